@@ -13,7 +13,8 @@ import (
 	"time"
 )
 
-// bucket is an S3 server of our own (versitygw) on the disk that is measured, with one bucket in it.
+// bucket is an S3 server of our own (versitygw) on the disk that is measured, with
+// one bucket in it.
 type bucket struct {
 	cmd              *exec.Cmd
 	address          string // host:port
@@ -46,7 +47,8 @@ func startBucket(ctx context.Context, dir string) (*bucket, error) {
 	if err := s.cmd.Start(); err != nil {
 		return nil, err
 	}
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline) && ctx.Err() == nil; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline) &&
+		ctx.Err() == nil; time.Sleep(10 * time.Millisecond) {
 		if conn, err := net.Dial("tcp", s.address); err == nil {
 			return s, conn.Close()
 		}
@@ -63,7 +65,8 @@ func (s *bucket) stop() {
 // cloudFile is what W2 reads from the bucket.
 const cloudFile = "/uploads/cloud/large.bin"
 
-// cloud puts a bucket below the upload root of keys, and the large file into it, through the service.
+// cloud puts a bucket below the upload root of keys, and the large file into
+// it, through the service.
 func (b *bench) cloud(ctx context.Context) (err error) {
 	if b.bucket, err = startBucket(ctx, filepath.Join(b.dir, "bucket")); err != nil {
 		return err
@@ -85,7 +88,8 @@ func (b *bench) cloud(ctx context.Context) (err error) {
 		return err
 	}
 	upload := request{method: "POST", path: "/api/upload", body: b.large, headers: []string{
-		"Authorization: Bearer " + b.token, "X-File-Name: " + filepath.Base(cloudFile), "X-Path: " + filepath.Dir(cloudFile), "Content-Type: application/x-large",
+		"Authorization: Bearer " + b.token, "X-File-Name: " + filepath.Base(cloudFile),
+		"X-Path: " + filepath.Dir(cloudFile), "Content-Type: application/x-large",
 	}}
 	if _, err := run(ctx, b.larder, 1, 1, same(upload)); err != nil {
 		return fmt.Errorf("upload to the bucket: %w", err)

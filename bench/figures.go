@@ -45,7 +45,8 @@ func median(values []float64) float64 {
 	return (sorted[middle-1] + sorted[middle]) / 2
 }
 
-// startsAndMemory is W8 and the first half of W7: on fresh directories and then on the same ones again.
+// startsAndMemory is W8 and the first half of W7: on fresh directories and then on
+// the same ones again.
 func (b *bench) startsAndMemory(ctx context.Context) error {
 	var first, warm, idle, busy []float64
 	for round := range b.rounds {
@@ -81,7 +82,8 @@ func (b *bench) startsAndMemory(ctx context.Context) error {
 	return nil
 }
 
-// memoryOf returns the resident memory before and while 256 connections are open, each after one request.
+// memoryOf returns the resident memory before and while 256 connections are open,
+// each after one request.
 func memoryOf(p *server) (idle, busy float64, err error) {
 	before, err := p.memory("VmRSS")
 	if err != nil {
@@ -101,7 +103,8 @@ func memoryOf(p *server) (idle, busy float64, err error) {
 	return float64(before), float64(after), err
 }
 
-// memoryWhenFull is the memory of a server on what the other workloads left, beside that of one with nothing.
+// memoryWhenFull is the memory of a server on what the other workloads left, beside that
+// of one with nothing.
 func (b *bench) memoryWhenFull(ctx context.Context) error {
 	if b.serial == 0 { // no workload filled it
 		return nil
@@ -129,7 +132,8 @@ func (b *bench) memoryWhenFull(ctx context.Context) error {
 	return nil
 }
 
-// countSyncs uploads under strace, and counts what is synced between the first request and the end of the last.
+// countSyncs uploads under strace, and counts what is synced between the first request and the
+// end of the last.
 func (b *bench) countSyncs(ctx context.Context, connections int) error {
 	trace := filepath.Join(b.dir, fmt.Sprintf("syncs%d", connections))
 	strace := func(output string) []string {
@@ -165,7 +169,8 @@ func (b *bench) countSyncs(ctx context.Context, connections int) error {
 	if connections > smallConnections {
 		goal = 1.5
 	}
-	b.limit("W4", fmt.Sprintf("syncs an upload, %d connections", connections), float64(after-before)/float64(n), goal, plainNumber)
+	b.limit("W4", fmt.Sprintf("syncs an upload, %d connections", connections), float64(after-before)/float64(n), goal,
+		plainNumber)
 	return nil
 }
 

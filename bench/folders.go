@@ -14,7 +14,8 @@ const (
 	folderCount = 4      // folders that are deleted in a round
 )
 
-// folders is W6 beside the reference: folders of 10,000 files are moved, there and back, and deleted.
+// folders is W6 beside the reference: folders of 10,000 files are moved, there
+// and back, and deleted.
 func (b *bench) folders(ctx context.Context, _ addresses) error {
 	if !b.wants("W6") {
 		return nil
@@ -34,7 +35,8 @@ func (b *bench) folders(ctx context.Context, _ addresses) error {
 		for _, id := range ids {
 			for _, target := range []string{"/uploads", "/public"} {
 				begin := time.Now()
-				if err := c.call(ctx, "POST", "/api/files/"+id+"/move", map[string]string{"targetPath": target}, nil); err != nil {
+				if err := c.call(ctx, "POST", "/api/files/"+id+"/move", map[string]string{"targetPath": target},
+					nil); err != nil {
 					return err
 				}
 				moves = append(moves, ms(time.Since(begin)))
@@ -65,7 +67,8 @@ func (b *bench) folderFigures() {
 	b.limit("W6", "longest wait of an upload beside that and the DELETE", median(b.waits), 100, milliseconds)
 }
 
-// fillFolders makes folders on both sides, called prefix and a number, and returns the ids of the server's.
+// fillFolders makes folders on both sides, called prefix and a number, and returns the
+// ids of the server's.
 func (b *bench) fillFolders(ctx context.Context, prefix string, count int) (ids []string, err error) {
 	d, err := b.site.seeder(ctx)
 	if err != nil {
@@ -97,8 +100,10 @@ func (b *bench) fillFolders(ctx context.Context, prefix string, count int) (ids 
 	return ids, d.fill(ids, folderFiles)
 }
 
-// longestUpload has a second client upload small files, one after another, while fn runs, and returns the longest that it waited for an answer, in ms.
-func (b *bench) longestUpload(ctx context.Context, p *server, token string, fn func() error) (longest float64, err error) {
+// longestUpload has a second client upload small files, one after another, while fn runs, and
+// returns the longest that it waited for an answer, in ms.
+func (b *bench) longestUpload(ctx context.Context, p *server, token string,
+	fn func() error) (longest float64, err error) {
 	c, err := connect(p)
 	if err != nil {
 		return 0, err
@@ -109,7 +114,8 @@ func (b *bench) longestUpload(ctx context.Context, p *server, token string, fn f
 		for {
 			begin := time.Now()
 			_, err := c.do(request{method: "POST", path: "/api/upload", body: 1000, headers: []string{
-				"Authorization: Bearer " + token, "X-File-Name: w.bin", "X-Path: " + strings.Repeat("w", 1+b.serial), "Content-Type: application/x-small",
+				"Authorization: Bearer " + token, "X-File-Name: w.bin", "X-Path: " + strings.Repeat("w", 1+b.serial),
+				"Content-Type: application/x-small",
 			}})
 			longest = max(longest, ms(time.Since(begin)))
 			if err != nil {

@@ -23,7 +23,8 @@ const asRclone = `<?xml version="1.0" encoding="utf-8"?>
  </d:prop>
 </d:propfind>`
 
-// listings is W5: a folder of 10,000 files by PROPFIND, as rclone asks for it and with all properties.
+// listings is W5: a folder of 10,000 files by PROPFIND, as rclone asks for it
+// and with all properties.
 func (b *bench) listings(ctx context.Context, _ addresses) error {
 	if !b.wants("W5") {
 		return nil
@@ -35,8 +36,10 @@ func (b *bench) listings(ctx context.Context, _ addresses) error {
 	}
 	for _, each := range []struct{ name, body string }{{"as rclone asks", asRclone}, {"all properties", ""}} {
 		there := request{method: "PROPFIND", path: "/listed-0/", text: each.body, headers: []string{"Depth: 1"}}
-		here := request{method: "PROPFIND", path: "/webdav/public/listed-0/", text: each.body, headers: []string{"Depth: 1", b.davHeader}}
-		p := pair{id: "W5", name: "PROPFIND of 10,000 files, " + each.name, cpuGoal: 0.25, rateGoal: 4, growthGoal: 8 << 20}
+		here := request{method: "PROPFIND", path: "/webdav/public/listed-0/", text: each.body,
+			headers: []string{"Depth: 1", b.davHeader}}
+		p := pair{id: "W5", name: "PROPFIND of 10,000 files, " + each.name, cpuGoal: 0.25, rateGoal: 4,
+			growthGoal: 8 << 20}
 		if err := b.add(ctx, p, 1, propfinds, same(there), same(here)); err != nil {
 			return err
 		}

@@ -64,12 +64,14 @@ func connect(p *server) (*connection, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &connection{conn: conn, reader: bufio.NewReaderSize(conn, 64<<10), host: p.address, buffer: make([]byte, 1<<20)}, nil
+	return &connection{conn: conn, reader: bufio.NewReaderSize(conn, 64<<10), host: p.address,
+		buffer: make([]byte, 1<<20)}, nil
 }
 
 func (c *connection) close() { c.conn.Close() }
 
-// do sends r and reads the whole answer, whose status must be 2xx. It returns the length of the body.
+// do sends r and reads the whole answer, whose status must be 2xx. It returns the
+// length of the body.
 func (c *connection) do(r request) (int64, error) {
 	head := r.head(c.host)
 	if r.body > 0 && r.body <= 64<<10 { // small ones leave in one packet
@@ -111,7 +113,8 @@ type outcome struct {
 func (o outcome) cpuPerRequest() time.Duration { return o.cpu / time.Duration(o.requests) }
 func (o outcome) rate() float64                { return float64(o.requests) / o.elapsed.Seconds() }
 
-// run sends n requests over so many connections, kept alive. make builds the request with that number.
+// run sends n requests over so many connections, kept alive. make builds the
+// request with that number.
 func run(ctx context.Context, p *server, connections, n int, make func(i int) request) (outcome, error) {
 	var open []*connection
 	defer func() {
@@ -166,7 +169,8 @@ func run(ctx context.Context, p *server, connections, n int, make func(i int) re
 	if err := errors.Join(ctx.Err(), faults.join(), err, err2, err3); err != nil {
 		return outcome{}, err
 	}
-	return outcome{requests: n, cpu: after - before, database: databaseAfter - databaseBefore, elapsed: elapsed, growth: max(0, peak-memory)}, nil
+	return outcome{requests: n, cpu: after - before, database: databaseAfter - databaseBefore, elapsed: elapsed,
+		growth: max(0, peak-memory)}, nil
 }
 
 func (p *server) databaseCPU() (time.Duration, error) {

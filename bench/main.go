@@ -1,13 +1,16 @@
-// Command bench measures the real server beside a reference and prints the figures as a Markdown table.
+// Command bench measures the real server beside a reference and prints the figures
+// as a Markdown table.
 //
-// The reference is the cheapest thing that a Go program can do: http.FileServer for reads, golang.org/x/net/webdav on a directory for
-// writes; no accounts, no metadata, no sync. Both run as child processes on fresh directories, and take turns round by round, so that what
-// else the machine does hits both alike. A figure is the median of the rounds and counts as a ratio. CPU time is the server's own, children
-// included, as the kernel accounts for it, in steps of 10 ms.
+// The reference is the cheapest thing that a Go program can do: http.FileServer for reads,
+// golang.org/x/net/webdav on a directory for writes; no accounts, no metadata, no sync. Both run as
+// child processes on fresh directories, and take turns round by round, so that what else the
+// machine does hits both alike. A figure is the median of the rounds and counts as a ratio. CPU
+// time is the server's own, children included, as the kernel accounts for it, in steps of 10 ms.
 //
-// It takes `bin/larder` as `make build` leaves it, makes its keys with the command line, and speaks HTTP through a load generator of its own.
-// Syncs are counted by strace in a run of their own. It measures on SQLite and on a PostgreSQL of its own, whose fsync is on. With -write the tables
-// go between the markers of docs/performance.md.
+// It takes `bin/larder` as `make build` leaves it, makes its keys with the command line, and speaks
+// HTTP through a load generator of its own. Syncs are counted by strace in a run of their own. It
+// measures on SQLite and on a PostgreSQL of its own, whose fsync is on. With -write the tables go
+// between the markers of docs/performance.md.
 package main
 
 import (
@@ -72,14 +75,17 @@ func main() {
 	var o options
 	write := false
 	flag.StringVar(&o.binary, "binary", "bin/larder", "the server to measure")
-	flag.StringVar(&o.engine, "engine", onSQLite+","+onPostgres, "databases to measure on; PostgreSQL is started for it")
+	flag.StringVar(&o.engine, "engine", onSQLite+","+onPostgres,
+		"databases to measure on; PostgreSQL is started for it")
 	flag.StringVar(&o.only, "only", "", "workloads to run, such as W1,W4 (default all)")
 	flag.IntVar(&o.rounds, "rounds", 3, "interleaved rounds, whose medians count")
 	flag.IntVar(&o.reads, "reads", 20000, "requests of a round of W1")
 	flag.IntVar(&o.uploads, "uploads", 2000, "uploads of a round of W4")
 	flag.Int64Var(&o.large, "large", 1<<30, "bytes of the file of W2 and W3")
-	flag.IntVar(&o.entries, "entries", 1_000_000, "entries of the large folder of W6 and W9, and of the tree beside it; 0 leaves them out")
-	flag.StringVar(&o.profile, "profile", "", "directory for CPU profiles of the server, 5 s from the start of each workload of the last round")
+	flag.IntVar(&o.entries, "entries", 1_000_000,
+		"entries of the large folder of W6 and W9, and of the tree beside it; 0 leaves them out")
+	flag.StringVar(&o.profile, "profile", "",
+		"directory for CPU profiles of the server, 5 s from the start of each workload of the last round")
 	flag.BoolVar(&write, "write", false, "put the table into docs/performance.md")
 	flag.Parse()
 	if flag.NArg() > 0 || !o.sound() {

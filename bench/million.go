@@ -13,7 +13,8 @@ const (
 	patient = time.Minute // that a collection is looked at
 )
 
-// million is W9 and the second half of W6: a user's home holds a flat folder of so many entries, and as many in a deep tree.
+// million is W9 and the second half of W6: a user's home holds a flat folder of so many entries,
+// and as many in a deep tree.
 type million struct {
 	*bench
 	site       *site
@@ -173,13 +174,15 @@ func (m *million) underRule(ctx context.Context, flat string) error {
 		return err
 	}
 	var hidden int
-	if err := m.seeded.one(&hidden, "SELECT COUNT(*) FROM entries WHERE parent_id = $1 AND name LIKE '%7.jpg'", m.flat); err != nil {
+	if err := m.seeded.one(&hidden, "SELECT COUNT(*) FROM entries WHERE parent_id = $1 AND name LIKE '%7.jpg'",
+		m.flat); err != nil {
 		return err
 	}
 	var first, again []float64
 	for range m.rounds {
 		var made struct{ Rule struct{ ID string } }
-		rule := map[string]any{"pathPattern": "/home/" + crowd + "/flat/*7.jpg", "effect": "deny", "role": "user", "permissions": []string{"read"}}
+		rule := map[string]any{"pathPattern": "/home/" + crowd + "/flat/*7.jpg", "effect": "deny", "role": "user",
+			"permissions": []string{"read"}}
 		if err := admin.call(ctx, "POST", "/api/admin/rules", rule, &made); err != nil {
 			return err
 		}
@@ -194,12 +197,14 @@ func (m *million) underRule(ctx context.Context, flat string) error {
 			return err
 		}
 	}
-	m.limit("W9", fmt.Sprintf("folder of %d: first page where a new rule judges names", m.entries), median(first), 1500, milliseconds)
+	m.limit("W9", fmt.Sprintf("folder of %d: first page where a new rule judges names", m.entries), median(first), 1500,
+		milliseconds)
 	m.limit("W9", fmt.Sprintf("folder of %d: first page after that", m.entries), median(again), 100, milliseconds)
 	return nil
 }
 
-// depth measures a path lookup at depth 8 as what a HEAD costs the server beyond a request that looks nothing up.
+// depth measures a path lookup at depth 8 as what a HEAD costs the server beyond a request
+// that looks nothing up.
 func (m *million) depth(ctx context.Context) error {
 	content, err := picture()
 	if err != nil {
@@ -207,7 +212,8 @@ func (m *million) depth(ctx context.Context) error {
 	}
 	const dir = "/home/" + crowd + "/tree/below/4/4/4"
 	var made struct{ Path, Filename string }
-	err = newCaller(m.server).call(ctx, "POST", "/api/upload", content, &made, "Authorization", "Bearer "+m.token, "X-File-Name", "deep.jpg", "X-Path", "deep", "Content-Type", "image/jpeg")
+	err = newCaller(m.server).call(ctx, "POST", "/api/upload", content, &made, "Authorization", "Bearer "+m.token,
+		"X-File-Name", "deep.jpg", "X-Path", "deep", "Content-Type", "image/jpeg")
 	if err != nil {
 		return err
 	}
@@ -217,13 +223,16 @@ func (m *million) depth(ctx context.Context) error {
 		WHERE name = $2`, m.tree, made.Filename); err != nil {
 		return err
 	}
-	head := request{method: "HEAD", path: (&url.URL{Path: dir + "/" + made.Filename}).EscapedPath(), headers: []string{m.cookie}}
-	if _, err := run(ctx, m.server, smallConnections, m.reads, same(head)); err != nil { // leaves what the listings have left to collect behind
+	head := request{method: "HEAD", path: (&url.URL{Path: dir + "/" + made.Filename}).EscapedPath(),
+		headers: []string{m.cookie}}
+	// leaves what the listings have left to collect behind
+	if _, err := run(ctx, m.server, smallConnections, m.reads, same(head)); err != nil {
 		return err
 	}
 	var beyond []float64
 	for range m.rounds {
-		idle, err := run(ctx, m.server, smallConnections, min(m.reads, 6000/m.rounds), same(request{method: "HEAD", path: "/api/public/health/live"}))
+		idle, err := run(ctx, m.server, smallConnections, min(m.reads, 6000/m.rounds),
+			same(request{method: "HEAD", path: "/api/public/health/live"}))
 		if err != nil {
 			return err
 		}
@@ -233,7 +242,8 @@ func (m *million) depth(ctx context.Context) error {
 		}
 		beyond = append(beyond, float64(found.cpuPerRequest()-idle.cpuPerRequest())/1000)
 	}
-	m.limit("W9", fmt.Sprintf("HEAD at depth 8 among %d: CPU beyond that of the liveness probe", 2*m.entries), median(beyond), 100, microseconds)
+	m.limit("W9", fmt.Sprintf("HEAD at depth 8 among %d: CPU beyond that of the liveness probe", 2*m.entries),
+		median(beyond), 100, microseconds)
 	return nil
 }
 
@@ -250,7 +260,8 @@ func (m *million) write(ctx context.Context) error {
 		return err
 	}
 	m.tell("W6", "longest wait of an upload in 5 s with nothing beside it", milliseconds(quiet))
-	if err := m.caller.call(ctx, "POST", "/api/files/folder", map[string]string{"path": "/home/" + crowd, "name": "deeper"}, nil); err != nil {
+	if err := m.caller.call(ctx, "POST", "/api/files/folder",
+		map[string]string{"path": "/home/" + crowd, "name": "deeper"}, nil); err != nil {
 		return err
 	}
 	for _, f := range []struct{ name, id string }{{"folder", m.flat}, {"tree of 1,111 folders", m.tree}} {
@@ -272,7 +283,8 @@ func (m *million) moveAndDelete(ctx context.Context, name, id string) error {
 				times  *[]float64
 			}{{"/deeper", &down}, {"", &up}} {
 				begin := time.Now()
-				if err := m.caller.call(ctx, "POST", "/api/files/"+id+"/move", map[string]string{"targetPath": "/home/" + crowd + way.target}, nil); err != nil {
+				if err := m.caller.call(ctx, "POST", "/api/files/"+id+"/move",
+					map[string]string{"targetPath": "/home/" + crowd + way.target}, nil); err != nil {
 					return err
 				}
 				*way.times = append(*way.times, ms(time.Since(begin)))
@@ -312,7 +324,8 @@ func (m *million) moveAndDelete(ctx context.Context, name, id string) error {
 	return nil
 }
 
-// collected looks on for a minute, or until nothing is left of what was deleted, and returns how many rows went in a second.
+// collected looks on for a minute, or until nothing is left of what was deleted, and returns how
+// many rows went in a second.
 func (m *million) collected(ctx context.Context) (perSecond float64, err error) {
 	var before, after int
 	const rows = "SELECT COUNT(*) FROM entries"

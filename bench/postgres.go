@@ -19,7 +19,8 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib" // driver "pgx"
 )
 
-// cluster is a PostgreSQL server of the bench's own, as it comes but for its address: fsync is on, so that what it acknowledges is durable.
+// cluster is a PostgreSQL server of the bench's own, as it comes but for its address: fsync is on,
+// so that what it acknowledges is durable.
 type cluster struct {
 	programs string // directory
 	dir      string
@@ -34,7 +35,8 @@ func startCluster(ctx context.Context) (c *cluster, err error) {
 	if c.programs, err = postgresPrograms(); err != nil {
 		return nil, err
 	}
-	if c.dir, err = os.MkdirTemp("", "larder-bench-pg-"); err != nil { // short: the path of a socket has 107 bytes at most
+	// short: the path of a socket has 107 bytes at most
+	if c.dir, err = os.MkdirTemp("", "larder-bench-pg-"); err != nil {
 		return nil, err
 	}
 	if os.Getuid() == 0 { // whom PostgreSQL refuses to serve
@@ -42,7 +44,8 @@ func startCluster(ctx context.Context) (c *cluster, err error) {
 			return nil, err
 		}
 	}
-	initdb := c.command(ctx, filepath.Join(c.programs, "initdb"), "--pgdata", c.data(), "--locale=C", "--encoding=UTF8", "--auth=trust", "--username=postgres")
+	initdb := c.command(ctx, filepath.Join(c.programs, "initdb"), "--pgdata", c.data(), "--locale=C", "--encoding=UTF8",
+		"--auth=trust", "--username=postgres")
 	if out, err := initdb.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("initdb: %w: %s", err, tail(string(out)))
 	}
@@ -93,7 +96,8 @@ func (c *cluster) command(ctx context.Context, words ...string) *exec.Cmd {
 
 // start runs the server, behind the words of wrapper if any, until it answers.
 func (c *cluster) start(ctx context.Context, wrapper ...string) error {
-	c.server = c.command(ctx, append(slices.Clone(wrapper), filepath.Join(c.programs, "postgres"), "-D", c.data(), "-c", "listen_addresses=", "-c", "unix_socket_directories="+c.dir)...)
+	c.server = c.command(ctx, append(slices.Clone(wrapper), filepath.Join(c.programs, "postgres"), "-D", c.data(), "-c",
+		"listen_addresses=", "-c", "unix_socket_directories="+c.dir)...)
 	c.server.Stderr = &c.log
 	if err := c.server.Start(); err != nil {
 		return err
@@ -103,7 +107,8 @@ func (c *cluster) start(ctx context.Context, wrapper ...string) error {
 		return err
 	}
 	defer db.Close()
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline) && ctx.Err() == nil; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline) &&
+		ctx.Err() == nil; time.Sleep(20 * time.Millisecond) {
 		if db.PingContext(ctx) == nil {
 			return nil
 		}

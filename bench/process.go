@@ -43,7 +43,8 @@ type site struct {
 
 // newSite returns a site with nothing in it, on PostgreSQL with a database of its own.
 func (b *bench) newSite(ctx context.Context, name string) (s *site, err error) {
-	s = &site{binary: b.binary, dir: filepath.Join(b.dir, name), password: "bench-password-of-the-administrator", database: b.cluster, grace: time.Hour}
+	s = &site{binary: b.binary, dir: filepath.Join(b.dir, name), password: "bench-password-of-the-administrator",
+		database: b.cluster, grace: time.Hour}
 	if b.cluster != nil {
 		s.url, err = b.cluster.create(ctx, name)
 	}
@@ -53,14 +54,17 @@ func (b *bench) newSite(ctx context.Context, name string) (s *site, err error) {
 func (s *site) environ() []string {
 	env := []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + s.dir,
-		"LARDER_LISTEN=127.0.0.1:0", "LARDER_DATA_DIR=" + filepath.Join(s.dir, "data"), "LARDER_ADMIN_PASSWORD=" + s.password,
-		"LARDER_RATE_LIMIT_PER_MINUTE=10000", "LARDER_LOG_FORMAT=json", "LARDER_ALLOW_PRIVATE_ENDPOINTS=127.0.0.0/8", "LARDER_GARBAGE_GRACE=" + s.grace.String(),
+		"LARDER_LISTEN=127.0.0.1:0", "LARDER_DATA_DIR=" + filepath.Join(s.dir, "data"),
+		"LARDER_ADMIN_PASSWORD=" + s.password,
+		"LARDER_RATE_LIMIT_PER_MINUTE=10000", "LARDER_LOG_FORMAT=json", "LARDER_ALLOW_PRIVATE_ENDPOINTS=127.0.0.0/8",
+		"LARDER_GARBAGE_GRACE=" + s.grace.String(),
 	}
 	if s.ops != "" {
 		env = append(env, "LARDER_OPS_LISTEN="+s.ops)
 	}
 	if s.url != "" {
-		env = append(env, "LARDER_DATABASE_URL="+s.url, "LARDER_SECRET_KEY="+base64.StdEncoding.EncodeToString(bodyBlock[:32]))
+		env = append(env, "LARDER_DATABASE_URL="+s.url,
+			"LARDER_SECRET_KEY="+base64.StdEncoding.EncodeToString(bodyBlock[:32]))
 	}
 	return env
 }
@@ -108,9 +112,11 @@ func (s *site) key(ctx context.Context, username string) (string, error) {
 
 var madeDAVKey = regexp.MustCompile(`(?s)user name (pk_\w+).*password +(sk_\w+)`)
 
-// davKey makes a key for WebDAV with the command line and returns the line of a header that it is sent with.
+// davKey makes a key for WebDAV with the command line and returns the line of a header that
+// it is sent with.
 func (s *site) davKey(ctx context.Context, username string) (string, error) {
-	made, err := s.tool(ctx, madeDAVKey, "key", "create", username, "--for", "webdav", "--base-url", "http://larder.test")
+	made, err := s.tool(ctx, madeDAVKey, "key", "create", username, "--for", "webdav", "--base-url",
+		"http://larder.test")
 	if err != nil {
 		return "", err
 	}
@@ -175,7 +181,8 @@ func launch(ctx context.Context, env, words []string) (*server, error) {
 		}
 		if err != nil {
 			waited := p.cmd.Wait()
-			return nil, fmt.Errorf("%s ended before it served: %w: %s", words[0], errors.Join(err, waited), tail(p.log.String()))
+			return nil, fmt.Errorf("%s ended before it served: %w: %s", words[0], errors.Join(err, waited),
+				tail(p.log.String()))
 		}
 	}
 }

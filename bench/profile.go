@@ -20,8 +20,8 @@ func freeAddress() (string, error) {
 	return l.Addr().String(), l.Close()
 }
 
-// profiled takes a CPU profile of the server while a workload runs, if that is wanted, overwriting that of the round before; the function that it
-// returns waits for it.
+// profiled takes a CPU profile of the server while a workload runs, if that is wanted, overwriting
+// that of the round before; the function that it returns waits for it.
 func (b *bench) profiled(ctx context.Context, p pair) (wait func() error) {
 	if b.profile == "" {
 		return func() error { return nil }

@@ -8,10 +8,12 @@ import (
 	"golang.org/x/net/webdav"
 )
 
-// referenceCommand is the first argument that makes this program the reference server; the second is its directory.
+// referenceCommand is the first argument that makes this program the reference server; the
+// second is its directory.
 const referenceCommand = "reference-server"
 
-// serveReference reads with http.FileServer and writes with webdav.Handler until it is killed. It prints its address like the server does.
+// serveReference reads with http.FileServer and writes with webdav.Handler until it is killed. It
+// prints its address like the server does.
 func serveReference(dir string) error {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -17,19 +17,22 @@ const (
 // heading says where the report comes from.
 func heading(o options) string {
 	return fmt.Sprintf("Taken on %s, %d cores, %s %s/%s, by `%s`; medians over %d interleaved round(s).\n\n",
-		time.Now().UTC().Format("2006-01-02"), runtime.NumCPU(), runtime.Version(), runtime.GOOS, runtime.GOARCH, command(), o.rounds)
+		time.Now().UTC().Format("2006-01-02"), runtime.NumCPU(), runtime.Version(), runtime.GOOS, runtime.GOARCH,
+		command(), o.rounds)
 }
 
 // report is the tables of one engine.
 func (b *bench) report() string {
 	var s strings.Builder
 	if b.engine == onPostgres {
-		s.WriteString("### PostgreSQL\n\nCPU of PostgreSQL's own processes stands behind the server's, after a plus, and does not count into the ratio.\n\n")
+		s.WriteString(
+			"### PostgreSQL\n\nCPU of PostgreSQL's own processes stands behind the server's, after a plus, and does not count into the ratio.\n\n")
 	} else {
 		s.WriteString("### SQLite\n\n")
 	}
 	if len(b.pairs) > 0 {
-		s.WriteString("| # | workload | CPU a request | reference | ratio | goal | rate | reference | ratio | goal | memory grows by |\n")
+		s.WriteString(
+			"| # | workload | CPU a request | reference | ratio | goal | rate | reference | ratio | goal | memory grows by |\n")
 		s.WriteString("| --- | --- | ---: | ---: | ---: | :--- | ---: | ---: | ---: | :--- | ---: |\n")
 		for _, p := range b.pairs {
 			s.WriteString(p.line())

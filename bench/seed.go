@@ -10,7 +10,8 @@ import (
 	_ "modernc.org/sqlite" // driver "sqlite"
 )
 
-// seeder puts entries straight into the database of a site, as uploads would have left them; the bytes of their objects are not there.
+// seeder puts entries straight into the database of a site, as uploads would have left them; the
+// bytes of their objects are not there.
 type seeder struct {
 	ctx  context.Context
 	db   *sql.DB
@@ -27,7 +28,8 @@ func (s *site) seeder(ctx context.Context) (*seeder, error) {
 		d.pad, d.hex = "lpad(CAST(%s AS TEXT), %d, '0')", "lpad(to_hex(%s), 8, '0')"
 		d.db, err = sql.Open("pgx", s.url)
 	} else {
-		d.db, err = sql.Open("sqlite", "file:"+filepath.Join(s.dir, "data", "larder.db")+"?_pragma=busy_timeout(60000)&_pragma=cache_size(-200000)")
+		d.db, err = sql.Open("sqlite", "file:"+filepath.Join(s.dir, "data", "larder.db")+
+			"?_pragma=busy_timeout(60000)&_pragma=cache_size(-200000)")
 	}
 	if err != nil {
 		return nil, err
@@ -80,7 +82,8 @@ func (d *seeder) folder(parent, name string) (id string, err error) {
 		WHERE id = $3`, id, name, parent)
 }
 
-// tree makes folders three levels deep below parent, so many in each, and returns the ids of the deepest.
+// tree makes folders three levels deep below parent, so many in each, and returns the
+// ids of the deepest.
 func (d *seeder) tree(parent string, fan int) (deepest []string, err error) {
 	level := []string{parent}
 	for range 3 {
@@ -99,8 +102,9 @@ func (d *seeder) tree(parent string, fan int) (deepest []string, err error) {
 	return level, nil
 }
 
-// fill makes so many files in each of the folders; every 100,000th is a needle. Their owner, who owns the folders, has no limits afterwards. Ids
-// come in no order, like those of uploads, and names are in yet another order.
+// fill makes so many files in each of the folders; every 100,000th is a needle. Their owner, who
+// owns the folders, has no limits afterwards. Ids come in no order, like those of uploads, and
+// names are in yet another order.
 func (d *seeder) fill(folders []string, each int) error {
 	return d.transact(func() error {
 		if err := d.exec("DROP TABLE IF EXISTS seed_folder"); err != nil {
@@ -135,7 +139,8 @@ func (d *seeder) fill(folders []string, each int) error {
 		key := fmt.Sprintf("h || %s", fmt.Sprintf(d.pad, "n", 24))
 		err = d.exec(`
 			INSERT INTO objects (id, provider_id, key, size, etag, refs, created_at)
-			SELECT ` + key + `, (SELECT MIN(id) FROM providers), substr(h, 1, 2) || '/' || ` + key + `, 1000 + n % 100000, '', 1, 1790000000000 + n
+			SELECT ` + key + `, (SELECT MIN(id) FROM providers), substr(h, 1, 2) || '/' || ` + key +
+			`, 1000 + n % 100000, '', 1, 1790000000000 + n
 			FROM seed`)
 		if err != nil {
 			return err
@@ -169,7 +174,8 @@ func (d *seeder) settle() error {
 	return d.exec("VACUUM ANALYZE")
 }
 
-// buried reports whether anything that was deleted is still there: rows below the graveyard, or objects whose time has come.
+// buried reports whether anything that was deleted is still there: rows below the graveyard, or
+// objects whose time has come.
 func (d *seeder) buried(now int64) (left bool, err error) {
 	err = d.one(&left, `
 		SELECT EXISTS (SELECT 1 FROM entries WHERE parent_id = 'graveyard')

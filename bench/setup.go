@@ -101,7 +101,8 @@ func (s *site) login(ctx context.Context, p *server) (c *caller, cookie string, 
 
 func signIn(ctx context.Context, p *server, username, password string) (c *caller, cookie string, err error) {
 	c = newCaller(p)
-	if err := c.call(ctx, "POST", "/api/auth/login", map[string]string{"username": username, "password": password}, nil); err != nil {
+	if err := c.call(ctx, "POST", "/api/auth/login", map[string]string{"username": username, "password": password},
+		nil); err != nil {
 		return nil, "", err
 	}
 	var csrf struct{ Token string }
@@ -119,7 +120,8 @@ func signIn(ctx context.Context, p *server, username, password string) (c *calle
 	return c, cookie, nil
 }
 
-// furnish puts the small file where each way of reading finds it: on a public path, and as a private file with a permanent link.
+// furnish puts the small file where each way of reading finds it: on a public path, and as a
+// private file with a permanent link.
 func (s *site) furnish(ctx context.Context, p *server, token string) (addresses, error) {
 	content, err := picture()
 	if err != nil {
@@ -130,19 +132,22 @@ func (s *site) furnish(ctx context.Context, p *server, token string) (addresses,
 		return addresses{}, err
 	}
 	var session struct{ SessionID string }
-	if err := c.call(ctx, "POST", "/api/files/upload-session", map[string]any{"path": "/public", "fileName": "f.jpg", "fileSize": len(content)}, &session); err != nil {
+	if err := c.call(ctx, "POST", "/api/files/upload-session",
+		map[string]any{"path": "/public", "fileName": "f.jpg", "fileSize": len(content)}, &session); err != nil {
 		return addresses{}, err
 	}
 	var raw struct{ Etag string }
 	if err := c.call(ctx, "PUT", "/api/files/upload/raw/"+session.SessionID, content, &raw); err != nil {
 		return addresses{}, err
 	}
-	if err := c.call(ctx, "POST", "/api/files/upload-complete", map[string]string{"sessionId": session.SessionID, "etag": raw.Etag}, nil); err != nil {
+	if err := c.call(ctx, "POST", "/api/files/upload-complete",
+		map[string]string{"sessionId": session.SessionID, "etag": raw.Etag}, nil); err != nil {
 		return addresses{}, err
 	}
 	var private struct{ FileID, DirectURL string }
 	bearer := "Bearer " + token
-	if err := newCaller(p).call(ctx, "POST", "/api/upload", content, &private, "Authorization", bearer, "X-File-Name", "f.jpg", "Content-Type", "image/jpeg"); err != nil {
+	if err := newCaller(p).call(ctx, "POST", "/api/upload", content, &private, "Authorization", bearer, "X-File-Name",
+		"f.jpg", "Content-Type", "image/jpeg"); err != nil {
 		return addresses{}, err
 	}
 	link, err := url.Parse(private.DirectURL)
@@ -153,7 +158,8 @@ func (s *site) furnish(ctx context.Context, p *server, token string) (addresses,
 		publicPath:    request{method: "GET", path: "/public/f.jpg"},
 		permanentLink: request{method: "GET", path: link.Path},
 		withSession:   request{method: "GET", path: "/uploads/f.jpg", headers: []string{cookie}},
-		withKey:       request{method: "GET", path: "/api/files/" + private.FileID + "/download", headers: []string{"Authorization: " + bearer, "Accept: image/webp,*/*"}},
+		withKey: request{method: "GET", path: "/api/files/" + private.FileID + "/download",
+			headers: []string{"Authorization: " + bearer, "Accept: image/webp,*/*"}},
 	}, nil
 }
 

@@ -139,7 +139,8 @@ func (b *bench) beside(ctx context.Context) (err error) {
 	}
 	for round := range b.rounds {
 		fmt.Fprintf(os.Stderr, "round %d of %d\n", round+1, b.rounds)
-		for _, step := range []func(context.Context, addresses) error{b.readSmall, b.large3then2, b.writeSmall, b.listings, b.folders} {
+		for _, step := range []func(context.Context, addresses) error{b.readSmall, b.large3then2, b.writeSmall,
+			b.listings, b.folders} {
 			if err := step(ctx, ways); err != nil {
 				return err
 			}
@@ -172,7 +173,8 @@ func (b *bench) add(ctx context.Context, p pair, connections, n int, reference, 
 	if err != nil {
 		return fmt.Errorf("%s %s: %w", p.id, p.name, err)
 	}
-	fmt.Fprintf(os.Stderr, "  %s %s: CPU %v against %v: %.2f×\n", p.id, p.name, here.cpuPerRequest(), there.cpuPerRequest(), float64(here.cpu)/float64(max(1, there.cpu)))
+	fmt.Fprintf(os.Stderr, "  %s %s: CPU %v against %v: %.2f×\n", p.id, p.name, here.cpuPerRequest(),
+		there.cpuPerRequest(), float64(here.cpu)/float64(max(1, there.cpu)))
 	known.reference, known.larder = append(known.reference, there), append(known.larder, here)
 	return nil
 }
@@ -195,7 +197,8 @@ func (b *bench) readSmall(ctx context.Context, ways addresses) error {
 		{"GET 20 KB, session", 2, ways.withSession},
 		{"GET 20 KB, API key", 2, ways.withKey},
 	} {
-		if err := b.add(ctx, pair{id: "W1", name: way.name, cpuGoal: way.goal}, smallConnections, b.reads, plain, same(way.request)); err != nil {
+		if err := b.add(ctx, pair{id: "W1", name: way.name, cpuGoal: way.goal}, smallConnections, b.reads, plain,
+			same(way.request)); err != nil {
 			return err
 		}
 	}
@@ -211,23 +214,30 @@ func (b *bench) large3then2(ctx context.Context, ways addresses) error {
 	name := "large" + strconv.Itoa(b.serial) + ".bin"
 	size := fmt.Sprintf("%d MiB", b.large>>20)
 	put := request{method: "PUT", path: "/" + name, body: b.large}
-	upload := request{method: "POST", path: "/api/upload", body: b.large, headers: []string{"Authorization: Bearer " + b.token, "X-File-Name: " + name, "Content-Type: application/x-large"}}
-	err := b.add(ctx, pair{id: "W3", name: "upload of " + size + ", raw", cpuGoal: 2.3, rateGoal: 0.7, bytes: b.large, growthGoal: 8 << 20}, 1, 1, same(put), same(upload))
+	upload := request{method: "POST", path: "/api/upload", body: b.large,
+		headers: []string{"Authorization: Bearer " + b.token, "X-File-Name: " + name,
+			"Content-Type: application/x-large"}}
+	err := b.add(ctx, pair{id: "W3", name: "upload of " + size + ", raw", cpuGoal: 2.3, rateGoal: 0.7, bytes: b.large,
+		growthGoal: 8 << 20}, 1, 1, same(put), same(upload))
 	if err != nil {
 		return err
 	}
-	davPut := request{method: "PUT", path: "/webdav/uploads/dav-" + name, body: b.large, headers: []string{b.davHeader, "Content-Type: application/x-large"}}
-	err = b.add(ctx, pair{id: "W3", name: "PUT of " + size + " by WebDAV", cpuGoal: 2.3, rateGoal: 0.7, bytes: b.large, growthGoal: 8 << 20}, 1, 1, same(put), same(davPut))
+	davPut := request{method: "PUT", path: "/webdav/uploads/dav-" + name, body: b.large,
+		headers: []string{b.davHeader, "Content-Type: application/x-large"}}
+	err = b.add(ctx, pair{id: "W3", name: "PUT of " + size + " by WebDAV", cpuGoal: 2.3, rateGoal: 0.7, bytes: b.large,
+		growthGoal: 8 << 20}, 1, 1, same(put), same(davPut))
 	if err != nil || !b.wants("W2") {
 		return err
 	}
 	get, read := request{method: "GET", path: "/" + name}, ways.withSession
 	read.path = "/uploads/" + name
-	if err := b.add(ctx, pair{id: "W2", name: "GET " + size + ", session", cpuGoal: 1.3, rateGoal: 0.9, bytes: b.large, growthGoal: 4 << 20}, 1, 1, same(get), same(read)); err != nil {
+	if err := b.add(ctx, pair{id: "W2", name: "GET " + size + ", session", cpuGoal: 1.3, rateGoal: 0.9, bytes: b.large,
+		growthGoal: 4 << 20}, 1, 1, same(get), same(read)); err != nil {
 		return err
 	}
 	read.path = cloudFile
-	return b.add(ctx, pair{id: "W2", name: "GET " + size + " from S3, session", cpuGoal: 4, bytes: b.large}, 1, 1, same(get), same(read))
+	return b.add(ctx, pair{id: "W2", name: "GET " + size + " from S3, session", cpuGoal: 4, bytes: b.large}, 1, 1,
+		same(get), same(read))
 }
 
 // writeSmall is W4.
@@ -239,7 +249,8 @@ func (b *bench) writeSmall(ctx context.Context, _ addresses) error {
 	put := func(i int) request {
 		return request{method: "PUT", path: fmt.Sprintf("/s%d-%d.bin", b.serial, i), body: smallFile}
 	}
-	err := b.add(ctx, pair{id: "W4", name: "upload of 20 KB, 8 connections", cpuGoal: 4.5, rateGoal: 0.15}, smallConnections, b.uploads, put, b.smallUpload(b.serial))
+	err := b.add(ctx, pair{id: "W4", name: "upload of 20 KB, 8 connections", cpuGoal: 4.5, rateGoal: 0.15},
+		smallConnections, b.uploads, put, b.smallUpload(b.serial))
 	if err != nil {
 		return err
 	}
@@ -249,13 +260,15 @@ func (b *bench) writeSmall(ctx context.Context, _ addresses) error {
 		r.path, r.headers = "/webdav/uploads"+r.path, []string{b.davHeader, "Content-Type: application/x-small"}
 		return r
 	}
-	return b.add(ctx, pair{id: "W4", name: "PUT of 20 KB by WebDAV, 8 connections", cpuGoal: 4.5, rateGoal: 0.15}, smallConnections, b.uploads, put, davPut)
+	return b.add(ctx, pair{id: "W4", name: "PUT of 20 KB by WebDAV, 8 connections", cpuGoal: 4.5, rateGoal: 0.15},
+		smallConnections, b.uploads, put, davPut)
 }
 
 func (b *bench) smallUpload(serial int) func(i int) request {
 	return func(i int) request {
 		return request{method: "POST", path: "/api/upload", body: smallFile, headers: []string{
-			"Authorization: Bearer " + b.token, fmt.Sprintf("X-File-Name: s%d-%d.bin", serial, i), "Content-Type: application/x-small",
+			"Authorization: Bearer " + b.token, fmt.Sprintf("X-File-Name: s%d-%d.bin", serial, i),
+			"Content-Type: application/x-small",
 		}}
 	}
 }

@@ -18,7 +18,8 @@ import (
 // soaking tells whether this is the long run of `make soak`.
 func soaking() bool { return os.Getenv("LARDER_TEST_TRIALS") != "" }
 
-// Abuse case C111: clients that go away in the middle leave nothing behind, neither goroutines nor open files. 400 of them, and 10,000 in a soak.
+// Abuse case C111: clients that go away in the middle leave nothing behind, neither goroutines nor
+// open files. 400 of them, and 10,000 in a soak.
 func TestAbortedRequestsLeaveNothingBehind(t *testing.T) {
 	t.Parallel()
 	count := 400
@@ -45,9 +46,11 @@ func TestAbortedRequestsLeaveNothingBehind(t *testing.T) {
 		case 0: // in the middle of the head
 			fmt.Fprintf(conn, "GET /api/files HTTP/1.1\r\nHost: %s\r\nX-", address)
 		case 1: // in the middle of a small body
-			fmt.Fprintf(conn, "POST /api/upload HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nX-File-Name: small\r\nContent-Length: 1000\r\n\r\nhalf", address, token)
+			fmt.Fprintf(conn,
+				"POST /api/upload HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nX-File-Name: small\r\nContent-Length: 1000\r\n\r\nhalf", address, token)
 		case 2: // in the middle of a body that is being written
-			fmt.Fprintf(conn, "POST /api/upload HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nX-File-Name: large\r\nContent-Length: 1000000\r\n\r\n", address, token)
+			fmt.Fprintf(conn,
+				"POST /api/upload HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nX-File-Name: large\r\nContent-Length: 1000000\r\n\r\n", address, token)
 			io.WriteString(conn, strings.Repeat("x", 400_000)) // fails when it was refused
 		case 3: // in the middle of an answer
 			fmt.Fprintf(conn, "GET /uploads/large.bin HTTP/1.1\r\nHost: %s\r\n", address)
@@ -55,7 +58,8 @@ func TestAbortedRequestsLeaveNothingBehind(t *testing.T) {
 			io.WriteString(conn, "\r\n")
 			bufio.NewReader(conn).ReadString('\n')
 		case 4: // before the answer
-			fmt.Fprintf(conn, "POST /api/auth/login HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nContent-Length: 40\r\n\r\n%40s", address, `{"username": "nobody", "password": "no"}`)
+			fmt.Fprintf(conn,
+				"POST /api/auth/login HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nContent-Length: 40\r\n\r\n%40s", address, `{"username": "nobody", "password": "no"}`)
 		}
 	}
 	run := func(n int) {
@@ -122,8 +126,9 @@ func (p *process) goroutines(t *testing.T) int {
 	return n
 }
 
-// Abuse case C131: SIGTERM in the middle of 20 uploads. Those that go on are finished and durable, those whose clients went away can be sent
-// again, within the session that they began. In a soak half of them stand still, and are cut after 30 seconds.
+// Abuse case C131: SIGTERM in the middle of 20 uploads. Those that go on are finished and durable,
+// those whose clients went away can be sent again, within the session that they began. In a soak
+// half of them stand still, and are cut after 30 seconds.
 func TestStopInTheMiddleOfUploads(t *testing.T) {
 	t.Parallel()
 	const uploads = 20
@@ -135,7 +140,9 @@ func TestStopInTheMiddleOfUploads(t *testing.T) {
 	sessions, conns := make([]string, uploads), make([]net.Conn, uploads)
 	for i := range uploads {
 		var session struct{ SessionID string }
-		admin.do(t, "POST", "/api/files/upload-session", object{"path": "/uploads", "fileName": fmt.Sprintf("f%d", i), "fileSize": len(content)}).data(t, 200, &session)
+		admin.do(t, "POST", "/api/files/upload-session",
+			object{"path": "/uploads", "fileName": fmt.Sprintf("f%d", i), "fileSize": len(content)}).
+			data(t, 200, &session)
 		sessions[i] = session.SessionID
 		conn, err := net.Dial("tcp", address)
 		if err != nil {
@@ -143,7 +150,8 @@ func TestStopInTheMiddleOfUploads(t *testing.T) {
 		}
 		defer conn.Close()
 		conns[i] = conn
-		fmt.Fprintf(conn, "PUT /api/files/upload/raw/%s HTTP/1.1\r\nHost: %s\r\nContent-Length: %d\r\n", sessions[i], address, len(content))
+		fmt.Fprintf(conn, "PUT /api/files/upload/raw/%s HTTP/1.1\r\nHost: %s\r\nContent-Length: %d\r\n", sessions[i],
+			address, len(content))
 		admin.headers(t).Write(conn)
 		io.WriteString(conn, "\r\n")
 		if _, err := conn.Write(content[:len(content)/2]); err != nil {
@@ -184,8 +192,10 @@ func TestStopInTheMiddleOfUploads(t *testing.T) {
 		if i%2 == 1 {
 			admin.do(t, "PUT", "/api/files/upload/raw/"+session, content).want(t, 200)
 		}
-		admin.do(t, "POST", "/api/files/upload-complete", object{"sessionId": session, "etag": hash(content)}).want(t, 200)
-		if got := admin.do(t, "GET", fmt.Sprintf("/uploads/f%d", i), nil).want(t, 200).body; hash(got) != hash(content) {
+		admin.do(t, "POST", "/api/files/upload-complete", object{"sessionId": session, "etag": hash(content)}).
+			want(t, 200)
+		if got := admin.do(t, "GET", fmt.Sprintf("/uploads/f%d", i), nil).want(t, 200).
+			body; hash(got) != hash(content) {
 			t.Errorf("f%d has other bytes after the restart", i)
 		}
 	}

@@ -12,9 +12,10 @@ type activeFile struct {
 	body        string
 	kind        activeKind // how the service has to send it
 	media       string     // as what; "" where the service has to find that out from the bytes
-	runs        string     // by which manners a bare file server lets it run, at least; "" when this browser never runs it
-	class       string
-	id          string
+	// by which manners a bare file server lets it run, at least; "" when this browser never runs it
+	runs  string
+	class string
+	id    string
 }
 
 // activeKind is how content goes out (docs/decisions.md, Serving files).
@@ -34,18 +35,20 @@ const (
 	classical = "script worker shared service" // where a name may be used before it is made
 )
 
-// payload is a script that tells of itself in every way there is: to the console, to the page around it, to whoever started it as a worker, to the
-// server that it came from; and that tries to read there who is signed in. It holds no character that XML or an attribute would mind.
+// payload is a script that tells of itself in every way there is: to the console, to the page
+// around it, to whoever started it as a worker, to the server that it came from; and that tries to
+// read there who is signed in. It holds no character that XML or an attribute would mind.
 func payload(id string) string {
-	return strings.ReplaceAll(`(function(){var d=self.document,b=self.location.href,o=self.origin,m='canary ID '+o;console.log(m);`+
-		`try{b=d.currentScript.src||d.baseURI}catch(e){}`+
-		`try{self.postMessage(m)}catch(e){}`+
-		`try{(self.opener||self.parent).postMessage(m,'*')}catch(e){}`+
-		`self.onconnect=function(e){e.ports[0].postMessage(m)};`+
-		`function quiet(){}`+
-		`try{fetch(new URL('/__canary/ID/'+encodeURIComponent(o),b)).catch(quiet)}catch(e){}`+
-		`try{fetch(new URL('/api/auth/me',b),{credentials:'include'}).then(function(r){return r.text()}).then(function(t){if(t.indexOf('username')+1)console.log('canary-account ID '+o)}).catch(quiet)}catch(e){}`+
-		`})()`, "ID", id)
+	return strings.ReplaceAll(
+		`(function(){var d=self.document,b=self.location.href,o=self.origin,m='canary ID '+o;console.log(m);`+
+			`try{b=d.currentScript.src||d.baseURI}catch(e){}`+
+			`try{self.postMessage(m)}catch(e){}`+
+			`try{(self.opener||self.parent).postMessage(m,'*')}catch(e){}`+
+			`self.onconnect=function(e){e.ports[0].postMessage(m)};`+
+			`function quiet(){}`+
+			`try{fetch(new URL('/__canary/ID/'+encodeURIComponent(o),b)).catch(quiet)}catch(e){}`+
+			`try{fetch(new URL('/api/auth/me',b),{credentials:'include'}).then(function(r){return r.text()}).then(function(t){if(t.indexOf('username')+1)console.log('canary-account ID '+o)}).catch(quiet)}catch(e){}`+
+			`})()`, "ID", id)
 }
 
 // activeFiles makes the files. Everything in them is ours.
@@ -93,9 +96,12 @@ func pages() []activeFile {
 		html("srcdoc.html", `<!doctype html><iframe srcdoc="<script>RUN</script>"></iframe>`),
 		html("base.html", `<!doctype html><base href="https://elsewhere.invalid/"><script>RUN</script>`),
 		html("refresh.html", `<!doctype html><meta http-equiv="refresh" content="0;url=/__canary/ID/page">`),
-		html("form.html", `<!doctype html><form id="f" action="/__canary/ID/page"><input name="a"></form><script>RUN;f.submit()</script>`),
-		html("worker.html", `<!doctype html><script>navigator.serviceWorker.register('classic.js').catch(function(){});RUN</script>`),
-		html("importmap.html", `<!doctype html><script type="importmap">{"imports":{"x":"./module.mjs"}}</script><script type="module">import 'x';RUN</script>`),
+		html("form.html",
+			`<!doctype html><form id="f" action="/__canary/ID/page"><input name="a"></form><script>RUN;f.submit()</script>`),
+		html("worker.html",
+			`<!doctype html><script>navigator.serviceWorker.register('classic.js').catch(function(){});RUN</script>`),
+		html("importmap.html",
+			`<!doctype html><script type="importmap">{"imports":{"x":"./module.mjs"}}</script><script type="module">import 'x';RUN</script>`),
 		html("module.html", `<!doctype html><script type="module">RUN</script>`),
 		html("inline-svg.html", `<!doctype html><svg onload="RUN"></svg>`),
 		html("inline-math.html", `<!doctype html><math><mtext><img src="x:" onerror="RUN"></mtext></math>`),
@@ -108,15 +114,20 @@ func pages() []activeFile {
 		{name: "utf-16.html", body: script, kind: boxed, media: "text/html", runs: framed, class: "utf-16"},
 		{name: "utf-7.html", body: script, kind: boxed, media: "text/html", class: "utf-7"},
 		{name: "page.xhtml", body: xhtml, kind: boxed, media: "application/xhtml+xml", runs: framed, class: "xhtml"},
-		{name: "claimed.dat", claim: "application/xhtml+xml", body: xhtml, kind: boxed, media: "application/xhtml+xml", runs: framed, class: "xhtml"},
+		{name: "claimed.dat", claim: "application/xhtml+xml", body: xhtml, kind: boxed, media: "application/xhtml+xml",
+			runs: framed, class: "xhtml"},
 		found("server page", "page.shtml", script),
 		found("server page", "page.phtml", script),
 		found("hta", "program.hta", script),
-		found("htc", "behaviour.htc", `<html><component><attach event="onload" handler="go"></component><script>RUN</script></html>`),
+		found("htc", "behaviour.htc",
+			`<html><component><attach event="onload" handler="go"></component><script>RUN</script></html>`),
 		found("no extension", "README", script),
 		found("unknown extension", "page.unknown", script),
-		{name: "page.mhtml", body: "MIME-Version: 1.0\r\nContent-Type: multipart/related; boundary=x\r\n\r\n--x\r\nContent-Type: text/html\r\nContent-Location: http://a.test/\r\n\r\n" + script + "\r\n--x--\r\n", claim: "multipart/related", kind: plain, media: "text/plain", class: "mhtml"},
-		{name: "mail.eml", claim: "message/rfc822", body: "Subject: x\r\nMIME-Version: 1.0\r\nContent-Type: text/html\r\n\r\n" + script, kind: boxed, media: "message/rfc822", class: "mail"},
+		{name: "page.mhtml",
+			body: "MIME-Version: 1.0\r\nContent-Type: multipart/related; boundary=x\r\n\r\n--x\r\nContent-Type: text/html\r\nContent-Location: http://a.test/\r\n\r\n" + script + "\r\n--x--\r\n", claim: "multipart/related", kind: plain, media: "text/plain", class: "mhtml"},
+		{name: "mail.eml", claim: "message/rfc822",
+			body: "Subject: x\r\nMIME-Version: 1.0\r\nContent-Type: text/html\r\n\r\n" + script, kind: boxed,
+			media: "message/rfc822", class: "mail"},
 	}
 }
 
@@ -129,21 +140,26 @@ func drawings() []activeFile {
 		}
 	}
 	xml := func(class, name, mediaType, content string) activeFile {
-		return activeFile{name: name, claim: mediaType, kind: boxed, media: mediaType, runs: framed, class: class, body: `<?xml version="1.0"?>` + content}
+		return activeFile{name: name, claim: mediaType, kind: boxed, media: mediaType, runs: framed, class: class,
+			body: `<?xml version="1.0"?>` + content}
 	}
 	const inner = `<s:script xmlns:s="http://www.w3.org/1999/xhtml">RUN</s:script>`
 	load := svg("load.svg", "")
 	load.body = `<svg xmlns="http://www.w3.org/2000/svg" onload="RUN"/>`
 	still := svg("use.svg", `<use xlink:href="script.svg#x"/><a xlink:href="javascript:RUN"><text y="9">x</text></a>`)
 	still.runs = "" // nobody clicks, and what is used does not run
-	styled := xml("xslt", "styled.xml", "application/xml", `<?xml-stylesheet type="text/xsl" href="style.xsl"?><a>`+inner+`</a>`)
+	styled := xml("xslt", "styled.xml", "application/xml",
+		`<?xml-stylesheet type="text/xsl" href="style.xsl"?><a>`+inner+`</a>`)
 	styled.runs = "" // whether browsers still transform is theirs
-	atom := xml("feed", "feed.atom", "", `<feed xmlns="http://www.w3.org/2005/Atom"><title>t</title><entry><content type="xhtml">`+inner+`</content></entry></feed>`)
+	atom := xml("feed", "feed.atom", "",
+		`<feed xmlns="http://www.w3.org/2005/Atom"><title>t</title><entry><content type="xhtml">`+inner+
+			`</content></entry></feed>`)
 	atom.runs = "" // bare servers call it differently
 	return []activeFile{
 		svg("script.svg", `<script id="x">RUN</script>`),
 		load,
-		svg("foreign.svg", `<foreignObject width="9" height="9"><body xmlns="http://www.w3.org/1999/xhtml"><img src="x:" onerror="RUN"/></body></foreignObject>`),
+		svg("foreign.svg",
+			`<foreignObject width="9" height="9"><body xmlns="http://www.w3.org/1999/xhtml"><img src="x:" onerror="RUN"/></body></foreignObject>`),
 		svg("animate.svg", `<rect width="9" height="9"><animate attributeName="x" dur="1s" onbegin="RUN"/></rect>`),
 		svg("href.svg", `<script xlink:href="data:text/javascript,RUN"/>`),
 		svg("image.svg", `<image href="x:" onerror="RUN"/>`),
@@ -151,19 +167,25 @@ func drawings() []activeFile {
 		still,
 		xml("xml", "page.xml", "application/xml", `<a>`+inner+`</a>`),
 		styled,
-		{name: "style.xsl", claim: "text/xsl", kind: boxed, media: "text/xsl", runs: framed, class: "xslt", body: `<?xml version="1.0"?><x:stylesheet version="1.0" xmlns:x="http://www.w3.org/1999/XSL/Transform"><x:template match="/"><html xmlns="http://www.w3.org/1999/xhtml"><script>RUN</script></html></x:template></x:stylesheet>`},
-		xml("mathml", "formula.mml", "text/xml", `<math xmlns="http://www.w3.org/1998/Math/MathML"><mtext>`+inner+`</mtext></math>`),
+		{name: "style.xsl", claim: "text/xsl", kind: boxed, media: "text/xsl", runs: framed, class: "xslt",
+			body: `<?xml version="1.0"?><x:stylesheet version="1.0" xmlns:x="http://www.w3.org/1999/XSL/Transform"><x:template match="/"><html xmlns="http://www.w3.org/1999/xhtml"><script>RUN</script></html></x:template></x:stylesheet>`},
+		xml("mathml", "formula.mml", "text/xml",
+			`<math xmlns="http://www.w3.org/1998/Math/MathML"><mtext>`+inner+`</mtext></math>`),
 		atom,
-		{name: "feed.rss", claim: "text/xml", kind: boxed, media: "text/xml", runs: framed, class: "feed", body: `<?xml version="1.0"?><rss version="2.0"><channel><title>t</title>` + inner + `</channel></rss>`},
-		{name: "tune.xmlaudio", claim: "audio/x+xml", kind: boxed, media: "audio/x+xml", class: "xml", body: `<?xml version="1.0"?><a>` + inner + `</a>`},
-		{name: "subset.svg", claim: "image/svg+xml;charset=utf-7", kind: boxed, media: "image/svg+xml", runs: framed, class: "svg", body: `<svg xmlns="http://www.w3.org/2000/svg"><script>RUN</script></svg>`},
+		{name: "feed.rss", claim: "text/xml", kind: boxed, media: "text/xml", runs: framed, class: "feed",
+			body: `<?xml version="1.0"?><rss version="2.0"><channel><title>t</title>` + inner + `</channel></rss>`},
+		{name: "tune.xmlaudio", claim: "audio/x+xml", kind: boxed, media: "audio/x+xml", class: "xml",
+			body: `<?xml version="1.0"?><a>` + inner + `</a>`},
+		{name: "subset.svg", claim: "image/svg+xml;charset=utf-7", kind: boxed, media: "image/svg+xml", runs: framed,
+			class: "svg", body: `<svg xmlns="http://www.w3.org/2000/svg"><script>RUN</script></svg>`},
 	}
 }
 
 // scripts are what pages and workers take, and what plugins once did.
 func scripts() []activeFile {
 	js := func(name, claim, mediaType string) activeFile {
-		return activeFile{name: name, claim: claim, kind: boxed, media: mediaType, runs: scripted, class: "javascript", body: "RUN"}
+		return activeFile{name: name, claim: claim, kind: boxed, media: mediaType, runs: scripted, class: "javascript",
+			body: "RUN"}
 	}
 	other := func(class, name, claim, mediaType, runs, body string) activeFile {
 		return activeFile{name: name, claim: claim, kind: boxed, media: mediaType, runs: runs, class: class, body: body}
@@ -173,15 +195,21 @@ func scripts() []activeFile {
 		js("old.js", "application/x-javascript", "application/x-javascript"),
 		js("claimed", "text/ecmascript", "text/ecmascript"),
 		other("module", "module.mjs", "", "text/javascript", "module import moduleworker", "RUN;export default 1"),
-		other("css", "style.css", "", "text/css", "style", `a{width:expression(RUN);behavior:url(behaviour.htc);background:url("javascript:RUN")}`),
+		other("css", "style.css", "", "text/css", "style",
+			`a{width:expression(RUN);behavior:url(behaviour.htc);background:url("javascript:RUN")}`),
 		other("json", "data.json", "", "application/json", "script", `RUN`),
-		other("jsonp", "callback.json", "", "application/json", "script", `window.canaryCallback=function(){RUN};canaryCallback({"a":1})`),
+		other("jsonp", "callback.json", "", "application/json", "script",
+			`window.canaryCallback=function(){RUN};canaryCallback({"a":1})`),
 		{name: "script.txt", kind: plain, media: "text/plain", runs: "script", class: "text as a script", body: "RUN"},
-		{name: "script.md", kind: boxed, media: "text/markdown", runs: "script", class: "text as a script", body: "RUN"},
+		{name: "script.md", kind: boxed, media: "text/markdown", runs: "script", class: "text as a script",
+			body: "RUN"},
 		other("wasm", "module.wasm", "", "application/wasm", "", "\x00asm\x01\x00\x00\x00"),
-		other("flash", "film.swf", "application/x-shockwave-flash", "application/x-shockwave-flash", "", "FWS\x06<script>RUN</script>"),
-		other("subtitles", "film.vtt", "", "text/vtt", "", "WEBVTT\n\n00:00.000 --> 00:09.000\n<img src=\"x:\" onerror=\"RUN\">\n"),
-		other("manifest", "app.webmanifest", "application/manifest+json", "application/manifest+json", "", `{"name":"x","start_url":"javascript:RUN"}`),
+		other("flash", "film.swf", "application/x-shockwave-flash", "application/x-shockwave-flash", "",
+			"FWS\x06<script>RUN</script>"),
+		other("subtitles", "film.vtt", "", "text/vtt", "",
+			"WEBVTT\n\n00:00.000 --> 00:09.000\n<img src=\"x:\" onerror=\"RUN\">\n"),
+		other("manifest", "app.webmanifest", "application/manifest+json", "application/manifest+json", "",
+			`{"name":"x","start_url":"javascript:RUN"}`),
 	}
 }
 
@@ -190,10 +218,12 @@ const gif = "GIF89a\x01\x00\x01\x00\x80\x00\x00\xff\xff\xff\x00\x00\x00,\x00\x00
 // disguised are files that say they are something else, by name, by claim or by their first bytes.
 func disguised() []activeFile {
 	picture := func(name, claim, mediaType, body string) activeFile {
-		return activeFile{name: name, claim: claim, kind: raster, media: mediaType, class: "disguised as a picture", body: body}
+		return activeFile{name: name, claim: claim, kind: raster, media: mediaType, class: "disguised as a picture",
+			body: body}
 	}
 	posing := func(name, claim, mediaType, runs, body string) activeFile {
-		return activeFile{name: name, claim: claim, kind: boxed, media: mediaType, runs: runs, class: "polyglot", body: body}
+		return activeFile{name: name, claim: claim, kind: boxed, media: mediaType, runs: runs, class: "polyglot",
+			body: body}
 	}
 	const (
 		png  = "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"
@@ -211,10 +241,13 @@ func disguised() []activeFile {
 		picture("comment.bmp", "", "image/bmp", bmp+script),
 		picture("script.gif", "", "image/gif", "GIF89a/*\x01\x00*/=1;RUN"),
 		{name: "page.mp4", kind: media, media: "video/mp4", class: "disguised as a film", body: script},
-		{name: "tags.mp3", kind: media, media: "audio/mpeg", class: "disguised as a tune", body: "ID3\x03\x00\x00\x00\x00\x0f\x76TIT2\x00\x00\x01\x00\x00\x00\x00" + script},
-		{name: "tags.ogg", kind: media, media: "audio/ogg", class: "disguised as a tune", body: "OggS\x00\x02" + script},
+		{name: "tags.mp3", kind: media, media: "audio/mpeg", class: "disguised as a tune",
+			body: "ID3\x03\x00\x00\x00\x00\x0f\x76TIT2\x00\x00\x01\x00\x00\x00\x00" + script},
+		{name: "tags.ogg", kind: media, media: "audio/ogg", class: "disguised as a tune",
+			body: "OggS\x00\x02" + script},
 		{name: "page.txt", kind: plain, media: "text/plain", class: "disguised as text", body: script},
-		{name: "page.html.txt", claim: "text/plain;charset=utf-7", kind: plain, media: "text/plain", class: "utf-7", body: script},
+		{name: "page.html.txt", claim: "text/plain;charset=utf-7", kind: plain, media: "text/plain", class: "utf-7",
+			body: script},
 		{name: "page.pdf", kind: plain, media: "application/pdf", class: "disguised as a PDF", body: script},
 		{name: "open.pdf", kind: plain, media: "application/pdf", class: "pdf", body: pdf},
 		{name: "script.pdf", kind: plain, media: "application/pdf", class: "pdf", body: pdf + script},
@@ -225,13 +258,17 @@ func disguised() []activeFile {
 		posing("gif.js", "", "text/javascript", classical, "GIF89a/*\x01\x00*/=self.canaryGif=1;RUN"),
 		posing("claimed.gif", "text/javascript", "text/javascript", classical, "GIF89a/*\x01\x00*/=1;RUN"),
 		posing("claimed.png", "text/html", "text/html", "top iframe object", png+script),
-		posing("page.svg", "", "image/svg+xml", framed, `<html xmlns="http://www.w3.org/1999/xhtml"><script>RUN</script></html>`),
-		posing("drawing.html", "image/svg+xml", "image/svg+xml", framed, `<svg xmlns="http://www.w3.org/2000/svg" onload="RUN"/>`),
+		posing("page.svg", "", "image/svg+xml", framed,
+			`<html xmlns="http://www.w3.org/1999/xhtml"><script>RUN</script></html>`),
+		posing("drawing.html", "image/svg+xml", "image/svg+xml", framed,
+			`<svg xmlns="http://www.w3.org/2000/svg" onload="RUN"/>`),
 		posing("anything.html", "*/*", "text/html", framed, script),
 		posing("unknown.html", "unknown/unknown", "unknown/unknown", framed, script),
-		posing("wap.html", "application/vnd.wap.xhtml+xml", "application/vnd.wap.xhtml+xml", "", `<html xmlns="http://www.w3.org/1999/xhtml"><script>RUN</script></html>`),
+		posing("wap.html", "application/vnd.wap.xhtml+xml", "application/vnd.wap.xhtml+xml", "",
+			`<html xmlns="http://www.w3.org/1999/xhtml"><script>RUN</script></html>`),
 		posing("broken.html", "text/html;x", "text/html", framed, script),
-		posing("replaced.html", "multipart/x-mixed-replace; boundary=x", "text/html", "", "--x\r\nContent-Type: text/html\r\n\r\n"+script+"\r\n--x--\r\n"),
+		posing("replaced.html", "multipart/x-mixed-replace; boundary=x", "text/html", "",
+			"--x\r\nContent-Type: text/html\r\n\r\n"+script+"\r\n--x--\r\n"),
 		posing("encoded.html", "text/html; charset=utf-7", "text/html", framed, script),
 	}
 }

@@ -19,17 +19,20 @@ import (
 	"time"
 )
 
-// front stands before a server, on the same origin, as the browser sees it: it adds pages of the test's own below /__host, without any policy, as if
-// the site had forgotten its own, and takes note of the canaries that come in.
+// front stands before a server, on the same origin, as the browser sees it: it adds pages of the
+// test's own below /__host, without any policy, as if the site had forgotten its own, and takes
+// note of the canaries that come in.
 type front struct {
 	url  string
 	next http.Handler // set before the first request
 	mu   sync.Mutex   // guards heard
-	// heard are the files whose canary came in, each with the origin that it ran in, or `page` for what a page loads without a script.
+	// heard are the files whose canary came in, each with the origin that it ran in, or `page` for
+	// what a page loads without a script.
 	heard map[string][]string
 }
 
-// lastPage is loaded after everything else: when it has told of itself, what others do as slowly has had its time.
+// lastPage is loaded after everything else: when it has told of itself, what others do as slowly
+// has had its time.
 const lastPage = `<!doctype html><svg xmlns="http://www.w3.org/2000/svg"><rect><animate attributeName="x" dur="1s" onbegin="begun()"/></rect></svg>
 <script>function begun() { fetch('/__canary/last/page').then(() => requestAnimationFrame(() => setTimeout(() => parent.postMessage('last', '*')))) }</script>`
 
@@ -74,7 +77,8 @@ func (f *front) canaries() map[string][]string {
 	return maps.Clone(f.heard)
 }
 
-// elsewhere is the address of the pages of the front as another site sees them: another host name of the same machine.
+// elsewhere is the address of the pages of the front as another site sees them: another host name
+// of the same machine.
 func (f *front) elsewhere() string { return strings.Replace(f.url, "127.0.0.1", "localhost", 1) }
 
 // pass makes the front hand everything else on.
@@ -90,8 +94,8 @@ func (f *front) pass(t *testing.T, target string) {
 	}}
 }
 
-// bareSite is a file server that knows nothing of what it serves: types as claimed, else as http.FileServer guesses, and a session that its pages
-// may read.
+// bareSite is a file server that knows nothing of what it serves: types as claimed, else as
+// http.FileServer guesses, and a session that its pages may read.
 func bareSite(t *testing.T, files []activeFile) *front {
 	t.Helper()
 	f, dir, claims := newFront(t), t.TempDir(), map[string]string{}

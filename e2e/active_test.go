@@ -31,8 +31,9 @@ var ways = []string{"path", "private", "link", "gateway", "embed"}
 // publicWays are those whose answers anybody may embed and keep.
 var publicWays = []string{"path", "link"}
 
-// TestActiveContent stores files that would like to run, and shows them to a browser that is signed in. Abuse cases C67 and C68: whatever way they
-// came in, by whatever way they are served, in whatever manner they are shown, no script of theirs runs on the site's origin. The same files run
+// TestActiveContent stores files that would like to run, and shows them to a browser that is signed
+// in. Abuse cases C67 and C68: whatever way they came in, by whatever way they are served, in
+// whatever manner they are shown, no script of theirs runs on the site's origin. The same files run
 // when a bare file server has them.
 func TestActiveContent(t *testing.T) {
 	t.Parallel()
@@ -59,7 +60,8 @@ func TestActiveContent(t *testing.T) {
 func bareVisits(bare *front, files []activeFile) profile {
 	p := profile{Cookies: []browserCookie{{"auth_token", "anybody", bare.url}}}
 	for _, manner := range slices.Concat(alike...) {
-		v := visit{Host: bare.url + "/__host", Manner: manner, URLs: map[string]string{}, Expect: []string{}, way: "bare", own: true}
+		v := visit{Host: bare.url + "/__host", Manner: manner, URLs: map[string]string{}, Expect: []string{},
+			way: "bare", own: true}
 		for _, file := range files {
 			v.URLs[file.id] = bare.url + "/" + url.PathEscape(file.name)
 			if slices.Contains(strings.Fields(file.runs), manner) && !silent[file.name] && manner != "style" {
@@ -74,18 +76,21 @@ func bareVisits(bare *front, files []activeFile) profile {
 // silent are the files that act without a script, which only the server hears of.
 var silent = map[string]bool{"refresh.html": true, "style.svg": true}
 
-// judgeBare holds the control against the table: what must run ran, in the bare site's origin, and could read who is signed in.
+// judgeBare holds the control against the table: what must run ran, in the bare site's origin, and
+// could read who is signed in.
 func judgeBare(t *testing.T, bare *front, files []activeFile, result profiled) {
 	t.Helper()
 	ran, accounts, classes, heard := 0, map[string]bool{}, map[string]bool{}, bare.canaries()
 	for i, v := range bareVisits(bare, files).Visits {
 		got := result.Visits[i]
 		for _, file := range files {
-			accounts[file.id] = accounts[file.id] || slices.Contains(got.Reports, "canary-account "+file.id+" "+bare.url)
+			accounts[file.id] = accounts[file.id] ||
+				slices.Contains(got.Reports, "canary-account "+file.id+" "+bare.url)
 			if !slices.Contains(strings.Fields(file.runs), v.Manner) {
 				continue
 			}
-			did := slices.ContainsFunc(got.Reports, func(r string) bool { return strings.HasPrefix(r, "canary "+file.id+" ") })
+			did := slices.ContainsFunc(got.Reports,
+				func(r string) bool { return strings.HasPrefix(r, "canary "+file.id+" ") })
 			if silent[file.name] {
 				did = len(heard[file.id]) > 0
 			}
@@ -108,7 +113,8 @@ func judgeBare(t *testing.T, bare *front, files []activeFile, result profiled) {
 			readers++
 		}
 	}
-	t.Logf("the control: %d runs of %d classes (%v), %d files read who is signed in", ran, len(classes), slices.Sorted(maps.Keys(classes)), readers)
+	t.Logf("the control: %d runs of %d classes (%v), %d files read who is signed in", ran, len(classes),
+		slices.Sorted(maps.Keys(classes)), readers)
 	if ran < 240 || len(classes) < 20 || readers < 10 { // reading takes longer than running, and nothing waits for it
 		t.Errorf("the control: too little runs for this test to mean anything")
 	}
@@ -129,12 +135,14 @@ type placed struct{ id, path, link, private string }
 
 var waysIn = []string{"session", "form", "raw"}
 
-// storeActive brings every file in by every way, and a copy of each where only the administrator may read.
+// storeActive brings every file in by every way, and a copy of each where only
+// the administrator may read.
 func storeActive(t *testing.T, f *front, files []activeFile) *larderSite {
 	t.Helper()
 	l := &larderSite{front: f, admin: login(t, "admin", adminPassword, f.url), anyone: newClient(f.url), files: files}
 	var key struct{ Key struct{ FullToken string } }
-	l.admin.do(t, "POST", "/api/keys/", object{"name": "active", "permissions": []string{"read", "write"}, "protocols": []string{"api"}, "uploadPath": "/public", "publicLinks": "all"}).data(t, 201, &key)
+	l.admin.do(t, "POST", "/api/keys/", object{"name": "active", "permissions": []string{"read", "write"},
+		"protocols": []string{"api"}, "uploadPath": "/public", "publicLinks": "all"}).data(t, 201, &key)
 	withKey := withKey(key.Key.FullToken, f.url)
 	for _, file := range files {
 		by := map[string]placed{}
@@ -183,7 +191,8 @@ func (l *larderSite) session(t *testing.T, dir string, file activeFile) (id stri
 	var sent struct{ Etag string }
 	l.admin.do(t, "PUT", "/api/files/upload/raw/"+session.SessionID, []byte(file.body)).data(t, 200, &sent)
 	var done struct{ File entry }
-	l.admin.do(t, "POST", "/api/files/upload-complete", object{"sessionId": session.SessionID, "etag": sent.Etag}).data(t, 200, &done)
+	l.admin.do(t, "POST", "/api/files/upload-complete", object{"sessionId": session.SessionID, "etag": sent.Etag}).
+		data(t, 200, &done)
 	if done.File.Name != file.name {
 		t.Fatalf("%s is stored as %s", file.name, done.File.Name)
 	}
@@ -192,10 +201,12 @@ func (l *larderSite) session(t *testing.T, dir string, file activeFile) (id stri
 
 // fileNamed is the file as the part of a form.
 func fileNamed(file activeFile) formPart {
-	return formPart{disposition: `form-data; name="file"; filename="` + url.PathEscape(file.name) + `"`, mime: file.claim, content: file.body}
+	return formPart{disposition: `form-data; name="file"; filename="` + url.PathEscape(file.name) + `"`,
+		mime: file.claim, content: file.body}
 }
 
-// address is where a file that came in by one way goes out by another. A gateway address is a new one each time.
+// address is where a file that came in by one way goes out by another. A gateway address is a
+// new one each time.
 func (l *larderSite) address(t *testing.T, file int, in, out string) string {
 	t.Helper()
 	at := l.stored[file][in]
@@ -241,7 +252,8 @@ func (l *larderSite) checkHeaders(t *testing.T) {
 	}
 }
 
-// checkParts does the same for a file that came in in parts, which is by another way of finding its type.
+// checkParts does the same for a file that came in in parts, which is by another way
+// of finding its type.
 func (l *larderSite) checkParts(t *testing.T) {
 	t.Helper()
 	for i, file := range l.files {
@@ -249,7 +261,9 @@ func (l *larderSite) checkParts(t *testing.T) {
 			continue
 		}
 		var session struct{ SessionID, UploadURL string }
-		l.admin.do(t, "POST", "/api/files/upload-session", object{"path": "/public/parts", "fileName": file.name, "fileSize": len(file.body), "partCount": 2, "mimeType": file.claim}).data(t, 200, &session)
+		l.admin.do(t, "POST", "/api/files/upload-session",
+			object{"path": "/public/parts", "fileName": file.name, "fileSize": len(file.body), "partCount": 2,
+				"mimeType": file.claim}).data(t, 200, &session)
 		l.admin.do(t, "PUT", session.UploadURL+"1", []byte(file.body), "Content-Type", "image/png").want(t, 200)
 		l.admin.do(t, "POST", "/api/files/upload-complete", object{"sessionId": session.SessionID}).want(t, 200)
 		r := l.anyone.do(t, "GET", l.front.url+"/public/parts/"+url.PathEscape(file.name), nil).want(t, 200)
@@ -284,8 +298,10 @@ func wrongHeaders(r reply, file activeFile, out string) (wrong []string) {
 	if file.kind == boxed || out == "gateway" {
 		shown = "attachment"
 	}
-	if disposition, params, err := mime.ParseMediaType(r.header.Get("Content-Disposition")); err != nil || disposition != shown || params["filename"] != file.name {
-		wrong = append(wrong, fmt.Sprintf("Content-Disposition %q, want %s of that name", r.header.Get("Content-Disposition"), shown))
+	if disposition, params, err := mime.ParseMediaType(r.header.Get("Content-Disposition")); err != nil ||
+		disposition != shown || params["filename"] != file.name {
+		wrong = append(wrong, fmt.Sprintf("Content-Disposition %q, want %s of that name",
+			r.header.Get("Content-Disposition"), shown))
 	}
 	policy := map[string]string{}
 	for _, directive := range strings.Split(r.header.Get("Content-Security-Policy"), ";") {
@@ -307,8 +323,9 @@ func wrongHeaders(r reply, file activeFile, out string) (wrong []string) {
 	return wrong
 }
 
-// visits takes every file by every way, from a page of the site that forgot its policy, from the site's own page, and from a page of another site:
-// from the public path in every manner, otherwise in one of each line. Which way the file came in by takes turns.
+// visits takes every file by every way, from a page of the site that forgot its policy, from the
+// site's own page, and from a page of another site: from the public path in every manner, otherwise
+// in one of each line. Which way the file came in by takes turns.
 func (l *larderSite) visits(t *testing.T) profile {
 	t.Helper()
 	l.done = l.planned(t)
@@ -331,7 +348,8 @@ func (l *larderSite) planned(t *testing.T) (visits []visit) {
 	add := func(host, way string, turn int) {
 		for _, group := range alike {
 			for at, manner := range group {
-				v := visit{Host: host, Sealed: host == l.front.url+"/", Manner: manner, URLs: map[string]string{}, Expect: []string{}, way: way, own: strings.HasPrefix(host, l.front.url)}
+				v := visit{Host: host, Sealed: host == l.front.url+"/", Manner: manner, URLs: map[string]string{},
+					Expect: []string{}, way: way, own: strings.HasPrefix(host, l.front.url)}
 				for i, file := range l.files {
 					if turn < 0 || (i+turn)%len(group) == at {
 						v.URLs[file.id] = l.address(t, i, waysIn[(i+len(visits))%len(waysIn)], way)
@@ -369,7 +387,8 @@ func (l *larderSite) judge(t *testing.T, result profiled) {
 		what := fmt.Sprintf("%s by %s from %s", v.Manner, v.way, v.Host)
 		for _, report := range got.Reports {
 			words := strings.SplitN(report, " ", 3)
-			if words[0] != "canary" || len(words) != 3 || words[2] != l.front.elsewhere() { // what another site takes as its own script runs as theirs
+			// what another site takes as its own script runs as theirs
+			if words[0] != "canary" || len(words) != 3 || words[2] != l.front.elsewhere() {
 				t.Errorf("%s: %s (%s)", what, report, name[words[min(1, len(words)-1)]])
 			}
 		}
@@ -395,5 +414,6 @@ func (l *larderSite) judge(t *testing.T, result profiled) {
 	if result.Workers != 0 {
 		t.Errorf("%d service workers stay", result.Workers)
 	}
-	t.Logf("%d files shown %d times, %d of them arrived as what was asked for; the slowest visit: %s, %d ms", len(l.files), total, shown, where, slowest)
+	t.Logf("%d files shown %d times, %d of them arrived as what was asked for; the slowest visit: %s, %d ms",
+		len(l.files), total, shown, where, slowest)
 }

@@ -21,8 +21,9 @@ const (
 	backupRuns    = 3
 )
 
-// Abuse case C132: clients upload, replace, rename, move and delete while three backups go into one directory. Each snapshot, restored on this
-// engine and on the other, has every file that was acknowledged before and not touched since, answers every permanent link of before with the same
+// Abuse case C132: clients upload, replace, rename, move and delete while three backups go into one
+// directory. Each snapshot, restored on this engine and on the other, has every file that was
+// acknowledged before and not touched since, answers every permanent link of before with the same
 // bytes, lets people in with their passwords and nobody with an old session; fsck finds nothing.
 func TestBackupUnderLoad(t *testing.T) {
 	t.Parallel()
@@ -200,11 +201,13 @@ func still(t *testing.T, p *process) *kept {
 			content = ""
 		}
 		var session struct{ SessionID string }
-		admin.do(t, "POST", "/api/files/upload-session", object{"path": folder, "fileName": name, "fileSize": len(content)}).data(t, 200, &session)
+		admin.do(t, "POST", "/api/files/upload-session",
+			object{"path": folder, "fileName": name, "fileSize": len(content)}).data(t, 200, &session)
 		var part struct{ Etag string }
 		admin.do(t, "PUT", "/api/files/upload/raw/"+session.SessionID, []byte(content)).data(t, 200, &part)
 		var made struct{ File entry }
-		admin.do(t, "POST", "/api/files/upload-complete", object{"sessionId": session.SessionID, "etag": part.Etag}).data(t, 200, &made)
+		admin.do(t, "POST", "/api/files/upload-complete", object{"sessionId": session.SessionID, "etag": part.Etag}).
+			data(t, 200, &made)
 		k.files[folder+"/"+name], k.ids[folder+"/"+name] = content, made.File.ID
 		var linked struct{ Link struct{ URL string } }
 		admin.do(t, "POST", "/api/files/"+made.File.ID+"/link", nil).data(t, 200, &linked)
@@ -226,7 +229,8 @@ func (k *kept) there(t *testing.T, p *process) {
 	}
 	admin := p.admin(t) // with the password of before
 	for path, content := range k.files {
-		if body := admin.do(t, "GET", (&url.URL{Path: path}).EscapedPath(), nil).want(t, 200).body; string(body) != content {
+		if body := admin.do(t, "GET", (&url.URL{Path: path}).EscapedPath(), nil).want(t, 200).
+			body; string(body) != content {
 			t.Errorf("%s has %d bytes, want %d", path, len(body), len(content))
 		}
 		admin.do(t, "GET", "/api/files/"+k.ids[path], nil).want(t, 200)
@@ -238,7 +242,8 @@ func (k *kept) there(t *testing.T, p *process) {
 		}
 	}
 	for _, e := range admin.walk(t, "/uploads") { // whatever was under way is there as a whole
-		if body := admin.do(t, "GET", (&url.URL{Path: e.full()}).EscapedPath(), nil).want(t, 200).body; int64(len(body)) != e.Size {
+		if body := admin.do(t, "GET", (&url.URL{Path: e.full()}).EscapedPath(), nil).want(t, 200).
+			body; int64(len(body)) != e.Size {
 			t.Errorf("%s is listed with %d bytes and has %d", e.full(), e.Size, len(body))
 		}
 	}
@@ -254,12 +259,15 @@ func TestBackupCommand(t *testing.T) {
 	}
 	p := s.start(t)
 	withKey(s.key(t, "admin"), p.url).mustRaw(t, "a.txt", "", "text/plain", []byte("a letter"))
-	for _, args := range [][]string{{"backup"}, {"backup", dir, dir}, {"backup", dir, "--keep", "0"}, {"backup", dir, "--fast"}, {"restore"}, {"restore", dir, dir}} {
+	for _, args := range [][]string{{"backup"}, {"backup", dir, dir}, {"backup", dir, "--keep", "0"},
+		{"backup", dir, "--fast"}, {"restore"}, {"restore", dir, dir}} {
 		if stdout, stderr, code := s.run(t, args...); code != 2 || stderr == "" {
-			t.Errorf("larder %v: exit code %d, stdout %q, stderr %q; want 2 and a sentence on stderr", args, code, stdout, stderr)
+			t.Errorf("larder %v: exit code %d, stdout %q, stderr %q; want 2 and a sentence on stderr", args, code,
+				stdout, stderr)
 		}
 	}
-	if out := s.mustRun(t, "backup", dir); !strings.Contains(out, "1 objects with 8 bytes, of which 1 with 8 bytes are new") {
+	if out := s.mustRun(t, "backup", dir); !strings.Contains(out,
+		"1 objects with 8 bytes, of which 1 with 8 bytes are new") {
 		t.Errorf("it says %s", out)
 	}
 	wrong := s.emptied(t, "sqlite")
@@ -278,28 +286,33 @@ func TestBackupCommand(t *testing.T) {
 		t.Fatal(err)
 	}
 	out, stderr, code := s.run(t, "backup", dir+"-2")
-	if code != 1 || !strings.Contains(out, filepath.Base(objects[0])) || !strings.Contains(out, "lacks 1 objects") || strings.Contains(out, "a.txt") || stderr != "" {
+	if code != 1 || !strings.Contains(out, filepath.Base(objects[0])) || !strings.Contains(out, "lacks 1 objects") ||
+		strings.Contains(out, "a.txt") || stderr != "" {
 		t.Errorf("with an object lost: %d, %s%s", code, out, stderr)
 	}
 	r := s.emptied(t, "sqlite")
 	if _, stderr, code := r.run(t, "restore", dir+"-2"); code != 1 || !strings.Contains(stderr, "--incomplete") {
 		t.Errorf("a restore of that: %d, %s", code, stderr)
 	}
-	if out, _, code := r.run(t, "restore", dir+"-2", "--incomplete"); code != 1 || !strings.Contains(out, "1 objects are missing") {
+	if out, _, code := r.run(t, "restore", dir+"-2", "--incomplete"); code != 1 ||
+		!strings.Contains(out, "1 objects are missing") {
 		t.Errorf("a restore of that, told to go on: %d, %s", code, out)
 	}
-	if out := s.mustRun(t, "help"); !strings.Contains(out, "larder backup DIR") || !strings.Contains(out, "larder restore DIR") {
+	if out := s.mustRun(t, "help"); !strings.Contains(out, "larder backup DIR") ||
+		!strings.Contains(out, "larder restore DIR") {
 		t.Errorf("the help is %s", out)
 	}
 }
 
 // backupPoints and restorePoints are the lines between which a backup and a restore may be killed.
 var (
-	backupPoints  = []string{"backup.held", "backup.snapshot", "backup.copied", "backup.described", "backup.published", "backup.pruned"}
+	backupPoints = []string{"backup.held", "backup.snapshot", "backup.copied", "backup.described", "backup.published",
+		"backup.pruned"}
 	restorePoints = []string{"restore.begun", "restore.objects", "restore.placed"}
 )
 
-// A backup that is killed leaves the one before as it was, and a restore that is killed leaves nothing that starts; done again, both succeed.
+// A backup that is killed leaves the one before as it was, and a restore that is killed leaves
+// nothing that starts; done again, both succeed.
 func TestKilledBackupAndRestore(t *testing.T) {
 	t.Parallel()
 	for _, engine := range dbtest.Engines {
@@ -361,7 +374,8 @@ func (s *site) dies(t *testing.T, point string, args ...string) {
 	}
 }
 
-// restoresSoundly restores, goes on if that was begun before, and has a look at the first of so many files and more.
+// restoresSoundly restores, goes on if that was begun before, and has a look at the first of so
+// many files and more.
 func (s *site) restoresSoundly(t *testing.T, dir string, files int) {
 	t.Helper()
 	s.mustRun(t, "restore", dir)

@@ -32,7 +32,8 @@ func elsewhere(t *testing.T) (pageFor func(image string) string) {
 // oneBrowser keeps the tests from starting several browsers side by side.
 var oneBrowser = make(chan struct{}, 1)
 
-// rendered opens a page of another site for each image, in a fresh profile each, and returns the widths they rendered with.
+// rendered opens a page of another site for each image, in a fresh profile each, and returns the
+// widths they rendered with.
 func rendered(t *testing.T, pageFor func(image string) string, images ...string) []int {
 	t.Helper()
 	oneBrowser <- struct{}{}
@@ -89,7 +90,8 @@ func TestRenderedTellsBrokenImages(t *testing.T) {
 		}
 	}))
 	t.Cleanup(images.Close)
-	got := rendered(t, elsewhere(t), images.URL+"/photo.jpg", images.URL+"/none.jpg", images.URL+"/cookie.jpg", images.URL+"/cookie.jpg")
+	got := rendered(t, elsewhere(t), images.URL+"/photo.jpg", images.URL+"/none.jpg", images.URL+"/cookie.jpg",
+		images.URL+"/cookie.jpg")
 	if want := [4]int{photoWidth, 0, 0, 0}; [4]int(got) != want {
 		t.Errorf("natural widths %v, want %v", got, want)
 	}

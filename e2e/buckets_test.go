@@ -12,8 +12,9 @@ import (
 	"larder/internal/db/dbtest"
 )
 
-// A bucket next to the disk, as somebody has it who rents one: made in the administration, filled by every way to upload, read by every address, moved
-// to and fro while links go on to answer, and empty in the end.
+// A bucket next to the disk, as somebody has it who rents one: made in the administration, filled
+// by every way to upload, read by every address, moved to and fro while links go on to answer, and
+// empty in the end.
 func TestABucketNextToTheDisk(t *testing.T) {
 	t.Parallel()
 	for _, engine := range dbtest.Engines {
@@ -21,21 +22,26 @@ func TestABucketNextToTheDisk(t *testing.T) {
 			t.Parallel()
 			s := newSetUp(t, engine, onDisk)
 			bucket := s3test.New(t)
-			id := s.provider(t, bucket, object{"pathPrefix": "larder", "uploadMode": "worker"}) // what clients put there themselves waits for an hour
+			// what clients put there themselves waits for an hour
+			id := s.provider(t, bucket, object{"pathPrefix": "larder", "uploadMode": "worker"})
 			s.mount(t, "/cloud", id)
 			s.admin.do(t, "DELETE", "/api/admin/storage/providers/"+id, nil).fails(t, 409, "OPERATION_FAILED")
 			s.discreet(t, bucket)
-			s.admin.do(t, "POST", "/api/admin/rules", object{"pathPattern": "/cloud/**", "effect": "allow", "role": "user"}).want(t, 201)
-			s.admin.do(t, "POST", "/api/admin/users", object{"username": "anna", "email": "anna@example.org", "password": "a long password"}).want(t, 201)
+			s.admin.do(t, "POST", "/api/admin/rules",
+				object{"pathPattern": "/cloud/**", "effect": "allow", "role": "user"}).want(t, 201)
+			s.admin.do(t, "POST", "/api/admin/users",
+				object{"username": "anna", "email": "anna@example.org", "password": "a long password"}).want(t, 201)
 			anna := login(t, "anna", "a long password", s.admin.bases...)
 
 			folder := anna.mkdir(t, "/cloud", "album")
 			parts, picture := contentOf("in parts", partSize+1234), photograph(t)
-			contents := map[string][]byte{"one piece.txt": contentOf("whole", 200_000), "parts.bin": parts, "raw.jpg": picture, oddName: contentOf("odd", 77)}
+			contents := map[string][]byte{"one piece.txt": contentOf("whole", 200_000), "parts.bin": parts,
+				"raw.jpg": picture, oddName: contentOf("odd", 77)}
 			anna.upload(t, "/cloud/album", "one piece.txt", contents["one piece.txt"], nil)
 			anna.upload(t, "/cloud/album", oddName, contents[oddName], nil)
 			file := anna.upload(t, "/cloud/album", "parts.bin", parts, object{"partCount": 2})
-			raw := withKey(s.key(t, "anna"), s.admin.bases...).mustRaw(t, "raw.jpg", "", "image/jpeg", picture) // below its upload root, which is on the disk
+			// below its upload root, which is on the disk
+			raw := withKey(s.key(t, "anna"), s.admin.bases...).mustRaw(t, "raw.jpg", "", "image/jpeg", picture)
 			s.move(t, anna, raw.FileID, "/cloud/album")
 			link := at(t, raw.DirectURL)
 			stored := keysIn(t, bucket)
@@ -43,7 +49,8 @@ func TestABucketNextToTheDisk(t *testing.T) {
 				t.Errorf("the bucket holds %v", stored)
 			}
 			for key := range stored {
-				if !strings.HasPrefix(key, "larder/") || strings.Contains(key, "piece") || strings.Contains(key, "album") {
+				if !strings.HasPrefix(key, "larder/") || strings.Contains(key, "piece") ||
+					strings.Contains(key, "album") {
 					t.Errorf("an object is called %s", key)
 				}
 			}
@@ -94,15 +101,18 @@ func (s *setUp) discreet(t *testing.T, bucket s3test.Bucket) {
 	}
 }
 
-// Buckets are other people's too. What lies in one under any name that is not ours, a thousand objects, is neither listed nor reported nor removed, and
-// a key that has to be escaped everywhere is as good as any.
+// Buckets are other people's too. What lies in one under any name that is not ours, a thousand
+// objects, is neither listed nor reported nor removed, and a key that has to be escaped everywhere
+// is as good as any.
 func TestABucketWithForeignObjects(t *testing.T) {
 	t.Parallel()
 	s := newSetUp(t, "sqlite", onDisk)
 	bucket := s3test.New(t)
 	foreign := foreignObjects(t, bucket)
 	s.mount(t, "/bare", s.provider(t, bucket, object{"uploadMode": "worker"}))
-	s.mount(t, "/cloud", s.provider(t, bucket, object{"name": "prefixed", "pathPrefix": "photos", "uploadMode": "worker"})) // where others keep theirs
+	// where others keep theirs
+	s.mount(t, "/cloud", s.provider(t, bucket,
+		object{"name": "prefixed", "pathPrefix": "photos", "uploadMode": "worker"}))
 	for _, folder := range []string{"/bare", "/cloud"} {
 		if listed := s.admin.list(t, folder); len(listed) > 0 {
 			t.Errorf("%s lists what is not ours: %+v", folder, listed)
@@ -133,10 +143,12 @@ func TestABucketWithForeignObjects(t *testing.T) {
 	}
 }
 
-// foreignObjects puts a thousand objects of other people into a bucket, as far as its server takes their names.
+// foreignObjects puts a thousand objects of other people into a bucket, as far as its
+// server takes their names.
 func foreignObjects(t *testing.T, bucket s3test.Bucket) map[string]bool {
 	t.Helper()
-	names := []string{"a b/ü?#%.txt", "photos/a b/ü?#%25+&=.txt", "photos/日本語/ファイル", "ends with space ", "quote\"'<>&.xml", "photos/%2e%2e/x", "photos/ab/readme.txt", "photos/x/ab/" + strings.Repeat("ee", 16)}
+	names := []string{"a b/ü?#%.txt", "photos/a b/ü?#%25+&=.txt", "photos/日本語/ファイル", "ends with space ",
+		"quote\"'<>&.xml", "photos/%2e%2e/x", "photos/ab/readme.txt", "photos/x/ab/" + strings.Repeat("ee", 16)}
 	for i := len(names); i < 1000; i++ {
 		names = append(names, "photos/"+strings.Repeat("x", i%40+1)+"/"+hash([]byte{byte(i), byte(i >> 8)})+".jpg")
 	}
@@ -149,7 +161,9 @@ func foreignObjects(t *testing.T, bucket s3test.Bucket) map[string]bool {
 	for range 4 {
 		all.Go(func() {
 			for name := range todo {
-				if _, err := client.PutObject(t.Context(), &s3.PutObjectInput{Bucket: &bucket.Name, Key: &name, Body: strings.NewReader("theirs")}); err != nil {
+				if _, err := client.PutObject(t.Context(),
+					&s3.PutObjectInput{Bucket: &bucket.Name, Key: &name,
+						Body: strings.NewReader("theirs")}); err != nil {
 					t.Errorf("%q: %v", name, err)
 				}
 			}
@@ -157,7 +171,8 @@ func foreignObjects(t *testing.T, bucket s3test.Bucket) map[string]bool {
 	}
 	all.Wait()
 	dots := "../x" // most servers refuse it
-	_, _ = client.PutObject(t.Context(), &s3.PutObjectInput{Bucket: &bucket.Name, Key: &dots, Body: strings.NewReader("theirs")})
+	_, _ = client.PutObject(t.Context(), &s3.PutObjectInput{Bucket: &bucket.Name, Key: &dots,
+		Body: strings.NewReader("theirs")})
 	have := map[string]bool{}
 	for key := range keysIn(t, bucket) {
 		have[key] = true

@@ -21,9 +21,11 @@ func TestUnknownCommand(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	s.start(t)
-	for _, args := range [][]string{{"surve"}, {"admin", "crate", "x"}, {"key", "create"}, {"key", "create", "admin", "--for", "nothing"}} {
+	for _, args := range [][]string{{"surve"}, {"admin", "crate", "x"}, {"key", "create"},
+		{"key", "create", "admin", "--for", "nothing"}} {
 		if stdout, stderr, code := s.run(t, args...); code != 2 || stderr == "" {
-			t.Errorf("larder %v: exit code %d, stdout %q, stderr %q; want 2 and a sentence on stderr", args, code, stdout, stderr)
+			t.Errorf("larder %v: exit code %d, stdout %q, stderr %q; want 2 and a sentence on stderr", args, code,
+				stdout, stderr)
 		}
 	}
 }
@@ -35,7 +37,8 @@ func TestHelp(t *testing.T) {
 	if code != 0 {
 		t.Errorf("serve --help: exit code %d, want 0", code)
 	}
-	for _, want := range []string{"--listen", "LARDER_LISTEN", "127.0.0.1:8080", "--config", "LARDER_GARBAGE_GRACE", "LARDER_MIN_FREE"} {
+	for _, want := range []string{"--listen", "LARDER_LISTEN", "127.0.0.1:8080", "--config", "LARDER_GARBAGE_GRACE",
+		"LARDER_MIN_FREE"} {
 		if !strings.Contains(stdout+stderr, want) {
 			t.Errorf("serve --help does not name %s", want)
 		}
@@ -57,25 +60,31 @@ func TestAdminCommands(t *testing.T) {
 	if me.User.Role != "user" || me.User.DefaultPath != "/home/mallow" {
 		t.Errorf("the account is %+v, want a user at home in /home/mallow", me.User)
 	}
-	login(t, "root2", passwordIn(t, s.mustRun(t, "admin", "create", "root2")), p.url).do(t, "GET", "/api/auth/me", nil).data(t, 200, &me)
+	login(t, "root2", passwordIn(t, s.mustRun(t, "admin", "create", "root2")), p.url).do(t, "GET", "/api/auth/me", nil).
+		data(t, 200, &me)
 	if me.User.Role != "admin" {
 		t.Errorf("admin create without --role made a %s, want an admin", me.User.Role)
 	}
 
 	second := passwordIn(t, s.mustRun(t, "admin", "reset-password", "mallow"))
 	mallow.do(t, "GET", "/api/auth/me", nil).fails(t, 401, "SESSION_REVOKED")
-	newClient(p.url).do(t, "POST", "/api/auth/login", object{"username": "mallow", "password": first}).fails(t, 401, "INVALID_CREDENTIALS")
+	newClient(p.url).do(t, "POST", "/api/auth/login", object{"username": "mallow", "password": first}).
+		fails(t, 401, "INVALID_CREDENTIALS")
 	login(t, "mallow", second, p.url)
 
-	for _, args := range [][]string{{"admin", "create", "mallow"}, {"admin", "create", "MALLOW"}, {"admin", "create", "no good"}, {"admin", "reset-password", "nobody"}, {"key", "create", "nobody", "--base-url", "http://larder.test"}} {
-		if stdout, stderr, code := s.run(t, args...); code != 1 || strings.TrimSpace(stderr) == "" || passwordLine.MatchString(stdout) {
-			t.Errorf("larder %v: exit code %d, stdout %q, stderr %q; want 1 and a sentence on stderr", args, code, stdout, stderr)
+	for _, args := range [][]string{{"admin", "create", "mallow"}, {"admin", "create", "MALLOW"},
+		{"admin", "create", "no good"}, {"admin", "reset-password", "nobody"},
+		{"key", "create", "nobody", "--base-url", "http://larder.test"}} {
+		if stdout, stderr, code := s.run(t, args...); code != 1 || strings.TrimSpace(stderr) == "" ||
+			passwordLine.MatchString(stdout) {
+			t.Errorf("larder %v: exit code %d, stdout %q, stderr %q; want 1 and a sentence on stderr", args, code,
+				stdout, stderr)
 		}
 	}
 }
 
-// While the bot check can't be asked nobody gets in, whatever the password; the command opens the door of a running server at once, and leaves the rest of
-// the settings.
+// While the bot check can't be asked nobody gets in, whatever the password; the command opens the
+// door of a running server at once, and leaves the rest of the settings.
 func TestDisableCaptcha(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -83,9 +92,11 @@ func TestDisableCaptcha(t *testing.T) {
 	s.env["LARDER_CAPTCHA_VERIFY_URL"] = "https://127.0.0.1:1/siteverify" // no address of the internet, so never asked
 	p := s.start(t)
 	admin := login(t, "admin", adminPassword, p.url)
-	admin.do(t, "PATCH", "/api/admin/settings", object{"enableCaptcha": true, "captchaSiteKey": "site-key", "siteTitle": "Pantry"}).want(t, 200)
+	admin.do(t, "PATCH", "/api/admin/settings",
+		object{"enableCaptcha": true, "captchaSiteKey": "site-key", "siteTitle": "Pantry"}).want(t, 200)
 	signIn := func() reply {
-		return newClient(p.url).do(t, "POST", "/api/auth/login", object{"username": "admin", "password": adminPassword, "captchaToken": "token"})
+		return newClient(p.url).do(t, "POST", "/api/auth/login",
+			object{"username": "admin", "password": adminPassword, "captchaToken": "token"})
 	}
 	signIn().fails(t, 500, "INTERNAL_ERROR")
 	if _, _, code := s.run(t, "admin", "disable-captcha", "please"); code != 2 {
@@ -134,7 +145,8 @@ func TestKeyForCurl(t *testing.T) {
 	}
 }
 
-// The file that `key create --for sharex` prints is a custom uploader; it is used here as ShareX does.
+// The file that `key create --for sharex` prints is a custom uploader; it is used
+// here as ShareX does.
 func TestKeyForShareX(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -149,10 +161,12 @@ func TestKeyForShareX(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &uploader); err != nil {
 		t.Fatalf("stdout is not a ShareX file: %v\n%s", err, out)
 	}
-	if uploader.RequestMethod != "POST" || uploader.Body != "MultipartFormData" || uploader.RequestURL != p.url+"/api/upload" || uploader.Version == "" {
+	if uploader.RequestMethod != "POST" || uploader.Body != "MultipartFormData" ||
+		uploader.RequestURL != p.url+"/api/upload" || uploader.Version == "" {
 		t.Errorf("the uploader is %+v", uploader)
 	}
-	if !strings.Contains(uploader.DestinationType, "ImageUploader") || !strings.Contains(uploader.DestinationType, "FileUploader") {
+	if !strings.Contains(uploader.DestinationType, "ImageUploader") ||
+		!strings.Contains(uploader.DestinationType, "FileUploader") {
 		t.Errorf("DestinationType %q, want images and files", uploader.DestinationType)
 	}
 	var parts []formPart
@@ -160,7 +174,8 @@ func TestKeyForShareX(t *testing.T) {
 		parts = append(parts, field(name, value))
 	}
 	picture := photograph(t)
-	body, kind := form(t, append(parts, file(uploader.FileFormName, "Screenshot_1.jpg", "image/jpeg", string(picture)))...)
+	body, kind := form(t, append(parts, file(uploader.FileFormName, "Screenshot_1.jpg", "image/jpeg",
+		string(picture)))...)
 	headers := []string{"Content-Type", kind, "User-Agent", "ShareX/17.0.0"}
 	for name, value := range uploader.Headers {
 		headers = append(headers, name, value)
@@ -185,33 +200,39 @@ func TestKeyForShareX(t *testing.T) {
 	}
 }
 
-// A WebDAV client needs three things: address, user name, password. Specification: the webdav configuration of a key.
+// A WebDAV client needs three things: address, user name, password. Specification: the webdav
+// configuration of a key.
 func TestKeyForWebDAV(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	s.keepPort(t)
 	p := s.start(t)
 	out := s.mustRun(t, "key", "create", "admin", "--for", "webdav")
-	for _, pattern := range []string{regexp.QuoteMeta(p.url + "/webdav"), `\bpk_[0-9A-Za-z]{24}\b`, `\bsk_[0-9A-Za-z]{48}\b`} {
+	for _, pattern := range []string{regexp.QuoteMeta(p.url + "/webdav"), `\bpk_[0-9A-Za-z]{24}\b`,
+		`\bsk_[0-9A-Za-z]{48}\b`} {
 		if !regexp.MustCompile(pattern).MatchString(out) {
 			t.Errorf("%s is not in %q", pattern, out)
 		}
 	}
 	// such a key is for WebDAV alone
-	id, secret := regexp.MustCompile(`pk_[0-9A-Za-z]{24}`).FindString(out), regexp.MustCompile(`sk_[0-9A-Za-z]{48}`).FindString(out)
+	id, secret := regexp.MustCompile(`pk_[0-9A-Za-z]{24}`).FindString(out), regexp.MustCompile(`sk_[0-9A-Za-z]{48}`).
+		FindString(out)
 	withKey(id+"."+secret, p.url).do(t, "GET", "/api/files", nil).fails(t, 403, "FORBIDDEN")
 }
 
-// larder fsck works beside a running server and without one: exit code 0 when everything is right, 1 when not, 2 for a wrong question.
+// larder fsck works beside a running server and without one: exit code 0 when everything is right,
+// 1 when not, 2 for a wrong question.
 func TestFsckCommand(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	p := s.start(t)
 	withKey(s.key(t, "admin"), p.url).mustRaw(t, "a.txt", "", "text/plain", []byte("a letter"))
 	s.fsck(t)
-	for _, args := range [][]string{{"fsck", "now"}, {"fsck", "--repair", "everything"}, {"fsck", "--repair", "hashes"}} {
+	for _, args := range [][]string{{"fsck", "now"}, {"fsck", "--repair", "everything"},
+		{"fsck", "--repair", "hashes"}} {
 		if stdout, stderr, code := s.run(t, args...); code != 2 || stderr == "" {
-			t.Errorf("larder %v: exit code %d, stdout %q, stderr %q; want 2 and a sentence on stderr", args, code, stdout, stderr)
+			t.Errorf("larder %v: exit code %d, stdout %q, stderr %q; want 2 and a sentence on stderr", args, code,
+				stdout, stderr)
 		}
 	}
 	objects, err := filepath.Glob(filepath.Join(s.dir, "objects/default/??/*"))
@@ -226,7 +247,8 @@ func TestFsckCommand(t *testing.T) {
 			t.Errorf("running %v: a check that reads nothing ends with %d: %s", running, code, out)
 		}
 		out, stderr, code := s.run(t, "fsck", "--deep")
-		if code != 1 || !strings.HasPrefix(out, "hash ") || !strings.Contains(out, "/uploads/a.txt") || !strings.Contains(out, "1 finding.") || stderr != "" {
+		if code != 1 || !strings.HasPrefix(out, "hash ") || !strings.Contains(out, "/uploads/a.txt") ||
+			!strings.Contains(out, "1 finding.") || stderr != "" {
 			t.Errorf("running %v: a check that reads ends with %d: %s%s", running, code, out, stderr)
 		}
 		if running {

@@ -17,7 +17,8 @@ import (
 	"testing"
 )
 
-// client speaks the JSON interface. With several bases its requests alternate between them, as behind a balancer.
+// client speaks the JSON interface. With several bases its requests alternate between them,
+// as behind a balancer.
 type client struct {
 	http   *http.Client
 	bases  []string
@@ -31,7 +32,8 @@ func newClient(bases ...string) *client {
 	transport.Proxy = nil
 	transport.MaxIdleConnsPerHost = 64
 	noRedirects := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return &client{http: &http.Client{Jar: jar, Transport: transport, CheckRedirect: noRedirects}, bases: bases, header: http.Header{}}
+	return &client{http: &http.Client{Jar: jar, Transport: transport, CheckRedirect: noRedirects}, bases: bases,
+		header: http.Header{}}
 }
 
 // login signs in as username with cookie and CSRF token.
@@ -70,7 +72,8 @@ type reply struct {
 	body   []byte
 }
 
-// send makes a request with a body of any kind (nil, io.Reader, []byte, else JSON) and pairs of headers, and returns an error of the transport.
+// send makes a request with a body of any kind (nil, io.Reader, []byte, else JSON) and pairs of
+// headers, and returns an error of the transport.
 func (c *client) send(method, path string, body any, headers ...string) (reply, error) {
 	var reader io.Reader
 	kind := ""
@@ -160,7 +163,8 @@ func (r reply) fails(t testing.TB, status int, code string) {
 		Success *bool
 		Error   struct{ Code, Message string }
 	}
-	if err := json.Unmarshal(r.body, &envelope); err != nil || envelope.Success == nil || *envelope.Success || envelope.Error.Code != code || envelope.Error.Message == "" {
+	if err := json.Unmarshal(r.body, &envelope); err != nil || envelope.Success == nil || *envelope.Success ||
+		envelope.Error.Code != code || envelope.Error.Message == "" {
 		t.Fatalf("want the error envelope with code %s, got %s", code, tail(string(r.body), 500))
 	}
 }
@@ -270,7 +274,8 @@ func field(name, content string) formPart {
 }
 
 func file(name, rawName, mime, content string) formPart {
-	return formPart{disposition: `form-data; name="` + name + `"; filename="` + rawName + `"`, mime: mime, content: content}
+	return formPart{disposition: `form-data; name="` + name + `"; filename="` + rawName + `"`, mime: mime,
+		content: content}
 }
 
 // form writes a multipart body with dispositions exactly as given.

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// docs/decisions.md, Uploads: compatible uploads are liberal in what they take. Each of these is the same picture, sent as some client does.
+// docs/decisions.md, Uploads: compatible uploads are liberal in what they take. Each of these is
+// the same picture, sent as some client does.
 func TestCompatibleUploads(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -43,25 +44,44 @@ func TestCompatibleUploads(t *testing.T) {
 		{"form", "/api/upload", asForm(asFile("form.jpg")), "/uploads/form.jpg"},
 		{"form at the second address", "/api/upload/upload", asForm(asFile("second.jpg")), "/uploads/second.jpg"},
 		{"form at the third address", "/api/compat/upload", asForm(asFile("third.jpg")), "/uploads/third.jpg"},
-		{"form with a path before the file", "/api/upload", asForm(field("path", "2026/trip"), asFile("before.jpg")), "/uploads/2026/trip/before.jpg"},
-		{"form with a path after the file", "/api/upload", asForm(asFile("after.jpg"), field("path", "/uploads/late")), "/uploads/late/after.jpg"},
-		{"form of ShareX with fields that mean nothing", "/api/upload", asForm(field("d", "1"), field("title", "shot"), asFile("sharex.jpg")), "/uploads/sharex.jpg"},
-		{"form whose file field has another name", "/api/upload", asForm(field("x", "1"), file("smfile", "other.jpg", "image/jpeg", string(picture))), "/uploads/other.jpg"},
+		{"form with a path before the file", "/api/upload", asForm(field("path", "2026/trip"), asFile("before.jpg")),
+			"/uploads/2026/trip/before.jpg"},
+		{"form with a path after the file", "/api/upload", asForm(asFile("after.jpg"), field("path", "/uploads/late")),
+			"/uploads/late/after.jpg"},
+		{"form of ShareX with fields that mean nothing", "/api/upload",
+			asForm(field("d", "1"), field("title", "shot"), asFile("sharex.jpg")), "/uploads/sharex.jpg"},
+		{"form whose file field has another name", "/api/upload",
+			asForm(field("x", "1"), file("smfile", "other.jpg", "image/jpeg", string(picture))), "/uploads/other.jpg"},
 		{"form with a Windows path", "/api/upload", asForm(asFile(`C:\\Users\\me\\win.jpg`)), "/uploads/win.jpg"},
-		{"form without a type", "/api/upload", asForm(file("file", "untyped.jpg", "application/octet-stream", string(picture))), "/uploads/untyped.jpg"},
-		{"form, Chinese name as it is", "/api/upload", asForm(field("path", "form-raw"), asFile(chinese)), "/uploads/form-raw/" + chinese},
-		{"form, Chinese name percent-encoded", "/api/upload", asForm(field("path", "form-percent"), asFile(url.PathEscape(chinese))), "/uploads/form-percent/" + chinese},
-		{"form, Chinese name as an encoded word", "/api/upload", asForm(field("path", "form-word"), asFile(encodedWord)), "/uploads/form-word/" + chinese},
+		{"form without a type", "/api/upload",
+			asForm(file("file", "untyped.jpg", "application/octet-stream", string(picture))), "/uploads/untyped.jpg"},
+		{"form, Chinese name as it is", "/api/upload", asForm(field("path", "form-raw"), asFile(chinese)),
+			"/uploads/form-raw/" + chinese},
+		{"form, Chinese name percent-encoded", "/api/upload",
+			asForm(field("path", "form-percent"), asFile(url.PathEscape(chinese))), "/uploads/form-percent/" + chinese},
+		{"form, Chinese name as an encoded word", "/api/upload",
+			asForm(field("path", "form-word"), asFile(encodedWord)), "/uploads/form-word/" + chinese},
 		{"token in a header of its own", "/api/upload", bareToken, "/uploads/token.jpg"},
 		{"token without the word Bearer", "/api/upload", bareAuthorization, "/uploads/bare.jpg"},
 		{"raw body", "/api/upload", asRaw("X-File-Name", "raw.jpg", "Content-Type", "image/jpeg"), "/uploads/raw.jpg"},
-		{"raw body with the old header", "/api/upload", asRaw("filename", "old.jpg", "Content-Type", "image/jpeg"), "/uploads/old.jpg"},
-		{"raw body with a path", "/api/upload", asRaw("X-File-Name", "deep.jpg", "X-Path", "a/b", "Content-Type", "image/jpeg"), "/uploads/a/b/deep.jpg"},
-		{"raw body, type unknown", "/api/upload", asRaw("X-File-Name", "sniffed.jpg", "Content-Type", "application/octet-stream"), "/uploads/sniffed.jpg"},
-		{"raw body, Chinese name as it is", "/api/upload", asRaw("X-File-Name", chinese, "X-Path", "raw-raw", "Content-Type", "image/jpeg"), "/uploads/raw-raw/" + chinese},
-		{"raw body, Chinese name percent-encoded", "/api/upload", asRaw("X-File-Name", url.PathEscape(chinese), "X-Path", "raw-percent", "Content-Type", "image/jpeg"), "/uploads/raw-percent/" + chinese},
-		{"raw body, Chinese name as an encoded word", "/api/upload", asRaw("X-File-Name", encodedWord, "X-Path", "raw-word", "Content-Type", "image/jpeg"), "/uploads/raw-word/" + chinese},
-		{"raw body, Chinese path percent-encoded", "/api/upload", asRaw("X-File-Name", "a.jpg", "X-Path", url.PathEscape("旅行"), "Content-Type", "image/jpeg"), "/uploads/旅行/a.jpg"},
+		{"raw body with the old header", "/api/upload", asRaw("filename", "old.jpg", "Content-Type", "image/jpeg"),
+			"/uploads/old.jpg"},
+		{"raw body with a path", "/api/upload",
+			asRaw("X-File-Name", "deep.jpg", "X-Path", "a/b", "Content-Type", "image/jpeg"), "/uploads/a/b/deep.jpg"},
+		{"raw body, type unknown", "/api/upload",
+			asRaw("X-File-Name", "sniffed.jpg", "Content-Type", "application/octet-stream"), "/uploads/sniffed.jpg"},
+		{"raw body, Chinese name as it is", "/api/upload",
+			asRaw("X-File-Name", chinese, "X-Path", "raw-raw", "Content-Type", "image/jpeg"),
+			"/uploads/raw-raw/" + chinese},
+		{"raw body, Chinese name percent-encoded", "/api/upload",
+			asRaw("X-File-Name", url.PathEscape(chinese), "X-Path", "raw-percent", "Content-Type", "image/jpeg"),
+			"/uploads/raw-percent/" + chinese},
+		{"raw body, Chinese name as an encoded word", "/api/upload",
+			asRaw("X-File-Name", encodedWord, "X-Path", "raw-word", "Content-Type", "image/jpeg"),
+			"/uploads/raw-word/" + chinese},
+		{"raw body, Chinese path percent-encoded", "/api/upload",
+			asRaw("X-File-Name", "a.jpg", "X-Path", url.PathEscape("旅行"), "Content-Type", "image/jpeg"),
+			"/uploads/旅行/a.jpg"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -70,7 +90,8 @@ func TestCompatibleUploads(t *testing.T) {
 			var u uploaded
 			r.data(t, 200, &u)
 			dir, name := test.want[:strings.LastIndex(test.want, "/")], test.want[strings.LastIndex(test.want, "/")+1:]
-			if want := (uploaded{URL: p.url + "/api/files/" + u.FileID + "/download", FileID: u.FileID, Path: dir, Size: int64(len(picture)), Filename: name, DirectURL: u.DirectURL}); u != want {
+			if want := (uploaded{URL: p.url + "/api/files/" + u.FileID + "/download", FileID: u.FileID, Path: dir,
+				Size: int64(len(picture)), Filename: name, DirectURL: u.DirectURL}); u != want {
 				t.Errorf("the answer is %+v, want %+v", u, want)
 			}
 			for _, e := range admin.list(t, dir) {
@@ -106,11 +127,16 @@ func TestCompatibleUploadRefusals(t *testing.T) {
 	onlyFields, kind := form(t, field("path", "x"))
 	c := newClient(p.url)
 	c.do(t, "POST", "/api/upload", []byte("x"), "X-File-Name", "a.txt").fails(t, 401, "UNAUTHORIZED")
-	c.do(t, "POST", "/api/upload", []byte("x"), "X-File-Name", "a.txt", "Authorization", "Bearer "+wrong).fails(t, 401, "INVALID_TOKEN")
-	c.do(t, "POST", "/api/upload", []byte("x"), "X-File-Name", "a.txt", "X-Path", "/home", "Authorization", bearer).fails(t, 403, "FORBIDDEN")
-	c.do(t, "POST", "/api/upload", []byte("x"), "X-File-Name", "a.txt", "X-Path", "../home", "Authorization", bearer).fails(t, 403, "FORBIDDEN")
-	c.do(t, "POST", "/api/upload", []byte("x"), "X-File-Name", "a.txt", "X-Path", "/uploads/../home", "Authorization", bearer).fails(t, 403, "FORBIDDEN")
-	c.do(t, "POST", "/api/upload", onlyFields, "Content-Type", kind, "Authorization", bearer).fails(t, 400, "VALIDATION_ERROR")
+	c.do(t, "POST", "/api/upload", []byte("x"), "X-File-Name", "a.txt", "Authorization", "Bearer "+wrong).
+		fails(t, 401, "INVALID_TOKEN")
+	c.do(t, "POST", "/api/upload", []byte("x"), "X-File-Name", "a.txt", "X-Path", "/home", "Authorization", bearer).
+		fails(t, 403, "FORBIDDEN")
+	c.do(t, "POST", "/api/upload", []byte("x"), "X-File-Name", "a.txt", "X-Path", "../home", "Authorization", bearer).
+		fails(t, 403, "FORBIDDEN")
+	c.do(t, "POST", "/api/upload", []byte("x"), "X-File-Name", "a.txt", "X-Path", "/uploads/../home", "Authorization",
+		bearer).fails(t, 403, "FORBIDDEN")
+	c.do(t, "POST", "/api/upload", onlyFields, "Content-Type", kind, "Authorization", bearer).
+		fails(t, 400, "VALIDATION_ERROR")
 	if admin := p.admin(t); len(admin.list(t, "/uploads"))+len(admin.list(t, "/home")) != 0 {
 		t.Error("something was stored")
 	}

@@ -20,8 +20,8 @@ func copyCommitted(t *testing.T, w *wreck) attempt {
 	}
 }
 
-// copying copies a folder that takes a job, and is killed during that. Nothing of the copy is seen before all of it is; the job is resumed and comes
-// to its end.
+// copying copies a folder that takes a job, and is killed during that. Nothing of the copy is seen
+// before all of it is; the job is resumed and comes to its end.
 func copying(t *testing.T, w *wreck) attempt {
 	source, target := w.fresh(), w.fresh()
 	id := w.admin.mkdir(t, "/uploads", source)
@@ -29,7 +29,8 @@ func copying(t *testing.T, w *wreck) attempt {
 	may := map[string][]string{}
 	for range 3 {
 		name, content := w.fresh(), w.content(small(w))
-		r, err := w.keyed.send("POST", "/api/upload", []byte(content), "X-File-Name", name, "X-Path", "/uploads/"+source)
+		r, err := w.keyed.send("POST", "/api/upload", []byte(content), "X-File-Name", name, "X-Path",
+			"/uploads/"+source)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -71,7 +72,8 @@ func copying(t *testing.T, w *wreck) attempt {
 		}
 		w.admin.do(t, "DELETE", "/api/files/"+copied, nil).want(t, 200)
 		for path := range w.kept {
-			if parent := path[:len(path)-len("/f0000.bin")]; parent == "/uploads/"+source || parent == "/uploads/"+target {
+			if parent := path[:len(path)-len("/f0000.bin")]; parent == "/uploads/"+source ||
+				parent == "/uploads/"+target {
 				delete(w.kept, path)
 			}
 		}
@@ -87,7 +89,8 @@ func (w *wreck) thicket(t *testing.T, at string) {
 		name := w.fresh()
 		grown := w.admin.mkdir(t, at, name)
 		for _, twin := range []string{"1", "2"} {
-			w.admin.do(t, "POST", "/api/files/"+id+"/copy", object{"targetPath": at + "/" + name, "newName": twin}).want(t, 200)
+			w.admin.do(t, "POST", "/api/files/"+id+"/copy", object{"targetPath": at + "/" + name, "newName": twin}).
+				want(t, 200)
 		}
 		w.admin.do(t, "DELETE", "/api/files/"+id, nil).want(t, 200)
 		id = grown

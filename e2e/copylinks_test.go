@@ -9,8 +9,9 @@ import (
 	"testing"
 )
 
-// docs/decisions.md, Copied links. A page of another site shows what was copied: the gateway's answer is an attachment, and an <img> renders it all the
-// same. The markup is one image whatever the file is called (abuse case C72).
+// docs/decisions.md, Copied links. A page of another site shows what was copied: the gateway's
+// answer is an attachment, and an <img> renders it all the same. The markup is one image whatever
+// the file is called (abuse case C72).
 func TestCopiedLinksInABrowser(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -35,7 +36,8 @@ func TestCopiedLinksInABrowser(t *testing.T) {
 		return links.Formats.HTML
 	}
 	var markups []string
-	for _, name := range []string{"cat.jpg", `"><img src=x onerror="document.body.innerHTML=''">.jpg`, `' onload='document.body.remove().jpg`, "--><script>document.body.remove()<.jpg"} {
+	for _, name := range []string{"cat.jpg", `"><img src=x onerror="document.body.innerHTML=''">.jpg`,
+		`' onload='document.body.remove().jpg`, "--><script>document.body.remove()<.jpg"} {
 		file := key.mustRaw(t, name, "/uploads", "image/jpeg", picture)
 		markups = append(markups, copied(file.FileID, "?signed=true&expiresIn=3600"))
 	}

@@ -39,8 +39,9 @@ func crashSeed(t *testing.T) uint64 {
 	return rand.Uint64()
 }
 
-// abuse case C123: SIGKILL under a stream of uploads, replacements, renames, moves and deletes, and of all that changes anything by WebDAV, with readers
-// beside it. 40 trials: on each engine two sites are killed ten times over, so that what one crash left is what the next one hits.
+// abuse case C123: SIGKILL under a stream of uploads, replacements, renames, moves and deletes, and
+// of all that changes anything by WebDAV, with readers beside it. 40 trials: on each engine two
+// sites are killed ten times over, so that what one crash left is what the next one hits.
 func TestCrash(t *testing.T) {
 	t.Parallel()
 	seed := crashSeed(t)
@@ -116,7 +117,8 @@ func newCrasher(t *testing.T, s *site, random *rand.Rand) *crasher {
 	c.drive = driveKey(t, admin)
 	c.sent.add(hash(nil))
 	for i := range crashDrives {
-		d := &drive{root: fmt.Sprintf("/uploads/d%d", i), random: rand.New(rand.NewPCG(random.Uint64(), 0)), sent: c.sent}
+		d := &drive{root: fmt.Sprintf("/uploads/d%d", i), random: rand.New(rand.NewPCG(random.Uint64(), 0)),
+			sent: c.sent}
 		admin.mkdir(t, "/uploads", fmt.Sprintf("d%d", i))
 		d.before = things{"": {folder: true}}
 		d.after = d.before
@@ -164,8 +166,8 @@ func (c *crasher) connect(t *testing.T, p *process) {
 	}
 }
 
-// stream works and reads until the process dies: a while after a random number of acknowledged operations. It returns how many there were,
-// and the answers that were wrong.
+// stream works and reads until the process dies: a while after a random number of acknowledged
+// operations. It returns how many there were, and the answers that were wrong.
 func (c *crasher) stream(p *process) (int64, []error) {
 	var count atomic.Int64
 	enough, jitter := int64(4+c.random.IntN(80)), time.Duration(c.random.IntN(20_000))*time.Microsecond
@@ -233,7 +235,8 @@ func (f *faultList) add(err error) {
 	f.errs = append(f.errs, err)
 }
 
-// compare holds what the restarted service shows against every ledger, and the quota against the sum of it all.
+// compare holds what the restarted service shows against every ledger, and the quota against the
+// sum of it all.
 func (c *crasher) compare(t *testing.T, p *process, trial int) {
 	t.Helper()
 	admin := p.admin(t)
@@ -253,12 +256,14 @@ func (c *crasher) compare(t *testing.T, p *process, trial int) {
 			for _, file := range admin.list(t, folder.full()) {
 				body := admin.do(t, "GET", (&url.URL{Path: file.full()}).EscapedPath(), nil).want(t, 200).body
 				if int64(len(body)) != file.Size {
-					t.Errorf("trial %d: %s is listed with %d bytes and has %d", trial, file.full(), file.Size, len(body))
+					t.Errorf("trial %d: %s is listed with %d bytes and has %d", trial, file.full(), file.Size,
+						len(body))
 				}
 				if !c.sent.has(hash(body)) {
 					t.Errorf("trial %d: %s can be read and is nothing that was sent", trial, file.full())
 				}
-				seen[strings.TrimPrefix(file.full(), l.root+"/")] = stored{id: file.ID, hash: hash(body), size: file.Size}
+				seen[strings.TrimPrefix(file.full(), l.root+"/")] = stored{id: file.ID, hash: hash(body),
+					size: file.Size}
 				size, files = size+file.Size, files+1
 			}
 		}
@@ -278,6 +283,7 @@ func (c *crasher) compare(t *testing.T, p *process, trial int) {
 		t.Errorf("trial %d: fsck: exit code %d\n%s%s", trial, code, out, stderr)
 	}
 	if usedSize, usedFiles := admin.usage(t); usedSize != size || usedFiles != files {
-		t.Errorf("trial %d: the quota says %d bytes in %d files, the listings %d in %d", trial, usedSize, usedFiles, size, files)
+		t.Errorf("trial %d: the quota says %d bytes in %d files, the listings %d in %d", trial, usedSize, usedFiles,
+			size, files)
 	}
 }

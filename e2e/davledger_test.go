@@ -13,8 +13,9 @@ import (
 // mostLocked is how many locks a drive has at a time.
 const mostLocked = 12
 
-// drive is a worker that speaks WebDAV, and its account of what it asked for below a folder of its own: contents, folders, properties and locks. Like a
-// ledger it has one request under way at a time, so after a crash the service must show exactly `before` or exactly `after`.
+// drive is a worker that speaks WebDAV, and its account of what it asked for below a folder of its
+// own: contents, folders, properties and locks. Like a ledger it has one request under way at a
+// time, so after a crash the service must show exactly `before` or exactly `after`.
 type drive struct {
 	root   string // /uploads/d0
 	random *rand.Rand
@@ -49,7 +50,8 @@ func (d *drive) step() (acknowledged bool, err error) {
 		return false, nil
 	}
 	if r.status != e.status || r.status == 207 && strings.Count(string(r.body), "<D:status>HTTP/1.1 200 OK") != 2 {
-		return true, fmt.Errorf("%s of %s below %s %v answered %d, want %d: %s", e.method, e.path, d.root, headers, r.status, e.status, tail(string(r.body), 300))
+		return true, fmt.Errorf("%s of %s below %s %v answered %d, want %d: %s", e.method, e.path, d.root, headers,
+			r.status, e.status, tail(string(r.body), 300))
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -158,7 +160,8 @@ func (d *drive) lock(files []string) errand {
 	if is.lock != "" {
 		return d.unlock(path)
 	}
-	e := errand{method: "LOCK", path: path, body: []byte(lockIt), headers: []string{"Depth", "0", "Timeout", "Second-3600"}, status: 200}
+	e := errand{method: "LOCK", path: path, body: []byte(lockIt),
+		headers: []string{"Depth", "0", "Timeout", "Second-3600"}, status: 200}
 	if !existed {
 		is.hash, e.status = hash(nil), 201
 		e.between = with(d.before, path, is)
@@ -178,8 +181,8 @@ func (d *drive) unlock(path string) errand {
 	return errand{method: "UNLOCK", path: path, headers: headers, status: 204, after: with(d.before, path, is)}
 }
 
-// transfer moves or copies a file or a folder, to a new name or over another of its kind that nothing in is locked: who may keep the lock of what is
-// replaced is open.
+// transfer moves or copies a file or a folder, to a new name or over another of its kind that
+// nothing in is locked: who may keep the lock of what is replaced is open.
 func (d *drive) transfer(method string, files, folders []string) errand {
 	from, to := d.pick(files), d.fresh()
 	if d.random.IntN(4) == 0 {
@@ -198,7 +201,8 @@ func (d *drive) transfer(method string, files, folders []string) errand {
 		is.lock = "" // stays with the address
 		after[to+strings.TrimPrefix(path, from)] = is
 	}
-	return errand{method: method, path: from, headers: []string{"Destination", dav(d.root + "/" + to)}, status: settled(existed), after: after}
+	return errand{method: method, path: from, headers: []string{"Destination", dav(d.root + "/" + to)},
+		status: settled(existed), after: after}
 }
 
 // under is what lies at a path and below it.
@@ -243,16 +247,19 @@ func (d *drive) readOne(random *rand.Rand) (acknowledged bool, err error) {
 	case r.status == 404:
 		return true, nil
 	case r.status != 200 || !d.sent.has(hash(r.body)):
-		return true, fmt.Errorf("reading %s below %s answered %d with %d bytes that nobody sent", path, d.root, r.status, len(r.body))
+		return true, fmt.Errorf("reading %s below %s answered %d with %d bytes that nobody sent", path, d.root,
+			r.status, len(r.body))
 	}
 	return true, nil
 }
 
-// compare holds what the restarted service shows against the account, and takes it over; it returns how much there is.
+// compare holds what the restarted service shows against the account, and takes it over; it returns
+// how much there is.
 func (d *drive) compare(t *testing.T) (size, files int64) {
 	t.Helper()
 	seen := d.client.things(t, d.root)
-	differences := map[string]string{"what was acknowledged": unlike(d.before, seen), "that with the request under way": unlike(d.after, seen)}
+	differences := map[string]string{"what was acknowledged": unlike(d.before, seen),
+		"that with the request under way": unlike(d.after, seen)}
 	if d.between != nil {
 		differences["half of that"] = unlike(d.between, seen)
 	}

@@ -8,7 +8,8 @@ import (
 
 // What WebDAV runs into the crash points with.
 
-// davPut puts a file, new or over one that is there and locked. Before its commit what was there stays, after it there is what was sent.
+// davPut puts a file, new or over one that is there and locked. Before its commit what was there
+// stays, after it there is what was sent.
 func davPut(size func(*wreck) int, over, committed bool) func(*testing.T, *wreck) attempt {
 	return func(t *testing.T, w *wreck) attempt {
 		path, before, after := "/uploads/"+w.fresh(), "", w.content(size(w))
@@ -94,7 +95,8 @@ func davMkcol(t *testing.T, w *wreck) attempt {
 	}
 }
 
-// davOver moves or copies a file over another, each with properties of its own, the first locked. All of that is there, or none.
+// davOver moves or copies a file over another, each with properties of its own, the first locked.
+// All of that is there, or none.
 func davOver(method, fromMount, toMount string) func(*testing.T, *wreck) attempt {
 	return func(t *testing.T, w *wreck) attempt {
 		if fromMount != toMount {
@@ -133,7 +135,8 @@ func davOver(method, fromMount, toMount string) func(*testing.T, *wreck) attempt
 				switch r := w.dav.do(t, "GET", dav(to), nil).want(t, 200); string(r.body) {
 				case content:
 				case old:
-					if method == "MOVE" && w.dav.do(t, "GET", dav(from), nil).status != 200 && string(w.dav.do(t, "GET", dav(to), nil).body) != content {
+					if method == "MOVE" && w.dav.do(t, "GET", dav(from), nil).status != 200 &&
+						string(w.dav.do(t, "GET", dav(to), nil).body) != content {
 						t.Errorf("%s is lost", from)
 					}
 				default:
@@ -145,7 +148,8 @@ func davOver(method, fromMount, toMount string) func(*testing.T, *wreck) attempt
 	}
 }
 
-// davFolderOver moves or copies a folder over another: what is below the address is all of the old, or all of the new.
+// davFolderOver moves or copies a folder over another: what is below the address is all of the old,
+// or all of the new.
 func davFolderOver(method string) func(*testing.T, *wreck) attempt {
 	return func(t *testing.T, w *wreck) attempt {
 		from, to := "/uploads/"+w.fresh(), "/uploads/"+w.fresh()

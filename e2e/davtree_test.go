@@ -10,17 +10,20 @@ import (
 	"testing"
 )
 
-// driveKey makes an API key for WebDAV that may change everything below /uploads, and returns it as id.secret.
+// driveKey makes an API key for WebDAV that may change everything below /uploads, and
+// returns it as id.secret.
 func driveKey(t testing.TB, admin *client) string {
 	t.Helper()
 	var made struct{ Key struct{ FullToken string } }
 	admin.do(t, "POST", "/api/keys/", object{
-		"name": "drive", "permissions": []string{"read", "write", "delete"}, "protocols": []string{"webdav"}, "uploadPath": "/uploads",
+		"name": "drive", "permissions": []string{"read", "write", "delete"}, "protocols": []string{"webdav"},
+		"uploadPath": "/uploads",
 	}).data(t, 201, &made)
 	return made.Key.FullToken
 }
 
-// withDAV returns a client that sends an API key as WebDAV programs do: the id as the user, the secret as the password.
+// withDAV returns a client that sends an API key as WebDAV programs do: the id as the user, the
+// secret as the password.
 func withDAV(token string, bases ...string) *client {
 	c := newClient(bases...)
 	id, secret, _ := strings.Cut(token, ".")
@@ -47,7 +50,8 @@ const askAbout = `<?xml version="1.0"?><propfind xmlns="DAV:" xmlns:c="urn:crash
 
 // setBoth is a PROPPATCH of both.
 func setBoth(value string) []byte {
-	return fmt.Appendf(nil, `<propertyupdate xmlns="DAV:" xmlns:c="urn:crash"><set><prop><c:one>%s</c:one><c:two>%[1]s</c:two></prop></set></propertyupdate>`, value)
+	return fmt.Appendf(nil,
+		`<propertyupdate xmlns="DAV:" xmlns:c="urn:crash"><set><prop><c:one>%s</c:one><c:two>%[1]s</c:two></prop></set></propertyupdate>`, value)
 }
 
 // bothAre is what thing.properties is after setBoth.
@@ -71,11 +75,14 @@ type driveListing struct {
 	} `xml:"DAV: response"`
 }
 
-// things walks through a folder, reads every file, and returns its own lock and properties as those of "".
+// things walks through a folder, reads every file, and returns its own lock and properties
+// as those of "".
 func (c *client) things(t testing.TB, folder string) things {
 	t.Helper()
 	found := things{}
-	c.walkThings(t, folder, "", found, func(path string) []byte { return c.do(t, "GET", dav(path), nil).want(t, 200).body })
+	c.walkThings(t, folder, "", found, func(path string) []byte {
+		return c.do(t, "GET", dav(path), nil).want(t, 200).body
+	})
 	return found
 }
 

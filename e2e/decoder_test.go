@@ -15,7 +15,8 @@ import (
 	"larder/internal/thumb/thumbtest"
 )
 
-// withStandIn starts a server whose vipsthumbnail was taken over, and returns what that is to try: all files of the data directory, and the server itself.
+// withStandIn starts a server whose vipsthumbnail was taken over, and returns what that is to try:
+// all files of the data directory, and the server itself.
 func withStandIn(t *testing.T, s *site, wrapper ...string) (*process, thumbtest.Orders) {
 	t.Helper()
 	dir := t.TempDir()
@@ -32,7 +33,8 @@ func withStandIn(t *testing.T, s *site, wrapper ...string) (*process, thumbtest.
 	if err != nil {
 		t.Fatal(err)
 	}
-	orders := thumbtest.Orders{Parent: p.cmd.Process.Pid, TCP: port, UDP: port, Unix: filepath.Join(s.dir, "socket"), Socket: "larder", List: []string{s.dir}}
+	orders := thumbtest.Orders{Parent: p.cmd.Process.Pid, TCP: port, UDP: port, Unix: filepath.Join(s.dir, "socket"),
+		Socket: "larder", List: []string{s.dir}}
 	err = filepath.WalkDir(s.dir, func(path string, entry fs.DirEntry, err error) error {
 		if err == nil && entry.Type().IsRegular() {
 			orders.Read, orders.Write = append(orders.Read, path), append(orders.Write, path)
@@ -103,7 +105,8 @@ func TestNoLandlockIsLogged(t *testing.T) {
 	p := s.start(t, thumbtest.WithoutLandlock(unix.EOPNOTSUPP)...)
 	admin, key := p.admin(t), withKey(s.key(t, "admin"), p.url)
 	for i := range 3 {
-		r := admin.do(t, "GET", "/api/files/"+key.mustRaw(t, fmt.Sprint(i), "", "image/png", photograph(t)).FileID+"/thumbnail?size=160", nil)
+		r := admin.do(t, "GET", "/api/files/"+key.mustRaw(t, fmt.Sprint(i), "", "image/png", photograph(t)).FileID+
+			"/thumbnail?size=160", nil)
 		if got := seen(t, r); got != "webp 160x120" {
 			t.Errorf("%q", got)
 		}

@@ -64,7 +64,8 @@ func tag(etag string, quoted bool) string {
 	return etag
 }
 
-// put sends a piece of the content: to the service, or straight to the store. It returns the ETag as it came.
+// put sends a piece of the content: to the service, or straight to the store. It returns the
+// ETag as it came.
 func (c *client) put(session uploadSession, number int, content io.Reader, length int64) (etag string, err error) {
 	path, address := "/api/files/upload/raw/"+session.SessionID, session.UploadURL
 	if number > 0 {
@@ -106,9 +107,10 @@ func sizedBody(content io.Reader, length int64) any {
 	return &sized{content, length}
 }
 
-// deliver sends the whole content as the session says, so many parts at once, and returns what completes it. ETags are given back with quotes and
-// without in turn.
-func (c *client) deliver(t testing.TB, session uploadSession, size int64, content body, atOnce int) (completion object) {
+// deliver sends the whole content as the session says, so many parts at once, and returns what
+// completes it. ETags are given back with quotes and without in turn.
+func (c *client) deliver(t testing.TB, session uploadSession, size int64, content body,
+	atOnce int) (completion object) {
 	t.Helper()
 	if session.TotalParts == nil {
 		etag, err := c.put(session, 0, content(0, size), size)
@@ -127,7 +129,8 @@ func (c *client) deliver(t testing.TB, session uploadSession, size int64, conten
 }
 
 // parts sends some parts and returns them as a completion names them.
-func (c *client) parts(t testing.TB, session uploadSession, size int64, content body, atOnce int, numbers []int) []object {
+func (c *client) parts(t testing.TB, session uploadSession, size int64, content body, atOnce int,
+	numbers []int) []object {
 	t.Helper()
 	todo, done := make(chan int, len(numbers)), make([]object, len(numbers))
 	for i := range numbers {

@@ -18,7 +18,8 @@ func (w *wreck) inBucket(t *testing.T) {
 	w.mount(t, straightMount, func() object {
 		bucket := s3test.New(t)
 		return object{
-			"name": "straight", "type": "store_b", "endpoint": bucket.Endpoint, "bucket": bucket.Name, "accessKeyId": bucket.AccessKey, "secretAccessKey": bucket.SecretKey,
+			"name": "straight", "type": "store_b", "endpoint": bucket.Endpoint, "bucket": bucket.Name,
+			"accessKeyId": bucket.AccessKey, "secretAccessKey": bucket.SecretKey,
 		}
 	})
 }
@@ -47,7 +48,9 @@ func directCopied(t *testing.T, w *wreck) attempt {
 	w.inBucket(t)
 	name, content := w.fresh(), w.content(small(w))
 	var session struct{ SessionID, UploadURL, UploadMode string }
-	w.admin.do(t, "POST", "/api/files/upload-session", object{"path": straightMount, "fileName": name, "fileSize": len(content), "conflict": "fail"}).data(t, 200, &session)
+	w.admin.do(t, "POST", "/api/files/upload-session",
+		object{"path": straightMount, "fileName": name, "fileSize": len(content), "conflict": "fail"}).
+		data(t, 200, &session)
 	if session.UploadMode != "presigned" {
 		t.Fatalf("the bytes are to come by mode %s", session.UploadMode)
 	}

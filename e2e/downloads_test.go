@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// Every way to get bytes out, with every set-up: the public path, the gateway, the permanent link, a key, an archive; whole, in ranges, and not at
-// all where the client has them.
+// Every way to get bytes out, with every set-up: the public path, the gateway, the permanent link,
+// a key, an archive; whole, in ranges, and not at all where the client has them.
 func TestDownloadsEverywhere(t *testing.T) {
 	t.Parallel()
 	everySetUp(t, func(t *testing.T, s *setUp) {
@@ -27,7 +27,8 @@ func TestDownloadsEverywhere(t *testing.T) {
 			by   *client
 			path string
 		}{
-			{s.admin, "/uploads/a%20b.txt"}, {visitor, escaped("/public/" + oddName)}, {visitor, link}, {s.keyed, "/uploads/a%20b.txt"},
+			{s.admin, "/uploads/a%20b.txt"}, {visitor, escaped("/public/" + oddName)}, {visitor, link},
+			{s.keyed, "/uploads/a%20b.txt"},
 		} {
 			ranges(t, door.by, door.path, content)
 		}
@@ -42,7 +43,8 @@ func TestDownloadsEverywhere(t *testing.T) {
 		after := contentOf("replaced", 5000)
 		s.admin.upload(t, "/uploads", "a b.txt", after, object{"conflict": "replace"})
 		visitor.reads(t, link, after)
-		if r := visitor.do(t, "GET", link, nil, "Range", "bytes=10-19", "If-Range", etag); r.status != 200 || len(r.body) != len(after) {
+		if r := visitor.do(t, "GET", link, nil, "Range", "bytes=10-19", "If-Range", etag); r.status != 200 ||
+			len(r.body) != len(after) {
 			t.Errorf("a part of what was replaced: %d, %d bytes", r.status, len(r.body))
 		}
 		s.admin.do(t, "DELETE", "/api/files/"+private.ID, nil).want(t, 200)
@@ -57,10 +59,12 @@ func ranges(t *testing.T, c *client, path string, content []byte) {
 	size := len(content)
 	head := c.do(t, "HEAD", path, nil).want(t, 200)
 	etag := head.header.Get("ETag")
-	if head.header.Get("Content-Length") != fmt.Sprint(size) || head.header.Get("Accept-Ranges") != "bytes" || !strings.HasPrefix(etag, `"`) || len(head.body) > 0 {
+	if head.header.Get("Content-Length") != fmt.Sprint(size) || head.header.Get("Accept-Ranges") != "bytes" ||
+		!strings.HasPrefix(etag, `"`) || len(head.body) > 0 {
 		t.Errorf("HEAD %s: %v", path, head.header)
 	}
-	for asked, want := range map[string][2]int{"bytes=0-0": {0, 1}, "bytes=1000000-2000000": {1000000, 2000001}, "bytes=-17": {size - 17, size}, fmt.Sprintf("bytes=%d-", size-3): {size - 3, size}} {
+	for asked, want := range map[string][2]int{"bytes=0-0": {0, 1}, "bytes=1000000-2000000": {1000000, 2000001},
+		"bytes=-17": {size - 17, size}, fmt.Sprintf("bytes=%d-", size-3): {size - 3, size}} {
 		r := c.do(t, "GET", path, nil, "Range", asked, "If-Range", etag).want(t, 206)
 		told := fmt.Sprintf("bytes %d-%d/%d", want[0], want[1]-1, size)
 		if !bytes.Equal(r.body, content[want[0]:want[1]]) || r.header.Get("Content-Range") != told {
@@ -72,7 +76,8 @@ func ranges(t *testing.T, c *client, path string, content []byte) {
 	c.do(t, "GET", path, nil, "If-Match", `"another"`).want(t, 412)
 }
 
-// gateway uses a download address up: a HEAD and what gives no bytes leave it, the first bytes don't.
+// gateway uses a download address up: a HEAD and what gives no bytes leave it,
+// the first bytes don't.
 func (s *setUp) gateway(t *testing.T, file entry, content []byte) {
 	t.Helper()
 	var issued struct{ URL string }
@@ -102,7 +107,8 @@ func (s *setUp) archive(t *testing.T, first, second entry, content []byte) {
 		}
 		got, err := io.ReadAll(opened)
 		opened.Close()
-		if want := map[string][]byte{first.Name: content, second.Name: nil}[member.Name]; err != nil || !bytes.Equal(got, want) {
+		if want := map[string][]byte{first.Name: content, second.Name: nil}[member.Name]; err != nil ||
+			!bytes.Equal(got, want) {
 			t.Errorf("%s in the archive has %d bytes, want %d: %v", member.Name, len(got), len(want), err)
 		}
 	}

@@ -28,7 +28,8 @@ type ailing struct {
 	kept  string // content of /uploads/kept.bin
 }
 
-// malady makes a running server suffer; the function it returns ends that. temp is the temporary file of the body under way.
+// malady makes a running server suffer; the function it returns ends that. temp is the temporary
+// file of the body under way.
 type malady struct {
 	name     string
 	begin    func(t *testing.T, a *ailing, temp string) (end func())
@@ -65,8 +66,9 @@ var maladies = []malady{
 	}},
 }
 
-// Abuse cases C124 and C128: a store or database that fails in the middle of an upload, a replacement or a completion. The client is told so and never
-// "stored", what was there before can be read, nothing stays reserved, and the server is well as soon as the fault is gone.
+// Abuse cases C124 and C128: a store or database that fails in the middle of an upload, a
+// replacement or a completion. The client is told so and never "stored", what was there before can
+// be read, nothing stays reserved, and the server is well as soon as the fault is gone.
 func TestFaultsOfTheSystem(t *testing.T) {
 	t.Parallel()
 	for _, m := range maladies {
@@ -86,7 +88,8 @@ func TestFaultsOfTheSystem(t *testing.T) {
 			}
 			key := http.Header{"Authorization": {"Bearer " + a.token}, "X-File-Name": {"new.bin"}}
 			during(func(between func()) reply { return a.halves(t, "POST", "/api/upload", key, content, between) })
-			if n := len(a.admin.list(t, "/uploads")); n != 1 && !m.commits { // where the answer to a commit is lost, the file may be there
+			// where the answer to a commit is lost, the file may be there
+			if n := len(a.admin.list(t, "/uploads")); n != 1 && !m.commits {
 				t.Errorf("%d files after an upload that failed, want the one before", n)
 			}
 			a.freed(t, m.commits)
@@ -101,7 +104,8 @@ func TestFaultsOfTheSystem(t *testing.T) {
 			raw := "/api/files/upload/raw/" + session.SessionID
 			cookies := a.admin.headers(t)
 			during(func(between func()) reply { return a.halves(t, "PUT", raw, cookies, content, between) })
-			a.admin.do(t, "POST", "/api/files/upload-complete", object{"sessionId": session.SessionID, "etag": hash(content)}).fails(t, 422, "OPERATION_FAILED")
+			a.admin.do(t, "POST", "/api/files/upload-complete",
+				object{"sessionId": session.SessionID, "etag": hash(content)}).fails(t, 422, "OPERATION_FAILED")
 			a.admin.do(t, "DELETE", "/api/files/upload/multipart/"+session.SessionID, nil).want(t, 200)
 			a.freed(t, m.commits)
 
@@ -109,7 +113,8 @@ func TestFaultsOfTheSystem(t *testing.T) {
 			raw = "/api/files/upload/raw/" + session.SessionID
 			a.admin.do(t, "PUT", raw, content).want(t, 200)
 			complete := func() reply {
-				return a.admin.do(t, "POST", "/api/files/upload-complete", object{"sessionId": session.SessionID, "etag": hash(content)})
+				return a.admin.do(t, "POST", "/api/files/upload-complete",
+					object{"sessionId": session.SessionID, "etag": hash(content)})
 			}
 			if m.commits || m.opens {
 				end := m.begin(t, a, "")
@@ -167,19 +172,23 @@ func (a *ailing) well(t *testing.T) {
 	}
 }
 
-// freed checks that nothing is reserved. Where even giving back could not be committed, what is reserved goes with its row within the hour.
+// freed checks that nothing is reserved. Where even giving back could not be committed, what is
+// reserved goes with its row within the hour.
 func (a *ailing) freed(t *testing.T, later bool) {
 	t.Helper()
-	d, err := sql.Open("sqlite", "file:"+filepath.Join(a.dir, "larder.db")+"?_pragma=busy_timeout(15000)&_pragma=query_only(1)")
+	d, err := sql.Open("sqlite", "file:"+filepath.Join(a.dir, "larder.db")+
+		"?_pragma=busy_timeout(15000)&_pragma=query_only(1)")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer d.Close()
 	var reserved, files, pending int64
-	if err := d.QueryRow("SELECT sum(reserved_storage), sum(reserved_files) FROM quotas").Scan(&reserved, &files); err != nil {
+	if err := d.QueryRow("SELECT sum(reserved_storage), sum(reserved_files) FROM quotas").
+		Scan(&reserved, &files); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.QueryRow("SELECT COALESCE(sum(reserved_storage), 0) FROM upload_sessions WHERE status = 'pending'").Scan(&pending); err != nil {
+	if err := d.QueryRow("SELECT COALESCE(sum(reserved_storage), 0) FROM upload_sessions WHERE status = 'pending'").
+		Scan(&pending); err != nil {
 		t.Fatal(err)
 	}
 	if reserved != pending || !later && (reserved != 0 || files != 0) {
@@ -253,11 +262,13 @@ func (a *ailing) halves(t *testing.T, method, path string, header http.Header, b
 
 var attached = regexp.MustCompile(`Process (\d+) attached`)
 
-// inject has system calls on some files fail, from now until the function it returns is called, which also checks that one did.
+// inject has system calls on some files fail, from now until the function it returns is called,
+// which also checks that one did.
 func (p *process) inject(t *testing.T, calls, errno string, paths ...string) (end func()) {
 	t.Helper()
 	log := filepath.Join(t.TempDir(), "trace")
-	args := []string{"-f", "-p", fmt.Sprint(p.cmd.Process.Pid), "-o", log, "-e", "trace=" + calls, "-e", "inject=" + calls + ":error=" + errno}
+	args := []string{"-f", "-p", fmt.Sprint(p.cmd.Process.Pid), "-o", log, "-e", "trace=" + calls, "-e",
+		"inject=" + calls + ":error=" + errno}
 	for _, path := range paths {
 		args = append(args, "-P", path)
 	}
@@ -297,7 +308,8 @@ func fillUp(t *testing.T, a *ailing, temp string) (end func()) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	for err = syscall.ENOSPC; errors.Is(err, syscall.ENOSPC); { // the server may still be writing what it was sent before
+	// the server may still be writing what it was sent before
+	for err = syscall.ENOSPC; errors.Is(err, syscall.ENOSPC); {
 		if err := syscall.Statfs(a.root, &disk); err != nil {
 			t.Fatal(err)
 		}
@@ -326,7 +338,8 @@ func (p *process) limitFiles(t *testing.T, soft string) (before string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.Command("prlimit", "--pid", fmt.Sprint(p.cmd.Process.Pid), "--nofile="+soft+":").CombinedOutput(); err != nil {
+	if out, err := exec.Command("prlimit", "--pid", fmt.Sprint(p.cmd.Process.Pid), "--nofile="+soft+":").
+		CombinedOutput(); err != nil {
 		t.Fatalf("prlimit: %v: %s", err, out)
 	}
 	return string(openFiles.FindSubmatch(limits)[1])

@@ -12,13 +12,15 @@ import (
 	"larder/internal/blob/s3/s3test"
 )
 
-// A visitor without an account works in a bucket of their own, and is forgotten when they leave. Where the service keeps its own files doesn't matter.
-// Specification: Free-mode endpoints.
+// A visitor without an account works in a bucket of their own, and is forgotten when they leave.
+// Where the service keeps its own files doesn't matter. Specification: Free-mode endpoints.
 func TestAVisitorWithABucket(t *testing.T) {
 	t.Parallel()
 	everySetUp(t, func(t *testing.T, s *setUp) {
 		bucket := s3test.New(t)
-		if _, err := bucket.SDK(t).PutObject(t.Context(), &s3.PutObjectInput{Bucket: &bucket.Name, Key: new("there/before.txt"), Body: strings.NewReader("old")}); err != nil {
+		if _, err := bucket.SDK(t).PutObject(t.Context(),
+			&s3.PutObjectInput{Bucket: &bucket.Name, Key: new("there/before.txt"),
+				Body: strings.NewReader("old")}); err != nil {
 			t.Fatal(err)
 		}
 		visitor := s.visitor()
@@ -29,21 +31,26 @@ func TestAVisitorWithABucket(t *testing.T) {
 			CSRFToken               string
 		}
 		visitor.do(t, "POST", "/api/free-mode/init", object{
-			"type": "store_b", "endpoint": bucket.Endpoint, "bucket": bucket.Name, "accessKeyId": bucket.AccessKey, "secretAccessKey": bucket.SecretKey,
+			"type": "store_b", "endpoint": bucket.Endpoint, "bucket": bucket.Name, "accessKeyId": bucket.AccessKey,
+			"secretAccessKey": bucket.SecretKey,
 		}).data(t, 201, &began)
-		if !strings.HasPrefix(began.User.Username, "fm_") || began.SessionHours != 1 || began.Provider.Bucket != bucket.Name || len(began.CSRFToken) != 32 {
+		if !strings.HasPrefix(began.User.Username, "fm_") || began.SessionHours != 1 ||
+			began.Provider.Bucket != bucket.Name || len(began.CSRFToken) != 32 {
 			t.Errorf("the session is %+v", began)
 		}
-		visitor.do(t, "POST", "/api/free-mode/upload?path=/pictures", []byte("x"), "X-File-Name", "no.txt").fails(t, 403, "INVALID_CSRF")
+		visitor.do(t, "POST", "/api/free-mode/upload?path=/pictures", []byte("x"), "X-File-Name", "no.txt").
+			fails(t, 403, "INVALID_CSRF")
 		visitor.header.Set("X-CSRF-Token", began.CSRFToken)
 
-		picture, name := contentOf("of a visitor", 6<<20+1), strings.NewReplacer("~", "-", "..", "-").Replace(oddName) // keys take neither
+		// keys take neither
+		picture, name := contentOf("of a visitor", 6<<20+1), strings.NewReplacer("~", "-", "..", "-").Replace(oddName)
 
 		var up struct {
 			Key  string
 			Size int64
 		}
-		visitor.do(t, "POST", "/api/free-mode/upload?path=/pictures", picture, "X-File-Name", strings.ReplaceAll(url.QueryEscape(name), "+", "%20")).data(t, 201, &up)
+		visitor.do(t, "POST", "/api/free-mode/upload?path=/pictures", picture, "X-File-Name",
+			strings.ReplaceAll(url.QueryEscape(name), "+", "%20")).data(t, 201, &up)
 		if up.Key != "pictures/"+name || up.Size != int64(len(picture)) {
 			t.Errorf("uploaded %+v", up)
 		}
@@ -71,7 +78,8 @@ func TestAVisitorWithABucket(t *testing.T) {
 
 		download := "/api/free-mode/download?key=" + url.QueryEscape(up.Key)
 		whole := visitor.do(t, "GET", download, nil).want(t, 200)
-		if !bytes.Equal(whole.body, picture) || !strings.HasPrefix(whole.header.Get("Content-Disposition"), "attachment") {
+		if !bytes.Equal(whole.body, picture) ||
+			!strings.HasPrefix(whole.header.Get("Content-Disposition"), "attachment") {
 			t.Errorf("%d bytes came back of %d, %v", len(whole.body), len(picture), whole.header)
 		}
 		part := visitor.do(t, "GET", download, nil, "Range", "bytes=1000-1999").want(t, 206)

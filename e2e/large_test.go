@@ -18,7 +18,8 @@ const (
 	moreMemory  = int64(100) << 20 // what the server may take for it
 )
 
-// pattern is a stream of length bytes from at on: blocks of the same noise, each of which begins with its number.
+// pattern is a stream of length bytes from at on: blocks of the same noise, each of which
+// begins with its number.
 type pattern struct {
 	block      []byte
 	at, length int64

@@ -19,7 +19,8 @@ const (
 	besideMemory  = int64(20) << 20  // and for one that goes there without it
 )
 
-// largeBytes is the length of the large uploads: 2 GiB, or as many GiB as LARDER_TEST_LARGE says, which is what a soak sets.
+// largeBytes is the length of the large uploads: 2 GiB, or as many GiB as LARDER_TEST_LARGE says,
+// which is what a soak sets.
 func largeBytes(t *testing.T) int64 {
 	t.Helper()
 	text := os.Getenv("LARDER_TEST_LARGE")
@@ -33,7 +34,8 @@ func largeBytes(t *testing.T) int64 {
 	return n * gibibyte
 }
 
-// A large upload in parts into a bucket costs the server little memory when it goes through it, and nearly none when it goes past it.
+// A large upload in parts into a bucket costs the server little memory when it goes through it, and
+// nearly none when it goes past it.
 func TestLargeUploadToABucket(t *testing.T) {
 	t.Parallel()
 	size := largeBytes(t)
@@ -52,7 +54,8 @@ func TestLargeUploadToABucket(t *testing.T) {
 			if session.UploadMode == "presigned" {
 				allowed = besideMemory
 			}
-			t.Logf("%d GiB, %s: memory %d MiB before, %d MiB at most; %.0f s", size>>30, session.UploadMode, before>>20, most>>20, time.Since(begin).Seconds())
+			t.Logf("%d GiB, %s: memory %d MiB before, %d MiB at most; %.0f s", size>>30, session.UploadMode, before>>20,
+				most>>20, time.Since(begin).Seconds())
 			if file.Size != size {
 				t.Errorf("the file has %d bytes, want %d", file.Size, size)
 			}
@@ -67,7 +70,8 @@ func TestLargeUploadToABucket(t *testing.T) {
 				}
 			}
 			if most := p.procStatus(t, "VmHWM"); most-before > besideMemory {
-				t.Errorf("memory grew from %d to %d MiB for a download, want %d MiB more at most", before>>20, most>>20, besideMemory>>20)
+				t.Errorf("memory grew from %d to %d MiB for a download, want %d MiB more at most", before>>20, most>>20,
+					besideMemory>>20)
 			}
 		})
 	}

@@ -62,10 +62,12 @@ func (w *wreck) moveIn(t *testing.T, many bool) *resident {
 	if many {
 		more := ann.mkdir(t, home, "more")
 		for i := range 20 {
-			ann.do(t, "POST", "/api/files/"+folder+"/copy", object{"targetPath": home + "/more", "newName": fmt.Sprint(i)}).want(t, 200)
+			ann.do(t, "POST", "/api/files/"+folder+"/copy",
+				object{"targetPath": home + "/more", "newName": fmt.Sprint(i)}).want(t, 200)
 		}
 		for i := range 5 {
-			ann.do(t, "POST", "/api/files/"+more+"/copy", object{"targetPath": home, "newName": fmt.Sprint(i)}).want(t, 200)
+			ann.do(t, "POST", "/api/files/"+more+"/copy", object{"targetPath": home, "newName": fmt.Sprint(i)}).
+				want(t, 200)
 		}
 		r.files *= 1 + 20 + 5*20
 	}
@@ -87,7 +89,8 @@ func (w *wreck) moveIn(t *testing.T, many bool) *resident {
 func (w *wreck) account(t *testing.T, name string) (id string) {
 	t.Helper()
 	var made struct{ User struct{ ID string } }
-	w.admin.do(t, "POST", "/api/admin/users", object{"username": name, "email": name + "@example.org", "password": firstPassword}).data(t, 201, &made)
+	w.admin.do(t, "POST", "/api/admin/users",
+		object{"username": name, "email": name + "@example.org", "password": firstPassword}).data(t, 201, &made)
 	return made.User.ID
 }
 
@@ -134,17 +137,20 @@ func (w *wreck) leaving(t *testing.T, many bool) attempt {
 func (w *wreck) gone(t *testing.T, ann *resident) {
 	t.Helper()
 	anybody := w.anybody()
-	anybody.do(t, "POST", "/api/auth/login", object{"username": ann.name, "password": firstPassword}).fails(t, 401, "INVALID_CREDENTIALS")
+	anybody.do(t, "POST", "/api/auth/login", object{"username": ann.name, "password": firstPassword}).
+		fails(t, 401, "INVALID_CREDENTIALS")
 	anybody.do(t, "GET", "/api/shares/"+ann.share, nil).fails(t, 410, "SHARE_REVOKED")
 	ann.keyed.bases = w.admin.bases
 	ann.keyed.do(t, "GET", "/api/files?path=/", nil).fails(t, 401, "INVALID_TOKEN")
 	anybody.reads(t, ann.link, []byte(ann.content))
-	if r := w.admin.do(t, "GET", "/api/files/"+ann.file, nil).want(t, 200); bytes.Contains(r.body, []byte(ann.id)) && ann.files < 1000 {
+	if r := w.admin.do(t, "GET", "/api/files/"+ann.file, nil).want(t, 200); bytes.Contains(r.body, []byte(ann.id)) &&
+		ann.files < 1000 {
 		t.Errorf("a file is still theirs: %s", r.body)
 	}
 }
 
-// inherited is what lies in homes: whoever lived there is gone, and the administrator is charged for it.
+// inherited is what lies in homes: whoever lived there is gone, and the administrator
+// is charged for it.
 func (w *wreck) inherited(t *testing.T) (size, files int64) {
 	t.Helper()
 	for _, e := range w.admin.walk(t, "/home") {
@@ -163,8 +169,8 @@ func (w *wreck) posted(t *testing.T) *post {
 	return p
 }
 
-// registering is killed between an account and the mail that verifies its address: both are there in the end. With one more mail where it
-// was killed after sending; each of the links works.
+// registering is killed between an account and the mail that verifies its address: both are there
+// in the end. With one more mail where it was killed after sending; each of the links works.
 func registering(mails int) func(*testing.T, *wreck) attempt {
 	return func(t *testing.T, w *wreck) attempt {
 		p := w.posted(t)
@@ -173,7 +179,8 @@ func registering(mails int) func(*testing.T, *wreck) attempt {
 		ann := object{"username": name, "password": firstPassword, "email": name + "@example.org"}
 		first := func(t *testing.T) {
 			w.anybody().do(t, "POST", "/api/auth/register", ann).fails(t, 409, "ALREADY_EXISTS")
-			w.anybody().do(t, "POST", "/api/auth/login", object{"username": name, "password": firstPassword}).fails(t, 403, "EMAIL_NOT_VERIFIED")
+			w.anybody().do(t, "POST", "/api/auth/login", object{"username": name, "password": firstPassword}).
+				fails(t, 403, "EMAIL_NOT_VERIFIED")
 			var links []string
 			for range mails {
 				address, _ := link(t, p.mail(t, name+"@example.org"))
@@ -184,11 +191,14 @@ func registering(mails int) func(*testing.T, *wreck) attempt {
 			}
 			login(t, name, firstPassword, w.admin.bases...)
 		}
-		return attempt{first: first, run: func() (reply, error) { return w.dying(w.anybody().send("POST", "/api/auth/register", ann)) }}
+		return attempt{first: first, run: func() (reply, error) {
+			return w.dying(w.anybody().send("POST", "/api/auth/register", ann))
+		}}
 	}
 }
 
-// forgetting is killed while a link to set a new password is mailed. The last one works, and those before don't.
+// forgetting is killed while a link to set a new password is mailed. The last one works,
+// and those before don't.
 func forgetting(mails int) func(*testing.T, *wreck) attempt {
 	return func(t *testing.T, w *wreck) attempt {
 		p := w.posted(t)
@@ -202,7 +212,8 @@ func forgetting(mails int) func(*testing.T, *wreck) attempt {
 				tokens = append(tokens, token)
 			}
 			for i, token := range tokens {
-				r := w.anybody().do(t, "POST", "/api/auth/reset-password", object{"token": token, "password": secondPassword})
+				r := w.anybody().do(t, "POST", "/api/auth/reset-password",
+					object{"token": token, "password": secondPassword})
 				if i < len(tokens)-1 {
 					r.fails(t, 400, "VALIDATION_ERROR")
 				} else {
@@ -212,11 +223,14 @@ func forgetting(mails int) func(*testing.T, *wreck) attempt {
 			login(t, name, secondPassword, w.admin.bases...)
 		}
 		forgot := object{"email": name + "@example.org"}
-		return attempt{first: first, run: func() (reply, error) { return w.dying(w.anybody().send("POST", "/api/auth/forgot-password", forgot)) }}
+		return attempt{first: first, run: func() (reply, error) {
+			return w.dying(w.anybody().send("POST", "/api/auth/forgot-password", forgot))
+		}}
 	}
 }
 
-// redeeming loses the bytes that a download address was used up for. It counts, and there is no second.
+// redeeming loses the bytes that a download address was used up for. It counts, and
+// there is no second.
 func redeeming(t *testing.T, w *wreck) attempt {
 	content := w.content(small(w))
 	path, id := w.put(t, w.fresh(), content)

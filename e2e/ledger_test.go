@@ -17,10 +17,12 @@ type stored struct {
 	size int64
 }
 
-// tree is what lies below a worker's folder: paths relative to it. Folders are not kept; the two that there are stand in ledger.folders.
+// tree is what lies below a worker's folder: paths relative to it. Folders are not kept; the two
+// that there are stand in ledger.folders.
 type tree map[string]stored
 
-// sent is the hash of every content that anybody began to send. Whatever can be read must be one of them, whole.
+// sent is the hash of every content that anybody began to send. Whatever can be read must be
+// one of them, whole.
 type sent struct {
 	mu     sync.Mutex // guards hashes
 	hashes map[string]bool
@@ -38,9 +40,10 @@ func (s *sent) has(h string) bool {
 	return s.hashes[h]
 }
 
-// ledger is one worker's account of what it asked for below a folder of its own. It has one request under way at a time, so after a crash
-// the service must show exactly `before` or exactly `after`: the operation under way happened as a whole or not at all, and nothing that was
-// acknowledged is undone.
+// ledger is one worker's account of what it asked for below a folder of its own. It has one
+// request under way at a time, so after a crash the service must show exactly `before` or
+// exactly `after`: the operation under way happened as a whole or not at all, and nothing that
+// was acknowledged is undone.
 type ledger struct {
 	root    string // /uploads/w0
 	random  *rand.Rand
@@ -63,7 +66,8 @@ type operation struct {
 	done  func(r reply) error // learns what the answer tells, such as a new id; may be nil
 }
 
-// step does one random operation. acknowledged is false when the transport failed, as it does in a crash; err is an answer that is wrong.
+// step does one random operation. acknowledged is false when the transport failed, as it does in a
+// crash; err is an answer that is wrong.
 func (l *ledger) step() (acknowledged bool, err error) {
 	op := l.choose()
 	l.mu.Lock()
@@ -128,11 +132,13 @@ func (l *ledger) upload() operation {
 	return operation{
 		name: "upload", after: after,
 		run: func() (reply, error) {
-			return l.keyed.send("POST", "/api/upload", content, "X-File-Name", name, "X-Path", l.root+"/"+folder, "Content-Type", "application/x-crash")
+			return l.keyed.send("POST", "/api/upload", content, "X-File-Name", name, "X-Path", l.root+"/"+folder,
+				"Content-Type", "application/x-crash")
 		},
 		done: func(r reply) error {
 			var u uploaded
-			if err := r.decode(&u); err != nil || u.FileID == "" || u.Filename != name || u.Size != int64(len(content)) {
+			if err := r.decode(&u); err != nil || u.FileID == "" || u.Filename != name ||
+				u.Size != int64(len(content)) {
 				return fmt.Errorf("upload of %s answered %s", path, r.body)
 			}
 			after[path] = stored{id: u.FileID, hash: hash(content), size: int64(len(content))}
@@ -141,7 +147,8 @@ func (l *ledger) upload() operation {
 	}
 }
 
-// replace gives a file new content through an upload session; the commit under way is the last of three requests.
+// replace gives a file new content through an upload session; the commit under way is the
+// last of three requests.
 func (l *ledger) replace(path string) operation {
 	content := l.content()
 	after := maps.Clone(l.before)
@@ -166,7 +173,8 @@ func (l *ledger) replace(path string) operation {
 		if err := r.decode(&part); err != nil {
 			return reply{status: 0, body: r.body}, nil
 		}
-		return l.client.send("POST", "/api/files/upload-complete", object{"sessionId": session.SessionID, "etag": part.Etag})
+		return l.client.send("POST", "/api/files/upload-complete",
+			object{"sessionId": session.SessionID, "etag": part.Etag})
 	}}
 }
 
@@ -185,7 +193,8 @@ func (l *ledger) move(path string) operation {
 		target = l.folders[1].Name
 	}
 	return operation{name: "move", after: relocated(l.before, path, target+"/"+name), run: func() (reply, error) {
-		return l.client.send("POST", "/api/files/"+l.before[path].id+"/move", object{"targetPath": l.root + "/" + target})
+		return l.client.send("POST", "/api/files/"+l.before[path].id+"/move",
+			object{"targetPath": l.root + "/" + target})
 	}}
 }
 
@@ -225,7 +234,8 @@ func relocated(t tree, from, to string) tree {
 	return after
 }
 
-// readOne reads a random file of the ledger while others change it. Whatever comes back whole must have been sent as a whole.
+// readOne reads a random file of the ledger while others change it. Whatever comes back whole must
+// have been sent as a whole.
 func (l *ledger) readOne(random *rand.Rand) (acknowledged bool, err error) {
 	l.mu.Lock()
 	paths := slices.Sorted(maps.Keys(l.after))
@@ -248,11 +258,13 @@ func (l *ledger) readOne(random *rand.Rand) (acknowledged bool, err error) {
 	return true, nil
 }
 
-// settle compares what the service shows after a crash with before and after, takes over what it is, and describes what differs.
+// settle compares what the service shows after a crash with before and after, takes over what it
+// is, and describes what differs.
 func (l *ledger) settle(seen tree) error {
 	toBefore, toAfter := difference(l.before, seen), difference(l.after, seen)
 	if toBefore != "" && toAfter != "" {
-		return fmt.Errorf("%s holds neither what was acknowledged:%s\nnor that with the operation under way:%s", l.root, toBefore, toAfter)
+		return fmt.Errorf("%s holds neither what was acknowledged:%s\nnor that with the operation under way:%s", l.root,
+			toBefore, toAfter)
 	}
 	l.before, l.after = seen, seen
 	return nil
@@ -267,7 +279,8 @@ func difference(want, seen tree) string {
 		case !ok:
 			text += "\n  lost " + path
 		case s.hash != w.hash || s.size != w.size:
-			text += fmt.Sprintf("\n  %s has %d bytes, hash %.8s, want %d bytes, hash %.8s", path, s.size, s.hash, w.size, w.hash)
+			text += fmt.Sprintf("\n  %s has %d bytes, hash %.8s, want %d bytes, hash %.8s", path, s.size, s.hash,
+				w.size, w.hash)
 		case w.id != "" && s.id != w.id:
 			text += fmt.Sprintf("\n  %s has id %s, want %s", path, s.id, w.id)
 		}

@@ -16,7 +16,8 @@ import (
 
 const smtpUser, smtpPassword = "larder", "canary-smtp-password-5"
 
-// post is a real mail server that speaks STARTTLS and wants a password, behind a door that can be shut: then nobody answers at its address.
+// post is a real mail server that speaks STARTTLS and wants a password, behind a door that can be
+// shut: then nobody answers at its address.
 type post struct {
 	*apptest.Mailbox
 	address string
@@ -47,8 +48,9 @@ func (p *post) settings(t *testing.T) object {
 		t.Fatal(err)
 	}
 	return object{
-		"smtpHost": host, "smtpPort": number, "smtpSecure": false, "smtpUser": smtpUser, "smtpPassword": smtpPassword, "smtpFromEmail": "larder@example.org",
-		"emailEnabled": true,
+		"smtpHost": host, "smtpPort": number, "smtpSecure": false, "smtpUser": smtpUser, "smtpPassword": smtpPassword,
+		"smtpFromEmail": "larder@example.org",
+		"emailEnabled":  true,
 	}
 }
 
@@ -100,7 +102,8 @@ func (p *post) shut() {
 	p.passed = nil
 }
 
-// mailRoots is a file with what services have to trust to send mails there, for the variable SSL_CERT_FILE.
+// mailRoots is a file with what services have to trust to send mails there,
+// for the variable SSL_CERT_FILE.
 func mailRoots(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "roots.pem")

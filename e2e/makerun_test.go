@@ -9,8 +9,9 @@ import (
 	"testing"
 )
 
-// What the README promises a newcomer: `make run` on an empty directory, the password that it prints, and the first visit in the browser, with all
-// settings as they come. It needs what builds the web UI.
+// What the README promises a newcomer: `make run` on an empty directory, the password that it
+// prints, and the first visit in the browser, with all settings as they come. It needs what
+// builds the web UI.
 func TestMakeRunLeadsThroughAFirstVisit(t *testing.T) {
 	t.Parallel()
 	build := exec.Command("make", "build") // for as long as it takes; what runs then has to come up in time
@@ -20,15 +21,18 @@ func TestMakeRunLeadsThroughAFirstVisit(t *testing.T) {
 	}
 	p := makeRun(t)
 	password := p.stdout.wait(t, p.exited, passwordLine)
-	perform(t, object{"base": p.url, "users": map[string]string{"en-US": "admin"}, "password": password, "only": "a first visit/en-US", "opens": "home"}, nil)
+	perform(t, object{"base": p.url, "users": map[string]string{"en-US": "admin"}, "password": password,
+		"only": "a first visit/en-US", "opens": "home"}, nil)
 }
 
-// makeRun starts `make run` on a data directory that is not there yet and waits until it is ready. It and what it has started are ended at the end of the test.
+// makeRun starts `make run` on a data directory that is not there yet and waits until it is ready.
+// It and what it has started are ended at the end of the test.
 func makeRun(t *testing.T) *process {
 	t.Helper()
 	s := &site{dir: filepath.Join(t.TempDir(), "data")}
 	s.env = map[string]string{"LARDER_LISTEN": freeAddress(t), "LARDER_DATA_DIR": s.dir}
-	p := &process{site: s, cmd: exec.Command("make", "run"), stdout: newOutput(), stderr: newOutput(), exited: make(chan struct{})}
+	p := &process{site: s, cmd: exec.Command("make", "run"), stdout: newOutput(), stderr: newOutput(),
+		exited: make(chan struct{})}
 	p.cmd.Dir, p.cmd.Stdout, p.cmd.Stderr = "..", p.stdout, p.stderr
 	for _, variable := range os.Environ() { // go and npm need theirs
 		if !strings.Contains(variable, "LARDER_") {

@@ -9,7 +9,8 @@ import (
 	"larder/internal/blob/s3/s3test"
 )
 
-// moved waits for the job of a move, while somebody reads by a link all the time, who must get the same bytes each time.
+// moved waits for the job of a move, while somebody reads by a link all the time, who must get the
+// same bytes each time.
 func (s *setUp) moved(t *testing.T, by *client, id, target, link string, content []byte) {
 	t.Helper()
 	visitor, want := s.visitor(), hash(content)
@@ -60,8 +61,9 @@ func (s *setUp) move(t *testing.T, by *client, id, target string) {
 	}
 }
 
-// Folders move between the disk, buckets, and two prefixes of one bucket, with every set-up. Names, ids and links are as before, everything is read
-// all the time, the quota does not change, and nothing is left where the bytes were.
+// Folders move between the disk, buckets, and two prefixes of one bucket, with every set-up. Names,
+// ids and links are as before, everything is read all the time, the quota does not change, and
+// nothing is left where the bytes were.
 func TestMovesEverywhere(t *testing.T) {
 	t.Parallel()
 	everySetUp(t, func(t *testing.T, s *setUp) {
@@ -69,12 +71,14 @@ func TestMovesEverywhere(t *testing.T) {
 		s.mount(t, "/one", s.provider(t, bucket, object{"pathPrefix": "one"}))
 		s.mount(t, "/two", s.provider(t, bucket, object{"pathPrefix": "two/deeper"}))
 		var made struct{ Provider struct{ ID string } }
-		s.admin.do(t, "POST", "/api/admin/storage/providers", object{"name": "cellar", "type": "store_a", "bucket": "cellar"}).data(t, 201, &made)
+		s.admin.do(t, "POST", "/api/admin/storage/providers",
+			object{"name": "cellar", "type": "store_a", "bucket": "cellar"}).data(t, 201, &made)
 		s.mount(t, "/cellar", made.Provider.ID)
 
 		id := s.admin.mkdir(t, "/uploads", "travels")
 		inner := s.admin.mkdir(t, "/uploads/travels", "in")
-		contents := map[string][]byte{"/first.txt": contentOf("first", 100_000), "/" + oddName: contentOf("odd", 2000), "/empty": nil, "/in/last.bin": contentOf("in parts", partSize+5)}
+		contents := map[string][]byte{"/first.txt": contentOf("first", 100_000), "/" + oddName: contentOf("odd", 2000),
+			"/empty": nil, "/in/last.bin": contentOf("in parts", partSize+5)}
 		first := s.admin.upload(t, "/uploads/travels", "first.txt", contents["/first.txt"], nil)
 		s.admin.upload(t, "/uploads/travels", oddName, contents["/"+oddName], nil)
 		s.admin.upload(t, "/uploads/travels", "empty", nil, nil)
@@ -101,7 +105,8 @@ func TestMovesEverywhere(t *testing.T) {
 				t.Errorf("moved to %s its ETag is %s, and was %s", target, now, etag)
 			}
 			if bytes, n := s.admin.usage(t); bytes != used || n != files {
-				t.Errorf("moved to %s the quota says %d bytes in %d files, and said %d in %d", target, bytes, n, used, files)
+				t.Errorf("moved to %s the quota says %d bytes in %d files, and said %d in %d", target, bytes, n, used,
+					files)
 			}
 			from = target
 		}

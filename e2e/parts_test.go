@@ -40,7 +40,8 @@ func partSum(t testing.TB, number int) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// send sends parts until all are acknowledged or, after so many more, calls enough in the middle of the others, once.
+// send sends parts until all are acknowledged or, after so many more, calls enough in the middle
+// of the others, once.
 func (s *sender) send(t *testing.T, numbers []int, atMost int, enough func()) {
 	t.Helper()
 	todo := make(chan int, len(numbers))
@@ -57,7 +58,8 @@ func (s *sender) send(t *testing.T, numbers []int, atMost int, enough func()) {
 				s.mu.Lock()
 				s.sent[number]++
 				s.mu.Unlock()
-				r, err := s.client.send("PUT", fmt.Sprintf("/api/files/upload/multipart/%s/part/%d", s.id, number), &sized{partBody(number), partBytes})
+				r, err := s.client.send("PUT", fmt.Sprintf("/api/files/upload/multipart/%s/part/%d", s.id, number),
+					&sized{partBody(number), partBytes})
 				if err != nil {
 					return // the server is gone
 				}
@@ -79,8 +81,8 @@ func (s *sender) send(t *testing.T, numbers []int, atMost int, enough func()) {
 	workers.Wait()
 }
 
-// A large upload in parts, out of order, four at once, by a server that is killed twice: what was acknowledged is never sent again, the file has
-// the bytes, and they cost no memory.
+// A large upload in parts, out of order, four at once, by a server that is killed twice: what was
+// acknowledged is never sent again, the file has the bytes, and they cost no memory.
 func TestLargeUploadInParts(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -91,7 +93,9 @@ func TestLargeUploadInParts(t *testing.T) {
 		SessionID, UploadMode string
 		TotalParts            int
 	}
-	c.do(t, "POST", "/api/files/upload-session", object{"path": "/uploads", "fileName": "parts.bin", "fileSize": largeUpload, "idempotencyKey": "two GiB"}).data(t, 200, &session)
+	c.do(t, "POST", "/api/files/upload-session",
+		object{"path": "/uploads", "fileName": "parts.bin", "fileSize": largeUpload, "idempotencyKey": "two GiB"}).
+		data(t, 200, &session)
 	if session.TotalParts != 256 || session.UploadMode != "worker" {
 		t.Fatalf("%d parts by %s, want 256 by worker", session.TotalParts, session.UploadMode)
 	}
@@ -153,7 +157,8 @@ func (s *sender) frugal(t *testing.T, p *process, before int64) {
 	}
 }
 
-// check asks what the server has: everything that was acknowledged, each part with the checksum of its bytes. It returns what is missing.
+// check asks what the server has: everything that was acknowledged, each part with the checksum of
+// its bytes. It returns what is missing.
 func (s *sender) check(t *testing.T) (missing []int) {
 	t.Helper()
 	var have struct {

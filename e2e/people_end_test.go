@@ -47,7 +47,8 @@ func (s *story) opens(t *testing.T, open ...string) {
 		}
 	}
 	for name, path := range s.tokens {
-		if slices.Contains(open, "tokens") && (name != ownToken || slices.Contains(open, "session")) { // ends with the session that made it
+		// ends with the session that made it
+		if slices.Contains(open, "tokens") && (name != ownToken || slices.Contains(open, "session")) {
 			s.visitor().do(t, "HEAD", path, nil).want(t, 200) // which doesn't use it up
 		} else if r := s.visitor().do(t, "GET", path, nil); r.status != 401 {
 			t.Errorf("the download address %s answers %d: %s", name, r.status, tail(string(r.body), 200))
@@ -69,7 +70,8 @@ func (s *story) forgetsThePassword(t *testing.T) {
 	visitor.do(t, "POST", "/api/auth/reset-password", reset).want(t, 200)
 	visitor.do(t, "POST", "/api/auth/reset-password", reset).fails(t, 400, "VALIDATION_ERROR")
 	s.opens(t, "key", "link", "share", "tokens") // all but the session
-	visitor.do(t, "POST", "/api/auth/login", object{"username": "ann", "password": firstPassword}).fails(t, 401, "INVALID_CREDENTIALS")
+	visitor.do(t, "POST", "/api/auth/login", object{"username": "ann", "password": firstPassword}).
+		fails(t, 401, "INVALID_CREDENTIALS")
 	s.ann = login(t, "ann", secondPassword, s.admin.bases...)
 	s.cookies(t, s.ann)
 	s.tokens[ownToken] = s.download(t, s.ann, "/api/files/"+s.ids["beach.jpg"]+"/download")
@@ -90,9 +92,12 @@ func (s *story) movesToAnotherAddress(t *testing.T) {
 	code := found[1]
 	s.secret("code", code)
 	wrong := strings.Map(func(r rune) rune { return '0' + (r-'0'+1)%10 }, code)
-	s.ann.do(t, "POST", "/api/users/me/email/verify-otp", object{"email": "ann@elsewhere.example", "code": wrong}).fails(t, 400, "VALIDATION_ERROR")
-	s.ann.do(t, "POST", "/api/users/me/email/verify-otp", object{"email": "ann@elsewhere.example", "code": code}).want(t, 200)
-	s.ann.do(t, "POST", "/api/users/me/email/verify-otp", object{"email": "ann@elsewhere.example", "code": code}).fails(t, 400, "VALIDATION_ERROR")
+	s.ann.do(t, "POST", "/api/users/me/email/verify-otp", object{"email": "ann@elsewhere.example", "code": wrong}).
+		fails(t, 400, "VALIDATION_ERROR")
+	s.ann.do(t, "POST", "/api/users/me/email/verify-otp", object{"email": "ann@elsewhere.example", "code": code}).
+		want(t, 200)
+	s.ann.do(t, "POST", "/api/users/me/email/verify-otp", object{"email": "ann@elsewhere.example", "code": code}).
+		fails(t, 400, "VALIDATION_ERROR")
 	var mine struct {
 		Profile struct {
 			Email         string
@@ -103,7 +108,8 @@ func (s *story) movesToAnotherAddress(t *testing.T) {
 	if mine.Profile.Email != "ann@elsewhere.example" || !mine.Profile.EmailVerified {
 		t.Errorf("the profile is %+v", mine.Profile)
 	}
-	s.visitor().do(t, "POST", "/api/auth/login", object{"username": "ann@example.org", "password": secondPassword}).fails(t, 401, "INVALID_CREDENTIALS")
+	s.visitor().do(t, "POST", "/api/auth/login", object{"username": "ann@example.org", "password": secondPassword}).
+		fails(t, 401, "INVALID_CREDENTIALS")
 	login(t, "Ann@Elsewhere.example", secondPassword, s.admin.bases...)
 }
 
@@ -123,7 +129,8 @@ func (s *story) isDeleted(t *testing.T) {
 	size, files := s.admin.usage(t)
 	s.admin.do(t, "DELETE", "/api/admin/users/"+s.annID, nil).want(t, 200)
 	s.opens(t, "link")
-	s.visitor().do(t, "POST", "/api/auth/login", object{"username": "ann", "password": secondPassword}).fails(t, 401, "INVALID_CREDENTIALS")
+	s.visitor().do(t, "POST", "/api/auth/login", object{"username": "ann", "password": secondPassword}).
+		fails(t, 401, "INVALID_CREDENTIALS")
 	homes := s.admin.list(t, "/home")
 	if len(homes) != 1 || !regexp.MustCompile(`^ann\.deleted-[0-9a-f]{8}$`).MatchString(homes[0].Name) {
 		t.Fatalf("in /home lies %+v", homes)
@@ -144,9 +151,11 @@ func (s *story) isDeleted(t *testing.T) {
 	}
 }
 
-// comesAgain has somebody register under the name and address that have become free: nothing of the account before is theirs.
+// comesAgain has somebody register under the name and address that have become free: nothing of the
+// account before is theirs.
 func (s *story) comesAgain(t *testing.T) {
-	again := object{"username": "ann", "password": firstPassword, "email": "ann@elsewhere.example", "inviteCode": s.invite}
+	again := object{"username": "ann", "password": firstPassword, "email": "ann@elsewhere.example",
+		"inviteCode": s.invite}
 	s.visitor().do(t, "POST", "/api/auth/register", again).want(t, 201)
 	s.verifies(t, "ann@elsewhere.example")
 	if s.post.Len() != 0 {
@@ -171,7 +180,8 @@ func (s *story) comesAgain(t *testing.T) {
 	s.visitor().do(t, "POST", "/api/auth/register", third).fails(t, 400, "VALIDATION_ERROR") // the invite is used up
 }
 
-// logsHoldNoSecret looks for everything secret that went in or out, in what all processes have written and in the access log (abuse case C114).
+// logsHoldNoSecret looks for everything secret that went in or out, in what all processes have
+// written and in the access log (abuse case C114).
 func (s *story) logsHoldNoSecret(t *testing.T) {
 	s.cookies(t, s.admin)
 	s.cookies(t, s.guest, "/api/shares/"+s.shares["folder"])
@@ -179,7 +189,8 @@ func (s *story) logsHoldNoSecret(t *testing.T) {
 	for _, p := range slices.Concat(s.ended, s.processes) {
 		log += p.stdout.String() + p.stderr.String()
 	}
-	for _, kind := range []string{"invite code", "verification token", "reset token", "download token", "code", "key", "CSRF token"} {
+	for _, kind := range []string{"invite code", "verification token", "reset token", "download token", "code", "key",
+		"CSRF token"} {
 		if len(s.secrets[kind]) == 0 {
 			t.Errorf("no %s was noted", kind)
 		}

@@ -41,13 +41,16 @@ type story struct {
 	ended    []*process
 }
 
-// An account from its invite to its end, with every set-up: mails by a real server that is down for a while, restarts in the middle, shares, a new
-// password, another address, a ban, and the deletion that leaves the files to the administrator. Specification: Authentication, Shares, Users.
+// An account from its invite to its end, with every set-up: mails by a real server that is down for
+// a while, restarts in the middle, shares, a new password, another address, a ban, and the deletion
+// that leaves the files to the administrator. Specification: Authentication, Shares, Users.
 func TestAnAccountFromInviteToDeletion(t *testing.T) {
 	t.Parallel()
 	everySetUp(t, func(t *testing.T, s *setUp) {
-		p := &story{setUp: s, post: newPost(t), pictures: map[string][]byte{}, ids: map[string]string{}, shares: map[string]string{}, tokens: map[string]string{}}
-		p.secrets = map[string][]string{"password": {adminPassword, firstPassword, secondPassword, sharePassword, wrongPassword, smtpPassword}}
+		p := &story{setUp: s, post: newPost(t), pictures: map[string][]byte{}, ids: map[string]string{},
+			shares: map[string]string{}, tokens: map[string]string{}}
+		p.secrets = map[string][]string{"password": {adminPassword, firstPassword, secondPassword, sharePassword,
+			wrongPassword, smtpPassword}}
 		p.setsUpMail(t)
 		p.registers(t)
 		p.uploads(t)
@@ -86,7 +89,8 @@ func (s *story) setsUpMail(t *testing.T) {
 		SMTPPassword      string
 		AllowRegistration bool
 	}
-	s.admin.do(t, "POST", "/api/admin/settings/test-email", object{"to": "operator@example.org"}).fails(t, 400, "VALIDATION_ERROR")
+	s.admin.do(t, "POST", "/api/admin/settings/test-email", object{"to": "operator@example.org"}).
+		fails(t, 400, "VALIDATION_ERROR")
 	mail := s.post.settings(t)
 	maps.Copy(mail, object{"requireInviteCode": true, "requireEmailVerification": true})
 	s.admin.do(t, "PATCH", "/api/admin/settings", mail).data(t, 200, &settings)
@@ -123,28 +127,33 @@ func (s *story) registers(t *testing.T) {
 	s.annID = made.User.ID
 	visitor.do(t, "POST", "/api/auth/register", ann).fails(t, 409, "ALREADY_EXISTS")
 	s.processes[0].await(t, "trying to send the mail", func() bool {
-		return slices.ContainsFunc(s.processes, func(p *process) bool { return strings.Contains(p.stderr.String(), "a job is tried again later") })
+		return slices.ContainsFunc(s.processes,
+			func(p *process) bool { return strings.Contains(p.stderr.String(), "a job is tried again later") })
 	})
 	s.ended = append(s.ended, s.restart(t)...)
 	credentials := object{"username": "ann", "password": firstPassword}
 	visitor.do(t, "POST", "/api/auth/login", credentials).fails(t, 403, "EMAIL_NOT_VERIFIED")
 	s.post.open(t)
 	s.verifies(t, "ann@example.org")
-	visitor.do(t, "POST", "/api/auth/login", object{"username": "ann", "password": wrongPassword}).fails(t, 401, "INVALID_CREDENTIALS")
+	visitor.do(t, "POST", "/api/auth/login", object{"username": "ann", "password": wrongPassword}).
+		fails(t, 401, "INVALID_CREDENTIALS")
 	s.ann = login(t, "ann", firstPassword, s.admin.bases...)
 	s.cookies(t, s.ann)
 }
 
-// verifies follows the link out of the mail to an address. Looking at it verifies nothing (abuse case C44).
+// verifies follows the link out of the mail to an address. Looking at it verifies
+// nothing (abuse case C44).
 func (s *story) verifies(t *testing.T, email string) {
 	t.Helper()
 	address, token := link(t, s.post.mail(t, email))
 	s.secret("verification token", token)
 	visitor := s.visitor()
 	visitor.do(t, "HEAD", at(t, address), nil).want(t, 200)
-	visitor.do(t, "POST", "/api/auth/login", object{"username": "ann", "password": firstPassword}).fails(t, 403, "EMAIL_NOT_VERIFIED")
+	visitor.do(t, "POST", "/api/auth/login", object{"username": "ann", "password": firstPassword}).
+		fails(t, 403, "EMAIL_NOT_VERIFIED")
 	for range 2 {
-		if page := visitor.do(t, "GET", at(t, address), nil).want(t, 200); !strings.HasPrefix(page.header.Get("Content-Type"), "text/html") {
+		if page := visitor.do(t, "GET", at(t, address), nil).
+			want(t, 200); !strings.HasPrefix(page.header.Get("Content-Type"), "text/html") {
 			t.Errorf("following the link answers %v", page.header)
 		}
 	}
@@ -155,7 +164,8 @@ func (s *story) uploads(t *testing.T) {
 	s.folder = s.ann.mkdir(t, "/home/ann", "trip")
 	s.ann.mkdir(t, "/home/ann/trip", "day two")
 	photo := photograph(t)
-	for i, path := range []string{"beach.jpg", "day two/ä hill.jpg", "day two/" + strings.TrimSuffix(oddName, ".txt") + ".jpg"} {
+	for i, path := range []string{"beach.jpg", "day two/ä hill.jpg",
+		"day two/" + strings.TrimSuffix(oddName, ".txt") + ".jpg"} {
 		s.pictures[path] = append(slices.Clone(photo), contentOf(path, 1000*(i+1))...)
 		file := s.ann.upload(t, filepath.Dir("/home/ann/trip/"+path), filepath.Base(path), s.pictures[path], nil)
 		s.ids[path] = file.ID
@@ -228,7 +238,8 @@ func (s *story) sharesWithVisitors(t *testing.T) {
 
 	s.ended = append(s.ended, s.restart(t)...) // what was given, begun and signed in stays
 	s.ann.do(t, "GET", "/api/auth/me", nil).want(t, 200)
-	if got := listed(t, visitor, s.shares["folder"], "/"); !slices.Equal(got, []string{"file beach.jpg", "folder day two"}) {
+	if got := listed(t, visitor, s.shares["folder"], "/"); !slices.Equal(got,
+		[]string{"file beach.jpg", "folder day two"}) {
 		t.Errorf("the share lists %q", got)
 	}
 	if got := listed(t, visitor, s.shares["folder"], "/day two"); len(got) != 2 {
@@ -247,7 +258,8 @@ func (s *story) sharesWithVisitors(t *testing.T) {
 	single := "/api/shares/" + s.shares["file"] + "/download"
 	s.visitor().reads(t, s.download(t, s.visitor(), single), s.pictures["beach.jpg"])
 	s.visitor().do(t, "GET", single+"?file="+s.ids["day two/ä hill.jpg"], nil).fails(t, 404, "NOT_FOUND")
-	s.tokens["of the folder's share"], s.tokens["of the file's share"] = s.download(t, visitor, address+"/download"), s.download(t, s.visitor(), single)
+	s.tokens["of the folder's share"], s.tokens["of the file's share"] = s.download(t, visitor,
+		address+"/download"), s.download(t, s.visitor(), single)
 	s.tokens[ownToken] = s.download(t, s.ann, "/api/files/"+s.ids["beach.jpg"]+"/download")
 	s.guest = visitor
 }

@@ -25,7 +25,8 @@ var encodePhoto = sync.OnceValues(func() ([]byte, error) {
 	for y := range photoHeight {
 		for x := range photoWidth {
 			grain := noise.IntN(24)
-			img.SetRGBA(x, y, color.RGBA{uint8(x*200/photoWidth + grain), uint8(y*200/photoHeight + grain), uint8((x+y)*200/(photoWidth+photoHeight) + grain), 255})
+			img.SetRGBA(x, y, color.RGBA{uint8(x*200/photoWidth + grain), uint8(y*200/photoHeight + grain),
+				uint8((x+y)*200/(photoWidth+photoHeight) + grain), 255})
 		}
 	}
 	var b bytes.Buffer
@@ -33,15 +34,17 @@ var encodePhoto = sync.OnceValues(func() ([]byte, error) {
 	return b.Bytes(), err
 })
 
-// realPhotograph returns a photograph that a camera took, and its width: the one that the Go distribution tests its decoder with. Where the
-// distribution came without its test data, the made one stands in.
+// realPhotograph returns a photograph that a camera took, and its width: the one that the Go
+// distribution tests its decoder with. Where the distribution came without its test data, the
+// made one stands in.
 func realPhotograph(t testing.TB) (jpegData []byte, width int) {
 	t.Helper()
 	root, err := exec.Command("go", "env", "GOROOT").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	data, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(root)), "src", "image", "testdata", "video-001.jpeg"))
+	data, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(root)), "src", "image", "testdata",
+		"video-001.jpeg"))
 	if err != nil {
 		data = photograph(t)
 	}

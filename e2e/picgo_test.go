@@ -12,11 +12,13 @@ import (
 	"time"
 )
 
-// picgoPatience is long for a program that takes half a second, and short of the time that servers keep idle connections.
+// picgoPatience is long for a program that takes half a second, and short of the time that
+// servers keep idle connections.
 const picgoPatience = 45 * time.Second
 
-// picgo uploads a file with the PicGo program under a configuration, and returns the address that it printed. The program ends when its
-// connection does, and editors that call it wait for that: a server that keeps the connection open makes every paste hang.
+// picgo uploads a file with the PicGo program under a configuration, and returns the address that
+// it printed. The program ends when its connection does, and editors that call it wait for that: a
+// server that keeps the connection open makes every paste hang.
 func picgo(t *testing.T, config, file string) string {
 	t.Helper()
 	home := t.TempDir()
@@ -39,7 +41,8 @@ func picgo(t *testing.T, config, file string) string {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), picgoPatience)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "node", filepath.Join(modules, "picgo", "bin", "picgo"), "-c", configFile, "upload", "--format", "json", file)
+	cmd := exec.CommandContext(ctx, "node", filepath.Join(modules, "picgo", "bin", "picgo"), "-c", configFile, "upload",
+		"--format", "json", file)
 	cmd.Dir = home
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home}
 	out, err := cmd.CombinedOutput()
@@ -63,8 +66,9 @@ func picgo(t *testing.T, config, file string) string {
 	return results[0].ImgURL
 }
 
-// The whole way of a picture: a configuration that the service prints, the real client, a page of another site that shows it.
-// The page shows the permanent link, and the address that the specification has image clients paste.
+// The whole way of a picture: a configuration that the service prints, the real client, a page of
+// another site that shows it. The page shows the permanent link, and the address that the
+// specification has image clients paste.
 func TestPicGo(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -83,8 +87,10 @@ func TestPicGo(t *testing.T) {
 	}
 	id := stored[0].ID
 	specified := p.url + "/api/files/" + id + "/download"
-	if got := newClient(p.url).do(t, "GET", direct, nil).want(t, 200); hash(got.body) != hash(picture) || got.header.Get("Content-Type") != "image/jpeg" {
-		t.Errorf("the address that PicGo printed gives %d bytes of type %s", len(got.body), got.header.Get("Content-Type"))
+	if got := newClient(p.url).do(t, "GET", direct, nil).want(t, 200); hash(got.body) != hash(picture) ||
+		got.header.Get("Content-Type") != "image/jpeg" {
+		t.Errorf("the address that PicGo printed gives %d bytes of type %s", len(got.body),
+			got.header.Get("Content-Type"))
 	}
 
 	pageFor := elsewhere(t)
@@ -101,7 +107,8 @@ func TestPicGo(t *testing.T) {
 	admin.do(t, "PUT", "/api/files/"+id, object{"name": "dog.png"}).want(t, 200)
 	admin.mkdir(t, "/", "archive")
 	var job struct{ Status string }
-	admin.do(t, "POST", "/api/files/"+id+"/move", object{"targetPath": "/archive", "newName": "cat.jpg"}).data(t, 200, &job)
+	admin.do(t, "POST", "/api/files/"+id+"/move", object{"targetPath": "/archive", "newName": "cat.jpg"}).
+		data(t, 200, &job)
 	if job.Status != "pending" {
 		t.Errorf("the move answers status %q, want pending", job.Status)
 	}

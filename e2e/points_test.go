@@ -102,7 +102,8 @@ type attempt struct {
 	may map[string][]string
 	// first looks at what lies there while jobs go on, nil where there are none.
 	first func(t *testing.T)
-	// again does it once more, with a process that lives on, and says what lies there then; nil where there is nothing to do.
+	// again does it once more, with a process that lives on, and says what lies there then; nil
+	// where there is nothing to do.
 	again func(t *testing.T)
 }
 
@@ -135,8 +136,9 @@ type wreck struct {
 	kept   contents      // what was acknowledged
 }
 
-// Abuse case C123, at the lines between which a crash could lose something: the process kills itself at each named point. What was acknowledged is
-// there byte for byte, what was not is there as a whole or not at all, the quota is the sum, fsck finds nothing, and the same request succeeds
+// Abuse case C123, at the lines between which a crash could lose something: the process kills
+// itself at each named point. What was acknowledged is there byte for byte, what was not is there
+// as a whole or not at all, the quota is the sum, fsck finds nothing, and the same request succeeds
 // when it comes again.
 func TestCrashPoints(t *testing.T) {
 	t.Parallel()
@@ -209,7 +211,8 @@ func TestEveryCrashPointIsTried(t *testing.T) {
 // crashing is the binary with crash points, built when the first test wants it.
 var crashing = sync.OnceValues(func() (string, error) {
 	path := filepath.Join(filepath.Dir(binary), "larder-crashing")
-	build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-tags", "crashpoints", "-o", path, "larder/cmd/larder")
+	build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-tags", "crashpoints", "-o", path,
+		"larder/cmd/larder")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build the binary with crash points: %w\n%s", err, out)
@@ -304,7 +307,8 @@ func (p *process) readyOrDead(t *testing.T) bool {
 	}
 }
 
-// settle compares everything below /uploads and the quota with what was acknowledged, and takes over what there is.
+// settle compares everything below /uploads and the quota with what was acknowledged, and takes
+// over what there is.
 func (w *wreck) settle(t *testing.T, may map[string][]string) {
 	t.Helper()
 	seen := contents{}
@@ -340,7 +344,8 @@ func (w *wreck) settle(t *testing.T, may map[string][]string) {
 			fits = []string{w.kept[path]}
 		}
 		if !slices.Contains(fits, seen[path]) && !strings.HasPrefix(path, loopFolder) {
-			t.Errorf("%s: hash %.8s of %d bytes, which is none of the %d that may lie there", path, hash([]byte(seen[path])), len(seen[path]), len(fits))
+			t.Errorf("%s: hash %.8s of %d bytes, which is none of the %d that may lie there", path,
+				hash([]byte(seen[path])), len(seen[path]), len(fits))
 		}
 	}
 	w.kept = seen

@@ -41,7 +41,8 @@ func (s *site) binary() string {
 	return binary
 }
 
-// newSite returns a site with SQLite whose administrator has adminPassword, on a port of the system's choice.
+// newSite returns a site with SQLite whose administrator has adminPassword, on a port
+// of the system's choice.
 func newSite(t testing.TB) *site {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "data")
@@ -55,7 +56,8 @@ func newSite(t testing.TB) *site {
 	}}
 }
 
-// environ is the environment of a process of the site: nothing of the test's own gets in but what programs need to run.
+// environ is the environment of a process of the site: nothing of the test's own gets in but what
+// programs need to run.
 func (s *site) environ() []string {
 	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Dir(s.dir), "TMPDIR=" + os.TempDir()}
 	for name, value := range s.env {
@@ -107,11 +109,13 @@ type process struct {
 	err    error         // of the wait, read after exited
 }
 
-// launch starts `larder serve`, behind the words of wrapper if any, and waits for nothing. The process is killed at the end of the test.
+// launch starts `larder serve`, behind the words of wrapper if any, and waits for nothing. The
+// process is killed at the end of the test.
 func (s *site) launch(t testing.TB, wrapper ...string) *process {
 	t.Helper()
 	words := append(append([]string{}, wrapper...), s.binary(), "serve")
-	p := &process{site: s, cmd: exec.Command(words[0], words[1:]...), stdout: newOutput(), stderr: newOutput(), exited: make(chan struct{})}
+	p := &process{site: s, cmd: exec.Command(words[0], words[1:]...), stdout: newOutput(), stderr: newOutput(),
+		exited: make(chan struct{})}
 	p.cmd.Env = s.environ()
 	p.cmd.Stdout, p.cmd.Stderr = p.stdout, p.stderr
 	if err := p.cmd.Start(); err != nil {
@@ -213,7 +217,8 @@ func (p *process) stop(t testing.TB) {
 	}
 }
 
-// nextPort walks through a range that the system gives to nobody by itself, so that a port is still free after a restart.
+// nextPort walks through a range that the system gives to nobody by itself, so that a port is still
+// free after a restart.
 var nextPort atomic.Int64
 
 // keepPort gives the site an address that stays the same over restarts and is known to commands.
@@ -265,7 +270,8 @@ func (o *output) now() (string, <-chan struct{}) {
 	return o.text.String(), o.more
 }
 
-// wait returns the first group of pattern once it has been written, and fails when the process ends before.
+// wait returns the first group of pattern once it has been written, and fails when
+// the process ends before.
 func (o *output) wait(t testing.TB, exited <-chan struct{}, pattern *regexp.Regexp) string {
 	t.Helper()
 	deadline := time.After(patience)

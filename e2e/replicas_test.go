@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// replicas starts two servers on one database and one object directory, both at once, and returns them with their site. Settings are names and values.
+// replicas starts two servers on one database and one object directory, both at once, and returns
+// them with their site. Settings are names and values.
 func replicas(t *testing.T, settings ...string) (*site, [2]*process) {
 	t.Helper()
 	s := newSite(t)
@@ -29,7 +30,8 @@ func replicas(t *testing.T, settings ...string) (*site, [2]*process) {
 	return s, [2]*process{first, second}
 }
 
-// Nothing may be kept in one process by accident: every request goes to the other replica than the one before.
+// Nothing may be kept in one process by accident: every request goes to the other replica
+// than the one before.
 func TestReplicas(t *testing.T) {
 	t.Parallel()
 	s, two := replicas(t)
@@ -132,7 +134,8 @@ func TestReplicasRedeemOnce(t *testing.T) {
 func (c *client) sessionUpload(t testing.TB, dir, name string, content []byte) entry {
 	t.Helper()
 	var session struct{ SessionID, UploadURL, UploadMode string }
-	c.do(t, "POST", "/api/files/upload-session", object{"path": dir, "fileName": name, "fileSize": len(content)}).data(t, 200, &session)
+	c.do(t, "POST", "/api/files/upload-session", object{"path": dir, "fileName": name, "fileSize": len(content)}).
+		data(t, 200, &session)
 	var part struct {
 		Etag string
 		Size int64

@@ -35,7 +35,8 @@ func (w *wreck) fresh() string {
 
 // upload is one request; its answer says where the file lies.
 func (w *wreck) upload(name, content string) (reply, error) {
-	return w.keyed.send("POST", "/api/upload", []byte(content), "X-File-Name", name, "Content-Type", "application/x-crash")
+	return w.keyed.send("POST", "/api/upload", []byte(content), "X-File-Name", name, "Content-Type",
+		"application/x-crash")
 }
 
 // put uploads a file with a process that lives, and keeps account of it.
@@ -56,7 +57,8 @@ func (w *wreck) put(t *testing.T, name, content string) (path, id string) {
 func (w *wreck) begin(t *testing.T, name, conflict string, size int) string {
 	t.Helper()
 	var session struct{ SessionID string }
-	w.admin.do(t, "POST", "/api/files/upload-session", object{"path": "/uploads", "fileName": name, "fileSize": size, "conflict": conflict}).data(t, 200, &session)
+	w.admin.do(t, "POST", "/api/files/upload-session",
+		object{"path": "/uploads", "fileName": name, "fileSize": size, "conflict": conflict}).data(t, 200, &session)
 	return session.SessionID
 }
 
@@ -88,7 +90,8 @@ func unstored(size func(*wreck) int) func(*testing.T, *wreck) attempt {
 	}
 }
 
-// published is an upload in one request after its commit: the file is there, though nobody was told.
+// published is an upload in one request after its commit: the file is there,
+// though nobody was told.
 func published(size func(*wreck) int) func(*testing.T, *wreck) attempt {
 	return func(t *testing.T, w *wreck) attempt {
 		name, content := w.fresh(), w.content(size(w))
@@ -293,19 +296,22 @@ func moveCommitted(t *testing.T, w *wreck) attempt {
 	}
 }
 
-// collecting leaves garbage for the first sweep of the process, and makes more until that dies of it.
+// collecting leaves garbage for the first sweep of the process, and makes more until
+// that dies of it.
 func collecting(t *testing.T, w *wreck) attempt {
 	litter := func() error {
 		folder := w.fresh()
 		var made struct{ File entry }
-		if r, err := w.admin.send("POST", "/api/files/folder", object{"path": "/uploads/loop", "name": folder}); err != nil {
+		if r, err := w.admin.send("POST", "/api/files/folder",
+			object{"path": "/uploads/loop", "name": folder}); err != nil {
 			return err
 		} else if err := r.decode(&made); err != nil {
 			return err
 		}
 		for range 3 {
 			content := w.content(small(w))
-			r, err := w.keyed.send("POST", "/api/upload", []byte(content), "X-File-Name", w.fresh(), "X-Path", url.PathEscape(loopFolder+"/"+folder))
+			r, err := w.keyed.send("POST", "/api/upload", []byte(content), "X-File-Name", w.fresh(), "X-Path",
+				url.PathEscape(loopFolder+"/"+folder))
 			if err != nil || r.status != 200 {
 				return errors.Join(err, fmt.Errorf("upload: %d %s", r.status, r.body))
 			}
@@ -333,8 +339,8 @@ func collecting(t *testing.T, w *wreck) attempt {
 	}}
 }
 
-// otherMount is a folder whose content lies with another provider, bucketMount one whose content lies in a bucket, and besideMount one in that
-// bucket below a prefix.
+// otherMount is a folder whose content lies with another provider, bucketMount one whose content
+// lies in a bucket, and besideMount one in that bucket below a prefix.
 const (
 	otherMount  = "/uploads/other"
 	bucketMount = "/uploads/bucket"
@@ -349,7 +355,8 @@ func (w *wreck) mount(t *testing.T, path string, provider func() object) {
 	}
 	var made struct{ Provider struct{ ID string } }
 	w.admin.do(t, "POST", "/api/admin/storage/providers", provider()).data(t, 201, &made)
-	w.admin.do(t, "POST", "/api/admin/mounts", object{"providerId": made.Provider.ID, "mountPath": path, "name": "other"}).want(t, 201)
+	w.admin.do(t, "POST", "/api/admin/mounts",
+		object{"providerId": made.Provider.ID, "mountPath": path, "name": "other"}).want(t, 201)
 }
 
 // mountAll has all of them.
@@ -361,7 +368,8 @@ func (w *wreck) mountAll(t *testing.T) {
 				w.bucket = s3test.New(t)
 			}
 			fields := object{
-				"name": w.bucket.Name, "type": "store_b", "endpoint": w.bucket.Endpoint, "bucket": w.bucket.Name, "accessKeyId": w.bucket.AccessKey,
+				"name": w.bucket.Name, "type": "store_b", "endpoint": w.bucket.Endpoint, "bucket": w.bucket.Name,
+				"accessKeyId":     w.bucket.AccessKey,
 				"secretAccessKey": w.bucket.SecretKey, "uploadMode": "worker",
 			}
 			maps.Copy(fields, more)
@@ -373,8 +381,8 @@ func (w *wreck) mountAll(t *testing.T) {
 	w.mount(t, besideMount, inBucket(object{"pathPrefix": "be/side"}))
 }
 
-// moving sends a folder to another provider, and is killed during the job. Each file lies at the old or at the new path then, and the job is resumed
-// and comes to its end.
+// moving sends a folder to another provider, and is killed during the job. Each file lies at the
+// old or at the new path then, and the job is resumed and comes to its end.
 func moving(t *testing.T, w *wreck) attempt { return w.moving(t, "/uploads", otherMount) }
 
 // movingToBucket streams to a server that knows nothing of crashes; movingInBucket has it copy.
@@ -411,14 +419,16 @@ func (w *wreck) moving(t *testing.T, from, to string) attempt {
 				r = w.admin.do(t, "GET", to+name, nil)
 			}
 			if r.status != 200 || string(r.body) != content {
-				t.Errorf("%s lies neither at its old nor at its new path: %d and %d bytes of %d", name, r.status, len(r.body), len(content))
+				t.Errorf("%s lies neither at its old nor at its new path: %d and %d bytes of %d", name, r.status,
+					len(r.body), len(content))
 			}
 		}
 	}
 	return attempt{may: may, run: run, first: first}
 }
 
-// finishJobs waits until the jobs that were under way at a crash have come to their end: within 10 seconds they are taken up again.
+// finishJobs waits until the jobs that were under way at a crash have come to their end: within 10
+// seconds they are taken up again.
 func (w *wreck) finishJobs(t *testing.T, p *process) {
 	t.Helper()
 	p.await(t, "done with all jobs", func() bool {

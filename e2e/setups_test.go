@@ -17,7 +17,8 @@ const (
 	onBucket = "s3"
 )
 
-// setUp is a service with all its replicas: a database of one kind, and the root mount in a store of one kind.
+// setUp is a service with all its replicas: a database of one kind, and the root mount in a
+// store of one kind.
 type setUp struct {
 	*site
 	engine, store string
@@ -27,8 +28,9 @@ type setUp struct {
 	bucket        *s3test.Bucket // of the root mount, nil on a disk
 }
 
-// everySetUp runs a scenario on both databases with both stores: one process on SQLite, two replicas on PostgreSQL between which requests
-// alternate; objects on the disk, or in a bucket of a real S3 server. Settings are names and values.
+// everySetUp runs a scenario on both databases with both stores: one process on SQLite, two
+// replicas on PostgreSQL between which requests alternate; objects on the disk, or in a bucket of a
+// real S3 server. Settings are names and values.
 func everySetUp(t *testing.T, scenario func(t *testing.T, s *setUp), settings ...string) {
 	t.Helper()
 	for _, engine := range dbtest.Engines {
@@ -43,7 +45,8 @@ func everySetUp(t *testing.T, scenario func(t *testing.T, s *setUp), settings ..
 	}
 }
 
-// reachable are the settings of a service that may reach the S3 server of the tests, and removes without delay what nothing refers to.
+// reachable are the settings of a service that may reach the S3 server of the tests, and removes
+// without delay what nothing refers to.
 var reachable = []string{
 	"LARDER_ALLOW_PRIVATE_ENDPOINTS", "127.0.0.0/8", "LARDER_FREE_MODE_ALLOW_PRIVATE_ENDPOINTS", "127.0.0.0/8",
 	"LARDER_GARBAGE_GRACE", "1ms", "LARDER_RATE_LIMIT_ENABLED", "false",
@@ -90,7 +93,8 @@ func (s *site) set(settings ...string) {
 	}
 }
 
-// restart ends every process cleanly, one after the other, and starts it again at its address. It returns those that ended.
+// restart ends every process cleanly, one after the other, and starts it again at its address. It
+// returns those that ended.
 func (s *setUp) restart(t *testing.T) (ended []*process) {
 	t.Helper()
 	for i, p := range s.processes {
@@ -121,7 +125,8 @@ func (s *setUp) provider(t testing.TB, bucket s3test.Bucket, more object) string
 // mount makes a mount.
 func (s *setUp) mount(t testing.TB, path, provider string) {
 	t.Helper()
-	s.admin.do(t, "POST", "/api/admin/mounts", object{"providerId": provider, "mountPath": path, "name": "mount of " + path[1:]}).want(t, 201)
+	s.admin.do(t, "POST", "/api/admin/mounts",
+		object{"providerId": provider, "mountPath": path, "name": "mount of " + path[1:]}).want(t, 201)
 }
 
 // keysIn lists a bucket past the service, all of it.
@@ -141,7 +146,8 @@ func keysIn(t testing.TB, bucket s3test.Bucket) map[string]int64 {
 	return keys
 }
 
-// awaitEmpty waits until the collector has removed everything from a bucket, uploads in parts included.
+// awaitEmpty waits until the collector has removed everything from a bucket,
+// uploads in parts included.
 func (s *setUp) awaitEmpty(t testing.TB, bucket s3test.Bucket) {
 	t.Helper()
 	client := bucket.SDK(t)

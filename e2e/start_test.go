@@ -14,7 +14,8 @@ import (
 	"testing"
 )
 
-// The service prints its address at each start and the administrator's password at the first one, both on stdout (docs/operate.md, Start).
+// The service prints its address at each start and the administrator's password at the first one,
+// both on stdout (docs/operate.md, Start).
 func TestFirstStart(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -37,7 +38,8 @@ func TestFirstStart(t *testing.T) {
 	login(t, "admin", password, second.url)
 	// abuse case C53: no password that somebody could guess
 	for _, guess := range []string{"admin", "password", "larder", "changeme"} {
-		newClient(second.url).do(t, "POST", "/api/auth/login", object{"username": "admin", "password": guess}).fails(t, 401, "INVALID_CREDENTIALS")
+		newClient(second.url).do(t, "POST", "/api/auth/login", object{"username": "admin", "password": guess}).
+			fails(t, 401, "INVALID_CREDENTIALS")
 	}
 }
 
@@ -69,7 +71,8 @@ func TestStopFinishesUpload(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	fmt.Fprintf(conn, "POST /api/upload HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nX-File-Name: slow.txt\r\nContent-Type: text/plain\r\nContent-Length: %d\r\nExpect: 100-continue\r\n\r\n",
+	fmt.Fprintf(conn,
+		"POST /api/upload HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nX-File-Name: slow.txt\r\nContent-Type: text/plain\r\nContent-Length: %d\r\nExpect: 100-continue\r\n\r\n",
 		address, token, len(content))
 	answers := bufio.NewReader(conn)
 	if line, err := answers.ReadString('\n'); err != nil || !strings.HasPrefix(line, "HTTP/1.1 100") {
@@ -150,7 +153,8 @@ func TestHealth(t *testing.T) {
 		if path == "/api/public/health/live" && fields["status"] != "ok" {
 			t.Errorf("live: status %v, want ok", fields["status"])
 		}
-		if text := string(r.body); strings.Contains(text, builtVersion) || strings.Contains(text, filepath.Dir(p.site.dir)) {
+		if text := string(r.body); strings.Contains(text, builtVersion) ||
+			strings.Contains(text, filepath.Dir(p.site.dir)) {
 			t.Errorf("%s tells too much: %s", path, text)
 		}
 	}
@@ -169,7 +173,8 @@ func TestBadConfiguration(t *testing.T) {
 		t.Errorf("exit code %d, want 2", code)
 	}
 	said := p.stderr.String()
-	for _, name := range []string{"LARDER_LISTEN", "LARDER_RATE_LIMIT_PER_MINUTE", "LARDER_LINK_MAX_AGE", "LARDER_SECRET_KEY", "LARDER_LISTNE"} {
+	for _, name := range []string{"LARDER_LISTEN", "LARDER_RATE_LIMIT_PER_MINUTE", "LARDER_LINK_MAX_AGE",
+		"LARDER_SECRET_KEY", "LARDER_LISTNE"} {
 		if !strings.Contains(said, name) {
 			t.Errorf("%s is not reported in:\n%s", name, said)
 		}

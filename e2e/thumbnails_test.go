@@ -29,7 +29,8 @@ func seen(t testing.TB, r reply) string {
 	return fmt.Sprint(format, " ", decoded.Bounds().Dx(), "x", decoded.Bounds().Dy())
 }
 
-// Thumbnails of the real program, with libvips and without. It makes them even after an upgrade has put another file in its place.
+// Thumbnails of the real program, with libvips and without. It makes them even after an upgrade has
+// put another file in its place.
 func TestThumbnails(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string][4]string{
@@ -57,17 +58,21 @@ func TestThumbnails(t *testing.T) {
 			}
 			get := func(name string, content []byte) reply {
 				t.Helper()
-				return admin.do(t, "GET", "/api/files/"+key.mustRaw(t, name, "", "application/octet-stream", content).FileID+"/thumbnail?size=160", nil)
+				return admin.do(t, "GET", "/api/files/"+key.mustRaw(t, name, "", "application/octet-stream",
+					content).FileID+"/thumbnail?size=160", nil)
 			}
-			for i, content := range [][]byte{photograph(t), thumbtest.HEIC, thumbtest.AVIF, thumbtest.PNG(flat{7000, 7100})} {
+			for i, content := range [][]byte{photograph(t), thumbtest.HEIC, thumbtest.AVIF,
+				thumbtest.PNG(flat{7000, 7100})} {
 				r := get(fmt.Sprint("picture-", i), content)
 				if got := seen(t, r); got != want[i] {
 					t.Errorf("%d: %q, want %q", i, got, want[i])
 				}
 			}
 			for what, content := range map[string][]byte{
-				"51 megapixels": thumbtest.PNG(flat{7100, 7100}), "huge.png": thumbtest.HugePNG(60000, 60000), "huge.gif": thumbtest.HugeGIF(60000, 60000), "half.jpg": photograph(t)[:9000],
-				"drawing.svg": []byte(`<svg xmlns="http://www.w3.org/2000/svg" width="10" height="10"/>`), "words.png": []byte("words"), "half.heic": thumbtest.HEIC[:400],
+				"51 megapixels": thumbtest.PNG(flat{7100, 7100}), "huge.png": thumbtest.HugePNG(60000, 60000),
+				"huge.gif": thumbtest.HugeGIF(60000, 60000), "half.jpg": photograph(t)[:9000],
+				"drawing.svg": []byte(`<svg xmlns="http://www.w3.org/2000/svg" width="10" height="10"/>`),
+				"words.png":   []byte("words"), "half.heic": thumbtest.HEIC[:400],
 			} {
 				get(what, content).fails(t, 404, "NOT_FOUND")
 			}
@@ -88,7 +93,8 @@ type sheer struct{ flat }
 func (sheer) ColorModel() color.Model { return color.NRGBAModel }
 func (sheer) Opaque() bool            { return false }
 
-// Abuse case C104: what is decoded takes at most 256 MiB, of a process that is not the server, whose own memory hardly grows.
+// Abuse case C104: what is decoded takes at most 256 MiB, of a process that is not the server,
+// whose own memory hardly grows.
 func TestThumbnailMemory(t *testing.T) {
 	t.Parallel()
 	largest := filepath.Join(t.TempDir(), "largest.png")
@@ -117,7 +123,8 @@ func TestThumbnailMemory(t *testing.T) {
 	pixels := thumbtest.PNG(flat{6000, 4000})
 	var addresses []string
 	for i := range 8 {
-		addresses = append(addresses, "/api/files/"+key.mustRaw(t, fmt.Sprint(i), "", "image/png", pixels).FileID+"/thumbnail?size=2048")
+		addresses = append(addresses, "/api/files/"+key.mustRaw(t, fmt.Sprint(i), "", "image/png", pixels).FileID+
+			"/thumbnail?size=2048")
 	}
 	before := p.procStatus(t, "VmHWM")
 	var group sync.WaitGroup

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// call is a system call out of the output of `strace -f -y`. begin and end are positions in that output: a call whose end comes before
-// another's begin was over by then.
+// call is a system call out of the output of `strace -f -y`. begin and end are positions in that
+// output: a call whose end comes before another's begin was over by then.
 type call struct {
 	begin, end int
 	name       string
@@ -33,7 +33,8 @@ var (
 	quoted     = regexp.MustCompile(`"((?:[^"\\]|\\.)*)"`)
 )
 
-// parseTrace reads the output of strace; lines that are no calls are passed over. Calls come in the order in which they began.
+// parseTrace reads the output of strace; lines that are no calls are passed over. Calls come in the
+// order in which they began.
 func parseTrace(text string) []call {
 	var calls []call
 	open := map[string]int{} // thread and name -> index of the call that is under way
@@ -90,8 +91,8 @@ func (c call) renamed() (from, to string, ok bool) {
 
 func (c call) isSync() bool { return (c.name == "fsync" || c.name == "fdatasync") && !c.failed() }
 
-// exchangeOf returns the calls from the read of a request on a connection to the first write of its answer, both included. request is
-// how it begins, such as "POST /api/upload ".
+// exchangeOf returns the calls from the read of a request on a connection to the first write of its
+// answer, both included. request is how it begins, such as "POST /api/upload ".
 func exchangeOf(calls []call, request string) ([]call, error) {
 	for i, c := range calls {
 		if c.name != "read" || !strings.Contains(c.args, `, "`+request) {
@@ -108,17 +109,20 @@ func exchangeOf(calls []call, request string) ([]call, error) {
 }
 
 func (c call) isAnswer() bool {
-	return (strings.HasPrefix(c.name, "write") || strings.HasPrefix(c.name, "send")) && strings.Contains(c.args, `"HTTP/1.1 200 OK`)
+	return (strings.HasPrefix(c.name, "write") || strings.HasPrefix(c.name, "send")) &&
+		strings.Contains(c.args, `"HTTP/1.1 200 OK`)
 }
 
-// durable reports how calls, from a request to its answer, miss the order that makes an upload survive a loss of power: the object's
-// bytes are synced before it gets its name, then the directory is synced, then the database's log, and only then the answer goes out.
+// durable reports how calls, from a request to its answer, miss the order that makes an upload
+// survive a loss of power: the object's bytes are synced before it gets its name, then the
+// directory is synced, then the database's log, and only then the answer goes out.
 func durable(calls []call) error {
 	answer := calls[len(calls)-1]
 	if !answer.isAnswer() {
 		return errors.New("the last call is no answer")
 	}
-	// after returns the first sync of a file that began when position was past, and had ended when the answer began.
+	// after returns the first sync of a file that began when position was past, and had ended
+	// when the answer began.
 	after := func(position int, what string, match func(file string) bool) (call, error) {
 		for _, c := range calls {
 			if c.isSync() && match(c.file()) && c.begin > position && c.end < answer.begin {
@@ -168,7 +172,8 @@ func durable(calls []call) error {
 	return errors.New("no file was renamed")
 }
 
-// recorded is what strace wrote about one upload (shortened paths), with a second thread that looks after something else meanwhile.
+// recorded is what strace wrote about one upload (shortened paths), with a second thread that looks
+// after something else meanwhile.
 const recorded = `41 read(9<TCP:[127.0.0.1:8080->127.0.0.1:50000]>, "POST /api/upload HTTP/1.1\r\nHost:"..., 4096) = 720
 41 openat(5</d/objects/tmp>, "55aa-0", O_WRONLY|O_CREAT|O_EXCL|O_CLOEXEC, 0600) = 11</d/objects/tmp/55aa-0>
 42 read(3<pipe:[77]>, "x", 16) = -1 EAGAIN (Resource temporarily unavailable)

@@ -26,7 +26,8 @@ type stage struct {
 	stocked bool     // the second has its stores
 }
 
-// lan starts the second service, which people reach by plain http and a name of their network, and returns its address.
+// lan starts the second service, which people reach by plain http and a name of their network,
+// and returns its address.
 func (s *stage) lan(t *testing.T) string {
 	t.Helper()
 	site := newSite(t)
@@ -82,7 +83,8 @@ func (s *stage) calm(t *testing.T) {
 	s.trouble.admin(t).do(t, "PATCH", "/api/admin/settings", object{"rateLimitRequestsPerMinute": 10_000}).want(t, 200)
 }
 
-// expire lets the hour of all open upload sessions be over. No setting shortens it, and the clock of a program of its own is not to be moved.
+// expire lets the hour of all open upload sessions be over. No setting shortens it, and the clock
+// of a program of its own is not to be moved.
 func (s *stage) expire(t *testing.T) {
 	t.Helper()
 	d, err := sql.Open("sqlite", "file:"+filepath.Join(s.trouble.site.dir, "larder.db")+"?_pragma=busy_timeout(15000)")
@@ -95,8 +97,9 @@ func (s *stage) expire(t *testing.T) {
 	}
 }
 
-// stores makes folders whose bytes browsers send straight to a bucket: /open, which lets the site in; /shut, which does not; /mute, which keeps from
-// pages what it answers. The server of the tests shows its ETag in any case, so that is done by a proxy.
+// stores makes folders whose bytes browsers send straight to a bucket: /open, which lets the site
+// in; /shut, which does not; /mute, which keeps from pages what it answers. The server of the tests
+// shows its ETag in any case, so that is done by a proxy.
 func (s *stage) stores(t *testing.T) {
 	t.Helper()
 	if s.stocked {
@@ -107,15 +110,19 @@ func (s *stage) stores(t *testing.T) {
 	for _, name := range []string{"open", "shut", "mute"} {
 		bucket := s3test.New(t)
 		if name != "shut" {
-			_, err := bucket.SDK(t).PutBucketCors(t.Context(), &s3.PutBucketCorsInput{Bucket: &bucket.Name, CORSConfiguration: &types.CORSConfiguration{
-				CORSRules: []types.CORSRule{{AllowedOrigins: []string{site}, AllowedMethods: []string{"GET", "HEAD", "PUT"}, AllowedHeaders: []string{"*"}, ExposeHeaders: []string{"ETag"}}},
-			}})
+			_, err := bucket.SDK(t).PutBucketCors(t.Context(),
+				&s3.PutBucketCorsInput{Bucket: &bucket.Name, CORSConfiguration: &types.CORSConfiguration{
+					CORSRules: []types.CORSRule{{AllowedOrigins: []string{site},
+						AllowedMethods: []string{"GET", "HEAD", "PUT"}, AllowedHeaders: []string{"*"},
+						ExposeHeaders: []string{"ETag"}}},
+				}})
 			if err != nil {
 				t.Fatal(err)
 			}
 		}
 		provider := object{
-			"name": name, "type": "store_b", "endpoint": bucket.Endpoint, "bucket": bucket.Name, "accessKeyId": bucket.AccessKey,
+			"name": name, "type": "store_b", "endpoint": bucket.Endpoint, "bucket": bucket.Name,
+			"accessKeyId":     bucket.AccessKey,
 			"secretAccessKey": bucket.SecretKey, "uploadMode": "presigned",
 		}
 		if name == "mute" {
@@ -123,7 +130,8 @@ func (s *stage) stores(t *testing.T) {
 		}
 		var made struct{ Provider struct{ ID string } }
 		admin.do(t, "POST", "/api/admin/storage/providers", provider).data(t, 201, &made)
-		admin.do(t, "POST", "/api/admin/mounts", object{"providerId": made.Provider.ID, "mountPath": "/" + name, "name": name}).want(t, 201)
+		admin.do(t, "POST", "/api/admin/mounts",
+			object{"providerId": made.Provider.ID, "mountPath": "/" + name, "name": name}).want(t, 201)
 	}
 }
 

@@ -17,8 +17,9 @@ import (
 // uiPatience is for all scenarios together.
 const uiPatience = 25 * time.Minute
 
-// The web UI, by what people see of it: each flow in each language and theme, every screen judged for accessibility, no violation of the page's
-// policy in the whole run (browser/ui). LARDER_TEST_UI_ONLY is a part of the names of those to run.
+// The web UI, by what people see of it: each flow in each language and theme, every screen judged
+// for accessibility, no violation of the page's policy in the whole run (browser/ui).
+// LARDER_TEST_UI_ONLY is a part of the names of those to run.
 func TestUI(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -34,11 +35,12 @@ func TestUI(t *testing.T) {
 // uiInFull is whether screens are looked at in every form, and uploads get into trouble.
 func uiInFull() bool { return os.Getenv("LARDER_TEST_UI_FULL") != "" }
 
-// perform runs scenarios in a browser, as browser/ui/main.mjs says. LARDER_TEST_SHOTS is a directory for pictures; with LARDER_TEST_STILL they show nothing
-// that no two runs have in common.
+// perform runs scenarios in a browser, as browser/ui/main.mjs says. LARDER_TEST_SHOTS is a
+// directory for pictures; with LARDER_TEST_STILL they show nothing that no two runs have in common.
 func perform(t *testing.T, run object, st *stage) {
 	t.Helper()
-	run["full"], run["shots"], run["still"] = uiInFull(), os.Getenv("LARDER_TEST_SHOTS"), os.Getenv("LARDER_TEST_STILL") != ""
+	run["full"], run["shots"], run["still"] = uiInFull(), os.Getenv("LARDER_TEST_SHOTS"), os.Getenv(
+		"LARDER_TEST_STILL") != ""
 	oneBrowser <- struct{}{}
 	defer func() { <-oneBrowser }()
 	ctx, cancel := context.WithTimeout(t.Context(), uiPatience)
@@ -102,7 +104,8 @@ func perform(t *testing.T, run object, st *stage) {
 	}
 }
 
-// uiUsers are administrators by the language that they have chosen; their password is adminPassword.
+// uiUsers are administrators by the language that they have chosen; their
+// password is adminPassword.
 var uiUsers = map[string]string{"en-US": "ann", "zh-CN": "lin"}
 
 // many puts ten thousand files into one folder.
@@ -114,7 +117,8 @@ func many(t *testing.T, admin, keyed *client) {
 	for worker := range workers {
 		group.Go(func() {
 			for n := worker; n < 10_000; n += workers {
-				if _, r, err := keyed.raw(fmt.Sprintf("f%05d.txt", n), "/public/many", "text/plain", []byte("x")); err != nil || r.status != 200 {
+				if _, r, err := keyed.raw(fmt.Sprintf("f%05d.txt", n), "/public/many", "text/plain",
+					[]byte("x")); err != nil || r.status != 200 {
 					t.Errorf("file %d: %d %s %v", n, r.status, r.body, err)
 					return
 				}
@@ -124,7 +128,8 @@ func many(t *testing.T, admin, keyed *client) {
 	group.Wait()
 }
 
-// hostile are files whose names or contents would run a script where a page took them for markup (abuse cases C67 to C72). What runs says so by an alert.
+// hostile are files whose names or contents would run a script where a page took them for markup
+// (abuse cases C67 to C72). What runs says so by an alert.
 var hostile = map[string]string{
 	`<img src=x onerror=alert(1)>.txt`:          "<script>alert(2)</script>",
 	`"><svg onload=alert(3)>.png`:               "no picture",
@@ -142,18 +147,23 @@ func people(t *testing.T, p *process) {
 	t.Helper()
 	admin := p.admin(t)
 	for locale, name := range uiUsers {
-		admin.do(t, "POST", "/api/admin/users", object{"username": name, "email": name + "@example.org", "password": adminPassword, "role": "admin"}).want(t, 201)
-		login(t, name, adminPassword, p.url).do(t, "PUT", "/api/users/me/settings", object{"locale": locale}).want(t, 200)
+		admin.do(t, "POST", "/api/admin/users",
+			object{"username": name, "email": name + "@example.org", "password": adminPassword, "role": "admin"}).
+			want(t, 201)
+		login(t, name, adminPassword, p.url).do(t, "PUT", "/api/users/me/settings", object{"locale": locale}).
+			want(t, 200)
 	}
 }
 
-// furnish puts there what the scenarios find, and returns the client that did so, by a key for every folder.
+// furnish puts there what the scenarios find, and returns the client that did so, by a
+// key for every folder.
 func furnish(t *testing.T, p *process) *client {
 	t.Helper()
 	admin := p.admin(t)
 	people(t, p)
 	var key struct{ Key struct{ FullToken string } }
-	admin.do(t, "POST", "/api/keys/", object{"name": "ui", "permissions": []string{"write"}, "protocols": []string{"api"}, "uploadPath": "/"}).data(t, 201, &key)
+	admin.do(t, "POST", "/api/keys/", object{"name": "ui", "permissions": []string{"write"},
+		"protocols": []string{"api"}, "uploadPath": "/"}).data(t, 201, &key)
 	keyed := withKey(key.Key.FullToken, p.url)
 	keyed.mustRaw(t, "private.txt", "/home", "text/plain", []byte("for the administrator alone"))
 	for name, content := range hostile {

@@ -16,8 +16,8 @@ func contentOf(seed string, size int) []byte {
 // oddName is a file name with what addresses, headers and signatures have to escape.
 const oddName = "ä ?#%2F&+='\"~.txt"
 
-// Every way to upload, with every set-up; into a bucket also with every mode of upload that its provider may have. What was sent comes back, the
-// quota is the sum.
+// Every way to upload, with every set-up; into a bucket also with every mode of upload that its
+// provider may have. What was sent comes back, the quota is the sum.
 func TestUploadsEverywhere(t *testing.T) {
 	t.Parallel()
 	everySetUp(t, func(t *testing.T, s *setUp) {
@@ -49,7 +49,8 @@ type uploads struct {
 }
 
 func (u *uploads) inOnePiece(t *testing.T) {
-	for name, content := range map[string][]byte{"plain.txt": contentOf("one piece", 70_001), "empty.bin": nil, oddName: contentOf("odd", 300)} {
+	for name, content := range map[string][]byte{"plain.txt": contentOf("one piece", 70_001), "empty.bin": nil,
+		oddName: contentOf("odd", 300)} {
 		if file := u.admin.upload(t, u.folder, name, content, nil); file.Name != name {
 			t.Errorf("%q became %q", name, file.Name)
 		}
@@ -63,7 +64,8 @@ func (u *uploads) inOnePiece(t *testing.T) {
 	u.sent["plain (1).txt"] = again
 	first := u.admin.upload(t, u.folder, "replaced.txt", contentOf("before", 4000), nil)
 	after := contentOf("after", 90)
-	if second := u.admin.upload(t, u.folder, "replaced.txt", after, object{"conflict": "replace"}); second.ID != first.ID {
+	if second := u.admin.upload(t, u.folder, "replaced.txt", after,
+		object{"conflict": "replace"}); second.ID != first.ID {
 		t.Errorf("a replacement has id %s, want %s", second.ID, first.ID)
 	}
 	u.sent["replaced.txt"] = after
@@ -72,7 +74,8 @@ func (u *uploads) inOnePiece(t *testing.T) {
 	if _, err := u.admin.put(session, 0, bytes.NewReader(contentOf("x", 999)), 999); err == nil {
 		t.Error("999 bytes of 1,000 were taken")
 	}
-	u.admin.do(t, "POST", "/api/files/upload-complete", object{"sessionId": session.SessionID, "etag": "none"}).fails(t, 422, "OPERATION_FAILED")
+	u.admin.do(t, "POST", "/api/files/upload-complete", object{"sessionId": session.SessionID, "etag": "none"}).
+		fails(t, 422, "OPERATION_FAILED")
 	u.admin.do(t, "DELETE", "/api/files/upload/multipart/"+session.SessionID, nil).want(t, 200)
 }
 
@@ -90,7 +93,8 @@ func (u *uploads) inParts(t *testing.T) {
 	wish := object{"partCount": 2, "idempotencyKey": "of " + u.folder}
 	session := u.admin.announce(t, u.folder, "parts.bin", size, wish)
 	sent := u.admin.parts(t, session, size, bytesOf(content), 1, []int{2})
-	u.admin.do(t, "POST", "/api/files/upload-complete", object{"sessionId": session.SessionID, "parts": sent}).fails(t, 422, "OPERATION_FAILED")
+	u.admin.do(t, "POST", "/api/files/upload-complete", object{"sessionId": session.SessionID, "parts": sent}).
+		fails(t, 422, "OPERATION_FAILED")
 
 	// the client comes back and goes on
 	resumed := u.admin.announce(t, u.folder, "parts.bin", size, wish)
@@ -129,9 +133,11 @@ func (u *uploads) compatible(t *testing.T) {
 	}
 	body, kind := form(t, field("path", u.folder), file("file", "formed.dat", "application/x-form", string(formed)))
 	u.keyed.do(t, "POST", "/api/upload", body, "Content-Type", kind).want(t, 200)
-	r := u.keyed.do(t, "POST", "/api/upload", io.MultiReader(bytes.NewReader(raw), bytes.NewReader(raw)), "X-File-Name", "chunked.dat", "X-Path", u.folder)
+	r := u.keyed.do(t, "POST", "/api/upload", io.MultiReader(bytes.NewReader(raw), bytes.NewReader(raw)), "X-File-Name",
+		"chunked.dat", "X-Path", u.folder)
 	r.want(t, 200) // its length is told by nobody
-	u.sent["raw.dat"], u.sent["formed.dat"], u.sent["chunked.dat"] = raw, formed, append(raw[:len(raw):len(raw)], raw...)
+	u.sent["raw.dat"], u.sent["formed.dat"], u.sent["chunked.dat"] = raw, formed, append(raw[:len(raw):len(raw)],
+		raw...)
 }
 
 // givenUp aborts an upload of each kind: what was reserved is free again, and nothing comes of it.

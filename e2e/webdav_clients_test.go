@@ -15,7 +15,8 @@ import (
 	"larder/internal/blob/s3/s3test"
 )
 
-// litmusTests is how many tests each suite of litmus 0.13 has, the two that begin it and the one that ends it included.
+// litmusTests is how many tests each suite of litmus 0.13 has, the two that begin it and the one
+// that ends it included.
 var litmusTests = map[string]int{"basic": 16, "copymove": 13, "props": 30, "locks": 41, "http": 4}
 
 var (
@@ -29,7 +30,8 @@ func litmus(t *testing.T, folder string, k davKey) {
 	passed, suite, ended := map[string]int{}, "", 0
 	for line := range strings.Lines(out) {
 		line = strings.TrimSuffix(line, "\n")
-		line = line[strings.LastIndex(line, "\r")+1:] // each test is printed when it begins and over it when it has ended
+		// each test is printed when it begins and over it when it has ended
+		line = line[strings.LastIndex(line, "\r")+1:]
 		if m := litmusBegin.FindStringSubmatch(line); m != nil {
 			suite = m[1]
 			continue
@@ -50,7 +52,8 @@ func litmus(t *testing.T, folder string, k davKey) {
 	}
 }
 
-// cadaver runs cadaver in a folder, and checks that what it prints holds all of said, in that order.
+// cadaver runs cadaver in a folder, and checks that what it prints holds all of
+// said, in that order.
 func cadaver(t *testing.T, dir, folder, script string, said ...string) (out string) {
 	t.Helper()
 	out, code := program(t, dir, script+"quit\n", "cadaver", folder)
@@ -68,8 +71,9 @@ func cadaver(t *testing.T, dir, folder, script string, said ...string) (out stri
 	return out
 }
 
-// cadaver goes through all that the program can do to a file. It keeps its locks no longer than it runs, so that the second run of their owner has to
-// look them up; in between somebody else may read what is locked, and nothing more.
+// cadaver goes through all that the program can do to a file. It keeps its locks no longer than it
+// runs, so that the second run of their owner has to look them up; in between somebody else may
+// read what is locked, and nothing more.
 func (w *davWorld) cadaver(t *testing.T) {
 	folder := w.url + "/webdav/shared/"
 	host := strings.TrimPrefix(w.url, "http://")
@@ -89,27 +93,34 @@ func (w *davWorld) cadaver(t *testing.T) {
 	out := cadaver(t, mine, folder,
 		"mkcol box\ncd box\nput local.bin a.bin\nput line.txt\nls\ncat line.txt\ncopy a.bin b.bin\nmove b.bin c.bin\n"+
 			"propset c.bin colour green\npropget c.bin colour\nlock c.bin\ndiscover c.bin\nls\n",
-		"Creating `box':", ok, "Uploading local.bin to `/webdav/shared/box/a.bin':", ok, "Uploading line.txt to `/webdav/shared/box/line.txt':", ok,
+		"Creating `box':", ok, "Uploading local.bin to `/webdav/shared/box/a.bin':", ok,
+		"Uploading line.txt to `/webdav/shared/box/line.txt':", ok,
 		"Listing collection", ok, "a.bin", " 12345 ", "line.txt", " 15 ", "a line to read",
-		"Copying `/webdav/shared/box/a.bin' to `/webdav/shared/box/b.bin':", ok, "Moving `/webdav/shared/box/b.bin' to `/webdav/shared/box/c.bin':", ok,
+		"Copying `/webdav/shared/box/a.bin' to `/webdav/shared/box/b.bin':", ok,
+		"Moving `/webdav/shared/box/b.bin' to `/webdav/shared/box/c.bin':", ok,
 		"Setting property on `c.bin':", ok, "Value of colour is: green", "Locking `c.bin':", ok,
-		"Lock token <urn:uuid:", "/webdav/shared/box/c.bin'", "Scope: exclusive  Type: write", "Listing collection", "a.bin", "c.bin", " 12345 ", "line.txt")
+		"Lock token <urn:uuid:", "/webdav/shared/box/c.bin'", "Scope: exclusive  Type: write", "Listing collection",
+		"a.bin", "c.bin", " 12345 ", "line.txt")
 	if strings.Contains(out, "failed") {
 		t.Errorf("cadaver:\n%s", out)
 	}
-	if held := slices.Collect(maps.Keys(w.admin.below(t, "/shared/box", ""))); !slices.Equal(sorted(held), []string{"a.bin", "c.bin", "line.txt"}) {
+	if held := slices.Collect(maps.Keys(w.admin.below(t, "/shared/box", ""))); !slices.Equal(sorted(held),
+		[]string{"a.bin", "c.bin", "line.txt"}) {
 		t.Errorf("the folder holds %q", held)
 	}
 
 	const no = "failed:"
-	cadaver(t, theirs, folder, "cd box\nput local.bin c.bin\ndelete c.bin\nmove c.bin d.bin\npropset c.bin colour red\nlock c.bin\nget c.bin back.bin\nput local.bin a.bin\n",
-		"Uploading", no, "423 Locked", "Deleting", no, "423 Locked", "Moving", no, "423 Locked", "Setting property", no, "423 Locked", "Locking", no, "423 Locked",
+	cadaver(t, theirs, folder,
+		"cd box\nput local.bin c.bin\ndelete c.bin\nmove c.bin d.bin\npropset c.bin colour red\nlock c.bin\nget c.bin back.bin\nput local.bin a.bin\n",
+		"Uploading", no, "423 Locked", "Deleting", no, "423 Locked", "Moving", no, "423 Locked", "Setting property", no,
+		"423 Locked", "Locking", no, "423 Locked",
 		"Downloading", ok, "Uploading", ok)
 	same(t, content, theirs, "back.bin")
 
 	out = cadaver(t, mine, folder,
 		"cd box\nsteal c.bin\nput line.txt c.bin\npropget c.bin colour\nunlock c.bin\nget c.bin back.txt\nget a.bin back.bin\ndelete a.bin\ncd ..\nrmcol box\n",
-		"Stealing locks", "<urn:uuid:", "Uploading", ok, "Value of colour is: green", "Unlocking `c.bin':", ok, "Downloading", ok, "Downloading", ok,
+		"Stealing locks", "<urn:uuid:", "Uploading", ok, "Value of colour is: green", "Unlocking `c.bin':", ok,
+		"Downloading", ok, "Downloading", ok,
 		"Deleting `a.bin':", ok)
 	if strings.Contains(out, "423 Locked") {
 		t.Errorf("cadaver:\n%s", out)
@@ -131,10 +142,14 @@ func same(t *testing.T, want []byte, path ...string) {
 // oddNames are what files are called that clients, proxies and servers stumble over.
 func oddNames() []string {
 	names := []string{
-		"a b", "a  b", "a+b", "50%", "50%25", "%2F", "%00", "%", "x#y", "#", "q?z", "a&b", "a&amp;b", "a;b", "it's", `say "x"`, "[1]", "{2}", "up^", "back`tick",
-		"pi|pe", "less<more>", "~tilde", "~$doc.docx", "wow!", "cash$", "eq=", "com,ma", "at@", "col:on", "http:x", "\u00e4 \u00f6 \u00fc \u00df", "\u65e5\u672c\u8a9e",
-		"\U0001f389 party", "\U0001f469\u200d\U0001f4bb", "\u03a9mega", ".hidden", "...", "..a", "a..b", "dot.", "-dash", "--help", "con", "nul.txt", "(brackets)", "*",
-		"._x", ".DS_Store", "desktop.ini", "Thumbs.db", strings.Repeat("n", 250), strings.Repeat("\u00e9", 125), "webdav", "api", "UPPER", "upper",
+		"a b", "a  b", "a+b", "50%", "50%25", "%2F", "%00", "%", "x#y", "#", "q?z", "a&b", "a&amp;b", "a;b", "it's",
+		`say "x"`, "[1]", "{2}", "up^", "back`tick",
+		"pi|pe", "less<more>", "~tilde", "~$doc.docx", "wow!", "cash$", "eq=", "com,ma", "at@", "col:on", "http:x",
+		"\u00e4 \u00f6 \u00fc \u00df", "\u65e5\u672c\u8a9e",
+		"\U0001f389 party", "\U0001f469\u200d\U0001f4bb", "\u03a9mega", ".hidden", "...", "..a", "a..b", "dot.",
+		"-dash", "--help", "con", "nul.txt", "(brackets)", "*",
+		"._x", ".DS_Store", "desktop.ini", "Thumbs.db", strings.Repeat("n", 250), strings.Repeat("\u00e9", 125),
+		"webdav", "api", "UPPER", "upper",
 	}
 	return append(names, oddName)
 }
@@ -142,7 +157,8 @@ func oddNames() []string {
 // emptyFolders are those of oddTree.
 var emptyFolders = []string{"nothing in it", "nor/in \u65e5/here"}
 
-// oddTree writes files into a directory, and returns their contents by path. Some are empty, some lie deep, all names are odd.
+// oddTree writes files into a directory, and returns their contents by path. Some are empty, some
+// lie deep, all names are odd.
 func oddTree(t *testing.T, dir string, files int) map[string][]byte {
 	t.Helper()
 	contents := map[string][]byte{}
@@ -189,8 +205,8 @@ func (c *client) below(t *testing.T, folder, prefix string) map[string]entry {
 	return all
 }
 
-// rclone is the program with a configuration, and a tree of files. The program paces itself, at a hundred requests a second, so that several of
-// them carry a part of the tree each.
+// rclone is the program with a configuration, and a tree of files. The program paces itself, at a
+// hundred requests a second, so that several of them carry a part of the tree each.
 type rclone struct {
 	dir, source string
 	parts       []string
@@ -199,7 +215,8 @@ type rclone struct {
 // run runs rclone, and checks its exit code and that it prints some words.
 func (r *rclone) run(t *testing.T, want int, said string, args ...string) {
 	t.Helper()
-	args = append(args, "--config", filepath.Join(r.dir, "config"), "--transfers", "8", "--checkers", "8", "--retries", "1", "--low-level-retries", "1")
+	args = append(args, "--config", filepath.Join(r.dir, "config"), "--transfers", "8", "--checkers", "8", "--retries",
+		"1", "--low-level-retries", "1")
 	if out, code := program(t, r.dir, "", "rclone", args...); code != want || !strings.Contains(out, said) {
 		t.Errorf("rclone %q: exit code %d, want %d and %q\n%s", args, code, want, said, tail(out, 3000))
 	}
@@ -220,7 +237,8 @@ func (r *rclone) each(t *testing.T, want int, said, verb, folder string, more ..
 	}
 }
 
-// rclone carries a tree of files there, finds nothing to do when asked again, moves it, to another store as well where there is one, and takes it away.
+// rclone carries a tree of files there, finds nothing to do when asked again, moves it, to another
+// store as well where there is one, and takes it away.
 func (w *davWorld) rclone(t *testing.T, parts, files int) {
 	dir := t.TempDir()
 	r := &rclone{dir: dir, source: filepath.Join(dir, "source")}
@@ -236,7 +254,8 @@ func (w *davWorld) rclone(t *testing.T, parts, files int) {
 		t.Fatalf("%d files were made, want %d", len(contents), parts*files)
 	}
 	obscured, _ := program(t, dir, "", "rclone", "obscure", w.adminKey.password)
-	writeFile(t, fmt.Appendf(nil, "[larder]\ntype = webdav\nvendor = other\nurl = %s/webdav\nuser = %s\npass = %s\n", w.url, w.adminKey.user, obscured), dir, "config")
+	writeFile(t, fmt.Appendf(nil, "[larder]\ntype = webdav\nvendor = other\nurl = %s/webdav\nuser = %s\npass = %s\n",
+		w.url, w.adminKey.user, obscured), dir, "config")
 	const nothingTransferred, noFolder = 9, 3
 	matching := func(files int) string { return fmt.Sprintf(": %d matching files", files) }
 
@@ -276,7 +295,8 @@ func (w *davWorld) rclone(t *testing.T, parts, files int) {
 	if w.store == onDisk {
 		w.mount(t, "/cloud", w.provider(t, s3test.New(t), nil))
 		r.run(t, 0, "", "move", "larder:other name/part 0/odd", "larder:cloud/odd")
-		r.run(t, 0, matching(len(oddNames())), "check", filepath.Join(r.source, "part 0/odd"), "larder:cloud/odd", "--download")
+		r.run(t, 0, matching(len(oddNames())), "check", filepath.Join(r.source, "part 0/odd"), "larder:cloud/odd",
+			"--download")
 		r.run(t, 0, "", "purge", "larder:cloud/odd")
 	}
 	r.run(t, 0, "", "purge", "larder:other name")

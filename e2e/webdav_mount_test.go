@@ -16,7 +16,8 @@ import (
 	"testing"
 )
 
-// davfs2 mounts a drive, and returns where, and how to unmount it, which waits until all is uploaded. Its cache is empty.
+// davfs2 mounts a drive, and returns where, and how to unmount it, which waits until all is
+// uploaded. Its cache is empty.
 func (w *davWorld) davfs2(t *testing.T) (mounted string, unmount func()) {
 	t.Helper()
 	dir := t.TempDir()
@@ -32,14 +33,17 @@ func (w *davWorld) davfs2(t *testing.T) (mounted string, unmount func()) {
 	}
 	number, err := strconv.Atoi(group.Gid)
 	cache := filepath.Join(dir, "cache")
-	if err = errors.Join(err, os.Chown(cache, -1, number), os.Chmod(cache, 0o770), os.Chmod(filepath.Dir(dir), 0o711)); err != nil {
+	if err = errors.Join(err, os.Chown(cache, -1, number), os.Chmod(cache, 0o770),
+		os.Chmod(filepath.Dir(dir), 0o711)); err != nil {
 		t.Fatal(err)
 	}
 	address := w.url + "/webdav"
 	writeFile(t, fmt.Appendf(nil, "%s %s %s\n", address, w.adminKey.user, w.adminKey.password), dir, "secrets")
 	// buf_size: Linux 6.18 reads folders in larger pieces than davfs2 1.6 takes by default.
-	writeFile(t, fmt.Appendf(nil, "secrets %s/secrets\ncache_dir %s/cache\nask_auth 0\nbuf_size 1024\ndelay_upload 0\n", dir, dir), dir, "davfs2.conf")
-	if out, code := program(t, dir, "", "/usr/sbin/mount.davfs", "-o", "conf="+filepath.Join(dir, "davfs2.conf"), address, mounted); code != 0 {
+	writeFile(t, fmt.Appendf(nil, "secrets %s/secrets\ncache_dir %s/cache\nask_auth 0\nbuf_size 1024\ndelay_upload 0\n",
+		dir, dir), dir, "davfs2.conf")
+	if out, code := program(t, dir, "", "/usr/sbin/mount.davfs", "-o", "conf="+filepath.Join(dir, "davfs2.conf"),
+		address, mounted); code != 0 {
 		t.Fatalf("mount.davfs: exit code %d\n%s", code, out)
 	}
 	is := true
@@ -56,7 +60,8 @@ func (w *davWorld) davfs2(t *testing.T) (mounted string, unmount func()) {
 	return mounted, unmount
 }
 
-// filesBelow returns the contents of the files below a directory by their paths, and the folders with a slash behind.
+// filesBelow returns the contents of the files below a directory by their paths, and the folders
+// with a slash behind.
 func filesBelow(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -79,8 +84,8 @@ func filesBelow(t *testing.T, dir string) map[string]string {
 	return found
 }
 
-// A drive that davfs2 mounts is like any other folder: what is written there is read there, by the interface, and after it was mounted anew. It takes
-// root and FUSE, so that scripts/soak runs it.
+// A drive that davfs2 mounts is like any other folder: what is written there is read there, by the
+// interface, and after it was mounted anew. It takes root and FUSE, so that scripts/soak runs it.
 func TestMountByDavfs2(t *testing.T) {
 	w := newDAVWorld(t, "sqlite", onDisk)
 	c := w.adminKey.client(w.url)
@@ -147,7 +152,8 @@ func TestMountByDavfs2(t *testing.T) {
 		stored[path] = ""
 		if e.Type != "folder" {
 			stored[path] = hash(c.do(t, "GET", "/webdav"+escaped(e.full()), nil).want(t, 200).body)
-			if told := c.do(t, "PROPFIND", "/webdav"+escaped(e.full()), nil, "Depth", "0").want(t, 207).body; strings.Contains(string(told), "activelock") {
+			if told := c.do(t, "PROPFIND", "/webdav"+escaped(e.full()), nil, "Depth", "0").want(t, 207).
+				body; strings.Contains(string(told), "activelock") {
 				t.Errorf("%s is still locked", path)
 			}
 		}

@@ -62,18 +62,21 @@ func (r reply) lockToken(t *testing.T, status int) string {
 	token := r.header.Get("Lock-Token")
 	inside, opened := strings.CutPrefix(token, "<")
 	inside, closed := strings.CutSuffix(inside, ">")
-	if !opened || !closed || !strings.Contains(string(r.body), "<D:locktoken><D:href>"+inside+"</D:href></D:locktoken>") {
+	if !opened || !closed || !strings.Contains(string(r.body),
+		"<D:locktoken><D:href>"+inside+"</D:href></D:locktoken>") {
 		t.Fatalf("Lock-Token %q, and the body %s", token, r.body)
 	}
 	return token
 }
 
-// finder saves a picture as macOS does: an empty file first, then its lock, then the content in chunks, and all that again for what it keeps beside it.
+// finder saves a picture as macOS does: an empty file first, then its lock, then the content in
+// chunks, and all that again for what it keeps beside it.
 func (w *davWorld) finder(t *testing.T) {
 	c := w.bertaKey.client(w.url)
 	c.header.Set("User-Agent", "WebDAVFS/3.0.0 (03008000) Darwin/23.6.0 (x86_64)")
 	const folder = "/webdav/home/berta/"
-	if dav := c.do(t, "OPTIONS", folder, nil).want(t, 200).header.Get("DAV"); !slices.Contains(strings.Split(strings.ReplaceAll(dav, " ", ""), ","), "2") {
+	if dav := c.do(t, "OPTIONS", folder, nil).want(t, 200).
+		header.Get("DAV"); !slices.Contains(strings.Split(strings.ReplaceAll(dav, " ", ""), ","), "2") {
 		t.Errorf("DAV: %q, and without class 2 a volume of macOS is read-only", dav)
 	}
 	space := c.do(t, "PROPFIND", folder, []byte(finderSpace), "Content-Type", "text/xml", "Depth", "0").multi(t)
@@ -83,29 +86,39 @@ func (w *davWorld) finder(t *testing.T) {
 	c.do(t, "MKCOL", folder+"Finder%20album", nil).want(t, 201)
 	album := folder + "Finder%20album/"
 	c.do(t, "PROPFIND", album, []byte(finderFolder), "Content-Type", "text/xml", "Depth", "1").multi(t)
-	for name, content := range map[string][]byte{"a%CC%88.jpg": photograph(t), "._a%CC%88.jpg": contentOf("\x00\x05\x16\x07", 4096), ".DS_Store": contentOf("Bud1", 6148)} {
+	for name, content := range map[string][]byte{"a%CC%88.jpg": photograph(t),
+		"._a%CC%88.jpg": contentOf("\x00\x05\x16\x07", 4096), ".DS_Store": contentOf("Bud1", 6148)} {
 		path := album + name // names are decomposed there
 		c.do(t, "PROPFIND", path, []byte(finderFolder), "Content-Type", "text/xml", "Depth", "0").want(t, 404)
 		c.do(t, "PUT", path, []byte{}).want(t, 201)
-		token := c.do(t, "LOCK", path, []byte(finderLock), "Content-Type", "text/xml; charset=utf-8", "Depth", "0", "Timeout", "Second-600").lockToken(t, 200)
+		token := c.do(t, "LOCK", path, []byte(finderLock), "Content-Type", "text/xml; charset=utf-8", "Depth", "0",
+			"Timeout", "Second-600").lockToken(t, 200)
 		held := "(" + token + ")"
 		c.do(t, "PROPFIND", path, []byte(finderFolder), "Content-Type", "text/xml", "Depth", "0").multi(t)
-		etag := c.do(t, "PUT", path, streamed(content), "If", held, "X-Expected-Entity-Length", fmt.Sprint(len(content))).want(t, 204).header.Get("ETag")
-		w.admin.do(t, "PUT", w.stored(t, "/home/berta/Finder album", len(content)), object{"name": "taken.jpg"}).fails(t, 409, "OPERATION_FAILED")
-		c.do(t, "LOCK", path, nil, "If", held, "Timeout", "Second-600").want(t, 200) // while it is open, every few minutes
-		done := c.do(t, "PROPPATCH", path, []byte(`<?xml version="1.0" encoding="utf-8"?><D:propertyupdate xmlns:D="DAV:"><D:set><D:prop>`+
-			`<A:com.apple.FinderInfo xmlns:A="http://www.apple.com/webdav_fs/props/">AAAA</A:com.apple.FinderInfo></D:prop></D:set></D:propertyupdate>`), "If", held).multi(t)
+		etag := c.do(t, "PUT", path, streamed(content), "If", held, "X-Expected-Entity-Length",
+			fmt.Sprint(len(content))).want(t, 204).header.Get("ETag")
+		w.admin.do(t, "PUT", w.stored(t, "/home/berta/Finder album", len(content)), object{"name": "taken.jpg"}).
+			fails(t, 409, "OPERATION_FAILED")
+		// while it is open, every few minutes
+		c.do(t, "LOCK", path, nil, "If", held, "Timeout", "Second-600").want(t, 200)
+		done := c.do(t, "PROPPATCH", path, []byte(
+			`<?xml version="1.0" encoding="utf-8"?><D:propertyupdate xmlns:D="DAV:"><D:set><D:prop>`+
+				`<A:com.apple.FinderInfo xmlns:A="http://www.apple.com/webdav_fs/props/">AAAA</A:com.apple.FinderInfo></D:prop></D:set></D:propertyupdate>`), "If", held).multi(t)
 		if propstats := done.Responses[0].Propstats; len(propstats) != 1 || propstats[0].Status != "HTTP/1.1 200 OK" {
 			t.Errorf("PROPPATCH %s: %+v", name, done)
 		}
 		c.do(t, "UNLOCK", path, nil, "Lock-Token", token).want(t, 204)
-		if got := c.do(t, "GET", path, nil).want(t, 200); hash(got.body) != hash(content) || got.header.Get("ETag") != etag {
-			t.Errorf("%s has %d bytes and the ETag %s, want %d and %s", name, len(got.body), got.header.Get("ETag"), len(content), etag)
+		if got := c.do(t, "GET", path, nil).want(t, 200); hash(got.body) != hash(content) ||
+			got.header.Get("ETag") != etag {
+			t.Errorf("%s has %d bytes and the ETag %s, want %d and %s", name, len(got.body), got.header.Get("ETag"),
+				len(content), etag)
 		}
 	}
-	listed := c.do(t, "PROPFIND", album, []byte(finderFolder), "Content-Type", "text/xml", "Depth", "1").multi(t).hrefs()
+	listed := c.do(t, "PROPFIND", album, []byte(finderFolder), "Content-Type", "text/xml", "Depth", "1").multi(t).
+		hrefs()
 	slices.Sort(listed)
-	if want := []string{album, album + ".DS_Store", album + "._%C3%A4.jpg", album + "%C3%A4.jpg"}; !slices.Equal(listed, sorted(want)) {
+	if want := []string{album, album + ".DS_Store", album + "._%C3%A4.jpg", album + "%C3%A4.jpg"}; !slices.Equal(listed,
+		sorted(want)) {
 		t.Errorf("the folder lists %q, want %q", listed, want)
 	}
 	c.do(t, "MOVE", album+"a%CC%88.jpg", nil, "Destination", w.url+album+"b.jpg", "Overwrite", "F").want(t, 201)
@@ -138,11 +151,13 @@ func (w *davWorld) windows(t *testing.T) {
 		one.header.Set("Translate", "f")
 	}
 	for _, path := range []string{"/", "/webdav"} {
-		if told := nobody.do(t, "OPTIONS", path, nil).want(t, 200).header; told.Get("MS-Author-Via") != "DAV" || !strings.Contains(told.Get("Allow"), "PROPFIND") {
+		if told := nobody.do(t, "OPTIONS", path, nil).want(t, 200).header; told.Get("MS-Author-Via") != "DAV" ||
+			!strings.Contains(told.Get("Allow"), "PROPFIND") {
 			t.Errorf("OPTIONS %s: %v", path, told)
 		}
 	}
-	if refused := nobody.do(t, "PROPFIND", "/webdav", nil, "Depth", "0").want(t, 401); !strings.HasPrefix(refused.header.Get("WWW-Authenticate"), "Basic ") {
+	if refused := nobody.do(t, "PROPFIND", "/webdav", nil, "Depth", "0").
+		want(t, 401); !strings.HasPrefix(refused.header.Get("WWW-Authenticate"), "Basic ") {
 		t.Errorf("WWW-Authenticate: %q", refused.header.Get("WWW-Authenticate"))
 	}
 	c.do(t, "PROPFIND", "/webdav", nil, "Depth", "0").multi(t)
@@ -150,11 +165,13 @@ func (w *davWorld) windows(t *testing.T) {
 	content := contentOf("a document", 23_456)
 	c.do(t, "PROPFIND", path, nil, "Depth", "0").want(t, 404)
 	c.do(t, "PUT", path, []byte{}).want(t, 201)
-	token := c.do(t, "LOCK", path, []byte(windowsLock), "Content-Type", "text/xml; charset=\"utf-8\"", "Timeout", "Second-3600").lockToken(t, 200)
+	token := c.do(t, "LOCK", path, []byte(windowsLock), "Content-Type", "text/xml; charset=\"utf-8\"", "Timeout",
+		"Second-3600").lockToken(t, 200)
 	held := "(" + token + ")"
 	patch := func() {
 		t.Helper()
-		done := c.do(t, "PROPPATCH", path, []byte(windowsTimes), "Content-Type", "text/xml; charset=\"utf-8\"", "If", held).multi(t)
+		done := c.do(t, "PROPPATCH", path, []byte(windowsTimes), "Content-Type", "text/xml; charset=\"utf-8\"", "If",
+			held).multi(t)
 		for _, p := range done.Responses[0].Propstats {
 			if p.Status != "HTTP/1.1 200 OK" || !strings.Contains(p.Prop.Inner, "Win32") {
 				t.Errorf("PROPPATCH: %+v", p)
@@ -172,7 +189,8 @@ func (w *davWorld) windows(t *testing.T) {
 		t.Errorf("GET: %d bytes, want %d", len(got.body), len(content))
 	}
 	told := c.do(t, "PROPFIND", path, nil, "Depth", "0").multi(t)
-	if inner := told.Responses[0].Propstats[0].Prop.Inner; !strings.Contains(inner, ">Sat, 21 Nov 2026 10:00:02 GMT</Win32LastModifiedTime>") || strings.Contains(inner, "activelock") {
+	if inner := told.Responses[0].Propstats[0].Prop.Inner; !strings.Contains(inner,
+		">Sat, 21 Nov 2026 10:00:02 GMT</Win32LastModifiedTime>") || strings.Contains(inner, "activelock") {
 		t.Errorf("the properties afterwards: %s", inner)
 	}
 	c.do(t, "DELETE", path, nil).want(t, 204)
@@ -186,7 +204,9 @@ func (w *davWorld) curl(t *testing.T) {
 	writeFile(t, large, dir, "large.bin")
 	curl := func(stdin string, args ...string) string {
 		t.Helper()
-		out, code := program(t, dir, stdin, "curl", append([]string{"-sS", "--fail-with-body", "-v", "-u", w.bertaKey.user + ":" + w.bertaKey.password}, args...)...)
+		out, code := program(t, dir, stdin, "curl",
+			append([]string{"-sS", "--fail-with-body", "-v", "-u", w.bertaKey.user + ":" + w.bertaKey.password},
+				args...)...)
 		if code != 0 {
 			t.Fatalf("curl %q: exit code %d\n%s", args, code, out)
 		}
@@ -201,26 +221,32 @@ func (w *davWorld) curl(t *testing.T) {
 		}
 	}
 	expect(curl("", "-X", "MKCOL", folder), "< HTTP/1.1 201 ")
-	expect(curl("", "-T", "large.bin", "-H", "Expect: 100-continue", "--expect100-timeout", "60", folder), "< HTTP/1.1 100 Continue", "< HTTP/1.1 201 ")
+	expect(curl("", "-T", "large.bin", "-H", "Expect: 100-continue", "--expect100-timeout", "60", folder),
+		"< HTTP/1.1 100 Continue", "< HTTP/1.1 201 ")
 	curl("", "-o", "back.bin", folder+"large.bin")
 	same(t, large, dir, "back.bin")
-	expect(curl(string(large[:1<<20]), "-T", "-", folder+"large.bin"), "> Transfer-Encoding: chunked", "< HTTP/1.1 204 ")
+	expect(curl(string(large[:1<<20]), "-T", "-", folder+"large.bin"), "> Transfer-Encoding: chunked",
+		"< HTTP/1.1 204 ")
 	curl("", "-H", "Translate: f", "-o", "back.bin", folder+"large.bin")
 	same(t, large[:1<<20], dir, "back.bin")
 	expect(curl("", "-T", "/dev/null", folder+"empty"), "< HTTP/1.1 201 ")
 	curl("", "-o", "empty", folder+"empty")
 	same(t, nil, dir, "empty")
-	expect(curl("", "-X", "PROPFIND", folder), "< HTTP/1.1 207 ", "/webdav/home/berta/curl/</D:href>", "/webdav/home/berta/curl/large.bin<", "/webdav/home/berta/curl/empty<") // no Depth is 1
+	// no Depth is 1
+	expect(curl("", "-X", "PROPFIND", folder), "< HTTP/1.1 207 ", "/webdav/home/berta/curl/</D:href>",
+		"/webdav/home/berta/curl/large.bin<", "/webdav/home/berta/curl/empty<")
 	// A refusal comes before the body when the client waits for it.
 	out, code := program(t, dir, "", "curl", "-sS", "-v", "-u", w.bertaKey.user+":"+w.bertaKey.password,
-		"-T", "large.bin", "-H", "Expect: 100-continue", "--expect100-timeout", "60", base+"/webdav/home/berta/nowhere/")
+		"-T", "large.bin", "-H", "Expect: 100-continue", "--expect100-timeout", "60",
+		base+"/webdav/home/berta/nowhere/")
 	if code != 0 || !strings.Contains(out, "< HTTP/1.1 409 ") || strings.Contains(out, "100 Continue") {
 		t.Errorf("curl into a folder that is missing: exit code %d\n%s", code, out)
 	}
 	expect(curl("", "-X", "DELETE", folder), "< HTTP/1.1 204 ")
 }
 
-// cutShort replaces a file by one whose sender goes away in the middle: with a length, and in chunks. The old content stays, and nothing is charged.
+// cutShort replaces a file by one whose sender goes away in the middle: with a length, and in
+// chunks. The old content stays, and nothing is charged.
 func (w *davWorld) cutShort(t *testing.T) {
 	t.Helper()
 	p := w.processes[0]
@@ -234,12 +260,14 @@ func (w *davWorld) cutShort(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer conn.Close()
-			fmt.Fprintf(conn, "PUT %s HTTP/1.1\r\nHost: %s\r\nAuthorization: %s\r\nContent-Length: 1000000\r\n\r\n%s", path, address, c.header.Get("Authorization"), strings.Repeat("x", 400_000))
+			fmt.Fprintf(conn, "PUT %s HTTP/1.1\r\nHost: %s\r\nAuthorization: %s\r\nContent-Length: 1000000\r\n\r\n%s",
+				path, address, c.header.Get("Authorization"), strings.Repeat("x", 400_000))
 		},
 		func(path string) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			cmd := exec.CommandContext(ctx, "curl", "-sS", "-v", "-u", w.bertaKey.user+":"+w.bertaKey.password, "-H", "Expect:", "-T", "-", p.url+path)
+			cmd := exec.CommandContext(ctx, "curl", "-sS", "-v", "-u", w.bertaKey.user+":"+w.bertaKey.password, "-H",
+				"Expect:", "-T", "-", p.url+path)
 			cmd.Dir = filepath.Dir(w.dir)
 			said := newOutput()
 			cmd.Stderr = said
@@ -270,9 +298,12 @@ func (w *davWorld) cutShort(t *testing.T) {
 		seen := len(p.stderr.String())
 		send(path)
 		logged := regexp.MustCompile(`"method":"PUT","path":"` + path + `","status":(\d+)`)
-		p.await(t, "done with the upload that was cut short", func() bool { return logged.MatchString(p.stderr.String()[seen:]) })
-		if got := c.do(t, "GET", path, nil).want(t, 200); hash(got.body) != hash(content) || got.header.Get("ETag") != etag {
-			t.Errorf("%s has %d bytes and the ETag %s, want what was there", path, len(got.body), got.header.Get("ETag"))
+		p.await(t, "done with the upload that was cut short",
+			func() bool { return logged.MatchString(p.stderr.String()[seen:]) })
+		if got := c.do(t, "GET", path, nil).want(t, 200); hash(got.body) != hash(content) ||
+			got.header.Get("ETag") != etag {
+			t.Errorf("%s has %d bytes and the ETag %s, want what was there", path, len(got.body),
+				got.header.Get("ETag"))
 		}
 		if s, f := me.usage(t); s != storage || f != files {
 			t.Errorf("%d bytes in %d files are charged, before it were %d in %d", s, f, storage, files)
@@ -280,7 +311,8 @@ func (w *davWorld) cutShort(t *testing.T) {
 	}
 }
 
-// locksLast checks that a lock made by one replica, if there are several, is in the way at the others, and that it outlives a crash of them all.
+// locksLast checks that a lock made by one replica, if there are several, is in the way at the
+// others, and that it outlives a crash of them all.
 func (w *davWorld) locksLast(t *testing.T) {
 	t.Helper()
 	const path = "/webdav/shared/locked%20file"
@@ -294,7 +326,9 @@ func (w *davWorld) locksLast(t *testing.T) {
 	shut := func(replica int) {
 		t.Helper()
 		theirs(replica).do(t, "PUT", path, []byte("x")).want(t, 423)
-		if r := theirs(replica).do(t, "PUT", path, []byte("x"), "If", held); !slices.Contains([]int{403, 412, 423}, r.status) { // RFC 4918, section 6.4
+		// RFC 4918, section 6.4
+		if r := theirs(replica).do(t, "PUT", path, []byte("x"), "If", held); !slices.Contains([]int{403, 412, 423},
+			r.status) {
 			t.Errorf("a token in other hands answers %d", r.status)
 		}
 		theirs(replica).do(t, "DELETE", path, nil).want(t, 423)
@@ -303,7 +337,8 @@ func (w *davWorld) locksLast(t *testing.T) {
 		if !strings.Contains(told, "<D:activelock>") || strings.Contains(told, strings.Trim(token, "<>")) {
 			t.Errorf("what others are told of a lock: %s", told)
 		}
-		if told := string(mine(replica).do(t, "PROPFIND", path, nil, "Depth", "0").want(t, 207).body); !strings.Contains(told, strings.Trim(token, "<>")) {
+		if told := string(mine(replica).do(t, "PROPFIND", path, nil, "Depth", "0").want(t,
+			207).body); !strings.Contains(told, strings.Trim(token, "<>")) {
 			t.Errorf("what its owner is told of a lock: %s", told)
 		}
 	}

@@ -27,8 +27,9 @@ type davWorld struct {
 	sharedKey                   davKey // another of anna's, for /shared
 }
 
-// TestWebDAV lets the programs that people have work with both databases and both stores: one process on SQLite whose objects lie on the disk, with a
-// bucket mounted beside it, and two replicas on PostgreSQL with a bucket, between which the requests of every program alternate.
+// TestWebDAV lets the programs that people have work with both databases and both stores: one
+// process on SQLite whose objects lie on the disk, with a bucket mounted beside it, and two
+// replicas on PostgreSQL with a bucket, between which the requests of every program alternate.
 func TestWebDAV(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -68,10 +69,12 @@ func newDAVWorld(t *testing.T, engine, store string) *davWorld {
 		w.url = balancer(t, w.admin.bases)
 	}
 	for _, name := range []string{"anna", "berta"} {
-		w.admin.do(t, "POST", "/api/admin/users", object{"username": name, "email": name + "@example.org", "password": "a long password"}).want(t, 201)
+		w.admin.do(t, "POST", "/api/admin/users",
+			object{"username": name, "email": name + "@example.org", "password": "a long password"}).want(t, 201)
 	}
 	w.admin.mkdir(t, "/", "shared")
-	w.admin.do(t, "POST", "/api/admin/rules", object{"pathPattern": "/shared/**", "effect": "allow", "role": "user"}).want(t, 201)
+	w.admin.do(t, "POST", "/api/admin/rules", object{"pathPattern": "/shared/**", "effect": "allow", "role": "user"}).
+		want(t, 201)
 	w.adminKey, w.annaKey, w.bertaKey = w.davKey(t, "admin"), w.davKey(t, "anna"), w.davKey(t, "berta")
 	w.sharedKey = w.davKey(t, "anna", "--path", "/shared")
 	return w
@@ -101,7 +104,8 @@ func (k davKey) client(bases ...string) *client {
 	return c
 }
 
-// balancer stands before replicas and sends each request to another one than the request before. It returns its address.
+// balancer stands before replicas and sends each request to another one than the request before.
+// It returns its address.
 func balancer(t *testing.T, bases []string) string {
 	t.Helper()
 	var targets []*url.URL

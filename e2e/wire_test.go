@@ -46,14 +46,22 @@ func TestWire(t *testing.T) {
 	}{
 		{"TRACE is no method here", "TRACE / HTTP/1.1\r\nHost: x\r\n\r\n", 405},
 		{"TRACE is no method of the interface", "TRACE /api/files HTTP/1.1\r\nHost: x\r\n\r\n", 405},
-		{"a body with a length", "POST /api/auth/logout HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n0\r\n\r\n", 200},
-		{"a body in chunks", "POST /api/auth/logout HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 200},
-		{"two lengths of one body", "POST /api/auth/logout HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400},
-		{"a body in chunks before HTTP/1.1", "POST /api/auth/logout HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400},
-		{"headers of more than 64 KB", "GET / HTTP/1.1\r\nHost: x\r\nX-Long: " + strings.Repeat("a", 72<<10) + "\r\n\r\n", 431},
-		{"an encoded body", "POST /api/auth/login HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Encoding: gzip\r\nContent-Length: 2\r\n\r\n{}", 400},
-		{"JSON of more than 1 MiB", fmt.Sprintf("POST /api/auth/login HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n{\"username\":\"%s\"}", 1<<20+15, strings.Repeat("a", 1<<20)), 413},
-		{"HTTP/2 without TLS is not spoken", "GET /api/public/health HTTP/1.1\r\nHost: x\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n\r\n", 200},
+		{"a body with a length", "POST /api/auth/logout HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n0\r\n\r\n",
+			200},
+		{"a body in chunks", "POST /api/auth/logout HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+			200},
+		{"two lengths of one body",
+			"POST /api/auth/logout HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400},
+		{"a body in chunks before HTTP/1.1",
+			"POST /api/auth/logout HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400},
+		{"headers of more than 64 KB", "GET / HTTP/1.1\r\nHost: x\r\nX-Long: " + strings.Repeat("a", 72<<10) +
+			"\r\n\r\n", 431},
+		{"an encoded body",
+			"POST /api/auth/login HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Encoding: gzip\r\nContent-Length: 2\r\n\r\n{}", 400},
+		{"JSON of more than 1 MiB", fmt.Sprintf(
+			"POST /api/auth/login HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n{\"username\":\"%s\"}", 1<<20+15, strings.Repeat("a", 1<<20)), 413},
+		{"HTTP/2 without TLS is not spoken",
+			"GET /api/public/health HTTP/1.1\r\nHost: x\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n\r\n", 200},
 		{"profiles are not public", "GET /debug/pprof/ HTTP/1.1\r\nHost: x\r\n\r\n", 401},
 		{"metrics are not public", "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n", 401},
 	} {
@@ -74,8 +82,10 @@ func TestHiddenRequestsAreNotAnswered(t *testing.T) {
 	p := newSite(t).start(t)
 	const hidden = "GET /api/public/health HTTP/1.1\r\nHost: x\r\n\r\n"
 	for name, request := range map[string]string{
-		"behind the chunks":  fmt.Sprintf("POST /api/auth/logout HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n%s", 5+len(hidden), hidden),
-		"behind the length":  fmt.Sprintf("POST /api/auth/logout HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", len(hidden), hidden),
+		"behind the chunks": fmt.Sprintf(
+			"POST /api/auth/logout HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n%s", 5+len(hidden), hidden),
+		"behind the length": fmt.Sprintf(
+			"POST /api/auth/logout HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", len(hidden), hidden),
 		"in HTTP/1.0":        "POST /api/auth/logout HTTP/1.0\r\nConnection: keep-alive\r\nContent-Length: 0\r\nTransfer-Encoding: chunked\r\n\r\n" + hidden,
 		"behind a good body": "POST /api/auth/logout HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nContent-Length: 2\r\n\r\n2\r\n{}\r\n0\r\n\r\n" + hidden,
 	} {
@@ -88,7 +98,8 @@ func TestHiddenRequestsAreNotAnswered(t *testing.T) {
 			defer conn.Close()
 			io.WriteString(conn, request)
 			answer, err := io.ReadAll(conn) // until the server hangs up
-			if err != nil || strings.Count(string(answer), "HTTP/1.1 ") != 1 || !strings.HasPrefix(string(answer), "HTTP/1.1 400 ") {
+			if err != nil || strings.Count(string(answer), "HTTP/1.1 ") != 1 ||
+				!strings.HasPrefix(string(answer), "HTTP/1.1 400 ") {
 				t.Errorf("%v: %s", err, answer)
 			}
 		})
@@ -137,7 +148,8 @@ func TestNoSecretsInLog(t *testing.T) {
 	c := p.admin(t)
 	secrets := map[string]string{
 		"password": adminPassword, "wrong password": "canary-wrong-pass-1", "CSRF token": c.header.Get("X-CSRF-Token"),
-		"key": token, "secret of the key": strings.SplitN(token, ".", 2)[1], "bad key": "pk_canaryCanaryCanaryCanary.sk_x",
+		"key": token, "secret of the key": strings.SplitN(token, ".", 2)[1],
+		"bad key":       "pk_canaryCanaryCanaryCanary.sk_x",
 		"file password": "canary-file-pass-3", "bare token": "canary-bare-token-4",
 	}
 	address, err := url.Parse(p.url)
@@ -147,7 +159,8 @@ func TestNoSecretsInLog(t *testing.T) {
 	for _, cookie := range c.http.Jar.Cookies(address) {
 		secrets["cookie "+cookie.Name] = cookie.Value
 	}
-	newClient(p.url).do(t, "POST", "/api/auth/login", object{"username": "admin", "password": secrets["wrong password"]}).want(t, 401)
+	newClient(p.url).do(t, "POST", "/api/auth/login",
+		object{"username": "admin", "password": secrets["wrong password"]}).want(t, 401)
 	withKey(secrets["bad key"], p.url).do(t, "GET", "/api/files", nil).want(t, 401)
 	newClient(p.url).do(t, "POST", "/api/upload", []byte("x"), "token", secrets["bare token"]).want(t, 401)
 	u := withKey(token, p.url).mustRaw(t, "secret.txt", "", "text/plain", []byte("x"))

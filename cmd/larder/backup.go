@@ -14,7 +14,8 @@ import (
 	"larder/internal/config"
 )
 
-// takeBackup prints a line for each object that the backup lacks, and what it holds; how far it is goes to errs.
+// takeBackup prints a line for each object that the backup lacks, and what it holds; how far it
+// is goes to errs.
 func takeBackup(ctx context.Context, args, environ []string, out, errs io.Writer) (err error) {
 	own := flag.NewFlagSet("backup", flag.ContinueOnError)
 	keep := own.Int("keep", 1, "how many snapshots stay")
@@ -27,11 +28,13 @@ func takeBackup(ctx context.Context, args, environ []string, out, errs io.Writer
 	if *keep < 1 {
 		return fmt.Errorf("larder: --keep %d: at least 1 snapshot must stay: %w", *keep, errUsage)
 	}
-	sum, err := a.Backup(ctx, version, backup.Options{Dir: dir, Keep: *keep, Verify: *verify, Report: reporter(out), Progress: progress(errs)})
+	sum, err := a.Backup(ctx, version, backup.Options{Dir: dir, Keep: *keep, Verify: *verify, Report: reporter(out),
+		Progress: progress(errs)})
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "Snapshot %s in %s: %d objects with %d bytes, of which %d with %d bytes are new.\n", sum.Snapshot, dir, sum.Objects, sum.Bytes, sum.Copied, sum.Added)
+	fmt.Fprintf(out, "Snapshot %s in %s: %d objects with %d bytes, of which %d with %d bytes are new.\n", sum.Snapshot,
+		dir, sum.Objects, sum.Bytes, sum.Copied, sum.Added)
 	if sum.Elsewhere > 0 {
 		fmt.Fprintf(out, "%d objects that do not lie on this disk are listed and not copied.\n", sum.Elsewhere)
 	}
@@ -46,13 +49,15 @@ func takeBackup(ctx context.Context, args, environ []string, out, errs io.Writer
 		err = errFindings
 	}
 	if sum.Wrong > 0 {
-		fmt.Fprintf(out, "The backup lacks %d objects, which are not as they should be: `larder fsck --deep` tells which files they belong to.\n", sum.Wrong)
+		fmt.Fprintf(out,
+			"The backup lacks %d objects, which are not as they should be: `larder fsck --deep` tells which files they belong to.\n", sum.Wrong)
 		return errFindings
 	}
 	return err
 }
 
-// restore prints a line for each object that can't be had from the backup, and what there is by then.
+// restore prints a line for each object that can't be had from the backup, and what
+// there is by then.
 func restore(ctx context.Context, args, environ []string, out, errs io.Writer) error {
 	own := flag.NewFlagSet("restore", flag.ContinueOnError)
 	snapshot := own.String("snapshot", "", "which snapshot (default: the newest)")
@@ -74,7 +79,8 @@ func restore(ctx context.Context, args, environ []string, out, errs io.Writer) e
 	fmt.Fprintf(out, "Restored the snapshot %s of %s, taken by Larder %s: %d objects with %d bytes.\n",
 		sum.Snapshot, cmp.Or(m.BaseURL, "a service without an address"), m.Larder, sum.Objects, sum.Bytes)
 	if m.Elsewhere > 0 {
-		fmt.Fprintf(out, "%d objects do not lie on this disk and are used where they are: see the manual before both services run.\n", m.Elsewhere)
+		fmt.Fprintf(out,
+			"%d objects do not lie on this disk and are used where they are: see the manual before both services run.\n", m.Elsewhere)
 	}
 	fmt.Fprintln(out, "Every session has ended. Now run `larder fsck --deep`, then `larder serve`.")
 	if sum.Wrong > 0 {

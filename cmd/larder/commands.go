@@ -60,7 +60,8 @@ func printDocument(out io.Writer) error {
 }
 
 // openForName is what commands about one name begin with.
-func openForName(ctx context.Context, args, environ []string, own *flag.FlagSet, out, errs io.Writer) (*app.App, string, error) {
+func openForName(ctx context.Context, args, environ []string, own *flag.FlagSet, out,
+	errs io.Writer) (*app.App, string, error) {
 	a, words, err := openForWords(ctx, args, environ, own, 1, out, errs)
 	if err != nil {
 		return nil, "", err
@@ -68,8 +69,10 @@ func openForName(ctx context.Context, args, environ []string, own *flag.FlagSet,
 	return a, words[0], nil
 }
 
-// openForWords is what the commands beside serve begin with, which take a number of words. They work beside a running server.
-func openForWords(ctx context.Context, args, environ []string, own *flag.FlagSet, number int, out, errs io.Writer) (*app.App, []string, error) {
+// openForWords is what the commands beside serve begin with, which take a number of words. They
+// work beside a running server.
+func openForWords(ctx context.Context, args, environ []string, own *flag.FlagSet, number int, out,
+	errs io.Writer) (*app.App, []string, error) {
 	cfg, words, err := config.LoadCommand(args, environ, own)
 	if err != nil {
 		return nil, nil, err
@@ -112,7 +115,8 @@ func adminCreate(ctx context.Context, args, environ []string, out, errs io.Write
 		*email = name + "@localhost"
 	}
 	password := a.Lifecycle.RandomPassword()
-	user, err := a.Lifecycle.CreateUser(ctx, lifecycle.NewUser{NewUser: account.NewUser{Username: name, Email: *email, Password: password, Role: parsed, EmailVerified: true}})
+	user, err := a.Lifecycle.CreateUser(ctx, lifecycle.NewUser{NewUser: account.NewUser{Username: name, Email: *email,
+		Password: password, Role: parsed, EmailVerified: true}})
 	if err != nil {
 		return err
 	}
@@ -130,7 +134,8 @@ func adminResetPassword(ctx context.Context, args, environ []string, out, errs i
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(out, "The new password of %s is %s; every session of the account has ended.\n", name, password.Reveal())
+	_, err = fmt.Fprintf(out, "The new password of %s is %s; every session of the account has ended.\n", name,
+		password.Reveal())
 	return err
 }
 
@@ -144,6 +149,7 @@ func adminDisableCaptcha(ctx context.Context, args, environ []string, out, errs 
 	if _, err := a.Site.Update(ctx, func(s *site.Settings) error { s.EnableCaptcha = false; return nil }); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintln(out, "The bot check is off. Its site key is kept; switch enableCaptcha on again in the site settings.")
+	_, err = fmt.Fprintln(out,
+		"The bot check is off. Its site key is kept; switch enableCaptcha on again in the site settings.")
 	return err
 }

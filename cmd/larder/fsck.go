@@ -44,7 +44,8 @@ func runFsck(ctx context.Context, args, environ []string, out, errs io.Writer) (
 }
 
 func summarise(out io.Writer, sum fsck.Summary, deep bool) error {
-	fmt.Fprintf(out, "Looked at %d entries, %d objects, and %d objects in the stores.\n", sum.Entries, sum.Objects, sum.Stored)
+	fmt.Fprintf(out, "Looked at %d entries, %d objects, and %d objects in the stores.\n", sum.Entries, sum.Objects,
+		sum.Stored)
 	if deep {
 		fmt.Fprintf(out, "Read %d bytes; %d objects have no SHA-256 to compare with.\n", sum.Bytes, sum.Unhashed)
 	}

@@ -27,8 +27,8 @@ var presets = map[string]preset{
 	"webdav": {[]string{"read", "write", "delete"}, []string{"webdav"}, ""},
 }
 
-// keyCreate prints the key, and on request the configuration of a client: that alone on out, so that it can be piped into the client's file;
-// what a person should know goes to errs.
+// keyCreate prints the key, and on request the configuration of a client: that alone on out, so
+// that it can be piped into the client's file; what a person should know goes to errs.
 func keyCreate(ctx context.Context, args, environ []string, out, errs io.Writer) (err error) {
 	own := flag.NewFlagSet("key create", flag.ContinueOnError)
 	client := own.String("for", "", "picgo, sharex, curl or webdav: print a ready configuration")
@@ -45,7 +45,8 @@ func keyCreate(ctx context.Context, args, environ []string, out, errs io.Writer)
 	}
 	base := a.BaseURL
 	if base == "" { // port 0
-		return fmt.Errorf("larder: the port is chosen at start: say with --base-url how clients reach the service: %w", errUsage)
+		return fmt.Errorf("larder: the port is chosen at start: say with --base-url how clients reach the service: %w",
+			errUsage)
 	}
 	user, err := a.Accounts.ByName(a.DB.Read(ctx), username)
 	if fault.Is(err, fault.NotFound) {
@@ -63,16 +64,19 @@ func keyCreate(ctx context.Context, args, environ []string, out, errs io.Writer)
 	if *name == "" {
 		*name = strings.TrimSpace("command line " + *client)
 	}
-	key, secret, err := a.Keys.Create(ctx, user.ID, apikey.NewKey{Name: *name, Permissions: p.permissions, Protocols: p.protocols, UploadPath: p.path})
+	key, secret, err := a.Keys.Create(ctx, user.ID,
+		apikey.NewKey{Name: *name, Permissions: p.permissions, Protocols: p.protocols, UploadPath: p.path})
 	if err != nil {
 		return err
 	}
 	fmt.Fprintf(errs, "Made the key %s of %s: %s by %s, uploading to %s. Its secret is shown this once.\n",
-		key.ID, user.Username, strings.Join(key.Permissions, " and "), strings.Join(key.Protocols, " and "), key.UploadPath)
+		key.ID, user.Username, strings.Join(key.Permissions, " and "), strings.Join(key.Protocols, " and "),
+		key.UploadPath)
 	return printKey(out, *client, base, key, secret.Reveal())
 }
 
-// printKey writes the configuration that the client reads, as the web UI does (web/src/lib/clients).
+// printKey writes the configuration that the client reads, as the web UI
+// does (web/src/lib/clients).
 func printKey(out io.Writer, client, base string, key apikey.Key, secret string) error {
 	bearer := "Bearer " + key.ID + "." + secret
 	var document any
@@ -98,12 +102,15 @@ func printKey(out io.Writer, client, base string, key apikey.Key, secret string)
 		}
 	case "sharex":
 		document = map[string]any{
-			"Version": "15.0.0", "Name": "Larder", "DestinationType": "ImageUploader, TextUploader, FileUploader", "RequestMethod": "POST",
-			"RequestURL": base + "/api/upload", "Headers": map[string]string{"Authorization": bearer}, "Body": "MultipartFormData", "FileFormName": "file",
+			"Version": "15.0.0", "Name": "Larder", "DestinationType": "ImageUploader, TextUploader, FileUploader",
+			"RequestMethod": "POST",
+			"RequestURL":    base + "/api/upload", "Headers": map[string]string{"Authorization": bearer},
+			"Body": "MultipartFormData", "FileFormName": "file",
 			"URL": "{json:data.links.url}", "ErrorMessage": "{json:error.message}",
 		}
 	case "curl":
-		_, err := fmt.Fprintf(out, "curl -fsS -H 'Authorization: %s' -F file=@picture.jpg %s/api/upload\n", bearer, base)
+		_, err := fmt.Fprintf(out, "curl -fsS -H 'Authorization: %s' -F file=@picture.jpg %s/api/upload\n", bearer,
+			base)
 		return err
 	case "webdav":
 		_, err := fmt.Fprintf(out, "address   %s/webdav\nuser name %s\npassword  %s\n", base, key.ID, secret)

@@ -1,4 +1,5 @@
-// Command larder is image hosting and file storage in one binary. `larder help` lists what it can do.
+// Command larder is image hosting and file storage in one binary. `larder help` lists
+// what it can do.
 package main
 
 import (

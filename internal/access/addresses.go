@@ -11,8 +11,8 @@ import (
 // maxAddresses bounds the list of a rule or key.
 const maxAddresses = 100
 
-// ParseAddresses reads a list of allowed addresses: IP addresses and CIDRs. Equal ones collapse, an empty list is nil and means any address
-// (abuse case C59). Fault: Invalid.
+// ParseAddresses reads a list of allowed addresses: IP addresses and CIDRs. Equal ones collapse, an
+// empty list is nil and means any address (abuse case C59). Fault: Invalid.
 func ParseAddresses(list []string) ([]netip.Prefix, error) {
 	if len(list) > maxAddresses {
 		return nil, fault.Newf(fault.Invalid, "At most %d allowed addresses can be given.", maxAddresses)
@@ -21,7 +21,8 @@ func ParseAddresses(list []string) ([]netip.Prefix, error) {
 	for _, s := range list {
 		prefix, ok := parsePrefix(strings.TrimSpace(s))
 		if !ok {
-			return nil, fault.New(fault.Invalid, "An allowed address is an IP address such as 192.0.2.7 or a range such as 192.0.2.0/24.")
+			return nil, fault.New(fault.Invalid,
+				"An allowed address is an IP address such as 192.0.2.7 or a range such as 192.0.2.0/24.")
 		}
 		if !slices.Contains(prefixes, prefix) {
 			prefixes = append(prefixes, prefix)
@@ -39,7 +40,8 @@ func JoinAddresses(prefixes []netip.Prefix) string {
 	return strings.Join(texts, ",")
 }
 
-// parsePrefix reads an address or a CIDR. What maps IPv4 into IPv6 becomes IPv4, as the addresses do that it is compared with.
+// parsePrefix reads an address or a CIDR. What maps IPv4 into IPv6 becomes IPv4, as the addresses
+// do that it is compared with.
 func parsePrefix(s string) (netip.Prefix, bool) {
 	prefix, err := netip.ParsePrefix(s)
 	if err != nil {

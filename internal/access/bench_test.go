@@ -7,7 +7,8 @@ import (
 	"larder/internal/access"
 )
 
-// fiftyRules returns rules as a busy installation has them, all of them for users, the deciding one last.
+// fiftyRules returns rules as a busy installation has them, all of them for users,
+// the deciding one last.
 func fiftyRules(shape string) []access.Rule {
 	rules := []access.Rule{withPriority(rule("last", "role:user", access.Allow, "/home/*/shared/**"), -1)}
 	for i := len(rules); i < 50; i++ {
@@ -17,9 +18,11 @@ func fiftyRules(shape string) []access.Rule {
 }
 
 func BenchmarkDecide(b *testing.B) {
-	for name, shape := range map[string]string{"trees": "/team-%d/**", "near": "/home/bob/shared/%d/**", "wild": "/home/*/private-%d/**/*.raw", "wilder": "/**/secret-%d/*"} {
+	for name, shape := range map[string]string{"trees": "/team-%d/**", "near": "/home/bob/shared/%d/**",
+		"wild": "/home/*/private-%d/**/*.raw", "wilder": "/**/secret-%d/*"} {
 		b.Run(name, func(b *testing.B) {
-			p, target := access.NewPolicy(fiftyRules(shape), true), targetAt("/home/bob/shared/holiday 2026/IMG_20260704_101112.jpg")
+			p, target := access.NewPolicy(fiftyRules(shape),
+				true), targetAt("/home/bob/shared/holiday 2026/IMG_20260704_101112.jpg")
 			b.ReportAllocs()
 			for b.Loop() {
 				if p.Decide(alice, target, read).Outcome != access.Allowed {
@@ -31,7 +34,8 @@ func BenchmarkDecide(b *testing.B) {
 }
 
 func BenchmarkAllowed(b *testing.B) {
-	p, target := access.NewPolicy(fiftyRules("/home/*/private-%d/**/*.raw"), true), targetAt("/home/bob/shared/holiday 2026/IMG_20260704_101112.jpg")
+	p, target := access.NewPolicy(fiftyRules("/home/*/private-%d/**/*.raw"),
+		true), targetAt("/home/bob/shared/holiday 2026/IMG_20260704_101112.jpg")
 	b.ReportAllocs()
 	for b.Loop() {
 		if p.Allowed(alice, target) != access.All {

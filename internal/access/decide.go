@@ -5,7 +5,8 @@ import (
 	"slices"
 )
 
-// Decide answers whether the actor may do that one thing to the target; what is not exactly one permission is refused.
+// Decide answers whether the actor may do that one thing to the target; what is not exactly
+// one permission is refused.
 func (p *Policy) Decide(a Actor, t Target, permission Permission) Verdict {
 	return p.decide(&a, &t, permission, nil)
 }
@@ -53,7 +54,8 @@ type judgement struct {
 	passwordRules []string // the rules that were passed over, in order
 }
 
-// judge returns what the actor may do of want: for a key, what its owner's verdict and the one with the key's own rules both allow.
+// judge returns what the actor may do of want: for a key, what its owner's verdict and the one with
+// the key's own rules both allow.
 func (p *Policy) judge(a *Actor, t *Target, want Set, trace *trace) judgement {
 	if !p.keyHasRules(a) {
 		return p.judgeAs(a, t, want, false, trace)
@@ -136,7 +138,8 @@ const (
 	otherAddress
 )
 
-// ruleFit returns how r, whose subject the caller is, suits a question about any of open; path is the target's in the form that patterns read.
+// ruleFit returns how r, whose subject the caller is, suits a question about any of open; path is
+// the target's in the form that patterns read.
 func (r *rule) fit(a *Actor, t *Target, path string, ip netip.Addr, open Set) ruleFit {
 	switch {
 	case r.Permissions&open == 0:

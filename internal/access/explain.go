@@ -7,8 +7,9 @@ type Step struct {
 	Reason  string // a sentence for a person
 }
 
-// Explain is Decide with a trace. Steps come in the order in which things were looked at, then the rules that were not: each rule of the policy
-// appears, those of the owner twice when a key has rules of its own, since there are two verdicts then.
+// Explain is Decide with a trace. Steps come in the order in which things were looked at, then the
+// rules that were not: each rule of the policy appears, those of the owner twice when a key has
+// rules of its own, since there are two verdicts then.
 func (p *Policy) Explain(a Actor, t Target, permission Permission) (Verdict, []Step) {
 	n := &trace{permission: permission, seen: map[*rule]bool{}}
 	v := p.decide(&a, &t, permission, n)
@@ -32,7 +33,8 @@ func (p *Policy) Explain(a Actor, t Target, permission Permission) (Verdict, []S
 	return v, n.steps
 }
 
-// appliesWithGuestAccess reports whether r would concern the caller as a guest, were guest access on.
+// appliesWithGuestAccess reports whether r would concern the caller as a guest,
+// were guest access on.
 func (p *Policy) appliesWithGuestAccess(a *Actor, r *rule) bool {
 	return !p.guestAccess && r.subject == forRole && r.Role == Guest
 }

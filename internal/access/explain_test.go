@@ -21,7 +21,8 @@ func TestExplain(t *testing.T) {
 		rule("guest", "role:guest", access.Allow, "/**"),
 	}
 	v, steps := access.NewPolicy(rules, true).Explain(alice, targetAt("/a/b"), read)
-	if v.Outcome != access.NeedsPassword || v.DecidedBy != "locked" || !slices.Equal(v.PasswordIDs, []string{"locked"}) {
+	if v.Outcome != access.NeedsPassword || v.DecidedBy != "locked" ||
+		!slices.Equal(v.PasswordIDs, []string{"locked"}) {
 		t.Errorf("verdict %+v", v)
 	}
 	want := []access.Step{
@@ -53,32 +54,40 @@ func TestExplainDecisionsWithoutRules(t *testing.T) {
 		target access.Target
 		want   []access.Step
 	}{
-		{"a key's scope", []access.Rule{rule("u", "role:user", access.Allow, "/**")}, false, withKey(alice, access.Key{ID: "k1"}), targetAt("/p"), []access.Step{
-			{"", true, "The key does not carry this permission, or not here."},
-			{"u", false, "Not asked."},
-		}},
-		{"administrators", nil, false, root, targetAt("/p"), []access.Step{{"", true, "No rule decides, and administrators may do everything."}}},
+		{"a key's scope", []access.Rule{rule("u", "role:user", access.Allow, "/**")}, false,
+			withKey(alice, access.Key{ID: "k1"}), targetAt("/p"), []access.Step{
+				{"", true, "The key does not carry this permission, or not here."},
+				{"u", false, "Not asked."},
+			}},
+		{"administrators", nil, false, root, targetAt("/p"),
+			[]access.Step{{"", true, "No rule decides, and administrators may do everything."}}},
 		{"owners", []access.Rule{g}, false, alice, ownedTarget(targetAt("/p")).of("alice"), []access.Step{
 			{"", true, "No rule decides, and it is the caller's own."},
 			{"g", true, "It matches, but the decision had fallen before."},
 		}},
-		{"home", nil, false, alice, inHome(targetAt("/p")), []access.Step{{"", true, "No rule decides, and it lies in the caller's home."}}},
-		{"guests shut out", []access.Rule{g}, true, alice, targetAt("/p"), []access.Step{{"g", false, "Guest access is off."}}},
-		{"an entry's password", []access.Rule{g}, false, visitor, behindPasswords(targetAt("/p/x"), guard, guard), []access.Step{
-			{"g", true, "It decides: allowed."},
-			{"", true, "The password of an entry is asked for."},
-		}},
-		{"a key with rules of its own", []access.Rule{rule("k", "key:k1", access.Deny, "/**")}, false, withKey(alice, k), ownedTarget(targetAt("/p")).of("alice"), []access.Step{
-			{"", true, "What the key's owner may do:"},
-			{"", true, "No rule decides, and it is the caller's own."},
-			{"", true, "What the key's own rules leave of it:"},
-			{"k", true, "It decides: denied."},
-		}},
-		{"a deny that spares", []access.Rule{fromAddresses(rule("d", "role:user", access.Deny, "/**"), "10.0.0.0/8")}, false, calledFrom(alice, "10.0.0.1"), targetAt("/p"), []access.Step{
-			{"d", false, "It does not deny callers from this address."},
-		}},
+		{"home", nil, false, alice, inHome(targetAt("/p")),
+			[]access.Step{{"", true, "No rule decides, and it lies in the caller's home."}}},
+		{"guests shut out", []access.Rule{g}, true, alice, targetAt("/p"),
+			[]access.Step{{"g", false, "Guest access is off."}}},
+		{"an entry's password", []access.Rule{g}, false, visitor, behindPasswords(targetAt("/p/x"), guard, guard),
+			[]access.Step{
+				{"g", true, "It decides: allowed."},
+				{"", true, "The password of an entry is asked for."},
+			}},
+		{"a key with rules of its own", []access.Rule{rule("k", "key:k1", access.Deny, "/**")}, false,
+			withKey(alice, k), ownedTarget(targetAt("/p")).of("alice"), []access.Step{
+				{"", true, "What the key's owner may do:"},
+				{"", true, "No rule decides, and it is the caller's own."},
+				{"", true, "What the key's own rules leave of it:"},
+				{"k", true, "It decides: denied."},
+			}},
+		{"a deny that spares", []access.Rule{fromAddresses(rule("d", "role:user", access.Deny, "/**"), "10.0.0.0/8")},
+			false, calledFrom(alice, "10.0.0.1"), targetAt("/p"), []access.Step{
+				{"d", false, "It does not deny callers from this address."},
+			}},
 	} {
-		if _, steps := access.NewPolicy(c.rules, !c.closed).Explain(c.actor, c.target, read); !slices.Equal(steps, c.want) {
+		if _, steps := access.NewPolicy(c.rules, !c.closed).
+			Explain(c.actor, c.target, read); !slices.Equal(steps, c.want) {
 			t.Errorf("%s: %+v\nwant %+v", c.name, steps, c.want)
 		}
 	}

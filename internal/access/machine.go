@@ -1,22 +1,26 @@
 package access
 
-// machine runs a pattern over bytes as a set of states, one bit each: state n means that the first n parts of the pattern are matched. A byte
-// moves every state on at once with a shift and two masks (R. Baeza-Yates and G. Gonnet, "A new approach to text searching", 1992), so the cost
-// does not depend on what the pattern or the path look like.
+// machine runs a pattern over bytes as a set of states, one bit each: state n means that the first
+// n parts of the pattern are matched. A byte moves every state on at once with a shift and two
+// masks (R. Baeza-Yates and G. Gonnet, "A new approach to text searching", 1992), so the cost does
+// not depend on what the pattern or the path look like.
 type machine struct {
-	states    []state    // as the masks were made from it
-	words     int        // of 64 states
-	class     [256]uint8 // bytes that the pattern tells apart
-	step      []uint64   // per class: the states that a byte leads into from the one before
-	stay      []uint64   // per class: the states that a byte leaves as they are
-	skip      []uint64   // the states of `**` segments, which a single slash passes too: the one after is reached with it
-	entered   []uint64   // the states that some byte other than a slash leads into
-	nameLoops []uint64   // the states that every byte but a slash leaves as they are
-	final     []uint64   // the states in which the pattern is matched
-	acceptAll []uint64   // the states that are final and stay so whatever comes
+	states []state    // as the masks were made from it
+	words  int        // of 64 states
+	class  [256]uint8 // bytes that the pattern tells apart
+	step   []uint64   // per class: the states that a byte leads into from the one before
+	stay   []uint64   // per class: the states that a byte leaves as they are
+	// the states of `**` segments, which a single slash passes too: the one after
+	// is reached with it
+	skip      []uint64
+	entered   []uint64 // the states that some byte other than a slash leads into
+	nameLoops []uint64 // the states that every byte but a slash leaves as they are
+	final     []uint64 // the states in which the pattern is matched
+	acceptAll []uint64 // the states that are final and stay so whatever comes
 }
 
-// The first classes. A character that no part of the pattern names is classOther whatever its bytes are.
+// The first classes. A character that no part of the pattern names is classOther
+// whatever its bytes are.
 const (
 	classOther = iota
 	classContinuation
@@ -24,7 +28,8 @@ const (
 	classNamed // and on
 )
 
-// maxWords holds the states of the longest pattern: one for each byte, and the one before the first.
+// maxWords holds the states of the longest pattern: one for each byte, and the
+// one before the first.
 const maxWords = MaxPatternBytes/64 + 1
 
 // states is a set of states of one machine; words past the machine's own are zero.
@@ -49,8 +54,9 @@ type state struct {
 	accept bool
 }
 
-// statesOf returns the states of a pattern with these clean segments, and how many bytes are literal before the first wildcard; each of
-// those has one state. The slash before a `**` segment counts as part of the wildcard.
+// statesOf returns the states of a pattern with these clean segments, and how many bytes are
+// literal before the first wildcard; each of those has one state. The slash before a `**` segment
+// counts as part of the wildcard.
 func statesOf(segments []string) (list []state, fixed int) {
 	list, fixed = []state{{}}, -1
 	wild := func() {
@@ -126,9 +132,11 @@ func newMachine(list []state) *machine {
 	return m
 }
 
-// classify gives every byte that the pattern names a class of its own, and returns one byte of each class.
+// classify gives every byte that the pattern names a class of its own, and returns one
+// byte of each class.
 func (m *machine) classify(list []state) []byte {
-	classes := []byte{classOther: 0, classContinuation: 0x80, classSlash: '/'} // no pattern names the byte 0, and slashes have their class
+	// no pattern names the byte 0, and slashes have their class
+	classes := []byte{classOther: 0, classContinuation: 0x80, classSlash: '/'}
 	for b := range m.class {
 		if isContinuation(byte(b)) {
 			m.class[b] = classContinuation
@@ -141,7 +149,8 @@ func (m *machine) classify(list []state) []byte {
 			classes = append(classes, s.enter)
 		}
 	}
-	// A continuation byte that is named keeps its class; the byte that stands for the rest only has to be one that is not.
+	// A continuation byte that is named keeps its class; the byte that stands for the rest only has
+	// to be one that is not.
 	for classes[classContinuation] < 0xBF && m.class[classes[classContinuation]] != classContinuation {
 		classes[classContinuation]++
 	}

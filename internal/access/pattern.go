@@ -14,12 +14,13 @@ import (
 // MaxPatternBytes is the longest pattern in bytes of UTF-8.
 const MaxPatternBytes = 4096
 
-// Pattern says which virtual paths a rule is about: `*` stands for any characters of one name, `?` for exactly one, `**` for any characters
-// with slashes among them. A segment that is `**` alone stands for any number of names, none included, so `/a/**` covers `/a` too and
-// `/a/**/b` covers `/a/b`. Everything else is literal, `]`, `{` and `}` included; case counts.
+// Pattern says which virtual paths a rule is about: `*` stands for any characters of one name, `?`
+// for exactly one, `**` for any characters with slashes among them. A segment that is `**` alone
+// stands for any number of names, none included, so `/a/**` covers `/a` too and `/a/**/b` covers
+// `/a/b`. Everything else is literal, `]`, `{` and `}` included; case counts.
 //
-// Matching never backtracks: it takes one step per byte of the path, each as long as the pattern has 64 states (abuse case C33).
-// The zero Pattern matches the root alone.
+// Matching never backtracks: it takes one step per byte of the path, each as long as the pattern
+// has 64 states (abuse case C33). The zero Pattern matches the root alone.
 type Pattern struct {
 	text    string     // as String returns it
 	prefix  string     // the bytes that every match begins with
@@ -38,12 +39,14 @@ const (
 	glob                 // anything else
 )
 
-// specificity orders patterns: more characters before the first wildcard, then more in all, then fewer `**`.
+// specificity orders patterns: more characters before the first wildcard, then more in
+// all, then fewer `**`.
 type specificity struct{ literalPrefix, literals, globs int }
 
-// ParsePattern reads a pattern. Repeated and trailing slashes disappear, runs of more than two stars are two, the text is put in NFC.
-// Fault: Invalid for what begins without a slash, is longer than MaxPatternBytes, is not UTF-8, has a `.` or `..` segment or a name that no
-// entry can have, or holds `[`, which other matchers give a meaning that this one does not.
+// ParsePattern reads a pattern. Repeated and trailing slashes disappear, runs of more than two
+// stars are two, the text is put in NFC. Fault: Invalid for what begins without a slash, is longer
+// than MaxPatternBytes, is not UTF-8, has a `.` or `..` segment or a name that no entry can have,
+// or holds `[`, which other matchers give a meaning that this one does not.
 func ParsePattern(s string) (Pattern, error) {
 	if err := checkPattern(s); err != nil {
 		return Pattern{}, err
@@ -57,7 +60,8 @@ func ParsePattern(s string) (Pattern, error) {
 		case segment == "." || segment == "..":
 			return Pattern{}, fault.New(fault.Invalid, `A path pattern must not have "." or ".." segments.`)
 		case strings.TrimSpace(segment) != segment:
-			return Pattern{}, fault.New(fault.Invalid, "A name in a path pattern must not begin or end with white space.")
+			return Pattern{}, fault.New(fault.Invalid,
+				"A name in a path pattern must not begin or end with white space.")
 		case segment == "**" && len(segments) > 0 && segments[len(segments)-1] == "**":
 			continue
 		}
@@ -85,12 +89,14 @@ func checkPattern(s string) error {
 	case !utf8.ValidString(s):
 		return fault.New(fault.Invalid, "A path pattern must be valid UTF-8.")
 	case strings.ContainsFunc(s, forbiddenRune):
-		return fault.New(fault.Invalid, `A path pattern must not contain "[", backslashes, control characters or text-direction overrides.`)
+		return fault.New(fault.Invalid,
+			`A path pattern must not contain "[", backslashes, control characters or text-direction overrides.`)
 	}
 	return nil
 }
 
-// forbiddenRune reports characters that names cannot hold, and the bracket that would look like a set of characters.
+// forbiddenRune reports characters that names cannot hold, and the bracket that would look like
+// a set of characters.
 func forbiddenRune(r rune) bool {
 	switch {
 	case r == '[' || r == '\\' || unicode.IsControl(r):
@@ -125,7 +131,8 @@ func compilePattern(text string, segments []string) Pattern {
 	return p
 }
 
-// baseOf returns the folder that the first fixed bytes of text name in full. Of text that names something too deep to exist it is the root.
+// baseOf returns the folder that the first fixed bytes of text name in full. Of text that names
+// something too deep to exist it is the root.
 func baseOf(text string, fixed int) vpath.Path {
 	if fixed < len(text) && text[fixed] != '/' { // the wildcard is part of a name
 		fixed = strings.LastIndexByte(text[:fixed], '/')

@@ -12,7 +12,8 @@ import (
 	"larder/internal/vpath"
 )
 
-// refMatch matches by trying every way to read the pattern: exponential, and nothing like the real matcher. Both arguments are "" for the root.
+// refMatch matches by trying every way to read the pattern: exponential, and nothing like the real
+// matcher. Both arguments are "" for the root.
 func refMatch(pattern, s string) bool {
 	switch {
 	case pattern == "":
@@ -37,7 +38,8 @@ func refMatch(pattern, s string) bool {
 		return false
 	case pattern[0] == '?':
 		first, width := utf8.DecodeRuneInString(s)
-		return first != '/' && first != utf8.RuneError && refMatch(pattern[1:], s[width:]) // a star may have stopped inside a character
+		// a star may have stopped inside a character
+		return first != '/' && first != utf8.RuneError && refMatch(pattern[1:], s[width:])
 	}
 	return pattern[0] == s[0] && refMatch(pattern[1:], s[1:])
 }
@@ -81,7 +83,8 @@ func TestPatternMatchesLikeReference(t *testing.T) {
 	})
 }
 
-// A pattern that needs several words of states is matched as its short form is, since both ends only grow by the same literal names.
+// A pattern that needs several words of states is matched as its short form is, since both ends
+// only grow by the same literal names.
 func TestLongPatternMatchesLikeShort(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -113,7 +113,8 @@ func TestPatternMatch(t *testing.T) {
 		{"/é?", "/éa /éé", "/é /ea /éaa"},
 		{"/{a,b}]", "/{a,b}]", "/a /b /a]"},
 		{"/*é", "/é /aé /éé", "/e /éa /è"}, // é and è share their first byte
-		{"/" + strings.Repeat("long/", 20) + "*/x/**", "/" + strings.Repeat("long/", 20) + "y/x /" + strings.Repeat("long/", 20) + "y/x/z", "/long/y/x"},
+		{"/" + strings.Repeat("long/", 20) + "*/x/**",
+			"/" + strings.Repeat("long/", 20) + "y/x /" + strings.Repeat("long/", 20) + "y/x/z", "/long/y/x"},
 	} {
 		p := pattern(t, c.pattern)
 		for _, s := range strings.Fields(c.yes) {
@@ -140,7 +141,8 @@ func TestPatternMatchNormalised(t *testing.T) {
 func TestZeroPattern(t *testing.T) {
 	t.Parallel()
 	var p access.Pattern
-	if p.String() != "/" || !p.Match(vpath.Root) || p.Match(path(t, "/a")) || !p.MayMatchWithin(vpath.Root) || p.CoversTree(vpath.Root) ||
+	if p.String() != "/" || !p.Match(vpath.Root) || p.Match(path(t, "/a")) || !p.MayMatchWithin(vpath.Root) ||
+		p.CoversTree(vpath.Root) ||
 		p.MayMatchWithin(path(t, "/a")) {
 		t.Error("the zero pattern is not the root alone")
 	}
@@ -209,7 +211,8 @@ func TestPatternWithin(t *testing.T) {
 	}
 }
 
-// A machine of several words hands its states on from one to the next, wherever in the pattern the border falls.
+// A machine of several words hands its states on from one to the next, wherever in the
+// pattern the border falls.
 func TestPatternMatchAcrossWords(t *testing.T) {
 	t.Parallel()
 	for n := 1; n <= 140; n++ {
@@ -234,16 +237,19 @@ func TestPatternMatchAcrossWords(t *testing.T) {
 	}
 }
 
-// costlyPatterns are the pattern and path pairs that bring other matchers down, the first of them abuse case C33.
+// costlyPatterns are the pattern and path pairs that bring other matchers down, the first of
+// them abuse case C33.
 var costlyPatterns = []struct{ name, pattern, path string }{
 	{"a thousand stars", "/" + strings.Repeat("*a", 1000) + "*b", strings.Repeat("/"+strings.Repeat("a", 254), 16)},
-	{"a thousand double stars", "/" + strings.Repeat("**a", 1000) + "**b", strings.Repeat("/"+strings.Repeat("a", 254), 16)},
+	{"a thousand double stars", "/" + strings.Repeat("**a", 1000) + "**b",
+		strings.Repeat("/"+strings.Repeat("a", 254), 16)},
 	{"a thousand segments", strings.Repeat("/*", 1000), strings.Repeat("/"+strings.Repeat("a", 62), 64)},
 	{"a run of stars", "/" + strings.Repeat("*", 1000) + "b", strings.Repeat("/"+strings.Repeat("a", 254), 16)},
 	{"the longest text", "/**" + strings.Repeat("a", 4092) + "b", strings.Repeat("/"+strings.Repeat("a", 254), 16)},
 }
 
-// Abuse case C33: no pattern takes longer than a millisecond, whatever the path. The fastest of many runs counts, since machines are shared.
+// Abuse case C33: no pattern takes longer than a millisecond, whatever the path. The fastest of
+// many runs counts, since machines are shared.
 func TestPatternMatchIsLinear(t *testing.T) {
 	t.Parallel()
 	for _, c := range costlyPatterns {

@@ -18,7 +18,8 @@ const (
 // All holds the six permissions.
 const All = Set(Read | Write | Update | Delete | Share | Download)
 
-// writePermissions are the permissions that change the tree; a key has them in its upload root only.
+// writePermissions are the permissions that change the tree; a key has them in
+// its upload root only.
 const writePermissions = Write | Update | Delete
 
 // single reports whether p is exactly one of the six.
@@ -64,7 +65,8 @@ func (s Set) Names() []string {
 	return out
 }
 
-// ParseSet reads names in any order, repeated ones once. Fault: Invalid for a name that is none of the six.
+// ParseSet reads names in any order, repeated ones once. Fault: Invalid for a name that is
+// none of the six.
 func ParseSet(list []string) (Set, error) {
 	var s Set
 	for _, name := range list {
@@ -77,8 +79,9 @@ func ParseSet(list []string) (Set, error) {
 	return s, nil
 }
 
-// KeyPermissions maps what a key record says (read, write, delete) to what its bearer may do: reading includes the bytes, writing includes
-// changing, and sharing is never done through a key. Fault: Invalid for another name or none at all.
+// KeyPermissions maps what a key record says (read, write, delete) to what its bearer may do:
+// reading includes the bytes, writing includes changing, and sharing is never done through a key.
+// Fault: Invalid for another name or none at all.
 func KeyPermissions(list []string) (Set, error) {
 	var s Set
 	for _, name := range list {

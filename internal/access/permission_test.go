@@ -16,7 +16,8 @@ func TestParseSet(t *testing.T) {
 		{nil, []string{}},
 		{[]string{"download", "read"}, []string{"read", "download"}},
 		{[]string{"share", "share"}, []string{"share"}},
-		{[]string{"download", "share", "delete", "update", "write", "read"}, []string{"read", "write", "update", "delete", "share", "download"}},
+		{[]string{"download", "share", "delete", "update", "write", "read"},
+			[]string{"read", "write", "update", "delete", "share", "download"}},
 	} {
 		set, err := access.ParseSet(c.in)
 		if err != nil || set.Names() == nil || !slices.Equal(set.Names(), c.want) {
@@ -34,7 +35,8 @@ func TestSetHas(t *testing.T) {
 	t.Parallel()
 	set := access.Set(access.Read | access.Share)
 	for p, want := range map[access.Permission]bool{
-		access.Read: true, access.Write: false, access.Share: true, access.Download: false, 0: false, access.Read | access.Write: false,
+		access.Read: true, access.Write: false, access.Share: true, access.Download: false, 0: false,
+		access.Read | access.Write: false,
 	} {
 		if set.Has(p) != want {
 			t.Errorf("Has(%v) = %v", p, !want)

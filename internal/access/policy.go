@@ -17,8 +17,8 @@ const (
 	Deny  Effect = "deny"
 )
 
-// Rule is one path permission rule. Exactly one of Role, UserID and KeyID is set; where stored data says otherwise, the key counts before the
-// user and the user before the role.
+// Rule is one path permission rule. Exactly one of Role, UserID and KeyID is set; where stored data
+// says otherwise, the key counts before the user and the user before the role.
 type Rule struct {
 	ID              string
 	Pattern         string
@@ -27,15 +27,17 @@ type Rule struct {
 	Role            Role
 	UserID          string
 	KeyID           string
-	Permissions     Set            // empty for all six
-	RequirePassword bool           // allow only: passed over until the password was given
-	PasswordID      string         // what Actor.Unlocked names once it was; another one with each password, "" for the ID
-	AllowedIPs      []netip.Prefix // an allow matches from there only; a deny denies everybody who is not there
-	Priority        int            // high first
-	CreatedAt       int64          // older first, in any unit
+	Permissions     Set  // empty for all six
+	RequirePassword bool // allow only: passed over until the password was given
+	// what Actor.Unlocked names once it was; another one with each password, "" for the ID
+	PasswordID string
+	AllowedIPs []netip.Prefix // an allow matches from there only; a deny denies everybody who is not there
+	Priority   int            // high first
+	CreatedAt  int64          // older first, in any unit
 }
 
-// Validate reports what keeps r from being stored. That a required password exists is for the caller to see to. Fault: Invalid.
+// Validate reports what keeps r from being stored. That a required password exists is for the
+// caller to see to. Fault: Invalid.
 func (r Rule) Validate() error {
 	if _, err := ParsePattern(r.Pattern); err != nil {
 		return err
@@ -64,7 +66,8 @@ func (r Rule) Validate() error {
 	return nil
 }
 
-// Policy is a set of rules ready to be asked, and whether guests are let in. It never changes and is safe for concurrent use.
+// Policy is a set of rules ready to be asked, and whether guests are let in. It never changes and
+// is safe for concurrent use.
 type Policy struct {
 	guestAccess bool
 	mounts      Mounts  // nil when they are not known
@@ -151,7 +154,8 @@ func compileRule(r Rule) *rule {
 // matchAll covers all paths.
 var matchAll = compilePattern("/**", []string{"**"})
 
-// unmapped returns a prefix of IPv4 addresses that are mapped into IPv6 as one of IPv4 addresses (abuse case C59).
+// unmapped returns a prefix of IPv4 addresses that are mapped into IPv6 as one of IPv4
+// addresses (abuse case C59).
 func unmapped(prefix netip.Prefix) netip.Prefix {
 	if addr := prefix.Addr(); addr.Is4In6() && prefix.Bits() >= 96 {
 		return netip.PrefixFrom(addr.Unmap(), prefix.Bits()-96)
@@ -159,7 +163,8 @@ func unmapped(prefix netip.Prefix) netip.Prefix {
 	return prefix
 }
 
-// compareRules orders rules: the one that is asked first is the smaller. Ids settle what nothing else does, so that equal sets of rules decide alike.
+// compareRules orders rules: the one that is asked first is the smaller. Ids settle what nothing
+// else does, so that equal sets of rules decide alike.
 func compareRules(a, b *rule) int {
 	return cmp.Or(
 		cmp.Compare(b.Priority, a.Priority),
@@ -184,11 +189,12 @@ func (r *rule) severity() int {
 // allows reports whether r grants; an effect that is unknown denies.
 func (r *rule) allows() bool { return r.Effect == Allow }
 
-// ruleQueue hands out the rules of one caller in order, from up to three lists that are in order themselves.
+// ruleQueue hands out the rules of one caller in order, from up to three lists that
+// are in order themselves.
 type ruleQueue [3][]*rule
 
-// rulesOf returns the rules that have the caller as their subject. Those for guests in general are not among them, unless the caller's account
-// is a guest's.
+// rulesOf returns the rules that have the caller as their subject. Those for guests in general are
+// not among them, unless the caller's account is a guest's.
 func (p *Policy) rulesOf(a *Actor, withKey bool) ruleQueue {
 	var q ruleQueue
 	if a.UserID == "" {
@@ -201,8 +207,8 @@ func (p *Policy) rulesOf(a *Actor, withKey bool) ruleQueue {
 	return q
 }
 
-// guestRules returns the rules by which the caller is judged as a guest where nothing else decides; none while guest access is off, and none
-// for accounts of guests, whom they concern anyway.
+// guestRules returns the rules by which the caller is judged as a guest where nothing else decides;
+// none while guest access is off, and none for accounts of guests, whom they concern anyway.
 func (p *Policy) guestRules(a *Actor) ruleQueue {
 	if !p.guestAccess || a.UserID != "" && a.Role == Guest {
 		return ruleQueue{}
@@ -226,7 +232,8 @@ func (q *ruleQueue) next() *rule {
 	return r
 }
 
-// keyHasRules reports whether the caller acts through a key that has rules of its own, so that there are two verdicts to agree.
+// keyHasRules reports whether the caller acts through a key that has rules of its own, so that
+// there are two verdicts to agree.
 func (p *Policy) keyHasRules(a *Actor) bool {
 	return a.Key != nil && len(p.byKey[a.Key.ID]) > 0
 }
@@ -248,7 +255,8 @@ func (r *rule) contains(ip netip.Addr) bool {
 	return false
 }
 
-// needsPassword reports whether r allows, but only to those who give a password that the caller has not given.
+// needsPassword reports whether r allows, but only to those who give a password that the
+// caller has not given.
 func (r *rule) needsPassword(a *Actor) bool {
 	return r.RequirePassword && r.allows() && !a.knowsPassword(cmp.Or(r.PasswordID, r.ID))
 }

@@ -17,15 +17,20 @@ var (
 	everyOne   = []access.Permission{read, write, update, del, share, dl}
 	worldNames = []string{"a", "b", "ab"}
 	owners     = []string{"", "alice", "bob", "gus", "root"}
-	addresses  = []netip.Addr{{}, netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("::ffff:10.0.0.1"), netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("2001:db8::1")}
-	prefixes   = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("2001:db8::/32"), netip.MustParsePrefix("0.0.0.0/0")}
-	patterns   = []string{"/", "/**", "/*", "/a", "/a/**", "/a/*", "/a/b", "/a/b/**", "/**/b", "/**/b/**", "/?", "/a*", "/a**", "/*/b", "/b/**/a", "/ab", "/ab/*b", "/a/**/*"}
-	subjects   = []string{"role:guest", "role:user", "role:admin", "user:alice", "user:bob", "user:gus", "user:root", "key:k1", "key:k2"}
+	addresses  = []netip.Addr{{}, netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("::ffff:10.0.0.1"),
+		netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("2001:db8::1")}
+	prefixes = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("2001:db8::/32"),
+		netip.MustParsePrefix("0.0.0.0/0")}
+	patterns = []string{"/", "/**", "/*", "/a", "/a/**", "/a/*", "/a/b", "/a/b/**", "/**/b", "/**/b/**", "/?", "/a*",
+		"/a**", "/*/b", "/b/**/a", "/ab", "/ab/*b", "/a/**/*"}
+	subjects = []string{"role:guest", "role:user", "role:admin", "user:alice", "user:bob", "user:gus", "user:root",
+		"key:k1", "key:k2"}
 )
 
 func drawRule(id string) *rapid.Generator[access.Rule] {
 	return rapid.Custom(func(t *rapid.T) access.Rule {
-		r := rule(id, rapid.SampledFrom(subjects).Draw(t, "subject"), access.Allow, rapid.SampledFrom(patterns).Draw(t, "pattern"))
+		r := rule(id, rapid.SampledFrom(subjects).Draw(t, "subject"), access.Allow,
+			rapid.SampledFrom(patterns).Draw(t, "pattern"))
 		if rapid.Bool().Draw(t, "deny") {
 			r.Effect = access.Deny
 		} else {
@@ -57,14 +62,17 @@ func drawActor(t *rapid.T) access.Actor {
 	a.IP = rapid.SampledFrom(addresses).Draw(t, "ip")
 	a.Unlocked = rapid.SliceOfN(rapid.SampledFrom([]string{"r0", "r1", "r2", "e1", "e2"}), 0, 3).Draw(t, "unlocked")
 	if a.UserID != "" && rapid.IntRange(0, 2).Draw(t, "key") == 0 {
-		p := rapid.SampledFrom([]access.Set{access.All, permissionSet(read, dl), permissionSet(write, update), permissionSet(read, dl, write, update, del)}).Draw(t, "key permissions")
-		a.Key = &access.Key{ID: "k1", Permissions: p, Root: targetAt(rapid.SampledFrom([]string{"/", "/a", "/a/b"}).Draw(t, "key root")).Path}
+		p := rapid.SampledFrom([]access.Set{access.All, permissionSet(read, dl), permissionSet(write, update),
+			permissionSet(read, dl, write, update, del)}).Draw(t, "key permissions")
+		a.Key = &access.Key{ID: "k1", Permissions: p,
+			Root: targetAt(rapid.SampledFrom([]string{"/", "/a", "/a/b"}).Draw(t, "key root")).Path}
 		a.Key.RootOnly = rapid.Bool().Draw(t, "root only")
 	}
 	return a
 }
 
-// drawTarget makes facts that can go together: what is above an entry is also the nearest, unless the entry has a password itself.
+// drawTarget makes facts that can go together: what is above an entry is also the nearest, unless
+// the entry has a password itself.
 func drawTarget(t *rapid.T) access.Target {
 	names := rapid.SliceOfN(rapid.SampledFrom(worldNames), 0, 3).Draw(t, "names")
 	target := access.Target{MountID: rapid.SampledFrom([]string{"m1", "m2"}).Draw(t, "mount")}
@@ -83,19 +91,23 @@ func drawTarget(t *rapid.T) access.Target {
 	return target
 }
 
-// refFirst returns the rule that decides, by weighing every rule against every other instead of sorting, and the ids passed over on the way.
-func refFirst(rules []access.Rule, concerns func(access.Rule) bool, a access.Actor, target access.Target, p access.Permission) (*access.Rule, []string) {
+// refFirst returns the rule that decides, by weighing every rule against every other instead of
+// sorting, and the ids passed over on the way.
+func refFirst(rules []access.Rule, concerns func(access.Rule) bool, a access.Actor, target access.Target,
+	p access.Permission) (*access.Rule, []string) {
 	var best *access.Rule
 	for i := range rules {
 		r := &rules[i]
-		if !concerns(*r) || r.Permissions != 0 && !r.Permissions.Has(p) || r.MountID != "" && r.MountID != target.MountID {
+		if !concerns(*r) || r.Permissions != 0 && !r.Permissions.Has(p) || r.MountID != "" &&
+			r.MountID != target.MountID {
 			continue
 		}
 		parsed, err := access.ParsePattern(r.Pattern)
 		if err != nil || !refMatchPath(parsed, target.Path) {
 			continue
 		}
-		inside := slices.ContainsFunc(r.AllowedIPs, func(prefix netip.Prefix) bool { return prefix.Contains(a.IP.Unmap()) })
+		inside := slices.ContainsFunc(r.AllowedIPs,
+			func(prefix netip.Prefix) bool { return prefix.Contains(a.IP.Unmap()) })
 		if len(r.AllowedIPs) > 0 && inside != (r.Effect == access.Allow) {
 			continue
 		}
@@ -164,10 +176,12 @@ func refBefore(a, b access.Rule) bool {
 }
 
 // refJudge is one of the two verdicts of a key, or the only one of everybody else.
-func refJudge(rules []access.Rule, guests bool, a access.Actor, withKey bool, target access.Target, p access.Permission) (access.Outcome, []string) {
+func refJudge(rules []access.Rule, guests bool, a access.Actor, withKey bool, target access.Target,
+	p access.Permission) (access.Outcome, []string) {
 	account := a.UserID != ""
 	first, asks := refFirst(rules, func(r access.Rule) bool {
-		return account && (r.UserID == a.UserID || r.Role == a.Role && r.Role != "" || withKey && r.KeyID != "" && r.KeyID == a.Key.ID)
+		return account && (r.UserID == a.UserID || r.Role == a.Role && r.Role != "" || withKey && r.KeyID != "" &&
+			r.KeyID == a.Key.ID)
 	}, a, target, p)
 	yes := first != nil && first.Effect == access.Allow
 	if first == nil && account {
@@ -188,7 +202,8 @@ func refJudge(rules []access.Rule, guests bool, a access.Actor, withKey bool, ta
 }
 
 // refDecide is Decide, written from the rules once more and in another way.
-func refDecide(rules []access.Rule, guests bool, a access.Actor, target access.Target, p access.Permission) access.Outcome {
+func refDecide(rules []access.Rule, guests bool, a access.Actor, target access.Target,
+	p access.Permission) access.Outcome {
 	if k := a.Key; k != nil {
 		inRoot := target.Path.Within(k.Root)
 		if p == share || !k.Permissions.Has(p) || !inRoot && (k.RootOnly || p == write || p == update || p == del) {
@@ -238,7 +253,8 @@ func TestDecideAgreesWithReference(t *testing.T) {
 				allowed |= permissionSet(one)
 			}
 			explained, steps := p.Explain(a, target, one)
-			if explained.Outcome != v.Outcome || explained.DecidedBy != v.DecidedBy || !slices.Equal(explained.PasswordIDs, v.PasswordIDs) {
+			if explained.Outcome != v.Outcome || explained.DecidedBy != v.DecidedBy ||
+				!slices.Equal(explained.PasswordIDs, v.PasswordIDs) {
 				t.Fatalf("Explain %v: %+v, but Decide %+v", one, explained, v)
 			}
 			for _, r := range rules {
@@ -260,7 +276,8 @@ func TestRuleOrderDoesNotMatter(t *testing.T) {
 		one := rapid.SampledFrom(everyOne).Draw(t, "permission")
 		v := access.NewPolicy(rules, true).Decide(a, target, one)
 		shuffled := access.NewPolicy(rapid.Permutation(rules).Draw(t, "order"), true).Decide(a, target, one)
-		if v.Outcome != shuffled.Outcome || v.DecidedBy != shuffled.DecidedBy || !slices.Equal(v.PasswordIDs, shuffled.PasswordIDs) {
+		if v.Outcome != shuffled.Outcome || v.DecidedBy != shuffled.DecidedBy ||
+			!slices.Equal(v.PasswordIDs, shuffled.PasswordIDs) {
 			t.Fatalf("%+v, in another order %+v", v, shuffled)
 		}
 	})
@@ -280,7 +297,8 @@ func TestDenyNeverWidens(t *testing.T) {
 	})
 }
 
-// Abuse case C32. Reading past an entry's password is the one thing that a key has before its owner gave the password.
+// Abuse case C32. Reading past an entry's password is the one thing that a key has before its
+// owner gave the password.
 func TestKeyNeverExceedsOwner(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -389,19 +407,25 @@ func TestDecideTreeAgreesWithDecide(t *testing.T) {
 				}
 			}
 		}
-		conditional := slices.ContainsFunc(rules, func(r access.Rule) bool { return r.RequirePassword || len(r.AllowedIPs) > 0 })
+		conditional := slices.ContainsFunc(rules,
+			func(r access.Rule) bool { return r.RequirePassword || len(r.AllowedIPs) > 0 })
 		if answer == access.TreeDenied && refusals == 0 && !conditional && a.UserID != "" && !anyGlobAllow(rules) {
 			t.Fatal("refused, but nothing below is, and there is no condition")
 		}
 	})
 }
 
-// anyGlobAllow reports whether a rule allows with a pattern that covers a folder by other means than ending in `**`, which Uniform cannot tell.
+// anyGlobAllow reports whether a rule allows with a pattern that covers a folder by other means
+// than ending in `**`, which Uniform cannot tell.
 func anyGlobAllow(rules []access.Rule) bool {
-	return slices.ContainsFunc(rules, func(r access.Rule) bool { return r.Effect == access.Allow && !strings.HasSuffix(r.Pattern, "**") })
+	return slices.ContainsFunc(rules, func(r access.Rule) bool {
+		return r.Effect == access.Allow &&
+			!strings.HasSuffix(r.Pattern, "**")
+	})
 }
 
-// What Reveals keeps back is not to be read or written by anybody but its owner, at any depth below, in any mount.
+// What Reveals keeps back is not to be read or written by anybody but its owner, at any depth
+// below, in any mount.
 func TestShowsFolderForEveryVisibleChild(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -421,7 +445,8 @@ func TestShowsFolderForEveryVisibleChild(t *testing.T) {
 	})
 }
 
-// What Reveals shows has something in it, as long as no rule is for one mount and each pattern names a whole tree.
+// What Reveals shows has something in it, as long as no rule is for one mount and each pattern
+// names a whole tree.
 func TestShowsFolderOnlyForAVisibleChild(t *testing.T) {
 	t.Parallel()
 	trees := []string{"/**", "/a/**", "/a/b/**", "/b/**", "/ab/**", "/a/b/ab/**"}

@@ -32,25 +32,42 @@ func TestConditionalAndAsksPassword(t *testing.T) {
 		{"a password on it", nil, alice, behindPasswords(alices, g, nil), true, true},
 		{"a password above it", nil, alice, behindPasswords(alices, g, g), true, true},
 		{"a password that was given", nil, withPasswords(alice, "e1"), behindPasswords(alices, g, nil), true, true},
-		{"a rule with a password", []access.Rule{withPassword(here("a", "role:user", allow))}, bob, targetAt("/x/f"), true, true},
-		{"the same, given", []access.Rule{withPassword(here("a", "role:user", allow))}, withPasswords(bob, "a"), targetAt("/x/f"), true, true},
-		{"a rule with a password, but one's own", []access.Rule{withPassword(here("a", "role:user", allow))}, alice, alices, false, false},
-		{"a password for reading only", []access.Rule{withPassword(here("a", "role:user", allow, read))}, bob, targetAt("/x/f"), false, false},
-		{"with a password, or without", []access.Rule{withPriority(withPassword(here("a", "role:user", allow)), 1), here("b", "role:user", allow)}, bob, targetAt("/x/f"), false, false},
-		{"with a password, else denied", []access.Rule{withPriority(withPassword(here("a", "role:user", allow)), 1), here("b", "role:user", deny)}, bob, targetAt("/x/f"), true, true},
-		{"a guest's rule with a password, for a user", []access.Rule{withPassword(here("a", "role:guest", allow))}, bob, targetAt("/x/f"), true, true},
-		{"a guest's rule with a password, for the owner", []access.Rule{withPassword(here("a", "role:guest", allow))}, alice, alices, false, true},
-		{"a guest's rule with a password, for an administrator", []access.Rule{withPassword(here("a", "role:guest", allow))}, root, targetAt("/x/f"), false, true},
+		{"a rule with a password", []access.Rule{withPassword(here("a", "role:user", allow))}, bob, targetAt("/x/f"),
+			true, true},
+		{"the same, given", []access.Rule{withPassword(here("a", "role:user", allow))}, withPasswords(bob, "a"),
+			targetAt("/x/f"), true, true},
+		{"a rule with a password, but one's own", []access.Rule{withPassword(here("a", "role:user", allow))}, alice,
+			alices, false, false},
+		{"a password for reading only", []access.Rule{withPassword(here("a", "role:user", allow, read))}, bob,
+			targetAt("/x/f"), false, false},
+		{"with a password, or without", []access.Rule{withPriority(withPassword(here("a", "role:user", allow)), 1),
+			here("b", "role:user", allow)}, bob, targetAt("/x/f"), false, false},
+		{"with a password, else denied", []access.Rule{withPriority(withPassword(here("a", "role:user", allow)), 1),
+			here("b", "role:user", deny)}, bob, targetAt("/x/f"), true, true},
+		{"a guest's rule with a password, for a user", []access.Rule{withPassword(here("a", "role:guest", allow))}, bob,
+			targetAt("/x/f"), true, true},
+		{"a guest's rule with a password, for the owner", []access.Rule{withPassword(here("a", "role:guest", allow))},
+			alice, alices, false, true},
+		{"a guest's rule with a password, for an administrator",
+			[]access.Rule{withPassword(here("a", "role:guest", allow))}, root, targetAt("/x/f"), false, true},
 		{"from the office", []access.Rule{office(here("a", "role:user", allow))}, bob, targetAt("/x/f"), true, false},
-		{"from the office, and there", []access.Rule{office(here("a", "role:user", allow))}, calledFrom(bob, "10.0.0.1"), targetAt("/x/f"), true, false},
-		{"from the office, or anywhere", []access.Rule{withPriority(office(here("a", "role:user", allow)), 1), here("b", "role:guest", allow)}, bob, targetAt("/x/f"), false, false},
+		{"from the office, and there", []access.Rule{office(here("a", "role:user", allow))},
+			calledFrom(bob, "10.0.0.1"), targetAt("/x/f"), true, false},
+		{"from the office, or anywhere", []access.Rule{withPriority(office(here("a", "role:user", allow)), 1),
+			here("b", "role:guest", allow)}, bob, targetAt("/x/f"), false, false},
 		{"not but from the office", []access.Rule{office(here("a", "role:user", deny))}, alice, alices, true, false},
-		{"not but from the office, outranked", []access.Rule{office(here("a", "role:user", deny)), withPriority(here("b", "role:user", allow), 1)}, alice, alices, false, false},
-		{"a condition in another mount", []access.Rule{onMount(office(here("a", "role:user", deny)), "m2")}, alice, alices, false, false},
-		{"a condition elsewhere", []access.Rule{office(rule("a", "role:user", deny, "/y/**"))}, alice, alices, false, false},
-		{"a key's own condition", []access.Rule{office(here("a", "key:k1", deny))}, withKey(alice, key), alices, true, false},
+		{"not but from the office, outranked",
+			[]access.Rule{office(here("a", "role:user", deny)), withPriority(here("b", "role:user", allow), 1)}, alice,
+			alices, false, false},
+		{"a condition in another mount", []access.Rule{onMount(office(here("a", "role:user", deny)), "m2")}, alice,
+			alices, false, false},
+		{"a condition elsewhere", []access.Rule{office(rule("a", "role:user", deny, "/y/**"))}, alice, alices, false,
+			false},
+		{"a key's own condition", []access.Rule{office(here("a", "key:k1", deny))}, withKey(alice, key), alices, true,
+			false},
 		{"another key's", []access.Rule{office(here("a", "key:k2", deny))}, withKey(alice, key), alices, false, false},
-		{"the condition of a key's owner", []access.Rule{office(here("a", "user:alice", deny)), here("b", "key:k1", allow)}, withKey(alice, key), alices, true, false},
+		{"the condition of a key's owner", []access.Rule{office(here("a", "user:alice", deny)),
+			here("b", "key:k1", allow)}, withKey(alice, key), alices, true, false},
 	} {
 		p := access.NewPolicy(c.rules, true)
 		if got := p.DownloadConditional(c.actor, c.target); got != c.conditional {
@@ -61,16 +78,19 @@ func TestConditionalAndAsksPassword(t *testing.T) {
 		}
 	}
 	shut := access.NewPolicy([]access.Rule{withPassword(here("a", "role:guest", allow))}, false)
-	if shut.DownloadConditional(visitor, targetAt("/x/f")) || shut.AsksPassword(bob, targetAt("/x/f"), dl) || shut.GuestAccess() || !access.NewPolicy(nil, true).GuestAccess() {
+	if shut.DownloadConditional(visitor, targetAt("/x/f")) || shut.AsksPassword(bob, targetAt("/x/f"), dl) ||
+		shut.GuestAccess() || !access.NewPolicy(nil, true).GuestAccess() {
 		t.Error("rules for guests count while guests are not let in")
 	}
 	folder := behindPasswords(targetAt("/x"), g, nil) // its name is to be read without a password, what is in it not
-	if p := access.NewPolicy(nil, true); p.AsksPassword(root, folder, read) || !p.AsksPassword(root, folder.ForChildren(), read) {
+	if p := access.NewPolicy(nil, true); p.AsksPassword(root, folder, read) ||
+		!p.AsksPassword(root, folder.ForChildren(), read) {
 		t.Error("the password of a folder covers what is in it, and not the folder")
 	}
 }
 
-// Where nothing is conditional, a download comes to the same from everywhere and with every password.
+// Where nothing is conditional, a download comes to the same from everywhere
+// and with every password.
 func TestUnconditionalDownloadIsTheSameForAll(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

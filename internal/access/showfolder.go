@@ -6,13 +6,15 @@ import (
 	"larder/internal/vpath"
 )
 
-// ShowsFolder reports whether a folder shows to the actor for what lies in it: an allow rule of theirs (a guest's included) that lets them read,
-// download or write may match at or below path, or their home lies there, and no deny takes all of it back. It is meant to be asked after Decide
-// refused to read the folder and to write in it, so that of what a home or an administrator's office gives only what lies below path counts.
-// Such a folder lists just what may be seen in it. Ownership reveals nothing.
+// ShowsFolder reports whether a folder shows to the actor for what lies in it: an allow rule of
+// theirs (a guest's included) that lets them read, download or write may match at or below path,
+// or their home lies there, and no deny takes all of it back. It is meant to be asked after
+// Decide refused to read the folder and to write in it, so that of what a home or an
+// administrator's office gives only what lies below path counts. Such a folder lists just what
+// may be seen in it. Ownership reveals nothing.
 //
-// A rule whose password was not given reveals nothing. A rule for one mount counts where that mount is: an allow where it lies at or below the
-// folder, a deny when nothing else does.
+// A rule whose password was not given reveals nothing. A rule for one mount counts where that mount
+// is: an allow where it lies at or below the folder, a deny when nothing else does.
 func (p *Policy) ShowsFolder(a Actor, path vpath.Path, home vpath.Path, hasHome bool) bool {
 	return p.showsFolderForReading(a, path, home, hasHome) ||
 		p.showsFolderFor(a, path, home, hasHome, Set(Write), a.Key != nil)
@@ -23,11 +25,13 @@ func (p *Policy) showsFolderForReading(a Actor, path vpath.Path, home vpath.Path
 	return p.showsFolderFor(a, path, home, hasHome, Set(Read|Download), a.Key != nil && a.Key.RootOnly)
 }
 
-// showsFolderFor is Reveals for some permissions, which a key has in its upload root only if confined.
+// showsFolderFor is Reveals for some permissions, which a key has in its upload
+// root only if confined.
 func (p *Policy) showsFolderFor(
 	a Actor, path vpath.Path, home vpath.Path, hasHome bool, want Set, confined bool,
 ) bool {
-	v := folderQuery{policy: p, actor: &a, ip: a.address(), folder: path, home: home, hasHome: hasHome && a.UserID != ""}
+	v := folderQuery{policy: p, actor: &a, ip: a.address(), folder: path, home: home, hasHome: hasHome &&
+		a.UserID != ""}
 	region := path
 	if confined {
 		region = longerPath(path, a.Key.Root)
@@ -51,7 +55,8 @@ type folderQuery struct {
 	hasHome bool
 }
 
-// longerPath returns the longer of two paths of which one holds the other; when neither does, the second.
+// longerPath returns the longer of two paths of which one holds the other; when
+// neither does, the second.
 func longerPath(a, b vpath.Path) vpath.Path {
 	if a.Within(b) {
 		return a
@@ -59,8 +64,9 @@ func longerPath(a, b vpath.Path) vpath.Path {
 	return b
 }
 
-// anyVisible reports whether some of want may be had at or below region, by one set of rules and what holds where they are silent. A key with
-// rules of its own must find the same in both sets: where the first gives something, the second is asked.
+// anyVisible reports whether some of want may be had at or below region, by one set of rules and
+// what holds where they are silent. A key with rules of its own must find the same in both sets:
+// where the first gives something, the second is asked.
 func (v *folderQuery) anyVisible(region vpath.Path, want Set, withKey bool) bool {
 	agreed := func(at vpath.Path, given Set) bool {
 		return given != 0 && (withKey || !v.policy.keyHasRules(v.actor) || v.anyVisible(at, given, true))
@@ -83,12 +89,14 @@ func (v *folderQuery) anyVisible(region vpath.Path, want Set, withKey bool) bool
 	return v.anyGranted(v.policy.guestRules(v.actor), own, region, want, agreed)
 }
 
-// anyGranted reports whether an allow rule of q gives some of want at or below region, when the rules of before are asked first. It tells agreed
-// where, as closely as the rule's pattern says.
-func (v *folderQuery) anyGranted(q, before ruleQueue, region vpath.Path, want Set, agreed func(vpath.Path, Set) bool) bool {
+// anyGranted reports whether an allow rule of q gives some of want at or below region, when the
+// rules of before are asked first. It tells agreed where, as closely as the rule's pattern says.
+func (v *folderQuery) anyGranted(q, before ruleQueue, region vpath.Path, want Set,
+	agreed func(vpath.Path, Set) bool) bool {
 	all := q
 	for r := q.next(); r != nil; r = q.next() {
-		if !r.allows() || r.Permissions&want == 0 || !r.appliesFrom(v.ip) || r.needsPassword(v.actor) || !r.pattern.MayMatchWithin(region) {
+		if !r.allows() || r.Permissions&want == 0 || !r.appliesFrom(v.ip) || r.needsPassword(v.actor) ||
+			!r.pattern.MayMatchWithin(region) {
 			continue
 		}
 		at := region
@@ -112,8 +120,9 @@ func (v *folderQuery) anyGranted(q, before ruleQueue, region vpath.Path, want Se
 	return false
 }
 
-// remaining returns what the rules of q leave of want to one who may do everything at and below path where they are silent; at the folder itself
-// that is asked about nothing is left. It goes down by names that no rule knows: what those are denied at some depth, all names there are.
+// remaining returns what the rules of q leave of want to one who may do everything at and below
+// path where they are silent; at the folder itself that is asked about nothing is left. It goes
+// down by names that no rule knows: what those are denied at some depth, all names there are.
 func (v *folderQuery) remaining(q ruleQueue, path vpath.Path, want Set) (left Set) {
 	list := v.denialsAt(q, path)
 	if path == v.folder {
@@ -137,18 +146,22 @@ func (v *folderQuery) remaining(q ruleQueue, path vpath.Path, want Set) (left Se
 	return left
 }
 
-// denial is a rule that takes permissions from the names at some depth below a path, by how far they have come in its pattern.
+// denial is a rule that takes permissions from the names at some depth below a path, by how far
+// they have come in its pattern.
 type denial struct {
 	permissions Set
 	pattern     *machine
 	states      states
 }
 
-// denialsAt returns the rules of q that deny the caller something at path or below it, whatever the mount.
+// denialsAt returns the rules of q that deny the caller something at path or below
+// it, whatever the mount.
 func (v *folderQuery) denialsAt(q ruleQueue, path vpath.Path) (list []*denial) {
 	for r := q.next(); r != nil; r = q.next() {
-		if !r.allows() && r.appliesFrom(v.ip) && v.policy.whollyInMount(path, r.MountID) && r.pattern.MayMatchWithin(path) {
-			list = append(list, &denial{r.Permissions, r.pattern.machine, r.pattern.machine.statesAfter(matchText(path))})
+		if !r.allows() && r.appliesFrom(v.ip) && v.policy.whollyInMount(path, r.MountID) &&
+			r.pattern.MayMatchWithin(path) {
+			list = append(list, &denial{r.Permissions, r.pattern.machine,
+				r.pattern.machine.statesAfter(matchText(path))})
 		}
 	}
 	return list
@@ -164,12 +177,14 @@ func descendAll(list []*denial) (another bool) {
 	return another
 }
 
-// deniedThroughout returns the permissions that rules of q before until (all of them for nil) deny the caller at and below the whole of path, or in all
-// that the allow rule given, unless it is nil, matches.
+// deniedThroughout returns the permissions that rules of q before until (all of them for nil)
+// deny the caller at and below the whole of path, or in all that the allow rule given, unless
+// it is nil, matches.
 func (v *folderQuery) deniedThroughout(q ruleQueue, until *rule, path vpath.Path, given *rule) Set {
 	var out Set
 	for r := q.next(); r != nil && r != until; r = q.next() {
-		if r.allows() || !r.appliesFrom(v.ip) || !v.policy.whollyInMount(path, r.MountID) && (given == nil || given.MountID != r.MountID) {
+		if r.allows() || !r.appliesFrom(v.ip) || !v.policy.whollyInMount(path, r.MountID) &&
+			(given == nil || given.MountID != r.MountID) {
 			continue
 		}
 		if r.pattern.CoversTree(path) || given != nil && r.pattern.covers(given.pattern) {
@@ -181,19 +196,21 @@ func (v *folderQuery) deniedThroughout(q ruleQueue, until *rule, path vpath.Path
 
 // Mounts tells where mounts lie.
 type Mounts interface {
-	Covering(vpath.Path) string             // the id of the mount that covers a path, "" for none
-	Below(vpath.Path) map[string]vpath.Path // where the mounts strictly below a path lie, by id, those that are hidden excepted
+	Covering(vpath.Path) string // the id of the mount that covers a path, "" for none
+	// where the mounts strictly below a path lie, by id, those that are hidden excepted
+	Below(vpath.Path) map[string]vpath.Path
 }
 
-// WithMounts returns the policy for a tree with these mounts. Without them Reveals takes a rule for one mount for one that allows everywhere and denies
-// nowhere.
+// WithMounts returns the policy for a tree with these mounts. Without them Reveals takes a rule for
+// one mount for one that allows everywhere and denies nowhere.
 func (p *Policy) WithMounts(mounts Mounts) *Policy {
 	on := *p
 	on.mounts = mounts
 	return &on
 }
 
-// partInMount returns the part of a region that lies in a mount (all of it for ""), and whether there is one.
+// partInMount returns the part of a region that lies in a mount (all of it for ""), and
+// whether there is one.
 func (p *Policy) partInMount(region vpath.Path, mountID string) (at vpath.Path, there bool) {
 	if mountID == "" || p.mounts == nil || p.mounts.Covering(region) == mountID {
 		return region, true

@@ -33,8 +33,8 @@ func (r StoredRule) Check() error {
 	return nil
 }
 
-// Store keeps the rules, and the policy made of them in memory. It is the one part of this package that reads anything. All methods are safe
-// for concurrent use.
+// Store keeps the rules, and the policy made of them in memory. It is the one part of this package
+// that reads anything. All methods are safe for concurrent use.
 type Store struct {
 	db          *db.DB
 	now         func() time.Time
@@ -42,13 +42,15 @@ type Store struct {
 	policy      db.VersionedValue[*Policy]
 }
 
-// NewStore returns the Store in d. guestAccess tells the site setting allowGuestAccess under a config version.
-func NewStore(d *db.DB, now func() time.Time, guestAccess func(ctx context.Context, version int64) (bool, error)) *Store {
+// NewStore returns the Store in d. guestAccess tells the site setting allowGuestAccess
+// under a config version.
+func NewStore(d *db.DB, now func() time.Time,
+	guestAccess func(ctx context.Context, version int64) (bool, error)) *Store {
 	return &Store{db: d, now: now, guestAccess: guestAccess}
 }
 
-// Policy returns the compiled rules for that config version, which the caller has read outside of any transaction; from memory when they are
-// known.
+// Policy returns the compiled rules for that config version, which the caller has read outside of
+// any transaction; from memory when they are known.
 func (s *Store) Policy(ctx context.Context, version int64) (*Policy, error) {
 	return s.policy.Get(version, func() (*Policy, error) {
 		stored, err := readRules(s.db.Read(ctx), "")
@@ -83,7 +85,8 @@ func (s *Store) All(ctx context.Context) ([]StoredRule, error) {
 	return readRules(s.db.Read(ctx), "ORDER BY priority DESC, created_at, id")
 }
 
-// WithPassword returns those of the rules with these ids that have a password, in the order of List.
+// WithPassword returns those of the rules with these ids that have a password, in
+// the order of List.
 func (s *Store) WithPassword(ctx context.Context, ids []string) ([]StoredRule, error) {
 	rules, err := readRules(s.db.Read(ctx), "WHERE password_hash IS NOT NULL ORDER BY priority DESC, created_at, id")
 	return slices.DeleteFunc(rules, func(r StoredRule) bool { return !slices.Contains(ids, r.ID) }), err
@@ -118,7 +121,8 @@ func (s *Store) Insert(tx *db.Tx, r StoredRule) error {
 	return tx.BumpConfig()
 }
 
-// Lock returns one rule as it is in tx and keeps others from changing it until tx ends. Fault: NotFound.
+// Lock returns one rule as it is in tx and keeps others from changing it until
+// tx ends. Fault: NotFound.
 func (s *Store) Lock(tx *db.Tx, id string) (StoredRule, error) {
 	if _, err := tx.Exec("UPDATE rules SET updated_at = updated_at WHERE id = $1", id); err != nil {
 		return StoredRule{}, fmt.Errorf("lock rule: %w", err)
@@ -126,7 +130,8 @@ func (s *Store) Lock(tx *db.Tx, id string) (StoredRule, error) {
 	return readRule(tx, id)
 }
 
-// Replace gives the rule with r's id all of r's values, its age excepted, and raises the config version. Faults: Invalid, NotFound.
+// Replace gives the rule with r's id all of r's values, its age excepted, and raises the config
+// version. Faults: Invalid, NotFound.
 func (s *Store) Replace(tx *db.Tx, r StoredRule) error {
 	if err := r.Check(); err != nil {
 		return err
@@ -145,7 +150,8 @@ func (s *Store) Delete(tx *db.Tx, id string) error {
 	return finishChange(tx, "delete rule", n, err)
 }
 
-// DeleteOfMount removes the rules that are for one mount alone. Left behind, they would decide nothing but still make folders show.
+// DeleteOfMount removes the rules that are for one mount alone. Left behind, they would decide
+// nothing but still make folders show.
 func (s *Store) DeleteOfMount(tx *db.Tx, mountID string) error {
 	if _, err := tx.Exec("DELETE FROM rules WHERE mount_id = $1", mountID); err != nil {
 		return fmt.Errorf("delete the rules of a mount: %w", err)
@@ -153,7 +159,8 @@ func (s *Store) DeleteOfMount(tx *db.Tx, mountID string) error {
 	return tx.BumpConfig()
 }
 
-// DeleteOfUser removes the rules whose subject is that user or one of those keys, and raises the config version.
+// DeleteOfUser removes the rules whose subject is that user or one of those keys, and
+// raises the config version.
 func (s *Store) DeleteOfUser(tx *db.Tx, userID string, keyIDs []string) error {
 	if _, err := tx.Exec("DELETE FROM rules WHERE user_id = $1", userID); err != nil {
 		return fmt.Errorf("delete the rules of a user: %w", err)
@@ -166,8 +173,9 @@ func (s *Store) DeleteOfUser(tx *db.Tx, userID string, keyIDs []string) error {
 	return tx.BumpConfig()
 }
 
-// MovePatterns has the rules that are for nothing but what lies at a path follow it to another one. Raising the config version, whose row many
-// wait for, is left to the caller. Fault: Invalid where a pattern would become too long.
+// MovePatterns has the rules that are for nothing but what lies at a path follow it to another one.
+// Raising the config version, whose row many wait for, is left to the caller. Fault: Invalid where
+// a pattern would become too long.
 func (s *Store) MovePatterns(tx *db.Tx, from, to vpath.Path) error {
 	rules, err := readRules(tx, "")
 	if err != nil {
@@ -180,7 +188,8 @@ func (s *Store) MovePatterns(tx *db.Tx, from, to vpath.Path) error {
 		}
 		moved, err := pattern.moved(from, to)
 		if err != nil {
-			return fault.Newf(fault.Invalid, "The pattern of rule %s is too long to follow its folder to another name: shorten it or delete the rule first.", r.ID)
+			return fault.Newf(fault.Invalid,
+				"The pattern of rule %s is too long to follow its folder to another name: shorten it or delete the rule first.", r.ID)
 		}
 		_, err = tx.Exec("UPDATE rules SET path_pattern = $1, updated_at = $2 WHERE id = $3 AND path_pattern = $4",
 			moved.String(), s.now().UnixMilli(), r.ID, r.Pattern)
@@ -191,10 +200,14 @@ func (s *Store) MovePatterns(tx *db.Tx, from, to vpath.Path) error {
 	return nil
 }
 
-// HasDenyRule reports whether a rule for that user or role denies one of those permissions somewhere.
+// HasDenyRule reports whether a rule for that user or role denies one of
+// those permissions somewhere.
 func (s *Store) HasDenyRule(q db.Querier, userID string, role Role, permissions Set) (bool, error) {
 	rules, err := readRules(q, "WHERE effect <> 'allow' AND (user_id = $1 OR role = $2)", userID, string(role))
-	return slices.ContainsFunc(rules, func(r StoredRule) bool { return r.Permissions == 0 || r.Permissions&permissions != 0 }), err
+	return slices.ContainsFunc(rules, func(r StoredRule) bool {
+		return r.Permissions == 0 ||
+			r.Permissions&permissions != 0
+	}), err
 }
 
 func finishChange(tx *db.Tx, doing string, n int64, err error) error {
@@ -209,13 +222,16 @@ func finishChange(tx *db.Tx, doing string, n int64, err error) error {
 
 // values are the columns of a rule from path_pattern to updated_at.
 func (r *StoredRule) values(now int64) []any {
-	return []any{r.Pattern, string(r.Effect), nullable(r.MountID), nullable(string(r.Role)), nullable(r.UserID), nullable(r.KeyID),
-		strings.Join(r.Permissions.Names(), ","), r.RequirePassword, nullable(r.PasswordHash), JoinAddresses(r.AllowedIPs), r.Priority, now}
+	return []any{r.Pattern, string(r.Effect), nullable(r.MountID), nullable(string(r.Role)), nullable(r.UserID),
+		nullable(r.KeyID),
+		strings.Join(r.Permissions.Names(), ","), r.RequirePassword, nullable(r.PasswordHash),
+		JoinAddresses(r.AllowedIPs), r.Priority, now}
 }
 
 func nullable(s string) sql.NullString { return sql.NullString{String: s, Valid: s != ""} }
 
-// readRules reads the rules that the rest of a query picks. What it cannot read is an error: leaving a rule out could open what it denies.
+// readRules reads the rules that the rest of a query picks. What it cannot read is an error:
+// leaving a rule out could open what it denies.
 func readRules(q db.Querier, rest string, args ...any) ([]StoredRule, error) {
 	rows, err := q.Query(`
 		SELECT id, path_pattern, effect, mount_id, role, user_id, api_key_id, permissions, require_password, password_hash, allowed_ips,
@@ -243,12 +259,14 @@ func scan(rows *sql.Rows) (StoredRule, error) {
 	var r StoredRule
 	var mountID, role, userID, keyID, hash sql.NullString
 	var permissions, addresses string
-	err := rows.Scan(&r.ID, &r.Pattern, &r.Effect, &mountID, &role, &userID, &keyID, &permissions, &r.RequirePassword, &hash, &addresses,
+	err := rows.Scan(&r.ID, &r.Pattern, &r.Effect, &mountID, &role, &userID, &keyID, &permissions, &r.RequirePassword,
+		&hash, &addresses,
 		&r.Priority, &r.CreatedAt, &r.UpdatedAt)
 	if err != nil {
 		return StoredRule{}, fmt.Errorf("read rule: %w", err)
 	}
-	r.MountID, r.Role, r.UserID, r.KeyID, r.PasswordHash = mountID.String, Role(role.String), userID.String, keyID.String, hash.String
+	r.MountID, r.Role, r.UserID, r.KeyID, r.PasswordHash = mountID.String, Role(
+		role.String), userID.String, keyID.String, hash.String
 	if r.PasswordHash != "" {
 		r.PasswordID = passwordID(r.ID, r.PasswordHash)
 	}
@@ -261,7 +279,8 @@ func scan(rows *sql.Rows) (StoredRule, error) {
 	return r, nil
 }
 
-// passwordID names a rule's password. A hash has a salt of its own, so that the same password set again is another one.
+// passwordID names a rule's password. A hash has a salt of its own, so that the same password set
+// again is another one.
 func passwordID(ruleID, hash string) string {
 	sum := sha256.Sum256([]byte(ruleID + " " + hash))
 	return hex.EncodeToString(sum[:16])

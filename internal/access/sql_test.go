@@ -17,7 +17,8 @@ import (
 
 // newStore is a store of rules, with guests let in or not, and a clock that stands.
 func newStore(d *db.DB, guests *bool) *access.Store {
-	return access.NewStore(d, func() time.Time { return time.UnixMilli(1000) }, func(context.Context, int64) (bool, error) { return *guests, nil })
+	return access.NewStore(d, func() time.Time { return time.UnixMilli(1000) },
+		func(context.Context, int64) (bool, error) { return *guests, nil })
 }
 
 func TestRulesAreStoredAsGiven(t *testing.T) {
@@ -26,13 +27,16 @@ func TestRulesAreStoredAsGiven(t *testing.T) {
 		s := newStore(d, &guests)
 		full := access.StoredRule{
 			Rule: access.Rule{
-				ID: "full", Pattern: "/a/**", Effect: access.Allow, MountID: "m", UserID: "u", Permissions: access.Set(access.Read | access.Download),
-				RequirePassword: true, AllowedIPs: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("2001:db8::1/128")},
+				ID: "full", Pattern: "/a/**", Effect: access.Allow, MountID: "m", UserID: "u",
+				Permissions:     access.Set(access.Read | access.Download),
+				RequirePassword: true, AllowedIPs: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"),
+					netip.MustParsePrefix("2001:db8::1/128")},
 				Priority: 3, CreatedAt: 1000,
 			},
 			PasswordHash: "hash", UpdatedAt: 1000,
 		}
-		plain := access.StoredRule{Rule: access.Rule{ID: "plain", Pattern: "/b", Effect: access.Deny, Role: access.Guest, CreatedAt: 1000}, UpdatedAt: 1000}
+		plain := access.StoredRule{Rule: access.Rule{ID: "plain", Pattern: "/b", Effect: access.Deny,
+			Role: access.Guest, CreatedAt: 1000}, UpdatedAt: 1000}
 		commit(t, d, func(tx *db.Tx) error { return s.Insert(tx, plain) })
 		commit(t, d, func(tx *db.Tx) error { return s.Insert(tx, full) })
 		got, total, err := s.List(t.Context(), 10, 0)
@@ -43,7 +47,8 @@ func TestRulesAreStoredAsGiven(t *testing.T) {
 		if err != nil || total != 2 || !reflect.DeepEqual(got, []access.StoredRule{full, plain}) {
 			t.Errorf("listed %+v, %d, %v", got, total, err)
 		}
-		if got, total, err := s.List(t.Context(), 1, 1); err != nil || total != 2 || len(got) != 1 || got[0].ID != "plain" {
+		if got, total, err := s.List(t.Context(), 1, 1); err != nil || total != 2 || len(got) != 1 ||
+			got[0].ID != "plain" {
 			t.Errorf("second page: %+v, %d, %v", got, total, err)
 		}
 		changed := plain
@@ -76,16 +81,19 @@ func TestRulesAreStoredAsGiven(t *testing.T) {
 
 func TestRulesAreChecked(t *testing.T) {
 	for what, r := range map[string]access.StoredRule{
-		"a password that is not there": {Rule: access.Rule{Pattern: "/a", Effect: access.Allow, Role: access.User, RequirePassword: true}},
-		"no subject":                   {Rule: access.Rule{Pattern: "/a", Effect: access.Allow}},
-		"two subjects":                 {Rule: access.Rule{Pattern: "/a", Effect: access.Allow, Role: access.User, UserID: "u"}},
-		"no slash":                     {Rule: access.Rule{Pattern: "a", Effect: access.Allow, Role: access.User}},
+		"a password that is not there": {Rule: access.Rule{Pattern: "/a", Effect: access.Allow, Role: access.User,
+			RequirePassword: true}},
+		"no subject": {Rule: access.Rule{Pattern: "/a", Effect: access.Allow}},
+		"two subjects": {Rule: access.Rule{Pattern: "/a", Effect: access.Allow, Role: access.User,
+			UserID: "u"}},
+		"no slash": {Rule: access.Rule{Pattern: "a", Effect: access.Allow, Role: access.User}},
 	} {
 		if err := r.Check(); !fault.Is(err, fault.Invalid) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	ok := access.StoredRule{Rule: access.Rule{Pattern: "/a", Effect: access.Allow, Role: access.User, RequirePassword: true}, PasswordHash: "hash"}
+	ok := access.StoredRule{Rule: access.Rule{Pattern: "/a", Effect: access.Allow, Role: access.User,
+		RequirePassword: true}, PasswordHash: "hash"}
 	if err := ok.Check(); err != nil {
 		t.Error(err)
 	}
@@ -115,7 +123,8 @@ func TestPolicyFollowsTheConfigVersion(t *testing.T) {
 			t.Error("public without a rule")
 		}
 		commit(t, d, func(tx *db.Tx) error {
-			return s.Insert(tx, access.StoredRule{Rule: access.Rule{ID: "r", Pattern: "/a", Effect: access.Allow, Role: access.Guest}})
+			return s.Insert(tx, access.StoredRule{Rule: access.Rule{ID: "r", Pattern: "/a", Effect: access.Allow,
+				Role: access.Guest}})
 		})
 		if !public() {
 			t.Error("not public with the rule")
@@ -135,7 +144,8 @@ func commit(t *testing.T, d *db.DB, fn func(tx *db.Tx) error) {
 	}
 }
 
-// Rules for what lies at a path go along to another one, told by whole names; those that are for more, or for something else, stay.
+// Rules for what lies at a path go along to another one, told by whole names; those that are for
+// more, or for something else, stay.
 func TestMovePatterns(t *testing.T) {
 	const from, to = "/home/ann", "/home/ann.deleted-0123abcd"
 	old, err := vpath.Parse(from)
@@ -163,7 +173,8 @@ func TestMovePatterns(t *testing.T) {
 			"/**/home/ann/secret": "/**/home/ann/secret",
 		} {
 			commit(t, d, func(tx *db.Tx) error {
-				return s.Insert(tx, access.StoredRule{Rule: access.Rule{ID: want, Pattern: pattern, Effect: access.Deny, Role: access.User}})
+				return s.Insert(tx, access.StoredRule{Rule: access.Rule{ID: want, Pattern: pattern, Effect: access.Deny,
+					Role: access.User}})
 			})
 		}
 		follow := func(tx *db.Tx) error { return s.MovePatterns(tx, old, next) }
@@ -181,7 +192,8 @@ func TestMovePatterns(t *testing.T) {
 		// one that would be a byte too long keeps the folder where it is
 		longest := from + "/*" + strings.Repeat("/"+strings.Repeat("x", 250), 16)
 		longest += strings.Repeat("x", access.MaxPatternBytes-len(longest)-len(to)+len(from))
-		long := access.StoredRule{Rule: access.Rule{ID: "long", Pattern: longest + "x", Effect: access.Deny, Role: access.User}}
+		long := access.StoredRule{Rule: access.Rule{ID: "long", Pattern: longest + "x", Effect: access.Deny,
+			Role: access.User}}
 		commit(t, d, func(tx *db.Tx) error { return s.Insert(tx, long) })
 		if err := d.Write(t.Context(), follow); !fault.Is(err, fault.Invalid) {
 			t.Errorf("too long: %v", err)

@@ -10,8 +10,9 @@ const (
 	TreeAllowed                    // whatever is below, whosever it is
 )
 
-// DecideTree answers whether the actor may do something to a folder as a whole, such as moving, renaming or deleting it (abuse case C26). It goes
-// by what patterns can match at or below the folder, not by what is there:
+// DecideTree answers whether the actor may do something to a folder as a whole, such as moving,
+// renaming or deleting it (abuse case C26). It goes by what patterns can match at or below the
+// folder, not by what is there:
 //
 //   - an allow rule without a condition that covers all of it settles the matter, since what comes after it decides nothing there;
 //   - a deny refuses, and so does a rule with a condition that the caller does not meet now, or that holds for part of the folder only;
@@ -22,7 +23,8 @@ func (p *Policy) DecideTree(a Actor, folder Target, permission Permission) TreeV
 	switch {
 	case !permission.single() || a.limitToKey(folder.Path, Set(permission)) == 0:
 		return TreeDenied
-	case a.lacksPassword(folder.passwordFor(permission), permission), a.lacksPassword(folder.Password, permission): // the folder itself, and what is in it
+	case a.lacksPassword(folder.passwordFor(permission), permission),
+		a.lacksPassword(folder.Password, permission): // the folder itself, and what is in it
 		return TreeDenied
 	}
 	found := p.decideTreeAs(&a, &folder, Set(permission), false)
@@ -55,7 +57,8 @@ func (p *Policy) decideTreeAs(a *Actor, folder *Target, want Set, withKey bool) 
 func (p *Policy) applyRulesToTree(q ruleQueue, a *Actor, folder *Target, want Set) (answer TreeVerdict, done bool) {
 	ip := a.address()
 	for r := q.next(); r != nil; r = q.next() {
-		if r.Permissions&want == 0 || r.MountID != "" && r.MountID != folder.MountID || !r.pattern.MayMatchWithin(folder.Path) {
+		if r.Permissions&want == 0 || r.MountID != "" && r.MountID != folder.MountID ||
+			!r.pattern.MayMatchWithin(folder.Path) {
 			continue
 		}
 		whole := r.pattern.CoversTree(folder.Path)

@@ -28,8 +28,9 @@ func (v *Viewer) showsFolder(path vpath.Path) bool {
 // showsForWriting reports whether a folder shows because the actor may write in it.
 func (v *Viewer) showsForWriting(t *Target) bool { return !v.Shared && v.allowed(t, Write) }
 
-// Shows reports whether an entry shows: to whoever may read it, and a folder also to whoever may write in it or has something to see below it.
-// What lies behind a password that the actor would have to give shows to nobody.
+// Shows reports whether an entry shows: to whoever may read it, and a folder also to whoever may
+// write in it or has something to see below it. What lies behind a password that the actor would
+// have to give shows to nobody.
 func (v *Viewer) Shows(t Target, folder bool) bool {
 	if v.Actor.lacksPassword(t.PasswordAbove, Read) {
 		return false
@@ -52,17 +53,19 @@ func (v *Viewer) DecideListing(folder Target) Outcome {
 	return Allowed
 }
 
-// NeedsPasswordToList reports whether a password stands between the actor and what is inside the entry that g is about.
+// NeedsPasswordToList reports whether a password stands between the actor and what is inside the
+// entry that g is about.
 func (v *Viewer) NeedsPasswordToList(g *EntryPassword) bool { return v.Actor.lacksPassword(g, Read) }
 
-// NeedsPasswordToDownload reports whether the password that g is about stands between the actor and the bytes inside the entry: it asks everybody who has not
-// given it, whoever may list them.
+// NeedsPasswordToDownload reports whether the password that g is about stands between the actor and
+// the bytes inside the entry: it asks everybody who has not given it, whoever may list them.
 func (v *Viewer) NeedsPasswordToDownload(g *EntryPassword) bool {
 	return v.Actor.lacksPassword(g, Download)
 }
 
-// ReadImpliesDownload reports whether no rule that may match in a folder tells reading from downloading. Then whoever is shown a file there may download it too, passwords
-// of entries aside. It is for accounts, whose keys have rules of their own.
+// ReadImpliesDownload reports whether no rule that may match in a folder tells reading from
+// downloading. Then whoever is shown a file there may download it too, passwords of entries aside.
+// It is for accounts, whose keys have rules of their own.
 func (v *Viewer) ReadImpliesDownload(folder Target) bool {
 	if v.Actor.Key != nil {
 		return false
@@ -103,7 +106,8 @@ type ListingFilter struct {
 	FolderNamesIrrelevant bool // what lies below other folders of the folder does not depend on their names
 }
 
-// Glob is a verdict on the files whose names are like one of Names, in which `*` stands for any characters and `?` for one.
+// Glob is a verdict on the files whose names are like one of Names, in which `*` stands for any
+// characters and `?` for one.
 type Glob struct {
 	Names []string
 	Files ShownEntries
@@ -112,18 +116,21 @@ type Glob struct {
 // unmatchableName is a name that no entry can have, so that no pattern's characters are in it.
 const unmatchableName = vpath.Name("\x00")
 
-// SampleChild returns the facts about a folder in folder that is nobody's, by a name that no rule has.
+// SampleChild returns the facts about a folder in folder that is nobody's, by a name
+// that no rule has.
 func (v *Viewer) SampleChild(folder Target) Target {
 	t := folder.ForChildren()
 	t.Path, t.OwnerID = t.Path.Child(unmatchableName), ""
 	return t
 }
 
-// ListingFilter returns what shows in a folder. It is what Shows says about each entry there, arrived at without asking about each: names that no rule
-// tells apart get the verdict of one of them.
+// ListingFilter returns what shows in a folder. It is what Shows says about each entry
+// there, arrived at without asking about each: names that no rule tells apart get the
+// verdict of one of them.
 func (v *Viewer) ListingFilter(folder Target) ListingFilter {
 	read := v.readingMatch(&folder)
-	in := ListingFilter{Exceptions: read.names, Files: ShownByName, Folders: ShownByName, SameBelow: read.sameBelow, FolderNamesIrrelevant: !read.byWildcard}
+	in := ListingFilter{Exceptions: read.names, Files: ShownByName, Folders: ShownByName, SameBelow: read.sameBelow,
+		FolderNamesIrrelevant: !read.byWildcard}
 	switch {
 	case !read.byWildcard:
 		in.Files = v.judgeSample(folder, false)
@@ -153,7 +160,8 @@ func (v *Viewer) ListingFilter(folder Target) ListingFilter {
 	return in
 }
 
-// addException takes out the name that leads from folder down to something that has a verdict of its own.
+// addException takes out the name that leads from folder down to something that has a
+// verdict of its own.
 func (in *ListingFilter) addException(folder, to vpath.Path) {
 	if names, below := to.RelativeTo(folder); below && len(names) > 0 {
 		in.Exceptions = append(in.Exceptions, names[0])
@@ -193,11 +201,13 @@ func (v *Viewer) readingMatch(folder *Target) folderMatch {
 	return sum
 }
 
-// addRules adds to sum what the rules of q do, and reports whether one of them decides about all that lies in the folder.
+// addRules adds to sum what the rules of q do, and reports whether one of them decides about all
+// that lies in the folder.
 func (v *Viewer) addRules(sum *folderMatch, q ruleQueue, folder *Target, want Set) (done bool) {
 	ip := v.Actor.address()
 	for r := q.next(); r != nil; r = q.next() {
-		if r.Permissions&want == 0 || r.MountID != "" && r.MountID != folder.MountID || !r.appliesFrom(ip) || r.needsPassword(&v.Actor) {
+		if r.Permissions&want == 0 || r.MountID != "" && r.MountID != folder.MountID || !r.appliesFrom(ip) ||
+			r.needsPassword(&v.Actor) {
 			continue
 		}
 		h := r.pattern.matchFolder(folder.Path)
@@ -215,7 +225,8 @@ func (h *folderMatch) add(other folderMatch) {
 	h.sameBelow = h.sameBelow && other.sameBelow
 }
 
-// showingMatch returns what the rules that can make a folder show do to the names in folder; those of other mounts count, see Reveals.
+// showingMatch returns what the rules that can make a folder show do to the names in folder; those
+// of other mounts count, see Reveals.
 func (v *Viewer) showingMatch(folder *Target) folderMatch {
 	sum, ip := folderMatch{sameBelow: true}, v.Actor.address()
 	for _, q := range []ruleQueue{v.Policy.rulesOf(&v.Actor, true), v.Policy.guestRules(&v.Actor)} {
@@ -228,7 +239,8 @@ func (v *Viewer) showingMatch(folder *Target) folderMatch {
 	return sum
 }
 
-// compileGlobs compiles the rules about reading, in order, into verdicts on the files of folder. Names that are literal in a rule are not among them.
+// compileGlobs compiles the rules about reading, in order, into verdicts on the files of folder.
+// Names that are literal in a rule are not among them.
 func (v *Viewer) compileGlobs(folder *Target) (rest ShownEntries, globs []Glob) {
 	p, a := v.Policy, &v.Actor
 	if a.lacksPassword(folder.Password, Read) || a.limitToKey(folder.Path, Set(Read)) == 0 {
@@ -253,12 +265,14 @@ func (v *Viewer) compileGlobs(folder *Target) (rest ShownEntries, globs []Glob) 
 	return rest, globs
 }
 
-// appendGlobs appends the verdicts of q's rules, and returns the one on all names that are left, and whether a rule gave it; no is what a refusal
-// comes to.
-func (v *Viewer) appendGlobs(globs *[]Glob, q ruleQueue, folder *Target, no ShownEntries) (rest ShownEntries, done bool) {
+// appendGlobs appends the verdicts of q's rules, and returns the one on all names that are left,
+// and whether a rule gave it; no is what a refusal comes to.
+func (v *Viewer) appendGlobs(globs *[]Glob, q ruleQueue, folder *Target,
+	no ShownEntries) (rest ShownEntries, done bool) {
 	ip := v.Actor.address()
 	for r := q.next(); r != nil; r = q.next() {
-		if !r.Permissions.Has(Read) || r.MountID != "" && r.MountID != folder.MountID || !r.appliesFrom(ip) || r.needsPassword(&v.Actor) {
+		if !r.Permissions.Has(Read) || r.MountID != "" && r.MountID != folder.MountID || !r.appliesFrom(ip) ||
+			r.needsPassword(&v.Actor) {
 			continue
 		}
 		verdict := no

@@ -6,19 +6,22 @@ import (
 	"larder/internal/vpath"
 )
 
-// MayMatchWithin reports whether the pattern covers path or anything that could lie below it. It is exact for names of any characters; limits
-// on length and depth are not looked at, so it errs towards true.
+// MayMatchWithin reports whether the pattern covers path or anything that could lie below it.
+// It is exact for names of any characters; limits on length and depth are not looked at, so
+// it errs towards true.
 func (p Pattern) MayMatchWithin(path vpath.Path) bool {
 	if p.machine == nil {
 		return path.IsRoot()
 	}
 	d := p.machine.statesAfter(matchText(path))
-	// Whatever is left of a pattern can be matched by some names: all there is to ask is whether it is matched here or goes on below.
+	// Whatever is left of a pattern can be matched by some names: all there is to ask is whether it
+	// is matched here or goes on below.
 	return p.machine.accepts(&d) || p.machine.move(&d, classSlash)
 }
 
-// CoversTree reports whether the pattern surely covers path and everything that could lie below it, at any depth. It finds what ends in `**` or
-// in `**/*`, and errs towards false for patterns that come to the same by other means.
+// CoversTree reports whether the pattern surely covers path and everything that could lie below it,
+// at any depth. It finds what ends in `**` or in `**/*`, and errs towards false for patterns that
+// come to the same by other means.
 func (p Pattern) CoversTree(path vpath.Path) bool {
 	if p.machine == nil {
 		return false
@@ -27,7 +30,8 @@ func (p Pattern) CoversTree(path vpath.Path) bool {
 	return p.machine.accepts(&d) && p.machine.coversBelow(&d)
 }
 
-// coversBelow reports whether everything that could lie below what led to d is surely matched. It leaves d at some depth below.
+// coversBelow reports whether everything that could lie below what led to d is surely matched. It
+// leaves d at some depth below.
 func (m *machine) coversBelow(d *states) bool {
 	for before := *d; m.descend(d) && m.accepts(d); before = *d {
 		if m.intersects(d, m.acceptAll) || before == *d {
@@ -37,8 +41,9 @@ func (m *machine) coversBelow(d *states) bool {
 	return false
 }
 
-// descend takes d over a slash and any one name: what is left are the states that no name at all leads out of. It reports whether there are any.
-// Each step adds what the `**` before lead to and loses what they do not, so that it comes to rest after as many steps as a path has names.
+// descend takes d over a slash and any one name: what is left are the states that no name at all
+// leads out of. It reports whether there are any. Each step adds what the `**` before lead to and
+// loses what they do not, so that it comes to rest after as many steps as a path has names.
 func (m *machine) descend(d *states) bool {
 	m.move(d, classSlash)
 	left := uint64(0)
@@ -54,7 +59,8 @@ func (p Pattern) covers(other Pattern) bool {
 	return p.text == other.text || other.shape == literal && p.Match(other.base) || p.CoversTree(other.base)
 }
 
-// moved returns the pattern for the same below another folder; its base must lie within the former one. Fault: Invalid when it is too long there.
+// moved returns the pattern for the same below another folder; its base must lie within the former
+// one. Fault: Invalid when it is too long there.
 func (p Pattern) moved(from, to vpath.Path) (Pattern, error) {
 	return ParsePattern(matchText(to) + p.text[len(matchText(from)):])
 }
@@ -64,8 +70,9 @@ type folderMatch struct {
 	matchesAll bool         // every name is matched
 	names      []vpath.Name // these are matched, or something below them may be
 	globs      []string     // of `*` and `?`: names like these are matched
-	byWildcard bool         // what a name looks like decides whether it is matched, or whether something below it may be
-	sameBelow  bool         // all that lies below the folder, at any depth, is matched, or none of it
+	// what a name looks like decides whether it is matched, or whether something below it may be
+	byWildcard bool
+	sameBelow  bool // all that lies below the folder, at any depth, is matched, or none of it
 }
 
 // matchFolder returns what the pattern does to the names in folder.
@@ -100,8 +107,8 @@ func (p Pattern) matchFolder(folder vpath.Path) folderMatch {
 	return h
 }
 
-// segment returns what the pattern says from state n on up to the next slash, whether there are wildcards in it, and whether a name that is like
-// it is matched. Within one name `**` is `*`.
+// segment returns what the pattern says from state n on up to the next slash, whether there are
+// wildcards in it, and whether a name that is like it is matched. Within one name `**` is `*`.
 func (m *machine) segment(n int) (text string, wild, matched bool) {
 	var b strings.Builder
 	star := func() {

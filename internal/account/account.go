@@ -1,10 +1,14 @@
-// Package account keeps users: who they are, their passwords, their sessions and the CSRF tokens of those.
+// Package account keeps users: who they are, their passwords, their sessions and the
+// CSRF tokens of those.
 //
-// A session is a signed token (JWT) that names a user and the session version and role version under which it was issued. Raising one of
-// these versions ends every session of the user: logout, a new password, disabling and banning raise the first, a change of role the second.
-// Whatever changes a user raises the config version too, under which users are kept in memory, so that all replicas learn of it at once.
+// A session is a signed token (JWT) that names a user and the session version and role version
+// under which it was issued. Raising one of these versions ends every session of the user: logout,
+// a new password, disabling and banning raise the first, a change of role the second. Whatever
+// changes a user raises the config version too, under which users are kept in memory, so that all
+// replicas learn of it at once.
 //
-// Home and quota come with an account but belong to other packages; package lifecycle brings them together.
+// Home and quota come with an account but belong to other packages; package
+// lifecycle brings them together.
 //
 // Specification: User, User status, Session version, Authentication.
 package account
@@ -34,7 +38,8 @@ const (
 	Banned   Status = "banned"
 )
 
-// User is an account without its password. What the pointers point to may be shared: it must not be changed.
+// User is an account without its password. What the pointers point to may be shared: it
+// must not be changed.
 type User struct {
 	ID, Username, Email         string
 	EmailVerified               bool
@@ -49,7 +54,8 @@ type User struct {
 	CreatedAt, UpdatedAt        int64 // ms
 }
 
-// Config is what a Service works with; every field is needed, but what is for mails by who sends none.
+// Config is what a Service works with; every field is needed, but what is for mails
+// by who sends none.
 type Config struct {
 	DB      *db.DB
 	IDs     *ident.Source
@@ -60,8 +66,12 @@ type Config struct {
 	Letters *letter.Service
 	Wake    func() // called when a mail has been queued
 
-	HashMemory uint32       // KiB that the hash of a new password takes, 0 for what protects real ones; tests take less, which spares their time
-	OnHash     func(Source) // called before each hash, which has its place then; nil for nothing; tests hold hashes up by it
+	// KiB that the hash of a new password takes, 0 for what protects real ones; tests take less,
+	// which spares their time
+	HashMemory uint32
+	// called before each hash, which has its place then; nil for nothing; tests hold
+	// hashes up by it
+	OnHash func(Source)
 }
 
 // maxCachedUsers bounds the users kept in memory, some hundred bytes each.
@@ -113,8 +123,9 @@ func New(cfg Config) *Service {
 	}
 }
 
-// Insert writes a new active user, whose password was hashed before, into the caller's transaction. Home and quota are not its business.
-// Faults: Invalid, AlreadyExists when the name or the address is taken, in whatever case; the transaction can go on after that.
+// Insert writes a new active user, whose password was hashed before, into the caller's transaction.
+// Home and quota are not its business. Faults: Invalid, AlreadyExists when the name or the address
+// is taken, in whatever case; the transaction can go on after that.
 func (s *Service) Insert(tx *db.Tx, n NewUser, passwordHash string) (User, error) {
 	if err := n.checkIdentity(); err != nil {
 		return User{}, err
@@ -152,7 +163,8 @@ func (s *Service) SetHome(tx *db.Tx, userID, homeID, defaultPath string) error {
 	return finishChange(tx, updateHome(tx, userID, homeID, defaultPath, s.now().UnixMilli()))
 }
 
-// SetPassword replaces the password by one that was hashed before and ends all sessions of the user, and what was mailed to change it. Fault: NotFound.
+// SetPassword replaces the password by one that was hashed before and ends all sessions of the
+// user, and what was mailed to change it. Fault: NotFound.
 func (s *Service) SetPassword(tx *db.Tx, userID, passwordHash string) error {
 	if _, err := parseHash(passwordHash); err != nil {
 		return fmt.Errorf("set password: %w", err)
@@ -163,7 +175,8 @@ func (s *Service) SetPassword(tx *db.Tx, userID, passwordHash string) error {
 	return s.VoidResetsAndCodes(tx, userID)
 }
 
-// SetStatus changes the status; every status but Active ends all sessions of the user, and what was mailed to change the password. Fault: NotFound.
+// SetStatus changes the status; every status but Active ends all sessions of the user, and what was
+// mailed to change the password. Fault: NotFound.
 func (s *Service) SetStatus(tx *db.Tx, userID string, status Status) error {
 	if err := finishChange(tx, updateStatus(tx, userID, status, s.now().UnixMilli())); err != nil || status == Active {
 		return err
@@ -171,7 +184,8 @@ func (s *Service) SetStatus(tx *db.Tx, userID string, status Status) error {
 	return s.VoidResetsAndCodes(tx, userID)
 }
 
-// SetRole changes the role; a role other than the present one ends all sessions of the user. Fault: NotFound.
+// SetRole changes the role; a role other than the present one ends all sessions of
+// the user. Fault: NotFound.
 func (s *Service) SetRole(tx *db.Tx, userID string, role access.Role) error {
 	return finishChange(tx, updateRole(tx, userID, role, s.now().UnixMilli()))
 }
@@ -190,14 +204,15 @@ func (s *Service) ByID(q db.Querier, id string) (User, error) {
 	return u, err
 }
 
-// ByName returns the user of that name or address, of any status, without regard to case. Fault: NotFound.
+// ByName returns the user of that name or address, of any status, without regard
+// to case. Fault: NotFound.
 func (s *Service) ByName(q db.Querier, usernameOrEmail string) (User, error) {
 	u, _, err := findUser(q, usernameOrEmail)
 	return u, err
 }
 
-// Cached returns a user of any status, from memory when known under version, the config version read in this request. Whoever acts on the
-// user's behalf must look at the status. Fault: NotFound.
+// Cached returns a user of any status, from memory when known under version, the config version
+// read in this request. Whoever acts on the user's behalf must look at the status. Fault: NotFound.
 func (s *Service) Cached(ctx context.Context, version int64, id string) (User, error) {
 	return s.users.Get(version, id, func() (User, error) { return s.ByID(s.db.Read(ctx), id) })
 }

@@ -83,7 +83,8 @@ func (w *fixture) hash(password secret.Text) string {
 	return h
 }
 
-// cheapHash is "password" under a cost that tests can afford: 64 KiB, one pass, as golang.org/x/crypto/argon2 publishes it.
+// cheapHash is "password" under a cost that tests can afford: 64 KiB, one pass,
+// as golang.org/x/crypto/argon2 publishes it.
 const cheapHash = "$argon2id$v=19$m=64,t=1,p=1$c29tZXNhbHQ$ZVrRXqxlLcWfcXCnMyv0m4Rpvh/bnCi7"
 
 // addUser makes a user whose password is "password".
@@ -120,9 +121,12 @@ func TestNewUserIsStoredAsGiven(t *testing.T) {
 			t.Errorf("id %q, config version %d after %d", u.ID, w.version(), before)
 		}
 		want := account.User{
-			ID: u.ID, Username: "Ann_1", Email: "Ann@Example.org", Role: access.Guest, Status: account.Active, DefaultPath: "/home/Ann_1",
-			HomeID: "entry", Locale: "zh-CN", Theme: "system", AccentColor: "#3b6cf6", EnableBlur: true, RoleVersion: 1, SessionVersion: 1,
-			CreatedAt: start.UnixMilli(), UpdatedAt: start.UnixMilli(),
+			ID: u.ID, Username: "Ann_1", Email: "Ann@Example.org", Role: access.Guest, Status: account.Active,
+			DefaultPath: "/home/Ann_1",
+			HomeID:      "entry", Locale: "zh-CN", Theme: "system", AccentColor: "#3b6cf6", EnableBlur: true,
+			RoleVersion:    1,
+			SessionVersion: 1,
+			CreatedAt:      start.UnixMilli(), UpdatedAt: start.UnixMilli(),
 		}
 		if u != want {
 			t.Errorf("inserted %+v, want %+v", u, want)
@@ -146,7 +150,8 @@ func TestUnknownUserIsNotFound(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		w := newFixture(t, d)
-		for _, name := range []string{"", "nobody", "nobody@example.org", "nul\x00", "bad\xffutf8", "not a name", strings.Repeat("x", 1<<20)} {
+		for _, name := range []string{"", "nobody", "nobody@example.org", "nul\x00", "bad\xffutf8", "not a name",
+			strings.Repeat("x", 1<<20)} {
 			_, err := w.ByName(d.Read(context.Background()), name)
 			wantKind(t, "by name", err, fault.NotFound)
 			_, err = w.ByID(d.Read(context.Background()), name)
@@ -184,7 +189,8 @@ func TestNamesAndAddressesAreUniqueWithoutCase(t *testing.T) {
 					t.Errorf("%s, %s: %v", c.name, c.email, err)
 				}
 			}
-			_, err := w.Insert(tx, account.NewUser{Username: "other", Email: "other@example.org", Role: access.User}, cheapHash)
+			_, err := w.Insert(tx, account.NewUser{Username: "other", Email: "other@example.org", Role: access.User},
+				cheapHash)
 			return err // the transaction goes on after a refusal
 		})
 	})
@@ -198,7 +204,8 @@ func TestParallelRegistrationsOfOneName(t *testing.T) {
 		var wg sync.WaitGroup
 		for i := range 20 {
 			wg.Go(func() {
-				n := account.NewUser{Username: []string{"Bob", "bob", "BOB"}[i%3], Email: "bob@example.org", Role: access.User}
+				n := account.NewUser{Username: []string{"Bob", "bob", "BOB"}[i%3], Email: "bob@example.org",
+					Role: access.User}
 				err := d.Write(context.Background(), func(tx *db.Tx) error {
 					_, err := w.Insert(tx, n, cheapHash)
 					return err
@@ -261,7 +268,8 @@ func TestCachedUserFollowsEveryChange(t *testing.T) {
 		}
 		w.advance(time.Second)
 		w.mustWrite(func(tx *db.Tx) error { return w.SetHome(tx, u.ID, "home", "/home/ann") })
-		if got := seen(); got.HomeID != "home" || got.DefaultPath != "/home/ann" || got.UpdatedAt != u.UpdatedAt+1000 || got.SessionVersion != 1 {
+		if got := seen(); got.HomeID != "home" || got.DefaultPath != "/home/ann" || got.UpdatedAt != u.UpdatedAt+1000 ||
+			got.SessionVersion != 1 {
 			t.Errorf("after a new home: %+v", got)
 		}
 		w.mustWrite(func(tx *db.Tx) error { return w.SetHome(tx, u.ID, "", "/") })

@@ -66,7 +66,8 @@ func (n NewUser) checkIdentity() error {
 // CheckEmail takes what a mail can be sent to, see mail.CheckAddress. Fault: Invalid.
 func CheckEmail(s string) error { return mail.CheckAddress(s) }
 
-// CheckPassword judges the password of an account: 8 to 128 characters, at most 512 bytes. Fault: Invalid.
+// CheckPassword judges the password of an account: 8 to 128 characters, at most
+// 512 bytes. Fault: Invalid.
 func CheckPassword(password secret.Text) error {
 	if tooLong(password) || utf8.RuneCountInString(password.Reveal()) < minPasswordRunes {
 		return fault.New(fault.Invalid, "A password has 8 to 128 characters and at most 512 bytes.")
@@ -74,7 +75,8 @@ func CheckPassword(password secret.Text) error {
 	return nil
 }
 
-// tooLong looks at the bytes first: counting the characters of a megabyte is work already (abuse case C107).
+// tooLong looks at the bytes first: counting the characters of a megabyte is work
+// already (abuse case C107).
 func tooLong(password secret.Text) bool {
 	return len(password) > maxPasswordBytes || utf8.RuneCountInString(password.Reveal()) > maxPasswordRunes
 }

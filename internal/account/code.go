@@ -19,19 +19,22 @@ const (
 	// CodeLifetime is how long a code holds that is mailed to a new address.
 	CodeLifetime = 5 * time.Minute
 	codeDigits   = 6
-	// A user may be wrong maxWrongCodes times in wrongCodeWindow, whatever the codes; five times for each code, see countAttempt. An address that turns out to be
-	// another's counts as well, or anybody could ask who is here.
+	// A user may be wrong maxWrongCodes times in wrongCodeWindow, whatever the codes; five times
+	// for each code, see countAttempt. An address that turns out to be another's counts as well, or
+	// anybody could ask who is here.
 	maxWrongCodes   = 20
 	wrongCodeWindow = time.Hour
 )
 
 var codePattern = regexp.MustCompile(`^[0-9]{6}$`)
 
-// SendCode mails a code to an address that a user wants to have, while the caller waits, and voids the one before. It may be the present address, which
-// is verified so. At most three go out in 15 minutes to the wishes of a user, and to an address whoever wishes it; one that was handed in but failed
-// counts, since it may have arrived, and is good for nothing. That an address is another's counts as a wrong code, and is told neither where mail is
-// off nor to who has used up what they may ask for. Where mail is off nothing counts.
-// Faults: Invalid for what is no address or another account's, RateLimited, MailFailed.
+// SendCode mails a code to an address that a user wants to have, while the caller waits, and
+// voids the one before. It may be the present address, which is verified so. At most three go out
+// in 15 minutes to the wishes of a user, and to an address whoever wishes it; one that was handed
+// in but failed counts, since it may have arrived, and is good for nothing. That an address is
+// another's counts as a wrong code, and is told neither where mail is off nor to who has used up
+// what they may ask for. Where mail is off nothing counts. Faults: Invalid for what is no address
+// or another account's, RateLimited, MailFailed.
 func (s *Service) SendCode(ctx context.Context, userID, email string) error {
 	if err := CheckEmail(email); err != nil {
 		return err
@@ -48,7 +51,10 @@ func (s *Service) SendCode(ctx context.Context, userID, email string) error {
 	c.mac = s.codeMAC(c, code)
 	var u User
 	var taken bool
-	if err := s.db.Write(ctx, func(tx *db.Tx) (err error) { u, taken, err = s.storeCode(tx, c); return err }); err != nil {
+	if err := s.db.Write(ctx, func(tx *db.Tx) (err error) {
+		u, taken, err = s.storeCode(tx, c)
+		return err
+	}); err != nil {
 		return fmt.Errorf("make a code: %w", err)
 	}
 	if taken {
@@ -58,12 +64,14 @@ func (s *Service) SendCode(ctx context.Context, userID, email string) error {
 	if sent == nil {
 		return nil
 	}
-	err = s.db.Write(context.WithoutCancel(ctx), func(tx *db.Tx) error { return voidCode(tx, c.id, s.now().UnixMilli()) })
+	err = s.db.Write(context.WithoutCancel(ctx),
+		func(tx *db.Tx) error { return voidCode(tx, c.id, s.now().UnixMilli()) })
 	return errors.Join(sent, err)
 }
 
-// storeCode stores a code in place of the one before, unless the address is taken. That it is, is no error: it must be remembered. What the user may
-// ask for is looked at before the address. Faults: RateLimited, SessionRevoked.
+// storeCode stores a code in place of the one before, unless the address is taken. That it is,
+// is no error: it must be remembered. What the user may ask for is looked at before the
+// address. Faults: RateLimited, SessionRevoked.
 func (s *Service) storeCode(tx *db.Tx, c emailCode) (u User, taken bool, err error) {
 	if err := tx.LockMailed(); err != nil {
 		return User{}, false, err
@@ -92,28 +100,33 @@ func (s *Service) storeCode(tx *db.Tx, c emailCode) (u User, taken bool, err err
 	return u, false, errors.Join(voidCodes(tx, c.userID, now.UnixMilli()), insertCode(tx, c))
 }
 
-// checkMailLimit refuses another code to the wishes of a user, or to an address. Fault: RateLimited.
+// checkMailLimit refuses another code to the wishes of a user, or to an
+// address. Fault: RateLimited.
 func checkMailLimit(tx *db.Tx, rows, value string, now time.Time) error {
 	last, err := nthNewest(tx, rows, value, maxMailed, now.Add(-mailedWindow).UnixMilli(), now.UnixMilli())
 	if err == nil && last > 0 {
-		err = rateLimited("Enough codes were mailed for now. Please wait before you ask for another.", last, mailedWindow, now)
+		err = rateLimited("Enough codes were mailed for now. Please wait before you ask for another.", last,
+			mailedWindow, now)
 	}
 	return err
 }
 
 // checkTryLimit refuses a user who was wrong too often. Fault: RateLimited.
 func checkTryLimit(tx *db.Tx, userID string, now time.Time) error {
-	last, err := nthNewest(tx, wrongCodesOfUser, userID, maxWrongCodes, now.Add(-wrongCodeWindow).UnixMilli(), now.UnixMilli())
+	last, err := nthNewest(tx, wrongCodesOfUser, userID, maxWrongCodes, now.Add(-wrongCodeWindow).UnixMilli(),
+		now.UnixMilli())
 	if err == nil && last > 0 {
-		err = rateLimited("Too many wrong codes or addresses. Please wait before you try again.", last, wrongCodeWindow, now)
+		err = rateLimited("Too many wrong codes or addresses. Please wait before you try again.", last, wrongCodeWindow,
+			now)
 	}
 	return err
 }
 
-// ConfirmCode gives a user the address that a code was mailed to, which is verified thereby. A code can be tried five times, and a user be wrong twenty
-// times in an hour; tries at no code, or at one that is dead, count as wrong ones. What is not six digits is none. A try is counted before it is
-// compared, so that any number at once get no more (abuse case C50).
-// Faults: Invalid, also where another account has got the address meanwhile; RateLimited.
+// ConfirmCode gives a user the address that a code was mailed to, which is verified thereby. A code
+// can be tried five times, and a user be wrong twenty times in an hour; tries at no code, or at one
+// that is dead, count as wrong ones. What is not six digits is none. A try is counted before it is
+// compared, so that any number at once get no more (abuse case C50). Faults: Invalid, also where
+// another account has got the address meanwhile; RateLimited.
 func (s *Service) ConfirmCode(ctx context.Context, userID, email, code string) error {
 	if err := CheckEmail(email); err != nil {
 		return err
@@ -138,7 +151,8 @@ func (s *Service) ConfirmCode(ctx context.Context, userID, email, code string) e
 	return nil
 }
 
-// countAttempt is one try. That it was wrong is no error: it must be remembered. Faults: Invalid for an address that is taken, RateLimited, SessionRevoked.
+// countAttempt is one try. That it was wrong is no error: it must be remembered. Faults: Invalid
+// for an address that is taken, RateLimited, SessionRevoked.
 func (s *Service) tryCode(tx *db.Tx, userID, emailFold, code string) (right bool, err error) {
 	if _, err := s.lockActive(tx, userID); err != nil { // one after the other, else each would see the count before it
 		return false, err
@@ -161,7 +175,8 @@ func (s *Service) tryCode(tx *db.Tx, userID, emailFold, code string) (right bool
 	return true, s.setEmail(tx, userID, c.email, now.UnixMilli())
 }
 
-// setEmail gives a user an address that they have proven to be theirs, and voids what was mailed to the one before. Fault: Invalid.
+// setEmail gives a user an address that they have proven to be theirs, and voids what was mailed to
+// the one before. Fault: Invalid.
 func (s *Service) setEmail(tx *db.Tx, userID, email string, now int64) error {
 	if err := updateEmail(tx, userID, email, now); err != nil {
 		return err
@@ -169,7 +184,8 @@ func (s *Service) setEmail(tx *db.Tx, userID, email string, now int64) error {
 	return errors.Join(s.VoidResetsAndCodes(tx, userID), deleteTokensOf(tx, userID, verifyPurpose), tx.BumpConfig())
 }
 
-// lockActive holds an active user until tx ends. Fault: SessionRevoked, since whoever asks was signed in a moment ago.
+// lockActive holds an active user until tx ends. Fault: SessionRevoked, since whoever asks was
+// signed in a moment ago.
 func (s *Service) lockActive(tx *db.Tx, userID string) (User, error) {
 	u, err := lockUser(tx, userID)
 	if fault.Is(err, fault.NotFound) || err == nil && u.Status != Active {
@@ -178,7 +194,8 @@ func (s *Service) lockActive(tx *db.Tx, userID string) (User, error) {
 	return u, err
 }
 
-// codeMAC binds a code to its row, which names the user and the address. A mere digest of six digits would tell them to whoever reads the table.
+// codeMAC binds a code to its row, which names the user and the address. A mere digest of six
+// digits would tell them to whoever reads the table.
 func (s *Service) codeMAC(c emailCode, code string) string {
 	mac := hmac.New(sha256.New, s.codeKey)
 	fmt.Fprintf(mac, "%s\x00%s\x00%s\x00%s", c.id, c.userID, c.emailFold, code)

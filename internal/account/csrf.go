@@ -17,8 +17,8 @@ const (
 	csrfRunes    = 32
 )
 
-// CSRF returns the CSRF token of a session, 32 characters. It stays the same until its time is over, so that two tabs don't break each other;
-// many calls at once get the same one.
+// CSRF returns the CSRF token of a session, 32 characters. It stays the same until its time is
+// over, so that two tabs don't break each other; many calls at once get the same one.
 func (s *Service) CSRF(ctx context.Context, session Session) (string, error) {
 	now := s.now()
 	token, err := readCSRF(s.db.Read(ctx), session.ID, now.UnixMilli())
@@ -59,7 +59,8 @@ func (s *Service) Sweep(ctx context.Context) error {
 	return errors.Join(s.sweepCSRF(ctx), s.sweepMailed(ctx))
 }
 
-// sweepMailed deletes mailed tokens and codes, and the memory of wrong ones, once no limit counts them any more.
+// sweepMailed deletes mailed tokens and codes, and the memory of wrong ones, once no limit
+// counts them any more.
 func (s *Service) sweepMailed(ctx context.Context) error {
 	now := s.now()
 	err := s.db.Write(ctx, func(tx *db.Tx) error {

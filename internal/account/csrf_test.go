@@ -92,7 +92,8 @@ func TestCSRFTokenOfAnotherSessionIsWrong(t *testing.T) {
 	})
 }
 
-// swapCase turns every letter into the other case; 32 characters of base 62 without any letter don't come up.
+// swapCase turns every letter into the other case; 32 characters of base 62 without any
+// letter don't come up.
 func swapCase(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' {

@@ -56,7 +56,8 @@ func (n NewInvite) check() error {
 	return nil
 }
 
-// CreateInvite makes an invite with a code that nobody can guess. Faults: Invalid, Conflict when there are too many.
+// CreateInvite makes an invite with a code that nobody can guess. Faults: Invalid, Conflict when
+// there are too many.
 func (s *Service) CreateInvite(ctx context.Context, n NewInvite) (Invite, error) {
 	n.Note = norm.NFC.String(n.Note)
 	if err := n.check(); err != nil {
@@ -64,7 +65,8 @@ func (s *Service) CreateInvite(ctx context.Context, n NewInvite) (Invite, error)
 	}
 	now := s.now()
 	i := Invite{
-		ID: s.ids.UUID(), Code: s.ids.Base62(inviteRunes), MaxUses: n.MaxUses, Note: n.Note, CreatedBy: n.CreatedBy, CreatedAt: now.UnixMilli(),
+		ID: s.ids.UUID(), Code: s.ids.Base62(inviteRunes), MaxUses: n.MaxUses, Note: n.Note, CreatedBy: n.CreatedBy,
+		CreatedAt: now.UnixMilli(),
 	}
 	if n.Lifetime != 0 {
 		end := now.Add(n.Lifetime).UnixMilli()
@@ -76,7 +78,8 @@ func (s *Service) CreateInvite(ctx context.Context, n NewInvite) (Invite, error)
 			return err
 		}
 		if there >= maxInvites { // of several at a time some may get in beyond: it is there against heaps
-			return fault.Newf(fault.Conflict, "There are %d invites already. Delete some that are used up first.", maxInvites)
+			return fault.Newf(fault.Conflict, "There are %d invites already. Delete some that are used up first.",
+				maxInvites)
 		}
 		return insertInvite(tx, i)
 	})
@@ -94,12 +97,14 @@ func (s *Service) DeleteInvite(ctx context.Context, id string) error {
 	return s.db.Write(ctx, func(tx *db.Tx) error { return deleteInvite(tx, id) })
 }
 
-// InviteUsable reports whether a code can be used now. By the time that it is used it may not any more.
+// InviteUsable reports whether a code can be used now. By the time that it is used it
+// may not any more.
 func (s *Service) InviteUsable(ctx context.Context, code string) (bool, error) {
 	return usableInviteExists(s.db.Read(ctx), code, s.now().UnixMilli())
 }
 
-// UseInvite counts one registration with a code, as part of the transaction that makes it, and reports whether the code had one left.
+// UseInvite counts one registration with a code, as part of the transaction that makes it, and
+// reports whether the code had one left.
 func (s *Service) UseInvite(tx *db.Tx, code string) (bool, error) {
 	used, err := useInvite(tx, code, s.now().UnixMilli())
 	if err != nil {

@@ -15,7 +15,8 @@ import (
 	"larder/internal/secret"
 )
 
-// The cost of a new hash: argon2id with 2 passes over 19 MiB in one lane, some 30 ms. Stored hashes carry the cost they were made with.
+// The cost of a new hash: argon2id with 2 passes over 19 MiB in one lane, some 30 ms. Stored hashes
+// carry the cost they were made with.
 const (
 	hashPasses  = 2
 	hashMemory  = 19 << 10 // KiB, unless Config says other
@@ -30,10 +31,11 @@ const (
 
 var phcEncoding = base64.RawStdEncoding.Strict()
 
-// HashPassword returns the argon2id hash of a password in PHC form. It serves accounts, and the passwords of files, rules and shares; whether
-// one is long enough is for CheckPassword or the caller. It waits for its turn among the hashes of
-// all sources (see Source). Faults: Invalid for an empty one, more than 128 characters or more than
-// 512 bytes, found before any hashing; RateLimited when too many wait.
+// HashPassword returns the argon2id hash of a password in PHC form. It serves accounts, and the
+// passwords of files, rules and shares; whether one is long enough is for CheckPassword or the
+// caller. It waits for its turn among the hashes of all sources (see Source). Faults: Invalid for
+// an empty one, more than 128 characters or more than 512 bytes, found before any hashing;
+// RateLimited when too many wait.
 func (s *Service) HashPassword(ctx context.Context, source Source, password secret.Text) (string, error) {
 	if password == "" || tooLong(password) {
 		return "", fault.New(fault.Invalid, "A password has at most 128 characters and 512 bytes, and is not empty.")
@@ -50,9 +52,11 @@ func (s *Service) HashPassword(ctx context.Context, source Source, password secr
 	return h.String(), nil
 }
 
-// VerifyPassword reports whether password is the one that stored was made of. One that is too long to be any is told so without hashing.
-// It waits for its turn as HashPassword does. Fault: RateLimited.
-func (s *Service) VerifyPassword(ctx context.Context, source Source, stored string, password secret.Text) (bool, error) {
+// VerifyPassword reports whether password is the one that stored was made of. One that
+// is too long to be any is told so without hashing. It waits for its turn as
+// HashPassword does. Fault: RateLimited.
+func (s *Service) VerifyPassword(ctx context.Context, source Source, stored string,
+	password secret.Text) (bool, error) {
 	h, err := parseHash(stored)
 	if err != nil {
 		return false, err
@@ -68,7 +72,8 @@ func (s *Service) VerifyPassword(ctx context.Context, source Source, stored stri
 }
 
 // computeHash computes the hash of password with the salt and the cost of h, once there is a place.
-func (s *Service) computeHash(ctx context.Context, source Source, h hash, password secret.Text, length int) ([]byte, error) {
+func (s *Service) computeHash(ctx context.Context, source Source, h hash, password secret.Text,
+	length int) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -88,8 +93,8 @@ func (s *Service) newHash() hash {
 	return hash{passes: hashPasses, memory: s.hashMemory, lanes: hashLanes, salt: make([]byte, saltBytes)}
 }
 
-// dummyHash is verified when there is no such user, so that the answer takes as long as for a wrong password. No password matches it, as
-// far as anyone knows, and nothing asks.
+// dummyHash is verified when there is no such user, so that the answer takes as long as for a wrong
+// password. No password matches it, as far as anyone knows, and nothing asks.
 func (s *Service) dummyHash() string {
 	h := s.newHash()
 	h.sum = make([]byte, hashBytes)
@@ -103,9 +108,11 @@ type hash struct {
 	salt, sum      []byte
 }
 
-// String writes the PHC form: `$argon2id$v=19$m=19456,t=2,p=1$<salt>$<hash>`, both in base64 without padding.
+// String writes the PHC form: `$argon2id$v=19$m=19456,t=2,p=1$<salt>$<hash>`, both
+// in base64 without padding.
 func (h hash) String() string {
-	return fmt.Sprintf(phcTemplate, argon2.Version, h.memory, h.passes, h.lanes, phcEncoding.EncodeToString(h.salt), phcEncoding.EncodeToString(h.sum))
+	return fmt.Sprintf(phcTemplate, argon2.Version, h.memory, h.passes, h.lanes, phcEncoding.EncodeToString(h.salt),
+		phcEncoding.EncodeToString(h.sum))
 }
 
 // parseHash reads the PHC form. Its errors don't repeat any of it.
@@ -117,7 +124,8 @@ func parseHash(s string) (hash, error) {
 	}
 	var h hash
 	var version int
-	if _, err := fmt.Sscanf(strings.Join(parts[:4], "$"), "$argon2id$v=%d$m=%d,t=%d,p=%d", &version, &h.memory, &h.passes, &h.lanes); err != nil {
+	if _, err := fmt.Sscanf(strings.Join(parts[:4], "$"), "$argon2id$v=%d$m=%d,t=%d,p=%d", &version, &h.memory,
+		&h.passes, &h.lanes); err != nil {
 		return hash{}, malformed
 	}
 	var saltErr, sumErr error

@@ -12,7 +12,8 @@ import (
 	"larder/internal/secret"
 )
 
-// publishedHashes are hashes of "password" with the salt "somesalt" from the tests of golang.org/x/crypto/argon2.
+// publishedHashes are hashes of "password" with the salt "somesalt" from
+// the tests of golang.org/x/crypto/argon2.
 var publishedHashes = []string{
 	"$argon2id$v=19$m=64,t=1,p=1$c29tZXNhbHQ$ZVrRXqxlLcWfcXCnMyv0m4Rpvh/bnCi7",
 	"$argon2id$v=19$m=64,t=2,p=1$c29tZXNhbHQ$Bo1ismRVk2qm6+YAYLCmWHDb+j3fjUH3",
@@ -46,7 +47,8 @@ func TestHashIsArgon2idInPHCForm(t *testing.T) {
 	if !strings.HasPrefix(one, prefix) || len(one) != len(prefix)+22+1+43 || one == two {
 		t.Errorf("got %s and %s", one, two)
 	}
-	for password, want := range map[secret.Text]bool{"pass wörd": true, "pass word": false, "": false, "pass wörd ": false} {
+	for password, want := range map[secret.Text]bool{"pass wörd": true, "pass word": false, "": false,
+		"pass wörd ": false} {
 		if got, err := s.VerifyPassword(ctx, from, one, password); err != nil || got != want {
 			t.Errorf("%q: %v, %v", password.Reveal(), got, err)
 		}
@@ -57,7 +59,8 @@ func TestHashesOfAnotherCostStillVerify(t *testing.T) {
 	t.Parallel()
 	for _, stored := range publishedHashes {
 		for password, want := range map[secret.Text]bool{"password": true, "Password": false} {
-			if got, err := newHashingService().VerifyPassword(context.Background(), from, stored, password); err != nil || got != want {
+			if got, err := newHashingService().
+				VerifyPassword(context.Background(), from, stored, password); err != nil || got != want {
 				t.Errorf("%s with %s: %v, %v", stored, password.Reveal(), got, err)
 			}
 		}
@@ -91,7 +94,8 @@ func TestMalformedHashIsAnError(t *testing.T) {
 	}
 }
 
-// Abuse case C107. A cancelled context stops whatever would hash, so that an answer proves that nothing did.
+// Abuse case C107. A cancelled context stops whatever would hash, so that an answer
+// proves that nothing did.
 func TestTooLongPasswordIsNeverHashed(t *testing.T) {
 	t.Parallel()
 	s := newHashingService()
@@ -142,12 +146,15 @@ func TestHashingWaitsForASlotUntilTheContextEnds(t *testing.T) {
 	}
 	s.hashing.release(other)
 	for range 3 {
-		if right, err := s.VerifyPassword(context.Background(), from, publishedHashes[0], "password"); !right || err != nil {
+		if right, err := s.VerifyPassword(context.Background(), from, publishedHashes[0], "password"); !right ||
+			err != nil {
 			t.Errorf("with a place: %v, %v", right, err)
 		}
 	}
-	if s.hashing.freeSlots != parallelHashes || s.hashing.otherRunning != 0 || len(s.hashing.byKind[addressKind].sources) != 0 {
-		t.Errorf("after all of it: %d places are free, %d others, waiting %+v", s.hashing.freeSlots, s.hashing.otherRunning, s.hashing.byKind)
+	if s.hashing.freeSlots != parallelHashes || s.hashing.otherRunning != 0 ||
+		len(s.hashing.byKind[addressKind].sources) != 0 {
+		t.Errorf("after all of it: %d places are free, %d others, waiting %+v", s.hashing.freeSlots,
+			s.hashing.otherRunning, s.hashing.byKind)
 	}
 }
 
@@ -167,7 +174,8 @@ func TestLoginOfUnknownUserTakesAsLong(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.passes != want.passes || got.memory != want.memory || got.lanes != want.lanes || len(got.salt) != len(want.salt) || len(got.sum) != len(want.sum) {
+	if got.passes != want.passes || got.memory != want.memory || got.lanes != want.lanes ||
+		len(got.salt) != len(want.salt) || len(got.sum) != len(want.sum) {
 		t.Errorf("nobody costs %s, a user %s", s.dummyHash(), real)
 	}
 }

@@ -24,7 +24,8 @@ const (
 
 var accentPattern = regexp.MustCompile(`^#[0-9A-Fa-f]{6}$`)
 
-// TextChange is a text to be set, or to be taken away by a Value of nil or "". The zero value leaves it as it is.
+// TextChange is a text to be set, or to be taken away by a Value of nil or "". The zero value
+// leaves it as it is.
 type TextChange struct {
 	Given bool
 	Value *string
@@ -47,7 +48,8 @@ func (p *Profile) check() (err error) {
 		return err
 	}
 	if p.AvatarURL.Value != nil && !isPictureURL(*p.AvatarURL.Value) {
-		return fault.New(fault.Invalid, "avatarUrl is an http or https address, or a path of this site that begins with one slash.")
+		return fault.New(fault.Invalid,
+			"avatarUrl is an http or https address, or a path of this site that begins with one slash.")
 	}
 	if p.Locale != nil && *p.Locale != "zh-CN" && *p.Locale != "en-US" {
 		return fault.New(fault.Invalid, "A locale is zh-CN or en-US.")
@@ -75,7 +77,8 @@ func cleanText(t TextChange, name string, most int) (TextChange, error) {
 		return t, nil
 	}
 	s := *t.Value
-	if len(s) > 20*most || !utf8.ValidString(s) { // the former before the cost of normalising: NFC never shrinks a character by more
+	// the former before the cost of normalising: NFC never shrinks a character by more
+	if len(s) > 20*most || !utf8.ValidString(s) {
 		return t, fault.Newf(fault.Invalid, "%s has at most %d characters of valid UTF-8.", name, most)
 	}
 	s = norm.NFC.String(s)
@@ -90,8 +93,8 @@ func cleanText(t TextChange, name string, most int) (TextChange, error) {
 	return TextChange{Given: true, Value: &s}, nil
 }
 
-// isPictureURL reports addresses of the web and of this site; nothing here ever fetches one (abuse case C66). Browsers take a backslash for a slash, so
-// that `/\host` would lead away.
+// isPictureURL reports addresses of the web and of this site; nothing here ever fetches one (abuse
+// case C66). Browsers take a backslash for a slash, so that `/\host` would lead away.
 func isPictureURL(s string) bool {
 	u, err := url.Parse(s)
 	if err != nil || strings.ContainsRune(s, '\\') || strings.ContainsFunc(s, unicode.IsSpace) {
@@ -103,7 +106,8 @@ func isPictureURL(s string) bool {
 	return (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" && u.Opaque == ""
 }
 
-// ChangeProfile changes what a user is shown as and shown. Faults: Invalid, SessionRevoked when the account has gone meanwhile.
+// ChangeProfile changes what a user is shown as and shown. Faults: Invalid, SessionRevoked when the
+// account has gone meanwhile.
 func (s *Service) ChangeProfile(ctx context.Context, userID string, p Profile) error {
 	if err := p.check(); err != nil {
 		return err
@@ -120,8 +124,9 @@ func (s *Service) ChangeProfile(ctx context.Context, userID string, p Profile) e
 	})
 }
 
-// ChangePassword gives a user, as a session knows them, another password and ends all sessions, that one included. Of two changes at once the second finds
-// that its session has ended. Faults: Invalid, InvalidPassword for a wrong old one, SessionRevoked, RateLimited.
+// ChangePassword gives a user, as a session knows them, another password and ends all sessions,
+// that one included. Of two changes at once the second finds that its session has ended. Faults:
+// Invalid, InvalidPassword for a wrong old one, SessionRevoked, RateLimited.
 func (s *Service) ChangePassword(ctx context.Context, u User, old, fresh secret.Text) error {
 	if err := CheckPassword(fresh); err != nil {
 		return err

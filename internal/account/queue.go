@@ -37,8 +37,8 @@ const (
 // AccountSource returns the source of what a signed-in caller asks for.
 func AccountSource(userID string) Source { return Source{accountKind, userID} }
 
-// AddressSource returns the source of what a caller without an account asks for: an IPv4 address or an
-// IPv6 /64.
+// AddressSource returns the source of what a caller without an account asks for: an IPv4 address
+// or an IPv6 /64.
 func AddressSource(address string) Source { return Source{addressKind, address} }
 
 // login returns the source of the same caller's logins.
@@ -47,9 +47,9 @@ func (s Source) login() Source { return Source{loginKind, s.name} }
 // IsLogin reports whether the hash decides about a login.
 func (s Source) IsLogin() bool { return s.kind == loginKind }
 
-// hashQueue hands out the places for hashing. Each kind of source has a line. One place is for logins
-// alone; the other goes to the lines of accounts and addresses in turns, and to logins while both are
-// empty. Within a line the sources take turns, whatever each of them has waiting.
+// hashQueue hands out the places for hashing. Each kind of source has a line. One place is for
+// logins alone; the other goes to the lines of accounts and addresses in turns, and to logins while
+// both are empty. Within a line the sources take turns, whatever each of them has waiting.
 type hashQueue struct {
 	mu           sync.Mutex
 	freeSlots    int // places
@@ -92,8 +92,8 @@ func (s *Service) WaitingHashes() (waiting int) {
 	return waiting
 }
 
-// acquire waits for a place, which leave gives back. Fault: RateLimited when too many wait, or after
-// maxQueueWait. Error: the context's.
+// acquire waits for a place, which leave gives back. Fault: RateLimited when too many wait, or
+// after maxQueueWait. Error: the context's.
 func (q *hashQueue) acquire(ctx context.Context, source Source) (leave func(), err error) {
 	t, err := q.enqueue(source)
 	if err != nil {
@@ -212,7 +212,8 @@ func (l *kindQueue) find(name string) *sourceQueue {
 	return nil
 }
 
-// pop takes out the oldest ticket of the source whose turn it is, which goes to the end of the line.
+// pop takes out the oldest ticket of the source whose turn it is, which goes to the
+// end of the line.
 func (l *kindQueue) pop() *ticket {
 	if len(l.sources) == 0 {
 		return nil

@@ -57,7 +57,8 @@ func wantRetry(t *testing.T, what string, err error) {
 	}
 }
 
-// Sources take turns, whatever each of them has waiting, and so do signed-in callers and the others.
+// Sources take turns, whatever each of them has waiting, and so do signed-in
+// callers and the others.
 func TestSourcesTakeTurnsAtHashing(t *testing.T) {
 	t.Parallel()
 	q := newHashQueue()

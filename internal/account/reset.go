@@ -15,22 +15,25 @@ import (
 	"larder/internal/vpath"
 )
 
-// ResetMailJob is the type of the job that mails a link to set a new password; its payload is the address that somebody typed, folded, whether or not an
-// account has it. MailReset does it.
+// ResetMailJob is the type of the job that mails a link to set a new password; its payload is the
+// address that somebody typed, folded, whether or not an account has it. MailReset does it.
 const ResetMailJob = "reset-mail"
 
 const (
 	// ResetLifetime is how long such a link holds.
 	ResetLifetime = 15 * time.Minute
-	// Of what is mailed at somebody's wish, maxMailed go out in mailedWindow: links to an account, codes to a user and to an address.
+	// Of what is mailed at somebody's wish, maxMailed go out in mailedWindow: links to an account,
+	// codes to a user and to an address.
 	maxMailed    = 3
 	mailedWindow = 15 * time.Minute
-	// maxOpenAddressMails bounds the mails of a type that wait, to addresses that somebody typed. That many wait only where mail stands still.
+	// maxOpenAddressMails bounds the mails of a type that wait, to addresses that somebody typed.
+	// That many wait only where mail stands still.
 	maxOpenAddressMails = 1000
 )
 
-// QueueReset has a reset link mailed to an address, if it is an account's. Whether it is, nobody learns: what is done here is the same, and takes the
-// same time, for every address (abuse case C48). Fault: Invalid for what is no address at all.
+// QueueReset has a reset link mailed to an address, if it is an account's. Whether it is, nobody
+// learns: what is done here is the same, and takes the same time, for every address (abuse case
+// C48). Fault: Invalid for what is no address at all.
 func (s *Service) QueueReset(ctx context.Context, email string) error {
 	if err := CheckEmail(email); err != nil {
 		return err
@@ -38,8 +41,9 @@ func (s *Service) QueueReset(ctx context.Context, email string) error {
 	return s.queueMailToAddress(ctx, ResetMailJob, email)
 }
 
-// queueMailToAddress queues a mail to an address that somebody typed. Whether one to it waits already is found out when its turn comes: here it would show in
-// the time, and what waits longer is somebody's.
+// queueMailToAddress queues a mail to an address that somebody typed. Whether one to it
+// waits already is found out when its turn comes: here it would show in the time, and what
+// waits longer is somebody's.
 func (s *Service) queueMailToAddress(ctx context.Context, jobType, email string) error {
 	full := false
 	err := s.db.Write(ctx, func(tx *db.Tx) error {
@@ -51,25 +55,29 @@ func (s *Service) queueMailToAddress(ctx context.Context, jobType, email string)
 			return err
 		}
 		tx.AfterCommit(s.wake)
-		return job.Insert(tx, job.Spec{ID: s.ids.UUID(), Type: jobType, Payload: vpath.Fold(email), CreatedAt: s.now().UnixMilli()})
+		return job.Insert(tx, job.Spec{ID: s.ids.UUID(), Type: jobType, Payload: vpath.Fold(email),
+			CreatedAt: s.now().UnixMilli()})
 	})
 	if err != nil {
 		return fmt.Errorf("queue a %s: %w", jobType, err)
 	}
 	if full {
-		s.log.WarnContext(ctx, "too many mails wait; another is not queued", "type", jobType, "waiting", maxOpenAddressMails)
+		s.log.WarnContext(ctx, "too many mails wait; another is not queued", "type", jobType, "waiting",
+			maxOpenAddressMails)
 	}
 	return nil
 }
 
-// MailReset mails the account of that address, if there is one that is active, a link by which a new password is set. The third within 15 minutes is
-// the last one, and nobody is told. The token is made here, so that no job holds one; one that could not be mailed is forgotten, and the
-// next attempt makes another.
+// MailReset mails the account of that address, if there is one that is active, a link by which a
+// new password is set. The third within 15 minutes is the last one, and nobody is told. The
+// token is made here, so that no job holds one; one that could not be mailed is forgotten, and
+// the next attempt makes another.
 func (s *Service) MailReset(ctx context.Context, run *job.Run) error {
 	if on, err := s.letters.Enabled(ctx); err != nil || !on {
 		return err
 	}
-	if waits, err := job.HasEarlier(s.db.Read(ctx), run); err != nil || waits { // else one address could take the places of all while mail stands still
+	// else one address could take the places of all while mail stands still
+	if waits, err := job.HasEarlier(s.db.Read(ctx), run); err != nil || waits {
 		return err
 	}
 	token := s.ids.Base62(tokenRunes)
@@ -87,7 +95,8 @@ func (s *Service) MailReset(ctx context.Context, run *job.Run) error {
 	return errors.Join(letter.JobError(sent), err)
 }
 
-// storeResetToken stores a reset token for the account of an address and voids the ones before, unless there is none or it has got enough of them.
+// storeResetToken stores a reset token for the account of an address and voids the ones before,
+// unless there is none or it has got enough of them.
 func (s *Service) storeResetToken(ctx context.Context, email, token string) (u User, made bool, err error) {
 	err = s.db.Write(ctx, func(tx *db.Tx) error {
 		made = false
@@ -113,7 +122,8 @@ func (s *Service) storeResetToken(ctx context.Context, email, token string) (u U
 		}
 		made = true
 		return insertToken(tx, resetPurpose, mailedToken{
-			hash: tokenHash(token), userID: u.ID, emailFold: vpath.Fold(u.Email), expiresAt: now.Add(ResetLifetime).UnixMilli(), createdAt: now.UnixMilli(),
+			hash: tokenHash(token), userID: u.ID, emailFold: vpath.Fold(u.Email), expiresAt: now.Add(ResetLifetime).
+				UnixMilli(), createdAt: now.UnixMilli(),
 		})
 	})
 	if err != nil {
@@ -122,12 +132,15 @@ func (s *Service) storeResetToken(ctx context.Context, email, token string) (u U
 	return u, made, nil
 }
 
-// ResetPassword sets a new password by a token that MailReset has mailed, and ends all sessions of the account. Whoever has the token has read a mail to
-// the account's address, which counts as verified from then on. A token works once, also when many try at once (abuse case C49), and neither for
-// another address than it was mailed to nor for an account that is not active. A password that can't be one leaves the token alone, and
-// without a token that holds nothing is hashed. claim is called as a part of it where the address was not verified before, and may be nil.
-// Faults: Invalid, RateLimited (see HashPassword).
-func (s *Service) ResetPassword(ctx context.Context, source Source, token string, password secret.Text, claim func(tx *db.Tx, userID string) error) error {
+// ResetPassword sets a new password by a token that MailReset has mailed, and ends all sessions of
+// the account. Whoever has the token has read a mail to the account's address, which counts as
+// verified from then on. A token works once, also when many try at once (abuse case C49), and
+// neither for another address than it was mailed to nor for an account that is not active. A
+// password that can't be one leaves the token alone, and without a token that holds nothing is
+// hashed. claim is called as a part of it where the address was not verified before, and may be
+// nil. Faults: Invalid, RateLimited (see HashPassword).
+func (s *Service) ResetPassword(ctx context.Context, source Source, token string, password secret.Text,
+	claim func(tx *db.Tx, userID string) error) error {
 	if err := CheckPassword(password); err != nil {
 		return err
 	}
@@ -172,14 +185,15 @@ func (s *Service) ResetPassword(ctx context.Context, source Source, token string
 	})
 }
 
-// VoidResetsAndCodes ends what a user was mailed to set a password or to change the address by: reset links and codes. A new password, another address and the end
-// of an account call for it.
+// VoidResetsAndCodes ends what a user was mailed to set a password or to change the address by:
+// reset links and codes. A new password, another address and the end of an account call for it.
 func (s *Service) VoidResetsAndCodes(tx *db.Tx, userID string) error {
 	now := s.now().UnixMilli()
 	return errors.Join(voidTokens(tx, userID, resetPurpose, now), voidCodes(tx, userID, now))
 }
 
-// recipient addresses a letter to u. It calls them by the username: a display name is free text, and would be mailed to whatever address somebody types.
+// recipient addresses a letter to u. It calls them by the username: a display name is free text,
+// and would be mailed to whatever address somebody types.
 func recipient(u User, email string) letter.Recipient {
 	return letter.Recipient{Email: email, Name: u.Username, Locale: u.Locale}
 }

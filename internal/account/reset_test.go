@@ -18,23 +18,28 @@ import (
 	"larder/internal/secret"
 )
 
-// Nothing is hashed for who has no token, or gives a password that can't be one: here, whatever hashes fails for want of a salt (abuse case C107).
+// Nothing is hashed for who has no token, or gives a password that can't be one: here, whatever
+// hashes fails for want of a salt (abuse case C107).
 func TestResetWithInvalidTokenHashesNothing(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		w := newFixture(t, d)
 		noSalt := errors.New("no salt")
 		s := account.New(account.Config{
-			DB: d, IDs: ident.New(rand.Reader), Random: iotest.ErrReader(noSalt), Keys: w.keys, Now: func() time.Time { return time.UnixMilli(w.now.Load()) },
+			DB: d, IDs: ident.New(rand.Reader), Random: iotest.ErrReader(noSalt), Keys: w.keys,
+			Now: func() time.Time { return time.UnixMilli(w.now.Load()) },
 			Log: slog.New(slog.DiscardHandler),
 		})
 		u := w.addUser("ann")
 		ctx := context.Background()
-		for name, token := range map[string]string{"empty": "", "garbage": "garbage", "as long as one": strings.Repeat("a", 44), "huge": strings.Repeat("a", 1<<20), "NUL": "\x00", "no UTF-8": "\xff"} {
+		for name, token := range map[string]string{"empty": "", "garbage": "garbage",
+			"as long as one": strings.Repeat("a", 44), "huge": strings.Repeat("a", 1<<20), "NUL": "\x00",
+			"no UTF-8": "\xff"} {
 			wantKind(t, name, s.ResetPassword(ctx, testSource, token, "a new password", nil), fault.Invalid)
 		}
 		w.addResetToken(u, "a token")
-		for name, password := range map[string]secret.Text{"short": "1234567", "long": secret.Text(strings.Repeat("a", 129)), "huge": secret.Text(strings.Repeat("a", 1<<20))} {
+		for name, password := range map[string]secret.Text{"short": "1234567",
+			"long": secret.Text(strings.Repeat("a", 129)), "huge": secret.Text(strings.Repeat("a", 1<<20))} {
 			wantKind(t, name, s.ResetPassword(ctx, testSource, "a token", password, nil), fault.Invalid)
 			wantKind(t, name, s.ChangePassword(ctx, u, "password", password), fault.Invalid)
 		}
@@ -48,14 +53,16 @@ func TestResetWithInvalidTokenHashesNothing(t *testing.T) {
 	})
 }
 
-// A change of password goes by the session that asks: one that has ended since it was looked at changes nothing.
+// A change of password goes by the session that asks: one that has ended since it was
+// looked at changes nothing.
 func TestChangePasswordOfAnEndedSession(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		w := newFixture(t, d)
 		ctx := context.Background()
 		for name, end := range map[string]func(tx *db.Tx, id string) error{
-			"logged_out":   func(tx *db.Tx, id string) error { return w.SetPassword(tx, id, cheapHash) }, // the same hash, another session version
+			// the same hash, another session version
+			"logged_out":   func(tx *db.Tx, id string) error { return w.SetPassword(tx, id, cheapHash) },
 			"disabled":     func(tx *db.Tx, id string) error { return w.SetStatus(tx, id, account.Disabled) },
 			"another_role": func(tx *db.Tx, id string) error { return w.SetRole(tx, id, "guest") },
 			"deleted":      deleteUser,

@@ -18,8 +18,8 @@ import (
 // SessionLifetime is how long a session lasts that nothing ends before.
 const SessionLifetime = 7 * 24 * time.Hour
 
-// clockSlack is how far the clocks of replicas may differ. What was made later than that was made by a clock that has gone back since, and would
-// live too long by the present one.
+// clockSlack is how far the clocks of replicas may differ. What was made later than that was made
+// by a clock that has gone back since, and would live too long by the present one.
 const clockSlack = time.Hour
 
 // audience marks a session's token; no other token that we sign carries it (abuse case C40).
@@ -35,12 +35,14 @@ type Session struct {
 	ExpiresAt time.Time
 }
 
-// Login finds the user of that name or address who has that password. With requireVerified, an address that was not verified keeps everybody
-// out but administrators. An unknown user costs as much time as a wrong password and gets the same answer; what state the account is in is
-// only told to who knows the password (abuse case C48).
-// Logins wait for their turn at hashing among logins alone; source is the caller's address.
-// Faults: BadCredentials, UserDisabled, EmailNotVerified, RateLimited when too many wait.
-func (s *Service) Login(ctx context.Context, source Source, name string, password secret.Text, requireVerified bool) (User, error) {
+// Login finds the user of that name or address who has that password. With requireVerified, an
+// address that was not verified keeps everybody out but administrators. An unknown user costs as
+// much time as a wrong password and gets the same answer; what state the account is in is only told
+// to who knows the password (abuse case C48). Logins wait for their turn at hashing among logins
+// alone; source is the caller's address. Faults: BadCredentials, UserDisabled, EmailNotVerified,
+// RateLimited when too many wait.
+func (s *Service) Login(ctx context.Context, source Source, name string, password secret.Text,
+	requireVerified bool) (User, error) {
 	u, stored, err := findUser(s.db.Read(ctx), name)
 	known := err == nil
 	switch {
@@ -59,7 +61,8 @@ func (s *Service) Login(ctx context.Context, source Source, name string, passwor
 	case u.Status != Active:
 		return User{}, fault.New(fault.UserDisabled, "This account is not active.")
 	case requireVerified && !u.EmailVerified && u.Role != access.Admin:
-		return User{}, fault.New(fault.EmailNotVerified, "Verify your e-mail address first: follow the link that was mailed to it.")
+		return User{}, fault.New(fault.EmailNotVerified,
+			"Verify your e-mail address first: follow the link that was mailed to it.")
 	}
 	return u, nil
 }
@@ -84,9 +87,11 @@ func (s *Service) Issue(u User) (token string, session Session, err error) {
 	return token, session, nil
 }
 
-// Authenticate checks a token against the user as known under version, the config version read in this request, in this order: signature and
-// lifetime (fault InvalidToken); an account that is gone, or whose sessions ended since (SessionRevoked: logout, a new password, disabled,
-// banned); a role that changed since, even when it changed back (RoleChanged); the account's status (UserDisabled).
+// Authenticate checks a token against the user as known under version, the config version
+// read in this request, in this order: signature and lifetime (fault InvalidToken); an
+// account that is gone, or whose sessions ended since (SessionRevoked: logout, a new
+// password, disabled, banned); a role that changed since, even when it changed back
+// (RoleChanged); the account's status (UserDisabled).
 func (s *Service) Authenticate(ctx context.Context, version int64, token string) (Session, error) {
 	c, err := s.parse(token)
 	if err != nil {
@@ -108,8 +113,8 @@ func (s *Service) Authenticate(ctx context.Context, version int64, token string)
 	return Session{ID: c.sessionID, User: u, ExpiresAt: c.expiresAt}, nil
 }
 
-// Logout ends every session of whoever the token names. A token that is forged, expired or from before the last logout, new password or change
-// of role changes nothing, and is no error.
+// Logout ends every session of whoever the token names. A token that is forged, expired or from
+// before the last logout, new password or change of role changes nothing, and is no error.
 func (s *Service) Logout(ctx context.Context, token string) error {
 	c, err := s.parse(token)
 	if err != nil {
@@ -145,7 +150,8 @@ func (s *Service) parse(token string) (claims, error) {
 		jwt.WithJSONNumber(),
 	)
 	claimMap := jwt.MapClaims{}
-	if _, err := parser.ParseWithClaims(token, claimMap, func(*jwt.Token) (any, error) { return s.sessionKey, nil }); err != nil {
+	if _, err := parser.ParseWithClaims(token, claimMap,
+		func(*jwt.Token) (any, error) { return s.sessionKey, nil }); err != nil {
 		return claims{}, invalidToken(err)
 	}
 	var c claims

@@ -108,7 +108,8 @@ func TestLogin(t *testing.T) {
 	})
 }
 
-// Abuse case C48: a cancelled context stops whatever hashes, so that its error proves that somebody unknown is hashed for as well.
+// Abuse case C48: a cancelled context stops whatever hashes, so that its error proves that somebody
+// unknown is hashed for as well.
 func TestLoginHashesForUnknownNamesToo(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -206,7 +207,8 @@ func TestForgedTokensAreInvalid(t *testing.T) {
 			t.Fatalf("the pattern of the forgeries is bad itself: %v", err)
 		}
 		parts := strings.Split(good, ".")
-		admin := base64.RawURLEncoding.EncodeToString([]byte(`{"aud":"larder/session","sub":"` + u.ID + `","role":"admin","rv":1,"sv":1,"jti":"j","exp":99999999999}`))
+		admin := base64.RawURLEncoding.EncodeToString([]byte(`{"aud":"larder/session","sub":"` + u.ID +
+			`","role":"admin","rv":1,"sv":1,"jti":"j","exp":99999999999}`))
 		for name, token := range map[string]string{
 			"empty":                  "",
 			"garbage":                "garbage",
@@ -260,7 +262,8 @@ func changeFirstCharacter(s string) string {
 	return "A" + s[1:]
 }
 
-// respellBase64 writes the same 32 bytes otherwise: the last of 43 characters carries two bits that lax decoders ignore.
+// respellBase64 writes the same 32 bytes otherwise: the last of 43 characters carries two bits
+// that lax decoders ignore.
 func respellBase64(s string) string {
 	const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 	last := strings.IndexByte(alphabet, s[len(s)-1])
@@ -283,14 +286,19 @@ func TestWhatEndsASession(t *testing.T) {
 			steps []func(tx *db.Tx, id string) error
 			want  fault.Kind
 		}{
-			{"password", []func(tx *db.Tx, id string) error{func(tx *db.Tx, id string) error { return w.SetPassword(tx, id, cheapHash) }}, fault.SessionRevoked},
+			{"password", []func(tx *db.Tx, id string) error{func(tx *db.Tx, id string) error {
+				return w.SetPassword(tx, id, cheapHash)
+			}}, fault.SessionRevoked},
 			{"disabled", []func(tx *db.Tx, id string) error{status(account.Disabled)}, fault.SessionRevoked},
 			{"banned", []func(tx *db.Tx, id string) error{status(account.Banned)}, fault.SessionRevoked},
-			{"disabled and back", []func(tx *db.Tx, id string) error{status(account.Disabled), status(account.Active)}, fault.SessionRevoked},
+			{"disabled and back", []func(tx *db.Tx, id string) error{status(account.Disabled), status(account.Active)},
+				fault.SessionRevoked},
 			{"deleted", []func(tx *db.Tx, id string) error{deleteUser}, fault.SessionRevoked},
 			{"role", []func(tx *db.Tx, id string) error{role(access.Guest)}, fault.RoleChanged},
-			{"role and back", []func(tx *db.Tx, id string) error{role(access.Admin), role(access.User)}, fault.RoleChanged},
-			{"role and password", []func(tx *db.Tx, id string) error{role(access.Admin), status(account.Banned)}, fault.SessionRevoked},
+			{"role and back", []func(tx *db.Tx, id string) error{role(access.Admin), role(access.User)},
+				fault.RoleChanged},
+			{"role and password", []func(tx *db.Tx, id string) error{role(access.Admin), status(account.Banned)},
+				fault.SessionRevoked},
 			{"the same role", []func(tx *db.Tx, id string) error{role(access.User)}, fault.Internal},
 			{"active already", []func(tx *db.Tx, id string) error{status(account.Active)}, fault.Internal},
 		} {
@@ -330,7 +338,8 @@ func TestNewPasswordReplacesTheOldOne(t *testing.T) {
 		if _, err := w.authenticate(w.issue(again)); err != nil {
 			t.Errorf("a session after the change: %v", err)
 		}
-		if err := w.db.Write(context.Background(), func(tx *db.Tx) error { return w.SetPassword(tx, u.ID, "clear text") }); err == nil {
+		if err := w.db.Write(context.Background(),
+			func(tx *db.Tx) error { return w.SetPassword(tx, u.ID, "clear text") }); err == nil {
 			t.Error("a password that is no hash was stored")
 		}
 	})

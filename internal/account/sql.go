@@ -18,8 +18,10 @@ func insertUser(tx *db.Tx, u User, passwordHash string) error {
 			default_path, home_id, locale, theme, accent_color, enable_blur, role_version, session_version, created_at, updated_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21)
 		ON CONFLICT DO NOTHING`,
-		u.ID, u.Username, vpath.Fold(u.Username), u.Email, vpath.Fold(u.Email), u.EmailVerified, passwordHash, string(u.Role), string(u.Status),
-		u.DisplayName, u.AvatarURL, u.DefaultPath, orNull(u.HomeID), u.Locale, u.Theme, u.AccentColor, u.EnableBlur, u.RoleVersion,
+		u.ID, u.Username, vpath.Fold(u.Username), u.Email, vpath.Fold(u.Email), u.EmailVerified, passwordHash,
+		string(u.Role), string(u.Status),
+		u.DisplayName, u.AvatarURL, u.DefaultPath, orNull(u.HomeID), u.Locale, u.Theme, u.AccentColor, u.EnableBlur,
+		u.RoleVersion,
 		u.SessionVersion, u.CreatedAt, u.UpdatedAt)
 	if err != nil {
 		return fmt.Errorf("insert user: %w", err)
@@ -67,8 +69,10 @@ const userColumns = `id, username, email, email_verified, password_hash, role, s
 func scanUser(row interface{ Scan(dest ...any) error }) (u User, passwordHash string, err error) {
 	var role, status string
 	var home *string
-	err = row.Scan(&u.ID, &u.Username, &u.Email, &u.EmailVerified, &passwordHash, &role, &status, &u.DisplayName, &u.AvatarURL, &u.DefaultPath, &home,
-		&u.Locale, &u.Theme, &u.AccentColor, &u.EnableBlur, &u.RoleVersion, &u.SessionVersion, &u.CreatedAt, &u.UpdatedAt)
+	err = row.Scan(&u.ID, &u.Username, &u.Email, &u.EmailVerified, &passwordHash, &role, &status, &u.DisplayName,
+		&u.AvatarURL, &u.DefaultPath, &home,
+		&u.Locale, &u.Theme, &u.AccentColor, &u.EnableBlur, &u.RoleVersion, &u.SessionVersion, &u.CreatedAt,
+		&u.UpdatedAt)
 	if err != nil {
 		return User{}, "", err
 	}
@@ -118,7 +122,8 @@ func updateRole(tx *db.Tx, userID string, role access.Role, now int64) error {
 		WHERE id = $1`, userID, string(role), now))
 }
 
-// endSessions raises the session version where it is still the one given, and reports whether it was.
+// endSessions raises the session version where it is still the one given, and
+// reports whether it was.
 func endSessions(tx *db.Tx, userID string, sessionVersion, roleVersion, now int64) (bool, error) {
 	n, err := tx.Exec(`
 		UPDATE users
@@ -141,7 +146,8 @@ func checkUpdated(rows int64, err error) error {
 	return nil
 }
 
-// latestCSRFExpiry is the latest time (ms) until which a token can hold that was not made by a clock that has gone back since.
+// latestCSRFExpiry is the latest time (ms) until which a token can hold that was not made by a
+// clock that has gone back since.
 func latestCSRFExpiry(now int64) int64 { return now + (CSRFLifetime + clockSlack).Milliseconds() }
 
 // readCSRF returns the token that holds now, "" for none.
@@ -158,7 +164,8 @@ func readCSRF(q db.Querier, sessionID string, now int64) (string, error) {
 	return token, err
 }
 
-// ensureCSRF puts fresh in place of none or of one that is over, and returns the token that holds then.
+// ensureCSRF puts fresh in place of none or of one that is over, and returns the
+// token that holds then.
 func ensureCSRF(tx *db.Tx, sessionID, fresh string, now, expiresAt int64) (string, error) {
 	var token string
 	err := tx.QueryRow(`
@@ -185,16 +192,18 @@ func orNull(s string) *string {
 	return &s
 }
 
-// Restored ends, in a database that comes from a backup, every session: one that was ended since would go on, and what was mailed may have been used.
-// The versions become at least the
-// time of the restore (ms), since the original may have counted on and issued sessions under any number that follows.
+// Restored ends, in a database that comes from a backup, every session: one that was ended
+// since would go on, and what was mailed may have been used. The versions become at least the
+// time of the restore (ms), since the original may have counted on and issued sessions under
+// any number that follows.
 func Restored(tx *db.Tx, now int64) error {
 	for _, table := range []string{"csrf_tokens", "mailed_tokens", "email_codes"} {
 		if _, err := tx.Exec("DELETE FROM " + table); err != nil {
 			return fmt.Errorf("empty %s: %w", table, err)
 		}
 	}
-	_, err := tx.Exec("UPDATE users SET session_version = CASE WHEN session_version < $1 THEN $1 ELSE session_version + 1 END", now)
+	_, err := tx.Exec(
+		"UPDATE users SET session_version = CASE WHEN session_version < $1 THEN $1 ELSE session_version + 1 END", now)
 	if err != nil {
 		return fmt.Errorf("end sessions: %w", err)
 	}

@@ -7,7 +7,8 @@ import (
 	"larder/internal/db"
 )
 
-// emailCode is the row of a code that was mailed to a new address. The code itself is in the mail alone.
+// emailCode is the row of a code that was mailed to a new address. The code itself is
+// in the mail alone.
 type emailCode struct {
 	id, userID           string
 	email, emailFold     string
@@ -32,9 +33,11 @@ const (
 	wrongCodesOfUser = "wrong_codes WHERE user_id = $1"
 )
 
-// nthNewest returns when the n-th newest row was made that came after a time, 0 when there are fewer.
+// nthNewest returns when the n-th newest row was made that came after a time, 0
+// when there are fewer.
 func nthNewest(q db.Querier, rows, value string, n int, after, now int64) (at int64, err error) {
-	err = q.QueryRow("SELECT created_at FROM "+rows+" AND created_at > $2 AND created_at <= $3 ORDER BY created_at DESC LIMIT 1 OFFSET $4",
+	err = q.QueryRow("SELECT created_at FROM "+rows+
+		" AND created_at > $2 AND created_at <= $3 ORDER BY created_at DESC LIMIT 1 OFFSET $4",
 		value, after, latestExpiry(now, 0), n-1).Scan(&at)
 	if errors.Is(err, db.ErrNoRows) {
 		return 0, nil
@@ -45,8 +48,9 @@ func nthNewest(q db.Querier, rows, value string, n int, after, now int64) (at in
 	return at, nil
 }
 
-// countAttempt counts a try at the code that a user was mailed to an address, and returns it to be compared: none has more than five, however many
-// come at once. Error: db.ErrNoRows where no code is left to try.
+// countAttempt counts a try at the code that a user was mailed to an address, and returns it to be
+// compared: none has more than five, however many come at once. Error: db.ErrNoRows where no code
+// is left to try.
 func countAttempt(tx *db.Tx, userID, emailFold string, now int64) (c emailCode, err error) {
 	err = tx.QueryRow(`
 		UPDATE email_codes
@@ -60,9 +64,11 @@ func countAttempt(tx *db.Tx, userID, emailFold string, now int64) (c emailCode, 
 	return c, err
 }
 
-// voidCodes ends the codes that a user was mailed. Their rows stay: they count as mails that were sent.
+// voidCodes ends the codes that a user was mailed. Their rows stay: they count as
+// mails that were sent.
 func voidCodes(tx *db.Tx, userID string, now int64) error {
-	if _, err := tx.Exec("UPDATE email_codes SET used_at = $2 WHERE user_id = $1 AND used_at IS NULL", userID, now); err != nil {
+	if _, err := tx.Exec("UPDATE email_codes SET used_at = $2 WHERE user_id = $1 AND used_at IS NULL", userID,
+		now); err != nil {
 		return fmt.Errorf("void codes: %w", err)
 	}
 	return nil
@@ -76,14 +82,16 @@ func voidCode(tx *db.Tx, id string, now int64) error {
 }
 
 func insertWrongCode(tx *db.Tx, id, userID string, now int64) error {
-	if _, err := tx.Exec("INSERT INTO wrong_codes (id, user_id, created_at) VALUES ($1, $2, $3)", id, userID, now); err != nil {
+	if _, err := tx.Exec("INSERT INTO wrong_codes (id, user_id, created_at) VALUES ($1, $2, $3)", id, userID,
+		now); err != nil {
 		return fmt.Errorf("count a wrong code: %w", err)
 	}
 	return nil
 }
 
 func deleteOldCodes(tx *db.Tx, sentBefore, now int64) error {
-	if _, err := tx.Exec("DELETE FROM email_codes WHERE created_at <= $1 AND expires_at <= $2", sentBefore, now); err != nil {
+	if _, err := tx.Exec("DELETE FROM email_codes WHERE created_at <= $1 AND expires_at <= $2", sentBefore,
+		now); err != nil {
 		return fmt.Errorf("delete old codes: %w", err)
 	}
 	return nil

@@ -14,8 +14,8 @@ func Count(q db.Querier) (n int64, err error) {
 	return n, nil
 }
 
-// Series counts the accounts that there are by when they were made: for each step of a span from a time on, up to but without another (ms), by the
-// step's number from 0.
+// Series counts the accounts that there are by when they were made: for each step of a span from a
+// time on, up to but without another (ms), by the step's number from 0.
 func Series(q db.Querier, from, to, step int64) (map[int64]int64, error) {
 	rows, err := q.Query(`
 		SELECT (created_at - CAST($1 AS BIGINT)) / CAST($3 AS BIGINT) AS n, COUNT(*)

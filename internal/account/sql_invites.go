@@ -36,7 +36,8 @@ func readInvites(q db.Querier) ([]Invite, error) {
 	var list []Invite
 	for rows.Next() {
 		var i Invite
-		if err := rows.Scan(&i.ID, &i.Code, &i.MaxUses, &i.UsedCount, &i.ExpiresAt, &i.Note, &i.CreatedBy, &i.CreatedAt); err != nil {
+		if err := rows.Scan(&i.ID, &i.Code, &i.MaxUses, &i.UsedCount, &i.ExpiresAt, &i.Note, &i.CreatedBy,
+			&i.CreatedAt); err != nil {
 			return nil, fmt.Errorf("list invites: %w", err)
 		}
 		list = append(list, i)
@@ -55,7 +56,8 @@ func deleteInvite(tx *db.Tx, id string) error {
 	return nil
 }
 
-// usableInviteCondition is the condition under which a code ($1) can be used at a moment ($2, ms): whoever made it must be an active administrator still.
+// usableInviteCondition is the condition under which a code ($1) can be used at a moment ($2, ms):
+// whoever made it must be an active administrator still.
 const usableInviteCondition = "code = $1 AND used_count < max_uses AND (expires_at IS NULL OR expires_at > $2) " +
 	"AND EXISTS (SELECT 1 FROM users WHERE users.id = invites.created_by AND role = 'admin' AND status = 'active')"
 

@@ -13,7 +13,8 @@ import (
 const filterCondition = "(role = $1 OR $1 = '') AND (status = $2 OR $2 = '')"
 
 func countUsers(q db.Querier, f Filter) (n int64, err error) {
-	if err := q.QueryRow("SELECT COUNT(*) FROM users WHERE "+filterCondition, string(f.Role), string(f.Status)).Scan(&n); err != nil {
+	if err := q.QueryRow("SELECT COUNT(*) FROM users WHERE "+filterCondition, string(f.Role), string(f.Status)).
+		Scan(&n); err != nil {
 		return 0, fmt.Errorf("count users: %w", err)
 	}
 	return n, nil
@@ -28,7 +29,8 @@ func pageOfUsers(q db.Querier, f Filter, limit, offset int64) ([]User, error) {
 		LIMIT $3 OFFSET $4`, string(f.Role), string(f.Status), limit, offset))
 }
 
-// searchUsers goes through all accounts, since no engine folds what people call themselves; there are not so many.
+// searchUsers goes through all accounts, since no engine folds what people call themselves; there
+// are not so many.
 func searchUsers(q db.Querier, f Filter, limit, offset int64) (ids []string, total int64, err error) {
 	rows, err := q.Query(`
 		SELECT id, username_fold, email_fold, COALESCE(display_name, '')
@@ -85,7 +87,8 @@ func usersOf(rows *sql.Rows, err error) ([]User, error) {
 }
 
 func otherAdminExists(q db.Querier, userID string) (there bool, err error) {
-	err = q.QueryRow("SELECT EXISTS (SELECT 1 FROM users WHERE role = 'admin' AND status = 'active' AND id <> $1)", userID).Scan(&there)
+	err = q.QueryRow("SELECT EXISTS (SELECT 1 FROM users WHERE role = 'admin' AND status = 'active' AND id <> $1)",
+		userID).Scan(&there)
 	if err != nil {
 		return false, fmt.Errorf("look for another administrator: %w", err)
 	}

@@ -8,8 +8,8 @@ import (
 	"larder/internal/vpath"
 )
 
-// lockUser holds the user's row until tx ends, so that what is counted for a user and what is added to it cannot be parted, and returns the user as
-// they are then. Fault: NotFound.
+// lockUser holds the user's row until tx ends, so that what is counted for a user and what is added
+// to it cannot be parted, and returns the user as they are then. Fault: NotFound.
 func lockUser(tx *db.Tx, userID string) (User, error) {
 	if err := checkUpdated(tx.Exec("UPDATE users SET updated_at = updated_at WHERE id = $1", userID)); err != nil {
 		return User{}, err
@@ -29,11 +29,13 @@ func updateProfile(tx *db.Tx, userID string, p Profile, now int64) error {
 			default_path = COALESCE($9, default_path),
 			enable_blur = COALESCE($10, enable_blur),
 			updated_at = $11
-		WHERE id = $1`, userID, p.DisplayName.Given, p.DisplayName.Value, p.AvatarURL.Given, p.AvatarURL.Value, p.Locale, p.Theme, p.AccentColor,
+		WHERE id = $1`, userID, p.DisplayName.Given, p.DisplayName.Value, p.AvatarURL.Given, p.AvatarURL.Value,
+		p.Locale, p.Theme, p.AccentColor,
 		p.DefaultPath, p.EnableBlur, now))
 }
 
-// replacePassword puts a password in the place of the one that was verified, unless that one, or the session that asks, has ended since.
+// replacePassword puts a password in the place of the one that was verified, unless that one, or
+// the session that asks, has ended since.
 func replacePassword(tx *db.Tx, u User, stored, fresh string, now int64) (bool, error) {
 	n, err := tx.Exec(`
 		UPDATE users
@@ -50,12 +52,14 @@ func updateVerified(tx *db.Tx, userID string, now int64) error {
 	return checkUpdated(tx.Exec("UPDATE users SET email_verified = TRUE, updated_at = $2 WHERE id = $1", userID, now))
 }
 
-// updateEmail sets an address that was verified. Fault: Invalid when another account has it; two that take it at once meet at the unique index.
+// updateEmail sets an address that was verified. Fault: Invalid when another account has it; two
+// that take it at once meet at the unique index.
 func updateEmail(tx *db.Tx, userID, email string, now int64) error {
 	err := checkUpdated(tx.Exec(`
 		UPDATE users
 		SET email = $2, email_fold = $3, email_verified = TRUE, updated_at = $4
-		WHERE id = $1 AND NOT EXISTS (SELECT 1 FROM users other WHERE other.email_fold = $3 AND other.id <> $1)`, userID, email, vpath.Fold(email), now))
+		WHERE id = $1 AND NOT EXISTS (SELECT 1 FROM users other WHERE other.email_fold = $3 AND other.id <> $1)`,
+		userID, email, vpath.Fold(email), now))
 	if fault.Is(err, fault.NotFound) {
 		return addressTaken()
 	}

@@ -22,8 +22,10 @@ func deleteUser(tx *db.Tx, id string) error {
 func (w *fixture) addResetToken(u account.User, token string) {
 	w.t.Helper()
 	w.mustWrite(func(tx *db.Tx) error {
-		_, err := tx.Exec("INSERT INTO mailed_tokens (hash, user_id, purpose, email_fold, expires_at, created_at) VALUES ($1, $2, 'reset', $3, $4, $5)",
-			fmt.Sprintf("%x", sha256.Sum256([]byte(token))), u.ID, strings.ToLower(u.Email), w.now.Load()+60000, w.now.Load())
+		_, err := tx.Exec(
+			"INSERT INTO mailed_tokens (hash, user_id, purpose, email_fold, expires_at, created_at) VALUES ($1, $2, 'reset', $3, $4, $5)",
+			fmt.Sprintf("%x", sha256.Sum256([]byte(token))), u.ID, strings.ToLower(u.Email), w.now.Load()+60000,
+			w.now.Load())
 		return err
 	})
 }

@@ -42,8 +42,8 @@ func insertToken(tx *db.Tx, purpose string, t mailedToken) error {
 	return nil
 }
 
-// usableTokenCondition is the condition for a token that can be spent; $3 is now, and $4 the latest time until which one can hold that was not made by a clock that
-// has gone back since.
+// usableTokenCondition is the condition for a token that can be spent; $3 is now, and $4 the latest
+// time until which one can hold that was not made by a clock that has gone back since.
 const usableTokenCondition = "hash = $1 AND purpose = $2 AND used_at IS NULL AND expires_at > $3 AND expires_at <= $4"
 
 // findToken returns a token that can be spent. Error: db.ErrNoRows.
@@ -60,18 +60,22 @@ func findToken(q db.Querier, purpose, hash string, now int64, lifetime time.Dura
 	return t, err
 }
 
-// spendToken uses a token up, and reports whether it was still there to be spent: of many at once one does it.
+// spendToken uses a token up, and reports whether it was still there to be spent: of many at
+// once one does it.
 func spendToken(tx *db.Tx, purpose, hash string, now int64, lifetime time.Duration) (bool, error) {
-	n, err := tx.Exec("UPDATE mailed_tokens SET used_at = $3 WHERE "+usableTokenCondition, hash, purpose, now, latestExpiry(now, lifetime))
+	n, err := tx.Exec("UPDATE mailed_tokens SET used_at = $3 WHERE "+usableTokenCondition, hash, purpose, now,
+		latestExpiry(now, lifetime))
 	if err != nil {
 		return false, fmt.Errorf("spend a mailed token: %w", err)
 	}
 	return n == 1, nil
 }
 
-// voidTokens uses up a user's tokens of a purpose. Their rows stay: they count as mails that were sent.
+// voidTokens uses up a user's tokens of a purpose. Their rows stay: they count as
+// mails that were sent.
 func voidTokens(tx *db.Tx, userID, purpose string, now int64) error {
-	_, err := tx.Exec("UPDATE mailed_tokens SET used_at = $3 WHERE user_id = $1 AND purpose = $2 AND used_at IS NULL", userID, purpose, now)
+	_, err := tx.Exec("UPDATE mailed_tokens SET used_at = $3 WHERE user_id = $1 AND purpose = $2 AND used_at IS NULL",
+		userID, purpose, now)
 	if err != nil {
 		return fmt.Errorf("void mailed tokens: %w", err)
 	}
@@ -83,7 +87,8 @@ func countTokens(q db.Querier, userID, purpose string, after, now int64) (n int,
 	err = q.QueryRow(`
 		SELECT COUNT(*)
 		FROM mailed_tokens
-		WHERE user_id = $1 AND purpose = $2 AND created_at > $3 AND created_at <= $4`, userID, purpose, after, latestExpiry(now, 0)).Scan(&n)
+		WHERE user_id = $1 AND purpose = $2 AND created_at > $3 AND created_at <= $4`, userID, purpose, after,
+		latestExpiry(now, 0)).Scan(&n)
 	if err != nil {
 		return 0, fmt.Errorf("count mailed tokens: %w", err)
 	}
@@ -113,7 +118,8 @@ func deleteExpiredTokens(tx *db.Tx, now int64) error {
 	return nil
 }
 
-// latestExpiry is the latest time (ms) at which something can end that was made with that lifetime, unless by a clock that has gone back since.
+// latestExpiry is the latest time (ms) at which something can end that was made with that lifetime,
+// unless by a clock that has gone back since.
 func latestExpiry(now int64, lifetime time.Duration) int64 {
 	return now + (lifetime + clockSlack).Milliseconds()
 }

@@ -15,7 +15,8 @@ import (
 	"larder/internal/vpath"
 )
 
-// VerificationLifetime is how long a link that verifies an address works, as often as it is followed.
+// VerificationLifetime is how long a link that verifies an address works, as often
+// as it is followed.
 const VerificationLifetime = 24 * time.Hour
 
 const (
@@ -24,11 +25,12 @@ const (
 	verificationWindow = 15 * time.Minute
 )
 
-// VerifyMailJob is the type of the job that mails a verification link; its payload is the user's id. MailVerification does it.
+// VerifyMailJob is the type of the job that mails a verification link; its payload is the user's
+// id. MailVerification does it.
 const VerifyMailJob = "verify-mail"
 
-// ResendMailJob is the type of the job that mails another one; its payload is the address that somebody typed, folded, whether or not an account
-// has it. MailVerificationAgain does it.
+// ResendMailJob is the type of the job that mails another one; its payload is the address that
+// somebody typed, folded, whether or not an account has it. MailVerificationAgain does it.
 const ResendMailJob = "resend-mail"
 
 // MailJobTypes are the types of all jobs that send mails.
@@ -39,8 +41,9 @@ func (s *Service) QueueVerification(tx *db.Tx, userID string) error {
 	return s.queueVerification(tx, VerifyMailJob, userID)
 }
 
-// ResendVerification has another link mailed to an address, if there is an active account that waits for one. That is found out later, by a job:
-// whoever asks learns nothing, also not by the time it takes. A site that can't send mails queues none. Fault: Invalid for what is no address.
+// ResendVerification has another link mailed to an address, if there is an active account that
+// waits for one. That is found out later, by a job: whoever asks learns nothing, also not by the
+// time it takes. A site that can't send mails queues none. Fault: Invalid for what is no address.
 func (s *Service) ResendVerification(ctx context.Context, settings site.Settings, email string) error {
 	if err := CheckEmail(email); err != nil || !settings.SendsMail() {
 		return err
@@ -73,8 +76,8 @@ func (s *Service) MailVerificationAgain(ctx context.Context, run *job.Run) error
 	return s.mailVerification(ctx, u.ID)
 }
 
-// mailVerification makes a token and mails it. Nobody gets a mail who is gone, not active or verified already, nor a fourth one within a
-// quarter of an hour.
+// mailVerification makes a token and mails it. Nobody gets a mail who is gone, not active or
+// verified already, nor a fourth one within a quarter of an hour.
 func (s *Service) mailVerification(ctx context.Context, userID string) error {
 	token := s.ids.Base62(verificationRunes)
 	u, due, err := s.storeVerificationToken(ctx, userID, tokenHash(token))
@@ -87,12 +90,15 @@ func (s *Service) mailVerification(ctx context.Context, userID string) error {
 		crash.Point("verification.sent")
 		return nil
 	}
-	// The link stays good, since the mail may have got through all the same, but the next try must not find the limit used up.
-	uncounted := s.db.Write(context.WithoutCancel(ctx), func(tx *db.Tx) error { return uncountVerification(tx, tokenHash(token)) })
+	// The link stays good, since the mail may have got through all the same, but the next try must
+	// not find the limit used up.
+	uncounted := s.db.Write(context.WithoutCancel(ctx),
+		func(tx *db.Tx) error { return uncountVerification(tx, tokenHash(token)) })
 	return errors.Join(letter.JobError(err), uncounted)
 }
 
-// storeVerificationToken stores the token of a mail that is about to be sent, and returns to whom; due is false where none is to be sent.
+// storeVerificationToken stores the token of a mail that is about to be sent, and returns to whom;
+// due is false where none is to be sent.
 func (s *Service) storeVerificationToken(ctx context.Context, userID, hash string) (to User, due bool, err error) {
 	err = s.db.Write(ctx, func(tx *db.Tx) error {
 		due = false
@@ -109,7 +115,8 @@ func (s *Service) storeVerificationToken(ctx context.Context, userID, hash strin
 		}
 		due = true
 		return insertToken(tx, verifyPurpose, mailedToken{
-			hash: hash, userID: userID, emailFold: vpath.Fold(to.Email), expiresAt: now.Add(VerificationLifetime).UnixMilli(), createdAt: now.UnixMilli(),
+			hash: hash, userID: userID, emailFold: vpath.Fold(to.Email), expiresAt: now.Add(VerificationLifetime).
+				UnixMilli(), createdAt: now.UnixMilli(),
 		})
 	})
 	if fault.Is(err, fault.NotFound) {
@@ -118,8 +125,9 @@ func (s *Service) storeVerificationToken(ctx context.Context, userID, hash strin
 	return to, due, err
 }
 
-// VerifyEmail does what a verification link is for, and returns whose address it is. Following it again changes nothing. A link counts for the
-// address that it was mailed to: for an account that has another one by now it does nothing. Fault: Invalid.
+// VerifyEmail does what a verification link is for, and returns whose address it is. Following it
+// again changes nothing. A link counts for the address that it was mailed to: for an account that
+// has another one by now it does nothing. Fault: Invalid.
 func (s *Service) VerifyEmail(ctx context.Context, token string) (User, error) {
 	u, err := s.CheckVerification(ctx, token)
 	if err != nil || u.EmailVerified {
@@ -162,7 +170,8 @@ func (s *Service) verificationUser(q db.Querier, token string) (User, error) {
 	return s.ByID(q, userID)
 }
 
-// latestVerificationExpiry is the latest time (ms) until which a link can hold that was not made by a clock that has gone back since.
+// latestVerificationExpiry is the latest time (ms) until which a link can hold that was not made by
+// a clock that has gone back since.
 func latestVerificationExpiry(now time.Time) int64 {
 	return now.Add(VerificationLifetime + clockSlack).UnixMilli()
 }

@@ -2,7 +2,8 @@ package api
 
 import "larder/internal/files"
 
-// adminFileReply is a file or folder as administrators find it (specification: Admin endpoints, with additions).
+// adminFileReply is a file or folder as administrators find it (specification:
+// Admin endpoints, with additions).
 type adminFileReply struct {
 	ID          string  `json:"id" required:"true"`
 	Name        string  `json:"name" required:"true"`
@@ -30,7 +31,8 @@ type adminFilesReply struct {
 
 func (a *API) adminFiles(c *call, in adminFilesInput) (adminFilesReply, error) {
 	page, limit := valueOr(in.Page, 1), valueOr(in.Limit, 20)
-	found, total, err := a.Tree.ListAll(c.ctx(), c.actor, files.ListQuery{Page: int(page), Limit: int(limit), Search: valueOr(in.Search, "")})
+	found, total, err := a.Tree.ListAll(c.ctx(), c.actor,
+		files.ListQuery{Page: int(page), Limit: int(limit), Search: valueOr(in.Search, "")})
 	reply := adminFilesReply{Items: []adminFileReply{}, Pagination: paginate(int64(total), page, limit)}
 	for _, e := range found {
 		owner, err := c.userNamed(e.OwnerID)
@@ -38,8 +40,10 @@ func (a *API) adminFiles(c *call, in adminFilesInput) (adminFilesReply, error) {
 			return reply, err
 		}
 		item := adminFileReply{
-			ID: e.ID, Name: e.Name, Path: e.Dir.String(), Type: "file", Size: e.Size, MimeType: e.MimeType, HasPassword: e.HasPassword,
-			OwnerID: optional(e.OwnerID), Username: optional(owner.Username), CreatedAt: e.CreatedAt, UpdatedAt: e.UpdatedAt,
+			ID: e.ID, Name: e.Name, Path: e.Dir.String(), Type: "file", Size: e.Size, MimeType: e.MimeType,
+			HasPassword: e.HasPassword,
+			OwnerID:     optional(e.OwnerID), Username: optional(owner.Username), CreatedAt: e.CreatedAt,
+			UpdatedAt: e.UpdatedAt,
 		}
 		if e.Folder {
 			item.Type, item.MimeType = "folder", ""

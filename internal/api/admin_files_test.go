@@ -42,7 +42,8 @@ func TestAdminFiles(t *testing.T) {
 		alice.Upload("/home/alice", "needle_2.txt", []byte("1"))
 		next()
 		admin.Upload("/public", "needle 3", []byte("1"))
-		expect("search=Needle", "/home/alice/Neu needle/ /public/needle 3 /home/alice/needle_2.txt /home/alice/Neu needle/NEEDLE 1%.jpg")
+		expect("search=Needle",
+			"/home/alice/Neu needle/ /public/needle 3 /home/alice/needle_2.txt /home/alice/Neu needle/NEEDLE 1%.jpg")
 		// abuse case C18
 		expect("search=%25", "/home/alice/Neu needle/NEEDLE 1%.jpg")
 		expect("search=_", "/home/alice/needle_2.txt")
@@ -54,21 +55,26 @@ func TestAdminFiles(t *testing.T) {
 
 		user := alice.Get("/api/auth/me").OK(200).Text("user.id")
 		wantJSON(t, "a file", admin.Get("/api/admin/files?search=1%25").OK(200).Value("items"), []any{M{
-			"id": id, "name": "NEEDLE 1%.jpg", "path": "/home/alice/Neu needle", "type": "file", "size": 5, "mimeType": "image/jpeg", "hasPassword": false, "ownerId": user, "username": "alice",
+			"id": id, "name": "NEEDLE 1%.jpg", "path": "/home/alice/Neu needle", "type": "file", "size": 5,
+			"mimeType": "image/jpeg", "hasPassword": false, "ownerId": user, "username": "alice",
 			"createdAt": began + 1, "updatedAt": began + 1,
 		}})
 		folder, _ := admin.Get("/api/admin/files?search=neu").OK(200).Value("items.0").(map[string]any)
-		wantFields(t, "a folder", folder, "id", "name", "path", "type", "size", "hasPassword", "ownerId", "username", "createdAt", "updatedAt")
+		wantFields(t, "a folder", folder, "id", "name", "path", "type", "size", "hasPassword", "ownerId", "username",
+			"createdAt", "updatedAt")
 		wantJSON(t, "of a folder", []any{folder["size"], folder["type"]}, []any{0, "folder"})
-		wantJSON(t, "pages", admin.Get("/api/admin/files?search=needle&limit=3").OK(200).Value("pagination"), M{"total": 4, "page": 1, "limit": 3, "pages": 2})
+		wantJSON(t, "pages", admin.Get("/api/admin/files?search=needle&limit=3").OK(200).Value("pagination"),
+			M{"total": 4, "page": 1, "limit": 3, "pages": 2})
 		// all there are: home, its alice, public, uploads, the folder, three files
-		wantJSON(t, "without a search", admin.Get("/api/admin/files").OK(200).Value("pagination"), M{"total": 8, "page": 1, "limit": 20, "pages": 1})
+		wantJSON(t, "without a search", admin.Get("/api/admin/files").OK(200).Value("pagination"),
+			M{"total": 8, "page": 1, "limit": 20, "pages": 1})
 		expect("limit=1&page=6", "/public/needle 3") // of files the newest
 
 		// passwords and rules keep names from nobody here
 		alice.Put("/api/files/"+id, M{"accessPassword": "open sesame"}).OK(200)
 		alice.Put("/api/files/"+folder["id"].(string), M{"accessPassword": "open sesame"}).OK(200)
-		rule := admin.Post("/api/admin/rules", M{"pathPattern": "/home/**", "effect": "deny", "role": "admin"}).OK(201).Text("rule.id")
+		rule := admin.Post("/api/admin/rules", M{"pathPattern": "/home/**", "effect": "deny", "role": "admin"}).OK(201).
+			Text("rule.id")
 		if r := admin.Get("/api/files?path=/&search=needle").OK(200); r.Int("pagination.total") != 1 {
 			t.Errorf("the rule does not deny administrators: %s", r.Body)
 		}
@@ -91,12 +97,15 @@ func TestAdminFilesAcrossMounts(t *testing.T) {
 		mkdir(admin, "/public", "shadow")
 		admin.Upload("/public/shadow", "needle a", []byte("x"))
 		total("before", "needle", 1)
-		mount := admin.Post("/api/admin/mounts", M{"providerId": store, "mountPath": "/public/shadow", "name": "m"}).OK(201).Text("mount.id")
+		mount := admin.Post("/api/admin/mounts", M{"providerId": store, "mountPath": "/public/shadow", "name": "m"}).
+			OK(201).Text("mount.id")
 		total("covered", "needle", 0)
 		admin.Upload("/public/shadow", "needle b", []byte("x"))
 		total("in the mount", "needle", 1)
 		total("its root", "shadow", 1)
-		hidden := admin.Post("/api/admin/mounts", M{"providerId": store, "mountPath": "/public/shadow", "name": "above", "priority": 5}).OK(201).Text("mount.id")
+		hidden := admin.Post("/api/admin/mounts",
+			M{"providerId": store, "mountPath": "/public/shadow", "name": "above", "priority": 5}).OK(201).
+			Text("mount.id")
 		total("a mount that is hidden", "needle", 0)
 		admin.Delete("/api/admin/mounts/" + hidden).OK(200)
 		total("shown again", "needle", 1)
@@ -111,8 +120,10 @@ func TestAdminFilesAcrossMounts(t *testing.T) {
 		total("nothing but what a start makes", "", 3)
 
 		for query, ok := range map[string]bool{
-			"limit=1": true, "limit=100": true, "limit=0": false, "limit=101": false, "limit=x": false, "page=0": false, "page=1000000000": true, "page=1000000001": false, "page=-1": false,
-			"search=" + strings.Repeat("x", 255): true, "search=" + strings.Repeat("x", 256): false, "search=%00": false, "search=%ff": false, "search=" + strings.Repeat("%25", 255): true,
+			"limit=1": true, "limit=100": true, "limit=0": false, "limit=101": false, "limit=x": false, "page=0": false,
+			"page=1000000000": true, "page=1000000001": false, "page=-1": false,
+			"search=" + strings.Repeat("x", 255): true, "search=" + strings.Repeat("x", 256): false,
+			"search=%00": false, "search=%ff": false, "search=" + strings.Repeat("%25", 255): true,
 		} {
 			r := admin.Get("/api/admin/files?" + query)
 			if ok {

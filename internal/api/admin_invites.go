@@ -33,7 +33,8 @@ type createInviteReply struct {
 
 func (a *API) createInvite(c *call, in createInviteInput) (createInviteReply, error) {
 	invite, err := a.Accounts.CreateInvite(c.ctx(), account.NewInvite{
-		MaxUses: valueOr(in.MaxUses, 1), Lifetime: time.Duration(valueOr(in.ExpiresIn, 0)) * time.Second, Note: valueOr(in.Note, ""), CreatedBy: c.user.ID,
+		MaxUses: valueOr(in.MaxUses, 1), Lifetime: time.Duration(valueOr(in.ExpiresIn, 0)) * time.Second,
+		Note: valueOr(in.Note, ""), CreatedBy: c.user.ID,
 	})
 	return createInviteReply{viewInvite(invite)}, err
 }

@@ -21,7 +21,8 @@ func invite(admin *apptest.Client, body M) (code string) {
 // execDDL changes the schema of the database under the service.
 func execDDL(t *testing.T, l *apptest.Larder, statement string) {
 	t.Helper()
-	if err := l.Apps[0].DB.Write(context.Background(), func(tx *db.Tx) error { _, err := tx.Exec(statement); return err }); err != nil {
+	if err := l.Apps[0].DB.Write(context.Background(),
+		func(tx *db.Tx) error { _, err := tx.Exec(statement); return err }); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -35,7 +36,8 @@ func TestInvites(t *testing.T) {
 		now := l.Clock.Now().UnixMilli()
 		reply := admin.Post(path, M{}).OK(201)
 		wantFields(t, "data", parseObject(t, reply.Body)["data"], "invite")
-		wantFields(t, "invite", reply.Value("invite"), "id", "code", "maxUses", "usedCount", "expiresAt", "note", "createdAt")
+		wantFields(t, "invite", reply.Value("invite"), "id", "code", "maxUses", "usedCount", "expiresAt", "note",
+			"createdAt")
 		first, _ := reply.Value("invite").(map[string]any)
 		id, code := reply.Text("invite.id"), reply.Text("invite.code")
 		if !regexp.MustCompile(`^[0-9A-Za-z]{16,}$`).MatchString(code) || id == code {
@@ -43,9 +45,11 @@ func TestInvites(t *testing.T) {
 		}
 		delete(first, "id")
 		delete(first, "code")
-		wantJSON(t, "what is left out", first, M{"maxUses": 1, "usedCount": 0, "expiresAt": nil, "note": "", "createdAt": now})
+		wantJSON(t, "what is left out", first,
+			M{"maxUses": 1, "usedCount": 0, "expiresAt": nil, "note": "", "createdAt": now})
 		l.Clock.Advance(time.Second)
-		second := admin.Post(path, M{"maxUses": 7, "expiresIn": 3600, "note": " für <b>Lee</b>", "usedCount": 5, "code": "mine", "id": "mine"}).OK(201)
+		second := admin.Post(path, M{"maxUses": 7, "expiresIn": 3600, "note": " für <b>Lee</b>", "usedCount": 5,
+			"code": "mine", "id": "mine"}).OK(201)
 		later := l.Clock.Now().UnixMilli()
 		given, _ := second.Value("invite").(map[string]any)
 		if given["code"] == "mine" || given["code"] == code || given["id"] == "mine" {
@@ -58,20 +62,26 @@ func TestInvites(t *testing.T) {
 		wantJSON(t, "the newest first", listed[0], second.Value("invite"))
 		delete(given, "id")
 		delete(given, "code")
-		wantJSON(t, "the second", given, M{"maxUses": 7, "usedCount": 0, "expiresAt": later + 3600*1000, "note": " für <b>Lee</b>", "createdAt": later})
+		wantJSON(t, "the second", given, M{"maxUses": 7, "usedCount": 0, "expiresAt": later + 3600*1000,
+			"note": " für <b>Lee</b>", "createdAt": later})
 
 		for name, body := range map[string]M{
-			"0 uses": {"maxUses": 0}, "-1 uses": {"maxUses": -1}, "10001 uses": {"maxUses": 10001}, "1.5 uses": {"maxUses": 1.5}, "59 seconds": {"expiresIn": 59}, "0 seconds": {"expiresIn": 0},
-			"beyond ten years": {"expiresIn": 315360001}, "a note of 201": {"note": strings.Repeat("ü", 201)}, "a note that is a number": {"note": 1},
+			"0 uses": {"maxUses": 0}, "-1 uses": {"maxUses": -1}, "10001 uses": {"maxUses": 10001},
+			"1.5 uses": {"maxUses": 1.5}, "59 seconds": {"expiresIn": 59}, "0 seconds": {"expiresIn": 0},
+			"beyond ten years": {"expiresIn": 315360001}, "a note of 201": {"note": strings.Repeat("ü", 201)},
+			"a note that is a number":    {"note": 1},
 			"201 characters, decomposed": {"note": strings.Repeat("u\u0308", 201)},
-			"an override":                {"note": "a\u202eb"}, "an isolate": {"note": "a\u2066b"}, "a control character": {"note": "a\x07"}, "a return": {"note": "a\rb"},
+			"an override":                {"note": "a\u202eb"}, "an isolate": {"note": "a\u2066b"},
+			"a control character": {"note": "a\x07"}, "a return": {"note": "a\rb"},
 		} {
 			wantStatus(t, name, admin.Post(path, body), 400, "VALIDATION_ERROR")
 		}
 		for name, body := range map[string]M{
-			"10000 uses": {"maxUses": 10000}, "60 seconds": {"expiresIn": 60}, "ten years": {"expiresIn": 315360000}, "a note of 200": {"note": strings.Repeat("ü", 200)},
-			"200 characters, decomposed": {"note": strings.Repeat("u\u0308", 200)}, "nulls": {"maxUses": nil, "expiresIn": nil, "note": nil},
-			"two lines": {"note": "for Lee\n\tand Max"}, "from right to left": {"note": "לי"},
+			"10000 uses": {"maxUses": 10000}, "60 seconds": {"expiresIn": 60}, "ten years": {"expiresIn": 315360000},
+			"a note of 200":              {"note": strings.Repeat("ü", 200)},
+			"200 characters, decomposed": {"note": strings.Repeat("u\u0308", 200)},
+			"nulls":                      {"maxUses": nil, "expiresIn": nil, "note": nil},
+			"two lines":                  {"note": "for Lee\n\tand Max"}, "from right to left": {"note": "לי"},
 		} {
 			wantStatus(t, name, admin.Post(path, body), 201, "")
 		}
@@ -85,7 +95,8 @@ func TestInvites(t *testing.T) {
 			t.Error("it is still listed")
 		}
 		l.FlushLog()
-		wantJSON(t, "in the log", admin.Get("/api/admin/logs?action=admin&search="+id).OK(200).Value("pagination.total"), 1)
+		wantJSON(t, "in the log", admin.Get("/api/admin/logs?action=admin&search="+
+			id).OK(200).Value("pagination.total"), 1)
 	})
 }
 
@@ -110,7 +121,8 @@ func TestInviteCodeValidity(t *testing.T) {
 		admin := l.Admin(t)
 		at := 0
 		used := func(code string) int {
-			return queryCount(t, l, "SELECT CAST(COALESCE(SUM(used_count), 0) AS BIGINT) FROM invites WHERE code = $1", code)
+			return queryCount(t, l, "SELECT CAST(COALESCE(SUM(used_count), 0) AS BIGINT) FROM invites WHERE code = $1",
+				code)
 		}
 		for _, test := range []struct {
 			open, required   bool
@@ -122,7 +134,9 @@ func TestInviteCodeValidity(t *testing.T) {
 			{open: true, required: true, none: 400, bad: 400, valid: 201, counted: true},
 			{open: false, required: true, none: 400, bad: 400, valid: 201, counted: true},
 		} {
-			l.ChangeSettings(t, func(s *site.Settings) { s.AllowRegistration, s.RequireInviteCode = test.open, test.required })
+			l.ChangeSettings(t, func(s *site.Settings) {
+				s.AllowRegistration, s.RequireInviteCode = test.open, test.required
+			})
 			what := fmt.Sprintf("open %v, required %v: ", test.open, test.required)
 			try := func(name string, code any, want int) {
 				t.Helper()
@@ -143,7 +157,8 @@ func TestInviteCodeValidity(t *testing.T) {
 			try("empty", "", test.none)
 			try("blank", "  ", test.none)
 			for name, code := range map[string]string{
-				"wrong": "wrong", "used up": usedUp, "expired": expired, "deleted": deleted, "another case": withUpperCase("abcdefghijklmnopqrst", 5), "a pattern": "%", "part of one": usedUp[:10],
+				"wrong": "wrong", "used up": usedUp, "expired": expired, "deleted": deleted,
+				"another case": withUpperCase("abcdefghijklmnopqrst", 5), "a pattern": "%", "part of one": usedUp[:10],
 			} {
 				try(name, code, test.bad)
 			}
@@ -162,8 +177,10 @@ func TestInviteCodeValidity(t *testing.T) {
 
 			// whoever is refused uses none
 			code = invite(admin, M{})
-			wantStatus(t, what+"a name that is taken", register(l.Client(t), "ADMIN", M{"inviteCode": code}), 409, "ALREADY_EXISTS")
-			wantStatus(t, what+"an invalid name", register(l.Client(t), "a", M{"inviteCode": code}), 400, "VALIDATION_ERROR")
+			wantStatus(t, what+"a name that is taken", register(l.Client(t), "ADMIN", M{"inviteCode": code}), 409,
+				"ALREADY_EXISTS")
+			wantStatus(t, what+"an invalid name", register(l.Client(t), "a", M{"inviteCode": code}), 400,
+				"VALIDATION_ERROR")
 			if got := used(code); got != 0 {
 				t.Errorf("%sused %d times by who was refused", what, got)
 			}
@@ -192,7 +209,8 @@ func TestInvitesEndWithTheirCreator(t *testing.T) {
 		try := func(when string, want int) {
 			t.Helper()
 			at++
-			wantStatus(t, when, register(l.Client(t), fmt.Sprint("user", at), M{"inviteCode": code}), want, map[int]string{400: "VALIDATION_ERROR"}[want])
+			wantStatus(t, when, register(l.Client(t), fmt.Sprint("user", at), M{"inviteCode": code}), want,
+				map[int]string{400: "VALIDATION_ERROR"}[want])
 		}
 		try("an active administrator's", 201)
 		for _, test := range []struct{ before, after M }{

@@ -41,7 +41,8 @@ type listLogsReply struct {
 func (a *API) listLogs(c *call, in listLogsInput) (listLogsReply, error) {
 	page, limit := valueOr(in.Page, 1), valueOr(in.Limit, 50)
 	entries, total, err := a.Audit.List(c.ctx(), audit.Query{
-		UserID: valueOr(in.UserID, ""), Action: audit.Action(valueOr(in.Action, "")), Search: valueOr(in.Search, ""), From: in.From, To: in.To, Page: page, Limit: limit,
+		UserID: valueOr(in.UserID, ""), Action: audit.Action(valueOr(in.Action, "")), Search: valueOr(in.Search, ""),
+		From: in.From, To: in.To, Page: page, Limit: limit,
 	})
 	if err != nil {
 		return listLogsReply{}, err
@@ -53,8 +54,10 @@ func (a *API) listLogs(c *call, in listLogsInput) (listLogsReply, error) {
 			return listLogsReply{}, err
 		}
 		reply.Logs = append(reply.Logs, logEntryReply{
-			ID: strconv.FormatInt(e.ID, 10), UserID: optional(e.UserID), Username: optional(user.Username), KeyID: optional(e.KeyID), IP: optional(e.IP),
-			Action: string(e.Action), Path: e.Path, BytesTransferred: e.Bytes, StatusCode: e.Status, Count: e.Count, CreatedAt: e.CreatedAt,
+			ID: strconv.FormatInt(e.ID, 10), UserID: optional(e.UserID), Username: optional(user.Username),
+			KeyID: optional(e.KeyID), IP: optional(e.IP),
+			Action: string(e.Action), Path: e.Path, BytesTransferred: e.Bytes, StatusCode: e.Status, Count: e.Count,
+			CreatedAt: e.CreatedAt,
 		})
 	}
 	return reply, nil

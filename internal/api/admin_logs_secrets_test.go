@@ -9,7 +9,8 @@ import (
 	"larder/internal/apptest"
 )
 
-// Abuse case C114: nothing that opens anything stands in the log, in whatever way it went through a request.
+// Abuse case C114: nothing that opens anything stands in the log, in whatever way it
+// went through a request.
 func TestLogHoldsNoSecret(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -26,19 +27,25 @@ func TestLogHoldsNoSecret(t *testing.T) {
 		}
 		const typed = "canary-typed-as-a-name"
 		secrets := map[string]string{
-			"used token": token(used), "unused token": token(unused), "key's token": token(byKey), "link": linkID, "key": keySecret, "session": alice.Cookies["auth_token"],
-			"csrf token": alice.CSRF, "password": "password of alice", "wrong password": "canary-wrong-password", "name that was typed": typed, "rule's password": "canary-rule-password",
-			"new user's password": "canary-user-password", "new key's name": "canary-key-name", "share": shareEntry(alice, id),
+			"used token": token(used), "unused token": token(unused), "key's token": token(byKey), "link": linkID,
+			"key": keySecret, "session": alice.Cookies["auth_token"],
+			"csrf token": alice.CSRF, "password": "password of alice", "wrong password": "canary-wrong-password",
+			"name that was typed": typed, "rule's password": "canary-rule-password",
+			"new user's password": "canary-user-password", "new key's name": "canary-key-name",
+			"share": shareEntry(alice, id),
 		}
-		addRule(admin, m{"pathPattern": "/vault/**", "effect": "allow", "role": "guest", "requirePassword": true, "password": secrets["rule's password"]})
-		admin.Post("/api/admin/users", M{"username": "carol", "email": "carol@example.org", "password": secrets["new user's password"]}).OK(201)
+		addRule(admin, m{"pathPattern": "/vault/**", "effect": "allow", "role": "guest", "requirePassword": true,
+			"password": secrets["rule's password"]})
+		admin.Post("/api/admin/users", M{"username": "carol", "email": "carol@example.org",
+			"password": secrets["new user's password"]}).OK(201)
 		visitor.Get(used).OK(200)
 		visitor.Get(used).Fails(401, "INVALID_TOKEN")
 		visitor.Get(byKey).OK(200)
 		visitor.Get(link).OK(200)
 		visitor.Get(strings.TrimSuffix(link, ".txt")).OK(200)
 		key.Post("/api/upload", "123", "X-File-Name", "c.txt", "Content-Type", "text/plain").OK(200)
-		visitor.Post("/api/upload", "123", "token", strings.TrimPrefix(key.Header.Get("Authorization"), "Bearer "), "X-File-Name", "d.txt").OK(200)
+		visitor.Post("/api/upload", "123", "token", strings.TrimPrefix(key.Header.Get("Authorization"), "Bearer "),
+			"X-File-Name", "d.txt").OK(200)
 		visitor.Post("/api/auth/login", M{"username": typed, "password": secrets["wrong password"]})
 		visitor.Post("/api/auth/login", M{"username": "alice", "password": secrets["wrong password"]})
 		alice.Key(M{"name": secrets["new key's name"]})
@@ -48,7 +55,8 @@ func TestLogHoldsNoSecret(t *testing.T) {
 			}
 			for _, c := range []*apptest.Client{visitor, alice, admin} {
 				for _, path := range []string{
-					"/api/gateway/download/", "/api/gateway/download/x/", "//api/gateway/download/", "/api/i/", "/API/i/", "/%61pi/i/", "/api/keys/", "/api/files/", "/api/admin/rules/", "/", "/public/",
+					"/api/gateway/download/", "/api/gateway/download/x/", "//api/gateway/download/", "/api/i/",
+					"/API/i/", "/%61pi/i/", "/api/keys/", "/api/files/", "/api/admin/rules/", "/", "/public/",
 					"/public/b.txt?token=", "/api/files/" + id + "/download?token=",
 					"/api/shares/", "/share/", "/SHARE/", "//share/", "/%73hare/", "/share%2F", "/share/x/",
 				} {

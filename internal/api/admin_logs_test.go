@@ -40,7 +40,8 @@ func (e logEntry) String() string {
 	return fmt.Sprintf("%s %s %s %d %d %d", who, e.Action, e.Path, e.BytesTransferred, e.StatusCode, e.Count)
 }
 
-// accessLogs asks for a page of the log, after all that was noted has been written; in the order in which things happened.
+// accessLogs asks for a page of the log, after all that was noted has been written; in the order
+// in which things happened.
 func accessLogs(t *testing.T, l *apptest.Larder, admin *apptest.Client, query string) []logEntry {
 	t.Helper()
 	l.FlushLog()
@@ -84,30 +85,43 @@ func TestAccessLogEntries(t *testing.T) {
 			},
 				[]string{"alice login /api/auth/login 0 200 1"}},
 			{"login by address, wrong password", func() {
-				l.Client(t).Post("/api/auth/login", M{"username": "ALICE@example.org", "password": "wrong"}).Fails(401, "INVALID_CREDENTIALS")
+				l.Client(t).Post("/api/auth/login", M{"username": "ALICE@example.org", "password": "wrong"}).
+					Fails(401, "INVALID_CREDENTIALS")
 			}, []string{"alice login_failed /api/auth/login 0 401 1"}},
 			{"login of nobody", func() {
-				l.Client(t).Post("/api/auth/login", M{"username": "hunter2", "password": "wrong"}).Fails(401, "INVALID_CREDENTIALS")
+				l.Client(t).Post("/api/auth/login", M{"username": "hunter2", "password": "wrong"}).
+					Fails(401, "INVALID_CREDENTIALS")
 			}, []string{"visitor login_failed /api/auth/login 0 401 1"}},
-			{"upload in a session", func() { alice.Upload("/home/alice", "b.txt", []byte("1234567")) }, []string{"alice upload /home/alice/b.txt 7 200 1"}},
+			{"upload in a session", func() { alice.Upload("/home/alice", "b.txt", []byte("1234567")) },
+				[]string{"alice upload /home/alice/b.txt 7 200 1"}},
 			{"upload that is refused", func() {
-				bob.Post("/api/files/upload-session", M{"path": "/home/alice", "fileName": "b.txt", "fileSize": 1}).Fails(403, "FORBIDDEN")
+				bob.Post("/api/files/upload-session", M{"path": "/home/alice", "fileName": "b.txt", "fileSize": 1}).
+					Fails(403, "FORBIDDEN")
 			}, []string{"bob upload /home/alice/b.txt 0 403 1"}},
 			{"compatible upload", func() {
 				key.Post("/api/upload", "123", "X-File-Name", "b.txt", "Content-Type", "text/plain").OK(200)
 			}, []string{"alice by key upload /home/alice/b (1).txt 3 200 1"}},
 			{"compatible upload that is refused", func() {
-				key.Post("/api/upload", "123", "X-File-Name", "c.txt", "X-Path", "missing/../..", "Content-Type", "text/plain").Fails(403, "FORBIDDEN")
+				key.Post("/api/upload", "123", "X-File-Name", "c.txt", "X-Path", "missing/../..", "Content-Type",
+					"text/plain").Fails(403, "FORBIDDEN")
 			}, nil},
 			{"download address", func() { downloadURL(alice, id) }, nil},
-			{"gateway", func() { visitor.Get(downloadURL(alice, id)).OK(200) }, []string{"alice download /home/alice/a.txt 10 200 1"}},
-			{"gateway with a key's token, a part", func() { visitor.Get(downloadURL(key, id), "Range", "bytes=0-3") }, []string{"alice by key download /home/alice/a.txt 4 206 1"}},
+			{"gateway", func() { visitor.Get(downloadURL(alice, id)).OK(200) },
+				[]string{"alice download /home/alice/a.txt 10 200 1"}},
+			{"gateway with a key's token, a part", func() { visitor.Get(downloadURL(key, id), "Range", "bytes=0-3") },
+				[]string{"alice by key download /home/alice/a.txt 4 206 1"}},
 			{"gateway, HEAD", func() { visitor.Head(downloadURL(alice, id)).OK(200) }, nil},
-			{"gateway, garbage", func() { visitor.Get("/api/gateway/download/"+strings.Repeat("a", 43)).Fails(401, "INVALID_TOKEN") }, nil},
-			{"download address refused", func() { bob.Get("/api/files/"+id+"/download").Fails(403, "FORBIDDEN") }, []string{"bob download /home/alice/a.txt 0 403 1"}},
-			{"embedded", read(alice, "/api/files/"+id+"/download", "Sec-Fetch-Dest", "image"), []string{"alice download /home/alice/a.txt 10 200 1"}},
+			{"gateway, garbage", func() {
+				visitor.Get("/api/gateway/download/"+strings.Repeat("a", 43)).Fails(401,
+					"INVALID_TOKEN")
+			}, nil},
+			{"download address refused", func() { bob.Get("/api/files/"+id+"/download").Fails(403, "FORBIDDEN") },
+				[]string{"bob download /home/alice/a.txt 0 403 1"}},
+			{"embedded", read(alice, "/api/files/"+id+"/download", "Sec-Fetch-Dest", "image"),
+				[]string{"alice download /home/alice/a.txt 10 200 1"}},
 			{"own path", read(alice, "/home/alice/a.txt"), []string{"alice download /home/alice/a.txt 10 200 1"}},
-			{"public path, signed in", read(alice, "/public/plain.txt"), []string{"alice download /public/plain.txt 5 200 1"}},
+			{"public path, signed in", read(alice, "/public/plain.txt"),
+				[]string{"alice download /public/plain.txt 5 200 1"}},
 			{"path of others", read(bob, "/home/alice/a.txt"), []string{"bob download /home/alice/a.txt 0 403 1"}},
 			{"path of nothing", read(bob, "/home/alice/nothing.txt"), nil},
 			{"visitors' reads wait for the end of the hour", func() {
@@ -119,26 +133,39 @@ func TestAccessLogEntries(t *testing.T) {
 				visitor.Get(link).OK(200)
 				alice.Get(link).OK(200) // who asks does not matter there
 			}, nil},
-			{"folder", func() { mkdir(alice, "/home/alice", "made") }, []string{"alice folder /home/alice/made 0 201 1"}},
+			{"folder", func() { mkdir(alice, "/home/alice", "made") },
+				[]string{"alice folder /home/alice/made 0 201 1"}},
 			{"folder, taken", func() {
 				alice.Post("/api/files/folder", M{"path": "/home/alice", "name": "made"}).Fails(409, "ALREADY_EXISTS")
 			}, []string{"alice folder /home/alice/made 0 409 1"}},
-			{"rename", func() { alice.Put("/api/files/"+folder, M{"name": "new"}).OK(200) }, []string{"alice rename /home/alice/old 0 200 1"}},
-			{"permanent link", func() { alice.Post("/api/files/"+id+"/link", nil).OK(200) }, []string{"alice share /home/alice/a.txt 0 200 1"}},
-			{"permanent link of others", func() { bob.Delete("/api/files/"+id+"/link").Fails(403, "FORBIDDEN") }, []string{"bob share /home/alice/a.txt 0 403 1"}},
-			{"permanent link revoked", func() { alice.Delete("/api/files/" + id + "/link").OK(200) }, []string{"alice share /home/alice/a.txt 0 200 1"}},
-			{"a password", func() { alice.Put("/api/files/"+id, M{"accessPassword": "open sesame"}).OK(200) }, []string{"alice share /home/alice/a.txt 0 200 1"}},
+			{"rename", func() { alice.Put("/api/files/"+folder, M{"name": "new"}).OK(200) },
+				[]string{"alice rename /home/alice/old 0 200 1"}},
+			{"permanent link", func() { alice.Post("/api/files/"+id+"/link", nil).OK(200) },
+				[]string{"alice share /home/alice/a.txt 0 200 1"}},
+			{"permanent link of others", func() { bob.Delete("/api/files/"+id+"/link").Fails(403, "FORBIDDEN") },
+				[]string{"bob share /home/alice/a.txt 0 403 1"}},
+			{"permanent link revoked", func() { alice.Delete("/api/files/" + id + "/link").OK(200) },
+				[]string{"alice share /home/alice/a.txt 0 200 1"}},
+			{"a password", func() { alice.Put("/api/files/"+id, M{"accessPassword": "open sesame"}).OK(200) },
+				[]string{"alice share /home/alice/a.txt 0 200 1"}},
 			{"a wrong password", func() {
-				alice.Post("/api/files/"+id+"/verify-password", M{"password": "canary 1"}).Fails(401, "INVALID_PASSWORD")
+				alice.Post("/api/files/"+id+"/verify-password", M{"password": "canary 1"}).
+					Fails(401, "INVALID_PASSWORD")
 			}, []string{"alice download /home/alice/a.txt 0 401 1"}},
-			{"the right one", func() { alice.Post("/api/files/"+id+"/verify-password", M{"password": "open sesame"}).OK(200) }, nil},
+			{"the right one", func() {
+				alice.Post("/api/files/"+id+"/verify-password",
+					M{"password": "open sesame"}).OK(200)
+			}, nil},
 			{"a wrong password by path", func() {
-				visitor.Post("/api/public/unlock", M{"path": "/home/alice/a.txt", "password": "canary 2"}).Fails(401, "INVALID_PASSWORD")
+				visitor.Post("/api/public/unlock", M{"path": "/home/alice/a.txt", "password": "canary 2"}).
+					Fails(401, "INVALID_PASSWORD")
 			}, []string{"visitor download /home/alice/a.txt 0 401 1"}},
 			{"a password where nothing is", func() {
-				visitor.Post("/api/public/unlock", M{"path": "/home/alice/nothing", "password": "canary 3"}).Fails(401, "INVALID_PASSWORD")
+				visitor.Post("/api/public/unlock", M{"path": "/home/alice/nothing", "password": "canary 3"}).
+					Fails(401, "INVALID_PASSWORD")
 			}, []string{"visitor download /home/alice/nothing 0 401 1"}},
-			{"no password", func() { alice.Put("/api/files/"+id, M{"accessPassword": nil}).OK(200) }, []string{"alice share /home/alice/a.txt 0 200 1"}},
+			{"no password", func() { alice.Put("/api/files/"+id, M{"accessPassword": nil}).OK(200) },
+				[]string{"alice share /home/alice/a.txt 0 200 1"}},
 			{"a share with a password", func() {
 				shared = alice.Post("/api/shares/", M{"fileId": id, "password": "open sesame"}).OK(201).Text("share.id")
 			}, []string{"alice share /home/alice/a.txt 0 201 1"}},
@@ -146,21 +173,32 @@ func TestAccessLogEntries(t *testing.T) {
 				alice.Post("/api/shares/"+shared+"/verify", M{"password": "canary 4"}).Fails(401, "INVALID_PASSWORD")
 				visitor.Post("/api/shares/"+shared+"/verify", M{"password": "canary 5"}).Fails(401, "INVALID_PASSWORD")
 				visitor.Post("/api/shares/"+shared+"/verify", M{"password": "open sesame"}).OK(200)
-			}, []string{"visitor share_download /home/alice/a.txt 0 401 1", "visitor share_download /home/alice/a.txt 0 401 1"}},
+			}, []string{"visitor share_download /home/alice/a.txt 0 401 1",
+				"visitor share_download /home/alice/a.txt 0 401 1"}},
 			{"a title", func() { alice.Put("/api/files/"+id, M{"customTitle": "x"}).OK(200) }, nil},
 			{"batch", func() {
-				alice.Post("/api/files/batch", M{"action": "move", "fileIds": []string{id, linked, "nothing"}, "targetPath": "/home/alice"}).OK(200)
+				alice.Post("/api/files/batch",
+					M{"action": "move", "fileIds": []string{id, linked, "nothing"}, "targetPath": "/home/alice"}).
+					OK(200)
 			}, []string{"alice move /home/alice/a.txt 0 409 1", "alice move /public/linked.txt 0 403 1"}},
 			{"zip of nothing", func() { bob.Get("/api/files/zip?ids="+id).Fails(404, "NOT_FOUND") }, nil},
-			{"move", func() { alice.Post("/api/files/"+id+"/move", M{"targetPath": "/home/alice/new"}).OK(200) }, []string{"alice move /home/alice/a.txt 0 200 1"}},
-			{"delete of others", func() { bob.Delete("/api/files/"+id).Fails(403, "FORBIDDEN") }, []string{"bob delete /home/alice/new/a.txt 0 403 1"}},
-			{"delete", func() { alice.Delete("/api/files/" + id).OK(200) }, []string{"alice delete /home/alice/new/a.txt 0 200 1"}},
+			{"move", func() { alice.Post("/api/files/"+id+"/move", M{"targetPath": "/home/alice/new"}).OK(200) },
+				[]string{"alice move /home/alice/a.txt 0 200 1"}},
+			{"delete of others", func() { bob.Delete("/api/files/"+id).Fails(403, "FORBIDDEN") },
+				[]string{"bob delete /home/alice/new/a.txt 0 403 1"}},
+			{"delete", func() { alice.Delete("/api/files/" + id).OK(200) },
+				[]string{"alice delete /home/alice/new/a.txt 0 200 1"}},
 			{"delete of nothing", func() { alice.Delete("/api/files/"+id).Fails(404, "NOT_FOUND") }, nil},
-			{"key", func() { alice.Patch("/api/keys/"+keyID, M{"name": "other"}).OK(200) }, []string{"alice key /api/keys/" + keyID + " 0 200 1"}},
+			{"key", func() { alice.Patch("/api/keys/"+keyID, M{"name": "other"}).OK(200) },
+				[]string{"alice key /api/keys/" + keyID + " 0 200 1"}},
 			{"key of others", func() { bob.Delete("/api/keys/"+keyID).Fails(404, "NOT_FOUND") }, nil},
-			{"key revoked", func() { alice.Delete("/api/keys/" + keyID).OK(200) }, []string{"alice key /api/keys/" + keyID + " 0 200 1"}},
-			{"administration", func() { admin.Put("/api/admin/rules/"+rule, M{"priority": 5}).OK(200) }, []string{"admin admin /api/admin/rules/" + rule + " 0 200 1"}},
-			{"administration that fails", func() { admin.Put("/api/admin/rules/nothing", M{"priority": 5}).Fails(404, "NOT_FOUND") }, nil},
+			{"key revoked", func() { alice.Delete("/api/keys/" + keyID).OK(200) },
+				[]string{"alice key /api/keys/" + keyID + " 0 200 1"}},
+			{"administration", func() { admin.Put("/api/admin/rules/"+rule, M{"priority": 5}).OK(200) },
+				[]string{"admin admin /api/admin/rules/" + rule + " 0 200 1"}},
+			{"administration that fails", func() {
+				admin.Put("/api/admin/rules/nothing", M{"priority": 5}).Fails(404, "NOT_FOUND")
+			}, nil},
 			{"administration that only asks", func() {
 				admin.Get("/api/admin/rules").OK(200)
 				admin.Post("/api/admin/rules/explain", M{"path": "/a", "permission": "read", "anonymous": true}).OK(200)
@@ -200,7 +238,8 @@ func TestAccessLogEntries(t *testing.T) {
 				t.Errorf("no sum: %v", e)
 			}
 		}
-		want := map[string]logEntry{"/public/linked.txt": {BytesTransferred: 10, Count: 2}, "/public/plain.txt": {BytesTransferred: 7, Count: 2}}
+		want := map[string]logEntry{"/public/linked.txt": {BytesTransferred: 10, Count: 2},
+			"/public/plain.txt": {BytesTransferred: 7, Count: 2}}
 		if !maps.Equal(sums, want) {
 			t.Errorf("at the end of the hour: %v", rows)
 		}
@@ -236,7 +275,8 @@ func TestLogsEndpoint(t *testing.T) {
 			}
 			delete(entry, "id")
 			want := map[string]any{
-				"userId": aliceID, "username": "alice", "keyId": nil, "ip": "127.0.0.1", "action": "folder", "path": "/home/alice/Ordner 2",
+				"userId": aliceID, "username": "alice", "keyId": nil, "ip": "127.0.0.1", "action": "folder",
+				"path":             "/home/alice/Ordner 2",
 				"bytesTransferred": 0.0, "statusCode": 201.0, "count": 1.0, "createdAt": float64(began + 2000),
 			}
 			if !reflect.DeepEqual(entry, want) {
@@ -247,10 +287,13 @@ func TestLogsEndpoint(t *testing.T) {
 			}
 		})
 		for query, want := range map[string]int64{
-			"userId=" + aliceID + "&action=folder": 3, "userId=" + aliceID: 4, "userId=x": 0, "action=move": 0, "search=oRDNER": 3, "search=ordner%201": 1, "search=%25": 0,
+			"userId=" + aliceID + "&action=folder": 3, "userId=" + aliceID: 4, "userId=x": 0, "action=move": 0,
+			"search=oRDNER": 3, "search=ordner%201": 1, "search=%25": 0,
 			"search=" + strings.Repeat("x", 255): 0, "userId=&action=&search=ordner&from=&to=": 3,
-			fmt.Sprint("from=", began): 3, fmt.Sprint("from=", began+1): 2, fmt.Sprintf("from=%d&to=%d", began, began+1000): 2,
-			fmt.Sprintf("from=%d&to=%d", began, began+999): 1, fmt.Sprintf("from=%d&to=%d", began+1, began): 0, "action=folder&limit=200": 3, "action=folder&limit=1&page=4": 3,
+			fmt.Sprint("from=", began): 3, fmt.Sprint("from=", began+1): 2,
+			fmt.Sprintf("from=%d&to=%d", began, began+1000): 2,
+			fmt.Sprintf("from=%d&to=%d", began, began+999):  1, fmt.Sprintf("from=%d&to=%d", began+1, began): 0,
+			"action=folder&limit=200": 3, "action=folder&limit=1&page=4": 3,
 			"from=0&to=9007199254740991&action=folder": 3,
 		} {
 			if got := admin.Get("/api/admin/logs?" + query).OK(200).Int("pagination.total"); got != want {
@@ -258,14 +301,17 @@ func TestLogsEndpoint(t *testing.T) {
 			}
 		}
 		page := admin.Get("/api/admin/logs?action=folder&limit=2&page=2").OK(200)
-		if page.Text("logs.0.path") != "/home/alice/Ordner 0" || page.Value("logs.1") != nil || page.Int("pagination.pages") != 2 {
+		if page.Text("logs.0.path") != "/home/alice/Ordner 0" || page.Value("logs.1") != nil ||
+			page.Int("pagination.pages") != 2 {
 			t.Errorf("second page %s", page.Body)
 		}
-		if empty := admin.Get("/api/admin/logs?action=folder&page=1000000000").OK(200); toJSON(t, empty.Value("logs")) != "[]" {
+		if empty := admin.Get("/api/admin/logs?action=folder&page=1000000000").
+			OK(200); toJSON(t, empty.Value("logs")) != "[]" {
 			t.Errorf("beyond the end %s", empty.Body)
 		}
 		for _, query := range []string{
-			"limit=0", "limit=201", "limit=x", "page=0", "page=1000000001", "action=listing", "action=Upload", "search=" + strings.Repeat("x", 256), "from=-1", "to=-1", "from=1.5",
+			"limit=0", "limit=201", "limit=x", "page=0", "page=1000000001", "action=listing", "action=Upload",
+			"search=" + strings.Repeat("x", 256), "from=-1", "to=-1", "from=1.5",
 			"to=x", "to=9007199254740992", "from=9223372036854775808", "search=%00", "userId=%ff",
 		} {
 			admin.Get("/api/admin/logs?"+query).Fails(400, "VALIDATION_ERROR")
@@ -309,7 +355,8 @@ func TestRequestsAreCounted(t *testing.T) {
 		}
 		before := requests()
 		for range 3 {
-			for _, path := range []string{"/api/public/health", "/api/public/health/live", "/api/public/health/ready", "/"} {
+			for _, path := range []string{"/api/public/health", "/api/public/health/live", "/api/public/health/ready",
+				"/"} {
 				visitor.Get(path)
 			}
 		}
@@ -329,7 +376,8 @@ func TestRequestsAreCounted(t *testing.T) {
 	})
 }
 
-// Abuse case C113: a log that can't be written, and whose database hangs, fails and holds up no request.
+// Abuse case C113: a log that can't be written, and whose database hangs, fails and
+// holds up no request.
 func TestRequestsWhileTheLogHangs(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -360,7 +408,10 @@ func TestRequestsWhileTheLogHangs(t *testing.T) {
 		if got := accessLogs(t, l, l.Admin(t), "&action=folder"); len(got) != 50 {
 			t.Errorf("%d were logged once it went on", len(got))
 		}
-		if err := d.Write(t.Context(), func(tx *db.Tx) error { _, err := tx.Exec("DROP TABLE access_log"); return err }); err != nil {
+		if err := d.Write(t.Context(), func(tx *db.Tx) error {
+			_, err := tx.Exec("DROP TABLE access_log")
+			return err
+		}); err != nil {
 			t.Fatal(err)
 		}
 		mkdir(alice, "/home/alice", "without a log")

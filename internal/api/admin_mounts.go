@@ -23,7 +23,8 @@ type adminMountReply struct {
 
 func viewAdminMount(m lifecycle.Mount) adminMountReply {
 	return adminMountReply{
-		ID: m.ID, ProviderID: m.ProviderID, ProviderName: m.ProviderName, MountPath: m.Path.String(), Name: m.Name, SortBy: m.SortBy,
+		ID: m.ID, ProviderID: m.ProviderID, ProviderName: m.ProviderName, MountPath: m.Path.String(), Name: m.Name,
+		SortBy:    m.SortBy,
 		SortOrder: m.SortOrder, Priority: m.Priority, Hidden: m.Hidden, CreatedAt: m.CreatedAt, UpdatedAt: m.UpdatedAt,
 	}
 }
@@ -67,7 +68,8 @@ type oneMountReply struct {
 func (a *API) createMount(c *call, in createMountInput) (oneMountReply, error) {
 	m := mount.Mount{SortBy: "name", SortOrder: "asc"}
 	change := updateMountInput{
-		ProviderID: in.ProviderID, MountPath: in.MountPath, Name: in.Name, SortBy: in.SortBy, SortOrder: in.SortOrder, Priority: in.Priority,
+		ProviderID: in.ProviderID, MountPath: in.MountPath, Name: in.Name, SortBy: in.SortBy, SortOrder: in.SortOrder,
+		Priority: in.Priority,
 	}
 	if err := change.apply(&m); err != nil {
 		return oneMountReply{}, err
@@ -81,7 +83,8 @@ func (a *API) updateMount(c *call, in updateMountInput) (oneMountReply, error) {
 	return oneMountReply{viewAdminMount(changed)}, err
 }
 
-// apply puts what was given into the mount; the whole is checked by whoever stores it. Fault: Invalid.
+// apply puts what was given into the mount; the whole is checked by whoever
+// stores it. Fault: Invalid.
 func (in updateMountInput) apply(m *mount.Mount) error {
 	if in.MountPath != nil {
 		path, err := vpath.Parse(*in.MountPath)

@@ -9,17 +9,20 @@ import (
 	"larder/internal/site"
 )
 
-// Abuse case C20, in a bucket: providers with equal and nested prefixes, one of them at another name of the server.
+// Abuse case C20, in a bucket: providers with equal and nested prefixes, one of them at another
+// name of the server.
 func TestProvidersShareABucketOfAServer(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		admin := l.Admin(t)
 		first, bucket := l.S3Provider(t, M{"pathPrefix": "a", "uploadMode": "worker"})
 		more := func(prefix, endpoint string) string {
-			return admin.Post(providersPath, M{"name": "more", "type": "store_b", "endpoint": endpoint, "bucket": bucket.Name, "pathPrefix": prefix, "uploadMode": "worker",
+			return admin.Post(providersPath, M{"name": "more", "type": "store_b", "endpoint": endpoint,
+				"bucket": bucket.Name, "pathPrefix": prefix, "uploadMode": "worker",
 				"accessKeyId": bucket.AccessKey, "secretAccessKey": bucket.SecretKey}).OK(201).Text("provider.id")
 		}
-		all := []string{first, more("a", bucket.Endpoint), more("a/more", bucket.Endpoint), more("a", newInterceptingProxy(t, bucket, nil, nil))}
+		all := []string{first, more("a", bucket.Endpoint), more("a/more", bucket.Endpoint),
+			more("a", newInterceptingProxy(t, bucket, nil, nil))}
 		for i, id := range all {
 			addMount(admin, id, fmt.Sprint("/s", i))
 			admin.Upload(fmt.Sprint("/s", i), "f", []byte(fmt.Sprint("body ", i)))
@@ -36,7 +39,8 @@ func TestProvidersShareABucketOfAServer(t *testing.T) {
 		wantJSON(t, "below the nested prefix", nested, 1)
 		for i := range all {
 			to := (i + 1) % len(all)
-			moved := admin.Post("/api/files/"+entryIDOf(admin, fmt.Sprint("/s", i), "f")+"/move", M{"targetPath": fmt.Sprint("/s", to), "newName": fmt.Sprint("from ", i)})
+			moved := admin.Post("/api/files/"+entryIDOf(admin, fmt.Sprint("/s", i), "f")+"/move",
+				M{"targetPath": fmt.Sprint("/s", to), "newName": fmt.Sprint("from ", i)})
 			if r := waitForJob(t, admin, moved.OK(200).Text("jobId")); r.Text("job.status") != "completed" {
 				t.Errorf("job %s", r.Body)
 			}
@@ -51,20 +55,24 @@ func TestProvidersShareABucketOfAServer(t *testing.T) {
 				}
 			}
 			for i := range all {
-				wantBody(t, admin.Get(fmt.Sprintf("/s%d/from%%20%d", (i+1)%len(all), i)).OK(200), fmt.Sprint("body ", i))
+				wantBody(t, admin.Get(fmt.Sprintf("/s%d/from%%20%d", (i+1)%len(all), i)).OK(200),
+					fmt.Sprint("body ", i))
 			}
 		}
 		wantJSON(t, "objects", len(bucket.Keys(t)), len(all))
 		for i, id := range all { // nobody takes the others' along
-			wantStatus(t, "DELETE of a provider with objects", admin.Delete(providersPath+"/"+id), 409, "OPERATION_FAILED")
-			admin.Delete("/api/files/" + entryIDOf(admin, fmt.Sprint("/s", (i+1)%len(all)), fmt.Sprint("from ", i))).OK(200)
+			wantStatus(t, "DELETE of a provider with objects", admin.Delete(providersPath+"/"+id), 409,
+				"OPERATION_FAILED")
+			admin.Delete("/api/files/" + entryIDOf(admin, fmt.Sprint("/s", (i+1)%len(all)), fmt.Sprint("from ", i))).
+				OK(200)
 		}
 		collectGarbage(l, admin)
 		checkBucketEmpty(t, bucket)
 	}, apptest.ReachLoopback)
 }
 
-// Abuse case C22, in a bucket: of the deletion of a mount and an upload into it one happens, and nothing is left over.
+// Abuse case C22, in a bucket: of the deletion of a mount and an upload into it one happens, and
+// nothing is left over.
 func TestMountDeletionRacesUploadsToABucket(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -98,14 +106,17 @@ func TestMountDeletionRacesUploadsToABucket(t *testing.T) {
 		collectGarbage(l, admin)
 		l.Sweep()
 		wantUsed(t, admin, 0, 0)
-		wantJSON(t, "orphans", queryCount(t, l, "SELECT COUNT(*) FROM entries e WHERE e.parent_id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM entries p WHERE p.id = e.parent_id)"), 0)
+		wantJSON(t, "orphans", queryCount(t, l,
+			"SELECT COUNT(*) FROM entries e WHERE e.parent_id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM entries p WHERE p.id = e.parent_id)"), 0)
 		wantJSON(t, "objects", queryCount(t, l, "SELECT COUNT(*) FROM objects"), 0)
-		wantJSON(t, "reserved", queryCount(t, l, "SELECT COALESCE(SUM(reserved_storage + reserved_files), 0) FROM quotas"), 0)
+		wantJSON(t, "reserved", queryCount(t, l,
+			"SELECT COALESCE(SUM(reserved_storage + reserved_files), 0) FROM quotas"), 0)
 		checkBucketEmpty(t, bucket)
 	}, apptest.ReachLoopback)
 }
 
-// Abuse case C24, between a bucket and a disk: a session stays with the provider and the mount that it began on.
+// Abuse case C24, between a bucket and a disk: a session stays with the provider and the mount
+// that it began on.
 func TestUploadSessionsKeepTheirProvider(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -137,7 +148,8 @@ func TestUploadSessionsKeepTheirProvider(t *testing.T) {
 		wantJSON(t, "objects in the bucket", len(bucket.Keys(t)), 3)
 		for range 2 {
 			collectGarbage(l, admin)
-			for name, body := range map[string]string{"half": "bytes", "before": "hello", "new": "new", "disk": "disks", "kept": "other"} {
+			for name, body := range map[string]string{"half": "bytes", "before": "hello", "new": "new", "disk": "disks",
+				"kept": "other"} {
 				wantBody(t, admin.Get("/m/"+name).OK(200), body)
 			}
 		}

@@ -8,7 +8,8 @@ import (
 	"larder/internal/site"
 )
 
-// A mount that changes is another one with the next request, on every replica; what is in it stays, and sessions stay with what they began on.
+// A mount that changes is another one with the next request, on every replica; what is in it stays,
+// and sessions stay with what they began on.
 func TestMountChangesTakeEffectAtOnce(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -29,7 +30,8 @@ func TestMountChangesTakeEffectAtOnce(t *testing.T) {
 		wantJSON(t, "its path", admin.Get("/api/files/"+file).OK(200).Value("file.path"), "/moved/here")
 
 		// abuse case C24: another provider, while uploads are under way
-		before, half := newUploadSession(admin, "/moved/here", "before", 5), newUploadSession(admin, "/moved/here", "half", 5)
+		before, half := newUploadSession(admin, "/moved/here", "before", 5), newUploadSession(admin, "/moved/here",
+			"half", 5)
 		etag := putRaw(admin, half, "bytes").OK(200).Text("etag")
 		admin.Put(mountsPath+"/"+id, M{"providerId": second}).OK(200)
 		completeUpload(admin, half, etag).OK(200)
@@ -44,7 +46,8 @@ func TestMountChangesTakeEffectAtOnce(t *testing.T) {
 		wantJSON(t, "objects at the first provider", len(bucketObjects(t, l, "first")), 3)
 		wantJSON(t, "objects at the second", len(bucketObjects(t, l, "second")), 1)
 		wantStatus(t, "the first is in use", admin.Delete(providersPath+"/"+first), 409, "OPERATION_FAILED")
-		wantStatus(t, "its bucket too", admin.Put(providersPath+"/"+first, M{"bucket": "third"}), 409, "OPERATION_FAILED")
+		wantStatus(t, "its bucket too", admin.Put(providersPath+"/"+first, M{"bucket": "third"}), 409,
+			"OPERATION_FAILED")
 		admin.Post("/api/files/"+file+"/move", M{"targetPath": "/moved/here", "newName": "renamed"}).OK(200)
 		wantBody(t, admin.Get("/moved/here/renamed").OK(200), "old")
 
@@ -58,15 +61,18 @@ func TestMountChangesTakeEffectAtOnce(t *testing.T) {
 		admin.Put(mountsPath+"/"+id, M{"priority": 2}).OK(200)
 		getFromEachReplica("/moved/here/new", 200)
 		completeUpload(admin, kept, etag).OK(200)
-		wantJSON(t, "the mount of the file", admin.Get("/api/files/"+entryIDOf(admin, "/moved/here", "kept")).OK(200).Value("mount.id"), id)
+		wantJSON(t, "the mount of the file", admin.Get("/api/files/"+entryIDOf(admin, "/moved/here",
+			"kept")).OK(200).Value("mount.id"), id)
 		wantBody(t, admin.Get("/moved/here/kept").OK(200), "hello")
 		wantJSON(t, "objects at the second", len(bucketObjects(t, l, "second")), 2)
-		wantJSON(t, "nothing in the other", listFolder(admin, "/moved", "type", "file").OK(200).Value("pagination.total"), 0)
+		wantJSON(t, "nothing in the other", listFolder(admin, "/moved", "type",
+			"file").OK(200).Value("pagination.total"), 0)
 		admin.Delete(mountsPath + "/" + over).OK(200)
 	})
 }
 
-// Abuse case C19: what lies in an outer mount under the path of an inner one does not exist for anybody, whichever way they ask.
+// Abuse case C19: what lies in an outer mount under the path of an inner one does not exist for
+// anybody, whichever way they ask.
 func TestInnerMounts(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -82,7 +88,8 @@ func TestInnerMounts(t *testing.T) {
 		etag := putRaw(admin, begun, "hello").OK(200).Text("etag")
 		ahead := newUploadSession(admin, "/pub/new/folder", "ahead.txt", 5)
 		etagAhead := putRaw(admin, ahead, "hello").OK(200).Text("etag")
-		addRule(admin, M{"pathPattern": "/pub/**", "effect": "allow", "role": "guest", "permissions": []string{"read", "download"}})
+		addRule(admin, M{"pathPattern": "/pub/**", "effect": "allow", "role": "guest",
+			"permissions": []string{"read", "download"}})
 		addRule(admin, M{"pathPattern": "/pub/priv/**", "effect": "deny", "role": "guest"})
 		visitor := l.Client(t)
 
@@ -98,7 +105,8 @@ func TestInnerMounts(t *testing.T) {
 			wantStatus(t, "a new link", admin.Post("/api/files/"+outer+"/link", nil), 404, "NOT_FOUND")
 			wantStatus(t, "renaming", admin.Put("/api/files/"+outer, M{"name": "x"}), 404, "NOT_FOUND")
 			wantStatus(t, "deleting", admin.Delete("/api/files/"+outer), 404, "NOT_FOUND")
-			wantStatus(t, "moving", admin.Post("/api/files/"+outer+"/move", M{"targetPath": "/uploads"}), 404, "NOT_FOUND")
+			wantStatus(t, "moving", admin.Post("/api/files/"+outer+"/move", M{"targetPath": "/uploads"}), 404,
+				"NOT_FOUND")
 			wantStatus(t, "a folder in it", admin.Get("/api/files?path=/pub/priv/deep"), 404, "NOT_FOUND")
 			wantStatus(t, "that folder", admin.Get("/api/files/"+deep), 404, "NOT_FOUND")
 			wantJSON(t, "listing", listFolder(admin, "/pub/priv").OK(200).Value("items"), []string{})
@@ -107,7 +115,8 @@ func TestInnerMounts(t *testing.T) {
 		wantStatus(t, "an upload that began there", completeUpload(admin, begun, etag), 409, "OPERATION_FAILED")
 
 		onNew := addMount(admin, other, "/pub/new")
-		wantStatus(t, "an upload to where a mount has come to lie", completeUpload(admin, ahead, etagAhead), 409, "OPERATION_FAILED")
+		wantStatus(t, "an upload to where a mount has come to lie", completeUpload(admin, ahead, etagAhead), 409,
+			"OPERATION_FAILED")
 		wantJSON(t, "nothing came of it", listFolder(admin, "/pub/new").OK(200).Value("items"), []string{})
 		admin.Delete(mountsPath + "/" + onNew).OK(200)
 		wantStatus(t, "no folder was left behind", admin.Get("/api/files?path=/pub/new"), 404, "NOT_FOUND")
@@ -125,12 +134,14 @@ func TestInnerMounts(t *testing.T) {
 		// a folder above a mount stays where it is, with everything in it
 		for what, reply := range map[string]*apptest.Reply{
 			"renaming": admin.Put("/api/files/"+pub, M{"name": "x"}), "deleting": admin.Delete("/api/files/" + pub),
-			"moving":                   admin.Post("/api/files/"+pub+"/move", M{"targetPath": "/uploads"}),
-			"a file on top of a mount": admin.Post("/api/files/"+beside+"/move", M{"targetPath": "/pub", "newName": "priv"}),
+			"moving": admin.Post("/api/files/"+pub+"/move", M{"targetPath": "/uploads"}),
+			"a file on top of a mount": admin.Post("/api/files/"+beside+"/move",
+				M{"targetPath": "/pub", "newName": "priv"}),
 		} {
 			wantStatus(t, what, reply, 409, "OPERATION_FAILED")
 		}
-		wantStatus(t, "a folder of its name", admin.Post("/api/files/folder", M{"path": "/pub", "name": "priv"}), 409, "ALREADY_EXISTS")
+		wantStatus(t, "a folder of its name", admin.Post("/api/files/folder", M{"path": "/pub", "name": "priv"}), 409,
+			"ALREADY_EXISTS")
 		wantStatus(t, "a file of its name", admin.Put("/api/files/"+beside, M{"name": "priv"}), 409, "ALREADY_EXISTS")
 
 		// when the inner mount goes, the outer's things are back as they were
@@ -155,7 +166,8 @@ func TestMovesBetweenMountsOfOneProvider(t *testing.T) {
 		admin.Upload("/a/folder", "f", []byte("body"))
 		before := bucketObjects(t, l, "one")
 		moved := admin.Post("/api/files/"+folder+"/move", M{"targetPath": "/b"}).OK(200)
-		wantJSON(t, "the job", admin.Get("/api/files/jobs/"+moved.Text("jobId")).OK(200).Value("job.status"), "completed")
+		wantJSON(t, "the job", admin.Get("/api/files/jobs/"+moved.Text("jobId")).OK(200).Value("job.status"),
+			"completed")
 		wantBody(t, admin.Get("/b/folder/f").OK(200), "body")
 		wantStatus(t, "the old place", admin.Get("/a/folder/f"), 404, "NOT_FOUND")
 		wantStrings(t, "objects", bucketObjects(t, l, "one"), before...)
@@ -191,13 +203,16 @@ func TestMountDeletion(t *testing.T) {
 		wantUsed(t, admin, 0, 0)
 
 		// its rules go with it: none of them may count for another mount
-		wantJSON(t, "rules of the mount", queryCount(t, l, "SELECT COUNT(*) FROM rules WHERE id IN ($1, $2)", rule, allow), 0)
+		wantJSON(t, "rules of the mount", queryCount(t, l, "SELECT COUNT(*) FROM rules WHERE id IN ($1, $2)", rule,
+			allow), 0)
 		wantJSON(t, "other rules", queryCount(t, l, "SELECT COUNT(*) FROM rules WHERE id = $1", others), 1)
 		mkdir(admin, "/", "secret")
 		for range len(l.Apps) {
-			wantStatus(t, "a folder that the rule never allowed", alice.Get("/api/files?path=/secret"), 403, "FORBIDDEN")
+			wantStatus(t, "a folder that the rule never allowed", alice.Get("/api/files?path=/secret"), 403,
+				"FORBIDDEN")
 		}
-		wantStatus(t, "a rule for it", admin.Post("/api/admin/rules", newRule(M{"mountId": id})), 400, "VALIDATION_ERROR")
+		wantStatus(t, "a rule for it", admin.Post("/api/admin/rules", newRule(M{"mountId": id})), 400,
+			"VALIDATION_ERROR")
 
 		// the mount at / goes under the same rule
 		root := admin.Get(mountsPath).OK(200).Text("mounts.0.id")
@@ -211,20 +226,25 @@ func TestMountDeletion(t *testing.T) {
 			wantStatus(t, "uploading there", postUploadSession(alice, "/home/alice", "f", 1), 404, "NOT_FOUND")
 			wantJSON(t, "she herself", alice.Get("/api/auth/me").OK(200).Value("user.username"), "alice")
 		}
-		wantJSON(t, "an account without a home", admin.Post("/api/admin/users", newUser(M{"username": "bob", "email": "bob@example.org"})).OK(201).Value("user.defaultPath"), "/")
+		wantJSON(t, "an account without a home",
+			admin.Post("/api/admin/users", newUser(M{"username": "bob", "email": "bob@example.org"})).OK(201).
+				Value("user.defaultPath"), "/")
 		l.SignIn(t, "bob", "a good password").Get("/api/auth/me").OK(200)
 
 		// and homes are made where they are mounted, beside mounts of their names
 		addMount(admin, local, "/home")
 		addMount(admin, local, "/home/carl")
-		wantJSON(t, "a home beside a mount", admin.Post("/api/admin/users", newUser(M{"username": "carl", "email": "carl@example.org"})).OK(201).Value("user.defaultPath"), "/home/carl-2")
+		wantJSON(t, "a home beside a mount", admin.Post("/api/admin/users",
+			newUser(M{"username": "carl", "email": "carl@example.org"})).OK(201).Value("user.defaultPath"),
+			"/home/carl-2")
 		carl := l.SignIn(t, "carl", "a good password")
 		carl.Upload("/home/carl-2", "f", []byte("x"))
 		wantStatus(t, "the mount of the name", carl.Get("/api/files?path=/home/carl"), 403, "FORBIDDEN")
 	})
 }
 
-// Abuse case C22: of the deletion of a mount and an upload into it one happens, and nothing is left over.
+// Abuse case C22: of the deletion of a mount and an upload into it one happens, and
+// nothing is left over.
 func TestMountDeletionRacesUploads(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -268,15 +288,19 @@ func TestMountDeletionRacesUploads(t *testing.T) {
 		collectGarbage(l, admin)
 		l.Sweep()
 		wantUsed(t, admin, 0, 0)
-		wantJSON(t, "orphans", queryCount(t, l, "SELECT COUNT(*) FROM entries e WHERE e.parent_id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM entries p WHERE p.id = e.parent_id)"), 0)
-		wantJSON(t, "entries: the root of /, its three folders, the graveyard, the staging root", queryCount(t, l, "SELECT COUNT(*) FROM entries"), 6)
+		wantJSON(t, "orphans", queryCount(t, l,
+			"SELECT COUNT(*) FROM entries e WHERE e.parent_id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM entries p WHERE p.id = e.parent_id)"), 0)
+		wantJSON(t, "entries: the root of /, its three folders, the graveyard, the staging root",
+			queryCount(t, l, "SELECT COUNT(*) FROM entries"), 6)
 		wantJSON(t, "objects", queryCount(t, l, "SELECT COUNT(*) FROM objects"), 0)
-		wantJSON(t, "reserved", queryCount(t, l, "SELECT COALESCE(SUM(reserved_storage + reserved_files), 0) FROM quotas"), 0)
+		wantJSON(t, "reserved", queryCount(t, l,
+			"SELECT COALESCE(SUM(reserved_storage + reserved_files), 0) FROM quotas"), 0)
 		wantJSON(t, "in the store", len(bucketObjects(t, l, "default")), 0)
 	})
 }
 
-// Over HTTP: a mount is a folder of its parent, and so are the folders above it, which belong to no mount and lead nowhere by their id.
+// Over HTTP: a mount is a folder of its parent, and so are the folders above it, which belong to no
+// mount and lead nowhere by their id.
 func TestMountsInListings(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {

@@ -10,7 +10,8 @@ import (
 )
 
 var mountFields = []string{
-	"id", "providerId", "providerName", "mountPath", "name", "sortBy", "sortOrder", "priority", "hidden", "createdAt", "updatedAt",
+	"id", "providerId", "providerName", "mountPath", "name", "sortBy", "sortOrder", "priority", "hidden", "createdAt",
+	"updatedAt",
 }
 
 func TestMounts(t *testing.T) {
@@ -23,7 +24,8 @@ func TestMounts(t *testing.T) {
 		wantFields(t, "data", parseObject(t, seeded.Body)["data"], "mounts")
 		wantFields(t, "a mount", seeded.Value("mounts.0"), mountFields...)
 		for field, want := range (M{
-			"providerId": local, "providerName": "local", "mountPath": "/", "name": "Files", "sortBy": "name", "sortOrder": "asc", "priority": 0, "hidden": false,
+			"providerId": local, "providerName": "local", "mountPath": "/", "name": "Files", "sortBy": "name",
+			"sortOrder": "asc", "priority": 0, "hidden": false,
 		}) {
 			wantJSON(t, "seeded "+field, seeded.Value("mounts.0."+field), want)
 		}
@@ -33,33 +35,40 @@ func TestMounts(t *testing.T) {
 		wantFields(t, "data", parseObject(t, plain.Body)["data"], "mount")
 		wantFields(t, "mount", plain.Value("mount"), mountFields...)
 		for field, want := range (M{
-			"providerId": local, "providerName": "local", "mountPath": "/plain", "name": "Plain", "sortBy": "name", "sortOrder": "asc", "priority": 0, "hidden": false,
+			"providerId": local, "providerName": "local", "mountPath": "/plain", "name": "Plain", "sortBy": "name",
+			"sortOrder": "asc", "priority": 0, "hidden": false,
 			"createdAt": now, "updatedAt": now,
 		}) {
 			wantJSON(t, field, plain.Value("mount."+field), want)
 		}
 		other := addProvider(admin, "other")
 		full := admin.Post(mountsPath, M{
-			"providerId": other, "mountPath": "//a/./b/", "name": "Ä / b", "sortBy": "time", "sortOrder": "desc", "priority": 5, "id": unknownID, "rootId": "x", "Priority": 9, // abuse case C52
+			// abuse case C52
+			"providerId": other, "mountPath": "//a/./b/", "name": "Ä / b", "sortBy": "time", "sortOrder": "desc",
+			"priority": 5, "id": unknownID, "rootId": "x", "Priority": 9,
 		}).OK(201)
 		id := full.Text("mount.id")
 		if id == unknownID {
 			t.Error("the client chose the id")
 		}
 		for field, want := range (M{
-			"providerId": other, "providerName": "other", "mountPath": "/a/b", "name": "Ä / b", "sortBy": "time", "sortOrder": "desc", "priority": 5, "hidden": false,
+			"providerId": other, "providerName": "other", "mountPath": "/a/b", "name": "Ä / b", "sortBy": "time",
+			"sortOrder": "desc", "priority": 5, "hidden": false,
 		}) {
 			wantJSON(t, field, full.Value("mount."+field), want)
 		}
 
 		// its root: an empty folder of the administrator's that costs nobody anything
 		root := listFolder(admin, "/a/b").OK(200)
-		for field, want := range (M{"items": []string{}, "folder.ownerId": me.Value("user.id"), "folder.type": "folder", "folder.name": "b", "folder.path": "/a", "mount.id": id, "mount.name": "Ä / b", "mount.sortBy": "time", "mount.sortOrder": "desc"}) {
+		for field, want := range (M{"items": []string{}, "folder.ownerId": me.Value("user.id"), "folder.type": "folder",
+			"folder.name": "b", "folder.path": "/a", "mount.id": id, "mount.name": "Ä / b", "mount.sortBy": "time",
+			"mount.sortOrder": "desc"}) {
 			wantJSON(t, "the root's "+field, root.Value(field), want)
 		}
 		wantUsed(t, admin, 0, 0)
 		for _, what := range []*apptest.Reply{
-			admin.Put("/api/files/"+root.Text("folder.id"), M{"name": "c"}), admin.Delete("/api/files/" + root.Text("folder.id")),
+			admin.Put("/api/files/"+root.Text("folder.id"), M{"name": "c"}),
+			admin.Delete("/api/files/" + root.Text("folder.id")),
 			admin.Post("/api/files/"+root.Text("folder.id")+"/move", M{"targetPath": "/uploads"}),
 		} {
 			wantStatus(t, "changing a root", what, 409, "OPERATION_FAILED")
@@ -76,16 +85,21 @@ func TestMounts(t *testing.T) {
 			wantJSON(t, fmt.Sprint("hidden ", i), list.Value(fmt.Sprintf("mounts.%d.hidden", i)), want)
 		}
 
-		changed := admin.Put(mountsPath+"/"+id, M{"name": "N", "sortBy": "manual", "sortOrder": "asc", "priority": -1000000, "mountPath": "/c", "providerId": local, "id": unknownID}).OK(200)
+		changed := admin.Put(mountsPath+"/"+id,
+			M{"name": "N", "sortBy": "manual", "sortOrder": "asc", "priority": -1000000, "mountPath": "/c",
+				"providerId": local, "id": unknownID}).OK(200)
 		wantFields(t, "data of PUT", parseObject(t, changed.Body)["data"], "mount")
 		for field, want := range (M{
-			"id": id, "providerId": local, "providerName": "local", "mountPath": "/c", "name": "N", "sortBy": "manual", "sortOrder": "asc", "priority": -1000000, "hidden": true,
+			"id": id, "providerId": local, "providerName": "local", "mountPath": "/c", "name": "N", "sortBy": "manual",
+			"sortOrder": "asc", "priority": -1000000, "hidden": true,
 			"createdAt": now, "updatedAt": now + 1000,
 		}) {
 			wantJSON(t, field+" after PUT", changed.Value("mount."+field), want)
 		}
 		wantJSON(t, "PUT of nothing", admin.Put(mountsPath+"/"+id, M{}).OK(200).Value("mount.name"), "N")
-		wantJSON(t, "PUT of null", admin.Put(mountsPath+"/"+id, M{"name": nil, "mountPath": nil, "priority": nil, "providerId": nil}).OK(200).Value("mount.mountPath"), "/c")
+		wantJSON(t, "PUT of null", admin.Put(mountsPath+"/"+id,
+			M{"name": nil, "mountPath": nil, "priority": nil, "providerId": nil}).OK(200).Value("mount.mountPath"),
+			"/c")
 		wantJSON(t, "data of DELETE", parseObject(t, admin.Delete(mountsPath+"/"+id).OK(200).Body)["data"], nil)
 		for _, none := range []string{id, unknownID, "x", "%27"} {
 			wantStatus(t, "DELETE of none", admin.Delete(mountsPath+"/"+none), 404, "NOT_FOUND")
@@ -177,7 +191,8 @@ func TestMountsRefuse(t *testing.T) {
 		}
 	}
 	wantJSON(t, "mounts", len(admin.Get(mountsPath).OK(200).Names("mounts")), before+made)
-	wantJSON(t, "roots, the graveyard and the staging root", queryCount(t, l, "SELECT COUNT(*) FROM entries WHERE parent_id IS NULL"), before+made+2)
+	wantJSON(t, "roots, the graveyard and the staging root",
+		queryCount(t, l, "SELECT COUNT(*) FROM entries WHERE parent_id IS NULL"), before+made+2)
 
 	id := addMount(admin, local, "/put")
 	for _, row := range rows {
@@ -194,7 +209,8 @@ func TestMountsRefuse(t *testing.T) {
 	// what is in a mount has to fit at its new path
 	mkdir(admin, "/put", "one")
 	mkdir(admin, "/put/one", "two")
-	wantStatus(t, "PUT 63 levels above two", admin.Put(mountsPath+"/"+id, M{"mountPath": "/q" + deep(62)}), 400, "VALIDATION_ERROR")
+	wantStatus(t, "PUT 63 levels above two", admin.Put(mountsPath+"/"+id, M{"mountPath": "/q" + deep(62)}), 400,
+		"VALIDATION_ERROR")
 	wantStatus(t, "PUT 62 levels above two", admin.Put(mountsPath+"/"+id, M{"mountPath": "/q" + deep(61)}), 200, "")
 	wantJSON(t, "two is there", listFolder(admin, "/q"+deep(61)+"/one/two").OK(200).Value("items"), []string{})
 }

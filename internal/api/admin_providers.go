@@ -28,8 +28,10 @@ type providerReply struct {
 
 func viewProvider(p lifecycle.StorageProvider) providerReply {
 	reply := providerReply{
-		ID: p.ID, Name: p.Name, Type: p.Type, Endpoint: p.Endpoint, Region: p.Region, Bucket: p.Bucket, AccessKeyID: masked(p.AccessKeyID), PublicDomain: p.PublicDomain, UploadDomain: p.UploadDomain,
-		PathPrefix: p.PathPrefix, UploadMode: p.UploadMode, Redirect: p.Redirect, MountCount: p.Mounts, Status: "ok", CreatedAt: p.CreatedAt, UpdatedAt: p.UpdatedAt,
+		ID: p.ID, Name: p.Name, Type: p.Type, Endpoint: p.Endpoint, Region: p.Region, Bucket: p.Bucket,
+		AccessKeyID: masked(p.AccessKeyID), PublicDomain: p.PublicDomain, UploadDomain: p.UploadDomain,
+		PathPrefix: p.PathPrefix, UploadMode: p.UploadMode, Redirect: p.Redirect, MountCount: p.Mounts, Status: "ok",
+		CreatedAt: p.CreatedAt, UpdatedAt: p.UpdatedAt,
 	}
 	if !p.Available {
 		reply.Status = "unavailable"
@@ -101,8 +103,10 @@ type oneProviderReply struct {
 func (a *API) createProvider(c *call, in createProviderInput) (oneProviderReply, error) {
 	var p provider.Provider
 	change := updateProviderInput{
-		Name: in.Name, Type: in.Type, Endpoint: in.Endpoint, Region: in.Region, Bucket: in.Bucket, AccessKeyID: in.AccessKeyID,
-		SecretAccessKey: in.SecretAccessKey, PublicDomain: in.PublicDomain, UploadDomain: in.UploadDomain, PathPrefix: in.PathPrefix,
+		Name: in.Name, Type: in.Type, Endpoint: in.Endpoint, Region: in.Region, Bucket: in.Bucket,
+		AccessKeyID:     in.AccessKeyID,
+		SecretAccessKey: in.SecretAccessKey, PublicDomain: in.PublicDomain, UploadDomain: in.UploadDomain,
+		PathPrefix: in.PathPrefix,
 		UploadMode: in.UploadMode, Redirect: in.Redirect,
 	}
 	if err := change.apply(&p); err != nil {
@@ -117,7 +121,8 @@ func (a *API) updateProvider(c *call, in updateProviderInput) (oneProviderReply,
 	return oneProviderReply{viewProvider(changed)}, err
 }
 
-// apply puts what was given into the provider; the whole is checked by whoever stores it. Fault: Invalid.
+// apply puts what was given into the provider; the whole is checked by whoever
+// stores it. Fault: Invalid.
 func (in updateProviderInput) apply(p *provider.Provider) error {
 	if kind := valueOr(in.Type, p.Type); (kind == provider.BuiltIn) != (p.Type == provider.BuiltIn) {
 		p.Region = "" // the default is another one

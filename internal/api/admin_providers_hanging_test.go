@@ -51,8 +51,8 @@ func (s *countingStore) intercept(_ http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// A bucket that hangs holds up neither the list of providers nor the readiness probe, which writes to none and is degraded by one that is down, and
-// heals by itself (abuse cases C122, C126).
+// A bucket that hangs holds up neither the list of providers nor the readiness probe, which writes
+// to none and is degraded by one that is down, and heals by itself (abuse cases C122, C126).
 func TestStoresThatHang(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -64,12 +64,14 @@ func TestStoresThatHang(t *testing.T) {
 		l.Clock.Advance(time.Second) // the seeded provider is the oldest
 		const many = 3
 		for i := range many {
-			admin.Post(providersPath, M{"name": fmt.Sprint("p", i), "type": "store_b", "endpoint": address, "bucket": bucket.Name, "pathPrefix": fmt.Sprint("p", i),
+			admin.Post(providersPath, M{"name": fmt.Sprint("p", i), "type": "store_b", "endpoint": address,
+				"bucket": bucket.Name, "pathPrefix": fmt.Sprint("p", i),
 				"accessKeyId": bucket.AccessKey, "secretAccessKey": bucket.SecretKey}).OK(201)
 		}
 		probe := func(path string) M { return M(parseObject(t, admin.Get("/api/public/health"+path).Body)) }
 		for _, path := range []string{"", "/ready", "/live"} {
-			wantJSON(t, path+" while all is well", probe(path), M{"service": "larder", "status": "ok", "ready": true, "detail": ""})
+			wantJSON(t, path+" while all is well", probe(path),
+				M{"service": "larder", "status": "ok", "ready": true, "detail": ""})
 		}
 		for range 20 {
 			probe("/ready")
@@ -94,7 +96,9 @@ func TestStoresThatHang(t *testing.T) {
 			began := time.Now()
 			ready := admin.Get("/api/public/health/ready")
 			wantJSON(t, "status of a probe", ready.Status, 200)
-			wantJSON(t, "degraded", parseObject(t, ready.Body), M{"service": "larder", "status": "degraded", "ready": true, "detail": "degraded: a storage provider does not answer"})
+			wantJSON(t, "degraded", parseObject(t, ready.Body),
+				M{"service": "larder", "status": "degraded", "ready": true,
+					"detail": "degraded: a storage provider does not answer"})
 			if took := time.Since(began); took > 2*time.Second {
 				t.Errorf("the probe took %v", took)
 			}
@@ -112,7 +116,8 @@ func TestStoresThatHang(t *testing.T) {
 			}
 		}
 		wantJSON(t, "written meanwhile", store.writes.Load(), int64(0))
-		wantStatus(t, "another name", admin.Put(providersPath+"/"+admin.Get(providersPath).OK(200).Text("providers.1.id"), M{"name": "P"}), 200, "")
+		wantStatus(t, "another name", admin.Put(providersPath+"/"+
+			admin.Get(providersPath).OK(200).Text("providers.1.id"), M{"name": "P"}), 200, "")
 
 		store.setHanging(false)
 		for range len(l.Apps) { // each looks for itself

@@ -17,7 +17,8 @@ func putWithKey(key *apptest.Client, name, body string) string {
 	return key.Post("/api/upload", body, "X-File-Name", name).OK(200).Text("fileId")
 }
 
-// A bucket, and a prefix, change only while nothing lies in the store or is on its way there; all else changes at any time.
+// A bucket, and a prefix, change only while nothing lies in the store or is on its way there; all
+// else changes at any time.
 func TestProvidersWithObjects(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -39,8 +40,12 @@ func TestProvidersWithObjects(t *testing.T) {
 		if _, err := os.Stat(filepath.Join(l.Apps[0].Config.ObjectDir, "two")); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("a refused change made a directory: %v", err)
 		}
-		wantJSON(t, "the name", admin.Put(path, M{"name": "N", "publicDomain": "cdn.example.org", "redirect": true, "uploadMode": "worker"}).OK(200).Value("provider.name"), "N")
-		wantJSON(t, "the same bucket and prefix", admin.Put(path, M{"bucket": "one", "pathPrefix": "/p/", "type": "store_a"}).OK(200).Value("provider.pathPrefix"), "p")
+		wantJSON(t, "the name", admin.Put(path,
+			M{"name": "N", "publicDomain": "cdn.example.org", "redirect": true, "uploadMode": "worker"}).OK(200).
+			Value("provider.name"), "N")
+		wantJSON(t, "the same bucket and prefix",
+			admin.Put(path, M{"bucket": "one", "pathPrefix": "/p/", "type": "store_a"}).OK(200).
+				Value("provider.pathPrefix"), "p")
 		wantStatus(t, "another type", admin.Put(path, M{"type": "store_b"}), 400, "VALIDATION_ERROR")
 		admin.Put(path, M{"redirect": false, "publicDomain": ""}).OK(200)
 
@@ -57,12 +62,14 @@ func TestProvidersWithObjects(t *testing.T) {
 		abortUpload(admin, session).OK(200)
 		moves("the bytes of an aborted session", 409)
 		collectGarbage(l, admin)
-		execAndRaiseVersion(t, l, "UPDATE upload_sessions SET kept_until = $1 WHERE id = $2", l.Clock.Now().UnixMilli()+1e9, session)
+		execAndRaiseVersion(t, l, "UPDATE upload_sessions SET kept_until = $1 WHERE id = $2",
+			l.Clock.Now().UnixMilli()+1e9, session)
 		moves("kept parts", 409)
 		execAndRaiseVersion(t, l, "UPDATE upload_sessions SET kept_until = NULL WHERE id = $1", session)
 
 		// Keys that uploads have noted beforehand are nothing that lies there.
-		wantJSON(t, "bucket", admin.Put(path, M{"bucket": "two", "pathPrefix": "q/r"}).OK(200).Value("provider.bucket"), "two")
+		wantJSON(t, "bucket", admin.Put(path, M{"bucket": "two", "pathPrefix": "q/r"}).OK(200).Value("provider.bucket"),
+			"two")
 		for i := range 2 * len(l.Apps) {
 			putWithKey(key, fmt.Sprintf("f%d", i), fmt.Sprint("body ", i))
 			wantBody(t, admin.Get(fmt.Sprintf("/one/f%d", i)).OK(200), fmt.Sprint("body ", i))
@@ -76,11 +83,13 @@ func TestProvidersWithObjects(t *testing.T) {
 				t.Errorf("the object %s has another prefix", object)
 			}
 		}
-		if n, none := len(bucketObjects(t, l, "two")), len(bucketObjects(t, l, "one")); n != 2*len(l.Apps)+2 || none != 0 {
+		if n, none := len(bucketObjects(t, l, "two")), len(bucketObjects(t, l, "one")); n != 2*len(l.Apps)+2 ||
+			none != 0 {
 			t.Errorf("%d objects in the new bucket, %d in the old one", n, none)
 		}
 
-		// A provider that is empty goes, whatever was noted; with files left in it, it stays even without a mount.
+		// A provider that is empty goes, whatever was noted; with files left in it, it stays
+		// even without a mount.
 		wantStatus(t, "DELETE with a mount", admin.Delete(path), 409, "OPERATION_FAILED")
 		other := addProvider(admin, "three")
 		admin.Put(mountsPath+"/"+mount, M{"providerId": other}).OK(200)
@@ -156,7 +165,8 @@ func TestProvidersShareABucket(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		admin := l.Admin(t)
-		all := []string{addProvider(admin, "shared", M{"pathPrefix": "a"}), addProvider(admin, "shared", M{"pathPrefix": "a"}), addProvider(admin, "shared", M{"pathPrefix": "a/more"})}
+		all := []string{addProvider(admin, "shared", M{"pathPrefix": "a"}),
+			addProvider(admin, "shared", M{"pathPrefix": "a"}), addProvider(admin, "shared", M{"pathPrefix": "a/more"})}
 		for i, id := range all {
 			addMount(admin, id, fmt.Sprint("/s", i))
 			admin.Upload(fmt.Sprint("/s", i), "f", []byte(fmt.Sprint("body ", i)))
@@ -173,7 +183,8 @@ func TestProvidersShareABucket(t *testing.T) {
 		if nested != 1 {
 			t.Errorf("%d objects below the nested prefix", nested)
 		}
-		moved := admin.Post("/api/files/"+entryIDOf(admin, "/s0", "f")+"/move", M{"targetPath": "/s2", "newName": "from s0"})
+		moved := admin.Post("/api/files/"+entryIDOf(admin, "/s0", "f")+"/move",
+			M{"targetPath": "/s2", "newName": "from s0"})
 		if r := waitForJob(t, admin, moved.OK(200).Text("jobId")); r.Text("job.status") != "completed" {
 			t.Errorf("job %s", r.Body)
 		}
@@ -192,7 +203,8 @@ func TestProvidersShareABucket(t *testing.T) {
 	})
 }
 
-// A provider whose directory is missing fails by itself and is told by the readiness probe; the others work, and nothing is written beneath.
+// A provider whose directory is missing fails by itself and is told by the readiness probe; the
+// others work, and nothing is written beneath.
 func TestMissingStoreDirectory(t *testing.T) { // abuse case C126
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -203,7 +215,8 @@ func TestMissingStoreDirectory(t *testing.T) { // abuse case C126
 		admin.Upload("/lost", "f", []byte("in lost"))
 		admin.Upload("/uploads", "f", []byte("in default"))
 		begun := newUploadSession(admin, "/lost", "g", 5)
-		here, away := filepath.Join(l.Apps[0].Config.ObjectDir, "lost"), filepath.Join(l.Apps[0].Config.ObjectDir, "away")
+		here, away := filepath.Join(l.Apps[0].Config.ObjectDir, "lost"), filepath.Join(l.Apps[0].Config.ObjectDir,
+			"away")
 		if err := errors.Join(os.Rename(here, away), os.Mkdir(here, 0o700)); err != nil {
 			t.Fatal(err)
 		}
@@ -214,7 +227,8 @@ func TestMissingStoreDirectory(t *testing.T) { // abuse case C126
 			}
 			wantStatus(t, "its file", admin.Get("/lost/f"), 500, "INTERNAL_ERROR")
 			wantStatus(t, "bytes", putRaw(admin, begun, "hello"), 500, "INTERNAL_ERROR")
-			wantStatus(t, "another provider on its bucket", admin.Post(providersPath, newProvider(M{"bucket": "lost"})), 500, "INTERNAL_ERROR")
+			wantStatus(t, "another provider on its bucket", admin.Post(providersPath, newProvider(M{"bucket": "lost"})),
+				500, "INTERNAL_ERROR")
 			wantBody(t, admin.Get("/uploads/f").OK(200), "in default")
 			admin.Upload("/uploads", "new", []byte("new"))
 			list := admin.Get(providersPath).OK(200)

@@ -23,7 +23,8 @@ import (
 // probeSteps are the names of the checks, in order; store_a has the first five.
 var probeSteps = []string{"write", "read", "range", "delete", "multipart", "copy", "presign", "cors", "clock"}
 
-// testProvider tests a provider and returns the answer, whose shape it holds against the interface, with the checks that are not ok.
+// testProvider tests a provider and returns the answer, whose shape it holds against the interface,
+// with the checks that are not ok.
 func testProvider(t *testing.T, admin *apptest.Client, id string, steps int) (reply *apptest.Reply, failed string) {
 	t.Helper()
 	reply = admin.Post(providersPath+"/"+id+"/test", nil).OK(200)
@@ -60,7 +61,8 @@ func checkBucketEmpty(t *testing.T, bucket s3test.Bucket) {
 	if err != nil || len(list.Contents) != 0 {
 		t.Errorf("in the bucket: %+v, %v", list, err)
 	}
-	uploads, err := bucket.SDK(t).ListMultipartUploads(context.Background(), &sdk.ListMultipartUploadsInput{Bucket: &bucket.Name})
+	uploads, err := bucket.SDK(t).ListMultipartUploads(context.Background(),
+		&sdk.ListMultipartUploadsInput{Bucket: &bucket.Name})
 	if err != nil || len(uploads.Uploads) != 0 {
 		t.Errorf("uploads in the bucket: %+v, %v", uploads, err)
 	}
@@ -86,7 +88,8 @@ func TestProviderTest(t *testing.T) {
 		wantJSON(t, "without CORS rules", failed, "cors")
 		checkBucketEmpty(t, bucket)
 
-		all := types.CORSRule{AllowedOrigins: []string{apptest.BaseURL}, AllowedMethods: []string{"GET", "HEAD", "PUT"}, AllowedHeaders: []string{"*"}, ExposeHeaders: []string{"ETag"}}
+		all := types.CORSRule{AllowedOrigins: []string{apptest.BaseURL}, AllowedMethods: []string{"GET", "HEAD", "PUT"},
+			AllowedHeaders: []string{"*"}, ExposeHeaders: []string{"ETag"}}
 		setCORS(t, bucket, all)
 		l.Clock.ToPresent()
 		reply, failed = testProvider(t, admin, id, 9)
@@ -113,8 +116,10 @@ func TestProviderTest(t *testing.T) {
 	}, apptest.ReachLoopback)
 }
 
-// newInterceptingProxy stands before the S3 server: what before does not answer itself is passed on, and after may alter the answer. It returns its address.
-func newInterceptingProxy(t *testing.T, bucket s3test.Bucket, before func(w http.ResponseWriter, r *http.Request) bool, after func(*http.Response) error) string {
+// newInterceptingProxy stands before the S3 server: what before does not answer itself is passed
+// on, and after may alter the answer. It returns its address.
+func newInterceptingProxy(t *testing.T, bucket s3test.Bucket, before func(w http.ResponseWriter, r *http.Request) bool,
+	after func(*http.Response) error) string {
 	t.Helper()
 	server, err := url.Parse(bucket.Endpoint)
 	if err != nil {
@@ -155,30 +160,40 @@ func TestProviderTestThatFailsMidway(t *testing.T) {
 		failed    string
 		connected bool
 	}{
-		"writing": {func(r *http.Request) bool { return r.Method == "PUT" }, "write read range delete multipart copy presign cors", false},
+		"writing": {func(r *http.Request) bool { return r.Method == "PUT" },
+			"write read range delete multipart copy presign cors", false},
 		"reading": {func(r *http.Request) bool {
 			return r.Method == "GET" && !r.URL.Query().Has("uploads") && !r.URL.Query().Has("uploadId")
 		}, "read range delete multipart copy presign cors", false},
-		"ranges":          {func(r *http.Request) bool { return r.Header.Get("Range") != "" }, "range", false},
-		"copies":          {func(r *http.Request) bool { return r.Header.Get("X-Amz-Copy-Source") != "" }, "copy", true},
-		"beginning parts": {func(r *http.Request) bool { return r.Method == "POST" && r.URL.Query().Has("uploads") }, "multipart", false},
-		"parts":           {func(r *http.Request) bool { return r.URL.Query().Has("partNumber") }, "multipart", false},
-		"completing":      {func(r *http.Request) bool { return r.Method == "POST" && r.URL.Query().Has("uploadId") }, "multipart", false},
+		"ranges": {func(r *http.Request) bool { return r.Header.Get("Range") != "" }, "range", false},
+		"copies": {func(r *http.Request) bool { return r.Header.Get("X-Amz-Copy-Source") != "" }, "copy",
+			true},
+		"beginning parts": {func(r *http.Request) bool { return r.Method == "POST" && r.URL.Query().Has("uploads") },
+			"multipart", false},
+		"parts": {func(r *http.Request) bool { return r.URL.Query().Has("partNumber") }, "multipart", false},
+		"completing": {func(r *http.Request) bool { return r.Method == "POST" && r.URL.Query().Has("uploadId") },
+			"multipart", false},
 		"deleting at first": {func(r *http.Request) bool {
 			if r.Method == "DELETE" {
 				deletes++
 			}
 			return r.Method == "DELETE" && deletes == 1
 		}, "delete", false},
-		"signed writes": {func(r *http.Request) bool { return r.Method == "PUT" && r.URL.Query().Has("X-Amz-Signature") }, "presign cors", true},
+		"signed writes": {func(r *http.Request) bool {
+			return r.Method == "PUT" &&
+				r.URL.Query().Has("X-Amz-Signature")
+		}, "presign cors", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			admin := l.Admin(t)
 			bucket := s3test.New(t)
-			setCORS(t, bucket, types.CORSRule{AllowedOrigins: []string{"*"}, AllowedMethods: []string{"GET", "PUT"}, AllowedHeaders: []string{"*"}, ExposeHeaders: []string{"ETag"}})
-			address := newInterceptingProxy(t, bucket, func(w http.ResponseWriter, r *http.Request) bool { return row.denied(r) && writeDenied(w) }, nil)
-			id := admin.Post(providersPath, M{"name": "front", "type": "store_b", "endpoint": address, "bucket": bucket.Name,
+			setCORS(t, bucket, types.CORSRule{AllowedOrigins: []string{"*"}, AllowedMethods: []string{"GET", "PUT"},
+				AllowedHeaders: []string{"*"}, ExposeHeaders: []string{"ETag"}})
+			address := newInterceptingProxy(t, bucket,
+				func(w http.ResponseWriter, r *http.Request) bool { return row.denied(r) && writeDenied(w) }, nil)
+			id := admin.Post(providersPath, M{"name": "front", "type": "store_b", "endpoint": address,
+				"bucket":      bucket.Name,
 				"accessKeyId": bucket.AccessKey, "secretAccessKey": bucket.SecretKey}).OK(201).Text("provider.id")
 			l.Clock.ToPresent() // the store's goes on
 			reply, failed := testProvider(t, admin, id, 9)
@@ -198,24 +213,33 @@ func TestProviderTestOfClientRequests(t *testing.T) {
 		failed        string
 		message       string // of the check that failed
 	}{
-		"as it should be":        {"X-Whatever", "1", "", ""},
-		"no origin let in":       {"Access-Control-Allow-Origin", "", "cors", "The bucket does not let pages of this site in. "},
-		"another origin":         {"Access-Control-Allow-Origin", "https://larder.test", "cors", "The bucket does not let pages of this site in. "},
-		"any origin":             {"Access-Control-Allow-Origin", "*", "", ""},
-		"no methods":             {"Access-Control-Allow-Methods", "", "cors", "The bucket does not let pages of this site in. "},
-		"GET only":               {"Access-Control-Allow-Methods", "GET, HEAD", "cors", "The bucket does not let pages of this site in. "},
-		"no headers":             {"Access-Control-Allow-Headers", "", "cors", "The CORS rules of the bucket do not let the header Content-Type through. "},
-		"other headers":          {"Access-Control-Allow-Headers", "x-amz-date", "cors", "The CORS rules of the bucket do not let the header Content-Type through. "},
-		"nothing exposed":        {"Access-Control-Expose-Headers", "", "cors", "The CORS rules of the bucket do not expose the header ETag to pages. "},
-		"something else exposed": {"Access-Control-Expose-Headers", "Content-Length, X-ETag", "cors", "The CORS rules of the bucket do not expose the header ETag to pages. "},
-		"everything exposed":     {"Access-Control-Expose-Headers", "*", "", ""},
-		"exposed in capitals":    {"Access-Control-Expose-Headers", "x-amz-id-2,ETAG", "", ""},
+		"as it should be": {"X-Whatever", "1", "", ""},
+		"no origin let in": {"Access-Control-Allow-Origin", "", "cors",
+			"The bucket does not let pages of this site in. "},
+		"another origin": {"Access-Control-Allow-Origin", "https://larder.test", "cors",
+			"The bucket does not let pages of this site in. "},
+		"any origin": {"Access-Control-Allow-Origin", "*", "", ""},
+		"no methods": {"Access-Control-Allow-Methods", "", "cors",
+			"The bucket does not let pages of this site in. "},
+		"GET only": {"Access-Control-Allow-Methods", "GET, HEAD", "cors",
+			"The bucket does not let pages of this site in. "},
+		"no headers": {"Access-Control-Allow-Headers", "", "cors",
+			"The CORS rules of the bucket do not let the header Content-Type through. "},
+		"other headers": {"Access-Control-Allow-Headers", "x-amz-date", "cors",
+			"The CORS rules of the bucket do not let the header Content-Type through. "},
+		"nothing exposed": {"Access-Control-Expose-Headers", "", "cors",
+			"The CORS rules of the bucket do not expose the header ETag to pages. "},
+		"something else exposed": {"Access-Control-Expose-Headers", "Content-Length, X-ETag", "cors",
+			"The CORS rules of the bucket do not expose the header ETag to pages. "},
+		"everything exposed":  {"Access-Control-Expose-Headers", "*", "", ""},
+		"exposed in capitals": {"Access-Control-Expose-Headers", "x-amz-id-2,ETAG", "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			admin := l.Admin(t)
 			bucket := s3test.New(t)
-			setCORS(t, bucket, types.CORSRule{AllowedOrigins: []string{apptest.BaseURL}, AllowedMethods: []string{"GET", "PUT"}, AllowedHeaders: []string{"*"}})
+			setCORS(t, bucket, types.CORSRule{AllowedOrigins: []string{apptest.BaseURL},
+				AllowedMethods: []string{"GET", "PUT"}, AllowedHeaders: []string{"*"}})
 			address := newInterceptingProxy(t, bucket, nil, func(answer *http.Response) error {
 				answer.Header.Del(row.header)
 				if row.value != "" {
@@ -223,14 +247,16 @@ func TestProviderTestOfClientRequests(t *testing.T) {
 				}
 				return nil
 			})
-			id := admin.Post(providersPath, M{"name": "front", "type": "store_b", "endpoint": bucket.Endpoint, "uploadDomain": address, "bucket": bucket.Name,
+			id := admin.Post(providersPath, M{"name": "front", "type": "store_b", "endpoint": bucket.Endpoint,
+				"uploadDomain": address, "bucket": bucket.Name,
 				"accessKeyId": bucket.AccessKey, "secretAccessKey": bucket.SecretKey}).OK(201).Text("provider.id")
 			l.Clock.ToPresent() // the store's goes on
 			reply, failed := testProvider(t, admin, id, 9)
 			wantJSON(t, "failed", failed, row.failed)
 			wantJSON(t, "connected", reply.Value("connected"), true)
 			for i, step := range probeSteps {
-				if message := reply.Text(fmt.Sprintf("checks.%d.message", i)); step == failed && !strings.HasPrefix(message, row.message) {
+				if message := reply.Text(fmt.Sprintf("checks.%d.message", i)); step == failed &&
+					!strings.HasPrefix(message, row.message) {
 					t.Errorf("%s: %s", step, message)
 				}
 			}
@@ -241,14 +267,16 @@ func TestProviderTestOfClientRequests(t *testing.T) {
 		t.Parallel()
 		l := apptest.Start(t, "sqlite", apptest.ReachLoopback)
 		id, bucket := l.S3Provider(t)
-		setCORS(t, bucket, types.CORSRule{AllowedOrigins: []string{apptest.BaseURL}, AllowedMethods: []string{"GET", "PUT"}, AllowedHeaders: []string{"*"}})
+		setCORS(t, bucket, types.CORSRule{AllowedOrigins: []string{apptest.BaseURL},
+			AllowedMethods: []string{"GET", "PUT"}, AllowedHeaders: []string{"*"}})
 		admin := l.Admin(t)
 		l.Clock.ToPresent()
 		l.Clock.Advance(6 * time.Minute)
 		reply, failed := testProvider(t, admin, id, 9)
 		wantJSON(t, "failed", failed, "clock")
 		wantJSON(t, "connected", reply.Value("connected"), true)
-		if message := reply.Text("checks.8.message"); !strings.HasPrefix(message, "The clocks of this machine and of the store differ by more than 5 minutes. ") {
+		if message := reply.Text("checks.8.message"); !strings.HasPrefix(message,
+			"The clocks of this machine and of the store differ by more than 5 minutes. ") {
 			t.Error(message)
 		}
 	})
@@ -260,15 +288,18 @@ func TestProviderTestOfClientRequests(t *testing.T) {
 		began := time.Now()
 		reply, failed := testProvider(t, admin, id, 9)
 		wantJSON(t, "failed", failed, "presign cors")
-		wantJSON(t, "message", reply.Value("message"), "The store works. Not everything that clients do by themselves does: the checks tell.")
-		if took := time.Since(began); took < 5*time.Second { // as long as where something is that does not answer: abuse case C65
+		wantJSON(t, "message", reply.Value("message"),
+			"The store works. Not everything that clients do by themselves does: the checks tell.")
+		// as long as where something is that does not answer: abuse case C65
+		if took := time.Since(began); took < 5*time.Second {
 			t.Errorf("took %v", took)
 		}
 		checkBucketEmpty(t, bucket)
 	})
 }
 
-// The test is of the saved record, and tells neither credentials nor addresses (abuse cases C65, C115).
+// The test is of the saved record, and tells neither credentials nor addresses
+// (abuse cases C65, C115).
 func TestProviderTestTellsNoSecrets(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite", apptest.ReachLoopback)
@@ -278,11 +309,15 @@ func TestProviderTestTellsNoSecrets(t *testing.T) {
 		change  M
 		message string
 	}{
-		"another secret": {M{"secretAccessKey": "0123456789abcdef0123456789abcdef"}, "The store does not accept the credentials. Give accessKeyId and secretAccessKey anew, and look at the region."},
-		"another key":    {M{"accessKeyId": "0123456789abcdef"}, "The store does not accept the credentials. Give accessKeyId and secretAccessKey anew, and look at the region."},
-		"another bucket": {M{"bucket": "larder-none"}, "There is no such bucket. Make it, or look at its name and the endpoint."},
-		"nothing there":  {M{"endpoint": "http://127.0.0.1:1"}, "No S3 server answers as it should. Look at endpoint, region and bucket, and whether this machine may reach the endpoint."},
-		"all as it was":  {M{}, "The store works. Not everything that clients do by themselves does: the checks tell."},
+		"another secret": {M{"secretAccessKey": "0123456789abcdef0123456789abcdef"},
+			"The store does not accept the credentials. Give accessKeyId and secretAccessKey anew, and look at the region."},
+		"another key": {M{"accessKeyId": "0123456789abcdef"},
+			"The store does not accept the credentials. Give accessKeyId and secretAccessKey anew, and look at the region."},
+		"another bucket": {M{"bucket": "larder-none"},
+			"There is no such bucket. Make it, or look at its name and the endpoint."},
+		"nothing there": {M{"endpoint": "http://127.0.0.1:1"},
+			"No S3 server answers as it should. Look at endpoint, region and bucket, and whether this machine may reach the endpoint."},
+		"all as it was": {M{}, "The store works. Not everything that clients do by themselves does: the checks tell."},
 	} {
 		admin.Put(providersPath+"/"+id, row.change).OK(200)
 		steps := 9
@@ -290,12 +325,14 @@ func TestProviderTestTellsNoSecrets(t *testing.T) {
 		reply, _ := testProvider(t, admin, id, steps)
 		wantJSON(t, name, reply.Value("message"), row.message)
 		wantJSON(t, name+": connected", reply.Value("connected"), name == "all as it was")
-		for _, secret := range []string{bucket.SecretKey, bucket.AccessKey, bucket.Name, "127.0.0.1", "0123456789abcdef"} {
+		for _, secret := range []string{bucket.SecretKey, bucket.AccessKey, bucket.Name, "127.0.0.1",
+			"0123456789abcdef"} {
 			if strings.Contains(string(reply.Body), secret) {
 				t.Errorf("%s: %s is told: %s", name, secret, reply.Body)
 			}
 		}
-		admin.Put(providersPath+"/"+id, M{"endpoint": bucket.Endpoint, "bucket": bucket.Name, "accessKeyId": bucket.AccessKey, "secretAccessKey": bucket.SecretKey}).OK(200)
+		admin.Put(providersPath+"/"+id, M{"endpoint": bucket.Endpoint, "bucket": bucket.Name,
+			"accessKeyId": bucket.AccessKey, "secretAccessKey": bucket.SecretKey}).OK(200)
 	}
 	checkBucketEmpty(t, bucket)
 }

@@ -15,7 +15,8 @@ import (
 )
 
 var providerFields = []string{
-	"id", "name", "type", "endpoint", "region", "bucket", "accessKeyId", "publicDomain", "uploadDomain", "pathPrefix", "uploadMode", "redirect",
+	"id", "name", "type", "endpoint", "region", "bucket", "accessKeyId", "publicDomain", "uploadDomain", "pathPrefix",
+	"uploadMode", "redirect",
 	"mountCount", "status", "createdAt", "updatedAt",
 }
 
@@ -61,7 +62,8 @@ func bucketObjects(t *testing.T, l *apptest.Larder, bucket string) []string {
 	root := filepath.Join(l.Apps[0].Config.ObjectDir, bucket)
 	var found []string
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
-		if err == nil && !entry.IsDir() && entry.Name() != ".larder-store" && !strings.HasPrefix(path, filepath.Join(root, "tmp")) {
+		if err == nil && !entry.IsDir() && entry.Name() != ".larder-store" &&
+			!strings.HasPrefix(path, filepath.Join(root, "tmp")) {
 			below, _ := filepath.Rel(root, path)
 			found = append(found, below)
 		}
@@ -88,7 +90,8 @@ func TestStorageProviders(t *testing.T) {
 		wantFields(t, "data", parseObject(t, seeded.Body)["data"], "providers")
 		wantFields(t, "a provider", seeded.Value("providers.0"), providerFields...)
 		for field, want := range (M{
-			"name": "local", "type": "store_a", "bucket": "default", "region": "auto", "endpoint": "", "accessKeyId": "", "publicDomain": "", "uploadDomain": "",
+			"name": "local", "type": "store_a", "bucket": "default", "region": "auto", "endpoint": "",
+			"accessKeyId": "", "publicDomain": "", "uploadDomain": "",
 			"pathPrefix": "", "uploadMode": "auto", "redirect": false, "mountCount": 1, "status": "ok",
 		}) {
 			wantJSON(t, "seeded "+field, seeded.Value("providers.0."+field), want)
@@ -100,19 +103,25 @@ func TestStorageProviders(t *testing.T) {
 		wantFields(t, "data", parseObject(t, plain.Body)["data"], "provider")
 		wantFields(t, "provider", plain.Value("provider"), providerFields...)
 		for field, want := range (M{
-			"name": "Archive", "type": "store_a", "bucket": "archive", "region": "auto", "endpoint": "", "accessKeyId": "", "publicDomain": "", "uploadDomain": "",
-			"pathPrefix": "", "uploadMode": "auto", "redirect": false, "mountCount": 0, "status": "ok", "createdAt": now, "updatedAt": now,
+			"name": "Archive", "type": "store_a", "bucket": "archive", "region": "auto", "endpoint": "",
+			"accessKeyId": "", "publicDomain": "", "uploadDomain": "",
+			"pathPrefix": "", "uploadMode": "auto", "redirect": false, "mountCount": 0, "status": "ok",
+			"createdAt": now, "updatedAt": now,
 		}) {
 			wantJSON(t, field, plain.Value("provider."+field), want)
 		}
 		id := plain.Text("provider.id")
 		full := M{
-			"name": "Full", "type": "store_a", "bucket": "Full_1.a-b", "region": "eu-1", "endpoint": "", "accessKeyId": nil, "secretAccessKey": "", "publicDomain": "https://cdn.example.org/x",
-			"uploadDomain": "up.example.org:8443", "pathPrefix": "/a/b/", "uploadMode": "worker", "redirect": true, "id": unknownID, "NAME": "other", "marker": "x", "createdAt": 1, // abuse case C52
+			"name": "Full", "type": "store_a", "bucket": "Full_1.a-b", "region": "eu-1", "endpoint": "",
+			"accessKeyId": nil, "secretAccessKey": "", "publicDomain": "https://cdn.example.org/x",
+			// abuse case C52
+			"uploadDomain": "up.example.org:8443", "pathPrefix": "/a/b/", "uploadMode": "worker", "redirect": true,
+			"id": unknownID, "NAME": "other", "marker": "x", "createdAt": 1,
 		}
 		made := admin.Post(providersPath, full).OK(201)
 		for field, want := range (M{
-			"name": "Full", "bucket": "Full_1.a-b", "region": "eu-1", "publicDomain": "https://cdn.example.org/x", "uploadDomain": "up.example.org:8443", "pathPrefix": "a/b",
+			"name": "Full", "bucket": "Full_1.a-b", "region": "eu-1", "publicDomain": "https://cdn.example.org/x",
+			"uploadDomain": "up.example.org:8443", "pathPrefix": "a/b",
 			"uploadMode": "worker", "redirect": true, "createdAt": now,
 		}) {
 			wantJSON(t, field, made.Value("provider."+field), want)
@@ -130,17 +139,21 @@ func TestStorageProviders(t *testing.T) {
 
 		l.Clock.Advance(time.Second)
 		path := providersPath + "/" + made.Text("provider.id")
-		changed := admin.Put(path, M{"name": "Other", "publicDomain": nil, "uploadDomain": "", "region": nil, "uploadMode": "presigned", "redirect": false, "id": unknownID}).OK(200)
+		changed := admin.Put(path, M{"name": "Other", "publicDomain": nil, "uploadDomain": "", "region": nil,
+			"uploadMode": "presigned", "redirect": false, "id": unknownID}).OK(200)
 		wantFields(t, "data of PUT", parseObject(t, changed.Body)["data"], "provider")
 		for field, want := range (M{
-			"id": made.Text("provider.id"), "name": "Other", "type": "store_a", "bucket": "Full_1.a-b", "publicDomain": "", "uploadDomain": "", "region": "auto", "pathPrefix": "a/b",
+			"id": made.Text("provider.id"), "name": "Other", "type": "store_a", "bucket": "Full_1.a-b",
+			"publicDomain": "", "uploadDomain": "", "region": "auto", "pathPrefix": "a/b",
 			"uploadMode": "presigned", "redirect": false, "createdAt": now, "updatedAt": now + 1000,
 		}) {
 			wantJSON(t, field+" after PUT", changed.Value("provider."+field), want)
 		}
 		wantJSON(t, "PUT of nothing", admin.Put(path, M{}).OK(200).Value("provider.name"), "Other")
-		wantJSON(t, "PUT of null", admin.Put(path, M{"name": nil, "type": nil, "bucket": nil}).OK(200).Value("provider.name"), "Other")
-		wantJSON(t, "another bucket and prefix, while it is empty", admin.Put(path, M{"bucket": "elsewhere", "pathPrefix": nil}).OK(200).Value("provider.bucket"), "elsewhere")
+		wantJSON(t, "PUT of null", admin.Put(path,
+			M{"name": nil, "type": nil, "bucket": nil}).OK(200).Value("provider.name"), "Other")
+		wantJSON(t, "another bucket and prefix, while it is empty",
+			admin.Put(path, M{"bucket": "elsewhere", "pathPrefix": nil}).OK(200).Value("provider.bucket"), "elsewhere")
 
 		mount := addMount(admin, id, "/archive")
 		wantJSON(t, "mountCount", admin.Put(providersPath+"/"+id, M{}).OK(200).Value("provider.mountCount"), 1)
@@ -192,8 +205,10 @@ func TestStorageProvidersRefuse(t *testing.T) {
 		{"no type", M{"type": nil}, 400},
 		{"type unknown", M{"type": "s3"}, 400},
 		{"type in capitals", M{"type": "STORE_A"}, 400},
-		{"store_b", M{"type": "store_b", "endpoint": "https://s3.example.org", "accessKeyId": "AKIA", "secretAccessKey": "s"}, 400},
-		{"store_c", M{"type": "store_c", "endpoint": "https://s3.example.org", "accessKeyId": "AKIA", "secretAccessKey": "s"}, 400},
+		{"store_b", M{"type": "store_b", "endpoint": "https://s3.example.org", "accessKeyId": "AKIA",
+			"secretAccessKey": "s"}, 400},
+		{"store_c", M{"type": "store_c", "endpoint": "https://s3.example.org", "accessKeyId": "AKIA",
+			"secretAccessKey": "s"}, 400},
 		{"an endpoint", M{"endpoint": "https://s3.example.org"}, 400},
 		{"an access key", M{"accessKeyId": "AKIA"}, 400},
 		{"a secret", M{"secretAccessKey": "s"}, 400},
@@ -266,7 +281,8 @@ func TestStorageProvidersRefuse(t *testing.T) {
 
 	id := addProvider(admin, "mine")
 	for name, body := range map[string]M{
-		"name": {"name": ""}, "type": {"type": "store_b"}, "an endpoint": {"endpoint": "https://s3.example.org"}, "bucket": {"bucket": ""}, "prefix": {"pathPrefix": "a//b"},
+		"name": {"name": ""}, "type": {"type": "store_b"}, "an endpoint": {"endpoint": "https://s3.example.org"},
+		"bucket": {"bucket": ""}, "prefix": {"pathPrefix": "a//b"},
 		"domain": {"publicDomain": "x y"}, "mode": {"uploadMode": ""}, "a secret": {"secretAccessKey": "geheim"},
 	} {
 		before := tablesDigest(t, l)
@@ -277,11 +293,13 @@ func TestStorageProvidersRefuse(t *testing.T) {
 		}
 	}
 	for _, body := range []string{"[]", "null", `"x"`, "{", `{"name":"x"`, ""} {
-		wantStatus(t, "POST of "+body, admin.Post(providersPath, body, "Content-Type", "application/json"), 400, "VALIDATION_ERROR")
+		wantStatus(t, "POST of "+body, admin.Post(providersPath, body, "Content-Type", "application/json"), 400,
+			"VALIDATION_ERROR")
 	}
 }
 
-// A directory that holds anything but this database's store of that bucket is refused, and left as it is.
+// A directory that holds anything but this database's store of that bucket is refused, and
+// left as it is.
 func TestForeignBucketDirectoryIsRefused(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -294,7 +312,8 @@ func TestForeignBucketDirectoryIsRefused(t *testing.T) {
 			}
 		}
 		at := func(names ...string) string { return filepath.Join(append([]string{dir}, names...)...) }
-		must(os.Mkdir(at("foreign"), 0o700), os.WriteFile(at("foreign", ".larder-store"), []byte("larder-0123456789abcdef\n"), 0o600))
+		must(os.Mkdir(at("foreign"), 0o700), os.WriteFile(at("foreign", ".larder-store"),
+			[]byte("larder-0123456789abcdef\n"), 0o600))
 		must(os.Mkdir(at("full"), 0o700), os.WriteFile(at("full", "letter.txt"), []byte("dear"), 0o600))
 		must(os.WriteFile(at("file"), []byte("x"), 0o600))
 		must(os.Mkdir(at("empty"), 0o700), os.Mkdir(at("empty", "lost+found"), 0o700))
@@ -319,7 +338,8 @@ func TestForeignBucketDirectoryIsRefused(t *testing.T) {
 			t.Errorf("another marker: %s, was %s", now, marker)
 		}
 
-		// Another bucket has another marker: a directory that was swapped for another one is noticed.
+		// Another bucket has another marker: a directory that was swapped for
+		// another one is noticed.
 		other, err := os.ReadFile(at("empty", ".larder-store"))
 		if must(err); string(other) == string(marker) {
 			t.Error("two buckets have one marker")

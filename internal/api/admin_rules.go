@@ -30,9 +30,11 @@ type ruleReply struct {
 
 func viewRule(r access.StoredRule) ruleReply {
 	reply := ruleReply{
-		ID: r.ID, PathPattern: r.Pattern, Effect: string(r.Effect), MountID: optional(r.MountID), Role: optional(string(r.Role)), UserID: optional(r.UserID),
-		APIKeyID: optional(r.KeyID), Permissions: r.Permissions.Names(), RequirePassword: r.RequirePassword, AllowedIPs: viewPrefixes(r.AllowedIPs),
-		Priority: r.Priority, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
+		ID: r.ID, PathPattern: r.Pattern, Effect: string(r.Effect), MountID: optional(r.MountID),
+		Role: optional(string(r.Role)), UserID: optional(r.UserID),
+		APIKeyID: optional(r.KeyID), Permissions: r.Permissions.Names(), RequirePassword: r.RequirePassword,
+		AllowedIPs: viewPrefixes(r.AllowedIPs),
+		Priority:   r.Priority, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
 	}
 	if r.PasswordHash != "" {
 		reply.PasswordHash = optional("******")
@@ -104,8 +106,10 @@ func (a *API) createRule(c *call, in createRuleInput) (oneRuleReply, error) {
 	now := a.Now().UnixMilli()
 	rule := access.StoredRule{Rule: access.Rule{ID: a.IDs.UUID(), CreatedAt: now}, UpdatedAt: now}
 	change := updateRuleInput{
-		PathPattern: in.PathPattern, Effect: in.Effect, MountID: in.MountID, Role: in.Role, UserID: in.UserID, APIKeyID: in.APIKeyID,
-		Permissions: in.Permissions, RequirePassword: in.RequirePassword, Password: in.Password, AllowedIPs: in.AllowedIPs, Priority: in.Priority,
+		PathPattern: in.PathPattern, Effect: in.Effect, MountID: in.MountID, Role: in.Role, UserID: in.UserID,
+		APIKeyID:    in.APIKeyID,
+		Permissions: in.Permissions, RequirePassword: in.RequirePassword, Password: in.Password,
+		AllowedIPs: in.AllowedIPs, Priority: in.Priority,
 	}
 	hash, err := c.prepareRule(change)
 	if err != nil {
@@ -123,7 +127,8 @@ func (a *API) createRule(c *call, in createRuleInput) (oneRuleReply, error) {
 	return oneRuleReply{viewRule(rule)}, err
 }
 
-// updateRule changes the rule as it is when nobody else changes it: of two administrators neither undoes what the other did.
+// updateRule changes the rule as it is when nobody else changes it: of two administrators neither
+// undoes what the other did.
 func (a *API) updateRule(c *call, in updateRuleInput) (oneRuleReply, error) {
 	hash, err := c.prepareRule(in)
 	if err != nil {
@@ -146,9 +151,11 @@ func (a *API) updateRule(c *call, in updateRuleInput) (oneRuleReply, error) {
 	return oneRuleReply{viewRule(rule)}, err
 }
 
-// prepareRule does what can't be done inside a transaction: it looks for what the change names, and hashes its password.
+// prepareRule does what can't be done inside a transaction: it looks for what the change names,
+// and hashes its password.
 func (c *call) prepareRule(in updateRuleInput) (hash string, err error) {
-	named := access.StoredRule{Rule: access.Rule{UserID: valueOr(in.UserID.value, ""), KeyID: valueOr(in.APIKeyID.value, "")}}
+	named := access.StoredRule{Rule: access.Rule{UserID: valueOr(in.UserID.value, ""),
+		KeyID: valueOr(in.APIKeyID.value, "")}}
 	if err := c.requireSubject(named); err != nil || in.Password == nil || *in.Password == "" {
 		return "", err
 	}
@@ -162,7 +169,8 @@ func setNullable(field *string, given nullable[string]) {
 	}
 }
 
-// apply puts what was given into the rule and checks the whole; hash is of the password given, if any. Fault: Invalid.
+// apply puts what was given into the rule and checks the whole; hash is of the password given,
+// if any. Fault: Invalid.
 func (in updateRuleInput) apply(rule *access.StoredRule, hash string) error {
 	rule.Pattern = valueOr(in.PathPattern, rule.Pattern)
 	rule.Effect = access.Effect(valueOr(in.Effect, string(rule.Effect)))
@@ -195,7 +203,8 @@ func (in updateRuleInput) apply(rule *access.StoredRule, hash string) error {
 	return rule.Check()
 }
 
-// requireSubject refuses a rule for somebody or something that does not exist: it would silently never match.
+// requireSubject refuses a rule for somebody or something that does not exist: it
+// would silently never match.
 func (c *call) requireSubject(rule access.StoredRule) error {
 	version, err := c.configVersion()
 	if err != nil {
@@ -214,7 +223,8 @@ func (c *call) requireSubject(rule access.StoredRule) error {
 	return nil
 }
 
-// lockMount refuses a mount that does not exist, and has whoever deletes it meanwhile wait, so that its rules go with it.
+// lockMount refuses a mount that does not exist, and has whoever deletes it meanwhile wait, so that
+// its rules go with it.
 func (a *API) lockMount(tx *db.Tx, mountID nullable[string]) error {
 	if valueOr(mountID.value, "") == "" {
 		return nil
@@ -276,7 +286,9 @@ func (a *API) explainRules(c *call, in explainInput) (explainReply, error) {
 	if err != nil {
 		return explainReply{}, err
 	}
-	reply := explainReply{Allowed: verdict.Outcome == access.Allowed, NeedsPassword: verdict.Outcome == access.NeedsPassword, DecidedBy: verdict.DecidedBy, Trace: []explainStepReply{}}
+	reply := explainReply{Allowed: verdict.Outcome == access.Allowed,
+		NeedsPassword: verdict.Outcome == access.NeedsPassword, DecidedBy: verdict.DecidedBy,
+		Trace: []explainStepReply{}}
 	for _, step := range steps {
 		reply.Trace = append(reply.Trace, explainStepReply{step.RuleID, step.Matched, step.Reason})
 	}

@@ -11,7 +11,8 @@ import (
 )
 
 var ruleFields = []string{
-	"id", "pathPattern", "effect", "mountId", "role", "userId", "apiKeyId", "permissions", "requirePassword", "passwordHash", "allowedIps", "priority", "createdAt", "updatedAt",
+	"id", "pathPattern", "effect", "mountId", "role", "userId", "apiKeyId", "permissions", "requirePassword",
+	"passwordHash", "allowedIps", "priority", "createdAt", "updatedAt",
 }
 
 func newRule(more M) M {
@@ -37,9 +38,11 @@ func TestRules(t *testing.T) {
 		for i := range 3 {
 			at := fmt.Sprintf("rules.%d.", i)
 			wantFields(t, "a rule", seeded.Value(strings.TrimSuffix(at, ".")), ruleFields...)
-			found[fmt.Sprint(seeded.Value(at+"role"), seeded.Value(at+"pathPattern"), seeded.Value(at+"effect"), seeded.Value(at+"permissions"))] = true
+			found[fmt.Sprint(seeded.Value(at+"role"), seeded.Value(at+"pathPattern"), seeded.Value(at+"effect"),
+				seeded.Value(at+"permissions"))] = true
 		}
-		for _, want := range []string{"guest/public/**allow[read download]", "user/public/**allow[read download]", "user/uploads/**allow[write]"} {
+		for _, want := range []string{"guest/public/**allow[read download]", "user/public/**allow[read download]",
+			"user/uploads/**allow[write]"} {
 			if !found[want] {
 				t.Errorf("no rule %s among %v", want, found)
 			}
@@ -47,26 +50,34 @@ func TestRules(t *testing.T) {
 
 		mount := admin.Get("/api/files?path=/").OK(200).Text("mount.id")
 		full := admin.Post("/api/admin/rules", newRule(M{
-			"mountId": mount, "permissions": []string{"download", "read"}, "requirePassword": true, "password": "open sesame", "allowedIps": []string{"10.0.0.0/8", "127.0.0.1", "::ffff:192.0.2.1"}, "priority": 7,
+			"mountId": mount, "permissions": []string{"download", "read"}, "requirePassword": true,
+			"password": "open sesame", "allowedIps": []string{"10.0.0.0/8", "127.0.0.1", "::ffff:192.0.2.1"},
+			"priority": 7,
 		})).OK(201)
 		wantFields(t, "data", parseObject(t, full.Body)["data"], "rule")
 		wantFields(t, "rule", full.Value("rule"), ruleFields...)
 		now := l.Clock.Now().UnixMilli()
 		for field, want := range (M{
-			"pathPattern": "/a/**", "effect": "allow", "mountId": mount, "role": "user", "userId": nil, "apiKeyId": nil, "permissions": []string{"read", "download"}, "requirePassword": true,
-			"passwordHash": "******", "allowedIps": []string{"10.0.0.0/8", "127.0.0.1", "192.0.2.1"}, "priority": 7, "createdAt": now, "updatedAt": now,
+			"pathPattern": "/a/**", "effect": "allow", "mountId": mount, "role": "user", "userId": nil, "apiKeyId": nil,
+			"permissions": []string{"read", "download"}, "requirePassword": true,
+			"passwordHash": "******", "allowedIps": []string{"10.0.0.0/8", "127.0.0.1", "192.0.2.1"}, "priority": 7,
+			"createdAt": now, "updatedAt": now,
 		}) {
 			wantJSON(t, field, full.Value("rule."+field), want)
 		}
 		id := full.Text("rule.id")
 		plain := admin.Post("/api/admin/rules", M{"pathPattern": "/b/**", "effect": "deny", "userId": me}).OK(201)
 		for field, want := range (M{
-			"effect": "deny", "mountId": nil, "role": nil, "userId": me, "apiKeyId": nil, "permissions": []string{}, "requirePassword": false, "passwordHash": nil, "allowedIps": []string{}, "priority": 0,
+			"effect": "deny", "mountId": nil, "role": nil, "userId": me, "apiKeyId": nil, "permissions": []string{},
+			"requirePassword": false, "passwordHash": nil, "allowedIps": []string{}, "priority": 0,
 		}) {
 			wantJSON(t, field, plain.Value("rule."+field), want)
 		}
-		wantJSON(t, "apiKeyId", admin.Post("/api/admin/rules", M{"pathPattern": "/c", "effect": "allow", "apiKeyId": key}).OK(201).Value("rule.apiKeyId"), key)
-		wantJSON(t, "empty subjects count as none", admin.Post("/api/admin/rules", newRule(M{"userId": "", "apiKeyId": nil, "mountId": ""})).OK(201).Value("rule.userId"), nil)
+		wantJSON(t, "apiKeyId", admin.Post("/api/admin/rules",
+			M{"pathPattern": "/c", "effect": "allow", "apiKeyId": key}).OK(201).Value("rule.apiKeyId"), key)
+		wantJSON(t, "empty subjects count as none",
+			admin.Post("/api/admin/rules", newRule(M{"userId": "", "apiKeyId": nil, "mountId": ""})).OK(201).
+				Value("rule.userId"), nil)
 
 		list := admin.Get("/api/admin/rules?limit=100").OK(200)
 		wantJSON(t, "total", list.Int("pagination.total"), 7)
@@ -89,15 +100,21 @@ func TestRules(t *testing.T) {
 		}
 
 		l.Clock.Advance(time.Second)
-		changed := admin.Put("/api/admin/rules/"+id, M{"priority": -3, "effect": "deny", "requirePassword": false, "permissions": []string{}, "allowedIps": []string{}, "mountId": nil}).OK(200)
+		changed := admin.Put("/api/admin/rules/"+id,
+			M{"priority": -3, "effect": "deny", "requirePassword": false, "permissions": []string{},
+				"allowedIps": []string{}, "mountId": nil}).OK(200)
 		for field, want := range (M{
-			"id": id, "pathPattern": "/a/**", "effect": "deny", "role": "user", "mountId": nil, "permissions": []string{}, "requirePassword": false, "passwordHash": nil, "allowedIps": []string{}, "priority": -3,
+			"id": id, "pathPattern": "/a/**", "effect": "deny", "role": "user", "mountId": nil,
+			"permissions": []string{}, "requirePassword": false, "passwordHash": nil, "allowedIps": []string{},
+			"priority":  -3,
 			"createdAt": now, "updatedAt": now + 1000,
 		}) {
 			wantJSON(t, field+" after PUT", changed.Value("rule."+field), want)
 		}
-		wantJSON(t, "another subject", admin.Put("/api/admin/rules/"+id, M{"role": nil, "userId": me}).OK(200).Value("rule.userId"), me)
-		wantStatus(t, "a second subject", admin.Put("/api/admin/rules/"+id, M{"role": "guest"}), 400, "VALIDATION_ERROR")
+		wantJSON(t, "another subject", admin.Put("/api/admin/rules/"+id,
+			M{"role": nil, "userId": me}).OK(200).Value("rule.userId"), me)
+		wantStatus(t, "a second subject", admin.Put("/api/admin/rules/"+id, M{"role": "guest"}), 400,
+			"VALIDATION_ERROR")
 		wantStatus(t, "PUT of nothing", admin.Put("/api/admin/rules/"+id, M{}), 200, "")
 		for _, none := range []string{"00000000-0000-4000-8000-000000000000", "x", "%27"} {
 			wantStatus(t, "PUT of none", admin.Put("/api/admin/rules/"+none, M{"priority": 1}), 404, "NOT_FOUND")
@@ -161,7 +178,9 @@ func TestRulesRefuse(t *testing.T) {
 	}
 	id := admin.Post("/api/admin/rules", newRule(nil)).OK(201).Text("rule.id")
 	for name, body := range map[string]M{
-		"a pattern": {"pathPattern": "x"}, "an effect": {"effect": "x"}, "requirePassword without one": {"requirePassword": true}, "permissions": {"permissions": []string{"x"}}, "no subject": {"role": nil},
+		"a pattern": {"pathPattern": "x"}, "an effect": {"effect": "x"},
+		"requirePassword without one": {"requirePassword": true}, "permissions": {"permissions": []string{"x"}},
+		"no subject": {"role": nil},
 	} {
 		wantStatus(t, "PUT "+name, admin.Put("/api/admin/rules/"+id, body), 400, "VALIDATION_ERROR")
 	}
@@ -181,9 +200,11 @@ func TestRulesTakeEffectAtOnce(t *testing.T) {
 			}
 		}
 		getFromEachReplica("before", 403)
-		id := admin.Post("/api/admin/rules", M{"pathPattern": "/shared/**", "effect": "allow", "role": "user", "permissions": []string{"read"}}).OK(201).Text("rule.id")
+		id := admin.Post("/api/admin/rules", M{"pathPattern": "/shared/**", "effect": "allow", "role": "user",
+			"permissions": []string{"read"}}).OK(201).Text("rule.id")
 		getFromEachReplica("with the rule", 200)
-		wantStatus(t, "what it does not name", alice.Post("/api/files/folder", M{"path": "/shared", "name": "x"}), 403, "FORBIDDEN")
+		wantStatus(t, "what it does not name", alice.Post("/api/files/folder", M{"path": "/shared", "name": "x"}), 403,
+			"FORBIDDEN")
 		admin.Put("/api/admin/rules/"+id, M{"effect": "deny"}).OK(200)
 		getFromEachReplica("turned into a deny", 403)
 		admin.Put("/api/admin/rules/"+id, M{"effect": "allow"}).OK(200)
@@ -202,8 +223,10 @@ func TestExplainRules(t *testing.T) {
 		key := alice.Post("/api/keys/", newKey(nil)).OK(201).Text("key.id")
 		admin.Post("/api/files/folder", M{"path": "/", "name": "office"}).OK(201)
 		rule := func(body M) string { return admin.Post("/api/admin/rules", body).OK(201).Text("rule.id") }
-		office := rule(M{"pathPattern": "/office/**", "effect": "allow", "userId": me, "permissions": []string{"read"}, "allowedIps": []string{"10.0.0.0/8"}})
-		locked := rule(M{"pathPattern": "/locked/**", "effect": "allow", "role": "guest", "permissions": []string{"read"}, "requirePassword": true, "password": "open sesame"})
+		office := rule(M{"pathPattern": "/office/**", "effect": "allow", "userId": me, "permissions": []string{"read"},
+			"allowedIps": []string{"10.0.0.0/8"}})
+		locked := rule(M{"pathPattern": "/locked/**", "effect": "allow", "role": "guest",
+			"permissions": []string{"read"}, "requirePassword": true, "password": "open sesame"})
 		denied := rule(M{"pathPattern": "/home/alice/secret/**", "effect": "deny", "apiKeyId": key})
 		alice.Upload("/uploads", "own.txt", []byte("x"))
 		admin.Post("/api/files/folder", M{"path": "/home/alice", "name": "gift"}).OK(201)
@@ -221,32 +244,45 @@ func TestExplainRules(t *testing.T) {
 			allowed, asks bool
 			by            string
 		}{
-			{"an administrator", M{"path": "/anything/at/all", "permission": "delete", "userId": root}, true, false, "administrator"},
+			{"an administrator", M{"path": "/anything/at/all", "permission": "delete", "userId": root}, true, false,
+				"administrator"},
 			{"a role", M{"path": "/x", "permission": "write", "role": "admin"}, true, false, "administrator"},
-			{"what another made in the home", M{"path": "/home/alice/gift/x", "permission": "write", "userId": me}, true, false, "home"},
+			{"what another made in the home", M{"path": "/home/alice/gift/x", "permission": "write", "userId": me},
+				true, false, "home"},
 			{"the home itself", M{"path": "/home/alice", "permission": "read", "userId": me}, true, false, "owner"},
 			{"an owner", M{"path": "/uploads/own.txt", "permission": "delete", "userId": me}, true, false, "owner"},
 			{"nobody's concern", M{"path": "/office", "permission": "write", "userId": me}, false, false, "default"},
 			{"another's home", M{"path": "/home/alice", "permission": "read", "role": "user"}, false, false, "default"},
-			{"a rule", M{"path": "/office/a", "permission": "read", "userId": me, "ip": "10.1.2.3"}, true, false, office},
-			{"a rule, from a mapped address", M{"path": "/office/a", "permission": "read", "userId": me, "ip": "::ffff:10.1.2.3"}, true, false, office},
-			{"a rule, from elsewhere", M{"path": "/office/a", "permission": "read", "userId": me, "ip": "192.0.2.1"}, false, false, "default"},
+			{"a rule", M{"path": "/office/a", "permission": "read", "userId": me, "ip": "10.1.2.3"}, true, false,
+				office},
+			{"a rule, from a mapped address",
+				M{"path": "/office/a", "permission": "read", "userId": me, "ip": "::ffff:10.1.2.3"}, true, false,
+				office},
+			{"a rule, from elsewhere", M{"path": "/office/a", "permission": "read", "userId": me, "ip": "192.0.2.1"},
+				false, false, "default"},
 			{"a rule, from here", M{"path": "/office/a", "permission": "read", "userId": me}, false, false, "default"},
-			{"a visitor", M{"path": "/public/a.png", "permission": "download", "anonymous": true}, true, false, guestPublic},
-			{"the role guest", M{"path": "/public", "permission": "download", "role": "guest"}, true, false, guestPublic},
-			{"a visitor writes", M{"path": "/public/a.png", "permission": "write", "anonymous": true}, false, false, "default"},
+			{"a visitor", M{"path": "/public/a.png", "permission": "download", "anonymous": true}, true, false,
+				guestPublic},
+			{"the role guest", M{"path": "/public", "permission": "download", "role": "guest"}, true, false,
+				guestPublic},
+			{"a visitor writes", M{"path": "/public/a.png", "permission": "write", "anonymous": true}, false, false,
+				"default"},
 			{"a password", M{"path": "/locked/a", "permission": "read", "anonymous": true}, false, true, locked},
-			{"a key within its owner's home", M{"path": "/home/alice/gift", "permission": "read", "apiKeyId": key}, true, false, "home"},
-			{"a key's own rule", M{"path": "/home/alice/secret/x", "permission": "read", "apiKeyId": key}, false, false, denied},
+			{"a key within its owner's home", M{"path": "/home/alice/gift", "permission": "read", "apiKeyId": key},
+				true, false, "home"},
+			{"a key's own rule", M{"path": "/home/alice/secret/x", "permission": "read", "apiKeyId": key}, false, false,
+				denied},
 			{"its owner", M{"path": "/home/alice/secret/x", "permission": "read", "userId": me}, true, false, "owner"},
-			{"a key lacks the permission", M{"path": "/home/alice/gift", "permission": "write", "apiKeyId": key}, false, false, "default"},
+			{"a key lacks the permission", M{"path": "/home/alice/gift", "permission": "write", "apiKeyId": key}, false,
+				false, "default"},
 		} {
 			reply := admin.Post("/api/admin/rules/explain", row.ask)
 			wantStatus(t, row.name, reply, 200, "")
 			if reply.Status != 200 {
 				continue
 			}
-			wantFields(t, row.name, parseObject(t, reply.Body)["data"], "allowed", "needsPassword", "decidedBy", "trace")
+			wantFields(t, row.name, parseObject(t, reply.Body)["data"], "allowed", "needsPassword", "decidedBy",
+				"trace")
 			wantJSON(t, row.name+": allowed", reply.Value("allowed"), row.allowed)
 			wantJSON(t, row.name+": needsPassword", reply.Value("needsPassword"), row.asks)
 			wantJSON(t, row.name+": decidedBy", reply.Value("decidedBy"), row.by)
@@ -268,22 +304,32 @@ func TestExplainRules(t *testing.T) {
 			}
 		}
 		for name, bad := range map[string]M{
-			"no subject": {"path": "/a", "permission": "read"}, "two": {"path": "/a", "permission": "read", "role": "user", "anonymous": true}, "no path": {"permission": "read", "anonymous": true},
-			"no permission": {"path": "/a", "anonymous": true}, "permission unknown": {"path": "/a", "permission": "fly", "anonymous": true}, "a relative path": {"path": "a", "permission": "read", "anonymous": true},
-			"..": {"path": "/a/../b", "permission": "read", "anonymous": true}, "anonymous false": {"path": "/a", "permission": "read", "anonymous": false}, "ip": {"path": "/a", "permission": "read", "anonymous": true, "ip": "x"},
-			"nobody": {"path": "/a", "permission": "read", "userId": "nobody"}, "no key": {"path": "/a", "permission": "read", "apiKeyId": "pk_aaaaaaaaaaaaaaaaaaaaaaaa"}, "role": {"path": "/a", "permission": "read", "role": "root"},
+			"no subject":         {"path": "/a", "permission": "read"},
+			"two":                {"path": "/a", "permission": "read", "role": "user", "anonymous": true},
+			"no path":            {"permission": "read", "anonymous": true},
+			"no permission":      {"path": "/a", "anonymous": true},
+			"permission unknown": {"path": "/a", "permission": "fly", "anonymous": true},
+			"a relative path":    {"path": "a", "permission": "read", "anonymous": true},
+			"..":                 {"path": "/a/../b", "permission": "read", "anonymous": true},
+			"anonymous false":    {"path": "/a", "permission": "read", "anonymous": false},
+			"ip":                 {"path": "/a", "permission": "read", "anonymous": true, "ip": "x"},
+			"nobody":             {"path": "/a", "permission": "read", "userId": "nobody"},
+			"no key":             {"path": "/a", "permission": "read", "apiKeyId": "pk_aaaaaaaaaaaaaaaaaaaaaaaa"},
+			"role":               {"path": "/a", "permission": "read", "role": "root"},
 		} {
 			wantStatus(t, "explain: "+name, admin.Post("/api/admin/rules/explain", bad), 400, "VALIDATION_ERROR")
 		}
 	})
 }
 
-// Of two administrators who change different fields of a rule at once, neither undoes what the other did.
+// Of two administrators who change different fields of a rule at once, neither undoes
+// what the other did.
 func TestConcurrentRuleChanges(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		admin := l.Admin(t)
-		id := admin.Post("/api/admin/rules", M{"pathPattern": "/a/**", "effect": "allow", "role": "user"}).OK(201).Text("rule.id")
+		id := admin.Post("/api/admin/rules", M{"pathPattern": "/a/**", "effect": "allow", "role": "user"}).OK(201).
+			Text("rule.id")
 		for round := range 20 {
 			pattern := fmt.Sprintf("/a%d/**", round)
 			var both sync.WaitGroup

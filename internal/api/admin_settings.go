@@ -11,7 +11,8 @@ import (
 // hiddenPassword stands for a password that is set. Sent back, it means that one.
 const hiddenPassword = "******"
 
-// settingsReply is the record of the site settings (specification: Site settings), with those that we add.
+// settingsReply is the record of the site settings (specification: Site settings), with
+// those that we add.
 type settingsReply struct {
 	SiteTitle                  string `json:"siteTitle" required:"true"`
 	SiteLogo                   string `json:"siteLogo" required:"true"`
@@ -37,10 +38,13 @@ type settingsReply struct {
 
 func viewSettings(s site.Settings) settingsReply {
 	reply := settingsReply{
-		SiteTitle: s.SiteTitle, SiteLogo: s.SiteLogo, SiteFavicon: s.SiteFavicon, AllowRegistration: s.AllowRegistration, AllowGuestAccess: s.AllowGuestAccess,
-		RequireEmailVerification: s.RequireEmailVerification, EnableCaptcha: s.EnableCaptcha, CaptchaSiteKey: s.CaptchaSiteKey,
+		SiteTitle: s.SiteTitle, SiteLogo: s.SiteLogo, SiteFavicon: s.SiteFavicon,
+		AllowRegistration: s.AllowRegistration, AllowGuestAccess: s.AllowGuestAccess,
+		RequireEmailVerification: s.RequireEmailVerification, EnableCaptcha: s.EnableCaptcha,
+		CaptchaSiteKey:   s.CaptchaSiteKey,
 		RateLimitEnabled: s.RateLimitEnabled, RateLimitRequestsPerMinute: s.RateLimitRequestsPerMinute,
-		SMTPHost: s.SMTPHost, SMTPPort: s.SMTPPort, SMTPSecure: s.SMTPSecure, SMTPUser: s.SMTPUser, SMTPFromName: s.SMTPFromName, SMTPFromEmail: s.SMTPFromEmail,
+		SMTPHost: s.SMTPHost, SMTPPort: s.SMTPPort, SMTPSecure: s.SMTPSecure, SMTPUser: s.SMTPUser,
+		SMTPFromName: s.SMTPFromName, SMTPFromEmail: s.SMTPFromEmail,
 		EmailEnabled: s.EmailEnabled, RequireInviteCode: s.RequireInviteCode, EnableFreeMode: s.EnableFreeMode,
 	}
 	if s.SMTPPassword != "" {
@@ -54,7 +58,8 @@ func (a *API) siteSettings(c *call, _ struct{}) (settingsReply, error) {
 	return viewSettings(settings), err
 }
 
-// changeSettingsInput is any of the settings; what is left out, or null, stays as it is. Texts are judged by package site.
+// changeSettingsInput is any of the settings; what is left out, or null, stays as it is. Texts are
+// judged by package site.
 type changeSettingsInput struct {
 	SiteTitle                  *string `json:"siteTitle" maxLength:"200"`
 	SiteLogo                   *string `json:"siteLogo" maxLength:"2000" description:"An http(s) address, a path of this site, or empty for none."`
@@ -80,7 +85,8 @@ type changeSettingsInput struct {
 
 func (a *API) changeSettings(c *call, in changeSettingsInput) (settingsReply, error) {
 	if valueOr(in.EnableCaptcha, false) && !a.CaptchaReady {
-		return settingsReply{}, fault.New(fault.Invalid, "The bot check needs LARDER_CAPTCHA_VERIFY_URL and LARDER_CAPTCHA_SECRET before it can be switched on.")
+		return settingsReply{}, fault.New(fault.Invalid,
+			"The bot check needs LARDER_CAPTCHA_VERIFY_URL and LARDER_CAPTCHA_SECRET before it can be switched on.")
 	}
 	settings, err := a.Site.Update(c.ctx(), in.apply)
 	return viewSettings(settings), err

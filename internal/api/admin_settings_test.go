@@ -18,12 +18,16 @@ import (
 	"larder/internal/config"
 )
 
-// defaults are the settings of a service that nobody has set up, with the defaults of LARDER_ALLOW_REGISTRATION and the like (docs/operate.md).
+// defaults are the settings of a service that nobody has set up, with the defaults of
+// LARDER_ALLOW_REGISTRATION and the like (docs/operate.md).
 func defaultSettings() M {
 	return M{
-		"siteTitle": "Larder", "siteLogo": "", "siteFavicon": "", "allowRegistration": false, "allowGuestAccess": true, "requireEmailVerification": false,
-		"enableCaptcha": false, "captchaSiteKey": "", "rateLimitEnabled": true, "rateLimitRequestsPerMinute": 10000.0, // as apptest configures it
-		"smtpHost": "", "smtpPort": 587.0, "smtpSecure": false, "smtpUser": "", "smtpPassword": "", "smtpFromName": "", "smtpFromEmail": "", "emailEnabled": false,
+		"siteTitle": "Larder", "siteLogo": "", "siteFavicon": "", "allowRegistration": false, "allowGuestAccess": true,
+		"requireEmailVerification": false,
+		// as apptest configures it
+		"enableCaptcha": false, "captchaSiteKey": "", "rateLimitEnabled": true, "rateLimitRequestsPerMinute": 10000.0,
+		"smtpHost": "", "smtpPort": 587.0, "smtpSecure": false, "smtpUser": "", "smtpPassword": "", "smtpFromName": "",
+		"smtpFromEmail": "", "emailEnabled": false,
 		"requireInviteCode": false, "enableFreeMode": true,
 	}
 }
@@ -41,17 +45,23 @@ func TestSettings(t *testing.T) {
 		}
 		see("defaults", admin.Get(settingsPath))
 		for _, change := range []M{
-			{"siteTitle": "Our Photos", "siteLogo": "https://example.org/logo.svg", "siteFavicon": "/public/favicon.png"},
-			{"allowRegistration": true, "allowGuestAccess": false, "requireEmailVerification": true, "captchaSiteKey": "site-key"},
+			{"siteTitle": "Our Photos", "siteLogo": "https://example.org/logo.svg",
+				"siteFavicon": "/public/favicon.png"},
+			{"allowRegistration": true, "allowGuestAccess": false, "requireEmailVerification": true,
+				"captchaSiteKey": "site-key"},
 			{"rateLimitEnabled": false, "rateLimitRequestsPerMinute": 1},
 			{"rateLimitRequestsPerMinute": 10000},
-			{"smtpHost": "mail.example.org", "smtpPort": 1, "smtpSecure": true, "smtpUser": "bob", "smtpFromName": "Übergabe", "smtpFromEmail": "larder@example.org"},
+			{"smtpHost": "mail.example.org", "smtpPort": 1, "smtpSecure": true, "smtpUser": "bob",
+				"smtpFromName": "Übergabe", "smtpFromEmail": "larder@example.org"},
 			{"smtpHost": "2001:db8::1", "smtpPort": 65535, "emailEnabled": true},
 			{"smtpHost": "192.0.2.1"}, {"smtpHost": "localhost"}, {"smtpHost": ""},
 			{"requireInviteCode": true, "enableFreeMode": false, "enableCaptcha": false},
-			{"captchaSiteKey": strings.Repeat("x", 500), "smtpUser": strings.Repeat("x", 320), "smtpFromName": strings.Repeat("x", 200)},
-			{"smtpFromEmail": strings.Repeat("a", 250) + "@b.c", "smtpHost": strings.Repeat("a.", 126) + "a", "siteLogo": "https://example.org/" + strings.Repeat("x", 1980)},
-			{"siteTitle": strings.Repeat("ü", 200)}, {"siteTitle": "", "siteLogo": "", "siteFavicon": "", "smtpFromEmail": ""},
+			{"captchaSiteKey": strings.Repeat("x", 500), "smtpUser": strings.Repeat("x", 320),
+				"smtpFromName": strings.Repeat("x", 200)},
+			{"smtpFromEmail": strings.Repeat("a", 250) + "@b.c", "smtpHost": strings.Repeat("a.", 126) + "a",
+				"siteLogo": "https://example.org/" + strings.Repeat("x", 1980)},
+			{"siteTitle": strings.Repeat("ü", 200)},
+			{"siteTitle": "", "siteLogo": "", "siteFavicon": "", "smtpFromEmail": ""},
 			{"unknown": 1, "SITETITLE": "no"}, {"siteTitle": nil, "smtpPort": nil, "emailEnabled": nil}, {},
 		} {
 			reply := admin.Patch(settingsPath, change)
@@ -75,27 +85,39 @@ func TestBadSettings(t *testing.T) {
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		admin := l.Admin(t)
 		bad := map[string][]any{
-			"siteTitle":                  {1, true, []string{}, strings.Repeat("ü", 201), "a\r\nBcc: eve@example.org", "a\nb", "a\tb", "a\u2028b", "a\x7f", "a\u202eb", "\u202aa", "a\u2066b", "a\u2069"},
-			"siteLogo":                   {1, "javascript:alert(1)", "JavaScript:alert(1)", " javascript:alert(1)", "java\tscript:alert(1)", "data:image/png;base64,AAAA", "DATA:text/html,x", "vbscript:x", "file:///etc/passwd", "ftp://example.org/a", "//example.org/a.png", "/\\example.org", "\\\\example.org", "logo.png", "http://", "https:example.org", "https://user:pass@example.org/a", "https://example.org/a b", "https://example.org/" + strings.Repeat("x", 1981)},
-			"siteFavicon":                {"javascript:alert(1)", "data:image/png;base64,AAAA", "//example.org/a.png", "favicon.ico", false},
+			"siteTitle": {1, true, []string{}, strings.Repeat("ü", 201), "a\r\nBcc: eve@example.org",
+				"a\nb", "a\tb", "a\u2028b", "a\x7f", "a\u202eb", "\u202aa", "a\u2066b", "a\u2069"},
+			"siteLogo": {1, "javascript:alert(1)", "JavaScript:alert(1)", " javascript:alert(1)",
+				"java\tscript:alert(1)", "data:image/png;base64,AAAA", "DATA:text/html,x", "vbscript:x",
+				"file:///etc/passwd", "ftp://example.org/a", "//example.org/a.png", "/\\example.org", "\\\\example.org",
+				"logo.png", "http://", "https:example.org", "https://user:pass@example.org/a",
+				"https://example.org/a b", "https://example.org/" + strings.Repeat("x", 1981)},
+			"siteFavicon": {"javascript:alert(1)", "data:image/png;base64,AAAA", "//example.org/a.png",
+				"favicon.ico", false},
 			"captchaSiteKey":             {1, strings.Repeat("x", 501), "a\nb"},
 			"rateLimitRequestsPerMinute": {0, -1, 10001, "600", 1.5, true, 1e30},
 			"smtpPort":                   {0, -1, 65536, "587", 1.5},
-			"smtpHost":                   {1, "http://mail.example.org", "mail.example.org:25", "mail example.org", "-a.example.org", "a..b", "[::1]", "fe80::1%eth0", "a\r\nb", "mail.example.org/", "user@mail.example.org", strings.Repeat("a.", 126) + "aa"},
-			"smtpUser":                   {1, "a\r\nb", strings.Repeat("x", 321)},
-			"smtpPassword":               {1, "a\nb", strings.Repeat("x", 1001)},
-			"smtpFromName":               {1, "a\r\nBcc: eve@example.org", strings.Repeat("x", 201)},
-			"smtpFromEmail":              {1, "nobody", "a@b\r\nBcc: eve@example.org", "Ann <ann@example.org>", "a@b, c@d", "a b@c", strings.Repeat("a", 251) + "@b.c"},
-			"allowRegistration":          {"true", 1}, "allowGuestAccess": {"false"}, "requireEmailVerification": {0}, "enableCaptcha": {"on", true}, "rateLimitEnabled": {1},
+			"smtpHost": {1, "http://mail.example.org", "mail.example.org:25", "mail example.org",
+				"-a.example.org", "a..b", "[::1]", "fe80::1%eth0", "a\r\nb", "mail.example.org/",
+				"user@mail.example.org", strings.Repeat("a.", 126) + "aa"},
+			"smtpUser":     {1, "a\r\nb", strings.Repeat("x", 321)},
+			"smtpPassword": {1, "a\nb", strings.Repeat("x", 1001)},
+			"smtpFromName": {1, "a\r\nBcc: eve@example.org", strings.Repeat("x", 201)},
+			"smtpFromEmail": {1, "nobody", "a@b\r\nBcc: eve@example.org", "Ann <ann@example.org>",
+				"a@b, c@d", "a b@c", strings.Repeat("a", 251) + "@b.c"},
+			"allowRegistration": {"true", 1}, "allowGuestAccess": {"false"}, "requireEmailVerification": {0},
+			"enableCaptcha": {"on", true}, "rateLimitEnabled": {1},
 			"smtpSecure": {"true"}, "emailEnabled": {"true"}, "requireInviteCode": {1}, "enableFreeMode": {"x"},
 		}
 		for name, values := range bad {
 			for _, value := range values {
 				body := M{"siteTitle": "changed", name: value}
-				wantStatus(t, fmt.Sprintf("%s: %v", name, value), admin.Patch(settingsPath, body), 400, "VALIDATION_ERROR")
+				wantStatus(t, fmt.Sprintf("%s: %v", name, value), admin.Patch(settingsPath, body), 400,
+					"VALIDATION_ERROR")
 			}
 		}
-		wantStatus(t, "no object", admin.Patch(settingsPath, "[]", "Content-Type", "application/json"), 400, "VALIDATION_ERROR")
+		wantStatus(t, "no object", admin.Patch(settingsPath, "[]", "Content-Type", "application/json"), 400,
+			"VALIDATION_ERROR")
 		wantJSON(t, "afterwards", parseObject(t, admin.Get(settingsPath).OK(200).Body)["data"], defaultSettings())
 	})
 }
@@ -105,8 +127,10 @@ func TestCaptchaNeedsAVerifyAddress(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		admin := l.Admin(t)
-		wantJSON(t, "enableCaptcha", admin.Patch(settingsPath, M{"enableCaptcha": true}).OK(200).Value("enableCaptcha"), true)
-		wantJSON(t, "enableCaptcha", admin.Patch(settingsPath, M{"enableCaptcha": false}).OK(200).Value("enableCaptcha"), false)
+		wantJSON(t, "enableCaptcha", admin.Patch(settingsPath, M{"enableCaptcha": true}).OK(200).Value("enableCaptcha"),
+			true)
+		wantJSON(t, "enableCaptcha", admin.Patch(settingsPath,
+			M{"enableCaptcha": false}).OK(200).Value("enableCaptcha"), false)
 	}, func(cfg *config.Config) {
 		cfg.CaptchaVerifyURL, cfg.CaptchaSecret, cfg.CaptchaProvider = "https://captcha.example.org/siteverify", "secret", "turnstile"
 	})
@@ -120,23 +144,27 @@ func TestMailPasswordIsNeverReturned(t *testing.T) {
 		box := apptest.NewMailbox(t, apptest.NoTLS, "bob", "the first canary")
 		works := func(want int) {
 			t.Helper()
-			wantStatus(t, "test mail", admin.Post(settingsPath+"/test-email", M{"to": "ann@example.org"}), want, map[int]string{500: "MAIL_ERROR"}[want])
+			wantStatus(t, "test mail", admin.Post(settingsPath+"/test-email", M{"to": "ann@example.org"}), want,
+				map[int]string{500: "MAIL_ERROR"}[want])
 		}
 		patch := func(body M, shown string) {
 			t.Helper()
 			reply := admin.Patch(settingsPath, body).OK(200)
 			wantJSON(t, fmt.Sprint(body), reply.Value("smtpPassword"), shown)
-			if again := admin.Get(settingsPath).OK(200); again.Value("smtpPassword") != shown || bytes.Contains(append(again.Body, reply.Body...), []byte("canary")) {
+			if again := admin.Get(settingsPath).OK(200); again.Value("smtpPassword") != shown ||
+				bytes.Contains(append(again.Body, reply.Body...), []byte("canary")) {
 				t.Errorf("%v: %s %s", body, reply.Body, again.Body)
 			}
 		}
-		patch(M{"smtpHost": box.Host, "smtpPort": box.Port, "smtpUser": "bob", "smtpFromEmail": "larder@example.org"}, "")
+		patch(M{"smtpHost": box.Host, "smtpPort": box.Port, "smtpUser": "bob", "smtpFromEmail": "larder@example.org"},
+			"")
 		patch(M{"smtpPassword": ""}, "")
 		patch(M{"smtpPassword": "******"}, "")
 		works(500)
 		patch(M{"smtpPassword": "the first canary"}, "******")
 		works(200)
-		for _, keep := range []M{{"smtpPassword": "******"}, {"smtpPassword": ""}, {"smtpPassword": nil}, {"smtpFromName": "x"}, {"smtpHost": "localhost", "smtpPassword": "******"}, {"smtpHost": box.Host}} {
+		for _, keep := range []M{{"smtpPassword": "******"}, {"smtpPassword": ""}, {"smtpPassword": nil},
+			{"smtpFromName": "x"}, {"smtpHost": "localhost", "smtpPassword": "******"}, {"smtpHost": box.Host}} {
 			patch(keep, "******")
 		}
 		works(200)
@@ -170,8 +198,10 @@ func TestConcurrentSettingsChanges(t *testing.T) {
 		admin := l.Admin(t)
 		for round := range 10 {
 			changes := M{
-				"siteTitle": fmt.Sprint("title ", round), "siteLogo": fmt.Sprint("/logo", round), "captchaSiteKey": fmt.Sprint("key", round), "smtpHost": fmt.Sprint("host", round),
-				"smtpPort": float64(1000 + round), "smtpUser": fmt.Sprint("user", round), "smtpFromName": fmt.Sprint("name", round), "smtpFromEmail": fmt.Sprintf("a%d@example.org", round),
+				"siteTitle": fmt.Sprint("title ", round), "siteLogo": fmt.Sprint("/logo", round),
+				"captchaSiteKey": fmt.Sprint("key", round), "smtpHost": fmt.Sprint("host", round),
+				"smtpPort": float64(1000 + round), "smtpUser": fmt.Sprint("user", round),
+				"smtpFromName": fmt.Sprint("name", round), "smtpFromEmail": fmt.Sprintf("a%d@example.org", round),
 			}
 			var all sync.WaitGroup
 			for name, value := range changes {
@@ -198,7 +228,8 @@ func TestSettingsTakeEffectAtOnce(t *testing.T) {
 		admin.Post("/api/files/folder", M{"path": "/public", "name": "seen"}).OK(201)
 		for i, open := range []bool{false, true, false} {
 			title := fmt.Sprint("title ", i)
-			admin.Patch(settingsPath, M{"allowGuestAccess": open, "siteTitle": title, "requireInviteCode": open}).OK(200)
+			admin.Patch(settingsPath, M{"allowGuestAccess": open, "siteTitle": title, "requireInviteCode": open}).
+				OK(200)
 			for range 2 {
 				want := 401
 				if open {
@@ -212,7 +243,8 @@ func TestSettingsTakeEffectAtOnce(t *testing.T) {
 				features := visitor.Get("/api/public/features").OK(200)
 				wantJSON(t, "inviteRequired", features.Value("inviteRequired"), open)
 				wantJSON(t, "freeMode", features.Value("freeMode"), open)
-				if page := visitor.Get("/api/auth/verify?token=none", "Accept", "text/html"); !strings.Contains(string(page.Body), title) {
+				if page := visitor.Get("/api/auth/verify?token=none", "Accept",
+					"text/html"); !strings.Contains(string(page.Body), title) {
 					t.Errorf("a page does not show %q: %s", title, page.Body)
 				}
 			}
@@ -220,7 +252,8 @@ func TestSettingsTakeEffectAtOnce(t *testing.T) {
 	})
 }
 
-// The request limit of visitors costs no query. The process that made a change goes by it at once, others within a second.
+// The request limit of visitors costs no query. The process that made a change goes by it at once,
+// others within a second.
 func TestRequestLimitFollowsItsSetting(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite")
@@ -250,13 +283,16 @@ func TestTestEmail(t *testing.T) {
 		box := apptest.NewMailbox(t, apptest.NoTLS, "", "", func(b *apptest.Mailbox, _ *smtp.Server) {
 			b.Refuse = func(to string) error {
 				if to == "full@example.org" {
-					return &smtp.SMTPError{Code: 552, EnhancedCode: smtp.EnhancedCode{5, 2, 2}, Message: "mailbox of <b>full</b> is full"}
+					return &smtp.SMTPError{Code: 552, EnhancedCode: smtp.EnhancedCode{5, 2, 2},
+						Message: "mailbox of <b>full</b> is full"}
 				}
 				return nil
 			}
 		})
-		admin.Patch(settingsPath, M{"smtpPort": box.Port, "smtpFromEmail": "larder@example.org"}).OK(200) // and e-mail is off
-		for _, bad := range []any{nil, "", 1, "nobody", "a@b\r\nBcc: eve@example.org", "a@b\nRCPT TO:<eve@example.org>", "Ann <ann@example.org>", "a@b,c@d", strings.Repeat("a", 251) + "@b.c"} {
+		// and e-mail is off
+		admin.Patch(settingsPath, M{"smtpPort": box.Port, "smtpFromEmail": "larder@example.org"}).OK(200)
+		for _, bad := range []any{nil, "", 1, "nobody", "a@b\r\nBcc: eve@example.org", "a@b\nRCPT TO:<eve@example.org>",
+			"Ann <ann@example.org>", "a@b,c@d", strings.Repeat("a", 251) + "@b.c"} {
 			wantStatus(t, fmt.Sprintf("to %v", bad), send(bad), 400, "VALIDATION_ERROR")
 		}
 		if box.Len() != 0 {
@@ -264,7 +300,8 @@ func TestTestEmail(t *testing.T) {
 		}
 		reply := send("ann@example.org").OK(200)
 		wantFields(t, "data", parseObject(t, reply.Body)["data"], "message")
-		if got := box.Next("ann@example.org"); !strings.Contains(got.Text, "admin") || !strings.Contains(got.Subject, "Larder") {
+		if got := box.Next("ann@example.org"); !strings.Contains(got.Text, "admin") ||
+			!strings.Contains(got.Subject, "Larder") {
 			t.Errorf("came %s: %s", got.Subject, got.Text)
 		}
 		refused := send("full@example.org")
@@ -276,7 +313,8 @@ func TestTestEmail(t *testing.T) {
 			t.Error("nor logged")
 		}
 		l.FlushLog()
-		if logged := string(admin.Get("/api/admin/logs?action=admin&limit=200").OK(200).Body); strings.Count(logged, settingsPath+"/test-email") != 1 || strings.Count(logged, `"`+settingsPath+`"`) != 2 {
+		if logged := string(admin.Get("/api/admin/logs?action=admin&limit=200").OK(200).Body); strings.Count(logged,
+			settingsPath+"/test-email") != 1 || strings.Count(logged, `"`+settingsPath+`"`) != 2 {
 			t.Errorf("logged %s", logged)
 		}
 	})
@@ -291,7 +329,8 @@ func TestMailServerAddressIsRestricted(t *testing.T) {
 		allow []netip.Prefix
 		comes bool
 	}{
-		"nothing": {nil, false}, "another range": {[]netip.Prefix{netip.MustParsePrefix("127.0.0.2/31")}, false}, "it": {[]netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}, true},
+		"nothing": {nil, false}, "another range": {[]netip.Prefix{netip.MustParsePrefix("127.0.0.2/31")}, false},
+		"it": {[]netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -301,7 +340,8 @@ func TestMailServerAddressIsRestricted(t *testing.T) {
 			box := apptest.NewMailbox(t, apptest.NoTLS, "", "")
 			test := func() *apptest.Reply { return admin.Post(settingsPath+"/test-email", M{"to": "ann@example.org"}) }
 			for _, host := range []string{"127.0.0.1", "mail.test"} {
-				admin.Patch(settingsPath, M{"smtpHost": host, "smtpPort": box.Port, "smtpFromEmail": "larder@example.org", "emailEnabled": true}).OK(200)
+				admin.Patch(settingsPath, M{"smtpHost": host, "smtpPort": box.Port,
+					"smtpFromEmail": "larder@example.org", "emailEnabled": true}).OK(200)
 				if row.comes {
 					test().OK(200)
 					box.Next("ann@example.org")
@@ -311,7 +351,8 @@ func TestMailServerAddressIsRestricted(t *testing.T) {
 				wantStatus(t, host, reply, 500, "MAIL_ERROR")
 				wantStatus(t, host+", a code", sendCode(alice, "new@example.org"), 500, "MAIL_ERROR")
 				admin.Patch(settingsPath, M{"smtpPort": 1}).OK(200)
-				if closed := test(); failureMessage(t, reply) != failureMessage(t, closed) || !strings.Contains(failureMessage(t, reply), "LARDER_SMTP_ALLOW_PRIVATE") {
+				if closed := test(); failureMessage(t, reply) != failureMessage(t, closed) ||
+					!strings.Contains(failureMessage(t, reply), "LARDER_SMTP_ALLOW_PRIVATE") {
 					t.Errorf("%s is told as %s, a closed port as %s", host, reply.Body, closed.Body)
 				}
 			}

@@ -36,9 +36,12 @@ func (a *API) listAllShares(c *call, in listSharesInput) (listAllSharesReply, er
 			return listAllSharesReply{}, err
 		}
 		reply.Items = append(reply.Items, adminShareReply{
-			ID: i.ID, Title: shareTitle(i.Title, i.Entry), CreatorID: i.CreatorID, CreatorName: optional(creator.Username), Status: string(i.Status),
-			URL: c.shareURL(i.ID), File: viewSharedFile(i.Entry), ExpiresAt: i.ExpiresAt, ViewCount: i.ViewCount, DownloadCount: i.DownloadCount,
-			MaxViews: i.MaxViews, MaxDownloads: i.MaxDownloads, HasPassword: i.PasswordID != "", CreatedAt: i.CreatedAt,
+			ID: i.ID, Title: shareTitle(i.Title, i.Entry), CreatorID: i.CreatorID,
+			CreatorName: optional(creator.Username), Status: string(i.Status),
+			URL: c.shareURL(i.ID), File: viewSharedFile(i.Entry), ExpiresAt: i.ExpiresAt, ViewCount: i.ViewCount,
+			DownloadCount: i.DownloadCount,
+			MaxViews:      i.MaxViews, MaxDownloads: i.MaxDownloads, HasPassword: i.PasswordID != "",
+			CreatedAt: i.CreatedAt,
 		})
 	}
 	return reply, nil

@@ -15,10 +15,12 @@ import (
 )
 
 const (
-	// systemTimeout bounds what the page waits for disks, and systemBucketTimeout what it waits for buckets.
+	// systemTimeout bounds what the page waits for disks, and systemBucketTimeout what
+	// it waits for buckets.
 	systemTimeout       = 2 * time.Second
 	systemBucketTimeout = 1500 * time.Millisecond
-	// systemReplicaTime is how long a replica is listed after it was seen last: it is seen twice as often.
+	// systemReplicaTime is how long a replica is listed after it was seen last: it is
+	// seen twice as often.
 	systemReplicaTime = time.Minute
 	// maxCountedRows is how far rows are counted.
 	maxCountedRows = 100_000
@@ -85,10 +87,13 @@ type systemReply struct {
 	Warnings   []string             `json:"warnings" required:"true" description:"What an administrator should look after, in sentences; some concern the replica that answers alone."`
 }
 
-// system tells the state of the installation. It waits for no store beyond systemTimeout, and counts no further than maxCountedRows.
+// system tells the state of the installation. It waits for no store beyond systemTimeout, and
+// counts no further than maxCountedRows.
 func (a *API) system(c *call, _ struct{}) (systemReply, error) {
-	reply := systemReply{Version: a.Version, Replicas: []systemReplicaReply{}, Stores: []systemStoreReply{}, Warnings: []string{}}
-	for _, part := range []func(context.Context, *systemReply) error{a.systemDatabase, a.systemReplicas, a.systemCounts, a.systemStores} {
+	reply := systemReply{Version: a.Version, Replicas: []systemReplicaReply{}, Stores: []systemStoreReply{},
+		Warnings: []string{}}
+	for _, part := range []func(context.Context, *systemReply) error{a.systemDatabase, a.systemReplicas, a.systemCounts,
+		a.systemStores} {
 		if err := part(c.ctx(), &reply); err != nil {
 			return systemReply{}, err
 		}
@@ -126,7 +131,8 @@ func (a *API) systemCounts(ctx context.Context, reply *systemReply) error {
 	if reply.Garbage.Objects, reply.Garbage.Bytes, err = object.CountGarbage(q, maxCountedRows); err != nil {
 		return err
 	}
-	for command, to := range map[string]**systemOutcomeReply{backup.Command: &reply.LastBackup, fsck.Command: &reply.LastFsck} {
+	for command, to := range map[string]**systemOutcomeReply{backup.Command: &reply.LastBackup,
+		fsck.Command: &reply.LastFsck} {
 		last, err := db.LastCommandResult(q, command)
 		switch {
 		case err == nil:
@@ -169,11 +175,14 @@ func (a *API) systemStores(ctx context.Context, reply *systemReply) error {
 func (a *API) storeWarning(status provider.StoreStatus) string {
 	switch {
 	case status.Err != nil:
-		return fmt.Sprintf("The store of the provider %q does not answer, or can't be used. The log says why.", status.Provider.Name)
+		return fmt.Sprintf("The store of the provider %q does not answer, or can't be used. The log says why.",
+			status.Provider.Name)
 	case status.Free >= 0 && status.Free < a.MinFree:
-		return fmt.Sprintf("The disk of the provider %q is full: %d MiB are free, and below %d MiB (LARDER_MIN_FREE) nothing is taken in.", status.Provider.Name, status.Free>>20, a.MinFree>>20)
+		return fmt.Sprintf(
+			"The disk of the provider %q is full: %d MiB are free, and below %d MiB (LARDER_MIN_FREE) nothing is taken in.", status.Provider.Name, status.Free>>20, a.MinFree>>20)
 	case status.Free >= 0 && status.Free-a.MinFree < a.MinFree:
-		return fmt.Sprintf("The disk of the provider %q is nearly full: %d MiB are free, and below %d MiB (LARDER_MIN_FREE) nothing is taken in.", status.Provider.Name, status.Free>>20, a.MinFree>>20)
+		return fmt.Sprintf(
+			"The disk of the provider %q is nearly full: %d MiB are free, and below %d MiB (LARDER_MIN_FREE) nothing is taken in.", status.Provider.Name, status.Free>>20, a.MinFree>>20)
 	}
 	return ""
 }

@@ -33,7 +33,8 @@ func TestSystem(t *testing.T) {
 		system := func() *apptest.Reply { return admin.Get("/api/admin/system").OK(200) }
 
 		reply := system()
-		wantFields(t, "data", parseObject(t, reply.Body)["data"], "version", "replicas", "database", "stores", "jobs", "garbage", "caches", "lastBackup", "lastFsck", "warnings")
+		wantFields(t, "data", parseObject(t, reply.Body)["data"], "version", "replicas", "database", "stores", "jobs",
+			"garbage", "caches", "lastBackup", "lastFsck", "warnings")
 		newest, err := db.SchemaVersion()
 		if err != nil {
 			t.Fatal(err)
@@ -49,11 +50,13 @@ func TestSystem(t *testing.T) {
 			wantFields(t, "a replica", value, "id", "version", "schemaVersion", "seenAt")
 			r := value.(map[string]any)
 			ids[r["id"]] = true
-			wantJSON(t, "a replica", m{"version": r["version"], "schemaVersion": r["schemaVersion"], "seenAt": r["seenAt"]},
+			wantJSON(t, "a replica", m{"version": r["version"], "schemaVersion": r["schemaVersion"],
+				"seenAt": r["seenAt"]},
 				m{"version": "1.2.3-test", "schemaVersion": newest, "seenAt": l.Clock.Now().UnixMilli()})
 		}
 		wantJSON(t, "their ids", len(ids), len(l.Apps))
-		wantJSON(t, "database", reply.Value("database"), m{"engine": engine, "schemaVersion": newest, "reachable": true})
+		wantJSON(t, "database", reply.Value("database"),
+			m{"engine": engine, "schemaVersion": newest, "reachable": true})
 		wantJSON(t, "jobs", reply.Value("jobs"), m{"pending": 0, "running": 0, "completed": 0, "failed": 0})
 		wantJSON(t, "garbage", reply.Value("garbage"), m{"objects": 0, "bytes": 0})
 		wantJSON(t, "caches", reply.Value("caches"), m{"thumbnails": m{"files": 0, "bytes": 0}})
@@ -63,16 +66,19 @@ func TestSystem(t *testing.T) {
 		wantJSON(t, "stores", len(reply.Value("stores").([]any)), 1)
 		store := reply.Value("stores").([]any)[0]
 		wantFields(t, "a store", store, "providerId", "name", "type", "status", "latencyMs", "freeSpace")
-		if s := store.(map[string]any); s["name"] != "local" || s["type"] != "store_a" || s["status"] != "ok" || s["latencyMs"] == nil || s["freeSpace"] == nil {
+		if s := store.(map[string]any); s["name"] != "local" || s["type"] != "store_a" || s["status"] != "ok" ||
+			s["latencyMs"] == nil || s["freeSpace"] == nil {
 			t.Errorf("the store of the first start: %v", s)
 		}
 
 		mkdir(alice, "/home/alice", "d")
-		moved, gone := alice.Upload("/home/alice", "a.txt", []byte("a")), alice.Upload("/home/alice", "b.txt", []byte("b"))
+		moved, gone := alice.Upload("/home/alice", "a.txt", []byte("a")), alice.Upload("/home/alice", "b.txt",
+			[]byte("b"))
 		alice.Post("/api/files/"+moved+"/move", m{"targetPath": "/home/alice/d"}).OK(200)
 		alice.Delete("/api/files/" + gone).OK(200)
 		l.Sweep()
-		if _, err := l.Apps[0].Fsck.Check(t.Context(), fsck.Options{Report: func(f fsck.Finding) { t.Error(f.Text) }}); err != nil {
+		if _, err := l.Apps[0].Fsck.Check(t.Context(),
+			fsck.Options{Report: func(f fsck.Finding) { t.Error(f.Text) }}); err != nil {
 			t.Fatal(err)
 		}
 		now := l.Clock.Now().UnixMilli()
@@ -111,15 +117,18 @@ func TestSystemWithAStoreThatHangs(t *testing.T) {
 		address := newInterceptingProxy(t, bucket, store.intercept, nil)
 		t.Cleanup(func() { store.setHanging(false) })
 		store.setHanging(true)
-		admin.Post(providersPath, M{"name": "far away", "type": "store_b", "endpoint": address, "bucket": bucket.Name, "accessKeyId": bucket.AccessKey, "secretAccessKey": bucket.SecretKey}).OK(201)
+		admin.Post(providersPath, M{"name": "far away", "type": "store_b", "endpoint": address, "bucket": bucket.Name,
+			"accessKeyId": bucket.AccessKey, "secretAccessKey": bucket.SecretKey}).OK(201)
 		reply := admin.Get("/api/admin/system").OK(200)
 		for _, value := range reply.Value("stores").([]any) {
 			s := value.(map[string]any)
-			if s["name"] == "far away" && (s["status"] != "unavailable" || s["latencyMs"] != nil || s["freeSpace"] != nil) || s["name"] == "local" && s["status"] != "ok" {
+			if s["name"] == "far away" && (s["status"] != "unavailable" || s["latencyMs"] != nil ||
+				s["freeSpace"] != nil) || s["name"] == "local" && s["status"] != "ok" {
 				t.Error(s)
 			}
 		}
-		if w := fmt.Sprint(reply.Value("warnings")); strings.Count(w, "does not answer") != 1 || !strings.Contains(w, `"far away"`) {
+		if w := fmt.Sprint(reply.Value("warnings")); strings.Count(w, "does not answer") != 1 ||
+			!strings.Contains(w, `"far away"`) {
 			t.Errorf("warnings: %s", w)
 		}
 		store.setHanging(false)

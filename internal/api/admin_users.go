@@ -28,7 +28,8 @@ type adminUserReply struct {
 }
 
 func viewAdminUser(u account.User, q quota.Quota) adminUserReply {
-	return adminUserReply{viewUser(u), string(u.Status), quotaReply{q.MaxStorage, q.UsedStorage, q.MaxFiles, q.UsedFiles}, u.CreatedAt, u.UpdatedAt}
+	return adminUserReply{viewUser(u), string(u.Status),
+		quotaReply{q.MaxStorage, q.UsedStorage, q.MaxFiles, q.UsedFiles}, u.CreatedAt, u.UpdatedAt}
 }
 
 type oneUserReply struct {
@@ -38,7 +39,8 @@ type oneUserReply struct {
 func (a *API) createUser(c *call, in createUserInput) (oneUserReply, error) {
 	user, err := a.Lifecycle.CreateUser(c.ctx(), lifecycle.NewUser{
 		NewUser: account.NewUser{
-			Username: *in.Username, Email: *in.Email, Password: secret.Text(*in.Password), Role: access.Role(valueOr(in.Role, "user")), EmailVerified: true,
+			Username: *in.Username, Email: *in.Email, Password: secret.Text(*in.Password),
+			Role: access.Role(valueOr(in.Role, "user")), EmailVerified: true,
 		},
 		MaxStorage: in.MaxStorage, MaxFiles: in.MaxFiles, Source: c.hashSource(),
 	})
@@ -65,7 +67,8 @@ type listUsersReply struct {
 func (a *API) listUsers(c *call, in listUsersInput) (listUsersReply, error) {
 	page, limit := valueOr(in.Page, 1), valueOr(in.Limit, 20)
 	people, total, err := a.Lifecycle.ListUsers(c.ctx(), account.Filter{
-		Role: access.Role(valueOr(in.Role, "")), Status: account.Status(valueOr(in.Status, "")), Search: valueOr(in.Search, ""),
+		Role: access.Role(valueOr(in.Role, "")), Status: account.Status(valueOr(in.Status, "")),
+		Search: valueOr(in.Search, ""),
 	}, limit, (page-1)*limit)
 	reply := listUsersReply{Users: []adminUserReply{}, Pagination: paginate(total, page, limit)}
 	for _, p := range people {
@@ -85,7 +88,8 @@ type updateUserInput struct {
 
 func (a *API) updateUser(c *call, in updateUserInput) (oneUserReply, error) {
 	change := lifecycle.UserUpdate{
-		Role: (*access.Role)(in.Role), Status: (*account.Status)(in.Status), MaxStorage: in.MaxStorage, MaxFiles: in.MaxFiles,
+		Role: (*access.Role)(in.Role), Status: (*account.Status)(in.Status), MaxStorage: in.MaxStorage,
+		MaxFiles: in.MaxFiles,
 	}
 	if in.DefaultPath != nil {
 		path, err := vpath.Parse(*in.DefaultPath)

@@ -21,7 +21,8 @@ func queryInt(t *testing.T, l *apptest.Larder, query string, args ...any) (n int
 	return n
 }
 
-// checkOwnershipAndCharges checks that nothing belongs to nobody, and that everything is charged to whom it belongs (abuse case C93).
+// checkOwnershipAndCharges checks that nothing belongs to nobody, and that everything is charged to
+// whom it belongs (abuse case C93).
 func checkOwnershipAndCharges(t *testing.T, l *apptest.Larder, when string) {
 	t.Helper()
 	for what, query := range map[string]string{
@@ -41,7 +42,8 @@ func checkOwnershipAndCharges(t *testing.T, l *apptest.Larder, when string) {
 			t.Errorf("%s: %d %s", when, n, what)
 		}
 	}
-	_, err := l.Apps[0].Fsck.Check(t.Context(), fsck.Options{Report: func(f fsck.Finding) { t.Errorf("%s: %s %s", when, f.Kind, f.Text) }})
+	_, err := l.Apps[0].Fsck.Check(t.Context(),
+		fsck.Options{Report: func(f fsck.Finding) { t.Errorf("%s: %s %s", when, f.Kind, f.Text) }})
 	if err != nil {
 		t.Error(err)
 	}
@@ -75,11 +77,13 @@ func TestDeleteUser(t *testing.T) {
 		signed, once := signedLink(alice, away), downloadURL(alice, away)
 		key := alice.Key(m{"uploadPath": "/home/alice"})
 		keyOf := alice.Get("/api/keys/").OK(200).Text("keys.0.id")
-		addRule(admin, m{"pathPattern": "/uploads/**", "effect": "deny", "apiKeyId": keyOf, "permissions": []string{"share"}})
+		addRule(admin, m{"pathPattern": "/uploads/**", "effect": "deny", "apiKeyId": keyOf,
+			"permissions": []string{"share"}})
 		open := newUploadSession(alice, "/home/alice", "open", 7)
 		putRaw(alice, open, []byte("1234567")).OK(200)
 		parts := newUploadSession(alice, "/home/alice", "parts", 7, m{"partCount": 2, "idempotencyKey": "again"})
-		execAndRaiseVersion(t, l, `INSERT INTO shares (id, entry_id, creator_id, allow_preview, allow_download, created_at, updated_at) VALUES ('abcdefghijkl', $1, $2, TRUE, TRUE, 1, 1)`, file, id)
+		execAndRaiseVersion(t, l,
+			`INSERT INTO shares (id, entry_id, creator_id, allow_preview, allow_download, created_at, updated_at) VALUES ('abcdefghijkl', $1, $2, TRUE, TRUE, 1, 1)`, file, id)
 		before, files := usedQuota(admin)
 		rules := admin.Get("/api/admin/rules").OK(200).Int("pagination.total")
 
@@ -95,7 +99,8 @@ func TestDeleteUser(t *testing.T) {
 
 		// what went along
 		homes := listNames(admin, "/home")
-		if i := slices.IndexFunc(homes, regexp.MustCompile(`^alice\.deleted-[0-9a-f]{8}$`).MatchString); i < 0 || len(homes) != 2 {
+		if i := slices.IndexFunc(homes, regexp.MustCompile(`^alice\.deleted-[0-9a-f]{8}$`).MatchString); i < 0 ||
+			len(homes) != 2 {
 			t.Fatalf("in /home: %q", homes)
 		}
 		admin.Get("/api/files?path=/home/alice").Fails(404, "NOT_FOUND")
@@ -124,7 +129,8 @@ func TestDeleteUser(t *testing.T) {
 			t.Error("the share is not revoked")
 		}
 		for _, session := range []string{open, parts} {
-			if n := queryInt(t, l, "SELECT count(*) FROM upload_sessions WHERE id = $1 AND status = 'aborted'", session); n != 1 {
+			if n := queryInt(t, l, "SELECT count(*) FROM upload_sessions WHERE id = $1 AND status = 'aborted'",
+				session); n != 1 {
 				t.Error("an upload goes on")
 			}
 		}
@@ -157,8 +163,10 @@ func TestHandoverIgnoresQuota(t *testing.T) {
 		l.User(t, "alice").Upload("/home/alice", "a", []byte("123"))
 		heir := l.User(t, "heir", M{"role": "admin", "maxStorage": 0, "maxFiles": 0})
 		heir.Delete("/api/admin/users/" + userIDOf(t, heir, "alice")).OK(200)
-		wantJSON(t, "quota", heir.Get("/api/auth/me").OK(200).Value("quota"), M{"maxStorage": 0, "maxFiles": 0, "usedStorage": 3, "usedFiles": 1})
-		heir.Post("/api/files/upload-session", M{"path": "/home/heir", "fileName": "b", "fileSize": 0}).Fails(413, "QUOTA_EXCEEDED")
+		wantJSON(t, "quota", heir.Get("/api/auth/me").OK(200).Value("quota"),
+			M{"maxStorage": 0, "maxFiles": 0, "usedStorage": 3, "usedFiles": 1})
+		heir.Post("/api/files/upload-session", M{"path": "/home/heir", "fileName": "b", "fileSize": 0}).
+			Fails(413, "QUOTA_EXCEEDED")
 		checkOwnershipAndCharges(t, l, "over the quota")
 	})
 }
@@ -177,8 +185,11 @@ func TestLargeAccountIsHandedOver(t *testing.T) {
 			INSERT INTO entries (id, parent_id, name, name_fold, kind, size, mime_type, owner_id, object_id, created_at, updated_at)
 			SELECT 'many-' || n.i, e.parent_id, 'f' || n.i, 'f' || n.i, 1, e.size, e.mime_type, e.owner_id, e.object_id, 0, 0
 			FROM n, entries e WHERE e.id = $1`, file)
-		execAndRaiseVersion(t, l, "UPDATE objects SET refs = refs + $1 WHERE id = (SELECT object_id FROM entries WHERE id = $2)", many, file)
-		execAndRaiseVersion(t, l, "UPDATE quotas SET used_files = used_files + $1, used_storage = used_storage + 3 * $1 WHERE user_id = $2", many, id)
+		execAndRaiseVersion(t, l,
+			"UPDATE objects SET refs = refs + $1 WHERE id = (SELECT object_id FROM entries WHERE id = $2)", many, file)
+		execAndRaiseVersion(t, l,
+			"UPDATE quotas SET used_files = used_files + $1, used_storage = used_storage + 3 * $1 WHERE user_id = $2",
+			many, id)
 		before, files := usedQuota(admin)
 		checkOwnershipAndCharges(t, l, "before")
 		admin.Delete("/api/admin/users/" + id).OK(200)

@@ -15,11 +15,14 @@ type adminEnding struct {
 
 var adminEndings = []adminEnding{
 	{"demote", func(c *apptest.Client, id string) *apptest.Reply { return updateUser(c, id, M{"role": "user"}) }},
-	{"disable", func(c *apptest.Client, id string) *apptest.Reply { return updateUser(c, id, M{"status": "disabled"}) }},
+	{"disable", func(c *apptest.Client, id string) *apptest.Reply {
+		return updateUser(c, id, M{"status": "disabled"})
+	}},
 	{"delete", func(c *apptest.Client, id string) *apptest.Reply { return c.Delete("/api/admin/users/" + id) }},
 }
 
-// Abuse case C54: two administrators who end each other, or themselves, at the same moment leave one.
+// Abuse case C54: two administrators who end each other, or themselves, at the
+// same moment leave one.
 func TestConcurrentRemovalOfLastAdministrators(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -51,7 +54,8 @@ func TestConcurrentRemovalOfLastAdministrators(t *testing.T) {
 					if count := countStatuses(t, replies); count[200] != 1 {
 						t.Errorf("%s: answers %v", what, count)
 					}
-					if n := queryInt(t, l, "SELECT count(*) FROM users WHERE role = 'admin' AND status = 'active'"); n != 1 {
+					if n := queryInt(t, l,
+						"SELECT count(*) FROM users WHERE role = 'admin' AND status = 'active'"); n != 1 {
 						t.Errorf("%s: %d administrators are left", what, n)
 					}
 					execAndRaiseVersion(t, l, "UPDATE users SET status = 'active' WHERE username = 'admin'")
@@ -87,15 +91,19 @@ func TestAccountDeletionAgainstConcurrentWrites(t *testing.T) {
 				case i < 3:
 					return completeUpload(c, ready[i][0], ready[i][1])
 				case i < 7:
-					return c.Post("/api/keys/", M{"name": "k", "permissions": []string{"read"}, "protocols": []string{"api"}, "uploadPath": home})
+					return c.Post("/api/keys/",
+						M{"name": "k", "permissions": []string{"read"}, "protocols": []string{"api"},
+							"uploadPath": home})
 				case i < 9:
 					return c.Post("/api/files/folder", M{"path": home, "name": fmt.Sprint("d", i)})
 				case i < 11:
 					return c.Post("/api/files/"+kept+"/copy", M{"targetPath": home, "newName": fmt.Sprint("c", i)})
 				case i < 13:
-					return c.Post("/api/files/upload-session", M{"path": home, "fileName": fmt.Sprint("s", i), "fileSize": 5})
+					return c.Post("/api/files/upload-session",
+						M{"path": home, "fileName": fmt.Sprint("s", i), "fileSize": 5})
 				default: // somebody takes the name
-					return admin.Fork().Post("/api/admin/users", M{"username": name, "email": name + "@example.org", "password": "another password"})
+					return admin.Fork().Post("/api/admin/users",
+						M{"username": name, "email": name + "@example.org", "password": "another password"})
 				}
 			})
 			countStatuses(t, replies)

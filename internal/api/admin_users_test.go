@@ -23,11 +23,15 @@ func TestCreateUser(t *testing.T) {
 		admin := l.Admin(t)
 		reply := admin.Post("/api/admin/users", newUser(nil)).OK(201)
 		wantFields(t, "data", parseObject(t, reply.Body)["data"], "user")
-		wantFields(t, "user", reply.Value("user"), "id", "username", "email", "emailVerified", "role", "status", "displayName", "avatarUrl", "defaultPath", "locale", "theme", "quota", "createdAt", "updatedAt")
+		wantFields(t, "user", reply.Value("user"), "id", "username", "email", "emailVerified", "role", "status",
+			"displayName", "avatarUrl", "defaultPath", "locale", "theme", "quota", "createdAt", "updatedAt")
 		now := l.Clock.Now().UnixMilli()
 		for field, want := range (M{
-			"username": "alice", "email": "alice@example.org", "emailVerified": true, "role": "user", "status": "active", "displayName": nil, "avatarUrl": nil, "defaultPath": "/home/alice",
-			"locale": "en-US", "theme": "system", "quota": M{"maxFiles": 500, "maxStorage": 5000, "usedFiles": 0, "usedStorage": 0}, "createdAt": now, "updatedAt": now,
+			"username": "alice", "email": "alice@example.org", "emailVerified": true, "role": "user",
+			"status": "active", "displayName": nil, "avatarUrl": nil, "defaultPath": "/home/alice",
+			"locale": "en-US", "theme": "system",
+			"quota": M{"maxFiles": 500, "maxStorage": 5000, "usedFiles": 0, "usedStorage": 0}, "createdAt": now,
+			"updatedAt": now,
 		}) {
 			wantJSON(t, field, reply.Value("user."+field), want)
 		}
@@ -38,12 +42,16 @@ func TestCreateUser(t *testing.T) {
 		list := alice.Get("/api/files?path=/home/alice").OK(200)
 		wantJSON(t, "the home", list.Value("items"), []string{})
 		wantJSON(t, "its owner", list.Value("folder.ownerId"), reply.Value("user.id"))
-		wantStatus(t, "writing there", alice.Post("/api/files/folder", M{"path": "/home/alice", "name": "pics"}), 201, "")
+		wantStatus(t, "writing there", alice.Post("/api/files/folder", M{"path": "/home/alice", "name": "pics"}), 201,
+			"")
 
 		// without regard to case, name and address are unique
 		for name, body := range map[string]M{
-			"name": newUser(M{"email": "b@example.org"}), "name in capitals": newUser(M{"username": "ALICE", "email": "b@example.org"}),
-			"address": newUser(M{"username": "bob"}), "address in capitals": newUser(M{"username": "bob", "email": "Alice@EXAMPLE.org"}), "the administrator's": newUser(M{"username": "Admin", "email": "b@example.org"}),
+			"name":                newUser(M{"email": "b@example.org"}),
+			"name in capitals":    newUser(M{"username": "ALICE", "email": "b@example.org"}),
+			"address":             newUser(M{"username": "bob"}),
+			"address in capitals": newUser(M{"username": "bob", "email": "Alice@EXAMPLE.org"}),
+			"the administrator's": newUser(M{"username": "Admin", "email": "b@example.org"}),
 		} {
 			wantStatus(t, "taken: "+name, admin.Post("/api/admin/users", body), 409, "ALREADY_EXISTS")
 		}
@@ -51,20 +59,26 @@ func TestCreateUser(t *testing.T) {
 
 		// a home is never an existing folder
 		admin.Post("/api/files/folder", M{"path": "/home", "name": "bob"}).OK(201)
-		bob := admin.Post("/api/admin/users", newUser(M{"username": "bob", "email": "bob@example.org", "role": "admin", "maxStorage": -1, "maxFiles": 0})).OK(201)
+		bob := admin.Post("/api/admin/users",
+			newUser(M{"username": "bob", "email": "bob@example.org", "role": "admin", "maxStorage": -1,
+				"maxFiles": 0})).OK(201)
 		wantJSON(t, "home", bob.Value("user.defaultPath"), "/home/bob-2")
 		wantJSON(t, "role", bob.Value("user.role"), "admin")
 		admin.Post("/api/files/folder", M{"path": "/home", "name": "carl"}).OK(201)
 		admin.Post("/api/files/folder", M{"path": "/home", "name": "carl-2"}).OK(201)
-		carl := admin.Post("/api/admin/users", newUser(M{"username": "carl", "email": "carl@example.org", "role": "guest", "maxStorage": 0})).OK(201)
-		if path := carl.Text("user.defaultPath"); path == "/home/carl" || path == "/home/carl-2" || !strings.HasPrefix(path, "/home/carl") {
+		carl := admin.Post("/api/admin/users",
+			newUser(M{"username": "carl", "email": "carl@example.org", "role": "guest", "maxStorage": 0})).OK(201)
+		if path := carl.Text("user.defaultPath"); path == "/home/carl" || path == "/home/carl-2" ||
+			!strings.HasPrefix(path, "/home/carl") {
 			t.Errorf("home %s", path)
 		}
 		quota := l.SignIn(t, "bob", "a good password").Get("/api/auth/me").OK(200).Value("quota")
 		wantJSON(t, "quota", quota, M{"maxFiles": 0, "maxStorage": -1, "usedFiles": 0, "usedStorage": 0})
 
-		wantStatus(t, "by a user", alice.Post("/api/admin/users", newUser(M{"username": "dora", "email": "dora@example.org"})), 403, "FORBIDDEN")
-		wantStatus(t, "by a guest account", l.SignIn(t, "carl", "a good password").Post("/api/admin/users", newUser(M{"username": "dora", "email": "dora@example.org"})), 403, "FORBIDDEN")
+		wantStatus(t, "by a user", alice.Post("/api/admin/users",
+			newUser(M{"username": "dora", "email": "dora@example.org"})), 403, "FORBIDDEN")
+		wantStatus(t, "by a guest account", l.SignIn(t, "carl", "a good password").Post("/api/admin/users",
+			newUser(M{"username": "dora", "email": "dora@example.org"})), 403, "FORBIDDEN")
 	}, func(cfg *config.Config) { cfg.DefaultMaxStorage, cfg.DefaultMaxFiles = 5000, 500 })
 }
 
@@ -118,9 +132,12 @@ func TestCreateUserFields(t *testing.T) {
 		{"maxFiles -2", M{"maxFiles": -2}, 400},
 		{"maxFiles -1", M{"maxFiles": -1}, 201},
 		{"maxFiles 0", M{"maxFiles": 0}, 201},
-		{"fields that don't belong there", M{"id": "chosen", "status": "banned", "emailVerified": false, "usedStorage": 5, "ROLE": "admin"}, 201}, // abuse case C52
+		// abuse case C52
+		{"fields that don't belong there", M{"id": "chosen", "status": "banned", "emailVerified": false,
+			"usedStorage": 5, "ROLE": "admin"}, 201},
 	} {
-		body := M{"username": fmt.Sprintf("user%d", i), "email": fmt.Sprintf("user%d@example.org", i), "password": "a good password"}
+		body := M{"username": fmt.Sprintf("user%d", i), "email": fmt.Sprintf("user%d@example.org", i),
+			"password": "a good password"}
 		for name, value := range row.change {
 			body[name] = value
 		}

@@ -40,7 +40,8 @@ func TestListUsers(t *testing.T) {
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		admin := l.Admin(t)
 		for name, more := range map[string]M{
-			"alice": {"maxStorage": 1000, "maxFiles": 5}, "Bob_1": {"email": "Robert@Example.org"}, "carl": {"role": "guest"}, "dora": {"role": "admin"}, "bobx1": {},
+			"alice": {"maxStorage": 1000, "maxFiles": 5}, "Bob_1": {"email": "Robert@Example.org"},
+			"carl": {"role": "guest"}, "dora": {"role": "admin"}, "bobx1": {},
 		} {
 			l.User(t, name, more)
 		}
@@ -53,30 +54,44 @@ func TestListUsers(t *testing.T) {
 		wantFields(t, "data", parseObject(t, r.Body)["data"], "users", "pagination")
 		wantStrings(t, "all, by name", usernames(r), "admin", "alice", "Bob_1", "bobx1", "carl", "dora")
 		wantJSON(t, "pagination", r.Value("pagination"), M{"page": 1, "limit": 20, "total": 6, "pages": 1})
-		wantFields(t, "user", r.Value("users.1"), "id", "username", "email", "emailVerified", "role", "status", "displayName", "avatarUrl", "defaultPath", "locale", "theme", "quota", "createdAt", "updatedAt")
-		wantJSON(t, "quota", r.Value("users.1.quota"), M{"maxStorage": 1000, "maxFiles": 5, "usedStorage": 4, "usedFiles": 1})
-		wantJSON(t, "of the administrator", r.Value("users.0.quota"), M{"maxStorage": -1, "maxFiles": -1, "usedStorage": 0, "usedFiles": 0})
-		if strings.Contains(string(r.Body), "argon2") || strings.Contains(string(r.Body), "assword") { // abuse case C115
+		wantFields(t, "user", r.Value("users.1"), "id", "username", "email", "emailVerified", "role", "status",
+			"displayName", "avatarUrl", "defaultPath", "locale", "theme", "quota", "createdAt", "updatedAt")
+		wantJSON(t, "quota", r.Value("users.1.quota"),
+			M{"maxStorage": 1000, "maxFiles": 5, "usedStorage": 4, "usedFiles": 1})
+		wantJSON(t, "of the administrator", r.Value("users.0.quota"),
+			M{"maxStorage": -1, "maxFiles": -1, "usedStorage": 0, "usedFiles": 0})
+		// abuse case C115
+		if strings.Contains(string(r.Body), "argon2") || strings.Contains(string(r.Body), "assword") {
 			t.Errorf("a hash: %s", r.Body)
 		}
 
 		for query, want := range map[string][]string{
-			"role=admin": {"admin", "dora"}, "role=guest": {"carl"}, "status=banned": {"bobx1"}, "role=user&status=active": {"alice", "Bob_1"},
-			"search=BOB": {"Bob_1", "bobx1"}, "search=bob_1": {"Bob_1"}, "search=_": {"Bob_1", "carl"}, "search=%25": {"carl"}, "search=robert@example": {"Bob_1"}, // abuse case C18
-			"search=%C3%89LAN": {"carl"}, "search=%C3%BCber": {"carl"}, "search=STRASSE": {"carl"}, "search=nobody": {}, "search=bob&status=active": {"Bob_1"},
-			"search=bob&role=guest": {}, "limit=2&page=2": {"Bob_1", "bobx1"}, "limit=4&page=2": {"carl", "dora"}, "page=3": {}, "search=o&limit=2&page=2": {"Bob_1", "bobx1"},
+			"role=admin": {"admin", "dora"}, "role=guest": {"carl"}, "status=banned": {"bobx1"},
+			"role=user&status=active": {"alice", "Bob_1"},
+			// abuse case C18
+			"search=BOB": {"Bob_1", "bobx1"}, "search=bob_1": {"Bob_1"}, "search=_": {"Bob_1", "carl"},
+			"search=%25": {"carl"}, "search=robert@example": {"Bob_1"},
+			"search=%C3%89LAN": {"carl"}, "search=%C3%BCber": {"carl"}, "search=STRASSE": {"carl"}, "search=nobody": {},
+			"search=bob&status=active": {"Bob_1"},
+			"search=bob&role=guest":    {}, "limit=2&page=2": {"Bob_1", "bobx1"}, "limit=4&page=2": {"carl", "dora"},
+			"page=3": {}, "search=o&limit=2&page=2": {"Bob_1", "bobx1"},
 			"search=%5C": {}, "search=&role=": {"admin", "alice", "Bob_1", "bobx1", "carl", "dora"},
 		} {
 			wantStrings(t, query, usernames(admin.Get("/api/admin/users?"+query).OK(200)), want...)
 		}
-		wantJSON(t, "a page of a search", admin.Get("/api/admin/users?search=o&limit=2&page=2").OK(200).Value("pagination"), M{"page": 2, "limit": 2, "total": 6, "pages": 3})
-		wantJSON(t, "beyond the end", admin.Get("/api/admin/users?limit=4&page=9").OK(200).Value("pagination"), M{"page": 9, "limit": 4, "total": 6, "pages": 2})
+		wantJSON(t, "a page of a search", admin.Get("/api/admin/users?search=o&limit=2&page=2").OK(200).Value(
+			"pagination"), M{"page": 2, "limit": 2, "total": 6, "pages": 3})
+		wantJSON(t, "beyond the end", admin.Get("/api/admin/users?limit=4&page=9").OK(200).Value("pagination"),
+			M{"page": 9, "limit": 4, "total": 6, "pages": 2})
 
 		for query, want := range map[string]int{
-			"limit=0": 400, "limit=1": 200, "limit=100": 200, "limit=101": 400, "limit=-1": 400, "limit=x": 400, "limit=1.5": 400, "page=0": 400, "page=1": 200, "page=-1": 400,
-			"role=root": 400, "role=ADMIN": 400, "status=gone": 400, "search=" + strings.Repeat("a", 255): 200, "search=" + strings.Repeat("a", 256): 400, "search=%00": 400, "search=%ff": 400,
+			"limit=0": 400, "limit=1": 200, "limit=100": 200, "limit=101": 400, "limit=-1": 400, "limit=x": 400,
+			"limit=1.5": 400, "page=0": 400, "page=1": 200, "page=-1": 400,
+			"role=root": 400, "role=ADMIN": 400, "status=gone": 400, "search=" + strings.Repeat("a", 255): 200,
+			"search=" + strings.Repeat("a", 256): 400, "search=%00": 400, "search=%ff": 400,
 		} {
-			wantStatus(t, query, admin.Get("/api/admin/users?"+query), want, map[int]string{400: "VALIDATION_ERROR"}[want])
+			wantStatus(t, query, admin.Get("/api/admin/users?"+query), want,
+				map[int]string{400: "VALIDATION_ERROR"}[want])
 		}
 	})
 }
@@ -93,21 +108,34 @@ func TestUpdateUser(t *testing.T) {
 				body   any
 				status int
 			}{
-				{M{}, 200}, {M{"role": "root"}, 400}, {M{"role": ""}, 400}, {M{"role": 1}, 400}, {M{"role": nil}, 200}, {M{"status": "gone"}, 400}, {M{"status": true}, 400},
-				{M{"defaultPath": ""}, 400}, {M{"defaultPath": "home"}, 400}, {M{"defaultPath": "/a/../b"}, 400}, {M{"defaultPath": 5}, 400}, {M{"defaultPath": "/a\x00"}, 400},
-				{M{"defaultPath": "/API"}, 400}, {M{"defaultPath": "/share/x"}, 400}, {M{"defaultPath": "/" + strings.Repeat("a", 255)}, 200}, {M{"defaultPath": "/" + strings.Repeat("a", 256)}, 400},
-				{M{"defaultPath": strings.Repeat("/d", 64)}, 200}, {M{"defaultPath": strings.Repeat("/d", 65)}, 400}, {M{"defaultPath": "/home/alice"}, 200},
-				{M{"maxStorage": -2}, 400}, {M{"maxStorage": -1}, 200}, {M{"maxStorage": 0}, 200}, {M{"maxStorage": 1.5}, 400}, {M{"maxStorage": "5"}, 400}, {M{"maxStorage": nil}, 200}, // abuse case C98
-				{M{"maxFiles": -2}, 400}, {M{"maxFiles": -1}, 200}, {M{"maxFiles": 0}, 200}, {M{"maxFiles": 1.5}, 400}, {M{"maxFiles": "5"}, 400},
-				{`{"maxFiles": 9223372036854775808}`, 400}, {`{"maxFiles": 9223372036854775807}`, 200}, {`[]`, 400}, {`{`, 400},
-				{M{"maxStorage": 10 << 20, "maxFiles": 100, "username": "other", "email": "o@example.org", "emailVerified": false, "usedStorage": 9, "id": "x"}, 200},
+				{M{}, 200}, {M{"role": "root"}, 400}, {M{"role": ""}, 400}, {M{"role": 1}, 400}, {M{"role": nil}, 200},
+				{M{"status": "gone"}, 400}, {M{"status": true}, 400},
+				{M{"defaultPath": ""}, 400}, {M{"defaultPath": "home"}, 400}, {M{"defaultPath": "/a/../b"}, 400},
+				{M{"defaultPath": 5}, 400}, {M{"defaultPath": "/a\x00"}, 400},
+				{M{"defaultPath": "/API"}, 400}, {M{"defaultPath": "/share/x"}, 400},
+				{M{"defaultPath": "/" + strings.Repeat("a", 255)}, 200},
+				{M{"defaultPath": "/" + strings.Repeat("a", 256)}, 400},
+				{M{"defaultPath": strings.Repeat("/d", 64)}, 200}, {M{"defaultPath": strings.Repeat("/d", 65)}, 400},
+				{M{"defaultPath": "/home/alice"}, 200},
+				// abuse case C98
+				{M{"maxStorage": -2}, 400}, {M{"maxStorage": -1}, 200}, {M{"maxStorage": 0}, 200},
+				{M{"maxStorage": 1.5}, 400}, {M{"maxStorage": "5"}, 400}, {M{"maxStorage": nil}, 200},
+				{M{"maxFiles": -2}, 400}, {M{"maxFiles": -1}, 200}, {M{"maxFiles": 0}, 200}, {M{"maxFiles": 1.5}, 400},
+				{M{"maxFiles": "5"}, 400},
+				{`{"maxFiles": 9223372036854775808}`, 400}, {`{"maxFiles": 9223372036854775807}`, 200}, {`[]`, 400},
+				{`{`, 400},
+				{M{"maxStorage": 10 << 20, "maxFiles": 100, "username": "other", "email": "o@example.org",
+					"emailVerified": false, "usedStorage": 9, "id": "x"}, 200},
 			} {
 				r := admin.Put("/api/admin/users/"+id, row.body, "Content-Type", "application/json")
-				wantStatus(t, fmt.Sprint(i, row.body), r, row.status, map[int]string{400: "VALIDATION_ERROR"}[row.status])
+				wantStatus(t, fmt.Sprint(i, row.body), r, row.status,
+					map[int]string{400: "VALIDATION_ERROR"}[row.status])
 			}
 			r := updateUser(admin, id, M{}).OK(200)
 			wantFields(t, "data", parseObject(t, r.Body)["data"], "user")
-			for field, want := range (M{"username": "alice", "email": "alice@example.org", "role": "user", "status": "active", "defaultPath": "/home/alice", "quota": M{"maxStorage": 10 << 20, "maxFiles": 100, "usedStorage": 0, "usedFiles": 0}}) {
+			for field, want := range (M{"username": "alice", "email": "alice@example.org", "role": "user",
+				"status": "active", "defaultPath": "/home/alice",
+				"quota": M{"maxStorage": 10 << 20, "maxFiles": 100, "usedStorage": 0, "usedFiles": 0}}) {
 				wantJSON(t, field, r.Value("user."+field), want)
 			}
 			for _, none := range []string{"x", "%00", "%ff", strings.Repeat("a", 3000)} {
@@ -141,11 +169,13 @@ func TestUpdateUser(t *testing.T) {
 			admin, alice := admin.In(t), l.SignIn(t, "alice", "password of alice")
 			file := alice.Upload("/home/alice", "a", []byte("12345"))
 			updateUser(admin, id, M{"maxStorage": 4}).OK(200)
-			alice.Post("/api/files/upload-session", M{"path": "/home/alice", "fileName": "b", "fileSize": 1}).Fails(413, "QUOTA_EXCEEDED")
+			alice.Post("/api/files/upload-session", M{"path": "/home/alice", "fileName": "b", "fileSize": 1}).
+				Fails(413, "QUOTA_EXCEEDED")
 			wantBody(t, alice.Get("/home/alice/a").OK(200), "12345")
 			updateUser(admin, id, M{"maxStorage": 6}).OK(200)
 			alice.Upload("/home/alice", "b", []byte("6"))
-			alice.Post("/api/files/upload-session", M{"path": "/home/alice", "fileName": "c", "fileSize": 1}).Fails(413, "QUOTA_EXCEEDED")
+			alice.Post("/api/files/upload-session", M{"path": "/home/alice", "fileName": "c", "fileSize": 1}).
+				Fails(413, "QUOTA_EXCEEDED")
 			alice.Delete("/api/files/" + file).OK(200)
 			updateUser(admin, id, M{"maxStorage": -1, "maxFiles": -1}).OK(200)
 			wantUsed(t, alice, 1, 1)
@@ -161,7 +191,8 @@ func TestLastAdministrator(t *testing.T) {
 		id := userIDOf(t, admin, "admin")
 		wantLastAdmin := func(when string) {
 			t.Helper()
-			for _, body := range []M{{"role": "user"}, {"role": "guest"}, {"status": "disabled"}, {"status": "banned"}, {"role": "user", "status": "active", "maxFiles": 7}} {
+			for _, body := range []M{{"role": "user"}, {"role": "guest"}, {"status": "disabled"}, {"status": "banned"},
+				{"role": "user", "status": "active", "maxFiles": 7}} {
 				wantStatus(t, fmt.Sprint(when, body), updateUser(admin, id, body), 400, "VALIDATION_ERROR")
 			}
 			wantStatus(t, when+", deleting", admin.Delete("/api/admin/users/"+id), 400, "VALIDATION_ERROR")
@@ -184,7 +215,8 @@ func TestLastAdministrator(t *testing.T) {
 		wantStatus(t, "one's own account", admin.Delete("/api/admin/users/"+id), 400, "VALIDATION_ERROR")
 		wantJSON(t, "oneself", updateUser(admin, id, M{"role": "user"}).OK(200).Value("user.role"), "user")
 		admin.Get("/api/auth/me").Fails(401, "ROLE_CHANGED")
-		wantStatus(t, "the one who is left", updateUser(l.SignIn(t, "second", "password of second"), second, M{"status": "banned"}), 400, "VALIDATION_ERROR")
+		wantStatus(t, "the one who is left", updateUser(l.SignIn(t, "second", "password of second"), second,
+			M{"status": "banned"}), 400, "VALIDATION_ERROR")
 	})
 }
 
@@ -236,7 +268,8 @@ func TestAdministratorSetsHome(t *testing.T) {
 		}
 		deep := admin.Get("/api/files?path=/team/new/deep").OK(200)
 		wantJSON(t, "owner of what was made", deep.Value("folder.ownerId"), id)
-		wantJSON(t, "owner of what was made above it", admin.Get("/api/files?path=/team/new").OK(200).Value("folder.ownerId"), userIDOf(t, admin, "admin"))
+		wantJSON(t, "owner of what was made above it",
+			admin.Get("/api/files?path=/team/new").OK(200).Value("folder.ownerId"), userIDOf(t, admin, "admin"))
 		admin.Get("/api/files?path=/home/bob/below").Fails(404, "NOT_FOUND")
 		for _, path := range []string{"/team/file", "/team/file/x", "/api/x", "/Webdav"} {
 			wantStatus(t, path, updateUser(admin, id, M{"defaultPath": path}), 400, "VALIDATION_ERROR")
@@ -253,7 +286,8 @@ func TestAdministratorSetsHome(t *testing.T) {
 			wantJSON(t, path, bob.Get("/api/auth/me").OK(200).Value("user.defaultPath"), path)
 		}
 		var home string
-		row := l.Apps[0].DB.Read(t.Context()).QueryRow("SELECT name FROM entries WHERE id = (SELECT home_id FROM users WHERE username = 'bob')")
+		row := l.Apps[0].DB.Read(t.Context()).
+			QueryRow("SELECT name FROM entries WHERE id = (SELECT home_id FROM users WHERE username = 'bob')")
 		if err := row.Scan(&home); err != nil || home != "bob" {
 			t.Errorf("bob's home is %s, %v", home, err)
 		}

@@ -14,7 +14,8 @@ type announcementsReply struct {
 	Items []announcementReply `json:"items" required:"true"`
 }
 
-// publicAnnouncements is for the page of signing in as well, so it does not ask whether guests are let in.
+// publicAnnouncements is for the page of signing in as well, so it does not ask whether
+// guests are let in.
 func (a *API) publicAnnouncements(c *call, _ struct{}) (announcementsReply, error) {
 	reply := announcementsReply{Items: []announcementReply{}}
 	version, err := c.configVersion()
@@ -37,7 +38,8 @@ type adminAnnouncementReply struct {
 }
 
 func viewAnnouncement(n site.Announcement) adminAnnouncementReply {
-	return adminAnnouncementReply{announcementReply{n.ID, n.Title, n.Content, n.Level}, n.ExpiresAt, n.CreatedAt, n.UpdatedAt}
+	return adminAnnouncementReply{announcementReply{n.ID, n.Title, n.Content, n.Level}, n.ExpiresAt, n.CreatedAt,
+		n.UpdatedAt}
 }
 
 type adminAnnouncementsReply struct {
@@ -73,13 +75,16 @@ type oneAnnouncementReply struct {
 }
 
 func (a *API) createAnnouncement(c *call, in createAnnouncementInput) (oneAnnouncementReply, error) {
-	made, err := a.Announcements.Create(c.ctx(), site.AnnouncementInput{Title: in.Title, Content: in.Content, Level: in.Level, SetExpiry: true, ExpiresIn: in.ExpiresIn})
+	made, err := a.Announcements.Create(c.ctx(),
+		site.AnnouncementInput{Title: in.Title, Content: in.Content, Level: in.Level, SetExpiry: true,
+			ExpiresIn: in.ExpiresIn})
 	return oneAnnouncementReply{viewAnnouncement(made)}, err
 }
 
 func (a *API) updateAnnouncement(c *call, in updateAnnouncementInput) (oneAnnouncementReply, error) {
 	changed, err := a.Announcements.Change(c.ctx(), in.ID, site.AnnouncementInput{
-		Title: in.Title, Content: in.Content, Level: in.Level, SetExpiry: in.ExpiresIn.isSet, ExpiresIn: in.ExpiresIn.value,
+		Title: in.Title, Content: in.Content, Level: in.Level, SetExpiry: in.ExpiresIn.isSet,
+		ExpiresIn: in.ExpiresIn.value,
 	})
 	return oneAnnouncementReply{viewAnnouncement(changed)}, err
 }

@@ -24,20 +24,25 @@ func TestAnnouncements(t *testing.T) {
 		wantJSON(t, "none", admin.Get("/api/admin/announcements").OK(200).Value("items"), []any{})
 
 		began := l.Clock.Now().UnixMilli()
-		made := admin.Post("/api/admin/announcements", M{"title": "<b>Move</b>", "content": "*Sunday*\n[x](javascript:1)", "level": "warning", "expiresIn": 60}).OK(201)
+		made := admin.Post("/api/admin/announcements",
+			M{"title": "<b>Move</b>", "content": "*Sunday*\n[x](javascript:1)", "level": "warning", "expiresIn": 60}).
+			OK(201)
 		first := made.Text("announcement.id")
 		record := M{
-			"id": first, "title": "<b>Move</b>", "content": "*Sunday*\n[x](javascript:1)", "level": "warning", "expiresAt": began + 60_000, "createdAt": began, "updatedAt": began,
+			"id": first, "title": "<b>Move</b>", "content": "*Sunday*\n[x](javascript:1)", "level": "warning",
+			"expiresAt": began + 60_000, "createdAt": began, "updatedAt": began,
 		}
 		wantJSON(t, "what was made", made.Value("announcement"), record)
 		l.Clock.Advance(time.Second)
 		second := admin.Post("/api/admin/announcements", M{"title": "Welcome", "content": "Hello"}).OK(201)
 		id := second.Text("announcement.id")
-		welcome := M{"id": id, "title": "Welcome", "content": "Hello", "level": "info", "expiresAt": nil, "createdAt": began + 1000, "updatedAt": began + 1000}
+		welcome := M{"id": id, "title": "Welcome", "content": "Hello", "level": "info", "expiresAt": nil,
+			"createdAt": began + 1000, "updatedAt": began + 1000}
 		wantJSON(t, "the second", second.Value("announcement"), welcome)
 		wantJSON(t, "all", admin.Get("/api/admin/announcements").OK(200).Value("items"), []any{welcome, record})
 		shown := func(record M) M {
-			return M{"id": record["id"], "title": record["title"], "content": record["content"], "level": record["level"]}
+			return M{"id": record["id"], "title": record["title"], "content": record["content"],
+				"level": record["level"]}
 		}
 		public(shown(welcome), shown(record))
 
@@ -52,11 +57,14 @@ func TestAnnouncements(t *testing.T) {
 		wantJSON(t, "all, later", admin.Get("/api/admin/announcements").OK(200).Value("items"), []any{welcome, record})
 
 		record["expiresAt"], record["updatedAt"], record["level"] = began+120_000, began+60_000, "danger"
-		wantJSON(t, "again", admin.Put("/api/admin/announcements/"+first, M{"level": "danger", "expiresIn": 60}).OK(200).Value("announcement"), record)
+		wantJSON(t, "again", admin.Put("/api/admin/announcements/"+first,
+			M{"level": "danger", "expiresIn": 60}).OK(200).Value("announcement"), record)
 		public(shown(welcome), shown(record))
 		record["expiresAt"] = nil
-		wantJSON(t, "for ever", admin.Put("/api/admin/announcements/"+first, M{"expiresIn": nil}).OK(200).Value("announcement"), record)
-		wantJSON(t, "unchanged", admin.Put("/api/admin/announcements/"+first, M{"title": nil, "unknown": 1}).OK(200).Value("announcement"), record)
+		wantJSON(t, "for ever", admin.Put("/api/admin/announcements/"+first,
+			M{"expiresIn": nil}).OK(200).Value("announcement"), record)
+		wantJSON(t, "unchanged", admin.Put("/api/admin/announcements/"+first,
+			M{"title": nil, "unknown": 1}).OK(200).Value("announcement"), record)
 		if body := admin.Delete("/api/admin/announcements/" + first).OK(200); body.Value("") != nil {
 			t.Errorf("a deletion answers %s", body.Body)
 		}
@@ -66,15 +74,18 @@ func TestAnnouncements(t *testing.T) {
 
 		long := func(n int) string { return strings.Repeat("猫", n) }
 		for _, body := range []M{
-			{"title": long(200), "content": long(5000), "level": "info", "expiresIn": 60}, {"title": "t", "content": "c", "level": "danger", "expiresIn": 315_360_000},
+			{"title": long(200), "content": long(5000), "level": "info", "expiresIn": 60},
+			{"title": "t", "content": "c", "level": "danger", "expiresIn": 315_360_000},
 			{"title": "t", "content": "c", "level": nil, "expiresIn": nil},
 		} {
 			admin.Post("/api/admin/announcements", body).OK(201)
 			admin.Put("/api/admin/announcements/"+id, body).OK(200)
 		}
 		for _, body := range []M{
-			{"title": long(201)}, {"content": long(5001)}, {"title": ""}, {"content": ""}, {"title": "  "}, {"title": "a\nb"}, {"content": "a\u202eb"}, {"level": "notice"}, {"level": ""},
-			{"expiresIn": 59}, {"expiresIn": 0}, {"expiresIn": -60}, {"expiresIn": 315_360_001}, {"expiresIn": 60.5}, {"expiresIn": "60"}, {"title": 1}, {"content": []string{}},
+			{"title": long(201)}, {"content": long(5001)}, {"title": ""}, {"content": ""}, {"title": "  "},
+			{"title": "a\nb"}, {"content": "a\u202eb"}, {"level": "notice"}, {"level": ""},
+			{"expiresIn": 59}, {"expiresIn": 0}, {"expiresIn": -60}, {"expiresIn": 315_360_001}, {"expiresIn": 60.5},
+			{"expiresIn": "60"}, {"title": 1}, {"content": []string{}},
 		} {
 			admin.Put("/api/admin/announcements/"+id, body).Fails(400, "VALIDATION_ERROR")
 			whole := M{"title": "t", "content": "c"}
@@ -83,7 +94,8 @@ func TestAnnouncements(t *testing.T) {
 			}
 			admin.Post("/api/admin/announcements", whole).Fails(400, "VALIDATION_ERROR")
 		}
-		for _, body := range []M{{"title": "t"}, {"content": "c"}, {"title": nil, "content": "c"}, {"title": "t", "content": nil}} {
+		for _, body := range []M{{"title": "t"}, {"content": "c"}, {"title": nil, "content": "c"},
+			{"title": "t", "content": nil}} {
 			admin.Post("/api/admin/announcements", body).Fails(400, "VALIDATION_ERROR")
 		}
 	})

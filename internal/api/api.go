@@ -1,9 +1,11 @@
-// Package api translates between HTTP and the domain: every JSON endpoint, the download gateway, permanent links and public path serving.
-// It holds no rule and no SQL. routes.go is the table of all endpoints; nothing is registered outside it.
+// Package api translates between HTTP and the domain: every JSON endpoint, the download gateway,
+// permanent links and public path serving. It holds no rule and no SQL. routes.go is the table of
+// all endpoints; nothing is registered outside it.
 //
-// A request passes, in this order: the escaped path is looked at before anything decodes it · the route · who asks (credential.go) · the rate
-// limit (limit.go) · cross-site and CSRF checks · the body limit · the handler. Handlers return a reply or an error; both become the envelope in
-// one place (envelope.go). Bytes are served in one place (serve.go).
+// A request passes, in this order: the escaped path is looked at before anything decodes it · the
+// route · who asks (credential.go) · the rate limit (limit.go) · cross-site and CSRF checks · the
+// body limit · the handler. Handlers return a reply or an error; both become the envelope in one
+// place (envelope.go). Bytes are served in one place (serve.go).
 package api
 
 import (
@@ -68,7 +70,8 @@ type Config struct {
 	Thumbs        *thumb.Maker // nil when thumbnails are switched off
 
 	UI fs.FS // the web UI, see web.Dist; nil for none
-	// StoreAddresses are where browsers may be sent to or upload to: web addresses, empty ones among them.
+	// StoreAddresses are where browsers may be sent to or upload to: web addresses,
+	// empty ones among them.
 	StoreAddresses func(context.Context) ([]string, error)
 
 	BaseURL         string // scheme, host, port; no trailing slash
@@ -87,7 +90,8 @@ type Config struct {
 	CheckSpoolSpace func() error
 	// Started is false until the first start is seeded; until then only the health probes answer.
 	Started func() bool
-	// Ready says whether the service can work, and in a sentence why not. It tells no versions, paths or errors (abuse case C122).
+	// Ready says whether the service can work, and in a sentence why not. It tells no versions,
+	// paths or errors (abuse case C122).
 	Ready func(r *http.Request) (ready bool, detail string)
 
 	// What follows is for administrators.
@@ -102,10 +106,11 @@ type Config struct {
 // API is the HTTP handler of the public listener.
 type API struct {
 	Config
-	secure         bool // base_url is https
-	router         *router
-	routes         []route
-	cachedDocument func() ([]byte, error) // made on the first request, since it takes longer than the whole rest of a start
+	secure bool // base_url is https
+	router *router
+	routes []route
+	// made on the first request, since it takes longer than the whole rest of a start
+	cachedDocument func() ([]byte, error)
 	sniffer        sniffer
 	refusalLog     refusalLog
 	ui             *ui
@@ -130,7 +135,8 @@ func New(cfg Config) (*API, error) {
 		return nil, err
 	}
 	a.cachedDocument = sync.OnceValues(a.document)
-	a.webdav = webdav.New(webdav.Config{DB: cfg.DB, Tree: cfg.Tree, Uploads: cfg.Uploads, BaseURL: cfg.BaseURL, Now: cfg.Now})
+	a.webdav = webdav.New(webdav.Config{DB: cfg.DB, Tree: cfg.Tree, Uploads: cfg.Uploads, BaseURL: cfg.BaseURL,
+		Now: cfg.Now})
 	return a, nil
 }
 
@@ -143,7 +149,8 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer func() {
 		p := recover()
 		if p != nil && p != http.ErrAbortHandler {
-			a.Log.Error("panic while serving", "method", r.Method, "path", loggedPath(r), "panic", p, "stack", stackTrace())
+			a.Log.Error("panic while serving", "method", r.Method, "path", loggedPath(r), "panic", p, "stack",
+				stackTrace())
 			if rec.status == 0 {
 				c.fail(fault.New(fault.Internal, internalMessage))
 			}
@@ -164,7 +171,8 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.dispatch(c)
 }
 
-// dispatch looks at the escaped path, so that nothing is decoded twice or cleaned by a redirect (abuse cases C2, C12, C14).
+// dispatch looks at the escaped path, so that nothing is decoded twice or cleaned by a redirect
+// (abuse cases C2, C12, C14).
 func (a *API) dispatch(c *call) {
 	escaped := c.r.URL.EscapedPath()
 	first, _, _ := strings.Cut(strings.TrimPrefix(escaped, "/"), "/")

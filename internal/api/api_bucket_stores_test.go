@@ -22,8 +22,9 @@ func waitUntil(t *testing.T, what string, met func() bool) {
 	}
 }
 
-// A store goes down in the middle of a move. Everything can be read where it was; the job waits, goes on when the store is back, and copies nothing
-// twice. When the store stays away the job fails with a sentence, and a second try completes.
+// A store goes down in the middle of a move. Everything can be read where it was; the job waits,
+// goes on when the store is back, and copies nothing twice. When the store stays away the job fails
+// with a sentence, and a second try completes.
 func TestMoveIntoAStoreThatGoesDown(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -46,7 +47,8 @@ func TestMoveIntoAStoreThatGoesDown(t *testing.T) {
 			}
 		})
 		job := goods.startMove(target)
-		waitUntil(t, "the job is tried again later", func() bool { return strings.Contains(l.Log.String(), "a job is tried again later") })
+		waitUntil(t, "the job is tried again later",
+			func() bool { return strings.Contains(l.Log.String(), "a job is tried again later") })
 		goods.checkLocation(t, onDisk)
 		copied := target.objects
 		if n := copied(t); n < 2 || n > 3 { // the answer to the third was on its way
@@ -60,13 +62,15 @@ func TestMoveIntoAStoreThatGoesDown(t *testing.T) {
 		goods.checkLocation(t, target)
 		goods.checkLinks(t, l.Client(t))
 
-		// The other way, until the job is given up: nothing but what was copied in time can be read while the store is down.
+		// The other way, until the job is given up: nothing but what was copied in time can be read
+		// while the store is down.
 		server.set(func() { server.down = true })
 		job = goods.startMove(own)
 		for tries := 1; tries <= 12; tries++ {
 			waitUntil(t, "another try", func() bool {
 				r := h.alice.Get("/api/files/jobs/" + job).OK(200)
-				return r.Text("job.status") == "failed" || strings.Count(l.Log.String(), "a job is tried again later") > tries
+				return r.Text("job.status") == "failed" ||
+					strings.Count(l.Log.String(), "a job is tried again later") > tries
 			})
 			l.Clock.Advance(10 * time.Minute)
 			l.Apps[0].Jobs.Wake()
@@ -92,7 +96,8 @@ func TestMoveIntoAStoreThatGoesDown(t *testing.T) {
 	}, apptest.ReachLoopback)
 }
 
-// While a folder goes to a bucket it is renamed, a file in it is deleted, and others come; then a folder that is on its way is deleted.
+// While a folder goes to a bucket it is renamed, a file in it is deleted, and others come; then a
+// folder that is on its way is deleted.
 func TestFolderChangesWhileItMovesToABucket(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -133,7 +138,8 @@ func TestFolderChangesWhileItMovesToABucket(t *testing.T) {
 		goods.checkJobEnded(t, goods.startMove(target), "")
 		delete(goods.ids, "one")
 		for name, id := range goods.ids {
-			if at := h.alice.Get("/api/files/"+id).OK(200).Text("file.path") + "/"; !strings.HasPrefix(at, target.path+"/crate/") {
+			if at := h.alice.Get("/api/files/"+id).OK(200).
+				Text("file.path") + "/"; !strings.HasPrefix(at, target.path+"/crate/") {
 				t.Errorf("%s lies in %s", name, at)
 			}
 		}
@@ -160,7 +166,8 @@ func TestFolderChangesWhileItMovesToABucket(t *testing.T) {
 	}, apptest.ReachLoopback)
 }
 
-// A copy into a bucket shares no object with its original: its content is brought there by a job, and the original stays where it is.
+// A copy into a bucket shares no object with its original: its content is brought there by a job,
+// and the original stays where it is.
 func TestCopyIntoABucket(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -192,15 +199,16 @@ func TestCopyIntoABucket(t *testing.T) {
 	}, apptest.ReachLoopback)
 }
 
-// A mount gets another provider. What is stored from then on goes there, what was there before stays, and both are listed, read, replaced, copied
-// and deleted alike.
+// A mount gets another provider. What is stored from then on goes there, what was there before
+// stays, and both are listed, read, replaced, copied and deleted alike.
 func TestMountWithNewProvider(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		h := newMoveFixture(t, l)
 		onDisk := h.disk()
 		alice := h.alice
-		old, kept := alice.Upload("/home/alice", "old", []byte("on the disk")), alice.Upload("/home/alice", "kept", []byte("stays there"))
+		old, kept := alice.Upload("/home/alice", "old", []byte("on the disk")), alice.Upload("/home/alice", "kept",
+			[]byte("stays there"))
 		bucket := l.RootOnS3(t, m{"uploadMode": "worker"})
 		alice.Upload("/home/alice", "new", []byte("in the bucket"))
 		count := func(disk, s3 int) {
@@ -234,8 +242,8 @@ func TestMountWithNewProvider(t *testing.T) {
 	}, apptest.ReachLoopback)
 }
 
-// A store that is away keeps its garbage until it is back; meanwhile the others are tidied, and what a bucket holds besides is left
-// alone.
+// A store that is away keeps its garbage until it is back; meanwhile the others are tidied, and
+// what a bucket holds besides is left alone.
 func TestBucketGarbageCollection(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -243,7 +251,8 @@ func TestBucketGarbageCollection(t *testing.T) {
 		near, bucket := h.bucket(t, nil)
 		server := newStoreProxy(t, bucket)
 		far, there := h.bucket(t, m{"endpoint": server.address, "pathPrefix": "ours"})
-		foreign := []string{"holiday.jpg", "ours/ab/readme.txt", "theirs/ab/00112233445566778899aabbccddeeff", "ab/00112233445566778899aabbccddeeff.png"}
+		foreign := []string{"holiday.jpg", "ours/ab/readme.txt", "theirs/ab/00112233445566778899aabbccddeeff",
+			"ab/00112233445566778899aabbccddeeff.png"}
 		for _, key := range foreign {
 			putDirectly(t, there, key, "somebody else's")
 		}
@@ -254,7 +263,8 @@ func TestBucketGarbageCollection(t *testing.T) {
 		server.set(func() { server.down = true })
 		h.sweepAfterGrace()
 		if near, far, disk := near.objects(t), far.objects(t), onDisk.objects(t); near != 0 || far != 5 || disk != 0 {
-			t.Errorf("left while a store is away: %d in the other bucket, %d in its own, %d on the disk", near, far, disk)
+			t.Errorf("left while a store is away: %d in the other bucket, %d in its own, %d on the disk", near, far,
+				disk)
 		}
 		server.set(func() { server.down = false })
 		h.sweepAfterGrace()
@@ -278,8 +288,9 @@ func TestBucketGarbageCollection(t *testing.T) {
 	}, apptest.ReachLoopback)
 }
 
-// Abuse case C126: whatever a store says, no row changes because of it. One that denies having anything answers 5xx to whoever wants the bytes; the
-// files stay listed, and are there again when it is.
+// Abuse case C126: whatever a store says, no row changes because of it. One that denies
+// having anything answers 5xx to whoever wants the bytes; the files stay listed, and are
+// there again when it is.
 func TestStoreThatLostEverything(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -294,7 +305,9 @@ func TestStoreThatLostEverything(t *testing.T) {
 			w.Header().Set("Content-Type", "application/xml")
 			w.WriteHeader(404)
 			if r.Method != "HEAD" {
-				_, _ = w.Write([]byte(`<?xml version="1.0" encoding="UTF-8"?><Error><Code>NoSuchKey</Code><Message>The specified key does not exist.</Message></Error>`))
+				_, _ = w.Write(
+					[]byte(
+						`<?xml version="1.0" encoding="UTF-8"?><Error><Code>NoSuchKey</Code><Message>The specified key does not exist.</Message></Error>`))
 			}
 			return true
 		}

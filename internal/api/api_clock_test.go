@@ -11,8 +11,9 @@ import (
 	"larder/internal/fsck"
 )
 
-// Abuse case C129: the clock is set forward and back by two hours. No token lives longer than its lifetime by the clock that counts then,
-// nothing that is stored is lost to a sweep, and people can go on.
+// Abuse case C129: the clock is set forward and back by two hours. No token lives longer than
+// its lifetime by the clock that counts then, nothing that is stored is lost to a sweep, and
+// people can go on.
 func TestClockChanges(t *testing.T) {
 	t.Parallel()
 	const home = "/home/alice"
@@ -24,19 +25,23 @@ func TestClockChanges(t *testing.T) {
 				id := alice.Upload(home, "kept.txt", []byte("kept"))
 				token := alice.Get("/api/files/" + id + "/download").OK(200).Text("url")
 				token = strings.TrimPrefix(token, apptest.BaseURL)
-				open := alice.Post("/api/files/upload-session", m{"path": home, "fileName": "later.txt", "fileSize": 5}).OK(200).Text("sessionId")
+				open := alice.Post("/api/files/upload-session",
+					m{"path": home, "fileName": "later.txt", "fileSize": 5}).OK(200).Text("sessionId")
 				etag := putRaw(alice, open, "later").OK(200).Text("etag")
 				key := alice.Key(m{"uploadPath": home})
 				reader, writer := io.Pipe() // a body under way while the clock is set
 				done := make(chan *apptest.Reply, 1)
 				go func() {
-					done <- key.Do(apptest.Request{Method: "POST", Path: "/api/upload", Body: reader, Header: map[string][]string{"X-File-Name": {"slow.bin"}}})
+					done <- key.Do(apptest.Request{Method: "POST", Path: "/api/upload", Body: reader,
+						Header: map[string][]string{"X-File-Name": {"slow.bin"}}})
 				}()
 				_, _ = io.WriteString(writer, strings.Repeat("x", 300_000))
 
 				set := func(by time.Duration) {
 					l.Clock.Advance(by)
-					for range 2 * len(l.Apps) { // the limit on logins may take the new time for a burst, for as long as one refills
+					// the limit on logins may take the new time for a burst, for as long as
+					// one refills
+					for range 2 * len(l.Apps) {
 						l.Client(t).Post("/api/auth/login", m{})
 					}
 					l.Clock.Advance(time.Minute)
@@ -50,14 +55,18 @@ func TestClockChanges(t *testing.T) {
 							t.Error(err)
 						}
 					}
-					_, err := l.Apps[0].Fsck.Check(t.Context(), fsck.Options{Deep: true, Report: func(f fsck.Finding) { t.Errorf("%s: %s %s", when, f.Kind, f.Text) }})
+					_, err := l.Apps[0].Fsck.Check(t.Context(),
+						fsck.Options{Deep: true,
+							Report: func(f fsck.Finding) { t.Errorf("%s: %s %s", when, f.Kind, f.Text) }})
 					if err != nil {
 						t.Error(err)
 					}
 				}
 				check("after the clock was set")
 				l.Client(t).Get(token).Fails(401, "INVALID_TOKEN")
-				alice.Post("/api/files/folder", m{"path": home, "name": "a"}).Fails(map[bool]int{true: 403, false: 401}[by > 0], map[bool]string{true: "INVALID_CSRF", false: "INVALID_TOKEN"}[by > 0])
+				alice.Post("/api/files/folder", m{"path": home, "name": "a"}).
+					Fails(map[bool]int{true: 403, false: 401}[by > 0],
+						map[bool]string{true: "INVALID_CSRF", false: "INVALID_TOKEN"}[by > 0])
 
 				_, _ = io.WriteString(writer, "the end")
 				writer.Close()
@@ -69,13 +78,15 @@ func TestClockChanges(t *testing.T) {
 					t.Errorf("the session under way: %d %s", r.Status, r.Body)
 				}
 				alice.Upload(home, "after.txt", []byte("after"))
-				fresh := strings.TrimPrefix(alice.Get("/api/files/"+id+"/download").OK(200).Text("url"), apptest.BaseURL)
+				fresh := strings.TrimPrefix(alice.Get("/api/files/"+id+"/download").OK(200).Text("url"),
+					apptest.BaseURL)
 				if r := l.Client(t).Get(fresh).OK(200); string(r.Body) != "kept" {
 					t.Errorf("the file holds %q", r.Body)
 				}
 				set(-by)
 				check("after the clock was set again")
-				if r := l.SignIn(t, "alice", "password of alice").Get(home + "/kept.txt").OK(200); string(r.Body) != "kept" {
+				if r := l.SignIn(t, "alice", "password of alice").Get(home + "/kept.txt").
+					OK(200); string(r.Body) != "kept" {
 					t.Errorf("the file holds %q", r.Body)
 				}
 				if strings.Contains(l.Log.String(), "panic") {

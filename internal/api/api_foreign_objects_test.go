@@ -15,8 +15,10 @@ import (
 	"larder/internal/fsck"
 )
 
-// A bucket belongs to others as well: a thousand objects with names of their own, below the provider's prefix too, and those of another service of this
-// kind beside and beneath it. A year of sweeps and the end of every file of ours leave all of them as they are, and fsck says nothing of them.
+// A bucket belongs to others as well: a thousand objects with names of their own, below the
+// provider's prefix too, and those of another service of this kind beside and beneath it. A
+// year of sweeps and the end of every file of ours leave all of them as they are, and fsck
+// says nothing of them.
 func TestForeignObjectsAreKept(t *testing.T) {
 	t.Parallel()
 	for _, engine := range dbtest.Engines {
@@ -70,9 +72,11 @@ func TestForeignObjectsAreKept(t *testing.T) {
 func foreignKeys() []string {
 	hex := strings.Repeat("ee", 16)
 	names := []string{
-		"foreign/a b/ü?#%25+&=.txt", "foreign/%2e%2e/x", "foreign/ends with space ", "foreign/quote\"'<>&.xml", "foreign/日本語/ファイル", "larder/x/foreign.txt", "larder/x/ab/foreign",
+		"foreign/a b/ü?#%25+&=.txt", "foreign/%2e%2e/x", "foreign/ends with space ", "foreign/quote\"'<>&.xml",
+		"foreign/日本語/ファイル", "larder/x/foreign.txt", "larder/x/ab/foreign",
 		"larder/x/ab/" + hex + ".too.many.dots", "larder/x/AB/" + hex, "larder/x/abc/" + hex, "larder/x/ab/" + hex[1:],
-		"larder/xy/ab/" + hex, "larder/x/y/ab/" + hex + ".jpg", "larder/ab/" + hex, "ab/" + hex, "other/larder/x/ab/" + hex, "larder/x/x/" + hex, "larder-check-" + hex,
+		"larder/xy/ab/" + hex, "larder/x/y/ab/" + hex + ".jpg", "larder/ab/" + hex, "ab/" + hex,
+		"other/larder/x/ab/" + hex, "larder/x/x/" + hex, "larder-check-" + hex,
 	}
 	for i := range 1000 - len(names) {
 		names = append(names, fmt.Sprintf("foreign/%02d/photo %d.jpg", i%37, i))
@@ -91,7 +95,9 @@ func putForeign(t *testing.T, bucket s3test.Bucket, names []string) {
 	for range 4 {
 		all.Go(func() {
 			for name := range todo {
-				if _, err := sdk.PutObject(t.Context(), &s3.PutObjectInput{Bucket: &bucket.Name, Key: &name, Body: strings.NewReader("somebody else's")}); err != nil {
+				if _, err := sdk.PutObject(t.Context(),
+					&s3.PutObjectInput{Bucket: &bucket.Name, Key: &name,
+						Body: strings.NewReader("somebody else's")}); err != nil {
 					t.Errorf("put %q: %v", name, err)
 				}
 			}

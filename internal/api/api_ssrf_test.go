@@ -24,13 +24,17 @@ func allowStoreAddress(cfg *config.Config) {
 	cfg.FreeModeAllowPrivateEndpoints = cfg.AllowPrivateEndpoints
 }
 
-// privateEndpoints lists endpoints that are not public, at the canary's port where they say PORT, and all of this machine's interfaces.
+// privateEndpoints lists endpoints that are not public, at the canary's port where they say PORT,
+// and all of this machine's interfaces.
 func privateEndpoints(t *testing.T, l *apptest.Larder) (list []string) {
 	t.Helper()
 	for name, addresses := range map[string][]string{
-		"localhost": {"127.0.0.1", "::1"}, "localhost.": {"127.0.0.1", "::1"}, "LOCALHOST": {"127.0.0.1"}, "inside.example.org": {"127.0.0.1"}, "lan.example.org": {"192.168.7.7"},
-		"half.example.org": {"8.8.8.8", "127.0.0.1"}, "other-half.example.org": {"::1", "2606:4700::1111"}, "mapped.example.org": {"::ffff:127.0.0.1"}, "nat64.example.org": {"64:ff9b::7f00:1"},
-		"nowhere.example.org": nil, "metadata.google.internal": {"169.254.169.254"}, "larder.test": {"8.8.8.8"}, "none.example.org": {"0.0.0.0"},
+		"localhost": {"127.0.0.1", "::1"}, "localhost.": {"127.0.0.1", "::1"}, "LOCALHOST": {"127.0.0.1"},
+		"inside.example.org": {"127.0.0.1"}, "lan.example.org": {"192.168.7.7"},
+		"half.example.org": {"8.8.8.8", "127.0.0.1"}, "other-half.example.org": {"::1", "2606:4700::1111"},
+		"mapped.example.org": {"::ffff:127.0.0.1"}, "nat64.example.org": {"64:ff9b::7f00:1"},
+		"nowhere.example.org": nil, "metadata.google.internal": {"169.254.169.254"}, "larder.test": {"8.8.8.8"},
+		"none.example.org": {"0.0.0.0"},
 	} {
 		l.Names.Set(name, addresses...)
 	}
@@ -56,7 +60,8 @@ func privateEndpoints(t *testing.T, l *apptest.Larder) (list []string) {
 	}
 	for _, address := range addresses {
 		if prefix, err := netip.ParsePrefix(address.String()); err == nil {
-			list = append(list, "http://"+net.JoinHostPort(strings.Replace(prefix.Addr().String(), "%", "%25", 1), "PORT"))
+			list = append(list, "http://"+net.JoinHostPort(strings.Replace(prefix.Addr().String(), "%", "%25", 1),
+				"PORT"))
 		}
 	}
 	return list
@@ -64,11 +69,16 @@ func privateEndpoints(t *testing.T, l *apptest.Larder) (list []string) {
 
 // invalidEndpoints lists what cannot be the address of a store at all.
 var invalidEndpoints = []string{
-	"file:///etc/passwd", "file://localhost/etc/passwd", "gopher://127.0.0.1:PORT/_x", "ftp://127.0.0.1:PORT", "dict://127.0.0.1:PORT", "unix:///run/x.sock", "ldap://127.0.0.1:PORT",
-	"javascript:alert(1)", "data:text/plain,x", "127.0.0.1:PORT", "//127.0.0.1:PORT", "http:127.0.0.1:PORT", "http:///127.0.0.1:PORT", "http://", "http://:PORT",
-	"http://user@127.0.0.1:PORT", "http://user:password@store.example.org:PORT", "http://store.example.org@127.0.0.1:PORT", "http://store.example.org:PORT#@127.0.0.1:PORT",
-	"http://store.example.org:0", "http://store.example.org:65536", "http://store.example.org:", "http://store.example.org:PORT/admin", "http://store.example.org:PORT?x=y",
-	`http://store.example.org:PORT\@127.0.0.1`, "http://１２７.0.0.1:PORT", "http://127。0。0。1:PORT", "http://ⓛocalhost:PORT", "http://127.0.0.1:PORT\r\nHost: x", "http://[127.0.0.1]:PORT",
+	"file:///etc/passwd", "file://localhost/etc/passwd", "gopher://127.0.0.1:PORT/_x", "ftp://127.0.0.1:PORT",
+	"dict://127.0.0.1:PORT", "unix:///run/x.sock", "ldap://127.0.0.1:PORT",
+	"javascript:alert(1)", "data:text/plain,x", "127.0.0.1:PORT", "//127.0.0.1:PORT", "http:127.0.0.1:PORT",
+	"http:///127.0.0.1:PORT", "http://", "http://:PORT",
+	"http://user@127.0.0.1:PORT", "http://user:password@store.example.org:PORT",
+	"http://store.example.org@127.0.0.1:PORT", "http://store.example.org:PORT#@127.0.0.1:PORT",
+	"http://store.example.org:0", "http://store.example.org:65536", "http://store.example.org:",
+	"http://store.example.org:PORT/admin", "http://store.example.org:PORT?x=y",
+	`http://store.example.org:PORT\@127.0.0.1`, "http://１２７.0.0.1:PORT", "http://127。0。0。1:PORT",
+	"http://ⓛocalhost:PORT", "http://127.0.0.1:PORT\r\nHost: x", "http://[127.0.0.1]:PORT",
 	"http://[fe80::1%25eth0]:PORT", "http://[::1%25lo]:PORT", "http://[::ffff:127.0.0.1%25lo]:PORT",
 }
 
@@ -79,7 +89,8 @@ func errorMessage(r *apptest.Reply) string {
 	return envelope.Error.Message
 }
 
-// Whoever may name an address gets the service to connect to none that is not public (abuse cases C60, C61, C62, C64).
+// Whoever may name an address gets the service to connect to none that is not public (abuse cases
+// C60, C61, C62, C64).
 func TestNoRequestReachesPrivateAddress(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite", allowStoreAddress)
@@ -87,7 +98,8 @@ func TestNoRequestReachesPrivateAddress(t *testing.T) {
 	canary := apptest.NewCanary(t, ":0")
 	admin := l.Admin(t)
 	body := func(endpoint string, more M) M {
-		fields := M{"name": "x", "type": "store_b", "endpoint": endpoint, "bucket": "bucket", "accessKeyId": "key", "secretAccessKey": "secret"}
+		fields := M{"name": "x", "type": "store_b", "endpoint": endpoint, "bucket": "bucket", "accessKeyId": "key",
+			"secretAccessKey": "secret"}
 		for name, value := range more {
 			fields[name] = value
 		}
@@ -138,7 +150,8 @@ func TestNoRequestReachesPrivateAddress(t *testing.T) {
 	admin.Put(providersPath+"/"+id, M{"endpoint": "http://store.example.org:2/"}).OK(200)
 }
 
-// The test of a provider reaches nothing inside either, wherever its record came to lead, nor does it tell what is there (abuse cases C60, C65).
+// The test of a provider reaches nothing inside either, wherever its record came to lead, nor does
+// it tell what is there (abuse cases C60, C65).
 func TestProviderTestReachesNoPrivateAddress(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite", allowStoreAddress)
@@ -149,12 +162,15 @@ func TestProviderTestReachesNoPrivateAddress(t *testing.T) {
 	ids := make([]string, len(targets))
 	for i, target := range targets {
 		ids[i] = admin.Post(providersPath, M{
-			"name": "x", "type": "store_b", "endpoint": "http://store.example.org:1", "bucket": "bucket", "accessKeyId": "key", "secretAccessKey": "secret",
+			"name": "x", "type": "store_b", "endpoint": "http://store.example.org:1", "bucket": "bucket",
+			"accessKeyId": "key", "secretAccessKey": "secret",
 		}).OK(201).Text("provider.id")
-		execAndRaiseVersion(t, l, "UPDATE providers SET endpoint = $1 WHERE id = $2", strings.ReplaceAll(target, "PORT", canary.Port), ids[i])
+		execAndRaiseVersion(t, l, "UPDATE providers SET endpoint = $1 WHERE id = $2",
+			strings.ReplaceAll(target, "PORT", canary.Port), ids[i])
 	}
 	told := ""
-	for i, reply := range runConcurrently(t, admin, len(ids), func(c *apptest.Client, i int) *apptest.Reply { return c.Post(providersPath+"/"+ids[i]+"/test", nil) }) {
+	for i, reply := range runConcurrently(t, admin, len(ids),
+		func(c *apptest.Client, i int) *apptest.Reply { return c.Post(providersPath+"/"+ids[i]+"/test", nil) }) {
 		if told == "" {
 			told = reply.OK(200).Text("message")
 		}
@@ -164,7 +180,8 @@ func TestProviderTestReachesNoPrivateAddress(t *testing.T) {
 	canary.Silent("the test of a provider")
 }
 
-// A provider that was saved while its name was public is of no use, and no danger, once the name leads inside (abuse case C62).
+// A provider that was saved while its name was public is of no use, and no danger, once the name
+// leads inside (abuse case C62).
 func TestHostResolvingToPrivateAddressLater(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -177,22 +194,27 @@ func TestHostResolvingToPrivateAddressLater(t *testing.T) {
 		admin.Put(providersPath+"/"+id, M{"endpoint": "http://store.example.org:" + port}).OK(200)
 		user := l.User(t, "anna")
 		file := user.Upload("/home/anna", "a.txt", []byte("hello"))
-		session := user.Post("/api/files/upload-session", M{"path": "/home/anna", "fileName": "b.txt", "fileSize": 5}).OK(200).Text("sessionId")
+		session := user.Post("/api/files/upload-session", M{"path": "/home/anna", "fileName": "b.txt", "fileSize": 5}).
+			OK(200).Text("sessionId")
 		user.Get("/home/anna/a.txt").OK(200)
 
 		canary := apptest.NewCanary(t, "127.0.0.2:"+port)
 		for name, addresses := range map[string][]string{
-			"loopback": {"127.0.0.2"}, "mapped": {"::ffff:127.0.0.2"}, "loopback and a private one": {"127.0.0.2", "10.0.0.1"}, "loopback in IPv6": {"::1"}, "nothing": nil,
+			"loopback": {"127.0.0.2"}, "mapped": {"::ffff:127.0.0.2"},
+			"loopback and a private one": {"127.0.0.2", "10.0.0.1"}, "loopback in IPv6": {"::1"}, "nothing": nil,
 		} {
 			l.Names.Set("store.example.org", addresses...)
-			saved := admin.Put(providersPath+"/"+id, M{"name": name}).OK(200) // gives up the connections that were made before
+			// gives up the connections that were made before
+			saved := admin.Put(providersPath+"/"+id, M{"name": name}).OK(200)
 			wantJSON(t, name+": status", saved.Value("provider.status"), "unavailable")
 			uploaded := user.Do(apptest.Request{Method: "PUT", Path: "/api/files/upload/raw/" + session, Body: "hello"})
 			for what, reply := range map[string]*apptest.Reply{
-				"upload": uploaded, "download": user.Get("/home/anna/a.txt"), "download of a part": user.Get("/home/anna/a.txt", "Range", "bytes=1-2"),
+				"upload": uploaded, "download": user.Get("/home/anna/a.txt"),
+				"download of a part": user.Get("/home/anna/a.txt", "Range", "bytes=1-2"),
 			} {
 				wantStatus(t, name+": "+what, reply, 500, "INTERNAL_ERROR")
-				for _, secret := range []string{"127.0", "::1", "10.0", port, "store.example.org", "lookup", "dial", "refused", "may be reached"} {
+				for _, secret := range []string{"127.0", "::1", "10.0", port, "store.example.org", "lookup", "dial",
+					"refused", "may be reached"} {
 					if strings.Contains(string(reply.Body), secret) {
 						t.Errorf("%s: %s tells %q: %s", name, what, secret, reply.Body)
 					}
@@ -223,11 +245,13 @@ func TestRedirectsOfStoresAreNotFollowed(t *testing.T) {
 		store := httptest.NewServer(http.RedirectHandler("http://127.0.0.1:"+canary.Port+"/", code))
 		path := fmt.Sprintf("/at%d", code)
 		made := admin.Post(providersPath, M{
-			"name": path, "type": "store_b", "endpoint": store.URL, "bucket": "bucket", "accessKeyId": "key", "secretAccessKey": "secret", "uploadMode": "worker",
+			"name": path, "type": "store_b", "endpoint": store.URL, "bucket": "bucket", "accessKeyId": "key",
+			"secretAccessKey": "secret", "uploadMode": "worker",
 		}).OK(201)
 		wantJSON(t, path+": status", made.Value("provider.status"), "unavailable")
 		addMount(admin, made.Text("provider.id"), path)
-		session := admin.Post("/api/files/upload-session", M{"path": path, "fileName": "a.txt", "fileSize": 5}).OK(200).Text("sessionId")
+		session := admin.Post("/api/files/upload-session", M{"path": path, "fileName": "a.txt", "fileSize": 5}).OK(200).
+			Text("sessionId")
 		reply := admin.Do(apptest.Request{Method: "PUT", Path: "/api/files/upload/raw/" + session, Body: "hello"})
 		wantStatus(t, path+": upload", reply, 500, "INTERNAL_ERROR")
 		if strings.Contains(string(reply.Body), "127.0") || strings.Contains(string(reply.Body), canary.Port) {
@@ -238,7 +262,8 @@ func TestRedirectsOfStoresAreNotFollowed(t *testing.T) {
 	canary.Silent("a redirect")
 }
 
-// Addresses that are only handed on to browsers are never asked for by the service (abuse case C66).
+// Addresses that are only handed on to browsers are never asked for by the
+// service (abuse case C66).
 func TestAddressesForBrowsersAreNotFetched(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -246,14 +271,18 @@ func TestAddressesForBrowsersAreNotFetched(t *testing.T) {
 		address := "http://127.0.0.1:" + canary.Port
 		admin := l.Admin(t)
 		l.RootOnS3(t, M{"publicDomain": address + "/cdn", "uploadDomain": address})
-		l.ChangeSettings(t, func(s *site.Settings) { s.SiteLogo, s.SiteFavicon = address+"/logo.png", address+"/favicon.ico" })
+		l.ChangeSettings(t, func(s *site.Settings) {
+			s.SiteLogo, s.SiteFavicon = address+"/logo.png", address+"/favicon.ico"
+		})
 		user := l.User(t, "anna")
 		file := user.Upload("/home/anna", "a.png", []byte("\x89PNG\r\n\x1a\nhello"))
 		shown := admin.Upload("/public", "b.png", []byte("\x89PNG\r\n\x1a\nhello"))
 		for _, id := range []string{file, shown} {
 			admin.Put("/api/files/"+id, M{"coverUrl": address + "/cover.png"}).OK(200)
-			for _, wrong := range []string{"javascript:alert(1)", "JavaScript:alert(1)", "data:image/png;base64,AAAA", "DATA:text/html,x", "vbscript:x", "blob:x", "file:///etc/passwd"} {
-				wantStatus(t, "coverUrl "+wrong, admin.Put("/api/files/"+id, M{"coverUrl": wrong}), 400, "VALIDATION_ERROR")
+			for _, wrong := range []string{"javascript:alert(1)", "JavaScript:alert(1)", "data:image/png;base64,AAAA",
+				"DATA:text/html,x", "vbscript:x", "blob:x", "file:///etc/passwd"} {
+				wantStatus(t, "coverUrl "+wrong, admin.Put("/api/files/"+id, M{"coverUrl": wrong}), 400,
+					"VALIDATION_ERROR")
 			}
 			wantJSON(t, "coverUrl", admin.Get("/api/files/"+id).OK(200).Value("file.coverUrl"), address+"/cover.png")
 			admin.Get("/api/files/" + id + "/copy-links").OK(200)

@@ -9,8 +9,9 @@ import (
 	"larder/internal/db/dbtest"
 )
 
-// Abuse case C126: the store is gone for a minute. What needs no bytes goes on, what needs them is a 5xx and charges nothing, no row is removed, the
-// health probe tells of it, and all is well by itself when the store is back.
+// Abuse case C126: the store is gone for a minute. What needs no bytes goes on, what needs them is
+// a 5xx and charges nothing, no row is removed, the health probe tells of it, and all is well by
+// itself when the store is back.
 func TestAStoreThatIsDown(t *testing.T) {
 	t.Parallel()
 	for _, engine := range dbtest.Engines {
@@ -33,18 +34,23 @@ func TestAStoreThatIsDown(t *testing.T) {
 			for range 2 {
 				w.checkWorksWithoutBytes(t, file)
 				for name, r := range map[string]*apptest.Reply{
-					"by path": w.key.Get(w.dir + "/a.txt"), "by link": visitor.Get(link), "by gateway": visitor.Get(gateway), "a range": w.key.Get(w.dir+"/a.txt", "Range", "bytes=0-9"),
-					"a compatible upload": w.key.Post("/api/upload", faultContent, "X-File-Name", "new.txt", "X-Path", w.dir), "bytes": putRaw(w.key, empty, faultContent),
-					"a part": sendPart(w, parts), "complete": completeUpload(w.key, whole, etag), "complete parts": finishParts(w, parts),
-					"begin parts": postUploadSession(w.key, w.dir, "more.bin", len(faultContent), m{"partCount": 2}),
+					"by path": w.key.Get(w.dir + "/a.txt"), "by link": visitor.Get(link),
+					"by gateway": visitor.Get(gateway), "a range": w.key.Get(w.dir+"/a.txt", "Range", "bytes=0-9"),
+					"a compatible upload": w.key.Post("/api/upload", faultContent, "X-File-Name", "new.txt", "X-Path",
+						w.dir), "bytes": putRaw(w.key, empty, faultContent),
+					"a part": sendPart(w, parts), "complete": completeUpload(w.key, whole, etag),
+					"complete parts": finishParts(w, parts),
+					"begin parts":    postUploadSession(w.key, w.dir, "more.bin", len(faultContent), m{"partCount": 2}),
 				} {
 					if r.Err != nil || r.Status < 500 {
 						t.Errorf("%s, while the store is down: %d %.200s (%v)", name, r.Status, r.Body, r.Err)
 					}
 				}
 				for name, r := range map[string]*apptest.Reply{
-					"GET": dav(drive, "GET", w.dir+"/a.txt", nil), "HEAD": dav(drive, "HEAD", w.dir+"/a.txt", nil), "PUT": dav(drive, "PUT", w.dir+"/a.txt", faultContent),
-					"PUT of more": dav(drive, "PUT", w.dir+"/more.txt", faultContent), "LOCK of nothing": dav(drive, "LOCK", w.dir+"/locked.txt", lockBody),
+					"GET": dav(drive, "GET", w.dir+"/a.txt", nil), "HEAD": dav(drive, "HEAD", w.dir+"/a.txt", nil),
+					"PUT":             dav(drive, "PUT", w.dir+"/a.txt", faultContent),
+					"PUT of more":     dav(drive, "PUT", w.dir+"/more.txt", faultContent),
+					"LOCK of nothing": dav(drive, "LOCK", w.dir+"/locked.txt", lockBody),
 				} {
 					wantDAVStatus(t, name+" by WebDAV, while the store is down", r, 503)
 				}
@@ -65,7 +71,8 @@ func TestAStoreThatIsDown(t *testing.T) {
 			completeUpload(w.key, whole, etag).OK(200)
 			finishParts(w, parts).OK(200)
 			completeUpload(w.key, empty, putRaw(w.key, empty, faultContent).OK(200).Text("etag")).OK(200)
-			w.checkFolder(t, map[string]string{"a.txt": faultContent, "whole.txt": faultContent, "a (1).txt": faultContent, "empty.txt": faultContent})
+			w.checkFolder(t, map[string]string{"a.txt": faultContent, "whole.txt": faultContent,
+				"a (1).txt": faultContent, "empty.txt": faultContent})
 			w.waitForHealthyProbes(t)
 			w.checkNothingLeft(t)
 		})
@@ -87,11 +94,13 @@ func (w *faultFixture) checkWorksWithoutBytes(t *testing.T, file string) {
 	w.key.Delete("/api/files/" + entryIDOf(w.key, w.dir, "inner")).OK(200)
 }
 
-// checkProbesDegraded checks that the probes tell of a store that is down, each replica's, without being down themselves.
+// checkProbesDegraded checks that the probes tell of a store that is down, each replica's,
+// without being down themselves.
 func (w *faultFixture) checkProbesDegraded(t *testing.T) {
 	t.Helper()
 	for range w.l.Apps {
-		if r := w.key.Get("/api/public/health"); r.Status != 200 || strings.Contains(string(r.Body), `"detail":""`) || !strings.Contains(string(r.Body), "degraded") {
+		if r := w.key.Get("/api/public/health"); r.Status != 200 || strings.Contains(string(r.Body), `"detail":""`) ||
+			!strings.Contains(string(r.Body), "degraded") {
 			t.Errorf("while the store is down: %d %s", r.Status, r.Body)
 		}
 		wantJSON(t, "whether it lives", w.key.Get("/api/public/health/live").Status, 200)

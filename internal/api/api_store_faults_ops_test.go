@@ -16,7 +16,8 @@ import (
 // faultContent is the content of the files that faults befall: long enough to be torn.
 var faultContent = strings.Repeat("all of it or nothing ", 4000)
 
-// operations are the seven kinds of calls that a store gets, by what somebody does who causes them; some by more than one way.
+// operations are the seven kinds of calls that a store gets, by what somebody does who causes them;
+// some by more than one way.
 var operations = []operation{
 	{"put by a compatible upload", s3test.Put, "worker", putOneRequest},
 	{"put of a session", s3test.Put, "worker", putSessionBytes},
@@ -35,25 +36,28 @@ func putOneRequest(_ *testing.T, w *faultFixture) attempt {
 	upload := func() *apptest.Reply {
 		return w.key.Post("/api/upload", faultContent, "X-File-Name", "a.txt", "X-Path", w.dir)
 	}
-	return attempt{run: upload, wantText: `"fileId"`, wantFiles: map[string]string{"a.txt": faultContent}, retry: func(_ *testing.T, done bool) *apptest.Reply {
-		if done {
-			return nil
-		}
-		return upload()
-	}}
+	return attempt{run: upload, wantText: `"fileId"`, wantFiles: map[string]string{"a.txt": faultContent},
+		retry: func(_ *testing.T, done bool) *apptest.Reply {
+			if done {
+				return nil
+			}
+			return upload()
+		}}
 }
 
-// putSessionBytes is the bytes of a session in one piece; they may be sent again whatever came of them.
+// putSessionBytes is the bytes of a session in one piece; they may be sent again
+// whatever came of them.
 func putSessionBytes(t *testing.T, w *faultFixture) attempt {
 	id := newUploadSession(w.key, w.dir, "a.txt", len(faultContent))
 	send := func() *apptest.Reply { return putRaw(w.key, id, faultContent) }
-	return attempt{run: send, wantText: `"etag"`, wantFiles: map[string]string{"a.txt": faultContent}, retry: func(t *testing.T, _ bool) *apptest.Reply {
-		r := send()
-		if r.Status != 200 {
-			return r
-		}
-		return completeUpload(w.key, id, r.Text("etag"))
-	}}
+	return attempt{run: send, wantText: `"etag"`, wantFiles: map[string]string{"a.txt": faultContent},
+		retry: func(t *testing.T, _ bool) *apptest.Reply {
+			r := send()
+			if r.Status != 200 {
+				return r
+			}
+			return completeUpload(w.key, id, r.Text("etag"))
+		}}
 }
 
 // newPartSession begins an upload of one short part.
@@ -72,7 +76,8 @@ func finishParts(w *faultFixture, id string) *apptest.Reply {
 func putOnePart(_ *testing.T, w *faultFixture) attempt {
 	id := newPartSession(w)
 	return attempt{
-		run: func() *apptest.Reply { return sendPart(w, id) }, wantText: `"etag"`, wantFiles: map[string]string{"a.txt": faultContent},
+		run: func() *apptest.Reply { return sendPart(w, id) }, wantText: `"etag"`,
+		wantFiles: map[string]string{"a.txt": faultContent},
 		retry: func(_ *testing.T, done bool) *apptest.Reply {
 			if !done {
 				if r := sendPart(w, id); r.Status != 200 {
@@ -108,7 +113,8 @@ func uploadHealthy(w *faultFixture) (id string) {
 func getPath(_ *testing.T, w *faultFixture) attempt {
 	uploadHealthy(w)
 	get := func() *apptest.Reply { return w.key.Get(w.dir + "/a.txt") }
-	return attempt{run: get, wantBody: faultContent, wantFiles: map[string]string{"a.txt": faultContent}, retry: func(*testing.T, bool) *apptest.Reply { return get() }}
+	return attempt{run: get, wantBody: faultContent, wantFiles: map[string]string{"a.txt": faultContent},
+		retry: func(*testing.T, bool) *apptest.Reply { return get() }}
 }
 
 // getGateway uses a download address up only when bytes have gone out.
@@ -158,8 +164,8 @@ func deleteSwept(t *testing.T, w *faultFixture) attempt {
 	}, wantText: `"items":[]`}
 }
 
-// moveBetween moves a file between two prefixes of the bucket, which the server itself can copy. The job goes on trying; where it gives up, the file
-// is where it was and can be moved again.
+// moveBetween moves a file between two prefixes of the bucket, which the server itself can copy.
+// The job goes on trying; where it gives up, the file is where it was and can be moved again.
 func moveBetween(t *testing.T, w *faultFixture) attempt {
 	id, job := uploadHealthy(w), ""
 	order := func() *apptest.Reply {

@@ -18,7 +18,8 @@ import (
 // recoveryTime is how soon all must be well again once a store is.
 const recoveryTime = 30 * time.Second
 
-// faultFixture is a service with two mounts in one bucket, /ward and /other, behind a proxy that spoils calls, and somebody with a key who goes on working.
+// faultFixture is a service with two mounts in one bucket, /ward and /other, behind a proxy that
+// spoils calls, and somebody with a key who goes on working.
 type faultFixture struct {
 	l      *apptest.Larder
 	key    *apptest.Client
@@ -35,7 +36,8 @@ func newFaultFixture(t *testing.T, engine, uploadMode string) *faultFixture {
 	admin := w.l.Admin(t)
 	for _, name := range []string{"ward", "other"} {
 		id := admin.Post("/api/admin/storage/providers", M{
-			"name": name, "type": "store_b", "endpoint": w.proxy.Endpoint, "bucket": w.bucket.Name, "pathPrefix": name, "uploadMode": uploadMode,
+			"name": name, "type": "store_b", "endpoint": w.proxy.Endpoint, "bucket": w.bucket.Name, "pathPrefix": name,
+			"uploadMode":  uploadMode,
 			"accessKeyId": w.bucket.AccessKey, "secretAccessKey": w.bucket.SecretKey,
 		}).OK(201).Text("provider.id")
 		admin.Post("/api/admin/mounts", M{"providerId": id, "mountPath": "/" + name, "name": name}).OK(201)
@@ -56,15 +58,18 @@ func (w *faultFixture) forSubtest(t *testing.T, dir string) *faultFixture {
 
 // attempt is one request that the store spoils, prepared while all was well.
 type attempt struct {
-	run       func() *apptest.Reply // the request
-	wantText  string                // what a success has in its body, "" for anything
-	wantBody  string                // what a success has as its body, where it is a file
-	refusal   int                   // the status below 500 that is right for a fault that the service cannot tell from a wrong upload, 0 for none
+	run      func() *apptest.Reply // the request
+	wantText string                // what a success has in its body, "" for anything
+	wantBody string                // what a success has as its body, where it is a file
+	// the status below 500 that is right for a fault that the service cannot tell from a wrong
+	// upload, 0 for none
+	refusal   int
 	retry     func(t *testing.T, done bool) *apptest.Reply
 	wantFiles map[string]string // what lies in the folder at the end, by name
 }
 
-// operation is what the service does when somebody asks for something that takes a call of some kind.
+// operation is what the service does when somebody asks for something that takes a
+// call of some kind.
 type operation struct {
 	name    string
 	call    s3test.Operation
@@ -72,9 +77,11 @@ type operation struct {
 	prepare func(t *testing.T, w *faultFixture) attempt
 }
 
-// Abuse case C125: each fault in each call to a store, once and for as long as the request lasts. The client gets what was asked for, byte for byte, or a
-// 5xx, and never hears that something does not exist; what the database says of files and quota does not depend on what the store answered; once
-// the store is well the same request succeeds at once, nothing is charged twice, and no byte is left when the file is gone.
+// Abuse case C125: each fault in each call to a store, once and for as long as the request lasts.
+// The client gets what was asked for, byte for byte, or a 5xx, and never hears that something does
+// not exist; what the database says of files and quota does not depend on what the store answered;
+// once the store is well the same request succeeds at once, nothing is charged twice, and no byte
+// is left when the file is gone.
 func TestStoreFaults(t *testing.T) {
 	t.Parallel()
 	for _, engine := range dbtest.Engines {
@@ -89,7 +96,8 @@ func TestStoreFaults(t *testing.T) {
 						}
 						name := fmt.Sprintf("%s/%d", fault, times)
 						t.Run(name, func(t *testing.T) {
-							w.forSubtest(t, "/ward/"+strings.NewReplacer(" ", "-", "/", "-").Replace(name)).runCell(t, op, fault, times)
+							w.forSubtest(t, "/ward/"+strings.NewReplacer(" ", "-", "/", "-").Replace(name)).
+								runCell(t, op, fault, times)
 						})
 					}
 				}
@@ -118,8 +126,10 @@ func (w *faultFixture) runCell(t *testing.T, op operation, fault s3test.Fault, t
 	w.checkNothingLeft(t)
 }
 
-// runWithFault runs a request while a fault befalls its calls. What would take for ever is healed as soon as it has begun.
-func (w *faultFixture) runWithFault(t *testing.T, op operation, fault s3test.Fault, times int, run func() *apptest.Reply) *apptest.Reply {
+// runWithFault runs a request while a fault befalls its calls. What would take for ever is healed
+// as soon as it has begun.
+func (w *faultFixture) runWithFault(t *testing.T, op operation, fault s3test.Fault, times int,
+	run func() *apptest.Reply) *apptest.Reply {
 	t.Helper()
 	already, calls := w.proxy.Spoilt(), len(w.proxy.Calls())
 	w.proxy.Spoil(fault, op.call, times)
@@ -149,7 +159,8 @@ func (w *faultFixture) checkReply(t *testing.T, fault s3test.Fault, r *apptest.R
 	switch {
 	case r == nil:
 		t.Fatal("no answer")
-	case r.Err != nil && a.wantBody != "" && r.Status/100 == 2 && len(r.Body) < len(a.wantBody) && strings.HasPrefix(a.wantBody, string(r.Body)):
+	case r.Err != nil && a.wantBody != "" && r.Status/100 == 2 && len(r.Body) < len(a.wantBody) &&
+		strings.HasPrefix(a.wantBody, string(r.Body)):
 		return false // it broke off, and the client knows
 	case r.Err != nil:
 		t.Errorf("the answer broke off: %v", r.Err)
@@ -204,13 +215,16 @@ type usageTotals struct{ Used, Files, Rows, Size, Objects int }
 func (w *faultFixture) accounts(t *testing.T) usageTotals {
 	t.Helper()
 	return usageTotals{
-		Used: queryCount(t, w.l, "SELECT SUM(used_storage) FROM quotas"), Files: queryCount(t, w.l, "SELECT SUM(used_files) FROM quotas"),
-		Rows: queryCount(t, w.l, "SELECT COUNT(*) FROM entries WHERE kind = 1"), Size: queryCount(t, w.l, "SELECT COALESCE(SUM(size), 0) FROM entries WHERE kind = 1"),
+		Used:    queryCount(t, w.l, "SELECT SUM(used_storage) FROM quotas"),
+		Files:   queryCount(t, w.l, "SELECT SUM(used_files) FROM quotas"),
+		Rows:    queryCount(t, w.l, "SELECT COUNT(*) FROM entries WHERE kind = 1"),
+		Size:    queryCount(t, w.l, "SELECT COALESCE(SUM(size), 0) FROM entries WHERE kind = 1"),
 		Objects: queryCount(t, w.l, "SELECT COUNT(*) FROM objects"),
 	}
 }
 
-// checkAccounting checks that what is charged is what is there, and that what is reserved belongs to uploads under way (abuse case C93).
+// checkAccounting checks that what is charged is what is there, and that what is reserved belongs
+// to uploads under way (abuse case C93).
 func (w *faultFixture) checkAccounting(t *testing.T) {
 	t.Helper()
 	b := w.accounts(t)

@@ -22,12 +22,12 @@ const (
 // with it before. See account.Service.LoginTarget.
 const DeviceCookie = "known_device"
 
-// limitAttempts limits wrong answers for each of targets, whatever addresses they come from. It takes a
-// place of every target before it calls check, and gives the places back unless check returns a
-// fault of the kind wrong. So the limit holds for any number of calls at the same moment, on any
-// number of replicas. A right answer resets nothing, since it does not say who gave the wrong ones.
-// Targets must exist or be bounded in number: a caller must not be able to invent them.
-// Fault: RateLimited.
+// limitAttempts limits wrong answers for each of targets, whatever addresses they come from. It
+// takes a place of every target before it calls check, and gives the places back unless check
+// returns a fault of the kind wrong. So the limit holds for any number of calls at the same
+// moment, on any number of replicas. A right answer resets nothing, since it does not say who
+// gave the wrong ones. Targets must exist or be bounded in number: a caller must not be able to
+// invent them. Fault: RateLimited.
 func (c *call) limitAttempts(targets []string, wrong fault.Kind, check func() error) error {
 	for i, target := range targets {
 		seen, err := c.countAttempt(c.ctx(), target, 1)

@@ -50,7 +50,8 @@ func newAttemptTargets(t *testing.T, l *apptest.Larder) []attemptTarget {
 	mkdir(admin, "/uploads", "ruled")
 	admin.Upload("/uploads/ruled", "in.txt", []byte("x"))
 	admin.Post("/api/admin/rules", m{
-		"pathPattern": "/uploads/ruled/**", "effect": "allow", "role": "guest", "permissions": []string{"read", "download"},
+		"pathPattern": "/uploads/ruled/**", "effect": "allow", "role": "guest",
+		"permissions":     []string{"read", "download"},
 		"requirePassword": true, "password": "open sesame", "priority": 1000,
 	}).OK(201)
 	by := func(path func(n int) string) func(*apptest.Client, int, bool) *apptest.Reply {
@@ -77,7 +78,8 @@ func newAttemptTargets(t *testing.T, l *apptest.Larder) []attemptTarget {
 		{"a share", "INVALID_PASSWORD", share(own)},
 		{"a share of a file with a password", "INVALID_PASSWORD", share(ofFile)},
 		{"a file by its id", "INVALID_PASSWORD", func(c *apptest.Client, n int, right bool) *apptest.Reply {
-			return admin.In(t).Post("/api/files/"+file+"/verify-password", m{"password": word(right)}, fromNetwork(n)...)
+			return admin.In(t).Post("/api/files/"+file+"/verify-password", m{"password": word(right)},
+				fromNetwork(n)...)
 		}},
 		{"a file by its path", "INVALID_PASSWORD", by(always("/public/alone.txt"))},
 		{"a folder by whatever lies below it", "INVALID_PASSWORD", by(func(n int) string {
@@ -171,7 +173,8 @@ func TestWrongPasswordsCountPerTarget(t *testing.T) {
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		admin, visitor := l.Admin(t), l.Client(t)
 		file := admin.Upload("/public", "a.txt", []byte("x"))
-		one, two := shareFile(admin, file, m{"password": "open sesame"}), shareFile(admin, file, m{"password": "open sesame"})
+		one, two := shareFile(admin, file, m{"password": "open sesame"}), shareFile(admin, file,
+			m{"password": "open sesame"})
 		try := func(id string, n int, password string) *apptest.Reply {
 			return visitor.Post("/api/shares/"+id+"/verify", m{"password": password}, fromNetwork(n)...)
 		}
@@ -219,7 +222,8 @@ func TestCurrentPasswordHasItsOwnLimit(t *testing.T) {
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		alice := l.User(t, "alice")
 		present := func(n int, old string) *apptest.Reply {
-			return alice.Put("/api/users/me/password", M{"oldPassword": old, "newPassword": "another password"}, fromNetwork(n)...)
+			return alice.Put("/api/users/me/password", M{"oldPassword": old, "newPassword": "another password"},
+				fromNetwork(n)...)
 		}
 		for i := range 21 {
 			postLogin(l.Client(t), "alice", "wrong", fromNetwork(i)...)
@@ -319,14 +323,16 @@ func TestRefusedPasswordsCountForNoOtherTarget(t *testing.T) {
 		file := admin.Upload("/uploads/ruled", "both.txt", []byte("x"))
 		admin.Upload("/uploads/ruled", "rule.txt", []byte("x"))
 		admin.Post("/api/admin/rules", m{
-			"pathPattern": "/uploads/ruled/**", "effect": "allow", "role": "guest", "permissions": []string{"read", "download"},
+			"pathPattern": "/uploads/ruled/**", "effect": "allow", "role": "guest",
+			"permissions":     []string{"read", "download"},
 			"requirePassword": true, "password": "of the rule", "priority": 1000,
 		}).OK(201)
 		setAccessPassword(admin, file, "of the file")
 		n := 0
 		try := func(name, password string) *apptest.Reply {
 			n++
-			return visitor.Post("/api/public/unlock", m{"path": "/uploads/ruled/" + name, "password": password}, fromNetwork(n)...)
+			return visitor.Post("/api/public/unlock", m{"path": "/uploads/ruled/" + name, "password": password},
+				fromNetwork(n)...)
 		}
 		for range 20 {
 			wantStatus(t, "wrong for the rule", try("rule.txt", "x"), 401, "INVALID_PASSWORD")
@@ -350,7 +356,8 @@ func TestOwnerHasItsOwnPasswordLimit(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		alice, bob := l.User(t, "alice"), l.User(t, "bob")
-		rule := m{"pathPattern": "/home/alice/open/**", "effect": "allow", "role": "guest", "permissions": []string{"read", "download"}}
+		rule := m{"pathPattern": "/home/alice/open/**", "effect": "allow", "role": "guest",
+			"permissions": []string{"read", "download"}}
 		mkdir(alice, "/home/alice", "open")
 		addRule(l.Admin(t), rule)
 		file := alice.Upload("/home/alice/open", "f.txt", []byte("x"))
@@ -386,7 +393,8 @@ func TestOwnPasswordDoesNotFreeGuesses(t *testing.T) {
 		"pathPattern": "/uploads/vault/**", "effect": "allow", "role": "user", "permissions": []string{"download"},
 		"requirePassword": true, "password": "1234", "priority": 1000,
 	})
-	addRule(admin, m{"pathPattern": "/uploads/vault/**", "effect": "deny", "role": "user", "permissions": []string{"download"}, "priority": 900})
+	addRule(admin, m{"pathPattern": "/uploads/vault/**", "effect": "deny", "role": "user",
+		"permissions": []string{"download"}, "priority": 900})
 	for i := range 20 {
 		guess := fmt.Sprint("guess ", i)
 		setAccessPassword(alice, file, guess)

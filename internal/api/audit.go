@@ -11,8 +11,9 @@ import (
 	"larder/internal/vpath"
 )
 
-// What stands in the access log is noted by handlers, each in one line before it acts, and written by audited once the request is answered, with the
-// status that came out. Paths are those of files, or a route's own; a request's address is never taken where a token or a link's id stands in it.
+// What stands in the access log is noted by handlers, each in one line before it acts, and written
+// by audited once the request is answered, with the status that came out. Paths are those of files,
+// or a route's own; a request's address is never taken where a token or a link's id stands in it.
 
 // auditNote is one thing that a request does.
 type auditNote struct {
@@ -33,7 +34,8 @@ func (c *call) audit(action audit.Action, path vpath.Path) {
 	c.auditNotes = append(c.auditNotes, auditNote{action: action, path: path.String()})
 }
 
-// auditEntry notes what is done to an entry, under the path that it has now; nothing when there is none.
+// auditEntry notes what is done to an entry, under the path that it has now; nothing
+// when there is none.
 func (c *call) auditEntry(action audit.Action, id string) {
 	if path, err := c.a.Tree.PathOf(c.ctx(), id); err == nil {
 		c.audit(action, path)
@@ -58,7 +60,8 @@ func (c *call) auditOne(action audit.Action, path vpath.Path, status int) {
 
 // auditRead notes a read of stored bytes: a person's by itself, visitors' in sums.
 func (c *call) auditRead(path vpath.Path) {
-	c.auditNotes = append(c.auditNotes, auditNote{action: audit.Download, path: path.String(), aggregated: c.actor.UserID == ""})
+	c.auditNotes = append(c.auditNotes, auditNote{action: audit.Download, path: path.String(),
+		aggregated: c.actor.UserID == ""})
 }
 
 // auditZip notes what is read in one archive, all of its bytes with the first.
@@ -66,7 +69,8 @@ func (c *call) auditZip(ids []string) {
 	paths := c.pathsOf(ids)
 	for _, id := range ids {
 		if path, known := paths[id]; known {
-			c.auditNotes = append(c.auditNotes, auditNote{action: audit.Download, path: path.String(), withoutBytes: len(c.auditNotes) > 0})
+			c.auditNotes = append(c.auditNotes,
+				auditNote{action: audit.Download, path: path.String(), withoutBytes: len(c.auditNotes) > 0})
 		}
 	}
 }
@@ -78,7 +82,8 @@ func (c *call) auditFound(found *files.FoundEntry) {
 	}
 }
 
-// auditWrongPassword notes a wrong password for what lies at a path, if err says so: administrators are to see that somebody tries. What was typed is not kept.
+// auditWrongPassword notes a wrong password for what lies at a path, if err says so: administrators
+// are to see that somebody tries. What was typed is not kept.
 func (c *call) auditWrongPassword(err error, action audit.Action, path vpath.Path) {
 	if fault.Is(err, fault.InvalidPassword) {
 		c.audit(action, path)
@@ -107,13 +112,15 @@ func (c *call) auditKey(id string) {
 	c.auditNotes = append(c.auditNotes, auditNote{action: audit.Key, path: "/api/keys/" + id, onlySuccess: true})
 }
 
-// auditLoginFailed notes it for the account that was meant, if there is one; what was typed is not kept.
+// auditLoginFailed notes it for the account that was meant, if there is one; what was
+// typed is not kept.
 func (c *call) auditLoginFailed(name string) {
 	user, _ := c.a.Accounts.ByName(c.a.DB.Read(c.ctx()), name) // none is as good as one that can't be read
 	c.auditNotes = append(c.auditNotes, auditNote{action: audit.LoginFailed, path: "/api/auth/login", userID: user.ID})
 }
 
-// writeAuditNotes writes down what was noted of the request, and counts it. Administrators' changes are noted here, for all their routes alike. HEAD moves nothing.
+// writeAuditNotes writes down what was noted of the request, and counts it. Administrators' changes
+// are noted here, for all their routes alike. HEAD moves nothing.
 func (c *call) writeAuditNotes() {
 	log := c.a.Audit
 	if c.route == nil || c.route.probe { // the service is starting, or is being watched

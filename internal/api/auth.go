@@ -25,7 +25,8 @@ type meUser struct {
 }
 
 func viewMe(u account.User) meUser {
-	return meUser{u.ID, u.Username, u.Email, u.EmailVerified, string(u.Role), u.DisplayName, u.DefaultPath, u.Locale, u.Theme}
+	return meUser{u.ID, u.Username, u.Email, u.EmailVerified, string(u.Role), u.DisplayName, u.DefaultPath, u.Locale,
+		u.Theme}
 }
 
 // userReply is the account as login answers it.
@@ -94,11 +95,13 @@ func (a *API) login(c *call, in loginInput) (sessionReply, error) {
 	return sessionReply{viewUser(user), used}, c.rememberDevice(user)
 }
 
-// requireCookieTransport refuses to sign anybody in where the cookie would be lost. Fault: Forbidden.
+// requireCookieTransport refuses to sign anybody in where the cookie would
+// be lost. Fault: Forbidden.
 func (c *call) requireCookieTransport() error {
 	if c.a.secure && !c.a.overTLS(c.r) {
-		return fault.New(fault.Forbidden, "This site is set up for https, but the request came over plain http, where the login cookie would be lost. "+
-			"If a proxy in front speaks https, name its address in LARDER_TRUSTED_PROXIES and have it send X-Forwarded-Proto.")
+		return fault.New(fault.Forbidden,
+			"This site is set up for https, but the request came over plain http, where the login cookie would be lost. "+
+				"If a proxy in front speaks https, name its address in LARDER_TRUSTED_PROXIES and have it send X-Forwarded-Proto.")
 	}
 	return nil
 }
@@ -109,10 +112,12 @@ func (a *API) sessionCookie(token string, lifetime time.Duration) *http.Cookie {
 	if lifetime < 0 {
 		seconds = -1
 	}
-	return &http.Cookie{Name: SessionCookie, Value: token, Path: "/", MaxAge: seconds, HttpOnly: true, Secure: a.secure, SameSite: http.SameSiteStrictMode}
+	return &http.Cookie{Name: SessionCookie, Value: token, Path: "/", MaxAge: seconds, HttpOnly: true, Secure: a.secure,
+		SameSite: http.SameSiteStrictMode}
 }
 
-// logout needs no CSRF token and no session: a cookie that does not count changes nothing. What passwords were given is forgotten, too.
+// logout needs no CSRF token and no session: a cookie that does not count changes nothing. What
+// passwords were given is forgotten, too.
 func (a *API) logout(c *call, _ struct{}) (none, error) {
 	if cookie, err := c.sessionToken(); err == nil && cookie != "" {
 		if err := a.Accounts.Logout(c.ctx(), cookie); err != nil {

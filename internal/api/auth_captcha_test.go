@@ -27,7 +27,8 @@ func newCaptchaServer(t *testing.T) *captchaServer {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		j.mu.Lock()
 		defer j.mu.Unlock()
-		j.requests = append(j.requests, r.PostFormValue("secret")+" "+r.PostFormValue("response")+" "+r.PostFormValue("remoteip"))
+		j.requests = append(j.requests, r.PostFormValue("secret")+" "+r.PostFormValue("response")+" "+
+			r.PostFormValue("remoteip"))
 		switch {
 		case j.broken:
 			w.WriteHeader(503)
@@ -80,7 +81,8 @@ func checkBotCheck(t *testing.T, l *apptest.Larder, j *captchaServer) {
 	code := invite(admin, M{"maxUses": 100})
 	from := []string{"X-Forwarded-For", "203.0.113.7"}
 	signIn := func(name, password string, token any) *apptest.Reply {
-		return l.Client(t).Post("/api/auth/login", M{"username": name, "password": password, "captchaToken": token}, from...)
+		return l.Client(t).Post("/api/auth/login", M{"username": name, "password": password, "captchaToken": token},
+			from...)
 	}
 	// while it is off, nobody is asked
 	register(l.Client(t), "early", M{"captchaToken": "robot"}).OK(201)
@@ -96,7 +98,8 @@ func checkBotCheck(t *testing.T, l *apptest.Larder, j *captchaServer) {
 
 	before := countRegistrationRows(t, l)
 	for name, token := range map[string]any{"missing": nil, "empty": "", "too long": strings.Repeat("a", 4097)} {
-		wantStatus(t, "register, "+name, register(l.Client(t), "ann", M{"captchaToken": token}), 400, "VALIDATION_ERROR")
+		wantStatus(t, "register, "+name, register(l.Client(t), "ann", M{"captchaToken": token}), 400,
+			"VALIDATION_ERROR")
 		wantStatus(t, "login, "+name, signIn("early", "password of early", token), 400, "VALIDATION_ERROR")
 	}
 	if asked := j.takeRequests(); asked != nil {
@@ -105,23 +108,28 @@ func checkBotCheck(t *testing.T, l *apptest.Larder, j *captchaServer) {
 	refused := register(l.Client(t), "ann", M{"captchaToken": "robot"}, from...)
 	wantStatus(t, "register, refused", refused, 400, "VALIDATION_ERROR")
 	wantStatus(t, "login, refused", signIn("early", "password of early", "robot"), 400, "VALIDATION_ERROR")
-	wantStatus(t, "login, refused, wrong password", signIn("early", "wrong", "robot"), 400, "VALIDATION_ERROR") // it is judged first
+	// it is judged first
+	wantStatus(t, "login, refused, wrong password", signIn("early", "wrong", "robot"), 400, "VALIDATION_ERROR")
 	want := "canary-captcha-secret robot 203.0.113.7"
 	wantJSON(t, "asked", j.takeRequests(), []string{want, want, want})
 
 	// what is refused anyway is refused before
 	l.ChangeSettings(t, func(s *site.Settings) { s.AllowRegistration = false })
 	wantStatus(t, "closed", register(l.Client(t), "ann", M{"captchaToken": "human"}), 403, "FORBIDDEN")
-	wantStatus(t, "invalid", register(l.Client(t), "ann", M{"captchaToken": "human", "inviteCode": code, "password": "1234567"}), 400, "VALIDATION_ERROR")
-	wantStatus(t, "from across sites", register(l.Client(t), "ann", M{"captchaToken": "human", "inviteCode": code}, "Sec-Fetch-Site", "cross-site"), 403, "FORBIDDEN")
+	wantStatus(t, "invalid", register(l.Client(t), "ann",
+		M{"captchaToken": "human", "inviteCode": code, "password": "1234567"}), 400, "VALIDATION_ERROR")
+	wantStatus(t, "from across sites", register(l.Client(t), "ann", M{"captchaToken": "human", "inviteCode": code},
+		"Sec-Fetch-Site", "cross-site"), 403, "FORBIDDEN")
 	l.ChangeSettings(t, func(s *site.Settings) { s.RequireInviteCode = true })
-	wantStatus(t, "a wrong invite", register(l.Client(t), "ann", M{"captchaToken": "human", "inviteCode": "wrong"}), 400, "VALIDATION_ERROR")
+	wantStatus(t, "a wrong invite", register(l.Client(t), "ann", M{"captchaToken": "human", "inviteCode": "wrong"}),
+		400, "VALIDATION_ERROR")
 	if asked := j.takeRequests(); asked != nil {
 		t.Errorf("asked %v", asked)
 	}
 
 	j.setBroken(true) // nobody gets in, and it isn't their fault
-	wantStatus(t, "register, no answer", register(l.Client(t), "ann", M{"captchaToken": "human", "inviteCode": code}), 500, "INTERNAL_ERROR")
+	wantStatus(t, "register, no answer", register(l.Client(t), "ann", M{"captchaToken": "human", "inviteCode": code}),
+		500, "INTERNAL_ERROR")
 	wantStatus(t, "login, no answer", signIn("early", "password of early", "human"), 500, "INTERNAL_ERROR")
 	j.setBroken(false)
 	if after := countRegistrationRows(t, l); after != before {
@@ -154,7 +162,9 @@ func TestBotCheckFailsClosed(t *testing.T) {
 			l := apptest.Start(t, "sqlite", change)
 			l.ChangeSettings(t, func(s *site.Settings) { s.EnableCaptcha, s.AllowRegistration = true, true })
 			wantStatus(t, "register", register(l.Client(t), "ann", M{"captchaToken": "human"}), 500, "INTERNAL_ERROR")
-			wantStatus(t, "login", l.Client(t).Post("/api/auth/login", M{"username": "admin", "password": apptest.AdminPassword, "captchaToken": "human"}), 500, "INTERNAL_ERROR")
+			wantStatus(t, "login", l.Client(t).Post("/api/auth/login",
+				M{"username": "admin", "password": apptest.AdminPassword, "captchaToken": "human"}), 500,
+				"INTERNAL_ERROR")
 			if asked := j.takeRequests(); asked != nil {
 				t.Errorf("asked %v", asked)
 			}

@@ -68,8 +68,9 @@ func TestKnownDeviceCookie(t *testing.T) {
 			t.Error("the cookie is in the log")
 		}
 		for what, r := range map[string]*apptest.Reply{
-			"a wrong password": postLogin(l.Client(t), "alice", "wrong"), "nobody": postLogin(l.Client(t), "nobody", "wrong"),
-			"another page": c.Get("/api/auth/me"), "signing out": c.Post("/api/auth/logout", nil),
+			"a wrong password": postLogin(l.Client(t), "alice", "wrong"),
+			"nobody":           postLogin(l.Client(t), "nobody", "wrong"),
+			"another page":     c.Get("/api/auth/me"), "signing out": c.Post("/api/auth/logout", nil),
 		} {
 			if got := deviceCookie(r); got != nil {
 				t.Errorf("%s sets %s", what, got.Raw)
@@ -142,7 +143,8 @@ func TestKnownDeviceHasItsOwnLimit(t *testing.T) {
 		known, second := newKnownDevice(t, l, "alice", right), newKnownDevice(t, l, "alice", right)
 		for i := range 20 {
 			name := []string{"alice", "alice@example.org"}[i%2]
-			wantStatus(t, fmt.Sprint("wrong ", i+1), postLogin(known.Fork(), name, "wrong", fromNetwork(i)...), 401, "INVALID_CREDENTIALS")
+			wantStatus(t, fmt.Sprint("wrong ", i+1), postLogin(known.Fork(), name, "wrong", fromNetwork(i)...), 401,
+				"INVALID_CREDENTIALS")
 		}
 		over := postLogin(known.Fork(), "alice", right, fromNetwork(30)...)
 		wantStatus(t, "the 21st, right", over, 429, "RATE_LIMIT_EXCEEDED")
@@ -209,7 +211,8 @@ func TestKnownDeviceEnds(t *testing.T) {
 					if row.ends {
 						checkSignInBlocked(t, "the browser", known, "alice", row.password)
 					} else {
-						postLogin(known.Fork(), "alice", row.password, fromNetwork(5000)...).OK(200) // whose own limit the clock has not upset
+						// whose own limit the clock has not upset
+						postLogin(known.Fork(), "alice", row.password, fromNetwork(5000)...).OK(200)
 					}
 				}
 			}, apptest.TrustLoopback)
@@ -275,7 +278,8 @@ func TestSignInLimitRevealsNoAccounts(t *testing.T) {
 			}
 			if i == 0 {
 				want = got
-				starts := map[int]string{0: "401  ", 19: "401  ", 20: "429 60 ", 21: "429 60 ", 22: "401  ", 23: "429 60 "}
+				starts := map[int]string{0: "401  ", 19: "401  ", 20: "429 60 ", 21: "429 60 ", 22: "401  ",
+					23: "429 60 "}
 				for n, s := range starts {
 					if !strings.HasPrefix(want[n], s) {
 						t.Errorf("try %d: %s, want %s", n+1, want[n], s)

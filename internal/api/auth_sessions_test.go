@@ -8,7 +8,8 @@ import (
 	"larder/internal/apptest"
 )
 
-// sessionEndings are the ways in which the sessions of an account end, and what its cookies get from then on (specification: Session version).
+// sessionEndings are the ways in which the sessions of an account end, and what its cookies get
+// from then on (specification: Session version).
 var sessionEndings = []struct {
 	name string
 	end  func(e endingAccount)
@@ -16,7 +17,8 @@ var sessionEndings = []struct {
 }{
 	{"logout", func(e endingAccount) { e.c.Fork().Post("/api/auth/logout", nil).OK(200) }, "SESSION_REVOKED"},
 	{"new password", func(e endingAccount) {
-		e.c.Fork().Put("/api/users/me/password", M{"oldPassword": "password of " + e.name, "newPassword": "another password"}).OK(200)
+		e.c.Fork().Put("/api/users/me/password",
+			M{"oldPassword": "password of " + e.name, "newPassword": "another password"}).OK(200)
 	}, "SESSION_REVOKED"},
 	{"reset password", func(e endingAccount) {
 		token := mailedResetToken(e.t, e.l, e.box, e.name+"@example.org")
@@ -26,7 +28,8 @@ var sessionEndings = []struct {
 	{"disabled", byAdminChange(M{"status": "disabled"}), "SESSION_REVOKED"},
 	{"banned", byAdminChange(M{"status": "banned"}), "SESSION_REVOKED"},
 	{"disabled and active again", byAdminChange(M{"status": "disabled"}, M{"status": "active"}), "SESSION_REVOKED"},
-	{"deleted", func(e endingAccount) { e.admin.Delete("/api/admin/users/" + userIDOf(e.t, e.admin, e.name)).OK(200) }, "SESSION_REVOKED"},
+	{"deleted", func(e endingAccount) { e.admin.Delete("/api/admin/users/" + userIDOf(e.t, e.admin, e.name)).OK(200) },
+		"SESSION_REVOKED"},
 	{"another role", byAdminChange(M{"role": "guest"}), "ROLE_CHANGED"},
 	{"another role and back", func(e endingAccount) {
 		was := e.c.Get("/api/auth/me").OK(200).Text("user.role")
@@ -54,7 +57,8 @@ func byAdminChange(changes ...M) func(endingAccount) {
 	}
 }
 
-// A session that has ended opens no route that asks for one, an administrator's or not, and changes nothing there. Abuse case C41.
+// A session that has ended opens no route that asks for one, an administrator's or not, and changes
+// nothing there. Abuse case C41.
 func TestEndedSessionsOnEveryRoute(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -83,7 +87,8 @@ func TestEndedSessionsOnEveryRoute(t *testing.T) {
 	}, apptest.ReachLoopback)
 }
 
-// What this service signed for anything else is no session, and a session is nothing else. Abuse case C40.
+// What this service signed for anything else is no session, and a session is nothing
+// else. Abuse case C40.
 func TestOtherTokensAreNoSession(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -107,7 +112,8 @@ func TestOtherTokensAreNoSession(t *testing.T) {
 			if len(token) < 8 {
 				t.Fatalf("%s: %q", name, token)
 			}
-			for _, path := range []string{"/api/auth/me", "/api/auth/csrf-token", "/api/files?path=/", "/api/keys/", "/api/admin/rules"} {
+			for _, path := range []string{"/api/auth/me", "/api/auth/csrf-token", "/api/files?path=/", "/api/keys/",
+				"/api/admin/rules"} {
 				c := l.Client(t)
 				c.Cookies["auth_token"] = token
 				wantStatus(t, name+" as a session at "+path, c.Get(path), 401, "INVALID_TOKEN")
@@ -117,16 +123,21 @@ func TestOtherTokensAreNoSession(t *testing.T) {
 		visitor := l.Client(t)
 		visitor.Cookies["fm_token"], visitor.Cookies["unlocked"] = session, session
 		wantStatus(t, "a session as one of free mode", visitor.Get("/api/free-mode/files"), 401, "UNAUTHORIZED")
-		wantStatus(t, "a session as a key", visitor.Get("/api/files?path=/", "Authorization", "Bearer "+session), 401, "INVALID_TOKEN")
-		wantStatus(t, "a session as a download token", visitor.Get("/api/gateway/download/"+session), 401, "INVALID_TOKEN")
-		wantStatus(t, "a session as proof of a password", w.admin.Fork().Get("/api/files/"+w.locked+"/download", "Cookie", "unlocked="+session), 403, "PASSWORD_REQUIRED")
+		wantStatus(t, "a session as a key", visitor.Get("/api/files?path=/", "Authorization", "Bearer "+session), 401,
+			"INVALID_TOKEN")
+		wantStatus(t, "a session as a download token", visitor.Get("/api/gateway/download/"+session), 401,
+			"INVALID_TOKEN")
+		wantStatus(t, "a session as proof of a password",
+			w.admin.Fork().Get("/api/files/"+w.locked+"/download", "Cookie", "unlocked="+session), 403,
+			"PASSWORD_REQUIRED")
 	}, apptest.ReachLoopback)
 }
 
 // lastSegment is the last segment of an address.
 func lastSegment(address string) string { return address[strings.LastIndexByte(address, '/')+1:] }
 
-// Every write from across sites is refused, whatever credential a browser would send along, login and the like too. Abuse case C43.
+// Every write from across sites is refused, whatever credential a browser would send along, login
+// and the like too. Abuse case C43.
 func TestCrossSiteWritesAreRefused(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -139,8 +150,10 @@ func TestCrossSiteWritesAreRefused(t *testing.T) {
 			}
 			path, body := row.request(f)
 			for _, who := range []string{"anonymous", "owner", "administrator", "free mode"} {
-				reply := send(w.clients[who].Fork(), row.method, path, sendableBody(body), "Sec-Fetch-Site", "cross-site")
-				if reply.Status == 401 && (row.auth != noAuth && row.auth != optionalAuth) { // no credential that counts here
+				reply := send(w.clients[who].Fork(), row.method, path, sendableBody(body), "Sec-Fetch-Site",
+					"cross-site")
+				// no credential that counts here
+				if reply.Status == 401 && (row.auth != noAuth && row.auth != optionalAuth) {
 					continue
 				}
 				wantStatus(t, row.method+" "+row.pattern+" by "+who, reply, 403, "FORBIDDEN")
@@ -161,7 +174,8 @@ func sendableBody(body any) any {
 	return body
 }
 
-// A form that another site's page can send without asking first is no JSON, however much its text looks like it. Abuse case C43.
+// A form that another site's page can send without asking first is no JSON, however much its text
+// looks like it. Abuse case C43.
 func TestFormsAreNotAcceptedAsJSON(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -184,12 +198,15 @@ func TestFormsAreNotAcceptedAsJSON(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, kind := range []string{"text/plain", "text/plain; charset=utf-8", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "application/jsonp", "text/json", "", "application"} {
+			for _, kind := range []string{"text/plain", "text/plain; charset=utf-8",
+				"application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "application/jsonp",
+				"text/json", "", "application"} {
 				header := []string{"Content-Type", kind}
 				if kind == "" {
 					header = nil
 				}
-				wantStatus(t, row.method+" "+row.pattern+" as "+kind, send(c.Fork(), row.method, path, text, header...), 400, "VALIDATION_ERROR")
+				wantStatus(t, row.method+" "+row.pattern+" as "+kind, send(c.Fork(), row.method, path, text, header...),
+					400, "VALIDATION_ERROR")
 			}
 		}
 		if asked < 15 {

@@ -24,8 +24,10 @@ import (
 )
 
 var (
-	loginFields = []string{"id", "username", "email", "emailVerified", "role", "displayName", "avatarUrl", "defaultPath", "locale", "theme"}
-	meFields    = []string{"id", "username", "email", "emailVerified", "role", "displayName", "defaultPath", "locale", "theme"}
+	loginFields = []string{"id", "username", "email", "emailVerified", "role", "displayName", "avatarUrl",
+		"defaultPath", "locale", "theme"}
+	meFields = []string{"id", "username", "email", "emailVerified", "role", "displayName", "defaultPath", "locale",
+		"theme"}
 	quotaFields = []string{"maxStorage", "usedStorage", "maxFiles", "usedFiles"}
 )
 
@@ -60,14 +62,17 @@ func TestLogin(t *testing.T) {
 		id := user["id"]
 		delete(user, "id")
 		wantJSON(t, "user", user, M{
-			"username": "Alice", "email": "Alice@Example.org", "emailVerified": true, "role": "user", "displayName": nil, "avatarUrl": nil,
+			"username": "Alice", "email": "Alice@Example.org", "emailVerified": true, "role": "user",
+			"displayName": nil, "avatarUrl": nil,
 			"defaultPath": "/home/Alice", "locale": "en-US", "theme": "system",
 		})
-		wantJSON(t, "quota", reply.Value("quota"), M{"maxStorage": 1000, "usedStorage": 0, "maxFiles": 7, "usedFiles": 0})
+		wantJSON(t, "quota", reply.Value("quota"),
+			M{"maxStorage": 1000, "usedStorage": 0, "maxFiles": 7, "usedFiles": 0})
 
 		// abuse case C45
 		set := onlyCookie(t, reply)
-		if set.Name != "auth_token" || !set.HttpOnly || set.SameSite != http.SameSiteStrictMode || set.Path != "/" || set.MaxAge != 7*24*3600 || set.Secure || set.Domain != "" {
+		if set.Name != "auth_token" || !set.HttpOnly || set.SameSite != http.SameSiteStrictMode || set.Path != "/" ||
+			set.MaxAge != 7*24*3600 || set.Secure || set.Domain != "" {
 			t.Errorf("the cookie is %+v", set)
 		}
 		if set.Value == "set beforehand" || strings.Count(set.Value, ".") != 2 {
@@ -86,14 +91,19 @@ func TestLogin(t *testing.T) {
 		for _, name := range []string{"alice", "ALICE", "alice@example.org", "ALICE@EXAMPLE.ORG"} {
 			wantStatus(t, name, postLogin(l.Client(t), name, password), 200, "")
 		}
-		token := l.Client(t).Post("/api/auth/login", M{"username": "alice", "password": password, "captchaToken": "anything", "role": "admin", "emailVerified": false, "Password": "x"})
+		token := l.Client(t).Post("/api/auth/login",
+			M{"username": "alice", "password": password, "captchaToken": "anything", "role": "admin",
+				"emailVerified": false, "Password": "x"})
 		wantStatus(t, "with a captcha token and fields that don't belong there", token, 200, "") // abuse case C52
 		wantJSON(t, "role", token.Value("user.role"), "user")
-		wantStatus(t, "captchaToken null", l.Client(t).Post("/api/auth/login", M{"username": "alice", "password": password, "captchaToken": nil}), 200, "")
+		wantStatus(t, "captchaToken null", l.Client(t).Post("/api/auth/login",
+			M{"username": "alice", "password": password, "captchaToken": nil}), 200, "")
 
 		// the same answer for a wrong user and a wrong password: abuse case C48
 		var bodies []string
-		for _, row := range [][2]string{{"Alice", "wrong password"}, {"nobody", password}, {"nobody@example.org", password}, {"Alice", strings.ToUpper(password)}, {"Alice", password + " "}, {"' OR 1=1 --", password}} {
+		for _, row := range [][2]string{{"Alice", "wrong password"}, {"nobody", password},
+			{"nobody@example.org", password}, {"Alice", strings.ToUpper(password)}, {"Alice", password + " "},
+			{"' OR 1=1 --", password}} {
 			reply := postLogin(l.Client(t), row[0], row[1]).Fails(401, "INVALID_CREDENTIALS")
 			bodies = append(bodies, string(reply.Body))
 			if got := reply.Header.Values("Set-Cookie"); got != nil {
@@ -111,13 +121,20 @@ func TestLogin(t *testing.T) {
 		}
 
 		for name, body := range map[string]M{
-			"no username": {"password": password}, "no password": {"username": "Alice"}, "username null": {"username": nil, "password": password}, "password null": {"username": "Alice", "password": nil},
-			"empty username": {"username": "", "password": password}, "empty password": {"username": "Alice", "password": ""}, "a number": {"username": "Alice", "password": 12345678}, "nothing": {},
-			"129 characters": {"username": "Alice", "password": strings.Repeat("a", 129)}, "a password of 1 MB": {"username": "Alice", "password": strings.Repeat("a", 1000000)}, // abuse case C107
+			"no username": {"password": password}, "no password": {"username": "Alice"},
+			"username null":  {"username": nil, "password": password},
+			"password null":  {"username": "Alice", "password": nil},
+			"empty username": {"username": "", "password": password},
+			"empty password": {"username": "Alice", "password": ""},
+			"a number":       {"username": "Alice", "password": 12345678}, "nothing": {},
+			// abuse case C107
+			"129 characters":     {"username": "Alice", "password": strings.Repeat("a", 129)},
+			"a password of 1 MB": {"username": "Alice", "password": strings.Repeat("a", 1000000)},
 		} {
 			wantStatus(t, name, l.Client(t).Post("/api/auth/login", body), 400, "VALIDATION_ERROR")
 		}
-		wantStatus(t, "128 characters", postLogin(l.Client(t), "Alice", strings.Repeat("é", 128)), 401, "INVALID_CREDENTIALS")
+		wantStatus(t, "128 characters", postLogin(l.Client(t), "Alice", strings.Repeat("é", 128)), 401,
+			"INVALID_CREDENTIALS")
 	})
 }
 
@@ -127,9 +144,12 @@ func TestLoginOfAnInactiveAccount(t *testing.T) {
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		for _, state := range []string{"disabled", "banned"} {
 			c := l.User(t, state)
-			execAndRaiseVersion(t, l, "UPDATE users SET status = $1, session_version = session_version + 1 WHERE username = $1", state)
-			wantStatus(t, state+", right password", postLogin(l.Client(t), state, "password of "+state), 401, "USER_DISABLED")
-			wantStatus(t, state+", wrong password", postLogin(l.Client(t), state, "wrong password"), 401, "INVALID_CREDENTIALS")
+			execAndRaiseVersion(t, l,
+				"UPDATE users SET status = $1, session_version = session_version + 1 WHERE username = $1", state)
+			wantStatus(t, state+", right password", postLogin(l.Client(t), state, "password of "+state), 401,
+				"USER_DISABLED")
+			wantStatus(t, state+", wrong password", postLogin(l.Client(t), state, "wrong password"), 401,
+				"INVALID_CREDENTIALS")
 			wantStatus(t, state+", session", c.Get("/api/auth/me"), 401, "SESSION_REVOKED")
 		}
 	})
@@ -141,8 +161,10 @@ func TestLoginBehindHTTPS(t *testing.T) {
 	t.Run("through a trusted proxy", func(t *testing.T) {
 		t.Parallel()
 		l := apptest.Start(t, "sqlite", secure, apptest.TrustLoopback)
-		good := postLogin(l.Client(t), "admin", apptest.AdminPassword, "X-Forwarded-Proto", "https", "X-Forwarded-For", "203.0.113.9").OK(200)
-		if set := onlyCookie(t, good); !set.Secure || !set.HttpOnly || set.SameSite != http.SameSiteStrictMode || set.Path != "/" || set.MaxAge != 7*24*3600 {
+		good := postLogin(l.Client(t), "admin", apptest.AdminPassword, "X-Forwarded-Proto", "https", "X-Forwarded-For",
+			"203.0.113.9").OK(200)
+		if set := onlyCookie(t, good); !set.Secure || !set.HttpOnly || set.SameSite != http.SameSiteStrictMode ||
+			set.Path != "/" || set.MaxAge != 7*24*3600 {
 			t.Errorf("the cookie is %+v", set)
 		}
 		for name, header := range map[string][]string{"none said": nil, "http": {"X-Forwarded-Proto", "http"}} {
@@ -179,7 +201,8 @@ func TestLogout(t *testing.T) {
 
 		reply := first.Post("/api/auth/logout", nil).OK(200)
 		wantJSON(t, "data", parseObject(t, reply.Body)["data"], nil)
-		if set := onlyCookie(t, reply); set.Name != "auth_token" || set.MaxAge >= 0 || set.Value != "" || set.Path != "/" || !set.HttpOnly {
+		if set := onlyCookie(t, reply); set.Name != "auth_token" || set.MaxAge >= 0 || set.Value != "" ||
+			set.Path != "/" || !set.HttpOnly {
 			t.Errorf("logout sets %+v", set)
 		}
 		for range 4 { // on both replicas
@@ -195,7 +218,8 @@ func TestLogout(t *testing.T) {
 		stale.CSRF = ""
 		wantStatus(t, "a stale cookie", stale.Fork().Post("/api/auth/logout", nil), 200, "")
 		garbage := l.Client(t)
-		for _, value := range []string{"garbage", "a.b.c", strings.Repeat("x", 5000), fresh.Cookies["auth_token"] + "x"} {
+		for _, value := range []string{"garbage", "a.b.c", strings.Repeat("x", 5000),
+			fresh.Cookies["auth_token"] + "x"} {
 			garbage.Cookies["auth_token"] = value
 			wantStatus(t, "a garbage cookie", garbage.Fork().Post("/api/auth/logout", nil), 200, "")
 		}
@@ -207,7 +231,8 @@ func TestLogout(t *testing.T) {
 	})
 }
 
-// execAndRaiseVersion runs one statement and raises the config version, as every change of an account does.
+// execAndRaiseVersion runs one statement and raises the config version, as every change
+// of an account does.
 func execAndRaiseVersion(t *testing.T, l *apptest.Larder, statement string, args ...any) {
 	t.Helper()
 	err := l.Apps[0].DB.Write(context.Background(), func(tx *db.Tx) error {
@@ -231,11 +256,13 @@ func TestSessionChecks(t *testing.T) {
 		wantStatus(t, "an empty cookie", empty.Get("/api/auth/me"), 401, "UNAUTHORIZED")
 
 		c := l.User(t, "carol")
-		execAndRaiseVersion(t, l, "UPDATE users SET role = 'guest', role_version = role_version + 1 WHERE username = 'carol'")
+		execAndRaiseVersion(t, l,
+			"UPDATE users SET role = 'guest', role_version = role_version + 1 WHERE username = 'carol'")
 		for range 2 {
 			wantStatus(t, "the role changed", c.Get("/api/auth/me"), 401, "ROLE_CHANGED")
 		}
-		execAndRaiseVersion(t, l, "UPDATE users SET role = 'user', role_version = role_version + 1 WHERE username = 'carol'")
+		execAndRaiseVersion(t, l,
+			"UPDATE users SET role = 'user', role_version = role_version + 1 WHERE username = 'carol'")
 		wantStatus(t, "and back", c.Get("/api/auth/me"), 401, "ROLE_CHANGED")
 		execAndRaiseVersion(t, l, "UPDATE users SET session_version = session_version + 1 WHERE username = 'carol'")
 		wantStatus(t, "sessions ended as well", c.Get("/api/auth/me"), 401, "SESSION_REVOKED")
@@ -249,10 +276,12 @@ func TestSessionChecks(t *testing.T) {
 		// abuse case C41: on every kind of session route
 		e := l.User(t, "erin")
 		e.Fork().Post("/api/auth/logout", nil).OK(200)
-		for _, path := range []string{"/api/auth/me", "/api/auth/csrf-token", "/api/files", "/api/keys/", "/api/admin/rules", "/api/files/jobs/x"} {
+		for _, path := range []string{"/api/auth/me", "/api/auth/csrf-token", "/api/files", "/api/keys/",
+			"/api/admin/rules", "/api/files/jobs/x"} {
 			wantStatus(t, path, e.Fork().Get(path), 401, "SESSION_REVOKED")
 		}
-		wantStatus(t, "a write", e.Fork().Post("/api/files/folder", M{"path": "/home/erin", "name": "x"}), 401, "SESSION_REVOKED")
+		wantStatus(t, "a write", e.Fork().Post("/api/files/folder", M{"path": "/home/erin", "name": "x"}), 401,
+			"SESSION_REVOKED")
 	})
 }
 
@@ -297,7 +326,8 @@ func TestForgedTokens(t *testing.T) {
 			t.Errorf("the token has no claim %s: %s", claim, payload)
 		}
 	}
-	if header, _ := base64.RawURLEncoding.DecodeString(strings.Split(good, ".")[0]); !strings.Contains(string(header), `"HS256"`) {
+	if header, _ := base64.RawURLEncoding.DecodeString(strings.Split(good, ".")[0]); !strings.Contains(string(header),
+		`"HS256"`) {
 		t.Errorf("the token's header is %s", header)
 	}
 	sign := func(method jwt.SigningMethod, key any, changes M) string {
@@ -320,12 +350,14 @@ func TestForgedTokens(t *testing.T) {
 		c.Cookies["auth_token"] = token
 		return c.Get("/api/admin/rules")
 	}
-	wantStatus(t, "re-signed as it was", try(sign(jwt.SigningMethodHS256, key, nil)), 200, "") // the key of this test is the real one
+	// the key of this test is the real one
+	wantStatus(t, "re-signed as it was", try(sign(jwt.SigningMethodHS256, key, nil)), 200, "")
 	now := l.Clock.Now().Unix()
 	parts := strings.Split(good, ".")
 	for name, token := range map[string]string{
-		"alg none":              sign(jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, nil),
-		"alg none by hand":      base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"None","typ":"JWT"}`)) + "." + parts[1] + ".",
+		"alg none": sign(jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, nil),
+		"alg none by hand": base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"None","typ":"JWT"}`)) + "." +
+			parts[1] + ".",
 		"HS384":                 sign(jwt.SigningMethodHS384, key, nil),
 		"HS512":                 sign(jwt.SigningMethodHS512, key, nil),
 		"RS256":                 sign(jwt.SigningMethodRS256, rsaKey, nil),
@@ -344,22 +376,28 @@ func TestForgedTokens(t *testing.T) {
 		"no aud":                sign(jwt.SigningMethodHS256, key, M{"aud": nil}),
 		"signature cut":         good[:len(good)-4],
 		"signature missing":     parts[0] + "." + parts[1] + ".",
-		"payload changed":       parts[0] + "." + base64.RawURLEncoding.EncodeToString([]byte(strings.Replace(string(payload), `"admin"`, `"user"`, 1))) + "." + parts[2],
-		"two dots only":         "..",
-		"garbage":               "garbage",
-		"10 KB":                 strings.Repeat("a", 10000),
-		"an API key":            "pk_aaaaaaaaaaaaaaaaaaaaaaaa.sk_aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+		"payload changed": parts[0] + "." +
+			base64.RawURLEncoding.EncodeToString([]byte(strings.Replace(string(payload), `"admin"`, `"user"`, 1))) +
+			"." + parts[2],
+		"two dots only": "..",
+		"garbage":       "garbage",
+		"10 KB":         strings.Repeat("a", 10000),
+		"an API key":    "pk_aaaaaaaaaaaaaaaaaaaaaaaa.sk_aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
 	} {
 		wantStatus(t, name, try(token), 401, "INVALID_TOKEN")
 	}
-	// a session that started as a mere user does not rise with the row, and one that claims a role gets the row's
+	// a session that started as a mere user does not rise with the row, and one that claims a
+	// role gets the row's
 	alice := l.User(t, "alice")
 	text, _ := base64.RawURLEncoding.DecodeString(strings.Split(alice.Cookies["auth_token"], ".")[1])
 	if err := json.Unmarshal(text, &said); err != nil {
 		t.Fatal(err)
 	}
-	wantStatus(t, "role claimed in the token", try(sign(jwt.SigningMethodHS256, key, M{"role": "admin"})), 403, "FORBIDDEN")
-	wantStatus(t, "an older session version", try(sign(jwt.SigningMethodHS256, key, M{"sv": -1})), 401, "SESSION_REVOKED")
+	wantStatus(t, "role claimed in the token", try(sign(jwt.SigningMethodHS256, key, M{"role": "admin"})), 403,
+		"FORBIDDEN")
+	wantStatus(t, "an older session version", try(sign(jwt.SigningMethodHS256, key, M{"sv": -1})), 401,
+		"SESSION_REVOKED")
 	wantStatus(t, "another role version", try(sign(jwt.SigningMethodHS256, key, M{"rv": 99})), 401, "ROLE_CHANGED")
-	wantStatus(t, "nobody's id", try(sign(jwt.SigningMethodHS256, key, M{"sub": "00000000-0000-4000-8000-000000000000"})), 401, "SESSION_REVOKED")
+	wantStatus(t, "nobody's id", try(sign(jwt.SigningMethodHS256, key,
+		M{"sub": "00000000-0000-4000-8000-000000000000"})), 401, "SESSION_REVOKED")
 }

@@ -32,7 +32,8 @@ type batchJob struct {
 	JobID string `json:"jobId" required:"true"`
 }
 
-// postBatch deletes or moves entries one by one; what an entry fails with is told beside its id, in the words of the operation for a single one.
+// postBatch deletes or moves entries one by one; what an entry fails with is told beside its id, in
+// the words of the operation for a single one.
 func (a *API) batch(c *call, in batchInput) (batchReply, error) {
 	ids := make([]string, len(in.FileIDs))
 	for i, id := range in.FileIDs {

@@ -18,8 +18,8 @@ func postBatch(c *apptest.Client, action string, ids []string, target ...string)
 	return c.Post("/api/files/batch", body)
 }
 
-// wantOutcomes fails the test unless the answer tells exactly these ids, in this order: one that succeeded by itself, one that failed with its code
-// behind it.
+// wantOutcomes fails the test unless the answer tells exactly these ids, in this order: one that
+// succeeded by itself, one that failed with its code behind it.
 func wantOutcomes(t *testing.T, what string, r *apptest.Reply, succeeded []string, failed ...[2]string) {
 	t.Helper()
 	if wantStatus(t, what, r, 200, ""); r.Status != 200 {
@@ -35,7 +35,8 @@ func wantOutcomes(t *testing.T, what string, r *apptest.Reply, succeeded []strin
 	for i, want := range failed {
 		item := fmt.Sprintf("failed.%d", i)
 		wantFields(t, what, r.Value(item), "id", "error", "code")
-		if r.Text(item+".id") != want[0] || r.Text(item+".code") != want[1] || !strings.HasSuffix(r.Text(item+".error"), ".") {
+		if r.Text(item+".id") != want[0] || r.Text(item+".code") != want[1] ||
+			!strings.HasSuffix(r.Text(item+".error"), ".") {
 			t.Errorf("%s: %v, want %v", what, r.Value(item), want)
 		}
 	}
@@ -54,10 +55,13 @@ func TestBatchDelete(t *testing.T) {
 			mkdir(alice, home, "locked")
 			denied := alice.Upload(home+"/locked", "d.txt", []byte("d"))
 			shown := admin.Upload("/public", "shown.txt", []byte("x")) // may be read, not deleted
-			addRule(admin, m{"pathPattern": home + "/locked/**", "effect": "deny", "role": "user", "permissions": []string{"delete"}})
+			addRule(admin, m{"pathPattern": home + "/locked/**", "effect": "deny", "role": "user",
+				"permissions": []string{"delete"}})
 			long := strings.Repeat("x", 65)
-			r := postBatch(alice, "delete", []string{foreign, a, "none", a, denied, "", b, foreign, long, "none", b, shown, a[:35]})
-			wantOutcomes(t, "delete", r, []string{a, b}, [2]string{foreign, "FORBIDDEN"}, [2]string{"none", "NOT_FOUND"}, [2]string{denied, "FORBIDDEN"}, [2]string{"", "NOT_FOUND"},
+			r := postBatch(alice, "delete", []string{foreign, a, "none", a, denied, "", b, foreign, long, "none", b,
+				shown, a[:35]})
+			wantOutcomes(t, "delete", r, []string{a, b}, [2]string{foreign, "FORBIDDEN"},
+				[2]string{"none", "NOT_FOUND"}, [2]string{denied, "FORBIDDEN"}, [2]string{"", "NOT_FOUND"},
 				[2]string{long, "NOT_FOUND"}, [2]string{shown, "FORBIDDEN"}, [2]string{a[:35], "NOT_FOUND"})
 			wantJSON(t, "jobs", r.Value("jobs"), []string{})
 			for _, word := range []string{"secret", "bob", "shown", "locked", "/home", "d.txt"} {
@@ -69,17 +73,21 @@ func TestBatchDelete(t *testing.T) {
 			wantBody(t, admin.Get("/public/shown.txt").OK(200), "x")
 			wantStrings(t, "left", listNames(alice, home), "locked")
 			wantUsed(t, alice, 1, 1)
-			wantOutcomes(t, "again", postBatch(alice, "delete", []string{a}, "../nonsense"), []string{}, [2]string{a, "NOT_FOUND"})
+			wantOutcomes(t, "again", postBatch(alice, "delete", []string{a}, "../nonsense"), []string{},
+				[2]string{a, "NOT_FOUND"})
 		})
 		t.Run("a folder and things in it", func(t *testing.T) {
 			alice, bob := alice.In(t), bob.In(t)
 			bytes, files := usedQuota(alice)
 			folder, beside := mkdir(alice, home, "a_b"), mkdir(alice, home, "axb")
 			deep := mkdir(alice, home+"/a_b", "deep")
-			first, last := alice.Upload(home+"/a_b", "first", []byte("1")), alice.Upload(home+"/a_b/deep", "last", []byte("12"))
+			first, last := alice.Upload(home+"/a_b", "first", []byte("1")), alice.Upload(home+"/a_b/deep", "last",
+				[]byte("12"))
 			alice.Upload(home+"/axb", "stays", []byte("x"))
 			foreign := bob.Upload("/home/bob", "stays", []byte("x"))
-			wantOutcomes(t, "delete", postBatch(alice, "delete", []string{first, folder, last, foreign, deep, first, folder}), []string{first, folder, last, deep}, [2]string{foreign, "FORBIDDEN"})
+			wantOutcomes(t, "delete", postBatch(alice, "delete",
+				[]string{first, folder, last, foreign, deep, first, folder}), []string{first, folder, last, deep},
+				[2]string{foreign, "FORBIDDEN"})
 			for _, id := range []string{folder, deep, first, last} {
 				alice.Get("/api/files/"+id).Fails(404, "NOT_FOUND")
 			}
@@ -91,7 +99,8 @@ func TestBatchDelete(t *testing.T) {
 			over := mkdir(admin, "/", "over")
 			addMount(admin, addProvider(admin, "fixed"), "/over/mounted")
 			root := listFolder(admin, "/over").OK(200).Text("items.0.id")
-			wantOutcomes(t, "delete", postBatch(admin, "delete", []string{root, over}), []string{}, [2]string{root, "OPERATION_FAILED"}, [2]string{over, "OPERATION_FAILED"})
+			wantOutcomes(t, "delete", postBatch(admin, "delete", []string{root, over}), []string{},
+				[2]string{root, "OPERATION_FAILED"}, [2]string{over, "OPERATION_FAILED"})
 			admin.Get("/api/files/" + over).OK(200)
 		})
 	})
@@ -113,10 +122,13 @@ func TestBatchMove(t *testing.T) {
 			foreign := bob.Upload("/home/bob", "a-secret-name.txt", []byte("x"))
 			mkdir(alice, home, "locked")
 			denied := alice.Upload(home+"/locked", "d.txt", []byte("d"))
-			addRule(admin, m{"pathPattern": home + "/locked/**", "effect": "deny", "role": "user", "permissions": []string{"delete"}})
-			top := admin.Get("/api/files/" + admin.Get("/api/files?path=/").OK(200).Text("folder.id")).OK(200).Text("file.id")
+			addRule(admin, m{"pathPattern": home + "/locked/**", "effect": "deny", "role": "user",
+				"permissions": []string{"delete"}})
+			top := admin.Get("/api/files/" + admin.Get("/api/files?path=/").OK(200).Text("folder.id")).OK(200).
+				Text("file.id")
 			r := postBatch(alice, "move", []string{to, a, foreign, a, "none", taken, folder, denied, to}, home+"/to")
-			wantOutcomes(t, "move", r, []string{a, folder}, [2]string{to, "OPERATION_FAILED"}, [2]string{foreign, "FORBIDDEN"}, [2]string{"none", "NOT_FOUND"},
+			wantOutcomes(t, "move", r, []string{a, folder}, [2]string{to, "OPERATION_FAILED"},
+				[2]string{foreign, "FORBIDDEN"}, [2]string{"none", "NOT_FOUND"},
 				[2]string{taken, "OPERATION_FAILED"}, [2]string{denied, "FORBIDDEN"})
 			wantJSON(t, "jobs of what is done at once", r.Value("jobs"), []string{})
 			for _, word := range []string{"secret", "bob", "taken", "d.txt", "/home"} {
@@ -128,9 +140,12 @@ func TestBatchMove(t *testing.T) {
 			wantBody(t, alice.Get(home+"/to/taken.txt").OK(200), "inner")
 			wantBody(t, alice.Get(home+"/taken.txt").OK(200), "outer")
 			wantBody(t, bob.Get("/home/bob/a-secret-name.txt").OK(200), "x")
-			wantOutcomes(t, "a mount's root", postBatch(admin, "move", []string{top}, "/uploads"), []string{}, [2]string{top, "OPERATION_FAILED"})
-			for target, code := range map[string]string{"/home/bob": "FORBIDDEN", "/home/none": "FORBIDDEN", home + "/none": "NOT_FOUND", home + "/taken.txt": "NOT_FOUND", "/api": "VALIDATION_ERROR"} {
-				wantOutcomes(t, "to "+target, postBatch(alice, "move", []string{a, foreign}, target), []string{}, [2]string{a, code}, [2]string{foreign, "FORBIDDEN"})
+			wantOutcomes(t, "a mount's root", postBatch(admin, "move", []string{top}, "/uploads"), []string{},
+				[2]string{top, "OPERATION_FAILED"})
+			for target, code := range map[string]string{"/home/bob": "FORBIDDEN", "/home/none": "FORBIDDEN",
+				home + "/none": "NOT_FOUND", home + "/taken.txt": "NOT_FOUND", "/api": "VALIDATION_ERROR"} {
+				wantOutcomes(t, "to "+target, postBatch(alice, "move", []string{a, foreign}, target), []string{},
+					[2]string{a, code}, [2]string{foreign, "FORBIDDEN"})
 			}
 		})
 		t.Run("a folder and a thing in it", func(t *testing.T) {
@@ -140,7 +155,8 @@ func TestBatchMove(t *testing.T) {
 				mkdir(alice, home, fmt.Sprint("order", i))
 				mkdir(alice, base, "there")
 				ids := [2]string{mkdir(alice, base, "box"), alice.Upload(base+"/box", "thing", []byte("x"))}
-				wantOutcomes(t, base, postBatch(alice, "move", []string{ids[order[0]], ids[order[1]]}, base+"/there"), []string{ids[order[0]], ids[order[1]]})
+				wantOutcomes(t, base, postBatch(alice, "move", []string{ids[order[0]], ids[order[1]]}, base+"/there"),
+					[]string{ids[order[0]], ids[order[1]]})
 				wantStrings(t, base, listNames(alice, base+"/there"), "box", "thing")
 				wantStrings(t, base+" box", listNames(alice, base+"/there/box"))
 			}
@@ -157,7 +173,8 @@ func TestBatchMove(t *testing.T) {
 			for i, id := range []string{a, b} {
 				wantFields(t, "a job", r.Value(fmt.Sprint("jobs.", i)), "id", "jobId")
 				wantJSON(t, "its entry", r.Value(fmt.Sprintf("jobs.%d.id", i)), id)
-				wantJSON(t, "its end", waitForJob(t, alice, r.Text(fmt.Sprintf("jobs.%d.jobId", i))).Value("job.status"), "completed")
+				wantJSON(t, "its end", waitForJob(t, alice,
+					r.Text(fmt.Sprintf("jobs.%d.jobId", i))).Value("job.status"), "completed")
 			}
 			wantBody(t, alice.Get("/vault/far.txt").OK(200), "far away")
 			wantBody(t, alice.Get("/vault/near.txt").OK(200), "near")
@@ -197,28 +214,41 @@ func TestBatchBounds(t *testing.T) {
 				alice.Delete("/api/files/" + mine)
 				mine = alice.Upload(home, "mine.txt", []byte("x"))
 			}
-			wantStatus(t, "101 times the same", postBatch(alice, action, strings.Fields(strings.Repeat(mine+" ", 101)), home+"/target"), 400, "VALIDATION_ERROR")
-			wantOutcomes(t, "100 times the same", postBatch(alice, action, strings.Fields(strings.Repeat(mine+" ", 100)), home+"/target"), []string{mine})
+			wantStatus(t, "101 times the same",
+				postBatch(alice, action, strings.Fields(strings.Repeat(mine+" ", 101)), home+"/target"), 400,
+				"VALIDATION_ERROR")
+			wantOutcomes(t, "100 times the same",
+				postBatch(alice, action, strings.Fields(strings.Repeat(mine+" ", 100)), home+"/target"), []string{mine})
 			mine = alice.Upload(home, "mine.txt", []byte("x"))
 		}
 		body := func(text string) string { return strings.ReplaceAll(text, "ID", mine) }
 		for _, bad := range []string{
-			`{}`, `{"fileIds":["ID"]}`, `{"action":"delete"}`, `{"action":null,"fileIds":["ID"]}`, `{"action":"delete","fileIds":null}`, `{"action":"","fileIds":["ID"]}`,
-			`{"action":"copy","fileIds":["ID"]}`, `{"action":"Delete","fileIds":["ID"]}`, `{"action":["delete"],"fileIds":["ID"]}`, `{"action":1,"fileIds":["ID"]}`,
-			`{"action":"delete","fileIds":"ID"}`, `{"action":"delete","fileIds":{"0":"ID"}}`, `{"action":"delete","fileIds":["ID",null]}`, `{"action":"delete","fileIds":[null]}`,
-			`{"action":"delete","fileIds":["ID",1]}`, `{"action":"delete","fileIds":["ID",true]}`, `{"action":"delete","fileIds":["ID",["ID"]]}`, `{"action":"delete","fileIds":["ID",{"id":"ID"}]}`,
-			`{"action":"delete","fileIds":["ID","\u0000"]}`, `{"action":"delete","fileids":["ID"]}`, `{"action":"delete","fileIds":["ID"],"targetPath":1}`, `{"action":"move","fileIds":["ID"]}`,
-			`{"action":"move","fileIds":["ID"],"targetPath":null}`, `{"action":"move","fileIds":["ID"],"targetPath":""}`, `{"action":"move","fileIds":["ID"],"targetPath":["/home/alice/target"]}`,
-			`{"action":"move","fileIds":["ID"],"targetPath":"home/alice/target"}`, `{"action":"move","fileIds":["ID"],"targetPath":"/home/alice/target/../target"}`, `["ID"]`, `"ID"`,
+			`{}`, `{"fileIds":["ID"]}`, `{"action":"delete"}`, `{"action":null,"fileIds":["ID"]}`,
+			`{"action":"delete","fileIds":null}`, `{"action":"","fileIds":["ID"]}`,
+			`{"action":"copy","fileIds":["ID"]}`, `{"action":"Delete","fileIds":["ID"]}`,
+			`{"action":["delete"],"fileIds":["ID"]}`, `{"action":1,"fileIds":["ID"]}`,
+			`{"action":"delete","fileIds":"ID"}`, `{"action":"delete","fileIds":{"0":"ID"}}`,
+			`{"action":"delete","fileIds":["ID",null]}`, `{"action":"delete","fileIds":[null]}`,
+			`{"action":"delete","fileIds":["ID",1]}`, `{"action":"delete","fileIds":["ID",true]}`,
+			`{"action":"delete","fileIds":["ID",["ID"]]}`, `{"action":"delete","fileIds":["ID",{"id":"ID"}]}`,
+			`{"action":"delete","fileIds":["ID","\u0000"]}`, `{"action":"delete","fileids":["ID"]}`,
+			`{"action":"delete","fileIds":["ID"],"targetPath":1}`, `{"action":"move","fileIds":["ID"]}`,
+			`{"action":"move","fileIds":["ID"],"targetPath":null}`,
+			`{"action":"move","fileIds":["ID"],"targetPath":""}`,
+			`{"action":"move","fileIds":["ID"],"targetPath":["/home/alice/target"]}`,
+			`{"action":"move","fileIds":["ID"],"targetPath":"home/alice/target"}`,
+			`{"action":"move","fileIds":["ID"],"targetPath":"/home/alice/target/../target"}`, `["ID"]`, `"ID"`,
 		} {
-			wantStatus(t, bad, alice.Post("/api/files/batch", body(bad), "Content-Type", "application/json"), 400, "VALIDATION_ERROR")
+			wantStatus(t, bad, alice.Post("/api/files/batch", body(bad), "Content-Type", "application/json"), 400,
+				"VALIDATION_ERROR")
 		}
 		wantStrings(t, "untouched", listNames(alice, home), "target", "mine.txt")
 		alice.Get("/api/files/" + target).OK(200)
 	})
 }
 
-// Abuse cases C15, C32: of keys, only those with the permissions of the single operation, inside their root.
+// Abuse cases C15, C32: of keys, only those with the permissions of the single
+// operation, inside their root.
 func TestBatchByKeys(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -231,7 +261,8 @@ func TestBatchByKeys(t *testing.T) {
 			permissions  []string
 			delete, move bool
 		}{
-			{[]string{"read"}, false, false}, {[]string{"write"}, false, false}, {[]string{"delete"}, true, false}, {[]string{"read", "write"}, false, false},
+			{[]string{"read"}, false, false}, {[]string{"write"}, false, false}, {[]string{"delete"}, true, false},
+			{[]string{"read", "write"}, false, false},
 			{[]string{"read", "delete"}, true, false}, {[]string{"write", "delete"}, true, true},
 		} {
 			key := alice.Key(m{"uploadPath": home + "/in", "permissions": test.permissions})
@@ -246,13 +277,16 @@ func TestBatchByKeys(t *testing.T) {
 					alice.Get(home + "/in/" + action).OK(200)
 				}
 				if !may { // and does not learn what it would come to
-					wantStatus(t, what+" to a path that is none", postBatch(key, action, []string{"none"}, "no path"), 403, "FORBIDDEN")
+					wantStatus(t, what+" to a path that is none", postBatch(key, action, []string{"none"}, "no path"),
+						403, "FORBIDDEN")
 				}
 				alice.Delete("/api/files/" + id)
 			}
 		}
-		wantOutcomes(t, "out of the root", postBatch(alice.Key(m{"uploadPath": home + "/in/to"}), "move", []string{outside}, home+"/in/to"), []string{}, [2]string{outside, "FORBIDDEN"})
-		wantStatus(t, "a key for WebDAV", postBatch(alice.Key(m{"uploadPath": "/", "protocols": []string{"webdav"}}), "delete", []string{outside}), 403, "FORBIDDEN")
+		wantOutcomes(t, "out of the root", postBatch(alice.Key(m{"uploadPath": home + "/in/to"}), "move",
+			[]string{outside}, home+"/in/to"), []string{}, [2]string{outside, "FORBIDDEN"})
+		wantStatus(t, "a key for WebDAV", postBatch(alice.Key(m{"uploadPath": "/", "protocols": []string{"webdav"}}),
+			"delete", []string{outside}), 403, "FORBIDDEN")
 		wantStatus(t, "a visitor", postBatch(l.Client(t), "delete", []string{outside}), 401, "UNAUTHORIZED")
 		careless := alice.Fork()
 		careless.CSRF = ""
@@ -261,7 +295,8 @@ func TestBatchByKeys(t *testing.T) {
 	})
 }
 
-// What fails inside fails for its entry alone, and is told and logged as a failure of the server is.
+// What fails inside fails for its entry alone, and is told and logged as a failure
+// of the server is.
 func TestBatchContinuesAfterInternalError(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -282,7 +317,8 @@ func TestBatchContinuesAfterInternalError(t *testing.T) {
 		before := lines()
 		r := postBatch(alice, "delete", ids)
 		wantOutcomes(t, "delete", r, []string{ids[0], ids[2]}, [2]string{ids[1], "INTERNAL_ERROR"})
-		if !strings.Contains(string(single.Body), `"message":"`+r.Text("failed.0.error")+`"`) || strings.Contains(string(r.Body), "object") {
+		if !strings.Contains(string(single.Body), `"message":"`+r.Text("failed.0.error")+`"`) ||
+			strings.Contains(string(r.Body), "object") {
 			t.Errorf("told %s, for a single one %s", r.Body, single.Body)
 		}
 		if n := lines(); n != before+1 {

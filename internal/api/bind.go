@@ -23,12 +23,14 @@ import (
 // maxJSONBody is the largest JSON body in bytes.
 const maxJSONBody = 1 << 20
 
-// binding knows which field of an input struct comes from where. The tags are those of the OpenAPI document, so the document and the checks
-// can't disagree: path, query or json name the source; required, minimum, maximum, minLength, maxLength, minItems, maxItems and enum bound the value.
+// binding knows which field of an input struct comes from where. The tags are those of the OpenAPI
+// document, so the document and the checks can't disagree: path, query or json name the source;
+// required, minimum, maximum, minLength, maxLength, minItems, maxItems and enum bound the value.
 //
-// Fields of path and query are strings, *string, *int64 or *bool; JSON fields are pointers where absence matters. A field is checked for
-// presence, not for zero: a missing number and null are the same, and never 0. One that is required with late:"true" is for the handler to miss,
-// since something else is told first.
+// Fields of path and query are strings, *string, *int64 or *bool; JSON fields are pointers where
+// absence matters. A field is checked for presence, not for zero: a missing number and null are the
+// same, and never 0. One that is required with late:"true" is for the handler to miss, since
+// something else is told first.
 type binding struct {
 	fields  []inputField
 	hasBody bool
@@ -48,7 +50,8 @@ type inputField struct {
 	enum      []string
 }
 
-// bindingOf reads the tags; a mistake in them is a programming error and panics when the table is built.
+// bindingOf reads the tags; a mistake in them is a programming error and panics when
+// the table is built.
 func bindingOf(t reflect.Type) binding {
 	var b binding
 	if t.Kind() != reflect.Struct {
@@ -56,7 +59,8 @@ func bindingOf(t reflect.Type) binding {
 	}
 	for i := range t.NumField() {
 		f := t.Field(i)
-		field := inputField{index: i, required: f.Tag.Get("required") == "true" && f.Tag.Get("late") != "true", enum: split(f.Tag.Get("enum"))}
+		field := inputField{index: i, required: f.Tag.Get("required") == "true" && f.Tag.Get("late") != "true",
+			enum: split(f.Tag.Get("enum"))}
 		for _, source := range []string{"path", "query", "json"} {
 			if name, _, _ := strings.Cut(f.Tag.Get(source), ","); name != "" && name != "-" {
 				field.name, field.source = name, source
@@ -73,7 +77,8 @@ func bindingOf(t reflect.Type) binding {
 		}
 		field.minimum, field.maximum = tagInt(f.Tag.Get("minimum")), tagInt(f.Tag.Get("maximum"))
 		for tag, bound := range map[string]*int{
-			"minLength": &field.minLength, "maxLength": &field.maxLength, "minItems": &field.minItems, "maxItems": &field.maxItems,
+			"minLength": &field.minLength, "maxLength": &field.maxLength, "minItems": &field.minItems,
+			"maxItems": &field.maxItems,
 		} {
 			if n := tagInt(f.Tag.Get(tag)); n != nil {
 				*bound = int(*n)
@@ -215,7 +220,8 @@ func (f inputField) checkText(s string) error {
 	return nil
 }
 
-// fitsComposed reports whether a text is short enough in the form that names and titles are kept in (NFC); of the rest the domain counts.
+// fitsComposed reports whether a text is short enough in the form that names and titles are kept in
+// (NFC); of the rest the domain counts.
 func (f inputField) fitsComposed(s string) bool {
 	return len(s) <= 20*f.maxLength && utf8.RuneCountInString(norm.NFC.String(s)) <= f.maxLength
 }
@@ -262,8 +268,8 @@ func (b binding) decodeBody(c *call, into any) error {
 	return nil
 }
 
-// dropUnknownNames takes out the fields whose names only look like ours: encoding/json would take ROLE for role, but it is an unknown field, and
-// those are ignored (abuse case C52).
+// dropUnknownNames takes out the fields whose names only look like ours: encoding/json would take
+// ROLE for role, but it is an unknown field, and those are ignored (abuse case C52).
 func (b binding) dropUnknownNames(text []byte) ([]byte, error) {
 	var given map[string]json.RawMessage
 	if err := json.Unmarshal(text, &given); err != nil {
@@ -282,8 +288,8 @@ func (b binding) dropUnknownNames(text []byte) ([]byte, error) {
 	return json.Marshal(given)
 }
 
-// hasInvalidEscape finds a \u0000, which no database takes, and a \uD800–\uDFFF escape without its other half, which encoding/json would silently
-// replace (abuse cases C5, C6).
+// hasInvalidEscape finds a \u0000, which no database takes, and a \uD800–\uDFFF escape without its
+// other half, which encoding/json would silently replace (abuse cases C5, C6).
 func hasInvalidEscape(text []byte) bool {
 	for i := 0; i+1 < len(text); i++ {
 		if text[i] != '\\' {
@@ -317,7 +323,8 @@ func escapedUnit(text []byte) (uint64, bool) {
 	return unit, err == nil
 }
 
-// nullable is a JSON field where absent, null and a value mean three things. The zero value is absent.
+// nullable is a JSON field where absent, null and a value mean three things. The
+// zero value is absent.
 type nullable[T any] struct {
 	isSet bool
 	value *T // nil for null

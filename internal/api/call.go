@@ -80,7 +80,8 @@ func (w *recorder) ReadFrom(r io.Reader) (int64, error) {
 // Unwrap serves http.ResponseController.
 func (w *recorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// logEntry is the path as it may stand in the log: tokens and the ids of links and shares are secrets, in whatever way and place they are written.
+// logEntry is the path as it may stand in the log: tokens and the ids of links and shares are
+// secrets, in whatever way and place they are written.
 func loggedPath(r *http.Request) string {
 	path := r.URL.EscapedPath()
 	plain, err := url.PathUnescape(path)
@@ -131,7 +132,8 @@ func isNavigation(r *http.Request) bool {
 	return acceptBegins(r, "text/html")
 }
 
-// acceptBegins reports whether the first entry of Accept is one of media, or below one that ends in a slash.
+// acceptBegins reports whether the first entry of Accept is one of media, or below one that
+// ends in a slash.
 func acceptBegins(r *http.Request, media ...string) bool {
 	first, _, _ := strings.Cut(r.Header.Get("Accept"), ",")
 	first, _, _ = strings.Cut(first, ";")

@@ -38,13 +38,15 @@ type incomingFile struct {
 	buffered *upload.BufferedUpload // nil for a body that comes from the client now
 }
 
-// compatibleUpload takes a file as a form or as the raw body, in whatever shape image clients send (specification: Compatible upload endpoints).
+// compatibleUpload takes a file as a form or as the raw body, in whatever shape image clients send
+// (specification: Compatible upload endpoints).
 func (a *API) compatibleUpload(c *call) error {
 	if err := c.requirePermission("write"); err != nil {
 		return err
 	}
 	if c.r.UserAgent() == "PicGo" {
-		c.w.Header().Set("Connection", "close") // its command line ends when the connection does, and an idle one stays open for minutes
+		// its command line ends when the connection does, and an idle one stays open for minutes
+		c.w.Header().Set("Connection", "close")
 	}
 	media, params, _ := mime.ParseMediaType(c.r.Header.Get("Content-Type"))
 	if media == "multipart/form-data" {
@@ -59,18 +61,21 @@ func (a *API) compatibleUpload(c *call) error {
 
 // readRawUpload reads name and path from the headers.
 func (c *call) readRawUpload(media string) (incomingFile, error) {
-	in := incomingFile{body: c.r.Body, size: c.r.ContentLength, mimeType: c.r.Header.Get("Content-Type"), path: c.r.Header.Get("X-Path")}
+	in := incomingFile{body: c.r.Body, size: c.r.ContentLength, mimeType: c.r.Header.Get("Content-Type"),
+		path: c.r.Header.Get("X-Path")}
 	in.name = c.r.Header.Get("X-File-Name")
 	if in.name == "" {
 		in.name = c.r.Header.Get("filename")
 	}
 	if in.name == "" && (in.size == 0 || media == "application/x-www-form-urlencoded") {
-		return incomingFile{}, fault.New(fault.Invalid, "There is no file in the request: send a form with the field `file`, or the file as the body.")
+		return incomingFile{}, fault.New(fault.Invalid,
+			"There is no file in the request: send a form with the field `file`, or the file as the body.")
 	}
 	return in, nil
 }
 
-// storeUpload puts the file where the key's template or the request says and answers with its addresses.
+// storeUpload puts the file where the key's template or the request says and
+// answers with its addresses.
 func (c *call) storeUpload(in incomingFile) error {
 	in.body = &recheckedBody{Reader: in.body, call: c}
 	name, body, err := c.uploadName(in)
@@ -78,13 +83,16 @@ func (c *call) storeUpload(in incomingFile) error {
 		return err
 	}
 	ids := c.a.IDs
-	dir, err := c.key.UploadFolder(decodeName(in.path, false), apikey.TemplateValues{Now: c.a.Now().UTC(), UUID: ids.UUID(), Random: ids.Base62(8), Username: c.user.Username, FileName: string(name)})
+	dir, err := c.key.UploadFolder(decodeName(in.path, false),
+		apikey.TemplateValues{Now: c.a.Now().UTC(), UUID: ids.UUID(), Random: ids.Base62(8), Username: c.user.Username,
+			FileName: string(name)})
 	if err != nil {
 		return err
 	}
 	c.audit(audit.Upload, dir.Child(name))
 	result, err := c.a.Uploads.Put(c.ctx(), c.actor, upload.OneShot{
-		Dir: dir, Name: name, Size: in.size, MimeType: in.mimeType, Conflict: "rename", Links: c.key.PublicLinks, Body: body, Buffered: in.buffered,
+		Dir: dir, Name: name, Size: in.size, MimeType: in.mimeType, Conflict: "rename", Links: c.key.PublicLinks,
+		Body: body, Buffered: in.buffered,
 	})
 	if err != nil {
 		return err
@@ -101,7 +109,8 @@ func (c *call) viewUpload(result upload.Result) compatibleUploadReply {
 		direct = c.linkURL(*result.Link)
 	}
 	return compatibleUploadReply{
-		URL: c.url("/api/files/" + file.ID + "/download"), FileID: file.ID, Path: file.Dir.String(), Size: file.Size, Filename: file.Name,
+		URL: c.url("/api/files/" + file.ID + "/download"), FileID: file.ID, Path: file.Dir.String(), Size: file.Size,
+		Filename:  file.Name,
 		DirectURL: direct, Links: linkTexts(direct, file),
 	}
 }
@@ -130,8 +139,9 @@ func (c *call) uploadName(in incomingFile) (vpath.Name, io.Reader, error) {
 	return vpath.Name("upload-" + c.a.Now().UTC().Format("20060102-150405.000") + extension), peeked, nil
 }
 
-// decodeName reads a name or path that a client sent in a header or form: raw UTF-8, RFC 2047, or percent-encoded (then it holds nothing but what
-// encodeURIComponent leaves). Of a file name the directory part is cut off, with either slash.
+// decodeName reads a name or path that a client sent in a header or form: raw UTF-8, RFC 2047, or
+// percent-encoded (then it holds nothing but what encodeURIComponent leaves). Of a file name the
+// directory part is cut off, with either slash.
 func decodeName(text string, isName bool) string {
 	if strings.Contains(text, "=?") {
 		decoder := mime.WordDecoder{}
@@ -139,7 +149,8 @@ func decodeName(text string, isName bool) string {
 			text = decoded
 		}
 	}
-	if strings.Contains(text, "%") && !strings.ContainsFunc(text, func(r rune) bool { return !isEncodedName(r, isName) }) {
+	if strings.Contains(text, "%") && !strings.ContainsFunc(text,
+		func(r rune) bool { return !isEncodedName(r, isName) }) {
 		if segments, err := decodeSegments(text); err == nil {
 			text = strings.Join(segments, "/")
 		}
@@ -150,7 +161,8 @@ func decodeName(text string, isName bool) string {
 	return text
 }
 
-// isEncodedName reports the characters of a percent-encoded name; a path also has slashes, and braces of placeholders.
+// isEncodedName reports the characters of a percent-encoded name; a path also has slashes,
+// and braces of placeholders.
 func isEncodedName(r rune, isName bool) bool {
 	switch {
 	case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9':
@@ -180,8 +192,9 @@ func (a *API) compatiblePreflight(c *call) error {
 // maxParts is how many fields of a form are looked at.
 const maxParts = 1000
 
-// uploadForm walks through a form once. The file field is `file`, else the first file whatever its name. When the path is known before the file
-// comes, the bytes go straight to the store; else they wait, in memory while they are few, on disk otherwise.
+// uploadForm walks through a form once. The file field is `file`, else the first file whatever its
+// name. When the path is known before the file comes, the bytes go straight to the store; else they
+// wait, in memory while they are few, on disk otherwise.
 func (c *call) uploadForm(boundary string) error {
 	if boundary == "" {
 		return fault.New(fault.Invalid, "The form has no boundary.")
@@ -216,7 +229,8 @@ func (c *call) uploadForm(boundary string) error {
 		case isFile && field == "file" && pathKnown:
 			c.discard(waiting)
 			waiting = nil
-			return c.storeUpload(incomingFile{body: formBody{part}, size: -1, name: name, mimeType: part.Header.Get("Content-Type"), path: path})
+			return c.storeUpload(incomingFile{body: formBody{part}, size: -1, name: name,
+				mimeType: part.Header.Get("Content-Type"), path: path})
 		case isFile && (waiting == nil || field == "file" && !waiting.isFileField):
 			c.discard(waiting)
 			waiting, err = c.spoolPart(part, name, field == "file")
@@ -227,7 +241,8 @@ func (c *call) uploadForm(boundary string) error {
 	}
 }
 
-// partNames reads a part's field and file name. A form that a client wrote by hand may hold either without quotes or in raw UTF-8.
+// partNames reads a part's field and file name. A form that a client wrote by hand may hold either
+// without quotes or in raw UTF-8.
 func partNames(part *multipart.Part) (field, name string, isFile bool) {
 	_, params, err := mime.ParseMediaType(part.Header.Get("Content-Disposition"))
 	if err != nil {

@@ -9,26 +9,30 @@ import (
 	"larder/internal/apptest"
 )
 
-// Abuse case C31: an upload in one request that is under way when its key is revoked makes no file, nor does one of a key that may write no more.
+// Abuse case C31: an upload in one request that is under way when its key is revoked makes no file,
+// nor does one of a key that may write no more.
 func TestUploadEndsWhenKeyIsRevoked(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		alice := l.User(t, "alice")
 		const home = "/home/alice"
 		underWay := func() (n int) {
-			if err := l.Apps[0].DB.Read(t.Context()).QueryRow("SELECT COUNT(*) FROM upload_sessions WHERE one_shot").Scan(&n); err != nil {
+			if err := l.Apps[0].DB.Read(t.Context()).QueryRow("SELECT COUNT(*) FROM upload_sessions WHERE one_shot").
+				Scan(&n); err != nil {
 				t.Fatal(err)
 			}
 			return n
 		}
 		upload := func(name string, meanwhile func(keyID string)) *apptest.Reply {
-			made := alice.Post("/api/keys/", m{"name": name, "permissions": []string{"write"}, "protocols": []string{"api"}, "uploadPath": home}).OK(201)
+			made := alice.Post("/api/keys/", m{"name": name, "permissions": []string{"write"},
+				"protocols": []string{"api"}, "uploadPath": home}).OK(201)
 			key := l.Client(t)
 			key.Header.Set("Authorization", "Bearer "+made.Text("key.fullToken"))
 			reader, writer := io.Pipe()
 			done := make(chan *apptest.Reply, 1)
 			go func() {
-				done <- key.Do(apptest.Request{Method: "POST", Path: "/api/upload", Body: reader, Header: map[string][]string{"X-File-Name": {name}}})
+				done <- key.Do(apptest.Request{Method: "POST", Path: "/api/upload", Body: reader,
+					Header: map[string][]string{"X-File-Name": {name}}})
 			}()
 			_, _ = io.WriteString(writer, strings.Repeat("x", 300_000))
 			for underWay() == 0 {
@@ -44,7 +48,9 @@ func TestUploadEndsWhenKeyIsRevoked(t *testing.T) {
 			return <-done
 		}
 		upload("revoked", func(id string) { alice.Delete("/api/keys/" + id).OK(200) }).Fails(401, "INVALID_TOKEN")
-		upload("read-only", func(id string) { alice.Patch("/api/keys/"+id, m{"permissions": []string{"read"}}).OK(200) }).Fails(403, "FORBIDDEN")
+		upload("read-only", func(id string) {
+			alice.Patch("/api/keys/"+id, m{"permissions": []string{"read"}}).OK(200)
+		}).Fails(403, "FORBIDDEN")
 		wantStrings(t, "nothing came of it", listNames(alice, home))
 		wantUsed(t, alice, 0, 0)
 		upload("kept", func(string) { mkdir(alice, home, "something else"); alice.Key(m{"name": "another"}) }).OK(200)

@@ -36,7 +36,8 @@ func TestOneRequestUploadLimit(t *testing.T) {
 			go func() { done <- dav(key.Fork(), "PUT", fmt.Sprint("/home/alice/f", i), body).Status }()
 			go func() { _, _ = io.WriteString(writer, large) }()
 		}
-		eventuallyHolds(t, "16 are under way", func() bool { return queryInt(t, l, "SELECT COUNT(*) FROM upload_sessions WHERE one_shot") == 16 })
+		eventuallyHolds(t, "16 are under way",
+			func() bool { return queryInt(t, l, "SELECT COUNT(*) FROM upload_sessions WHERE one_shot") == 16 })
 
 		r := dav(key, "PUT", "/home/alice/more", large)
 		wantDAVStatus(t, "the 17th by WebDAV", r, 429)
@@ -85,7 +86,8 @@ func TestWaitingFormsReserveQuota(t *testing.T) {
 			t.Fatal(err)
 		}
 		eventuallyHolds(t, "the first one's room", func() bool {
-			return queryInt(t, l, "SELECT COUNT(*) FROM quotas WHERE reserved_storage >= 3000000 AND reserved_files = 1") == 1
+			return queryInt(t, l,
+				"SELECT COUNT(*) FROM quotas WHERE reserved_storage >= 3000000 AND reserved_files = 1") == 1
 		})
 		key.Post("/api/upload", whole, "Content-Type", contentType).Fails(413, "QUOTA_EXCEEDED")
 		if _, err := io.WriteString(writer, whole[len(whole)-200:]); err != nil {
@@ -114,7 +116,8 @@ func TestReplacementsDoNotFillTheDisk(t *testing.T) {
 				t.Fatalf("replacement %d: %d %s", i, r.Status, r.Body)
 			}
 		}
-		eventuallyHolds(t, "the file and one before it", func() bool { return len(bucketObjects(t, l, "default")) <= before+2 })
+		eventuallyHolds(t, "the file and one before it",
+			func() bool { return len(bucketObjects(t, l, "default")) <= before+2 })
 		wantBody(t, dav(key, "GET", "/home/alice/f.bin", nil).OK(200), strings.Repeat("9", quota*19/20))
 		wantUsed(t, alice, quota*19/20, 1)
 	})

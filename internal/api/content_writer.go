@@ -13,9 +13,11 @@ import (
 	"larder/internal/files"
 )
 
-// contentWriter is where http.ServeContent comes out: what it would read, and what it writes to. The store is asked for nothing before an answer with a body is
-// due: conditions and ranges are judged by what the database knows. Then, at the last moment, the part that goes out is opened, or an address found where the
-// client gets it, and a single-use token is spent. HEAD has the store asked whether the object is there; 304, 412 and 416 need no store and spend nothing.
+// contentWriter is where http.ServeContent comes out: what it would read, and what it writes to.
+// The store is asked for nothing before an answer with a body is due: conditions and ranges are
+// judged by what the database knows. Then, at the last moment, the part that goes out is opened, or
+// an address found where the client gets it, and a single-use token is spent. HEAD has the store
+// asked whether the object is there; 304, 412 and 416 need no store and spend nothing.
 type contentWriter struct {
 	*recorder
 	call          *call
@@ -24,7 +26,9 @@ type contentWriter struct {
 	public        bool         // anybody may have it
 	beforeBody    func() error // nil for nothing
 
-	mu     sync.Mutex  // of the next two: several ranges are read by a goroutine of net/http's, which may outlast the answer
+	// of the next two: several ranges are read by a goroutine of net/http's, which
+	// may outlast the answer
+	mu     sync.Mutex
 	offset int64       // where the next Read reads
 	object blob.Object // nil before it is opened, and at the end
 	closed bool        // nothing more goes out: it was refused, or the client sent on
@@ -91,7 +95,8 @@ func (g *contentWriter) WriteHeader(status int) {
 	g.recorder.WriteHeader(status)
 }
 
-// openBody has ready what the answer needs. It returns where the client is to be sent instead, if it is.
+// openBody has ready what the answer needs. It returns where the client is to be sent
+// instead, if it is.
 func (g *contentWriter) openBody() (address string, err error) {
 	ctx := g.call.ctx()
 	if g.call.r.Method != http.MethodGet { // a pre-signed address is for GET alone
@@ -122,14 +127,16 @@ func (g *contentWriter) dropContentHeaders() {
 	g.closed = true
 	h := g.Header()
 	for _, name := range []string{
-		"Content-Type", "Content-Length", "Content-Range", "Content-Disposition", "Content-Security-Policy", "ETag", "Last-Modified", "Accept-Ranges", "Vary",
+		"Content-Type", "Content-Length", "Content-Range", "Content-Disposition", "Content-Security-Policy", "ETag",
+		"Last-Modified", "Accept-Ranges", "Vary",
 		"Cross-Origin-Resource-Policy", "Access-Control-Allow-Origin",
 	} {
 		h.Del(name)
 	}
 }
 
-// redirect answers with where the store has the content. The address is a secret in most cases, and never one to keep.
+// redirect answers with where the store has the content. The address is a secret in most cases, and
+// never one to keep.
 func (g *contentWriter) redirect(address string) {
 	h := g.Header()
 	h.Set("Location", address)

@@ -42,12 +42,14 @@ func TestLocalFileReachesConnectionAsFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	to := &fakeConn{ResponseRecorder: httptest.NewRecorder()}
-	gate := &contentWriter{recorder: &recorder{ResponseWriter: to}, content: servedContent{size: 10}, object: stored{file, file}}
+	gate := &contentWriter{recorder: &recorder{ResponseWriter: to}, content: servedContent{size: 10},
+		object: stored{file, file}}
 	defer gate.close()
 	if _, err := gate.Seek(4, io.SeekStart); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := io.CopyN(gate, gate, 3); n != 3 || err != nil || to.Body.String() != "456" || to.from != io.Reader(file) {
+	if n, err := io.CopyN(gate, gate, 3); n != 3 || err != nil || to.Body.String() != "456" ||
+		to.from != io.Reader(file) {
 		t.Errorf("%d bytes, %v: %q from a %T", n, err, to.Body, to.from)
 	}
 	gate.closed = true

@@ -32,7 +32,8 @@ func TestCopy(t *testing.T) {
 			job := r.Text("jobId")
 			r = alice.Get("/api/files/jobs/" + job).OK(200)
 			wantFieldsOf(t, r, "job", "id", "type", "status", "progress", "errorMessage", "createdAt", "completedAt")
-			if r.Text("job.type") != "copy" || r.Text("job.status") != "completed" || r.Int("job.progress") != 100 || r.Value("job.errorMessage") != nil {
+			if r.Text("job.type") != "copy" || r.Text("job.status") != "completed" || r.Int("job.progress") != 100 ||
+				r.Value("job.errorMessage") != nil {
 				t.Errorf("job %s", r.Body)
 			}
 			bob.Get("/api/files/jobs/"+job).Fails(404, "NOT_FOUND") // abuse case C36
@@ -79,14 +80,17 @@ func TestCopy(t *testing.T) {
 			for _, c := range []struct {
 				permissions []string
 				status      int
-			}{{[]string{"read", "write"}, 200}, {[]string{"read"}, 403}, {[]string{"write"}, 403}, {[]string{"delete"}, 403}, {[]string{"write", "delete"}, 403}} {
+			}{{[]string{"read", "write"}, 200}, {[]string{"read"}, 403}, {[]string{"write"}, 403},
+				{[]string{"delete"}, 403}, {[]string{"write", "delete"}, 403}} {
 				key := bob.Key(m{"uploadPath": "/home/bob/in", "permissions": c.permissions})
 				code := ""
 				if c.status == 403 {
 					code = "FORBIDDEN"
-					wantStatus(t, fmt.Sprint("a copy of what is not, by a key that may ", c.permissions), copyTo(key, "none", "/home/bob/in"), 403, code)
+					wantStatus(t, fmt.Sprint("a copy of what is not, by a key that may ", c.permissions),
+						copyTo(key, "none", "/home/bob/in"), 403, code)
 				}
-				wantStatus(t, fmt.Sprint("a key that may ", c.permissions), copyTo(key, f, "/home/bob/in", fmt.Sprint(len(c.permissions), c.status)), c.status, code)
+				wantStatus(t, fmt.Sprint("a key that may ", c.permissions),
+					copyTo(key, f, "/home/bob/in", fmt.Sprint(len(c.permissions), c.status)), c.status, code)
 				wantStatus(t, "outside its root", copyTo(key, f, "/home/bob", "g"), 403, "FORBIDDEN")
 			}
 			confined := bob.Key(m{"uploadPath": "/home/bob/in", "rootOnly": true})
@@ -99,19 +103,22 @@ func TestCopy(t *testing.T) {
 			bob, admin := bob.In(t), admin.In(t)
 			f := bob.Upload("/home/bob", "rules.txt", []byte("x"))
 			mkdir(bob, "/home/bob", "denied")
-			addRule(admin, m{"pathPattern": "/home/bob/denied/*.exe", "effect": "deny", "role": "user", "permissions": []string{"write"}})
+			addRule(admin, m{"pathPattern": "/home/bob/denied/*.exe", "effect": "deny", "role": "user",
+				"permissions": []string{"write"}})
 			copyTo(bob, f, "/home/bob/denied", "a.exe").Fails(403, "FORBIDDEN")
 			copyTo(bob, f, "/home/bob/denied", "a.txt").OK(200)
 			folder := mkdir(bob, "/home/bob", "carry")
 			mkdir(bob, "/home/bob/carry", "hidden")
 			copyTo(bob, folder, "/home/bob", "carried").OK(200)
-			addRule(admin, m{"pathPattern": "/home/bob/carry/hidden/**", "effect": "deny", "role": "user", "permissions": []string{"download"}})
+			addRule(admin, m{"pathPattern": "/home/bob/carry/hidden/**", "effect": "deny", "role": "user",
+				"permissions": []string{"download"}})
 			copyTo(bob, folder, "/home/bob", "again").Fails(403, "FORBIDDEN")
 		})
 	})
 }
 
-// A folder of 5,000 entries is copied by a job, a piece at a time, so that others are served meanwhile.
+// A folder of 5,000 entries is copied by a job, a piece at a time, so that
+// others are served meanwhile.
 func TestCopyOfFiveThousandEntries(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -142,7 +149,8 @@ func TestCopyOfFiveThousandEntries(t *testing.T) {
 			if _, err := tx.Exec("UPDATE objects SET refs = refs + $1", folders*each); err != nil {
 				return err
 			}
-			_, err := tx.Exec("UPDATE quotas SET used_storage = used_storage + 5 * $1, used_files = used_files + $1 WHERE used_files = 1", folders*each)
+			_, err := tx.Exec(
+				"UPDATE quotas SET used_storage = used_storage + 5 * $1, used_files = used_files + $1 WHERE used_files = 1", folders*each)
 			return err
 		})
 		if err != nil {
@@ -165,8 +173,10 @@ func TestCopyOfFiveThousandEntries(t *testing.T) {
 		wantUsed(t, alice, 5*all, all)
 		wantJSON(t, "references", queryCount(t, l, "SELECT refs FROM objects"), all)
 		wantBody(t, alice.Get(home+"/copy/folder7/623.txt").OK(200), "words")
-		wantJSON(t, "found", int(alice.Get("/api/files?path="+home+"/copy&search=.txt&limit=1").OK(200).Int("pagination.total")), folders*each+1)
-		for _, gone := range []string{box, alice.Get("/api/files?path=" + home + "&search=copy&limit=1").OK(200).Text("items.0.id")} {
+		wantJSON(t, "found", int(alice.Get("/api/files?path="+home+
+			"/copy&search=.txt&limit=1").OK(200).Int("pagination.total")), folders*each+1)
+		for _, gone := range []string{box, alice.Get("/api/files?path=" + home +
+			"&search=copy&limit=1").OK(200).Text("items.0.id")} {
 			alice.Delete("/api/files/" + gone).OK(200)
 		}
 		l.Sweep()

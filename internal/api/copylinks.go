@@ -105,7 +105,8 @@ func (l linkResult) item(id string) copyLinksItem {
 		return item
 	}
 	r := l.reply
-	return copyLinksItem{ID: id, Formats: &r.Formats, AccessMode: r.AccessMode, NeedsPassword: &r.NeedsPassword, ExpiresIn: nullable[int64]{true, r.ExpiresIn}}
+	return copyLinksItem{ID: id, Formats: &r.Formats, AccessMode: r.AccessMode, NeedsPassword: &r.NeedsPassword,
+		ExpiresIn: nullable[int64]{true, r.ExpiresIn}}
 }
 
 // linkResult makes the links of entries, each judged by itself.
@@ -125,7 +126,8 @@ func (c *call) linkResults(ids []string, signed bool, expiresIn int64) ([]linkRe
 		}
 		return out, err
 	}
-	links, err := c.a.Downloads.Sign(c.ctx(), c.actor, ids, time.Duration(expiresIn)*time.Second, func(file files.Entry) files.RedirectTerms { return c.redirectTerms(file.Name, file.MimeType, true) })
+	links, err := c.a.Downloads.Sign(c.ctx(), c.actor, ids, time.Duration(expiresIn)*time.Second,
+		func(file files.Entry) files.RedirectTerms { return c.redirectTerms(file.Name, file.MimeType, true) })
 	for i, link := range links {
 		address := link.Address
 		if link.Token != "" {
@@ -149,7 +151,8 @@ func (c *call) pathLink(link files.CopyLink) linkResult {
 	if link.Entry.Folder {
 		address = c.url("/app/files" + escapePath(link.Entry.Path().String()))
 	}
-	return linkResult{reply: copyLinksReply{newLinkFormats(address, link.Entry), "public_path", link.NeedsPassword, nil}}
+	return linkResult{reply: copyLinksReply{newLinkFormats(address, link.Entry), "public_path", link.NeedsPassword,
+		nil}}
 }
 
 func newLinkFormats(address string, entry files.Entry) linkFormats {

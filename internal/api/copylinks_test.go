@@ -38,7 +38,8 @@ func TestCopyLinks(t *testing.T) {
 		t.Run("the public path", func(t *testing.T) {
 			for _, query := range []string{"", "?signed=false", "?signed=", "?expiresIn=60", "?expiresIn=604800"} {
 				r := copyLinks(alice.In(t), photo, query).OK(200)
-				wantFields(t, "data", parseObject(t, r.Body)["data"], "formats", "accessMode", "needsPassword", "expiresIn")
+				wantFields(t, "data", parseObject(t, r.Body)["data"], "formats", "accessMode", "needsPassword",
+					"expiresIn")
 				wantFields(t, "formats", r.Value("formats"), "direct", "html", "markdown", "bbcode")
 				const address = apptest.BaseURL + "/home/alice/a%20b.png"
 				wantJSON(t, "direct", r.Value("formats.direct"), address)
@@ -49,16 +50,20 @@ func TestCopyLinks(t *testing.T) {
 				wantJSON(t, "needsPassword", r.Value("needsPassword"), false)
 				wantJSON(t, "expiresIn", r.Value("expiresIn"), nil)
 			}
-			wantBody(t, alice.In(t).Get(copyLinks(alice.In(t), photo, "").OK(200).Text("formats.direct")).OK(200), onePixel)
-			wantJSON(t, "by a key", copyLinks(alice.In(t).Key(m{}), photo, "").OK(200).Value("accessMode"), "public_path")
-			wantJSON(t, "what guests may have", copyLinks(bob.In(t), public, "").OK(200).Value("formats.direct"), apptest.BaseURL+"/public/p.txt")
+			wantBody(t, alice.In(t).Get(copyLinks(alice.In(t), photo, "").OK(200).Text("formats.direct")).OK(200),
+				onePixel)
+			wantJSON(t, "by a key", copyLinks(alice.In(t).Key(m{}), photo, "").OK(200).Value("accessMode"),
+				"public_path")
+			wantJSON(t, "what guests may have", copyLinks(bob.In(t), public, "").OK(200).Value("formats.direct"),
+				apptest.BaseURL+"/public/p.txt")
 		})
 		t.Run("a folder is its page, signed or not", func(t *testing.T) {
 			for _, query := range []string{"", "?signed=true", "?signed=true&expiresIn=60"} {
 				r := copyLinks(alice.In(t), folder, query).OK(200)
 				const address = apptest.BaseURL + "/app/files/home/alice/x%20&%20y"
 				wantJSON(t, "direct", r.Value("formats.direct"), address)
-				wantJSON(t, "html", r.Value("formats.html"), `<a href="`+strings.ReplaceAll(address, "&", "&amp;")+`">x &amp; y</a>`)
+				wantJSON(t, "html", r.Value("formats.html"),
+					`<a href="`+strings.ReplaceAll(address, "&", "&amp;")+`">x &amp; y</a>`)
 				wantJSON(t, "markdown", r.Value("formats.markdown"), `[x \& y](`+address+`)`)
 				wantJSON(t, "bbcode", r.Value("formats.bbcode"), `[url=`+address+`]x & y[/url]`)
 				wantJSON(t, "accessMode", r.Value("accessMode"), "public_path")
@@ -70,9 +75,11 @@ func TestCopyLinks(t *testing.T) {
 			wantJSON(t, "the root", r.Value("formats.markdown"), "[/]("+apptest.BaseURL+"/app/files/)")
 		})
 		t.Run("signed", func(t *testing.T) {
-			for query, lasts := range map[string]int64{"?signed=true": 3600, "?signed=true&expiresIn=60": 60, "?signed=true&expiresIn=604800": 604800} {
+			for query, lasts := range map[string]int64{"?signed=true": 3600, "?signed=true&expiresIn=60": 60,
+				"?signed=true&expiresIn=604800": 604800} {
 				r := copyLinks(alice.In(t), photo, query).OK(200)
-				wantFields(t, "data", parseObject(t, r.Body)["data"], "formats", "accessMode", "needsPassword", "expiresIn")
+				wantFields(t, "data", parseObject(t, r.Body)["data"], "formats", "accessMode", "needsPassword",
+					"expiresIn")
 				direct := r.Text("formats.direct")
 				if !signedLinkPattern.MatchString(direct) {
 					t.Errorf("direct is %s", direct)
@@ -95,7 +102,8 @@ func TestCopyLinks(t *testing.T) {
 				copyLinks(blind, photo, query).Fails(403, "FORBIDDEN")
 				copyLinks(blind, noSuchID, query).Fails(403, "FORBIDDEN") // nor does it learn what there is not
 			}
-			for _, query := range []string{"expiresIn=59", "expiresIn=604801", "expiresIn=0", "expiresIn=-60", "expiresIn=1e3", "expiresIn=99999999999999999999", "expiresIn=x"} {
+			for _, query := range []string{"expiresIn=59", "expiresIn=604801", "expiresIn=0", "expiresIn=-60",
+				"expiresIn=1e3", "expiresIn=99999999999999999999", "expiresIn=x"} {
 				copyLinks(alice.In(t), photo, "?"+query).Fails(400, "VALIDATION_ERROR")
 				copyLinks(alice.In(t), photo, "?signed=true&"+query).Fails(400, "VALIDATION_ERROR")
 				copyLinks(alice.In(t), folder, "?signed=true&"+query).Fails(400, "VALIDATION_ERROR")
@@ -108,7 +116,8 @@ func TestCopyLinks(t *testing.T) {
 			carol := l.User(t, "carol")
 			file := carol.Upload("/home/carol", "f.txt", []byte("carol's"))
 			deny := func(permission string) string {
-				return addRule(admin.In(t), m{"pathPattern": "/home/carol/**", "effect": "deny", "role": "user", "permissions": []string{permission}})
+				return addRule(admin.In(t), m{"pathPattern": "/home/carol/**", "effect": "deny", "role": "user",
+					"permissions": []string{permission}})
 			}
 			rule := deny("download")
 			copyLinks(carol, file, "").OK(200)
@@ -135,15 +144,19 @@ func TestCopyLinksAndPasswords(t *testing.T) {
 		wantNeedsPassword := func(c *apptest.Client, id string, plain, signed bool) {
 			t.Helper()
 			wantJSON(t, "needsPassword", copyLinks(c, id, "").OK(200).Value("needsPassword"), plain)
-			wantJSON(t, "needsPassword of a signed link", copyLinks(c, id, "?signed=true").OK(200).Value("needsPassword"), signed)
+			wantJSON(t, "needsPassword of a signed link",
+				copyLinks(c, id, "?signed=true").OK(200).Value("needsPassword"), signed)
 		}
-		// shut holds both addresses of a file against every way of asking for bytes: nothing of them is told.
+		// shut holds both addresses of a file against every way of asking for bytes: nothing
+		// of them is told.
 		wantPasswordRequired := func(c *apptest.Client, id, before string) {
 			t.Helper()
 			plain, signed := copyLinks(c, id, "").OK(200).Text("formats.direct"), signedLink(c, id)
 			for _, address := range []string{plain, signed, before} {
-				for _, header := range [][]string{nil, {"Range", "bytes=0-1"}, {"If-None-Match", "*"}, {"If-Range", `"x"`, "Range", "bytes=0-1"}, {"Sec-Fetch-Dest", "image"}} {
-					for _, r := range []*apptest.Reply{visitor.Get(address, header...), visitor.Head(address, header...)} {
+				for _, header := range [][]string{nil, {"Range", "bytes=0-1"}, {"If-None-Match", "*"},
+					{"If-Range", `"x"`, "Range", "bytes=0-1"}, {"Sec-Fetch-Dest", "image"}} {
+					for _, r := range []*apptest.Reply{visitor.Get(address, header...),
+						visitor.Head(address, header...)} {
 						wantStatus(t, address, r, 403, "PASSWORD_REQUIRED")
 						wantHeader(t, r, "ETag", "")
 						wantHeader(t, r, "Last-Modified", "")
@@ -170,7 +183,8 @@ func TestCopyLinksAndPasswords(t *testing.T) {
 				copyLinks(bob, id, "").Fails(403, "PASSWORD_REQUIRED")
 				copyLinks(bob, id, "?signed=true").Fails(403, "PASSWORD_REQUIRED")
 				wantJSON(t, "needsPassword of the folder", copyLinks(bob, dir, "").OK(200).Value("needsPassword"), true)
-				wantJSON(t, "needsPassword of the folder, for an administrator", copyLinks(admin, dir, "").OK(200).Value("needsPassword"), true)
+				wantJSON(t, "needsPassword of the folder, for an administrator",
+					copyLinks(admin, dir, "").OK(200).Value("needsPassword"), true)
 			}
 			setAccessPassword(admin, guarded, nil)
 			visitor.Get(before).OK(200) // it has not ended
@@ -180,8 +194,10 @@ func TestCopyLinksAndPasswords(t *testing.T) {
 
 		// Rules. What is denied to bob without them is what makes the difference.
 		t.Run("a rule with a password", func(t *testing.T) {
-			rule := m{"pathPattern": "/home/alice/**", "effect": "allow", "role": "user", "requirePassword": true, "password": "open sesame", "permissions": []string{"download"}}
-			read := addRule(admin, m{"pathPattern": "/home/alice/**", "effect": "allow", "role": "user", "permissions": []string{"read"}})
+			rule := m{"pathPattern": "/home/alice/**", "effect": "allow", "role": "user", "requirePassword": true,
+				"password": "open sesame", "permissions": []string{"download"}}
+			read := addRule(admin, m{"pathPattern": "/home/alice/**", "effect": "allow", "role": "user",
+				"permissions": []string{"read"}})
 			copyLinks(bob, own, "?signed=true").Fails(403, "FORBIDDEN")
 			made := addRule(admin, rule)
 			wantNeedsPassword(bob, own, true, true)
@@ -203,14 +219,23 @@ func TestCopyLinksAndPasswords(t *testing.T) {
 				opens  bool
 				signed bool
 			}{
-				{m{"effect": "allow", "role": "user", "allowedIps": []string{"127.0.0.0/8", "::1"}}, true, false},          // hers anyway
-				{m{"effect": "deny", "role": "user", "allowedIps": []string{"127.0.0.0/8", "::1"}}, true, true},            // here alone
-				{m{"effect": "allow", "role": "guest", "allowedIps": []string{"127.0.0.0/8", "::1"}}, true, true},          // here a visitor, too
-				{m{"effect": "deny", "role": "guest", "allowedIps": []string{"198.51.100.7"}}, true, true},                 // elsewhere a visitor not
-				{m{"effect": "deny", "role": "user", "allowedIps": []string{"198.51.100.7"}}, false, true},                 // not here: forbidden
-				{m{"effect": "allow", "role": "user", "allowedIps": []string{"198.51.100.7"}}, true, false},                // nor does it help her
-				{m{"effect": "deny", "role": "guest"}, true, false},                                                        // no condition
-				{m{"effect": "deny", "role": "user", "allowedIps": []string{"198.51.100.7"}, "priority": -1}, false, true}, // after nothing
+				// hers anyway
+				{m{"effect": "allow", "role": "user", "allowedIps": []string{"127.0.0.0/8", "::1"}}, true, false},
+				// here alone
+				{m{"effect": "deny", "role": "user", "allowedIps": []string{"127.0.0.0/8", "::1"}}, true, true},
+				// here a visitor, too
+				{m{"effect": "allow", "role": "guest", "allowedIps": []string{"127.0.0.0/8", "::1"}}, true, true},
+				// elsewhere a visitor not
+				{m{"effect": "deny", "role": "guest", "allowedIps": []string{"198.51.100.7"}}, true, true},
+				// not here: forbidden
+				{m{"effect": "deny", "role": "user", "allowedIps": []string{"198.51.100.7"}}, false, true},
+				// nor does it help her
+				{m{"effect": "allow", "role": "user", "allowedIps": []string{"198.51.100.7"}}, true, false},
+				// no condition
+				{m{"effect": "deny", "role": "guest"}, true, false},
+				// after nothing
+				{m{"effect": "deny", "role": "user", "allowedIps": []string{"198.51.100.7"}, "priority": -1}, false,
+					true},
 			} {
 				c.rule["pathPattern"], c.rule["permissions"] = "/home/alice/**", []string{"download"}
 				made := addRule(admin, c.rule)
@@ -221,11 +246,13 @@ func TestCopyLinksAndPasswords(t *testing.T) {
 					wantJSON(t, fmt.Sprint("needsPassword under ", c.rule), r.OK(200).Value("needsPassword"), c.signed)
 					wantBody(t, visitor.Get(r.Text("formats.direct")).OK(200), "alice's")
 				}
-				wantJSON(t, fmt.Sprint("needsPassword of the path under ", c.rule), copyLinks(alice, own, "").OK(200).Value("needsPassword"), false)
+				wantJSON(t, fmt.Sprint("needsPassword of the path under ", c.rule),
+					copyLinks(alice, own, "").OK(200).Value("needsPassword"), false)
 				admin.Delete("/api/admin/rules/" + made).OK(200)
 			}
 			link := signedLink(alice, own)
-			made := addRule(admin, m{"pathPattern": "/home/alice/**", "effect": "deny", "role": "user", "allowedIps": []string{"198.51.100.7"}, "permissions": []string{"download"}})
+			made := addRule(admin, m{"pathPattern": "/home/alice/**", "effect": "deny", "role": "user",
+				"allowedIps": []string{"198.51.100.7"}, "permissions": []string{"download"}})
 			visitor.Get(link).Fails(401, "INVALID_TOKEN") // whoever opens it is at the wrong address
 			admin.Delete("/api/admin/rules/" + made).OK(200)
 			wantBody(t, visitor.Get(link).OK(200), "alice's")
@@ -233,7 +260,8 @@ func TestCopyLinksAndPasswords(t *testing.T) {
 	})
 }
 
-// A signed link is a token of its own kind: many uses, bound to the content and to what its issuer may do.
+// A signed link is a token of its own kind: many uses, bound to the content and to what
+// its issuer may do.
 func TestSignedLink(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -241,7 +269,8 @@ func TestSignedLink(t *testing.T) {
 		const text = "0123456789"
 		wantInvalidToken := func(t *testing.T, address string) {
 			t.Helper()
-			for _, r := range []*apptest.Reply{visitor.In(t).Get(address), visitor.In(t).Head(address), visitor.In(t).Get(address, "Range", "bytes=0-1"), visitor.In(t).Get(address, "If-None-Match", "*")} {
+			for _, r := range []*apptest.Reply{visitor.In(t).Get(address), visitor.In(t).Head(address),
+				visitor.In(t).Get(address, "Range", "bytes=0-1"), visitor.In(t).Get(address, "If-None-Match", "*")} {
 				wantStatus(t, address, r, 401, "INVALID_TOKEN")
 				wantHeader(t, r, "ETag", "")
 				wantHeader(t, r, "Content-Disposition", "")
@@ -261,7 +290,8 @@ func TestSignedLink(t *testing.T) {
 				wantHeader(t, r, "Access-Control-Allow-Origin", "")
 				head := visitor.Head(address).OK(200)
 				wantHeader(t, head, "Content-Length", "10")
-				if part := visitor.Get(address, "Range", "bytes=2-4"); part.Status != 206 || string(part.Body) != "234" {
+				if part := visitor.Get(address, "Range", "bytes=2-4"); part.Status != 206 ||
+					string(part.Body) != "234" {
 					t.Errorf("range: %d %q", part.Status, part.Body)
 				}
 				if again := visitor.Get(address, "If-None-Match", r.Header.Get("ETag")); again.Status != 304 {
@@ -272,7 +302,9 @@ func TestSignedLink(t *testing.T) {
 				}
 			}
 			photo := signedLink(alice.In(t), alice.In(t).Upload("/home/alice", "photo.png", []byte(onePixel)))
-			r := visitor.Get(photo, "Sec-Fetch-Dest", "image", "Sec-Fetch-Site", "cross-site", "Accept", "image/*").OK(200) // an <img> renders an attachment
+			// an <img> renders an attachment
+			r := visitor.Get(photo, "Sec-Fetch-Dest", "image", "Sec-Fetch-Site", "cross-site", "Accept", "image/*").
+				OK(200)
 			wantBody(t, r, onePixel)
 			wantHeader(t, r, "Content-Type", "image/png")
 			wantHeader(t, r, "Content-Disposition", `attachment; filename="photo.png"`)
@@ -292,7 +324,8 @@ func TestSignedLink(t *testing.T) {
 			mkdir(alice, "/home/alice", "sub")
 			alice.Post("/api/files/"+id+"/move", m{"targetPath": "/home/alice/sub"}).OK(200)
 			wantBody(t, visitor.Get(address).OK(200), "one")
-			job := alice.Post("/api/files/"+id+"/move", m{"targetPath": "/vault", "newName": "f.txt"}).OK(200).Text("jobId")
+			job := alice.Post("/api/files/"+id+"/move", m{"targetPath": "/vault", "newName": "f.txt"}).OK(200).
+				Text("jobId")
 			wantJSON(t, "the move", waitForJob(t, alice, job).Value("job.status"), "completed")
 			r := visitor.Get(address).OK(200) // from another provider
 			wantBody(t, r, "one")
@@ -313,7 +346,8 @@ func TestSignedLink(t *testing.T) {
 			carol := l.User(t, "carol")
 			id := carol.Upload("/home/carol", "f.txt", []byte("carol"))
 			address := signedLink(carol, id)
-			rule := addRule(admin.In(t), m{"pathPattern": "/home/carol/**", "effect": "deny", "role": "user", "permissions": []string{"download"}})
+			rule := addRule(admin.In(t), m{"pathPattern": "/home/carol/**", "effect": "deny", "role": "user",
+				"permissions": []string{"download"}})
 			wantInvalidToken(t, address)
 			admin.In(t).Delete("/api/admin/rules/" + rule).OK(200)
 			wantBody(t, visitor.In(t).Get(address).OK(200), "carol")
@@ -332,7 +366,8 @@ func TestSignedLink(t *testing.T) {
 	})
 }
 
-// Specification: Limits, Signed copy link expiresIn. Both ends of the lifetime, to the millisecond; then the sweep takes the link away.
+// Specification: Limits, Signed copy link expiresIn. Both ends of the lifetime, to the millisecond;
+// then the sweep takes the link away.
 func TestSignedLinkLifetime(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -355,7 +390,8 @@ func TestSignedLinkLifetime(t *testing.T) {
 				t.Errorf("%d tokens after the sweep", n)
 			}
 		}
-		// A clock that is set back (abuse case C129) makes none of them live longer than a week and an hour.
+		// A clock that is set back (abuse case C129) makes none of them live longer than a
+		// week and an hour.
 		alice := l.SignIn(t, "alice", "password of alice")
 		address := signedLink(alice, alice.Upload("/home/alice", "back", []byte("x")), "&expiresIn=604800")
 		l.Clock.Advance(-time.Hour)
@@ -380,13 +416,15 @@ func TestCopyManyLinks(t *testing.T) {
 		many := func(c *apptest.Client, body m) *apptest.Reply { return c.Post("/api/files/copy-links", body) }
 
 		for _, signed := range []bool{false, true} {
-			r := many(alice, m{"ids": []string{two, foreign, one, two, noSuchID, folder, locked, "", one}, "signed": signed, "expiresIn": 61}).OK(200)
+			r := many(alice, m{"ids": []string{two, foreign, one, two, noSuchID, folder, locked, "", one},
+				"signed": signed, "expiresIn": 61}).OK(200)
 			var ids []string
 			for _, item := range r.Value("items").([]any) {
 				ids = append(ids, item.(map[string]any)["id"].(string))
 			}
 			wantStrings(t, "ids", ids, two, foreign, one, noSuchID, folder, locked, "")
-			for i, code := range map[int]string{1: "FORBIDDEN", 3: "NOT_FOUND", 5: "PASSWORD_REQUIRED", 6: "NOT_FOUND"} {
+			for i, code := range map[int]string{1: "FORBIDDEN", 3: "NOT_FOUND", 5: "PASSWORD_REQUIRED",
+				6: "NOT_FOUND"} {
 				item := fmt.Sprint("items.", i)
 				wantFields(t, item, r.Value(item), "id", "error", "code")
 				wantJSON(t, item+".code", r.Value(item+".code"), code)
@@ -435,13 +473,16 @@ func TestCopyManyLinks(t *testing.T) {
 		many(alice, m{"ids": append(ids(99), one, two), "signed": true}).Fails(400, "VALIDATION_ERROR")
 		many(alice, m{"ids": slices.Repeat([]string{one}, 101)}).Fails(400, "VALIDATION_ERROR")
 		for _, body := range []m{
-			{}, {"ids": []string{}}, {"ids": nil}, {"ids": one}, {"ids": []int{1}}, {"ids": []string{one}, "signed": "true"},
-			{"ids": []string{one}, "expiresIn": 59}, {"ids": []string{one}, "expiresIn": 604801}, {"ids": []string{one}, "expiresIn": 60.5}, {"ids": []string{"\x00"}},
+			{}, {"ids": []string{}}, {"ids": nil}, {"ids": one}, {"ids": []int{1}},
+			{"ids": []string{one}, "signed": "true"},
+			{"ids": []string{one}, "expiresIn": 59}, {"ids": []string{one}, "expiresIn": 604801},
+			{"ids": []string{one}, "expiresIn": 60.5}, {"ids": []string{"\x00"}},
 		} {
 			many(alice, body).Fails(400, "VALIDATION_ERROR")
 		}
 		for _, lasts := range []int64{60, 604800} {
-			wantJSON(t, "expiresIn", many(alice, m{"ids": []string{one}, "signed": true, "expiresIn": lasts}).OK(200).Int("items.0.expiresIn"), lasts)
+			wantJSON(t, "expiresIn", many(alice,
+				m{"ids": []string{one}, "signed": true, "expiresIn": lasts}).OK(200).Int("items.0.expiresIn"), lasts)
 		}
 		many(visitor, m{"ids": []string{one}}).Fails(401, "UNAUTHORIZED")
 		many(alice.Key(m{}), m{"ids": []string{one}}).OK(200)
@@ -463,14 +504,17 @@ func TestAccessMode(t *testing.T) {
 			t.Helper()
 			wantJSON(t, "accessMode", c.Get("/api/files/"+id).OK(200).Value("accessMode"), want)
 		}
-		local := "/api/admin/storage/providers/" + admin.Get("/api/admin/storage/providers").OK(200).Text("providers.0.id")
+		local := "/api/admin/storage/providers/" + admin.Get("/api/admin/storage/providers").OK(200).
+			Text("providers.0.id")
 		mode(alice, public, "private_gateway")
 		admin.Put(local, m{"publicDomain": "https://cdn.example"}).OK(200)
 		mode(alice, public, "public_cdn")
 		mode(admin, public, "public_cdn")
 		mode(alice, private, "private_gateway")
 		mode(alice, folder, "private_gateway")
-		wantJSON(t, "direct", copyLinks(alice, public, "").OK(200).Value("formats.direct"), apptest.BaseURL+"/public/p.txt") // the path in every mode
+		// the path in every mode
+		wantJSON(t, "direct", copyLinks(alice, public, "").OK(200).Value("formats.direct"),
+			apptest.BaseURL+"/public/p.txt")
 		setAccessPassword(admin, public, "open sesame")
 		mode(alice, public, "private_gateway")
 		setAccessPassword(admin, public, nil)
@@ -491,7 +535,8 @@ func TestCopyLinksAddresses(t *testing.T) {
 	for _, name := range badNames() {
 		id := admin.Upload("/public", name, []byte(name))
 		direct := copyLinks(admin, id, "").OK(200).Text("formats.direct")
-		if u, err := url.Parse(direct); err != nil || u.Path != "/public/"+name || u.RawQuery != "" || u.Fragment != "" {
+		if u, err := url.Parse(direct); err != nil || u.Path != "/public/"+name || u.RawQuery != "" ||
+			u.Fragment != "" {
 			t.Errorf("%q has the address %s (%v)", name, direct, err)
 		}
 		wantBody(t, visitor.Get(direct).OK(200), name)

@@ -29,7 +29,8 @@ const (
 // SessionCookie is the name of the login cookie.
 const SessionCookie = "auth_token"
 
-// identify finds out who asks: one principal per request. A Bearer token is judged alone, the cookie is then ignored.
+// identify finds out who asks: one principal per request. A Bearer token is judged alone, the
+// cookie is then ignored.
 func (c *call) identify() error {
 	c.actor = access.Actor{Role: access.Guest, IP: c.ip, Unlocked: c.givenPasswords()}
 	if c.route.freeMode {
@@ -95,7 +96,8 @@ func (c *call) sessionToken() (string, error) {
 	return value, nil
 }
 
-// bearer returns the API key that came along. Image clients also send it bare, in Authorization or in a header `token`.
+// bearer returns the API key that came along. Image clients also send it bare, in Authorization or
+// in a header `token`.
 func bearer(r *http.Request, liberal bool) (token string, found bool) {
 	header := strings.TrimSpace(r.Header.Get("Authorization"))
 	scheme, rest, _ := strings.Cut(header, " ")
@@ -116,8 +118,9 @@ func bearer(r *http.Request, liberal bool) (token string, found bool) {
 	return "", false
 }
 
-// authenticateBasic authenticates a key whose id came as the user name and whose secret as the password. What can be done is told to anybody who asks, as clients
-// ask before they know what to send. Faults: Unauthorized, and those of keyRequests.
+// authenticateBasic authenticates a key whose id came as the user name and whose secret as the
+// password. What can be done is told to anybody who asks, as clients ask before they know what to
+// send. Faults: Unauthorized, and those of keyRequests.
 func (c *call) authenticateBasic() error {
 	if c.r.Method == http.MethodOptions {
 		return nil
@@ -129,7 +132,8 @@ func (c *call) authenticateBasic() error {
 	return c.authenticateKey(id+"."+secret, "webdav")
 }
 
-// keyRequests authenticates an API key for a protocol, and its owner. Faults: InvalidToken, Forbidden (protocol or address), RateLimited.
+// keyRequests authenticates an API key for a protocol, and its owner. Faults: InvalidToken,
+// Forbidden (protocol or address), RateLimited.
 //
 // A token of the wrong shape is refused before anything is counted or looked up, since the caller
 // chooses the id in it.
@@ -166,7 +170,8 @@ func (c *call) authenticateKey(token, protocol string) error {
 	return nil
 }
 
-// authenticateSession authenticates the cookie. Faults: InvalidToken, SessionRevoked, RoleChanged, UserDisabled.
+// authenticateSession authenticates the cookie. Faults: InvalidToken,
+// SessionRevoked, RoleChanged, UserDisabled.
 func (c *call) authenticateSession(token string) error {
 	version, err := c.configVersion()
 	if err != nil {
@@ -177,11 +182,13 @@ func (c *call) authenticateSession(token string) error {
 		return err
 	}
 	c.session, c.user = &session, session.User
-	c.actor = access.Actor{UserID: c.user.ID, Role: c.user.Role, HomeID: c.user.HomeID, IP: c.ip, Unlocked: c.actor.Unlocked}
+	c.actor = access.Actor{UserID: c.user.ID, Role: c.user.Role, HomeID: c.user.HomeID, IP: c.ip,
+		Unlocked: c.actor.Unlocked}
 	return nil
 }
 
-// configVersion reads the config version once a request; along with what the route serves, where it has a find, in one query.
+// configVersion reads the config version once a request; along with what the route serves, where it
+// has a find, in one query.
 func (c *call) configVersion() (int64, error) {
 	if c.version == 0 {
 		found, err := c.lookUp()
@@ -202,7 +209,8 @@ func (c *call) configVersion() (int64, error) {
 	return c.version, nil
 }
 
-// lookUp finds what the route serves, nil when it serves nothing that is looked up. Whoever asks for it is judged by the version that it was found with.
+// lookUp finds what the route serves, nil when it serves nothing that is looked up. Whoever asks
+// for it is judged by the version that it was found with.
 func (c *call) lookUp() (*files.FoundEntry, error) {
 	if c.found != nil || c.route.find == nil {
 		return c.found, nil
@@ -215,8 +223,9 @@ func (c *call) lookUp() (*files.FoundEntry, error) {
 	return found, nil
 }
 
-// refuseCrossSite refuses writes that another site could have made a browser send: those that rely on the session cookie need its CSRF token, and neither
-// they nor logins may come from across sites (abuse cases C42, C43). Public endpoints ask for no token, whether a session came along or not.
+// refuseCrossSite refuses writes that another site could have made a browser send: those that rely
+// on the session cookie need its CSRF token, and neither they nor logins may come from across sites
+// (abuse cases C42, C43). Public endpoints ask for no token, whether a session came along or not.
 // Requests with a key never are refused here.
 func (c *call) refuseCrossSite() error {
 	switch {

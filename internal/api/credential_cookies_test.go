@@ -31,7 +31,8 @@ func TestTwoSessionCookies(t *testing.T) {
 	} {
 		c := withCookies(alice.CSRF, cookies...)
 		wantStatus(t, name, c.Get("/api/auth/me"), 401, "INVALID_TOKEN")
-		wantStatus(t, name+", write", c.Put("/api/users/me/settings", M{"displayName": "changed"}), 401, "INVALID_TOKEN")
+		wantStatus(t, name+", write", c.Put("/api/users/me/settings", M{"displayName": "changed"}), 401,
+			"INVALID_TOKEN")
 		wantStatus(t, name+", administration", c.Get("/api/admin/users"), 401, "INVALID_TOKEN")
 		// where none is needed they count as none
 		wantStatus(t, name+", public", c.Get("/api/public/settings"), 200, "")
@@ -44,7 +45,8 @@ func TestTwoSessionCookies(t *testing.T) {
 	if name := alice.Get("/api/users/me/settings").OK(200).Value("profile.displayName"); name != nil {
 		t.Errorf("a write went through: %v", name)
 	}
-	for name, cookies := range map[string][]string{"twice": {mine + "; " + mine}, "twice in two headers": {mine, mine}, "beside others": {"x=1; " + mine + "; AUTH_TOKEN=x"}} {
+	for name, cookies := range map[string][]string{"twice": {mine + "; " + mine}, "twice in two headers": {mine, mine},
+		"beside others": {"x=1; " + mine + "; AUTH_TOKEN=x"}} {
 		c := withCookies(alice.CSRF, cookies...)
 		wantStatus(t, name, c.Get("/api/auth/me"), 200, "")
 		wantStatus(t, name+", file", c.Get("/api/files/"+file), 200, "")

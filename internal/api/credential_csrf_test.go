@@ -40,7 +40,8 @@ func tableRows(t testing.TB, l *apptest.Larder) map[string]string {
 		_, name, _ := strings.Cut(strings.TrimSpace(line), "=")
 		all[name] = ""
 	}
-	for _, log := range []string{"access_log", "access_log_size", "request_minutes"} { // it shares the database on PostgreSQL, and is for noting what was read
+	// it shares the database on PostgreSQL, and is for noting what was read
+	for _, log := range []string{"access_log", "access_log_size", "request_minutes"} {
 		delete(all, log)
 	}
 	for name := range all {
@@ -58,13 +59,16 @@ func tableRows(t testing.TB, l *apptest.Larder) map[string]string {
 	return all
 }
 
-// settledRows waits until no job runs, and the chores of the background find nothing more to change.
+// settledRows waits until no job runs, and the chores of the background find
+// nothing more to change.
 func settledRows(t testing.TB, l *apptest.Larder) (rows map[string]string) {
 	t.Helper()
 	deadline := time.After(30 * time.Second)
 	for {
 		var open int
-		err := l.Apps[0].DB.Read(t.Context()).QueryRow("SELECT count(*) FROM jobs WHERE status = 'running' OR status = 'pending' AND due <= $1", l.Clock.Now().UnixMilli()).Scan(&open)
+		err := l.Apps[0].DB.Read(t.Context()).
+			QueryRow("SELECT count(*) FROM jobs WHERE status = 'running' OR status = 'pending' AND due <= $1",
+				l.Clock.Now().UnixMilli()).Scan(&open)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -81,7 +85,8 @@ func settledRows(t testing.TB, l *apptest.Larder) (rows map[string]string) {
 	}
 }
 
-// watchTables looks at all tables once they are settled; what it returns fails the test for each that has changed since the last look, but for some.
+// watchTables looks at all tables once they are settled; what it returns fails the test for each
+// that has changed since the last look, but for some.
 func watchTables(t testing.TB, l *apptest.Larder) (look func(what string, but ...string)) {
 	before := settledRows(t, l)
 	return func(what string, but ...string) {
@@ -169,7 +174,8 @@ func TestCSRFToken(t *testing.T) {
 	})
 }
 
-// Every write that relies on the cookie asks for the token, and changes nothing without. Abuse case C42.
+// Every write that relies on the cookie asks for the token, and changes nothing
+// without. Abuse case C42.
 func TestCSRFOnEveryWrite(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -177,7 +183,8 @@ func TestCSRFOnEveryWrite(t *testing.T) {
 		foreign := l.Admin(t).CSRF
 		w.newItems("probe") // whatever the rows below name exists beforehand
 		for _, row := range matrix {
-			if row.method == "GET" || row.method == "OPTIONS" || row.auth != sessionAuth && row.auth != sessionOrKeyAuth && row.auth != adminAuth {
+			if row.method == "GET" || row.method == "OPTIONS" || row.auth != sessionAuth &&
+				row.auth != sessionOrKeyAuth && row.auth != adminAuth {
 				continue
 			}
 			what := row.method + " " + row.pattern
@@ -187,19 +194,26 @@ func TestCSRFOnEveryWrite(t *testing.T) {
 			}
 			path, body := row.request(w.newItems("csrf"))
 			look := watchTables(t, l)
-			for name, token := range map[string]string{"none": "", "empty": "", "foreign": foreign, "wrong": strings.Repeat("a", 32), "short": "a", "long": strings.Repeat("a", 100000)[:60000]} {
+			for name, token := range map[string]string{"none": "", "empty": "", "foreign": foreign,
+				"wrong": strings.Repeat("a", 32), "short": "a", "long": strings.Repeat("a", 100000)[:60000]} {
 				c := client.Fork()
 				c.CSRF = ""
 				var header []string
 				if name != "none" {
 					header = []string{"X-CSRF-Token", token}
 				}
-				wantStatus(t, what+" with the token: "+name, send(c, row.method, path, body, header...), 403, "INVALID_CSRF")
-				wantStatus(t, what+" with Basic junk and the token: "+name, send(c, row.method, path, body, append(header, "Authorization", "Basic anVuazpqdW5r")...), 403, "INVALID_CSRF")
+				wantStatus(t, what+" with the token: "+name, send(c, row.method, path, body, header...), 403,
+					"INVALID_CSRF")
+				wantStatus(t, what+" with Basic junk and the token: "+name,
+					send(c, row.method, path, body, append(header, "Authorization", "Basic anVuazpqdW5r")...), 403,
+					"INVALID_CSRF")
 			}
 			// a Bearer token is judged alone, however good cookie and token are
-			wantStatus(t, what+" with Bearer junk", send(client.Fork(), row.method, path, body, "Authorization", "Bearer junk of "+row.pattern+row.method), 401, "INVALID_TOKEN")
-			wantStatus(t, what+" from across sites", send(client.Fork(), row.method, path, body, "Sec-Fetch-Site", "cross-site"), 403, "FORBIDDEN")
+			wantStatus(t, what+" with Bearer junk",
+				send(client.Fork(), row.method, path, body, "Authorization", "Bearer junk of "+row.pattern+row.method),
+				401, "INVALID_TOKEN")
+			wantStatus(t, what+" from across sites",
+				send(client.Fork(), row.method, path, body, "Sec-Fetch-Site", "cross-site"), 403, "FORBIDDEN")
 			look(what)
 		}
 	}, apptest.ReachLoopback)
@@ -231,18 +245,23 @@ func TestCrossSiteRequests(t *testing.T) {
 		if want == 200 {
 			want = 201
 		}
-		wantStatus(t, "a cookie write, "+site, admin.Post("/api/files/folder", M{"path": "/uploads", "name": "f" + site}, "Sec-Fetch-Site", site), want, code)
+		wantStatus(t, "a cookie write, "+site,
+			admin.Post("/api/files/folder", M{"path": "/uploads", "name": "f" + site}, "Sec-Fetch-Site", site), want,
+			code)
 		wantStatus(t, "a cookie read, "+site, admin.Get("/api/auth/me", "Sec-Fetch-Site", site), 200, "")
 	}
 	key := admin.Key(M{})
-	wantStatus(t, "a key", key.Post("/api/files/folder", M{"path": "/uploads", "name": "by key"}, "Sec-Fetch-Site", "cross-site"), 201, "")
+	wantStatus(t, "a key", key.Post("/api/files/folder", M{"path": "/uploads", "name": "by key"}, "Sec-Fetch-Site",
+		"cross-site"), 201, "")
 	form, contentType := apptest.Form(nil, "file", "a.txt", []byte("x"))
-	wantStatus(t, "an image client", key.Post("/api/upload", form, "Content-Type", contentType, "Sec-Fetch-Site", "cross-site"), 200, "")
+	wantStatus(t, "an image client", key.Post("/api/upload", form, "Content-Type", contentType, "Sec-Fetch-Site",
+		"cross-site"), 200, "")
 
 	// no credentialed CORS for strangers: abuse case C77
 	for _, path := range []string{"/api/auth/me", "/api/files?path=/", "/api/keys/"} {
 		reply := admin.Get(path, "Origin", "https://evil.example")
-		if reply.Header.Get("Access-Control-Allow-Origin") != "" || reply.Header.Get("Access-Control-Allow-Credentials") != "" {
+		if reply.Header.Get("Access-Control-Allow-Origin") != "" ||
+			reply.Header.Get("Access-Control-Allow-Credentials") != "" {
 			t.Errorf("%s: %v", path, reply.Header)
 		}
 	}

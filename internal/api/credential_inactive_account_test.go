@@ -23,10 +23,12 @@ type accountArtifacts struct {
 	moved, copied, moveJob, copyJob string
 }
 
-// blockJobs keeps the runners from an account's jobs, which have two at a time at most; release lets them go on.
+// blockJobs keeps the runners from an account's jobs, which have two at a time at most; release
+// lets them go on.
 func (h *accountArtifacts) blockJobs(t *testing.T) (release func()) {
 	for i := range 2 {
-		execAndRaiseVersion(t, h.l, `INSERT INTO jobs (id, type, owner_id, status, progress, created_at, due) VALUES ($1, 'held', $2, 'running', 0, 0, $3)`,
+		execAndRaiseVersion(t, h.l,
+			`INSERT INTO jobs (id, type, owner_id, status, progress, created_at, due) VALUES ($1, 'held', $2, 'running', 0, 0, $3)`,
 			fmt.Sprint("held", i, h.name), h.id, h.l.Clock.Now().Add(time.Hour).UnixMilli())
 	}
 	return func() {
@@ -66,8 +68,10 @@ func newAccountArtifacts(t *testing.T, l *apptest.Larder, admin *apptest.Client,
 
 // requestJobs has both jobs asked for; they wait.
 func (h *accountArtifacts) requestJobs() {
-	h.moveJob = h.user.Post("/api/files/"+h.moved+"/move", m{"targetPath": "/vault", "newName": "moved of " + h.name}).OK(200).Text("jobId")
-	h.copyJob = h.user.Post("/api/files/"+h.copied+"/copy", m{"targetPath": h.home, "newName": "copy"}).OK(200).Text("jobId")
+	h.moveJob = h.user.Post("/api/files/"+h.moved+"/move", m{"targetPath": "/vault", "newName": "moved of " + h.name}).
+		OK(200).Text("jobId")
+	h.copyJob = h.user.Post("/api/files/"+h.copied+"/copy", m{"targetPath": h.home, "newName": "copy"}).OK(200).
+		Text("jobId")
 }
 
 // keyRequests are requests with the key that work while the account is active.
@@ -83,10 +87,12 @@ func (h *accountArtifacts) keyRequests() map[string]func() *apptest.Reply {
 	}
 }
 
-// addresses are addresses that were handed out, with what they answer while the account is not active.
+// addresses are addresses that were handed out, with what they answer while the
+// account is not active.
 func (h *accountArtifacts) addresses() map[string]string {
 	return map[string]string{
-		h.link: "404 NOT_FOUND", h.signed: "401 INVALID_TOKEN", h.downloadURL: "401 INVALID_TOKEN", h.shareURL + "/preview": "410 SHARE_EXPIRED", h.shareDownloadURL: "401 INVALID_TOKEN",
+		h.link: "404 NOT_FOUND", h.signed: "401 INVALID_TOKEN", h.downloadURL: "401 INVALID_TOKEN",
+		h.shareURL + "/preview": "410 SHARE_EXPIRED", h.shareDownloadURL: "401 INVALID_TOKEN",
 	}
 }
 
@@ -95,7 +101,8 @@ func (h *accountArtifacts) waitForJob(t *testing.T, job string) (status, message
 	t.Helper()
 	deadline := time.After(30 * time.Second)
 	for {
-		err := h.l.Apps[0].DB.Read(t.Context()).QueryRow("SELECT status, COALESCE(error_message, '') FROM jobs WHERE id = $1", job).Scan(&status, &message)
+		err := h.l.Apps[0].DB.Read(t.Context()).
+			QueryRow("SELECT status, COALESCE(error_message, '') FROM jobs WHERE id = $1", job).Scan(&status, &message)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -112,12 +119,13 @@ func (h *accountArtifacts) waitForJob(t *testing.T, job string) (status, message
 
 // placeholderItems stands for everything that a request could be about; who asks is told before.
 var placeholderItems = ownedItems{
-	name: "n", file: "x", job: "x", session: "x", etag: "x", key: "pk_x", rule: "x", multipart: "x", locked: "x", store: "x", provider: "x", mount: "x", user: "x",
+	name: "n", file: "x", job: "x", session: "x", etag: "x", key: "pk_x", rule: "x", multipart: "x", locked: "x",
+	store: "x", provider: "x", mount: "x", user: "x",
 	invite: "x", share: "x", album: "x", picture: "x", announcement: "x",
 }
 
-// Everything that hangs on an account stops with it, on every replica and at its next use. It goes on with an account that is active again,
-// sessions and what hangs on them excepted.
+// Everything that hangs on an account stops with it, on every replica and at its next use. It goes
+// on with an account that is active again, sessions and what hangs on them excepted.
 func TestInactiveAccountStopsItsArtifacts(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -138,7 +146,8 @@ func TestInactiveAccountStopsItsArtifacts(t *testing.T) {
 				h.checkStopped(t, state)
 				release()
 				for what, job := range map[string]string{"move": h.moveJob, "copy": h.copyJob} {
-					if status, message := h.waitForJob(t, job); status != "failed" || !strings.Contains(message, "not active any more") {
+					if status, message := h.waitForJob(t, job); status != "failed" ||
+						!strings.Contains(message, "not active any more") {
 						t.Errorf("the %s: %s %q", what, status, message)
 					}
 				}
@@ -159,13 +168,16 @@ func (h *accountArtifacts) checkStopped(t *testing.T, state string) {
 	for range 2 {
 		for _, row := range matrix {
 			path, body := row.request(placeholderItems)
-			if _, isForm := body.(formBody); isForm || row.auth == noAuth || row.auth == freeModeAuth || row.auth == optionalAuth {
+			if _, isForm := body.(formBody); isForm || row.auth == noAuth || row.auth == freeModeAuth ||
+				row.auth == optionalAuth {
 				continue
 			}
 			// abuse case C41
-			wantStatus(t, row.method+" "+row.pattern+" by the session", send(h.user.Fork(), row.method, path, body), 401, "SESSION_REVOKED")
+			wantStatus(t, row.method+" "+row.pattern+" by the session", send(h.user.Fork(), row.method, path, body),
+				401, "SESSION_REVOKED")
 			if row.auth == sessionOrKeyAuth {
-				wantStatus(t, row.method+" "+row.pattern+" by the key", send(h.key.Fork(), row.method, path, body), 401, "INVALID_TOKEN")
+				wantStatus(t, row.method+" "+row.pattern+" by the key", send(h.key.Fork(), row.method, path, body), 401,
+					"INVALID_TOKEN")
 			}
 		}
 		for what, ask := range h.keyRequests() {
@@ -177,7 +189,8 @@ func (h *accountArtifacts) checkStopped(t *testing.T, state string) {
 				continue
 			}
 			r := h.l.Client(t).Get(address)
-			if got := fmt.Sprint(r.Status); !strings.HasPrefix(want, got) || !strings.Contains(string(r.Body), strings.Fields(want)[1]) {
+			if got := fmt.Sprint(r.Status); !strings.HasPrefix(want, got) ||
+				!strings.Contains(string(r.Body), strings.Fields(want)[1]) {
 				t.Errorf("%s: %d %s, want %s", address, r.Status, r.Body, want)
 			}
 		}
@@ -190,7 +203,8 @@ func (h *accountArtifacts) checkStopped(t *testing.T, state string) {
 	}
 }
 
-// checkSourcesIntact checks that the sources of both jobs are where they were, and that nothing came of them.
+// checkSourcesIntact checks that the sources of both jobs are where they were, and that
+// nothing came of them.
 func (h *accountArtifacts) checkSourcesIntact(t *testing.T) {
 	t.Helper()
 	for _, id := range []string{h.moved, h.copied} {
@@ -226,7 +240,8 @@ func (h *accountArtifacts) checkWorksAgain(t *testing.T) {
 	}
 }
 
-// What was let in before the account ended, and comes to its end behind that, makes nothing: no file without an owner, no charge that is lost.
+// What was let in before the account ended, and comes to its end behind that, makes nothing: no
+// file without an owner, no charge that is lost.
 func TestUploadFailsWhenAccountEndsMeanwhile(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -240,9 +255,11 @@ func TestUploadFailsWhenAccountEndsMeanwhile(t *testing.T) {
 				body := &pausingBody{pieces: []string{strings.Repeat("x", 300<<10), "y"}, resume: make(chan struct{})}
 				done, key := make(chan *apptest.Reply), key.In(t)
 				go func() {
-					done <- key.Do(apptest.Request{Method: "POST", Path: "/api/upload", Body: body, Length: 300<<10 + 1, Header: http.Header{"X-File-Name": {"late"}}})
+					done <- key.Do(apptest.Request{Method: "POST", Path: "/api/upload", Body: body, Length: 300<<10 + 1,
+						Header: http.Header{"X-File-Name": {"late"}}})
 				}()
-				for deadline := time.After(20 * time.Second); queryInt(t, l, "SELECT count(*) FROM upload_sessions WHERE one_shot AND user_id = $1", id) == 0; {
+				for deadline := time.After(20 * time.Second); queryInt(t, l,
+					"SELECT count(*) FROM upload_sessions WHERE one_shot AND user_id = $1", id) == 0; {
 					select {
 					case <-deadline:
 						t.Fatal("the upload does not begin")

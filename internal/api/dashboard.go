@@ -50,7 +50,8 @@ func (a *API) dashboard(c *call, _ struct{}) (reply dashboardReply, err error) {
 	return reply, err
 }
 
-// tolerateLogError lets a page go without what the access log would tell: how much there is can be told while its database fails.
+// tolerateLogError lets a page go without what the access log would tell: how much there is can be
+// told while its database fails.
 func (c *call) tolerateLogError(err error) error {
 	if c.ctx().Err() != nil {
 		return err
@@ -94,7 +95,8 @@ func (c *call) recentActivity(most int64) ([]activityReply, error) {
 		if err != nil {
 			return nil, err
 		}
-		activity = append(activity, activityReply{string(e.Action), e.Path, optional(e.UserID), optional(user.Username), e.Status, e.CreatedAt})
+		activity = append(activity, activityReply{string(e.Action), e.Path, optional(e.UserID), optional(user.Username),
+			e.Status, e.CreatedAt})
 	}
 	return activity, nil
 }
@@ -128,7 +130,8 @@ func (a *API) series(c *call, in seriesInput) (seriesReply, error) {
 	}
 	n := (to - from + step - 1) / step
 	if n > maxPoints {
-		return seriesReply{}, fault.Newf(fault.Invalid, "These would be more than %d points: take a longer step or a shorter time.", maxPoints)
+		return seriesReply{}, fault.Newf(fault.Invalid,
+			"These would be more than %d points: take a longer step or a shorter time.", maxPoints)
 	}
 	var values map[int64]int64
 	var err error

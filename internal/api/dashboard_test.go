@@ -17,7 +17,8 @@ func TestDashboard(t *testing.T) {
 		admin := l.Admin(t)
 		local := admin.Get("/api/admin/storage/providers").OK(200).Text("providers.0.id")
 		l.Clock.Advance(time.Millisecond)
-		second := admin.Post("/api/admin/storage/providers", M{"name": "Zweiter", "type": "store_a", "bucket": "second"}).OK(201).Text("provider.id")
+		second := admin.Post("/api/admin/storage/providers",
+			M{"name": "Zweiter", "type": "store_a", "bucket": "second"}).OK(201).Text("provider.id")
 		check := func(what string, users, files int64, storage ...M) {
 			t.Helper()
 			want := append([]any{}, toAnySlice(storage)...)
@@ -25,7 +26,8 @@ func TestDashboard(t *testing.T) {
 			wantFields(t, "stats", stats, "users", "files", "storage")
 			wantJSON(t, what, stats, M{"users": users, "files": files, "storage": want})
 			plain := admin.In(t).Get("/api/admin/stats").OK(200)
-			wantJSON(t, what, M{"users": plain.Value("users"), "files": plain.Value("files"), "storage": plain.Value("storage")}, M{"users": users, "files": files, "storage": want})
+			wantJSON(t, what, M{"users": plain.Value("users"), "files": plain.Value("files"),
+				"storage": plain.Value("storage")}, M{"users": users, "files": files, "storage": want})
 		}
 		localProvider := func(bytes, files int64) M {
 			return M{"providerId": local, "name": "local", "usedSpace": bytes, "fileCount": files}
@@ -58,10 +60,12 @@ func TestDashboard(t *testing.T) {
 		wantFields(t, "data", parseObject(t, r.Body)["data"], "stats", "requests24h", "recentActivity")
 		userID := alice.Get("/api/auth/me").OK(200).Text("user.id")
 		newest, _ := r.Value("recentActivity.0").(map[string]any)
-		wantJSON(t, "the newest", M{"action": newest["action"], "path": newest["path"], "userId": newest["userId"], "username": newest["username"], "statusCode": newest["statusCode"]},
+		wantJSON(t, "the newest", M{"action": newest["action"], "path": newest["path"], "userId": newest["userId"],
+			"username": newest["username"], "statusCode": newest["statusCode"]},
 			M{"action": "folder", "path": "/home/alice/last", "userId": userID, "username": "alice", "statusCode": 201})
 		wantFields(t, "activity", newest, "action", "path", "userId", "username", "statusCode", "createdAt")
-		wantFields(t, "data", parseObject(t, admin.Get("/api/admin/stats").OK(200).Body)["data"], "users", "files", "storage", "recentActivity")
+		wantFields(t, "data", parseObject(t, admin.Get("/api/admin/stats").OK(200).Body)["data"], "users", "files",
+			"storage", "recentActivity")
 		for i := range 25 {
 			mkdir(admin, "/public", fmt.Sprint(i))
 		}
@@ -74,14 +78,16 @@ func TestDashboard(t *testing.T) {
 	})
 }
 
-// How much there is can be told while the access log's database fails; the log on stderr says what is missing.
+// How much there is can be told while the access log's database fails; the log on stderr
+// says what is missing.
 func TestDashboardWithoutTheLog(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		admin := l.Admin(t)
 		admin.Upload("/public", "a", []byte("12345"))
 		for _, table := range []string{"access_log_size", "request_minutes"} {
-			err := l.AuditDB(t).Write(t.Context(), func(tx *db.Tx) error { _, err := tx.Exec("DROP TABLE " + table); return err })
+			err := l.AuditDB(t).Write(t.Context(),
+				func(tx *db.Tx) error { _, err := tx.Exec("DROP TABLE " + table); return err })
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -111,16 +117,19 @@ func toAnySlice(all []M) []any {
 	return list
 }
 
-// Requests are counted over all replicas and the last 24 hours, the running minute and the 1,439 before it.
+// Requests are counted over all replicas and the last 24 hours, the running minute and
+// the 1,439 before it.
 func TestDashboardRequestCount(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		admin, visitor := l.Admin(t), l.Client(t)
-		l.Clock.Advance(48*time.Hour - time.Duration(l.Clock.Now().UnixNano())%time.Minute) // the beginning of a minute, when nothing counts any more
+		// the beginning of a minute, when nothing counts any more
+		l.Clock.Advance(48*time.Hour - time.Duration(l.Clock.Now().UnixNano())%time.Minute)
 		count := func(what string, want int64) {
 			t.Helper()
 			l.FlushLog()
-			if n := admin.In(t).Get("/api/admin/dashboard").OK(200).Int("requests24h"); n != want { // which does not count itself yet
+			// which does not count itself yet
+			if n := admin.In(t).Get("/api/admin/dashboard").OK(200).Int("requests24h"); n != want {
 				t.Errorf("%s: %d requests, want %d", what, n, want)
 			}
 		}
@@ -167,7 +176,8 @@ func TestSeriesEndpoint(t *testing.T) {
 		}
 		three := fmt.Sprintf("&from=%d&to=%d&step=60", from, from+180_000)
 		for metric, want := range map[string]string{
-			"uploads": "0:1 60:1 120:0", "uploadBytes": "0:5 60:7 120:0", "users": "0:1 60:0 120:0", "failedLogins": "0:0 60:1 120:0", "downloads": "0:0 60:0 120:0", "downloadBytes": "0:0 60:0 120:0",
+			"uploads": "0:1 60:1 120:0", "uploadBytes": "0:5 60:7 120:0", "users": "0:1 60:0 120:0",
+			"failedLogins": "0:0 60:1 120:0", "downloads": "0:0 60:0 120:0", "downloadBytes": "0:0 60:0 120:0",
 		} {
 			if got := points("metric=" + metric + three); got != want {
 				t.Errorf("%s: %s, want %s", metric, got, want)
@@ -201,11 +211,16 @@ func TestSeriesEndpoint(t *testing.T) {
 		const week = 7 * 24 * 3600
 		for query, ok := range map[string]bool{
 			"": false, "metric=": false, "metric=other": false, "metric=logins": true,
-			"metric=logins&step=59": false, "metric=logins&step=60&from=0&to=60000000": true, "metric=logins&step=60&from=0&to=60000001": false,
-			"metric=logins&step=2678400&from=0&to=1": true, "metric=logins&step=2678401&from=0&to=1": false, "metric=logins&step=x": false, "metric=logins&step=60.5": false,
-			"metric=logins&from=1&to=1": false, "metric=logins&from=2&to=1": false, "metric=logins&from=-1&to=1": false, "metric=logins&from=0&to=9007199254740992": false,
-			"metric=logins&from=0&to=9007199254740991": false, fmt.Sprintf("metric=logins&from=%d", from+3600_000): false, fmt.Sprintf("metric=users&from=%d&to=%d&step=%d", from, from+week*1000, week): true,
-			"metric=logins&to=60000": true,
+			"metric=logins&step=59": false, "metric=logins&step=60&from=0&to=60000000": true,
+			"metric=logins&step=60&from=0&to=60000001": false,
+			"metric=logins&step=2678400&from=0&to=1":   true, "metric=logins&step=2678401&from=0&to=1": false,
+			"metric=logins&step=x": false, "metric=logins&step=60.5": false,
+			"metric=logins&from=1&to=1": false, "metric=logins&from=2&to=1": false, "metric=logins&from=-1&to=1": false,
+			"metric=logins&from=0&to=9007199254740992":                                    false,
+			"metric=logins&from=0&to=9007199254740991":                                    false,
+			fmt.Sprintf("metric=logins&from=%d", from+3600_000):                           false,
+			fmt.Sprintf("metric=users&from=%d&to=%d&step=%d", from, from+week*1000, week): true,
+			"metric=logins&to=60000":                                                      true,
 		} {
 			r := admin.Get("/api/admin/stats/series?" + query)
 			if ok {

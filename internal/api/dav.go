@@ -9,8 +9,8 @@ import (
 	"larder/internal/webdav"
 )
 
-// davRoute is everything below /webdav, which package webdav answers (specification: WebDAV). What is refused before that, as a key that is not valid, is
-// told in the words of WebDAV as well.
+// davRoute is everything below /webdav, which package webdav answers (specification: WebDAV). What
+// is refused before that, as a key that is not valid, is told in the words of WebDAV as well.
 var davRoute = route{auth: webdavKeyAuth, limit: transferLimit, handler: (*call).webdav}
 
 func (c *call) webdav() error {

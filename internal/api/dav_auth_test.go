@@ -31,7 +31,8 @@ func TestDAVCredentials(t *testing.T) {
 		bobsID, _, _ := strings.Cut(bobs, ".")
 		ask := func(t *testing.T, what, authorization string, want int) {
 			t.Helper()
-			for _, method := range []string{"PROPFIND", "GET", "HEAD", "PUT", "DELETE", "MKCOL", "MOVE", "COPY", "PROPPATCH", "LOCK", "UNLOCK", "POST", "NONE"} {
+			for _, method := range []string{"PROPFIND", "GET", "HEAD", "PUT", "DELETE", "MKCOL", "MOVE", "COPY",
+				"PROPPATCH", "LOCK", "UNLOCK", "POST", "NONE"} {
 				header := []string{"Depth", "0", "Destination", "/webdav/uploads/x"}
 				if authorization != "" {
 					header = append(header, "Authorization", authorization)
@@ -39,14 +40,18 @@ func TestDAVCredentials(t *testing.T) {
 				for _, path := range []string{"/home/alice/a.txt", "/home/alice/none"} {
 					r := dav(l.Client(t), method, path, nil, header...)
 					wantDAVStatus(t, what+", "+method, r, want)
-					if strings.Contains(string(r.Body), "content") || strings.Contains(string(r.Body), l.Apps[0].Config.DataDir) {
+					if strings.Contains(string(r.Body), "content") ||
+						strings.Contains(string(r.Body), l.Apps[0].Config.DataDir) {
 						t.Errorf("%s, %s: it tells %s", what, method, r.Body)
 					}
 				}
 			}
 		}
-		wantStatus(t, "a good key", dav(l.Client(t), "GET", "/home/alice/a.txt", nil, "Authorization", basicAuth(good)), 200, "")
-		wantStatus(t, "the scheme in small letters", dav(l.Client(t), "GET", "/home/alice/a.txt", nil, "Authorization", "basic "+strings.TrimPrefix(basicAuth(good), "Basic ")), 200, "")
+		wantStatus(t, "a good key", dav(l.Client(t), "GET", "/home/alice/a.txt", nil, "Authorization", basicAuth(good)),
+			200, "")
+		wantStatus(t, "the scheme in small letters",
+			dav(l.Client(t), "GET", "/home/alice/a.txt", nil, "Authorization",
+				"basic "+strings.TrimPrefix(basicAuth(good), "Basic ")), 200, "")
 
 		ask(t, "none", "", 401)
 		for what, authorization := range map[string]string{
@@ -66,26 +71,31 @@ func TestDAVCredentials(t *testing.T) {
 			"Digest":        `Digest username="alice"`,
 			"secret with .": "Basic " + base64.StdEncoding.EncodeToString([]byte("pk_x.:"+goodID)),
 		} {
-			wantDAVStatus(t, what, dav(l.Client(t), "PROPFIND", "/home/alice", nil, "Authorization", authorization), 401)
+			wantDAVStatus(t, what, dav(l.Client(t), "PROPFIND", "/home/alice", nil, "Authorization", authorization),
+				401)
 		}
 		l.Clock.Advance(time.Minute)
 		wantDAVStatus(t, "a session", dav(alice.Fork(), "PROPFIND", "/home/alice", nil), 401)
 		wantDAVStatus(t, "a session", dav(alice.Fork(), "PUT", "/home/alice/x", "x"), 401)
 
 		revokedID, revoked := key(alice, M{"name": "revoked"})
-		wantStatus(t, "before", dav(l.Client(t), "GET", "/home/alice/a.txt", nil, "Authorization", basicAuth(revoked)), 200, "")
+		wantStatus(t, "before", dav(l.Client(t), "GET", "/home/alice/a.txt", nil, "Authorization", basicAuth(revoked)),
+			200, "")
 		alice.Delete("/api/keys/" + revokedID).OK(200)
 		ask(t, "revoked", basicAuth(revoked), 401)
 		_, expired := key(alice, M{"name": "expired", "expiresIn": 60})
-		wantStatus(t, "before", dav(l.Client(t), "GET", "/home/alice/a.txt", nil, "Authorization", basicAuth(expired)), 200, "")
+		wantStatus(t, "before", dav(l.Client(t), "GET", "/home/alice/a.txt", nil, "Authorization", basicAuth(expired)),
+			200, "")
 		l.Clock.Advance(time.Minute)
 		ask(t, "expired", basicAuth(expired), 401)
 
 		_, jsonOnly := key(alice, M{"name": "json", "protocols": []string{"api"}})
 		ask(t, "for the other protocol", basicAuth(jsonOnly), 403)
 		_, both := key(alice, M{"name": "both", "protocols": []string{"api", "webdav"}})
-		wantStatus(t, "for both", dav(l.Client(t), "GET", "/home/alice/a.txt", nil, "Authorization", basicAuth(both)), 200, "")
-		wantStatus(t, "for WebDAV alone, elsewhere", l.Client(t).Get("/api/files?path=/home/alice", "Authorization", "Bearer "+good), 403, "FORBIDDEN")
+		wantStatus(t, "for both", dav(l.Client(t), "GET", "/home/alice/a.txt", nil, "Authorization", basicAuth(both)),
+			200, "")
+		wantStatus(t, "for WebDAV alone, elsewhere",
+			l.Client(t).Get("/api/files?path=/home/alice", "Authorization", "Bearer "+good), 403, "FORBIDDEN")
 		_, away := key(alice, M{"name": "away", "allowedIps": []string{"10.0.0.0/8"}})
 		ask(t, "from another address", basicAuth(away), 403)
 
@@ -94,19 +104,22 @@ func TestDAVCredentials(t *testing.T) {
 			ask(t, "of an owner who is "+state, basicAuth(good), 401)
 			execAndRaiseVersion(t, l, "UPDATE users SET status = 'active' WHERE username = 'alice'")
 		}
-		wantStatus(t, "active again", dav(l.Client(t), "GET", "/home/alice/a.txt", nil, "Authorization", basicAuth(good)), 200, "")
+		wantStatus(t, "active again", dav(l.Client(t), "GET", "/home/alice/a.txt", nil, "Authorization",
+			basicAuth(good)), 200, "")
 		admin := l.Admin(t)
 		admin.Delete("/api/admin/users/" + userIDOf(t, admin, "alice")).OK(200)
 		ask(t, "of an owner who is deleted", basicAuth(good), 401)
 	})
 }
 
-// OPTIONS tells everybody what can be done here, at the root of the site as well: Windows asks there first.
+// OPTIONS tells everybody what can be done here, at the root of the site as well:
+// Windows asks there first.
 func TestDAVOptions(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		for _, header := range [][]string{nil, {"Authorization", "Basic junk"}, {"Authorization", "Bearer junk"}} {
-			for _, path := range []string{"/", "/webdav", "/webdav/", "/webdav/home", "/webdav/none/none", "/webdav/home/admin/"} {
+			for _, path := range []string{"/", "/webdav", "/webdav/", "/webdav/home", "/webdav/none/none",
+				"/webdav/home/admin/"} {
 				h := map[string][]string{}
 				if header != nil {
 					h[header[0]] = header[1:]
@@ -120,7 +133,8 @@ func TestDAVOptions(t *testing.T) {
 				wantHeader(t, r, "WWW-Authenticate", "")
 				wantBody(t, r, "")
 				allow := strings.Split(strings.ReplaceAll(r.Header.Get("Allow"), " ", ""), ",")
-				for _, method := range []string{"OPTIONS", "GET", "HEAD", "PUT", "DELETE", "MKCOL", "COPY", "MOVE", "PROPFIND", "PROPPATCH", "LOCK", "UNLOCK"} {
+				for _, method := range []string{"OPTIONS", "GET", "HEAD", "PUT", "DELETE", "MKCOL", "COPY", "MOVE",
+					"PROPFIND", "PROPPATCH", "LOCK", "UNLOCK"} {
 					if !strings.Contains(" "+strings.Join(allow, " ")+" ", " "+method+" ") {
 						t.Errorf("%s: Allow %q lacks %s", path, allow, method)
 					}
@@ -160,7 +174,8 @@ func TestBasicAuthIsIgnoredOutsideWebDAV(t *testing.T) {
 			wantStatus(t, "beside a session", beside.Get("/api/files?path=/home/alice"), 200, "")
 			wantBody(t, beside.Get("/home/alice/mine.txt").OK(200), "mine")
 			beside.CSRF = ""
-			wantStatus(t, "CSRF is asked as ever", beside.Post("/api/files/folder", M{"path": "/home/alice", "name": "x"}), 403, "")
+			wantStatus(t, "CSRF is asked as ever",
+				beside.Post("/api/files/folder", M{"path": "/home/alice", "name": "x"}), 403, "")
 		}
 	})
 }
@@ -177,7 +192,8 @@ func TestDAVKeyGuessingLimit(t *testing.T) {
 	}
 	id, _, _ := strings.Cut(string(raw), ":")
 	for i := range 10 {
-		wantDAVStatus(t, fmt.Sprint("guess ", i), dav(l.Client(t), "PROPFIND", "/", nil, "Authorization", basicAuth(fmt.Sprintf("%s.sk_%048d", id, i))), 401)
+		wantDAVStatus(t, fmt.Sprint("guess ", i),
+			dav(l.Client(t), "PROPFIND", "/", nil, "Authorization", basicAuth(fmt.Sprintf("%s.sk_%048d", id, i))), 401)
 	}
 	for range 2 {
 		for _, c := range []*apptest.Client{key, l.Client(t)} {

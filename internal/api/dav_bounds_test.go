@@ -9,7 +9,8 @@ import (
 	"larder/internal/apptest"
 )
 
-// Of headers that a request has one of, two are refused: the server and what stands before it could go by different ones.
+// Of headers that a request has one of, two are refused: the server and what stands before it could
+// go by different ones.
 func TestDAVDuplicateHeadersAreRefused(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite")
@@ -26,16 +27,19 @@ func TestDAVDuplicateHeadersAreRefused(t *testing.T) {
 		{"PROPFIND", nil, []string{"Depth", "0", "Depth", "infinity"}},
 		{"COPY", nil, []string{"Destination", "/webdav/home/alice/one", "Destination", "/webdav/home/alice/two"}},
 		{"MOVE", nil, []string{"Destination", "/webdav/home/alice/there", "Overwrite", "T", "Overwrite", "F"}},
-		{"UNLOCK", nil, []string{"Lock-Token", "<urn:uuid:00000000-0000-4000-8000-000000000000>", "Lock-Token", "<urn:uuid:00000000-0000-4000-8000-000000000001>"}},
+		{"UNLOCK", nil, []string{"Lock-Token", "<urn:uuid:00000000-0000-4000-8000-000000000000>", "Lock-Token",
+			"<urn:uuid:00000000-0000-4000-8000-000000000001>"}},
 	} {
-		wantDAVStatus(t, fmt.Sprint(row.method, row.header), dav(key, row.method, "/home/alice/f", row.body, row.header...), 400)
+		wantDAVStatus(t, fmt.Sprint(row.method, row.header),
+			dav(key, row.method, "/home/alice/f", row.body, row.header...), 400)
 	}
 	wantBody(t, dav(key, "GET", "/home/alice/f", nil).OK(200), "old")
 	wantBody(t, dav(key, "GET", "/home/alice/there", nil).OK(200), "there")
 	wantStrings(t, "what is there", davMembers(t, key, "/home/alice"), "f", "there")
 }
 
-// A lock lasts by being refreshed, which takes what making it took (docs/webdav.md): who may not change a file any more cannot shut it for good.
+// A lock lasts by being refreshed, which takes what making it took (docs/webdav.md): who may not
+// change a file any more cannot shut it for good.
 func TestDAVRefreshRequiresUpdate(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -44,11 +48,13 @@ func TestDAVRefreshRequiresUpdate(t *testing.T) {
 		mkdir(admin, "/", "common")
 		admin.Upload("/common", "f.txt", []byte("old"))
 		key, others := davKey(alice, M{"uploadPath": "/"}), davKey(admin, M{"uploadPath": "/"})
-		addRule(admin, M{"pathPattern": "/common/**", "effect": "allow", "userId": id, "permissions": []string{"read", "update"}})
+		addRule(admin, M{"pathPattern": "/common/**", "effect": "allow", "userId": id,
+			"permissions": []string{"read", "update"}})
 		token := davLock(t, key, "/common/f.txt")
 		l.Clock.Advance(59 * time.Minute)
 		wantStatus(t, "while it is allowed", dav(key, "LOCK", "/common/f.txt", nil, "If", "(<"+token+">)"), 200, "")
-		addRule(admin, M{"pathPattern": "/common/**", "effect": "deny", "userId": id, "permissions": []string{"update"}})
+		addRule(admin, M{"pathPattern": "/common/**", "effect": "deny", "userId": id,
+			"permissions": []string{"update"}})
 		wantDAVStatus(t, "afterwards", dav(key, "LOCK", "/common/f.txt", nil, "If", "(<"+token+">)"), 403)
 		wantDAVLocked(t, "until it has ended", dav(others, "PUT", "/common/f.txt", "new"), "/common/f.txt", token)
 		l.Clock.Advance(time.Hour)
@@ -56,7 +62,8 @@ func TestDAVRefreshRequiresUpdate(t *testing.T) {
 	})
 }
 
-// Of the locks that others share on a folder so many are told of each thing in it; of one's own all, since nobody else knows their tokens.
+// Of the locks that others share on a folder so many are told of each thing in it; of one's own
+// all, since nobody else knows their tokens.
 func TestDAVLockDiscoveryLimit(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite")
@@ -65,11 +72,14 @@ func TestDAVLockDiscoveryLimit(t *testing.T) {
 	dav(key, "MKCOL", "/home/alice/dir", nil).OK(201)
 	dav(key, "PUT", "/home/alice/dir/f", "x").OK(201)
 	for range 12 {
-		wantStatus(t, "LOCK", dav(key, "LOCK", "/home/alice/dir", strings.ReplaceAll(lockBody, "exclusive", "shared")), 200, "")
+		wantStatus(t, "LOCK", dav(key, "LOCK", "/home/alice/dir", strings.ReplaceAll(lockBody, "exclusive", "shared")),
+			200, "")
 	}
-	wantStatus(t, "LOCK", dav(other, "LOCK", "/home/alice/dir", strings.ReplaceAll(lockBody, "exclusive", "shared")), 200, "")
+	wantStatus(t, "LOCK", dav(other, "LOCK", "/home/alice/dir", strings.ReplaceAll(lockBody, "exclusive", "shared")),
+		200, "")
 	for c, want := range map[*apptest.Client]int{key: 13, other: 11} {
-		for _, d := range parseMultistatus(t, "PROPFIND", dav(c, "PROPFIND", "/home/alice/dir", propOf("lockdiscovery"), "Depth", "1")) {
+		for _, d := range parseMultistatus(t, "PROPFIND",
+			dav(c, "PROPFIND", "/home/alice/dir", propOf("lockdiscovery"), "Depth", "1")) {
 			found, _ := d.has("DAV:", "lockdiscovery")
 			wantJSON(t, "locks told of "+d.path(t), len(found.All), want)
 		}
@@ -85,7 +95,8 @@ func TestDAVPropertiesAcrossPages(t *testing.T) {
 		for i := range count {
 			path := fmt.Sprintf("/home/alice/%d", i)
 			dav(key, "PUT", path, "").OK(201)
-			set := fmt.Sprintf(`<propertyupdate xmlns="DAV:"><set><prop><number xmlns="urn:x">%d</number></prop></set></propertyupdate>`, i)
+			set := fmt.Sprintf(
+				`<propertyupdate xmlns="DAV:"><set><prop><number xmlns="urn:x">%d</number></prop></set></propertyupdate>`, i)
 			wantStatus(t, "PROPPATCH", dav(key, "PROPPATCH", path, set), 207, "")
 		}
 		all := parseMultistatus(t, "PROPFIND", dav(key, "PROPFIND", "/home/alice", nil, "Depth", "1"))
@@ -97,7 +108,8 @@ func TestDAVPropertiesAcrossPages(t *testing.T) {
 	})
 }
 
-// A folder that is copied without what is in it (Depth 0) takes no rights to that (RFC 4918, section 9.8.3), and may have mounts below.
+// A folder that is copied without what is in it (Depth 0) takes no rights to that (RFC 4918,
+// section 9.8.3), and may have mounts below.
 func TestDAVShallowCopyOfFolder(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -107,17 +119,21 @@ func TestDAVShallowCopyOfFolder(t *testing.T) {
 		mkdir(admin, "/", "common")
 		mkdir(admin, "/common", "closed")
 		admin.Upload("/common/closed", "f.txt", []byte("theirs"))
-		addRule(admin, M{"pathPattern": "/common/**", "effect": "allow", "userId": id, "permissions": []string{"read", "download"}})
+		addRule(admin, M{"pathPattern": "/common/**", "effect": "allow", "userId": id,
+			"permissions": []string{"read", "download"}})
 		addRule(admin, M{"pathPattern": "/common/closed/**", "effect": "deny", "userId": id})
 		wantDAVStatus(t, "all of it", dav(key, "COPY", "/common", nil, "Destination", "/webdav/home/alice/copy"), 403)
-		wantStatus(t, "it alone", dav(key, "COPY", "/common", nil, "Destination", "/webdav/home/alice/copy", "Depth", "0"), 201, "")
+		wantStatus(t, "it alone", dav(key, "COPY", "/common", nil, "Destination", "/webdav/home/alice/copy", "Depth",
+			"0"), 201, "")
 		wantStrings(t, "what is in the copy", davMembers(t, key, "/home/alice/copy"))
-		wantDAVStatus(t, "what may not be read", dav(key, "COPY", "/common/closed", nil, "Destination", "/webdav/home/alice/closed", "Depth", "0"), 403)
+		wantDAVStatus(t, "what may not be read",
+			dav(key, "COPY", "/common/closed", nil, "Destination", "/webdav/home/alice/closed", "Depth", "0"), 403)
 	})
 }
 
-// Of a DELETE of a file and a MOVE that takes it away at the same moment one finds it, and what was moved stays; of COPYs to one name that replace nothing
-// one gets it, and the others are told why they did not.
+// Of a DELETE of a file and a MOVE that takes it away at the same moment one finds it, and what
+// was moved stays; of COPYs to one name that replace nothing one gets it, and the others are told
+// why they did not.
 func TestDAVRaces(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -158,7 +174,8 @@ func TestDAVLockEndsWithAKeyThatExpires(t *testing.T) {
 	brief := davKey(alice, M{"uploadPath": "/home/alice", "expiresIn": 600})
 	dav(key, "PUT", "/home/alice/f", "old").OK(201)
 	token := davLock(t, brief, "/home/alice/f", "Timeout", "Infinite")
-	wantStatus(t, "refresh", dav(brief, "LOCK", "/home/alice/f", nil, "If", "(<"+token+">)", "Timeout", "Infinite"), 200, "")
+	wantStatus(t, "refresh", dav(brief, "LOCK", "/home/alice/f", nil, "If", "(<"+token+">)", "Timeout", "Infinite"),
+		200, "")
 	l.Clock.Advance(599 * time.Second)
 	wantDAVLocked(t, "before", dav(key, "PUT", "/home/alice/f", "new"), "/home/alice/f", token)
 	l.Clock.Advance(time.Second)

@@ -38,7 +38,8 @@ func davHome(t *testing.T, l *apptest.Larder, name string, extra ...M) (user, ke
 	return user, davKey(user, M{"uploadPath": "/home/" + name})
 }
 
-// dav sends a WebDAV request for what lies at path, percent-encoded already; header is name, value, name, value …
+// dav sends a WebDAV request for what lies at path, percent-encoded already; header is name,
+// value, name, value …
 func dav(c *apptest.Client, method, path string, body any, header ...string) *apptest.Reply {
 	h := http.Header{}
 	for i := 0; i+1 < len(header); i += 2 {
@@ -47,7 +48,8 @@ func dav(c *apptest.Client, method, path string, body any, header ...string) *ap
 	return c.Do(apptest.Request{Method: method, Path: "/webdav" + path, Body: body, Header: h})
 }
 
-// wantDAVStatus fails the test unless the answer has that status, and is one of WebDAV: no envelope, and nothing that the client shows as a page of ours.
+// wantDAVStatus fails the test unless the answer has that status, and is one of WebDAV: no
+// envelope, and nothing that the client shows as a page of ours.
 func wantDAVStatus(t *testing.T, what string, r *apptest.Reply, want int) {
 	t.Helper()
 	wantStatus(t, what, r, want, "")
@@ -124,7 +126,8 @@ func (e davElement) at(names ...string) davElement {
 // statusLine is how a status stands in a multistatus.
 func statusLine(code string) string {
 	return "HTTP/1.1 " + code + " " + map[string]string{
-		"200": "OK", "403": "Forbidden", "404": "Not Found", "423": "Locked", "424": "Failed Dependency", "507": "Insufficient Storage",
+		"200": "OK", "403": "Forbidden", "404": "Not Found", "423": "Locked", "424": "Failed Dependency",
+		"507": "Insufficient Storage",
 	}[code]
 }
 

@@ -36,7 +36,8 @@ func wantDAVLocked(t *testing.T, what string, r *apptest.Reply, root, token stri
 	}
 }
 
-// A lock shuts what it covers to everybody without its token, that key's own requests included, by every method and by JSON (RFC 4918, section 7).
+// A lock shuts what it covers to everybody without its token, that key's own requests included, by
+// every method and by JSON (RFC 4918, section 7).
 func TestDAVLocks(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -74,8 +75,11 @@ func TestDAVLocks(t *testing.T) {
 			wantStatus(t, "DELETE of the copy", dav(c, "DELETE", home+"/copy", nil), 204, "")
 		}
 		for what, r := range map[string]*apptest.Reply{ // docs/decisions.md, WebDAV
-			"rename": alice.Put("/api/files/"+id, M{"name": "x"}), "move": alice.Post("/api/files/"+id+"/move", M{"targetPath": home}), "delete": alice.Delete("/api/files/" + id),
-			"delete above": alice.Delete("/api/files/" + entryIDOf(alice, home, "dir")), "replace": postUploadSession(alice, home+"/dir", "f.txt", 0, M{"conflict": "replace"}),
+			"rename":       alice.Put("/api/files/"+id, M{"name": "x"}),
+			"move":         alice.Post("/api/files/"+id+"/move", M{"targetPath": home}),
+			"delete":       alice.Delete("/api/files/" + id),
+			"delete above": alice.Delete("/api/files/" + entryIDOf(alice, home, "dir")),
+			"replace":      postUploadSession(alice, home+"/dir", "f.txt", 0, M{"conflict": "replace"}),
 		} {
 			if what == "replace" && r.Status == 200 {
 				session := r.Text("sessionId")
@@ -92,16 +96,20 @@ func TestDAVLocks(t *testing.T) {
 			active := found.at("activelock")
 			wantJSON(t, "timeout", active.at("timeout").Text, "Second-3600")
 			wantJSON(t, "lockroot", active.at("lockroot", "href").Text, "/webdav"+file)
-			if (active.at("locktoken", "href").Text == token) != (c == key) || strings.Contains(string(r.Body), token) != (c == key) {
+			if (active.at("locktoken", "href").Text == token) != (c == key) ||
+				strings.Contains(string(r.Body), token) != (c == key) {
 				t.Errorf("%s: %s", name, r.Body)
 			}
 		}
 		wantDAVStatus(t, "PUT with another key's token", dav(other, "PUT", file, "new", "If", "(<"+token+">)"), 412)
-		wantDAVStatus(t, "submitted by trickery", dav(other, "PUT", file, "new", "If", "(Not <DAV:no-lock>) (<"+token+">)"), 423)
+		wantDAVStatus(t, "submitted by trickery",
+			dav(other, "PUT", file, "new", "If", "(Not <DAV:no-lock>) (<"+token+">)"), 423)
 		wantDAVStatus(t, "UNLOCK by another key", dav(other, "UNLOCK", file, nil, "Lock-Token", "<"+token+">"), 403)
 		wantDAVStatus(t, "refreshed by another key", dav(other, "LOCK", file, nil, "If", "(<"+token+">)"), 412)
-		wantDAVStatus(t, "UNLOCK of no lock", dav(key, "UNLOCK", file, nil, "Lock-Token", "<urn:uuid:00000000-0000-4000-8000-000000000000>"), 409)
-		wantDAVStatus(t, "UNLOCK elsewhere", dav(key, "UNLOCK", home+"/loose.txt", nil, "Lock-Token", "<"+token+">"), 409)
+		wantDAVStatus(t, "UNLOCK of no lock",
+			dav(key, "UNLOCK", file, nil, "Lock-Token", "<urn:uuid:00000000-0000-4000-8000-000000000000>"), 409)
+		wantDAVStatus(t, "UNLOCK elsewhere", dav(key, "UNLOCK", home+"/loose.txt", nil, "Lock-Token", "<"+token+">"),
+			409)
 		for _, bad := range []string{"", token, "<>", "<" + token} {
 			wantDAVStatus(t, "UNLOCK with "+bad, dav(key, "UNLOCK", file, nil, "Lock-Token", bad), 400)
 		}
@@ -110,10 +118,12 @@ func TestDAVLocks(t *testing.T) {
 		wantStatus(t, "PUT by another", dav(other, "PUT", file, "newer"), 204, "")
 
 		// its time: at most an hour, anew by a refresh, and then it is over
-		for wish, want := range map[string]string{"Second-10": "Second-10", "Second-4100000000": "Second-3600", "Infinite": "Second-3600", "": "Second-3600"} {
+		for wish, want := range map[string]string{"Second-10": "Second-10", "Second-4100000000": "Second-3600",
+			"Infinite": "Second-3600", "": "Second-3600"} {
 			r := dav(key, "LOCK", file, lockBody, "Timeout", wish)
 			var e davElement
-			if err := xml.Unmarshal(r.Body, &e); err != nil || e.at("lockdiscovery", "activelock", "timeout").Text != want {
+			if err := xml.Unmarshal(r.Body, &e); err != nil || e.at("lockdiscovery", "activelock", "timeout").
+				Text != want {
 				t.Errorf("Timeout %s: %v %s", wish, err, r.Body)
 			}
 			davUnlock(t, key, file, r)
@@ -142,7 +152,8 @@ func TestDAVLocks(t *testing.T) {
 		// a deep lock covers what is below and what comes; one on what is below is in its way
 		inner := davLock(t, other, file)
 		all := parseMultistatus(t, "LOCK above a lock", dav(key, "LOCK", home+"/dir", lockBody, "Depth", "infinity"))
-		if len(all) != 2 || all[0].path(t) != file || all[0].Status != statusLine("423") || all[1].path(t) != home+"/dir" || all[1].Status != statusLine("424") {
+		if len(all) != 2 || all[0].path(t) != file || all[0].Status != statusLine("423") ||
+			all[1].path(t) != home+"/dir" || all[1].Status != statusLine("424") {
 			t.Errorf("LOCK above a lock: %+v", all)
 		}
 		wantStatus(t, "UNLOCK", dav(other, "UNLOCK", file, nil, "Lock-Token", "<"+inner+">"), 204, "")
@@ -150,11 +161,15 @@ func TestDAVLocks(t *testing.T) {
 		wantDAVLocked(t, "below", dav(other, "PUT", file, "x"), home+"/dir", deep)
 		wantDAVLocked(t, "a new member", dav(other, "PUT", home+"/dir/new", "x"), home+"/dir", deep)
 		wantDAVLocked(t, "a new folder", dav(other, "MKCOL", home+"/dir/new", nil), home+"/dir", deep)
-		wantStatus(t, "a new member, with the token", dav(key, "PUT", home+"/dir/new", "x", "If", "</webdav"+home+"/dir> (<"+deep+">)"), 201, "")
-		wantDAVLocked(t, "LOCK of nothing below, with the token", dav(key, "LOCK", home+"/dir/none", lockBody, "If", "(<"+deep+">)"), home+"/dir", deep)
+		wantStatus(t, "a new member, with the token",
+			dav(key, "PUT", home+"/dir/new", "x", "If", "</webdav"+home+"/dir> (<"+deep+">)"), 201, "")
+		wantDAVLocked(t, "LOCK of nothing below, with the token",
+			dav(key, "LOCK", home+"/dir/none", lockBody, "If", "(<"+deep+">)"), home+"/dir", deep)
 		wantDAVStatus(t, "which makes no file", dav(key, "GET", home+"/dir/none", nil), 404)
-		wantDAVStatus(t, "UNLOCK from below by another", dav(other, "UNLOCK", file, nil, "Lock-Token", "<"+deep+">"), 403)
-		wantStatus(t, "MOVE of all, with the token", dav(key, "MOVE", home+"/dir", nil, "Destination", "/webdav"+home+"/went", "If", "(<"+deep+">)"), 201, "")
+		wantDAVStatus(t, "UNLOCK from below by another", dav(other, "UNLOCK", file, nil, "Lock-Token", "<"+deep+">"),
+			403)
+		wantStatus(t, "MOVE of all, with the token",
+			dav(key, "MOVE", home+"/dir", nil, "Destination", "/webdav"+home+"/went", "If", "(<"+deep+">)"), 201, "")
 		wantStatus(t, "the lock stayed behind", dav(other, "PUT", home+"/went/new", "y"), 204, "")
 		checkOwnershipAndCharges(t, l, "in the end")
 	})
@@ -173,7 +188,8 @@ func TestDAVLocksOfAKey(t *testing.T) {
 	wantDAVStatus(t, "the 101st", r, 507)
 	wantDAVStatus(t, "of nothing", dav(key, "LOCK", "/home/alice/nothing", lockBody), 507)
 	wantDAVStatus(t, "which makes no file", dav(key, "GET", "/home/alice/nothing", nil), 404)
-	wantStatus(t, "another key", dav(davKey(alice, M{"uploadPath": "/home/alice"}), "LOCK", "/home/alice/one%20more", lockBody, "Timeout", "Second-1"), 200, "")
+	wantStatus(t, "another key", dav(davKey(alice, M{"uploadPath": "/home/alice"}), "LOCK", "/home/alice/one%20more",
+		lockBody, "Timeout", "Second-1"), 200, "")
 	l.Clock.Advance(time.Hour)
 	davLock(t, key, "/home/alice/one%20more")
 }
@@ -207,7 +223,8 @@ func TestDAVIf(t *testing.T) {
 			{locked, "(<NONE>)", 412},
 			{locked, "(<DAV:no-lock>)", 412},
 			{locked, "</webdav/home/alice/locked> (<TOKEN>)", 204}, // 10.4.9, by path and by URI
-			{locked, "<http://larder.test/webdav/home/alice/locked> (<TOKEN> [ETAG]) <http://larder.test/webdav/home/alice/free> ([\"random\"])", 204},
+			{locked,
+				"<http://larder.test/webdav/home/alice/locked> (<TOKEN> [ETAG]) <http://larder.test/webdav/home/alice/free> ([\"random\"])", 204},
 			{locked, "<http://larder.test/webdav/home/alice/free> (<TOKEN>)", 412},
 			{free, "</webdav/home/alice/locked> (<TOKEN>)", 204},
 			{locked, "<http://other.test/webdav/home/alice/locked> (<TOKEN>)", 412},
@@ -226,11 +243,15 @@ func TestDAVIf(t *testing.T) {
 			{free, "garbage", 400},
 			{free, "</webdav/x>", 400},
 		} {
-			header := strings.NewReplacer("TOKEN", token, "NONE", none, "FOREIGN", foreign, "ETAG", etag(row.path)).Replace(row.header)
-			wantStatus(t, "PUT "+row.path+", If: "+row.header, dav(key, "PUT", row.path, "y", "If", header), row.want, "")
+			header := strings.NewReplacer("TOKEN", token, "NONE", none, "FOREIGN", foreign, "ETAG", etag(row.path)).
+				Replace(row.header)
+			wantStatus(t, "PUT "+row.path+", If: "+row.header, dav(key, "PUT", row.path, "y", "If", header), row.want,
+				"")
 		}
-		// without a tag on what it makes of two resources (10.4.9): the source's lock and the target's both are needed
+		// without a tag on what it makes of two resources (10.4.9): the source's lock and the
+		// target's both are needed
 		wantDAVLocked(t, "MOVE onto", dav(key, "MOVE", free, nil, "Destination", "/webdav"+locked), locked, token)
-		wantStatus(t, "with the token", dav(key, "MOVE", free, nil, "Destination", "/webdav"+locked, "If", "</webdav"+locked+"> (<"+token+">)"), 204, "")
+		wantStatus(t, "with the token", dav(key, "MOVE", free, nil, "Destination", "/webdav"+locked, "If",
+			"</webdav"+locked+"> (<"+token+">)"), 204, "")
 	})
 }

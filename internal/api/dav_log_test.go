@@ -10,7 +10,8 @@ import (
 	"larder/internal/apptest"
 )
 
-// What WebDAV leaves in the access log, as it is written here by hand; listings and OPTIONS leave nothing, and no secret is anywhere.
+// What WebDAV leaves in the access log, as it is written here by hand; listings and OPTIONS leave
+// nothing, and no secret is anywhere.
 func TestDAVAccessLog(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -44,7 +45,8 @@ func TestDAVAccessLog(t *testing.T) {
 			{"MKCOL", "/home/alice/dir", nil, nil, "/home/alice/dir 0 201"},
 			{"MKCOL", "/home/alice/dir", nil, nil, "/home/alice/dir 0 405"},
 			{"COPY", at, nil, []string{"Destination", "/webdav/home/alice/dir/copy"}, "/home/alice/a b.txt 0 201"},
-			{"MOVE", "/home/alice/dir/copy", nil, []string{"Destination", "/webdav/home/alice/moved"}, "/home/alice/dir/copy 0 201"},
+			{"MOVE", "/home/alice/dir/copy", nil, []string{"Destination", "/webdav/home/alice/moved"},
+				"/home/alice/dir/copy 0 201"},
 			{"PROPPATCH", at, patchBody, nil, "/home/alice/a b.txt 0 207"},
 			{"LOCK", at, lockBody, nil, "/home/alice/a b.txt 0 200"},
 			{"PUT", at, "x", nil, "/home/alice/a b.txt - 423"},
@@ -67,7 +69,8 @@ func TestDAVAccessLog(t *testing.T) {
 				want = append(want, row.logged)
 			}
 		}
-		dav(l.Client(t), "PUT", at, "x", "Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte("pk_canary:sk_canary")))
+		dav(l.Client(t), "PUT", at, "x", "Authorization",
+			"Basic "+base64.StdEncoding.EncodeToString([]byte("pk_canary:sk_canary")))
 		asked++
 		if n := requests(); n != counted+asked {
 			t.Errorf("%d requests were counted, want %d", n-counted, asked)
@@ -75,11 +78,13 @@ func TestDAVAccessLog(t *testing.T) {
 		var have []string
 		secrets := 0
 		for _, e := range accessLogs(t, l, admin, "&action=webdav")[before:] {
-			if e.Username == nil || *e.Username != "alice" || e.KeyID == nil || e.Action != "webdav" || e.IP == nil || e.Count != 1 {
+			if e.Username == nil || *e.Username != "alice" || e.KeyID == nil || e.Action != "webdav" || e.IP == nil ||
+				e.Count != 1 {
 				t.Errorf("who did it: %v", e)
 			}
 			bytes := fmt.Sprint(e.BytesTransferred)
-			if e.StatusCode == 423 || e.StatusCode == 403 && e.Path == "/home/bob/x" && slices.Contains(have, "/home/bob/x 0 403") {
+			if e.StatusCode == 423 || e.StatusCode == 403 && e.Path == "/home/bob/x" &&
+				slices.Contains(have, "/home/bob/x 0 403") {
 				bytes = "-"
 			}
 			have = append(have, fmt.Sprintf("%s %s %d", e.Path, bytes, e.StatusCode))
@@ -95,7 +100,8 @@ func TestDAVAccessLog(t *testing.T) {
 		}
 		_, secret, _ := strings.Cut(string(raw), ":")
 		everything := dumpLog(t, l) + l.Log.String()
-		for _, text := range []string{secret, strings.TrimPrefix(key.Header.Get("Authorization"), "Basic "), "sk_canary", strings.Trim(token, "<>")} {
+		for _, text := range []string{secret, strings.TrimPrefix(key.Header.Get("Authorization"), "Basic "),
+			"sk_canary", strings.Trim(token, "<>")} {
 			if strings.Contains(everything, text) {
 				secrets++
 			}

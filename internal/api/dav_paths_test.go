@@ -11,7 +11,8 @@ import (
 	"larder/internal/config"
 )
 
-// The vectors of TestPathVectors into a WebDAV address and a Destination (abuse cases C1 to C11): refused, never 5xx, never another file.
+// The vectors of TestPathVectors into a WebDAV address and a Destination (abuse cases C1 to C11):
+// refused, never 5xx, never another file.
 func TestDAVPathVectors(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -23,7 +24,9 @@ func TestDAVPathVectors(t *testing.T) {
 		dav(key, "MKCOL", "/home/alice/a", nil).OK(201)
 		alice.Upload("/home/alice", "source.txt", []byte("mine"))
 		sinks := map[string]func(at string) *apptest.Reply{
-			"address":             func(at string) *apptest.Reply { return dav(key, "PROPFIND", at, nil, "Depth", "0") },
+			"address": func(at string) *apptest.Reply {
+				return dav(key, "PROPFIND", at, nil, "Depth", "0")
+			},
 			"address to be made":  func(at string) *apptest.Reply { return dav(key, "PUT", at, "x") },
 			"address of a folder": func(at string) *apptest.Reply { return dav(key, "MKCOL", at, nil) },
 			"Destination": func(at string) *apptest.Reply {
@@ -41,7 +44,8 @@ func TestDAVPathVectors(t *testing.T) {
 				r := ask("/home/alice/" + percentEncode(bad.text))
 				what := fmt.Sprintf("%s: %.60q", name, bad.text)
 				switch {
-				case r.Err != nil || r.Status >= 500 || r.Status >= 300 && r.Status < 400 || strings.Contains(string(r.Body), secret):
+				case r.Err != nil || r.Status >= 500 || r.Status >= 300 && r.Status < 400 ||
+					strings.Contains(string(r.Body), secret):
 					t.Errorf("%s: status %d %v: %.200s", what, r.Status, r.Err, r.Body)
 				case bad.literal:
 				case r.Status != 400:
@@ -52,7 +56,8 @@ func TestDAVPathVectors(t *testing.T) {
 		wantBody(t, bob.Get("/home/bob/x").OK(200), secret)
 		wantStrings(t, "bob's home", listNames(bob, "/home/bob"), "x")
 		for _, name := range listNames(alice, "/home/alice") {
-			known := slices.ContainsFunc(badPaths(), func(bad badPath) bool { return bad.literal && strings.TrimSuffix(bad.text, "/") == name })
+			known := slices.ContainsFunc(badPaths(),
+				func(bad badPath) bool { return bad.literal && strings.TrimSuffix(bad.text, "/") == name })
 			if !known && name != "a" && name != "source.txt" {
 				t.Errorf("something was made: %q", name)
 			}
@@ -60,7 +65,8 @@ func TestDAVPathVectors(t *testing.T) {
 	})
 }
 
-// How an address is written: each segment decoded once, cleaned without a redirect (abuse cases C2, C3, C12), names in NFC (C7), case told apart (C8).
+// How an address is written: each segment decoded once, cleaned without a redirect (abuse cases C2,
+// C3, C12), names in NFC (C7), case told apart (C8).
 func TestDAVAddresses(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -70,17 +76,22 @@ func TestDAVAddresses(t *testing.T) {
 		dav(key, "PUT", home+"/Folder/caf%C3%A9.txt", "composed").OK(201)
 		dav(key, "PUT", home+"/Folder/plain.txt", "plain").OK(201)
 		for address, want := range map[string]string{
-			home + "/Folder/cafe%CC%81.txt": "composed", home + "/Folder/caf%c3%a9.txt": "composed", home + "/%46older/plain%2Etxt": "plain",
-			"//home/alice/Folder/plain.txt": "plain", "/./home/alice/Folder/plain.txt": "plain", home + "//Folder///plain.txt": "plain", home + "/%2E/Folder/plain.txt": "plain",
+			home + "/Folder/cafe%CC%81.txt": "composed", home + "/Folder/caf%c3%a9.txt": "composed",
+			home + "/%46older/plain%2Etxt":  "plain",
+			"//home/alice/Folder/plain.txt": "plain", "/./home/alice/Folder/plain.txt": "plain",
+			home + "//Folder///plain.txt": "plain", home + "/%2E/Folder/plain.txt": "plain",
 			home + "/Folder/./plain.txt": "plain", home + "/Folder/plain.txt?x=1": "plain",
 		} {
 			wantBody(t, dav(key, "GET", address, nil).OK(200), want)
 			wantStatus(t, "PROPFIND "+address, dav(key, "PROPFIND", address, nil), 207, "")
 		}
 		for address, want := range map[string][]int{
-			home + "/%2e%2e/alice/Folder/plain.txt": {400}, home + "/..%2falice": {400}, home + "/Folder%2fplain.txt": {400}, home + "/Folder/plain.txt%00": {400},
-			home + "/Folder/%ff": {400}, home + "/%c0%ae%c0%ae/bob": {400}, home + "/Folder%5cplain.txt": {400}, home + "/Folder/%E2%80%AE": {400}, home + "/../alice": {400},
-			home + "/folder/plain.txt": {404}, home + "/Folder/PLAIN.txt": {404}, home + "/%252e%252e": {404}, home + "/Folder%252fplain.txt": {404}, home + "/%20Folder": {400},
+			home + "/%2e%2e/alice/Folder/plain.txt": {400}, home + "/..%2falice": {400},
+			home + "/Folder%2fplain.txt": {400}, home + "/Folder/plain.txt%00": {400},
+			home + "/Folder/%ff": {400}, home + "/%c0%ae%c0%ae/bob": {400}, home + "/Folder%5cplain.txt": {400},
+			home + "/Folder/%E2%80%AE": {400}, home + "/../alice": {400},
+			home + "/folder/plain.txt": {404}, home + "/Folder/PLAIN.txt": {404}, home + "/%252e%252e": {404},
+			home + "/Folder%252fplain.txt": {404}, home + "/%20Folder": {400},
 		} {
 			for _, method := range []string{"GET", "PROPFIND", "DELETE", "PROPPATCH"} {
 				body := any(nil)
@@ -94,17 +105,20 @@ func TestDAVAddresses(t *testing.T) {
 			}
 		}
 		for _, address := range []string{"/webdav", "/webdav/", "/webdav//", "/webdav/."} { // the root, however it ends
-			r := parseMultistatus(t, address, key.Do(apptest.Request{Method: "PROPFIND", Path: address, Header: map[string][]string{"Depth": {"0"}}}))
+			r := parseMultistatus(t, address,
+				key.Do(apptest.Request{Method: "PROPFIND", Path: address, Header: map[string][]string{"Depth": {"0"}}}))
 			wantJSON(t, address, r[0].Hrefs, []string{"/webdav/"})
 		}
-		for _, address := range []string{"//webdav/home", "/WebDAV/home", "/webdavx/home", "/%77ebdav/home"} { // other addresses: no redirect to this one
+		// other addresses: no redirect to this one
+		for _, address := range []string{"//webdav/home", "/WebDAV/home", "/webdavx/home", "/%77ebdav/home"} {
 			if r := key.Do(apptest.Request{Method: "PROPFIND", Path: address}); r.Status < 400 || r.Status >= 500 {
 				t.Errorf("%s: %d %s", address, r.Status, r.Header)
 			}
 		}
 		// a slash at the end means a folder; a folder is found without it
 		for _, address := range []string{home + "/Folder", home + "/Folder/"} {
-			wantJSON(t, address, parseMultistatus(t, address, dav(key, "PROPFIND", address, nil, "Depth", "0"))[0].Hrefs, []string{"/webdav/home/alice/Folder/"})
+			wantJSON(t, address, parseMultistatus(t, address,
+				dav(key, "PROPFIND", address, nil, "Depth", "0"))[0].Hrefs, []string{"/webdav/home/alice/Folder/"})
 		}
 		wantDAVStatus(t, "PUT with a slash", dav(key, "PUT", home+"/new/", "x"), 405)
 		dav(key, "MKCOL", home+"/made/", nil).OK(201)
@@ -114,7 +128,8 @@ func TestDAVAddresses(t *testing.T) {
 		wantBody(t, dav(key, "GET", home+"/Folder/plain.txt", nil).OK(200), "plain")
 
 		// names like others (C10, C11, C13, C14)
-		odd := []string{"CON", "aux.png", ".htaccess", "...", "a.", "a..b.txt", "a?b#c;d%20&+.png", "%2e%2e", "<>&\"'", "100%", "~", "a b", "😀", strings.Repeat("語", 255)}
+		odd := []string{"CON", "aux.png", ".htaccess", "...", "a.", "a..b.txt", "a?b#c;d%20&+.png", "%2e%2e", "<>&\"'",
+			"100%", "~", "a b", "😀", strings.Repeat("語", 255)}
 		for _, name := range odd {
 			dav(key, "PUT", home+"/made/"+url.PathEscape(name), name).OK(201)
 		}
@@ -128,11 +143,14 @@ func TestDAVAddresses(t *testing.T) {
 				t.Errorf("%q is shown as %q", name, one.live(t, "displayname"))
 			}
 			wantBody(t, key.Get(one.Hrefs[0]).OK(200), name)
-			if strings.Trim(one.Hrefs[0], "/-._~%abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789") != "" {
+			if strings.Trim(one.Hrefs[0],
+				"/-._~%abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789") != "" {
 				t.Errorf("not all is escaped in %s", one.Hrefs[0])
 			}
-			wantStatus(t, "MOVE to the address told", dav(key, "MOVE", home+"/Folder/plain.txt", nil, "Destination", one.Hrefs[0]), 204, "")
-			wantStatus(t, "and back", dav(key, "MOVE", strings.TrimPrefix(one.Hrefs[0], "/webdav"), nil, "Destination", "/webdav"+home+"/Folder/plain.txt"), 201, "")
+			wantStatus(t, "MOVE to the address told",
+				dav(key, "MOVE", home+"/Folder/plain.txt", nil, "Destination", one.Hrefs[0]), 204, "")
+			wantStatus(t, "and back", dav(key, "MOVE", strings.TrimPrefix(one.Hrefs[0], "/webdav"), nil, "Destination",
+				"/webdav"+home+"/Folder/plain.txt"), 201, "")
 		}
 		wantDAVStatus(t, "256 characters", dav(key, "PUT", home+"/"+strings.Repeat("%E8%AA%9E", 256), "x"), 400)
 		wantDAVStatus(t, "65 levels", dav(key, "PROPFIND", strings.Repeat("/d", 65), nil), 400)
@@ -215,13 +233,17 @@ func TestDAVDestination(t *testing.T) {
 				if row.destination != "" {
 					header = []string{"Destination", row.destination}
 				}
-				wantDAVStatus(t, method+" "+row.source+" to "+row.destination, dav(key, method, "/home/alice"+row.source, nil, header...), row.want)
+				wantDAVStatus(t, method+" "+row.source+" to "+row.destination,
+					dav(key, method, "/home/alice"+row.source, nil, header...), row.want)
 			}
 		}
 		wantStrings(t, "the home", davMembers(t, key, "/home/alice"), "dir", "empty", "file", "other")
 		wantStrings(t, "the folder", davMembers(t, key, "/home/alice/dir/sub"), "deep")
-		for _, destination := range []string{home + "/x", "http://larder.test" + home + "/x", "HTTP://LARDER.test:80" + home + "/x", "https://larder.test" + home + "/x", "/webdav//home/./alice/x", " " + home + "/x "} {
-			wantStatus(t, "COPY to "+destination, dav(key, "COPY", "/home/alice/file", nil, "Destination", destination), 201, "")
+		for _, destination := range []string{home + "/x", "http://larder.test" + home + "/x",
+			"HTTP://LARDER.test:80" + home + "/x", "https://larder.test" + home + "/x", "/webdav//home/./alice/x",
+			" " + home + "/x "} {
+			wantStatus(t, "COPY to "+destination, dav(key, "COPY", "/home/alice/file", nil, "Destination", destination),
+				201, "")
 			wantStatus(t, "DELETE", dav(key, "DELETE", "/home/alice/x", nil), 204, "")
 		}
 
@@ -233,47 +255,62 @@ func TestDAVDestination(t *testing.T) {
 			wantDAVStatus(t, method+", Overwrite F", copied(method, "F"), 412)
 			wantDAVStatus(t, method+", Overwrite x", copied(method, "x"), 400)
 			wantDAVStatus(t, method+", Overwrite TT", copied(method, "TT"), 400)
-			wantDAVStatus(t, "a folder, Overwrite F", dav(key, method, "/home/alice/dir", nil, "Destination", home+"/empty", "Overwrite", "F"), 412)
+			wantDAVStatus(t, "a folder, Overwrite F",
+				dav(key, method, "/home/alice/dir", nil, "Destination", home+"/empty", "Overwrite", "F"), 412)
 		}
 		wantBody(t, dav(key, "GET", "/home/alice/other", nil).OK(200), "other")
 		wantStrings(t, "the home", davMembers(t, key, "/home/alice"), "dir", "empty", "file", "other")
 		wantStatus(t, "COPY, Overwrite T", copied("COPY", "T"), 204, "")
 		wantBody(t, dav(key, "GET", "/home/alice/other", nil).OK(200), "file")
 		put("/other", "other")
-		wantStatus(t, "MOVE, no Overwrite", dav(key, "MOVE", "/home/alice/file", nil, "Destination", home+"/other"), 204, "")
+		wantStatus(t, "MOVE, no Overwrite", dav(key, "MOVE", "/home/alice/file", nil, "Destination", home+"/other"),
+			204, "")
 		wantBody(t, dav(key, "GET", "/home/alice/other", nil).OK(200), "file")
 		wantStatus(t, "where it was", dav(key, "GET", "/home/alice/file", nil), 404, "")
-		wantStatus(t, "MOVE, Overwrite F, to nothing", dav(key, "MOVE", "/home/alice/other", nil, "Destination", home+"/file", "Overwrite", "F"), 201, "")
-		wantStatus(t, "a folder over a folder", dav(key, "COPY", "/home/alice/dir", nil, "Destination", home+"/empty"), 204, "")
+		wantStatus(t, "MOVE, Overwrite F, to nothing",
+			dav(key, "MOVE", "/home/alice/other", nil, "Destination", home+"/file", "Overwrite", "F"), 201, "")
+		wantStatus(t, "a folder over a folder", dav(key, "COPY", "/home/alice/dir", nil, "Destination", home+"/empty"),
+			204, "")
 		wantStrings(t, "which was replaced", davMembers(t, key, "/home/alice/empty/sub"), "deep")
-		wantStatus(t, "a file over a folder", dav(key, "MOVE", "/home/alice/file", nil, "Destination", home+"/empty"), 204, "")
+		wantStatus(t, "a file over a folder", dav(key, "MOVE", "/home/alice/file", nil, "Destination", home+"/empty"),
+			204, "")
 		wantBody(t, dav(key, "GET", "/home/alice/empty", nil).OK(200), "file")
-		wantStatus(t, "a folder over a file", dav(key, "MOVE", "/home/alice/dir", nil, "Destination", home+"/empty/"), 204, "")
+		wantStatus(t, "a folder over a file", dav(key, "MOVE", "/home/alice/dir", nil, "Destination", home+"/empty/"),
+			204, "")
 		wantStrings(t, "the home", davMembers(t, key, "/home/alice"), "empty")
 		wantStrings(t, "the folder", davMembers(t, key, "/home/alice/empty"), "sub")
 
 		// Depth (RFC 4918, sections 9.8.3 and 9.9.2)
 		for depth, want := range map[string]int{"1": 400, "2": 400, "x": 400, "infinity,0": 400} {
-			wantDAVStatus(t, "COPY, Depth "+depth, dav(key, "COPY", "/home/alice/empty", nil, "Destination", home+"/x", "Depth", depth), want)
-			wantDAVStatus(t, "MOVE, Depth "+depth, dav(key, "MOVE", "/home/alice/empty", nil, "Destination", home+"/x", "Depth", depth), want)
+			wantDAVStatus(t, "COPY, Depth "+depth,
+				dav(key, "COPY", "/home/alice/empty", nil, "Destination", home+"/x", "Depth", depth), want)
+			wantDAVStatus(t, "MOVE, Depth "+depth,
+				dav(key, "MOVE", "/home/alice/empty", nil, "Destination", home+"/x", "Depth", depth), want)
 		}
-		wantDAVStatus(t, "MOVE, Depth 0", dav(key, "MOVE", "/home/alice/empty", nil, "Destination", home+"/x", "Depth", "0"), 400)
-		wantStatus(t, "COPY, Depth 0", dav(key, "COPY", "/home/alice/empty", nil, "Destination", home+"/shallow", "Depth", "0"), 201, "")
+		wantDAVStatus(t, "MOVE, Depth 0", dav(key, "MOVE", "/home/alice/empty", nil, "Destination", home+"/x", "Depth",
+			"0"), 400)
+		wantStatus(t, "COPY, Depth 0", dav(key, "COPY", "/home/alice/empty", nil, "Destination", home+"/shallow",
+			"Depth", "0"), 201, "")
 		wantStrings(t, "of which nothing inside", davMembers(t, key, "/home/alice/shallow"))
-		wantStatus(t, "COPY, Depth infinity", dav(key, "COPY", "/home/alice/empty", nil, "Destination", home+"/deep/", "Depth", "Infinity"), 201, "")
+		wantStatus(t, "COPY, Depth infinity",
+			dav(key, "COPY", "/home/alice/empty", nil, "Destination", home+"/deep/", "Depth", "Infinity"), 201, "")
 		wantStrings(t, "with all inside", davMembers(t, key, "/home/alice/deep/sub"), "deep")
 	})
 }
 
-// A Destination may name base_url's host, or the one that was asked: a proxy may pass on another name.
+// A Destination may name base_url's host, or the one that was asked: a proxy may
+// pass on another name.
 func TestDAVDestinationBehindAProxy(t *testing.T) {
 	t.Parallel()
-	l := apptest.Start(t, "sqlite", func(cfg *config.Config) { cfg.BaseURL = "https://files.example:8443" }, apptest.TrustLoopback)
+	l := apptest.Start(t, "sqlite", func(cfg *config.Config) { cfg.BaseURL = "https://files.example:8443" },
+		apptest.TrustLoopback)
 	_, key := davHome(t, l, "alice")
 	dav(key, "PUT", "/home/alice/file", "file").OK(201)
 	for destination, want := range map[string]int{
-		"https://files.example:8443/webdav/home/alice/a": 201, "http://larder.test/webdav/home/alice/b": 201, "https://larder.test/webdav/home/alice/c": 201,
-		"https://files.example/webdav/home/alice/d": 502, "http://files.example:8443/webdav/home/alice/d": 502, "https://larder.test:8443/webdav/home/alice/d": 502,
+		"https://files.example:8443/webdav/home/alice/a": 201, "http://larder.test/webdav/home/alice/b": 201,
+		"https://larder.test/webdav/home/alice/c":   201,
+		"https://files.example/webdav/home/alice/d": 502, "http://files.example:8443/webdav/home/alice/d": 502,
+		"https://larder.test:8443/webdav/home/alice/d": 502,
 	} {
 		wantStatus(t, destination, dav(key, "COPY", "/home/alice/file", nil, "Destination", destination), want, "")
 	}
@@ -284,21 +321,25 @@ func TestDAVDestinationBehindAProxy(t *testing.T) {
 // http: the client says https.
 func TestDAVDestinationBehindAProxyThatEndsTLS(t *testing.T) {
 	t.Parallel()
-	l := apptest.Start(t, "sqlite", func(cfg *config.Config) { cfg.BaseURL = "http://files.example" }, apptest.TrustLoopback)
+	l := apptest.Start(t, "sqlite", func(cfg *config.Config) { cfg.BaseURL = "http://files.example" },
+		apptest.TrustLoopback)
 	_, key := davHome(t, l, "alice")
 	dav(key, "PUT", "/home/alice/file", "file").OK(201)
 	for destination, want := range map[string]int{
-		"https://files.example/webdav/home/alice/a": 201, "https://files.example:443/webdav/home/alice/b": 201, "http://files.example:80/webdav/home/alice/c": 201,
-		"https://files.example:8443/webdav/home/alice/d": 502, "https://files.example:80/webdav/home/alice/d": 502, "http://files.example:443/webdav/home/alice/d": 502,
-		"https://other.example/webdav/home/alice/d": 502, "http://files.example:8080/webdav/home/alice/d": 502,
+		"https://files.example/webdav/home/alice/a": 201, "https://files.example:443/webdav/home/alice/b": 201,
+		"http://files.example:80/webdav/home/alice/c":    201,
+		"https://files.example:8443/webdav/home/alice/d": 502, "https://files.example:80/webdav/home/alice/d": 502,
+		"http://files.example:443/webdav/home/alice/d": 502,
+		"https://other.example/webdav/home/alice/d":    502, "http://files.example:8080/webdav/home/alice/d": 502,
 	} {
 		wantStatus(t, destination, dav(key, "COPY", "/home/alice/file", nil, "Destination", destination), want, "")
 	}
 	wantStrings(t, "the home", davMembers(t, key, "/home/alice"), "a", "b", "c", "file")
 }
 
-// Mounts, what is above one, and the root stay where they are (abuse case C23); what is there only as the way to a mount can be listed and nothing else; what
-// the first segments of the service's own addresses are called, nothing at the root can be (C21).
+// Mounts, what is above one, and the root stay where they are (abuse case C23); what is there only
+// as the way to a mount can be listed and nothing else; what the first segments of the service's
+// own addresses are called, nothing at the root can be (C21).
 func TestDAVMountsAndReservedNames(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -309,19 +350,23 @@ func TestDAVMountsAndReservedNames(t *testing.T) {
 		mkdir(admin, "/", "above")
 		addMount(admin, provider, "/above/inner")
 		key := davKey(admin, M{"uploadPath": "/"})
-		for path, content := range map[string]string{"/disk/f": "disk", "/way/to/deep/f": "deep", "/above/f": "above", "/above/inner/f": "inner", "/source": "source"} {
+		for path, content := range map[string]string{"/disk/f": "disk", "/way/to/deep/f": "deep", "/above/f": "above",
+			"/above/inner/f": "inner", "/source": "source"} {
 			dav(key, "PUT", path, content).OK(201)
 		}
 		try := func(when string, hasRoot bool) {
 			t.Helper()
-			for _, path := range []string{"/", "/disk", "/disk/", "/above", "/above/inner", "/way", "/way/to", "/way/to/deep"} {
+			for _, path := range []string{"/", "/disk", "/disk/", "/above", "/above/inner", "/way", "/way/to",
+				"/way/to/deep"} {
 				if !hasRoot && strings.Contains(path, "above") {
 					continue
 				}
 				wantDAVStatus(t, when+"DELETE "+path, dav(key, "DELETE", path, nil), 403)
-				wantDAVStatus(t, when+"MOVE "+path, dav(key, "MOVE", path, nil, "Destination", "/webdav/disk/moved"), 403)
+				wantDAVStatus(t, when+"MOVE "+path, dav(key, "MOVE", path, nil, "Destination", "/webdav/disk/moved"),
+					403)
 				for _, method := range []string{"MOVE", "COPY"} {
-					if r := dav(key, method, "/disk/f", nil, "Destination", "/webdav"+path); r.Status != 403 && r.Status != 409 {
+					if r := dav(key, method, "/disk/f", nil, "Destination", "/webdav"+path); r.Status != 403 &&
+						r.Status != 409 {
 						t.Errorf("%s%s onto %s: %d %s", when, method, path, r.Status, r.Body)
 					}
 				}
@@ -332,7 +377,8 @@ func TestDAVMountsAndReservedNames(t *testing.T) {
 			for _, path := range []string{"/way", "/way/to"} {
 				wantDAVStatus(t, when+"PROPPATCH "+path, dav(key, "PROPPATCH", path, patchBody), 403)
 				wantDAVStatus(t, when+"LOCK "+path, dav(key, "LOCK", path, lockBody), 403)
-				wantDAVStatus(t, when+"COPY "+path, dav(key, "COPY", path, nil, "Destination", "/webdav/disk/copied"), 403)
+				wantDAVStatus(t, when+"COPY "+path, dav(key, "COPY", path, nil, "Destination", "/webdav/disk/copied"),
+					403)
 				for _, method := range []string{"PUT", "MKCOL", "LOCK"} {
 					body := any(nil)
 					if method == "LOCK" {
@@ -343,7 +389,8 @@ func TestDAVMountsAndReservedNames(t *testing.T) {
 					}
 				}
 				for _, method := range []string{"MOVE", "COPY"} {
-					if r := dav(key, method, "/disk/f", nil, "Destination", "/webdav"+path+"/new"); r.Status != 403 && r.Status != 409 {
+					if r := dav(key, method, "/disk/f", nil, "Destination", "/webdav"+path+"/new"); r.Status != 403 &&
+						r.Status != 409 {
 						t.Errorf("%s%s to %s/new: %d %s", when, method, path, r.Status, r.Body)
 					}
 				}
@@ -359,9 +406,11 @@ func TestDAVMountsAndReservedNames(t *testing.T) {
 			}
 		}
 		try("", true)
-		wantStrings(t, "the root", davMembers(t, key, "/"), "above", "disk", "home", "public", "source", "uploads", "way")
+		wantStrings(t, "the root", davMembers(t, key, "/"), "above", "disk", "home", "public", "source", "uploads",
+			"way")
 		wantStrings(t, "above a mount", davMembers(t, key, "/above"), "f", "inner")
-		for _, name := range []string{"api", "webdav", "share", "app", "favicon.ico", "robots.txt", "API", "WebDAV", "Robots.txt", "Share"} {
+		for _, name := range []string{"api", "webdav", "share", "app", "favicon.ico", "robots.txt", "API", "WebDAV",
+			"Robots.txt", "Share"} {
 			for _, method := range []string{"PUT", "MKCOL", "LOCK"} {
 				body := any(nil)
 				if method == "LOCK" {
@@ -370,7 +419,8 @@ func TestDAVMountsAndReservedNames(t *testing.T) {
 				wantDAVStatus(t, method+" "+name, dav(key, method, "/"+name, body), 400)
 			}
 			for _, method := range []string{"MOVE", "COPY"} {
-				wantDAVStatus(t, method+" to "+name, dav(key, method, "/source", nil, "Destination", "/webdav/"+name), 400)
+				wantDAVStatus(t, method+" to "+name, dav(key, method, "/source", nil, "Destination", "/webdav/"+name),
+					400)
 			}
 			wantStatus(t, "below the root", dav(key, "PUT", "/above/"+name, "x"), 201, "")
 		}

@@ -28,8 +28,9 @@ func davUnlock(t *testing.T, c *apptest.Client, path string, r *apptest.Reply) {
 	}
 }
 
-// Which permission of a key allows what, in its upload root and outside of it (specification: WebDAV; docs/webdav.md). What a key may not do to a path
-// is refused whether something is there or not; what it may do to nothing is 404.
+// Which permission of a key allows what, in its upload root and outside of it (specification:
+// WebDAV; docs/webdav.md). What a key may not do to a path is refused whether something is there or
+// not; what it may do to nothing is 404.
 func TestDAVPermissions(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -42,7 +43,8 @@ func TestDAVPermissions(t *testing.T) {
 		alice.Upload("/home/alice", "outer.txt", []byte("outer"))
 		keys := map[string]*apptest.Client{}
 		for letters, permissions := range map[string][]string{
-			"r": {"read"}, "w": {"write"}, "d": {"delete"}, "rw": {"read", "write"}, "wd": {"write", "delete"}, "rwd": {"read", "write", "delete"},
+			"r": {"read"}, "w": {"write"}, "d": {"delete"}, "rw": {"read", "write"}, "wd": {"write", "delete"},
+			"rwd": {"read", "write", "delete"},
 		} {
 			keys[letters] = davKey(alice, M{"name": letters, "permissions": permissions, "uploadPath": root})
 		}
@@ -85,22 +87,38 @@ func TestDAVPermissions(t *testing.T) {
 			{davRequest{"DELETE of nothing outside", "DELETE", nil, nil}, "/home/alice/none", "-", 0},
 			{davRequest{"DELETE of others", "DELETE", nil, nil}, "/home/bob/his.txt", "-", 0},
 			{davRequest{"DELETE of nothing of others", "DELETE", nil, nil}, "/home/bob/none", "-", 0},
-			{davRequest{"MOVE", "MOVE", nil, []string{"Destination", "/webdav" + root + "/to.txt"}}, root + "/there.txt", "wd", 201},
-			{davRequest{"MOVE out", "MOVE", nil, []string{"Destination", "/webdav/home/alice/to.txt"}}, root + "/there.txt", "-", 0},
-			{davRequest{"MOVE over, out", "MOVE", nil, []string{"Destination", "/webdav/home/alice/outer.txt"}}, root + "/there.txt", "-", 0},
-			{davRequest{"MOVE in", "MOVE", nil, []string{"Destination", "/webdav" + root + "/to.txt"}}, "/home/alice/outer.txt", "-", 0},
-			{davRequest{"MOVE of nothing, in", "MOVE", nil, []string{"Destination", "/webdav" + root + "/to.txt"}}, "/home/alice/none", "-", 0},
-			{davRequest{"MOVE to others", "MOVE", nil, []string{"Destination", "/webdav/home/bob/to.txt"}}, root + "/there.txt", "-", 0},
-			{davRequest{"MOVE to others, over", "MOVE", nil, []string{"Destination", "/webdav/home/bob/his.txt"}}, root + "/there.txt", "-", 0},
-			{davRequest{"MOVE from others", "MOVE", nil, []string{"Destination", "/webdav" + root + "/to.txt"}}, "/home/bob/his.txt", "-", 0},
-			{davRequest{"MOVE to others, without Overwrite", "MOVE", nil, []string{"Destination", "/webdav/home/bob/his.txt", "Overwrite", "F"}}, root + "/there.txt", "-", 0},
-			{davRequest{"COPY", "COPY", nil, []string{"Destination", "/webdav" + root + "/to.txt"}}, root + "/there.txt", "rw", 201},
-			{davRequest{"COPY of nothing", "COPY", nil, []string{"Destination", "/webdav" + root + "/to.txt"}}, root + "/none", "r", 404},
-			{davRequest{"MOVE of nothing", "MOVE", nil, []string{"Destination", "/webdav" + root + "/to.txt"}}, root + "/none", "d", 404},
-			{davRequest{"COPY in", "COPY", nil, []string{"Destination", "/webdav" + root + "/to.txt"}}, "/home/alice/outer.txt", "rw", 201},
-			{davRequest{"COPY out", "COPY", nil, []string{"Destination", "/webdav/home/alice/to.txt"}}, root + "/there.txt", "-", 0},
-			{davRequest{"COPY from others", "COPY", nil, []string{"Destination", "/webdav" + root + "/to.txt"}}, "/home/bob/his.txt", "-", 0},
-			{davRequest{"COPY to others, over", "COPY", nil, []string{"Destination", "/webdav/home/bob/his.txt"}}, root + "/there.txt", "-", 0},
+			{davRequest{"MOVE", "MOVE", nil, []string{"Destination", "/webdav" + root + "/to.txt"}},
+				root + "/there.txt", "wd", 201},
+			{davRequest{"MOVE out", "MOVE", nil, []string{"Destination", "/webdav/home/alice/to.txt"}},
+				root + "/there.txt", "-", 0},
+			{davRequest{"MOVE over, out", "MOVE", nil, []string{"Destination", "/webdav/home/alice/outer.txt"}},
+				root + "/there.txt", "-", 0},
+			{davRequest{"MOVE in", "MOVE", nil, []string{"Destination", "/webdav" + root + "/to.txt"}},
+				"/home/alice/outer.txt", "-", 0},
+			{davRequest{"MOVE of nothing, in", "MOVE", nil, []string{"Destination", "/webdav" + root + "/to.txt"}},
+				"/home/alice/none", "-", 0},
+			{davRequest{"MOVE to others", "MOVE", nil, []string{"Destination", "/webdav/home/bob/to.txt"}},
+				root + "/there.txt", "-", 0},
+			{davRequest{"MOVE to others, over", "MOVE", nil, []string{"Destination", "/webdav/home/bob/his.txt"}},
+				root + "/there.txt", "-", 0},
+			{davRequest{"MOVE from others", "MOVE", nil, []string{"Destination", "/webdav" + root + "/to.txt"}},
+				"/home/bob/his.txt", "-", 0},
+			{davRequest{"MOVE to others, without Overwrite", "MOVE", nil,
+				[]string{"Destination", "/webdav/home/bob/his.txt", "Overwrite", "F"}}, root + "/there.txt", "-", 0},
+			{davRequest{"COPY", "COPY", nil, []string{"Destination", "/webdav" + root + "/to.txt"}},
+				root + "/there.txt", "rw", 201},
+			{davRequest{"COPY of nothing", "COPY", nil, []string{"Destination", "/webdav" + root + "/to.txt"}},
+				root + "/none", "r", 404},
+			{davRequest{"MOVE of nothing", "MOVE", nil, []string{"Destination", "/webdav" + root + "/to.txt"}},
+				root + "/none", "d", 404},
+			{davRequest{"COPY in", "COPY", nil, []string{"Destination", "/webdav" + root + "/to.txt"}},
+				"/home/alice/outer.txt", "rw", 201},
+			{davRequest{"COPY out", "COPY", nil, []string{"Destination", "/webdav/home/alice/to.txt"}},
+				root + "/there.txt", "-", 0},
+			{davRequest{"COPY from others", "COPY", nil, []string{"Destination", "/webdav" + root + "/to.txt"}},
+				"/home/bob/his.txt", "-", 0},
+			{davRequest{"COPY to others, over", "COPY", nil, []string{"Destination", "/webdav/home/bob/his.txt"}},
+				root + "/there.txt", "-", 0},
 			{davRequest{"PROPPATCH", "PROPPATCH", patchBody, nil}, root + "/there.txt", "w", 207},
 			{davRequest{"PROPPATCH of nothing", "PROPPATCH", patchBody, nil}, root + "/none", "w", 404},
 			{davRequest{"PROPPATCH outside", "PROPPATCH", patchBody, nil}, "/home/alice/outer.txt", "-", 0},
@@ -143,7 +161,8 @@ func TestDAVPermissions(t *testing.T) {
 	})
 }
 
-// Rules count for each method as they do elsewhere (abuse cases C25, C26): who may not read sees nothing, what may not be changed is not replaced by a move.
+// Rules count for each method as they do elsewhere (abuse cases C25, C26): who may not read sees
+// nothing, what may not be changed is not replaced by a move.
 func TestDAVByRules(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -228,7 +247,8 @@ func TestDAVByRules(t *testing.T) {
 				t.Errorf("%s: it tells %s", what, r.Body)
 			}
 		}
-		// LOCK of nothing takes the permission to write, and then leaves no file behind when the lock is refused
+		// LOCK of nothing takes the permission to write, and then leaves no file behind when
+		// the lock is refused
 		r := dav(key, "LOCK", "/narrow/locked.txt", lockBody)
 		if _, left := map[string]bool{}[""], listNames(admin, "/narrow"); r.Status == 403 && len(left) != 2 {
 			t.Errorf("LOCK where update is denied: %d, and in the folder %q", r.Status, left)
@@ -240,13 +260,14 @@ func TestDAVByRules(t *testing.T) {
 		wantBody(t, admin.Get("/narrow/new.txt").OK(200), "x")
 		wantBody(t, admin.Get("/home/alice/mixed/barred/kept.txt").OK(200), "kept")
 		wantBody(t, alice.Get("/home/alice/mine.txt").OK(200), "mine")
-		wantStrings(t, "what the key sees of the root", davMembers(t, key, "/"), "created", "home", "narrow", "public", "seen", "uploads")
+		wantStrings(t, "what the key sees of the root", davMembers(t, key, "/"), "created", "home", "narrow", "public",
+			"seen", "uploads")
 		wantStrings(t, "what it sees of the folder", davMembers(t, key, "/home/alice/mixed"))
 	})
 }
 
-// Whoever a key belongs to: it never may more than its owner, and rules about the key take from it alone (abuse case C32). With rootOnly it reads nothing
-// outside its upload root.
+// Whoever a key belongs to: it never may more than its owner, and rules about the key take from it
+// alone (abuse case C32). With rootOnly it reads nothing outside its upload root.
 func TestDAVKeyAndOwner(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -255,14 +276,16 @@ func TestDAVKeyAndOwner(t *testing.T) {
 			mkdir(alice, "/home/alice", dir)
 			alice.Upload("/home/alice/"+dir, "f.txt", []byte(dir))
 		}
-		made := alice.Post("/api/keys/", newKey(M{"permissions": []string{"read", "write"}, "protocols": []string{"webdav"}, "uploadPath": "/home/alice"})).OK(201)
+		made := alice.Post("/api/keys/", newKey(M{"permissions": []string{"read", "write"},
+			"protocols": []string{"webdav"}, "uploadPath": "/home/alice"})).OK(201)
 		key := l.Client(t)
 		key.Header.Set("Authorization", basicAuth(made.Text("key.fullToken")))
 		addRule(admin, M{"pathPattern": "/home/alice/b/**", "effect": "deny", "apiKeyId": made.Text("key.id")})
 		wantStatus(t, "what is left to it", dav(key, "GET", "/home/alice/a/f.txt", nil), 200, "")
 		wantDAVStatus(t, "what its rule takes", dav(key, "GET", "/home/alice/b/f.txt", nil), 403)
 		wantDAVStatus(t, "what its rule takes", dav(key, "PUT", "/home/alice/b/new", "x"), 403)
-		wantDAVStatus(t, "what its rule takes", dav(key, "COPY", "/home/alice/a/f.txt", nil, "Destination", "/webdav/home/alice/b/new"), 403)
+		wantDAVStatus(t, "what its rule takes",
+			dav(key, "COPY", "/home/alice/a/f.txt", nil, "Destination", "/webdav/home/alice/b/new"), 403)
 		wantStrings(t, "what it sees", davMembers(t, key, "/home/alice"), "a")
 		wantBody(t, alice.Get("/home/alice/b/f.txt").OK(200), "b")
 
@@ -272,7 +295,8 @@ func TestDAVKeyAndOwner(t *testing.T) {
 			wantDAVStatus(t, "with rootOnly, "+path, dav(only, "PROPFIND", path, nil), 403)
 			wantDAVStatus(t, "with rootOnly, "+path, dav(only, "GET", path, nil), 403)
 		}
-		wantDAVStatus(t, "with rootOnly", dav(only, "COPY", "/home/alice/b/f.txt", nil, "Destination", "/webdav/home/alice/a/new"), 403)
+		wantDAVStatus(t, "with rootOnly", dav(only, "COPY", "/home/alice/b/f.txt", nil, "Destination",
+			"/webdav/home/alice/a/new"), 403)
 		for at, below := range map[string]string{"/": "home", "/home": "alice", "/home/alice": "a"} {
 			wantStrings(t, "with rootOnly, in "+at, davMembers(t, only, at), below)
 		}

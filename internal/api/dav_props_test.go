@@ -33,8 +33,9 @@ func TestDAVPropfindRequests(t *testing.T) {
 		depth, body string
 		want        int
 	}{
-		"a DTD":            {"0", `<!DOCTYPE propfind><propfind xmlns="DAV:"><allprop/></propfind>`, 400},
-		"entities":         {"0", `<!DOCTYPE p [<!ENTITY a "b"><!ENTITY c "&a;&a;">]><propfind xmlns="DAV:"><prop><x>&c;</x></prop></propfind>`, 400},
+		"a DTD": {"0", `<!DOCTYPE propfind><propfind xmlns="DAV:"><allprop/></propfind>`, 400},
+		"entities": {"0",
+			`<!DOCTYPE p [<!ENTITY a "b"><!ENTITY c "&a;&a;">]><propfind xmlns="DAV:"><prop><x>&c;</x></prop></propfind>`, 400},
 		"an entity alone":  {"0", `<propfind xmlns="DAV:"><prop><x>&c;</x></prop></propfind>`, 400},
 		"no XML":           {"0", "garbage", 400},
 		"half of it":       {"0", `<propfind xmlns="DAV:"><allprop/>`, 400},
@@ -67,7 +68,8 @@ func TestDAVPropfindRequests(t *testing.T) {
 		if depth != "" {
 			header = []string{"Depth", depth}
 		}
-		wantJSON(t, "responses at Depth "+depth, len(parseMultistatus(t, depth, dav(key, "PROPFIND", at, nil, header...))), want)
+		wantJSON(t, "responses at Depth "+depth,
+			len(parseMultistatus(t, depth, dav(key, "PROPFIND", at, nil, header...))), want)
 	}
 }
 
@@ -79,7 +81,8 @@ func numberedPath(name string, n int) string {
 	return b.String()
 }
 
-// The live properties of a file and a folder, written here by hand (RFC 4918, section 15; RFC 4331).
+// The live properties of a file and a folder, written here by hand (RFC 4918,
+// section 15; RFC 4331).
 func TestDAVLiveProperties(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -94,10 +97,13 @@ func TestDAVLiveProperties(t *testing.T) {
 		all := parseMultistatus(t, "allprop", dav(key, "PROPFIND", file, nil, "Depth", "0"))[0]
 		wantJSON(t, "href", all.Hrefs[0], "/webdav"+file)
 		for name, want := range map[string]string{
-			"creationdate": made.UTC().Format("2006-01-02T15:04:05Z"), "getlastmodified": changed.UTC().Format("Mon, 02 Jan 2006 15:04:05 GMT"), "getetag": etag,
-			"getcontentlength": "7", "getcontenttype": "text/plain; charset=utf-8", "displayname": "a.txt", "resourcetype": "", "lockdiscovery": "",
+			"creationdate": made.UTC().Format("2006-01-02T15:04:05Z"), "getlastmodified": changed.UTC().
+					Format("Mon, 02 Jan 2006 15:04:05 GMT"), "getetag": etag,
+			"getcontentlength": "7", "getcontenttype": "text/plain; charset=utf-8", "displayname": "a.txt",
+			"resourcetype": "", "lockdiscovery": "",
 		} {
-			if got := all.live(t, name); got != want && name != "getcontenttype" || !strings.HasPrefix(got, strings.TrimSuffix(want, "; charset=utf-8")) {
+			if got := all.live(t, name); got != want && name != "getcontenttype" ||
+				!strings.HasPrefix(got, strings.TrimSuffix(want, "; charset=utf-8")) {
 				t.Errorf("%s is %q, want %q", name, got, want)
 			}
 		}
@@ -105,11 +111,13 @@ func TestDAVLiveProperties(t *testing.T) {
 		locks, _ := all.has("DAV:", "supportedlock")
 		var scopes []string
 		for _, entry := range locks.All {
-			scopes = append(scopes, entry.at("lockscope").All[0].XMLName.Local+" "+entry.at("locktype").All[0].XMLName.Local)
+			scopes = append(scopes, entry.at("lockscope").All[0].XMLName.Local+" "+
+				entry.at("locktype").All[0].XMLName.Local)
 		}
 		slices.Sort(scopes)
 		wantStrings(t, "supportedlock", scopes, "exclusive write", "shared write")
-		for _, name := range []string{"quota-used-bytes", "quota-available-bytes"} { // by name only: RFC 4331, section 2
+		// by name only: RFC 4331, section 2
+		for _, name := range []string{"quota-used-bytes", "quota-available-bytes"} {
 			if _, code := all.has("DAV:", name); code != "" {
 				t.Errorf("allprop has %s", name)
 			}
@@ -125,7 +133,8 @@ func TestDAVLiveProperties(t *testing.T) {
 			}
 		}
 		quota := func(c *apptest.Client, path string) davResponse {
-			return parseMultistatus(t, "quota", dav(c, "PROPFIND", path, propOf("quota-used-bytes", "quota-available-bytes"), "Depth", "0"))[0]
+			return parseMultistatus(t, "quota",
+				dav(c, "PROPFIND", path, propOf("quota-used-bytes", "quota-available-bytes"), "Depth", "0"))[0]
 		}
 		wantJSON(t, "used", quota(key, "/home/alice").live(t, "quota-used-bytes"), "7")
 		wantJSON(t, "available", quota(key, "/home/alice").live(t, "quota-available-bytes"), "993")
@@ -133,21 +142,26 @@ func TestDAVLiveProperties(t *testing.T) {
 		if _, code := quota(free, "/home/free").has("DAV:", "quota-available-bytes"); code != "404" {
 			t.Errorf("available without a limit: %s", code)
 		}
-		named := parseMultistatus(t, "by name", dav(key, "PROPFIND", file, `<propfind xmlns="DAV:" xmlns:u="u:x"><prop><getetag/><u:getetag/><none/><getetag xmlns=""/></prop></propfind>`, "Depth", "0"))[0]
+		named := parseMultistatus(t, "by name",
+			dav(key, "PROPFIND", file,
+				`<propfind xmlns="DAV:" xmlns:u="u:x"><prop><getetag/><u:getetag/><none/><getetag xmlns=""/></prop></propfind>`, "Depth", "0"))[0]
 		wantJSON(t, "getetag", named.live(t, "getetag"), etag)
 		for space, name := range map[string]string{"u:x": "getetag", "DAV:": "none", "": "getetag"} {
 			if _, code := named.has(space, name); code != "404" {
 				t.Errorf("%s in %q: %q", name, space, code)
 			}
 		}
-		for _, one := range parseMultistatus(t, "propname", dav(key, "PROPFIND", file, `<propfind xmlns="DAV:"><propname/></propfind>`, "Depth", "0"))[0].Propstats {
+		for _, one := range parseMultistatus(t, "propname",
+			dav(key, "PROPFIND", file, `<propfind xmlns="DAV:"><propname/></propfind>`, "Depth", "0"))[0].Propstats {
 			for _, e := range one.Prop.All {
 				if e.Text != "" || len(e.All) != 0 {
 					t.Errorf("propname tells a value: %v", e)
 				}
 			}
 		}
-		included := parseMultistatus(t, "include", dav(key, "PROPFIND", "/home/alice", `<propfind xmlns="DAV:"><allprop/><include><quota-used-bytes/></include></propfind>`, "Depth", "0"))[0]
+		included := parseMultistatus(t, "include",
+			dav(key, "PROPFIND", "/home/alice",
+				`<propfind xmlns="DAV:"><allprop/><include><quota-used-bytes/></include></propfind>`, "Depth", "0"))[0]
 		wantJSON(t, "included", included.live(t, "quota-used-bytes"), "7")
 
 		// a folder of more than a page shows what the JSON listing shows
@@ -169,7 +183,8 @@ func TestDAVLiveProperties(t *testing.T) {
 	})
 }
 
-// Dead properties (RFC 4918, sections 4 and 9.2): all of a request or nothing, in order, kept with the entry through a move, told to who may read it.
+// Dead properties (RFC 4918, sections 4 and 9.2): all of a request or nothing, in order, kept with
+// the entry through a move, told to who may read it.
 func TestDAVProppatch(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -180,7 +195,9 @@ func TestDAVProppatch(t *testing.T) {
 		dav(key, "PUT", at, "x").OK(201)
 		patch := func(inner string) davResponse {
 			t.Helper()
-			return parseMultistatus(t, inner, dav(key, "PROPPATCH", at, `<D:propertyupdate xmlns:D="DAV:" xmlns:u="u:x">`+inner+`</D:propertyupdate>`))[0]
+			return parseMultistatus(t, inner,
+				dav(key, "PROPPATCH", at, `<D:propertyupdate xmlns:D="DAV:" xmlns:u="u:x">`+inner+
+					`</D:propertyupdate>`))[0]
 		}
 		wantPropStatus := func(what string, d davResponse, space, name, want string) {
 			t.Helper()
@@ -190,26 +207,38 @@ func TestDAVProppatch(t *testing.T) {
 		}
 		value := func(c *apptest.Client, name string) (davElement, string) {
 			t.Helper()
-			return parseMultistatus(t, "PROPFIND", dav(c, "PROPFIND", at, `<propfind xmlns="DAV:"><prop><`+name+` xmlns="u:x"/></prop></propfind>`, "Depth", "0"))[0].has("u:x", name)
+			return parseMultistatus(t, "PROPFIND",
+				dav(c, "PROPFIND", at, `<propfind xmlns="DAV:"><prop><`+name+` xmlns="u:x"/></prop></propfind>`,
+					"Depth", "0"))[0].has("u:x", name)
 		}
-		wantPropStatus("set", patch(`<D:set><D:prop xml:lang="de"><u:a>ä &lt; <u:b c="d"/></u:a></D:prop></D:set>`), "u:x", "a", "200")
+		wantPropStatus("set", patch(`<D:set><D:prop xml:lang="de"><u:a>ä &lt; <u:b c="d"/></u:a></D:prop></D:set>`),
+			"u:x", "a", "200")
 		for _, c := range []*apptest.Client{key, reader} {
 			e, code := value(c, "a")
-			if code != "200" || e.Text != "ä < " || len(e.All) != 1 || e.All[0].XMLName.Local != "b" || e.All[0].XMLName.Space != "u:x" || !slices.Contains(e.All[0].Attrs, xml.Attr{Name: xml.Name{Local: "c"}, Value: "d"}) {
+			if code != "200" || e.Text != "ä < " || len(e.All) != 1 || e.All[0].XMLName.Local != "b" ||
+				e.All[0].XMLName.Space != "u:x" ||
+				!slices.Contains(e.All[0].Attrs, xml.Attr{Name: xml.Name{Local: "c"}, Value: "d"}) {
 				t.Errorf("it is %s %+v", code, e)
 			}
-			if !slices.ContainsFunc(e.Attrs, func(a xml.Attr) bool { return a.Name.Local == "lang" && a.Value == "de" }) {
+			if !slices.ContainsFunc(e.Attrs, func(a xml.Attr) bool {
+				return a.Name.Local == "lang" &&
+					a.Value == "de"
+			}) {
 				t.Errorf("xml:lang: %v", e.Attrs)
 			}
 		}
-		d := patch(`<D:set><D:prop><u:a>1</u:a></D:prop></D:set><D:remove><D:prop><u:a/></D:prop></D:remove><D:set><D:prop><u:c>2</u:c></D:prop></D:set>`)
+		d := patch(
+			`<D:set><D:prop><u:a>1</u:a></D:prop></D:set><D:remove><D:prop><u:a/></D:prop></D:remove><D:set><D:prop><u:c>2</u:c></D:prop></D:set>`)
 		wantPropStatus("in order", d, "u:x", "a", "200")
 		if _, code := value(key, "a"); code != "404" {
 			t.Errorf("set, then removed: %s", code)
 		}
-		wantPropStatus("removing nothing", patch(`<D:remove><D:prop><u:none/></D:prop></D:remove>`), "u:x", "none", "200")
-		for _, name := range []string{"getetag", "getcontentlength", "resourcetype", "lockdiscovery", "creationdate", "getlastmodified", "supportedlock", "quota-used-bytes"} {
-			d = patch(`<D:set><D:prop><u:c>changed</u:c><D:` + name + `>1</D:` + name + `></D:prop></D:set><D:remove><D:prop><u:e/></D:prop></D:remove>`)
+		wantPropStatus("removing nothing", patch(`<D:remove><D:prop><u:none/></D:prop></D:remove>`), "u:x", "none",
+			"200")
+		for _, name := range []string{"getetag", "getcontentlength", "resourcetype", "lockdiscovery", "creationdate",
+			"getlastmodified", "supportedlock", "quota-used-bytes"} {
+			d = patch(`<D:set><D:prop><u:c>changed</u:c><D:` + name + `>1</D:` + name +
+				`></D:prop></D:set><D:remove><D:prop><u:e/></D:prop></D:remove>`)
 			wantPropStatus("protected", d, "DAV:", name, "403")
 			wantPropStatus("beside it", d, "u:x", "c", "424")
 			wantPropStatus("behind it", d, "u:x", "e", "424")
@@ -222,7 +251,8 @@ func TestDAVProppatch(t *testing.T) {
 		if _, code := value(key, "p0"); code != "404" {
 			t.Errorf("of too many, the first: %s", code)
 		}
-		for what, body := range map[string]string{"none": "", "garbage": "x", "a DTD": "<!DOCTYPE x>" + patchBody, "another root": propOf("a")} {
+		for what, body := range map[string]string{"none": "", "garbage": "x", "a DTD": "<!DOCTYPE x>" + patchBody,
+			"another root": propOf("a")} {
 			wantDAVStatus(t, what, dav(key, "PROPPATCH", at, body), 400)
 		}
 		wantDAVStatus(t, "by who may read", dav(reader, "PROPPATCH", at, patchBody), 403)

@@ -18,7 +18,9 @@ func TestProtectedFilesByWebDAV(t *testing.T) {
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		w := newProtectedFixture(t, l)
 		keys := map[string]*apptest.Client{
-			"ann's": davKey(w.clients["ann"], M{"uploadPath": "/home/ann"}), "bob's": davKey(w.clients["bob"], M{"uploadPath": "/home/bob"}), "admin's": davKey(w.clients["admin"], M{"uploadPath": "/"}),
+			"ann's":   davKey(w.clients["ann"], M{"uploadPath": "/home/ann"}),
+			"bob's":   davKey(w.clients["bob"], M{"uploadPath": "/home/bob"}),
+			"admin's": davKey(w.clients["admin"], M{"uploadPath": "/"}),
 		}
 		for i, protection := range protections {
 			w.files = append(w.files, w.uploadFile(t, i, protection))
@@ -34,7 +36,8 @@ func TestProtectedFilesByWebDAV(t *testing.T) {
 			for whose, key := range keys {
 				for _, cond := range conditionalHeaderSets {
 					for _, method := range []string{"GET", "HEAD"} {
-						what := fmt.Sprintf("password on %s: %s by %s key with %s", g.protection, method, whose, cond.name)
+						what := fmt.Sprintf("password on %s: %s by %s key with %s", g.protection, method, whose,
+							cond.name)
 						header := http.Header{}
 						pairs := cond.header(g)
 						for i := 0; i+1 < len(pairs); i += 2 {
@@ -47,8 +50,12 @@ func TestProtectedFilesByWebDAV(t *testing.T) {
 					}
 				}
 				what := fmt.Sprintf("password on %s, %s key: ", g.protection, whose)
-				wantDAVStatus(t, what+"COPY", dav(key, "COPY", g.path, nil, "Destination", "/webdav/home/"+strings.TrimSuffix(whose, "'s")+"/stolen.mp4"), 403)
-				wantDAVStatus(t, what+"COPY of the folder", dav(key, "COPY", g.dir, nil, "Destination", "/webdav/home/"+strings.TrimSuffix(whose, "'s")+"/stolen"), 403)
+				wantDAVStatus(t, what+"COPY",
+					dav(key, "COPY", g.path, nil, "Destination",
+						"/webdav/home/"+strings.TrimSuffix(whose, "'s")+"/stolen.mp4"), 403)
+				wantDAVStatus(t, what+"COPY of the folder",
+					dav(key, "COPY", g.dir, nil, "Destination",
+						"/webdav/home/"+strings.TrimSuffix(whose, "'s")+"/stolen"), 403)
 				if whose == "bob's" && (g.protection == "folder" || g.protection == "two above") {
 					wantDAVStatus(t, what+"PROPFIND of the folder", dav(key, "PROPFIND", g.dir, nil, "Depth", "1"), 403)
 					wantDAVStatus(t, what+"PROPFIND", dav(key, "PROPFIND", g.path, nil), 403)
@@ -68,13 +75,16 @@ func TestProtectedFilesByWebDAV(t *testing.T) {
 				wantDAVStatus(t, g.protection+", "+what, dav(key, "GET", path, nil), 403)
 			}
 			if g.protection == "file" { // the others lose it with the folder that it is on
-				wantStatus(t, "MOVE", dav(key, "MOVE", g.path, nil, "Destination", "/webdav/home/ann/moved.mp4"), 201, "")
+				wantStatus(t, "MOVE", dav(key, "MOVE", g.path, nil, "Destination", "/webdav/home/ann/moved.mp4"), 201,
+					"")
 				refused("moved", "/home/ann/moved.mp4")
 				wantStatus(t, "PUT beside", dav(key, "PUT", "/home/ann/plain.mp4", "plain"), 201, "")
-				wantStatus(t, "MOVE over", dav(key, "MOVE", "/home/ann/moved.mp4", nil, "Destination", "/webdav/home/ann/plain.mp4"), 204, "")
+				wantStatus(t, "MOVE over", dav(key, "MOVE", "/home/ann/moved.mp4", nil, "Destination",
+					"/webdav/home/ann/plain.mp4"), 204, "")
 				refused("moved over what had none", "/home/ann/plain.mp4")
 				wantStatus(t, "PUT beside", dav(key, "PUT", "/home/ann/other.mp4", "plain"), 201, "")
-				wantStatus(t, "MOVE over it", dav(key, "MOVE", "/home/ann/other.mp4", nil, "Destination", "/webdav/home/ann/plain.mp4"), 204, "")
+				wantStatus(t, "MOVE over it",
+					dav(key, "MOVE", "/home/ann/other.mp4", nil, "Destination", "/webdav/home/ann/plain.mp4"), 204, "")
 				refused("replaced by a move", "/home/ann/plain.mp4")
 				g.path = "/home/ann/plain.mp4"
 			}

@@ -10,14 +10,16 @@ import (
 	"larder/internal/apptest"
 )
 
-// PUT stores a body whole, and tells the validator that GET and PROPFIND then tell (RFC 4918, section 9.7; RFC 9110, section 9.3.4).
+// PUT stores a body whole, and tells the validator that GET and PROPFIND then tell (RFC 4918,
+// section 9.7; RFC 9110, section 9.3.4).
 func TestDAVPut(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		alice, key := davHome(t, l, "alice")
 		const at = "/home/alice/f.bin"
 		tags := map[string]bool{}
-		for i, body := range []string{"first", "", strings.Repeat("x", 300_000), "last"} { // kept in memory, empty, streamed
+		// kept in memory, empty, streamed
+		for i, body := range []string{"first", "", strings.Repeat("x", 300_000), "last"} {
 			for _, chunked := range []bool{false, true} {
 				var sent any = body
 				if chunked {
@@ -35,7 +37,8 @@ func TestDAVPut(t *testing.T) {
 				wantBody(t, got, body)
 				etag := r.Header.Get("ETag")
 				wantHeader(t, got, "ETag", etag)
-				wantJSON(t, "getetag", parseMultistatus(t, "PROPFIND", dav(key, "PROPFIND", at, nil, "Depth", "0"))[0].live(t, "getetag"), etag)
+				wantJSON(t, "getetag", parseMultistatus(t, "PROPFIND",
+					dav(key, "PROPFIND", at, nil, "Depth", "0"))[0].live(t, "getetag"), etag)
 				if len(etag) < 3 || etag[0] != '"' || tags[etag] {
 					t.Errorf("ETag %s", etag)
 				}
@@ -119,24 +122,29 @@ func TestDAVPreconditions(t *testing.T) {
 		}
 		dav(key, "PUT", there, "old")
 		long := []string{"If-Unmodified-Since", "Mon, 01 Jan 2001 00:00:00 GMT"}
-		wantStatus(t, "PUT with If-Match, which alone counts", dav(key, "PUT", there, "old", append(long, "If-Match", "*")...), 204, "")
+		wantStatus(t, "PUT with If-Match, which alone counts",
+			dav(key, "PUT", there, "old", append(long, "If-Match", "*")...), 204, "")
 		wantDAVStatus(t, "MKCOL where something is", dav(key, "MKCOL", there, nil, "If-None-Match", "*"), 412)
 		wantDAVStatus(t, "MKCOL where nothing is", dav(key, "MKCOL", none, nil, "If-Match", "*"), 412)
 
 		// who may not do it is told so before, and learns nothing of what is there
 		bobs := davKey(l.User(t, "bob"), M{"uploadPath": "/home/bob"})
 		for _, path := range []string{there, none} {
-			for _, header := range [][]string{{"If-Match", "*"}, {"If-None-Match", "*"}, {"If", `(["x"])`}, {"If", `(Not ["x"])`}} {
-				for _, method := range []string{"PUT", "DELETE", "MKCOL", "PROPPATCH", "LOCK", "GET", "PROPFIND", "MOVE", "COPY"} {
+			for _, header := range [][]string{{"If-Match", "*"}, {"If-None-Match", "*"}, {"If", `(["x"])`},
+				{"If", `(Not ["x"])`}} {
+				for _, method := range []string{"PUT", "DELETE", "MKCOL", "PROPPATCH", "LOCK", "GET", "PROPFIND",
+					"MOVE", "COPY"} {
 					body := map[string]any{"PUT": "x", "PROPPATCH": patchBody, "LOCK": lockBody}[method]
-					wantDAVStatus(t, method+" "+path+" of others with "+header[0]+": "+header[1], dav(bobs, method, path, body, append(header, "Destination", "/webdav/home/bob/x")...), 403)
+					wantDAVStatus(t, method+" "+path+" of others with "+header[0]+": "+header[1],
+						dav(bobs, method, path, body, append(header, "Destination", "/webdav/home/bob/x")...), 403)
 				}
 			}
 		}
 	})
 }
 
-// Abuse cases C93, C94, C97, C124: a body that breaks off leaves the old content, or nothing, the quota as it was, and no bytes behind.
+// Abuse cases C93, C94, C97, C124: a body that breaks off leaves the old content, or nothing, the
+// quota as it was, and no bytes behind.
 func TestDAVPutCutShort(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -147,7 +155,8 @@ func TestDAVPutCutShort(t *testing.T) {
 		for _, size := range []int64{100, 600_000} {
 			for _, path := range []string{at, "/home/alice/new.bin"} {
 				for _, cut := range []int64{0, size / 2, size - 1} {
-					key.Do(apptest.Request{Method: "PUT", Path: "/webdav" + path, Body: io.MultiReader(strings.NewReader(strings.Repeat("x", int(cut)))), Length: size})
+					key.Do(apptest.Request{Method: "PUT", Path: "/webdav" + path,
+						Body: io.MultiReader(strings.NewReader(strings.Repeat("x", int(cut)))), Length: size})
 				}
 				broken, writer := io.Pipe() // chunked, and broken off
 				go func() {
@@ -160,7 +169,8 @@ func TestDAVPutCutShort(t *testing.T) {
 			}
 		}
 		for deadline := time.Now().Add(20 * time.Second); ; { // the client goes on before the server has noticed
-			reserved := queryInt(t, l, "SELECT COUNT(*) FROM upload_sessions") + queryInt(t, l, "SELECT COUNT(*) FROM quotas WHERE reserved_storage <> 0")
+			reserved := queryInt(t, l, "SELECT COUNT(*) FROM upload_sessions") + queryInt(t, l,
+				"SELECT COUNT(*) FROM quotas WHERE reserved_storage <> 0")
 			if reserved == 0 || time.Now().After(deadline) {
 				break
 			}
@@ -186,8 +196,8 @@ func (r *countingBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Abuse cases C97 and C99: what does not fit is 507, with the length told or not, and stops about where the quota does; the old content stays. What
-// replaces something counts by the difference.
+// Abuse cases C97 and C99: what does not fit is 507, with the length told or not, and stops about
+// where the quota does; the old content stays. What replaces something counts by the difference.
 func TestDAVQuota(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -204,7 +214,8 @@ func TestDAVQuota(t *testing.T) {
 		}
 		for what, path := range map[string]string{"new": "/home/alice/new.bin", "over another": at} {
 			over("announced, "+what, dav(key, "PUT", path, strings.Repeat("b", quota+1)))
-			over("chunked, "+what, dav(key, "PUT", path, io.MultiReader(strings.NewReader(strings.Repeat("b", quota+1)))))
+			over("chunked, "+what, dav(key, "PUT", path,
+				io.MultiReader(strings.NewReader(strings.Repeat("b", quota+1)))))
 			endless := &countingBody{Reader: io.LimitReader(zeroReader{}, 1<<30)}
 			if r := dav(key, "PUT", path, endless); r.Err == nil {
 				over("without end, "+what, r)
@@ -214,14 +225,16 @@ func TestDAVQuota(t *testing.T) {
 			}
 		}
 		over("small", dav(key, "PUT", "/home/alice/new.bin", strings.Repeat("b", quota-700_000+1)))
-		over("small, chunked", dav(key, "PUT", "/home/alice/new.bin", io.MultiReader(strings.NewReader(strings.Repeat("b", quota-700_000+1)))))
+		over("small, chunked", dav(key, "PUT", "/home/alice/new.bin",
+			io.MultiReader(strings.NewReader(strings.Repeat("b", quota-700_000+1)))))
 		over("a copy", dav(key, "COPY", at, nil, "Destination", "/webdav/home/alice/copy"))
 		wantBody(t, dav(key, "GET", at, nil).OK(200), strings.Repeat("a", 700_000))
 		wantStrings(t, "the home", listNames(alice, "/home/alice"), "f.bin")
 		wantUsed(t, alice, 700_000, 1)
 		wantStatus(t, "more in its place, announced", dav(key, "PUT", at, strings.Repeat("c", quota)), 204, "")
 		wantUsed(t, alice, quota, 1)
-		wantStatus(t, "as much in its place, chunked", dav(key, "PUT", at, io.MultiReader(strings.NewReader(strings.Repeat("d", quota)))), 204, "")
+		wantStatus(t, "as much in its place, chunked",
+			dav(key, "PUT", at, io.MultiReader(strings.NewReader(strings.Repeat("d", quota)))), 204, "")
 		wantStatus(t, "less in its place", dav(key, "PUT", at, "d"), 204, "")
 		wantUsed(t, alice, 1, 1)
 
@@ -263,7 +276,8 @@ func TestDAVContentTypes(t *testing.T) {
 			if row.want != "" && media != row.want {
 				t.Errorf("%s: %s, want %s", row.name, media, row.want)
 			}
-			shown, _, _ := strings.Cut(parseMultistatus(t, row.name, dav(key, "PROPFIND", "/public/"+row.name, nil, "Depth", "0"))[0].live(t, "getcontenttype"), ";")
+			shown, _, _ := strings.Cut(parseMultistatus(t, row.name,
+				dav(key, "PROPFIND", "/public/"+row.name, nil, "Depth", "0"))[0].live(t, "getcontenttype"), ";")
 			if row.want != "" && shown != row.want {
 				t.Errorf("%s: getcontenttype %s, want %s", row.name, shown, row.want)
 			}
@@ -271,10 +285,13 @@ func TestDAVContentTypes(t *testing.T) {
 			wantHeader(t, r, "Cache-Control", "private, no-store")
 			policy, kind := r.Header.Get("Content-Security-Policy"), r.Header.Get("Content-Disposition")
 			harmless := media == "image/png" || media == "text/plain"
-			if !strings.Contains(policy, "default-src 'none'") || !harmless && (!strings.Contains(policy, "sandbox") || !strings.HasPrefix(kind, "attachment;")) {
+			if !strings.Contains(policy, "default-src 'none'") || !harmless &&
+				(!strings.Contains(policy, "sandbox") || !strings.HasPrefix(kind, "attachment;")) {
 				t.Errorf("%s: %s, %s", row.name, policy, kind)
 			}
-			wantDAVStatus(t, "run as a worker", dav(key, "GET", "/public/"+row.name, nil, "Service-Worker", "script"), 403) // C68
+			// C68
+			wantDAVStatus(t, "run as a worker", dav(key, "GET", "/public/"+row.name, nil, "Service-Worker", "script"),
+				403)
 		}
 	})
 }
@@ -292,10 +309,14 @@ func TestDAVPutWithKeyRevokedMeanwhile(t *testing.T) {
 			meanwhile func(key string)
 			want      int
 		}{
-			"revoked":   {func(key string) { alice.Delete("/api/keys/" + key).OK(200) }, 401},
-			"read-only": {func(key string) { alice.Patch("/api/keys/"+key, M{"permissions": []string{"read"}}).OK(200) }, 403},
+			"revoked": {func(key string) { alice.Delete("/api/keys/" + key).OK(200) }, 401},
+			"read-only": {func(key string) {
+				alice.Patch("/api/keys/"+key,
+					M{"permissions": []string{"read"}}).OK(200)
+			}, 403},
 			"barred": {func(key string) {
-				addRule(admin, M{"pathPattern": "/home/alice/**", "effect": "deny", "apiKeyId": key, "permissions": []string{"update"}})
+				addRule(admin, M{"pathPattern": "/home/alice/**", "effect": "deny", "apiKeyId": key,
+					"permissions": []string{"update"}})
 			}, 403},
 			"banned": {func(string) { updateUser(admin, id, M{"status": "banned"}).OK(200) }, 401},
 		} {
@@ -305,7 +326,8 @@ func TestDAVPutWithKeyRevokedMeanwhile(t *testing.T) {
 			davSlowPut(t, l, alice, what, at, row.meanwhile, row.want)
 			wantBody(t, dav(kept, "GET", at, nil).OK(200), "old")
 		}
-		davSlowPut(t, l, alice, "banned", at, func(string) { updateUser(admin, id, M{"status": "banned"}).OK(200) }, 401)
+		davSlowPut(t, l, alice, "banned", at, func(string) { updateUser(admin, id, M{"status": "banned"}).OK(200) },
+			401)
 		updateUser(admin, id, M{"status": "active"}).OK(200)
 		wantBody(t, dav(kept, "GET", at, nil).OK(200), "old")
 		alice = l.SignIn(t, "alice", "password of alice")
@@ -315,17 +337,21 @@ func TestDAVPutWithKeyRevokedMeanwhile(t *testing.T) {
 	})
 }
 
-// davSlowPut puts a body with a new key of alice's that has something done when part of it has come in.
-func davSlowPut(t *testing.T, l *apptest.Larder, alice *apptest.Client, what, path string, meanwhile func(keyID string), want int) {
+// davSlowPut puts a body with a new key of alice's that has something done when part of
+// it has come in.
+func davSlowPut(t *testing.T, l *apptest.Larder, alice *apptest.Client, what, path string, meanwhile func(keyID string),
+	want int) {
 	t.Helper()
-	made := alice.Post("/api/keys/", newKey(M{"name": what, "permissions": []string{"write"}, "protocols": []string{"webdav"}, "uploadPath": "/home/alice"})).OK(201)
+	made := alice.Post("/api/keys/", newKey(M{"name": what, "permissions": []string{"write"},
+		"protocols": []string{"webdav"}, "uploadPath": "/home/alice"})).OK(201)
 	key := l.Client(t)
 	key.Header.Set("Authorization", basicAuth(made.Text("key.fullToken")))
 	reader, writer := io.Pipe()
 	done := make(chan *apptest.Reply, 1)
 	go func() { done <- dav(key, "PUT", path, reader) }()
 	_, _ = io.WriteString(writer, strings.Repeat("x", 300_000))
-	for deadline := time.Now().Add(20 * time.Second); queryInt(t, l, "SELECT COUNT(*) FROM upload_sessions WHERE one_shot") == 0 && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(20 * time.Second); queryInt(t, l,
+		"SELECT COUNT(*) FROM upload_sessions WHERE one_shot") == 0 && time.Now().Before(deadline); {
 		select {
 		case r := <-done:
 			t.Errorf("%s: ended at once: %d %s", what, r.Status, r.Body)
@@ -348,7 +374,8 @@ func TestDAVFoldersAndReads(t *testing.T) {
 		const home = "/home/alice"
 		wantStatus(t, "MKCOL", dav(key, "MKCOL", home+"/dir", nil), 201, "")
 		wantStatus(t, "MKCOL with an empty body", dav(key, "MKCOL", home+"/dir2", ""), 201, "")
-		for what, body := range map[string]any{"text": "x", "XML": `<mkcol xmlns="DAV:"/>`, "chunked": io.MultiReader(strings.NewReader("x"))} {
+		for what, body := range map[string]any{"text": "x", "XML": `<mkcol xmlns="DAV:"/>`,
+			"chunked": io.MultiReader(strings.NewReader("x"))} {
 			wantDAVStatus(t, "MKCOL with a body, "+what, dav(key, "MKCOL", home+"/other", body), 415)
 		}
 		dav(key, "PUT", home+"/dir/f.txt", "0123456789").OK(201)
@@ -369,7 +396,8 @@ func TestDAVFoldersAndReads(t *testing.T) {
 		wantBody(t, got, "0123456789")
 		head := dav(key, "HEAD", home+"/dir/f.txt", nil).OK(200)
 		wantBody(t, head, "")
-		for _, name := range []string{"Content-Type", "Content-Length", "ETag", "Last-Modified", "Accept-Ranges", "Cache-Control", "Content-Disposition", "Content-Security-Policy"} {
+		for _, name := range []string{"Content-Type", "Content-Length", "ETag", "Last-Modified", "Accept-Ranges",
+			"Cache-Control", "Content-Disposition", "Content-Security-Policy"} {
 			wantHeader(t, head, name, got.Header.Get(name))
 		}
 		wantHeader(t, head, "Content-Length", "10")
@@ -399,17 +427,20 @@ func TestDAVFoldersAndReads(t *testing.T) {
 			ifRange string
 			want    int
 		}{{got.Header.Get("ETag"), 206}, {`"x"`, 200}} {
-			wantStatus(t, "If-Range", dav(key, "GET", home+"/dir/f.txt", nil, "Range", "bytes=0-0", "If-Range", row.ifRange), row.want, "")
+			wantStatus(t, "If-Range", dav(key, "GET", home+"/dir/f.txt", nil, "Range", "bytes=0-0", "If-Range",
+				row.ifRange), row.want, "")
 		}
 
 		for _, depth := range []string{"0", "1", "x"} {
-			wantDAVStatus(t, "DELETE of a folder, Depth "+depth, dav(key, "DELETE", home+"/dir", nil, "Depth", depth), 400)
+			wantDAVStatus(t, "DELETE of a folder, Depth "+depth, dav(key, "DELETE", home+"/dir", nil, "Depth", depth),
+				400)
 		}
 		wantDAVStatus(t, "DELETE of nothing", dav(key, "DELETE", home+"/none", nil), 404)
 		wantDAVStatus(t, "DELETE below a file", dav(key, "DELETE", home+"/dir/f.txt/x", nil), 404)
 		wantStatus(t, "DELETE of a file, Depth 0", dav(key, "DELETE", home+"/dir/f.txt", nil, "Depth", "0"), 204, "")
 		dav(key, "PUT", home+"/dir/f.txt", "0123456789").OK(201)
-		wantStatus(t, "DELETE of a folder, Depth infinity", dav(key, "DELETE", home+"/dir/", nil, "Depth", "infinity"), 204, "")
+		wantStatus(t, "DELETE of a folder, Depth infinity", dav(key, "DELETE", home+"/dir/", nil, "Depth", "infinity"),
+			204, "")
 		wantStatus(t, "DELETE of a folder", dav(key, "DELETE", home+"/dir2", nil), 204, "")
 		wantStatus(t, "what was in it", dav(key, "GET", home+"/dir/f.txt", nil), 404, "")
 		wantStrings(t, "the home", davMembers(t, key, home))

@@ -75,8 +75,9 @@ var codes = map[fault.Kind]struct {
 
 const internalMessage = "Something went wrong on the server. The time of this answer helps the administrator to find out what."
 
-// headOnly reports whether the request is a HEAD, for which nothing is made that a GET makes: nobody would see it (abuse case C44). How long the
-// answer to the GET would be isn't known then, and is not told (RFC 9110, section 8.6).
+// headOnly reports whether the request is a HEAD, for which nothing is made that a GET makes:
+// nobody would see it (abuse case C44). How long the answer to the GET would be isn't known then,
+// and is not told (RFC 9110, section 8.6).
 func (c *call) headOnly() bool {
 	c.omitBody = c.r.Method == http.MethodHead
 	return c.omitBody
@@ -103,7 +104,8 @@ type clientError struct {
 	fault   *fault.Error
 }
 
-// parseMultistatus decides what the client is told, and logs what is the server's own failure; it is the only place where an error becomes a code.
+// parseMultistatus decides what the client is told, and logs what is the server's own failure; it
+// is the only place where an error becomes a code.
 func (c *call) describeError(err error) clientError {
 	var f *fault.Error
 	if !errors.As(err, &f) {
@@ -166,7 +168,8 @@ func (c *call) writeJSON(status int, body any) {
 	text := b.Bytes()
 	if err != nil {
 		c.a.Log.Error("encode a reply", "path", loggedPath(c.r), "error", err)
-		status, text = http.StatusInternalServerError, []byte(`{"success":false,"error":{"code":"INTERNAL_ERROR","message":"Something went wrong on the server."}}`)
+		status, text = http.StatusInternalServerError, []byte(
+			`{"success":false,"error":{"code":"INTERNAL_ERROR","message":"Something went wrong on the server."}}`)
 	}
 	h.Set("Content-Length", strconv.Itoa(len(text)))
 	c.w.WriteHeader(status)

@@ -40,7 +40,8 @@ func TestEnvelopes(t *testing.T) {
 		t.Errorf("X-Content-Type-Options %q", got)
 	}
 
-	id := admin.Post("/api/keys/", M{"name": "k", "permissions": []string{"read"}, "protocols": []string{"api"}}).OK(201).Text("key.id")
+	id := admin.Post("/api/keys/", M{"name": "k", "permissions": []string{"read"}, "protocols": []string{"api"}}).
+		OK(201).Text("key.id")
 	null := parseObject(t, admin.Delete("/api/keys/"+id).OK(200).Body)
 	wantFields(t, "an envelope of nothing", null, "success", "data", "timestamp")
 	wantJSON(t, "data", null["data"], nil)
@@ -59,7 +60,8 @@ func TestErrorDetailsInDevelopment(t *testing.T) {
 		t.Run(fmt.Sprint(development), func(t *testing.T) {
 			t.Parallel()
 			l := apptest.Start(t, "sqlite", func(cfg *config.Config) { cfg.Development = development })
-			reply := l.Client(t).Post("/api/auth/login", `{"username": `, "Content-Type", "application/json").Fails(400, "VALIDATION_ERROR")
+			reply := l.Client(t).Post("/api/auth/login", `{"username": `, "Content-Type", "application/json").
+				Fails(400, "VALIDATION_ERROR")
 			failure, _ := parseObject(t, reply.Body)["error"].(map[string]any)
 			details, given := failure["details"]
 			if given != development {
@@ -88,8 +90,10 @@ func TestHealthProbesAnswerBareObjects(t *testing.T) {
 				t.Errorf("%s: detail is no string", path)
 			}
 			head := l.Client(t).Head(path)
-			if head.Status != 200 || len(head.Body) != 0 || head.Header.Get("Content-Length") != reply.Header.Get("Content-Length") {
-				t.Errorf("HEAD %s: %d, %d bytes, Content-Length %s", path, head.Status, len(head.Body), head.Header.Get("Content-Length"))
+			if head.Status != 200 || len(head.Body) != 0 ||
+				head.Header.Get("Content-Length") != reply.Header.Get("Content-Length") {
+				t.Errorf("HEAD %s: %d, %d bytes, Content-Length %s", path, head.Status, len(head.Body),
+					head.Header.Get("Content-Length"))
 			}
 			wantStatus(t, "POST "+path, l.Client(t).Post(path, M{}), 405, "METHOD_NOT_ALLOWED")
 		}
@@ -118,8 +122,9 @@ func TestPanicIsInternalError(t *testing.T) {
 	t.Parallel()
 	log := &apptest.Buffer{}
 	handler, err := api.New(api.Config{ // no database: reading the settings panics
-		Now: time.Now, Log: slog.New(slog.NewJSONHandler(log, nil)), Development: true, Started: func() bool { return true },
-		Audit: audit.New(audit.Config{Now: time.Now}),
+		Now: time.Now, Log: slog.New(slog.NewJSONHandler(log, nil)), Development: true,
+		Started: func() bool { return true },
+		Audit:   audit.New(audit.Config{Now: time.Now}),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -132,7 +137,8 @@ func TestPanicIsInternalError(t *testing.T) {
 	o := parseObject(t, w.Body.Bytes())
 	wantFields(t, "the envelope", o, "success", "error", "timestamp")
 	wantFields(t, "error", o["error"], "code", "message")
-	if text := w.Body.String(); !strings.Contains(text, `"INTERNAL_ERROR"`) || strings.Contains(text, "goroutine") || strings.Contains(text, ".go") || strings.Contains(text, "nil pointer") {
+	if text := w.Body.String(); !strings.Contains(text, `"INTERNAL_ERROR"`) || strings.Contains(text, "goroutine") ||
+		strings.Contains(text, ".go") || strings.Contains(text, "nil pointer") {
 		t.Errorf("answer %s", text)
 	}
 	if !strings.Contains(log.String(), "nil pointer") || !strings.Contains(log.String(), "goroutine") {
@@ -145,9 +151,12 @@ func TestUnknownRoutesAndMethods(t *testing.T) {
 	l := apptest.Start(t, "sqlite")
 	admin := l.Admin(t)
 	for _, client := range []*apptest.Client{admin, l.Client(t)} {
-		for _, path := range []string{"/api", "/api/", "/api/nothing", "/api/auth", "/api/auth/login/x", "/api//auth/me", "/api/./auth/me", "/api/auth/../auth/me", "/api/AUTH/me", "/api/%2e%2e/auth/me", "/api/files/a/b/c/d", "/api/keys//"} {
+		for _, path := range []string{"/api", "/api/", "/api/nothing", "/api/auth", "/api/auth/login/x",
+			"/api//auth/me", "/api/./auth/me", "/api/auth/../auth/me", "/api/AUTH/me", "/api/%2e%2e/auth/me",
+			"/api/files/a/b/c/d", "/api/keys//"} {
 			for _, method := range []string{"GET", "POST", "PUT", "PATCH", "DELETE"} {
-				reply := client.Do(apptest.Request{Method: method, Path: path, Header: http.Header{"Accept": {"text/html"}}})
+				reply := client.Do(apptest.Request{Method: method, Path: path,
+					Header: http.Header{"Accept": {"text/html"}}})
 				wantStatus(t, method+" "+path, reply, 404, "NOT_FOUND")
 			}
 		}
@@ -193,10 +202,13 @@ func TestTrailingSlashAndHead(t *testing.T) {
 	if !bytes.Equal(a.Body, b.Body) {
 		t.Errorf("%s\nand with a slash\n%s", a.Body, b.Body)
 	}
-	for _, path := range []string{"/api/keys", "/api/keys/", "/api/auth/me", "/api/files?path=/", "/api/public/settings", "/api/openapi.json", "/api/admin/rules"} {
+	for _, path := range []string{"/api/keys", "/api/keys/", "/api/auth/me", "/api/files?path=/",
+		"/api/public/settings", "/api/openapi.json", "/api/admin/rules"} {
 		get, head := admin.Get(path), admin.Head(path)
 		wantStatus(t, "GET "+path, get, 200, "")
-		if head.Status != 200 || len(head.Body) != 0 || head.Header.Get("Content-Length") != get.Header.Get("Content-Length") || head.Header.Get("Content-Type") != get.Header.Get("Content-Type") {
+		if head.Status != 200 || len(head.Body) != 0 ||
+			head.Header.Get("Content-Length") != get.Header.Get("Content-Length") ||
+			head.Header.Get("Content-Type") != get.Header.Get("Content-Type") {
 			t.Errorf("HEAD %s: %d %v, body of %d bytes", path, head.Status, head.Header, len(head.Body))
 		}
 	}
@@ -219,12 +231,17 @@ func TestBodies(t *testing.T) {
 		{"good", "application/json", good, 201, ""},
 		{"with a charset", "application/json; charset=utf-8", good, 201, ""},
 		{"the type in capitals", "Application/JSON", good, 201, ""},
-		{"unknown fields are ignored", "application/json", `{"pathPattern": "/a/**", "effect": "allow", "role": "user", "nonsense": [1], "id": "chosen", "createdAt": 5}`, 201, ""},
-		{"names in other letters are unknown fields", "application/json", `{"pathPattern": "/a/**", "effect": "allow", "role": "user", "USERID": "x", "Effect": "nonsense"}`, 201, ""},
-		{"only in other letters", "application/json", `{"PATHPATTERN": "/a/**", "EFFECT": "allow", "ROLE": "user"}`, 400, "VALIDATION_ERROR"},
+		{"unknown fields are ignored", "application/json",
+			`{"pathPattern": "/a/**", "effect": "allow", "role": "user", "nonsense": [1], "id": "chosen", "createdAt": 5}`, 201, ""},
+		{"names in other letters are unknown fields", "application/json",
+			`{"pathPattern": "/a/**", "effect": "allow", "role": "user", "USERID": "x", "Effect": "nonsense"}`, 201,
+			""},
+		{"only in other letters", "application/json", `{"PATHPATTERN": "/a/**", "EFFECT": "allow", "ROLE": "user"}`,
+			400, "VALIDATION_ERROR"},
 		{"exactly 1 MiB", "application/json", padded(1 << 20), 201, ""},
 		{"1 MiB and a byte", "application/json", padded(1<<20 + 1), 413, "PAYLOAD_TOO_LARGE"},
-		{"2 MiB of one string", "application/json", `{"pathPattern": "` + strings.Repeat("a", 2<<20) + `"}`, 413, "PAYLOAD_TOO_LARGE"},
+		{"2 MiB of one string", "application/json", `{"pathPattern": "` + strings.Repeat("a", 2<<20) + `"}`, 413,
+			"PAYLOAD_TOO_LARGE"},
 		{"no body", "application/json", "", 400, "VALIDATION_ERROR"},
 		{"cut off", "application/json", good[:20], 400, "VALIDATION_ERROR"},
 		{"something behind", "application/json", good + "x", 400, "VALIDATION_ERROR"},
@@ -233,41 +250,69 @@ func TestBodies(t *testing.T) {
 		{"null", "application/json", "null", 400, "VALIDATION_ERROR"},
 		{"a string", "application/json", `"x"`, 400, "VALIDATION_ERROR"},
 		{"single quotes", "application/json", strings.ReplaceAll(good, `"`, `'`), 400, "VALIDATION_ERROR"},
-		{"a number for a string", "application/json", `{"pathPattern": 5, "effect": "allow", "role": "user"}`, 400, "VALIDATION_ERROR"},
-		{"an object for a string", "application/json", `{"pathPattern": {}, "effect": "allow", "role": "user"}`, 400, "VALIDATION_ERROR"},
-		{"a string for a list", "application/json", `{"pathPattern": "/a/**", "effect": "allow", "role": "user", "permissions": "read"}`, 400, "VALIDATION_ERROR"},
-		{"a number in a list of strings", "application/json", `{"pathPattern": "/a/**", "effect": "allow", "role": "user", "permissions": [1]}`, 400, "VALIDATION_ERROR"},
-		{"a string for a number", "application/json", `{"pathPattern": "/a/**", "effect": "allow", "role": "user", "priority": "5"}`, 400, "VALIDATION_ERROR"},
-		{"a fraction for an integer", "application/json", `{"pathPattern": "/a/**", "effect": "allow", "role": "user", "priority": 1.5}`, 400, "VALIDATION_ERROR"},
-		{"beyond int64", "application/json", `{"pathPattern": "/a/**", "effect": "allow", "role": "user", "priority": 9223372036854775808}`, 400, "VALIDATION_ERROR"},
-		{"a string for a boolean", "application/json", `{"pathPattern": "/a/**", "effect": "allow", "role": "user", "requirePassword": "false"}`, 400, "VALIDATION_ERROR"},
-		{"null for a required field", "application/json", `{"pathPattern": null, "effect": "allow", "role": "user"}`, 400, "VALIDATION_ERROR"},
-		{"a required field missing", "application/json", `{"effect": "allow", "role": "user"}`, 400, "VALIDATION_ERROR"},
+		{"a number for a string", "application/json", `{"pathPattern": 5, "effect": "allow", "role": "user"}`, 400,
+			"VALIDATION_ERROR"},
+		{"an object for a string", "application/json", `{"pathPattern": {}, "effect": "allow", "role": "user"}`, 400,
+			"VALIDATION_ERROR"},
+		{"a string for a list", "application/json",
+			`{"pathPattern": "/a/**", "effect": "allow", "role": "user", "permissions": "read"}`, 400,
+			"VALIDATION_ERROR"},
+		{"a number in a list of strings", "application/json",
+			`{"pathPattern": "/a/**", "effect": "allow", "role": "user", "permissions": [1]}`, 400, "VALIDATION_ERROR"},
+		{"a string for a number", "application/json",
+			`{"pathPattern": "/a/**", "effect": "allow", "role": "user", "priority": "5"}`, 400, "VALIDATION_ERROR"},
+		{"a fraction for an integer", "application/json",
+			`{"pathPattern": "/a/**", "effect": "allow", "role": "user", "priority": 1.5}`, 400, "VALIDATION_ERROR"},
+		{"beyond int64", "application/json",
+			`{"pathPattern": "/a/**", "effect": "allow", "role": "user", "priority": 9223372036854775808}`, 400,
+			"VALIDATION_ERROR"},
+		{"a string for a boolean", "application/json",
+			`{"pathPattern": "/a/**", "effect": "allow", "role": "user", "requirePassword": "false"}`, 400,
+			"VALIDATION_ERROR"},
+		{"null for a required field", "application/json", `{"pathPattern": null, "effect": "allow", "role": "user"}`,
+			400, "VALIDATION_ERROR"},
+		{"a required field missing", "application/json", `{"effect": "allow", "role": "user"}`, 400,
+			"VALIDATION_ERROR"},
 		{"text/plain", "text/plain", good, 400, "VALIDATION_ERROR"},
 		{"a form", "application/x-www-form-urlencoded", good, 400, "VALIDATION_ERROR"},
 		{"a multipart form", "multipart/form-data; boundary=x", good, 400, "VALIDATION_ERROR"},
 		{"no type", "", good, 400, "VALIDATION_ERROR"},
 		{"a type like it", "application/json-patch+json", good, 400, "VALIDATION_ERROR"},
-		{"100,000 deep", "application/json", `{"a":` + strings.Repeat("[", 100000) + strings.Repeat("]", 100000) + `}`, 400, "VALIDATION_ERROR"},
+		{"100,000 deep", "application/json", `{"a":` + strings.Repeat("[", 100000) + strings.Repeat("]", 100000) + `}`,
+			400, "VALIDATION_ERROR"},
 		{"100,000 open", "application/json", strings.Repeat(`{"a":`, 100000), 400, "VALIDATION_ERROR"},
-		{"not UTF-8", "application/json", "{\"pathPattern\": \"/a\xff/**\", \"effect\": \"allow\", \"role\": \"user\"}", 400, "VALIDATION_ERROR"},
-		{"overlong UTF-8", "application/json", "{\"pathPattern\": \"/\xc0\xae\xc0\xae/**\", \"effect\": \"allow\", \"role\": \"user\"}", 400, "VALIDATION_ERROR"},
-		{"a lone high surrogate", "application/json", `{"pathPattern": "/a\ud800/**", "effect": "allow", "role": "user"}`, 400, "VALIDATION_ERROR"},
-		{"a lone low surrogate", "application/json", `{"pathPattern": "/a\udc00/**", "effect": "allow", "role": "user"}`, 400, "VALIDATION_ERROR"},
-		{"surrogates the wrong way round", "application/json", `{"pathPattern": "/a\udc00\ud800/**", "effect": "allow", "role": "user"}`, 400, "VALIDATION_ERROR"},
-		{"a pair of surrogates", "application/json", `{"pathPattern": "/\ud83d\ude00/**", "effect": "allow", "role": "user"}`, 201, ""},
-		{"an escaped backslash before a u", "application/json", `{"pathPattern": "/a/**", "effect": "allow", "role": "user", "note": "\\ud800"}`, 201, ""},
+		{"not UTF-8", "application/json", "{\"pathPattern\": \"/a\xff/**\", \"effect\": \"allow\", \"role\": \"user\"}",
+			400, "VALIDATION_ERROR"},
+		{"overlong UTF-8", "application/json",
+			"{\"pathPattern\": \"/\xc0\xae\xc0\xae/**\", \"effect\": \"allow\", \"role\": \"user\"}", 400,
+			"VALIDATION_ERROR"},
+		{"a lone high surrogate", "application/json",
+			`{"pathPattern": "/a\ud800/**", "effect": "allow", "role": "user"}`, 400, "VALIDATION_ERROR"},
+		{"a lone low surrogate", "application/json",
+			`{"pathPattern": "/a\udc00/**", "effect": "allow", "role": "user"}`, 400, "VALIDATION_ERROR"},
+		{"surrogates the wrong way round", "application/json",
+			`{"pathPattern": "/a\udc00\ud800/**", "effect": "allow", "role": "user"}`, 400, "VALIDATION_ERROR"},
+		{"a pair of surrogates", "application/json",
+			`{"pathPattern": "/\ud83d\ude00/**", "effect": "allow", "role": "user"}`, 201, ""},
+		{"an escaped backslash before a u", "application/json",
+			`{"pathPattern": "/a/**", "effect": "allow", "role": "user", "note": "\\ud800"}`, 201, ""},
 	} {
-		wantStatus(t, row.name, admin.Post("/api/admin/rules", row.body, "Content-Type", row.contentType), row.status, row.code)
+		wantStatus(t, row.name, admin.Post("/api/admin/rules", row.body, "Content-Type", row.contentType), row.status,
+			row.code)
 	}
 	// a stream of unknown length is counted, too
-	endless := apptest.Request{Method: "POST", Path: "/api/admin/rules", Body: io.LimitReader(zeroReader{}, 8<<20), Header: http.Header{"Content-Type": {"application/json"}}}
+	endless := apptest.Request{Method: "POST", Path: "/api/admin/rules", Body: io.LimitReader(zeroReader{}, 8<<20),
+		Header: http.Header{"Content-Type": {"application/json"}}}
 	if reply := admin.Do(endless); reply.Err == nil { // the server may hang up while we still send
 		wantStatus(t, "8 MiB in chunks", reply, 413, "PAYLOAD_TOO_LARGE")
 	}
 	for _, coding := range []string{"gzip", "br", "deflate", "x"} {
-		wantStatus(t, "Content-Encoding "+coding, admin.Post("/api/admin/rules", good, "Content-Type", "application/json", "Content-Encoding", coding), 400, "VALIDATION_ERROR")
-		wantStatus(t, "login with Content-Encoding "+coding, l.Client(t).Post("/api/auth/login", M{"username": "admin", "password": apptest.AdminPassword}, "Content-Encoding", coding), 400, "VALIDATION_ERROR")
+		wantStatus(t, "Content-Encoding "+coding,
+			admin.Post("/api/admin/rules", good, "Content-Type", "application/json", "Content-Encoding", coding), 400,
+			"VALIDATION_ERROR")
+		wantStatus(t, "login with Content-Encoding "+coding,
+			l.Client(t).Post("/api/auth/login", M{"username": "admin", "password": apptest.AdminPassword},
+				"Content-Encoding", coding), 400, "VALIDATION_ERROR")
 	}
 }
 
@@ -286,7 +331,8 @@ func TestPaginationRanges(t *testing.T) {
 	l := apptest.Start(t, "sqlite")
 	admin := l.Admin(t)
 	for i := range 3 {
-		admin.Post("/api/admin/rules", M{"pathPattern": fmt.Sprintf("/r%d/**", i), "effect": "allow", "role": "user"}).OK(201)
+		admin.Post("/api/admin/rules", M{"pathPattern": fmt.Sprintf("/r%d/**", i), "effect": "allow", "role": "user"}).
+			OK(201)
 		admin.Post("/api/files/folder", M{"path": "/uploads", "name": fmt.Sprintf("f%d", i)}).OK(201)
 	}
 	for _, row := range []struct {
@@ -295,18 +341,21 @@ func TestPaginationRanges(t *testing.T) {
 		totalAtEnd int64
 	}{{"/api/admin/rules?", 100, 6}, {"/api/files?path=/uploads&", 1000, 3}} {
 		for _, bad := range []string{
-			"page=0", "page=-1", "page=1000000000000000", "page=9223372036854775807", "page=9223372036854775808", "page=x", "page=1.5", "page=1e3", "page=%2B1", "page=0x1",
+			"page=0", "page=-1", "page=1000000000000000", "page=9223372036854775807", "page=9223372036854775808",
+			"page=x", "page=1.5", "page=1e3", "page=%2B1", "page=0x1",
 			"limit=0", "limit=-1", fmt.Sprint("limit=", row.maxLimit+1), "limit=9223372036854775807", "limit=x",
 		} {
 			wantStatus(t, row.path+bad, admin.Get(row.path+bad), 400, "VALIDATION_ERROR")
 		}
 		full := admin.Get(fmt.Sprint(row.path, "limit=", row.maxLimit)).OK(200)
 		wantFields(t, "pagination", full.Value("pagination"), "total", "page", "limit", "pages")
-		if full.Int("pagination.total") != row.totalAtEnd || full.Int("pagination.limit") != int64(row.maxLimit) || full.Int("pagination.pages") != 1 || full.Int("pagination.page") != 1 {
+		if full.Int("pagination.total") != row.totalAtEnd || full.Int("pagination.limit") != int64(row.maxLimit) ||
+			full.Int("pagination.pages") != 1 || full.Int("pagination.page") != 1 {
 			t.Errorf("%s: %s", row.path, full.Body)
 		}
 		second := admin.Get(row.path + "page=2&limit=2").OK(200)
-		if second.Int("pagination.page") != 2 || second.Int("pagination.limit") != 2 || second.Int("pagination.pages") != (row.totalAtEnd+1)/2 {
+		if second.Int("pagination.page") != 2 || second.Int("pagination.limit") != 2 ||
+			second.Int("pagination.pages") != (row.totalAtEnd+1)/2 {
 			t.Errorf("%s page 2: %s", row.path, second.Body)
 		}
 		beyond := admin.Get(row.path + "page=1000000&limit=2").OK(200)

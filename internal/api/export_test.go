@@ -17,7 +17,8 @@ type TableRow struct {
 func TableRows() []TableRow {
 	var lines []TableRow
 	for _, r := range (&API{}).routeTable() {
-		lines = append(lines, TableRow{r.method, r.pattern, r.addition, r.find != nil || r.mediaType != "" && r.mediaType != "application/json" && r.mediaType != "text/html"})
+		lines = append(lines, TableRow{r.method, r.pattern, r.addition, r.find != nil || r.mediaType != "" &&
+			r.mediaType != "application/json" && r.mediaType != "text/html"})
 	}
 	return lines
 }

@@ -13,7 +13,8 @@ import (
 	"larder/internal/vpath"
 )
 
-// entryReply is a file or folder (specification: File or folder entry, with the additions of listings).
+// entryReply is a file or folder (specification: File or folder entry, with
+// the additions of listings).
 type entryReply struct {
 	ID             string   `json:"id" required:"true"`
 	Name           string   `json:"name" required:"true"`
@@ -36,9 +37,11 @@ type entryReply struct {
 
 func viewEntry(e files.Entry) entryReply {
 	reply := entryReply{
-		ID: e.ID, Name: e.Name, Path: e.Dir.String(), Type: "file", Size: e.Size, MimeType: e.MimeType, HasPassword: e.HasPassword, OwnerID: e.OwnerID,
-		CustomTitle: e.CustomTitle, CustomColor: e.CustomColor, CoverURL: e.CoverURL, IconEmoji: e.IconEmoji, ManualPosition: e.ManualPosition,
-		Public: e.Public, Permissions: e.Permissions.Names(), CreatedAt: e.CreatedAt, UpdatedAt: e.UpdatedAt,
+		ID: e.ID, Name: e.Name, Path: e.Dir.String(), Type: "file", Size: e.Size, MimeType: e.MimeType,
+		HasPassword: e.HasPassword, OwnerID: e.OwnerID,
+		CustomTitle: e.CustomTitle, CustomColor: e.CustomColor, CoverURL: e.CoverURL, IconEmoji: e.IconEmoji,
+		ManualPosition: e.ManualPosition,
+		Public:         e.Public, Permissions: e.Permissions.Names(), CreatedAt: e.CreatedAt, UpdatedAt: e.UpdatedAt,
 	}
 	if e.Folder {
 		reply.Type, reply.MimeType = "folder", ""
@@ -103,12 +106,14 @@ func (a *API) listFiles(c *call, in listFilesInput) (listFilesReply, error) {
 func (in listFilesInput) query(path vpath.Path) files.ListQuery {
 	return files.ListQuery{
 		Path: path, Page: int(valueOr(in.Page, 1)), Limit: int(valueOr(in.Limit, 100)),
-		Sort: valueOr(in.Sort, ""), Order: valueOr(in.Order, ""), Type: valueOr(in.Type, ""), Search: valueOr(in.Search, ""),
+		Sort: valueOr(in.Sort, ""), Order: valueOr(in.Order, ""), Type: valueOr(in.Type, ""),
+		Search: valueOr(in.Search, ""),
 	}
 }
 
 func viewListing(listing files.Listing, in listFilesInput) listFilesReply {
-	reply := listFilesReply{Items: []entryReply{}, Pagination: paginate(int64(listing.Total), valueOr(in.Page, 1), valueOr(in.Limit, 100))}
+	reply := listFilesReply{Items: []entryReply{},
+		Pagination: paginate(int64(listing.Total), valueOr(in.Page, 1), valueOr(in.Limit, 100))}
 	for _, entry := range listing.Items {
 		reply.Items = append(reply.Items, viewEntry(entry))
 	}
@@ -183,7 +188,8 @@ func (a *API) fileDetails(c *call, in idInput) (fileDetailsReply, error) {
 	if err != nil {
 		return fileDetailsReply{}, err
 	}
-	return fileDetailsReply{viewEntry(entry), viewMount(m), entry.Permissions.Names(), string(mode), entry.HasPassword}, nil
+	return fileDetailsReply{viewEntry(entry), viewMount(m), entry.Permissions.Names(), string(mode), entry.HasPassword},
+		nil
 }
 
 type updateFileInput struct {
@@ -203,7 +209,8 @@ func (a *API) updateFile(c *call, in updateFileInput) (fileReply, error) {
 		return fileReply{}, err
 	}
 	change := files.Change{
-		Title: changeField(in.CustomTitle), Color: changeField(in.CustomColor), Cover: changeField(in.CoverURL), Emoji: changeField(in.IconEmoji), Position: changeField(in.ManualPosition),
+		Title: changeField(in.CustomTitle), Color: changeField(in.CustomColor), Cover: changeField(in.CoverURL),
+		Emoji: changeField(in.IconEmoji), Position: changeField(in.ManualPosition),
 	}
 	if in.Name != nil {
 		name, err := vpath.ParseName(*in.Name)
@@ -263,7 +270,8 @@ type moveFileReply struct {
 	Status string `json:"status" required:"true" enum:"pending,running,completed,failed"`
 }
 
-// moveFile answers `pending` as the specification has it; a move that has nothing to copy is done by then, and its job says so.
+// moveFile answers `pending` as the specification has it; a move that has nothing to copy is done
+// by then, and its job says so.
 func (a *API) moveFile(c *call, in moveFileInput) (moveFileReply, error) {
 	if err := c.requireMovePermissions(); err != nil {
 		return moveFileReply{}, err
@@ -323,8 +331,10 @@ type downloadReply struct {
 	ExpiresAt int64  `json:"expiresAt" required:"true"`
 }
 
-// fileDownload is an endpoint of the interface and the address that image clients paste into documents at once. With a session or key it answers a
-// single-use address, except to an embed, which gets the bytes; without, whoever would show the answer is sent to where the file is published.
+// fileDownload is an endpoint of the interface and the address that image clients paste
+// into documents at once. With a session or key it answers a single-use address, except to
+// an embed, which gets the bytes; without, whoever would show the answer is sent to where
+// the file is published.
 func (a *API) fileDownload(c *call) error {
 	id := c.r.PathValue("id")
 	signedIn := c.actor.UserID != ""

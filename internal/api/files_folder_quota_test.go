@@ -16,9 +16,11 @@ func TestFolderQuota(t *testing.T) {
 		images := alice.Key(m{"uploadPath": "/home/alice"})
 		box := mkdir(alice, "/home/alice", "box")
 		mkdir(alice, "/home/alice/box", "in")
-		execAndRaiseVersion(t, l, "UPDATE quotas SET reserved_folders = 1000 - used_folders - 1 WHERE max_files = 10") // one more
+		// one more
+		execAndRaiseVersion(t, l, "UPDATE quotas SET reserved_folders = 1000 - used_folders - 1 WHERE max_files = 10")
 		copyTo(alice, box, "/home/alice", "copy").Fails(413, "QUOTA_EXCEEDED")
-		wantDAVStatus(t, "a copy of two folders", dav(key, "COPY", "/home/alice/box", nil, "Destination", "/webdav/home/alice/copy"), 507)
+		wantDAVStatus(t, "a copy of two folders",
+			dav(key, "COPY", "/home/alice/box", nil, "Destination", "/webdav/home/alice/copy"), 507)
 		dav(key, "MKCOL", "/home/alice/last", nil).OK(201)
 		r := dav(key, "MKCOL", "/home/alice/more", nil)
 		wantDAVStatus(t, "one more", r, 507)

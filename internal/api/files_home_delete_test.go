@@ -6,8 +6,8 @@ import (
 	"larder/internal/apptest"
 )
 
-// An account does not delete its own home, by whichever way, nor a folder that the home lies in; what is
-// in the home it deletes. An administrator deletes the home of somebody else.
+// An account does not delete its own home, by whichever way, nor a folder that the home lies in;
+// what is in the home it deletes. An administrator deletes the home of somebody else.
 func TestUserCannotDeleteOwnHome(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {

@@ -22,11 +22,13 @@ func TestPermanentLink(t *testing.T) {
 			id := alice.Upload(home, "a.PNG", []byte(onePixel))
 			r := link(alice, id).OK(200)
 			address := r.Text("link.url")
-			if !regexp.MustCompile(`^`+apptest.BaseURL+`/api/i/[0-9A-Za-z]{22}\.png$`).MatchString(address) || r.Int("link.createdAt") != l.Clock.Now().UnixMilli() {
+			if !regexp.MustCompile(`^`+apptest.BaseURL+`/api/i/[0-9A-Za-z]{22}\.png$`).MatchString(address) ||
+				r.Int("link.createdAt") != l.Clock.Now().UnixMilli() {
 				t.Fatalf("got %s", r.Body)
 			}
 			l.Clock.Advance(time.Second)
-			if again := link(alice, id).OK(200); again.Text("link.url") != address || again.Int("link.createdAt") != r.Int("link.createdAt") {
+			if again := link(alice, id).OK(200); again.Text("link.url") != address ||
+				again.Int("link.createdAt") != r.Int("link.createdAt") {
 				t.Errorf("again: %s", again.Body)
 			}
 			got := visitor.Get(address).OK(200)
@@ -47,7 +49,8 @@ func TestPermanentLink(t *testing.T) {
 			wantBody(t, visitor.Get(bare).OK(200), onePixel) // the extension is decoration
 			wantBody(t, visitor.Get(bare+".html").OK(200), onePixel)
 			visitor.Get(bare[:len(bare)-1]).Fails(404, "NOT_FOUND")
-			for _, none := range []string{"x", "%00", "%ff", ".png", strings.Repeat("a", 22), strings.Repeat("a", 3000)} {
+			for _, none := range []string{"x", "%00", "%ff", ".png", strings.Repeat("a", 22),
+				strings.Repeat("a", 3000)} {
 				visitor.Get("/api/i/"+none).Fails(404, "NOT_FOUND")
 			}
 			if swapped := strings.ToLower(bare[len(apptest.BaseURL):]); swapped != bare[len(apptest.BaseURL):] {
@@ -89,7 +92,8 @@ func TestPermanentLink(t *testing.T) {
 			first := visitor.Get(address).OK(200)
 			alice.Put("/api/files/"+id, m{"name": "g.md"}).OK(200)
 			wantBody(t, visitor.Get(address).OK(200), "one")
-			if again := link(alice, id).OK(200).Text("link.url"); again != address { // the extension stays as first given
+			// the extension stays as first given
+			if again := link(alice, id).OK(200).Text("link.url"); again != address {
 				t.Errorf("now %s", again)
 			}
 			mkdir(alice, home, "moved")
@@ -103,7 +107,8 @@ func TestPermanentLink(t *testing.T) {
 			}
 		})
 		t.Run("extensions", func(t *testing.T) {
-			for name, want := range map[string]string{"noext": ".bin", "photo": ".jpg", "x.tar.gz": ".gz", "odd.ex t": ".bin"} {
+			for name, want := range map[string]string{"noext": ".bin", "photo": ".jpg", "x.tar.gz": ".gz",
+				"odd.ex t": ".bin"} {
 				mimeType := ""
 				if name == "photo" {
 					mimeType = "image/jpeg"
@@ -128,18 +133,24 @@ func TestPermanentLink(t *testing.T) {
 				if want && r.Status != 200 || !want && r.Status != 404 {
 					t.Errorf("%s: %d %s", what, r.Status, r.Body)
 				}
-				if r := visitor.Get(download, "Accept", "image/*"); want && r.Status != 302 || !want && r.Status != 401 {
+				if r := visitor.Get(download, "Accept", "image/*"); want && r.Status != 302 || !want &&
+					r.Status != 401 {
 					t.Errorf("%s: the download address answers %d", what, r.Status)
 				}
 			}
 			checkLink("at first", true)
 			userID := alice.Get("/api/auth/me").OK(200).Text("user.id")
 			for what, rule := range map[string]m{
-				"owner may not share":            {"effect": "deny", "userId": userID, "permissions": []string{"share"}},
-				"owner may not download":         {"effect": "deny", "role": "user", "permissions": []string{"download"}},
-				"a rule with a password decides": {"effect": "allow", "role": "guest", "requirePassword": true, "password": "open sesame"},
-				"a rule with addresses decides":  {"effect": "allow", "role": "guest", "allowedIps": []string{"127.0.0.1"}, "permissions": []string{"download"}},
-				"a deny with addresses decides":  {"effect": "deny", "role": "guest", "allowedIps": []string{"127.0.0.0/8", "::1"}},
+				"owner may not share": {"effect": "deny", "userId": userID,
+					"permissions": []string{"share"}},
+				"owner may not download": {"effect": "deny", "role": "user",
+					"permissions": []string{"download"}},
+				"a rule with a password decides": {"effect": "allow", "role": "guest", "requirePassword": true,
+					"password": "open sesame"},
+				"a rule with addresses decides": {"effect": "allow", "role": "guest",
+					"allowedIps": []string{"127.0.0.1"}, "permissions": []string{"download"}},
+				"a deny with addresses decides": {"effect": "deny", "role": "guest",
+					"allowedIps": []string{"127.0.0.0/8", "::1"}},
 			} {
 				rule["pathPattern"] = home + "/cond*"
 				made := addRule(admin, rule)
@@ -151,17 +162,20 @@ func TestPermanentLink(t *testing.T) {
 				"a deny with addresses before an allow": {"effect": "deny", "allowedIps": []string{"198.51.100.7"}},
 				"a plain deny before an allow":          {"effect": "deny"},
 			} {
-				open := addRule(admin, m{"pathPattern": home + "/cond*", "effect": "allow", "role": "guest", "permissions": []string{"download"}})
+				open := addRule(admin, m{"pathPattern": home + "/cond*", "effect": "allow", "role": "guest",
+					"permissions": []string{"download"}})
 				first["pathPattern"], first["role"], first["priority"] = home+"/cond*", "guest", 1
 				made := addRule(admin, first)
 				checkLink(what, first["allowedIps"] == nil)
 				admin.Delete("/api/admin/rules/" + made).OK(200)
 				admin.Delete("/api/admin/rules/" + open).OK(200)
 			}
-			made := addRule(admin, m{"pathPattern": home + "/**", "effect": "deny", "role": "user", "permissions": []string{"write", "update", "delete"}})
+			made := addRule(admin, m{"pathPattern": home + "/**", "effect": "deny", "role": "user",
+				"permissions": []string{"write", "update", "delete"}})
 			checkLink("owner may still share and download", true)
 			admin.Delete("/api/admin/rules/" + made).OK(200)
-			made = addRule(admin, m{"pathPattern": home + "/**", "effect": "deny", "role": "guest"}) // no condition: the link itself publishes
+			// no condition: the link itself publishes
+			made = addRule(admin, m{"pathPattern": home + "/**", "effect": "deny", "role": "guest"})
 			checkLink("guests are denied the path", true)
 			admin.Delete("/api/admin/rules/" + made).OK(200)
 			setGuestAccess(t, l, false)

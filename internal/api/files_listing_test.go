@@ -53,12 +53,15 @@ func TestListingParameters(t *testing.T) {
 			})
 		}
 		for _, bad := range []string{
-			"page=0", "page=-1", "page=x", "page=1.5", "page=1e3", "page=1000000000000000", "page=99999999999999999999", "page=%31%20",
+			"page=0", "page=-1", "page=x", "page=1.5", "page=1e3", "page=1000000000000000", "page=99999999999999999999",
+			"page=%31%20",
 			"limit=0", "limit=-1", "limit=1001", "limit=ten", "limit=1e2", "limit=0x10",
-			"sort=date", "sort=NAME", "sort=name,size", "order=up", "order=DESC", "type=dir", "type=File", "path=%2F..", "path=%2Fhome%2F..%2Fhome",
+			"sort=date", "sort=NAME", "sort=name,size", "order=up", "order=DESC", "type=dir", "type=File", "path=%2F..",
+			"path=%2Fhome%2F..%2Fhome",
 			"path=%00", "path=%ff", "search=" + strings.Repeat("x", 256), "search=" + strings.Repeat("%C3%A9", 256),
 		} {
-			t.Run("bad "+bad[:min(len(bad), 40)], func(t *testing.T) { alice.In(t).Get("/api/files?"+bad).Fails(400, "VALIDATION_ERROR") })
+			t.Run("bad "+bad[:min(len(bad), 40)],
+				func(t *testing.T) { alice.In(t).Get("/api/files?"+bad).Fails(400, "VALIDATION_ERROR") })
 		}
 		t.Run("totals", func(t *testing.T) {
 			alice := alice.In(t)
@@ -79,7 +82,8 @@ func TestListingParameters(t *testing.T) {
 					}
 				}
 				r := listFolder(alice, home, parameters...).OK(200)
-				got := [4]int64{r.Int("pagination.total"), r.Int("pagination.page"), r.Int("pagination.limit"), r.Int("pagination.pages")}
+				got := [4]int64{r.Int("pagination.total"), r.Int("pagination.page"), r.Int("pagination.limit"),
+					r.Int("pagination.pages")}
 				if got != test.want {
 					t.Errorf("page %q limit %q type %q: %v, want %v", test.page, test.limit, test.kind, got, test.want)
 				}
@@ -98,12 +102,16 @@ func TestListingParameters(t *testing.T) {
 			if r.Text("mount.name") != "Files" {
 				t.Errorf("mount %s", r.Text("mount.name"))
 			}
-			wantFieldsOf(t, r, "items.2", "id", "name", "path", "type", "size", "mimeType", "hasPassword", "ownerId", "createdAt", "updatedAt", "permissions", "public")
-			if r.Text("items.2.path") != home || r.Text("items.2.type") != "file" || r.Int("items.2.size") != 3 || r.Value("items.2.hasPassword") != false ||
-				r.Text("items.2.mimeType") != "text/plain" && !strings.HasPrefix(r.Text("items.2.mimeType"), "text/plain;") {
+			wantFieldsOf(t, r, "items.2", "id", "name", "path", "type", "size", "mimeType", "hasPassword", "ownerId",
+				"createdAt", "updatedAt", "permissions", "public")
+			if r.Text("items.2.path") != home || r.Text("items.2.type") != "file" || r.Int("items.2.size") != 3 ||
+				r.Value("items.2.hasPassword") != false ||
+				r.Text("items.2.mimeType") != "text/plain" &&
+					!strings.HasPrefix(r.Text("items.2.mimeType"), "text/plain;") {
 				t.Errorf("a.txt: %s", r.Body)
 			}
-			if r.Text("items.0.type") != "folder" || r.Int("items.0.size") != 0 || r.Text("folder.name") != "alice" || r.Text("folder.path") != "/home" {
+			if r.Text("items.0.type") != "folder" || r.Int("items.0.size") != 0 || r.Text("folder.name") != "alice" ||
+				r.Text("folder.path") != "/home" {
 				t.Errorf("folders: %s", r.Body)
 			}
 		})
@@ -186,7 +194,8 @@ func TestListingShowsOnlyReadableEntries(t *testing.T) {
 		bob.Upload("/uploads", "bob.txt", []byte("x"))
 		alice.Upload("/uploads", "alice.txt", []byte("x"))
 		addRule(admin, m{"pathPattern": "/public/secret/**", "effect": "deny", "userId": me})
-		addRule(admin, m{"pathPattern": "/club/**", "effect": "allow", "role": "guest", "permissions": []string{"read"}})
+		addRule(admin, m{"pathPattern": "/club/**", "effect": "allow", "role": "guest",
+			"permissions": []string{"read"}})
 
 		for _, test := range []struct {
 			who    *apptest.Client
@@ -223,10 +232,12 @@ func TestListingShowsOnlyReadableEntries(t *testing.T) {
 			})
 		}
 		t.Run("403 before 404", func(t *testing.T) {
-			for _, path := range []string{"/internal", "/internal/none", "/none", "/home/bob", "/home/bob/none", "/home/nobody", "/public/secret", "/public/secret/none", "/public/secret/secret plan.txt"} {
+			for _, path := range []string{"/internal", "/internal/none", "/none", "/home/bob", "/home/bob/none",
+				"/home/nobody", "/public/secret", "/public/secret/none", "/public/secret/secret plan.txt"} {
 				listFolder(alice.In(t), path).Fails(403, "FORBIDDEN")
 			}
-			for _, path := range []string{"/home/alice/none", "/home/alice/none/deeper", "/public/none", "/public/seen.txt", "/uploads/none", "/uploads/alice.txt", "/public/seen.txt/below"} {
+			for _, path := range []string{"/home/alice/none", "/home/alice/none/deeper", "/public/none",
+				"/public/seen.txt", "/uploads/none", "/uploads/alice.txt", "/public/seen.txt/below"} {
 				listFolder(alice.In(t), path).Fails(404, "NOT_FOUND")
 			}
 			for _, path := range []string{"/none", "/internal/plan.txt", "/home/nobody"} {
@@ -235,7 +246,8 @@ func TestListingShowsOnlyReadableEntries(t *testing.T) {
 			l.Client(t).Get("/api/files?path=/public").Fails(401, "UNAUTHORIZED")
 		})
 		t.Run("same verdict however the path is written", func(t *testing.T) { // abuse case C12
-			for _, path := range []string{"//public//secret", "/./public/secret", "/public/./secret/", "/public/secret//"} {
+			for _, path := range []string{"//public//secret", "/./public/secret", "/public/./secret/",
+				"/public/secret//"} {
 				if r := listFolder(alice.In(t), path); r.Status != 403 && r.Status != 400 {
 					t.Errorf("%s: status %d, want 403 or 400: %s", path, r.Status, r.Body)
 				}
@@ -315,14 +327,16 @@ func TestListingByKey(t *testing.T) {
 	})
 }
 
-// What somebody owns in a folder that is closed to them is found by search and by its id and path, but the folder does not show.
+// What somebody owns in a folder that is closed to them is found by search and by its id and path,
+// but the folder does not show.
 func TestOwnershipDoesNotRevealFolders(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		admin, alice := l.Admin(t), l.User(t, "alice")
 		mkdir(admin, "/", "drop")
 		admin.Upload("/drop", "others.txt", []byte("x"))
-		open := addRule(admin, m{"pathPattern": "/drop/**", "effect": "allow", "role": "user", "permissions": []string{"write"}})
+		open := addRule(admin, m{"pathPattern": "/drop/**", "effect": "allow", "role": "user",
+			"permissions": []string{"write"}})
 		id := alice.Upload("/drop", "mine.txt", []byte("mine"))
 		wantStrings(t, "while open", listNames(alice, "/"), "drop", "home", "public", "uploads")
 		wantStrings(t, "while open", listNames(alice, "/drop"), "mine.txt")
@@ -341,13 +355,15 @@ func TestOwnershipDoesNotRevealFolders(t *testing.T) {
 			admin.Upload("/club", "top.txt", []byte("x"))
 			admin.Upload("/clubhouse", "near.txt", []byte("x"))
 			admin.Upload("/drop", "x1.txt", []byte("x"))
-			addRule(admin, m{"pathPattern": "/club/*", "effect": "allow", "role": "user", "permissions": []string{"read"}})
+			addRule(admin, m{"pathPattern": "/club/*", "effect": "allow", "role": "user",
+				"permissions": []string{"read"}})
 			wantStrings(t, "club", listNames(alice, "/club"), "inner", "top.txt")
 			listFolder(alice, "/clubhouse").Fails(403, "FORBIDDEN")
 			wantStrings(t, "search", listNames(alice, "/", "search", "txt"), "mine.txt", "top.txt")
 			wantStrings(t, "inner", listNames(alice, "/club/inner"))
 			listFolder(alice, "/club/inner/deep").Fails(403, "FORBIDDEN")
-			addRule(admin, m{"pathPattern": "/drop/x?.txt", "effect": "allow", "role": "user", "permissions": []string{"read"}})
+			addRule(admin, m{"pathPattern": "/drop/x?.txt", "effect": "allow", "role": "user",
+				"permissions": []string{"read"}})
 			wantStrings(t, "one character", listNames(alice, "/drop"), "mine.txt", "x1.txt")
 		})
 		t.Run("HEAD", func(t *testing.T) {

@@ -11,8 +11,8 @@ import (
 	"larder/internal/vpath"
 )
 
-// What a WebDAV client has locked is refused at the doors for people and scripts, with a sentence; until the key that locked it is revoked, its owner's
-// account goes, or the lock's time is over.
+// What a WebDAV client has locked is refused at the doors for people and scripts, with a sentence;
+// until the key that locked it is revoked, its owner's account goes, or the lock's time is over.
 func TestWebDAVLockRefusesOtherChanges(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -22,14 +22,18 @@ func TestWebDAVLockRefusesOtherChanges(t *testing.T) {
 		other := alice.Upload("/home/alice", "g", []byte("two"))
 		user := userIDOf(t, l.Admin(t), "alice")
 		var home string
-		if err := l.Apps[0].DB.Read(t.Context()).QueryRow("SELECT home_id FROM users WHERE id = $1", user).Scan(&home); err != nil {
+		if err := l.Apps[0].DB.Read(t.Context()).QueryRow("SELECT home_id FROM users WHERE id = $1", user).
+			Scan(&home); err != nil {
 			t.Fatal(err)
 		}
-		made := alice.Post("/api/keys/", newKey(M{"permissions": []string{"read", "write", "delete"}, "protocols": []string{"api", "webdav"}, "uploadPath": "/home/alice"})).OK(201)
+		made := alice.Post("/api/keys/", newKey(M{"permissions": []string{"read", "write", "delete"},
+			"protocols": []string{"api", "webdav"}, "uploadPath": "/home/alice"})).OK(201)
 		locked := func(key, id string) {
 			t.Helper()
-			a := access.Actor{UserID: user, Role: access.User, HomeID: home, IP: netip.MustParseAddr("192.0.2.1"), Key: &access.Key{ID: key, Permissions: access.All, Root: vpath.Root}}
-			if _, err := l.Apps[0].Tree.Lock(t.Context(), a, id, files.WriteLock{Exclusive: true, Deep: true}, time.Hour); err != nil {
+			a := access.Actor{UserID: user, Role: access.User, HomeID: home, IP: netip.MustParseAddr("192.0.2.1"),
+				Key: &access.Key{ID: key, Permissions: access.All, Root: vpath.Root}}
+			if _, err := l.Apps[0].Tree.Lock(t.Context(), a, id, files.WriteLock{Exclusive: true, Deep: true},
+				time.Hour); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -47,12 +51,16 @@ func TestWebDAVLockRefusesOtherChanges(t *testing.T) {
 			c.Post("/api/files/"+other+"/move", M{"targetPath": "/home/alice/dir"}).Fails(409, "OPERATION_FAILED")
 			c.Post("/api/files/"+other+"/copy", M{"targetPath": "/home/alice/dir"}).Fails(409, "OPERATION_FAILED")
 			for _, conflict := range []string{"replace", "rename"} {
-				session := c.Post("/api/files/upload-session", M{"path": "/home/alice/dir", "fileName": "f", "fileSize": 3, "conflict": conflict}).OK(200).Text("sessionId")
+				session := c.Post("/api/files/upload-session",
+					M{"path": "/home/alice/dir", "fileName": "f", "fileSize": 3, "conflict": conflict}).OK(200).
+					Text("sessionId")
 				etag := c.Put("/api/files/upload/raw/"+session, []byte("new")).OK(200).Text("etag")
-				c.Post("/api/files/upload-complete", M{"sessionId": session, "etag": etag}).Fails(409, "OPERATION_FAILED")
+				c.Post("/api/files/upload-complete", M{"sessionId": session, "etag": etag}).
+					Fails(409, "OPERATION_FAILED")
 			}
 			wantOutcomes(t, "delete", postBatch(c, "delete", []string{f}), []string{}, [2]string{f, "OPERATION_FAILED"})
-			wantOutcomes(t, "move", postBatch(c, "move", []string{f}, "/home/alice"), []string{}, [2]string{f, "OPERATION_FAILED"})
+			wantOutcomes(t, "move", postBatch(c, "move", []string{f}, "/home/alice"), []string{},
+				[2]string{f, "OPERATION_FAILED"})
 			c.Get("/api/files/" + f).OK(200)
 			c.Get("/api/files/" + f + "/download").OK(200)
 		}

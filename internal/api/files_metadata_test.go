@@ -15,7 +15,8 @@ func TestMetadata(t *testing.T) {
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		alice := l.User(t, "alice")
 		file, folder := alice.Upload("/home/alice", "a.txt", []byte("x")), mkdir(alice, "/home/alice", "dir")
-		full := m{"customTitle": "Holiday", "customColor": "#1a2B3c", "coverUrl": "/public/cover.png", "iconEmoji": "🏖", "manualPosition": 7}
+		full := m{"customTitle": "Holiday", "customColor": "#1a2B3c", "coverUrl": "/public/cover.png", "iconEmoji": "🏖",
+			"manualPosition": 7}
 		for _, id := range []string{file, folder} {
 			wantFields := func(what string, want m) {
 				t.Helper()
@@ -31,14 +32,19 @@ func TestMetadata(t *testing.T) {
 			}
 			wantFields("all at once", full)
 			alice.Put("/api/files/"+id, m{"customTitle": "Other"}).OK(200)
-			wantFields("what is absent stays", m{"customTitle": "Other", "customColor": "#1a2B3c", "coverUrl": "/public/cover.png", "iconEmoji": "🏖", "manualPosition": 7})
+			wantFields("what is absent stays",
+				m{"customTitle": "Other", "customColor": "#1a2B3c", "coverUrl": "/public/cover.png", "iconEmoji": "🏖",
+					"manualPosition": 7})
 			alice.Put("/api/files/"+id, m{"customColor": nil, "manualPosition": nil, "name": nil}).OK(200)
-			wantFields("null clears, but not a name", m{"customTitle": "Other", "customColor": nil, "coverUrl": "/public/cover.png", "manualPosition": nil, "name": map[bool]string{true: "a.txt", false: "dir"}[id == file]})
+			wantFields("null clears, but not a name",
+				m{"customTitle": "Other", "customColor": nil, "coverUrl": "/public/cover.png", "manualPosition": nil,
+					"name": map[bool]string{true: "a.txt", false: "dir"}[id == file]})
 			alice.Put("/api/files/"+id, m{"customTitle": nil, "coverUrl": "", "iconEmoji": ""}).OK(200)
 			wantFields("empty clears too", m{"customTitle": nil, "coverUrl": nil, "iconEmoji": nil})
 			alice.Put("/api/files/"+id, full).OK(200)
 			alice.Put("/api/files/"+id, m{"customTitle": "", "coverUrl": nil, "iconEmoji": nil}).OK(200)
-			wantFields("the other way round", m{"customTitle": nil, "coverUrl": nil, "iconEmoji": nil, "customColor": "#1a2B3c"})
+			wantFields("the other way round",
+				m{"customTitle": nil, "coverUrl": nil, "iconEmoji": nil, "customColor": "#1a2B3c"})
 		}
 
 		// a name along with the rest, or nothing at all
@@ -47,7 +53,8 @@ func TestMetadata(t *testing.T) {
 		wantJSON(t, "name", reply.Value("file.name"), "b.txt")
 		wantJSON(t, "title", reply.Value("file.customTitle"), "T")
 		wantJSON(t, "hasPassword", reply.Value("hasPassword"), true)
-		alice.Put("/api/files/"+file, m{"name": "dir", "customTitle": "lost", "accessPassword": nil}).Fails(409, "ALREADY_EXISTS")
+		alice.Put("/api/files/"+file, m{"name": "dir", "customTitle": "lost", "accessPassword": nil}).
+			Fails(409, "ALREADY_EXISTS")
 		alice.Put("/api/files/"+file, m{"name": "c.txt", "customColor": "red"}).Fails(400, "VALIDATION_ERROR")
 		reply = alice.Get("/api/files/" + file).OK(200)
 		wantJSON(t, "name after refusals", reply.Value("file.name"), "b.txt")
@@ -56,7 +63,8 @@ func TestMetadata(t *testing.T) {
 
 		// updatedAt rises with every change, and with nothing else
 		last := alice.Get("/api/files/" + file).OK(200).Int("file.updatedAt")
-		for i, change := range []m{{"customTitle": "1"}, {"customTitle": nil}, {"manualPosition": 2}, {"name": "c.txt"}, {"accessPassword": "another one"}, {"accessPassword": nil}} {
+		for i, change := range []m{{"customTitle": "1"}, {"customTitle": nil}, {"manualPosition": 2}, {"name": "c.txt"},
+			{"accessPassword": "another one"}, {"accessPassword": nil}} {
 			now := alice.Put("/api/files/"+file, change).OK(200).Int("file.updatedAt")
 			if now <= last {
 				t.Errorf("change %d: updatedAt %d after %d", i, now, last)
@@ -118,7 +126,8 @@ func TestMetadataLimits(t *testing.T) {
 		{"customColor", "#１２３４５６", nil},
 		{"customColor", "red", nil},
 		{"customColor", "", nil},
-		{"coverUrl", "https://example.org/" + strings.Repeat("a", 2028), "https://example.org/" + strings.Repeat("a", 2028)},
+		{"coverUrl", "https://example.org/" + strings.Repeat("a", 2028),
+			"https://example.org/" + strings.Repeat("a", 2028)},
 		{"coverUrl", "https://example.org/" + strings.Repeat("a", 2029), nil},
 		{"coverUrl", "http://[2001:db8::1]:8080/a?b=c#d", "http://[2001:db8::1]:8080/a?b=c#d"},
 		{"coverUrl", "HTTPS://example.org/a", "HTTPS://example.org/a"},
@@ -181,13 +190,15 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// Who may change what: metadata takes the permission to update, a password also to be the owner or an administrator.
+// Who may change what: metadata takes the permission to update, a password also to be the
+// owner or an administrator.
 func TestWhoMayChangeMetadata(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		admin, alice, bob := l.Admin(t), l.User(t, "alice"), l.User(t, "bob")
 		shared := mkdir(admin, "/uploads", "shared")
-		addRule(admin, m{"pathPattern": "/uploads/shared/**", "effect": "allow", "role": "user", "permissions": []string{"read", "write", "update", "download"}})
+		addRule(admin, m{"pathPattern": "/uploads/shared/**", "effect": "allow", "role": "user",
+			"permissions": []string{"read", "write", "update", "download"}})
 		file := alice.Upload("/uploads/shared", "a.txt", []byte("x"))
 		his := mkdir(bob, "/uploads/shared", "bobs")
 		bob.Upload("/uploads/shared/bobs", "his.txt", []byte("x"))

@@ -6,8 +6,8 @@ import (
 	"larder/internal/apptest"
 )
 
-// Abuse case C26: where a rule hides something, neither a move nor a new name brings it to where the rule does not reach, although the rule
-// says nothing of changing and deleting.
+// Abuse case C26: where a rule hides something, neither a move nor a new name brings it to where
+// the rule does not reach, although the rule says nothing of changing and deleting.
 func TestMoveKeepsHidingRules(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -21,7 +21,8 @@ func TestMoveKeepsHidingRules(t *testing.T) {
 		lone := admin.Upload("/team", "salaries.txt", []byte("much"))
 		open := admin.Upload("/team/plain", "menu.txt", []byte("soup"))
 		for _, pattern := range []string{"/team/deep/secret/**", "/team/salaries*"} {
-			addRule(admin, m{"pathPattern": pattern, "effect": "deny", "role": "user", "permissions": []string{"read", "download"}})
+			addRule(admin, m{"pathPattern": pattern, "effect": "deny", "role": "user",
+				"permissions": []string{"read", "download"}})
 		}
 
 		for _, id := range append(inner, file, lone) {
@@ -43,13 +44,15 @@ func TestMoveKeepsHidingRules(t *testing.T) {
 	})
 }
 
-// A place where everybody may put, change and take away, but sees just their own: whoever takes what is another's away does not get to see it.
+// A place where everybody may put, change and take away, but sees just their own: whoever takes
+// what is another's away does not get to see it.
 func TestMovingRevealsNothing(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		admin, alice, bob := l.Admin(t), l.User(t, "alice"), l.User(t, "bob")
 		mkdir(admin, "/", "drop")
-		addRule(admin, m{"pathPattern": "/drop/**", "effect": "allow", "role": "user", "permissions": []string{"write", "update", "delete"}})
+		addRule(admin, m{"pathPattern": "/drop/**", "effect": "allow", "role": "user",
+			"permissions": []string{"write", "update", "delete"}})
 		folder := mkdir(bob, "/drop", "letters")
 		file := bob.Upload("/drop/letters", "letter.txt", []byte("dear"))
 
@@ -74,7 +77,8 @@ func TestMoveKeepsProtectingRules(t *testing.T) {
 		const home = "/home/alice"
 		folder := mkdir(alice, home, "keep")
 		file := alice.Upload(home+"/keep", "record.txt", []byte("1"))
-		addRule(admin, m{"pathPattern": home + "/keep/**", "effect": "deny", "role": "user", "permissions": []string{"delete"}})
+		addRule(admin, m{"pathPattern": home + "/keep/**", "effect": "deny", "role": "user",
+			"permissions": []string{"delete"}})
 		alice.Delete("/api/files/"+file).Fails(403, "FORBIDDEN")
 		alice.Put("/api/files/"+folder, m{"name": "kept"}).Fails(403, "FORBIDDEN")
 		alice.Put("/api/files/"+file, m{"name": "record-1.txt"}).OK(200) // the rule holds for that name too

@@ -12,7 +12,8 @@ import (
 	"larder/internal/blob/s3/s3test"
 )
 
-// location is a place in which alice keeps files: a folder of hers, and how many objects its store has below its prefix.
+// location is a place in which alice keeps files: a folder of hers, and how many objects its store
+// has below its prefix.
 type location struct {
 	path    string
 	objects func(t *testing.T) int
@@ -73,21 +74,26 @@ func pseudoRandom(seed string, size int) string {
 	return b.String()[:size]
 }
 
-// filesOfAllSizes are files of no byte, one, one part of an upload and several; smallFiles are small ones.
+// filesOfAllSizes are files of no byte, one, one part of an upload and several;
+// smallFiles are small ones.
 func filesOfAllSizes() map[string]string {
 	return map[string]string{
-		"empty": "", "one": "1", "sub/shared": pseudoRandom("six", 6<<20), "sub/deep/large.bin": pseudoRandom("seventeen", 17<<20+1), "locked": "behind a password",
+		"empty": "", "one": "1", "sub/shared": pseudoRandom("six", 6<<20),
+		"sub/deep/large.bin": pseudoRandom("seventeen", 17<<20+1), "locked": "behind a password",
 	}
 }
 
 func smallFiles() map[string]string {
-	return map[string]string{"empty": "", "one": "1", "sub/shared": "for two", "sub/deep/large.bin": "not so large", "locked": "behind a password"}
+	return map[string]string{"empty": "", "one": "1", "sub/shared": "for two", "sub/deep/large.bin": "not so large",
+		"locked": "behind a password"}
 }
 
-// newFolder fills a folder `box` in a place: one of the files has a password, and one shares its object with a copy.
+// newFolder fills a folder `box` in a place: one of the files has a password, and one shares its
+// object with a copy.
 func (h *moveFixture) newFolder(t *testing.T, in location, content map[string]string) *movedFolder {
 	t.Helper()
-	c := &movedFolder{fixture: h, ids: map[string]string{}, links: map[string]string{}, etags: map[string]string{}, content: content}
+	c := &movedFolder{fixture: h, ids: map[string]string{}, links: map[string]string{}, etags: map[string]string{},
+		content: content}
 	c.id = mkdir(h.alice, in.path, "box")
 	mkdir(h.alice, in.path+"/box", "sub")
 	mkdir(h.alice, in.path+"/box/sub", "deep")
@@ -99,7 +105,8 @@ func (h *moveFixture) newFolder(t *testing.T, in location, content map[string]st
 		c.ids[name] = h.alice.Upload(dir, file, []byte(text), m{"mimeType": "application/x-test"})
 	}
 	c.content["twin"] = c.content["sub/shared"]
-	h.alice.Post("/api/files/"+c.ids["sub/shared"]+"/copy", m{"targetPath": in.path + "/box", "newName": "twin"}).OK(200)
+	h.alice.Post("/api/files/"+c.ids["sub/shared"]+"/copy", m{"targetPath": in.path + "/box", "newName": "twin"}).
+		OK(200)
 	for _, item := range listFolder(h.alice, in.path+"/box").OK(200).Value("items").([]any) {
 		if item := item.(map[string]any); item["name"] == "twin" {
 			c.ids["twin"] = item["id"].(string)
@@ -109,7 +116,8 @@ func (h *moveFixture) newFolder(t *testing.T, in location, content map[string]st
 		c.bytes += int64(len(text))
 		if name == "locked" {
 			setAccessPassword(h.alice, c.ids[name], "open sesame")
-			c.links[name] = verifyPassword(h.alice, c.ids[name], "open sesame", m{"purpose": "preview"}).OK(200).Text("url")
+			c.links[name] = verifyPassword(h.alice, c.ids[name], "open sesame", m{"purpose": "preview"}).OK(200).
+				Text("url")
 			continue
 		}
 		c.links[name] = h.alice.Post("/api/files/"+c.ids[name]+"/link", nil).OK(200).Text("link.url")
@@ -135,8 +143,10 @@ func (c *movedFolder) checkLinks(t *testing.T, visitor *apptest.Client) {
 	t.Helper()
 	for how, link := range c.links {
 		r := visitor.Get(link)
-		if r.Err != nil || r.Status != 200 || string(r.Body) != c.content[c.fileOf(how)] || r.Header.Get("ETag") != c.etags[how] {
-			t.Errorf("%s: status %d, %d bytes of %d, ETag %s, was %s: %v", how, r.Status, len(r.Body), len(c.content[c.fileOf(how)]), r.Header.Get("ETag"), c.etags[how], r.Err)
+		if r.Err != nil || r.Status != 200 || string(r.Body) != c.content[c.fileOf(how)] ||
+			r.Header.Get("ETag") != c.etags[how] {
+			t.Errorf("%s: status %d, %d bytes of %d, ETag %s, was %s: %v", how, r.Status, len(r.Body),
+				len(c.content[c.fileOf(how)]), r.Header.Get("ETag"), c.etags[how], r.Err)
 		}
 	}
 }
@@ -169,7 +179,8 @@ func (c *movedFolder) startMove(to location) (job string) {
 	return r.Text("jobId")
 }
 
-// checkJobEnded waits for the job's end and checks how it ended: "" for completed, else words of the sentence.
+// checkJobEnded waits for the job's end and checks how it ended: "" for completed, else
+// words of the sentence.
 func (c *movedFolder) checkJobEnded(t *testing.T, job, words string) {
 	t.Helper()
 	r := waitForJob(t, c.fixture.alice.In(t), job)
@@ -194,7 +205,8 @@ func (c *movedFolder) checkLocation(t *testing.T, in location) {
 	}
 }
 
-// sweepAfterGrace lets the grace period pass, and everything that nothing refers to is swept. Sessions end meanwhile.
+// sweepAfterGrace lets the grace period pass, and everything that nothing refers to is
+// swept. Sessions end meanwhile.
 func (h *moveFixture) sweepAfterGrace() {
 	h.l.Sweep() // rows first, whose objects have their time from then on
 	h.l.Clock.Advance(3 * time.Hour)
@@ -202,8 +214,9 @@ func (h *moveFixture) sweepAfterGrace() {
 	h.admin, h.alice = h.l.Admin(h.t), h.l.SignIn(h.t, "alice", "password of alice")
 }
 
-// A folder goes from each kind of store to each other. At every moment every link answers with the same bytes and the same ETag; the quota stays as
-// it was, and what the files were stored as is swept after the grace period. Between two providers on one server the bytes stay there; providers
+// A folder goes from each kind of store to each other. At every moment every link answers with the
+// same bytes and the same ETag; the quota stays as it was, and what the files were stored as is
+// swept after the grace period. Between two providers on one server the bytes stay there; providers
 // in one bucket never touch each other's (abuse case C20).
 func TestMoveBetweenStores(t *testing.T) {
 	t.Parallel()
@@ -218,8 +231,10 @@ func TestMoveBetweenStores(t *testing.T) {
 		onDisk := h.disk()
 		plain, _ := h.bucket(t, ours(m{}))
 		other, bucket := h.bucket(t, ours(m{"pathPrefix": "some/where"}))
-		beside, _ := h.bucket(t, ours(m{"bucket": bucket.Name, "pathPrefix": "some"})) // the key below it could be the other's
-		apart, _ := h.bucket(t, m{})                                                   // the same server, at another address
+		// the key below it could be the other's
+		beside, _ := h.bucket(t, ours(m{"bucket": bucket.Name, "pathPrefix": "some"}))
+		// the same server, at another address
+		apart, _ := h.bucket(t, m{})
 		for _, c := range []struct {
 			what     string
 			from, to location
@@ -246,7 +261,8 @@ func TestMoveBetweenStores(t *testing.T) {
 				}
 				sent, copies := server.takeCounts()
 				if copies != c.copies || c.sent != (sent >= goods.bytes) {
-					t.Errorf("%d objects were copied by the server, %d bytes of %d sent to it", copies, sent, goods.bytes)
+					t.Errorf("%d objects were copied by the server, %d bytes of %d sent to it", copies, sent,
+						goods.bytes)
 				}
 				goods.checkLocation(t, c.to)
 				goods.checkLinks(t, l.Client(t))
@@ -275,7 +291,8 @@ func TestMoveBetweenStores(t *testing.T) {
 	}, apptest.ReachLoopback)
 }
 
-// Abuse case C127: what lies in the target is not what was copied. The job fails with a sentence, the source is intact, and the target is swept.
+// Abuse case C127: what lies in the target is not what was copied. The job fails with a sentence,
+// the source is intact, and the target is swept.
 func TestMoveIntoCorruptingStore(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -288,15 +305,19 @@ func TestMoveIntoCorruptingStore(t *testing.T) {
 		for what, from := range map[string]location{"streamed": from, "copied by the server": source} {
 			for lie, content := range map[string]string{"other bytes": "2", "fewer": "", "more": "11"} {
 				if what == "copied by the server" && len(content) != 1 {
-					continue // which the store notices itself, and what is told then is that it fails: the job tries again
+					// which the store notices itself, and what is told then is that it fails:
+					// the job tries again
+					continue
 				}
 				goods := h.newFolder(t, from, smallFiles())
 				before := from.objects(t)
 				server.set(func() {
 					server.onResponse = func(r *http.Request, status int) {
-						// Whatever is made of one byte there becomes something else before the service hears of it.
+						// Whatever is made of one byte there becomes something else before the
+						// service hears of it.
 						if r.Method == "PUT" && status == 200 && strings.Contains(r.URL.Path, "/"+there.Name+"/") {
-							overwriteOneByteObject(t, sdk, there, strings.TrimPrefix(r.URL.Path, "/"+there.Name+"/"), content)
+							overwriteOneByteObject(t, sdk, there, strings.TrimPrefix(r.URL.Path, "/"+there.Name+"/"),
+								content)
 						}
 					}
 				})

@@ -29,8 +29,10 @@ func TestMove(t *testing.T) {
 			job := r.Text("jobId")
 			r = alice.Get("/api/files/jobs/" + job).OK(200)
 			wantFieldsOf(t, r, "job", "id", "type", "status", "progress", "errorMessage", "createdAt", "completedAt")
-			if r.Text("job.id") != job || r.Text("job.type") != "move" || r.Text("job.status") != "completed" || r.Int("job.progress") != 100 || r.Value("job.errorMessage") != nil ||
-				r.Int("job.createdAt") != l.Clock.Now().UnixMilli() || r.Int("job.completedAt") != l.Clock.Now().UnixMilli() {
+			if r.Text("job.id") != job || r.Text("job.type") != "move" || r.Text("job.status") != "completed" ||
+				r.Int("job.progress") != 100 || r.Value("job.errorMessage") != nil ||
+				r.Int("job.createdAt") != l.Clock.Now().UnixMilli() || r.Int("job.completedAt") != l.Clock.Now().
+				UnixMilli() {
 				t.Errorf("job %s", r.Body)
 			}
 			bob.Get("/api/files/jobs/"+job).Fails(404, "NOT_FOUND")         // abuse case C36
@@ -90,13 +92,15 @@ func TestMove(t *testing.T) {
 			public := admin.In(t).Upload("/public", "p.txt", []byte("x"))
 			move(alice.In(t), public, home).Fails(403, "FORBIDDEN") // read and download only
 			mkdir(alice.In(t), home, "denied")
-			addRule(admin.In(t), m{"pathPattern": home + "/denied/*.exe", "effect": "deny", "role": "user", "permissions": []string{"write"}})
+			addRule(admin.In(t), m{"pathPattern": home + "/denied/*.exe", "effect": "deny", "role": "user",
+				"permissions": []string{"write"}})
 			move(alice.In(t), mine, home+"/denied", "a.exe").Fails(403, "FORBIDDEN")
 			move(alice.In(t), mine, home+"/denied", "a.txt").OK(200)
 			addRule(admin.In(t), m{"pathPattern": home + "/denied/*.com", "effect": "deny", "role": "user"})
 			alice.In(t).Put("/api/files/"+mine, m{"name": "b.com"}).Fails(403, "FORBIDDEN")
 			alice.In(t).Post("/api/files/folder", m{"path": home + "/denied", "name": "c.exe"}).Fails(403, "FORBIDDEN")
-			alice.In(t).Post("/api/files/upload-session", m{"path": home + "/denied", "fileName": "d.exe", "fileSize": 1}).Fails(403, "FORBIDDEN")
+			alice.In(t).Post("/api/files/upload-session",
+				m{"path": home + "/denied", "fileName": "d.exe", "fileSize": 1}).Fails(403, "FORBIDDEN")
 			wantStrings(t, "unchanged", listNames(alice.In(t), home+"/denied"), "a.txt")
 			move(alice.In(t), mine, "/uploads").OK(200) // may write there, and still owns it
 			wantBody(t, alice.In(t).Get("/uploads/a.txt").OK(200), "x")
@@ -116,7 +120,8 @@ func TestMove(t *testing.T) {
 	})
 }
 
-// Abuse cases C15, C32: what a key may change lies inside its upload root and its permissions, and inside what its owner may.
+// Abuse cases C15, C32: what a key may change lies inside its upload root and its permissions, and
+// inside what its owner may.
 func TestKeyChangePermissions(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -128,9 +133,11 @@ func TestKeyChangePermissions(t *testing.T) {
 		inside := alice.Upload(home+"/in", "inside.txt", []byte("x"))
 		outside := alice.Upload(home+"/in-evil", "outside.txt", []byte("x"))
 		key := alice.Key(m{"uploadPath": home + "/in"})
-		for _, dir := range []string{home, home + "/in-evil", home + "/inX", home + "/in-evil/sub", "/home", "/", "/uploads"} {
+		for _, dir := range []string{home, home + "/in-evil", home + "/inX", home + "/in-evil/sub", "/home", "/",
+			"/uploads"} {
 			key.Post("/api/files/folder", m{"path": dir, "name": "a"}).Fails(403, "FORBIDDEN")
-			key.Post("/api/files/upload-session", m{"path": dir, "fileName": "a", "fileSize": 1}).Fails(403, "FORBIDDEN")
+			key.Post("/api/files/upload-session", m{"path": dir, "fileName": "a", "fileSize": 1}).
+				Fails(403, "FORBIDDEN")
 			key.Post("/api/files/"+inside+"/move", m{"targetPath": dir}).Fails(403, "FORBIDDEN")
 		}
 		key.Post("/api/files/folder", m{"path": home, "name": "in2"}).Fails(403, "FORBIDDEN")
@@ -141,7 +148,8 @@ func TestKeyChangePermissions(t *testing.T) {
 
 		mkdir(key, home+"/in", "sub")
 		id := key.Upload(home+"/in", "new.txt", []byte("x"))
-		job := key.Post("/api/files/"+id+"/move", m{"targetPath": home + "/in/sub", "newName": "moved.txt"}).OK(200).Text("jobId")
+		job := key.Post("/api/files/"+id+"/move", m{"targetPath": home + "/in/sub", "newName": "moved.txt"}).OK(200).
+			Text("jobId")
 		key.Get("/api/files/jobs/" + job).OK(200)
 		alice.Get("/api/files/jobs/" + job).OK(200)
 		key.Put("/api/files/"+id, m{"name": "again.txt"}).OK(200)
@@ -151,7 +159,9 @@ func TestKeyChangePermissions(t *testing.T) {
 		calls := map[string]func(k *apptest.Client) *apptest.Reply{
 			"read":  func(k *apptest.Client) *apptest.Reply { return k.Get("/api/files/" + file) },
 			"bytes": func(k *apptest.Client) *apptest.Reply { return k.Get("/api/files/" + file + "/download") },
-			"write": func(k *apptest.Client) *apptest.Reply { return k.Put("/api/files/"+file, m{"name": "scopes.txt"}) },
+			"write": func(k *apptest.Client) *apptest.Reply {
+				return k.Put("/api/files/"+file, m{"name": "scopes.txt"})
+			},
 			"move": func(k *apptest.Client) *apptest.Reply {
 				return k.Post("/api/files/"+file+"/move", m{"targetPath": home + "/in", "newName": "scopes.txt"})
 			},
@@ -162,14 +172,18 @@ func TestKeyChangePermissions(t *testing.T) {
 			permissions []string
 			want        map[string]int
 		}{
-			{[]string{"read"}, map[string]int{"read": 200, "bytes": 200, "write": 403, "move": 403, "gone": 403, "link": 401}},
-			{[]string{"write"}, map[string]int{"read": 403, "bytes": 403, "write": 200, "move": 403, "gone": 403, "link": 401}},
-			{[]string{"delete"}, map[string]int{"read": 403, "bytes": 403, "write": 403, "move": 403, "gone": 404, "link": 401}},
+			{[]string{"read"}, map[string]int{"read": 200, "bytes": 200, "write": 403, "move": 403, "gone": 403,
+				"link": 401}},
+			{[]string{"write"}, map[string]int{"read": 403, "bytes": 403, "write": 200, "move": 403, "gone": 403,
+				"link": 401}},
+			{[]string{"delete"}, map[string]int{"read": 403, "bytes": 403, "write": 403, "move": 403, "gone": 404,
+				"link": 401}},
 		} {
 			k := alice.Key(m{"uploadPath": home + "/in", "permissions": test.permissions})
 			for name, call := range calls {
 				if r := call(k); r.Status != test.want[name] {
-					t.Errorf("key that may %q: %s: status %d, want %d: %s", test.permissions, name, r.Status, test.want[name], r.Body)
+					t.Errorf("key that may %q: %s: status %d, want %d: %s", test.permissions, name, r.Status,
+						test.want[name], r.Body)
 				}
 			}
 		}
@@ -205,22 +219,37 @@ func TestKeyWithoutAPermission(t *testing.T) {
 			"a folder in a file": {reads, func(c *apptest.Client) *apptest.Reply {
 				return c.Post("/api/files/folder", m{"path": home + "/a.txt", "name": "b"})
 			}, 404},
-			"a change of nothing":              {reads, func(c *apptest.Client) *apptest.Reply { return c.Put("/api/files/"+file, m{}) }, 200},
-			"another name for what is not":     {reads, func(c *apptest.Client) *apptest.Reply { return c.Put("/api/files/none", m{"name": "b"}) }, 404},
-			"a session for a name of two":      {reads, func(c *apptest.Client) *apptest.Reply { return postUploadSession(c, home, "a/b", 1) }, 400},
-			"the bytes of no session":          {reads, func(c *apptest.Client) *apptest.Reply { return putRaw(c, "none", "x") }, 404},
-			"the completion of no session":     {reads, func(c *apptest.Client) *apptest.Reply { return completeUpload(c, "none", "x") }, 404},
-			"the end of no session":            {reads, func(c *apptest.Client) *apptest.Reply { return abortUpload(c, "none") }, 404},
-			"a compatible upload of nothing":   {reads, func(c *apptest.Client) *apptest.Reply { return c.Post("/api/upload", nil) }, 400},
-			"the deletion of what is not":      {writes, func(c *apptest.Client) *apptest.Reply { return c.Delete("/api/files/none") }, 404},
-			"a move of what is not":            {writes, func(c *apptest.Client) *apptest.Reply { return c.Post("/api/files/none/move", m{"targetPath": home}) }, 404},
-			"a move without the right to move": {deletes, func(c *apptest.Client) *apptest.Reply { return c.Post("/api/files/none/move", m{"targetPath": home}) }, 404},
+			"a change of nothing": {reads,
+				func(c *apptest.Client) *apptest.Reply { return c.Put("/api/files/"+file, m{}) }, 200},
+			"another name for what is not": {reads,
+				func(c *apptest.Client) *apptest.Reply { return c.Put("/api/files/none", m{"name": "b"}) }, 404},
+			"a session for a name of two": {reads,
+				func(c *apptest.Client) *apptest.Reply { return postUploadSession(c, home, "a/b", 1) }, 400},
+			"the bytes of no session": {reads,
+				func(c *apptest.Client) *apptest.Reply { return putRaw(c, "none", "x") }, 404},
+			"the completion of no session": {reads,
+				func(c *apptest.Client) *apptest.Reply { return completeUpload(c, "none", "x") }, 404},
+			"the end of no session": {reads,
+				func(c *apptest.Client) *apptest.Reply { return abortUpload(c, "none") }, 404},
+			"a compatible upload of nothing": {reads,
+				func(c *apptest.Client) *apptest.Reply { return c.Post("/api/upload", nil) }, 400},
+			"the deletion of what is not": {writes,
+				func(c *apptest.Client) *apptest.Reply { return c.Delete("/api/files/none") }, 404},
+			"a move of what is not": {writes,
+				func(c *apptest.Client) *apptest.Reply { return c.Post("/api/files/none/move", m{"targetPath": home}) },
+				404},
+			"a move without the right to move": {deletes,
+				func(c *apptest.Client) *apptest.Reply { return c.Post("/api/files/none/move", m{"targetPath": home}) },
+				404},
 			"a move to a path that is none": {reads, func(c *apptest.Client) *apptest.Reply {
 				return c.Post("/api/files/"+file+"/move", m{"targetPath": "x/.."})
 			}, 400},
-			"the details of what is not":       {writes, func(c *apptest.Client) *apptest.Reply { return c.Get("/api/files/none") }, 404},
-			"a listing of what is not":         {writes, func(c *apptest.Client) *apptest.Reply { return listFolder(c, home+"/none") }, 404},
-			"an address for what is not there": {writes, func(c *apptest.Client) *apptest.Reply { return c.Get("/api/files/none/download") }, 404},
+			"the details of what is not": {writes,
+				func(c *apptest.Client) *apptest.Reply { return c.Get("/api/files/none") }, 404},
+			"a listing of what is not": {writes,
+				func(c *apptest.Client) *apptest.Reply { return listFolder(c, home+"/none") }, 404},
+			"an address for what is not there": {writes,
+				func(c *apptest.Client) *apptest.Reply { return c.Get("/api/files/none/download") }, 404},
 		} {
 			wantStatus(t, what+", by a key that may not", test.call(test.key), 403, "FORBIDDEN")
 			wantStatus(t, what, test.call(full), test.status, "")

@@ -10,8 +10,10 @@ import (
 	"larder/internal/apptest"
 )
 
-// runConcurrently runs n requests in parallel, each with a client of its own, and returns the answers.
-func runConcurrently(t *testing.T, c *apptest.Client, n int, ask func(c *apptest.Client, i int) *apptest.Reply) []*apptest.Reply {
+// runConcurrently runs n requests in parallel, each with a client of its own,
+// and returns the answers.
+func runConcurrently(t *testing.T, c *apptest.Client, n int,
+	ask func(c *apptest.Client, i int) *apptest.Reply) []*apptest.Reply {
 	t.Helper()
 	var wait sync.WaitGroup
 	replies := make([]*apptest.Reply, n)
@@ -70,7 +72,8 @@ func TestConcurrentCreationOfOneName(t *testing.T) {
 			count := countStatuses(t, runConcurrently(t, key, 12, func(c *apptest.Client, i int) *apptest.Reply {
 				return c.Post("/api/upload", "x", "X-File-Name", fmt.Sprintf("f%d", i), "X-Path", "deep/er/still")
 			}))
-			if count[200] != 12 || len(listNames(alice.In(t), home+"/deep/er/still")) != 12 || len(listNames(alice.In(t), home+"/deep")) != 1 {
+			if count[200] != 12 || len(listNames(alice.In(t), home+"/deep/er/still")) != 12 ||
+				len(listNames(alice.In(t), home+"/deep")) != 1 {
 				t.Errorf("answers %v", count)
 			}
 		})
@@ -83,7 +86,8 @@ func TestConcurrentCreationOfOneName(t *testing.T) {
 				id := newUploadSession(alice.In(t), home, "r.txt", len(body), m{"conflict": "replace"})
 				ready[i] = [2]string{id, putRaw(alice.In(t), id, body).OK(200).Text("etag")}
 			}
-			count := countStatuses(t, runConcurrently(t, alice, len(ready), func(c *apptest.Client, i int) *apptest.Reply { return completeUpload(c, ready[i][0], ready[i][1]) }))
+			count := countStatuses(t, runConcurrently(t, alice, len(ready),
+				func(c *apptest.Client, i int) *apptest.Reply { return completeUpload(c, ready[i][0], ready[i][1]) }))
 			if count[200] != len(ready) {
 				t.Errorf("answers %v", count)
 			}
@@ -113,7 +117,8 @@ func TestConcurrentCreationOfOneName(t *testing.T) {
 	})
 }
 
-// Abuse case C91: folders moved into each other at the same time never make a cycle, and no file is lost.
+// Abuse case C91: folders moved into each other at the same time never make a cycle, and
+// no file is lost.
 func TestConcurrentMoves(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -122,7 +127,8 @@ func TestConcurrentMoves(t *testing.T) {
 		for round := range 8 {
 			a, b := fmt.Sprintf("a%d", round), fmt.Sprintf("b%d", round)
 			ids := [2]string{mkdir(alice, home, a), mkdir(alice, home, b)}
-			kept := [2]string{alice.Upload(home+"/"+a, "in a", []byte("a")), alice.Upload(home+"/"+b, "in b", []byte("b"))}
+			kept := [2]string{alice.Upload(home+"/"+a, "in a", []byte("a")),
+				alice.Upload(home+"/"+b, "in b", []byte("b"))}
 			targets := [2]string{home + "/" + b, home + "/" + a}
 			replies := runConcurrently(t, alice, 5, func(c *apptest.Client, i int) *apptest.Reply {
 				switch i {

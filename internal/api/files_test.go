@@ -20,7 +20,8 @@ func TestCreateFolder(t *testing.T) {
 		t.Run("answer", func(t *testing.T) {
 			r := create(alice.In(t), home, "photos").OK(201)
 			wantFieldsOf(t, r, "file", "id", "name", "path", "type", "size", "hasPassword", "createdAt")
-			if r.Text("file.name") != "photos" || r.Text("file.path") != home || r.Text("file.type") != "folder" || r.Int("file.size") != 0 ||
+			if r.Text("file.name") != "photos" || r.Text("file.path") != home || r.Text("file.type") != "folder" ||
+				r.Int("file.size") != 0 ||
 				r.Value("file.hasPassword") != false || r.Int("file.createdAt") != l.Clock.Now().UnixMilli() {
 				t.Errorf("got %s", r.Body)
 			}
@@ -31,22 +32,28 @@ func TestCreateFolder(t *testing.T) {
 		})
 		t.Run("names that are refused", func(t *testing.T) { // abuse cases C4, C5, C6, C9, C11
 			long := strings.Repeat("语", 256)
-			for _, name := range append([]string{"", ".", "..", "a ", " a", " ", "\u3000", "a\u00a0", "a/b", "/a", "a/", "../a", `a\b`, `\`, long, "a\u200f\u202e"}, forbiddenCharacters()...) {
+			for _, name := range append([]string{"", ".", "..", "a ", " a", " ", "\u3000", "a\u00a0", "a/b", "/a", "a/",
+				"../a", `a\b`, `\`, long, "a\u200f\u202e"}, forbiddenCharacters()...) {
 				create(alice.In(t), home, name).Fails(400, "VALIDATION_ERROR")
 			}
 			for _, body := range []any{
-				m{"path": home}, m{"name": "a"}, m{}, m{"path": home, "name": nil}, m{"path": nil, "name": "a"}, m{"path": home, "name": 7}, m{"path": []string{home}, "name": "a"},
-				m{"path": home + "/..", "name": "a"}, m{"path": "../" + home, "name": "a"}, m{"path": `\home\alice`, "name": "a"}, "[]", `"x"`, "{", `{"path":"/home/alice","name":"\ud800"}x`,
+				m{"path": home}, m{"name": "a"}, m{}, m{"path": home, "name": nil}, m{"path": nil, "name": "a"},
+				m{"path": home, "name": 7}, m{"path": []string{home}, "name": "a"},
+				m{"path": home + "/..", "name": "a"}, m{"path": "../" + home, "name": "a"},
+				m{"path": `\home\alice`, "name": "a"}, "[]", `"x"`, "{", `{"path":"/home/alice","name":"\ud800"}x`,
 			} {
-				alice.In(t).Post("/api/files/folder", body, "Content-Type", "application/json").Fails(400, "VALIDATION_ERROR")
+				alice.In(t).Post("/api/files/folder", body, "Content-Type", "application/json").
+					Fails(400, "VALIDATION_ERROR")
 			}
 			wantStrings(t, "nothing was made", listNames(alice.In(t), home, "type", "folder"), "photos")
 		})
 		t.Run("names like others", func(t *testing.T) { // abuse cases C9, C10, C11, C13, C14
 			mkdir(alice.In(t), home, "odd")
 			for _, name := range []string{
-				"...", "a.", "a..b.txt", "CON", "aux.png", ".htaccess", ".well-known", "api", "webdav", "~", "{year}", "%2e%2e", "%00", "a?b#c;d%20&+.png",
-				"'", `"`, "<b>", "$(x)", "-rf", "🦀", "👩‍👩‍👧", strings.Repeat("语", 255), strings.Repeat("🦀", 255), "a  b", "null",
+				"...", "a.", "a..b.txt", "CON", "aux.png", ".htaccess", ".well-known", "api", "webdav", "~", "{year}",
+				"%2e%2e", "%00", "a?b#c;d%20&+.png",
+				"'", `"`, "<b>", "$(x)", "-rf", "🦀", "👩‍👩‍👧", strings.Repeat("语", 255), strings.Repeat("🦀", 255),
+				"a  b", "null",
 			} {
 				id := create(alice.In(t), home+"/odd", name).OK(201).Text("file.id")
 				if got := alice.In(t).Get("/api/files/" + id).OK(200).Text("file.name"); got != name {
@@ -74,16 +81,20 @@ func TestCreateFolder(t *testing.T) {
 			mkdir(alice.In(t), home, "secret")
 		})
 		t.Run("reserved at the root", func(t *testing.T) {
-			for _, name := range []string{"api", "API", "Api", "webdav", "WebDAV", "share", "Share", "app", "APP", "favicon.ico", "Favicon.ICO", "robots.txt", "Robots.txt"} {
+			for _, name := range []string{"api", "API", "Api", "webdav", "WebDAV", "share", "Share", "app", "APP",
+				"favicon.ico", "Favicon.ICO", "robots.txt", "Robots.txt"} {
 				create(admin.In(t), "/", name).Fails(400, "VALIDATION_ERROR")
-				admin.In(t).Post("/api/files/upload-session", m{"path": "/", "fileName": name, "fileSize": 1}).Fails(400, "VALIDATION_ERROR")
-				admin.In(t).Post("/api/files/upload-session", m{"path": "/" + name, "fileName": "a", "fileSize": 1}).Fails(400, "VALIDATION_ERROR")
+				admin.In(t).Post("/api/files/upload-session", m{"path": "/", "fileName": name, "fileSize": 1}).
+					Fails(400, "VALIDATION_ERROR")
+				admin.In(t).Post("/api/files/upload-session", m{"path": "/" + name, "fileName": "a", "fileSize": 1}).
+					Fails(400, "VALIDATION_ERROR")
 			}
 			id := mkdir(admin.In(t), "/", "plain")
 			admin.In(t).Put("/api/files/"+id, m{"name": "Share"}).Fails(400, "VALIDATION_ERROR")
 			inner := mkdir(admin.In(t), "/plain", "webdav")
 			admin.In(t).Post("/api/files/"+inner+"/move", m{"targetPath": "/"}).Fails(400, "VALIDATION_ERROR")
-			admin.In(t).Post("/api/files/"+inner+"/move", m{"targetPath": "/", "newName": "API"}).Fails(400, "VALIDATION_ERROR")
+			admin.In(t).Post("/api/files/"+inner+"/move", m{"targetPath": "/", "newName": "API"}).
+				Fails(400, "VALIDATION_ERROR")
 			mkdir(admin.In(t), "/", "apis")
 		})
 		t.Run("where", func(t *testing.T) {
@@ -102,7 +113,8 @@ func TestCreateFolder(t *testing.T) {
 			alice.In(t).Upload(dir, "file", []byte("x")) // level 64
 			create(alice.In(t), dir, "deepest").OK(201)  // level 64
 			create(alice.In(t), dir+"/deepest", "a").Fails(400, "VALIDATION_ERROR")
-			alice.In(t).Post("/api/files/upload-session", m{"path": dir + "/deepest", "fileName": "a", "fileSize": 1}).Fails(400, "VALIDATION_ERROR")
+			alice.In(t).Post("/api/files/upload-session", m{"path": dir + "/deepest", "fileName": "a", "fileSize": 1}).
+				Fails(400, "VALIDATION_ERROR")
 			id := mkdir(alice.In(t), home, "moved")
 			mkdir(alice.In(t), home+"/moved", "below")
 			// moved would be level 64 and what is below it level 65
@@ -113,7 +125,8 @@ func TestCreateFolder(t *testing.T) {
 			alice.In(t).Upload(dir, "file", []byte("x"))
 			create(alice.In(t), dir, strings.Repeat("a", 254)).OK(201)
 			create(alice.In(t), dir, strings.Repeat("b", 255)).Fails(400, "VALIDATION_ERROR")
-			alice.In(t).Post("/api/files/upload-session", m{"path": dir, "fileName": strings.Repeat("b", 255), "fileSize": 1}).Fails(400, "VALIDATION_ERROR")
+			alice.In(t).Post("/api/files/upload-session",
+				m{"path": dir, "fileName": strings.Repeat("b", 255), "fileSize": 1}).Fails(400, "VALIDATION_ERROR")
 			id := listFolder(alice.In(t), dir, "type", "folder").OK(200).Text("items.0.id")
 			alice.In(t).Put("/api/files/"+id, m{"name": strings.Repeat("b", 255)}).Fails(400, "VALIDATION_ERROR")
 		})
@@ -140,16 +153,19 @@ func TestDetailsRenameDelete(t *testing.T) {
 			alice, bob := alice.In(t), bob.In(t)
 			id := alice.Upload(home, "a.png", []byte("not really"), m{"mimeType": "image/png"})
 			r := alice.Get("/api/files/" + id).OK(200)
-			wantFieldsOf(t, r, "file", "id", "name", "path", "type", "size", "mimeType", "hasPassword", "createdAt", "updatedAt")
+			wantFieldsOf(t, r, "file", "id", "name", "path", "type", "size", "mimeType", "hasPassword", "createdAt",
+				"updatedAt")
 			wantFieldsOf(t, r, "mount", "id", "name", "sortBy", "sortOrder")
-			if r.Text("accessMode") != "private_gateway" || r.Value("hasPassword") != false || r.Text("file.mimeType") != "image/png" || r.Text("file.path") != home || r.Int("file.size") != 10 {
+			if r.Text("accessMode") != "private_gateway" || r.Value("hasPassword") != false ||
+				r.Text("file.mimeType") != "image/png" || r.Text("file.path") != home || r.Int("file.size") != 10 {
 				t.Errorf("got %s", r.Body)
 			}
 			if permissions := r.Value("permissions").([]any); len(permissions) != 6 {
 				t.Errorf("permissions %v", permissions)
 			}
 			bob.Get("/api/files/"+id).Fails(403, "FORBIDDEN") // abuse case C36
-			for _, missing := range []string{"none", "00000000-0000-4000-8000-000000000000", strings.ToUpper(id) + "x", url.PathEscape("../x"), "%00", "%ff", url.PathEscape("a b"), strings.Repeat("x", 5000)} {
+			for _, missing := range []string{"none", "00000000-0000-4000-8000-000000000000", strings.ToUpper(id) + "x",
+				url.PathEscape("../x"), "%00", "%ff", url.PathEscape("a b"), strings.Repeat("x", 5000)} {
 				alice.Get("/api/files/"+missing).Fails(404, "NOT_FOUND")
 			}
 			l.Client(t).Get("/api/files/"+id).Fails(401, "UNAUTHORIZED")
@@ -158,7 +174,8 @@ func TestDetailsRenameDelete(t *testing.T) {
 		t.Run("read without download", func(t *testing.T) { // abuse case C29
 			mkdir(admin.In(t), "/", "look")
 			id := admin.In(t).Upload("/look", "a.txt", []byte("x"))
-			addRule(admin.In(t), m{"pathPattern": "/look/**", "effect": "allow", "role": "user", "permissions": []string{"read"}})
+			addRule(admin.In(t), m{"pathPattern": "/look/**", "effect": "allow", "role": "user",
+				"permissions": []string{"read"}})
 			r := bob.In(t).Get("/api/files/" + id).OK(200)
 			if got := r.Value("permissions").([]any); len(got) != 1 || got[0] != "read" {
 				t.Errorf("permissions %v", got)
@@ -178,7 +195,8 @@ func TestDetailsRenameDelete(t *testing.T) {
 			l.Clock.Advance(time.Second)
 			r := alice.Put("/api/files/"+id, m{"name": "ne\u0301w.txt"}).OK(200)
 			wantFieldsOf(t, r, "file", "id", "name", "path", "type", "size", "hasPassword", "updatedAt")
-			if r.Text("file.id") != id || r.Text("file.name") != "n\u00e9w.txt" || r.Text("file.path") != home+"/rename" || r.Int("file.updatedAt") != l.Clock.Now().UnixMilli() {
+			if r.Text("file.id") != id || r.Text("file.name") != "n\u00e9w.txt" ||
+				r.Text("file.path") != home+"/rename" || r.Int("file.updatedAt") != l.Clock.Now().UnixMilli() {
 				t.Errorf("got %s", r.Body)
 			}
 			wantBody(t, alice.Get("/home/alice/rename/n%C3%A9w.txt").OK(200), "words")
@@ -186,7 +204,8 @@ func TestDetailsRenameDelete(t *testing.T) {
 			alice.Put("/api/files/"+id, m{"name": "other.txt"}).Fails(409, "ALREADY_EXISTS")
 			alice.Put("/api/files/"+id, m{"name": "n\u00e9w.txt"}).OK(200)
 			alice.Put("/api/files/"+id, m{"name": "N\u00e9w.txt"}).OK(200)
-			for _, bad := range []any{"", ".", "..", "a/b", `a\b`, "a ", strings.Repeat("a", 256), 7, []string{"a"}, "a\x00"} {
+			for _, bad := range []any{"", ".", "..", "a/b", `a\b`, "a ", strings.Repeat("a", 256), 7, []string{"a"},
+				"a\x00"} {
 				alice.Put("/api/files/"+id, m{"name": bad}).Fails(400, "VALIDATION_ERROR")
 			}
 			alice.Put("/api/files/none", m{"name": "a"}).Fails(404, "NOT_FOUND")
@@ -260,7 +279,8 @@ func TestFolderDeletionIsAllOrNothing(t *testing.T) {
 			t.Helper()
 			c.In(t).Delete("/api/files/"+folder).Fails(403, "FORBIDDEN")
 			c.In(t).Put("/api/files/"+folder, m{"name": "elsewhere"}).Fails(403, "FORBIDDEN")
-			c.In(t).Post("/api/files/"+folder+"/move", m{"targetPath": home, "newName": "elsewhere"}).Fails(403, "FORBIDDEN")
+			c.In(t).Post("/api/files/"+folder+"/move", m{"targetPath": home, "newName": "elsewhere"}).
+				Fails(403, "FORBIDDEN")
 		}
 		t.Run("a deny rule below", func(t *testing.T) {
 			folder := mkdir(alice.In(t), home, "a")
@@ -277,7 +297,8 @@ func TestFolderDeletionIsAllOrNothing(t *testing.T) {
 		})
 		t.Run("an address rule that can match below", func(t *testing.T) {
 			folder := mkdir(alice.In(t), home, "net")
-			rule := addRule(admin.In(t), m{"pathPattern": home + "/n*/**/x.txt", "effect": "deny", "role": "user", "allowedIps": []string{"192.0.2.1"}})
+			rule := addRule(admin.In(t), m{"pathPattern": home + "/n*/**/x.txt", "effect": "deny", "role": "user",
+				"allowedIps": []string{"192.0.2.1"}})
 			wantRefused(t, alice, folder)
 			admin.In(t).Delete("/api/admin/rules/" + rule).OK(200)
 			alice.In(t).Delete("/api/files/" + folder).OK(200)
@@ -292,7 +313,8 @@ func TestFolderDeletionIsAllOrNothing(t *testing.T) {
 			alice.In(t).Delete("/api/files/" + folder).OK(200)
 		})
 		t.Run("what others put into a home", func(t *testing.T) {
-			addRule(admin.In(t), m{"pathPattern": home + "/inbox/**", "effect": "allow", "userId": bob.In(t).Get("/api/auth/me").OK(200).Text("user.id"), "permissions": []string{"write"}})
+			addRule(admin.In(t), m{"pathPattern": home + "/inbox/**", "effect": "allow",
+				"userId": bob.In(t).Get("/api/auth/me").OK(200).Text("user.id"), "permissions": []string{"write"}})
 			folder := mkdir(alice.In(t), home, "inbox")
 			bob.In(t).Upload(home+"/inbox", "his.txt", []byte("12345"))
 			wantUsed(t, bob.In(t), 5, 1)

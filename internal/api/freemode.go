@@ -12,7 +12,8 @@ import (
 	"larder/internal/secret"
 )
 
-// FreeCookie is the name of the cookie of a free-mode session. It is sent to the addresses of free mode only.
+// FreeCookie is the name of the cookie of a free-mode session. It is sent to the addresses
+// of free mode only.
 const FreeCookie = "fm_token"
 
 const freeModePath = "/api/free-mode"
@@ -50,11 +51,13 @@ type freeSessionReply struct {
 func viewFree(s freemode.Session) freeSessionReply {
 	return freeSessionReply{
 		User:      freeUserReply{ID: s.Username, Username: s.Username, Role: "guest", DefaultPath: "/"},
-		ExpiresAt: s.ExpiresAt, SessionHours: s.Hours(), Provider: freeProviderReply{s.Connection.Type, s.Connection.Bucket}, CSRFToken: s.CSRFToken,
+		ExpiresAt: s.ExpiresAt, SessionHours: s.Hours(),
+		Provider: freeProviderReply{s.Connection.Type, s.Connection.Bucket}, CSRFToken: s.CSRFToken,
 	}
 }
 
-// requireFreeMode refuses while free mode is switched off, or visitors are not let in at all. Fault: Forbidden.
+// requireFreeMode refuses while free mode is switched off, or visitors are not let in
+// at all. Fault: Forbidden.
 func (c *call) requireFreeMode() error {
 	version, err := c.configVersion() // the settings of this moment
 	if err != nil {
@@ -70,7 +73,8 @@ func (c *call) requireFreeMode() error {
 	return nil
 }
 
-// authenticateFreeSession authenticates the cookie of free mode. Whoever it is stays a guest: the session gives no right to what is stored here. Fault: Unauthorized.
+// authenticateFreeSession authenticates the cookie of free mode. Whoever it is stays a guest: the
+// session gives no right to what is stored here. Fault: Unauthorized.
 func (c *call) authenticateFreeSession() error {
 	cookie, err := c.r.Cookie(FreeCookie)
 	if err != nil || cookie.Value == "" {
@@ -119,7 +123,8 @@ func (a *API) freeSession(c *call, _ struct{}) (freeSessionReply, error) {
 	return viewFree(*c.free), nil
 }
 
-// freeLogout answers without a session, too. With one it is a write like others, and goes on while free mode is switched off.
+// freeLogout answers without a session, too. With one it is a write like others, and goes on while
+// free mode is switched off.
 func (a *API) freeLogout(c *call, _ struct{}) (none, error) {
 	err := c.authenticateFreeSession()
 	switch {
@@ -138,14 +143,15 @@ func (a *API) freeLogout(c *call, _ struct{}) (none, error) {
 	return none{}, nil
 }
 
-// Bounds of what visitors leave in the access log, which keeps so many rows: they must not push out those of others.
+// Bounds of what visitors leave in the access log, which keeps so many rows: they must not push
+// out those of others.
 const (
 	maxFreeNotes    = 60  // a minute, of the address that a session began at
 	maxFreeNotePath = 256 // bytes
 )
 
-// auditFree notes what a visitor does in free mode, once it has come about, and with how many bytes; a path is that of an object in their own bucket, which
-// is not told.
+// auditFree notes what a visitor does in free mode, once it has come about, and with how many
+// bytes; a path is that of an object in their own bucket, which is not told.
 func (c *call) auditFree(path string, bytes int64) {
 	if len(path) > maxFreeNotePath {
 		path = strings.ToValidUTF8(path[:maxFreeNotePath], "")
@@ -159,6 +165,7 @@ func (c *call) allowFreeNote() bool {
 	if c.free != nil {
 		address = c.free.Address
 	}
-	result, err := c.a.Counters.Take(context.WithoutCancel(c.ctx()), "free-notes:"+address, maxFreeNotes, time.Minute, 1)
+	result, err := c.a.Counters.Take(context.WithoutCancel(c.ctx()), "free-notes:"+address, maxFreeNotes, time.Minute,
+		1)
 	return err == nil && result.Allowed
 }

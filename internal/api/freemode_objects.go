@@ -67,12 +67,14 @@ func (a *API) freeList(c *call, in freeListInput) (freeListReply, error) {
 		return freeListReply{}, err
 	}
 	reply := freeListReply{
-		Items:  make([]freeItemReply, 0, len(page.Items)),
-		Mount:  freeMountReply{ID: c.free.Username, Name: c.free.Connection.Bucket, SortBy: "name", SortOrder: "asc", MountPath: "/"},
+		Items: make([]freeItemReply, 0, len(page.Items)),
+		Mount: freeMountReply{ID: c.free.Username, Name: c.free.Connection.Bucket, SortBy: "name", SortOrder: "asc",
+			MountPath: "/"},
 		Hidden: page.Skipped,
 	}
 	for _, i := range page.Items {
-		item := freeItemReply{Key: string(i.Key), Name: i.Key.Name(), Path: i.Key.Parent(), Type: "file", Size: i.Size, ETag: i.ETag}
+		item := freeItemReply{Key: string(i.Key), Name: i.Key.Name(), Path: i.Key.Parent(), Type: "file", Size: i.Size,
+			ETag: i.ETag}
 		if i.Folder {
 			item.Type = "folder"
 		}
@@ -123,7 +125,8 @@ func (a *API) freeDownload(c *call) error {
 		return err
 	}
 	defer object.Close()
-	return c.serveBytes(servedContent{key.Name(), object.MimeType, strongTag(object), object.Size(), object.Modified, visitorObject{object}}, serveOptions{attachment: true})
+	return c.serveBytes(servedContent{key.Name(), object.MimeType, strongTag(object), object.Size(), object.Modified,
+		visitorObject{object}}, serveOptions{attachment: true})
 }
 
 // foreignStatuses is an object of a visitor's, which was looked at already.
@@ -141,7 +144,8 @@ func (f visitorObject) OpenRange(_ context.Context, first, _ int64) (blob.Object
 
 var etagPattern = regexp.MustCompile(`^[!#-~]{1,200}$`)
 
-// strongTag is the ETag header for what a store that is not ours calls the bytes of an object; made of what else it says of them when that can't be one.
+// strongTag is the ETag header for what a store that is not ours calls the bytes of an object; made
+// of what else it says of them when that can't be one.
 func strongTag(object *s3.ForeignObject) string {
 	if etagPattern.MatchString(object.ETag) {
 		return `"` + object.ETag + `"`
@@ -162,7 +166,8 @@ type freeUploadReply struct {
 // formOverhead is how much longer than its file a form may be, in bytes.
 const formOverhead = 1 << 20
 
-// freeUpload takes a file as a form or as the raw body. An object that has the key already is replaced.
+// freeUpload takes a file as a form or as the raw body. An object that has the
+// key already is replaced.
 func (a *API) freeUpload(c *call) error {
 	asked, err := bindInput[freeUploadInput](c)
 	if err != nil {
@@ -177,7 +182,8 @@ func (a *API) freeUpload(c *call) error {
 		return err
 	}
 	media, params, _ := mime.ParseMediaType(c.r.Header.Get("Content-Type"))
-	in := incomingFile{body: c.r.Body, size: c.r.ContentLength, name: c.r.Header.Get("X-File-Name"), mimeType: c.r.Header.Get("Content-Type")}
+	in := incomingFile{body: c.r.Body, size: c.r.ContentLength, name: c.r.Header.Get("X-File-Name"),
+		mimeType: c.r.Header.Get("Content-Type")}
 	if media == "multipart/form-data" {
 		if in, err = c.freeForm(params["boundary"]); err != nil {
 			return err
@@ -204,7 +210,8 @@ func (a *API) freeUpload(c *call) error {
 	return nil
 }
 
-// freeForm finds the field `file` of a form; it is read while it is stored. Faults: Invalid, TooLarge.
+// freeForm finds the field `file` of a form; it is read while it is
+// stored. Faults: Invalid, TooLarge.
 func (c *call) freeForm(boundary string) (incomingFile, error) {
 	switch {
 	case boundary == "":
@@ -219,10 +226,12 @@ func (c *call) freeForm(boundary string) (incomingFile, error) {
 			return incomingFile{}, fault.New(fault.Invalid, "There is no file in the form: the field is called `file`.")
 		}
 		if err != nil {
-			return incomingFile{}, freeFormError(err, fault.New(fault.Invalid, "The form is malformed or ended early.").WithCause(err))
+			return incomingFile{}, freeFormError(err,
+				fault.New(fault.Invalid, "The form is malformed or ended early.").WithCause(err))
 		}
 		if field, name, isFile := partNames(part); isFile && field == "file" {
-			return incomingFile{body: freeFormBody{part}, size: -1, name: name, mimeType: part.Header.Get("Content-Type")}, nil
+			return incomingFile{body: freeFormBody{part}, size: -1, name: name,
+				mimeType: part.Header.Get("Content-Type")}, nil
 		}
 	}
 	return incomingFile{}, fault.Newf(fault.Invalid, "A form has at most %d fields.", maxParts)

@@ -26,7 +26,8 @@ import (
 // putObject places an object in a bucket past the service.
 func putObject(t testing.TB, b s3test.Bucket, key, content string) {
 	t.Helper()
-	if _, err := b.SDK(t).PutObject(t.Context(), &s3.PutObjectInput{Bucket: &b.Name, Key: &key, Body: strings.NewReader(content)}); err != nil {
+	if _, err := b.SDK(t).PutObject(t.Context(),
+		&s3.PutObjectInput{Bucket: &b.Name, Key: &key, Body: strings.NewReader(content)}); err != nil {
 		t.Fatalf("put %q: %v", key, err)
 	}
 }
@@ -50,7 +51,8 @@ func TestFreeModeListing(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		bucket := s3test.New(t)
-		for _, key := range []string{"a.txt", "photos/cat.jpg", "photos/2024/x y+z.png", "a~b", "a..b", "photos/語.txt"} {
+		for _, key := range []string{"a.txt", "photos/cat.jpg", "photos/2024/x y+z.png", "a~b", "a..b",
+			"photos/語.txt"} {
 			putObject(t, bucket, key, "of "+key)
 		}
 		c := openFreeSession(t, l, bucket)
@@ -59,12 +61,15 @@ func TestFreeModeListing(t *testing.T) {
 			reply := c.Get("/api/free-mode/files" + path).OK(200)
 			data := parseObject(t, reply.Body)["data"].(map[string]any)
 			wantFields(t, "data", data, "items", "mount", "cursor", "hidden")
-			wantJSON(t, "mount", data["mount"], M{"id": name, "name": bucket.Name, "sortBy": "name", "sortOrder": "asc", "mountPath": "/"})
+			wantJSON(t, "mount", data["mount"],
+				M{"id": name, "name": bucket.Name, "sortBy": "name", "sortOrder": "asc", "mountPath": "/"})
 			wantStrings(t, "names", reply.Names("items"), "photos", "a.txt")
-			wantJSON(t, "the folder", data["items"].([]any)[0], M{"key": "photos/", "name": "photos", "path": "/", "type": "folder", "size": 0, "etag": ""})
+			wantJSON(t, "the folder", data["items"].([]any)[0],
+				M{"key": "photos/", "name": "photos", "path": "/", "type": "folder", "size": 0, "etag": ""})
 			file := data["items"].([]any)[1].(map[string]any)
 			wantFields(t, "the file", file, "key", "name", "path", "type", "size", "etag")
-			if file["key"] != "a.txt" || file["path"] != "/" || file["type"] != "file" || fmt.Sprint(file["size"]) != "8" || file["etag"] == "" {
+			if file["key"] != "a.txt" || file["path"] != "/" || file["type"] != "file" ||
+				fmt.Sprint(file["size"]) != "8" || file["etag"] == "" {
 				t.Errorf("%v", file)
 			}
 			if data["cursor"] != nil || reply.Int("hidden") != 2 { // a~b and a..b can't be named here
@@ -79,19 +84,23 @@ func TestFreeModeListing(t *testing.T) {
 			}
 		}
 		deep := c.Get("/api/free-mode/files?path=/photos/2024").OK(200)
-		wantJSON(t, "a name with signs", []any{deep.Text("items.0.key"), deep.Text("items.0.path")}, []any{"photos/2024/x y+z.png", "/photos/2024"})
+		wantJSON(t, "a name with signs", []any{deep.Text("items.0.key"), deep.Text("items.0.path")},
+			[]any{"photos/2024/x y+z.png", "/photos/2024"})
 		wantStrings(t, "what is not there", c.Get("/api/free-mode/files?path=/nowhere").OK(200).Names("items"))
 		wantStrings(t, "a file as a folder", c.Get("/api/free-mode/files?path=/a.txt").OK(200).Names("items"))
 		for path, want := range map[string]string{
-			"..": "FORBIDDEN", "/..": "FORBIDDEN", "../x": "FORBIDDEN", "photos/../..": "FORBIDDEN", "photos/..": "FORBIDDEN", "/photos/../../etc": "FORBIDDEN",
-			"~": "VALIDATION_ERROR", "a\\b": "VALIDATION_ERROR", "a\x01b": "VALIDATION_ERROR", "a\x00b": "VALIDATION_ERROR", "\xff": "VALIDATION_ERROR", "a..b": "VALIDATION_ERROR",
+			"..": "FORBIDDEN", "/..": "FORBIDDEN", "../x": "FORBIDDEN", "photos/../..": "FORBIDDEN",
+			"photos/..": "FORBIDDEN", "/photos/../../etc": "FORBIDDEN",
+			"~": "VALIDATION_ERROR", "a\\b": "VALIDATION_ERROR", "a\x01b": "VALIDATION_ERROR",
+			"a\x00b": "VALIDATION_ERROR", "\xff": "VALIDATION_ERROR", "a..b": "VALIDATION_ERROR",
 			strings.Repeat("x", 1024): "VALIDATION_ERROR", // 1,025 with its slash
 		} {
 			wanted := 400
 			if want == "FORBIDDEN" {
 				wanted = 403
 			}
-			wantStatus(t, fmt.Sprintf("%.20q", path), c.Get("/api/free-mode/files?path="+url.QueryEscape(path)), wanted, want)
+			wantStatus(t, fmt.Sprintf("%.20q", path), c.Get("/api/free-mode/files?path="+url.QueryEscape(path)), wanted,
+				want)
 		}
 		c.Get("/api/free-mode/files?cursor="+strings.Repeat("x", 4097)).Fails(400, "VALIDATION_ERROR")
 	}, apptest.ReachLoopback)
@@ -107,7 +116,8 @@ func TestFreeModeListsInPagesOfAThousand(t *testing.T) {
 		running.Go(func() {
 			for i := worker; i < 1001; i += 8 {
 				key := fmt.Sprintf("f%04d", i)
-				if _, err := client.PutObject(t.Context(), &s3.PutObjectInput{Bucket: &bucket.Name, Key: &key, Body: strings.NewReader("")}); err != nil {
+				if _, err := client.PutObject(t.Context(),
+					&s3.PutObjectInput{Bucket: &bucket.Name, Key: &key, Body: strings.NewReader("")}); err != nil {
 					t.Error(err)
 				}
 			}
@@ -121,7 +131,8 @@ func TestFreeModeListsInPagesOfAThousand(t *testing.T) {
 		t.Fatalf("%d on the first page", len(names))
 	}
 	second := c.Get("/api/free-mode/files?cursor=" + url.QueryEscape(first.Text("cursor"))).OK(200)
-	if names = append(names, second.Names("items")...); len(names) != 1001 || names[0] != "f0000" || names[1000] != "f1000" || second.Value("cursor") != nil || !slices.IsSorted(names) {
+	if names = append(names, second.Names("items")...); len(names) != 1001 || names[0] != "f0000" ||
+		names[1000] != "f1000" || second.Value("cursor") != nil || !slices.IsSorted(names) {
 		t.Errorf("%d in all, then %v", len(names), second.Value("cursor"))
 	}
 }
@@ -147,42 +158,56 @@ func TestFreeModeUpload(t *testing.T) {
 		}
 		big := bytes.Repeat([]byte("0123456789"), 1100<<10) // more than two parts
 		body, kind := apptest.Form(map[string]string{"before": "x"}, "file", "form.txt", big)
-		if got := c.Post("/api/free-mode/upload", body, "Content-Type", kind).OK(201); got.Text("key") != "form.txt" || got.Int("size") != int64(len(big)) {
+		if got := c.Post("/api/free-mode/upload", body, "Content-Type", kind).OK(201); got.Text("key") != "form.txt" ||
+			got.Int("size") != int64(len(big)) {
 			t.Errorf("%s", got.Body)
 		}
 		if getObject(t, bucket, "form.txt") != string(big) {
 			t.Error("other bytes of the form")
 		}
-		chunked := c.Do(apptest.Request{Method: "POST", Path: "/api/free-mode/upload?path=empty", Body: io.MultiReader(), Header: map[string][]string{"X-File-Name": {"none"}}}).OK(201)
+		chunked := c.Do(apptest.Request{Method: "POST", Path: "/api/free-mode/upload?path=empty",
+			Body: io.MultiReader(), Header: map[string][]string{"X-File-Name": {"none"}}}).OK(201)
 		if chunked.Int("size") != 0 || getObject(t, bucket, "empty/none") != "" {
 			t.Errorf("%s", chunked.Body)
 		}
 		for given, want := range map[string]string{ // as in compatible uploads
-			`C:\dir\a.txt`: "a.txt", "dir/b.txt": "b.txt", "..%2f..%2fc.txt": "c.txt", "=?utf-8?B?6KqeLnR4dA==?=": "語.txt", "d%20e.txt": "d e.txt", "e\u0301.txt": "é.txt", "/etc/passwd": "passwd",
+			`C:\dir\a.txt`: "a.txt", "dir/b.txt": "b.txt", "..%2f..%2fc.txt": "c.txt",
+			"=?utf-8?B?6KqeLnR4dA==?=": "語.txt", "d%20e.txt": "d e.txt", "e\u0301.txt": "é.txt",
+			"/etc/passwd": "passwd",
 		} {
 			if key := raw("?path=names", given, "x").OK(201).Text("key"); key != "names/"+want {
 				t.Errorf("%q became %q", given, key)
 			}
 		}
-		for _, name := range []string{"", "..", ".", "a~b", "~", "a..b", "a\tb", "%00", "%5c", "a/", strings.Repeat("x", 256), "%c0%ae"} {
+		for _, name := range []string{"", "..", ".", "a~b", "~", "a..b", "a\tb", "%00", "%5c", "a/",
+			strings.Repeat("x", 256), "%c0%ae"} {
 			wantStatus(t, "the name "+name, raw("", name, "x"), 400, "VALIDATION_ERROR")
 		}
 		wantStatus(t, "a long key", raw("?path="+strings.Repeat("語/", 255), "long.txt", "x"), 400, "VALIDATION_ERROR")
-		wantStatus(t, "the longest key", raw("?path="+strings.Repeat(strings.Repeat("x", 204)+"/", 4), strings.Repeat("y", 204), "x"), 201, "")
-		wantStatus(t, "one byte more", raw("?path="+strings.Repeat(strings.Repeat("x", 204)+"/", 4), strings.Repeat("y", 205), "x"), 400, "VALIDATION_ERROR")
+		wantStatus(t, "the longest key", raw("?path="+strings.Repeat(strings.Repeat("x", 204)+"/", 4),
+			strings.Repeat("y", 204), "x"), 201, "")
+		wantStatus(t, "one byte more", raw("?path="+strings.Repeat(strings.Repeat("x", 204)+"/", 4),
+			strings.Repeat("y", 205), "x"), 400, "VALIDATION_ERROR")
 		wantStatus(t, "outside", raw("?path=../x", "a", "x"), 403, "FORBIDDEN")
 		wantStatus(t, "outside, deep", raw("?path=/a/../../x", "a", "x"), 403, "FORBIDDEN")
 		wantStatus(t, "with ~", raw("?path=/~root", "a", "x"), 400, "VALIDATION_ERROR")
 		for name, form := range map[string]struct{ body, kind string }{
 			"no boundary": {"x", "multipart/form-data"},
-			"no file":     {"--b\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\nx\r\n--b--\r\n", "multipart/form-data; boundary=b"},
-			"another":     {"--b\r\nContent-Disposition: form-data; name=\"other\"; filename=\"x\"\r\n\r\nx\r\n--b--\r\n", "multipart/form-data; boundary=b"},
-			"no name":     {"--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"\"\r\n\r\nx\r\n--b--\r\n", "multipart/form-data; boundary=b"},
-			"malformed":   {"hello", "multipart/form-data; boundary=b"},
+			"no file": {"--b\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\nx\r\n--b--\r\n",
+				"multipart/form-data; boundary=b"},
+			"another": {
+				"--b\r\nContent-Disposition: form-data; name=\"other\"; filename=\"x\"\r\n\r\nx\r\n--b--\r\n",
+				"multipart/form-data; boundary=b"},
+			"no name": {"--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"\"\r\n\r\nx\r\n--b--\r\n",
+				"multipart/form-data; boundary=b"},
+			"malformed": {"hello", "multipart/form-data; boundary=b"},
 		} {
-			wantStatus(t, name, c.Post("/api/free-mode/upload", form.body, "Content-Type", form.kind), 400, "VALIDATION_ERROR")
+			wantStatus(t, name, c.Post("/api/free-mode/upload", form.body, "Content-Type", form.kind), 400,
+				"VALIDATION_ERROR")
 		}
-		cut := c.Post("/api/free-mode/upload", "--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"cut\"\r\n\r\n"+strings.Repeat("x", 6<<20), "Content-Type", "multipart/form-data; boundary=b")
+		cut := c.Post("/api/free-mode/upload",
+			"--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"cut\"\r\n\r\n"+strings.Repeat("x", 6<<20),
+			"Content-Type", "multipart/form-data; boundary=b")
 		wantStatus(t, "a form that is cut", cut, 422, "OPERATION_FAILED")
 		if keys := bucket.Keys(t); slices.Contains(keys, "cut") {
 			t.Errorf("%v", keys)
@@ -211,7 +236,8 @@ func TestFreeModeUploadOfMoreThanAGiB(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer conn.Close()
-		fmt.Fprintf(conn, "POST /api/free-mode/upload HTTP/1.1\r\nHost: larder.test\r\nCookie: fm_token=%s\r\nX-CSRF-Token: %s\r\nContent-Length: %d\r\n%s\r\n\r\n%s",
+		fmt.Fprintf(conn,
+			"POST /api/free-mode/upload HTTP/1.1\r\nHost: larder.test\r\nCookie: fm_token=%s\r\nX-CSRF-Token: %s\r\nContent-Length: %d\r\n%s\r\n\r\n%s",
 			c.Cookies["fm_token"], c.CSRF, length, header, body)
 		if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
 			t.Fatal(err)
@@ -234,8 +260,10 @@ func TestFreeModeUploadOfMoreThanAGiB(t *testing.T) {
 	if got := told(limit+2<<20, "Content-Type: "+kind, form); got != "413 PAYLOAD_TOO_LARGE" {
 		t.Errorf("a form: %s", got)
 	}
-	long := io.MultiReader(strings.NewReader(form), io.LimitReader(zeroBody{}, limit+1), strings.NewReader("\r\n--b--\r\n"))
-	reply := c.Do(apptest.Request{Method: "POST", Path: "/api/free-mode/upload", Body: long, Header: map[string][]string{"Content-Type": {kind}}})
+	long := io.MultiReader(strings.NewReader(form), io.LimitReader(zeroBody{}, limit+1),
+		strings.NewReader("\r\n--b--\r\n"))
+	reply := c.Do(apptest.Request{Method: "POST", Path: "/api/free-mode/upload", Body: long,
+		Header: map[string][]string{"Content-Type": {kind}}})
 	if reply.Err == nil { // else the answer was lost, since the form goes on behind it
 		reply.Fails(413, "PAYLOAD_TOO_LARGE")
 	}
@@ -257,10 +285,13 @@ func TestFreeModeDownloadAndDelete(t *testing.T) {
 		got := c.Get(address)
 		wantBody(t, got, page)
 		for name, want := range map[string]string{
-			"Content-Type": "text/html", "X-Content-Type-Options": "nosniff", "Content-Disposition": `attachment; filename="x y.html"`, "Cache-Control": "private, no-store",
-			"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox", "Accept-Ranges": "bytes", "Access-Control-Allow-Origin": "",
+			"Content-Type": "text/html", "X-Content-Type-Options": "nosniff",
+			"Content-Disposition": `attachment; filename="x y.html"`, "Cache-Control": "private, no-store",
+			"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox",
+			"Accept-Ranges":           "bytes", "Access-Control-Allow-Origin": "",
 		} {
-			if have := got.Header.Get(name); have != want && !(name == "Content-Type" && strings.HasPrefix(have, want)) {
+			if have := got.Header.Get(name); have != want &&
+				!(name == "Content-Type" && strings.HasPrefix(have, want)) {
 				t.Errorf("%s: %q, want %q", name, have, want)
 			}
 		}
@@ -268,7 +299,8 @@ func TestFreeModeDownloadAndDelete(t *testing.T) {
 		if len(tag) < 3 || tag[0] != '"' || got.Header.Get("Last-Modified") == "" {
 			t.Errorf("ETag %s", tag)
 		}
-		if part := c.Get(address, "Range", "bytes=1-6"); part.Status != 206 || string(part.Body) != "script" || part.Header.Get("Content-Range") != "bytes 1-6/25" {
+		if part := c.Get(address, "Range", "bytes=1-6"); part.Status != 206 || string(part.Body) != "script" ||
+			part.Header.Get("Content-Range") != "bytes 1-6/25" {
 			t.Errorf("%d %s %v", part.Status, part.Body, part.Header)
 		}
 		if last := c.Get(address, "Range", "bytes=-9"); last.Status != 206 || string(last.Body) != "</script>" {
@@ -280,18 +312,21 @@ func TestFreeModeDownloadAndDelete(t *testing.T) {
 		if r := c.Get(address, "If-None-Match", tag); r.Status != 304 {
 			t.Errorf("unchanged: %d", r.Status)
 		}
-		if head := c.Head(address); head.Status != 200 || head.Header.Get("Content-Length") != "25" || len(head.Body) != 0 {
+		if head := c.Head(address); head.Status != 200 || head.Header.Get("Content-Length") != "25" ||
+			len(head.Body) != 0 {
 			t.Errorf("HEAD: %d %v", head.Status, head.Header)
 		}
 		putObject(t, bucket, "cat.png", "no picture")
-		if r := c.Get("/api/free-mode/download?key=cat.png"); r.Status != 200 || !strings.HasPrefix(r.Header.Get("Content-Disposition"), "attachment") {
+		if r := c.Get("/api/free-mode/download?key=cat.png"); r.Status != 200 ||
+			!strings.HasPrefix(r.Header.Get("Content-Disposition"), "attachment") {
 			t.Errorf("a picture: %d %s", r.Status, r.Header.Get("Content-Disposition"))
 		}
 		c.Get(address, "Sec-Fetch-Dest", "script", "Sec-Fetch-Site", "same-origin").Fails(403, "FORBIDDEN")
 		c.Get("/api/free-mode/download?key=nothing").Fails(404, "NOT_FOUND")
 		for _, method := range []string{"GET", "DELETE"} {
 			for query, want := range map[string]int{
-				"": 400, "?key=": 400, "?key=a..b": 400, "?key=../x": 400, "?key=~": 400, "?key=a%5Cb": 400, "?key=a%00b": 400, "?key=a%01b": 400, "?key=%FF": 400, "?key=a%E2%80%AEb": 400, "?key=a//b": 400,
+				"": 400, "?key=": 400, "?key=a..b": 400, "?key=../x": 400, "?key=~": 400, "?key=a%5Cb": 400,
+				"?key=a%00b": 400, "?key=a%01b": 400, "?key=%FF": 400, "?key=a%E2%80%AEb": 400, "?key=a//b": 400,
 				"?key=./a": 400, "?key=" + strings.Repeat("x", 1025): 400, "?key=%2Fetc%2Fpasswd": 403,
 			} {
 				path := "/api/free-mode/download" + query
@@ -311,14 +346,16 @@ func TestFreeModeDownloadAndDelete(t *testing.T) {
 		wantStrings(t, "the bucket", bucket.Keys(t), "cat.png")
 
 		// a store that fails is never told as "not found"
-		if _, err := bucket.SDK(t).DeleteObject(t.Context(), &s3.DeleteObjectInput{Bucket: &bucket.Name, Key: aws.String("cat.png")}); err != nil {
+		if _, err := bucket.SDK(t).DeleteObject(t.Context(),
+			&s3.DeleteObjectInput{Bucket: &bucket.Name, Key: aws.String("cat.png")}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := bucket.SDK(t).DeleteBucket(t.Context(), &s3.DeleteBucketInput{Bucket: &bucket.Name}); err != nil {
 			t.Fatal(err)
 		}
 		for what, r := range map[string]*apptest.Reply{
-			"list": c.Get("/api/free-mode/files"), "download": c.Get("/api/free-mode/download?key=a"), "delete": c.Delete("/api/free-mode/object?key=a"),
+			"list": c.Get("/api/free-mode/files"), "download": c.Get("/api/free-mode/download?key=a"),
+			"delete": c.Delete("/api/free-mode/object?key=a"),
 			"upload": c.Post("/api/free-mode/upload", "x", "X-File-Name", "a"),
 		} {
 			wantStatus(t, what+" without a bucket", r, 500, "INTERNAL_ERROR")
@@ -346,9 +383,11 @@ func TestFreeModeTransferLimit(t *testing.T) {
 		client := c.Fork()
 		go func() {
 			header := map[string][]string{"X-File-Name": {name}, "Expect": {"100-continue"}}
-			up.done <- client.Do(apptest.Request{Method: "POST", Path: "/api/free-mode/upload", Body: r, Header: header})
+			up.done <- client.Do(apptest.Request{Method: "POST", Path: "/api/free-mode/upload", Body: r,
+				Header: header})
 		}()
-		if _, err := w.Write([]byte("x")); err != nil { // the client reads it when the service asks for it, which it does inside
+		// the client reads it when the service asks for it, which it does inside
+		if _, err := w.Write([]byte("x")); err != nil {
 			t.Fatal(err)
 		}
 		return up

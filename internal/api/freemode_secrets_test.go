@@ -14,7 +14,8 @@ import (
 	"larder/internal/config"
 )
 
-// Abuse cases C112, C114: what a visitor brings stands nowhere but sealed in the row of their session: in no log, no other table, no answer.
+// Abuse cases C112, C114: what a visitor brings stands nowhere but sealed in the row of their
+// session: in no log, no other table, no answer.
 func TestFreeModeKeepsSecrets(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -30,8 +31,11 @@ func TestFreeModeKeepsSecrets(t *testing.T) {
 			}
 			return r
 		}
-		record(l.Client(t).Post("/api/free-mode/init", freeFields(bucket, M{"accessKeyId": wrongKey, "secretAccessKey": wrongSecret}))).Fails(400, "OPERATION_FAILED")
-		record(l.Client(t).Post("/api/free-mode/init", freeFields(bucket, M{"secretAccessKey": wrongSecret}))).Fails(400, "OPERATION_FAILED")
+		record(l.Client(t).Post("/api/free-mode/init",
+			freeFields(bucket, M{"accessKeyId": wrongKey, "secretAccessKey": wrongSecret}))).
+			Fails(400, "OPERATION_FAILED")
+		record(l.Client(t).Post("/api/free-mode/init", freeFields(bucket, M{"secretAccessKey": wrongSecret}))).
+			Fails(400, "OPERATION_FAILED")
 		c := openFreeSession(t, l, bucket)
 		record(c.Get("/api/free-mode/session")).OK(200)
 		record(c.Post("/api/free-mode/upload?path=/d", "hello", "X-File-Name", "a.txt")).OK(201)
@@ -53,21 +57,24 @@ func TestFreeModeKeepsSecrets(t *testing.T) {
 		}
 		sessions := dumpRows(t, rows)
 		var others strings.Builder
-		for _, table := range []string{"providers", "users", "settings", "entries", "objects", "mounts", "download_tokens", "csrf_tokens", "versions", "jobs", "upload_sessions"} {
+		for _, table := range []string{"providers", "users", "settings", "entries", "objects", "mounts",
+			"download_tokens", "csrf_tokens", "versions", "jobs", "upload_sessions"} {
 			rows, err := reader.Query("SELECT * FROM " + table)
 			if err != nil {
 				t.Fatal(err)
 			}
 			others.WriteString(dumpRows(t, rows))
 		}
-		places := map[string]string{"the service's log": l.Log.String(), "the access log": dumpLog(t, l), "the session's row": sessions, "another table": others.String(), "an answer": said.String()}
+		places := map[string]string{"the service's log": l.Log.String(), "the access log": dumpLog(t, l),
+			"the session's row": sessions, "another table": others.String(), "an answer": said.String()}
 		for name, text := range places {
 			if text == "" {
 				t.Errorf("%s is empty", name)
 			}
 			for what, secret := range map[string]string{
-				"token": token, "secret": bucket.SecretKey, "key id": bucket.AccessKey, "wrong secret": wrongSecret, "wrong key id": wrongKey,
-				"endpoint": strings.TrimPrefix(bucket.Endpoint, "http://"), "CSRF token": c.CSRF,
+				"token": token, "secret": bucket.SecretKey, "key id": bucket.AccessKey, "wrong secret": wrongSecret,
+				"wrong key id": wrongKey,
+				"endpoint":     strings.TrimPrefix(bucket.Endpoint, "http://"), "CSRF token": c.CSRF,
 			} {
 				if what == "CSRF token" && name != "the service's log" && name != "the access log" || len(secret) < 8 {
 					continue // it is told, and lies beside the hash
@@ -89,7 +96,8 @@ func TestFreeModeKeepsSecrets(t *testing.T) {
 	}, apptest.ReachLoopback)
 }
 
-// openForeignFreeSession moves what is sealed in a session to another row, and returns who holds that.
+// openForeignFreeSession moves what is sealed in a session to another row, and
+// returns who holds that.
 func openForeignFreeSession(t *testing.T, l *apptest.Larder, c *apptest.Client) *apptest.Client {
 	t.Helper()
 	other := l.Client(t)
@@ -124,11 +132,13 @@ func TestFreeModeInTheAccessLog(t *testing.T) {
 			have = append(have, fmt.Sprint(line["path"], " ", line["bytesTransferred"], " ", line["statusCode"]))
 		}
 		slices.Sort(have)
-		wantStrings(t, "the log", have, "/api/free-mode/init 0 201", "/api/free-mode/logout 0 200", "/d/a.txt 0 200", "/d/a.txt 2 206", "/d/a.txt 5 201")
+		wantStrings(t, "the log", have, "/api/free-mode/init 0 201", "/api/free-mode/logout 0 200", "/d/a.txt 0 200",
+			"/d/a.txt 2 206", "/d/a.txt 5 201")
 	}, apptest.ReachLoopback)
 }
 
-// Visitors push nothing out of the access log: it takes 60 of their notes a minute and address, of short paths, and none of what failed.
+// Visitors push nothing out of the access log: it takes 60 of their notes a minute and address, of
+// short paths, and none of what failed.
 func TestFreeModeAccessLogLimit(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite", apptest.ReachLoopback, func(cfg *config.Config) { cfg.RateLimitEnabled = false })

@@ -20,7 +20,8 @@ import (
 
 // freeFields is what init takes for a bucket.
 func freeFields(b s3test.Bucket, extra ...M) M {
-	body := M{"type": "store_b", "endpoint": b.Endpoint, "bucket": b.Name, "accessKeyId": b.AccessKey, "secretAccessKey": b.SecretKey}
+	body := M{"type": "store_b", "endpoint": b.Endpoint, "bucket": b.Name, "accessKeyId": b.AccessKey,
+		"secretAccessKey": b.SecretKey}
 	for _, more := range extra {
 		for name, value := range more {
 			body[name] = value
@@ -40,7 +41,8 @@ func openFreeSession(t testing.TB, l *apptest.Larder, b s3test.Bucket, extra ...
 // countFreeSessions counts the rows.
 func countFreeSessions(t testing.TB, l *apptest.Larder) (n int) {
 	t.Helper()
-	if err := l.Apps[0].DB.Read(context.Background()).QueryRow("SELECT COUNT(*) FROM free_sessions").Scan(&n); err != nil {
+	if err := l.Apps[0].DB.Read(context.Background()).QueryRow("SELECT COUNT(*) FROM free_sessions").
+		Scan(&n); err != nil {
 		t.Fatal(err)
 	}
 	return n
@@ -64,10 +66,13 @@ func TestFreeModeSession(t *testing.T) {
 			wantFields(t, "data", data, "user", "expiresAt", "sessionHours", "provider", "csrfToken")
 			wantFields(t, "user", data["user"], "id", "username", "role", "defaultPath")
 			wantJSON(t, "provider", data["provider"], M{"type": kind, "bucket": bucket.Name})
-			if name := reply.Text("user.username"); !strings.HasPrefix(name, "fm_") || reply.Text("user.role") != "guest" || reply.Text("user.defaultPath") != "/" || reply.Text("user.id") == "" {
+			if name := reply.Text("user.username"); !strings.HasPrefix(name, "fm_") ||
+				reply.Text("user.role") != "guest" || reply.Text("user.defaultPath") != "/" ||
+				reply.Text("user.id") == "" {
 				t.Errorf("user %v", data["user"])
 			}
-			if len(reply.Text("csrfToken")) != 32 || reply.Int("sessionHours") != hours || reply.Int("expiresAt") != l.Clock.Now().UnixMilli()+hours*3_600_000 {
+			if len(reply.Text("csrfToken")) != 32 || reply.Int("sessionHours") != hours ||
+				reply.Int("expiresAt") != l.Clock.Now().UnixMilli()+hours*3_600_000 {
 				t.Errorf("%v", data)
 			}
 			want := fmt.Sprintf("; Path=/api/free-mode; Max-Age=%d; HttpOnly; SameSite=Strict", hours*3600)
@@ -96,7 +101,8 @@ func TestFreeModeSession(t *testing.T) {
 		if n := countFreeSessions(t, l); n != 1 {
 			t.Errorf("%d sessions after the sweep", n)
 		}
-		l.Clock.Advance(-62 * time.Minute) // a clock that was set back does not lengthen a session of an hour beyond the longest
+		// a clock that was set back does not lengthen a session of an hour beyond the longest
+		l.Clock.Advance(-62 * time.Minute)
 		alive.Get("/api/free-mode/session").OK(200)
 		l.Clock.Advance(-9 * time.Hour)
 		alive.Get("/api/free-mode/session").Fails(401, "UNAUTHORIZED")
@@ -105,13 +111,15 @@ func TestFreeModeSession(t *testing.T) {
 
 func TestFreeModeCookieIsSecureOnHTTPS(t *testing.T) {
 	t.Parallel()
-	l := apptest.Start(t, "sqlite", apptest.ReachLoopback, apptest.TrustLoopback, func(c *config.Config) { c.BaseURL = "https://larder.test" })
+	l := apptest.Start(t, "sqlite", apptest.ReachLoopback, apptest.TrustLoopback,
+		func(c *config.Config) { c.BaseURL = "https://larder.test" })
 	bucket := s3test.New(t)
 	reply := l.Client(t).Post("/api/free-mode/init", freeFields(bucket), "X-Forwarded-Proto", "https").OK(201)
 	if !strings.Contains(reply.Header.Get("Set-Cookie"), "; Secure") {
 		t.Errorf("cookie %s", reply.Header.Get("Set-Cookie"))
 	}
-	l.Client(t).Post("/api/free-mode/init", freeFields(bucket), "X-Forwarded-Proto", "http").Fails(403, "FORBIDDEN") // the cookie would be lost
+	// the cookie would be lost
+	l.Client(t).Post("/api/free-mode/init", freeFields(bucket), "X-Forwarded-Proto", "http").Fails(403, "FORBIDDEN")
 }
 
 // Refusals come in this order: switched off, fields, endpoint, limit, connection.
@@ -122,17 +130,25 @@ func TestFreeModeInitRefuses(t *testing.T) {
 		c := l.Client(t)
 		init := func(change M) *apptest.Reply { return c.Post("/api/free-mode/init", freeFields(bucket, change)) }
 		for _, change := range []M{
-			{"type": nil}, {"type": ""}, {"type": "store_d"}, {"type": "STORE_B"}, {"type": 1}, {"endpoint": nil}, {"endpoint": ""}, {"endpoint": "store.example.org"},
-			{"endpoint": "ftp://store.example.org"}, {"endpoint": "file:///etc/passwd"}, {"endpoint": "gopher://store.example.org"}, {"endpoint": "https://user:pw@store.example.org"},
-			{"endpoint": "https://store.example.org/path"}, {"endpoint": "https://store.example.org?x"}, {"endpoint": "https://store.example.org:0"}, {"endpoint": "https://store.example.org:65536"},
-			{"endpoint": "https://" + strings.Repeat("a", 250)}, {"endpoint": "https://a\nb"}, {"region": strings.Repeat("a", 65)}, {"region": "a b"}, {"region": 5}, {"bucket": nil}, {"bucket": ""},
-			{"bucket": "ab"}, {"bucket": strings.Repeat("a", 64)}, {"bucket": "../x"}, {"bucket": "a/b"}, {"bucket": "Ab_c", "type": "store_c"}, {"accessKeyId": nil}, {"accessKeyId": ""},
-			{"accessKeyId": strings.Repeat("a", 257)}, {"accessKeyId": "a b"}, {"secretAccessKey": nil}, {"secretAccessKey": ""}, {"secretAccessKey": "a\nb"}, {"secretAccessKey": 1},
-			{"sessionHours": 0}, {"sessionHours": 9}, {"sessionHours": -1}, {"sessionHours": 1.5}, {"sessionHours": "1"}, {"sessionHours": true}, {"sessionHours": []int{1}},
+			{"type": nil}, {"type": ""}, {"type": "store_d"}, {"type": "STORE_B"}, {"type": 1}, {"endpoint": nil},
+			{"endpoint": ""}, {"endpoint": "store.example.org"},
+			{"endpoint": "ftp://store.example.org"}, {"endpoint": "file:///etc/passwd"},
+			{"endpoint": "gopher://store.example.org"}, {"endpoint": "https://user:pw@store.example.org"},
+			{"endpoint": "https://store.example.org/path"}, {"endpoint": "https://store.example.org?x"},
+			{"endpoint": "https://store.example.org:0"}, {"endpoint": "https://store.example.org:65536"},
+			{"endpoint": "https://" + strings.Repeat("a", 250)}, {"endpoint": "https://a\nb"},
+			{"region": strings.Repeat("a", 65)}, {"region": "a b"}, {"region": 5}, {"bucket": nil}, {"bucket": ""},
+			{"bucket": "ab"}, {"bucket": strings.Repeat("a", 64)}, {"bucket": "../x"}, {"bucket": "a/b"},
+			{"bucket": "Ab_c", "type": "store_c"}, {"accessKeyId": nil}, {"accessKeyId": ""},
+			{"accessKeyId": strings.Repeat("a", 257)}, {"accessKeyId": "a b"}, {"secretAccessKey": nil},
+			{"secretAccessKey": ""}, {"secretAccessKey": "a\nb"}, {"secretAccessKey": 1},
+			{"sessionHours": 0}, {"sessionHours": 9}, {"sessionHours": -1}, {"sessionHours": 1.5},
+			{"sessionHours": "1"}, {"sessionHours": true}, {"sessionHours": []int{1}},
 		} {
 			wantStatus(t, fmt.Sprint(change), init(change), 400, "VALIDATION_ERROR")
 		}
-		c.Post("/api/free-mode/init", "{}", "Content-Type", "text/plain").Fails(400, "VALIDATION_ERROR") // abuse case C43
+		// abuse case C43
+		c.Post("/api/free-mode/init", "{}", "Content-Type", "text/plain").Fails(400, "VALIDATION_ERROR")
 		c.Post("/api/free-mode/init", freeFields(bucket), "Sec-Fetch-Site", "cross-site").Fails(403, "FORBIDDEN")
 		if len(c.Cookies) != 0 || countFreeSessions(t, l) != 0 {
 			t.Errorf("cookies %v, %d sessions", c.Cookies, countFreeSessions(t, l))
@@ -170,17 +186,24 @@ func TestFreeModeInitRefuses(t *testing.T) {
 	}, apptest.ReachLoopback)
 }
 
-// Without the permission for it nothing private is reached; neither are ports of mail, shells and databases. Abuse cases C60, C64.
+// Without the permission for it nothing private is reached; neither are ports of mail, shells and
+// databases. Abuse cases C60, C64.
 func TestFreeModeReachesPublicAddressesOnly(t *testing.T) {
 	t.Parallel()
-	l := apptest.Start(t, "sqlite", func(c *config.Config) { c.AllowPrivateEndpoints = append(c.AllowPrivateEndpoints, s3test.Loopback) }) // for providers, not for visitors
+	// for providers, not for visitors
+	l := apptest.Start(t, "sqlite", func(c *config.Config) {
+		c.AllowPrivateEndpoints = append(c.AllowPrivateEndpoints, s3test.Loopback)
+	})
 	bucket := s3test.New(t)
 	message := ""
 	for _, endpoint := range []string{
-		bucket.Endpoint, "http://127.0.0.1:9000", "http://10.0.0.1", "http://[::1]:9000", "http://[::ffff:127.0.0.1]", "http://169.254.169.254", "http://0.0.0.0", "http://localhost:9000",
-		"http://203.0.114.1:25", "http://203.0.114.1:22", "http://203.0.114.1:6379", "http://203.0.114.1:5432", "http://no-such-name.invalid",
+		bucket.Endpoint, "http://127.0.0.1:9000", "http://10.0.0.1", "http://[::1]:9000", "http://[::ffff:127.0.0.1]",
+		"http://169.254.169.254", "http://0.0.0.0", "http://localhost:9000",
+		"http://203.0.114.1:25", "http://203.0.114.1:22", "http://203.0.114.1:6379", "http://203.0.114.1:5432",
+		"http://no-such-name.invalid",
 	} {
-		reply := l.Client(t).Post("/api/free-mode/init", freeFields(bucket, M{"endpoint": endpoint})).Fails(400, "VALIDATION_ERROR")
+		reply := l.Client(t).Post("/api/free-mode/init", freeFields(bucket, M{"endpoint": endpoint})).
+			Fails(400, "VALIDATION_ERROR")
 		said := parseObject(t, reply.Body)["error"].(map[string]any)["message"].(string)
 		if message != "" && said != message {
 			t.Errorf("%s: %s", endpoint, said)
@@ -237,7 +260,8 @@ func TestFreeModeConnectionTest(t *testing.T) {
 			reply := visitor.Post("/api/free-mode/init", freeFields(bucket, c.change))
 			took := time.Since(began)
 			wantStatus(t, name, reply, 400, "OPERATION_FAILED")
-			if reply.Status != 400 || parseObject(t, reply.Body)["error"].(map[string]any)["message"] != c.want || len(visitor.Cookies) != 0 {
+			if reply.Status != 400 || parseObject(t, reply.Body)["error"].(map[string]any)["message"] != c.want ||
+				len(visitor.Cookies) != 0 {
 				t.Errorf("%s: %s", name, reply.Body)
 			}
 			if c.want == nothing && took < 4900*time.Millisecond {
@@ -287,7 +311,8 @@ func TestFreeModeSessionLimits(t *testing.T) {
 				case 429:
 					reply.Fails(429, "RATE_LIMIT_EXCEEDED")
 					var wait int
-					if _, err := fmt.Sscan(reply.Header.Get("Retry-After"), &wait); err != nil || wait < 1 || wait > 3600 {
+					if _, err := fmt.Sscan(reply.Header.Get("Retry-After"), &wait); err != nil || wait < 1 ||
+						wait > 3600 {
 						t.Errorf("Retry-After %q", reply.Header.Get("Retry-After"))
 					}
 				}
@@ -300,7 +325,8 @@ func TestFreeModeSessionLimits(t *testing.T) {
 		for _, c := range inside {
 			c.Get("/api/free-mode/session").OK(200)
 		}
-		init(from("203.0.113.1"), M{"endpoint": "http://127.0.0.1:25"}).Fails(400, "VALIDATION_ERROR") // said before the limit
+		// said before the limit
+		init(from("203.0.113.1"), M{"endpoint": "http://127.0.0.1:25"}).Fails(400, "VALIDATION_ERROR")
 		init(from("203.0.113.2")).OK(201)
 		inside[0].Post("/api/free-mode/logout", nil).OK(200) // makes room for one
 		init(from("203.0.113.1"), M{"secretAccessKey": "wrong"}).Fails(400, "OPERATION_FAILED")
@@ -316,7 +342,9 @@ func TestFreeModeSessionLimits(t *testing.T) {
 		init(from("2001:db8:1:3::1")).OK(201)
 
 		for i := range 38 { // with the eleven of before 49 of a /48, and one of another
-			execAndRaiseVersion(t, l, fmt.Sprintf("INSERT INTO free_sessions VALUES ('n%d', 'fm_x', 'c', 'p', '2001:db8:1:%x::/64', 0, %d)", i, i+16, l.Clock.Now().Add(time.Hour).UnixMilli()))
+			execAndRaiseVersion(t, l, fmt.Sprintf(
+				"INSERT INTO free_sessions VALUES ('n%d', 'fm_x', 'c', 'p', '2001:db8:1:%x::/64', 0, %d)", i, i+16,
+				l.Clock.Now().Add(time.Hour).UnixMilli()))
 		}
 		init(from("2001:db8:1:ffff::1")).OK(201)
 		init(from("2001:db8:1:fffe::1")).Fails(429, "RATE_LIMIT_EXCEEDED")
@@ -324,7 +352,9 @@ func TestFreeModeSessionLimits(t *testing.T) {
 
 		have := 12 + 40
 		for i := range 999 - have {
-			execAndRaiseVersion(t, l, fmt.Sprintf("INSERT INTO free_sessions VALUES ('h%d', 'fm_x', 'c', 'p', '198.51.100.%d', 0, %d)", i, i, l.Clock.Now().Add(time.Hour).UnixMilli()))
+			execAndRaiseVersion(t, l, fmt.Sprintf(
+				"INSERT INTO free_sessions VALUES ('h%d', 'fm_x', 'c', 'p', '198.51.100.%d', 0, %d)", i, i,
+				l.Clock.Now().Add(time.Hour).UnixMilli()))
 		}
 		init(from("192.0.2.9")).OK(201)
 		init(from("192.0.2.9")).Fails(429, "RATE_LIMIT_EXCEEDED")
@@ -354,24 +384,28 @@ func TestFreeModeWritesNeedTheToken(t *testing.T) {
 			},
 		}
 		for name, write := range writes {
-			for _, token := range []string{"", "x", other.CSRF, admin.CSRF, strings.Repeat("a", 32), c.CSRF + "x", c.CSRF[:31]} {
+			for _, token := range []string{"", "x", other.CSRF, admin.CSRF, strings.Repeat("a", 32), c.CSRF + "x",
+				c.CSRF[:31]} {
 				f := c.Fork()
 				f.CSRF = token
 				wantStatus(t, name+" with "+token, write(f), 403, "INVALID_CSRF")
 			}
 			wantStatus(t, name+" from across sites", write(c.Fork(), "Sec-Fetch-Site", "cross-site"), 403, "FORBIDDEN")
 			if name != "logout" {
-				wantStatus(t, name+" with a Bearer token", write(c.Fork(), "Authorization", "Bearer junk"), 401, "INVALID_TOKEN")
+				wantStatus(t, name+" with a Bearer token", write(c.Fork(), "Authorization", "Bearer junk"), 401,
+					"INVALID_TOKEN")
 			}
 		}
 		c.Get("/api/free-mode/session").OK(200)
 		wantStrings(t, "the bucket", bucket.Keys(t), "keep.txt")
 
-		for name, path := range map[string]string{"read": "/api/free-mode/files", "session": "/api/free-mode/session", "download": "/api/free-mode/download?key=keep.txt"} {
+		for name, path := range map[string]string{"read": "/api/free-mode/files", "session": "/api/free-mode/session",
+			"download": "/api/free-mode/download?key=keep.txt"} {
 			f := c.Fork()
 			f.CSRF = ""
 			wantStatus(t, name+" without a token", f.Get(path), 200, "")
-			for _, cookie := range []string{"", "x", strings.Repeat("a", 43), c.Cookies["fm_token"] + "x", c.CSRF, admin.Cookies["auth_token"], strings.Repeat("x", 5000)} {
+			for _, cookie := range []string{"", "x", strings.Repeat("a", 43), c.Cookies["fm_token"] + "x", c.CSRF,
+				admin.Cookies["auth_token"], strings.Repeat("x", 5000)} {
 				f.Cookies = map[string]string{"fm_token": cookie}
 				wantStatus(t, name+" with the cookie "+cookie, f.Get(path), 401, "UNAUTHORIZED")
 			}
@@ -392,7 +426,8 @@ func TestFreeModeLogout(t *testing.T) {
 		c := openFreeSession(t, l, bucket)
 		kept := c.Fork() // with the cookie that was copied
 		reply := c.Post("/api/free-mode/logout", nil).OK(200)
-		if parseObject(t, reply.Body)["data"] != nil || reply.Header.Get("Set-Cookie") != "fm_token=; Path=/api/free-mode; Max-Age=0; HttpOnly; SameSite=Strict" {
+		if parseObject(t, reply.Body)["data"] != nil ||
+			reply.Header.Get("Set-Cookie") != "fm_token=; Path=/api/free-mode; Max-Age=0; HttpOnly; SameSite=Strict" {
 			t.Errorf("%s, cookie %s", reply.Body, reply.Header.Get("Set-Cookie"))
 		}
 		for range 4 { // on every replica

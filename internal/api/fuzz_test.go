@@ -41,11 +41,14 @@ func uploadNumbersFile(f *testing.F, l *apptest.Larder) []byte {
 	return content
 }
 
-// FuzzRange: whatever Range and If-Range say, the answer is the whole file, exactly the bytes that it says it holds, or 416 (RFC 9110, section 14).
+// FuzzRange: whatever Range and If-Range say, the answer is the whole file, exactly the bytes that
+// it says it holds, or 416 (RFC 9110, section 14).
 func FuzzRange(f *testing.F) {
 	for _, seed := range []string{
-		"", "bytes=0-0", "bytes=0-", "bytes=-1", "bytes=999-", "bytes=1000-", "bytes=5-2", "bytes=0-99999", "bytes=1-2,5-8", "bytes=-0", "bytes= 1-2", "bytes=1-2, ,7-",
-		"bytes=18446744073709551616-", "bytes=-9223372036854775808", "lines=1-2", "bytes", "bytes=", "bytes=a-b", "bytes=" + strings.Repeat("0-0,", 40) + "0-0",
+		"", "bytes=0-0", "bytes=0-", "bytes=-1", "bytes=999-", "bytes=1000-", "bytes=5-2", "bytes=0-99999",
+		"bytes=1-2,5-8", "bytes=-0", "bytes= 1-2", "bytes=1-2, ,7-",
+		"bytes=18446744073709551616-", "bytes=-9223372036854775808", "lines=1-2", "bytes", "bytes=", "bytes=a-b",
+		"bytes=" + strings.Repeat("0-0,", 40) + "0-0",
 	} {
 		f.Add(seed, "")
 	}
@@ -88,7 +91,8 @@ func FuzzRange(f *testing.F) {
 		}
 		if first, last, ok := parsePlainRange(asked); ok && condition == "" {
 			if r.Status != 206 || !bytes.Equal(r.Body, content[first:last+1]) {
-				t.Fatalf("Range %q: status %d, %d bytes, want bytes %d to %d", asked, r.Status, len(r.Body), first, last)
+				t.Fatalf("Range %q: status %d, %d bytes, want bytes %d to %d", asked, r.Status, len(r.Body), first,
+					last)
 			}
 		}
 	})
@@ -98,7 +102,8 @@ func FuzzRange(f *testing.F) {
 func parsePlainRange(s string) (first, last int, ok bool) {
 	rest, found := strings.CutPrefix(s, "bytes=")
 	from, to, dash := strings.Cut(rest, "-")
-	if !found || !dash || len(from) == 0 || len(from) > 3 || len(to) == 0 || len(to) > 3 || strings.Trim(from+to, "0123456789") != "" {
+	if !found || !dash || len(from) == 0 || len(from) > 3 || len(to) == 0 || len(to) > 3 ||
+		strings.Trim(from+to, "0123456789") != "" {
 		return 0, 0, false
 	}
 	first, _ = strconv.Atoi(from)
@@ -111,7 +116,8 @@ func checkByteRanges(t *testing.T, r *apptest.Reply, content []byte) {
 	t.Helper()
 	piece := func(contentRange string, body []byte) {
 		var first, last, size int
-		if n, err := fmt.Sscanf(contentRange, "bytes %d-%d/%d", &first, &last, &size); n != 3 || err != nil || size != len(content) || first > last || last >= size {
+		if n, err := fmt.Sscanf(contentRange, "bytes %d-%d/%d", &first, &last, &size); n != 3 || err != nil ||
+			size != len(content) || first > last || last >= size {
 			t.Fatalf("Content-Range %q", contentRange)
 		}
 		if !bytes.Equal(body, content[first:last+1]) {
@@ -143,14 +149,17 @@ func checkByteRanges(t *testing.T, r *apptest.Reply, content []byte) {
 	}
 }
 
-// FuzzMultipart: whatever a form holds, the answer is a file inside the key's upload root or a refusal.
+// FuzzMultipart: whatever a form holds, the answer is a file inside the key's upload
+// root or a refusal.
 func FuzzMultipart(f *testing.F) {
 	whole, contentType := form(part{name: "path", body: "sub"}, filePart("a.txt", "hello"))
 	boundary := strings.TrimPrefix(contentType, "multipart/form-data; boundary=")
 	f.Add(whole, boundary, "")
 	f.Add(whole[:len(whole)-10], boundary, "")
-	f.Add("--b\r\nContent-Disposition: form-data; name=file; filename=\"..\\\\..\\\\x\"\r\n\r\nx\r\n--b--\r\n", "b", "../x")
-	f.Add("--b\r\nContent-Disposition: form-data; name=file; filename*=UTF-8''%2e%2e%2fx\r\n\r\nx\r\n--b--\r\n", "b", "")
+	f.Add("--b\r\nContent-Disposition: form-data; name=file; filename=\"..\\\\..\\\\x\"\r\n\r\nx\r\n--b--\r\n", "b",
+		"../x")
+	f.Add("--b\r\nContent-Disposition: form-data; name=file; filename*=UTF-8''%2e%2e%2fx\r\n\r\nx\r\n--b--\r\n", "b",
+		"")
 	f.Add("--b\r\nContent-Disposition: form-data; name=path\r\n\r\n/elsewhere\r\n--b\r\nContent-Disposition: form-data; name=f; filename=g\r\n\r\n\r\n--b--", "b", "")
 	f.Add("", "", "")
 	l := startFuzzed(f)
@@ -181,7 +190,8 @@ func FuzzMultipart(f *testing.F) {
 	})
 }
 
-// FuzzKeyToken: no Authorization header but the key's own opens anything, and none is an error of the server.
+// FuzzKeyToken: no Authorization header but the key's own opens anything, and none is an
+// error of the server.
 func FuzzKeyToken(f *testing.F) {
 	l := startFuzzed(f)
 	key := l.Admin(f).Key(apptest.M{})
@@ -189,8 +199,10 @@ func FuzzKeyToken(f *testing.F) {
 	token := strings.TrimPrefix(good, "Bearer ")
 	id, secret, _ := strings.Cut(token, ".")
 	for _, seed := range []string{
-		good, token, "bearer " + token, "Bearer  " + token, "Bearer " + id + ".", "Bearer ." + secret, "Bearer " + id, "Bearer " + id + "." + secret[:len(secret)-1],
-		"Bearer " + id + "." + secret + "x", "Bearer " + strings.ToUpper(token), "Basic " + token, "Bearer null", "Bearer\t" + token, "Bearer " + token + ", Bearer " + token,
+		good, token, "bearer " + token, "Bearer  " + token, "Bearer " + id + ".", "Bearer ." + secret, "Bearer " + id,
+		"Bearer " + id + "." + secret[:len(secret)-1],
+		"Bearer " + id + "." + secret + "x", "Bearer " + strings.ToUpper(token), "Basic " + token, "Bearer null",
+		"Bearer\t" + token, "Bearer " + token + ", Bearer " + token,
 	} {
 		f.Add(seed)
 	}
@@ -199,7 +211,8 @@ func FuzzKeyToken(f *testing.F) {
 		if !headerValue(authorization) {
 			return
 		}
-		r := visitor.In(t).Do(apptest.Request{Method: "GET", Path: "/api/files?path=/", Header: http.Header{"Authorization": {authorization}}})
+		r := visitor.In(t).Do(apptest.Request{Method: "GET", Path: "/api/files?path=/",
+			Header: http.Header{"Authorization": {authorization}}})
 		fields := strings.Fields(authorization)
 		own := len(fields) > 0 && fields[len(fields)-1] == token
 		switch {
@@ -215,9 +228,11 @@ func FuzzKeyToken(f *testing.F) {
 	})
 }
 
-// FuzzDisposition: a name that may be stored makes one header of printable ASCII that names the same file again (RFC 6266, RFC 8187).
+// FuzzDisposition: a name that may be stored makes one header of printable ASCII that names the
+// same file again (RFC 6266, RFC 8187).
 func FuzzDisposition(f *testing.F) {
-	for _, seed := range []string{"cat.jpg", `a"b.txt`, "a;b=c.png", "猫.jpg", "100%.txt", "a%22b", "x\r\nSet-Cookie: a=b", "\u202egpj.exe", "a'b''c", "=?utf-8?q?x?=", "😀", "~"} {
+	for _, seed := range []string{"cat.jpg", `a"b.txt`, "a;b=c.png", "猫.jpg", "100%.txt", "a%22b",
+		"x\r\nSet-Cookie: a=b", "\u202egpj.exe", "a'b''c", "=?utf-8?q?x?=", "😀", "~"} {
 		f.Add(seed, true)
 		f.Add(seed, false)
 	}
@@ -227,11 +242,13 @@ func FuzzDisposition(f *testing.F) {
 			return
 		}
 		header := api.Disposition(inline, string(name))
-		if strings.ContainsFunc(header, func(r rune) bool { return r < 0x20 || r > 0x7e }) || !utf8.ValidString(header) {
+		if strings.ContainsFunc(header, func(r rune) bool { return r < 0x20 || r > 0x7e }) ||
+			!utf8.ValidString(header) {
 			t.Fatalf("%q: %q", name, header)
 		}
 		kind, params, err := mime.ParseMediaType(header)
-		if err != nil || (kind == "inline") != inline || kind != "inline" && kind != "attachment" || len(params) != 1 || params["filename"] != string(name) {
+		if err != nil || (kind == "inline") != inline || kind != "inline" && kind != "attachment" || len(params) != 1 ||
+			params["filename"] != string(name) {
 			t.Fatalf("%q: %q is read as %s %q, %v", name, header, kind, params, err)
 		}
 	})

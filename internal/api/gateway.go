@@ -7,8 +7,9 @@ import (
 	"larder/internal/files"
 )
 
-// gateway redeems a token (specification: Download gateway). The object is opened first, then the token is used up if it serves once, and only by a
-// GET that is answered with a body. A token for a folder is redeemed for a zip of it.
+// gateway redeems a token (specification: Download gateway). The object is opened first, then the
+// token is used up if it serves once, and only by a GET that is answered with a body. A token for a
+// folder is redeemed for a zip of it.
 func (a *API) gateway(c *call) error {
 	token := c.r.PathValue("token")
 	redemption, err := a.Downloads.Resolve(c.ctx(), token, c.ip, c.actor.Unlocked...)

@@ -60,7 +60,8 @@ func wantUsed(t *testing.T, c *apptest.Client, bytes, files int64) {
 	}
 }
 
-// fields fails the test unless the object at path below data has exactly these fields, and maybe the additions.
+// fields fails the test unless the object at path below data has exactly these fields,
+// and maybe the additions.
 func wantFieldsOf(t *testing.T, r *apptest.Reply, path string, want ...string) {
 	t.Helper()
 	object, ok := r.Value(path).(map[string]any)
@@ -92,7 +93,8 @@ func wantBody(t *testing.T, r *apptest.Reply, want string) {
 	for same < min(len(r.Body), len(want)) && r.Body[same] == want[same] {
 		same++
 	}
-	t.Errorf("status %d (%v), %d bytes, want %d; from byte %d on %.100q, want %.100q", r.Status, r.Err, len(r.Body), len(want), same, r.Body[same:], want[same:])
+	t.Errorf("status %d (%v), %d bytes, want %d; from byte %d on %.100q, want %.100q", r.Status, r.Err, len(r.Body),
+		len(want), same, r.Body[same:], want[same:])
 }
 
 // setGuestAccess writes the site setting allowGuestAccess.

@@ -51,7 +51,8 @@ func wantJSON(t testing.TB, what string, have, want any) {
 	}
 }
 
-// wantStatus fails the test, going on, unless the answer has that status and, when code is given, the error envelope with it.
+// wantStatus fails the test, going on, unless the answer has that status and, when code is given,
+// the error envelope with it.
 func wantStatus(t testing.TB, what string, r *apptest.Reply, want int, code string) {
 	t.Helper()
 	if r.Err != nil || r.Status != want {

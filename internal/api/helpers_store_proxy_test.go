@@ -20,8 +20,8 @@ import (
 	"larder/internal/blob/s3/s3test"
 )
 
-// storeProxy stands before the S3 server at an address of its own. It passes requests on as they are, counts what goes through, and does to some of
-// them what the test says.
+// storeProxy stands before the S3 server at an address of its own. It passes requests on as they
+// are, counts what goes through, and does to some of them what the test says.
 type storeProxy struct {
 	address string
 
@@ -70,7 +70,8 @@ func newStoreProxy(t *testing.T, bucket s3test.Bucket) *storeProxy {
 		}
 		f.inFlight.RLock()
 		defer f.inFlight.RUnlock()
-		proxy.ServeHTTP(w, r.WithContext(context.WithoutCancel(r.Context()))) // what has reached the server ends there as well
+		// what has reached the server ends there as well
+		proxy.ServeHTTP(w, r.WithContext(context.WithoutCancel(r.Context())))
 	}))
 	t.Cleanup(server.Close)
 	f.address = server.URL
@@ -90,7 +91,8 @@ func (f *storeProxy) set(change func()) {
 	change()
 }
 
-// waitIdle waits for what the server is still at, whoever has gone meanwhile: what is written after a sweep is swept by none.
+// waitIdle waits for what the server is still at, whoever has gone meanwhile: what is written after
+// a sweep is swept by none.
 func (f *storeProxy) waitIdle() {
 	f.inFlight.Lock()
 	defer f.inFlight.Unlock()
@@ -105,13 +107,15 @@ func (f *storeProxy) takeCounts() (sent int64, copies int) {
 	return sent, copies
 }
 
-// overwriteOneByteObject puts other content in the place of an object of one byte, past the service.
+// overwriteOneByteObject puts other content in the place of an object of one
+// byte, past the service.
 func overwriteOneByteObject(t *testing.T, sdk *s3.Client, b s3test.Bucket, key, content string) {
 	head, err := sdk.HeadObject(t.Context(), &s3.HeadObjectInput{Bucket: &b.Name, Key: &key})
 	if err != nil || head.ContentLength == nil || *head.ContentLength != 1 {
 		return
 	}
-	_, err = sdk.PutObject(t.Context(), &s3.PutObjectInput{Bucket: &b.Name, Key: &key, Body: strings.NewReader(content), Metadata: head.Metadata})
+	_, err = sdk.PutObject(t.Context(), &s3.PutObjectInput{Bucket: &b.Name, Key: &key, Body: strings.NewReader(content),
+		Metadata: head.Metadata})
 	if err != nil {
 		t.Errorf("replace an object: %v", err)
 	}
@@ -120,7 +124,8 @@ func overwriteOneByteObject(t *testing.T, sdk *s3.Client, b s3test.Bucket, key, 
 // putDirectly stores something past the service.
 func putDirectly(t *testing.T, b s3test.Bucket, key, content string) {
 	t.Helper()
-	if _, err := b.SDK(t).PutObject(t.Context(), &s3.PutObjectInput{Bucket: &b.Name, Key: &key, Body: strings.NewReader(content)}); err != nil {
+	if _, err := b.SDK(t).PutObject(t.Context(),
+		&s3.PutObjectInput{Bucket: &b.Name, Key: &key, Body: strings.NewReader(content)}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -140,7 +145,8 @@ func getDirectly(t *testing.T, b s3test.Bucket, key string) string {
 	return string(text)
 }
 
-// keysBelow lists the keys in a bucket that are of a prefix, and not of one that begins with it, past the service.
+// keysBelow lists the keys in a bucket that are of a prefix, and not of one that begins with
+// it, past the service.
 func keysBelow(t *testing.T, b s3test.Bucket, prefix string) (keys []string) {
 	t.Helper()
 	list, err := b.SDK(t).ListObjectsV2(t.Context(), &s3.ListObjectsV2Input{Bucket: &b.Name, Prefix: &prefix})

@@ -17,7 +17,8 @@ import (
 	"larder/internal/vpath"
 )
 
-// addVaultMount makes a second provider, mounted at /vault, where everybody may do everything, and returns the directory of its store.
+// addVaultMount makes a second provider, mounted at /vault, where everybody may do everything, and
+// returns the directory of its store.
 func addVaultMount(t *testing.T, l *apptest.Larder) (dir string) {
 	t.Helper()
 	a := l.Apps[0]
@@ -25,14 +26,16 @@ func addVaultMount(t *testing.T, l *apptest.Larder) (dir string) {
 		t.Fatal(err)
 	}
 	err := a.DB.Write(t.Context(), func(tx *db.Tx) error {
-		if err := a.Providers.Insert(tx, provider.Provider{ID: "vault", Name: "vault", Type: provider.BuiltIn, Bucket: "vault", Marker: "vault-marker"}); err != nil {
+		if err := a.Providers.Insert(tx, provider.Provider{ID: "vault", Name: "vault", Type: provider.BuiltIn,
+			Bucket: "vault", Marker: "vault-marker"}); err != nil {
 			return err
 		}
 		root, err := a.Tree.InsertRoot(tx, "", "vault")
 		if err != nil {
 			return err
 		}
-		return a.Mounts.Insert(tx, mount.Mount{ID: "vault", ProviderID: "vault", RootID: root, Path: vpath.Root.Child("vault"), Name: "vault", SortBy: "name", SortOrder: "asc"}, 0)
+		return a.Mounts.Insert(tx, mount.Mount{ID: "vault", ProviderID: "vault", RootID: root,
+			Path: vpath.Root.Child("vault"), Name: "vault", SortBy: "name", SortOrder: "asc"}, 0)
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -63,14 +66,16 @@ func waitForJob(t *testing.T, c *apptest.Client, id string) *apptest.Reply {
 	}
 }
 
-// A folder goes to another provider. Its store is away at first: until it is back everything can be read where it was, then where it is.
+// A folder goes to another provider. Its store is away at first: until it is back everything can be
+// read where it was, then where it is.
 func TestMoveToAnotherProvider(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		dir := addVaultMount(t, l)
 		alice := l.User(t, "alice")
 		const home = "/home/alice"
-		content := map[string]string{"a.txt": "first", "sub/b.png": "\x89PNG\r\n\x1a\n" + strings.Repeat("pixels", 50_000), "sub/empty": ""}
+		content := map[string]string{"a.txt": "first",
+			"sub/b.png": "\x89PNG\r\n\x1a\n" + strings.Repeat("pixels", 50_000), "sub/empty": ""}
 		ids, links, etags := map[string]string{}, map[string]string{}, map[string]string{}
 		box := mkdir(alice, home, "box")
 		mkdir(alice, home+"/box", "sub")
@@ -90,12 +95,14 @@ func TestMoveToAnotherProvider(t *testing.T) {
 					"gateway": l.Client(t).Get(downloadURL(alice, ids[name])),
 				} {
 					if r.Status != 200 || string(r.Body) != text || r.Header.Get("ETag") != etags[name] {
-						t.Errorf("%s by %s: status %d, %d bytes, ETag %s", name, how, r.Status, len(r.Body), r.Header.Get("ETag"))
+						t.Errorf("%s by %s: status %d, %d bytes, ETag %s", name, how, r.Status, len(r.Body),
+							r.Header.Get("ETag"))
 					}
 				}
 				l.Client(t).Get(links[name], "If-None-Match", etags[name]).OK(304)
 				alice.Get(not+"/"+name).Fails(404, "NOT_FOUND")
-				if at := alice.Get("/api/files/" + ids[name]).OK(200).Text("file.path"); at != filepath.Dir(folder+"/"+name) {
+				if at := alice.Get("/api/files/" + ids[name]).OK(200).
+					Text("file.path"); at != filepath.Dir(folder+"/"+name) {
 					t.Errorf("%s is in %s", name, at)
 				}
 			}
@@ -113,7 +120,8 @@ func TestMoveToAnotherProvider(t *testing.T) {
 		for !strings.Contains(l.Log.String(), "a job is tried again later") {
 			<-time.After(5 * time.Millisecond)
 		}
-		if status := alice.Get("/api/files/jobs/" + id).OK(200).Text("job.status"); status != "pending" && status != "running" {
+		if status := alice.Get("/api/files/jobs/" + id).OK(200).Text("job.status"); status != "pending" &&
+			status != "running" {
 			t.Errorf("status %s", status)
 		}
 		wantReadableAt(home+"/box", "/vault/crate")
@@ -122,7 +130,8 @@ func TestMoveToAnotherProvider(t *testing.T) {
 		}
 		l.Clock.Advance(time.Minute)
 		r = waitForJob(t, alice, id)
-		if r.Text("job.status") != "completed" || r.Int("job.progress") != 100 || r.Value("job.errorMessage") != nil || r.Int("job.completedAt") == 0 || r.Text("job.type") != "move" {
+		if r.Text("job.status") != "completed" || r.Int("job.progress") != 100 || r.Value("job.errorMessage") != nil ||
+			r.Int("job.completedAt") == 0 || r.Text("job.type") != "move" {
 			t.Errorf("job %s", r.Body)
 		}
 		wantReadableAt("/vault/crate", home+"/box")
@@ -144,7 +153,8 @@ func TestMoveToAnotherProvider(t *testing.T) {
 		wantReadableAt("/vault/crate", home+"/box")
 
 		// And back again, by a key, inside its upload root.
-		r = waitForJob(t, key, key.Post("/api/files/"+box+"/move", m{"targetPath": home, "newName": "box"}).OK(200).Text("jobId"))
+		r = waitForJob(t, key, key.Post("/api/files/"+box+"/move",
+			m{"targetPath": home, "newName": "box"}).OK(200).Text("jobId"))
 		if r.Text("job.status") != "completed" {
 			t.Errorf("job %s", r.Body)
 		}
@@ -152,8 +162,8 @@ func TestMoveToAnotherProvider(t *testing.T) {
 	})
 }
 
-// Abuse case C31: what asked for the move may not do it any more when it comes to it. The job fails with a sentence that tells nothing else, and
-// the source is intact.
+// Abuse case C31: what asked for the move may not do it any more when it comes to it. The job fails
+// with a sentence that tells nothing else, and the source is intact.
 func TestMoveFailsWhenActorLosesRights(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -170,7 +180,8 @@ func TestMoveFailsWhenActorLosesRights(t *testing.T) {
 				alice.Patch("/api/keys/"+id, m{"permissions": []string{"read", "write"}}).OK(200)
 			},
 			"a rule forbids it": func(*apptest.Client) {
-				addRule(admin, m{"pathPattern": "/vault/**", "effect": "deny", "role": "user", "permissions": []string{"write"}, "priority": 9})
+				addRule(admin, m{"pathPattern": "/vault/**", "effect": "deny", "role": "user",
+					"permissions": []string{"write"}, "priority": 9})
 			},
 		} {
 			key := alice.Key(m{"uploadPath": "/", "expiresIn": 3600})
@@ -190,7 +201,8 @@ func TestMoveFailsWhenActorLosesRights(t *testing.T) {
 			l.Clock.Advance(time.Minute)
 			r := waitForJob(t, alice, id)
 			message, _ := r.Value("job.errorMessage").(string)
-			if r.Text("job.status") != "failed" || !strings.Contains(message, "permission") && !strings.Contains(message, "API key") || strings.Contains(message, name) {
+			if r.Text("job.status") != "failed" || !strings.Contains(message, "permission") &&
+				!strings.Contains(message, "API key") || strings.Contains(message, name) {
 				t.Errorf("%s: %s", name, r.Body)
 			}
 			wantBody(t, alice.Get("/api/files/"+file+"/download", "Sec-Fetch-Dest", "image").OK(200), "mine")
@@ -216,7 +228,8 @@ func TestListOfJobs(t *testing.T) {
 		}
 		owner := alice.Get("/api/auth/me").OK(200).Text("user.id")
 		for i, status := range []string{"pending", "running", "completed", "failed"} {
-			execAndRaiseVersion(t, l, "INSERT INTO jobs (id, type, owner_id, status, progress, created_at) VALUES ($1, 'kept', $2, $3, 7, $4)", "j-"+status, owner, status, i)
+			execAndRaiseVersion(t, l,
+				"INSERT INTO jobs (id, type, owner_id, status, progress, created_at) VALUES ($1, 'kept', $2, $3, 7, $4)", "j-"+status, owner, status, i)
 		}
 		list := func(c *apptest.Client, query string) string {
 			t.Helper()
@@ -248,7 +261,8 @@ func TestListOfJobs(t *testing.T) {
 		}
 		l.Client(t).Get("/api/files/jobs").Fails(401, "UNAUTHORIZED")
 		for i := range 100 {
-			execAndRaiseVersion(t, l, "INSERT INTO jobs (id, type, owner_id, status, progress, created_at) VALUES ($1, 'kept', $2, 'failed', 7, $3)", fmt.Sprint("more", i), owner, 100+i)
+			execAndRaiseVersion(t, l,
+				"INSERT INTO jobs (id, type, owner_id, status, progress, created_at) VALUES ($1, 'kept', $2, 'failed', 7, $3)", fmt.Sprint("more", i), owner, 100+i)
 		}
 		if got := strings.Fields(list(alice, "")); len(got) != 100 || got[0] != "more99" || got[99] != "more0" {
 			t.Errorf("%d jobs, %s to %s", len(got), got[0], got[len(got)-1])
@@ -264,7 +278,8 @@ func TestChecksumJob(t *testing.T) {
 		text := []byte(strings.Repeat("in parts ", 10_000))
 		alice.Upload("/home/alice", "f", text)
 		execAndRaiseVersion(t, l, "UPDATE objects SET sha256 = NULL")
-		execAndRaiseVersion(t, l, "INSERT INTO jobs (id, type, owner_id, status, progress, created_at, payload) SELECT 'sum', 'checksum', '', 'pending', 0, 1, id FROM objects")
+		execAndRaiseVersion(t, l,
+			"INSERT INTO jobs (id, type, owner_id, status, progress, created_at, payload) SELECT 'sum', 'checksum', '', 'pending', 0, 1, id FROM objects")
 		d, want := l.Apps[0].DB, sha256.Sum256(text)
 		deadline := time.After(30 * time.Second)
 		for rows := 1; rows > 0; {
@@ -278,7 +293,8 @@ func TestChecksumJob(t *testing.T) {
 			}
 		}
 		var sum string
-		if err := d.Read(t.Context()).QueryRow("SELECT sha256 FROM objects").Scan(&sum); err != nil || sum != hex.EncodeToString(want[:]) {
+		if err := d.Read(t.Context()).QueryRow("SELECT sha256 FROM objects").Scan(&sum); err != nil ||
+			sum != hex.EncodeToString(want[:]) {
 			t.Errorf("checksum %s, %v", sum, err)
 		}
 	})

@@ -25,7 +25,8 @@ type keyFields struct {
 
 func viewKeyFields(k apikey.Key) keyFields {
 	return keyFields{
-		ID: k.ID, Name: k.Name, KeyID: k.ID, Permissions: k.Permissions, Protocols: k.Protocols, UploadPath: k.UploadPath, AllowedIPs: viewPrefixes(k.AllowedIPs),
+		ID: k.ID, Name: k.Name, KeyID: k.ID, Permissions: k.Permissions, Protocols: k.Protocols,
+		UploadPath: k.UploadPath, AllowedIPs: viewPrefixes(k.AllowedIPs),
 		PublicLinks: k.PublicLinks, RootOnly: k.RootOnly, ExpiresAt: k.ExpiresAt, CreatedAt: k.CreatedAt,
 	}
 }
@@ -95,8 +96,9 @@ type webdavConfigReply struct {
 
 func (a *API) createKey(c *call, in createKeyInput) (createKeyReply, error) {
 	key, secret, err := a.Keys.Create(c.ctx(), c.user.ID, apikey.NewKey{
-		Name: *in.Name, Permissions: *in.Permissions, Protocols: *in.Protocols, UploadPath: valueOr(in.UploadPath, ""), AllowedIPs: valueOr(in.AllowedIPs, nil),
-		ExpiresIn: in.ExpiresIn, PublicLinks: valueOr(in.PublicLinks, ""), RootOnly: valueOr(in.RootOnly, false),
+		Name: *in.Name, Permissions: *in.Permissions, Protocols: *in.Protocols, UploadPath: valueOr(in.UploadPath, ""),
+		AllowedIPs: valueOr(in.AllowedIPs, nil),
+		ExpiresIn:  in.ExpiresIn, PublicLinks: valueOr(in.PublicLinks, ""), RootOnly: valueOr(in.RootOnly, false),
 	})
 	if err != nil {
 		return createKeyReply{}, err
@@ -129,8 +131,9 @@ type keyRulesReply struct {
 	Rules []ruleReply `json:"rules" required:"true"`
 }
 
-// keyRules shows the rules that can decide for the caller's keys: those of the keys themselves, of the caller, and of the roles that the caller is judged as,
-// which is a guest as well while guests are let in.
+// keyRules shows the rules that can decide for the caller's keys: those of the keys themselves,
+// of the caller, and of the roles that the caller is judged as, which is a guest as well while
+// guests are let in.
 func (a *API) keyRules(c *call, _ struct{}) (keyRulesReply, error) {
 	keys, err := a.Keys.List(c.ctx(), c.user.ID)
 	if err != nil {
@@ -147,7 +150,8 @@ func (a *API) keyRules(c *call, _ struct{}) (keyRulesReply, error) {
 	reply := keyRulesReply{Rules: []ruleReply{}}
 	rules, err := a.Rules.All(c.ctx())
 	for _, rule := range rules {
-		if mine[rule.KeyID] || rule.UserID == c.user.ID || rule.Role != "" && (rule.Role == c.user.Role || rule.Role == access.Guest && settings.AllowGuestAccess) {
+		if mine[rule.KeyID] || rule.UserID == c.user.ID || rule.Role != "" &&
+			(rule.Role == c.user.Role || rule.Role == access.Guest && settings.AllowGuestAccess) {
 			reply.Rules = append(reply.Rules, viewRule(rule))
 		}
 	}
@@ -169,7 +173,8 @@ type changeKeyReply struct {
 }
 
 func (a *API) changeKey(c *call, in changeKeyInput) (changeKeyReply, error) {
-	change := apikey.Change{Name: in.Name, Permissions: in.Permissions, AllowedIPs: in.AllowedIPs, PublicLinks: in.PublicLinks, RootOnly: in.RootOnly}
+	change := apikey.Change{Name: in.Name, Permissions: in.Permissions, AllowedIPs: in.AllowedIPs,
+		PublicLinks: in.PublicLinks, RootOnly: in.RootOnly}
 	if in.ExpiresIn.isSet {
 		change.ExpiresIn = &in.ExpiresIn.value
 	}

@@ -26,30 +26,43 @@ func TestKeysListProtectedLikeTheirOwner(t *testing.T) {
 		ruled := mkdir(admin, "/public", "find-ruled")
 		files := map[string]string{}
 		for name, dir := range map[string]string{
-			"find-outer.png": "/public/find-outer", "find-inner.png": "/public/find-outer/find-inner", "find-deep.png": "/public/find-outer/find-inner/find-deep",
+			"find-outer.png": "/public/find-outer", "find-inner.png": "/public/find-outer/find-inner",
+			"find-deep.png":  "/public/find-outer/find-inner/find-deep",
 			"find-plain.png": "/public/find-plain", "find-ruled.png": "/public/find-ruled",
 		} {
 			files[name] = admin.Upload(dir, name, []byte(name))
 		}
 		setAccessPassword(admin, outer, "the outer one")
 		setAccessPassword(admin, inner, "the inner one")
-		addRule(admin, m{"pathPattern": "/public/find-ruled/**", "effect": "allow", "role": "user", "requirePassword": true, "password": "the rule's", "priority": 10})
+		addRule(admin, m{"pathPattern": "/public/find-ruled/**", "effect": "allow", "role": "user",
+			"requirePassword": true, "password": "the rule's", "priority": 10})
 		addRule(admin, m{"pathPattern": "/public/find-ruled/**", "effect": "deny", "role": "user", "priority": 9})
 
-		shut := []string{outer, inner, deep, ruled, files["find-outer.png"], files["find-inner.png"], files["find-deep.png"], files["find-ruled.png"]}
+		shut := []string{outer, inner, deep, ruled, files["find-outer.png"], files["find-inner.png"],
+			files["find-deep.png"], files["find-ruled.png"]}
 		doors := map[string]func(c *apptest.Client) *apptest.Reply{}
-		for _, path := range []string{"/public", "/public/find-outer", "/public/find-outer/find-inner", "/public/find-outer/find-inner/find-deep", "/public/find-plain", "/public/find-ruled", "/public/find-outer/none"} {
+		for _, path := range []string{"/public", "/public/find-outer", "/public/find-outer/find-inner",
+			"/public/find-outer/find-inner/find-deep", "/public/find-plain", "/public/find-ruled",
+			"/public/find-outer/none"} {
 			doors["listing of "+path] = func(c *apptest.Client) *apptest.Reply { return listFolder(c, path) }
-			doors["search in "+path] = func(c *apptest.Client) *apptest.Reply { return listFolder(c, path, "search", "FIND", "sort", "name") }
+			doors["search in "+path] = func(c *apptest.Client) *apptest.Reply {
+				return listFolder(c, path, "search", "FIND", "sort", "name")
+			}
 			doors["page of "+path] = func(c *apptest.Client) *apptest.Reply {
 				return listFolder(c, path, "search", "find", "limit", "1", "page", "2")
 			}
 		}
 		for _, id := range append(shut, plain, files["find-plain.png"]) {
 			doors["details of "+id] = func(c *apptest.Client) *apptest.Reply { return c.Get("/api/files/" + id) }
-			doors["link of "+id] = func(c *apptest.Client) *apptest.Reply { return c.Get("/api/files/" + id + "/copy-links") }
-			doors["links of "+id] = func(c *apptest.Client) *apptest.Reply { return c.Post("/api/files/copy-links", m{"ids": []string{id}}) }
-			doors["thumbnail of "+id] = func(c *apptest.Client) *apptest.Reply { return c.Get("/api/files/" + id + "/thumbnail?size=160") }
+			doors["link of "+id] = func(c *apptest.Client) *apptest.Reply {
+				return c.Get("/api/files/" + id + "/copy-links")
+			}
+			doors["links of "+id] = func(c *apptest.Client) *apptest.Reply {
+				return c.Post("/api/files/copy-links", m{"ids": []string{id}})
+			}
+			doors["thumbnail of "+id] = func(c *apptest.Client) *apptest.Reply {
+				return c.Get("/api/files/" + id + "/thumbnail?size=160")
+			}
 			doors["zip of "+id] = func(c *apptest.Client) *apptest.Reply { return c.Get("/api/files/zip?ids=" + id) }
 		}
 		compare := func(when string, session, key *apptest.Client) {
@@ -65,15 +78,19 @@ func TestKeysListProtectedLikeTheirOwner(t *testing.T) {
 		compare("the administrator", admin, adminKey)
 
 		// what alice's session is told, so that the comparison means something
-		wantStrings(t, "alice's search", listNames(aliceKey, "/public", "search", "find"), "find-outer", "find-plain", "find-plain.png")
-		wantJSON(t, "its total", listFolder(aliceKey, "/public", "search", "find").OK(200).Int("pagination.total"), int64(3))
-		for _, path := range []string{"/public/find-outer", "/public/find-outer/find-inner", "/public/find-outer/none", "/public/find-ruled"} {
+		wantStrings(t, "alice's search", listNames(aliceKey, "/public", "search", "find"), "find-outer", "find-plain",
+			"find-plain.png")
+		wantJSON(t, "its total", listFolder(aliceKey, "/public", "search", "find").OK(200).Int("pagination.total"),
+			int64(3))
+		for _, path := range []string{"/public/find-outer", "/public/find-outer/find-inner", "/public/find-outer/none",
+			"/public/find-ruled"} {
 			wantStatus(t, "alice's key, "+path, listFolder(aliceKey, path), 403, "PASSWORD_REQUIRED")
 		}
 		for _, id := range shut[1:3] {
 			wantStatus(t, "alice's key, details", aliceKey.Get("/api/files/"+id), 403, "PASSWORD_REQUIRED")
 		}
-		wantStrings(t, "the administrator's key", listNames(adminKey, "/public/find-outer"), "find-inner", "find-outer.png")
+		wantStrings(t, "the administrator's key", listNames(adminKey, "/public/find-outer"), "find-inner",
+			"find-outer.png")
 
 		// WebDAV: the folder shows, as its name does in the folder above; nothing that is in it
 		// does
@@ -94,21 +111,24 @@ func TestKeysListProtectedLikeTheirOwner(t *testing.T) {
 		} {
 			for whose, want := range map[string]int{"alice's": row.alice, "the administrator's": row.admin} {
 				key := map[string]*apptest.Client{"alice's": aliceDAV, "the administrator's": adminDAV}[whose]
-				wantStatus(t, fmt.Sprintf("PROPFIND of %s, depth %s, %s key", row.path, row.depth, whose), dav(key, "PROPFIND", row.path, nil, "Depth", row.depth), want, "")
+				wantStatus(t, fmt.Sprintf("PROPFIND of %s, depth %s, %s key", row.path, row.depth, whose),
+					dav(key, "PROPFIND", row.path, nil, "Depth", row.depth), want, "")
 			}
 		}
 		wantStrings(t, "the folder above, by WebDAV", davMembers(t, aliceDAV, "/public"), "find-outer", "find-plain")
 
 		// a password that the owner gives opens nothing to the key, and ends what sets them apart
 		verifyPassword(alice, outer, "the outer one").OK(200)
-		wantStrings(t, "alice, with the password", listNames(alice, "/public/find-outer"), "find-inner", "find-outer.png")
+		wantStrings(t, "alice, with the password", listNames(alice, "/public/find-outer"), "find-inner",
+			"find-outer.png")
 		wantStatus(t, "her key", listFolder(aliceKey, "/public/find-outer"), 403, "PASSWORD_REQUIRED")
 		cookies := aliceKey.Fork()
 		cookies.Cookies["unlocked"] = alice.Cookies["unlocked"]
 		wantStatus(t, "her key, with the cookie", listFolder(cookies, "/public/find-outer"), 403, "PASSWORD_REQUIRED")
 		wantStatus(t, "her key, PROPFIND", dav(aliceDAV, "PROPFIND", "/public/find-outer", nil), 403, "")
 		setAccessPassword(admin, outer, nil)
-		wantStrings(t, "her key, without the password", listNames(aliceKey, "/public/find-outer"), "find-inner", "find-outer.png")
+		wantStrings(t, "her key, without the password", listNames(aliceKey, "/public/find-outer"), "find-inner",
+			"find-outer.png")
 		wantStrings(t, "by WebDAV", davMembers(t, aliceDAV, "/public/find-outer"), "find-inner", "find-outer.png")
 		compare("without the outer password", alice, aliceKey)
 
@@ -158,23 +178,29 @@ func TestKeysCannotMoveOutOfProtectedFolder(t *testing.T) {
 
 		wantStatus(t, "a move", key.Post("/api/files/"+file+"/move", m{"targetPath": home}), 403, "PASSWORD_REQUIRED")
 		wantStatus(t, "a copy", key.Post("/api/files/"+file+"/copy", m{"targetPath": home}), 403, "PASSWORD_REQUIRED")
-		batch := key.Post("/api/files/batch", m{"action": "move", "fileIds": []string{file, other}, "targetPath": home + "/shut/deep"}).OK(200)
+		batch := key.Post("/api/files/batch",
+			m{"action": "move", "fileIds": []string{file, other}, "targetPath": home + "/shut/deep"}).OK(200)
 		wantJSON(t, "a batch within", batch.Value("succeeded"), []string{file, other})
-		batch = key.Post("/api/files/batch", m{"action": "move", "fileIds": []string{file, other}, "targetPath": home}).OK(200)
+		batch = key.Post("/api/files/batch", m{"action": "move", "fileIds": []string{file, other}, "targetPath": home}).
+			OK(200)
 		wantJSON(t, "a batch", batch.Value("succeeded"), []string{})
 		wantJSON(t, "why", batch.Value("failed.0.code"), "PASSWORD_REQUIRED")
 		for _, to := range []string{"/f.png", "/free.png"} {
 			for _, method := range []string{"MOVE", "COPY"} {
-				wantDAVStatus(t, method+" to "+to, dav(byDAV, method, home+"/shut/deep/f.png", nil, "Destination", "/webdav"+home+to), 403)
-				wantDAVStatus(t, method+" of the folder to "+to, dav(byDAV, method, home+"/shut/deep", nil, "Destination", "/webdav"+home+to), 403)
+				wantDAVStatus(t, method+" to "+to,
+					dav(byDAV, method, home+"/shut/deep/f.png", nil, "Destination", "/webdav"+home+to), 403)
+				wantDAVStatus(t, method+" of the folder to "+to,
+					dav(byDAV, method, home+"/shut/deep", nil, "Destination", "/webdav"+home+to), 403)
 			}
 			dav(byDAV, "PUT", home+"/free.png", "beside") // and then over something
 		}
 		wantProtected("after all that", home+"/shut/deep/f.png")
 
-		wantStatus(t, "MOVE within", dav(byDAV, "MOVE", home+"/shut/deep/f.png", nil, "Destination", "/webdav"+home+"/shut/g.png"), 201, "")
+		wantStatus(t, "MOVE within", dav(byDAV, "MOVE", home+"/shut/deep/f.png", nil, "Destination",
+			"/webdav"+home+"/shut/g.png"), 201, "")
 		wantProtected("within", home+"/shut/g.png")
-		wantStatus(t, "MOVE of the folder", dav(byDAV, "MOVE", home+"/shut", nil, "Destination", "/webdav"+home+"/closed"), 201, "")
+		wantStatus(t, "MOVE of the folder", dav(byDAV, "MOVE", home+"/shut", nil, "Destination",
+			"/webdav"+home+"/closed"), 201, "")
 		wantProtected("with its folder", home+"/closed/g.png")
 
 		alice.Post("/api/files/"+file+"/move", m{"targetPath": home}).OK(200)

@@ -12,14 +12,16 @@ import (
 	"larder/internal/site"
 )
 
-// A key opens no route of accounts, keys, links, shares and administration, whatever it may do and whoever's it is, and even beside a session that
-// would: it is judged alone (specification: Authentication, rule 5; docs/security.md, Who asks).
+// A key opens no route of accounts, keys, links, shares and administration, whatever it may do and
+// whoever's it is, and even beside a session that would: it is judged alone (specification:
+// Authentication, rule 5; docs/security.md, Who asks).
 func TestKeysCannotUseAccountRoutes(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		w := newMatrixFixture(t, l)
 		f := w.newItems("doors")
-		all := M{"permissions": []string{"read", "write", "delete"}, "protocols": []string{"api", "webdav"}, "uploadPath": "/"}
+		all := M{"permissions": []string{"read", "write", "delete"}, "protocols": []string{"api", "webdav"},
+			"uploadPath": "/"}
 		owners, admins := w.owner.Key(all), w.admin.Key(all)
 		beside := w.admin.Fork()
 		beside.Header.Set("Authorization", admins.Header.Get("Authorization"))
@@ -31,8 +33,10 @@ func TestKeysCannotUseAccountRoutes(t *testing.T) {
 			}
 			asked++
 			path, body := row.request(f)
-			for name, c := range map[string]*apptest.Client{"the owner's": owners, "an administrator's": admins, "beside a session": beside} {
-				wantStatus(t, row.method+" "+row.pattern+" by a key, "+name, send(c.Fork(), row.method, path, body), 401, "UNAUTHORIZED")
+			for name, c := range map[string]*apptest.Client{"the owner's": owners, "an administrator's": admins,
+				"beside a session": beside} {
+				wantStatus(t, row.method+" "+row.pattern+" by a key, "+name, send(c.Fork(), row.method, path, body),
+					401, "UNAUTHORIZED")
 			}
 		}
 		if asked < 20 {
@@ -42,41 +46,51 @@ func TestKeysCannotUseAccountRoutes(t *testing.T) {
 	}, apptest.ReachLoopback)
 }
 
-// What hangs on an account stops with it, and goes on with it; what its owner loses, a key loses (docs/decisions.md, Accounts and administrators).
+// What hangs on an account stops with it, and goes on with it; what its owner loses, a key loses
+// (docs/decisions.md, Accounts and administrators).
 func TestKeysEndWithTheirOwner(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		alice := l.User(t, "alice")
 		file := alice.Upload("/home/alice", "a.txt", []byte("x"))
 		key, uploads := alice.Key(M{"uploadPath": "/home/alice"}), alice.Key(M{})
-		wantStatus(t, "the key of a user", uploads.Post("/api/files/folder", M{"path": "/uploads", "name": "x"}), 201, "")
+		wantStatus(t, "the key of a user", uploads.Post("/api/files/folder", M{"path": "/uploads", "name": "x"}), 201,
+			"")
 		form, contentType := apptest.Form(nil, "file", "b.txt", []byte("x"))
 		try := func(what string, want int, code string) {
 			t.Helper()
 			for range 2 { // both replicas
 				wantStatus(t, what+": listing", key.Get("/api/files?path=/home/alice"), want, code)
 				wantStatus(t, what+": an address", key.Get("/api/files/"+file+"/download"), want, code)
-				wantStatus(t, what+": a compatible upload", key.Post("/api/upload", form, "Content-Type", contentType), want, code)
+				wantStatus(t, what+": a compatible upload", key.Post("/api/upload", form, "Content-Type", contentType),
+					want, code)
 				wantStatus(t, what+": jobs", key.Get("/api/files/jobs"), want, code)
 			}
 		}
 		try("active", 200, "")
 		for _, state := range []string{"disabled", "banned"} {
-			execAndRaiseVersion(t, l, "UPDATE users SET status = $1, session_version = session_version + 1 WHERE username = 'alice'", state)
+			execAndRaiseVersion(t, l,
+				"UPDATE users SET status = $1, session_version = session_version + 1 WHERE username = 'alice'", state)
 			try(state, 401, "INVALID_TOKEN")
-			wantStatus(t, state+": not even what needs none", key.Get("/api/files/"+file+"/download", "Accept", "image/*"), 401, "INVALID_TOKEN")
+			wantStatus(t, state+": not even what needs none",
+				key.Get("/api/files/"+file+"/download", "Accept", "image/*"), 401, "INVALID_TOKEN")
 			execAndRaiseVersion(t, l, "UPDATE users SET status = 'active' WHERE username = 'alice'")
 			try("active again", 200, "")
 		}
-		execAndRaiseVersion(t, l, "UPDATE users SET role = 'guest', role_version = role_version + 1 WHERE username = 'alice'")
-		wantStatus(t, "the key of a guest", uploads.Post("/api/files/folder", M{"path": "/uploads", "name": "y"}), 403, "FORBIDDEN")
-		execAndRaiseVersion(t, l, "UPDATE users SET role = 'admin', role_version = role_version + 1 WHERE username = 'alice'")
+		execAndRaiseVersion(t, l,
+			"UPDATE users SET role = 'guest', role_version = role_version + 1 WHERE username = 'alice'")
+		wantStatus(t, "the key of a guest", uploads.Post("/api/files/folder", M{"path": "/uploads", "name": "y"}), 403,
+			"FORBIDDEN")
+		execAndRaiseVersion(t, l,
+			"UPDATE users SET role = 'admin', role_version = role_version + 1 WHERE username = 'alice'")
 		wantStatus(t, "the key of an administrator", key.Get("/api/files?path=/home"), 200, "")
-		wantStatus(t, "which writes no further than before", key.Post("/api/files/folder", M{"path": "/home", "name": "x"}), 403, "FORBIDDEN")
+		wantStatus(t, "which writes no further than before",
+			key.Post("/api/files/folder", M{"path": "/home", "name": "x"}), 403, "FORBIDDEN")
 	})
 }
 
-// A key is expired from the very millisecond on that it says, by what it opens, by what is listed, and by what is counted.
+// A key is expired from the very millisecond on that it says, by what it opens, by what is listed,
+// and by what is counted.
 func TestKeyExpiresToTheMillisecond(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -92,7 +106,8 @@ func TestKeyExpiresToTheMillisecond(t *testing.T) {
 			ms             int64 // from expiresAt
 			state          string
 			listing, other int
-		}{{-1, "active", 200, 403}, {0, "expired", 401, 201}, {1, "expired", 401, 403}} { // the place that comes free is taken at 0
+		}{{-1, "active", 200, 403}, {0, "expired", 401, 201},
+			{1, "expired", 401, 403}} { // the place that comes free is taken at 0
 			l.Clock.Advance(time.Duration(expires+row.ms-l.Clock.Now().UnixMilli()) * time.Millisecond)
 			for range 2 {
 				wantStatus(t, row.state, key.Get("/api/files?path=/uploads"), row.listing, "")
@@ -123,7 +138,8 @@ func TestKeyExpiresToTheMillisecond(t *testing.T) {
 		for _, body := range []M{{"name": "x"}, {"expiresIn": 60}, {}, {"rootOnly": true}} {
 			wantStatus(t, "changing a revoked key", alice.Patch("/api/keys/"+id, body), 409, "OPERATION_FAILED")
 		}
-		wantStatus(t, "which is not told to others", l.User(t, "bob").Patch("/api/keys/"+id, M{"name": "x"}), 404, "NOT_FOUND")
+		wantStatus(t, "which is not told to others", l.User(t, "bob").Patch("/api/keys/"+id, M{"name": "x"}), 404,
+			"NOT_FOUND")
 	})
 }
 
@@ -162,7 +178,8 @@ func TestConcurrentKeyRenewalsAreLimited(t *testing.T) {
 	})
 }
 
-// When a key was used last is told within the minute, from whatever replica it was used at, and raises no version.
+// When a key was used last is told within the minute, from whatever replica it was used at,
+// and raises no version.
 func TestLastUseOfAKey(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -205,8 +222,11 @@ func TestLastUseOfAKey(t *testing.T) {
 			read.Get("/api/files?path=/home/alice").OK(200)
 		}
 		write2()
-		wantStatus(t, "what is refused is a use as well", read.Post("/api/files/folder", M{"path": "/uploads", "name": "x"}), 403, "FORBIDDEN")
-		wantStatus(t, "a wrong secret is none", l.Client(t).Get("/api/files", "Authorization", "Bearer "+idOf(idle)+".sk_"+strings.Repeat("a", 48)), 401, "INVALID_TOKEN")
+		wantStatus(t, "what is refused is a use as well",
+			read.Post("/api/files/folder", M{"path": "/uploads", "name": "x"}), 403, "FORBIDDEN")
+		wantStatus(t, "a wrong secret is none",
+			l.Client(t).Get("/api/files", "Authorization", "Bearer "+idOf(idle)+".sk_"+strings.Repeat("a", 48)), 401,
+			"INVALID_TOKEN")
 		sweep()
 		wantJSON(t, "of the one that reads", lastUse(read), first)
 		wantJSON(t, "of the one that writes", lastUse(write), first)
@@ -228,17 +248,20 @@ func TestLastUseOfAKey(t *testing.T) {
 	})
 }
 
-// The rules that are shown are those that decide: of the keys, of the user, of the user's role, and a guest's while guests are let in.
+// The rules that are shown are those that decide: of the keys, of the user, of the user's role, and
+// a guest's while guests are let in.
 func TestKeyRulesListApplicableRules(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		admin, alice := l.Admin(t), l.User(t, "alice")
 		boss := l.User(t, "boss", M{"role": "admin"})
 		for _, role := range []string{"admin", "user", "guest"} {
-			admin.Post("/api/admin/rules", M{"pathPattern": "/of/" + role + "/**", "effect": "deny", "role": role, "allowedIps": []string{"10.0.0.0/8"}}).OK(201)
+			admin.Post("/api/admin/rules", M{"pathPattern": "/of/" + role + "/**", "effect": "deny", "role": role,
+				"allowedIps": []string{"10.0.0.0/8"}}).OK(201)
 		}
 		ended := alice.Post("/api/keys/", newKey(nil)).OK(201).Text("key.id")
-		admin.Post("/api/admin/rules", M{"pathPattern": "/of/ended/**", "effect": "allow", "apiKeyId": ended, "requirePassword": true, "password": "open sesame"}).OK(201)
+		admin.Post("/api/admin/rules", M{"pathPattern": "/of/ended/**", "effect": "allow", "apiKeyId": ended,
+			"requirePassword": true, "password": "open sesame"}).OK(201)
 		alice.Delete("/api/keys/" + ended).OK(200)
 		shown := func(c *apptest.Client) []string {
 			t.Helper()
@@ -248,7 +271,8 @@ func TestKeyRulesListApplicableRules(t *testing.T) {
 			for _, rule := range rules {
 				if rule, _ := rule.(map[string]any); strings.HasPrefix(rule["pathPattern"].(string), "/of/") {
 					patterns = append(patterns, rule["pathPattern"].(string))
-					if hash := rule["passwordHash"]; rule["requirePassword"] == true && hash != "******" || rule["requirePassword"] == false && hash != nil {
+					if hash := rule["passwordHash"]; rule["requirePassword"] == true && hash != "******" ||
+						rule["requirePassword"] == false && hash != nil {
 						t.Errorf("passwordHash %v", hash)
 					}
 				}
@@ -260,6 +284,7 @@ func TestKeyRulesListApplicableRules(t *testing.T) {
 		wantJSON(t, "an administrator's", shown(boss), []string{"/of/admin/**", "/of/guest/**"})
 		l.ChangeSettings(t, func(s *site.Settings) { s.AllowGuestAccess = false })
 		wantJSON(t, "a user's without guests", shown(alice), []string{"/of/ended/**", "/of/user/**"})
-		wantJSON(t, "a guest's without guests", shown(l.User(t, "guesty", M{"role": "guest"})), []string{"/of/guest/**"})
+		wantJSON(t, "a guest's without guests", shown(l.User(t, "guesty", M{"role": "guest"})),
+			[]string{"/of/guest/**"})
 	})
 }

@@ -7,8 +7,8 @@ import (
 	"larder/internal/apptest"
 )
 
-// A rule whose subject is a key takes from that key, at every route that it opens, and from nobody else: not its owner, not the owner's other keys.
-// Abuse cases C25, C27, C32.
+// A rule whose subject is a key takes from that key, at every route that it opens, and from nobody
+// else: not its owner, not the owner's other keys. Abuse cases C25, C27, C32.
 func TestRulesOfAKeyAtEveryRoute(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -19,13 +19,16 @@ func TestRulesOfAKeyAtEveryRoute(t *testing.T) {
 		folder := alice.Get("/api/files?path=" + home).OK(200).Text("items.0.id")
 		open := alice.Upload(home, "open.png", []byte("open"))
 		other := alice.Key(M{"uploadPath": home})
-		created := alice.Post("/api/keys/", newKey(M{"permissions": []string{"read", "write", "delete"}, "uploadPath": home})).OK(201)
+		created := alice.Post("/api/keys/", newKey(M{"permissions": []string{"read", "write", "delete"},
+			"uploadPath": home})).OK(201)
 		key := l.Client(t)
 		key.Header.Set("Authorization", "Bearer "+created.Text("key.fullToken"))
 		begun := postUploadSession(key, home+"/secret", "begun.png", 1).OK(200).Text("sessionId")
 		etag := putRaw(key, begun, "x").OK(200).Text("etag")
 		address := key.Get("/api/files/" + secret + "/download").OK(200).Text("url")
-		rule := admin.Post("/api/admin/rules", M{"pathPattern": home + "/secret/**", "effect": "deny", "apiKeyId": created.Text("key.id")}).OK(201).Text("rule.id")
+		rule := admin.Post("/api/admin/rules",
+			M{"pathPattern": home + "/secret/**", "effect": "deny", "apiKeyId": created.Text("key.id")}).OK(201).
+			Text("rule.id")
 
 		look := watchTables(t, l)
 		form, contentType := apptest.Form(map[string]string{"path": "secret"}, "file", "u.png", []byte("x"))
@@ -36,19 +39,29 @@ func TestRulesOfAKeyAtEveryRoute(t *testing.T) {
 			{"listing", func(c *apptest.Client) *apptest.Reply { return listFolder(c, home+"/secret") }},
 			{"details", func(c *apptest.Client) *apptest.Reply { return c.Get("/api/files/" + secret) }},
 			{"details of the folder", func(c *apptest.Client) *apptest.Reply { return c.Get("/api/files/" + folder) }},
-			{"an address", func(c *apptest.Client) *apptest.Reply { return c.Get("/api/files/" + secret + "/download") }},
+			{"an address", func(c *apptest.Client) *apptest.Reply {
+				return c.Get("/api/files/" + secret + "/download")
+			}},
 			{"an embed", func(c *apptest.Client) *apptest.Reply {
 				return c.Get("/api/files/"+secret+"/download", "Accept", "image/*")
 			}},
-			{"a zip of the folder", func(c *apptest.Client) *apptest.Reply { return c.Get("/api/files/" + folder + "/download") }},
+			{"a zip of the folder", func(c *apptest.Client) *apptest.Reply {
+				return c.Get("/api/files/" + folder + "/download")
+			}},
 			{"links", func(c *apptest.Client) *apptest.Reply { return c.Get("/api/files/" + secret + "/copy-links") }},
 			{"signed links", func(c *apptest.Client) *apptest.Reply {
 				return c.Get("/api/files/" + secret + "/copy-links?signed=true")
 			}},
-			{"another name", func(c *apptest.Client) *apptest.Reply { return c.Put("/api/files/"+secret, M{"name": "t.png"}) }},
-			{"metadata", func(c *apptest.Client) *apptest.Reply { return c.Put("/api/files/"+secret, M{"customTitle": "t"}) }},
+			{"another name", func(c *apptest.Client) *apptest.Reply {
+				return c.Put("/api/files/"+secret, M{"name": "t.png"})
+			}},
+			{"metadata", func(c *apptest.Client) *apptest.Reply {
+				return c.Put("/api/files/"+secret, M{"customTitle": "t"})
+			}},
 			{"deletion", func(c *apptest.Client) *apptest.Reply { return c.Delete("/api/files/" + secret) }},
-			{"deletion of the folder", func(c *apptest.Client) *apptest.Reply { return c.Delete("/api/files/" + folder) }},
+			{"deletion of the folder", func(c *apptest.Client) *apptest.Reply {
+				return c.Delete("/api/files/" + folder)
+			}},
 			{"a folder", func(c *apptest.Client) *apptest.Reply {
 				return c.Post("/api/files/folder", M{"path": home + "/secret", "name": "d"})
 			}},
@@ -64,8 +77,12 @@ func TestRulesOfAKeyAtEveryRoute(t *testing.T) {
 			{"a copy in", func(c *apptest.Client) *apptest.Reply {
 				return c.Post("/api/files/"+open+"/copy", M{"targetPath": home + "/secret"})
 			}},
-			{"an upload", func(c *apptest.Client) *apptest.Reply { return postUploadSession(c, home+"/secret", "u.png", 1) }},
-			{"an upload into a new folder", func(c *apptest.Client) *apptest.Reply { return postUploadSession(c, home+"/secret/new", "u.png", 1) }},
+			{"an upload", func(c *apptest.Client) *apptest.Reply {
+				return postUploadSession(c, home+"/secret", "u.png", 1)
+			}},
+			{"an upload into a new folder", func(c *apptest.Client) *apptest.Reply {
+				return postUploadSession(c, home+"/secret/new", "u.png", 1)
+			}},
 			{"the completion of one", func(c *apptest.Client) *apptest.Reply { return completeUpload(c, begun, etag) }},
 			{"a compatible upload", func(c *apptest.Client) *apptest.Reply {
 				return c.Post("/api/upload", form, "Content-Type", contentType)
@@ -74,13 +91,18 @@ func TestRulesOfAKeyAtEveryRoute(t *testing.T) {
 		} {
 			wantStatus(t, row.what, row.call(key.Fork()), 403, "FORBIDDEN")
 		}
-		wantStatus(t, "an address from before", l.Client(t).Get(strings.TrimPrefix(address, apptest.BaseURL)), 401, "INVALID_TOKEN") // abuse case C31
+		// abuse case C31
+		wantStatus(t, "an address from before", l.Client(t).Get(strings.TrimPrefix(address, apptest.BaseURL)), 401,
+			"INVALID_TOKEN")
 		wantStatus(t, "a zip of what is named", key.Get("/api/files/zip?ids="+secret), 404, "NOT_FOUND")
-		wantJSON(t, "a batch", key.Post("/api/files/batch", M{"action": "delete", "fileIds": []string{secret, folder}}).OK(200).Value("succeeded"), []string{})
-		wantJSON(t, "many links", key.Post("/api/files/copy-links", M{"ids": []string{secret}}).OK(200).Value("items.0.code"), "FORBIDDEN")
+		wantJSON(t, "a batch", key.Post("/api/files/batch",
+			M{"action": "delete", "fileIds": []string{secret, folder}}).OK(200).Value("succeeded"), []string{})
+		wantJSON(t, "many links", key.Post("/api/files/copy-links",
+			M{"ids": []string{secret}}).OK(200).Value("items.0.code"), "FORBIDDEN")
 		wantStrings(t, "the folder above", listNames(key, home), "open.png")
 		wantStrings(t, "a search", listNames(key, home, "search", "s"))
-		look("what the key was refused", "upload_sessions", "objects", "garbage") // a completion that is refused may let go of its bytes
+		// a completion that is refused may let go of its bytes
+		look("what the key was refused", "upload_sessions", "objects", "garbage")
 
 		for name, c := range map[string]*apptest.Client{"the owner": alice, "another key": other} {
 			wantStatus(t, name, listFolder(c, home+"/secret"), 200, "")
@@ -90,7 +112,8 @@ func TestRulesOfAKeyAtEveryRoute(t *testing.T) {
 		// no rule gives a key more than its owner has, and a password can't be given by a key
 		admin.Delete("/api/admin/rules/" + rule).OK(200)
 		bobs := l.User(t, "bob").Upload("/home/bob", "b.png", []byte("x"))
-		for _, more := range []M{{"pathPattern": "/home/bob/**", "effect": "allow"}, {"pathPattern": "/**", "effect": "allow", "priority": 1000}} {
+		for _, more := range []M{{"pathPattern": "/home/bob/**", "effect": "allow"},
+			{"pathPattern": "/**", "effect": "allow", "priority": 1000}} {
 			more["apiKeyId"] = created.Text("key.id")
 			admin.Post("/api/admin/rules", more).OK(201)
 		}
@@ -98,15 +121,18 @@ func TestRulesOfAKeyAtEveryRoute(t *testing.T) {
 		wantStatus(t, "by its path", listFolder(key, "/home/bob"), 403, "FORBIDDEN")
 		wantStatus(t, "the rule that denied is gone", key.Get("/api/files/"+secret), 200, "")
 		admin.Post("/api/admin/rules", M{
-			"pathPattern": home + "/secret/**", "effect": "allow", "apiKeyId": created.Text("key.id"), "requirePassword": true, "password": "open sesame", "priority": 2000,
+			"pathPattern": home + "/secret/**", "effect": "allow", "apiKeyId": created.Text("key.id"),
+			"requirePassword": true, "password": "open sesame", "priority": 2000,
 		}).OK(201)
-		admin.Post("/api/admin/rules", M{"pathPattern": home + "/secret/**", "effect": "deny", "apiKeyId": created.Text("key.id"), "priority": 1999}).OK(201)
+		admin.Post("/api/admin/rules", M{"pathPattern": home + "/secret/**", "effect": "deny",
+			"apiKeyId": created.Text("key.id"), "priority": 1999}).OK(201)
 		wantStatus(t, "a rule with a password", key.Get("/api/files/"+secret+"/download"), 403, "PASSWORD_REQUIRED")
 		wantStatus(t, "of which the owner hears nothing", alice.Get("/api/files/"+secret+"/download"), 200, "")
 
 		// an address in a rule is the address of the request
 		from := admin.Post("/api/admin/rules", M{
-			"pathPattern": home + "/open.png", "effect": "deny", "apiKeyId": created.Text("key.id"), "allowedIps": []string{"203.0.113.0/24"}, "priority": 3000,
+			"pathPattern": home + "/open.png", "effect": "deny", "apiKeyId": created.Text("key.id"),
+			"allowedIps": []string{"203.0.113.0/24"}, "priority": 3000,
 		}).OK(201).Text("rule.id")
 		wantStatus(t, "from elsewhere", key.Get("/api/files/"+open), 403, "FORBIDDEN")
 		admin.Put("/api/admin/rules/"+from, M{"allowedIps": []string{"127.0.0.0/8"}}).OK(200)

@@ -32,9 +32,11 @@ func TestCreateKey(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		alice := l.User(t, "alice")
-		reply := alice.Post("/api/keys/", M{"name": "PicGo", "permissions": []string{"write", "read"}, "protocols": []string{"api", "webdav"}}).OK(201)
+		reply := alice.Post("/api/keys/", M{"name": "PicGo", "permissions": []string{"write", "read"},
+			"protocols": []string{"api", "webdav"}}).OK(201)
 		wantFields(t, "data", parseObject(t, reply.Body)["data"], "key", "configs")
-		wantFields(t, "key", reply.Value("key"), "id", "keyId", "secret", "fullToken", "name", "permissions", "protocols", "uploadPath", "createdAt", "expiresAt",
+		wantFields(t, "key", reply.Value("key"), "id", "keyId", "secret", "fullToken", "name", "permissions",
+			"protocols", "uploadPath", "createdAt", "expiresAt",
 			"allowedIps", "publicLinks", "rootOnly") // additions
 		id, secret := reply.Text("key.id"), reply.Text("key.secret")
 		if !keyID.MatchString(id) || !keySecret.MatchString(secret) {
@@ -44,7 +46,8 @@ func TestCreateKey(t *testing.T) {
 		wantJSON(t, "fullToken", reply.Value("key.fullToken"), id+"."+secret)
 		wantJSON(t, "name", reply.Value("key.name"), "PicGo")
 		permissions, _ := reply.Value("key.permissions").([]any)
-		if len(permissions) != 2 || !slices.Contains(permissions, any("read")) || !slices.Contains(permissions, any("write")) {
+		if len(permissions) != 2 || !slices.Contains(permissions, any("read")) ||
+			!slices.Contains(permissions, any("write")) {
 			t.Errorf("permissions %v", permissions)
 		}
 		wantJSON(t, "uploadPath", reply.Value("key.uploadPath"), "/uploads")
@@ -60,7 +63,8 @@ func TestCreateKey(t *testing.T) {
 
 		list := alice.Get("/api/keys/").OK(200)
 		wantFields(t, "data of the list", parseObject(t, list.Body)["data"], "keys")
-		wantFields(t, "a listed key", list.Value("keys.0"), "id", "name", "keyId", "permissions", "protocols", "uploadPath", "lastUsedAt", "expiresAt", "createdAt", "status",
+		wantFields(t, "a listed key", list.Value("keys.0"), "id", "name", "keyId", "permissions", "protocols",
+			"uploadPath", "lastUsedAt", "expiresAt", "createdAt", "status",
 			"allowedIps", "publicLinks", "rootOnly") // additions
 		wantJSON(t, "status", list.Value("keys.0.status"), "active")
 		wantJSON(t, "lastUsedAt", list.Value("keys.0.lastUsedAt"), nil)
@@ -69,11 +73,14 @@ func TestCreateKey(t *testing.T) {
 		}
 		wantJSON(t, "another user's list", l.User(t, "bob").Get("/api/keys/").OK(200).Value("keys"), []string{})
 
-		expiring := alice.Post("/api/keys/", newKey(M{"expiresIn": 60, "uploadPath": "/home/alice//pics/", "protocols": []string{"webdav"}})).OK(201)
+		expiring := alice.Post("/api/keys/", newKey(M{"expiresIn": 60, "uploadPath": "/home/alice//pics/",
+			"protocols": []string{"webdav"}})).OK(201)
 		wantJSON(t, "expiresAt", expiring.Int("key.expiresAt"), l.Clock.Now().UnixMilli()+60000)
 		wantJSON(t, "uploadPath, normalised", expiring.Value("key.uploadPath"), "/home/alice/pics")
 		wantJSON(t, "publicLinks without api", expiring.Value("key.publicLinks"), "none")
-		wantJSON(t, "a path template", alice.Post("/api/keys/", newKey(M{"uploadPath": "/uploads/{year}/{month}"})).OK(201).Value("key.uploadPath"), "/uploads/{year}/{month}")
+		wantJSON(t, "a path template", alice.Post("/api/keys/",
+			newKey(M{"uploadPath": "/uploads/{year}/{month}"})).OK(201).Value("key.uploadPath"),
+			"/uploads/{year}/{month}")
 		if log := l.Log.String(); strings.Contains(log, secret) {
 			t.Error("the log holds a secret")
 		}
@@ -176,7 +183,8 @@ func TestTwentyActiveKeys(t *testing.T) {
 				expired = list.Text(at + "id")
 			}
 		}
-		wantStatus(t, "an expired one brought back as the 21st", alice.Patch("/api/keys/"+expired, M{"expiresIn": nil}), 403, "FORBIDDEN")
+		wantStatus(t, "an expired one brought back as the 21st", alice.Patch("/api/keys/"+expired, M{"expiresIn": nil}),
+			403, "FORBIDDEN")
 		wantStatus(t, "its name", alice.Patch("/api/keys/"+expired, M{"name": "still expired"}), 200, "")
 	})
 }
@@ -193,7 +201,9 @@ func TestKeyLifecycle(t *testing.T) {
 
 		used := l.Clock.Now().UnixMilli()
 		wantStatus(t, "the key", key.Get("/api/files?path=/home/alice"), 200, "")
-		wantStatus(t, "the key, the scheme in small letters", l.Client(t).Get("/api/files?path=/home/alice", "Authorization", "bearer "+created.Text("key.fullToken")), 200, "")
+		wantStatus(t, "the key, the scheme in small letters",
+			l.Client(t).Get("/api/files?path=/home/alice", "Authorization", "bearer "+created.Text("key.fullToken")),
+			200, "")
 		l.Sweep()
 		if len(l.Apps) == 1 { // each replica writes its own
 			wantJSON(t, "lastUsedAt", listed("lastUsedAt"), used)
@@ -208,25 +218,35 @@ func TestKeyLifecycle(t *testing.T) {
 		}
 
 		// PATCH brings it back
-		patched := alice.Patch("/api/keys/"+id, M{"expiresIn": nil, "name": "renamed", "permissions": []string{"write"}, "allowedIps": []string{"10.0.0.0/8", "127.0.0.1"}, "publicLinks": "all", "rootOnly": true}).OK(200)
+		patched := alice.Patch("/api/keys/"+id,
+			M{"expiresIn": nil, "name": "renamed", "permissions": []string{"write"},
+				"allowedIps": []string{"10.0.0.0/8", "127.0.0.1"}, "publicLinks": "all", "rootOnly": true}).OK(200)
 		wantFields(t, "data", parseObject(t, patched.Body)["data"], "key")
-		wantFields(t, "key", patched.Value("key"), "id", "name", "keyId", "permissions", "protocols", "uploadPath", "lastUsedAt", "expiresAt", "createdAt", "status", "allowedIps", "publicLinks", "rootOnly")
-		for field, want := range (M{"id": id, "name": "renamed", "permissions": []string{"write"}, "allowedIps": []string{"10.0.0.0/8", "127.0.0.1"}, "publicLinks": "all", "rootOnly": true, "expiresAt": nil, "status": "active"}) {
+		wantFields(t, "key", patched.Value("key"), "id", "name", "keyId", "permissions", "protocols", "uploadPath",
+			"lastUsedAt", "expiresAt", "createdAt", "status", "allowedIps", "publicLinks", "rootOnly")
+		for field, want := range (M{"id": id, "name": "renamed", "permissions": []string{"write"},
+			"allowedIps": []string{"10.0.0.0/8", "127.0.0.1"}, "publicLinks": "all", "rootOnly": true, "expiresAt": nil,
+			"status": "active"}) {
 			wantJSON(t, field, patched.Value("key."+field), want)
 		}
 		for range 2 {
-			wantStatus(t, "writing", key.Post("/api/files/upload-session", M{"path": "/uploads", "fileName": "a", "fileSize": 1}), 200, "")
+			wantStatus(t, "writing", key.Post("/api/files/upload-session",
+				M{"path": "/uploads", "fileName": "a", "fileSize": 1}), 200, "")
 			wantStatus(t, "reading", key.Get("/api/files?path=/home/alice"), 403, "FORBIDDEN")
 		}
 		wantStatus(t, "PATCH of nothing", alice.Patch("/api/keys/"+id, M{}), 200, "")
 		wantJSON(t, "name after it", listed("name"), "renamed")
 		for name, bad := range map[string]M{
-			"name": {"name": strings.Repeat("a", 101)}, "an empty name": {"name": ""}, "permissions": {"permissions": []string{}}, "expiresIn": {"expiresIn": 59}, "a negative expiresIn": {"expiresIn": -1},
-			"allowedIps": {"allowedIps": []string{"x"}}, "publicLinks": {"publicLinks": "x"},
+			"name": {"name": strings.Repeat("a", 101)}, "an empty name": {"name": ""},
+			"permissions": {"permissions": []string{}}, "expiresIn": {"expiresIn": 59},
+			"a negative expiresIn": {"expiresIn": -1},
+			"allowedIps":           {"allowedIps": []string{"x"}}, "publicLinks": {"publicLinks": "x"},
 		} {
 			wantStatus(t, "PATCH "+name, alice.Patch("/api/keys/"+id, bad), 400, "VALIDATION_ERROR")
 		}
-		wantJSON(t, "secret and upload path can't be patched", alice.Patch("/api/keys/"+id, M{"uploadPath": "/", "protocols": []string{"webdav"}, "userId": "x", "secret": "x", "expiresIn": 60}).OK(200).Value("key.uploadPath"), "/uploads")
+		wantJSON(t, "secret and upload path can't be patched",
+			alice.Patch("/api/keys/"+id, M{"uploadPath": "/", "protocols": []string{"webdav"}, "userId": "x",
+				"secret": "x", "expiresIn": 60}).OK(200).Value("key.uploadPath"), "/uploads")
 
 		// another user's key does not exist
 		wantStatus(t, "another's PATCH", bob.Patch("/api/keys/"+id, M{"name": "x"}), 404, "NOT_FOUND")
@@ -241,7 +261,8 @@ func TestKeyLifecycle(t *testing.T) {
 		}
 		wantJSON(t, "status", listed("status"), "revoked")
 		for range 2 {
-			wantStatus(t, "the revoked key", key.Post("/api/files/upload-session", M{"path": "/uploads", "fileName": "a", "fileSize": 1}), 401, "INVALID_TOKEN")
+			wantStatus(t, "the revoked key", key.Post("/api/files/upload-session",
+				M{"path": "/uploads", "fileName": "a", "fileSize": 1}), 401, "INVALID_TOKEN")
 		}
 		l.Clock.Advance(time.Hour)
 		wantJSON(t, "revoked and expired", listed("status"), "revoked")
@@ -256,22 +277,26 @@ func TestKeyTakesPrecedenceOverCookie(t *testing.T) {
 	created := alice.Post("/api/keys/", newKey(nil)).OK(201)
 	id, token := created.Text("key.id"), created.Text("key.fullToken")
 	for name, bad := range map[string]string{
-		"garbage": "Bearer x", "nothing": "Bearer ", "the id alone": "Bearer " + id, "an empty secret": "Bearer " + id + ".", "a wrong secret": "Bearer " + id + ".sk_" + strings.Repeat("a", 48),
-		"the secret alone": "Bearer " + created.Text("key.secret"), "something behind": "Bearer " + token + "x", "a JWT": "Bearer " + alice.Cookies["auth_token"], "10 KB": "Bearer " + strings.Repeat("a", 10000),
+		"garbage": "Bearer x", "nothing": "Bearer ", "the id alone": "Bearer " + id,
+		"an empty secret": "Bearer " + id + ".", "a wrong secret": "Bearer " + id + ".sk_" + strings.Repeat("a", 48),
+		"the secret alone": "Bearer " + created.Text("key.secret"), "something behind": "Bearer " + token + "x",
+		"a JWT": "Bearer " + alice.Cookies["auth_token"], "10 KB": "Bearer " + strings.Repeat("a", 10000),
 		"%": "Bearer pk_%.sk_%", "small letters": "Bearer " + strings.ToLower(token),
 	} {
 		wantStatus(t, name, alice.Get("/api/files?path=/uploads", "Authorization", bad), 401, "INVALID_TOKEN")
 	}
 	basic := "Basic " + base64.StdEncoding.EncodeToString([]byte(id+":"+created.Text("key.secret")))
 	wantStatus(t, "Basic is ignored", alice.Get("/api/auth/me", "Authorization", basic), 200, "")
-	wantStatus(t, "and is no credential", l.Client(t).Get("/api/files?path=/uploads", "Authorization", basic), 401, "UNAUTHORIZED")
+	wantStatus(t, "and is no credential", l.Client(t).Get("/api/files?path=/uploads", "Authorization", basic), 401,
+		"UNAUTHORIZED")
 
 	// a key has its own rights, not the session's
 	read := alice.Fork()
 	read.Header.Set("Authorization", "Bearer "+token)
 	wantStatus(t, "reading", read.Get("/api/files?path=/home/alice"), 200, "")
 	wantStatus(t, "writing", read.Post("/api/files/folder", M{"path": "/uploads", "name": "x"}), 403, "FORBIDDEN")
-	for _, path := range []string{"/api/auth/me", "/api/auth/csrf-token", "/api/keys/", "/api/keys/rules", "/api/admin/rules"} {
+	for _, path := range []string{"/api/auth/me", "/api/auth/csrf-token", "/api/keys/", "/api/keys/rules",
+		"/api/admin/rules"} {
 		wantStatus(t, path, read.Get(path), 401, "UNAUTHORIZED")
 	}
 
@@ -279,10 +304,13 @@ func TestKeyTakesPrecedenceOverCookie(t *testing.T) {
 	for _, row := range []struct {
 		path string
 		want int
-	}{{"/uploads/x", 200}, {"/uploads", 200}, {"/uploads-evil", 403}, {"/uploadsX", 403}, {"/home/alice", 403}, {"/", 403}, {"/uploads/../home/alice", 400}} {
+	}{{"/uploads/x", 200}, {"/uploads", 200}, {"/uploads-evil", 403}, {"/uploadsX", 403}, {"/home/alice", 403},
+		{"/", 403}, {"/uploads/../home/alice", 400}} {
 		writer := alice.Key(M{"permissions": []string{"read", "write"}})
-		wantStatus(t, "into "+row.path, writer.Post("/api/files/upload-session", M{"path": row.path, "fileName": "a", "fileSize": 1}), row.want, "")
-		alice.Delete("/api/keys/" + strings.TrimPrefix(strings.Split(writer.Header.Get("Authorization"), ".")[0], "Bearer ")).OK(200)
+		wantStatus(t, "into "+row.path, writer.Post("/api/files/upload-session",
+			M{"path": row.path, "fileName": "a", "fileSize": 1}), row.want, "")
+		alice.Delete("/api/keys/" + strings.TrimPrefix(strings.Split(writer.Header.Get("Authorization"), ".")[0],
+			"Bearer ")).OK(200)
 	}
 }
 
@@ -296,7 +324,8 @@ func TestKeyRules(t *testing.T) {
 		other := bob.Get("/api/auth/me").OK(200).Text("user.id")
 		want := map[string]bool{}
 		for i, subject := range []M{{"apiKeyId": mine}, {"userId": me}, {"apiKeyId": foreign}, {"userId": other}} {
-			body := M{"pathPattern": fmt.Sprintf("/rule%d/**", i), "effect": "allow", "requirePassword": true, "password": "a secret password"}
+			body := M{"pathPattern": fmt.Sprintf("/rule%d/**", i), "effect": "allow", "requirePassword": true,
+				"password": "a secret password"}
 			for k, v := range subject {
 				body[k] = v
 			}

@@ -23,7 +23,8 @@ const (
 	defaultLimit  limitClass = iota // the configurable limit: per user when signed in, else per IP
 	authLimit                       // the strict limit of endpoints that take or mail a credential; always on
 	transferLimit                   // file bytes and uploads: 20 times the configurable limit, keys per key
-	unlimited                       // the page of the web UI, which costs one small query, and its files, which cost none
+	// the page of the web UI, which costs one small query, and its files, which cost none
+	unlimited
 )
 
 const (
@@ -31,12 +32,14 @@ const (
 	maxWrongAnswers = 10 // wrong passwords or key secrets a minute, IP and target
 	maxWrongKeys    = 60 // wrong or unknown keys a minute and IP
 
-	// networkFactor is how many times the allowance of one address an IPv6 /48 has in all, since one
-	// customer may hold all 65,536 /64 of it. Free mode has the same proportion (sessionsNetwork).
+	// networkFactor is how many times the allowance of one address an IPv6 /48
+	// has in all, since one customer may hold all 65,536 /64 of it. Free mode has
+	// the same proportion (sessionsNetwork).
 	networkFactor = 5
 )
 
-// takeRequest takes one request from the route's bucket and tells the client how it stands. Fault: RateLimited.
+// takeRequest takes one request from the route's bucket and tells the client how
+// it stands. Fault: RateLimited.
 func (c *call) takeRequest() error {
 	var result kv.Result
 	var err error
@@ -64,7 +67,8 @@ func (c *call) takeRequest() error {
 	}
 	setLimitHeaders(c.w.Header(), result)
 	if !result.Allowed {
-		return &fault.Error{Kind: fault.RateLimited, Message: "Too many requests. Please wait a moment.", RetryAfter: result.RetryAfter}
+		return &fault.Error{Kind: fault.RateLimited, Message: "Too many requests. Please wait a moment.",
+			RetryAfter: result.RetryAfter}
 	}
 	return nil
 }
@@ -139,10 +143,11 @@ func setLimitHeaders(h http.Header, result kv.Result) {
 	h.Set("RateLimit-Reset", strconv.Itoa(int(math.Ceil(result.Reset.Seconds()))))
 }
 
-// limitKeyAttempts runs check, which authenticates the key of that id, and limits wrong keys: ten wrong
-// secrets a minute for an address and id, sixty wrong or unknown keys a minute for an address. Beyond
-// the first limit the id is refused unchecked. Beyond the second a key is refused unchecked unless it
-// is remembered, so that check doesn't need the database (see apikey.Service.Remembers).
+// limitKeyAttempts runs check, which authenticates the key of that id, and limits wrong
+// keys: ten wrong secrets a minute for an address and id, sixty wrong or unknown keys a
+// minute for an address. Beyond the first limit the id is refused unchecked. Beyond the
+// second a key is refused unchecked unless it is remembered, so that check doesn't need
+// the database (see apikey.Service.Remembers).
 //
 // Wrong keys are counted after the check, for the address first: beyond its limit the ids that a
 // client invents make no buckets. Several at once may be checked before the first one counts. That
@@ -174,10 +179,10 @@ func (c *call) limitKeyAttempts(id string, remembered bool, check func() error) 
 	return err
 }
 
-// limitPasswordAttempts limits wrong passwords: ten a minute for an IP and each of addresses, and for each of
-// everywhere whatever the IP (see guess). It takes a place of every one of them before it calls
-// check, and gives the places back unless the password is wrong. So of any number at once, on any
-// number of replicas, no more are checked than there are places.
+// limitPasswordAttempts limits wrong passwords: ten a minute for an IP and each of addresses, and
+// for each of everywhere whatever the IP (see guess). It takes a place of every one of them before
+// it calls check, and gives the places back unless the password is wrong. So of any number at once,
+// on any number of replicas, no more are checked than there are places.
 func (c *call) limitPasswordAttempts(byAddress, everywhere []string, check func() error) error {
 	for i, target := range byAddress {
 		if err := c.countAddressAttempt(target, 1); err != nil {
@@ -191,7 +196,8 @@ func (c *call) limitPasswordAttempts(byAddress, everywhere []string, check func(
 	return errors.Join(err, c.refundAddressAttempts(byAddress))
 }
 
-// refundAddressAttempts takes back what was counted for answers that were not wrong, also where the client has gone meanwhile.
+// refundAddressAttempts takes back what was counted for answers that were not wrong, also where the
+// client has gone meanwhile.
 func (c *call) refundAddressAttempts(targets []string) error {
 	for _, target := range targets {
 		if _, err := c.takeByAddress(context.WithoutCancel(c.ctx()), "wrong "+target, maxWrongAnswers, -1); err != nil {
@@ -206,19 +212,22 @@ func (c *call) countAddressAttempt(target string, cost int) error {
 	return attemptFault(c.takeByAddress(c.ctx(), "wrong "+target, maxWrongAnswers, cost))
 }
 
-// attemptFault returns the fault for a count of wrong answers that has reached its limit: RateLimited.
+// attemptFault returns the fault for a count of wrong answers that has
+// reached its limit: RateLimited.
 func attemptFault(seen kv.Result, err error) error {
 	if err != nil {
 		return err
 	}
 	if !seen.Allowed {
-		return &fault.Error{Kind: fault.RateLimited, Message: "Too many wrong answers. Please wait a moment.", RetryAfter: seen.RetryAfter}
+		return &fault.Error{Kind: fault.RateLimited, Message: "Too many wrong answers. Please wait a moment.",
+			RetryAfter: seen.RetryAfter}
 	}
 	return nil
 }
 
-// clientIP is the address that limits and allowedIps go by: the peer's, or behind trusted proxies the right-most address in X-Forwarded-For
-// that is not itself a trusted proxy (abuse cases C55, C59).
+// clientIP is the address that limits and allowedIps go by: the peer's, or behind trusted
+// proxies the right-most address in X-Forwarded-For that is not itself a trusted proxy
+// (abuse cases C55, C59).
 func (a *API) clientIP(r *http.Request) netip.Addr {
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
@@ -262,5 +271,6 @@ func (a *API) overTLS(r *http.Request) bool {
 		return true
 	}
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
-	return err == nil && a.isTrustedProxy(peer.Addr().Unmap().WithZone("")) && strings.EqualFold(r.Header.Get("X-Forwarded-Proto"), "https")
+	return err == nil && a.isTrustedProxy(peer.Addr().Unmap().WithZone("")) &&
+		strings.EqualFold(r.Header.Get("X-Forwarded-Proto"), "https")
 }

@@ -13,8 +13,8 @@ import (
 	"larder/internal/apptest"
 )
 
-// inProcess sends a request without a connection and returns the status of the answer. A body that is
-// not empty is JSON; header is name, value, name, value …
+// inProcess sends a request without a connection and returns the status of the answer. A body that
+// is not empty is JSON; header is name, value, name, value …
 func inProcess(l *apptest.Larder, method, path, ip, body string, header ...string) int {
 	r := httptest.NewRequest(method, path, strings.NewReader(body))
 	r.RemoteAddr = ip
@@ -29,9 +29,11 @@ func inProcess(l *apptest.Larder, method, path, ip, body string, header ...strin
 	return w.Code
 }
 
-// checkLogin tries a wrong password, of a name that no other address tries: names are limited as well.
+// checkLogin tries a wrong password, of a name that no other address tries: names
+// are limited as well.
 func signIn(l *apptest.Larder, ip string) int {
-	return inProcess(l, "POST", "/api/auth/login", ip, fmt.Sprintf(`{"username": %q, "password": "not the password"}`, ip))
+	return inProcess(l, "POST", "/api/auth/login", ip,
+		fmt.Sprintf(`{"username": %q, "password": "not the password"}`, ip))
 }
 
 // unlockPath tries a password on a path.
@@ -201,7 +203,8 @@ func TestWrongKeysPerAddressAreLimited(t *testing.T) {
 				t.Errorf("Retry-After %q, want 1", got)
 			}
 			wantStatus(t, "a right key that is known", right.Get("/api/files?path=/uploads"), 200, "")
-			wantStatus(t, "a key that is not in memory", fresh.Get("/api/files?path=/uploads"), 429, "RATE_LIMIT_EXCEEDED")
+			wantStatus(t, "a key that is not in memory", fresh.Get("/api/files?path=/uploads"), 429,
+				"RATE_LIMIT_EXCEEDED")
 		}
 		malformed()
 		l.Clock.Advance(time.Second)

@@ -15,7 +15,8 @@ import (
 	"larder/internal/secret"
 )
 
-// What administrators set holds from the next request on, on every replica, at both edges, and switches all but the strict limit.
+// What administrators set holds from the next request on, on every replica, at both edges, and
+// switches all but the strict limit.
 func TestRateLimitSettings(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -56,19 +57,24 @@ func TestRateLimitSettings(t *testing.T) {
 			wantLimit("bytes", 20*row.limit, func() *apptest.Reply { return alice.Get("/api/files/nothing/download") })
 			wantLimit("a key", row.limit, func() *apptest.Reply { return key.Get("/api/files?path=/uploads") })
 			wantLimit("a visitor", row.limit, func() *apptest.Reply { return visitor.Get("/api/public/settings") })
-			wantLimit("a visitor's bytes", 20*row.limit, func() *apptest.Reply { return visitor.Get("/public/nothing") })
-			wantLimit("the strict limit", 9, func() *apptest.Reply { return postLogin(l.Client(t), "nobody", "not the password") })
+			wantLimit("a visitor's bytes", 20*row.limit,
+				func() *apptest.Reply { return visitor.Get("/public/nothing") })
+			wantLimit("the strict limit", 9, func() *apptest.Reply {
+				return postLogin(l.Client(t), "nobody", "not the password")
+			})
 			l.Clock.Advance(2 * time.Minute)
 		}
 		for _, bad := range []any{0, 10001, -1, 1.5, "40"} {
-			wantStatus(t, fmt.Sprint(bad), admin.Patch(settingsPath, M{"rateLimitRequestsPerMinute": bad}), 400, "VALIDATION_ERROR")
+			wantStatus(t, fmt.Sprint(bad), admin.Patch(settingsPath, M{"rateLimitRequestsPerMinute": bad}), 400,
+				"VALIDATION_ERROR")
 			l.Clock.Advance(time.Minute)
 		}
 		wantLimit("nothing bad was taken", 50, func() *apptest.Reply { return alice.Get("/api/auth/me") })
 	}, withLimits(9, 600))
 }
 
-// What takes or mails a credential is one bucket of an address; what comes with a session already is under the other limit.
+// What takes or mails a credential is one bucket of an address; what comes with a session already
+// is under the other limit.
 func TestTheStrictLimitIsOneBucket(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite", withLimits(7, 600))
@@ -101,14 +107,16 @@ func TestTheStrictLimitIsOneBucket(t *testing.T) {
 		wantLimitHeaders(t, fmt.Sprint("once more ", i), reply, 7, 0)
 	}
 	c := l.Client(t)
-	for name, reply := range map[string]*apptest.Reply{"me": c.Get("/api/auth/me"), "csrf-token": c.Get("/api/auth/csrf-token"), "logout": c.Post("/api/auth/logout", nil)} {
+	for name, reply := range map[string]*apptest.Reply{"me": c.Get("/api/auth/me"),
+		"csrf-token": c.Get("/api/auth/csrf-token"), "logout": c.Post("/api/auth/logout", nil)} {
 		if got := reply.Header.Get("RateLimit-Limit"); got != "600" || reply.Status == 429 {
 			t.Errorf("%s: limit %q, status %d", name, got, reply.Status)
 		}
 	}
 }
 
-// Two replicas count together in Redis, and each for itself while it is down: the limit is never off. Abuse case C58.
+// Two replicas count together in Redis, and each for itself while it is down: the limit is never
+// off. Abuse case C58.
 func TestLimitInRedis(t *testing.T) {
 	t.Parallel()
 	server := kvtest.StartServer(t)

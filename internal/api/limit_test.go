@@ -22,7 +22,8 @@ func wantLimitHeaders(t testing.TB, what string, r *apptest.Reply, limit, remain
 	t.Helper()
 	h := r.Header
 	if h.Get("RateLimit-Limit") != fmt.Sprint(limit) || h.Get("RateLimit-Remaining") != fmt.Sprint(remaining) {
-		t.Errorf("%s: limit %q, remaining %q, want %d and %d", what, h.Get("RateLimit-Limit"), h.Get("RateLimit-Remaining"), limit, remaining)
+		t.Errorf("%s: limit %q, remaining %q, want %d and %d", what, h.Get("RateLimit-Limit"),
+			h.Get("RateLimit-Remaining"), limit, remaining)
 	}
 	var reset int
 	if _, err := fmt.Sscan(h.Get("RateLimit-Reset"), &reset); err != nil || reset < 0 || reset > 60 {
@@ -44,11 +45,13 @@ func TestAuthLimit(t *testing.T) {
 		do   func() *apptest.Reply
 		want int
 	}{
-		{"a wrong password", func() *apptest.Reply { return postLogin(c, "admin", wrong, from("203.0.113.1")...) }, 401},
+		{"a wrong password", func() *apptest.Reply { return postLogin(c, "admin", wrong, from("203.0.113.1")...) },
+			401},
 		{"the right one", func() *apptest.Reply {
 			return postLogin(l.Client(t), "admin", apptest.AdminPassword, from("203.0.113.1")...)
 		}, 200},
-		{"a malformed body", func() *apptest.Reply { return c.Post("/api/auth/login", "{", from("203.0.113.1")...) }, 400},
+		{"a malformed body", func() *apptest.Reply { return c.Post("/api/auth/login", "{", from("203.0.113.1")...) },
+			400},
 		{"from across sites", func() *apptest.Reply {
 			return postLogin(c, "admin", wrong, append(from("203.0.113.1"), "Sec-Fetch-Site", "cross-site")...)
 		}, 403},
@@ -71,14 +74,17 @@ func TestAuthLimit(t *testing.T) {
 	if _, err := fmt.Sscan(sixth.Header.Get("Retry-After"), &wait); err != nil || wait < 1 || wait > 60 {
 		t.Fatalf("Retry-After %q", sixth.Header.Get("Retry-After"))
 	}
-	wantStatus(t, "another address", postLogin(l.Client(t), "admin", apptest.AdminPassword, from("203.0.113.2")...), 200, "")
+	wantStatus(t, "another address", postLogin(l.Client(t), "admin", apptest.AdminPassword, from("203.0.113.2")...),
+		200, "")
 	// me, csrf-token and logout are not under this limit
 	wantStatus(t, "logout", c.Post("/api/auth/logout", nil, from("203.0.113.1")...), 200, "")
 	wantStatus(t, "me", c.Get("/api/auth/me", from("203.0.113.1")...), 401, "UNAUTHORIZED")
 	l.Clock.Advance(time.Duration(wait)*time.Second - time.Second)
-	wantStatus(t, "before Retry-After", postLogin(l.Client(t), "admin", apptest.AdminPassword, from("203.0.113.1")...), 429, "")
+	wantStatus(t, "before Retry-After", postLogin(l.Client(t), "admin", apptest.AdminPassword, from("203.0.113.1")...),
+		429, "")
 	l.Clock.Advance(time.Second)
-	wantStatus(t, "after Retry-After", postLogin(l.Client(t), "admin", apptest.AdminPassword, from("203.0.113.1")...), 200, "")
+	wantStatus(t, "after Retry-After", postLogin(l.Client(t), "admin", apptest.AdminPassword, from("203.0.113.1")...),
+		200, "")
 	l.Clock.Advance(time.Minute)
 	wantLimitHeaders(t, "a minute later", postLogin(c, "admin", wrong, from("203.0.113.1")...), 5, 4)
 }
@@ -91,25 +97,37 @@ func TestAuthLimitIgnoresForwardedHeaders(t *testing.T) {
 		want    int // status of the sixth
 	}{
 		// abuse case C55
-		"rotating X-Forwarded-For":   {false, func(i int) []string { return []string{"X-Forwarded-For", fmt.Sprintf("203.0.113.%d", i)} }, 429},
-		"rotating X-Real-IP":         {false, func(i int) []string { return []string{"X-Real-IP", fmt.Sprintf("203.0.113.%d", i)} }, 429},
-		"rotating Forwarded":         {false, func(i int) []string { return []string{"Forwarded", fmt.Sprintf("for=203.0.113.%d", i)} }, 429},
-		"rotating the left-most hop": {true, func(i int) []string { return []string{"X-Forwarded-For", fmt.Sprintf("203.0.113.%d, 198.51.100.7", i)} }, 429},
+		"rotating X-Forwarded-For": {false,
+			func(i int) []string { return []string{"X-Forwarded-For", fmt.Sprintf("203.0.113.%d", i)} }, 429},
+		"rotating X-Real-IP": {false,
+			func(i int) []string { return []string{"X-Real-IP", fmt.Sprintf("203.0.113.%d", i)} }, 429},
+		"rotating Forwarded": {false,
+			func(i int) []string { return []string{"Forwarded", fmt.Sprintf("for=203.0.113.%d", i)} }, 429},
+		"rotating the left-most hop": {true, func(i int) []string {
+			return []string{"X-Forwarded-For", fmt.Sprintf("203.0.113.%d, 198.51.100.7", i)}
+		}, 429},
 		"rotating in a header of its own": {true, func(i int) []string {
 			return []string{"X-Forwarded-For", fmt.Sprintf("203.0.113.%d", i), "X-Forwarded-For", "198.51.100.7"}
 		}, 429},
 		"a trusted hop in between": {true, func(i int) []string {
 			return []string{"X-Forwarded-For", fmt.Sprintf("203.0.113.%d, 198.51.100.7, 127.0.0.3", i)}
 		}, 429},
-		"X-Real-IP behind a proxy":     {true, func(i int) []string { return []string{"X-Real-IP", fmt.Sprintf("203.0.113.%d", i)} }, 429},
-		"garbage behind a proxy":       {true, func(i int) []string { return []string{"X-Forwarded-For", fmt.Sprintf("garbage %d", i)} }, 429},
-		"the same address with a port": {true, func(i int) []string { return []string{"X-Forwarded-For", fmt.Sprintf("203.0.113.9:%d", 1000+i)} }, 429},
+		"X-Real-IP behind a proxy": {true,
+			func(i int) []string { return []string{"X-Real-IP", fmt.Sprintf("203.0.113.%d", i)} }, 429},
+		"garbage behind a proxy": {true,
+			func(i int) []string { return []string{"X-Forwarded-For", fmt.Sprintf("garbage %d", i)} }, 429},
+		"the same address with a port": {true,
+			func(i int) []string { return []string{"X-Forwarded-For", fmt.Sprintf("203.0.113.9:%d", 1000+i)} }, 429},
 		"IPv4-mapped and not": {true, func(i int) []string {
 			return []string{"X-Forwarded-For", []string{"203.0.113.9", "::ffff:203.0.113.9"}[i%2]}
 		}, 429},
-		"20 addresses of one /64":     {true, func(i int) []string { return []string{"X-Forwarded-For", fmt.Sprintf("2001:db8:1:2::%x", i+1)} }, 429}, // abuse case C56
-		"several /64":                 {true, func(i int) []string { return []string{"X-Forwarded-For", fmt.Sprintf("2001:db8:1:%x::1", i+1)} }, 401},
-		"other visitors of the proxy": {true, func(i int) []string { return []string{"X-Forwarded-For", fmt.Sprintf("203.0.113.%d", i+1)} }, 401},
+		// abuse case C56
+		"20 addresses of one /64": {true,
+			func(i int) []string { return []string{"X-Forwarded-For", fmt.Sprintf("2001:db8:1:2::%x", i+1)} }, 429},
+		"several /64": {true,
+			func(i int) []string { return []string{"X-Forwarded-For", fmt.Sprintf("2001:db8:1:%x::1", i+1)} }, 401},
+		"other visitors of the proxy": {true,
+			func(i int) []string { return []string{"X-Forwarded-For", fmt.Sprintf("203.0.113.%d", i+1)} }, 401},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -173,8 +191,10 @@ func TestConfigurableLimit(t *testing.T) {
 		reply *apptest.Reply
 		want  int
 	}{
-		{bob.Get("/api/files/nothing"), 404}, {bob.Get("/api/admin/rules"), 403}, {bob.Get("/api/files?page=0"), 400}, {bob.Post("/api/keys/", "{", "Content-Type", "application/json"), 400},
-		{bob.Post("/api/keys/", M{}, "X-CSRF-Token", "wrong"), 403}, {bob.Post("/api/keys/", M{}, "Content-Encoding", "gzip"), 400},
+		{bob.Get("/api/files/nothing"), 404}, {bob.Get("/api/admin/rules"), 403}, {bob.Get("/api/files?page=0"), 400},
+		{bob.Post("/api/keys/", "{", "Content-Type", "application/json"), 400},
+		{bob.Post("/api/keys/", M{}, "X-CSRF-Token", "wrong"), 403},
+		{bob.Post("/api/keys/", M{}, "Content-Encoding", "gzip"), 400},
 	} {
 		wantStatus(t, "an error", row.reply, row.want, "")
 		wantLimitHeaders(t, "an error", row.reply, 40, 38-i)
@@ -187,7 +207,8 @@ func TestConfigurableLimit(t *testing.T) {
 		reply *apptest.Reply
 		want  int
 	}{
-		{visitor.Get("/api/public/settings"), 200}, {liar.Fork().Get("/api/auth/me"), 401}, {visitor.Get("/api/auth/me"), 401}, {visitor.Get("/api/nothing"), 404}, {visitor.Put("/api/auth/me", nil), 405},
+		{visitor.Get("/api/public/settings"), 200}, {liar.Fork().Get("/api/auth/me"), 401},
+		{visitor.Get("/api/auth/me"), 401}, {visitor.Get("/api/nothing"), 404}, {visitor.Put("/api/auth/me", nil), 405},
 		{visitor.Get("/api/auth/me", "Authorization", "Bearer x"), 401},
 	} {
 		wantStatus(t, "a visitor", row.reply, row.want, "")
@@ -196,7 +217,8 @@ func TestConfigurableLimit(t *testing.T) {
 
 	// bytes: a bucket of its own with 20 times as much
 	wantLimitHeaders(t, "download", alice.Get("/api/files/"+id+"/download"), 800, 799)
-	wantLimitHeaders(t, "an upload session", alice.Post("/api/files/upload-session", M{"path": "/home/alice", "fileName": "b", "fileSize": 1}), 800, 798)
+	wantLimitHeaders(t, "an upload session", alice.Post("/api/files/upload-session",
+		M{"path": "/home/alice", "fileName": "b", "fileSize": 1}), 800, 798)
 	wantLimitHeaders(t, "the gateway", visitor.Get("/api/gateway/download/nothing"), 800, 799)
 	wantLimitHeaders(t, "the public path", visitor.Get("/public/nothing.png"), 800, 798)
 	wantLimitHeaders(t, "a permanent link", visitor.Get("/api/i/nothing.png"), 800, 797)
@@ -239,7 +261,8 @@ func TestAuthLimitIsAlwaysOn(t *testing.T) {
 	}
 }
 
-// Ten wrong secrets a minute for an address and a key, then not even the right one is looked at. Abuse case C57.
+// Ten wrong secrets a minute for an address and a key, then not even the right one is looked
+// at. Abuse case C57.
 func TestGuessingKeySecrets(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite", apptest.TrustLoopback)
@@ -261,7 +284,8 @@ func TestGuessingKeySecrets(t *testing.T) {
 	}
 	wantStatus(t, "the right secret", try(key, "203.0.113.1"), 429, "RATE_LIMIT_EXCEEDED")
 	form, contentType := apptest.Form(nil, "file", "a.txt", []byte("x"))
-	wantStatus(t, "by an upload", key.Post("/api/upload", form, "Content-Type", contentType, "X-Forwarded-For", "203.0.113.1"), 429, "RATE_LIMIT_EXCEEDED")
+	wantStatus(t, "by an upload", key.Post("/api/upload", form, "Content-Type", contentType, "X-Forwarded-For",
+		"203.0.113.1"), 429, "RATE_LIMIT_EXCEEDED")
 	wantStatus(t, "the right secret from elsewhere", try(key, "203.0.113.2"), 200, "")
 	wantStatus(t, "another key from there", try(other, "203.0.113.1"), 200, "")
 	l.Clock.Advance(time.Minute)
@@ -287,13 +311,24 @@ func TestAllowedIPs(t *testing.T) {
 		allowed []string
 		from    map[string]bool
 	}{
-		{"an address", []string{"203.0.113.5"}, map[string]bool{"203.0.113.5": true, "203.0.113.6": false, "::ffff:203.0.113.5": true, "2001:db8::1": false, "198.51.100.1, 203.0.113.5": true, "203.0.113.5, 198.51.100.1": false}},
-		{"an address behind two proxies", []string{"203.0.113.5"}, map[string]bool{"203.0.113.5, 127.0.0.9": true, "203.0.113.5:4711, 127.0.0.9": true, "203.0.113.5, 198.51.100.1, 127.0.0.9": false}},
-		{"an address left of what nobody said", []string{"203.0.113.5"}, map[string]bool{"203.0.113.5, unknown": false, "203.0.113.5, ": false, "203.0.113.5, unknown, 127.0.0.9": false}},
-		{"the proxy, for what nobody said", []string{"127.0.0.9"}, map[string]bool{"203.0.113.5, unknown, 127.0.0.9": true, "127.0.0.9": true, "203.0.113.5": false}},
-		{"a mapped address", []string{"::ffff:203.0.113.5"}, map[string]bool{"203.0.113.5": true, "203.0.113.6": false}},
-		{"a network", []string{"203.0.113.0/24", "2001:db8:5::/48"}, map[string]bool{"203.0.113.255": true, "203.0.114.0": false, "2001:db8:5:1::9": true, "2001:db8:6::": false}},
-		{"a network with host bits", []string{"203.0.113.77/24"}, map[string]bool{"203.0.113.1": true, "203.0.114.1": false}},
+		{"an address", []string{"203.0.113.5"},
+			map[string]bool{"203.0.113.5": true, "203.0.113.6": false, "::ffff:203.0.113.5": true, "2001:db8::1": false,
+				"198.51.100.1, 203.0.113.5": true, "203.0.113.5, 198.51.100.1": false}},
+		{"an address behind two proxies", []string{"203.0.113.5"},
+			map[string]bool{"203.0.113.5, 127.0.0.9": true, "203.0.113.5:4711, 127.0.0.9": true,
+				"203.0.113.5, 198.51.100.1, 127.0.0.9": false}},
+		{"an address left of what nobody said", []string{"203.0.113.5"},
+			map[string]bool{"203.0.113.5, unknown": false, "203.0.113.5, ": false,
+				"203.0.113.5, unknown, 127.0.0.9": false}},
+		{"the proxy, for what nobody said", []string{"127.0.0.9"},
+			map[string]bool{"203.0.113.5, unknown, 127.0.0.9": true, "127.0.0.9": true, "203.0.113.5": false}},
+		{"a mapped address", []string{"::ffff:203.0.113.5"},
+			map[string]bool{"203.0.113.5": true, "203.0.113.6": false}},
+		{"a network", []string{"203.0.113.0/24", "2001:db8:5::/48"},
+			map[string]bool{"203.0.113.255": true, "203.0.114.0": false, "2001:db8:5:1::9": true,
+				"2001:db8:6::": false}},
+		{"a network with host bits", []string{"203.0.113.77/24"},
+			map[string]bool{"203.0.113.1": true, "203.0.114.1": false}},
 		{"none", []string{}, map[string]bool{"203.0.113.5": true, "2001:db8::1": true}},
 	} {
 		key := admin.Key(M{"allowedIps": row.allowed})
@@ -305,14 +340,16 @@ func TestAllowedIPs(t *testing.T) {
 			wantStatus(t, row.name+" from "+ip, key.Get("/api/files?path=/uploads", "X-Forwarded-For", ip), want, code)
 		}
 	}
-	for _, bad := range []any{[]string{"garbage"}, []string{""}, []string{"203.0.113.0/33"}, []string{"203.0.113.256"}, []string{"203.0.113.5", "x"}, []string{"larder.test"}, []string{"fe80::1%eth0"}, "203.0.113.5", []int{5}} {
+	for _, bad := range []any{[]string{"garbage"}, []string{""}, []string{"203.0.113.0/33"}, []string{"203.0.113.256"},
+		[]string{"203.0.113.5", "x"}, []string{"larder.test"}, []string{"fe80::1%eth0"}, "203.0.113.5", []int{5}} {
 		body := M{"name": "k", "permissions": []string{"read"}, "protocols": []string{"api"}, "allowedIps": bad}
 		wantStatus(t, fmt.Sprint(bad), admin.Post("/api/keys/", body), 400, "VALIDATION_ERROR")
 	}
 	// without a trusted proxy the peer counts
 	plain := apptest.Start(t, "sqlite")
 	far := plain.Admin(t).Key(M{"allowedIps": []string{"203.0.113.5"}})
-	wantStatus(t, "a header of one's own", far.Get("/api/files?path=/uploads", "X-Forwarded-For", "203.0.113.5"), 403, "FORBIDDEN")
+	wantStatus(t, "a header of one's own", far.Get("/api/files?path=/uploads", "X-Forwarded-For", "203.0.113.5"), 403,
+		"FORBIDDEN")
 	near := plain.Admin(t).Key(M{"allowedIps": []string{"127.0.0.0/8", "::1"}})
 	wantStatus(t, "the peer", near.Get("/api/files?path=/uploads", "X-Forwarded-For", "203.0.113.5"), 200, "")
 }

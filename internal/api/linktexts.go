@@ -15,8 +15,9 @@ type linkTextsReply struct {
 	BBCode   string `json:"bbcode" required:"true"`
 }
 
-// linkTexts writes an address as image markup for images and as a link for everything else. Names are escaped for each format, so that none can
-// break out of it (abuse case C72); the address is percent-encoded already.
+// linkTexts writes an address as image markup for images and as a link for everything else.
+// Names are escaped for each format, so that none can break out of it (abuse case C72); the
+// address is percent-encoded already.
 func linkTexts(url string, file files.Entry) linkTextsReply {
 	texts := linkTextsReply{URL: url}
 	label := markdownText(file.Name)

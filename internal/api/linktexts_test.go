@@ -8,41 +8,57 @@ import (
 	"larder/internal/apptest"
 )
 
-// Abuse case C72: what a hostile name looks like in each format. `$` stands for the address; a slash, a backslash and a line break are in no name.
+// Abuse case C72: what a hostile name looks like in each format. `$` stands for the address; a
+// slash, a backslash and a line break are in no name.
 func TestLinkTextsOfHostileNames(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite")
 	alice := l.User(t, "alice")
 	for _, c := range []struct{ name, address, html, markdown, bbcode string }{
 		{"cat.png", "cat.png", `<img src="$" alt="cat.png">`, "![cat.png]($)", "[img]$[/img]"},
-		{`"><script>x.png`, "%22%3E%3Cscript%3Ex.png", `<img src="$" alt="&#34;&gt;&lt;script&gt;x.png">`, `!["\>\<script\>x.png]($)`, "[img]$[/img]"},
-		{`"><script>x`, "%22%3E%3Cscript%3Ex", `<a href="$">&#34;&gt;&lt;script&gt;x</a>`, `["\>\<script\>x]($)`, `[url=$]"><script>x[/url]`},
-		{`' onerror='x.png`, "%27%20onerror=%27x.png", `<img src="$" alt="&#39; onerror=&#39;x.png">`, `![' onerror='x.png]($)`, "[img]$[/img]"},
-		{"](javascript:x).png", "%5D%28javascript:x%29.png", `<img src="$" alt="](javascript:x).png">`, `![\]\(javascript:x\).png]($)`, "[img]$[/img]"},
-		{"](javascript:x)", "%5D%28javascript:x%29", `<a href="$">](javascript:x)</a>`, `[\]\(javascript:x\)]($)`, "[url=$]］(javascript:x)[/url]"},
-		{"[img]x[url=y].png", "%5Bimg%5Dx%5Burl=y%5D.png", `<img src="$" alt="[img]x[url=y].png">`, `![\[img\]x\[url=y\].png]($)`, "[img]$[/img]"},
-		{"[img]x[url=y]", "%5Bimg%5Dx%5Burl=y%5D", `<a href="$">[img]x[url=y]</a>`, `[\[img\]x\[url=y\]]($)`, "[url=$]［img］x［url=y］[/url]"},
-		{"`code`![x]", "%60code%60%21%5Bx%5D", "<a href=\"$\">`code`![x]</a>", "[\\`code\\`\\!\\[x\\]]($)", "[url=$]`code`!［x］[/url]"},
-		{"&amp;&lt;.png", "&amp%3B&lt%3B.png", `<img src="$" alt="&amp;amp;&amp;lt;.png">`, `![\&amp;\&lt;.png]($)`, "[img]$[/img]"},
-		{"*a*_b_~c~#d+e|f{g}.txt", "%2Aa%2A_b_~c~%23d+e%7Cf%7Bg%7D.txt", `<a href="$">*a*_b_~c~#d+e|f{g}.txt</a>`, `[\*a\*\_b\_\~c\~\#d\+e\|f\{g\}.txt]($)`, "[url=$]*a*_b_~c~#d+e|f{g}.txt[/url]"},
+		{`"><script>x.png`, "%22%3E%3Cscript%3Ex.png", `<img src="$" alt="&#34;&gt;&lt;script&gt;x.png">`,
+			`!["\>\<script\>x.png]($)`, "[img]$[/img]"},
+		{`"><script>x`, "%22%3E%3Cscript%3Ex", `<a href="$">&#34;&gt;&lt;script&gt;x</a>`, `["\>\<script\>x]($)`,
+			`[url=$]"><script>x[/url]`},
+		{`' onerror='x.png`, "%27%20onerror=%27x.png", `<img src="$" alt="&#39; onerror=&#39;x.png">`,
+			`![' onerror='x.png]($)`, "[img]$[/img]"},
+		{"](javascript:x).png", "%5D%28javascript:x%29.png", `<img src="$" alt="](javascript:x).png">`,
+			`![\]\(javascript:x\).png]($)`, "[img]$[/img]"},
+		{"](javascript:x)", "%5D%28javascript:x%29", `<a href="$">](javascript:x)</a>`, `[\]\(javascript:x\)]($)`,
+			"[url=$]］(javascript:x)[/url]"},
+		{"[img]x[url=y].png", "%5Bimg%5Dx%5Burl=y%5D.png", `<img src="$" alt="[img]x[url=y].png">`,
+			`![\[img\]x\[url=y\].png]($)`, "[img]$[/img]"},
+		{"[img]x[url=y]", "%5Bimg%5Dx%5Burl=y%5D", `<a href="$">[img]x[url=y]</a>`, `[\[img\]x\[url=y\]]($)`,
+			"[url=$]［img］x［url=y］[/url]"},
+		{"`code`![x]", "%60code%60%21%5Bx%5D", "<a href=\"$\">`code`![x]</a>", "[\\`code\\`\\!\\[x\\]]($)",
+			"[url=$]`code`!［x］[/url]"},
+		{"&amp;&lt;.png", "&amp%3B&lt%3B.png", `<img src="$" alt="&amp;amp;&amp;lt;.png">`, `![\&amp;\&lt;.png]($)`,
+			"[img]$[/img]"},
+		{"*a*_b_~c~#d+e|f{g}.txt", "%2Aa%2A_b_~c~%23d+e%7Cf%7Bg%7D.txt", `<a href="$">*a*_b_~c~#d+e|f{g}.txt</a>`,
+			`[\*a\*\_b\_\~c\~\#d\+e\|f\{g\}.txt]($)`, "[url=$]*a*_b_~c~#d+e|f{g}.txt[/url]"},
 		{"猫 🐈.png", "%E7%8C%AB%20%F0%9F%90%88.png", `<img src="$" alt="猫 🐈.png">`, "![猫 🐈.png]($)", "[img]$[/img]"},
-		{"קובץ.txt", "%D7%A7%D7%95%D7%91%D7%A5.txt", `<a href="$">קובץ.txt</a>`, "[קובץ.txt]($)", "[url=$]קובץ.txt[/url]"},
-		{"javascript:alert(1)", "javascript:alert%281%29", `<a href="$">javascript:alert(1)</a>`, `[javascript:alert\(1\)]($)`, "[url=$]javascript:alert(1)[/url]"},
-		{"%2e%2e?a=b#c", "%252e%252e%3Fa=b%23c", `<a href="$">%2e%2e?a=b#c</a>`, `[%2e%2e?a=b\#c]($)`, "[url=$]%2e%2e?a=b#c[/url]"},
+		{"קובץ.txt", "%D7%A7%D7%95%D7%91%D7%A5.txt", `<a href="$">קובץ.txt</a>`, "[קובץ.txt]($)",
+			"[url=$]קובץ.txt[/url]"},
+		{"javascript:alert(1)", "javascript:alert%281%29", `<a href="$">javascript:alert(1)</a>`,
+			`[javascript:alert\(1\)]($)`, "[url=$]javascript:alert(1)[/url]"},
+		{"%2e%2e?a=b#c", "%252e%252e%3Fa=b%23c", `<a href="$">%2e%2e?a=b#c</a>`, `[%2e%2e?a=b\#c]($)`,
+			"[url=$]%2e%2e?a=b#c[/url]"},
 	} {
 		id := alice.Upload("/home/alice", c.name, []byte("x"))
 		r := alice.Get("/api/files/" + id + "/copy-links").OK(200)
 		address := apptest.BaseURL + "/home/alice/" + c.address
 		put := func(text string) string { return strings.ReplaceAll(text, "$", address) }
 		wantJSON(t, c.name+": direct", r.Value("formats.direct"), address)
-		wantJSON(t, c.name+": html", r.Value("formats.html"), strings.ReplaceAll(c.html, "$", strings.ReplaceAll(address, "&", "&amp;")))
+		wantJSON(t, c.name+": html", r.Value("formats.html"),
+			strings.ReplaceAll(c.html, "$", strings.ReplaceAll(address, "&", "&amp;")))
 		wantJSON(t, c.name+": markdown", r.Value("formats.markdown"), put(c.markdown))
 		wantJSON(t, c.name+": bbcode", r.Value("formats.bbcode"), put(c.bbcode))
 		wantBody(t, alice.Get(address).OK(200), "x") // and it leads there
 	}
 }
 
-// Every printable character of ASCII, alone and twice, and all of them together, reads in every format as the name and the address that it is.
+// Every printable character of ASCII, alone and twice, and all of them together, reads in every
+// format as the name and the address that it is.
 func TestLinkTextsParseToName(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite")
@@ -61,7 +77,8 @@ func TestLinkTextsParseToName(t *testing.T) {
 	names = append(names, all)
 	var ids []string
 	for _, name := range names {
-		ids = append(ids, alice.Upload("/home/alice", name, []byte("x"), m{"mimeType": "text/plain"}), alice.Upload("/home/alice", name+".png", []byte("x"), m{"mimeType": "image/png"}))
+		ids = append(ids, alice.Upload("/home/alice", name, []byte("x"), m{"mimeType": "text/plain"}),
+			alice.Upload("/home/alice", name+".png", []byte("x"), m{"mimeType": "image/png"}))
 	}
 	for i, id := range ids {
 		name, image := names[i/2], i%2 == 1
@@ -87,7 +104,8 @@ func TestLinkTextsParseToName(t *testing.T) {
 	}
 }
 
-// cutBetween cuts what lies between two texts that begin and end s, and refuses what holds any of the characters of barred unescaped.
+// cutBetween cuts what lies between two texts that begin and end s, and refuses what holds any of
+// the characters of barred unescaped.
 func cutBetween(s, begin, end, barred string) string {
 	s, begins := strings.CutPrefix(s, begin)
 	s, ends := strings.CutSuffix(s, end)
@@ -97,7 +115,8 @@ func cutBetween(s, begin, end, barred string) string {
 	return s
 }
 
-// readHTML reads one <img> or <a> as a browser does: attributes end at the next quote, text at the next tag, and entities stand for characters.
+// readHTML reads one <img> or <a> as a browser does: attributes end at the next quote, text at the
+// next tag, and entities stand for characters.
 func readHTML(s string, image bool) (label, target string) {
 	if image {
 		target, label, _ = strings.Cut(cutBetween(s, `<img src="`, `">`, "<>"), `" alt="`)
@@ -110,8 +129,9 @@ func readHTML(s string, image bool) (label, target string) {
 	return html.UnescapeString(label), html.UnescapeString(target)
 }
 
-// readMarkdown reads one link or image as CommonMark 0.31 has it: a backslash makes the punctuation after it plain (section 2.4); what would begin
-// other markup in a link text, were it not plain, is refused; the destination is bare, without space, parentheses, entities and angle brackets.
+// readMarkdown reads one link or image as CommonMark 0.31 has it: a backslash makes the punctuation
+// after it plain (section 2.4); what would begin other markup in a link text, were it not plain, is
+// refused; the destination is bare, without space, parentheses, entities and angle brackets.
 func readMarkdown(s string, image bool) (label, target string) {
 	if image {
 		var bang bool

@@ -22,15 +22,20 @@ func Document() ([]byte, error) {
 	return a.document()
 }
 
-// document writes the OpenAPI 3.1 document out of the route table and the structs that the handlers bind and answer.
+// document writes the OpenAPI 3.1 document out of the route table and the structs that the
+// handlers bind and answer.
 func (a *API) document() ([]byte, error) {
 	reflector := openapi31.NewReflector()
-	reflector.DefaultOptions = append(reflector.DefaultOptions, func(rc *jsonschema.ReflectContext) { rc.EnvelopNullability = true })
-	reflector.Spec.Info.WithTitle("Larder").WithVersion("1").WithDescription("Image hosting and file storage. Paths are relative to the base address; " +
-		"JSON answers use one success and one error envelope. Operations marked x-addition go beyond the service's specification.")
+	reflector.DefaultOptions = append(reflector.DefaultOptions,
+		func(rc *jsonschema.ReflectContext) { rc.EnvelopNullability = true })
+	reflector.Spec.Info.WithTitle("Larder").WithVersion("1").
+		WithDescription("Image hosting and file storage. Paths are relative to the base address; " +
+			"JSON answers use one success and one error envelope. Operations marked x-addition go beyond the service's specification.")
 	reflector.Spec.SetHTTPBearerTokenSecurity("key", "pk_….sk_…", "An API key: <key id>.<secret>")
-	reflector.Spec.SetAPIKeySecurity("session", SessionCookie, openapi.InCookie, "The login cookie; writes also send X-CSRF-Token.")
-	reflector.Spec.SetAPIKeySecurity("freeSession", FreeCookie, openapi.InCookie, "The cookie of a free-mode session; writes also send its csrfToken in X-CSRF-Token.")
+	reflector.Spec.SetAPIKeySecurity("session", SessionCookie, openapi.InCookie,
+		"The login cookie; writes also send X-CSRF-Token.")
+	reflector.Spec.SetAPIKeySecurity("freeSession", FreeCookie, openapi.InCookie,
+		"The cookie of a free-mode session; writes also send its csrfToken in X-CSRF-Token.")
 	for i := range a.routes {
 		rt := &a.routes[i]
 		if rt.method == http.MethodOptions {
@@ -81,10 +86,16 @@ func describe(reflector *openapi31.Reflector, rt *route) error {
 		op.AddRespStructure(new(string), success, func(cu *openapi.ContentUnit) { cu.ContentType = rt.mediaType })
 	}
 	if rt.redirect != "" {
-		op.AddRespStructure(nil, func(cu *openapi.ContentUnit) { cu.HTTPStatus = http.StatusFound; cu.Description = rt.redirect })
+		op.AddRespStructure(nil, func(cu *openapi.ContentUnit) {
+			cu.HTTPStatus = http.StatusFound
+			cu.Description = rt.redirect
+		})
 	}
 	for status, codes := range rt.failures() {
-		op.AddRespStructure(new(failure), func(cu *openapi.ContentUnit) { cu.HTTPStatus = status; cu.Description = strings.Join(codes, ", ") })
+		op.AddRespStructure(new(failure), func(cu *openapi.ContentUnit) {
+			cu.HTTPStatus = status
+			cu.Description = strings.Join(codes, ", ")
+		})
 	}
 	return reflector.AddOperation(op)
 }
@@ -95,7 +106,8 @@ func addPathParameters(op openapi.OperationContext, path string) {
 	for _, segment := range strings.Split(path, "/") {
 		if name, found := strings.CutPrefix(segment, "{"); found {
 			name = strings.TrimSuffix(name, "}")
-			fields = append(fields, reflect.StructField{Name: strings.ToUpper(name[:1]) + name[1:], Type: reflect.TypeFor[string](), Tag: reflect.StructTag(`path:"` + name + `"`)})
+			fields = append(fields, reflect.StructField{Name: strings.ToUpper(name[:1]) + name[1:],
+				Type: reflect.TypeFor[string](), Tag: reflect.StructTag(`path:"` + name + `"`)})
 		}
 	}
 	if fields != nil {
@@ -117,13 +129,15 @@ func envelopeOf(data reflect.Type) any {
 	return reflect.New(reflect.StructOf(fields)).Interface()
 }
 
-// failures groups what can go wrong by status: what the handler may answer and what the way to it adds.
+// failures groups what can go wrong by status: what the handler may answer and what the
+// way to it adds.
 func (rt *route) failures() map[int][]string {
 	kinds := append([]fault.Kind{}, rt.faults...)
 	kinds = append(kinds, fault.RateLimited, fault.Internal)
 	switch rt.auth {
 	case sessionAuth, sessionOrKeyAuth, adminAuth:
-		kinds = append(kinds, fault.Unauthorized, fault.InvalidToken, fault.SessionRevoked, fault.RoleChanged, fault.UserDisabled, fault.Forbidden)
+		kinds = append(kinds, fault.Unauthorized, fault.InvalidToken, fault.SessionRevoked, fault.RoleChanged,
+			fault.UserDisabled, fault.Forbidden)
 		if rt.method != http.MethodGet {
 			kinds = append(kinds, fault.InvalidCSRF)
 		}

@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// flushLocked says in the document what the structs can't: which operations go beyond the specification, that bodies are required, what streams
-// take, and where null does not stand although Go's pointers and slices could hold it.
+// flushLocked says in the document what the structs can't: which operations go beyond the
+// specification, that bodies are required, what streams take, and where null does not stand
+// although Go's pointers and slices could hold it.
 func finish(text []byte, routes []route) ([]byte, error) {
 	var document map[string]any
 	if err := json.Unmarshal(text, &document); err != nil {
@@ -42,7 +43,8 @@ func child(object map[string]any, name string) map[string]any {
 	return inner
 }
 
-// withoutNull takes null from required fields of a request, where it counts as missing, and from lists of a reply, which are empty at least.
+// withoutNull takes null from required fields of a request, where it counts as missing, and from
+// lists of a reply, which are empty at least.
 func withoutNull(schema map[string]any, request bool) {
 	required, _ := schema["required"].([]any)
 	for name, property := range child(schema, "properties") {
@@ -66,7 +68,8 @@ var (
 			"type":     "object",
 			"required": []string{"file"},
 			"properties": map[string]any{
-				"path": map[string]any{"type": "string", "description": "Relative to the key's upload root, or absolute inside it."},
+				"path": map[string]any{"type": "string",
+					"description": "Relative to the key's upload root, or absolute inside it."},
 				"file": map[string]any{"type": "string", "contentMediaType": "application/octet-stream"},
 			},
 		}},

@@ -34,7 +34,8 @@ func TestOpenAPIDocument(t *testing.T) {
 	if !strings.HasPrefix(document.OpenAPI, "3.1.") {
 		t.Errorf("version %s", document.OpenAPI)
 	}
-	if err := document.Validate(context.Background(), openapi3.IsOpenAPI31OrLater(), openapi3.EnableMultiError()); err != nil {
+	if err := document.Validate(context.Background(), openapi3.IsOpenAPI31OrLater(),
+		openapi3.EnableMultiError()); err != nil {
 		t.Error(err)
 	}
 
@@ -42,7 +43,8 @@ func TestOpenAPIDocument(t *testing.T) {
 	var have, want []string
 	for path, item := range document.Paths.Map() {
 		for method, operation := range item.Operations() {
-			have = append(have, fmt.Sprint(method, " ", path, " addition: ", operation.Extensions["x-addition"] == true))
+			have = append(have, fmt.Sprint(method, " ", path, " addition: ",
+				operation.Extensions["x-addition"] == true))
 		}
 	}
 	for _, row := range matrix {
@@ -81,7 +83,8 @@ func TestOpenAPIDocument(t *testing.T) {
 			}
 		}
 		slices.Sort(schemes)
-		expected := map[string]string{noAuth: "", optionalAuth: "", sessionAuth: "session", adminAuth: "session", sessionOrKeyAuth: "key session", freeModeAuth: "freeSession", uploadKeyAuth: "key"}[row.auth]
+		expected := map[string]string{noAuth: "", optionalAuth: "", sessionAuth: "session", adminAuth: "session",
+			sessionOrKeyAuth: "key session", freeModeAuth: "freeSession", uploadKeyAuth: "key"}[row.auth]
 		if row.auth != optionalAuth && strings.Join(schemes, " ") != expected {
 			t.Errorf("%s asks for %v, want %s", what, schemes, expected)
 		}
@@ -91,12 +94,14 @@ func TestOpenAPIDocument(t *testing.T) {
 		} else if hasBody && !operation.RequestBody.Value.Required {
 			t.Errorf("%s: the body is not required", what)
 		}
-		if row.auth == sessionAuth || row.auth == adminAuth || row.auth == sessionOrKeyAuth || row.auth == freeModeAuth {
+		if row.auth == sessionAuth || row.auth == adminAuth || row.auth == sessionOrKeyAuth ||
+			row.auth == freeModeAuth {
 			if operation.Responses.Value("401") == nil {
 				t.Errorf("%s does not tell of 401", what)
 			}
 		}
-		if strings.HasPrefix(row.pattern, "/api/gateway/") || row.pattern == "/api/i/{link}" || row.method+" "+row.pattern == "GET /api/files/{id}/download" {
+		if strings.HasPrefix(row.pattern, "/api/gateway/") || row.pattern == "/api/i/{link}" ||
+			row.method+" "+row.pattern == "GET /api/files/{id}/download" {
 			if operation.Responses.Value("302") == nil {
 				t.Errorf("%s does not tell of 302", what)
 			}
@@ -158,7 +163,8 @@ func TestOpenAPIHoldsForRealReplies(t *testing.T) {
 	}
 }
 
-// checkConforms holds a value against the schema of a media type, by JSON Schema 2020-12 as OpenAPI 3.1 has it.
+// checkConforms holds a value against the schema of a media type, by JSON Schema 2020-12 as
+// OpenAPI 3.1 has it.
 func checkConforms(t *testing.T, what string, media *openapi3.MediaType, value any) {
 	t.Helper()
 	if media == nil || media.Schema == nil {

@@ -27,7 +27,8 @@ a { color: #7a4a12 }
 @media (prefers-color-scheme: dark) { body { color: #eae6df; background: #1b1a18 } code { background: #2c2a26 } a { color: #e0b070 } }
 </style>`
 
-// htmlErrors is the plain page of a binary that was built without the web UI: what this is, and, for a navigation that failed, why.
+// htmlErrors is the plain page of a binary that was built without the web UI: what this is, and,
+// for a navigation that failed, why.
 var page = template.Must(template.New("page").Parse(`<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
@@ -113,7 +114,8 @@ func (c *call) sendHTML(status int, cache, policy, text string) {
 	_, _ = c.w.Write([]byte(text)) // a client that has gone reads nothing
 }
 
-// publicPath serves a file from its virtual path (specification: Public path serving). Each segment is decoded once, here.
+// publicPath serves a file from its virtual path (specification: Public path serving). Each segment
+// is decoded once, here.
 func (c *call) publicPath() error {
 	if c.r.Method != http.MethodGet && c.r.Method != http.MethodHead {
 		return c.refuseMethod()
@@ -147,7 +149,8 @@ func (c *call) refuseMethod() error {
 	return fault.Newf(fault.MethodNotAllowed, "The method %s is not allowed here.", c.r.Method)
 }
 
-// pathOf reads the virtual path of a request. A segment that decodes to `.` or `..` leads nowhere, in any encoding.
+// pathOf reads the virtual path of a request. A segment that decodes to `.` or `..` leads
+// nowhere, in any encoding.
 func pathOf(r *http.Request) (vpath.Path, error) {
 	segments, err := decodeSegments(r.URL.EscapedPath())
 	if err != nil {

@@ -25,7 +25,8 @@ type unlockedReply struct {
 	ExpiresIn int64  `json:"expiresIn" required:"true" description:"Seconds."`
 }
 
-// verifyPassword takes the password of what has that id. What is there and whether it may be seen is told first, as anywhere else.
+// verifyPassword takes the password of what has that id. What is there and whether it may be seen
+// is told first, as anywhere else.
 func (a *API) verifyPassword(c *call, in verifyPasswordInput) (unlockedReply, error) {
 	if err := c.refuseKey(); err != nil {
 		return unlockedReply{}, err
@@ -69,8 +70,9 @@ type unlockInput struct {
 	Purpose  *string `json:"purpose" enum:"download,preview" default:"download"`
 }
 
-// unlock takes the password of what lies at a path, from whoever calls. Whatever is in the way is a wrong password, in the same words and after
-// the same work, so that nothing is told about the path.
+// unlock takes the password of what lies at a path, from whoever calls. Whatever is in the
+// way is a wrong password, in the same words and after the same work, so that nothing is
+// told about the path.
 func (a *API) unlock(c *call, in unlockInput) (unlockedReply, error) {
 	if err := c.refuseKey(); err != nil {
 		return unlockedReply{}, err
@@ -111,14 +113,17 @@ func (a *API) unlock(c *call, in unlockInput) (unlockedReply, error) {
 	return c.answerUnlocked(gate, given, in.Purpose)
 }
 
-// unlocksPerMinute is how often an address may try passwords on paths, whatever they are: each costs a hash, which those who sign in wait for.
+// unlocksPerMinute is how often an address may try passwords on paths, whatever they are: each
+// costs a hash, which those who sign in wait for.
 const unlocksPerMinute = 60
 
-// limitUnlocks holds an address to unlocksPerMinute, also where nothing else is limited. Fault: RateLimited.
+// limitUnlocks holds an address to unlocksPerMinute, also where nothing else
+// is limited. Fault: RateLimited.
 func (c *call) limitUnlocks() error {
 	result, err := c.takeByAddress(c.ctx(), "unlock", unlocksPerMinute, 1)
 	if err == nil && !result.Allowed {
-		err = &fault.Error{Kind: fault.RateLimited, Message: "Too many passwords were tried. Please wait a moment.", RetryAfter: result.RetryAfter}
+		err = &fault.Error{Kind: fault.RateLimited, Message: "Too many passwords were tried. Please wait a moment.",
+			RetryAfter: result.RetryAfter}
 	}
 	return err
 }
@@ -135,10 +140,10 @@ func (c *call) refuseKey() error {
 	return nil
 }
 
-// attemptTargets are what wrong answers count for: by address the name that was called, and each password
-// itself, since many names can lead to one; over all addresses each password. A new password has a
-// new id, and so a new count. Who may set a password is no stranger to it, and has a count over all
-// addresses that strangers can't use up.
+// attemptTargets are what wrong answers count for: by address the name that was called, and each
+// password itself, since many names can lead to one; over all addresses each password. A new
+// password has a new id, and so a new count. Who may set a password is no stranger to it, and has a
+// count over all addresses that strangers can't use up.
 func (c *call) attemptTargets(named string, locks []files.RequiredPassword) (byAddress, everywhere []string) {
 	byAddress = []string{named}
 	for _, lock := range locks {
@@ -152,9 +157,9 @@ func (c *call) attemptTargets(named string, locks []files.RequiredPassword) (byA
 	return byAddress, everywhere
 }
 
-// countMissedPasswords counts a wrong answer for each password that was asked for and not given, when the
-// caller could have set all that were given: else a right answer to a password of their own would
-// make guesses at the others free.
+// countMissedPasswords counts a wrong answer for each password that was asked for and not given,
+// when the caller could have set all that were given: else a right answer to a password of their
+// own would make guesses at the others free.
 func (c *call) countMissedPasswords(locks []files.RequiredPassword, given []string) error {
 	var others []files.RequiredPassword
 	for _, lock := range locks {
@@ -178,8 +183,8 @@ func (c *call) countMissedPasswords(locks []files.RequiredPassword, given []stri
 	return nil
 }
 
-// runCell holds a password against all that are asked for, and returns the ids of those that it is. Without any it takes as long as for one. Fault:
-// InvalidPassword when it is none of them.
+// runCell holds a password against all that are asked for, and returns the ids of those that it is.
+// Without any it takes as long as for one. Fault: InvalidPassword when it is none of them.
 func (c *call) matchPasswords(locks []files.RequiredPassword, password secret.Text) (given []string, err error) {
 	for _, lock := range locks {
 		right, err := c.a.Accounts.VerifyPassword(c.ctx(), c.hashSource(), lock.Hash, password)
@@ -191,7 +196,8 @@ func (c *call) matchPasswords(locks []files.RequiredPassword, password secret.Te
 		}
 	}
 	if len(locks) == 0 {
-		if _, err := c.a.Accounts.HashPassword(c.ctx(), c.hashSource(), password); err != nil && !fault.Is(err, fault.Invalid) {
+		if _, err := c.a.Accounts.HashPassword(c.ctx(), c.hashSource(), password); err != nil &&
+			!fault.Is(err, fault.Invalid) {
 			return nil, err
 		}
 	}
@@ -208,14 +214,15 @@ func (c *call) actorWith(given []string) access.Actor {
 	return a
 }
 
-// answerUnlocked answers somebody who has just given passwords. Where they don't do yet, they are remembered until the next one comes. Fault:
-// PasswordRequired.
+// answerUnlocked answers somebody who has just given passwords. Where they don't do yet, they are
+// remembered until the next one comes. Fault: PasswordRequired.
 func (c *call) answerUnlocked(gate files.PasswordGate, given []string, purpose *string) (unlockedReply, error) {
 	seconds := int64(proofLifetime.Seconds())
 	switch {
 	case gate.Outcome != access.Allowed:
 		c.addProofs(given)
-		return unlockedReply{}, fault.New(fault.PasswordRequired, "This password is right, but another one is asked for as well.")
+		return unlockedReply{}, fault.New(fault.PasswordRequired,
+			"This password is right, but another one is asked for as well.")
 	case gate.Folder:
 		c.addProofs(given)
 		listing := "/api/files?path="
@@ -224,7 +231,8 @@ func (c *call) answerUnlocked(gate files.PasswordGate, given []string, purpose *
 		}
 		return unlockedReply{c.url(listing + url.QueryEscape(gate.Path.String())), seconds}, nil
 	}
-	token, _, err := c.a.Downloads.Issue(c.ctx(), c.actorWith(given), c.session, gate.ID, download.Purpose(valueOr(purpose, string(download.Save))))
+	token, _, err := c.a.Downloads.Issue(c.ctx(), c.actorWith(given), c.session, gate.ID,
+		download.Purpose(valueOr(purpose, string(download.Save))))
 	if err != nil {
 		return unlockedReply{}, err
 	}

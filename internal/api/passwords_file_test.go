@@ -11,7 +11,8 @@ func setAccessPassword(c *apptest.Client, id string, password any) {
 	c.Put("/api/files/"+id, m{"accessPassword": password}).OK(200)
 }
 
-// Specification: File or folder entry (hasPassword); PASSWORD_REQUIRED of the download endpoint, the gateway and public path serving. Abuse case C79.
+// Specification: File or folder entry (hasPassword); PASSWORD_REQUIRED of the download endpoint,
+// the gateway and public path serving. Abuse case C79.
 func TestFileWithAPassword(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -40,7 +41,8 @@ func TestFileWithAPassword(t *testing.T) {
 			setAccessPassword(admin, id, "open sesame")
 		}
 		wantHasPassword(true)
-		wantJSON(t, "hasPassword after a new name", alice.Put("/api/files/"+private, m{"name": "b.txt"}).OK(200).Value("file.hasPassword"), true)
+		wantJSON(t, "hasPassword after a new name",
+			alice.Put("/api/files/"+private, m{"name": "b.txt"}).OK(200).Value("file.hasPassword"), true)
 		for what, r := range map[string]*apptest.Reply{
 			"the owner asks for an address": alice.Get("/api/files/" + private + "/download"),
 			"the owner's <img>":             alice.Get("/api/files/"+private+"/download", "Sec-Fetch-Dest", "image"),
@@ -59,7 +61,8 @@ func TestFileWithAPassword(t *testing.T) {
 			wantStatus(t, what, r, 403, "PASSWORD_REQUIRED")
 		}
 		wantStatus(t, "the permanent link", visitor.Get(link), 404, "NOT_FOUND")
-		wantStatus(t, "the pasted address", visitor.Get("/api/files/"+public+"/download", "Accept", "image/*"), 401, "UNAUTHORIZED")
+		wantStatus(t, "the pasted address", visitor.Get("/api/files/"+public+"/download", "Accept", "image/*"), 401,
+			"UNAUTHORIZED")
 
 		for _, id := range []string{private, public, folder} {
 			setAccessPassword(admin, id, nil)

@@ -30,8 +30,8 @@ func (h *hashGate) wait(source account.Source) {
 	}
 }
 
-// Passwords that 250 strangers try hold up no login and not the password that a signed-in caller sets:
-// that one has the second turn.
+// Passwords that 250 strangers try hold up no login and not the password that a signed-in caller
+// sets: that one has the second turn.
 func TestVisitorsDoNotDelayLogins(t *testing.T) {
 	t.Parallel()
 	h := newHashGate()
@@ -64,8 +64,8 @@ func TestVisitorsDoNotDelayLogins(t *testing.T) {
 	all.Wait()
 }
 
-// One account that sets 500 passwords at once holds up no login and the password of another account for
-// one turn; what is too much is refused.
+// One account that sets 500 passwords at once holds up no login and the password of another account
+// for one turn; what is too much is refused.
 func TestOneAccountDoesNotDelayLogins(t *testing.T) {
 	t.Parallel()
 	h := newHashGate()

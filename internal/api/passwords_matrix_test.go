@@ -18,17 +18,21 @@ import (
 	"larder/internal/download"
 )
 
-// protectedContent is what the protected files hold, which begin as a video does. Its length stands in no other number of an answer.
+// protectedContent is what the protected files hold, which begin as a video does. Its length stands
+// in no other number of an answer.
 var protectedContent = fileHeads["video/mp4"] + strings.Repeat("protected bytes ", 6735) + "eleven more"
 
 // protectedSize finds the length of protectedContent as a number of its own.
 var protectedSize = regexp.MustCompile(`\b107795\b`)
 
-// contentRoutes are the routes of the table that answer the content of files. Each has doors below; a new one needs its own. The one of free mode
-// answers what lies in a visitor's own bucket, and never a file. Thumbnails have a matrix of their own (thumbnail_test.go).
+// contentRoutes are the routes of the table that answer the content of files. Each has doors below;
+// a new one needs its own. The one of free mode answers what lies in a visitor's own bucket, and
+// never a file. Thumbnails have a matrix of their own (thumbnail_test.go).
 var contentRoutes = []string{
-	"GET /api/files/{id}/download", "GET /api/files/{id}/thumbnail", "GET /api/files/zip", "GET /api/shares/{id}/preview", "GET /api/shares/{id}/thumbnail",
-	"GET /api/free-mode/download", "GET /api/gateway/download/{token}", "GET /api/i/{link}", "GET /api/i/{link}/thumbnail",
+	"GET /api/files/{id}/download", "GET /api/files/{id}/thumbnail", "GET /api/files/zip",
+	"GET /api/shares/{id}/preview", "GET /api/shares/{id}/thumbnail",
+	"GET /api/free-mode/download", "GET /api/gateway/download/{token}", "GET /api/i/{link}",
+	"GET /api/i/{link}/thumbnail",
 }
 
 // protectedFile is a file with a password in its way.
@@ -52,58 +56,76 @@ type readRequest struct {
 	name    string
 	address func(g protectedFile, caller string) string
 	header  []string
-	// wants is what it answers: a status and a code, or 200 for facts about the file, which then may have its name in them or not.
+	// wants is what it answers: a status and a code, or 200 for facts about the file, which then
+	// may have its name in them or not.
 	expected func(protection, caller string) (status int, code string)
 }
 
 var readRequests = []readRequest{
 	{"public path", func(g protectedFile, _ string) string { return g.path }, nil, wantPasswordRequired},
-	{"public path in a page", func(g protectedFile, _ string) string { return g.path }, []string{"Sec-Fetch-Dest", "image", "Accept", "image/*"}, wantPasswordRequired},
-	{"download", func(g protectedFile, _ string) string { return "/api/files/" + g.id + "/download" }, []string{"Accept", "application/json"}, wantSignInFirst},
-	{"embed", func(g protectedFile, _ string) string { return "/api/files/" + g.id + "/download" }, []string{"Accept", "image/*"}, wantSignInFirst},
-	{"compatible address", func(g protectedFile, _ string) string { return g.url }, []string{"Sec-Fetch-Dest", "video", "Accept", "*/*"}, wantSignInFirst},
+	{"public path in a page", func(g protectedFile, _ string) string { return g.path },
+		[]string{"Sec-Fetch-Dest", "image", "Accept", "image/*"}, wantPasswordRequired},
+	{"download", func(g protectedFile, _ string) string { return "/api/files/" + g.id + "/download" },
+		[]string{"Accept", "application/json"}, wantSignInFirst},
+	{"embed", func(g protectedFile, _ string) string { return "/api/files/" + g.id + "/download" },
+		[]string{"Accept", "image/*"}, wantSignInFirst},
+	{"compatible address", func(g protectedFile, _ string) string { return g.url },
+		[]string{"Sec-Fetch-Dest", "video", "Accept", "*/*"}, wantSignInFirst},
 	{"gateway", issuedToken, nil, wantPasswordRequired},
 	{"gateway, preview", issuedToken, nil, wantPasswordRequired},
 	{"gateway, another password given", issuedToken, nil, wantPasswordRequired},
 	{"signed link", issuedToken, nil, wantPasswordRequired},
-	{"zip", func(g protectedFile, _ string) string { return "/api/files/zip?ids=" + g.id }, nil, func(_, caller string) (int, string) {
-		if caller == "visitor" {
-			return 401, "UNAUTHORIZED"
-		}
-		return 404, "NOT_FOUND" // it is left out, and nothing else was asked for
-	}},
-	{"permanent link", func(g protectedFile, _ string) string { return g.link }, nil, func(string, string) (int, string) { return 404, "NOT_FOUND" }},
+	{"zip", func(g protectedFile, _ string) string { return "/api/files/zip?ids=" + g.id }, nil,
+		func(_, caller string) (int, string) {
+			if caller == "visitor" {
+				return 401, "UNAUTHORIZED"
+			}
+			return 404, "NOT_FOUND" // it is left out, and nothing else was asked for
+		}},
+	{"permanent link", func(g protectedFile, _ string) string { return g.link }, nil,
+		func(string, string) (int, string) { return 404, "NOT_FOUND" }},
 	{"details", func(g protectedFile, _ string) string { return "/api/files/" + g.id }, nil, wantListedForOwners},
 	{"listing", func(g protectedFile, _ string) string { return "/api/files?path=" + g.dir }, nil, wantListedForOwners},
-	{"public listing", func(g protectedFile, _ string) string { return "/api/public/files?path=" + g.dir }, nil, func(protection, _ string) (int, string) {
-		return wantListedForOwners(protection, "bob")
-	}},
-	{"share, download", func(g protectedFile, _ string) string { return "/api/shares/" + g.share + "/download" }, nil, wantSharePassword},
-	{"share, preview", func(g protectedFile, _ string) string { return "/api/shares/" + g.share + "/preview" }, nil, wantSharePassword},
+	{"public listing", func(g protectedFile, _ string) string { return "/api/public/files?path=" + g.dir }, nil,
+		func(protection, _ string) (int, string) {
+			return wantListedForOwners(protection, "bob")
+		}},
+	{"share, download", func(g protectedFile, _ string) string { return "/api/shares/" + g.share + "/download" }, nil,
+		wantSharePassword},
+	{"share, preview", func(g protectedFile, _ string) string { return "/api/shares/" + g.share + "/preview" }, nil,
+		wantSharePassword},
 	{"share, token", issuedToken, nil, wantPasswordRequired},
-	{"shared folder, download", func(g protectedFile, _ string) string { return "/api/shares/" + g.folder + "/download?file=" + g.id }, nil, wantLeftOut},
-	{"shared folder, preview", func(g protectedFile, _ string) string { return "/api/shares/" + g.folder + "/preview?file=" + g.id }, nil, wantLeftOut},
+	{"shared folder, download", func(g protectedFile, _ string) string {
+		return "/api/shares/" + g.folder + "/download?file=" + g.id
+	}, nil, wantLeftOut},
+	{"shared folder, preview", func(g protectedFile, _ string) string {
+		return "/api/shares/" + g.folder + "/preview?file=" + g.id
+	}, nil, wantLeftOut},
 	{"shared folder, token", issuedToken, nil, func(protection, _ string) (int, string) {
 		if status, code := wantLeftOut(protection, ""); status == 404 {
 			return status, code
 		}
 		return 403, "PASSWORD_REQUIRED"
 	}},
-	{"shared folder, listing", func(g protectedFile, _ string) string { return "/api/shares/" + g.folder + "/files?path=/inner" }, nil, func(protection, _ string) (int, string) {
+	{"shared folder, listing", func(g protectedFile, _ string) string {
+		return "/api/shares/" + g.folder + "/files?path=/inner"
+	}, nil, func(protection, _ string) (int, string) {
 		if protection == "file" {
 			return 200, "" // without it
 		}
 		return wantLeftOut(protection, "")
 	}},
-	{"search", func(g protectedFile, _ string) string { return "/api/files?path=/home/ann&search=secret" }, nil, func(_, caller string) (int, string) {
-		if caller == "visitor" {
-			return 401, "UNAUTHORIZED"
-		}
-		return 200, ""
-	}},
+	{"search", func(g protectedFile, _ string) string { return "/api/files?path=/home/ann&search=secret" }, nil,
+		func(_, caller string) (int, string) {
+			if caller == "visitor" {
+				return 401, "UNAUTHORIZED"
+			}
+			return 200, ""
+		}},
 }
 
-// issuedToken is the address of the door's token that was issued to the caller before there was a password; filled in by name.
+// issuedToken is the address of the door's token that was issued to the caller before there was a
+// password; filled in by name.
 func issuedToken(protectedFile, string) string { return "" }
 
 func wantPasswordRequired(string, string) (int, string) { return 403, "PASSWORD_REQUIRED" }
@@ -131,7 +153,8 @@ func wantListedForOwners(protection, caller string) (int, string) {
 // wantSharePassword: a share of what is protected asks whoever comes by it, its creator too.
 func wantSharePassword(string, string) (int, string) { return 401, "INVALID_PASSWORD" }
 
-// wantLeftOut: of a shared folder what has a password of its own is not there; where the password is on the shared folder itself the share asks for it.
+// wantLeftOut: of a shared folder what has a password of its own is not there; where the password
+// is on the shared folder itself the share asks for it.
 func wantLeftOut(protection, _ string) (int, string) {
 	if protection == "file" || protection == "folder" {
 		return 404, "NOT_FOUND"
@@ -139,7 +162,8 @@ func wantLeftOut(protection, _ string) (int, string) {
 	return 401, "INVALID_PASSWORD"
 }
 
-// conditionalHeaders is a set of headers that would let a server answer less, or that something is as it was.
+// conditionalHeaders is a set of headers that would let a server answer less, or that something
+// is as it was.
 type conditionalHeaders struct {
 	name               string
 	header             func(g protectedFile) []string
@@ -152,24 +176,30 @@ var conditionalHeaderSets = []conditionalHeaders{
 	{"Range from the end", func(protectedFile) []string { return []string{"Range", "bytes=-4"} }, 206},
 	{"Range beyond the end", func(protectedFile) []string { return []string{"Range", "bytes=107795-"} }, 416},
 	{"If-None-Match", func(g protectedFile) []string { return []string{"If-None-Match", g.etag} }, 304},
-	{"If-None-Match, weak", func(g protectedFile) []string { return []string{"If-None-Match", `"x", W/` + g.etag} }, 304},
+	{"If-None-Match, weak", func(g protectedFile) []string { return []string{"If-None-Match", `"x", W/` + g.etag} },
+		304},
 	{"If-None-Match: *", func(protectedFile) []string { return []string{"If-None-Match", "*"} }, 304},
 	{"If-Range", func(g protectedFile) []string { return []string{"If-Range", g.etag, "Range", "bytes=0-3"} }, 206},
-	{"If-Range, date", func(g protectedFile) []string { return []string{"If-Range", g.lastModified, "Range", "bytes=0-3"} }, 206},
+	{"If-Range, date", func(g protectedFile) []string {
+		return []string{"If-Range", g.lastModified, "Range", "bytes=0-3"}
+	}, 206},
 	{"If-Modified-Since", func(g protectedFile) []string { return []string{"If-Modified-Since", g.lastModified} }, 304},
 	{"If-Match", func(g protectedFile) []string { return []string{"If-Match", g.etag} }, 200},
 	{"If-Match, another", func(protectedFile) []string { return []string{"If-Match", `"x"`} }, 412},
-	{"If-Unmodified-Since", func(g protectedFile) []string { return []string{"If-Unmodified-Since", g.lastModified} }, 200},
+	{"If-Unmodified-Since", func(g protectedFile) []string { return []string{"If-Unmodified-Since", g.lastModified} },
+		200},
 }
 
-// TestProtectedFiles is the matrix of abuse case C79, and C80: every door, method and condition, for every caller, with a password on the file, on
-// its folder, further above, or asked for by a rule. None of them gives bytes, size or validators away; with the password given they do.
+// TestProtectedFiles is the matrix of abuse case C79, and C80: every door, method and condition,
+// for every caller, with a password on the file, on its folder, further above, or asked for by a
+// rule. None of them gives bytes, size or validators away; with the password given they do.
 func TestProtectedFiles(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) { newProtectedFixture(t, l).checkMatrix(t) })
 }
 
-// The same with the files in a bucket to which clients are sent: nobody is who may not have the bytes.
+// The same with the files in a bucket to which clients are sent: nobody is who may
+// not have the bytes.
 func TestProtectedFilesInABucket(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -246,22 +276,27 @@ func newProtectedFixture(t *testing.T, l *apptest.Larder) *protectedFixture {
 		"visitor": {Role: access.Guest}, "bob": {UserID: id(bob), Role: access.User},
 		"ann": {UserID: id(ann), Role: access.User}, "admin": {UserID: id(admin), Role: access.Admin},
 	}
-	addRule(admin, m{"pathPattern": "/home/ann/**", "effect": "allow", "role": "guest", "permissions": []string{"read", "download"}})
-	addRule(admin, m{"pathPattern": "/home/ann/**", "effect": "allow", "userId": id(bob), "permissions": []string{"read", "download"}})
+	addRule(admin, m{"pathPattern": "/home/ann/**", "effect": "allow", "role": "guest",
+		"permissions": []string{"read", "download"}})
+	addRule(admin, m{"pathPattern": "/home/ann/**", "effect": "allow", "userId": id(bob),
+		"permissions": []string{"read", "download"}})
 	return w
 }
 
 // uploadFile uploads a file as an image client does, where nothing is in its way yet.
 func (w *protectedFixture) uploadFile(t *testing.T, number int, protection string) protectedFile {
 	t.Helper()
-	g := protectedFile{protection: protection, dir: fmt.Sprintf("/home/ann/%d/inner", number), tokens: map[string]map[string]string{}}
+	g := protectedFile{protection: protection, dir: fmt.Sprintf("/home/ann/%d/inner", number),
+		tokens: map[string]map[string]string{}}
 	name := fmt.Sprintf("secret-%d.mp4", number)
-	r := w.clients["ann's key"].Post("/api/upload", protectedContent, "X-File-Name", name, "X-Path", g.dir, "Content-Type", "video/mp4").OK(200)
+	r := w.clients["ann's key"].Post("/api/upload", protectedContent, "X-File-Name", name, "X-Path", g.dir,
+		"Content-Type", "video/mp4").OK(200)
 	g.id, g.url, g.link, g.path = r.Text("fileId"), r.Text("url"), r.Text("directUrl"), g.dir+"/"+name
 	seen := w.clients["visitor"].Head(g.path).OK(200)
 	if before := w.clients["visitor"].Get(g.path); w.bucket != nil {
 		at := redirectTarget(t, before)
-		if got := fetchAsBrowser(t, at); strings.Contains(at, "?") || got.status != 200 || got.body != protectedContent {
+		if got := fetchAsBrowser(t, at); strings.Contains(at, "?") || got.status != 200 ||
+			got.body != protectedContent {
 			t.Errorf("without a password: %d at %s", got.status, at)
 		}
 	} else {
@@ -271,7 +306,8 @@ func (w *protectedFixture) uploadFile(t *testing.T, number int, protection strin
 	if g.etag == "" || g.lastModified == "" || !strings.Contains(g.link, "/api/i/") {
 		t.Fatalf("no validators, or no link: %v, %s", seen.Header, g.link)
 	}
-	g.share, g.folder = shareEntry(w.clients["ann"], g.id), shareEntry(w.clients["ann"], entryIDOf(w.clients["ann"], "/home/ann", fmt.Sprint(number)))
+	g.share, g.folder = shareEntry(w.clients["ann"], g.id), shareEntry(w.clients["ann"],
+		entryIDOf(w.clients["ann"], "/home/ann", fmt.Sprint(number)))
 	for _, caller := range callers {
 		w.addToken(g, "share, token", caller, shareDownload(w.clients[caller], g.share))
 		w.addToken(g, "shared folder, token", caller, shareDownload(w.clients[caller], g.folder, "?file=", g.id))
@@ -280,14 +316,16 @@ func (w *protectedFixture) uploadFile(t *testing.T, number int, protection strin
 		purpose download.Purpose
 		given   []string
 	}{
-		"gateway": {download.Save, nil}, "gateway, preview": {download.Preview, nil}, "gateway, another password given": {download.Save, []string{"another"}},
+		"gateway": {download.Save, nil}, "gateway, preview": {download.Preview, nil},
+		"gateway, another password given": {download.Save, []string{"another"}},
 	} {
 		g.tokens[door] = map[string]string{}
 		for _, caller := range callers {
 			a, known := w.actors[caller]
 			if !known {
 				w.addToken(g, "signed link", caller, w.signAsOwner(t, caller, g.id))
-				g.tokens[door][caller] = downloadURL(w.clients[caller], g.id) // a key gives no password, and makes no preview
+				// a key gives no password, and makes no preview
+				g.tokens[door][caller] = downloadURL(w.clients[caller], g.id)
 				continue
 			}
 			w.addToken(g, "signed link", caller, w.sign(t, a, g.id))
@@ -308,7 +346,8 @@ func (w *protectedFixture) sign(t *testing.T, a access.Actor, id string) string 
 	return "/api/gateway/download/" + links[0].Token
 }
 
-// signAsOwner has a key's owner make one. An address of the store's own that was handed out cannot be taken back, and is no door of the service's.
+// signAsOwner has a key's owner make one. An address of the store's own that was handed out cannot
+// be taken back, and is no door of the service's.
 func (w *protectedFixture) signAsOwner(t *testing.T, caller, id string) string {
 	t.Helper()
 	signed := w.clients[caller].Get("/api/files/" + id + "/copy-links?signed=true").OK(200).Text("formats.direct")
@@ -336,7 +375,8 @@ func (w *protectedFixture) issue(t *testing.T, a access.Actor, id string, purpos
 	return "/api/gateway/download/" + token
 }
 
-// checkReadable shows that everybody gets the bytes by every door as long as there is no password, so that the matrix can fail.
+// checkReadable shows that everybody gets the bytes by every door as long as there is no password,
+// so that the matrix can fail.
 func (w *protectedFixture) checkReadable(t *testing.T, g protectedFile) {
 	t.Helper()
 	for _, d := range readRequests {
@@ -348,7 +388,8 @@ func (w *protectedFixture) checkReadable(t *testing.T, g protectedFile) {
 				if want = 200; caller == "visitor" {
 					want = 401
 				}
-			case slices.Contains([]string{"public listing", "share, download", "shared folder, download", "shared folder, listing"}, d.name):
+			case slices.Contains([]string{"public listing", "share, download", "shared folder, download",
+				"shared folder, listing"}, d.name):
 				want = 200
 			case (d.name == "embed" || d.name == "compatible address") && caller == "visitor":
 				want = 302
@@ -368,9 +409,11 @@ func (w *protectedFixture) setPassword(t *testing.T, g protectedFile) {
 	switch g.protection {
 	case "rule":
 		for _, role := range []string{"guest", "user", "admin"} {
-			rule := m{"pathPattern": upper + "/**", "effect": "allow", "role": role, "permissions": []string{"download"}, "requirePassword": true, "password": "open sesame", "priority": 10}
+			rule := m{"pathPattern": upper + "/**", "effect": "allow", "role": role,
+				"permissions": []string{"download"}, "requirePassword": true, "password": "open sesame", "priority": 10}
 			addRule(w.clients["admin"], rule)
-			addRule(w.clients["admin"], m{"pathPattern": upper + "/**", "effect": "deny", "role": role, "permissions": []string{"download"}, "priority": 5})
+			addRule(w.clients["admin"], m{"pathPattern": upper + "/**", "effect": "deny", "role": role,
+				"permissions": []string{"download"}, "priority": 5})
 		}
 		return
 	case "file":
@@ -381,7 +424,8 @@ func (w *protectedFixture) setPassword(t *testing.T, g protectedFile) {
 		at = entryIDOf(w.clients["ann"], "/home/ann", upper[len("/home/ann/"):])
 	}
 	err := w.l.Apps[0].DB.Write(context.Background(), func(tx *db.Tx) error {
-		n, err := tx.Exec("UPDATE entries SET password_hash = $1, password_id = $2 WHERE id = $3", "a hash that no password has", "password of "+g.protection, at)
+		n, err := tx.Exec("UPDATE entries SET password_hash = $1, password_id = $2 WHERE id = $3",
+			"a hash that no password has", "password of "+g.protection, at)
 		if err == nil && n != 1 {
 			err = fmt.Errorf("%d entries have the id %s", n, at)
 		}
@@ -392,7 +436,8 @@ func (w *protectedFixture) setPassword(t *testing.T, g protectedFile) {
 	}
 }
 
-func (w *protectedFixture) send(t *testing.T, g protectedFile, d readRequest, caller string, cond conditionalHeaders, method string) *apptest.Reply {
+func (w *protectedFixture) send(t *testing.T, g protectedFile, d readRequest, caller string, cond conditionalHeaders,
+	method string) *apptest.Reply {
 	t.Helper()
 	address := d.address(g, caller)
 	if address == "" {
@@ -408,7 +453,8 @@ func (w *protectedFixture) send(t *testing.T, g protectedFile, d readRequest, ca
 }
 
 // checkCell asks once, and looks for whatever an answer could give away.
-func (w *protectedFixture) checkCell(t *testing.T, g protectedFile, d readRequest, caller string, cond conditionalHeaders, method string) {
+func (w *protectedFixture) checkCell(t *testing.T, g protectedFile, d readRequest, caller string,
+	cond conditionalHeaders, method string) {
 	t.Helper()
 	what := fmt.Sprintf("password on %s: %s of %s by %s with %s", g.protection, method, d.name, caller, cond.name)
 	r := w.send(t, g, d, caller, cond, method)
@@ -420,7 +466,8 @@ func (w *protectedFixture) checkCell(t *testing.T, g protectedFile, d readReques
 	if want != 200 && method == "GET" {
 		r.Fails(want, code)
 	}
-	for _, name := range []string{"ETag", "Last-Modified", "Content-Range", "Accept-Ranges", "Content-Disposition", "Location"} {
+	for _, name := range []string{"ETag", "Last-Modified", "Content-Range", "Accept-Ranges", "Content-Disposition",
+		"Location"} {
 		if value := r.Header.Get(name); value != "" {
 			t.Errorf("%s: %s: %s", what, name, value)
 		}
@@ -432,21 +479,25 @@ func (w *protectedFixture) checkCell(t *testing.T, g protectedFile, d readReques
 		t.Errorf("%s: it has the bytes", what)
 	}
 	if want != 200 {
-		if protectedSize.Match(r.Body) || strings.Contains(string(r.Body), "secret-") || r.Header.Get("Cache-Control") != "private, no-store" {
+		if protectedSize.Match(r.Body) || strings.Contains(string(r.Body), "secret-") ||
+			r.Header.Get("Cache-Control") != "private, no-store" {
 			t.Errorf("%s: Cache-Control %q, %.200s", what, r.Header.Get("Cache-Control"), r.Body)
 		}
 		return
 	}
-	if d.name == "shared folder, listing" && (protectedSize.Match(r.Body) || strings.Contains(string(r.Body), "secret-")) {
+	if d.name == "shared folder, listing" && (protectedSize.Match(r.Body) ||
+		strings.Contains(string(r.Body), "secret-")) {
 		t.Errorf("%s: it is listed: %.200s", what, r.Body)
 	}
-	if status, _ := wantListedForOwners(g.protection, caller); method == "GET" && d.name == "search" && slices.Contains(r.Names("items"), g.path[len(g.dir)+1:]) != (status == 200) {
+	if status, _ := wantListedForOwners(g.protection, caller); method == "GET" && d.name == "search" &&
+		slices.Contains(r.Names("items"), g.path[len(g.dir)+1:]) != (status == 200) {
 		t.Errorf("%s: it finds %v", what, r.Names("items"))
 	}
 }
 
-// checkAfterPassword asks at the gateway with tokens of callers who gave the password; it returns how often. The service sends the bytes, from a bucket too: the
-// publicDomain would answer whoever has learned the key, for good.
+// checkAfterPassword asks at the gateway with tokens of callers who gave the password; it returns
+// how often. The service sends the bytes, from a bucket too: the publicDomain would answer whoever
+// has learned the key, for good.
 func (w *protectedFixture) checkAfterPassword(t *testing.T, g protectedFile) (cells int) {
 	t.Helper()
 	given := []string{"password of " + g.protection}
@@ -469,9 +520,12 @@ func (w *protectedFixture) checkAfterPassword(t *testing.T, g protectedFile) (ce
 			for _, cond := range conditionalHeaderSets {
 				for _, method := range []string{"GET", "HEAD"} {
 					address := w.issue(t, a, g.id, purpose)
-					r := w.send(t, g, readRequest{address: func(protectedFile, string) string { return address }}, "visitor", cond, method)
-					if r.Status != cond.statusWithPassword || r.Status < 400 && r.Header.Get("ETag") != g.etag || method == "GET" && r.Status == 200 && string(r.Body) != protectedContent {
-						t.Errorf("password on %s, given by %s: %s with %s: status %d, want %d: %v", g.protection, caller, method, cond.name, r.Status, cond.statusWithPassword, r.Header)
+					r := w.send(t, g, readRequest{address: func(protectedFile, string) string { return address }},
+						"visitor", cond, method)
+					if r.Status != cond.statusWithPassword || r.Status < 400 && r.Header.Get("ETag") != g.etag ||
+						method == "GET" && r.Status == 200 && string(r.Body) != protectedContent {
+						t.Errorf("password on %s, given by %s: %s with %s: status %d, want %d: %v", g.protection,
+							caller, method, cond.name, r.Status, cond.statusWithPassword, r.Header)
 					}
 					cells++
 				}

@@ -6,7 +6,8 @@ import (
 	"larder/internal/apptest"
 )
 
-// What a rule keeps from a search stays away from it with a password of its own, and what is found is found once.
+// What a rule keeps from a search stays away from it with a password of its own, and what is
+// found is found once.
 func TestSearchWithPasswords(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -16,24 +17,28 @@ func TestSearchWithPasswords(t *testing.T) {
 		shut := mkdir(admin, "/public", "find shut")
 		admin.Upload("/public/find shut", "find below.txt", []byte("x"))
 		addRule(admin, m{"pathPattern": "/public/find denied.txt", "effect": "deny", "role": "user"})
-		addRule(admin, m{"pathPattern": "/public/find named.txt", "effect": "allow", "role": "user", "permissions": []string{"read", "share"}})
+		addRule(admin, m{"pathPattern": "/public/find named.txt", "effect": "allow", "role": "user",
+			"permissions": []string{"read", "share"}})
 		for _, id := range []string{denied, named, shut} {
 			setAccessPassword(admin, id, "open sesame")
 		}
 		wantStrings(t, "alice finds", listNames(alice, "/public", "search", "FIND"), "find shut", "find named.txt")
 		verifyPassword(alice, shut, "open sesame").OK(200)
-		wantStrings(t, "alice finds with the password", listNames(alice, "/public", "search", "find"), "find shut", "find below.txt", "find named.txt")
+		wantStrings(t, "alice finds with the password", listNames(alice, "/public", "search", "find"), "find shut",
+			"find below.txt", "find named.txt")
 	})
 }
 
-// A folder that is there because somebody's mount lies below it can be made by whoever may write there. Its password is for administrators.
+// A folder that is there because somebody's mount lies below it can be made by whoever may write
+// there. Its password is for administrators.
 func TestPasswordsAboveMounts(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		admin, alice := l.Admin(t), l.User(t, "alice")
 		store := addProvider(admin, "team")
 		addMount(admin, store, "/uploads/team/photos")
-		addRule(admin, m{"pathPattern": "/uploads/team/photos/**", "effect": "allow", "role": "guest", "permissions": []string{"read", "download"}})
+		addRule(admin, m{"pathPattern": "/uploads/team/photos/**", "effect": "allow", "role": "guest",
+			"permissions": []string{"read", "download"}})
 		admin.Upload("/uploads/team/photos", "p.txt", []byte("everybody's"))
 		visitor := l.Client(t)
 		open := func(what string) {
@@ -52,7 +57,8 @@ func TestPasswordsAboveMounts(t *testing.T) {
 		admin.Upload("/uploads/other", "p.txt", []byte("x"))
 		addMount(admin, store, "/uploads/club/disk")
 		alice.Put("/api/files/"+brought, m{"name": "club"}).Fails(409, "ALREADY_EXISTS")
-		admin.Post("/api/files/"+brought+"/move", m{"targetPath": "/uploads", "newName": "club"}).Fails(409, "OPERATION_FAILED")
+		admin.Post("/api/files/"+brought+"/move", m{"targetPath": "/uploads", "newName": "club"}).
+			Fails(409, "OPERATION_FAILED")
 
 		// an administrator may, and its owner does not open it then
 		setAccessPassword(admin, team, "the team's")
@@ -61,7 +67,8 @@ func TestPasswordsAboveMounts(t *testing.T) {
 			alice.Put("/api/files/"+team, m{"accessPassword": password}).Fails(403, "FORBIDDEN")
 		}
 		unlock(visitor, "/uploads/team", "the team's")
-		wantBody(t, visitor.Get(unlock(visitor, "/uploads/team/photos/p.txt", "the team's").OK(200).Text("url")).OK(200), "everybody's")
+		wantBody(t, visitor.Get(unlock(visitor, "/uploads/team/photos/p.txt",
+			"the team's").OK(200).Text("url")).OK(200), "everybody's")
 		setAccessPassword(admin, team, nil)
 		open("without")
 
@@ -100,10 +107,14 @@ func TestMountsKeepPasswords(t *testing.T) {
 		refused("the one over it, out of the folder", put(disk, m{"mountPath": "/public/disk", "priority": 3}))
 		refused("what the folder is in, elsewhere", put(over, m{"mountPath": "/elsewhere"}))
 		refused("what the folder is in, deleted", admin.Delete("/api/admin/mounts/"+over))
-		refused("another over the folder", admin.Post("/api/admin/mounts", m{"providerId": store, "mountPath": "/public/over/vault", "name": "m"}))
-		refused("another over all of it", admin.Post("/api/admin/mounts", m{"providerId": store, "mountPath": "/public/over", "name": "m", "priority": 5}))
-		hiding := addMount(admin, store, "/public/over/vault/disk/a/deep", m{"priority": 7}) // it hides a mount, which keeps what it had
-		wantStatus(t, "a mount that is hidden, elsewhere", put(deep, m{"mountPath": "/public/deep"}), 409, "OPERATION_FAILED")
+		refused("another over the folder", admin.Post("/api/admin/mounts",
+			m{"providerId": store, "mountPath": "/public/over/vault", "name": "m"}))
+		refused("another over all of it", admin.Post("/api/admin/mounts",
+			m{"providerId": store, "mountPath": "/public/over", "name": "m", "priority": 5}))
+		// it hides a mount, which keeps what it had
+		hiding := addMount(admin, store, "/public/over/vault/disk/a/deep", m{"priority": 7})
+		wantStatus(t, "a mount that is hidden, elsewhere", put(deep, m{"mountPath": "/public/deep"}), 409,
+			"OPERATION_FAILED")
 		admin.Delete("/api/admin/mounts/" + hiding).OK(200)
 
 		// what changes nothing about passwords

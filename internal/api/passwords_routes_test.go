@@ -8,8 +8,8 @@ import (
 	"larder/internal/apptest"
 )
 
-// Abuse cases C79 and C80: whatever a password covers, by whichever way, method and condition it is asked for, the answer is that a password is
-// required, and tells nothing about the content.
+// Abuse cases C79 and C80: whatever a password covers, by whichever way, method and condition it is
+// asked for, the answer is that a password is required, and tells nothing about the content.
 func TestPasswordOnEveryRoute(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -21,7 +21,8 @@ func TestPasswordOnEveryRoute(t *testing.T) {
 		below := admin.Upload("/public/shut/deep", "in.txt", content)
 		mkdir(admin, "/public", "ruled")
 		ruled := admin.Upload("/public/ruled", "r.txt", content)
-		paths := map[string]string{file: "/public/own.txt", below: "/public/shut/deep/in.txt", ruled: "/public/ruled/r.txt"}
+		paths := map[string]string{file: "/public/own.txt", below: "/public/shut/deep/in.txt",
+			ruled: "/public/ruled/r.txt"}
 		etags, tokens := map[string]string{}, map[string]string{}
 		for id, path := range paths {
 			etags[id] = l.Client(t).Get(path).OK(200).Header.Get("ETag")
@@ -32,33 +33,45 @@ func TestPasswordOnEveryRoute(t *testing.T) {
 		setAccessPassword(admin, folder, "open sesame")
 		read := []string{"read", "download"}
 		for _, role := range []string{"guest", "user"} {
-			addRule(admin, m{"pathPattern": "/public/ruled/**", "effect": "allow", "role": role, "permissions": read, "requirePassword": true, "password": "the rule's", "priority": 10})
-			addRule(admin, m{"pathPattern": "/public/ruled/**", "effect": "deny", "role": role, "permissions": read, "priority": 9})
+			addRule(admin, m{"pathPattern": "/public/ruled/**", "effect": "allow", "role": role, "permissions": read,
+				"requirePassword": true, "password": "the rule's", "priority": 10})
+			addRule(admin, m{"pathPattern": "/public/ruled/**", "effect": "deny", "role": role, "permissions": read,
+				"priority": 9})
 		}
 		for id, path := range paths {
 			doors := map[string]string{"public path": path, "gateway": tokens[id]}
 			for door, address := range doors {
 				for _, method := range []string{"GET", "HEAD"} {
 					for condition, header := range map[string][]string{
-						"plain": {}, "range": {"Range", "bytes=0-4"}, "suffix": {"Range", "bytes=-4"}, "beyond": {"Range", "bytes=1000-"},
-						"if-none-match": {"If-None-Match", etags[id]}, "any": {"If-None-Match", "*"}, "if-match": {"If-Match", `"other"`},
-						"if-range": {"If-Range", etags[id], "Range", "bytes=0-4"}, "if-modified-since": {"If-Modified-Since", modified},
-						"if-unmodified-since": {"If-Unmodified-Since", "Mon, 02 Jan 2006 15:04:05 GMT"}, "embed": {"Sec-Fetch-Dest", "image"}, "page": {"Accept", "text/html"},
+						"plain": {}, "range": {"Range", "bytes=0-4"}, "suffix": {"Range", "bytes=-4"},
+						"beyond":        {"Range", "bytes=1000-"},
+						"if-none-match": {"If-None-Match", etags[id]}, "any": {"If-None-Match", "*"},
+						"if-match":            {"If-Match", `"other"`},
+						"if-range":            {"If-Range", etags[id], "Range", "bytes=0-4"},
+						"if-modified-since":   {"If-Modified-Since", modified},
+						"if-unmodified-since": {"If-Unmodified-Since", "Mon, 02 Jan 2006 15:04:05 GMT"},
+						"embed":               {"Sec-Fetch-Dest", "image"}, "page": {"Accept", "text/html"},
 					} {
-						for name, c := range map[string]*apptest.Client{"a visitor": l.Client(t), "alice": alice.Fork()} {
+						for name, c := range map[string]*apptest.Client{"a visitor": l.Client(t),
+							"alice": alice.Fork()} {
 							r := c.Do(apptest.Request{Method: method, Path: address, Header: headerMap(header)})
-							checkPasswordRequired(t, fmt.Sprint(method, " ", path, " by ", door, ", ", condition, ", ", name), r, content, etags[id])
+							checkPasswordRequired(t,
+								fmt.Sprint(method, " ", path, " by ", door, ", ", condition, ", ", name), r, content,
+								etags[id])
 						}
 					}
 				}
 			}
-			for _, header := range [][]string{{}, {"Range", "bytes=0-4"}, {"If-None-Match", etags[id]}, {"Sec-Fetch-Dest", "image"}} {
+			for _, header := range [][]string{{}, {"Range", "bytes=0-4"}, {"If-None-Match", etags[id]},
+				{"Sec-Fetch-Dest", "image"}} {
 				for _, method := range []string{"GET", "HEAD"} {
-					r := alice.Do(apptest.Request{Method: method, Path: "/api/files/" + id + "/download", Header: headerMap(header)})
+					r := alice.Do(apptest.Request{Method: method, Path: "/api/files/" + id + "/download",
+						Header: headerMap(header)})
 					if method == "HEAD" && r.Status == 403 && len(header) > 0 && header[0] == "Sec-Fetch-Dest" {
 						continue
 					}
-					checkPasswordRequired(t, fmt.Sprint(method, " download of ", path, ", ", header), r, content, etags[id])
+					checkPasswordRequired(t, fmt.Sprint(method, " download of ", path, ", ", header), r, content,
+						etags[id])
 				}
 			}
 		}
@@ -76,19 +89,24 @@ func headerMap(pairs []string) map[string][]string {
 	return h
 }
 
-// checkPasswordRequired fails the test unless the answer is PASSWORD_REQUIRED and tells nothing about the content.
+// checkPasswordRequired fails the test unless the answer is PASSWORD_REQUIRED and tells
+// nothing about the content.
 func checkPasswordRequired(t *testing.T, what string, r *apptest.Reply, content []byte, etag string) {
 	t.Helper()
-	if r.Status != 403 || len(r.Body) > 0 && strings.HasPrefix(r.Header.Get("Content-Type"), "application/json") && !strings.Contains(string(r.Body), "PASSWORD_REQUIRED") {
+	if r.Status != 403 || len(r.Body) > 0 && strings.HasPrefix(r.Header.Get("Content-Type"), "application/json") &&
+		!strings.Contains(string(r.Body), "PASSWORD_REQUIRED") {
 		t.Errorf("%s: status %d %.200s", what, r.Status, r.Body)
 	}
-	for _, name := range []string{"ETag", "Last-Modified", "Accept-Ranges", "Content-Range", "Content-Disposition", "Location"} {
+	for _, name := range []string{"ETag", "Last-Modified", "Accept-Ranges", "Content-Range", "Content-Disposition",
+		"Location"} {
 		if r.Header.Get(name) != "" {
 			t.Errorf("%s: %s: %s", what, name, r.Header.Get(name))
 		}
 	}
-	if strings.Contains(string(r.Body), string(content[:5])) || strings.Contains(fmt.Sprint(r.Header)+string(r.Body), strings.Trim(etag, `"`)) ||
-		r.Header.Get("Content-Length") == fmt.Sprint(len(content)) || r.Header.Get("Cache-Control") != "private, no-store" {
+	if strings.Contains(string(r.Body), string(content[:5])) ||
+		strings.Contains(fmt.Sprint(r.Header)+string(r.Body), strings.Trim(etag, `"`)) ||
+		r.Header.Get("Content-Length") == fmt.Sprint(len(content)) ||
+		r.Header.Get("Cache-Control") != "private, no-store" {
 		t.Errorf("%s: %v %.200s", what, r.Header, r.Body)
 	}
 }
@@ -99,7 +117,8 @@ func TestNewPasswordEndsOldTokens(t *testing.T) {
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		admin := l.Admin(t)
 		for what, c := range map[string]struct{ folder, path string }{
-			"file": {"files", "/public/files/f.txt"}, "folder": {"folders", "/public/folders/f.txt"}, "rule": {"rules", "/public/rules/f.txt"},
+			"file": {"files", "/public/files/f.txt"}, "folder": {"folders", "/public/folders/f.txt"},
+			"rule": {"rules", "/public/rules/f.txt"},
 		} {
 			dir := "/public/" + c.folder
 			folder := mkdir(admin, "/public", c.folder)
@@ -112,7 +131,8 @@ func TestNewPasswordEndsOldTokens(t *testing.T) {
 				set = func(password string) { setAccessPassword(admin, folder, password) }
 			case "rule":
 				addRule(admin, m{"pathPattern": dir + "/**", "effect": "deny", "role": "guest", "priority": 9})
-				rule := addRule(admin, m{"pathPattern": dir + "/**", "effect": "allow", "role": "guest", "requirePassword": true, "password": "first", "priority": 10})
+				rule := addRule(admin, m{"pathPattern": dir + "/**", "effect": "allow", "role": "guest",
+					"requirePassword": true, "password": "first", "priority": 10})
 				set = func(password string) {
 					admin.Put("/api/admin/rules/"+rule, m{"password": password}).OK(200)
 				}
@@ -123,7 +143,8 @@ func TestNewPasswordEndsOldTokens(t *testing.T) {
 				for range 2 {
 					tokens = append(tokens, unlock(visitor, c.path, "the old one").OK(200).Text("url"))
 				}
-				tokens = append(tokens, visitor.Post("/api/public/unlock", m{"path": c.path, "password": "the old one", "purpose": "preview"}).OK(200).Text("url"))
+				tokens = append(tokens, visitor.Post("/api/public/unlock",
+					m{"path": c.path, "password": "the old one", "purpose": "preview"}).OK(200).Text("url"))
 				return tokens
 			}
 			tokens := unlockTokens()
@@ -135,8 +156,10 @@ func TestNewPasswordEndsOldTokens(t *testing.T) {
 			for _, password := range []string{"the new one", "the old one"} { // the same one again is another one
 				set(password)
 				for i, token := range tokens[1:] {
-					wantStatus(t, fmt.Sprint(what, ": token ", i, " after ", password), l.Client(t).Get(token), 403, "PASSWORD_REQUIRED")
-					wantStatus(t, fmt.Sprint(what, ": token ", i, " with the cookie after ", password), visitor.Get(token), 403, "PASSWORD_REQUIRED")
+					wantStatus(t, fmt.Sprint(what, ": token ", i, " after ", password), l.Client(t).Get(token), 403,
+						"PASSWORD_REQUIRED")
+					wantStatus(t, fmt.Sprint(what, ": token ", i, " with the cookie after ", password),
+						visitor.Get(token), 403, "PASSWORD_REQUIRED")
 				}
 				wantStatus(t, what+": the cookie after "+password, visitor.Get(c.path), 403, "PASSWORD_REQUIRED")
 			}
@@ -155,7 +178,8 @@ func TestNewPasswordEndsOldTokens(t *testing.T) {
 	})
 }
 
-// Abuse case C82: a password stays through a new name, another place and new content, and goes along with its entry.
+// Abuse case C82: a password stays through a new name, another place and new content, and goes
+// along with its entry.
 func TestPasswordStaysWithItsEntry(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -190,7 +214,8 @@ func TestPasswordStaysWithItsEntry(t *testing.T) {
 		wantJSON(t, "the same id", admin.Upload("/public/to", "g.txt", []byte("new"), m{"conflict": "replace"}), file)
 		wantProtected("replaced", "/public/to/g.txt", "/public/to/other")
 		for _, id := range []string{file, folder} {
-			waitForJob(t, admin, admin.Post("/api/files/"+id+"/move", m{"targetPath": "/public/far"}).OK(200).Text("jobId"))
+			waitForJob(t, admin, admin.Post("/api/files/"+id+"/move",
+				m{"targetPath": "/public/far"}).OK(200).Text("jobId"))
 		}
 		wantProtected("moved to another provider", "/public/far/g.txt", "/public/far/other")
 		r := unlock(l.Client(t), "/public/far/g.txt", "open sesame").OK(200)
@@ -206,20 +231,29 @@ func TestPasswordsOfRules(t *testing.T) {
 		folder := mkdir(admin, "/uploads", "ruled")
 		sub := mkdir(admin, "/uploads/ruled", "sub")
 		file := admin.Upload("/uploads/ruled/sub", "f.txt", []byte("content"))
-		addRule(admin, m{"pathPattern": "/uploads/ruled/**", "effect": "allow", "role": "user", "requirePassword": true, "password": "the rule's", "priority": 2})
+		addRule(admin, m{"pathPattern": "/uploads/ruled/**", "effect": "allow", "role": "user", "requirePassword": true,
+			"password": "the rule's", "priority": 2})
 		addRule(admin, m{"pathPattern": "/uploads/ruled/**", "effect": "deny", "role": "user", "priority": 1})
-		addRule(admin, m{"pathPattern": "/uploads/ruled/sub/f.txt", "effect": "deny", "role": "user", "permissions": []string{"delete"}, "priority": 3})
-		addRule(admin, m{"pathPattern": "/uploads/ruled/**", "effect": "allow", "role": "guest", "permissions": []string{"download"}, "requirePassword": true, "password": "the guests'"})
+		addRule(admin, m{"pathPattern": "/uploads/ruled/sub/f.txt", "effect": "deny", "role": "user",
+			"permissions": []string{"delete"}, "priority": 3})
+		addRule(admin, m{"pathPattern": "/uploads/ruled/**", "effect": "allow", "role": "guest",
+			"permissions": []string{"download"}, "requirePassword": true, "password": "the guests'"})
 
 		wantStatus(t, "alice, by another", verifyPassword(alice, file, "x"), 401, "INVALID_PASSWORD")
 		wantBody(t, alice.Get(verifyPassword(alice, file, "the rule's").OK(200).Text("url")).OK(200), "content")
-		wantStatus(t, "alice, by the guests' password", unlock(alice, "/uploads/ruled/sub/f.txt", "the guests'"), 401, "INVALID_PASSWORD") // a rule for users denies her
-		wantStatus(t, "a visitor, by the users' password", unlock(l.Client(t), "/uploads/ruled/sub/f.txt", "the rule's"), 401, "INVALID_PASSWORD")
-		wantBody(t, alice.Get(unlock(l.Client(t), "/uploads/ruled/sub/f.txt", "the guests'").OK(200).Text("url")).OK(200), "content")
-		wantStatus(t, "an administrator, whom no rule asks", verifyPassword(admin, file, "the rule's"), 400, "VALIDATION_ERROR")
+		// a rule for users denies her
+		wantStatus(t, "alice, by the guests' password", unlock(alice, "/uploads/ruled/sub/f.txt", "the guests'"), 401,
+			"INVALID_PASSWORD")
+		wantStatus(t, "a visitor, by the users' password",
+			unlock(l.Client(t), "/uploads/ruled/sub/f.txt", "the rule's"), 401, "INVALID_PASSWORD")
+		wantBody(t, alice.Get(unlock(l.Client(t), "/uploads/ruled/sub/f.txt",
+			"the guests'").OK(200).Text("url")).OK(200), "content")
+		wantStatus(t, "an administrator, whom no rule asks", verifyPassword(admin, file, "the rule's"), 400,
+			"VALIDATION_ERROR")
 
 		// the folder's opens whatever the rule allows, for fifteen minutes
-		wantStatus(t, "a new name without", alice.Put("/api/files/"+file, m{"customTitle": "T"}), 403, "PASSWORD_REQUIRED")
+		wantStatus(t, "a new name without", alice.Put("/api/files/"+file, m{"customTitle": "T"}), 403,
+			"PASSWORD_REQUIRED")
 		wantStatus(t, "a listing without", listFolder(alice, "/uploads/ruled"), 403, "PASSWORD_REQUIRED")
 		verifyPassword(alice, folder, "the rule's").OK(200)
 		wantStrings(t, "a listing", listNames(alice, "/uploads/ruled"), "sub")
@@ -243,10 +277,13 @@ func TestPasswordsOfRules(t *testing.T) {
 			visitor := l.Client(t)
 			guests := strings.ReplaceAll(order[0]+"|"+order[1], "the rule's", "the guests'")
 			first, second, _ := strings.Cut(guests, "|")
-			wantStatus(t, "a visitor's first", unlock(visitor, "/uploads/ruled/sub/f.txt", first), 403, "PASSWORD_REQUIRED")
-			wantStatus(t, "and what is not there", unlock(visitor, "/uploads/ruled/sub/absent", first), 403, "PASSWORD_REQUIRED")
+			wantStatus(t, "a visitor's first", unlock(visitor, "/uploads/ruled/sub/f.txt", first), 403,
+				"PASSWORD_REQUIRED")
+			wantStatus(t, "and what is not there", unlock(visitor, "/uploads/ruled/sub/absent", first), 403,
+				"PASSWORD_REQUIRED")
 			wantStatus(t, "nor then", unlock(visitor, "/uploads/ruled/sub/absent", second), 401, "INVALID_PASSWORD")
-			wantBody(t, alice.Get(unlock(visitor, "/uploads/ruled/sub/f.txt", second).OK(200).Text("url")).OK(200), "content")
+			wantBody(t, alice.Get(unlock(visitor, "/uploads/ruled/sub/f.txt", second).OK(200).Text("url")).OK(200),
+				"content")
 		}
 		setAccessPassword(admin, sub, "the rule's") // one password for both
 		verifyPassword(l.User(t, "carol"), file, "the rule's").OK(200)
@@ -254,8 +291,10 @@ func TestPasswordsOfRules(t *testing.T) {
 		// a folder that one may only put things into, with a password
 		drop := mkdir(admin, "/uploads", "drop")
 		addRule(admin, m{"pathPattern": "/uploads/drop/**", "effect": "deny", "role": "user", "priority": 1})
-		addRule(admin, m{"pathPattern": "/uploads/drop/**", "effect": "allow", "role": "user", "permissions": []string{"write"}, "requirePassword": true, "password": "drop it", "priority": 2})
-		wantStatus(t, "an upload without", alice.Post("/api/files/upload-session", m{"path": "/uploads/drop", "fileName": "a", "fileSize": 1}), 403, "PASSWORD_REQUIRED")
+		addRule(admin, m{"pathPattern": "/uploads/drop/**", "effect": "allow", "role": "user",
+			"permissions": []string{"write"}, "requirePassword": true, "password": "drop it", "priority": 2})
+		wantStatus(t, "an upload without", alice.Post("/api/files/upload-session",
+			m{"path": "/uploads/drop", "fileName": "a", "fileSize": 1}), 403, "PASSWORD_REQUIRED")
 		unlock(alice, "/uploads/drop", "drop it").OK(200)
 		alice.Post("/api/files/upload-session", m{"path": "/uploads/drop", "fileName": "a", "fileSize": 1}).OK(200)
 		dave := l.User(t, "dave")

@@ -34,14 +34,16 @@ func TestVerifyPasswordOfAFile(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		admin, alice, bob, visitor := l.Admin(t), l.User(t, "alice"), l.User(t, "bob"), l.Client(t)
-		file, open := alice.Upload("/home/alice", "a.txt", []byte("alice's")), alice.Upload("/home/alice", "open.txt", []byte("x"))
+		file, open := alice.Upload("/home/alice", "a.txt", []byte("alice's")), alice.Upload("/home/alice", "open.txt",
+			[]byte("x"))
 		setAccessPassword(alice, file, "open sesame")
 
 		reply := verifyPassword(alice, file, "open sesame").OK(200)
 		wantFields(t, "data", parseObject(t, reply.Body)["data"], "url", "expiresIn")
 		wantJSON(t, "expiresIn", reply.Value("expiresIn"), 900)
 		address := reply.Text("url")
-		if !strings.HasPrefix(address, apptest.BaseURL+"/api/gateway/download/") || alice.Cookies[api.ProofCookie] != "" {
+		if !strings.HasPrefix(address, apptest.BaseURL+"/api/gateway/download/") ||
+			alice.Cookies[api.ProofCookie] != "" {
 			t.Errorf("%s, cookies %v", address, alice.Cookies)
 		}
 		got := visitor.Get(address).OK(200)
@@ -75,7 +77,8 @@ func TestVerifyPasswordOfAFile(t *testing.T) {
 		}{
 			{"nobody", verifyPassword(visitor, file, "open sesame"), 401, "UNAUTHORIZED"},
 			{"wrong", verifyPassword(alice, file, "open sesamE"), 401, "INVALID_PASSWORD"},
-			{"the hash itself does not do", verifyPassword(alice, file, "$argon2id$v=19$m=19456,t=2,p=1$AAAA$AAAA"), 401, "INVALID_PASSWORD"},
+			{"the hash itself does not do", verifyPassword(alice, file, "$argon2id$v=19$m=19456,t=2,p=1$AAAA$AAAA"),
+				401, "INVALID_PASSWORD"},
 			{"an administrator", verifyPassword(admin, file, "open sesame"), 200, ""},
 			{"an administrator, wrong", verifyPassword(admin, file, "x"), 401, "INVALID_PASSWORD"},
 			{"no such file", verifyPassword(alice, "absent", "open sesame"), 404, "NOT_FOUND"},
@@ -83,14 +86,18 @@ func TestVerifyPasswordOfAFile(t *testing.T) {
 			{"somebody else's", verifyPassword(bob, file, "open sesame"), 403, "FORBIDDEN"},
 			{"somebody else's, no password", bob.Post("/api/files/"+file+"/verify-password", m{}), 403, "FORBIDDEN"},
 			{"no password given", alice.Post("/api/files/"+file+"/verify-password", m{}), 400, "VALIDATION_ERROR"},
-			{"null given", alice.Post("/api/files/"+file+"/verify-password", m{"password": nil}), 400, "VALIDATION_ERROR"},
+			{"null given", alice.Post("/api/files/"+file+"/verify-password", m{"password": nil}), 400,
+				"VALIDATION_ERROR"},
 			{"nothing given", verifyPassword(alice, file, ""), 400, "VALIDATION_ERROR"},
 			{"128 characters", verifyPassword(alice, file, strings.Repeat("x", 128)), 401, "INVALID_PASSWORD"},
 			{"129 characters", verifyPassword(alice, file, strings.Repeat("x", 129)), 400, "VALIDATION_ERROR"},
-			{"a purpose that is none", verifyPassword(alice, file, "open sesame", m{"purpose": "share"}), 400, "VALIDATION_ERROR"},
+			{"a purpose that is none", verifyPassword(alice, file, "open sesame", m{"purpose": "share"}), 400,
+				"VALIDATION_ERROR"},
 			{"a file without one", verifyPassword(alice, open, "open sesame"), 400, "VALIDATION_ERROR"},
-			{"a file without one, none given", alice.Post("/api/files/"+open+"/verify-password", m{}), 400, "VALIDATION_ERROR"},
-			{"a key", alice.Key(m{"uploadPath": "/home/alice"}).Post("/api/files/"+file+"/verify-password", m{"password": "open sesame"}), 403, "FORBIDDEN"},
+			{"a file without one, none given", alice.Post("/api/files/"+open+"/verify-password", m{}), 400,
+				"VALIDATION_ERROR"},
+			{"a key", alice.Key(m{"uploadPath": "/home/alice"}).Post("/api/files/"+file+"/verify-password",
+				m{"password": "open sesame"}), 403, "FORBIDDEN"},
 		} {
 			wantStatus(t, c.what, c.reply, c.status, c.code)
 		}
@@ -113,7 +120,8 @@ func TestVerifyPasswordOfAFolder(t *testing.T) {
 		wantJSON(t, "url", reply.Value("url"), apptest.BaseURL+"/api/files?path="+url.QueryEscape(dir))
 		wantJSON(t, "expiresIn", reply.Value("expiresIn"), 900)
 		proof := onlyCookie(t, reply)
-		if proof.Name != api.ProofCookie || !proof.HttpOnly || proof.SameSite != http.SameSiteStrictMode || proof.Path != "/" || proof.MaxAge != 900 || proof.Secure || proof.Domain != "" {
+		if proof.Name != api.ProofCookie || !proof.HttpOnly || proof.SameSite != http.SameSiteStrictMode ||
+			proof.Path != "/" || proof.MaxAge != 900 || proof.Secure || proof.Domain != "" {
 			t.Errorf("the cookie is %v", proof)
 		}
 		if decoded := proof.Value; strings.Contains(decoded, "sesame") {
@@ -124,7 +132,8 @@ func TestVerifyPasswordOfAFolder(t *testing.T) {
 		alice.Get(reply.Text("url")).OK(200)
 		wantBody(t, alice.Get("/public/shut%20&%20closed/inside/in.txt").OK(200), "below")
 		wantBody(t, alice.Get(alice.Get("/api/files/"+below+"/download").OK(200).Text("url")).OK(200), "below")
-		wantJSON(t, "cached by nobody else", alice.Get("/public/shut%20&%20closed/inside/in.txt").Header.Get("Cache-Control"), "private, no-store")
+		wantJSON(t, "cached by nobody else", alice.Get("/public/shut%20&%20closed/inside/in.txt").Header.Get(
+			"Cache-Control"), "private, no-store")
 
 		// to nobody else, and to no key along with it
 		key := alice.Key(m{"uploadPath": "/public"})
@@ -163,7 +172,8 @@ func TestVerifyPasswordOfAFolder(t *testing.T) {
 
 		// of nested passwords the nearest asks
 		setAccessPassword(admin, below, "the file's own")
-		wantStatus(t, "the folder's password at a file with its own", verifyPassword(bob, below, "open sesame"), 401, "INVALID_PASSWORD")
+		wantStatus(t, "the folder's password at a file with its own", verifyPassword(bob, below, "open sesame"), 401,
+			"INVALID_PASSWORD")
 		wantBody(t, l.Client(t).Get(verifyPassword(bob, below, "the file's own").OK(200).Text("url")).OK(200), "below")
 	})
 }
@@ -182,8 +192,10 @@ func TestInvalidProofCookies(t *testing.T) {
 		visitor.Get("/public/shut/in.txt").OK(200)
 		body, mac, _ := strings.Cut(good, ".")
 		for what, value := range map[string]string{
-			"empty": "", "dot": ".", "junk": "junk", "without a signature": body, "an empty signature": body + ".", "another payload": "eHl6." + mac,
-			"cut": good[:len(good)-1], "longer": good + "A", "a session": admin.Cookies[api.SessionCookie], "huge": strings.Repeat("A", 30000),
+			"empty": "", "dot": ".", "junk": "junk", "without a signature": body, "an empty signature": body + ".",
+			"another payload": "eHl6." + mac,
+			"cut":             good[:len(good)-1], "longer": good + "A", "a session": admin.Cookies[api.SessionCookie],
+			"huge": strings.Repeat("A", 30000),
 		} {
 			c := l.Client(t)
 			c.Cookies[api.ProofCookie] = value
@@ -227,7 +239,8 @@ func TestProofsAreBounded(t *testing.T) {
 // Secure on https.
 func TestProofCookieOverHTTPS(t *testing.T) {
 	t.Parallel()
-	l := apptest.Start(t, "sqlite", func(cfg *config.Config) { cfg.BaseURL = "https://larder.test" }, apptest.TrustLoopback)
+	l := apptest.Start(t, "sqlite", func(cfg *config.Config) { cfg.BaseURL = "https://larder.test" },
+		apptest.TrustLoopback)
 	admin := l.Client(t)
 	admin.Header.Set("X-Forwarded-Proto", "https")
 	admin.Post("/api/auth/login", m{"username": "admin", "password": apptest.AdminPassword}).OK(200)
@@ -258,29 +271,34 @@ func TestUnlock(t *testing.T) {
 		wantJSON(t, "expiresIn", reply.Value("expiresIn"), 900)
 		wantBody(t, visitor.Get(reply.Text("url")).OK(200), "everybody's")
 		wantStatus(t, "once", visitor.Get(reply.Text("url")), 401, "INVALID_TOKEN")
-		preview := visitor.Post("/api/public/unlock", m{"path": "/public/a b.txt", "password": "open sesame", "purpose": "preview"}).OK(200).Text("url")
+		preview := visitor.Post("/api/public/unlock",
+			m{"path": "/public/a b.txt", "password": "open sesame", "purpose": "preview"}).OK(200).Text("url")
 		for range 2 {
 			wantBody(t, visitor.Get(preview).OK(200), "everybody's")
 		}
-		wantJSON(t, "a visitor's listing", unlock(visitor, "//public/./shut/", "open sesame").OK(200).Value("url"), apptest.BaseURL+"/api/public/files?path=%2Fpublic%2Fshut")
-		wantJSON(t, "a session's listing", unlock(alice, "/public/shut", "open sesame").OK(200).Value("url"), apptest.BaseURL+"/api/files?path=%2Fpublic%2Fshut")
+		wantJSON(t, "a visitor's listing", unlock(visitor, "//public/./shut/", "open sesame").OK(200).Value("url"),
+			apptest.BaseURL+"/api/public/files?path=%2Fpublic%2Fshut")
+		wantJSON(t, "a session's listing", unlock(alice, "/public/shut", "open sesame").OK(200).Value("url"),
+			apptest.BaseURL+"/api/files?path=%2Fpublic%2Fshut")
 		wantBody(t, visitor.Get("/public/shut/in.txt").OK(200), "below")
 		wantStrings(t, "alice lists", listNames(alice, "/public/shut"), "in.txt")
-		wantBody(t, visitor.Get(unlock(alice, "/home/alice/p.txt", "open sesame").OK(200).Text("url")).OK(200), "alice's")
+		wantBody(t, visitor.Get(unlock(alice, "/home/alice/p.txt", "open sesame").OK(200).Text("url")).OK(200),
+			"alice's")
 
 		refused := map[string]*apptest.Reply{
-			"wrong":                      unlock(l.Client(t), "/public/a b.txt", "x"),
-			"wrong for a folder":         unlock(l.Client(t), "/public/shut", "x"),
-			"nothing there":              unlock(l.Client(t), "/public/absent", "open sesame"),
-			"nothing there, below":       unlock(l.Client(t), "/public/shut/absent", "open sesame"),
-			"below a file":               unlock(l.Client(t), "/public/open.txt/x", "open sesame"),
-			"nothing asks":               unlock(l.Client(t), "/public/open.txt", "open sesame"),
-			"nothing asks for a folder":  unlock(l.Client(t), "/public", "open sesame"),
-			"the top":                    unlock(l.Client(t), "/", "open sesame"),
-			"somebody's":                 unlock(l.Client(t), "/home/alice/p.txt", "open sesame"),
-			"somebody's, by another":     unlock(l.User(t, "bob"), "/home/alice/p.txt", "open sesame"),
-			"somebody's, by bad session": withCookie(l.Client(t), api.SessionCookie, "junk").Post("/api/public/unlock", m{"path": "/home/alice/p.txt", "password": "open sesame"}),
-			"a route of the service":     unlock(l.Client(t), "/api/files", "open sesame"),
+			"wrong":                     unlock(l.Client(t), "/public/a b.txt", "x"),
+			"wrong for a folder":        unlock(l.Client(t), "/public/shut", "x"),
+			"nothing there":             unlock(l.Client(t), "/public/absent", "open sesame"),
+			"nothing there, below":      unlock(l.Client(t), "/public/shut/absent", "open sesame"),
+			"below a file":              unlock(l.Client(t), "/public/open.txt/x", "open sesame"),
+			"nothing asks":              unlock(l.Client(t), "/public/open.txt", "open sesame"),
+			"nothing asks for a folder": unlock(l.Client(t), "/public", "open sesame"),
+			"the top":                   unlock(l.Client(t), "/", "open sesame"),
+			"somebody's":                unlock(l.Client(t), "/home/alice/p.txt", "open sesame"),
+			"somebody's, by another":    unlock(l.User(t, "bob"), "/home/alice/p.txt", "open sesame"),
+			"somebody's, by bad session": withCookie(l.Client(t), api.SessionCookie, "junk").
+				Post("/api/public/unlock", m{"path": "/home/alice/p.txt", "password": "open sesame"}),
+			"a route of the service": unlock(l.Client(t), "/api/files", "open sesame"),
 		}
 		want := parseObject(t, refused["wrong"].Body)["error"]
 		for what, r := range refused {
@@ -291,9 +309,12 @@ func TestUnlock(t *testing.T) {
 			}
 		}
 		for what, body := range map[string]m{
-			"no path": {"password": "x"}, "no password": {"path": "/public/a b.txt"}, "an empty one": {"path": "/public/a b.txt", "password": ""},
-			"relative": {"path": "public", "password": "x"}, "dots": {"path": "/public/../x", "password": "x"}, "control": {"path": "/a\n", "password": "x"},
-			"too long": {"path": "/public/a b.txt", "password": strings.Repeat("x", 129)}, "purpose": {"path": "/a", "password": "x", "purpose": "x"},
+			"no path": {"password": "x"}, "no password": {"path": "/public/a b.txt"},
+			"an empty one": {"path": "/public/a b.txt", "password": ""},
+			"relative":     {"path": "public", "password": "x"}, "dots": {"path": "/public/../x", "password": "x"},
+			"control":  {"path": "/a\n", "password": "x"},
+			"too long": {"path": "/public/a b.txt", "password": strings.Repeat("x", 129)},
+			"purpose":  {"path": "/a", "password": "x", "purpose": "x"},
 		} {
 			wantStatus(t, what, l.Client(t).Post("/api/public/unlock", body), 400, "VALIDATION_ERROR")
 		}
@@ -303,11 +324,15 @@ func TestUnlock(t *testing.T) {
 		plain.CSRF = ""
 		unlock(plain, "/home/alice/p.txt", "open sesame").OK(200)
 		for _, c := range []*apptest.Client{l.Client(t), alice} {
-			wantStatus(t, "across sites", c.Post("/api/public/unlock", m{"path": "/public/a b.txt", "password": "open sesame"}, "Sec-Fetch-Site", "cross-site"), 403, "FORBIDDEN")
+			wantStatus(t, "across sites", c.Post("/api/public/unlock",
+				m{"path": "/public/a b.txt", "password": "open sesame"}, "Sec-Fetch-Site", "cross-site"), 403,
+				"FORBIDDEN")
 		}
-		wantStatus(t, "a key", alice.Key(m{}).Post("/api/public/unlock", m{"path": "/public/a b.txt", "password": "open sesame"}), 403, "FORBIDDEN")
+		wantStatus(t, "a key", alice.Key(m{}).Post("/api/public/unlock",
+			m{"path": "/public/a b.txt", "password": "open sesame"}), 403, "FORBIDDEN")
 		setGuestAccess(t, l, false)
-		wantStatus(t, "while no guests are let in", unlock(l.Client(t), "/public/a b.txt", "open sesame"), 401, "INVALID_PASSWORD")
+		wantStatus(t, "while no guests are let in", unlock(l.Client(t), "/public/a b.txt", "open sesame"), 401,
+			"INVALID_PASSWORD")
 	})
 }
 
@@ -338,11 +363,14 @@ func TestWrongPasswordsAreLimited(t *testing.T) {
 	wantStatus(t, "by its path", unlock(visitor, "/public/alone.txt", "open sesame"), 429, "RATE_LIMIT_EXCEEDED")
 
 	for i := range 10 { // many names lead to one password
-		wantStatus(t, fmt.Sprint("by path ", i), unlock(visitor, fmt.Sprint("/public/shut/", i), "x"), 401, "INVALID_PASSWORD")
+		wantStatus(t, fmt.Sprint("by path ", i), unlock(visitor, fmt.Sprint("/public/shut/", i), "x"), 401,
+			"INVALID_PASSWORD")
 	}
 	for what, r := range map[string]*apptest.Reply{
-		"another name": unlock(visitor, "/public/shut/in.txt", "open sesame"), "the folder": unlock(visitor, "/public/shut", "open sesame"),
-		"no such name": unlock(visitor, "/public/shut/absent", "x"), "by id": verifyPassword(admin, in, "open sesame"), "the folder by id": verifyPassword(admin, shut, "open sesame"),
+		"another name": unlock(visitor, "/public/shut/in.txt", "open sesame"),
+		"the folder":   unlock(visitor, "/public/shut", "open sesame"),
+		"no such name": unlock(visitor, "/public/shut/absent", "x"), "by id": verifyPassword(admin, in, "open sesame"),
+		"the folder by id": verifyPassword(admin, shut, "open sesame"),
 	} {
 		wantStatus(t, what, r, 429, "RATE_LIMIT_EXCEEDED")
 	}
@@ -357,7 +385,8 @@ func TestWrongPasswordsAreLimited(t *testing.T) {
 	verifyPassword(admin, alone, "open sesame").OK(200)
 	unlock(visitor, "/public/shut", "open sesame").OK(200)
 
-	// what a visitor may not see counts for nothing but its own name, whether something lies there or not
+	// what a visitor may not see counts for nothing but its own name, whether something
+	// lies there or not
 	l.Clock.Advance(time.Minute)
 	setAccessPassword(admin, mkdir(admin, "/home", "secret"), "open sesame")
 	for i := range 10 {
@@ -368,13 +397,14 @@ func TestWrongPasswordsAreLimited(t *testing.T) {
 	// and an address tries so many in all
 	l.Clock.Advance(time.Minute)
 	for i := range 60 {
-		wantStatus(t, fmt.Sprint("anywhere ", i), unlock(visitor, fmt.Sprint("/elsewhere/", i), "x"), 401, "INVALID_PASSWORD")
+		wantStatus(t, fmt.Sprint("anywhere ", i), unlock(visitor, fmt.Sprint("/elsewhere/", i), "x"), 401,
+			"INVALID_PASSWORD")
 	}
 	wantStatus(t, "the sixty-first", unlock(visitor, "/elsewhere", "x"), 429, "RATE_LIMIT_EXCEEDED")
 }
 
-// Any number at once get no more than ten wrong ones (abuse case C57), ten right ones at once are let in, and neither they nor what is refused uses
-// anything up.
+// Any number at once get no more than ten wrong ones (abuse case C57), ten right ones at once are
+// let in, and neither they nor what is refused uses anything up.
 func TestConcurrentWrongPasswords(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite")
@@ -406,11 +436,13 @@ func TestConcurrentWrongPasswords(t *testing.T) {
 		},
 	} {
 		l.Clock.Advance(time.Minute)
-		right := countStatuses(t, runConcurrently(t, visitor, 10, func(c *apptest.Client, i int) *apptest.Reply { return try(c, i, "open sesame") }))
+		right := countStatuses(t, runConcurrently(t, visitor, 10,
+			func(c *apptest.Client, i int) *apptest.Reply { return try(c, i, "open sesame") }))
 		if right[401]+right[429] > 0 {
 			t.Errorf("%s: ten right ones at once: %v", what, right)
 		}
-		wrong := countStatuses(t, runConcurrently(t, visitor, 30, func(c *apptest.Client, i int) *apptest.Reply { return try(c, i, "wrong") }))
+		wrong := countStatuses(t, runConcurrently(t, visitor, 30,
+			func(c *apptest.Client, i int) *apptest.Reply { return try(c, i, "wrong") }))
 		if wrong[401] != 10 || wrong[429] != 20 {
 			t.Errorf("%s: thirty wrong ones at once: %v, want ten that were checked", what, wrong)
 		}
@@ -420,9 +452,11 @@ func TestConcurrentWrongPasswords(t *testing.T) {
 	for i := range 20 {
 		unlock(visitor, fmt.Sprint("/public/shut/", i%10), "wrong")
 	}
-	wantStatus(t, "the folder's is used up", unlock(visitor, "/public/shut/1", "open sesame"), 429, "RATE_LIMIT_EXCEEDED")
+	wantStatus(t, "the folder's is used up", unlock(visitor, "/public/shut/1", "open sesame"), 429,
+		"RATE_LIMIT_EXCEEDED")
 	for range 12 {
-		wantStatus(t, "a name that was not tried", unlock(visitor, "/public/shut/in.txt", "wrong"), 429, "RATE_LIMIT_EXCEEDED")
+		wantStatus(t, "a name that was not tried", unlock(visitor, "/public/shut/in.txt", "wrong"), 429,
+			"RATE_LIMIT_EXCEEDED")
 	}
 	setAccessPassword(admin, shut, "another one")
 	unlock(visitor, "/public/shut/in.txt", "another one").OK(200)

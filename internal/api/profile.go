@@ -35,7 +35,8 @@ func (a *API) mySettings(c *call, _ struct{}) (mySettingsReply, error) {
 	used, err := c.quota(c.user.ID)
 	u := c.user
 	return mySettingsReply{
-		profileReply{u.Username, u.Email, u.EmailVerified, u.DisplayName, u.AvatarURL, u.DefaultPath, u.Locale, string(u.Role), u.CreatedAt},
+		profileReply{u.Username, u.Email, u.EmailVerified, u.DisplayName, u.AvatarURL, u.DefaultPath, u.Locale,
+			string(u.Role), u.CreatedAt},
 		appearanceReply{u.Theme, u.AccentColor, u.EnableBlur},
 		used,
 	}, err
@@ -55,7 +56,8 @@ func (a *API) changeMySettings(c *call, in changeMySettingsInput) (messageReply,
 	err := a.Accounts.ChangeProfile(c.ctx(), c.user.ID, account.Profile{
 		DisplayName: account.TextChange{Given: in.DisplayName.isSet, Value: in.DisplayName.value},
 		AvatarURL:   account.TextChange{Given: in.AvatarURL.isSet, Value: in.AvatarURL.value},
-		Locale:      in.Locale, Theme: in.Theme, AccentColor: in.AccentColor, DefaultPath: in.DefaultPath, EnableBlur: in.EnableBlur,
+		Locale:      in.Locale, Theme: in.Theme, AccentColor: in.AccentColor, DefaultPath: in.DefaultPath,
+		EnableBlur: in.EnableBlur,
 	})
 	return messageReply{"The settings are saved."}, err
 }

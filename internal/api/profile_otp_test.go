@@ -63,7 +63,8 @@ func TestChangeEmail(t *testing.T) {
 		box := l.Mailbox(t)
 		alice, bob := l.User(t, "alice"), l.User(t, "bob")
 		execAndRaiseVersion(t, l, "UPDATE users SET email_verified = FALSE")
-		execAndRaiseVersion(t, l, "INSERT INTO mailed_tokens (hash, user_id, purpose, email_fold, expires_at, created_at) SELECT 'h', id, 'verify', email_fold, 9000000000000, 0 FROM users WHERE username = 'alice'")
+		execAndRaiseVersion(t, l,
+			"INSERT INTO mailed_tokens (hash, user_id, purpose, email_fold, expires_at, created_at) SELECT 'h', id, 'verify', email_fold, 9000000000000, 0 FROM users WHERE username = 'alice'")
 		reply := sendCode(alice, "New@Example.org").OK(200)
 		wantJSON(t, "data", parseObject(t, reply.Body)["data"], M{"success": true, "expiresIn": 300})
 		mail := box.Next("New@Example.org")
@@ -76,7 +77,8 @@ func TestChangeEmail(t *testing.T) {
 			t.Fatal(err)
 		}
 		sum := sha256.Sum256([]byte(code))
-		if stored := dumpRows(t, rows); strings.Contains(stored, "="+code+" ") || strings.Contains(stored, hex.EncodeToString(sum[:])) {
+		if stored := dumpRows(t, rows); strings.Contains(stored, "="+code+" ") ||
+			strings.Contains(stored, hex.EncodeToString(sum[:])) {
 			t.Errorf("code %s, stored: %s", code, stored)
 		}
 		if strings.Contains(l.Log.String(), `"`+code+`"`) {
@@ -98,9 +100,12 @@ func TestChangeEmail(t *testing.T) {
 		}
 		wantJSON(t, "bob's", bob.Get(mySettingsPath).Value("profile.emailVerified"), false)
 		wantStatus(t, "the code again", confirmCode(alice, "new@example.org", code), 400, "VALIDATION_ERROR")
-		wantStatus(t, "login by the new address", postLogin(l.Client(t), "NEW@example.org", "password of alice"), 200, "")
-		wantStatus(t, "login by the old address", postLogin(l.Client(t), "alice@example.org", "password of alice"), 401, "INVALID_CREDENTIALS")
-		wantStatus(t, "a link to the old address", resetPassword(l.Client(t), link, "a new password"), 400, "VALIDATION_ERROR")
+		wantStatus(t, "login by the new address", postLogin(l.Client(t), "NEW@example.org", "password of alice"), 200,
+			"")
+		wantStatus(t, "login by the old address", postLogin(l.Client(t), "alice@example.org", "password of alice"), 401,
+			"INVALID_CREDENTIALS")
+		wantStatus(t, "a link to the old address", resetPassword(l.Client(t), link, "a new password"), 400,
+			"VALIDATION_ERROR")
 		if n := queryCount(t, l, "SELECT COUNT(*) FROM mailed_tokens WHERE purpose = 'verify'"); n != 0 {
 			t.Error("the link that verifies the old address is still there")
 		}
@@ -122,15 +127,20 @@ func TestSendCodeRefuses(t *testing.T) {
 		}
 		box := l.Mailbox(t)
 		for name, body := range map[string]M{
-			"nothing": {}, "null": {"email": nil}, "empty": {"email": ""}, "a name": {"email": "new"}, "another header": {"email": "new@example.org\r\nBcc: eve@example.org"}, "two": {"email": "new@example.org,eve@example.org"}, // abuse case C73
-			"another's": {"email": "bob@example.org"}, "another's in capitals": {"email": "BOB@Example.org"}, "255 bytes": {"email": strings.Repeat("a", 251) + "@b.c"}, "a number": {"email": 1},
+			// abuse case C73
+			"nothing": {}, "null": {"email": nil}, "empty": {"email": ""}, "a name": {"email": "new"},
+			"another header": {"email": "new@example.org\r\nBcc: eve@example.org"},
+			"two":            {"email": "new@example.org,eve@example.org"},
+			"another's":      {"email": "bob@example.org"}, "another's in capitals": {"email": "BOB@Example.org"},
+			"255 bytes": {"email": strings.Repeat("a", 251) + "@b.c"}, "a number": {"email": 1},
 		} {
 			wantStatus(t, name, alice.Post("/api/users/me/email/send-otp", body), 400, "VALIDATION_ERROR")
 		}
 		if box.Len() != 0 {
 			t.Errorf("%d mails", box.Len())
 		}
-		// a server that refuses: it counts, since another might have delivered it, and the code is dead
+		// a server that refuses: it counts, since another might have delivered it, and
+		// the code is dead
 		box.Refuse = func(to string) error {
 			if to == "refused@example.org" {
 				return &smtp.SMTPError{Code: 550, EnhancedCode: smtp.EnhancedCode{5, 1, 1}, Message: "nobody here"}
@@ -151,8 +161,9 @@ func TestSendCodeRefuses(t *testing.T) {
 	})
 }
 
-// Who has an account here is told twenty times an hour, as wrong codes are; beyond that, or beyond three mails, the answer is one and the same
-// whatever the address is. Where mail is off nothing is told.
+// Who has an account here is told twenty times an hour, as wrong codes are; beyond that, or
+// beyond three mails, the answer is one and the same whatever the address is. Where mail is
+// off nothing is told.
 func TestSendCodeAddressCheckLimit(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -163,12 +174,14 @@ func TestSendCodeAddressCheckLimit(t *testing.T) {
 		}
 		box := l.Mailbox(t)
 		code := mailedCode(t, box, alice, "mine@example.org")
-		n := countStatuses(t, runConcurrently(t, alice, 19, func(c *apptest.Client, _ int) *apptest.Reply { return sendCode(c, "bob@example.org") }))
+		n := countStatuses(t, runConcurrently(t, alice, 19,
+			func(c *apptest.Client, _ int) *apptest.Reply { return sendCode(c, "bob@example.org") }))
 		if n[400] != 19 {
 			t.Errorf("nineteen times taken: %v", n)
 		}
 		wantStatus(t, "a free one after that", sendCode(alice, "free@example.org"), 200, "")
-		n = countStatuses(t, runConcurrently(t, alice, 10, func(c *apptest.Client, _ int) *apptest.Reply { return sendCode(c, "Bob@example.org") }))
+		n = countStatuses(t, runConcurrently(t, alice, 10,
+			func(c *apptest.Client, _ int) *apptest.Reply { return sendCode(c, "Bob@example.org") }))
 		if n[400] != 1 || n[429] != 9 {
 			t.Errorf("ten more: %v", n)
 		}
@@ -240,16 +253,18 @@ func TestConcurrentSendCode(t *testing.T) {
 			}
 			l.Clock.Advance(15 * time.Minute)
 		}
-		wantThreeMails("ten of one user", runConcurrently(t, alice, 10, func(c *apptest.Client, _ int) *apptest.Reply { return sendCode(c, "new@example.org") }))
+		wantThreeMails("ten of one user", runConcurrently(t, alice, 10,
+			func(c *apptest.Client, _ int) *apptest.Reply { return sendCode(c, "new@example.org") }))
 		if n := queryCount(t, l, "SELECT COUNT(*) FROM email_codes WHERE used_at IS NULL"); n != 1 {
 			t.Errorf("%d codes count", n)
 		}
-		wantThreeMails("ten of two users to one address", runConcurrently(t, alice, 10, func(c *apptest.Client, i int) *apptest.Reply {
-			if i%2 == 0 {
-				c = bob.In(t)
-			}
-			return sendCode(c, "new@example.org")
-		}))
+		wantThreeMails("ten of two users to one address",
+			runConcurrently(t, alice, 10, func(c *apptest.Client, i int) *apptest.Reply {
+				if i%2 == 0 {
+					c = bob.In(t)
+				}
+				return sendCode(c, "new@example.org")
+			}))
 
 		// two users prove the same address: one gets it
 		for round := range 3 {
@@ -278,17 +293,24 @@ func TestCodeExpires(t *testing.T) {
 			good bool
 			end  func(t *testing.T, c *apptest.Client, email, code string)
 		}{
-			{"just before 5 minutes", true, func(*testing.T, *apptest.Client, string, string) { l.Clock.Advance(5*time.Minute - time.Millisecond) }},
-			{"after 5 minutes", false, func(*testing.T, *apptest.Client, string, string) { l.Clock.Advance(5 * time.Minute) }},
-			{"made by a clock that has gone back since", false, func(t *testing.T, _ *apptest.Client, email, _ string) { // abuse case C129
-				execAndRaiseVersion(t, l, "UPDATE email_codes SET expires_at = expires_at + 7200000 WHERE email = $1", email)
+			{"just before 5 minutes", true, func(*testing.T, *apptest.Client, string, string) {
+				l.Clock.Advance(5*time.Minute - time.Millisecond)
+			}},
+			{"after 5 minutes", false, func(*testing.T, *apptest.Client, string, string) {
+				l.Clock.Advance(5 * time.Minute)
+			}},
+			// abuse case C129
+			{"made by a clock that has gone back since", false, func(t *testing.T, _ *apptest.Client, email, _ string) {
+				execAndRaiseVersion(t, l, "UPDATE email_codes SET expires_at = expires_at + 7200000 WHERE email = $1",
+					email)
 			}},
 			{"a newer one", false, func(t *testing.T, c *apptest.Client, email, code string) {
 				if mailedCode(t, box, c, email) == code { // one of a million
 					t.Log("the same code twice")
 				}
 			}},
-			{"one to another address", false, func(t *testing.T, c *apptest.Client, email, _ string) { mailedCode(t, box, c, "x"+email) }},
+			{"one to another address", false,
+				func(t *testing.T, c *apptest.Client, email, _ string) { mailedCode(t, box, c, "x"+email) }},
 			{"4 wrong ones", true, func(t *testing.T, c *apptest.Client, email, code string) {
 				for range 4 {
 					wantStatus(t, "wrong", confirmCode(c, email, wrongCode(code)), 400, "VALIDATION_ERROR")
@@ -300,8 +322,12 @@ func TestCodeExpires(t *testing.T) {
 				}
 			}},
 			{"20 that are no codes", true, func(t *testing.T, c *apptest.Client, email, code string) {
-				for _, none := range []any{"12345", "1234567", "", " " + code, code + "\n", "abcdef", "１２３４５６", "12345\n", "-12345", "+12345", "1e5555", 123456, nil, []string{code}, "0x1234", "12 345", "12345.", "'     ", "%31%32", code + code} {
-					wantStatus(t, fmt.Sprintf("%q", none), c.Post("/api/users/me/email/verify-otp", M{"email": email, "code": none}), 400, "VALIDATION_ERROR")
+				for _, none := range []any{"12345", "1234567", "", " " + code, code + "\n", "abcdef", "１２３４５６",
+					"12345\n", "-12345", "+12345", "1e5555", 123456, nil, []string{code}, "0x1234", "12 345", "12345.",
+					"'     ", "%31%32", code + code} {
+					wantStatus(t, fmt.Sprintf("%q", none),
+						c.Post("/api/users/me/email/verify-otp", M{"email": email, "code": none}), 400,
+						"VALIDATION_ERROR")
 				}
 			}},
 			{"the address is taken meanwhile", false, func(t *testing.T, _ *apptest.Client, email, _ string) {
@@ -330,11 +356,13 @@ func TestRestoreDropsCodes(t *testing.T) {
 		code := mailedCode(t, box, l.User(t, "alice"), "new@example.org")
 		inTransaction(t, l, func(tx *db.Tx) error { return account.Restored(tx, l.Clock.Now().UnixMilli()) })
 		inTransaction(t, l, func(tx *db.Tx) error { return tx.BumpConfig() })
-		wantStatus(t, "after a restore", confirmCode(l.SignIn(t, "alice", "password of alice"), "new@example.org", code), 400, "VALIDATION_ERROR")
+		wantStatus(t, "after a restore", confirmCode(l.SignIn(t, "alice", "password of alice"), "new@example.org",
+			code), 400, "VALIDATION_ERROR")
 	})
 }
 
-// Abuse case C50: however many try at once, five are evaluated; and twenty an hour are all that a user has.
+// Abuse case C50: however many try at once, five are evaluated; and twenty an hour are all
+// that a user has.
 func TestCodeGuessLimit(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -358,13 +386,15 @@ func TestCodeGuessLimit(t *testing.T) {
 		l.Clock.Advance(30*time.Minute - time.Second)
 		wantRetryAfter(t, "a second before the hour is over", confirmCode(alice, "new@example.org", code), 1)
 		l.Clock.Advance(time.Second)
-		wantStatus(t, "when it is over, one that has ended", confirmCode(alice, "new@example.org", code), 400, "VALIDATION_ERROR")
+		wantStatus(t, "when it is over, one that has ended", confirmCode(alice, "new@example.org", code), 400,
+			"VALIDATION_ERROR")
 		code = mailedCode(t, box, alice, "new@example.org")
 		wantStatus(t, "the right one", confirmCode(alice, "new@example.org", code), 200, "")
 
 		// without any code, one after the other
 		for i := range 19 { // one was wrong above
-			wantStatus(t, fmt.Sprint("without a code, ", i), confirmCode(alice, "else@example.org", "000000"), 400, "VALIDATION_ERROR")
+			wantStatus(t, fmt.Sprint("without a code, ", i), confirmCode(alice, "else@example.org", "000000"), 400,
+				"VALIDATION_ERROR")
 		}
 		wantRetryAfter(t, "the twenty-first", confirmCode(alice, "else@example.org", "000000"), 3600)
 		l.Clock.Advance(time.Hour)
@@ -382,7 +412,8 @@ func TestConcurrentConfirmCode(t *testing.T) {
 		box := l.Mailbox(t)
 		alice := l.User(t, "alice")
 		code := mailedCode(t, box, alice, "new@example.org")
-		n := countStatuses(t, runConcurrently(t, alice, 20, func(c *apptest.Client, _ int) *apptest.Reply { return confirmCode(c, "new@example.org", code) }))
+		n := countStatuses(t, runConcurrently(t, alice, 20,
+			func(c *apptest.Client, _ int) *apptest.Reply { return confirmCode(c, "new@example.org", code) }))
 		if n[200] != 1 || n[400] != 19 {
 			t.Errorf("answers %v", n)
 		}

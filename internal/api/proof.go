@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// ProofCookie is the name of the cookie that holds which passwords of folders and rules were given. It names passwords, never says them, and a
-// new password has another name.
+// ProofCookie is the name of the cookie that holds which passwords of folders and rules were given.
+// It names passwords, never says them, and a new password has another name.
 const ProofCookie = "unlocked"
 
 const (
@@ -26,7 +26,8 @@ type proof struct {
 	expires int64  // ms
 }
 
-// givenPasswords returns the ids of the passwords that the caller has given by the cookie. One that is forged, damaged or expired counts as none.
+// givenPasswords returns the ids of the passwords that the caller has given by the cookie. One that
+// is forged, damaged or expired counts as none.
 func (c *call) givenPasswords() []string {
 	cookie, err := c.r.Cookie(ProofCookie)
 	if err != nil || cookie.Value == "" {
@@ -87,5 +88,6 @@ func (c *call) clearProofs() {
 }
 
 func (c *call) setProofs(value string, maxAge int) {
-	http.SetCookie(c.w, &http.Cookie{Name: ProofCookie, Value: value, Path: "/", MaxAge: maxAge, HttpOnly: true, Secure: c.a.secure, SameSite: http.SameSiteStrictMode})
+	http.SetCookie(c.w, &http.Cookie{Name: ProofCookie, Value: value, Path: "/", MaxAge: maxAge, HttpOnly: true,
+		Secure: c.a.secure, SameSite: http.SameSiteStrictMode})
 }

@@ -11,8 +11,9 @@ import (
 	"larder/internal/vpath"
 )
 
-// A search reads every name below its path and costs some hundred milliseconds of processor time among 100,000 files, so
-// visitors, who need no account for it, share a few places. Each replica has its own places.
+// A search reads every name below its path and costs some hundred milliseconds of processor time
+// among 100,000 files, so visitors, who need no account for it, share a few places. Each replica
+// has its own places.
 const (
 	searchesPerMinute     = 20 // of an address
 	maxSearchesPerAddress = 1  // of an address
@@ -20,7 +21,8 @@ const (
 	searchWait            = 10 * time.Second // how long a search waits for a place
 )
 
-// listPublicFiles lists what a visitor without an account sees, whoever asks. Whose the files are is not told.
+// listPublicFiles lists what a visitor without an account sees, whoever asks. Whose the files
+// are is not told.
 func (a *API) listPublicFiles(c *call, in listFilesInput) (listFilesReply, error) {
 	path, err := vpath.Parse(valueOr(in.Path, "/"))
 	if err != nil {
@@ -48,8 +50,8 @@ func (a *API) listPublicFiles(c *call, in listFilesInput) (listFilesReply, error
 	return reply, nil
 }
 
-// startSearch counts a search of a visitor and waits for a place among those that run, until release is called.
-// Fault: RateLimited.
+// startSearch counts a search of a visitor and waits for a place among those that run, until
+// release is called. Fault: RateLimited.
 func (c *call) startSearch() (release func(), err error) {
 	address := addressKey(c.ip)
 	seen, err := c.takeByAddress(c.ctx(), "search", searchesPerMinute, 1)
@@ -57,18 +59,21 @@ func (c *call) startSearch() (release func(), err error) {
 		return nil, err
 	}
 	if !seen.Allowed {
-		message := fmt.Sprintf("Without an account you can search %d times a minute. Please wait a moment.", searchesPerMinute)
+		message := fmt.Sprintf("Without an account you can search %d times a minute. Please wait a moment.",
+			searchesPerMinute)
 		return nil, &fault.Error{Kind: fault.RateLimited, Message: message, RetryAfter: seen.RetryAfter}
 	}
 	return acquireSearch(c.ctx(), c.a.searchLimit, address)
 }
 
-// acquireSearch takes a place among the searches for an address, until release is called. Fault: RateLimited. Error: that of ctx.
+// acquireSearch takes a place among the searches for an address, until release is called. Fault:
+// RateLimited. Error: that of ctx.
 func acquireSearch(ctx context.Context, searches *concurrency.Limit, address string) (release func(), err error) {
 	release, err = searches.Acquire(ctx, searchWait, concurrency.Source{Name: address, Max: maxSearchesPerAddress})
 	var full *concurrency.LimitError
 	if errors.As(err, &full) {
-		return nil, &fault.Error{Kind: fault.RateLimited, Message: "The search is busy. Please wait a moment.", RetryAfter: searchWait}
+		return nil, &fault.Error{Kind: fault.RateLimited, Message: "The search is busy. Please wait a moment.",
+			RetryAfter: searchWait}
 	}
 	return release, err
 }

@@ -19,7 +19,8 @@ import (
 
 const publicSearchPath = "/api/public/files?path=/&search=seen"
 
-// startWithSearchableFiles is a service behind a proxy with 50 public files that a search for "seen" finds.
+// startWithSearchableFiles is a service behind a proxy with 50 public files that a
+// search for "seen" finds.
 func startWithSearchableFiles(t *testing.T) *apptest.Larder {
 	l := apptest.Start(t, "sqlite", apptest.TrustLoopback)
 	admin := l.Admin(t)
@@ -43,7 +44,8 @@ func TestVisitorSearchRateLimit(t *testing.T) {
 	refused.Fails(429, "RATE_LIMIT_EXCEEDED")
 	wantHeader(t, refused, "Retry-After", "3")
 	visitor.Get("/api/public/files?path=/public&limit=1", from("2001:db8:1:2::99")...).OK(200)
-	visitor.Get("/api/public/files?path=/public&search=", from("2001:db8:1:2::99")...).OK(200) // an empty search is none
+	// an empty search is none
+	visitor.Get("/api/public/files?path=/public&search=", from("2001:db8:1:2::99")...).OK(200)
 	visitor.Get(publicSearchPath, from("2001:db8:1:3::1")...).OK(200)
 	l.Clock.Advance(3*time.Second - time.Millisecond)
 	visitor.Get(publicSearchPath, from("2001:db8:1:2::1")...).Fails(429, "RATE_LIMIT_EXCEEDED")
@@ -55,7 +57,8 @@ func TestVisitorSearchRateLimit(t *testing.T) {
 	}
 }
 
-// 600 searches at once: of those from one address 20 are judged, of one search from each of 100 addresses all are.
+// 600 searches at once: of those from one address 20 are judged, of one search from each of
+// 100 addresses all are.
 func TestVisitorSearchLoad(t *testing.T) {
 	t.Parallel()
 	l := startWithSearchableFiles(t)
@@ -82,14 +85,16 @@ func TestVisitorSearchLoad(t *testing.T) {
 	}
 	all.Wait()
 	if judged.Load() != 20 || refused.Load() != 480 || other.Load() != 0 {
-		t.Errorf("one address: %d judged, %d refused, want 20 and 480; %d with another status", judged.Load(), refused.Load(), other.Load())
+		t.Errorf("one address: %d judged, %d refused, want 20 and 480; %d with another status", judged.Load(),
+			refused.Load(), other.Load())
 	}
 	if each.Load() != 100 || eachRefused.Load() != 0 {
 		t.Errorf("100 addresses: %d judged, %d refused, want all judged", each.Load(), eachRefused.Load())
 	}
 }
 
-// One search of an address and four of all visitors run at once; the next one waits for its turn, 10 seconds at most.
+// One search of an address and four of all visitors run at once; the next one waits for its turn,
+// 10 seconds at most.
 func TestConcurrentVisitorSearchLimit(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -104,7 +109,8 @@ func TestConcurrentVisitorSearchLimit(t *testing.T) {
 		}
 		for _, address := range []string{"address 5", "address 0"} {
 			began := time.Now()
-			if _, err := acquire(t.Context(), address); !fault.Is(err, fault.RateLimited) || time.Since(began) != 10*time.Second {
+			if _, err := acquire(t.Context(), address); !fault.Is(err, fault.RateLimited) ||
+				time.Since(began) != 10*time.Second {
 				t.Errorf("%s: %v after %v", address, err, time.Since(began))
 			}
 		}
@@ -125,8 +131,8 @@ func TestConcurrentVisitorSearchLimit(t *testing.T) {
 	})
 }
 
-// While the database answers no query on entries, four searches of visitors wait for it in each of two replicas, however
-// many are asked for, and one of an address.
+// While the database answers no query on entries, four searches of visitors wait for it in each of
+// two replicas, however many are asked for, and one of an address.
 func TestVisitorSearchesWaitForDatabase(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "postgres", apptest.TrustLoopback)

@@ -18,7 +18,8 @@ func listPublic(c *apptest.Client, path string, parameters ...string) *apptest.R
 	return c.Get("/api/public/files?" + q.Encode())
 }
 
-// Addition: GET /api/public/files is GET /api/files for a visitor without an account, whoever calls.
+// Addition: GET /api/public/files is GET /api/files for a visitor without
+// an account, whoever calls.
 func TestPublicListing(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -37,7 +38,8 @@ func TestPublicListing(t *testing.T) {
 		stale.Cookies["auth_token"] = "stale"
 		junk := l.Client(t)
 		junk.Header.Set("Authorization", "Bearer junk")
-		everyone := map[string]*apptest.Client{"a visitor": visitor, "a user": alice, "an administrator": admin, "a key": key, "a stale cookie": stale, "a junk key": junk}
+		everyone := map[string]*apptest.Client{"a visitor": visitor, "a user": alice, "an administrator": admin,
+			"a key": key, "a stale cookie": stale, "a junk key": junk}
 
 		t.Run("the same for everybody", func(t *testing.T) {
 			want := ""
@@ -46,7 +48,8 @@ func TestPublicListing(t *testing.T) {
 				r := listPublic(c, "/public").OK(200)
 				wantStrings(t, who, r.Names("items"), "sub", "a.txt", "b.txt")
 				wantFields(t, "data", parseObject(t, r.Body)["data"], "items", "pagination", "mount", "folder")
-				wantFields(t, "an item", r.Value("items.1"), "id", "name", "path", "type", "size", "mimeType", "hasPassword", "customTitle", "customColor", "coverUrl", "iconEmoji",
+				wantFields(t, "an item", r.Value("items.1"), "id", "name", "path", "type", "size", "mimeType",
+					"hasPassword", "customTitle", "customColor", "coverUrl", "iconEmoji",
 					"manualPosition", "public", "permissions", "createdAt", "updatedAt")
 				wantJSON(t, "permissions", r.Value("items.1.permissions"), []string{"read", "download"})
 				wantJSON(t, "public", r.Value("items.1.public"), true)
@@ -70,16 +73,19 @@ func TestPublicListing(t *testing.T) {
 		})
 		t.Run("parameters", func(t *testing.T) {
 			c := visitor.In(t)
-			wantStrings(t, "search", listPublic(c, "/", "search", "A").OK(200).Names("items"), "a.txt", "ab.png") // abuse case C28
+			// abuse case C28
+			wantStrings(t, "search", listPublic(c, "/", "search", "A").OK(200).Names("items"), "a.txt", "ab.png")
 			wantJSON(t, "total of a search", listPublic(c, "/", "search", "A").OK(200).Int("pagination.total"), 2)
 			wantStrings(t, "type", listPublic(c, "/public", "type", "folder").OK(200).Names("items"), "sub")
-			wantStrings(t, "sort", listPublic(c, "/public", "sort", "size", "order", "desc").OK(200).Names("items"), "sub", "b.txt", "a.txt")
+			wantStrings(t, "sort", listPublic(c, "/public", "sort", "size", "order", "desc").OK(200).Names("items"),
+				"sub", "b.txt", "a.txt")
 			r := listPublic(c, "/public", "limit", "1", "page", "2").OK(200)
 			wantStrings(t, "page", r.Names("items"), "a.txt")
 			wantJSON(t, "pagination", r.Value("pagination"), m{"total": 3, "page": 2, "limit": 1, "pages": 3})
 			listPublic(c, "/public", "limit", "1000").OK(200)
 			for _, bad := range [][]string{
-				{"limit", "0"}, {"limit", "1001"}, {"page", "0"}, {"sort", "owner"}, {"order", "up"}, {"type", "link"}, {"search", strings.Repeat("x", 256)},
+				{"limit", "0"}, {"limit", "1001"}, {"page", "0"}, {"sort", "owner"}, {"order", "up"}, {"type", "link"},
+				{"search", strings.Repeat("x", 256)},
 			} {
 				listPublic(c, "/public", bad...).Fails(400, "VALIDATION_ERROR")
 			}
@@ -90,11 +96,13 @@ func TestPublicListing(t *testing.T) {
 		})
 		t.Run("what does not show is not told", func(t *testing.T) {
 			for who, c := range everyone {
-				for _, path := range []string{"/home", "/home/alice", "/home/alice/none", "/home/nobody", "/uploads", "/none", "/none/at/all", "/public/shut", "/public/shut/none", "/public/shut/a hidden.txt"} {
+				for _, path := range []string{"/home", "/home/alice", "/home/alice/none", "/home/nobody", "/uploads",
+					"/none", "/none/at/all", "/public/shut", "/public/shut/none", "/public/shut/a hidden.txt"} {
 					r := listPublic(c.In(t), path)
 					wantStatus(t, who+" at "+path, r, 401, "UNAUTHORIZED")
 				}
-				for _, path := range []string{"/public/none", "/public/a.txt", "/public/sub/none/x"} { // where a visitor may look, nothing is there
+				// where a visitor may look, nothing is there
+				for _, path := range []string{"/public/none", "/public/a.txt", "/public/sub/none/x"} {
 					wantStatus(t, who+" at "+path, listPublic(c.In(t), path), 404, "NOT_FOUND")
 				}
 			}
@@ -104,16 +112,19 @@ func TestPublicListing(t *testing.T) {
 			box := mkdir(admin.In(t), "/public", "box")
 			admin.In(t).Upload("/public/box", "a boxed.txt", []byte("x"))
 			setAccessPassword(admin, box, "open sesame")
-			for _, who := range []*apptest.Client{c, admin.In(t), alice.In(t)} { // an administrator could list it as themselves
+			// an administrator could list it as themselves
+			for _, who := range []*apptest.Client{c, admin.In(t), alice.In(t)} {
 				for _, path := range []string{"/public/box", "/public/box/none", "/public/box/a boxed.txt"} {
 					wantStatus(t, path, listPublic(who, path), 403, "PASSWORD_REQUIRED")
 				}
 			}
 			wantStrings(t, "search", listPublic(c, "/", "search", "box").OK(200).Names("items"), "box")
-			wantJSON(t, "hasPassword", listPublic(c, "/public", "type", "folder").OK(200).Value("items.0.hasPassword"), true)
+			wantJSON(t, "hasPassword", listPublic(c, "/public", "type", "folder").OK(200).Value("items.0.hasPassword"),
+				true)
 			setAccessPassword(admin, box, nil)
 			wantStrings(t, "opened", listPublic(c, "/public/box").OK(200).Names("items"), "a boxed.txt")
-			rule := addRule(admin.In(t), m{"pathPattern": "/vip/**", "effect": "allow", "role": "guest", "requirePassword": true, "password": "open sesame"})
+			rule := addRule(admin.In(t), m{"pathPattern": "/vip/**", "effect": "allow", "role": "guest",
+				"requirePassword": true, "password": "open sesame"})
 			mkdir(admin.In(t), "/", "vip")
 			for _, path := range []string{"/vip", "/vip/none"} {
 				listPublic(c, path).Fails(403, "PASSWORD_REQUIRED")
@@ -126,7 +137,8 @@ func TestPublicListing(t *testing.T) {
 			c := visitor.In(t)
 			mkdir(admin.In(t), "/", "lan")
 			for address, opens := range map[string]bool{"127.0.0.0/8": true, "198.51.100.7": false} {
-				rule := addRule(admin.In(t), m{"pathPattern": "/lan/**", "effect": "allow", "role": "guest", "allowedIps": []string{address, map[bool]string{true: "::1", false: "2001:db8::1"}[opens]}})
+				rule := addRule(admin.In(t), m{"pathPattern": "/lan/**", "effect": "allow", "role": "guest",
+					"allowedIps": []string{address, map[bool]string{true: "::1", false: "2001:db8::1"}[opens]}})
 				if r := listPublic(c, "/lan"); opens && r.Status != 200 || !opens && r.Status != 401 {
 					t.Errorf("from %s: %d", address, r.Status)
 				}
@@ -147,7 +159,8 @@ func TestPublicListing(t *testing.T) {
 	})
 }
 
-// Under no mount there is nothing for anybody, as on the public path; without guest access even that is not told.
+// Under no mount there is nothing for anybody, as on the public path; without guest access even
+// that is not told.
 func TestPublicListingWithoutMount(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {

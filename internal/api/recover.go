@@ -11,7 +11,8 @@ type forgotPasswordInput struct {
 	Email *string `json:"email" required:"true" description:"Of the account."`
 }
 
-// forgotPassword answers alike whoever the address belongs to, and takes as long: what there is to do is done by a job (abuse case C48).
+// forgotPassword answers alike whoever the address belongs to, and takes as long: what there is to
+// do is done by a job (abuse case C48).
 func (a *API) forgotPassword(c *call, in forgotPasswordInput) (messageReply, error) {
 	err := a.Accounts.QueueReset(c.ctx(), *in.Email)
 	return messageReply{"If this address belongs to an account, a link to set a new password is on its way to it."}, err

@@ -52,7 +52,9 @@ func mailedResetToken(t *testing.T, l *apptest.Larder, box *apptest.Mailbox, ema
 // waitForMails waits until no mail waits to be sent.
 func waitForMails(t *testing.T, l *apptest.Larder) {
 	t.Helper()
-	waitUntil(t, "all mails are sent", func() bool { return queryCount(t, l, "SELECT COUNT(*) FROM jobs WHERE type = 'reset-mail'") == 0 })
+	waitUntil(t, "all mails are sent", func() bool {
+		return queryCount(t, l, "SELECT COUNT(*) FROM jobs WHERE type = 'reset-mail'") == 0
+	})
 }
 
 // inTransaction changes something by the domain, as a command or an administrator would.
@@ -74,7 +76,8 @@ func TestForgotPasswordTellsNothing(t *testing.T) {
 			execAndRaiseVersion(t, l, "UPDATE users SET status = $1 WHERE username = $1", state)
 		}
 		var first string
-		for _, email := range []string{"alice@example.org", "ALICE@Example.org", "nobody@example.org", "disabled@example.org", "banned@example.org", "alice@localhost"} {
+		for _, email := range []string{"alice@example.org", "ALICE@Example.org", "nobody@example.org",
+			"disabled@example.org", "banned@example.org", "alice@localhost"} {
 			r := forgotPassword(l.Client(t), email).OK(200)
 			wantFields(t, "data", parseObject(t, r.Body)["data"], "message")
 			header := maps.Clone(r.Header)
@@ -95,13 +98,18 @@ func TestForgotPasswordTellsNothing(t *testing.T) {
 		box.Next("alice@example.org")
 
 		for name, body := range map[string]M{
-			"nothing": {}, "null": {"email": nil}, "empty": {"email": ""}, "a name": {"email": "alice"}, "a number": {"email": 1}, "another header": {"email": "alice@example.org\r\nBcc: eve@example.org"}, // abuse case C73
-			"two": {"email": "alice@example.org, eve@example.org"}, "with a name": {"email": "Alice <alice@example.org>"}, "255 bytes": {"email": strings.Repeat("a", 251) + "@b.c"}, "NUL": {"email": "a\x00@example.org"},
+			// abuse case C73
+			"nothing": {}, "null": {"email": nil}, "empty": {"email": ""}, "a name": {"email": "alice"},
+			"a number": {"email": 1}, "another header": {"email": "alice@example.org\r\nBcc: eve@example.org"},
+			"two":         {"email": "alice@example.org, eve@example.org"},
+			"with a name": {"email": "Alice <alice@example.org>"},
+			"255 bytes":   {"email": strings.Repeat("a", 251) + "@b.c"}, "NUL": {"email": "a\x00@example.org"},
 		} {
 			wantStatus(t, name, l.Client(t).Post("/api/auth/forgot-password", body), 400, "VALIDATION_ERROR")
 		}
 		wantStatus(t, "254 bytes", forgotPassword(l.Client(t), strings.Repeat("a", 250)+"@b.c"), 200, "")
-		wantStatus(t, "from across sites", forgotPassword(l.Client(t), "alice@example.org", "Sec-Fetch-Site", "cross-site"), 403, "FORBIDDEN")
+		wantStatus(t, "from across sites", forgotPassword(l.Client(t), "alice@example.org", "Sec-Fetch-Site",
+			"cross-site"), 403, "FORBIDDEN")
 
 		// mail that is off
 		l.ChangeSettings(t, func(s *site.Settings) { s.EmailEnabled = false })
@@ -126,12 +134,15 @@ func TestResetLinkUsesBaseURL(t *testing.T) {
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		box := l.Mailbox(t)
 		l.User(t, "alice")
-		r, err := http.NewRequest("POST", "http://"+l.Apps[0].Addr().String()+"/api/auth/forgot-password", strings.NewReader(`{"email":"alice@example.org"}`))
+		r, err := http.NewRequest("POST", "http://"+l.Apps[0].Addr().String()+"/api/auth/forgot-password",
+			strings.NewReader(`{"email":"alice@example.org"}`))
 		if err != nil {
 			t.Fatal(err)
 		}
 		r.Host = "evil.example"
-		for name, value := range map[string]string{"Content-Type": "application/json", "X-Forwarded-Host": "evil.example", "X-Forwarded-Proto": "https", "Forwarded": "host=evil.example", "Origin": "http://evil.example"} {
+		for name, value := range map[string]string{"Content-Type": "application/json",
+			"X-Forwarded-Host": "evil.example", "X-Forwarded-Proto": "https", "Forwarded": "host=evil.example",
+			"Origin": "http://evil.example"} {
 			r.Header.Set(name, value)
 		}
 		response, err := http.DefaultClient.Do(r)
@@ -165,7 +176,8 @@ func TestResetPassword(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if stored := dumpRows(t, rows); strings.Contains(stored, token) || !strings.Contains(stored, hex.EncodeToString(sum[:])) {
+		if stored := dumpRows(t, rows); strings.Contains(stored, token) ||
+			!strings.Contains(stored, hex.EncodeToString(sum[:])) {
 			t.Errorf("stored: %s", stored)
 		}
 		if strings.Contains(l.Log.String(), token) {
@@ -178,16 +190,23 @@ func TestResetPassword(t *testing.T) {
 		wantStatus(t, "as a session", c.Get("/api/auth/me"), 401, "INVALID_TOKEN")
 		wantStatus(t, "as a key", l.Client(t).Get("/api/files", "Authorization", "Bearer "+token), 401, "INVALID_TOKEN")
 		wantStatus(t, "as a download token", l.Client(t).Get("/api/gateway/download/"+token), 401, "INVALID_TOKEN")
-		for name, other := range map[string]string{"a session": alice.Cookies["auth_token"], "a CSRF token": alice.CSRF, "its hash": hex.EncodeToString(sum[:]), "one letter more": token + "a", "cut": token[1:], "long": strings.Repeat("a", 100000)} {
+		for name, other := range map[string]string{"a session": alice.Cookies["auth_token"], "a CSRF token": alice.CSRF,
+			"its hash": hex.EncodeToString(sum[:]), "one letter more": token + "a", "cut": token[1:],
+			"long": strings.Repeat("a", 100000)} {
 			wantStatus(t, name, resetPassword(l.Client(t), other, "a new password"), 400, "VALIDATION_ERROR")
 		}
 
 		// what can't be a password leaves the token alone
-		for name, password := range map[string]any{"7 characters": "1234567", "7 of four bytes": strings.Repeat("😀", 7), "129 characters": strings.Repeat("a", 129), "1 MB": strings.Repeat("a", 1000000), "empty": "", "null": nil, "a number": 12345678} {
-			wantStatus(t, name, l.Client(t).Post("/api/auth/reset-password", M{"token": token, "password": password}), 400, "VALIDATION_ERROR")
+		for name, password := range map[string]any{"7 characters": "1234567", "7 of four bytes": strings.Repeat("😀", 7),
+			"129 characters": strings.Repeat("a", 129), "1 MB": strings.Repeat("a", 1000000), "empty": "", "null": nil,
+			"a number": 12345678} {
+			wantStatus(t, name, l.Client(t).Post("/api/auth/reset-password", M{"token": token, "password": password}),
+				400, "VALIDATION_ERROR")
 		}
 		for _, none := range []any{nil, "", 1} {
-			wantStatus(t, fmt.Sprint("token ", none), l.Client(t).Post("/api/auth/reset-password", M{"token": none, "password": "a new password"}), 400, "VALIDATION_ERROR")
+			wantStatus(t, fmt.Sprint("token ", none),
+				l.Client(t).Post("/api/auth/reset-password", M{"token": none, "password": "a new password"}), 400,
+				"VALIDATION_ERROR")
 		}
 		wantStatus(t, "still signed in", alice.Get("/api/auth/me"), 200, "")
 
@@ -197,12 +216,14 @@ func TestResetPassword(t *testing.T) {
 			t.Error("a reset signs somebody in")
 		}
 		for range 2 { // both replicas; abuse case C41
-			for _, path := range []string{"/api/auth/me", "/api/auth/csrf-token", "/api/files?path=/home/alice", "/api/users/me/settings", "/api/keys/"} {
+			for _, path := range []string{"/api/auth/me", "/api/auth/csrf-token", "/api/files?path=/home/alice",
+				"/api/users/me/settings", "/api/keys/"} {
 				wantStatus(t, path, alice.Get(path), 401, "SESSION_REVOKED")
 			}
 		}
 		wantStatus(t, "again", resetPassword(l.Client(t), token, "another password"), 400, "VALIDATION_ERROR")
-		wantStatus(t, "the old password", postLogin(l.Client(t), "alice", "password of alice"), 401, "INVALID_CREDENTIALS")
+		wantStatus(t, "the old password", postLogin(l.Client(t), "alice", "password of alice"), 401,
+			"INVALID_CREDENTIALS")
 		in := postLogin(l.Client(t), "alice", strings.Repeat("😀", 128)).OK(200)
 		wantJSON(t, "emailVerified", in.Value("user.emailVerified"), true) // the mail was read
 		token = mailedResetToken(t, l, box, "alice@example.org")
@@ -219,14 +240,18 @@ func TestResetTokenExpires(t *testing.T) {
 			good bool
 			end  func(t *testing.T, id, email string)
 		}{
-			{"just before 15 minutes", true, func(*testing.T, string, string) { l.Clock.Advance(15*time.Minute - time.Millisecond) }},
+			{"just before 15 minutes", true, func(*testing.T, string, string) {
+				l.Clock.Advance(15*time.Minute - time.Millisecond)
+			}},
 			{"after 15 minutes", false, func(*testing.T, string, string) { l.Clock.Advance(15 * time.Minute) }},
 			{"made by a clock that has gone back since", false, func(t *testing.T, id, _ string) { // abuse case C129
-				execAndRaiseVersion(t, l, "UPDATE mailed_tokens SET expires_at = expires_at + 7200000 WHERE user_id = $1", id)
+				execAndRaiseVersion(t, l,
+					"UPDATE mailed_tokens SET expires_at = expires_at + 7200000 WHERE user_id = $1", id)
 			}},
 			{"a newer one", false, func(t *testing.T, _, email string) { mailedResetToken(t, l, box, email) }},
 			{"another address", false, func(t *testing.T, id, _ string) {
-				execAndRaiseVersion(t, l, "UPDATE users SET email = 'moved@example.org', email_fold = 'moved@example.org' WHERE id = $1", id)
+				execAndRaiseVersion(t, l,
+					"UPDATE users SET email = 'moved@example.org', email_fold = 'moved@example.org' WHERE id = $1", id)
 			}},
 			{"disabled", false, func(t *testing.T, id, _ string) {
 				execAndRaiseVersion(t, l, "UPDATE users SET status = 'disabled' WHERE id = $1", id)
@@ -239,10 +264,13 @@ func TestResetTokenExpires(t *testing.T) {
 					inTransaction(t, l, func(tx *db.Tx) error { return l.Apps[0].Accounts.SetStatus(tx, id, status) })
 				}
 			}},
-			{"deleted", false, func(t *testing.T, id, _ string) { execAndRaiseVersion(t, l, "DELETE FROM users WHERE id = $1", id) }},
+			{"deleted", false, func(t *testing.T, id, _ string) {
+				execAndRaiseVersion(t, l, "DELETE FROM users WHERE id = $1", id)
+			}},
 			{"a password from the command line", false, func(t *testing.T, _, email string) {
 				name, _, _ := strings.Cut(email, "@")
-				if _, err := l.Apps[0].Lifecycle.ResetPassword(context.Background(), name, "from the command line"); err != nil {
+				if _, err := l.Apps[0].Lifecycle.ResetPassword(context.Background(), name,
+					"from the command line"); err != nil {
 					t.Fatal(err)
 				}
 			}},
@@ -280,8 +308,10 @@ func TestConcurrentUseOfResetToken(t *testing.T) {
 			}
 			for i, r := range replies {
 				if r.Status == 200 {
-					wantStatus(t, "the password that was set", postLogin(l.Client(t), "alice", fmt.Sprintf("new password %d", i)), 200, "")
-					wantStatus(t, "another", postLogin(l.Client(t), "alice", fmt.Sprintf("new password %d", (i+1)%20)), 401, "")
+					wantStatus(t, "the password that was set",
+						postLogin(l.Client(t), "alice", fmt.Sprintf("new password %d", i)), 200, "")
+					wantStatus(t, "another", postLogin(l.Client(t), "alice", fmt.Sprintf("new password %d", (i+1)%20)),
+						401, "")
 				}
 			}
 			l.Clock.Advance(15 * time.Minute)
@@ -321,7 +351,8 @@ func TestResetMailLimit(t *testing.T) {
 	})
 }
 
-// One address keeps one place in the queue, however many ask for it at once, and in whatever letters.
+// One address keeps one place in the queue, however many ask for it at once,
+// and in whatever letters.
 func TestResetMailQueuedOncePerAddress(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -341,10 +372,13 @@ func TestResetMailQueuedOncePerAddress(t *testing.T) {
 		}
 		tried := func(times int) func() bool {
 			return func() bool {
-				return queryCount(t, l, "SELECT COUNT(*) FROM jobs WHERE status = 'pending' AND attempts = $1", times) == waiting()
+				return queryCount(t, l, "SELECT COUNT(*) FROM jobs WHERE status = 'pending' AND attempts = $1",
+					times) == waiting()
 			}
 		}
-		waitUntil(t, "all were tried", tried(1)) // of those that came in one millisecond several, where a later one had its turn before the first was there
+		// of those that came in one millisecond several, where a later one had its turn before
+		// the first was there
+		waitUntil(t, "all were tried", tried(1))
 		l.Clock.Advance(time.Minute)
 		waitUntil(t, "one mail waits to each", func() bool { return waiting() == people && tried(2)() })
 		forgotPassword(l.Client(t), "USER0@example.org").OK(200)
@@ -380,7 +414,10 @@ func TestResetMailIsRetried(t *testing.T) {
 		forgotPassword(l.Client(t), "alice@example.org").OK(200)
 		for i := range 4 {
 			waitUntil(t, "a try", func() bool {
-				return tries.Load() > int64(i) && queryCount(t, l, "SELECT COUNT(*) FROM jobs WHERE type = 'reset-mail' AND status = 'pending' AND attempts = $1", i+1) == 1
+				return tries.Load() > int64(i) &&
+					queryCount(t, l,
+						"SELECT COUNT(*) FROM jobs WHERE type = 'reset-mail' AND status = 'pending' AND attempts = $1",
+						i+1) == 1
 			})
 			if n := queryCount(t, l, "SELECT COUNT(*) FROM mailed_tokens"); n != 0 {
 				t.Errorf("%d tokens of mails that failed", n)
@@ -406,9 +443,13 @@ func TestResetMailsRespectQueueLimit(t *testing.T) {
 		l.User(t, "alice")
 		good := forgotPassword(l.Client(t), "alice@example.org").OK(200)
 		box.Next("alice@example.org")
-		waitUntil(t, "the job ends", func() bool { return queryCount(t, l, "SELECT COUNT(*) FROM jobs WHERE type = 'reset-mail'") == 999 })
-		execAndRaiseVersion(t, l, "INSERT INTO jobs (id, type, owner_id, status, progress, created_at, payload, due) VALUES ('the last', 'reset-mail', '', 'running', 0, 0, 'nobody@example.org', 9000000000000)")
-		l.ChangeSettings(t, func(s *site.Settings) { s.SMTPHost = "mail.invalid" }) // what is queued all the same would stay
+		waitUntil(t, "the job ends", func() bool {
+			return queryCount(t, l, "SELECT COUNT(*) FROM jobs WHERE type = 'reset-mail'") == 999
+		})
+		execAndRaiseVersion(t, l,
+			"INSERT INTO jobs (id, type, owner_id, status, progress, created_at, payload, due) VALUES ('the last', 'reset-mail', '', 'running', 0, 0, 'nobody@example.org', 9000000000000)")
+		// what is queued all the same would stay
+		l.ChangeSettings(t, func(s *site.Settings) { s.SMTPHost = "mail.invalid" })
 		full := forgotPassword(l.Client(t), "alice@example.org").OK(200)
 		wantJSON(t, "the answer", string(full.Body), string(good.Body))
 		if n := queryCount(t, l, "SELECT COUNT(*) FROM jobs WHERE type = 'reset-mail'"); n != 1000 {
@@ -431,7 +472,8 @@ func TestRecoveryIsLimitedByAddress(t *testing.T) {
 	wantStatus(t, "a minute later", forgotPassword(c, "nobody@example.org"), 200, "")
 }
 
-// Whoever made an account with somebody else's address has nothing of it once the owner of the address sets a password: nothing that was left in it before works.
+// Whoever made an account with somebody else's address has nothing of it once the owner of the
+// address sets a password: nothing that was left in it before works.
 func TestResetOfUnverifiedAccountRemovesOldAccess(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -441,7 +483,8 @@ func TestResetOfUnverifiedAccountRemovesOldAccess(t *testing.T) {
 			verified bool
 		}{{"early", false}, {"late", true}} {
 			user, email := l.User(t, row.name), row.name+"@example.org"
-			execAndRaiseVersion(t, l, "UPDATE users SET email_verified = $1 WHERE username = $2", row.verified, row.name)
+			execAndRaiseVersion(t, l, "UPDATE users SET email_verified = $1 WHERE username = $2", row.verified,
+				row.name)
 			file := user.Upload("/home/"+row.name, "a.png", []byte(onePixel))
 			checkAccess := func(when string, key *apptest.Client, share string, want bool) {
 				t.Helper()
@@ -450,13 +493,15 @@ func TestResetOfUnverifiedAccountRemovesOldAccess(t *testing.T) {
 					wantStatus(t, row.name+", "+when+": share", visitShare(l.Client(t), share), 200, "")
 					return
 				}
-				wantStatus(t, row.name+", "+when+": key", key.Get("/api/files?path=/home/"+row.name), 401, "INVALID_TOKEN")
+				wantStatus(t, row.name+", "+when+": key", key.Get("/api/files?path=/home/"+row.name), 401,
+					"INVALID_TOKEN")
 				wantStatus(t, row.name+", "+when+": share", visitShare(l.Client(t), share), 410, "SHARE_REVOKED")
 			}
 			key, share := user.Key(m{"uploadPath": "/home/" + row.name}), shareFile(user, file)
 			checkAccess("before", key, share, true)
 			token := mailedResetToken(t, l, box, email)
-			wantStatus(t, "a password that can't be one", resetPassword(l.Client(t), token, "short"), 400, "VALIDATION_ERROR")
+			wantStatus(t, "a password that can't be one", resetPassword(l.Client(t), token, "short"), 400,
+				"VALIDATION_ERROR")
 			checkAccess("refused", key, share, true)
 			resetPassword(l.Client(t), token, "a new password").OK(200)
 			checkAccess("reset", key, share, row.verified)

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// maxRefusalAddresses is how many addresses a minute have lines of their own in the log for requests that
-// were refused for their number.
+// maxRefusalAddresses is how many addresses a minute have lines of their own in the log for
+// requests that were refused for their number.
 const maxRefusalAddresses = 1000
 
 // refusalLog keeps answers of 429 from flooding the log. Of those to one address in a minute the
@@ -21,8 +21,8 @@ type refusalLog struct {
 	others int            // from addresses beyond maxRefusalAddresses
 }
 
-// queryCount takes one refusal and reports whether it stands in the log by itself. Refusals of a minute
-// before are told first.
+// queryCount takes one refusal and reports whether it stands in the log by itself. Refusals of a
+// minute before are told first.
 func (r *refusalLog) shouldLog(ip netip.Addr, now time.Time, report func(minute time.Time, ip string, count int)) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -83,7 +83,8 @@ func TestRefusedRequestLogIsLimited(t *testing.T) {
 	}
 	l.Clock.Advance(time.Minute)
 	l.Sweep()
-	if together := logRecords(t, l, "further requests refused", 429); len(together) != 1 || together[0]["ip"] != "others" || together[0]["count"] != 10.0 {
+	if together := logRecords(t, l, "further requests refused", 429); len(together) != 1 ||
+		together[0]["ip"] != "others" || together[0]["count"] != 10.0 {
 		t.Errorf("told %v", together)
 	}
 }
@@ -97,7 +98,8 @@ func TestLongPathsAreTruncatedInLog(t *testing.T) {
 	if len(lines) != 1 {
 		t.Fatalf("%d lines", len(lines))
 	}
-	if path := lines[0]["path"].(string); len(path) > 1100 || !strings.HasPrefix(path, "/api/aaa") || !strings.HasSuffix(path, "… (cut, 51205 bytes)") {
+	if path := lines[0]["path"].(string); len(path) > 1100 || !strings.HasPrefix(path, "/api/aaa") ||
+		!strings.HasSuffix(path, "… (cut, 51205 bytes)") {
 		t.Errorf("%d bytes: %s", len(path), path)
 	}
 }

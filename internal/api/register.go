@@ -34,7 +34,8 @@ type registerReply struct {
 	Message string         `json:"message" required:"true"`
 }
 
-// register makes an account and signs nobody in. In the access log stands who registered, and that somebody tried to, but not what they typed.
+// register makes an account and signs nobody in. In the access log stands who registered, and that
+// somebody tried to, but not what they typed.
 func (a *API) register(c *call, in registerInput) (registerReply, error) {
 	settings, err := c.currentSettings()
 	if err != nil {
@@ -43,7 +44,8 @@ func (a *API) register(c *call, in registerInput) (registerReply, error) {
 	c.auditNotes = append(c.auditNotes, auditNote{action: audit.Register, path: "/api/auth/register"})
 	user, err := a.Lifecycle.Register(c.ctx(), lifecycle.Registration{
 		Account: account.NewUser{
-			Username: *in.Username, Email: *in.Email, Password: secret.Text(*in.Password), Locale: preferredLocale(c.r.Header.Get("Accept-Language")),
+			Username: *in.Username, Email: *in.Email, Password: secret.Text(*in.Password),
+			Locale: preferredLocale(c.r.Header.Get("Accept-Language")),
 		},
 		Source:   c.hashSource(),
 		Invite:   strings.TrimSpace(valueOr(in.InviteCode, "")),
@@ -58,10 +60,12 @@ func (a *API) register(c *call, in registerInput) (registerReply, error) {
 	if settings.RequireEmailVerification {
 		message = "Your account is made. Follow the link that is being mailed to you, then sign in."
 	}
-	return registerReply{registeredUser{user.ID, user.Username, user.Email, user.EmailVerified, string(user.Role)}, message}, nil
+	return registerReply{registeredUser{user.ID, user.Username, user.Email, user.EmailVerified, string(user.Role)},
+		message}, nil
 }
 
-// currentSettings returns the settings of this very moment, where closing a door must be felt at once.
+// currentSettings returns the settings of this very moment, where closing a door must
+// be felt at once.
 func (c *call) currentSettings() (site.Settings, error) {
 	if _, err := c.configVersion(); err != nil {
 		return site.Settings{}, err
@@ -77,7 +81,8 @@ func (c *call) checkCaptcha(settings site.Settings, token *string) error {
 	return c.a.Captcha.Check(c.ctx(), valueOr(token, ""), c.ip)
 }
 
-// preferredLocale is the one of our locales that a browser asks for first (RFC 9110, section 12.5.4): en-US unless it is Chinese.
+// preferredLocale is the one of our locales that a browser asks for first (RFC 9110, section
+// 12.5.4): en-US unless it is Chinese.
 func preferredLocale(acceptLanguage string) string {
 	const most = 20 // that are looked at
 	locale, best := "en-US", 0.0
@@ -109,7 +114,8 @@ type resendReply struct {
 	Message string `json:"message" required:"true"`
 }
 
-// resendVerification queues the same for every address, so that neither answer nor time tells whether an account has it.
+// resendVerification queues the same for every address, so that neither answer nor time tells
+// whether an account has it.
 func (a *API) resendVerification(c *call, in resendInput) (resendReply, error) {
 	settings, err := c.currentSettings()
 	if err != nil {

@@ -24,12 +24,14 @@ func allowRegistration(t *testing.T, l *apptest.Larder) {
 	l.ChangeSettings(t, func(s *site.Settings) { s.AllowRegistration = true })
 }
 
-// countRegistrationRows counts what a registration makes: accounts, quotas, entries, uses of invites, mails.
+// countRegistrationRows counts what a registration makes: accounts, quotas, entries,
+// uses of invites, mails.
 func countRegistrationRows(t *testing.T, l *apptest.Larder) string {
 	t.Helper()
 	var all []string
 	for _, query := range []string{
-		"SELECT COUNT(*) FROM users", "SELECT COUNT(*) FROM quotas", "SELECT COUNT(*) FROM entries", "SELECT CAST(COALESCE(SUM(used_count), 0) AS BIGINT) FROM invites",
+		"SELECT COUNT(*) FROM users", "SELECT COUNT(*) FROM quotas", "SELECT COUNT(*) FROM entries",
+		"SELECT CAST(COALESCE(SUM(used_count), 0) AS BIGINT) FROM invites",
 		"SELECT COUNT(*) FROM jobs",
 	} {
 		all = append(all, fmt.Sprint(queryCount(t, l, query)))
@@ -43,19 +45,22 @@ func TestRegister(t *testing.T) {
 		wantStatus(t, "by default", register(l.Client(t), "Ann", nil), 403, "FORBIDDEN")
 		allowRegistration(t, l)
 		c := l.Client(t)
-		reply := register(c, "Ann", M{"email": "Ann@Example.org", "captchaToken": "not looked at", "inviteCode": "nor this"}).OK(201)
+		reply := register(c, "Ann", M{"email": "Ann@Example.org", "captchaToken": "not looked at",
+			"inviteCode": "nor this"}).OK(201)
 		wantFields(t, "data", parseObject(t, reply.Body)["data"], "user", "message")
 		user, _ := reply.Value("user").(map[string]any)
 		id := reply.Text("user.id")
 		delete(user, "id")
-		wantJSON(t, "user", user, M{"username": "Ann", "email": "Ann@Example.org", "emailVerified": false, "role": "user"})
+		wantJSON(t, "user", user, M{"username": "Ann", "email": "Ann@Example.org", "emailVerified": false,
+			"role": "user"})
 		if reply.Text("message") == "" || reply.Header.Get("Set-Cookie") != "" || len(c.Cookies) != 0 {
 			t.Errorf("%s, cookies %v", reply.Body, reply.Header.Values("Set-Cookie"))
 		}
 		ann := l.SignIn(t, "ann@example.org", "password of Ann") // at once: no address has to be verified
 		me := ann.Get("/api/auth/me").OK(200)
 		wantJSON(t, "id", me.Value("user.id"), id)
-		wantJSON(t, "quota", me.Value("quota"), M{"maxStorage": 10 << 30, "usedStorage": 0, "maxFiles": 100000, "usedFiles": 0})
+		wantJSON(t, "quota", me.Value("quota"),
+			M{"maxStorage": 10 << 30, "usedStorage": 0, "maxFiles": 100000, "usedFiles": 0})
 		wantJSON(t, "home", me.Value("user.defaultPath"), "/home/Ann")
 		ann.Upload("/home/Ann", "a.txt", []byte("x"))
 		if n := queryCount(t, l, "SELECT COUNT(*) FROM jobs WHERE type = 'verify-mail'"); n != 0 {
@@ -64,11 +69,13 @@ func TestRegister(t *testing.T) {
 
 		before := countRegistrationRows(t, l)
 		for name, body := range map[string]M{ // abuse case C51
-			"ann": nil, "ANN": {"email": "other@example.org"}, "bob": {"email": "aNN@eXAMPLE.ORG"}, "admin": nil, "ADMIN": nil, "dora": {"email": "Admin@LOCALHOST"},
+			"ann": nil, "ANN": {"email": "other@example.org"}, "bob": {"email": "aNN@eXAMPLE.ORG"}, "admin": nil,
+			"ADMIN": nil, "dora": {"email": "Admin@LOCALHOST"},
 		} {
 			wantStatus(t, name, register(l.Client(t), name, body), 409, "ALREADY_EXISTS")
 		}
-		wantStatus(t, "from across sites", register(l.Client(t), "bob", nil, "Sec-Fetch-Site", "cross-site"), 403, "FORBIDDEN")
+		wantStatus(t, "from across sites", register(l.Client(t), "bob", nil, "Sec-Fetch-Site", "cross-site"), 403,
+			"FORBIDDEN")
 		if after := countRegistrationRows(t, l); after != before {
 			t.Errorf("refused registrations leave %s, was %s", after, before)
 		}
@@ -89,7 +96,8 @@ func TestRegisterFields(t *testing.T) {
 		at, before := 0, countRegistrationRows(t, l)
 		post := func(change M) *apptest.Reply {
 			at++
-			body := M{"username": fmt.Sprint("user", at), "email": fmt.Sprintf("user%d@example.org", at), "password": "long enough"}
+			body := M{"username": fmt.Sprint("user", at), "email": fmt.Sprintf("user%d@example.org", at),
+				"password": "long enough"}
 			for field, value := range change {
 				body[field] = value
 				if value == "absent" {
@@ -99,15 +107,25 @@ func TestRegisterFields(t *testing.T) {
 			return l.Client(t).Post("/api/auth/register", body)
 		}
 		for name, change := range map[string]M{
-			"no username": {"username": "absent"}, "username null": {"username": nil}, "username a number": {"username": 12345}, "username of 2": {"username": "ab"},
-			"username of 21": {"username": strings.Repeat("a", 21)}, "a hyphen": {"username": "a-b"}, "a dot": {"username": "a.b"}, "a space": {"username": "a b"}, "an umlaut": {"username": "müller"},
-			"a line at the end": {"username": "abc\n"}, "a slash": {"username": "../x"}, "full-width": {"username": "ａｂｃ"}, "NUL": {"username": "ab\x00c"},
-			"no password": {"password": "absent"}, "password null": {"password": nil}, "password of 7": {"password": "1234567"}, "password of 129": {"password": strings.Repeat("a", 129)},
-			"129 characters of 4 bytes": {"password": strings.Repeat("😀", 129)}, "a password of 1 MB": {"password": strings.Repeat("a", 1000000)}, // abuse case C107
-			"7 characters in 28 bytes": {"password": strings.Repeat("😀", 7)},
-			"no email":                 {"email": "absent"}, "email null": {"email": nil}, "no at": {"email": "example.org"}, "a name as well": {"email": "Ann <ann@example.org>"},
-			"two addresses": {"email": "a@example.org, b@example.org"}, "a header": {"email": "a@example.org\r\nBcc: b@example.org"}, "email of 255": {"email": strings.Repeat("a", 243) + "@example.org"},
-			"invite code a number": {"inviteCode": 5}, "invite code too long": {"inviteCode": strings.Repeat("a", 201)}, "captcha token too long": {"captchaToken": strings.Repeat("a", 4097)},
+			"no username": {"username": "absent"}, "username null": {"username": nil},
+			"username a number": {"username": 12345}, "username of 2": {"username": "ab"},
+			"username of 21": {"username": strings.Repeat("a", 21)}, "a hyphen": {"username": "a-b"},
+			"a dot": {"username": "a.b"}, "a space": {"username": "a b"}, "an umlaut": {"username": "müller"},
+			"a line at the end": {"username": "abc\n"}, "a slash": {"username": "../x"},
+			"full-width": {"username": "ａｂｃ"}, "NUL": {"username": "ab\x00c"},
+			"no password": {"password": "absent"}, "password null": {"password": nil},
+			"password of 7": {"password": "1234567"}, "password of 129": {"password": strings.Repeat("a", 129)},
+			// abuse case C107
+			"129 characters of 4 bytes": {"password": strings.Repeat("😀", 129)},
+			"a password of 1 MB":        {"password": strings.Repeat("a", 1000000)},
+			"7 characters in 28 bytes":  {"password": strings.Repeat("😀", 7)},
+			"no email":                  {"email": "absent"}, "email null": {"email": nil},
+			"no at": {"email": "example.org"}, "a name as well": {"email": "Ann <ann@example.org>"},
+			"two addresses":        {"email": "a@example.org, b@example.org"},
+			"a header":             {"email": "a@example.org\r\nBcc: b@example.org"},
+			"email of 255":         {"email": strings.Repeat("a", 243) + "@example.org"},
+			"invite code a number": {"inviteCode": 5}, "invite code too long": {"inviteCode": strings.Repeat("a", 201)},
+			"captcha token too long": {"captchaToken": strings.Repeat("a", 4097)},
 		} {
 			wantStatus(t, name, post(change), 400, "VALIDATION_ERROR")
 		}
@@ -115,15 +133,20 @@ func TestRegisterFields(t *testing.T) {
 			t.Errorf("refused registrations leave %s, was %s", after, before)
 		}
 		for name, change := range map[string]M{
-			"username of 3": {"username": "a_1"}, "username of 20": {"username": strings.Repeat("z", 20)}, "password of 8": {"password": "12345678"}, "password of 128": {"password": strings.Repeat("a", 128)},
-			"128 characters in 512 bytes": {"password": strings.Repeat("😀", 128)}, "8 characters in 32 bytes": {"password": strings.Repeat("😀", 8)},
-			"email of 254": {"email": strings.Repeat("a", 242) + "@example.org"}, "nulls": {"inviteCode": nil, "captchaToken": nil}, "captcha token of 4096": {"captchaToken": strings.Repeat("a", 4096)},
-			"a reserved name": {"username": "webdav"}, "an unknown field": {"whatever": []int{1}},
+			"username of 3": {"username": "a_1"}, "username of 20": {"username": strings.Repeat("z", 20)},
+			"password of 8": {"password": "12345678"}, "password of 128": {"password": strings.Repeat("a", 128)},
+			"128 characters in 512 bytes": {"password": strings.Repeat("😀", 128)},
+			"8 characters in 32 bytes":    {"password": strings.Repeat("😀", 8)},
+			"email of 254":                {"email": strings.Repeat("a", 242) + "@example.org"},
+			"nulls":                       {"inviteCode": nil, "captchaToken": nil},
+			"captcha token of 4096":       {"captchaToken": strings.Repeat("a", 4096)},
+			"a reserved name":             {"username": "webdav"}, "an unknown field": {"whatever": []int{1}},
 		} {
 			wantStatus(t, name, post(change), 201, "")
 		}
 
-		// abuse case C52: only the last of two of a name counts, and none that merely looks like one
+		// abuse case C52: only the last of two of a name counts, and none that
+		// merely looks like one
 		body := `{"username":"mallory","email":"m@example.org","password":"long enough","role":"admin","ROLE":"admin","Role":"admin","emailVerified":true,"EmailVerified":true,` +
 			`"status":"banned","maxStorage":-1,"maxFiles":-1,"MaxStorage":-1,"homeId":"x","HomeID":"x","defaultPath":"/","DefaultPath":"/","id":"x","ID":"x","Username":"admin2","PASSWORD":"another one",` +
 			`"locale":"zh-CN","sessionVersion":100}`
@@ -148,8 +171,10 @@ func TestRegisteredLocale(t *testing.T) {
 	allowRegistration(t, l)
 	at := 0
 	for accept, want := range map[string]string{
-		"": "en-US", "zh": "zh-CN", "zh-CN,zh;q=0.9,en;q=0.8": "zh-CN", "zh-TW": "zh-CN", "ZH-hans": "zh-CN", "en": "en-US", "en-GB,en;q=0.9,zh;q=0.8": "en-US", "de-DE,de;q=0.9": "en-US",
-		"de, zh;q=0.5": "zh-CN", "en;q=0.2, zh;q=0.7": "zh-CN", "zh;q=0": "en-US", "zh;q=x": "en-US", "*": "en-US", "zhx": "en-US", ";;,,": "en-US", strings.Repeat("de,", 5000) + "zh": "en-US",
+		"": "en-US", "zh": "zh-CN", "zh-CN,zh;q=0.9,en;q=0.8": "zh-CN", "zh-TW": "zh-CN", "ZH-hans": "zh-CN",
+		"en": "en-US", "en-GB,en;q=0.9,zh;q=0.8": "en-US", "de-DE,de;q=0.9": "en-US",
+		"de, zh;q=0.5": "zh-CN", "en;q=0.2, zh;q=0.7": "zh-CN", "zh;q=0": "en-US", "zh;q=x": "en-US", "*": "en-US",
+		"zhx": "en-US", ";;,,": "en-US", strings.Repeat("de,", 5000) + "zh": "en-US",
 	} {
 		at++
 		name := fmt.Sprint("user", at)
@@ -228,26 +253,32 @@ func TestRegisterInParallel(t *testing.T) {
 		for round := range rounds { // abuse case C51
 			name := fmt.Sprint("name", round, "abcdefgh")
 			got := countStatuses(t, runConcurrently(t, l.Client(t), n, func(c *apptest.Client, i int) *apptest.Reply {
-				return register(c, name[:5]+withUpperCase(name[5:], i), M{"email": fmt.Sprintf("%d_%d@example.org", round, i)})
+				return register(c, name[:5]+withUpperCase(name[5:], i),
+					M{"email": fmt.Sprintf("%d_%d@example.org", round, i)})
 			}))
 			if got[201] != 1 || got[409] != n-1 {
 				t.Errorf("one name: %v", got)
 			}
-			if homes := queryCount(t, l, "SELECT COUNT(*) FROM entries WHERE LOWER(name) LIKE $1", name+"%"); homes != 1 {
+			if homes := queryCount(t, l, "SELECT COUNT(*) FROM entries WHERE LOWER(name) LIKE $1",
+				name+"%"); homes != 1 {
 				t.Errorf("%d homes", homes)
 			}
 			got = countStatuses(t, runConcurrently(t, l.Client(t), n, func(c *apptest.Client, i int) *apptest.Reply {
-				return register(c, fmt.Sprintf("a%d_%d", round, i), M{"email": fmt.Sprintf("%s%d@example.org", withUpperCase("abcdefgh", i), round)})
+				return register(c, fmt.Sprintf("a%d_%d", round, i),
+					M{"email": fmt.Sprintf("%s%d@example.org", withUpperCase("abcdefgh", i), round)})
 			}))
 			if got[201] != 1 || got[409] != n-1 {
 				t.Errorf("one address: %v", got)
 			}
 			for required, refusal := range map[bool]int{true: 400, false: 403} {
-				l.ChangeSettings(t, func(s *site.Settings) { s.AllowRegistration, s.RequireInviteCode = required, required })
+				l.ChangeSettings(t, func(s *site.Settings) {
+					s.AllowRegistration, s.RequireInviteCode = required, required
+				})
 				code := invite(admin, M{})
-				got := countStatuses(t, runConcurrently(t, l.Client(t), n, func(c *apptest.Client, i int) *apptest.Reply {
-					return register(c, fmt.Sprintf("i%d%v%d", round, required, i), M{"inviteCode": code})
-				}))
+				got := countStatuses(t, runConcurrently(t, l.Client(t), n,
+					func(c *apptest.Client, i int) *apptest.Reply {
+						return register(c, fmt.Sprintf("i%d%v%d", round, required, i), M{"inviteCode": code})
+					}))
 				if got[201] != 1 || got[refusal] != n-1 {
 					t.Errorf("one invite, required %v: %v", required, got)
 				}
@@ -281,7 +312,8 @@ func TestRegistrationsInTheLog(t *testing.T) {
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		admin := l.Admin(t)
 		allowRegistration(t, l)
-		id := register(l.Client(t), "ann", M{"inviteCode": "canary-code", "captchaToken": "canary-captcha"}).OK(201).Text("user.id")
+		id := register(l.Client(t), "ann", M{"inviteCode": "canary-code", "captchaToken": "canary-captcha"}).OK(201).
+			Text("user.id")
 		l.Clock.Advance(time.Second)
 		register(l.Client(t), "ann", M{"email": "canary-address@example.org"}).Fails(409, "ALREADY_EXISTS")
 		l.FlushLog()
@@ -305,7 +337,8 @@ func TestRegistrationsInTheLog(t *testing.T) {
 	})
 }
 
-// Registering, following links and asking for another are under the strict limit, in one bucket with the login.
+// Registering, following links and asking for another are under the strict limit, in one
+// bucket with the login.
 func TestRegistrationIsUnderTheAuthLimit(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -331,7 +364,8 @@ func TestRegistrationIsUnderTheAuthLimit(t *testing.T) {
 			wantStatus(t, "one more", ask(l.Client(t)), 429, "RATE_LIMIT_EXCEEDED")
 			wantStatus(t, "and one", ask(l.Client(t)), 429, "RATE_LIMIT_EXCEEDED")
 			l.Clock.Advance(time.Minute)
-			if got := ask(l.Client(t)); got.Status == 429 || got.Header.Get("RateLimit-Limit") != "5" || got.Header.Get("RateLimit-Remaining") != "4" {
+			if got := ask(l.Client(t)); got.Status == 429 || got.Header.Get("RateLimit-Limit") != "5" ||
+				got.Header.Get("RateLimit-Remaining") != "4" {
 				t.Errorf("a minute later: %d %v", got.Status, got.Header)
 			}
 			l.Clock.Advance(time.Minute)

@@ -22,15 +22,18 @@ func (c *countingFormBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// A form whose path may still come waits on the disk of the service, where nobody puts more than their quota has room for.
+// A form whose path may still come waits on the disk of the service, where nobody puts more than
+// their quota has room for.
 func TestWaitingFormStopsAtQuota(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		key := l.User(t, "alice", m{"maxStorage": 3 << 20}).Key(m{"permissions": []string{"write"}})
 		head := "--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.bin\"\r\n\r\n"
 		send := func(key *apptest.Client, size int64) (*apptest.Reply, int64) {
-			body := &countingFormBody{Reader: io.MultiReader(strings.NewReader(head), io.LimitReader(zeroReader{}, size), strings.NewReader("\r\n--b--\r\n"))}
-			r := key.Do(apptest.Request{Method: "POST", Path: "/api/upload", Body: body, Header: http.Header{"Content-Type": {"multipart/form-data; boundary=b"}}})
+			body := &countingFormBody{Reader: io.MultiReader(strings.NewReader(head),
+				io.LimitReader(zeroReader{}, size), strings.NewReader("\r\n--b--\r\n"))}
+			r := key.Do(apptest.Request{Method: "POST", Path: "/api/upload", Body: body,
+				Header: http.Header{"Content-Type": {"multipart/form-data; boundary=b"}}})
 			return r, body.read.Load()
 		}
 		r, taken := send(key, 64<<20)
@@ -59,16 +62,21 @@ func TestSecretAddressesAreNotLogged(t *testing.T) {
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		c := l.Client(t)
 		for _, path := range []string{
-			"/api/gateway/download/s3cretTokenOrLink", "/api/gateway/%64ownload/s3cretTokenOrLink", "/api/gateway/download/s3cretTokenOrLink/", "//api/gateway/download/s3cretTokenOrLink",
-			"/api/i/s3cretTokenOrLink.png", "/api/%69/s3cretTokenOrLink.png", "/api/i/s3cretTokenOrLink.png/", "/API/i/s3cretTokenOrLink",
-			"/api/shares/s3cretTokenOrLink", "/api/shares/s3cretTokenOrLink/download", "/share/s3cretTokenOrLink", "/share/s3cretTokenOrLink/", "/share/x/s3cretTokenOrLink",
-			"//share/s3cretTokenOrLink", "/Share/s3cretTokenOrLink", "/%73hare/s3cretTokenOrLink", "/share%2fs3cretTokenOrLink",
+			"/api/gateway/download/s3cretTokenOrLink", "/api/gateway/%64ownload/s3cretTokenOrLink",
+			"/api/gateway/download/s3cretTokenOrLink/", "//api/gateway/download/s3cretTokenOrLink",
+			"/api/i/s3cretTokenOrLink.png", "/api/%69/s3cretTokenOrLink.png", "/api/i/s3cretTokenOrLink.png/",
+			"/API/i/s3cretTokenOrLink",
+			"/api/shares/s3cretTokenOrLink", "/api/shares/s3cretTokenOrLink/download", "/share/s3cretTokenOrLink",
+			"/share/s3cretTokenOrLink/", "/share/x/s3cretTokenOrLink",
+			"//share/s3cretTokenOrLink", "/Share/s3cretTokenOrLink", "/%73hare/s3cretTokenOrLink",
+			"/share%2fs3cretTokenOrLink",
 		} {
 			c.Get(path)
 		}
 		for _, path := range []string{"/public/share/aFileOfSomebodys", "/share", "/shares/aFile"} {
 			c.Get(path)
-			if !strings.Contains(l.Log.String(), "path="+path+" ") && !strings.Contains(l.Log.String(), `"path":"`+path+`"`) {
+			if !strings.Contains(l.Log.String(), "path="+path+" ") &&
+				!strings.Contains(l.Log.String(), `"path":"`+path+`"`) {
 				t.Errorf("the log doesn't tell of %s: %s", path, l.Log)
 			}
 		}
@@ -78,7 +86,8 @@ func TestSecretAddressesAreNotLogged(t *testing.T) {
 	})
 }
 
-// Whoever signs in never sees less than a visitor: an embed whose bytes the account may not have leads to where they are published.
+// Whoever signs in never sees less than a visitor: an embed whose bytes the account may not have
+// leads to where they are published.
 func TestEmbedOfPublicFile(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -91,15 +100,18 @@ func TestEmbedOfPublicFile(t *testing.T) {
 		wantHeader(t, r, "Location", link)
 		wantHeader(t, r, "Cache-Control", "no-store")
 		wantHeader(t, r, "Vary", "Accept, Sec-Fetch-Dest, Cookie, Authorization")
-		bob.Get(address).Fails(403, "FORBIDDEN")                                                              // the address that can be used up is for who may download
-		bob.Key(m{"permissions": []string{"read"}}).Get(address, "Accept", "image/*").Fails(403, "FORBIDDEN") // a key is judged alone
+		// the address that can be used up is for who may download
+		bob.Get(address).Fails(403, "FORBIDDEN")
+		// a key is judged alone
+		bob.Key(m{"permissions": []string{"read"}}).Get(address, "Accept", "image/*").Fails(403, "FORBIDDEN")
 		wantHeader(t, alice.Get(address, "Sec-Fetch-Dest", "image").OK(200), "Cache-Control", "private, no-store")
 		alice.Delete("/api/files/" + id + "/link").OK(200)
 		bob.Get(address, "Sec-Fetch-Dest", "image").Fails(403, "FORBIDDEN")
 	})
 }
 
-// Abuse case C77: the page that a refused navigation gets is nobody else's, like the envelope in its place.
+// Abuse case C77: the page that a refused navigation gets is nobody else's, like the
+// envelope in its place.
 func TestRefusalPagesAreNotCached(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite")
@@ -139,7 +151,8 @@ func TestStoredFilesAreNotRunAsTheSite(t *testing.T) {
 		link := admin.Post("/api/files/"+id+"/link", nil).OK(200).Text("link.url")
 		token := admin.Get("/api/files/" + id + "/download").OK(200).Text("url")
 		for _, address := range []string{"/public/a.js", link, token} {
-			for _, dest := range []string{"script", "worker", "sharedworker", "serviceworker", "audioworklet", "paintworklet", "style", "xslt"} {
+			for _, dest := range []string{"script", "worker", "sharedworker", "serviceworker", "audioworklet",
+				"paintworklet", "style", "xslt"} {
 				c.Get(address, "Sec-Fetch-Dest", dest, "Sec-Fetch-Site", "same-origin").Fails(403, "FORBIDDEN")
 			}
 			c.Get(address, "Service-Worker", "script").Fails(403, "FORBIDDEN")
@@ -149,7 +162,8 @@ func TestStoredFilesAreNotRunAsTheSite(t *testing.T) {
 			wantBody(t, r, "alert(1)")
 			wantHeader(t, r, "Vary", "Sec-Fetch-Dest, Sec-Fetch-Site") // or the copy that the browser keeps would run
 		}
-		wantBody(t, c.Get("/public/a.js", "Sec-Fetch-Dest", "script", "Sec-Fetch-Site", "cross-site").OK(200), "alert(1)")
+		wantBody(t, c.Get("/public/a.js", "Sec-Fetch-Dest", "script", "Sec-Fetch-Site", "cross-site").OK(200),
+			"alert(1)")
 		admin.Upload("/public", "a.png", []byte("\x89PNG\r\n\x1a\n"))
 		wantHeader(t, c.Get("/public/a.png").OK(200), "Vary", "")
 	})

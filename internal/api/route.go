@@ -13,17 +13,18 @@ import (
 
 // route is one line of the table.
 type route struct {
-	method        string
-	pattern       string // below /api/, with {name} for a parameter; "" for what is dispatched by hand
-	auth          authMode
-	limit         limitClass
-	addition      bool // not in the specification: x-addition in the OpenAPI document
-	probe         bool // for machines that watch: no request to be counted
-	freeMode      bool // closed while free mode is
-	readOnly      bool // changes nothing although it is no GET
-	summary       string
-	status        int            // of success
-	faults        []fault.Kind   // those the specification lists, beyond what the credential, the limit and the body can give
+	method   string
+	pattern  string // below /api/, with {name} for a parameter; "" for what is dispatched by hand
+	auth     authMode
+	limit    limitClass
+	addition bool // not in the specification: x-addition in the OpenAPI document
+	probe    bool // for machines that watch: no request to be counted
+	freeMode bool // closed while free mode is
+	readOnly bool // changes nothing although it is no GET
+	summary  string
+	status   int // of success
+	// those the specification lists, beyond what the credential, the limit and the body can give
+	faults        []fault.Kind
 	input, output reflect.Type   // nil for streams, but for the query of some
 	jsonBody      bool           // a JSON body is read
 	mediaType     string         // what is streamed out, for the document
@@ -31,11 +32,12 @@ type route struct {
 	bodies        map[string]any // streamed bodies by media type, for the document
 	reply         reflect.Type   // the JSON that a stream answers, for the document
 	handler       func(c *call) error
-	find          func(c *call) (*files.FoundEntry, error) // what the handler serves, nil when nothing is asked for; see lookUp
+	// what the handler serves, nil when nothing is asked for; see lookUp
+	find func(c *call) (*files.FoundEntry, error)
 }
 
-// jsonRoute makes a handler out of a function from input to output: the input is bound from path, query and body by its field tags, the output becomes
-// the data of the envelope.
+// jsonRoute makes a handler out of a function from input to output: the input is bound from path,
+// query and body by its field tags, the output becomes the data of the envelope.
 func jsonRoute[In, Out any](status int, fn func(c *call, in In) (Out, error)) route {
 	in, out := reflect.TypeFor[In](), reflect.TypeFor[Out]()
 	binding := bindingOf(in)
@@ -98,8 +100,8 @@ func (c *call) settings() (site.Settings, error) {
 	return c.a.Site.Current(context.WithoutCancel(c.ctx()), version)
 }
 
-// limitSettings returns the settings that the request limit goes by. A request that has read nothing from the database
-// so far reads nothing for them either, see site.Store.Recent.
+// limitSettings returns the settings that the request limit goes by. A request that has read
+// nothing from the database so far reads nothing for them either, see site.Store.Recent.
 func (c *call) limitSettings() (site.Settings, error) {
 	if c.version != 0 {
 		return c.settings()

@@ -9,8 +9,9 @@ import (
 	"larder/internal/fault"
 )
 
-// router finds the route for a path below /api/. The standard mux can't hold the interface: it takes /api/files/jobs/{jobId} beside
-// /api/files/{id}/download for a conflict. Here a literal segment goes before a parameter, from left to right.
+// router finds the route for a path below /api/. The standard mux can't hold the interface: it
+// takes /api/files/jobs/{jobId} beside /api/files/{id}/download for a conflict. Here a literal
+// segment goes before a parameter, from left to right.
 type router struct{ patterns []pattern }
 
 // pattern is one path with its methods.
@@ -38,7 +39,9 @@ func newRouter(routes []route) (*router, error) {
 	for i := range rt.patterns {
 		rt.patterns[i].notAllowed = notAllowedRoute(rt.patterns[i].methods)
 	}
-	slices.SortStableFunc(rt.patterns, func(a, b pattern) int { return slices.CompareFunc(a.segments, b.segments, literalFirst) })
+	slices.SortStableFunc(rt.patterns, func(a, b pattern) int {
+		return slices.CompareFunc(a.segments, b.segments, literalFirst)
+	})
 	return rt, nil
 }
 
@@ -70,10 +73,13 @@ func notAllowedRoute(methods map[string]*route) route {
 	}}
 }
 
-var unknownRoute = route{auth: noAuth, handler: func(*call) error { return fault.New(fault.NotFound, "There is no such endpoint.") }}
+var unknownRoute = route{auth: noAuth, handler: func(*call) error {
+	return fault.New(fault.NotFound, "There is no such endpoint.")
+}}
 
-// find returns the route for an escaped path and puts the parameters, decoded once, into the request. A trailing slash makes no difference
-// where the specification writes one; empty and dotted segments lead nowhere.
+// find returns the route for an escaped path and puts the parameters, decoded once, into the
+// request. A trailing slash makes no difference where the specification writes one; empty and
+// dotted segments lead nowhere.
 func (rt *router) find(r *http.Request) *route {
 	segments, err := decodeSegments(strings.TrimPrefix(r.URL.EscapedPath(), "/"))
 	if err != nil {
@@ -108,7 +114,8 @@ func (rt *router) find(r *http.Request) *route {
 	return &unknownRoute
 }
 
-// sanitizeID replaces what no database takes as text, so that an id with a NUL or a broken character in it is one that names nothing.
+// sanitizeID replaces what no database takes as text, so that an id with a NUL or a broken
+// character in it is one that names nothing.
 func sanitizeID(id string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(id, "\uFFFD"), "\x00", "\uFFFD")
 }

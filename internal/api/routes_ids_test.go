@@ -10,8 +10,10 @@ import (
 	"larder/internal/apptest"
 )
 
-// foreignStatuses is what somebody gets for a thing of another's, by the parameter in a route (abuse case C36): entries are told from nothing by their ids,
-// which nobody can guess; whatever belongs to one account alone does not exist for others, an administrator outside of /api/admin included.
+// foreignStatuses is what somebody gets for a thing of another's, by the parameter in a
+// route (abuse case C36): entries are told from nothing by their ids, which nobody can
+// guess; whatever belongs to one account alone does not exist for others, an administrator
+// outside of /api/admin included.
 var foreignStatuses = []struct {
 	routes        *regexp.Regexp
 	another, boss int // another user, an administrator
@@ -24,8 +26,9 @@ var foreignStatuses = []struct {
 	{regexp.MustCompile(`^/api/admin/`), 403, 200},
 }
 
-// foreignStatusOf returns what another user and an administrator get at a route, 0 where nobody has said so yet; asked is false for routes that name
-// nothing by an id, or answer whoever holds the address.
+// foreignStatusOf returns what another user and an administrator get at a route, 0 where
+// nobody has said so yet; asked is false for routes that name nothing by an id, or answer
+// whoever holds the address.
 func foreignStatusOf(row routeRow) (another, boss int, asked bool) {
 	if !strings.Contains(row.pattern, "{") || row.auth == noAuth {
 		return 0, 0, false
@@ -41,7 +44,8 @@ func foreignStatusOf(row routeRow) (another, boss int, asked bool) {
 	return 0, 0, true // nobody has said what is to be answered
 }
 
-// Nobody does anything to what is another's by its id, and what was tried leaves no trace. Abuse case C36.
+// Nobody does anything to what is another's by its id, and what was tried leaves no
+// trace. Abuse case C36.
 func TestForeignIDs(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -62,10 +66,13 @@ func TestForeignIDs(t *testing.T) {
 			asked++
 			path, body := row.request(f)
 			code := map[int]string{403: "FORBIDDEN", 404: "NOT_FOUND"}[another]
-			wantStatus(t, what+" by another user", send(w.clients["another user"].Fork(), row.method, path, body), another, code)
-			wantStatus(t, what+" by a guest's account", send(w.clients["guest account"].Fork(), row.method, path, body), another, code)
+			wantStatus(t, what+" by another user", send(w.clients["another user"].Fork(), row.method, path, body),
+				another, code)
+			wantStatus(t, what+" by a guest's account", send(w.clients["guest account"].Fork(), row.method, path, body),
+				another, code)
 			if boss == 404 {
-				wantStatus(t, what+" by an administrator", send(w.admin.Fork(), row.method, path, body), 404, "NOT_FOUND")
+				wantStatus(t, what+" by an administrator", send(w.admin.Fork(), row.method, path, body), 404,
+					"NOT_FOUND")
 			}
 			look(what)
 		}
@@ -79,12 +86,14 @@ func TestForeignIDs(t *testing.T) {
 		links := other.Post("/api/files/copy-links", M{"ids": []string{f.file}, "signed": true}).OK(200)
 		wantJSON(t, "code of copy-links", links.Value("items.0.code"), "FORBIDDEN")
 		wantStatus(t, "a zip", other.Get("/api/files/zip?ids="+f.file), 404, "NOT_FOUND")
-		wantStatus(t, "the completion of another's session", other.Post("/api/files/upload-complete", M{"sessionId": f.session, "etag": f.etag}), 404, "NOT_FOUND")
+		wantStatus(t, "the completion of another's session",
+			other.Post("/api/files/upload-complete", M{"sessionId": f.session, "etag": f.etag}), 404, "NOT_FOUND")
 		look("ids in bodies")
 	}, apptest.ReachLoopback)
 }
 
-// Whatever stands for an id, the answer is a refusal and never the server's own failure. Abuse cases C5, C6, C36.
+// Whatever stands for an id, the answer is a refusal and never the server's own failure. Abuse
+// cases C5, C6, C36.
 func TestInvalidIDs(t *testing.T) {
 	t.Parallel()
 	parameter := regexp.MustCompile(`\{\w+\}`)
@@ -93,8 +102,10 @@ func TestInvalidIDs(t *testing.T) {
 		w.newItems("none")
 		look := watchTables(t, l)
 		ids := []string{
-			"00000000-0000-4000-8000-000000000000", "x", "0", "-1", "null", "%00", "a%00b", "%0a", "%ff", "%ed%a0%80", "%c0%ae%c0%ae", "%2e%2e", "..%2f..", "%2f", "%5c", "%25", "%2500",
-			url.PathEscape("' OR '1'='1"), url.PathEscape("'; DROP TABLE users; --"), url.PathEscape("$1"), url.PathEscape("{id}"), url.PathEscape("\u202eé"), "pk_" + strings.Repeat("a", 24), "graveyard", "staging",
+			"00000000-0000-4000-8000-000000000000", "x", "0", "-1", "null", "%00", "a%00b", "%0a", "%ff", "%ed%a0%80",
+			"%c0%ae%c0%ae", "%2e%2e", "..%2f..", "%2f", "%5c", "%25", "%2500",
+			url.PathEscape("' OR '1'='1"), url.PathEscape("'; DROP TABLE users; --"), url.PathEscape("$1"),
+			url.PathEscape("{id}"), url.PathEscape("\u202eé"), "pk_" + strings.Repeat("a", 24), "graveyard", "staging",
 			strings.Repeat("a", 10<<10), strings.Repeat("%00", 3<<10), "1e9", "9223372036854775808", "%20", "%25",
 		}
 		for _, row := range matrix {
@@ -114,7 +125,8 @@ func TestInvalidIDs(t *testing.T) {
 				for _, c := range asking {
 					reply := send(c.Fork(), row.method, path, body)
 					if reply.Err != nil || reply.Status < 400 || reply.Status >= 500 {
-						t.Errorf("%s %s with the id %.40q: %d %v %.200s", row.method, row.pattern, id, reply.Status, reply.Err, reply.Body)
+						t.Errorf("%s %s with the id %.40q: %d %v %.200s", row.method, row.pattern, id, reply.Status,
+							reply.Err, reply.Body)
 					}
 				}
 			}

@@ -21,7 +21,8 @@ type badPath struct {
 	literal bool // it is a name like others once taken as it is: an encoded form, which nothing decodes a second time
 }
 
-// badPaths are the vectors: at least 300, of every kind that the abuse cases list for paths and names (abuse cases C1 to C11).
+// badPaths are the vectors: at least 300, of every kind that the abuse cases list for paths and
+// names (abuse cases C1 to C11).
 func badPaths() []badPath {
 	var bad []badPath
 	add := func(kind badPath, texts ...string) {
@@ -30,16 +31,21 @@ func badPaths() []badPath {
 			bad = append(bad, kind)
 		}
 	}
-	// C1: every way out of a folder, in front, in the middle, at the end, with what hides it from a check by text.
+	// C1: every way out of a folder, in front, in the middle, at the end, with what hides it from
+	// a check by text.
 	for _, up := range []string{"..", "../..", "../../..", "./..", ".././..", "..//..", ".//.."} {
-		add(badPath{dots: true}, up, "/"+up, up+"/", up+"/x", "/"+up+"/x", "a/"+up, "a/"+up+"/b", "/a/"+up+"/b", "a//"+up, "a/./"+up+"/.")
+		add(badPath{dots: true}, up, "/"+up, up+"/", up+"/x", "/"+up+"/x", "a/"+up, "a/"+up+"/b", "/a/"+up+"/b",
+			"a//"+up, "a/./"+up+"/.")
 	}
-	add(badPath{dots: true}, "../../../../etc/passwd", "/home/alice/..", "/home/alice/../bob", "/home/alice/../../home/bob/x", "a/b/c/../../../../bob/x")
+	add(badPath{dots: true}, "../../../../etc/passwd", "/home/alice/..", "/home/alice/../bob",
+		"/home/alice/../../home/bob/x", "a/b/c/../../../../bob/x")
 	// C4: the other slash.
-	for _, text := range []string{`\`, `\`, `a\b`, `..\`, `..\x`, `..\..\x`, `\home\alice`, `C:\x`, `\host\share`, `a/..\b`, `/home\bob`, `\..\bob`, `a\../b`, `\/..`, `.\x`} {
+	for _, text := range []string{`\`, `\`, `a\b`, `..\`, `..\x`, `..\..\x`, `\home\alice`, `C:\x`, `\host\share`,
+		`a/..\b`, `/home\bob`, `\..\bob`, `a\../b`, `\/..`, `.\x`} {
 		add(badPath{}, text)
 	}
-	// C5: all controls, line and paragraph separators, text-direction overrides and isolates; alone, inside, at an end.
+	// C5: all controls, line and paragraph separators, text-direction overrides and isolates;
+	// alone, inside, at an end.
 	var unprintable []rune
 	for r := rune(0); r < 0x20; r++ {
 		unprintable = append(unprintable, r)
@@ -47,28 +53,40 @@ func badPaths() []badPath {
 	for r := rune(0x7f); r < 0xa0; r++ {
 		unprintable = append(unprintable, r)
 	}
-	unprintable = append(unprintable, 0x2028, 0x2029, 0x202a, 0x202b, 0x202c, 0x202d, 0x202e, 0x2066, 0x2067, 0x2068, 0x2069)
+	unprintable = append(unprintable, 0x2028, 0x2029, 0x202a, 0x202b, 0x202c, 0x202d, 0x202e, 0x2066, 0x2067, 0x2068,
+		0x2069)
 	for _, r := range unprintable {
 		add(badPath{}, "a"+string(r)+"b")
 	}
-	add(badPath{}, "\x00", "a\x00", "\x00a", "a.png\x00.txt", "..\x00", "\x00/..", "gpj\u202e.exe", "\u202e", "a/\u2067b/c")
-	// C6: what is not UTF-8: overlong forms, surrogates, lone and missing continuation bytes, beyond the last code point.
-	add(badPath{}, "\xc0\xae\xc0\xae", "\xc0\xae\xc0\xae/x", "\xc0\xaf", "\xe0\x80\xae", "\xf0\x80\x80\xae", "\xff", "\xfe", "a\xffb", "\xed\xa0\x80", "\xed\xbf\xbf", "\xed\xa0\x80\xed\xb0\x80",
-		"\xc3\x28", "\xc3", "a\xc3", "\xe2\x82", "\x80", "\xbf", "\xf8\x88\x80\x80\x80", "\xfc\x84\x80\x80\x80\x80", "\xf4\x90\x80\x80", "..\xff", "\xff/..x")
+	add(badPath{}, "\x00", "a\x00", "\x00a", "a.png\x00.txt", "..\x00", "\x00/..", "gpj\u202e.exe", "\u202e",
+		"a/\u2067b/c")
+	// C6: what is not UTF-8: overlong forms, surrogates, lone and missing continuation bytes,
+	// beyond the last code point.
+	add(badPath{}, "\xc0\xae\xc0\xae", "\xc0\xae\xc0\xae/x", "\xc0\xaf", "\xe0\x80\xae", "\xf0\x80\x80\xae", "\xff",
+		"\xfe", "a\xffb", "\xed\xa0\x80", "\xed\xbf\xbf", "\xed\xa0\x80\xed\xb0\x80",
+		"\xc3\x28", "\xc3", "a\xc3", "\xe2\x82", "\x80", "\xbf", "\xf8\x88\x80\x80\x80", "\xfc\x84\x80\x80\x80\x80",
+		"\xf4\x90\x80\x80", "..\xff", "\xff/..x")
 	// C9: white space around a name, of every sort.
-	for _, space := range []string{" ", "\u00a0", "\u1680", "\u2000", "\u2003", "\u2009", "\u200a", "\u202f", "\u205f", "\u3000"} {
+	for _, space := range []string{" ", "\u00a0", "\u1680", "\u2000", "\u2003", "\u2009", "\u200a", "\u202f", "\u205f",
+		"\u3000"} {
 		add(badPath{isName: true}, space, "a"+space, space+"a", space+space, ".."+space, space+"..", "."+space)
 	}
 	// C11: too long, too deep.
-	add(badPath{}, strings.Repeat("语", 256), strings.Repeat("a", 256), strings.Repeat("e\u0301", 256), strings.Repeat("😀", 256), strings.Repeat("a", 5000), strings.Repeat("a/", 65)+"a", strings.Repeat("a/", 1000)+"a",
+	add(badPath{}, strings.Repeat("语", 256), strings.Repeat("a", 256), strings.Repeat("e\u0301", 256),
+		strings.Repeat("😀", 256), strings.Repeat("a", 5000), strings.Repeat("a/", 65)+"a",
+		strings.Repeat("a/", 1000)+"a",
 		strings.Repeat("语语语/", 60)+strings.Repeat("x", 5000), "ok/"+strings.Repeat("b", 256)+"/ok")
 	// C2, C3: encoded forms, which nothing decodes a second time.
-	add(badPath{literal: true}, "%2e%2e", "%2E%2E", "..%2f", "..%2F", "%2e%2e%2fbob", "%2e%2e/", ".%2e", "%2e.", "%252e%252e", "%252e%252e%252f", "%25252e", "%c0%ae", "%c0%ae%c0%ae", "%e0%80%ae", "%00", "a%00b", "%5c", "..%5c",
-		"%u002e%u002e", "&#46;&#46;", "..;", "..;x", "%ef%bc%8e%ef%bc%8e", "．．", "‥", "%2f", "%2f..", "a%2f..%2fb", "%3f", "%23", "file:%2f%2f")
+	add(badPath{literal: true}, "%2e%2e", "%2E%2E", "..%2f", "..%2F", "%2e%2e%2fbob", "%2e%2e/", ".%2e", "%2e.",
+		"%252e%252e", "%252e%252e%252f", "%25252e", "%c0%ae", "%c0%ae%c0%ae", "%e0%80%ae", "%00", "a%00b", "%5c",
+		"..%5c",
+		"%u002e%u002e", "&#46;&#46;", "..;", "..;x", "%ef%bc%8e%ef%bc%8e", "．．", "‥", "%2f", "%2f..", "a%2f..%2fb",
+		"%3f", "%23", "file:%2f%2f")
 	return bad
 }
 
-// Every bad path into everything that takes one: the answer is a refusal, never 5xx, and never another file.
+// Every bad path into everything that takes one: the answer is a refusal, never 5xx,
+// and never another file.
 func TestPathVectors(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -98,7 +116,8 @@ func TestPathVectors(t *testing.T) {
 			return `"` + b.String() + `"`
 		}
 		send := func(c *apptest.Client, method, path, body string) *apptest.Reply {
-			return c.Do(apptest.Request{Method: method, Path: path, Body: body, Header: map[string][]string{"Content-Type": {"application/json"}}})
+			return c.Do(apptest.Request{Method: method, Path: path, Body: body,
+				Header: map[string][]string{"Content-Type": {"application/json"}}})
 		}
 		header := headerValue // Go's client sends no others
 		bucket := s3test.New(t)
@@ -130,10 +149,12 @@ func TestPathVectors(t *testing.T) {
 				return visitor.In(t).Get("/api/shares/" + share + "/preview?file=" + url.QueryEscape(bad.text))
 			}, func(badPath) []int { return []int{400, 404} }},
 			{"folder path", false, func(t *testing.T, bad badPath) *apptest.Reply {
-				return send(alice.In(t), "POST", "/api/files/folder", `{"path":`+json(home+"/"+bad.text)+`,"name":"made"}`)
+				return send(alice.In(t), "POST", "/api/files/folder",
+					`{"path":`+json(home+"/"+bad.text)+`,"name":"made"}`)
 			}, nil},
 			{"folder name", true, func(t *testing.T, bad badPath) *apptest.Reply {
-				return send(alice.In(t), "POST", "/api/files/folder", `{"path":"`+home+`/desk","name":`+json(bad.text)+`}`)
+				return send(alice.In(t), "POST", "/api/files/folder",
+					`{"path":"`+home+`/desk","name":`+json(bad.text)+`}`)
 			}, nil},
 			{"rename", true, func(t *testing.T, bad badPath) *apptest.Reply {
 				return send(alice.In(t), "PUT", "/api/files/"+id, `{"name":`+json(bad.text)+`}`)
@@ -142,16 +163,20 @@ func TestPathVectors(t *testing.T) {
 				return send(alice.In(t), "POST", "/api/files/"+id+"/move", `{"targetPath":`+json(home+"/"+bad.text)+`}`)
 			}, nil},
 			{"move newName", true, func(t *testing.T, bad badPath) *apptest.Reply {
-				return send(alice.In(t), "POST", "/api/files/"+id+"/move", `{"targetPath":"`+home+`/desk","newName":`+json(bad.text)+`}`)
+				return send(alice.In(t), "POST", "/api/files/"+id+"/move",
+					`{"targetPath":"`+home+`/desk","newName":`+json(bad.text)+`}`)
 			}, nil},
 			{"batch target", false, func(t *testing.T, bad badPath) *apptest.Reply {
-				return send(alice.In(t), "POST", "/api/files/batch", `{"action":"move","fileIds":["`+id+`"],"targetPath":`+json(home+"/"+bad.text)+`}`)
+				return send(alice.In(t), "POST", "/api/files/batch",
+					`{"action":"move","fileIds":["`+id+`"],"targetPath":`+json(home+"/"+bad.text)+`}`)
 			}, nil},
 			{"upload path", false, func(t *testing.T, bad badPath) *apptest.Reply {
-				return send(alice.In(t), "POST", "/api/files/upload-session", `{"path":`+json(home+"/"+bad.text)+`,"fileName":"f","fileSize":1}`)
+				return send(alice.In(t), "POST", "/api/files/upload-session",
+					`{"path":`+json(home+"/"+bad.text)+`,"fileName":"f","fileSize":1}`)
 			}, nil},
 			{"upload fileName", true, func(t *testing.T, bad badPath) *apptest.Reply {
-				return send(alice.In(t), "POST", "/api/files/upload-session", `{"path":"`+home+`/desk","fileName":`+json(bad.text)+`,"fileSize":1}`)
+				return send(alice.In(t), "POST", "/api/files/upload-session",
+					`{"path":"`+home+`/desk","fileName":`+json(bad.text)+`,"fileSize":1}`)
 			}, nil},
 			{"compatible path", false, func(t *testing.T, bad badPath) *apptest.Reply {
 				body, contentType := form(part{name: "path", body: bad.text}, filePart("c.txt", "x"))
@@ -164,17 +189,22 @@ func TestPathVectors(t *testing.T) {
 				return key.In(t).Post("/api/upload", "x", "X-File-Name", "c.txt", "X-Path", bad.text)
 			}, nil},
 			{"X-Path encoded", false, func(t *testing.T, bad badPath) *apptest.Reply {
-				return key.In(t).Post("/api/upload", "x", "X-File-Name", "c.txt", "X-Path", strings.ReplaceAll(url.QueryEscape(bad.text), "+", "%20"))
+				return key.In(t).Post("/api/upload", "x", "X-File-Name", "c.txt", "X-Path",
+					strings.ReplaceAll(url.QueryEscape(bad.text), "+", "%20"))
 			}, nil},
 			{"key uploadPath", false, func(t *testing.T, bad badPath) *apptest.Reply {
 				keys++
-				return send(alice.In(t), "POST", "/api/keys/", fmt.Sprintf(`{"name":"k%d","permissions":["read"],"protocols":["api"],"uploadPath":%s}`, keys, json(home+"/"+bad.text)))
+				return send(alice.In(t), "POST", "/api/keys/",
+					fmt.Sprintf(`{"name":"k%d","permissions":["read"],"protocols":["api"],"uploadPath":%s}`, keys,
+						json(home+"/"+bad.text)))
 			}, func(bad badPath) []int { return []int{403, 400} }},
 			{"rule pathPattern", false, func(t *testing.T, bad badPath) *apptest.Reply {
-				return send(admin.In(t), "POST", "/api/admin/rules", `{"effect":"allow","role":"guest","pathPattern":`+json("/nowhere/"+bad.text)+`}`)
+				return send(admin.In(t), "POST", "/api/admin/rules",
+					`{"effect":"allow","role":"guest","pathPattern":`+json("/nowhere/"+bad.text)+`}`)
 			}, nil},
 			{"mountPath", false, func(t *testing.T, bad badPath) *apptest.Reply {
-				r := send(admin.In(t), "POST", "/api/admin/mounts", `{"name":"m","providerId":"`+provider+`","mountPath":`+json("/nowhere/"+bad.text)+`}`)
+				r := send(admin.In(t), "POST", "/api/admin/mounts",
+					`{"name":"m","providerId":"`+provider+`","mountPath":`+json("/nowhere/"+bad.text)+`}`)
 				if r.Status == 201 {
 					admin.In(t).Delete("/api/admin/mounts/" + r.Text("mount.id")).OK(200)
 				}
@@ -193,16 +223,19 @@ func TestPathVectors(t *testing.T) {
 				return admin.In(t).Get("/home/alice/" + url.PathEscape(bad.text))
 			}, func(badPath) []int { return []int{404, 400} }},
 			{"free-mode path", false, func(t *testing.T, bad badPath) *apptest.Reply {
-				if trimmedInTransit(bad.text) || bad.isName || len(bad.text) < 1024 && !strings.ContainsAny(bad.text, ".\\") && plainRunes(bad.text) {
+				if trimmedInTransit(bad.text) || bad.isName || len(bad.text) < 1024 &&
+					!strings.ContainsAny(bad.text, ".\\") && plainRunes(bad.text) {
 					return nil // keys are not names: white space, and what is long for one
 				}
 				return guest.In(t).Get("/api/free-mode/files?path=" + url.QueryEscape(bad.text))
 			}, inBucket},
 			{"free-mode upload path", false, func(t *testing.T, bad badPath) *apptest.Reply {
-				if trimmedInTransit(bad.text) || bad.isName || len(bad.text) < 1024 && !strings.ContainsAny(bad.text, ".\\") && plainRunes(bad.text) {
+				if trimmedInTransit(bad.text) || bad.isName || len(bad.text) < 1024 &&
+					!strings.ContainsAny(bad.text, ".\\") && plainRunes(bad.text) {
 					return nil
 				}
-				return guest.In(t).Post("/api/free-mode/upload?path="+url.QueryEscape(bad.text), "x", "X-File-Name", "made")
+				return guest.In(t).Post("/api/free-mode/upload?path="+url.QueryEscape(bad.text), "x", "X-File-Name",
+					"made")
 			}, inBucket},
 			{"free-mode download key", false, func(t *testing.T, bad badPath) *apptest.Reply {
 				return guest.In(t).Get("/api/free-mode/download?key=" + url.QueryEscape(bad.text))
@@ -225,10 +258,13 @@ func TestPathVectors(t *testing.T) {
 				return key.In(t).Post("/api/upload", "x", "X-File-Name", bad.text, "X-Path", "named")
 			}, nil},
 			{"filename encoded", true, func(t *testing.T, bad badPath) *apptest.Reply {
-				return key.In(t).Post("/api/upload", "x", "filename", strings.ReplaceAll(url.QueryEscape(bad.text), "+", "%20"), "X-Path", "named")
+				return key.In(t).Post("/api/upload", "x", "filename",
+					strings.ReplaceAll(url.QueryEscape(bad.text), "+", "%20"), "X-Path", "named")
 			}, nil},
 			{"form filename", true, func(t *testing.T, bad badPath) *apptest.Reply {
-				body, contentType := form(part{name: "path", body: "named"}, part{disposition: "form-data; name=\"file\"; filename*=UTF-8''" + strings.ReplaceAll(url.QueryEscape(bad.text), "+", "%20"), body: "x"})
+				body, contentType := form(part{name: "path", body: "named"},
+					part{disposition: "form-data; name=\"file\"; filename*=UTF-8''" +
+						strings.ReplaceAll(url.QueryEscape(bad.text), "+", "%20"), body: "x"})
 				return key.In(t).Post("/api/upload", body, "Content-Type", contentType)
 			}, nil},
 		}
@@ -251,21 +287,27 @@ func TestPathVectors(t *testing.T) {
 					if sink.want != nil {
 						allowed = sink.want(bad)
 					}
-					compatible := strings.HasPrefix(sink.name, "compatible") || strings.HasPrefix(sink.name, "X-") || strings.HasSuffix(sink.name, "filename") || sink.name == "filename encoded"
+					compatible := strings.HasPrefix(sink.name, "compatible") || strings.HasPrefix(sink.name, "X-") ||
+						strings.HasSuffix(sink.name, "filename") || sink.name == "filename encoded"
 					switch {
-					case compatible && r.Status == 200: // a directory is cut off a name, and a path of one request may be trimmed: but it stays inside
+					case compatible &&
+						r.Status == 200: // a directory is cut off a name, and a path of one request may be trimmed: but it stays inside
 						if dir := r.Text("path"); dir != home+"/a" && !strings.HasPrefix(dir, home+"/a/") {
 							t.Errorf("%.60q: stored in %q", bad.text, dir)
 						}
-						if name := r.Text("filename"); strings.ContainsAny(name, "/\\\x00\n\r") || name == ".." || name == "." {
+						if name := r.Text("filename"); strings.ContainsAny(name, "/\\\x00\n\r") || name == ".." ||
+							name == "." {
 							t.Errorf("%.60q: stored as %q", bad.text, name)
 						}
-						if !bad.literal && !bad.isName && !(sink.isName && strings.ContainsAny(bad.text, `/\`)) && !trimmedInTransit(bad.text) {
+						if !bad.literal && !bad.isName && !(sink.isName && strings.ContainsAny(bad.text, `/\`)) &&
+							!trimmedInTransit(bad.text) {
 							t.Errorf("%.60q: accepted as %q in %q", bad.text, r.Text("filename"), r.Text("path"))
 						}
 						continue
 					case bad.literal: // taken as it is: a name that may be made, or that is not there
-						if sink.name == "key uploadPath" && r.Status == 201 || sink.name == "mountPath" && r.Status == 201 || r.Status < 300 || r.Status == 403 || r.Status == 404 || r.Status == 400 || r.Status == 409 {
+						if sink.name == "key uploadPath" && r.Status == 201 || sink.name == "mountPath" &&
+							r.Status == 201 || r.Status < 300 || r.Status == 403 || r.Status == 404 ||
+							r.Status == 400 || r.Status == 409 {
 							continue
 						}
 					case compatible && !sink.isName:
@@ -281,7 +323,11 @@ func TestPathVectors(t *testing.T) {
 			})
 		}
 		wantBody(t, bob.Get("/home/bob/x").OK(200), secret)
-		if keys := bucket.Keys(t); !slices.Contains(keys, "x") || slices.ContainsFunc(keys, func(key string) bool { return strings.Contains(key, "..") && !strings.Contains(key, "%") }) {
+		if keys := bucket.Keys(t); !slices.Contains(keys, "x") ||
+			slices.ContainsFunc(keys, func(key string) bool {
+				return strings.Contains(key, "..") &&
+					!strings.Contains(key, "%")
+			}) {
 			t.Errorf("the bucket holds %q", keys)
 		}
 		wantStrings(t, "bob's home", listNames(bob, "/home/bob"), "x")
@@ -307,12 +353,14 @@ func contains(list []int, n int) bool {
 	return false
 }
 
-// trimmedInTransit reports texts that white space at an end is all that is wrong with: a header or form field loses it on the way.
+// trimmedInTransit reports texts that white space at an end is all that is wrong with: a header or
+// form field loses it on the way.
 func trimmedInTransit(text string) bool {
 	return strings.TrimSpace(text) != text && !strings.ContainsAny(strings.TrimSpace(text), "\\\x00\n\r\t")
 }
 
-// percentEncode percent-encodes everything but slashes, so that a segment `..` goes over the wire as %2E%2E.
+// percentEncode percent-encodes everything but slashes, so that a segment `..` goes over
+// the wire as %2E%2E.
 func percentEncode(text string) string {
 	var b strings.Builder
 	for i := range len(text) {
@@ -332,15 +380,19 @@ func TestNULIsRefusedEverywhere(t *testing.T) {
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		admin, alice := l.Admin(t), l.User(t, "alice")
 		for path, body := range map[string]m{
-			"/api/auth/login":            {"username": "ali\x00ce", "password": "x"},
-			"/api/files/upload-session":  {"path": "/home/alice", "fileName": "a", "fileSize": 1, "idempotencyKey": "\x00"},
+			"/api/auth/login": {"username": "ali\x00ce", "password": "x"},
+			"/api/files/upload-session": {"path": "/home/alice", "fileName": "a", "fileSize": 1,
+				"idempotencyKey": "\x00"},
 			"/api/files/upload-complete": {"sessionId": "\x00", "etag": "x"},
-			"/api/keys/":                 {"name": "a\x00b", "permissions": []string{"read"}, "protocols": []string{"api"}},
+			"/api/keys/": {"name": "a\x00b", "permissions": []string{"read"},
+				"protocols": []string{"api"}},
 		} {
 			alice.Post(path, body).Fails(400, "VALIDATION_ERROR")
 		}
-		admin.Post("/api/admin/rules", m{"pathPattern": "/a/**", "effect": "allow", "userId": "\x00"}).Fails(400, "VALIDATION_ERROR")
-		admin.Post("/api/admin/users", m{"username": "abc", "email": "a\x00@example.org", "password": "long enough"}).Fails(400, "VALIDATION_ERROR")
+		admin.Post("/api/admin/rules", m{"pathPattern": "/a/**", "effect": "allow", "userId": "\x00"}).
+			Fails(400, "VALIDATION_ERROR")
+		admin.Post("/api/admin/users", m{"username": "abc", "email": "a\x00@example.org", "password": "long enough"}).
+			Fails(400, "VALIDATION_ERROR")
 		alice.Get("/api/files?search=%00").Fails(400, "VALIDATION_ERROR")
 		alice.Get("/api/files/jobs/%00").Fails(404, "NOT_FOUND")
 		alice.Delete("/api/keys/%ff").Fails(404, "NOT_FOUND")

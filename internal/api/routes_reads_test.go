@@ -6,19 +6,23 @@ import (
 	"larder/internal/apptest"
 )
 
-// What a GET changes, by its route: the tables, and why it is not a write all the same. HEAD changes nothing anywhere.
+// What a GET changes, by its route: the tables, and why it is not a write all the same.
+// HEAD changes nothing anywhere.
 var tablesChangedByGet = map[string][]string{
-	"/api/auth/csrf-token":          {"csrf_tokens"},            // made when it is first asked for, and the same from then on
-	"/api/auth/verify-email":        {"users", "mailed_tokens"}, // a link in a mail can only be followed
-	"/api/auth/verify":              {"users", "mailed_tokens"},
-	"/api/files/{id}/download":      {"download_tokens"},           // each is another address, which changes nothing that anybody sees
+	// made when it is first asked for, and the same from then on
+	"/api/auth/csrf-token":   {"csrf_tokens"},
+	"/api/auth/verify-email": {"users", "mailed_tokens"}, // a link in a mail can only be followed
+	"/api/auth/verify":       {"users", "mailed_tokens"},
+	// each is another address, which changes nothing that anybody sees
+	"/api/files/{id}/download":      {"download_tokens"},
 	"/api/files/{id}/copy-links":    {"download_tokens"},           // the gateway's address, where a store signs none
 	"/api/gateway/download/{token}": {"download_tokens", "shares"}, // serves once, and counts a share's download
 	"/api/shares/{id}":              {"shares"},                    // counts a view
 	"/api/shares/{id}/download":     {"download_tokens"},
 }
 
-// GET and HEAD change nothing but what is said above, at every route, and at those of writes, too. Abuse case C44.
+// GET and HEAD change nothing but what is said above, at every route, and at those of writes,
+// too. Abuse case C44.
 func TestReadsChangeNothing(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {

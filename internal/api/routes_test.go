@@ -26,10 +26,12 @@ const (
 
 // principals are the columns of the matrix, in this order.
 var principals = []string{
-	"anonymous", "owner", "another user", "administrator", "guest account", "key read", "key write", "key delete", "key webdav", "revoked key", "expired key", "disabled owner's key", "disabled account", "free mode",
+	"anonymous", "owner", "another user", "administrator", "guest account", "key read", "key write", "key delete",
+	"key webdav", "revoked key", "expired key", "disabled owner's key", "disabled account", "free mode",
 }
 
-// routeRow is a row of the matrix: what each principal gets for a request about something that `owner` owns.
+// routeRow is a row of the matrix: what each principal gets for a request about
+// something that `owner` owns.
 type routeRow struct {
 	method, pattern string
 	auth            string
@@ -65,28 +67,46 @@ var ownersVerificationToken = strings.Repeat("v", 43)
 // checkMatrix has a row for each route. Expected values are written by hand.
 var matrix = []routeRow{
 	{"POST", "/api/auth/register", noAuth, func(f ownedItems) (string, any) {
-		return "/api/auth/register", M{"username": "r_" + f.name, "email": "r_" + f.name + "@example.org", "password": "a good password"}
+		return "/api/auth/register", M{"username": "r_" + f.name, "email": "r_" + f.name + "@example.org",
+			"password": "a good password"}
 	}, asCreated(statusesForAll), false},
-	{"GET", "/api/auth/verify-email", noAuth, fixedRequest("/api/auth/verify-email?token="+ownersVerificationToken, nil), statusesForAll, false}, // the owner is verified already
-	{"GET", "/api/auth/verify", noAuth, fixedRequest("/api/auth/verify?token="+ownersVerificationToken, nil), statusesForAll, false},
-	{"POST", "/api/auth/resend-verification", noAuth, fixedRequest("/api/auth/resend-verification", M{"email": "owner@example.org"}), statusesForAll, true},
-	{"POST", "/api/auth/login", noAuth, fixedRequest("/api/auth/login", M{"username": "owner", "password": "password of owner"}), statusesForAll, false},
+	// the owner is verified already
+	{"GET", "/api/auth/verify-email", noAuth,
+		fixedRequest("/api/auth/verify-email?token="+ownersVerificationToken, nil), statusesForAll, false},
+	{"GET", "/api/auth/verify", noAuth, fixedRequest("/api/auth/verify?token="+ownersVerificationToken, nil),
+		statusesForAll, false},
+	{"POST", "/api/auth/resend-verification", noAuth,
+		fixedRequest("/api/auth/resend-verification", M{"email": "owner@example.org"}), statusesForAll, true},
+	{"POST", "/api/auth/login", noAuth, fixedRequest("/api/auth/login",
+		M{"username": "owner", "password": "password of owner"}), statusesForAll, false},
 	{"GET", "/api/auth/me", sessionAuth, fixedRequest("/api/auth/me", nil), statusesForSessions, false},
 	{"GET", "/api/auth/csrf-token", sessionAuth, fixedRequest("/api/auth/csrf-token", nil), statusesForSessions, false},
-	{"POST", "/api/auth/forgot-password", noAuth, fixedRequest("/api/auth/forgot-password", M{"email": "nobody@example.org"}), statusesForAll, false},
-	{"POST", "/api/auth/reset-password", noAuth, fixedRequest("/api/auth/reset-password", M{"token": "none", "password": "a good password"}), strings.ReplaceAll(statusesForAll, "200", "400"), false},
+	{"POST", "/api/auth/forgot-password", noAuth,
+		fixedRequest("/api/auth/forgot-password", M{"email": "nobody@example.org"}), statusesForAll, false},
+	{"POST", "/api/auth/reset-password", noAuth,
+		fixedRequest("/api/auth/reset-password", M{"token": "none", "password": "a good password"}),
+		strings.ReplaceAll(statusesForAll, "200", "400"), false},
 
-	{"GET", "/api/files", sessionOrKeyAuth, fixedRequest("/api/files?path=/home/owner", nil), "401 200 403 200 403 200 403 403 403 401 401 401 401 401", false},
+	{"GET", "/api/files", sessionOrKeyAuth, fixedRequest("/api/files?path=/home/owner", nil),
+		"401 200 403 200 403 200 403 403 403 401 401 401 401 401", false},
 	{"POST", "/api/files/folder", sessionOrKeyAuth, func(f ownedItems) (string, any) {
 		return "/api/files/folder", M{"path": "/home/owner", "name": "folder " + f.name}
 	}, "401 201 403 201 403 403 201 403 403 401 401 401 401 401", false},
-	{"GET", "/api/files/{id}", sessionOrKeyAuth, func(f ownedItems) (string, any) { return "/api/files/" + f.file, nil }, "401 200 403 200 403 200 403 403 403 401 401 401 401 401", false},
-	{"PUT", "/api/files/{id}", sessionOrKeyAuth, func(f ownedItems) (string, any) { return "/api/files/" + f.file, M{"name": "renamed " + f.name} }, "401 200 403 200 403 403 200 403 403 401 401 401 401 401", false},
+	{"GET", "/api/files/{id}", sessionOrKeyAuth,
+		func(f ownedItems) (string, any) { return "/api/files/" + f.file, nil },
+		"401 200 403 200 403 200 403 403 403 401 401 401 401 401", false},
+	{"PUT", "/api/files/{id}", sessionOrKeyAuth,
+		func(f ownedItems) (string, any) { return "/api/files/" + f.file, M{"name": "renamed " + f.name} },
+		"401 200 403 200 403 403 200 403 403 401 401 401 401 401", false},
 	{"POST", "/api/files/{id}/verify-password", sessionOrKeyAuth, func(f ownedItems) (string, any) {
 		return "/api/files/" + f.locked + "/verify-password", M{"password": "open sesame"}
 	}, "401 200 403 200 403 403 403 403 403 401 401 401 401 401", false},
-	{"DELETE", "/api/files/{id}", sessionOrKeyAuth, func(f ownedItems) (string, any) { return "/api/files/" + f.file, nil }, "401 200 403 200 403 403 403 200 403 401 401 401 401 401", false},
-	{"GET", "/api/files/{id}/download", optionalAuth, func(f ownedItems) (string, any) { return "/api/files/" + f.file + "/download", nil }, "401 200 403 200 403 200 403 403 403 401 401 401 401 401", false},
+	{"DELETE", "/api/files/{id}", sessionOrKeyAuth,
+		func(f ownedItems) (string, any) { return "/api/files/" + f.file, nil },
+		"401 200 403 200 403 403 403 200 403 401 401 401 401 401", false},
+	{"GET", "/api/files/{id}/download", optionalAuth,
+		func(f ownedItems) (string, any) { return "/api/files/" + f.file + "/download", nil },
+		"401 200 403 200 403 200 403 403 403 401 401 401 401 401", false},
 	{"GET", "/api/files/{id}/thumbnail", optionalAuth, func(f ownedItems) (string, any) {
 		return "/api/files/" + f.picture + "/thumbnail?size=160", nil
 	}, "401 200 403 200 403 200 403 403 403 401 401 401 401 401", true},
@@ -96,95 +116,165 @@ var matrix = []routeRow{
 	{"POST", "/api/files/batch", sessionOrKeyAuth, func(f ownedItems) (string, any) {
 		return "/api/files/batch", M{"action": "delete", "fileIds": []string{f.file}}
 	}, "401 200 200 200 200 403 403 200 403 401 401 401 401 401", false}, // who may not do it is told so beside the id
-	{"GET", "/api/files/zip", sessionOrKeyAuth, func(f ownedItems) (string, any) { return "/api/files/zip?ids=" + f.file, nil }, "401 200 404 200 404 200 403 403 403 401 401 401 401 401", true},
+	{"GET", "/api/files/zip", sessionOrKeyAuth,
+		func(f ownedItems) (string, any) { return "/api/files/zip?ids=" + f.file, nil },
+		"401 200 404 200 404 200 403 403 403 401 401 401 401 401", true},
 	{"POST", "/api/files/{id}/copy", sessionOrKeyAuth, func(f ownedItems) (string, any) {
 		return "/api/files/" + f.file + "/copy", M{"targetPath": "/home/owner", "newName": "copied " + f.name}
 	}, "401 200 403 200 403 403 403 403 403 401 401 401 401 401", true},
-	{"GET", "/api/files/jobs", sessionOrKeyAuth, fixedRequest("/api/files/jobs", nil), "401 200 200 200 200 200 200 200 403 401 401 401 401 401", true},
-	{"GET", "/api/files/jobs/{jobId}", sessionOrKeyAuth, func(f ownedItems) (string, any) { return "/api/files/jobs/" + f.job, nil }, "401 200 404 404 404 200 200 200 403 401 401 401 401 401", false},
-	{"GET", "/api/files/{id}/copy-links", sessionOrKeyAuth, func(f ownedItems) (string, any) { return "/api/files/" + f.file + "/copy-links?signed=true", nil }, "401 200 403 200 403 200 403 403 403 401 401 401 401 401", false},
+	{"GET", "/api/files/jobs", sessionOrKeyAuth, fixedRequest("/api/files/jobs", nil),
+		"401 200 200 200 200 200 200 200 403 401 401 401 401 401", true},
+	{"GET", "/api/files/jobs/{jobId}", sessionOrKeyAuth,
+		func(f ownedItems) (string, any) { return "/api/files/jobs/" + f.job, nil },
+		"401 200 404 404 404 200 200 200 403 401 401 401 401 401", false},
+	{"GET", "/api/files/{id}/copy-links", sessionOrKeyAuth,
+		func(f ownedItems) (string, any) { return "/api/files/" + f.file + "/copy-links?signed=true", nil },
+		"401 200 403 200 403 200 403 403 403 401 401 401 401 401", false},
 	{"POST", "/api/files/copy-links", sessionOrKeyAuth, func(f ownedItems) (string, any) {
 		return "/api/files/copy-links", M{"ids": []string{f.file}}
 	}, "401 200 200 200 200 200 403 403 403 401 401 401 401 401", true},
-	{"POST", "/api/files/{id}/link", sessionAuth, func(f ownedItems) (string, any) { return "/api/files/" + f.file + "/link", nil }, "401 200 403 200 403 401 401 401 403 401 401 401 401 401", true},
-	{"DELETE", "/api/files/{id}/link", sessionAuth, func(f ownedItems) (string, any) { return "/api/files/" + f.file + "/link", nil }, "401 200 403 200 403 401 401 401 403 401 401 401 401 401", true},
+	{"POST", "/api/files/{id}/link", sessionAuth,
+		func(f ownedItems) (string, any) { return "/api/files/" + f.file + "/link", nil },
+		"401 200 403 200 403 401 401 401 403 401 401 401 401 401", true},
+	{"DELETE", "/api/files/{id}/link", sessionAuth,
+		func(f ownedItems) (string, any) { return "/api/files/" + f.file + "/link", nil },
+		"401 200 403 200 403 401 401 401 403 401 401 401 401 401", true},
 
 	{"POST", "/api/files/upload-session", sessionOrKeyAuth, func(f ownedItems) (string, any) {
 		return "/api/files/upload-session", M{"path": "/home/owner", "fileName": "new " + f.name, "fileSize": 1}
 	}, "401 200 403 200 403 403 200 403 403 401 401 401 401 401", false},
-	{"PUT", "/api/files/upload/raw/{sessionId}", sessionOrKeyAuth, func(f ownedItems) (string, any) { return "/api/files/upload/raw/" + f.session, "y" }, "401 200 404 404 404 403 200 403 403 401 401 401 401 401", false},
+	{"PUT", "/api/files/upload/raw/{sessionId}", sessionOrKeyAuth,
+		func(f ownedItems) (string, any) { return "/api/files/upload/raw/" + f.session, "y" },
+		"401 200 404 404 404 403 200 403 403 401 401 401 401 401", false},
 	{"POST", "/api/files/upload-complete", sessionOrKeyAuth, func(f ownedItems) (string, any) {
 		return "/api/files/upload-complete", M{"sessionId": f.session, "etag": f.etag}
 	}, "401 200 404 404 404 403 200 403 403 401 401 401 401 401", false},
-	{"PUT", "/api/files/upload/multipart/{sessionId}/part/{partNumber}", sessionOrKeyAuth, func(f ownedItems) (string, any) {
-		return "/api/files/upload/multipart/" + f.multipart + "/part/1", "y"
-	}, "401 200 404 404 404 403 200 403 403 401 401 401 401 401", false},
+	{"PUT", "/api/files/upload/multipart/{sessionId}/part/{partNumber}", sessionOrKeyAuth,
+		func(f ownedItems) (string, any) {
+			return "/api/files/upload/multipart/" + f.multipart + "/part/1", "y"
+		}, "401 200 404 404 404 403 200 403 403 401 401 401 401 401", false},
 	{"GET", "/api/files/upload/multipart/{sessionId}/parts", sessionOrKeyAuth, func(f ownedItems) (string, any) {
 		return "/api/files/upload/multipart/" + f.multipart + "/parts", nil
 	}, "401 200 404 404 404 403 200 403 403 401 401 401 401 401", false},
 	{"POST", "/api/files/upload/multipart/{sessionId}/renew", sessionOrKeyAuth, func(f ownedItems) (string, any) {
 		return "/api/files/upload/multipart/" + f.multipart + "/renew", nil
 	}, "401 200 404 404 404 403 200 403 403 401 401 401 401 401", true},
-	{"GET", "/api/files/upload-sessions", sessionOrKeyAuth, fixedRequest("/api/files/upload-sessions?status=pending", nil), "401 200 200 200 200 403 200 403 403 401 401 401 401 401", true},
-	{"DELETE", "/api/files/upload/multipart/{sessionId}", sessionOrKeyAuth, func(f ownedItems) (string, any) { return "/api/files/upload/multipart/" + f.session, nil }, "401 200 404 404 404 403 200 403 403 401 401 401 401 401", false},
+	{"GET", "/api/files/upload-sessions", sessionOrKeyAuth,
+		fixedRequest("/api/files/upload-sessions?status=pending", nil),
+		"401 200 200 200 200 403 200 403 403 401 401 401 401 401", true},
+	{"DELETE", "/api/files/upload/multipart/{sessionId}", sessionOrKeyAuth,
+		func(f ownedItems) (string, any) { return "/api/files/upload/multipart/" + f.session, nil },
+		"401 200 404 404 404 403 200 403 403 401 401 401 401 401", false},
 
-	{"POST", "/api/upload", uploadKeyAuth, formRequest("/api/upload"), "401 401 401 401 401 403 200 403 403 401 401 401 401 401", false},
-	{"OPTIONS", "/api/upload", noAuth, fixedRequest("/api/upload", nil), strings.ReplaceAll(statusesForAll, "200", "204"), true},
-	{"POST", "/api/upload/upload", uploadKeyAuth, formRequest("/api/upload/upload"), "401 401 401 401 401 403 200 403 403 401 401 401 401 401", false},
-	{"OPTIONS", "/api/upload/upload", noAuth, fixedRequest("/api/upload/upload", nil), strings.ReplaceAll(statusesForAll, "200", "204"), true},
-	{"POST", "/api/compat/upload", uploadKeyAuth, formRequest("/api/compat/upload"), "401 401 401 401 401 403 200 403 403 401 401 401 401 401", false},
-	{"OPTIONS", "/api/compat/upload", noAuth, fixedRequest("/api/compat/upload", nil), strings.ReplaceAll(statusesForAll, "200", "204"), true},
+	{"POST", "/api/upload", uploadKeyAuth, formRequest("/api/upload"),
+		"401 401 401 401 401 403 200 403 403 401 401 401 401 401", false},
+	{"OPTIONS", "/api/upload", noAuth, fixedRequest("/api/upload", nil),
+		strings.ReplaceAll(statusesForAll, "200", "204"), true},
+	{"POST", "/api/upload/upload", uploadKeyAuth, formRequest("/api/upload/upload"),
+		"401 401 401 401 401 403 200 403 403 401 401 401 401 401", false},
+	{"OPTIONS", "/api/upload/upload", noAuth, fixedRequest("/api/upload/upload", nil),
+		strings.ReplaceAll(statusesForAll, "200", "204"), true},
+	{"POST", "/api/compat/upload", uploadKeyAuth, formRequest("/api/compat/upload"),
+		"401 401 401 401 401 403 200 403 403 401 401 401 401 401", false},
+	{"OPTIONS", "/api/compat/upload", noAuth, fixedRequest("/api/compat/upload", nil),
+		strings.ReplaceAll(statusesForAll, "200", "204"), true},
 
-	{"POST", "/api/shares/", sessionAuth, func(f ownedItems) (string, any) { return "/api/shares/", M{"fileId": f.file} }, "401 201 403 201 403 401 401 401 403 401 401 401 401 401", false},
+	{"POST", "/api/shares/", sessionAuth, func(f ownedItems) (string, any) {
+		return "/api/shares/", M{"fileId": f.file}
+	}, "401 201 403 201 403 401 401 401 403 401 401 401 401 401", false},
 	{"GET", "/api/shares/", sessionAuth, fixedRequest("/api/shares/", nil), statusesForSessions, false},
-	{"GET", "/api/shares/{id}", noAuth, func(f ownedItems) (string, any) { return "/api/shares/" + f.share, nil }, statusesForAll, false},
+	{"GET", "/api/shares/{id}", noAuth, func(f ownedItems) (string, any) { return "/api/shares/" + f.share, nil },
+		statusesForAll, false},
 	{"POST", "/api/shares/{id}/verify", noAuth, func(f ownedItems) (string, any) {
 		return "/api/shares/" + f.share + "/verify", M{"password": "open sesame"}
 	}, statusesForAll, false},
-	{"PATCH", "/api/shares/{id}", sessionAuth, func(f ownedItems) (string, any) { return "/api/shares/" + f.share, M{"title": "other"} }, "401 200 404 404 404 401 401 401 403 401 401 401 401 401", true},
-	{"DELETE", "/api/shares/{id}", sessionAuth, func(f ownedItems) (string, any) { return "/api/shares/" + f.share, nil }, "401 200 404 404 404 401 401 401 403 401 401 401 401 401", false},
+	{"PATCH", "/api/shares/{id}", sessionAuth,
+		func(f ownedItems) (string, any) { return "/api/shares/" + f.share, M{"title": "other"} },
+		"401 200 404 404 404 401 401 401 403 401 401 401 401 401", true},
+	{"DELETE", "/api/shares/{id}", sessionAuth,
+		func(f ownedItems) (string, any) { return "/api/shares/" + f.share, nil },
+		"401 200 404 404 404 401 401 401 403 401 401 401 401 401", false},
 
-	{"GET", "/api/users/me/settings", sessionAuth, fixedRequest("/api/users/me/settings", nil), statusesForSessions, false},
-	{"PUT", "/api/users/me/settings", sessionAuth, fixedRequest("/api/users/me/settings", M{"theme": "dark"}), statusesForSessions, false},
-	// A wrong password, mail that is off, and no code: what they could do would end the sessions, or needs a mail server.
-	{"PUT", "/api/users/me/password", sessionAuth, fixedRequest("/api/users/me/password", M{"oldPassword": "wrong", "newPassword": "a good password"}), strings.ReplaceAll(statusesForSessions, "200", "401"), false},
-	{"POST", "/api/users/me/email/send-otp", sessionAuth, fixedRequest("/api/users/me/email/send-otp", M{"email": "other@example.com"}), strings.ReplaceAll(statusesForSessions, "200", "500"), false},
-	{"POST", "/api/users/me/email/verify-otp", sessionAuth, fixedRequest("/api/users/me/email/verify-otp", M{"email": "other@example.com", "code": "000000"}), strings.ReplaceAll(statusesForSessions, "200", "400"), false},
+	{"GET", "/api/users/me/settings", sessionAuth, fixedRequest("/api/users/me/settings", nil), statusesForSessions,
+		false},
+	{"PUT", "/api/users/me/settings", sessionAuth, fixedRequest("/api/users/me/settings", M{"theme": "dark"}),
+		statusesForSessions, false},
+	// A wrong password, mail that is off, and no code: what they could do would end the sessions,
+	// or needs a mail server.
+	{"PUT", "/api/users/me/password", sessionAuth,
+		fixedRequest("/api/users/me/password", M{"oldPassword": "wrong", "newPassword": "a good password"}),
+		strings.ReplaceAll(statusesForSessions, "200", "401"), false},
+	{"POST", "/api/users/me/email/send-otp", sessionAuth,
+		fixedRequest("/api/users/me/email/send-otp", M{"email": "other@example.com"}),
+		strings.ReplaceAll(statusesForSessions, "200", "500"), false},
+	{"POST", "/api/users/me/email/verify-otp", sessionAuth,
+		fixedRequest("/api/users/me/email/verify-otp", M{"email": "other@example.com", "code": "000000"}),
+		strings.ReplaceAll(statusesForSessions, "200", "400"), false},
 
-	{"POST", "/api/keys/", sessionAuth, fixedRequest("/api/keys/", M{"name": "k", "permissions": []string{"read"}, "protocols": []string{"api"}}), asCreated(statusesForSessions), false},
+	{"POST", "/api/keys/", sessionAuth, fixedRequest("/api/keys/",
+		M{"name": "k", "permissions": []string{"read"}, "protocols": []string{"api"}}), asCreated(statusesForSessions),
+		false},
 	{"GET", "/api/keys/", sessionAuth, fixedRequest("/api/keys/", nil), statusesForSessions, false},
 	{"GET", "/api/keys/rules", sessionAuth, fixedRequest("/api/keys/rules", nil), statusesForSessions, false},
-	{"PATCH", "/api/keys/{id}", sessionAuth, func(f ownedItems) (string, any) { return "/api/keys/" + f.key, M{"name": "other"} }, "401 200 404 404 404 401 401 401 403 401 401 401 401 401", true},
-	{"DELETE", "/api/keys/{id}", sessionAuth, func(f ownedItems) (string, any) { return "/api/keys/" + f.key, nil }, "401 200 404 404 404 401 401 401 403 401 401 401 401 401", false},
+	{"PATCH", "/api/keys/{id}", sessionAuth, func(f ownedItems) (string, any) {
+		return "/api/keys/" + f.key, M{"name": "other"}
+	}, "401 200 404 404 404 401 401 401 403 401 401 401 401 401", true},
+	{"DELETE", "/api/keys/{id}", sessionAuth, func(f ownedItems) (string, any) { return "/api/keys/" + f.key, nil },
+		"401 200 404 404 404 401 401 401 403 401 401 401 401 401", false},
 
 	{"GET", "/api/admin/dashboard", adminAuth, fixedRequest("/api/admin/dashboard", nil), statusesForAdmin, false},
 	{"GET", "/api/admin/stats", adminAuth, fixedRequest("/api/admin/stats", nil), statusesForAdmin, false},
-	{"GET", "/api/admin/stats/series", adminAuth, fixedRequest("/api/admin/stats/series?metric=logins", nil), statusesForAdmin, true},
+	{"GET", "/api/admin/stats/series", adminAuth, fixedRequest("/api/admin/stats/series?metric=logins", nil),
+		statusesForAdmin, true},
 	{"GET", "/api/admin/system", adminAuth, fixedRequest("/api/admin/system", nil), statusesForAdmin, true},
 	{"POST", "/api/admin/users", adminAuth, func(f ownedItems) (string, any) {
-		return "/api/admin/users", M{"username": "u_" + f.name, "email": f.name + "@example.org", "password": "a good password"}
+		return "/api/admin/users", M{"username": "u_" + f.name, "email": f.name + "@example.org",
+			"password": "a good password"}
 	}, asCreated(statusesForAdmin), true},
 	{"GET", "/api/admin/users", adminAuth, fixedRequest("/api/admin/users", nil), statusesForAdmin, false},
-	{"PUT", "/api/admin/users/{id}", adminAuth, func(f ownedItems) (string, any) { return "/api/admin/users/" + f.user, M{"maxFiles": 5} }, statusesForAdmin, false},
-	{"DELETE", "/api/admin/users/{id}", adminAuth, func(f ownedItems) (string, any) { return "/api/admin/users/" + f.user, nil }, statusesForAdmin, false},
+	{"PUT", "/api/admin/users/{id}", adminAuth,
+		func(f ownedItems) (string, any) { return "/api/admin/users/" + f.user, M{"maxFiles": 5} }, statusesForAdmin,
+		false},
+	{"DELETE", "/api/admin/users/{id}", adminAuth,
+		func(f ownedItems) (string, any) { return "/api/admin/users/" + f.user, nil }, statusesForAdmin, false},
 	{"GET", "/api/admin/shares", adminAuth, fixedRequest("/api/admin/shares", nil), statusesForAdmin, false},
-	{"DELETE", "/api/admin/shares/{id}", adminAuth, func(f ownedItems) (string, any) { return "/api/admin/shares/" + f.share, nil }, statusesForAdmin, false},
+	{"DELETE", "/api/admin/shares/{id}", adminAuth,
+		func(f ownedItems) (string, any) { return "/api/admin/shares/" + f.share, nil }, statusesForAdmin, false},
 	{"GET", "/api/admin/files", adminAuth, fixedRequest("/api/admin/files?search=a", nil), statusesForAdmin, false},
 	{"GET", "/api/admin/settings", adminAuth, fixedRequest("/api/admin/settings", nil), statusesForAdmin, false},
-	{"PATCH", "/api/admin/settings", adminAuth, fixedRequest("/api/admin/settings", M{"siteTitle": "Larder"}), statusesForAdmin, false},
+	{"PATCH", "/api/admin/settings", adminAuth, fixedRequest("/api/admin/settings", M{"siteTitle": "Larder"}),
+		statusesForAdmin, false},
 	// The address is none.
-	{"POST", "/api/admin/settings/test-email", adminAuth, fixedRequest("/api/admin/settings/test-email", M{"to": "nobody"}), strings.ReplaceAll(statusesForAdmin, "200", "400"), false},
-	{"GET", "/api/admin/announcements", adminAuth, fixedRequest("/api/admin/announcements", nil), statusesForAdmin, false},
-	{"POST", "/api/admin/announcements", adminAuth, fixedRequest("/api/admin/announcements", M{"title": "t", "content": "c"}), asCreated(statusesForAdmin), false},
-	{"PUT", "/api/admin/announcements/{id}", adminAuth, func(f ownedItems) (string, any) { return "/api/admin/announcements/" + f.announcement, M{"title": "u"} }, statusesForAdmin, false},
-	{"DELETE", "/api/admin/announcements/{id}", adminAuth, func(f ownedItems) (string, any) { return "/api/admin/announcements/" + f.announcement, nil }, statusesForAdmin, false},
+	{"POST", "/api/admin/settings/test-email", adminAuth,
+		fixedRequest("/api/admin/settings/test-email", M{"to": "nobody"}),
+		strings.ReplaceAll(statusesForAdmin, "200", "400"), false},
+	{"GET", "/api/admin/announcements", adminAuth, fixedRequest("/api/admin/announcements", nil), statusesForAdmin,
+		false},
+	{"POST", "/api/admin/announcements", adminAuth,
+		fixedRequest("/api/admin/announcements", M{"title": "t", "content": "c"}), asCreated(statusesForAdmin), false},
+	{"PUT", "/api/admin/announcements/{id}", adminAuth,
+		func(f ownedItems) (string, any) { return "/api/admin/announcements/" + f.announcement, M{"title": "u"} },
+		statusesForAdmin, false},
+	{"DELETE", "/api/admin/announcements/{id}", adminAuth,
+		func(f ownedItems) (string, any) { return "/api/admin/announcements/" + f.announcement, nil }, statusesForAdmin,
+		false},
 	{"GET", "/api/admin/invites", adminAuth, fixedRequest("/api/admin/invites", nil), statusesForAdmin, true},
-	{"POST", "/api/admin/invites", adminAuth, fixedRequest("/api/admin/invites", M{"maxUses": 2, "expiresIn": 60, "note": "for a friend"}), asCreated(statusesForAdmin), true},
-	{"DELETE", "/api/admin/invites/{id}", adminAuth, func(f ownedItems) (string, any) { return "/api/admin/invites/" + f.invite, nil }, statusesForAdmin, true},
-	{"GET", "/api/admin/storage/providers", adminAuth, fixedRequest("/api/admin/storage/providers", nil), statusesForAdmin, false},
-	{"POST", "/api/admin/storage/providers", adminAuth, fixedRequest("/api/admin/storage/providers", M{"name": "p", "type": "store_a", "bucket": "matrix"}), asCreated(statusesForAdmin), false},
-	{"PUT", "/api/admin/storage/providers/{id}", adminAuth, func(f ownedItems) (string, any) { return "/api/admin/storage/providers/" + f.provider, M{"name": "q"} }, statusesForAdmin, false},
-	{"DELETE", "/api/admin/storage/providers/{id}", adminAuth, func(f ownedItems) (string, any) { return "/api/admin/storage/providers/" + f.provider, nil }, statusesForAdmin, false},
+	{"POST", "/api/admin/invites", adminAuth,
+		fixedRequest("/api/admin/invites", M{"maxUses": 2, "expiresIn": 60, "note": "for a friend"}),
+		asCreated(statusesForAdmin), true},
+	{"DELETE", "/api/admin/invites/{id}", adminAuth,
+		func(f ownedItems) (string, any) { return "/api/admin/invites/" + f.invite, nil }, statusesForAdmin, true},
+	{"GET", "/api/admin/storage/providers", adminAuth, fixedRequest("/api/admin/storage/providers", nil),
+		statusesForAdmin, false},
+	{"POST", "/api/admin/storage/providers", adminAuth,
+		fixedRequest("/api/admin/storage/providers", M{"name": "p", "type": "store_a", "bucket": "matrix"}),
+		asCreated(statusesForAdmin), false},
+	{"PUT", "/api/admin/storage/providers/{id}", adminAuth,
+		func(f ownedItems) (string, any) { return "/api/admin/storage/providers/" + f.provider, M{"name": "q"} },
+		statusesForAdmin, false},
+	{"DELETE", "/api/admin/storage/providers/{id}", adminAuth,
+		func(f ownedItems) (string, any) { return "/api/admin/storage/providers/" + f.provider, nil }, statusesForAdmin,
+		false},
 	{"POST", "/api/admin/storage/providers/{id}/test", adminAuth, func(f ownedItems) (string, any) {
 		return "/api/admin/storage/providers/" + f.provider + "/test", nil
 	}, statusesForAdmin, false},
@@ -192,51 +282,75 @@ var matrix = []routeRow{
 	{"POST", "/api/admin/mounts", adminAuth, func(f ownedItems) (string, any) {
 		return "/api/admin/mounts", M{"providerId": f.store, "mountPath": "/mounts/" + f.name, "name": "m"}
 	}, asCreated(statusesForAdmin), false},
-	{"PUT", "/api/admin/mounts/{id}", adminAuth, func(f ownedItems) (string, any) { return "/api/admin/mounts/" + f.mount, M{"priority": 5} }, statusesForAdmin, false},
-	{"DELETE", "/api/admin/mounts/{id}", adminAuth, func(f ownedItems) (string, any) { return "/api/admin/mounts/" + f.mount, nil }, statusesForAdmin, false},
+	{"PUT", "/api/admin/mounts/{id}", adminAuth,
+		func(f ownedItems) (string, any) { return "/api/admin/mounts/" + f.mount, M{"priority": 5} }, statusesForAdmin,
+		false},
+	{"DELETE", "/api/admin/mounts/{id}", adminAuth,
+		func(f ownedItems) (string, any) { return "/api/admin/mounts/" + f.mount, nil }, statusesForAdmin, false},
 	{"GET", "/api/admin/rules", adminAuth, fixedRequest("/api/admin/rules", nil), statusesForAdmin, false},
-	{"POST", "/api/admin/rules", adminAuth, fixedRequest("/api/admin/rules", M{"pathPattern": "/nowhere/**", "effect": "deny", "role": "guest"}), asCreated(statusesForAdmin), false},
-	{"PUT", "/api/admin/rules/{id}", adminAuth, func(f ownedItems) (string, any) { return "/api/admin/rules/" + f.rule, M{"priority": 5} }, statusesForAdmin, false},
-	{"DELETE", "/api/admin/rules/{id}", adminAuth, func(f ownedItems) (string, any) { return "/api/admin/rules/" + f.rule, nil }, statusesForAdmin, false},
-	{"POST", "/api/admin/rules/explain", adminAuth, fixedRequest("/api/admin/rules/explain", M{"path": "/a", "permission": "read", "anonymous": true}), statusesForAdmin, true},
+	{"POST", "/api/admin/rules", adminAuth, fixedRequest("/api/admin/rules",
+		M{"pathPattern": "/nowhere/**", "effect": "deny", "role": "guest"}), asCreated(statusesForAdmin), false},
+	{"PUT", "/api/admin/rules/{id}", adminAuth,
+		func(f ownedItems) (string, any) { return "/api/admin/rules/" + f.rule, M{"priority": 5} }, statusesForAdmin,
+		false},
+	{"DELETE", "/api/admin/rules/{id}", adminAuth,
+		func(f ownedItems) (string, any) { return "/api/admin/rules/" + f.rule, nil }, statusesForAdmin, false},
+	{"POST", "/api/admin/rules/explain", adminAuth,
+		fixedRequest("/api/admin/rules/explain", M{"path": "/a", "permission": "read", "anonymous": true}),
+		statusesForAdmin, true},
 	{"GET", "/api/admin/logs", adminAuth, fixedRequest("/api/admin/logs", nil), statusesForAdmin, false},
 
-	{"GET", "/api/shares/{id}/download", noAuth, func(f ownedItems) (string, any) { return "/api/shares/" + f.album + "/download", nil }, statusesForAll, false},
+	{"GET", "/api/shares/{id}/download", noAuth,
+		func(f ownedItems) (string, any) { return "/api/shares/" + f.album + "/download", nil }, statusesForAll, false},
 	{"GET", "/api/shares/{id}/preview", noAuth, func(f ownedItems) (string, any) {
 		return "/api/shares/" + f.album + "/preview?file=" + f.picture, nil
 	}, statusesForAll, false},
 	{"GET", "/api/shares/{id}/thumbnail", noAuth, func(f ownedItems) (string, any) {
 		return "/api/shares/" + f.album + "/thumbnail?size=160&file=" + f.picture, nil
 	}, statusesForAll, true},
-	{"GET", "/api/shares/{id}/files", noAuth, func(f ownedItems) (string, any) { return "/api/shares/" + f.album + "/files?path=/", nil }, statusesForAll, true},
+	{"GET", "/api/shares/{id}/files", noAuth,
+		func(f ownedItems) (string, any) { return "/api/shares/" + f.album + "/files?path=/", nil }, statusesForAll,
+		true},
 
 	// The endpoint is a private one.
 	{"POST", "/api/free-mode/init", noAuth, fixedRequest("/api/free-mode/init", M{
-		"type": "store_b", "endpoint": "http://127.0.0.1:9000", "bucket": "bucket", "accessKeyId": "key", "secretAccessKey": "secret",
+		"type": "store_b", "endpoint": "http://127.0.0.1:9000", "bucket": "bucket", "accessKeyId": "key",
+		"secretAccessKey": "secret",
 	}), strings.ReplaceAll(statusesForAll, "200", "400"), false},
-	{"GET", "/api/free-mode/session", freeModeAuth, fixedRequest("/api/free-mode/session", nil), statusesForFreeSession, true},
-	{"GET", "/api/free-mode/files", freeModeAuth, fixedRequest("/api/free-mode/files?path=/a", nil), statusesForFreeSession, false},
-	{"GET", "/api/free-mode/download", freeModeAuth, fixedRequest("/api/free-mode/download?key=a", nil), strings.ReplaceAll(statusesForFreeSession, "200", "404"), true},
-	{"POST", "/api/free-mode/upload", freeModeAuth, formRequest("/api/free-mode/upload?path=/a"), asCreated(statusesForFreeSession), false},
-	{"DELETE", "/api/free-mode/object", freeModeAuth, fixedRequest("/api/free-mode/object?key=a", nil), statusesForFreeSession, false},
+	{"GET", "/api/free-mode/session", freeModeAuth, fixedRequest("/api/free-mode/session", nil), statusesForFreeSession,
+		true},
+	{"GET", "/api/free-mode/files", freeModeAuth, fixedRequest("/api/free-mode/files?path=/a", nil),
+		statusesForFreeSession, false},
+	{"GET", "/api/free-mode/download", freeModeAuth, fixedRequest("/api/free-mode/download?key=a", nil),
+		strings.ReplaceAll(statusesForFreeSession, "200", "404"), true},
+	{"POST", "/api/free-mode/upload", freeModeAuth, formRequest("/api/free-mode/upload?path=/a"),
+		asCreated(statusesForFreeSession), false},
+	{"DELETE", "/api/free-mode/object", freeModeAuth, fixedRequest("/api/free-mode/object?key=a", nil),
+		statusesForFreeSession, false},
 	{"POST", "/api/free-mode/logout", noAuth, fixedRequest("/api/free-mode/logout", nil), statusesForAll, false},
 
-	{"GET", "/api/gateway/download/{token}", noAuth, func(f ownedItems) (string, any) { return f.gateway, nil }, statusesForAll, false},
+	{"GET", "/api/gateway/download/{token}", noAuth, func(f ownedItems) (string, any) { return f.gateway, nil },
+		statusesForAll, false},
 	{"GET", "/api/i/{link}", noAuth, func(f ownedItems) (string, any) { return f.link, nil }, statusesForAll, true},
 	// What is linked is no picture.
-	{"GET", "/api/i/{link}/thumbnail", noAuth, func(f ownedItems) (string, any) { return f.link + "/thumbnail?size=160", nil }, strings.ReplaceAll(statusesForAll, "200", "404"), true},
+	{"GET", "/api/i/{link}/thumbnail", noAuth,
+		func(f ownedItems) (string, any) { return f.link + "/thumbnail?size=160", nil },
+		strings.ReplaceAll(statusesForAll, "200", "404"), true},
 
 	{"GET", "/api/public/settings", noAuth, fixedRequest("/api/public/settings", nil), statusesForAll, false},
 	{"GET", "/api/public/features", noAuth, fixedRequest("/api/public/features", nil), statusesForAll, true},
 	{"GET", "/api/public/announcements", noAuth, fixedRequest("/api/public/announcements", nil), statusesForAll, false},
-	{"POST", "/api/public/unlock", optionalAuth, fixedRequest("/api/public/unlock", M{"path": "/public/locked.txt", "password": "open sesame"}), "200 200 200 200 200 403 403 403 403 401 401 401 200 200", true},
+	{"POST", "/api/public/unlock", optionalAuth,
+		fixedRequest("/api/public/unlock", M{"path": "/public/locked.txt", "password": "open sesame"}),
+		"200 200 200 200 200 403 403 403 403 401 401 401 200 200", true},
 	{"GET", "/api/public/files", noAuth, fixedRequest("/api/public/files?path=/public", nil), statusesForAll, true},
 	{"GET", "/api/public/health", noAuth, fixedRequest("/api/public/health", nil), statusesForAll, false},
 	{"GET", "/api/public/health/live", noAuth, fixedRequest("/api/public/health/live", nil), statusesForAll, false},
 	{"GET", "/api/public/health/ready", noAuth, fixedRequest("/api/public/health/ready", nil), statusesForAll, false},
 	{"GET", "/api/openapi.json", noAuth, fixedRequest("/api/openapi.json", nil), statusesForAll, true},
 
-	{"POST", "/api/auth/logout", noAuth, fixedRequest("/api/auth/logout", nil), statusesForAll, false}, // last: it ends the sessions
+	// last: it ends the sessions
+	{"POST", "/api/auth/logout", noAuth, fixedRequest("/api/auth/logout", nil), statusesForAll, false},
 }
 
 // matrixFixture is a service with all principals.
@@ -265,24 +379,32 @@ func newMatrixFixture(t *testing.T, l *apptest.Larder) *matrixFixture {
 	}
 	w.locked = w.owner.Upload("/home/owner", "locked.txt", []byte("x"))
 	w.owner.Put("/api/files/"+w.locked, M{"accessPassword": "open sesame"}).OK(200)
-	w.admin.Put("/api/files/"+w.admin.Upload("/public", "locked.txt", []byte("x")), M{"accessPassword": "open sesame"}).OK(200)
+	w.admin.Put("/api/files/"+w.admin.Upload("/public", "locked.txt", []byte("x")), M{"accessPassword": "open sesame"}).
+		OK(200)
 	w.album = shareEntry(w.owner, mkdir(w.owner, "/home/owner", "album"))
 	w.picture = w.owner.Upload("/home/owner/album", "picture.png", []byte(onePixel))
 	victim := l.User(t, "victim")
 	victimKey := key(victim, M{"uploadPath": "/uploads"})
 	disabled := l.SignIn(t, "victim", "password of victim")
-	execAndRaiseVersion(t, l, "UPDATE users SET status = 'disabled', session_version = session_version + 1 WHERE username = 'victim'")
-	former := l.User(t, "former") // not the owner, who makes so many keys in here that the oldest ended ones are forgotten
+	execAndRaiseVersion(t, l,
+		"UPDATE users SET status = 'disabled', session_version = session_version + 1 WHERE username = 'victim'")
+	// not the owner, who makes so many keys in here that the oldest ended ones are forgotten
+	former := l.User(t, "former")
 	revoked := key(former, M{"uploadPath": "/uploads"})
 	id, _, _ := strings.Cut(strings.TrimPrefix(revoked.Header.Get("Authorization"), "Bearer "), ".")
 	former.Delete("/api/keys/" + id).OK(200)
 	expired := key(former, M{"uploadPath": "/uploads", "expiresIn": 60})
 	l.Clock.Advance(61 * time.Second)
 	w.clients = map[string]*apptest.Client{
-		"anonymous": w.anonymous, "owner": w.owner, "administrator": w.admin, "another user": l.User(t, "other"), "guest account": l.User(t, "guesty", M{"role": "guest"}),
-		"key read": key(w.owner, M{"permissions": []string{"read"}}), "key write": key(w.owner, M{"permissions": []string{"write"}}), "key delete": key(w.owner, M{"permissions": []string{"delete"}}),
-		"key webdav": key(w.owner, M{"protocols": []string{"webdav"}}), "revoked key": revoked, "expired key": expired, "disabled owner's key": victimKey,
-		"disabled account": disabled, "free mode": openFreeSession(t, l, s3test.New(t), M{"sessionHours": 8}),
+		"anonymous": w.anonymous, "owner": w.owner, "administrator": w.admin, "another user": l.User(t, "other"),
+		"guest account": l.User(t, "guesty", M{"role": "guest"}),
+		"key read":      key(w.owner, M{"permissions": []string{"read"}}),
+		"key write":     key(w.owner, M{"permissions": []string{"write"}}),
+		"key delete":    key(w.owner, M{"permissions": []string{"delete"}}),
+		"key webdav":    key(w.owner, M{"protocols": []string{"webdav"}}), "revoked key": revoked,
+		"expired key":          expired,
+		"disabled owner's key": victimKey,
+		"disabled account":     disabled, "free mode": openFreeSession(t, l, s3test.New(t), M{"sessionHours": 8}),
 	}
 	return w
 }
@@ -295,10 +417,12 @@ type ownedItems struct {
 	locked                                             string // the same file in all of them
 	invite                                             string
 	share                                              string // with a password
-	album, picture                                     string // a share of a folder, and a file in that; the same in all of them
-	store, provider, mount                             string // store is the seeded provider, provider another without mounts
-	user                                               string // the same account in all of them, until it is deleted
-	announcement                                       string
+	// a share of a folder, and a file in that; the same in all of them
+	album, picture string
+	// store is the seeded provider, provider another without mounts
+	store, provider, mount string
+	user                   string // the same account in all of them, until it is deleted
+	announcement           string
 }
 
 func (w *matrixFixture) newItems(name string) ownedItems {
@@ -307,11 +431,16 @@ func (w *matrixFixture) newItems(name string) ownedItems {
 	f := ownedItems{name: fmt.Sprint(name, w.serial), locked: w.locked, album: w.album, picture: w.picture}
 	f.file = w.owner.Upload("/home/owner", f.name+".png", []byte("x"))
 	moved := w.owner.Upload("/home/owner", f.name+" to move", []byte("x"))
-	f.job = w.owner.Post("/api/files/"+moved+"/move", M{"targetPath": "/home/owner", "newName": f.name + " moved"}).OK(200).Text("jobId")
-	f.session = w.owner.Post("/api/files/upload-session", M{"path": "/home/owner", "fileName": f.name + " session", "fileSize": 1}).OK(200).Text("sessionId")
+	f.job = w.owner.Post("/api/files/"+moved+"/move", M{"targetPath": "/home/owner", "newName": f.name + " moved"}).
+		OK(200).Text("jobId")
+	f.session = w.owner.Post("/api/files/upload-session",
+		M{"path": "/home/owner", "fileName": f.name + " session", "fileSize": 1}).OK(200).Text("sessionId")
 	f.etag = w.owner.Put("/api/files/upload/raw/"+f.session, "x").OK(200).Text("etag")
-	f.multipart = w.owner.Post("/api/files/upload-session", M{"path": "/home/owner", "fileName": f.name + " multipart", "fileSize": 1, "partCount": 2}).OK(200).Text("sessionId")
-	created := w.owner.Post("/api/keys/", M{"name": "of " + f.name, "permissions": []string{"read"}, "protocols": []string{"webdav"}}).OK(201)
+	f.multipart = w.owner.Post("/api/files/upload-session",
+		M{"path": "/home/owner", "fileName": f.name + " multipart", "fileSize": 1, "partCount": 2}).OK(200).
+		Text("sessionId")
+	created := w.owner.Post("/api/keys/", M{"name": "of " + f.name, "permissions": []string{"read"},
+		"protocols": []string{"webdav"}}).OK(201)
 	f.key = created.Text("key.id")
 	if w.last.name != "" { // at most 20 keys are active and 100 sessions open
 		w.owner.Delete("/api/keys/" + w.last.key)
@@ -324,14 +453,21 @@ func (w *matrixFixture) newItems(name string) ownedItems {
 		w.admin.Delete("/api/admin/mounts/" + w.last.mount)
 		w.admin.Delete("/api/admin/announcements/" + w.last.announcement)
 	}
-	f.provider = w.admin.Post("/api/admin/storage/providers", M{"name": "p", "type": "store_a", "bucket": "matrix"}).OK(201).Text("provider.id")
-	f.mount = w.admin.Post("/api/admin/mounts", M{"providerId": f.store, "mountPath": "/mounts/" + f.name, "name": "m"}).OK(201).Text("mount.id")
-	if f.user = w.last.user; f.user == "" || w.admin.Put("/api/admin/users/"+f.user, M{}).Status != 200 { // to make one costs a password hash
-		f.user = w.admin.Post("/api/admin/users", M{"username": fmt.Sprint("spare", w.serial), "email": f.name + "@spare.example.org", "password": "a good password"}).OK(201).Text("user.id")
+	f.provider = w.admin.Post("/api/admin/storage/providers", M{"name": "p", "type": "store_a", "bucket": "matrix"}).
+		OK(201).Text("provider.id")
+	f.mount = w.admin.Post("/api/admin/mounts",
+		M{"providerId": f.store, "mountPath": "/mounts/" + f.name, "name": "m"}).OK(201).Text("mount.id")
+	// to make one costs a password hash
+	if f.user = w.last.user; f.user == "" || w.admin.Put("/api/admin/users/"+f.user, M{}).Status != 200 {
+		f.user = w.admin.Post("/api/admin/users",
+			M{"username": fmt.Sprint("spare", w.serial), "email": f.name + "@spare.example.org",
+				"password": "a good password"}).OK(201).Text("user.id")
 	}
-	f.rule = w.admin.Post("/api/admin/rules", M{"pathPattern": "/nowhere/**", "effect": "deny", "role": "guest"}).OK(201).Text("rule.id")
+	f.rule = w.admin.Post("/api/admin/rules", M{"pathPattern": "/nowhere/**", "effect": "deny", "role": "guest"}).
+		OK(201).Text("rule.id")
 	f.invite = w.admin.Post("/api/admin/invites", M{}).OK(201).Text("invite.id")
-	f.announcement = w.admin.Post("/api/admin/announcements", M{"title": "t", "content": "c"}).OK(201).Text("announcement.id")
+	f.announcement = w.admin.Post("/api/admin/announcements", M{"title": "t", "content": "c"}).OK(201).
+		Text("announcement.id")
 	f.gateway = w.owner.Get("/api/files/" + f.file + "/download").OK(200).Text("url")
 	f.share = w.owner.Post("/api/shares/", M{"fileId": f.file, "password": "open sesame"}).OK(201).Text("share.id")
 	f.link = w.owner.Post("/api/files/"+f.file+"/link", nil).OK(200).Text("link.url")
@@ -375,10 +511,12 @@ func TestAuthorisation(t *testing.T) {
 		shared := ownedItems{}
 		for i, who := range principals {
 			// a new set of things where somebody before may have changed them
-			if row.needsItems() && (shared.name == "" || row.method != "GET" || strings.Contains(row.pattern, "{token}")) {
+			if row.needsItems() && (shared.name == "" || row.method != "GET" ||
+				strings.Contains(row.pattern, "{token}")) {
 				shared = w.newItems("m")
 			}
-			if !row.needsItems() || row.pattern == "/api/admin/users" || row.pattern == "/api/files/folder" || row.pattern == "/api/files/upload-session" {
+			if !row.needsItems() || row.pattern == "/api/admin/users" || row.pattern == "/api/files/folder" ||
+				row.pattern == "/api/files/upload-session" {
 				w.serial++
 				shared.name = fmt.Sprint("n", w.serial)
 			}
@@ -390,10 +528,12 @@ func TestAuthorisation(t *testing.T) {
 			}
 			reply := send(w.clients[who].Fork(), row.method, path, body, header...)
 			if fmt.Sprint(reply.Status) != wants[i] {
-				t.Errorf("%s %s by %s: status %d, want %s: %.200s", row.method, row.pattern, who, reply.Status, wants[i], reply.Body)
+				t.Errorf("%s %s by %s: status %d, want %s: %.200s", row.method, row.pattern, who, reply.Status,
+					wants[i], reply.Body)
 				continue
 			}
-			if code := expectedCode(row, who, reply.Status); code != "" && !strings.Contains(string(reply.Body), `"code":"`+code+`"`) {
+			if code := expectedCode(row, who, reply.Status); code != "" &&
+				!strings.Contains(string(reply.Body), `"code":"`+code+`"`) {
 				t.Errorf("%s %s by %s: %.200s, want %s", row.method, row.pattern, who, reply.Body, code)
 			}
 		}
@@ -413,7 +553,8 @@ func (row routeRow) needsItems() bool {
 // expectedCode is the code that goes with a refusal.
 func expectedCode(row routeRow, who string, status int) string {
 	switch {
-	case row.pattern == "/api/users/me/password" && slices.Contains([]string{"owner", "another user", "administrator", "guest account"}, who):
+	case row.pattern == "/api/users/me/password" &&
+		slices.Contains([]string{"owner", "another user", "administrator", "guest account"}, who):
 		return "INVALID_PASSWORD"
 	case status == 401 && slices.Contains([]string{"revoked key", "expired key", "disabled owner's key"}, who):
 		return "INVALID_TOKEN"

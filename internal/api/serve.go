@@ -15,14 +15,17 @@ import (
 
 // serveOptions is how a piece of content goes out.
 type serveOptions struct {
-	public     bool         // anybody may keep it; else private, no-store
-	revalidate bool         // whoever got it may keep it, and asks each time whether it still stands and is still theirs
-	attachment bool         // as an attachment whatever the type is
-	beforeBody func() error // called once, after the object is open and just before a body goes out: a download token is used up here
+	public bool // anybody may keep it; else private, no-store
+	// whoever got it may keep it, and asks each time whether it still stands and is still theirs
+	revalidate bool
+	attachment bool // as an attachment whatever the type is
+	// called once, after the object is open and just before a body goes out: a download token
+	// is used up here
+	beforeBody func() error
 }
 
-// maxRanges is how many ranges of a file are sent in one reply. Who asks for more gets the whole (RFC 9110, sections 14.2 and 17.15): each costs a
-// seek, a read and a header, however short it is.
+// maxRanges is how many ranges of a file are sent in one reply. Who asks for more gets the whole
+// (RFC 9110, sections 14.2 and 17.15): each costs a seek, a read and a header, however short it is.
 const maxRanges = 32
 
 // servedContent is content about to go out, whoever's it is.
@@ -45,11 +48,13 @@ type contentSource interface {
 
 // serveContent serves a file of the tree.
 func (c *call) serveContent(content files.Content, opts serveOptions) error {
-	return c.serveBytes(servedContent{content.Entry.Name, content.Entry.MimeType, content.ETag, content.Entry.Size, content.Modified, content}, opts)
+	return c.serveBytes(servedContent{content.Entry.Name, content.Entry.MimeType, content.ETag, content.Entry.Size,
+		content.Modified, content}, opts)
 }
 
-// serveBytes is the one place that serves bytes (docs/decisions.md: Serving files): type, disposition, policy, caching, validators, ranges,
-// HEAD. A file of the local store reaches the socket by sendfile.
+// serveBytes is the one place that serves bytes (docs/decisions.md: Serving files): type,
+// disposition, policy, caching, validators, ranges, HEAD. A file of the local store reaches
+// the socket by sendfile.
 func (c *call) serveBytes(content servedContent, opts serveOptions) error {
 	if requestsActiveContent(c.r) {
 		return fault.New(fault.Forbidden, "Stored files are not run as part of this site.")
@@ -62,7 +67,8 @@ func (c *call) serveBytes(content servedContent, opts serveOptions) error {
 	h.Set("Content-Security-Policy", policy)
 	h.Set("Content-Disposition", disposition(inline, content.name))
 	h.Set("ETag", content.etag)
-	if policy == sandboxPolicy { // scripts and styles are among these; a copy that was fetched otherwise must not be run either
+	// scripts and styles are among these; a copy that was fetched otherwise must not be run either
+	if policy == sandboxPolicy {
 		h.Set("Vary", "Sec-Fetch-Dest, Sec-Fetch-Site")
 	}
 	switch {
@@ -82,22 +88,26 @@ func (c *call) serveBytes(content servedContent, opts serveOptions) error {
 	} else if strings.Contains(asked, "-0") {
 		c.r.Header.Set("Range", withoutEmptySuffix(asked, content.size))
 	}
-	writer := &contentWriter{recorder: c.w, call: c, content: content, public: opts.public, beforeBody: opts.beforeBody, redirectTerms: c.redirectTerms(content.name, content.mimeType, opts.attachment)}
+	writer := &contentWriter{recorder: c.w, call: c, content: content, public: opts.public, beforeBody: opts.beforeBody,
+		redirectTerms: c.redirectTerms(content.name, content.mimeType, opts.attachment)}
 	defer writer.close()
 	http.ServeContent(writer, c.r, "", content.modified, writer)
 	return nil
 }
 
-// redirectTerms are what an answer must be like that comes from a store itself. Whoever serves the bytes of a publicDomain leaves out policy and disposition, so that
-// only what is shown anyway may come from there.
+// redirectTerms are what an answer must be like that comes from a store itself. Whoever serves
+// the bytes of a publicDomain leaves out policy and disposition, so that only what is shown
+// anyway may come from there.
 func (c *call) redirectTerms(name, mimeType string, attach bool) files.RedirectTerms {
 	media, inline, _ := safeType(mimeType)
 	inline = inline && !attach
-	return files.RedirectTerms{Type: media, Disposition: disposition(inline, name), AnyHeaders: inline, HTTPSOnly: c.a.secure}
+	return files.RedirectTerms{Type: media, Disposition: disposition(inline, name), AnyHeaders: inline,
+		HTTPSOnly: c.a.secure}
 }
 
-// withoutEmptySuffix replaces ranges of the last 0 bytes, which nothing satisfies (RFC 9110, section 14.1.2), by ranges that begin at the end of the
-// file: net/http would answer 206 to the former, with a range that ends before it begins.
+// withoutEmptySuffix replaces ranges of the last 0 bytes, which nothing satisfies (RFC 9110,
+// section 14.1.2), by ranges that begin at the end of the file: net/http would answer 206 to the
+// former, with a range that ends before it begins.
 func withoutEmptySuffix(asked string, size int64) string {
 	unit, list, _ := strings.Cut(asked, "=")
 	specs := strings.Split(list, ",")
@@ -110,8 +120,9 @@ func withoutEmptySuffix(asked string, size int64) string {
 	return unit + "=" + strings.Join(specs, ",")
 }
 
-// requestsActiveContent reports whether a page of this very site asks for something to run: a script, a worker, a style sheet. A policy of the site's pages that
-// trusts their own origin then trusts no stored file (abuse case C68). What other sites embed runs as theirs.
+// requestsActiveContent reports whether a page of this very site asks for something to run: a
+// script, a worker, a style sheet. A policy of the site's pages that trusts their own origin then
+// trusts no stored file (abuse case C68). What other sites embed runs as theirs.
 func requestsActiveContent(r *http.Request) bool {
 	if r.Header.Get("Service-Worker") == "script" {
 		return true
@@ -130,8 +141,8 @@ const (
 	sandboxPolicy = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
 )
 
-// safeType decides how a stored type goes out, so that nothing a user stored runs as the site: what is shown goes out inline, everything else as an
-// attachment in a sandbox (abuse case C67).
+// safeType decides how a stored type goes out, so that nothing a user stored runs as the site: what
+// is shown goes out inline, everything else as an attachment in a sandbox (abuse case C67).
 func safeType(stored string) (media string, inline bool, policy string) {
 	media, inline = blob.Shown(stored)
 	top, _, _ := strings.Cut(media, "/")
@@ -146,7 +157,8 @@ func safeType(stored string) (media string, inline bool, policy string) {
 	return media, true, plainPolicy
 }
 
-// disposition names the file twice: in ASCII for old clients, in UTF-8 for the others (RFC 6266, RFC 8187).
+// disposition names the file twice: in ASCII for old clients, in UTF-8 for the others
+// (RFC 6266, RFC 8187).
 func disposition(inline bool, name string) string {
 	kind := "attachment"
 	if inline {
@@ -161,7 +173,8 @@ func disposition(inline bool, name string) string {
 	if ascii == name {
 		return fmt.Sprintf("%s; filename=%q", kind, ascii)
 	}
-	return fmt.Sprintf("%s; filename=%q; filename*=UTF-8''%s", kind, ascii, strings.ReplaceAll(url.QueryEscape(name), "+", "%20"))
+	return fmt.Sprintf("%s; filename=%q; filename*=UTF-8''%s", kind, ascii,
+		strings.ReplaceAll(url.QueryEscape(name), "+", "%20"))
 }
 
 func allowAllOrigins(h http.Header) { h.Set("Access-Control-Allow-Origin", "*") }

@@ -7,8 +7,9 @@ import (
 	"larder/internal/apptest"
 )
 
-// What bytes are served by is never older than the request: both replicas know the file, the credential and the rules, one of them takes a change,
-// and whichever is asked next goes by it (abuse cases C31, C49).
+// What bytes are served by is never older than the request: both replicas know the file, the
+// credential and the rules, one of them takes a change, and whichever is asked next goes by it
+// (abuse cases C31, C49).
 func TestBytesFollowCurrentPermissions(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -24,11 +25,13 @@ func TestBytesFollowCurrentPermissions(t *testing.T) {
 		wantFailure := func(status int, code string) func(r *apptest.Reply) {
 			return func(r *apptest.Reply) { r.Fails(status, code) }
 		}
-		for name, path := range map[string]string{"by path": "/home/alice/f.png", "by id": "/api/files/" + id + "/download"} {
+		for name, path := range map[string]string{"by path": "/home/alice/f.png",
+			"by id": "/api/files/" + id + "/download"} {
 			t.Run(name, func(t *testing.T) {
 				alice := l.SignIn(t, "alice", "password of alice") // the logout below ends every session
 				const missing = "/api/files/00000000-0000-4000-8000-000000000000/download"
-				for _, first := range []string{path, missing, "/home/alice/none.png"} { // nor is it told what is not there
+				// nor is it told what is not there
+				for _, first := range []string{path, missing, "/home/alice/none.png"} {
 					key := alice.Key(m{})
 					getFromBothReplicas(key, path, wantBytes)
 					token, _, _ := strings.Cut(strings.TrimPrefix(key.Header.Get("Authorization"), "Bearer "), ".")
@@ -37,7 +40,8 @@ func TestBytesFollowCurrentPermissions(t *testing.T) {
 				}
 
 				getFromBothReplicas(alice, path, wantBytes)
-				deny := m{"pathPattern": "/home/alice/f.png", "effect": "deny", "role": "user", "permissions": []string{"download"}}
+				deny := m{"pathPattern": "/home/alice/f.png", "effect": "deny", "role": "user",
+					"permissions": []string{"download"}}
 				rule := l.Admin(t).Post("/api/admin/rules", deny).OK(201).Text("rule.id")
 				getFromBothReplicas(alice, path, wantFailure(403, "FORBIDDEN"))
 				l.Admin(t).Delete("/api/admin/rules/" + rule).OK(200)
@@ -46,7 +50,8 @@ func TestBytesFollowCurrentPermissions(t *testing.T) {
 				other := l.SignIn(t, "alice", "password of alice")
 				getFromBothReplicas(other, path, wantBytes)
 				other.Fork().Post("/api/auth/logout", m{}).OK(200)
-				ended := map[string]string{"by path": "UNAUTHORIZED", "by id": "SESSION_REVOKED"}[name] // on a public path a stale cookie counts as none
+				// on a public path a stale cookie counts as none
+				ended := map[string]string{"by path": "UNAUTHORIZED", "by id": "SESSION_REVOKED"}[name]
 				getFromBothReplicas(other, path, wantFailure(401, ended))
 				getFromBothReplicas(alice, path, wantFailure(401, ended))
 			})

@@ -23,7 +23,8 @@ func TestGateway(t *testing.T) {
 
 		t.Run("answer", func(t *testing.T) {
 			r := alice.In(t).Get("/api/files/" + id + "/download").OK(200)
-			if !strings.HasPrefix(r.Text("url"), apptest.BaseURL+"/api/gateway/download/") || r.Int("expiresAt") != l.Clock.Now().Add(15*time.Minute).UnixMilli() {
+			if !strings.HasPrefix(r.Text("url"), apptest.BaseURL+"/api/gateway/download/") ||
+				r.Int("expiresAt") != l.Clock.Now().Add(15*time.Minute).UnixMilli() {
 				t.Errorf("got %s", r.Body)
 			}
 			wantHeader(t, r, "Cache-Control", "private, no-store")
@@ -50,7 +51,8 @@ func TestGateway(t *testing.T) {
 			for _, junk := range []string{"x", strings.Repeat("a", 43), "%00", "%ff", strings.Repeat("x", 4000)} {
 				visitor.In(t).Get("/api/gateway/download/"+junk).Fails(401, "INVALID_TOKEN")
 			}
-			visitor.In(t).Get(strings.Replace(downloadURL(alice.In(t), id), "download/", "download/x", 1)).Fails(401, "INVALID_TOKEN")
+			visitor.In(t).Get(strings.Replace(downloadURL(alice.In(t), id), "download/", "download/x", 1)).
+				Fails(401, "INVALID_TOKEN")
 		})
 		t.Run("what does not use it up", func(t *testing.T) {
 			visitor := visitor.In(t)
@@ -115,7 +117,8 @@ func TestGateway(t *testing.T) {
 				visitor.In(t).Get(address).Fails(401, "INVALID_TOKEN") // a part is a download, too
 			}
 			r := visitor.In(t).Get(downloadURL(alice.In(t), id), "Range", "bytes=0-1,8-9")
-			if r.Status != 206 || !strings.HasPrefix(r.Header.Get("Content-Type"), "multipart/byteranges; boundary=") || !strings.Contains(string(r.Body), "bytes 8-9/10") {
+			if r.Status != 206 || !strings.HasPrefix(r.Header.Get("Content-Type"), "multipart/byteranges; boundary=") ||
+				!strings.Contains(string(r.Body), "bytes 8-9/10") {
 				t.Errorf("two ranges: %d %s %s", r.Status, r.Header.Get("Content-Type"), r.Body)
 			}
 			wantHeader(t, r, "X-Content-Type-Options", "nosniff")
@@ -137,7 +140,8 @@ func TestGateway(t *testing.T) {
 					continue
 				}
 				r.Fails(401, "INVALID_TOKEN")
-				if r.Header.Get("ETag") != "" || r.Header.Get("Content-Disposition") != "" || strings.Contains(string(r.Body), text) {
+				if r.Header.Get("ETag") != "" || r.Header.Get("Content-Disposition") != "" ||
+					strings.Contains(string(r.Body), text) {
 					t.Errorf("a loser learns of the file: %v", r.Header)
 				}
 			}
@@ -149,14 +153,16 @@ func TestGateway(t *testing.T) {
 			carol := l.User(t, "carol")
 			file := carol.Upload("/home/carol", "f.txt", []byte("carol"))
 			address := downloadURL(carol, file)
-			rule := addRule(admin.In(t), m{"pathPattern": "/home/carol/**", "effect": "deny", "role": "user", "permissions": []string{"download"}})
+			rule := addRule(admin.In(t), m{"pathPattern": "/home/carol/**", "effect": "deny", "role": "user",
+				"permissions": []string{"download"}})
 			visitor.In(t).Get(address).Fails(401, "INVALID_TOKEN")
 			admin.In(t).Delete("/api/admin/rules/" + rule).OK(200)
 			visitor.In(t).Get(address).OK(200) // it was not used up
 
 			address = downloadURL(carol, file)
 			carol.Put("/api/files/"+file, m{"name": "renamed.txt"}).OK(200)
-			wantHeader(t, visitor.In(t).Get(address).OK(200), "Content-Disposition", `attachment; filename="renamed.txt"`)
+			wantHeader(t, visitor.In(t).Get(address).OK(200), "Content-Disposition",
+				`attachment; filename="renamed.txt"`)
 
 			key := carol.Key(m{})
 			address = downloadURL(key, file)
@@ -189,7 +195,8 @@ func TestGateway(t *testing.T) {
 	})
 }
 
-// GET /api/files/{id}/download answers by who asks: JSON for a session, bytes for an embed, a redirect for a visitor to where it is published.
+// GET /api/files/{id}/download answers by who asks: JSON for a session, bytes for an embed, a
+// redirect for a visitor to where it is published.
 func TestDownloadResponseByCaller(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -201,7 +208,8 @@ func TestDownloadResponseByCaller(t *testing.T) {
 		publicURL := apptest.BaseURL + "/public/open%20%C3%A9.png"
 
 		shows := [][]string{
-			{"Accept", "*/*"}, {"Accept", "text/html,application/xhtml+xml"}, {"Accept", "image/avif,image/webp,*/*"}, {"Accept", "video/*"}, {"Accept", "audio/mp3;q=0.9"},
+			{"Accept", "*/*"}, {"Accept", "text/html,application/xhtml+xml"}, {"Accept", "image/avif,image/webp,*/*"},
+			{"Accept", "video/*"}, {"Accept", "audio/mp3;q=0.9"},
 			{"Sec-Fetch-Dest", "image", "Accept", "image/*"},
 		}
 		for _, header := range shows {
@@ -227,13 +235,15 @@ func TestDownloadResponseByCaller(t *testing.T) {
 		}
 		key := alice.Key(m{})
 		for _, c := range []*apptest.Client{alice, key} {
-			for _, header := range [][]string{nil, {"Accept", "*/*"}, {"Accept", "application/json"}, {"Accept", "text/html"}, {"Sec-Fetch-Dest", "document"}, {"Sec-Fetch-Dest", "empty", "Accept", "*/*"}} {
+			for _, header := range [][]string{nil, {"Accept", "*/*"}, {"Accept", "application/json"},
+				{"Accept", "text/html"}, {"Sec-Fetch-Dest", "document"}, {"Sec-Fetch-Dest", "empty", "Accept", "*/*"}} {
 				r := c.Get("/api/files/"+private+"/download", header...).OK(200)
 				if !strings.HasPrefix(r.Text("url"), apptest.BaseURL+"/api/gateway/download/") {
 					t.Errorf("%v: %s", header, r.Body)
 				}
 			}
-			for _, header := range [][]string{{"Sec-Fetch-Dest", "image"}, {"Sec-Fetch-Dest", "video"}, {"Sec-Fetch-Dest", "audio"}, {"Accept", "image/webp,*/*"}} {
+			for _, header := range [][]string{{"Sec-Fetch-Dest", "image"}, {"Sec-Fetch-Dest", "video"},
+				{"Sec-Fetch-Dest", "audio"}, {"Accept", "image/webp,*/*"}} {
 				r := c.Get("/api/files/"+private+"/download", header...).OK(200)
 				wantBody(t, r, onePixel)
 				wantHeader(t, r, "Content-Type", "image/png")
@@ -244,9 +254,11 @@ func TestDownloadResponseByCaller(t *testing.T) {
 		stale := l.Client(t)
 		stale.Cookies["auth_token"] = "stale"
 		wantHeader(t, stale.Get("/api/files/"+linked+"/download", "Accept", "image/*"), "Location", link)
-		wantHeader(t, stale.Get("/api/files/"+linked+"/download", "Sec-Fetch-Dest", "image", "Accept", "*/*"), "Location", link)
+		wantHeader(t, stale.Get("/api/files/"+linked+"/download", "Sec-Fetch-Dest", "image", "Accept", "*/*"),
+			"Location", link)
 		stale.Get("/api/files/"+linked+"/download", "Accept", "application/json").Fails(401, "INVALID_TOKEN")
-		l.Client(t).Get("/api/files/"+linked+"/download", "Authorization", "Bearer junk", "Accept", "image/*").Fails(401, "INVALID_TOKEN")
+		l.Client(t).Get("/api/files/"+linked+"/download", "Authorization", "Bearer junk", "Accept", "image/*").
+			Fails(401, "INVALID_TOKEN")
 
 		bob := l.User(t, "bob")
 		bob.Get("/api/files/"+private+"/download", "Sec-Fetch-Dest", "image").Fails(403, "FORBIDDEN")

@@ -13,11 +13,14 @@ import (
 	"larder/internal/blob/s3/s3test"
 )
 
-// makeBucketPublic lets anybody read a bucket's objects, as who puts a CDN before it does, and returns where they are.
+// makeBucketPublic lets anybody read a bucket's objects, as who puts a CDN before it does, and
+// returns where they are.
 func makeBucketPublic(t *testing.T, bucket s3test.Bucket) (domain string) {
 	t.Helper()
-	policy := fmt.Sprintf(`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":"*","Action":"s3:GetObject","Resource":"arn:aws:s3:::%s/*"}]}`, bucket.Name)
-	if _, err := bucket.SDK(t).PutBucketPolicy(t.Context(), &s3.PutBucketPolicyInput{Bucket: &bucket.Name, Policy: &policy}); err != nil {
+	policy := fmt.Sprintf(
+		`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":"*","Action":"s3:GetObject","Resource":"arn:aws:s3:::%s/*"}]}`, bucket.Name)
+	if _, err := bucket.SDK(t).PutBucketPolicy(t.Context(),
+		&s3.PutBucketPolicyInput{Bucket: &bucket.Name, Policy: &policy}); err != nil {
 		t.Fatal(err)
 	}
 	return bucket.Endpoint + "/" + bucket.Name
@@ -34,8 +37,9 @@ func setProvider(t *testing.T, admin *apptest.Client, bucket s3test.Bucket, chan
 	}
 }
 
-// A public file that is shown, and that no condition holds back, is at its publicDomain; asked for otherwise, at the store for some minutes. The key of what
-// is not public is shown to nobody: the domain would answer whoever knows it, for good.
+// A public file that is shown, and that no condition holds back, is at its publicDomain; asked for
+// otherwise, at the store for some minutes. The key of what is not public is shown to nobody: the
+// domain would answer whoever knows it, for good.
 func TestPublicDomain(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -70,7 +74,8 @@ func TestPublicDomain(t *testing.T) {
 		if got := fetchAsBrowser(t, at); got.status != 200 || got.body != onePixel {
 			t.Errorf("%d %s, %d bytes", got.status, got.header.Get("Content-Type"), len(got.body))
 		}
-		if got := wantPresigned("a token", visitor.Get(downloadURL(alice, photo))); got.header.Get("Content-Disposition") != `attachment; filename="p.png"` {
+		if got := wantPresigned("a token", visitor.Get(downloadURL(alice,
+			photo))); got.header.Get("Content-Disposition") != `attachment; filename="p.png"` {
 			t.Errorf("a token: %v", got.header)
 		}
 		mode := func(id, want string) {
@@ -78,7 +83,8 @@ func TestPublicDomain(t *testing.T) {
 			wantJSON(t, "accessMode", admin.Get("/api/files/"+id).OK(200).Value("accessMode"), want)
 		}
 		mode(photo, "public_cdn")
-		wantJSON(t, "direct", copyLinks(alice, photo, "").OK(200).Value("formats.direct"), apptest.BaseURL+"/public/dir/p.png")
+		wantJSON(t, "direct", copyLinks(alice, photo, "").OK(200).Value("formats.direct"),
+			apptest.BaseURL+"/public/dir/p.png")
 		wantJSON(t, "accessMode of the link", copyLinks(alice, photo, "").Value("accessMode"), "public_path")
 
 		// What holds it back, one after the other.
@@ -93,25 +99,33 @@ func TestPublicDomain(t *testing.T) {
 				return func() { setAccessPassword(admin, dir, nil) }
 			},
 			"a rule's": func() func() {
-				return addGuestRules(admin, m{"effect": "allow", "requirePassword": true, "password": "open sesame"}, m{"effect": "deny"})
+				return addGuestRules(admin, m{"effect": "allow", "requirePassword": true, "password": "open sesame"},
+					m{"effect": "deny"})
 			},
 			"an address": func() func() {
 				return addGuestRules(admin, m{"effect": "deny", "allowedIps": []string{"198.51.100.7"}})
 			},
 			"some allowed": func() func() {
-				return addGuestRules(admin, m{"effect": "allow", "allowedIps": []string{"127.0.0.0/8"}}, m{"effect": "deny"})
+				return addGuestRules(admin, m{"effect": "allow", "allowedIps": []string{"127.0.0.0/8"}},
+					m{"effect": "deny"})
 			},
 			"guests denied": func() func() { return addGuestRules(admin, m{"effect": "deny"}) },
-			"no guests":     func() func() { setGuestAccess(t, l, false); return func() { setGuestAccess(t, l, true) } },
+			"no guests": func() func() {
+				setGuestAccess(t, l, false)
+				return func() { setGuestAccess(t, l, true) }
+			},
 		} {
 			open := shut()
 			mode(photo, "signed_redirect")
-			for _, r := range []*apptest.Reply{visitor.Get("/public/dir/p.png"), visitor.Get(link), alice.Get("/public/dir/p.png"), admin.Get("/public/dir/p.png")} {
-				if strings.HasPrefix(r.Header.Get("Location"), at) && !strings.Contains(r.Header.Get("Location"), "X-Amz-Signature=") {
+			for _, r := range []*apptest.Reply{visitor.Get("/public/dir/p.png"), visitor.Get(link),
+				alice.Get("/public/dir/p.png"), admin.Get("/public/dir/p.png")} {
+				if strings.HasPrefix(r.Header.Get("Location"), at) &&
+					!strings.Contains(r.Header.Get("Location"), "X-Amz-Signature=") {
 					t.Errorf("%s: sent to %s", what, r.Header.Get("Location"))
 				}
 			}
-			if r := visitor.Get("/public/dir/p.png"); what != "some allowed" && (r.Status < 401 || r.Header.Get("Location") != "") {
+			if r := visitor.Get("/public/dir/p.png"); what != "some allowed" &&
+				(r.Status < 401 || r.Header.Get("Location") != "") {
 				t.Errorf("%s: %d, %s", what, r.Status, r.Header.Get("Location"))
 			}
 			open()
@@ -122,9 +136,12 @@ func TestPublicDomain(t *testing.T) {
 		private := alice.Upload("/home/alice", "a.png", []byte(onePixel))
 		mode(private, "signed_redirect")
 		wantBody(t, alice.Get("/home/alice/a.png").OK(200), onePixel)
-		wantBody(t, visitor.Get(alice.Post("/api/files/"+private+"/link", m{}).OK(200).Text("link.url")).OK(200), onePixel) // which can be revoked
+		// which can be revoked
+		wantBody(t, visitor.Get(alice.Post("/api/files/"+private+"/link", m{}).OK(200).Text("link.url")).OK(200),
+			onePixel)
 		wantBody(t, visitor.Get(downloadURL(alice, private)).OK(200), onePixel)
-		if signed := copyLinks(alice, private, "?signed=true").OK(200).Text("formats.direct"); !strings.HasPrefix(signed, apptest.BaseURL+"/api/gateway/download/") {
+		if signed := copyLinks(alice, private, "?signed=true").OK(200).
+			Text("formats.direct"); !strings.HasPrefix(signed, apptest.BaseURL+"/api/gateway/download/") {
 			t.Errorf("a signed link of a private file: %s", signed)
 		}
 		mode(entryIDOf(admin, "/public", "dir"), "private_gateway")
@@ -135,11 +152,13 @@ func TestPublicDomain(t *testing.T) {
 	}, apptest.ReachLoopback)
 }
 
-// addGuestRules makes rules for guests below /public/dir, the first one first, and returns what removes them.
+// addGuestRules makes rules for guests below /public/dir, the first one first, and
+// returns what removes them.
 func addGuestRules(admin *apptest.Client, rules ...m) (remove func()) {
 	var made []string
 	for i, rule := range rules {
-		rule["pathPattern"], rule["role"], rule["permissions"], rule["priority"] = "/public/dir/**", "guest", []string{"download"}, 20-i
+		rule["pathPattern"], rule["role"], rule["permissions"], rule["priority"] = "/public/dir/**", "guest", []string{
+			"download"}, 20-i
 		made = append(made, addRule(admin, rule))
 	}
 	return func() {
@@ -149,7 +168,8 @@ func addGuestRules(admin *apptest.Client, rules ...m) (remove func()) {
 	}
 }
 
-// Abuse case C67, from the store: what could run is never at a publicDomain, and comes as an attachment whichever way it is asked for.
+// Abuse case C67, from the store: what could run is never at a publicDomain, and comes as an
+// attachment whichever way it is asked for.
 func TestActiveContentFromTheStore(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -158,8 +178,10 @@ func TestActiveContentFromTheStore(t *testing.T) {
 		domain := makeBucketPublic(t, bucket)
 		setProvider(t, admin, bucket, m{"publicDomain": domain})
 		for name, kind := range map[string]string{
-			"a.html": "text/html", "a.xhtml": "application/xhtml+xml", "a.svg": "image/svg+xml", "a.xml": "application/xml", "a.js": "text/javascript", "a.mht": "message/rfc822", "a.css": "text/css",
-			"a.png.html": "text/html", "a.rss": "application/rss+xml", "a.mp4": "video/x+xml", "utf-7.html": "text/html; charset=utf-7", "a.css.gz": "application/gzip",
+			"a.html": "text/html", "a.xhtml": "application/xhtml+xml", "a.svg": "image/svg+xml",
+			"a.xml": "application/xml", "a.js": "text/javascript", "a.mht": "message/rfc822", "a.css": "text/css",
+			"a.png.html": "text/html", "a.rss": "application/rss+xml", "a.mp4": "video/x+xml",
+			"utf-7.html": "text/html; charset=utf-7", "a.css.gz": "application/gzip",
 		} {
 			id := admin.Upload("/public", name, []byte("<script>alert(1)</script>"), m{"mimeType": kind})
 			link := admin.Post("/api/files/"+id+"/link", m{}).OK(200).Text("link.url")
@@ -167,11 +189,15 @@ func TestActiveContentFromTheStore(t *testing.T) {
 			checkPresigned(t, bucket, direct, 3600)
 			addresses := map[string]string{"signed link": direct}
 			bare, _, _ := strings.Cut(direct, "?") // tells the key: it must do no harm at the domain either
-			if got := fetchAsBrowser(t, bare); got.status != 200 || got.header.Get("Content-Type") != "application/octet-stream" && got.header.Get("Content-Type") != "binary/octet-stream" {
+			if got := fetchAsBrowser(t, bare); got.status != 200 ||
+				got.header.Get("Content-Type") != "application/octet-stream" &&
+					got.header.Get("Content-Type") != "binary/octet-stream" {
 				t.Errorf("%s at %s: %d, %s", name, bare, got.status, got.header.Get("Content-Type"))
 			}
 			for door, r := range map[string]*apptest.Reply{
-				"path": visitor.Get("/public/" + name), "link": visitor.Get(link), "embed": admin.Get("/api/files/"+id+"/download", "Sec-Fetch-Dest", "image"), "gateway": visitor.Get(downloadURL(admin, id)),
+				"path": visitor.Get("/public/" + name), "link": visitor.Get(link),
+				"embed":   admin.Get("/api/files/"+id+"/download", "Sec-Fetch-Dest", "image"),
+				"gateway": visitor.Get(downloadURL(admin, id)),
 			} {
 				addresses[door] = redirectTarget(t, r)
 				checkPresigned(t, bucket, addresses[door], 300)
@@ -179,15 +205,18 @@ func TestActiveContentFromTheStore(t *testing.T) {
 			want, _, _ := strings.Cut(kind, ";")
 			for door, address := range addresses {
 				got := fetchAsBrowser(t, address)
-				if got.status != 200 || got.header.Get("Content-Type") != want || got.header.Get("Content-Disposition") != `attachment; filename="`+name+`"` {
-					t.Errorf("%s by %s: %d, %s, %s", name, door, got.status, got.header.Get("Content-Type"), got.header.Get("Content-Disposition"))
+				if got.status != 200 || got.header.Get("Content-Type") != want ||
+					got.header.Get("Content-Disposition") != `attachment; filename="`+name+`"` {
+					t.Errorf("%s by %s: %d, %s, %s", name, door, got.status, got.header.Get("Content-Type"),
+						got.header.Get("Content-Disposition"))
 				}
 			}
 		}
 	}, apptest.ReachLoopback)
 }
 
-// Specification: copy-links, signed. A pre-signed address of the store, where that is one that clients reach and nothing else guards the file.
+// Specification: copy-links, signed. A pre-signed address of the store, where that is one that
+// clients reach and nothing else guards the file.
 func TestSignedLinksOfAStore(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -206,17 +235,21 @@ func TestSignedLinksOfAStore(t *testing.T) {
 		setProvider(t, admin, bucket, m{"uploadDomain": bucket.Endpoint}) // now somebody has said that clients reach it
 		wantJSON(t, "accessMode", alice.Get("/api/files/"+id).OK(200).Value("accessMode"), "signed_redirect")
 
-		for query, lasts := range map[string]int{"?signed=true": 3600, "?signed=true&expiresIn=60": 60, "?signed=true&expiresIn=604800": 604800} {
+		for query, lasts := range map[string]int{"?signed=true": 3600, "?signed=true&expiresIn=60": 60,
+			"?signed=true&expiresIn=604800": 604800} {
 			r := copyLinks(alice, id, query).OK(200)
 			direct := r.Text("formats.direct")
 			checkPresigned(t, bucket, direct, lasts)
-			wantJSON(t, "html", r.Value("formats.html"), `<img src="`+strings.ReplaceAll(strings.ReplaceAll(direct, "&", "&amp;"), "'", "&#39;")+`" alt="a b.png">`)
+			wantJSON(t, "html", r.Value("formats.html"),
+				`<img src="`+strings.ReplaceAll(strings.ReplaceAll(direct, "&", "&amp;"), "'", "&#39;")+
+					`" alt="a b.png">`)
 			wantJSON(t, "accessMode", r.Value("accessMode"), "signed")
 			wantJSON(t, "needsPassword", r.Value("needsPassword"), false)
 			wantJSON(t, "expiresIn", r.Int("expiresIn"), int64(lasts))
 			for range 2 {
 				got := fetchAsBrowser(t, direct)
-				if got.status != 200 || got.body != "first" || got.header.Get("Content-Type") != "image/png" || got.header.Get("Content-Disposition") != `attachment; filename="a b.png"` {
+				if got.status != 200 || got.body != "first" || got.header.Get("Content-Type") != "image/png" ||
+					got.header.Get("Content-Disposition") != `attachment; filename="a b.png"` {
 					t.Errorf("%d %q %v", got.status, got.body, got.header)
 				}
 			}
@@ -240,18 +273,22 @@ func TestSignedLinksOfAStore(t *testing.T) {
 		}
 
 		var tokens int
-		if err := l.Apps[0].DB.Read(t.Context()).QueryRow("SELECT COUNT(*) FROM download_tokens").Scan(&tokens); err != nil || tokens != 1 {
-			t.Errorf("%d tokens, %v: want that of the gateway's link alone, the others count towards no bound", tokens, err)
+		if err := l.Apps[0].DB.Read(t.Context()).QueryRow("SELECT COUNT(*) FROM download_tokens").
+			Scan(&tokens); err != nil || tokens != 1 {
+			t.Errorf("%d tokens, %v: want that of the gateway's link alone, the others count towards no bound", tokens,
+				err)
 		}
 
 		// The gateway keeps what must be asked for each time.
 		setAccessPassword(alice, id, "open sesame")
 		gateway("behind a password", copyLinks(alice, id, "?signed=true"), true)
 		setAccessPassword(alice, id, nil)
-		rule := addRule(admin, m{"pathPattern": "/home/alice/**", "effect": "deny", "role": "guest", "allowedIps": []string{"198.51.100.7"}, "permissions": []string{"download"}})
+		rule := addRule(admin, m{"pathPattern": "/home/alice/**", "effect": "deny", "role": "guest",
+			"allowedIps": []string{"198.51.100.7"}, "permissions": []string{"download"}})
 		gateway("under a rule about addresses", copyLinks(alice, id, "?signed=true"), true)
 		admin.Delete("/api/admin/rules/" + rule).OK(200)
-		many := alice.Post("/api/files/copy-links", m{"ids": []string{id, entryIDOf(alice, "/home", "alice")}, "signed": true, "expiresIn": 60}).OK(200)
+		many := alice.Post("/api/files/copy-links",
+			m{"ids": []string{id, entryIDOf(alice, "/home", "alice")}, "signed": true, "expiresIn": 60}).OK(200)
 		checkPresigned(t, bucket, many.Text("items.0.formats.direct"), 60)
 		wantJSON(t, "a folder's", many.Value("items.1.formats.direct"), apptest.BaseURL+"/app/files/home/alice")
 

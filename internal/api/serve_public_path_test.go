@@ -39,7 +39,8 @@ func TestPublicPath(t *testing.T) {
 				wantHeader(t, r, "Accept-Ranges", "bytes")
 				wantHeader(t, r, "Set-Cookie", "")
 				head := c.Head("/public/sub/open.png").OK(200)
-				for _, name := range []string{"Content-Type", "Content-Length", "Cache-Control", "ETag", "Last-Modified", "Content-Disposition", "Content-Security-Policy"} {
+				for _, name := range []string{"Content-Type", "Content-Length", "Cache-Control", "ETag",
+					"Last-Modified", "Content-Disposition", "Content-Security-Policy"} {
 					wantHeader(t, head, name, strings.Join(r.Header.Values(name), " | "))
 				}
 				if len(head.Body) != 0 || r.Header.Get("ETag") == "" || r.Header.Get("Last-Modified") == "" {
@@ -51,11 +52,14 @@ func TestPublicPath(t *testing.T) {
 				}
 				wantHeader(t, again, "ETag", r.Header.Get("ETag"))
 				wantHeader(t, again, "Cache-Control", "public, max-age=3600")
-				if again = c.Get("/public/sub/open.png", "If-Modified-Since", r.Header.Get("Last-Modified")); again.Status != 304 {
+				if again = c.Get("/public/sub/open.png", "If-Modified-Since",
+					r.Header.Get("Last-Modified")); again.Status != 304 {
 					t.Errorf("If-Modified-Since: %d", again.Status)
 				}
-				wantBody(t, c.Get("/public/sub/open.png", "If-None-Match", `"x"`, "If-Modified-Since", r.Header.Get("Last-Modified")).OK(200), onePixel)
-				if part := c.Get("/public/sub/open.png", "Range", "bytes=0-3"); part.Status != 206 || string(part.Body) != onePixel[:4] {
+				wantBody(t, c.Get("/public/sub/open.png", "If-None-Match", `"x"`, "If-Modified-Since",
+					r.Header.Get("Last-Modified")).OK(200), onePixel)
+				if part := c.Get("/public/sub/open.png", "Range", "bytes=0-3"); part.Status != 206 ||
+					string(part.Body) != onePixel[:4] {
 					t.Errorf("range: %d", part.Status)
 				}
 			}
@@ -67,7 +71,8 @@ func TestPublicPath(t *testing.T) {
 			wantHeader(t, r, "Content-Disposition", `inline; filename="mine.txt"`)
 		})
 		t.Run("who gets what", func(t *testing.T) {
-			for _, path := range []string{"/priv/secret.txt", "/priv/none.txt", "/home/alice/mine.txt", "/home/alice", "/home/nobody/x", "/uploads/none", "/priv", "/home", "/none"} {
+			for _, path := range []string{"/priv/secret.txt", "/priv/none.txt", "/home/alice/mine.txt", "/home/alice",
+				"/home/nobody/x", "/uploads/none", "/priv", "/home", "/none"} {
 				r := visitor.In(t).Get(path).Fails(401, "UNAUTHORIZED")
 				wantHeader(t, r, "ETag", "")
 				if strings.Contains(string(r.Body), "secret.txt") {
@@ -77,11 +82,15 @@ func TestPublicPath(t *testing.T) {
 					t.Errorf("HEAD %s: %d", path, r.Status)
 				}
 			}
-			for _, path := range []string{"/priv/secret.txt", "/priv/none.txt", "/home/nobody/x", "/public/verb%C3%B6ten.txt", "/public/verbo%CC%88ten.txt"} { // abuse case C7
+			// abuse case C7
+			for _, path := range []string{"/priv/secret.txt", "/priv/none.txt", "/home/nobody/x",
+				"/public/verb%C3%B6ten.txt", "/public/verbo%CC%88ten.txt"} {
 				r := alice.In(t).Get(path).Fails(403, "FORBIDDEN")
 				wantHeader(t, r, "ETag", "")
 			}
-			for _, path := range []string{"/public", "/public/", "/public/sub", "/public/none.txt", "/public/secret.txt", "/public/plain.txt/x"} { // folders, nothing, another case
+			// folders, nothing, another case
+			for _, path := range []string{"/public", "/public/", "/public/sub", "/public/none.txt",
+				"/public/secret.txt", "/public/plain.txt/x"} {
 				for _, c := range []*apptest.Client{visitor.In(t), alice.In(t)} {
 					c.Get(path).Fails(404, "NOT_FOUND")
 				}
@@ -97,22 +106,28 @@ func TestPublicPath(t *testing.T) {
 		})
 		t.Run("how the path is written", func(t *testing.T) {
 			for path, want := range map[string]string{
-				"/public/caf%C3%A9.txt": "composed", "/public/cafe%CC%81.txt": "composed", "/public/a..b.txt": "dots", "/public/a%2E.b.txt": "dots",
-				"/public/a%3Fb%23c%3Bd%2520%26%2B.png": "odd", "/%70ublic/plain.txt": "words", "/public/%252e%252e": "literal", "/public/plain.txt?download=1": "words",
+				"/public/caf%C3%A9.txt": "composed", "/public/cafe%CC%81.txt": "composed", "/public/a..b.txt": "dots",
+				"/public/a%2E.b.txt":                   "dots",
+				"/public/a%3Fb%23c%3Bd%2520%26%2B.png": "odd", "/%70ublic/plain.txt": "words",
+				"/public/%252e%252e": "literal", "/public/plain.txt?download=1": "words",
 			} {
 				wantBody(t, visitor.In(t).Get(path).OK(200), want)
 			}
 			for _, path := range []string{
-				"/public/../priv/secret.txt", "/public/%2e%2e/priv/secret.txt", "/public/..%2fpriv/secret.txt", "/public/%2e%2e%2fpriv%2fsecret.txt", "/public/%2E./priv/secret.txt",
-				"/public/sub/../plain.txt", "/..", "/%2e%2e", "/../public/plain.txt", "/public/..", "/public/%2e%2e", // C2
+				"/public/../priv/secret.txt", "/public/%2e%2e/priv/secret.txt", "/public/..%2fpriv/secret.txt",
+				"/public/%2e%2e%2fpriv%2fsecret.txt", "/public/%2E./priv/secret.txt",
+				// C2
+				"/public/sub/../plain.txt", "/..", "/%2e%2e", "/../public/plain.txt", "/public/..", "/public/%2e%2e",
 				"/public/%252e%252e/priv/secret.txt", "/public/%252e%252e%252fplain.txt", // C3
 				`/public%5cplain.txt`, "/public/%5c..%5cplain.txt", // C4
 				"/public/plain.txt%00", "/public/%00", "/public/a%0ab", "/public/%e2%80%ae", // C5
 				"/public/%c0%ae%c0%ae/priv/secret.txt", "/public/%ff", "/public/%ed%a0%80", // C6
-				"/public%2fplain.txt", "/public/sub%2fopen.png", "/public/" + strings.Repeat("x", 256), "/" + strings.Repeat("d/", 65) + "x",
+				"/public%2fplain.txt", "/public/sub%2fopen.png", "/public/" + strings.Repeat("x", 256),
+				"/" + strings.Repeat("d/", 65) + "x",
 			} {
 				r := visitor.In(t).Get(path)
-				if r.Status != 404 && r.Status != 400 && !(r.Status == 401 && !strings.HasPrefix(strings.ToLower(path), "/public")) {
+				if r.Status != 404 && r.Status != 400 &&
+					!(r.Status == 401 && !strings.HasPrefix(strings.ToLower(path), "/public")) {
 					t.Errorf("%s: %d %s", path, r.Status, r.Body)
 				}
 				r = admin.In(t).Get(path)
@@ -120,7 +135,9 @@ func TestPublicPath(t *testing.T) {
 					t.Errorf("%s as administrator: %d %s", path, r.Status, r.Body)
 				}
 			}
-			for _, path := range []string{"//priv/secret.txt", "/./priv/secret.txt", "/priv//secret.txt", "/priv/./secret.txt", "//priv//secret.txt"} { // C12
+			// C12
+			for _, path := range []string{"//priv/secret.txt", "/./priv/secret.txt", "/priv//secret.txt",
+				"/priv/./secret.txt", "//priv//secret.txt"} {
 				if r := visitor.In(t).Get(path); r.Status != 401 && r.Status != 404 {
 					t.Errorf("%s: %d %s", path, r.Status, r.Body)
 				}
@@ -131,7 +148,8 @@ func TestPublicPath(t *testing.T) {
 		})
 		t.Run("methods", func(t *testing.T) {
 			for _, method := range []string{"POST", "PUT", "DELETE", "PATCH", "OPTIONS", "PROPFIND"} {
-				r := visitor.In(t).Do(apptest.Request{Method: method, Path: "/public/plain.txt"}).Fails(405, "METHOD_NOT_ALLOWED")
+				r := visitor.In(t).Do(apptest.Request{Method: method, Path: "/public/plain.txt"}).
+					Fails(405, "METHOD_NOT_ALLOWED")
 				wantHeader(t, r, "Allow", "GET, HEAD")
 			}
 			wantBody(t, visitor.In(t).Get("/public/plain.txt").OK(200), "words")
@@ -139,7 +157,8 @@ func TestPublicPath(t *testing.T) {
 		t.Run("browsers that navigate get a page", func(t *testing.T) {
 			page := func(r *apptest.Reply, status int, code string) { // that of the web UI, which is told why
 				t.Helper()
-				if r.Status != status || !strings.HasPrefix(r.Header.Get("Content-Type"), "text/html") || !strings.Contains(r.Header.Get("Content-Security-Policy"), "script-src 'nonce-") {
+				if r.Status != status || !strings.HasPrefix(r.Header.Get("Content-Type"), "text/html") ||
+					!strings.Contains(r.Header.Get("Content-Security-Policy"), "script-src 'nonce-") {
 					t.Errorf("%d %s %s", r.Status, r.Header.Get("Content-Type"), r.Body)
 				}
 				if !strings.Contains(string(r.Body), `<html lang="en" data-failure="`+code+`">`) {
@@ -150,21 +169,25 @@ func TestPublicPath(t *testing.T) {
 					t.Errorf("cached: %s", cc)
 				}
 			}
-			for _, header := range [][]string{{"Sec-Fetch-Dest", "document"}, {"Accept", "text/html,application/xhtml+xml,*/*;q=0.8"}, {"Sec-Fetch-Dest", "document", "Accept", "*/*"}} {
+			for _, header := range [][]string{{"Sec-Fetch-Dest", "document"},
+				{"Accept", "text/html,application/xhtml+xml,*/*;q=0.8"},
+				{"Sec-Fetch-Dest", "document", "Accept", "*/*"}} {
 				page(visitor.In(t).Get("/priv/secret.txt", header...), 401, "UNAUTHORIZED")
 				page(visitor.In(t).Get("/public/none.txt", header...), 404, "NOT_FOUND")
 				page(alice.In(t).Get("/priv/secret.txt", header...), 403, "FORBIDDEN")
 				page(visitor.In(t).Get("/public/..%2f", header...), 404, "NOT_FOUND")
 				wantBody(t, visitor.In(t).Get("/public/plain.txt", header...).OK(200), "words")
 			}
-			for _, header := range [][]string{{"Sec-Fetch-Dest", "image", "Accept", "text/html"}, {"Accept", "application/json, text/html"}, {"Accept", "*/*"}, nil} {
+			for _, header := range [][]string{{"Sec-Fetch-Dest", "image", "Accept", "text/html"},
+				{"Accept", "application/json, text/html"}, {"Accept", "*/*"}, nil} {
 				visitor.In(t).Get("/priv/secret.txt", header...).Fails(401, "UNAUTHORIZED")
 			}
 			visitor.In(t).Get("/api/none", "Sec-Fetch-Dest", "document").Fails(404, "NOT_FOUND") // never below /api/
 			visitor.In(t).Get("/api/files", "Accept", "text/html").Fails(401, "UNAUTHORIZED")
 		})
 		t.Run("never shadows", func(t *testing.T) { // abuse case C21
-			for _, path := range []string{"/api", "/api/", "/api/none", "/API/files", "/webdav", "/share/x", "/app/x", "/robots.txt", "/favicon.ico", "/Robots.TXT"} {
+			for _, path := range []string{"/api", "/api/", "/api/none", "/API/files", "/webdav", "/share/x", "/app/x",
+				"/robots.txt", "/favicon.ico", "/Robots.TXT"} {
 				r := visitor.In(t).Get(path)
 				if r.Status >= 500 || r.Status == 401 && !strings.HasPrefix(path, "/webdav") {
 					t.Errorf("%s: %d", path, r.Status)
@@ -188,8 +211,10 @@ func TestPublicPath(t *testing.T) {
 			admin.Upload("/public", "plain.txt", []byte("other"), m{"conflict": "replace"})
 			r := visitor.In(t).Get("/public/plain.txt", "If-None-Match", first.Header.Get("ETag")).OK(200)
 			wantBody(t, r, "other")
-			wantBody(t, visitor.In(t).Get("/public/plain.txt", "If-Modified-Since", first.Header.Get("Last-Modified")).OK(200), "other")
-			r = visitor.In(t).Get("/public/plain.txt", "Range", "bytes=0-1", "If-Range", first.Header.Get("ETag")).OK(200)
+			wantBody(t, visitor.In(t).Get("/public/plain.txt", "If-Modified-Since",
+				first.Header.Get("Last-Modified")).OK(200), "other")
+			r = visitor.In(t).Get("/public/plain.txt", "Range", "bytes=0-1", "If-Range", first.Header.Get("ETag")).
+				OK(200)
 			wantBody(t, r, "other")
 		})
 	})

@@ -52,7 +52,8 @@ func fetchAsBrowser(t *testing.T, address string, header ...string) storeReply {
 	return storeReply{answer.StatusCode, answer.Header, string(body)}
 }
 
-// redirectTarget fails the test unless the answer is nothing but the way to a store, and returns that.
+// redirectTarget fails the test unless the answer is nothing but the way to a
+// store, and returns that.
 func redirectTarget(t *testing.T, r *apptest.Reply) string {
 	t.Helper()
 	if r.Status != 302 || len(r.Body) != 0 {
@@ -60,17 +61,20 @@ func redirectTarget(t *testing.T, r *apptest.Reply) string {
 	}
 	wantHeader(t, r, "Cache-Control", "no-store")
 	wantHeader(t, r, "Referrer-Policy", "no-referrer")
-	for _, name := range []string{"ETag", "Last-Modified", "Content-Type", "Content-Disposition", "Content-Range", "Accept-Ranges", "Content-Security-Policy"} {
+	for _, name := range []string{"ETag", "Last-Modified", "Content-Type", "Content-Disposition", "Content-Range",
+		"Accept-Ranges", "Content-Security-Policy"} {
 		wantHeader(t, r, name, "")
 	}
 	return r.Header.Get("Location")
 }
 
-// checkPresigned fails the test unless the address is one that the bucket's server gives out for so many seconds.
+// checkPresigned fails the test unless the address is one that the bucket's server gives out
+// for so many seconds.
 func checkPresigned(t *testing.T, bucket s3test.Bucket, address string, seconds int) {
 	t.Helper()
 	u, err := url.Parse(address)
-	if err != nil || u.Scheme+"://"+u.Host != bucket.Endpoint || !strings.HasPrefix(u.Path, "/"+bucket.Name+"/") || u.Query().Get("X-Amz-Expires") != fmt.Sprint(seconds) {
+	if err != nil || u.Scheme+"://"+u.Host != bucket.Endpoint || !strings.HasPrefix(u.Path, "/"+bucket.Name+"/") ||
+		u.Query().Get("X-Amz-Expires") != fmt.Sprint(seconds) {
 		t.Fatalf("%s is no address of %s for %d seconds", address, bucket.Name, seconds)
 	}
 }
@@ -93,7 +97,8 @@ func reverseProxy(to *url.URL) http.Handler {
 	}}
 }
 
-// With the provider's flag redirect bytes come from the store, by every door, with the type and disposition that they would have here.
+// With the provider's flag redirect bytes come from the store, by every door, with the type and
+// disposition that they would have here.
 func TestBytesAreRedirectedToStore(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -107,21 +112,27 @@ func TestBytesAreRedirectedToStore(t *testing.T) {
 		t.Run("doors", func(t *testing.T) {
 			alice, visitor := alice.In(t), visitor.In(t)
 			setAccessPassword(alice, id, "open sesame")
-			preview := alice.Post("/api/files/"+id+"/verify-password", m{"password": "open sesame", "purpose": "preview"}).OK(200).Text("url")
+			preview := alice.Post("/api/files/"+id+"/verify-password",
+				m{"password": "open sesame", "purpose": "preview"}).OK(200).Text("url")
 			setAccessPassword(alice, id, nil)
 			for name, door := range map[string]struct {
 				ask         func(header ...string) *apptest.Reply
 				kind, shown string
 				open        bool
 			}{
-				"path": {func(h ...string) *apptest.Reply { return alice.Get("/home/alice/gr%C3%BCn.png", h...) }, "image/png", shown, false},
+				"path": {func(h ...string) *apptest.Reply { return alice.Get("/home/alice/gr%C3%BCn.png", h...) },
+					"image/png", shown, false},
 				"embed": {func(h ...string) *apptest.Reply {
 					return alice.Get("/api/files/"+id+"/download", append(h, "Sec-Fetch-Dest", "image")...)
 				}, "image/png", shown, false},
-				"link":    {func(h ...string) *apptest.Reply { return visitor.Get(link, h...) }, "image/png", shown, true},
-				"gateway": {func(h ...string) *apptest.Reply { return visitor.Get(downloadURL(alice, id), h...) }, "image/png", saved, false},
-				"preview": {func(h ...string) *apptest.Reply { return visitor.Get(preview, h...) }, "image/png", shown, false},
-				"public":  {func(h ...string) *apptest.Reply { return visitor.Get("/public/p.txt", h...) }, "text/plain; charset=utf-8", `inline; filename="p.txt"`, true},
+				"link": {func(h ...string) *apptest.Reply { return visitor.Get(link, h...) }, "image/png", shown,
+					true},
+				"gateway": {func(h ...string) *apptest.Reply { return visitor.Get(downloadURL(alice, id), h...) },
+					"image/png", saved, false},
+				"preview": {func(h ...string) *apptest.Reply { return visitor.Get(preview, h...) }, "image/png", shown,
+					false},
+				"public": {func(h ...string) *apptest.Reply { return visitor.Get("/public/p.txt", h...) },
+					"text/plain; charset=utf-8", `inline; filename="p.txt"`, true},
 			} {
 				want := "0123456789"
 				if name == "public" {
@@ -137,8 +148,10 @@ func TestBytesAreRedirectedToStore(t *testing.T) {
 				wantHeader(t, r, "Access-Control-Allow-Origin", cors)
 				wantHeader(t, r, "Cross-Origin-Resource-Policy", resource)
 				got := fetchAsBrowser(t, address)
-				if got.status != 200 || got.body != want || got.header.Get("Content-Type") != door.kind || got.header.Get("Content-Disposition") != door.shown {
-					t.Errorf("%s: %d %q, %s, %s", name, got.status, got.body, got.header.Get("Content-Type"), got.header.Get("Content-Disposition"))
+				if got.status != 200 || got.body != want || got.header.Get("Content-Type") != door.kind ||
+					got.header.Get("Content-Disposition") != door.shown {
+					t.Errorf("%s: %d %q, %s, %s", name, got.status, got.body, got.header.Get("Content-Type"),
+						got.header.Get("Content-Disposition"))
 				}
 				part := fetchAsBrowser(t, redirectTarget(t, door.ask("Range", "bytes=2-4")), "Range", "bytes=2-4")
 				if part.status != 206 || part.body != want[2:5] {
@@ -155,7 +168,9 @@ func TestBytesAreRedirectedToStore(t *testing.T) {
 			wantHeader(t, head, "Location", "")
 			wantHeader(t, visitor.Head(address, "Range", "bytes=0-1"), "Content-Length", "2")
 			for header, want := range map[[2]string]int{
-				{"If-None-Match", head.Header.Get("ETag")}: 304, {"If-Modified-Since", head.Header.Get("Last-Modified")}: 304, {"If-Match", `"x"`}: 412, {"Range", "bytes=10-"}: 416, {"Range", "bytes=-0"}: 416,
+				{"If-None-Match", head.Header.Get("ETag")}:              304,
+				{"If-Modified-Since", head.Header.Get("Last-Modified")}: 304, {"If-Match", `"x"`}: 412,
+				{"Range", "bytes=10-"}: 416, {"Range", "bytes=-0"}: 416,
 			} {
 				if r := visitor.Get(address, header[0], header[1]); r.Status != want || r.Header.Get("Location") != "" {
 					t.Errorf("%v: %d, want %d", header, r.Status, want)
@@ -215,7 +230,8 @@ func TestBytesAreRedirectedToStore(t *testing.T) {
 			moved := *mine
 			moved.Path = theirs.Path
 			for _, forged := range []string{
-				moved.String(), withParameter("response-content-type", "text/html"), withParameter("response-content-disposition", "inline"), withParameter("X-Amz-Expires", "604800"),
+				moved.String(), withParameter("response-content-type", "text/html"),
+				withParameter("response-content-disposition", "inline"), withParameter("X-Amz-Expires", "604800"),
 				withParameter("partNumber", "1"), withParameter("versionId", "null"),
 			} {
 				if got := fetchAsBrowser(t, forged); got.status != 403 {
@@ -232,7 +248,8 @@ func TestBytesAreRedirectedToStore(t *testing.T) {
 			for name, want := range map[string]string{
 				`q"uo'te+&=%41.txt`: `inline; filename="q_uo'te+&=_41.txt"; filename*=UTF-8''q%22uo%27te%2B%26%3D%2541.txt`,
 				"שלום.txt":          `inline; filename="____.txt"; filename*=UTF-8''%D7%A9%D7%9C%D7%95%D7%9D.txt`,
-				long:                `inline; filename="` + strings.Repeat("_", 251) + `.txt"; filename*=UTF-8''` + strings.Repeat("%F0%9F%A6%80", 251) + ".txt",
+				long: `inline; filename="` + strings.Repeat("_", 251) + `.txt"; filename*=UTF-8''` +
+					strings.Repeat("%F0%9F%A6%80", 251) + ".txt",
 			} {
 				admin.Upload("/public/n", name, []byte("x"))
 				got := fetchAsBrowser(t, redirectTarget(t, visitor.In(t).Get("/public/n/"+url.PathEscape(name))))
@@ -267,7 +284,8 @@ func TestBytesAreRedirectedToStore(t *testing.T) {
 	}, apptest.ReachLoopback)
 }
 
-// A store that has lost an object, or is down, is the server's failure and costs nobody a token; nobody is sent to it for nothing.
+// A store that has lost an object, or is down, is the server's failure and costs nobody a token;
+// nobody is sent to it for nothing.
 func TestNoRedirectToFailingStore(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -293,21 +311,27 @@ func TestNoRedirectToFailingStore(t *testing.T) {
 			wantServerError := func(what string) {
 				t.Helper()
 				for _, r := range []*apptest.Reply{
-					alice.Get(dir + "/a.txt"), alice.Head(dir + "/a.txt"), alice.Get(dir+"/a.txt", "Range", "bytes=0-1"), alice.Get(token), alice.Head(token), alice.Get(token, "Range", "bytes=1-2,4-"),
+					alice.Get(dir + "/a.txt"), alice.Head(dir + "/a.txt"),
+					alice.Get(dir+"/a.txt", "Range", "bytes=0-1"), alice.Get(token), alice.Head(token),
+					alice.Get(token, "Range", "bytes=1-2,4-"),
 				} {
 					wantStatus(t, what, r, 500, "INTERNAL_ERROR")
-					for _, name := range []string{"Location", "ETag", "Content-Range", "Content-Disposition", "Access-Control-Allow-Origin"} {
+					for _, name := range []string{"Location", "ETag", "Content-Range", "Content-Disposition",
+						"Access-Control-Allow-Origin"} {
 						wantHeader(t, r, name, "")
 					}
 				}
 			}
 			key, sdk := onlyObject(t, bucket), bucket.SDK(t)
-			if _, err := sdk.DeleteObject(t.Context(), &s3.DeleteObjectInput{Bucket: &bucket.Name, Key: &key}); err != nil {
+			if _, err := sdk.DeleteObject(t.Context(),
+				&s3.DeleteObjectInput{Bucket: &bucket.Name, Key: &key}); err != nil {
 				t.Fatal(err)
 			}
 			wantServerError("an object that is lost")
-			for text, want := range map[string]int{"hell": 500, "hello!": 500, "hello": 200} { // each is put over the other
-				if _, err := sdk.PutObject(t.Context(), &s3.PutObjectInput{Bucket: &bucket.Name, Key: &key, Body: strings.NewReader(text)}); err != nil {
+			// each is put over the other
+			for text, want := range map[string]int{"hell": 500, "hello!": 500, "hello": 200} {
+				if _, err := sdk.PutObject(t.Context(),
+					&s3.PutObjectInput{Bucket: &bucket.Name, Key: &key, Body: strings.NewReader(text)}); err != nil {
 					t.Fatal(err)
 				}
 				if r := alice.Head(dir + "/a.txt"); r.Status != want {
@@ -317,7 +341,8 @@ func TestNoRedirectToFailingStore(t *testing.T) {
 					t.Errorf("a part of an object that holds %q: %d", text, r.Status)
 				}
 			}
-			if _, err := sdk.PutObject(t.Context(), &s3.PutObjectInput{Bucket: &bucket.Name, Key: &key, Body: strings.NewReader("hello")}); err != nil {
+			if _, err := sdk.PutObject(t.Context(),
+				&s3.PutObjectInput{Bucket: &bucket.Name, Key: &key, Body: strings.NewReader("hello")}); err != nil {
 				t.Fatal(err)
 			}
 			if redirect {
@@ -341,7 +366,8 @@ func TestNoRedirectToFailingStore(t *testing.T) {
 	}, apptest.ReachLoopback)
 }
 
-// Bytes that the service sends itself: just those that are asked for are fetched, and HEAD, 304 and 416 fetch none.
+// Bytes that the service sends itself: just those that are asked for are fetched, and HEAD, 304
+// and 416 fetch none.
 func TestOnlyRequestedRangeIsFetched(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -424,10 +450,13 @@ func TestHTTPSPagesAreNotRedirectedToHTTP(t *testing.T) {
 		}
 		for i, name := range admin.Get(providersPath).OK(200).Names("providers") {
 			if name == bucket.Name {
-				admin.Put(providersPath+"/"+admin.Get(providersPath).Text(fmt.Sprintf("providers.%d.id", i)), m{"publicDomain": "cdn.example/"}).Fails(400, "VALIDATION_ERROR")
-				admin.Put(providersPath+"/"+admin.Get(providersPath).Text(fmt.Sprintf("providers.%d.id", i)), m{"publicDomain": "cdn.example"}).OK(200)
+				admin.Put(providersPath+"/"+admin.Get(providersPath).Text(fmt.Sprintf("providers.%d.id", i)),
+					m{"publicDomain": "cdn.example/"}).Fails(400, "VALIDATION_ERROR")
+				admin.Put(providersPath+"/"+admin.Get(providersPath).Text(fmt.Sprintf("providers.%d.id", i)),
+					m{"publicDomain": "cdn.example"}).OK(200)
 			}
 		}
-		wantJSON(t, "a host alone", redirectTarget(t, visitor.Get("/public/p.png")), "https://cdn.example/"+onlyObject(t, bucket))
+		wantJSON(t, "a host alone", redirectTarget(t, visitor.Get("/public/p.png")),
+			"https://cdn.example/"+onlyObject(t, bucket))
 	}, apptest.ReachLoopback, apptest.TrustLoopback, func(cfg *config.Config) { cfg.BaseURL = "https://larder.test" })
 }

@@ -8,8 +8,9 @@ import (
 	"larder/internal/apptest"
 )
 
-// Download tokens that a session made, single-use ones and those of a preview, end with the session, in each way it can end. Those of keys, of other
-// accounts and of visitors don't, nor do signed links.
+// Download tokens that a session made, single-use ones and those of a preview, end with the
+// session, in each way it can end. Those of keys, of other accounts and of visitors don't,
+// nor do signed links.
 func TestDownloadTokensEndWithTheirSession(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {

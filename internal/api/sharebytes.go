@@ -20,10 +20,12 @@ type shareDownloadReply struct {
 	ExpiresIn int64  `json:"expiresIn" required:"true" description:"Seconds."`
 }
 
-// shareTokensPerAddress is how many download addresses one share gives to one visitor's address in the time that they last: anybody may ask, and each is a row.
+// shareTokensPerAddress is how many download addresses one share gives to one visitor's address in
+// the time that they last: anybody may ask, and each is a row.
 const shareTokensPerAddress = 1000
 
-// shareDownload hands out an address that a visitor gets the bytes from; the download counts when that is used.
+// shareDownload hands out an address that a visitor gets the bytes from; the download counts
+// when that is used.
 func (a *API) shareDownload(c *call, in shareFileInput) (shareDownloadReply, error) {
 	visitor := c.visitor(in.ID)
 	visit, err := a.Shares.Visit(c.ctx(), in.ID, visitor)
@@ -34,12 +36,14 @@ func (a *API) shareDownload(c *call, in shareFileInput) (shareDownloadReply, err
 	if c.headOnly() {
 		return shareDownloadReply{}, a.Downloads.CheckIssueShared(c.ctx(), visit, entry)
 	}
-	room, err := a.Counters.Take(c.ctx(), "share tokens:"+visit.ID+":"+addressKey(c.ip), shareTokensPerAddress, download.Lifetime, 1)
+	room, err := a.Counters.Take(c.ctx(), "share tokens:"+visit.ID+":"+addressKey(c.ip), shareTokensPerAddress,
+		download.Lifetime, 1)
 	if err != nil {
 		return shareDownloadReply{}, err
 	}
 	if !room.Allowed {
-		return shareDownloadReply{}, &fault.Error{Kind: fault.RateLimited, Message: "Too many downloads of this share. Please wait a moment.", RetryAfter: room.RetryAfter}
+		return shareDownloadReply{}, &fault.Error{Kind: fault.RateLimited,
+			Message: "Too many downloads of this share. Please wait a moment.", RetryAfter: room.RetryAfter}
 	}
 	token, err := a.Downloads.IssueShared(c.ctx(), visit, visitor.PasswordIDs, entry)
 	if err != nil {
@@ -48,8 +52,9 @@ func (a *API) shareDownload(c *call, in shareFileInput) (shareDownloadReply, err
 	return shareDownloadReply{c.url("/api/gateway/download/" + token), int64(download.Lifetime / time.Second)}, nil
 }
 
-// sharePreview shows a file of a share, as often as a visitor likes: it counts as nothing, and a share that was viewed as often as it may be still shows the
-// picture to whoever has its page open. There is one answer for all shares that are not active.
+// sharePreview shows a file of a share, as often as a visitor likes: it counts as nothing, and a
+// share that was viewed as often as it may be still shows the picture to whoever has its page open.
+// There is one answer for all shares that are not active.
 func (a *API) sharePreview(c *call) error {
 	in, err := bindInput[shareFileInput](c)
 	if err != nil {
@@ -67,10 +72,12 @@ func (a *API) sharePreview(c *call) error {
 	if !shown {
 		return fault.New(fault.Forbidden, "There is no preview of this kind of file.")
 	}
-	return c.serveBytes(servedContent{content.Entry.Name, media, content.ETag, content.Entry.Size, content.Modified, content}, serveOptions{})
+	return c.serveBytes(servedContent{content.Entry.Name, media, content.ETag, content.Entry.Size, content.Modified,
+		content}, serveOptions{})
 }
 
-// previewContent finds what a share shows, whatever kind of file it is. Faults: those of sharePreview.
+// previewContent finds what a share shows, whatever kind of file it is.
+// Faults: those of sharePreview.
 func (c *call) previewContent(id string, file *string) (files.Content, error) {
 	visit, err := c.a.Shares.Visit(c.ctx(), id, c.visitor(id))
 	if fault.Is(err, fault.ShareRevoked) {
@@ -107,7 +114,8 @@ type listShareReply struct {
 	Pagination pagination       `json:"pagination" required:"true"`
 }
 
-// listShare lists a folder of a shared folder: what an archive of it would hold. Where it lies and whose it is is not told.
+// listShare lists a folder of a shared folder: what an archive of it would hold. Where it lies and
+// whose it is is not told.
 func (a *API) listShare(c *call, in listShareInput) (listShareReply, error) {
 	inside, err := vpath.Parse(valueOr(in.Path, "/"))
 	if err != nil {
@@ -121,15 +129,18 @@ func (a *API) listShare(c *call, in listShareInput) (listShareReply, error) {
 		return listShareReply{}, fault.New(fault.InvalidPassword, "Give the password first.")
 	}
 	listing, err := a.Tree.ListShared(c.ctx(), visit.Creator, visit.EntryID, inside, files.ListQuery{
-		Page: int(valueOr(in.Page, 1)), Limit: int(valueOr(in.Limit, 100)), Sort: valueOr(in.Sort, ""), Order: valueOr(in.Order, ""),
+		Page: int(valueOr(in.Page, 1)), Limit: int(valueOr(in.Limit, 100)), Sort: valueOr(in.Sort, ""),
+		Order: valueOr(in.Order, ""),
 	})
 	if err != nil {
 		return listShareReply{}, err
 	}
-	reply := listShareReply{Items: []shareItemReply{}, Pagination: paginate(int64(listing.Total), valueOr(in.Page, 1), valueOr(in.Limit, 100))}
+	reply := listShareReply{Items: []shareItemReply{},
+		Pagination: paginate(int64(listing.Total), valueOr(in.Page, 1), valueOr(in.Limit, 100))}
 	for _, e := range listing.Items {
 		item := shareItemReply{
-			ID: e.ID, Name: e.Name, Path: inside.String(), Type: "file", Size: e.Size, MimeType: e.MimeType, CreatedAt: e.CreatedAt, UpdatedAt: e.UpdatedAt,
+			ID: e.ID, Name: e.Name, Path: inside.String(), Type: "file", Size: e.Size, MimeType: e.MimeType,
+			CreatedAt: e.CreatedAt, UpdatedAt: e.UpdatedAt,
 		}
 		if e.Folder {
 			item.Type, item.MimeType = "folder", ""

@@ -31,7 +31,8 @@ func shareNames(t *testing.T, c *apptest.Client, share, path string, more ...str
 	return list
 }
 
-// docs/decisions.md, Shares: bytes and folders. A folder that is shared is listed, comes as a zip or one file at a time, and nothing leads out of it.
+// docs/decisions.md, Shares: bytes and folders. A folder that is shared is listed, comes as a zip
+// or one file at a time, and nothing leads out of it.
 func TestSharedFolder(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -48,7 +49,8 @@ func TestSharedFolder(t *testing.T) {
 		nearby := alice.Upload(home+"/trip two", "nearby.txt", []byte("nearby"))
 		bobs := bob.Upload("/home/bob", "bobs.txt", []byte("of bob"))
 		homeID := entryIDOf(alice, "/home", "alice")
-		all := []string{"day one/", "day one/deep/", "day one/deep/deep.txt=deep", "note.txt=note", "pixel.png=" + onePixel}
+		all := []string{"day one/", "day one/deep/", "day one/deep/deep.txt=deep", "note.txt=note",
+			"pixel.png=" + onePixel}
 		share := shareEntry(alice, trip)
 
 		t.Run("listing", func(t *testing.T) {
@@ -57,16 +59,21 @@ func TestSharedFolder(t *testing.T) {
 			wantHeader(t, r, "Cache-Control", "private, no-store")
 			wantJSON(t, "pagination", r.Value("pagination"), m{"total": 3, "page": 1, "limit": 100, "pages": 1})
 			now := l.Clock.Now().UnixMilli()
-			wantJSON(t, "a file", r.Value("items.1"), m{"id": note, "name": "note.txt", "path": "/", "type": "file", "size": 4, "mimeType": "text/plain", "createdAt": now, "updatedAt": now})
-			wantFields(t, "a folder", r.Value("items.0"), "id", "name", "path", "type", "size", "createdAt", "updatedAt")
-			wantJSON(t, "no parameter", visitor.In(t).Get("/api/shares/"+share+"/files").OK(200).Value("items"), r.Value("items"))
+			wantJSON(t, "a file", r.Value("items.1"),
+				m{"id": note, "name": "note.txt", "path": "/", "type": "file", "size": 4, "mimeType": "text/plain",
+					"createdAt": now, "updatedAt": now})
+			wantFields(t, "a folder", r.Value("items.0"), "id", "name", "path", "type", "size", "createdAt",
+				"updatedAt")
+			wantJSON(t, "no parameter", visitor.In(t).Get("/api/shares/"+share+"/files").OK(200).Value("items"),
+				r.Value("items"))
 			if strings.Contains(string(r.Body), "alice") || strings.Contains(string(r.Body), "trip") {
 				t.Errorf("it tells whose it is, or where: %s", r.Body)
 			}
 			r = listShare(visitor.In(t), share, "//day one/./deep/").OK(200)
 			wantJSON(t, "where it is, seen from there", r.Value("items.0.path"), "/day one/deep")
 			wantStrings(t, "further down", shareNames(t, visitor, share, "/day one"), "deep/")
-			wantStrings(t, "backwards", shareNames(t, visitor, share, "/", "&sort=name&order=desc"), "day one/", "pixel.png", "note.txt")
+			wantStrings(t, "backwards", shareNames(t, visitor, share, "/", "&sort=name&order=desc"), "day one/",
+				"pixel.png", "note.txt")
 			wantStrings(t, "the second page", shareNames(t, visitor, share, "/", "&limit=2&page=2"), "pixel.png")
 			for _, bad := range []string{"&page=0", "&limit=0", "&limit=1001", "&sort=owner", "&order=up", "&page=x"} {
 				listShare(visitor.In(t), share, "/", bad).Fails(400, "VALIDATION_ERROR")
@@ -81,11 +88,13 @@ func TestSharedFolder(t *testing.T) {
 			for _, path := range []string{"..", "/..", "/day one/../..", "/../alice", "day one", "/\x00", "/a\\b"} {
 				listShare(visitor, share, path).Fails(400, "VALIDATION_ERROR")
 			}
-			for _, path := range []string{"/none", "/note.txt", "/note.txt/x", "/home/alice", "/trip", "/%2e%2e", strings.Repeat("/a", 64), "/" + strings.Repeat("b", 200)} {
+			for _, path := range []string{"/none", "/note.txt", "/note.txt/x", "/home/alice", "/trip", "/%2e%2e",
+				strings.Repeat("/a", 64), "/" + strings.Repeat("b", 200)} {
 				listShare(visitor, share, path).Fails(404, "NOT_FOUND")
 			}
 			for what, id := range map[string]string{
-				"a sibling": beside, "a sibling folder": near, "in a folder of a longer name": nearby, "the parent": homeID, "somebody else's": bobs, "nothing": "none",
+				"a sibling": beside, "a sibling folder": near, "in a folder of a longer name": nearby,
+				"the parent": homeID, "somebody else's": bobs, "nothing": "none",
 				"a folder in it": entryIDOf(alice, home+"/trip", "day one"), "a NUL's neighbour": "path:/home/alice",
 			} {
 				visitor.Get("/api/shares/"+share+"/download?file="+id).Fails(404, "NOT_FOUND")
@@ -170,14 +179,16 @@ func TestSharedFolder(t *testing.T) {
 			wantStrings(t, "a virtual folder", r.Names("items"), "away")
 			x := listShare(visitor.In(t), share, "/far/away").OK(200).Text("items.0.id")
 			wantBody(t, visitor.In(t).Get(shareDownload(visitor.In(t), share, "?file=", x)).OK(200), "far")
-			if got := unzip(t, visitor.In(t).Get(shareDownload(visitor.In(t), share))); !slices.Contains(got, "far/away/x.txt=far") || !slices.Contains(got, "home/bob/bobs.txt=of bob") {
+			if got := unzip(t, visitor.In(t).Get(shareDownload(visitor.In(t), share))); !slices.Contains(got,
+				"far/away/x.txt=far") || !slices.Contains(got, "home/bob/bobs.txt=of bob") {
 				t.Errorf("the zip holds %q", got)
 			}
 		})
 	})
 }
 
-// Every child is judged with the creator's rights at that moment; what is protected, and what they may not download, is left out and not counted.
+// Every child is judged with the creator's rights at that moment; what is protected, and what they
+// may not download, is left out and not counted.
 func TestSharedFolderOmitsUnreadableEntries(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -196,13 +207,15 @@ func TestSharedFolderOmitsUnreadableEntries(t *testing.T) {
 		wantShared := func(t *testing.T, share string, names ...string) {
 			t.Helper()
 			wantStrings(t, "listed", shareNames(t, visitor, share, "/"), names...)
-			if r := listShare(visitor.In(t), share, "/", "&limit=1").OK(200); r.Int("pagination.total") != int64(len(names)) {
+			if r := listShare(visitor.In(t), share, "/", "&limit=1").
+				OK(200); r.Int("pagination.total") != int64(len(names)) {
 				t.Errorf("it counts %d, want %d", r.Int("pagination.total"), len(names))
 			}
 			zipped := unzip(t, visitor.In(t).Get(shareDownload(visitor.In(t), share)))
 			for name, id := range ids {
 				listed := slices.Contains(names, name) || slices.Contains(names, name+"/")
-				inZip := slices.ContainsFunc(zipped, func(e string) bool { return strings.HasPrefix(e, name+"=") || strings.HasPrefix(e, name+"/") })
+				inZip := slices.ContainsFunc(zipped,
+					func(e string) bool { return strings.HasPrefix(e, name+"=") || strings.HasPrefix(e, name+"/") })
 				if inZip != listed {
 					t.Errorf("%s: in the zip %v, want %v", name, inZip, listed)
 				}
@@ -211,7 +224,8 @@ func TestSharedFolderOmitsUnreadableEntries(t *testing.T) {
 					want, code = 404, "NOT_FOUND"
 				}
 				wantStatus(t, name, visitor.In(t).Get("/api/shares/"+share+"/download?file="+id), want, code)
-				wantStatus(t, "preview of "+name, visitor.In(t).Get("/api/shares/"+share+"/preview?file="+id), want, code)
+				wantStatus(t, "preview of "+name, visitor.In(t).Get("/api/shares/"+share+"/preview?file="+id), want,
+					code)
 				if len(name) == 1 {
 					wantStatus(t, "listing of "+name, listShare(visitor.In(t), share, "/"+name), want, code)
 				}
@@ -224,8 +238,9 @@ func TestSharedFolderOmitsUnreadableEntries(t *testing.T) {
 			alice.Put("/api/files/"+ids["a.txt"], m{"accessPassword": "open sesame"}).OK(200)
 			alice.Put("/api/files/"+entryIDOf(alice, dir, "d"), m{"accessPassword": "open sesame"}).OK(200)
 			wantShared(t, share, "e/", "b.txt", "c.txt")
-			visitor.In(t).Get(token).Fails(404, "NOT_FOUND")                  // as if it were asked for now
-			other := shareEntry(alice, folder, m{"password": "of the share"}) // which stands in for what is above, not for what lies below
+			visitor.In(t).Get(token).Fails(404, "NOT_FOUND") // as if it were asked for now
+			// which stands in for what is above, not for what lies below
+			other := shareEntry(alice, folder, m{"password": "of the share"})
 			guest := l.Client(t)
 			unlockShare(guest, other, "of the share")
 			wantStrings(t, "with a password of its own", shareNames(t, guest, other, "/"), "e/", "b.txt", "c.txt")
@@ -236,15 +251,20 @@ func TestSharedFolderOmitsUnreadableEntries(t *testing.T) {
 		t.Run("rules", func(t *testing.T) {
 			admin := admin.In(t)
 			for _, permission := range []string{"download", "read"} {
-				one := addRule(admin, m{"pathPattern": dir + "/b.*", "effect": "deny", "role": "user", "permissions": []string{permission}})
-				two := addRule(admin, m{"pathPattern": dir + "/e/**", "effect": "deny", "role": "user"}) // with none named, all of them
+				one := addRule(admin, m{"pathPattern": dir + "/b.*", "effect": "deny", "role": "user",
+					"permissions": []string{permission}})
+				// with none named, all of them
+				two := addRule(admin, m{"pathPattern": dir + "/e/**", "effect": "deny", "role": "user"})
 				want := []string{"d/", "a.txt", "c.txt"}
 				wantShared(t, share, want...)
 				admin.Delete("/api/admin/rules/" + one).OK(200)
 				admin.Delete("/api/admin/rules/" + two).OK(200)
 			}
-			one := addRule(admin, m{"pathPattern": dir + "/c.txt", "effect": "allow", "role": "user", "permissions": []string{"download"}, "requirePassword": true, "password": "open sesame", "priority": 10})
-			two := addRule(admin, m{"pathPattern": dir + "/c.txt", "effect": "deny", "role": "user", "permissions": []string{"download"}, "priority": 5})
+			one := addRule(admin, m{"pathPattern": dir + "/c.txt", "effect": "allow", "role": "user",
+				"permissions": []string{"download"}, "requirePassword": true, "password": "open sesame",
+				"priority": 10})
+			two := addRule(admin, m{"pathPattern": dir + "/c.txt", "effect": "deny", "role": "user",
+				"permissions": []string{"download"}, "priority": 5})
 			wantShared(t, share, "d/", "e/", "a.txt", "b.txt")
 			admin.Delete("/api/admin/rules/" + one).OK(200)
 			admin.Delete("/api/admin/rules/" + two).OK(200)
@@ -253,17 +273,21 @@ func TestSharedFolderOmitsUnreadableEntries(t *testing.T) {
 		t.Run("somebody else's", func(t *testing.T) { // bob sees and shares his own in /uploads, and nobody else's
 			alices := alice.In(t).Upload("/uploads", "alices.txt", []byte("of alice"))
 			bobs := bob.In(t).Upload("/uploads", "bobs.txt", []byte("of bob"))
-			addRule(admin.In(t), m{"pathPattern": "/uploads", "effect": "allow", "userId": bob.In(t).Get("/api/auth/me").OK(200).Text("user.id"), "permissions": []string{"read", "share", "download"}})
+			addRule(admin.In(t), m{"pathPattern": "/uploads", "effect": "allow",
+				"userId":      bob.In(t).Get("/api/auth/me").OK(200).Text("user.id"),
+				"permissions": []string{"read", "share", "download"}})
 			share := shareEntry(bob.In(t), entryIDOf(admin.In(t), "/", "uploads"))
 			wantStrings(t, "listed", shareNames(t, visitor, share, "/"), "bobs.txt")
-			wantStrings(t, "zipped", unzip(t, visitor.In(t).Get(shareDownload(visitor.In(t), share))), "bobs.txt=of bob")
+			wantStrings(t, "zipped", unzip(t, visitor.In(t).Get(shareDownload(visitor.In(t), share))),
+				"bobs.txt=of bob")
 			visitor.In(t).Get("/api/shares/"+share+"/download?file="+alices).Fails(404, "NOT_FOUND")
 			visitor.In(t).Get("/api/shares/" + share + "/download?file=" + bobs).OK(200)
 		})
 	})
 }
 
-// At most 10,000 files and 20 GiB, told before anything is sent, and then nothing counts; two zips at a time for an address.
+// At most 10,000 files and 20 GiB, told before anything is sent, and then nothing counts; two zips
+// at a time for an address.
 func TestSharedFolderLimits(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {

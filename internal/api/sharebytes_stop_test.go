@@ -11,7 +11,8 @@ import (
 	"larder/internal/apptest"
 )
 
-// Abuse case C86: what ends a share, or takes the bytes from it, ends its zips under way. The config has no new version then.
+// Abuse case C86: what ends a share, or takes the bytes from it, ends its zips under way. The
+// config has no new version then.
 func TestSharedZipStopsWithShare(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -33,8 +34,11 @@ func TestSharedZipStopsWithShare(t *testing.T) {
 			{"another title", true, func(alice *apptest.Client, share string) {
 				alice.Patch("/api/shares/"+share, m{"title": "other", "maxDownloads": 1}).OK(200)
 			}},
-			{"revoked", false, func(alice *apptest.Client, share string) { alice.Delete("/api/shares/" + share).OK(200) }},
-			{"revoked by an administrator", false, func(_ *apptest.Client, share string) { admin.Delete("/api/admin/shares/" + share).OK(200) }},
+			{"revoked", false, func(alice *apptest.Client, share string) {
+				alice.Delete("/api/shares/" + share).OK(200)
+			}},
+			{"revoked by an administrator", false,
+				func(_ *apptest.Client, share string) { admin.Delete("/api/admin/shares/" + share).OK(200) }},
 			{"expired", false, func(*apptest.Client, string) { l.Clock.Advance(time.Minute) }},
 			{"downloads switched off", false, func(alice *apptest.Client, share string) {
 				alice.Patch("/api/shares/"+share, m{"allowDownload": false}).OK(200)
@@ -42,7 +46,8 @@ func TestSharedZipStopsWithShare(t *testing.T) {
 			{"another password", false, func(alice *apptest.Client, share string) {
 				alice.Patch("/api/shares/"+share, m{"password": "another"}).OK(200)
 			}},
-			{"a password on the folder", false, func(alice *apptest.Client, _ string) { setAccessPassword(alice, folder, "open sesame") }},
+			{"a password on the folder", false,
+				func(alice *apptest.Client, _ string) { setAccessPassword(alice, folder, "open sesame") }},
 		} {
 			serial++
 			t.Run(c.what, func(t *testing.T) {
@@ -59,11 +64,13 @@ func TestSharedZipStopsWithShare(t *testing.T) {
 				if c.goes != (err == nil) {
 					t.Errorf("%d bytes, and then %v", len(got), err)
 				}
-				if c.goes != bytes.Contains(got, []byte(after)) || c.goes != bytes.Contains(got, []byte("was there before")) {
+				if c.goes != bytes.Contains(got, []byte(after)) ||
+					c.goes != bytes.Contains(got, []byte("was there before")) {
 					t.Error("what was not sent yet when the share ended: it is in it, or not though it goes on")
 				}
 				if c.goes {
-					if archive, err := zip.NewReader(bytes.NewReader(got), int64(len(got))); err != nil || len(archive.File) != 11 {
+					if archive, err := zip.NewReader(bytes.NewReader(got), int64(len(got))); err != nil ||
+						len(archive.File) != 11 {
 						t.Errorf("it is no archive of ten files and a folder: %v", err)
 					}
 				}

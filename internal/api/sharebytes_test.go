@@ -49,7 +49,8 @@ func TestShareDownload(t *testing.T) {
 			share := shareEntry(alice.In(t), file)
 			r := visitor.In(t).Get("/api/shares/" + share + "/download").OK(200)
 			wantFields(t, "data", parseObject(t, r.Body)["data"], "url", "expiresIn")
-			if !strings.HasPrefix(r.Text("url"), apptest.BaseURL+"/api/gateway/download/") || r.Int("expiresIn") != 900 {
+			if !strings.HasPrefix(r.Text("url"), apptest.BaseURL+"/api/gateway/download/") ||
+				r.Int("expiresIn") != 900 {
 				t.Errorf("got %s", r.Body)
 			}
 			wantHeader(t, r, "Cache-Control", "private, no-store")
@@ -61,7 +62,8 @@ func TestShareDownload(t *testing.T) {
 			wantHeader(t, r, "Cache-Control", "private, no-store")
 			visitor.In(t).Get(address).Fails(401, "INVALID_TOKEN")
 			checkDownloadCount(t, visitor, share, 1)
-			for what, c := range map[string]*apptest.Client{"a stale cookie": withCookie(l.Client(t), "auth_token", "junk"), "the creator": alice.In(t), "a key": alice.In(t).Key(m{})} {
+			for what, c := range map[string]*apptest.Client{"a stale cookie": withCookie(l.Client(t), "auth_token",
+				"junk"), "the creator": alice.In(t), "a key": alice.In(t).Key(m{})} {
 				wantStatus(t, what, c.Get("/api/shares/"+share+"/download"), 200, "")
 			}
 			wantBody(t, visitor.In(t).Get(shareDownload(visitor.In(t), share, "?file="+file)).OK(200), text)
@@ -83,7 +85,8 @@ func TestShareDownload(t *testing.T) {
 				share  m
 				status int
 			}{"downloads are off": {m{"allowDownload": false}, 403}, "shut": {m{"password": "of the share"}, 401}} {
-				wantStatus(t, what, visitor.Head("/api/shares/"+shareEntry(alice.In(t), file, c.share)+"/download"), c.status, "")
+				wantStatus(t, what, visitor.Head("/api/shares/"+shareEntry(alice.In(t), file, c.share)+"/download"),
+					c.status, "")
 			}
 			once := shareEntry(alice.In(t), file, m{"maxDownloads": 1})
 			visitor.Get(shareDownload(visitor, once)).OK(200)
@@ -99,8 +102,10 @@ func TestShareDownload(t *testing.T) {
 				header []string
 				want   int
 			}{
-				"If-None-Match": {[]string{"If-None-Match", etag}, 304}, "a range outside": {[]string{"Range", "bytes=10-"}, 416},
-				"If-Match": {[]string{"If-Match", `"other"`}, 412}, "a script": {[]string{"Service-Worker", "script"}, 403},
+				"If-None-Match":   {[]string{"If-None-Match", etag}, 304},
+				"a range outside": {[]string{"Range", "bytes=10-"}, 416},
+				"If-Match":        {[]string{"If-Match", `"other"`}, 412},
+				"a script":        {[]string{"Service-Worker", "script"}, 403},
 			} {
 				wantStatus(t, what, visitor.Get(address, r.header...), r.want, "")
 			}
@@ -141,7 +146,8 @@ func TestShareDownload(t *testing.T) {
 			address := shareDownload(guest, share)
 			wantBody(t, visitor.In(t).Get(address).OK(200), text) // the token carries the proof
 			address = shareDownload(guest, share)
-			alice.In(t).Patch("/api/shares/"+share, m{"password": "of the share"}).OK(200) // abuse case C81: another one, though it sounds the same
+			// abuse case C81: another one, though it sounds the same
+			alice.In(t).Patch("/api/shares/"+share, m{"password": "of the share"}).OK(200)
 			visitor.In(t).Get(address).Fails(401, "INVALID_TOKEN")
 			guest.Get(address).Fails(401, "INVALID_TOKEN")
 			guest.Get("/api/shares/"+share+"/download").Fails(401, "INVALID_PASSWORD")
@@ -193,12 +199,14 @@ func TestShareDownload(t *testing.T) {
 			if after := r.Header.Get("Retry-After"); after == "" || after == "0" {
 				t.Errorf("Retry-After %q", after)
 			}
-			visitor.Get("/api/shares/" + shareEntry(l.SignIn(t, "alice", "password of alice"), file) + "/download").OK(200)
+			visitor.Get("/api/shares/" + shareEntry(l.SignIn(t, "alice", "password of alice"), file) + "/download").
+				OK(200)
 		})
 	})
 }
 
-// Abuse cases C84 and C85: one token gives one body however many ask at once, and no more downloads are given out than the share allows.
+// Abuse cases C84 and C85: one token gives one body however many ask at once, and no more downloads
+// are given out than the share allows.
 func TestShareDownloadRaces(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -214,7 +222,8 @@ func TestShareDownloadRaces(t *testing.T) {
 				t.Errorf("answers %v", count)
 			}
 			for _, r := range replies {
-				if r.Status != 200 && (strings.Contains(string(r.Body), text) || r.Header.Get("ETag") != "" || r.Header.Get("Content-Disposition") != "") {
+				if r.Status != 200 && (strings.Contains(string(r.Body), text) || r.Header.Get("ETag") != "" ||
+					r.Header.Get("Content-Disposition") != "") {
 					t.Errorf("a loser gets %v %s", r.Header, r.Body)
 				}
 			}
@@ -222,7 +231,8 @@ func TestShareDownloadRaces(t *testing.T) {
 		for range 3 {
 			share := shareEntry(alice, file)
 			address := shareDownload(visitor, share)
-			check(t, runConcurrently(t, visitor, 50, func(c *apptest.Client, _ int) *apptest.Reply { return c.Get(address) }), 1, 401)
+			check(t, runConcurrently(t, visitor, 50,
+				func(c *apptest.Client, _ int) *apptest.Reply { return c.Get(address) }), 1, 401)
 			checkDownloadCount(t, visitor, share, 1)
 		}
 		for _, limit := range []int{1, 7} {
@@ -231,17 +241,20 @@ func TestShareDownloadRaces(t *testing.T) {
 			for range 50 {
 				addresses = append(addresses, shareDownload(visitor, share))
 			}
-			check(t, runConcurrently(t, visitor, 50, func(c *apptest.Client, i int) *apptest.Reply { return c.Get(addresses[i]) }), limit, 410)
+			check(t, runConcurrently(t, visitor, 50,
+				func(c *apptest.Client, i int) *apptest.Reply { return c.Get(addresses[i]) }), limit, 410)
 			checkDownloadCount(t, visitor, share, int64(limit))
 		}
 		share := shareEntry(alice, folder, m{"maxDownloads": 1})
 		one, two := shareDownload(visitor, share), shareDownload(visitor, share)
-		check(t, runConcurrently(t, visitor, 2, func(c *apptest.Client, i int) *apptest.Reply { return c.Get([]string{one, two}[i]) }), 1, 410)
+		check(t, runConcurrently(t, visitor, 2,
+			func(c *apptest.Client, i int) *apptest.Reply { return c.Get([]string{one, two}[i]) }), 1, 410)
 		checkDownloadCount(t, visitor, share, 1)
 	})
 }
 
-// Abuse case C86: whatever ends a share ends the tokens that are out, and so does what takes the right from its creator.
+// Abuse case C86: whatever ends a share ends the tokens that are out, and so does what takes the
+// right from its creator.
 func TestShareTokensEndWithShare(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -262,7 +275,9 @@ func TestShareTokensEndWithShare(t *testing.T) {
 			}, 401, "INVALID_TOKEN", nil},
 			"the creator disabled": {func(t *testing.T, _ *apptest.Client, name, _, _ string) {
 				setStatus(t, l, name, "disabled")
-			}, 401, "INVALID_TOKEN", func(t *testing.T, _ *apptest.Client, name, _, _ string) { setStatus(t, l, name, "active") }},
+			}, 401, "INVALID_TOKEN", func(t *testing.T, _ *apptest.Client, name, _, _ string) {
+				setStatus(t, l, name, "active")
+			}},
 			"the file deleted": {func(t *testing.T, owner *apptest.Client, _, file, _ string) {
 				owner.Delete("/api/files/" + file).OK(200)
 			}, 404, "NOT_FOUND", nil},
@@ -272,10 +287,12 @@ func TestShareTokensEndWithShare(t *testing.T) {
 				owner.Patch("/api/shares/"+share, m{"allowDownload": true}).OK(200)
 			}},
 			"no right to share": {func(t *testing.T, _ *apptest.Client, name, _, _ string) {
-				addRule(admin.In(t), m{"pathPattern": "/home/" + name + "/**", "effect": "deny", "role": "user", "permissions": []string{"share"}})
+				addRule(admin.In(t), m{"pathPattern": "/home/" + name + "/**", "effect": "deny", "role": "user",
+					"permissions": []string{"share"}})
 			}, 401, "INVALID_TOKEN", nil},
 			"no right to download": {func(t *testing.T, _ *apptest.Client, name, _, _ string) {
-				addRule(admin.In(t), m{"pathPattern": "/home/" + name + "/**", "effect": "deny", "role": "user", "permissions": []string{"download"}})
+				addRule(admin.In(t), m{"pathPattern": "/home/" + name + "/**", "effect": "deny", "role": "user",
+					"permissions": []string{"download"}})
 			}, 401, "INVALID_TOKEN", nil},
 			"a password on the file": {func(t *testing.T, owner *apptest.Client, _, file, _ string) {
 				owner.Put("/api/files/"+file, m{"accessPassword": "open sesame"}).OK(200)
@@ -332,6 +349,7 @@ func TestShareTokensEndWithShare(t *testing.T) {
 // setStatus changes the status of an account as its administration does.
 func setStatus(t *testing.T, l *apptest.Larder, name, to string) {
 	t.Helper()
-	execAndRaiseVersion(t, l, "UPDATE users SET status = $1, session_version = session_version + 1 WHERE username = $2", to, name)
+	execAndRaiseVersion(t, l, "UPDATE users SET status = $1, session_version = session_version + 1 WHERE username = $2",
+		to, name)
 	execAndRaiseVersion(t, l, "UPDATE versions SET value = value + 1 WHERE name = 'config'")
 }

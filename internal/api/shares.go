@@ -76,15 +76,17 @@ type createShareReply struct {
 func (a *API) createShare(c *call, in createShareInput) (createShareReply, error) {
 	c.auditEntry(audit.Share, *in.FileID)
 	item, err := a.Shares.Create(c.ctx(), c.actor, share.Draft{
-		EntryID: *in.FileID, Title: in.Title, Password: (*secret.Text)(in.Password), ExpiresIn: in.ExpiresIn, MaxViews: in.MaxViews, MaxDownloads: in.MaxDownloads,
+		EntryID: *in.FileID, Title: in.Title, Password: (*secret.Text)(in.Password), ExpiresIn: in.ExpiresIn,
+		MaxViews: in.MaxViews, MaxDownloads: in.MaxDownloads,
 		AllowPreview: valueOr(in.AllowPreview, true), AllowDownload: valueOr(in.AllowDownload, true),
 	})
 	if err != nil {
 		return createShareReply{}, err
 	}
 	return createShareReply{newShareReply{
-		ID: item.ID, URL: c.shareURL(item.ID), ExpiresAt: item.ExpiresAt, CreatedAt: item.CreatedAt, PasswordProtected: item.RequiresPassword,
-		AllowPreview: item.AllowPreview, AllowDownload: item.AllowDownload,
+		ID: item.ID, URL: c.shareURL(item.ID), ExpiresAt: item.ExpiresAt, CreatedAt: item.CreatedAt,
+		PasswordProtected: item.RequiresPassword,
+		AllowPreview:      item.AllowPreview, AllowDownload: item.AllowDownload,
 	}}, nil
 }
 
@@ -113,10 +115,12 @@ type shareReply struct {
 
 func (c *call) viewShare(i share.Item) shareReply {
 	return shareReply{
-		ID: i.ID, URL: c.shareURL(i.ID), Title: shareTitle(i.Title, i.Entry), File: viewSharedFile(i.Entry), ExpiresAt: i.ExpiresAt,
+		ID: i.ID, URL: c.shareURL(i.ID), Title: shareTitle(i.Title, i.Entry), File: viewSharedFile(i.Entry),
+		ExpiresAt: i.ExpiresAt,
 		ViewCount: i.ViewCount, DownloadCount: i.DownloadCount, MaxViews: i.MaxViews, MaxDownloads: i.MaxDownloads,
-		AllowPreview: i.AllowPreview, AllowDownload: i.AllowDownload, RequiresPassword: i.RequiresPassword, HasPassword: i.PasswordID != "",
-		Status: string(i.Status), CreatedAt: i.CreatedAt, UpdatedAt: i.UpdatedAt,
+		AllowPreview: i.AllowPreview, AllowDownload: i.AllowDownload, RequiresPassword: i.RequiresPassword,
+		HasPassword: i.PasswordID != "",
+		Status:      string(i.Status), CreatedAt: i.CreatedAt, UpdatedAt: i.UpdatedAt,
 	}
 }
 
@@ -127,7 +131,8 @@ type listSharesInput struct {
 }
 
 func (in listSharesInput) query() share.Query {
-	return share.Query{Status: share.Status(valueOr(in.Status, "")), Page: valueOr(in.Page, 1), Limit: valueOr(in.Limit, 20)}
+	return share.Query{Status: share.Status(valueOr(in.Status, "")), Page: valueOr(in.Page, 1),
+		Limit: valueOr(in.Limit, 20)}
 }
 
 type listSharesReply struct {
@@ -165,18 +170,22 @@ type visitShareReply struct {
 	Share visitedShareReply `json:"share" required:"true"`
 }
 
-// visitShare shows a share to whoever holds its address, and counts it: HEAD, which shows nothing, does not.
+// visitShare shows a share to whoever holds its address, and counts it: HEAD, which
+// shows nothing, does not.
 func (a *API) visitShare(c *call, in idInput) (visitShareReply, error) {
 	visit, err := a.Shares.View(c.ctx(), in.ID, c.visitor(in.ID), c.r.Method == http.MethodGet)
 	if err != nil {
 		return visitShareReply{}, err
 	}
 	reply := visitedShareReply{
-		ID: visit.ID, Title: shareTitle(visit.Title, nil), CreatorName: visit.CreatorName, ExpiresAt: visit.ExpiresAt, RequiresPassword: !visit.Authorized,
-		ViewCount: visit.ViewCount, MaxViews: visit.MaxViews, DownloadCount: visit.DownloadCount, MaxDownloads: visit.MaxDownloads,
+		ID: visit.ID, Title: shareTitle(visit.Title, nil), CreatorName: visit.CreatorName, ExpiresAt: visit.ExpiresAt,
+		RequiresPassword: !visit.Authorized,
+		ViewCount:        visit.ViewCount, MaxViews: visit.MaxViews, DownloadCount: visit.DownloadCount,
+		MaxDownloads: visit.MaxDownloads,
 	}
 	if visit.Authorized {
-		reply.Title, reply.AllowPreview, reply.AllowDownload = shareTitle(visit.Title, &visit.Entry), &visit.AllowPreview, &visit.AllowDownload
+		reply.Title, reply.AllowPreview, reply.AllowDownload = shareTitle(visit.Title,
+			&visit.Entry), &visit.AllowPreview, &visit.AllowDownload
 		reply.File = &visitedFileReply{sharedFileReply: *viewSharedFile(&visit.Entry)}
 		reply.File.Path = "/"
 		if !visit.Entry.Folder {
@@ -195,7 +204,8 @@ type verifyShareReply struct {
 	Authorized bool `json:"authorized" required:"true"`
 }
 
-// verifyShare takes a password of a share, its own or one of its file, and remembers it in the share's cookie.
+// verifyShare takes a password of a share, its own or one of its file, and remembers it
+// in the share's cookie.
 func (a *API) verifyShare(c *call, in verifyShareInput) (verifyShareReply, error) {
 	visit, err := a.Shares.Visit(c.ctx(), in.ID, c.visitor(in.ID))
 	switch {
@@ -222,7 +232,8 @@ func (a *API) verifyShare(c *call, in verifyShareInput) (verifyShareReply, error
 	}
 	c.addShareProofs(visit.ID, given)
 	if !visit.Authorized {
-		return verifyShareReply{}, fault.New(fault.PasswordRequired, "This password is right, but another one is asked for as well.")
+		return verifyShareReply{}, fault.New(fault.PasswordRequired,
+			"This password is right, but another one is asked for as well.")
 	}
 	return verifyShareReply{Authorized: true}, nil
 }
@@ -244,7 +255,8 @@ type changeShareReply struct {
 
 func (a *API) changeShare(c *call, in changeShareInput) (changeShareReply, error) {
 	change := share.Change{
-		Title: patchField(in.Title), ExpiresIn: patchField(in.ExpiresIn), MaxViews: patchField(in.MaxViews), MaxDownloads: patchField(in.MaxDownloads),
+		Title: patchField(in.Title), ExpiresIn: patchField(in.ExpiresIn), MaxViews: patchField(in.MaxViews),
+		MaxDownloads: patchField(in.MaxDownloads),
 		AllowPreview: in.AllowPreview, AllowDownload: in.AllowDownload,
 	}
 	if in.Password.isSet {

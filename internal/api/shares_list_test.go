@@ -16,7 +16,8 @@ func TestListShares(t *testing.T) {
 		empty := alice.Get("/api/shares/").OK(200)
 		wantFields(t, "data", parseObject(t, empty.Body)["data"], "items", "pagination")
 		wantJSON(t, "items of nothing", empty.Value("items"), []string{})
-		wantJSON(t, "pagination of nothing", empty.Value("pagination"), m{"total": 0, "page": 1, "limit": 20, "pages": 0})
+		wantJSON(t, "pagination of nothing", empty.Value("pagination"),
+			m{"total": 0, "page": 1, "limit": 20, "pages": 0})
 
 		dir := mkdir(alice, "/home/alice", "pics")
 		file := alice.Upload("/home/alice/pics", "cat.png", []byte("meow"))
@@ -29,7 +30,8 @@ func TestListShares(t *testing.T) {
 		for range 3 {
 			add(nil)
 		}
-		ending := add(m{"expiresIn": 60, "title": "ends", "maxViews": 5, "maxDownloads": 6, "allowPreview": false, "password": "x"})
+		ending := add(m{"expiresIn": 60, "title": "ends", "maxViews": 5, "maxDownloads": 6, "allowPreview": false,
+			"password": "x"})
 		gone := add(nil)
 		alice.Delete("/api/shares/" + gone).OK(200)
 		both := add(m{"expiresIn": 60})
@@ -47,12 +49,16 @@ func TestListShares(t *testing.T) {
 		}
 		created := l.Clock.Now().UnixMilli()
 		item := list("?page=3&limit=1").Value("items.0")
-		wantFields(t, "an item", item, "id", "url", "title", "file", "expiresAt", "viewCount", "downloadCount", "maxViews", "maxDownloads", "allowPreview", "allowDownload",
+		wantFields(t, "an item", item, "id", "url", "title", "file", "expiresAt", "viewCount", "downloadCount",
+			"maxViews", "maxDownloads", "allowPreview", "allowDownload",
 			"requiresPassword", "status", "createdAt", "hasPassword", "updatedAt") // the last two are additions
 		wantJSON(t, "the item", item, m{
-			"id": ending, "url": "http://larder.test/share/" + ending, "title": "ends", "file": m{"id": file, "name": "cat.png", "path": "/home/alice/pics", "type": "file", "size": 4},
-			"expiresAt": created + 58000, "viewCount": 0, "downloadCount": 0, "maxViews": 5, "maxDownloads": 6, "allowPreview": false, "allowDownload": true,
-			"requiresPassword": true, "hasPassword": true, "status": "active", "createdAt": created - 2000, "updatedAt": created - 2000,
+			"id": ending, "url": "http://larder.test/share/" + ending, "title": "ends",
+			"file":      m{"id": file, "name": "cat.png", "path": "/home/alice/pics", "type": "file", "size": 4},
+			"expiresAt": created + 58000, "viewCount": 0, "downloadCount": 0, "maxViews": 5, "maxDownloads": 6,
+			"allowPreview": false, "allowDownload": true,
+			"requiresPassword": true, "hasPassword": true, "status": "active", "createdAt": created - 2000,
+			"updatedAt": created - 2000,
 		})
 		wantJSON(t, "the title of one without", list("?status=active&page=2&limit=1").Value("items.0.title"), "cat.png")
 		listed("all", list(""), 6, both, gone, ending, ids[2], ids[1], ids[0])
@@ -65,10 +71,12 @@ func TestListShares(t *testing.T) {
 		wantJSON(t, "status of the expired", list("?status=expired").Value("items.0.status"), "expired")
 		wantJSON(t, "status of what was both", list("?status=revoked").Value("items.0.status"), "revoked")
 		listed("a page", list("?page=2&limit=2"), 6, ending, ids[2])
-		wantJSON(t, "pagination", list("?page=2&limit=4").Value("pagination"), m{"total": 6, "page": 2, "limit": 4, "pages": 2})
+		wantJSON(t, "pagination", list("?page=2&limit=4").Value("pagination"),
+			m{"total": 6, "page": 2, "limit": 4, "pages": 2})
 		listed("beyond the last page", list("?page=4&limit=2"), 6)
 		list("?limit=100")
-		for _, query := range []string{"?page=0", "?page=-1", "?page=x", "?limit=0", "?limit=101", "?limit=-1", "?status=deleted", "?status=ACTIVE", "?page=1000000001"} {
+		for _, query := range []string{"?page=0", "?page=-1", "?page=x", "?limit=0", "?limit=101", "?limit=-1",
+			"?status=deleted", "?status=ACTIVE", "?page=1000000001"} {
 			wantStatus(t, query, alice.Get("/api/shares/"+query), 400, "VALIDATION_ERROR")
 		}
 		wantStatus(t, "a visitor", l.Client(t).Get("/api/shares/"), 401, "UNAUTHORIZED")
@@ -90,7 +98,8 @@ func TestListSharesOfUnreadableFiles(t *testing.T) {
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		admin, alice := l.Admin(t), l.User(t, "alice")
 		file := admin.Upload("/uploads", "a.txt", []byte("x"))
-		rule := addRule(admin, m{"pathPattern": "/uploads/**", "effect": "allow", "userId": callerID(alice), "permissions": []string{"read", "share", "download"}})
+		rule := addRule(admin, m{"pathPattern": "/uploads/**", "effect": "allow", "userId": callerID(alice),
+			"permissions": []string{"read", "share", "download"}})
 		shareFile(alice, file)
 		wantJSON(t, "name", alice.Get("/api/shares/").OK(200).Value("items.0.file.name"), "a.txt")
 		admin.Delete("/api/admin/rules/" + rule).OK(200)
@@ -98,7 +107,8 @@ func TestListSharesOfUnreadableFiles(t *testing.T) {
 		after := alice.Get("/api/shares/").OK(200)
 		wantJSON(t, "file", after.Value("items.0.file"), nil)
 		wantJSON(t, "title", after.Value("items.0.title"), "")
-		wantJSON(t, "an administrator's list", admin.Get("/api/admin/shares").OK(200).Value("items.0.file.name"), "secret.txt")
+		wantJSON(t, "an administrator's list", admin.Get("/api/admin/shares").OK(200).Value("items.0.file.name"),
+			"secret.txt")
 	})
 }
 
@@ -114,9 +124,12 @@ func TestAdminShares(t *testing.T) {
 		wantFields(t, "data", parseObject(t, list.Body)["data"], "items", "pagination")
 		wantJSON(t, "pagination", list.Value("pagination"), m{"total": 2, "page": 1, "limit": 20, "pages": 1})
 		wantFields(t, "an item", list.Value("items.0"), "id", "title", "creatorId", "status",
-			"creatorName", "url", "file", "expiresAt", "viewCount", "downloadCount", "maxViews", "maxDownloads", "hasPassword", "createdAt") // additions
+			// additions
+			"creatorName", "url", "file", "expiresAt", "viewCount", "downloadCount", "maxViews", "maxDownloads",
+			"hasPassword", "createdAt")
 		for at, want := range map[string]any{
-			"0.id": second, "0.title": "bob's", "0.creatorId": callerID(bob), "0.creatorName": "bob", "0.status": "active", "0.hasPassword": false, "0.file.path": "/home/bob",
+			"0.id": second, "0.title": "bob's", "0.creatorId": callerID(bob), "0.creatorName": "bob",
+			"0.status": "active", "0.hasPassword": false, "0.file.path": "/home/bob",
 			"1.id": first, "1.title": "a.txt", "1.creatorId": callerID(alice), "1.maxViews": 5, "1.hasPassword": true,
 		} {
 			wantJSON(t, at, list.Value("items."+at), want)
@@ -142,7 +155,8 @@ func TestAdminShares(t *testing.T) {
 	})
 }
 
-// What people do with their shares is in the access log, with the path of the file; that they are looked at is not.
+// What people do with their shares is in the access log, with the path of the file; that they are
+// looked at is not.
 func TestSharesInTheLog(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {

@@ -23,7 +23,8 @@ func checkShareClosed(t *testing.T, what string, c *apptest.Client, id, title st
 	r := visitShare(c, id)
 	wantStatus(t, what, r, 200, "")
 	wantFields(t, what, r.Value("share"), shareFields...)
-	for field, want := range (m{"title": title, "file": nil, "allowPreview": nil, "allowDownload": nil, "requiresPassword": true}) {
+	for field, want := range (m{"title": title, "file": nil, "allowPreview": nil, "allowDownload": nil,
+		"requiresPassword": true}) {
 		wantJSON(t, what+": "+field, r.Value("share."+field), want)
 	}
 }
@@ -48,22 +49,27 @@ func TestSharePassword(t *testing.T) {
 		id := made.Text("share.id")
 		checkShareClosed(t, "before", visitor, id, "")
 		wantJSON(t, "views while it is shut", visitShare(visitor, id).Value("share.viewCount"), 0)
-		checkShareClosed(t, "one with a title", visitor, shareFile(alice, file, m{"password": "open sesame", "title": "Cat"}), "Cat")
+		checkShareClosed(t, "one with a title", visitor,
+			shareFile(alice, file, m{"password": "open sesame", "title": "Cat"}), "Cat")
 
 		wantStatus(t, "a wrong one", verifySharePassword(visitor, id, "open Sesame"), 401, "INVALID_PASSWORD")
 		wantStatus(t, "a long one", verifySharePassword(visitor, id, strings.Repeat("x", 129)), 400, "VALIDATION_ERROR")
 		wantStatus(t, "an empty one", verifySharePassword(visitor, id, ""), 400, "VALIDATION_ERROR")
 		wantStatus(t, "none", visitor.Post("/api/shares/"+id+"/verify", m{}), 400, "VALIDATION_ERROR")
-		wantStatus(t, "in the query", visitor.Post("/api/shares/"+id+"/verify?password=open+sesame", m{}), 400, "VALIDATION_ERROR")
-		wantStatus(t, "from across sites", visitor.Post("/api/shares/"+id+"/verify", m{"password": "open sesame"}, "Sec-Fetch-Site", "cross-site"), 403, "FORBIDDEN")
+		wantStatus(t, "in the query", visitor.Post("/api/shares/"+id+"/verify?password=open+sesame", m{}), 400,
+			"VALIDATION_ERROR")
+		wantStatus(t, "from across sites", visitor.Post("/api/shares/"+id+"/verify", m{"password": "open sesame"},
+			"Sec-Fetch-Site", "cross-site"), 403, "FORBIDDEN")
 		wantStatus(t, "of no share", verifySharePassword(visitor, "abcdefghijkl", "open sesame"), 404, "NOT_FOUND")
-		wantStatus(t, "of a share without", verifySharePassword(visitor, shareFile(alice, file), "open sesame"), 400, "VALIDATION_ERROR")
+		wantStatus(t, "of a share without", verifySharePassword(visitor, shareFile(alice, file), "open sesame"), 400,
+			"VALIDATION_ERROR")
 		checkShareClosed(t, "after wrong ones", visitor, id, "")
 
 		right := verifySharePassword(visitor, id, "open sesame").OK(200)
 		wantJSON(t, "data", parseObject(t, right.Body)["data"], m{"authorized": true})
 		c := onlyCookie(t, right)
-		if c.Name != "share_auth_"+id || c.Path != "/api/shares/"+id || !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.MaxAge != 900 || c.Secure || c.Domain != "" {
+		if c.Name != "share_auth_"+id || c.Path != "/api/shares/"+id || !c.HttpOnly ||
+			c.SameSite != http.SameSiteStrictMode || c.MaxAge != 900 || c.Secure || c.Domain != "" {
 			t.Errorf("the cookie is %v", c)
 		}
 		wantJSON(t, "the first view", visitShare(visitor, id).OK(200).Value("share.viewCount"), 1)
@@ -86,7 +92,8 @@ func TestShareCookie(t *testing.T) {
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		alice := l.User(t, "alice")
 		file := alice.Upload("/home/alice", "a.txt", []byte("x"))
-		id, other := shareFile(alice, file, m{"password": "open sesame"}), shareFile(alice, file, m{"password": "open sesame"})
+		id, other := shareFile(alice, file, m{"password": "open sesame"}), shareFile(alice, file,
+			m{"password": "open sesame"})
 		visitor := l.Client(t)
 		verifySharePassword(visitor, id, "open sesame").OK(200)
 		good := visitor.Cookies["share_auth_"+id]
@@ -96,14 +103,17 @@ func TestShareCookie(t *testing.T) {
 		body, mac, _ := strings.Cut(good, ".")
 		verifySharePassword(visitor, other, "open sesame").OK(200)
 		for what, value := range map[string]string{
-			"empty": "", "dot": ".", "junk": "junk", "without a signature": body, "an empty signature": body + ".", "another payload": "eHl6." + mac, "cut": good[:len(good)-1],
-			"longer": good + "A", "a session": alice.Cookies[api.SessionCookie], "huge": strings.Repeat("A", 30000), "the other's": visitor.Cookies["share_auth_"+other],
+			"empty": "", "dot": ".", "junk": "junk", "without a signature": body, "an empty signature": body + ".",
+			"another payload": "eHl6." + mac, "cut": good[:len(good)-1],
+			"longer": good + "A", "a session": alice.Cookies[api.SessionCookie], "huge": strings.Repeat("A", 30000),
+			"the other's": visitor.Cookies["share_auth_"+other],
 		} {
 			checkShareClosed(t, what, with(id, value), id, "")
 		}
 		checkShareClosed(t, "in the place of another cookie", withCookie(l.Client(t), api.ProofCookie, good), id, "")
 
-		for what, body := range map[string]m{"another password": {"password": "another"}, "the same password, set anew": {"password": "open sesame"}} {
+		for what, body := range map[string]m{"another password": {"password": "another"},
+			"the same password, set anew": {"password": "open sesame"}} {
 			visitor := l.Client(t)
 			alice.Patch("/api/shares/"+other, m{"password": "before"}).OK(200)
 			verifySharePassword(visitor, other, "before").OK(200)
@@ -115,8 +125,10 @@ func TestShareCookie(t *testing.T) {
 			checkShareOpen(t, what+", given", visitor, other)
 		}
 		alice.Patch("/api/shares/"+other, m{"title": "other"}).OK(200)
-		wantJSON(t, "requiresPassword of what was changed otherwise", alice.Get("/api/shares/").OK(200).Value("items.0.requiresPassword"), true)
-		wantJSON(t, "none any more", alice.Patch("/api/shares/"+other, m{"password": nil}).OK(200).Value("share.requiresPassword"), false)
+		wantJSON(t, "requiresPassword of what was changed otherwise",
+			alice.Get("/api/shares/").OK(200).Value("items.0.requiresPassword"), true)
+		wantJSON(t, "none any more", alice.Patch("/api/shares/"+other,
+			m{"password": nil}).OK(200).Value("share.requiresPassword"), false)
 		checkShareOpen(t, "without a password", l.Client(t), other)
 		alice.Delete("/api/shares/" + id).OK(200)
 		wantStatus(t, "revoked", visitShare(with(id, good), id), 410, "SHARE_REVOKED")
@@ -130,7 +142,8 @@ func TestShareCookie(t *testing.T) {
 
 func TestShareCookieOverHTTPS(t *testing.T) {
 	t.Parallel()
-	l := apptest.Start(t, "sqlite", func(cfg *config.Config) { cfg.BaseURL = "https://larder.test" }, apptest.TrustLoopback)
+	l := apptest.Start(t, "sqlite", func(cfg *config.Config) { cfg.BaseURL = "https://larder.test" },
+		apptest.TrustLoopback)
 	admin := l.Admin(t)
 	id := shareFile(admin, admin.Upload("/public", "a.txt", []byte("x")), m{"password": "open sesame"})
 	if c := onlyCookie(t, verifySharePassword(l.Client(t), id, "open sesame").OK(200)); !c.Secure {
@@ -138,13 +151,15 @@ func TestShareCookieOverHTTPS(t *testing.T) {
 	}
 }
 
-// Ten wrong ones a minute, and then none is looked at; and an address tries so many in all. Abuse case C57.
+// Ten wrong ones a minute, and then none is looked at; and an address tries so many in
+// all. Abuse case C57.
 func TestWrongSharePasswordsAreLimited(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite") // replicas share counters through Redis alone
 	admin, visitor := l.Admin(t), l.Client(t)
 	file := admin.Upload("/public", "a.txt", []byte("x"))
-	id, other := shareFile(admin, file, m{"password": "open sesame"}), shareFile(admin, file, m{"password": "open sesame"})
+	id, other := shareFile(admin, file, m{"password": "open sesame"}), shareFile(admin, file,
+		m{"password": "open sesame"})
 	verifySharePassword(visitor, id, "open sesame").OK(200) // right ones don't count
 	for i := range 10 {
 		wantStatus(t, fmt.Sprint("wrong ", i), verifySharePassword(visitor, id, "x"), 401, "INVALID_PASSWORD")
@@ -163,9 +178,11 @@ func TestWrongSharePasswordsAreLimited(t *testing.T) {
 	for i := range 5 {
 		first, second := shareFile(admin, file), shareFile(admin, file)
 		wantStatus(t, fmt.Sprint("of the file ", i), verifySharePassword(visitor, first, "x"), 401, "INVALID_PASSWORD")
-		wantStatus(t, fmt.Sprint("of the file again ", i), verifySharePassword(visitor, second, "x"), 401, "INVALID_PASSWORD")
+		wantStatus(t, fmt.Sprint("of the file again ", i), verifySharePassword(visitor, second, "x"), 401,
+			"INVALID_PASSWORD")
 	}
-	wantStatus(t, "by another share", verifySharePassword(visitor, shareFile(admin, file), "of the file"), 429, "RATE_LIMIT_EXCEEDED")
+	wantStatus(t, "by another share", verifySharePassword(visitor, shareFile(admin, file), "of the file"), 429,
+		"RATE_LIMIT_EXCEEDED")
 	l.Clock.Advance(time.Minute)
 	for i := range 60 {
 		if i%9 == 0 {
@@ -173,7 +190,8 @@ func TestWrongSharePasswordsAreLimited(t *testing.T) {
 		}
 		wantStatus(t, fmt.Sprint("anywhere ", i), verifySharePassword(visitor, id, "x"), 401, "INVALID_PASSWORD")
 	}
-	wantStatus(t, "the sixty-first", verifySharePassword(visitor, shareFile(admin, file, m{"password": "y"}), "y"), 429, "RATE_LIMIT_EXCEEDED")
+	wantStatus(t, "the sixty-first", verifySharePassword(visitor, shareFile(admin, file, m{"password": "y"}), "y"), 429,
+		"RATE_LIMIT_EXCEEDED")
 }
 
 // A password that stands before the file asks visitors, too. Abuse cases C80, C81, C83.
@@ -200,7 +218,8 @@ func TestShareOfProtectedFile(t *testing.T) {
 		visitor := l.Client(t)
 		verifySharePassword(visitor, early, "of the file").OK(200)
 		other := made.Text("share.id") // that asks for the very same password; abuse case C46
-		checkShareClosed(t, "the cookie of another share of it", withCookie(l.Client(t), "share_auth_"+other, visitor.Cookies["share_auth_"+early]), other, "")
+		checkShareClosed(t, "the cookie of another share of it",
+			withCookie(l.Client(t), "share_auth_"+other, visitor.Cookies["share_auth_"+early]), other, "")
 		setAccessPassword(alice, file, "changed")
 		checkShareClosed(t, "with the one before", visitor, early, "")
 		wantStatus(t, "the one before", verifySharePassword(visitor, early, "of the file"), 401, "INVALID_PASSWORD")
@@ -221,21 +240,24 @@ func TestShareOfProtectedFile(t *testing.T) {
 		theirs := shareFile(admin, file, m{"password": "of the share"})
 		for what, id := range map[string]string{"the owner's": own, "an administrator's": theirs} {
 			visitor := l.Client(t)
-			wantStatus(t, what+": the folder's", verifySharePassword(visitor, id, "of the folder"), 401, "INVALID_PASSWORD")
+			wantStatus(t, what+": the folder's", verifySharePassword(visitor, id, "of the folder"), 401,
+				"INVALID_PASSWORD")
 			verifySharePassword(visitor, id, "of the share").OK(200)
 			checkShareOpen(t, what, visitor, id)
 		}
 	})
 }
 
-// A share's own password stands in for what its creator could let others pass, and for nothing else. Abuse case C83.
+// A share's own password stands in for what its creator could let others pass, and for nothing
+// else. Abuse case C83.
 func TestSharePasswordDoesNotCoverOthersPasswords(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		admin, bob := l.Admin(t), l.User(t, "bob")
 		shelf := mkdir(admin, "/uploads", "shelf")
 		file := admin.Upload("/uploads/shelf", "a.txt", []byte("x"))
-		addRule(admin, m{"pathPattern": "/uploads/**", "effect": "allow", "userId": callerID(bob), "permissions": []string{"read", "share", "download"}})
+		addRule(admin, m{"pathPattern": "/uploads/**", "effect": "allow", "userId": callerID(bob),
+			"permissions": []string{"read", "share", "download"}})
 		setAccessPassword(admin, file, "of the file")
 		id := shareFile(bob, file, m{"password": "bob's"})
 		visitor := l.Client(t)
@@ -255,7 +277,8 @@ func TestSharePasswordDoesNotCoverOthersPasswords(t *testing.T) {
 		verifyPassword(bob, shelf, "of the folder").OK(200)
 		known := shareFile(bob, file, m{"password": "bob's"})
 		late := shareFile(bob, file)
-		wantJSON(t, "that it is asked for", bob.Patch("/api/shares/"+late, m{"password": "bob's"}).OK(200).Value("share.requiresPassword"), true)
+		wantJSON(t, "that it is asked for", bob.Patch("/api/shares/"+late,
+			m{"password": "bob's"}).OK(200).Value("share.requiresPassword"), true)
 		for what, id := range map[string]string{"when it was made": known, "when its password was set": late} {
 			visitor := l.Client(t)
 			verifySharePassword(visitor, id, "bob's").OK(200)
@@ -271,7 +294,8 @@ func TestSharePasswordDoesNotCoverOthersPasswords(t *testing.T) {
 	})
 }
 
-// A share's password stands in for what was asked for when it was set: what else its creator had given that day lets nobody in, wherever the file goes.
+// A share's password stands in for what was asked for when it was set: what else its creator had
+// given that day lets nobody in, wherever the file goes.
 func TestSharePasswordCoversOnlyFoldersAtCreation(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -279,7 +303,8 @@ func TestSharePasswordCoversOnlyFoldersAtCreation(t *testing.T) {
 		mkdir(admin, "/uploads", "open")
 		shut := mkdir(admin, "/uploads", "shut")
 		file := admin.Upload("/uploads/open", "a.txt", []byte("x"))
-		addRule(admin, m{"pathPattern": "/uploads/**", "effect": "allow", "userId": callerID(bob), "permissions": []string{"read", "share", "download"}})
+		addRule(admin, m{"pathPattern": "/uploads/**", "effect": "allow", "userId": callerID(bob),
+			"permissions": []string{"read", "share", "download"}})
 		setAccessPassword(admin, shut, "of the folder")
 		verifyPassword(bob, shut, "of the folder").OK(200)
 		made, changed := shareFile(bob, file, m{"password": "bob's"}), shareFile(bob, file)
@@ -307,13 +332,17 @@ func TestShareByARuleWithAPassword(t *testing.T) {
 		admin, bob := l.Admin(t), l.User(t, "bob")
 		file := admin.Upload("/uploads", "a.txt", []byte("x"))
 		me := callerID(bob)
-		addRule(admin, m{"pathPattern": "/uploads/**", "effect": "allow", "userId": me, "permissions": []string{"read", "share"}})
-		rule := addRule(admin, m{"pathPattern": "/uploads/**", "effect": "allow", "userId": me, "permissions": []string{"download"}, "requirePassword": true, "password": "of the rule"})
-		addRule(admin, m{"pathPattern": "/uploads/**", "effect": "allow", "userId": me, "permissions": []string{"delete"}, "requirePassword": true, "password": "to delete"})
+		addRule(admin, m{"pathPattern": "/uploads/**", "effect": "allow", "userId": me,
+			"permissions": []string{"read", "share"}})
+		rule := addRule(admin, m{"pathPattern": "/uploads/**", "effect": "allow", "userId": me,
+			"permissions": []string{"download"}, "requirePassword": true, "password": "of the rule"})
+		addRule(admin, m{"pathPattern": "/uploads/**", "effect": "allow", "userId": me,
+			"permissions": []string{"delete"}, "requirePassword": true, "password": "to delete"})
 		id := shareFile(bob, file)
 		visitor := l.Client(t)
 		checkShareClosed(t, "before", visitor, id, "")
-		wantStatus(t, "that of a rule about something else", verifySharePassword(visitor, id, "to delete"), 401, "INVALID_PASSWORD")
+		wantStatus(t, "that of a rule about something else", verifySharePassword(visitor, id, "to delete"), 401,
+			"INVALID_PASSWORD")
 		verifySharePassword(visitor, id, "of the rule").OK(200)
 		checkShareOpen(t, "with that of the rule", visitor, id)
 		wantJSON(t, "allowDownload", visitShare(visitor, id).Value("share.allowDownload"), true)
@@ -331,7 +360,9 @@ func TestShareTellsNoSecrets(t *testing.T) {
 	made := admin.Post("/api/shares/", m{"fileId": file, "password": "a hidden word"}).OK(201)
 	id := made.Text("share.id")
 	answers := []*apptest.Reply{
-		made, admin.Get("/api/shares/"), admin.Get("/api/admin/shares"), admin.Patch("/api/shares/"+id, m{"password": "a hidden word"}), visitShare(l.Client(t), id), verifySharePassword(l.Client(t), id, "a hidden word"),
+		made, admin.Get("/api/shares/"), admin.Get("/api/admin/shares"),
+		admin.Patch("/api/shares/"+id, m{"password": "a hidden word"}), visitShare(l.Client(t), id),
+		verifySharePassword(l.Client(t), id, "a hidden word"),
 	}
 	for _, r := range answers {
 		for _, secret := range []string{"a hidden word", "argon2", "proof", "passwordHash", "passwordId"} {
@@ -341,7 +372,8 @@ func TestShareTellsNoSecrets(t *testing.T) {
 		}
 	}
 	log := l.Log.String()
-	if strings.Contains(log, "a hidden word") || strings.Contains(log, id) || !strings.Contains(log, "/api/shares/[redacted]") {
+	if strings.Contains(log, "a hidden word") || strings.Contains(log, id) ||
+		!strings.Contains(log, "/api/shares/[redacted]") {
 		t.Error("the log holds a password, or the address of a share")
 	}
 }

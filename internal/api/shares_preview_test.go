@@ -13,10 +13,14 @@ import (
 
 // Files by their first bytes. What follows these doesn't matter.
 var fileHeads = map[string]string{
-	"image/png": onePixel, "image/jpeg": "\xff\xd8\xff\xe0\x00\x10JFIF\x00\x01", "image/gif": "GIF89a\x01\x00\x01\x00", "image/webp": "RIFF\x1a\x00\x00\x00WEBPVP8L",
-	"image/avif": "\x00\x00\x00\x20ftypavif\x00\x00\x00\x00avifmif1", "image/bmp": "BM\x46\x00\x00\x00\x00\x00\x00\x00\x36\x00\x00\x00\x28\x00\x00\x00",
-	"video/mp4": "\x00\x00\x00\x20ftypmp42\x00\x00\x00\x00mp42isom", "video/webm": "\x1a\x45\xdf\xa3\x01\x00\x00\x00\x00\x00\x00\x1f\x42\x86\x81\x01\x42\x82\x84webm",
-	"audio/mpeg": "\xff\xfb\x90\x64\x00\x00", "audio/ogg": "OggS\x00\x02\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x01\x13OpusHead",
+	"image/png": onePixel, "image/jpeg": "\xff\xd8\xff\xe0\x00\x10JFIF\x00\x01", "image/gif": "GIF89a\x01\x00\x01\x00",
+	"image/webp": "RIFF\x1a\x00\x00\x00WEBPVP8L",
+	"image/avif": "\x00\x00\x00\x20ftypavif\x00\x00\x00\x00avifmif1",
+	"image/bmp":  "BM\x46\x00\x00\x00\x00\x00\x00\x00\x36\x00\x00\x00\x28\x00\x00\x00",
+	"video/mp4":  "\x00\x00\x00\x20ftypmp42\x00\x00\x00\x00mp42isom",
+	"video/webm": "\x1a\x45\xdf\xa3\x01\x00\x00\x00\x00\x00\x00\x1f\x42\x86\x81\x01\x42\x82\x84webm",
+	"audio/mpeg": "\xff\xfb\x90\x64\x00\x00",
+	"audio/ogg":  "OggS\x00\x02\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x01\x13OpusHead",
 	"audio/flac": "fLaC\x00\x00\x00\x22", "application/pdf": "%PDF-1.7\n", "text/plain": "just words\n",
 }
 
@@ -32,14 +36,16 @@ func TestSharePreview(t *testing.T) {
 		t.Run("what is shown", func(t *testing.T) {
 			for media, head := range fileHeads {
 				for _, claim := range []string{media, "application/octet-stream"} {
-					id := alice.In(t).Upload("/home/alice/shown", "file", []byte(head+strings.Repeat("x", 9000)), m{"mimeType": claim, "conflict": "rename"})
+					id := alice.In(t).Upload("/home/alice/shown", "file", []byte(head+strings.Repeat("x", 9000)),
+						m{"mimeType": claim, "conflict": "rename"})
 					r := preview(t, id)
 					wantStatus(t, media+" as "+claim, r, 200, "")
 					if got, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";"); got != media {
 						t.Errorf("%s as %s is shown as %s", media, claim, got)
 					}
 					policy := r.Header.Get("Content-Security-Policy")
-					if !strings.HasPrefix(r.Header.Get("Content-Disposition"), "inline;") || !strings.Contains(policy, "default-src 'none'") || strings.Contains(policy, "script-src") {
+					if !strings.HasPrefix(r.Header.Get("Content-Disposition"), "inline;") ||
+						!strings.Contains(policy, "default-src 'none'") || strings.Contains(policy, "script-src") {
 						t.Errorf("%s: %v", media, r.Header)
 					}
 					wantHeader(t, r, "X-Content-Type-Options", "nosniff")
@@ -56,29 +62,44 @@ func TestSharePreview(t *testing.T) {
 		t.Run("what is not", func(t *testing.T) { // abuse cases C67, C70
 			page := "<!DOCTYPE html><script>alert(1)</script>"
 			for what, c := range map[string][2]string{
-				"a page": {page, "text/html"}, "a page as a picture": {page, "image/png"}, "a page as text": {page, "text/plain"}, "a page as a video": {page, "video/mp4"},
-				"a page as nothing": {page, "application/octet-stream"}, "xhtml": {`<?xml version="1.0"?><html xmlns="http://www.w3.org/1999/xhtml"/>`, "image/gif"},
-				"a drawing": {`<svg xmlns="http://www.w3.org/2000/svg"><script/></svg>`, "image/svg+xml"}, "a drawing as a picture": {`<svg xmlns="http://www.w3.org/2000/svg"/>`, "image/png"},
-				"a drawing as text": {`<svg xmlns="http://www.w3.org/2000/svg"/>`, "text/plain"}, "xml": {`<?xml version="1.0"?><a/>`, "text/plain"},
-				"a script": {"alert(1)", "text/javascript"}, "words as a picture": {"just words", "image/png"}, "words as a video": {"just words", "video/mp4"},
-				"style": {"a{}", "text/css"}, "a picture as a page": {onePixel, "text/html"}, "a gif that is a script": {"GIF89a=1;alert(1)", "text/javascript"},
-				"an archive": {"PK\x03\x04\x14\x00", "application/zip"}, "an archive as a picture": {"PK\x03\x04\x14\x00", "image/png"}, "a program": {"\x7fELF\x02\x01\x01", "image/png"},
-				"noise": {"\x00\x01\x02\x03\xff\xfe", "image/png"}, "noise as a video": {"\x00\x01\x02\x03\xff\xfe", "video/mp4"}, "noise as nothing": {"\x00\x01\x02\x03", "application/octet-stream"},
+				"a page": {page, "text/html"}, "a page as a picture": {page, "image/png"},
+				"a page as text": {page, "text/plain"}, "a page as a video": {page, "video/mp4"},
+				"a page as nothing": {page, "application/octet-stream"},
+				"xhtml": {`<?xml version="1.0"?><html xmlns="http://www.w3.org/1999/xhtml"/>`,
+					"image/gif"},
+				"a drawing":              {`<svg xmlns="http://www.w3.org/2000/svg"><script/></svg>`, "image/svg+xml"},
+				"a drawing as a picture": {`<svg xmlns="http://www.w3.org/2000/svg"/>`, "image/png"},
+				"a drawing as text":      {`<svg xmlns="http://www.w3.org/2000/svg"/>`, "text/plain"},
+				"xml":                    {`<?xml version="1.0"?><a/>`, "text/plain"},
+				"a script":               {"alert(1)", "text/javascript"},
+				"words as a picture":     {"just words", "image/png"},
+				"words as a video":       {"just words", "video/mp4"},
+				"style":                  {"a{}", "text/css"}, "a picture as a page": {onePixel, "text/html"},
+				"a gif that is a script":  {"GIF89a=1;alert(1)", "text/javascript"},
+				"an archive":              {"PK\x03\x04\x14\x00", "application/zip"},
+				"an archive as a picture": {"PK\x03\x04\x14\x00", "image/png"},
+				"a program":               {"\x7fELF\x02\x01\x01", "image/png"},
+				"noise":                   {"\x00\x01\x02\x03\xff\xfe", "image/png"},
+				"noise as a video":        {"\x00\x01\x02\x03\xff\xfe", "video/mp4"},
+				"noise as nothing":        {"\x00\x01\x02\x03", "application/octet-stream"},
 			} {
-				id := alice.In(t).Upload("/home/alice/hidden", "x.png", []byte(c[0]), m{"mimeType": c[1], "conflict": "rename"})
+				id := alice.In(t).Upload("/home/alice/hidden", "x.png", []byte(c[0]),
+					m{"mimeType": c[1], "conflict": "rename"})
 				share := shareEntry(alice.In(t), id)
 				for _, header := range [][]string{nil, {"Range", "bytes=0-3"}, {"If-None-Match", "*"}} {
 					r := visitor.In(t).Get("/api/shares/"+share+"/preview", header...)
 					wantStatus(t, what, r, 403, "FORBIDDEN")
 					wantHeader(t, r, "ETag", "")
 					wantHeader(t, r, "Content-Disposition", "")
-					wantStatus(t, "HEAD of "+what, visitor.In(t).Head("/api/shares/"+share+"/preview", header...), 403, "")
+					wantStatus(t, "HEAD of "+what, visitor.In(t).Head("/api/shares/"+share+"/preview", header...), 403,
+						"")
 				}
 			}
 		})
 		t.Run("ranges and conditions", func(t *testing.T) {
 			video := fileHeads["video/mp4"] + strings.Repeat("0123456789", 1000)
-			at := "/api/shares/" + shareEntry(alice.In(t), alice.In(t).Upload("/home/alice", "v.mp4", []byte(video)), m{"maxViews": 1, "maxDownloads": 1}) + "/preview"
+			at := "/api/shares/" + shareEntry(alice.In(t), alice.In(t).Upload("/home/alice", "v.mp4", []byte(video)),
+				m{"maxViews": 1, "maxDownloads": 1}) + "/preview"
 			visitor := visitor.In(t)
 			head := visitor.Head(at).OK(200)
 			wantHeader(t, head, "Content-Length", "10024")
@@ -120,15 +141,18 @@ func TestSharePreview(t *testing.T) {
 			alice.In(t).Delete("/api/shares/" + revoked).OK(200)
 			visitor.Get(at(revoked)).Fails(410, "SHARE_EXPIRED")
 			visitor.Get(at(shareEntry(alice.In(t), id, all))).Fails(403, "FORBIDDEN")
-			shut, guest := shareEntry(alice.In(t), id, m{"password": "of the share", "allowDownload": false}), l.Client(t)
+			shut, guest := shareEntry(alice.In(t), id,
+				m{"password": "of the share", "allowDownload": false}), l.Client(t)
 			guest.Get(at(shut)).Fails(401, "INVALID_PASSWORD")
 			unlockShare(guest, shut, "of the share")
 			wantBody(t, guest.Get(at(shut)).OK(200), onePixel)
 			lost := shareEntry(alice.In(t), id)
-			deny := addRule(l.Admin(t), m{"pathPattern": "/home/alice/**", "effect": "deny", "role": "user", "permissions": []string{"share"}})
+			deny := addRule(l.Admin(t), m{"pathPattern": "/home/alice/**", "effect": "deny", "role": "user",
+				"permissions": []string{"share"}})
 			visitor.Get(at(lost)).Fails(410, "SHARE_EXPIRED")
 			l.Admin(t).Delete("/api/admin/rules/" + deny).OK(200)
-			deny = addRule(l.Admin(t), m{"pathPattern": "/home/alice/**", "effect": "deny", "role": "user", "permissions": []string{"download"}})
+			deny = addRule(l.Admin(t), m{"pathPattern": "/home/alice/**", "effect": "deny", "role": "user",
+				"permissions": []string{"download"}})
 			visitor.Get(at(lost)).Fails(403, "FORBIDDEN")
 			l.Admin(t).Delete("/api/admin/rules/" + deny).OK(200)
 			brief := shareEntry(alice.In(t), id, m{"expiresIn": 60})
@@ -147,7 +171,8 @@ func TestSharePreview(t *testing.T) {
 	})
 }
 
-// Previews and downloads of a share lead to the store where its provider says so, as all bytes do, and count as much.
+// Previews and downloads of a share lead to the store where its provider says so, as all bytes do,
+// and count as much.
 func TestShareBytesComeFromTheStore(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -191,7 +216,8 @@ func TestShareBytesAreLogged(t *testing.T) {
 			}
 		}
 		slices.Sort(got) // each replica writes down its own
-		wantStrings(t, "logged", got, "visitor preview /home/alice/f/a.txt 4 206", fmt.Sprintf("visitor share_download /home/alice/f %d 200", len(zipped.Body)),
+		wantStrings(t, "logged", got, "visitor preview /home/alice/f/a.txt 4 206",
+			fmt.Sprintf("visitor share_download /home/alice/f %d 200", len(zipped.Body)),
 			"visitor share_download /home/alice/f/a.txt 10 200")
 	})
 }

@@ -30,7 +30,8 @@ func visitShare(c *apptest.Client, id string) *apptest.Reply { return c.Get("/ap
 func callerID(c *apptest.Client) string { return c.Get("/api/auth/me").OK(200).Text("user.id") }
 
 var shareFields = []string{
-	"id", "title", "creatorName", "file", "allowPreview", "allowDownload", "expiresAt", "requiresPassword", "viewCount", "maxViews", "downloadCount", "maxDownloads",
+	"id", "title", "creatorName", "file", "allowPreview", "allowDownload", "expiresAt", "requiresPassword", "viewCount",
+	"maxViews", "downloadCount", "maxDownloads",
 }
 
 // Specification: Share endpoints, POST and GET /api/shares/{id}.
@@ -41,14 +42,16 @@ func TestShare(t *testing.T) {
 		file := alice.Upload("/home/alice", "cat.png", []byte("meow"))
 		made := alice.Post("/api/shares/", m{"fileId": file}).OK(201)
 		wantFields(t, "data", parseObject(t, made.Body)["data"], "share")
-		wantFields(t, "share", made.Value("share"), "id", "url", "expiresAt", "createdAt", "passwordProtected", "allowPreview", "allowDownload")
+		wantFields(t, "share", made.Value("share"), "id", "url", "expiresAt", "createdAt", "passwordProtected",
+			"allowPreview", "allowDownload")
 		id := made.Text("share.id")
 		if !shareID.MatchString(id) {
 			t.Errorf("the id is %s", id)
 		}
 		now := l.Clock.Now().UnixMilli()
 		for field, want := range (m{
-			"url": "http://larder.test/share/" + id, "expiresAt": nil, "createdAt": now, "passwordProtected": false, "allowPreview": true, "allowDownload": true,
+			"url": "http://larder.test/share/" + id, "expiresAt": nil, "createdAt": now, "passwordProtected": false,
+			"allowPreview": true, "allowDownload": true,
 		}) {
 			wantJSON(t, field, made.Value("share."+field), want)
 		}
@@ -57,25 +60,31 @@ func TestShare(t *testing.T) {
 		wantFields(t, "data of the visit", parseObject(t, first.Body)["data"], "share")
 		wantFields(t, "the visited share", first.Value("share"), shareFields...)
 		wantJSON(t, "share", first.Value("share"), m{
-			"id": id, "title": "cat.png", "creatorName": "alice", "file": m{"id": file, "name": "cat.png", "path": "/", "type": "file", "size": 4, "mimeType": "image/png"},
-			"allowPreview": true, "allowDownload": true, "expiresAt": nil, "requiresPassword": false, "viewCount": 1, "maxViews": nil, "downloadCount": 0, "maxDownloads": nil,
+			"id": id, "title": "cat.png", "creatorName": "alice",
+			"file": m{"id": file, "name": "cat.png", "path": "/", "type": "file", "size": 4,
+				"mimeType": "image/png"},
+			"allowPreview": true, "allowDownload": true, "expiresAt": nil, "requiresPassword": false, "viewCount": 1,
+			"maxViews": nil, "downloadCount": 0, "maxDownloads": nil,
 		})
 		wantJSON(t, "the second view", visitShare(visitor, id).OK(200).Value("share.viewCount"), 2)
 		wantStatus(t, "HEAD", visitor.Head("/api/shares/"+id), 200, "")
 		for what, c := range map[string]*apptest.Client{
-			"a stale cookie": withCookie(l.Client(t), "auth_token", "junk"), "the creator": alice, "a key": alice.Key(m{}),
+			"a stale cookie": withCookie(l.Client(t), "auth_token", "junk"), "the creator": alice,
+			"a key": alice.Key(m{}),
 		} {
 			wantStatus(t, what, visitShare(c, id), 200, "")
 		}
 		wantJSON(t, "views, HEAD not among them", visitShare(visitor, id).OK(200).Value("share.viewCount"), 6)
 
 		full := alice.Post("/api/shares", m{
-			"fileId": file, "title": "  <b>Cat</b> ", "expiresIn": 60, "maxViews": 2, "maxDownloads": 7, "allowPreview": false, "allowDownload": false,
+			"fileId": file, "title": "  <b>Cat</b> ", "expiresIn": 60, "maxViews": 2, "maxDownloads": 7,
+			"allowPreview": false, "allowDownload": false,
 		}).OK(201)
 		wantJSON(t, "expiresAt", full.Value("share.expiresAt"), now+60000)
 		view := visitShare(visitor, full.Text("share.id")).OK(200)
 		for field, want := range (m{
-			"title": "  <b>Cat</b> ", "expiresAt": now + 60000, "maxViews": 2, "maxDownloads": 7, "allowPreview": false, "allowDownload": false, "viewCount": 1,
+			"title": "  <b>Cat</b> ", "expiresAt": now + 60000, "maxViews": 2, "maxDownloads": 7, "allowPreview": false,
+			"allowDownload": false, "viewCount": 1,
 		}) {
 			wantJSON(t, field, view.Value("share."+field), want)
 		}
@@ -83,14 +92,16 @@ func TestShare(t *testing.T) {
 			unnamed := shareFile(alice, file, m{"title": blank})
 			wantJSON(t, "a blank title", visitShare(visitor, unnamed).OK(200).Value("share.title"), "cat.png")
 			alice.Patch("/api/shares/"+unnamed, m{"title": "Cat"}).OK(200)
-			wantJSON(t, "a title made blank", alice.Patch("/api/shares/"+unnamed, m{"title": blank}).OK(200).Value("share.title"), "cat.png")
+			wantJSON(t, "a title made blank",
+				alice.Patch("/api/shares/"+unnamed, m{"title": blank}).OK(200).Value("share.title"), "cat.png")
 		}
 		wantStatus(t, "no such share", visitShare(visitor, "abcdefghijkl"), 404, "NOT_FOUND")
 		wantStatus(t, "a long id", visitShare(visitor, strings.Repeat("a", 5000)), 404, "NOT_FOUND")
 
 		folder := mkdir(alice, "/home/alice", "trip")
 		view = visitShare(visitor, shareFile(alice, folder)).OK(200)
-		wantJSON(t, "a folder", view.Value("share.file"), m{"id": folder, "name": "trip", "path": "/", "type": "folder", "size": 0})
+		wantJSON(t, "a folder", view.Value("share.file"),
+			m{"id": folder, "name": "trip", "path": "/", "type": "folder", "size": 0})
 	})
 }
 
@@ -174,7 +185,8 @@ func TestShareEnds(t *testing.T) {
 		t.Run("revoked", func(t *testing.T) {
 			id := shareFile(alice, file)
 			wantStatus(t, "by another user", l.User(t, "bob").Delete("/api/shares/"+id), 404, "NOT_FOUND")
-			wantStatus(t, "by an administrator, as if it were theirs", admin.Delete("/api/shares/"+id), 404, "NOT_FOUND")
+			wantStatus(t, "by an administrator, as if it were theirs", admin.Delete("/api/shares/"+id), 404,
+				"NOT_FOUND")
 			visitShare(visitor, id).OK(200)
 			for range 2 {
 				wantJSON(t, "data", parseObject(t, alice.Delete("/api/shares/"+id).OK(200).Body)["data"], nil)
@@ -214,10 +226,13 @@ func TestShareEnds(t *testing.T) {
 		t.Run("right lost", func(t *testing.T) {
 			id := shareFile(alice, file)
 			for _, permission := range []string{"share", "read"} {
-				rule := addRule(admin, m{"pathPattern": "/home/alice/**", "effect": "deny", "userId": callerID(alice), "permissions": []string{permission}})
+				rule := addRule(admin, m{"pathPattern": "/home/alice/**", "effect": "deny", "userId": callerID(alice),
+					"permissions": []string{permission}})
 				wantStatus(t, "without "+permission, visitShare(visitor, id), 410, "SHARE_REVOKED")
-				wantStatus(t, "a new one without "+permission, alice.Post("/api/shares/", m{"fileId": file}), 403, "FORBIDDEN")
-				wantStatus(t, "changed without "+permission, alice.Patch("/api/shares/"+id, m{"title": "x"}), 403, "FORBIDDEN")
+				wantStatus(t, "a new one without "+permission, alice.Post("/api/shares/", m{"fileId": file}), 403,
+					"FORBIDDEN")
+				wantStatus(t, "changed without "+permission, alice.Patch("/api/shares/"+id, m{"title": "x"}), 403,
+					"FORBIDDEN")
 				admin.Delete("/api/admin/rules/" + rule).OK(200)
 				visitShare(visitor, id).OK(200)
 			}
@@ -232,14 +247,17 @@ func TestShareWithoutDownload(t *testing.T) {
 		admin, alice, visitor := l.Admin(t), l.User(t, "alice"), l.Client(t)
 		file := admin.Upload("/uploads", "a.png", []byte("x"))
 		me := callerID(alice)
-		addRule(admin, m{"pathPattern": "/uploads/**", "effect": "allow", "userId": me, "permissions": []string{"read", "share"}})
+		addRule(admin, m{"pathPattern": "/uploads/**", "effect": "allow", "userId": me,
+			"permissions": []string{"read", "share"}})
 		made := alice.Post("/api/shares/", m{"fileId": file, "allowDownload": true, "allowPreview": true}).OK(201)
 		wantJSON(t, "allowDownload", made.Value("share.allowDownload"), false)
 		wantJSON(t, "allowPreview", made.Value("share.allowPreview"), false)
 		id := made.Text("share.id")
-		wantJSON(t, "allowDownload, asked for again", alice.Patch("/api/shares/"+id, m{"allowDownload": true}).OK(200).Value("share.allowDownload"), false)
+		wantJSON(t, "allowDownload, asked for again",
+			alice.Patch("/api/shares/"+id, m{"allowDownload": true}).OK(200).Value("share.allowDownload"), false)
 
-		more := addRule(admin, m{"pathPattern": "/uploads/**", "effect": "allow", "userId": me, "permissions": []string{"download"}})
+		more := addRule(admin, m{"pathPattern": "/uploads/**", "effect": "allow", "userId": me,
+			"permissions": []string{"download"}})
 		both := shareFile(alice, file)
 		wantJSON(t, "with the right", visitShare(visitor, both).OK(200).Value("share.allowDownload"), true)
 		admin.Delete("/api/admin/rules/" + more).OK(200)
@@ -249,13 +267,16 @@ func TestShareWithoutDownload(t *testing.T) {
 	})
 }
 
-// Rules with addresses are about the visitor's: whoever shares takes nobody where they could not go from there.
+// Rules with addresses are about the visitor's: whoever shares takes nobody where they could
+// not go from there.
 func TestShareChecksVisitorsAddress(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		admin, alice := l.Admin(t), l.User(t, "alice")
 		file := admin.Upload("/uploads", "a.png", []byte("x"))
-		addRule(admin, m{"pathPattern": "/uploads/**", "effect": "allow", "userId": callerID(alice), "permissions": []string{"read", "share", "download"}, "allowedIps": []string{"127.0.0.0/8", "192.0.2.0/24"}})
+		addRule(admin, m{"pathPattern": "/uploads/**", "effect": "allow", "userId": callerID(alice),
+			"permissions": []string{"read", "share", "download"},
+			"allowedIps":  []string{"127.0.0.0/8", "192.0.2.0/24"}})
 		id := shareFile(alice, file)
 		from := func(ip string) *apptest.Reply { return l.Client(t).Get("/api/shares/"+id, "X-Forwarded-For", ip) }
 		wantStatus(t, "from inside", from("192.0.2.7"), 200, "")
@@ -269,7 +290,8 @@ func TestChangeShare(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		alice, visitor := l.User(t, "alice"), l.Client(t)
-		id := shareFile(alice, alice.Upload("/home/alice", "a.txt", []byte("x")), m{"title": "mine", "expiresIn": 60, "maxViews": 1})
+		id := shareFile(alice, alice.Upload("/home/alice", "a.txt", []byte("x")),
+			m{"title": "mine", "expiresIn": 60, "maxViews": 1})
 		patch := func(body m) *apptest.Reply { return alice.Patch("/api/shares/"+id, body) }
 		listed := alice.Get("/api/shares/").OK(200).Value("items.0")
 		wantJSON(t, "an empty change", patch(m{}).OK(200).Value("share"), listed)
@@ -286,36 +308,44 @@ func TestChangeShare(t *testing.T) {
 		wantJSON(t, "status", again.Value("share.status"), "active")
 		wantJSON(t, "expiresAt", again.Value("share.expiresAt"), l.Clock.Now().UnixMilli()+60000)
 		view := visitShare(visitor, id).OK(200)
-		for field, want := range (m{"title": "a.txt", "maxViews": nil, "maxDownloads": 3, "allowPreview": false, "allowDownload": true, "viewCount": 3}) {
+		for field, want := range (m{"title": "a.txt", "maxViews": nil, "maxDownloads": 3, "allowPreview": false,
+			"allowDownload": true, "viewCount": 3}) {
 			wantJSON(t, field, view.Value("share."+field), want)
 		}
 		wantJSON(t, "no end", patch(m{"expiresIn": nil}).OK(200).Value("share.expiresAt"), nil)
 		for what, body := range map[string]m{
-			"an empty password": {"password": ""}, "129 characters": {"password": strings.Repeat("x", 129)}, "expiresIn 59": {"expiresIn": 59}, "expiresIn 0": {"expiresIn": 0},
-			"more than a year": {"expiresIn": 31536001}, "maxViews 0": {"maxViews": 0}, "maxDownloads -1": {"maxDownloads": -1}, "maxViews 1000000001": {"maxViews": 1000000001},
+			"an empty password": {"password": ""}, "129 characters": {"password": strings.Repeat("x", 129)},
+			"expiresIn 59": {"expiresIn": 59}, "expiresIn 0": {"expiresIn": 0},
+			"more than a year": {"expiresIn": 31536001}, "maxViews 0": {"maxViews": 0},
+			"maxDownloads -1": {"maxDownloads": -1}, "maxViews 1000000001": {"maxViews": 1000000001},
 			"201 characters": {"title": strings.Repeat("x", 201)}, "a line break": {"title": "a\nb"},
 		} {
 			wantStatus(t, what, patch(body), 400, "VALIDATION_ERROR")
 		}
-		for what, body := range map[string]m{"a year": {"expiresIn": 31536000}, "200 characters": {"title": strings.Repeat("x", 200)}, "maxViews 1000000000": {"maxViews": 1000000000}} {
+		for what, body := range map[string]m{"a year": {"expiresIn": 31536000},
+			"200 characters": {"title": strings.Repeat("x", 200)}, "maxViews 1000000000": {"maxViews": 1000000000}} {
 			wantStatus(t, what, patch(body), 200, "")
 		}
-		wantStatus(t, "somebody else's", l.User(t, "bob").Patch("/api/shares/"+id, m{"title": "bob's"}), 404, "NOT_FOUND")
-		wantStatus(t, "an administrator", l.Admin(t).Patch("/api/shares/"+id, m{"title": "the admin's"}), 404, "NOT_FOUND")
+		wantStatus(t, "somebody else's", l.User(t, "bob").Patch("/api/shares/"+id, m{"title": "bob's"}), 404,
+			"NOT_FOUND")
+		wantStatus(t, "an administrator", l.Admin(t).Patch("/api/shares/"+id, m{"title": "the admin's"}), 404,
+			"NOT_FOUND")
 		alice.Delete("/api/shares/" + id).OK(200)
 		wantStatus(t, "a revoked one", patch(m{"expiresIn": 3600}), 409, "OPERATION_FAILED")
 		wantStatus(t, "revoked for good", visitShare(visitor, id), 410, "SHARE_REVOKED")
 	})
 }
 
-// Exactly as many views as the limit says, whoever comes when (abuse case C85), and none after the revocation was answered.
+// Exactly as many views as the limit says, whoever comes when (abuse case C85), and none after
+// the revocation was answered.
 func TestShareRaces(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		alice, visitor := l.User(t, "alice"), l.Client(t)
 		file := alice.Upload("/home/alice", "a.txt", []byte("x"))
 		id := shareFile(alice, file, m{"maxViews": 3})
-		replies := runConcurrently(t, visitor, 50, func(c *apptest.Client, _ int) *apptest.Reply { return visitShare(c, id) })
+		replies := runConcurrently(t, visitor, 50,
+			func(c *apptest.Client, _ int) *apptest.Reply { return visitShare(c, id) })
 		got := countStatuses(t, replies)
 		if got[200] != 3 || got[410] != 47 {
 			t.Errorf("with maxViews 3: %v", got)
@@ -337,7 +367,8 @@ func TestShareRaces(t *testing.T) {
 			return visitShare(c, id)
 		})
 		views := countStatuses(t, replies)[200] - 1
-		wantJSON(t, "viewCount after a revocation", queryCount(t, l, "SELECT view_count FROM shares WHERE id = $1", id), views)
+		wantJSON(t, "viewCount after a revocation", queryCount(t, l, "SELECT view_count FROM shares WHERE id = $1", id),
+			views)
 		wantStatus(t, "afterwards", visitShare(visitor, id), 410, "SHARE_REVOKED")
 	}, func(cfg *config.Config) { cfg.RateLimitEnabled = false })
 }

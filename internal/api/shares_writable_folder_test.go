@@ -31,7 +31,8 @@ func TestSharedFolderOmitsUnreadableFolders(t *testing.T) {
 		deny("/open/drop too/**", "read", "download")
 		deny("/nothing/**", "read", "write")
 		deny("/way", "read")
-		wantStrings(t, "alice", listNames(alice, trip), "drop", "open", "way", "note.txt") // who may still put something there
+		// who may still put something there
+		wantStrings(t, "alice", listNames(alice, trip), "drop", "open", "way", "note.txt")
 
 		wantStrings(t, "a visitor", shareNames(t, visitor, share, "/"), "open/", "way/", "note.txt")
 		wantJSON(t, "the count", listShare(visitor, share, "/").OK(200).Int("pagination.total"), int64(3))

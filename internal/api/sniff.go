@@ -19,15 +19,18 @@ const (
 	maxSniffed = 10000 // contents of which it is remembered
 )
 
-// sniffer tells what files are by their first bytes, and remembers it, so that HEAD, conditions and ranges of a video don't read them again. A content never
-// changes, so that nothing here can be out of date. Its zero value knows nothing yet.
+// sniffer tells what files are by their first bytes, and remembers it, so that HEAD, conditions and
+// ranges of a video don't read them again. A content never changes, so that nothing here can be out
+// of date. Its zero value knows nothing yet.
 type sniffer struct {
 	mu    sync.Mutex
 	types map[string]string // type by id of the content
 }
 
-// previewType decides how a file is shown to who does not know its owner, by what it is and not by what it says it is (abuse case C70). media is what to serve it
-// as. What says that it is something that is never shown isn't, whatever it is, and text has to say that it is text. Fault: Unavailable.
+// previewType decides how a file is shown to who does not know its owner, by what it is
+// and not by what it says it is (abuse case C70). media is what to serve it as. What says
+// that it is something that is never shown isn't, whatever it is, and text has to say that
+// it is text. Fault: Unavailable.
 func (m *sniffer) previewType(ctx context.Context, content files.Content) (media string, shown bool, err error) {
 	detected, err := m.typeOf(ctx, content)
 	if err != nil {
@@ -51,7 +54,8 @@ func (m *sniffer) previewType(ctx context.Context, content files.Content) (media
 	return detected, shown, nil
 }
 
-// typeOf tells the type of a content. For text that no browser could take for a page or a program it is text/plain.
+// typeOf tells the type of a content. For text that no browser could take for a page or a
+// program it is text/plain.
 func (m *sniffer) typeOf(ctx context.Context, content files.Content) (string, error) {
 	m.mu.Lock()
 	detected, known := m.types[content.ID]

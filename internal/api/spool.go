@@ -38,7 +38,8 @@ func (c *call) spoolPart(part *multipart.Part, name string, named bool) (*spoole
 	if err != nil {
 		return nil, err
 	}
-	s := &spooledFile{in: incomingFile{name: name, mimeType: part.Header.Get("Content-Type"), buffered: waited}, isFileField: named}
+	s := &spooledFile{in: incomingFile{name: name, mimeType: part.Header.Get("Content-Type"), buffered: waited},
+		isFileField: named}
 	if err := c.readPart(s, part); err != nil {
 		c.discard(s)
 		return nil, err
@@ -68,8 +69,8 @@ func (c *call) readPart(s *spooledFile, part *multipart.Part) error {
 	return err
 }
 
-// fillSpool copies a body, which reserves its room in the quota, to a file, which it leaves at its beginning, and stops where the disk gets full.
-// Faults: those of the body, TooLarge, Unavailable.
+// fillSpool copies a body, which reserves its room in the quota, to a file, which it leaves at its
+// beginning, and stops where the disk gets full. Faults: those of the body, TooLarge, Unavailable.
 func (c *call) fillSpool(file *os.File, body io.Reader) (size int64, err error) {
 	for {
 		if err := c.a.CheckSpoolSpace(); err != nil {

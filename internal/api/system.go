@@ -14,7 +14,8 @@ type publicSettingsReply struct {
 
 func (a *API) publicSettings(c *call, _ struct{}) (publicSettingsReply, error) {
 	s, err := c.settings()
-	return publicSettingsReply{s.SiteTitle, s.SiteLogo, s.SiteFavicon, s.AllowGuestAccess, s.AllowRegistration, s.RequireEmailVerification}, err
+	return publicSettingsReply{s.SiteTitle, s.SiteLogo, s.SiteFavicon, s.AllowGuestAccess, s.AllowRegistration,
+		s.RequireEmailVerification}, err
 }
 
 type featuresReply struct {
@@ -28,7 +29,8 @@ type featuresReply struct {
 
 func (a *API) publicFeatures(c *call, _ struct{}) (featuresReply, error) {
 	s, err := c.settings()
-	return featuresReply{s.EnableCaptcha, a.CaptchaProvider, s.CaptchaSiteKey, s.RequireInviteCode, s.EmailEnabled, s.EnableFreeMode && s.AllowGuestAccess}, err
+	return featuresReply{s.EnableCaptcha, a.CaptchaProvider, s.CaptchaSiteKey, s.RequireInviteCode, s.EmailEnabled,
+		s.EnableFreeMode && s.AllowGuestAccess}, err
 }
 
 // healthReply is a bare object, without the envelope.
@@ -45,8 +47,8 @@ func (a *API) health(c *call) error { return c.probe(200, 200, "degraded") }
 // live is ok for as long as the process answers.
 func (a *API) live(c *call) error { return c.probe(200, 200, "ok") }
 
-// ready answers 503 until the first start is seeded, and while the database or a disk of ours can't be reached. While a bucket can't, it is
-// degraded, and ready.
+// ready answers 503 until the first start is seeded, and while the database or a disk of ours can't
+// be reached. While a bucket can't, it is degraded, and ready.
 func (a *API) ready(c *call) error { return c.probe(200, 503, "unavailable") }
 
 func (c *call) probe(good, bad int, otherwise string) error {

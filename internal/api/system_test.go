@@ -19,14 +19,17 @@ func TestPublicSettings(t *testing.T) {
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		for range 2 {
 			reply := l.Client(t).Get("/api/public/settings").OK(200)
-			wantFields(t, "data", parseObject(t, reply.Body)["data"], "siteTitle", "siteLogo", "siteFavicon", "allowGuestAccess", "allowRegistration", "requireEmailVerification")
+			wantFields(t, "data", parseObject(t, reply.Body)["data"], "siteTitle", "siteLogo", "siteFavicon",
+				"allowGuestAccess", "allowRegistration", "requireEmailVerification")
 			wantJSON(t, "data", parseObject(t, reply.Body)["data"], M{
-				"siteTitle": "Larder", "siteLogo": "", "siteFavicon": "", "allowGuestAccess": true, "allowRegistration": false, "requireEmailVerification": false,
+				"siteTitle": "Larder", "siteLogo": "", "siteFavicon": "", "allowGuestAccess": true,
+				"allowRegistration": false, "requireEmailVerification": false,
 			})
 		}
 	})
 	registration := apptest.Start(t, "sqlite", func(cfg *config.Config) { cfg.AllowRegistration = true })
-	wantJSON(t, "allowRegistration as configured", registration.Client(t).Get("/api/public/settings").OK(200).Value("allowRegistration"), true)
+	wantJSON(t, "allowRegistration as configured",
+		registration.Client(t).Get("/api/public/settings").OK(200).Value("allowRegistration"), true)
 }
 
 func TestPublicFeatures(t *testing.T) {
@@ -34,7 +37,8 @@ func TestPublicFeatures(t *testing.T) {
 	l := apptest.Start(t, "sqlite", func(cfg *config.Config) { cfg.CaptchaProvider = "turnstile" })
 	reply := l.Client(t).Get("/api/public/features").OK(200)
 	wantJSON(t, "data", parseObject(t, reply.Body)["data"], M{
-		"enableCaptcha": false, "captchaProvider": "turnstile", "captchaSiteKey": "", "inviteRequired": false, "emailEnabled": false, "freeMode": true,
+		"enableCaptcha": false, "captchaProvider": "turnstile", "captchaSiteKey": "", "inviteRequired": false,
+		"emailEnabled": false, "freeMode": true,
 	})
 }
 
@@ -53,8 +57,10 @@ func TestForeignHostHeadersAreIgnored(t *testing.T) {
 	}
 	r.Host = "evil.example"
 	for name, value := range map[string]string{
-		"X-Forwarded-Host": "evil.example", "Forwarded": "host=evil.example", "X-Original-Host": "evil.example", "X-Forwarded-For": "203.0.113.1",
-		"Content-Type": "application/json", "X-CSRF-Token": admin.CSRF, "Cookie": "auth_token=" + admin.Cookies["auth_token"],
+		"X-Forwarded-Host": "evil.example", "Forwarded": "host=evil.example", "X-Original-Host": "evil.example",
+		"X-Forwarded-For": "203.0.113.1",
+		"Content-Type":    "application/json", "X-CSRF-Token": admin.CSRF,
+		"Cookie": "auth_token=" + admin.Cookies["auth_token"],
 	} {
 		r.Header.Set(name, value)
 	}
@@ -64,25 +70,34 @@ func TestForeignHostHeadersAreIgnored(t *testing.T) {
 	}
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
-	if err != nil || response.StatusCode != 201 || strings.Contains(string(text), "evil") || !strings.Contains(string(text), `"http://larder.test/api/upload"`) {
+	if err != nil || response.StatusCode != 201 || strings.Contains(string(text), "evil") ||
+		!strings.Contains(string(text), `"http://larder.test/api/upload"`) {
 		t.Errorf("status %d, %v: %s", response.StatusCode, err, text)
 	}
 }
 
-// What a browser is sent for requests that never reach a handler is no page of ours, and no crash: abuse cases C106, C121.
+// What a browser is sent for requests that never reach a handler is no page of ours, and no crash:
+// abuse cases C106, C121.
 func TestMalformedHTTP(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite")
 	for name, row := range map[string]struct{ request, want string }{
-		"a broken escape":         {"GET /api/%zz HTTP/1.1\r\nHost: x\r\n\r\n", "400"},
-		"both lengths":            {"POST /api/auth/logout HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "400"},
-		"chunks before HTTP/1.1":  {"POST /api/auth/logout HTTP/1.0\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "400"},
-		"chunks":                  {"POST /api/auth/logout HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n0\r\n\r\n", "200"},
-		"two lengths":             {"POST /api/auth/login HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\nContent-Length: 5\r\n\r\nabcde", "400"},
-		"headers over 64 KB":      {"GET /api/auth/me HTTP/1.1\r\nHost: x\r\nX-Long: " + strings.Repeat("a", 70<<10) + "\r\n\r\n", "431"},
-		"HTTP/2 without TLS":      {"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "405"},
-		"no host":                 {"GET /api/auth/me HTTP/1.1\r\n\r\n", "400"},
-		"an absolute address":     {"GET http://evil.example/api/auth/me HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", "401"},
+		"a broken escape": {"GET /api/%zz HTTP/1.1\r\nHost: x\r\n\r\n", "400"},
+		"both lengths": {
+			"POST /api/auth/logout HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "400"},
+		"chunks before HTTP/1.1": {
+			"POST /api/auth/logout HTTP/1.0\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+			"400"},
+		"chunks": {
+			"POST /api/auth/logout HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n0\r\n\r\n", "200"},
+		"two lengths": {
+			"POST /api/auth/login HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\nContent-Length: 5\r\n\r\nabcde", "400"},
+		"headers over 64 KB": {"GET /api/auth/me HTTP/1.1\r\nHost: x\r\nX-Long: " + strings.Repeat("a", 70<<10) +
+			"\r\n\r\n", "431"},
+		"HTTP/2 without TLS": {"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "405"},
+		"no host":            {"GET /api/auth/me HTTP/1.1\r\n\r\n", "400"},
+		"an absolute address": {
+			"GET http://evil.example/api/auth/me HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", "401"},
 		"an asterisk":             {"OPTIONS * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", "200"},
 		"a malformed query":       {"GET /api/files?path=%zz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", "401"},
 		"a path that is no UTF-8": {"GET /api/%ff HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", "404"},
@@ -102,10 +117,12 @@ func TestMalformedHTTP(t *testing.T) {
 		}
 	}
 	admin := l.Admin(t)
-	for _, path := range []string{"/api/files?path=%zz", "/api/files?path=%ff", "/api/files?path=%00", "/api/files?path=/&page=%zz", "/api/admin/rules?limit=%00"} {
+	for _, path := range []string{"/api/files?path=%zz", "/api/files?path=%ff", "/api/files?path=%00",
+		"/api/files?path=/&page=%zz", "/api/admin/rules?limit=%00"} {
 		wantStatus(t, path, admin.Get(path), 400, "VALIDATION_ERROR")
 	}
-	for _, path := range []string{"/api/files/%00", "/api/files/%ff", "/api/files/jobs/%00", "/api/admin/rules/%ff%00", "/api/keys/%ff", "/api/files/upload/raw/%00", "/api/gateway/download/%00", "/api/i/%ff.png"} {
+	for _, path := range []string{"/api/files/%00", "/api/files/%ff", "/api/files/jobs/%00", "/api/admin/rules/%ff%00",
+		"/api/keys/%ff", "/api/files/upload/raw/%00", "/api/gateway/download/%00", "/api/i/%ff.png"} {
 		for _, method := range []string{"GET", "PUT", "DELETE", "PATCH"} {
 			if reply := send(admin, method, path, nil); reply.Status >= 500 || reply.Status < 400 {
 				t.Errorf("%s %s: %d %s", method, path, reply.Status, reply.Body)

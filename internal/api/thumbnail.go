@@ -14,7 +14,8 @@ import (
 	"larder/internal/thumb"
 )
 
-// A thumbnail is judged like the original, at each request: it may be kept by who got it, and is never shown again unasked.
+// A thumbnail is judged like the original, at each request: it may be kept by who got it, and is
+// never shown again unasked.
 
 type thumbnailInput struct {
 	ID   string  `path:"id" json:"-"`
@@ -95,7 +96,8 @@ func (a *API) linkThumbnail(c *call) error {
 	return c.serveThumbnail(content, *in.Size, serveOptions{public: true, revalidate: true})
 }
 
-// serveThumbnail serves the thumbnail of a content that the caller may have. Faults: NotFound, when there is none; RateLimited; Unavailable.
+// serveThumbnail serves the thumbnail of a content that the caller may have. Faults: NotFound, when
+// there is none; RateLimited; Unavailable.
 func (c *call) serveThumbnail(content files.Content, size string, opts serveOptions) error {
 	if c.a.Thumbs == nil {
 		return noThumbnail()
@@ -111,9 +113,10 @@ func (c *call) serveThumbnail(content files.Content, size string, opts serveOpti
 	if err != nil {
 		return err
 	}
-	original := thumb.Source{ID: content.ID, Size: content.Entry.Size, Open: func(ctx context.Context) (blob.Object, error) {
-		return content.OpenRange(ctx, 0, content.Entry.Size)
-	}}
+	original := thumb.Source{ID: content.ID, Size: content.Entry.Size,
+		Open: func(ctx context.Context) (blob.Object, error) {
+			return content.OpenRange(ctx, 0, content.Entry.Size)
+		}}
 	t, err := c.a.Thumbs.Get(c.ctx(), c.limitKey(), original, edge)
 	if err != nil {
 		return err

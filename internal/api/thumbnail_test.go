@@ -38,7 +38,8 @@ func TestThumbnail(t *testing.T) {
 		id := alice.Upload("/home/alice", "photo.of-it.jpeg", photo)
 		t.Run("sizes", func(t *testing.T) {
 			for size, want := range map[string]image.Point{
-				"160": image.Pt(120, 160), "320": image.Pt(240, 320), "640": image.Pt(480, 640), "1280": image.Pt(600, 800), "2048": image.Pt(600, 800),
+				"160": image.Pt(120, 160), "320": image.Pt(240, 320), "640": image.Pt(480, 640),
+				"1280": image.Pt(600, 800), "2048": image.Pt(600, 800),
 			} {
 				r := alice.In(t).Get(thumbnailPath(id, size))
 				if got := thumbnailSize(t, r); got != want {
@@ -48,7 +49,8 @@ func TestThumbnail(t *testing.T) {
 					t.Errorf("%s says where it was taken", size)
 				}
 			}
-			for _, query := range []string{"", "?size=", "?size=0", "?size=161", "?size=0160", "?size=-160", "?size=160px", "?size=1e2", "?size=4096", "?Size=160", "?size=160.0"} {
+			for _, query := range []string{"", "?size=", "?size=0", "?size=161", "?size=0160", "?size=-160",
+				"?size=160px", "?size=1e2", "?size=4096", "?Size=160", "?size=160.0"} {
 				for _, of := range []string{id, "none"} {
 					r := alice.In(t).Get("/api/files/"+of+"/thumbnail"+query).Fails(400, "VALIDATION_ERROR")
 					wantHeader(t, r, "ETag", "")
@@ -58,22 +60,26 @@ func TestThumbnail(t *testing.T) {
 		t.Run("headers", func(t *testing.T) {
 			r := alice.In(t).Get(thumbnailPath(id, "160")).OK(200)
 			for name, want := range map[string]string{
-				"Content-Type": "image/jpeg", "Cache-Control": "private, no-cache", "X-Content-Type-Options": "nosniff", "Content-Disposition": `inline; filename="photo.of-it.jpg"`,
-				"Content-Security-Policy": "default-src 'none'; img-src 'self' data:; style-src 'unsafe-inline'", "Content-Length": fmt.Sprint(len(r.Body)),
+				"Content-Type": "image/jpeg", "Cache-Control": "private, no-cache", "X-Content-Type-Options": "nosniff",
+				"Content-Disposition":         `inline; filename="photo.of-it.jpg"`,
+				"Content-Security-Policy":     "default-src 'none'; img-src 'self' data:; style-src 'unsafe-inline'",
+				"Content-Length":              fmt.Sprint(len(r.Body)),
 				"Access-Control-Allow-Origin": "", "Last-Modified": "", "Cross-Origin-Resource-Policy": "",
 			} {
 				wantHeader(t, r, name, want)
 			}
 			glass := alice.In(t).Upload("/home/alice", "glass.png", thumbtest.PNG(thumbtest.Glass(300, 200)))
 			wantHeader(t, alice.In(t).Get(thumbnailPath(glass, "160")).OK(200), "Content-Type", "image/png")
-			wantStatus(t, "a worker", alice.In(t).Get(thumbnailPath(id, "160"), "Service-Worker", "script"), 403, "FORBIDDEN")
+			wantStatus(t, "a worker", alice.In(t).Get(thumbnailPath(id, "160"), "Service-Worker", "script"), 403,
+				"FORBIDDEN")
 			alice.In(t).Post(thumbnailPath(id, "160"), m{}).Fails(405, "METHOD_NOT_ALLOWED")
 		})
 		t.Run("HEAD", func(t *testing.T) {
 			fresh := alice.In(t).Upload("/home/alice", "head.jpeg", photo)
 			head := alice.In(t).Head(thumbnailPath(fresh, "160")).OK(200)
 			r := alice.In(t).Get(thumbnailPath(fresh, "160")).OK(200)
-			for _, name := range []string{"Content-Type", "Content-Length", "ETag", "Cache-Control", "Content-Disposition"} {
+			for _, name := range []string{"Content-Type", "Content-Length", "ETag", "Cache-Control",
+				"Content-Disposition"} {
 				wantHeader(t, head, name, r.Header.Get(name))
 			}
 			alice.In(t).Head(thumbnailPath("none", "160")).Fails(404, "NOT_FOUND")
@@ -86,16 +92,21 @@ func TestThumbnail(t *testing.T) {
 				wantHeader(t, r, "Cache-Control", "private, no-cache")
 			}
 			alice.In(t).Get(thumbnailPath(id, "320"), "If-None-Match", etag).OK(200)
-			alice.In(t).Upload("/home/alice", "photo.of-it.jpeg", thumbtest.PNG(thumbtest.Quarters(320, 320)), m{"conflict": "replace"})
-			if got := thumbnailSize(t, alice.In(t).Get(thumbnailPath(id, "160"), "If-None-Match", etag)); got != image.Pt(160, 160) {
+			alice.In(t).Upload("/home/alice", "photo.of-it.jpeg", thumbtest.PNG(thumbtest.Quarters(320, 320)),
+				m{"conflict": "replace"})
+			if got := thumbnailSize(t, alice.In(t).Get(thumbnailPath(id, "160"), "If-None-Match",
+				etag)); got != image.Pt(160, 160) {
 				t.Errorf("of what was replaced: %v", got)
 			}
 		})
 		t.Run("none", func(t *testing.T) {
 			for name, content := range map[string][]byte{
-				"text.png": []byte("just words\n"), "empty.png": nil, "half.jpg": photo[:len(photo)/2], "huge.png": thumbtest.HugePNG(60000, 60000), "huge.gif": thumbtest.HugeGIF(60000, 60000),
-				"drawing.svg": []byte(`<svg xmlns="http://www.w3.org/2000/svg" width="10" height="10"><rect width="10" height="10"/></svg>`), "video.mp4": []byte(fileHeads["video/mp4"] + "xxxx"),
-				"page.png": []byte("<!DOCTYPE html><script>alert(1)</script>"), "paper.pdf": []byte("%PDF-1.7\n"), "noise.jpg": []byte("\xff\xd8\xff\xe0\x00\x10JFIF\x00\x01noise"),
+				"text.png": []byte("just words\n"), "empty.png": nil, "half.jpg": photo[:len(photo)/2],
+				"huge.png": thumbtest.HugePNG(60000, 60000), "huge.gif": thumbtest.HugeGIF(60000, 60000),
+				"drawing.svg": []byte(
+					`<svg xmlns="http://www.w3.org/2000/svg" width="10" height="10"><rect width="10" height="10"/></svg>`), "video.mp4": []byte(fileHeads["video/mp4"] + "xxxx"),
+				"page.png": []byte("<!DOCTYPE html><script>alert(1)</script>"), "paper.pdf": []byte("%PDF-1.7\n"),
+				"noise.jpg": []byte("\xff\xd8\xff\xe0\x00\x10JFIF\x00\x01noise"),
 			} {
 				id := alice.In(t).Upload("/home/alice/none", name, content)
 				for _, header := range [][]string{nil, {"If-None-Match", "*"}, {"Range", "bytes=0-3"}} {
@@ -113,7 +124,8 @@ func TestThumbnail(t *testing.T) {
 	})
 }
 
-// A thumbnail is for whoever may download the file, at each request; visitors are told nothing of what is not for them.
+// A thumbnail is for whoever may download the file, at each request; visitors are told nothing of
+// what is not for them.
 func TestThumbnailPermissions(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -133,11 +145,14 @@ func TestThumbnailPermissions(t *testing.T) {
 		thumbnailSize(t, ended.Get(thumbnailPath(open, "160")))
 		ended.Get(thumbnailPath(id, "160")).Fails(401, "INVALID_TOKEN")
 		thumbnailSize(t, admin.Get(thumbnailPath(id, "160")))
-		thumbnailSize(t, alice.Key(m{"permissions": []string{"read"}, "uploadPath": "/home/alice"}).Get(thumbnailPath(id, "160")))
-		alice.Key(m{"permissions": []string{"write"}, "uploadPath": "/home/alice"}).Get(thumbnailPath(id, "160")).Fails(403, "FORBIDDEN")
+		thumbnailSize(t, alice.Key(m{"permissions": []string{"read"},
+			"uploadPath": "/home/alice"}).Get(thumbnailPath(id, "160")))
+		alice.Key(m{"permissions": []string{"write"}, "uploadPath": "/home/alice"}).Get(thumbnailPath(id, "160")).
+			Fails(403, "FORBIDDEN")
 		alice.Key(m{"protocols": []string{"webdav"}}).Get(thumbnailPath(id, "160")).Fails(403, "FORBIDDEN")
 
-		deny := addRule(admin, m{"pathPattern": "/home/alice/**", "effect": "deny", "role": "user", "permissions": []string{"download"}})
+		deny := addRule(admin, m{"pathPattern": "/home/alice/**", "effect": "deny", "role": "user",
+			"permissions": []string{"download"}})
 		for range len(l.Apps) {
 			alice.Get(thumbnailPath(id, "160"), "If-None-Match", etag).Fails(403, "FORBIDDEN")
 		}
@@ -154,14 +169,18 @@ func TestThumbnailPermissions(t *testing.T) {
 	})
 }
 
-// Abuse case C79: with a password in its way nobody gets a thumbnail, a validator or a size, by no door, method or condition; with the password given they do.
+// Abuse case C79: with a password in its way nobody gets a thumbnail, a validator or a size, by no
+// door, method or condition; with the password given they do.
 func TestThumbnailsAskForThePassword(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		admin, ann := l.Admin(t), l.User(t, "ann")
-		addRule(admin, m{"pathPattern": "/home/ann/**", "effect": "allow", "role": "guest", "permissions": []string{"read", "download"}})
-		addRule(admin, m{"pathPattern": "/home/ann/**", "effect": "allow", "role": "user", "permissions": []string{"read", "download"}})
-		clients := map[string]*apptest.Client{"ann": ann, "bob": l.User(t, "bob"), "admin": admin, "visitor": l.Client(t), "key": ann.Key(m{"uploadPath": "/home/ann"})}
+		addRule(admin, m{"pathPattern": "/home/ann/**", "effect": "allow", "role": "guest",
+			"permissions": []string{"read", "download"}})
+		addRule(admin, m{"pathPattern": "/home/ann/**", "effect": "allow", "role": "user",
+			"permissions": []string{"read", "download"}})
+		clients := map[string]*apptest.Client{"ann": ann, "bob": l.User(t, "bob"), "admin": admin,
+			"visitor": l.Client(t), "key": ann.Key(m{"uploadPath": "/home/ann"})}
 		id := ann.Upload("/home/ann/a/b", "photo.jpeg", photo)
 		link := ann.Post("/api/files/"+id+"/link", m{}).OK(200).Text("link.url") + "/thumbnail?size=160"
 		share := shareEntry(ann, id)
@@ -170,7 +189,8 @@ func TestThumbnailsAskForThePassword(t *testing.T) {
 			status  int
 			code    string
 		}{
-			"file": {thumbnailPath(id, "160"), 403, "PASSWORD_REQUIRED"}, "link": {link, 404, "NOT_FOUND"}, "share": {"/api/shares/" + share + "/thumbnail?size=160", 401, "INVALID_PASSWORD"},
+			"file": {thumbnailPath(id, "160"), 403, "PASSWORD_REQUIRED"}, "link": {link, 404, "NOT_FOUND"},
+			"share": {"/api/shares/" + share + "/thumbnail?size=160", 401, "INVALID_PASSWORD"},
 		}
 		etags := []string{"*"}
 		for name, d := range doors {
@@ -182,12 +202,14 @@ func TestThumbnailsAskForThePassword(t *testing.T) {
 				etags = append(etags, r.Header.Get("ETag"))
 			}
 		}
-		for protected, at := range map[string]string{"file": id, "folder": entryIDOf(ann, "/home/ann/a", "b"), "two above": entryIDOf(ann, "/home/ann", "a")} {
+		for protected, at := range map[string]string{"file": id, "folder": entryIDOf(ann, "/home/ann/a", "b"),
+			"two above": entryIDOf(ann, "/home/ann", "a")} {
 			ann.Put("/api/files/"+at, m{"accessPassword": "open sesame"}).OK(200)
 			for name, d := range doors {
 				for who, client := range clients {
 					for _, etag := range etags {
-						for _, header := range [][]string{nil, {"If-None-Match", etag}, {"If-None-Match", "W/" + etag}, {"Range", "bytes=0-3"}, {"If-Range", etag, "Range", "bytes=0-3"}, {"If-Match", etag}} {
+						for _, header := range [][]string{nil, {"If-None-Match", etag}, {"If-None-Match", "W/" + etag},
+							{"Range", "bytes=0-3"}, {"If-Range", etag, "Range", "bytes=0-3"}, {"If-Match", etag}} {
 							what := fmt.Sprintf("password on %s: %s for %s with %v", protected, name, who, header)
 							for _, method := range []string{"GET", "HEAD"} {
 								r := client.In(t).Get(d.address, header...)
@@ -196,7 +218,8 @@ func TestThumbnailsAskForThePassword(t *testing.T) {
 									r, code = client.In(t).Head(d.address, header...), ""
 								}
 								wantStatus(t, method+": "+what, r, d.status, code)
-								for _, told := range []string{"ETag", "Last-Modified", "Content-Range", "Accept-Ranges", "Content-Disposition"} {
+								for _, told := range []string{"ETag", "Last-Modified", "Content-Range", "Accept-Ranges",
+									"Content-Disposition"} {
 									wantHeader(t, r, told, "")
 								}
 							}
@@ -231,7 +254,8 @@ func TestShareThumbnail(t *testing.T) {
 			wantHeader(t, r, "Cache-Control", "private, no-cache")
 			wantHeader(t, r, "Access-Control-Allow-Origin", "")
 		}
-		if seen := visitor.Get("/api/shares/" + share).OK(200); seen.Int("share.viewCount") != 1 || seen.Int("share.downloadCount") != 0 {
+		if seen := visitor.Get("/api/shares/" + share).OK(200); seen.Int("share.viewCount") != 1 ||
+			seen.Int("share.downloadCount") != 0 {
 			t.Errorf("thumbnails count: %s", seen.Body)
 		}
 		visitor.Get("/api/shares/"+share+"/thumbnail").Fails(400, "VALIDATION_ERROR")
@@ -249,8 +273,10 @@ func TestShareThumbnail(t *testing.T) {
 			file := alice.Upload("/home/alice", "x.png", []byte(content), m{"conflict": "rename"})
 			wantStatus(t, what, visitor.Get(at(shareEntry(alice, file), "")), 404, "NOT_FOUND")
 		}
-		said := alice.Upload("/home/alice", "says.html", photo, m{"mimeType": "text/html"}) // its preview is none either
-		wantStatus(t, "a picture that says it is a page", visitor.Get(at(shareEntry(alice, said), "")), 404, "NOT_FOUND")
+		// its preview is none either
+		said := alice.Upload("/home/alice", "says.html", photo, m{"mimeType": "text/html"})
+		wantStatus(t, "a picture that says it is a page", visitor.Get(at(shareEntry(alice, said), "")), 404,
+			"NOT_FOUND")
 		gone := shareEntry(alice, id)
 		alice.Delete("/api/shares/" + gone).OK(200)
 		visitor.Get(at(gone, "")).Fails(410, "SHARE_EXPIRED")
@@ -265,7 +291,8 @@ func TestLinkThumbnail(t *testing.T) {
 		alice, visitor := l.User(t, "alice"), l.Client(t)
 		id := alice.Upload("/home/alice", "photo.jpeg", photo)
 		link := alice.Post("/api/files/"+id+"/link", m{}).OK(200).Text("link.url")
-		for _, address := range []string{link, strings.TrimSuffix(link, ".jpeg"), strings.TrimSuffix(link, ".jpeg") + ".webp"} {
+		for _, address := range []string{link, strings.TrimSuffix(link, ".jpeg"),
+			strings.TrimSuffix(link, ".jpeg") + ".webp"} {
 			r := visitor.Get(address + "/thumbnail?size=640")
 			if got := thumbnailSize(t, r); got != image.Pt(480, 640) {
 				t.Errorf("%s: %v", address, got)
@@ -335,7 +362,8 @@ func TestThumbnailSetting(t *testing.T) {
 	if thumb.FindVips() == "" {
 		t.Fatal("there is no vipsthumbnail here; scripts/install-test-tools installs it")
 	}
-	for setting, want := range map[config.Thumbnails]string{config.ThumbnailsAuto: "image/webp", config.ThumbnailsBuiltIn: "", config.ThumbnailsOff: ""} {
+	for setting, want := range map[config.Thumbnails]string{config.ThumbnailsAuto: "image/webp",
+		config.ThumbnailsBuiltIn: "", config.ThumbnailsOff: ""} {
 		t.Run(string(setting), func(t *testing.T) {
 			t.Parallel()
 			l := apptest.Start(t, "sqlite", func(cfg *config.Config) { cfg.Thumbnails = setting })

@@ -19,19 +19,22 @@ import (
 	"larder/internal/site"
 )
 
-// The routes of the web UI, dispatched by hand as public paths are. Loading a page counts against no limit.
+// The routes of the web UI, dispatched by hand as public paths are. Loading a page
+// counts against no limit.
 var (
 	shellRoute = route{auth: noAuth, limit: unlimited, handler: (*call).shell}
 	assetRoute = route{auth: noAuth, limit: unlimited, handler: (*call).asset}
 )
 
-// noncePlaceholder is what the build writes where the nonce of an answer belongs, and failurePlaceholder where the web UI looks for why it was sent.
+// noncePlaceholder is what the build writes where the nonce of an answer belongs, and
+// failurePlaceholder where the web UI looks for why it was sent.
 const (
 	noncePlaceholder   = "LARDER-NONCE"
 	failurePlaceholder = `data-failure=""`
 )
 
-// ui is the web UI as it was built: one page for all its addresses, and the files that this page loads.
+// ui is the web UI as it was built: one page for all its addresses, and the files
+// that this page loads.
 type ui struct {
 	index  string // "" when the binary was built without it
 	assets map[string]asset
@@ -97,7 +100,8 @@ func assetType(extension string) string {
 	return "application/octet-stream"
 }
 
-// asset serves a file of the web UI. Its name changes with its content, so that whoever has it never asks again.
+// asset serves a file of the web UI. Its name changes with its content, so that whoever has
+// it never asks again.
 func (c *call) asset() error {
 	if c.r.Method != http.MethodGet && c.r.Method != http.MethodHead {
 		return c.refuseMethod()
@@ -129,7 +133,8 @@ func (c *call) asset() error {
 // assetsPath is where the files of the web UI are.
 const assetsPath = "/app/assets/"
 
-// accepts reports whether Accept-Encoding names an encoding without refusing it (RFC 9110, section 12.5.3).
+// accepts reports whether Accept-Encoding names an encoding without refusing it
+// (RFC 9110, section 12.5.3).
 func accepts(r *http.Request, encoding string) bool {
 	for entry := range strings.SplitSeq(strings.Join(r.Header.Values("Accept-Encoding"), ","), ",") {
 		name, weight, _ := strings.Cut(strings.ToLower(strings.ReplaceAll(entry, " ", "")), ";")
@@ -150,7 +155,8 @@ func (c *call) shell() error {
 	return nil
 }
 
-// writeShell writes the page of the web UI. A code is that of the failure which the browser navigated to, for the page to show.
+// writeShell writes the page of the web UI. A code is that of the failure which the browser
+// navigated to, for the page to show.
 func (c *call) writeShell(status int, code string) {
 	nonce := rand.Text()
 	text := strings.ReplaceAll(c.a.ui.index, noncePlaceholder, nonce)
@@ -164,8 +170,9 @@ func (c *call) writeShell(status int, code string) {
 	c.sendHTML(status, cache, c.shellPolicy(nonce), text)
 }
 
-// shellPolicy lets run what this answer names by its nonce and what that loads, and nothing that anybody stored (abuse case C78). Bytes may come
-// from and go to stores by https, and to those that an administrator has set up without it.
+// shellPolicy lets run what this answer names by its nonce and what that loads, and nothing that
+// anybody stored (abuse case C78). Bytes may come from and go to stores by https, and to those that
+// an administrator has set up without it.
 func (c *call) shellPolicy(nonce string) string {
 	http, captcha := "", ""
 	settings, err := c.settings()
@@ -177,20 +184,24 @@ func (c *call) shellPolicy(nonce string) string {
 	if settings.EnableCaptcha {
 		captcha = captchaOrigins[c.a.CaptchaProvider]
 	}
-	return "default-src 'self'; script-src 'nonce-" + nonce + "'" + captcha + "; style-src 'self'; img-src 'self' blob: data: https:" + http +
-		"; media-src 'self' blob: https:" + http + "; connect-src 'self' https:" + http + "; frame-src 'self'" + captcha +
+	return "default-src 'self'; script-src 'nonce-" + nonce + "'" + captcha +
+		"; style-src 'self'; img-src 'self' blob: data: https:" + http +
+		"; media-src 'self' blob: https:" + http + "; connect-src 'self' https:" + http + "; frame-src 'self'" +
+		captcha +
 		"; object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 }
 
-// captchaOrigins are where the scripts and frames of the bot checks come from, by their documentation on content security policies.
+// captchaOrigins are where the scripts and frames of the bot checks come from, by their
+// documentation on content security policies.
 var captchaOrigins = map[string]string{
 	"turnstile": " https://challenges.cloudflare.com",
 	"hcaptcha":  " https://hcaptcha.com https://*.hcaptcha.com",
 	"recaptcha": " https://www.google.com/recaptcha/ https://www.gstatic.com/recaptcha/",
 }
 
-// httpOrigins are the origins without TLS that the page must reach: stores that browsers upload to or are sent to, and
-// the site's logo. They are read again when the config version has risen. When they can't be read there are none.
+// httpOrigins are the origins without TLS that the page must reach: stores that browsers upload to
+// or are sent to, and the site's logo. They are read again when the config version has risen. When
+// they can't be read there are none.
 func (c *call) httpOrigins(settings site.Settings) []string {
 	origins, err := c.a.ui.httpOrigins.Get(c.version, func() ([]string, error) {
 		addresses, err := c.a.StoreAddresses(context.WithoutCancel(c.ctx()))

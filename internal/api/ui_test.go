@@ -10,7 +10,8 @@ import (
 	"larder/internal/site"
 )
 
-// shellPolicy is the policy of the page that sent a reply, by directive, without the nonce; abuse case C78.
+// shellPolicy is the policy of the page that sent a reply, by directive, without the
+// nonce; abuse case C78.
 func shellPolicy(t *testing.T, r *apptest.Reply) (directives map[string]string, nonce string) {
 	t.Helper()
 	directives = map[string]string{}
@@ -26,7 +27,8 @@ func shellPolicy(t *testing.T, r *apptest.Reply) (directives map[string]string, 
 	return directives, found[1]
 }
 
-// The page of the web UI is at every address below /app and at the root, and nothing that anybody stored runs in it.
+// The page of the web UI is at every address below /app and at the root, and nothing that anybody
+// stored runs in it.
 func TestShellPage(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite")
@@ -35,18 +37,22 @@ func TestShellPage(t *testing.T) {
 	for _, path := range []string{"/", "/app", "/app/", "/app/files/home/a%20b", "/app/assets", "/app/none?x=1"} {
 		r := visitor.Get(path).OK(200)
 		for name, want := range map[string]string{
-			"Content-Type": "text/html; charset=utf-8", "Cache-Control": "no-cache", "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "RateLimit-Limit": "",
+			"Content-Type": "text/html; charset=utf-8", "Cache-Control": "no-cache",
+			"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "RateLimit-Limit": "",
 		} {
 			wantHeader(t, r, name, want)
 		}
 		policy, nonce := shellPolicy(t, r)
 		for name, want := range map[string]string{
-			"default-src": "'self'", "script-src": "", "style-src": "'self'", "img-src": "'self' blob: data: https:", "media-src": "'self' blob: https:",
-			"connect-src": "'self' https:", "frame-src": "'self'", "object-src": "'none'", "base-uri": "'none'", "form-action": "'self'", "frame-ancestors": "'none'",
+			"default-src": "'self'", "script-src": "", "style-src": "'self'", "img-src": "'self' blob: data: https:",
+			"media-src":   "'self' blob: https:",
+			"connect-src": "'self' https:", "frame-src": "'self'", "object-src": "'none'", "base-uri": "'none'",
+			"form-action": "'self'", "frame-ancestors": "'none'",
 		} {
 			wantJSON(t, path+" "+name, policy[name], want)
 		}
-		wantBody(t, r, `<!doctype html><html lang="en" data-failure=""><title>Larder</title><script nonce="`+nonce+`" src="/app/assets/index-0a1b.js"></script></html>`)
+		wantBody(t, r, `<!doctype html><html lang="en" data-failure=""><title>Larder</title><script nonce="`+nonce+
+			`" src="/app/assets/index-0a1b.js"></script></html>`)
 		nonces[nonce] = true
 	}
 	if len(nonces) != 6 {
@@ -58,12 +64,14 @@ func TestShellPage(t *testing.T) {
 	}
 	for _, path := range []string{"/app/files", "/app/assets/index-0a1b.js"} {
 		for _, method := range []string{"POST", "PUT", "DELETE", "PROPFIND"} {
-			wantHeader(t, visitor.Do(apptest.Request{Method: method, Path: path}).Fails(405, "METHOD_NOT_ALLOWED"), "Allow", "GET, HEAD")
+			wantHeader(t, visitor.Do(apptest.Request{Method: method, Path: path}).Fails(405, "METHOD_NOT_ALLOWED"),
+				"Allow", "GET, HEAD")
 		}
 	}
 }
 
-// The files of the page never change under a name, and go out in the smallest form that the client takes.
+// The files of the page never change under a name, and go out in the smallest form
+// that the client takes.
 func TestShellAssets(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite")
@@ -78,13 +86,15 @@ func TestShellAssets(t *testing.T) {
 		r := visitor.Get("/app/assets/"+c.path, "Accept-Encoding", c.accept).OK(200)
 		wantBody(t, r, c.body)
 		for name, want := range map[string]string{
-			"Content-Encoding": c.encoding, "Content-Type": c.media, "Cache-Control": "public, max-age=31536000, immutable", "Vary": "Accept-Encoding",
+			"Content-Encoding": c.encoding, "Content-Type": c.media,
+			"Cache-Control": "public, max-age=31536000, immutable", "Vary": "Accept-Encoding",
 			"X-Content-Type-Options": "nosniff", "Cross-Origin-Resource-Policy": "same-origin", "RateLimit-Limit": "",
 		} {
 			wantHeader(t, r, name, want)
 		}
 	}
-	for _, path := range []string{"none.js", "", "index-0a1b.js.br", "..%2findex.html", "../index.html", "index-0a1b.js/", "%69ndex-0a1b.js"} {
+	for _, path := range []string{"none.js", "", "index-0a1b.js.br", "..%2findex.html", "../index.html",
+		"index-0a1b.js/", "%69ndex-0a1b.js"} {
 		visitor.Get("/app/assets/"+path, "Accept", "text/html").Fails(404, "NOT_FOUND")
 	}
 }
@@ -110,7 +120,8 @@ func TestShellPolicyAllowsOnlyNeededOrigins(t *testing.T) {
 	wantJSON(t, "scripts after it", policy()["script-src"], "")
 
 	provider := func(name string, more m) {
-		body := m{"name": name, "type": "store_b", "endpoint": "http://127.0.0.1:9", "bucket": name, "accessKeyId": "a", "secretAccessKey": "b"}
+		body := m{"name": name, "type": "store_b", "endpoint": "http://127.0.0.1:9", "bucket": name, "accessKeyId": "a",
+			"secretAccessKey": "b"}
 		for key, value := range more {
 			body[key] = value
 		}

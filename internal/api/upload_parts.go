@@ -61,8 +61,9 @@ func (a *API) listParts(c *call, in sessionInput) (listPartsReply, error) {
 		return listPartsReply{}, err
 	}
 	reply := listPartsReply{
-		SessionID: in.SessionID, TotalParts: int64(parts.Total), CompletedCount: int64(len(parts.Received)), UploadMode: parts.Mode,
-		Parts: []partReply{}, MissingParts: []int64{}, PresignedParts: viewPartURLs(parts.URLs),
+		SessionID: in.SessionID, TotalParts: int64(parts.Total), CompletedCount: int64(len(parts.Received)),
+		UploadMode: parts.Mode,
+		Parts:      []partReply{}, MissingParts: []int64{}, PresignedParts: viewPartURLs(parts.URLs),
 	}
 	for _, p := range parts.Received {
 		reply.Parts = append(reply.Parts, partReply{int64(p.Number), p.ETag})
@@ -118,7 +119,8 @@ func (a *API) listSessions(c *call, in listSessionsInput) (listSessionsReply, er
 	reply := listSessionsReply{Sessions: []uploadSessionReply{}}
 	for _, s := range sessions {
 		item := uploadSessionReply{
-			SessionID: s.ID, Status: s.Status, Path: s.Dir.String(), FileName: string(s.Name), FileSize: s.Size, UploadMode: s.Mode, TotalParts: s.TotalParts,
+			SessionID: s.ID, Status: s.Status, Path: s.Dir.String(), FileName: string(s.Name), FileSize: s.Size,
+			UploadMode: s.Mode, TotalParts: s.TotalParts,
 			ReceivedBytes: s.Received, CreatedAt: s.CreatedAt, ExpiresAt: s.ExpiresAt, KeptUntil: s.KeptUntil,
 		}
 		if s.IdempotencyKey != "" {

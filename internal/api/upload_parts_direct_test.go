@@ -29,14 +29,17 @@ func TestDirectUploadInParts(t *testing.T) {
 		alice := l.User(t, "alice")
 		const home = "/home/alice"
 		first, last := twoPartContent()[:partLength], twoPartContent()[partLength:]
-		r := postUploadSession(alice, home, "a.bin", len(twoPartContent()), m{"partCount": 2, "idempotencyKey": "k"}).OK(200)
+		r := postUploadSession(alice, home, "a.bin", len(twoPartContent()), m{"partCount": 2, "idempotencyKey": "k"}).
+			OK(200)
 		id := r.Text("sessionId")
-		if r.Text("uploadMode") != "presigned" || r.Text("uploadId") == "" || r.Int("totalParts") != 2 || len(r.Value("parts").([]any)) != 2 ||
+		if r.Text("uploadMode") != "presigned" || r.Text("uploadId") == "" || r.Int("totalParts") != 2 ||
+			len(r.Value("parts").([]any)) != 2 ||
 			r.Text("uploadUrl") != apptest.BaseURL+multipartPath+id+"/part/" {
 			t.Errorf("got %s", r.Body)
 		}
 		one, two := partURL(t, r, "parts", 1), partURL(t, r, "parts", 2)
-		if addressLifetime(t, one) != 3600 || !strings.Contains(one, "uploadId="+r.Text("uploadId")) || keyOfAddress(t, bucket, one) != keyOfAddress(t, bucket, two) {
+		if addressLifetime(t, one) != 3600 || !strings.Contains(one, "uploadId="+r.Text("uploadId")) ||
+			keyOfAddress(t, bucket, one) != keyOfAddress(t, bucket, two) {
 			t.Errorf("addresses %s and %s", one, two)
 		}
 		// Abuse cases C100, C103.
@@ -57,19 +60,23 @@ func TestDirectUploadInParts(t *testing.T) {
 		}
 		etag := mustPutToAddress(t, two, last)
 		parts := alice.Get(multipartPath + id + "/parts").OK(200)
-		if parts.Text("uploadMode") != "presigned" || parts.Int("completedCount") != 1 || len(parts.Value("presignedParts").([]any)) != 1 ||
-			strings.Trim(parts.Text("parts.0.etag"), `"`) != strings.Trim(etag, `"`) || parts.Int("parts.0.partNumber") != 2 || parts.Int("missingParts.0") != 1 {
+		if parts.Text("uploadMode") != "presigned" || parts.Int("completedCount") != 1 ||
+			len(parts.Value("presignedParts").([]any)) != 1 ||
+			strings.Trim(parts.Text("parts.0.etag"), `"`) != strings.Trim(etag, `"`) ||
+			parts.Int("parts.0.partNumber") != 2 || parts.Int("missingParts.0") != 1 {
 			t.Errorf("parts: %s", parts.Body)
 		}
 		alice.Post("/api/files/upload-complete", m{"sessionId": id}).Fails(422, "OPERATION_FAILED")
-		for _, bad := range []any{"x", 1, m{}, []any{1}, []any{"x"}, []m{{"partNumber": "1", "etag": "x"}}, []m{{"partNumber": 1, "etag": 2}}, []m{{"partNumber": 1.5, "etag": "x"}}} {
+		for _, bad := range []any{"x", 1, m{}, []any{1}, []any{"x"}, []m{{"partNumber": "1", "etag": "x"}},
+			[]m{{"partNumber": 1, "etag": 2}}, []m{{"partNumber": 1.5, "etag": "x"}}} {
 			alice.Post("/api/files/upload-complete", m{"sessionId": id, "parts": bad}).Fails(400, "VALIDATION_ERROR")
 		}
 
 		// A renewal gives another hour and addresses that last as long.
 		l.Clock.Advance(30*time.Minute + time.Second)
 		again := alice.Post(multipartPath+id+"/renew", nil).OK(200)
-		if addressLifetime(t, partURL(t, again, "parts", 1)) != 3600 || again.Int("expiresIn") != 3600 || again.Text("uploadMode") != "presigned" || again.Text("uploadId") != r.Text("uploadId") {
+		if addressLifetime(t, partURL(t, again, "parts", 1)) != 3600 || again.Int("expiresIn") != 3600 ||
+			again.Text("uploadMode") != "presigned" || again.Text("uploadId") != r.Text("uploadId") {
 			t.Errorf("renewed: %s", again.Body)
 		}
 		l.Clock.Advance(10 * time.Minute)
@@ -79,12 +86,18 @@ func TestDirectUploadInParts(t *testing.T) {
 		}
 		putPart(alice, id, 1, twoPartContent()[1:partLength+1]).OK(200) // through the service, and then again straight
 		mustPutToAddress(t, one, first)
-		if parts = alice.Get(multipartPath + id + "/parts").OK(200); !bytes.Contains(parts.Body, []byte(`"missingParts":[],"presignedParts":[],"uploadMode":"presigned"`)) {
+		if parts = alice.Get(multipartPath + id + "/parts").
+			OK(200); !bytes.Contains(parts.Body,
+			[]byte(`"missingParts":[],"presignedParts":[],"uploadMode":"presigned"`)) {
 			t.Errorf("parts: %s", parts.Body)
 		}
 
-		// What the client says of the parts does not matter: forged, twice, in any order, and too many.
-		done := alice.Post("/api/files/upload-complete", m{"sessionId": id, "etag": "forged", "parts": []m{{"partNumber": 9, "etag": "x"}, {"partNumber": 2, "etag": "x"}, {"partNumber": 2, "etag": "y"}}}).OK(200)
+		// What the client says of the parts does not matter: forged, twice, in any
+		// order, and too many.
+		done := alice.Post("/api/files/upload-complete",
+			m{"sessionId": id, "etag": "forged",
+				"parts": []m{{"partNumber": 9, "etag": "x"}, {"partNumber": 2, "etag": "x"},
+					{"partNumber": 2, "etag": "y"}}}).OK(200)
 		if got := alice.Get(home + "/a.bin").OK(200); !bytes.Equal(got.Body, twoPartContent()) {
 			t.Errorf("%d other bytes", len(got.Body))
 		}
@@ -104,7 +117,8 @@ func TestDirectUploadInParts(t *testing.T) {
 	}, apptest.ReachLoopback)
 }
 
-// An abort leaves nothing, and its addresses lead nowhere. What is kept of an expired session is gone on with by new ones.
+// An abort leaves nothing, and its addresses lead nowhere. What is kept of an expired session is
+// gone on with by new ones.
 func TestDirectUploadInPartsEnds(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -129,14 +143,16 @@ func TestDirectUploadInPartsEnds(t *testing.T) {
 		mustPutToAddress(t, partURL(t, r, "parts", 1), twoPartContent()[:partLength])
 		l.Clock.Advance(time.Hour)
 		alice.Get(multipartPath+r.Text("sessionId")+"/parts").Fails(410, "UPLOAD_SESSION_EXPIRED")
-		alice.Post("/api/files/upload-complete", m{"sessionId": r.Text("sessionId")}).Fails(410, "UPLOAD_SESSION_EXPIRED")
+		alice.Post("/api/files/upload-complete", m{"sessionId": r.Text("sessionId")}).
+			Fails(410, "UPLOAD_SESSION_EXPIRED")
 		l.Sweep()
 		wantReserved(t, l, partLength, 0)
 		l.Clock.Advance(23 * time.Hour)
 		l.Sweep()
 		alice = l.SignIn(t, "alice", "password of alice")
 		next := postUploadSession(alice, home, "b", size, key).OK(200)
-		if next.Text("sessionId") == r.Text("sessionId") || next.Text("uploadMode") != "presigned" || next.Text("uploadId") != r.Text("uploadId") {
+		if next.Text("sessionId") == r.Text("sessionId") || next.Text("uploadMode") != "presigned" ||
+			next.Text("uploadId") != r.Text("uploadId") {
 			t.Errorf("the next day: %s", next.Body)
 		}
 		parts := alice.Get(multipartPath + next.Text("sessionId") + "/parts").OK(200)

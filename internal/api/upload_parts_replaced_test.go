@@ -21,27 +21,31 @@ func putPartDirectly(t *testing.T, bucket s3test.Bucket, number int32, body stri
 		t.Fatalf("%d uploads, %v", len(list.Uploads), err)
 	}
 	_, err = sdk.UploadPart(t.Context(), &s3.UploadPartInput{
-		Bucket: &bucket.Name, Key: list.Uploads[0].Key, UploadId: list.Uploads[0].UploadId, PartNumber: aws.Int32(number), Body: strings.NewReader(body),
+		Bucket: &bucket.Name, Key: list.Uploads[0].Key, UploadId: list.Uploads[0].UploadId,
+		PartNumber: aws.Int32(number), Body: strings.NewReader(body),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 }
 
-// tornBody is what some servers keep of a body that was cut in its middle: its first half, and zeros.
+// tornBody is what some servers keep of a body that was cut in its middle: its
+// first half, and zeros.
 func tornBody(body string) string {
 	return body[:len(body)/2] + strings.Repeat("\x00", len(body)-len(body)/2)
 }
 
 func wantMissing(t *testing.T, c *apptest.Client, id string, numbers string) {
 	t.Helper()
-	if r := c.Get(multipartPath + id + "/parts").OK(200); !bytes.Contains(r.Body, []byte(`"missingParts":[`+numbers+`]`)) {
+	if r := c.Get(multipartPath + id + "/parts").
+		OK(200); !bytes.Contains(r.Body, []byte(`"missingParts":[`+numbers+`]`)) {
 		t.Errorf("want %s missing: %s", numbers, r.Body)
 	}
 }
 
-// A server that keeps a torn body as a whole part may do so after the next body for that part was acknowledged, and in its place. The client is told that
-// the part is missing, and the file has the right bytes.
+// A server that keeps a torn body as a whole part may do so after the next body for that part
+// was acknowledged, and in its place. The client is told that the part is missing, and the file
+// has the right bytes.
 func TestPartReplacedByServer(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -57,7 +61,8 @@ func TestPartReplacedByServer(t *testing.T) {
 		wantMissing(t, alice, id, "")
 		putPartDirectly(t, bucket, 1, tornBody(first))
 		wantMissing(t, alice, id, "1")
-		if r := completeUpload(alice, id, nil).Fails(422, "OPERATION_FAILED"); !bytes.Contains(r.Body, []byte("come in yet: 1.")) {
+		if r := completeUpload(alice, id, nil).
+			Fails(422, "OPERATION_FAILED"); !bytes.Contains(r.Body, []byte("come in yet: 1.")) {
 			t.Errorf("told %s", r.Body)
 		}
 		wantUsed(t, alice, 0, 0)

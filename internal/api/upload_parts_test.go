@@ -14,7 +14,8 @@ import (
 
 const partLength = 8 << 20
 
-// twoPartContent is 8 MiB of noise and 5 bytes: two parts. Tests share it, since making and sending it takes its time.
+// twoPartContent is 8 MiB of noise and 5 bytes: two parts. Tests share it, since making and sending
+// it takes its time.
 var twoPartContent = sync.OnceValue(func() []byte {
 	b := make([]byte, partLength+5)
 	state := uint64(1)
@@ -45,7 +46,8 @@ func TestMultipartSession(t *testing.T) {
 			alice := alice.In(t)
 			r := postUploadSession(alice, home, "a.bin", len(twoPartContent()), m{"partCount": 2000}).OK(200)
 			id := r.Text("sessionId")
-			if r.Text("uploadUrl") != apptest.BaseURL+multipartPath+id+"/part/" || r.Text("uploadMode") != "worker" || r.Int("totalParts") != 2 || r.Int("expiresIn") != 3600 {
+			if r.Text("uploadUrl") != apptest.BaseURL+multipartPath+id+"/part/" || r.Text("uploadMode") != "worker" ||
+				r.Int("totalParts") != 2 || r.Int("expiresIn") != 3600 {
 				t.Errorf("got %s", r.Body)
 			}
 			for _, want := range []string{`"uploadId":null`, `"parts":[]`} {
@@ -58,7 +60,8 @@ func TestMultipartSession(t *testing.T) {
 				t.Errorf("part answers %s", last.Body)
 			}
 			parts := alice.Get(multipartPath + id + "/parts").OK(200)
-			want := fmt.Sprintf(`"data":{"sessionId":%q,"totalParts":2,"completedCount":1,"parts":[{"partNumber":2,"etag":%q}],"missingParts":[1],"presignedParts":[],"uploadMode":"worker"}`, id, last.Text("etag"))
+			want := fmt.Sprintf(
+				`"data":{"sessionId":%q,"totalParts":2,"completedCount":1,"parts":[{"partNumber":2,"etag":%q}],"missingParts":[1],"presignedParts":[],"uploadMode":"worker"}`, id, last.Text("etag"))
 			if !bytes.Contains(parts.Body, []byte(want)) {
 				t.Errorf("parts answers %s\nwant %s", parts.Body, want)
 			}
@@ -69,7 +72,9 @@ func TestMultipartSession(t *testing.T) {
 				t.Errorf("parts answers %s", parts.Body)
 			}
 			// What the client says of its parts does not matter.
-			done := alice.Post("/api/files/upload-complete", m{"sessionId": id, "etag": "forged", "parts": []m{{"partNumber": 2, "etag": "x"}, {"partNumber": 2, "etag": "y"}}}).OK(200)
+			done := alice.Post("/api/files/upload-complete",
+				m{"sessionId": id, "etag": "forged",
+					"parts": []m{{"partNumber": 2, "etag": "x"}, {"partNumber": 2, "etag": "y"}}}).OK(200)
 			wantFieldsOf(t, done, "file", "id", "name", "path", "size", "createdAt")
 			if got := alice.Get(home + "/a.bin").OK(200); !bytes.Equal(got.Body, twoPartContent()) {
 				t.Errorf("%d other bytes", len(got.Body))
@@ -86,7 +91,8 @@ func TestMultipartSession(t *testing.T) {
 				size  int
 				count any
 				parts string
-			}{{100 << 20, nil, "null"}, {100<<20 + 1, nil, "13"}, {10, 2, "1"}, {10, 1, "null"}, {0, 2, "null"}, {partLength, 7, "1"}, {partLength + 1, 2, "2"}} {
+			}{{100 << 20, nil, "null"}, {100<<20 + 1, nil, "13"}, {10, 2, "1"}, {10, 1, "null"}, {0, 2, "null"},
+				{partLength, 7, "1"}, {partLength + 1, 2, "2"}} {
 				r := postUploadSession(alice, home, "s", c.size, m{"partCount": c.count}).OK(200)
 				if !bytes.Contains(r.Body, []byte(`"totalParts":`+c.parts+`,`)) {
 					t.Errorf("%d bytes, partCount %v: %s", c.size, c.count, r.Body)
@@ -97,7 +103,8 @@ func TestMultipartSession(t *testing.T) {
 		t.Run("numbers and lengths", func(t *testing.T) { // abuse cases C94, C100
 			alice := alice.In(t)
 			id := newTwoPartSession(alice, home, "n")
-			for _, number := range []string{"0", "-1", "3", "10001", "01", "1e0", "+1", "%2B1", "%201", "1.0", "0x1", "one", "99999999999999999999", "1%00"} {
+			for _, number := range []string{"0", "-1", "3", "10001", "01", "1e0", "+1", "%2B1", "%201", "1.0", "0x1",
+				"one", "99999999999999999999", "1%00"} {
 				putPart(alice, id, number, "12345").Fails(400, "VALIDATION_ERROR")
 			}
 			for _, body := range []string{"", "1234", "123456", strings.Repeat("x", 100_000)} {
@@ -105,9 +112,13 @@ func TestMultipartSession(t *testing.T) {
 				putPart(alice, id, 2, io.MultiReader(strings.NewReader(body))).Fails(422, "OPERATION_FAILED") // chunked
 			}
 			putPart(alice, id, 1, twoPartContent()[:partLength-1]).Fails(422, "OPERATION_FAILED")
-			putPart(alice, id, 1, io.MultiReader(bytes.NewReader(twoPartContent()[:partLength-1]))).Fails(422, "OPERATION_FAILED")
-			putPart(alice, id, 1, io.MultiReader(bytes.NewReader(twoPartContent()[:partLength+1]))).Fails(422, "OPERATION_FAILED")
-			alice.Do(apptest.Request{Method: "PUT", Path: multipartPath + id + "/part/2", Body: io.MultiReader(strings.NewReader("123")), Length: 5}) // cut off
+			putPart(alice, id, 1, io.MultiReader(bytes.NewReader(twoPartContent()[:partLength-1]))).
+				Fails(422, "OPERATION_FAILED")
+			putPart(alice, id, 1, io.MultiReader(bytes.NewReader(twoPartContent()[:partLength+1]))).
+				Fails(422, "OPERATION_FAILED")
+			// cut off
+			alice.Do(apptest.Request{Method: "PUT", Path: multipartPath + id + "/part/2",
+				Body: io.MultiReader(strings.NewReader("123")), Length: 5})
 			if parts := alice.Get(multipartPath + id + "/parts").OK(200); parts.Int("completedCount") != 0 {
 				t.Errorf("kept: %s", parts.Body)
 			}
@@ -138,13 +149,15 @@ func TestMultipartSession(t *testing.T) {
 		})
 		t.Run("lists", func(t *testing.T) {
 			carol := l.User(t, "carol")
-			key, reader := carol.Key(m{"uploadPath": "/home/carol"}), carol.Key(m{"permissions": []string{"read"}, "name": "reader"})
+			key, reader := carol.Key(m{"uploadPath": "/home/carol"}), carol.Key(m{"permissions": []string{"read"},
+				"name": "reader"})
 			mine := newUploadSession(carol, "/home/carol", "mine", 5, m{"partCount": 2, "idempotencyKey": "k"})
 			theirs := newUploadSession(key, "/home/carol", "the key's", 7)
 			putPart(carol, mine, 1, "12345").OK(200)
 			item := func(id, name string, size int, more string) string {
 				now := l.Clock.Now().UnixMilli()
-				return fmt.Sprintf(`{"sessionId":%q,"status":"pending","path":"/home/carol","fileName":%q,"fileSize":%d,"uploadMode":"worker",%s,"createdAt":%d,"expiresAt":%d,"keptUntil":null}`,
+				return fmt.Sprintf(
+					`{"sessionId":%q,"status":"pending","path":"/home/carol","fileName":%q,"fileSize":%d,"uploadMode":"worker",%s,"createdAt":%d,"expiresAt":%d,"keptUntil":null}`,
 					id, name, size, more, now, now+3600_000)
 			}
 			list := func(c *apptest.Client, query string, want ...string) {
@@ -185,7 +198,8 @@ func TestMultipartSessionExpiryAndResume(t *testing.T) {
 		putPart(alice, id, 1, twoPartContent()[:partLength]).OK(200)
 		l.Clock.Advance(30 * time.Minute)
 		r := alice.Post(multipartPath+id+"/renew", nil).OK(200)
-		if r.Text("sessionId") != id || r.Int("expiresAt") != l.Clock.Now().Add(time.Hour).UnixMilli() || r.Int("expiresIn") != 3600 || r.Int("totalParts") != 2 ||
+		if r.Text("sessionId") != id || r.Int("expiresAt") != l.Clock.Now().Add(time.Hour).UnixMilli() ||
+			r.Int("expiresIn") != 3600 || r.Int("totalParts") != 2 ||
 			r.Text("uploadUrl") != apptest.BaseURL+multipartPath+id+"/part/" {
 			t.Errorf("renewal answers %s", r.Body)
 		}
@@ -203,7 +217,9 @@ func TestMultipartSessionExpiryAndResume(t *testing.T) {
 			l.Sweep()
 		}
 		kept := alice.Get("/api/files/upload-sessions?status=expired").OK(200)
-		if !bytes.Contains(kept.Body, []byte(fmt.Sprintf(`"receivedBytes":%d`, partLength))) || !bytes.Contains(kept.Body, []byte(fmt.Sprintf(`"keptUntil":%d`, l.Clock.Now().Add(24*time.Hour).UnixMilli()))) {
+		if !bytes.Contains(kept.Body, []byte(fmt.Sprintf(`"receivedBytes":%d`, partLength))) ||
+			!bytes.Contains(kept.Body, []byte(fmt.Sprintf(`"keptUntil":%d`,
+				l.Clock.Now().Add(24*time.Hour).UnixMilli()))) {
 			t.Errorf("kept: %s", kept.Body)
 		}
 		postUploadSession(alice, home, "other", 16).Fails(413, "QUOTA_EXCEEDED") // all but 15 bytes are kept
@@ -215,7 +231,8 @@ func TestMultipartSessionExpiryAndResume(t *testing.T) {
 		if next == id {
 			t.Error("the session of yesterday was resumed")
 		}
-		if parts := alice.Get(multipartPath + next + "/parts").OK(200); !bytes.Contains(parts.Body, []byte(`"missingParts":[2]`)) {
+		if parts := alice.Get(multipartPath + next + "/parts").
+			OK(200); !bytes.Contains(parts.Body, []byte(`"missingParts":[2]`)) {
 			t.Errorf("parts: %s", parts.Body)
 		}
 		putPart(alice, next, 2, twoPartContent()[partLength:]).OK(200)

@@ -68,8 +68,10 @@ func (c *call) viewSession(session upload.Session) createSessionReply {
 		path = "/api/files/upload/multipart/" + session.ID + "/part/"
 	}
 	reply := createSessionReply{
-		SessionID: session.ID, UploadURL: cmp.Or(session.URL, c.url(path)), UploadMode: session.Mode, TotalParts: session.TotalParts, Parts: viewPartURLs(session.Parts),
-		ExpiresAt: session.ExpiresAt, ExpiresIn: max(0, (session.ExpiresAt-c.a.Now().UnixMilli()+999)/1000), AlreadyCompleted: session.AlreadyCompleted,
+		SessionID: session.ID, UploadURL: cmp.Or(session.URL, c.url(path)), UploadMode: session.Mode,
+		TotalParts: session.TotalParts, Parts: viewPartURLs(session.Parts),
+		ExpiresAt: session.ExpiresAt, ExpiresIn: max(0, (session.ExpiresAt-c.a.Now().UnixMilli()+999)/1000),
+		AlreadyCompleted: session.AlreadyCompleted,
 	}
 	if session.UploadID != "" {
 		reply.UploadID = &session.UploadID
@@ -98,7 +100,8 @@ func (a *API) putRaw(c *call) error {
 	if err := c.requirePermission("write"); err != nil {
 		return err
 	}
-	etag, size, err := a.Uploads.PutRaw(c.ctx(), c.actor, c.r.PathValue("sessionId"), c.r.Body, c.r.ContentLength, c.r.Header.Get("Content-Type"))
+	etag, size, err := a.Uploads.PutRaw(c.ctx(), c.actor, c.r.PathValue("sessionId"), c.r.Body, c.r.ContentLength,
+		c.r.Header.Get("Content-Type"))
 	if err != nil {
 		return err
 	}

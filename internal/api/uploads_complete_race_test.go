@@ -12,8 +12,9 @@ import (
 	"larder/internal/db"
 )
 
-// beginAndUpload makes a session of those fields and sends its bytes, straight to the store where the
-// session says so. It returns the session with the etag that completes it, which is "" for parts.
+// beginAndUpload makes a session of those fields and sends its bytes, straight to the store
+// where the session says so. It returns the session with the etag that completes it, which
+// is "" for parts.
 func beginAndUpload(t *testing.T, c *apptest.Client, dir, name string, content []byte, fields m) (id, etag string) {
 	t.Helper()
 	r := postUploadSession(c, dir, name, len(content), fields).OK(200)
@@ -113,7 +114,8 @@ func TestCompletionWhileStoreAssembles(t *testing.T) {
 			t.Fatal(err)
 		}
 		err = l.Apps[0].DB.Write(t.Context(), func(tx *db.Tx) error {
-			_, err := tx.Exec("UPDATE upload_sessions SET completing_until = $1 WHERE id = $2", l.Clock.Now().UnixMilli(), id)
+			_, err := tx.Exec("UPDATE upload_sessions SET completing_until = $1 WHERE id = $2",
+				l.Clock.Now().UnixMilli(), id)
 			return err
 		})
 		if err != nil {

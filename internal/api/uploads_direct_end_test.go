@@ -44,9 +44,11 @@ func rootBehindProxy(t *testing.T, l *apptest.Larder) (*hookedProxy, s3test.Buck
 	d.url = server.URL
 	admin := l.Admin(t)
 	id := admin.Post("/api/admin/storage/providers", m{
-		"name": bucket.Name, "type": "store_b", "endpoint": d.url, "bucket": bucket.Name, "accessKeyId": bucket.AccessKey, "secretAccessKey": bucket.SecretKey,
+		"name": bucket.Name, "type": "store_b", "endpoint": d.url, "bucket": bucket.Name,
+		"accessKeyId": bucket.AccessKey, "secretAccessKey": bucket.SecretKey,
 	}).OK(201).Text("provider.id")
-	admin.Put("/api/admin/mounts/"+admin.Get("/api/admin/mounts").OK(200).Text("mounts.0.id"), m{"providerId": id}).OK(200)
+	admin.Put("/api/admin/mounts/"+admin.Get("/api/admin/mounts").OK(200).Text("mounts.0.id"), m{"providerId": id}).
+		OK(200)
 	return d, bucket
 }
 
@@ -69,7 +71,8 @@ func (d *hookedProxy) setHook(hook func(w http.ResponseWriter, r *http.Request, 
 
 func isCopy(r *http.Request) bool { return r.Header.Get("X-Amz-Copy-Source") != "" }
 
-// Whatever the store does at completion, a file is made of the bytes that were named, or none is and the session goes on.
+// Whatever the store does at completion, a file is made of the bytes that were named, or none is
+// and the session goes on.
 func TestDirectUploadWithFailingStore(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -95,7 +98,8 @@ func TestDirectUploadWithFailingStore(t *testing.T) {
 			},
 			"200 with an error in it": func(w http.ResponseWriter, r *http.Request, pass func()) {
 				if isCopy(r) {
-					fmt.Fprint(w, `<?xml version="1.0" encoding="UTF-8"?><Error><Code>InternalError</Code><Message>no</Message></Error>`)
+					fmt.Fprint(w,
+						`<?xml version="1.0" encoding="UTF-8"?><Error><Code>InternalError</Code><Message>no</Message></Error>`)
 					return
 				}
 				pass()
@@ -130,15 +134,20 @@ func TestDirectUploadWithFailingStore(t *testing.T) {
 		door.setHook(nil)
 		wantBody(t, alice.Get(home+"/lost").OK(200), "12345")
 
-		// Other bytes come in after they were looked at: before whoever copies looks at them again, and afterwards.
+		// Other bytes come in after they were looked at: before whoever copies looks at
+		// them again, and afterwards.
 		id, address, etag := beginAndSend(t, alice, home, "changed", "first")
 		key := keyOfAddress(t, s3test.Bucket{Endpoint: door.url, Name: bucket.Name}, address)
 		for _, late := range []bool{false, true} {
 			mustPutToAddress(t, address, []byte("first"))
 			var looks atomic.Int32
 			door.setHook(func(_ http.ResponseWriter, r *http.Request, pass func()) {
-				if late && isCopy(r) || !late && r.Method == http.MethodHead && strings.HasSuffix(r.URL.Path, key) && looks.Add(1) == 2 {
-					if _, err := bucket.SDK(t).PutObject(t.Context(), &s3.PutObjectInput{Bucket: &bucket.Name, Key: &key, Body: strings.NewReader("other")}); err != nil {
+				if late && isCopy(r) || !late && r.Method == http.MethodHead && strings.HasSuffix(r.URL.Path, key) &&
+					looks.Add(1) == 2 {
+					if _, err := bucket.SDK(t).
+						PutObject(t.Context(),
+							&s3.PutObjectInput{Bucket: &bucket.Name, Key: &key,
+								Body: strings.NewReader("other")}); err != nil {
 						t.Error(err)
 					}
 				}
@@ -157,7 +166,8 @@ func TestDirectUploadWithFailingStore(t *testing.T) {
 		id, address, etag = beginAndSend(t, alice, home, "gone", "12345")
 		key = keyOfAddress(t, s3test.Bucket{Endpoint: door.url, Name: bucket.Name}, address)
 		remove := func() {
-			if _, err := bucket.SDK(t).DeleteObject(t.Context(), &s3.DeleteObjectInput{Bucket: &bucket.Name, Key: &key}); err != nil {
+			if _, err := bucket.SDK(t).DeleteObject(t.Context(),
+				&s3.DeleteObjectInput{Bucket: &bucket.Name, Key: &key}); err != nil {
 				t.Error(err)
 			}
 		}
@@ -173,7 +183,8 @@ func TestDirectUploadWithFailingStore(t *testing.T) {
 		door.setHook(nil)
 		completeUpload(alice, id, etag).Fails(422, "OPERATION_FAILED")
 		// Of another length, which no address of ours lets through.
-		if _, err := bucket.SDK(t).PutObject(t.Context(), &s3.PutObjectInput{Bucket: &bucket.Name, Key: &key, Body: strings.NewReader("123456")}); err != nil {
+		if _, err := bucket.SDK(t).PutObject(t.Context(),
+			&s3.PutObjectInput{Bucket: &bucket.Name, Key: &key, Body: strings.NewReader("123456")}); err != nil {
 			t.Fatal(err)
 		}
 		head, err := bucket.SDK(t).HeadObject(t.Context(), &s3.HeadObjectInput{Bucket: &bucket.Name, Key: &key})
@@ -223,7 +234,8 @@ func TestDirectUploadIsCompletedOnce(t *testing.T) {
 	}, apptest.ReachLoopback)
 }
 
-// Abuse case C96: the quota is back at once, the bytes go when nobody can send any more, and until then the session counts.
+// Abuse case C96: the quota is back at once, the bytes go when nobody can send any more, and until
+// then the session counts.
 func TestDirectUploadAbortedOrExpired(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -285,7 +297,8 @@ func TestDirectUploadAbortedOrExpired(t *testing.T) {
 	}, apptest.ReachLoopback)
 }
 
-// Abuse cases C22 and C24: a session ends where it began, whatever becomes of the mount's provider, and not at all without its mount.
+// Abuse cases C22 and C24: a session ends where it began, whatever becomes of the mount's provider,
+// and not at all without its mount.
 func TestDirectUploadWhileProvidersChange(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -306,7 +319,8 @@ func TestDirectUploadWhileProvidersChange(t *testing.T) {
 		// A mode that changes meanwhile is for later sessions.
 		id, _, etag = beginAndSend(t, admin, "/m", "before", "12345", m{"idempotencyKey": "k"})
 		admin.Put("/api/admin/storage/providers/"+other, m{"uploadMode": "worker"}).OK(200)
-		if r := postUploadSession(admin, "/m", "before", 5, m{"idempotencyKey": "k"}).OK(200); r.Text("sessionId") != id || r.Text("uploadMode") != "presigned" {
+		if r := postUploadSession(admin, "/m", "before", 5, m{"idempotencyKey": "k"}).
+			OK(200); r.Text("sessionId") != id || r.Text("uploadMode") != "presigned" {
 			t.Errorf("resumed: %s", r.Body)
 		}
 		if r := postUploadSession(admin, "/m", "later", 5).OK(200); r.Text("uploadMode") != "worker" {
@@ -316,7 +330,8 @@ func TestDirectUploadWhileProvidersChange(t *testing.T) {
 
 		// Without its mount there is nowhere to go.
 		admin.Put("/api/admin/storage/providers/"+other, m{"uploadMode": "auto"}).OK(200)
-		gone := admin.Post("/api/admin/mounts", m{"providerId": other, "mountPath": "/gone", "name": "gone"}).OK(201).Text("mount.id")
+		gone := admin.Post("/api/admin/mounts", m{"providerId": other, "mountPath": "/gone", "name": "gone"}).OK(201).
+			Text("mount.id")
 		id, _, etag = beginAndSend(t, admin, "/gone", "f", "12345")
 		admin.Delete("/api/admin/mounts/" + gone).OK(200)
 		completeUpload(admin, id, etag).Fails(409, "OPERATION_FAILED")

@@ -11,15 +11,16 @@ import (
 	"larder/internal/apptest"
 )
 
-// Abuse case C103: headers that are not signed make no other request of an address; above all nobody gets hold of what else lies in the bucket. And
-// what they say of the bytes is not kept.
+// Abuse case C103: headers that are not signed make no other request of an address; above all
+// nobody gets hold of what else lies in the bucket. And what they say of the bytes is not kept.
 func TestDirectUploadRefusesUnsignedHeaders(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		bucket := l.RootOnS3(t)
 		alice := l.User(t, "alice")
 		client, foreign := bucket.SDK(t), "not ours/a secret & more.txt"
-		if _, err := client.PutObject(t.Context(), &s3.PutObjectInput{Bucket: &bucket.Name, Key: &foreign, Body: strings.NewReader("secret")}); err != nil {
+		if _, err := client.PutObject(t.Context(),
+			&s3.PutObjectInput{Bucket: &bucket.Name, Key: &foreign, Body: strings.NewReader("secret")}); err != nil {
 			t.Fatal(err)
 		}
 		source := bucket.Name + "/not%20ours/a%20secret%20%26%20more.txt"
@@ -27,14 +28,16 @@ func TestDirectUploadRefusesUnsignedHeaders(t *testing.T) {
 		split := postUploadSession(alice, "/home/alice", "g.txt", 6, m{"partCount": 2}).OK(200)
 		for _, address := range []string{whole.Text("uploadUrl"), partURL(t, split, "parts", 1)} {
 			for _, header := range [][]string{
-				{"X-Amz-Copy-Source", source}, {"X-Amz-Copy-Source", "/" + source}, {"X-Amz-Copy-Source", source, "X-Amz-Metadata-Directive", "REPLACE"},
+				{"X-Amz-Copy-Source", source}, {"X-Amz-Copy-Source", "/" + source},
+				{"X-Amz-Copy-Source", source, "X-Amz-Metadata-Directive", "REPLACE"},
 				{"X-Amz-Copy-Source", source, "X-Amz-Copy-Source-Range", "bytes=0-5"},
 			} {
 				if status, _ := putToAddress(t, address, []byte("public"), header...); status != 403 {
 					t.Errorf("%v: %d", header, status)
 				}
 			}
-			request, err := http.NewRequestWithContext(t.Context(), http.MethodPut, address, io.MultiReader(strings.NewReader("public")))
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodPut, address,
+				io.MultiReader(strings.NewReader("public")))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -46,7 +49,8 @@ func TestDirectUploadRefusesUnsignedHeaders(t *testing.T) {
 				t.Errorf("a body of unknown length: %d", response.StatusCode)
 			}
 		}
-		if parts := alice.Get(multipartPath + split.Text("sessionId") + "/parts").OK(200); parts.Int("completedCount") != 0 {
+		if parts := alice.Get(multipartPath + split.Text("sessionId") + "/parts").
+			OK(200); parts.Int("completedCount") != 0 {
 			t.Errorf("parts: %s", parts.Body)
 		}
 		abortUpload(alice, split.Text("sessionId")).OK(200)

@@ -20,7 +20,8 @@ import (
 // checkFsckClean fails the test when a check finds anything.
 func checkFsckClean(t *testing.T, l *apptest.Larder, when string) {
 	t.Helper()
-	_, err := l.Apps[0].Fsck.Check(t.Context(), fsck.Options{Report: func(f fsck.Finding) { t.Errorf("%s: %s: %s", when, f.Kind, f.Text) }})
+	_, err := l.Apps[0].Fsck.Check(t.Context(),
+		fsck.Options{Report: func(f fsck.Finding) { t.Errorf("%s: %s: %s", when, f.Kind, f.Text) }})
 	if err != nil {
 		t.Errorf("%s: %v", when, err)
 	}
@@ -87,7 +88,8 @@ func TestDirectUploadArrivingLateIsDeleted(t *testing.T) {
 		wantBucketObjects(t, "an hour later", bucket, 1)
 
 		address := func(i int) string { return []string{done, aborted}[i%2] }
-		for i, age := range []int{220, 440, 880, 1760, 3520, 72 * 60} { // minutes after the expiry, each twice the one before
+		// minutes after the expiry, each twice the one before
+		for i, age := range []int{220, 440, 880, 1760, 3520, 72 * 60} {
 			mustPutToAddress(t, address(i), []byte("67890"))
 			checkFsckClean(t, l, "later")
 			l.Clock.Advance(time.Duration(age-[]int{110, 220, 440, 880, 1760, 3520}[i]) * time.Minute)
@@ -95,7 +97,8 @@ func TestDirectUploadArrivingLateIsDeleted(t *testing.T) {
 			wantBucketObjects(t, "later", bucket, 1)
 		}
 		number := 0
-		err := l.Apps[0].DB.Read(t.Context()).QueryRow("SELECT COUNT(*) FROM garbage WHERE late_from IS NOT NULL").Scan(&number)
+		err := l.Apps[0].DB.Read(t.Context()).QueryRow("SELECT COUNT(*) FROM garbage WHERE late_from IS NOT NULL").
+			Scan(&number)
 		if err != nil || number != 0 {
 			t.Errorf("%d keys are looked for after three days, %v", number, err)
 		}
@@ -154,7 +157,8 @@ func TestProviderDeletionIgnoresLateUploads(t *testing.T) {
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		provider, bucket := l.S3Provider(t)
 		admin := l.Admin(t)
-		mount := admin.Post("/api/admin/mounts", m{"providerId": provider, "mountPath": "/m", "name": "m"}).OK(201).Text("mount.id")
+		mount := admin.Post("/api/admin/mounts", m{"providerId": provider, "mountPath": "/m", "name": "m"}).OK(201).
+			Text("mount.id")
 		id, _, _ := beginAndSend(t, admin, "/m", "f", "12345")
 		abortUpload(admin, id).OK(200)
 		abortUpload(admin, newUploadSession(admin, "/m", "g", 5, m{"partCount": 2})).OK(200)
@@ -166,7 +170,8 @@ func TestProviderDeletionIgnoresLateUploads(t *testing.T) {
 		admin = l.Admin(t)
 		admin.Delete("/api/admin/storage/providers/" + provider).OK(200)
 		number := 0
-		err := l.Apps[0].DB.Read(t.Context()).QueryRow("SELECT COUNT(*) FROM garbage WHERE provider_id = $1", provider).Scan(&number)
+		err := l.Apps[0].DB.Read(t.Context()).QueryRow("SELECT COUNT(*) FROM garbage WHERE provider_id = $1", provider).
+			Scan(&number)
 		if err != nil || number != 0 {
 			t.Errorf("%d keys are left, %v", number, err)
 		}

@@ -22,7 +22,8 @@ import (
 	"larder/internal/config"
 )
 
-// putToAddress sends a body past the service, as a browser would, and returns the status and the ETag of the answer.
+// putToAddress sends a body past the service, as a browser would, and returns the status and the
+// ETag of the answer.
 func putToAddress(t *testing.T, address string, body []byte, header ...string) (status int, etag string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPut, address, bytes.NewReader(body))
@@ -75,7 +76,8 @@ func bucketContents(t *testing.T, bucket s3test.Bucket) (keys []string, unfinish
 func wantBucketObjects(t *testing.T, what string, bucket s3test.Bucket, objects int) {
 	t.Helper()
 	if keys, unfinished := bucketContents(t, bucket); len(keys) != objects || unfinished != 0 {
-		t.Errorf("%s: the bucket has %d objects and %d unfinished uploads, want %d and 0: %v", what, len(keys), unfinished, objects, keys)
+		t.Errorf("%s: the bucket has %d objects and %d unfinished uploads, want %d and 0: %v", what, len(keys),
+			unfinished, objects, keys)
 	}
 }
 
@@ -111,7 +113,8 @@ func addressLifetime(t *testing.T, address string) int64 {
 func wantReserved(t *testing.T, l *apptest.Larder, bytes, files int64) {
 	t.Helper()
 	var b, f int64
-	if err := l.Apps[0].DB.Read(t.Context()).QueryRow("SELECT SUM(reserved_storage), SUM(reserved_files) FROM quotas").Scan(&b, &f); err != nil {
+	if err := l.Apps[0].DB.Read(t.Context()).QueryRow("SELECT SUM(reserved_storage), SUM(reserved_files) FROM quotas").
+		Scan(&b, &f); err != nil {
 		t.Fatal(err)
 	}
 	if b != bytes || f != files {
@@ -148,9 +151,11 @@ func TestDirectUpload(t *testing.T) {
 		const home, text, other = "/home/alice", "straight to the store", "STRAIGHT TO THE STORE"
 		r := postUploadSession(alice, home, "a.txt", len(text)).OK(200)
 		id, address := r.Text("sessionId"), r.Text("uploadUrl")
-		wantSessionReply(t, r, `"uploadMode":"presigned"`, `"uploadId":null`, `"totalParts":null`, `"parts":[]`, `"expiresIn":3600`)
+		wantSessionReply(t, r, `"uploadMode":"presigned"`, `"uploadId":null`, `"totalParts":null`, `"parts":[]`,
+			`"expiresIn":3600`)
 		staging := keyOfAddress(t, bucket, address)
-		if addressLifetime(t, address) != 3600 || !regexp.MustCompile(`^larder/[0-9a-f]{2}/[0-9a-f]{32}$`).MatchString(staging) || !strings.HasPrefix(address, bucket.Endpoint+"/") {
+		if addressLifetime(t, address) != 3600 || !regexp.MustCompile(`^larder/[0-9a-f]{2}/[0-9a-f]{32}$`).
+			MatchString(staging) || !strings.HasPrefix(address, bucket.Endpoint+"/") {
 			t.Errorf("address %s", address)
 		}
 		completeUpload(alice, id, nil).Fails(400, "VALIDATION_ERROR")
@@ -169,7 +174,8 @@ func TestDirectUpload(t *testing.T) {
 			if what == "another length" {
 				body += "."
 			}
-			if status, _ := putToAddress(t, edited, []byte(body)); status < 400 || status >= 500 || status != 403 && what != "another bucket" {
+			if status, _ := putToAddress(t, edited, []byte(body)); status < 400 || status >= 500 || status != 403 &&
+				what != "another bucket" {
 				t.Errorf("an address with %s: %d", what, status)
 			}
 		}
@@ -179,7 +185,8 @@ func TestDirectUpload(t *testing.T) {
 		for i := range 100 { // abuse case C95
 			completeUpload(alice, id, strings.Repeat("0", i%33+1)).Fails(422, "OPERATION_FAILED")
 		}
-		completeUpload(alice, id, strings.ToUpper(strings.Trim(etag, `"`))).Fails(422, "OPERATION_FAILED") // it is opaque
+		// it is opaque
+		completeUpload(alice, id, strings.ToUpper(strings.Trim(etag, `"`))).Fails(422, "OPERATION_FAILED")
 		wantReserved(t, l, int64(len(text)), 1)
 		wantUsed(t, alice, 0, 0)
 		wantBucketObjects(t, "after wrong etags", bucket, 1)
@@ -252,14 +259,16 @@ func waitForChecksum(t *testing.T, l *apptest.Larder, content string) {
 	}
 }
 
-// The etag may come back without its quotes, the type is found by the first bytes where nothing names it, and what is replaced keeps its id.
+// The etag may come back without its quotes, the type is found by the first bytes where nothing
+// names it, and what is replaced keeps its id.
 func TestDirectUploadDetails(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		bucket := l.RootOnS3(t)
 		alice := l.User(t, "alice")
 		const home = "/home/alice"
-		id, address, etag := beginAndSend(t, alice, home, "picture", string(onePixel), m{"mimeType": "application/octet-stream"})
+		id, address, etag := beginAndSend(t, alice, home, "picture", string(onePixel),
+			m{"mimeType": "application/octet-stream"})
 		done := completeUpload(alice, id, " W/"+strings.Trim(etag, `"`)+" ").OK(200)
 		wantHeader(t, alice.Get(home+"/picture").OK(200), "Content-Type", "image/png")
 		keys, _ := bucketContents(t, bucket)
@@ -272,7 +281,8 @@ func TestDirectUploadDetails(t *testing.T) {
 				t.Errorf("the store calls it %v, %v", head.ContentType, err)
 			}
 		}
-		id, _, etag = beginAndSend(t, alice, home, "picture", "a new one", m{"conflict": "replace", "mimeType": "text/x-mine"})
+		id, _, etag = beginAndSend(t, alice, home, "picture", "a new one",
+			m{"conflict": "replace", "mimeType": "text/x-mine"})
 		if r := completeUpload(alice, id, etag).OK(200); r.Text("file.id") != done.Text("file.id") {
 			t.Errorf("replaced: %s", r.Body)
 		}
@@ -307,11 +317,16 @@ func TestDirectUploadMode(t *testing.T) {
 			extra m
 			mode  string
 		}{
-			{"/auto", 1, nil, "presigned"}, {"/presigned", 1, nil, "presigned"}, {"/worker", 1, nil, "worker"}, {"/uploads", 1, nil, "worker"},
-			{"/auto", 0, nil, "worker"}, {"/presigned", 0, nil, "worker"}, {"/presigned", 0, m{"partCount": 2}, "worker"},
+			{"/auto", 1, nil, "presigned"}, {"/presigned", 1, nil, "presigned"}, {"/worker", 1, nil, "worker"},
+			{"/uploads", 1, nil, "worker"},
+			{"/auto", 0, nil, "worker"}, {"/presigned", 0, nil, "worker"},
+			{"/presigned", 0, m{"partCount": 2}, "worker"},
 			{"/auto", 1, m{"uploadMode": "worker"}, "worker"}, {"/presigned", 1, m{"uploadMode": "worker"}, "worker"},
-			{"/auto", 1, m{"uploadMode": "auto"}, "presigned"}, {"/worker", 1, m{"uploadMode": "auto"}, "worker"}, {"/auto", 1, m{"uploadMode": nil}, "presigned"},
-			{"/auto", 1, m{"partCount": 2}, "presigned"}, {"/auto", 1, m{"partCount": 2, "uploadMode": "worker"}, "worker"}, {"/worker", 1, m{"partCount": 2}, "worker"},
+			{"/auto", 1, m{"uploadMode": "auto"}, "presigned"}, {"/worker", 1, m{"uploadMode": "auto"}, "worker"},
+			{"/auto", 1, m{"uploadMode": nil}, "presigned"},
+			{"/auto", 1, m{"partCount": 2}, "presigned"},
+			{"/auto", 1, m{"partCount": 2, "uploadMode": "worker"}, "worker"},
+			{"/worker", 1, m{"partCount": 2}, "worker"},
 			{"/auto", 100 << 20, nil, "presigned"}, {"/auto", 100<<20 + 1, nil, "presigned"},
 		} {
 			r := postUploadSession(admin, c.dir, "f", c.size, c.extra).OK(200)
@@ -322,10 +337,12 @@ func TestDirectUploadMode(t *testing.T) {
 			if r.Value("totalParts") != nil {
 				service = apptest.BaseURL + multipartPath + r.Text("sessionId") + "/part/"
 			}
-			if through := r.Text("uploadUrl") == service; through != (c.mode == "worker" || r.Value("totalParts") != nil) {
+			if through := r.Text("uploadUrl") == service; through != (c.mode == "worker" ||
+				r.Value("totalParts") != nil) {
 				t.Errorf("%+v: uploadUrl %s", c, r.Text("uploadUrl"))
 			}
-			if n := len(r.Value("parts").([]any)); c.mode == "worker" && n != 0 || c.mode == "presigned" && r.Value("totalParts") != nil && int64(n) != r.Int("totalParts") {
+			if n := len(r.Value("parts").([]any)); c.mode == "worker" && n != 0 || c.mode == "presigned" &&
+				r.Value("totalParts") != nil && int64(n) != r.Int("totalParts") {
 				t.Errorf("%+v: %d addresses for parts", c, n)
 			}
 			if given := r.Value("uploadId") != nil; given != (c.mode == "presigned" && r.Value("totalParts") != nil) {
@@ -348,12 +365,14 @@ func TestDirectUploadsDoNotMixContent(t *testing.T) {
 		postLogin(admin, "admin", apptest.AdminPassword).OK(200)
 		admin.CSRF = admin.Get("/api/auth/csrf-token").OK(200).Text("token")
 		for i, c := range []struct{ mode, domain, want string }{
-			{"auto", "", "worker"}, {"auto", "http://127.0.0.1:1", "worker"}, {"auto", "HTTP://127.0.0.1:1", "worker"}, {"presigned", "", "presigned"},
+			{"auto", "", "worker"}, {"auto", "http://127.0.0.1:1", "worker"}, {"auto", "HTTP://127.0.0.1:1", "worker"},
+			{"presigned", "", "presigned"},
 			{"auto", "https://store.example.org", "presigned"}, {"auto", "store.example.org", "presigned"},
 		} {
 			bucket := s3test.New(t)
 			id := admin.Post("/api/admin/storage/providers", m{
-				"name": bucket.Name, "type": "store_b", "endpoint": bucket.Endpoint, "bucket": bucket.Name, "accessKeyId": bucket.AccessKey,
+				"name": bucket.Name, "type": "store_b", "endpoint": bucket.Endpoint, "bucket": bucket.Name,
+				"accessKeyId":     bucket.AccessKey,
 				"secretAccessKey": bucket.SecretKey, "uploadMode": c.mode, "uploadDomain": c.domain,
 			}).OK(201).Text("provider.id")
 			dir := fmt.Sprint("/m", i)
@@ -362,15 +381,17 @@ func TestDirectUploadsDoNotMixContent(t *testing.T) {
 			if r.Text("uploadMode") != c.want {
 				t.Errorf("%+v: %s", c, r.Body)
 			}
-			if strings.Contains(c.domain, "store.example.org") && !strings.HasPrefix(r.Text("uploadUrl"), "https://store.example.org/") {
+			if strings.Contains(c.domain, "store.example.org") &&
+				!strings.HasPrefix(r.Text("uploadUrl"), "https://store.example.org/") {
 				t.Errorf("%+v: address %s", c, r.Text("uploadUrl"))
 			}
 		}
 	}, apptest.ReachLoopback, apptest.TrustLoopback, func(cfg *config.Config) { cfg.BaseURL = "https://larder.test" })
 }
 
-// What lies in the bucket is shown to everybody by a publicDomain, with the type that whoever sent it gave it: what comes in one piece goes through the
-// service then (abuse case C67). Of what comes in parts the service says what type it is.
+// What lies in the bucket is shown to everybody by a publicDomain, with the type that whoever sent
+// it gave it: what comes in one piece goes through the service then (abuse case C67). Of what comes
+// in parts the service says what type it is.
 func TestDirectUploadAvoidsPublicDomain(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -379,13 +400,15 @@ func TestDirectUploadAvoidsPublicDomain(t *testing.T) {
 		if r := postUploadSession(admin, "/shown", "f.html", 5).OK(200); r.Text("uploadMode") != "worker" {
 			t.Errorf("in one piece: %s", r.Body)
 		}
-		if r := postUploadSession(admin, "/shown", "g.html", 9<<20, m{"partCount": 2}).OK(200); r.Text("uploadMode") != "presigned" {
+		if r := postUploadSession(admin, "/shown", "g.html", 9<<20, m{"partCount": 2}).
+			OK(200); r.Text("uploadMode") != "presigned" {
 			t.Errorf("in parts: %s", r.Body)
 		}
 	}, apptest.ReachLoopback)
 }
 
-// Whatever became of their sessions: a user has 100 addresses at most by which bytes that nobody is charged for can be sent (abuse case C96).
+// Whatever became of their sessions: a user has 100 addresses at most by which bytes that nobody is
+// charged for can be sent (abuse case C96).
 func TestDirectUploadsHaveABound(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -405,7 +428,8 @@ func TestDirectUploadsHaveABound(t *testing.T) {
 	}, apptest.ReachLoopback)
 }
 
-// A client that does not reach the store sends the bytes through the service, whatever it was told first. The last of them count.
+// A client that does not reach the store sends the bytes through the service, whatever it was told
+// first. The last of them count.
 func TestDirectUploadFallsBackToTheService(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -432,12 +456,14 @@ func TestDirectUploadFallsBackToTheService(t *testing.T) {
 		l.Sweep()
 		wantBucketObjects(t, "the end", bucket, 1)
 
-		// Asking again with the same key and for the service gives the same session, with the service's address.
+		// Asking again with the same key and for the service gives the same session,
+		// with the service's address.
 		alice = l.SignIn(t, "alice", "password of alice")
 		again := m{"idempotencyKey": "k"}
 		r := postUploadSession(alice, home, "g", 5, again).OK(200)
 		through := postUploadSession(alice, home, "g", 5, again, m{"uploadMode": "worker"}).OK(200)
-		if r.Text("uploadMode") != "presigned" || through.Text("sessionId") != r.Text("sessionId") || through.Text("uploadMode") != "worker" ||
+		if r.Text("uploadMode") != "presigned" || through.Text("sessionId") != r.Text("sessionId") ||
+			through.Text("uploadMode") != "worker" ||
 			through.Text("uploadUrl") != apptest.BaseURL+"/api/files/upload/raw/"+r.Text("sessionId") {
 			t.Errorf("first %s\nthen %s", r.Body, through.Body)
 		}
@@ -445,7 +471,8 @@ func TestDirectUploadFallsBackToTheService(t *testing.T) {
 		// And without asking for it new addresses, that end with the session.
 		l.Clock.Advance(20*time.Minute + 500*time.Millisecond)
 		r = postUploadSession(alice, home, "g", 5, again).OK(200)
-		if r.Text("uploadMode") != "presigned" || addressLifetime(t, r.Text("uploadUrl")) != 40*60-1 || r.Int("expiresIn") != 40*60 {
+		if r.Text("uploadMode") != "presigned" || addressLifetime(t, r.Text("uploadUrl")) != 40*60-1 ||
+			r.Int("expiresIn") != 40*60 {
 			t.Errorf("resumed: %s", r.Body)
 		}
 		etag := mustPutToAddress(t, r.Text("uploadUrl"), []byte("12345"))
@@ -455,7 +482,8 @@ func TestDirectUploadFallsBackToTheService(t *testing.T) {
 			t.Errorf("an address for less than a second: %s", r.Body)
 		}
 		completeUpload(alice, r.Text("sessionId"), etag).OK(200)
-		if r := postUploadSession(alice, home, "g", 5, again).OK(200); r.Value("alreadyCompleted") != true || r.Text("uploadMode") != "worker" || len(r.Value("parts").([]any)) != 0 {
+		if r := postUploadSession(alice, home, "g", 5, again).OK(200); r.Value("alreadyCompleted") != true ||
+			r.Text("uploadMode") != "worker" || len(r.Value("parts").([]any)) != 0 {
 			t.Errorf("completed: %s", r.Body)
 		}
 	}, apptest.ReachLoopback)

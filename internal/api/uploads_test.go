@@ -49,7 +49,8 @@ func TestUploadSession(t *testing.T) {
 		t.Run("answer", func(t *testing.T) {
 			r := postUploadSession(alice.In(t), home, "a.txt", 5).OK(200)
 			id := r.Text("sessionId")
-			if r.Text("uploadUrl") != apptest.BaseURL+"/api/files/upload/raw/"+id || r.Text("uploadMode") != "worker" || r.Int("expiresIn") != 3600 ||
+			if r.Text("uploadUrl") != apptest.BaseURL+"/api/files/upload/raw/"+id || r.Text("uploadMode") != "worker" ||
+				r.Int("expiresIn") != 3600 ||
 				r.Int("expiresAt") != l.Clock.Now().Add(time.Hour).UnixMilli() {
 				t.Errorf("got %s", r.Body)
 			}
@@ -64,7 +65,8 @@ func TestUploadSession(t *testing.T) {
 			}
 			r = completeUpload(alice.In(t), id, r.Text("etag")).OK(200)
 			wantFieldsOf(t, r, "file", "id", "name", "path", "size", "createdAt")
-			if r.Text("file.name") != "a.txt" || r.Text("file.path") != home || r.Int("file.size") != 5 || r.Value("alreadyCompleted") != nil && r.Value("alreadyCompleted") != false {
+			if r.Text("file.name") != "a.txt" || r.Text("file.path") != home || r.Int("file.size") != 5 ||
+				r.Value("alreadyCompleted") != nil && r.Value("alreadyCompleted") != false {
 				t.Errorf("complete answers %s", r.Body)
 			}
 			wantBody(t, alice.In(t).Get("/home/alice/a.txt").OK(200), "hello")
@@ -73,23 +75,31 @@ func TestUploadSession(t *testing.T) {
 			for _, size := range []any{-1, 1.5, "5", nil, "", true, []int{5}, 20<<30 + 1, "9223372036854775808"} {
 				postUploadSession(alice.In(t), home, "b.txt", size).Fails(400, "VALIDATION_ERROR")
 			}
-			for _, size := range []string{"1e3", "1E3", "9223372036854775808", "1.0", "-0.5", "0x10", "+5", "05", "21474836481", "NaN", "1e400"} {
-				alice.In(t).Post("/api/files/upload-session", `{"path":"`+home+`","fileName":"b.txt","fileSize":`+size+`}`, "Content-Type", "application/json").Fails(400, "VALIDATION_ERROR")
+			for _, size := range []string{"1e3", "1E3", "9223372036854775808", "1.0", "-0.5", "0x10", "+5", "05",
+				"21474836481", "NaN", "1e400"} {
+				alice.In(t).Post("/api/files/upload-session",
+					`{"path":"`+home+`","fileName":"b.txt","fileSize":`+size+`}`, "Content-Type", "application/json").
+					Fails(400, "VALIDATION_ERROR")
 			}
 			for _, extra := range []m{
-				{"partCount": 0}, {"partCount": -1}, {"partCount": 2561}, {"partCount": 1.5}, {"partCount": "2"}, {"conflict": "overwrite"}, {"conflict": 1}, {"idempotencyKey": 7},
-				{"mimeType": 7}, {"fileName": nil}, {"fileName": ""}, {"fileName": strings.Repeat("语", 256)}, {"path": nil}, {"path": home + "/.."}, {"path": 5}, {"idempotencyKey": "a\x00b"}, {"mimeType": "a\x00b"},
+				{"partCount": 0}, {"partCount": -1}, {"partCount": 2561}, {"partCount": 1.5}, {"partCount": "2"},
+				{"conflict": "overwrite"}, {"conflict": 1}, {"idempotencyKey": 7},
+				{"mimeType": 7}, {"fileName": nil}, {"fileName": ""}, {"fileName": strings.Repeat("语", 256)},
+				{"path": nil}, {"path": home + "/.."}, {"path": 5}, {"idempotencyKey": "a\x00b"},
+				{"mimeType": "a\x00b"},
 			} {
 				postUploadSession(alice.In(t), home, "b.txt", 1, extra).Fails(400, "VALIDATION_ERROR")
 			}
 			wantUsed(t, alice.In(t), 5, 1)
-			postUploadSession(admin.In(t), "/uploads", "big", int64(20<<30), m{"partCount": 1}) // whatever it says, no crash
+			// whatever it says, no crash
+			postUploadSession(admin.In(t), "/uploads", "big", int64(20<<30), m{"partCount": 1})
 			for _, target := range []struct {
 				dir    string
 				status int
 				code   string
 			}{
-				{"/home/bob", 403, "FORBIDDEN"}, {"/home", 403, "FORBIDDEN"}, {"/", 403, "FORBIDDEN"}, {"/public", 403, "FORBIDDEN"}, {"/none/at/all", 403, "FORBIDDEN"},
+				{"/home/bob", 403, "FORBIDDEN"}, {"/home", 403, "FORBIDDEN"}, {"/", 403, "FORBIDDEN"},
+				{"/public", 403, "FORBIDDEN"}, {"/none/at/all", 403, "FORBIDDEN"},
 				{home + "/a.txt", 404, "NOT_FOUND"}, {home + "/a.txt/below", 404, "NOT_FOUND"},
 			} {
 				postUploadSession(alice.In(t), target.dir, "x", 1).Fails(target.status, target.code)
@@ -115,7 +125,8 @@ func TestUploadSession(t *testing.T) {
 			completeUpload(alice.In(t), id, "x").Fails(422, "OPERATION_FAILED")         // no bytes were kept
 			putRaw(alice.In(t), id, io.MultiReader(strings.NewReader("12345"))).OK(200) // chunked is fine when it fits
 			// a body that ends before its Content-Length
-			alice.In(t).Do(apptest.Request{Method: "PUT", Path: "/api/files/upload/raw/" + id, Body: io.MultiReader(strings.NewReader("123")), Length: 5})
+			alice.In(t).Do(apptest.Request{Method: "PUT", Path: "/api/files/upload/raw/" + id,
+				Body: io.MultiReader(strings.NewReader("123")), Length: 5})
 			etag := putRaw(alice.In(t), id, "abcde").OK(200).Text("etag")
 			etag2 := putRaw(alice.In(t), id, "54321").OK(200).Text("etag")
 			if etag != etag2 {
@@ -182,7 +193,8 @@ func TestUploadSession(t *testing.T) {
 			alice.Upload(dir, "box", []byte("3"))
 			postUploadSession(alice, dir, "cat.jpg", 1, m{"conflict": "fail"}).Fails(409, "ALREADY_EXISTS")
 			postUploadSession(alice, dir, "box", 1, m{"conflict": "replace"}).Fails(409, "ALREADY_EXISTS") // a folder
-			wantStrings(t, "renamed", listNames(alice, dir, "type", "file"), "box (1)", "cat (1).jpg", "cat (2).jpg", "cat.jpg", "cat.tar.gz")
+			wantStrings(t, "renamed", listNames(alice, dir, "type", "file"), "box (1)", "cat (1).jpg", "cat (2).jpg",
+				"cat.jpg", "cat.tar.gz")
 			r := alice.Get("/api/files/" + one).OK(200)
 			if r.Text("file.name") != "cat (1).jpg" {
 				t.Errorf("named %s", r.Text("file.name"))
@@ -214,13 +226,16 @@ func TestUploadSession(t *testing.T) {
 			}
 			wantUsed(t, alice, before+10, files+1)
 			// needs update, charges the owner
-			addRule(admin.In(t), m{"pathPattern": home + "/r.txt", "effect": "allow", "userId": bob.In(t).Get("/api/auth/me").OK(200).Text("user.id"), "permissions": []string{"write"}})
+			addRule(admin.In(t), m{"pathPattern": home + "/r.txt", "effect": "allow",
+				"userId": bob.In(t).Get("/api/auth/me").OK(200).Text("user.id"), "permissions": []string{"write"}})
 			postUploadSession(bob.In(t), home, "r.txt", 4, m{"conflict": "replace"}).Fails(403, "FORBIDDEN")
-			addRule(admin.In(t), m{"pathPattern": home + "/r.txt", "effect": "allow", "userId": bob.In(t).Get("/api/auth/me").OK(200).Text("user.id"), "permissions": []string{"update"}})
+			addRule(admin.In(t), m{"pathPattern": home + "/r.txt", "effect": "allow",
+				"userId": bob.In(t).Get("/api/auth/me").OK(200).Text("user.id"), "permissions": []string{"update"}})
 			if got := bob.In(t).Upload(home, "r.txt", []byte("bob!"), m{"conflict": "replace"}); got != old {
 				t.Error("replacing made another id")
 			}
-			if owner := alice.Get("/api/files/" + old).OK(200).Text("file.ownerId"); owner != alice.Get("/api/auth/me").OK(200).Text("user.id") {
+			if owner := alice.Get("/api/files/" + old).OK(200).Text("file.ownerId"); owner != alice.Get("/api/auth/me").
+				OK(200).Text("user.id") {
 				t.Error("replacing changed the owner")
 			}
 			wantUsed(t, alice, before+4, files+1)
@@ -257,10 +272,12 @@ func TestUploadSession(t *testing.T) {
 				{"a.bin", "image/png", "", "x", "image/png"},
 				{"b.png", "", "", "x", "image/png"},
 				{"c.png", "application/octet-stream", "", "x", "image/png"},
-				{"d", "", "", "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x06\x00\x00\x00", "image/png"},
+				{"d", "", "", "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x06\x00\x00\x00",
+					"image/png"},
 				{"e.txt", "", "image/gif", "x", "image/gif"},
 			} {
-				id := newUploadSession(alice.In(t), home+"/types", test.name, len(test.body), m{"mimeType": test.claimed})
+				id := newUploadSession(alice.In(t), home+"/types", test.name, len(test.body),
+					m{"mimeType": test.claimed})
 				header := []string{}
 				if test.header != "" {
 					header = []string{"Content-Type", test.header}
@@ -316,7 +333,8 @@ func TestUploadExpiry(t *testing.T) {
 		l.User(t, "alice", m{"maxStorage": 10})
 		alice := func() *apptest.Client { return l.SignIn(t, "alice", "password of alice") }
 		c := alice()
-		in, out, bare := newUploadSession(c, "/home/alice", "in", 2), newUploadSession(c, "/home/alice", "out", 2), newUploadSession(c, "/home/alice", "bare", 6)
+		in, out, bare := newUploadSession(c, "/home/alice", "in", 2), newUploadSession(c, "/home/alice", "out",
+			2), newUploadSession(c, "/home/alice", "bare", 6)
 		tagIn, tagOut := putRaw(c, in, "in").OK(200).Text("etag"), putRaw(c, out, "ou").OK(200).Text("etag")
 		l.Clock.Advance(time.Hour - time.Millisecond)
 		completeUpload(c, in, tagIn).OK(200)
@@ -376,7 +394,8 @@ func TestUploadIdempotency(t *testing.T) {
 	})
 }
 
-// The quota holds to the byte and to the file; what is reserved counts, what is given back is free at once.
+// The quota holds to the byte and to the file; what is reserved counts, what is given back
+// is free at once.
 func TestUploadQuota(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {

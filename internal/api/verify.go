@@ -21,7 +21,8 @@ var (
 		"zh-CN": {"zh-CN", "邮箱地址已验证", "谢谢，您现在可以登录了。", "前往登录"},
 	}
 	unverifiedTexts = map[string]verificationText{
-		"en-US": {"en", "This link does not work", "It is incomplete or older than 24 hours, or the address of the account is another one by now. You can have a new link mailed when you sign in.", "Sign in"},
+		"en-US": {"en", "This link does not work",
+			"It is incomplete or older than 24 hours, or the address of the account is another one by now. You can have a new link mailed when you sign in.", "Sign in"},
 		"zh-CN": {"zh-CN", "此链接无效", "链接不完整、已超过 24 小时，或账户的邮箱地址已更改。您可以在登录时重新获取验证邮件。", "前往登录"},
 	}
 )
@@ -42,15 +43,16 @@ var verifyPage = template.Must(template.New("verify").Parse(`<!doctype html>
 {{end}}</html>
 `))
 
-// verifyEmail follows a verification link. It signs nobody in. HEAD tells what GET would answer, and verifies nothing: it is what programs send that
-// look at links in mails (abuse case C44).
+// verifyEmail follows a verification link. It signs nobody in. HEAD tells what GET would answer,
+// and verifies nothing: it is what programs send that look at links in mails (abuse case C44).
 func (a *API) verifyEmail(c *call) error {
 	locale, err := c.followVerification()
 	if err == nil {
 		return c.writeVerification(http.StatusOK, verifiedTexts, locale)
 	}
 	if fault.Is(err, fault.Invalid) && acceptBegins(c.r, "text/html") {
-		return c.writeVerification(c.describeError(err).status, unverifiedTexts, preferredLocale(c.r.Header.Get("Accept-Language")))
+		return c.writeVerification(c.describeError(err).status, unverifiedTexts,
+			preferredLocale(c.r.Header.Get("Accept-Language")))
 	}
 	return err
 }

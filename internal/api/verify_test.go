@@ -51,7 +51,8 @@ func isVerified(t *testing.T, l *apptest.Larder, username string) bool {
 func waitForMailJobs(t *testing.T, l *apptest.Larder) {
 	t.Helper()
 	waitUntil(t, "the mails are sent", func() bool {
-		return queryCount(t, l, "SELECT COUNT(*) FROM jobs WHERE type IN ('verify-mail', 'resend-mail') AND status IN ('pending', 'running')") == 0
+		return queryCount(t, l,
+			"SELECT COUNT(*) FROM jobs WHERE type IN ('verify-mail', 'resend-mail') AND status IN ('pending', 'running')") == 0
 	})
 }
 
@@ -84,14 +85,16 @@ func TestVerificationLink(t *testing.T) {
 		for i, path := range []string{link, "/api/auth/verify?token=" + token, link} { // as often as one likes
 			page := visitor.Get(path).OK(200)
 			for header, want := range map[string]string{
-				"Content-Type": "text/html; charset=utf-8", "Cache-Control": "private, no-store", "Referrer-Policy": "no-referrer", "X-Content-Type-Options": "nosniff",
+				"Content-Type": "text/html; charset=utf-8", "Cache-Control": "private, no-store",
+				"Referrer-Policy": "no-referrer", "X-Content-Type-Options": "nosniff",
 				"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'", "Set-Cookie": "",
 			} {
 				if got := page.Header.Get(header); got != want {
 					t.Errorf("%d: %s is %q, want %q", i, header, got, want)
 				}
 			}
-			for _, text := range []string{"Your e-mail address is verified", "邮箱地址已验证", `href="/app/login"`, "<title>"} {
+			for _, text := range []string{"Your e-mail address is verified", "邮箱地址已验证", `href="/app/login"`,
+				"<title>"} {
 				if !strings.Contains(string(page.Body), text) {
 					t.Errorf("the page lacks %q: %s", text, page.Body)
 				}
@@ -138,13 +141,19 @@ func TestBadVerificationLinks(t *testing.T) {
 			}
 			setVerificationToken(t, l, name, names[name], end)
 		}
-		execAndRaiseVersion(t, l, "UPDATE users SET email = 'new@example.org', email_fold = 'new@example.org' WHERE username = 'moved'")
+		execAndRaiseVersion(t, l,
+			"UPDATE users SET email = 'new@example.org', email_fold = 'new@example.org' WHERE username = 'moved'")
 		execAndRaiseVersion(t, l, "UPDATE users SET status = 'disabled' WHERE username = 'disabled'")
-		execAndRaiseVersion(t, l, "UPDATE mailed_tokens SET purpose = 'reset' WHERE user_id = (SELECT id FROM users WHERE username = 'other_kind')") // abuse case C40
+		// abuse case C40
+		execAndRaiseVersion(t, l,
+			"UPDATE mailed_tokens SET purpose = 'reset' WHERE user_id = (SELECT id FROM users WHERE username = 'other_kind')")
 		session := l.User(t, "signed_in").Cookies["auth_token"]
 		for name, token := range map[string]string{
-			"none": "", "unknown": strings.Repeat("u", 43), "short": "abc", "long": strings.Repeat("l", 44), "a megabyte": strings.Repeat("l", 50000), "NUL": "%00" + strings.Repeat("n", 42), "not UTF-8": "%ff" + strings.Repeat("n", 42),
-			"expired": names["expired"], "of another address": names["moved"], "of a disabled account": names["disabled"], "of another kind": names["other_kind"],
+			"none": "", "unknown": strings.Repeat("u", 43), "short": "abc", "long": strings.Repeat("l", 44),
+			"a megabyte": strings.Repeat("l", 50000), "NUL": "%00" + strings.Repeat("n", 42),
+			"not UTF-8": "%ff" + strings.Repeat("n", 42),
+			"expired":   names["expired"], "of another address": names["moved"],
+			"of a disabled account": names["disabled"], "of another kind": names["other_kind"],
 			"its hash": tokenHash(names["respelled"]), "a session": session,
 		} {
 			for _, path := range []string{"/api/auth/verify-email?token=", "/api/auth/verify?token="} {
@@ -153,8 +162,10 @@ func TestBadVerificationLinks(t *testing.T) {
 				}
 				page := visitor.Get(path+token, "Accept", "text/html,application/xhtml+xml;q=0.9")
 				wantStatus(t, name+" in a browser", page, 400, "")
-				if page.Header.Get("Content-Type") != "text/html; charset=utf-8" || page.Header.Get("Cache-Control") != "private, no-store" ||
-					!strings.Contains(string(page.Body), "This link does not work") || !strings.Contains(string(page.Body), "此链接无效") {
+				if page.Header.Get("Content-Type") != "text/html; charset=utf-8" ||
+					page.Header.Get("Cache-Control") != "private, no-store" ||
+					!strings.Contains(string(page.Body), "This link does not work") ||
+					!strings.Contains(string(page.Body), "此链接无效") {
 					t.Errorf("%s in a browser: %v %s", name, page.Header, page.Body)
 				}
 			}
@@ -190,7 +201,8 @@ func TestVerificationPageIsEscapedAndInBothLanguages(t *testing.T) {
 	l.User(t, "lee")
 	setVerificationToken(t, l, "lee", strings.Repeat("a", 43), l.Clock.Now().Add(time.Hour))
 	page := func(token, language string) string {
-		return string(l.Client(t).Get("/api/auth/verify?token="+token, "Accept", "text/html", "Accept-Language", language).Body)
+		return string(l.Client(t).Get("/api/auth/verify?token="+token, "Accept", "text/html", "Accept-Language",
+			language).Body)
 	}
 	good, bad := strings.Repeat("a", 43), strings.Repeat("b", 43)
 	for _, test := range []struct{ token, language, locale, first string }{
@@ -220,7 +232,8 @@ func TestResendVerification(t *testing.T) {
 		}
 		l.User(t, "verified")
 		l.User(t, "disabled")
-		execAndRaiseVersion(t, l, "UPDATE users SET email_verified = FALSE, status = 'disabled' WHERE username = 'disabled'")
+		execAndRaiseVersion(t, l,
+			"UPDATE users SET email_verified = FALSE, status = 'disabled' WHERE username = 'disabled'")
 		first := resend("nobody@example.org") // while mails are off, too
 		if n := queryCount(t, l, "SELECT COUNT(*) FROM jobs WHERE type = 'resend-mail'"); n != 0 {
 			t.Errorf("%d jobs that nobody can do", n)
@@ -228,7 +241,8 @@ func TestResendVerification(t *testing.T) {
 		box := requireVerifiedEmail(t, l)
 		register(l.Client(t), "Ann", nil).OK(201)
 		_, one := linkInMail(t, box.Next("ann@example.org"))
-		for _, email := range []string{"nobody@example.org", "verified@example.org", "disabled@example.org", "ANN@example.org", "ann@example.org", "ann@example.org", "ann@example.org"} {
+		for _, email := range []string{"nobody@example.org", "verified@example.org", "disabled@example.org",
+			"ANN@example.org", "ann@example.org", "ann@example.org", "ann@example.org"} {
 			if got := resend(email); got != first {
 				t.Errorf("%s is told %q, others %q", email, got, first)
 			}
@@ -258,10 +272,12 @@ func TestResendVerification(t *testing.T) {
 		if box.Len() != 0 {
 			t.Error("a mail to who is verified")
 		}
-		for name, body := range map[string]M{"no address": {"email": "ann"}, "nothing": {}, "null": {"email": nil}, "a number": {"email": 1}, "too long": {"email": strings.Repeat("a", 251) + "@b.c"}} {
+		for name, body := range map[string]M{"no address": {"email": "ann"}, "nothing": {}, "null": {"email": nil},
+			"a number": {"email": 1}, "too long": {"email": strings.Repeat("a", 251) + "@b.c"}} {
 			wantStatus(t, name, l.Client(t).Post(path, body), 400, "VALIDATION_ERROR")
 		}
-		wantStatus(t, "from across sites", l.Client(t).Post(path, M{"email": "ann@example.org"}, "Sec-Fetch-Site", "cross-site"), 403, "FORBIDDEN")
+		wantStatus(t, "from across sites", l.Client(t).Post(path, M{"email": "ann@example.org"}, "Sec-Fetch-Site",
+			"cross-site"), 403, "FORBIDDEN")
 	})
 }
 
@@ -275,11 +291,13 @@ func TestResendVerificationInParallel(t *testing.T) {
 		waitForMailJobs(t, l)
 		l.ChangeSettings(t, func(s *site.Settings) { s.SMTPPort = 1 })
 		countStatuses(t, runConcurrently(t, l.Client(t), 20, func(c *apptest.Client, i int) *apptest.Reply {
-			return c.Post("/api/auth/resend-verification", M{"email": []string{"ann@example.org", "Ann@Example.ORG"}[i%2]})
+			return c.Post("/api/auth/resend-verification",
+				M{"email": []string{"ann@example.org", "Ann@Example.ORG"}[i%2]})
 		}))
 		tried := func(times int) (waiting int, all bool) {
 			waiting = queryCount(t, l, "SELECT COUNT(*) FROM jobs WHERE type = 'resend-mail'")
-			return waiting, waiting == queryCount(t, l, "SELECT COUNT(*) FROM jobs WHERE type = 'resend-mail' AND status = 'pending' AND attempts = $1", times)
+			return waiting, waiting == queryCount(t, l,
+				"SELECT COUNT(*) FROM jobs WHERE type = 'resend-mail' AND status = 'pending' AND attempts = $1", times)
 		}
 		waitUntil(t, "all were tried", func() bool { _, all := tried(1); return all })
 		l.Clock.Advance(time.Minute)
@@ -310,7 +328,9 @@ func TestVerificationMailIsRetried(t *testing.T) {
 		register(l.Client(t), "ann", nil).OK(201)
 		for try := range 4 {
 			waitUntil(t, "a try has failed", func() bool {
-				return queryCount(t, l, "SELECT COUNT(*) FROM jobs WHERE type = 'verify-mail' AND status = 'pending' AND attempts = $1", try+1) == 1
+				return queryCount(t, l,
+					"SELECT COUNT(*) FROM jobs WHERE type = 'verify-mail' AND status = 'pending' AND attempts = $1",
+					try+1) == 1
 			})
 			l.Clock.Advance(time.Minute)
 		}

@@ -68,8 +68,8 @@ func idsOf(rawQuery string) ([]string, error) {
 	return ids, nil
 }
 
-// actorAt tells who asks, as they are by a config version: a zip takes its time, and what it holds is judged until its end. That a session ends
-// meanwhile stops it as little as any other download.
+// actorAt tells who asks, as they are by a config version: a zip takes its time, and what it holds
+// is judged until its end. That a session ends meanwhile stops it as little as any other download.
 func (c *call) actorAt(ctx context.Context, version int64) (access.Actor, error) {
 	if version == c.version {
 		return c.actor, nil
@@ -97,8 +97,9 @@ func (c *call) actorAt(ctx context.Context, version int64) (access.Actor, error)
 	return actor, err
 }
 
-// maxZipsPerSource is how many zips one account, or one address without an account, gets at a time; maxZips is how many there are in this process. Addresses
-// cost nothing: those without an account get maxVisitorZips of them together, and accounts find room.
+// maxZipsPerSource is how many zips one account, or one address without an account, gets at a time;
+// maxZips is how many there are in this process. Addresses cost nothing: those without an account
+// get maxVisitorZips of them together, and accounts find room.
 const (
 	maxZipsPerSource = 2
 	maxZips          = 32
@@ -109,7 +110,8 @@ const (
 // addresses is the beginning of the source's name for callers without an account.
 const addressSource = "ip:"
 
-// acquireZip takes a place among the zips for who, an account or an address, until release is called. Fault: RateLimited.
+// acquireZip takes a place among the zips for who, an account or an address, until release
+// is called. Fault: RateLimited.
 func acquireZip(zips *concurrency.Limit, source string) (release func(), err error) {
 	sources := []concurrency.Source{{Name: source, Max: maxZipsPerSource}}
 	if strings.HasPrefix(source, addressSource) {
@@ -127,8 +129,9 @@ func acquireZip(zips *concurrency.Limit, source string) (release func(), err err
 	return nil, &fault.Error{Kind: fault.RateLimited, Message: message, RetryAfter: zipRetry}
 }
 
-// serveZip is the one place that sends zips; who is whose they are counted as, and begins is called once, after the first file is open and just before
-// the body goes out. HEAD is answered by what was asked for alone.
+// serveZip is the one place that sends zips; who is whose they are counted as, and begins is called
+// once, after the first file is open and just before the body goes out. HEAD is answered by what
+// was asked for alone.
 func (c *call) serveZip(q files.ArchiveQuery, source string, beforeBody func() error) error {
 	if requestsActiveContent(c.r) {
 		return fault.New(fault.Forbidden, "Stored files are not run as part of this site.")
@@ -274,7 +277,8 @@ func (z *zipResponse) addEntry(e files.ArchiveEntry) error {
 	return errors.Join(err, e.Body.Close())
 }
 
-// flush sends on what has come together, once a second at most: small files would otherwise be a packet each.
+// flush sends on what has come together, once a second at most: small files would otherwise
+// be a packet each.
 func (z *zipResponse) flush() error {
 	now := z.a.Now()
 	if now.Sub(z.flushed) < time.Second {

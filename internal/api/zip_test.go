@@ -63,7 +63,8 @@ func album(alice *apptest.Client) (id string, all []string) {
 	alice.Upload(dir, "empty.txt", nil)
 	alice.Upload(dir, "照片.jpg", []byte("photo"))
 	alice.Upload(dir+"/deep/deeper", "🦀.txt", []byte("crab"))
-	return id, []string{"a.txt=a", "deep/", "deep/deeper/", "deep/deeper/🦀.txt=crab", "empty.txt=", "照片.jpg=photo", "空/"}
+	return id, []string{"a.txt=a", "deep/", "deep/deeper/", "deep/deeper/🦀.txt=crab", "empty.txt=", "照片.jpg=photo",
+		"空/"}
 }
 
 func TestZip(t *testing.T) {
@@ -73,12 +74,14 @@ func TestZip(t *testing.T) {
 		folder, all := album(alice)
 		foreign := bob.Upload("/home/bob", "b.txt", []byte("b"))
 		mkdir(alice, "/home/alice", "other")
-		one, two := alice.Upload("/home/alice", "cat.jpg", []byte("1")), alice.Upload("/home/alice/other", "cat.jpg", []byte("2"))
+		one, two := alice.Upload("/home/alice", "cat.jpg", []byte("1")), alice.Upload("/home/alice/other", "cat.jpg",
+			[]byte("2"))
 
 		t.Run("answer", func(t *testing.T) {
 			r := getZip(alice.In(t), folder)
 			wantStrings(t, "a folder", unzip(t, r), all...)
-			wantHeader(t, r, "Content-Disposition", `attachment; filename="Urlaub 2026 _.zip"; filename*=UTF-8''Urlaub%202026%20%F0%9F%A6%80.zip`)
+			wantHeader(t, r, "Content-Disposition",
+				`attachment; filename="Urlaub 2026 _.zip"; filename*=UTF-8''Urlaub%202026%20%F0%9F%A6%80.zip`)
 			wantHeader(t, r, "Cache-Control", "private, no-store")
 			wantHeader(t, r, "X-Content-Type-Options", "nosniff")
 			wantHeader(t, r, "Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; sandbox")
@@ -98,7 +101,8 @@ func TestZip(t *testing.T) {
 				}
 			}
 			head := alice.In(t).Head("/api/files/zip?ids=" + folder).OK(200)
-			for _, name := range []string{"Content-Type", "Content-Disposition", "Cache-Control", "Accept-Ranges", "Content-Security-Policy", "X-Content-Type-Options"} {
+			for _, name := range []string{"Content-Type", "Content-Disposition", "Cache-Control", "Accept-Ranges",
+				"Content-Security-Policy", "X-Content-Type-Options"} {
 				wantHeader(t, head, name, r.Header.Get(name))
 			}
 			wantHeader(t, head, "Content-Length", "")
@@ -107,7 +111,9 @@ func TestZip(t *testing.T) {
 			}
 			part := alice.In(t).Get("/api/files/zip?ids="+folder, "Range", "bytes=0-3")
 			wantStrings(t, "no ranges", unzip(t, part), all...)
-			wantStrings(t, "a navigation", unzip(t, alice.In(t).Get("/api/files/zip?ids="+folder, "Sec-Fetch-Dest", "document", "Accept", "text/html")), all...)
+			wantStrings(t, "a navigation", unzip(t,
+				alice.In(t).Get("/api/files/zip?ids="+folder, "Sec-Fetch-Dest", "document", "Accept", "text/html")),
+				all...)
 		})
 		t.Run("several", func(t *testing.T) {
 			alice := alice.In(t)
@@ -122,7 +128,8 @@ func TestZip(t *testing.T) {
 			r = getZip(alice, one)
 			wantStrings(t, "a file", unzip(t, r), "cat.jpg=1")
 			wantHeader(t, r, "Content-Disposition", `attachment; filename="cat.jpg.zip"`)
-			wantStrings(t, "a foreign one and one that is not there", unzip(t, getZip(alice, foreign, one, "none")), "cat.jpg=1")
+			wantStrings(t, "a foreign one and one that is not there", unzip(t, getZip(alice, foreign, one, "none")),
+				"cat.jpg=1")
 			wantStrings(t, "an administrator", unzip(t, getZip(admin.In(t), foreign, one)), "b.txt=b", "cat.jpg=1")
 		})
 		t.Run("nothing left", func(t *testing.T) {
@@ -142,32 +149,39 @@ func TestZip(t *testing.T) {
 			wantStrings(t, "100", unzip(t, getZip(alice, hundred...)), "cat.jpg=1")
 			wantStrings(t, "100 and duplicates", unzip(t, getZip(alice, append(hundred, hundred...)...)), "cat.jpg=1")
 			getZip(alice, append(hundred, two)...).Fails(400, "VALIDATION_ERROR")
-			for _, query := range []string{"", "?ids=", "?ids=,", "?ids=&ids=,,", "?id=" + one, "?ids=%ff", "?ids=" + one + "%00", "?ids=%zz"} {
+			for _, query := range []string{"", "?ids=", "?ids=,", "?ids=&ids=,,", "?id=" + one, "?ids=%ff",
+				"?ids=" + one + "%00", "?ids=%zz"} {
 				alice.Get("/api/files/zip"+query).Fails(400, "VALIDATION_ERROR")
 			}
 			alice.Delete("/api/files/zip").Fails(405, "METHOD_NOT_ALLOWED")
 		})
 		t.Run("who", func(t *testing.T) {
 			getZip(l.Client(t), folder).Fails(401, "UNAUTHORIZED")
-			wantStrings(t, "a key", unzip(t, getZip(alice.In(t).Key(m{"permissions": []string{"read"}}), folder)), all...)
+			wantStrings(t, "a key", unzip(t, getZip(alice.In(t).Key(m{"permissions": []string{"read"}}), folder)),
+				all...)
 			getZip(alice.In(t).Key(m{"permissions": []string{"write"}}), folder).Fails(403, "FORBIDDEN")
 			getZip(alice.In(t).Key(m{"uploadPath": "/uploads", "rootOnly": true}), folder).Fails(404, "NOT_FOUND")
 			for _, dest := range []string{"script", "style", "worker"} { // abuse case C68
-				alice.In(t).Get("/api/files/zip?ids="+folder, "Sec-Fetch-Dest", dest, "Sec-Fetch-Site", "same-origin").Fails(403, "FORBIDDEN")
+				alice.In(t).Get("/api/files/zip?ids="+folder, "Sec-Fetch-Dest", dest, "Sec-Fetch-Site", "same-origin").
+					Fails(403, "FORBIDDEN")
 			}
 		})
 		t.Run("what is left out", func(t *testing.T) {
 			rules := []string{
-				addRule(admin.In(t), m{"pathPattern": "/home/alice/*/*.jpg", "effect": "deny", "role": "user", "permissions": []string{"download"}}),
-				addRule(admin.In(t), m{"pathPattern": "/home/alice/*/空/**", "effect": "deny", "role": "user", "permissions": []string{"read", "write"}}),
+				addRule(admin.In(t), m{"pathPattern": "/home/alice/*/*.jpg", "effect": "deny", "role": "user",
+					"permissions": []string{"download"}}),
+				addRule(admin.In(t), m{"pathPattern": "/home/alice/*/空/**", "effect": "deny", "role": "user",
+					"permissions": []string{"read", "write"}}),
 			}
-			wantStrings(t, "by rules", unzip(t, getZip(alice.In(t), folder)), "a.txt=a", "deep/", "deep/deeper/", "deep/deeper/🦀.txt=crab", "empty.txt=")
+			wantStrings(t, "by rules", unzip(t, getZip(alice.In(t), folder)), "a.txt=a", "deep/", "deep/deeper/",
+				"deep/deeper/🦀.txt=crab", "empty.txt=")
 			for _, rule := range rules {
 				admin.In(t).Delete("/api/admin/rules/" + rule).OK(200)
 			}
 			deep := listFolder(alice.In(t), "/home/alice/Urlaub 2026 🦀/deep").OK(200).Text("folder.id")
 			setAccessPassword(admin, deep, "open sesame")
-			wantStrings(t, "behind a password", unzip(t, getZip(alice.In(t), folder)), "a.txt=a", "empty.txt=", "照片.jpg=photo", "空/")
+			wantStrings(t, "behind a password", unzip(t, getZip(alice.In(t), folder)), "a.txt=a", "empty.txt=",
+				"照片.jpg=photo", "空/")
 			getZip(alice.In(t), deep).Fails(404, "NOT_FOUND")
 			setAccessPassword(admin, deep, nil)
 		})
@@ -176,7 +190,8 @@ func TestZip(t *testing.T) {
 			store := admin.In(t).Get("/api/admin/storage/providers").OK(200).Text("providers.0.id")
 			addMount(admin.In(t), store, "/public/with a mount/on the way/there")
 			admin.In(t).Upload("/public/with a mount/on the way/there", "m.txt", []byte("mounted"))
-			wantStrings(t, "a mount", unzip(t, getZip(alice.In(t), root)), "on the way/", "on the way/there/", "on the way/there/m.txt=mounted")
+			wantStrings(t, "a mount", unzip(t, getZip(alice.In(t), root)), "on the way/", "on the way/there/",
+				"on the way/there/m.txt=mounted")
 		})
 	})
 }
@@ -189,7 +204,8 @@ func TestGatewayServesFolderAsZip(t *testing.T) {
 		folder, all := album(alice)
 
 		r := alice.Get("/api/files/" + folder + "/download").OK(200)
-		if !strings.HasPrefix(r.Text("url"), apptest.BaseURL+"/api/gateway/download/") || r.Int("expiresAt") != l.Clock.Now().Add(15*time.Minute).UnixMilli() {
+		if !strings.HasPrefix(r.Text("url"), apptest.BaseURL+"/api/gateway/download/") ||
+			r.Int("expiresAt") != l.Clock.Now().Add(15*time.Minute).UnixMilli() {
 			t.Errorf("got %s", r.Body)
 		}
 		address := r.Text("url")
@@ -200,17 +216,21 @@ func TestGatewayServesFolderAsZip(t *testing.T) {
 		}
 		r = visitor.Get(address, "Range", "bytes=0-3", "If-None-Match", "*")
 		wantStrings(t, "the folder", unzip(t, r), all...)
-		wantHeader(t, r, "Content-Disposition", `attachment; filename="Urlaub 2026 _.zip"; filename*=UTF-8''Urlaub%202026%20%F0%9F%A6%80.zip`)
+		wantHeader(t, r, "Content-Disposition",
+			`attachment; filename="Urlaub 2026 _.zip"; filename*=UTF-8''Urlaub%202026%20%F0%9F%A6%80.zip`)
 		wantHeader(t, r, "Cache-Control", "private, no-store")
 		visitor.Get(address).Fails(401, "INVALID_TOKEN")
 		visitor.Head(address).Fails(401, "INVALID_TOKEN")
-		wantStrings(t, "of a key", unzip(t, visitor.Get(downloadURL(alice.Key(m{"permissions": []string{"read"}}), folder))), all...)
+		wantStrings(t, "of a key", unzip(t, visitor.Get(downloadURL(alice.Key(m{"permissions": []string{"read"}}),
+			folder))), all...)
 
 		bob.Get("/api/files/"+folder+"/download").Fails(403, "FORBIDDEN")
-		for _, header := range [][]string{nil, {"Accept", "application/json"}, {"Accept", "*/*"}, {"Accept", "text/html"}, {"Accept", "image/*"}, {"Sec-Fetch-Dest", "image"}} {
+		for _, header := range [][]string{nil, {"Accept", "application/json"}, {"Accept", "*/*"},
+			{"Accept", "text/html"}, {"Accept", "image/*"}, {"Sec-Fetch-Dest", "image"}} {
 			visitor.Get("/api/files/"+folder+"/download", header...).Fails(401, "UNAUTHORIZED")
 		}
-		alice.Get("/api/files/"+folder+"/download", "Sec-Fetch-Dest", "image").Fails(404, "NOT_FOUND") // nothing of it can be shown
+		// nothing of it can be shown
+		alice.Get("/api/files/"+folder+"/download", "Sec-Fetch-Dest", "image").Fails(404, "NOT_FOUND")
 		setAccessPassword(admin, folder, "open sesame")
 		for _, c := range []*apptest.Client{alice, admin, alice.Key(m{})} {
 			c.Get("/api/files/"+folder+"/download").Fails(403, "PASSWORD_REQUIRED")
@@ -219,7 +239,8 @@ func TestGatewayServesFolderAsZip(t *testing.T) {
 
 		t.Run("fifty at once", func(t *testing.T) { // abuse case C84
 			address := downloadURL(alice.In(t), folder)
-			replies := runConcurrently(t, visitor.In(t), 50, func(c *apptest.Client, _ int) *apptest.Reply { return c.Get(address) })
+			replies := runConcurrently(t, visitor.In(t), 50,
+				func(c *apptest.Client, _ int) *apptest.Reply { return c.Get(address) })
 			bodies := 0
 			for _, r := range replies {
 				switch {
@@ -238,12 +259,15 @@ func TestGatewayServesFolderAsZip(t *testing.T) {
 		})
 		t.Run("judged when it is redeemed", func(t *testing.T) { // abuse cases C31, C86
 			address := downloadURL(alice.In(t), folder)
-			rule := addRule(admin.In(t), m{"pathPattern": "/home/alice/**", "effect": "deny", "role": "user", "permissions": []string{"download"}})
+			rule := addRule(admin.In(t), m{"pathPattern": "/home/alice/**", "effect": "deny", "role": "user",
+				"permissions": []string{"download"}})
 			visitor.In(t).Get(address).Fails(401, "INVALID_TOKEN")
 			visitor.In(t).Head(address).Fails(401, "INVALID_TOKEN")
 			admin.In(t).Delete("/api/admin/rules/" + rule).OK(200)
-			rule = addRule(admin.In(t), m{"pathPattern": "/home/alice/*/*.txt", "effect": "deny", "role": "user", "permissions": []string{"download"}})
-			wantStrings(t, "denied meanwhile", unzip(t, visitor.In(t).Get(address)), "deep/", "deep/deeper/", "deep/deeper/🦀.txt=crab", "照片.jpg=photo", "空/")
+			rule = addRule(admin.In(t), m{"pathPattern": "/home/alice/*/*.txt", "effect": "deny", "role": "user",
+				"permissions": []string{"download"}})
+			wantStrings(t, "denied meanwhile", unzip(t, visitor.In(t).Get(address)), "deep/", "deep/deeper/",
+				"deep/deeper/🦀.txt=crab", "照片.jpg=photo", "空/")
 			admin.In(t).Delete("/api/admin/rules/" + rule).OK(200)
 
 			key := alice.In(t).Key(m{})
@@ -270,7 +294,8 @@ func TestGatewayServesFolderAsZip(t *testing.T) {
 	})
 }
 
-// A store that fails before the body is told; one that fails in the middle breaks the connection, so that nobody takes a half for the whole.
+// A store that fails before the body is told; one that fails in the middle breaks the connection,
+// so that nobody takes a half for the whole.
 func TestZipOfADamagedStore(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -296,7 +321,8 @@ func TestZipOfADamagedStore(t *testing.T) {
 		l.Client(t).Head(address).OK(200) // a store that fails costs nobody a token
 
 		alice.Upload("/home/alice/f", "a", bytes.Repeat([]byte("x"), 100_000))
-		for _, r := range []*apptest.Reply{getZip(alice, folder), l.Client(t).Get(address), getZip(alice, alone, folder)} {
+		for _, r := range []*apptest.Reply{getZip(alice, folder), l.Client(t).Get(address),
+			getZip(alice, alone, folder)} {
 			if r.Status != 200 || r.Err == nil {
 				t.Errorf("status %d and %d bytes, %v", r.Status, len(r.Body), r.Err)
 			}
@@ -305,7 +331,8 @@ func TestZipOfADamagedStore(t *testing.T) {
 			}
 		}
 		l.Client(t).Get(address).Fails(401, "INVALID_TOKEN") // its body had begun
-		if log := l.Log.String(); !strings.Contains(log, "a zip was broken off") || strings.Contains(log, strings.TrimPrefix(address, apptest.BaseURL+"/api/gateway/download/")) {
+		if log := l.Log.String(); !strings.Contains(log, "a zip was broken off") ||
+			strings.Contains(log, strings.TrimPrefix(address, apptest.BaseURL+"/api/gateway/download/")) {
 			t.Error("the log says nothing of it, or too much")
 		}
 		wantStrings(t, "and leaves room for the next", unzip(t, getZip(alice, alone)), "alone=x")
@@ -313,7 +340,9 @@ func TestZipOfADamagedStore(t *testing.T) {
 		damaged := mkdir(alice, "/home/alice", "g")
 		alice.Upload("/home/alice/g", "a", []byte("x"))
 		id := alice.Upload("/home/alice/g", "b", []byte("right"))
-		execAndRaiseVersion(t, l, "UPDATE objects SET sha256 = $1 WHERE id = (SELECT object_id FROM entries WHERE id = $2)", strings.Repeat("0", 64), id)
+		execAndRaiseVersion(t, l,
+			"UPDATE objects SET sha256 = $1 WHERE id = (SELECT object_id FROM entries WHERE id = $2)",
+			strings.Repeat("0", 64), id)
 		if r := getZip(alice, damaged); r.Status != 200 || r.Err == nil {
 			t.Errorf("bytes that are not those that were stored: %d, %v", r.Status, r.Err)
 		}
@@ -353,7 +382,8 @@ func openStream(t *testing.T, l *apptest.Larder, c *apptest.Client, path string)
 	return response
 }
 
-// Two at a time for an account, however they are asked for, and a client that goes away frees its place.
+// Two at a time for an account, however they are asked for, and a client that goes
+// away frees its place.
 func TestZipLimitPerAccount(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -434,7 +464,8 @@ func TestZipLimitPerProcess(t *testing.T) {
 	}
 }
 
-// Visitors have half of the places at most, so that no number of addresses takes all of them from the accounts.
+// Visitors have half of the places at most, so that no number of addresses takes all of
+// them from the accounts.
 func TestZipLimitForVisitors(t *testing.T) {
 	t.Parallel()
 	enter := api.NewZipLimit()

@@ -1,11 +1,14 @@
-// Package apikey keeps the keys that programs act with in a user's name: what each may do, from where, and into which folder it uploads.
+// Package apikey keeps the keys that programs act with in a user's name: what each may do, from
+// where, and into which folder it uploads.
 //
-// A key has a public half, its id (`pk_` and 24 characters), and a secret half (`sk_` and 48); joined by a dot they are the token. Only the
-// SHA-256 of the whole token is stored, so that nobody can read a token out of the database, and an id with another secret is worth nothing.
-// Keys are kept in memory under the config version, which every change raises; the time of the last use is not part of that, and is written
-// in batches.
+// A key has a public half, its id (`pk_` and 24 characters), and a secret half (`sk_` and 48);
+// joined by a dot they are the token. Only the SHA-256 of the whole token is stored, so that nobody
+// can read a token out of the database, and an id with another secret is worth nothing. Keys are
+// kept in memory under the config version, which every change raises; the time of the last use is
+// not part of that, and is written in batches.
 //
-// The package judges the key alone. Whether its owner is active, and what the owner may do, is judged where both are known.
+// The package judges the key alone. Whether its owner is active, and what the owner may do, is
+// judged where both are known.
 //
 // Specification: API key, Authentication, API key endpoints, Limits.
 package apikey
@@ -29,7 +32,8 @@ import (
 const (
 	// MaxActive is how many keys of a user can be active at a time.
 	MaxActive = 20
-	// maxInactiveKeys is how many expired and revoked keys of a user are kept to be looked at; the oldest beyond go when a new key is made.
+	// maxInactiveKeys is how many expired and revoked keys of a user are kept to be looked at; the
+	// oldest beyond go when a new key is made.
 	maxInactiveKeys = 200
 	// maxCachedKeys bounds the keys kept in memory, about a kilobyte each.
 	maxCachedKeys = 10000
@@ -37,17 +41,18 @@ const (
 
 // Key is an API key without its secret. Its slices may be shared: they must not be changed.
 type Key struct {
-	ID                               string // the public half, `pk_…`
-	UserID                           string
-	Name                             string
-	Permissions                      []string       // read, write, delete, in that order
-	Protocols                        []string       // webdav, api, in that order
-	UploadPath                       string         // clean; may hold placeholders
-	AllowedIPs                       []netip.Prefix // nil for any address
-	PublicLinks                      string         // what compatible uploads make a permanent link for: none, images, all
-	RootOnly                         bool           // reading is confined to the upload root as well
-	LastUsedAt, ExpiresAt, RevokedAt *int64         // ms
-	CreatedAt                        int64          // ms
+	ID          string // the public half, `pk_…`
+	UserID      string
+	Name        string
+	Permissions []string       // read, write, delete, in that order
+	Protocols   []string       // webdav, api, in that order
+	UploadPath  string         // clean; may hold placeholders
+	AllowedIPs  []netip.Prefix // nil for any address
+	// what compatible uploads make a permanent link for: none, images, all
+	PublicLinks                      string
+	RootOnly                         bool   // reading is confined to the upload root as well
+	LastUsedAt, ExpiresAt, RevokedAt *int64 // ms
+	CreatedAt                        int64  // ms
 }
 
 // Status returns `active`, `expired` or `revoked`.
@@ -61,8 +66,9 @@ func (k Key) Status(now time.Time) string {
 	return "active"
 }
 
-// Scope returns the key as permissions are decided with it. Writing includes changing, reading includes the bytes; sharing is never done
-// through a key. A key whose upload path cannot be read may do nothing.
+// Scope returns the key as permissions are decided with it. Writing includes changing, reading
+// includes the bytes; sharing is never done through a key. A key whose upload path cannot be
+// read may do nothing.
 func (k Key) Scope() *access.Key {
 	root, err := UploadRoot(k.UploadPath)
 	if err != nil {
@@ -82,14 +88,15 @@ func (k Key) Scope() *access.Key {
 	return scope
 }
 
-// Allows judges the protocol, `api` or `webdav`, and the address of a request. An IPv4 address mapped into IPv6 is that IPv4 address
-// (abuse cases C32, C59). Fault: Forbidden.
+// Allows judges the protocol, `api` or `webdav`, and the address of a request. An IPv4 address
+// mapped into IPv6 is that IPv4 address (abuse cases C32, C59). Fault: Forbidden.
 func (k Key) Allows(protocol string, ip netip.Addr) error {
 	if !slices.Contains(k.Protocols, protocol) {
 		return fault.New(fault.Forbidden, "This API key is not made for this protocol.")
 	}
 	ip = ip.Unmap().WithZone("")
-	if len(k.AllowedIPs) > 0 && !slices.ContainsFunc(k.AllowedIPs, func(p netip.Prefix) bool { return p.Contains(ip) }) {
+	if len(k.AllowedIPs) > 0 && !slices.ContainsFunc(k.AllowedIPs,
+		func(p netip.Prefix) bool { return p.Contains(ip) }) {
 		return fault.New(fault.Forbidden, "This API key may not be used from this address.")
 	}
 	return nil
@@ -102,7 +109,8 @@ type Service struct {
 	now  func() time.Time
 	keys *db.VersionedMap[string, storedKey]
 
-	// Ended, unless it is nil, is called inside the transaction in which a key is revoked. Set it before the Service is used.
+	// Ended, unless it is nil, is called inside the transaction in which a key is revoked. Set it
+	// before the Service is used.
 	OnRevoke func(tx *db.Tx, id string) error
 
 	mu            sync.Mutex
@@ -122,8 +130,9 @@ func New(d *db.DB, ids *ident.Source, now func() time.Time) *Service {
 	}
 }
 
-// Create makes a key and returns it with its secret half, which nothing can tell again.
-// Faults: Invalid; Forbidden for a bad upload path or when the user has MaxActive active keys; NotFound when there is no such user.
+// Create makes a key and returns it with its secret half, which nothing can tell again. Faults:
+// Invalid; Forbidden for a bad upload path or when the user has MaxActive active keys; NotFound
+// when there is no such user.
 func (s *Service) Create(ctx context.Context, userID string, n NewKey) (Key, secret.Text, error) {
 	now := s.now()
 	k, err := n.build(now)
@@ -150,7 +159,8 @@ func (s *Service) Create(ctx context.Context, userID string, n NewKey) (Key, sec
 	return k, secret.Text(half), nil
 }
 
-// checkKeyLimit makes other changes of this user's keys wait until tx ends, and refuses when no further key can be active. Faults: Forbidden, NotFound.
+// checkKeyLimit makes other changes of this user's keys wait until tx ends, and refuses when no
+// further key can be active. Faults: Forbidden, NotFound.
 func checkKeyLimit(tx *db.Tx, userID string, now time.Time) error {
 	if err := lockUser(tx, userID); err != nil {
 		return err
@@ -180,8 +190,9 @@ type Change struct {
 	RootOnly    *bool
 }
 
-// Change changes a key of the user. An expired key that gets a new time is active again, and counts.
-// Faults: Invalid; NotFound, also for somebody else's key; Conflict for a revoked one; Forbidden when the user has MaxActive active ones.
+// Change changes a key of the user. An expired key that gets a new time is active again, and
+// counts. Faults: Invalid; NotFound, also for somebody else's key; Conflict for a revoked one;
+// Forbidden when the user has MaxActive active ones.
 func (s *Service) Change(ctx context.Context, userID, id string, c Change) (Key, error) {
 	now := s.now()
 	if !isKeyID(id) {
@@ -219,7 +230,8 @@ func (s *Service) Change(ctx context.Context, userID, id string, c Change) (Key,
 	return k, nil
 }
 
-// Revoke ends a key of the user for good; once more does no harm. Fault: NotFound, also for somebody else's key.
+// Revoke ends a key of the user for good; once more does no harm. Fault: NotFound, also
+// for somebody else's key.
 func (s *Service) Revoke(ctx context.Context, userID, id string) error {
 	if !isKeyID(id) {
 		return noKey()
@@ -235,7 +247,8 @@ func (s *Service) Revoke(ctx context.Context, userID, id string) error {
 	})
 }
 
-// RevokeAll ends all keys of a user for good, in the caller's transaction, and returns the ids of all that the user ever had and that are kept.
+// RevokeAll ends all keys of a user for good, in the caller's transaction, and returns the ids of
+// all that the user ever had and that are kept.
 func (s *Service) RevokeAll(tx *db.Tx, userID string) (ids []string, err error) {
 	if ids, err = revokeAll(tx, userID, s.now().UnixMilli()); err != nil {
 		return nil, err

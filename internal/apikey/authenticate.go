@@ -17,7 +17,8 @@ type storedKey struct {
 	tokenHash string
 }
 
-// ErrEnded is the cause of an InvalidToken whose token was right once: the key is revoked or expired. A client is not told; it is no guess.
+// ErrEnded is the cause of an InvalidToken whose token was right once: the key is revoked or
+// expired. A client is not told; it is no guess.
 var ErrEnded = errors.New("the API key is revoked or expired")
 
 // ParseToken returns the key id in a token. Fault: InvalidToken for a text that does not have the
@@ -46,9 +47,11 @@ func (s *Service) IsCached(version int64, token string) bool {
 	return err == nil && found.hasToken(token)
 }
 
-// Authenticate finds the key of a token, `pk_….sk_…`, from memory when known under version, the config version read in this request. The key
-// is looked up by its id, then the hash of the whole token is compared in constant time. Protocol and address are for Key.Allows; whether the
-// owner is active is for the caller. Fault: InvalidToken, the same for whatever is wrong, because of ErrEnded where the token is the key's own.
+// Authenticate finds the key of a token, `pk_….sk_…`, from memory when known under version, the
+// config version read in this request. The key is looked up by its id, then the hash of the whole
+// token is compared in constant time. Protocol and address are for Key.Allows; whether the owner is
+// active is for the caller. Fault: InvalidToken, the same for whatever is wrong, because of
+// ErrEnded where the token is the key's own.
 func (s *Service) Authenticate(ctx context.Context, version int64, token string) (Key, error) {
 	id, err := ParseToken(token)
 	if err != nil {
@@ -68,8 +71,8 @@ func (s *Service) Authenticate(ctx context.Context, version int64, token string)
 	return found.Key, nil
 }
 
-// rejectWrongSecret takes as long as an id that nobody has, which is in no memory: whoever guesses is not to learn by the time which ids there are (abuse
-// case C48). Fault: InvalidToken.
+// rejectWrongSecret takes as long as an id that nobody has, which is in no memory: whoever guesses
+// is not to learn by the time which ids there are (abuse case C48). Fault: InvalidToken.
 func (s *Service) rejectWrongSecret(ctx context.Context) error {
 	if _, err := byID(s.db.Read(ctx), ""); err != nil && !fault.Is(err, fault.NotFound) {
 		return fmt.Errorf("load an API key: %w", err)
@@ -77,7 +80,8 @@ func (s *Service) rejectWrongSecret(ctx context.Context) error {
 	return invalidToken()
 }
 
-// ByID returns a key of any user and any status, from memory when known under version. Fault: NotFound.
+// ByID returns a key of any user and any status, from memory when known
+// under version. Fault: NotFound.
 func (s *Service) ByID(ctx context.Context, version int64, id string) (Key, error) {
 	if !isKeyID(id) {
 		return Key{}, noKey()
@@ -108,7 +112,8 @@ func hasTokenForm(s, prefix string, n int) bool {
 // touchInterval is how often a last use is written for a key at most, ms.
 const touchInterval = 60_000
 
-// Touch remembers that the key is used now, at most once a minute, in memory: Sweep writes it. It never raises the config version.
+// Touch remembers that the key is used now, at most once a minute, in memory: Sweep writes it. It
+// never raises the config version.
 func (s *Service) Touch(id string) {
 	now := s.now().UnixMilli()
 	s.mu.Lock()
@@ -118,8 +123,8 @@ func (s *Service) Touch(id string) {
 	}
 }
 
-// Sweep writes the last uses that Touch remembered since the last time. It is also the last thing to do before the database closes. What a
-// failure leaves unwritten is tried again.
+// Sweep writes the last uses that Touch remembered since the last time. It is also the last thing
+// to do before the database closes. What a failure leaves unwritten is tried again.
 func (s *Service) Sweep(ctx context.Context) error {
 	now := s.now().UnixMilli()
 	s.mu.Lock()

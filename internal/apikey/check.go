@@ -31,7 +31,8 @@ type NewKey struct {
 	RootOnly    bool
 }
 
-// build checks n and returns the key it describes, without an id. Faults: Invalid, Forbidden for a bad upload path.
+// build checks n and returns the key it describes, without an id. Faults: Invalid, Forbidden for
+// a bad upload path.
 func (n NewKey) build(now time.Time) (Key, error) {
 	protocols, err := selectKnown(n.Protocols, "protocol", "webdav", "api")
 	if err != nil {
@@ -103,13 +104,16 @@ func (c Change) apply(k *Key, now time.Time) error {
 
 func cleanName(s string) (string, error) {
 	s = strings.TrimSpace(s)
-	if n := utf8.RuneCountInString(s); n < 1 || n > maxNameRunes || !utf8.ValidString(s) || strings.ContainsFunc(s, unicode.IsControl) {
-		return "", fault.New(fault.Invalid, "The name of an API key has 1 to 100 characters, none of them control characters.")
+	if n := utf8.RuneCountInString(s); n < 1 || n > maxNameRunes || !utf8.ValidString(s) ||
+		strings.ContainsFunc(s, unicode.IsControl) {
+		return "",
+			fault.New(fault.Invalid, "The name of an API key has 1 to 100 characters, none of them control characters.")
 	}
 	return s, nil
 }
 
-// selectKnown returns those of known that are in list, in the order of known, each once. Fault: Invalid for others and for none at all.
+// selectKnown returns those of known that are in list, in the order of known, each once. Fault:
+// Invalid for others and for none at all.
 func selectKnown(list []string, noun string, known ...string) ([]string, error) {
 	for _, s := range list {
 		if !slices.Contains(known, s) {
@@ -134,8 +138,8 @@ func expiry(seconds *int64, now time.Time) (*int64, error) {
 	return &at, nil
 }
 
-// cleanUploadPath normalises an upload path. Fault: Forbidden for `..` and `~` anywhere (abuse case C17), for placeholders that nobody knows,
-// and for whatever is no path.
+// cleanUploadPath normalises an upload path. Fault: Forbidden for `..` and `~` anywhere (abuse case
+// C17), for placeholders that nobody knows, and for whatever is no path.
 func cleanUploadPath(s string) (string, error) {
 	if s == "" {
 		return defaultUploadPath, nil

@@ -27,17 +27,22 @@ func TestCreatedKeyHasTheGivenValues(t *testing.T) {
 		w := newFixture(t, d)
 		before := w.version()
 		k, token := w.create("ann", apikey.NewKey{
-			Name: " PicGo ", Permissions: []string{"delete", "read", "delete"}, Protocols: []string{"api", "webdav", "api"},
-			UploadPath: "//pics///{year}/./{month}/", AllowedIPs: []string{"192.0.2.7", "198.51.100.9/24", "::ffff:192.0.2.7", "2001:DB8::1/32"},
-			ExpiresIn: ptr(int64(60)), PublicLinks: "all", RootOnly: true,
+			Name: " PicGo ", Permissions: []string{"delete", "read", "delete"},
+			Protocols:  []string{"api", "webdav", "api"},
+			UploadPath: "//pics///{year}/./{month}/",
+			AllowedIPs: []string{"192.0.2.7", "198.51.100.9/24", "::ffff:192.0.2.7", "2001:DB8::1/32"},
+			ExpiresIn:  ptr(int64(60)), PublicLinks: "all", RootOnly: true,
 		})
 		want := apikey.Key{
-			ID: k.ID, UserID: "ann", Name: "PicGo", Permissions: []string{"read", "delete"}, Protocols: []string{"webdav", "api"},
+			ID: k.ID, UserID: "ann", Name: "PicGo", Permissions: []string{"read", "delete"},
+			Protocols:  []string{"webdav", "api"},
 			UploadPath: "/pics/{year}/{month}",
 			AllowedIPs: []netip.Prefix{
-				netip.MustParsePrefix("192.0.2.7/32"), netip.MustParsePrefix("198.51.100.0/24"), netip.MustParsePrefix("2001:db8::/32"),
+				netip.MustParsePrefix("192.0.2.7/32"), netip.MustParsePrefix("198.51.100.0/24"),
+				netip.MustParsePrefix("2001:db8::/32"),
 			},
-			PublicLinks: "all", RootOnly: true, ExpiresAt: ptr(start.UnixMilli() + 60_000), CreatedAt: start.UnixMilli(),
+			PublicLinks: "all", RootOnly: true, ExpiresAt: ptr(start.UnixMilli() + 60_000),
+			CreatedAt: start.UnixMilli(),
 		}
 		if !reflect.DeepEqual(k, want) {
 			t.Errorf("created %+v, want %+v", k, want)
@@ -105,23 +110,28 @@ func TestNewKeyIsChecked(t *testing.T) {
 		"seconds that overflow": {func(n *apikey.NewKey) { n.ExpiresIn = ptr(int64(1<<63 - 1)) }, fault.Invalid},
 		"unknown links":         {func(n *apikey.NewKey) { n.PublicLinks = "some" }, fault.Invalid},
 		// Abuse case C59.
-		"any address":          {func(n *apikey.NewKey) { n.AllowedIPs = []string{} }, none},
-		"garbage":              {func(n *apikey.NewKey) { n.AllowedIPs = []string{"192.0.2.7", "localhost"} }, fault.Invalid},
-		"empty address":        {func(n *apikey.NewKey) { n.AllowedIPs = []string{""} }, fault.Invalid},
-		"everything":           {func(n *apikey.NewKey) { n.AllowedIPs = []string{"0.0.0.0/0", "::/0"} }, none},
-		"prefix too long":      {func(n *apikey.NewKey) { n.AllowedIPs = []string{"192.0.2.0/33"} }, fault.Invalid},
-		"octal":                {func(n *apikey.NewKey) { n.AllowedIPs = []string{"192.0.02.7"} }, fault.Invalid},
-		"address with port":    {func(n *apikey.NewKey) { n.AllowedIPs = []string{"192.0.2.7:80"} }, fault.Invalid},
-		"address with zone":    {func(n *apikey.NewKey) { n.AllowedIPs = []string{"fe80::1%eth0"} }, fault.Invalid},
-		"a list in one string": {func(n *apikey.NewKey) { n.AllowedIPs = []string{"192.0.2.7,192.0.2.8"} }, fault.Invalid},
-		"more than IPv4":       {func(n *apikey.NewKey) { n.AllowedIPs = []string{"::ffff:0.0.0.0/95"} }, fault.Invalid},
-		"100 addresses":        {func(n *apikey.NewKey) { n.AllowedIPs = slices.Repeat([]string{"192.0.2.7"}, 100) }, none},
-		"101 addresses":        {func(n *apikey.NewKey) { n.AllowedIPs = slices.Repeat([]string{"192.0.2.7"}, 101) }, fault.Invalid},
-		"reserved":             {func(n *apikey.NewKey) { n.UploadPath = "/api" }, fault.Forbidden},
-		"reserved, below":      {func(n *apikey.NewKey) { n.UploadPath = "//WebDAV/x/{year}" }, fault.Forbidden},
-		"reserved, a file":     {func(n *apikey.NewKey) { n.UploadPath = "Favicon.ICO" }, fault.Forbidden},
-		"reserved further in":  {func(n *apikey.NewKey) { n.UploadPath = "/uploads/api" }, none},
-		"filled in later":      {func(n *apikey.NewKey) { n.UploadPath = "/{username}" }, none},
+		"any address": {func(n *apikey.NewKey) { n.AllowedIPs = []string{} }, none},
+		"garbage": {func(n *apikey.NewKey) { n.AllowedIPs = []string{"192.0.2.7", "localhost"} },
+			fault.Invalid},
+		"empty address":     {func(n *apikey.NewKey) { n.AllowedIPs = []string{""} }, fault.Invalid},
+		"everything":        {func(n *apikey.NewKey) { n.AllowedIPs = []string{"0.0.0.0/0", "::/0"} }, none},
+		"prefix too long":   {func(n *apikey.NewKey) { n.AllowedIPs = []string{"192.0.2.0/33"} }, fault.Invalid},
+		"octal":             {func(n *apikey.NewKey) { n.AllowedIPs = []string{"192.0.02.7"} }, fault.Invalid},
+		"address with port": {func(n *apikey.NewKey) { n.AllowedIPs = []string{"192.0.2.7:80"} }, fault.Invalid},
+		"address with zone": {func(n *apikey.NewKey) { n.AllowedIPs = []string{"fe80::1%eth0"} }, fault.Invalid},
+		"a list in one string": {func(n *apikey.NewKey) { n.AllowedIPs = []string{"192.0.2.7,192.0.2.8"} },
+			fault.Invalid},
+		"more than IPv4": {func(n *apikey.NewKey) { n.AllowedIPs = []string{"::ffff:0.0.0.0/95"} },
+			fault.Invalid},
+		"100 addresses": {func(n *apikey.NewKey) { n.AllowedIPs = slices.Repeat([]string{"192.0.2.7"}, 100) },
+			none},
+		"101 addresses": {func(n *apikey.NewKey) { n.AllowedIPs = slices.Repeat([]string{"192.0.2.7"}, 101) },
+			fault.Invalid},
+		"reserved":            {func(n *apikey.NewKey) { n.UploadPath = "/api" }, fault.Forbidden},
+		"reserved, below":     {func(n *apikey.NewKey) { n.UploadPath = "//WebDAV/x/{year}" }, fault.Forbidden},
+		"reserved, a file":    {func(n *apikey.NewKey) { n.UploadPath = "Favicon.ICO" }, fault.Forbidden},
+		"reserved further in": {func(n *apikey.NewKey) { n.UploadPath = "/uploads/api" }, none},
+		"filled in later":     {func(n *apikey.NewKey) { n.UploadPath = "/{username}" }, none},
 		// Abuse case C17.
 		"home":                 {func(n *apikey.NewKey) { n.UploadPath = "~" }, fault.Forbidden},
 		"home of somebody":     {func(n *apikey.NewKey) { n.UploadPath = "/home/~bob" }, fault.Forbidden},
@@ -174,7 +184,9 @@ func TestPublicLinksDefaultToImagesForTheAPI(t *testing.T) {
 			{[]string{"api"}, "none", "none"},
 			{[]string{"webdav"}, "all", "all"},
 		} {
-			k, _ := w.create("ann", newKey(func(n *apikey.NewKey) { n.Protocols, n.PublicLinks = c.protocols, c.links }))
+			k, _ := w.create("ann", newKey(func(n *apikey.NewKey) {
+				n.Protocols, n.PublicLinks = c.protocols, c.links
+			}))
 			if k.PublicLinks != c.want {
 				t.Errorf("%v, %q: got %s, want %s", c.protocols, c.links, k.PublicLinks, c.want)
 			}
@@ -244,7 +256,8 @@ func TestRevokedAndExpiredKeysDoNotCount(t *testing.T) {
 		if err := w.Revoke(ctx, "ann", third.ID); err != nil {
 			t.Fatal(err)
 		}
-		if k, err := w.Change(ctx, "ann", first.ID, apikey.Change{ExpiresIn: ptr((*int64)(nil))}); err != nil || k.ExpiresAt != nil {
+		if k, err := w.Change(ctx, "ann", first.ID, apikey.Change{ExpiresIn: ptr((*int64)(nil))}); err != nil ||
+			k.ExpiresAt != nil {
 			t.Errorf("renew with room: %+v, %v", k, err)
 		}
 		full("after the renewal")

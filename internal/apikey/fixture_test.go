@@ -13,7 +13,8 @@ import (
 	"larder/internal/ident"
 )
 
-// fixture is the keys of a database with the users "ann" and "bob", under a clock that stands still.
+// fixture is the keys of a database with the users "ann" and "bob", under a
+// clock that stands still.
 type fixture struct {
 	*apikey.Service
 	t   *testing.T
@@ -28,7 +29,9 @@ func newFixture(t *testing.T, d *db.DB) *fixture {
 	w := &fixture{t: t, db: d, now: new(atomic.Int64)}
 	w.now.Store(start.UnixMilli())
 	w.Service = w.replica()
-	if err := d.Write(context.Background(), func(tx *db.Tx) error { return insertUsers(tx, "ann", "bob") }); err != nil {
+	if err := d.Write(context.Background(), func(tx *db.Tx) error {
+		return insertUsers(tx, "ann", "bob")
+	}); err != nil {
 		t.Fatal(err)
 	}
 	return w

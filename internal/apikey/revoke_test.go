@@ -11,7 +11,8 @@ import (
 	"larder/internal/fault"
 )
 
-// Ended hears of each key that is revoked, inside the transaction that revokes it: what fails there leaves the key as it was.
+// Ended hears of each key that is revoked, inside the transaction that revokes it: what fails there
+// leaves the key as it was.
 func TestOnRevokeIsCalledForRevokedKeys(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -47,7 +48,8 @@ func TestOnRevokeIsCalledForRevokedKeys(t *testing.T) {
 			t.Error(err)
 		}
 		wants("one", one.ID)
-		if err := d.Write(context.Background(), func(tx *db.Tx) error { _, err := w.RevokeAll(tx, "ann"); return err }); err != nil {
+		if err := d.Write(context.Background(),
+			func(tx *db.Tx) error { _, err := w.RevokeAll(tx, "ann"); return err }); err != nil {
 			t.Error(err)
 		}
 		if !slices.Contains(heard, two.ID) || !slices.Contains(heard, three.ID) {

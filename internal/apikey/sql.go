@@ -19,7 +19,8 @@ const columns = `id, user_id, name, token_hash, permissions, protocols, upload_p
 func scan(row interface{ Scan(dest ...any) error }) (storedKey, error) {
 	var k storedKey
 	var permissions, protocols, ips string
-	err := row.Scan(&k.ID, &k.UserID, &k.Name, &k.tokenHash, &permissions, &protocols, &k.UploadPath, &ips, &k.PublicLinks, &k.RootOnly,
+	err := row.Scan(&k.ID, &k.UserID, &k.Name, &k.tokenHash, &permissions, &protocols, &k.UploadPath, &ips,
+		&k.PublicLinks, &k.RootOnly,
 		&k.LastUsedAt, &k.ExpiresAt, &k.RevokedAt, &k.CreatedAt)
 	if err != nil {
 		return storedKey{}, err
@@ -75,7 +76,8 @@ func list(q db.Querier, userID string) ([]Key, error) {
 	return keys, rows.Err()
 }
 
-// lockUser holds the user's row until tx ends, so that counting keys and adding one cannot be parted. Fault: NotFound.
+// lockUser holds the user's row until tx ends, so that counting keys and adding one cannot
+// be parted. Fault: NotFound.
 func lockUser(tx *db.Tx, userID string) error {
 	n, err := tx.Exec("UPDATE users SET updated_at = updated_at WHERE id = $1", userID)
 	if err != nil {
@@ -105,7 +107,8 @@ func insert(tx *db.Tx, k Key, tokenHash string) error {
 		INSERT INTO api_keys (id, user_id, name, token_hash, permissions, protocols, upload_path, allowed_ips, public_links, root_only, expires_at,
 			created_at, updated_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
-		k.ID, k.UserID, k.Name, tokenHash, strings.Join(k.Permissions, ","), strings.Join(k.Protocols, ","), k.UploadPath,
+		k.ID, k.UserID, k.Name, tokenHash, strings.Join(k.Permissions, ","), strings.Join(k.Protocols, ","),
+		k.UploadPath,
 		access.JoinAddresses(k.AllowedIPs), k.PublicLinks, k.RootOnly, k.ExpiresAt, k.CreatedAt, k.CreatedAt)
 	if err != nil {
 		return fmt.Errorf("insert API key: %w", err)
@@ -136,7 +139,8 @@ func update(tx *db.Tx, k Key, now int64) error {
 		UPDATE api_keys
 		SET name = $2, permissions = $3, allowed_ips = $4, expires_at = $5, public_links = $6, root_only = $7, updated_at = $8
 		WHERE id = $1`,
-		k.ID, k.Name, strings.Join(k.Permissions, ","), access.JoinAddresses(k.AllowedIPs), k.ExpiresAt, k.PublicLinks, k.RootOnly, now)
+		k.ID, k.Name, strings.Join(k.Permissions, ","), access.JoinAddresses(k.AllowedIPs), k.ExpiresAt, k.PublicLinks,
+		k.RootOnly, now)
 	if err != nil {
 		return fmt.Errorf("change API key: %w", err)
 	}
@@ -180,7 +184,8 @@ func revokeAll(tx *db.Tx, userID string, now int64) ([]string, error) {
 	return ids, rows.Err()
 }
 
-// writeUses sets the times of last use, never back; in the order of ids, so that two replicas cannot block each other.
+// writeUses sets the times of last use, never back; in the order of ids, so that two replicas
+// cannot block each other.
 func writeUses(tx *db.Tx, uses map[string]int64) error {
 	for _, id := range slices.Sorted(maps.Keys(uses)) {
 		_, err := tx.Exec(`

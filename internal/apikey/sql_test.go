@@ -39,7 +39,8 @@ func (w *fixture) rowContains(id, text string) bool {
 func (w *fixture) tokenHash(id string) string {
 	w.t.Helper()
 	var hash string
-	if err := w.db.Read(context.Background()).QueryRow("SELECT token_hash FROM api_keys WHERE id = $1", id).Scan(&hash); err != nil {
+	if err := w.db.Read(context.Background()).QueryRow("SELECT token_hash FROM api_keys WHERE id = $1", id).
+		Scan(&hash); err != nil {
 		w.t.Fatal(err)
 	}
 	return hash

@@ -19,17 +19,20 @@ var placeholderPattern = regexp.MustCompile(`\{[^{}/]*\}`)
 
 // placeholders are all there are.
 var placeholders = []string{
-	"{year}", "{month}", "{day}", "{hour}", "{minute}", "{second}", "{timestamp}", "{uuid}", "{random}", "{username}", "{filename}", "{ext}",
+	"{year}", "{month}", "{day}", "{hour}", "{minute}", "{second}", "{timestamp}", "{uuid}", "{random}", "{username}",
+	"{filename}", "{ext}",
 }
 
 // TemplateValues is what the placeholders of one upload stand for.
 type TemplateValues struct {
 	Now                    time.Time
 	UUID, Random, Username string
-	FileName               string // as it will be stored; {filename} is what comes before its last dot, {ext} what comes after
+	// as it will be stored; {filename} is what comes before its last dot, {ext} what comes after
+	FileName string
 }
 
-// UploadRoot returns the upload root of an upload path: what comes before the first segment with a placeholder. Fault: Forbidden.
+// UploadRoot returns the upload root of an upload path: what comes before the first segment with
+// a placeholder. Fault: Forbidden.
 func UploadRoot(uploadPath string) (vpath.Path, error) {
 	clean, err := cleanUploadPath(uploadPath)
 	if err != nil {
@@ -47,10 +50,12 @@ func templateRoot(clean string) (vpath.Path, error) {
 	return vpath.FromSegments(segments)
 }
 
-// UploadFolder returns the folder that a compatible upload goes to: what the key's upload path says, or else requestPath, which is relative to the
-// upload root or, with a leading slash, an absolute path inside it. Both may hold placeholders. What these stand for stays within its segment,
-// whatever it is: a file named `..` or `{year}` makes no other folder (abuse cases C15, C16).
-// Faults: Forbidden for a path that leaves the root or holds a `..` segment; Invalid for one that is none, or has an unknown placeholder.
+// UploadFolder returns the folder that a compatible upload goes to: what the key's upload path
+// says, or else requestPath, which is relative to the upload root or, with a leading slash, an
+// absolute path inside it. Both may hold placeholders. What these stand for stays within its
+// segment, whatever it is: a file named `..` or `{year}` makes no other folder (abuse cases C15,
+// C16). Faults: Forbidden for a path that leaves the root or holds a `..` segment; Invalid for one
+// that is none, or has an unknown placeholder.
 func (k Key) UploadFolder(requestPath string, v TemplateValues) (vpath.Path, error) {
 	template, err := cleanUploadPath(k.UploadPath)
 	if err != nil {
@@ -101,8 +106,9 @@ func unknownPlaceholder(s string) (string, bool) {
 	return "", false
 }
 
-// expand replaces the placeholders of one segment, in one pass, so that braces in a value mean nothing. The result is always one proper name:
-// characters that no name may hold become `_`, blanks at its ends and what is beyond 255 characters go, and what would be no name is `_`.
+// expand replaces the placeholders of one segment, in one pass, so that braces in a value mean
+// nothing. The result is always one proper name: characters that no name may hold become `_`,
+// blanks at its ends and what is beyond 255 characters go, and what would be no name is `_`.
 func (v TemplateValues) expand(segment string) string {
 	s := placeholderPattern.ReplaceAllStringFunc(segment, func(placeholder string) string {
 		return strings.Map(nameRune, v.value(placeholder))

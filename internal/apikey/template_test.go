@@ -170,7 +170,9 @@ func TestValuesStayWithinTheirSegment(t *testing.T) {
 			"template": func() (vpath.Path, error) {
 				return apikey.Key{UploadPath: "/up/" + c.template + "/in"}.UploadFolder("", v)
 			},
-			"request": func() (vpath.Path, error) { return apikey.Key{UploadPath: "/up"}.UploadFolder(c.template+"/in", v) },
+			"request": func() (vpath.Path, error) {
+				return apikey.Key{UploadPath: "/up"}.UploadFolder(c.template+"/in", v)
+			},
 		} {
 			got, err := target()
 			if want := "/up/" + c.want + "/in"; err != nil || got.String() != want {
@@ -193,10 +195,14 @@ func TestValuesStayWithinTheirSegment(t *testing.T) {
 // TestNoRequestPathLeavesTheUploadRoot tries paths and file names of the characters that matter.
 func TestNoRequestPathLeavesTheUploadRoot(t *testing.T) {
 	t.Parallel()
-	piece := rapid.SampledFrom([]string{"/", "/", "..", ".", "up", "upX", "{filename}", "{ext}", "{username}", "{", "}", `\`, " ", "~", "x", "%2e", "\u202e", "\x00"})
-	pieces := rapid.Custom(func(rt *rapid.T) string { return strings.Join(rapid.SliceOfN(piece, 0, 8).Draw(rt, "pieces"), "") })
+	piece := rapid.SampledFrom([]string{"/", "/", "..", ".", "up", "upX", "{filename}", "{ext}", "{username}", "{", "}",
+		`\`, " ", "~", "x", "%2e", "\u202e", "\x00"})
+	pieces := rapid.Custom(func(rt *rapid.T) string {
+		return strings.Join(rapid.SliceOfN(piece, 0, 8).Draw(rt, "pieces"), "")
+	})
 	rapid.Check(t, func(rt *rapid.T) {
-		v := apikey.TemplateValues{Now: testValues.Now, FileName: pieces.Draw(rt, "file"), Username: pieces.Draw(rt, "user")}
+		v := apikey.TemplateValues{Now: testValues.Now, FileName: pieces.Draw(rt, "file"),
+			Username: pieces.Draw(rt, "user")}
 		got, err := apikey.Key{UploadPath: "/up/{username}"}.UploadFolder(pieces.Draw(rt, "path"), v)
 		if err != nil {
 			if !fault.Is(err, fault.Forbidden) && !fault.Is(err, fault.Invalid) {
@@ -214,7 +220,8 @@ func TestNoRequestPathLeavesTheUploadRoot(t *testing.T) {
 	})
 }
 
-// FuzzTemplate: wherever a template, a request and a file name lead, it is a clean path inside the upload root (abuse cases C15 to C17).
+// FuzzTemplate: wherever a template, a request and a file name lead, it is a clean path inside the
+// upload root (abuse cases C15 to C17).
 func FuzzTemplate(f *testing.F) {
 	for _, seed := range [][3]string{
 		{"/uploads/{year}/{month}", "", "cat.jpg"},
@@ -242,7 +249,8 @@ func FuzzTemplate(f *testing.F) {
 			return
 		}
 		if again, err := vpath.Parse(target.String()); err != nil || again != target || !target.Within(root) {
-			t.Fatalf("%q, %q, %q lead to %s, %v, with the root %s", uploadPath, requestPath, fileName, target, err, root)
+			t.Fatalf("%q, %q, %q lead to %s, %v, with the root %s", uploadPath, requestPath, fileName, target, err,
+				root)
 		}
 	})
 }

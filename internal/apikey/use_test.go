@@ -87,7 +87,8 @@ func TestRevokedKeyEndsAtOnceInAllReplicas(t *testing.T) {
 		w.advance(time.Millisecond)
 		check("expired", expiringToken, false)
 		keys := w.list("ann")
-		if a, b := keys[expiring.ID].Status(w.time()), keys[revoked.ID].Status(w.time()); a != "expired" || b != "revoked" {
+		if a, b := keys[expiring.ID].Status(w.time()), keys[revoked.ID].Status(w.time()); a != "expired" ||
+			b != "revoked" {
 			t.Errorf("they are %s and %s", a, b)
 		}
 
@@ -95,7 +96,8 @@ func TestRevokedKeyEndsAtOnceInAllReplicas(t *testing.T) {
 		if err := w.Revoke(ctx, "ann", revoked.ID); err != nil {
 			t.Errorf("revoking twice: %v", err)
 		}
-		if again := w.list("ann")[revoked.ID].RevokedAt; at == nil || again == nil || *again != *at || *at != start.UnixMilli() {
+		if again := w.list("ann")[revoked.ID].RevokedAt; at == nil || again == nil || *again != *at ||
+			*at != start.UnixMilli() {
 			t.Errorf("revoked at %v, then at %v", at, again)
 		}
 	})
@@ -107,7 +109,8 @@ func TestKeysOfOthersDoNotExist(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		w, ctx := newFixture(t, d), context.Background()
 		anns, token := w.create("ann", newKey())
-		for name, id := range map[string]string{"ann's": anns.ID, "unknown": "pk_" + strings.Repeat("a", 24), "empty": "", "NUL": "pk_\x00", "the token": token} {
+		for name, id := range map[string]string{"ann's": anns.ID, "unknown": "pk_" + strings.Repeat("a", 24),
+			"empty": "", "NUL": "pk_\x00", "the token": token} {
 			wantKind(t, "revoke "+name, w.Revoke(ctx, "bob", id), fault.NotFound)
 			_, err := w.Change(ctx, "bob", id, apikey.Change{Name: ptr("mine")})
 			wantKind(t, "change "+name, err, fault.NotFound)
@@ -144,13 +147,15 @@ func TestChange(t *testing.T) {
 		}
 		change("nothing", apikey.Change{}, func(*apikey.Key) {})
 		change("name", apikey.Change{Name: ptr(" new ")}, func(k *apikey.Key) { k.Name = "new" })
-		change("permissions", apikey.Change{Permissions: &[]string{"write", "read"}}, func(k *apikey.Key) { k.Permissions = []string{"read", "write"} })
+		change("permissions", apikey.Change{Permissions: &[]string{"write", "read"}},
+			func(k *apikey.Key) { k.Permissions = []string{"read", "write"} })
 		change("addresses", apikey.Change{AllowedIPs: &[]string{"2001:db8::/32"}}, func(k *apikey.Key) {
 			k.AllowedIPs = []netip.Prefix{netip.MustParsePrefix("2001:db8::/32")}
 		})
 		change("any address", apikey.Change{AllowedIPs: &[]string{}}, func(k *apikey.Key) { k.AllowedIPs = nil })
 		w.advance(time.Second)
-		change("expiry", apikey.Change{ExpiresIn: ptr(ptr(int64(60)))}, func(k *apikey.Key) { k.ExpiresAt = ptr(start.UnixMilli() + 61_000) })
+		change("expiry", apikey.Change{ExpiresIn: ptr(ptr(int64(60)))},
+			func(k *apikey.Key) { k.ExpiresAt = ptr(start.UnixMilli() + 61_000) })
 		change("expiry stays", apikey.Change{RootOnly: ptr(true)}, func(k *apikey.Key) { k.RootOnly = true })
 		change("no expiry", apikey.Change{ExpiresIn: ptr((*int64)(nil))}, func(k *apikey.Key) { k.ExpiresAt = nil })
 		change("links", apikey.Change{PublicLinks: ptr("all")}, func(k *apikey.Key) { k.PublicLinks = "all" })
@@ -236,7 +241,9 @@ func TestAllowsProtocolAndAddress(t *testing.T) {
 			{[]string{"api"}, []string{"fe80::/10"}, "api", "fe80::1%eth0", true},
 			{[]string{"api"}, []string{"0.0.0.0/0", "::/0"}, "api", "", false},
 		} {
-			k, token := w.create("ann", newKey(func(n *apikey.NewKey) { n.Protocols, n.AllowedIPs = c.protocols, c.allowed }))
+			k, token := w.create("ann", newKey(func(n *apikey.NewKey) {
+				n.Protocols, n.AllowedIPs = c.protocols, c.allowed
+			}))
 			k, err := w.Authenticate(context.Background(), w.version(), token)
 			if err != nil {
 				t.Fatal(err)

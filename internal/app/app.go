@@ -1,5 +1,5 @@
-// Package app puts the service together: New builds it bottom-up, Run serves until its context ends and stops in reverse.
-// It can be started several times in one process.
+// Package app puts the service together: New builds it bottom-up, Run serves until its context ends
+// and stops in reverse. It can be started several times in one process.
 package app
 
 import (
@@ -76,7 +76,9 @@ type Deps struct {
 
 	UI fs.FS // the web UI, nil for the one that was built into the binary
 
-	ManualSweep bool // chores are done when Sweep is called, not at a time of their own, which would be any time by a test's clock
+	// chores are done when Sweep is called, not at a time of their own, which would be any time
+	// by a test's clock
+	ManualSweep bool
 }
 
 // App is the service, put together. Its parts are exported for the command line.
@@ -125,9 +127,11 @@ type App struct {
 	trimRequested    chan struct{} // holds one while an account may have too much garbage
 }
 
-// Open builds everything that speaks to the database, without listening: what the commands beside `serve` need. The schema is left alone.
+// Open builds everything that speaks to the database, without listening: what the commands beside
+// `serve` need. The schema is left alone.
 func Open(ctx context.Context, cfg config.Config, deps Deps) (*App, error) {
-	a := &App{Config: cfg, BaseURL: cfg.BaseURL, deps: deps, ids: ident.New(deps.Random), trimRequested: make(chan struct{}, 1), outdated: make(chan error, 1)}
+	a := &App{Config: cfg, BaseURL: cfg.BaseURL, deps: deps, ids: ident.New(deps.Random),
+		trimRequested: make(chan struct{}, 1), outdated: make(chan error, 1)}
 	if err := makePrivateDir(cfg.DataDir); err != nil {
 		return nil, err
 	}
@@ -157,7 +161,8 @@ func Open(ctx context.Context, cfg config.Config, deps Deps) (*App, error) {
 	return a, nil
 }
 
-// build wires the domain. A cache of one package learns of the settings of another through a function, so that both stay ignorant of each other.
+// build wires the domain. A cache of one package learns of the settings of another through a
+// function, so that both stay ignorant of each other.
 func (a *App) build() {
 	now, d := a.deps.Now, a.DB
 	a.Site = site.New(d, a.masterKey)
@@ -171,7 +176,8 @@ func (a *App) build() {
 	})
 	a.MailJobs = job.NewRunner(job.Config{DB: d, IDs: a.ids, Now: now, Log: a.deps.Log})
 	a.Accounts = account.New(account.Config{
-		DB: d, IDs: a.ids, Random: a.deps.Random, Keys: a.masterKey, Now: now, Log: a.deps.Log, Letters: a.Letters, Wake: a.MailJobs.Wake, HashMemory: a.deps.HashMemory,
+		DB: d, IDs: a.ids, Random: a.deps.Random, Keys: a.masterKey, Now: now, Log: a.deps.Log, Letters: a.Letters,
+		Wake: a.MailJobs.Wake, HashMemory: a.deps.HashMemory,
 		OnHash: a.deps.OnHash,
 	})
 	a.MailJobs.Handle(account.VerifyMailJob, a.Accounts.MailVerification)
@@ -199,20 +205,26 @@ func (a *App) build() {
 		Unreserved: upload.Unreserved,
 	})
 	a.Tree = files.New(files.Config{
-		DB: d, Policies: a.Rules, Mounts: a.Mounts, Providers: a.Providers, Objects: a.Objects, IDs: a.ids, Now: now, Log: a.deps.Log,
+		DB: d, Policies: a.Rules, Mounts: a.Mounts, Providers: a.Providers, Objects: a.Objects, IDs: a.ids, Now: now,
+		Log:   a.deps.Log,
 		Owner: a.owner, Key: a.key, Wake: a.Jobs.Wake, Active: a.Accounts.IsActive,
-		Successor: func(q db.Querier, userID string) (files.Successor, error) { return a.Lifecycle.Successor(q, userID) },
+		Successor: func(q db.Querier, userID string) (files.Successor, error) {
+			return a.Lifecycle.Successor(q, userID)
+		},
 	})
 	a.Keys.OnRevoke = a.Tree.DropLocks
 	a.Jobs.Handle(files.MoveJob, a.Tree.RunMove)
 	a.Jobs.Handle(files.CopyJob, a.Tree.RunCopy)
 	a.Jobs.OnFailure(files.CopyJob, func(tx *db.Tx, run *job.Run) error { return a.Tree.DropCopy(tx, run.ID) })
 	a.Jobs.Handle(object.ChecksumJob, a.Objects.RunChecksum)
-	a.Uploads = upload.New(upload.Config{DB: d, Tree: a.Tree, Objects: a.Objects, Providers: a.Providers, IDs: a.ids, Now: now, Log: a.deps.Log})
+	a.Uploads = upload.New(upload.Config{DB: d, Tree: a.Tree, Objects: a.Objects, Providers: a.Providers, IDs: a.ids,
+		Now: now, Log: a.deps.Log})
 	a.Shares = share.New(share.Config{DB: d, Tree: a.Tree, Accounts: a.Accounts, IDs: a.ids, Now: now})
-	a.Downloads = download.New(download.Config{DB: d, Tree: a.Tree, Accounts: a.Accounts, Keys: a.Keys, Shares: a.Shares, IDs: a.ids, Now: now})
+	a.Downloads = download.New(download.Config{DB: d, Tree: a.Tree, Accounts: a.Accounts, Keys: a.Keys,
+		Shares: a.Shares, IDs: a.ids, Now: now})
 	a.Lifecycle = lifecycle.New(lifecycle.Config{
-		DB: d, Accounts: a.Accounts, Tree: a.Tree, Objects: a.Objects, Mounts: a.Mounts, Providers: a.Providers, Policies: a.Rules, Site: a.Site, IDs: a.ids, Now: now,
+		DB: d, Accounts: a.Accounts, Tree: a.Tree, Objects: a.Objects, Mounts: a.Mounts, Providers: a.Providers,
+		Policies: a.Rules, Site: a.Site, IDs: a.ids, Now: now,
 		Keys: a.Keys, Uploads: a.Uploads, Wake: a.Jobs.Wake,
 		MaxStorage: a.Config.DefaultMaxStorage, MaxFiles: a.Config.DefaultMaxFiles,
 	})
@@ -221,7 +233,8 @@ func (a *App) build() {
 	visitors.Ports = freemode.PortAllowed
 	a.FreeMode = freemode.New(freemode.Config{DB: d, Secrets: a.masterKey, Egress: visitors, IDs: a.ids, Now: now})
 	a.Thumbs = a.newThumbMaker()
-	a.Fsck = fsck.New(fsck.Config{DB: d, Tree: a.Tree, Objects: a.Objects, Providers: a.Providers, Now: now, Log: a.deps.Log})
+	a.Fsck = fsck.New(fsck.Config{DB: d, Tree: a.Tree, Objects: a.Objects, Providers: a.Providers, Now: now,
+		Log: a.deps.Log})
 }
 
 // owner is an account as an actor, and whether it is active.
@@ -246,7 +259,8 @@ func (a *App) key(ctx context.Context, version int64, keyID string, ip netip.Add
 	return key.Scope(), here && key.Status(a.deps.Now()) == "active", nil
 }
 
-// New is Open for `larder serve`: it takes the lock on the data directory, binds the listeners and brings the schema up to date.
+// New is Open for `larder serve`: it takes the lock on the data directory, binds the listeners and
+// brings the schema up to date.
 func New(ctx context.Context, cfg config.Config, deps Deps) (*App, error) {
 	unlock := func() error { return nil }
 	if !cfg.Postgres() {
@@ -289,18 +303,25 @@ func (a *App) start(ctx context.Context) (err error) {
 		return err
 	}
 	a.api, err = api.New(api.Config{
-		DB: a.DB, Site: a.Site, Accounts: a.Accounts, Keys: a.Keys, Rules: a.Rules, Mounts: a.Mounts, Tree: a.Tree, Uploads: a.Uploads, Shares: a.Shares,
-		Downloads: a.Downloads, Lifecycle: a.Lifecycle, FreeMode: a.FreeMode, Captcha: a.captchaVerifier(), Letters: a.Letters, Counters: a.counters, Secrets: a.masterKey, Attempts: a.guesses,
-		Audit: a.Audit, Announcements: a.Announcements, Thumbs: a.Thumbs, IDs: a.ids, BaseURL: a.BaseURL, TrustedProxies: a.Config.TrustedProxies, AuthRateLimit: a.Config.AuthRateLimit,
-		LinkMaxAge: a.Config.LinkMaxAge, CaptchaProvider: a.Config.CaptchaProvider, CaptchaReady: a.Config.CaptchaVerifyURL != "", Development: a.Config.Development,
-		Now: a.deps.Now, Log: a.deps.Log, OpenSpoolFile: a.spool, CheckSpoolSpace: a.checkSpoolSpace, UI: a.ui(), StoreAddresses: a.Providers.BrowserAddresses, Started: a.seedDone.Load, Ready: a.ready,
-		Version: a.deps.Version, MinFree: a.Config.MinFree, StoreStatuses: a.Providers.StoreStatuses, Warnings: a.warnings,
+		DB: a.DB, Site: a.Site, Accounts: a.Accounts, Keys: a.Keys, Rules: a.Rules, Mounts: a.Mounts, Tree: a.Tree,
+		Uploads: a.Uploads, Shares: a.Shares,
+		Downloads: a.Downloads, Lifecycle: a.Lifecycle, FreeMode: a.FreeMode, Captcha: a.captchaVerifier(),
+		Letters: a.Letters, Counters: a.counters, Secrets: a.masterKey, Attempts: a.guesses,
+		Audit: a.Audit, Announcements: a.Announcements, Thumbs: a.Thumbs, IDs: a.ids, BaseURL: a.BaseURL,
+		TrustedProxies: a.Config.TrustedProxies, AuthRateLimit: a.Config.AuthRateLimit,
+		LinkMaxAge: a.Config.LinkMaxAge, CaptchaProvider: a.Config.CaptchaProvider,
+		CaptchaReady: a.Config.CaptchaVerifyURL != "", Development: a.Config.Development,
+		Now: a.deps.Now, Log: a.deps.Log, OpenSpoolFile: a.spool, CheckSpoolSpace: a.checkSpoolSpace, UI: a.ui(),
+		StoreAddresses: a.Providers.BrowserAddresses, Started: a.seedDone.Load, Ready: a.ready,
+		Version: a.deps.Version, MinFree: a.Config.MinFree, StoreStatuses: a.Providers.StoreStatuses,
+		Warnings: a.warnings,
 	})
 	if err != nil {
 		return err
 	}
 	a.server = &http.Server{
-		Handler:           a.trackServing(closeHTTP10(slowClientHandler{next: a.api, grace: time.Minute, rate: 1 << 10})),
+		Handler: a.trackServing(closeHTTP10(slowClientHandler{next: a.api, grace: time.Minute,
+			rate: 1 << 10})),
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64<<10 - 4096, // net/http allows 4 KiB more than it is told

@@ -28,8 +28,10 @@ func settings(t *testing.T, engine string) config.Config {
 	dir := t.TempDir()
 	key := sha256.Sum256([]byte(t.Name()))
 	cfg := config.Config{
-		Listen: "127.0.0.1:0", DataDir: dir, ObjectDir: filepath.Join(dir, "objects"), SecretKey: secret.Text(key[:]), AdminUsername: "admin",
-		AdminEmail: "admin@localhost", RateLimitEnabled: true, RateLimitPerMinute: 600, AuthRateLimit: 5, DefaultMaxStorage: 1 << 30, DefaultMaxFiles: 10,
+		Listen: "127.0.0.1:0", DataDir: dir, ObjectDir: filepath.Join(dir, "objects"), SecretKey: secret.Text(key[:]),
+		AdminUsername: "admin",
+		AdminEmail:    "admin@localhost", RateLimitEnabled: true, RateLimitPerMinute: 600, AuthRateLimit: 5,
+		DefaultMaxStorage: 1 << 30, DefaultMaxFiles: 10,
 		LinkMaxAge: time.Hour, GarbageGrace: time.Hour,
 	}
 	if engine == "postgres" {
@@ -79,7 +81,8 @@ func TestStartsAndStopsRepeatedly(t *testing.T) {
 			second := run(t, cfg, func(string) {})
 			http.DefaultClient.CloseIdleConnections()
 			goleak.VerifyNone(t, before)
-			if !strings.HasPrefix(first, "Larder serves http://127.0.0.1:") || !strings.Contains(first, "sign in as admin with the password ") {
+			if !strings.HasPrefix(first, "Larder serves http://127.0.0.1:") ||
+				!strings.Contains(first, "sign in as admin with the password ") {
 				t.Errorf("the first start printed %q", first)
 			}
 			if !strings.HasPrefix(second, "Larder serves http://127.0.0.1:") || strings.Contains(second, "password") {
@@ -94,7 +97,8 @@ func TestSecondServerOnOneDataDirectoryIsRefused(t *testing.T) {
 	t.Parallel()
 	cfg := settings(t, "sqlite")
 	run(t, cfg, func(string) {
-		if _, err := app.New(context.Background(), cfg, deps(io.Discard)); err == nil || !strings.Contains(err.Error(), "in use by another Larder") {
+		if _, err := app.New(context.Background(), cfg, deps(io.Discard)); err == nil ||
+			!strings.Contains(err.Error(), "in use by another Larder") {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -111,7 +115,8 @@ func TestAnotherMasterKeyIsRefused(t *testing.T) {
 			other := sha256.Sum256([]byte("another key"))
 			wrong := cfg
 			wrong.SecretKey = secret.Text(other[:])
-			if _, err := app.New(context.Background(), wrong, deps(io.Discard)); !errors.Is(err, lifecycle.ErrWrongKey) {
+			if _, err := app.New(context.Background(), wrong, deps(io.Discard)); !errors.Is(err,
+				lifecycle.ErrWrongKey) {
 				t.Errorf("got %v", err)
 			}
 			run(t, cfg, func(string) {})

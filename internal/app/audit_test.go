@@ -16,7 +16,8 @@ import (
 	"larder/internal/db/dbtest"
 )
 
-// A clean stop in the middle of requests loses none that were answered: not their entries, not the sums of the running hour, not their number.
+// A clean stop in the middle of requests loses none that were answered: not their entries, not the
+// sums of the running hour, not their number.
 func TestStopKeepsTheLog(t *testing.T) {
 	t.Parallel()
 	for _, engine := range dbtest.Engines {
@@ -73,7 +74,8 @@ func TestStopKeepsTheLog(t *testing.T) {
 			b, stop := start()
 			defer stop()
 			counted := func(userID string) (rows, requests, bytes int64) {
-				entries, total, err := b.Audit.List(t.Context(), audit.Query{Action: audit.Download, Page: 1, Limit: 10_000})
+				entries, total, err := b.Audit.List(t.Context(),
+					audit.Query{Action: audit.Download, Page: 1, Limit: 10_000})
 				if err != nil || total != int64(len(entries)) {
 					t.Fatal(total, err)
 				}
@@ -84,11 +86,14 @@ func TestStopKeepsTheLog(t *testing.T) {
 				}
 				return rows, requests, bytes
 			}
-			// 600 entries a minute, the upload among them, and one for what comes on top; twice that when the minute turned
-			if rows, requests, bytes := counted("mine"); requests != mine.Load() || bytes != 10*requests || rows < min(requests, 600) || rows > 2*601 {
+			// 600 entries a minute, the upload among them, and one for what comes on top; twice
+			// that when the minute turned
+			if rows, requests, bytes := counted("mine"); requests != mine.Load() || bytes != 10*requests ||
+				rows < min(requests, 600) || rows > 2*601 {
 				t.Errorf("%d requests with %d bytes in %d entries, of %d", requests, bytes, rows, mine.Load())
 			}
-			if rows, requests, bytes := counted(""); requests != visitors.Load() || bytes != 10*requests || rows > 2 { // 2 when the hour turned
+			// 2 when the hour turned
+			if rows, requests, bytes := counted(""); requests != visitors.Load() || bytes != 10*requests || rows > 2 {
 				t.Errorf("%d requests with %d bytes in %d sums, of %d", requests, bytes, rows, visitors.Load())
 			}
 			if n, err := b.Audit.Requests24h(t.Context()); err != nil || n != mine.Load()+visitors.Load()+1 {

@@ -11,14 +11,16 @@ import (
 	"larder/internal/db"
 )
 
-// openAudit opens the access log, which lies apart from the metadata. A malformed audit.db is set aside, since the service is worth more than its log, and
-// a new one begins. Neither happens to one that a newer Larder has migrated, nor to a file that can't be read.
+// openAudit opens the access log, which lies apart from the metadata. A malformed audit.db is set
+// aside, since the service is worth more than its log, and a new one begins. Neither happens to one
+// that a newer Larder has migrated, nor to a file that can't be read.
 func (a *App) openAudit(ctx context.Context) error {
 	err := a.openAuditDB(ctx)
 	if errors.Is(err, db.ErrMalformed) {
 		cause := err
 		if a.damagedAuditFile, err = a.setAsideAuditFile(); err == nil {
-			a.deps.Log.Error("the access log was malformed and has been set aside; a new one begins", "file", a.damagedAuditFile, "error", cause)
+			a.deps.Log.Error("the access log was malformed and has been set aside; a new one begins", "file",
+				a.damagedAuditFile, "error", cause)
 			err = a.openAuditDB(ctx)
 		}
 	}
@@ -29,15 +31,18 @@ func (a *App) openAudit(ctx context.Context) error {
 	return nil
 }
 
-// openAuditDB opens the database of the access log as far as a start can tell whether it is whole: what is written and listed first is read.
+// openAuditDB opens the database of the access log as far as a start can tell whether it is whole:
+// what is written and listed first is read.
 func (a *App) openAuditDB(ctx context.Context) error {
-	d, err := db.Open(ctx, db.Config{URL: a.Config.DatabaseURL.Reveal(), Path: a.Config.AuditFile(), Schema: audit.Schema, Secondary: true, Log: a.deps.Log})
+	d, err := db.Open(ctx, db.Config{URL: a.Config.DatabaseURL.Reveal(), Path: a.Config.AuditFile(),
+		Schema: audit.Schema, Secondary: true, Log: a.deps.Log})
 	if err != nil {
 		return err
 	}
 	err = d.Migrate(ctx)
 	if err == nil {
-		if damage := audit.Check(d.Read(ctx)); errors.Is(damage, db.ErrMalformed) { // else it is like a failure while running, which is no reason not to start
+		// else it is like a failure while running, which is no reason not to start
+		if damage := audit.Check(d.Read(ctx)); errors.Is(damage, db.ErrMalformed) {
 			err = damage
 		}
 	}
@@ -48,8 +53,9 @@ func (a *App) openAuditDB(ctx context.Context) error {
 	return nil
 }
 
-// setAsideAuditFile renames audit.db and the files beside it, and returns the new name of the first. That one is renamed last: a crash in between leaves
-// no journal of the old file for the new one to be filled from.
+// setAsideAuditFile renames audit.db and the files beside it, and returns the new name of the
+// first. That one is renamed last: a crash in between leaves no journal of the old file for the new
+// one to be filled from.
 func (a *App) setAsideAuditFile() (name string, err error) {
 	path := a.Config.AuditFile()
 	name = path + ".malformed-" + a.deps.Now().UTC().Format("20060102T150405.000Z")

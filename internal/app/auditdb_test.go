@@ -76,7 +76,8 @@ func probe(t *testing.T, a *app.App) (status int, body string) {
 	return response.StatusCode, string(text)
 }
 
-// A malformed audit.db keeps no service from starting: it is set aside with its journal, which is told until the next start, and a new one is filled.
+// A malformed audit.db keeps no service from starting: it is set aside with its journal, which is
+// told until the next start, and a new one is filled.
 func TestMalformedAccessLogIsSetAside(t *testing.T) {
 	t.Parallel()
 	junk := bytes.Repeat([]byte("this is no database. "), 1000)
@@ -111,11 +112,13 @@ func TestMalformedAccessLogIsSetAside(t *testing.T) {
 				a.Audit.Record(audit.Entry{Action: audit.Upload, Path: "/new", Status: 200})
 			})
 			names := setAsideFiles(t, cfg)
-			if len(names) < 1 || !strings.Contains(logged, "level=ERROR") || !strings.Contains(logged, filepath.Base(names[0])) {
+			if len(names) < 1 || !strings.Contains(logged, "level=ERROR") ||
+				!strings.Contains(logged, filepath.Base(names[0])) {
 				t.Errorf("%v, logged: %s", names, logged)
 			}
 			for _, aside := range names {
-				if content, err := os.ReadFile(aside); err != nil || !strings.HasSuffix(aside, "-wal") && !strings.HasSuffix(aside, "-shm") && !bytes.Equal(content, spoilt) {
+				if content, err := os.ReadFile(aside); err != nil || !strings.HasSuffix(aside, "-wal") &&
+					!strings.HasSuffix(aside, "-shm") && !bytes.Equal(content, spoilt) {
 					t.Errorf("%s is another file than before, %v", aside, err)
 				}
 			}
@@ -142,7 +145,8 @@ func write(t *testing.T, path string, content []byte) {
 	}
 }
 
-// Only the access log is set aside, and only when it is malformed: a newer Larder's stays, as does the metadata whatever it is. The service does not start.
+// Only the access log is set aside, and only when it is malformed: a newer Larder's stays, as does
+// the metadata whatever it is. The service does not start.
 func TestOtherDatabasesAreNotSetAside(t *testing.T) {
 	t.Parallel()
 	for name, spoil := range map[string]func(t *testing.T, cfg config.Config){

@@ -16,7 +16,8 @@ func (a *App) Backup(ctx context.Context, larder string, o backup.Options) (back
 		return backup.Summary{}, err
 	}
 	cfg := backup.Config{
-		DB: a.DB, Objects: a.Objects, Providers: a.Providers, Now: a.deps.Now, Log: a.deps.Log, DataDir: a.Config.DataDir, ObjectDir: a.Config.ObjectDir,
+		DB: a.DB, Objects: a.Objects, Providers: a.Providers, Now: a.deps.Now, Log: a.deps.Log,
+		DataDir: a.Config.DataDir, ObjectDir: a.Config.ObjectDir,
 		Fingerprint: a.masterKey.Fingerprint(), BaseURL: a.BaseURL, Larder: larder,
 	}
 	if a.Config.SecretKey == "" {
@@ -25,10 +26,13 @@ func (a *App) Backup(ctx context.Context, larder string, o backup.Options) (back
 	return backup.New(cfg).Run(ctx, o)
 }
 
-// Restore makes an installation of a backup, in an empty place. Nothing is made but what the backup holds: no key, no first start.
-func Restore(ctx context.Context, cfg config.Config, deps Deps, o backup.RestoreOptions) (sum backup.Restored, err error) {
+// Restore makes an installation of a backup, in an empty place. Nothing is made but what the backup
+// holds: no key, no first start.
+func Restore(ctx context.Context, cfg config.Config, deps Deps,
+	o backup.RestoreOptions) (sum backup.Restored, err error) {
 	to := backup.Destination{
-		DataDir: cfg.DataDir, ObjectDir: cfg.ObjectDir, DatabaseFile: cfg.DatabaseFile(), DatabaseURL: cfg.DatabaseURL, KeyFile: cfg.KeyFile(),
+		DataDir: cfg.DataDir, ObjectDir: cfg.ObjectDir, DatabaseFile: cfg.DatabaseFile(), DatabaseURL: cfg.DatabaseURL,
+		KeyFile: cfg.KeyFile(),
 		MinFree: cfg.MinFree, Now: deps.Now, Log: deps.Log,
 	}
 	if cfg.SecretKey != "" {

@@ -15,8 +15,8 @@ import (
 	"larder/internal/db/dbtest"
 )
 
-// The server closes every connection, as a restart does. Requests that come right after it are answered, a stop right after it loses nothing of
-// the access log, and all of it has happened once.
+// The server closes every connection, as a restart does. Requests that come right after it are
+// answered, a stop right after it loses nothing of the access log, and all of it has happened once.
 func TestDatabaseThatClosesItsConnections(t *testing.T) {
 	t.Parallel()
 	cfg := settings(t, "postgres")
@@ -74,7 +74,8 @@ func TestDatabaseThatClosesItsConnections(t *testing.T) {
 		t.Errorf("%d uploads of %d are in the access log, %v", logged, workers*rounds+1, err)
 	}
 	var stored int
-	if err := b.DB.Read(t.Context()).QueryRow("SELECT COUNT(*) FROM entries WHERE kind = 1").Scan(&stored); err != nil || stored != workers*rounds {
+	if err := b.DB.Read(t.Context()).QueryRow("SELECT COUNT(*) FROM entries WHERE kind = 1").
+		Scan(&stored); err != nil || stored != workers*rounds {
 		t.Errorf("%d files of %d are stored, %v", stored, workers*rounds, err)
 	}
 	for line := range strings.Lines(out.String()) {

@@ -11,7 +11,8 @@ import (
 	"larder/internal/egress"
 )
 
-// egressPolicy is what may be reached of the outside: public addresses, those that the configuration adds, and never the service itself.
+// egressPolicy is what may be reached of the outside: public addresses, those that the
+// configuration adds, and never the service itself.
 func (a *App) egressPolicy(allow []netip.Prefix) *egress.Policy {
 	p := &egress.Policy{Allow: allow, Refuse: a.isOwnAddress, Resolver: a.deps.Resolver}
 	for _, origin := range a.publicHosts() {
@@ -24,10 +25,12 @@ func (a *App) egressPolicy(allow []netip.Prefix) *egress.Policy {
 
 // captchaVerifier asks the configured verify address, which may lie where stores may.
 func (a *App) captchaVerifier() *captcha.Verifier {
-	return captcha.New(captcha.Config{Address: a.Config.CaptchaVerifyURL, Secret: a.Config.CaptchaSecret, Egress: a.egressPolicy(a.Config.AllowPrivateEndpoints)})
+	return captcha.New(captcha.Config{Address: a.Config.CaptchaVerifyURL, Secret: a.Config.CaptchaSecret,
+		Egress: a.egressPolicy(a.Config.AllowPrivateEndpoints)})
 }
 
-// publicHosts is where others reach the service, as host:port: behind a router or a proxy that is not where it listens.
+// publicHosts is where others reach the service, as host:port: behind a router or a proxy that is
+// not where it listens.
 func (a *App) publicHosts() (list []string) {
 	for _, base := range []string{a.Config.BaseURL, a.Config.ContentURL} {
 		u, err := url.Parse(base)
@@ -47,7 +50,8 @@ func (a *App) publicHosts() (list []string) {
 	return list
 }
 
-// isOwnAddress reports whether an address is one of the service's own listeners, wherever they are bound, or the one that its base URL names.
+// isOwnAddress reports whether an address is one of the service's own listeners, wherever they are
+// bound, or the one that its base URL names.
 func (a *App) isOwnAddress(to netip.AddrPort) bool {
 	for _, l := range []net.Listener{a.listener, a.opsListener} {
 		if l == nil {
@@ -67,7 +71,8 @@ func (a *App) isOwnAddress(to netip.AddrPort) bool {
 	})
 }
 
-// isLocalAddress reports whether an address is that of an interface here. All of loopback is, whatever the interface says.
+// isLocalAddress reports whether an address is that of an interface here. All of loopback is,
+// whatever the interface says.
 func isLocalAddress(addr netip.Addr) bool {
 	own, err := net.InterfaceAddrs()
 	return err != nil || addr.IsLoopback() || slices.ContainsFunc(own, func(a net.Addr) bool {

@@ -39,7 +39,8 @@ func interfaceAddresses(t *testing.T) (list []string) {
 		t.Fatal(err)
 	}
 	for _, a := range all {
-		if prefix, err := netip.ParsePrefix(a.String()); err == nil && !prefix.Addr().IsLoopback() && !prefix.Addr().IsLinkLocalUnicast() {
+		if prefix, err := netip.ParsePrefix(a.String()); err == nil && !prefix.Addr().IsLoopback() && !prefix.Addr().
+			IsLinkLocalUnicast() {
 			list = append(list, prefix.Addr().String())
 		}
 	}
@@ -55,10 +56,13 @@ func TestTheServiceDoesNotReachItself(t *testing.T) {
 		mine    []string // may not be reached at its port
 		foreign []string // may
 	}{
-		{"127.0.0.1:0", []string{"127.0.0.1", "::ffff:127.0.0.1"}, append([]string{"::1", "127.0.0.2", "10.0.0.1"}, here...)},
+		{"127.0.0.1:0", []string{"127.0.0.1", "::ffff:127.0.0.1"},
+			append([]string{"::1", "127.0.0.2", "10.0.0.1"}, here...)},
 		{"[::1]:0", []string{"::1"}, []string{"127.0.0.1", "fd00::7"}},
-		{"0.0.0.0:0", append([]string{"127.0.0.1", "127.0.0.2", "127.255.255.255", "::ffff:127.0.0.1", "::1"}, here...), []string{"10.0.0.1", "8.8.8.8"}},
-		{"[::]:0", append([]string{"127.0.0.1", "127.8.9.10", "::1"}, here...), []string{"10.0.0.1", "2606:4700::1111"}},
+		{"0.0.0.0:0", append([]string{"127.0.0.1", "127.0.0.2", "127.255.255.255", "::ffff:127.0.0.1", "::1"}, here...),
+			[]string{"10.0.0.1", "8.8.8.8"}},
+		{"[::]:0", append([]string{"127.0.0.1", "127.8.9.10", "::1"}, here...),
+			[]string{"10.0.0.1", "2606:4700::1111"}},
 	} {
 		for _, ops := range []bool{false, true} {
 			l := bind(t, row.listen)

@@ -20,8 +20,8 @@ const (
 	lingerBytes = 256 << 10
 )
 
-// invalidLine is a line that no head and no chunked body may hold: net/http answers 400 and closes the
-// connection.
+// invalidLine is a line that no head and no chunked body may hold: net/http answers 400
+// and closes the connection.
 const invalidLine = "\x00\n"
 
 // framedListener accepts connections that refuse a request whose end is in doubt (RFC 9112,
@@ -51,8 +51,8 @@ type framedConn struct {
 	closing atomic.Bool
 }
 
-// Read implements net.Conn. A faulty head ends in invalidLine instead of its own last line. Only that
-// head is lost: requests before it on the connection are answered as ever, even those that the
+// Read implements net.Conn. A faulty head ends in invalidLine instead of its own last line. Only
+// that head is lost: requests before it on the connection are answered as ever, even those that the
 // server has not begun yet.
 func (c *framedConn) Read(p []byte) (int, error) {
 	if c.faulty.Load() {
@@ -174,7 +174,8 @@ func (f *framing) endLine() bool {
 	line, long := bytes.TrimSuffix(f.line, []byte("\r")), len(f.line) == lineLimit
 	f.line = f.line[:0]
 	switch {
-	case f.part == requestLine && len(line) > 0 && len(bytes.Trim(line, "\r")) == 0: // net/http takes it for an empty line
+	case f.part == requestLine && len(line) > 0 &&
+		len(bytes.Trim(line, "\r")) == 0: // net/http takes it for an empty line
 		return false
 	case f.part == requestLine && len(line) > 0: // net/http lets a few empty lines pass before one
 		f.part, f.transferEncoding, f.length = headerLine, false, -1

@@ -25,7 +25,8 @@ func TestGuessesHaveAStoreOfTheirOwn(t *testing.T) {
 			dir, now := t.TempDir(), time.Now()
 			cfg := config.Config{DataDir: dir, ObjectDir: filepath.Join(dir, "objects"), RedisURL: redis}
 			a, err := Open(context.Background(), cfg, Deps{
-				Now: func() time.Time { return now }, Random: rand.Reader, Out: io.Discard, Log: slog.New(slog.DiscardHandler),
+				Now: func() time.Time { return now }, Random: rand.Reader, Out: io.Discard,
+				Log: slog.New(slog.DiscardHandler),
 			})
 			if err != nil {
 				t.Fatal(err)

@@ -12,7 +12,8 @@ import (
 	"larder/internal/job"
 )
 
-// Abuse case C131: a stop puts running jobs aside, at once and not only when the last request is done; the next start resumes them.
+// Abuse case C131: a stop puts running jobs aside, at once and not only when the last request is
+// done; the next start resumes them.
 func TestStopPutsJobsAside(t *testing.T) {
 	t.Parallel()
 	for _, engine := range dbtest.Engines {
@@ -33,7 +34,8 @@ func TestStopPutsJobsAside(t *testing.T) {
 				go func() { done <- a.Run(ctx) }()
 				err = a.DB.Write(ctx, func(tx *db.Tx) error {
 					tx.AfterCommit(a.Jobs.Wake)
-					_, err := tx.Exec(`INSERT INTO jobs (id, type, owner_id, status, progress, created_at) VALUES ('j', 'endless', 'ann', 'pending', 0, 0)
+					_, err := tx.Exec(
+						`INSERT INTO jobs (id, type, owner_id, status, progress, created_at) VALUES ('j', 'endless', 'ann', 'pending', 0, 0)
 						ON CONFLICT (id) DO NOTHING`)
 					return err
 				})

@@ -18,7 +18,8 @@ import (
 func TestMetricsTellOfRedis(t *testing.T) {
 	t.Parallel()
 	dir, now := t.TempDir(), time.Now()
-	cfg := config.Config{DataDir: dir, ObjectDir: filepath.Join(dir, "objects"), RedisURL: "unix:///nothing/listens/here"}
+	cfg := config.Config{DataDir: dir, ObjectDir: filepath.Join(dir, "objects"),
+		RedisURL: "unix:///nothing/listens/here"}
 	a, err := Open(context.Background(), cfg, Deps{
 		Now: func() time.Time { return now }, Random: rand.Reader, Out: io.Discard, Log: slog.New(slog.DiscardHandler),
 	})
@@ -41,7 +42,8 @@ func TestMetricsTellOfRedis(t *testing.T) {
 			}
 		}
 	}
-	tells("larder_redis_down 0", "larder_redis_outages_total 0", "larder_rate_limit_local_total 0", "larder_passwords_waiting 0")
+	tells("larder_redis_down 0", "larder_redis_outages_total 0", "larder_rate_limit_local_total 0",
+		"larder_passwords_waiting 0")
 	for range 3 {
 		if _, err := a.counters.Take(t.Context(), "ip", 5, time.Minute, 1); err != nil {
 			t.Fatal(err)

@@ -24,7 +24,8 @@ const (
 	auditTimeout = 10 * time.Second
 	// sweepInterval keeps what a sweep has to bring about "within a minute".
 	sweepInterval = 15 * time.Second
-	// storeSweepInterval is how often a replica asks whether it is its turn to sweep the stores, which is done once a day.
+	// storeSweepInterval is how often a replica asks whether it is its turn to sweep the stores,
+	// which is done once a day.
 	storeSweepInterval = 10 * time.Minute
 	// thumbSweepInterval is how often thumbnails are compared with the contents that there are.
 	thumbSweepInterval = 10 * time.Minute
@@ -34,8 +35,8 @@ const (
 	bucketTimeout = 800 * time.Millisecond
 )
 
-// Run seeds a first start, prints the address, serves until ctx ends, lets requests in flight finish, and closes everything. It returns nil
-// after a clean stop.
+// Run seeds a first start, prints the address, serves until ctx ends, lets requests in flight
+// finish, and closes everything. It returns nil after a clean stop.
 func (a *App) Run(ctx context.Context) error {
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	jobsCtx, stopJobs := context.WithCancel(ctx) // jobs are put aside at once, while requests may still finish
@@ -70,8 +71,10 @@ func (a *App) Run(ctx context.Context) error {
 		if !a.deps.ManualSweep {
 			running.Go(func() { a.repeat(background, heartbeatEvery, "say that this replica is running", a.heartbeat) })
 			running.Go(func() { a.repeat(background, sweepInterval, "sweep", a.sweepAll) })
-			running.Go(func() { a.repeat(background, sweepInterval, "collect", a.collect) })                   // waits for stores, and holds no other chore up
-			running.Go(func() { a.repeat(background, storeSweepInterval, "sweep the stores", a.sweepStores) }) // takes its time as well
+			// waits for stores, and holds no other chore up
+			running.Go(func() { a.repeat(background, sweepInterval, "collect", a.collect) })
+			// takes its time as well
+			running.Go(func() { a.repeat(background, storeSweepInterval, "sweep the stores", a.sweepStores) })
 			running.Go(func() { a.repeat(background, thumbSweepInterval, "sweep the thumbnails", a.sweepThumbs) })
 		}
 		select {
@@ -97,7 +100,8 @@ func (a *App) Run(ctx context.Context) error {
 	return errors.Join(err, a.Keys.Sweep(context.WithoutCancel(ctx)), a.Close())
 }
 
-// finishAudit writes what the last requests have left behind. That the log fails is logged, and fails no stop.
+// finishAudit writes what the last requests have left behind. That the log fails is logged,
+// and fails no stop.
 func (a *App) finishAudit(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), auditTimeout)
 	defer cancel()
@@ -116,7 +120,8 @@ func (a *App) trackServing(handler http.Handler) http.Handler {
 	})
 }
 
-// waitForHandlers gives handlers whose connections were cut the time to give back what they hold, before the database closes.
+// waitForHandlers gives handlers whose connections were cut the time to give back what they hold,
+// before the database closes.
 func (a *App) waitForHandlers() {
 	done := make(chan struct{})
 	go func() {
@@ -141,14 +146,16 @@ func (a *App) seed(ctx context.Context) error {
 	if password == "" {
 		password = a.Lifecycle.RandomPassword()
 	}
-	first, err := a.Lifecycle.Seed(ctx, lifecycle.FirstStart{Username: cfg.AdminUsername, Email: cfg.AdminEmail, Password: password, Settings: settings})
+	first, err := a.Lifecycle.Seed(ctx, lifecycle.FirstStart{Username: cfg.AdminUsername, Email: cfg.AdminEmail,
+		Password: password, Settings: settings})
 	if err != nil {
 		return fmt.Errorf("first start: %w", err)
 	}
 	a.seedDone.Store(true)
 	fmt.Fprintf(a.deps.Out, "Larder serves %s\n", a.BaseURL)
 	if first && cfg.AdminPassword == "" {
-		fmt.Fprintf(a.deps.Out, "First start: sign in as %s with the password %s (it is shown this once; `larder admin reset-password %s` makes a new one)\n",
+		fmt.Fprintf(a.deps.Out,
+			"First start: sign in as %s with the password %s (it is shown this once; `larder admin reset-password %s` makes a new one)\n",
 			cfg.AdminUsername, password.Reveal(), cfg.AdminUsername)
 	}
 	a.deps.Log.Info("ready", "address", a.listener.Addr().String(), "base_url", a.BaseURL)
@@ -173,8 +180,9 @@ func (a *App) ready(r *http.Request) (bool, string) {
 	return ready, detail
 }
 
-// storesReady says whether the stores let requests be served: without a disk of ours they do not, since it may only be missing here, and other
-// replicas have it. A bucket is the same for all of them: taking them all away would turn one dead bucket into a dead service.
+// storesReady says whether the stores let requests be served: without a disk of ours they do not,
+// since it may only be missing here, and other replicas have it. A bucket is the same for all of
+// them: taking them all away would turn one dead bucket into a dead service.
 func (a *App) storesReady(ctx context.Context) (ready bool, detail string) {
 	standings, err := a.Providers.StoreStatuses(ctx, bucketTimeout)
 	if err != nil {
@@ -212,7 +220,8 @@ func (a *App) repeat(ctx context.Context, every time.Duration, name string, task
 	}
 }
 
-// Sweep does every chore once: the heartbeat, expired sessions and tokens, old jobs, the rows, objects and thumbnails of what was deleted.
+// Sweep does every chore once: the heartbeat, expired sessions and tokens, old jobs, the rows,
+// objects and thumbnails of what was deleted.
 func (a *App) Sweep(ctx context.Context) error {
 	return errors.Join(a.heartbeat(ctx), a.sweepAll(ctx), a.collect(ctx), a.sweepThumbs(ctx))
 }
@@ -222,7 +231,9 @@ func (a *App) sweepAll(ctx context.Context) error {
 	if a.api != nil {
 		a.api.LogRefusals(a.deps.Now())
 	}
-	return errors.Join(a.Uploads.Sweep(ctx), a.Downloads.Sweep(ctx), a.Shares.Sweep(ctx), a.FreeMode.Sweep(ctx), a.Accounts.Sweep(ctx), a.sweepGuesses(ctx), a.Keys.Sweep(ctx), a.Tree.SweepLocks(ctx), a.Providers.Sweep(ctx), a.Jobs.Sweep(ctx), a.Lifecycle.Sweep(ctx), a.Audit.Sweep(ctx), a.DB.SweepReplicas(ctx), a.DB.LimitWAL(ctx))
+	return errors.Join(a.Uploads.Sweep(ctx), a.Downloads.Sweep(ctx), a.Shares.Sweep(ctx), a.FreeMode.Sweep(ctx),
+		a.Accounts.Sweep(ctx), a.sweepGuesses(ctx), a.Keys.Sweep(ctx), a.Tree.SweepLocks(ctx), a.Providers.Sweep(ctx),
+		a.Jobs.Sweep(ctx), a.Lifecycle.Sweep(ctx), a.Audit.Sweep(ctx), a.DB.SweepReplicas(ctx), a.DB.LimitWAL(ctx))
 }
 
 // sweepStores is what takes its time in the database.
@@ -230,7 +241,8 @@ func (a *App) sweepStores(ctx context.Context) error {
 	return errors.Join(a.Fsck.Sweep(ctx), a.Fsck.Recount(ctx))
 }
 
-// trim takes garbage away from accounts that have too much of it, as soon as that may be so, for half of the time at most.
+// trim takes garbage away from accounts that have too much of it, as soon as that may be so, for
+// half of the time at most.
 func (a *App) trim(ctx context.Context) {
 	for {
 		select {

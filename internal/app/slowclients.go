@@ -8,9 +8,10 @@ import (
 	"time"
 )
 
-// slowClientHandler hangs up on clients that keep a connection without using it (abuse case C105). A body, in whichever direction, may take its time for as
-// long as it moves: 20 GiB over a slow line are fine, a byte a minute is not. Only the time that is spent waiting for the client counts, so
-// that a store or database that is slow is nobody's fault.
+// slowClientHandler hangs up on clients that keep a connection without using it (abuse case C105).
+// A body, in whichever direction, may take its time for as long as it moves: 20 GiB over a slow
+// line are fine, a byte a minute is not. Only the time that is spent waiting for the client counts,
+// so that a store or database that is slow is nobody's fault.
 type slowClientHandler struct {
 	next  http.Handler
 	grace time.Duration // what one read or write may wait, and what a body may wait beyond what its length is worth
@@ -30,7 +31,9 @@ func (p slowClientHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Body != nil && r.Body != http.NoBody {
 		_ = conn.SetReadDeadline(time.Now().Add(p.grace)) // for a body that nobody reads but the server, at the end
 		body := &timedBody{ReadCloser: r.Body, slowClientHandler: p, conn: conn}
-		r = r.WithContext(r.Context()) // a copy: by the body of its own request the server sees how much was left unread, and answers before it comes
+		// a copy: by the body of its own request the server sees how much was left unread, and
+		// answers before it comes
+		r = r.WithContext(r.Context())
 		r.Body = body
 	}
 	reply := &timedWriter{ResponseWriter: w, slowClientHandler: p, conn: conn}
@@ -76,9 +79,10 @@ func (w *timedWriter) extendDeadline() {
 	_ = w.conn.SetWriteDeadline(time.Now().Add(w.grace - w.waited))
 }
 
-// writeTimed has send send up to writeStepBytes bytes. An answer may consist of many small pieces (an archive does), so that it is the average that counts;
-// what was taken fast gains nothing for later. What passes between two pieces is the server's own: the deadline of the one before may be long over,
-// and must not cut whoever has taken everything in time.
+// writeTimed has send send up to writeStepBytes bytes. An answer may consist of many small pieces
+// (an archive does), so that it is the average that counts; what was taken fast gains nothing for
+// later. What passes between two pieces is the server's own: the deadline of the one before may be
+// long over, and must not cut whoever has taken everything in time.
 func (w *timedWriter) writeTimed(send func() (int64, error)) (n int64, err error) {
 	began := time.Now()
 	w.extendDeadline()
@@ -109,8 +113,9 @@ func (w *timedWriter) Write(p []byte) (written int, err error) {
 	}
 }
 
-// ReadFrom hands files on step by step, so that they still go out by sendfile. What comes from elsewhere is read here, in large pieces: each read and
-// write costs a system call, and the wait for a store is not one for the client.
+// ReadFrom hands files on step by step, so that they still go out by sendfile. What comes from
+// elsewhere is read here, in large pieces: each read and write costs a system call, and the wait
+// for a store is not one for the client.
 func (w *timedWriter) ReadFrom(r io.Reader) (written int64, err error) {
 	limited, ok := r.(*io.LimitedReader)
 	if ok {

@@ -46,7 +46,8 @@ func TestIdleBodyIsCut(t *testing.T) {
 	if err := <-read; !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("the body ends with %v", err)
 	}
-	for name, server := range map[string]*httptest.Server{"read": reading, "not read": slowClientServer(t, 50*time.Millisecond, 1, func(http.ResponseWriter, *http.Request) {})} {
+	for name, server := range map[string]*httptest.Server{"read": reading,
+		"not read": slowClientServer(t, 50*time.Millisecond, 1, func(http.ResponseWriter, *http.Request) {})} {
 		conn := dial(t, server)
 		fmt.Fprint(conn, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nabc")
 		if _, err := io.ReadAll(conn); err != nil { // until the server hangs up
@@ -58,7 +59,8 @@ func TestIdleBodyIsCut(t *testing.T) {
 // A body that is announced as long, and refused, is not waited for before the answer goes out.
 func TestARefusedBodyIsNotWaitedFor(t *testing.T) {
 	t.Parallel()
-	server := slowClientServer(t, time.Minute, 1, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusRequestEntityTooLarge) })
+	server := slowClientServer(t, time.Minute, 1,
+		func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusRequestEntityTooLarge) })
 	conn := dial(t, server)
 	if err := conn.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
 		t.Fatal(err)
@@ -95,7 +97,8 @@ func TestSlowBodyIsCut(t *testing.T) {
 	}
 }
 
-// The time that the server takes itself is not the client's, neither before a body is read nor after.
+// The time that the server takes itself is not the client's, neither before a body
+// is read nor after.
 func TestTimeOfTheServerIsNotCountedInABody(t *testing.T) {
 	t.Parallel()
 	const grace = 50 * time.Millisecond
@@ -159,7 +162,8 @@ func TestReplies(t *testing.T) {
 	}
 }
 
-// An answer that is put together on the way, with long pauses of the server's own in it, reaches whoever takes it; flushing is no trap.
+// An answer that is put together on the way, with long pauses of the server's own in it, reaches
+// whoever takes it; flushing is no trap.
 func TestTimeOfTheServerIsNotCountedInAReply(t *testing.T) {
 	t.Parallel()
 	const grace = 50 * time.Millisecond
@@ -188,17 +192,19 @@ func TestSlowReaderIsCut(t *testing.T) {
 	t.Parallel()
 	const little = 64 << 10
 	served := make(chan error, 1)
-	server := httptest.NewUnstartedServer(slowClientHandler{grace: 500 * time.Millisecond, rate: 1, next: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		piece, err := make([]byte, little/2), error(nil)
-		for range 100 { // seconds, for this client; each piece waits for a fraction of the grace
-			if _, err = w.Write(piece); err != nil {
-				break
+	server := httptest.NewUnstartedServer(slowClientHandler{grace: 500 * time.Millisecond, rate: 1,
+		next: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			piece, err := make([]byte, little/2), error(nil)
+			for range 100 { // seconds, for this client; each piece waits for a fraction of the grace
+				if _, err = w.Write(piece); err != nil {
+					break
+				}
 			}
-		}
-		served <- err
-	})})
+			served <- err
+		})})
 	server.Config.ConnContext = func(ctx context.Context, conn net.Conn) context.Context {
-		if err := conn.(*net.TCPConn).SetWriteBuffer(little); err != nil { // what the system buffers is no time of the client's
+		// what the system buffers is no time of the client's
+		if err := conn.(*net.TCPConn).SetWriteBuffer(little); err != nil {
 			t.Error(err)
 		}
 		return ctx

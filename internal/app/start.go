@@ -25,7 +25,8 @@ import (
 	"larder/internal/secret"
 )
 
-// makePrivateDir makes a directory that only its owner can look into. One that was there keeps its mode: it may be a mounted volume.
+// makePrivateDir makes a directory that only its owner can look into. One that was there keeps its
+// mode: it may be a mounted volume.
 func makePrivateDir(dir string) error {
 	if err := disk.MakeDir(dir); err != nil {
 		return fmt.Errorf("make the data directory: %w", err)
@@ -33,7 +34,8 @@ func makePrivateDir(dir string) error {
 	return nil
 }
 
-// lockDir keeps a second server away from the data directory. The lock ends with the process, however it ends.
+// lockDir keeps a second server away from the data directory. The lock ends with the
+// process, however it ends.
 func lockDir(dir string) (unlock func() error, err error) {
 	path := filepath.Join(dir, "larder.lock")
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
@@ -62,7 +64,8 @@ func masterKey(cfg config.Config, random io.Reader) (*secret.Keyring, error) {
 
 func openCounters(cfg config.Config, deps Deps) (kv.Store, error) {
 	if cfg.RedisURL != "" {
-		return redis.New(cfg.RedisURL.Reveal(), redis.Options{Now: deps.Now, Log: deps.Log, Timeout: deps.RedisTimeout, OwnClock: deps.OwnClock})
+		return redis.New(cfg.RedisURL.Reveal(),
+			redis.Options{Now: deps.Now, Log: deps.Log, Timeout: deps.RedisTimeout, OwnClock: deps.OwnClock})
 	}
 	return memory.New(deps.Now, 0), nil
 }
@@ -74,7 +77,8 @@ func openGuesses(cfg config.Config, deps Deps, d *db.DB) (kv.Store, error) {
 	switch {
 	case cfg.RedisURL != "":
 		return redis.New(cfg.RedisURL.Reveal(), redis.Options{
-			Now: deps.Now, Log: deps.Log, Timeout: deps.RedisTimeout, Prefix: "larder:guesses:", OwnClock: deps.OwnClock,
+			Now: deps.Now, Log: deps.Log, Timeout: deps.RedisTimeout, Prefix: "larder:guesses:",
+			OwnClock: deps.OwnClock,
 		})
 	case cfg.Postgres():
 		var opts postgres.Options
@@ -94,10 +98,12 @@ func (a *App) sweepGuesses(ctx context.Context) error {
 	return nil
 }
 
-// opsHandler serves metrics and profiles; it is never reached through the public listener (abuse case C121).
+// opsHandler serves metrics and profiles; it is never reached through the public
+// listener (abuse case C121).
 func (a *App) opsHandler() http.Handler {
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	registry.MustRegister(collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "larder_passwords_waiting", Help: "Passwords that wait to be hashed.",
 	}, func() float64 { return float64(a.Accounts.WaitingHashes()) }))
@@ -114,11 +120,13 @@ func (a *App) opsHandler() http.Handler {
 	return mux
 }
 
-// redisMetrics tell how the limiter stands with Redis: the operator is to see when replicas count apart.
+// redisMetrics tell how the limiter stands with Redis: the operator is to see
+// when replicas count apart.
 func redisMetrics(store *redis.Store) []prometheus.Collector {
 	return []prometheus.Collector{
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "larder_redis_down", Help: "1 while Redis is down and rate limits count in this process alone, else 0.",
+			Name: "larder_redis_down",
+			Help: "1 while Redis is down and rate limits count in this process alone, else 0.",
 		}, func() float64 {
 			if store.State().Down {
 				return 1
@@ -129,7 +137,8 @@ func redisMetrics(store *redis.Store) []prometheus.Collector {
 			Name: "larder_redis_outages_total", Help: "Outages of Redis.",
 		}, func() float64 { return float64(store.State().Outages) }),
 		prometheus.NewCounterFunc(prometheus.CounterOpts{
-			Name: "larder_rate_limit_local_total", Help: "Looks at a rate limit that counted in this process alone since Redis was down.",
+			Name: "larder_rate_limit_local_total",
+			Help: "Looks at a rate limit that counted in this process alone since Redis was down.",
 		}, func() float64 { return float64(store.State().LocalTakes) }),
 	}
 }

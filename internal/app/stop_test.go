@@ -18,7 +18,8 @@ import (
 	"larder/internal/fault"
 )
 
-// Abuse case C131: uploads that do not end in time are cut; the stop is clean all the same, and nothing of them is left.
+// Abuse case C131: uploads that do not end in time are cut; the stop is clean all the same, and
+// nothing of them is left.
 func TestStopCutsUploadsThatDoNotEnd(t *testing.T) {
 	t.Parallel()
 	for _, engine := range dbtest.Engines {
@@ -43,7 +44,8 @@ func TestStopCutsUploadsThatDoNotEnd(t *testing.T) {
 					t.Fatal(err)
 				}
 				defer conns[i].Close()
-				fmt.Fprintf(conns[i], "POST /api/upload HTTP/1.1\r\nHost: larder\r\nAuthorization: Bearer %s\r\nX-File-Name: cut.bin\r\nContent-Length: %d\r\n\r\n", token, size)
+				fmt.Fprintf(conns[i],
+					"POST /api/upload HTTP/1.1\r\nHost: larder\r\nAuthorization: Bearer %s\r\nX-File-Name: cut.bin\r\nContent-Length: %d\r\n\r\n", token, size)
 				if _, err := conns[i].Write(make([]byte, size/2)); err != nil {
 					t.Fatal(err)
 				}
@@ -87,7 +89,9 @@ func adminKey(t *testing.T, a *app.App, uploadPath string) string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		key, secret, err := a.Keys.Create(t.Context(), user.ID, apikey.NewKey{Name: "k", Permissions: []string{"read", "write"}, Protocols: []string{"api"}, UploadPath: uploadPath})
+		key, secret, err := a.Keys.Create(t.Context(), user.ID,
+			apikey.NewKey{Name: "k", Permissions: []string{"read", "write"}, Protocols: []string{"api"},
+				UploadPath: uploadPath})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -97,7 +101,8 @@ func adminKey(t *testing.T, a *app.App, uploadPath string) string {
 
 func reserved(t *testing.T, d *db.DB) (bytes int64) {
 	t.Helper()
-	if err := d.Read(t.Context()).QueryRow("SELECT CAST(COALESCE(SUM(reserved_storage), 0) AS BIGINT) FROM quotas").Scan(&bytes); err != nil {
+	if err := d.Read(t.Context()).QueryRow("SELECT CAST(COALESCE(SUM(reserved_storage), 0) AS BIGINT) FROM quotas").
+		Scan(&bytes); err != nil {
 		t.Fatal(err)
 	}
 	return bytes

@@ -2,7 +2,8 @@ package app
 
 import "larder/internal/kv/redis"
 
-// warnings are what an administrator should know about this process, a sentence each. To add one, add a function that returns it, or "".
+// warnings are what an administrator should know about this process, a sentence each. To add one,
+// add a function that returns it, or "".
 func (a *App) warnings() []string {
 	var sentences []string
 	for _, warn := range []func() string{
@@ -20,7 +21,8 @@ func (a *App) auditWarning() string {
 	if a.damagedAuditFile == "" {
 		return ""
 	}
-	return "The access log was damaged when the service started, so it was set aside as " + a.damagedAuditFile + " and a new one was begun. Check the disk."
+	return "The access log was damaged when the service started, so it was set aside as " + a.damagedAuditFile +
+		" and a new one was begun. Check the disk."
 }
 
 func (a *App) redisWarning() string {

@@ -18,12 +18,14 @@ func (a *App) newThumbMaker() *thumb.Maker {
 		return nil
 	}
 	return thumb.New(thumb.Config{
-		Dir: a.Config.ThumbnailDir(), Child: selfCommand, Vips: a.findVips, Spool: a.spool, Room: a.checkSpoolSpace, Slots: runtime.GOMAXPROCS(0),
-		Now: a.deps.Now, Log: a.deps.Log,
+		Dir: a.Config.ThumbnailDir(), Child: selfCommand, Vips: a.findVips, Spool: a.spool, Room: a.checkSpoolSpace,
+		Slots: runtime.GOMAXPROCS(0),
+		Now:   a.deps.Now, Log: a.deps.Log,
 	})
 }
 
-// findVips returns the path of vipsthumbnail, "" to do without. The log tells what follows for the operator.
+// findVips returns the path of vipsthumbnail, "" to do without. The log tells what
+// follows for the operator.
 func (a *App) findVips() string {
 	if a.Config.Thumbnails == config.ThumbnailsBuiltIn {
 		return ""
@@ -31,10 +33,14 @@ func (a *App) findVips() string {
 	path := thumb.FindVips()
 	if path != "" {
 		if err := thumb.Try(selfCommand, path, a.spool); err != nil {
-			a.deps.Log.Warn("vipsthumbnail fails on a test picture; thumbnails that it does not make are made without it", "vipsthumbnail", path, "error", err)
+			a.deps.Log.Warn(
+				"vipsthumbnail fails on a test picture; thumbnails that it does not make are made without it",
+				"vipsthumbnail", path, "error", err)
 		}
 		if _, err := picture.Landlock(); err != nil {
-			a.deps.Log.Warn("the kernel has no Landlock: a decoder of libvips that is taken over could read files of this account", "error", err)
+			a.deps.Log.Warn(
+				"the kernel has no Landlock: a decoder of libvips that is taken over could read files of this account",
+				"error", err)
 		}
 	}
 	a.deps.Log.Info("thumbnails", "vipsthumbnail", path)

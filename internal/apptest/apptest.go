@@ -1,6 +1,8 @@
-// Package apptest runs the whole service inside a test: free ports, a temporary directory, a chosen engine, a clock that the test moves.
+// Package apptest runs the whole service inside a test: free ports, a temporary directory, a chosen
+// engine, a clock that the test moves.
 //
-// Each runs a test on both standing set-ups: SQLite, and two replicas on one PostgreSQL between which requests alternate.
+// Each runs a test on both standing set-ups: SQLite, and two replicas on one PostgreSQL
+// between which requests alternate.
 package apptest
 
 import (
@@ -24,10 +26,12 @@ import (
 	"larder/internal/db/dbtest"
 	"larder/internal/secret"
 	"larder/internal/site"
-	_ "larder/internal/thumb/thumbtest" // the service starts its own program for thumbnails, which in a test is the test's
+	// the service starts its own program for thumbnails, which in a test is the test's
+	_ "larder/internal/thumb/thumbtest"
 )
 
-// BaseURL is what the service under test believes its address to be. A Client reaches the replicas behind it.
+// BaseURL is what the service under test believes its address to be. A Client reaches
+// the replicas behind it.
 const BaseURL = "http://larder.test"
 
 // AdminPassword is the password of the administrator `admin`.
@@ -62,14 +66,15 @@ func Each(t *testing.T, test func(t *testing.T, l *Larder), change ...func(*conf
 	}
 }
 
-// Start runs the service on engine until the end of the test: one process on SQLite, two replicas on PostgreSQL. Passwords are hashed at next to
-// no cost.
+// Start runs the service on engine until the end of the test: one process on SQLite, two replicas
+// on PostgreSQL. Passwords are hashed at next to no cost.
 func Start(t testing.TB, engine string, change ...func(*config.Config)) *Larder {
 	t.Helper()
 	return start(t, engine, 64, nil, change)
 }
 
-// StartHeld is Start with a function that is called before each hash of a password and may hold it up.
+// StartHeld is Start with a function that is called before each hash of a password and
+// may hold it up.
 func StartHeld(t testing.TB, engine string, onHash func(account.Source), change ...func(*config.Config)) *Larder {
 	t.Helper()
 	return start(t, engine, 64, onHash, change)
@@ -88,10 +93,13 @@ func start(
 	dir := t.TempDir()
 	key := sha256.Sum256([]byte(t.Name()))
 	cfg := config.Config{
-		Listen: "127.0.0.1:0", BaseURL: BaseURL, DataDir: dir, ObjectDir: filepath.Join(dir, "objects"), SecretKey: secret.Text(key[:]),
+		Listen: "127.0.0.1:0", BaseURL: BaseURL, DataDir: dir, ObjectDir: filepath.Join(dir, "objects"),
+		SecretKey:     secret.Text(key[:]),
 		AdminUsername: "admin", AdminEmail: "admin@localhost", AdminPassword: AdminPassword,
-		RateLimitEnabled: true, RateLimitPerMinute: 10000, AuthRateLimit: 10000, DefaultMaxStorage: 10 << 30, DefaultMaxFiles: 100000,
-		LinkMaxAge: time.Hour, LogRetention: 90 * 24 * time.Hour, GarbageGrace: time.Hour, Thumbnails: config.ThumbnailsBuiltIn,
+		RateLimitEnabled: true, RateLimitPerMinute: 10000, AuthRateLimit: 10000, DefaultMaxStorage: 10 << 30,
+		DefaultMaxFiles: 100000,
+		LinkMaxAge:      time.Hour, LogRetention: 90 * 24 * time.Hour, GarbageGrace: time.Hour,
+		Thumbnails:       config.ThumbnailsBuiltIn,
 		SMTPAllowPrivate: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")},
 	}
 	replicas := 1
@@ -102,7 +110,8 @@ func start(
 	for _, fn := range change {
 		fn(&cfg)
 	}
-	l := &Larder{Clock: &Clock{now: time.Now()}, Log: &Buffer{}, Names: &Names{}, cfg: cfg, t: t, hashMemory: hashMemory, onHash: onHash}
+	l := &Larder{Clock: &Clock{now: time.Now()}, Log: &Buffer{}, Names: &Names{}, cfg: cfg, t: t,
+		hashMemory: hashMemory, onHash: onHash}
 	for range replicas {
 		l.startReplica(t)
 	}
@@ -119,7 +128,8 @@ func (l *Larder) startReplica(t testing.TB) {
 	ctx, stop := context.WithCancel(context.Background())
 	log := slog.New(slog.NewJSONHandler(l.Log, app.LogOptions(slog.LevelInfo)))
 	a, err := app.New(ctx, l.cfg, app.Deps{
-		Now: l.Clock.Now, Random: rand.Reader, Log: log, Out: io.Discard, Resolver: l.Names, MailRoots: MailRoots(), HashMemory: l.hashMemory,
+		Now: l.Clock.Now, Random: rand.Reader, Log: log, Out: io.Discard, Resolver: l.Names, MailRoots: MailRoots(),
+		HashMemory:   l.hashMemory,
 		OnHash:       l.onHash,
 		RedisTimeout: time.Minute, // a busy machine is no outage
 		OwnClock:     true,
@@ -171,7 +181,8 @@ func (l *Larder) FlushLog() {
 // AuditDB is a handle of one's own on the database of the access log.
 func (l *Larder) AuditDB(t testing.TB) *db.DB {
 	t.Helper()
-	d, err := db.Open(context.Background(), db.Config{URL: l.cfg.DatabaseURL.Reveal(), Path: l.cfg.AuditFile(), Schema: audit.Schema, Secondary: true, Log: slog.New(slog.DiscardHandler)})
+	d, err := db.Open(context.Background(), db.Config{URL: l.cfg.DatabaseURL.Reveal(), Path: l.cfg.AuditFile(),
+		Schema: audit.Schema, Secondary: true, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,7 +193,8 @@ func (l *Larder) AuditDB(t testing.TB) *db.DB {
 // ChangeSettings changes the site settings as an administrator would.
 func (l *Larder) ChangeSettings(t testing.TB, change func(*site.Settings)) {
 	t.Helper()
-	if _, err := l.Apps[0].Site.Update(context.Background(), func(s *site.Settings) error { change(s); return nil }); err != nil {
+	if _, err := l.Apps[0].Site.Update(context.Background(),
+		func(s *site.Settings) error { change(s); return nil }); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// Client speaks to the service as one person or program: it keeps a session cookie with its CSRF token, or an API key. Not for concurrent use;
-// Fork gives another with the same credential.
+// Client speaks to the service as one person or program: it keeps a session cookie with its CSRF
+// token, or an API key. Not for concurrent use; Fork gives another with the same credential.
 type Client struct {
 	l       *Larder
 	t       testing.TB
@@ -27,13 +27,16 @@ type Client struct {
 // Client returns a visitor without credentials.
 func (l *Larder) Client(t testing.TB) *Client {
 	header := http.Header{}
-	if strings.HasPrefix(l.cfg.BaseURL, "https://") { // the service then trusts loopback, see TrustLoopback: the client is the proxy that speaks https
+	// the service then trusts loopback, see TrustLoopback: the client is the
+	// proxy that speaks https
+	if strings.HasPrefix(l.cfg.BaseURL, "https://") {
 		header.Set("X-Forwarded-Proto", "https")
 	}
 	return &Client{
 		l: l, t: t, fixed: -1, Cookies: map[string]string{}, Header: header,
 		http: &http.Client{
-			Transport:     &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 64, ExpectContinueTimeout: time.Minute},
+			Transport: &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 64,
+				ExpectContinueTimeout: time.Minute},
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 	}
@@ -103,7 +106,8 @@ func (l *Larder) maker(t testing.TB) *Client {
 // Key makes an API key of the signed-in user and returns a client that uses it.
 func (c *Client) Key(body M) *Client {
 	c.t.Helper()
-	for field, value := range (M{"name": "test", "permissions": []string{"read", "write", "delete"}, "protocols": []string{"api"}, "uploadPath": "/uploads"}) {
+	for field, value := range (M{"name": "test", "permissions": []string{"read", "write", "delete"},
+		"protocols": []string{"api"}, "uploadPath": "/uploads"}) {
 		if _, given := body[field]; !given {
 			body[field] = value
 		}
@@ -159,7 +163,8 @@ func (c *Client) send(method, path string, body any, header []string) *Reply {
 	return c.Do(Request{Method: method, Path: path, Body: body, Header: h})
 }
 
-// Do sends a request to the next replica. Path may be absolute (under BaseURL) or a raw path, which is sent as it is.
+// Do sends a request to the next replica. Path may be absolute (under BaseURL) or a raw path, which
+// is sent as it is.
 func (c *Client) Do(in Request) *Reply {
 	c.t.Helper()
 	target := c.l.Apps[max(c.fixed, 0)]
@@ -219,10 +224,12 @@ func (c *Client) Do(in Request) *Reply {
 			c.Cookies[cookie.Name] = cookie.Value
 		}
 	}
-	return &Reply{t: c.t, what: in.Method + " " + in.Path, Status: response.StatusCode, Header: response.Header, Body: text, Err: err}
+	return &Reply{t: c.t, what: in.Method + " " + in.Path, Status: response.StatusCode, Header: response.Header,
+		Body: text, Err: err}
 }
 
-// Form builds a multipart form: a field `file` with a file name and content, and further fields before it.
+// Form builds a multipart form: a field `file` with a file name and content, and
+// further fields before it.
 func Form(fields map[string]string, fileField, fileName string, content []byte) (body []byte, contentType string) {
 	var b bytes.Buffer
 	w := multipart.NewWriter(&b)
@@ -299,7 +306,8 @@ func (r *Reply) object() map[string]any {
 	return object
 }
 
-// Value returns what lies at a dotted path below `data`; numbers are json.Number, items of arrays are numbered. nil when it is not there.
+// Value returns what lies at a dotted path below `data`; numbers are json.Number, items of arrays
+// are numbered. nil when it is not there.
 func (r *Reply) Value(path string) any {
 	r.t.Helper()
 	var value any = r.object()["data"]

@@ -86,7 +86,8 @@ func scram(password string, iterations int, enter func(user string, proven bool)
 			if iterations == 0 {
 				iterations = 4096
 			}
-			answer := fmt.Sprintf("r=%s-server,s=%s,i=%d", nonce, base64.StdEncoding.EncodeToString([]byte("salt")), iterations)
+			answer := fmt.Sprintf("r=%s-server,s=%s,i=%d", nonce, base64.StdEncoding.EncodeToString([]byte("salt")),
+				iterations)
 			said = bare + "," + answer
 			return []byte(answer), nil
 		},

@@ -66,7 +66,8 @@ const (
 	ImplicitTLS
 )
 
-// NewMailbox starts a server that ends with the test. User and Password are both needed to sign in, when given. change may alter it before it starts.
+// NewMailbox starts a server that ends with the test. User and Password are both needed to sign in,
+// when given. change may alter it before it starts.
 func NewMailbox(t testing.TB, how MailTLS, user, password string, change ...func(*Mailbox, *smtp.Server)) *Mailbox {
 	t.Helper()
 	box := &Mailbox{t: t, User: user, Password: password, news: make(chan struct{}, 1)}
@@ -250,8 +251,9 @@ var mailCertificate = sync.OnceValue(func() mailAuthority {
 		panic(err)
 	}
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "mail.test"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(1000 * time.Hour),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "mail.test"}, NotBefore: time.Now().Add(-time.Hour),
+		NotAfter: time.Now().Add(1000 * time.Hour),
+		IsCA:     true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
 		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, DNSNames: []string{"mail.test"},
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)

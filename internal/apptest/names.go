@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// Names is what the names of stores mean to the service. Those that a test says nothing about are looked up.
+// Names is what the names of stores mean to the service. Those that a test says nothing
+// about are looked up.
 type Names struct {
 	mu    sync.Mutex
 	means map[string][]netip.Addr
@@ -77,7 +78,8 @@ func NewCanary(t testing.TB, address string) *Canary {
 	return c
 }
 
-// Silent fails when somebody came since it was last asked. Who comes is let in in turn, so that whoever was there before us is met before us.
+// Silent fails when somebody came since it was last asked. Who comes is let in in turn, so that
+// whoever was there before us is met before us.
 func (c *Canary) Silent(what string) {
 	c.t.Helper()
 	conn, err := net.Dial("tcp", c.at.String())

@@ -9,13 +9,15 @@ import (
 	"larder/internal/config"
 )
 
-// ReachLoopback is a change for Each: stores on this machine may be reached, the S3 server of the tests among them.
+// ReachLoopback is a change for Each: stores on this machine may be reached, the S3 server of
+// the tests among them.
 func ReachLoopback(cfg *config.Config) {
 	cfg.AllowPrivateEndpoints = []netip.Prefix{s3test.Loopback}
 	cfg.FreeModeAllowPrivateEndpoints = []netip.Prefix{s3test.Loopback}
 }
 
-// S3Provider makes a bucket and a provider (store_b) for it, with the fields of extra besides. The service must be started with ReachLoopback.
+// S3Provider makes a bucket and a provider (store_b) for it, with the fields of extra besides. The
+// service must be started with ReachLoopback.
 func (l *Larder) S3Provider(t testing.TB, extra ...M) (id string, bucket s3test.Bucket) {
 	t.Helper()
 	bucket = s3test.New(t)
@@ -39,10 +41,12 @@ func s3Fields(bucket s3test.Bucket, extra []M) M {
 func (l *Larder) S3Mount(t testing.TB, path string, extra ...M) (mountID string, bucket s3test.Bucket) {
 	t.Helper()
 	id, bucket := l.S3Provider(t, extra...)
-	return l.maker(t).Post("/api/admin/mounts", M{"providerId": id, "mountPath": path, "name": "bucket"}).OK(201).Text("mount.id"), bucket
+	return l.maker(t).Post("/api/admin/mounts", M{"providerId": id, "mountPath": path, "name": "bucket"}).OK(201).
+		Text("mount.id"), bucket
 }
 
-// RootOnS3 puts what is stored from now on in the root mount, homes and uploads included, into a bucket.
+// RootOnS3 puts what is stored from now on in the root mount, homes and uploads
+// included, into a bucket.
 func (l *Larder) RootOnS3(t testing.TB, extra ...M) s3test.Bucket {
 	t.Helper()
 	id, bucket := l.S3Provider(t, extra...)

@@ -2,10 +2,11 @@ package apptest
 
 import "testing/fstest"
 
-// UI stands for the web UI, which need not be built to test the service: a page with a place for the nonce and for a failure, a script in every
-// encoding, and a style sheet in one.
+// UI stands for the web UI, which need not be built to test the service: a page with a place for
+// the nonce and for a failure, a script in every encoding, and a style sheet in one.
 var UI = fstest.MapFS{
-	"index.html":              {Data: []byte(`<!doctype html><html lang="en" data-failure=""><title>Larder</title><script nonce="LARDER-NONCE" src="/app/assets/index-0a1b.js"></script></html>`)},
+	"index.html": {Data: []byte(
+		`<!doctype html><html lang="en" data-failure=""><title>Larder</title><script nonce="LARDER-NONCE" src="/app/assets/index-0a1b.js"></script></html>`)},
 	"assets/index-0a1b.js":    {Data: []byte("console.log('plain')")},
 	"assets/index-0a1b.js.br": {Data: []byte("as brotli")},
 	"assets/index-0a1b.js.gz": {Data: []byte("as gzip")},

@@ -1,12 +1,16 @@
-// Package audit keeps the access log: who did what to which path, for administrators to read; and it counts requests.
+// Package audit keeps the access log: who did what to which path, for administrators to read;
+// and it counts requests.
 //
-// What a request leaves behind is noted in memory (Record, Read, Request) and written later, in batches, by the goroutine that Run is. So the log
-// holds up nothing and fails nothing: notes never wait for the database, what can't be written is tried again, and when too much of it has gathered
-// further notes are dropped, which is logged (abuse case C113). A clean stop ends with Finish and loses nothing; a crash loses the last seconds and the sums of
-// the running hour; a connection that breaks while PostgreSQL commits may have a batch written twice.
+// What a request leaves behind is noted in memory (Record, Read, Request) and written later, in
+// batches, by the goroutine that Run is. So the log holds up nothing and fails nothing: notes never
+// wait for the database, what can't be written is tried again, and when too much of it has gathered
+// further notes are dropped, which is logged (abuse case C113). A clean stop ends with Finish and
+// loses nothing; a crash loses the last seconds and the sums of the running hour; a connection that
+// breaks while PostgreSQL commits may have a batch written twice.
 //
-// It lies apart from the metadata: in an SQLite file of its own, or in tables of its own on PostgreSQL (docs/adr/0005). It holds paths and ids, never
-// a token, key, password or link. Specification: Access log entry.
+// It lies apart from the metadata: in an SQLite file of its own, or in tables of its own on
+// PostgreSQL (docs/adr/0005). It holds paths and ids, never a token, key, password or link.
+// Specification: Access log entry.
 package audit
 
 import (
@@ -53,7 +57,8 @@ const (
 
 // Actions are all of them.
 var Actions = []Action{
-	Login, LoginFailed, Register, Upload, Download, Preview, Delete, Move, Rename, Folder, Share, ShareDownload, Key, Admin, WebDAV, FreeMode,
+	Login, LoginFailed, Register, Upload, Download, Preview, Delete, Move, Rename, Folder, Share, ShareDownload, Key,
+	Admin, WebDAV, FreeMode,
 }
 
 // Entry is a row of the log.
@@ -125,7 +130,8 @@ func New(cfg Config) *Log {
 	}
 }
 
-// Record notes an entry, with the present time; or merges it with others, where somebody does very much. It neither waits nor fails.
+// Record notes an entry, with the present time; or merges it with others, where somebody does very
+// much. It neither waits nor fails.
 func (l *Log) Record(e Entry) {
 	now := l.Now()
 	e.CreatedAt, e.Path, e.Count = now.UnixMilli(), storable(e.Path), max(e.Count, 1)
@@ -166,7 +172,8 @@ func (l *Log) logDropped(now time.Time) {
 	l.Log.Warn("the access log takes no more: entries were dropped", "entries", n)
 }
 
-// storable makes a text one that both databases take, and no longer than is kept: one entry that can't be written would hold up all the others.
+// storable makes a text one that both databases take, and no longer than is kept: one entry that
+// can't be written would hold up all the others.
 func storable(path string) string {
 	path = strings.ReplaceAll(strings.ToValidUTF8(path, "\uFFFD"), "\x00", "\uFFFD")
 	if len(path) > maxPath {
@@ -185,8 +192,9 @@ type Query struct {
 	Limit    int64
 }
 
-// List returns a page of the entries that a query is about, newest first, and how many there are in all. Sums of an hour or a minute carry the time
-// when it began. What was noted in the last second may be missing.
+// List returns a page of the entries that a query is about, newest first, and how many there are
+// in all. Sums of an hour or a minute carry the time when it began. What was noted in the last
+// second may be missing.
 func (l *Log) List(ctx context.Context, q Query) (entries []Entry, total int64, err error) {
 	read := l.DB.Read(ctx)
 	if total, err = count(read, l.DB.Dialect(), q); err != nil {

@@ -11,7 +11,8 @@ import (
 )
 
 func upload(path string) audit.Entry {
-	return audit.Entry{UserID: "u1", KeyID: "pk_1", IP: "192.0.2.1", Action: audit.Upload, Path: path, Bytes: 5, Status: 201}
+	return audit.Entry{UserID: "u1", KeyID: "pk_1", IP: "192.0.2.1", Action: audit.Upload, Path: path, Bytes: 5,
+		Status: 201}
 }
 
 func TestListReturnsRecordedEntries(t *testing.T) {
@@ -26,8 +27,10 @@ func TestListReturnsRecordedEntries(t *testing.T) {
 		w.flush()
 		got := w.allEntries()
 		want := []audit.Entry{
-			{ID: 2, Action: audit.LoginFailed, Path: "/api/auth/login", Status: 401, Count: 1, CreatedAt: start.UnixMilli() + 1},
-			{ID: 1, UserID: "u1", KeyID: "pk_1", IP: "192.0.2.1", Action: audit.Upload, Path: "/home/Älva/猫.jpg", Bytes: 5, Status: 201, Count: 1, CreatedAt: start.UnixMilli()},
+			{ID: 2, Action: audit.LoginFailed, Path: "/api/auth/login", Status: 401, Count: 1,
+				CreatedAt: start.UnixMilli() + 1},
+			{ID: 1, UserID: "u1", KeyID: "pk_1", IP: "192.0.2.1", Action: audit.Upload, Path: "/home/Älva/猫.jpg",
+				Bytes: 5, Status: 201, Count: 1, CreatedAt: start.UnixMilli()},
 		}
 		if !slices.Equal(got, want) {
 			t.Errorf("got %v", got)
@@ -176,7 +179,8 @@ func TestSweepsOfReplicasTogether(t *testing.T) {
 			w.Record(upload(fmt.Sprint("/", i)))
 		}
 		w.flush()
-		for search, want := range map[string]int64{"/": 10_100, "/100": 111, "/1": 1211} { // many matches are looked for in another way than few
+		// many matches are looked for in another way than few
+		for search, want := range map[string]int64{"/": 10_100, "/100": 111, "/1": 1211} {
 			entries, total, err := w.List(t.Context(), audit.Query{Search: search, Page: 1, Limit: 2})
 			if err != nil || total != want || entries[0].Path != "/10099" || entries[1].Path != "/10098" {
 				t.Errorf("search for %s: %v of %d, %v", search, entries, total, err)
@@ -249,7 +253,8 @@ func TestRequests24h(t *testing.T) {
 		}
 		expect(1)
 		var rows int
-		if err := w.DB.Read(t.Context()).QueryRow("SELECT COUNT(*) FROM request_minutes").Scan(&rows); err != nil || rows != 1 {
+		if err := w.DB.Read(t.Context()).QueryRow("SELECT COUNT(*) FROM request_minutes").Scan(&rows); err != nil ||
+			rows != 1 {
 			t.Errorf("%d minutes are kept, %v", rows, err)
 		}
 		w.advance(time.Minute)

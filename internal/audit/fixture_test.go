@@ -85,7 +85,8 @@ func (w *fixture) open() *db.DB {
 }
 
 func (w *fixture) replica(d *db.DB, change func(*audit.Config)) *audit.Log {
-	cfg := audit.Config{DB: d, Now: w.clock, Log: slog.New(slog.NewTextHandler(w.logOutput, nil)), Retention: 90 * 24 * time.Hour, MaxUnmerged: 1_000_000}
+	cfg := audit.Config{DB: d, Now: w.clock, Log: slog.New(slog.NewTextHandler(w.logOutput, nil)),
+		Retention: 90 * 24 * time.Hour, MaxUnmerged: 1_000_000}
 	if change != nil {
 		change(&cfg)
 	}
@@ -111,7 +112,8 @@ func (w *fixture) flush() {
 	}
 }
 
-// allEntries is everything that is stored, newest first. That the total agrees is checked on the way.
+// allEntries is everything that is stored, newest first. That the total agrees is
+// checked on the way.
 func (w *fixture) allEntries() []audit.Entry {
 	w.t.Helper()
 	entries, total, err := w.List(w.t.Context(), audit.Query{Page: 1, Limit: 100_000})
@@ -147,7 +149,10 @@ func (w *fixture) paths() []string {
 
 func (w *fixture) exec(statement string) {
 	w.t.Helper()
-	if err := w.DB.Write(w.t.Context(), func(tx *db.Tx) error { _, err := tx.Exec(statement); return err }); err != nil {
+	if err := w.DB.Write(w.t.Context(), func(tx *db.Tx) error {
+		_, err := tx.Exec(statement)
+		return err
+	}); err != nil {
 		w.t.Fatal(err)
 	}
 }

@@ -2,10 +2,12 @@ package audit
 
 import "net/netip"
 
-// An account or an address that does very much in a minute has so many entries of its own; the rest of the minute is merged, so that nobody can push
-// out of the log what others did, nor fill the buffer (abuse case C113). Every replica counts for itself.
+// An account or an address that does very much in a minute has so many entries of its own; the rest
+// of the minute is merged, so that nobody can push out of the log what others did, nor fill the
+// buffer (abuse case C113). Every replica counts for itself.
 
-// source is whose entries are counted together. Traffic has an allowance of its own: no flood of reads hides what was deleted.
+// source is whose entries are counted together. Traffic has an allowance of its own: no flood of
+// reads hides what was deleted.
 type source struct {
 	name    string // an account's id or a network; "" for those that are too many to count each
 	account bool   // an account
@@ -31,7 +33,8 @@ type minuteCounts struct {
 	merged   sums[mergeKey]
 }
 
-// sourceOf tells whose an entry is. A failed login is told of the account that was meant, which has no part in it: the address counts.
+// sourceOf tells whose an entry is. A failed login is told of the account that was meant, which has
+// no part in it: the address counts.
 func sourceOf(e *Entry) source {
 	c := source{name: e.UserID, account: true}
 	if e.UserID == "" || e.Action == LoginFailed {
@@ -57,7 +60,8 @@ func network(ip string) string {
 	return prefix.String()
 }
 
-// merge takes an entry that is one too many of its crowd, and reports whether it did. What administrators change is never merged. It needs l.mu.
+// merge takes an entry that is one too many of its crowd, and reports whether it did. What
+// administrators change is never merged. It needs l.mu.
 func (l *Log) merge(e *Entry) bool {
 	if e.Action == Admin {
 		return false
@@ -104,7 +108,8 @@ func mergedEntries(merged sums[mergeKey]) []Entry {
 	entries := make([]Entry, 0, len(merged))
 	for at, s := range merged {
 		entries = append(entries, Entry{
-			UserID: at.userID, IP: at.ip, Action: at.action, Path: otherPaths, Bytes: s.bytes, Status: at.status, Count: s.requests, CreatedAt: at.from,
+			UserID: at.userID, IP: at.ip, Action: at.action, Path: otherPaths, Bytes: s.bytes, Status: at.status,
+			Count: s.requests, CreatedAt: at.from,
 		})
 	}
 	return entries

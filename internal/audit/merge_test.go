@@ -23,7 +23,8 @@ func (w *fixture) sums() (merged []string, alone int) {
 			alone++
 			continue
 		}
-		merged = append(merged, fmt.Sprintf("%s %s %s %d: %d, %d bytes, after %v", cmp.Or(e.UserID, "-"), cmp.Or(e.IP, "-"), e.Action, e.Status, e.Count, e.Bytes, time.UnixMilli(e.CreatedAt).Sub(start)))
+		merged = append(merged, fmt.Sprintf("%s %s %s %d: %d, %d bytes, after %v", cmp.Or(e.UserID, "-"),
+			cmp.Or(e.IP, "-"), e.Action, e.Status, e.Count, e.Bytes, time.UnixMilli(e.CreatedAt).Sub(start)))
 	}
 	slices.Sort(merged)
 	return merged, alone
@@ -34,11 +35,13 @@ func (w *fixture) wantSums(what string, alone int, merged ...string) {
 	got, n := w.sums()
 	slices.Sort(merged)
 	if n != alone || !slices.Equal(got, merged) {
-		w.t.Errorf("%s: %d by themselves, want %d; merged\n%s\nwant\n%s", what, n, alone, strings.Join(got, "\n"), strings.Join(merged, "\n"))
+		w.t.Errorf("%s: %d by themselves, want %d; merged\n%s\nwant\n%s", what, n, alone, strings.Join(got, "\n"),
+			strings.Join(merged, "\n"))
 	}
 }
 
-// Abuse case C113: 600 entries of an account a minute are written as they are, and the 601st with all after it as one of its action.
+// Abuse case C113: 600 entries of an account a minute are written as they are, and the 601st with
+// all after it as one of its action.
 func TestOneSourceCannotFillTheLog(t *testing.T) {
 	t.Parallel()
 	eachEngine(t, func(c *audit.Config) { c.MaxUnmerged = 0 }, func(t *testing.T, w *fixture) {
@@ -63,7 +66,8 @@ func TestOneSourceCannotFillTheLog(t *testing.T) {
 		w.Record(entryBy("", "203.0.113.1", audit.Download))
 		w.advance(time.Millisecond)
 		w.flush()
-		merged := []string{"ann - download 200: 4, 40 bytes, after 0s", "ann - upload 200: 1, 10 bytes, after 0s", "ann - download 403: 1, 0 bytes, after 0s"}
+		merged := []string{"ann - download 200: 4, 40 bytes, after 0s", "ann - upload 200: 1, 10 bytes, after 0s",
+			"ann - download 403: 1, 0 bytes, after 0s"}
 		w.wantSums("the minute is over", 603, merged...)
 		for range 600 { // which has an allowance of its own
 			w.Record(entryBy("ann", "203.0.113.1", audit.Download))
@@ -77,19 +81,24 @@ func TestMergeGroupsBySource(t *testing.T) {
 	t.Parallel()
 	eachEngine(t, func(c *audit.Config) { c.MaxUnmerged = 1 }, func(t *testing.T, w *fixture) {
 		for _, e := range []audit.Entry{
-			entryBy("", "203.0.113.1", audit.ShareDownload), entryBy("", "203.0.113.1", audit.ShareDownload), entryBy("", "203.0.113.2", audit.ShareDownload),
-			entryBy("", "2001:db8::1", audit.ShareDownload), entryBy("", "2001:db8::2", audit.ShareDownload), entryBy("", "2001:db8:0:1::1", audit.ShareDownload),
+			entryBy("", "203.0.113.1", audit.ShareDownload), entryBy("", "203.0.113.1", audit.ShareDownload),
+			entryBy("", "203.0.113.2", audit.ShareDownload),
+			entryBy("", "2001:db8::1", audit.ShareDownload), entryBy("", "2001:db8::2", audit.ShareDownload),
+			entryBy("", "2001:db8:0:1::1", audit.ShareDownload),
 			entryBy("", "", audit.Register), entryBy("", "", audit.Register),
 			// a failed login is the address's, whosever account was meant
-			entryBy("ann", "203.0.113.7", audit.LoginFailed), entryBy("bob", "203.0.113.7", audit.LoginFailed), entryBy("ann", "203.0.113.8", audit.LoginFailed), entryBy("ann", "203.0.113.9", audit.Login),
+			entryBy("ann", "203.0.113.7", audit.LoginFailed), entryBy("bob", "203.0.113.7", audit.LoginFailed),
+			entryBy("ann", "203.0.113.8", audit.LoginFailed), entryBy("ann", "203.0.113.9", audit.Login),
 			// what administrators change is never merged
-			entryBy("admin", "203.0.113.9", audit.Admin), entryBy("admin", "203.0.113.9", audit.Admin), entryBy("admin", "203.0.113.9", audit.Admin), entryBy("admin", "203.0.113.9", audit.Delete),
+			entryBy("admin", "203.0.113.9", audit.Admin), entryBy("admin", "203.0.113.9", audit.Admin),
+			entryBy("admin", "203.0.113.9", audit.Admin), entryBy("admin", "203.0.113.9", audit.Delete),
 		} {
 			w.Record(e)
 		}
 		w.Finish(t.Context()) // in the middle of the minute
 		w.wantSums("all", 12,
-			"- 203.0.113.1 share_download 200: 1, 10 bytes, after 0s", "- 2001:db8::/64 share_download 200: 1, 10 bytes, after 0s",
+			"- 203.0.113.1 share_download 200: 1, 10 bytes, after 0s",
+			"- 2001:db8::/64 share_download 200: 1, 10 bytes, after 0s",
 			"- - register 200: 1, 10 bytes, after 0s", "- 203.0.113.7 login_failed 200: 1, 10 bytes, after 0s")
 		if w.logOutput.lines() != 0 {
 			t.Errorf("lost: %s", w.logOutput)
@@ -97,7 +106,8 @@ func TestMergeGroupsBySource(t *testing.T) {
 	})
 }
 
-// What is remembered of a minute is bounded: addresses that are too many count together, and push out no account.
+// What is remembered of a minute is bounded: addresses that are too many count together, and
+// push out no account.
 func TestCountedSourcesAreBounded(t *testing.T) {
 	t.Parallel()
 	eachEngine(t, func(c *audit.Config) { c.MaxUnmerged, c.MaxSources = 1, 2 }, func(t *testing.T, w *fixture) {
@@ -121,7 +131,8 @@ func TestCountedSourcesAreBounded(t *testing.T) {
 		release()
 		w.flush()
 		w.wantSums("nothing was written for six minutes", 11, "- - share_download 200: 2, 20 bytes, after 0s",
-			"ann - download 200: 2, 20 bytes, after 1m0s", "ann - download 200: 2, 20 bytes, after 2m0s", "- - download 200: 2, 20 bytes, after 3m0s", "- - download 200: 2, 20 bytes, after 4m0s")
+			"ann - download 200: 2, 20 bytes, after 1m0s", "ann - download 200: 2, 20 bytes, after 2m0s",
+			"- - download 200: 2, 20 bytes, after 3m0s", "- - download 200: 2, 20 bytes, after 4m0s")
 		w.Finish(t.Context())
 		if !strings.Contains(w.logOutput.String(), "entries=4") { // of the last two minutes
 			t.Errorf("dropped: %s", w.logOutput)

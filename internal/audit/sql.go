@@ -14,7 +14,8 @@ import (
 
 func nullable(s string) sql.NullString { return sql.NullString{String: s, Valid: s != ""} }
 
-// nullableFold is a text with its case folded, null where that changes nothing: most paths are stored once.
+// nullableFold is a text with its case folded, null where that changes nothing: most
+// paths are stored once.
 func nullableFold(path string) sql.NullString {
 	fold := vpath.Fold(path)
 	return sql.NullString{String: fold, Valid: fold != path}
@@ -22,7 +23,8 @@ func nullableFold(path string) sql.NullString {
 
 const insertColumns = "user_id, key_id, ip, action, path, path_fold, bytes, status, count, created_at"
 
-// insertStatements are statements for some numbers of rows, the largest first: whatever the number of entries, these few texts stay prepared.
+// insertStatements are statements for some numbers of rows, the largest first: whatever the number
+// of entries, these few texts stay prepared.
 var insertStatements = func() (all []struct {
 	rows int
 	text string
@@ -53,7 +55,8 @@ func insert(tx *db.Tx, entries []Entry) error {
 		for len(entries) >= statement.rows {
 			args := make([]any, 0, statement.rows*10)
 			for _, e := range entries[:statement.rows] {
-				args = append(args, nullable(e.UserID), nullable(e.KeyID), nullable(e.IP), string(e.Action), e.Path, nullableFold(e.Path), e.Bytes, int64(e.Status), e.Count, e.CreatedAt)
+				args = append(args, nullable(e.UserID), nullable(e.KeyID), nullable(e.IP), string(e.Action), e.Path,
+					nullableFold(e.Path), e.Bytes, int64(e.Status), e.Count, e.CreatedAt)
 			}
 			if _, err := tx.Exec(statement.text, args...); err != nil {
 				return err
@@ -70,7 +73,8 @@ func addSize(tx *db.Tx, rows int64) error {
 	return err
 }
 
-// Check reads what each table holds of the oldest and the newest, which finds a damaged file out in most cases. Error: db.ErrMalformed.
+// Check reads what each table holds of the oldest and the newest, which finds a damaged file out in
+// most cases. Error: db.ErrMalformed.
 func Check(q db.Querier) error {
 	for _, query := range []string{
 		"SELECT COUNT(*) FROM access_log_size",
@@ -98,7 +102,8 @@ func (q Query) where(d db.Dialect) (text string, args []any) {
 	}
 	switch {
 	case q.Action != "" && q.UserID != "":
-		add("COALESCE(action, '') = ?", string(q.Action)) // which no index answers: that of the user has fewer rows, and the action in them
+		// which no index answers: that of the user has fewer rows, and the action in them
+		add("COALESCE(action, '') = ?", string(q.Action))
 	case q.Action != "":
 		add("action = ?", string(q.Action))
 	}
@@ -127,7 +132,8 @@ func count(q db.Querier, d db.Dialect, query Query) (n int64, err error) {
 	return n, err
 }
 
-// fewMatches is the number of rows up to which it is faster to sort what a search has found than to look for it row by row in order of time.
+// fewMatches is the number of rows up to which it is faster to sort what a search has found than to
+// look for it row by row in order of time.
 const fewMatches = 1000
 
 // list returns a page of the total rows that there are.
@@ -151,7 +157,8 @@ func list(q db.Querier, d db.Dialect, query Query, total int64) ([]Entry, error)
 	for found.Next() {
 		var e Entry
 		var userID, keyID, ip sql.NullString
-		if err := found.Scan(&e.ID, &userID, &keyID, &ip, &e.Action, &e.Path, &e.Bytes, &e.Status, &e.Count, &e.CreatedAt); err != nil {
+		if err := found.Scan(&e.ID, &userID, &keyID, &ip, &e.Action, &e.Path, &e.Bytes, &e.Status, &e.Count,
+			&e.CreatedAt); err != nil {
 			return nil, err
 		}
 		e.UserID, e.KeyID, e.IP = userID.String, keyID.String, ip.String
@@ -162,12 +169,14 @@ func list(q db.Querier, d db.Dialect, query Query, total int64) ([]Entry, error)
 
 // sizeAndOldest returns how many rows there are, and the time (ms) of the oldest, 0 for none.
 func sizeAndOldest(q db.Querier) (size, oldest int64, err error) {
-	err = q.QueryRow("SELECT size, COALESCE((SELECT MIN(created_at) FROM access_log), 0) FROM access_log_size").Scan(&size, &oldest)
+	err = q.QueryRow("SELECT size, COALESCE((SELECT MIN(created_at) FROM access_log), 0) FROM access_log_size").
+		Scan(&size, &oldest)
 	return size, oldest, err
 }
 
-// lockSize returns the number of rows and keeps it as it is until the transaction ends. Whoever deletes does this first: of two replicas that sweep
-// together the second finds what the first has left.
+// lockSize returns the number of rows and keeps it as it is until the transaction ends.
+// Whoever deletes does this first: of two replicas that sweep together the second finds what
+// the first has left.
 func lockSize(tx *db.Tx) (size int64, err error) {
 	err = tx.QueryRow("UPDATE access_log_size SET size = size RETURNING size").Scan(&size)
 	return size, err
@@ -180,14 +189,16 @@ func deleteBefore(tx *db.Tx, before int64) (int64, error) {
 	}
 	n, err := tx.Exec(`
 		DELETE FROM access_log
-		WHERE id IN (SELECT id FROM access_log WHERE created_at < $1 ORDER BY created_at, id LIMIT $2)`, before, sweepStep)
+		WHERE id IN (SELECT id FROM access_log WHERE created_at < $1 ORDER BY created_at, id LIMIT $2)`, before,
+		sweepStep)
 	if err != nil {
 		return 0, err
 	}
 	return n, addSize(tx, -n)
 }
 
-// deleteExcess deletes some of the oldest rows while there are more than most, and returns how many.
+// deleteExcess deletes some of the oldest rows while there are more than most,
+// and returns how many.
 func deleteExcess(tx *db.Tx, most int64) (int64, error) {
 	size, err := lockSize(tx)
 	if err != nil || size <= most {
@@ -202,12 +213,14 @@ func deleteExcess(tx *db.Tx, most int64) (int64, error) {
 	return n, addSize(tx, -n)
 }
 
-// addMinutes adds to the counters in the order of their minutes, so that two replicas never wait for each other in a circle.
+// addMinutes adds to the counters in the order of their minutes, so that two replicas never wait
+// for each other in a circle.
 func addMinutes(tx *db.Tx, minutes map[int64]int64) error {
 	for _, at := range slices.Sorted(maps.Keys(minutes)) {
 		_, err := tx.Exec(`
 			INSERT INTO request_minutes (minute, requests) VALUES ($1, $2)
-			ON CONFLICT (minute) DO UPDATE SET requests = request_minutes.requests + excluded.requests`, at, minutes[at])
+			ON CONFLICT (minute) DO UPDATE SET requests = request_minutes.requests + excluded.requests`, at,
+			minutes[at])
 		if err != nil {
 			return err
 		}

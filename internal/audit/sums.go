@@ -29,7 +29,8 @@ func (s sums[K]) add(at K, more sum) {
 	s[at] = sum{have.requests + more.requests, have.bytes + more.bytes}
 }
 
-// takeFinished takes those whose time is over at now, all of them when the service stops; at most a batch.
+// takeFinished takes those whose time is over at now, all of them when the service stops;
+// at most a batch.
 func (s sums[K]) takeFinished(now int64, stopping bool) sums[K] {
 	taken := sums[K]{}
 	for at, sum := range s {
@@ -54,8 +55,8 @@ const (
 	requestWindow = 24 * 60
 )
 
-// CountRead notes that a visitor read a public file. Reads of an hour become one entry for each path, written when the hour is over or by Finish. It
-// neither waits nor fails.
+// CountRead notes that a visitor read a public file. Reads of an hour become one entry for each
+// path, written when the hour is over or by Finish. It neither waits nor fails.
 func (l *Log) CountRead(path string, bytes int64) {
 	now := l.Now().UnixMilli()
 	at := hourPath{now - now%hour, storable(path)}
@@ -71,7 +72,8 @@ func (l *Log) CountRead(path string, bytes int64) {
 func publicReadEntries(reads sums[hourPath]) []Entry {
 	entries := make([]Entry, 0, len(reads))
 	for at, s := range reads {
-		entries = append(entries, Entry{Action: Download, Path: at.path, Bytes: s.bytes, Status: 200, Count: s.requests, CreatedAt: at.hour})
+		entries = append(entries, Entry{Action: Download, Path: at.path, Bytes: s.bytes, Status: 200, Count: s.requests,
+			CreatedAt: at.hour})
 	}
 	slices.SortFunc(entries, func(a, b Entry) int { return int(a.CreatedAt/hour - b.CreatedAt/hour) })
 	return entries
@@ -85,8 +87,8 @@ func (l *Log) CountRequest() {
 	l.minutes[at]++
 }
 
-// Requests24h counts the requests of the last 24 hours, over all replicas: those of the running minute and of the 1,439 before it. What was noted in
-// the last second may be missing.
+// Requests24h counts the requests of the last 24 hours, over all replicas: those of the running
+// minute and of the 1,439 before it. What was noted in the last second may be missing.
 func (l *Log) Requests24h(ctx context.Context) (int64, error) {
 	now := l.Now().UnixMilli() / minute
 	n, err := countRequests(l.DB.Read(ctx), now-requestWindow, now+1) // one ahead, for replicas whose clocks are

@@ -16,7 +16,8 @@ const (
 	writeInterval = time.Second
 	// retryInterval is the time after one that failed.
 	retryInterval = 5 * time.Second
-	// writeTimeout bounds what a stop waits for a write under way: one that was given up may have been done, and would be done twice.
+	// writeTimeout bounds what a stop waits for a write under way: one that was given up may have
+	// been done, and would be done twice.
 	writeTimeout = 15 * time.Second
 )
 
@@ -62,7 +63,8 @@ func (l *Log) logFailure(err error) {
 // Flush writes what was noted so far, except the sums of the running hour and minute.
 func (l *Log) Flush(ctx context.Context) error { return l.flush(ctx, false) }
 
-// Finish writes all that is left, when nothing more is noted. What can't be written in two tries, by the end of ctx, is lost, and that is logged.
+// Finish writes all that is left, when nothing more is noted. What can't be written in two tries,
+// by the end of ctx, is lost, and that is logged.
 func (l *Log) Finish(ctx context.Context) {
 	err := l.flush(ctx, true)
 	if err != nil { // the connection may have died in the middle of it: another one is to be had
@@ -104,13 +106,15 @@ func (p writeBatch) empty() bool {
 	return len(p.entries)+len(p.reads)+len(p.merged)+len(p.minutes) == 0
 }
 
-// nextBatch collects a pack. The entries stay where they are until settle, so that they count against the bound; sums and minutes are taken away.
+// nextBatch collects a pack. The entries stay where they are until settle, so that they count
+// against the bound; sums and minutes are taken away.
 func (l *Log) nextBatch(stopping bool) writeBatch {
 	now := l.Now().UnixMilli()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	n := min(len(l.waiting), batchSize)
-	p := writeBatch{entries: l.waiting[:n:n], reads: l.reads.takeFinished(now, stopping), merged: l.sources.merged.takeFinished(now, stopping), minutes: l.minutes}
+	p := writeBatch{entries: l.waiting[:n:n], reads: l.reads.takeFinished(now, stopping),
+		merged: l.sources.merged.takeFinished(now, stopping), minutes: l.minutes}
 	l.minutes = map[int64]int64{}
 	return p
 }
@@ -150,7 +154,8 @@ func (p writeBatch) write(tx *db.Tx) error {
 // sweepStep is how many rows one transaction deletes.
 const sweepStep = 5000
 
-// Sweep deletes what is older than the retention, and the oldest beyond the most rows that are kept, in steps that hold nobody up for long.
+// Sweep deletes what is older than the retention, and the oldest beyond the most rows that are
+// kept, in steps that hold nobody up for long.
 func (l *Log) Sweep(ctx context.Context) error {
 	now := l.Now()
 	before := now.Add(-l.Retention).UnixMilli()

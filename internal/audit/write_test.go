@@ -11,7 +11,8 @@ import (
 	"larder/internal/audit"
 )
 
-// Abuse case C113: when the database takes nothing, requests go on, and what does not fit is dropped and told.
+// Abuse case C113: when the database takes nothing, requests go on, and what does not fit
+// is dropped and told.
 func TestFullBufferDropsAndNeverWaits(t *testing.T) {
 	t.Parallel()
 	eachEngine(t, func(c *audit.Config) { c.Buffer = 2000 }, func(t *testing.T, w *fixture) {
@@ -171,8 +172,10 @@ func TestPublicReadsAreSummedByTheHour(t *testing.T) {
 		}
 		slices.SortFunc(got, func(a, b audit.Entry) int { return strings.Compare(a.Path, b.Path) })
 		want := []audit.Entry{
-			{Action: audit.Download, Path: "/public/a.jpg", Bytes: 300, Status: 200, Count: 3, CreatedAt: start.UnixMilli()},
-			{Action: audit.Download, Path: "/public/b.jpg", Bytes: 7, Status: 200, Count: 1, CreatedAt: start.UnixMilli()},
+			{Action: audit.Download, Path: "/public/a.jpg", Bytes: 300, Status: 200, Count: 3,
+				CreatedAt: start.UnixMilli()},
+			{Action: audit.Download, Path: "/public/b.jpg", Bytes: 7, Status: 200, Count: 1,
+				CreatedAt: start.UnixMilli()},
 		}
 		if !slices.Equal(got, want) {
 			t.Errorf("got %v", got)
@@ -184,7 +187,8 @@ func TestPublicReadsAreSummedByTheHour(t *testing.T) {
 		if err := again.Flush(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if got := w.allEntries(); len(got) != 4 || got[0].CreatedAt != got[1].CreatedAt || got[0].CreatedAt != start.Add(time.Hour).UnixMilli() {
+		if got := w.allEntries(); len(got) != 4 || got[0].CreatedAt != got[1].CreatedAt ||
+			got[0].CreatedAt != start.Add(time.Hour).UnixMilli() {
 			t.Errorf("around a stop: %v", got)
 		}
 	})

@@ -1,15 +1,19 @@
-// Package backup copies a running service into a directory, and makes a service of such a directory again.
+// Package backup copies a running service into a directory, and makes a service of
+// such a directory again.
 //
-// A backup has two halves. `objects/` is a pool: every object of the local stores under its provider and key. Objects never change, so a further
-// backup copies what is new. `snapshots/` holds one directory for each backup that is kept: the database as it was at one moment (a SQLite file,
-// whichever engine the service runs on), what the pool has to hold for it, and, if the service made its key itself, that key. docs/adr/0006 has it
-// in full.
+// A backup has two halves. `objects/` is a pool: every object of the local stores under its
+// provider and key. Objects never change, so a further backup copies what is new. `snapshots/`
+// holds one directory for each backup that is kept: the database as it was at one moment (a SQLite
+// file, whichever engine the service runs on), what the pool has to hold for it, and, if the
+// service made its key itself, that key. docs/adr/0006 has it in full.
 //
-// What makes it consistent: a hold keeps the collector from deleting anything, then the snapshot is taken, then what the snapshot names is copied.
-// A backup that lost its hold fails. A snapshot gets its name when all is durable; what is older goes after that. So whatever is interrupted leaves
+// What makes it consistent: a hold keeps the collector from deleting anything, then the snapshot is
+// taken, then what the snapshot names is copied. A backup that lost its hold fails. A snapshot gets
+// its name when all is durable; what is older goes after that. So whatever is interrupted leaves
 // the previous backup as it was, and the next run goes on with what is in the pool already.
 //
-// A restore begins with an empty place and ends with the database, so that what is interrupted never looks like a service. It can be begun again.
+// A restore begins with an empty place and ends with the database, so that what is interrupted
+// never looks like a service. It can be begun again.
 //
 // Abuse cases C114, C116, C118 and C132.
 package backup
@@ -106,8 +110,8 @@ type run struct {
 	all Progress
 }
 
-// Run takes a backup. An error means that there is no new one, and that those of before are as they were; what is wrong with single objects is
-// reported and counted.
+// Run takes a backup. An error means that there is no new one, and that those of before are as they
+// were; what is wrong with single objects is reported and counted.
 func (s *Service) Run(ctx context.Context, o Options) (sum Summary, err error) {
 	if o.Keep < 1 {
 		return Summary{}, errors.New("at least one snapshot must be kept")
@@ -128,7 +132,8 @@ func (s *Service) Run(ctx context.Context, o Options) (sum Summary, err error) {
 		return Summary{}, err
 	}
 	crash.Point("backup.held")
-	r := &run{Service: s, Options: o, dir: dir, held: held, sources: map[string]blob.Store{}, pools: map[string]*disk.Store{}}
+	r := &run{Service: s, Options: o, dir: dir, held: held, sources: map[string]blob.Store{},
+		pools: map[string]*disk.Store{}}
 	err = r.take(held.ctx)
 	if lost := context.Cause(held.ctx); errors.Is(lost, object.ErrHoldLost) {
 		err = lost
@@ -171,7 +176,8 @@ func (s *Service) apart(ctx context.Context, dir string) error {
 			return err
 		}
 		if inside(here, there) || inside(there, here) {
-			return fmt.Errorf("a backup can't lie in what it is a copy of, nor around it: choose a directory apart from %s", path)
+			return fmt.Errorf(
+				"a backup can't lie in what it is a copy of, nor around it: choose a directory apart from %s", path)
 		}
 	}
 	return nil

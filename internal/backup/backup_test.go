@@ -23,8 +23,9 @@ import (
 // freeSession is a free-mode session that ends at $1.
 const freeSession = "INSERT INTO free_sessions VALUES ('hash', 'fm_x', 'csrf', 'canary-sealed-place', '192.0.2.1', 0, $1)"
 
-// What was there when the backup was taken is there in the restored service, on either engine: bytes, links, passwords, quotas. What ended with
-// the original does not come back: sessions, uploads under way, tokens.
+// What was there when the backup was taken is there in the restored service, on either engine:
+// bytes, links, passwords, quotas. What ended with the original does not come back: sessions,
+// uploads under way, tokens.
 func TestRestoredServiceIsTheSame(t *testing.T) {
 	each(t, func(t *testing.T, s *shop) {
 		const cat = "not really a picture of a cat 🐈"
@@ -35,12 +36,14 @@ func TestRestoredServiceIsTheSame(t *testing.T) {
 		gone := alice.Upload("/home/alice", "gone.txt", []byte("gone"))
 		alice.Delete("/api/files/" + gone).OK(200)
 		link := alice.Post("/api/files/"+id+"/link", nil).OK(200).Text("link.url")
-		session := alice.Post("/api/files/upload-session", M{"path": "/home/alice", "fileName": "half", "fileSize": 5}).OK(200).Text("sessionId")
+		session := alice.Post("/api/files/upload-session", M{"path": "/home/alice", "fileName": "half", "fileSize": 5}).
+			OK(200).Text("sessionId")
 		alice.Put("/api/files/upload/raw/"+session, []byte("bytes")).OK(200)
 		token := alice.Get("/api/files/" + id + "/download").OK(200).Text("url")
 		key := alice.Key(M{})
 		s.exec(freeSession, s.l.Clock.Now().Add(time.Hour).UnixMilli())
-		// These would be valid again if versions only rose by one: the original goes on counting after the backup.
+		// These would be valid again if versions only rose by one: the original goes on
+		// counting after the backup.
 		cookies := []*apptest.Client{alice}
 		then := number(t, s.a.DB, "SELECT value FROM versions WHERE name = 'config'")
 		s.must()
@@ -107,7 +110,8 @@ func TestSecondBackupCopiesWhatIsNew(t *testing.T) {
 		old := s.alice.Upload("/home/alice", "old", []byte("old content"))
 		both := s.alice.Upload("/home/alice", "both", []byte("content of both"))
 		oldKey, bothKey := s.object(old), s.object(both)
-		if sum := s.must(); sum.Objects != 2 || sum.Copied != 2 || sum.Bytes != 26 || sum.Added != 26 || sum.Pruned != 0 {
+		if sum := s.must(); sum.Objects != 2 || sum.Copied != 2 || sum.Bytes != 26 || sum.Added != 26 ||
+			sum.Pruned != 0 {
 			t.Errorf("first: %+v", sum)
 		}
 		before, err := os.Stat(s.kept(bothKey))
@@ -117,7 +121,8 @@ func TestSecondBackupCopiesWhatIsNew(t *testing.T) {
 		s.alice.Delete("/api/files/" + old).OK(200)
 		s.alice.Upload("/home/alice", "new", []byte("new"))
 		sum := s.must(func(o *backup.Options) { o.Keep = 2 })
-		if sum.Objects != 2 || sum.Copied != 1 || sum.Added != 3 || sum.Pruned != 0 || len(s.snapshots()) != 2 || s.kept(oldKey) == "" {
+		if sum.Objects != 2 || sum.Copied != 1 || sum.Added != 3 || sum.Pruned != 0 || len(s.snapshots()) != 2 ||
+			s.kept(oldKey) == "" {
 			t.Errorf("second: %+v, snapshots %q, the old object at %q", sum, s.snapshots(), s.kept(oldKey))
 		}
 		if after, err := os.Stat(s.kept(bothKey)); err != nil || !os.SameFile(before, after) {
@@ -128,14 +133,16 @@ func TestSecondBackupCopiesWhatIsNew(t *testing.T) {
 		reads(t, l.SignIn(t, "alice", "password of alice"), "/home/alice/old", "old content")
 		sound(t, l)
 
-		if sum = s.must(); sum.Copied != 0 || sum.Pruned != 1 || len(s.snapshots()) != 1 || s.kept(oldKey) != "" || s.kept(bothKey) == "" {
+		if sum = s.must(); sum.Copied != 0 || sum.Pruned != 1 || len(s.snapshots()) != 1 || s.kept(oldKey) != "" ||
+			s.kept(bothKey) == "" {
 			t.Errorf("third: %+v, snapshots %q, the old object at %q", sum, s.snapshots(), s.kept(oldKey))
 		}
 		s.restored(t, s.engine)
 	})
 }
 
-// While a backup copies, files are deleted and the collector runs; the backup has what the snapshot names. Later the collector goes on.
+// While a backup copies, files are deleted and the collector runs; the backup has what the snapshot
+// names. Later the collector goes on.
 func TestBackupHoldsTheCollector(t *testing.T) {
 	each(t, func(t *testing.T, s *shop) {
 		const many = 30
@@ -225,7 +232,8 @@ func TestInterruptedBackupGoesOn(t *testing.T) {
 		if !errors.Is(err, context.Canceled) {
 			t.Fatalf("got %v", err)
 		}
-		if _, _, err := restore(s.emptyPlace(t, "sqlite"), s.dir); err == nil || !strings.Contains(err.Error(), "never finished") {
+		if _, _, err := restore(s.emptyPlace(t, "sqlite"), s.dir); err == nil ||
+			!strings.Contains(err.Error(), "never finished") {
 			t.Errorf("a restore of what was never finished: %v", err)
 		}
 		if sum := s.must(); sum.Objects != 50 || sum.Copied < 10 || sum.Copied > 30 {
@@ -238,7 +246,8 @@ func TestInterruptedBackupGoesOn(t *testing.T) {
 	})
 }
 
-// Objects that are not what was recorded are told, by their keys and not by the names of files; the rest is backed up.
+// Objects that are not what was recorded are told, by their keys and not by the names of files; the
+// rest is backed up.
 func TestBackupTellsOfDamage(t *testing.T) {
 	each(t, func(t *testing.T, s *shop) {
 		damage := map[string]func(path string) error{
@@ -262,14 +271,16 @@ func TestBackupTellsOfDamage(t *testing.T) {
 			t.Errorf("%+v, %q, %v", sum, said, err)
 		}
 		for name, key := range keys {
-			if !slices.ContainsFunc(said, func(line string) bool { return strings.Contains(line, key) }) || s.kept(key) != "" {
+			if !slices.ContainsFunc(said, func(line string) bool { return strings.Contains(line, key) }) ||
+				s.kept(key) != "" {
 				t.Errorf("%s: the backup says %q, and holds %q", name, said, s.kept(key))
 			}
 		}
 		if all := strings.Join(said, "\n"); strings.Contains(all, "secret-name") || strings.Contains(all, fine) {
 			t.Errorf("it says %s", all)
 		}
-		if _, said, err := restore(s.emptyPlace(t, s.engine), s.dir); !errors.Is(err, backup.ErrIncomplete) || len(said) != 4 {
+		if _, said, err := restore(s.emptyPlace(t, s.engine), s.dir); !errors.Is(err, backup.ErrIncomplete) ||
+			len(said) != 4 {
 			t.Errorf("restore: %q, %v", said, err)
 		}
 		cfg := s.emptyPlace(t, s.engine)
@@ -342,20 +353,23 @@ func TestVerifyReadsThePool(t *testing.T) {
 	})
 }
 
-// Abuse case C118: files 0600, directories 0700. Abuse case C114: no password and no token can be read in a backup.
+// Abuse case C118: files 0600, directories 0700. Abuse case C114: no password and no token can be
+// read in a backup.
 func TestBackupIsPrivate(t *testing.T) {
 	each(t, func(t *testing.T, s *shop) {
 		key := s.alice.Key(M{})
 		id := s.alice.Upload("/home/alice", "a", []byte("a"))
 		url := s.alice.Get("/api/files/" + id + "/download").OK(200).Text("url")
 		s.exec(freeSession, s.l.Clock.Now().Add(time.Hour).UnixMilli())
-		s.exec("INSERT INTO guesses VALUES ('canary-of-wrong-passwords', $1)", s.l.Clock.Now().Add(time.Hour).UnixMicro())
+		s.exec("INSERT INTO guesses VALUES ('canary-of-wrong-passwords', $1)",
+			s.l.Clock.Now().Add(time.Hour).UnixMicro())
 		s.exec("INSERT INTO replicas VALUES ('canary-of-another-replica', '', 0, 0, $1)", s.l.Clock.Now().UnixMilli())
 		write(t, filepath.Join(s.a.Config.DataDir, "larder.toml"), "")
 		s.must()
 		secrets := []string{
 			"password of alice", apptest.AdminPassword, strings.TrimPrefix(key.Header.Get("Authorization"), "Bearer "),
-			"canary-sealed-place", "canary-of-wrong-passwords", "canary-of-another-replica", s.alice.CSRF, url[strings.LastIndex(url, "/")+1:], string(keyOf(t.Name())),
+			"canary-sealed-place", "canary-of-wrong-passwords", "canary-of-another-replica", s.alice.CSRF,
+			url[strings.LastIndex(url, "/")+1:], string(keyOf(t.Name())),
 		}
 		for _, value := range s.alice.Cookies {
 			secrets = append(secrets, value)
@@ -397,7 +411,8 @@ func TestBackupIsPrivate(t *testing.T) {
 	})
 }
 
-// A backup goes into a directory that is empty, or holds a backup of the same installation and of no other, apart from what it is a copy of.
+// A backup goes into a directory that is empty, or holds a backup of the same installation and of
+// no other, apart from what it is a copy of.
 func TestBackupRefusesDirectories(t *testing.T) {
 	each(t, func(t *testing.T, s *shop) {
 		s.must()
@@ -420,13 +435,17 @@ func TestBackupRefusesDirectories(t *testing.T) {
 		if err := os.Symlink(data, link); err != nil {
 			t.Fatal(err)
 		}
-		for _, dir := range []string{data, filepath.Join(data, "b"), filepath.Join(objects, "b"), filepath.Join(objects, "default", "b"), filepath.Join(link, "b", "c"), filepath.Dir(data)} {
+		for _, dir := range []string{data, filepath.Join(data, "b"), filepath.Join(objects, "b"),
+			filepath.Join(objects, "default", "b"), filepath.Join(link, "b", "c"), filepath.Dir(data)} {
 			told(t, dir, at(dir), "apart from")
 		}
 		if _, err := os.Stat(filepath.Join(data, "b")); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("a refused backup made its directory: %v", err)
 		}
-		told(t, "nothing kept", func() error { _, _, err := s.take(func(o *backup.Options) { o.Keep = 0 }); return err }(), "at least one")
+		told(t, "nothing kept", func() error {
+			_, _, err := s.take(func(o *backup.Options) { o.Keep = 0 })
+			return err
+		}(), "at least one")
 
 		write(t, filepath.Join(t.TempDir(), "lost+found", "x"), "")
 		disk := t.TempDir() // a new one

@@ -70,8 +70,9 @@ func (s *branch) elsewhere() (lines []map[string]any) {
 	return lines
 }
 
-// A service with files on the disk and in a bucket is backed up and restored on both engines. The objects in the bucket are listed, stay where they
-// are, and are used from there: every link answers with the same bytes, and a deep check finds nothing.
+// A service with files on the disk and in a bucket is backed up and restored on both engines. The
+// objects in the bucket are listed, stay where they are, and are used from there: every link
+// answers with the same bytes, and a deep check finds nothing.
 func TestBackupWithABucket(t *testing.T) {
 	eachBranch(t, func(t *testing.T, s *branch) {
 		content := map[string]string{
@@ -97,7 +98,8 @@ func TestBackupWithABucket(t *testing.T) {
 			hash, _ := line["SHA256"].(string)
 			size, _ := line["Size"].(float64)
 			etag, _ := line["ETag"].(string)
-			if !slices.Contains(there, key) || len(hash) != 64 || size != 13 && size != 0 || etag == "" || line["Provider"] == "" {
+			if !slices.Contains(there, key) || len(hash) != 64 || size != 13 && size != 0 || etag == "" ||
+				line["Provider"] == "" {
 				t.Errorf("listed: %v", line)
 			}
 		}
@@ -124,8 +126,8 @@ func TestBackupWithABucket(t *testing.T) {
 	})
 }
 
-// The collector takes nothing out of a bucket while a backup holds it back; what is deleted after the backup goes, since a bucket's objects are not
-// in it.
+// The collector takes nothing out of a bucket while a backup holds it back; what is deleted after
+// the backup goes, since a bucket's objects are not in it.
 func TestHoldKeepsObjectsInBuckets(t *testing.T) {
 	eachBranch(t, func(t *testing.T, s *branch) {
 		id := s.admin.Upload("/bucket", "b.txt", []byte("in the bucket"))
@@ -158,11 +160,13 @@ func TestBackupWhileABucketIsAway(t *testing.T) {
 	eachBranch(t, func(t *testing.T, s *branch) {
 		s.admin.Upload("/bucket", "b.txt", []byte("in the bucket"))
 		for _, key := range s.inBucket() {
-			if _, err := s.bucket.SDK(t).DeleteObject(t.Context(), &s3.DeleteObjectInput{Bucket: &s.bucket.Name, Key: &key}); err != nil {
+			if _, err := s.bucket.SDK(t).DeleteObject(t.Context(),
+				&s3.DeleteObjectInput{Bucket: &s.bucket.Name, Key: &key}); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if _, err := s.bucket.SDK(t).DeleteBucket(t.Context(), &s3.DeleteBucketInput{Bucket: &s.bucket.Name}); err != nil {
+		if _, err := s.bucket.SDK(t).DeleteBucket(t.Context(),
+			&s3.DeleteBucketInput{Bucket: &s.bucket.Name}); err != nil {
 			t.Fatal(err)
 		}
 		if sum := s.must(); sum.Elsewhere != 1 {

@@ -14,13 +14,15 @@ import (
 	"larder/internal/db"
 )
 
-// markerName is the file in the data directory that says that a restore into it was begun and is not finished.
+// markerName is the file in the data directory that says that a restore into it was begun
+// and is not finished.
 const markerName = "restoring.json"
 
 // marker is what it holds.
 type marker struct{ Snapshot, Fingerprint, ObjectDir string }
 
-// Unfinished reports whether a restore into a data directory was begun and not finished: no service may start there.
+// Unfinished reports whether a restore into a data directory was begun and not finished: no
+// service may start there.
 func Unfinished(dataDir string) (bool, error) {
 	m, err := readMarker(dataDir)
 	return m != nil, err
@@ -74,7 +76,8 @@ func (r *restore) key() error {
 		return err
 	}
 	if found != want {
-		return errors.New("the secret key in the backup is not the one that it was made with: give the LARDER_SECRET_KEY of the service that it is of")
+		return errors.New(
+			"the secret key in the backup is not the one that it was made with: give the LARDER_SECRET_KEY of the service that it is of")
 	}
 	return nil
 }
@@ -83,7 +86,8 @@ func (r *restore) key() error {
 func (r *restore) vacant(ctx context.Context) error {
 	for _, path := range []string{r.DatabaseFile, r.DatabaseFile + "-wal", filepath.Join(r.DataDir, auditName)} {
 		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
-			return errors.Join(fmt.Errorf("%s is there already: a backup is restored into an empty place only", path), err)
+			return errors.Join(fmt.Errorf("%s is there already: a backup is restored into an empty place only", path),
+				err)
 		}
 	}
 	entries, err := os.ReadDir(r.ObjectDir)
@@ -95,7 +99,8 @@ func (r *restore) vacant(ctx context.Context) error {
 			continue
 		}
 		if err := empty(filepath.Join(r.ObjectDir, entry.Name())); err != nil {
-			return fmt.Errorf("the object directory is not empty: a backup is restored into an empty place only (%w)", err)
+			return fmt.Errorf("the object directory is not empty: a backup is restored into an empty place only (%w)",
+				err)
 		}
 	}
 	if r.DatabaseURL == "" {

@@ -39,7 +39,8 @@ type directory struct {
 	lock *os.File
 }
 
-// openDirectory takes an empty directory, or one that does not exist, for the backup of the service with that key, or goes on with one that is.
+// openDirectory takes an empty directory, or one that does not exist, for the backup of the service
+// with that key, or goes on with one that is.
 func openDirectory(path, fingerprint string) (*directory, error) {
 	if err := disk.MakeDir(path); err != nil {
 		return nil, fmt.Errorf("make the backup's directory: %w", err)
@@ -53,7 +54,9 @@ func openDirectory(path, fingerprint string) (*directory, error) {
 	}
 	d := &directory{path: path, lock: lock}
 	if err := flock(lock, syscall.LOCK_EX); err != nil {
-		return nil, errors.Join(fmt.Errorf("%s is in use: another backup into it, or a restore from it, is under way (%w)", path, err), d.close())
+		return nil,
+			errors.Join(fmt.Errorf("%s is in use: another backup into it, or a restore from it, is under way (%w)",
+				path, err), d.close())
 	}
 	err = d.claim(fingerprint)
 	if err != nil {
@@ -83,7 +86,9 @@ func ours(path, fingerprint string) error {
 	id, err := readIdentity(path)
 	if err == nil {
 		if id.Fingerprint != fingerprint {
-			return fmt.Errorf("%s holds the backup of another installation, which has another secret key: choose another directory", path)
+			return fmt.Errorf(
+				"%s holds the backup of another installation, which has another secret key: choose another directory",
+				path)
 		}
 		return nil
 	}
@@ -95,7 +100,8 @@ func ours(path, fingerprint string) error {
 		return fmt.Errorf("look into the backup's directory: %w", err)
 	}
 	for _, name := range names { // what is made before the identity is written may be there
-		if !slices.Contains([]string{"lost+found", lockName, objectsName, snapshotsName, identityName + newSuffix}, name.Name()) {
+		if !slices.Contains([]string{"lost+found", lockName, objectsName, snapshotsName, identityName + newSuffix},
+			name.Name()) {
 			return fmt.Errorf("%s holds something else (%q): choose an empty directory", path, name.Name())
 		}
 	}
@@ -117,7 +123,8 @@ func (d *directory) pool(providerID string) string {
 
 // tidy removes what an interrupted run has left of snapshots.
 func (d *directory) tidy() error {
-	for _, path := range []string{filepath.Join(snapshotsName, freshName), filepath.Join(snapshotsName, oldName), filepath.Join(objectsName, oldName)} {
+	for _, path := range []string{filepath.Join(snapshotsName, freshName), filepath.Join(snapshotsName, oldName),
+		filepath.Join(objectsName, oldName)} {
 		if err := os.RemoveAll(filepath.Join(d.path, path)); err != nil {
 			return fmt.Errorf("remove what an interrupted backup left: %w", err)
 		}
@@ -173,7 +180,8 @@ func (d *directory) remove(name string) error {
 	return nil
 }
 
-// removePool takes the objects of a provider away that no snapshot knows. They are no pool from the first step on, so that the rest goes the next time.
+// removePool takes the objects of a provider away that no snapshot knows. They are no pool from the
+// first step on, so that the rest goes the next time.
 func (d *directory) removePool(providerID string) error {
 	old := filepath.Join(d.path, objectsName, oldName)
 	if err := os.Rename(d.pool(providerID), old); err != nil {
@@ -239,7 +247,8 @@ func inside(path, of string) bool {
 
 // providerName is what the directory of a provider may be called.
 func providerName(id string) error {
-	if id == "" || id[0] == '.' || strings.ContainsFunc(id, func(r rune) bool { return r <= ' ' || r > '~' || r == '/' }) || len(id) > 100 {
+	if id == "" || id[0] == '.' || strings.ContainsFunc(id,
+		func(r rune) bool { return r <= ' ' || r > '~' || r == '/' }) || len(id) > 100 {
 		return fmt.Errorf("provider %.80q has an id that can't be the name of a directory", id)
 	}
 	return nil

@@ -132,7 +132,8 @@ func (r *run) describe(ctx context.Context) error {
 	return writeJSON(into, manifestName, m)
 }
 
-// readIdentity returns whose backup a directory is. Error: fs.ErrNotExist for a directory that is none.
+// readIdentity returns whose backup a directory is. Error: fs.ErrNotExist for a
+// directory that is none.
 func readIdentity(dir string) (identity, error) {
 	var id identity
 	if err := readJSON(filepath.Join(dir, identityName), &id); err != nil {
@@ -151,14 +152,17 @@ func readManifest(dir, snapshot string) (Manifest, error) {
 	}
 	newest, err := db.SchemaVersion()
 	if err == nil && m.Schema > newest {
-		err = fmt.Errorf("the backup was made by a newer Larder (%s, schema version %d, this one knows up to %d): restore it with that version", m.Larder, m.Schema, newest)
+		err = fmt.Errorf(
+			"the backup was made by a newer Larder (%s, schema version %d, this one knows up to %d): restore it with that version", m.Larder, m.Schema, newest)
 	}
 	return m, err
 }
 
 func known(of int) error {
 	if of != format {
-		return fmt.Errorf("the backup has format %d, this Larder knows %d: use the version of Larder that made it, or a newer one", of, format)
+		return fmt.Errorf(
+			"the backup has format %d, this Larder knows %d: use the version of Larder that made it, or a newer one",
+			of, format)
 	}
 	return nil
 }

@@ -23,7 +23,8 @@ import (
 const (
 	// piece is how many rows are in memory at once.
 	piece = 1000
-	// hands is how many objects are copied at a time: syncs of one directory are shared between them.
+	// hands is how many objects are copied at a time: syncs of one directory
+	// are shared between them.
 	hands = 8
 )
 
@@ -38,7 +39,8 @@ func (r *run) open(ctx context.Context) error {
 		return err
 	}
 	for _, p := range all {
-		r.manifest.Providers = append(r.manifest.Providers, Holding{ID: p.ID, Name: p.Name, Type: p.Type, Bucket: p.Bucket})
+		r.manifest.Providers = append(r.manifest.Providers,
+			Holding{ID: p.ID, Name: p.Name, Type: p.Type, Bucket: p.Bucket})
 		if p.Type != provider.BuiltIn {
 			continue
 		}
@@ -50,7 +52,8 @@ func (r *run) open(ctx context.Context) error {
 			err = r.there(ctx, p.ID)
 		}
 		if err != nil {
-			return fmt.Errorf("the store of provider %s (%s) is not there, so nothing of it could be copied: %w", p.ID, p.Name, err)
+			return fmt.Errorf("the store of provider %s (%s) is not there, so nothing of it could be copied: %w", p.ID,
+				p.Name, err)
 		}
 		marker := "larder-backup-" + r.Fingerprint
 		if err := disk.Create(r.dir.pool(p.ID), marker); err != nil {
@@ -59,7 +62,8 @@ func (r *run) open(ctx context.Context) error {
 		if r.pools[p.ID], err = disk.Open(r.dir.pool(p.ID), marker, disk.Options{Now: r.Now}); err != nil {
 			return err
 		}
-		if _, err := r.pools[p.ID].SweepTemp(r.Now().AddDate(100, 0, 0)); err != nil { // of whatever age: nobody else writes here
+		// of whatever age: nobody else writes here
+		if _, err := r.pools[p.ID].SweepTemp(r.Now().AddDate(100, 0, 0)); err != nil {
 			return fmt.Errorf("remove what an interrupted backup left: %w", err)
 		}
 	}
@@ -108,7 +112,8 @@ func (r *run) copyObjects(ctx context.Context) (err error) {
 		}
 		r.sum.Elsewhere++
 		r.passed(o)
-		return false, list.Encode(line{Provider: o.provider, Key: string(o.key), Size: o.size, SHA256: o.sha256, ETag: o.etag})
+		return false, list.Encode(line{Provider: o.provider, Key: string(o.key), Size: o.size, SHA256: o.sha256,
+			ETag: o.etag})
 	}, r.copyOne)
 	if err = errors.Join(err, text.Flush(), file.Sync(), file.Close()); err != nil {
 		return fmt.Errorf("copy objects: %w", err)
@@ -205,8 +210,9 @@ func (r *run) unread(ctx context.Context, o storedObject, cause error) error {
 	return nil
 }
 
-// kept reports whether the pool has an object already. What is not as long as it should be, or, where that is asked for, not what it should be, is
-// taken out, once it is known that the store has it whole: until then it is the best copy that there may be.
+// kept reports whether the pool has an object already. What is not as long as it should be, or,
+// where that is asked for, not what it should be, is taken out, once it is known that the store has
+// it whole: until then it is the best copy that there may be.
 func (r *run) kept(ctx context.Context, pool *disk.Store, o storedObject) (bool, error) {
 	info, err := pool.Stat(ctx, o.key)
 	if errors.Is(err, blob.ErrNotFound) {
@@ -239,10 +245,12 @@ func (r *run) kept(ctx context.Context, pool *disk.Store, o storedObject) (bool,
 	return false, pool.Delete(ctx, o.key)
 }
 
-// errNowhere says that neither the backup nor the store has an object as it should be; what the backup has stays.
+// errNowhere says that neither the backup nor the store has an object as it should be; what
+// the backup has stays.
 var errNowhere = errors.New("it is damaged in the backup, and the store can't give it whole")
 
-// read reads an object of a store to its end. An error says that it is not what is recorded, or can't be read.
+// read reads an object of a store to its end. An error says that it is not what is recorded,
+// or can't be read.
 func read(ctx context.Context, from blob.Store, o storedObject) error {
 	content, err := from.Open(ctx, o.key)
 	if err != nil {
@@ -257,7 +265,8 @@ func read(ctx context.Context, from blob.Store, o storedObject) error {
 }
 
 // eachObject calls do for every object that sort wants, several at a time.
-func eachObject(ctx context.Context, rows *db.DB, sort func(storedObject) (bool, error), do func(context.Context, storedObject) error) error {
+func eachObject(ctx context.Context, rows *db.DB, sort func(storedObject) (bool, error),
+	do func(context.Context, storedObject) error) error {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	work := make(chan storedObject)
@@ -311,7 +320,8 @@ func eachObject(ctx context.Context, rows *db.DB, sort func(storedObject) (bool,
 // errDiffers says that bytes are not those that were stored.
 var errDiffers = errors.New("its bytes are not those that were stored: the SHA-256 is another one")
 
-// checked is content that fails at its end unless it has the SHA-256 that is recorded, where one is.
+// checked is content that fails at its end unless it has the SHA-256 that is
+// recorded, where one is.
 type checked struct {
 	from io.Reader
 	want storedObject
@@ -327,7 +337,8 @@ func (c *checked) Read(p []byte) (int, error) {
 	n, err := c.from.Read(p)
 	c.sum.Write(p[:n])
 	c.n += int64(n)
-	if err == io.EOF && c.n == c.want.size && c.want.sha256 != "" && hex.EncodeToString(c.sum.Sum(nil)) != c.want.sha256 {
+	if err == io.EOF && c.n == c.want.size && c.want.sha256 != "" &&
+		hex.EncodeToString(c.sum.Sum(nil)) != c.want.sha256 {
 		err = errDiffers
 	}
 	return n, err

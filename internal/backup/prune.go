@@ -14,7 +14,8 @@ import (
 	"larder/internal/provider"
 )
 
-// farBack is how much older than a snapshot a database must be to be taken for an old one: less may be what was deleted since.
+// farBack is how much older than a snapshot a database must be to be taken for an old one: less may
+// be what was deleted since.
 const farBack = 24 * time.Hour
 
 // prune removes the snapshots that are not to be kept, and then what no snapshot names.
@@ -65,8 +66,9 @@ func (r *run) prune(ctx context.Context) error {
 	return nil
 }
 
-// drop removes the oldest snapshots until as many are left as are to be kept, and returns those that are left. One that knows more than the new one
-// stays: then it is an old database that was backed up, and what is about to be removed may be all that there is of the files since.
+// drop removes the oldest snapshots until as many are left as are to be kept, and returns those
+// that are left. One that knows more than the new one stays: then it is an old database that was
+// backed up, and what is about to be removed may be all that there is of the files since.
 func (r *run) drop(ctx context.Context, names []string) (left []string, err error) {
 	here, err := r.reached(ctx, names[len(names)-1])
 	if err != nil {
@@ -118,8 +120,11 @@ func (r *run) spare(name string) {
 	defer r.mu.Unlock()
 	r.sum.Spared++
 	if r.Report != nil {
-		r.Report(fmt.Sprintf("snapshot %s is of a newer database than the one that was backed up now, so it stays: was an old database brought back? "+
-			"If that is as it should be, remove the directory %s", name, filepath.Join(r.dir.path, snapshotsName, name)))
+		r.Report(
+			fmt.Sprintf(
+				"snapshot %s is of a newer database than the one that was backed up now, so it stays: was an old database brought back? "+
+					"If that is as it should be, remove the directory %s", name,
+				filepath.Join(r.dir.path, snapshotsName, name)))
 	}
 }
 

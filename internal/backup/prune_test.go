@@ -13,7 +13,8 @@ import (
 	"larder/internal/blob/disk"
 )
 
-// Somebody has brought an old database back. Its backups don't take away what was saved of the time after it.
+// Somebody has brought an old database back. Its backups don't take away what was saved of
+// the time after it.
 func TestOldDatabaseDoesNotPruneNewSnapshots(t *testing.T) {
 	each(t, func(t *testing.T, s *shop) {
 		two := func(o *backup.Options) { o.Keep = 2 }
@@ -42,12 +43,14 @@ func TestOldDatabaseDoesNotPruneNewSnapshots(t *testing.T) {
 	})
 }
 
-// A day less is what may have been deleted since; a millisecond more is an old database, and so is an older configuration.
+// A day less is what may have been deleted since; a millisecond more is an old database, and so
+// is an older configuration.
 func TestWhatAnOldDatabaseIs(t *testing.T) {
 	each(t, func(t *testing.T, s *shop) {
 		s.alice.Upload("/home/alice", "f", []byte("content"))
 		newest := func(at time.Time) {
-			for _, set := range []string{"entries SET updated_at", "objects SET created_at", "jobs SET created_at", "users SET updated_at"} {
+			for _, set := range []string{"entries SET updated_at", "objects SET created_at", "jobs SET created_at",
+				"users SET updated_at"} {
 				s.exec("UPDATE "+set+" = $1", at.UnixMilli())
 			}
 		}
@@ -85,7 +88,8 @@ func TestWhatAnOldDatabaseIs(t *testing.T) {
 	})
 }
 
-// Beside the pools there may be what others keep there. A pool of a provider that no snapshot knows goes, and only that.
+// Beside the pools there may be what others keep there. A pool of a provider that no snapshot knows
+// goes, and only that.
 func TestPruneLeavesForeignNamesAlone(t *testing.T) {
 	each(t, func(t *testing.T, s *shop) {
 		s.must()
@@ -102,7 +106,8 @@ func TestPruneLeavesForeignNamesAlone(t *testing.T) {
 		for _, name := range foreign {
 			write(t, filepath.Join(objects, name), "somebody else's")
 		}
-		for pool, marker := range map[string]string{"gone": "larder-backup-" + id.Fingerprint, "another's": "larder-backup-0123456789abcdef"} {
+		for pool, marker := range map[string]string{"gone": "larder-backup-" + id.Fingerprint,
+			"another's": "larder-backup-0123456789abcdef"} {
 			if err := disk.Create(filepath.Join(objects, pool), marker); err != nil {
 				t.Fatal(err)
 			}

@@ -73,11 +73,12 @@ type restore struct {
 	all Progress
 }
 
-// ErrIncomplete ends a restore that found objects missing or damaged and was not told to go on without them.
+// ErrIncomplete ends a restore that found objects missing or damaged and was not told to
+// go on without them.
 var ErrIncomplete = errors.New("the backup is damaged")
 
-// Restore makes a service of a backup: objects first, then the key, the database last. What is interrupted is no service, and goes on when it is
-// begun again with the same snapshot.
+// Restore makes a service of a backup: objects first, then the key, the database last. What is
+// interrupted is no service, and goes on when it is begun again with the same snapshot.
 func Restore(ctx context.Context, to Destination, o RestoreOptions) (sum Restored, err error) {
 	r := &restore{Destination: to, RestoreOptions: o, pools: map[string]*os.Root{}}
 	unlock, err := r.lock()
@@ -96,7 +97,8 @@ func Restore(ctx context.Context, to Destination, o RestoreOptions) (sum Restore
 	return r.sum, err
 }
 
-// lock keeps a backup from changing what is restored from. A backup that can't be written to needs no lock.
+// lock keeps a backup from changing what is restored from. A backup that can't be written
+// to needs no lock.
 func (r *restore) lock() (unlock func() error, err error) {
 	file, err := os.Open(filepath.Join(r.Dir, lockName))
 	if err != nil {
@@ -108,8 +110,8 @@ func (r *restore) lock() (unlock func() error, err error) {
 	return file.Close, nil
 }
 
-// begin chooses the snapshot, and makes sure of the key and of an empty place. done says that an earlier restore got to its end but for the last
-// step.
+// begin chooses the snapshot, and makes sure of the key and of an empty place. done says that an
+// earlier restore got to its end but for the last step.
 func (r *restore) begin(ctx context.Context) (done bool, err error) {
 	id, err := readIdentity(r.Dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -135,9 +137,12 @@ func (r *restore) begin(ctx context.Context) (done bool, err error) {
 	if r.Snapshot == "" {
 		r.Snapshot = names[len(names)-1]
 	}
-	if begun != nil && (begun.Snapshot != r.Snapshot || begun.Fingerprint != id.Fingerprint || begun.ObjectDir != r.ObjectDir) {
-		return false, fmt.Errorf("a restore of another snapshot (%s) into %s was not finished, or one with another object directory (%s): "+
-			"go on with that, or empty both directories", begun.Snapshot, r.DataDir, begun.ObjectDir)
+	if begun != nil && (begun.Snapshot != r.Snapshot || begun.Fingerprint != id.Fingerprint ||
+		begun.ObjectDir != r.ObjectDir) {
+		return false,
+			fmt.Errorf(
+				"a restore of another snapshot (%s) into %s was not finished, or one with another object directory (%s): "+
+					"go on with that, or empty both directories", begun.Snapshot, r.DataDir, begun.ObjectDir)
 	}
 	if !slices.Contains(names, r.Snapshot) {
 		return false, fmt.Errorf("the backup has no snapshot %q, but: %s", r.Snapshot, strings.Join(names, ", "))
@@ -157,7 +162,8 @@ func (r *restore) begin(ctx context.Context) (done bool, err error) {
 	if err := r.vacant(ctx); err != nil {
 		return false, err
 	}
-	if err := writeJSON(r.DataDir, markerName, marker{Snapshot: r.Snapshot, Fingerprint: id.Fingerprint, ObjectDir: r.ObjectDir}); err != nil {
+	if err := writeJSON(r.DataDir, markerName,
+		marker{Snapshot: r.Snapshot, Fingerprint: id.Fingerprint, ObjectDir: r.ObjectDir}); err != nil {
 		return false, fmt.Errorf("begin the restore: %w", err)
 	}
 	crash.Point("restore.begun")
@@ -192,7 +198,8 @@ func (r *restore) fill(ctx context.Context) error {
 // loading is where the database lies until it is complete.
 func (r *restore) loading() string { return filepath.Join(r.DataDir, databaseName+".restoring") }
 
-// load takes the database of the snapshot, in the schema of this binary, and makes it that of a service that has just been restored.
+// load takes the database of the snapshot, in the schema of this binary, and makes it that of a
+// service that has just been restored.
 func (r *restore) load(ctx context.Context) error {
 	path := r.loading()
 	for _, suffix := range []string{"", "-wal", "-shm"} {
@@ -233,7 +240,8 @@ func (r *restore) load(ctx context.Context) error {
 // renewed takes out of a database what ended with the original, or speaks of what no backup holds.
 func renewed(tx *db.Tx, now, taken int64) error {
 	for _, change := range []func(tx *db.Tx) error{
-		object.AfterRestore, upload.AfterRestore, quota.AfterRestore, download.Restored, freemode.Restored, fsck.Restored,
+		object.AfterRestore, upload.AfterRestore, quota.AfterRestore, download.Restored, freemode.Restored,
+		fsck.Restored,
 		func(tx *db.Tx) error { return account.Restored(tx, now) },
 		func(tx *db.Tx) error { return job.AfterRestore(tx, now, account.MailJobTypes()) },
 		func(tx *db.Tx) error { return mark(tx, taken) },
@@ -253,8 +261,9 @@ func (r *restore) bring(ctx context.Context) (err error) {
 		return err
 	}
 	if r.sum.Wrong > 0 && !r.Incomplete {
-		return fmt.Errorf("%w: it lacks %d objects. Nothing is lost by this: bring the backup back as it was and run the same command again, "+
-			"or go on without them by --incomplete", ErrIncomplete, r.sum.Wrong)
+		return fmt.Errorf(
+			"%w: it lacks %d objects. Nothing is lost by this: bring the backup back as it was and run the same command again, "+
+				"or go on without them by --incomplete", ErrIncomplete, r.sum.Wrong)
 	}
 	crash.Point("restore.objects")
 	if _, there := r.manifest.Files[auditName]; there {

@@ -69,7 +69,8 @@ func TestRestoreWantsAnEmptyPlace(t *testing.T) {
 	})
 }
 
-// Abuse case C116: without the key of the original nothing is restored, and the message says what to do.
+// Abuse case C116: without the key of the original nothing is restored, and the message
+// says what to do.
 func TestRestoreWantsTheKey(t *testing.T) {
 	each(t, func(t *testing.T, s *shop) {
 		s.alice.Upload("/home/alice", "a", []byte("a"))
@@ -168,7 +169,8 @@ func TestRestoreRefusesBackups(t *testing.T) {
 				t.Errorf("%s: and left a database (%v)", what, err)
 			}
 			if s.engine == "postgres" {
-				d, err := db.Open(t.Context(), db.Config{URL: cfg.DatabaseURL.Reveal(), Log: slog.New(slog.DiscardHandler)})
+				d, err := db.Open(t.Context(),
+					db.Config{URL: cfg.DatabaseURL.Reveal(), Log: slog.New(slog.DiscardHandler)})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -192,7 +194,8 @@ func TestRestoreRefusesBackups(t *testing.T) {
 		refused("another key's", "another installation")
 		s.manifest(func(m *backup.Manifest) { m.Fingerprint = fingerprint(t, s.dir) })
 
-		_, _, err = restore(s.emptyPlace(t, "sqlite"), s.dir, func(o *backup.RestoreOptions) { o.Snapshot = "20010101T000000.000Z" })
+		_, _, err = restore(s.emptyPlace(t, "sqlite"), s.dir,
+			func(o *backup.RestoreOptions) { o.Snapshot = "20010101T000000.000Z" })
 		told(t, "a snapshot that is not there", err, s.snapshots()[0])
 
 		path := filepath.Join(s.dir, "snapshots", s.snapshots()[0], "larder.db")
@@ -224,10 +227,12 @@ func fingerprint(t *testing.T, dir string) string {
 	return id.Fingerprint
 }
 
-// Damaged and missing objects are all told; the restore goes on when they are back, or without them when it is told to.
+// Damaged and missing objects are all told; the restore goes on when they are back, or without them
+// when it is told to.
 func TestRestoreTellsOfDamage(t *testing.T) {
 	each(t, func(t *testing.T, s *shop) {
-		content := map[string]string{"gone": "gone content", "changed": "changed content", "short": "short content", "long": "long content", "fine": "fine content"}
+		content := map[string]string{"gone": "gone content", "changed": "changed content", "short": "short content",
+			"long": "long content", "fine": "fine content"}
 		keys := map[string]string{}
 		for name, text := range content {
 			keys[name] = s.object(s.alice.Upload("/home/alice", name, []byte(text)))
@@ -247,11 +252,14 @@ func TestRestoreTellsOfDamage(t *testing.T) {
 			t.Errorf("%q, %v", said, err)
 		}
 		for name, key := range keys {
-			if slices.ContainsFunc(said, func(line string) bool { return strings.Contains(line, key) }) != (name != "fine") {
+			if slices.ContainsFunc(said, func(line string) bool {
+				return strings.Contains(line, key)
+			}) != (name != "fine") {
 				t.Errorf("%s: it says %q", name, said)
 			}
 		}
-		_, err = app.New(t.Context(), cfg, app.Deps{Now: time.Now, Random: rand.Reader, Log: slog.New(slog.DiscardHandler)})
+		_, err = app.New(t.Context(), cfg, app.Deps{Now: time.Now, Random: rand.Reader,
+			Log: slog.New(slog.DiscardHandler)})
 		told(t, "a start of what is not whole", err, "larder restore")
 
 		write(t, goneTo, content["gone"])
@@ -286,11 +294,12 @@ func TestInterruptedRestoreGoesOn(t *testing.T) {
 			cfg := s.emptyPlace(t, engine)
 			ctx, stop := context.WithCancel(t.Context())
 			deps := app.Deps{Now: time.Now, Random: rand.Reader, Log: slog.New(slog.DiscardHandler)}
-			_, err := app.Restore(ctx, cfg, deps, backup.RestoreOptions{Dir: s.dir, Snapshot: first, Progress: func(p backup.Progress) {
-				if p.Objects == 20 {
-					stop()
-				}
-			}})
+			_, err := app.Restore(ctx, cfg, deps,
+				backup.RestoreOptions{Dir: s.dir, Snapshot: first, Progress: func(p backup.Progress) {
+					if p.Objects == 20 {
+						stop()
+					}
+				}})
 			if !errors.Is(err, context.Canceled) {
 				t.Fatalf("got %v", err)
 			}
@@ -322,7 +331,8 @@ func TestInterruptedRestoreGoesOn(t *testing.T) {
 	})
 }
 
-// Several providers, one of them under a prefix and with the bucket of another, come back to where their rows say.
+// Several providers, one of them under a prefix and with the bucket of another, come back to
+// where their rows say.
 func TestRestoreBringsEveryProvider(t *testing.T) {
 	each(t, func(t *testing.T, s *shop) {
 		admin := s.l.Admin(t)
@@ -352,7 +362,8 @@ func TestRestoreBringsEveryProvider(t *testing.T) {
 		reads(t, admin, "/m0/file", "in /m0")
 		reads(t, admin, "/m1/file", "in /m1")
 		admin.Upload("/m2", "new", []byte("new"))
-		if found, err := filepath.Glob(filepath.Join(cfg.ObjectDir, "second", "some", "where", "??", "*")); err != nil || len(found) != 1 {
+		if found, err := filepath.Glob(filepath.Join(cfg.ObjectDir, "second", "some", "where", "??",
+			"*")); err != nil || len(found) != 1 {
 			t.Errorf("in the second bucket: %q, %v", found, err)
 		}
 	})
@@ -362,7 +373,8 @@ func TestRestoreBringsEveryProvider(t *testing.T) {
 func TestRestoredServiceGoesOnWithJobs(t *testing.T) {
 	each(t, func(t *testing.T, s *shop) {
 		admin := s.l.Admin(t)
-		provider := admin.Post("/api/admin/storage/providers", M{"name": "second", "type": "store_a", "bucket": "second"}).OK(201).Text("provider.id")
+		provider := admin.Post("/api/admin/storage/providers",
+			M{"name": "second", "type": "store_a", "bucket": "second"}).OK(201).Text("provider.id")
 		admin.Post("/api/admin/mounts", M{"providerId": provider, "mountPath": "/second", "name": "second"}).OK(201)
 		admin.Post("/api/files/folder", M{"path": "/uploads", "name": "folder"}).OK(201)
 		var folder string
@@ -378,28 +390,34 @@ func TestRestoredServiceGoesOnWithJobs(t *testing.T) {
 		}
 		job := admin.Post("/api/files/"+folder+"/move", M{"targetPath": "/second"}).OK(200).Text("jobId")
 		s.wait("the move was tried", func() bool {
-			return number(t, s.a.DB, "SELECT count(*) FROM jobs WHERE id = $1 AND status = 'pending' AND attempts = 1", job) == 1
+			return number(t, s.a.DB, "SELECT count(*) FROM jobs WHERE id = $1 AND status = 'pending' AND attempts = 1",
+				job) == 1
 		})
 		if err := os.Rename(second+"-away", second); err != nil {
 			t.Fatal(err)
 		}
-		s.exec("UPDATE jobs SET status = 'running', holder = 'somebody', due = $1 WHERE id = $2", s.l.Clock.Now().Add(time.Hour).UnixMilli(), job)
+		s.exec("UPDATE jobs SET status = 'running', holder = 'somebody', due = $1 WHERE id = $2",
+			s.l.Clock.Now().Add(time.Hour).UnixMilli(), job)
 		s.must()
 		l := s.restored(t, s.engine)
 		moved := l.Admin(t)
-		s.wait("the move was done", func() bool { return moved.Get("/api/files/jobs/"+job).OK(200).Text("job.status") == "completed" })
+		s.wait("the move was done", func() bool {
+			return moved.Get("/api/files/jobs/"+job).OK(200).Text("job.status") == "completed"
+		})
 		reads(t, moved, "/second/folder/f7", "content 7")
 		l.Sweep()
 		sound(t, l)
 	})
 }
 
-// Mails that waited when the backup was taken are not sent by the restored service: the original has sent them.
+// Mails that waited when the backup was taken are not sent by the restored service: the
+// original has sent them.
 func TestRestoredServiceSendsNoMailsThatWaited(t *testing.T) {
 	each(t, func(t *testing.T, s *shop) {
 		for i, kind := range []string{"verify-mail", "resend-mail", "reset-mail", "move"} {
 			for _, status := range []string{"pending", "running", "failed"} {
-				s.exec("INSERT INTO jobs (id, type, owner_id, status, progress, created_at, payload, due) VALUES ($1, $2, '', $3, 0, $4, 'nobody@example.org', 9000000000000)",
+				s.exec(
+					"INSERT INTO jobs (id, type, owner_id, status, progress, created_at, payload, due) VALUES ($1, $2, '', $3, 0, $4, 'nobody@example.org', 9000000000000)",
 					fmt.Sprint(status, i), kind, status, s.l.Clock.Now().UnixMilli())
 			}
 		}
@@ -408,7 +426,8 @@ func TestRestoredServiceSendsNoMailsThatWaited(t *testing.T) {
 		if n := number(t, l.Apps[0].DB, "SELECT count(*) FROM jobs WHERE type LIKE '%mail'"); n != 0 {
 			t.Errorf("%d mails wait", n)
 		}
-		if n := number(t, l.Apps[0].DB, "SELECT count(*) FROM jobs WHERE type = 'move' AND id <> 'running3'"); n != 2 { // that one is tried at once
+		// that one is tried at once
+		if n := number(t, l.Apps[0].DB, "SELECT count(*) FROM jobs WHERE type = 'move' AND id <> 'running3'"); n != 2 {
 			t.Errorf("%d other jobs", n)
 		}
 	})
@@ -416,7 +435,8 @@ func TestRestoredServiceSendsNoMailsThatWaited(t *testing.T) {
 
 func (s *shop) parent(id string) (parent string) {
 	s.t.Helper()
-	if err := s.a.DB.Read(context.Background()).QueryRow("SELECT parent_id FROM entries WHERE id = $1", id).Scan(&parent); err != nil {
+	if err := s.a.DB.Read(context.Background()).QueryRow("SELECT parent_id FROM entries WHERE id = $1", id).
+		Scan(&parent); err != nil {
 		s.t.Fatal(err)
 	}
 	return parent
@@ -434,7 +454,8 @@ func (s *shop) wait(what string, condition func() bool) {
 	}
 }
 
-// A snapshot of an older schema is brought up to date: here the frozen dump of each version before this one takes the place of the database.
+// A snapshot of an older schema is brought up to date: here the frozen dump of each version before
+// this one takes the place of the database.
 func TestRestoreMigratesOlderSchemas(t *testing.T) {
 	each(t, func(t *testing.T, s *shop) {
 		s.must()
@@ -474,7 +495,8 @@ func TestRestoreMigratesOlderSchemas(t *testing.T) {
 			if _, _, err := restore(cfg, s.dir, func(o *backup.RestoreOptions) { o.Incomplete = true }); err != nil {
 				t.Fatalf("version %d: %v", version, err)
 			}
-			d, err = db.Open(t.Context(), db.Config{URL: cfg.DatabaseURL.Reveal(), Path: cfg.DatabaseFile(), Log: slog.New(slog.DiscardHandler)})
+			d, err = db.Open(t.Context(), db.Config{URL: cfg.DatabaseURL.Reveal(), Path: cfg.DatabaseFile(),
+				Log: slog.New(slog.DiscardHandler)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -494,7 +516,8 @@ func TestRestoreMigratesOlderSchemas(t *testing.T) {
 // The access log lies in a database of its own, which comes along.
 func TestBackupTakesTheAccessLogAlong(t *testing.T) {
 	each(t, func(t *testing.T, s *shop) {
-		log, err := db.Open(t.Context(), db.Config{Path: filepath.Join(s.a.Config.DataDir, "audit.db"), Log: slog.New(slog.DiscardHandler)})
+		log, err := db.Open(t.Context(), db.Config{Path: filepath.Join(s.a.Config.DataDir, "audit.db"),
+			Log: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -506,7 +529,8 @@ func TestBackupTakesTheAccessLogAlong(t *testing.T) {
 		if _, _, err := restore(cfg, s.dir); err != nil {
 			t.Fatal(err)
 		}
-		back, err := db.Open(t.Context(), db.Config{Path: filepath.Join(cfg.DataDir, "audit.db"), Log: slog.New(slog.DiscardHandler)})
+		back, err := db.Open(t.Context(), db.Config{Path: filepath.Join(cfg.DataDir, "audit.db"),
+			Log: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			t.Fatal(err)
 		}

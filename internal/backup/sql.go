@@ -11,8 +11,9 @@ import (
 	"larder/internal/db"
 )
 
-// secrets are the tables that no snapshot holds: short-lived tokens, of which a restored service
-// would take none anyway, counts of wrong passwords, which are over by then, and the replicas that run.
+// secrets are the tables that no snapshot holds: short-lived tokens, of which a restored
+// service would take none anyway, counts of wrong passwords, which are over by then, and
+// the replicas that run.
 var secrets = []string{"csrf_tokens", "download_tokens", "free_sessions", "guesses", "replicas"}
 
 // storedObject is a row: what a backup has to hold.
@@ -96,7 +97,8 @@ func named(q db.Querier, providerID string, keys []blob.Key) (map[blob.Key]bool,
 	for i := range marks {
 		marks[i] = fmt.Sprintf("$%d", i+2)
 	}
-	rows, err := q.Query("SELECT key FROM objects WHERE provider_id = $1 AND key IN ("+strings.Join(marks, ", ")+")", args...)
+	rows, err := q.Query("SELECT key FROM objects WHERE provider_id = $1 AND key IN ("+strings.Join(marks, ", ")+")",
+		args...)
 	if err != nil {
 		return nil, fmt.Errorf("ask for keys: %w", err)
 	}
@@ -122,14 +124,16 @@ func keyOf(q db.Querier) (fingerprint int64, err error) {
 
 // mark notes which snapshot, by its time (ms), a database comes from.
 func mark(tx *db.Tx, taken int64) error {
-	_, err := tx.Exec("INSERT INTO versions (name, value) VALUES ('restored', $1) ON CONFLICT (name) DO UPDATE SET value = excluded.value", taken)
+	_, err := tx.Exec(
+		"INSERT INTO versions (name, value) VALUES ('restored', $1) ON CONFLICT (name) DO UPDATE SET value = excluded.value", taken)
 	if err != nil {
 		return fmt.Errorf("note where the database comes from: %w", err)
 	}
 	return nil
 }
 
-// restoredFrom is what mark noted, 0 for a database that comes from no backup, or from a database that can't be read.
+// restoredFrom is what mark noted, 0 for a database that comes from no backup, or from a database
+// that can't be read.
 func restoredFrom(ctx context.Context, d *db.DB) (taken int64, err error) {
 	err = d.Read(ctx).QueryRow("SELECT value FROM versions WHERE name = 'restored'").Scan(&taken)
 	if errors.Is(err, sql.ErrNoRows) {

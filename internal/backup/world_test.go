@@ -44,7 +44,8 @@ func newShop(t *testing.T, engine string, change ...func(*config.Config)) *shop 
 		c.GarbageGrace = time.Millisecond
 	}}, change...)
 	l := apptest.Start(t, engine, change...)
-	return &shop{t: t, l: l, a: l.Apps[0], dir: filepath.Join(t.TempDir(), "backup"), alice: l.User(t, "alice"), engine: engine}
+	return &shop{t: t, l: l, a: l.Apps[0], dir: filepath.Join(t.TempDir(), "backup"), alice: l.User(t, "alice"),
+		engine: engine}
 }
 
 func keyOf(name string) secret.Text {
@@ -111,7 +112,8 @@ func number(t *testing.T, d *db.DB, query string, args ...any) (n int64) {
 // object is the key of a file's object.
 func (s *shop) object(id string) (key string) {
 	s.t.Helper()
-	err := s.a.DB.Read(context.Background()).QueryRow("SELECT o.key FROM objects o JOIN entries e ON e.object_id = o.id WHERE e.id = $1", id).Scan(&key)
+	err := s.a.DB.Read(context.Background()).
+		QueryRow("SELECT o.key FROM objects o JOIN entries e ON e.object_id = o.id WHERE e.id = $1", id).Scan(&key)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -160,7 +162,8 @@ func (s *shop) emptyPlace(t *testing.T, engine string) config.Config {
 	return cfg
 }
 
-func restore(cfg config.Config, dir string, change ...func(*backup.RestoreOptions)) (sum backup.Restored, said []string, err error) {
+func restore(cfg config.Config, dir string, change ...func(
+	*backup.RestoreOptions)) (sum backup.Restored, said []string, err error) {
 	o := backup.RestoreOptions{Dir: dir, Report: func(line string) { said = append(said, line) }}
 	for _, fn := range change {
 		fn(&o)
@@ -170,7 +173,8 @@ func restore(cfg config.Config, dir string, change ...func(*backup.RestoreOption
 	return sum, said, err
 }
 
-// restored restores the newest snapshot into an empty place on an engine and starts the service there.
+// restored restores the newest snapshot into an empty place on an engine and
+// starts the service there.
 func (s *shop) restored(t *testing.T, engine string, change ...func(*backup.RestoreOptions)) *apptest.Larder {
 	t.Helper()
 	cfg := s.emptyPlace(t, engine)
@@ -190,7 +194,8 @@ func start(t *testing.T, engine string, cfg config.Config) *apptest.Larder {
 // sound checks that a deep check finds nothing and passes nothing over.
 func sound(t *testing.T, l *apptest.Larder) {
 	t.Helper()
-	sum, err := l.Apps[0].Fsck.Check(context.Background(), fsck.Options{Deep: true, Report: func(f fsck.Finding) { t.Errorf("fsck: %s %s", f.Kind, f.Text) }})
+	sum, err := l.Apps[0].Fsck.Check(context.Background(),
+		fsck.Options{Deep: true, Report: func(f fsck.Finding) { t.Errorf("fsck: %s %s", f.Kind, f.Text) }})
 	if err != nil || sum.Young > 0 || sum.Unchecked > 0 {
 		t.Errorf("fsck: %+v, %v", sum, err)
 	}

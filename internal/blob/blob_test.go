@@ -52,16 +52,21 @@ func TestNewKey(t *testing.T) {
 func TestParseKey(t *testing.T) {
 	t.Parallel()
 	const name = "0102030405060708090a0b0c0d0e0f10"
-	for _, s := range []string{"ab/" + name, "00/" + name + ".webp", "default/ab/" + name, "Photos-1/a_b.c/ff/" + name + ".x", "ab/cd/" + name} {
+	for _, s := range []string{"ab/" + name, "00/" + name + ".webp", "default/ab/" + name,
+		"Photos-1/a_b.c/ff/" + name + ".x", "ab/cd/" + name} {
 		if key, err := blob.ParseKey(s); err != nil || string(key) != s {
 			t.Errorf("ParseKey(%q) = %q, %v", s, key, err)
 		}
 	}
 	for _, s := range []string{
-		"", name, "/" + name, "a/" + name, "abc/" + name, "ag/" + name, "aB/" + name, "ab/" + name[1:], "ab/" + name + "0", "ab/" + strings.ToUpper(name),
-		"ab/" + name + ".", "ab/" + name + ".a.b", "ab/" + name + ".PNG", "ab/" + name + "/", "/ab/" + name, "./ab/" + name, "../ab/" + name,
-		"x//ab/" + name, "x/../ab/" + name, ".x/ab/" + name, "-x/ab/" + name, "tmp/ab/" + name, "x y/ab/" + name, "é/ab/" + name, "\u212a/ab/" + name,
-		"x\\y/ab/" + name, "x\x00/ab/" + name, "ab/" + name + "\n", strings.Repeat("a", 65) + "/ab/" + name, strings.Repeat("abcdefgh/", 60) + "ab/" + name,
+		"", name, "/" + name, "a/" + name, "abc/" + name, "ag/" + name, "aB/" + name, "ab/" + name[1:],
+		"ab/" + name + "0", "ab/" + strings.ToUpper(name),
+		"ab/" + name + ".", "ab/" + name + ".a.b", "ab/" + name + ".PNG", "ab/" + name + "/", "/ab/" + name,
+		"./ab/" + name, "../ab/" + name,
+		"x//ab/" + name, "x/../ab/" + name, ".x/ab/" + name, "-x/ab/" + name, "tmp/ab/" + name, "x y/ab/" + name,
+		"é/ab/" + name, "\u212a/ab/" + name,
+		"x\\y/ab/" + name, "x\x00/ab/" + name, "ab/" + name + "\n", strings.Repeat("a", 65) + "/ab/" + name,
+		strings.Repeat("abcdefgh/", 60) + "ab/" + name,
 	} {
 		if key, err := blob.ParseKey(s); !errors.Is(err, blob.ErrKey) {
 			t.Errorf("ParseKey(%q) = %q, %v, want ErrKey", s, key, err)
@@ -115,7 +120,8 @@ func TestShardKeepsConsecutiveKeysTogether(t *testing.T) {
 
 func TestNewShardRefusesPrefixes(t *testing.T) {
 	t.Parallel()
-	for _, prefix := range []string{"/", "/a", "a/", "a//b", "..", "a/../b", ".a", "tmp", "tmp/a", "a b", strings.Repeat("a", 65), strings.Repeat("abcdefg/", 58) + "a"} {
+	for _, prefix := range []string{"/", "/a", "a/", "a//b", "..", "a/../b", ".a", "tmp", "tmp/a", "a b",
+		strings.Repeat("a", 65), strings.Repeat("abcdefg/", 58) + "a"} {
 		if _, err := blob.NewShard(prefix, noClock); err == nil {
 			t.Errorf("prefix %q is accepted", prefix)
 		}
@@ -132,10 +138,12 @@ func TestNewShardRefusesPrefixes(t *testing.T) {
 
 func TestErrorsTellTheirCause(t *testing.T) {
 	t.Parallel()
-	if err := blob.Unavailable("sync", io.ErrShortWrite); !errors.Is(err, blob.ErrUnavailable) || !errors.Is(err, io.ErrShortWrite) || errors.Is(err, blob.ErrNoSpace) {
+	if err := blob.Unavailable("sync", io.ErrShortWrite); !errors.Is(err, blob.ErrUnavailable) ||
+		!errors.Is(err, io.ErrShortWrite) || errors.Is(err, blob.ErrNoSpace) {
 		t.Errorf("Unavailable = %v", err)
 	}
-	if err := blob.NoSpace("write", io.ErrShortWrite); !errors.Is(err, blob.ErrNoSpace) || !errors.Is(err, io.ErrShortWrite) || errors.Is(err, blob.ErrUnavailable) {
+	if err := blob.NoSpace("write", io.ErrShortWrite); !errors.Is(err, blob.ErrNoSpace) ||
+		!errors.Is(err, io.ErrShortWrite) || errors.Is(err, blob.ErrUnavailable) {
 		t.Errorf("NoSpace = %v", err)
 	}
 }

@@ -7,8 +7,9 @@ import (
 	"math"
 )
 
-// Body is what a store reads instead of the caller's reader: it counts, keeps PutOptions and wraps the reader's own errors.
-// io.EOF from Read means that the body is whole and as announced. Not safe for concurrent use.
+// Body is what a store reads instead of the caller's reader: it counts, keeps PutOptions and wraps
+// the reader's own errors. io.EOF from Read means that the body is whole and as announced. Not
+// safe for concurrent use.
 type Body struct {
 	ctx   context.Context
 	r     io.Reader
@@ -18,7 +19,8 @@ type Body struct {
 	err   error // what ended the body, told again by every later Read
 }
 
-// NewBody returns r under opts. Error: ErrTooLarge when the size announced is over the bound already; r is then untouched.
+// NewBody returns r under opts. Error: ErrTooLarge when the size announced is over the bound
+// already; r is then untouched.
 func NewBody(ctx context.Context, r io.Reader, opts PutOptions) (*Body, error) {
 	b := &Body{ctx: ctx, r: r, want: opts.Size, bound: opts.Max}
 	switch {
@@ -35,7 +37,8 @@ func NewBody(ctx context.Context, r io.Reader, opts PutOptions) (*Body, error) {
 // Count returns the bytes read so far.
 func (b *Body) Count() int64 { return b.n }
 
-// Read reads on. Errors: io.EOF at the end of a body that is as announced, ErrSize, ErrTooLarge, ErrReader, the context's error.
+// Read reads on. Errors: io.EOF at the end of a body that is as announced, ErrSize, ErrTooLarge,
+// ErrReader, the context's error.
 func (b *Body) Read(p []byte) (int, error) {
 	if b.err != nil {
 		return 0, b.err

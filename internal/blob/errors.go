@@ -25,9 +25,11 @@ var (
 	ErrChanged = errors.New("object has changed")
 	// ErrTooLarge: the body goes on after PutOptions.Max.
 	ErrTooLarge = errors.New("object too large")
-	// ErrUnavailable: the store is missing, is another one than expected, or fails. Comes inside a fault.Unavailable.
+	// ErrUnavailable: the store is missing, is another one than expected, or fails.
+	// Comes inside a fault.Unavailable.
 	ErrUnavailable = errors.New("object store unavailable")
-	// ErrNoSpace: the store is full or below its floor of free space. Comes inside a fault.Unavailable.
+	// ErrNoSpace: the store is full or below its floor of free space. Comes
+	// inside a fault.Unavailable.
 	ErrNoSpace = errors.New("no space in object store")
 )
 
@@ -44,8 +46,8 @@ func (e ErrSize) Error() string {
 	return fmt.Sprintf("body has %d bytes, %d were announced", e.Got, e.Want)
 }
 
-// ErrReader wraps an error of the body that Put was reading, so that a client that went away is not taken for a failing store.
-// For errors.As.
+// ErrReader wraps an error of the body that Put was reading, so that a client that went away is not
+// taken for a failing store. For errors.As.
 type ErrReader struct{ Err error }
 
 func (e ErrReader) Error() string { return "read body: " + e.Err.Error() }
@@ -53,12 +55,15 @@ func (e ErrReader) Error() string { return "read body: " + e.Err.Error() }
 // Unwrap returns the body's own error.
 func (e ErrReader) Unwrap() error { return e.Err }
 
-// Unavailable reports that the store failed while doing something ("sync object"): a fault.Unavailable around ErrUnavailable and cause.
+// Unavailable reports that the store failed while doing something ("sync object"): a
+// fault.Unavailable around ErrUnavailable and cause.
 func Unavailable(doing string, cause error) error {
-	return fault.New(fault.Unavailable, "The storage is not available at the moment.").WithCause(fmt.Errorf("%s: %w: %w", doing, ErrUnavailable, cause))
+	return fault.New(fault.Unavailable, "The storage is not available at the moment.").
+		WithCause(fmt.Errorf("%s: %w: %w", doing, ErrUnavailable, cause))
 }
 
 // NoSpace reports that the store cannot take more: a fault.Unavailable around ErrNoSpace and cause.
 func NoSpace(doing string, cause error) error {
-	return fault.New(fault.Unavailable, "The storage is nearly full and takes nothing more in.").WithCause(fmt.Errorf("%s: %w: %w", doing, ErrNoSpace, cause))
+	return fault.New(fault.Unavailable, "The storage is nearly full and takes nothing more in.").
+		WithCause(fmt.Errorf("%s: %w: %w", doing, ErrNoSpace, cause))
 }

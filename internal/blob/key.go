@@ -18,12 +18,14 @@ const (
 	shardTime = time.Second // or after this long
 )
 
-// Key names an object inside its store: `[prefix/]ab/<32 hex>[.ext]`. It is opaque, built by NewKey alone and read back by ParseKey.
-// 128 random bits keep keys apart; `ab` is one of 256 shard directories and no part of the name.
+// Key names an object inside its store: `[prefix/]ab/<32 hex>[.ext]`. It is opaque, built by NewKey
+// alone and read back by ParseKey. 128 random bits keep keys apart; `ab` is one of 256 shard
+// directories and no part of the name.
 type Key string
 
-// NewKey draws a key in shard's present directory, in a random one when shard is nil. ext is what the name ended in, with or without
-// its dot; it is kept in lower case when it is 1 to 16 of [a-z0-9] and dropped otherwise.
+// NewKey draws a key in shard's present directory, in a random one when shard is nil. ext is what
+// the name ended in, with or without its dot; it is kept in lower case when it is 1 to 16 of
+// [a-z0-9] and dropped otherwise.
 func NewKey(ids *ident.Source, shard *Shard, ext string) Key {
 	key := shard.directory(ids) + "/" + ids.Hex(16)
 	ext = strings.ToLower(strings.TrimPrefix(ext, "."))
@@ -60,8 +62,9 @@ func (k Key) Split() (dir, name string) {
 
 func badKey(s string) error { return fmt.Errorf("%w %.80q", ErrKey, s) }
 
-// Shard hands consecutive keys of one process the same directory for a while (256 keys or a second), so that uploads side by side can
-// share the sync of that directory. Safe for concurrent use.
+// Shard hands consecutive keys of one process the same directory for a while (256 keys
+// or a second), so that uploads side by side can share the sync of that directory.
+// Safe for concurrent use.
 type Shard struct {
 	prefix string // "" or ends in a slash
 	now    func() time.Time
@@ -72,8 +75,9 @@ type Shard struct {
 	since time.Time // when dir was drawn
 }
 
-// NewShard returns a Shard whose keys begin with prefix, "" for none. A prefix is segments of 1 to 64 of [A-Za-z0-9._-] that begin with
-// a letter or digit, joined by slashes; its first may not be `tmp`, which a disk keeps for itself.
+// NewShard returns a Shard whose keys begin with prefix, "" for none. A prefix is segments of 1 to
+// 64 of [A-Za-z0-9._-] that begin with a letter or digit, joined by slashes; its first may not be
+// `tmp`, which a disk keeps for itself.
 func NewShard(prefix string, now func() time.Time) (*Shard, error) {
 	if prefix == "" {
 		return &Shard{now: now}, nil

@@ -1,9 +1,12 @@
-// Package captcha has the bot check judged: it asks the verify address whether a token is one that a person got.
+// Package captcha has the bot check judged: it asks the verify address whether a token is one
+// that a person got.
 //
-// Turnstile, hCaptcha and reCAPTCHA speak the same form (`siteverify`): secret, response and remoteip go there, and `success` of the answer decides.
-// Which host or action a token was for is not looked at. We keep no token: whether one may be used twice is for that address to say.
+// Turnstile, hCaptcha and reCAPTCHA speak the same form (`siteverify`): secret, response and
+// remoteip go there, and `success` of the answer decides. Which host or action a token was for is
+// not looked at. We keep no token: whether one may be used twice is for that address to say.
 //
-// It fails closed: when the address does not answer, or answers with something else, nobody is let through, and told that it isn't their fault.
+// It fails closed: when the address does not answer, or answers with something else, nobody is let
+// through, and told that it isn't their fault.
 package captcha
 
 import (
@@ -49,14 +52,16 @@ type Verifier struct {
 
 // New returns a Verifier.
 func New(cfg Config) *Verifier {
-	return &Verifier{address: cfg.Address, secret: cfg.Secret, client: cfg.Egress.Client(), slots: make(chan struct{}, maxParallel), timeout: askTimeout}
+	return &Verifier{address: cfg.Address, secret: cfg.Secret, client: cfg.Egress.Client(),
+		slots: make(chan struct{}, maxParallel), timeout: askTimeout}
 }
 
 // Configured reports whether there is an address to ask.
 func (v *Verifier) Configured() bool { return v.address != "" }
 
-// Check lets a token pass that the verify address accepts. ip is the client's, and may be none.
-// Faults: Invalid for a token that is missing, too long or refused; Unavailable when that can't be found out.
+// Check lets a token pass that the verify address accepts. ip is the client's, and may be
+// none. Faults: Invalid for a token that is missing, too long or refused; Unavailable when
+// that can't be found out.
 func (v *Verifier) Check(ctx context.Context, token string, ip netip.Addr) error {
 	switch {
 	case !v.Configured():
@@ -79,7 +84,8 @@ func refused() error {
 }
 
 func unavailable(cause error) error {
-	return fault.New(fault.Unavailable, "The bot check can't be done at present. Please try again later.").WithCause(fmt.Errorf("captcha: %w", cause))
+	return fault.New(fault.Unavailable, "The bot check can't be done at present. Please try again later.").
+		WithCause(fmt.Errorf("captcha: %w", cause))
 }
 
 // ask returns what the verify address says.
@@ -113,7 +119,8 @@ func (v *Verifier) ask(ctx context.Context, token string, ip netip.Addr) (accept
 	return parseAnswer(response.Body)
 }
 
-// parseAnswer takes an answer apart. That our secret is wrong is told as a refusal, too, but is nothing that another token mends.
+// parseAnswer takes an answer apart. That our secret is wrong is told as a refusal, too, but is
+// nothing that another token mends.
 func parseAnswer(body io.Reader) (accepted bool, err error) {
 	text, err := io.ReadAll(io.LimitReader(body, maxAnswer+1))
 	if err != nil {

@@ -25,7 +25,8 @@ func newVerifier(t *testing.T, answer http.HandlerFunc) (*Verifier, *httptest.Se
 	server := httptest.NewServer(answer)
 	t.Cleanup(server.Close)
 	return New(Config{
-		Address: server.URL + "/siteverify?v=1", Secret: mySecret, Egress: &egress.Policy{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}},
+		Address: server.URL + "/siteverify?v=1", Secret: mySecret,
+		Egress: &egress.Policy{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}},
 	}), server
 }
 
@@ -43,12 +44,14 @@ func TestRequestToTheVerifyAddress(t *testing.T) {
 		ip   netip.Addr
 		want string
 	}{
-		{testClient, "remoteip=203.0.113.7&"}, {netip.MustParseAddr("2001:db8::1"), "remoteip=2001%3Adb8%3A%3A1&"}, {netip.Addr{}, ""},
+		{testClient, "remoteip=203.0.113.7&"}, {netip.MustParseAddr("2001:db8::1"), "remoteip=2001%3Adb8%3A%3A1&"},
+		{netip.Addr{}, ""},
 	} {
 		if err := v.Check(t.Context(), "a token&secret=x", test.ip); err != nil {
 			t.Error(err)
 		}
-		want := "POST /siteverify?v=1 application/x-www-form-urlencoded " + test.want + "response=a+token%26secret%3Dx&secret=canary-secret"
+		want := "POST /siteverify?v=1 application/x-www-form-urlencoded " + test.want +
+			"response=a+token%26secret%3Dx&secret=canary-secret"
 		if got := asked.Load(); got != want {
 			t.Errorf("asked %v, want %s", got, want)
 		}
@@ -68,12 +71,15 @@ func TestAnswers(t *testing.T) {
 		want   fault.Kind
 	}{
 		{200, `{"success": true}`, passes},
-		{200, `{"success": true, "hostname": "elsewhere.example", "action": "other", "score": 0.1, "error-codes": []}`, passes},
+		{200, `{"success": true, "hostname": "elsewhere.example", "action": "other", "score": 0.1, "error-codes": []}`,
+			passes},
 		{200, long(64 << 10), passes},
 		{200, long(64<<10 + 1), fault.Unavailable},
 		{200, `{"success": false}`, fault.Invalid},
 		{200, `{"success": false, "error-codes": ["timeout-or-duplicate"]}`, fault.Invalid},
-		{200, `{"success": false, "error-codes": ["invalid-input-response", "invalid-input-secret"]}`, fault.Unavailable}, // ours to mend
+		// ours to mend
+		{200, `{"success": false, "error-codes": ["invalid-input-response", "invalid-input-secret"]}`,
+			fault.Unavailable},
 		{200, `{"success": false, "error-codes": ["missing-input-secret"]}`, fault.Unavailable},
 		{200, `{"Success": true}`, fault.Unavailable},
 		{200, `{"success": false, "SUCCESS": true}`, fault.Invalid},
@@ -135,7 +141,8 @@ func TestInvalidTokensAreNotSent(t *testing.T) {
 		t.Errorf("4096 bytes: %v, asked %d times", err, asked.Load())
 	}
 	none := New(Config{Egress: &egress.Policy{}})
-	if err := none.Check(t.Context(), "token", testClient); !fault.Is(err, fault.Unavailable) || none.Configured() || !v.Configured() {
+	if err := none.Check(t.Context(), "token", testClient); !fault.Is(err, fault.Unavailable) || none.Configured() ||
+		!v.Configured() {
 		t.Errorf("without an address: %v", err)
 	}
 }
@@ -149,11 +156,14 @@ func TestNoAnswer(t *testing.T) {
 		t.Fatal(err)
 	}
 	private := New(Config{Address: server.URL, Secret: mySecret, Egress: &egress.Policy{}})
-	if err := private.Check(t.Context(), "token", testClient); !fault.Is(err, fault.Unavailable) || !errors.Is(err, egress.ErrRefused) {
+	if err := private.Check(t.Context(), "token", testClient); !fault.Is(err, fault.Unavailable) ||
+		!errors.Is(err, egress.ErrRefused) {
 		t.Errorf("an address that is not public: %v", err)
 	}
 	for _, status := range []int{301, 302, 303, 307, 308} {
-		sends, _ := newVerifier(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, server.URL, status) })
+		sends, _ := newVerifier(t, func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, server.URL, status)
+		})
 		if err := sends.Check(t.Context(), "token", testClient); !fault.Is(err, fault.Unavailable) {
 			t.Errorf("%d: %v", status, err)
 		}
@@ -183,7 +193,8 @@ func TestASlowAnswerIsNotWaitedFor(t *testing.T) {
 			answer(w, r)
 		})
 		v.timeout = 50 * time.Millisecond
-		if err := v.Check(t.Context(), "token", testClient); !fault.Is(err, fault.Unavailable) || !errors.Is(err, context.DeadlineExceeded) {
+		if err := v.Check(t.Context(), "token", testClient); !fault.Is(err, fault.Unavailable) ||
+			!errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -192,7 +203,9 @@ func TestASlowAnswerIsNotWaitedFor(t *testing.T) {
 // Who comes while as many as may are asking waits for a place, and no longer than for an answer.
 func TestParallelRequestsAreBounded(t *testing.T) {
 	t.Parallel()
-	v, _ := newVerifier(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"success": true}`) })
+	v, _ := newVerifier(t, func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `{"success": true}`)
+	})
 	v.timeout = 50 * time.Millisecond
 	for range cap(v.slots) {
 		v.slots <- struct{}{}

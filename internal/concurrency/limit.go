@@ -1,7 +1,8 @@
-// Package concurrency limits how many operations run at once in this process: in all, and for each source of them.
+// Package concurrency limits how many operations run at once in this process: in all, and for
+// each source of them.
 //
-// A limit is for work that costs much while it runs, such as a search or an archive. How often something may be asked for
-// is a matter of package kv.
+// A limit is for work that costs much while it runs, such as a search or an archive. How often
+// something may be asked for is a matter of package kv.
 package concurrency
 
 import (
@@ -41,7 +42,8 @@ func (e *LimitError) Error() string {
 	return "too many operations at once of " + e.Source
 }
 
-// TryAcquire takes a place in the limit and in each source, until release is called once. Error: *Full; then nothing is taken.
+// TryAcquire takes a place in the limit and in each source, until release is called once. Error:
+// *Full; then nothing is taken.
 func (l *Limit) TryAcquire(sources ...Source) (release func(), err error) {
 	release, full, _ := l.try(sources, false)
 	if full != nil {
@@ -50,7 +52,8 @@ func (l *Limit) TryAcquire(sources ...Source) (release func(), err error) {
 	return release, nil
 }
 
-// Acquire is TryAcquire that waits for a place, for patience at most. Errors: *Full, and that of ctx.
+// Acquire is TryAcquire that waits for a place, for patience at most. Errors: *Full,
+// and that of ctx.
 func (l *Limit) Acquire(ctx context.Context, timeout time.Duration, sources ...Source) (release func(), err error) {
 	late := time.NewTimer(timeout)
 	defer late.Stop()
@@ -69,7 +72,8 @@ func (l *Limit) Acquire(ctx context.Context, timeout time.Duration, sources ...S
 	}
 }
 
-// try takes the places, or returns which one is missing and, to callers that wait, a channel closed at the next release.
+// try takes the places, or returns which one is missing and, to callers that wait, a channel closed
+// at the next release.
 func (l *Limit) try(sources []Source, wait bool) (release func(), full *LimitError, released <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -56,7 +56,8 @@ func TestAcquireWaitsForAPlace(t *testing.T) {
 			t.Fatal(err)
 		}
 		began := time.Now()
-		if _, err := l.Acquire(t.Context(), time.Second, alice); !isLimitError(err, "alice") || time.Since(began) != time.Second {
+		if _, err := l.Acquire(t.Context(), time.Second, alice); !isLimitError(err, "alice") ||
+			time.Since(began) != time.Second {
 			t.Errorf("%v after %v", err, time.Since(began))
 		}
 		if _, err := l.Acquire(t.Context(), time.Second, bob); err != nil {

@@ -17,7 +17,8 @@ import (
 	"larder/internal/secret"
 )
 
-// Limits of the first administrator. Specification: Limits. 128 characters of UTF-8 are at most 512 bytes.
+// Limits of the first administrator. Specification: Limits. 128 characters of UTF-8 are
+// at most 512 bytes.
 const (
 	minPasswordRunes = 8
 	maxPasswordRunes = 128
@@ -29,7 +30,8 @@ var (
 	hostPattern     = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_.])?$`)
 )
 
-// The readers below return the value in its one spelling, or an error that finishes the sentence "LARDER_X …".
+// The readers below return the value in its one spelling, or an error that finishes
+// the sentence "LARDER_X …".
 
 // optional lets the empty value stand for none.
 func optional(read func(string) (string, error)) func(string) (string, error) {
@@ -74,7 +76,8 @@ func listenAddress(value string) (string, error) {
 	return value, nil
 }
 
-// origin reads scheme://host[:port] and returns it in lower case, without the port that the scheme implies.
+// origin reads scheme://host[:port] and returns it in lower case, without the port
+// that the scheme implies.
 func origin(value string) (string, error) {
 	shape := errors.New("must be http:// or https://, a host and perhaps a port, nothing more")
 	u, err := url.Parse(value)
@@ -129,17 +132,20 @@ func urlWithScheme(schemes ...string) func(string) (string, error) {
 
 func webAddress(value string) (string, error) {
 	u, err := url.Parse(value)
-	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "" || u.User != nil || u.Fragment != "" {
+	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "" || u.User != nil ||
+		u.Fragment != "" {
 		return "", errors.New("must be an http:// or https:// address")
 	}
 	return value, nil
 }
 
-// masterKey returns the decoded key. An empty one is refused: it is a variable that somebody meant to fill.
+// masterKey returns the decoded key. An empty one is refused: it is a variable that
+// somebody meant to fill.
 func masterKey(value string) (string, error) {
 	key, err := secret.ParseKey(value)
 	if err != nil {
-		return "", fmt.Errorf("must be 32 random bytes in base64, as `head -c 32 /dev/urandom | base64` prints them: %w", err)
+		return "",
+			fmt.Errorf("must be 32 random bytes in base64, as `head -c 32 /dev/urandom | base64` prints them: %w", err)
 	}
 	return string(key), nil
 }

@@ -1,9 +1,10 @@
 // Package config turns flags, environment and an optional file into one Config value.
 //
-// One table (settings.go) holds every setting once: its names, default, meaning and rule; the help text and the table in docs/operate.md are
-// made from it. A flag wins over the environment, that over the file, that over the default. Load looks at everything before it answers, so
-// that an operator learns of all mistakes at once; a name that it doesn't know is a mistake too, in all three places.
-// No problem that it reports holds the value of a secret setting.
+// One table (settings.go) holds every setting once: its names, default, meaning and rule; the help
+// text and the table in docs/operate.md are made from it. A flag wins over the environment, that
+// over the file, that over the default. Load looks at everything before it answers, so that an
+// operator learns of all mistakes at once; a name that it doesn't know is a mistake too, in all
+// three places. No problem that it reports holds the value of a secret setting.
 package config
 
 import (
@@ -32,18 +33,22 @@ const (
 // Thumbnails is who makes thumbnails of pictures.
 type Thumbnails string
 
-// The choices. ThumbnailsAuto is libvips where it is installed and runs, and what is built in elsewhere.
+// The choices. ThumbnailsAuto is libvips where it is installed and runs, and what
+// is built in elsewhere.
 const (
 	ThumbnailsAuto    Thumbnails = "auto"
 	ThumbnailsBuiltIn Thumbnails = "built-in"
 	ThumbnailsOff     Thumbnails = "off"
 )
 
-// Config is every setting, checked. Exported fields alone, so that a print of it redacts what is secret.
+// Config is every setting, checked. Exported fields alone, so that a print of it
+// redacts what is secret.
 type Config struct {
-	Listen     string // host:port of the public listener; the host may be empty (all interfaces), the port 0
-	OpsListen  string // host:port for metrics and profiles, "" for none
-	BaseURL    string // scheme://host[:port], no slash at the end; "" when the port is known after listening only: see BaseURLAt
+	Listen    string // host:port of the public listener; the host may be empty (all interfaces), the port 0
+	OpsListen string // host:port for metrics and profiles, "" for none
+	// scheme://host[:port], no slash at the end; "" when the port is known after
+	// listening only: see BaseURLAt
+	BaseURL    string
 	ContentURL string // like BaseURL, "" for none: reserved
 
 	TrustedProxies []netip.Prefix // masked, IPv4 unmapped, as are all prefixes here
@@ -100,8 +105,8 @@ func (c Config) ThumbnailDir() string { return filepath.Join(c.DataDir, "cache",
 // AuditFile is where SQLite keeps the access log.
 func (c Config) AuditFile() string { return filepath.Join(c.DataDir, "audit.db") }
 
-// BaseURLAt returns the base URL once the listener is bound to bound, an address as net.Addr.String writes it: BaseURL where that is set, else
-// the host of Listen with the port of bound.
+// BaseURLAt returns the base URL once the listener is bound to bound, an address as net.Addr.String
+// writes it: BaseURL where that is set, else the host of Listen with the port of bound.
 func (c Config) BaseURLAt(bound string) string {
 	if c.BaseURL != "" {
 		return c.BaseURL

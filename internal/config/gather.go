@@ -22,10 +22,12 @@ const (
 	configFlag = "config"
 )
 
-// Kubernetes and Docker put the addresses of a service called "larder" into the environment of its neighbours under such names.
+// Kubernetes and Docker put the addresses of a service called "larder" into the environment of its
+// neighbours under such names.
 var (
-	serviceLink = regexp.MustCompile(`^LARDER_(\w+_)?(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)$`)
-	portLink    = regexp.MustCompile(`^LARDER_(\w+_)?PORT$`)
+	serviceLink = regexp.MustCompile(
+		`^LARDER_(\w+_)?(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)$`)
+	portLink = regexp.MustCompile(`^LARDER_(\w+_)?PORT$`)
 )
 
 // rawValue is a value as somebody wrote it.
@@ -43,8 +45,8 @@ func (g rawValue) describe(s setting) string {
 	return fmt.Sprintf("%s=%q", g.name, g.value)
 }
 
-// gather collects the value that counts for each setting, by flag name, and the words of the command line that are no flags.
-// The error is ErrHelp; everything else goes to faults.
+// gather collects the value that counts for each setting, by flag name, and the words of the
+// command line that are no flags. The error is ErrHelp; everything else goes to faults.
 func gather(args, environ []string, own *flag.FlagSet, faults *Error) (map[string]rawValue, []string, error) {
 	in := map[string]rawValue{}
 	words, err := readFlags(args, own, in, faults)
@@ -72,7 +74,8 @@ func (r recorder) Set(value string) error {
 	return nil
 }
 
-// readFlags parses args with the flag package, starting again after every mistake, so that all are found.
+// readFlags parses args with the flag package, starting again after every mistake, so
+// that all are found.
 func readFlags(args []string, own *flag.FlagSet, in map[string]rawValue, faults *Error) (words []string, err error) {
 	set := flag.NewFlagSet("larder", flag.ContinueOnError)
 	set.SetOutput(io.Discard)
@@ -171,7 +174,8 @@ func readFile(path string, in map[string]rawValue, faults *Error) {
 	}
 }
 
-// describeTOMLError says where the file is wrong; what is wrong only where the line can't be that of a secret.
+// describeTOMLError says where the file is wrong; what is wrong only where the line can't be
+// that of a secret.
 func describeTOMLError(content string, err error) string {
 	var parse toml.ParseError
 	if !errors.As(err, &parse) {

@@ -9,7 +9,8 @@ import (
 	"strings"
 )
 
-// ErrHelp is returned when the command line asks for help (-h, --help): the caller prints Usage and exits with 0.
+// ErrHelp is returned when the command line asks for help (-h, --help): the caller prints Usage
+// and exits with 0.
 var ErrHelp = flag.ErrHelp
 
 // Error is everything that is wrong with a configuration.
@@ -18,7 +19,9 @@ type Error struct{ Problems []Problem }
 // Problem is one mistake.
 type Problem struct {
 	Setting string // name of the flag without dashes; "" when no setting is concerned, as with an unknown name
-	Text    string // names the setting and where it came from, and says what would be right; never the value of a secret
+	// names the setting and where it came from, and says what would be right; never the
+	// value of a secret
+	Text string
 }
 
 // Error lists the problems, one on a line.
@@ -35,15 +38,17 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// Load reads the configuration of `larder serve` from the arguments after the command's name and from environ, lines of NAME=value as os.Environ
-// returns them. It returns ErrHelp, or a *Error with all problems at once.
+// Load reads the configuration of `larder serve` from the arguments after the command's name and
+// from environ, lines of NAME=value as os.Environ returns them. It returns ErrHelp, or a *Error
+// with all problems at once.
 func Load(args, environ []string) (Config, error) {
 	c, _, err := load(args, environ, nil)
 	return c, err
 }
 
-// LoadCommand is Load for a command with words and flags of its own, such as `larder admin create NAME --role user`: flags of own and of the
-// settings may stand anywhere, and what is no flag is returned in order.
+// LoadCommand is Load for a command with words and flags of its own, such as `larder admin
+// create NAME --role user`: flags of own and of the settings may stand anywhere, and what is no
+// flag is returned in order.
 func LoadCommand(args, environ []string, own *flag.FlagSet) (Config, []string, error) {
 	if own == nil {
 		own = flag.NewFlagSet("", flag.ContinueOnError)
@@ -89,8 +94,8 @@ func load(args, environ []string, own *flag.FlagSet) (Config, []string, error) {
 	return c, words, nil
 }
 
-// fillAndCheck fills in what follows from other settings, and checks what only shows when they are seen together. Settings that are bad in
-// themselves are left alone.
+// fillAndCheck fills in what follows from other settings, and checks what only shows when they are
+// seen together. Settings that are bad in themselves are left alone.
 func fillAndCheck(c *Config, in map[string]rawValue, bad map[string]bool, faults *Error) {
 	if c.ObjectDir == "" {
 		c.ObjectDir = filepath.Join(c.DataDir, "objects")
@@ -98,7 +103,8 @@ func fillAndCheck(c *Config, in map[string]rawValue, bad map[string]bool, faults
 	if c.BaseURL == "" && !bad["base-url"] && !bad["listen"] {
 		base, ok := deriveBaseURL(c.Listen)
 		if !ok {
-			faults.add("base-url", "--base-url (LARDER_BASE_URL) must be given: it can't be told from the address %q that the service listens on", c.Listen)
+			faults.add("base-url",
+				"--base-url (LARDER_BASE_URL) must be given: it can't be told from the address %q that the service listens on", c.Listen)
 		}
 		c.BaseURL = base
 	}
@@ -109,18 +115,21 @@ func fillAndCheck(c *Config, in map[string]rawValue, bad map[string]bool, faults
 		faults.add("ops-listen", "%s must differ from the address of the public listener", in["ops-listen"].name)
 	}
 	if c.DatabaseURL != "" && c.SecretKey == "" && !bad["secret-key"] {
-		faults.add("secret-key", "--secret-key (LARDER_SECRET_KEY) must be given with PostgreSQL, so that all replicas have the same")
+		faults.add("secret-key",
+			"--secret-key (LARDER_SECRET_KEY) must be given with PostgreSQL, so that all replicas have the same")
 	}
 	if c.CaptchaVerifyURL != "" && c.CaptchaSecret == "" {
 		faults.add("captcha-secret", "--captcha-secret (LARDER_CAPTCHA_SECRET) must be given with a captcha verify URL")
 	}
 	if c.CaptchaVerifyURL == "" && !bad["captcha-verify-url"] && (c.CaptchaSecret != "" || c.CaptchaProvider != "") {
-		faults.add("captcha-verify-url", "--captcha-verify-url (LARDER_CAPTCHA_VERIFY_URL) must be given with the other captcha settings")
+		faults.add("captcha-verify-url",
+			"--captcha-verify-url (LARDER_CAPTCHA_VERIFY_URL) must be given with the other captcha settings")
 	}
 }
 
-// deriveBaseURL makes the base URL from the listen address: "" for port 0 on loopback, where only the bound address tells; false where
-// people can't be expected to reach the service under that address.
+// deriveBaseURL makes the base URL from the listen address: "" for port 0 on loopback,
+// where only the bound address tells; false where people can't be expected to reach the
+// service under that address.
 func deriveBaseURL(listen string) (string, bool) {
 	host, port, err := net.SplitHostPort(listen)
 	if err != nil || host == "" {

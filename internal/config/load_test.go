@@ -74,38 +74,49 @@ func TestDefaults(t *testing.T) {
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("defaults:\n got %+v\nwant %+v", got, want)
 	}
-	if got.KeyFile() != "data/secret.key" || got.DatabaseFile() != "data/larder.db" || got.AuditFile() != "data/audit.db" || got.Postgres() {
+	if got.KeyFile() != "data/secret.key" || got.DatabaseFile() != "data/larder.db" ||
+		got.AuditFile() != "data/audit.db" || got.Postgres() {
 		t.Errorf("files %s, %s and %s, postgres %v", got.KeyFile(), got.DatabaseFile(), got.AuditFile(), got.Postgres())
 	}
 }
 
 // everything sets each setting to something other than its default.
 var everything = map[string]string{
-	"listen": "0.0.0.0:9000", "base-url": "https://files.example.org", "trusted-proxies": "10.0.0.0/8,192.0.2.7", "content-url": "https://bytes.example.org",
-	"ops-listen": "127.0.0.1:9100", "data-dir": "/var/lib/larder", "object-dir": "/srv/objects", "min-free": "1GiB",
-	"database-url": "postgres://larder:pw-of-pg@db/larder", "redis-url": "redis://:pw-of-redis@cache:6379/0", "secret-key": goodKey,
-	"admin-username": "chief_1", "admin-email": "chief@example.org", "admin-password": "pw of the chief", "allow-registration": "true",
-	"rate-limit-enabled": "false", "rate-limit-per-minute": "1200", "auth-rate-limit": "50", "default-max-storage": "-1", "default-max-files": "-1",
-	"allow-private-endpoints": "192.168.0.0/16", "free-mode-allow-private-endpoints": "fd00::/8", "smtp-allow-private": "10.9.8.7", "captcha-verify-url": "https://verify.example.org/siteverify",
-	"captcha-secret": "pw-of-captcha", "captcha-provider": "hcaptcha", "link-max-age": "5m", "log-retention": "30d", "garbage-grace": "0s",
-	"thumbnails": "off", "env": "development", "log-format": "json", "log-level": "debug",
+	"listen": "0.0.0.0:9000", "base-url": "https://files.example.org", "trusted-proxies": "10.0.0.0/8,192.0.2.7",
+	"content-url": "https://bytes.example.org",
+	"ops-listen":  "127.0.0.1:9100", "data-dir": "/var/lib/larder", "object-dir": "/srv/objects", "min-free": "1GiB",
+	"database-url": "postgres://larder:pw-of-pg@db/larder", "redis-url": "redis://:pw-of-redis@cache:6379/0",
+	"secret-key":     goodKey,
+	"admin-username": "chief_1", "admin-email": "chief@example.org", "admin-password": "pw of the chief",
+	"allow-registration": "true",
+	"rate-limit-enabled": "false", "rate-limit-per-minute": "1200", "auth-rate-limit": "50",
+	"default-max-storage": "-1", "default-max-files": "-1",
+	"allow-private-endpoints": "192.168.0.0/16", "free-mode-allow-private-endpoints": "fd00::/8",
+	"smtp-allow-private": "10.9.8.7", "captcha-verify-url": "https://verify.example.org/siteverify",
+	"captcha-secret": "pw-of-captcha", "captcha-provider": "hcaptcha", "link-max-age": "5m", "log-retention": "30d",
+	"garbage-grace": "0s",
+	"thumbnails":    "off", "env": "development", "log-format": "json", "log-level": "debug",
 }
 
 func wantEverything() config.Config {
 	return config.Config{
-		Listen: "0.0.0.0:9000", OpsListen: "127.0.0.1:9100", BaseURL: "https://files.example.org", ContentURL: "https://bytes.example.org",
+		Listen: "0.0.0.0:9000", OpsListen: "127.0.0.1:9100", BaseURL: "https://files.example.org",
+		ContentURL:     "https://bytes.example.org",
 		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("192.0.2.7/32")},
 		DataDir:        "/var/lib/larder", ObjectDir: "/srv/objects", MinFree: 1073741824,
 		DatabaseURL: "postgres://larder:pw-of-pg@db/larder", RedisURL: "redis://:pw-of-redis@cache:6379/0",
 		SecretKey:     "\x04\x6e\x85\x39\x98\x10\xd5\x14\xd2\x29\x70\x2b\xfb\xdb\x98\x57\xc6\x92\xb8\x8d\x8f\x5d\x43\xe3\x78\x3d\xb6\xc6\xb2\xfe\x32\x86",
-		AdminUsername: "chief_1", AdminEmail: "chief@example.org", AdminPassword: "pw of the chief", AllowRegistration: true,
-		RateLimitEnabled: false, RateLimitPerMinute: 1200, AuthRateLimit: 50, DefaultMaxStorage: -1, DefaultMaxFiles: -1,
+		AdminUsername: "chief_1", AdminEmail: "chief@example.org", AdminPassword: "pw of the chief",
+		AllowRegistration: true,
+		RateLimitEnabled:  false, RateLimitPerMinute: 1200, AuthRateLimit: 50, DefaultMaxStorage: -1,
+		DefaultMaxFiles:               -1,
 		AllowPrivateEndpoints:         []netip.Prefix{netip.MustParsePrefix("192.168.0.0/16")},
 		FreeModeAllowPrivateEndpoints: []netip.Prefix{netip.MustParsePrefix("fd00::/8")},
 		SMTPAllowPrivate:              []netip.Prefix{netip.MustParsePrefix("10.9.8.7/32")},
-		CaptchaVerifyURL:              "https://verify.example.org/siteverify", CaptchaSecret: "pw-of-captcha", CaptchaProvider: "hcaptcha",
-		Thumbnails: config.ThumbnailsOff,
-		LinkMaxAge: 5 * time.Minute, LogRetention: 720 * time.Hour, GarbageGrace: 0,
+		CaptchaVerifyURL:              "https://verify.example.org/siteverify", CaptchaSecret: "pw-of-captcha",
+		CaptchaProvider: "hcaptcha",
+		Thumbnails:      config.ThumbnailsOff,
+		LinkMaxAge:      5 * time.Minute, LogRetention: 720 * time.Hour, GarbageGrace: 0,
 		Development: true, LogFormat: config.LogJSON, LogLevel: slog.LevelDebug,
 	}
 }
@@ -116,7 +127,8 @@ func TestEverySettingInEveryPlace(t *testing.T) {
 	// Those that TOML writes otherwise than as text.
 	native := map[string]string{
 		"trusted-proxies": `["10.0.0.0/8", "192.0.2.7"]`, "allow-registration": "true", "rate-limit-enabled": "false",
-		"rate-limit-per-minute": "1200", "auth-rate-limit": "50", "default-max-storage": "-1", "default-max-files": "-1",
+		"rate-limit-per-minute": "1200", "auth-rate-limit": "50", "default-max-storage": "-1",
+		"default-max-files": "-1",
 	}
 	var flags, oneDash, environ []string
 	var file strings.Builder
@@ -162,13 +174,15 @@ func TestPrecedence(t *testing.T) {
 		limit         int
 		name          string
 	}{
-		"default":                         {nil, nil, 5, "admin"},
-		"file over default":               {nil, file, 3, "from_file"},
-		"environment over file":           {nil, env, 2, "from_env"},
-		"flag over environment":           {[]string{"--auth-rate-limit", "1", "-admin-username", "from_flag"}, env, 1, "from_flag"},
-		"flag over file":                  {[]string{"--auth-rate-limit=1"}, file, 1, "from_file"},
-		"last flag over first":            {[]string{"--auth-rate-limit=9", "--auth-rate-limit=8"}, nil, 8, "admin"},
-		"a bad value that does not count": {[]string{"--auth-rate-limit=7"}, append(slices.Clone(file), "LARDER_AUTH_RATE_LIMIT=x"), 7, "from_file"},
+		"default":               {nil, nil, 5, "admin"},
+		"file over default":     {nil, file, 3, "from_file"},
+		"environment over file": {nil, env, 2, "from_env"},
+		"flag over environment": {[]string{"--auth-rate-limit", "1", "-admin-username", "from_flag"}, env, 1,
+			"from_flag"},
+		"flag over file":       {[]string{"--auth-rate-limit=1"}, file, 1, "from_file"},
+		"last flag over first": {[]string{"--auth-rate-limit=9", "--auth-rate-limit=8"}, nil, 8, "admin"},
+		"a bad value that does not count": {[]string{"--auth-rate-limit=7"},
+			append(slices.Clone(file), "LARDER_AUTH_RATE_LIMIT=x"), 7, "from_file"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -198,8 +212,10 @@ func TestAllProblemsAtOnce(t *testing.T) {
 	t.Parallel()
 	path := writeFile(t, "garbage_grace = 60\nbase-url = \"x\"\nlink_max_age = \"soon\"\n[captcha]\nprovider = \"x\"\n")
 	got := problems(t,
-		[]string{"--min-free=lots", "--colour=red", "word", "--shape", "round", "---secret-key=pw1", "--config=" + path, "stray", "--log-level"},
-		[]string{"LARDER_ENV=staging", "LARDER_LISTN=:1", "LARDER_TEST_DSN=x", "LARDERS=1", "LARDER_ADMIN_PASSWORD=pw2"})
+		[]string{"--min-free=lots", "--colour=red", "word", "--shape", "round", "---secret-key=pw1", "--config=" + path,
+			"stray", "--log-level"},
+		[]string{"LARDER_ENV=staging", "LARDER_LISTN=:1", "LARDER_TEST_DSN=x", "LARDERS=1",
+			"LARDER_ADMIN_PASSWORD=pw2"})
 	want := []config.Problem{
 		{Text: "flag provided but not defined: -colour"},
 		{Text: "flag provided but not defined: -shape"},
@@ -220,10 +236,12 @@ func TestAllProblemsAtOnce(t *testing.T) {
 		t.Errorf("problems:\n got %q\nwant %q", got, want)
 	}
 	text := (&config.Error{Problems: got}).Error()
-	if !strings.HasPrefix(text, "14 problems with the configuration:\n  flag provided") || strings.Count(text, "\n") != 14 {
+	if !strings.HasPrefix(text, "14 problems with the configuration:\n  flag provided") ||
+		strings.Count(text, "\n") != 14 {
 		t.Errorf("as text: %s", text)
 	}
-	if text := (&config.Error{Problems: got[:1]}).Error(); text != "1 problem with the configuration:\n  flag provided but not defined: -colour" {
+	if text := (&config.Error{Problems: got[:1]}).
+		Error(); text != "1 problem with the configuration:\n  flag provided but not defined: -colour" {
 		t.Errorf("as text: %s", text)
 	}
 }
@@ -232,14 +250,18 @@ func TestAllProblemsAtOnce(t *testing.T) {
 func TestServiceLinksAreNoSettings(t *testing.T) {
 	t.Parallel()
 	_, err := config.Load(nil, []string{
-		"LARDER_SERVICE_HOST=10.0.0.1", "LARDER_SERVICE_PORT=8080", "LARDER_SERVICE_PORT_HTTP=8080", "LARDER_PORT=tcp://10.0.0.1:8080",
-		"LARDER_PORT_8080_TCP=tcp://10.0.0.1:8080", "LARDER_PORT_8080_TCP_ADDR=10.0.0.1", "LARDER_WEB_SERVICE_HOST=10.0.0.2", "LARDER_WEB_PORT=tcp://10.0.0.2:80",
+		"LARDER_SERVICE_HOST=10.0.0.1", "LARDER_SERVICE_PORT=8080", "LARDER_SERVICE_PORT_HTTP=8080",
+		"LARDER_PORT=tcp://10.0.0.1:8080",
+		"LARDER_PORT_8080_TCP=tcp://10.0.0.1:8080", "LARDER_PORT_8080_TCP_ADDR=10.0.0.1",
+		"LARDER_WEB_SERVICE_HOST=10.0.0.2", "LARDER_WEB_PORT=tcp://10.0.0.2:80",
 	})
 	if err != nil {
 		t.Error(err)
 	}
-	for _, line := range []string{"LARDER_PORT=8080", "LARDER_HOST=x", "LARDER_SERVICE=x", "LARDER_=x", "LARDER_listen=x", "LARDER_TEST=x"} {
-		if got := problems(t, nil, []string{line}); len(got) != 1 || !strings.HasPrefix(got[0].Text, strings.SplitN(line, "=", 2)[0]+" ") {
+	for _, line := range []string{"LARDER_PORT=8080", "LARDER_HOST=x", "LARDER_SERVICE=x", "LARDER_=x",
+		"LARDER_listen=x", "LARDER_TEST=x"} {
+		if got := problems(t, nil, []string{line}); len(got) != 1 ||
+			!strings.HasPrefix(got[0].Text, strings.SplitN(line, "=", 2)[0]+" ") {
 			t.Errorf("%s: %q", line, got)
 		}
 	}
@@ -262,12 +284,14 @@ func TestLoadCommand(t *testing.T) {
 		role  string
 		dir   string
 	}{
-		"flags last":          {[]string{"anna", "--role", "admin", "--data-dir", "/d"}, []string{"anna"}, "admin", "/d"},
-		"flags first":         {[]string{"--data-dir=/d", "-role=admin", "anna"}, []string{"anna"}, "admin", "/d"},
-		"between words":       {[]string{"anna", "--role=admin", "berta"}, []string{"anna", "berta"}, "admin", "data"},
-		"after a double dash": {[]string{"--role=admin", "--", "--anna", "-b"}, []string{"--anna", "-b"}, "admin", "data"},
-		"a lone dash":         {[]string{"-"}, []string{"-"}, "user", "data"},
-		"nothing":             {nil, nil, "user", "data"},
+		"flags last": {[]string{"anna", "--role", "admin", "--data-dir", "/d"}, []string{"anna"}, "admin",
+			"/d"},
+		"flags first":   {[]string{"--data-dir=/d", "-role=admin", "anna"}, []string{"anna"}, "admin", "/d"},
+		"between words": {[]string{"anna", "--role=admin", "berta"}, []string{"anna", "berta"}, "admin", "data"},
+		"after a double dash": {[]string{"--role=admin", "--", "--anna", "-b"}, []string{"--anna", "-b"}, "admin",
+			"data"},
+		"a lone dash": {[]string{"-"}, []string{"-"}, "user", "data"},
+		"nothing":     {nil, nil, "user", "data"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -294,7 +318,8 @@ func TestLoadCommand(t *testing.T) {
 func TestSecretsAreNotTold(t *testing.T) {
 	t.Parallel()
 	want := wantEverything()
-	secrets := []string{"pw-of-pg", "pw-of-redis", goodKey, "pw of the chief", "pw-of-captcha", string(want.SecretKey.Reveal()), "BG6FOZ", "hunter", "1999123"}
+	secrets := []string{"pw-of-pg", "pw-of-redis", goodKey, "pw of the chief", "pw-of-captcha",
+		string(want.SecretKey.Reveal()), "BG6FOZ", "hunter", "1999123"}
 	prints := []string{fmt.Sprint(want), fmt.Sprintf("%+v", want), fmt.Sprintf("%#v", &want)}
 	for _, args := range [][]string{
 		{"--secret-key=BG6FOZ"},
@@ -327,7 +352,8 @@ func TestSecretsAreNotTold(t *testing.T) {
 	}
 }
 
-// What the TOML parser says may quote from the line, so it is left out where that is a secret's, whichever way that shows.
+// What the TOML parser says may quote from the line, so it is left out where that is a secret's,
+// whichever way that shows.
 func TestErrorsOnLinesWithSecretsAreNotQuoted(t *testing.T) {
 	t.Parallel()
 	for content, explained := range map[string]bool{

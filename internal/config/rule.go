@@ -16,7 +16,8 @@ import (
 
 type prefixList = []netip.Prefix
 
-// form is how a value is written, which says what a TOML file may hold and what the help shows for the value.
+// form is how a value is written, which says what a TOML file may hold and what the help
+// shows for the value.
 type form int
 
 const (
@@ -28,7 +29,8 @@ const (
 	formDuration
 )
 
-// rule reads a value as written and stores it. Its errors finish the sentence "LARDER_X …" and don't repeat the value.
+// rule reads a value as written and stores it. Its errors finish the sentence "LARDER_X …" and
+// don't repeat the value.
 type rule struct {
 	form  form
 	store func(c *Config, value string) error
@@ -112,7 +114,8 @@ func duration(least time.Duration, field func(*Config) *time.Duration) rule {
 	}}
 }
 
-// prefixes stores a list of CIDRs, separated by commas; a lone address is the prefix of just that address.
+// prefixes stores a list of CIDRs, separated by commas; a lone address is the prefix
+// of just that address.
 func prefixes(field func(*Config) *prefixList) rule {
 	return rule{formList, func(c *Config, value string) error {
 		var list prefixList
@@ -132,7 +135,8 @@ func prefixes(field func(*Config) *prefixList) rule {
 	}}
 }
 
-// parsePrefix reads a CIDR or an address. Bits beyond the length are cleared and IPv4 written as IPv6 becomes IPv4, else it would match nothing.
+// parsePrefix reads a CIDR or an address. Bits beyond the length are cleared and IPv4 written as
+// IPv6 becomes IPv4, else it would match nothing.
 func parsePrefix(s string) (netip.Prefix, error) {
 	prefix, err := netip.ParsePrefix(s)
 	if err != nil {

@@ -9,7 +9,8 @@ import (
 	"larder/internal/secret"
 )
 
-// setting is one line of the table. The flag gives the other two names: `data-dir`, LARDER_DATA_DIR, `data_dir`.
+// setting is one line of the table. The flag gives the other two names:
+// `data-dir`, LARDER_DATA_DIR, `data_dir`.
 type setting struct {
 	flag        string
 	group       string // heading in the help and the document, on the first setting of a group
@@ -41,37 +42,47 @@ var settings = []setting{
 		rule:    text(optional(origin), func(c *Config) *string { return &c.BaseURL }),
 	},
 	{
-		flag: "trusted-proxies", defaultText: "none", meaning: "CIDRs of the proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` Larder trusts",
-		rule: prefixes(func(c *Config) *prefixList { return &c.TrustedProxies }),
+		flag: "trusted-proxies", defaultText: "none",
+		meaning: "CIDRs of the proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` Larder trusts",
+		rule:    prefixes(func(c *Config) *prefixList { return &c.TrustedProxies }),
 	},
 	{
-		flag: "content-url", defaultText: "none", meaning: "reserved: a second origin that serves the bytes of files and nothing else",
-		rule: text(optional(origin), func(c *Config) *string { return &c.ContentURL }),
+		flag: "content-url", defaultText: "none",
+		meaning: "reserved: a second origin that serves the bytes of files and nothing else",
+		rule:    text(optional(origin), func(c *Config) *string { return &c.ContentURL }),
 	},
 	{
-		flag: "ops-listen", defaultText: "none", meaning: "address for Prometheus metrics and profiles; keep it private",
-		rule: text(optional(listenAddress), func(c *Config) *string { return &c.OpsListen }),
+		flag: "ops-listen", defaultText: "none",
+		meaning: "address for Prometheus metrics and profiles; keep it private",
+		rule:    text(optional(listenAddress), func(c *Config) *string { return &c.OpsListen }),
 	},
 
 	{
-		flag: "data-dir", group: "Storage", def: "./data", meaning: "directory for the SQLite database and the generated key",
-		rule: text(directory, func(c *Config) *string { return &c.DataDir }),
+		flag: "data-dir", group: "Storage", def: "./data",
+		meaning: "directory for the SQLite database and the generated key",
+		rule:    text(directory, func(c *Config) *string { return &c.DataDir }),
 	},
 	{
-		flag: "object-dir", defaultText: "`objects` in the data directory", meaning: "directory where the built-in store keeps the bytes of files",
-		rule: text(optional(directory), func(c *Config) *string { return &c.ObjectDir }),
+		flag: "object-dir", defaultText: "`objects` in the data directory",
+		meaning: "directory where the built-in store keeps the bytes of files",
+		rule:    text(optional(directory), func(c *Config) *string { return &c.ObjectDir }),
 	},
 	{
-		flag: "min-free", def: "256MiB", meaning: "while less space than this is free, Larder refuses uploads; deleting goes on",
-		rule: size(0, func(c *Config) *int64 { return &c.MinFree }),
+		flag: "min-free", def: "256MiB",
+		meaning: "while less space than this is free, Larder refuses uploads; deleting goes on",
+		rule:    size(0, func(c *Config) *int64 { return &c.MinFree }),
 	},
 	{
-		flag: "database-url", defaultText: "SQLite in the data directory", meaning: "`postgres://…` keeps the metadata in PostgreSQL", secret: true,
-		rule: secretText(optional(urlWithScheme("postgres", "postgresql")), func(c *Config) *secret.Text { return &c.DatabaseURL }),
+		flag: "database-url", defaultText: "SQLite in the data directory",
+		meaning: "`postgres://…` keeps the metadata in PostgreSQL", secret: true,
+		rule: secretText(optional(urlWithScheme("postgres", "postgresql")),
+			func(c *Config) *secret.Text { return &c.DatabaseURL }),
 	},
 	{
-		flag: "redis-url", defaultText: "kept in the process", meaning: "`redis://…` shares rate limits and cache invalidation between replicas", secret: true,
-		rule: secretText(optional(urlWithScheme("redis", "rediss", "unix")), func(c *Config) *secret.Text { return &c.RedisURL }),
+		flag: "redis-url", defaultText: "kept in the process",
+		meaning: "`redis://…` shares rate limits and cache invalidation between replicas", secret: true,
+		rule: secretText(optional(urlWithScheme("redis", "rediss", "unix")),
+			func(c *Config) *secret.Text { return &c.RedisURL }),
 	},
 	{
 		flag: "secret-key", defaultText: "made at the first start, in the data directory", secret: true,
@@ -80,33 +91,40 @@ var settings = []setting{
 	},
 
 	{
-		flag: "admin-username", group: "First start", def: "admin", meaning: "name of the first administrator; only on the first start",
-		rule: text(username, func(c *Config) *string { return &c.AdminUsername }),
+		flag: "admin-username", group: "First start", def: "admin",
+		meaning: "name of the first administrator; only on the first start",
+		rule:    text(username, func(c *Config) *string { return &c.AdminUsername }),
 	},
 	{
-		flag: "admin-email", def: "admin@localhost", meaning: "email address of the first administrator; only on the first start",
-		rule: text(email, func(c *Config) *string { return &c.AdminEmail }),
+		flag: "admin-email", def: "admin@localhost",
+		meaning: "email address of the first administrator; only on the first start",
+		rule:    text(email, func(c *Config) *string { return &c.AdminEmail }),
 	},
 	{
-		flag: "admin-password", defaultText: "random, printed once", meaning: "password of the first administrator, 8 to 128 characters; only on the first start", secret: true,
+		flag: "admin-password", defaultText: "random, printed once",
+		meaning: "password of the first administrator, 8 to 128 characters; only on the first start", secret: true,
 		rule: secretText(optional(password), func(c *Config) *secret.Text { return &c.AdminPassword }),
 	},
 	{
-		flag: "allow-registration", def: "false", meaning: "initial value of the site setting `allowRegistration`; only on the first start",
-		rule: boolean(func(c *Config) *bool { return &c.AllowRegistration }),
+		flag: "allow-registration", def: "false",
+		meaning: "initial value of the site setting `allowRegistration`; only on the first start",
+		rule:    boolean(func(c *Config) *bool { return &c.AllowRegistration }),
 	},
 	{
-		flag: "rate-limit-enabled", def: "true", meaning: "initial value of the site setting `rateLimitEnabled`; only on the first start",
-		rule: boolean(func(c *Config) *bool { return &c.RateLimitEnabled }),
+		flag: "rate-limit-enabled", def: "true",
+		meaning: "initial value of the site setting `rateLimitEnabled`; only on the first start",
+		rule:    boolean(func(c *Config) *bool { return &c.RateLimitEnabled }),
 	},
 	{
-		flag: "rate-limit-per-minute", def: "600", meaning: "initial value of the site setting `rateLimitRequestsPerMinute`, 1 to 10000; only on the first start",
-		rule: integer(1, 10000, func(c *Config) *int { return &c.RateLimitPerMinute }),
+		flag: "rate-limit-per-minute", def: "600",
+		meaning: "initial value of the site setting `rateLimitRequestsPerMinute`, 1 to 10000; only on the first start",
+		rule:    integer(1, 10000, func(c *Config) *int { return &c.RateLimitPerMinute }),
 	},
 
 	{
-		flag: "auth-rate-limit", group: "Limits", def: "5", meaning: "requests a minute from one IP address on the endpoints that take or mail a credential",
-		rule: integer(1, math.MaxInt32, func(c *Config) *int { return &c.AuthRateLimit }),
+		flag: "auth-rate-limit", group: "Limits", def: "5",
+		meaning: "requests a minute from one IP address on the endpoints that take or mail a credential",
+		rule:    integer(1, math.MaxInt32, func(c *Config) *int { return &c.AuthRateLimit }),
 	},
 	{
 		flag: "default-max-storage", def: "10GiB", meaning: "storage quota of a new user; -1 for no limit",
@@ -117,12 +135,14 @@ var settings = []setting{
 		rule: integer(Unlimited, math.MaxInt64, func(c *Config) *int64 { return &c.DefaultMaxFiles }),
 	},
 	{
-		flag: "allow-private-endpoints", defaultText: "none", meaning: "CIDRs, beyond public addresses, in which storage providers and the captcha check may be",
-		rule: prefixes(func(c *Config) *prefixList { return &c.AllowPrivateEndpoints }),
+		flag: "allow-private-endpoints", defaultText: "none",
+		meaning: "CIDRs, beyond public addresses, in which storage providers and the captcha check may be",
+		rule:    prefixes(func(c *Config) *prefixList { return &c.AllowPrivateEndpoints }),
 	},
 	{
-		flag: "free-mode-allow-private-endpoints", defaultText: "none", meaning: "the same for the stores of free-mode visitors",
-		rule: prefixes(func(c *Config) *prefixList { return &c.FreeModeAllowPrivateEndpoints }),
+		flag: "free-mode-allow-private-endpoints", defaultText: "none",
+		meaning: "the same for the stores of free-mode visitors",
+		rule:    prefixes(func(c *Config) *prefixList { return &c.FreeModeAllowPrivateEndpoints }),
 	},
 	{
 		flag: "smtp-allow-private", def: "127.0.0.0/8,::1/128",
@@ -131,42 +151,54 @@ var settings = []setting{
 	},
 
 	{
-		flag: "captcha-verify-url", group: "Captcha", defaultText: "none", meaning: "address that verifies the token of the bot check (`siteverify`)",
-		rule: text(optional(webAddress), func(c *Config) *string { return &c.CaptchaVerifyURL }),
+		flag: "captcha-verify-url", group: "Captcha", defaultText: "none",
+		meaning: "address that verifies the token of the bot check (`siteverify`)",
+		rule:    text(optional(webAddress), func(c *Config) *string { return &c.CaptchaVerifyURL }),
 	},
 	{
-		flag: "captcha-secret", defaultText: "none", meaning: "secret sent to that address; must be given with it", secret: true,
-		rule: secretText(anyText, func(c *Config) *secret.Text { return &c.CaptchaSecret }),
+		flag: "captcha-secret", defaultText: "none", meaning: "secret sent to that address; must be given with it",
+		secret: true,
+		rule:   secretText(anyText, func(c *Config) *secret.Text { return &c.CaptchaSecret }),
 	},
 	{
-		flag: "captcha-provider", defaultText: "none", meaning: "the widget on the page: `turnstile`, `hcaptcha` or `recaptcha`",
-		rule: text(optional(oneOf("turnstile", "hcaptcha", "recaptcha")), func(c *Config) *string { return &c.CaptchaProvider }),
+		flag: "captcha-provider", defaultText: "none",
+		meaning: "the widget on the page: `turnstile`, `hcaptcha` or `recaptcha`",
+		rule: text(optional(oneOf("turnstile", "hcaptcha", "recaptcha")),
+			func(c *Config) *string { return &c.CaptchaProvider }),
 	},
 
 	{
-		flag: "link-max-age", group: "Lifetimes", def: "1h", meaning: "how long caches may keep public files and permanent links without asking",
-		rule: duration(0, func(c *Config) *time.Duration { return &c.LinkMaxAge }),
+		flag: "link-max-age", group: "Lifetimes", def: "1h",
+		meaning: "how long caches may keep public files and permanent links without asking",
+		rule:    duration(0, func(c *Config) *time.Duration { return &c.LinkMaxAge }),
 	},
 	{
 		flag: "log-retention", def: "90d", meaning: "age of the oldest entry of the access log",
 		rule: duration(time.Second, func(c *Config) *time.Duration { return &c.LogRetention }),
 	},
 	{
-		flag: "garbage-grace", def: "1h", meaning: "how long the bytes of a deleted file stay in the store; they are gone within a minute after, and sooner where an account would have more than twice its quota there",
-		rule: duration(0, func(c *Config) *time.Duration { return &c.GarbageGrace }),
+		flag: "garbage-grace", def: "1h",
+		meaning: "how long the bytes of a deleted file stay in the store; they are gone within a minute after, and sooner where an account would have more than twice its quota there",
+		rule:    duration(0, func(c *Config) *time.Duration { return &c.GarbageGrace }),
 	},
 
 	{
-		flag: "thumbnails", group: "Running", def: "auto", meaning: "`auto`: libvips makes thumbnails where `vipsthumbnail` is installed, else Larder alone; `built-in`: Larder alone; `off`: none",
-		rule: choice(map[string]Thumbnails{"auto": ThumbnailsAuto, "built-in": ThumbnailsBuiltIn, "off": ThumbnailsOff}, func(c *Config) *Thumbnails { return &c.Thumbnails }),
+		flag: "thumbnails", group: "Running", def: "auto",
+		meaning: "`auto`: libvips makes thumbnails where `vipsthumbnail` is installed, else Larder alone; `built-in`: Larder alone; `off`: none",
+		rule: choice(map[string]Thumbnails{"auto": ThumbnailsAuto, "built-in": ThumbnailsBuiltIn, "off": ThumbnailsOff},
+			func(c *Config) *Thumbnails { return &c.Thumbnails }),
 	},
 	{
-		flag: "env", def: "production", meaning: "`production`, or `development`, which adds `error.details` to failures",
-		rule: choice(map[string]bool{"production": false, "development": true}, func(c *Config) *bool { return &c.Development }),
+		flag: "env", def: "production",
+		meaning: "`production`, or `development`, which adds `error.details` to failures",
+		rule: choice(map[string]bool{"production": false, "development": true},
+			func(c *Config) *bool { return &c.Development }),
 	},
 	{
-		flag: "log-format", def: "auto", meaning: "`text`, `json`, or `auto`: text on a terminal, else json; logs go to stderr",
-		rule: choice(map[string]LogFormat{"auto": LogAuto, "text": LogText, "json": LogJSON}, func(c *Config) *LogFormat { return &c.LogFormat }),
+		flag: "log-format", def: "auto",
+		meaning: "`text`, `json`, or `auto`: text on a terminal, else json; logs go to stderr",
+		rule: choice(map[string]LogFormat{"auto": LogAuto, "text": LogText, "json": LogJSON},
+			func(c *Config) *LogFormat { return &c.LogFormat }),
 	},
 	{
 		flag: "log-level", def: "info", meaning: "`debug`, `info`, `warn` or `error`",

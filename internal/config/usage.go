@@ -8,10 +8,12 @@ import (
 
 //go:generate go test -run ^TestDocument$ -update
 
-// Usage writes all settings to w, as `larder serve --help` shows them: flag, environment variable, default, meaning.
+// Usage writes all settings to w, as `larder serve --help` shows them: flag,
+// environment variable, default, meaning.
 func Usage(w io.Writer) error {
 	var b strings.Builder
-	b.WriteString(`Every setting is a flag, an environment variable and a key of an optional TOML file, in this order of precedence.
+	b.WriteString(
+		`Every setting is a flag, an environment variable and a key of an optional TOML file, in this order of precedence.
 The file's keys are the flags with _ instead of -. Sizes are bytes or end in KiB, MiB or GiB; durations look like 30s, 1h30m or 90d;
 lists are separated by commas.
 
@@ -23,7 +25,8 @@ lists are separated by commas.
 		if s.group != "" {
 			fmt.Fprintf(&b, "\n%s\n", s.group)
 		}
-		fmt.Fprintf(&b, "  %s\n        %s\n        %s, default: %s\n", s.synopsis(), stripMarkdown(s.meaning), s.env(), stripMarkdown(s.describeDefault()))
+		fmt.Fprintf(&b, "  %s\n        %s\n        %s, default: %s\n", s.synopsis(), stripMarkdown(s.meaning), s.env(),
+			stripMarkdown(s.describeDefault()))
 	}
 	if _, err := io.WriteString(w, b.String()); err != nil {
 		return fmt.Errorf("print the settings: %w", err)
@@ -33,7 +36,8 @@ lists are separated by commas.
 
 // synopsis is the flag with a word for its value.
 func (s setting) synopsis() string {
-	word := map[form]string{formText: "TEXT", formList: "LIST", formInteger: "NUMBER", formSize: "SIZE", formDuration: "DURATION"}[s.rule.form]
+	word := map[form]string{formText: "TEXT", formList: "LIST", formInteger: "NUMBER", formSize: "SIZE",
+		formDuration: "DURATION"}[s.rule.form]
 	if word == "" {
 		return "--" + s.flag
 	}

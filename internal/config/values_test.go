@@ -10,7 +10,8 @@ import (
 	"larder/internal/config"
 )
 
-// Each value on both sides of its rule's edge: want is the field as %v prints it, "" when the value is refused.
+// Each value on both sides of its rule's edge: want is the field as %v prints it, "" when
+// the value is refused.
 func TestValues(t *testing.T) {
 	t.Parallel()
 	read := map[string]func(config.Config) any{
@@ -233,7 +234,8 @@ func TestValues(t *testing.T) {
 			}
 			if tt.want == refused {
 				got := problems(t, args, nil)
-				if len(got) != 1 || !strings.Contains(got[0].Text, "must") && !strings.Contains(got[0].Text, "is ") && !strings.Contains(got[0].Text, "has ") && !strings.Contains(got[0].Text, "holds ") {
+				if len(got) != 1 || !strings.Contains(got[0].Text, "must") && !strings.Contains(got[0].Text, "is ") &&
+					!strings.Contains(got[0].Text, "has ") && !strings.Contains(got[0].Text, "holds ") {
 					t.Errorf("problems %q, want one that says what is right", got)
 				}
 				return
@@ -278,11 +280,13 @@ func TestBaseURLFollowsListen(t *testing.T) {
 		t.Run(tt.listen, func(t *testing.T) {
 			t.Parallel()
 			given, err := config.Load([]string{"--listen=" + tt.listen, "--base-url=https://files.example.org"}, nil)
-			if err != nil || given.BaseURL != "https://files.example.org" || given.BaseURLAt("127.0.0.1:1") != "https://files.example.org" {
+			if err != nil || given.BaseURL != "https://files.example.org" ||
+				given.BaseURLAt("127.0.0.1:1") != "https://files.example.org" {
 				t.Errorf("with a base URL: %q, %v", given.BaseURL, err)
 			}
 			if !tt.ok {
-				if got := problems(t, []string{"--listen=" + tt.listen}, nil); len(got) != 1 || got[0].Setting != "base-url" || !strings.Contains(got[0].Text, "LARDER_BASE_URL") {
+				if got := problems(t, []string{"--listen=" + tt.listen}, nil); len(got) != 1 ||
+					got[0].Setting != "base-url" || !strings.Contains(got[0].Text, "LARDER_BASE_URL") {
 					t.Errorf("problems %q, want one with the base URL", got)
 				}
 				return
@@ -304,21 +308,27 @@ func TestSettingsThatNeedEachOther(t *testing.T) {
 		args []string
 		want []string // settings with a problem
 	}{
-		"PostgreSQL without key":     {[]string{"--database-url=postgres://db/x"}, []string{"secret-key"}},
-		"PostgreSQL with key":        {[]string{"--database-url=postgres://db/x", "--secret-key=" + goodKey}, nil},
-		"PostgreSQL with bad key":    {[]string{"--database-url=postgres://db/x", "--secret-key=x"}, []string{"secret-key"}},
-		"SQLite with key":            {[]string{"--secret-key=" + goodKey}, nil},
-		"bad listen, no base":        {[]string{"--listen=nowhere"}, []string{"listen"}},
-		"open listen, bad base":      {[]string{"--listen=:1", "--base-url=nowhere"}, []string{"base-url"}},
-		"content on the base":        {[]string{"--content-url=https://A.b", "--base-url=https://a.b/"}, []string{"content-url"}},
-		"ops on the public":          {[]string{"--listen=127.0.0.1:1", "--ops-listen=127.0.0.1:1"}, []string{"ops-listen"}},
-		"both on any port":           {[]string{"--listen=127.0.0.1:0", "--ops-listen=127.0.0.1:0"}, nil},
-		"captcha whole":              {[]string{"--captcha-verify-url=http://c/v", "--captcha-secret=s", "--captcha-provider=recaptcha"}, nil},
-		"captcha without widget":     {[]string{"--captcha-verify-url=http://c/v", "--captcha-secret=s"}, nil},
-		"captcha without secret":     {[]string{"--captcha-verify-url=http://c/v"}, []string{"captcha-secret"}},
-		"captcha without address":    {[]string{"--captcha-secret=s"}, []string{"captcha-verify-url"}},
-		"captcha with a bad address": {[]string{"--captcha-secret=s", "--captcha-verify-url=c"}, []string{"captcha-verify-url"}},
-		"captcha with a password":    {[]string{"--captcha-secret=s", "--captcha-verify-url=http://u:p@c/"}, []string{"captcha-verify-url"}},
+		"PostgreSQL without key": {[]string{"--database-url=postgres://db/x"}, []string{"secret-key"}},
+		"PostgreSQL with key":    {[]string{"--database-url=postgres://db/x", "--secret-key=" + goodKey}, nil},
+		"PostgreSQL with bad key": {[]string{"--database-url=postgres://db/x", "--secret-key=x"},
+			[]string{"secret-key"}},
+		"SQLite with key":       {[]string{"--secret-key=" + goodKey}, nil},
+		"bad listen, no base":   {[]string{"--listen=nowhere"}, []string{"listen"}},
+		"open listen, bad base": {[]string{"--listen=:1", "--base-url=nowhere"}, []string{"base-url"}},
+		"content on the base": {[]string{"--content-url=https://A.b", "--base-url=https://a.b/"},
+			[]string{"content-url"}},
+		"ops on the public": {[]string{"--listen=127.0.0.1:1", "--ops-listen=127.0.0.1:1"},
+			[]string{"ops-listen"}},
+		"both on any port": {[]string{"--listen=127.0.0.1:0", "--ops-listen=127.0.0.1:0"}, nil},
+		"captcha whole": {[]string{"--captcha-verify-url=http://c/v", "--captcha-secret=s",
+			"--captcha-provider=recaptcha"}, nil},
+		"captcha without widget":  {[]string{"--captcha-verify-url=http://c/v", "--captcha-secret=s"}, nil},
+		"captcha without secret":  {[]string{"--captcha-verify-url=http://c/v"}, []string{"captcha-secret"}},
+		"captcha without address": {[]string{"--captcha-secret=s"}, []string{"captcha-verify-url"}},
+		"captcha with a bad address": {[]string{"--captcha-secret=s", "--captcha-verify-url=c"},
+			[]string{"captcha-verify-url"}},
+		"captcha with a password": {[]string{"--captcha-secret=s", "--captcha-verify-url=http://u:p@c/"},
+			[]string{"captcha-verify-url"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -386,8 +396,10 @@ func TestFiles(t *testing.T) {
 		})
 	}
 	missing := filepath.Join(t.TempDir(), "missing.toml")
-	for _, place := range []struct{ args, environ []string }{{[]string{"--config=" + missing}, nil}, {nil, []string{"LARDER_CONFIG=" + missing}}} {
-		if got := problems(t, place.args, place.environ); len(got) != 1 || got[0].Setting != "config" || !strings.Contains(got[0].Text, missing) {
+	for _, place := range []struct{ args, environ []string }{{[]string{"--config=" + missing}, nil},
+		{nil, []string{"LARDER_CONFIG=" + missing}}} {
+		if got := problems(t, place.args, place.environ); len(got) != 1 || got[0].Setting != "config" ||
+			!strings.Contains(got[0].Text, missing) {
 			t.Errorf("a file that isn't there: %q", got)
 		}
 	}

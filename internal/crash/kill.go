@@ -10,12 +10,14 @@ import (
 	"syscall"
 )
 
-// at is the point to die at, and times how often it is passed until then: `LARDER_CRASH_AT=upload.stored:3` dies the third time.
+// at is the point to die at, and times how often it is passed until then:
+// `LARDER_CRASH_AT=upload.stored:3` dies the third time.
 var at, times = parse(taken("LARDER_CRASH_AT"))
 
 var passed atomic.Int64
 
-// taken returns a variable and takes it out of the environment, since it is no setting of the service.
+// taken returns a variable and takes it out of the environment, since it is no
+// setting of the service.
 func taken(name string) string {
 	value := os.Getenv(name)
 	_ = os.Unsetenv(name) // fails for no name that is written here

@@ -12,8 +12,8 @@ import (
 	"larder/internal/share"
 )
 
-// storeTokens adds n tokens of a purpose that end after lasting and, each a millisecond later, behind
-// it.
+// storeTokens adds n tokens of a purpose that end after lasting and, each a
+// millisecond later, behind it.
 func (w *fixture) storeTokens(n int, name, userID, shareID, entryID, purpose string, lasting time.Duration) {
 	w.t.Helper()
 	const rows = `
@@ -55,8 +55,11 @@ func TestTokenLimitOfAccount(t *testing.T) {
 			t.Errorf("%d of the oldest are left when 1,000 are valid", n)
 		}
 		third := w.issue(w.ann, w.file.ID)
-		if saves, oldest, next := w.countTokens("save"), w.count("SELECT count(*) FROM download_tokens WHERE hash = 'save1'"), w.count("SELECT count(*) FROM download_tokens WHERE hash = 'save2'"); saves != 599 || oldest != 0 || next != 1 {
-			t.Errorf("%d of the oldest are left when one more was issued; the oldest of all: %d, the next: %d", saves, oldest, next)
+		if saves, oldest, next := w.countTokens("save"), w.count(
+			"SELECT count(*) FROM download_tokens WHERE hash = 'save1'"), w.count(
+			"SELECT count(*) FROM download_tokens WHERE hash = 'save2'"); saves != 599 || oldest != 0 || next != 1 {
+			t.Errorf("%d of the oldest are left when one more was issued; the oldest of all: %d, the next: %d", saves,
+				oldest, next)
 		}
 		for _, token := range []string{first, second, third} {
 			w.requireUsable(token, "new")
@@ -65,7 +68,8 @@ func TestTokenLimitOfAccount(t *testing.T) {
 		if _, missing := w.resolve(preview); err != nil || missing != nil {
 			t.Errorf("a preview: %v, %v", err, missing)
 		}
-		for name, want := range map[string]int{"save": 598, "preview": 398, "signed": 50, "expired": 50, "used": 50, "other": 50, "share": 50, "visitor": 50} {
+		for name, want := range map[string]int{"save": 598, "preview": 398, "signed": 50, "expired": 50, "used": 50,
+			"other": 50, "share": 50, "visitor": 50} {
 			if n := w.countTokens(name); n != want {
 				t.Errorf("%s: %d are left, want %d", name, n, want)
 			}
@@ -104,7 +108,8 @@ func TestTokenLimitIsExactUnderConcurrency(t *testing.T) {
 // Visitors share the bound of the share, or of the public file, that they have a token of.
 func TestTokenLimitOfVisitors(t *testing.T) {
 	eachEngine(t, func(t *testing.T, w *fixture) {
-		shared, err := w.shares.Create(ctx, w.ann, share.Draft{EntryID: w.file.ID, AllowDownload: true, AllowPreview: true})
+		shared, err := w.shares.Create(ctx, w.ann,
+			share.Draft{EntryID: w.file.ID, AllowDownload: true, AllowPreview: true})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,13 +1,14 @@
 // Package download issues the tokens that the gateway turns into bytes.
 //
-// A token lasts 15 minutes and serves once, or as often as one likes when it was made for a preview; a signed link is one that lasts as long as was
-// asked for and is bound to the content, see signed.go. Only its SHA-256 is stored. It carries no right of its own: each look judges anew, with what
-// the account and the key it was issued to may do at that moment, so that a disabled account, a revoked key or a changed rule ends it. One that a
-// session made ends with the session too; a signed link does not.
-// What is shared comes by tokens of no account, see shared.go. Of an account's tokens at most 1,000
-// are valid: the oldest end when more are issued.
-// Looking and using up are two steps, since a token must survive what sends no body: HEAD, 304, 416, a store that fails.
-// Specification: Download token, Download gateway.
+// A token lasts 15 minutes and serves once, or as often as one likes when it was made for a
+// preview; a signed link is one that lasts as long as was asked for and is bound to the content,
+// see signed.go. Only its SHA-256 is stored. It carries no right of its own: each look judges anew,
+// with what the account and the key it was issued to may do at that moment, so that a disabled
+// account, a revoked key or a changed rule ends it. One that a session made ends with the session
+// too; a signed link does not. What is shared comes by tokens of no account, see shared.go. Of an
+// account's tokens at most 1,000 are valid: the oldest end when more are issued. Looking and using
+// up are two steps, since a token must survive what sends no body: HEAD, 304, 416, a store that
+// fails. Specification: Download token, Download gateway.
 package download
 
 import (
@@ -49,11 +50,12 @@ const Lifetime = 15 * time.Minute
 // by whoever asked for it, so that those who ask for very many lose none that is waited for.
 const maxTokens = 1000
 
-// clockSlack is how far the clocks of replicas may differ. A token with longer to live than its lifetime and that was made by a clock that has
-// gone back since.
+// clockSlack is how far the clocks of replicas may differ. A token with longer to live than its
+// lifetime and that was made by a clock that has gone back since.
 const clockSlack = time.Hour
 
-// latestExpiry is the latest time (ms) at which a token that holds now can end. It is not kept how long a signed link was to last: the longest counts.
+// latestExpiry is the latest time (ms) at which a token that holds now can end. It is not kept how
+// long a signed link was to last: the longest counts.
 func latestExpiry(now int64, purpose Purpose) int64 {
 	lifetime := Lifetime
 	if purpose == Signed {
@@ -89,12 +91,15 @@ type Service struct {
 
 // New returns a Service.
 func New(cfg Config) *Service {
-	return &Service{db: cfg.DB, tree: cfg.Tree, accounts: cfg.Accounts, keys: cfg.Keys, shares: cfg.Shares, ids: cfg.IDs, now: cfg.Now}
+	return &Service{db: cfg.DB, tree: cfg.Tree, accounts: cfg.Accounts, keys: cfg.Keys, shares: cfg.Shares,
+		ids: cfg.IDs, now: cfg.Now}
 }
 
-// Issue makes a token for a file that the actor may download, or to save a folder that they may download; what passwords they have given goes along
-// as its proof. session is the actor's, nil for a key or a visitor: the token ends with it. Faults: NotFound, Forbidden, PasswordRequired.
-func (s *Service) Issue(ctx context.Context, a access.Actor, session *account.Session, entryID string, purpose Purpose) (
+// Issue makes a token for a file that the actor may download, or to save a folder that they may
+// download; what passwords they have given goes along as its proof. session is the actor's, nil for
+// a key or a visitor: the token ends with it. Faults: NotFound, Forbidden, PasswordRequired.
+func (s *Service) Issue(ctx context.Context, a access.Actor, session *account.Session, entryID string,
+	purpose Purpose) (
 	token string, expiresAt time.Time, err error,
 ) {
 	if err := s.CheckIssue(ctx, a, entryID, purpose); err != nil {
@@ -138,10 +143,12 @@ type Redemption struct {
 	ShareID       string              // that it belongs to, "" for none
 }
 
-// Resolve finds what a token stands for, without using it up; ip is where the request comes from, for rules that ask, and given are passwords that
-// were given besides those of the token's proof; for a share's token none of them counts. Faults: InvalidToken (unknown, used, expired, or whoever it
-// was issued to may not download the file any more; a signed link also when the file is gone or has other content; a share's when that has ended),
-// PasswordRequired, NotFound (the file is gone), ShareLimitReached.
+// Resolve finds what a token stands for, without using it up; ip is where the request comes from,
+// for rules that ask, and given are passwords that were given besides those of the token's proof;
+// for a share's token none of them counts. Faults: InvalidToken (unknown, used, expired, or
+// whoever it was issued to may not download the file any more; a signed link also when the file
+// is gone or has other content; a share's when that has ended), PasswordRequired, NotFound (the
+// file is gone), ShareLimitReached.
 func (s *Service) Resolve(ctx context.Context, token string, ip netip.Addr, given ...string) (Redemption, error) {
 	if len(token) != tokenLength {
 		return Redemption{}, invalidToken()
@@ -171,9 +178,10 @@ func (s *Service) Resolve(ctx context.Context, token string, ip netip.Addr, give
 	redemption := Redemption{Purpose: r.purpose, UserID: r.userID, KeyID: r.keyID}
 	redemption.Path, _ = found.Path()
 	if r.purpose == Save && found.IsFolder() {
-		redemption.Folder = &files.ArchiveQuery{IDs: []string{r.entryID}, ActorAt: func(ctx context.Context, version int64) (access.Actor, error) {
-			return s.actorAt(ctx, r, ip, version)
-		}}
+		redemption.Folder = &files.ArchiveQuery{IDs: []string{r.entryID},
+			ActorAt: func(ctx context.Context, version int64) (access.Actor, error) {
+				return s.actorAt(ctx, r, ip, version)
+			}}
 		err = found.AuthorizeFolder(a)
 	} else {
 		redemption.Content, err = found.ContentFor(a)
@@ -195,8 +203,10 @@ func (s *Service) Resolve(ctx context.Context, token string, ip netip.Addr, give
 	return redemption, nil
 }
 
-// currentActor returns whom a token was issued to, as they are now. Fault: InvalidToken for an account that is not active, for a key that is
-// revoked or expired, and when the session that made the token has ended. From where a key may be used is not asked: what fetches the bytes is often another machine than the key's.
+// currentActor returns whom a token was issued to, as they are now. Fault: InvalidToken for an
+// account that is not active, for a key that is revoked or expired, and when the session that made
+// the token has ended. From where a key may be used is not asked: what fetches the bytes is often
+// another machine than the key's.
 func (s *Service) currentActor(ctx context.Context, r row, ip netip.Addr) (access.Actor, error) {
 	if r.userID == "" {
 		return s.actorAt(ctx, r, ip, 0)
@@ -217,7 +227,8 @@ func (s *Service) currentActor(ctx context.Context, r row, ip netip.Addr) (acces
 	return s.actorAt(ctx, r, ip, version)
 }
 
-// actorAt is actor by a config version, for what is under way: the end of a session stops no download.
+// actorAt is actor by a config version, for what is under way: the end of a
+// session stops no download.
 func (s *Service) actorAt(ctx context.Context, r row, ip netip.Addr, version int64) (access.Actor, error) {
 	a := access.Actor{Role: access.Guest, IP: ip, Unlocked: r.proof}
 	if r.userID == "" {
@@ -245,7 +256,8 @@ func (s *Service) actorAt(ctx context.Context, r row, ip netip.Addr, version int
 	return a, nil
 }
 
-// asInvalidToken makes InvalidToken of what is told about an account or key that cannot be used, and leaves a failure of the server what it is.
+// asInvalidToken makes InvalidToken of what is told about an account or key that cannot be used,
+// and leaves a failure of the server what it is.
 func asInvalidToken(err error) error {
 	if fault.KindOf(err) == fault.Internal || fault.Is(err, fault.Unavailable) {
 		return err
@@ -253,8 +265,9 @@ func asInvalidToken(err error) error {
 	return invalidToken().WithCause(err)
 }
 
-// Consume uses up a token that serves once: of any number of callers exactly one gets nil. Faults: InvalidToken for everybody else;
-// ShareLimitReached when its share has been downloaded as often as it may, and then it is not used up.
+// Consume uses up a token that serves once: of any number of callers exactly one gets nil. Faults:
+// InvalidToken for everybody else; ShareLimitReached when its share has been downloaded as often as
+// it may, and then it is not used up.
 func (s *Service) Consume(ctx context.Context, token string) error {
 	if len(token) != tokenLength {
 		return invalidToken()
@@ -287,7 +300,8 @@ func (s *Service) Sweep(ctx context.Context) error {
 	return nil
 }
 
-// hash is what is stored of a token. It holds 256 random bits, so that a plain digest cannot be searched.
+// hash is what is stored of a token. It holds 256 random bits, so that a plain
+// digest cannot be searched.
 func hash(token string) string {
 	sum := sha256.Sum256([]byte(token))
 	return hex.EncodeToString(sum[:])

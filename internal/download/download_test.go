@@ -72,7 +72,8 @@ func newWorld(t *testing.T, d *db.DB) *fixture {
 		t.Fatal(err)
 	}
 	settings := site.New(d, master)
-	w.accounts = account.New(account.Config{DB: d, IDs: ids, Random: rand.Reader, Keys: master, Now: w.now, Log: log, HashMemory: 64})
+	w.accounts = account.New(account.Config{DB: d, IDs: ids, Random: rand.Reader, Keys: master, Now: w.now, Log: log,
+		HashMemory: 64})
 	w.keys = apikey.New(d, ids, w.now)
 	w.rules = access.NewStore(d, w.now, func(ctx context.Context, version int64) (bool, error) {
 		current, err := settings.Current(ctx, version)
@@ -86,20 +87,26 @@ func newWorld(t *testing.T, d *db.DB) *fixture {
 	})
 	mounts := mount.New(d)
 	objects := object.New(object.Config{DB: d, Providers: providers, IDs: ids, Now: w.now, Grace: time.Hour, Log: log})
-	w.tree = files.New(files.Config{DB: d, Policies: w.rules, Mounts: mounts, Providers: providers, Objects: objects, IDs: ids, Now: w.now, Log: log})
-	w.uploads = upload.New(upload.Config{DB: d, Tree: w.tree, Objects: objects, Providers: providers, IDs: ids, Now: w.now, Log: log})
+	w.tree = files.New(files.Config{DB: d, Policies: w.rules, Mounts: mounts, Providers: providers, Objects: objects,
+		IDs: ids, Now: w.now, Log: log})
+	w.uploads = upload.New(upload.Config{DB: d, Tree: w.tree, Objects: objects, Providers: providers, IDs: ids,
+		Now: w.now, Log: log})
 	w.shares = share.New(share.Config{DB: d, Tree: w.tree, Accounts: w.accounts, IDs: ids, Now: w.now})
-	w.tokens = download.New(download.Config{DB: d, Tree: w.tree, Accounts: w.accounts, Keys: w.keys, Shares: w.shares, IDs: ids, Now: w.now})
+	w.tokens = download.New(download.Config{DB: d, Tree: w.tree, Accounts: w.accounts, Keys: w.keys, Shares: w.shares,
+		IDs: ids, Now: w.now})
 	life := lifecycle.New(lifecycle.Config{
-		DB: d, Accounts: w.accounts, Policies: w.rules, Providers: providers, Mounts: mounts, Tree: w.tree, Objects: objects, Site: settings, IDs: ids, Now: w.now,
+		DB: d, Accounts: w.accounts, Policies: w.rules, Providers: providers, Mounts: mounts, Tree: w.tree,
+		Objects: objects, Site: settings, IDs: ids, Now: w.now,
 		MaxStorage: -1, MaxFiles: -1,
 	})
-	first := lifecycle.FirstStart{Username: "admin", Email: "admin@localhost", Password: "correct horse", Settings: site.Defaults()}
+	first := lifecycle.FirstStart{Username: "admin", Email: "admin@localhost", Password: "correct horse",
+		Settings: site.Defaults()}
 	if _, err := life.Seed(ctx, first); err != nil {
 		t.Fatal(err)
 	}
 	user, err := life.CreateUser(ctx, lifecycle.NewUser{NewUser: account.NewUser{
-		Username: "ann", Email: "ann@example.org", Password: "correct horse", Role: access.User, EmailVerified: true, Locale: "en-US",
+		Username: "ann", Email: "ann@example.org", Password: "correct horse", Role: access.User, EmailVerified: true,
+		Locale: "en-US",
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -115,7 +122,8 @@ func (w *fixture) put(a access.Actor, dir, name string) files.Entry {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	result, err := w.uploads.Put(ctx, a, upload.OneShot{Dir: at, Name: vpath.Name(name), Size: -1, Body: strings.NewReader("hello")})
+	result, err := w.uploads.Put(ctx, a, upload.OneShot{Dir: at, Name: vpath.Name(name), Size: -1,
+		Body: strings.NewReader("hello")})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -158,7 +166,8 @@ func (w *fixture) requireUsable(token, doing string) {
 		w.t.Fatal(err)
 	}
 	defer object.Close()
-	if content, err := io.ReadAll(object); err != nil || string(content) != "hello" || redemption.Purpose != download.Save {
+	if content, err := io.ReadAll(object); err != nil || string(content) != "hello" ||
+		redemption.Purpose != download.Save {
 		w.t.Errorf("%s: %q, %v, %+v", doing, content, err, redemption)
 	}
 }
@@ -210,7 +219,8 @@ func TestTokenIsUnguessableAndStoredAsItsHash(t *testing.T) {
 		if n := w.count("SELECT count(*) FROM download_tokens WHERE hash = $1", hex.EncodeToString(sum[:])); n != 1 {
 			t.Errorf("%d rows under the hash", n)
 		}
-		for _, bad := range []string{"", "x", token[:42], token + "0", hex.EncodeToString(sum[:]), strings.Repeat("0", 43), strings.Repeat("x", 1<<20)} {
+		for _, bad := range []string{"", "x", token[:42], token + "0", hex.EncodeToString(sum[:]),
+			strings.Repeat("0", 43), strings.Repeat("x", 1<<20)} {
 			_, err := w.resolve(bad)
 			w.wantFault(err, fault.InvalidToken, "a token that was never issued")
 			w.wantFault(w.tokens.Consume(ctx, bad), fault.InvalidToken, "using one that was never issued")
@@ -250,7 +260,8 @@ func TestIssueRequiresDownloadPermission(t *testing.T) {
 			return err
 		}
 		w.wantFault(issue(w.ann, "no-such-id"), fault.NotFound, "no such file")
-		w.wantFault(issue(access.Actor{UserID: "somebody", Role: access.User}, w.file.ID), fault.Forbidden, "somebody else")
+		w.wantFault(issue(access.Actor{UserID: "somebody", Role: access.User}, w.file.ID), fault.Forbidden,
+			"somebody else")
 		if n := w.count("SELECT count(*) FROM download_tokens"); n != 0 {
 			t.Errorf("%d tokens were issued", n)
 		}
@@ -282,7 +293,8 @@ func TestTokenEndsWithTheRightsOfItsAccount(t *testing.T) {
 
 		write(w, func(tx *db.Tx) error {
 			return w.rules.Insert(tx, access.StoredRule{Rule: access.Rule{
-				ID: ruleID, Pattern: "/home/**", Effect: access.Deny, UserID: w.ann.UserID, Permissions: access.Set(access.Download), Priority: 1,
+				ID: ruleID, Pattern: "/home/**", Effect: access.Deny, UserID: w.ann.UserID,
+				Permissions: access.Set(access.Download), Priority: 1,
 			}})
 		})
 		_, err = w.resolve(token)
@@ -307,7 +319,8 @@ func TestTokenCarriesProofOfPasswords(t *testing.T) {
 				return err
 			}
 			return w.rules.Insert(tx, access.StoredRule{PasswordHash: "hash", Rule: access.Rule{
-				ID: ruleID, Pattern: "/home/ann/**", Effect: access.Allow, UserID: w.ann.UserID, Permissions: access.All, RequirePassword: true, Priority: 1,
+				ID: ruleID, Pattern: "/home/ann/**", Effect: access.Allow, UserID: w.ann.UserID,
+				Permissions: access.All, RequirePassword: true, Priority: 1,
 			}})
 		})
 		if err != nil {

@@ -14,16 +14,20 @@ import (
 	"larder/internal/vpath"
 )
 
-// What the archive of a shared folder holds at most: whoever has the address may ask for it, and has all of it read.
+// What the archive of a shared folder holds at most: whoever has the address may ask for it, and
+// has all of it read.
 const (
 	MaxSharedFiles = 10_000
 	MaxSharedBytes = 20 << 30
 )
 
-// IssueShared makes a token for what a visitor may have of a share: its file, its folder, or a file in that, by its id. It is nobody's, belongs to the
-// share, and carries those of the passwords given that the share asks for. Faults: Forbidden (the share gives no downloads, or its creator may not),
-// InvalidPassword, ShareLimitReached, NotFound (also for what lies elsewhere, and for what is not shown of a folder).
-func (s *Service) IssueShared(ctx context.Context, v share.Visit, given []string, entryID string) (token string, err error) {
+// IssueShared makes a token for what a visitor may have of a share: its file, its folder, or a file
+// in that, by its id. It is nobody's, belongs to the share, and carries those of the passwords
+// given that the share asks for. Faults: Forbidden (the share gives no downloads, or its creator
+// may not), InvalidPassword, ShareLimitReached, NotFound (also for what lies elsewhere, and for
+// what is not shown of a folder).
+func (s *Service) IssueShared(ctx context.Context, v share.Visit, given []string,
+	entryID string) (token string, err error) {
 	if err := s.CheckIssueShared(ctx, v, entryID); err != nil {
 		return "", err
 	}
@@ -41,7 +45,8 @@ func (s *Service) IssueShared(ctx context.Context, v share.Visit, given []string
 	return token, nil
 }
 
-// CheckIssueShared decides whether IssueShared would make a token, and makes none. Faults: those of IssueShared.
+// CheckIssueShared decides whether IssueShared would make a token, and makes none.
+// Faults: those of IssueShared.
 func (s *Service) CheckIssueShared(ctx context.Context, v share.Visit, entryID string) error {
 	if !v.AllowDownload {
 		return fault.New(fault.Forbidden, "Downloads of this share are switched off.")
@@ -56,13 +61,15 @@ func (s *Service) CheckIssueShared(ctx context.Context, v share.Visit, entryID s
 	return asInvalidPassword(err)
 }
 
-// exhausted reports a share that nothing more can be downloaded from; when a token is used up the database decides.
+// exhausted reports a share that nothing more can be downloaded from; when a token is used
+// up the database decides.
 func exhausted(v share.Visit) bool {
 	return v.MaxDownloads != nil && v.DownloadCount >= *v.MaxDownloads
 }
 
-// PreviewShared finds the file that a share shows: its own, or by its id one in its folder. What kinds of files are shown is not decided here. Faults:
-// Forbidden (the share shows none, a folder), InvalidPassword, NotFound (as IssueShared).
+// PreviewShared finds the file that a share shows: its own, or by its id one in its folder. What
+// kinds of files are shown is not decided here. Faults: Forbidden (the share shows none, a folder),
+// InvalidPassword, NotFound (as IssueShared).
 func (s *Service) PreviewShared(ctx context.Context, v share.Visit, entryID string) (files.Content, error) {
 	if !v.AllowPreview {
 		return files.Content{}, fault.New(fault.Forbidden, "Previews of this share are switched off.")
@@ -92,8 +99,10 @@ type sharedContent struct {
 	path    vpath.Path
 }
 
-// findShared finds what a share gives: its entry, or a file in its folder. It is judged as its creator; what they may not read and download, or not without a
-// password that was not given, is not there when it lies in the folder, nor is a folder. Faults: NotFound; Forbidden and PasswordRequired for the share's own entry.
+// findShared finds what a share gives: its entry, or a file in its folder. It is judged as its
+// creator; what they may not read and download, or not without a password that was not given, is
+// not there when it lies in the folder, nor is a folder. Faults: NotFound; Forbidden and
+// PasswordRequired for the share's own entry.
 func (s *Service) findShared(ctx context.Context, v share.Visit, entryID string) (p sharedContent, err error) {
 	found, err := s.tree.FindBelow(ctx, v.EntryID, entryID)
 	if err != nil {
@@ -114,7 +123,8 @@ func (s *Service) findShared(ctx context.Context, v share.Visit, entryID string)
 	return p, err
 }
 
-// resolveShared is Look for a token of a share. It is judged as one that was asked for now, save that what has ended the share has made the token invalid.
+// resolveShared is Look for a token of a share. It is judged as one that was asked for now, save
+// that what has ended the share has made the token invalid.
 func (s *Service) resolveShared(ctx context.Context, r row, ip netip.Addr) (Redemption, error) {
 	visit, err := s.visitShare(ctx, r, ip)
 	if err != nil {
@@ -144,8 +154,9 @@ func (s *Service) resolveShared(ctx context.Context, r row, ip netip.Addr) (Rede
 	return redemption, nil
 }
 
-// visitShare finds the share of a token as its holder does. Faults: InvalidToken when it has ended, gives no downloads any more or has another password since;
-// PasswordRequired for another one that was not given.
+// visitShare finds the share of a token as its holder does. Faults: InvalidToken when it has
+// ended, gives no downloads any more or has another password since; PasswordRequired for another
+// one that was not given.
 func (s *Service) visitShare(ctx context.Context, r row, ip netip.Addr) (share.Visit, error) {
 	visit, err := s.shares.Visit(ctx, r.shareID, share.Visitor{IP: ip, PasswordIDs: r.proof})
 	switch {
@@ -161,8 +172,8 @@ func (s *Service) visitShare(ctx context.Context, r row, ip netip.Addr) (share.V
 	return visit, nil
 }
 
-// countDownload counts the download that a token of a share was used up for, in the same transaction, so that neither happens without the other. Faults:
-// ShareLimitReached, InvalidToken.
+// countDownload counts the download that a token of a share was used up for, in the same
+// transaction, so that neither happens without the other. Faults: ShareLimitReached, InvalidToken.
 func (s *Service) countDownload(tx *db.Tx, shareID string) error {
 	err := s.shares.CountDownload(tx, shareID)
 	switch fault.KindOf(err) {

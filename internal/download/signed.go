@@ -24,14 +24,20 @@ const maxSignedLinks = 10_000
 type SignedLink struct {
 	files.CopyLink
 	Address string // pre-signed, of the store that has the file; "" when it is the gateway's
-	Token   string // of the gateway, else; both are "" for a folder, of which only the address of its page can be handed out
+	// of the gateway, else; both are "" for a folder, of which only the address of its page
+	// can be handed out
+	Token string
 }
 
-// Sign makes signed links to files that the actor may download, passwords aside, in the order of entryIDs: addresses of their stores where those
-// pre-sign on the terms for the file and no password or address rule covers it, else the gateway's. Both serve any number of times. The gateway's carries no
-// proof of passwords, follows its file wherever that goes, and ends with the content, and with what the actor may do; the store's lasts. With nil for terms all
-// are the gateway's. Fault: Conflict when the account has too many of the gateway's; what is wrong with one entry is told in its link.
-func (s *Service) Sign(ctx context.Context, a access.Actor, entryIDs []string, lifetime time.Duration, terms func(files.Entry) files.RedirectTerms) ([]SignedLink, error) {
+// Sign makes signed links to files that the actor may download, passwords aside, in the order of
+// entryIDs: addresses of their stores where those pre-sign on the terms for the file and no
+// password or address rule covers it, else the gateway's. Both serve any number of times. The
+// gateway's carries no proof of passwords, follows its file wherever that goes, and ends with the
+// content, and with what the actor may do; the store's lasts. With nil for terms all are the
+// gateway's. Fault: Conflict when the account has too many of the gateway's; what is wrong with one
+// entry is told in its link.
+func (s *Service) Sign(ctx context.Context, a access.Actor, entryIDs []string, lifetime time.Duration,
+	terms func(files.Entry) files.RedirectTerms) ([]SignedLink, error) {
 	judged, err := s.tree.CopyLinks(ctx, a, entryIDs, true)
 	if err != nil {
 		return nil, fmt.Errorf("sign links: %w", err)
@@ -52,7 +58,8 @@ func (s *Service) Sign(ctx context.Context, a access.Actor, entryIDs []string, l
 			continue
 		}
 		token := s.ids.Base62(tokenLength)
-		r := row{entryID: entryIDs[i], userID: a.UserID, purpose: Signed, content: link.Content, expiresAt: now.Add(lifetime).UnixMilli()}
+		r := row{entryID: entryIDs[i], userID: a.UserID, purpose: Signed, content: link.Content,
+			expiresAt: now.Add(lifetime).UnixMilli()}
 		if a.Key != nil {
 			r.keyID = a.Key.ID
 		}
@@ -71,7 +78,8 @@ func insertSigned(tx *db.Tx, userID string, now int64, rows map[string]row) erro
 		return fmt.Errorf("count signed links: %w", err)
 	}
 	if valid+len(rows) > maxSignedLinks {
-		return fault.Newf(fault.Conflict, "At most %d signed links of an account can be valid at a time.", maxSignedLinks)
+		return fault.Newf(fault.Conflict, "At most %d signed links of an account can be valid at a time.",
+			maxSignedLinks)
 	}
 	for hash, r := range rows {
 		if err := insertToken(tx, hash, r); err != nil {

@@ -49,7 +49,8 @@ func TestSignedLinksAreAuthorizedSeparately(t *testing.T) {
 	})
 }
 
-// It carries no proof: neither a password that its issuer has given nor one that was taken off and set anew opens it.
+// It carries no proof: neither a password that its issuer has given nor one that was taken off and
+// set anew opens it.
 func TestSignedLinkCarriesNoProof(t *testing.T) {
 	eachEngine(t, func(t *testing.T, w *fixture) {
 		guard := func(hash any) {
@@ -84,7 +85,8 @@ func TestSignedLinkEndsWithTheContent(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err := w.uploads.Put(ctx, w.ann, upload.OneShot{
-			Dir: vpath.Root.Child("home").Child("ann"), Name: "f.txt", Size: -1, Body: strings.NewReader("hello"), Conflict: "replace",
+			Dir: vpath.Root.Child("home").Child("ann"), Name: "f.txt", Size: -1, Body: strings.NewReader("hello"),
+			Conflict: "replace",
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -111,7 +113,8 @@ func TestSignedLinkLimitOfAccount(t *testing.T) {
 		if err := w.db.Write(ctx, func(tx *db.Tx) error {
 			for _, row := range [][]any{
 				{9998, "valid", w.ann.UserID, "signed", now + 60_000}, {100, "expired", w.ann.UserID, "signed", now},
-				{100, "other", w.ann.UserID, "download", now + 60_000}, {100, "somebody's", "somebody", "signed", now + 60_000},
+				{100, "other", w.ann.UserID, "download", now + 60_000},
+				{100, "somebody's", "somebody", "signed", now + 60_000},
 			} {
 				if _, err := tx.Exec(already, row...); err != nil {
 					return err

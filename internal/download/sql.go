@@ -10,15 +10,16 @@ import (
 
 // row is a token as it is stored.
 type row struct {
-	entryID         string
-	userID, keyID   string // "" for a visitor, for no key
-	shareID         string // that a visitor has it from; "" for none
-	purpose         Purpose
-	content         string   // signed: what the file had; "" else
-	proof           []string // ids of the passwords that were given
-	expiresAt       int64    // ms
-	consumed        bool
-	sessionVersions *sessionVersions // that made it; nil for none, for a signed link, and for a token of an older Larder
+	entryID       string
+	userID, keyID string // "" for a visitor, for no key
+	shareID       string // that a visitor has it from; "" for none
+	purpose       Purpose
+	content       string   // signed: what the file had; "" else
+	proof         []string // ids of the passwords that were given
+	expiresAt     int64    // ms
+	consumed      bool
+	// that made it; nil for none, for a signed link, and for a token of an older Larder
+	sessionVersions *sessionVersions
 }
 
 // sessionVersions are those of the account that a session has: it ends when one of them changes.
@@ -29,12 +30,14 @@ func null(s string) sql.NullString { return sql.NullString{String: s, Valid: s !
 func insertToken(tx *db.Tx, hash string, r row) error {
 	var session, role sql.NullInt64
 	if r.sessionVersions != nil {
-		session, role = sql.NullInt64{Int64: r.sessionVersions.session, Valid: true}, sql.NullInt64{Int64: r.sessionVersions.role, Valid: true}
+		session, role = sql.NullInt64{Int64: r.sessionVersions.session,
+			Valid: true}, sql.NullInt64{Int64: r.sessionVersions.role, Valid: true}
 	}
 	_, err := tx.Exec(`
 		INSERT INTO download_tokens (hash, entry_id, user_id, key_id, share_id, purpose, object_id, proof, expires_at, session_version, role_version)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
-		hash, r.entryID, null(r.userID), null(r.keyID), null(r.shareID), string(r.purpose), null(r.content), null(strings.Join(r.proof, ",")), r.expiresAt,
+		hash, r.entryID, null(r.userID), null(r.keyID), null(r.shareID), string(r.purpose), null(r.content),
+		null(strings.Join(r.proof, ",")), r.expiresAt,
 		session, role)
 	return err
 }
@@ -85,7 +88,8 @@ func findToken(q db.Querier, hash string) (row, error) {
 		SELECT entry_id, user_id, key_id, share_id, purpose, object_id, proof, expires_at, consumed_at IS NOT NULL, session_version, role_version
 		FROM download_tokens
 		WHERE hash = $1`, hash).
-		Scan(&r.entryID, &userID, &keyID, &shareID, &r.purpose, &content, &proof, &r.expiresAt, &r.consumed, &session, &role)
+		Scan(&r.entryID, &userID, &keyID, &shareID, &r.purpose, &content, &proof, &r.expiresAt, &r.consumed, &session,
+			&role)
 	r.userID, r.keyID, r.shareID, r.content = userID.String, keyID.String, shareID.String, content.String
 	if proof.Valid {
 		r.proof = strings.Split(proof.String, ",")
@@ -96,7 +100,8 @@ func findToken(q db.Querier, hash string) (row, error) {
 	return r, err
 }
 
-// consumeToken marks a token as used, provided that nobody has, and tells the share that it is of, "" for none. Else: db.ErrNoRows.
+// consumeToken marks a token as used, provided that nobody has, and tells the share that it is of,
+// "" for none. Else: db.ErrNoRows.
 func consumeToken(tx *db.Tx, hash string, now int64) (shareID string, err error) {
 	err = tx.QueryRow(`
 		UPDATE download_tokens
@@ -120,7 +125,8 @@ func deleteExpired(tx *db.Tx, now int64) error {
 	return err
 }
 
-// Restored ends, in a database that comes from a backup, every download token: one that was used since would open once more.
+// Restored ends, in a database that comes from a backup, every download token: one that was used
+// since would open once more.
 func Restored(tx *db.Tx) error {
 	if _, err := tx.Exec("DELETE FROM download_tokens"); err != nil {
 		return fmt.Errorf("drop download tokens: %w", err)

@@ -37,10 +37,14 @@ const (
 )
 
 var hosts = fakeResolver{
-	"localhost": {"127.0.0.1", "::1"}, "localhost.": {"127.0.0.1"}, "nowhere.example.org": nil, "empty.example.org": {}, "inside.example.org": {"10.1.2.3"},
-	"half.example.org": {"8.8.8.8", "127.0.0.1"}, "other-half.example.org": {"::1", "8.8.8.8"}, "two.example.org": {"8.8.8.8", "2606:4700::1111"},
-	"mapped.example.org": {"::ffff:192.168.0.1"}, "zone.example.org": {"fe80::1%eth0"}, "metadata.google.internal": {"169.254.169.254"},
-	"nat64.example.org": {"64:ff9b::a00:1"}, "larder.example.org": {"203.0.114.7"}, "neighbour.example.org": {"203.0.114.7"}, "none.example.org": {"0.0.0.0"},
+	"localhost": {"127.0.0.1", "::1"}, "localhost.": {"127.0.0.1"}, "nowhere.example.org": nil, "empty.example.org": {},
+	"inside.example.org": {"10.1.2.3"},
+	"half.example.org":   {"8.8.8.8", "127.0.0.1"}, "other-half.example.org": {"::1", "8.8.8.8"},
+	"two.example.org":    {"8.8.8.8", "2606:4700::1111"},
+	"mapped.example.org": {"::ffff:192.168.0.1"}, "zone.example.org": {"fe80::1%eth0"},
+	"metadata.google.internal": {"169.254.169.254"},
+	"nat64.example.org":        {"64:ff9b::a00:1"}, "larder.example.org": {"203.0.114.7"},
+	"neighbour.example.org": {"203.0.114.7"}, "none.example.org": {"0.0.0.0"},
 }
 
 func checkEndpoint(p *egress.Policy, text string) (string, error) {
@@ -236,24 +240,35 @@ func TestWhichEndpointsMayBeReached(t *testing.T) {
 func TestAllowedRangesMayBeReached(t *testing.T) {
 	t.Parallel()
 	policy := &egress.Policy{
-		Resolver: hosts, Allow: []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16"), netip.MustParsePrefix("192.168.0.1/32"), netip.MustParsePrefix("fd00:1::/32")},
+		Resolver: hosts, Allow: []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16"),
+			netip.MustParsePrefix("192.168.0.1/32"), netip.MustParsePrefix("fd00:1::/32")},
 	}
 	for endpoint, want := range map[string]string{
-		"http://10.1.0.0": allowed, "http://10.1.255.255:9000": allowed, "http://10.0.255.255": refused, "http://10.2.0.0": refused,
-		"http://[::ffff:10.1.2.3]": allowed, "http://[::ffff:10.2.2.3]": refused, "http://inside.example.org": allowed, "http://mapped.example.org": allowed,
-		"http://[fd00:1::]": allowed, "http://[fd00:1:ffff:ffff:ffff:ffff:ffff:ffff]": allowed, "http://[fd00:2::]": refused, "http://[fd00:0:ffff::]": refused,
-		"http://[fd00:1::1%25eth0]": malformed, "http://[::10.1.2.3]": refused, "http://[64:ff9b::10.1.2.3]": refused, "http://[2002:a01:203::]": refused,
-		"http://127.0.0.1": refused, "http://8.8.8.8": allowed, "http://10.1.2.3:0": malformed, "http://0xa.1.2.3": refused, "http://167838211": refused,
+		"http://10.1.0.0": allowed, "http://10.1.255.255:9000": allowed, "http://10.0.255.255": refused,
+		"http://10.2.0.0":          refused,
+		"http://[::ffff:10.1.2.3]": allowed, "http://[::ffff:10.2.2.3]": refused, "http://inside.example.org": allowed,
+		"http://mapped.example.org": allowed,
+		"http://[fd00:1::]":         allowed, "http://[fd00:1:ffff:ffff:ffff:ffff:ffff:ffff]": allowed,
+		"http://[fd00:2::]": refused, "http://[fd00:0:ffff::]": refused,
+		"http://[fd00:1::1%25eth0]": malformed, "http://[::10.1.2.3]": refused, "http://[64:ff9b::10.1.2.3]": refused,
+		"http://[2002:a01:203::]": refused,
+		"http://127.0.0.1":        refused, "http://8.8.8.8": allowed, "http://10.1.2.3:0": malformed,
+		"http://0xa.1.2.3": refused, "http://167838211": refused,
 	} {
 		if got, err := checkEndpoint(policy, endpoint); got != want {
 			t.Errorf("%s is %s, want %s (%v)", endpoint, got, want, err)
 		}
 	}
-	everything := &egress.Policy{Resolver: hosts, Allow: []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}}
+	everything := &egress.Policy{Resolver: hosts,
+		Allow: []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}}
 	for endpoint, want := range map[string]string{
-		"http://127.0.0.1": allowed, "http://[::1]": allowed, "http://localhost": allowed, "http://169.254.169.254": allowed,
-		"http://0.0.0.0": refused, "http://[::]": refused, "http://[::ffff:0.0.0.0]": refused, "http://none.example.org": refused, // all of them this machine
-		"http://224.0.0.1": refused, "http://[ff02::1]": refused, "http://[fe80::1%25eth0]": malformed, "http://127.1": refused,
+		"http://127.0.0.1": allowed, "http://[::1]": allowed, "http://localhost": allowed,
+		"http://169.254.169.254": allowed,
+		// all of them this machine
+		"http://0.0.0.0": refused, "http://[::]": refused, "http://[::ffff:0.0.0.0]": refused,
+		"http://none.example.org": refused,
+		"http://224.0.0.1":        refused, "http://[ff02::1]": refused, "http://[fe80::1%25eth0]": malformed,
+		"http://127.1": refused,
 	} {
 		if got, err := checkEndpoint(everything, endpoint); got != want {
 			t.Errorf("with everything allowed %s is %s, want %s (%v)", endpoint, got, want, err)
@@ -265,12 +280,15 @@ func TestRefuseComesBeforeAllow(t *testing.T) {
 	t.Parallel()
 	mine := netip.MustParseAddrPort("10.1.2.3:8080")
 	policy := &egress.Policy{
-		Resolver: hosts, Allow: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, Refuse: func(to netip.AddrPort) bool { return to == mine },
-		Ports: func(port uint16) bool { return port != 25 },
+		Resolver: hosts, Allow: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")},
+		Refuse: func(to netip.AddrPort) bool { return to == mine },
+		Ports:  func(port uint16) bool { return port != 25 },
 	}
 	for endpoint, want := range map[string]string{
-		"http://10.1.2.3:8080": refused, "http://10.1.2.3:8081": allowed, "http://10.1.2.4:8080": allowed, "http://[::ffff:10.1.2.3]:8080": refused,
-		"http://inside.example.org:8080": refused, "http://inside.example.org": allowed, "http://10.1.2.4:25": refused, "http://8.8.8.8:25": refused,
+		"http://10.1.2.3:8080": refused, "http://10.1.2.3:8081": allowed, "http://10.1.2.4:8080": allowed,
+		"http://[::ffff:10.1.2.3]:8080":  refused,
+		"http://inside.example.org:8080": refused, "http://inside.example.org": allowed, "http://10.1.2.4:25": refused,
+		"http://8.8.8.8:25": refused,
 	} {
 		if got, err := checkEndpoint(policy, endpoint); got != want {
 			t.Errorf("%s is %s, want %s (%v)", endpoint, got, want, err)

@@ -52,7 +52,8 @@ func (c *noVisitListener) port() string {
 	return port
 }
 
-// wantNoConnection fails when somebody came. Who comes is taken in turn, so that whoever was there before us would be the first.
+// wantNoConnection fails when somebody came. Who comes is taken in turn, so that whoever was there
+// before us would be the first.
 func (c *noVisitListener) wantNoConnection(what string) {
 	c.t.Helper()
 	conn, err := net.Dial("tcp", c.Addr().String())
@@ -141,14 +142,16 @@ func TestOnlyVettedAddressesAreDialled(t *testing.T) {
 		want    []string
 	}{
 		{"all public", []string{"8.8.8.8", "2606:4700::1111"}, []string{"8.8.8.8:9000", "[2606:4700::1111]:9000"}},
-		{"private first", []string{"127.0.0.1", "8.8.8.8", "10.0.0.1", "1.1.1.1"}, []string{"8.8.8.8:9000", "1.1.1.1:9000"}},
+		{"private first", []string{"127.0.0.1", "8.8.8.8", "10.0.0.1", "1.1.1.1"},
+			[]string{"8.8.8.8:9000", "1.1.1.1:9000"}},
 		{"A private, AAAA public", []string{"192.168.0.1", "2606:4700::1111"}, []string{"[2606:4700::1111]:9000"}},
 		{"A public, AAAA private", []string{"::1", "fd00::1", "fe80::1%eth0", "8.8.8.8"}, []string{"8.8.8.8:9000"}},
 		{"hidden in IPv6", []string{"::ffff:127.0.0.1", "64:ff9b::7f00:1", "2002:7f00:1::", "::127.0.0.1"}, nil},
 		{"none", []string{"0.0.0.0", "::"}, nil},
 		{"eight", slices.Repeat([]string{"8.8.8.8"}, 8), slices.Repeat([]string{"8.8.8.8:9000"}, 8)},
 		{"more than are tried", slices.Repeat([]string{"8.8.8.8"}, 9), slices.Repeat([]string{"8.8.8.8:9000"}, 8)},
-		{"the ninth alone is public", append(slices.Repeat([]string{"10.0.0.1"}, 8), "8.8.8.8"), []string{"8.8.8.8:9000"}},
+		{"the ninth alone is public", append(slices.Repeat([]string{"10.0.0.1"}, 8), "8.8.8.8"),
+			[]string{"8.8.8.8:9000"}},
 	} {
 		var tried dialRecorder
 		policy := &egress.Policy{Resolver: fakeResolver{"store.example.org": row.answers}, Dial: tried.dial}
@@ -166,8 +169,10 @@ func TestOnlyVettedAddressesAreDialled(t *testing.T) {
 func TestAddressesAreJudgedWhenDialling(t *testing.T) {
 	t.Parallel()
 	for _, address := range []string{
-		"http://127.1", "http://0x7f.1", "http://2130706433", "http://bucket.127.0.0.1", "http://localhost:80", "http://[::1]", "http://0", "http://10.0.0.1", "http://8.8.8.8:0",
-		"http://larder.example.org:443", "http://LARDER.example.org.:443", "http://203.0.114.7:443", "http://[fe80::1%25eth0]", "http://8.8.8.8:65536",
+		"http://127.1", "http://0x7f.1", "http://2130706433", "http://bucket.127.0.0.1", "http://localhost:80",
+		"http://[::1]", "http://0", "http://10.0.0.1", "http://8.8.8.8:0",
+		"http://larder.example.org:443", "http://LARDER.example.org.:443", "http://203.0.114.7:443",
+		"http://[fe80::1%25eth0]", "http://8.8.8.8:65536",
 	} {
 		var tried dialRecorder
 		policy := &egress.Policy{Resolver: hosts, OwnHosts: []string{"larder.example.org:443"}, Dial: tried.dial}
@@ -216,7 +221,8 @@ func TestProxiesOfTheEnvironmentAreIgnored(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if seen, err := http.ProxyFromEnvironment(request); err != nil || seen == nil || seen.Host != proxy.Addr().String() {
+	if seen, err := http.ProxyFromEnvironment(request); err != nil || seen == nil || seen.Host != proxy.Addr().
+		String() {
 		t.Fatalf("the environment names the proxy %v, %v: the test shows nothing", seen, err)
 	}
 	var tried dialRecorder
@@ -236,7 +242,8 @@ func TestProxiesOfTheEnvironmentAreIgnored(t *testing.T) {
 	}
 }
 
-// A server that answers with ever more header lines does not fill the memory, and one that nobody vouches for is not believed (abuse case C65).
+// A server that answers with ever more header lines does not fill the memory, and one that nobody
+// vouches for is not believed (abuse case C65).
 func TestAnswersAreBounded(t *testing.T) {
 	t.Parallel()
 	loopback := &egress.Policy{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}

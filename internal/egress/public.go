@@ -5,8 +5,9 @@ import (
 	"slices"
 )
 
-// Public reports whether an address can be that of a host on the internet. What is made to carry another address inside counts as not public,
-// whatever that address is (IANA IPv4 and IPv6 Special-Purpose Address Registries, RFC 6890; abuse case C61).
+// Public reports whether an address can be that of a host on the internet. What is made to carry
+// another address inside counts as not public, whatever that address is (IANA IPv4 and IPv6
+// Special-Purpose Address Registries, RFC 6890; abuse case C61).
 func Public(addr netip.Addr) bool {
 	if !addr.IsValid() || addr.Zone() != "" {
 		return false
@@ -18,7 +19,8 @@ func Public(addr netip.Addr) bool {
 	return !slices.ContainsFunc(specialRanges, func(prefix netip.Prefix) bool { return prefix.Contains(addr) })
 }
 
-// globalUnicast is all of IPv6 that was ever given out (RFC 4291); loopback, mapped, NAT64, unique local, link local and multicast lie outside.
+// globalUnicast is all of IPv6 that was ever given out (RFC 4291); loopback, mapped, NAT64, unique
+// local, link local and multicast lie outside.
 var globalUnicast = netip.MustParsePrefix("2000::/3")
 
 var specialRanges = parsePrefixes(

@@ -34,12 +34,18 @@ func TestPublicAtTheEdgesOfSpecialRanges(t *testing.T) {
 		{"multicast", "223.255.255.255", "224.0.0.0", "239.255.255.255", ""},
 		{"reserved and broadcast", "", "240.0.0.0", "255.255.255.255", ""},
 		{"IPv6 before global unicast", "", "::", "1fff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", "2000::"},
-		{"protocol assignments and Teredo", "2000:ffff:ffff:ffff:ffff:ffff:ffff:ffff", "2001::", "2001:1ff:ffff:ffff:ffff:ffff:ffff:ffff", "2001:200::"},
-		{"documentation", "2001:db7:ffff:ffff:ffff:ffff:ffff:ffff", "2001:db8::", "2001:db8:ffff:ffff:ffff:ffff:ffff:ffff", "2001:db9::"},
-		{"6to4", "2001:ffff:ffff:ffff:ffff:ffff:ffff:ffff", "2002::", "2002:ffff:ffff:ffff:ffff:ffff:ffff:ffff", "2003::"},
-		{"AS112 in IPv6", "2620:4f:7fff:ffff:ffff:ffff:ffff:ffff", "2620:4f:8000::", "2620:4f:8000:ffff:ffff:ffff:ffff:ffff", "2620:4f:8001::"},
-		{"documentation, the later", "3ffe:ffff:ffff:ffff:ffff:ffff:ffff:ffff", "3fff::", "3fff:fff:ffff:ffff:ffff:ffff:ffff:ffff", "3fff:1000::"},
-		{"IPv6 behind global unicast", "3fff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", "4000::", "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", ""},
+		{"protocol assignments and Teredo", "2000:ffff:ffff:ffff:ffff:ffff:ffff:ffff", "2001::",
+			"2001:1ff:ffff:ffff:ffff:ffff:ffff:ffff", "2001:200::"},
+		{"documentation", "2001:db7:ffff:ffff:ffff:ffff:ffff:ffff", "2001:db8::",
+			"2001:db8:ffff:ffff:ffff:ffff:ffff:ffff", "2001:db9::"},
+		{"6to4", "2001:ffff:ffff:ffff:ffff:ffff:ffff:ffff", "2002::", "2002:ffff:ffff:ffff:ffff:ffff:ffff:ffff",
+			"2003::"},
+		{"AS112 in IPv6", "2620:4f:7fff:ffff:ffff:ffff:ffff:ffff", "2620:4f:8000::",
+			"2620:4f:8000:ffff:ffff:ffff:ffff:ffff", "2620:4f:8001::"},
+		{"documentation, the later", "3ffe:ffff:ffff:ffff:ffff:ffff:ffff:ffff", "3fff::",
+			"3fff:fff:ffff:ffff:ffff:ffff:ffff:ffff", "3fff:1000::"},
+		{"IPv6 behind global unicast", "3fff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", "4000::",
+			"ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", ""},
 	} {
 		for text, want := range map[string]bool{r.before: true, r.first: false, r.last: false, r.after: true} {
 			if text == "" {
@@ -60,12 +66,18 @@ func TestPublicAtTheEdgesOfSpecialRanges(t *testing.T) {
 func TestPublicIsNothingOfThese(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{
-		"loopback": "::1", "IPv4-compatible": "::8.8.8.8", "the last of them": "::255.255.255.255", "IPv4-translated": "::ffff:0:8.8.8.8",
-		"NAT64": "64:ff9b::8.8.8.8", "its first": "64:ff9b::", "its last": "64:ff9b::ffff:ffff", "local NAT64": "64:ff9b:1::a00:1", "the last of it": "64:ff9b:1:ffff:ffff:ffff:ffff:ffff",
-		"discard": "100::", "the last of it too": "100::ffff:ffff:ffff:ffff", "dummies": "100:0:0:1::", "Teredo": "2001::1", "ORCHID": "2001:10::1", "ORCHIDv2": "2001:20::1",
-		"benchmarks": "2001:2::1", "AMT": "2001:3::1", "6to4 of loopback": "2002:7f00:1::", "6to4 of a public address": "2002:808:808::", "segment routing": "5f00::1",
-		"unique local": "fc00::", "the last": "fdff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", "metadata of a cloud": "fd00:ec2::254", "link local": "fe80::1",
-		"the last link local": "febf:ffff:ffff:ffff:ffff:ffff:ffff:ffff", "site local": "fec0::", "the last site local": "feff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", "multicast": "ff02::1",
+		"loopback": "::1", "IPv4-compatible": "::8.8.8.8", "the last of them": "::255.255.255.255",
+		"IPv4-translated": "::ffff:0:8.8.8.8",
+		"NAT64":           "64:ff9b::8.8.8.8", "its first": "64:ff9b::", "its last": "64:ff9b::ffff:ffff",
+		"local NAT64": "64:ff9b:1::a00:1", "the last of it": "64:ff9b:1:ffff:ffff:ffff:ffff:ffff",
+		"discard": "100::", "the last of it too": "100::ffff:ffff:ffff:ffff", "dummies": "100:0:0:1::",
+		"Teredo": "2001::1", "ORCHID": "2001:10::1", "ORCHIDv2": "2001:20::1",
+		"benchmarks": "2001:2::1", "AMT": "2001:3::1", "6to4 of loopback": "2002:7f00:1::",
+		"6to4 of a public address": "2002:808:808::", "segment routing": "5f00::1",
+		"unique local": "fc00::", "the last": "fdff:ffff:ffff:ffff:ffff:ffff:ffff:ffff",
+		"metadata of a cloud": "fd00:ec2::254", "link local": "fe80::1",
+		"the last link local": "febf:ffff:ffff:ffff:ffff:ffff:ffff:ffff", "site local": "fec0::",
+		"the last site local": "feff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", "multicast": "ff02::1",
 		"with a zone": "2606:4700::1%eth0", "mapped, with a zone": "::ffff:8.8.8.8%eth0",
 	} {
 		if Public(netip.MustParseAddr(text)) {
@@ -75,7 +87,8 @@ func TestPublicIsNothingOfThese(t *testing.T) {
 	if Public(netip.Addr{}) {
 		t.Error("no address at all counts as public")
 	}
-	for _, text := range []string{"8.8.8.8", "1.1.1.1", "::ffff:8.8.8.8", "2606:4700::1111", "2a00:1450:4001:800::200e"} {
+	for _, text := range []string{"8.8.8.8", "1.1.1.1", "::ffff:8.8.8.8", "2606:4700::1111",
+		"2a00:1450:4001:800::200e"} {
 		if !Public(netip.MustParseAddr(text)) {
 			t.Errorf("%s does not count as public", text)
 		}

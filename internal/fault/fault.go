@@ -1,8 +1,8 @@
 // Package fault holds the kinds of error that a client is told about, without any word of HTTP.
 //
-// A domain package returns a *Error with a sentence for a person; the transport turns its Kind into a code and a status in one table.
-// Every other error is unexpected: it is logged with its cause and the client only learns INTERNAL_ERROR.
-// Specification: Errors.
+// A domain package returns a *Error with a sentence for a person; the transport turns its Kind into
+// a code and a status in one table. Every other error is unexpected: it is logged with its cause
+// and the client only learns INTERNAL_ERROR. Specification: Errors.
 package fault
 
 import (
@@ -44,16 +44,19 @@ const (
 	QuotaExceeded                 // QUOTA_EXCEEDED 413
 	TooLarge                      // PAYLOAD_TOO_LARGE 413
 	RateLimited                   // RATE_LIMIT_EXCEEDED 429, with RetryAfter
-	Unavailable                   // INTERNAL_ERROR 500 with a sentence that may be told: disk nearly full, store not mounted
-	MailFailed                    // MAIL_ERROR 500
+	// INTERNAL_ERROR 500 with a sentence that may be told: disk nearly full, store not mounted
+	Unavailable
+	MailFailed // MAIL_ERROR 500
 )
 
 // Error is a failure that a client may be told about.
 type Error struct {
-	Kind       Kind
-	Message    string        // a sentence for a person
-	RetryAfter time.Duration // when the next try can succeed: of RateLimited always, of Conflict where it passes by itself, else 0
-	Cause      error         // for the log and, in development, for error.details
+	Kind    Kind
+	Message string // a sentence for a person
+	// when the next try can succeed: of RateLimited always, of Conflict where it passes
+	// by itself, else 0
+	RetryAfter time.Duration
+	Cause      error // for the log and, in development, for error.details
 }
 
 func (e *Error) Error() string {

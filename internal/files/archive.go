@@ -16,9 +16,11 @@ import (
 // ArchiveQuery asks for an archive of files and folders.
 type ArchiveQuery struct {
 	IDs []string // what does not exist, or is not the caller's to have, is left out
-	// Who tells who asks for it, as they are by a config version; it is asked again whenever that has changed. Its error ends the walk.
+	// Who tells who asks for it, as they are by a config version; it is asked again whenever that
+	// has changed. Its error ends the walk.
 	ActorAt func(ctx context.Context, version int64) (access.Actor, error)
-	// Always has Who asked each time that something is judged, where what it answers hangs on more than the config.
+	// Always has Who asked each time that something is judged, where what it answers hangs on
+	// more than the config.
 	ReloadActor bool
 	// Shared says that who asks shows it to others: access.Viewer.
 	Shared bool
@@ -26,11 +28,12 @@ type ArchiveQuery struct {
 	MaxFiles, MaxBytes int64
 }
 
-// Archive is a walk over files and folders with all that lies below, in pages: memory does not grow with their number, and between two calls
-// nothing in the database is held. Not for concurrent use.
+// Archive is a walk over files and folders with all that lies below, in pages: memory does not grow
+// with their number, and between two calls nothing in the database is held. Not for concurrent use.
 //
-// Everything is judged when its turn comes, a folder again for each page of it: a file is in the archive when it shows and may be downloaded by
-// then, a folder when it may be listed and no password that was not given lies on it. What may not be had, what has gone and what has left the
+// Everything is judged when its turn comes, a folder again for each page of it: a file is in the
+// archive when it shows and may be downloaded by then, a folder when it may be listed and no
+// password that was not given lies on it. What may not be had, what has gone and what has left the
 // folder that was asked for is left out without a word. Mounts below count as in listings.
 type Archive struct {
 	tree     *Tree
@@ -46,13 +49,14 @@ type Archive struct {
 type ArchiveEntry struct {
 	Name     string // the path in the archive: segments with slashes between them
 	Modified time.Time
-	// Body is the content of a file, nil for a folder. Reading ends with an error unless it was, to the last byte, what had been stored; it is to
-	// be closed.
+	// Body is the content of a file, nil for a folder. Reading ends with an error unless it was, to
+	// the last byte, what had been stored; it is to be closed.
 	Body io.ReadCloser
 }
 
-// Archive begins an archive. A folder that is asked for alone gives what is in it; of several each lies under its own name, with a number where
-// two have the same. Fault: NotFound when nothing is left; and those of Who.
+// Archive begins an archive. A folder that is asked for alone gives what is in it; of several each
+// lies under its own name, with a number where two have the same. Fault: NotFound when nothing is
+// left; and those of Who.
 func (t *Tree) Archive(ctx context.Context, q ArchiveQuery) (*Archive, error) {
 	a := &Archive{tree: t, query: q}
 	a.walk = archiveWalk{Archive: a}
@@ -88,8 +92,9 @@ func (t *Tree) Archive(ctx context.Context, q ArchiveQuery) (*Archive, error) {
 // Title is the name of the only file or folder in it, "" where there are several.
 func (a *Archive) Title() string { return a.title }
 
-// Next returns the next entry; there is none after the last. Faults: TooLarge when it is more than was asked for at most, as a rule before the first
-// entry; Unavailable when a store fails; those of Who.
+// Next returns the next entry; there is none after the last. Faults: TooLarge when it is more
+// than was asked for at most, as a rule before the first entry; Unavailable when a store
+// fails; those of Who.
 func (a *Archive) Next(ctx context.Context) (e ArchiveEntry, there bool, err error) {
 	if !a.measured && (a.query.MaxFiles > 0 || a.query.MaxBytes > 0) {
 		dry := archiveWalk{Archive: a, pending: a.selected, countOnly: true}
@@ -115,7 +120,8 @@ type archiveWalk struct {
 	bytes     int64
 }
 
-// nextEntry returns the next entry. That there is none is no error, so that no end of a stream is ever taken for the end of the archive.
+// nextEntry returns the next entry. That there is none is no error, so that no end of a stream is
+// ever taken for the end of the archive.
 func (w *archiveWalk) next(ctx context.Context) (e ArchiveEntry, there bool, err error) {
 	for !there {
 		c, more, err := w.nextCandidate(ctx)
@@ -134,7 +140,8 @@ func (w *archiveWalk) next(ctx context.Context) (e ArchiveEntry, there bool, err
 	return e, there, nil
 }
 
-// nextCandidate takes what comes next out of the folder that the walk is in, or of what was asked for.
+// nextCandidate takes what comes next out of the folder that the walk is in, or of
+// what was asked for.
 func (w *archiveWalk) nextCandidate(ctx context.Context) (c candidate, more bool, err error) {
 	for len(w.folders) > 0 {
 		at := w.folders[len(w.folders)-1]
@@ -160,7 +167,8 @@ func (w *archiveWalk) nextCandidate(ctx context.Context) (c candidate, more bool
 	return c, true, nil
 }
 
-// descend goes on in a folder, if that still shows; the entry is its own, which a folder that was asked for alone does not have.
+// descend goes on in a folder, if that still shows; the entry is its own, which a folder that was
+// asked for alone does not have.
 func (w *archiveWalk) descend(ctx context.Context, c candidate) (ArchiveEntry, bool, error) {
 	at := &folderCursor{id: c.id, path: c.path, name: c.name}
 	if c.name != "" {
@@ -186,7 +194,8 @@ func (w *archiveWalk) file(ctx context.Context, c candidate) (ArchiveEntry, bool
 			return ArchiveEntry{}, false, err
 		}
 		object, err := content.Open(ctx)
-		if errors.Is(err, blob.ErrNotFound) && content.ETag != refused { // other content has come in its place, or the file has gone
+		// other content has come in its place, or the file has gone
+		if errors.Is(err, blob.ErrNotFound) && content.ETag != refused {
 			refused = content.ETag
 			continue
 		}
@@ -196,7 +205,8 @@ func (w *archiveWalk) file(ctx context.Context, c candidate) (ArchiveEntry, bool
 		if err := w.count(content.Entry.Size); err != nil {
 			return ArchiveEntry{}, false, errors.Join(err, object.Close())
 		}
-		return ArchiveEntry{Name: c.name, Modified: content.Modified, Body: verifyBody(object, content.Entry.Size, sum)}, true, nil
+		return ArchiveEntry{Name: c.name, Modified: content.Modified,
+			Body: verifyBody(object, content.Entry.Size, sum)}, true, nil
 	}
 }
 
@@ -263,7 +273,8 @@ func (w *archiveWalk) readAsViewer(ctx context.Context, question versionedRead) 
 	return w.viewerIn(ctx, v)
 }
 
-// mayEnter reports whether a folder is in the archive: it may be listed, and no password bars the bytes in it.
+// mayEnter reports whether a folder is in the archive: it may be listed, and no password bars
+// the bytes in it.
 func (e *entryViewer) mayEnter(facts access.Target) bool {
 	return e.DecideListing(facts) == access.Allowed && !e.NeedsPasswordToDownload(facts.Password)
 }
@@ -287,7 +298,8 @@ func (w *archiveWalk) judge(ctx context.Context, id string) (c candidate, found 
 	return candidate{id: id, name: archiveName(&n), folder: n.folder, size: n.size}, found, nil
 }
 
-// archiveName is what an entry that was asked for is called; the root of the tree has no name of its own, but its mount does.
+// archiveName is what an entry that was asked for is called; the root of the tree has no name of
+// its own, but its mount does.
 func archiveName(n *node) string {
 	if !n.path.IsRoot() {
 		return string(n.path.Base())

@@ -32,7 +32,8 @@ func (h *fixture) addManyFiles(folder string, count int) {
 	})
 }
 
-// writeZip writes a whole archive to a file and returns what is in it, and how much the heap grew on the way at most.
+// writeZip writes a whole archive to a file and returns what is in it, and how much the heap grew
+// on the way at most.
 func (h *fixture) writeZip(archive *files.Archive) (names map[string]bool, grown int64) {
 	h.t.Helper()
 	dir := h.t.TempDir()
@@ -78,7 +79,8 @@ func (h *fixture) writeZip(archive *files.Archive) (names map[string]bool, grown
 	return names, grown
 }
 
-// More files than the old directory of an archive can number, in memory that stays flat. It is of one engine: what it measures is not the database.
+// More files than the old directory of an archive can number, in memory that stays flat. It is of
+// one engine: what it measures is not the database.
 func TestArchiveOfManyFiles(t *testing.T) {
 	h := newFixture(t, dbtest.Open(t, "sqlite"))
 	folder := h.createFolder(h.ann, "/home/ann/many")
@@ -99,7 +101,8 @@ func TestArchivePages(t *testing.T) {
 		for _, count := range []int{255, 256, 257, 512, 513} {
 			h.write(func(tx *db.Tx) error {
 				for ; last < count; last++ {
-					if _, err := h.tree.InsertFolder(tx, folder.ID, vpath.Name(fmt.Sprintf("folder %d", last)), "ann"); err != nil {
+					if _, err := h.tree.InsertFolder(tx, folder.ID, vpath.Name(fmt.Sprintf("folder %d", last)),
+						"ann"); err != nil {
 						return err
 					}
 				}

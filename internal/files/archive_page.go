@@ -55,8 +55,8 @@ const (
 	foldersOnPage = 64
 )
 
-// readPage judges a folder anew and reads on in it, up to the next page that holds something. It reports whether the folder still is in the archive;
-// when it is not, the walk is at its end.
+// readPage judges a folder anew and reads on in it, up to the next page that holds something. It
+// reports whether the folder still is in the archive; when it is not, the walk is at its end.
 func (w *archiveWalk) readPage(ctx context.Context, at *folderCursor) (there bool, err error) {
 	q := w.tree.DB.Read(ctx)
 	var n node
@@ -94,7 +94,8 @@ func (w *archiveWalk) readPage(ctx context.Context, at *folderCursor) (there boo
 	return true, nil
 }
 
-// checkFolder tells the facts about a folder, and whether it is in the archive: below what was asked for, where it shows and may be entered.
+// checkFolder tells the facts about a folder, and whether it is in the archive: below what was
+// asked for, where it shows and may be entered.
 func (w *archiveWalk) checkFolder(e *entryViewer, at *folderCursor, n *node) (facts access.Target, there bool) {
 	switch {
 	case !n.within(w.topID):
@@ -111,8 +112,10 @@ func (w *archiveWalk) checkFolder(e *entryViewer, at *folderCursor, n *node) (fa
 	return facts, e.mayEnter(facts)
 }
 
-// readRows reads the next page of files or folders and keeps what may be in the archive. It reports whether there may be more of them.
-func (w *archiveWalk) readRows(ctx context.Context, e *entryViewer, at *folderCursor, facts access.Target, mounts []mount.Mount) (full bool, err error) {
+// readRows reads the next page of files or folders and keeps what may be in the archive. It reports
+// whether there may be more of them.
+func (w *archiveWalk) readRows(ctx context.Context, e *entryViewer, at *folderCursor, facts access.Target,
+	mounts []mount.Mount) (full bool, err error) {
 	kind, limit := fileKind, filesOnPage
 	if at.nextKind == childFolders {
 		kind, limit = folderKind, foldersOnPage
@@ -125,8 +128,10 @@ func (w *archiveWalk) readRows(ctx context.Context, e *entryViewer, at *folderCu
 		r := &rows[i]
 		target := childTarget(facts, e.Actor, &r.row)
 		at.after = sortKey{r.fold, r.name}
-		if e.includes(&r.row, target) && !slices.ContainsFunc(mounts, func(m mount.Mount) bool { return m.Path == target.Path }) {
-			at.page = append(at.page, candidate{id: r.id, name: r.name, folder: r.folder, size: r.size, object: r.object, checksum: r.checksum})
+		if e.includes(&r.row, target) && !slices.ContainsFunc(mounts,
+			func(m mount.Mount) bool { return m.Path == target.Path }) {
+			at.page = append(at.page, candidate{id: r.id, name: r.name, folder: r.folder, size: r.size,
+				object: r.object, checksum: r.checksum})
 		}
 	}
 	if full = len(rows) == limit; !full {
@@ -135,7 +140,8 @@ func (w *archiveWalk) readRows(ctx context.Context, e *entryViewer, at *folderCu
 	return full, nil
 }
 
-// includes reports whether an entry of a folder is in the archive, as far as can be told from its row.
+// includes reports whether an entry of a folder is in the archive, as far as can be
+// told from its row.
 func (e *entryViewer) includes(r *row, target access.Target) bool {
 	if !e.Shows(target, r.folder) {
 		return false
@@ -147,7 +153,8 @@ func (e *entryViewer) includes(r *row, target access.Target) bool {
 }
 
 // mountsIn lists the mounts directly in a folder, and the virtual folders there. There are few.
-func (w *archiveWalk) mountsIn(ctx context.Context, at *folderCursor, path vpath.Path, mounts []mount.Mount) ([]candidate, error) {
+func (w *archiveWalk) mountsIn(ctx context.Context, at *folderCursor, path vpath.Path,
+	mounts []mount.Mount) ([]candidate, error) {
 	found := map[vpath.Name]candidate{}
 	for _, m := range mounts {
 		names, _ := m.Path.RelativeTo(path)
@@ -175,7 +182,8 @@ func (w *archiveWalk) mountsIn(ctx context.Context, at *folderCursor, path vpath
 	return list, nil
 }
 
-// verifyBody is an object that ends well only when it was what had been stored; sum is its SHA-256, "" where nobody knows it.
+// verifyBody is an object that ends well only when it was what had been stored; sum is its SHA-256,
+// "" where nobody knows it.
 func verifyBody(object blob.Object, size int64, sum string) io.ReadCloser {
 	v := &verifyingReader{Object: object, remaining: size, checksum: sum}
 	if sum != "" {
@@ -202,7 +210,8 @@ func (v *verifyingReader) Read(p []byte) (int, error) {
 	case v.remaining < 0, err == io.EOF && v.remaining > 0:
 		return 0, fmt.Errorf("a stored object has another length than when it was stored, by %d bytes", -v.remaining)
 	case err == io.EOF && v.hash != nil && hex.EncodeToString(v.hash.Sum(nil)) != v.checksum:
-		return 0, fmt.Errorf("a stored object has other bytes than when it was stored: their SHA-256 is not %s", v.checksum)
+		return 0, fmt.Errorf("a stored object has other bytes than when it was stored: their SHA-256 is not %s",
+			v.checksum)
 	}
 	return n, err
 }

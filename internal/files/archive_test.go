@@ -58,7 +58,8 @@ func (h *fixture) remainingEntries(archive *files.Archive) []string {
 	return all
 }
 
-// checkArchive compares what is in an archive with what is wanted, which is in the order of the walk: files by name, then folders by name, then mounts.
+// checkArchive compares what is in an archive with what is wanted, which is in the order of the
+// walk: files by name, then folders by name, then mounts.
 func (h *fixture) checkArchive(what string, archive *files.Archive, want ...string) {
 	h.t.Helper()
 	if got := h.remainingEntries(archive); !slices.Equal(got, want) {
@@ -110,8 +111,10 @@ func TestArchiveOfFolders(t *testing.T) {
 			t.Errorf("title %q", a.Title())
 		}
 		h.checkArchive("two of one name", a, append(below("trip"), "trip (1)/", "trip (1)/c.txt=c")...)
-		h.checkArchive("files of one name", h.mustArchive(h.ann, one.ID, three.ID, two.ID), "cat.jpg=1", "cat (1).jpg=3", "cat (2).jpg=2")
-		h.checkArchive("a number that is given", h.mustArchive(h.ann, one.ID, two.ID, three.ID), "cat.jpg=1", "cat (1).jpg=2", "cat (1) (1).jpg=3")
+		h.checkArchive("files of one name", h.mustArchive(h.ann, one.ID, three.ID, two.ID), "cat.jpg=1",
+			"cat (1).jpg=3", "cat (2).jpg=2")
+		h.checkArchive("a number that is given", h.mustArchive(h.ann, one.ID, two.ID, three.ID), "cat.jpg=1",
+			"cat (1).jpg=2", "cat (1) (1).jpg=3")
 		a = h.mustArchive(h.ann, foreign.ID, trip.ID, "none", "", "path:/home")
 		if a.Title() != "trip" {
 			t.Errorf("title %q", a.Title())
@@ -132,16 +135,19 @@ func TestArchiveOfFolders(t *testing.T) {
 		if a.Title() != "Files" {
 			t.Errorf("title of the root %q", a.Title())
 		}
-		if got := h.remainingEntries(a); !slices.Contains(got, "home/bob/x.txt=of bob") || !slices.Contains(got, "home/ann/trip/照片/🦀/deep.txt=deep") || slices.Contains(got, "/") {
+		if got := h.remainingEntries(a); !slices.Contains(got, "home/bob/x.txt=of bob") ||
+			!slices.Contains(got, "home/ann/trip/照片/🦀/deep.txt=deep") || slices.Contains(got, "/") {
 			t.Errorf("the root: %q", got)
 		}
-		if got := h.remainingEntries(h.mustArchive(h.admin, h.root, one.ID)); got[0] != "Files/" || !slices.Contains(got, "Files/home/bob/x.txt=of bob") {
+		if got := h.remainingEntries(h.mustArchive(h.admin, h.root, one.ID)); got[0] != "Files/" ||
+			!slices.Contains(got, "Files/home/bob/x.txt=of bob") {
 			t.Errorf("the root beside another: %q", got)
 		}
 	})
 }
 
-// Each is judged as listings and downloads judge it: what does not show is not told by its name either.
+// Each is judged as listings and downloads judge it: what does not show is not told
+// by its name either.
 func TestArchiveOmitsUnreadableEntries(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -155,7 +161,8 @@ func TestArchiveOmitsUnreadableEntries(t *testing.T) {
 			h.mustUpload(h.admin, "/public/album/"+name+"/x.txt", "x")
 		}
 		deny := func(pattern string, p access.Permission, more ...func(*access.Rule)) {
-			r := access.Rule{Pattern: pattern, Effect: access.Deny, Role: access.User, Permissions: access.Set(p), Priority: 1}
+			r := access.Rule{Pattern: pattern, Effect: access.Deny, Role: access.User, Permissions: access.Set(p),
+				Priority: 1}
 			for _, change := range more {
 				change(&r)
 			}
@@ -169,42 +176,54 @@ func TestArchiveOmitsUnreadableEntries(t *testing.T) {
 		if len(protected) != 1 {
 			t.Fatal(protected)
 		}
-		l, err := h.tree.List(t.Context(), h.admin, files.ListQuery{Path: mustParsePath("/public/album/protected"), Page: 1, Limit: 9})
+		l, err := h.tree.List(t.Context(), h.admin,
+			files.ListQuery{Path: mustParsePath("/public/album/protected"), Page: 1, Limit: 9})
 		h.must(err)
 		lock := l.Folder.ID
 		h.protectEntry(lock)
 
-		h.checkArchive("what a user gets", h.mustArchive(h.ann, album.ID), "a.txt=a", "from afar/", "from afar/x.txt=x", "listed/")
+		h.checkArchive("what a user gets", h.mustArchive(h.ann, album.ID), "a.txt=a", "from afar/", "from afar/x.txt=x",
+			"listed/")
 		ann := h.ann
 		ann.Unlocked = []string{lock}
-		opened := []string{"a.txt=a", "from afar/", "from afar/x.txt=x", "listed/", "protected/", "protected/x.txt=x", "protected/deeper/", "protected/deeper/x.txt=x"}
+		opened := []string{"a.txt=a", "from afar/", "from afar/x.txt=x", "listed/", "protected/", "protected/x.txt=x",
+			"protected/deeper/", "protected/deeper/x.txt=x"}
 		h.checkArchive("with the password", h.mustArchive(ann, album.ID), opened...)
 		ann.Unlocked = []string{"another"}
-		h.checkArchive("with another", h.mustArchive(ann, album.ID), "a.txt=a", "from afar/", "from afar/x.txt=x", "listed/")
-		// Bytes behind a password ask everybody for it, administrators and the owner too, and keys can't give it.
-		everything := []string{"a.txt=a", "b.key=b", "hidden.txt=h", "denied/", "denied/x.txt=x", "denied/but/", "denied/but/x.txt=x", "from afar/", "from afar/x.txt=x", "listed/", "listed/x.txt=x"}
+		h.checkArchive("with another", h.mustArchive(ann, album.ID), "a.txt=a", "from afar/", "from afar/x.txt=x",
+			"listed/")
+		// Bytes behind a password ask everybody for it, administrators and the owner too, and
+		// keys can't give it.
+		everything := []string{"a.txt=a", "b.key=b", "hidden.txt=h", "denied/", "denied/x.txt=x", "denied/but/",
+			"denied/but/x.txt=x", "from afar/", "from afar/x.txt=x", "listed/", "listed/x.txt=x"}
 		h.checkArchive("the owner", h.mustArchive(h.admin, album.ID), everything...)
 		h.checkArchiveRefused("the folder itself", h.admin, lock)
 		key := h.admin
-		key.Key, key.Unlocked = &access.Key{ID: "k", Permissions: access.Set(access.Read | access.Download)}, []string{lock}
+		key.Key, key.Unlocked = &access.Key{ID: "k",
+			Permissions: access.Set(access.Read | access.Download)}, []string{lock}
 		h.checkArchive("a key", h.mustArchive(key, album.ID), everything...)
 
-		h.addRule(access.Rule{Pattern: "/public/album/denied/but/**", Effect: access.Allow, Role: access.User, Permissions: access.Set(access.Read | access.Download), Priority: 2})
+		h.addRule(access.Rule{Pattern: "/public/album/denied/but/**", Effect: access.Allow, Role: access.User,
+			Permissions: access.Set(access.Read | access.Download), Priority: 2})
 		h.checkArchive("a folder on the way to what is allowed", h.mustArchive(h.ann, album.ID),
 			"a.txt=a", "denied/", "denied/but/", "denied/but/x.txt=x", "from afar/", "from afar/x.txt=x", "listed/")
 		afar := netip.MustParsePrefix("198.51.100.0/24")
-		h.addRule(access.Rule{Pattern: "/public/album/from afar/**", Effect: access.Deny, Role: access.User, Priority: 3, AllowedIPs: []netip.Prefix{afar}})
-		h.checkArchive("from another address", h.mustArchive(h.ann, album.ID), "a.txt=a", "denied/", "denied/but/", "denied/but/x.txt=x", "listed/")
+		h.addRule(access.Rule{Pattern: "/public/album/from afar/**", Effect: access.Deny, Role: access.User,
+			Priority: 3, AllowedIPs: []netip.Prefix{afar}})
+		h.checkArchive("from another address", h.mustArchive(h.ann, album.ID), "a.txt=a", "denied/", "denied/but/",
+			"denied/but/x.txt=x", "listed/")
 		away := h.ann
 		away.IP = afar.Addr()
 		h.checkArchive("from the address", h.mustArchive(away, album.ID),
 			"a.txt=a", "denied/", "denied/but/", "denied/but/x.txt=x", "from afar/", "from afar/x.txt=x", "listed/")
 
 		// A rule with a password, which is named as the one that was given.
-		rule := h.addRule(access.Rule{Pattern: "/uploads/vip/**", Effect: access.Allow, Role: access.User, RequirePassword: true, Priority: 5})
+		rule := h.addRule(access.Rule{Pattern: "/uploads/vip/**", Effect: access.Allow, Role: access.User,
+			RequirePassword: true, Priority: 5})
 		vip := h.createFolder(h.admin, "/uploads/vip")
 		h.mustUpload(h.admin, "/uploads/vip/v.txt", "v")
-		h.checkArchive("without the rule's password", h.mustArchive(h.ann, vip.ID)) // /uploads is there for everybody to write, and so lists, but just their own
+		// /uploads is there for everybody to write, and so lists, but just their own
+		h.checkArchive("without the rule's password", h.mustArchive(h.ann, vip.ID))
 		all, err := h.rules.All(t.Context())
 		h.must(err)
 		for _, r := range all {
@@ -219,7 +238,8 @@ func TestArchiveOmitsUnreadableEntries(t *testing.T) {
 	})
 }
 
-// What a mount shows is in the archive in the place of what lies under it, and so are virtual folders on the way to one.
+// What a mount shows is in the archive in the place of what lies under it, and so are virtual
+// folders on the way to one.
 func TestArchiveIncludesMounts(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -242,19 +262,26 @@ func TestArchiveIncludesMounts(t *testing.T) {
 		h.mustUpload(h.admin, "/photos/note.txt/n.txt", "n")
 		h.mustUpload(h.admin, "/photos/real/inner/i.txt", "i")
 		h.mustUpload(h.admin, "/photos/virtual/far/off/v.txt", "v")
-		h.checkArchive("all of it", h.mustArchive(h.admin, photos.ID), "outer.jpg=outer", "real/", "real/r.jpg=r", "real/inner/", "real/inner/i.txt=i",
-			"2026/", "2026/sub/", "2026/sub/sun.jpg=sun", "note.txt/", "note.txt/n.txt=n", "virtual/", "virtual/far/", "virtual/far/off/", "virtual/far/off/v.txt=v")
+		h.checkArchive("all of it", h.mustArchive(h.admin, photos.ID), "outer.jpg=outer", "real/", "real/r.jpg=r",
+			"real/inner/", "real/inner/i.txt=i",
+			"2026/", "2026/sub/", "2026/sub/sun.jpg=sun", "note.txt/", "note.txt/n.txt=n", "virtual/", "virtual/far/",
+			"virtual/far/off/", "virtual/far/off/v.txt=v")
 
-		counted, err := h.tree.Archive(t.Context(), files.ArchiveQuery{IDs: []string{photos.ID}, ActorAt: fixedActor(h.admin), MaxFiles: 6})
+		counted, err := h.tree.Archive(t.Context(),
+			files.ArchiveQuery{IDs: []string{photos.ID}, ActorAt: fixedActor(h.admin), MaxFiles: 6})
 		h.must(err)
 		if got := h.nextEntry(counted); got != "outer.jpg=outer" { // what lies under a mount is not counted either
 			t.Errorf("got %q", got)
 		}
 
-		h.addRule(access.Rule{Pattern: "/photos/**", Effect: access.Allow, Role: access.User, Permissions: access.Set(access.Read | access.Download)})
-		h.addRule(access.Rule{Pattern: "/**", MountID: "mount of /photos/2026", Effect: access.Deny, Role: access.User, Priority: 1})
-		h.addRule(access.Rule{Pattern: "/photos/virtual/**", Effect: access.Deny, Role: access.User, Permissions: access.Set(access.Read), Priority: 1})
-		h.checkArchive("by the rules of each mount", h.mustArchive(h.ann, photos.ID), "outer.jpg=outer", "real/", "real/r.jpg=r", "real/inner/", "real/inner/i.txt=i",
+		h.addRule(access.Rule{Pattern: "/photos/**", Effect: access.Allow, Role: access.User,
+			Permissions: access.Set(access.Read | access.Download)})
+		h.addRule(access.Rule{Pattern: "/**", MountID: "mount of /photos/2026", Effect: access.Deny, Role: access.User,
+			Priority: 1})
+		h.addRule(access.Rule{Pattern: "/photos/virtual/**", Effect: access.Deny, Role: access.User,
+			Permissions: access.Set(access.Read), Priority: 1})
+		h.checkArchive("by the rules of each mount", h.mustArchive(h.ann, photos.ID), "outer.jpg=outer", "real/",
+			"real/r.jpg=r", "real/inner/", "real/inner/i.txt=i",
 			"note.txt/", "note.txt/n.txt=n")
 		h.protectEntry(photos.ID) // what is mounted below lies behind it too
 		h.checkArchiveRefused("behind a password", h.ann, photos.ID)
@@ -293,7 +320,8 @@ func TestArchiveChecksEachEntryWhenReached(t *testing.T) {
 		_, _, err := h.tree.Delete(t.Context(), h.ann, ids[1])
 		h.must(err)
 		want("2 was deleted", "3=content of 3")
-		h.addRule(access.Rule{Pattern: "/home/ann/base/4", Effect: access.Deny, UserID: "ann", Permissions: access.Set(access.Download)})
+		h.addRule(access.Rule{Pattern: "/home/ann/base/4", Effect: access.Deny, UserID: "ann",
+			Permissions: access.Set(access.Download)})
 		want("4 is denied", "5=content of 5")
 		_, err = h.upload(h.ann, "/home/ann/base/6", "other content", files.Replace)
 		h.must(err)
@@ -301,7 +329,8 @@ func TestArchiveChecksEachEntryWhenReached(t *testing.T) {
 		h.collect() // the content that 6 had is gone
 		h.protectEntry(ids[6])
 		want("6 was replaced", "6=other content")
-		h.addRule(access.Rule{Pattern: "/home/ann/base/8", Effect: access.Deny, UserID: "ann", Permissions: access.Set(access.Read)})
+		h.addRule(access.Rule{Pattern: "/home/ann/base/8", Effect: access.Deny, UserID: "ann",
+			Permissions: access.Set(access.Read)})
 		_, err = h.tree.Move(t.Context(), h.admin, ids[8], outside.Path(), nil)
 		h.must(err)
 		want("7 is protected, 8 does not show, 9 has left", "a/")
@@ -328,12 +357,14 @@ func TestArchiveEndsWhenActorLosesAccess(t *testing.T) {
 		h.mustUpload(h.ann, "/home/ann/2", "2")
 		asked := map[int64]int{}
 		banned := fault.New(fault.InvalidToken, "Banned.")
-		archive, err := h.tree.Archive(t.Context(), files.ArchiveQuery{IDs: []string{h.ann.HomeID}, ActorAt: func(_ context.Context, version int64) (access.Actor, error) {
-			if asked[version]++; len(asked) > 1 {
-				return access.Actor{}, banned
-			}
-			return h.ann, nil
-		}})
+		archive, err := h.tree.Archive(t.Context(),
+			files.ArchiveQuery{IDs: []string{h.ann.HomeID},
+				ActorAt: func(_ context.Context, version int64) (access.Actor, error) {
+					if asked[version]++; len(asked) > 1 {
+						return access.Actor{}, banned
+					}
+					return h.ann, nil
+				}})
 		h.must(err)
 		if got := h.nextEntry(archive); got != "1=1" || len(asked) != 1 {
 			t.Errorf("%q, asked %v", got, asked)
@@ -356,13 +387,16 @@ func TestArchiveOfDamagedContent(t *testing.T) {
 			"longer":  func(file string) error { return os.WriteFile(file, []byte("contentX"), 0o600) },
 			"changed": func(file string) error { return os.WriteFile(file, []byte("kontent"), 0o600) },
 		}
-		damage["cut, of no known sum"], damage["longer, of no known sum"] = damage["cut"], damage["longer"] // as of uploads in parts
+		// as of uploads in parts
+		damage["cut, of no known sum"], damage["longer, of no known sum"] = damage["cut"], damage["longer"]
 		for name, fn := range damage {
 			e := h.mustUpload(h.ann, "/home/ann/"+name, "content")
 			var key string
-			h.must(h.db.Read(t.Context()).QueryRow("SELECT o.key FROM entries e JOIN objects o ON o.id = e.object_id WHERE e.id = $1", e.ID).Scan(&key))
+			h.must(h.db.Read(t.Context()).QueryRow(
+				"SELECT o.key FROM entries e JOIN objects o ON o.id = e.object_id WHERE e.id = $1", e.ID).Scan(&key))
 			h.write(func(tx *db.Tx) error { // as the upload of a real client records it
-				_, err := tx.Exec("UPDATE objects SET sha256 = 'ed7002b439e9ac845f22357d822bac1444730fbdb6016d3ec9432297b9ec9f73' WHERE key = $1 AND $2 = 0", key, strings.Count(name, "no known sum"))
+				_, err := tx.Exec(
+					"UPDATE objects SET sha256 = 'ed7002b439e9ac845f22357d822bac1444730fbdb6016d3ec9432297b9ec9f73' WHERE key = $1 AND $2 = 0", key, strings.Count(name, "no known sum"))
 				return err
 			})
 			if got := h.remainingEntries(h.mustArchive(h.ann, e.ID)); !slices.Equal(got, []string{name + "=content"}) {
@@ -420,14 +454,18 @@ func TestArchiveBounds(t *testing.T) {
 				h.protectEntry(e.ID)
 			}
 		}
-		h.addRule(access.Rule{Pattern: "/home/ann/f/denied", Effect: access.Deny, UserID: "ann", Permissions: access.Set(access.Download)})
-		h.addRule(access.Rule{Pattern: "/home/ann/f/hidden", Effect: access.Deny, UserID: "ann", Permissions: access.Set(access.Read)})
+		h.addRule(access.Rule{Pattern: "/home/ann/f/denied", Effect: access.Deny, UserID: "ann",
+			Permissions: access.Set(access.Download)})
+		h.addRule(access.Rule{Pattern: "/home/ann/f/hidden", Effect: access.Deny, UserID: "ann",
+			Permissions: access.Set(access.Read)})
 		single := h.mustUpload(h.ann, "/home/ann/single", "12345")
 		for _, test := range []struct {
 			files, bytes int64
 			fits         bool
-		}{{3, 0, true}, {2, 0, false}, {0, 15, true}, {0, 14, false}, {3, 15, true}, {3, 14, false}, {2, 15, false}, {0, 0, true}} {
-			q := files.ArchiveQuery{IDs: []string{f.ID, denied.ID, single.ID}, ActorAt: fixedActor(h.ann), MaxFiles: test.files, MaxBytes: test.bytes}
+		}{{3, 0, true}, {2, 0, false}, {0, 15, true}, {0, 14, false}, {3, 15, true}, {3, 14, false}, {2, 15, false},
+			{0, 0, true}} {
+			q := files.ArchiveQuery{IDs: []string{f.ID, denied.ID, single.ID}, ActorAt: fixedActor(h.ann),
+				MaxFiles: test.files, MaxBytes: test.bytes}
 			archive, err := h.tree.Archive(t.Context(), q)
 			h.must(err)
 			if !test.fits {
@@ -435,10 +473,12 @@ func TestArchiveBounds(t *testing.T) {
 				h.wantFault(fmt.Sprintf("%d files, %d bytes", test.files, test.bytes), err, fault.TooLarge)
 				continue
 			}
-			h.checkArchive(fmt.Sprintf("%d files, %d bytes", test.files, test.bytes), archive, "f/", "f/1=12345", "f/sub/", "f/sub/2=12345", "single=12345")
+			h.checkArchive(fmt.Sprintf("%d files, %d bytes", test.files, test.bytes), archive, "f/", "f/1=12345",
+				"f/sub/", "f/sub/2=12345", "single=12345")
 		}
 		// What comes in meanwhile doesn't get past a bound.
-		archive, err := h.tree.Archive(t.Context(), files.ArchiveQuery{IDs: []string{f.ID}, ActorAt: fixedActor(h.ann), MaxFiles: 2})
+		archive, err := h.tree.Archive(t.Context(),
+			files.ArchiveQuery{IDs: []string{f.ID}, ActorAt: fixedActor(h.ann), MaxFiles: 2})
 		h.must(err)
 		if got := h.nextEntry(archive); got != "1=12345" {
 			t.Errorf("got %q", got)
@@ -452,7 +492,8 @@ func TestArchiveBounds(t *testing.T) {
 	})
 }
 
-// A file whose content goes away between being judged and being opened is judged again: deleted, it is left out; replaced, it has the new content.
+// A file whose content goes away between being judged and being opened is judged again: deleted, it
+// is left out; replaced, it has the new content.
 func TestArchiveOfFileDeletedBeforeOpen(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -462,12 +503,14 @@ func TestArchiveOfFileDeletedBeforeOpen(t *testing.T) {
 		h.mustUpload(h.ann, "/home/ann/3", "3")
 		h.mustUpload(h.ann, "/home/ann/4", "4")
 		between := func() {}
-		archive, err := h.tree.Archive(t.Context(), files.ArchiveQuery{IDs: []string{h.ann.HomeID}, ActorAt: func(context.Context, int64) (access.Actor, error) {
-			between() // by a new config this is asked after a file was looked up, and before it is opened
-			h.advance(2 * grace)
-			h.collect()
-			return h.ann, nil
-		}})
+		archive, err := h.tree.Archive(t.Context(),
+			files.ArchiveQuery{IDs: []string{h.ann.HomeID},
+				ActorAt: func(context.Context, int64) (access.Actor, error) {
+					between() // by a new config this is asked after a file was looked up, and before it is opened
+					h.advance(2 * grace)
+					h.collect()
+					return h.ann, nil
+				}})
 		h.must(err)
 		next := func(want string) {
 			t.Helper()

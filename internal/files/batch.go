@@ -15,9 +15,11 @@ type Outcome struct {
 	Job *job.Job // of a move that is under way, else nil
 }
 
-// DeleteEach deletes entries one after the other, each in a transaction of its own and judged by itself as in Delete. An id that is named more than
-// once counts once, where it was named first. What lay in a folder that an earlier id had deleted is deleted, too, and counts as that: whoever
-// selects a folder and things in it means all of them. It stops, and returns an error, only when ctx ends.
+// DeleteEach deletes entries one after the other, each in a transaction of its own and judged by
+// itself as in Delete. An id that is named more than once counts once, where it was named first.
+// What lay in a folder that an earlier id had deleted is deleted, too, and counts as that:
+// whoever selects a folder and things in it means all of them. It stops, and returns an error,
+// only when ctx ends.
 func (t *Tree) DeleteEach(ctx context.Context, a access.Actor, ids []string) ([]Outcome, error) {
 	ids = distinct(ids)
 	alsoDeleted := map[string]bool{} // what went with its folder
@@ -34,8 +36,9 @@ func (t *Tree) DeleteEach(ctx context.Context, a access.Actor, ids []string) ([]
 	})
 }
 
-// MoveEach moves entries into the folder target under the names that they have, as DeleteEach deletes them and as Move moves one. What lies in a
-// folder that goes along is taken out of it when it is named itself, whichever of the two comes first.
+// MoveEach moves entries into the folder target under the names that they have, as DeleteEach
+// deletes them and as Move moves one. What lies in a folder that goes along is taken out of it when
+// it is named itself, whichever of the two comes first.
 func (t *Tree) MoveEach(ctx context.Context, a access.Actor, ids []string, target vpath.Path) ([]Outcome, error) {
 	ids = distinct(ids)
 	return each(ctx, ids, func(i int) Outcome {

@@ -31,7 +31,8 @@ func TestBatchStopsWhenContextIsCancelled(t *testing.T) {
 		if _, err := h.tree.DeleteEach(ctx, h.ann, []string{b.ID}); !errors.Is(err, context.Canceled) {
 			t.Errorf("delete: %v", err)
 		}
-		if _, err := h.tree.MoveEach(ctx, h.ann, []string{b.ID}, mustParsePath("/uploads")); !errors.Is(err, context.Canceled) {
+		if _, err := h.tree.MoveEach(ctx, h.ann, []string{b.ID}, mustParsePath("/uploads")); !errors.Is(err,
+			context.Canceled) {
 			t.Errorf("move: %v", err)
 		}
 		if left := h.listFolder(h.ann, "/home/ann"); len(left) != 2 {
@@ -40,7 +41,8 @@ func TestBatchStopsWhenContextIsCancelled(t *testing.T) {
 	})
 }
 
-// What lay in a folder that went before it is gone, too, at any depth, and is told so; folders go within folders.
+// What lay in a folder that went before it is gone, too, at any depth, and is told so;
+// folders go within folders.
 func TestBatchDeletesNestedFolders(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -51,7 +53,8 @@ func TestBatchDeletesNestedFolders(t *testing.T) {
 		}
 		file := h.mustUpload(h.ann, "/home/ann/x/y/z/f", "f")
 		other := h.mustUpload(h.ann, "/home/ann/other", "o")
-		outcomes, err := h.tree.DeleteEach(t.Context(), h.ann, []string{ids[1], file.ID, ids[0], ids[2], ids[1], "none", other.ID})
+		outcomes, err := h.tree.DeleteEach(t.Context(), h.ann,
+			[]string{ids[1], file.ID, ids[0], ids[2], ids[1], "none", other.ID})
 		h.must(err)
 		if len(outcomes) != 6 {
 			t.Fatalf("%d outcomes", len(outcomes))

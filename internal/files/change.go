@@ -12,8 +12,9 @@ import (
 	"larder/internal/vpath"
 )
 
-// CreateFolder makes a folder in one that exists; it belongs to the actor. Faults: Invalid, Unauthorized, NotFound (no mount, no such parent, a
-// file), Forbidden, PasswordRequired, AlreadyExists, QuotaExceeded.
+// CreateFolder makes a folder in one that exists; it belongs to the actor.
+// Faults: Invalid, Unauthorized, NotFound (no mount, no such parent, a file),
+// Forbidden, PasswordRequired, AlreadyExists, QuotaExceeded.
 func (t *Tree) CreateFolder(ctx context.Context, a access.Actor, parent vpath.Path, name vpath.Name) (Entry, error) {
 	path, err := checkedNewPath(a, parent, name)
 	if err != nil {
@@ -36,7 +37,8 @@ func (t *Tree) CreateFolder(ctx context.Context, a access.Actor, parent vpath.Pa
 			return noMount()
 		}
 		target := n.newTarget(a, path)
-		if m, found := v.mounts.Resolve(path); found { // another mount may lie there, and its rules say whether that is told
+		// another mount may lie there, and its rules say whether that is told
+		if m, found := v.mounts.Resolve(path); found {
 			target.MountID = m.ID
 		}
 		if err := v.allow(a, target, access.Write); err != nil {
@@ -52,7 +54,8 @@ func (t *Tree) CreateFolder(ctx context.Context, a access.Actor, parent vpath.Pa
 			return err
 		}
 		r := row{id: t.IDs.UUID(), parent: n.id, name: string(name), folder: true, owner: a.UserID}
-		if err := quota.ChargeFolders(tx, r.owner, 1); err != nil { // before the name, as whoever puts a file there does
+		// before the name, as whoever puts a file there does
+		if err := quota.ChargeFolders(tx, r.owner, 1); err != nil {
 			if there, lost := childNamed(tx, n.id, name); lost == nil && there.id != "" {
 				return nameTaken()
 			}
@@ -74,17 +77,19 @@ func (t *Tree) CreateFolder(ctx context.Context, a access.Actor, parent vpath.Pa
 	return made, err
 }
 
-// immovable reports whether n must stay where it is: a mount's root, or a folder that a mount lies below.
+// immovable reports whether n must stay where it is: a mount's root, or a folder that
+// a mount lies below.
 func (v *ruleset) immovable(n *node) bool {
 	return n.id == n.mount.RootID || len(v.mounts.Below(n.path)) > 0
 }
 
 func immovableFault() error {
-	return fault.New(fault.Conflict, "A mount, or a folder that one lies below, can be neither renamed nor moved nor deleted.")
+	return fault.New(fault.Conflict,
+		"A mount, or a folder that one lies below, can be neither renamed nor moved nor deleted.")
 }
 
-// allowTree decides whether the actor may do something to n with all that is in it; for a file there is nothing to decide. facts may be those of
-// another path than its own. Fault: Forbidden.
+// allowTree decides whether the actor may do something to n with all that is in it; for a file
+// there is nothing to decide. facts may be those of another path than its own. Fault: Forbidden.
 func (v *ruleset) allowTree(tx *db.Tx, a access.Actor, n *node, facts access.Target, p access.Permission) error {
 	if !n.folder {
 		return nil

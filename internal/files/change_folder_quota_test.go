@@ -15,11 +15,13 @@ import (
 	"larder/internal/vpath"
 )
 
-// setFolderRoom leaves a user room for that many folders more than there are, with at most 500 files.
+// setFolderRoom leaves a user room for that many folders more than there are, with
+// at most 500 files.
 func (h *fixture) setFolderRoom(user string, folders int64) {
 	h.t.Helper()
 	var used, reserved int64
-	h.must(h.db.Read(h.t.Context()).QueryRow("SELECT used_folders, reserved_folders FROM quotas WHERE user_id = $1", user).Scan(&used, &reserved))
+	h.must(h.db.Read(h.t.Context()).QueryRow("SELECT used_folders, reserved_folders FROM quotas WHERE user_id = $1",
+		user).Scan(&used, &reserved))
 	count := int64(500)
 	h.write(func(tx *db.Tx) error {
 		if err := quota.SetLimits(tx, user, nil, &count); err != nil {
@@ -116,10 +118,12 @@ func TestDeletedFoldersReleaseOwnersQuota(t *testing.T) {
 		w.createFolder(w.bob, "/team/a/b")
 		w.createFolder(w.ann, "/team/a/b/c")
 		w.createFolder(w.bob, "/team/over")
-		if got := [2]int64{w.countFolders("ann"), w.countFolders("bob")}; got != [2]int64{before[0] + 2, before[1] + 2} {
+		if got := [2]int64{w.countFolders("ann"), w.countFolders("bob")}; got != [2]int64{before[0] + 2,
+			before[1] + 2} {
 			t.Errorf("folders of two owners: %v, before %v", got, before)
 		}
-		_, err := w.tree.CopyWithOptions(t.Context(), w.admin, w.idAtPath("/team/a"), mustParsePath("/team"), "over", files.CopyMoveOptions{Replace: true})
+		_, err := w.tree.CopyWithOptions(t.Context(), w.admin, w.idAtPath("/team/a"), mustParsePath("/team"), "over",
+			files.CopyMoveOptions{Replace: true})
 		w.must(err)
 		w.checkFolderCounts()
 		_, _, err = w.tree.Delete(t.Context(), w.admin, w.idAtPath("/team/a"))
@@ -198,7 +202,8 @@ func TestParallelFoldersStopAtTheLimit(t *testing.T) {
 			})
 		}
 		busy.Wait()
-		if n := h.queryNumber("SELECT COUNT(*) FROM entries WHERE kind = 0 AND name LIKE 'f%' AND owner_id = 'ann'"); n != 5 {
+		if n := h.queryNumber(
+			"SELECT COUNT(*) FROM entries WHERE kind = 0 AND name LIKE 'f%' AND owner_id = 'ann'"); n != 5 {
 			t.Errorf("%d folders were made, want 5", n)
 		}
 		h.checkFolderCounts()
@@ -235,7 +240,8 @@ func TestRandomOperationsCountFolders(t *testing.T) {
 					case 0:
 						_, _ = w.tree.CreateFolder(t.Context(), who, to, vpath.Name(fmt.Sprint(r.IntN(3))))
 					case 1:
-						if place, err := w.tree.ResolveDestination(t.Context(), who, to, "file", files.RenameNew); err == nil {
+						if place, err := w.tree.ResolveDestination(t.Context(), who, to, "file",
+							files.RenameNew); err == nil {
 							_, _ = w.putEntry(who, place, w.storeContent("content"))
 						}
 					default:
@@ -246,9 +252,11 @@ func TestRandomOperationsCountFolders(t *testing.T) {
 						id := there.ID()
 						switch name := vpath.Name(fmt.Sprint(r.IntN(3))); r.IntN(3) {
 						case 0:
-							_, _ = w.tree.CopyWithOptions(t.Context(), who, id, to, name, files.CopyMoveOptions{Replace: r.IntN(2) == 0, Shallow: r.IntN(3) == 0})
+							_, _ = w.tree.CopyWithOptions(t.Context(), who, id, to, name,
+								files.CopyMoveOptions{Replace: r.IntN(2) == 0, Shallow: r.IntN(3) == 0})
 						case 1:
-							_, _ = w.tree.MoveWithOptions(t.Context(), who, id, to, name, files.CopyMoveOptions{Replace: r.IntN(2) == 0})
+							_, _ = w.tree.MoveWithOptions(t.Context(), who, id, to, name,
+								files.CopyMoveOptions{Replace: r.IntN(2) == 0})
 						case 2:
 							_, _, _ = w.tree.Delete(t.Context(), who, id)
 						}

@@ -13,8 +13,8 @@ import (
 	"larder/internal/files"
 )
 
-// Abuse case C91: two folders moved into each other, renamed, deleted and uploaded into at the same time. No cycle comes of it, nothing is
-// lost or charged twice, and everybody gets an answer.
+// Abuse case C91: two folders moved into each other, renamed, deleted and uploaded into at the same
+// time. No cycle comes of it, nothing is lost or charged twice, and everybody gets an answer.
 func TestConcurrentMovesMakeNoCycle(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := newFixture(t, d)
@@ -24,7 +24,8 @@ func TestConcurrentMovesMakeNoCycle(t *testing.T) {
 			a, b := h.createFolder(h.ann, base+"/a"), h.createFolder(h.ann, base+"/b")
 			kept := h.mustUpload(h.ann, base+"/a/kept", "kept")
 			other := h.mustUpload(h.ann, base+"/b/other", "other")
-			place, err := h.tree.ResolveDestination(t.Context(), h.ann, mustParsePath(base+"/b/new"), "up", files.RenameNew)
+			place, err := h.tree.ResolveDestination(t.Context(), h.ann, mustParsePath(base+"/b/new"), "up",
+				files.RenameNew)
 			h.must(err)
 			up := h.storeContent("uploaded")
 			bytesBefore, countBefore := h.usage("ann")
@@ -85,7 +86,8 @@ func TestConcurrentMovesMakeNoCycle(t *testing.T) {
 			}
 			bytes, count := h.usage("ann")
 			if bytes != bytesBefore+8-5 || count != countBefore {
-				t.Errorf("round %d: charged %d bytes and %d files, before %d and %d", round, bytes, count, bytesBefore, countBefore)
+				t.Errorf("round %d: charged %d bytes and %d files, before %d and %d", round, bytes, count, bytesBefore,
+					countBefore)
 			}
 		}
 		if bytes, count := h.usage("ann"); bytes != h.sumFiles("size") || count != h.sumFiles("1") {
@@ -97,16 +99,19 @@ func TestConcurrentMovesMakeNoCycle(t *testing.T) {
 // sumFiles adds up a column over all files.
 func (h *fixture) sumFiles(column string) (n int64) {
 	h.t.Helper()
-	h.must(h.db.Read(h.t.Context()).QueryRow("SELECT CAST(COALESCE(SUM(" + column + "), 0) AS BIGINT) FROM entries WHERE kind = 1").Scan(&n))
+	h.must(h.db.Read(h.t.Context()).QueryRow("SELECT CAST(COALESCE(SUM(" + column +
+		"), 0) AS BIGINT) FROM entries WHERE kind = 1").Scan(&n))
 	return n
 }
 
-// A folder is deleted while others upload into it: each upload is in it and goes with it, or is refused; nobody is left with a charge.
+// A folder is deleted while others upload into it: each upload is in it and goes with it, or is
+// refused; nobody is left with a charge.
 func TestDeleteAgainstUploads(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := newFixture(t, d)
 		dir := h.createFolder(h.ann, "/home/ann/dir")
-		place, err := h.tree.ResolveDestination(t.Context(), h.ann, mustParsePath("/home/ann/dir/sub"), "f", files.RenameNew)
+		place, err := h.tree.ResolveDestination(t.Context(), h.ann, mustParsePath("/home/ann/dir/sub"), "f",
+			files.RenameNew)
 		h.must(err)
 		var stored []files.StoredObject
 		for range 12 {
@@ -174,7 +179,8 @@ func TestLinkAgainstDelete(t *testing.T) {
 			f := h.mustUpload(h.ann, fmt.Sprintf("/home/ann/f%d", i), "x")
 			var both sync.WaitGroup
 			both.Go(func() {
-				if _, err := h.tree.Link(context.Background(), h.ann, f.ID); err != nil && !fault.Is(err, fault.NotFound) {
+				if _, err := h.tree.Link(context.Background(), h.ann, f.ID); err != nil &&
+					!fault.Is(err, fault.NotFound) {
 					t.Error(err)
 				}
 			})

@@ -33,7 +33,9 @@ func TestCreateFolderValidatesNames(t *testing.T) {
 		_, err = h.readPath(h.ann, "/home/ann/e\u0301/Secret.txt")
 		h.wantFault("a rule in NFC, a path in NFD", err, fault.Forbidden)
 
-		for _, name := range []vpath.Name{"CON", "aux.png", ".htaccess", ".well-known", "a..b.txt", "...", "a?b#c;d%20&+.png"} { // abuse cases C10, C13, C14
+		// abuse cases C10, C13, C14
+		for _, name := range []vpath.Name{"CON", "aux.png", ".htaccess", ".well-known", "a..b.txt", "...",
+			"a?b#c;d%20&+.png"} {
 			h.mustUpload(h.ann, "/home/ann/"+string(name), string(name))
 			if got, err := h.readPath(h.ann, "/home/ann/"+string(name)); got != string(name) || err != nil {
 				t.Errorf("%q: %q, %v", name, got, err)
@@ -89,7 +91,8 @@ func TestRename(t *testing.T) {
 		if got, want := h.listFolder(h.ann, "/home/ann"), []string{"Other/", "taken"}; !slices.Equal(got, want) {
 			t.Errorf("the folder holds %q, want %q", got, want)
 		}
-		if got := h.listNames(h.ann, files.ListQuery{Path: mustParsePath("/home/ann"), Search: "oTHER"}); !slices.Equal(got, []string{"Other/"}) {
+		if got := h.listNames(h.ann, files.ListQuery{Path: mustParsePath("/home/ann"),
+			Search: "oTHER"}); !slices.Equal(got, []string{"Other/"}) {
 			t.Errorf("search for the new name: %q", got)
 		}
 		rename := func(a access.Actor, id string, name vpath.Name) error {
@@ -104,7 +107,8 @@ func TestRename(t *testing.T) {
 		h.wantFault("a reserved name", rename(h.admin, top.ID, "App"), fault.Invalid)
 		h.addRule(access.Rule{Pattern: "/home/ann/frozen/**", Effect: access.Deny, Role: access.User})
 		h.wantFault("into a denied path", rename(h.ann, dir.ID, "frozen"), fault.Forbidden)
-		h.addRule(access.Rule{Pattern: "/home/ann/Other/f.*", Effect: access.Deny, Role: access.User, Permissions: access.Set(access.Update)})
+		h.addRule(access.Rule{Pattern: "/home/ann/Other/f.*", Effect: access.Deny, Role: access.User,
+			Permissions: access.Set(access.Update)})
 		h.wantFault("a folder with something denied in it", rename(h.ann, dir.ID, "fine"), fault.Forbidden)
 		h.wantFault("what is denied itself", rename(h.ann, f.ID, "fine"), fault.Forbidden)
 	})
@@ -201,13 +205,15 @@ func TestMove(t *testing.T) {
 		}
 		stored, err := job.ByID(d.Read(t.Context()), "ann", j.ID)
 		h.must(err)
-		if stored.Status != "completed" || stored.Progress != 100 || stored.Type != "move" || stored.CompletedAt == nil {
+		if stored.Status != "completed" || stored.Progress != 100 || stored.Type != "move" ||
+			stored.CompletedAt == nil {
 			t.Errorf("job: %+v", stored)
 		}
 		_, err = job.ByID(d.Read(t.Context()), "bob", j.ID)
 		h.wantFault("another user's job", err, fault.NotFound)
 
-		h.addRule(access.Rule{Pattern: "/home/ann/closed/**", Effect: access.Deny, UserID: "ann", Permissions: access.Set(access.Write)})
+		h.addRule(access.Rule{Pattern: "/home/ann/closed/**", Effect: access.Deny, UserID: "ann",
+			Permissions: access.Set(access.Write)})
 		taken, closed := vpath.Name("taken"), vpath.Name("closed")
 		for what, c := range map[string]struct {
 			who  access.Actor

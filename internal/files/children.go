@@ -53,7 +53,8 @@ func (s *Resource) Virtual() bool {
 	return !s.node.exists() && (at.IsRoot() || len(s.rules.mounts.Below(at)) > 0)
 }
 
-// Authorize decides about what is there, and says only to who may do it that there is nothing. Faults: Forbidden, PasswordRequired, NotFound.
+// Authorize decides about what is there, and says only to who may do it that there is nothing.
+// Faults: Forbidden, PasswordRequired, NotFound.
 func (s *Resource) Authorize(a access.Actor, p access.Permission) error {
 	if err := s.rules.allow(a, s.node.target(a), p); err != nil {
 		return err
@@ -69,7 +70,8 @@ func (s *Resource) Locks(ctx context.Context) ([]WriteLock, error) {
 	return s.tree.coveringLocks(ctx, &s.node)
 }
 
-// CheckUnlocked refuses to put a file there while a lock forbids it, so that no body is read in vain; Put asks again. Fault: Locked.
+// CheckUnlocked refuses to put a file there while a lock forbids it, so that no body is read in
+// vain; Put asks again. Fault: Locked.
 func (s *Resource) CheckUnlocked(ctx context.Context, a access.Actor) error {
 	if s.node.id == "" {
 		return nil
@@ -89,8 +91,9 @@ func (s *Resource) CheckUnlocked(ctx context.Context, a access.Actor) error {
 	return lockedFault(path)
 }
 
-// EntryFor shows the entry to an actor, as listings do, without Permissions; a virtual folder has no MountID. Faults: NotFound, Forbidden (existing or not,
-// where the actor may not read), PasswordRequired.
+// EntryFor shows the entry to an actor, as listings do, without Permissions; a virtual
+// folder has no MountID. Faults: NotFound, Forbidden (existing or not, where the actor
+// may not read), PasswordRequired.
 func (s *Resource) EntryFor(ctx context.Context, a access.Actor) (Entry, error) {
 	e, err := s.tree.viewerOf(ctx, s.rules, a)
 	if err != nil {
@@ -117,7 +120,8 @@ func (s *Resource) EntryFor(ctx context.Context, a access.Actor) (Entry, error) 
 	return plainEntry(&s.node.row, facts), nil
 }
 
-// Member is an entry as a listing of its folder tells it, and no more than that: a folder may have a million. Times are in milliseconds.
+// Member is an entry as a listing of its folder tells it, and no more than that: a folder may have
+// a million. Times are in milliseconds.
 type Member struct {
 	ID                   string // "" where it was not asked for
 	Name                 string
@@ -132,13 +136,15 @@ type Member struct {
 // Member is the entry as a listing of its folder would tell it.
 func (e *Entry) Member() Member {
 	return Member{
-		ID: e.ID, Name: e.Name, Folder: e.Folder, Virtual: e.MountID == "", Size: e.Size, MimeType: e.MimeType, ETag: e.ETag,
+		ID: e.ID, Name: e.Name, Folder: e.Folder, Virtual: e.MountID == "", Size: e.Size, MimeType: e.MimeType,
+		ETag:      e.ETag,
 		CreatedAt: e.CreatedAt, UpdatedAt: e.UpdatedAt,
 	}
 }
 
-// MemberCursor is what shows in a folder, read in pages by a cursor: memory does not grow with their number, nothing in the database is held between two
-// pages, and what comes or goes meanwhile moves nothing else. Each page is judged anew. Not for concurrent use.
+// MemberCursor is what shows in a folder, read in pages by a cursor: memory does not grow with
+// their number, nothing in the database is held between two pages, and what comes or goes meanwhile
+// moves nothing else. Each page is judged anew. Not for concurrent use.
 type MemberCursor struct {
 	tree    *Tree
 	actor   access.Actor
@@ -157,17 +163,19 @@ const childrenPage = 256
 // MemberFields is what Children tells beside the rest, at a cost.
 type MemberFields struct{ IDs, ETags bool }
 
-// MemberCursor begins with what is in the folder, whose permission to be entered is asked by each page.
+// MemberCursor begins with what is in the folder, whose permission to be entered is
+// asked by each page.
 func (s *Resource) Children(ctx context.Context, a access.Actor, t MemberFields) (c *MemberCursor, err error) {
-	c = &MemberCursor{tree: s.tree, actor: a, id: s.ID(), path: s.node.requestedPath(), withIDs: t.IDs, next: childMounts}
+	c = &MemberCursor{tree: s.tree, actor: a, id: s.ID(), path: s.node.requestedPath(), withIDs: t.IDs,
+		next: childMounts}
 	if t.ETags {
 		c.etags, err = etagSourceNow(s.tree.DB.Read(ctx))
 	}
 	return c, err
 }
 
-// Next returns the next entries, which are good until the next call; there are none after the last. Faults: Forbidden, PasswordRequired, NotFound when
-// the folder is gone.
+// Next returns the next entries, which are good until the next call; there are none after the last.
+// Faults: Forbidden, PasswordRequired, NotFound when the folder is gone.
 func (c *MemberCursor) Next(ctx context.Context) ([]Member, error) {
 	c.page = c.page[:0]
 	for len(c.page) == 0 && c.next != childNone {
@@ -235,15 +243,16 @@ func (c *MemberCursor) readStored(ctx context.Context, l *lister, f listedFolder
 	}
 	all := l.allVisible(f, kind)
 	read, last := 0, ""
-	err := readMembers(c.tree.DB.Read(ctx), f.id, kind, c.after, childrenPage, c.etags, c.withIDs || !all, func(m *Member, r *row) {
-		read, last = read+1, m.Name
-		if slices.ContainsFunc(spots, func(s exception) bool { return string(s.name) == m.Name }) {
-			return
-		}
-		if all || l.Shows(childTarget(f.facts, c.actor, r), m.Folder) {
-			c.page = append(c.page, *m)
-		}
-	})
+	err := readMembers(c.tree.DB.Read(ctx), f.id, kind, c.after, childrenPage, c.etags, c.withIDs || !all,
+		func(m *Member, r *row) {
+			read, last = read+1, m.Name
+			if slices.ContainsFunc(spots, func(s exception) bool { return string(s.name) == m.Name }) {
+				return
+			}
+			if all || l.Shows(childTarget(f.facts, c.actor, r), m.Folder) {
+				c.page = append(c.page, *m)
+			}
+		})
 	if err != nil {
 		return err
 	}
@@ -259,7 +268,8 @@ func (c *MemberCursor) readStored(ctx context.Context, l *lister, f listedFolder
 	return nil
 }
 
-// allVisible reports whether everything of a kind shows in a folder, so that nothing has to be asked about each.
+// allVisible reports whether everything of a kind shows in a folder, so that nothing has to
+// be asked about each.
 func (l *lister) allVisible(f listedFolder, kind int) bool {
 	in := l.ListingFilter(f.facts)
 	if kind == folderKind {
@@ -288,7 +298,8 @@ func (t *Tree) LocksOn(ctx context.Context, ids []string) (map[string][]WriteLoc
 	return found, err
 }
 
-// HasLocksOrProperties reports whether there is any lock at all, and any dead property: mostly there is none, and then nobody has to look at each entry.
+// HasLocksOrProperties reports whether there is any lock at all, and any dead property: mostly
+// there is none, and then nobody has to look at each entry.
 func (t *Tree) HasLocksOrProperties(ctx context.Context) (locks, properties bool, err error) {
 	return anyLocksOrProperties(t.DB.Read(ctx), t.nowMs())
 }

@@ -21,7 +21,8 @@ func (h *fixture) listChildren(a access.Actor, p string, between func()) (all []
 	return h.listChildrenWith(a, p, files.MemberFields{IDs: true}, between)
 }
 
-func (h *fixture) listChildrenWith(a access.Actor, p string, what files.MemberFields, between func()) (all []files.Member, err error) {
+func (h *fixture) listChildrenWith(a access.Actor, p string, what files.MemberFields,
+	between func()) (all []files.Member, err error) {
 	h.t.Helper()
 	s, err := h.tree.ResourceAt(h.t.Context(), mustParsePath(p))
 	h.must(err)
@@ -55,8 +56,8 @@ func memberNames(list []files.Member) (names []string) {
 	return names
 }
 
-// What is read page by page is what a listing has, and what is seen of an entry alone is what is listed of it; in random trees with mounts, rules and
-// passwords.
+// What is read page by page is what a listing has, and what is seen of an entry alone is what is
+// listed of it; in random trees with mounts, rules and passwords.
 func TestChildrenMatchListings(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -83,11 +84,14 @@ func (w *randomTree) compareWithListings(t *testing.T, seed uint64) {
 		s, err := w.tree.ResourceAt(t.Context(), p)
 		w.must(err)
 		if s.Virtual() != e.virtual || s.Exists() == e.virtual || s.Exists() && s.ID() != e.id {
-			t.Errorf("seed %d: %s: virtual %v, exists %v, id %q; it is %+v", seed, p, s.Virtual(), s.Exists(), s.ID(), e)
+			t.Errorf("seed %d: %s: virtual %v, exists %v, id %q; it is %+v", seed, p, s.Virtual(), s.Exists(), s.ID(),
+				e)
 		}
 		saw, err := s.EntryFor(t.Context(), who.Actor)
-		if shows := w.visible(who.Actor, e, who.home, who.hasHome); shows != (err == nil) || !shows && !fault.Is(err, fault.Forbidden) && !fault.Is(err, fault.PasswordRequired) {
-			t.Errorf("seed %d: %s shows to %+v key %+v: %v, but is seen with %v", seed, p, who.Actor, who.Key, shows, err)
+		if shows := w.visible(who.Actor, e, who.home, who.hasHome); shows != (err == nil) || !shows &&
+			!fault.Is(err, fault.Forbidden) && !fault.Is(err, fault.PasswordRequired) {
+			t.Errorf("seed %d: %s shows to %+v key %+v: %v, but is seen with %v", seed, p, who.Actor, who.Key, shows,
+				err)
 		} else if shows && (saw.Path() != p || saw.Folder != e.folder || saw.ID != e.id) {
 			t.Errorf("seed %d: %s is seen as %+v", seed, p, saw)
 		}
@@ -104,12 +108,14 @@ func (w *randomTree) compareWithListings(t *testing.T, seed uint64) {
 			want = append(want, l.Items[i].Member())
 		}
 		if err == nil && !slices.Equal(byID(got), byID(want)) {
-			t.Errorf("seed %d: %s as %+v key %+v:\n%+v, listed\n%+v", seed, p, who.Actor, who.Key, byID(got), byID(want))
+			t.Errorf("seed %d: %s as %+v key %+v:\n%+v, listed\n%+v", seed, p, who.Actor, who.Key, byID(got),
+				byID(want))
 		}
 		if err != nil {
 			continue
 		}
-		short, err := w.listChildrenWith(who.Actor, p.String(), files.MemberFields{}, nil) // which may leave out ids, and nothing else
+		// which may leave out ids, and nothing else
+		short, err := w.listChildrenWith(who.Actor, p.String(), files.MemberFields{}, nil)
 		w.must(err)
 		tagged, err := w.listChildrenWith(who.Actor, p.String(), files.MemberFields{IDs: true, ETags: true}, nil)
 		w.must(err)
@@ -135,7 +141,8 @@ func (w *randomTree) compareWithListings(t *testing.T, seed uint64) {
 	}
 }
 
-// The ETag that a folder tells of a file is the file's, whether or not content has been carried to other providers and goes on under other objects.
+// The ETag that a folder tells of a file is the file's, whether or not content has been carried to
+// other providers and goes on under other objects.
 func TestChildrenReturnETags(t *testing.T) {
 	eachFixture(t, func(t *testing.T, h *fixture) {
 		dir := h.createFolder(h.ann, "/home/ann/dir")
@@ -145,14 +152,16 @@ func TestChildrenReturnETags(t *testing.T) {
 		for _, carried := range []bool{false, true} {
 			if carried {
 				h.write(func(tx *db.Tx) error {
-					_, err := tx.Exec("UPDATE objects SET content_id = 'before' WHERE id = (SELECT object_id FROM entries WHERE parent_id = $1 AND name = 'a')", dir.ID)
+					_, err := tx.Exec(
+						"UPDATE objects SET content_id = 'before' WHERE id = (SELECT object_id FROM entries WHERE parent_id = $1 AND name = 'a')", dir.ID)
 					return err
 				})
 			}
 			got, err := h.listChildrenWith(h.ann, "/home/ann/dir", files.MemberFields{ETags: true}, nil)
 			h.must(err)
 			for _, m := range got {
-				s := h.mustResource(h.tree.ResourceAt(t.Context(), mustParsePath("/home/ann/dir").Child(vpath.Name(m.Name))))
+				s := h.mustResource(h.tree.ResourceAt(t.Context(),
+					mustParsePath("/home/ann/dir").Child(vpath.Name(m.Name))))
 				if len(m.ETag) < 3 || m.ETag != s.ETag() || (m.ETag == `"before"`) != (carried && m.Name == "a") {
 					t.Errorf("%s is told as %s, it is %s", m.Name, m.ETag, s.ETag())
 				}
@@ -189,7 +198,8 @@ func numberedNames(n int) (names []string) {
 // Each of many children is told once, folders first, each kind by name; at the edges of pages, too.
 func TestChildrenPagination(t *testing.T) {
 	eachFixture(t, func(t *testing.T, h *fixture) {
-		for i, c := range []struct{ folders, files int }{{0, 0}, {0, 255}, {0, 256}, {0, 257}, {256, 0}, {255, 1}, {256, 256}, {1, 512}, {512, 3}, {300, 600}} {
+		for i, c := range []struct{ folders, files int }{{0, 0}, {0, 255}, {0, 256}, {0, 257}, {256, 0}, {255, 1},
+			{256, 256}, {1, 512}, {512, 3}, {300, 600}} {
 			dir := h.createFolder(h.ann, fmt.Sprintf("/home/ann/dir%d", i))
 			f, g := numberedNames(c.folders), numberedNames(c.files)
 			for i := range g {
@@ -224,7 +234,8 @@ func TestChildrenHiddenByRules(t *testing.T) {
 	})
 }
 
-// What comes and goes between two pages is told once or not at all, and nothing else is told twice or left out.
+// What comes and goes between two pages is told once or not at all, and nothing else is told
+// twice or left out.
 func TestChildrenChangedBetweenPages(t *testing.T) {
 	eachFixture(t, func(t *testing.T, h *fixture) {
 		for name, folders := range map[string]bool{"files": false, "folders": true} {
@@ -345,7 +356,8 @@ func TestResourceHidesExistenceWithoutRead(t *testing.T) {
 		h.mustUpload(h.ann, "/home/ann/closed/f", "x")
 		h.protectEntry(h.mustResource(h.tree.ResourceAt(t.Context(), mustParsePath("/home/ann/closed"))).ID())
 		h.mustUpload(h.admin, "/public/f", "x")
-		h.addRule(access.Rule{Pattern: "/home/ann/**", Effect: access.Allow, UserID: "bob", Permissions: access.Set(access.Read)})
+		h.addRule(access.Rule{Pattern: "/home/ann/**", Effect: access.Allow, UserID: "bob",
+			Permissions: access.Set(access.Read)})
 		const fine = fault.Kind(-1)
 		for _, c := range []struct {
 			who            access.Actor
@@ -355,13 +367,20 @@ func TestResourceHidesExistenceWithoutRead(t *testing.T) {
 			may, mayNone   fault.Kind
 		}{
 			{h.ann, "/home/ann/f", "/home/ann/g", fine, fault.NotFound, access.Delete, fine, fault.NotFound},
-			{h.ann, "/uploads/bobs", "/uploads/none", fault.Forbidden, fault.Forbidden, access.Read, fault.Forbidden, fault.Forbidden},
-			{h.ann, "/uploads/bobs", "/uploads/none/deep", fault.Forbidden, fault.Forbidden, access.Update, fault.Forbidden, fault.Forbidden},
-			{h.ann, "/home/bob", "/home/none", fault.Forbidden, fault.Forbidden, access.Write, fault.Forbidden, fault.Forbidden},
-			{h.visitor, "/home/ann/f", "/home/ann/g", fault.Forbidden, fault.Forbidden, access.Read, fault.Forbidden, fault.Forbidden},
-			{h.visitor, "/public/f", "/public/f/g", fine, fault.NotFound, access.Update, fault.Forbidden, fault.Forbidden},
-			{h.bob, "/home/ann/f", "/home/ann/g", fine, fault.NotFound, access.Delete, fault.Forbidden, fault.Forbidden},
-			{h.bob, "/home/ann/closed/f", "/home/ann/closed/g", fault.PasswordRequired, fault.PasswordRequired, access.Read, fault.PasswordRequired, fault.PasswordRequired},
+			{h.ann, "/uploads/bobs", "/uploads/none", fault.Forbidden, fault.Forbidden, access.Read, fault.Forbidden,
+				fault.Forbidden},
+			{h.ann, "/uploads/bobs", "/uploads/none/deep", fault.Forbidden, fault.Forbidden, access.Update,
+				fault.Forbidden, fault.Forbidden},
+			{h.ann, "/home/bob", "/home/none", fault.Forbidden, fault.Forbidden, access.Write, fault.Forbidden,
+				fault.Forbidden},
+			{h.visitor, "/home/ann/f", "/home/ann/g", fault.Forbidden, fault.Forbidden, access.Read, fault.Forbidden,
+				fault.Forbidden},
+			{h.visitor, "/public/f", "/public/f/g", fine, fault.NotFound, access.Update, fault.Forbidden,
+				fault.Forbidden},
+			{h.bob, "/home/ann/f", "/home/ann/g", fine, fault.NotFound, access.Delete, fault.Forbidden,
+				fault.Forbidden},
+			{h.bob, "/home/ann/closed/f", "/home/ann/closed/g", fault.PasswordRequired, fault.PasswordRequired,
+				access.Read, fault.PasswordRequired, fault.PasswordRequired},
 		} {
 			for p, kinds := range map[string][2]fault.Kind{c.there: {c.see, c.may}, c.nothing: {c.seeNone, c.mayNone}} {
 				what := strings.TrimSpace(c.who.UserID + " at " + p)
@@ -399,7 +418,8 @@ func TestResourceOfVirtualFolder(t *testing.T) {
 				t.Errorf("%s: %v %v %q", p, s.Virtual(), s.Exists(), s.ID())
 			}
 			e, err := s.EntryFor(t.Context(), h.admin)
-			if err != nil || !e.Folder || e.MountID != "" || e.Path() != mustParsePath(p) || e.Name != string(mustParsePath(p).Base()) {
+			if err != nil || !e.Folder || e.MountID != "" || e.Path() != mustParsePath(p) ||
+				e.Name != string(mustParsePath(p).Base()) {
 				t.Errorf("%s is seen as %+v, %v", p, e, err)
 			}
 			got, err := h.listChildren(h.admin, p, nil)

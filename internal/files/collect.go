@@ -11,13 +11,15 @@ import (
 )
 
 const (
-	// foldersPerPiece is how many deleted folders one piece looks into, piece how many entries it takes away at most.
+	// foldersPerPiece is how many deleted folders one piece looks into, piece how many entries it
+	// takes away at most.
 	foldersPerPiece = 200
 	entriesPerPiece = 1000
 )
 
-// Collect takes the next piece of deleted folders and the next piece of garbage away (object.Registry.Collect), and tells whether there is more to
-// do at once. It may run in several processes at a time.
+// Collect takes the next piece of deleted folders and the next piece of garbage away
+// (object.Registry.Collect), and tells whether there is more to do at once. It may run in several
+// processes at a time.
 func (t *Tree) Collect(ctx context.Context) (more bool, err error) {
 	rows, err := t.collectRows(ctx)
 	if err != nil {
@@ -27,8 +29,8 @@ func (t *Tree) Collect(ctx context.Context) (more bool, err error) {
 	return rows || objects, err
 }
 
-// collectRows takes away what lies directly in the folders below the graveyard: files go, folders move up below the graveyard, and a folder that
-// is empty goes as well.
+// collectRows takes away what lies directly in the folders below the graveyard: files go, folders
+// move up below the graveyard, and a folder that is empty goes as well.
 func (t *Tree) collectRows(ctx context.Context) (more bool, err error) {
 	err = t.DB.Write(ctx, func(tx *db.Tx) error {
 		found, err := graveyardFolders(tx)

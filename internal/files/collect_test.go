@@ -30,7 +30,8 @@ func TestCollectorWaitsForGracePeriod(t *testing.T) {
 		h := newFixture(t, d)
 		put := func(p string) (files.Entry, blob.Key) {
 			t.Helper()
-			place, err := h.tree.ResolveDestination(t.Context(), h.ann, mustParsePath(p).Parent(), mustParsePath(p).Base(), files.Replace)
+			place, err := h.tree.ResolveDestination(t.Context(), h.ann, mustParsePath(p).Parent(),
+				mustParsePath(p).Base(), files.Replace)
 			h.must(err)
 			s := h.storeContent("content of " + p)
 			e, err := h.putEntry(h.ann, place, s)
@@ -44,7 +45,8 @@ func TestCollectorWaitsForGracePeriod(t *testing.T) {
 		unused := h.storeContent("never put").Key
 		_, _, err := h.tree.Delete(t.Context(), h.ann, a.ID)
 		h.must(err)
-		dir, err := h.tree.List(t.Context(), h.ann, files.ListQuery{Path: mustParsePath("/home/ann"), Page: 1, Limit: 1})
+		dir, err := h.tree.List(t.Context(), h.ann,
+			files.ListQuery{Path: mustParsePath("/home/ann"), Page: 1, Limit: 1})
 		h.must(err)
 		_, _, err = h.tree.Delete(t.Context(), h.ann, dir.Items[0].ID)
 		h.must(err)
@@ -79,11 +81,13 @@ func TestCollectorDeletesLargeFoldersInBatches(t *testing.T) {
 		h := newFixture(t, d)
 		before := h.countRows("entries")
 		dir := h.createFolder(h.ann, "/home/ann/big")
-		// 4,100 files with links that share 100 objects, and 300 folders in a chain and side by side.
+		// 4,100 files with links that share 100 objects, and 300 folders in a chain
+		// and side by side.
 		h.write(func(tx *db.Tx) error {
 			for i := range 100 {
 				id := fmt.Sprintf("object%d", i)
-				if _, err := tx.Exec(`INSERT INTO objects (id, provider_id, key, size, etag, refs, created_at) VALUES ($1, 'local', $2, 1, '', 41, 0)`,
+				if _, err := tx.Exec(
+					`INSERT INTO objects (id, provider_id, key, size, etag, refs, created_at) VALUES ($1, 'local', $2, 1, '', 41, 0)`,
 					id, fmt.Sprintf("ab/%032x", i)); err != nil {
 					return err
 				}
@@ -166,7 +170,8 @@ func TestPutFailsAfterCollectorClaimsKey(t *testing.T) {
 	})
 }
 
-// Folders that come to the graveyard between two looks of the collector push others out of its piece: those have to stay.
+// Folders that come to the graveyard between two looks of the collector push others out of its
+// piece: those have to stay.
 func TestCollectorDeletesOnlyEmptyFolders(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := newFixture(t, d)

@@ -21,7 +21,8 @@ type Content struct {
 	ID       string // of the content: another one for other content, the same wherever it lies
 	ETag     string // strong, quoted, made of ID
 	Modified time.Time
-	// Open opens the content. Fault: Unavailable; that a store fails or has lost an object is never told as NotFound.
+	// Open opens the content. Fault: Unavailable; that a store fails or has lost an object is
+	// never told as NotFound.
 	Open func(ctx context.Context) (blob.Object, error)
 
 	contentHandle
@@ -67,8 +68,8 @@ func (t *Tree) FindID(ctx context.Context, id string) (*FoundEntry, error) {
 	return f, err
 }
 
-// Version is the config version that was read along, by which For decides; whoever asks is to be known by the same. It is 0 where none was read:
-// there is no such id.
+// Version is the config version that was read along, by which For decides; whoever asks is to be
+// known by the same. It is 0 where none was read: there is no such id.
 func (f *FoundEntry) Version() int64 {
 	if !f.byPath && f.node.id == "" {
 		return 0
@@ -76,17 +77,20 @@ func (f *FoundEntry) Version() int64 {
 	return f.rules.version
 }
 
-// Path is where the entry lies, for the access log and nobody else: it was not asked who may know. False when there is none.
+// Path is where the entry lies, for the access log and nobody else: it was not asked who may know.
+// False when there is none.
 func (f *FoundEntry) Path() (p vpath.Path, exists bool) { return f.node.path, f.node.exists() }
 
-// PathOf is where an entry lies, for the access log and nobody else: it is not asked who may know. Fault: NotFound.
+// PathOf is where an entry lies, for the access log and nobody else: it is not asked who
+// may know. Fault: NotFound.
 func (t *Tree) PathOf(ctx context.Context, id string) (vpath.Path, error) {
 	n, _, err := t.lookUp(ctx, id)
 	return n.path, err
 }
 
-// ContentFor decides whether the actor may download the file. Faults: NotFound (no such file, a folder), Forbidden, PasswordRequired; by path also
-// NotFound under no mount, and Unauthorized for a visitor, whatever is not public, existing or not.
+// ContentFor decides whether the actor may download the file. Faults: NotFound (no such file, a
+// folder), Forbidden, PasswordRequired; by path also NotFound under no mount, and Unauthorized for
+// a visitor, whatever is not public, existing or not.
 func (f *FoundEntry) ContentFor(a access.Actor) (Content, error) {
 	if f.byPath {
 		return f.contentAtPath(a)
@@ -107,8 +111,8 @@ func (f *FoundEntry) ContentFor(a access.Actor) (Content, error) {
 // IsFolder reports whether it is a folder.
 func (f *FoundEntry) IsFolder() bool { return f.node.isFolder() }
 
-// AuthorizeFolder decides whether the actor may download the folder, with what they may download of what is in it. Faults: NotFound (no such folder),
-// Forbidden, PasswordRequired.
+// AuthorizeFolder decides whether the actor may download the folder, with what they may download of
+// what is in it. Faults: NotFound (no such folder), Forbidden, PasswordRequired.
 func (f *FoundEntry) AuthorizeFolder(a access.Actor) error {
 	if !f.node.isFolder() {
 		return noEntry()
@@ -134,7 +138,8 @@ func (f *FoundEntry) contentAtPath(a access.Actor) (Content, error) {
 	return f.tree.content(v, n, target, v.public(target)), nil
 }
 
-// ByID finds a file by its id, to be downloaded. Faults: NotFound (also for a folder), Forbidden, PasswordRequired.
+// ByID finds a file by its id, to be downloaded. Faults: NotFound (also for
+// a folder), Forbidden, PasswordRequired.
 func (t *Tree) ByID(ctx context.Context, a access.Actor, id string) (Content, error) {
 	f, err := t.FindID(ctx, id)
 	if err != nil {
@@ -155,9 +160,11 @@ func (t *Tree) lookUp(ctx context.Context, id string) (n node, v *ruleset, err e
 	return n, v, err
 }
 
-// ByLink finds the file of a permanent link, for whoever holds it. Whatever is in the way is NotFound: no such link, a password on the file or
-// above it, a rule that would ask a guest for a password or an address, no guest access, an owner who is not active or lacks the permission to
-// share and download it. Each of them is asked anew, so that the link works again when the obstacle goes.
+// ByLink finds the file of a permanent link, for whoever holds it. Whatever is in the way is
+// NotFound: no such link, a password on the file or above it, a rule that would ask a guest
+// for a password or an address, no guest access, an owner who is not active or lacks the
+// permission to share and download it. Each of them is asked anew, so that the link works
+// again when the obstacle goes.
 func (t *Tree) ByLink(ctx context.Context, linkID string) (Content, error) {
 	if len(linkID) != linkLength {
 		return Content{}, noLink()
@@ -220,7 +227,8 @@ func (o contentHandle) open(ctx context.Context) (blob.Object, error) {
 	return object, o.storeFault(err)
 }
 
-// OpenRange is Open for a reader who wants length bytes from first on, and stands there. Fault: Unavailable, also when the store has the content in another size.
+// OpenRange is Open for a reader who wants length bytes from first on, and stands there. Fault:
+// Unavailable, also when the store has the content in another size.
 func (o contentHandle) OpenRange(ctx context.Context, first, length int64) (blob.Object, error) {
 	store, err := o.store(ctx)
 	if err != nil {
@@ -264,7 +272,8 @@ func (o contentHandle) store(ctx context.Context) (blob.Store, error) {
 	return o.tree.Providers.StoreAt(ctx, o.version, o.provider)
 }
 
-// storeFault makes of an error of the store what is told: an object that is gone is the store's failure, not the file's absence.
+// storeFault makes of an error of the store what is told: an object that is gone is the store's
+// failure, not the file's absence.
 func (o contentHandle) storeFault(err error) error {
 	if errors.Is(err, blob.ErrNotFound) {
 		return unreadable(fmt.Errorf("open object %s of provider %s: %w", o.key, o.provider, err))
@@ -273,7 +282,8 @@ func (o contentHandle) storeFault(err error) error {
 }
 
 func (o contentHandle) sizeMismatch(size int64) error {
-	return unreadable(fmt.Errorf("object %s of provider %s has %d bytes instead of %d", o.key, o.provider, size, o.size))
+	return unreadable(fmt.Errorf("object %s of provider %s has %d bytes instead of %d", o.key, o.provider, size,
+		o.size))
 }
 
 func unreadable(cause error) error {

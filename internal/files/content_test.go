@@ -56,7 +56,8 @@ func TestPublicPathServing(t *testing.T) {
 		for p, public := range map[string]bool{"/public/a.txt": true, "/home/ann/b.txt": false} {
 			c, err := h.tree.ByPath(t.Context(), h.ann, mustParsePath(p))
 			h.must(err)
-			if c.Public != public || !regexp.MustCompile(`^"[0-9a-f]{32}"$`).MatchString(c.ETag) || c.Modified != h.clock() {
+			if c.Public != public || !regexp.MustCompile(`^"[0-9a-f]{32}"$`).MatchString(c.ETag) ||
+				c.Modified != h.clock() {
 				t.Errorf("%s: %+v", p, c)
 			}
 		}
@@ -131,10 +132,17 @@ func TestPermanentLinks(t *testing.T) {
 			h.write(func(tx *db.Tx) error { return h.rules.Delete(tx, id) })
 			checkLink("after: "+what, true)
 		}
-		checkWithRule("the owner may not share", access.Rule{Pattern: "/home/**", Effect: access.Deny, Role: access.User, Permissions: access.Set(access.Share)})
-		checkWithRule("the owner may not download", access.Rule{Pattern: "/home/**", Effect: access.Deny, UserID: "ann", Permissions: access.Set(access.Download)})
-		checkWithRule("guests need an address", access.Rule{Pattern: "/home/**", Effect: access.Allow, Role: access.Guest, AllowedIPs: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}})
-		checkWithRule("guests need a password", access.Rule{Pattern: "/home/**", Effect: access.Allow, Role: access.Guest, RequirePassword: true})
+		checkWithRule("the owner may not share",
+			access.Rule{Pattern: "/home/**", Effect: access.Deny, Role: access.User,
+				Permissions: access.Set(access.Share)})
+		checkWithRule("the owner may not download",
+			access.Rule{Pattern: "/home/**", Effect: access.Deny, UserID: "ann",
+				Permissions: access.Set(access.Download)})
+		checkWithRule("guests need an address",
+			access.Rule{Pattern: "/home/**", Effect: access.Allow, Role: access.Guest,
+				AllowedIPs: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}})
+		checkWithRule("guests need a password",
+			access.Rule{Pattern: "/home/**", Effect: access.Allow, Role: access.Guest, RequirePassword: true})
 
 		h.guests = false
 		h.write(func(tx *db.Tx) error { return tx.BumpConfig() })
@@ -166,7 +174,8 @@ func TestLinkExtensions(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := newFixture(t, d)
 		for name, want := range map[string]string{
-			"noext": "txt", "strange.täst": "txt", "long.abcdefghijk": "txt", "a.tar.GZ": "gz", ".hidden": "hidden", "dot.": "txt",
+			"noext": "txt", "strange.täst": "txt", "long.abcdefghijk": "txt", "a.tar.GZ": "gz", ".hidden": "hidden",
+			"dot.": "txt",
 		} {
 			f := h.mustUpload(h.ann, "/home/ann/"+name, "x") // text/plain
 			link, err := h.tree.Link(t.Context(), h.ann, f.ID)

@@ -12,17 +12,22 @@ import (
 	"larder/internal/vpath"
 )
 
-// Copy puts a copy of an entry into the folder target, under newName unless that is nil. The copy is the actor's, all of it, and charged in full;
-// its files share the objects of their originals, wherever those lie. A file and a folder of few entries are copied when Copy returns, and the
-// job was completed from the start, unless their content is still to be brought to the target's provider. Else the job is pending, and RunCopy does
-// it; the quota is reserved at once, and what is told now is judged again then. It takes the permission to read and to download, for a folder all
-// through it, and to write at the new place. A folder is copied as a whole or not at all: something below with a password of its own refuses it.
-// An entry's own password goes along with the copy; links don't.
+// Copy puts a copy of an entry into the folder target, under newName unless that is nil. The copy
+// is the actor's, all of it, and charged in full; its files share the objects of their originals,
+// wherever those lie. A file and a folder of few entries are copied when Copy returns, and the job
+// was completed from the start, unless their content is still to be brought to the target's
+// provider. Else the job is pending, and RunCopy does it; the quota is reserved at once, and what
+// is told now is judged again then. It takes the permission to read and to download, for a folder
+// all through it, and to write at the new place. A folder is copied as a whole or not at all:
+// something below with a password of its own refuses it. An entry's own password goes along with
+// the copy; links don't.
 //
-// Faults: Unauthorized, NotFound (no such entry, no such folder, a file as target), Forbidden, PasswordRequired, Invalid (a path that is reserved,
-// too deep or too long, no name for the copy of all there is), Conflict (the name is taken there, into itself, a folder that a mount lies
-// below, too many jobs under way), QuotaExceeded.
-func (t *Tree) Copy(ctx context.Context, a access.Actor, id string, target vpath.Path, newName *vpath.Name) (job.Job, error) {
+// Faults: Unauthorized, NotFound (no such entry, no such folder, a file as target), Forbidden,
+// PasswordRequired, Invalid (a path that is reserved, too deep or too long, no name for the copy of
+// all there is), Conflict (the name is taken there, into itself, a folder that a mount lies below,
+// too many jobs under way), QuotaExceeded.
+func (t *Tree) Copy(ctx context.Context, a access.Actor, id string, target vpath.Path,
+	newName *vpath.Name) (job.Job, error) {
 	return t.copy(ctx, a, id, target, newName, CopyMoveOptions{})
 }
 
@@ -33,8 +38,9 @@ type CopyMoveOptions struct {
 	Precondition Precondition
 }
 
-// Precondition judges, inside the transaction that changes an entry, whether that is still what was meant, by the path and the ETag ("" for a folder) that it has by
-// then. Its error ends the change. Nil judges nothing.
+// Precondition judges, inside the transaction that changes an entry, whether that is still what
+// was meant, by the path and the ETag ("" for a folder) that it has by then. Its error ends the
+// change. Nil judges nothing.
 type Precondition func(at vpath.Path, etag string) error
 
 func (s Precondition) check(n *node) error {
@@ -45,11 +51,13 @@ func (s Precondition) check(n *node) error {
 }
 
 // CopyWithOptions is Copy in a manner.
-func (t *Tree) CopyWithOptions(ctx context.Context, a access.Actor, id string, target vpath.Path, newName vpath.Name, how CopyMoveOptions) (job.Job, error) {
+func (t *Tree) CopyWithOptions(ctx context.Context, a access.Actor, id string, target vpath.Path, newName vpath.Name,
+	how CopyMoveOptions) (job.Job, error) {
 	return t.copy(ctx, a, id, target, &newName, how)
 }
 
-func (t *Tree) copy(ctx context.Context, a access.Actor, id string, target vpath.Path, newName *vpath.Name, how CopyMoveOptions) (job.Job, error) {
+func (t *Tree) copy(ctx context.Context, a access.Actor, id string, target vpath.Path, newName *vpath.Name,
+	how CopyMoveOptions) (job.Job, error) {
 	if a.UserID == "" {
 		return job.Job{}, fault.New(fault.Unauthorized, "Sign in to do this.")
 	}
@@ -59,7 +67,8 @@ func (t *Tree) copy(ctx context.Context, a access.Actor, id string, target vpath
 		if err := t.checkActive(tx, a); err != nil {
 			return err
 		}
-		c := copyOperation{moveOperation: moveOperation{Tree: t, tx: tx, actor: a, replace: how.Replace}, shallow: how.Shallow}
+		c := copyOperation{moveOperation: moveOperation{Tree: t, tx: tx, actor: a, replace: how.Replace},
+			shallow: how.Shallow}
 		if err := c.find(id, target, newName); err != nil {
 			return err
 		}
@@ -185,8 +194,9 @@ func (c *copyOperation) judgeContents(e extent) error {
 	return c.checkUnlockedTarget()
 }
 
-// checkBeforeMeasuring refuses what no look at a large source could change, before that costs anything; where only ownership allows the copy, it says nothing of
-// what lies there before it is known whether it does.
+// checkBeforeMeasuring refuses what no look at a large source could change, before that costs
+// anything; where only ownership allows the copy, it says nothing of what lies there before it is
+// known whether it does.
 func (c *copyOperation) checkBeforeMeasuring() error {
 	if err := c.mayQueue(); err != nil || c.ownOnly {
 		return err
@@ -209,7 +219,8 @@ func (c *copyOperation) checkNameFree() error {
 	return err
 }
 
-// measureOutside has a large source looked through outside of the transaction, where that holds nobody up.
+// measureOutside has a large source looked through outside of the transaction, where
+// that holds nobody up.
 func (c *copyOperation) measureOutside(measured **extent) error {
 	source, user, provider := c.source.row, c.actor.UserID, c.dest.mount.ProviderID
 	apart := c.source.mount.ProviderID != provider
@@ -253,7 +264,8 @@ func (c *copyOperation) sumExtent(found []sourceEntry) (e extent) {
 	return e
 }
 
-// copyNow makes the copy within the transaction. What lies elsewhere is brought to the target's provider by a job.
+// copyNow makes the copy within the transaction. What lies elsewhere is brought to the target's
+// provider by a job.
 func (c *copyOperation) copyNow(found []sourceEntry, target vpath.Path) (job.Job, error) {
 	e := c.sumExtent(found)
 	if c.replacesContent() {
@@ -331,7 +343,8 @@ func (c *copyOperation) finish(e extent, copied string, target vpath.Path) (job.
 		return c.queueContentCopy(copied, target)
 	}
 	now := c.nowMs()
-	made := job.Job{ID: c.IDs.UUID(), Type: CopyJob, OwnerID: c.actor.UserID, Status: job.Completed, Progress: 100, CreatedAt: now, CompletedAt: &now}
+	made := job.Job{ID: c.IDs.UUID(), Type: CopyJob, OwnerID: c.actor.UserID, Status: job.Completed, Progress: 100,
+		CreatedAt: now, CompletedAt: &now}
 	return made, job.InsertCompleted(c.tx, made)
 }
 
@@ -346,7 +359,8 @@ func newCopyRow(r *row, parent, id, owner string, now int64) row {
 	return n
 }
 
-// queueContentCopy makes the job of a copy that lies in its place and whose content is still to be brought to its provider.
+// queueContentCopy makes the job of a copy that lies in its place and whose content is still to be
+// brought to its provider.
 func (c *copyOperation) queueContentCopy(copied string, target vpath.Path) (job.Job, error) {
 	if err := c.mayQueue(); err != nil {
 		return job.Job{}, err
@@ -356,7 +370,8 @@ func (c *copyOperation) queueContentCopy(copied string, target vpath.Path) (job.
 	return c.queue(job.Spec{ID: c.IDs.UUID(), Type: CopyJob, Payload: x.encode()})
 }
 
-// queueCopy reserves the quota of a large copy and leaves the rest to a job. The copied folder itself is made here, where nobody sees it yet.
+// queueCopy reserves the quota of a large copy and leaves the rest to a job. The copied folder
+// itself is made here, where nobody sees it yet.
 func (c *copyOperation) queueCopy(e *extent, target vpath.Path, newName *vpath.Name, made *job.Job) error {
 	if err := c.judgeContents(*e); err != nil {
 		return err
@@ -389,7 +404,8 @@ func (c *copyOperation) queueCopy(e *extent, target vpath.Path, newName *vpath.N
 	if err := insertStaged(c.tx, s); err != nil {
 		return err
 	}
-	x := copyPayload{movePayload: c.newPayload(target, newName), Copy: id, Entries: e.entries() - 1, Elsewhere: e.foreignBytes, Way: []copyCursor{{Source: c.source.id, Copy: id}}}
+	x := copyPayload{movePayload: c.newPayload(target, newName), Copy: id, Entries: e.entries() - 1,
+		Elsewhere: e.foreignBytes, Way: []copyCursor{{Source: c.source.id, Copy: id}}}
 	x.Unlocked = c.actor.Unlocked
 	queued, err := c.queue(job.Spec{ID: jobID, Type: CopyJob, Payload: x.encode(), TotalBytes: x.bytesLeft()})
 	*made = queued

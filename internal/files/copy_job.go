@@ -15,13 +15,15 @@ import (
 	"larder/internal/vpath"
 )
 
-// CopyJob is the type of the job that copies a large folder, or brings the content of a copy to its provider; RunCopy does it.
+// CopyJob is the type of the job that copies a large folder, or brings the content of a copy to its
+// provider; RunCopy does it.
 const CopyJob = "copy"
 
 // bytesPerEntry is what an entry counts for, in bytes, where the progress of a copy is told.
 const bytesPerEntry = 4 << 10
 
-// copyPayload is the payload of a copy: what was asked for, and how far it is. Its Entry is the source; once the copy has its place, the copy.
+// copyPayload is the payload of a copy: what was asked for, and how far it is. Its Entry is the
+// source; once the copy has its place, the copy.
 type copyPayload struct {
 	movePayload
 	Copy      string       // the copied folder, below the staging root
@@ -51,16 +53,19 @@ func (x copyPayload) encode() string {
 // runJobs is what is left to do, in bytes.
 func (x *copyPayload) bytesLeft() int64 { return max(x.Entries-x.Made, 0)*bytesPerEntry + x.Elsewhere }
 
-// becomeMove turns the errand into the rest of a move: the copy lies in its place, and its content is still to follow.
+// becomeMove turns the errand into the rest of a move: the copy lies in its place, and its content
+// is still to follow.
 func (x *copyPayload) becomeMove(copied, provider string) {
 	x.Entry, x.Moved, x.Provider, x.Way = copied, true, provider, nil
 }
 
-// RunCopy makes the copy of a large folder below the staging root, a piece in each transaction, so that nothing of it is seen before it is
-// complete. What is in a folder is copied as it is when its piece is read, by the rights that the actor has then; what comes, goes or changes
-// before or behind that is no reason to fail. Then the copy is judged once more, gets its place and is charged, in one transaction. Last comes what a
-// move does as well: content is brought to the target's provider. Each piece records where it ended, so after a crash at any line the job goes on
-// there; when the job fails for good, DropCopy takes down what it has made.
+// RunCopy makes the copy of a large folder below the staging root, a piece in each transaction, so
+// that nothing of it is seen before it is complete. What is in a folder is copied as it is when its
+// piece is read, by the rights that the actor has then; what comes, goes or changes before or
+// behind that is no reason to fail. Then the copy is judged once more, gets its place and is
+// charged, in one transaction. Last comes what a move does as well: content is brought to the
+// target's provider. Each piece records where it ended, so after a crash at any line the job goes
+// on there; when the job fails for good, DropCopy takes down what it has made.
 //
 // Faults are those of Copy, and Unverified as for RunMove, when the copy has its place already.
 func (t *Tree) RunCopy(ctx context.Context, run *job.Run) error {
@@ -80,8 +85,8 @@ func (t *Tree) RunCopy(ctx context.Context, run *job.Run) error {
 	return x.copyRemaining(ctx)
 }
 
-// DropCopy gives back what a copy that fails for good has reserved, and buries what it has made; nothing was charged for that. A copy that has its
-// place stays.
+// DropCopy gives back what a copy that fails for good has reserved, and buries what it has made;
+// nothing was charged for that. A copy that has its place stays.
 func (t *Tree) DropCopy(tx *db.Tx, jobID string) error {
 	if err := tx.LockTree(false); err != nil {
 		return fmt.Errorf("lock the tree: %w", err)
@@ -137,7 +142,8 @@ func (x *copier) copyPiece(ctx context.Context) error {
 	err = x.writeLocked(ctx, false, func(tx *db.Tx) error {
 		next = x.copyPayload
 		next.Way = slices.Clone(x.copyPayload.Way)
-		b := copyBatch{copier: x, tx: tx, actor: actor, version: version, next: &next, increments: refIncrements{}, copies: map[string]string{}}
+		b := copyBatch{copier: x, tx: tx, actor: actor, version: version, next: &next, increments: refIncrements{},
+			copies: map[string]string{}}
 		if err := b.fill(); err != nil {
 			if b.outdated {
 				return &db.RetryError{Prepare: func(ctx context.Context) (err error) {
@@ -240,7 +246,8 @@ func (x *copier) commitCopy(c *copyOperation, done copyPayload) error {
 	return x.run.SavePayload(c.tx, done.encode())
 }
 
-// madeFolders is how many folders a copy has of which so many entries have been made beside the copied folder itself.
+// madeFolders is how many folders a copy has of which so many entries have been made beside
+// the copied folder itself.
 func (s stagedCopy) madeFolders(entries int64) int64 { return 1 + entries - s.madeFiles }
 
 func noStaged() error {
@@ -264,7 +271,8 @@ type copyBatch struct {
 	copies       map[string]string // by their originals
 }
 
-// replaceContent copies entries until the piece is full, or nothing is left. Where much has to be looked up for few entries, it ends early.
+// replaceContent copies entries until the piece is full, or nothing is left. Where much has to be
+// looked up for few entries, it ends early.
 func (b *copyBatch) fill() error {
 	b.sources = make([]*node, len(b.next.Way))
 	for b.rowsRead < b.copyBatchSize && len(b.next.Way) > 0 {
@@ -275,7 +283,8 @@ func (b *copyBatch) fill() error {
 	return nil
 }
 
-// step copies the next files of the folder that the way ends in, or else its next folder, which the way then goes down to.
+// step copies the next files of the folder that the way ends in, or else its next folder, which the
+// way then goes down to.
 func (b *copyBatch) step() error {
 	n, err := b.folder()
 	if err != nil {
@@ -311,7 +320,8 @@ func (b *copyBatch) step() error {
 	return nil
 }
 
-// createFolder returns the source that the way ends in, nil when it is gone or does not lie in what is copied any more.
+// createFolder returns the source that the way ends in, nil when it is gone or does not lie in what
+// is copied any more.
 func (b *copyBatch) folder() (*node, error) {
 	end := len(b.sources) - 1
 	if b.sources[end] != nil {
@@ -339,7 +349,8 @@ func (b *copyBatch) leaveFolder() {
 	b.sources, b.next.Way = b.sources[:end], b.next.Way[:end]
 }
 
-// moveTo judges an entry in the folder n and copies it. A name that the copy has already, of what lay there before under this name, is passed over.
+// moveTo judges an entry in the folder n and copies it. A name that the copy has already, of what
+// lay there before under this name, is passed over.
 func (b *copyBatch) copyEntry(n *node, facts access.Target, r *row) error {
 	here := &b.next.Way[len(b.next.Way)-1]
 	here.Fold, here.Name = vpath.Fold(r.name), r.name

@@ -15,7 +15,8 @@ import (
 	"larder/internal/files"
 )
 
-// runBeforeTransaction calls do between two transactions of the copy that is run: before piece n, counted from 1, or what comes after the last of them.
+// runBeforeTransaction calls do between two transactions of the copy that is run: before piece n,
+// counted from 1, or what comes after the last of them.
 func (w *storesFixture) runBeforeTransaction(n int, do func()) {
 	w.t.Helper()
 	pieces := 0
@@ -31,8 +32,10 @@ func (w *storesFixture) runBeforeTransaction(n int, do func()) {
 	}
 }
 
-// startLargeCopy puts content into a folder of ann's, and begins to copy it to the folder `to`, two entries at a time.
-func (w *storesFixture) startLargeCopy(a access.Actor, from, to string, content map[string]string) (g uploadedFiles, jobID string) {
+// startLargeCopy puts content into a folder of ann's, and begins to copy it to the folder `to`, two
+// entries at a time.
+func (w *storesFixture) startLargeCopy(a access.Actor, from, to string,
+	content map[string]string) (g uploadedFiles, jobID string) {
 	w.t.Helper()
 	w.tree.SetCopyBatchSize(2)
 	g = w.uploadTree(from, content)
@@ -59,7 +62,8 @@ func (w *storesFixture) checkCopyOf(folder string, g uploadedFiles) {
 	}
 }
 
-// A large folder is copied piece by piece. Nothing of it is seen before it is complete, and what it will cost is set aside.
+// A large folder is copied piece by piece. Nothing of it is seen before it is complete, and what it
+// will cost is set aside.
 func TestCopyOfALargeFolder(t *testing.T) {
 	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		g, id := w.startLargeCopy(w.ann, "/home/ann/box", "/home/ann/to", sampleFiles())
@@ -68,7 +72,8 @@ func TestCopyOfALargeFolder(t *testing.T) {
 		w.onOwner = func() {
 			w.checkContents("/home/ann/to")
 			w.checkUsage("under way", "ann", bytes, count, bytes, count)
-			if found := w.listNames(w.admin, files.ListQuery{Path: mustParsePath("/"), Search: "a.txt", Type: "file"}); len(found) != 1 {
+			if found := w.listNames(w.admin, files.ListQuery{Path: mustParsePath("/"), Search: "a.txt",
+				Type: "file"}); len(found) != 1 {
 				t.Errorf("a search finds %q", found)
 			}
 			var staged string
@@ -93,7 +98,8 @@ func TestCopyOfALargeFolder(t *testing.T) {
 	})
 }
 
-// Abuse case C127: a copy that is stopped between any two of its transactions goes on there; nothing is copied twice.
+// Abuse case C127: a copy that is stopped between any two of its transactions goes on there;
+// nothing is copied twice.
 func TestCopyResumesAfterStop(t *testing.T) {
 	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		for stopped := 1; ; stopped++ {
@@ -142,7 +148,8 @@ func TestCopyResumesAfterStop(t *testing.T) {
 func TestCopyFollowsConcurrentChanges(t *testing.T) {
 	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		w.tree.SetCopyBatchSize(2)
-		g := w.uploadTree("/home/ann/box", map[string]string{"a": "1", "b": "22", "c": "333", "d": "4444", "e": "e", "gone/f": "f", "late/g": "g", "out/h": "h"})
+		g := w.uploadTree("/home/ann/box", map[string]string{"a": "1", "b": "22", "c": "333", "d": "4444", "e": "e",
+			"gone/f": "f", "late/g": "g", "out/h": "h"})
 		w.createFolder(w.ann, "/home/ann/to")
 		j, err := w.requestCopy(w.ann, w.entryIDAt("/home/ann/box"), "/home/ann/to", "copy")
 		w.must(err)
@@ -157,7 +164,8 @@ func TestCopyFollowsConcurrentChanges(t *testing.T) {
 			_, err = w.upload(w.ann, "/home/ann/box/d", "replaced", files.Replace)
 			w.must(err)
 			w.mustUpload(w.ann, "/home/ann/box/A/x", "a folder where a file was") // `a` stays in the copy, `A` comes
-			w.mustUpload(w.ann, "/home/ann/box/a/x", "likewise")                  // by the very name: the file was there first
+			// by the very name: the file was there first
+			w.mustUpload(w.ann, "/home/ann/box/a/x", "likewise")
 			remove("c")
 			remove("gone")
 			_, err = w.tree.Move(t.Context(), w.ann, g.ids["out/h"], mustParsePath("/home/ann"), nil)
@@ -167,7 +175,8 @@ func TestCopyFollowsConcurrentChanges(t *testing.T) {
 			w.must(err)
 		})
 		w.checkJobEnded(j.ID, "")
-		w.checkContents("/home/ann/to/copy", "a=1", "b=22", "d=replaced", "e=e", "A/", "A/x=a folder where a file was", "late/", "late/g=g", "late/new=new", "out/")
+		w.checkContents("/home/ann/to/copy", "a=1", "b=22", "d=replaced", "e=e", "A/", "A/x=a folder where a file was",
+			"late/", "late/g=g", "late/new=new", "out/")
 		w.checkNothingStaged()
 		w.collect()
 		w.checkChargesMatchOwnership()
@@ -175,11 +184,13 @@ func TestCopyFollowsConcurrentChanges(t *testing.T) {
 	})
 }
 
-// A folder that leaves the source while it is being copied takes no more along, and one that is deleted ends.
+// A folder that leaves the source while it is being copied takes no more along, and one
+// that is deleted ends.
 func TestCopySkipsFolderMovedOutOfSource(t *testing.T) {
 	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		w.tree.SetCopyBatchSize(2)
-		w.uploadTree("/home/ann/box", map[string]string{"sub/1": "1", "sub/2": "2", "sub/3": "3", "sub/4": "4", "sub/5": "5", "z/6": "6"})
+		w.uploadTree("/home/ann/box", map[string]string{"sub/1": "1", "sub/2": "2", "sub/3": "3", "sub/4": "4",
+			"sub/5": "5", "z/6": "6"})
 		for i, leave := range map[string]func(id string){
 			"moved": func(id string) {
 				_, err := w.tree.Move(t.Context(), w.ann, id, mustParsePath("/home/ann/away"), nil)
@@ -197,22 +208,25 @@ func TestCopySkipsFolderMovedOutOfSource(t *testing.T) {
 			w.runBeforeTransaction(4, func() { leave(w.entryIDAt("/home/ann/box/sub")) })
 			w.checkJobEnded(j.ID, "")
 			found := strings.Join(w.contentsBelow(to+"/copy"), " ")
-			if !strings.HasPrefix(found, "sub/ sub/1=1") || strings.Contains(found, "5=") || !strings.HasSuffix(found, " z/ z/6=6") {
+			if !strings.HasPrefix(found, "sub/ sub/1=1") || strings.Contains(found, "5=") ||
+				!strings.HasSuffix(found, " z/ z/6=6") {
 				t.Errorf("%s: copied %q", i, found)
 			}
 			if i == "moved" {
-				_, err = w.tree.Move(t.Context(), w.ann, w.entryIDAt("/home/ann/away/sub"), mustParsePath("/home/ann/box"), nil)
+				_, err = w.tree.Move(t.Context(), w.ann, w.entryIDAt("/home/ann/away/sub"),
+					mustParsePath("/home/ann/box"), nil)
 				w.must(err)
 			} else {
-				w.uploadTree("/home/ann/box", map[string]string{"sub/1": "1", "sub/2": "2", "sub/3": "3", "sub/4": "4", "sub/5": "5"})
+				w.uploadTree("/home/ann/box",
+					map[string]string{"sub/1": "1", "sub/2": "2", "sub/3": "3", "sub/4": "4", "sub/5": "5"})
 			}
 		}
 		w.checkAccounting()
 	})
 }
 
-// What changes while a copy is made decides: where it is not allowed or not possible any more, the job fails with a sentence, gives back what was
-// reserved, and leaves nothing.
+// What changes while a copy is made decides: where it is not allowed or not possible any more, the
+// job fails with a sentence, gives back what was reserved, and leaves nothing.
 func TestCopyRechecksPermissions(t *testing.T) {
 	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		content := map[string]string{"a.txt": "first", "sub/deep/d": "deep", "sub/z": "last"}
@@ -227,21 +241,36 @@ func TestCopyRechecksPermissions(t *testing.T) {
 			message string
 		}{
 			// abuse case C31
-			"the right to write there is gone": {func(_, to string) { deny(to+"/**", access.Set(access.Write)) }, "permission"},
-			"what was copied must not be had":  {func(from, _ string) { deny(from+"/a.txt", access.Set(access.Download)) }, "permission"},
-			"what is to come must not be seen": {func(from, _ string) { deny(from+"/sub/z", access.Set(access.Read)) }, "permission"},
-			"a password on what was copied":    {func(from, _ string) { w.protectEntry(w.entryIDAt(from + "/a.txt")) }, "permission"},
-			"a password on what is to come":    {func(from, _ string) { w.protectEntry(w.entryIDAt(from + "/sub/deep")) }, "permission"},
-			"a password on the source":         {func(from, _ string) { w.protectEntry(w.entryIDAt(from)) }, "password"},
-			"a mount in the source":            {func(from, _ string) { w.addMount(from + "/sub/disk") }, "mount"},
+			"the right to write there is gone": {func(_, to string) { deny(to+"/**", access.Set(access.Write)) },
+				"permission"},
+			"what was copied must not be had": {func(from, _ string) {
+				deny(from+"/a.txt", access.Set(access.Download))
+			}, "permission"},
+			"what is to come must not be seen": {func(from, _ string) { deny(from+"/sub/z", access.Set(access.Read)) },
+				"permission"},
+			"a password on what was copied": {func(from, _ string) { w.protectEntry(w.entryIDAt(from + "/a.txt")) },
+				"permission"},
+			"a password on what is to come": {func(from, _ string) {
+				w.protectEntry(w.entryIDAt(from + "/sub/deep"))
+			}, "permission"},
+			"a password on the source": {func(from, _ string) { w.protectEntry(w.entryIDAt(from)) },
+				"password"},
+			"a mount in the source": {func(from, _ string) { w.addMount(from + "/sub/disk") }, "mount"},
 			"the account is disabled": {func(string, string) {
 				w.inactive["ann"] = true
 				w.write(func(tx *db.Tx) error { return tx.BumpConfig() })
 			}, "account"},
-			"the source is deleted": {func(from, _ string) { _, _, err := w.tree.Delete(t.Context(), w.ann, w.entryIDAt(from)); w.must(err) }, "no such file"},
-			"the target is deleted": {func(_, to string) { _, _, err := w.tree.Delete(t.Context(), w.ann, w.entryIDAt(to)); w.must(err) }, "target folder does not exist"},
-			"the name is taken":     {func(_, to string) { w.mustUpload(w.ann, to+"/copy", "x") }, "lies there already"},
-			"the quota is lowered":  {func(string, string) { w.setQuota("ann", 10, 10) }, "quota"},
+			"the source is deleted": {func(from, _ string) {
+				_, _, err := w.tree.Delete(t.Context(), w.ann, w.entryIDAt(from))
+				w.must(err)
+			}, "no such file"},
+			"the target is deleted": {func(_, to string) {
+				_, _, err := w.tree.Delete(t.Context(), w.ann, w.entryIDAt(to))
+				w.must(err)
+			}, "target folder does not exist"},
+			"the name is taken": {func(_, to string) { w.mustUpload(w.ann, to+"/copy", "x") },
+				"lies there already"},
+			"the quota is lowered": {func(string, string) { w.setQuota("ann", 10, 10) }, "quota"},
 			"more comes than the quota holds": {func(from, _ string) {
 				w.mustUpload(w.ann, from+"/sub/z2", "123456")
 				w.setQuota("ann", w.usedAndReserved()+5, -1)
@@ -250,7 +279,9 @@ func TestCopyRechecksPermissions(t *testing.T) {
 				w.mustUpload(w.ann, from+"/sub/z2", "")
 				w.setQuota("ann", -1, w.usedAndReservedFiles())
 			}, "quota"},
-			"the source lies deeper": {func(from, _ string) { w.mustUpload(w.ann, from+"/z"+strings.Repeat("/d", 59)+"/x", "") }, "levels"},
+			"the source lies deeper": {func(from, _ string) {
+				w.mustUpload(w.ann, from+"/z"+strings.Repeat("/d", 59)+"/x", "")
+			}, "levels"},
 			"the target is moved into the source": {func(from, to string) {
 				_, err := w.tree.Move(t.Context(), w.ann, w.entryIDAt(to), mustParsePath(from), nil)
 				w.must(err)
@@ -260,7 +291,9 @@ func TestCopyRechecksPermissions(t *testing.T) {
 				w.must(err)
 				w.createFolder(w.ann, to)
 			}, "moved or replaced"},
-			"what belongs to somebody comes in": {func(from, _ string) { w.mustUpload(w.admin, from+"/sub/zz", "the administrator's") }, ""},
+			"what belongs to somebody comes in": {func(from, _ string) {
+				w.mustUpload(w.admin, from+"/sub/zz", "the administrator's")
+			}, ""},
 		} {
 			for _, late := range []bool{false, true} {
 				n++
@@ -275,7 +308,8 @@ func TestCopyRechecksPermissions(t *testing.T) {
 				w.inactive["ann"] = false
 				w.setQuota("ann", -1, -1)
 				w.write(func(tx *db.Tx) error { return tx.BumpConfig() })
-				if late && (strings.HasPrefix(what, "more ") || strings.HasSuffix(what, "deeper")) { // what came too late is not in the copy
+				// what came too late is not in the copy
+				if late && (strings.HasPrefix(what, "more ") || strings.HasSuffix(what, "deeper")) {
 					w.checkJobEnded(id, "")
 				} else {
 					w.checkJobEnded(id, c.message)
@@ -300,8 +334,8 @@ func TestCopyRechecksPermissions(t *testing.T) {
 	})
 }
 
-// Each entry is judged when it is copied, and what was not foreseen is reserved then: what is denied at that moment ends the copy, although it would be
-// allowed again at the end.
+// Each entry is judged when it is copied, and what was not foreseen is reserved then: what is
+// denied at that moment ends the copy, although it would be allowed again at the end.
 func TestCopyChecksAndReservesEachEntry(t *testing.T) {
 	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		content := map[string]string{"a.txt": "first", "sub/deep/d": "deep", "sub/z": "last"}
@@ -312,7 +346,8 @@ func TestCopyChecksAndReservesEachEntry(t *testing.T) {
 		w.onOwner = func() {
 			switch pieces++; pieces {
 			case 2:
-				w.addRule(access.Rule{Pattern: "/home/ann/box2/sub/z", Effect: access.Deny, UserID: "ann", Permissions: access.Set(access.Download), Priority: 9})
+				w.addRule(access.Rule{Pattern: "/home/ann/box2/sub/z", Effect: access.Deny, UserID: "ann",
+					Permissions: access.Set(access.Download), Priority: 9})
 			case last:
 				w.write(func(tx *db.Tx) error {
 					if _, err := tx.Exec("DELETE FROM rules WHERE effect = 'deny'"); err != nil {
@@ -378,7 +413,8 @@ func (w *storesFixture) countTransactions(jobID string) (n int) {
 	return n
 }
 
-// A key that cannot be used any more ends the copies that were asked for with it; one that is good does no more than it may.
+// A key that cannot be used any more ends the copies that were asked for with it; one that is good
+// does no more than it may.
 func TestCopyByKeyNeedsTheKeyAtEachStep(t *testing.T) {
 	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		rights := access.Set(access.Read | access.Download | access.Write)
@@ -416,7 +452,8 @@ func TestCopyByKeyNeedsTheKeyAtEachStep(t *testing.T) {
 	})
 }
 
-// A password that had been given when the copy was asked for still counts when a piece is copied, unless there is another by then.
+// A password that had been given when the copy was asked for still counts when a piece is copied,
+// unless there is another by then.
 func TestCopyKeepsPasswordsGivenAtRequest(t *testing.T) {
 	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		w.tree.SetCopyBatchSize(2)
@@ -424,7 +461,8 @@ func TestCopyKeepsPasswordsGivenAtRequest(t *testing.T) {
 		w.createFolder(w.ann, "/home/ann/to")
 		lock := func(password string) {
 			w.write(func(tx *db.Tx) error {
-				_, err := tx.Exec("UPDATE entries SET password_hash = 'hash', password_id = $1 WHERE id = $2", password, w.entryIDAt("/home/ann/vault"))
+				_, err := tx.Exec("UPDATE entries SET password_hash = 'hash', password_id = $1 WHERE id = $2", password,
+					w.entryIDAt("/home/ann/vault"))
 				return err
 			})
 		}
@@ -456,8 +494,8 @@ func TestCopyKeepsPasswordsGivenAtRequest(t *testing.T) {
 	})
 }
 
-// A copy to another provider's mount has its place as soon as a copy inside the provider would have; then its content is brought there, and the
-// originals stay where they are.
+// A copy to another provider's mount has its place as soon as a copy inside the provider would
+// have; then its content is brought there, and the originals stay where they are.
 func TestCopyToAnotherProvider(t *testing.T) {
 	for name, batch := range map[string]int{"small": 1000, "large": 2} {
 		t.Run(name, func(t *testing.T) {
@@ -490,7 +528,8 @@ func TestCopyToAnotherProvider(t *testing.T) {
 				w.checkReadableBelow(single, "/home/ann")
 				w.checkUsage("copied", "ann", 2*bytes, 2*count, 0, 0)
 				if w.countObjects("local") != len(g.content) || w.countObjects("vault") != len(g.content)+1 {
-					t.Errorf("%d objects in one provider, %d in the other", w.countObjects("local"), w.countObjects("vault"))
+					t.Errorf("%d objects in one provider, %d in the other", w.countObjects("local"),
+						w.countObjects("vault"))
 				}
 				w.checkNothingStaged()
 				w.checkAccounting()
@@ -505,7 +544,8 @@ func TestCopyToAnotherProvider(t *testing.T) {
 	}
 }
 
-// Where content cannot be brought to its provider, the copy stays, readable where its original lies, and charged; the job says so.
+// Where content cannot be brought to its provider, the copy stays, readable where its original
+// lies, and charged; the job says so.
 func TestCopyKeepsOriginalObjectWhenTransferFails(t *testing.T) {
 	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		g := w.uploadTree("/home/ann/box", map[string]string{"a": "1", "b": "22"})
@@ -527,7 +567,8 @@ func TestCopyKeepsOriginalObjectWhenTransferFails(t *testing.T) {
 	})
 }
 
-// Abuse case C126: a copy whose store is away waits for it, and its reservation is given back only once.
+// Abuse case C126: a copy whose store is away waits for it, and its reservation is
+// given back only once.
 func TestCopyWaitsForAStore(t *testing.T) {
 	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		g, id := w.startLargeCopy(w.ann, "/home/ann/box", "/vault/to", sampleFiles())
@@ -552,7 +593,8 @@ func TestCopyWaitsForAStore(t *testing.T) {
 	})
 }
 
-// Abuse case C20: providers in one directory. Copies there share no object across them, and nothing is swept that either needs.
+// Abuse case C20: providers in one directory. Copies there share no object across them, and nothing
+// is swept that either needs.
 func TestCopyBetweenProvidersInOneDirectory(t *testing.T) {
 	eachSize(t, func(t *testing.T, w *storesFixture, _ bool) {
 		g := w.uploadTree("/home/ann/box", sampleFiles())
@@ -569,7 +611,8 @@ func TestCopyBetweenProvidersInOneDirectory(t *testing.T) {
 	})
 }
 
-// Two holders of one job at once, after a pause longer than the lease: one of them counts, and nothing is copied twice.
+// Two holders of one job at once, after a pause longer than the lease: one of them counts, and
+// nothing is copied twice.
 func TestTwoReplicasHoldingOneCopyJob(t *testing.T) {
 	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		g, id := w.startLargeCopy(w.ann, "/home/ann/box", "/home/ann/to", sampleFiles())

@@ -40,8 +40,9 @@ func (c *concurrentTest) runReplica() error {
 	}
 }
 
-// Abuse case C91, with copies: of a folder that is moved, renamed, deleted and uploaded into, into others that are, by two replicas. Everybody gets an
-// answer, jobs end, quota and references are exact, and each copy is read byte for byte.
+// Abuse case C91, with copies: of a folder that is moved, renamed, deleted and uploaded into, into
+// others that are, by two replicas. Everybody gets an answer, jobs end, quota and references are
+// exact, and each copy is read byte for byte.
 func TestCopiesAgainstConcurrentChanges(t *testing.T) {
 	for name, batch := range map[string]int{"at once": 1000, "by jobs": 2} {
 		t.Run(name, func(t *testing.T) {
@@ -49,16 +50,21 @@ func TestCopiesAgainstConcurrentChanges(t *testing.T) {
 				w.tree.SetCopyBatchSize(batch)
 				for round := range 6 {
 					base := fmt.Sprintf("/home/ann/r%d", round)
-					w.uploadTree(base+"/src", map[string]string{"a": "1", "b": "22", "sub/c": "333", "sub/d": "4444", "sub/e/f": "55555"})
+					w.uploadTree(base+"/src",
+						map[string]string{"a": "1", "b": "22", "sub/c": "333", "sub/d": "4444", "sub/e/f": "55555"})
 					src, sub, f := w.entryIDAt(base+"/src"), w.entryIDAt(base+"/src/sub"), w.entryIDAt(base+"/src/b")
 					to, away := w.createFolder(w.ann, base+"/to").ID, w.createFolder(w.ann, base+"/away").ID
-					place, err := w.tree.ResolveDestination(t.Context(), w.ann, mustParsePath(base+"/src/sub"), "up", files.RenameNew)
+					place, err := w.tree.ResolveDestination(t.Context(), w.ann, mustParsePath(base+"/src/sub"), "up",
+						files.RenameNew)
 					w.must(err)
-					into, err := w.tree.ResolveDestination(t.Context(), w.ann, mustParsePath(base+"/to"), "up", files.RenameNew)
+					into, err := w.tree.ResolveDestination(t.Context(), w.ann, mustParsePath(base+"/to"), "up",
+						files.RenameNew)
 					w.must(err)
-					replace, err := w.tree.ResolveDestination(t.Context(), w.ann, mustParsePath(base+"/src"), "a", files.Replace)
+					replace, err := w.tree.ResolveDestination(t.Context(), w.ann, mustParsePath(base+"/src"), "a",
+						files.Replace)
 					w.must(err)
-					stored := []files.StoredObject{w.storeContent("up"), w.storeContent("into"), w.storeContent("replaced")}
+					stored := []files.StoredObject{w.storeContent("up"), w.storeContent("into"),
+						w.storeContent("replaced")}
 
 					c := &concurrentTest{storesFixture: w}
 					for i, target := range []string{base + "/to", base + "/away", "/vault", base + "/to"} {
@@ -74,9 +80,17 @@ func TestCopiesAgainstConcurrentChanges(t *testing.T) {
 						return err
 					}, fault.NotFound)
 					c.start("run", c.runReplica)
-					c.start("move a part out", func() error { _, err := w.tree.Move(t.Context(), w.ann, sub, mustParsePath(base), nil); return err })
-					c.start("delete a file", func() error { _, _, err := w.tree.Delete(t.Context(), w.ann, f); return err })
-					c.start("rename the target", func() error { _, err := w.tree.Rename(t.Context(), w.ann, away, "elsewhere"); return err })
+					c.start("move a part out",
+						func() error {
+							_, err := w.tree.Move(t.Context(), w.ann, sub, mustParsePath(base), nil)
+							return err
+						})
+					c.start("delete a file", func() error {
+						_, _, err := w.tree.Delete(t.Context(), w.ann, f)
+						return err
+					})
+					c.start("rename the target",
+						func() error { _, err := w.tree.Rename(t.Context(), w.ann, away, "elsewhere"); return err })
 					c.start("delete the target", func() error {
 						if round%2 == 0 {
 							return nil
@@ -85,7 +99,8 @@ func TestCopiesAgainstConcurrentChanges(t *testing.T) {
 						return err
 					})
 					for i, p := range []files.Destination{place, into, replace} {
-						c.start("upload", func() error { _, err := w.putEntry(w.ann, p, stored[i]); return err }, fault.Conflict)
+						c.start("upload", func() error { _, err := w.putEntry(w.ann, p, stored[i]); return err },
+							fault.Conflict)
 					}
 					c.start("run", c.runReplica)
 					c.wait.Wait()
@@ -94,7 +109,8 @@ func TestCopiesAgainstConcurrentChanges(t *testing.T) {
 						w.advance(10 * time.Minute)
 					}
 					var open int
-					w.must(w.db.Read(t.Context()).QueryRow("SELECT COUNT(*) FROM jobs WHERE status IN ('pending', 'running')").Scan(&open))
+					w.must(w.db.Read(t.Context()).QueryRow(
+						"SELECT COUNT(*) FROM jobs WHERE status IN ('pending', 'running')").Scan(&open))
 					if open > 0 {
 						t.Errorf("round %d: %d jobs did not end", round, open)
 					}

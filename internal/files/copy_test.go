@@ -43,7 +43,8 @@ func (w *storesFixture) setQuota(user string, bytes, count int64) {
 // reserved returns what is set aside for an account.
 func (w *storesFixture) reserved(user string) (bytes, count int64) {
 	w.t.Helper()
-	w.must(w.db.Read(w.t.Context()).QueryRow("SELECT reserved_storage, reserved_files FROM quotas WHERE user_id = $1", user).Scan(&bytes, &count))
+	w.must(w.db.Read(w.t.Context()).QueryRow("SELECT reserved_storage, reserved_files FROM quotas WHERE user_id = $1",
+		user).Scan(&bytes, &count))
 	return bytes, count
 }
 
@@ -58,7 +59,8 @@ func (w *storesFixture) checkUsage(when, user string, bytes, count, reserved, re
 	}
 }
 
-// contentsBelow lists what lies below a folder as an administrator sees it, with the content of files: `path/` and `path=content`, sorted.
+// contentsBelow lists what lies below a folder as an administrator sees it, with the content of
+// files: `path/` and `path=content`, sorted.
 func (w *storesFixture) contentsBelow(folder string) (found []string) {
 	w.t.Helper()
 	var walk func(at, below string)
@@ -111,7 +113,8 @@ func (w *storesFixture) entryAtPath(p string) files.Entry {
 
 func (w *storesFixture) entryIDAt(p string) string {
 	w.t.Helper()
-	l, err := w.tree.List(w.t.Context(), w.admin, files.ListQuery{Path: mustParsePath(p).Parent(), Page: 1, Limit: 1000})
+	l, err := w.tree.List(w.t.Context(), w.admin,
+		files.ListQuery{Path: mustParsePath(p).Parent(), Page: 1, Limit: 1000})
 	w.must(err)
 	for _, e := range l.Items {
 		if e.Path() == mustParsePath(p) {
@@ -122,7 +125,8 @@ func (w *storesFixture) entryIDAt(p string) string {
 	return ""
 }
 
-// eachSize runs a test with copies that are made at once, and with copies that a job makes piece by piece.
+// eachSize runs a test with copies that are made at once, and with copies that a job
+// makes piece by piece.
 func eachSize(t *testing.T, test func(t *testing.T, w *storesFixture, jobs bool)) {
 	t.Helper()
 	for name, batch := range map[string]int{"at once": 1000, "by a job": 2} {
@@ -135,18 +139,23 @@ func eachSize(t *testing.T, test func(t *testing.T, w *storesFixture, jobs bool)
 	}
 }
 
-// A copy is the copier's, new, charged in full, with the metadata of the original and its content; what is another's stays another's.
+// A copy is the copier's, new, charged in full, with the metadata of the original and its content;
+// what is another's stays another's.
 func TestCopy(t *testing.T) {
 	eachSize(t, func(t *testing.T, w *storesFixture, jobs bool) {
 		w.createFolder(w.bob, "/uploads/box")
 		w.createFolder(w.bob, "/uploads/box/empty")
-		for name, content := range map[string]string{"a.txt": "first", "B.txt": "", "sub/c": "cc", "sub/deep/d": "ddd"} {
+		for name, content := range map[string]string{"a.txt": "first", "B.txt": "", "sub/c": "cc",
+			"sub/deep/d": "ddd"} {
 			w.mustUpload(w.bob, "/uploads/box/"+name, content)
 		}
-		w.addRule(access.Rule{Pattern: "/uploads/box/**", Effect: access.Allow, UserID: "ann", Permissions: access.Set(access.Read | access.Download)})
-		for id, color := range map[string]string{w.entryIDAt("/uploads/box"): "#112233", w.entryIDAt("/uploads/box/sub/c"): "#445566"} {
+		w.addRule(access.Rule{Pattern: "/uploads/box/**", Effect: access.Allow, UserID: "ann",
+			Permissions: access.Set(access.Read | access.Download)})
+		for id, color := range map[string]string{w.entryIDAt("/uploads/box"): "#112233",
+			w.entryIDAt("/uploads/box/sub/c"): "#445566"} {
 			w.write(func(tx *db.Tx) error {
-				_, err := tx.Exec("UPDATE entries SET custom_title = 'T', custom_color = $1, cover_url = 'https://x', icon_emoji = '🐈', manual_position = 7 WHERE id = $2", color, id)
+				_, err := tx.Exec(
+					"UPDATE entries SET custom_title = 'T', custom_color = $1, cover_url = 'https://x', icon_emoji = '🐈', manual_position = 7 WHERE id = $2", color, id)
 				return err
 			})
 		}
@@ -156,7 +165,8 @@ func TestCopy(t *testing.T) {
 		originals, objects := w.countRows("entries"), w.countRows("objects")
 		j, err := w.requestCopy(w.ann, w.entryIDAt("/uploads/box"), "/home/ann", "mine")
 		w.must(err)
-		if want := map[bool]string{false: "completed", true: "pending"}[jobs]; j.Type != "copy" || j.Status != want || w.job(j.ID).Status != want {
+		if want := map[bool]string{false: "completed", true: "pending"}[jobs]; j.Type != "copy" || j.Status != want ||
+			w.job(j.ID).Status != want {
 			t.Errorf("job %+v, want it %s", j, want)
 		}
 		if jobs {
@@ -178,8 +188,10 @@ func TestCopy(t *testing.T) {
 		}
 		for p, color := range map[string]string{"/home/ann/mine": "#112233", "/home/ann/mine/sub/c": "#445566"} {
 			e := w.entryAtPath(p)
-			if e.OwnerID != "ann" || e.CreatedAt != w.clock().UnixMilli() || e.UpdatedAt != e.CreatedAt || *e.CustomTitle != "T" || *e.CustomColor != color ||
-				*e.CoverURL != "https://x" || *e.IconEmoji != "🐈" || *e.ManualPosition != 7 || !e.Folder && e.MimeType != "text/plain" {
+			if e.OwnerID != "ann" || e.CreatedAt != w.clock().UnixMilli() || e.UpdatedAt != e.CreatedAt ||
+				*e.CustomTitle != "T" || *e.CustomColor != color ||
+				*e.CoverURL != "https://x" || *e.IconEmoji != "🐈" || *e.ManualPosition != 7 || !e.Folder &&
+				e.MimeType != "text/plain" {
 				t.Errorf("%s: %+v", p, e)
 			}
 		}
@@ -189,7 +201,8 @@ func TestCopy(t *testing.T) {
 		if n := w.countRows("links"); n != 1 {
 			t.Errorf("%d links", n)
 		}
-		if c, err := w.tree.ByLink(t.Context(), link.ID); err != nil || c.Entry.Path() != mustParsePath("/uploads/box/a.txt") {
+		if c, err := w.tree.ByLink(t.Context(), link.ID); err != nil ||
+			c.Entry.Path() != mustParsePath("/uploads/box/a.txt") {
 			t.Errorf("the link leads to %+v, %v", c.Entry, err)
 		}
 		// Either goes without the other.
@@ -230,7 +243,8 @@ func TestCopyOfAFile(t *testing.T) {
 	})
 }
 
-// What a copy is refused for, before anything is done; who may not read or download the source, or write at the target, is told nothing else.
+// What a copy is refused for, before anything is done; who may not read or download the source, or
+// write at the target, is told nothing else.
 func TestCopyIsRefused(t *testing.T) {
 	eachSize(t, func(t *testing.T, w *storesFixture, _ bool) {
 		w.setQuota("ann", 1000, 1000)
@@ -247,14 +261,18 @@ func TestCopyIsRefused(t *testing.T) {
 		w.createFolder(w.bob, "/home/bob/own")
 		w.mustUpload(w.bob, "/home/bob/f", "bob's")
 		seen := w.mustUpload(w.admin, "/uploads/seen", "x").ID
-		w.addRule(access.Rule{Pattern: "/uploads/seen", Effect: access.Allow, UserID: "ann", Permissions: access.Set(access.Read)})
+		w.addRule(access.Rule{Pattern: "/uploads/seen", Effect: access.Allow, UserID: "ann",
+			Permissions: access.Set(access.Read)})
 		blind := w.mustUpload(w.admin, "/uploads/blind", "x").ID
-		w.addRule(access.Rule{Pattern: "/uploads/blind", Effect: access.Allow, UserID: "ann", Permissions: access.Set(access.Download)})
+		w.addRule(access.Rule{Pattern: "/uploads/blind", Effect: access.Allow, UserID: "ann",
+			Permissions: access.Set(access.Download)})
 		long := strings.Repeat("n", 255)
 		key := w.ann
-		key.Key = &access.Key{ID: "k", Permissions: access.Set(access.Read | access.Download | access.Write | access.Update), Root: mustParsePath("/home/ann/to")}
+		key.Key = &access.Key{ID: "k", Permissions: access.Set(
+			access.Read | access.Download | access.Write | access.Update), Root: mustParsePath("/home/ann/to")}
 		narrow := key
-		narrow.Key = &access.Key{ID: "k", Permissions: key.Key.Permissions, Root: mustParsePath("/home/ann/to"), RootOnly: true}
+		narrow.Key = &access.Key{ID: "k", Permissions: key.Key.Permissions, Root: mustParsePath("/home/ann/to"),
+			RootOnly: true}
 		before := w.countRows("entries")
 		for what, c := range map[string]struct {
 			who    access.Actor
@@ -263,12 +281,13 @@ func TestCopyIsRefused(t *testing.T) {
 			name   vpath.Name
 			kind   fault.Kind
 		}{
-			"nobody":                               {w.visitor, f, "/home/ann", "g", fault.Unauthorized},
-			"no such entry":                        {w.ann, "none", "/home/ann", "g", fault.NotFound},
-			"what was deleted":                     {w.ann, "graveyard", "/home/ann", "g", fault.NotFound},
-			"what is being copied":                 {w.admin, "staging", "/home/ann", "g", fault.NotFound},
-			"into the staging root":                {w.admin, f, "/staging", "g", fault.NotFound},
-			"another's file":                       {w.ann, w.entryIDAt("/home/bob/f"), "/home/ann", "g", fault.Forbidden},
+			"nobody":                {w.visitor, f, "/home/ann", "g", fault.Unauthorized},
+			"no such entry":         {w.ann, "none", "/home/ann", "g", fault.NotFound},
+			"what was deleted":      {w.ann, "graveyard", "/home/ann", "g", fault.NotFound},
+			"what is being copied":  {w.admin, "staging", "/home/ann", "g", fault.NotFound},
+			"into the staging root": {w.admin, f, "/staging", "g", fault.NotFound},
+			"another's file": {w.ann, w.entryIDAt("/home/bob/f"), "/home/ann", "g",
+				fault.Forbidden},
 			"seen, not to be downloaded":           {w.ann, seen, "/home/ann", "g", fault.Forbidden},
 			"to be downloaded, not seen":           {w.ann, blind, "/home/ann", "g", fault.Forbidden},
 			"another's target":                     {w.ann, f, "/home/bob/own", "g", fault.Forbidden},
@@ -281,14 +300,16 @@ func TestCopyIsRefused(t *testing.T) {
 			"its own place, of a folder":           {w.ann, box, "/home/ann", "", fault.Conflict},
 			"into itself":                          {w.ann, box, "/home/ann/box", "", fault.Conflict},
 			"below itself":                         {w.ann, box, "/home/ann/box/sub", "x", fault.Conflict},
-			"a folder that a mount lies below":     {w.admin, w.entryIDAt("/home/ann/over"), "/home/ann", "x", fault.Conflict},
-			"the home of a mount":                  {w.admin, w.entryIDAt("/home/ann"), "/public", "x", fault.Conflict},
-			"onto a mount":                         {w.admin, f, "/home/ann/over", "disk", fault.Conflict},
-			"all there is, without a name":         {w.admin, w.root, "/public", "", fault.Invalid},
-			"a reserved name":                      {w.admin, f, "/", "api", fault.Invalid},
-			"a path too long":                      {w.ann, f, "/home/ann" + strings.Repeat("/"+long, 15), vpath.Name(long), fault.Invalid},
-			"a key, outside its root":              {key, f, "/home/ann", "g", fault.Forbidden},
-			"a key, from outside its root":         {narrow, f, "/home/ann/to", "g", fault.Forbidden},
+			"a folder that a mount lies below": {w.admin, w.entryIDAt("/home/ann/over"), "/home/ann", "x",
+				fault.Conflict},
+			"the home of a mount":          {w.admin, w.entryIDAt("/home/ann"), "/public", "x", fault.Conflict},
+			"onto a mount":                 {w.admin, f, "/home/ann/over", "disk", fault.Conflict},
+			"all there is, without a name": {w.admin, w.root, "/public", "", fault.Invalid},
+			"a reserved name":              {w.admin, f, "/", "api", fault.Invalid},
+			"a path too long": {w.ann, f, "/home/ann" + strings.Repeat("/"+long, 15),
+				vpath.Name(long), fault.Invalid},
+			"a key, outside its root":      {key, f, "/home/ann", "g", fault.Forbidden},
+			"a key, from outside its root": {narrow, f, "/home/ann/to", "g", fault.Forbidden},
 		} {
 			var err error
 			if c.name == "" {
@@ -307,7 +328,8 @@ func TestCopyIsRefused(t *testing.T) {
 	})
 }
 
-// Abuse cases C25 and C26: a folder is copied as a whole or not at all, whatever keeps one part of it from being seen, had or put there.
+// Abuse cases C25 and C26: a folder is copied as a whole or not at all, whatever keeps one part of
+// it from being seen, had or put there.
 func TestCopyOfFolderIsAllOrNothing(t *testing.T) {
 	eachSize(t, func(t *testing.T, w *storesFixture, _ bool) {
 		read, download := access.Set(access.Read), access.Set(access.Download)
@@ -323,23 +345,28 @@ func TestCopyOfFolderIsAllOrNothing(t *testing.T) {
 			{"it may be seen only", func(box string) { reader(box, read) }, fault.Forbidden},
 			{"a part may not be downloaded", func(box string) {
 				reader(box, read|download)
-				w.addRule(access.Rule{Pattern: box + "/sub/*", Effect: access.Deny, UserID: "ann", Permissions: download, Priority: 1})
+				w.addRule(access.Rule{Pattern: box + "/sub/*", Effect: access.Deny, UserID: "ann",
+					Permissions: download, Priority: 1})
 			}, fault.Forbidden},
 			{"a part may not be seen", func(box string) {
 				reader(box, read|download)
-				w.addRule(access.Rule{Pattern: box + "/sub/b", Effect: access.Deny, UserID: "ann", Permissions: read, Priority: 1})
+				w.addRule(access.Rule{Pattern: box + "/sub/b", Effect: access.Deny, UserID: "ann", Permissions: read,
+					Priority: 1})
 			}, fault.Forbidden},
 			{"a part has another condition", func(box string) {
-				w.addRule(access.Rule{Pattern: box + "/sub/**", Effect: access.Allow, UserID: "ann", RequirePassword: true, Priority: 1})
+				w.addRule(access.Rule{Pattern: box + "/sub/**", Effect: access.Allow, UserID: "ann",
+					RequirePassword: true, Priority: 1})
 				reader(box, read|download)
 			}, fault.Forbidden},
 			{"a file in it may not be put there", func(box string) {
 				reader(box, read|download)
-				w.addRule(access.Rule{Pattern: "/home/ann/to/" + string(mustParsePath(box).Base()) + "/sub/*", Effect: access.Deny, UserID: "ann", Permissions: access.Set(access.Write)})
+				w.addRule(access.Rule{Pattern: "/home/ann/to/" + string(mustParsePath(box).Base()) + "/sub/*",
+					Effect: access.Deny, UserID: "ann", Permissions: access.Set(access.Write)})
 			}, fault.Forbidden},
 			{"a part is hers, the rest is not", func(box string) {
 				w.write(func(tx *db.Tx) error {
-					_, err := tx.Exec("UPDATE entries SET owner_id = 'ann' WHERE id = $1 OR parent_id = $1", w.entryIDAt(box))
+					_, err := tx.Exec("UPDATE entries SET owner_id = 'ann' WHERE id = $1 OR parent_id = $1",
+						w.entryIDAt(box))
 					return err
 				})
 			}, fault.Forbidden},
@@ -350,8 +377,13 @@ func TestCopyOfFolderIsAllOrNothing(t *testing.T) {
 					return err
 				})
 			}, fault.Internal},
-			{"a file in it has a password", func(box string) { reader(box, read|download); w.protectEntry(w.entryIDAt(box + "/sub/b")) }, fault.Forbidden},
-			{"a folder in it has a password", func(box string) { reader(box, read|download); w.protectEntry(w.entryIDAt(box + "/sub")) }, fault.Forbidden},
+			{"a file in it has a password", func(box string) {
+				reader(box, read|download)
+				w.protectEntry(w.entryIDAt(box + "/sub/b"))
+			}, fault.Forbidden},
+			{"a folder in it has a password",
+				func(box string) { reader(box, read|download); w.protectEntry(w.entryIDAt(box + "/sub")) },
+				fault.Forbidden},
 		} {
 			box := fmt.Sprintf("/uploads/box%d", i)
 			w.mustUpload(w.admin, box+"/a", "1")
@@ -373,18 +405,22 @@ func TestCopyOfFolderIsAllOrNothing(t *testing.T) {
 	})
 }
 
-// Passwords: one that covers the source must have been given, by its owner and administrators too, and keys can't. An entry's own one stays on the
-// copy, so that nothing opens by being copied; one below refuses the whole, whoever's it is.
+// Passwords: one that covers the source must have been given, by its owner and administrators too,
+// and keys can't. An entry's own one stays on the copy, so that nothing opens by being copied; one
+// below refuses the whole, whoever's it is.
 func TestCopyAndPasswords(t *testing.T) {
 	eachSize(t, func(t *testing.T, w *storesFixture, _ bool) {
 		f := w.mustUpload(w.ann, "/home/ann/f", "x").ID
 		w.mustUpload(w.ann, "/home/ann/box/a", "1")
 		w.mustUpload(w.ann, "/home/ann/box/sub/b", "22")
-		box, sub, b := w.entryIDAt("/home/ann/box"), w.entryIDAt("/home/ann/box/sub"), w.entryIDAt("/home/ann/box/sub/b")
+		box, sub, b := w.entryIDAt("/home/ann/box"), w.entryIDAt("/home/ann/box/sub"), w.entryIDAt(
+			"/home/ann/box/sub/b")
 		w.createFolder(w.ann, "/home/ann/to")
 		set := func(id, hash, password string) {
 			w.write(func(tx *db.Tx) error {
-				_, err := tx.Exec("UPDATE entries SET password_hash = NULLIF($1, ''), password_id = NULLIF($2, '') WHERE id = $3", hash, password, id)
+				_, err := tx.Exec(
+					"UPDATE entries SET password_hash = NULLIF($1, ''), password_id = NULLIF($2, '') WHERE id = $3",
+					hash, password, id)
 				return err
 			})
 		}
@@ -393,12 +429,15 @@ func TestCopyAndPasswords(t *testing.T) {
 		key.Key = &access.Key{ID: "k", Permissions: access.All, Root: mustParsePath("/")}
 		key.Unlocked = []string{"p1"}
 		password := func(p string) (hash, id string) {
-			w.must(w.db.Read(t.Context()).QueryRow("SELECT COALESCE(password_hash, ''), COALESCE(password_id, '') FROM entries WHERE id = $1", w.entryIDAt(p)).Scan(&hash, &id))
+			w.must(w.db.Read(t.Context()).QueryRow(
+				"SELECT COALESCE(password_hash, ''), COALESCE(password_id, '') FROM entries WHERE id = $1",
+				w.entryIDAt(p)).Scan(&hash, &id))
 			return hash, id
 		}
 
 		set(f, "secret", "p1")
-		for what, who := range map[string]access.Actor{"the owner": w.ann, "an administrator": w.admin, "with another": with("p2"), "a key": key} {
+		for what, who := range map[string]access.Actor{"the owner": w.ann, "an administrator": w.admin,
+			"with another": with("p2"), "a key": key} {
 			_, err := w.requestCopy(who, f, "/home/ann/to", "g")
 			w.wantFault("a protected file, "+what, err, fault.PasswordRequired)
 		}
@@ -435,7 +474,8 @@ func TestCopyAndPasswords(t *testing.T) {
 
 		set(box, "", "")
 		set(b, "inner", "p4")
-		for what, who := range map[string]access.Actor{"the owner": w.ann, "with it": with("p4"), "an administrator": w.admin} {
+		for what, who := range map[string]access.Actor{"the owner": w.ann, "with it": with("p4"),
+			"an administrator": w.admin} {
 			_, err := w.requestCopy(who, box, "/home/ann/to", "again")
 			w.wantFault("a password below, "+what, err, fault.Forbidden)
 		}
@@ -444,7 +484,8 @@ func TestCopyAndPasswords(t *testing.T) {
 	})
 }
 
-// The quota is charged in full, in bytes and in files, and told at once when the whole does not fit.
+// The quota is charged in full, in bytes and in files, and told at once when the
+// whole does not fit.
 func TestCopyIsChargedInFull(t *testing.T) {
 	eachSize(t, func(t *testing.T, w *storesFixture, jobs bool) {
 		w.mustUpload(w.admin, "/public/box/a", "12345")
@@ -458,7 +499,8 @@ func TestCopyIsChargedInFull(t *testing.T) {
 			_, err := w.requestCopy(w.ann, box, "/home/ann", vpath.Name(fmt.Sprint("copy", n)))
 			return err
 		}
-		for what, c := range map[string][2]int64{"a byte too few": {9, 3}, "a file too few": {10, 2}, "no bytes": {0, -1}, "no files": {-1, 0}} {
+		for what, c := range map[string][2]int64{"a byte too few": {9, 3}, "a file too few": {10, 2},
+			"no bytes": {0, -1}, "no files": {-1, 0}} {
 			w.wantFault(what, try(c[0], c[1]), fault.QuotaExceeded)
 		}
 		w.checkUsage("refused", "ann", 0, 0, 0, 0)
@@ -489,22 +531,27 @@ func (w *storesFixture) checkChargesMatchOwnership() {
 	w.t.Helper()
 	for _, user := range []string{"admin", "ann", "bob"} {
 		var bytes, count int64
-		w.must(w.db.Read(w.t.Context()).QueryRow("SELECT CAST(COALESCE(SUM(size), 0) AS BIGINT), COUNT(*) FROM entries WHERE kind = 1 AND owner_id = $1", user).Scan(&bytes, &count))
+		w.must(w.db.Read(w.t.Context()).QueryRow(
+			"SELECT CAST(COALESCE(SUM(size), 0) AS BIGINT), COUNT(*) FROM entries WHERE kind = 1 AND owner_id = $1",
+			user).Scan(&bytes, &count))
 		w.checkUsage("by the rows", user, bytes, count, 0, 0)
 	}
 }
 
-// The root of a mount is copied as a folder called by the end of its path; that of the mount at `/` needs a name.
+// The root of a mount is copied as a folder called by the end of its path; that of the mount at
+// `/` needs a name.
 func TestCopyOfAMountsRoot(t *testing.T) {
 	eachSize(t, func(t *testing.T, w *storesFixture, _ bool) {
 		w.addMount("/uploads/disks/one")
 		w.mustUpload(w.admin, "/uploads/disks/one/a", "1")
 		w.mustUpload(w.admin, "/uploads/disks/one/sub/b", "22")
-		l, err := w.tree.List(t.Context(), w.admin, files.ListQuery{Path: mustParsePath("/uploads/disks"), Page: 1, Limit: 10})
+		l, err := w.tree.List(t.Context(), w.admin,
+			files.ListQuery{Path: mustParsePath("/uploads/disks"), Page: 1, Limit: 10})
 		w.must(err)
 		w.mustCopy(w.admin, l.Items[0].ID, "/public")
 		w.checkContents("/public/one", "a=1", "sub/", "sub/b=22")
-		for _, rest := range []string{"with mounts below", "alone"} { // there is no place for it that does not lie in it
+		// there is no place for it that does not lie in it
+		for _, rest := range []string{"with mounts below", "alone"} {
 			_, err = w.requestCopy(w.admin, w.root, "/public", "all")
 			w.wantFault("all there is, "+rest, err, fault.Conflict)
 			_, err = w.requestCopy(w.admin, w.root, "/public")

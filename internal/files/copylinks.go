@@ -11,17 +11,20 @@ import (
 
 // CopyLink is what there is to say of an entry whose address is about to be handed out.
 type CopyLink struct {
-	Entry         Entry
-	NeedsPassword bool   // whoever opens the address may be asked for a password, or be at the wrong address of their own
+	Entry Entry
+	// whoever opens the address may be asked for a password, or be at the wrong
+	// address of their own
+	NeedsPassword bool
 	Content       string // Content.ID, for an address that is bound to it; "" for a folder
 	Err           error  // why there is nothing to say: NotFound, Forbidden or PasswordRequired
 
 	handle contentHandle // of a file
 }
 
-// CopyLinks judges whether addresses of entries may be handed out, each by itself and in the order of ids. The path of an entry is told to whoever
-// may read it: the answer carries the name. A signed link, of which there is none to a folder, also takes the right to download; a password in the
-// way of that is no obstacle, since whoever opens the link meets it again.
+// CopyLinks judges whether addresses of entries may be handed out, each by itself and in the order
+// of ids. The path of an entry is told to whoever may read it: the answer carries the name. A
+// signed link, of which there is none to a folder, also takes the right to download; a password in
+// the way of that is no obstacle, since whoever opens the link meets it again.
 func (t *Tree) CopyLinks(ctx context.Context, a access.Actor, ids []string, signed bool) ([]CopyLink, error) {
 	links := make([]CopyLink, len(ids))
 	for i, id := range ids {
@@ -60,7 +63,8 @@ func (t *Tree) copyLink(ctx context.Context, a access.Actor, id string, signed b
 	case v.policy.Decide(a, facts, access.Download).Outcome == access.Denied:
 		return CopyLink{}, forbidden()
 	default:
-		link.NeedsPassword = v.policy.DownloadConditional(a, facts) || v.policy.DownloadConditional(access.Actor{Role: access.Guest}, facts)
+		link.NeedsPassword = v.policy.DownloadConditional(a, facts) ||
+			v.policy.DownloadConditional(access.Actor{Role: access.Guest}, facts)
 	}
 	return link, nil
 }

@@ -10,7 +10,8 @@ import (
 	"larder/internal/files"
 )
 
-// Who gets to know an address: each kind asks for its permission, and passwords bar the name only where they hide it.
+// Who gets to know an address: each kind asks for its permission, and passwords bar the name only
+// where they hide it.
 func TestCopyLinksCheckEachKindSeparately(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := newFixture(t, d)
@@ -18,8 +19,10 @@ func TestCopyLinksCheckEachKindSeparately(t *testing.T) {
 		file := h.mustUpload(h.admin, "/public/f", "x")
 		inside := h.mustUpload(h.admin, "/public/dir/in", "x")
 		closed := h.mustUpload(h.admin, "/public/closed", "x")
-		h.addRule(access.Rule{Pattern: "/public/closed", Effect: access.Deny, Role: access.Guest, Permissions: access.Set(access.Download), Priority: 1})
-		h.addRule(access.Rule{Pattern: "/public/closed", Effect: access.Deny, Role: access.User, Permissions: access.Set(access.Download), Priority: 1})
+		h.addRule(access.Rule{Pattern: "/public/closed", Effect: access.Deny, Role: access.Guest,
+			Permissions: access.Set(access.Download), Priority: 1})
+		h.addRule(access.Rule{Pattern: "/public/closed", Effect: access.Deny, Role: access.User,
+			Permissions: access.Set(access.Download), Priority: 1})
 		hers := h.mustUpload(h.ann, "/home/ann/f", "x")
 		h.protectEntry(file.ID)
 		h.protectEntry(dir.ID)
@@ -29,9 +32,13 @@ func TestCopyLinksCheckEachKindSeparately(t *testing.T) {
 			who          access.Actor
 			plain, signs []any // a fault, or whether a password is asked for
 		}{
-			"bob":              {h.bob, []any{true, fault.PasswordRequired, true, false, fault.Forbidden, fault.NotFound}, []any{true, fault.PasswordRequired, true, fault.Forbidden, fault.Forbidden, fault.NotFound}},
-			"ann":              {h.ann, []any{true, fault.PasswordRequired, true, false, false, fault.NotFound}, []any{true, fault.PasswordRequired, true, fault.Forbidden, false, fault.NotFound}},
-			"an administrator": {h.admin, []any{true, true, true, false, false, fault.NotFound}, []any{true, true, true, false, false, fault.NotFound}},
+			"bob": {h.bob, []any{true, fault.PasswordRequired, true, false, fault.Forbidden,
+				fault.NotFound}, []any{true, fault.PasswordRequired, true, fault.Forbidden, fault.Forbidden,
+				fault.NotFound}},
+			"ann": {h.ann, []any{true, fault.PasswordRequired, true, false, false, fault.NotFound},
+				[]any{true, fault.PasswordRequired, true, fault.Forbidden, false, fault.NotFound}},
+			"an administrator": {h.admin, []any{true, true, true, false, false, fault.NotFound},
+				[]any{true, true, true, false, false, fault.NotFound}},
 		} {
 			for _, signed := range []bool{false, true} {
 				wants := c.plain
@@ -48,7 +55,8 @@ func TestCopyLinksCheckEachKindSeparately(t *testing.T) {
 							t.Errorf("%s: a refusal tells %+v", name, link)
 						}
 					case bool:
-						if link.Err != nil || link.NeedsPassword != want || link.Entry.ID != ids[i] || (link.Content == "") != link.Entry.Folder {
+						if link.Err != nil || link.NeedsPassword != want || link.Entry.ID != ids[i] ||
+							(link.Content == "") != link.Entry.Folder {
 							t.Errorf("%s: %s, signed %v: %+v", name, ids[i], signed, link)
 						}
 					}

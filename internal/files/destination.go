@@ -12,7 +12,8 @@ import (
 // Conflict says what becomes of a new file whose name is taken.
 type Conflict string
 
-// The ways out. The first takes the next free name with a number, the second needs permission to update and keeps the id.
+// The ways out. The first takes the next free name with a number, the second needs permission to
+// update and keeps the id.
 const (
 	RenameNew Conflict = "rename"
 	Replace   Conflict = "replace"
@@ -38,18 +39,24 @@ type Destination struct {
 	Missing             []vpath.Name // the folders below that are to be made
 	Name                vpath.Name
 	Conflict            Conflict
-	Replaces            bool   // a file lies there now whose content is to be replaced: no further file comes into being
-	Payer               string // whose quota what lies there then counts for: the file's owner where one is replaced, else the actor
-	Freed               int64  // bytes that come free in it by replacing
-	ReplacesID          string // the id of the file that is replaced, "" for none
-	// Expect, unless it is nil, judges what lies there when the file is put, by its ETag, "" for nothing or a folder. Its error ends Put.
+	// a file lies there now whose content is to be replaced: no further file comes into being
+	Replaces bool
+	// whose quota what lies there then counts for: the file's owner where one is
+	// replaced, else the actor
+	Payer      string
+	Freed      int64  // bytes that come free in it by replacing
+	ReplacesID string // the id of the file that is replaced, "" for none
+	// Expect, unless it is nil, judges what lies there when the file is put, by its ETag, "" for
+	// nothing or a folder. Its error ends Put.
 	Precondition func(etag string) error
 }
 
-// Destination judges whether the actor may put a file called name into dir. Faults: Invalid (a path that is reserved, too deep or too long),
-// Unauthorized (no account), NotFound (no mount, a file where a folder is meant), Forbidden, PasswordRequired, AlreadyExists (conflict Fail; a
-// folder, or a mount, that cannot be replaced).
-func (t *Tree) ResolveDestination(ctx context.Context, a access.Actor, dir vpath.Path, name vpath.Name, c Conflict) (Destination, error) {
+// Destination judges whether the actor may put a file called name into dir. Faults: Invalid (a path
+// that is reserved, too deep or too long), Unauthorized (no account), NotFound (no mount, a file
+// where a folder is meant), Forbidden, PasswordRequired, AlreadyExists (conflict Fail; a folder, or
+// a mount, that cannot be replaced).
+func (t *Tree) ResolveDestination(ctx context.Context, a access.Actor, dir vpath.Path, name vpath.Name,
+	c Conflict) (Destination, error) {
 	path, err := checkedNewPath(a, dir, name)
 	if err != nil {
 		return Destination{}, err
@@ -65,7 +72,8 @@ func (t *Tree) ResolveDestination(ctx context.Context, a access.Actor, dir vpath
 	if !n.mounted() {
 		return Destination{}, noMount()
 	}
-	p := Destination{MountID: n.mount.ID, ProviderID: n.mount.ProviderID, Dir: dir, BaseID: n.id, Missing: n.missing, Name: name, Conflict: c}
+	p := Destination{MountID: n.mount.ID, ProviderID: n.mount.ProviderID, Dir: dir, BaseID: n.id, Missing: n.missing,
+		Name: name, Conflict: c}
 	var there row
 	if n.isFolder() {
 		if there, err = childNamed(t.DB.Read(ctx), n.id, name); err != nil {
@@ -78,7 +86,8 @@ func (t *Tree) ResolveDestination(ctx context.Context, a access.Actor, dir vpath
 	if n.id == "" || !n.folder {
 		return Destination{}, fault.New(fault.NotFound, "The target folder does not exist.")
 	}
-	if c == RenameNew && there.id != "" { // the name that it is likely to get; the one that it does get is judged when it is put there
+	// the name that it is likely to get; the one that it does get is judged when it is put there
+	if c == RenameNew && there.id != "" {
 		if err := v.allow(a, n.newTarget(a, n.path.Child(numbered(name, 1))), access.Write); err != nil {
 			return Destination{}, err
 		}
@@ -112,8 +121,8 @@ func checkNotReserved(path vpath.Path) error {
 	return nil
 }
 
-// judgeDestination decides about a file at path, in the folder n with what is missing below it; there is what has its name now, without id for
-// nothing.
+// judgeDestination decides about a file at path, in the folder n with what is missing below it;
+// there is what has its name now, without id for nothing.
 func (v *ruleset) judgeDestination(a access.Actor, n *node, path vpath.Path, there *row, c Conflict) error {
 	made := n.path
 	for _, name := range n.missing {
@@ -146,19 +155,21 @@ func (v *ruleset) covered(n *node, path vpath.Path) bool {
 	return m.ID != n.mount.ID
 }
 
-// occupied reports whether nothing of n's can be put at path: another mount lies there, or further below, so that the path shows as a folder and
-// what is in the way of that mount would be hidden.
+// occupied reports whether nothing of n's can be put at path: another mount lies there, or further
+// below, so that the path shows as a folder and what is in the way of that mount would be hidden.
 func (v *ruleset) occupied(n *node, path vpath.Path) bool {
 	return v.covered(n, path) || len(v.mounts.Below(path)) > 0
 }
 
-// destinationFolder finds, inside a transaction, the folder that a Place begins at, and walks down to what has been made meanwhile. Fault: Conflict.
+// destinationFolder finds, inside a transaction, the folder that a Place begins at, and walks down
+// to what has been made meanwhile. Fault: Conflict.
 func (v *ruleset) destinationFolder(tx *db.Tx, p Destination) (n node, version int64, err error) {
 	n, version, err = v.findID(tx, p.BaseID)
 	if err != nil || version != v.version {
 		return n, version, err
 	}
-	// An upload stays with what it began on (abuse case C24): the mount may have another provider by now, or another mount of this one the folder.
+	// An upload stays with what it began on (abuse case C24): the mount may have another provider
+	// by now, or another mount of this one the folder.
 	if !n.isFolder() || n.mount.ID != p.MountID && n.mount.ProviderID != p.ProviderID {
 		return n, version, fault.New(fault.Conflict, "The folder that the file was meant for is gone.")
 	}

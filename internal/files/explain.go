@@ -8,9 +8,10 @@ import (
 	"larder/internal/vpath"
 )
 
-// Explain asks the decision about a path, existing or not, and returns it with the reason for every rule. It is for administrators: nothing is
-// hidden. Fault: NotFound when no mount covers the path.
-func (t *Tree) Explain(ctx context.Context, a access.Actor, p vpath.Path, perm access.Permission) (access.Verdict, []access.Step, error) {
+// Explain asks the decision about a path, existing or not, and returns it with the reason for every
+// rule. It is for administrators: nothing is hidden. Fault: NotFound when no mount covers the path.
+func (t *Tree) Explain(ctx context.Context, a access.Actor, p vpath.Path,
+	perm access.Permission) (access.Verdict, []access.Step, error) {
 	var n node
 	v, err := t.readConsistent(ctx, func(v *ruleset) (version int64, err error) {
 		n, version, err = v.find(t.DB.Read(ctx), p)

@@ -27,7 +27,8 @@ import (
 
 const grace = time.Hour
 
-// fixture is a seeded tree on a real database and a real disk, with three accounts: an administrator, and ann and bob with homes.
+// fixture is a seeded tree on a real database and a real disk, with three accounts: an
+// administrator, and ann and bob with homes.
 type fixture struct {
 	t     testing.TB
 	db    *db.DB
@@ -62,7 +63,8 @@ func (h *fixture) advance(d time.Duration) {
 
 func newFixture(t testing.TB, d *db.DB) *fixture {
 	t.Helper()
-	h := &fixture{t: t, db: d, ids: ident.New(rand.Reader), now: time.UnixMilli(1_790_000_000_000), guests: true, inactive: map[string]bool{}}
+	h := &fixture{t: t, db: d, ids: ident.New(rand.Reader), now: time.UnixMilli(1_790_000_000_000), guests: true,
+		inactive: map[string]bool{}}
 	ip := netip.MustParseAddr("192.0.2.7")
 	h.admin = access.Actor{UserID: "admin", Role: access.Admin, IP: ip}
 	h.ann = access.Actor{UserID: "ann", Role: access.User, IP: ip}
@@ -108,10 +110,12 @@ func newFixture(t testing.TB, d *db.DB) *fixture {
 				return err
 			}
 		}
-		if err := h.reg.Insert(tx, provider.Provider{ID: "local", Name: "local", Type: provider.BuiltIn, Bucket: "default", Marker: "marker"}); err != nil {
+		if err := h.reg.Insert(tx, provider.Provider{ID: "local", Name: "local", Type: provider.BuiltIn,
+			Bucket: "default", Marker: "marker"}); err != nil {
 			return err
 		}
-		err = mounts.Insert(tx, mount.Mount{ID: "m", ProviderID: "local", RootID: h.root, Name: "Files", SortBy: "name", SortOrder: "asc"}, 0)
+		err = mounts.Insert(tx, mount.Mount{ID: "m", ProviderID: "local", RootID: h.root, Name: "Files", SortBy: "name",
+			SortOrder: "asc"}, 0)
 		if err != nil {
 			return err
 		}
@@ -125,7 +129,8 @@ func newFixture(t testing.TB, d *db.DB) *fixture {
 	read := access.Set(access.Read | access.Download)
 	h.addRule(access.Rule{Pattern: "/public/**", Effect: access.Allow, Role: access.Guest, Permissions: read})
 	h.addRule(access.Rule{Pattern: "/public/**", Effect: access.Allow, Role: access.User, Permissions: read})
-	h.addRule(access.Rule{Pattern: "/uploads/**", Effect: access.Allow, Role: access.User, Permissions: access.Set(access.Write)})
+	h.addRule(access.Rule{Pattern: "/uploads/**", Effect: access.Allow, Role: access.User,
+		Permissions: access.Set(access.Write)})
 	return h
 }
 
@@ -169,7 +174,8 @@ func (h *fixture) createFolder(a access.Actor, p string) files.Entry {
 	return e
 }
 
-// storeContent puts content into the store, on the garbage list until it is used, as an upload does.
+// storeContent puts content into the store, on the garbage list until it is used,
+// as an upload does.
 func (h *fixture) storeContent(content string) files.StoredObject {
 	h.t.Helper()
 	store, err := h.reg.Store(h.t.Context(), "local")

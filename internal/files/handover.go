@@ -16,9 +16,11 @@ type Successor struct {
 	DropLinks bool   // permanent links end as the files change hands: they didn't work when the account went
 }
 
-// HandOver gives some of what one account owns to another, in the order of ids: at most limit entries after that one, wherever they lie. Files and folders
-// are charged along, whatever the limits, so that used amounts stay the sums of what there is. It is for a transaction that is alone in the tree.
-// It returns the id of the last entry and how many there were; when they are fewer than limit, none are left behind that one.
+// HandOver gives some of what one account owns to another, in the order of ids: at most limit
+// entries after that one, wherever they lie. Files and folders are charged along, whatever the
+// limits, so that used amounts stay the sums of what there is. It is for a transaction that is
+// alone in the tree. It returns the id of the last entry and how many there were; when they are
+// fewer than limit, none are left behind that one.
 func (t *Tree) HandOver(tx *db.Tx, from string, to Successor, after string, limit int) (last string, n int, err error) {
 	ids, err := ownedAfter(tx, from, after, limit)
 	if err != nil || len(ids) == 0 {
@@ -65,11 +67,12 @@ func moveCharge(tx *db.Tx, from, to string, bytes, files int64) error {
 	return quota.Credit(tx, to, -bytes, -files)
 }
 
-// lockOwner finds out who owns a file and is charged for it, and locks their quota: where that account is gone and the file has not been handed over yet,
-// that is done now, by one of those who come for it at once. It reports false when the file is not any more what r says.
+// lockOwner finds out who owns a file and is charged for it, and locks their quota: where that
+// account is gone and the file has not been handed over yet, that is done now, by one of those who
+// come for it at once. It reports false when the file is not any more what r says.
 //
-// The rows of quotas come before the file, the heir's first: whoever puts a file has locked their own already, and who is gone puts none. Otherwise two
-// would wait for each other crosswise.
+// The rows of quotas come before the file, the heir's first: whoever puts a file has locked their
+// own already, and who is gone puts none. Otherwise two would wait for each other crosswise.
 func (t *Tree) lockOwner(tx *db.Tx, r *row) (done bool, err error) {
 	heir, err := t.successorOf(tx, r.owner)
 	if err != nil {
@@ -102,7 +105,8 @@ func (t *Tree) lockOwner(tx *db.Tx, r *row) (done bool, err error) {
 	return true, nil
 }
 
-// successorOf returns who gets what that account owned, nobody for one that is not being handed over.
+// successorOf returns who gets what that account owned, nobody for one that is
+// not being handed over.
 func (t *Tree) successorOf(q db.Querier, userID string) (Successor, error) {
 	if t.Successor == nil {
 		return Successor{}, nil
@@ -114,8 +118,9 @@ func (t *Tree) successorOf(q db.Querier, userID string) (Successor, error) {
 	return heir, nil
 }
 
-// checkActive refuses to make anything that would belong to an account that has been deleted, disabled or banned since the actor was let in. It is asked
-// under the lock of the tree, which whoever ends an account has alone. Fault: Forbidden.
+// checkActive refuses to make anything that would belong to an account that has been deleted,
+// disabled or banned since the actor was let in. It is asked under the lock of the tree, which
+// whoever ends an account has alone. Fault: Forbidden.
 func (t *Tree) checkActive(tx *db.Tx, a access.Actor) error {
 	if t.Active == nil {
 		return nil
@@ -130,8 +135,8 @@ func (t *Tree) checkActive(tx *db.Tx, a access.Actor) error {
 	return nil
 }
 
-// DropCopies takes down every copy that a user's jobs are making below the staging root, and gives back what is reserved for them. The jobs find
-// out by themselves.
+// DropCopies takes down every copy that a user's jobs are making below the staging root, and gives
+// back what is reserved for them. The jobs find out by themselves.
 func (t *Tree) DropCopies(tx *db.Tx, userID string) error {
 	jobs, err := copiesOf(tx, userID)
 	if err != nil {

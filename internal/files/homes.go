@@ -20,7 +20,8 @@ type HomeCandidate struct {
 	node *node
 }
 
-// HomeCandidate looks at a place inside tx, which must be alone in the tree. Fault: Invalid for a file, for a path that is reserved, and where nothing is mounted.
+// HomeCandidate looks at a place inside tx, which must be alone in the tree. Fault: Invalid for a
+// file, for a path that is reserved, and where nothing is mounted.
 func (t *Tree) FindHomeCandidate(tx *db.Tx, p vpath.Path) (HomeCandidate, error) {
 	if err := checkNotReserved(p); err != nil {
 		return HomeCandidate{}, err
@@ -62,8 +63,8 @@ func (n *node) folderIDs() (ids []string) {
 	return ids
 }
 
-// CreateHome makes the folder of a Homestead, which belongs to ownerID, where there is none yet, and returns its id. What is missing on the way there
-// belongs to whoever has the folder above.
+// CreateHome makes the folder of a Homestead, which belongs to ownerID, where there is none yet,
+// and returns its id. What is missing on the way there belongs to whoever has the folder above.
 func (t *Tree) CreateHome(tx *db.Tx, h HomeCandidate, ownerID string) (id string, err error) {
 	n := *h.node
 	for i, name := range n.missing {
@@ -83,9 +84,11 @@ func (t *Tree) CreateHome(tx *db.Tx, h HomeCandidate, ownerID string) (id string
 	return n.id, nil
 }
 
-// RenameFormerHome renames the home of an account that goes, so that nobody gets it who gets the name; inside tx, which must be alone in the tree. What
-// can't be renamed, a mount or a folder that one lies below, stays, and nobody is given what exists anyway. So does what is not the account's own but
-// was there for others too: a folder of another owner, and what lies at one of the paths that are known by their names.
+// RenameFormerHome renames the home of an account that goes, so that nobody gets it who gets the
+// name; inside tx, which must be alone in the tree. What can't be renamed, a mount or a folder that
+// one lies below, stays, and nobody is given what exists anyway. So does what is not the account's
+// own but was there for others too: a folder of another owner, and what lies at one of the paths
+// that are known by their names.
 func (t *Tree) RenameFormerHome(tx *db.Tx, homeID, ownerID string, known []vpath.Path) error {
 	mounts, err := t.Mounts.TableIn(tx)
 	if err != nil {
@@ -109,7 +112,8 @@ func (t *Tree) RenameFormerHome(tx *db.Tx, homeID, ownerID string, known []vpath
 	return fmt.Errorf("no name is free for the home %s", homeID)
 }
 
-// renameFolder renames a folder, and lets the rules that are for what is in it follow; whoever calls raises the config version.
+// renameFolder renames a folder, and lets the rules that are for what is in it follow; whoever
+// calls raises the config version.
 func (t *Tree) renameFolder(tx *db.Tx, n *node, name vpath.Name) error {
 	if err := t.Policies.MovePatterns(tx, n.path, n.path.Parent().Child(name)); err != nil {
 		return err

@@ -23,8 +23,9 @@ type Link struct {
 	CreatedAt int64  // milliseconds
 }
 
-// Link returns the permanent link of a file, making it when there is none. Faults: NotFound, Invalid for a folder, Forbidden and
-// PasswordRequired without the permissions to share and to download.
+// Link returns the permanent link of a file, making it when there is none. Faults:
+// NotFound, Invalid for a folder, Forbidden and PasswordRequired without the permissions to
+// share and to download.
 func (t *Tree) Link(ctx context.Context, a access.Actor, id string) (Link, error) {
 	var link Link
 	err := t.writeLocked(ctx, false, func(tx *db.Tx) error {
@@ -90,8 +91,8 @@ func (t *Tree) lookUpTx(tx *db.Tx, id string) (n node, v *ruleset, err error) {
 	return n, v, err
 }
 
-// Unlink revokes the permanent link; without one it does nothing. It is for those who may share the file, and for administrators. Faults:
-// NotFound, Forbidden, PasswordRequired.
+// Unlink revokes the permanent link; without one it does nothing. It is for those who may share the
+// file, and for administrators. Faults: NotFound, Forbidden, PasswordRequired.
 func (t *Tree) Unlink(ctx context.Context, a access.Actor, id string) error {
 	return t.writeLocked(ctx, false, func(tx *db.Tx) error {
 		n, v, err := t.lookUpTx(tx, id)
@@ -113,7 +114,8 @@ type PublicAccess struct {
 	Path *vpath.Path // else the path, if the file is public
 }
 
-// PublicAccess tells where a file can be had without a login now. Fault: NotFound, also for a folder.
+// PublicAccess tells where a file can be had without a login now. Fault: NotFound,
+// also for a folder.
 func (t *Tree) PublicAccess(ctx context.Context, id string) (PublicAccess, error) {
 	n, v, err := t.lookUp(ctx, id)
 	if err != nil {
@@ -168,16 +170,22 @@ func (t *Tree) linkOpen(ctx context.Context, v *ruleset, n *node) (bool, error) 
 
 func noLink() error { return fault.New(fault.NotFound, "There is no such link.") }
 
-// usualExtension are the extensions of types that many names are in use for, so that it does not depend on the machine which one is taken.
+// usualExtension are the extensions of types that many names are in use for, so that it does not
+// depend on the machine which one is taken.
 var usualExtension = map[string]string{
-	"application/gzip": "gz", "application/json": "json", "application/pdf": "pdf", "application/zip": "zip", "audio/flac": "flac",
-	"audio/mpeg": "mp3", "audio/ogg": "ogg", "audio/wav": "wav", "image/avif": "avif", "image/bmp": "bmp", "image/gif": "gif",
-	"image/heic": "heic", "image/jpeg": "jpg", "image/jxl": "jxl", "image/png": "png", "image/svg+xml": "svg", "image/tiff": "tiff",
-	"image/webp": "webp", "image/x-icon": "ico", "text/csv": "csv", "text/html": "html", "text/markdown": "md", "text/plain": "txt",
-	"video/mp4": "mp4", "video/quicktime": "mov", "video/webm": "webm",
+	"application/gzip": "gz", "application/json": "json", "application/pdf": "pdf", "application/zip": "zip",
+	"audio/flac": "flac",
+	"audio/mpeg": "mp3", "audio/ogg": "ogg", "audio/wav": "wav", "image/avif": "avif", "image/bmp": "bmp",
+	"image/gif":  "gif",
+	"image/heic": "heic", "image/jpeg": "jpg", "image/jxl": "jxl", "image/png": "png", "image/svg+xml": "svg",
+	"image/tiff": "tiff",
+	"image/webp": "webp", "image/x-icon": "ico", "text/csv": "csv", "text/html": "html", "text/markdown": "md",
+	"text/plain": "txt",
+	"video/mp4":  "mp4", "video/quicktime": "mov", "video/webm": "webm",
 }
 
-// linkExt is what a link to a file ends in: the name's extension, else the usual one of the type, else bin.
+// linkExt is what a link to a file ends in: the name's extension, else the usual one of
+// the type, else bin.
 func linkExt(name, mimeType string) string {
 	ext := strings.ToLower(strings.TrimPrefix(path.Ext(name), "."))
 	if len(ext) >= 1 && len(ext) <= 10 && strings.Trim(ext, "abcdefghijklmnopqrstuvwxyz0123456789") == "" {

@@ -21,7 +21,9 @@ type ListQuery struct {
 	Type   string // file, folder or "" for both
 	Search string // names that contain it without regard to case, at any depth; "" lists the folder itself
 
-	sharedFolderID string // id of the folder that is shown to somebody, see ListShared: what lies elsewhere is not there; "" for none
+	// id of the folder that is shown to somebody, see ListShared: what lies elsewhere is not
+	// there; "" for none
+	sharedFolderID string
 }
 
 // Listing is one page, of what the actor may see only.
@@ -38,10 +40,11 @@ type sortOrder struct {
 	desc bool   // the key, and nothing else, runs backwards
 }
 
-// List returns what is in a folder, or below it when something is searched for. A mount shows as a folder, whatever lies at its path otherwise. A
-// folder that is there only because a mount lies below it is virtual: it has neither a Mount nor a Folder, and so has the root where nothing is
-// mounted. Faults: Invalid, NotFound (no mount at or below it, no such folder, a file), Forbidden (a folder that does not show to the actor,
-// existing or not), PasswordRequired.
+// List returns what is in a folder, or below it when something is searched for. A mount shows as a
+// folder, whatever lies at its path otherwise. A folder that is there only because a mount lies
+// below it is virtual: it has neither a Mount nor a Folder, and so has the root where nothing is
+// mounted. Faults: Invalid, NotFound (no mount at or below it, no such folder, a file), Forbidden
+// (a folder that does not show to the actor, existing or not), PasswordRequired.
 func (t *Tree) List(ctx context.Context, a access.Actor, q ListQuery) (Listing, error) {
 	if err := q.check(); err != nil {
 		return Listing{}, err
@@ -62,7 +65,8 @@ func (t *Tree) List(ctx context.Context, a access.Actor, q ListQuery) (Listing, 
 	if e.Shared && !n.within(q.sharedFolderID) {
 		return Listing{}, noFolder()
 	}
-	l := lister{entryViewer: e, q: t.DB.Read(ctx), dialect: t.DB.Dialect(), mounts: v.mounts.Below(q.Path), kind: -1, shared: e.Shared}
+	l := lister{entryViewer: e, q: t.DB.Read(ctx), dialect: t.DB.Dialect(), mounts: v.mounts.Below(q.Path), kind: -1,
+		shared: e.Shared}
 	f, err := l.enter(&n, q.Path)
 	if err != nil {
 		return Listing{}, err
@@ -125,7 +129,8 @@ func (q *ListQuery) check() error {
 	return nil
 }
 
-// Details shows one entry and the mount it lies in. Faults: NotFound, Forbidden and PasswordRequired when the actor may not read it.
+// Details shows one entry and the mount it lies in. Faults: NotFound, Forbidden and
+// PasswordRequired when the actor may not read it.
 func (t *Tree) Details(ctx context.Context, a access.Actor, id string) (Entry, mount.Mount, error) {
 	n, v, err := t.lookUp(ctx, id)
 	if err != nil {

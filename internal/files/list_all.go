@@ -10,8 +10,9 @@ import (
 // noRules lets administrators do everything: it has no rules.
 var noRules = access.NewPolicy(nil, false)
 
-// ListAll lists all files and folders whose name holds a text, "" for all there are, whatever rules say about the administrator who asks: folders
-// first, then what was changed last. What lies under no mount, or in the shadow of one, isn't there for them either. Only the query's Page, Limit and
+// ListAll lists all files and folders whose name holds a text, "" for all there are, whatever rules
+// say about the administrator who asks: folders first, then what was changed last. What lies under
+// no mount, or in the shadow of one, isn't there for them either. Only the query's Page, Limit and
 // Search count. Faults: Invalid.
 func (t *Tree) ListAll(ctx context.Context, a access.Actor, q ListQuery) ([]Entry, int, error) {
 	q.Path, q.Sort, q.Order, q.Type = vpath.Root, "", "", ""
@@ -28,8 +29,10 @@ func (t *Tree) ListAll(ctx context.Context, a access.Actor, q ListQuery) ([]Entr
 	}
 	all := *v
 	all.policy = noRules.WithMounts(mountLookup{v.mounts})
-	e := &entryViewer{ruleset: &all, Viewer: access.Viewer{Policy: all.policy, Actor: access.Actor{UserID: a.UserID, Role: access.Admin}}}
-	l := lister{entryViewer: e, q: t.DB.Read(ctx), dialect: t.DB.Dialect(), mounts: v.mounts.Below(q.Path), kind: -1, order: sortOrder{key: "time", desc: true}}
+	e := &entryViewer{ruleset: &all, Viewer: access.Viewer{Policy: all.policy,
+		Actor: access.Actor{UserID: a.UserID, Role: access.Admin}}}
+	l := lister{entryViewer: e, q: t.DB.Read(ctx), dialect: t.DB.Dialect(), mounts: v.mounts.Below(q.Path), kind: -1,
+		order: sortOrder{key: "time", desc: true}}
 	if err := l.readRoots(); err != nil {
 		return nil, 0, err
 	}

@@ -40,14 +40,16 @@ func newBenchFixture(b *testing.B, d *db.DB) *fixture {
 	return h
 }
 
-// BenchmarkList measures the first page of a folder of 10,000 entries, to who may see all of it and to whom a rule about names leaves some.
+// BenchmarkList measures the first page of a folder of 10,000 entries, to who may see all of it and
+// to whom a rule about names leaves some.
 func BenchmarkList(b *testing.B) {
 	for _, engine := range dbtest.Engines {
 		b.Run(engine, func(b *testing.B) {
 			h := newBenchFixture(b, dbtest.Open(b, engine))
 			list := func(b *testing.B) {
 				for b.Loop() {
-					_, err := h.tree.List(b.Context(), h.ann, files.ListQuery{Path: mustParsePath("/public/a/b"), Page: 1, Limit: 100})
+					_, err := h.tree.List(b.Context(), h.ann,
+						files.ListQuery{Path: mustParsePath("/public/a/b"), Page: 1, Limit: 100})
 					if err != nil {
 						b.Fatal(err)
 					}

@@ -74,7 +74,8 @@ func (l *lister) lists(s *visibleEntry) bool {
 	return l.Shows(s.target, s.row.folder)
 }
 
-// virtualEntry returns the facts about a virtual folder below what there is of n. It lies in no mount and is nobody's.
+// virtualEntry returns the facts about a virtual folder below what there is of n. It lies in no
+// mount and is nobody's.
 func (n *node) virtualTarget(a access.Actor, path vpath.Path) access.Target {
 	if n.id == "" {
 		return access.Target{Path: path}
@@ -132,7 +133,8 @@ type exception struct {
 	mount *mount.Mount // that lies there
 }
 
-// exceptions looks up what has one of these names in f, and what mounts at or below f give a name to.
+// exceptions looks up what has one of these names in f, and what mounts at or below f
+// give a name to.
 func (l *lister) exceptions(f listedFolder, names []vpath.Name) ([]exception, error) {
 	mounted := map[vpath.Name]*mount.Mount{}
 	for i, m := range l.mounts {
@@ -173,7 +175,8 @@ func (l *lister) exceptionEntry(f listedFolder, s exception) visibleEntry {
 	return visibleEntry{}
 }
 
-// maxExceptions is how many names in one folder are judged by themselves; where rules name more, every name is.
+// maxExceptions is how many names in one folder are judged by themselves; where rules name
+// more, every name is.
 const maxExceptions = 500
 
 // listChildren takes a folder apart into what a query can tell and what is judged by itself.

@@ -11,7 +11,8 @@ import (
 	"larder/internal/vpath"
 )
 
-// newMillionFixture has a million files of ann's and bob's in /public/flat, and another million in the thousand folders of /public/deep.
+// newMillionFixture has a million files of ann's and bob's in /public/flat, and another million in
+// the thousand folders of /public/deep.
 func newMillionFixture(b *testing.B, d *db.DB) *fixture {
 	b.Helper()
 	h := newFixture(b, d)
@@ -22,10 +23,14 @@ func newMillionFixture(b *testing.B, d *db.DB) *fixture {
 	owner := "CASE WHEN n.i % 2 = 0 THEN 'ann' ELSE 'bob' END"
 	h.write(func(tx *db.Tx) error {
 		for _, insert := range []string{
-			columns + fmt.Sprintf(numbers, 1_000_000) + "SELECT 'flat' || n.i, e.parent_id, 'Photo ' || (CAST(n.i AS BIGINT) * 7919 % 1000003) || '.jpg', 'photo ' || (CAST(n.i AS BIGINT) * 7919 % 1000003) || '.jpg', 1, n.i * 31 % 1000, 'image/jpeg', " +
-				owner + ", e.object_id, CASE WHEN n.i % 3 = 0 THEN n.i END, 0, n.i * 17 % 100003 FROM n CROSS JOIN entries e WHERE e.id = $1",
-			columns + fmt.Sprintf(numbers, 1_000) + "SELECT 'dir' || n.i, CAST('" + folder.ID + "' AS TEXT), 'd' || n.i, 'd' || n.i, 0, 0, '', 'admin', NULL, NULL, 0, n.i FROM n CROSS JOIN entries e WHERE e.id = $1",
-			columns + fmt.Sprintf(numbers, 1_000) + "SELECT 'deep' || f.name || '-' || n.i, f.id, 'Photo ' || n.i || f.name, 'photo ' || n.i || f.name, 1, n.i, '', " + owner +
+			columns + fmt.Sprintf(numbers, 1_000_000) +
+				"SELECT 'flat' || n.i, e.parent_id, 'Photo ' || (CAST(n.i AS BIGINT) * 7919 % 1000003) || '.jpg', 'photo ' || (CAST(n.i AS BIGINT) * 7919 % 1000003) || '.jpg', 1, n.i * 31 % 1000, 'image/jpeg', " +
+				owner +
+				", e.object_id, CASE WHEN n.i % 3 = 0 THEN n.i END, 0, n.i * 17 % 100003 FROM n CROSS JOIN entries e WHERE e.id = $1",
+			columns + fmt.Sprintf(numbers, 1_000) + "SELECT 'dir' || n.i, CAST('" + folder.ID +
+				"' AS TEXT), 'd' || n.i, 'd' || n.i, 0, 0, '', 'admin', NULL, NULL, 0, n.i FROM n CROSS JOIN entries e WHERE e.id = $1",
+			columns + fmt.Sprintf(numbers, 1_000) +
+				"SELECT 'deep' || f.name || '-' || n.i, f.id, 'Photo ' || n.i || f.name, 'photo ' || n.i || f.name, 1, n.i, '', " + owner +
 				", e.object_id, NULL, 0, n.i FROM n CROSS JOIN entries e CROSS JOIN entries f WHERE e.id = $1 AND f.parent_id = '" + folder.ID + "'",
 		} {
 			if _, err := tx.Exec(insert, f.ID); err != nil {
@@ -40,7 +45,8 @@ func newMillionFixture(b *testing.B, d *db.DB) *fixture {
 	return h
 }
 
-// BenchmarkMillion measures pages, sorts and searches with a million entries in one folder and another million in a thousand.
+// BenchmarkMillion measures pages, sorts and searches with a million entries in one folder and
+// another million in a thousand.
 func BenchmarkMillion(b *testing.B) {
 	for _, engine := range dbtest.Engines {
 		b.Run(engine, func(b *testing.B) {
@@ -70,28 +76,36 @@ func BenchmarkMillion(b *testing.B) {
 			for _, sort := range []string{"name", "time", "size", "manual"} {
 				for _, order := range []string{"asc", "desc"} {
 					for _, page := range []int{1, 5000, 10001} {
-						measure(fmt.Sprintf("%s/%s/%d", sort, order, page), h.ann, files.ListQuery{Path: flat, Sort: sort, Order: order, Page: page}, all)
+						measure(fmt.Sprintf("%s/%s/%d", sort, order, page), h.ann,
+							files.ListQuery{Path: flat, Sort: sort, Order: order, Page: page}, all)
 					}
 				}
 			}
 			measure("search/one", h.ann, files.ListQuery{Path: flat, Search: "Photo 123456."}, 1)
 			measure("search/all", h.ann, files.ListQuery{Path: flat, Search: "o"}, 1_000_000)
-			measure("search/all/time", h.ann, files.ListQuery{Path: flat, Search: "o", Sort: "time", Page: 5000}, 1_000_000)
+			measure("search/all/time", h.ann, files.ListQuery{Path: flat, Search: "o", Sort: "time", Page: 5000},
+				1_000_000)
 			measure("search/root", h.admin, files.ListQuery{Path: vpath.Root, Search: "Photo 123456."}, 1)
-			measure("search/deep", h.ann, files.ListQuery{Path: mustParsePath("/public/deep"), Search: "Photo 77d77"}, 11)
-			measure("search/deep/all", h.ann, files.ListQuery{Path: mustParsePath("/public/deep"), Search: "o"}, 1_000_000)
+			measure("search/deep", h.ann, files.ListQuery{Path: mustParsePath("/public/deep"), Search: "Photo 77d77"},
+				11)
+			measure("search/deep/all", h.ann, files.ListQuery{Path: mustParsePath("/public/deep"), Search: "o"},
+				1_000_000)
 			measure("search/percent", h.admin, files.ListQuery{Path: vpath.Root, Search: "%"}, 0)
-			h.addRule(access.Rule{Pattern: "/public/flat/*7.jpg", Effect: access.Deny, Role: access.User, Permissions: access.Set(access.Read)})
+			h.addRule(access.Rule{Pattern: "/public/flat/*7.jpg", Effect: access.Deny, Role: access.User,
+				Permissions: access.Set(access.Read)})
 			measure("glob", h.ann, files.ListQuery{Path: flat}, 900_001)
 			measure("glob/search", h.ann, files.ListQuery{Path: flat, Search: "123456"}, 1)
-			h.addRule(access.Rule{Pattern: "/public/flat/**", Effect: access.Deny, Role: access.User, Permissions: access.Set(access.Read), Priority: 1})
-			h.addRule(access.Rule{Pattern: "/public/flat", Effect: access.Allow, Role: access.User, Permissions: access.Set(access.Read), Priority: 2})
+			h.addRule(access.Rule{Pattern: "/public/flat/**", Effect: access.Deny, Role: access.User,
+				Permissions: access.Set(access.Read), Priority: 1})
+			h.addRule(access.Rule{Pattern: "/public/flat", Effect: access.Allow, Role: access.User,
+				Permissions: access.Set(access.Read), Priority: 2})
 			measure("none", h.ann, files.ListQuery{Path: flat}, 0)
 		})
 	}
 }
 
-// vacuumPostgres lets PostgreSQL answer from indexes alone, as it does by itself some time after rows came in.
+// vacuumPostgres lets PostgreSQL answer from indexes alone, as it does by itself some time
+// after rows came in.
 func vacuumPostgres(b *testing.B, d *db.DB) {
 	b.Helper()
 	if fmt.Sprint(d.Dialect()) != "postgres" {

@@ -23,7 +23,8 @@ func (h *fixture) addMountOn(p string, priority int) (root string) {
 			return err
 		}
 		return mount.New(h.db).Insert(tx, mount.Mount{
-			ID: "mount of " + p, ProviderID: "local", RootID: root, Path: mustParsePath(p), Name: "N", SortBy: "name", SortOrder: "desc", Priority: priority,
+			ID: "mount of " + p, ProviderID: "local", RootID: root, Path: mustParsePath(p), Name: "N", SortBy: "name",
+			SortOrder: "desc", Priority: priority,
 		}, 0)
 	})
 	return root
@@ -60,11 +61,13 @@ func TestMountsShowAsFolders(t *testing.T) {
 		h.createFolder(h.admin, "/photos/2026/inner")
 		h.mustUpload(h.admin, "/photos/2026/inner/sun.jpg", "x")
 
-		if got, want := h.listFolder(h.admin, "/photos"), []string{"2026/", "note.txt/", "outer.jpg"}; !slices.Equal(got, want) {
+		if got, want := h.listFolder(h.admin, "/photos"), []string{"2026/", "note.txt/",
+			"outer.jpg"}; !slices.Equal(got, want) {
 			t.Errorf("listing: %q, want %q", got, want)
 		}
 		for page, want := range []string{"2026", "note.txt", "outer.jpg"} {
-			l, err := h.tree.List(t.Context(), h.admin, files.ListQuery{Path: mustParsePath("/photos"), Page: page + 1, Limit: 1})
+			l, err := h.tree.List(t.Context(), h.admin,
+				files.ListQuery{Path: mustParsePath("/photos"), Page: page + 1, Limit: 1})
 			h.must(err)
 			if l.Total != 3 || len(l.Items) != 1 || l.Items[0].Name != want {
 				t.Errorf("page %d: %+v, want %s of 3", page+1, l.Items, want)
@@ -72,18 +75,23 @@ func TestMountsShowAsFolders(t *testing.T) {
 		}
 		l, err := h.tree.List(t.Context(), h.admin, files.ListQuery{Path: mustParsePath("/photos"), Page: 1, Limit: 1})
 		h.must(err)
-		if e := l.Items[0]; e.ID != root || e.Name != "2026" || e.Dir.String() != "/photos" || !e.Folder || e.MountID != "mount of /photos/2026" || l.Mount.ID != "m" {
+		if e := l.Items[0]; e.ID != root || e.Name != "2026" || e.Dir.String() != "/photos" || !e.Folder ||
+			e.MountID != "mount of /photos/2026" || l.Mount.ID != "m" {
 			t.Errorf("the mount as an item: %+v of %+v", e, l.Mount)
 		}
-		l, err = h.tree.List(t.Context(), h.admin, files.ListQuery{Path: mustParsePath("/photos/2026"), Page: 1, Limit: 9})
+		l, err = h.tree.List(t.Context(), h.admin,
+			files.ListQuery{Path: mustParsePath("/photos/2026"), Page: 1, Limit: 9})
 		h.must(err)
-		if l.Mount.ID != "mount of /photos/2026" || l.Folder.ID != root || l.Folder.Name != "2026" || len(l.Items) != 1 {
+		if l.Mount.ID != "mount of /photos/2026" || l.Folder.ID != root || l.Folder.Name != "2026" ||
+			len(l.Items) != 1 {
 			t.Errorf("the mount itself: %+v", l)
 		}
 		for search, want := range map[string][]string{
-			"shadow": {}, "jpg": {"/photos/outer.jpg", "/photos/2026/inner/sun.jpg"}, "2026": {"/photos/2026"}, "note": {"/photos/note.txt"}, "hidden": {}, "database": {},
+			"shadow": {}, "jpg": {"/photos/outer.jpg", "/photos/2026/inner/sun.jpg"}, "2026": {"/photos/2026"},
+			"note": {"/photos/note.txt"}, "hidden": {}, "database": {},
 		} {
-			if got := h.searchPaths(h.admin, files.ListQuery{Path: mustParsePath("/"), Search: search}); !slices.Equal(got, want) {
+			if got := h.searchPaths(h.admin, files.ListQuery{Path: mustParsePath("/"),
+				Search: search}); !slices.Equal(got, want) {
 				t.Errorf("search for %q: %q, want %q", search, got, want)
 			}
 		}
@@ -93,17 +101,22 @@ func TestMountsShowAsFolders(t *testing.T) {
 		if got, want := h.listFolder(h.ann, "/"), []string{"home/", "public/", "uploads/"}; !slices.Equal(got, want) {
 			t.Errorf("whoever may see nothing of it: %q, want %q", got, want)
 		}
-		h.addRule(access.Rule{Pattern: "/photos/2026/**", Effect: access.Allow, Role: access.User, Permissions: access.Set(access.Read)})
+		h.addRule(access.Rule{Pattern: "/photos/2026/**", Effect: access.Allow, Role: access.User,
+			Permissions: access.Set(access.Read)})
 		if got, want := h.listFolder(h.ann, "/photos"), []string{"2026/"}; !slices.Equal(got, want) {
 			t.Errorf("whoever may see the mount: %q, want %q", got, want)
 		}
-		if got, want := h.searchPaths(h.ann, files.ListQuery{Path: mustParsePath("/"), Search: "jpg"}), []string{"/photos/2026/inner/sun.jpg"}; !slices.Equal(got, want) {
+		if got, want := h.searchPaths(h.ann, files.ListQuery{Path: mustParsePath("/"),
+			Search: "jpg"}), []string{"/photos/2026/inner/sun.jpg"}; !slices.Equal(got, want) {
 			t.Errorf("and search in it: %q, want %q", got, want)
 		}
-		// Where a rule judges names, each is asked about; what lies under a mount is left out there too.
-		h.addRule(access.Rule{Pattern: "/photos/**", Effect: access.Allow, UserID: "bob", Permissions: access.Set(access.Read)})
+		// Where a rule judges names, each is asked about; what lies under a mount is
+		// left out there too.
+		h.addRule(access.Rule{Pattern: "/photos/**", Effect: access.Allow, UserID: "bob",
+			Permissions: access.Set(access.Read)})
 		h.addRule(access.Rule{Pattern: "/photos/o*r.png", Effect: access.Deny, UserID: "bob"})
-		if got, want := h.searchPaths(h.bob, files.ListQuery{Path: mustParsePath("/"), Search: "jpg"}), []string{"/photos/outer.jpg", "/photos/2026/inner/sun.jpg"}; !slices.Equal(got, want) {
+		if got, want := h.searchPaths(h.bob, files.ListQuery{Path: mustParsePath("/"),
+			Search: "jpg"}), []string{"/photos/outer.jpg", "/photos/2026/inner/sun.jpg"}; !slices.Equal(got, want) {
 			t.Errorf("search with a pattern of names: %q, want %q", got, want)
 		}
 		h.protectEntry(root)
@@ -136,11 +149,13 @@ func TestVirtualFolders(t *testing.T) {
 
 		l, err := h.tree.List(t.Context(), h.admin, files.ListQuery{Path: mustParsePath("/data"), Page: 1, Limit: 9})
 		h.must(err)
-		if l.Mount != nil || l.Folder != nil || l.Total != 2 || l.Items[0].Name != "a" || l.Items[0].MountID != "" || l.Items[1].Name != "Z" {
+		if l.Mount != nil || l.Folder != nil || l.Total != 2 || l.Items[0].Name != "a" || l.Items[0].MountID != "" ||
+			l.Items[1].Name != "Z" {
 			t.Errorf("a virtual folder: %+v", l)
 		}
 		virtual := l.Items[0]
-		if !virtual.Folder || virtual.Dir.String() != "/data" || virtual.Permissions != access.Set(access.Read) || virtual.OwnerID != "" {
+		if !virtual.Folder || virtual.Dir.String() != "/data" || virtual.Permissions != access.Set(access.Read) ||
+			virtual.OwnerID != "" {
 			t.Errorf("a virtual folder as an item: %+v", virtual)
 		}
 		_, _, err = h.tree.Details(t.Context(), h.admin, virtual.ID)
@@ -153,23 +168,27 @@ func TestVirtualFolders(t *testing.T) {
 		h.wantFault("a path above no mount", err, fault.NotFound)
 		_, err = h.tree.List(t.Context(), h.ann, files.ListQuery{Path: mustParsePath("/data"), Page: 1, Limit: 9})
 		h.wantFault("who may see nothing below", err, fault.Forbidden)
-		if got, want := h.searchPaths(h.admin, files.ListQuery{Search: "A"}), []string{"/data/a", "/data"}; !slices.Equal(got, want) {
+		if got, want := h.searchPaths(h.admin, files.ListQuery{Search: "A"}), []string{"/data/a",
+			"/data"}; !slices.Equal(got, want) {
 			t.Errorf("search: %q, want %q", got, want)
 		}
-		h.addRule(access.Rule{Pattern: "/data/a/photos/**", Effect: access.Allow, Role: access.User, Permissions: access.Set(access.Read)})
-		for p, want := range map[string][]string{"/": {"data/"}, "/data": {"a/"}, "/data/a": {"photos/"}, "/data/a/photos": {"x.jpg"}} {
+		h.addRule(access.Rule{Pattern: "/data/a/photos/**", Effect: access.Allow, Role: access.User,
+			Permissions: access.Set(access.Read)})
+		for p, want := range map[string][]string{"/": {"data/"}, "/data": {"a/"}, "/data/a": {"photos/"},
+			"/data/a/photos": {"x.jpg"}} {
 			if got := h.listFolder(h.ann, p); !slices.Equal(got, want) {
 				t.Errorf("who may see one mount lists %s: %q, want %q", p, got, want)
 			}
 		}
-		if got, want := h.searchPaths(h.ann, files.ListQuery{Path: mustParsePath("/data"), Search: "o"}), []string{"/data/a/photos"}; !slices.Equal(got, want) {
+		if got, want := h.searchPaths(h.ann, files.ListQuery{Path: mustParsePath("/data"),
+			Search: "o"}), []string{"/data/a/photos"}; !slices.Equal(got, want) {
 			t.Errorf("and searches: %q, want %q", got, want)
 		}
 	})
 }
 
-// Where a mount covers the root, the folders on the way to another show as well, though none was made; they are behind the passwords of those
-// that were.
+// Where a mount covers the root, the folders on the way to another show as well, though none was
+// made; they are behind the passwords of those that were.
 func TestVirtualFoldersInAMount(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := newFixture(t, d)
@@ -177,20 +196,24 @@ func TestVirtualFoldersInAMount(t *testing.T) {
 		locked := h.createFolder(h.admin, "/public/locked")
 		h.addMountOn("/public/locked/way/m", 0)
 		h.protectEntry(locked.ID)
-		for p, want := range map[string][]string{"/public": {"locked/", "way/"}, "/public/way": {"to/"}, "/public/way/to": {"m/"}} {
+		for p, want := range map[string][]string{"/public": {"locked/", "way/"}, "/public/way": {"to/"},
+			"/public/way/to": {"m/"}} {
 			if got := h.listFolder(h.ann, p); !slices.Equal(got, want) {
 				t.Errorf("%s: %q, want %q", p, got, want)
 			}
 		}
-		_, err := h.tree.List(t.Context(), h.ann, files.ListQuery{Path: mustParsePath("/public/locked/way"), Page: 1, Limit: 9})
+		_, err := h.tree.List(t.Context(), h.ann,
+			files.ListQuery{Path: mustParsePath("/public/locked/way"), Page: 1, Limit: 9})
 		h.wantFault("a virtual folder behind a password", err, fault.PasswordRequired)
-		if got, want := h.searchPaths(h.ann, files.ListQuery{Path: vpath.Root, Search: "way"}), []string{"/public/way"}; !slices.Equal(got, want) {
+		if got, want := h.searchPaths(h.ann, files.ListQuery{Path: vpath.Root,
+			Search: "way"}), []string{"/public/way"}; !slices.Equal(got, want) {
 			t.Errorf("search: %q, want %q", got, want)
 		}
 		_, err = h.tree.CreateFolder(t.Context(), h.admin, mustParsePath("/public/way"), "new")
 		h.wantFault("a folder in a virtual one", err, fault.NotFound)
 		h.createFolder(h.admin, "/public/way") // now it is a folder like any other
-		l, err := h.tree.List(t.Context(), h.admin, files.ListQuery{Path: mustParsePath("/public/way"), Page: 1, Limit: 9})
+		l, err := h.tree.List(t.Context(), h.admin,
+			files.ListQuery{Path: mustParsePath("/public/way"), Page: 1, Limit: 9})
 		if err != nil || l.Folder == nil || l.Mount == nil || l.Total != 1 {
 			t.Errorf("once it was made: %+v, %v", l, err)
 		}
@@ -211,12 +234,16 @@ func TestListShowsMountOfHigherPriority(t *testing.T) {
 				return err
 			})
 		}
-		for p, want := range map[string][]string{"/m": {"n/", "inner/"}, "/m/inner": {}, "/m/n": {"twin/"}, "/m/n/twin": {"in twin/"}} { // these mounts sort backwards
+		// these mounts sort backwards
+		for p, want := range map[string][]string{"/m": {"n/", "inner/"}, "/m/inner": {}, "/m/n": {"twin/"},
+			"/m/n/twin": {"in twin/"}} {
 			if got := h.listFolder(h.admin, p); !slices.Equal(got, want) {
 				t.Errorf("%s: %q, want %q", p, got, want)
 			}
 		}
-		if got, want := h.searchPaths(h.admin, files.ListQuery{Path: mustParsePath("/m"), Search: "in", Sort: "name"}), []string{"/m/n/twin/in twin", "/m/inner", "/m/n/twin"}; !slices.Equal(got, want) {
+		if got, want := h.searchPaths(h.admin,
+			files.ListQuery{Path: mustParsePath("/m"), Search: "in", Sort: "name"}), []string{"/m/n/twin/in twin",
+			"/m/inner", "/m/n/twin"}; !slices.Equal(got, want) {
 			t.Errorf("search: %q, want %q", got, want)
 		}
 	})
@@ -247,7 +274,8 @@ func TestListOrderOfIndividuallyCheckedEntries(t *testing.T) {
 			}{{"name", names}, {"size", back}} {
 				var got []string
 				for p := 1; ; p++ {
-					l, err := h.tree.List(t.Context(), h.ann, files.ListQuery{Path: mustParsePath("/public"), Page: p, Limit: limit, Sort: c.sort})
+					l, err := h.tree.List(t.Context(), h.ann,
+						files.ListQuery{Path: mustParsePath("/public"), Page: p, Limit: limit, Sort: c.sort})
 					h.must(err)
 					if l.Total != 19 {
 						t.Fatalf("total %d on page %d of %d, want 19", l.Total, p, limit)

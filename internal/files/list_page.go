@@ -7,12 +7,14 @@ import (
 	"larder/internal/vpath"
 )
 
-// pageSource hands out pages of what a query tells, in order; total is exact on every page. Offset and limit are at least 0.
+// pageSource hands out pages of what a query tells, in order; total is exact on every page. Offset
+// and limit are at least 0.
 type pageSource interface {
 	page(offset, limit int64) (found []visibleEntry, total int64, err error)
 }
 
-// listPortion is the folders or the files of a listing: a source, and what was judged by itself and belongs in between.
+// listPortion is the folders or the files of a listing: a source, and what was judged by itself
+// and belongs in between.
 type listPortion struct {
 	source     pageSource
 	exceptions []visibleEntry // of which there are few
@@ -31,8 +33,8 @@ func pageOf(parts []listPortion, order sortOrder, offset, limit int64) (found []
 	return found, total, nil
 }
 
-// page is page of the source with what is special in its place. At most all of the special entries come before the first one asked for, so that
-// the source is asked for as many entries more.
+// page is page of the source with what is special in its place. At most all of the special entries
+// come before the first one asked for, so that the source is asked for as many entries more.
 func (p *listPortion) page(order sortOrder, offset, limit int64) ([]visibleEntry, int64, error) {
 	if len(p.exceptions) == 0 {
 		return p.source.page(offset, limit)
@@ -49,7 +51,8 @@ func (p *listPortion) page(order sortOrder, offset, limit int64) ([]visibleEntry
 		}
 	}
 	special := slices.SortedFunc(slices.Values(p.exceptions), func(a, b visibleEntry) int {
-		return cmp.Or(order.compare(a, b), cmp.Compare(a.target.Path.String(), b.target.Path.String())) // mounts of one name
+		// mounts of one name
+		return cmp.Or(order.compare(a, b), cmp.Compare(a.target.Path.String(), b.target.Path.String()))
 	})
 	at := from // where the first of the merged entries lies
 	if from > 0 {
@@ -68,8 +71,10 @@ func (p *listPortion) page(order sortOrder, offset, limit int64) ([]visibleEntry
 	return merged[first:last], total, nil
 }
 
-// window returns some of what count counts, read from whichever end is nearer. What fits on the first page needs no counting.
-func window[T any](offset, limit int64, count func() (int64, error), read func(offset, limit int64, reverse bool) ([]T, error)) ([]T, int64, error) {
+// window returns some of what count counts, read from whichever end is nearer. What fits on the
+// first page needs no counting.
+func window[T any](offset, limit int64, count func() (int64, error),
+	read func(offset, limit int64, reverse bool) ([]T, error)) ([]T, int64, error) {
 	var first []T
 	if offset == 0 && limit > 0 {
 		var err error

@@ -18,7 +18,8 @@ import (
 	"larder/internal/vpath"
 )
 
-// randomTree is a random tree with mounts and rules, and what is known about it without asking the package under test.
+// randomTree is a random tree with mounts and rules, and what is known about it without asking
+// the package under test.
 type randomTree struct {
 	*fixture
 	rand    *rand.Rand
@@ -51,9 +52,11 @@ func (w *randomTree) pick(choices ...string) string { return choices[w.rand.IntN
 var randomNames = []string{"a", "b", "ab", "B", "é", "x.jpg", "y.jpg", "100%", "a_b"}
 
 func newRandomTree(h *fixture, seed uint64) *randomTree {
-	w := &randomTree{fixture: h, rand: rand.New(rand.NewPCG(seed, 7)), entries: map[string][]treeEntry{}, roots: map[string]treeEntry{}, passwords: []string{"none"}}
+	w := &randomTree{fixture: h, rand: rand.New(rand.NewPCG(seed, 7)), entries: map[string][]treeEntry{},
+		roots: map[string]treeEntry{}, passwords: []string{"none"}}
 	h.write(func(tx *db.Tx) error {
-		for _, text := range []string{"DELETE FROM rules", "DELETE FROM mounts", "DELETE FROM entries WHERE id NOT IN ('graveyard', 'staging')"} {
+		for _, text := range []string{"DELETE FROM rules", "DELETE FROM mounts",
+			"DELETE FROM entries WHERE id NOT IN ('graveyard', 'staging')"} {
 			if _, err := tx.Exec(text); err != nil {
 				return err
 			}
@@ -62,9 +65,11 @@ func newRandomTree(h *fixture, seed uint64) *randomTree {
 		var mounts []mount.Mount
 		places := []string{"/", "/a", "/a/b", "/a/b/m", "/b/x.jpg", "/home", "/é/b/a", "/a/ab"}
 		for _, i := range w.rand.Perm(len(places))[:1+w.rand.IntN(5)] {
-			m := mount.Mount{ID: fmt.Sprintf("m%d", i), ProviderID: "local", RootID: fmt.Sprintf("root%d", i), Path: mustParsePath(places[i]), Name: "M", SortBy: "name", SortOrder: "asc", Priority: w.rand.IntN(2)}
+			m := mount.Mount{ID: fmt.Sprintf("m%d", i), ProviderID: "local", RootID: fmt.Sprintf("root%d", i),
+				Path: mustParsePath(places[i]), Name: "M", SortBy: "name", SortOrder: "asc", Priority: w.rand.IntN(2)}
 			mounts = append(mounts, m)
-			root := treeEntry{id: m.RootID, name: "Files", owner: w.pick("admin", "ann"), folder: true, hasPassword: w.rand.IntN(5) == 0}
+			root := treeEntry{id: m.RootID, name: "Files", owner: w.pick("admin", "ann"), folder: true,
+				hasPassword: w.rand.IntN(5) == 0}
 			w.roots[root.id] = root
 			if err := w.insert(tx, root); err != nil {
 				return err
@@ -122,8 +127,10 @@ func (l mountLookup) Below(p vpath.Path) map[string]vpath.Path {
 }
 
 func (w *randomTree) rule(i int, mounts []mount.Mount) access.Rule {
-	r := access.Rule{ID: fmt.Sprintf("r%d", i), Effect: access.Effect(w.pick("allow", "allow", "deny")), Priority: w.rand.IntN(2)}
-	r.Pattern = w.pick("/**", "/a/**", "/a", "/a/*", "/a/*.jpg", "/**/*.jpg", "/*/b/**", "/a/b/**", "/b/**", "/**/b/**", "/home/**", "/home/a/**", "/a?", "/?/x*", "/a/b/m/**", "/é/**", "/é/b", "/ab/**/a")
+	r := access.Rule{ID: fmt.Sprintf("r%d", i), Effect: access.Effect(w.pick("allow", "allow", "deny")),
+		Priority: w.rand.IntN(2)}
+	r.Pattern = w.pick("/**", "/a/**", "/a", "/a/*", "/a/*.jpg", "/**/*.jpg", "/*/b/**", "/a/b/**", "/b/**", "/**/b/**",
+		"/home/**", "/home/a/**", "/a?", "/?/x*", "/a/b/m/**", "/é/**", "/é/b", "/ab/**/a")
 	switch w.rand.IntN(5) {
 	case 0:
 		r.UserID = "ann"
@@ -134,7 +141,8 @@ func (w *randomTree) rule(i int, mounts []mount.Mount) access.Rule {
 	default:
 		r.Role = access.User
 	}
-	r.Permissions = []access.Set{0, access.Set(access.Read), access.Set(access.Read | access.Download), access.Set(access.Write), access.Set(access.Download)}[w.rand.IntN(5)]
+	r.Permissions = []access.Set{0, access.Set(access.Read), access.Set(access.Read | access.Download),
+		access.Set(access.Write), access.Set(access.Download)}[w.rand.IntN(5)]
 	if r.Effect == access.Allow && w.rand.IntN(6) == 0 {
 		r.RequirePassword = true
 	}
@@ -151,8 +159,10 @@ func (w *randomTree) rule(i int, mounts []mount.Mount) access.Rule {
 func (w *randomTree) fillFolder(tx *db.Tx, parent string, depth int) error {
 	for _, i := range w.rand.Perm(len(randomNames))[:w.rand.IntN(6)] {
 		l := treeEntry{
-			id: fmt.Sprintf("%s.%d", parent, i), parent: parent, name: randomNames[i], owner: w.pick("admin", "ann", "bob", "ann"),
-			folder: w.rand.IntN(2) == 0 && depth < 3, size: int64(w.rand.IntN(3)), updated: int64(w.rand.IntN(3)), hasPassword: w.rand.IntN(6) == 0,
+			id: fmt.Sprintf("%s.%d", parent, i), parent: parent, name: randomNames[i],
+			owner:  w.pick("admin", "ann", "bob", "ann"),
+			folder: w.rand.IntN(2) == 0 && depth < 3, size: int64(w.rand.IntN(3)), updated: int64(w.rand.IntN(3)),
+			hasPassword: w.rand.IntN(6) == 0,
 		}
 		if w.rand.IntN(2) == 0 {
 			position := int64(w.rand.IntN(3))
@@ -193,12 +203,14 @@ func (w *randomTree) insert(tx *db.Tx, l treeEntry) error {
 	return err
 }
 
-// reachable lists all entries that a path leads to, whoever may see them, with the facts for an actor.
+// reachable lists all entries that a path leads to, whoever may see them, with the
+// facts for an actor.
 func (w *randomTree) reachable(a access.Actor) map[vpath.Path]entryAtPath {
 	all := map[vpath.Path]entryAtPath{}
 	var down func(m mount.Mount, l treeEntry, p vpath.Path, above access.Target)
 	down = func(m mount.Mount, l treeEntry, p vpath.Path, above access.Target) {
-		t := access.Target{Path: p, MountID: m.ID, OwnerID: l.owner, InHome: above.InHome || l.id == a.HomeID, Password: above.Password, PasswordAbove: above.Password}
+		t := access.Target{Path: p, MountID: m.ID, OwnerID: l.owner, InHome: above.InHome || l.id == a.HomeID,
+			Password: above.Password, PasswordAbove: above.Password}
 		if l.hasPassword {
 			t.Password = &access.EntryPassword{ID: l.id, OwnerID: l.owner}
 		}
@@ -231,7 +243,8 @@ func (w *randomTree) reachable(a access.Actor) map[vpath.Path]entryAtPath {
 						break
 					}
 				}
-				all[p] = entryAtPath{treeEntry: treeEntry{id: "path:" + p.String(), folder: true}, path: p, target: t, virtual: true}
+				all[p] = entryAtPath{treeEntry: treeEntry{id: "path:" + p.String(), folder: true}, path: p, target: t,
+					virtual: true}
 			}
 			if p.IsRoot() {
 				break
@@ -241,7 +254,8 @@ func (w *randomTree) reachable(a access.Actor) map[vpath.Path]entryAtPath {
 	return all
 }
 
-// inherited returns what reaches into a mount from the folders that its path leads through in the mount that covers them: passwords, and the home.
+// inherited returns what reaches into a mount from the folders that its path leads through in the
+// mount that covers them: passwords, and the home.
 func (w *randomTree) inherited(m mount.Mount, a access.Actor) (t access.Target) {
 	top, covered := w.mounts.Resolve(m.Path.Parent())
 	if m.Path.IsRoot() || !covered {
@@ -279,10 +293,12 @@ func (w *randomTree) visible(a access.Actor, e entryAtPath, home vpath.Path, has
 	return may(access.Read) || e.folder && (may(access.Write) || w.policy.ShowsFolder(a, e.path, home, hasHome))
 }
 
-// compareBy orders by the field, equal fields by name without case, then by name, and equal names in different folders by those.
+// compareBy orders by the field, equal fields by name without case, then by name, and equal names
+// in different folders by those.
 func compareBy(sort string, desc bool) func(a, b entryAtPath) int {
 	return func(a, b entryAtPath) int {
-		name := cmp.Or(cmp.Compare(vpath.Fold(string(a.path.Base())), vpath.Fold(string(b.path.Base()))), cmp.Compare(a.path.Base(), b.path.Base()))
+		name := cmp.Or(cmp.Compare(vpath.Fold(string(a.path.Base())), vpath.Fold(string(b.path.Base()))),
+			cmp.Compare(a.path.Base(), b.path.Base()))
 		key := name
 		switch sort {
 		case "time":
@@ -320,7 +336,8 @@ func compareBy(sort string, desc bool) func(a, b entryAtPath) int {
 // seedCount is how many random trees are tried on each engine.
 const seedCount = uint64(40)
 
-// Listings and searches are what comes of asking about each entry, in one order and with one total on all pages.
+// Listings and searches are what comes of asking about each entry, in one order and with one
+// total on all pages.
 func TestListMatchesPerEntryChecks(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := newFixture(t, d)
@@ -366,11 +383,14 @@ func (w *randomTree) randomActor() (who viewer) {
 		}
 	}
 	if a.UserID != "" && w.rand.IntN(3) == 0 {
-		permissions := []access.Set{access.All, access.Set(access.Read | access.Download), access.Set(access.Write)}[w.rand.IntN(3)]
-		a.Key = &access.Key{ID: "key", Permissions: permissions, Root: mustParsePath(w.pick("/", "/a", "/a/b", "/home")), RootOnly: w.rand.IntN(2) == 0}
+		permissions := []access.Set{access.All, access.Set(access.Read | access.Download),
+			access.Set(access.Write)}[w.rand.IntN(3)]
+		a.Key = &access.Key{ID: "key", Permissions: permissions,
+			Root: mustParsePath(w.pick("/", "/a", "/a/b", "/home")), RootOnly: w.rand.IntN(2) == 0}
 	}
 	for range w.rand.IntN(4) {
-		a.Unlocked = append(a.Unlocked, all[paths[w.rand.IntN(len(paths))]].id, w.passwords[w.rand.IntN(len(w.passwords))])
+		a.Unlocked = append(a.Unlocked, all[paths[w.rand.IntN(len(paths))]].id,
+			w.passwords[w.rand.IntN(len(w.passwords))])
 	}
 	return viewer{a, all, paths, home, hasHome}
 }
@@ -384,8 +404,9 @@ func (w *randomTree) checkListings(t *testing.T, seed uint64) {
 			continue
 		}
 		q := files.ListQuery{
-			Path: p, Limit: 1 + w.rand.IntN(4), Sort: w.pick("name", "time", "size", "manual"), Order: w.pick("", "asc", "desc"),
-			Type: w.pick("", "", "file", "folder"), Search: w.pick("", "", "a", "A", "%", "é", "x.j", "_", "."),
+			Path: p, Limit: 1 + w.rand.IntN(4), Sort: w.pick("name", "time", "size", "manual"),
+			Order: w.pick("", "asc", "desc"),
+			Type:  w.pick("", "", "file", "folder"), Search: w.pick("", "", "a", "A", "%", "é", "x.j", "_", "."),
 		}
 		in := folder
 		in.target = in.target.ForChildren()
@@ -396,7 +417,9 @@ func (w *randomTree) checkListings(t *testing.T, seed uint64) {
 			if q.Search == "" {
 				below = below && e.path.Parent() == p
 			}
-			if below && (q.Type == "" || e.folder == (q.Type == "folder")) && strings.Contains(vpath.Fold(string(e.path.Base())), vpath.Fold(q.Search)) && w.visible(a, e, home, hasHome) {
+			if below && (q.Type == "" || e.folder == (q.Type == "folder")) &&
+				strings.Contains(vpath.Fold(string(e.path.Base())), vpath.Fold(q.Search)) &&
+				w.visible(a, e, home, hasHome) {
 				want = append(want, e)
 			}
 		}
@@ -417,7 +440,8 @@ func (w *randomTree) checkListings(t *testing.T, seed uint64) {
 				t.Errorf("seed %d: %+v lists %s", seed, a, p)
 			}
 			if l.Total != len(want) || (l.Mount == nil) != folder.virtual || (l.Folder == nil) != folder.virtual {
-				t.Errorf("seed %d: %+v: total %d, want %d; mount %v, folder %v", seed, q, l.Total, len(want), l.Mount, l.Folder)
+				t.Errorf("seed %d: %+v: total %d, want %d; mount %v, folder %v", seed, q, l.Total, len(want), l.Mount,
+					l.Folder)
 			}
 			for _, e := range l.Items {
 				got = append(got, e.ID+" "+e.Path().String())
@@ -428,7 +452,8 @@ func (w *randomTree) checkListings(t *testing.T, seed uint64) {
 					names[i] = e.id + " " + e.path.String()
 				}
 				if !slices.Equal(got, names) {
-					t.Errorf("seed %d: %+v as %+v key %+v home %v %v:\n%q, want\n%q", seed, q, a, a.Key, home, hasHome, got, names)
+					t.Errorf("seed %d: %+v as %+v key %+v home %v %v:\n%q, want\n%q", seed, q, a, a.Key, home, hasHome,
+						got, names)
 				}
 				break
 			}

@@ -19,25 +19,33 @@ import (
 func TestListByRules(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := newFixture(t, d)
-		for _, p := range []string{"/wing", "/wing/read", "/wing/read/deep", "/wing/drop", "/wing/drop/box", "/wing/way", "/wing/way/to", "/wing/way/to/it", "/wing/office", "/wing/closed"} {
+		for _, p := range []string{"/wing", "/wing/read", "/wing/read/deep", "/wing/drop", "/wing/drop/box",
+			"/wing/way", "/wing/way/to", "/wing/way/to/it", "/wing/office", "/wing/closed"} {
 			h.createFolder(h.admin, p)
 		}
-		for _, p := range []string{"/wing/plan.txt", "/wing/read/a.txt", "/wing/read/deep/b.txt", "/wing/drop/others.txt", "/wing/drop/box/in.txt", "/wing/way/no.txt", "/wing/way/to/it/yes.txt", "/wing/office/o.txt", "/wing/closed/c.txt"} {
+		for _, p := range []string{"/wing/plan.txt", "/wing/read/a.txt", "/wing/read/deep/b.txt",
+			"/wing/drop/others.txt", "/wing/drop/box/in.txt", "/wing/way/no.txt", "/wing/way/to/it/yes.txt",
+			"/wing/office/o.txt", "/wing/closed/c.txt"} {
 			h.mustUpload(h.admin, p, "x")
 		}
 		read := access.Set(access.Read)
 		h.addRule(access.Rule{Pattern: "/wing/read/**", Effect: access.Allow, Role: access.User, Permissions: read})
-		h.addRule(access.Rule{Pattern: "/wing/drop/**", Effect: access.Allow, Role: access.User, Permissions: access.Set(access.Write)})
-		h.addRule(access.Rule{Pattern: "/wing/way/to/it/**", Effect: access.Allow, Role: access.Guest, Permissions: read})
-		h.addRule(access.Rule{Pattern: "/wing/office/**", Effect: access.Allow, Role: access.User, Permissions: read, AllowedIPs: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}})
+		h.addRule(access.Rule{Pattern: "/wing/drop/**", Effect: access.Allow, Role: access.User,
+			Permissions: access.Set(access.Write)})
+		h.addRule(access.Rule{Pattern: "/wing/way/to/it/**", Effect: access.Allow, Role: access.Guest,
+			Permissions: read})
+		h.addRule(access.Rule{Pattern: "/wing/office/**", Effect: access.Allow, Role: access.User, Permissions: read,
+			AllowedIPs: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}})
 		h.addRule(access.Rule{Pattern: "/wing/read/deep/**", Effect: access.Deny, UserID: "bob"})
 		mine := h.mustUpload(h.ann, "/wing/drop/mine.txt", "x")
 
 		inOffice := h.ann
 		inOffice.IP = netip.MustParseAddr("10.1.2.3")
 		confined, free := h.ann, h.ann
-		confined.Key = &access.Key{ID: "k", Permissions: access.Set(access.Read | access.Write), Root: mustParsePath("/wing/drop"), RootOnly: true}
-		free.Key = &access.Key{ID: "k", Permissions: access.Set(access.Read | access.Write), Root: mustParsePath("/wing/drop")}
+		confined.Key = &access.Key{ID: "k", Permissions: access.Set(access.Read | access.Write),
+			Root: mustParsePath("/wing/drop"), RootOnly: true}
+		free.Key = &access.Key{ID: "k", Permissions: access.Set(access.Read | access.Write),
+			Root: mustParsePath("/wing/drop")}
 		for _, c := range []struct {
 			name, path, search string
 			who                access.Actor
@@ -54,15 +62,18 @@ func TestListByRules(t *testing.T) {
 			{"and only that", "/wing", "", h.visitor, "/wing/way"},
 			{"a key in its root", "/wing", "", confined, "/wing/drop"},
 			{"a key that reads everywhere", "/wing", "", free, "/wing/drop /wing/read /wing/way"},
-			{"search", "/", "txt", h.ann, "/wing/read/a.txt /wing/read/deep/b.txt /wing/drop/mine.txt /wing/way/to/it/yes.txt"},
+			{"search", "/", "txt", h.ann,
+				"/wing/read/a.txt /wing/read/deep/b.txt /wing/drop/mine.txt /wing/way/to/it/yes.txt"},
 			{"search, with a deny", "/", "txt", h.bob, "/wing/read/a.txt /wing/way/to/it/yes.txt"},
 			{"search from the office", "/", "o.txt", inOffice, "/wing/office/o.txt"},
 			{"search from elsewhere", "/", "o.txt", h.ann, ""},
 			{"search by a visitor", "/", "t", h.visitor, "/wing/way/to/it /wing/way/to /wing/way/to/it/yes.txt"},
 			{"search by a key", "/", "txt", confined, "/wing/drop/mine.txt"},
-			{"an administrator's search", "/wing", "txt", h.admin, "/wing/read/a.txt /wing/read/deep/b.txt /wing/closed/c.txt /wing/drop/box/in.txt /wing/drop/mine.txt /wing/way/no.txt /wing/office/o.txt /wing/drop/others.txt /wing/plan.txt /wing/way/to/it/yes.txt"},
+			{"an administrator's search", "/wing", "txt", h.admin,
+				"/wing/read/a.txt /wing/read/deep/b.txt /wing/closed/c.txt /wing/drop/box/in.txt /wing/drop/mine.txt /wing/way/no.txt /wing/office/o.txt /wing/drop/others.txt /wing/plan.txt /wing/way/to/it/yes.txt"},
 		} {
-			if got := strings.Join(h.searchPaths(c.who, files.ListQuery{Path: mustParsePath(c.path), Search: c.search}), " "); got != c.want {
+			if got := strings.Join(h.searchPaths(c.who, files.ListQuery{Path: mustParsePath(c.path), Search: c.search}),
+				" "); got != c.want {
 				t.Errorf("%s: %s, want %s", c.name, got, c.want)
 			}
 		}
@@ -71,7 +82,8 @@ func TestListByRules(t *testing.T) {
 		}
 		h.guests = false
 		h.write(func(tx *db.Tx) error { return tx.BumpConfig() })
-		if got := h.searchPaths(h.ann, files.ListQuery{Path: mustParsePath("/wing")}); !slices.Equal(got, []string{"/wing/drop", "/wing/read"}) {
+		if got := h.searchPaths(h.ann, files.ListQuery{Path: mustParsePath("/wing")}); !slices.Equal(got,
+			[]string{"/wing/drop", "/wing/read"}) {
 			t.Errorf("without guest access: %q", got)
 		}
 	})
@@ -82,7 +94,8 @@ func TestListByPatternsOfNames(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := newFixture(t, d)
 		h.createFolder(h.admin, "/shots")
-		for _, name := range []string{"a.jpg", "b.JPG", "c.raw", "d.raw.jpg", "e_1.png", "ex1.png", "f100%.txt", "é.raw", "é.gif"} {
+		for _, name := range []string{"a.jpg", "b.JPG", "c.raw", "d.raw.jpg", "e_1.png", "ex1.png", "f100%.txt",
+			"é.raw", "é.gif"} {
 			h.mustUpload(h.admin, "/shots/"+name, "x")
 		}
 		h.write(func(tx *db.Tx) error {
@@ -90,9 +103,11 @@ func TestListByPatternsOfNames(t *testing.T) {
 			return err
 		})
 		read := access.Set(access.Read)
-		h.addRule(access.Rule{Pattern: "/shots/**", Effect: access.Allow, Role: access.Guest, Permissions: access.Set(access.Write)})
+		h.addRule(access.Rule{Pattern: "/shots/**", Effect: access.Allow, Role: access.Guest,
+			Permissions: access.Set(access.Write)})
 		h.addRule(access.Rule{Pattern: "/shots/*.jpg", Effect: access.Allow, Role: access.User, Permissions: read})
-		h.addRule(access.Rule{Pattern: "/shots/*.raw*", Effect: access.Deny, Role: access.User, Permissions: read, Priority: 1})
+		h.addRule(access.Rule{Pattern: "/shots/*.raw*", Effect: access.Deny, Role: access.User, Permissions: read,
+			Priority: 1})
 		h.addRule(access.Rule{Pattern: "/shots/e_*", Effect: access.Allow, Role: access.User, Permissions: read})
 		h.addRule(access.Rule{Pattern: "/shots/?.gif", Effect: access.Allow, Role: access.Guest, Permissions: read})
 		for _, c := range []struct {
@@ -102,23 +117,28 @@ func TestListByPatternsOfNames(t *testing.T) {
 			{h.ann, []string{"a.jpg", "e_1.png", "f100%.txt", "é.gif"}}, // c.raw is hers and denied; f100%.txt is hers
 			{h.bob, []string{"a.jpg", "e_1.png", "é.gif"}},
 			{h.visitor, []string{"é.gif"}},
-			{h.admin, []string{"a.jpg", "b.JPG", "c.raw", "d.raw.jpg", "e_1.png", "ex1.png", "f100%.txt", "é.gif", "é.raw"}},
+			{h.admin, []string{"a.jpg", "b.JPG", "c.raw", "d.raw.jpg", "e_1.png", "ex1.png", "f100%.txt", "é.gif",
+				"é.raw"}},
 		} {
 			for _, search := range []string{"", "."} {
-				if got := h.listNames(c.who, files.ListQuery{Path: mustParsePath("/shots"), Search: search}); !slices.Equal(got, c.want) {
+				if got := h.listNames(c.who, files.ListQuery{Path: mustParsePath("/shots"),
+					Search: search}); !slices.Equal(got, c.want) {
 					t.Errorf("%s searching %q: %q, want %q", c.who.UserID, search, got, c.want)
 				}
 			}
-			l, err := h.tree.List(t.Context(), c.who, files.ListQuery{Path: mustParsePath("/shots"), Page: len(c.want), Limit: 1})
+			l, err := h.tree.List(t.Context(), c.who,
+				files.ListQuery{Path: mustParsePath("/shots"), Page: len(c.want), Limit: 1})
 			h.must(err)
 			if l.Total != len(c.want) || len(l.Items) != 1 || l.Items[0].Name != c.want[len(c.want)-1] {
 				t.Errorf("%s, last page: %d of %d", c.who.UserID, len(l.Items), l.Total)
 			}
 		}
 		for i := range maxGlobs + 1 { // more than a query takes
-			h.addRule(access.Rule{Pattern: "/shots/" + strings.Repeat("?", i+1) + ".png", Effect: access.Allow, UserID: "bob", Permissions: read})
+			h.addRule(access.Rule{Pattern: "/shots/" + strings.Repeat("?", i+1) + ".png", Effect: access.Allow,
+				UserID: "bob", Permissions: read})
 		}
-		if got, want := h.listFolder(h.bob, "/shots"), []string{"a.jpg", "e_1.png", "ex1.png", "é.gif"}; !slices.Equal(got, want) {
+		if got, want := h.listFolder(h.bob, "/shots"), []string{"a.jpg", "e_1.png", "ex1.png",
+			"é.gif"}; !slices.Equal(got, want) {
 			t.Errorf("many patterns: %q, want %q", got, want)
 		}
 	})
@@ -134,7 +154,8 @@ func TestListIsFastWithCostlyPatterns(t *testing.T) {
 		for i := range 20 {
 			h.mustUpload(h.admin, "/public/"+strings.Repeat("a", 230+i), "x")
 		}
-		h.addRule(access.Rule{Pattern: "/public/" + strings.Repeat("*a", 30) + "*b", Effect: access.Deny, Role: access.User})
+		h.addRule(access.Rule{Pattern: "/public/" + strings.Repeat("*a", 30) + "*b", Effect: access.Deny,
+			Role: access.User})
 		start := time.Now()
 		if got := h.listFolder(h.ann, "/public"); len(got) != 20 {
 			t.Errorf("%d names, want 20", len(got))
@@ -157,7 +178,8 @@ func TestListByNFCAndCase(t *testing.T) {
 		if got, want := h.listFolder(h.ann, "/public"), []string{"secret/"}; !slices.Equal(got, want) {
 			t.Errorf("listing: %q, want %q", got, want)
 		}
-		if got, want := h.searchPaths(h.ann, files.ListQuery{Path: mustParsePath("/public"), Search: "TXT"}), []string{"/public/secret/y.txt"}; !slices.Equal(got, want) {
+		if got, want := h.searchPaths(h.ann, files.ListQuery{Path: mustParsePath("/public"),
+			Search: "TXT"}), []string{"/public/secret/y.txt"}; !slices.Equal(got, want) {
 			t.Errorf("search: %q, want %q", got, want)
 		}
 		for _, p := range []string{"/public/cafe\u0301", "/public/caf\u00e9", "/public/Secret"} {
@@ -170,7 +192,8 @@ func TestListByNFCAndCase(t *testing.T) {
 	})
 }
 
-// A password hides all that is below, of nested ones the nearest counts, in listings and searches alike.
+// A password hides all that is below, of nested ones the nearest counts, in
+// listings and searches alike.
 func TestListBehindPasswords(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := newFixture(t, d)
@@ -194,7 +217,8 @@ func TestListBehindPasswords(t *testing.T) {
 		}{
 			{"nobody's", h.ann, "/public/outer"},
 			{"the outer one", withUnlocked(h.ann, outer.ID), "/public/outer/inner /public/outer /public/outer/o.txt"},
-			{"the inner one, which is nearer to what is in it", withUnlocked(h.ann, inner.ID), "/public/outer/inner/deep /public/outer /public/outer/inner/deep/d.txt /public/outer/inner/i.txt"},
+			{"the inner one, which is nearer to what is in it", withUnlocked(h.ann, inner.ID),
+				"/public/outer/inner/deep /public/outer /public/outer/inner/deep/d.txt /public/outer/inner/i.txt"},
 			{"both", withUnlocked(h.ann, outer.ID, inner.ID), all},
 			{"a visitor's", withUnlocked(h.visitor, outer.ID, inner.ID), all},
 			{"an administrator's", h.admin, all},
@@ -208,7 +232,8 @@ func TestListBehindPasswords(t *testing.T) {
 			}
 			var got []string
 			for _, search := range []string{"e", ".txt"} { // e is in deep, inner and outer
-				got = append(got, h.searchPaths(c.who, files.ListQuery{Path: mustParsePath("/public"), Search: search})...)
+				got = append(got, h.searchPaths(c.who,
+					files.ListQuery{Path: mustParsePath("/public"), Search: search})...)
 			}
 			if strings.Join(got, " ") != c.want {
 				t.Errorf("%s: %q, want %s", c.name, got, c.want)

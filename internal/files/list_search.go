@@ -7,8 +7,9 @@ import (
 	"larder/internal/vpath"
 )
 
-// Verdicts on what lies in a folder are written as two characters, for its files and its folders: 0 for none, 1 for the actor's own, 2 for all,
-// ? for what Shows has to be asked about. What lies deeper inherits them, unless it has its own.
+// Verdicts on what lies in a folder are written as two characters, for its files and its folders: 0
+// for none, 1 for the actor's own, 2 for all, ? for what Shows has to be asked about. What lies
+// deeper inherits them, unless it has its own.
 const (
 	codeEach      = "??"
 	codeNone      = "00" // but perhaps below, in folders that have their own
@@ -34,11 +35,12 @@ type searcher struct {
 	folders          int  // with a verdict of their own
 }
 
-// maxFolderCodes is how many folders have a verdict of their own in one search; what lies in others is judged one by one.
+// maxFolderCodes is how many folders have a verdict of their own in one search; what lies in others
+// is judged one by one.
 const maxFolderCodes = 1000
 
-// search takes what lies below a folder apart into regions of one verdict each, which a query can tell, and what is judged by itself: what rules
-// name, mounts and virtual folders.
+// search takes what lies below a folder apart into regions of one verdict each, which a query can
+// tell, and what is judged by itself: what rules name, mounts and virtual folders.
 func (l *lister) search(f listedFolder, n *node, text string) ([]listPortion, error) {
 	s := searcher{lister: l, text: vpath.Fold(text)}
 	if f.id != "" {
@@ -52,13 +54,15 @@ func (l *lister) search(f listedFolder, n *node, text string) ([]listPortion, er
 	var parts []listPortion
 	for _, kind := range []int{folderKind, fileKind} {
 		if l.kind < 0 || l.kind == kind {
-			parts = append(parts, listPortion{source: &searchPortion{searcher: &s, kind: kind}, exceptions: s.exceptionEntries[kind]})
+			parts = append(parts, listPortion{source: &searchPortion{searcher: &s, kind: kind},
+				exceptions: s.exceptionEntries[kind]})
 		}
 	}
 	return parts, nil
 }
 
-// addMountOn adds the mounts below the folder that is searched, and the virtual folders on the way to them.
+// addMountOn adds the mounts below the folder that is searched, and the virtual folders on
+// the way to them.
 func (s *searcher) addMounts(f listedFolder) error {
 	seen := map[vpath.Path]bool{f.facts.Path: true}
 	for _, m := range s.mounts {
@@ -98,11 +102,13 @@ func (s *searcher) addStart(f listedFolder, n node) error {
 	if err != nil {
 		return err
 	}
-	s.startFolders = append(s.startFolders, searchRoot{node: n, code: code, needsPassword: s.NeedsPasswordToList(f.facts.Password)})
+	s.startFolders = append(s.startFolders, searchRoot{node: n, code: code,
+		needsPassword: s.NeedsPasswordToList(f.facts.Password)})
 	return nil
 }
 
-// folderCode returns the code for f, and adds those of folders below it that have their own. Passwords of entries are left to the query.
+// folderCode returns the code for f, and adds those of folders below it that have their own.
+// Passwords of entries are left to the query.
 func (s *searcher) folderCode(f listedFolder) (string, error) {
 	in := s.inside(f.facts)
 	code := s.code(&in)
@@ -167,7 +173,8 @@ func (s *searcher) passwordsApply() bool {
 	return s.Actor.UserID == "" || s.Actor.Role != access.Admin
 }
 
-// unlockedIDs lists the ids of the passwords that the actor has given; among them may be those of rules.
+// unlockedIDs lists the ids of the passwords that the actor has given; among them may
+// be those of rules.
 func (l *lister) unlockedIDs() []string {
 	if l.Actor.Key != nil {
 		return nil

@@ -9,7 +9,8 @@ import (
 	"larder/internal/vpath"
 )
 
-// FindBelow looks for an entry that lies below a folder, or is that itself. Fault: NotFound for all others.
+// FindBelow looks for an entry that lies below a folder, or is that itself. Fault:
+// NotFound for all others.
 func (t *Tree) FindBelow(ctx context.Context, folder, id string) (*FoundEntry, error) {
 	f, err := t.FindID(ctx, id)
 	if err == nil && (!f.node.exists() || !f.node.within(folder)) {
@@ -18,8 +19,8 @@ func (t *Tree) FindBelow(ctx context.Context, folder, id string) (*FoundEntry, e
 	return f, err
 }
 
-// SharedContentFor is For of a file below a folder that the actor shows to somebody. What they may download but not read does not show there, as in an archive.
-// Faults: those of For.
+// SharedContentFor is For of a file below a folder that the actor shows to somebody. What they may
+// download but not read does not show there, as in an archive. Faults: those of For.
 func (f *FoundEntry) SharedContentFor(a access.Actor) (Content, error) {
 	content, err := f.ContentFor(a)
 	if err == nil {
@@ -31,10 +32,12 @@ func (f *FoundEntry) SharedContentFor(a access.Actor) (Content, error) {
 	return content, nil
 }
 
-// ListShared lists for somebody to whom the actor shows a folder what lies at a path seen from there. It holds what an archive would: what the actor may
-// download without a password that was not given. Nothing that is returned tells where the folder lies but the Dir of items. Faults: Invalid,
-// NotFound, also for all that does not show.
-func (t *Tree) ListShared(ctx context.Context, a access.Actor, folder string, inside vpath.Path, q ListQuery) (Listing, error) {
+// ListShared lists for somebody to whom the actor shows a folder what lies at a path seen from
+// there. It holds what an archive would: what the actor may download without a password that was
+// not given. Nothing that is returned tells where the folder lies but the Dir of items. Faults:
+// Invalid, NotFound, also for all that does not show.
+func (t *Tree) ListShared(ctx context.Context, a access.Actor, folder string, inside vpath.Path,
+	q ListQuery) (Listing, error) {
 	q.sharedFolderID = folder
 	for range db.MaxTries {
 		n, _, err := t.lookUp(ctx, folder)

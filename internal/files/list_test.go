@@ -64,7 +64,8 @@ func TestListShowsOnlyReadableEntries(t *testing.T) {
 func TestDeniedNamesAreAbsentAndNotCounted(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := newFixture(t, d)
-		h.addRule(access.Rule{Pattern: "/public/*.key", Effect: access.Deny, Role: access.User, Permissions: access.Set(access.Read)})
+		h.addRule(access.Rule{Pattern: "/public/*.key", Effect: access.Deny, Role: access.User,
+			Permissions: access.Set(access.Read)})
 		for _, name := range []string{"a.key", "b.txt", "c.key", "d.txt"} {
 			h.mustUpload(h.admin, "/public/"+name, name)
 		}
@@ -76,7 +77,8 @@ func TestDeniedNamesAreAbsentAndNotCounted(t *testing.T) {
 		if got := h.listNames(h.ann, files.ListQuery{Path: mustParsePath("/"), Search: "key"}); len(got) != 0 {
 			t.Errorf("search for what is denied: %q", got)
 		}
-		if got, want := h.listNames(h.ann, files.ListQuery{Path: mustParsePath("/"), Search: "B.TX"}), []string{"b.txt"}; !slices.Equal(got, want) {
+		if got, want := h.listNames(h.ann, files.ListQuery{Path: mustParsePath("/"),
+			Search: "B.TX"}), []string{"b.txt"}; !slices.Equal(got, want) {
 			t.Errorf("search: %q, want %q", got, want)
 		}
 		l, err := h.tree.List(t.Context(), h.ann, files.ListQuery{Path: mustParsePath("/public"), Page: 2, Limit: 1})
@@ -127,7 +129,8 @@ func TestListOrder(t *testing.T) {
 			}
 		}
 		for _, q := range []files.ListQuery{
-			{Page: 0, Limit: 1}, {Page: 1, Limit: 0}, {Page: 1, Limit: 1, Sort: "id"}, {Page: 1, Limit: 1, Order: "up"}, {Page: 1, Limit: 1, Type: "x"},
+			{Page: 0, Limit: 1}, {Page: 1, Limit: 0}, {Page: 1, Limit: 1, Sort: "id"}, {Page: 1, Limit: 1, Order: "up"},
+			{Page: 1, Limit: 1, Type: "x"},
 		} {
 			q.Path = mustParsePath(dir)
 			_, err := h.tree.List(t.Context(), h.ann, q)
@@ -147,7 +150,8 @@ func TestWildcardsInNamesAreLiteral(t *testing.T) {
 		h.mustUpload(h.ann, dir+"/axb/keep.txt", "kept")
 		h.mustUpload(h.ann, dir+"/a_b/gone.txt", "gone")
 		for search, want := range map[string][]string{"%": {"100%/"}, "_": {"a_b/"}, "A_": {"a_b/"}, `\`: {}} {
-			if got := h.listNames(h.ann, files.ListQuery{Path: mustParsePath(dir), Search: search}); !slices.Equal(got, want) {
+			if got := h.listNames(h.ann, files.ListQuery{Path: mustParsePath(dir), Search: search}); !slices.Equal(got,
+				want) {
 				t.Errorf("search %q: %q, want %q", search, got, want)
 			}
 		}
@@ -171,7 +175,8 @@ func TestSearchFindsOwnEntriesInHiddenFolders(t *testing.T) {
 			_, err := h.tree.InsertFolder(tx, hidden.ID, "mine-too", "ann")
 			return err
 		})
-		if got, want := h.listNames(h.ann, files.ListQuery{Path: mustParsePath("/"), Search: "mine"}), []string{"mine-too/"}; !slices.Equal(got, want) {
+		if got, want := h.listNames(h.ann, files.ListQuery{Path: mustParsePath("/"),
+			Search: "mine"}), []string{"mine-too/"}; !slices.Equal(got, want) {
 			t.Errorf("search: %q, want %q", got, want)
 		}
 		if got := h.listFolder(h.ann, "/"); slices.Contains(got, "hidden/") {
@@ -186,7 +191,8 @@ func TestSearchFindsOwnEntriesInHiddenFolders(t *testing.T) {
 		if got, want := h.listFolder(h.ann, "/public"), []string{"locked/"}; !slices.Equal(got, want) {
 			t.Errorf("the folder itself shows: %q, want %q", got, want)
 		}
-		_, err := h.tree.List(t.Context(), h.ann, files.ListQuery{Path: mustParsePath("/public/locked"), Page: 1, Limit: 1})
+		_, err := h.tree.List(t.Context(), h.ann,
+			files.ListQuery{Path: mustParsePath("/public/locked"), Page: 1, Limit: 1})
 		h.wantFault("list a folder with a password", err, fault.PasswordRequired)
 		with := h.ann
 		with.Unlocked = []string{locked.ID}
@@ -202,7 +208,8 @@ func TestEntryDetails(t *testing.T) {
 		f := h.mustUpload(h.ann, "/home/ann/x.txt", "abc")
 		e, m, err := h.tree.Details(t.Context(), h.ann, f.ID)
 		h.must(err)
-		if e.Name != "x.txt" || e.Dir.String() != "/home/ann" || e.Size != 3 || e.OwnerID != "ann" || m.Name != "Files" || e.Permissions != access.All || e.Public {
+		if e.Name != "x.txt" || e.Dir.String() != "/home/ann" || e.Size != 3 || e.OwnerID != "ann" ||
+			m.Name != "Files" || e.Permissions != access.All || e.Public {
 			t.Errorf("details: %+v in %+v", e, m)
 		}
 		_, _, err = h.tree.Details(t.Context(), h.bob, f.ID) // abuse case C29

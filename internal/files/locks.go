@@ -22,8 +22,8 @@ const (
 	MaxLockTime = time.Hour
 )
 
-// WriteLock is a write lock of a WebDAV client on an entry (RFC 4918, sections 6 and 7). It belongs to the API key that made it: no other may use its
-// token, or is told it.
+// WriteLock is a write lock of a WebDAV client on an entry (RFC 4918, sections 6 and 7). It belongs
+// to the API key that made it: no other may use its token, or is told it.
 type WriteLock struct {
 	Token     string // a UUID
 	EntryID   string
@@ -36,10 +36,14 @@ type WriteLock struct {
 	NewEntry  bool // the entry was made to be locked: then the permission to write is enough
 }
 
-// RequiredPassword locks an entry for the actor's key, for MaxLockTime at most. It takes the permission to update. Faults: Unauthorized (no key), NotFound, Forbidden,
-// PasswordRequired, Locked by another lock that it cannot be with, see LockedAt; QuotaExceeded for a key that has MaxLocks.
-func (t *Tree) Lock(ctx context.Context, a access.Actor, id string, l WriteLock, lasts time.Duration) (made WriteLock, err error) {
-	err = t.writeLocked(ctx, true, func(tx *db.Tx) error { // alone, so that no change is between its look at the locks and what it does
+// RequiredPassword locks an entry for the actor's key, for MaxLockTime at most. It takes the
+// permission to update. Faults: Unauthorized (no key), NotFound, Forbidden,
+// PasswordRequired, Locked by another lock that it cannot be with, see LockedAt;
+// QuotaExceeded for a key that has MaxLocks.
+func (t *Tree) Lock(ctx context.Context, a access.Actor, id string, l WriteLock,
+	lasts time.Duration) (made WriteLock, err error) {
+	// alone, so that no change is between its look at the locks and what it does
+	err = t.writeLocked(ctx, true, func(tx *db.Tx) error {
 		made, err = t.LockTx(tx, a, id, l, lasts)
 		return err
 	})
@@ -104,7 +108,8 @@ func (t *Tree) lockable(tx *db.Tx, v *ruleset, n *node, l WriteLock, now int64) 
 	return nil
 }
 
-// locksWithin returns the locks on what lies below a folder, and on the mounts below it and what they hold.
+// locksWithin returns the locks on what lies below a folder, and on the mounts below it
+// and what they hold.
 func locksWithin(tx *db.Tx, v *ruleset, n *node, now int64) ([]WriteLock, error) {
 	found, err := locksBelow(tx, n.id, now)
 	var roots []string
@@ -123,8 +128,8 @@ func locksWithin(tx *db.Tx, v *ruleset, n *node, now int64) ([]WriteLock, error)
 	return append(found, themselves...), err
 }
 
-// Refresh gives a lock of the actor's key that covers the entry, and whose token came along, its time anew. Faults: NotFound, Precondition when there is
-// none.
+// Refresh gives a lock of the actor's key that covers the entry, and whose token came along, its
+// time anew. Faults: NotFound, Precondition when there is none.
 func (t *Tree) Refresh(ctx context.Context, a access.Actor, id string, lasts time.Duration) (l WriteLock, err error) {
 	err = t.writeLocked(ctx, false, func(tx *db.Tx) error {
 		n, _, err := t.lookUpTx(tx, id)
@@ -153,7 +158,8 @@ func (t *Tree) Refresh(ctx context.Context, a access.Actor, id string, lasts tim
 	return l, err
 }
 
-// Unlock ends a lock that covers the entry. Faults: Conflict when there is none of this token, Forbidden for another key's.
+// Unlock ends a lock that covers the entry. Faults: Conflict when there is none of this token,
+// Forbidden for another key's.
 func (t *Tree) Unlock(ctx context.Context, a access.Actor, id, token string) error {
 	none := fault.New(fault.Conflict, "No lock of this token is there.")
 	err := t.writeLocked(ctx, false, func(tx *db.Tx) error {
@@ -168,7 +174,10 @@ func (t *Tree) Unlock(ctx context.Context, a access.Actor, id, token string) err
 		if err != nil {
 			return err
 		}
-		i := slices.IndexFunc(there, func(o WriteLock) bool { return (o.Deep || o.EntryID == n.id) && o.Token == token })
+		i := slices.IndexFunc(there, func(o WriteLock) bool {
+			return (o.Deep || o.EntryID == n.id) &&
+				o.Token == token
+		})
 		switch {
 		case i < 0:
 			return none
@@ -189,7 +198,10 @@ func (t *Tree) coveringLocks(ctx context.Context, n *node) ([]WriteLock, error) 
 	if err != nil {
 		return nil, err
 	}
-	there = slices.DeleteFunc(there, func(o WriteLock) bool { return !o.Deep && (o.EntryID != n.id || len(n.missing) > 0) })
+	there = slices.DeleteFunc(there, func(o WriteLock) bool {
+		return !o.Deep &&
+			(o.EntryID != n.id || len(n.missing) > 0)
+	})
 	for i := range there {
 		if there[i].EntryID == n.id {
 			there[i].Path = n.path
@@ -217,8 +229,9 @@ func (l *WriteLock) permits(a access.Actor) bool {
 	return a.Key != nil && l.KeyID == a.Key.ID && slices.Contains(a.Locks, l.Token)
 }
 
-// checkUnlocked refuses a change of what the trail leads to, its own state or its members, while a lock covers it whose token did not come along. Of several
-// locks, which are shared then, one token will do. Fault: Locked.
+// checkUnlocked refuses a change of what the trail leads to, its own state or its members, while a
+// lock covers it whose token did not come along. Of several locks, which are shared then, one token
+// will do. Fault: Locked.
 func (t *Tree) checkUnlocked(tx *db.Tx, a access.Actor, trail []trailEntry) error {
 	there, err := locksOn(tx, trailIDs(trail), t.nowMs())
 	if err != nil {
@@ -227,7 +240,8 @@ func (t *Tree) checkUnlocked(tx *db.Tx, a access.Actor, trail []trailEntry) erro
 	return t.lockedRefusal(tx, blockingLock(a, trail, there))
 }
 
-// blockingLock returns the lock of those on the way that forbids a change of what the trail leads to, nil for none.
+// blockingLock returns the lock of those on the way that forbids a change of what the trail leads
+// to, nil for none.
 func blockingLock(a access.Actor, trail []trailEntry, there []WriteLock) (shut *WriteLock) {
 	for i := range there {
 		l := &there[i]
@@ -242,8 +256,8 @@ func blockingLock(a access.Actor, trail []trailEntry, there []WriteLock) (shut *
 	return shut
 }
 
-// checkRemovable refuses to take n from where it is, with all that is below, while a lock on it, on the folder it is in, or on something below is in the way.
-// Fault: Locked.
+// checkRemovable refuses to take n from where it is, with all that is below, while a lock on it, on
+// the folder it is in, or on something below is in the way. Fault: Locked.
 func (t *Tree) checkRemovable(tx *db.Tx, a access.Actor, n *node) error {
 	now := t.nowMs()
 	there, err := locksOn(tx, trailIDs(n.trail), now)
@@ -282,7 +296,8 @@ func (t *Tree) checkUnlockedBelow(tx *db.Tx, a access.Actor, folder string, now 
 	return nil
 }
 
-// endLocks ends the locks on an entry and below it, which do not go along with it (RFC 4918, section 7.5).
+// endLocks ends the locks on an entry and below it, which do not go along with it
+// (RFC 4918, section 7.5).
 func (t *Tree) endLocks(tx *db.Tx, r *row) error {
 	if err := deleteLocksOn(tx, r.id); err != nil || !r.folder {
 		return err
@@ -307,7 +322,8 @@ func (t *Tree) lockedRefusal(tx *db.Tx, l *WriteLock) error {
 }
 
 func lockedFault(path vpath.Path) error {
-	return fault.New(fault.Locked, "Another program has locked this. Close the file there, or try again later.").WithCause(lockFault{path})
+	return fault.New(fault.Locked, "Another program has locked this. Close the file there, or try again later.").
+		WithCause(lockFault{path})
 }
 
 func (t *Tree) pathTx(tx *db.Tx, id string) (vpath.Path, error) {

@@ -14,7 +14,8 @@ import (
 	"larder/internal/vpath"
 )
 
-// newLockTree is a folder of ann's with some in it, by path below it: dir, dir/f, dir/sub, dir/sub/g, out, out/o. Nothing lies in a store.
+// newLockTree is a folder of ann's with some in it, by path below it: dir, dir/f, dir/sub,
+// dir/sub/g, out, out/o. Nothing lies in a store.
 type lockTree struct {
 	*fixture
 	root vpath.Path
@@ -36,7 +37,8 @@ func (h *fixture) newLockTree(n int) *lockTree {
 			id := h.ids.UUID()
 			s.ids[joinPath(c.in, c.name)] = id
 			if err == nil {
-				_, err = tx.Exec("INSERT INTO objects (id, provider_id, key, size, etag, refs, created_at) VALUES ($1, 'local', $2, 1, '', 1, 0)", id, id)
+				_, err = tx.Exec(
+					"INSERT INTO objects (id, provider_id, key, size, etag, refs, created_at) VALUES ($1, 'local', $2, 1, '', 1, 0)", id, id)
 			}
 			if err == nil {
 				_, err = tx.Exec(`
@@ -45,7 +47,8 @@ func (h *fixture) newLockTree(n int) *lockTree {
 			}
 		}
 		if err == nil {
-			_, err = tx.Exec("UPDATE quotas SET used_storage = used_storage + 3, used_files = used_files + 3 WHERE user_id = 'ann'")
+			_, err = tx.Exec(
+				"UPDATE quotas SET used_storage = used_storage + 3, used_files = used_files + 3 WHERE user_id = 'ann'")
 		}
 		return err
 	})
@@ -108,19 +111,24 @@ func firstErr(outcomes []files.Outcome, err error) error {
 // change is a change of entries.
 type change struct {
 	do func(s *lockTree, a access.Actor) error
-	// What becomes another (RFC 4918, sections 7.1 to 7.5): files with content and properties, folders with their own and with what comes or goes in them.
+	// What becomes another (RFC 4918, sections 7.1 to 7.5): files with content and properties,
+	// folders with their own and with what comes or goes in them.
 	lockedBy []string
 	removes  string // with all that is below; "" for nothing
 }
 
 // ownCodes are all methods of Tree that change an entry.
 var changes = map[string]change{
-	"put over a file": {func(s *lockTree, a access.Actor) error { return s.putFile(a, "dir", "f", files.Replace) }, []string{"dir/f"}, ""},
-	"put a new file":  {func(s *lockTree, a access.Actor) error { return s.putFile(a, "dir", "n", files.Fail) }, []string{"dir"}, ""},
+	"put over a file": {func(s *lockTree, a access.Actor) error { return s.putFile(a, "dir", "f", files.Replace) },
+		[]string{"dir/f"}, ""},
+	"put a new file": {func(s *lockTree, a access.Actor) error { return s.putFile(a, "dir", "n", files.Fail) },
+		[]string{"dir"}, ""},
 	"put beside a file": {func(s *lockTree, a access.Actor) error {
 		return s.putFile(a, "dir", "f", files.RenameNew)
 	}, []string{"dir"}, ""},
-	"put below what is missing": {func(s *lockTree, a access.Actor) error { return s.putFile(a, "dir/x/y", "n", files.Fail) }, []string{"dir"}, ""},
+	"put below what is missing": {func(s *lockTree, a access.Actor) error {
+		return s.putFile(a, "dir/x/y", "n", files.Fail)
+	}, []string{"dir"}, ""},
 	"make a folder": {func(s *lockTree, a access.Actor) error {
 		_, err := s.tree.CreateFolder(s.t.Context(), a, s.path("dir"), "n")
 		return err
@@ -134,17 +142,25 @@ var changes = map[string]change{
 	"metadata of a folder": {func(s *lockTree, a access.Actor) error {
 		return s.update(a, "dir", files.Change{Position: files.Field[int64]{Given: true}})
 	}, []string{"dir"}, ""},
-	"properties of a file":   {func(s *lockTree, a access.Actor) error { return s.setProperty(a, "dir/f") }, []string{"dir/f"}, ""},
-	"properties of a folder": {func(s *lockTree, a access.Actor) error { return s.setProperty(a, "dir") }, []string{"dir"}, ""},
-	"rename a file":          {func(s *lockTree, a access.Actor) error { return s.rename(a, "dir/f") }, []string{"dir"}, "dir/f"},
-	"rename a folder":        {func(s *lockTree, a access.Actor) error { return s.rename(a, "dir") }, []string{""}, "dir"},
-	"move a file":            {func(s *lockTree, a access.Actor) error { return s.move(a, "dir/f", "out") }, []string{"dir", "out"}, "dir/f"},
-	"move a folder":          {func(s *lockTree, a access.Actor) error { return s.move(a, "dir", "out") }, []string{"", "out"}, "dir"},
-	"move into a folder":     {func(s *lockTree, a access.Actor) error { return s.move(a, "out/o", "dir/sub") }, []string{"out", "dir/sub"}, "out/o"},
+	"properties of a file": {func(s *lockTree, a access.Actor) error { return s.setProperty(a, "dir/f") },
+		[]string{"dir/f"}, ""},
+	"properties of a folder": {func(s *lockTree, a access.Actor) error { return s.setProperty(a, "dir") },
+		[]string{"dir"}, ""},
+	"rename a file": {func(s *lockTree, a access.Actor) error { return s.rename(a, "dir/f") }, []string{"dir"},
+		"dir/f"},
+	"rename a folder": {func(s *lockTree, a access.Actor) error { return s.rename(a, "dir") }, []string{""},
+		"dir"},
+	"move a file": {func(s *lockTree, a access.Actor) error { return s.move(a, "dir/f", "out") },
+		[]string{"dir", "out"}, "dir/f"},
+	"move a folder": {func(s *lockTree, a access.Actor) error { return s.move(a, "dir", "out") },
+		[]string{"", "out"}, "dir"},
+	"move into a folder": {func(s *lockTree, a access.Actor) error { return s.move(a, "out/o", "dir/sub") },
+		[]string{"out", "dir/sub"}, "out/o"},
 	"move some": {func(s *lockTree, a access.Actor) error {
 		return firstErr(s.tree.MoveEach(s.t.Context(), a, []string{s.ids["dir/sub"]}, s.path("out")))
 	}, []string{"dir", "out"}, "dir/sub"},
-	"delete a file":   {func(s *lockTree, a access.Actor) error { return s.delete(a, "dir/f") }, []string{"dir"}, "dir/f"},
+	"delete a file": {func(s *lockTree, a access.Actor) error { return s.delete(a, "dir/f") }, []string{"dir"},
+		"dir/f"},
 	"delete a folder": {func(s *lockTree, a access.Actor) error { return s.delete(a, "dir") }, []string{""}, "dir"},
 	"delete some": {func(s *lockTree, a access.Actor) error {
 		return firstErr(s.tree.DeleteEach(s.t.Context(), a, []string{s.ids["dir"], s.ids["dir/f"]}))
@@ -158,32 +174,39 @@ var changes = map[string]change{
 		return err
 	}, []string{"out"}, ""},
 	"move over a file": {func(s *lockTree, a access.Actor) error {
-		_, err := s.tree.MoveWithOptions(s.t.Context(), a, s.ids["out/o"], s.path("dir"), "f", files.CopyMoveOptions{Replace: true})
+		_, err := s.tree.MoveWithOptions(s.t.Context(), a, s.ids["out/o"], s.path("dir"), "f",
+			files.CopyMoveOptions{Replace: true})
 		return err
 	}, []string{"out", "dir/f"}, "out/o"},
 	"copy over a file": {func(s *lockTree, a access.Actor) error {
-		_, err := s.tree.CopyWithOptions(s.t.Context(), a, s.ids["out/o"], s.path("dir"), "f", files.CopyMoveOptions{Replace: true})
+		_, err := s.tree.CopyWithOptions(s.t.Context(), a, s.ids["out/o"], s.path("dir"), "f",
+			files.CopyMoveOptions{Replace: true})
 		return err
 	}, []string{"dir/f"}, ""},
 	"move over a folder": {func(s *lockTree, a access.Actor) error {
-		_, err := s.tree.MoveWithOptions(s.t.Context(), a, s.ids["out/o"], s.root, "dir", files.CopyMoveOptions{Replace: true})
+		_, err := s.tree.MoveWithOptions(s.t.Context(), a, s.ids["out/o"], s.root, "dir",
+			files.CopyMoveOptions{Replace: true})
 		return err
 	}, []string{"out", "", "out/o"}, "dir"},
 	"copy over a folder": {func(s *lockTree, a access.Actor) error {
-		_, err := s.tree.CopyWithOptions(s.t.Context(), a, s.ids["out"], s.root, "dir", files.CopyMoveOptions{Replace: true})
+		_, err := s.tree.CopyWithOptions(s.t.Context(), a, s.ids["out"], s.root, "dir",
+			files.CopyMoveOptions{Replace: true})
 		return err
 	}, []string{""}, "dir"},
 	"copy a folder alone over a file": {func(s *lockTree, a access.Actor) error {
-		_, err := s.tree.CopyWithOptions(s.t.Context(), a, s.ids["out"], s.path("dir"), "f", files.CopyMoveOptions{Replace: true, Shallow: true})
+		_, err := s.tree.CopyWithOptions(s.t.Context(), a, s.ids["out"], s.path("dir"), "f",
+			files.CopyMoveOptions{Replace: true, Shallow: true})
 		return err
 	}, []string{"dir"}, "dir/f"},
 }
 
 func (s *lockTree) setProperty(a access.Actor, what string) error {
-	return s.tree.SetProperties(s.t.Context(), a, s.ids[what], []files.PropertyChange{{Property: files.Property{Name: "n"}}})
+	return s.tree.SetProperties(s.t.Context(), a, s.ids[what],
+		[]files.PropertyChange{{Property: files.Property{Name: "n"}}})
 }
 
-// A lock refuses each change of what it covers to everybody but its own key with its token, and no other change; whichever door it comes through.
+// A lock refuses each change of what it covers to everybody but its own key with its token, and no
+// other change; whichever door it comes through.
 func TestLocksForbidChanges(t *testing.T) {
 	for name, l := range map[string]files.WriteLock{"deep": deepLock, "alone": exclusiveLock} {
 		t.Run(name, func(t *testing.T) {
@@ -197,13 +220,15 @@ func TestLocksForbidChanges(t *testing.T) {
 						for _, touched := range c.lockedBy {
 							refused = refused || touched == on || l.Deep && s.path(touched).Within(s.path(on))
 						}
-						refused = refused || c.removes != "" && (s.path(on).Within(s.path(c.removes)) || l.Deep && s.path(c.removes).Within(s.path(on)))
+						refused = refused || c.removes != "" &&
+							(s.path(on).Within(s.path(c.removes)) || l.Deep && s.path(c.removes).Within(s.path(on)))
 						what := fmt.Sprintf("%s, a lock on %q", what, on)
 						made := h.mustLock("one", s.ids[on], l)
 						if refused {
 							h.wantLocked(what+", a session", c.do(s, h.ann), s.path(on).String())
 							h.wantLocked(what+", no token", c.do(s, viaKey(h.ann, "one")), s.path(on).String())
-							h.wantLocked(what+", another key", c.do(s, viaKey(h.ann, "two", made.Token)), s.path(on).String())
+							h.wantLocked(what+", another key", c.do(s, viaKey(h.ann, "two", made.Token)),
+								s.path(on).String())
 							session := h.ann
 							session.Locks = []string{made.Token}
 							h.wantLocked(what+", a session with the token", c.do(s, session), s.path(on).String())
@@ -240,12 +265,14 @@ func TestLocksDoNotForbidReading(t *testing.T) {
 		h.must(err)
 		same := vpath.Name("f")
 		hash := func(context.Context) (string, error) { return "hash", nil }
-		for i, c := range []files.Change{{Password: &files.NewPassword{Hash: hash}}, {Name: &same}, {}, {Name: &same, Password: &files.NewPassword{}}} {
+		for i, c := range []files.Change{{Password: &files.NewPassword{Hash: hash}}, {Name: &same}, {},
+			{Name: &same, Password: &files.NewPassword{}}} {
 			if _, err := h.tree.Update(t.Context(), h.ann, f.ID, c); err != nil {
 				t.Errorf("no change, %d: %v", i, err)
 			}
 		}
-		_, err = h.tree.Update(t.Context(), h.ann, f.ID, files.Change{Color: files.Field[string]{Given: true}, Password: &files.NewPassword{}})
+		_, err = h.tree.Update(t.Context(), h.ann, f.ID,
+			files.Change{Color: files.Field[string]{Given: true}, Password: &files.NewPassword{}})
 		h.wantFault("a password and a colour", err, fault.Locked)
 		_, err = h.tree.Link(t.Context(), h.ann, f.ID)
 		h.must(err)
@@ -254,23 +281,29 @@ func TestLocksDoNotForbidReading(t *testing.T) {
 	})
 }
 
-// Of several locks, which are shared, the token of one will do for what they cover; each of what goes with a folder needs one.
+// Of several locks, which are shared, the token of one will do for what they cover; each of what
+// goes with a folder needs one.
 func TestOneSharedLockTokenSuffices(t *testing.T) {
 	eachFixture(t, func(t *testing.T, h *fixture) {
 		s := h.newLockTree(1)
 		one, two := h.mustLock("one", s.ids["dir/f"], sharedLock), h.mustLock("two", s.ids["dir/f"], sharedLock)
 		over := h.mustLock("one", s.ids["dir"], files.WriteLock{Deep: true})
-		for _, a := range []access.Actor{viaKey(h.ann, "one", one.Token), viaKey(h.ann, "two", two.Token), viaKey(h.ann, "one", over.Token)} {
+		for _, a := range []access.Actor{viaKey(h.ann, "one", one.Token), viaKey(h.ann, "two", two.Token),
+			viaKey(h.ann, "one", over.Token)} {
 			h.must(s.setProperty(a, "dir/f"))
 		}
 		h.wantFault("no token", s.setProperty(viaKey(h.ann, "one"), "dir/f"), fault.Locked)
 		h.wantFault("the other's", s.setProperty(viaKey(h.ann, "one", two.Token), "dir/f"), fault.Locked)
-		h.wantLocked("the folder by the file's token", s.setProperty(viaKey(h.ann, "one", one.Token), "dir"), s.path("dir").String())
-		h.wantLocked("out of the folder by the file's token", s.delete(viaKey(h.ann, "one", one.Token), "dir/f"), s.path("dir").String())
-		h.wantLocked("out of the folder by the other's token", s.delete(viaKey(h.ann, "two", two.Token), "dir/f"), s.path("dir").String())
+		h.wantLocked("the folder by the file's token", s.setProperty(viaKey(h.ann, "one", one.Token), "dir"),
+			s.path("dir").String())
+		h.wantLocked("out of the folder by the file's token", s.delete(viaKey(h.ann, "one", one.Token), "dir/f"),
+			s.path("dir").String())
+		h.wantLocked("out of the folder by the other's token", s.delete(viaKey(h.ann, "two", two.Token), "dir/f"),
+			s.path("dir").String())
 
 		g := h.mustLock("two", s.ids["dir/sub/g"], sharedLock)
-		h.wantFault("the folder with something of the other's", s.delete(viaKey(h.ann, "one", over.Token), "dir"), fault.Locked)
+		h.wantFault("the folder with something of the other's", s.delete(viaKey(h.ann, "one", over.Token), "dir"),
+			fault.Locked)
 		h.must(h.tree.Unlock(t.Context(), viaKey(h.ann, "two"), s.ids["dir/sub/g"], g.Token))
 		h.wantFault("the folder without the file's", s.delete(viaKey(h.ann, "one", over.Token), "dir"), fault.Locked)
 		h.must(s.delete(viaKey(h.ann, "one", over.Token, one.Token), "dir"))
@@ -320,7 +353,8 @@ func TestLocksCoverMounts(t *testing.T) {
 	})
 }
 
-// A file that is put on a condition is not put when that does not hold, and the condition sees what lies there.
+// A file that is put on a condition is not put when that does not hold, and the condition
+// sees what lies there.
 func TestPutPreconditions(t *testing.T) {
 	eachFixture(t, func(t *testing.T, h *fixture) {
 		no := errors.New("no")
@@ -328,7 +362,8 @@ func TestPutPreconditions(t *testing.T) {
 		s, err := h.tree.ResourceAt(t.Context(), mustParsePath("/home/ann/dir/f"))
 		h.must(err)
 		for name, want := range map[vpath.Name]string{"f": s.ETag(), "new": ""} {
-			place, err := h.tree.ResolveDestination(t.Context(), h.ann, mustParsePath("/home/ann/dir"), name, files.Replace)
+			place, err := h.tree.ResolveDestination(t.Context(), h.ann, mustParsePath("/home/ann/dir"), name,
+				files.Replace)
 			h.must(err)
 			var seen []string
 			place.Precondition = func(etag string) error { seen = append(seen, etag); return no }

@@ -8,7 +8,8 @@ import (
 	"larder/internal/db"
 )
 
-// Locks deep down hold up nobody who moves or deletes a folder elsewhere: what they all lie in is gone over once.
+// Locks deep down hold up nobody who moves or deletes a folder elsewhere: what they all lie in
+// is gone over once.
 func TestManyDeepLocksDoNotSlowFolderChanges(t *testing.T) {
 	eachFixture(t, func(t *testing.T, h *fixture) {
 		top := h.createFolder(h.ann, "/home/ann/top")
@@ -21,8 +22,10 @@ func TestManyDeepLocksDoNotSlowFolderChanges(t *testing.T) {
 		h.createFolder(h.ann, "/home/ann/empty")
 		h.write(func(tx *db.Tx) error {
 			for i := range 5000 {
-				_, err := tx.Exec("INSERT INTO locks (token, entry_id, deep, exclusive, key_id, owner, expires_at) VALUES ($1, $2, FALSE, FALSE, $3, '', $4)",
-					fmt.Sprint("token ", i), deepest.ID, fmt.Sprint("key ", i/100), h.clock().Add(time.Hour).UnixMilli())
+				_, err := tx.Exec(
+					"INSERT INTO locks (token, entry_id, deep, exclusive, key_id, owner, expires_at) VALUES ($1, $2, FALSE, FALSE, $3, '', $4)",
+					fmt.Sprint("token ", i), deepest.ID, fmt.Sprint("key ", i/100), h.clock().Add(time.Hour).
+						UnixMilli())
 				if err != nil {
 					return err
 				}

@@ -108,8 +108,8 @@ func (w *storesFixture) allowKey() access.Actor {
 	return a
 }
 
-// A move between providers is held up by a lock that came while it was under way, at either end, and leaves everything where it was; the tokens that
-// came with the order open it then as well.
+// A move between providers is held up by a lock that came while it was under way, at either end,
+// and leaves everything where it was; the tokens that came with the order open it then as well.
 func TestMoveJobIsRefusedByNewLocks(t *testing.T) {
 	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		one := w.allowKey()

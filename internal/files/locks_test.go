@@ -51,15 +51,18 @@ func (h *fixture) wantLocked(what string, err error, at string) {
 	}
 }
 
-// TestLockReturnsItsProperties of RFC 4918, section 14.1: scope, depth, owner, root and time are told of the lock that was made.
+// TestLockReturnsItsProperties of RFC 4918, section 14.1: scope, depth, owner, root and time are
+// told of the lock that was made.
 func TestLockReturnsItsProperties(t *testing.T) {
 	eachFixture(t, func(t *testing.T, h *fixture) {
 		dir := h.createFolder(h.ann, "/home/ann/dir")
 		f := h.mustUpload(h.ann, "/home/ann/dir/f", "x")
-		l, err := h.tree.Lock(t.Context(), viaKey(h.ann, "one"), dir.ID, files.WriteLock{Deep: true, Owner: "<href>mailto:ann</href>"}, time.Minute)
+		l, err := h.tree.Lock(t.Context(), viaKey(h.ann, "one"), dir.ID,
+			files.WriteLock{Deep: true, Owner: "<href>mailto:ann</href>"}, time.Minute)
 		h.must(err)
 		until := h.clock().Add(time.Minute).UnixMilli()
-		if l.Token == "" || l.EntryID != dir.ID || !l.Deep || l.Exclusive || l.KeyID != "one" || l.ExpiresAt != until || l.Path != mustParsePath("/home/ann/dir") {
+		if l.Token == "" || l.EntryID != dir.ID || !l.Deep || l.Exclusive || l.KeyID != "one" || l.ExpiresAt != until ||
+			l.Path != mustParsePath("/home/ann/dir") {
 			t.Errorf("made %+v", l)
 		}
 		on := h.mustLock("one", f.ID, files.WriteLock{Deep: true})
@@ -82,7 +85,8 @@ func TestLockReturnsItsProperties(t *testing.T) {
 		}
 		only, err := h.tree.LocksOn(t.Context(), []string{dir.ID, f.ID})
 		h.must(err)
-		if len(only[dir.ID]) != 1 || only[dir.ID][0].Token != l.Token || len(only[f.ID]) != 1 || only[f.ID][0].Token != on.Token {
+		if len(only[dir.ID]) != 1 || only[dir.ID][0].Token != l.Token || len(only[f.ID]) != 1 ||
+			only[f.ID][0].Token != on.Token {
 			t.Errorf("on themselves: %+v", only)
 		}
 	})
@@ -98,8 +102,9 @@ func (h *fixture) locksOf(id string) ([]files.WriteLock, error) {
 	return s.Locks(h.t.Context())
 }
 
-// Two locks go together when both are shared, or when neither covers what the other does; whichever comes first (RFC 4918, section 6.2). What lies in
-// a mount lies below the folders that its path leads through.
+// Two locks go together when both are shared, or when neither covers what the other does;
+// whichever comes first (RFC 4918, section 6.2). What lies in a mount lies below the folders that
+// its path leads through.
 func TestLockCompatibility(t *testing.T) {
 	t.Run("near the top", func(t *testing.T) { checkLockCompatibility(t, "/home/ann") })
 	t.Run("deep down", func(t *testing.T) { checkLockCompatibility(t, "/home/ann"+strings.Repeat("/x", 11)) })
@@ -128,8 +133,10 @@ func checkLockCompatibility(t *testing.T, base string) {
 		for _, first := range all {
 			l := h.mustLock("one", first.id, first.WriteLock)
 			for _, second := range all {
-				what := fmt.Sprintf("exclusive %v deep %v on %s after exclusive %v deep %v on %s", second.Exclusive, second.Deep, second.path, first.Exclusive, first.Deep, first.path)
-				made, err := h.tree.Lock(t.Context(), viaKey(h.ann, "two", l.Token), second.id, second.WriteLock, time.Hour)
+				what := fmt.Sprintf("exclusive %v deep %v on %s after exclusive %v deep %v on %s", second.Exclusive,
+					second.Deep, second.path, first.Exclusive, first.Deep, first.path)
+				made, err := h.tree.Lock(t.Context(), viaKey(h.ann, "two", l.Token), second.id, second.WriteLock,
+					time.Hour)
 				if (first.Exclusive || second.Exclusive) && (covers(first, second) || covers(second, first)) {
 					h.wantLocked(what, err, first.path.String())
 				} else if err != nil {
@@ -179,7 +186,8 @@ func TestWhoMayLock(t *testing.T) {
 	})
 }
 
-// A lock counts until its time is over, to the millisecond, and is refreshed by whoever shows its token through its key.
+// A lock counts until its time is over, to the millisecond, and is refreshed by whoever shows its
+// token through its key.
 func TestLocksExpire(t *testing.T) {
 	eachFixture(t, func(t *testing.T, h *fixture) {
 		dir := h.createFolder(h.ann, "/home/ann/dir")
@@ -188,7 +196,8 @@ func TestLocksExpire(t *testing.T) {
 		h.must(err)
 		title := func(a access.Actor) error {
 			text := "t"
-			_, err := h.tree.Update(t.Context(), a, f.ID, files.Change{Title: files.Field[string]{Given: true, Value: &text}})
+			_, err := h.tree.Update(t.Context(), a, f.ID,
+				files.Change{Title: files.Field[string]{Given: true, Value: &text}})
 			return err
 		}
 		h.advance(10*time.Second - time.Millisecond)
@@ -198,7 +207,8 @@ func TestLocksExpire(t *testing.T) {
 			t.Errorf("%d locks a millisecond before the end", n)
 		}
 		for what, a := range map[string]access.Actor{
-			"without the token": viaKey(h.ann, "one"), "by another key": viaKey(h.ann, "two", l.Token), "in a session": {UserID: "ann", Role: access.User, Locks: []string{l.Token}},
+			"without the token": viaKey(h.ann, "one"), "by another key": viaKey(h.ann, "two", l.Token),
+			"in a session":       {UserID: "ann", Role: access.User, Locks: []string{l.Token}},
 			"with another token": viaKey(h.ann, "one", "11111111-2222-3333-4444-555555555555"),
 		} {
 			_, err := h.tree.Refresh(t.Context(), a, dir.ID, time.Hour)
@@ -208,7 +218,8 @@ func TestLocksExpire(t *testing.T) {
 		h.wantFault("refreshed by nothing", err, fault.NotFound)
 		_, err = h.tree.Refresh(t.Context(), viaKey(h.ann, "one", l.Token), h.ann.HomeID, time.Hour)
 		h.wantFault("refreshed by what it does not cover", err, fault.Precondition)
-		again, err := h.tree.Refresh(t.Context(), viaKey(h.ann, "one", l.Token), f.ID, 20*time.Second) // by what lies below
+		// by what lies below
+		again, err := h.tree.Refresh(t.Context(), viaKey(h.ann, "one", l.Token), f.ID, 20*time.Second)
 		h.must(err)
 		want := l
 		want.ExpiresAt = h.clock().Add(20 * time.Second).UnixMilli()
@@ -222,7 +233,8 @@ func TestLocksExpire(t *testing.T) {
 		h.must(title(viaKey(h.ann, "one", l.Token)))
 		_, err = h.tree.Refresh(t.Context(), viaKey(h.ann, "one", l.Token), dir.ID, time.Hour)
 		h.wantFault("refreshed afterwards", err, fault.Precondition)
-		h.wantFault("ended afterwards", h.tree.Unlock(t.Context(), viaKey(h.ann, "one"), dir.ID, l.Token), fault.Conflict)
+		h.wantFault("ended afterwards", h.tree.Unlock(t.Context(), viaKey(h.ann, "one"), dir.ID, l.Token),
+			fault.Conflict)
 		if held, err := h.locksOf(f.ID); err != nil || len(held) != 0 {
 			t.Errorf("held %+v, %v", held, err)
 		}
@@ -249,12 +261,14 @@ func TestUnlock(t *testing.T) {
 		h.wantFault("another key", unlock(viaKey(h.ann, "two", l.Token), dir.ID, l.Token), fault.Forbidden)
 		h.wantFault("another key, from below", unlock(viaKey(h.ann, "two"), f.ID, l.Token), fault.Forbidden)
 		h.wantFault("a session", unlock(h.ann, dir.ID, l.Token), fault.Forbidden)
-		h.wantFault("an unknown token", unlock(viaKey(h.ann, "one"), dir.ID, "11111111-2222-3333-4444-555555555555"), fault.Conflict)
+		h.wantFault("an unknown token", unlock(viaKey(h.ann, "one"), dir.ID, "11111111-2222-3333-4444-555555555555"),
+			fault.Conflict)
 		h.wantFault("of another entry", unlock(viaKey(h.ann, "one"), g.ID, l.Token), fault.Conflict)
 		h.wantFault("of an entry below", unlock(viaKey(h.ann, "one"), h.ann.HomeID, on.Token), fault.Conflict)
 		h.wantFault("of nothing", unlock(viaKey(h.ann, "one"), "absent", l.Token), fault.Conflict)
 		flat := h.mustLock("one", h.ann.HomeID, exclusiveLock)
-		h.wantFault("a lock on the folder alone, from below", unlock(viaKey(h.ann, "one"), g.ID, flat.Token), fault.Conflict)
+		h.wantFault("a lock on the folder alone, from below", unlock(viaKey(h.ann, "one"), g.ID, flat.Token),
+			fault.Conflict)
 		if n := h.countRows("locks"); n != 3 {
 			t.Errorf("%d locks, want 3", n)
 		}
@@ -290,7 +304,8 @@ func TestLocksOfAKeyAreBounded(t *testing.T) {
 	})
 }
 
-// What is deleted or moved loses its locks, and those on what is in it; a copy has none (RFC 4918, section 7.5 and 7.6).
+// What is deleted or moved loses its locks, and those on what is in it; a copy has none (RFC 4918,
+// section 7.5 and 7.6).
 func TestLocksEndWhenEntryMovesOrIsDeleted(t *testing.T) {
 	eachFixture(t, func(t *testing.T, h *fixture) {
 		to := h.createFolder(h.ann, "/home/ann/to")
@@ -298,7 +313,10 @@ func TestLocksEndWhenEntryMovesOrIsDeleted(t *testing.T) {
 			gone bool
 			do   func(a access.Actor, id string) error
 		}{
-			"delete": {true, func(a access.Actor, id string) error { _, _, err := h.tree.Delete(t.Context(), a, id); return err }},
+			"delete": {true, func(a access.Actor, id string) error {
+				_, _, err := h.tree.Delete(t.Context(), a, id)
+				return err
+			}},
 			"move": {true, func(a access.Actor, id string) error {
 				name := vpath.Name("moved " + id)
 				_, err := h.tree.Move(t.Context(), a, id, to.Path(), &name)

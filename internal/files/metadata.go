@@ -42,13 +42,15 @@ type Change struct {
 
 // NewPassword is another access password for an entry.
 type NewPassword struct {
-	Hash func(ctx context.Context) (string, error) // makes the hash of it, once it is known that it may be set; nil removes the password
+	// makes the hash of it, once it is known that it may be set; nil removes the password
+	Hash func(ctx context.Context) (string, error)
 }
 
-// Update changes name and metadata of an entry, all of it or nothing. It takes the permission to update, and for a password to be the entry's
-// owner or an administrator. A new name takes that permission under the old name and the new one; for a folder, all through it, and to see all
-// of it. No rule is shed by it. Faults: NotFound, Forbidden, PasswordRequired, Invalid, AlreadyExists, Conflict for a new name of a mount's root or
-// of what is above one, and those of Hash.
+// Update changes name and metadata of an entry, all of it or nothing. It takes the permission to
+// update, and for a password to be the entry's owner or an administrator. A new name takes that
+// permission under the old name and the new one; for a folder, all through it, and to see all of
+// it. No rule is shed by it. Faults: NotFound, Forbidden, PasswordRequired, Invalid, AlreadyExists,
+// Conflict for a new name of a mount's root or of what is above one, and those of Hash.
 func (t *Tree) Update(ctx context.Context, a access.Actor, id string, c Change) (Entry, error) {
 	if err := c.check(); err != nil {
 		return Entry{}, err
@@ -137,7 +139,8 @@ func (v *ruleset) judgeName(tx *db.Tx, a access.Actor, n *node, name vpath.Name)
 	return nil
 }
 
-// checkUnlockedFor refuses what a lock forbids: a new name is a change of the folder as well, a password none of either. Fault: Locked.
+// checkUnlockedFor refuses what a lock forbids: a new name is a change of the folder as well, a
+// password none of either. Fault: Locked.
 func (t *Tree) checkUnlockedFor(tx *db.Tx, a access.Actor, n *node, c *Change) error {
 	if c.renames(n) {
 		return t.checkRemovable(tx, a, n)
@@ -155,12 +158,14 @@ func (c *Change) renames(n *node) bool { return c.Name != nil && string(*c.Name)
 
 // ownCodes reports whether there is anything to do: the name that an entry has already is nothing.
 func (c *Change) changes(n *node) bool {
-	return c.renames(n) || c.Title.Given || c.Color.Given || c.Cover.Given || c.Emoji.Given || c.Position.Given || c.Password != nil
+	return c.renames(n) || c.Title.Given || c.Color.Given || c.Cover.Given || c.Emoji.Given || c.Position.Given ||
+		c.Password != nil
 }
 
 var colorPattern = regexp.MustCompile(`^#[0-9A-Fa-f]{6}$`)
 
-// checkListings judges and cleans what was given; an empty title, cover or emoji becomes none. Fault: Invalid.
+// checkListings judges and cleans what was given; an empty title, cover or emoji
+// becomes none. Fault: Invalid.
 func (c *Change) check() (err error) {
 	if c.Title, err = cleanText(c.Title, "customTitle", maxTitle); err != nil {
 		return err
@@ -194,7 +199,8 @@ func cleanText(f Field[string], name string, most int) (Field[string], error) {
 		return f, nil
 	}
 	s := *f.Value
-	if len(s) > 20*most || !utf8.ValidString(s) { // the former before the cost of normalising: NFC never shrinks a character by more
+	// the former before the cost of normalising: NFC never shrinks a character by more
+	if len(s) > 20*most || !utf8.ValidString(s) {
 		return f, fault.Newf(fault.Invalid, "%s has at most %d characters of valid UTF-8.", name, most)
 	}
 	s = norm.NFC.String(s)
@@ -209,10 +215,12 @@ func cleanText(f Field[string], name string, most int) (Field[string], error) {
 	return Field[string]{Given: true, Value: &s}, nil
 }
 
-// checkCover lets pictures be shown from the web and from this site only; nothing here ever fetches one (abuse case C66). Browsers take a
-// backslash for a slash, so that `/\host` would lead away. Fault: Invalid.
+// checkCover lets pictures be shown from the web and from this site only; nothing here ever
+// fetches one (abuse case C66). Browsers take a backslash for a slash, so that `/\host` would
+// lead away. Fault: Invalid.
 func checkCover(s string) error {
-	wrong := fault.New(fault.Invalid, "coverUrl is an http or https address, or a path of this site that begins with one slash.")
+	wrong := fault.New(fault.Invalid,
+		"coverUrl is an http or https address, or a path of this site that begins with one slash.")
 	if strings.ContainsRune(s, '\\') || strings.ContainsFunc(s, unicode.IsSpace) {
 		return wrong
 	}

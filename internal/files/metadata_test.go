@@ -15,7 +15,8 @@ func TestUpdateValidatesPositions(t *testing.T) {
 		h := newFixture(t, d)
 		f := h.mustUpload(h.ann, "/home/ann/f", "x")
 		at := func(position int64) (files.Entry, error) {
-			return h.tree.Update(t.Context(), h.ann, f.ID, files.Change{Position: files.Field[int64]{Given: true, Value: &position}})
+			return h.tree.Update(t.Context(), h.ann, f.ID,
+				files.Change{Position: files.Field[int64]{Given: true, Value: &position}})
 		}
 		for _, position := range []int64{9007199254740991, -9007199254740991, 0} {
 			e, err := at(position)

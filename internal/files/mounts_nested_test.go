@@ -20,7 +20,8 @@ func (h *fixture) addMount(p string) (root string) {
 		if root, err = h.tree.InsertRoot(tx, "admin", "M"); err != nil {
 			return err
 		}
-		return mount.New(h.db).Insert(tx, mount.Mount{ID: h.ids.UUID(), ProviderID: "local", RootID: root, Path: mustParsePath(p), Name: "M", SortBy: "name", SortOrder: "asc"}, 0)
+		return mount.New(h.db).Insert(tx, mount.Mount{ID: h.ids.UUID(), ProviderID: "local", RootID: root,
+			Path: mustParsePath(p), Name: "M", SortBy: "name", SortOrder: "asc"}, 0)
 	})
 	return root
 }
@@ -54,7 +55,8 @@ func TestPasswordCoversMountsBelow(t *testing.T) {
 		h.wantFault("whether a name exists", err, fault.PasswordRequired)
 		_, err = h.tree.ByLink(t.Context(), link.ID)
 		h.wantFault("a permanent link", err, fault.NotFound)
-		_, err = h.tree.List(t.Context(), h.bob, files.ListQuery{Path: mustParsePath("/public/vault/disk"), Page: 1, Limit: 10})
+		_, err = h.tree.List(t.Context(), h.bob,
+			files.ListQuery{Path: mustParsePath("/public/vault/disk"), Page: 1, Limit: 10})
 		h.wantFault("a listing", err, fault.PasswordRequired)
 		_, _, err = h.tree.Details(t.Context(), h.bob, deep.ID)
 		h.wantFault("details", err, fault.PasswordRequired)
@@ -93,7 +95,8 @@ func TestRefusalsDoNotRevealMounts(t *testing.T) {
 			}
 		}
 		held := h.createFolder(h.admin, "/held")
-		h.addRule(access.Rule{Pattern: "/hel?", Effect: access.Allow, UserID: "bob", Permissions: access.Set(access.Update)})
+		h.addRule(access.Rule{Pattern: "/hel?", Effect: access.Allow, UserID: "bob",
+			Permissions: access.Set(access.Update)})
 		h.mustUpload(h.admin, "/held/f", "not his")
 		h.addMount("/held/disk")
 		_, err := h.tree.Rename(t.Context(), h.bob, held.ID, "help")
@@ -121,7 +124,8 @@ func TestNewHomesAvoidExistingMounts(t *testing.T) {
 	})
 }
 
-// A folder that is only there because a mount lies below it has its name: another entry under it would hide what is in it.
+// A folder that is only there because a mount lies below it has its name: another entry under it
+// would hide what is in it.
 func TestVirtualFolderNamesAreReserved(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := newFixture(t, d)
@@ -164,7 +168,8 @@ func TestMountRulesApplyToTheirMountOnly(t *testing.T) {
 		h.createFolder(h.admin, "/top/plans")
 		read := access.Set(access.Read)
 		// of the first mount, "m": /top shows, /disk lies in another
-		h.addRule(access.Rule{Pattern: "/*/plans/**", Effect: access.Allow, Role: access.User, MountID: "m", Permissions: read})
+		h.addRule(access.Rule{Pattern: "/*/plans/**", Effect: access.Allow, Role: access.User, MountID: "m",
+			Permissions: read})
 		if got := h.listFolder(h.bob, "/top"); !slices.Equal(got, []string{"plans/"}) {
 			t.Errorf("in the mount that the rule is for: %q", got)
 		}

@@ -13,7 +13,8 @@ import (
 	"larder/internal/provider"
 )
 
-// Content is never acknowledged in a provider that was deleted while it was stored, though its mount goes on with another one.
+// Content is never acknowledged in a provider that was deleted while it was stored, though its
+// mount goes on with another one.
 func TestPutInADeletedProvider(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := newFixture(t, d)
@@ -24,7 +25,8 @@ func TestPutInADeletedProvider(t *testing.T) {
 		one, two := h.storeContent("one"), h.storeContent("two")
 		h.must(h.reg.Prepare("other", "other"))
 		h.write(func(tx *db.Tx) error {
-			err := h.reg.Insert(tx, provider.Provider{ID: "other", Name: "other", Type: provider.BuiltIn, Bucket: "other", Marker: "other"})
+			err := h.reg.Insert(tx, provider.Provider{ID: "other", Name: "other", Type: provider.BuiltIn,
+				Bucket: "other", Marker: "other"})
 			if err != nil {
 				return err
 			}
@@ -44,7 +46,8 @@ func TestPutInADeletedProvider(t *testing.T) {
 	})
 }
 
-// Keys that were only noted are let go; what uses one of them first, or comes meanwhile, keeps the provider in use.
+// Keys that were only noted are let go; what uses one of them first, or comes meanwhile, keeps
+// the provider in use.
 func TestNotedKeysAreReleased(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := newFixture(t, d)

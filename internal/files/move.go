@@ -11,23 +11,29 @@ import (
 	"larder/internal/vpath"
 )
 
-// Move puts an entry into the folder target, under newName unless that is nil. Where no byte has to be copied, as inside one provider, it is done
-// when Move returns, and the job was completed from the start. Else the job is pending, and RunMove does it; what is told now is judged again
-// then. It takes the permission to delete at the old place (for a folder, all through it) and to write at the new one; a folder one must be able
-// to see all of, and no rule is shed by it. Ids, owners, passwords and links go along.
+// Move puts an entry into the folder target, under newName unless that is nil. Where no byte has to
+// be copied, as inside one provider, it is done when Move returns, and the job was completed from
+// the start. Else the job is pending, and RunMove does it; what is told now is judged again then.
+// It takes the permission to delete at the old place (for a folder, all through it) and to write at
+// the new one; a folder one must be able to see all of, and no rule is shed by it. Ids, owners,
+// passwords and links go along.
 //
-// Faults: NotFound (no such entry, no such folder, a file as target), Forbidden, PasswordRequired, Invalid (a path that is reserved, too deep
-// or too long), Conflict (the name is taken there, into itself, a mount's root or what is above one, too many jobs under way).
-func (t *Tree) Move(ctx context.Context, a access.Actor, id string, target vpath.Path, newName *vpath.Name) (job.Job, error) {
+// Faults: NotFound (no such entry, no such folder, a file as target), Forbidden, PasswordRequired,
+// Invalid (a path that is reserved, too deep or too long), Conflict (the name is taken there, into
+// itself, a mount's root or what is above one, too many jobs under way).
+func (t *Tree) Move(ctx context.Context, a access.Actor, id string, target vpath.Path,
+	newName *vpath.Name) (job.Job, error) {
 	return t.move(ctx, a, id, target, newName, CopyMoveOptions{})
 }
 
 // MoveWithOptions is Move in a manner.
-func (t *Tree) MoveWithOptions(ctx context.Context, a access.Actor, id string, target vpath.Path, newName vpath.Name, how CopyMoveOptions) (job.Job, error) {
+func (t *Tree) MoveWithOptions(ctx context.Context, a access.Actor, id string, target vpath.Path, newName vpath.Name,
+	how CopyMoveOptions) (job.Job, error) {
 	return t.move(ctx, a, id, target, &newName, how)
 }
 
-func (t *Tree) move(ctx context.Context, a access.Actor, id string, target vpath.Path, newName *vpath.Name, how CopyMoveOptions) (job.Job, error) {
+func (t *Tree) move(ctx context.Context, a access.Actor, id string, target vpath.Path, newName *vpath.Name,
+	how CopyMoveOptions) (job.Job, error) {
 	folder, err := isFolder(t.DB.Read(ctx), id)
 	if err != nil {
 		return job.Job{}, err
@@ -57,7 +63,8 @@ func (t *Tree) move(ctx context.Context, a access.Actor, id string, target vpath
 			return err
 		}
 		now := t.nowMs()
-		made = job.Job{ID: t.IDs.UUID(), Type: MoveJob, OwnerID: a.UserID, Status: job.Completed, Progress: 100, CreatedAt: now, CompletedAt: &now}
+		made = job.Job{ID: t.IDs.UUID(), Type: MoveJob, OwnerID: a.UserID, Status: job.Completed, Progress: 100,
+			CreatedAt: now, CompletedAt: &now}
 		return job.InsertCompleted(tx, made)
 	})
 	if err == nil {
@@ -130,7 +137,8 @@ func (m *moveOperation) judge(target vpath.Path) error {
 	if err := v.allowTree(m.tx, a, &m.source, from, access.Delete); err != nil {
 		return err
 	}
-	// What is in the folder comes into being below the new path; there it lies in the actor's own folder or where a rule lets them write.
+	// What is in the folder comes into being below the new path; there it lies in the actor's own
+	// folder or where a rule lets them write.
 	if m.source.folder && v.policy.DecideTree(a, to, access.Write) == access.TreeDenied {
 		return forbidden()
 	}
@@ -173,8 +181,9 @@ func samePassword(before, after *access.EntryPassword) bool {
 	return before == nil || after != nil && after.ID == before.ID
 }
 
-// checkDepth checks that the deepest entry in a folder stays within the levels a path may have. The bytes of the longest path below are not
-// looked at: such an entry stays reachable by its id, and can be renamed or moved on.
+// checkDepth checks that the deepest entry in a folder stays within the levels a path may have. The
+// bytes of the longest path below are not looked at: such an entry stays reachable by its id, and
+// can be renamed or moved on.
 func (m *moveOperation) checkDepth(path vpath.Path) error {
 	if !m.source.folder || path.Depth() <= m.source.path.Depth() {
 		return nil
@@ -195,8 +204,9 @@ type contentSearch struct {
 	found    bool   // something at or below the source lies in another one
 }
 
-// found reports whether the move has content to copy. The search for it stops at the first file, but takes its time over a large folder of which
-// everything has been copied before; so it is made outside first (db.Again), and then again only where it found nothing.
+// found reports whether the move has content to copy. The search for it stops at the first file,
+// but takes its time over a large folder of which everything has been copied before; so it is made
+// outside first (db.Again), and then again only where it found nothing.
 func (m *moveOperation) needsContentCopy(looked *contentSearch) (bool, error) {
 	id, provider := m.source.id, m.dest.mount.ProviderID
 	switch {

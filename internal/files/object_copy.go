@@ -16,7 +16,8 @@ import (
 	"larder/internal/object"
 )
 
-// objectCopy is one object on its way from store to store, to a key that is on the garbage list meanwhile.
+// objectCopy is one object on its way from store to store, to a key that is on
+// the garbage list meanwhile.
 type objectCopy struct {
 	*transfer
 	file               sourceFile
@@ -27,9 +28,10 @@ type objectCopy struct {
 	due int64 // when the key is collected, ms; mu guards it
 }
 
-// copyAndVerify has the object copied and verified: by the server, where one holds both stores, or else through this process. Info is complete, whichever
-// way it went. Errors: errCopyDiffers or blob.ErrSize for a copy that is not what is recorded, blob.ErrNotFound when the source has no such object,
-// object.ErrCollected when the key is not ours any more.
+// copyAndVerify has the object copied and verified: by the server, where one holds both stores, or
+// else through this process. Info is complete, whichever way it went. Errors: errCopyDiffers or
+// blob.ErrSize for a copy that is not what is recorded, blob.ErrNotFound when the source has no
+// such object, object.ErrCollected when the key is not ours any more.
 func (h *objectCopy) copyAndVerify(ctx context.Context) (blob.Info, error) {
 	info, err := h.copyOnServer(ctx)
 	if errors.Is(err, blob.ErrNoCopy) {
@@ -48,11 +50,13 @@ func (h *objectCopy) stream(ctx context.Context) (blob.Info, error) {
 		return blob.Info{}, fmt.Errorf("open what is to be copied: %w", err)
 	}
 	defer object.Close() // opened to read
-	return h.toStore.Put(ctx, h.key, &postponingReader{ctx: ctx, copy: h, from: object}, blob.PutOptions{Size: h.file.size, MimeType: h.file.mimeType})
+	return h.toStore.Put(ctx, h.key, &postponingReader{ctx: ctx, copy: h, from: object},
+		blob.PutOptions{Size: h.file.size, MimeType: h.file.mimeType})
 }
 
-// copyOnServer has the server copy the object. Nobody has seen those bytes, and what a server says of its own copy proves little: so the copy is read
-// back and hashed, which is one transfer where copying through here takes two. Error: blob.ErrNoCopy when no server holds both.
+// copyOnServer has the server copy the object. Nobody has seen those bytes, and what a server says
+// of its own copy proves little: so the copy is read back and hashed, which is one transfer where
+// copying through here takes two. Error: blob.ErrNoCopy when no server holds both.
 func (h *objectCopy) copyOnServer(ctx context.Context) (info blob.Info, err error) {
 	copier, can := h.toStore.(blob.Copier)
 	if !can {
@@ -91,7 +95,8 @@ var errCopyDiffers = errors.New("the copy differs from what is recorded")
 func (h *objectCopy) verify(ctx context.Context, copied blob.Info) error {
 	c, sum := h.file, hex.EncodeToString(copied.SHA256)
 	if copied.Size != c.size || len(copied.SHA256) == 0 || c.sha256 != "" && c.sha256 != sum {
-		return fmt.Errorf("%w: %d bytes with SHA-256 %q were copied, %d with %q are recorded", errCopyDiffers, copied.Size, sum, c.size, c.sha256)
+		return fmt.Errorf("%w: %d bytes with SHA-256 %q were copied, %d with %q are recorded", errCopyDiffers,
+			copied.Size, sum, c.size, c.sha256)
 	}
 	stored, err := h.toStore.Stat(ctx, h.key)
 	switch {
@@ -99,18 +104,22 @@ func (h *objectCopy) verify(ctx context.Context, copied blob.Info) error {
 		return fmt.Errorf("%w: %w", errCopyDiffers, err)
 	case err != nil:
 		return err
-	case stored.Size != c.size, len(stored.SHA256) > 0 && hex.EncodeToString(stored.SHA256) != sum, !sameETag(stored.ETag, copied.ETag):
-		return fmt.Errorf("%w: the store has %d bytes, SHA-256 %x, ETag %s", errCopyDiffers, stored.Size, stored.SHA256, stored.ETag)
+	case stored.Size != c.size, len(stored.SHA256) > 0 && hex.EncodeToString(stored.SHA256) != sum,
+		!sameETag(stored.ETag, copied.ETag):
+		return fmt.Errorf("%w: the store has %d bytes, SHA-256 %x, ETag %s", errCopyDiffers, stored.Size, stored.SHA256,
+			stored.ETag)
 	}
 	return nil
 }
 
-// sameETag compares what a store calls an object at two times. Some quote an ETag in one answer and not in the other.
+// sameETag compares what a store calls an object at two times. Some quote an ETag in one answer and
+// not in the other.
 func sameETag(a, b string) bool {
 	return a == "" || b == "" || strings.Trim(a, `"`) == strings.Trim(b, `"`)
 }
 
-// postponingReader is content on its way: it counts, and puts the day off on which its key is collected.
+// postponingReader is content on its way: it counts, and puts the day off on which
+// its key is collected.
 type postponingReader struct {
 	ctx  context.Context
 	copy *objectCopy
@@ -129,8 +138,8 @@ func (p *postponingReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// whilePostponing runs do while the key is kept from being collected, for what reads nothing here by which the time that passes would be noticed. The
-// context of do ends when the key is lost.
+// whilePostponing runs do while the key is kept from being collected, for what reads nothing here
+// by which the time that passes would be noticed. The context of do ends when the key is lost.
 func (h *objectCopy) whilePostponing(ctx context.Context, do func(ctx context.Context) error) error {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)

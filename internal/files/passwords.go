@@ -17,14 +17,16 @@ type RequiredPassword struct {
 	Settable bool // the actor may set and remove it: its entry's owner, and administrators
 }
 
-// PasswordGate is what passwords may stand before: a file about to be downloaded, or a folder about to be listed.
+// PasswordGate is what passwords may stand before: a file about to be downloaded, or a folder
+// about to be listed.
 type PasswordGate struct {
-	ID        string // of the entry, "" for nothing and for a virtual folder
-	Path      vpath.Path
-	Folder    bool
-	Exists    bool
-	Outcome   access.Outcome     // whether the actor gets in with the passwords they have given
-	Passwords []RequiredPassword // the passwords that ask, or would ask somebody else: the nearest entry's, and those of rules
+	ID      string // of the entry, "" for nothing and for a virtual folder
+	Path    vpath.Path
+	Folder  bool
+	Exists  bool
+	Outcome access.Outcome // whether the actor gets in with the passwords they have given
+	// the passwords that ask, or would ask somebody else: the nearest entry's, and those of rules
+	Passwords []RequiredPassword
 }
 
 // PasswordGateOf looks at an entry as the actor stands before it. Fault: NotFound.
@@ -36,8 +38,10 @@ func (t *Tree) PasswordGateOf(ctx context.Context, a access.Actor, id string) (P
 	return t.judgeGate(ctx, v, a, &n, n.facts(a), n.folder)
 }
 
-// PasswordGateAt looks at a path as the actor stands before it, whether there is anything or not: what is not there has the locks that it would have, so
-// that neither the locks nor the time that it takes to try them tell about it. A folder that is there only because a mount lies below is one.
+// PasswordGateAt looks at a path as the actor stands before it, whether there is anything or
+// not: what is not there has the locks that it would have, so that neither the locks nor the
+// time that it takes to try them tell about it. A folder that is there only because a mount
+// lies below is one.
 func (t *Tree) PasswordGateAt(ctx context.Context, a access.Actor, p vpath.Path) (PasswordGate, error) {
 	var n node
 	v, err := t.readConsistent(ctx, func(v *ruleset) (version int64, err error) {
@@ -56,7 +60,8 @@ func (t *Tree) PasswordGateAt(ctx context.Context, a access.Actor, p vpath.Path)
 	return t.judgeGate(ctx, v, a, &n, n.target(a), n.isFolder())
 }
 
-func (t *Tree) judgeGate(ctx context.Context, v *ruleset, a access.Actor, n *node, facts access.Target, folder bool) (PasswordGate, error) {
+func (t *Tree) judgeGate(ctx context.Context, v *ruleset, a access.Actor, n *node, facts access.Target,
+	folder bool) (PasswordGate, error) {
 	d := PasswordGate{Path: facts.Path, Folder: folder, Exists: folder || n.exists()}
 	if n.exists() {
 		d.ID = n.id
@@ -67,24 +72,29 @@ func (t *Tree) judgeGate(ctx context.Context, v *ruleset, a access.Actor, n *nod
 			return PasswordGate{}, err
 		}
 		d.Outcome = e.DecideListing(facts)
-		if d.Outcome == access.Denied && v.policy.Decide(a, facts.ForChildren(), access.Write).Outcome == access.NeedsPassword {
+		if d.Outcome == access.Denied && v.policy.Decide(a, facts.ForChildren(), access.Write).
+			Outcome == access.NeedsPassword {
 			d.Outcome = access.NeedsPassword // whoever may put something into it gets to see what is theirs
 		}
 	} else {
 		d.Outcome = v.policy.Decide(a, facts, access.Download).Outcome
 	}
 	var err error
-	d.Passwords, err = t.passwordsFor(ctx, v, a, n, facts, permissions[:]) // a password that opens a folder opens it for uploads, too
+	// a password that opens a folder opens it for uploads, too
+	d.Passwords, err = t.passwordsFor(ctx, v, a, n, facts, permissions[:])
 	for i := range d.Passwords {
 		entrys := i == 0 && facts.Password != nil && d.Passwords[i].ID == facts.Password.ID
-		d.Passwords[i].Settable = entrys && a.ControlsPassword(*facts.Password) || a.UserID != "" && a.Role == access.Admin
+		d.Passwords[i].Settable = entrys && a.ControlsPassword(*facts.Password) || a.UserID != "" &&
+			a.Role == access.Admin
 	}
 	return d, err
 }
 
-// passwordsFor returns the passwords that ask somebody with the actor's rights who has given none, for any of what they would do. Of entries' passwords
-// the nearest asks, and is here for those who need none as well.
-func (t *Tree) passwordsFor(ctx context.Context, v *ruleset, a access.Actor, n *node, facts access.Target, what []access.Permission) ([]RequiredPassword, error) {
+// passwordsFor returns the passwords that ask somebody with the actor's rights who has given none,
+// for any of what they would do. Of entries' passwords the nearest asks, and is here for those who
+// need none as well.
+func (t *Tree) passwordsFor(ctx context.Context, v *ruleset, a access.Actor, n *node, facts access.Target,
+	what []access.Permission) ([]RequiredPassword, error) {
 	a.Unlocked = nil
 	var asking []string // rules, and entries above that are not the nearest, whose ids no rule has
 	for _, target := range []access.Target{facts, facts.ForChildren()} {
@@ -129,10 +139,12 @@ func nearestProtected(trail []trailEntry) string {
 	return ""
 }
 
-// maySetPassword decides who sets and removes the password of n: its owner and administrators, by themselves and not through a key, which could open
-// what it can give no password for. Where something is mounted below, it is for administrators alone: else whoever makes a folder at a name that
-// leads to other people's mount could lock them out of it, and whoever owns the folder that protects one could open it. Nor can an owner set one
-// over what belongs to others, who would be locked out of what is theirs. Fault: Forbidden.
+// maySetPassword decides who sets and removes the password of n: its owner and administrators, by
+// themselves and not through a key, which could open what it can give no password for. Where
+// something is mounted below, it is for administrators alone: else whoever makes a folder at a name
+// that leads to other people's mount could lock them out of it, and whoever owns the folder that
+// protects one could open it. Nor can an owner set one over what belongs to others, who would be
+// locked out of what is theirs. Fault: Forbidden.
 func (v *ruleset) maySetPassword(tx *db.Tx, a access.Actor, n *node, sets bool) error {
 	switch {
 	case a.Key != nil:
@@ -142,10 +154,12 @@ func (v *ruleset) maySetPassword(tx *db.Tx, a access.Actor, n *node, sets bool) 
 	case a.UserID == "" || a.UserID != n.owner:
 		return fault.New(fault.Forbidden, "Only the owner and administrators can set or remove a password.")
 	case len(v.mounts.Below(n.path)) > 0:
-		return fault.New(fault.Forbidden, "Something is mounted below this folder. Only administrators can set or remove its password.")
+		return fault.New(fault.Forbidden,
+			"Something is mounted below this folder. Only administrators can set or remove its password.")
 	case sets && n.folder:
 		if err := forbidIfFound(tx, foreignBelow, n.id, a.UserID); fault.Is(err, fault.Forbidden) {
-			return fault.New(fault.Forbidden, "Something in this folder belongs to others. Only administrators can set its password.")
+			return fault.New(fault.Forbidden,
+				"Something in this folder belongs to others. Only administrators can set its password.")
 		} else if err != nil {
 			return err
 		}
@@ -153,9 +167,9 @@ func (v *ruleset) maySetPassword(tx *db.Tx, a access.Actor, n *node, sets bool) 
 	return nil
 }
 
-// mayUncover decides who takes something out of the reach of a password, that of the nearest entry on
-// the trail that has one: an actor who has given it, or who may remove it, and so never a key.
-// Fault: PasswordRequired.
+// mayUncover decides who takes something out of the reach of a password, that of the nearest
+// entry on the trail that has one: an actor who has given it, or who may remove it, and so never
+// a key. Fault: PasswordRequired.
 func (v *ruleset) mayUncover(tx *db.Tx, a access.Actor, trail []trailEntry) error {
 	n, _, err := v.findID(tx, nearestProtected(trail))
 	if err != nil || a.HasUnlocked(n.password) {
@@ -173,8 +187,9 @@ func passwordNeeded() error {
 		"A password protects this where it lies. Give that password before you take it elsewhere. API keys cannot give one.")
 }
 
-// MountPasswords returns by mount which password covers what is in it: that of its root, or the nearest above; "" for none. Whether other mounts hide it
-// makes no difference. The caller holds the tree alone.
+// MountPasswords returns by mount which password covers what is in it: that of its root, or the
+// nearest above; "" for none. Whether other mounts hide it makes no difference. The caller
+// holds the tree alone.
 func (t *Tree) MountPasswords(tx *db.Tx) (map[string]string, error) {
 	mounts, err := t.Mounts.TableIn(tx)
 	if err != nil {

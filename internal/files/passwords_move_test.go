@@ -13,14 +13,15 @@ import (
 	"larder/internal/files"
 )
 
-// newProtectedHome gives ann a home with nested passwords, and returns an API key of hers. bob may do
-// everything in it, and owns nothing.
+// newProtectedHome gives ann a home with nested passwords, and returns an API key of hers. bob may
+// do everything in it, and owns nothing.
 func (w *storesFixture) newProtectedHome() (key access.Actor) {
 	w.addRule(access.Rule{Pattern: "/home/ann/**", Effect: access.Allow, UserID: "bob"})
 	w.addRule(access.Rule{Pattern: "/vault/**", Effect: access.Allow, UserID: "bob"})
 	w.fillProtectedHome()
 	key = w.ann
-	key.Key, key.Unlocked = &access.Key{ID: "k", Permissions: access.All, Root: mustParsePath("/")}, []string{"p1", "p2", "p3", "p4", "p5", "p6"}
+	key.Key, key.Unlocked = &access.Key{ID: "k", Permissions: access.All, Root: mustParsePath("/")}, []string{"p1",
+		"p2", "p3", "p4", "p5", "p6"}
 	return key
 }
 
@@ -29,10 +30,12 @@ func (w *storesFixture) fillProtectedHome() {
 	for _, p := range []string{"free", "other", "shut", "shut/deep", "shut/inner", "shut/inner/low"} {
 		w.createFolder(w.ann, "/home/ann/"+p)
 	}
-	for _, p := range []string{"free/x", "free/own", "free/own2", "shut/f", "shut/own", "shut/deep/d", "shut/inner/g", "shut/inner/low/h", "other/o"} {
+	for _, p := range []string{"free/x", "free/own", "free/own2", "shut/f", "shut/own", "shut/deep/d", "shut/inner/g",
+		"shut/inner/low/h", "other/o"} {
 		w.mustUpload(w.ann, "/home/ann/"+p, p)
 	}
-	for p, password := range map[string]string{"shut": "p1", "shut/inner": "p2", "other": "p3", "shut/own": "p4", "free/own": "p5", "free/own2": "p6"} {
+	for p, password := range map[string]string{"shut": "p1", "shut/inner": "p2", "other": "p3", "shut/own": "p4",
+		"free/own": "p5", "free/own2": "p6"} {
 		w.setPassword(w.idAtPath("/home/ann/"+p), password)
 	}
 }
@@ -40,11 +43,13 @@ func (w *storesFixture) fillProtectedHome() {
 // moveTo moves what lies at a path to another, over what is there where that is wanted.
 func (w *storesFixture) moveTo(a access.Actor, from, to string, over bool) error {
 	w.t.Helper()
-	_, err := w.tree.MoveWithOptions(w.t.Context(), a, w.idAtPath(from), mustParsePath(to).Parent(), mustParsePath(to).Base(), files.CopyMoveOptions{Replace: over})
+	_, err := w.tree.MoveWithOptions(w.t.Context(), a, w.idAtPath(from), mustParsePath(to).Parent(),
+		mustParsePath(to).Base(), files.CopyMoveOptions{Replace: over})
 	return err
 }
 
-// movesOutOfPassword are moves that take something out of the reach of a password, or to where another one asks.
+// movesOutOfPassword are moves that take something out of the reach of a password, or to
+// where another one asks.
 var movesOutOfPassword = []struct {
 	from, to string
 	over     bool
@@ -61,7 +66,8 @@ var movesOutOfPassword = []struct {
 	{"/home/ann/shut/inner/g", "/home/ann/shut/g", false, []string{"p1", "p2"}},
 	{"/home/ann/shut/inner/g", "/home/ann/free/g", false, []string{"p2"}},
 	{"/home/ann/shut/inner/low", "/home/ann/free/low", false, []string{"p2"}},
-	{"/home/ann/shut/inner", "/home/ann/free/inner", false, []string{"p1", "p2"}}, // the outer one stands before the folder itself
+	// the outer one stands before the folder itself
+	{"/home/ann/shut/inner", "/home/ann/free/inner", false, []string{"p1", "p2"}},
 	{"/home/ann/shut/own", "/home/ann/free/own3", false, []string{"p1", "p4"}},
 	{"/home/ann/shut/f", "/home/ann/free/x", true, []string{"p1"}},
 	{"/home/ann/shut/deep", "/home/ann/free/x", true, []string{"p1"}},
@@ -125,7 +131,8 @@ func TestKeysMoveWithinProtectedFolder(t *testing.T) {
 		w.must(err)
 		_, err = w.tree.Rename(t.Context(), key, w.idAtPath("/home/ann/free/shut"), "barred")
 		w.must(err)
-		for p, password := range map[string]string{"/home/ann/free/barred/e": "p1", "/home/ann/free/barred/x": "p1", "/home/ann/free/barred/inner/lower/g": "p2", "/home/ann/own": "p5"} {
+		for p, password := range map[string]string{"/home/ann/free/barred/e": "p1", "/home/ann/free/barred/x": "p1",
+			"/home/ann/free/barred/inner/lower/g": "p2", "/home/ann/own": "p5"} {
 			_, err := w.readPath(w.ann, p)
 			w.wantFault(p+" after all that", err, fault.PasswordRequired)
 			with := w.ann
@@ -149,7 +156,8 @@ func TestSessionsMoveOutOfProtectedFolderTheyMayUnlock(t *testing.T) {
 					for i := range c.lifts {
 						if given { // not by one password less
 							a.Unlocked = slices.Delete(slices.Clone(c.lifts), i, i+1)
-							w.wantFault(c.from+" to "+c.to+" without "+c.lifts[i], w.moveTo(a, c.from, c.to, c.over), fault.PasswordRequired)
+							w.wantFault(c.from+" to "+c.to+" without "+c.lifts[i], w.moveTo(a, c.from, c.to, c.over),
+								fault.PasswordRequired)
 							a.Unlocked = c.lifts
 						}
 					}
@@ -198,7 +206,9 @@ func TestOwnerWithoutRightToRemovePassword(t *testing.T) {
 func TestMoveJobIsRefusedByNewPassword(t *testing.T) {
 	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		key := w.newProtectedHome()
-		w.tree.Key = func(context.Context, int64, string, netip.Addr) (*access.Key, bool, error) { return key.Key, true, nil }
+		w.tree.Key = func(context.Context, int64, string, netip.Addr) (*access.Key, bool, error) {
+			return key.Key, true, nil
+		}
 		w.createFolder(w.ann, "/home/ann/box")
 		for _, name := range []string{"begins", "ends"} {
 			w.mustUpload(w.ann, "/home/ann/box/"+name, name)
@@ -250,8 +260,10 @@ func TestMovesOutOfARulesPassword(t *testing.T) {
 	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		read := access.Set(access.Read | access.Download)
 		requirePassword := func(p string) string {
-			id := w.addRule(access.Rule{Pattern: p + "/**", Effect: access.Allow, UserID: "ann", Permissions: read, RequirePassword: true, Priority: 2})
-			w.addRule(access.Rule{Pattern: p + "/**", Effect: access.Deny, UserID: "ann", Permissions: read, Priority: 1})
+			id := w.addRule(access.Rule{Pattern: p + "/**", Effect: access.Allow, UserID: "ann", Permissions: read,
+				RequirePassword: true, Priority: 2})
+			w.addRule(access.Rule{Pattern: p + "/**", Effect: access.Deny, UserID: "ann", Permissions: read,
+				Priority: 1})
 			return id
 		}
 		for _, p := range []string{"/home/ann/one", "/home/ann/one/sub", "/home/ann/two", "/home/ann/free"} {
@@ -262,11 +274,14 @@ func TestMovesOutOfARulesPassword(t *testing.T) {
 		one := requirePassword("/home/ann/one")
 		requirePassword("/home/ann/two")
 		key := w.ann
-		// it may not read: what it moved its owner, or a key of the owner's that reads, would find elsewhere
-		key.Key = &access.Key{ID: "k", Permissions: access.Set(access.Write | access.Update | access.Delete), Root: mustParsePath("/")}
+		// it may not read: what it moved its owner, or a key of the owner's that
+		// reads, would find elsewhere
+		key.Key = &access.Key{ID: "k", Permissions: access.Set(access.Write | access.Update | access.Delete),
+			Root: mustParsePath("/")}
 		withCookie := key
 		withCookie.Unlocked = w.passwordsGiven(one)
-		for what, who := range map[string]access.Actor{"ann": w.ann, "a key": key, "a key with the cookie": withCookie} {
+		for what, who := range map[string]access.Actor{"ann": w.ann, "a key": key,
+			"a key with the cookie": withCookie} {
 			for _, to := range []string{"/home/ann/free/f", "/home/ann/two/f"} {
 				w.wantFault(what+", to "+to, w.moveTo(who, "/home/ann/one/f", to, false), fault.PasswordRequired)
 			}
@@ -279,7 +294,8 @@ func TestMovesOutOfARulesPassword(t *testing.T) {
 		w.must(w.moveTo(w.admin, "/home/ann/one/g", "/home/ann/free/g", false)) // whom no rule asks
 
 		// nor out of a plain deny to where a password would let them see it
-		w.addRule(access.Rule{Pattern: "/home/ann/free/**", Effect: access.Deny, UserID: "ann", Permissions: read, Priority: 5})
+		w.addRule(access.Rule{Pattern: "/home/ann/free/**", Effect: access.Deny, UserID: "ann", Permissions: read,
+			Priority: 5})
 		w.wantFault("out of a deny", w.moveTo(w.ann, "/home/ann/free/f", "/home/ann/two/f", false), fault.Forbidden)
 	})
 }

@@ -15,7 +15,8 @@ const (
 	MaxPropertyBytes = 64 << 10 // names and values together
 )
 
-// Property is a dead property of an entry (RFC 4918, section 4): kept for clients, of no meaning here.
+// Property is a dead property of an entry (RFC 4918, section 4): kept for clients,
+// of no meaning here.
 type Property struct {
 	Namespace, Name string
 	Lang            string // xml:lang, "" for none
@@ -31,8 +32,9 @@ type PropertyChange struct {
 	Remove bool
 }
 
-// SetProperties changes the properties of an entry in the order given, all of it or nothing. It takes the permission to update. Faults: NotFound, Forbidden,
-// PasswordRequired, Locked, QuotaExceeded when they become too many or too long.
+// SetProperties changes the properties of an entry in the order given, all of it or nothing. It
+// takes the permission to update. Faults: NotFound, Forbidden, PasswordRequired, Locked,
+// QuotaExceeded when they become too many or too long.
 func (t *Tree) SetProperties(ctx context.Context, a access.Actor, id string, changes []PropertyChange) error {
 	err := t.writeLocked(ctx, false, func(tx *db.Tx) error {
 		n, v, err := t.lookUpTx(tx, id)
@@ -71,7 +73,8 @@ func (t *Tree) SetProperties(ctx context.Context, a access.Actor, id string, cha
 			size += p.size()
 		}
 		if len(left[id]) > MaxProperties || size > MaxPropertyBytes {
-			return fault.Newf(fault.QuotaExceeded, "A file or folder has at most %d properties, of %d bytes in all.", MaxProperties, MaxPropertyBytes)
+			return fault.Newf(fault.QuotaExceeded, "A file or folder has at most %d properties, of %d bytes in all.",
+				MaxProperties, MaxPropertyBytes)
 		}
 		return nil
 	})
@@ -81,7 +84,8 @@ func (t *Tree) SetProperties(ctx context.Context, a access.Actor, id string, cha
 	return err
 }
 
-// Properties returns the properties of some entries by their ids, in the order of their names. It is not asked who may know.
+// Properties returns the properties of some entries by their ids, in the order of their names. It
+// is not asked who may know.
 func (t *Tree) Properties(ctx context.Context, ids []string) (map[string][]Property, error) {
 	return propertiesOf(t.DB.Read(ctx), ids)
 }

@@ -17,7 +17,8 @@ import (
 // setProperty sets a property of an entry of ann's.
 func (h *fixture) setProperty(id, name, value string) {
 	h.t.Helper()
-	h.must(h.tree.SetProperties(h.t.Context(), h.ann, id, []files.PropertyChange{{Property: files.Property{Namespace: "urn:n", Name: name, Value: value}}}))
+	h.must(h.tree.SetProperties(h.t.Context(), h.ann, id,
+		[]files.PropertyChange{{Property: files.Property{Namespace: "urn:n", Name: name, Value: value}}}))
 }
 
 // listProperties returns those of an entry as `name=value`.
@@ -38,12 +39,14 @@ func (h *fixture) wantProperties(what, id string, want ...string) {
 	}
 }
 
-// Properties are set, replaced and removed in the order given, all of it or nothing (RFC 4918, section 9.2), and told in the order of their names.
+// Properties are set, replaced and removed in the order given, all of it or nothing (RFC 4918,
+// section 9.2), and told in the order of their names.
 func TestProperties(t *testing.T) {
 	eachFixture(t, func(t *testing.T, h *fixture) {
 		f := h.mustUpload(h.ann, "/home/ann/f", "x")
 		set := func(namespace, name, lang, value string) files.PropertyChange {
-			return files.PropertyChange{Property: files.Property{Namespace: namespace, Name: name, Lang: lang, Value: value}}
+			return files.PropertyChange{Property: files.Property{Namespace: namespace, Name: name, Lang: lang,
+				Value: value}}
 		}
 		remove := func(namespace, name string) files.PropertyChange {
 			return files.PropertyChange{Property: files.Property{Namespace: namespace, Name: name}, Remove: true}
@@ -60,20 +63,26 @@ func TestProperties(t *testing.T) {
 			}
 		}
 		want("at first")
-		h.must(change(h.ann, set("urn:b", "a", "", "1"), set("urn:a", "z", "de", "2"), set("", "é", "", "<x/>"), set("", "Z", "", ""), set("", "a", "", "3"), set("urn:a", "Z", "", "4")))
+		h.must(change(h.ann, set("urn:b", "a", "", "1"), set("urn:a", "z", "de", "2"), set("", "é", "", "<x/>"),
+			set("", "Z", "", ""), set("", "a", "", "3"), set("urn:a", "Z", "", "4")))
 		all := []files.Property{
-			{Name: "Z"}, {Name: "a", Value: "3"}, {Name: "é", Value: "<x/>"}, {Namespace: "urn:a", Name: "Z", Value: "4"},
+			{Name: "Z"}, {Name: "a", Value: "3"}, {Name: "é", Value: "<x/>"},
+			{Namespace: "urn:a", Name: "Z", Value: "4"},
 			{Namespace: "urn:a", Name: "z", Lang: "de", Value: "2"}, {Namespace: "urn:b", Name: "a", Value: "1"},
 		}
 		want("set", all...)
-		h.must(change(h.ann, set("urn:a", "z", "en-GB", "new"), remove("", "Z"), remove("urn:none", "absent"), set("", "a", "", "twice"), set("", "a", "", "last"),
+		h.must(change(h.ann, set("urn:a", "z", "en-GB", "new"), remove("", "Z"), remove("urn:none", "absent"),
+			set("", "a", "", "twice"), set("", "a", "", "last"),
 			set("", "é", "", "back"), remove("", "é"), remove("urn:b", "a"), set("urn:b", "a", "", "after")))
 		all = []files.Property{
-			{Name: "a", Value: "last"}, {Namespace: "urn:a", Name: "Z", Value: "4"}, {Namespace: "urn:a", Name: "z", Lang: "en-GB", Value: "new"}, {Namespace: "urn:b", Name: "a", Value: "after"},
+			{Name: "a", Value: "last"}, {Namespace: "urn:a", Name: "Z", Value: "4"},
+			{Namespace: "urn:a", Name: "z", Lang: "en-GB", Value: "new"},
+			{Namespace: "urn:b", Name: "a", Value: "after"},
 		}
 		want("changed", all...)
 		h.must(change(h.ann))
-		h.wantFault("too long", change(h.ann, remove("", "a"), set("", "b", "", strings.Repeat("x", 65536))), fault.QuotaExceeded)
+		h.wantFault("too long", change(h.ann, remove("", "a"), set("", "b", "", strings.Repeat("x", 65536))),
+			fault.QuotaExceeded)
 		want("after what was refused", all...)
 		h.wantFault("another's", change(h.bob, set("", "b", "", "")), fault.Forbidden)
 		h.wantFault("nothing's", h.tree.SetProperties(t.Context(), h.ann, "absent", nil), fault.NotFound)
@@ -117,8 +126,10 @@ func TestPropertiesAreBounded(t *testing.T) {
 		more := full
 		more.Value += "x"
 		h.wantFault("a byte more", change(g.ID, files.PropertyChange{Property: more}), fault.QuotaExceeded)
-		h.wantFault("another", change(g.ID, files.PropertyChange{Property: files.Property{Name: "x"}}), fault.QuotaExceeded)
-		if got, err := h.tree.Properties(t.Context(), []string{g.ID}); err != nil || len(got[g.ID]) != 1 || got[g.ID][0] != full {
+		h.wantFault("another", change(g.ID, files.PropertyChange{Property: files.Property{Name: "x"}}),
+			fault.QuotaExceeded)
+		if got, err := h.tree.Properties(t.Context(), []string{g.ID}); err != nil || len(got[g.ID]) != 1 ||
+			got[g.ID][0] != full {
 			t.Errorf("afterwards there are %d, %v", len(got[g.ID]), err)
 		}
 		for round := range 10 {
@@ -150,7 +161,8 @@ func TestPropertiesAgainstDelete(t *testing.T) {
 			f := h.mustUpload(h.ann, fmt.Sprintf("/home/ann/f%d", i), "x")
 			var both sync.WaitGroup
 			both.Go(func() {
-				err := h.tree.SetProperties(t.Context(), h.ann, f.ID, []files.PropertyChange{{Property: files.Property{Name: "n"}}})
+				err := h.tree.SetProperties(t.Context(), h.ann, f.ID,
+					[]files.PropertyChange{{Property: files.Property{Name: "n"}}})
 				if err != nil && !fault.Is(err, fault.NotFound) {
 					t.Error(err)
 				}
@@ -168,11 +180,12 @@ func TestPropertiesAgainstDelete(t *testing.T) {
 	})
 }
 
-// Properties go where their entry goes (RFC 4918, section 9.9.1), a copy has its own (section 9.8.2), new content changes none, and nothing is left of
-// those of what was deleted.
+// Properties go where their entry goes (RFC 4918, section 9.9.1), a copy has its own (section
+// 9.8.2), new content changes none, and nothing is left of those of what was deleted.
 func TestPropertiesFollowTheirEntry(t *testing.T) {
 	eachSize(t, func(t *testing.T, w *storesFixture, _ bool) {
-		w.uploadTree("/home/ann/box", map[string]string{"a": "1", "b": "22", "sub/c": "333", "sub/d": "4", "sub/deep/e": "5"})
+		w.uploadTree("/home/ann/box", map[string]string{"a": "1", "b": "22", "sub/c": "333", "sub/d": "4",
+			"sub/deep/e": "5"})
 		all := []string{"", "/a", "/sub", "/sub/c", "/sub/deep", "/sub/deep/e"}
 		for _, p := range all {
 			w.setProperty(w.idAtPath("/home/ann/box"+p), "at", p)
@@ -236,7 +249,8 @@ func TestPropertiesFollowTheirEntry(t *testing.T) {
 	})
 }
 
-// Nothing is left of the properties of a copy that failed, nor of those in a folder that is taken away in pieces.
+// Nothing is left of the properties of a copy that failed, nor of those in a folder that is
+// taken away in pieces.
 func TestPropertiesOfFailedCopyAreDeleted(t *testing.T) {
 	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		w.uploadTree("/home/ann/box", sampleFiles())
@@ -262,15 +276,19 @@ func TestPropertiesOfFailedCopyAreDeleted(t *testing.T) {
 		}
 		big := w.createFolder(w.ann, "/home/ann/big")
 		w.write(func(tx *db.Tx) error {
-			_, err := tx.Exec("INSERT INTO objects (id, provider_id, key, size, etag, refs, created_at) VALUES ('o', 'local', 'ab/o', 1, '', 1100, 0)")
+			_, err := tx.Exec(
+				"INSERT INTO objects (id, provider_id, key, size, etag, refs, created_at) VALUES ('o', 'local', 'ab/o', 1, '', 1100, 0)")
 			for i := 0; i < 1100 && err == nil; i++ {
 				id := fmt.Sprint("big", i)
 				if err = w.insertFile(tx, id, big.ID, "o"); err == nil {
-					_, err = tx.Exec("INSERT INTO properties (entry_id, namespace, name, lang, value) VALUES ($1, '', 'n', '', '')", id)
+					_, err = tx.Exec(
+						"INSERT INTO properties (entry_id, namespace, name, lang, value) VALUES ($1, '', 'n', '', '')",
+						id)
 				}
 			}
 			if err == nil {
-				_, err = tx.Exec("UPDATE quotas SET used_storage = used_storage + 1100, used_files = used_files + 1100 WHERE user_id = 'ann'")
+				_, err = tx.Exec(
+					"UPDATE quotas SET used_storage = used_storage + 1100, used_files = used_files + 1100 WHERE user_id = 'ann'")
 			}
 			return err
 		})

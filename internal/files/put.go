@@ -22,17 +22,22 @@ import (
 
 // StoredObject is content that lies durable in a store.
 type StoredObject struct {
-	Key      blob.Key
-	Size     int64  // bytes
-	SHA256   string // hexadecimal, "" when the service has not hashed the bytes itself: then a job of the type checksum fills it in
+	Key  blob.Key
+	Size int64 // bytes
+	// hexadecimal, "" when the service has not hashed the bytes itself: then a job of the type
+	// checksum fills it in
+	SHA256   string
 	ETag     string // the store's
 	MimeType string
 }
 
-// Put makes the file inside tx: it is judged again where its folder is by now, missing folders are made, the conflict is settled, the quota
-// is charged (the caller has released its reservation in the same tx), s.Key leaves the garbage list, where it must be since before its bytes
-// were stored (else they could be anybody's to delete), and a replaced object's key enters it. Call it before anything else in tx that locks rows. Faults: those of Place, Conflict when the folder is gone or
-// the collector has taken s.Key already, QuotaExceeded. It may ask for a new transaction (db.Again): return its error as it is, or wrapped.
+// Put makes the file inside tx: it is judged again where its folder is by now, missing folders are
+// made, the conflict is settled, the quota is charged (the caller has released its reservation in
+// the same tx), s.Key leaves the garbage list, where it must be since before its bytes were stored
+// (else they could be anybody's to delete), and a replaced object's key enters it. Call it before
+// anything else in tx that locks rows. Faults: those of Place, Conflict when the folder is gone or
+// the collector has taken s.Key already, QuotaExceeded. It may ask for a new transaction
+// (db.Again): return its error as it is, or wrapped.
 func (t *Tree) Put(ctx context.Context, tx *db.Tx, a access.Actor, p Destination, s StoredObject) (Entry, error) {
 	if err := tx.LockTree(false); err != nil {
 		return Entry{}, fmt.Errorf("lock the tree: %w", err)
@@ -54,12 +59,14 @@ func (t *Tree) Put(ctx context.Context, tx *db.Tx, a access.Actor, p Destination
 	if err := object.Undiscard(tx, p.ProviderID, s.Key); err != nil {
 		return Entry{}, err
 	}
-	id, err := t.Objects.Insert(tx, object.Record{Location: object.Location{Provider: p.ProviderID, Key: s.Key}, Size: s.Size, SHA256: s.SHA256, ETag: s.ETag})
+	id, err := t.Objects.Insert(tx, object.Record{Location: object.Location{Provider: p.ProviderID, Key: s.Key},
+		Size: s.Size, SHA256: s.SHA256, ETag: s.ETag})
 	if err != nil {
 		return Entry{}, err
 	}
 	if s.SHA256 == "" {
-		err := job.Insert(tx, job.Spec{ID: t.IDs.UUID(), Type: object.ChecksumJob, Payload: id, TotalBytes: s.Size, CreatedAt: t.nowMs()})
+		err := job.Insert(tx, job.Spec{ID: t.IDs.UUID(), Type: object.ChecksumJob, Payload: id, TotalBytes: s.Size,
+			CreatedAt: t.nowMs()})
 		if err != nil {
 			return Entry{}, err
 		}
@@ -79,7 +86,8 @@ type putOperation struct {
 	object string // the new object's id
 }
 
-// maxTries bounds how often a change is tried again after another transaction was faster; each time that other one has succeeded.
+// maxTries bounds how often a change is tried again after another transaction was faster; each time
+// that other one has succeeded.
 const maxTries = 20
 
 // putInto puts the file into n, or into the folders that are missing below it.
@@ -90,7 +98,8 @@ func (w *putOperation) putInto(n *node) (Entry, error) {
 			return Entry{}, err
 		}
 		if w.rules.covered(n, dir) { // by a mount that has come to lie on a folder that is missing
-			return Entry{}, fault.New(fault.Conflict, "The folder that the file was meant for lies in another mount now.")
+			return Entry{}, fault.New(fault.Conflict,
+				"The folder that the file was meant for lies in another mount now.")
 		}
 		path, err := checkedNewPath(w.actor, dir, w.dest.Name)
 		if err != nil {
@@ -133,7 +142,8 @@ func (w *putOperation) putInto(n *node) (Entry, error) {
 	return Entry{}, errors.New("the names in this folder change too often to put a file there")
 }
 
-// checkPrecondition asks whoever puts the file whether what is there is what they expect. Fault: Precondition.
+// checkPrecondition asks whoever puts the file whether what is there is what
+// they expect. Fault: Precondition.
 func (w *putOperation) checkPrecondition(there *row) error {
 	if w.dest.Precondition == nil {
 		return nil
@@ -141,7 +151,8 @@ func (w *putOperation) checkPrecondition(there *row) error {
 	return w.dest.Precondition(etag(there.content))
 }
 
-// changedTrail is the way to what changes: the file whose content is replaced, or else the folder that gets one more.
+// changedTrail is the way to what changes: the file whose content is replaced, or else the folder
+// that gets one more.
 func (w *putOperation) changedTrail(n *node, there *row) []trailEntry {
 	if there.id != "" && !there.folder && w.dest.Conflict == Replace {
 		return append(slices.Clip(n.trail), trailEntry{id: there.id})
@@ -173,7 +184,8 @@ func (w *putOperation) makeMissingFolders(n *node) error {
 			}
 		}
 		n.row, n.path, n.missing = made, n.path.Child(name), n.missing[1:]
-		n.trail = append(n.trail[:len(n.trail):len(n.trail)], trailEntry{id: made.id, owner: made.owner, password: made.password})
+		n.trail = append(n.trail[:len(n.trail):len(n.trail)],
+			trailEntry{id: made.id, owner: made.owner, password: made.password})
 	}
 	return nil
 }
@@ -186,7 +198,8 @@ func (w *putOperation) insert(n *node, name vpath.Name) (e Entry, done bool, err
 			return Entry{}, false, err
 		}
 	}
-	r := row{id: w.IDs.UUID(), parent: n.id, name: string(name), size: w.stored.Size, mimeType: w.stored.MimeType, owner: w.actor.UserID, object: w.object, content: w.object}
+	r := row{id: w.IDs.UUID(), parent: n.id, name: string(name), size: w.stored.Size, mimeType: w.stored.MimeType,
+		owner: w.actor.UserID, object: w.object, content: w.object}
 	if done, err := w.insertEntry(w.tx, &r); !done || err != nil {
 		return Entry{}, false, err
 	}
@@ -197,7 +210,8 @@ func (w *putOperation) insert(n *node, name vpath.Name) (e Entry, done bool, err
 	return w.rules.entry(w.actor, &r, childTarget(n.facts(w.actor), w.actor, &r)), true, nil
 }
 
-// replace gives the file there the new content, unless it has changed meanwhile. Its owner pays the difference.
+// replace gives the file there the new content, unless it has changed meanwhile. Its
+// owner pays the difference.
 func (w *putOperation) replace(n *node, there row) (e Entry, done bool, err error) {
 	if there.owner != w.actor.UserID { // else the row of the quota is locked already
 		if claimed, err := w.lockOwner(w.tx, &there); err != nil || !claimed {
@@ -223,8 +237,9 @@ func (w *putOperation) replace(n *node, there row) (e Entry, done bool, err erro
 	return w.rules.entry(w.actor, &r, childTarget(n.facts(w.actor), w.actor, &r)), true, nil
 }
 
-// freeNumberedName returns a name with a number that nothing has: the first that doubling finds free, then the lowest that halving back finds. With a gap
-// in the numbers this need not be the lowest of all, but it stays cheap among thousands of files of one name.
+// freeNumberedName returns a name with a number that nothing has: the first that doubling finds
+// free, then the lowest that halving back finds. With a gap in the numbers this need not be the
+// lowest of all, but it stays cheap among thousands of files of one name.
 func (w *putOperation) freeNumberedName(n *node) (vpath.Name, error) {
 	if _, err := lockEntry(w.tx, n.id); err != nil { // or many at once would run after the same number again and again
 		return "", err
@@ -260,7 +275,8 @@ func (w *putOperation) freeNumberedName(n *node) (vpath.Name, error) {
 	return numbered(w.dest.Name, high), nil
 }
 
-// freeNumberedName puts a number before the extension of a name: `cat (1).jpg`. A name that grows too long is shortened before it.
+// freeNumberedName puts a number before the extension of a name: `cat (1).jpg`. A name that grows
+// too long is shortened before it.
 func numbered(name vpath.Name, number int) vpath.Name {
 	ext := path.Ext(string(name))
 	stem := strings.TrimSuffix(string(name), ext)

@@ -38,14 +38,16 @@ func TestPutResolvesNameConflicts(t *testing.T) {
 		h.must(err)
 		after, err := h.tree.ByID(t.Context(), h.ann, first.ID)
 		h.must(err)
-		if replaced.ID != first.ID || replaced.OwnerID != "ann" || replaced.Size != 8 || h.readContent(after) != "replaced" {
+		if replaced.ID != first.ID || replaced.OwnerID != "ann" || replaced.Size != 8 ||
+			h.readContent(after) != "replaced" {
 			t.Errorf("replaced: %+v", replaced)
 		}
 		if before.ETag == after.ETag || !strings.HasPrefix(after.ETag, `"`) {
 			t.Errorf("the ETag was %s and is %s", before.ETag, after.ETag)
 		}
 		if first.ETag != before.ETag || replaced.ETag != after.ETag {
-			t.Errorf("who put it was told the ETags %s and %s, want %s and %s", first.ETag, replaced.ETag, before.ETag, after.ETag)
+			t.Errorf("who put it was told the ETags %s and %s, want %s and %s", first.ETag, replaced.ETag, before.ETag,
+				after.ETag)
 		}
 		if c, err := h.tree.ByLink(t.Context(), link.ID); err != nil || h.readContent(c) != "replaced" {
 			t.Errorf("the link after a replacement: %v", err)
@@ -98,7 +100,8 @@ func TestManyFilesOfOneName(t *testing.T) {
 		for i := range stored {
 			stored[i] = h.storeContent("x")
 		}
-		place, err := h.tree.ResolveDestination(t.Context(), h.ann, mustParsePath("/home/ann/new/er"), "image.png", files.RenameNew)
+		place, err := h.tree.ResolveDestination(t.Context(), h.ann, mustParsePath("/home/ann/new/er"), "image.png",
+			files.RenameNew)
 		h.must(err)
 		for _, s := range stored {
 			wg.Go(func() {
@@ -130,7 +133,8 @@ func TestPutFollowsRenamedFolder(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := newFixture(t, d)
 		dir := h.createFolder(h.ann, "/home/ann/a")
-		place, err := h.tree.ResolveDestination(t.Context(), h.ann, mustParsePath("/home/ann/a/b"), "f.txt", files.RenameNew)
+		place, err := h.tree.ResolveDestination(t.Context(), h.ann, mustParsePath("/home/ann/a/b"), "f.txt",
+			files.RenameNew)
 		h.must(err)
 		_, err = h.tree.Rename(t.Context(), h.ann, dir.ID, "renamed")
 		h.must(err)
@@ -151,7 +155,8 @@ func TestPutFollowsRenamedFolder(t *testing.T) {
 		// Abuse case C31: judged again when it is put.
 		place, err = h.tree.ResolveDestination(t.Context(), h.bob, mustParsePath("/uploads"), "f.txt", files.RenameNew)
 		h.must(err)
-		h.addRule(access.Rule{Pattern: "/uploads/**", Effect: access.Deny, UserID: "bob", Permissions: access.Set(access.Write)})
+		h.addRule(access.Rule{Pattern: "/uploads/**", Effect: access.Deny, UserID: "bob",
+			Permissions: access.Set(access.Write)})
 		_, err = h.putEntry(h.bob, place, h.storeContent("x"))
 		h.wantFault("no longer permitted", err, fault.Forbidden)
 	})
@@ -205,7 +210,8 @@ func TestPutChargesTheQuota(t *testing.T) {
 			t.Errorf("a smaller replacement: %v", err)
 		}
 		// Somebody else's replacement is charged to the owner.
-		h.addRule(access.Rule{Pattern: "/home/ann/a", Effect: access.Allow, UserID: "bob", Permissions: access.Set(access.Update)})
+		h.addRule(access.Rule{Pattern: "/home/ann/a", Effect: access.Allow, UserID: "bob",
+			Permissions: access.Set(access.Update)})
 		_, err = h.upload(h.bob, "/home/ann/a", "123456789", files.Replace)
 		h.wantFault("over the owner's quota", err, fault.QuotaExceeded)
 		e, err := h.upload(h.bob, "/home/ann/a", "12345678", files.Replace)

@@ -10,10 +10,11 @@ import (
 	"larder/internal/quota"
 )
 
-// Delete removes a file, or a folder with all that is in it, and gives back the quota of everybody who owns something there. It returns the
-// number of entries, the folder included, and the bytes of its files. A folder is out of reach at once, whatever its size; its rows and objects go
-// later. It takes the permission to delete; for a folder, all through it. Faults: NotFound, Forbidden, PasswordRequired, Conflict for a mount's
-// root and what is above one.
+// Delete removes a file, or a folder with all that is in it, and gives back the quota of everybody
+// who owns something there. It returns the number of entries, the folder included, and the bytes of
+// its files. A folder is out of reach at once, whatever its size; its rows and objects go later. It
+// takes the permission to delete; for a folder, all through it. Faults: NotFound, Forbidden,
+// PasswordRequired, Conflict for a mount's root and what is above one.
 func (t *Tree) Delete(ctx context.Context, a access.Actor, id string) (rows, bytes int64, err error) {
 	gone, err := t.delete(ctx, a, id, nil, nil)
 	return gone.rows, gone.bytes, err
@@ -32,7 +33,8 @@ type deletion struct {
 }
 
 // delete is Delete, which also tells what else of a batch went with the folder.
-func (t *Tree) delete(ctx context.Context, a access.Actor, id string, others []string, precondition Precondition) (gone deletion, err error) {
+func (t *Tree) delete(ctx context.Context, a access.Actor, id string, others []string,
+	precondition Precondition) (gone deletion, err error) {
 	folder, err := isFolder(t.DB.Read(ctx), id)
 	if err != nil {
 		return deletion{}, err
@@ -81,7 +83,8 @@ func (t *Tree) delete(ctx context.Context, a access.Actor, id string, others []s
 	return gone, nil
 }
 
-// checkHomeStays refuses to delete the actor's own home, or a folder that the home lies in. Fault: Conflict.
+// checkHomeStays refuses to delete the actor's own home, or a folder that the home
+// lies in. Fault: Conflict.
 func (v *ruleset) checkHomeStays(tx *db.Tx, a access.Actor, n *node) error {
 	if a.HomeID == "" || !n.folder {
 		return nil
@@ -90,7 +93,8 @@ func (v *ruleset) checkHomeStays(tx *db.Tx, a access.Actor, n *node) error {
 	if err != nil || !home.within(n.id) {
 		return err
 	}
-	return fault.New(fault.Conflict, "Your home, or a folder that it lies in, cannot be deleted. Delete what is in your home instead.")
+	return fault.New(fault.Conflict,
+		"Your home, or a folder that it lies in, cannot be deleted. Delete what is in your home instead.")
 }
 
 // remove deletes a file.

@@ -7,12 +7,14 @@ import (
 	"larder/internal/quota"
 )
 
-// What is moved or copied over something replaces it (RFC 4918, sections 9.8.4 and 9.9.3). A file that comes over a file gives it its content, as an
-// upload does that replaces one: the file that is there stays the same, with its owner, who pays the difference, its link, its shares and its password,
-// so that nothing protected opens by being replaced; this takes the permission to update it. Everything else is deleted before, which takes the
-// permission to delete.
+// What is moved or copied over something replaces it (RFC 4918, sections 9.8.4 and 9.9.3). A file
+// that comes over a file gives it its content, as an upload does that replaces one: the file that
+// is there stays the same, with its owner, who pays the difference, its link, its shares and its
+// password, so that nothing protected opens by being replaced; this takes the permission to update
+// it. Everything else is deleted before, which takes the permission to delete.
 
-// judgeExisting looks for what is to be replaced and decides whether that may be. Faults: Forbidden, PasswordRequired, Conflict, Locked.
+// judgeExisting looks for what is to be replaced and decides whether that may be. Faults:
+// Forbidden, PasswordRequired, Conflict, Locked.
 func (m *moveOperation) judgeExisting() (err error) {
 	if !m.replace || !m.dest.isFolder() {
 		return nil
@@ -24,7 +26,8 @@ func (m *moveOperation) judgeExisting() (err error) {
 		return fault.New(fault.Conflict, "It lies there already.")
 	}
 	there := node{row: m.existing, mount: m.dest.mount, path: m.dest.path.Child(m.name)}
-	there.trail = append(m.dest.trail[:len(m.dest.trail):len(m.dest.trail)], trailEntry{id: m.existing.id, owner: m.existing.owner, password: m.existing.password})
+	there.trail = append(m.dest.trail[:len(m.dest.trail):len(m.dest.trail)],
+		trailEntry{id: m.existing.id, owner: m.existing.owner, password: m.existing.password})
 	facts := there.facts(m.actor)
 	if m.replacesContent() {
 		if err := m.rules.allow(m.actor, facts, access.Update); err != nil {
@@ -58,7 +61,8 @@ func (m *moveOperation) replacesContent() bool {
 	return m.existing.id != "" && !m.existing.folder && !m.source.folder
 }
 
-// checkUnlockedTarget refuses another member in the folder while a lock forbids it; a file that comes over a file is none. Fault: Locked.
+// checkUnlockedTarget refuses another member in the folder while a lock forbids it; a file that
+// comes over a file is none. Fault: Locked.
 func (m *moveOperation) checkUnlockedTarget() error {
 	if m.replacesContent() {
 		return nil
@@ -97,7 +101,8 @@ func (m *moveOperation) deleteExisting() (err error) {
 	return err
 }
 
-// replaceContentByMove gives the file there the source's content and takes the source away, whose reference to its object goes along.
+// replaceContentByMove gives the file there the source's content and takes the source away, whose
+// reference to its object goes along.
 func (m *moveOperation) replaceContentByMove() error {
 	if err := m.copySourcePassword(m.existing.id); err != nil {
 		return err
@@ -142,7 +147,8 @@ func (m *moveOperation) replaceContent() error {
 	return quota.Charge(m.tx, m.existing.owner, r.size-m.existing.size, 0)
 }
 
-// copySourcePassword gives an entry the source's own password, unless it has one, so that nothing opens by being moved or copied.
+// copySourcePassword gives an entry the source's own password, unless it has one, so that nothing
+// opens by being moved or copied.
 func (m *moveOperation) copySourcePassword(to string) error {
 	if m.source.password == "" || m.existing.id == to && m.existing.password != "" {
 		return nil

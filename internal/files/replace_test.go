@@ -36,14 +36,17 @@ func (o overwrite) request(w *storesFixture, a access.Actor, from, to string) (j
 	if o.move {
 		return w.tree.MoveWithOptions(w.t.Context(), a, id, target, name, files.CopyMoveOptions{Replace: true})
 	}
-	return w.tree.CopyWithOptions(w.t.Context(), a, id, target, name, files.CopyMoveOptions{Replace: true, Shallow: o.shallow})
+	return w.tree.CopyWithOptions(w.t.Context(), a, id, target, name,
+		files.CopyMoveOptions{Replace: true, Shallow: o.shallow})
 }
 
 // eachOverwrite runs a test with moves and with copies.
 func eachOverwrite(t *testing.T, test func(t *testing.T, w *storesFixture, how overwrite)) {
 	t.Helper()
 	for _, how := range []overwrite{{move: true}, {}} {
-		t.Run(how.String(), func(t *testing.T) { eachStoresFixture(t, func(t *testing.T, w *storesFixture) { test(t, w, how) }) })
+		t.Run(how.String(), func(t *testing.T) {
+			eachStoresFixture(t, func(t *testing.T, w *storesFixture) { test(t, w, how) })
+		})
 	}
 }
 
@@ -58,18 +61,23 @@ func (w *storesFixture) allowAllUsers(p string) {
 func (w *storesFixture) setPassword(id, password string) {
 	w.t.Helper()
 	w.write(func(tx *db.Tx) error {
-		_, err := tx.Exec("UPDATE entries SET password_hash = 'hash of ' || CAST($1 AS TEXT), password_id = $1 WHERE id = $2", password, id)
+		_, err := tx.Exec(
+			"UPDATE entries SET password_hash = 'hash of ' || CAST($1 AS TEXT), password_id = $1 WHERE id = $2",
+			password, id)
 		return err
 	})
 }
 
 func (w *storesFixture) passwordOf(id string) (password string) {
 	w.t.Helper()
-	w.must(w.db.Read(w.t.Context()).QueryRow("SELECT COALESCE(password_id, '') || COALESCE(' ' || password_hash, '') FROM entries WHERE id = $1", id).Scan(&password))
+	w.must(w.db.Read(w.t.Context()).QueryRow(
+		"SELECT COALESCE(password_id, '') || COALESCE(' ' || password_hash, '') FROM entries WHERE id = $1", id).
+		Scan(&password))
 	return password
 }
 
-// A file over a file gives its content and its properties to what is there, which stays the same entry, whoever owns it.
+// A file over a file gives its content and its properties to what is there, which stays the same
+// entry, whoever owns it.
 func TestFileOverFile(t *testing.T) {
 	eachOverwrite(t, func(t *testing.T, w *storesFixture, how overwrite) {
 		w.allowAllUsers("/team")
@@ -84,12 +92,14 @@ func TestFileOverFile(t *testing.T) {
 		w.setProperty(there.ID, "of", "what is there")
 		w.setProperty(there.ID, "goes", "away")
 		var key string
-		w.must(w.db.Read(t.Context()).QueryRow("SELECT o.key FROM objects o JOIN entries e ON e.object_id = o.id WHERE e.id = $1", there.ID).Scan(&key))
+		w.must(w.db.Read(t.Context()).QueryRow(
+			"SELECT o.key FROM objects o JOIN entries e ON e.object_id = o.id WHERE e.id = $1", there.ID).Scan(&key))
 		w.advance(1000)
 		w.must(how.run(w, w.ann, "/team/source", "/team/there"))
 		c, err := w.tree.ByID(t.Context(), w.bob, there.ID)
 		w.must(err)
-		if e := w.entryAtPath("/team/there"); e.ID != there.ID || e.OwnerID != "bob" || e.Size != 8 || e.CreatedAt != there.CreatedAt || e.UpdatedAt != w.clock().UnixMilli() || c.ETag != was.ETag {
+		if e := w.entryAtPath("/team/there"); e.ID != there.ID || e.OwnerID != "bob" || e.Size != 8 ||
+			e.CreatedAt != there.CreatedAt || e.UpdatedAt != w.clock().UnixMilli() || c.ETag != was.ETag {
 			t.Errorf("there lies %+v with the ETag %s, want that of %+v with %s", e, c.ETag, there, was.ETag)
 		}
 		byLink, err := w.tree.ByLink(t.Context(), link.ID)
@@ -116,7 +126,8 @@ func TestFileOverFile(t *testing.T) {
 			}
 		}
 		var garbage int
-		w.must(w.db.Read(t.Context()).QueryRow("SELECT COUNT(*) FROM garbage WHERE key = $1 AND after = $2", key, w.clock().Add(grace).UnixMilli()).Scan(&garbage))
+		w.must(w.db.Read(t.Context()).QueryRow("SELECT COUNT(*) FROM garbage WHERE key = $1 AND after = $2", key,
+			w.clock().Add(grace).UnixMilli()).Scan(&garbage))
 		if objects := w.countRows("objects"); objects != 1 || garbage != 1 {
 			t.Errorf("%d objects, and what was there is garbage %d times; want one of each", objects, garbage)
 		}
@@ -137,7 +148,8 @@ func TestFileOverFile(t *testing.T) {
 	})
 }
 
-// What is there pays the difference, when that fits to the byte; a byte less, and nothing is changed.
+// What is there pays the difference, when that fits to the byte; a byte less,
+// and nothing is changed.
 func TestReplacingKeepsToTheQuota(t *testing.T) {
 	eachOverwrite(t, func(t *testing.T, w *storesFixture, how overwrite) {
 		w.allowAllUsers("/team")
@@ -164,7 +176,8 @@ func TestReplacingKeepsToTheQuota(t *testing.T) {
 		if !how.move {
 			most = bytes + 5
 			w.setQuota("ann", most-1, count)
-			w.wantFault("one's own, a byte too few", how.run(w, w.ann, "/home/ann/a", "/home/ann/b"), fault.QuotaExceeded)
+			w.wantFault("one's own, a byte too few", how.run(w, w.ann, "/home/ann/a", "/home/ann/b"),
+				fault.QuotaExceeded)
 		}
 		w.setQuota("ann", most, count)
 		w.must(how.run(w, w.ann, "/home/ann/a", "/home/ann/b"))
@@ -182,13 +195,15 @@ func TestReplacingKeepsToTheQuota(t *testing.T) {
 	})
 }
 
-// Nothing opens by being put over something: what is there keeps its password, or gets the source's own.
+// Nothing opens by being put over something: what is there keeps its password, or
+// gets the source's own.
 func TestReplacingKeepsPasswords(t *testing.T) {
 	eachOverwrite(t, func(t *testing.T, w *storesFixture, how overwrite) {
 		w.allowAllUsers("/team")
 		with := func(ids ...string) access.Actor { a := w.ann; a.Unlocked = ids; return a }
 		for what, c := range map[string]struct{ source, there, want string }{
-			"neither": {}, "the source": {"p1", "", "p1 hash of p1"}, "what is there": {"", "p2", "p2 hash of p2"}, "both": {"p1", "p2", "p2 hash of p2"},
+			"neither": {}, "the source": {"p1", "", "p1 hash of p1"}, "what is there": {"", "p2", "p2 hash of p2"},
+			"both": {"p1", "p2", "p2 hash of p2"},
 		} {
 			w.mustUpload(w.ann, "/team/source", "source")
 			there := w.mustUpload(w.bob, "/team/there", "there")
@@ -197,7 +212,8 @@ func TestReplacingKeepsPasswords(t *testing.T) {
 			}
 			if c.there != "" {
 				w.setPassword(there.ID, c.there)
-				w.wantFault(what+", not given", how.run(w, with("p1"), "/team/source", "/team/there"), fault.PasswordRequired)
+				w.wantFault(what+", not given", how.run(w, with("p1"), "/team/source", "/team/there"),
+					fault.PasswordRequired)
 			}
 			w.must(how.run(w, with("p1", "p2"), "/team/source", "/team/there"))
 			if got := w.passwordOf(there.ID); got != c.want {
@@ -217,7 +233,8 @@ func TestReplacingKeepsPasswords(t *testing.T) {
 	})
 }
 
-// A file over a file takes to write at the path and to update what is there; all else takes to delete that, all through it.
+// A file over a file takes to write at the path and to update what is there; all else takes to
+// delete that, all through it.
 func TestReplaceRequiresPermissions(t *testing.T) {
 	eachOverwrite(t, func(t *testing.T, w *storesFixture, how overwrite) {
 		n := 0
@@ -262,8 +279,10 @@ func TestReplaceRequiresPermissions(t *testing.T) {
 		w.mustUpload(w.admin, "/drop/there/sub/kept", "1")
 		w.mustUpload(w.bob, "/home/bob/f", "1")
 		w.addRule(access.Rule{Pattern: "/drop/**", Effect: access.Allow, UserID: "bob"})
-		w.addRule(access.Rule{Pattern: "/drop/there/sub/**", Effect: access.Deny, UserID: "bob", Permissions: access.Set(access.Delete)})
-		w.wantFault("something in it must not be deleted", how.run(w, w.bob, "/home/bob/f", "/drop/there"), fault.Forbidden)
+		w.addRule(access.Rule{Pattern: "/drop/there/sub/**", Effect: access.Deny, UserID: "bob",
+			Permissions: access.Set(access.Delete)})
+		w.wantFault("something in it must not be deleted", how.run(w, w.bob, "/home/bob/f", "/drop/there"),
+			fault.Forbidden)
 		w.checkContents("/drop", "there/", "there/sub/", "there/sub/kept=1")
 		w.collect()
 		w.checkChargesMatchOwnership()
@@ -285,7 +304,8 @@ func TestReplacingDeletesWhatIsThere(t *testing.T) {
 		} {
 			what := c.source + " over " + c.over
 			w.createFolder(w.admin, "/team/to")
-			f, g := w.mustUpload(w.bob, "/team/to/file", "there"), w.mustUpload(w.bob, "/team/to/folder/sub/g", "there too")
+			f, g := w.mustUpload(w.bob, "/team/to/file", "there"), w.mustUpload(w.bob, "/team/to/folder/sub/g",
+				"there too")
 			links := map[string]string{}
 			for over, id := range map[string]string{"file": f.ID, "folder": g.ID} {
 				link, err := w.tree.Link(t.Context(), w.bob, id)
@@ -328,7 +348,8 @@ func TestReplacingDeletesWhatIsThere(t *testing.T) {
 	})
 }
 
-// What cannot be: over itself, over what it lies in, into itself, over a mount or what is above one.
+// What cannot be: over itself, over what it lies in, into itself, over a mount or
+// what is above one.
 func TestReplacingIsRefused(t *testing.T) {
 	for _, how := range []overwrite{{move: true}, {}, {shallow: true}} {
 		t.Run(fmt.Sprint(how, how.shallow), func(t *testing.T) {
@@ -355,13 +376,15 @@ func TestReplacingIsRefused(t *testing.T) {
 				} {
 					w.wantFault(what, how.run(w, w.ann, c[0], c[1]), fault.Conflict)
 				}
-				w.wantFault("where no folder is", how.run(w, w.ann, "/home/ann/g", "/home/ann/absent/g"), fault.NotFound)
+				w.wantFault("where no folder is", how.run(w, w.ann, "/home/ann/g", "/home/ann/absent/g"),
+					fault.NotFound)
 				if after := w.contentsBelow("/home/ann"); !slices.Equal(before, after) {
 					t.Errorf("there lie %q, lay %q", after, before)
 				}
 				w.wantProperties("refused", w.idAtPath("/home/ann/g"), "n=v")
 				name := vpath.Name("g")
-				_, err := w.tree.CopyWithOptions(t.Context(), w.ann, w.idAtPath("/home/ann/a/b/f"), mustParsePath("/home/ann"), name, files.CopyMoveOptions{Shallow: how.shallow})
+				_, err := w.tree.CopyWithOptions(t.Context(), w.ann, w.idAtPath("/home/ann/a/b/f"),
+					mustParsePath("/home/ann"), name, files.CopyMoveOptions{Shallow: how.shallow})
 				w.wantFault("a name that is taken, not over it", err, fault.Conflict)
 				w.collect()
 				w.checkChargesMatchOwnership()
@@ -371,7 +394,8 @@ func TestReplacingIsRefused(t *testing.T) {
 	}
 }
 
-// A shallow copy of a folder has its metadata, properties and password, and nothing that is in it (RFC 4918, section 9.8.3).
+// A shallow copy of a folder has its metadata, properties and password, and nothing that is in it
+// (RFC 4918, section 9.8.3).
 func TestShallowCopy(t *testing.T) {
 	eachSize(t, func(t *testing.T, w *storesFixture, _ bool) {
 		w.uploadTree("/home/ann/box", map[string]string{"a": "1", "b": "22", "sub/c": "333"})
@@ -408,7 +432,8 @@ func TestShallowCopy(t *testing.T) {
 	})
 }
 
-// A move to another provider replaces what is there when it is done, not before, and not at all when it fails.
+// A move to another provider replaces what is there when it is done, not before, and not at
+// all when it fails.
 func TestMoveJobReplacesAtTheEnd(t *testing.T) {
 	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		how := overwrite{move: true}
@@ -467,7 +492,8 @@ func TestMoveJobReplacesAtTheEnd(t *testing.T) {
 		j, err := how.request(w, w.ann, "/home/ann/last", "/vault/last")
 		w.must(err)
 		w.runDuringCopy(func() {
-			w.addRule(access.Rule{Pattern: "/vault/last/c", Effect: access.Deny, UserID: "ann", Permissions: access.Set(access.Delete)})
+			w.addRule(access.Rule{Pattern: "/vault/last/c", Effect: access.Deny, UserID: "ann",
+				Permissions: access.Set(access.Delete)})
 		})
 		w.checkJobEnded(j.ID, "permission")
 		w.checkReadableBelow(old, "/vault/last")
@@ -475,7 +501,8 @@ func TestMoveJobReplacesAtTheEnd(t *testing.T) {
 	})
 }
 
-// What is replaced in the source while it moves over a file in another provider ends up in that provider as well.
+// What is replaced in the source while it moves over a file in another provider ends up in
+// that provider as well.
 func TestMoveOverFileUsesLatestContent(t *testing.T) {
 	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		w.mustUpload(w.ann, "/home/ann/f", "first")
@@ -492,7 +519,8 @@ func TestMoveOverFileUsesLatestContent(t *testing.T) {
 		w.runJobs()
 		w.onOwner = nil
 		w.checkJobEnded(j.ID, "")
-		if got, err := w.readPath(w.ann, "/vault/f"); got != "second" || err != nil || w.idAtPath("/vault/f") != there.ID {
+		if got, err := w.readPath(w.ann, "/vault/f"); got != "second" || err != nil ||
+			w.idAtPath("/vault/f") != there.ID {
 			t.Errorf("there is %q, %v", got, err)
 		}
 		if n := w.countObjects("local"); n != 0 {
@@ -502,7 +530,8 @@ func TestMoveOverFileUsesLatestContent(t *testing.T) {
 	})
 }
 
-// A copy by a job replaces what is there when it is complete, and not when it fails; then what it replaced is given back.
+// A copy by a job replaces what is there when it is complete, and not when it fails; then what it
+// replaced is given back.
 func TestCopyJobReplacesAtTheEnd(t *testing.T) {
 	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		w.tree.SetCopyBatchSize(2)
@@ -544,7 +573,8 @@ func TestCopyJobReplacesAtTheEnd(t *testing.T) {
 	})
 }
 
-// A copy of a file over one in another provider has its content at once, which a job brings there, or leaves where it can be read.
+// A copy of a file over one in another provider has its content at once, which a job brings there,
+// or leaves where it can be read.
 func TestCopyOverAFileInAnotherProvider(t *testing.T) {
 	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		w.mustUpload(w.ann, "/home/ann/f", "content")
@@ -564,7 +594,8 @@ func TestCopyOverAFileInAnotherProvider(t *testing.T) {
 			w.runJobs()
 			w.setHook(nil)
 			w.checkJobEnded(j.ID, map[bool]string{true: "it stays in the storage that it was in"}[fails])
-			if got, err := w.readPath(w.ann, "/vault/f"); got != "content" || err != nil || w.idAtPath("/vault/f") != there.ID {
+			if got, err := w.readPath(w.ann, "/vault/f"); got != "content" || err != nil ||
+				w.idAtPath("/vault/f") != there.ID {
 				t.Errorf("in the end: %q, %v", got, err)
 			}
 			if n := w.countObjects("vault"); fails != (n == 0) {

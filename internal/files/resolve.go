@@ -64,7 +64,8 @@ func (n *node) requestedPath() vpath.Path {
 	return p
 }
 
-// target returns the facts about the entry; with names missing, those about what was asked for, as if it were to be made.
+// target returns the facts about the entry; with names missing, those about what was asked for, as
+// if it were to be made.
 func (n *node) target(a access.Actor) access.Target {
 	if len(n.missing) > 0 {
 		return n.newTarget(a, n.requestedPath())
@@ -89,7 +90,8 @@ func (n *node) facts(a access.Actor) access.Target {
 	return t
 }
 
-// newTarget returns the facts about something that is to come into being at path, below the folder n.
+// newTarget returns the facts about something that is to come into being at path,
+// below the folder n.
 func (n *node) newTarget(a access.Actor, path vpath.Path) access.Target {
 	t := n.facts(a).ForChildren()
 	t.Path = path
@@ -108,7 +110,8 @@ func childTarget(t access.Target, a access.Actor, r *row) access.Target {
 	return t
 }
 
-// find resolves a path: the deepest entry on it that exists, and what is missing. Without a mount the node is empty.
+// find resolves a path: the deepest entry on it that exists, and what is missing. Without a mount
+// the node is empty.
 func (v *ruleset) find(q db.Querier, p vpath.Path) (n node, version int64, err error) {
 	m, found := v.mounts.Resolve(p)
 	if !found {
@@ -127,9 +130,10 @@ func (v *ruleset) find(q db.Querier, p vpath.Path) (n node, version int64, err e
 	return n, version, err
 }
 
-// addOuterTrail puts before the trail of n what lies over its mount's root: the way to the mount's path, in the mounts that cover it. So a password on a
-// folder covers what is mounted below it too, and a home holds it. It costs a query for each mount that lies in another; version becomes the
-// newest read.
+// addOuterTrail puts before the trail of n what lies over its mount's root: the way to the
+// mount's path, in the mounts that cover it. So a password on a folder covers what is mounted
+// below it too, and a home holds it. It costs a query for each mount that lies in another;
+// version becomes the newest read.
 func (v *ruleset) addOuterTrail(q db.Querier, n *node, version *int64) error {
 	if n.mount.Path.IsRoot() {
 		return nil
@@ -146,7 +150,8 @@ func (v *ruleset) addOuterTrail(q db.Querier, n *node, version *int64) error {
 	return nil
 }
 
-// findID looks an entry up; the node does not exist when there is none, or none that a path leads to.
+// findID looks an entry up; the node does not exist when there is none, or none that
+// a path leads to.
 func (v *ruleset) findID(q db.Querier, id string) (n node, version int64, err error) {
 	return v.findUpwards(q, byEntry, id)
 }
@@ -176,7 +181,8 @@ func (v *ruleset) findUpwards(q db.Querier, start, id string) (node, int64, erro
 	return node{}, c.version, nil
 }
 
-// parseTrail reads what the queries put together: `id,owner;` for each level, `id,owner!password;` where there is a password.
+// parseTrail reads what the queries put together: `id,owner;` for each level, `id,owner!password;`
+// where there is a password.
 func parseTrail(s string) []trailEntry {
 	if s == "" {
 		return nil

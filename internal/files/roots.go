@@ -10,8 +10,8 @@ import (
 	"larder/internal/vpath"
 )
 
-// InsertRoot makes the root entry of a mount that is about to be made, and returns its id. name is what it is called in the database; nobody
-// sees it.
+// InsertRoot makes the root entry of a mount that is about to be made, and returns its id. name is
+// what it is called in the database; nobody sees it.
 func (t *Tree) InsertRoot(tx *db.Tx, ownerID, name string) (id string, err error) {
 	r := row{id: t.IDs.UUID(), name: name, folder: true, owner: ownerID}
 	if _, err := t.insertUnlimited(tx, &r); err != nil {
@@ -20,7 +20,8 @@ func (t *Tree) InsertRoot(tx *db.Tx, ownerID, name string) (id string, err error
 	return r.id, nil
 }
 
-// InsertFolder makes a folder without asking for permission, and returns its id. Fault: AlreadyExists.
+// InsertFolder makes a folder without asking for permission, and returns
+// its id. Fault: AlreadyExists.
 func (t *Tree) InsertFolder(tx *db.Tx, parentID string, name vpath.Name, ownerID string) (id string, err error) {
 	r := row{id: t.IDs.UUID(), parent: parentID, name: string(name), folder: true, owner: ownerID}
 	done, err := t.insertUnlimited(tx, &r)
@@ -33,8 +34,8 @@ func (t *Tree) InsertFolder(tx *db.Tx, parentID string, name vpath.Name, ownerID
 	return r.id, nil
 }
 
-// insertUnlimited is insertEntry for a folder that the service makes for its owner: it counts, and is never refused for their
-// quota.
+// insertUnlimited is insertEntry for a folder that the service makes for its owner: it counts, and
+// is never refused for their quota.
 func (t *Tree) insertUnlimited(tx *db.Tx, r *row) (done bool, err error) {
 	if done, err = t.insertEntry(tx, r); err != nil || !done {
 		return done, err
@@ -45,10 +46,12 @@ func (t *Tree) insertUnlimited(tx *db.Tx, r *row) (done bool, err error) {
 // HomesPath is where homes are made.
 var HomesPath = vpath.Root.Child("home")
 
-// InsertHome makes /home/<username> for a new account, or <username>-2 and so on when that exists or a mount lies there or below, and returns its
-// id and path; /home itself is made when it is missing. Nobody's permission is asked. private tells of the folders that /home lies in, through all mounts, and
-// /home itself, whether somebody has rights to all that is in one: then no home is made. Faults: Invalid, NotFound when no mount covers /home or it is private,
-// Conflict when /home is a file.
+// InsertHome makes /home/<username> for a new account, or <username>-2 and so on when that exists
+// or a mount lies there or below, and returns its id and path; /home itself is made when it is
+// missing. Nobody's permission is asked. private tells of the folders that /home lies in, through
+// all mounts, and /home itself, whether somebody has rights to all that is in one: then no home
+// is made. Faults: Invalid, NotFound when no mount covers /home or it is private, Conflict when
+// /home is a file.
 func (t *Tree) InsertHome(
 	ctx context.Context, tx *db.Tx, username, ownerID string, private func(folders []string) (bool, error),
 ) (id string, p vpath.Path, err error) {
@@ -76,7 +79,8 @@ func (t *Tree) InsertHome(
 	if is, err := private(n.folderIDs()); err != nil {
 		return "", vpath.Path{}, err
 	} else if is {
-		return "", vpath.Path{}, fault.New(fault.NotFound, "/home lies in somebody's home, so that no other can be made there.")
+		return "", vpath.Path{}, fault.New(fault.NotFound,
+			"/home lies in somebody's home, so that no other can be made there.")
 	}
 	for _, missing := range n.missing {
 		r := row{id: t.IDs.UUID(), parent: n.id, name: string(missing), folder: true, owner: n.owner}

@@ -19,11 +19,12 @@ type SharePermissions struct {
 // sharingRequires is what a share is made of.
 var sharingRequires = []access.Permission{access.Read, access.Share, access.Download}
 
-// Denied reports whether the actor may not share the entry, whatever passwords they give: what they may not even see they cannot show.
+// Denied reports whether the actor may not share the entry, whatever passwords they give: what they
+// may not even see they cannot show.
 func (s *SharePermissions) Denied() bool { return s.Read == access.Denied || s.Share == access.Denied }
 
-// NeedsPassword reports whether a password stands between the actor and what they would show. That of an entry asks its owner as well: it is others who
-// come through a share.
+// NeedsPassword reports whether a password stands between the actor and what they would show. That
+// of an entry asks its owner as well: it is others who come through a share.
 func (s *SharePermissions) NeedsPassword(a access.Actor) bool {
 	for _, outcome := range []access.Outcome{s.Read, s.Share, s.Download} {
 		if outcome == access.NeedsPassword {
@@ -41,7 +42,8 @@ func (f *FoundEntry) SharePermissions(a access.Actor) (SharePermissions, error) 
 	return f.rules.judgeSharing(a, &f.node), nil
 }
 
-// SharePasswords returns the passwords that would ask the visitors of a share of the actor's, given or not. Fault: NotFound.
+// SharePasswords returns the passwords that would ask the visitors of a share of the actor's, given
+// or not. Fault: NotFound.
 func (f *FoundEntry) SharePasswords(ctx context.Context, a access.Actor) ([]RequiredPassword, error) {
 	if !f.node.exists() {
 		return nil, noEntry()
@@ -49,8 +51,8 @@ func (f *FoundEntry) SharePasswords(ctx context.Context, a access.Actor) ([]Requ
 	return f.tree.passwordsFor(ctx, f.rules, a, &f.node, f.node.facts(a), sharingRequires)
 }
 
-// RequireShareable is Sharing for somebody who is about to share it. Faults: NotFound, Forbidden, PasswordRequired when they may not even see it without
-// one.
+// RequireShareable is Sharing for somebody who is about to share it. Faults: NotFound, Forbidden,
+// PasswordRequired when they may not even see it without one.
 func (f *FoundEntry) RequireShareable(a access.Actor) (SharePermissions, error) {
 	if !f.node.exists() {
 		return SharePermissions{}, noEntry()

@@ -9,7 +9,8 @@ import (
 	"larder/internal/vpath"
 )
 
-// graveyard is the root of what was deleted; no mount has it, so nothing below it exists for anybody.
+// graveyard is the root of what was deleted; no mount has it, so nothing below
+// it exists for anybody.
 const graveyard = "graveyard"
 
 // staging is the root of copies that jobs are making; no mount has it either.
@@ -18,7 +19,8 @@ const staging = "staging"
 // hiddenName is the name of an entry in the graveyard, and in staging.
 func hiddenName(id string) vpath.Name { return vpath.Name(id) }
 
-// retryTransaction has a transaction run again whose entry another one has changed since it was looked up.
+// retryTransaction has a transaction run again whose entry another one has changed since
+// it was looked up.
 func retryTransaction() error {
 	return &db.RetryError{Prepare: func(context.Context) error { return nil }}
 }
@@ -36,7 +38,8 @@ func isFolder(q db.Querier, id string) (bool, error) {
 	return kind == folderKind, nil
 }
 
-// relocate gives an entry another parent and name, provided that it still is where r says. It returns a db.ErrUnique when the name is taken.
+// relocate gives an entry another parent and name, provided that it still is where r says. It
+// returns a db.ErrUnique when the name is taken.
 func (t *Tree) relocate(tx *db.Tx, r *row, parent string, name vpath.Name, updated int64) error {
 	n, err := tx.Exec(`
 		UPDATE entries
@@ -52,7 +55,8 @@ func (t *Tree) relocate(tx *db.Tx, r *row, parent string, name vpath.Name, updat
 	return nil
 }
 
-// deleteFile deletes the row of a file that still is where r says, and returns what it was worth in the end.
+// deleteFile deletes the row of a file that still is where r says, and returns what it was
+// worth in the end.
 func deleteFile(tx *db.Tx, r *row) (gone row, err error) {
 	err = tx.QueryRow(`
 		DELETE FROM entries
@@ -79,8 +83,9 @@ const foldersBelow = `
 		FROM sub s JOIN entries e ON e.parent_id = s.id AND e.kind = 0
 	)`
 
-// What below looks for: something that is not the user's, something with a password that is not theirs. Each folder is asked by itself, by the first
-// and last owner in an index, so that the number of files in it does not matter.
+// What below looks for: something that is not the user's, something with a password that is not
+// theirs. Each folder is asked by itself, by the first and last owner in an index, so that the
+// number of files in it does not matter.
 const (
 	foreignBelow = foldersBelow + `
 	SELECT EXISTS (
@@ -95,7 +100,8 @@ const (
 		WHERE EXISTS (SELECT 1 FROM entries e WHERE e.parent_id = s.id AND e.password_hash IS NOT NULL AND e.owner_id <> $2))`
 )
 
-// anyProtected tells whether anything at all has a password that is not the user's: where nothing has, no tree is walked through for it.
+// anyProtected tells whether anything at all has a password that is not the user's: where nothing
+// has, no tree is walked through for it.
 const anyProtected = "SELECT EXISTS (SELECT 1 FROM entries e WHERE e.password_hash IS NOT NULL AND e.owner_id <> $1)"
 
 // joinPath refuses when the query finds something below a folder. Fault: Forbidden.
@@ -162,8 +168,9 @@ type ownerTotals struct {
 	folders, files, bytes int64
 }
 
-// sumBelow counts the folders from one down, itself included, and sums folders and files by owner, in the order of their ids. A folder whose files have
-// one owner, as the index shows at its ends, is summed as it lies in the index; sorting a million rows by owner takes much longer.
+// sumBelow counts the folders from one down, itself included, and sums folders and files by owner,
+// in the order of their ids. A folder whose files have one owner, as the index shows at its ends,
+// is summed as it lies in the index; sorting a million rows by owner takes much longer.
 func sumBelow(q db.Querier, folder string) (folders int64, sums []ownerTotals, err error) {
 	rows, err := q.Query(`
 		WITH RECURSIVE sub (id, owner) AS (

@@ -10,15 +10,18 @@ import (
 type etagSource int
 
 const (
-	etagNone      etagSource = iota
-	etagByObject             // nothing has been carried to another provider yet, so that the object's id is what an ETag is made of
-	etagByContent            // at the cost of a look at each object
+	etagNone etagSource = iota
+	// nothing has been carried to another provider yet, so that the object's id is what an
+	// ETag is made of
+	etagByObject
+	etagByContent // at the cost of a look at each object
 )
 
 // etagSourceNow returns what it takes to tell all ETags now.
 func etagSourceNow(q db.Querier) (t etagSource, err error) {
 	var continued bool
-	if err := q.QueryRow("SELECT EXISTS (SELECT 1 FROM objects WHERE content_id IS NOT NULL)").Scan(&continued); err != nil {
+	if err := q.QueryRow("SELECT EXISTS (SELECT 1 FROM objects WHERE content_id IS NOT NULL)").
+		Scan(&continued); err != nil {
 		return etagNone, fmt.Errorf("look for content that was carried on: %w", err)
 	}
 	if continued {
@@ -27,14 +30,17 @@ func etagSourceNow(q db.Querier) (t etagSource, err error) {
 	return etagByObject, nil
 }
 
-// memberQueries are the texts of members: by tagging, and by whether a row can be judged by what is read, and told by its id.
+// memberQueries are the texts of members: by tagging, and by whether a row can be judged by what is
+// read, and told by its id.
 var memberQueries = func() (texts [3][2]string) {
-	for i, tag := range []string{etagNone: "''", etagByObject: "COALESCE(e.object_id, '')", etagByContent: "COALESCE(o.content_id, o.id, '')"} {
+	for i, tag := range []string{etagNone: "''", etagByObject: "COALESCE(e.object_id, '')",
+		etagByContent: "COALESCE(o.content_id, o.id, '')"} {
 		join := ""
 		if etagSource(i) == etagByContent {
 			join = " LEFT JOIN objects o ON o.id = e.object_id"
 		}
-		for j, more := range []string{"", `, e.id, e.owner_id, CASE WHEN e.password_hash IS NULL THEN '' ELSE COALESCE(e.password_id, e.id) END`} {
+		for j, more := range []string{"",
+			`, e.id, e.owner_id, CASE WHEN e.password_hash IS NULL THEN '' ELSE COALESCE(e.password_id, e.id) END`} {
 			texts[i][j] = `
 			SELECT e.name, e.size, e.mime_type, e.created_at, e.updated_at, ` + tag + more + `
 			FROM entries e` + join + `
@@ -46,9 +52,11 @@ var memberQueries = func() (texts [3][2]string) {
 	return texts
 }()
 
-// readMembers calls found for the next entries of a kind in a folder. With full they have their ids, and there is as much of each row as it takes to judge
-// it; to read that costs a third more. Neither is to be kept.
-func readMembers(q db.Querier, folder string, kind int, after sortKey, limit int, tags etagSource, full bool, found func(m *Member, r *row)) error {
+// readMembers calls found for the next entries of a kind in a folder. With full they have their
+// ids, and there is as much of each row as it takes to judge it; to read that costs a third more.
+// Neither is to be kept.
+func readMembers(q db.Querier, folder string, kind int, after sortKey, limit int, tags etagSource, full bool,
+	found func(m *Member, r *row)) error {
 	text := memberQueries[tags][0]
 	if full {
 		text = memberQueries[tags][1]
@@ -79,7 +87,8 @@ func readMembers(q db.Querier, folder string, kind int, after sortKey, limit int
 }
 
 func anyLocksOrProperties(q db.Querier, now int64) (locks, properties bool, err error) {
-	err = q.QueryRow("SELECT EXISTS (SELECT 1 FROM locks WHERE expires_at > $1), EXISTS (SELECT 1 FROM properties)", now).Scan(&locks, &properties)
+	err = q.QueryRow("SELECT EXISTS (SELECT 1 FROM locks WHERE expires_at > $1), EXISTS (SELECT 1 FROM properties)",
+		now).Scan(&locks, &properties)
 	if err != nil {
 		return false, false, fmt.Errorf("look for locks and properties: %w", err)
 	}

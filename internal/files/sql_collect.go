@@ -8,15 +8,18 @@ import (
 
 // graveyardFolders lists the next entries directly below the graveyard.
 func graveyardFolders(tx *db.Tx) ([]string, error) {
-	rows, err := tx.Query("SELECT id FROM entries WHERE parent_id = $1 ORDER BY name LIMIT $2", graveyard, foldersPerPiece)
+	rows, err := tx.Query("SELECT id FROM entries WHERE parent_id = $1 ORDER BY name LIMIT $2", graveyard,
+		foldersPerPiece)
 	return scanStrings(rows, err)
 }
 
-// contents lists what lies directly in these folders, up to a piece of it: folder by folder and in the order of an index, which passes by what
-// was deleted before. PostgreSQL would answer a join by reading the whole table from its start, where the dead rows are.
+// contents lists what lies directly in these folders, up to a piece of it: folder by folder and in
+// the order of an index, which passes by what was deleted before. PostgreSQL would answer a join by
+// reading the whole table from its start, where the dead rows are.
 func contents(tx *db.Tx, folders []string) (found []row, err error) {
 	for _, folder := range folders {
-		if found, err = appendChildren(tx, found, folder, entriesPerPiece-len(found)); err != nil || len(found) == entriesPerPiece {
+		if found, err = appendChildren(tx, found, folder, entriesPerPiece-len(found)); err != nil ||
+			len(found) == entriesPerPiece {
 			return found, err
 		}
 	}
@@ -42,7 +45,8 @@ func appendChildren(tx *db.Tx, found []row, folder string, limit int) ([]row, er
 	return found, rows.Err()
 }
 
-// deleteFiles deletes rows of files and returns, of those that another process has not deleted already, object and owner.
+// deleteFiles deletes rows of files and returns, of those that another process has not deleted
+// already, object and owner.
 func deleteFiles(tx *db.Tx, ids []string) (gone []row, err error) {
 	err = db.EachChunk(ids, func(args []any) error {
 		rows, err := tx.Query("DELETE FROM entries WHERE id "+db.InChunk+" RETURNING object_id, owner_id", args...)
@@ -72,16 +76,19 @@ func deleteLinks(tx *db.Tx, ids []string) error {
 // moveToGraveyard moves folders up below the graveyard.
 func moveToGraveyard(tx *db.Tx, ids []string) error {
 	return db.EachChunk(ids, func(args []any) error {
-		_, err := tx.Exec("UPDATE entries SET parent_id = "+db.AfterChunk+", name = id, name_fold = id WHERE id "+db.InChunk, args...)
+		_, err := tx.Exec("UPDATE entries SET parent_id = "+db.AfterChunk+", name = id, name_fold = id WHERE id "+
+			db.InChunk, args...)
 		return err
 	}, graveyard)
 }
 
-// deleteFolders deletes folders that nothing lies in. It looks for itself: on PostgreSQL others may have come to the graveyard since contents
-// listed a piece of it, and pushed what lies in these out of the piece.
+// deleteFolders deletes folders that nothing lies in. It looks for itself: on PostgreSQL others
+// may have come to the graveyard since contents listed a piece of it, and pushed what lies in
+// these out of the piece.
 func deleteFolders(tx *db.Tx, ids []string) error {
 	return db.EachChunk(ids, func(args []any) error {
-		_, err := tx.Exec("DELETE FROM entries WHERE id "+db.InChunk+" AND NOT EXISTS (SELECT 1 FROM entries c WHERE c.parent_id = entries.id)", args...)
+		_, err := tx.Exec("DELETE FROM entries WHERE id "+db.InChunk+
+			" AND NOT EXISTS (SELECT 1 FROM entries c WHERE c.parent_id = entries.id)", args...)
 		return err
 	})
 }

@@ -15,7 +15,8 @@ type sourceEntry struct {
 	depth int // levels below the source
 }
 
-// entriesBelow lists a folder with what is in it at any depth, at most limit of them; the folder comes first.
+// entriesBelow lists a folder with what is in it at any depth, at most limit of them;
+// the folder comes first.
 func entriesBelow(q db.Querier, folder string, limit int) ([]sourceEntry, error) {
 	rows, err := q.Query(`
 		WITH RECURSIVE sub (id, n) AS (
@@ -73,7 +74,8 @@ func childrenAfter(q db.Querier, folder string, kind int, after sortKey, limit i
 	return found, rows.Err()
 }
 
-// What makes a folder impossible to copy, whoever's it is; the first is asked first, as for anyProtected.
+// What makes a folder impossible to copy, whoever's it is; the first is asked
+// first, as for anyProtected.
 const (
 	anyPassword   = "SELECT EXISTS (SELECT 1 FROM entries e WHERE e.password_hash IS NOT NULL)"
 	passwordBelow = foldersBelow + `
@@ -82,7 +84,8 @@ const (
 		WHERE EXISTS (SELECT 1 FROM entries e WHERE e.parent_id = s.id AND e.password_hash IS NOT NULL))`
 )
 
-// extentOf looks through a folder on behalf of a user. The parts of it need not be of one moment: whatever is copied is judged by itself.
+// extentOf looks through a folder on behalf of a user. The parts of it need not be of one moment:
+// whatever is copied is judged by itself.
 func extentOf(q db.Querier, folder, userID string) (e extent, err error) {
 	var sums []ownerTotals
 	if e.folders, sums, err = sumBelow(q, folder); err != nil {
@@ -108,7 +111,8 @@ func extentOf(q db.Querier, folder, userID string) (e extent, err error) {
 	return e, nil
 }
 
-// foreignBytesBelow sums up the files in a folder, at any depth, whose content lies with another provider.
+// foreignBytesBelow sums up the files in a folder, at any depth, whose content
+// lies with another provider.
 func foreignBytesBelow(q db.Querier, folder, provider string) (bytes int64, err error) {
 	err = q.QueryRow(foldersBelow+`
 		SELECT CAST(COALESCE(SUM(o.size), 0) AS BIGINT)
@@ -120,7 +124,8 @@ func foreignBytesBelow(q db.Querier, folder, provider string) (bytes int64, err 
 	return bytes, nil
 }
 
-// insertCopy makes the copy of an entry, with the metadata of the original and without a password, unless its name is taken.
+// insertCopy makes the copy of an entry, with the metadata of the original and without a password,
+// unless its name is taken.
 func insertCopy(tx *db.Tx, r *row) (done bool, err error) {
 	kind := fileKind
 	if r.folder {
@@ -160,7 +165,8 @@ func (s refIncrements) add(r *row) {
 	}
 }
 
-// apply adds the references. An object that is gone was replaced or deleted since its file was read: then the transaction runs again.
+// apply adds the references. An object that is gone was replaced or deleted since its file was
+// read: then the transaction runs again.
 func (s refIncrements) apply(tx *db.Tx) error {
 	all, err := object.AddReferences(tx, s)
 	if err == nil && !all {

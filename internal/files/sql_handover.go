@@ -8,7 +8,8 @@ import (
 
 // ownedAfter lists the next entries of an owner.
 func ownedAfter(q db.Querier, owner, after string, limit int) ([]string, error) {
-	rows, err := q.Query("SELECT id FROM entries WHERE owner_id = $1 AND id > $2 ORDER BY id LIMIT $3", owner, after, limit)
+	rows, err := q.Query("SELECT id FROM entries WHERE owner_id = $1 AND id > $2 ORDER BY id LIMIT $3", owner, after,
+		limit)
 	ids, err := scanStrings(rows, err)
 	if err != nil {
 		return nil, fmt.Errorf("list what a user owns: %w", err)
@@ -39,7 +40,8 @@ func setOwner(tx *db.Tx, from, to, after, last string) (taken []row, err error) 
 	return taken, rows.Err()
 }
 
-// setFileOwner changes the owner of a file that still is what and where r says, and returns its size; db.ErrNoRows when it is not.
+// setFileOwner changes the owner of a file that still is what and where r says, and returns its
+// size; db.ErrNoRows when it is not.
 func setFileOwner(tx *db.Tx, r *row, to string) (size int64, err error) {
 	err = tx.QueryRow(`
 		UPDATE entries
@@ -60,10 +62,12 @@ func deleteLinksOf(tx *db.Tx, owner, after, last string) error {
 	return nil
 }
 
-// unchargedAmong returns those of some entries that no account is charged for: they lie in the graveyard or the staging root.
+// unchargedAmong returns those of some entries that no account is charged for: they lie in the
+// graveyard or the staging root.
 func unchargedAmong(tx *db.Tx, entries []row) (map[string]bool, error) {
 	var some bool
-	err := tx.QueryRow("SELECT EXISTS (SELECT 1 FROM entries WHERE parent_id IN ($1, $2))", graveyard, staging).Scan(&some)
+	err := tx.QueryRow("SELECT EXISTS (SELECT 1 FROM entries WHERE parent_id IN ($1, $2))", graveyard, staging).
+		Scan(&some)
 	if err != nil {
 		return nil, fmt.Errorf("look for what is not charged: %w", err)
 	}

@@ -26,7 +26,8 @@ func (t *Tree) insertLink(tx *db.Tx, r *row) (Link, error) {
 
 // linkOf reads the link of an entry, and whether there is one.
 func linkOf(q db.Querier, entryID string) (link Link, found bool, err error) {
-	err = q.QueryRow("SELECT id, ext, created_at FROM links WHERE entry_id = $1", entryID).Scan(&link.ID, &link.Ext, &link.CreatedAt)
+	err = q.QueryRow("SELECT id, ext, created_at FROM links WHERE entry_id = $1", entryID).
+		Scan(&link.ID, &link.Ext, &link.CreatedAt)
 	if errors.Is(err, db.ErrNoRows) {
 		return Link{}, false, nil
 	}

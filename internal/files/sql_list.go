@@ -12,12 +12,14 @@ import (
 )
 
 // listColumns are entryColumns without an object.
-var listColumns = strings.Replace(entryColumns, "o.provider_id, o.key, COALESCE(o.content_id, o.id)", "NULL, NULL, NULL", 1)
+var listColumns = strings.Replace(entryColumns, "o.provider_id, o.key, COALESCE(o.content_id, o.id)",
+	"NULL, NULL, NULL", 1)
 
 // noLimit is a limit that bounds nothing.
 const noLimit = math.MaxInt64
 
-// orderBy is the order of entries of one kind in SQL, for entries as e; reverse runs all of it backwards, ties included.
+// orderBy is the order of entries of one kind in SQL, for entries as e; reverse runs all of
+// it backwards, ties included.
 func (o sortOrder) orderBy(reverse bool) string {
 	key, tie := "", ""
 	if o.desc != reverse {
@@ -38,7 +40,8 @@ func (o sortOrder) orderBy(reverse bool) string {
 	return "e.name_fold" + key + ", e.name" + key
 }
 
-// statement is SQL with its parameters. Its text depends on few things, so that few texts are kept prepared.
+// statement is SQL with its parameters. Its text depends on few things, so that few
+// texts are kept prepared.
 type statement struct {
 	strings.Builder
 	args []any
@@ -84,7 +87,8 @@ func (c *selection) where(s *statement) {
 	}
 }
 
-// maxGlobs is how many patterns of names a query takes; where rules have more, names are judged one by one.
+// maxGlobs is how many patterns of names a query takes; where rules have more, names are
+// judged one by one.
 const maxGlobs = 32
 
 // writeGlobs writes the verdicts that depend on what names look like.
@@ -94,7 +98,8 @@ func (c *selection) writeGlobs(s *statement) {
 	n, width := 0, 1
 	when := func(glob string, code int) {
 		n++
-		verdict += " WHEN " + c.dialect.Like("e.name", s.arg(c.dialect.GlobPattern(glob))) + " THEN CAST(" + s.arg(code) + " AS INTEGER)"
+		verdict += " WHEN " + c.dialect.Like("e.name", s.arg(c.dialect.GlobPattern(glob))) + " THEN CAST(" +
+			s.arg(code) + " AS INTEGER)"
 	}
 	for _, g := range c.globs {
 		for _, name := range g.Names {
@@ -108,7 +113,8 @@ func (c *selection) writeGlobs(s *statement) {
 		when("/", 0) // no name is like that
 	}
 	verdict += " ELSE CAST(" + s.arg(codes[c.visible]) + " AS INTEGER) END"
-	s.WriteString(" AND CASE " + verdict + " WHEN 2 THEN 1 WHEN 1 THEN CASE WHEN e.owner_id = " + s.arg(c.userID) + " THEN 1 ELSE 0 END ELSE 0 END = 1")
+	s.WriteString(" AND CASE " + verdict + " WHEN 2 THEN 1 WHEN 1 THEN CASE WHEN e.owner_id = " + s.arg(c.userID) +
+		" THEN 1 ELSE 0 END ELSE 0 END = 1")
 }
 
 // countRows counts the selection.
@@ -122,8 +128,8 @@ func (c *selection) count(q db.Querier) (n int64, err error) {
 	return n, nil
 }
 
-// window returns some of the selection in order. The rows that are passed over are read from the index alone, and with reverse they are those
-// after it.
+// window returns some of the selection in order. The rows that are passed over are read from the
+// index alone, and with reverse they are those after it.
 func (c *selection) window(q db.Querier, o sortOrder, offset, limit int64, reverse bool) (found []row, err error) {
 	var s statement
 	s.WriteString("SELECT " + listColumns + " FROM (SELECT e.name FROM entries e WHERE ")
@@ -166,7 +172,8 @@ func eachRow(q db.Querier, s *statement, found func(r *row)) error {
 
 // protectedIn tells the names of what has a password of its own in a folder, up to limit.
 func protectedIn(q db.Querier, folder string, limit int) ([]vpath.Name, error) {
-	found, err := scanStrings(q.Query("SELECT name FROM entries WHERE parent_id = $1 AND password_hash IS NOT NULL LIMIT $2", folder, limit))
+	found, err := scanStrings(
+		q.Query("SELECT name FROM entries WHERE parent_id = $1 AND password_hash IS NOT NULL LIMIT $2", folder, limit))
 	if err != nil {
 		return nil, fmt.Errorf("list passwords in a folder: %w", err)
 	}
@@ -182,7 +189,8 @@ func childrenNamed(q db.Querier, folder string, names []vpath.Name) (map[vpath.N
 	found := make(map[vpath.Name]row, len(names))
 	for some := range slices.Chunk(names, 64) {
 		var s statement
-		s.WriteString("SELECT " + listColumns + " FROM entries e WHERE e.parent_id = " + s.arg(folder) + " AND e.name IN (")
+		s.WriteString("SELECT " + listColumns + " FROM entries e WHERE e.parent_id = " + s.arg(folder) +
+			" AND e.name IN (")
 		writeInList(&s, some)
 		if err := eachRow(q, &s, func(r *row) { found[vpath.Name(r.name)] = *r }); err != nil {
 			return nil, err

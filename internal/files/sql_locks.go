@@ -30,11 +30,13 @@ func readLocks(rows *sql.Rows, err error) (found []WriteLock, _ error) {
 // shortTrail is how many ids the shorter statement of locksOn takes: few paths are deeper.
 const shortTrail = 10
 
-// locksOn returns the locks on any of these entries. Nothing is looked at twice where there is no lock at all.
+// locksOn returns the locks on any of these entries. Nothing is looked at twice where there is
+// no lock at all.
 func locksOn(q db.Querier, ids []string, now int64) (found []WriteLock, err error) {
 	if len(ids) > shortTrail {
 		err = db.EachChunk(ids, func(args []any) error {
-			some, err := readLocks(q.Query("SELECT "+lockColumns+" FROM locks l WHERE l.entry_id "+db.InChunk+" AND l.expires_at > "+db.AfterChunk, args...))
+			some, err := readLocks(q.Query("SELECT "+lockColumns+" FROM locks l WHERE l.entry_id "+db.InChunk+
+				" AND l.expires_at > "+db.AfterChunk, args...))
 			found = append(found, some...)
 			return err
 		}, now)
@@ -54,8 +56,9 @@ func locksOn(q db.Querier, ids []string, now int64) (found []WriteLock, err erro
 		WHERE l.entry_id IN ($2, $3, $4, $5, $6, $7, $8, $9, $10, $11) AND l.expires_at > $1`, args...))
 }
 
-// locksBelow returns the locks on what is in a folder, at any depth. It goes up from what is locked, of which there is little, not down the tree, and
-// over each folder on the way once, however many locks lie below it.
+// locksBelow returns the locks on what is in a folder, at any depth. It goes up from what is
+// locked, of which there is little, not down the tree, and over each folder on the way once,
+// however many locks lie below it.
 func locksBelow(q db.Querier, folder string, now int64) ([]WriteLock, error) {
 	return readLocks(q.Query(`
 		WITH RECURSIVE up (id, parent) AS (
@@ -76,14 +79,16 @@ func locksBelow(q db.Querier, folder string, now int64) ([]WriteLock, error) {
 }
 
 func countLocks(q db.Querier, keyID string, now int64) (n int, err error) {
-	if err = q.QueryRow("SELECT COUNT(*) FROM locks WHERE key_id = $1 AND expires_at > $2", keyID, now).Scan(&n); err != nil {
+	if err = q.QueryRow("SELECT COUNT(*) FROM locks WHERE key_id = $1 AND expires_at > $2", keyID, now).
+		Scan(&n); err != nil {
 		return 0, fmt.Errorf("count locks: %w", err)
 	}
 	return n, nil
 }
 
 func insertLock(tx *db.Tx, l WriteLock) error {
-	_, err := tx.Exec("INSERT INTO locks (token, entry_id, deep, exclusive, key_id, owner, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7)",
+	_, err := tx.Exec(
+		"INSERT INTO locks (token, entry_id, deep, exclusive, key_id, owner, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7)",
 		l.Token, l.EntryID, l.Deep, l.Exclusive, l.KeyID, l.Owner, l.ExpiresAt)
 	if err != nil {
 		return fmt.Errorf("insert lock: %w", err)

@@ -8,8 +8,8 @@ import (
 	"larder/internal/vpath"
 )
 
-// updateText writes one field by its flag, the field's name coming from the code. What changes a row leaves a later updated_at behind, even when
-// the clock stands still.
+// updateText writes one field by its flag, the field's name coming from the code. What changes a
+// row leaves a later updated_at behind, even when the clock stands still.
 const updateText = `
 	UPDATE entries
 	SET name = $1, name_fold = $2,
@@ -25,8 +25,8 @@ const updateText = `
 	RETURNING custom_title, custom_color, cover_url, icon_emoji, manual_position, updated_at,
 		CASE WHEN password_hash IS NULL THEN '' ELSE COALESCE(password_id, id) END`
 
-// update makes the change to n, provided that it still is where and whose it was, and brings n up to date. It returns a db.ErrUnique when the
-// name is taken.
+// update makes the change to n, provided that it still is where and whose it was, and brings n up
+// to date. It returns a db.ErrUnique when the name is taken.
 func (t *Tree) update(tx *db.Tx, n *node, c *Change, hash string) error {
 	name := vpath.Name(n.name)
 	if c.Name != nil {
@@ -39,8 +39,10 @@ func (t *Tree) update(tx *db.Tx, n *node, c *Change, hash string) error {
 	r := n.row
 	err := tx.QueryRow(updateText,
 		string(name), vpath.Fold(string(name)),
-		flag(c.Title.Given), c.Title.Value, flag(c.Color.Given), c.Color.Value, flag(c.Cover.Given), c.Cover.Value, flag(c.Emoji.Given), c.Emoji.Value,
-		flag(c.Position.Given), c.Position.Value, flag(c.Password != nil), nullable(hash), nullable(passwordID), t.nowMs(),
+		flag(c.Title.Given), c.Title.Value, flag(c.Color.Given), c.Color.Value, flag(c.Cover.Given), c.Cover.Value,
+		flag(c.Emoji.Given), c.Emoji.Value,
+		flag(c.Position.Given), c.Position.Value, flag(c.Password != nil), nullable(hash), nullable(passwordID),
+		t.nowMs(),
 		n.id, n.parent, n.name, n.owner).
 		Scan(&r.title, &r.color, &r.cover, &r.emoji, &r.position, &r.updated, &r.password)
 	if errors.Is(err, db.ErrNoRows) {

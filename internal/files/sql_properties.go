@@ -19,7 +19,8 @@ func putProperty(tx *db.Tx, entryID string, p Property) error {
 }
 
 func deleteProperty(tx *db.Tx, entryID, namespace, name string) error {
-	if _, err := tx.Exec("DELETE FROM properties WHERE entry_id = $1 AND namespace = $2 AND name = $3", entryID, namespace, name); err != nil {
+	if _, err := tx.Exec("DELETE FROM properties WHERE entry_id = $1 AND namespace = $2 AND name = $3", entryID,
+		namespace, name); err != nil {
 		return fmt.Errorf("remove a property: %w", err)
 	}
 	return nil
@@ -28,7 +29,8 @@ func deleteProperty(tx *db.Tx, entryID, namespace, name string) error {
 func propertiesOf(q db.Querier, ids []string) (map[string][]Property, error) {
 	found := map[string][]Property{}
 	err := db.EachChunk(ids, func(args []any) error {
-		rows, err := q.Query("SELECT entry_id, namespace, name, lang, value FROM properties WHERE entry_id "+db.InChunk+" ORDER BY entry_id, namespace, name", args...)
+		rows, err := q.Query("SELECT entry_id, namespace, name, lang, value FROM properties WHERE entry_id "+db.InChunk+
+			" ORDER BY entry_id, namespace, name", args...)
 		if err != nil {
 			return err
 		}
@@ -49,7 +51,8 @@ func propertiesOf(q db.Querier, ids []string) (map[string][]Property, error) {
 	return found, nil
 }
 
-// copyProperties gives entries the properties of others, of which there are none yet; to holds the former by the latter.
+// copyProperties gives entries the properties of others, of which there are none yet; to holds the
+// former by the latter.
 func copyProperties(tx *db.Tx, to map[string]string) error {
 	from := make([]string, 0, len(to))
 	for id := range to {
@@ -57,14 +60,16 @@ func copyProperties(tx *db.Tx, to map[string]string) error {
 	}
 	var having []string
 	err := db.EachChunk(from, func(args []any) error {
-		some, err := scanStrings(tx.Query("SELECT DISTINCT entry_id FROM properties WHERE entry_id "+db.InChunk, args...))
+		some, err := scanStrings(tx.Query("SELECT DISTINCT entry_id FROM properties WHERE entry_id "+db.InChunk,
+			args...))
 		having = append(having, some...)
 		return err
 	})
 	for i := 0; i < len(having) && err == nil; i++ {
 		_, err = tx.Exec(`
 			INSERT INTO properties (entry_id, namespace, name, lang, value)
-			SELECT CAST($1 AS TEXT), namespace, name, lang, value FROM properties WHERE entry_id = $2`, to[having[i]], having[i])
+			SELECT CAST($1 AS TEXT), namespace, name, lang, value FROM properties WHERE entry_id = $2`, to[having[i]],
+			having[i])
 	}
 	if err != nil {
 		return fmt.Errorf("copy properties: %w", err)

@@ -25,7 +25,8 @@ func childNamed(q db.Querier, parent string, name vpath.Name) (row, error) {
 	return s.done(), nil
 }
 
-// lockEntry has whoever else locks or changes the entry wait until the transaction ends, and reports whether it is there.
+// lockEntry has whoever else locks or changes the entry wait until the transaction ends, and
+// reports whether it is there.
 func lockEntry(tx *db.Tx, id string) (there bool, err error) {
 	n, err := tx.Exec("UPDATE entries SET updated_at = updated_at WHERE id = $1", id)
 	if err != nil {
@@ -46,7 +47,8 @@ func (t *Tree) insertEntry(tx *db.Tx, r *row) (done bool, err error) {
 		INSERT INTO entries (id, parent_id, name, name_fold, kind, size, mime_type, owner_id, object_id, created_at, updated_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
 		ON CONFLICT (parent_id, name) DO NOTHING`,
-		r.id, nullable(r.parent), r.name, vpath.Fold(r.name), kind, r.size, r.mimeType, r.owner, nullable(r.object), r.created, r.updated)
+		r.id, nullable(r.parent), r.name, vpath.Fold(r.name), kind, r.size, r.mimeType, r.owner, nullable(r.object),
+		r.created, r.updated)
 	if err != nil {
 		return false, fmt.Errorf("insert entry: %w", err)
 	}

@@ -10,7 +10,8 @@ import (
 	"larder/internal/vpath"
 )
 
-// entryColumns are the columns of a row, of entries as e and objects as o; scanTo takes them in this order.
+// entryColumns are the columns of a row, of entries as e and objects as o; scanTo takes
+// them in this order.
 const entryColumns = `e.id, e.parent_id, e.name, e.kind, e.size, e.mime_type, e.owner_id, CASE WHEN e.password_hash IS NULL THEN '' ELSE COALESCE(e.password_id, e.id) END, e.object_id,
 	e.custom_title, e.custom_color, e.cover_url, e.icon_emoji, e.manual_position, e.created_at, e.updated_at, o.provider_id, o.key, COALESCE(o.content_id, o.id)`
 
@@ -44,18 +45,21 @@ func (s *rowScan) done() row {
 
 // trailColumn is the expression for one level of a trail; see parseTrail.
 func trailColumn(table string) string {
-	return table + ".id || ',' || " + table + ".owner_id || CASE WHEN " + table + ".password_hash IS NULL THEN ';' ELSE '!' || COALESCE(" + table +
+	return table + ".id || ',' || " + table + ".owner_id || CASE WHEN " + table +
+		".password_hash IS NULL THEN ';' ELSE '!' || COALESCE(" + table +
 		".password_id, " + table + ".id) || ';' END"
 }
 
-// maxJoins is how many levels are followed by joins, which take half the time that recursion does; engines limit the joins in a query.
+// maxJoins is how many levels are followed by joins, which take half the time that recursion does;
+// engines limit the joins in a query.
 const maxJoins = 10
 
-// entrySelect is what follows the way in a query: the config version and the entry, with its object.
+// entrySelect is what follows the way in a query: the config version and the
+// entry, with its object.
 const entrySelect = ", " + configVersionColumn + ", " + entryColumns + "\nFROM "
 
-// wholePathQueries are the texts that find an entry by its whole path, by number of names. They answer nothing when any of it is missing. These texts are
-// stable, so that they are prepared once.
+// wholePathQueries are the texts that find an entry by its whole path, by number of names. They
+// answer nothing when any of it is missing. These texts are stable, so that they are prepared once.
 var wholePathQueries = func() (texts [maxJoins + 1]string) {
 	for depth := range texts {
 		trail, from, last := trailColumn("e0"), "entries e0", "e0"
@@ -63,7 +67,8 @@ var wholePathQueries = func() (texts [maxJoins + 1]string) {
 			above := last
 			last = fmt.Sprintf("e%d", i)
 			trail += " || " + trailColumn(last)
-			from += fmt.Sprintf("\n\tJOIN entries %s ON %s.parent_id = %s.id AND %s.name = $%d", last, last, above, last, i+1)
+			from += fmt.Sprintf("\n\tJOIN entries %s ON %s.parent_id = %s.id AND %s.name = $%d", last, last, above,
+				last, i+1)
 		}
 		texts[depth] = "SELECT " + trail + strings.ReplaceAll(entrySelect, "e.", last+".") + from +
 			"\n\tLEFT JOIN objects o ON o.id = " + last + ".object_id\nWHERE e0.id = $1"
@@ -71,7 +76,8 @@ var wholePathQueries = func() (texts [maxJoins + 1]string) {
 	return texts
 }()
 
-// partialPathQueries are the texts that find the deepest entry there is on a path, by number of names.
+// partialPathQueries are the texts that find the deepest entry there is on a path,
+// by number of names.
 var partialPathQueries = func() (texts [vpath.MaxDepth + 2]string) {
 	for depth := range texts {
 		walk := partialPathByJoins(depth)
@@ -85,7 +91,8 @@ LEFT JOIN objects o ON o.id = e.object_id`
 	return texts
 }()
 
-// partialPathByJoins is the way down as w: the id of the deepest entry there is, and the trail to it.
+// partialPathByJoins is the way down as w: the id of the deepest entry there is, and
+// the trail to it.
 func partialPathByJoins(depth int) string {
 	id, trail, from := "e0.id", trailColumn("e0"), "entries e0"
 	for i := 1; i <= depth; i++ {
@@ -103,8 +110,10 @@ func partialPathByJoins(depth int) string {
 // partialPathByRecursion is joins for a path of any depth.
 func partialPathByRecursion(depth int) string {
 	var b strings.Builder
-	b.WriteString("WITH RECURSIVE walk (n, id, trail) AS (\n\tSELECT 0, e.id, " + trailColumn("e") + "\n\tFROM entries e\n\tWHERE e.id = $1\n")
-	b.WriteString("\tUNION ALL\n\tSELECT w.n + 1, e.id, w.trail || " + trailColumn("e") + "\n\tFROM walk w JOIN entries e ON e.parent_id = w.id\n\tAND e.name = CASE w.n")
+	b.WriteString("WITH RECURSIVE walk (n, id, trail) AS (\n\tSELECT 0, e.id, " + trailColumn("e") +
+		"\n\tFROM entries e\n\tWHERE e.id = $1\n")
+	b.WriteString("\tUNION ALL\n\tSELECT w.n + 1, e.id, w.trail || " + trailColumn("e") +
+		"\n\tFROM walk w JOIN entries e ON e.parent_id = w.id\n\tAND e.name = CASE w.n")
 	for i := range depth {
 		fmt.Fprintf(&b, " WHEN %d THEN CAST($%d AS TEXT)", i, i+2)
 	}
@@ -112,8 +121,9 @@ func partialPathByRecursion(depth int) string {
 	return b.String()
 }
 
-// descend follows names down from an entry, in one query, or two when some of it is missing. The node is the deepest entry there is, without mount
-// and path; it is empty, with all names missing, when not even the first is there.
+// descend follows names down from an entry, in one query, or two when some of it is missing. The
+// node is the deepest entry there is, without mount and path; it is empty, with all names missing,
+// when not even the first is there.
 func descend(q db.Querier, id string, names []vpath.Name) (n node, configVersion int64, err error) {
 	if len(names) >= len(partialPathQueries) {
 		return node{}, 0, fmt.Errorf("resolve a path of %d levels", len(names))
@@ -162,13 +172,16 @@ const (
 	byLink  = "(SELECT entry_id FROM links WHERE id = $1)"
 )
 
-// ancestryQueries are the texts of climb by where it starts. The first follows so many parents by joins, and answers nothing for what lies deeper; the second
-// follows all by recursion. No tree is deeper than its paths may be, so its bound is never met.
-var ancestryQueries = map[string][2]string{byEntry: {ancestryByJoins(byEntry), ancestryByRecursion(byEntry)}, byLink: {ancestryByJoins(byLink), ancestryByRecursion(byLink)}}
+// ancestryQueries are the texts of climb by where it starts. The first follows so many parents by
+// joins, and answers nothing for what lies deeper; the second follows all by recursion. No tree is
+// deeper than its paths may be, so its bound is never met.
+var ancestryQueries = map[string][2]string{byEntry: {ancestryByJoins(byEntry), ancestryByRecursion(byEntry)},
+	byLink: {ancestryByJoins(byLink), ancestryByRecursion(byLink)}}
 
 // ancestryByJoins is the way up by joins: the root, the names below it, the trail.
 func ancestryByJoins(start string) string {
-	root, path, trail, from := "e.id", "CASE WHEN e.parent_id IS NULL THEN '' ELSE '/' || e.name END", trailColumn("e"), "entries e"
+	root, path, trail, from := "e.id", "CASE WHEN e.parent_id IS NULL THEN '' ELSE '/' || e.name END", trailColumn(
+		"e"), "entries e"
 	below := "e"
 	for i := 1; i <= maxJoins; i++ {
 		e := fmt.Sprintf("e%d", i)
@@ -188,7 +201,8 @@ func ancestryByRecursion(start string) string {
 	FROM entries e
 	WHERE e.id = ` + start + `
 	UNION ALL
-	SELECT u.n + 1, e.id, e.parent_id, CASE WHEN e.parent_id IS NULL THEN u.path ELSE '/' || e.name || u.path END, ` + trailColumn("e") + ` || u.trail
+	SELECT u.n + 1, e.id, e.parent_id, CASE WHEN e.parent_id IS NULL THEN u.path ELSE '/' || e.name || u.path END, ` +
+		trailColumn("e") + ` || u.trail
 	FROM up u JOIN entries e ON e.id = u.parent
 	WHERE u.n < 200
 )
@@ -198,7 +212,8 @@ LEFT JOIN objects o ON o.id = e.object_id
 WHERE u.parent IS NULL`
 }
 
-// climb follows parents up from an entry, in one query, or two for what is deep or not there. The result is empty when there is no such entry.
+// climb follows parents up from an entry, in one query, or two for what is deep or not there. The
+// result is empty when there is no such entry.
 func climb(q db.Querier, start, id string) (ancestry, error) {
 	var c ancestry
 	var s rowScan

@@ -8,14 +8,16 @@ import (
 	"larder/internal/vpath"
 )
 
-// searchQuery is the files or folders below the seeds of a search that show and whose name holds its text.
+// searchQuery is the files or folders below the seeds of a search that show and whose
+// name holds its text.
 type searchQuery struct {
 	*searcher
 	kind int
 }
 
-// writeFolderWalk writes the walk down over folders as sub: each with its seed, its verdict, the path and the trail of what lies between, and whether a
-// password bars the actor from what is in it.
+// writeFolderWalk writes the walk down over folders as sub: each with its seed, its verdict,
+// the path and the trail of what lies between, and whether a password bars the actor from
+// what is in it.
 func (m *searchQuery) writeFolderWalk(s *statement) (me string) {
 	at := m.dialect.Position
 	me = s.arg(m.Actor.UserID)
@@ -34,10 +36,12 @@ sub (seed, id, path, trail, code, barred) AS (
 	FROM seeds w JOIN entries e ON e.id = w.id
 	UNION ALL
 	SELECT s.seed, e.id, s.path || '/' || e.name, s.trail || ` + trailColumn("e") + `,
-		CASE WHEN ` + at(changes, key) + ` > 0 THEN substr(` + changes + `, ` + at(changes, key) + ` + length(e.id) + 2, 2)
+		CASE WHEN ` + at(changes, key) + ` > 0 THEN substr(` + changes + `, ` + at(changes, key) +
+		` + length(e.id) + 2, 2)
 			WHEN s.code = '` + codeNone + `' THEN '` + codeNoneBelow + `' ELSE s.code END,
 		CASE WHEN e.password_hash IS NULL THEN s.barred
-			WHEN e.owner_id = ` + me + ` OR ` + at(unlocked, "',' || COALESCE(e.password_id, e.id) || ','") + ` > 0 THEN 0
+			WHEN e.owner_id = ` + me + ` OR ` + at(unlocked, "',' || COALESCE(e.password_id, e.id) || ','") +
+		` > 0 THEN 0
 			ELSE CAST(` + s.arg(bars) + ` AS INTEGER) END
 	FROM sub s CROSS JOIN entries e
 	WHERE s.code <> '` + codeNoneBelow + `' AND e.parent_id = s.id AND e.kind = 0
@@ -64,7 +68,8 @@ func (m *searchQuery) writeStarts(s *statement) {
 		if i > 0 {
 			s.WriteString(", ")
 		}
-		fmt.Fprintf(s, "(%d, CAST(%s AS TEXT), CAST(%s AS TEXT), CAST(%s AS INTEGER))", i, s.arg(id), s.arg(code), s.arg(barred))
+		fmt.Fprintf(s, "(%d, CAST(%s AS TEXT), CAST(%s AS TEXT), CAST(%s AS INTEGER))", i, s.arg(id), s.arg(code),
+			s.arg(barred))
 	}
 }
 
@@ -74,7 +79,8 @@ func (m *searchQuery) where(s *statement, me string) {
 	if m.kind == folderKind {
 		code = "substr(s.code, 2, 1)"
 	}
-	fmt.Fprintf(s, "e.parent_id = s.id AND e.kind = %d AND s.barred = 0 AND %s > 0", m.kind, m.dialect.Position("e.name_fold", s.arg(m.text)))
+	fmt.Fprintf(s, "e.parent_id = s.id AND e.kind = %d AND s.barred = 0 AND %s > 0", m.kind,
+		m.dialect.Position("e.name_fold", s.arg(m.text)))
 	s.WriteString(" AND (" + code + " IN ('2', '?') OR " + code + " = '1' AND e.owner_id = " + me + ")")
 	if len(m.except) > 0 {
 		s.WriteString(" AND " + m.dialect.Position(s.arg(joinDelimited(",", m.except)), "',' || e.id || ','") + " = 0")
@@ -93,22 +99,25 @@ func (m *searchQuery) count(q db.Querier) (n int64, err error) {
 	return n, nil
 }
 
-// window calls found for some of what matches, in order; with reverse those after offset are passed over. Names are found by the index alone, and
-// only the rows of what is wanted are read.
+// window calls found for some of what matches, in order; with reverse those after offset are passed
+// over. Names are found by the index alone, and only the rows of what is wanted are read.
 func (m *searchQuery) window(q db.Querier, offset, limit int64, reverse bool, found func(match)) error {
 	var s statement
 	me := m.writeFolderWalk(&s)
-	s.WriteString(",\npage (seed, folder, name) AS MATERIALIZED (SELECT s.seed, s.id, e.name FROM sub s CROSS JOIN entries e WHERE ")
+	s.WriteString(
+		",\npage (seed, folder, name) AS MATERIALIZED (SELECT s.seed, s.id, e.name FROM sub s CROSS JOIN entries e WHERE ")
 	m.where(&s, me)
 	if limit != noLimit {
 		s.WriteString(" ORDER BY " + m.orderBy(reverse) + " LIMIT " + s.arg(limit) + " OFFSET " + s.arg(offset))
 	}
-	s.WriteString(")\nSELECT s.seed, s.path, s.trail, " + listColumns + " FROM page p JOIN sub s ON s.seed = p.seed AND s.id = p.folder" +
+	s.WriteString(")\nSELECT s.seed, s.path, s.trail, " + listColumns +
+		" FROM page p JOIN sub s ON s.seed = p.seed AND s.id = p.folder" +
 		" JOIN entries e ON e.parent_id = p.folder AND e.name = p.name ORDER BY " + m.orderBy(false))
 	return eachMatch(q, &s, found)
 }
 
-// orderBy is the order of what is found: equal names in different folders, and one folder that is mounted twice, are told apart as well.
+// orderBy is the order of what is found: equal names in different folders, and one folder that is
+// mounted twice, are told apart as well.
 func (m *searchQuery) orderBy(reverse bool) string {
 	tie := ""
 	if reverse {

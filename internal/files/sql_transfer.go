@@ -8,7 +8,8 @@ import (
 	"larder/internal/object"
 )
 
-// anyForeignContent reports whether a file in a folder, at any depth, has its content in another provider.
+// anyForeignContent reports whether a file in a folder, at any depth, has its
+// content in another provider.
 func anyForeignContent(q db.Querier, folder, provider string) (found bool, err error) {
 	err = q.QueryRow(foldersBelow+`
 		SELECT EXISTS (
@@ -21,7 +22,8 @@ func anyForeignContent(q db.Querier, folder, provider string) (found bool, err e
 	return found, nil
 }
 
-// sortKey is where an entry stands among those of its kind in its folder, in the order of listings. The zero value stands before all.
+// sortKey is where an entry stands among those of its kind in its folder, in the order of listings.
+// The zero value stands before all.
 type sortKey struct{ fold, name string }
 
 // sourceFile is a file whose content is to be copied.
@@ -39,7 +41,8 @@ const sourceFileColumns = "e.id, e.name_fold, e.name, o.id, o.size, COALESCE(o.s
 
 func scanSourceFile(row interface{ Scan(dest ...any) error }) (c sourceFile, err error) {
 	var key string
-	err = row.Scan(&c.id, &c.sortKey.fold, &c.sortKey.name, &c.object, &c.size, &c.sha256, &c.Provider, &key, &c.mimeType)
+	err = row.Scan(&c.id, &c.sortKey.fold, &c.sortKey.name, &c.object, &c.size, &c.sha256, &c.Provider, &key,
+		&c.mimeType)
 	c.Key = keyOf(key)
 	return c, err
 }
@@ -99,7 +102,8 @@ func folderAfter(q db.Querier, parent string, after sortKey) (id string, at sort
 	return id, at, nil
 }
 
-// lockContent has whoever else changes the file wait until the transaction ends, and reports whether it still has that object.
+// lockContent has whoever else changes the file wait until the transaction ends, and reports
+// whether it still has that object.
 func lockContent(tx *db.Tx, id, object string) (there bool, err error) {
 	n, err := tx.Exec("UPDATE entries SET updated_at = updated_at WHERE id = $1 AND object_id = $2", id, object)
 	if err != nil {

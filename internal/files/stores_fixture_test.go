@@ -25,8 +25,9 @@ import (
 	"larder/internal/vpath"
 )
 
-// storesFixture is a house with a second provider, `vault`, mounted at /vault, which ann owns, and a third, `twin`, that lies in the directory of the first
-// and is mounted at /twin. What moves read and write passes the hooks.
+// storesFixture is a house with a second provider, `vault`, mounted at /vault, which ann owns, and
+// a third, `twin`, that lies in the directory of the first and is mounted at /twin. What moves read
+// and write passes the hooks.
 type storesFixture struct {
 	*fixture
 	mu         sync.Mutex
@@ -58,7 +59,8 @@ func newStoresFixture(t *testing.T, d *db.DB) *storesFixture {
 				return err
 			}
 			at := vpath.Root.Child(vpath.Name(p.Name))
-			err = mounts.Insert(tx, mount.Mount{ID: p.Name, ProviderID: p.ID, RootID: root, Path: at, Name: p.Name, SortBy: "name", SortOrder: "asc"}, 0)
+			err = mounts.Insert(tx, mount.Mount{ID: p.Name, ProviderID: p.ID, RootID: root, Path: at, Name: p.Name,
+				SortBy: "name", SortOrder: "asc"}, 0)
 			if err != nil {
 				return err
 			}
@@ -164,14 +166,16 @@ func (w *storesFixture) job(id string) job.Job {
 	return j
 }
 
-// checkJobEnded checks how a job ended; message is part of what a failed one says, "" for a completed one.
+// checkJobEnded checks how a job ended; message is part of what a failed one says, ""
+// for a completed one.
 func (w *storesFixture) checkJobEnded(id, message string) {
 	w.t.Helper()
 	j := w.job(id)
 	switch {
 	case message == "" && (j.Status != "completed" || j.Progress != 100 || j.ErrorMessage != nil):
 		w.t.Errorf("job %+v, want it completed", j)
-	case message != "" && (j.Status != "failed" || j.ErrorMessage == nil || !strings.Contains(*j.ErrorMessage, message)):
+	case message != "" && (j.Status != "failed" || j.ErrorMessage == nil ||
+		!strings.Contains(*j.ErrorMessage, message)):
 		w.t.Errorf("job %+v, want it failed with %q", j, message)
 	}
 	if j.Status == "failed" && j.ErrorMessage != nil {
@@ -179,7 +183,8 @@ func (w *storesFixture) checkJobEnded(id, message string) {
 	}
 }
 
-// uploadedFiles are files with their content, by path below a folder, and how else they are reached.
+// uploadedFiles are files with their content, by path below a folder, and how
+// else they are reached.
 type uploadedFiles struct {
 	content map[string]string
 	ids     map[string]string
@@ -201,7 +206,8 @@ func (w *storesFixture) upload(a access.Actor, p, content string, c files.Confli
 	_, err = store.Put(w.t.Context(), key, strings.NewReader(content), blob.PutOptions{Size: int64(len(content))})
 	w.must(err)
 	sum := sha256.Sum256([]byte(content))
-	return w.putEntry(a, place, files.StoredObject{Key: key, Size: int64(len(content)), SHA256: hex.EncodeToString(sum[:]), MimeType: "text/plain"})
+	return w.putEntry(a, place, files.StoredObject{Key: key, Size: int64(len(content)),
+		SHA256: hex.EncodeToString(sum[:]), MimeType: "text/plain"})
 }
 
 func (w *storesFixture) mustUpload(a access.Actor, p, content string) files.Entry {
@@ -229,11 +235,13 @@ func (w *storesFixture) uploadTree(folder string, content map[string]string) upl
 // sampleFiles is content of all sizes, in folders.
 func sampleFiles() map[string]string {
 	return map[string]string{
-		"a.txt": "first", "B.txt": "", "sub/c": strings.Repeat("0123456789abcdef", 40_000), "sub/deep/er/d.txt": "deep", "sub/z": "last", "other/e": "e",
+		"a.txt": "first", "B.txt": "", "sub/c": strings.Repeat("0123456789abcdef", 40_000), "sub/deep/er/d.txt": "deep",
+		"sub/z": "last", "other/e": "e",
 	}
 }
 
-// checkReadableBelow checks that every file can be read by path, id and link, with its content and its ETag, below one folder, and not below the others.
+// checkReadableBelow checks that every file can be read by path, id and link, with its content and
+// its ETag, below one folder, and not below the others.
 func (w *storesFixture) checkReadableBelow(g uploadedFiles, folder string, not ...string) {
 	w.t.Helper()
 	for name, want := range g.content {
@@ -250,8 +258,10 @@ func (w *storesFixture) checkReadableBelow(g uploadedFiles, folder string, not .
 				w.t.Errorf("%s by %s: %v", name, how, err)
 				continue
 			}
-			if got := w.readContent(c); got != want || c.Entry.Path().String() != folder+"/"+name || g.etags[name] != "" && c.ETag != g.etags[name] {
-				w.t.Errorf("%s by %s: %.20q at %s with ETag %s, want %.20q below %s with %s", name, how, got, c.Entry.Path(), c.ETag, want, folder, g.etags[name])
+			if got := w.readContent(c); got != want || c.Entry.Path().String() != folder+"/"+name ||
+				g.etags[name] != "" && c.ETag != g.etags[name] {
+				w.t.Errorf("%s by %s: %.20q at %s with ETag %s, want %.20q below %s with %s", name, how, got,
+					c.Entry.Path(), c.ETag, want, folder, g.etags[name])
 			}
 		}
 		for _, elsewhere := range not {
@@ -276,8 +286,9 @@ func (w *storesFixture) countObjects(provider string) (n int) {
 	return n
 }
 
-// checkAccounting checks that nothing is charged but what is there, that references are counted, that each object lies in its store and each object in a
-// store is known, and that after the grace period nothing is left but what is referred to.
+// checkAccounting checks that nothing is charged but what is there, that references are counted,
+// that each object lies in its store and each object in a store is known, and that after the grace
+// period nothing is left but what is referred to.
 func (w *storesFixture) checkAccounting() {
 	w.t.Helper()
 	w.collect() // rows of deleted folders
@@ -294,7 +305,8 @@ func (w *storesFixture) checkObjects() {
 	w.collect()
 	var wrong int
 	w.must(w.db.Read(w.t.Context()).QueryRow(`
-		SELECT COUNT(*) FROM objects o WHERE o.refs <> (SELECT COUNT(*) FROM entries e WHERE e.object_id = o.id)`).Scan(&wrong))
+		SELECT COUNT(*) FROM objects o WHERE o.refs <> (SELECT COUNT(*) FROM entries e WHERE e.object_id = o.id)`).
+		Scan(&wrong))
 	if wrong > 0 {
 		w.t.Errorf("%d objects are miscounted", wrong)
 	}
@@ -306,7 +318,8 @@ func (w *storesFixture) checkObjects() {
 				var known bool
 				w.must(w.db.Read(w.t.Context()).QueryRow(`
 					SELECT EXISTS (SELECT 1 FROM objects WHERE key = $1 AND provider_id IN ($2, $3))
-						OR EXISTS (SELECT 1 FROM garbage WHERE key = $1 AND provider_id IN ($2, $3))`, string(key), ids[0], ids[1]).Scan(&known))
+						OR EXISTS (SELECT 1 FROM garbage WHERE key = $1 AND provider_id IN ($2, $3))`, string(key),
+					ids[0], ids[1]).Scan(&known))
 				if !known {
 					in = append(in, bucket+" "+string(key))
 				}

@@ -21,7 +21,8 @@ const MoveJob = "move"
 const (
 	// maxOpenJobs bounds the moves and copies that one account may have under way.
 	maxOpenJobs = 100
-	// maxRounds bounds how often a move looks for content that came into its folder meanwhile, before it goes on another time.
+	// maxRounds bounds how often a move looks for content that came into its folder meanwhile,
+	// before it goes on another time.
 	maxRounds = 10
 )
 
@@ -40,7 +41,8 @@ type movePayload struct {
 	Provider string      // the target's, once moved
 }
 
-// enqueue makes the job of a move that was judged. Faults: Unauthorized, Conflict (the name is taken, too many under way).
+// enqueue makes the job of a move that was judged. Faults: Unauthorized, Conflict (the name is
+// taken, too many under way).
 func (m *moveOperation) enqueue(target vpath.Path, newName *vpath.Name) (job.Job, error) {
 	if m.actor.UserID == "" {
 		return job.Job{}, fault.New(fault.Unauthorized, "Sign in to do this.")
@@ -74,7 +76,8 @@ func (m *moveOperation) mayQueue() error {
 
 // payload is what a job of the actor's has to know about what was asked for.
 func (m *moveOperation) newPayload(target vpath.Path, newName *vpath.Name) movePayload {
-	o := movePayload{Entry: m.source.id, Folder: m.dest.id, Target: target.String(), Name: newName, IP: m.actor.IP.String(), Locks: m.actor.Locks, Over: m.replace}
+	o := movePayload{Entry: m.source.id, Folder: m.dest.id, Target: target.String(), Name: newName,
+		IP: m.actor.IP.String(), Locks: m.actor.Locks, Over: m.replace}
 	if m.actor.Key != nil {
 		o.Key = m.actor.Key.ID
 	}
@@ -99,14 +102,15 @@ func (o movePayload) encode() string {
 	return string(text)
 }
 
-// RunMove does a move between providers. Every object is copied and verified, and its row switched over in a transaction of its own, while the
-// entry stays where it is; then the move is judged once more, by the rights that the actor has by now, and the entry is re-parented; last comes
-// what was put into it meanwhile. So every file can be read at exactly one path all the time, and after a crash at any line the rest is done.
-// What was copied when the move fails stays where it is: the files lie at the old path, readable, in two providers, and a second try has
-// less to do.
+// RunMove does a move between providers. Every object is copied and verified, and its row switched
+// over in a transaction of its own, while the entry stays where it is; then the move is judged once
+// more, by the rights that the actor has by now, and the entry is re-parented; last comes what was
+// put into it meanwhile. So every file can be read at exactly one path all the time, and after a
+// crash at any line the rest is done. What was copied when the move fails stays where it is: the
+// files lie at the old path, readable, in two providers, and a second try has less to do.
 //
-// Faults are those of Move, and Unverified for content that is not what was stored; the copy is garbage then. What vanishes or changes meanwhile
-// is passed over.
+// Faults are those of Move, and Unverified for content that is not what was stored; the copy is
+// garbage then. What vanishes or changes meanwhile is passed over.
 func (t *Tree) RunMove(ctx context.Context, run *job.Run) error {
 	x := transfer{Tree: t, run: run}
 	if err := json.Unmarshal([]byte(run.Payload), &x.payload); err != nil {
@@ -165,8 +169,8 @@ func (x *transfer) copyThenMove(ctx context.Context) error {
 	return nil
 }
 
-// copyRemaining copies what came into the entry after its folder was gone through. It ends where the entry has been deleted, or moved to yet another
-// provider, whose job does the same.
+// copyRemaining copies what came into the entry after its folder was gone through. It ends where
+// the entry has been deleted, or moved to yet another provider, whose job does the same.
 func (x *transfer) copyRemaining(ctx context.Context) error {
 	for range maxRounds {
 		n, _, err := x.lookUp(ctx, x.payload.Entry)
@@ -225,7 +229,8 @@ func (x *transfer) inJudgedTx(ctx context.Context, alone bool, fn func(m *moveOp
 	})
 }
 
-// actor returns whoever asked for the move with the rights that they have now, as of a config version. Fault: Forbidden.
+// actor returns whoever asked for the move with the rights that they have now, as of a
+// config version. Fault: Forbidden.
 func (x *transfer) actor(ctx context.Context) (a access.Actor, version int64, err error) {
 	version, err = db.ConfigVersion(x.DB.Read(ctx))
 	if err != nil {

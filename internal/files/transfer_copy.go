@@ -30,8 +30,9 @@ func (x *transfer) copyAll(ctx context.Context) error {
 	return x.eachForeign(ctx, func(c sourceFile) error { return x.copyOne(ctx, c) })
 }
 
-// eachForeign calls each for every file at or below the entry whose content lies in another provider, folder by folder. Nothing is held meanwhile but
-// the way down, so what others rename or move may be missed, or met twice.
+// eachForeign calls each for every file at or below the entry whose content lies in another
+// provider, folder by folder. Nothing is held meanwhile but the way down, so what others rename or
+// move may be missed, or met twice.
 func (x *transfer) eachForeign(ctx context.Context, each func(c sourceFile) error) error {
 	itself, err := foreignFile(x.DB.Read(ctx), x.payload.Entry, x.payload.Provider)
 	if err != nil {
@@ -86,7 +87,8 @@ func (x *transfer) eachForeignIn(ctx context.Context, folder string, each func(c
 	}
 }
 
-// copyOne copies one file's content to a key that is on the garbage list since before, verifies it, and switches the file over.
+// copyOne copies one file's content to a key that is on the garbage list since before, verifies it,
+// and switches the file over.
 func (x *transfer) copyOne(ctx context.Context, c sourceFile) error {
 	n, _, err := x.lookUp(ctx, c.id)
 	if fault.Is(err, fault.NotFound) || err == nil && !x.mustCopy(&n) {
@@ -117,7 +119,8 @@ func (x *transfer) copyOne(ctx context.Context, c sourceFile) error {
 		return fmt.Errorf("copy object %s: %w", c.Key, err)
 	case errors.As(err, &size), errors.Is(err, errCopyDiffers):
 		x.discardCopy(ctx, key)
-		return fault.New(fault.Unverified, "The copy of a file is not what was stored"+x.outcomeText()+" Tell whoever runs the service.").
+		return fault.New(fault.Unverified, "The copy of a file is not what was stored"+x.outcomeText()+
+			" Tell whoever runs the service.").
 			WithCause(fmt.Errorf("copy object %s of provider %s: %w", c.Key, c.Provider, err))
 	case errors.Is(err, blob.ErrNotFound):
 		return x.checkMissing(ctx, c, err)
@@ -126,7 +129,8 @@ func (x *transfer) copyOne(ctx context.Context, c sourceFile) error {
 	}
 	crash.Point("move.copied")
 	err = x.switchOver(ctx, c, object.Record{
-		Location: object.Location{Provider: x.payload.Provider, Key: key}, Size: c.size, SHA256: hex.EncodeToString(info.SHA256), ETag: info.ETag,
+		Location: object.Location{Provider: x.payload.Provider, Key: key}, Size: c.size,
+		SHA256: hex.EncodeToString(info.SHA256), ETag: info.ETag,
 	})
 	if errors.Is(err, object.ErrCollected) {
 		x.Objects.Keys.ForgetKeys(x.payload.Provider)
@@ -145,30 +149,35 @@ func (x *transfer) outcomeText() string {
 	return ", so nothing was moved."
 }
 
-// checkMissing tells an object that its store has lost from one that was replaced, deleted or carried away since it was looked up. Fault: Unverified.
+// checkMissing tells an object that its store has lost from one that was replaced, deleted or
+// carried away since it was looked up. Fault: Unverified.
 func (x *transfer) checkMissing(ctx context.Context, c sourceFile, cause error) error {
 	now, err := foreignFile(x.DB.Read(ctx), c.id, x.payload.Provider)
 	if err != nil {
 		return err
 	}
 	if len(now) == 1 && now[0].Location == c.Location {
-		return fault.New(fault.Unverified, "The content of a file cannot be read"+x.outcomeText()+" Tell whoever runs the service.").
+		return fault.New(fault.Unverified, "The content of a file cannot be read"+x.outcomeText()+
+			" Tell whoever runs the service.").
 			WithCause(fmt.Errorf("open object %s of provider %s: %w", c.Key, c.Provider, cause))
 	}
 	return nil
 }
 
-// discardCopy has a copy that nothing will refer to deleted soon. What fails here is done when the key is due.
+// discardCopy has a copy that nothing will refer to deleted soon. What fails here is done when
+// the key is due.
 func (x *transfer) discardCopy(ctx context.Context, key blob.Key) {
-	err := x.DB.Write(context.WithoutCancel(ctx), func(tx *db.Tx) error { return object.Discard(tx, x.payload.Provider, key, x.nowMs()) })
+	err := x.DB.Write(context.WithoutCancel(ctx),
+		func(tx *db.Tx) error { return object.Discard(tx, x.payload.Provider, key, x.nowMs()) })
 	if err != nil {
 		x.Log.Warn("discard a copy", "key", key, "error", err)
 	}
 }
 
-// switchOver makes the copy the file's content, in one transaction that readers don't notice: who has opened the old object reads on, and it
-// stays for the grace period. An object that other files share stays with them, and the file gets one of its own. Where the file is gone, has
-// other content, or was carried elsewhere, the copy is garbage.
+// switchOver makes the copy the file's content, in one transaction that readers don't notice: who
+// has opened the old object reads on, and it stays for the grace period. An object that other files
+// share stays with them, and the file gets one of its own. Where the file is gone, has other
+// content, or was carried elsewhere, the copy is garbage.
 func (x *transfer) switchOver(ctx context.Context, c sourceFile, to object.Record) error {
 	return x.writeLocked(ctx, false, func(tx *db.Tx) error {
 		refs, owner, err := x.lockSource(tx, c)
@@ -179,7 +188,8 @@ func (x *transfer) switchOver(ctx context.Context, c sourceFile, to object.Recor
 			return object.Discard(tx, to.Provider, to.Key, x.nowMs())
 		}
 		if err := object.Undiscard(tx, to.Provider, to.Key); errors.Is(err, object.ErrCollected) {
-			return fmt.Errorf("switch a file over: %w", object.ErrCollected) // no fault: the next attempt draws another key
+			// no fault: the next attempt draws another key
+			return fmt.Errorf("switch a file over: %w", object.ErrCollected)
 		} else if err != nil {
 			return err
 		}
@@ -195,13 +205,15 @@ func (x *transfer) switchOver(ctx context.Context, c sourceFile, to object.Recor
 	})
 }
 
-// mustCopy reports whether a file is to be carried: it lies in the entry, and the entry, once moved, in the provider that is copied to.
+// mustCopy reports whether a file is to be carried: it lies in the entry, and the entry, once
+// moved, in the provider that is copied to.
 func (x *transfer) mustCopy(n *node) bool {
 	return n.within(x.payload.Entry) && (!x.payload.Moved || n.mount.ProviderID == x.payload.Provider)
 }
 
-// lockSource keeps everybody from a file and its object until the transaction ends, and returns how many files have the object, and whose the file is. It returns
-// 0 when they are not what they were when they were looked up, or do not concern the move any more.
+// lockSource keeps everybody from a file and its object until the transaction ends, and returns how
+// many files have the object, and whose the file is. It returns 0 when they are not what they were
+// when they were looked up, or do not concern the move any more.
 func (x *transfer) lockSource(tx *db.Tx, c sourceFile) (refs int64, owner string, err error) {
 	n, _, err := x.lookUpTx(tx, c.id)
 	switch {

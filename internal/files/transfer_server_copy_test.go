@@ -12,12 +12,14 @@ import (
 	"larder/internal/db"
 )
 
-// serverCopyFixture is the depot with one server behind all of its stores, which copies between them. The real one is asked in package api; here it fails.
+// serverCopyFixture is the depot with one server behind all of its stores, which copies between
+// them. The real one is asked in package api; here it fails.
 type serverCopyFixture struct {
 	*storesFixture
-	copiedTypes []string                                                  // that copies were told to have
-	afterCopy   func(ctx context.Context, to *copyingStore, key blob.Key) // called when a copy was made, before that is told
-	copyErr     error                                                     // what a copy is answered with instead
+	copiedTypes []string // that copies were told to have
+	// called when a copy was made, before that is told
+	afterCopy func(ctx context.Context, to *copyingStore, key blob.Key)
+	copyErr   error // what a copy is answered with instead
 }
 
 // copyingStore is a store of the server's.
@@ -36,7 +38,8 @@ func eachServerCopyFixture(t *testing.T, test func(t *testing.T, w *serverCopyFi
 	})
 }
 
-func (c *copyingStore) CopyFrom(ctx context.Context, key blob.Key, from blob.Store, source blob.Key, mimeType, match string) (blob.Info, error) {
+func (c *copyingStore) CopyFrom(ctx context.Context, key blob.Key, from blob.Store, source blob.Key, mimeType,
+	match string) (blob.Info, error) {
 	w := c.fixture
 	if w.copyErr != nil {
 		return blob.Info{}, w.copyErr
@@ -76,10 +79,12 @@ func (w *serverCopyFixture) queryInt(query string, args ...any) (n int) {
 	return n
 }
 
-// garbageDueAt is when a key of the vault is collected (ms), or when it is taken up again, negative.
+// garbageDueAt is when a key of the vault is collected (ms), or when it is
+// taken up again, negative.
 func (w *serverCopyFixture) garbageDueAt(key blob.Key) (after int64) {
 	w.t.Helper()
-	w.must(w.db.Read(context.Background()).QueryRow("SELECT after FROM garbage WHERE provider_id = 'vault' AND key = $1", string(key)).Scan(&after))
+	w.must(w.db.Read(context.Background()).QueryRow(
+		"SELECT after FROM garbage WHERE provider_id = 'vault' AND key = $1", string(key)).Scan(&after))
 	return after
 }
 
@@ -96,11 +101,14 @@ func (w *serverCopyFixture) waitUntil(what string, met func() bool) {
 	}
 }
 
-// What a server has copied is read back and hashed, against the SHA-256 that is recorded; where none is, it is recorded now. The type goes along.
+// What a server has copied is read back and hashed, against the SHA-256 that is recorded; where
+// none is, it is recorded now. The type goes along.
 func TestServerCopyIsReadBack(t *testing.T) {
 	eachServerCopyFixture(t, func(t *testing.T, w *serverCopyFixture) {
-		known, unknown := w.uploadTree("/home/ann/known", sampleFiles()), w.uploadTree("/home/ann/unknown", sampleFiles())
-		w.exec("UPDATE objects SET sha256 = NULL WHERE id IN (SELECT object_id FROM entries WHERE parent_id = $1)", w.folderID("/home/ann/unknown"))
+		known, unknown := w.uploadTree("/home/ann/known", sampleFiles()), w.uploadTree("/home/ann/unknown",
+			sampleFiles())
+		w.exec("UPDATE objects SET sha256 = NULL WHERE id IN (SELECT object_id FROM entries WHERE parent_id = $1)",
+			w.folderID("/home/ann/unknown"))
 		for _, folder := range []string{"known", "unknown"} {
 			w.checkJobEnded(w.mustMoveToVault("/home/ann/"+folder), "")
 		}
@@ -115,7 +123,8 @@ func TestServerCopyIsReadBack(t *testing.T) {
 		w.checkAccounting()
 
 		n := 0
-		for content, recorded := range map[string]bool{"Content": true, "CONTENT": true, "conten": false, "content, and more": false, "": false} {
+		for content, recorded := range map[string]bool{"Content": true, "CONTENT": true, "conten": false,
+			"content, and more": false, "": false} {
 			n++
 			from := fmt.Sprintf("/home/ann/box%d", n)
 			g := w.uploadTree(from, map[string]string{"f": "content"})
@@ -143,7 +152,8 @@ func (w *serverCopyFixture) mustMoveToVault(folder string) string {
 	return j.ID
 }
 
-// A copy that a server cannot make is streamed; one that it fails to make is tried again; an object that it does not have fails the move.
+// A copy that a server cannot make is streamed; one that it fails to make is tried again; an object
+// that it does not have fails the move.
 func TestMoveStreamsWhenServerCannotCopy(t *testing.T) {
 	eachServerCopyFixture(t, func(t *testing.T, w *serverCopyFixture) {
 		g := w.uploadTree("/home/ann/box", sampleFiles())
@@ -151,7 +161,8 @@ func TestMoveStreamsWhenServerCannotCopy(t *testing.T) {
 		w.checkJobEnded(w.mustMoveToVault("/home/ann/box"), "cannot be read, so nothing was moved")
 		w.checkReadableBelow(g, "/home/ann/box")
 		for what, err := range map[string]error{
-			"unavailable": blob.Unavailable("copy", errors.New("down")), "exists": blob.ErrExists, "changed": blob.ErrChanged, "full": blob.ErrNoSpace,
+			"unavailable": blob.Unavailable("copy", errors.New("down")), "exists": blob.ErrExists,
+			"changed": blob.ErrChanged, "full": blob.ErrNoSpace,
 		} {
 			w.copyErr = err
 			id := w.mustMoveToVault("/home/ann/box")
@@ -179,8 +190,8 @@ func TestMoveStreamsWhenServerCannotCopy(t *testing.T) {
 	})
 }
 
-// A server may take hours. The key of the copy is kept from the collector meanwhile; when it is lost all the same, the copy is given up, and made
-// again under another one.
+// A server may take hours. The key of the copy is kept from the collector meanwhile; when it is
+// lost all the same, the copy is given up, and made again under another one.
 func TestCollectorKeepsKeyDuringServerCopy(t *testing.T) {
 	eachServerCopyFixture(t, func(t *testing.T, w *serverCopyFixture) {
 		g := w.uploadTree("/home/ann/box", map[string]string{"f": "content"})
@@ -188,14 +199,16 @@ func TestCollectorKeepsKeyDuringServerCopy(t *testing.T) {
 		w.afterCopy = func(_ context.Context, _ *copyingStore, key blob.Key) {
 			for range 3 {
 				w.advance(90 * time.Minute) // of the two hours
-				w.waitUntil("the key is kept", func() bool { return w.garbageDueAt(key) > w.clock().Add(time.Hour).UnixMilli() })
+				w.waitUntil("the key is kept",
+					func() bool { return w.garbageDueAt(key) > w.clock().Add(time.Hour).UnixMilli() })
 				w.collect()
 			}
 			first = key
 		}
 		w.checkJobEnded(w.mustMoveToVault("/home/ann/box"), "")
 		w.checkReadableBelow(g, "/vault/box", "/home/ann/box")
-		if n := w.queryInt("SELECT COUNT(*) FROM objects WHERE provider_id = 'vault' AND key = $1", string(first)); n != 1 {
+		if n := w.queryInt("SELECT COUNT(*) FROM objects WHERE provider_id = 'vault' AND key = $1",
+			string(first)); n != 1 {
 			t.Error("made under another key")
 		}
 
@@ -220,7 +233,8 @@ func TestCollectorKeepsKeyDuringServerCopy(t *testing.T) {
 	})
 }
 
-// Abuse case C127: a service that is stopped while a server copies puts the job aside at once, and another replica does it.
+// Abuse case C127: a service that is stopped while a server copies puts the job aside at once, and
+// another replica does it.
 func TestServerCopyStopsWithService(t *testing.T) {
 	eachServerCopyFixture(t, func(t *testing.T, w *serverCopyFixture) {
 		g := w.uploadTree("/home/ann/box", sampleFiles())

@@ -22,13 +22,15 @@ import (
 	"larder/internal/object"
 )
 
-// A folder and a file go to another provider: until the end they can be read where they were, by every address, then where they are, with the
-// same ids, links, ETags and charges. What they were stored as goes after the grace period.
+// A folder and a file go to another provider: until the end they can be read where they were, by
+// every address, then where they are, with the same ids, links, ETags and charges. What they were
+// stored as goes after the grace period.
 func TestMoveBetweenProviders(t *testing.T) {
 	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		g := w.uploadTree("/home/ann/box", sampleFiles())
 		single := w.uploadTree("/home/ann", map[string]string{"single": "alone"})
-		w.write(func(tx *db.Tx) error { _, err := tx.Exec("UPDATE objects SET sha256 = NULL"); return err }) // as of uploads in parts
+		// as of uploads in parts
+		w.write(func(tx *db.Tx) error { _, err := tx.Exec("UPDATE objects SET sha256 = NULL"); return err })
 		before, _ := w.usage("ann")
 		j := w.startMove(w.ann, w.folderID("/home/ann/box"), "/vault")
 		k := w.startMove(w.ann, single.ids["single"], "/vault")
@@ -59,7 +61,8 @@ func TestMoveBetweenProviders(t *testing.T) {
 			t.Errorf("left at the old place: %q", got)
 		}
 		if stored != len(g.content)+1 || w.countObjects("local") != 0 || w.countObjects("vault") != stored {
-			t.Errorf("%d copies; objects: %d in the old provider, %d in the new one", stored, w.countObjects("local"), w.countObjects("vault"))
+			t.Errorf("%d copies; objects: %d in the old provider, %d in the new one", stored, w.countObjects("local"),
+				w.countObjects("vault"))
 		}
 		if after, _ := w.usage("ann"); after != before {
 			t.Errorf("charged %d bytes, before %d", after, before)
@@ -67,7 +70,8 @@ func TestMoveBetweenProviders(t *testing.T) {
 		for _, content := range g.content {
 			sum := sha256.Sum256([]byte(content))
 			var n int
-			w.must(w.db.Read(t.Context()).QueryRow("SELECT COUNT(*) FROM objects WHERE sha256 = $1", hex.EncodeToString(sum[:])).Scan(&n))
+			w.must(w.db.Read(t.Context()).QueryRow("SELECT COUNT(*) FROM objects WHERE sha256 = $1",
+				hex.EncodeToString(sum[:])).Scan(&n))
 			if n != 1 {
 				t.Errorf("%d objects have the checksum of %.10q", n, content)
 			}
@@ -139,8 +143,8 @@ func TestMoveBetweenProvidersIsRefusedAtOnce(t *testing.T) {
 	})
 }
 
-// Abuse case C127: a move that is stopped at any operation of a store, by a failure or by a stop of the service, leaves every file where it was,
-// and another replica does the rest.
+// Abuse case C127: a move that is stopped at any operation of a store, by a failure or by a stop of
+// the service, leaves every file where it was, and another replica does the rest.
 func TestMoveResumesAfterStop(t *testing.T) {
 	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		content := map[string]string{"a": "first", "sub/b": "second", "sub/c": strings.Repeat("third", 100_000)}
@@ -164,7 +168,8 @@ func TestMoveResumesAfterStop(t *testing.T) {
 				})
 				_, err := w.newJobRunner().RunNext(ctx)
 				w.must(err)
-				last := w.job(j.ID).Status == "completed" // a stop after the last operation of a store may come too late
+				// a stop after the last operation of a store may come too late
+				last := w.job(j.ID).Status == "completed"
 				if last && (how != "stop" || stopped < operations-1) {
 					t.Errorf("%s: %+v", name, w.job(j.ID))
 				}
@@ -187,7 +192,8 @@ func TestMoveResumesAfterStop(t *testing.T) {
 	})
 }
 
-// Abuse case C127: a copy that is not what was recorded is swept, the job fails, and the source is as it was.
+// Abuse case C127: a copy that is not what was recorded is swept, the job fails, and the source
+// is as it was.
 func TestMoveRejectsCorruptCopy(t *testing.T) {
 	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		absent := func(where string) func() {
@@ -202,8 +208,12 @@ func TestMoveRejectsCorruptCopy(t *testing.T) {
 		}
 		n := 0
 		for what, spoil := range map[string]func(){
-			"a flipped bit":         func() { w.wrapObject = func(o blob.Object) blob.Object { return &corruptObject{Object: o} } },
-			"a cut object":          func() { w.wrapObject = func(o blob.Object) blob.Object { return &truncatedObject{Object: o} } },
+			"a flipped bit": func() {
+				w.wrapObject = func(o blob.Object) blob.Object { return &corruptObject{Object: o} }
+			},
+			"a cut object": func() {
+				w.wrapObject = func(o blob.Object) blob.Object { return &truncatedObject{Object: o} }
+			},
 			"a target that lost it": absent("stat"),
 			"a source that lost it": absent("open"),
 		} {
@@ -268,7 +278,8 @@ func TestChecksumJobFillsInSHA256(t *testing.T) {
 		w.write(func(tx *db.Tx) error {
 			return job.Insert(tx, job.Spec{ID: "of nothing", Type: object.ChecksumJob, Payload: "absent"})
 		})
-		w.setHook(func(n int, op, _ string) error { // the first attempt meets a store that is away, and one of the files is deleted meanwhile
+		// the first attempt meets a store that is away, and one of the files is deleted meanwhile
+		w.setHook(func(n int, op, _ string) error {
 			if n == 1 {
 				_, _, err := w.tree.Delete(t.Context(), w.ann, gone.ID)
 				w.must(err)
@@ -349,8 +360,8 @@ func (w *storesFixture) runDuringCopy(do func()) {
 	w.setHook(nil)
 }
 
-// What changes while the content is copied decides at the end: where the move is not allowed or not possible any more, the job fails with a
-// sentence, and everything can be read where it was.
+// What changes while the content is copied decides at the end: where the move is not allowed or not
+// possible any more, the job fails with a sentence, and everything can be read where it was.
 func TestMoveRechecksPermissionsAtTheEnd(t *testing.T) {
 	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		n := 0
@@ -360,10 +371,12 @@ func TestMoveRechecksPermissionsAtTheEnd(t *testing.T) {
 		}{
 			// abuse case C31
 			"the right to write there is gone": {func(_, to string) {
-				w.addRule(access.Rule{Pattern: to + "/**", Effect: access.Deny, UserID: "ann", Permissions: access.Set(access.Write)})
+				w.addRule(access.Rule{Pattern: to + "/**", Effect: access.Deny, UserID: "ann",
+					Permissions: access.Set(access.Write)})
 			}, "permission"},
 			"the right to delete is gone": {func(from, _ string) {
-				w.addRule(access.Rule{Pattern: from + "/sub/**", Effect: access.Deny, UserID: "ann", Permissions: access.Set(access.Delete)})
+				w.addRule(access.Rule{Pattern: from + "/sub/**", Effect: access.Deny, UserID: "ann",
+					Permissions: access.Set(access.Delete)})
 			}, "permission"},
 			"the account is disabled": {func(string, string) {
 				w.inactive["ann"] = true
@@ -382,7 +395,9 @@ func TestMoveRechecksPermissionsAtTheEnd(t *testing.T) {
 				w.must(err)
 				w.createFolder(w.ann, to)
 			}, "moved or replaced"},
-			"the name is taken": {func(from, to string) { w.mustUpload(w.ann, to+"/"+string(mustParsePath(from).Base()), "x") }, "lies there already"},
+			"the name is taken": {func(from, to string) {
+				w.mustUpload(w.ann, to+"/"+string(mustParsePath(from).Base()), "x")
+			}, "lies there already"},
 		} {
 			n++
 			from, to := fmt.Sprintf("/home/ann/box%d", n), fmt.Sprintf("/vault/to%d", n)
@@ -400,10 +415,12 @@ func TestMoveRechecksPermissionsAtTheEnd(t *testing.T) {
 	})
 }
 
-// A key that was revoked ends the moves that were asked for with it; one that is good does no more than it may.
+// A key that was revoked ends the moves that were asked for with it; one that is good does no
+// more than it may.
 func TestMoveByKeyNeedsTheKeyAtTheEnd(t *testing.T) {
 	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
-		key := &access.Key{ID: "pk", Permissions: access.Set(access.Read | access.Write | access.Delete), Root: mustParsePath("/")}
+		key := &access.Key{ID: "pk", Permissions: access.Set(access.Read | access.Write | access.Delete),
+			Root: mustParsePath("/")}
 		usable := true
 		w.tree.Key = func(_ context.Context, _ int64, id string, ip netip.Addr) (*access.Key, bool, error) {
 			if id != "pk" || ip != w.ann.IP {
@@ -421,7 +438,8 @@ func TestMoveByKeyNeedsTheKeyAtTheEnd(t *testing.T) {
 		usable = true
 		w.mustUpload(w.ann, "/home/ann/box/new", "x")
 		j = w.startMove(byKey, w.folderID("/home/ann/box"), "/vault")
-		key = &access.Key{ID: "pk", Permissions: access.Set(access.Read | access.Write | access.Delete), Root: mustParsePath("/home")}
+		key = &access.Key{ID: "pk", Permissions: access.Set(access.Read | access.Write | access.Delete),
+			Root: mustParsePath("/home")}
 		w.runJobs()
 		w.checkJobEnded(j.ID, "permission")
 		key = byKey.Key
@@ -435,8 +453,10 @@ func TestMoveByKeyNeedsTheKeyAtTheEnd(t *testing.T) {
 // What happens to the files while they are copied is no reason to fail.
 func TestMoveFollowsConcurrentChanges(t *testing.T) {
 	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
-		g := w.uploadTree("/home/ann/box", map[string]string{"a": "1", "b": "22", "c": "333", "d": "4444", "old/e": "55555"})
-		late := uploadedFiles{content: map[string]string{}, ids: map[string]string{}, links: map[string]string{}, etags: map[string]string{}}
+		g := w.uploadTree("/home/ann/box", map[string]string{"a": "1", "b": "22", "c": "333", "d": "4444",
+			"old/e": "55555"})
+		late := uploadedFiles{content: map[string]string{}, ids: map[string]string{}, links: map[string]string{},
+			etags: map[string]string{}}
 		j := w.startMove(w.ann, w.folderID("/home/ann/box"), "/vault")
 		w.runDuringCopy(func() { // a is copied, b is being copied
 			for _, name := range []string{"b", "c"} { // one under way, one to come
@@ -465,7 +485,8 @@ func TestMoveFollowsConcurrentChanges(t *testing.T) {
 	})
 }
 
-// What comes into the folder at the last moment is copied after it has its new place; a move stopped there goes on from there.
+// What comes into the folder at the last moment is copied after it has its new place; a move
+// stopped there goes on from there.
 func TestMoveCopiesLateFiles(t *testing.T) {
 	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		g := w.uploadTree("/home/ann/box", map[string]string{"a": "1", "z": "22"})
@@ -498,7 +519,8 @@ func TestMoveCopiesLateFiles(t *testing.T) {
 			t.Errorf("%d objects are still to be copied, want 2", w.countObjects("local"))
 		}
 		// By now the actor may not do it any more: what is moved is moved.
-		w.addRule(access.Rule{Pattern: "/vault/**", Effect: access.Deny, UserID: "ann", Permissions: access.Set(access.Write)})
+		w.addRule(access.Rule{Pattern: "/vault/**", Effect: access.Deny, UserID: "ann",
+			Permissions: access.Set(access.Write)})
 		w.runJobs()
 		w.checkJobEnded(j.ID, "")
 		w.checkReadableBelow(g, "/vault/box", "/home/ann/box")
@@ -551,7 +573,8 @@ func TestMoveKeepsSharedObjectForOtherCopies(t *testing.T) {
 				return err
 			}
 			for _, id := range []string{g.ids["b"], kept.ID} {
-				if _, err := tx.Exec("DELETE FROM objects WHERE id = (SELECT object_id FROM entries WHERE id = $1)", id); err != nil {
+				if _, err := tx.Exec("DELETE FROM objects WHERE id = (SELECT object_id FROM entries WHERE id = $1)",
+					id); err != nil {
 					return err
 				}
 				if _, err := tx.Exec("UPDATE entries SET object_id = $1 WHERE id = $2", object, id); err != nil {
@@ -602,8 +625,9 @@ func TestMoveBetweenProvidersInOneDirectory(t *testing.T) {
 	})
 }
 
-// Whoever sends a provider to another bucket takes the tree alone and asks whether a key is noted for it: a key must be noted before its store is
-// asked for, or the copy would go to the old bucket and count as one in the new.
+// Whoever sends a provider to another bucket takes the tree alone and asks whether a key is noted
+// for it: a key must be noted before its store is asked for, or the copy would go to the old bucket
+// and count as one in the new.
 func TestMoveNotesKeysBeforeOpeningStore(t *testing.T) {
 	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		g := w.uploadTree("/home/ann/box", sampleFiles())
@@ -678,7 +702,8 @@ func (s *slowObject) Read(p []byte) (int, error) {
 	return s.Object.Read(p)
 }
 
-// Two holders of one job at once, after a pause longer than the lease: each copies, one counts, nothing is left over.
+// Two holders of one job at once, after a pause longer than the lease: each copies, one counts,
+// nothing is left over.
 func TestTwoReplicasHoldingOneMoveJob(t *testing.T) {
 	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		g := w.uploadTree("/home/ann/box", sampleFiles())
@@ -703,8 +728,8 @@ func TestTwoReplicasHoldingOneMoveJob(t *testing.T) {
 	})
 }
 
-// Abuse case C91: moves of one tree to two places, of one into the other, renames and uploads meanwhile, by two replicas. The jobs end, nothing is
-// lost, nothing makes a cycle.
+// Abuse case C91: moves of one tree to two places, of one into the other, renames and uploads
+// meanwhile, by two replicas. The jobs end, nothing is lost, nothing makes a cycle.
 func TestConcurrentMovesBetweenProviders(t *testing.T) {
 	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		for round := range 6 {
@@ -716,7 +741,8 @@ func TestConcurrentMovesBetweenProviders(t *testing.T) {
 			a, b := w.uploadTree(inBase, sampleFiles()), w.uploadTree(inFar, sampleFiles())
 			idA, idB, parent := w.folderID(inBase), w.folderID(inFar), w.folderID(far)
 			jobs := []string{
-				w.startMove(w.ann, idA, inFar).ID, w.startMove(w.ann, idB, inBase).ID, w.startMove(w.ann, idA, "/twin").ID, w.startMove(w.ann, idA, far).ID,
+				w.startMove(w.ann, idA, inFar).ID, w.startMove(w.ann, idB, inBase).ID, w.startMove(w.ann, idA, "/twin").
+					ID, w.startMove(w.ann, idA, far).ID,
 			}
 			var all sync.WaitGroup
 			for range 2 {
@@ -733,7 +759,8 @@ func TestConcurrentMovesBetweenProviders(t *testing.T) {
 				})
 			}
 			all.Go(func() {
-				if _, err := w.tree.Rename(t.Context(), w.ann, parent, "renamed-"+mustParsePath(far).Base()); err != nil {
+				if _, err := w.tree.Rename(t.Context(), w.ann, parent,
+					"renamed-"+mustParsePath(far).Base()); err != nil {
 					t.Error(err)
 				}
 			})

@@ -1,17 +1,23 @@
-// Package files is the tree: folders and files, their links, where uploads go and where content is served from.
+// Package files is the tree: folders and files, their links, where uploads go and where
+// content is served from.
 //
-// An entry knows its parent and its name, nothing of its path. A path is resolved by the mount that covers it and then name by name in one
-// query; an id walks up in one query, and what does not reach the root of a mount that covers its path does not exist. So renaming and moving
-// touch one row however large the folder, and a deleted folder is one row re-parented under the graveyard until the collector has taken the
-// rows away.
+// An entry knows its parent and its name, nothing of its path. A path is resolved by the mount that
+// covers it and then name by name in one query; an id walks up in one query, and what does not
+// reach the root of a mount that covers its path does not exist. So renaming and moving touch one
+// row however large the folder, and a deleted folder is one row re-parented under the graveyard
+// until the collector has taken the rows away.
 //
-// Every operation takes the actor and decides itself, by package access, on what the database says at that moment; what changes the tree is
-// decided inside its transaction. Rules and mounts come from memory under the config version, which each of the queries above reads along: when
-// it is another than that of the rules at hand, the question is asked again. Rules are never loaded inside a transaction.
+// Every operation takes the actor and decides itself, by package access, on what the database
+// says at that moment; what changes the tree is decided inside its transaction. Rules and mounts
+// come from memory under the config version, which each of the queries above reads along: when
+// it is another than that of the rules at hand, the question is asked again. Rules are never
+// loaded inside a transaction.
 //
-// On PostgreSQL transactions that change single entries share a lock on the tree, and those that move, rename or delete a folder hold it alone.
+// On PostgreSQL transactions that change single entries share a lock on the tree, and those that
+// move, rename or delete a folder hold it alone.
 //
-// Files refer to objects, which package object counts and collects. Specification: File endpoints, Public path serving, Limits.
+// Files refer to objects, which package object counts and collects. Specification: File endpoints,
+// Public path serving, Limits.
 package files
 
 import (
@@ -43,13 +49,17 @@ type Config struct {
 	Objects   *object.Registry
 	Now       func() time.Time
 	Log       *slog.Logger
-	// Owner returns an account as an actor, without key, address or passwords given, and whether it is active; permanent links and jobs ask.
+	// Owner returns an account as an actor, without key, address or passwords given, and whether it
+	// is active; permanent links and jobs ask.
 	Owner func(ctx context.Context, version int64, userID string) (access.Actor, bool, error)
-	// Key returns what an API key may do, and whether it can be used from that address now; jobs that were asked for with one ask.
+	// Key returns what an API key may do, and whether it can be used from that address now; jobs
+	// that were asked for with one ask.
 	Key func(ctx context.Context, version int64, keyID string, ip netip.Addr) (*access.Key, bool, error)
-	// Active reports whether there is an active account of that id; whatever makes entries asks, inside its transaction. Nil for always.
+	// Active reports whether there is an active account of that id; whatever makes entries asks,
+	// inside its transaction. Nil for always.
 	Active func(q db.Querier, userID string) (bool, error)
-	// Heir returns to whom the entries of an account that was deleted are still being handed over, nobody for any other. Nil for nobody.
+	// Heir returns to whom the entries of an account that was deleted are still being handed over,
+	// nobody for any other. Nil for nobody.
 	Successor func(q db.Querier, userID string) (Successor, error)
 	// Wake is called when a job has been inserted; nil for nobody.
 	Wake func()
@@ -79,7 +89,8 @@ type ruleset struct {
 	mounts  *mount.Table
 }
 
-// currentRules reads the present config version and returns its view. Never call it inside a transaction.
+// currentRules reads the present config version and returns its view. Never call
+// it inside a transaction.
 func (t *Tree) currentRules(ctx context.Context) (*ruleset, error) {
 	version, err := db.ConfigVersion(t.DB.Read(ctx))
 	if err != nil {
@@ -124,10 +135,12 @@ func (p mountLookup) Below(path vpath.Path) map[string]vpath.Path {
 	return below
 }
 
-// versionedRead is a question to the database under a view; it returns the config version that the answer was read with.
+// versionedRead is a question to the database under a view; it returns the config version that the
+// answer was read with.
 type versionedRead func(v *ruleset) (version int64, err error)
 
-// readConsistent asks outside of a transaction, until the answer is of the version that it was asked under, and returns that view.
+// readConsistent asks outside of a transaction, until the answer is of the version that it was
+// asked under, and returns that view.
 func (t *Tree) readConsistent(ctx context.Context, question versionedRead) (*ruleset, error) {
 	v := t.lastRules.Load()
 	if v == nil {
@@ -151,7 +164,8 @@ func (t *Tree) readConsistent(ctx context.Context, question versionedRead) (*rul
 	return nil, errors.New("the configuration changes too often to decide anything by it")
 }
 
-// readConsistentTx asks inside a transaction. What it lacks it has loaded outside, by way of db.Again.
+// readConsistentTx asks inside a transaction. What it lacks it has loaded outside,
+// by way of db.Again.
 func (t *Tree) readConsistentTx(question versionedRead) (*ruleset, error) {
 	again := &db.RetryError{Prepare: func(ctx context.Context) error {
 		_, err := t.currentRules(ctx)
@@ -174,7 +188,8 @@ func (t *Tree) readConsistentTx(question versionedRead) (*ruleset, error) {
 // nowMs is the time in milliseconds.
 func (t *Tree) nowMs() int64 { return t.Now().UnixMilli() }
 
-// writeLocked runs fn in a transaction that holds the tree's lock, alone when a folder changes its place.
+// writeLocked runs fn in a transaction that holds the tree's lock, alone when a
+// folder changes its place.
 func (t *Tree) writeLocked(ctx context.Context, alone bool, fn func(tx *db.Tx) error) error {
 	return t.DB.Write(ctx, func(tx *db.Tx) error {
 		if err := tx.LockTree(alone); err != nil {

@@ -26,7 +26,8 @@ func (h *fixture) setStorageQuota(user string, bytes int64) {
 func (h *fixture) replaceTimes(p string, times int) (keys []blob.Key) {
 	h.t.Helper()
 	for i := range times {
-		place, err := h.tree.ResolveDestination(h.t.Context(), h.ann, mustParsePath(p).Parent(), mustParsePath(p).Base(), files.Replace)
+		place, err := h.tree.ResolveDestination(h.t.Context(), h.ann, mustParsePath(p).Parent(),
+			mustParsePath(p).Base(), files.Replace)
 		h.must(err)
 		s := h.storeContent(fmt.Sprintf("%019d", i))
 		_, err = h.putEntry(h.ann, place, s)
@@ -55,8 +56,8 @@ func (h *fixture) wantStored(what string, keys []blob.Key, want ...int) {
 	}
 }
 
-// docs/decisions.md, Quota: what an account uses, has reserved and has in garbage is at most twice its
-// quota; beyond it its oldest garbage goes at once.
+// docs/decisions.md, Quota: what an account uses, has reserved and has in garbage is at most twice
+// its quota; beyond it its oldest garbage goes at once.
 func TestGarbageOfAnAccountIsBounded(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -210,7 +211,8 @@ func TestTrimAgainstConcurrentReplacements(t *testing.T) {
 		chores.Wait()
 		h.must(h.tree.Objects.TrimAll(t.Context()))
 		h.collect()
-		if n := h.queryNumber("SELECT (SELECT used_storage FROM quotas WHERE user_id = 'ann') + (SELECT COALESCE(SUM(size), 0) FROM garbage)"); n > 400 || n < 380 {
+		if n := h.queryNumber(
+			"SELECT (SELECT used_storage FROM quotas WHERE user_id = 'ann') + (SELECT COALESCE(SUM(size), 0) FROM garbage)"); n > 400 || n < 380 {
 			t.Errorf("%d bytes are left to an account of 200", n)
 		}
 	})

@@ -34,11 +34,13 @@ const (
 	cacheFactor = 10
 )
 
-// Usage tells what all files are, and what those are whose content lies with each of the providers. It is what quotas count: what several files
-// share counts for each, folders count for nothing, and what is deleted for nothing at once, whenever its rows and objects go.
+// Usage tells what all files are, and what those are whose content lies with each of the providers.
+// It is what quotas count: what several files share counts for each, folders count for nothing, and
+// what is deleted for nothing at once, whenever its rows and objects go.
 //
-// The sums of the quotas tell it all where one provider has all there is. Else objects are counted, which takes a second for a million files; where it
-// takes long, the outcome is used for ten times as long, in proportion to what there is by then.
+// The sums of the quotas tell it all where one provider has all there is. Else objects are counted,
+// which takes a second for a million files; where it takes long, the outcome is used for ten times
+// as long, in proportion to what there is by then.
 func (t *Tree) Usage(ctx context.Context, providers []string) (all Amount, by map[string]Amount, err error) {
 	q := t.DB.Read(ctx)
 	if all.Bytes, all.Files, err = quota.Total(q); err != nil {
@@ -66,8 +68,9 @@ func (t *Tree) Usage(ctx context.Context, providers []string) (all Amount, by ma
 	return all, by, err
 }
 
-// usageByProvider tells all by the providers that have some of it. One at a time counts. Where that takes long, whoever asks meanwhile gets what was counted
-// before; those who ask when there is nothing yet wait for the outcome, or until their context ends.
+// usageByProvider tells all by the providers that have some of it. One at a time counts. Where that
+// takes long, whoever asks meanwhile gets what was counted before; those who ask when there is
+// nothing yet wait for the outcome, or until their context ends.
 func (t *Tree) usageByProvider(ctx context.Context, all Amount, used []string) (map[string]Amount, error) {
 	c := &t.usageCache
 	by, fresh := c.cached(all, used, t.Now())
@@ -98,11 +101,13 @@ func (t *Tree) usageByProvider(ctx context.Context, all Amount, used []string) (
 	return by, err
 }
 
-// checkObjects is what was counted last, in proportion to what there is now, where counting took long; and whether it still stands.
+// checkObjects is what was counted last, in proportion to what there is now, where counting took
+// long; and whether it still stands.
 func (c *usageCache) cached(all Amount, used []string, now time.Time) (by map[string]Amount, fresh bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	known := len(c.byProvider) == len(used) && !slices.ContainsFunc(used, func(id string) bool { _, known := c.byProvider[id]; return !known })
+	known := len(c.byProvider) == len(used) &&
+		!slices.ContainsFunc(used, func(id string) bool { _, known := c.byProvider[id]; return !known })
 	if !known || !c.slow {
 		return nil, false
 	}
@@ -116,8 +121,9 @@ func (c *usageCache) store(all Amount, by map[string]Amount, began, ended time.T
 	c.all, c.byProvider, c.slow, c.until = all, by, took > fastCount, ended.Add(cacheFactor*took)
 }
 
-// countRows sums what objects are referred to by, and takes away the files that are deleted or not there yet. Of those there are few, except for a while
-// after a large folder was deleted; then some of them stand for all.
+// countRows sums what objects are referred to by, and takes away the files that are deleted or not
+// there yet. Of those there are few, except for a while after a large folder was deleted; then some
+// of them stand for all.
 func (t *Tree) count(ctx context.Context, all Amount, used []string) (map[string]Amount, error) {
 	q := t.DB.Read(ctx)
 	by, err := sumReferenced(q, used)

@@ -21,7 +21,8 @@ func (w *storesFixture) checkUsageReport(what string, all files.Amount, want map
 	}
 }
 
-// What is deleted counts for nothing at once, whenever its rows and objects go, and what is shared counts for each file, as in quotas.
+// What is deleted counts for nothing at once, whenever its rows and objects go, and what is shared
+// counts for each file, as in quotas.
 func TestUsage(t *testing.T) {
 	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		type by = map[string]files.Amount
@@ -33,20 +34,25 @@ func TestUsage(t *testing.T) {
 		w.mustUpload(w.ann, "/vault/box/c", "123")
 		w.mustUpload(w.ann, "/vault/box/sub/empty", "")
 		d := w.mustUpload(w.ann, "/vault/d", "1234567")
-		w.checkUsageReport("two", files.Amount{Files: 5, Bytes: 16}, by{"local": {Files: 2, Bytes: 6}, "vault": {Files: 3, Bytes: 10}})
+		w.checkUsageReport("two", files.Amount{Files: 5, Bytes: 16},
+			by{"local": {Files: 2, Bytes: 6}, "vault": {Files: 3, Bytes: 10}})
 		_, err := w.upload(w.ann, "/vault/d", "12", files.Replace)
 		w.must(err)
-		w.checkUsageReport("replaced", files.Amount{Files: 5, Bytes: 11}, by{"local": {Files: 2, Bytes: 6}, "vault": {Files: 3, Bytes: 5}})
+		w.checkUsageReport("replaced", files.Amount{Files: 5, Bytes: 11},
+			by{"local": {Files: 2, Bytes: 6}, "vault": {Files: 3, Bytes: 5}})
 
 		_, err = w.tree.Copy(t.Context(), w.ann, a.ID, mustParsePath("/home/ann/box"), nil)
 		w.must(err)
-		w.checkUsageReport("copied", files.Amount{Files: 6, Bytes: 16}, by{"local": {Files: 3, Bytes: 11}, "vault": {Files: 3, Bytes: 5}})
+		w.checkUsageReport("copied", files.Amount{Files: 6, Bytes: 16},
+			by{"local": {Files: 3, Bytes: 11}, "vault": {Files: 3, Bytes: 5}})
 		w.startMove(w.ann, a.ID, "/vault")
 		w.runJobs()
-		w.checkUsageReport("moved to the other", files.Amount{Files: 6, Bytes: 16}, by{"local": {Files: 2, Bytes: 6}, "vault": {Files: 4, Bytes: 10}})
+		w.checkUsageReport("moved to the other", files.Amount{Files: 6, Bytes: 16},
+			by{"local": {Files: 2, Bytes: 6}, "vault": {Files: 4, Bytes: 10}})
 		_, _, err = w.tree.Delete(t.Context(), w.ann, d.ID)
 		w.must(err)
-		w.checkUsageReport("a file deleted", files.Amount{Files: 5, Bytes: 14}, by{"local": {Files: 2, Bytes: 6}, "vault": {Files: 3, Bytes: 8}})
+		w.checkUsageReport("a file deleted", files.Amount{Files: 5, Bytes: 14},
+			by{"local": {Files: 2, Bytes: 6}, "vault": {Files: 3, Bytes: 8}})
 		_, _, err = w.tree.Delete(t.Context(), w.ann, w.entryIDAt("/vault/box"))
 		w.must(err)
 		after := by{"local": {Files: 2, Bytes: 6}, "vault": {Files: 1, Bytes: 5}}
@@ -69,7 +75,8 @@ func TestUsageIgnoresCopyUnderWay(t *testing.T) {
 		before, during, after := files.Amount{Files: 6, Bytes: 15}, 0, files.Amount{Files: 12, Bytes: 30}
 		check := func() {
 			during++
-			w.checkUsageReport("under way", files.Amount{Files: 7, Bytes: 16}, by{"local": before, "vault": {Files: 1, Bytes: 1}})
+			w.checkUsageReport("under way", files.Amount{Files: 7, Bytes: 16},
+				by{"local": before, "vault": {Files: 1, Bytes: 1}})
 		}
 		_, id := w.startLargeCopy(w.ann, "/home/ann/from", "/home/ann/to", content)
 		check()
@@ -78,11 +85,13 @@ func TestUsageIgnoresCopyUnderWay(t *testing.T) {
 		if during != 2 {
 			t.Errorf("asked %d times", during)
 		}
-		w.checkUsageReport("done", files.Amount{Files: 13, Bytes: 31}, by{"local": after, "vault": {Files: 1, Bytes: 1}})
+		w.checkUsageReport("done", files.Amount{Files: 13, Bytes: 31},
+			by{"local": after, "vault": {Files: 1, Bytes: 1}})
 	})
 }
 
-// What took long to count is used for a while, in proportion to what there is by then; never for longer, and never with another provider.
+// What took long to count is used for a while, in proportion to what there is by then; never for
+// longer, and never with another provider.
 func TestUsageCachesSlowCounts(t *testing.T) {
 	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		type by = map[string]files.Amount
@@ -90,22 +99,27 @@ func TestUsageCachesSlowCounts(t *testing.T) {
 		for _, p := range []string{"/home/ann/a", "/home/ann/b", "/home/ann/c"} {
 			w.mustUpload(w.ann, p, "12")
 		}
-		w.checkUsageReport("counted", files.Amount{Files: 4, Bytes: 8}, by{"local": {Files: 3, Bytes: 6}, "vault": {Files: 1, Bytes: 2}})
+		w.checkUsageReport("counted", files.Amount{Files: 4, Bytes: 8},
+			by{"local": {Files: 3, Bytes: 6}, "vault": {Files: 1, Bytes: 2}})
 		w.tree.CacheUsage(w.clock().Add(time.Second))
 		for _, p := range []string{"/vault/e", "/vault/f", "/vault/g", "/vault/h"} {
 			w.mustUpload(w.ann, p, "12")
 		}
 		w.advance(time.Second - time.Millisecond)
-		w.checkUsageReport("soon after", files.Amount{Files: 8, Bytes: 16}, by{"local": {Files: 6, Bytes: 12}, "vault": {Files: 2, Bytes: 4}})
+		w.checkUsageReport("soon after", files.Amount{Files: 8, Bytes: 16},
+			by{"local": {Files: 6, Bytes: 12}, "vault": {Files: 2, Bytes: 4}})
 		w.advance(time.Millisecond)
-		w.checkUsageReport("later", files.Amount{Files: 8, Bytes: 16}, by{"local": {Files: 3, Bytes: 6}, "vault": {Files: 5, Bytes: 10}})
+		w.checkUsageReport("later", files.Amount{Files: 8, Bytes: 16},
+			by{"local": {Files: 3, Bytes: 6}, "vault": {Files: 5, Bytes: 10}})
 		w.tree.CacheUsage(w.clock().Add(time.Hour))
 		w.mustUpload(w.ann, "/twin/t", "1")
-		w.checkUsageReport("with a third", files.Amount{Files: 9, Bytes: 17}, by{"local": {Files: 3, Bytes: 6}, "vault": {Files: 5, Bytes: 10}, "twin": {Files: 1, Bytes: 1}})
+		w.checkUsageReport("with a third", files.Amount{Files: 9, Bytes: 17},
+			by{"local": {Files: 3, Bytes: 6}, "vault": {Files: 5, Bytes: 10}, "twin": {Files: 1, Bytes: 1}})
 	})
 }
 
-// While somebody counts, others get what was counted last; if there is nothing yet they wait, no longer than they want to.
+// While somebody counts, others get what was counted last; if there is nothing yet they wait, no
+// longer than they want to.
 func TestUsageWhileAnotherCountRuns(t *testing.T) {
 	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		type by = map[string]files.Amount
@@ -136,25 +150,30 @@ func TestUsageWhileAnotherCountRuns(t *testing.T) {
 		w.mustUpload(w.ann, "/vault/y", "12")
 		w.mustUpload(w.ann, "/vault/z", "12")
 		release = w.tree.BlockUsage()
-		w.checkUsageReport("what was counted last, in proportion", files.Amount{Files: 4, Bytes: 8}, by{"local": {Files: 2, Bytes: 4}, "vault": {Files: 2, Bytes: 4}})
+		w.checkUsageReport("what was counted last, in proportion", files.Amount{Files: 4, Bytes: 8},
+			by{"local": {Files: 2, Bytes: 4}, "vault": {Files: 2, Bytes: 4}})
 		release()
-		w.checkUsageReport("counted anew", files.Amount{Files: 4, Bytes: 8}, by{"local": {Files: 1, Bytes: 2}, "vault": {Files: 3, Bytes: 6}})
+		w.checkUsageReport("counted anew", files.Amount{Files: 4, Bytes: 8},
+			by{"local": {Files: 1, Bytes: 2}, "vault": {Files: 3, Bytes: 6}})
 	})
 }
 
-// Of very many deleted files some are looked at: what all is stays exact, and so does what lies with whom where a folder lay with one provider.
+// Of very many deleted files some are looked at: what all is stays exact, and so does what lies
+// with whom where a folder lay with one provider.
 func TestUsageSamplesDeletedFiles(t *testing.T) {
 	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		type by = map[string]files.Amount
 		w.mustUpload(w.ann, "/vault/x", "12")
-		for _, p := range []string{"/home/ann/box/a", "/home/ann/box/b", "/home/ann/box/c", "/home/ann/box/d", "/home/ann/kept"} {
+		for _, p := range []string{"/home/ann/box/a", "/home/ann/box/b", "/home/ann/box/c", "/home/ann/box/d",
+			"/home/ann/kept"} {
 			w.mustUpload(w.ann, p, "12")
 		}
 		_, _, err := w.tree.Delete(t.Context(), w.ann, w.entryIDAt("/home/ann/box"))
 		w.must(err)
 		for _, n := range []int64{1, 3, 4, 5} {
 			w.tree.SetSampleSize(n)
-			w.checkUsageReport("deleted", files.Amount{Files: 2, Bytes: 4}, by{"local": {Files: 1, Bytes: 2}, "vault": {Files: 1, Bytes: 2}})
+			w.checkUsageReport("deleted", files.Amount{Files: 2, Bytes: 4},
+				by{"local": {Files: 1, Bytes: 2}, "vault": {Files: 1, Bytes: 2}})
 		}
 	})
 }

@@ -1,11 +1,13 @@
 // Package freemode lets a visitor without an account work in a bucket of their own for some hours.
 //
-// A session is a row under the SHA-256 of what the visitor's cookie holds. Where the bucket is and with which credentials lies in it sealed, bound to
-// that row, and is gone with it: at logout, on every replica at once, and when its time is over. The bucket is reached by the policy of free mode alone,
-// which is not that of providers; the built-in store is out of reach, whatever a visitor sends (abuse cases C60 to C65).
+// A session is a row under the SHA-256 of what the visitor's cookie holds. Where the bucket is and
+// with which credentials lies in it sealed, bound to that row, and is gone with it: at logout, on
+// every replica at once, and when its time is over. The bucket is reached by the policy of free
+// mode alone, which is not that of providers; the built-in store is out of reach, whatever a
+// visitor sends (abuse cases C60 to C65).
 //
-// The server behind the endpoint may be anybody's. What it answers is bounded, and no text of its making is passed on or logged.
-// Specification: Free-mode session, Free-mode endpoints.
+// The server behind the endpoint may be anybody's. What it answers is bounded, and no text of its
+// making is passed on or logged. Specification: Free-mode session, Free-mode endpoints.
 package freemode
 
 import (
@@ -40,10 +42,13 @@ const (
 	tokenLength = 43 // characters of base62: 256 bits
 	csrfLength  = 32
 
-	testTimeout     = 5 * time.Second // of a connection test; one that finds no S3 server takes just as long
-	reservationTime = time.Minute     // how long a session that is being tested, or waits for that, counts, should the process end meanwhile
+	testTimeout = 5 * time.Second // of a connection test; one that finds no S3 server takes just as long
+	// how long a session that is being tested, or waits for that, counts, should
+	// the process end meanwhile
+	reservationTime = time.Minute
 
-	// clockSlack is how far the clocks of replicas may differ. A session with longer to live than the longest was made by a clock that has gone back.
+	// clockSlack is how far the clocks of replicas may differ. A session with longer to live than
+	// the longest was made by a clock that has gone back.
 	clockSlack = time.Hour
 )
 
@@ -95,21 +100,25 @@ type Service struct {
 
 // New returns the service.
 func New(cfg Config) *Service {
-	return &Service{Config: cfg, buckets: s3.NewBuckets(cfg.Egress), transferLimit: newTransferLimit(), callLimit: newCallLimit()}
+	return &Service{Config: cfg, buckets: s3.NewBuckets(cfg.Egress), transferLimit: newTransferLimit(),
+		callLimit: newCallLimit()}
 }
 
 // Close gives up connections that are idle.
 func (s *Service) Close() { s.buckets.Close() }
 
-// Begin tests the connection to a place and makes a session of 1 to MaxHours hours for whoever asks from an address (an IPv4 address, or an IPv6 /64). The
-// token is what the visitor's cookie holds. Faults: Invalid for a malformed place or an endpoint that may not be reached, RateLimited,
-// ConnectionRefused.
-func (s *Service) Begin(ctx context.Context, conn Connection, hours int64, address string) (session Session, token secret.Text, err error) {
+// Begin tests the connection to a place and makes a session of 1 to MaxHours hours for
+// whoever asks from an address (an IPv4 address, or an IPv6 /64). The token is what the
+// visitor's cookie holds. Faults: Invalid for a malformed place or an endpoint that may not
+// be reached, RateLimited, ConnectionRefused.
+func (s *Service) Begin(ctx context.Context, conn Connection, hours int64,
+	address string) (session Session, token secret.Text, err error) {
 	if err := s.checkConnection(ctx, &conn); err != nil {
 		return Session{}, "", err
 	}
 	plain := s.IDs.Base62(tokenLength)
-	session = Session{Username: "fm_" + s.IDs.Base62(10), CSRFToken: s.IDs.Base62(csrfLength), Connection: conn, hash: hash(plain), Address: address}
+	session = Session{Username: "fm_" + s.IDs.Base62(10), CSRFToken: s.IDs.Base62(csrfLength), Connection: conn,
+		hash: hash(plain), Address: address}
 	if err := s.reserve(ctx, session, address); err != nil {
 		return Session{}, "", err
 	}
@@ -124,11 +133,12 @@ func (s *Service) Begin(ctx context.Context, conn Connection, hours int64, addre
 	return session, secret.Text(plain), nil
 }
 
-// checkConnection holds a place against what a provider may have, brings it into the form that is stored, and judges its endpoint by the policy of free mode.
-// Fault: Invalid.
+// checkConnection holds a place against what a provider may have, brings it into the form that is
+// stored, and judges its endpoint by the policy of free mode. Fault: Invalid.
 func (s *Service) checkConnection(ctx context.Context, conn *Connection) error {
 	as := provider.Provider{
-		Name: "free mode", Type: conn.Type, Endpoint: conn.Endpoint, Region: conn.Region, Bucket: conn.Bucket, AccessKeyID: conn.AccessKeyID, SecretKey: conn.SecretKey,
+		Name: "free mode", Type: conn.Type, Endpoint: conn.Endpoint, Region: conn.Region, Bucket: conn.Bucket,
+		AccessKeyID: conn.AccessKeyID, SecretKey: conn.SecretKey,
 	}
 	if as.Type == provider.BuiltIn { // nothing that a visitor sends reaches the built-in store
 		as.Type = provider.PathStyle
@@ -141,13 +151,16 @@ func (s *Service) checkConnection(ctx context.Context, conn *Connection) error {
 	if err != nil {
 		return err
 	}
-	if err := s.Egress.Check(ctx, endpoint); err != nil { // one sentence: whether a name is known inside is nobody's business
-		return fault.New(fault.Invalid, "The endpoint must be a public http(s) address, at a port that object stores use.")
+	// one sentence: whether a name is known inside is nobody's business
+	if err := s.Egress.Check(ctx, endpoint); err != nil {
+		return fault.New(fault.Invalid,
+			"The endpoint must be a public http(s) address, at a port that object stores use.")
 	}
 	return nil
 }
 
-// connect tests a place. What is no S3 server is told alike, in words and in time, whatever it is (abuse case C65). Faults: ConnectionRefused, RateLimited.
+// connect tests a place. What is no S3 server is told alike, in words and in time, whatever it is
+// (abuse case C65). Faults: ConnectionRefused, RateLimited.
 func (s *Service) connect(ctx context.Context, session Session) error {
 	bucket, leave, err := s.acquireBucket(ctx, session)
 	if err != nil {
@@ -170,15 +183,18 @@ func (s *Service) connect(ctx context.Context, session Session) error {
 
 // credentialErrors are the errors of S3 that say what is wrong with keys, bucket or region.
 var credentialErrors = map[string]bool{
-	"AccessDenied": true, "AllAccessDisabled": true, "AccountProblem": true, "InvalidAccessKeyId": true, "SignatureDoesNotMatch": true, "NoSuchBucket": true,
-	"InvalidBucketName": true, "AuthorizationHeaderMalformed": true, "RequestTimeTooSkewed": true, "PermanentRedirect": true, "InvalidRegion": true,
+	"AccessDenied": true, "AllAccessDisabled": true, "AccountProblem": true, "InvalidAccessKeyId": true,
+	"SignatureDoesNotMatch": true, "NoSuchBucket": true,
+	"InvalidBucketName": true, "AuthorizationHeaderMalformed": true, "RequestTimeTooSkewed": true,
+	"PermanentRedirect": true, "InvalidRegion": true,
 	"IllegalLocationConstraintException": true, "ExpiredToken": true, "NotSignedUp": true,
 	"XAdminUserNotFound": true, // versitygw, of a key that it does not know
 }
 
 func (s *Service) bucket(conn Connection) (*s3.Bucket, error) {
 	bucket, err := s.buckets.Open(s3.Options{
-		Endpoint: conn.Endpoint, Region: conn.Region, Bucket: conn.Bucket, AccessKey: conn.AccessKeyID.Reveal(), SecretKey: conn.SecretKey.Reveal(),
+		Endpoint: conn.Endpoint, Region: conn.Region, Bucket: conn.Bucket, AccessKey: conn.AccessKeyID.Reveal(),
+		SecretKey: conn.SecretKey.Reveal(),
 		PathStyle: conn.Type != provider.VirtualHost, IDs: s.IDs,
 	})
 	if err != nil {
@@ -187,7 +203,8 @@ func (s *Service) bucket(conn Connection) (*s3.Bucket, error) {
 	return bucket, nil
 }
 
-// acquireBucket waits for its turn to ask a session's store for something. Faults: RateLimited, Unavailable.
+// acquireBucket waits for its turn to ask a session's store for
+// something. Faults: RateLimited, Unavailable.
 func (s *Service) acquireBucket(ctx context.Context, session Session) (bucket *s3.Bucket, leave func(), err error) {
 	if bucket, err = s.bucket(session.Connection); err != nil {
 		return nil, nil, err
@@ -201,7 +218,8 @@ func (s *Service) acquireBucket(ctx context.Context, session Session) (bucket *s
 // Authenticate returns the session of a token. Fault: Unauthorized.
 func (s *Service) Authenticate(ctx context.Context, token string) (Session, error) {
 	now := s.Now()
-	session, sealed, err := find(s.DB.Read(ctx), hash(token), now.UnixMilli(), now.Add(MaxHours*time.Hour+clockSlack).UnixMilli())
+	session, sealed, err := find(s.DB.Read(ctx), hash(token), now.UnixMilli(),
+		now.Add(MaxHours*time.Hour+clockSlack).UnixMilli())
 	if errors.Is(err, db.ErrNoRows) {
 		return Session{}, fault.New(fault.Unauthorized, "The free-mode session has ended. Please connect again.")
 	}

@@ -11,10 +11,12 @@ import (
 // maxKey is the longest key in bytes that S3 takes.
 const maxKey = 1024
 
-// Key is the key of an object in a visitor's bucket, as the bucket has it: neither normalised nor decoded.
+// Key is the key of an object in a visitor's bucket, as the bucket has it:
+// neither normalised nor decoded.
 type Key string
 
-// ParseKey reads a key. One that a folder is marked by ends in a slash. Faults: Invalid, Forbidden for one that begins with a slash.
+// ParseKey reads a key. One that a folder is marked by ends in a slash. Faults: Invalid, Forbidden
+// for one that begins with a slash.
 func ParseKey(text string) (Key, error) {
 	if err := checkKey(text); err != nil {
 		return "", err
@@ -30,8 +32,10 @@ func checkKey(text string) error {
 		return fault.New(fault.Invalid, "A key has at most 1024 bytes.")
 	case !utf8.ValidString(text):
 		return fault.New(fault.Invalid, "A key must be valid UTF-8.")
-	case strings.Contains(text, "..") || strings.ContainsAny(text, `~\`) || strings.ContainsFunc(text, vpath.IsUnprintable):
-		return fault.New(fault.Invalid, "A key must not contain \"..\", \"~\", backslashes, control characters or text-direction overrides.")
+	case strings.Contains(text, "..") || strings.ContainsAny(text, `~\`) ||
+		strings.ContainsFunc(text, vpath.IsUnprintable):
+		return fault.New(fault.Invalid,
+			"A key must not contain \"..\", \"~\", backslashes, control characters or text-direction overrides.")
 	case text[0] == '/':
 		return fault.New(fault.Forbidden, "A key lies inside the session's root and begins without a slash.")
 	}
@@ -58,11 +62,12 @@ func (k Key) Parent() string {
 // Path is where the object lies in the session's root.
 func (k Key) Path() string { return "/" + string(k) }
 
-// Dir is a folder in a visitor's bucket: "" for the root, else what its keys begin with, the slash included.
+// Dir is a folder in a visitor's bucket: "" for the root, else what its keys begin
+// with, the slash included.
 type Dir string
 
-// ParseDir reads the path of a folder, absolute or not; repeated slashes and `.` segments disappear. Faults: Forbidden for one that leaves the root,
-// Invalid.
+// ParseDir reads the path of a folder, absolute or not; repeated slashes and `.` segments
+// disappear. Faults: Forbidden for one that leaves the root, Invalid.
 func ParseDir(text string) (Dir, error) {
 	var segments []string
 	for _, segment := range strings.Split(text, "/") {

@@ -9,8 +9,8 @@ import (
 	"larder/internal/fault"
 )
 
-// How many transfers, up and down, and how many other calls of stores run at once in this process. Servers may let both
-// wait, and answers take memory.
+// How many transfers, up and down, and how many other calls of stores run at once in this process.
+// Servers may let both wait, and answers take memory.
 const (
 	transfersPerSession = 2 // of a session
 	transfersPerAddress = 6
@@ -43,7 +43,8 @@ func (g *operationLimit) tryAcquire(session, address string) (leave func(), err 
 	return leave, limitFault(err, session, address)
 }
 
-// acquire is enter that waits for its turn, for callWait at most. Fault: RateLimited. Error: that of ctx.
+// acquire is enter that waits for its turn, for callWait at most. Fault: RateLimited.
+// Error: that of ctx.
 func (g *operationLimit) acquire(ctx context.Context, session, address string) (leave func(), err error) {
 	leave, err = g.limit.Acquire(ctx, callWait, g.sources(session, address)...)
 	return leave, limitFault(err, session, address)
@@ -51,7 +52,8 @@ func (g *operationLimit) acquire(ctx context.Context, session, address string) (
 
 // sources names the session and the address apart, whatever either is called.
 func (g *operationLimit) sources(session, address string) []concurrency.Source {
-	return []concurrency.Source{{Name: "session:" + session, Max: g.perSession}, {Name: "address:" + address, Max: g.perAddress}}
+	return []concurrency.Source{{Name: "session:" + session, Max: g.perSession},
+		{Name: "address:" + address, Max: g.perAddress}}
 }
 
 // limitFault turns a place that is missing into RateLimited.

@@ -46,7 +46,8 @@ func TestTransferLimits(t *testing.T) {
 	}
 }
 
-// Two other calls of a session, six of an address and sixteen in all; what comes then waits, and not for ever.
+// Two other calls of a session, six of an address and sixteen in all; what comes then waits,
+// and not for ever.
 func TestCallsWaitForASlot(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -61,7 +62,8 @@ func TestCallsWaitForASlot(t *testing.T) {
 		}
 		for _, who := range [][2]string{{"s0", "a9"}, {"s9", "a0"}} {
 			began := time.Now()
-			if _, err := await(t.Context(), who[0], who[1]); !fault.Is(err, fault.RateLimited) || time.Since(began) != 10*time.Second {
+			if _, err := await(t.Context(), who[0], who[1]); !fault.Is(err, fault.RateLimited) ||
+				time.Since(began) != 10*time.Second {
 				t.Errorf("%s at %s: %v after %v", who[0], who[1], err, time.Since(began))
 			}
 		}

@@ -34,8 +34,8 @@ type Page struct {
 	Cursor  string // of the next page, "" after the last one
 }
 
-// List lists a folder, one level deep; one that does not exist is empty, as stores have no folders. Faults: Forbidden when the store denies it,
-// Unavailable, RateLimited.
+// List lists a folder, one level deep; one that does not exist is empty, as stores have no folders.
+// Faults: Forbidden when the store denies it, Unavailable, RateLimited.
 func (s *Service) List(ctx context.Context, session Session, dir Dir, cursor string) (Page, error) {
 	bucket, leave, err := s.acquireBucket(ctx, session)
 	if err != nil {
@@ -58,9 +58,12 @@ func (s *Service) List(ctx context.Context, session Session, dir Dir, cursor str
 	return page, nil
 }
 
-// Put makes an object of body, size bytes long or -1, or puts it in the place of the one that is there. Of a body that fails, or has more than MaxUpload
-// bytes, nothing is left. Faults: TooLarge, Unverified for a body that ended early, Forbidden when the store denies it, Unavailable, RateLimited.
-func (s *Service) Put(ctx context.Context, session Session, key Key, body io.Reader, size int64, mimeType string) (stored int64, err error) {
+// Put makes an object of body, size bytes long or -1, or puts it in the place of the one
+// that is there. Of a body that fails, or has more than MaxUpload bytes, nothing is left.
+// Faults: TooLarge, Unverified for a body that ended early, Forbidden when the store
+// denies it, Unavailable, RateLimited.
+func (s *Service) Put(ctx context.Context, session Session, key Key, body io.Reader, size int64,
+	mimeType string) (stored int64, err error) {
 	if size > MaxUpload {
 		return 0, TooLarge()
 	}
@@ -84,8 +87,8 @@ func TooLarge() error {
 	return fault.New(fault.TooLarge, "A file has at most 1 GiB in free mode.")
 }
 
-// Open opens an object for reading; reads go on under ctx, and are counted by Transfer. Faults: NotFound, Forbidden when the store denies it, Unavailable,
-// RateLimited.
+// Open opens an object for reading; reads go on under ctx, and are counted by Transfer. Faults:
+// NotFound, Forbidden when the store denies it, Unavailable, RateLimited.
 func (s *Service) Open(ctx context.Context, session Session, key Key) (*s3.ForeignObject, error) {
 	bucket, leave, err := s.acquireBucket(ctx, session)
 	if err != nil {
@@ -99,8 +102,10 @@ func (s *Service) Open(ctx context.Context, session Session, key Key) (*s3.Forei
 	return object, nil
 }
 
-// Transfer counts a download among the transfers of a session until leave is called; its context ends with the session. Fault: RateLimited.
-func (s *Service) Transfer(ctx context.Context, session Session) (transferCtx context.Context, leave func(), err error) {
+// Transfer counts a download among the transfers of a session until leave is called; its context
+// ends with the session. Fault: RateLimited.
+func (s *Service) Transfer(ctx context.Context,
+	session Session) (transferCtx context.Context, leave func(), err error) {
 	release, err := s.transferLimit.tryAcquire(session.hash, session.Address)
 	if err != nil {
 		return nil, nil, err
@@ -114,7 +119,8 @@ func (s *Service) untilExpiry(ctx context.Context, session Session) (context.Con
 	return context.WithTimeout(ctx, time.UnixMilli(session.ExpiresAt).Sub(s.Now()))
 }
 
-// Delete removes an object; one that is not there is success. Faults: Forbidden when the store denies it, Unavailable, RateLimited.
+// Delete removes an object; one that is not there is success. Faults: Forbidden when the store
+// denies it, Unavailable, RateLimited.
 func (s *Service) Delete(ctx context.Context, session Session, key Key) error {
 	bucket, leave, err := s.acquireBucket(ctx, session)
 	if err != nil {

@@ -10,7 +10,8 @@ import (
 	"larder/internal/fault"
 )
 
-// reserve makes the row of a session that is being tested, which opens nothing yet, so that limits hold for tests as well. Fault: RateLimited.
+// reserve makes the row of a session that is being tested, which opens nothing yet, so that limits
+// hold for tests as well. Fault: RateLimited.
 func (s *Service) reserve(ctx context.Context, session Session, address string) error {
 	return s.DB.Write(ctx, func(tx *db.Tx) error {
 		if err := tx.LockFreeSessions(); err != nil {
@@ -22,7 +23,8 @@ func (s *Service) reserve(ctx context.Context, session Session, address string) 
 			most    int
 			message string
 		}{
-			{address, sessionsPerAddress, "At most 10 free-mode sessions are open from one address. Please end one, or wait."},
+			{address, sessionsPerAddress,
+				"At most 10 free-mode sessions are open from one address. Please end one, or wait."},
 			{"", maxSessions, "Too many free-mode sessions are open. Please wait."},
 		} {
 			count, ends, err := countOpen(tx, limit.address, now.UnixMilli())
@@ -30,7 +32,8 @@ func (s *Service) reserve(ctx context.Context, session Session, address string) 
 				return err
 			}
 			if count >= limit.most {
-				return &fault.Error{Kind: fault.RateLimited, Message: limit.message, RetryAfter: time.UnixMilli(ends).Sub(now)}
+				return &fault.Error{Kind: fault.RateLimited, Message: limit.message,
+					RetryAfter: time.UnixMilli(ends).Sub(now)}
 			}
 		}
 		if err := checkNetworkLimit(tx, address, now); err != nil {
@@ -39,7 +42,8 @@ func (s *Service) reserve(ctx context.Context, session Session, address string) 
 		_, err := tx.Exec(`
 			INSERT INTO free_sessions (hash, username, csrf_token, place, address, created_at, expires_at)
 			VALUES ($1, $2, $3, '', $4, $5, $6)`,
-			session.hash, session.Username, session.CSRFToken, address, now.UnixMilli(), now.Add(reservationTime).UnixMilli())
+			session.hash, session.Username, session.CSRFToken, address, now.UnixMilli(), now.Add(reservationTime).
+				UnixMilli())
 		if err != nil {
 			return fmt.Errorf("hold a free-mode session: %w", err)
 		}
@@ -47,13 +51,15 @@ func (s *Service) reserve(ctx context.Context, session Session, address string) 
 	})
 }
 
-// checkNetworkLimit counts the sessions of an IPv6 address's /48, which is what one customer may have: all its addresses would fill free mode. Fault: RateLimited.
+// checkNetworkLimit counts the sessions of an IPv6 address's /48, which is what one customer may
+// have: all its addresses would fill free mode. Fault: RateLimited.
 func checkNetworkLimit(tx *db.Tx, address string, now time.Time) error {
 	network, ok := networkOf(address)
 	if !ok {
 		return nil
 	}
-	rows, err := tx.Query(`SELECT address, expires_at FROM free_sessions WHERE expires_at > $1 ORDER BY expires_at`, now.UnixMilli())
+	rows, err := tx.Query(`SELECT address, expires_at FROM free_sessions WHERE expires_at > $1 ORDER BY expires_at`,
+		now.UnixMilli())
 	if err != nil {
 		return fmt.Errorf("count free-mode sessions of a network: %w", err)
 	}
@@ -75,7 +81,9 @@ func checkNetworkLimit(tx *db.Tx, address string, now time.Time) error {
 		return fmt.Errorf("count free-mode sessions of a network: %w", err)
 	}
 	if count >= sessionsPerNetwork {
-		return &fault.Error{Kind: fault.RateLimited, Message: "At most 50 free-mode sessions are open from one network.", RetryAfter: time.UnixMilli(first).Sub(now)}
+		return &fault.Error{Kind: fault.RateLimited,
+			Message: "At most 50 free-mode sessions are open from one network.", RetryAfter: time.UnixMilli(first).
+					Sub(now)}
 	}
 	return nil
 }
@@ -90,7 +98,8 @@ func networkOf(address string) (netip.Prefix, bool) {
 	return network, err == nil
 }
 
-// countOpen counts the sessions of an address, of all for "", and tells when (ms) the first of them ends.
+// countOpen counts the sessions of an address, of all for "", and tells when (ms) the
+// first of them ends.
 func countOpen(tx *db.Tx, address string, now int64) (count int, ends int64, err error) {
 	err = tx.QueryRow(`
 		SELECT COUNT(*), COALESCE(MIN(expires_at), 0)
@@ -153,7 +162,8 @@ func (s *Service) Sweep(ctx context.Context) error {
 	})
 }
 
-// Restored ends, in a database that comes from a backup, every session: one that was ended since would go on.
+// Restored ends, in a database that comes from a backup, every session: one that was ended
+// since would go on.
 func Restored(tx *db.Tx) error {
 	if _, err := tx.Exec("DELETE FROM free_sessions"); err != nil {
 		return fmt.Errorf("drop free-mode sessions: %w", err)

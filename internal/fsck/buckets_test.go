@@ -13,7 +13,8 @@ import (
 	"larder/internal/fsck"
 )
 
-// branch is a shop with a mount in a bucket, and one in the same bucket below a prefix, each with a file of alice.
+// branch is a shop with a mount in a bucket, and one in the same bucket below a prefix, each with
+// a file of alice.
 type branch struct {
 	*shop
 	bucket s3test.Bucket
@@ -35,7 +36,8 @@ func eachBranch(t *testing.T, test func(t *testing.T, s *branch)) {
 		admin := l.Admin(t)
 		for _, dir := range []string{"/plain", "/below"} {
 			s.photo = admin.Upload(dir, "photo.jpg", []byte("a photograph"))
-			s.keys = append(s.keys, s.text("SELECT o.key FROM objects o JOIN entries e ON e.object_id = o.id WHERE e.id = $1", s.photo))
+			s.keys = append(s.keys,
+				s.text("SELECT o.key FROM objects o JOIN entries e ON e.object_id = o.id WHERE e.id = $1", s.photo))
 		}
 		test(t, s)
 	}, apptest.ReachLoopback)
@@ -43,7 +45,8 @@ func eachBranch(t *testing.T, test func(t *testing.T, s *branch)) {
 
 func (s *branch) put(key, content string) {
 	s.t.Helper()
-	_, err := s.sdk.PutObject(s.t.Context(), &s3.PutObjectInput{Bucket: &s.bucket.Name, Key: &key, Body: strings.NewReader(content)})
+	_, err := s.sdk.PutObject(s.t.Context(), &s3.PutObjectInput{Bucket: &s.bucket.Name, Key: &key,
+		Body: strings.NewReader(content)})
 	s.must(err)
 }
 
@@ -58,7 +61,8 @@ func (s *branch) has(key string) bool {
 	return err == nil
 }
 
-// What is wrong with an object in a bucket is found as on a disk, and no row goes because of it (abuse case C126).
+// What is wrong with an object in a bucket is found as on a disk, and no row goes because of
+// it (abuse case C126).
 func TestObjectsInBucketsAreChecked(t *testing.T) {
 	eachBranch(t, func(t *testing.T, s *branch) {
 		s.finds(deep, "")
@@ -67,7 +71,8 @@ func TestObjectsInBucketsAreChecked(t *testing.T) {
 			t.Errorf("looked at %+v", sum)
 		}
 		for _, key := range s.keys {
-			for content, kind := range map[string]fsck.Kind{"a photo graph": fsck.WrongSize, "A photograph": fsck.WrongHash} {
+			for content, kind := range map[string]fsck.Kind{"a photo graph": fsck.WrongSize,
+				"A photograph": fsck.WrongHash} {
 				s.put(key, content)
 				s.finds(deep, key, kind)
 			}
@@ -82,7 +87,8 @@ func TestObjectsInBucketsAreChecked(t *testing.T) {
 	})
 }
 
-// A bucket that is gone, or that its credentials don't open any more, is told as such, and nothing in it is called missing.
+// A bucket that is gone, or that its credentials don't open any more, is told as such, and nothing
+// in it is called missing.
 func TestBucketsOutOfReachAreNotCalledEmpty(t *testing.T) {
 	eachBranch(t, func(t *testing.T, s *branch) {
 		for _, key := range s.keys {
@@ -91,7 +97,8 @@ func TestBucketsOutOfReachAreNotCalledEmpty(t *testing.T) {
 		_, err := s.sdk.DeleteBucket(t.Context(), &s3.DeleteBucketInput{Bucket: &s.bucket.Name})
 		s.must(err)
 		lines, sum := s.check(deep)
-		if len(lines) != 2 || !strings.HasPrefix(lines[0], "store ") || !strings.HasPrefix(lines[1], "store ") || sum.Unchecked != 2 {
+		if len(lines) != 2 || !strings.HasPrefix(lines[0], "store ") || !strings.HasPrefix(lines[1], "store ") ||
+			sum.Unchecked != 2 {
 			t.Errorf("%q, %+v", lines, sum)
 		}
 	})

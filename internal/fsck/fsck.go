@@ -1,15 +1,20 @@
-// Package fsck compares what the database says with itself and with the object stores, and sweeps from the stores what nothing refers to.
+// Package fsck compares what the database says with itself and with the object stores, and sweeps
+// from the stores what nothing refers to.
 //
-// It works beside running servers. What the database says about itself is asked piece by piece, each piece in one statement: a snapshot that no
-// transaction is half in, so that nothing under way looks wrong. What a store shows is compared with the database twice, the second time after a
-// moment and with the row read anew. It is a piece at a time that is in memory, whatever the number of files.
+// It works beside running servers. What the database says about itself is asked piece by piece,
+// each piece in one statement: a snapshot that no transaction is half in, so that nothing under
+// way looks wrong. What a store shows is compared with the database twice, the second time
+// after a moment and with the row read anew. It is a piece at a time that is in memory,
+// whatever the number of files.
 //
-// An object that nothing knows stays unknown for ever: a key is on the garbage list before its bytes are written, and a file is only ever made
-// of a key that is on it. So the sweep can't take what an upload is about to use; the age that it asks for besides is for what it has not
-// thought of.
+// An object that nothing knows stays unknown for ever: a key is on the garbage list before
+// its bytes are written, and a file is only ever made of a key that is on it. So the sweep
+// can't take what an upload is about to use; the age that it asks for besides is for what it
+// has not thought of.
 //
-// It reads the tables of all packages, since it holds them against each other, and changes them through their owners only. Nothing is mended
-// unless it was asked for, and a file whose bytes are gone never.
+// It reads the tables of all packages, since it holds them against each other, and changes
+// them through their owners only. Nothing is mended unless it was asked for, and a file whose
+// bytes are gone never.
 package fsck
 
 import (
@@ -54,7 +59,9 @@ type Finding struct {
 
 // Mend says what is to be put right.
 type Mend struct {
-	Orphans bool // objects that nothing refers to go on the garbage list, and copies that no job goes on with are taken down
+	// objects that nothing refers to go on the garbage list, and copies that no job goes on
+	// with are taken down
+	Orphans bool
 	Quota   bool // counters become the sums
 	Refs    bool // objects count their files anew, and are taken off the garbage list when a file needs them
 	Hashes  bool // a SHA-256 that nobody has computed yet is filled in; takes Deep
@@ -134,7 +141,8 @@ type check struct {
 // Command is the name under which Check records its outcome, see db.LastOutcome.
 const Command = "fsck"
 
-// Check looks at everything and reports what it finds. An error means that it could not go on; what a store does not do is a finding.
+// Check looks at everything and reports what it finds. An error means that it could not go on; what
+// a store does not do is a finding.
 func (s *Service) Check(ctx context.Context, o Options) (Summary, error) {
 	c := &check{Service: s, Options: o, ctx: ctx, stores: map[string]*shelf{}}
 	places, err := s.Providers.StoreLocations(ctx)

@@ -95,7 +95,8 @@ func (s *shop) check(o fsck.Options) (lines []string, sum fsck.Summary) {
 	return lines, sum
 }
 
-// finds checks that a check reports exactly these kinds, each in a line that names what it is about.
+// finds checks that a check reports exactly these kinds, each in a line that names
+// what it is about.
 func (s *shop) finds(o fsck.Options, about string, kinds ...fsck.Kind) {
 	s.t.Helper()
 	lines, _ := s.check(o)
@@ -140,11 +141,13 @@ func TestACheckOfWhatIsRightFindsNothing(t *testing.T) {
 		alice.Upload("/home/alice/gone", "a.txt", []byte("a"))
 		folder := s.text("SELECT id FROM entries WHERE name = 'gone'")
 		alice.Delete("/api/files/" + folder).OK(200) // lies below the graveyard, given back and not yet collected
-		alice.Post("/api/files/upload-session", apptest.M{"path": "/home/alice", "fileName": "b", "fileSize": 7}).OK(200)
+		alice.Post("/api/files/upload-session", apptest.M{"path": "/home/alice", "fileName": "b", "fileSize": 7}).
+			OK(200)
 		s.finds(deep, "")
 		s.l.Sweep()
 		_, sum := s.check(deep)
-		if sum.Objects != 2 || sum.Bytes != int64(len("another one")+len("dear reader")) || sum.Unhashed != 0 || sum.Entries < 8 {
+		if sum.Objects != 2 || sum.Bytes != int64(len("another one")+len("dear reader")) || sum.Unhashed != 0 ||
+			sum.Entries < 8 {
 			t.Errorf("looked at %+v", sum)
 		}
 	})
@@ -156,7 +159,9 @@ func TestWhatIsWrongIsFound(t *testing.T) {
 		object := s.text("SELECT object_id FROM entries WHERE id = $1", s.photo)
 		alice := s.text("SELECT id FROM users WHERE username = 'alice'")
 		content := []byte("a photograph")
-		rewrite := func(text string) func() { return func() { s.must(os.WriteFile(s.file(s.key), []byte(text), 0o600)) } }
+		rewrite := func(text string) func() {
+			return func() { s.must(os.WriteFile(s.file(s.key), []byte(text), 0o600)) }
+		}
 		sql := func(query string, args ...any) func() { return func() { s.exec(query, args...) } }
 		away, back := filepath.Join(s.objects, ".larder-store"), filepath.Join(s.objects, ".put-by")
 		rename := func(from, to string) func() { return func() { s.must(os.Rename(from, to)) } }
@@ -168,22 +173,34 @@ func TestWhatIsWrongIsFound(t *testing.T) {
 			about       string
 			want, still []fsck.Kind // still: what a check that is not deep finds
 		}{
-			{"bytes that are gone", func() { s.must(os.Remove(s.file(s.key))) }, rewrite(string(content)), deep, "/home/alice/photo.jpg",
+			{"bytes that are gone", func() { s.must(os.Remove(s.file(s.key))) }, rewrite(string(content)), deep,
+				"/home/alice/photo.jpg",
 				[]fsck.Kind{fsck.Missing}, []fsck.Kind{fsck.Missing}},
-			{"too few bytes", rewrite("a photo"), rewrite(string(content)), deep, "/home/alice/photo.jpg", []fsck.Kind{fsck.WrongSize}, []fsck.Kind{fsck.WrongSize}},
-			{"other bytes", rewrite("a photogralh"), rewrite(string(content)), deep, "/home/alice/photo.jpg", []fsck.Kind{fsck.WrongHash}, nil},
-			{"a store that is not there", rename(away, back), rename(back, away), deep, "local", []fsck.Kind{fsck.StoreAway}, []fsck.Kind{fsck.StoreAway}},
+			{"too few bytes", rewrite("a photo"), rewrite(string(content)), deep, "/home/alice/photo.jpg",
+				[]fsck.Kind{fsck.WrongSize}, []fsck.Kind{fsck.WrongSize}},
+			{"other bytes", rewrite("a photogralh"), rewrite(string(content)), deep, "/home/alice/photo.jpg",
+				[]fsck.Kind{fsck.WrongHash}, nil},
+			{"a store that is not there", rename(away, back), rename(back, away), deep, "local",
+				[]fsck.Kind{fsck.StoreAway}, []fsck.Kind{fsck.StoreAway}},
 			{"a provider that is gone", sql("UPDATE objects SET provider_id = 'nobody' WHERE id = $1", object),
-				sql("UPDATE objects SET provider_id = (SELECT id FROM providers) WHERE id = $1", object), deep, "nobody", []fsck.Kind{fsck.StoreAway}, []fsck.Kind{fsck.StoreAway}},
-			{"a count of files", sql("UPDATE objects SET refs = 2 WHERE id = $1", object), sql("UPDATE objects SET refs = 1 WHERE id = $1", object), deep, object,
+				sql("UPDATE objects SET provider_id = (SELECT id FROM providers) WHERE id = $1", object), deep,
+				"nobody", []fsck.Kind{fsck.StoreAway}, []fsck.Kind{fsck.StoreAway}},
+			{"a count of files", sql("UPDATE objects SET refs = 2 WHERE id = $1", object),
+				sql("UPDATE objects SET refs = 1 WHERE id = $1", object), deep, object,
 				[]fsck.Kind{fsck.WrongRefs}, []fsck.Kind{fsck.WrongRefs}},
-			{"an object to be deleted", sql("INSERT INTO garbage (provider_id, key, after) SELECT provider_id, key, 1 FROM objects WHERE id = $1", object),
-				sql("DELETE FROM garbage WHERE key = $1", s.key), deep, object, []fsck.Kind{fsck.Doomed}, []fsck.Kind{fsck.Doomed}},
-			{"a file of another size", sql("UPDATE entries SET size = size + 1 WHERE id = $1", s.photo), sql("UPDATE entries SET size = size - 1 WHERE id = $1", s.photo), deep, "alice",
+			{"an object to be deleted",
+				sql(
+					"INSERT INTO garbage (provider_id, key, after) SELECT provider_id, key, 1 FROM objects WHERE id = $1", object),
+				sql("DELETE FROM garbage WHERE key = $1", s.key), deep, object, []fsck.Kind{fsck.Doomed},
+				[]fsck.Kind{fsck.Doomed}},
+			{"a file of another size", sql("UPDATE entries SET size = size + 1 WHERE id = $1", s.photo),
+				sql("UPDATE entries SET size = size - 1 WHERE id = $1", s.photo), deep, "alice",
 				[]fsck.Kind{fsck.WrongSize, fsck.WrongQuota}, []fsck.Kind{fsck.WrongSize, fsck.WrongQuota}},
 			{"used bytes", sql("UPDATE quotas SET used_storage = used_storage + 1 WHERE user_id = $1", alice),
-				sql("UPDATE quotas SET used_storage = used_storage - 1 WHERE user_id = $1", alice), deep, "alice", []fsck.Kind{fsck.WrongQuota}, []fsck.Kind{fsck.WrongQuota}},
-			{"reserved files", sql("UPDATE quotas SET reserved_files = 1 WHERE user_id = $1", alice), sql("UPDATE quotas SET reserved_files = 0 WHERE user_id = $1", alice), deep, "alice",
+				sql("UPDATE quotas SET used_storage = used_storage - 1 WHERE user_id = $1", alice), deep, "alice",
+				[]fsck.Kind{fsck.WrongQuota}, []fsck.Kind{fsck.WrongQuota}},
+			{"reserved files", sql("UPDATE quotas SET reserved_files = 1 WHERE user_id = $1", alice),
+				sql("UPDATE quotas SET reserved_files = 0 WHERE user_id = $1", alice), deep, "alice",
 				[]fsck.Kind{fsck.WrongQuota}, []fsck.Kind{fsck.WrongQuota}},
 			{"used folders", sql("UPDATE quotas SET used_folders = used_folders + 1 WHERE user_id = $1", alice),
 				sql("UPDATE quotas SET used_folders = used_folders - 1 WHERE user_id = $1", alice), deep, "alice",
@@ -191,18 +208,25 @@ func TestWhatIsWrongIsFound(t *testing.T) {
 			{"reserved folders", sql("UPDATE quotas SET reserved_folders = 1 WHERE user_id = $1", alice),
 				sql("UPDATE quotas SET reserved_folders = 0 WHERE user_id = $1", alice), deep, "alice",
 				[]fsck.Kind{fsck.WrongQuota}, []fsck.Kind{fsck.WrongQuota}},
-			{"a link of nothing", sql("UPDATE links SET entry_id = 'nothing'"), sql("UPDATE links SET entry_id = $1", s.photo), deep, "nothing",
+			{"a link of nothing", sql("UPDATE links SET entry_id = 'nothing'"),
+				sql("UPDATE links SET entry_id = $1", s.photo), deep, "nothing",
 				[]fsck.Kind{fsck.DeadLink}, []fsck.Kind{fsck.DeadLink}},
 			{"an entry below nothing", sql("UPDATE entries SET parent_id = 'nowhere' WHERE name = 'deep'"),
-				sql("UPDATE entries SET parent_id = (SELECT id FROM entries e WHERE e.name = 'alice') WHERE name = 'deep'"), deep, "deep",
+				sql(
+					"UPDATE entries SET parent_id = (SELECT id FROM entries e WHERE e.name = 'alice') WHERE name = 'deep'"), deep, "deep",
 				[]fsck.Kind{fsck.Unreachable}, []fsck.Kind{fsck.Unreachable}},
 			{"a root that no mount has", sql("UPDATE entries SET parent_id = NULL WHERE name = 'deep'"),
-				sql("UPDATE entries SET parent_id = (SELECT id FROM entries e WHERE e.name = 'alice') WHERE name = 'deep'"), deep, "deep",
+				sql(
+					"UPDATE entries SET parent_id = (SELECT id FROM entries e WHERE e.name = 'alice') WHERE name = 'deep'"), deep, "deep",
 				[]fsck.Kind{fsck.Unreachable}, []fsck.Kind{fsck.Unreachable}},
-			{"a circle", sql("UPDATE entries SET parent_id = (SELECT id FROM entries e WHERE e.name = 'down') WHERE name = 'deep'"),
-				sql("UPDATE entries SET parent_id = (SELECT id FROM entries e WHERE e.name = 'alice') WHERE name = 'deep'"), deep, "of owner " + alice,
+			{"a circle",
+				sql(
+					"UPDATE entries SET parent_id = (SELECT id FROM entries e WHERE e.name = 'down') WHERE name = 'deep'"),
+				sql(
+					"UPDATE entries SET parent_id = (SELECT id FROM entries e WHERE e.name = 'alice') WHERE name = 'deep'"), deep, "of owner " + alice,
 				[]fsck.Kind{fsck.Unreachable, fsck.Unreachable}, []fsck.Kind{fsck.Unreachable, fsck.Unreachable}},
-			{"a file without content", sql("UPDATE entries SET object_id = 'none' WHERE id = $1", s.photo), sql("UPDATE entries SET object_id = $1 WHERE id = $2", object, s.photo), deep, "",
+			{"a file without content", sql("UPDATE entries SET object_id = 'none' WHERE id = $1", s.photo),
+				sql("UPDATE entries SET object_id = $1 WHERE id = $2", object, s.photo), deep, "",
 				[]fsck.Kind{fsck.NoObject, fsck.WrongRefs}, []fsck.Kind{fsck.NoObject, fsck.WrongRefs}},
 		} {
 			c.breaks()
@@ -219,26 +243,32 @@ func TestWhatIsWrongIsFound(t *testing.T) {
 	})
 }
 
-// A copy under way is neither lost nor charged, and what is reserved for it counts. What is left of one that no job goes on with is found, and taken
-// down with the other leftovers.
+// A copy under way is neither lost nor charged, and what is reserved for it counts. What is left of
+// one that no job goes on with is found, and taken down with the other leftovers.
 func TestCopiesUnderWayAndLeftOver(t *testing.T) {
 	each(t, func(t *testing.T, s *shop) {
 		alice := s.text("SELECT id FROM users WHERE username = 'alice'")
 		far := s.l.Clock.Now().Add(24 * time.Hour).UnixMilli()
 		begin := func() {
-			s.exec(`INSERT INTO entries (id, parent_id, name, name_fold, kind, size, mime_type, owner_id, created_at, updated_at)
+			s.exec(
+				`INSERT INTO entries (id, parent_id, name, name_fold, kind, size, mime_type, owner_id, created_at, updated_at)
 				VALUES ('half', 'staging', 'half', 'half', 0, 0, '', $1, 0, 0)`, alice)
-			s.exec(`INSERT INTO entries (id, parent_id, name, name_fold, kind, size, mime_type, owner_id, object_id, created_at, updated_at)
+			s.exec(
+				`INSERT INTO entries (id, parent_id, name, name_fold, kind, size, mime_type, owner_id, object_id, created_at, updated_at)
 				SELECT 'copied', 'half', 'photo.jpg', 'photo.jpg', 1, size, mime_type, owner_id, object_id, 0, 0 FROM entries WHERE id = $1`, s.photo)
 			s.exec("UPDATE objects SET refs = refs + 1 WHERE key = $1", s.key)
 			s.exec("UPDATE quotas SET reserved_storage = 100, reserved_files = 3 WHERE user_id = $1", alice)
-			s.exec("INSERT INTO copies (job_id, entry_id, user_id, reserved_storage, reserved_files, made_storage, made_files) VALUES ('j', 'half', $1, 100, 3, 12, 1)", alice)
+			s.exec(
+				"INSERT INTO copies (job_id, entry_id, user_id, reserved_storage, reserved_files, made_storage, made_files) VALUES ('j', 'half', $1, 100, 3, 12, 1)", alice)
 			s.exec(`INSERT INTO jobs (id, type, owner_id, status, progress, created_at, payload, due, holder)
 				VALUES ('j', 'copy', $1, 'running', 0, 0, '{}', $2, 'somebody')`, alice, far)
 		}
 		mend := fsck.Options{Mend: fsck.Mend{Orphans: true}}
 		for name, lose := range map[string]func(){
-			"a job that failed":  func() { s.exec("UPDATE jobs SET status = 'failed', completed_at = 1 WHERE id = 'j'") },
+			"a job that failed": func() {
+				s.exec(
+					"UPDATE jobs SET status = 'failed', completed_at = 1 WHERE id = 'j'")
+			},
 			"a job that is gone": func() {},
 			"no record": func() {
 				s.exec("DELETE FROM copies")
@@ -258,7 +288,8 @@ func TestCopiesUnderWayAndLeftOver(t *testing.T) {
 			s.finds(mend, "half", fsck.StrayCopy)
 			s.l.Sweep()
 			s.finds(deep, "")
-			if n := s.number("SELECT COUNT(*) FROM entries WHERE id IN ('half', 'copied')") + s.number("SELECT COUNT(*) FROM copies"); n != 0 {
+			if n := s.number("SELECT COUNT(*) FROM entries WHERE id IN ('half', 'copied')") + s.number(
+				"SELECT COUNT(*) FROM copies"); n != 0 {
 				t.Errorf("%s: %d rows are left", name, n)
 			}
 			s.exec("DELETE FROM jobs")
@@ -294,10 +325,12 @@ func TestOnlyWhatWasAskedForIsMended(t *testing.T) {
 		object := s.text("SELECT object_id FROM entries WHERE id = $1", s.photo)
 		s.exec("UPDATE quotas SET used_storage = 1, used_files = 7, reserved_storage = 9, reserved_files = 3, used_folders = 8, reserved_folders = 2")
 		s.exec("UPDATE objects SET refs = 5, sha256 = NULL WHERE id = $1", object)
-		s.exec("INSERT INTO garbage (provider_id, key, after) SELECT provider_id, key, -1 FROM objects WHERE id = $1", object)
+		s.exec("INSERT INTO garbage (provider_id, key, after) SELECT provider_id, key, -1 FROM objects WHERE id = $1",
+			object)
 		s.exec("INSERT INTO objects (id, provider_id, key, size, etag, refs, created_at) SELECT 'unused', id, 'ab/00000000000000000000000000000001', 5, '', 1, 0 FROM providers")
 		unused, stray := s.stray(1, 72*time.Hour), s.stray(2, 72*time.Hour)
-		everything := []fsck.Kind{fsck.WrongQuota, fsck.WrongQuota, fsck.WrongRefs, fsck.WrongRefs, fsck.Doomed, fsck.Orphaned}
+		everything := []fsck.Kind{fsck.WrongQuota, fsck.WrongQuota, fsck.WrongRefs, fsck.WrongRefs, fsck.Doomed,
+			fsck.Orphaned}
 
 		s.finds(deep, "", everything...)
 		s.finds(deep, "", everything...) // the first check has mended nothing
@@ -325,7 +358,8 @@ func TestOnlyWhatWasAskedForIsMended(t *testing.T) {
 		}
 		s.finds(deep, "")
 		alice := s.l.SignIn(t, "alice", "password of alice")
-		if got := alice.Get("/api/auth/me").OK(200); got.Int("quota.usedStorage") != 23 || got.Int("quota.usedFiles") != 2 {
+		if got := alice.Get("/api/auth/me").OK(200); got.Int("quota.usedStorage") != 23 ||
+			got.Int("quota.usedFiles") != 2 {
 			t.Errorf("the quota of alice: %s", got.Body)
 		}
 

@@ -14,8 +14,8 @@ import (
 	"larder/internal/provider"
 )
 
-// How old an object that nothing refers to must be before it is taken for left over. Replicas may have clocks that differ, and share a file
-// system whose clock is another one.
+// How old an object that nothing refers to must be before it is taken for left over. Replicas may
+// have clocks that differ, and share a file system whose clock is another one.
 const (
 	ageAlone    = 24 * time.Hour
 	ageReplicas = 48 * time.Hour
@@ -38,15 +38,17 @@ type leftover struct {
 // errNoList marks a store that can't say what it holds.
 var errNoList = errors.New("this store can't list its objects")
 
-// ground is a part of a place that can be listed: a directory, or what lies right below one prefix of a bucket.
+// ground is a part of a place that can be listed: a directory, or what lies right below one
+// prefix of a bucket.
 type ground struct {
 	walker   blob.Walker
 	inBucket bool
 	prefix   string // in a bucket
 }
 
-// ours reports whether an object can be one of this service's. A directory has a marker and holds nothing else. A bucket may hold anything, another
-// service's objects under names of the same form among them; those lie below another prefix, or it is no place to work in.
+// ours reports whether an object can be one of this service's. A directory has a marker and holds
+// nothing else. A bucket may hold anything, another service's objects under names of the same form
+// among them; those lie below another prefix, or it is no place to work in.
 func (g ground) ours(key blob.Key) bool {
 	if !g.inBucket {
 		return true
@@ -56,7 +58,8 @@ func (g ground) ours(key blob.Key) bool {
 	return strings.TrimSuffix(above, "/") == g.prefix
 }
 
-// grounds are the parts of a place with a store that works: the directory, which its providers share, or each prefix of a bucket.
+// grounds are the parts of a place with a store that works: the directory, which its providers
+// share, or each prefix of a bucket.
 func (s *Service) grounds(ctx context.Context, place provider.StoreLocation) (all []ground, err error) {
 	inBucket := place.Providers[0].Type != provider.BuiltIn
 	walked := map[string]bool{}
@@ -90,9 +93,11 @@ func (s *Service) grounds(ctx context.Context, place provider.StoreLocation) (al
 	return all, nil
 }
 
-// strays walks through a place and calls do with pieces of what nothing refers to, of any age. It returns how many objects it saw. What has no
-// store that works is passed over, unless that is all of the place.
-func (s *Service) strays(ctx context.Context, place provider.StoreLocation, do func([]leftover) error) (seen int64, err error) {
+// strays walks through a place and calls do with pieces of what nothing refers to, of any age. It
+// returns how many objects it saw. What has no store that works is passed over, unless that is
+// all of the place.
+func (s *Service) strays(ctx context.Context, place provider.StoreLocation,
+	do func([]leftover) error) (seen int64, err error) {
 	grounds, err := s.grounds(ctx, place)
 	if err != nil {
 		return 0, err
@@ -200,7 +205,8 @@ func (c *check) reportStrays(place provider.StoreLocation, old []leftover) error
 	return nil
 }
 
-// discard puts what nothing refers to on the garbage list; the collector deletes it after the grace period.
+// discard puts what nothing refers to on the garbage list; the collector deletes it
+// after the grace period.
 func (s *Service) discard(ctx context.Context, place provider.StoreLocation, old []leftover) error {
 	after := s.Now().Add(s.Objects.Grace).UnixMilli()
 	err := s.DB.Write(ctx, func(tx *db.Tx) error {

@@ -64,7 +64,8 @@ func (c *check) shelf(providerID string) (*shelf, error) {
 	return s, c.found(StoreAway, nil, "%s: objects lie there, and it is not set up any more", s.name)
 }
 
-// reopen takes the store that a provider has now: one that had no objects yet may have gone to another bucket since.
+// reopen takes the store that a provider has now: one that had no objects yet may have gone
+// to another bucket since.
 func (c *check) reopen(providerID string) error {
 	s, err := c.shelf(providerID)
 	if err != nil || s.away != nil {
@@ -94,33 +95,34 @@ type doubt struct {
 // objects compares each object with what its store holds.
 func (c *check) objects() error {
 	q := c.DB.Read(c.ctx)
-	return pieces(func(low string) (string, error) { return boundary(q, nextObject, low, objectPiece) }, func(low, high string) error {
-		rows, err := objectRows(q, low, high)
-		if err != nil {
-			return err
-		}
-		var doubts []doubt
-		for _, o := range rows {
-			c.Objects++
-			if c.Deep && c.Mend.Hashes && o.sha256 == "" {
-				err = c.fill(&o)
-			}
-			if o.sha256 == "" {
-				c.Unhashed++
-			}
-			d, more := c.look(o)
-			if err = errors.Join(err, more); err != nil {
+	return pieces(func(low string) (string, error) { return boundary(q, nextObject, low, objectPiece) },
+		func(low, high string) error {
+			rows, err := objectRows(q, low, high)
+			if err != nil {
 				return err
 			}
-			if d.kind != "" {
-				doubts = append(doubts, d)
+			var doubts []doubt
+			for _, o := range rows {
+				c.Objects++
+				if c.Deep && c.Mend.Hashes && o.sha256 == "" {
+					err = c.fill(&o)
+				}
+				if o.sha256 == "" {
+					c.Unhashed++
+				}
+				d, more := c.look(o)
+				if err = errors.Join(err, more); err != nil {
+					return err
+				}
+				if d.kind != "" {
+					doubts = append(doubts, d)
+				}
 			}
-		}
-		if len(doubts) == 0 {
-			return nil
-		}
-		return c.lookAgain(doubts)
-	})
+			if len(doubts) == 0 {
+				return nil
+			}
+			return c.lookAgain(doubts)
+		})
 }
 
 // look compares one object. An error means that the check ends.
@@ -159,7 +161,8 @@ func (c *check) look(o storedObject) (doubt, error) {
 	return doubt{}, nil
 }
 
-// lookAgain takes a second look, after a moment, at what the rows say by then: a file may have been deleted or moved meanwhile.
+// lookAgain takes a second look, after a moment, at what the rows say by then: a file may have been
+// deleted or moved meanwhile.
 func (c *check) lookAgain(doubts []doubt) error {
 	if err := c.wait(); err != nil {
 		return err
@@ -194,7 +197,8 @@ func (c *check) lookAgain(doubts []doubt) error {
 	return nil
 }
 
-// users names some files that an object is the content of, for the first of many objects: it takes a look through all files.
+// users names some files that an object is the content of, for the first of many objects: it takes
+// a look through all files.
 func (c *check) users(objectID string) (string, error) {
 	const some, enough = 3, 200
 	if c.named++; c.named > enough {
@@ -254,7 +258,8 @@ func (r contextReader) Read(p []byte) (int, error) {
 	return r.r.Read(p)
 }
 
-// fill notes the SHA-256 of an object that has none, if it can be read whole; whatever is wrong with it is found by the look that follows.
+// fill notes the SHA-256 of an object that has none, if it can be read whole; whatever is wrong
+// with it is found by the look that follows.
 func (c *check) fill(o *storedObject) error {
 	s, err := c.shelf(o.provider)
 	if err != nil || s.away != nil {
@@ -268,7 +273,9 @@ func (c *check) fill(o *storedObject) error {
 	if err != nil {
 		return nil
 	}
-	if err := c.DB.Write(c.ctx, func(tx *db.Tx) error { return object.FillHash(tx, o.id, o.provider, o.key, sum) }); err != nil {
+	if err := c.DB.Write(c.ctx, func(tx *db.Tx) error {
+		return object.FillHash(tx, o.id, o.provider, o.key, sum)
+	}); err != nil {
 		return err
 	}
 	o.sha256 = sum

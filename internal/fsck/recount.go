@@ -25,7 +25,8 @@ func (s *Service) Recount(ctx context.Context) error {
 	}
 	var mine bool
 	err := s.DB.Write(ctx, func(tx *db.Tx) (err error) {
-		mine, err = takeTurn(tx, "swept folder counts", s.Now().UnixMilli(), recountEvery.Milliseconds(), recountLate.Milliseconds())
+		mine, err = takeTurn(tx, "swept folder counts", s.Now().UnixMilli(), recountEvery.Milliseconds(),
+			recountLate.Milliseconds())
 		return err
 	})
 	if err != nil {

@@ -67,8 +67,8 @@ func collect[T any](q db.Querier, scan func(rows *sql.Rows) (T, error), query st
 	return out, rows.Err()
 }
 
-// looseEntries lists entries whose parent is not there or no folder, and those without one that are neither a mount's root nor one
-// of the tree's own.
+// looseEntries lists entries whose parent is not there or no folder, and those without one that are
+// neither a mount's root nor one of the tree's own.
 func looseEntries(q db.Querier, low, high string) ([]entry, error) {
 	return collect(q, func(rows *sql.Rows) (e entry, err error) {
 		var kind int
@@ -160,18 +160,20 @@ func doomedObjects(q db.Querier, low, high string) ([]doomed, error) {
 		ORDER BY o.id`, low, high)
 }
 
-// apart are the folders below the graveyard and the staging root: what lies in them is given back already, and not yet taken away, or not yet
-// charged.
+// apart are the folders below the graveyard and the staging root: what lies in them is given back
+// already, and not yet taken away, or not yet charged.
 const apart = `
 	RECURSIVE apart(id) AS (
 		SELECT id FROM entries WHERE id IN ('graveyard', 'staging')
 		UNION ALL
 		SELECT e.id FROM apart b JOIN entries e ON e.parent_id = b.id AND e.kind = 0)`
 
-// staged is what is left of a copy that no job goes on with: its record (then job is set), or the entry alone.
+// staged is what is left of a copy that no job goes on with: its record (then job is set),
+// or the entry alone.
 type staged struct{ job, entry, user string }
 
-// strayCopies lists them. It is one statement: a copy comes and goes with its record, and the record with its job.
+// strayCopies lists them. It is one statement: a copy comes and goes with its record, and the
+// record with its job.
 func strayCopies(q db.Querier) ([]staged, error) {
 	return collect(q, func(rows *sql.Rows) (s staged, err error) {
 		err = rows.Scan(&s.job, &s.entry, &s.user)
@@ -193,14 +195,17 @@ type wrongQuota struct {
 	says, sums quota.Counters
 }
 
-// wrongQuotas lists users whose counters are not the sums. Files are added up by folder first, in the order of the index entries_sums, and without a
-// comparison that would let SQLite choose another order: by owner it would look up each row where it lies, or sort them all in memory.
+// wrongQuotas lists users whose counters are not the sums. Files are added up by folder first, in
+// the order of the index entries_sums, and without a comparison that would let SQLite choose
+// another order: by owner it would look up each row where it lies, or sort them all in memory.
 func wrongQuotas(q db.Querier) ([]wrongQuota, error) {
 	return collect(q, func(rows *sql.Rows) (w wrongQuota, err error) {
 		var kept int
-		err = rows.Scan(&w.user, &w.name, &kept, &w.says.Storage, &w.says.Files, &w.says.ReservedStorage, &w.says.ReservedFiles,
+		err = rows.Scan(&w.user, &w.name, &kept, &w.says.Storage, &w.says.Files, &w.says.ReservedStorage,
+			&w.says.ReservedFiles,
 			&w.says.Folders, &w.says.ReservedFolders,
-			&w.sums.Storage, &w.sums.Files, &w.sums.ReservedStorage, &w.sums.ReservedFiles, &w.sums.Folders, &w.sums.ReservedFolders)
+			&w.sums.Storage, &w.sums.Files, &w.sums.ReservedStorage, &w.sums.ReservedFiles, &w.sums.Folders,
+			&w.sums.ReservedFolders)
 		w.kept = kept > 0
 		return w, err
 	}, `
@@ -244,7 +249,8 @@ func sumsOf(q db.Querier, user string) (sums quota.Counters, err error) {
 		WITH `+apart+`
 		SELECT CAST(COALESCE(sum(size), 0) AS BIGINT), count(*)
 		FROM entries
-		WHERE owner_id = $1 AND kind = 1 AND parent_id NOT IN (SELECT id FROM apart)`, user).Scan(&sums.Storage, &sums.Files)
+		WHERE owner_id = $1 AND kind = 1 AND parent_id NOT IN (SELECT id FROM apart)`, user).
+		Scan(&sums.Storage, &sums.Files)
 	if err != nil {
 		return sums, fmt.Errorf("add up a user's files: %w", err)
 	}

@@ -33,11 +33,14 @@ func filesOf(q db.Querier, objectID string, limit int) ([]string, error) {
 // keyPiece is how many keys one statement asks for.
 const keyPiece = 200
 
-// unknown returns those of at most keyPiece keys that no object, no entry of the garbage list and no upload under way has, with any provider
-// there is now: which of them share a place may change while that is walked through, and keys are random, so that none is taken for another's.
-// It is one statement: a key moves from the garbage list to an object in one transaction, and is seen here or there.
+// unknown returns those of at most keyPiece keys that no object, no entry of the garbage list
+// and no upload under way has, with any provider there is now: which of them share a place may
+// change while that is walked through, and keys are random, so that none is taken for another's.
+// It is one statement: a key moves from the garbage list to an object in one transaction, and is
+// seen here or there.
 func unknown(q db.Querier, keys []blob.Key) ([]blob.Key, error) {
-	// Asked apart, so that PostgreSQL goes by the indexes. What a provider has that is made in between is too young to be asked for.
+	// Asked apart, so that PostgreSQL goes by the indexes. What a provider has that is made in
+	// between is too young to be asked for.
 	providers, err := collect(q, text, "SELECT id FROM providers")
 	if err != nil {
 		return nil, fmt.Errorf("ask for providers: %w", err)
@@ -58,9 +61,11 @@ func unknown(q db.Querier, keys []blob.Key) ([]blob.Key, error) {
 		UNION
 		SELECT key FROM garbage WHERE provider_id IN `+all+` AND key IN `+these+`
 		UNION
-		SELECT object_key FROM upload_sessions WHERE status = 'pending' AND provider_id IN `+all+` AND object_key IN `+these+`
+		SELECT object_key FROM upload_sessions WHERE status = 'pending' AND provider_id IN `+all+` AND object_key IN `+
+		these+`
 		UNION
-		SELECT object_key FROM upload_sessions WHERE kept_until IS NOT NULL AND provider_id IN `+all+` AND object_key IN `+these, args...)
+		SELECT object_key FROM upload_sessions WHERE kept_until IS NOT NULL AND provider_id IN `+all+
+		` AND object_key IN `+these, args...)
 	if err != nil {
 		return nil, fmt.Errorf("ask for keys: %w", err)
 	}
@@ -86,9 +91,10 @@ func list(first, n int) string {
 	return "(" + strings.Join(marks, ", ") + ")"
 }
 
-// takeTurn decides who sweeps a store: one caller within every so many milliseconds. The first call of all makes the row and takes no turn, nor
-// does one that comes late: then the service was down for long, or this is a database from a backup, whose last turn says nothing about what has
-// been stored since. A turn that lies far in the future is of a clock that went back, and is over.
+// takeTurn decides who sweeps a store: one caller within every so many milliseconds. The first call
+// of all makes the row and takes no turn, nor does one that comes late: then the service was down
+// for long, or this is a database from a backup, whose last turn says nothing about what has been
+// stored since. A turn that lies far in the future is of a clock that went back, and is over.
 func takeTurn(tx *db.Tx, name string, now, every, late int64) (bool, error) {
 	made, err := tx.Exec("INSERT INTO versions (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING", name, now)
 	if err != nil || made == 1 {
@@ -103,7 +109,8 @@ func takeTurn(tx *db.Tx, name string, now, every, late int64) (bool, error) {
 	return false, err
 }
 
-// Restored begins, in a database that comes from a backup, the day anew after which stores are swept.
+// Restored begins, in a database that comes from a backup, the day anew after
+// which stores are swept.
 func Restored(tx *db.Tx) error {
 	if _, err := tx.Exec("DELETE FROM versions WHERE name LIKE 'swept %'"); err != nil {
 		return fmt.Errorf("forget when stores were swept: %w", err)

@@ -13,20 +13,24 @@ import (
 const (
 	// sweepEvery is how often each store is swept.
 	sweepEvery = 24 * time.Hour
-	// sweepLate is how much later its turn may come; after that the day begins anew, so that whoever has brought an old database back has a day
-	// to notice before the files that it does not know are on the garbage list.
+	// sweepLate is how much later its turn may come; after that the day begins anew, so that
+	// whoever has brought an old database back has a day to notice before the files that it does
+	// not know are on the garbage list.
 	sweepLate = 2 * time.Hour
-	// A sweep that would take away more than one object in tooManyOf, and more than few of them, takes none: what is wrong then is the
-	// database, perhaps one from before the files that lie there.
+	// A sweep that would take away more than one object in tooManyOf, and more than few of
+	// them, takes none: what is wrong then is the database, perhaps one from before the
+	// files that lie there.
 	few       = 100
 	tooManyOf = 10
 )
 
-// Sweep puts what nothing refers to on the garbage list, in each local store once a day, by one replica or another; most calls do nothing. A store
-// that fails is left alone until the next day. Only the database's own failure is an error.
+// Sweep puts what nothing refers to on the garbage list, in each local store once a day, by one
+// replica or another; most calls do nothing. A store that fails is left alone until the next day.
+// Only the database's own failure is an error.
 //
-// Buckets are not swept: nothing in one says whose it is, and should two services be given the same one, neither may take the other's objects for
-// leftovers. What nothing refers to there is told by Check, and removed when an administrator says so.
+// Buckets are not swept: nothing in one says whose it is, and should two services be given the same
+// one, neither may take the other's objects for leftovers. What nothing refers to there is told by
+// Check, and removed when an administrator says so.
 func (s *Service) Sweep(ctx context.Context) error {
 	places, err := s.Providers.StoreLocations(ctx)
 	if err != nil {
@@ -38,7 +42,8 @@ func (s *Service) Sweep(ctx context.Context) error {
 		}
 		var mine bool
 		err := s.DB.Write(ctx, func(tx *db.Tx) (err error) {
-			mine, err = takeTurn(tx, "swept "+place.ID, s.Now().UnixMilli(), sweepEvery.Milliseconds(), sweepLate.Milliseconds())
+			mine, err = takeTurn(tx, "swept "+place.ID, s.Now().UnixMilli(), sweepEvery.Milliseconds(),
+				sweepLate.Milliseconds())
 			return err
 		})
 		if err != nil {
@@ -85,7 +90,8 @@ func (s *Service) sweepPlace(ctx context.Context, place provider.StoreLocation) 
 		return err
 	}
 	if objects > few && objects > seen/tooManyOf {
-		s.Log.Error("nothing refers to a large part of a store: is this the right database? Nothing was swept; `larder fsck` lists what it is about",
+		s.Log.Error(
+			"nothing refers to a large part of a store: is this the right database? Nothing was swept; `larder fsck` lists what it is about",
 			"place", place.ID, "objects", objects, "of", seen)
 		return nil
 	}

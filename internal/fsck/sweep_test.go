@@ -42,7 +42,8 @@ func TestTheSweepTakesWhatNothingRefersTo(t *testing.T) {
 		s.l.Clock.Advance(day)
 		young := s.stray(2, time.Hour)
 		alice := s.l.SignIn(t, "alice", "password of alice")
-		open := alice.Post("/api/files/upload-session", apptest.M{"path": "/home/alice", "fileName": "b", "fileSize": 3}).OK(200).Text("sessionId")
+		open := alice.Post("/api/files/upload-session",
+			apptest.M{"path": "/home/alice", "fileName": "b", "fileSize": 3}).OK(200).Text("sessionId")
 		etag := alice.Put("/api/files/upload/raw/"+open, []byte("abc")).OK(200).Text("etag")
 		old := s.l.Clock.Now().Add(-72 * time.Hour)
 		s.must(filepath.WalkDir(s.objects, func(path string, entry os.DirEntry, err error) error {
@@ -70,7 +71,8 @@ func TestTheSweepTakesWhatNothingRefersTo(t *testing.T) {
 	})
 }
 
-// Replicas may differ by an hour, and a shared directory has a clock of its own: with them an object must be two days old.
+// Replicas may differ by an hour, and a shared directory has a clock of its own: with them an
+// object must be two days old.
 func TestTheAgeOfLeftoversAllowsForClocksThatDiffer(t *testing.T) {
 	each(t, func(t *testing.T, s *shop) {
 		s.sweep()
@@ -83,7 +85,8 @@ func TestTheAgeOfLeftoversAllowsForClocksThatDiffer(t *testing.T) {
 			s.must(os.Remove(s.file("ab/00000000000000000000000000000002")))
 		}
 		s.sweep()
-		if s.number("SELECT count(*) FROM garbage WHERE key = $1", older) != 1 || s.number("SELECT count(*) FROM garbage WHERE key = $1", younger) != 0 {
+		if s.number("SELECT count(*) FROM garbage WHERE key = $1", older) != 1 ||
+			s.number("SELECT count(*) FROM garbage WHERE key = $1", younger) != 0 {
 			t.Errorf("%d on the list; want the older one only", s.garbage())
 		}
 	})
@@ -119,7 +122,8 @@ func TestOneReplicaSweepsOnceADay(t *testing.T) {
 
 func keyed(number int) string { return "ab/" + strings.Repeat("0", 31) + string(rune('0'+number)) }
 
-// Abuse case C126: a store that is down while its turn comes loses nothing, and has its next turn a day later.
+// Abuse case C126: a store that is down while its turn comes loses nothing, and has its next
+// turn a day later.
 func TestAStoreThatIsDownIsSweptTheNextDay(t *testing.T) {
 	each(t, func(t *testing.T, s *shop) {
 		s.stray(1, 72*time.Hour)
@@ -200,7 +204,9 @@ func TestACheckBesideUploadsFindsNothing(t *testing.T) {
 					alice.Upload(dir, "a", []byte("second"), apptest.M{"conflict": "replace"})
 					alice.Upload(dir+"/sub", "b", []byte("third"))
 					alice.Delete("/api/files/" + id)
-					alice.Delete("/api/files/" + s.text("SELECT id FROM entries WHERE name = 'sub' AND parent_id = (SELECT id FROM entries WHERE name = $1)", "load"+string(rune('0'+i))))
+					alice.Delete("/api/files/" +
+						s.text(
+							"SELECT id FROM entries WHERE name = 'sub' AND parent_id = (SELECT id FROM entries WHERE name = $1)", "load"+string(rune('0'+i))))
 					if err := s.l.Apps[0].Sweep(context.Background()); err != nil {
 						finished <- err
 						return
@@ -220,7 +226,8 @@ func TestACheckBesideUploadsFindsNothing(t *testing.T) {
 	})
 }
 
-// What the collector takes away between the walk through a store and the look into the database is nobody's leftover.
+// What the collector takes away between the walk through a store and the look into the
+// database is nobody's leftover.
 func TestWhatIsCollectedDuringACheckIsNotReported(t *testing.T) {
 	each(t, func(t *testing.T, s *shop) {
 		keys := []string{s.stray(1, 72*time.Hour), s.stray(2, 72*time.Hour)}
@@ -240,32 +247,37 @@ func TestWhatIsCollectedDuringACheckIsNotReported(t *testing.T) {
 	})
 }
 
-// A provider that joins a place while a check is under way: what its neighbours there have is nobody's leftover.
+// A provider that joins a place while a check is under way: what its neighbours there
+// have is nobody's leftover.
 func TestAProviderThatChangesItsBucketDuringACheckCostsNobodyAnything(t *testing.T) {
 	each(t, func(t *testing.T, s *shop) {
 		lifecycle := s.l.Apps[0].Lifecycle
-		spare, err := lifecycle.CreateProvider(t.Context(), provider.Provider{Name: "spare", Type: provider.BuiltIn, Bucket: "spare"})
+		spare, err := lifecycle.CreateProvider(t.Context(),
+			provider.Provider{Name: "spare", Type: provider.BuiltIn, Bucket: "spare"})
 		s.must(err)
 		old := s.l.Clock.Now().Add(-72 * time.Hour)
-		for _, key := range []string{s.key, s.text("SELECT max(key) FROM objects"), s.text("SELECT min(key) FROM objects")} {
+		for _, key := range []string{s.key, s.text("SELECT max(key) FROM objects"),
+			s.text("SELECT min(key) FROM objects")} {
 			s.must(os.Chtimes(s.file(key), old, old))
 		}
-		s.exec("UPDATE quotas SET reserved_files = 1 WHERE used_files > 0") // something that is told before the stores are walked through
+		// something that is told before the stores are walked through
+		s.exec("UPDATE quotas SET reserved_files = 1 WHERE used_files > 0")
 		moved := false
-		_, err = s.l.Apps[0].Fsck.Check(t.Context(), fsck.Options{Mend: fsck.Mend{Orphans: true}, Report: func(f fsck.Finding) {
-			if f.Kind == fsck.Orphaned {
-				t.Errorf("taken for left over: %s", f.Text)
-			}
-			if moved {
-				return
-			}
-			moved = true
-			_, err := lifecycle.UpdateProvider(t.Context(), spare.ID, func(p *provider.Provider) error {
-				p.Bucket = "default"
-				return nil
-			})
-			s.must(err)
-		}})
+		_, err = s.l.Apps[0].Fsck.Check(t.Context(),
+			fsck.Options{Mend: fsck.Mend{Orphans: true}, Report: func(f fsck.Finding) {
+				if f.Kind == fsck.Orphaned {
+					t.Errorf("taken for left over: %s", f.Text)
+				}
+				if moved {
+					return
+				}
+				moved = true
+				_, err := lifecycle.UpdateProvider(t.Context(), spare.ID, func(p *provider.Provider) error {
+					p.Bucket = "default"
+					return nil
+				})
+				s.must(err)
+			}})
 		s.must(err)
 		if !moved {
 			t.Fatal("the provider was not moved")
@@ -282,10 +294,13 @@ func TestAProviderThatChangesItsBucketDuringACheckCostsNobodyAnything(t *testing
 func TestAProviderThatChangesItsBucketDuringACheckMissesNothing(t *testing.T) {
 	each(t, func(t *testing.T, s *shop) {
 		lifecycle, admin := s.l.Apps[0].Lifecycle, s.l.Admin(t)
-		spare, err := lifecycle.CreateProvider(t.Context(), provider.Provider{Name: "spare", Type: provider.BuiltIn, Bucket: "spare"})
+		spare, err := lifecycle.CreateProvider(t.Context(),
+			provider.Provider{Name: "spare", Type: provider.BuiltIn, Bucket: "spare"})
 		s.must(err)
-		admin.Post("/api/admin/mounts", apptest.M{"name": "Spare", "mountPath": "/spare", "providerId": spare.ID}).OK(201)
-		s.exec("UPDATE quotas SET reserved_files = 1 WHERE used_files > 0") // something that is told before the objects are looked at
+		admin.Post("/api/admin/mounts", apptest.M{"name": "Spare", "mountPath": "/spare", "providerId": spare.ID}).
+			OK(201)
+		// something that is told before the objects are looked at
+		s.exec("UPDATE quotas SET reserved_files = 1 WHERE used_files > 0")
 		var kinds []fsck.Kind
 		_, err = s.l.Apps[0].Fsck.Check(t.Context(), fsck.Options{Report: func(f fsck.Finding) {
 			if kinds = append(kinds, f.Kind); len(kinds) > 1 {
@@ -306,7 +321,8 @@ func TestAProviderThatChangesItsBucketDuringACheckMissesNothing(t *testing.T) {
 	})
 }
 
-// A database from a backup does not know the files that came after it: they stay for a day at least, to be found by whoever looks into it.
+// A database from a backup does not know the files that came after it: they stay for a day at
+// least, to be found by whoever looks into it.
 func TestTheFirstSweepAfterALongPauseWaitsADay(t *testing.T) {
 	each(t, func(t *testing.T, s *shop) {
 		s.sweep()

@@ -1,5 +1,6 @@
-// Package ident makes every identifier and secret of the service from an injected source of randomness.
-// All of them are unguessable: 122 bits or more, save the 71 bits of a share id (abuse case C39) and the digits of a mailed code.
+// Package ident makes every identifier and secret of the service from an injected source of
+// randomness. All of them are unguessable: 122 bits or more, save the 71 bits of a share id (abuse
+// case C39) and the digits of a mailed code.
 package ident
 
 import (
@@ -10,7 +11,8 @@ import (
 
 const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
-// Source draws identifiers from a reader of random bytes; it is safe for concurrent use when the reader is.
+// Source draws identifiers from a reader of random bytes; it is safe for concurrent use
+// when the reader is.
 type Source struct{ random io.Reader }
 
 // New returns a Source over random, crypto/rand.Reader outside tests.
@@ -51,7 +53,8 @@ func (s *Source) Base62(n int) string {
 	return string(out)
 }
 
-// Digits returns n decimal digits, each equally likely: 3.32 bits a digit, for what is tried a few times only.
+// Digits returns n decimal digits, each equally likely: 3.32 bits a digit, for what is tried
+// a few times only.
 func (s *Source) Digits(n int) string {
 	const fair = 250 // bytes from here on would favour the first digits
 	out := make([]byte, 0, n)

@@ -18,7 +18,8 @@ func TestOnlyTheOwnerReadsAJob(t *testing.T) {
 			t.Fatal(err)
 		}
 		j, err := job.ByID(d.Read(t.Context()), "ann", "j")
-		if err != nil || j.Type != "move" || j.Status != "completed" || j.Progress != 100 || j.ErrorMessage != nil || j.CreatedAt != 5 || *j.CompletedAt != 5 {
+		if err != nil || j.Type != "move" || j.Status != "completed" || j.Progress != 100 || j.ErrorMessage != nil ||
+			j.CreatedAt != 5 || *j.CompletedAt != 5 {
 			t.Errorf("%+v, %v", j, err)
 		}
 		for _, c := range [][2]string{{"bob", "j"}, {"ann", "absent"}} { // abuse case C36

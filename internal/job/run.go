@@ -29,14 +29,16 @@ func (r *Run) SetRemaining(left int64) {
 	r.totalBytes = r.recordedBytes + r.attemptBytes + left
 }
 
-// AddProgress counts bytes that have gone by, for the progress that is shown. It is written about once a second.
+// AddProgress counts bytes that have gone by, for the progress that is shown. It is written
+// about once a second.
 func (r *Run) AddProgress(n int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.attemptBytes += n
 }
 
-// RecordBytes notes, in the transaction that makes them last, bytes that need not be done again. Error: ErrLeaseLost, which must undo the transaction.
+// RecordBytes notes, in the transaction that makes them last, bytes that need not be done again.
+// Error: ErrLeaseLost, which must undo the transaction.
 func (r *Run) RecordBytes(tx *db.Tx, bytes int64) error {
 	r.mu.Lock()
 	total := r.totalBytes
@@ -52,7 +54,8 @@ func (r *Run) RecordBytes(tx *db.Tx, bytes int64) error {
 	return nil
 }
 
-// SavePayload replaces the payload, in the transaction of the step that it speaks of. Error: ErrLeaseLost, which must undo the transaction.
+// SavePayload replaces the payload, in the transaction of the step that it speaks of. Error:
+// ErrLeaseLost, which must undo the transaction.
 func (r *Run) SavePayload(tx *db.Tx, payload string) error { return updatePayload(tx, r, payload) }
 
 // percent is what can be shown: the last percent comes with the end.

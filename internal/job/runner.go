@@ -18,15 +18,18 @@ const (
 	leaseTime = 8 * time.Second
 	// maxRunning is how many jobs one Runner does at a time.
 	maxRunning = 4
-	// pollInterval is how often it looks for jobs that nobody woke it for: another replica's, and those whose time has come.
+	// pollInterval is how often it looks for jobs that nobody woke it for: another replica's, and
+	// those whose time has come.
 	pollInterval = 2 * time.Second
 	// heartbeat is how often progress is written, and the lease looked after.
 	heartbeat = time.Second
-	// maxAttempts without progress, and a job has failed; firstPause and maxPause bound the time between two of them: about an hour in all.
+	// maxAttempts without progress, and a job has failed; firstPause and maxPause bound the time
+	// between two of them: about an hour in all.
 	maxAttempts = 12
 	firstPause  = 5 * time.Second
 	maxPause    = 10 * time.Minute
-	// stopTimeout bounds what a stop waits for handlers, and writeTimeout what it waits for the database.
+	// stopTimeout bounds what a stop waits for handlers, and writeTimeout what it
+	// waits for the database.
 	stopTimeout  = 5 * time.Second
 	writeTimeout = 5 * time.Second
 	// keepEndedFor is how long the row of a job that ended stays.
@@ -55,16 +58,19 @@ type Runner struct {
 
 // NewRunner returns a Runner that knows no type of job yet.
 func NewRunner(cfg Config) *Runner {
-	return &Runner{Config: cfg, handlers: map[string]Handler{}, undoers: map[string]Undo{}, wake: make(chan struct{}, 1)}
+	return &Runner{Config: cfg, handlers: map[string]Handler{}, undoers: map[string]Undo{},
+		wake: make(chan struct{}, 1)}
 }
 
-// Handle says who does jobs of a type. Call it before Run. Jobs of other types are left alone: a newer replica may know them.
+// Handle says who does jobs of a type. Call it before Run. Jobs of other types are left alone: a
+// newer replica may know them.
 func (r *Runner) Handle(jobType string, h Handler) { r.handlers[jobType] = h }
 
 // OnFailure says what has to be given back when a job of a type fails for good. Call it before Run.
 func (r *Runner) OnFailure(jobType string, undo Undo) { r.undoers[jobType] = undo }
 
-// Wake has the Runner look for jobs now. It is for whoever has just inserted one: tx.AfterCommit(runner.Wake).
+// Wake has the Runner look for jobs now. It is for whoever has just
+// inserted one: tx.AfterCommit(runner.Wake).
 func (r *Runner) Wake() {
 	select {
 	case r.wake <- struct{}{}:
@@ -72,8 +78,8 @@ func (r *Runner) Wake() {
 	}
 }
 
-// RequeueRunning puts aside every job that runs, to be resumed at once: for the only process that a database can have, before its Run. What it finds running
-// was the work of a process that is gone.
+// RequeueRunning puts aside every job that runs, to be resumed at once: for the only process that a
+// database can have, before its Run. What it finds running was the work of a process that is gone.
 func (r *Runner) RequeueRunning(ctx context.Context) error {
 	if err := r.DB.Write(ctx, func(tx *db.Tx) error { return requeueAll(tx, r.nowMs()) }); err != nil {
 		return fmt.Errorf("take jobs from a process that is gone: %w", err)
@@ -81,8 +87,8 @@ func (r *Runner) RequeueRunning(ctx context.Context) error {
 	return nil
 }
 
-// Run does jobs until ctx ends. Then those under way are stopped and put aside, to be resumed at once by whoever comes next; that takes a few
-// seconds at most, even when a handler doesn't stop.
+// Run does jobs until ctx ends. Then those under way are stopped and put aside, to be resumed at
+// once by whoever comes next; that takes a few seconds at most, even when a handler doesn't stop.
 func (r *Runner) Run(ctx context.Context) {
 	var running sync.WaitGroup
 	slots := make(chan struct{}, maxRunning)
@@ -118,7 +124,8 @@ func (r *Runner) waitForWork(ctx context.Context) {
 	}
 }
 
-// RunNext does the next job that is due, and reports whether there was one. When ctx ends meanwhile, the job is put aside.
+// RunNext does the next job that is due, and reports whether there was one. When ctx ends
+// meanwhile, the job is put aside.
 func (r *Runner) RunNext(ctx context.Context) (ran bool, err error) {
 	run, err := r.claim(ctx)
 	if run == nil || err != nil {
@@ -128,7 +135,8 @@ func (r *Runner) RunNext(ctx context.Context) (ran bool, err error) {
 	return true, nil
 }
 
-// claim takes the next job that is due, nil for none. Where another Runner was faster there may be a further one.
+// claim takes the next job that is due, nil for none. Where another Runner was faster there may
+// be a further one.
 func (r *Runner) claim(ctx context.Context) (*Run, error) {
 	for range maxRunning {
 		due, err := anyDue(r.DB.Read(ctx), r.types(), r.nowMs())
@@ -211,7 +219,8 @@ func (r *Runner) handle(ctx context.Context, run *Run) (err error) {
 	return r.handlers[run.Type](ctx, run)
 }
 
-// renewLease renews the lease when a third of it is over, and writes progress that can be seen. Error: ErrLeaseLost.
+// renewLease renews the lease when a third of it is over, and writes progress that can
+// be seen. Error: ErrLeaseLost.
 func (r *Runner) renewLease(ctx context.Context, run *Run) error {
 	now, percent := r.Now(), run.percent()
 	fresh := time.Duration(run.leaseUntil-now.UnixMilli())*time.Millisecond > 2*leaseTime/3
@@ -235,7 +244,8 @@ func (r *Runner) renewLease(ctx context.Context, run *Run) error {
 	return nil
 }
 
-// writeOutcome writes down how an attempt ended. When that fails the lease runs out, and the job is taken up again.
+// writeOutcome writes down how an attempt ended. When that fails the lease runs out, and the job
+// is taken up again.
 func (r *Runner) writeOutcome(ctx context.Context, run *Run, err error) {
 	stopped := ctx.Err() != nil
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
@@ -272,7 +282,8 @@ func (r *Runner) writeOutcome(ctx context.Context, run *Run, err error) {
 	}
 }
 
-// fail ends a job for good. What it gives back comes first, since that may lock what others hold while they ask about a job.
+// fail ends a job for good. What it gives back comes first, since that may lock what others hold
+// while they ask about a job.
 func (r *Runner) fail(tx *db.Tx, run *Run, message string) error {
 	if undo := r.undoers[run.Type]; undo != nil {
 		if err := undo(tx, run); err != nil {

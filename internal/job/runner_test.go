@@ -40,7 +40,8 @@ func (f *fixture) clock() time.Time        { return time.UnixMilli(f.now.Load())
 func (f *fixture) advance(d time.Duration) { f.now.Add(d.Milliseconds()) }
 
 func (f *fixture) runner(h job.Handler) *job.Runner {
-	r := job.NewRunner(job.Config{DB: f.db, IDs: ident.New(rand.Reader), Now: f.clock, Log: slog.New(slog.DiscardHandler)})
+	r := job.NewRunner(job.Config{DB: f.db, IDs: ident.New(rand.Reader), Now: f.clock,
+		Log: slog.New(slog.DiscardHandler)})
 	r.Handle("move", h)
 	return r
 }
@@ -55,7 +56,8 @@ func (f *fixture) write(fn func(tx *db.Tx) error) {
 func (f *fixture) insert(id string) {
 	f.t.Helper()
 	f.write(func(tx *db.Tx) error {
-		return job.Insert(tx, job.Spec{ID: id, Type: "move", OwnerID: "ann", Payload: "of " + id, CreatedAt: f.now.Load()})
+		return job.Insert(tx, job.Spec{ID: id, Type: "move", OwnerID: "ann", Payload: "of " + id,
+			CreatedAt: f.now.Load()})
 	})
 }
 
@@ -94,7 +96,8 @@ func until(t *testing.T, what string, condition func() bool) {
 	}
 }
 
-// waitForRenewal passes time until the lease of the one job that runs has been renewed, and its progress written along with it.
+// waitForRenewal passes time until the lease of the one job that runs has been renewed, and its
+// progress written along with it.
 func (f *fixture) waitForRenewal() {
 	f.t.Helper()
 	f.advance(20 * time.Second)
@@ -123,7 +126,8 @@ func TestJobIsDone(t *testing.T) {
 			return nil
 		})
 		f.runNext(r, true)
-		if j := f.job("j"); j.Status != "completed" || j.Progress != 100 || j.ErrorMessage != nil || *j.CompletedAt != j.CreatedAt+1000 {
+		if j := f.job("j"); j.Status != "completed" || j.Progress != 100 || j.ErrorMessage != nil ||
+			*j.CompletedAt != j.CreatedAt+1000 {
 			t.Errorf("after: %+v", j)
 		}
 		f.runNext(r, false)
@@ -137,7 +141,8 @@ func TestFaultEndsAJob(t *testing.T) {
 			return fmt.Errorf("move: %w", fault.New(fault.Forbidden, "You may not.").WithCause(errors.New("secret")))
 		})
 		f.runNext(r, true)
-		if j := f.job("j"); j.Status != "failed" || j.ErrorMessage == nil || *j.ErrorMessage != "You may not." || j.CompletedAt == nil {
+		if j := f.job("j"); j.Status != "failed" || j.ErrorMessage == nil || *j.ErrorMessage != "You may not." ||
+			j.CompletedAt == nil {
 			t.Errorf("job %+v", j)
 		}
 		f.advance(24 * time.Hour)
@@ -145,8 +150,9 @@ func TestFaultEndsAJob(t *testing.T) {
 	})
 }
 
-// What a job holds is given back in the transaction that says that it has failed for good, and in no other: not when it is tried again, not when it
-// is done. Where that cannot be done, the job has not failed.
+// What a job holds is given back in the transaction that says that it has failed for good, and
+// in no other: not when it is tried again, not when it is done. Where that cannot be done, the
+// job has not failed.
 func TestFailedJobIsUndoneOnce(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		var outcome, trouble error
@@ -201,11 +207,14 @@ func TestFailedJobIsUndoneOnce(t *testing.T) {
 	})
 }
 
-// What fails as a store or a database does is tried again, later each time, and not for ever. A panic is such a failure.
+// What fails as a store or a database does is tried again, later each time, and not for ever. A
+// panic is such a failure.
 func TestFailuresAreRetried(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		for message, failure := range map[string]func() error{
-			"This could not be finished, although it was tried several times.": func() error { return errors.New("path /secret") },
+			"This could not be finished, although it was tried several times.": func() error {
+				return errors.New("path /secret")
+			},
 			"The store is away.": func() error { return fault.New(fault.Unavailable, "The store is away.") },
 			"panic":              func() error { panic("at the disco") },
 		} {
@@ -260,7 +269,8 @@ func TestProgressGivesNewAttempts(t *testing.T) {
 	})
 }
 
-// The lease of a holder that crashed runs out, and another goes on from what was saved. What the first still had in mind comes to nothing.
+// The lease of a holder that crashed runs out, and another goes on from what was saved. What the
+// first still had in mind comes to nothing.
 func TestLapsedLeaseIsTakenOver(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		f.insert("j")
@@ -304,20 +314,23 @@ func TestLapsedLeaseIsTakenOver(t *testing.T) {
 			t.Errorf("job %+v", j)
 		}
 		var late int
-		if err := f.db.Read(t.Context()).QueryRow("SELECT COUNT(*) FROM versions WHERE name = 'too late'").Scan(&late); err != nil || late != 0 {
+		if err := f.db.Read(t.Context()).QueryRow("SELECT COUNT(*) FROM versions WHERE name = 'too late'").
+			Scan(&late); err != nil || late != 0 {
 			t.Errorf("what the first did after it had lost its lease: %d, %v", late, err)
 		}
 	})
 }
 
-// Of one account two jobs run at once; those of others and the service's own don't wait behind its rest.
+// Of one account two jobs run at once; those of others and the service's own don't
+// wait behind its rest.
 func TestJobsOfOneAccountAreLimited(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		for _, id := range []string{"a1", "a2", "a3"} {
 			f.insert(id)
 		}
 		f.write(func(tx *db.Tx) error {
-			return errors.Join(job.Insert(tx, job.Spec{ID: "b1", Type: "move", OwnerID: "ben", CreatedAt: f.now.Load()}),
+			return errors.Join(job.Insert(tx,
+				job.Spec{ID: "b1", Type: "move", OwnerID: "ben", CreatedAt: f.now.Load()}),
 				job.Insert(tx, job.Spec{ID: "c1", Type: "move", CreatedAt: f.now.Load()}))
 		})
 		began, end := make(chan string, 10), make(chan struct{})
@@ -445,7 +458,8 @@ func TestProgressIsShownByBytes(t *testing.T) {
 	})
 }
 
-// Abuse case C131: a stop puts running jobs aside within seconds, and the next start resumes them at once. That costs no attempt.
+// Abuse case C131: a stop puts running jobs aside within seconds, and the next start resumes them
+// at once. That costs no attempt.
 func TestStopRequeuesJobs(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		f.insert("heeds")
@@ -517,7 +531,8 @@ func TestRunningJobsAreLimited(t *testing.T) {
 		var wg sync.WaitGroup
 		wg.Go(func() { r.Run(ctx) })
 		until(t, "four run", func() bool { return now.Load() >= 4 })
-		until(t, "a second has gone by, in which more might have begun", func() bool { return f.queryInt("SELECT COUNT(*) FROM jobs WHERE progress = 50") >= 4 })
+		until(t, "a second has gone by, in which more might have begun",
+			func() bool { return f.queryInt("SELECT COUNT(*) FROM jobs WHERE progress = 50") >= 4 })
 		close(free)
 		until(t, "all are done", func() bool { return done.Load() == 7 })
 		stop()
@@ -568,7 +583,8 @@ func TestJobIsRunByOneRunner(t *testing.T) {
 	})
 }
 
-// What a newer replica knows is left to it; chores leave no row, done or given up, and others leave theirs for a month.
+// What a newer replica knows is left to it; chores leave no row, done or given up, and others leave
+// theirs for a month.
 func TestRowsAreDeletedInTime(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		r := f.runner(func(_ context.Context, run *job.Run) error {
@@ -587,7 +603,8 @@ func TestRowsAreDeletedInTime(t *testing.T) {
 			if err := job.Insert(tx, job.Spec{ID: "new", Type: "unheard-of", OwnerID: "ann"}); err != nil {
 				return err
 			}
-			return errors.Join(job.Insert(tx, job.Spec{ID: "chore", Type: "checksum"}), job.Insert(tx, job.Spec{ID: "bad chore", Type: "checksum"}))
+			return errors.Join(job.Insert(tx, job.Spec{ID: "chore", Type: "checksum"}),
+				job.Insert(tx, job.Spec{ID: "bad chore", Type: "checksum"}))
 		})
 		f.insert("good")
 		f.insert("bad")
@@ -640,7 +657,9 @@ func TestSweepTakesAllOldJobs(t *testing.T) {
 			t.Fatal(err)
 		}
 		var left, open int
-		if err := f.db.Read(t.Context()).QueryRow("SELECT COUNT(*), COUNT(CASE WHEN completed_at IS NULL THEN 1 END) FROM jobs").Scan(&left, &open); err != nil {
+		if err := f.db.Read(t.Context()).QueryRow(
+			"SELECT COUNT(*), COUNT(CASE WHEN completed_at IS NULL THEN 1 END) FROM jobs").
+			Scan(&left, &open); err != nil {
 			t.Fatal(err)
 		}
 		if left != 3000 || open != 3000 {
@@ -680,12 +699,16 @@ func TestListReturnsNewestJobsOfTheOwner(t *testing.T) {
 	})
 }
 
-// Of open jobs with one type and payload the one that was made first is the first; another type or payload is another matter.
+// Of open jobs with one type and payload the one that was made first is the first; another type or
+// payload is another matter.
 func TestHasEarlier(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
-		for i, c := range []struct{ id, jobType, payload string }{{"b", "move", "x"}, {"c", "move", "x"}, {"a", "move", "x"}, {"d", "move", "y"}, {"e", "copy", "x"}} {
+		for i, c := range []struct{ id, jobType, payload string }{{"b", "move", "x"}, {"c", "move", "x"},
+			{"a", "move", "x"}, {"d", "move", "y"}, {"e", "copy", "x"}} {
 			f.write(func(tx *db.Tx) error {
-				return job.Insert(tx, job.Spec{ID: c.id, Type: c.jobType, Payload: c.payload, CreatedAt: int64(min(i, 1))}) // c, a, d and e at once
+				// c, a, d and e at once
+				return job.Insert(tx, job.Spec{ID: c.id, Type: c.jobType, Payload: c.payload,
+					CreatedAt: int64(min(i, 1))})
 			})
 		}
 		want := func(when string, later ...string) {

@@ -9,8 +9,8 @@ import (
 	"larder/internal/fault"
 )
 
-// InsertCompleted records a job that was done in the transaction that asks for it: j's status, progress and time of completion are set here,
-// the last to j.CreatedAt.
+// InsertCompleted records a job that was done in the transaction that asks for it: j's status,
+// progress and time of completion are set here, the last to j.CreatedAt.
 func InsertCompleted(tx *db.Tx, j Job) error {
 	_, err := tx.Exec(`
 		INSERT INTO jobs (id, type, owner_id, status, progress, error_message, created_at, completed_at)
@@ -84,10 +84,12 @@ func List(q db.Querier, ownerID, status string, limit int) ([]Job, error) {
 	return jobs, rows.Err()
 }
 
-// maxRunningPerOwner is how many jobs of one account run at once, so that others have their turn; chores of the service are nobody's.
+// maxRunningPerOwner is how many jobs of one account run at once, so that others have their turn;
+// chores of the service are nobody's.
 const maxRunningPerOwner = "2"
 
-// dueCondition is the condition for what can be claimed at the time $1, of the types in args; it is asked outside and inside the claim alike.
+// dueCondition is the condition for what can be claimed at the time $1, of the types in args; it is
+// asked outside and inside the claim alike.
 func dueCondition(types []string, now int64) (condition string, args []any) {
 	args = []any{now}
 	marks := make([]string, len(types))
@@ -111,8 +113,8 @@ func anyDue(q db.Querier, types []string, now int64) (due bool, err error) {
 	return due, nil
 }
 
-// claimNext gives the next job that is due to run, until run.lease. Of two claims of one job the second waits for the first, finds that the job
-// is not due any more, and comes back empty.
+// claimNext gives the next job that is due to run, until run.lease. Of two claims of one job the
+// second waits for the first, finds that the job is not due any more, and comes back empty.
 func claimNext(tx *db.Tx, run *Run, types []string, now int64) (found bool, err error) {
 	condition, args := dueCondition(types, now)
 	holder, until := fmt.Sprintf("$%d", len(args)+1), fmt.Sprintf("$%d", len(args)+2)
@@ -120,8 +122,10 @@ func claimNext(tx *db.Tx, run *Run, types []string, now int64) (found bool, err 
 		UPDATE jobs
 		SET status = 'running', holder = `+holder+`, due = `+until+`, attempts = attempts + 1
 		WHERE id = (SELECT id FROM jobs WHERE `+condition+` ORDER BY due, id LIMIT 1) AND `+condition+`
-		RETURNING id, type, owner_id, payload, attempts, done_bytes, total_bytes, progress`, append(args, run.holder, run.leaseUntil)...).
-		Scan(&run.ID, &run.Type, &run.OwnerID, &run.Payload, &run.attempts, &run.recordedBytes, &run.totalBytes, &run.shownPercent)
+		RETURNING id, type, owner_id, payload, attempts, done_bytes, total_bytes, progress`,
+		append(args, run.holder, run.leaseUntil)...).
+		Scan(&run.ID, &run.Type, &run.OwnerID, &run.Payload, &run.attempts, &run.recordedBytes, &run.totalBytes,
+			&run.shownPercent)
 	if errors.Is(err, db.ErrNoRows) {
 		return false, nil
 	}
@@ -133,7 +137,8 @@ func claimNext(tx *db.Tx, run *Run, types []string, now int64) (found bool, err 
 
 // updateHeld runs a statement about a job that is still run's. Error: ErrLeaseLost.
 func updateHeld(tx *db.Tx, run *Run, doing, set string, args ...any) error {
-	n, err := tx.Exec("UPDATE jobs SET "+set+" WHERE id = $1 AND holder = $2 AND status = 'running'", append([]any{run.ID, run.holder}, args...)...)
+	n, err := tx.Exec("UPDATE jobs SET "+set+" WHERE id = $1 AND holder = $2 AND status = 'running'",
+		append([]any{run.ID, run.holder}, args...)...)
 	if err != nil {
 		return fmt.Errorf("%s: %w", doing, err)
 	}
@@ -148,7 +153,8 @@ func renew(tx *db.Tx, run *Run, until int64, percent int) error {
 }
 
 func updateProgress(tx *db.Tx, run *Run, bytes, total int64) error {
-	return updateHeld(tx, run, "record the progress of a job", "done_bytes = done_bytes + $3, total_bytes = $4, attempts = 1", bytes, total)
+	return updateHeld(tx, run, "record the progress of a job",
+		"done_bytes = done_bytes + $3, total_bytes = $4, attempts = 1", bytes, total)
 }
 
 func updatePayload(tx *db.Tx, run *Run, payload string) error {
@@ -157,7 +163,8 @@ func updatePayload(tx *db.Tx, run *Run, payload string) error {
 
 // requeue gives a job back, to be claimed by anybody from due on.
 func requeue(tx *db.Tx, run *Run, due int64, attempts int) error {
-	return updateHeld(tx, run, "give a job back", "status = 'pending', holder = NULL, due = $3, attempts = $4", due, attempts)
+	return updateHeld(tx, run, "give a job back", "status = 'pending', holder = NULL, due = $3, attempts = $4", due,
+		attempts)
 }
 
 // requeueAll takes every job from its holder.
@@ -167,21 +174,23 @@ func requeueAll(tx *db.Tx, now int64) error {
 }
 
 func complete(tx *db.Tx, run *Run, now int64) error {
-	if err := updateHeld(tx, run, "complete a job", "status = 'completed', holder = NULL, progress = 100, completed_at = $3", now); err != nil {
+	if err := updateHeld(tx, run, "complete a job",
+		"status = 'completed', holder = NULL, progress = 100, completed_at = $3", now); err != nil {
 		return err
 	}
 	return dropChore(tx, run)
 }
 
 func fail(tx *db.Tx, run *Run, message string, now int64) error {
-	if err := updateHeld(tx, run, "fail a job", "status = 'failed', holder = NULL, error_message = $3, completed_at = $4", message, now); err != nil {
+	if err := updateHeld(tx, run, "fail a job",
+		"status = 'failed', holder = NULL, error_message = $3, completed_at = $4", message, now); err != nil {
 		return err
 	}
 	return dropChore(tx, run)
 }
 
-// dropChore deletes a chore of the service that has ended, in whichever way: nobody asks about it, and its payload may be an address that somebody typed.
-// Why it failed is in the log.
+// dropChore deletes a chore of the service that has ended, in whichever way: nobody asks about it,
+// and its payload may be an address that somebody typed. Why it failed is in the log.
 func dropChore(tx *db.Tx, run *Run) error {
 	if run.OwnerID != "" {
 		return nil
@@ -192,16 +201,19 @@ func dropChore(tx *db.Tx, run *Run) error {
 	return nil
 }
 
-// deleteOld deletes a piece of the jobs that ended before a time, and reports whether there may be more.
+// deleteOld deletes a piece of the jobs that ended before a time, and reports whether
+// there may be more.
 func deleteOld(tx *db.Tx, before int64) (more bool, err error) {
 	const piece = 1000
-	n, err := tx.Exec("DELETE FROM jobs WHERE id IN (SELECT id FROM jobs WHERE status IN ('completed', 'failed') AND completed_at < $1 LIMIT $2)", before, piece)
+	n, err := tx.Exec(
+		"DELETE FROM jobs WHERE id IN (SELECT id FROM jobs WHERE status IN ('completed', 'failed') AND completed_at < $1 LIMIT $2)", before, piece)
 	return n == piece, err
 }
 
 // CountOpen counts the jobs of that owner that have not ended.
 func CountOpen(q db.Querier, ownerID string) (n int, err error) {
-	err = q.QueryRow("SELECT COUNT(*) FROM jobs WHERE owner_id = $1 AND status IN ('pending', 'running')", ownerID).Scan(&n)
+	err = q.QueryRow("SELECT COUNT(*) FROM jobs WHERE owner_id = $1 AND status IN ('pending', 'running')", ownerID).
+		Scan(&n)
 	if err != nil {
 		return 0, fmt.Errorf("count jobs: %w", err)
 	}
@@ -216,7 +228,8 @@ func Count(q db.Querier, most int64) (c Counts, err error) {
 	part := func(status string) string {
 		return "(SELECT COUNT(*) FROM (SELECT 1 FROM jobs WHERE status = '" + status + "' LIMIT $1) " + status + ")"
 	}
-	err = q.QueryRow("SELECT "+part(Pending)+", "+part(Running)+", "+part(Completed)+", "+part(Failed), most).Scan(&c.Pending, &c.Running, &c.Completed, &c.Failed)
+	err = q.QueryRow("SELECT "+part(Pending)+", "+part(Running)+", "+part(Completed)+", "+part(Failed), most).
+		Scan(&c.Pending, &c.Running, &c.Completed, &c.Failed)
 	if err != nil {
 		return Counts{}, fmt.Errorf("count jobs by status: %w", err)
 	}
@@ -227,7 +240,8 @@ func Count(q db.Querier, most int64) (c Counts, err error) {
 func CountOpenOfType(q db.Querier, jobType string, most int) (n int, err error) {
 	err = q.QueryRow(`
 		SELECT COUNT(*)
-		FROM (SELECT 1 FROM jobs WHERE type = $1 AND status IN ('pending', 'running') LIMIT $2) open`, jobType, most).Scan(&n)
+		FROM (SELECT 1 FROM jobs WHERE type = $1 AND status IN ('pending', 'running') LIMIT $2) open`, jobType, most).
+		Scan(&n)
 	if err != nil {
 		return 0, fmt.Errorf("count jobs of a type: %w", err)
 	}
@@ -236,14 +250,17 @@ func CountOpenOfType(q db.Querier, jobType string, most int) (n int, err error) 
 
 // HasOpen reports whether a job of that type and with that payload has not ended yet.
 func HasOpen(q db.Querier, jobType, payload string) (open bool, err error) {
-	err = q.QueryRow("SELECT EXISTS (SELECT 1 FROM jobs WHERE status IN ('pending', 'running') AND type = $1 AND payload = $2)", jobType, payload).Scan(&open)
+	err = q.QueryRow(
+		"SELECT EXISTS (SELECT 1 FROM jobs WHERE status IN ('pending', 'running') AND type = $1 AND payload = $2)",
+		jobType, payload).Scan(&open)
 	if err != nil {
 		return false, fmt.Errorf("look for a job: %w", err)
 	}
 	return open, nil
 }
 
-// HasEarlier reports whether another job of the type and with the payload of run was made before it and has not ended yet.
+// HasEarlier reports whether another job of the type and with the payload of run was made before it
+// and has not ended yet.
 func HasEarlier(q db.Querier, run *Run) (there bool, err error) {
 	err = q.QueryRow(`
 		SELECT EXISTS (
@@ -256,8 +273,9 @@ func HasEarlier(q db.Querier, run *Run) (there bool, err error) {
 	return there, nil
 }
 
-// AfterRestore puts aside, in a database that comes from a backup, every job that ran when it was made: whoever had it works on the original. Jobs of
-// the types in once go, ended or not: the original has done them, and they must not be done twice.
+// AfterRestore puts aside, in a database that comes from a backup, every job that ran when it was
+// made: whoever had it works on the original. Jobs of the types in once go, ended or not: the
+// original has done them, and they must not be done twice.
 func AfterRestore(tx *db.Tx, now int64, once []string) error {
 	for _, jobType := range once {
 		if _, err := tx.Exec("DELETE FROM jobs WHERE type = $1", jobType); err != nil {

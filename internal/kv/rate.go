@@ -6,13 +6,16 @@ import (
 	"time"
 )
 
-// ErrArguments: a limit below 1, a period below a microsecond, or a negative cost that gives back more than the limit.
+// ErrArguments: a limit below 1, a period below a microsecond, or a negative cost that gives back
+// more than the limit.
 var ErrArguments = errors.New("impossible rate limit")
 
-// GCRA is one Take in the terms of GCRA, the virtual scheduling of ITU-T I.371: a bucket is nothing but the instant at which it will be
-// full again, and its level is how far away that is. Everything is in microseconds, since Redis counts in doubles.
+// GCRA is one Take in the terms of GCRA, the virtual scheduling of ITU-T I.371: a bucket is nothing
+// but the instant at which it will be full again, and its level is how far away that is. Everything
+// is in microseconds, since Redis counts in doubles.
 //
-// A take is allowed when level + Need <= Burst, and then the level moves by Need, to 0 at the lowest, unless Cost is 0.
+// A take is allowed when level + Need <= Burst, and then the level moves by Need, to 0 at the
+// lowest, unless Cost is 0.
 type GCRA struct {
 	Limit     int
 	Cost      int
@@ -21,7 +24,8 @@ type GCRA struct {
 	Increment int64 // µs that Cost is worth; of one unit where Cost is 0
 }
 
-// NewGCRA checks the arguments of a Take. A limit of more than one unit a microsecond refills at that speed. Error: ErrArguments.
+// NewGCRA checks the arguments of a Take. A limit of more than one unit a microsecond refills at
+// that speed. Error: ErrArguments.
 func NewGCRA(limit int, period time.Duration, cost int) (GCRA, error) {
 	if limit < 1 || period < time.Microsecond || cost < -limit {
 		return GCRA{}, fmt.Errorf("%w: %d of %d in %v", ErrArguments, cost, limit, period)
@@ -38,8 +42,8 @@ func NewGCRA(limit int, period time.Duration, cost int) (GCRA, error) {
 	return s, nil
 }
 
-// Level returns how far from full a bucket is that will be full at the instant full, both µs since 1970. A clock that was put back
-// cannot make a bucket emptier than empty (abuse case C129).
+// Level returns how far from full a bucket is that will be full at the instant full, both µs since
+// 1970. A clock that was put back cannot make a bucket emptier than empty (abuse case C129).
 func (s GCRA) Level(full, now int64) int64 { return min(max(full-now, 0), s.Burst) }
 
 // Take decides at that level; after is the level that the bucket has then.

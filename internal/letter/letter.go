@@ -1,9 +1,12 @@
 // Package letter writes what the service mails to people, in their language, and has it sent.
 //
-// A letter is words in a language (words.go), filled with facts and laid out twice: as plain text and as HTML, which escapes what it is given. Links begin with the
-// configured base address, nothing in a letter is fetched from anywhere, and each says who asked for it and that it may be ignored.
+// A letter is words in a language (words.go), filled with facts and laid out twice: as plain
+// text and as HTML, which escapes what it is given. Links begin with the configured base
+// address, nothing in a letter is fetched from anywhere, and each says who asked for it and that
+// it may be ignored.
 //
-// Every call sends while the caller waits; what may take its time is called from a job. Specification: Authentication, rule 10 (outgoing emails).
+// Every call sends while the caller waits; what may take its time is called from a job.
+// Specification: Authentication, rule 10 (outgoing emails).
 package letter
 
 import (
@@ -56,7 +59,8 @@ func New(cfg Config) *Service { return &Service{cfg} }
 
 // Verification mails the link that verifies an address. Fault: MailFailed.
 func (s *Service) Verification(ctx context.Context, to Recipient, token string) error {
-	return s.send(ctx, to, verificationLetter, letterData{Link: s.BaseURL() + "/api/auth/verify-email?token=" + url.QueryEscape(token)})
+	return s.send(ctx, to, verificationLetter,
+		letterData{Link: s.BaseURL() + "/api/auth/verify-email?token=" + url.QueryEscape(token)})
 }
 
 // Reset mails the link by which a new password is set. Fault: MailFailed.
@@ -69,8 +73,9 @@ func (s *Service) Code(ctx context.Context, to Recipient, digits string) error {
 	return s.send(ctx, to, codeLetter, letterData{Code: digits})
 }
 
-// Test mails a message that shows an administrator, whose name is to.Name, that mail works; also while e-mail is switched off, so that it can be tried before.
-// Faults: Invalid when SMTP is not set up; MailFailed, with what the server said in its sentence.
+// Test mails a message that shows an administrator, whose name is to.Name, that mail works; also
+// while e-mail is switched off, so that it can be tried before. Faults: Invalid when SMTP is not
+// set up; MailFailed, with what the server said in its sentence.
 func (s *Service) Test(ctx context.Context, to Recipient) error {
 	settings, err := s.settings(ctx)
 	if err != nil {
@@ -87,8 +92,9 @@ func (s *Service) Test(ctx context.Context, to Recipient) error {
 	return err
 }
 
-// JobError makes of what a letter came to what the runner of jobs is to see. A failure that another try can mend is no fault. One that nothing mends is, as is
-// e-mail that is switched off: the job has ended.
+// JobError makes of what a letter came to what the runner of jobs is to see. A failure that
+// another try can mend is no fault. One that nothing mends is, as is e-mail that is switched off:
+// the job has ended.
 func JobError(err error) error {
 	var why *mail.Error
 	if fault.Is(err, fault.MailFailed) && errors.As(err, &why) && why.Temporary {
@@ -97,7 +103,8 @@ func JobError(err error) error {
 	return err
 }
 
-// send is for the letters to people: they are not told what the server said, which is the Cause of the fault.
+// send is for the letters to people: they are not told what the server said, which is the
+// Cause of the fault.
 func (s *Service) send(ctx context.Context, to Recipient, k kind, f letterData) error {
 	settings, err := s.settings(ctx)
 	if err != nil {
@@ -109,7 +116,8 @@ func (s *Service) send(ctx context.Context, to Recipient, k kind, f letterData) 
 	err = s.deliver(ctx, settings, to, k, f)
 	var why *mail.Error
 	if errors.As(err, &why) {
-		return fault.New(fault.MailFailed, "The e-mail could not be sent. Please try again later, or tell an administrator.").WithCause(why)
+		return fault.New(fault.MailFailed,
+			"The e-mail could not be sent. Please try again later, or tell an administrator.").WithCause(why)
 	}
 	return err
 }
@@ -143,13 +151,16 @@ func (s *Service) deliver(ctx context.Context, settings site.Settings, to Recipi
 	if from == "" {
 		from = f.Site
 	}
-	server := mail.Server{Host: settings.SMTPHost, Port: settings.SMTPPort, TLS: settings.SMTPSecure, User: settings.SMTPUser, Password: settings.SMTPPassword}
+	server := mail.Server{Host: settings.SMTPHost, Port: settings.SMTPPort, TLS: settings.SMTPSecure,
+		User: settings.SMTPUser, Password: settings.SMTPPassword}
 	return s.Sender.Send(ctx, server, mail.Message{
-		FromName: from, From: settings.SMTPFromEmail, To: to.Email, Subject: p.Subject, Text: text.String(), HTML: html.String(),
+		FromName: from, From: settings.SMTPFromEmail, To: to.Email, Subject: p.Subject, Text: text.String(),
+		HTML: html.String(),
 	})
 }
 
 // singleLine makes a single line of a name, whatever a former version has let in (abuse case C73).
 func singleLine(s string) string {
-	return strings.Join(strings.FieldsFunc(strings.ToValidUTF8(s, ""), func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsGraphic(r) }), " ")
+	return strings.Join(strings.FieldsFunc(strings.ToValidUTF8(s, ""),
+		func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsGraphic(r) }), " ")
 }

@@ -42,7 +42,9 @@ var sendByName = map[string]struct {
 		chinese: []string{"ann，您好", "15 分钟", "一次", "忽略", "新密码", "账号 ann"},
 	},
 	"code": {
-		send:    func(s *letter.Service, to letter.Recipient) error { return s.Code(context.Background(), to, "048151") },
+		send: func(s *letter.Service, to letter.Recipient) error {
+			return s.Code(context.Background(), to, "048151")
+		},
 		code:    "048151",
 		english: []string{"Hello ann,", "5 minutes", "ignore", "048151", "account ann"},
 		chinese: []string{"ann，您好", "5 分钟", "忽略", "048151", "账号 ann"},
@@ -57,14 +59,16 @@ var sendByName = map[string]struct {
 var (
 	tags   = regexp.MustCompile(`(?s)<style>.*?</style>|<[^>]*>`)
 	spaces = regexp.MustCompile(`\s+`)
-	remote = regexp.MustCompile(`(?i)<(img|link|script|iframe|object|form|svg|video|audio|base|meta http)|url\(|@import|\bsrc=|\bon\w+=|javascript:|data:`)
-	hrefs  = regexp.MustCompile(`href="([^"]*)"`)
+	remote = regexp.MustCompile(
+		`(?i)<(img|link|script|iframe|object|form|svg|video|audio|base|meta http)|url\(|@import|\bsrc=|\bon\w+=|javascript:|data:`)
+	hrefs = regexp.MustCompile(`href="([^"]*)"`)
 )
 
 // visibleText is what a person reads in the HTML form, in one line.
 func visibleText(markup string) string {
 	_, body, _ := strings.Cut(markup, "<body")
-	return strings.TrimSpace(spaces.ReplaceAllString(html.UnescapeString(tags.ReplaceAllString("<body"+body, " ")), " "))
+	return strings.TrimSpace(spaces.ReplaceAllString(html.UnescapeString(tags.ReplaceAllString("<body"+body, " ")),
+		" "))
 }
 
 func TestLetters(t *testing.T) {
@@ -73,15 +77,18 @@ func TestLetters(t *testing.T) {
 		box := l.Mailbox(t)
 		l.ChangeSettings(t, func(s *site.Settings) { s.SiteTitle = "Our Photos" })
 		for name, row := range sendByName {
-			for locale, words := range map[string][]string{"en-US": row.english, "zh-CN": row.chinese, "": row.english, "fr-FR": row.english} {
+			for locale, words := range map[string][]string{"en-US": row.english, "zh-CN": row.chinese, "": row.english,
+				"fr-FR": row.english} {
 				a := l.Apps[len(name)%len(l.Apps)]
-				if err := row.send(a.Letters, letter.Recipient{Email: "ann@example.org", Name: "ann", Locale: locale}); err != nil {
+				if err := row.send(a.Letters,
+					letter.Recipient{Email: "ann@example.org", Name: "ann", Locale: locale}); err != nil {
 					t.Fatalf("%s %s: %v", name, locale, err)
 				}
 				got := box.Next("ann@example.org")
 				inHTML, inText := visibleText(got.HTML), strings.TrimSpace(spaces.ReplaceAllString(got.Text, " "))
 				for _, word := range append(words, row.link, row.code, "Our Photos", "http://larder.test") {
-					if !strings.Contains(inText, word) && !strings.Contains(got.Subject, word) || !strings.Contains(inHTML, word) && !strings.Contains(got.Subject, word) {
+					if !strings.Contains(inText, word) && !strings.Contains(got.Subject, word) ||
+						!strings.Contains(inHTML, word) && !strings.Contains(got.Subject, word) {
 						t.Errorf("%s %s lacks %q:\n%s\n%s\n%s", name, locale, word, got.Subject, inText, inHTML)
 					}
 				}
@@ -90,7 +97,8 @@ func TestLetters(t *testing.T) {
 				}
 				checkSame(t, name+" "+locale, inText, inHTML)
 				checkLinks(t, name+" "+locale, got, row.link)
-				if lang := map[string]string{"zh-CN": "zh-CN"}[locale]; !strings.Contains(got.HTML, `<html lang="`+max(lang, "en-US")+`">`) {
+				if lang := map[string]string{"zh-CN": "zh-CN"}[locale]; !strings.Contains(got.HTML,
+					`<html lang="`+max(lang, "en-US")+`">`) {
 					t.Errorf("%s %s: the language of the HTML form: %s", name, locale, got.HTML[:60])
 				}
 				if got.Header.Get("Auto-Submitted") != "auto-generated" {
@@ -101,7 +109,8 @@ func TestLetters(t *testing.T) {
 	})
 }
 
-// checkSame holds that both forms say the same: the name of the link's button is all that the HTML form has beyond.
+// checkSame holds that both forms say the same: the name of the link's button is all that the
+// HTML form has beyond.
 func checkSame(t *testing.T, name, inText, inHTML string) {
 	t.Helper()
 	inText = strings.Replace(inText, "-- ", "", 1)
@@ -142,20 +151,26 @@ func TestNamesAreText(t *testing.T) {
 		l.ChangeSettings(t, func(s *site.Settings) { s.SiteTitle, s.SMTPFromName = markup, "" })
 		for name, row := range sendByName {
 			for _, locale := range []string{"en-US", "zh-CN"} {
-				if err := row.send(l.Apps[0].Letters, letter.Recipient{Email: "ann@example.org", Name: "{{.Base}}<i>ann\r\nBcc: eve@example.org", Locale: locale}); err != nil {
+				if err := row.send(l.Apps[0].Letters,
+					letter.Recipient{Email: "ann@example.org", Name: "{{.Base}}<i>ann\r\nBcc: eve@example.org",
+						Locale: locale}); err != nil {
 					t.Fatal(err)
 				}
 				got := box.Next("ann@example.org")
-				if strings.Contains(got.HTML, "<script") || strings.Contains(got.HTML, "<b>") || strings.Contains(got.HTML, "<i>") || !strings.Contains(got.HTML, "&lt;script&gt;") {
+				if strings.Contains(got.HTML, "<script") || strings.Contains(got.HTML, "<b>") ||
+					strings.Contains(got.HTML, "<i>") || !strings.Contains(got.HTML, "&lt;script&gt;") {
 					t.Errorf("%s: %s", name, got.HTML)
 				}
-				if inHTML := visibleText(got.HTML); !strings.Contains(inHTML, markup) || !strings.Contains(inHTML, "{{.Base}}<i>ann Bcc: eve@example.org") {
+				if inHTML := visibleText(got.HTML); !strings.Contains(inHTML, markup) ||
+					!strings.Contains(inHTML, "{{.Base}}<i>ann Bcc: eve@example.org") {
 					t.Errorf("%s: %s", name, inHTML)
 				}
-				if !strings.Contains(got.Text, markup) || !strings.Contains(got.Subject, markup) || got.Header.Get("Bcc") != "" {
+				if !strings.Contains(got.Text, markup) || !strings.Contains(got.Subject, markup) ||
+					got.Header.Get("Bcc") != "" {
 					t.Errorf("%s: %q %s", name, got.Subject, got.Text)
 				}
-				if from, err := got.Header.AddressList("From"); err != nil || from[0].Name != markup || from[0].Address != "larder@example.org" {
+				if from, err := got.Header.AddressList("From"); err != nil || from[0].Name != markup ||
+					from[0].Address != "larder@example.org" {
 					t.Errorf("%s: from %v, %v", name, from, err)
 				}
 			}
@@ -170,7 +185,8 @@ func TestTitles(t *testing.T) {
 	long := strings.Repeat("照片储藏室", 40)
 	for title, want := range map[string]string{"": "Larder", long: long, "x": "x"} {
 		l.ChangeSettings(t, func(s *site.Settings) { s.SiteTitle, s.SMTPFromName = title, "" })
-		if err := sendByName["reset"].send(l.Apps[0].Letters, letter.Recipient{Email: "ann@example.org", Name: "ann", Locale: "zh-CN"}); err != nil {
+		if err := sendByName["reset"].send(l.Apps[0].Letters,
+			letter.Recipient{Email: "ann@example.org", Name: "ann", Locale: "zh-CN"}); err != nil {
 			t.Fatal(err)
 		}
 		got := box.Next("ann@example.org")
@@ -207,7 +223,8 @@ func TestFailures(t *testing.T) {
 		}{{550, false}, {451, true}} {
 			refusing := apptest.NewMailbox(t, apptest.NoTLS, "", "", func(b *apptest.Mailbox, _ *smtp.Server) {
 				b.Refuse = func(string) error {
-					return &smtp.SMTPError{Code: c.code, EnhancedCode: smtp.EnhancedCode{c.code / 100, 1, 1}, Message: "the words of the server"}
+					return &smtp.SMTPError{Code: c.code, EnhancedCode: smtp.EnhancedCode{c.code / 100, 1, 1},
+						Message: "the words of the server"}
 				}
 			})
 			l.ChangeSettings(t, func(s *site.Settings) { s.SMTPPort = refusing.Port })
@@ -217,13 +234,15 @@ func TestFailures(t *testing.T) {
 				if !errors.As(err, &told) || told.Kind != fault.MailFailed {
 					t.Fatalf("%s: %v", name, err)
 				}
-				if strings.Contains(told.Message, "the words of the server") != (name == "test") || !strings.Contains(err.Error(), "the words of the server") {
+				if strings.Contains(told.Message, "the words of the server") != (name == "test") ||
+					!strings.Contains(err.Error(), "the words of the server") {
 					t.Errorf("%s: told %q, logged %q", name, told.Message, err)
 				}
 				if name == "test" {
 					continue
 				}
-				if again := !fault.Is(letter.JobError(err), fault.MailFailed); again != c.again || !strings.Contains(letter.JobError(err).Error(), "the words of the server") {
+				if again := !fault.Is(letter.JobError(err), fault.MailFailed); again != c.again ||
+					!strings.Contains(letter.JobError(err).Error(), "the words of the server") {
 					t.Errorf("%s, %d: for the runner %v", name, c.code, letter.JobError(err))
 				}
 			}
@@ -235,7 +254,8 @@ func TestFailures(t *testing.T) {
 				t.Errorf("%s, switched off: %v", name, err)
 			}
 		}
-		for _, missing := range []func(*site.Settings){func(s *site.Settings) { s.SMTPHost = "" }, func(s *site.Settings) { s.SMTPFromEmail = "" }} {
+		for _, missing := range []func(*site.Settings){func(s *site.Settings) { s.SMTPHost = "" },
+			func(s *site.Settings) { s.SMTPFromEmail = "" }} {
 			l.ChangeSettings(t, func(s *site.Settings) {
 				s.EmailEnabled, s.SMTPHost, s.SMTPFromEmail = true, box.Host, "larder@example.org"
 				missing(s)

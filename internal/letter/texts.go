@@ -15,7 +15,8 @@ const (
 	testLetter
 )
 
-// letterText are a letter in one language. They are templates over facts, and come out as plain text: both forms of the letter are laid out from them.
+// letterText are a letter in one language. They are templates over facts, and come out as plain
+// text: both forms of the letter are laid out from them.
 type letterText struct {
 	subject string
 	before  []string // paragraphs above the link or code
@@ -158,7 +159,8 @@ func fill(locale string, k kind, f letterData) (filledLetter, error) {
 		locale = defaultLocale
 	}
 	w := letters[locale][k]
-	p := filledLetter{Locale: locale, Link: f.Link, Code: f.Code, Before: make([]string, len(w.before)), After: make([]string, len(w.after))}
+	p := filledLetter{Locale: locale, Link: f.Link, Code: f.Code, Before: make([]string, len(w.before)),
+		After: make([]string, len(w.after))}
 	execute := func(into *string, text string) error {
 		t, err := template.New("").Parse(text)
 		if err != nil {

@@ -16,20 +16,24 @@ import (
 	"larder/internal/share"
 )
 
-// HandoverJob is the type of the job that hands over what a deleted account owned, where that is much; RunHandover does it. Its payload is the account's id.
+// HandoverJob is the type of the job that hands over what a deleted account owned, where that is
+// much; RunHandover does it. Its payload is the account's id.
 const HandoverJob = "legacy"
 
 const (
-	// defaultHandoverPiece is how many entries change hands in one transaction, in which nothing else changes in the tree.
+	// defaultHandoverPiece is how many entries change hands in one transaction, in which nothing
+	// else changes in the tree.
 	defaultHandoverPiece = 250
 	// handoverPiecesNow is how many such pieces a deletion does itself.
 	handoverPiecesNow = 3
 )
 
-// DeleteUser has an administrator delete another's account. What the account owned is theirs from then on, charged and never refused, for large
-// accounts a piece at a time: until the last one the deleted account's quota stays, closed, so that whoever is charged for a file is who owns it. A home
-// of the account's own gets another name; keys, shares, uploads, copies under way and the account's own rules end; name and address are free. Faults: Invalid for
-// oneself, NotFound, Forbidden when whoever asks is no administrator any more.
+// DeleteUser has an administrator delete another's account. What the account owned is theirs from
+// then on, charged and never refused, for large accounts a piece at a time: until the last one the
+// deleted account's quota stays, closed, so that whoever is charged for a file is who owns it. A
+// home of the account's own gets another name; keys, shares, uploads, copies under way and the
+// account's own rules end; name and address are free. Faults: Invalid for oneself, NotFound,
+// Forbidden when whoever asks is no administrator any more.
 //
 // The last active administrator cannot go this way: whoever asks is another one.
 func (s *Service) DeleteUser(ctx context.Context, adminID, id string) error {
@@ -48,7 +52,8 @@ func (s *Service) DeleteUser(ctx context.Context, adminID, id string) error {
 		if err := s.endUse(tx, user); err != nil {
 			return err
 		}
-		if err := insertHandover(tx, id, files.Successor{ID: adminID, DropLinks: closed}, s.cfg.Now().UnixMilli()); err != nil {
+		if err := insertHandover(tx, id, files.Successor{ID: adminID, DropLinks: closed},
+			s.cfg.Now().UnixMilli()); err != nil {
 			return err
 		}
 		if err := s.handOver(tx, id); err != nil {
@@ -66,8 +71,9 @@ func (s *Service) DeleteUser(ctx context.Context, adminID, id string) error {
 	return nil
 }
 
-// linksEnd reports whether the permanent links to what an account owns end with it, because some may rest at present and would open again with the
-// heir: it is not active, or some rule keeps it from sharing or downloading. Which files that rule is about is not looked at.
+// linksEnd reports whether the permanent links to what an account owns end with it, because some
+// may rest at present and would open again with the heir: it is not active, or some rule keeps it
+// from sharing or downloading. Which files that rule is about is not looked at.
 func (s *Service) linksEnd(tx *db.Tx, user account.User) (bool, error) {
 	if user.Status != account.Active {
 		return true, nil
@@ -75,8 +81,8 @@ func (s *Service) linksEnd(tx *db.Tx, user account.User) (bool, error) {
 	return s.cfg.Policies.HasDenyRule(tx, user.ID, user.Role, access.Set(access.Share|access.Download))
 }
 
-// endUse ends what hangs on an account. Its download tokens, sessions, mailed links and codes are judged by the account whenever they are used, and its
-// moves when they come to their end.
+// endUse ends what hangs on an account. Its download tokens, sessions, mailed links and codes are
+// judged by the account whenever they are used, and its moves when they come to their end.
 func (s *Service) endUse(tx *db.Tx, user account.User) error {
 	if err := s.cfg.Uploads.EndAll(tx, user.ID); err != nil { // with the quota locked: no upload is begun beside this
 		return err
@@ -92,7 +98,8 @@ func (s *Service) endUse(tx *db.Tx, user account.User) error {
 	return share.RevokeAll(tx, user.ID, s.cfg.Now().UnixMilli())
 }
 
-// endKeys ends an account's keys and rules. It raises the config version, whose row many wait for: it comes last.
+// endKeys ends an account's keys and rules. It raises the config version, whose row many wait
+// for: it comes last.
 func (s *Service) endKeys(tx *db.Tx, userID string) error {
 	keys, err := s.cfg.Keys.RevokeAll(tx, userID)
 	if err != nil {
@@ -118,14 +125,16 @@ func (s *Service) handOver(tx *db.Tx, userID string) error {
 }
 
 func (s *Service) queueHandover(tx *db.Tx, userID string) error {
-	err := job.Insert(tx, job.Spec{ID: s.cfg.IDs.UUID(), Type: HandoverJob, Payload: userID, CreatedAt: s.cfg.Now().UnixMilli()})
+	err := job.Insert(tx, job.Spec{ID: s.cfg.IDs.UUID(), Type: HandoverJob, Payload: userID,
+		CreatedAt: s.cfg.Now().UnixMilli()})
 	if err == nil && s.cfg.Wake != nil {
 		tx.AfterCommit(s.cfg.Wake)
 	}
 	return err
 }
 
-// handOverNext hands over the next entries after that one; tx must be alone in the tree. After the last of all, the quota of the deleted account goes.
+// handOverNext hands over the next entries after that one; tx must be alone in the tree. After the
+// last of all, the quota of the deleted account goes.
 func (s *Service) handOverNext(tx *db.Tx, userID, after string) (last string, done bool, err error) {
 	heir, err := s.Successor(tx, userID)
 	if err != nil || heir.ID == "" {
@@ -146,8 +155,9 @@ func (s *Service) handOverNext(tx *db.Tx, userID, after string) (last string, do
 	return "", true, deleteHandover(tx, userID)
 }
 
-// RunHandover hands over what a deleted account owned, a piece in each transaction, to whoever is the heir then. After a crash at any line the rest
-// is done: what has an owner already is not met again.
+// RunHandover hands over what a deleted account owned, a piece in each transaction, to
+// whoever is the heir then. After a crash at any line the rest is done: what has an owner
+// already is not met again.
 func (s *Service) RunHandover(ctx context.Context, run *job.Run) error {
 	last := ""
 	for {
@@ -170,8 +180,9 @@ func (s *Service) RunHandover(ctx context.Context, run *job.Run) error {
 	}
 }
 
-// Successor returns to whom the entries of a deleted account are still being handed over, nobody when there is no such account. An heir who is deleted in
-// turn has one of their own at once, so there are no chains.
+// Successor returns to whom the entries of a deleted account are still being handed over, nobody
+// when there is no such account. An heir who is deleted in turn has one of their own at once, so
+// there are no chains.
 func (s *Service) Successor(q db.Querier, userID string) (files.Successor, error) {
 	heir, err := successorOf(q, userID)
 	if errors.Is(err, db.ErrNoRows) {

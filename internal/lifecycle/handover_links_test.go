@@ -53,7 +53,9 @@ func (r *replica) delete(by, of access.Actor) {
 func (r *replica) addRule(id string, rule access.Rule) {
 	r.t.Helper()
 	rule.ID = id
-	if err := r.db.Write(ctx, func(tx *db.Tx) error { return r.policies.Insert(tx, access.StoredRule{Rule: rule}) }); err != nil {
+	if err := r.db.Write(ctx, func(tx *db.Tx) error {
+		return r.policies.Insert(tx, access.StoredRule{Rule: rule})
+	}); err != nil {
 		r.t.Fatal(err)
 	}
 }
@@ -65,7 +67,8 @@ func (r *replica) makeFolder(a access.Actor, dir, name string) {
 	}
 }
 
-// What an administrator has closed by banning somebody stays closed when that account is deleted, and its files belong to somebody who is active.
+// What an administrator has closed by banning somebody stays closed when that account is deleted,
+// and its files belong to somebody who is active.
 func TestDeletingReopensNoLinks(t *testing.T) {
 	each(t, func(t *testing.T, d *db.DB, objects string) {
 		r := newReplica(t, d, objects)
@@ -113,14 +116,18 @@ func TestDeletingReopensNoLinks(t *testing.T) {
 			if n := r.count("SELECT count(*) FROM links"); n != len(again) {
 				t.Errorf("%d links are left", n)
 			}
-			if err := d.Write(ctx, func(tx *db.Tx) error { _, err := tx.Exec("DELETE FROM links"); return err }); err != nil {
+			if err := d.Write(ctx, func(tx *db.Tx) error {
+				_, err := tx.Exec("DELETE FROM links")
+				return err
+			}); err != nil {
 				t.Fatal(err)
 			}
 		}
 	})
 }
 
-// Links that rest because a rule keeps their owner from sharing or downloading those files end with the account, and all its other links too.
+// Links that rest because a rule keeps their owner from sharing or downloading those files end with
+// the account, and all its other links too.
 func TestDeletingReopensNoLinksClosedByRules(t *testing.T) {
 	each(t, func(t *testing.T, d *db.DB, objects string) {
 		r := newReplica(t, d, objects)
@@ -167,9 +174,11 @@ func TestDeletingKeepsLinks(t *testing.T) {
 		r.seed()
 		boss, ann := r.makeUser("boss", access.Admin), r.makeUser("ann", access.User)
 		r.addRule("allow", access.Rule{Pattern: "/home/**", Effect: access.Allow, Role: access.User})
-		r.addRule("other", access.Rule{Pattern: "/home/**", Effect: access.Deny, UserID: ann.UserID, Permissions: access.Set(access.Delete)})
+		r.addRule("other", access.Rule{Pattern: "/home/**", Effect: access.Deny, UserID: ann.UserID,
+			Permissions: access.Set(access.Delete)})
 		r.addRule("guests", access.Rule{Pattern: "/home/**", Effect: access.Deny, Role: access.Guest})
-		r.addRule("bob", access.Rule{Pattern: "/home/**", Effect: access.Deny, UserID: r.makeUser("bob", access.User).UserID})
+		r.addRule("bob", access.Rule{Pattern: "/home/**", Effect: access.Deny,
+			UserID: r.makeUser("bob", access.User).UserID})
 		links := r.makeLinks(ann, r.putFiles(ann, "/home/ann", 20))
 		r.delete(boss, ann)
 		r.wantLinks("deleted", true, links...)
@@ -178,7 +187,8 @@ func TestDeletingKeepsLinks(t *testing.T) {
 	})
 }
 
-// What is still being handed over to somebody who is deleted in turn: what rests with them doesn't come back with their heir.
+// What is still being handed over to somebody who is deleted in turn: what rests with them doesn't
+// come back with their heir.
 func TestDeletingASuccessorReopensNoLinks(t *testing.T) {
 	each(t, func(t *testing.T, d *db.DB, objects string) {
 		r := newReplica(t, d, objects)

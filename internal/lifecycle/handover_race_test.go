@@ -20,14 +20,15 @@ import (
 	"larder/internal/vpath"
 )
 
-// While files still belong to a deleted account, several replace the same ones, and some are deleted: each changes hands once, and whoever owns one is
-// charged for it once (abuse case C93).
+// While files still belong to a deleted account, several replace the same ones, and some are
+// deleted: each changes hands once, and whoever owns one is charged for it once (abuse case C93).
 func TestHandoverDuringReplacement(t *testing.T) {
 	each(t, func(t *testing.T, d *db.DB, objects string) {
 		r := newReplica(t, d, objects)
 		r.seed()
 		boss, ann := r.makeUser("boss", access.Admin), r.makeUser("ann", access.User)
-		admins := []access.Actor{boss, r.makeUser("two", access.Admin), r.makeUser("three", access.Admin), r.makeUser("four", access.Admin)}
+		admins := []access.Actor{boss, r.makeUser("two", access.Admin), r.makeUser("three", access.Admin),
+			r.makeUser("four", access.Admin)}
 		ids := r.putFiles(ann, "/home/ann", 24)
 		if err := r.life.DeleteUser(ctx, boss.UserID, ann.UserID); err != nil {
 			t.Fatal(err)
@@ -94,13 +95,15 @@ func TestSweepDoesNotWaitForTheTree(t *testing.T) {
 	})
 }
 
-// An upload that is aborted while its owner is deleted: whoever locks the session first gets at the quota, too (SQLite has one writer).
+// An upload that is aborted while its owner is deleted: whoever locks the session first gets at the
+// quota, too (SQLite has one writer).
 func TestDeletingAnAccountDuringAnAbort(t *testing.T) {
 	d := dbtest.Open(t, "postgres")
 	r := newReplica(t, d, t.TempDir())
 	r.seed()
 	boss, ann := r.makeUser("boss", access.Admin), r.makeUser("ann", access.User)
-	if _, err := r.uploads.Create(ctx, ann, upload.NewSession{Dir: path(t, "/home/ann"), Name: "late", Size: 100}); err != nil {
+	if _, err := r.uploads.Create(ctx, ann, upload.NewSession{Dir: path(t, "/home/ann"), Name: "late",
+		Size: 100}); err != nil {
 		t.Fatal(err)
 	}
 	left := make(chan error, 1)
@@ -113,7 +116,8 @@ func TestDeletingAnAccountDuringAnAbort(t *testing.T) {
 			return err
 		}
 		go func() { left <- r.life.DeleteUser(ctx, boss.UserID, ann.UserID) }()
-		for r.count("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'") == 0 {
+		for r.count(
+			"SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'") == 0 {
 			runtime.Gosched()
 		}
 		if _, err := tx.Exec("SET LOCAL lock_timeout = 300"); err != nil { // sooner than a deadlock is looked for

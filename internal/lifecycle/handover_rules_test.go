@@ -9,12 +9,14 @@ import (
 	"larder/internal/fault"
 )
 
-// What rules keep from people in a home stays kept from them when the account goes and its home gets another name, and whoever gets the name has a home without rules.
+// What rules keep from people in a home stays kept from them when the account goes and its home
+// gets another name, and whoever gets the name has a home without rules.
 func TestRulesFollowAHomeThatIsRenamed(t *testing.T) {
 	each(t, func(t *testing.T, d *db.DB, objects string) {
 		r := newReplica(t, d, objects)
 		r.seed()
-		boss, ann, bob := r.makeUser("boss", access.Admin), r.makeUser("ann", access.User), r.makeUser("bob", access.User)
+		boss, ann, bob := r.makeUser("boss", access.Admin), r.makeUser("ann", access.User), r.makeUser("bob",
+			access.User)
 		for _, dir := range []string{"open", "shut"} {
 			r.makeFolder(ann, "/home/ann", dir)
 			r.putFiles(boss, "/home/ann/"+dir, 1)
@@ -27,7 +29,8 @@ func TestRulesFollowAHomeThatIsRenamed(t *testing.T) {
 			if n := len(r.list(bob, home+"/open")); n != 1 {
 				t.Errorf("%s: bob sees %d files", when, n)
 			}
-			if _, err := r.tree.CreateFolder(ctx, bob, path(t, home+"/shut"), "late"); !fault.Is(err, fault.NotFound) && !fault.Is(err, fault.Forbidden) {
+			if _, err := r.tree.CreateFolder(ctx, bob, path(t, home+"/shut"), "late"); !fault.Is(err, fault.NotFound) &&
+				!fault.Is(err, fault.Forbidden) {
 				t.Errorf("%s: bob makes a folder where he may not: %v", when, err)
 			}
 		}
@@ -40,7 +43,8 @@ func TestRulesFollowAHomeThatIsRenamed(t *testing.T) {
 			}
 		}
 		see("after", home)
-		for id, want := range map[string]string{"open": home + "/**", "shut": home + "/shut/**", "another": "/home/anna/**"} {
+		for id, want := range map[string]string{"open": home + "/**", "shut": home + "/shut/**",
+			"another": "/home/anna/**"} {
 			if n := r.count("SELECT count(*) FROM rules WHERE id = $1 AND path_pattern = $2", id, want); n != 1 {
 				t.Errorf("the rule %s is not for %s", id, want)
 			}
@@ -50,7 +54,8 @@ func TestRulesFollowAHomeThatIsRenamed(t *testing.T) {
 		r.makeFolder(again, "/home/ann", "open")
 		r.makeFolder(again, "/home/ann", "shut")
 		r.putFiles(again, "/home/ann/shut", 1)
-		if _, err := r.tree.CreateFolder(ctx, bob, path(t, "/home/ann/open"), "mine"); !fault.Is(err, fault.NotFound) && !fault.Is(err, fault.Forbidden) {
+		if _, err := r.tree.CreateFolder(ctx, bob, path(t, "/home/ann/open"), "mine"); !fault.Is(err, fault.NotFound) &&
+			!fault.Is(err, fault.Forbidden) {
 			t.Errorf("bob is let in by the former account's rule: %v", err)
 		}
 		if n := r.count("SELECT count(*) FROM rules WHERE path_pattern LIKE $1", "/home/ann/%"); n != 0 {

@@ -44,7 +44,8 @@ func path(t *testing.T, s string) vpath.Path {
 // put stores a file of some bytes.
 func (r *replica) put(a access.Actor, dir, name string, size int, how files.Conflict) (files.Entry, error) {
 	made, err := r.uploads.Put(ctx, a, upload.OneShot{
-		Dir: path(r.t, dir), Name: vpath.Name(name), Size: int64(size), Conflict: how, Links: "all", Body: strings.NewReader(strings.Repeat("x", size)),
+		Dir: path(r.t, dir), Name: vpath.Name(name), Size: int64(size), Conflict: how, Links: "all",
+		Body: strings.NewReader(strings.Repeat("x", size)),
 	})
 	return made.File, err
 }
@@ -61,7 +62,8 @@ func (r *replica) putFiles(a access.Actor, dir string, n int) (ids []string) {
 	return ids
 }
 
-// checkCharges checks that everybody who owns files is charged for just those, the deleted ones included (abuse case C93).
+// checkCharges checks that everybody who owns files is charged for just those, the deleted ones
+// included (abuse case C93).
 func (r *replica) checkCharges(when string) {
 	r.t.Helper()
 	const live = `
@@ -74,7 +76,8 @@ func (r *replica) checkCharges(when string) {
 			SELECT count(*) FROM quotas q WHERE used_storage <> (SELECT COALESCE(sum(size), 0) FROM live WHERE owner_id = q.user_id AND kind = 1)
 				OR used_files <> (SELECT count(*) FROM live WHERE owner_id = q.user_id AND kind = 1)
 				OR used_folders <> (SELECT count(*) FROM live WHERE owner_id = q.user_id AND kind = 0)`,
-		"files without a charge": live + ` SELECT count(*) FROM live WHERE kind = 1 AND owner_id NOT IN (SELECT user_id FROM quotas)`,
+		"files without a charge": live +
+			` SELECT count(*) FROM live WHERE kind = 1 AND owner_id NOT IN (SELECT user_id FROM quotas)`,
 	} {
 		if n := r.count(query); n != 0 {
 			r.t.Errorf("%s: %d %s", when, n, what)
@@ -100,12 +103,14 @@ func (r *replica) runNext(runner *job.Runner) {
 	}
 }
 
-// While files still belong to a deleted account: everything about them works as if the heir had them, and who owns them pays for them.
+// While files still belong to a deleted account: everything about them works as if the heir had
+// them, and who owns them pays for them.
 func TestFilesWorkDuringHandover(t *testing.T) {
 	each(t, func(t *testing.T, d *db.DB, objects string) {
 		r := newReplica(t, d, objects)
 		r.seed()
-		boss, ann, bob := r.makeUser("boss", access.Admin), r.makeUser("ann", access.User), r.makeUser("bob", access.User)
+		boss, ann, bob := r.makeUser("boss", access.Admin), r.makeUser("ann", access.User), r.makeUser("bob",
+			access.User)
 		var links []files.Link
 		ids := r.putFiles(ann, "/home/ann", 20)
 		for _, id := range ids {
@@ -115,7 +120,8 @@ func TestFilesWorkDuringHandover(t *testing.T) {
 			}
 			links = append(links, link)
 		}
-		foreign, err := r.put(access.Actor{UserID: boss.UserID, Role: access.Admin}, "/home/ann", "of the boss", 5, files.RenameNew)
+		foreign, err := r.put(access.Actor{UserID: boss.UserID, Role: access.Admin}, "/home/ann", "of the boss", 5,
+			files.RenameNew)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -167,10 +173,12 @@ func TestFilesWorkDuringHandover(t *testing.T) {
 		if _, err := r.put(ann, home, "late", 0, files.RenameNew); err == nil {
 			t.Error("a file of nobody")
 		}
-		if _, err := r.tree.Copy(ctx, ann, foreign.ID, path(t, home), new(vpath.Name)); !fault.Is(err, fault.Forbidden) {
+		if _, err := r.tree.Copy(ctx, ann, foreign.ID, path(t, home), new(vpath.Name)); !fault.Is(err,
+			fault.Forbidden) {
 			t.Errorf("a copy of nobody: %v", err)
 		}
-		if _, err := r.uploads.Create(ctx, ann, upload.NewSession{Dir: path(t, home), Name: "late", Size: 0}); err == nil {
+		if _, err := r.uploads.Create(ctx, ann,
+			upload.NewSession{Dir: path(t, home), Name: "late", Size: 0}); err == nil {
 			t.Error("an upload of nobody")
 		}
 		// a folder with files of both is deleted meanwhile
@@ -193,7 +201,8 @@ func TestFilesWorkDuringHandover(t *testing.T) {
 		r.checkCharges("a folder deleted")
 		r.runNext(r.handoverRunner())
 		r.checkCharges("at the end")
-		if n := r.countOwned(ann) + r.count("SELECT count(*) FROM legacies") + r.count("SELECT count(*) FROM quotas WHERE user_id = $1", ann.UserID); n != 0 {
+		if n := r.countOwned(ann) + r.count("SELECT count(*) FROM legacies") + r.count(
+			"SELECT count(*) FROM quotas WHERE user_id = $1", ann.UserID); n != 0 {
 			t.Error("something is left of the account")
 		}
 		if r.countOwned(bob) != 1 {
@@ -202,12 +211,14 @@ func TestFilesWorkDuringHandover(t *testing.T) {
 	})
 }
 
-// What is left after some pieces is gone on with, also when its job is lost, and an heir who goes has an heir.
+// What is left after some pieces is gone on with, also when its job is lost, and an heir who
+// goes has an heir.
 func TestHandoverIsResumed(t *testing.T) {
 	each(t, func(t *testing.T, d *db.DB, objects string) {
 		r := newReplica(t, d, objects)
 		r.seed()
-		boss, heir, ann := r.makeUser("boss", access.Admin), r.makeUser("heir", access.Admin), r.makeUser("ann", access.User)
+		boss, heir, ann := r.makeUser("boss", access.Admin), r.makeUser("heir", access.Admin), r.makeUser("ann",
+			access.User)
 		r.putFiles(ann, "/home/ann", 20)
 		r.putFiles(heir, "/home/heir", 9)
 		if err := r.life.DeleteUser(ctx, heir.UserID, ann.UserID); err != nil {
@@ -226,7 +237,10 @@ func TestHandoverIsResumed(t *testing.T) {
 		}
 		r.checkCharges("twice deleted")
 		// the jobs are lost
-		if err := d.Write(ctx, func(tx *db.Tx) error { _, err := tx.Exec("DELETE FROM jobs"); return err }); err != nil {
+		if err := d.Write(ctx, func(tx *db.Tx) error {
+			_, err := tx.Exec("DELETE FROM jobs")
+			return err
+		}); err != nil {
 			t.Fatal(err)
 		}
 		for range 2 {
@@ -241,7 +255,8 @@ func TestHandoverIsResumed(t *testing.T) {
 			r.runNext(r.handoverRunner())
 			r.checkCharges("going on")
 		}
-		if n := r.countOwned(ann) + r.countOwned(heir) + r.count("SELECT count(*) FROM legacies") + r.count("SELECT count(*) FROM jobs"); n != 0 {
+		if n := r.countOwned(ann) + r.countOwned(heir) + r.count("SELECT count(*) FROM legacies") + r.count(
+			"SELECT count(*) FROM jobs"); n != 0 {
 			t.Error("something is left")
 		}
 		if q, err := quota.Get(d.Read(ctx), boss.UserID); err != nil || q.UsedFiles != 29 || q.UsedStorage != 290 {
@@ -280,19 +295,22 @@ func TestDeletedEntriesAreNotCharged(t *testing.T) {
 	})
 }
 
-// Who is no administrator any more when it comes to it has no say, and nobody goes by their own hand.
+// Who is no administrator any more when it comes to it has no say, and nobody goes
+// by their own hand.
 func TestOnlyAdministratorsEndAccounts(t *testing.T) {
 	each(t, func(t *testing.T, d *db.DB, objects string) {
 		r := newReplica(t, d, objects)
 		r.seed()
-		boss, other, ann, bob := r.makeUser("boss", access.Admin), r.makeUser("other", access.Admin), r.makeUser("ann", access.User), r.makeUser("bob", access.User)
+		boss, other, ann, bob := r.makeUser("boss", access.Admin), r.makeUser("other", access.Admin), r.makeUser("ann",
+			access.User), r.makeUser("bob", access.User)
 		role, status, few := access.Guest, account.Disabled, int64(-2)
 		refused := func(by access.Actor, want fault.Kind) {
 			t.Helper()
 			if err := r.life.DeleteUser(ctx, by.UserID, ann.UserID); !fault.Is(err, want) {
 				t.Errorf("deleting: %v", err)
 			}
-			if _, err := r.life.UpdateUser(ctx, by.UserID, ann.UserID, lifecycle.UserUpdate{Role: &role}); !fault.Is(err, want) {
+			if _, err := r.life.UpdateUser(ctx, by.UserID, ann.UserID,
+				lifecycle.UserUpdate{Role: &role}); !fault.Is(err, want) {
 				t.Errorf("changing: %v", err)
 			}
 		}
@@ -301,13 +319,15 @@ func TestOnlyAdministratorsEndAccounts(t *testing.T) {
 		if err := r.life.DeleteUser(ctx, boss.UserID, boss.UserID); !fault.Is(err, fault.Invalid) {
 			t.Errorf("oneself: %v", err)
 		}
-		if _, err := r.life.UpdateUser(ctx, boss.UserID, other.UserID, lifecycle.UserUpdate{Status: &status, MaxFiles: &few}); !fault.Is(err, fault.Invalid) {
+		if _, err := r.life.UpdateUser(ctx, boss.UserID, other.UserID,
+			lifecycle.UserUpdate{Status: &status, MaxFiles: &few}); !fault.Is(err, fault.Invalid) {
 			t.Errorf("a quota of -2: %v", err)
 		}
 		if u, err := r.accounts.ByID(d.Read(ctx), other.UserID); err != nil || u.Status != account.Active {
 			t.Errorf("half of it was done: %+v, %v", u, err)
 		}
-		if _, err := r.life.UpdateUser(ctx, boss.UserID, other.UserID, lifecycle.UserUpdate{Status: &status}); err != nil {
+		if _, err := r.life.UpdateUser(ctx, boss.UserID, other.UserID,
+			lifecycle.UserUpdate{Status: &status}); err != nil {
 			t.Error(err)
 		}
 		refused(other, fault.Forbidden)

@@ -57,14 +57,16 @@ func (r *replica) rename(id string, name vpath.Name) {
 // rootFolderID returns the id of a folder in /.
 func (r *replica) rootFolderID(name string) string {
 	r.t.Helper()
-	listing, err := r.tree.List(ctx, r.firstAdmin(), files.ListQuery{Path: vpath.Root.Child(vpath.Name(name)), Page: 1, Limit: 1})
+	listing, err := r.tree.List(ctx, r.firstAdmin(),
+		files.ListQuery{Path: vpath.Root.Child(vpath.Name(name)), Page: 1, Limit: 1})
 	if err != nil {
 		r.t.Fatal(err)
 	}
 	return listing.Folder.ID
 }
 
-// The root is nobody's home, nor is the folder where homes are made: not even before anybody else has one there (CVE-2026-62685).
+// The root is nobody's home, nor is the folder where homes are made: not even before anybody else
+// has one there (CVE-2026-62685).
 func TestFoldersThatNeverBecomeAHome(t *testing.T) {
 	each(t, func(t *testing.T, d *db.DB, objects string) {
 		r := newReplica(t, d, objects)
@@ -83,7 +85,8 @@ func TestFoldersThatNeverBecomeAHome(t *testing.T) {
 		if got := strings.Join(r.list(ann, "/home"), " "); got != "ann" {
 			t.Errorf("ann sees %q", got)
 		}
-		if _, err := r.tree.List(ctx, ann, files.ListQuery{Path: path(t, "/home/bob"), Page: 1, Limit: 1}); !fault.Is(err, fault.Forbidden) {
+		if _, err := r.tree.List(ctx, ann, files.ListQuery{Path: path(t, "/home/bob"), Page: 1,
+			Limit: 1}); !fault.Is(err, fault.Forbidden) {
 			t.Errorf("ann in bob's home: %v", err)
 		}
 		if _, err := r.put(ann, "/home/bob", "private", 2, files.Replace); !fault.Is(err, fault.Forbidden) {
@@ -99,7 +102,8 @@ func TestFoldersThatNeverBecomeAHome(t *testing.T) {
 	})
 }
 
-// No account is given a home in somebody's, wherever folders and mounts were put since that became one.
+// No account is given a home in somebody's, wherever folders and mounts were put
+// since that became one.
 func TestHomesAreNotNested(t *testing.T) {
 	each(t, func(t *testing.T, d *db.DB, objects string) {
 		r := newReplica(t, d, objects)
@@ -136,15 +140,16 @@ func TestHomesAreNotNested(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.setDefaultPath(ann, "/vault")
-		if _, err := r.life.UpdateMount(ctx, made.ID, func(m *mount.Mount) error { m.Path = path(t, "/home"); return nil }); err != nil {
+		if _, err := r.life.UpdateMount(ctx, made.ID,
+			func(m *mount.Mount) error { m.Path = path(t, "/home"); return nil }); err != nil {
 			t.Fatal(err)
 		}
 		homeless("dora")
 	})
 }
 
-// A default path that comes back as it was is nobody's will: users choose it themselves, and a form that sends the whole record must not
-// make a home of their choice.
+// A default path that comes back as it was is nobody's will: users choose it themselves, and a form
+// that sends the whole record must not make a home of their choice.
 func TestUnchangedDefaultPathMakesNoHome(t *testing.T) {
 	each(t, func(t *testing.T, d *db.DB, objects string) {
 		r := newReplica(t, d, objects)
@@ -153,7 +158,9 @@ func TestUnchangedDefaultPathMakesNoHome(t *testing.T) {
 		ann := r.makeUser("ann", access.User)
 		wish := func(at string) {
 			t.Helper()
-			if err := d.Write(ctx, func(tx *db.Tx) error { return r.accounts.SetDefaultPath(tx, ann.UserID, at) }); err != nil {
+			if err := d.Write(ctx, func(tx *db.Tx) error {
+				return r.accounts.SetDefaultPath(tx, ann.UserID, at)
+			}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -166,13 +173,15 @@ func TestUnchangedDefaultPathMakesNoHome(t *testing.T) {
 		if names := r.list(r.firstAdmin(), "/"); slices.Contains(names, "no") {
 			t.Errorf("a folder was made: %q", names)
 		}
-		if changed := r.setDefaultPath(ann, "/projects"); changed.HomeID != r.rootFolderID("projects") { // another one than now
+		// another one than now
+		if changed := r.setDefaultPath(ann, "/projects"); changed.HomeID != r.rootFolderID("projects") {
 			t.Error("/projects did not become the home")
 		}
 	})
 }
 
-// Only what belonged to an account alone gets another name with its end: not what is somebody else's, nor what rules and all accounts know by its name.
+// Only what belonged to an account alone gets another name with its end: not what is somebody
+// else's, nor what rules and all accounts know by its name.
 func TestDeletingRenamesOnlyTheOwnHome(t *testing.T) {
 	each(t, func(t *testing.T, d *db.DB, objects string) {
 		r := newReplica(t, d, objects)
@@ -188,8 +197,12 @@ func TestDeletingRenamesOnlyTheOwnHome(t *testing.T) {
 			{at: "/uploads", kept: true},
 			{at: "/team"},        // made for the account
 			{at: "/team/public"}, // a name like one of the first start's, elsewhere
-			{at: "/public", kept: true, mine: func(access.Actor) { r.rename(r.rootFolderID("public"), "former public") }},
-			{at: "/uploads", kept: true, mine: func(access.Actor) { r.rename(r.rootFolderID("uploads"), "former uploads") }},
+			{at: "/public", kept: true, mine: func(access.Actor) {
+				r.rename(r.rootFolderID("public"), "former public")
+			}},
+			{at: "/uploads", kept: true, mine: func(access.Actor) {
+				r.rename(r.rootFolderID("uploads"), "former uploads")
+			}},
 		} {
 			a := r.makeUser([]string{"ann", "bob", "carl", "dora", "emil", "fay", "gus"}[i], access.User)
 			if c.mine != nil {
@@ -203,7 +216,8 @@ func TestDeletingRenamesOnlyTheOwnHome(t *testing.T) {
 				t.Fatal(err)
 			}
 			entry, _, err := r.tree.Details(ctx, r.firstAdmin(), home)
-			if err != nil || (entry.Name == string(path(t, c.at).Base())) != c.kept || entry.OwnerID != r.firstAdmin().UserID {
+			if err != nil || (entry.Name == string(path(t, c.at).Base())) != c.kept || entry.OwnerID != r.firstAdmin().
+				UserID {
 				t.Errorf("%s: %+v, %v", c.at, entry, err)
 			}
 		}

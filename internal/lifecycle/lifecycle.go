@@ -1,5 +1,7 @@
-// Package lifecycle is what spans packages in one transaction: what a first start makes, accounts that come with home and quota
-// and leave with all that hangs on them, storage providers and the mounts on them. Specification: User, User status, Quota, Storage provider, Mount, Permission rule, Public endpoints (readiness).
+// Package lifecycle is what spans packages in one transaction: what a first start makes, accounts
+// that come with home and quota and leave with all that hangs on them, storage providers and the
+// mounts on them. Specification: User, User status, Quota, Storage provider, Mount, Permission
+// rule, Public endpoints (readiness).
 package lifecycle
 
 import (
@@ -54,7 +56,8 @@ func New(cfg Config) *Service {
 	return &Service{cfg: cfg}
 }
 
-// NewUser is an account to be made. Its DefaultPath and HomeID are not looked at: both come from the home.
+// NewUser is an account to be made. Its DefaultPath and HomeID are not looked at: both
+// come from the home.
 type NewUser struct {
 	account.NewUser
 	MaxStorage, MaxFiles *int64 // bytes and files, -1 for unlimited, nil = the default
@@ -62,8 +65,9 @@ type NewUser struct {
 	Source account.Source // who makes it, for the turns at hashing
 }
 
-// CreateUser makes account, home and quota in one transaction; whoever reads the account finds all three. While nothing is mounted where homes
-// are, or that lies in somebody's home, the account has none. Faults: Invalid, AlreadyExists.
+// CreateUser makes account, home and quota in one transaction; whoever reads the account finds all
+// three. While nothing is mounted where homes are, or that lies in somebody's home, the account has
+// none. Faults: Invalid, AlreadyExists.
 func (s *Service) CreateUser(ctx context.Context, n NewUser) (account.User, error) {
 	if err := n.Check(); err != nil {
 		return account.User{}, err
@@ -83,7 +87,8 @@ func (s *Service) CreateUser(ctx context.Context, n NewUser) (account.User, erro
 	return user, nil
 }
 
-// insertUser makes account, home and quota in the caller's transaction. Faults: Invalid, AlreadyExists.
+// insertUser makes account, home and quota in the caller's transaction.
+// Faults: Invalid, AlreadyExists.
 func (s *Service) insertUser(ctx context.Context, tx *db.Tx, n NewUser, passwordHash string) (account.User, error) {
 	maxStorage, maxFiles := s.cfg.MaxStorage, s.cfg.MaxFiles
 	if n.MaxStorage != nil {
@@ -103,9 +108,11 @@ func (s *Service) insertUser(ctx context.Context, tx *db.Tx, n NewUser, password
 	if err := quota.Create(tx, made.ID, maxStorage, maxFiles); err != nil {
 		return account.User{}, err
 	}
-	home, path, err := s.cfg.Tree.InsertHome(ctx, tx, made.Username, made.ID, func(folders []string) (bool, error) { return inOtherHome(tx, made.ID, folders) })
+	home, path, err := s.cfg.Tree.InsertHome(ctx, tx, made.Username, made.ID,
+		func(folders []string) (bool, error) { return inOtherHome(tx, made.ID, folders) })
 	switch {
-	case fault.Is(err, fault.NotFound): // no mount covers /home, or it is in a home: no home then, but accounts there must be
+	case fault.Is(err,
+		fault.NotFound): // no mount covers /home, or it is in a home: no home then, but accounts there must be
 	case err != nil:
 		return account.User{}, err
 	default:
@@ -116,8 +123,8 @@ func (s *Service) insertUser(ctx context.Context, tx *db.Tx, n NewUser, password
 	return s.cfg.Accounts.ByID(tx, made.ID)
 }
 
-// ResetPassword gives the account of that name or address a new password, a random one when password is empty, and ends its sessions. It
-// returns the password. Faults: NotFound, Invalid.
+// ResetPassword gives the account of that name or address a new password, a random one when
+// password is empty, and ends its sessions. It returns the password. Faults: NotFound, Invalid.
 func (s *Service) ResetPassword(ctx context.Context, username string, password secret.Text) (secret.Text, error) {
 	user, err := s.cfg.Accounts.ByName(s.cfg.DB.Read(ctx), username)
 	if err != nil {
@@ -134,15 +141,19 @@ func (s *Service) ResetPassword(ctx context.Context, username string, password s
 	if err != nil {
 		return "", err
 	}
-	if err := s.cfg.DB.Write(ctx, func(tx *db.Tx) error { return s.cfg.Accounts.SetPassword(tx, user.ID, hash) }); err != nil {
+	if err := s.cfg.DB.Write(ctx, func(tx *db.Tx) error {
+		return s.cfg.Accounts.SetPassword(tx, user.ID, hash)
+	}); err != nil {
 		return "", fmt.Errorf("reset password: %w", err)
 	}
 	return password, nil
 }
 
-// RecoverPassword sets a new password by a token that was mailed. Where that is what verifies the address, whoever made the account may have been somebody else,
-// who would keep what they left in it: its keys and shares end. Faults: Invalid, RateLimited.
-func (s *Service) RecoverPassword(ctx context.Context, source account.Source, token string, password secret.Text) error {
+// RecoverPassword sets a new password by a token that was mailed. Where that is what verifies the
+// address, whoever made the account may have been somebody else, who would keep what they left in
+// it: its keys and shares end. Faults: Invalid, RateLimited.
+func (s *Service) RecoverPassword(ctx context.Context, source account.Source, token string,
+	password secret.Text) error {
 	return s.cfg.Accounts.ResetPassword(ctx, source, token, password, func(tx *db.Tx, userID string) error {
 		if _, err := s.cfg.Keys.RevokeAll(tx, userID); err != nil {
 			return err

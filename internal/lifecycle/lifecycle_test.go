@@ -58,7 +58,8 @@ func newReplica(t *testing.T, d *db.DB, objects string) *replica {
 		t.Fatal(err)
 	}
 	r := &replica{t: t, db: d, site: site.New(d, master), log: log}
-	r.accounts = account.New(account.Config{DB: d, IDs: ids, Random: rand.Reader, Keys: master, Now: now, Log: log, HashMemory: 64})
+	r.accounts = account.New(account.Config{DB: d, IDs: ids, Random: rand.Reader, Keys: master, Now: now, Log: log,
+		HashMemory: 64})
 	r.policies = access.NewStore(d, now, func(ctx context.Context, version int64) (bool, error) {
 		current, err := r.site.Current(ctx, version)
 		return current.AllowGuestAccess, err
@@ -71,8 +72,11 @@ func newReplica(t *testing.T, d *db.DB, objects string) *replica {
 	})
 	mounts := mount.New(d)
 	stored := object.New(object.Config{DB: d, Providers: r.provider, IDs: ids, Now: now, Grace: time.Hour, Log: log})
-	r.tree = files.New(files.Config{DB: d, Policies: r.policies, Mounts: mounts, Providers: r.provider, Objects: stored, IDs: ids, Now: now, Log: log,
-		Active: r.accounts.IsActive, Successor: func(q db.Querier, userID string) (files.Successor, error) { return r.life.Successor(q, userID) },
+	r.tree = files.New(files.Config{DB: d, Policies: r.policies, Mounts: mounts, Providers: r.provider, Objects: stored,
+		IDs: ids, Now: now, Log: log,
+		Active: r.accounts.IsActive, Successor: func(q db.Querier, userID string) (files.Successor, error) {
+			return r.life.Successor(q, userID)
+		},
 		Owner: func(ctx context.Context, version int64, userID string) (access.Actor, bool, error) {
 			u, err := r.accounts.Cached(ctx, version, userID)
 			if fault.Is(err, fault.NotFound) {
@@ -81,9 +85,11 @@ func newReplica(t *testing.T, d *db.DB, objects string) *replica {
 			return access.Actor{UserID: u.ID, Role: u.Role, HomeID: u.HomeID}, u.Status == account.Active, err
 		},
 	})
-	r.uploads = upload.New(upload.Config{DB: d, Tree: r.tree, Objects: stored, Providers: r.provider, IDs: ids, Now: now, Log: log})
+	r.uploads = upload.New(upload.Config{DB: d, Tree: r.tree, Objects: stored, Providers: r.provider, IDs: ids,
+		Now: now, Log: log})
 	r.life = lifecycle.New(lifecycle.Config{
-		DB: d, Accounts: r.accounts, Policies: r.policies, Providers: r.provider, Mounts: mounts, Tree: r.tree, Objects: stored, Site: r.site, IDs: ids, Now: now,
+		DB: d, Accounts: r.accounts, Policies: r.policies, Providers: r.provider, Mounts: mounts, Tree: r.tree,
+		Objects: stored, Site: r.site, IDs: ids, Now: now,
 		Keys: apikey.New(d, ids, now), Uploads: r.uploads, HandoverPiece: 2,
 		MaxStorage: 1000, MaxFiles: 10,
 	})
@@ -99,7 +105,8 @@ func each(t *testing.T, test func(t *testing.T, d *db.DB, objects string)) {
 func firstStart() lifecycle.FirstStart {
 	settings := site.Defaults()
 	settings.AllowRegistration = true
-	return lifecycle.FirstStart{Username: "root_1", Email: "admin@localhost", Password: "correct horse", Settings: settings}
+	return lifecycle.FirstStart{Username: "root_1", Email: "admin@localhost", Password: "correct horse",
+		Settings: settings}
 }
 
 func (r *replica) seed() {
@@ -112,7 +119,8 @@ func (r *replica) seed() {
 // wantStoreReady holds the seeded provider's store to being there.
 func (r *replica) wantStoreReady(ctx context.Context) {
 	r.t.Helper()
-	if all, err := r.provider.StoreStatuses(ctx, provider.StatusTimeout); err != nil || len(all) != 1 || all[0].Err != nil {
+	if all, err := r.provider.StoreStatuses(ctx, provider.StatusTimeout); err != nil || len(all) != 1 ||
+		all[0].Err != nil {
 		r.t.Errorf("the store is not ready: %+v, %v", all, err)
 	}
 }
@@ -127,7 +135,8 @@ func (r *replica) count(query string, args ...any) (n int) {
 
 func newUser(name string) lifecycle.NewUser {
 	return lifecycle.NewUser{NewUser: account.NewUser{
-		Username: name, Email: strings.ToLower(name) + "@example.org", Password: "correct horse", Role: access.User, Locale: "en-US",
+		Username: name, Email: strings.ToLower(name) + "@example.org", Password: "correct horse", Role: access.User,
+		Locale: "en-US",
 	}}
 }
 
@@ -159,13 +168,15 @@ func TestFirstStartMakesEverything(t *testing.T) {
 			t.Fatalf("seeded after: %v, %v", done, err)
 		}
 		admin, err := r.accounts.Login(ctx, account.AddressSource("192.0.2.1"), "root_1", "correct horse", true)
-		if err != nil || admin.Role != access.Admin || !admin.EmailVerified || admin.DefaultPath != "/" || admin.HomeID != "" || admin.Email != "admin@localhost" {
+		if err != nil || admin.Role != access.Admin || !admin.EmailVerified || admin.DefaultPath != "/" ||
+			admin.HomeID != "" || admin.Email != "admin@localhost" {
 			t.Errorf("administrator %+v, %v", admin, err)
 		}
 		if q, err := quota.Get(d.Read(ctx), admin.ID); err != nil || q != (quota.Quota{MaxStorage: -1, MaxFiles: -1}) {
 			t.Errorf("quota %+v, %v", q, err)
 		}
-		if got := strings.Join(r.list(access.Actor{UserID: admin.ID, Role: access.Admin}, "/"), " "); got != "home public uploads" {
+		if got := strings.Join(r.list(access.Actor{UserID: admin.ID, Role: access.Admin}, "/"),
+			" "); got != "home public uploads" {
 			t.Errorf("folders %q", got)
 		}
 		for query, want := range map[string]int{
@@ -193,9 +204,11 @@ func TestFirstStartMakesEverything(t *testing.T) {
 		}
 		got := map[string]bool{}
 		for _, rule := range rules {
-			got[string(rule.Role)+" "+string(rule.Effect)+" "+rule.Pattern+" "+strings.Join(rule.Permissions.Names(), ",")] = true
+			got[string(rule.Role)+" "+string(rule.Effect)+" "+rule.Pattern+" "+strings.Join(rule.Permissions.Names(),
+				",")] = true
 		}
-		for _, want := range []string{"guest allow /public/** read,download", "user allow /public/** read,download", "user allow /uploads/** write"} {
+		for _, want := range []string{"guest allow /public/** read,download", "user allow /public/** read,download",
+			"user allow /uploads/** write"} {
 			if !got[want] {
 				t.Errorf("no rule %q among %v", want, got)
 			}
@@ -218,7 +231,8 @@ func TestFirstStartHasNoDefaultPassword(t *testing.T) {
 		r.seed()
 		for _, name := range []string{"root_1", "admin", "admin@localhost"} {
 			for _, password := range []secret.Text{"", "admin", "password", "root_1"} {
-				if _, err := r.accounts.Login(ctx, account.AddressSource("192.0.2.1"), name, password, false); !fault.Is(err, fault.BadCredentials) {
+				if _, err := r.accounts.Login(ctx, account.AddressSource("192.0.2.1"), name, password,
+					false); !fault.Is(err, fault.BadCredentials) {
 					t.Errorf("%s with %q: %v", name, password.Reveal(), err)
 				}
 			}
@@ -230,7 +244,10 @@ func TestSecondStartChangesNothing(t *testing.T) {
 	each(t, func(t *testing.T, d *db.DB, objects string) {
 		r := newReplica(t, d, objects)
 		r.seed()
-		if err := d.Write(ctx, func(tx *db.Tx) error { _, err := tx.Exec("DELETE FROM rules"); return err }); err != nil {
+		if err := d.Write(ctx, func(tx *db.Tx) error {
+			_, err := tx.Exec("DELETE FROM rules")
+			return err
+		}); err != nil {
 			t.Fatal(err)
 		}
 		version, err := db.ConfigVersion(d.Read(ctx))
@@ -239,10 +256,12 @@ func TestSecondStartChangesNothing(t *testing.T) {
 		}
 		again := firstStart()
 		again.Username, again.Email = "other", "other@example.org"
-		if made, err := newReplica(t, d, filepath.Join(t.TempDir(), "elsewhere")).life.Seed(ctx, again); err != nil || made {
+		if made, err := newReplica(t, d, filepath.Join(t.TempDir(), "elsewhere")).life.Seed(ctx, again); err != nil ||
+			made {
 			t.Errorf("second start: %v, %v", made, err)
 		}
-		if users, rules := r.count("SELECT count(*) FROM users"), r.count("SELECT count(*) FROM rules"); users != 1 || rules != 0 {
+		if users, rules := r.count("SELECT count(*) FROM users"), r.count("SELECT count(*) FROM rules"); users != 1 ||
+			rules != 0 {
 			t.Errorf("%d users, %d rules", users, rules)
 		}
 		if after, err := db.ConfigVersion(d.Read(ctx)); err != nil || after != version {
@@ -362,7 +381,8 @@ func TestUserThatCannotBeMadeLeavesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		count := func() [3]int {
-			return [3]int{r.count("SELECT count(*) FROM users"), r.count("SELECT count(*) FROM quotas"), r.count("SELECT count(*) FROM entries")}
+			return [3]int{r.count("SELECT count(*) FROM users"), r.count("SELECT count(*) FROM quotas"),
+				r.count("SELECT count(*) FROM entries")}
 		}
 		before := count()
 		below := int64(-2)
@@ -370,13 +390,17 @@ func TestUserThatCannotBeMadeLeavesNothing(t *testing.T) {
 			change func(n *lifecycle.NewUser)
 			want   fault.Kind
 		}{
-			"name taken, without case":    {func(n *lifecycle.NewUser) { n.Username = "ANN" }, fault.AlreadyExists},
-			"address taken, without case": {func(n *lifecycle.NewUser) { n.Email = "Ann@Example.org" }, fault.AlreadyExists},
-			"name of two characters":      {func(n *lifecycle.NewUser) { n.Username = "xy" }, fault.Invalid},
-			"name that is a path":         {func(n *lifecycle.NewUser) { n.Username = "../x" }, fault.Invalid},
-			"short password":              {func(n *lifecycle.NewUser) { n.Password = "1234567" }, fault.Invalid},
-			"password of a megabyte":      {func(n *lifecycle.NewUser) { n.Password = secret.Text(strings.Repeat("x", 1<<20)) }, fault.Invalid}, // abuse case C107
-			"quota below -1":              {func(n *lifecycle.NewUser) { n.MaxStorage = &below }, fault.Invalid},
+			"name taken, without case": {func(n *lifecycle.NewUser) { n.Username = "ANN" }, fault.AlreadyExists},
+			"address taken, without case": {func(n *lifecycle.NewUser) { n.Email = "Ann@Example.org" },
+				fault.AlreadyExists},
+			"name of two characters": {func(n *lifecycle.NewUser) { n.Username = "xy" }, fault.Invalid},
+			"name that is a path":    {func(n *lifecycle.NewUser) { n.Username = "../x" }, fault.Invalid},
+			"short password":         {func(n *lifecycle.NewUser) { n.Password = "1234567" }, fault.Invalid},
+			// abuse case C107
+			"password of a megabyte": {func(n *lifecycle.NewUser) {
+				n.Password = secret.Text(strings.Repeat("x", 1<<20))
+			}, fault.Invalid},
+			"quota below -1": {func(n *lifecycle.NewUser) { n.MaxStorage = &below }, fault.Invalid},
 		} {
 			n := newUser("bob")
 			change.change(&n)
@@ -432,7 +456,8 @@ func TestResetPasswordEndsSessions(t *testing.T) {
 		if _, err := r.accounts.Login(ctx, account.AddressSource("192.0.2.1"), "ann", drawn, false); err != nil {
 			t.Errorf("the new password: %v", err)
 		}
-		if _, err := r.accounts.Login(ctx, account.AddressSource("192.0.2.1"), "ann", "correct horse", false); !fault.Is(err, fault.BadCredentials) {
+		if _, err := r.accounts.Login(ctx, account.AddressSource("192.0.2.1"), "ann", "correct horse",
+			false); !fault.Is(err, fault.BadCredentials) {
 			t.Errorf("the old password: %v", err)
 		}
 		version, err := db.ConfigVersion(d.Read(ctx))
@@ -442,7 +467,8 @@ func TestResetPasswordEndsSessions(t *testing.T) {
 		if _, err := r.accounts.Authenticate(ctx, version, token); !fault.Is(err, fault.SessionRevoked) {
 			t.Errorf("the old session: %v", err)
 		}
-		if given, err := r.life.ResetPassword(ctx, "ann", "battery staple"); err != nil || given.Reveal() != "battery staple" {
+		if given, err := r.life.ResetPassword(ctx, "ann", "battery staple"); err != nil ||
+			given.Reveal() != "battery staple" {
 			t.Errorf("got %q, %v", given.Reveal(), err)
 		}
 		if _, err := r.life.ResetPassword(ctx, "ann", "short"); !fault.Is(err, fault.Invalid) {

@@ -41,12 +41,13 @@ func (s *Service) Seeded(ctx context.Context) (bool, error) {
 	return done, nil
 }
 
-// ErrWrongKey refuses a start with another master key than the database was made with: its sealed columns could not be read, and everybody's
-// session would end (abuse case C116).
-var ErrWrongKey = errors.New("the secret key is not the one that this database was made with: give the former LARDER_SECRET_KEY, or bring back the key file in the data directory")
+// ErrWrongKey refuses a start with another master key than the database was made with: its sealed
+// columns could not be read, and everybody's session would end (abuse case C116).
+var ErrWrongKey = errors.New(
+	"the secret key is not the one that this database was made with: give the former LARDER_SECRET_KEY, or bring back the key file in the data directory")
 
-// CheckKey compares the master key, by its fingerprint of 16 hexadecimal digits, with the one the database was made with; on a first start it
-// is noted. Error: ErrWrongKey.
+// CheckKey compares the master key, by its fingerprint of 16 hexadecimal digits, with the one the
+// database was made with; on a first start it is noted. Error: ErrWrongKey.
 func (s *Service) CheckKey(ctx context.Context, fingerprint string) error {
 	given, err := strconv.ParseUint(fingerprint, 16, 64)
 	if err != nil {
@@ -64,10 +65,12 @@ func (s *Service) CheckKey(ctx context.Context, fingerprint string) error {
 	})
 }
 
-// Seed makes, once in the life of a database, what a first start makes, in one transaction under a lock that replicas share: the
-// administrator (no limits, no home), the provider local with its store, the mount / on it, the folders home, public and uploads, the rules
-// that come with them, and the settings. Everything of it is plain rows that an administrator may change or delete later; a second call
-// brings nothing back. made tells whether this call made it. Fault: Invalid for the administrator's name, address or password.
+// Seed makes, once in the life of a database, what a first start makes, in one transaction under a
+// lock that replicas share: the administrator (no limits, no home), the provider local with its
+// store, the mount / on it, the folders home, public and uploads, the rules that come with them,
+// and the settings. Everything of it is plain rows that an administrator may change or delete
+// later; a second call brings nothing back. made tells whether this call made it. Fault: Invalid
+// for the administrator's name, address or password.
 func (s *Service) Seed(ctx context.Context, first FirstStart) (made bool, err error) {
 	if done, err := s.Seeded(ctx); err != nil || done {
 		return false, err
@@ -122,8 +125,9 @@ func (s *Service) Seed(ctx context.Context, first FirstStart) (made bool, err er
 	return made, nil
 }
 
-// firstStoreMarker returns the id of the first store. It is committed before the store is made, so that a first start that breaks off between the two
-// can be repeated: it finds the store that it made, and nobody else's.
+// firstStoreMarker returns the id of the first store. It is committed before the store is made, so
+// that a first start that breaks off between the two can be repeated: it finds the store that it
+// made, and nobody else's.
 func (s *Service) firstStoreMarker(ctx context.Context) (string, error) {
 	drawn := int64(binary.BigEndian.Uint64(s.cfg.IDs.Bytes(8)) >> 1)
 	var number int64
@@ -134,15 +138,16 @@ func (s *Service) firstStoreMarker(ctx context.Context) (string, error) {
 	return markerOf(number, firstBucket), err
 }
 
-// seedTree makes the provider, its mount and the folders below it. The store's directory is the one thing here that no rollback undoes;
-// making it again is success.
+// seedTree makes the provider, its mount and the folders below it. The store's directory is the one
+// thing here that no rollback undoes; making it again is success.
 func (s *Service) seedTree(tx *db.Tx, ownerID, providerID, mountID, marker string) error {
 	if err := s.cfg.Providers.Prepare(firstBucket, marker); err != nil {
 		return err
 	}
 	now := s.cfg.Now().UnixMilli()
 	local := provider.Provider{
-		ID: providerID, Name: "local", Type: provider.BuiltIn, Region: "auto", Bucket: firstBucket, Marker: marker, CreatedAt: now, UpdatedAt: now,
+		ID: providerID, Name: "local", Type: provider.BuiltIn, Region: "auto", Bucket: firstBucket, Marker: marker,
+		CreatedAt: now, UpdatedAt: now,
 	}
 	if err := s.cfg.Providers.Insert(tx, local); err != nil {
 		return err
@@ -156,11 +161,13 @@ func (s *Service) seedTree(tx *db.Tx, ownerID, providerID, mountID, marker strin
 			return err
 		}
 	}
-	m := mount.Mount{ID: mountID, ProviderID: providerID, RootID: root, Path: vpath.Root, Name: "Files", SortBy: "name", SortOrder: "asc"}
+	m := mount.Mount{ID: mountID, ProviderID: providerID, RootID: root, Path: vpath.Root, Name: "Files", SortBy: "name",
+		SortOrder: "asc"}
 	return s.cfg.Mounts.Insert(tx, m, now)
 }
 
-// seedRules lets everybody read and download what is public, and users put files into uploads, where each sees just their own.
+// seedRules lets everybody read and download what is public, and users put files into uploads,
+// where each sees just their own.
 func (s *Service) seedRules(tx *db.Tx) error {
 	look := access.Set(access.Read | access.Download)
 	for _, rule := range []access.Rule{

@@ -21,9 +21,11 @@ func seeded(q db.Querier) (bool, error) {
 	return err == nil, err
 }
 
-// recordFirstStore notes the number of the first store, unless one is noted already, and returns what is noted.
+// recordFirstStore notes the number of the first store, unless one is noted already, and
+// returns what is noted.
 func recordFirstStore(tx *db.Tx, drawn int64) (int64, error) {
-	if _, err := tx.Exec("INSERT INTO versions (name, value) VALUES ('first store', $1) ON CONFLICT (name) DO NOTHING", drawn); err != nil {
+	if _, err := tx.Exec("INSERT INTO versions (name, value) VALUES ('first store', $1) ON CONFLICT (name) DO NOTHING",
+		drawn); err != nil {
 		return 0, err
 	}
 	var number int64
@@ -37,9 +39,11 @@ func storeNumber(q db.Querier) (number int64, err error) {
 	return number, err
 }
 
-// recordKeyFingerprint notes the master key's fingerprint, unless one is noted already, and returns what is noted.
+// recordKeyFingerprint notes the master key's fingerprint, unless one is noted already, and
+// returns what is noted.
 func recordKeyFingerprint(tx *db.Tx, fingerprint int64) (int64, error) {
-	if _, err := tx.Exec("INSERT INTO versions (name, value) VALUES ('key', $1) ON CONFLICT (name) DO NOTHING", fingerprint); err != nil {
+	if _, err := tx.Exec("INSERT INTO versions (name, value) VALUES ('key', $1) ON CONFLICT (name) DO NOTHING",
+		fingerprint); err != nil {
 		return 0, err
 	}
 	var noted int64

@@ -54,9 +54,11 @@ func inList(first string, ids []string) (text string, args []any) {
 
 // insertHandover notes to whom what a user owns is to go, and what they were themselves to get.
 func insertHandover(tx *db.Tx, userID string, heir files.Successor, now int64) error {
-	_, err := tx.Exec("INSERT INTO legacies (user_id, heir_id, drop_links, created_at) VALUES ($1, $2, $3, $4)", userID, heir.ID, heir.DropLinks, now)
+	_, err := tx.Exec("INSERT INTO legacies (user_id, heir_id, drop_links, created_at) VALUES ($1, $2, $3, $4)", userID,
+		heir.ID, heir.DropLinks, now)
 	if err == nil {
-		_, err = tx.Exec("UPDATE legacies SET heir_id = $2, drop_links = drop_links OR $3 WHERE heir_id = $1", userID, heir.ID, heir.DropLinks)
+		_, err = tx.Exec("UPDATE legacies SET heir_id = $2, drop_links = drop_links OR $3 WHERE heir_id = $1", userID,
+			heir.ID, heir.DropLinks)
 	}
 	if err != nil {
 		return fmt.Errorf("note an heir: %w", err)
@@ -65,7 +67,8 @@ func insertHandover(tx *db.Tx, userID string, heir files.Successor, now int64) e
 }
 
 func successorOf(q db.Querier, userID string) (heir files.Successor, err error) {
-	err = q.QueryRow("SELECT heir_id, drop_links FROM legacies WHERE user_id = $1", userID).Scan(&heir.ID, &heir.DropLinks)
+	err = q.QueryRow("SELECT heir_id, drop_links FROM legacies WHERE user_id = $1", userID).
+		Scan(&heir.ID, &heir.DropLinks)
 	return heir, err
 }
 

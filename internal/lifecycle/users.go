@@ -19,8 +19,10 @@ type UserWithQuota struct {
 	Quota quota.Quota
 }
 
-// ListUsers lists a page of the accounts that f picks, by username, and tells how many there are in all.
-func (s *Service) ListUsers(ctx context.Context, f account.Filter, limit, offset int64) ([]UserWithQuota, int64, error) {
+// ListUsers lists a page of the accounts that f picks, by username, and tells how many
+// there are in all.
+func (s *Service) ListUsers(ctx context.Context, f account.Filter, limit,
+	offset int64) ([]UserWithQuota, int64, error) {
 	q := s.cfg.DB.Read(ctx)
 	users, total, err := s.cfg.Accounts.List(q, f, limit, offset)
 	if err != nil {
@@ -49,9 +51,10 @@ type UserUpdate struct {
 	MaxStorage, MaxFiles *int64      // bytes and files, -1 for unlimited
 }
 
-// UpdateUser has an administrator change an account. Another role ends its sessions, and so does every status but active; what hangs on the
-// account rests while it is not active. Faults: Invalid (also: no active administrator would be left), NotFound, Forbidden when whoever asks is no
-// administrator any more.
+// UpdateUser has an administrator change an account. Another role ends its sessions, and so does
+// every status but active; what hangs on the account rests while it is not active. Faults:
+// Invalid (also: no active administrator would be left), NotFound, Forbidden when whoever asks is
+// no administrator any more.
 func (s *Service) UpdateUser(ctx context.Context, adminID, id string, c UserUpdate) (UserWithQuota, error) {
 	var changed UserWithQuota
 	err := s.inExclusiveTx(ctx, func(tx *db.Tx) error {
@@ -80,8 +83,9 @@ func (s *Service) UpdateUser(ctx context.Context, adminID, id string, c UserUpda
 	return changed, nil
 }
 
-// lockAdminAndUser locks the administrator who asks and the user in question. Two who would end each other take turns here, and the second finds out what
-// has become of them. Faults: Forbidden, NotFound.
+// lockAdminAndUser locks the administrator who asks and the user in question. Two who
+// would end each other take turns here, and the second finds out what has become of
+// them. Faults: Forbidden, NotFound.
 func (s *Service) lockAdminAndUser(tx *db.Tx, adminID, id string) (account.User, error) {
 	admin, err := s.cfg.Accounts.Lock(tx, adminID)
 	if fault.Is(err, fault.NotFound) || err == nil && (admin.Role != access.Admin || admin.Status != account.Active) {
@@ -93,7 +97,8 @@ func (s *Service) lockAdminAndUser(tx *db.Tx, adminID, id string) (account.User,
 	return s.cfg.Accounts.Lock(tx, id)
 }
 
-// checkAdminRemains refuses what would leave no active administrator (abuse case C54). Nobody else changes one meanwhile: tx is alone. Fault: Invalid.
+// checkAdminRemains refuses what would leave no active administrator (abuse case C54). Nobody else
+// changes one meanwhile: tx is alone. Fault: Invalid.
 func (s *Service) checkAdminRemains(tx *db.Tx, user account.User, c UserUpdate) error {
 	role, status := user.Role, user.Status
 	if c.Role != nil {
@@ -130,10 +135,12 @@ func (s *Service) updateAccount(tx *db.Tx, user account.User, c UserUpdate) erro
 	return s.cfg.Accounts.SetStatus(tx, user.ID, *c.Status)
 }
 
-// setDefaultPath makes the folder at a path the one that opens first, and, being made when it is missing, the home. What holds the homes yet to be made never is
-// one, nor is a folder that holds another account's home or lies in one: two accounts would have rights to the same (CVE-2026-62685). The former home
-// stays what it is. A path that opens first already changes nothing: it may be the user's own choice, sent back in a form with everything else.
-// Fault: Invalid.
+// setDefaultPath makes the folder at a path the one that opens first, and, being made when
+// it is missing, the home. What holds the homes yet to be made never is one, nor is a
+// folder that holds another account's home or lies in one: two accounts would have rights
+// to the same (CVE-2026-62685). The former home stays what it is. A path that opens first
+// already changes nothing: it may be the user's own choice, sent back in a form with
+// everything else. Fault: Invalid.
 func (s *Service) setDefaultPath(tx *db.Tx, user account.User, path vpath.Path) error {
 	if path.String() == user.DefaultPath {
 		return nil

@@ -14,14 +14,16 @@ import (
 
 const maxAddressBytes = 254 // RFC 5321, sections 4.5.3.1.3 and 4.1.2: a path of 256 with its brackets
 
-var hostPattern = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?(\.[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?)*$`)
+var hostPattern = regexp.MustCompile(
+	`^[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?(\.[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?)*$`)
 
 // IsHost reports a name that DNS may know, in ASCII.
 func IsHost(s string) bool { return hostPattern.MatchString(s) }
 
-// CheckAddress takes a bare address as RFC 5322 writes it, at most 254 bytes, whose host is one that mail can go to (RFC 5321, section 4.1.2), in whatever
-// script; `admin@localhost` is one. Display names, comments, quotes, address literals, spaces and invisible characters are refused, so that nothing but
-// an address ever enters the header of a mail (abuse case C73). Fault: Invalid.
+// CheckAddress takes a bare address as RFC 5322 writes it, at most 254 bytes, whose host is one
+// that mail can go to (RFC 5321, section 4.1.2), in whatever script; `admin@localhost` is one.
+// Display names, comments, quotes, address literals, spaces and invisible characters are refused,
+// so that nothing but an address ever enters the header of a mail (abuse case C73). Fault: Invalid.
 func CheckAddress(s string) error {
 	bad := fault.New(fault.Invalid, "This is not a valid e-mail address.")
 	if len(s) > maxAddressBytes || !utf8.ValidString(s) {
@@ -32,7 +34,8 @@ func CheckAddress(s string) error {
 	}) {
 		return bad
 	}
-	if parsed, err := mail.ParseAddress(s); err != nil || parsed.Name != "" || parsed.Address != s || !IsHost(hostOf(s)) {
+	if parsed, err := mail.ParseAddress(s); err != nil || parsed.Name != "" || parsed.Address != s ||
+		!IsHost(hostOf(s)) {
 		return bad
 	}
 	return nil
@@ -52,7 +55,8 @@ func asciiHost(host string) string {
 	return host
 }
 
-// withASCIIHost is the address with its host in ASCII: any server takes that, as long as the part before the @ is ASCII too.
+// withASCIIHost is the address with its host in ASCII: any server takes that, as long as the part
+// before the @ is ASCII too.
 func withASCIIHost(address string) string {
 	return address[:strings.LastIndexByte(address, '@')+1] + hostOf(address)
 }

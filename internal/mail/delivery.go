@@ -34,7 +34,8 @@ type delivery struct {
 	secure bool
 }
 
-// runStep has a step done in its time, 0 for no other limit than that of the whole. Every error is an *Error.
+// runStep has a step done in its time, 0 for no other limit than that of the whole. Every
+// error is an *Error.
 func (d *delivery) runStep(at step, limit time.Duration, fn func(ctx context.Context) error) error {
 	ctx, cancel := context.WithCancel(d.ctx)
 	defer cancel()
@@ -58,14 +59,17 @@ func (d *delivery) runStep(at step, limit time.Duration, fn func(ctx context.Con
 // connect connects, greets, and signs in.
 func (d *delivery) connect(name string) error {
 	address := net.JoinHostPort(asciiHost(d.server.Host), strconv.Itoa(d.server.Port))
-	if err := d.runStep(stepConnect, d.step, func(ctx context.Context) error { return d.dial(ctx, address) }); err != nil {
+	if err := d.runStep(stepConnect, d.step, func(ctx context.Context) error {
+		return d.dial(ctx, address)
+	}); err != nil {
 		return err
 	}
 	if err := d.runStep(stepGreet, d.step, func(ctx context.Context) error { return d.greet(ctx, name) }); err != nil {
 		return err
 	}
 	if offered, _ := d.client.Extension("STARTTLS"); offered && !d.secure {
-		if err := d.runStep(stepStartTLS, d.step, func(context.Context) error { return d.client.StartTLS(d.tls()) }); err != nil {
+		if err := d.runStep(stepStartTLS, d.step,
+			func(context.Context) error { return d.client.StartTLS(d.tls()) }); err != nil {
 			return err
 		}
 		d.secure = true
@@ -110,12 +114,14 @@ func (d *delivery) tls() *tls.Config {
 	return &tls.Config{ServerName: asciiHost(d.server.Host), RootCAs: d.sender.Roots, MinVersion: tls.VersionTLS12}
 }
 
-// signIn gives the password, in the safest way that both sides know. Without TLS it does so to this machine alone, by no way: what hides a password from
-// whoever listens lets them guess it at leisure.
+// signIn gives the password, in the safest way that both sides know. Without TLS it does so
+// to this machine alone, by no way: what hides a password from whoever listens lets them
+// guess it at leisure.
 func (d *delivery) signIn() error {
 	if !d.secure && !d.loopback() {
-		return permanentError("The mail server offers no TLS here, and without it the password is sent to no other machine. " +
-			"Use a port where the server speaks TLS at once (smtpSecure) or offers STARTTLS.")
+		return permanentError(
+			"The mail server offers no TLS here, and without it the password is sent to no other machine. " +
+				"Use a port where the server speaks TLS at once (smtpSecure) or offers STARTTLS.")
 	}
 	offers, ways := d.client.Extension("AUTH")
 	if !offers {
@@ -123,7 +129,8 @@ func (d *delivery) signIn() error {
 	}
 	auth := d.auth(strings.Fields(ways))
 	if auth == nil {
-		return permanentError("The mail server and this service know no common way to sign in. It offers " + redact(ways, d.server) + ".")
+		return permanentError("The mail server and this service know no common way to sign in. It offers " +
+			redact(ways, d.server) + ".")
 	}
 	return d.client.Auth(auth)
 }
@@ -162,7 +169,8 @@ func (d *delivery) auth(ways []string) smtp.Auth {
 	return nil
 }
 
-// maxIterations is how much work a server may ask for in SCRAM, about half a second's: no time limit reaches it.
+// maxIterations is how much work a server may ask for in SCRAM, about half a second's: no
+// time limit reaches it.
 const maxIterations = 1_000_000
 
 var iterationsPattern = regexp.MustCompile(`,i=(\d+)`)
@@ -185,7 +193,8 @@ func (d *delivery) submit(m Message, raw []byte) error {
 	from, to := withASCIIHost(m.From), withASCIIHost(m.To)
 	nonASCII := !isASCII(from) || !isASCII(to)
 	if supported, _ := d.client.Extension("SMTPUTF8"); nonASCII && !supported {
-		return permanentError("The mail server takes no addresses with letters beyond ASCII before the @ (it lacks SMTPUTF8).")
+		return permanentError(
+			"The mail server takes no addresses with letters beyond ASCII before the @ (it lacks SMTPUTF8).")
 	}
 	d.client.SkipSMTPUTF8(!nonASCII) // a mail marked so is refused by whoever doesn't know the mark
 	err := d.runStep(stepSender, d.step, func(context.Context) error { return d.client.Mail("<" + from + ">") })

@@ -78,22 +78,30 @@ func stepError(at step, server Server, err error) *Error {
 	switch {
 	case refused:
 		return &Error{
-			Sentence: fmt.Sprintf("The mail server refused %s: %d %s", at, reply.Code, redact(reply.Msg, server)), Code: reply.Code, Temporary: reply.Code < 500,
+			Sentence: fmt.Sprintf("The mail server refused %s: %d %s", at, reply.Code, redact(reply.Msg, server)),
+			Code:     reply.Code, Temporary: reply.Code < 500,
 		}
 	case errors.Is(err, context.Canceled):
 		return &Error{Sentence: "Sending was broken off.", Temporary: true}
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
-		return &Error{Sentence: fmt.Sprintf("The mail server did not answer in time (when it came to %s).", strings.TrimPrefix(string(at), "to ")), Temporary: true}
+		return &Error{Sentence: fmt.Sprintf("The mail server did not answer in time (when it came to %s).",
+			strings.TrimPrefix(string(at), "to ")), Temporary: true}
 	case errors.As(err, &untrusted):
-		return &Error{Sentence: "The certificate of the mail server is not trusted: " + redact(untrusted.Err.Error(), server) + ".", Temporary: true}
+		return &Error{Sentence: "The certificate of the mail server is not trusted: " + redact(untrusted.Err.Error(),
+			server) + ".", Temporary: true}
 	case errors.As(err, &notTLS):
-		return &Error{Sentence: "The mail server does not speak TLS there. Is the port right, and smtpSecure?", Temporary: true}
+		return &Error{Sentence: "The mail server does not speak TLS there. Is the port right, and smtpSecure?",
+			Temporary: true}
 	case errors.As(err, &malformed), errors.As(err, &reply), errors.Is(err, errTooMuchData):
-		return &Error{Sentence: "What answers at that address and port is not a mail server, or expects TLS at once.", Temporary: true}
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE), errors.As(err, &network):
-		return &Error{Sentence: fmt.Sprintf("The mail server broke off the connection (when it came to %s).", strings.TrimPrefix(string(at), "to ")), Temporary: true}
+		return &Error{Sentence: "What answers at that address and port is not a mail server, or expects TLS at once.",
+			Temporary: true}
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET),
+		errors.Is(err, syscall.EPIPE), errors.As(err, &network):
+		return &Error{Sentence: fmt.Sprintf("The mail server broke off the connection (when it came to %s).",
+			strings.TrimPrefix(string(at), "to ")), Temporary: true}
 	}
-	return &Error{Sentence: fmt.Sprintf("The mail server and this service did not get past %s: %s.", strings.TrimPrefix(string(at), "to "), redact(err.Error(), server)), Temporary: true}
+	return &Error{Sentence: fmt.Sprintf("The mail server and this service did not get past %s: %s.",
+		strings.TrimPrefix(string(at), "to "), redact(err.Error(), server)), Temporary: true}
 }
 
 // permanentError is an Error of our own that no other try mends.
@@ -102,8 +110,8 @@ func permanentError(sentence string) *Error { return &Error{Sentence: sentence} 
 // base64Pattern matches what may be a credential in base64, whole or cut off.
 var base64Pattern = regexp.MustCompile(`[A-Za-z0-9+/]{24,}=*`)
 
-// redact is what a server said as it may be repeated: one line of visible characters, cut to a sane length, without the credentials that a server may
-// have echoed.
+// redact is what a server said as it may be repeated: one line of visible characters, cut to a sane
+// length, without the credentials that a server may have echoed.
 func redact(said string, server Server) string {
 	if user, password := server.User, server.Password.Reveal(); user != "" {
 		for _, secret := range []string{"\x00" + user + "\x00" + password, password, user} {
@@ -131,5 +139,6 @@ func redact(said string, server Server) string {
 
 // secretPattern matches a secret, as it is or in base64.
 func secretPattern(secret string) *regexp.Regexp {
-	return regexp.MustCompile("(?i)" + regexp.QuoteMeta(base64.StdEncoding.EncodeToString([]byte(secret))) + "|" + regexp.QuoteMeta(strings.ToValidUTF8(secret, "?")))
+	return regexp.MustCompile("(?i)" + regexp.QuoteMeta(base64.StdEncoding.EncodeToString([]byte(secret))) + "|" +
+		regexp.QuoteMeta(strings.ToValidUTF8(secret, "?")))
 }

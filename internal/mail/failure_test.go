@@ -89,7 +89,8 @@ func (a answers) speak(c net.Conn, lines *bufio.Reader) {
 // goodAnswers is a server that takes everything.
 func goodAnswers(change ...string) answers {
 	a := answers{
-		"": "220 hello", "EHLO": "250 mail.test", "HELO": "250 mail.test", "MAIL": "250 ok", "RCPT": "250 ok", "DATA": "354 go on", ".": "250 taken", "QUIT": "221 bye", "RSET": "250 ok", "*": "501 ok",
+		"": "220 hello", "EHLO": "250 mail.test", "HELO": "250 mail.test", "MAIL": "250 ok", "RCPT": "250 ok",
+		"DATA": "354 go on", ".": "250 taken", "QUIT": "221 bye", "RSET": "250 ok", "*": "501 ok",
 	}
 	for i := 0; i+1 < len(change); i += 2 {
 		a[change[i]] = change[i+1]
@@ -106,39 +107,50 @@ func TestFailingServers(t *testing.T) {
 		code      int
 		says      string // "" for success
 	}{
-		"a good one":                 {goodAnswers(), true, 0, ""},
-		"greets with 554":            {goodAnswers("", "554 banner"), false, 554, "refused to be spoken to: 554."},
-		"greets with 421":            {goodAnswers("", "421 banner"), true, 421, "refused to be spoken to: 421."},
-		"knows HELO only":            {goodAnswers("EHLO", "502 what?"), true, 0, ""},
-		"refuses EHLO and HELO":      {goodAnswers("EHLO", "554 banner", "HELO", "554 banner"), false, 554, "refused to be spoken to: 554."},
-		"refuses the sender":         {goodAnswers("MAIL", "553 5.1.8 unknown domain"), false, 553, "refused the sender: 553 5.1.8 unknown domain"},
-		"refuses the recipient":      {goodAnswers("RCPT", "550 5.1.1 unknown"), false, 550, "refused the recipient: 550 5.1.1 unknown"},
-		"greylists":                  {goodAnswers("RCPT", "451 4.7.1 come back later"), true, 451, "451 4.7.1 come back later"},
-		"refuses DATA":               {goodAnswers("DATA", "554 no valid recipients"), false, 554, "refused the message"},
-		"refuses the content":        {goodAnswers(".", "554 5.7.1 spam"), false, 554, "refused the message: 554 5.7.1 spam"},
-		"is full":                    {goodAnswers(".", "452 4.3.1 disk full"), true, 452, "452 4.3.1 disk full"},
-		"closes at once":             {goodAnswers("", "!"), true, 0, unreached},
-		"closes after EHLO":          {goodAnswers("EHLO", "!", "HELO", "!"), true, 0, unreached},
-		"closes after MAIL":          {goodAnswers("MAIL", "!"), true, 0, closing},
-		"closes after DATA":          {goodAnswers("DATA", "!"), true, 0, closing},
-		"closes after the message":   {goodAnswers(".", "!"), true, 0, closing},
-		"closes after QUIT":          {goodAnswers("QUIT", "!"), true, 0, ""},
-		"refuses QUIT":               {goodAnswers("QUIT", "500 no"), true, 0, ""},
-		"hangs at QUIT":              {goodAnswers("QUIT", ""), true, 0, ""},
-		"says nothing":               {answers{}, true, 0, unreached},
-		"hangs at EHLO":              {goodAnswers("", "220 banner", "EHLO", ""), true, 0, unreached},
-		"hangs at MAIL":              {goodAnswers("MAIL", ""), true, 0, hanging},
-		"hangs at RCPT":              {goodAnswers("RCPT", ""), true, 0, hanging},
-		"hangs at DATA":              {goodAnswers("DATA", ""), true, 0, hanging},
-		"hangs after the message":    {goodAnswers(".", ""), true, 0, hanging},
-		"is a web server":            {goodAnswers("", "HTTP/1.1 400 banner"), true, 0, unreached},
-		"is SSH":                     {goodAnswers("", "SSH-2.0-OpenSSH_9.6 internal banner"), true, 0, unreached},
-		"is FTP":                     {goodAnswers("", "220 vsftpd banner", "EHLO", "530 banner", "HELO", "530 banner"), false, 530, "refused to be spoken to: 530."},
-		"answers 200":                {goodAnswers("EHLO", "200 banner", "HELO", "200 banner"), true, 0, unreached},
-		"says too much":              {goodAnswers("", "220-"+strings.Repeat("x", 300<<10)), true, 0, unreached},
-		"breaks lines and shows off": {goodAnswers("RCPT", "550-first\r\n550-\x1b[31msecond\x07\r\n550 "+strings.Repeat("third ", 200)), false, 550, "550 first ?[31msecond? third third"},
-		"offers TLS, has none":       {goodAnswers("EHLO", "250-mail.test\r\n250 STARTTLS", "STARTTLS", "454 not now"), true, 454, "refused to begin TLS: 454 not now"},
-		"offers TLS, talks on":       {goodAnswers("EHLO", "250-mail.test\r\n250 STARTTLS", "STARTTLS", "220 go\r\n250 mail.test\r\n250 ok"), true, 0, "TLS"},
+		"a good one":      {goodAnswers(), true, 0, ""},
+		"greets with 554": {goodAnswers("", "554 banner"), false, 554, "refused to be spoken to: 554."},
+		"greets with 421": {goodAnswers("", "421 banner"), true, 421, "refused to be spoken to: 421."},
+		"knows HELO only": {goodAnswers("EHLO", "502 what?"), true, 0, ""},
+		"refuses EHLO and HELO": {goodAnswers("EHLO", "554 banner", "HELO", "554 banner"), false, 554,
+			"refused to be spoken to: 554."},
+		"refuses the sender": {goodAnswers("MAIL", "553 5.1.8 unknown domain"), false, 553,
+			"refused the sender: 553 5.1.8 unknown domain"},
+		"refuses the recipient": {goodAnswers("RCPT", "550 5.1.1 unknown"), false, 550,
+			"refused the recipient: 550 5.1.1 unknown"},
+		"greylists": {goodAnswers("RCPT", "451 4.7.1 come back later"), true, 451,
+			"451 4.7.1 come back later"},
+		"refuses DATA": {goodAnswers("DATA", "554 no valid recipients"), false, 554,
+			"refused the message"},
+		"refuses the content": {goodAnswers(".", "554 5.7.1 spam"), false, 554,
+			"refused the message: 554 5.7.1 spam"},
+		"is full":                  {goodAnswers(".", "452 4.3.1 disk full"), true, 452, "452 4.3.1 disk full"},
+		"closes at once":           {goodAnswers("", "!"), true, 0, unreached},
+		"closes after EHLO":        {goodAnswers("EHLO", "!", "HELO", "!"), true, 0, unreached},
+		"closes after MAIL":        {goodAnswers("MAIL", "!"), true, 0, closing},
+		"closes after DATA":        {goodAnswers("DATA", "!"), true, 0, closing},
+		"closes after the message": {goodAnswers(".", "!"), true, 0, closing},
+		"closes after QUIT":        {goodAnswers("QUIT", "!"), true, 0, ""},
+		"refuses QUIT":             {goodAnswers("QUIT", "500 no"), true, 0, ""},
+		"hangs at QUIT":            {goodAnswers("QUIT", ""), true, 0, ""},
+		"says nothing":             {answers{}, true, 0, unreached},
+		"hangs at EHLO":            {goodAnswers("", "220 banner", "EHLO", ""), true, 0, unreached},
+		"hangs at MAIL":            {goodAnswers("MAIL", ""), true, 0, hanging},
+		"hangs at RCPT":            {goodAnswers("RCPT", ""), true, 0, hanging},
+		"hangs at DATA":            {goodAnswers("DATA", ""), true, 0, hanging},
+		"hangs after the message":  {goodAnswers(".", ""), true, 0, hanging},
+		"is a web server":          {goodAnswers("", "HTTP/1.1 400 banner"), true, 0, unreached},
+		"is SSH":                   {goodAnswers("", "SSH-2.0-OpenSSH_9.6 internal banner"), true, 0, unreached},
+		"is FTP": {goodAnswers("", "220 vsftpd banner", "EHLO", "530 banner", "HELO", "530 banner"),
+			false, 530, "refused to be spoken to: 530."},
+		"answers 200":   {goodAnswers("EHLO", "200 banner", "HELO", "200 banner"), true, 0, unreached},
+		"says too much": {goodAnswers("", "220-"+strings.Repeat("x", 300<<10)), true, 0, unreached},
+		"breaks lines and shows off": {goodAnswers("RCPT",
+			"550-first\r\n550-\x1b[31msecond\x07\r\n550 "+strings.Repeat("third ", 200)), false, 550,
+			"550 first ?[31msecond? third third"},
+		"offers TLS, has none": {goodAnswers("EHLO", "250-mail.test\r\n250 STARTTLS", "STARTTLS", "454 not now"),
+			true, 454, "refused to begin TLS: 454 not now"},
+		"offers TLS, talks on": {goodAnswers("EHLO", "250-mail.test\r\n250 STARTTLS", "STARTTLS",
+			"220 go\r\n250 mail.test\r\n250 ok"), true, 0, "TLS"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -219,16 +231,19 @@ func TestNonMailServersGetOneSentence(t *testing.T) {
 		dial   func(context.Context, string, string) (net.Conn, error)
 		detail string
 	}{
-		"closed":               {nobody, system, "refused"},
-		"not allowed":          {serverOf(plain, apptest.NoTLS), new(egress.Policy).DialContext, "may be reached"},
-		"its number elsewhere": {mail.Server{Host: "2130706433", Port: plain.Port}, new(egress.Policy).DialContext, "may be reached"},
-		"unknown": {mail.Server{Host: "mail.invalid", Port: 25}, func(context.Context, string, string) (net.Conn, error) {
-			return nil, &net.DNSError{Err: "no such host", Name: "mail.invalid", IsNotFound: true}
-		}, "no such host"},
-		"filtered": {mail.Server{Host: "mail.invalid", Port: 25}, func(ctx context.Context, _, _ string) (net.Conn, error) {
-			<-ctx.Done()
-			return nil, ctx.Err()
-		}, "deadline"},
+		"closed":      {nobody, system, "refused"},
+		"not allowed": {serverOf(plain, apptest.NoTLS), new(egress.Policy).DialContext, "may be reached"},
+		"its number elsewhere": {mail.Server{Host: "2130706433", Port: plain.Port}, new(egress.Policy).DialContext,
+			"may be reached"},
+		"unknown": {mail.Server{Host: "mail.invalid", Port: 25},
+			func(context.Context, string, string) (net.Conn, error) {
+				return nil, &net.DNSError{Err: "no such host", Name: "mail.invalid", IsNotFound: true}
+			}, "no such host"},
+		"filtered": {mail.Server{Host: "mail.invalid", Port: 25},
+			func(ctx context.Context, _, _ string) (net.Conn, error) {
+				<-ctx.Done()
+				return nil, ctx.Err()
+			}, "deadline"},
 		"web":          {scriptedServer(t, goodAnswers("", "HTTP/1.1 400 Bad Request").speak), system, ""},
 		"silent":       {scriptedServer(t, answers{}.speak), system, ""},
 		"hangs up":     {scriptedServer(t, goodAnswers("", "!").speak), system, "EOF"},
@@ -258,11 +273,12 @@ func TestCredentialsAreNeverQuoted(t *testing.T) {
 	const user, password = "Bob-the-User", "the-password-of-bob"
 	both := base64.StdEncoding.EncodeToString([]byte("\x00" + user + "\x00" + password))
 	for name, said := range map[string]string{
-		"plainly":            "535 no: user=" + user + " pass=" + password,
-		"in another case":    "535 no: " + strings.ToLower(user) + " " + strings.ToUpper(password),
-		"encoded":            "500 unknown: AUTH PLAIN " + both,
-		"encoded, cut off":   "500 unknown: AUTH PLAIN " + both[:30],
-		"one by one encoded": "535 " + base64.StdEncoding.EncodeToString([]byte(user)) + " " + base64.StdEncoding.EncodeToString([]byte(password)),
+		"plainly":          "535 no: user=" + user + " pass=" + password,
+		"in another case":  "535 no: " + strings.ToLower(user) + " " + strings.ToUpper(password),
+		"encoded":          "500 unknown: AUTH PLAIN " + both,
+		"encoded, cut off": "500 unknown: AUTH PLAIN " + both[:30],
+		"one by one encoded": "535 " + base64.StdEncoding.EncodeToString([]byte(user)) + " " +
+			base64.StdEncoding.EncodeToString([]byte(password)),
 	} {
 		server := scriptedServer(t, goodAnswers("EHLO", "250-mail.test\r\n250 AUTH PLAIN", "AUTH", said).speak)
 		server.User, server.Password = user, password
@@ -271,7 +287,8 @@ func TestCredentialsAreNeverQuoted(t *testing.T) {
 			t.Fatalf("%s: it worked", name)
 		}
 		got := strings.ToLower(err.Error())
-		for _, leak := range []string{user, password, both[:20], base64.StdEncoding.EncodeToString([]byte(user)), base64.StdEncoding.EncodeToString([]byte(password))[:20]} {
+		for _, leak := range []string{user, password, both[:20], base64.StdEncoding.EncodeToString([]byte(user)),
+			base64.StdEncoding.EncodeToString([]byte(password))[:20]} {
 			if strings.Contains(got, strings.ToLower(leak)) {
 				t.Errorf("%s: %v", name, err)
 			}

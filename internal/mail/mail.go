@@ -1,8 +1,10 @@
 // Package mail hands messages in to an SMTP server.
 //
-// One connection for one message. TLS is used from the first byte on, or from STARTTLS on where the server offers that, and certificates are always verified. A
-// password goes out under TLS alone, except to a loopback address. Every step has its time, and so has the whole: a server that hangs holds nobody up for long.
-// Nothing goes out that tells of the machine: the host of the sender's address stands in the greeting and in the Message-ID.
+// One connection for one message. TLS is used from the first byte on, or from STARTTLS on where the
+// server offers that, and certificates are always verified. A password goes out under TLS alone,
+// except to a loopback address. Every step has its time, and so has the whole: a server that hangs
+// holds nobody up for long. Nothing goes out that tells of the machine: the host of the sender's
+// address stands in the greeting and in the Message-ID.
 //
 // Send fails with an *Error. Whoever names the server learns what it said only once it has spoken
 // SMTP: until it has accepted a greeting, an address where nothing listens, where something else
@@ -89,7 +91,8 @@ func (s *Sender) Send(ctx context.Context, server Server, m Message) error {
 func (s *Sender) compose(m Message) ([]byte, error) {
 	for _, field := range []string{m.FromName, m.Subject} {
 		if !utf8.ValidString(field) || strings.ContainsFunc(field, unicode.IsControl) {
-			return nil, permanentError("The name of the sender and the subject of a mail are single lines.") // abuse case C73
+			// abuse case C73
+			return nil, permanentError("The name of the sender and the subject of a mail are single lines.")
 		}
 	}
 	if CheckAddress(m.From) != nil {

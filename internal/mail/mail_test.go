@@ -27,12 +27,14 @@ func stepSender() *mail.Sender {
 
 func message() mail.Message {
 	return mail.Message{
-		FromName: "The Larder", From: "larder@files.example.org", To: "ann@example.org", Subject: "Hello", Text: "Some text.\nA dot:\n.\nGrüße\n", HTML: "<p>Some text.</p>\n",
+		FromName: "The Larder", From: "larder@files.example.org", To: "ann@example.org", Subject: "Hello",
+		Text: "Some text.\nA dot:\n.\nGrüße\n", HTML: "<p>Some text.</p>\n",
 	}
 }
 
 func serverOf(box *apptest.Mailbox, how apptest.MailTLS) mail.Server {
-	return mail.Server{Host: box.Host, Port: box.Port, TLS: how == apptest.ImplicitTLS, User: box.User, Password: secret.Text(box.Password)}
+	return mail.Server{Host: box.Host, Port: box.Port, TLS: how == apptest.ImplicitTLS, User: box.User,
+		Password: secret.Text(box.Password)}
 }
 
 // wantError is what an attempt must come to; nobody's credentials stand in it.
@@ -57,7 +59,8 @@ func wantError(t *testing.T, err error, temporary bool, code int, parts ...strin
 
 func TestSendByEveryTLSAndSignIn(t *testing.T) {
 	t.Parallel()
-	for name, how := range map[string]apptest.MailTLS{"plain": apptest.NoTLS, "STARTTLS": apptest.StartTLS, "TLS": apptest.ImplicitTLS} {
+	for name, how := range map[string]apptest.MailTLS{"plain": apptest.NoTLS, "STARTTLS": apptest.StartTLS,
+		"TLS": apptest.ImplicitTLS} {
 		for _, way := range []string{"", "PLAIN", "LOGIN", "CRAM-MD5", "SCRAM-SHA-256"} {
 			t.Run(name+" "+way, func(t *testing.T) {
 				t.Parallel()
@@ -74,10 +77,12 @@ func TestSendByEveryTLSAndSignIn(t *testing.T) {
 					t.Fatal(err)
 				}
 				got := box.Next("ann@example.org")
-				if got.TLS != (how != apptest.NoTLS) || got.User != user || got.Way != way || got.From != "larder@files.example.org" || got.UTF8 {
+				if got.TLS != (how != apptest.NoTLS) || got.User != user || got.Way != way ||
+					got.From != "larder@files.example.org" || got.UTF8 {
 					t.Errorf("came %+v", got)
 				}
-				if got.Subject != "Hello" || got.Text != "Some text.\r\nA dot:\r\n.\r\nGrüße\r\n" || got.HTML != "<p>Some text.</p>\r\n" {
+				if got.Subject != "Hello" || got.Text != "Some text.\r\nA dot:\r\n.\r\nGrüße\r\n" ||
+					got.HTML != "<p>Some text.</p>\r\n" {
 					t.Errorf("came %q %q %q", got.Subject, got.Text, got.HTML)
 				}
 			})
@@ -107,7 +112,8 @@ func TestHeaders(t *testing.T) {
 	}
 	got := box.Next("ann@example.org")
 	for name, want := range map[string]string{
-		"From": `"The Larder" <larder@files.example.org>`, "To": "<ann@example.org>", "Date": "Wed, 04 Mar 2026 11:00:00 +0000", "Auto-Submitted": "auto-generated",
+		"From": `"The Larder" <larder@files.example.org>`, "To": "<ann@example.org>",
+		"Date": "Wed, 04 Mar 2026 11:00:00 +0000", "Auto-Submitted": "auto-generated",
 		"User-Agent": "", "X-Mailer": "", "Bcc": "", "Mime-Version": "1.0",
 	} {
 		if value := got.Header.Get(name); value != want {
@@ -128,7 +134,8 @@ func TestHeaders(t *testing.T) {
 func TestLongSubjectsAreFolded(t *testing.T) {
 	t.Parallel()
 	box := apptest.NewMailbox(t, apptest.NoTLS, "", "")
-	for _, subject := range []string{strings.Repeat("word ", 40) + "end", strings.Repeat("照片储藏室", 40), strings.Repeat("x", 150) + " end", "<b>&amp;"} {
+	for _, subject := range []string{strings.Repeat("word ", 40) + "end", strings.Repeat("照片储藏室", 40),
+		strings.Repeat("x", 150) + " end", "<b>&amp;"} {
 		m := message()
 		m.Subject, m.FromName = subject, subject
 		if err := stepSender().Send(t.Context(), serverOf(box, apptest.NoTLS), m); err != nil {
@@ -138,7 +145,8 @@ func TestLongSubjectsAreFolded(t *testing.T) {
 		if got.Subject != subject {
 			t.Errorf("subject %q, want %q", got.Subject, subject)
 		}
-		if from, err := got.Header.AddressList("From"); err != nil || len(from) != 1 || from[0].Name != subject || from[0].Address != m.From {
+		if from, err := got.Header.AddressList("From"); err != nil || len(from) != 1 || from[0].Name != subject ||
+			from[0].Address != m.From {
 			t.Errorf("from %v, %v, want %q", from, err, subject)
 		}
 		for line := range strings.SplitSeq(got.Raw, "\r\n") {
@@ -153,7 +161,8 @@ func TestLongSubjectsAreFolded(t *testing.T) {
 func TestNoFieldBreaksTheLine(t *testing.T) {
 	t.Parallel()
 	box := apptest.NewMailbox(t, apptest.NoTLS, "", "")
-	for _, evil := range []string{"\r\nBcc: eve@example.org", "\nBcc: eve@example.org", "\rBcc: eve@example.org", "\x00", "\xff"} {
+	for _, evil := range []string{"\r\nBcc: eve@example.org", "\nBcc: eve@example.org", "\rBcc: eve@example.org",
+		"\x00", "\xff"} {
 		for name, change := range map[string]func(*mail.Message){
 			"from":      func(m *mail.Message) { m.From += evil },
 			"from name": func(m *mail.Message) { m.FromName += evil },
@@ -188,8 +197,10 @@ func remoteSender(box *apptest.Mailbox) *mail.Sender {
 func TestPasswordIsNotSentWithoutTLS(t *testing.T) {
 	t.Parallel()
 	for _, way := range []string{"PLAIN", "LOGIN", "CRAM-MD5", "SCRAM-SHA-256"} {
-		box := apptest.NewMailbox(t, apptest.NoTLS, "bob", "secret", func(b *apptest.Mailbox, _ *smtp.Server) { b.Ways = []string{way} })
-		for _, host := range []string{"mail.test", "127.0.0.1", "localhost"} { // what counts is who is spoken to, not by what name
+		box := apptest.NewMailbox(t, apptest.NoTLS, "bob", "secret",
+			func(b *apptest.Mailbox, _ *smtp.Server) { b.Ways = []string{way} })
+		// what counts is who is spoken to, not by what name
+		for _, host := range []string{"mail.test", "127.0.0.1", "localhost"} {
 			server := serverOf(box, apptest.NoTLS)
 			server.Host = host
 			wantError(t, remoteSender(box).Send(t.Context(), server, message()), false, 0, "no TLS", "password")
@@ -205,7 +216,8 @@ func TestPasswordIsNotSentWithoutTLS(t *testing.T) {
 		t.Error(err)
 	}
 	open := apptest.NewMailbox(t, apptest.NoTLS, "", "")
-	if err := remoteSender(open).Send(t.Context(), serverOf(open, apptest.NoTLS), message()); err != nil { // and without a password nothing is in the way
+	// and without a password nothing is in the way
+	if err := remoteSender(open).Send(t.Context(), serverOf(open, apptest.NoTLS), message()); err != nil {
 		t.Error(err)
 	}
 }
@@ -229,7 +241,8 @@ func TestCertificatesAreVerified(t *testing.T) {
 func TestWrongPassword(t *testing.T) {
 	t.Parallel()
 	for _, way := range []string{"PLAIN", "LOGIN", "CRAM-MD5", "SCRAM-SHA-256"} {
-		box := apptest.NewMailbox(t, apptest.StartTLS, "bob-the-user", "secret", func(b *apptest.Mailbox, _ *smtp.Server) { b.Ways = []string{way} })
+		box := apptest.NewMailbox(t, apptest.StartTLS, "bob-the-user", "secret",
+			func(b *apptest.Mailbox, _ *smtp.Server) { b.Ways = []string{way} })
 		server := serverOf(box, apptest.StartTLS)
 		server.Password = "another-word"
 		err := stepSender().Send(t.Context(), server, message())
@@ -242,7 +255,8 @@ func TestWrongPassword(t *testing.T) {
 	server := serverOf(none, apptest.StartTLS)
 	server.User = "bob"
 	wantError(t, stepSender().Send(t.Context(), server, message()), false, 0, "no sign-in")
-	odd := apptest.NewMailbox(t, apptest.StartTLS, "bob", "secret", func(b *apptest.Mailbox, _ *smtp.Server) { b.Ways = []string{"NTLM", "XOAUTH2"} })
+	odd := apptest.NewMailbox(t, apptest.StartTLS, "bob", "secret",
+		func(b *apptest.Mailbox, _ *smtp.Server) { b.Ways = []string{"NTLM", "XOAUTH2"} })
 	wantError(t, stepSender().Send(t.Context(), serverOf(odd, apptest.StartTLS), message()), false, 0, "NTLM XOAUTH2")
 }
 
@@ -270,7 +284,8 @@ func TestServerReplyIsInTheError(t *testing.T) {
 	}{{550, false}, {552, false}, {451, true}, {421, true}, {450, true}} {
 		box := apptest.NewMailbox(t, apptest.NoTLS, "", "", func(b *apptest.Mailbox, _ *smtp.Server) {
 			b.Refuse = func(string) error {
-				return &smtp.SMTPError{Code: c.code, EnhancedCode: smtp.EnhancedCode{c.code / 100, 1, 1}, Message: "no such user here"}
+				return &smtp.SMTPError{Code: c.code, EnhancedCode: smtp.EnhancedCode{c.code / 100, 1, 1},
+					Message: "no such user here"}
 			}
 		})
 		err := stepSender().Send(t.Context(), serverOf(box, apptest.NoTLS), message())
@@ -287,7 +302,8 @@ func TestInternationalAddresses(t *testing.T) {
 	if err := stepSender().Send(t.Context(), serverOf(plain, apptest.NoTLS), m); err != nil {
 		t.Fatal(err)
 	}
-	if got := plain.Next("ann@xn--fsqu00a.example"); got.UTF8 || got.From != "larder@xn--bcher-kva.example" || got.Hello != "xn--bcher-kva.example" {
+	if got := plain.Next("ann@xn--fsqu00a.example"); got.UTF8 || got.From != "larder@xn--bcher-kva.example" ||
+		got.Hello != "xn--bcher-kva.example" {
 		t.Errorf("came %+v", got)
 	}
 	m.To = "张三@例子.example"
@@ -295,7 +311,8 @@ func TestInternationalAddresses(t *testing.T) {
 	if plain.Len() != 0 {
 		t.Error("a message came")
 	}
-	able := apptest.NewMailbox(t, apptest.NoTLS, "", "", func(_ *apptest.Mailbox, s *smtp.Server) { s.EnableSMTPUTF8 = true })
+	able := apptest.NewMailbox(t, apptest.NoTLS, "", "",
+		func(_ *apptest.Mailbox, s *smtp.Server) { s.EnableSMTPUTF8 = true })
 	if err := stepSender().Send(t.Context(), serverOf(able, apptest.NoTLS), m); err != nil {
 		t.Fatal(err)
 	}

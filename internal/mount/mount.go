@@ -1,5 +1,6 @@
-// Package mount says which mount covers a path. A mount is a place in the tree of virtual paths where a folder, its root entry, and the
-// provider that stores what is in it appear. There are few mounts: all of them sit in memory under the config version.
+// Package mount says which mount covers a path. A mount is a place in the tree of virtual paths
+// where a folder, its root entry, and the provider that stores what is in it appear. There are few
+// mounts: all of them sit in memory under the config version.
 //
 // Specification: Mount.
 package mount
@@ -33,7 +34,8 @@ func (m *Mount) Check() error {
 	switch {
 	case m.Path.Reserved():
 		return fault.New(fault.Invalid, "The first segment of this path is reserved for the service.")
-	case strings.TrimSpace(m.Name) == "" || utf8.RuneCountInString(m.Name) > maxName || strings.ContainsFunc(m.Name, unicode.IsControl):
+	case strings.TrimSpace(m.Name) == "" || utf8.RuneCountInString(m.Name) > maxName ||
+		strings.ContainsFunc(m.Name, unicode.IsControl):
 		return fault.New(fault.Invalid, "A mount's name has 1 to 255 characters, none of them a control character.")
 	case !slices.Contains([]string{"name", "time", "size", "manual"}, m.SortBy):
 		return fault.New(fault.Invalid, "A mount is sorted by name, time, size or manual.")
@@ -69,8 +71,9 @@ func NewTable(mounts []Mount) *Table {
 	return t
 }
 
-// Resolve returns the mount that covers p, and whether there is one: of several the one with the highest priority, then the one with the
-// longest path, then the oldest, so that a new mount hides none that was there unless it is told to.
+// Resolve returns the mount that covers p, and whether there is one: of several the one with the
+// highest priority, then the one with the longest path, then the oldest, so that a new mount hides
+// none that was there unless it is told to.
 func (t *Table) Resolve(p vpath.Path) (Mount, bool) {
 	for _, m := range t.mounts {
 		if p.Within(m.Path) {
@@ -110,7 +113,8 @@ func (t *Table) ByRoot(rootID string) []Mount {
 	return found
 }
 
-// Below lists the mounts strictly below p that are not hidden: of which at least the root can be reached by its path.
+// Below lists the mounts strictly below p that are not hidden: of which at least the root can be
+// reached by its path.
 func (t *Table) Below(p vpath.Path) []Mount {
 	var found []Mount
 	for _, m := range t.mounts {

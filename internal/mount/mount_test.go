@@ -24,12 +24,15 @@ func TestResolve(t *testing.T) {
 		return mount.Mount{ID: id, RootID: "root of " + id, Path: path(t, p), Priority: priority}
 	}
 	table := mount.NewTable([]mount.Mount{
-		m("root", "/", 0), m("pub", "/pub", 0), m("priv", "/pub/priv", 0), m("low", "/low", -1), m("top", "/top", 5), m("under", "/top/under", 0),
+		m("root", "/", 0), m("pub", "/pub", 0), m("priv", "/pub/priv", 0), m("low", "/low", -1), m("top", "/top", 5),
+		m("under", "/top/under", 0),
 		m("twin-b", "/twin", 0), m("twin-a", "/twin", 0),
 	})
 	for p, want := range map[string]string{
-		"/": "root", "/x": "root", "/pub": "pub", "/pub/x": "pub", "/publ": "root", "/pub/priv": "priv", "/pub/priv/x": "priv", // abuse case C19
-		"/low/x": "root", "/top/under/x": "top", "/twin/x": "twin-a",
+		// abuse case C19
+		"/": "root", "/x": "root", "/pub": "pub", "/pub/x": "pub", "/publ": "root", "/pub/priv": "priv",
+		"/pub/priv/x": "priv",
+		"/low/x":      "root", "/top/under/x": "top", "/twin/x": "twin-a",
 	} {
 		got, found := table.Resolve(path(t, p))
 		if !found || got.ID != want {
@@ -76,7 +79,8 @@ func TestStoreFollowsTheConfigVersion(t *testing.T) {
 		if _, found := empty.Resolve(vpath.Root); found {
 			t.Error("an empty database has a mount")
 		}
-		want := mount.Mount{ID: "m", ProviderID: "p", RootID: "r", Path: path(t, "/a/b"), Name: "N", SortBy: "time", SortOrder: "desc", Priority: 7}
+		want := mount.Mount{ID: "m", ProviderID: "p", RootID: "r", Path: path(t, "/a/b"), Name: "N", SortBy: "time",
+			SortOrder: "desc", Priority: 7}
 		err := d.Write(t.Context(), func(tx *db.Tx) error { return s.Insert(tx, want, 1) })
 		if err != nil {
 			t.Fatal(err)

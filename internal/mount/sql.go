@@ -31,12 +31,14 @@ func (s *Store) Insert(tx *db.Tx, m Mount, now int64) error {
 	return tx.BumpConfig()
 }
 
-// Table returns the mounts for that config version, which the caller has read outside of any transaction; from memory when they are known.
+// Table returns the mounts for that config version, which the caller has read outside of any
+// transaction; from memory when they are known.
 func (s *Store) Table(ctx context.Context, version int64) (*Table, error) {
 	return s.table.Get(version, func() (*Table, error) { return s.TableIn(s.db.Read(ctx)) })
 }
 
-// TableIn reads the mounts as q sees them. It is for transactions, whose own changes must not get into memory.
+// TableIn reads the mounts as q sees them. It is for transactions, whose own changes must
+// not get into memory.
 func (s *Store) TableIn(q db.Querier) (*Table, error) {
 	rows, err := q.Query(`SELECT ` + columns + ` FROM mounts`)
 	if err != nil {
@@ -61,7 +63,8 @@ const columns = `id, provider_id, root_id, mount_path, name, sort_by, sort_order
 
 func scan(from interface{ Scan(dest ...any) error }) (m Mount, err error) {
 	var path string
-	err = from.Scan(&m.ID, &m.ProviderID, &m.RootID, &path, &m.Name, &m.SortBy, &m.SortOrder, &m.Priority, &m.CreatedAt, &m.UpdatedAt)
+	err = from.Scan(&m.ID, &m.ProviderID, &m.RootID, &path, &m.Name, &m.SortBy, &m.SortOrder, &m.Priority, &m.CreatedAt,
+		&m.UpdatedAt)
 	if errors.Is(err, db.ErrNoRows) {
 		return Mount{}, noMount()
 	}
@@ -74,12 +77,14 @@ func scan(from interface{ Scan(dest ...any) error }) (m Mount, err error) {
 	return m, nil
 }
 
-// Lock returns a mount as it is in tx and keeps others from changing or locking it until tx ends. Fault: NotFound.
+// Lock returns a mount as it is in tx and keeps others from changing or locking it until
+// tx ends. Fault: NotFound.
 func (s *Store) Lock(tx *db.Tx, id string) (Mount, error) {
 	return scan(tx.QueryRow(`UPDATE mounts SET updated_at = updated_at WHERE id = $1 RETURNING `+columns, id))
 }
 
-// Replace gives the mount with m's id all of m's values, its root and age excepted, and raises the config version. Fault: NotFound.
+// Replace gives the mount with m's id all of m's values, its root and age excepted, and raises the
+// config version. Fault: NotFound.
 func (s *Store) Replace(tx *db.Tx, m Mount) error {
 	n, err := tx.Exec(`
 		UPDATE mounts
@@ -88,7 +93,8 @@ func (s *Store) Replace(tx *db.Tx, m Mount) error {
 	return finishChange(tx, "replace mount", n, err)
 }
 
-// Delete removes a mount and raises the config version; its root is the caller's to bury. Fault: NotFound.
+// Delete removes a mount and raises the config version; its root is the caller's
+// to bury. Fault: NotFound.
 func (s *Store) Delete(tx *db.Tx, id string) error {
 	n, err := tx.Exec(`DELETE FROM mounts WHERE id = $1`, id)
 	return finishChange(tx, "delete mount", n, err)

@@ -14,11 +14,13 @@ import (
 	"larder/internal/job"
 )
 
-// ChecksumJob is the type of the job that fills in the SHA-256 of an object that came in parts; its payload is the object's id. RunChecksum does it.
+// ChecksumJob is the type of the job that fills in the SHA-256 of an object that came in parts; its
+// payload is the object's id. RunChecksum does it.
 const ChecksumJob = "checksum"
 
-// RunChecksum reads an object once and records its SHA-256. An object that is gone, or known by now, is done. Fault: Unverified when its store has
-// another length of it than is recorded, or none.
+// RunChecksum reads an object once and records its SHA-256. An object that is gone, or
+// known by now, is done. Fault: Unverified when its store has another length of it than
+// is recorded, or none.
 func (r *Registry) RunChecksum(ctx context.Context, run *job.Run) error {
 	o, found, err := unhashedObject(r.DB.Read(ctx), run.Payload)
 	if err != nil || !found {

@@ -16,22 +16,28 @@ import (
 )
 
 const (
-	// objectsPerPiece is how many objects one piece deletes at most, and retry how long one that could not be deleted is left alone.
+	// objectsPerPiece is how many objects one piece deletes at most, and retry how long one that
+	// could not be deleted is left alone.
 	objectsPerPiece = 500
 	retryAfter      = time.Minute
-	// maxFailures failures in a row, and a store is taken for unavailable; one deletion that takes as long as patience suffices.
+	// maxFailures failures in a row, and a store is taken for unavailable; one deletion that takes
+	// as long as patience suffices.
 	maxFailures   = 3
 	deleteTimeout = 15 * time.Second
-	// storeBudget is how long one piece may take at one store. With the last deletion's patience it is well below retry, for which a claim holds.
+	// storeBudget is how long one piece may take at one store. With the last deletion's patience it
+	// is well below retry, for which a claim holds.
 	storeBudget = 20 * time.Second
-	// parallelDeletes is how many objects are deleted at a time from a store that is reached over a network.
+	// parallelDeletes is how many objects are deleted at a time from a store that is
+	// reached over a network.
 	parallelDeletes = 8
 )
 
-// Collect deletes the next objects whose time has come, in all stores at the same time: one that does not answer, or answers slowly, holds none of
-// the others up for longer than its budget. It tells whether there is more to do at once. Nothing else deletes objects. It may run in several processes
-// at a time: each piece is claimed in a short transaction first. An object that its store does not delete now is tried again a minute later and holds
-// nothing else up; such failures are logged, not returned.
+// Collect deletes the next objects whose time has come, in all stores at the same time: one that
+// does not answer, or answers slowly, holds none of the others up for longer than its budget. It
+// tells whether there is more to do at once. Nothing else deletes objects. It may run in several
+// processes at a time: each piece is claimed in a short transaction first. An object that its
+// store does not delete now is tried again a minute later and holds nothing else up; such failures
+// are logged, not returned.
 func (r *Registry) Collect(ctx context.Context) (more bool, err error) {
 	var fresh, again []garbage
 	var until int64
@@ -82,15 +88,17 @@ func (r *Registry) Collect(ctx context.Context) (more bool, err error) {
 	return len(claimed) == objectsPerPiece, err
 }
 
-// shuffled brings what was claimed before into a random order, so that objects that a store refuses to delete do not come first every time.
+// shuffled brings what was claimed before into a random order, so that objects that a store refuses
+// to delete do not come first every time.
 func (r *Registry) shuffled(list []garbage) []garbage {
 	order := rand.New(rand.NewChaCha8([32]byte(r.IDs.Bytes(32))))
 	order.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
 	return list
 }
 
-// deleteFrom deletes objects of one provider and returns those that are gone and those that it did not come to. After some failures in a row, or one
-// deletion that takes too long, the provider is left alone for a while, as it is after its budget is spent: some bad objects do not hold up the
+// deleteFrom deletes objects of one provider and returns those that are gone and those that it did
+// not come to. After some failures in a row, or one deletion that takes too long, the provider is
+// left alone for a while, as it is after its budget is spent: some bad objects do not hold up the
 // others, nor does one store.
 func (r *Registry) deleteFrom(ctx context.Context, provider string, these []garbage) (deleted, untried []garbage) {
 	spent, end := context.WithTimeout(ctx, r.storeBudget)
@@ -170,7 +178,8 @@ func (r *Registry) deleteNow(ctx context.Context, g garbage) error {
 		return err
 	}
 	if g.uploadID.Valid { // first: what is put together at this moment has its object by then, or never
-		u := blob.Upload{Key: blob.Key(g.key), ID: g.uploadID.String, Size: 1, PartSize: 1} // to drop it, no store needs to know how large it is
+		// to drop it, no store needs to know how large it is
+		u := blob.Upload{Key: blob.Key(g.key), ID: g.uploadID.String, Size: 1, PartSize: 1}
 		if err := store.Abort(ctx, u); err != nil {
 			return err
 		}
@@ -183,7 +192,8 @@ func (r *Registry) deleteNow(ctx context.Context, g garbage) error {
 	return store.Delete(ctx, blob.Key(g.key))
 }
 
-// pausedProviders are the providers that the collector of this process leaves alone for now. Safe for concurrent use.
+// pausedProviders are the providers that the collector of this process leaves alone for now.
+// Safe for concurrent use.
 type pausedProviders struct {
 	mu    sync.Mutex
 	until map[string]int64 // by provider: when it is asked again, ms
@@ -198,7 +208,8 @@ func (r *pausedProviders) pause(provider string, ms int64) {
 	r.until[provider] = ms
 }
 
-// list lists those that rest at that time. An end that lies too far in the future is of a clock that went back.
+// list lists those that rest at that time. An end that lies too far in the future is of a
+// clock that went back.
 func (r *pausedProviders) list(ms int64) []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -214,5 +225,6 @@ func (r *pausedProviders) list(ms int64) []string {
 	return resting
 }
 
-// isProviderGone reports that an object could not be deleted because its provider was, along with whatever an upload had still noted for it.
+// isProviderGone reports that an object could not be deleted because its provider was, along with
+// whatever an upload had still noted for it.
 func isProviderGone(err error) bool { return errors.Is(err, provider.ErrGone) }

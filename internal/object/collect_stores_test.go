@@ -54,7 +54,8 @@ func (s *failingStore) setUndeletable(keys map[blob.Key]bool) {
 	s.undeletable = keys
 }
 
-// addFailingStore puts a stubborn store in front of the vault, with n keys to be collected before any other.
+// addFailingStore puts a stubborn store in front of the vault, with n keys to be
+// collected before any other.
 func addFailingStore(w *fixture, n int) *failingStore {
 	w.t.Helper()
 	store, err := w.reg.Store(w.t.Context(), "vault")
@@ -77,7 +78,8 @@ func addFailingStore(w *fixture, n int) *failingStore {
 	return s
 }
 
-// A store that does not answer costs the others one deletion's patience, however much there is to be deleted from it, and is asked once a minute.
+// A store that does not answer costs the others one deletion's patience, however much there is to
+// be deleted from it, and is asked once a minute.
 func TestCollectorSkipsHangingStore(t *testing.T) {
 	eachFixture(t, func(t *testing.T, w *fixture) {
 		s := addFailingStore(w, 1700)
@@ -94,7 +96,8 @@ func TestCollectorSkipsHangingStore(t *testing.T) {
 			t.Error("the other store was not tidied")
 		}
 		if calls := s.setHook(hangs); calls != 1 || w.countGarbage("vault") != 1700 {
-			t.Errorf("the store that hangs was asked %d times and has %d of 1700 keys left", calls, w.countGarbage("vault"))
+			t.Errorf("the store that hangs was asked %d times and has %d of 1700 keys left", calls,
+				w.countGarbage("vault"))
 		}
 		w.advance(time.Minute - time.Millisecond)
 		w.collect()
@@ -168,7 +171,8 @@ func TestCollectorStopsWithTheService(t *testing.T) {
 	})
 }
 
-// Three objects that are retained, wherever they come in a piece, hold nothing else of their store up for longer than some minutes' rest.
+// Three objects that are retained, wherever they come in a piece, hold nothing else of their store
+// up for longer than some minutes' rest.
 func TestCollectorSkipsUndeletableObjects(t *testing.T) {
 	eachFixture(t, func(t *testing.T, w *fixture) {
 		s := addFailingStore(w, 40)
@@ -216,7 +220,8 @@ func TestCollectorTriesNewKeysBeforeFailedKeys(t *testing.T) {
 	})
 }
 
-// A piece of a slow store ends with its budget; what it did not come to is taken up after as long again, and what lies elsewhere at once.
+// A piece of a slow store ends with its budget; what it did not come to is taken up after as long
+// again, and what lies elsewhere at once.
 func TestCollectorLeavesSlowStoreAfterTimeBudget(t *testing.T) {
 	eachFixture(t, func(t *testing.T, w *fixture) {
 		s := addFailingStore(w, 1000)

@@ -16,7 +16,8 @@ func TestCollectorContinuesPastFailingStore(t *testing.T) {
 	eachFixture(t, func(t *testing.T, w *fixture) {
 		gone := w.storeContent("x").Key
 		w.write(func(tx *db.Tx) error {
-			away := provider.Provider{ID: "absent", Name: "absent", Type: provider.BuiltIn, Bucket: "absent", Marker: "absent"}
+			away := provider.Provider{ID: "absent", Name: "absent", Type: provider.BuiltIn, Bucket: "absent",
+				Marker: "absent"}
 			if err := w.reg.Insert(tx, away); err != nil {
 				return err
 			}
@@ -55,7 +56,10 @@ func TestCollectorContinuesPastFailingStore(t *testing.T) {
 // What an upload had noted in a provider that is deleted meanwhile is nobody's any more.
 func TestCollectorForgetsKeysOfDeletedProviders(t *testing.T) {
 	eachFixture(t, func(t *testing.T, w *fixture) {
-		w.write(func(tx *db.Tx) error { return object.Discard(tx, "deleted", "ab/00112233445566778899aabbccddeeff", 0) })
+		w.write(func(tx *db.Tx) error {
+			return object.Discard(tx, "deleted", "ab/00112233445566778899aabbccddeeff",
+				0)
+		})
 		w.advance(grace)
 		w.collect()
 		if n := w.countRows("garbage"); n != 0 {

@@ -33,7 +33,8 @@ func (w *fixture) acquireHold() *object.Hold {
 	return hold
 }
 
-// Of a backup: while it holds the collector back nothing is deleted, and everything that is due when it ends.
+// Of a backup: while it holds the collector back nothing is deleted, and everything that is
+// due when it ends.
 func TestHoldPausesCollector(t *testing.T) {
 	eachFixture(t, func(t *testing.T, w *fixture) {
 		w.objects.Grace = time.Millisecond
@@ -68,7 +69,8 @@ func TestHoldPausesCollector(t *testing.T) {
 	})
 }
 
-// Ten minutes is how long a hold lasts whose owner died, and five how late it may be renewed: clocks differ.
+// Ten minutes is how long a hold lasts whose owner died, and five how late it may
+// be renewed: clocks differ.
 func TestHoldExpires(t *testing.T) {
 	eachFixture(t, func(t *testing.T, w *fixture) {
 		w.objects.Grace = time.Millisecond

@@ -10,12 +10,14 @@ import (
 	"larder/internal/db"
 )
 
-// Small uploads are as durable as others, yet a commit of their own to note the key beforehand would double what they cost, and so it is with
-// the copies of a move. So keys are noted as garbage a batch at a time, for later, and handed out one by one. What is never used is collected,
-// an absent object.
+// Small uploads are as durable as others, yet a commit of their own to note the key beforehand
+// would double what they cost, and so it is with the copies of a move. So keys are noted as
+// garbage a batch at a time, for later, and handed out one by one. What is never used is
+// collected, an absent object.
 //
-// A key is noted under the tree's lock and before its store is asked for. So whoever moves a provider to another bucket, which takes the tree
-// alone and a provider without any key, either meets the key or is done before the bytes go to the store.
+// A key is noted under the tree's lock and before its store is asked for. So whoever moves a
+// provider to another bucket, which takes the tree alone and a provider without any key, either
+// meets the key or is done before the bytes go to the store.
 const (
 	keyBatch      = 64
 	keysUsableFor = 30 * time.Minute // a key is handed out this long after it was noted
@@ -48,7 +50,8 @@ func (k *KeySource) keysFor(providerID string) *providerKeys {
 	return k.byProvider[providerID]
 }
 
-// shardFor returns the shard for new keys, under the prefix that the provider has now; r.mu is held.
+// shardFor returns the shard for new keys, under the prefix that the provider has
+// now; r.mu is held.
 func (k *KeySource) shardFor(ctx context.Context, r *providerKeys, providerID string) (*blob.Shard, error) {
 	p, err := k.registry.Providers.ByID(ctx, providerID)
 	if err != nil {

@@ -14,16 +14,16 @@ import (
 // take its time: the object appears after the collector has been there. A store that was asked to
 // assemble parts may do the same after their session was aborted. So the row of such a key stays on
 // the garbage list after the object was deleted, and the collector looks again, at growing
-// intervals, until lateWriteWindow after the address has expired. A later look asks for the object first:
-// in a bucket with versions each deletion would leave a marker.
+// intervals, until lateWriteWindow after the address has expired. A later look asks for the object
+// first: in a bucket with versions each deletion would leave a marker.
 const (
 	lateWriteWindow = 72 * time.Hour // the 100 MiB of the largest body in one piece need 400 bytes a second
 	firstRecheck    = time.Hour      // between the first two looks at least
 )
 
-// ExpectLateWrites has the collector look for the object of a key on the garbage list again after it has
-// deleted it, for lateWriteWindow from that time (ms) on: a client may still be sending it. It does nothing
-// to a key that the collector has begun with.
+// ExpectLateWrites has the collector look for the object of a key on the garbage list again after
+// it has deleted it, for lateWriteWindow from that time (ms) on: a client may still be sending it.
+// It does nothing to a key that the collector has begun with.
 func ExpectLateWrites(tx *db.Tx, providerID string, key blob.Key, from int64) error {
 	if err := markLateWrites(tx, providerID, string(key), from); err != nil {
 		return fmt.Errorf("note a key on the garbage list as written to by clients: %w", err)

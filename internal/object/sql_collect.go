@@ -15,10 +15,12 @@ type garbage struct {
 	collected     bool           // its object has been deleted once
 }
 
-// claim takes the next garbage whose time has come, but for that of some providers. What is claimed carries the negative of the time at which it
-// is taken up again, should it still be there; Keep does not take it off the list any more. What was claimed before comes behind what was not, so that
-// objects that can't be deleted hold nothing else up. A key that an object has is passed over, however it came on the list. While a hold is valid
-// nothing is claimed: the same statement that would take a key sees the hold, or was begun before it and sees no key that is named later.
+// claim takes the next garbage whose time has come, but for that of some providers. What is claimed
+// carries the negative of the time at which it is taken up again, should it still be there; Keep
+// does not take it off the list any more. What was claimed before comes behind what was not, so
+// that objects that can't be deleted hold nothing else up. A key that an object has is passed over,
+// however it came on the list. While a hold is valid nothing is claimed: the same statement that
+// would take a key sees the hold, or was begun before it and sees no key that is named later.
 func claim(tx *db.Tx, now, until int64, resting []string) (fresh, again []garbage, err error) {
 	fresh, err = claimBetween(tx, now, until, 0, now, "ASC", objectsPerPiece, resting)
 	if err != nil || len(fresh) == objectsPerPiece {
@@ -28,7 +30,8 @@ func claim(tx *db.Tx, now, until int64, resting []string) (fresh, again []garbag
 	return fresh, again, err
 }
 
-func claimBetween(tx *db.Tx, now, until, low, high int64, order string, limit int, resting []string) ([]garbage, error) {
+func claimBetween(tx *db.Tx, now, until, low, high int64, order string, limit int,
+	resting []string) ([]garbage, error) {
 	args := []any{-until, low, high, now, low, high, limit, now + maxHold.Milliseconds()}
 	passed := ""
 	for i, provider := range resting {
@@ -61,11 +64,13 @@ func claimBetween(tx *db.Tx, now, until, low, high int64, order string, limit in
 	return claimed, rows.Err()
 }
 
-// requeue lets what was claimed until then, and not tried, be taken up again at once, before what has failed. It stays claimed as far as Keep is
-// concerned: an earlier claim of it may have deleted the object already.
+// requeue lets what was claimed until then, and not tried, be taken up again at once, before what
+// has failed. It stays claimed as far as Keep is concerned: an earlier claim of it may have
+// deleted the object already.
 func requeue(tx *db.Tx, untried []garbage, until int64) error {
 	for _, g := range untried {
-		if _, err := tx.Exec("UPDATE garbage SET after = -1 WHERE provider_id = $1 AND key = $2 AND after = $3", g.provider, g.key, -until); err != nil {
+		if _, err := tx.Exec("UPDATE garbage SET after = -1 WHERE provider_id = $1 AND key = $2 AND after = $3",
+			g.provider, g.key, -until); err != nil {
 			return err
 		}
 	}
@@ -74,12 +79,13 @@ func requeue(tx *db.Tx, untried []garbage, until int64) error {
 
 // markLateWrites notes that clients write to a key, see ExpectLateWrites.
 func markLateWrites(tx *db.Tx, provider, key string, from int64) error {
-	_, err := tx.Exec("UPDATE garbage SET late_from = $1 WHERE provider_id = $2 AND key = $3 AND after >= 0", from, provider, key)
+	_, err := tx.Exec("UPDATE garbage SET late_from = $1 WHERE provider_id = $2 AND key = $3 AND after >= 0", from,
+		provider, key)
 	return err
 }
 
-// removeDeleted takes keys off the list whose objects are deleted, or sets them down for the next look.
-// Those stay claimed.
+// removeDeleted takes keys off the list whose objects are deleted, or sets them down for the next
+// look. Those stay claimed.
 func removeDeleted(tx *db.Tx, deleted []garbage, now int64) error {
 	for _, g := range deleted {
 		if next := g.nextCheck(now); next > 0 {
@@ -92,7 +98,8 @@ func removeDeleted(tx *db.Tx, deleted []garbage, now int64) error {
 			}
 			continue
 		}
-		if _, err := tx.Exec("DELETE FROM garbage WHERE provider_id = $1 AND key = $2 AND after < 0", g.provider, g.key); err != nil {
+		if _, err := tx.Exec("DELETE FROM garbage WHERE provider_id = $1 AND key = $2 AND after < 0", g.provider,
+			g.key); err != nil {
 			return err
 		}
 	}

@@ -11,7 +11,8 @@ import (
 
 const existingChunk = 500 // ids in one query
 
-// ExistingContents tells which of some contents (Content.ID) there are, for whoever keeps something made of them.
+// ExistingContents tells which of some contents (Content.ID) there are, for whoever keeps
+// something made of them.
 func (r *Registry) ExistingContents(ctx context.Context, ids []string) (map[string]bool, error) {
 	q := r.DB.Read(ctx)
 	existing := map[string]bool{}
@@ -38,7 +39,8 @@ func existingUnmovedContents(q db.Querier, ids []string, existing map[string]boo
 	for i, id := range ids {
 		marks[i], args[i] = fmt.Sprintf("$%d", i+1), id
 	}
-	rows, err := q.Query("SELECT id FROM objects WHERE refs > 0 AND content_id IS NULL AND id IN ("+strings.Join(marks, ", ")+")", args...)
+	rows, err := q.Query("SELECT id FROM objects WHERE refs > 0 AND content_id IS NULL AND id IN ("+strings.Join(marks,
+		", ")+")", args...)
 	if err != nil {
 		return err
 	}
@@ -53,8 +55,9 @@ func existingUnmovedContents(q db.Querier, ids []string, existing map[string]boo
 	return rows.Err()
 }
 
-// existingMovedContents adds those of the missing contents that were moved to another store. There may be very many such, and they are found by where they lie
-// now (index objects_continued): all are passed by once.
+// existingMovedContents adds those of the missing contents that were moved to another store. There
+// may be very many such, and they are found by where they lie now (index objects_continued): all
+// are passed by once.
 func existingMovedContents(q db.Querier, missing, existing map[string]bool) error {
 	rows, err := q.Query("SELECT content_id FROM objects WHERE content_id IS NOT NULL AND refs > 0")
 	if err != nil {

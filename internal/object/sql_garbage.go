@@ -10,7 +10,8 @@ import (
 	"larder/internal/fault"
 )
 
-// DiscardContent puts the key of content that nothing refers to any more on the garbage list, for after the grace period, or sooner where its owner has too much.
+// DiscardContent puts the key of content that nothing refers to any more on the garbage list, for
+// after the grace period, or sooner where its owner has too much.
 func (r *Registry) DiscardContent(tx *db.Tx, at Location, size int64, owner string) error {
 	_, err := tx.Exec(`
 		INSERT INTO garbage (provider_id, key, after, owner_id, size)
@@ -26,8 +27,9 @@ func (r *Registry) DiscardContent(tx *db.Tx, at Location, size int64, owner stri
 	return nil
 }
 
-// Discard puts a key on the garbage list: the collector deletes its object once the time after (milliseconds) has come, unless Keep takes it
-// off before. A key that is listed already gets the new time, save when the collector has begun with it.
+// Discard puts a key on the garbage list: the collector deletes its object once the time after
+// (milliseconds) has come, unless Keep takes it off before. A key that is listed already gets the
+// new time, save when the collector has begun with it.
 func Discard(tx *db.Tx, providerID string, key blob.Key, after int64) error {
 	_, err := tx.Exec(`
 		INSERT INTO garbage (provider_id, key, after)
@@ -40,19 +42,24 @@ func Discard(tx *db.Tx, providerID string, key blob.Key, after int64) error {
 	return nil
 }
 
-// Postpone gives a key on the garbage list a later time, and reports whether it still could: false when the collector has begun with it.
+// Postpone gives a key on the garbage list a later time, and reports whether it still could: false
+// when the collector has begun with it.
 func Postpone(tx *db.Tx, providerID string, key blob.Key, after int64) (bool, error) {
-	n, err := tx.Exec("UPDATE garbage SET after = $1 WHERE provider_id = $2 AND key = $3 AND after >= 0", after, providerID, string(key))
+	n, err := tx.Exec("UPDATE garbage SET after = $1 WHERE provider_id = $2 AND key = $3 AND after >= 0", after,
+		providerID, string(key))
 	if err != nil {
 		return false, fmt.Errorf("postpone a key on the garbage list: %w", err)
 	}
 	return n == 1, nil
 }
 
-// DiscardParts has the collector drop the parts that the store calls uploadID along with the object, once the time after (milliseconds) has come. The
-// key must be on the garbage list; false when it is not, or when the collector has begun with it. Discard and Postpone keep the parts in mind.
+// DiscardParts has the collector drop the parts that the store calls uploadID along with the
+// object, once the time after (milliseconds) has come. The key must be on the garbage list;
+// false when it is not, or when the collector has begun with it. Discard and Postpone keep
+// the parts in mind.
 func DiscardParts(tx *db.Tx, providerID string, key blob.Key, uploadID string, after int64) (bool, error) {
-	n, err := tx.Exec("UPDATE garbage SET after = $1, upload_id = $2 WHERE provider_id = $3 AND key = $4 AND after >= 0",
+	n, err := tx.Exec(
+		"UPDATE garbage SET after = $1, upload_id = $2 WHERE provider_id = $3 AND key = $4 AND after >= 0",
 		after, uploadID, providerID, string(key))
 	if err != nil {
 		return false, fmt.Errorf("note the parts of a key on the garbage list: %w", err)
@@ -63,21 +70,23 @@ func DiscardParts(tx *db.Tx, providerID string, key blob.Key, uploadID string, a
 // ErrCollected is the cause of Keep's fault when the collector was faster.
 var ErrCollected = errors.New("the collector has taken the key")
 
-// Undiscard takes a key off the garbage list. It must be there: when it is not, or not any more its own, the collector has begun with the object or
-// is done with it, whatever the clocks of the replicas say. Fault: Conflict, because of ErrCollected.
+// Undiscard takes a key off the garbage list. It must be there: when it is not, or not any more its
+// own, the collector has begun with the object or is done with it, whatever the clocks of the
+// replicas say. Fault: Conflict, because of ErrCollected.
 func Undiscard(tx *db.Tx, providerID string, key blob.Key) error {
 	n, err := tx.Exec("DELETE FROM garbage WHERE provider_id = $1 AND key = $2 AND after >= 0", providerID, string(key))
 	if err != nil {
 		return fmt.Errorf("take a key off the garbage list: %w", err)
 	}
 	if n == 0 {
-		return fault.New(fault.Conflict, "The uploaded content has been removed already; upload it again.").WithCause(ErrCollected)
+		return fault.New(fault.Conflict, "The uploaded content has been removed already; upload it again.").
+			WithCause(ErrCollected)
 	}
 	return nil
 }
 
-// CountGarbage counts the objects that wait to be removed from the stores, as far as most, and sums the bytes of those that
-// were the content of files.
+// CountGarbage counts the objects that wait to be removed from the stores, as far as most, and sums
+// the bytes of those that were the content of files.
 func CountGarbage(q db.Querier, most int64) (objects, bytes int64, err error) {
 	err = q.QueryRow(`
 		SELECT COUNT(*), CAST(COALESCE(SUM(size), 0) AS BIGINT)
@@ -88,10 +97,11 @@ func CountGarbage(q db.Querier, most int64) (objects, bytes int64, err error) {
 	return objects, bytes, nil
 }
 
-// discardedKeys lists keys of a provider on the garbage list whose objects have not been deleted yet,
-// at most limit, and tells whether there may be parts under one of them.
+// discardedKeys lists keys of a provider on the garbage list whose objects have not been deleted
+// yet, at most limit, and tells whether there may be parts under one of them.
 func discardedKeys(q db.Querier, providerID string, limit int) (keys []blob.Key, parts bool, err error) {
-	rows, err := q.Query("SELECT key, upload_id FROM garbage WHERE provider_id = $1 AND NOT collected LIMIT $2", providerID, limit)
+	rows, err := q.Query("SELECT key, upload_id FROM garbage WHERE provider_id = $1 AND NOT collected LIMIT $2",
+		providerID, limit)
 	if err != nil {
 		return nil, false, fmt.Errorf("look for garbage of a provider: %w", err)
 	}
@@ -108,8 +118,8 @@ func discardedKeys(q db.Querier, providerID string, limit int) (keys []blob.Key,
 	return keys, parts, rows.Err()
 }
 
-// forgetDeletedKeys takes the keys of a provider off the garbage list under which an object may only come
-// late.
+// forgetDeletedKeys takes the keys of a provider off the garbage list under which an object
+// may only come late.
 func forgetDeletedKeys(tx *db.Tx, providerID string) error {
 	_, err := tx.Exec("DELETE FROM garbage WHERE provider_id = $1 AND collected", providerID)
 	return err
@@ -122,7 +132,8 @@ func deleteKeys(tx *db.Tx, providerID string, keys []blob.Key) error {
 		texts[i] = string(key)
 	}
 	return db.EachChunk(texts, func(args []any) error {
-		_, err := tx.Exec("DELETE FROM garbage WHERE key "+db.InChunk+" AND provider_id = "+db.AfterChunk+" AND upload_id IS NULL", args...)
+		_, err := tx.Exec("DELETE FROM garbage WHERE key "+db.InChunk+" AND provider_id = "+db.AfterChunk+
+			" AND upload_id IS NULL", args...)
 		return err
 	}, providerID)
 }

@@ -12,7 +12,8 @@ import (
 	"larder/internal/db"
 )
 
-// Insert records an object with one reference to it and returns its id, which is also what the ETag of a file is made of, see InheritContentID.
+// Insert records an object with one reference to it and returns its id, which is also what the ETag
+// of a file is made of, see InheritContentID.
 func (r *Registry) Insert(tx *db.Tx, o Record) (id string, err error) {
 	id = r.IDs.Hex(16)
 	_, err = tx.Exec(`
@@ -25,12 +26,13 @@ func (r *Registry) Insert(tx *db.Tx, o Record) (id string, err error) {
 	return id, nil
 }
 
-// Release takes one reference away; with the last one the object becomes garbage after the grace period, of the owner of the file that it was the
-// content of.
+// Release takes one reference away; with the last one the object becomes garbage after the grace
+// period, of the owner of the file that it was the content of.
 func (r *Registry) Release(tx *db.Tx, objectID, owner string) error {
 	var refs, size int64
 	var providerID, key string
-	err := tx.QueryRow("UPDATE objects SET refs = refs - 1 WHERE id = $1 RETURNING refs, size, provider_id, key", objectID).
+	err := tx.QueryRow("UPDATE objects SET refs = refs - 1 WHERE id = $1 RETURNING refs, size, provider_id, key",
+		objectID).
 		Scan(&refs, &size, &providerID, &key)
 	if err != nil {
 		return fmt.Errorf("release object %s: %w", objectID, err)
@@ -44,7 +46,8 @@ func (r *Registry) Release(tx *db.Tx, objectID, owner string) error {
 	return r.DiscardContent(tx, Location{providerID, blob.Key(key)}, size, owner)
 }
 
-// ReleaseAll takes one reference away from each object; those that nothing refers to any more become garbage of that owner after the grace period.
+// ReleaseAll takes one reference away from each object; those that nothing refers to any more
+// become garbage of that owner after the grace period.
 func (r *Registry) ReleaseAll(tx *db.Tx, objects []string, owner string) error {
 	after := r.nowMs() + r.Grace.Milliseconds()
 	r.NoteGrowth(tx, owner, math.MaxInt64) // how much is not asked
@@ -55,7 +58,8 @@ func (r *Registry) ReleaseAll(tx *db.Tx, objects []string, owner string) error {
 		}
 		_, err := tx.Exec(`
 			INSERT INTO garbage (provider_id, key, after, owner_id, size)
-			SELECT provider_id, key, CAST(`+db.AfterChunk+` AS BIGINT), CAST(`+db.AfterChunk2+` AS TEXT), size FROM objects WHERE refs = 0 AND id `+db.InChunk+`
+			SELECT provider_id, key, CAST(`+db.AfterChunk+` AS BIGINT), CAST(`+db.AfterChunk2+
+			` AS TEXT), size FROM objects WHERE refs = 0 AND id `+db.InChunk+`
 			ON CONFLICT (provider_id, key) DO NOTHING`, args...)
 		if err != nil {
 			return err
@@ -65,7 +69,8 @@ func (r *Registry) ReleaseAll(tx *db.Tx, objects []string, owner string) error {
 	}, after, nullable(owner))
 }
 
-// AddReferences adds to each object, by its id, so many references, and reports whether all of them are there.
+// AddReferences adds to each object, by its id, so many references, and reports whether all
+// of them are there.
 func AddReferences(tx *db.Tx, more map[string]int64) (all bool, err error) {
 	byCount := map[int64][]string{}
 	for _, id := range slices.Sorted(maps.Keys(more)) {
@@ -74,7 +79,8 @@ func AddReferences(tx *db.Tx, more map[string]int64) (all bool, err error) {
 	for _, count := range slices.Sorted(maps.Keys(byCount)) {
 		var changed int64
 		err := db.EachChunk(byCount[count], func(args []any) error {
-			n, err := tx.Exec("UPDATE objects SET refs = refs + CAST("+db.AfterChunk+" AS BIGINT) WHERE id "+db.InChunk, args...)
+			n, err := tx.Exec("UPDATE objects SET refs = refs + CAST("+db.AfterChunk+" AS BIGINT) WHERE id "+db.InChunk,
+				args...)
 			changed += n
 			return err
 		}, count)
@@ -88,10 +94,12 @@ func AddReferences(tx *db.Tx, more map[string]int64) (all bool, err error) {
 	return true, nil
 }
 
-// RequiredPassword has whoever else changes or releases the object wait until the transaction ends, and tells where it lies and how many files have it.
+// RequiredPassword has whoever else changes or releases the object wait until the transaction ends,
+// and tells where it lies and how many files have it.
 func RequiredPassword(tx *db.Tx, id string) (at Location, refs int64, err error) {
 	var key string
-	err = tx.QueryRow("UPDATE objects SET refs = refs WHERE id = $1 RETURNING provider_id, key, refs", id).Scan(&at.Provider, &key, &refs)
+	err = tx.QueryRow("UPDATE objects SET refs = refs WHERE id = $1 RETURNING provider_id, key, refs", id).
+		Scan(&at.Provider, &key, &refs)
 	if err != nil {
 		return Location{}, 0, fmt.Errorf("lock object %s: %w", id, err)
 	}
@@ -99,7 +107,8 @@ func RequiredPassword(tx *db.Tx, id string) (at Location, refs int64, err error)
 	return at, refs, nil
 }
 
-// Relocate says that an object lies elsewhere from now on. Its id stays, and with it the ETag of its file.
+// Relocate says that an object lies elsewhere from now on. Its id stays, and with it the
+// ETag of its file.
 func Relocate(tx *db.Tx, id string, o Record) error {
 	_, err := tx.Exec(`
 		UPDATE objects
@@ -113,7 +122,9 @@ func Relocate(tx *db.Tx, id string, o Record) error {
 
 // InheritContentID says that an object is the same content as the one that it was copied from.
 func InheritContentID(tx *db.Tx, id, from string) error {
-	_, err := tx.Exec("UPDATE objects SET content_id = (SELECT COALESCE(content_id, id) FROM objects WHERE id = $1) WHERE id = $2", from, id)
+	_, err := tx.Exec(
+		"UPDATE objects SET content_id = (SELECT COALESCE(content_id, id) FROM objects WHERE id = $1) WHERE id = $2",
+		from, id)
 	if err != nil {
 		return fmt.Errorf("say what object %s was copied from: %w", id, err)
 	}
@@ -152,7 +163,8 @@ type unhashedRecord struct {
 // unhashedObject returns an object whose SHA-256 is not known, and whether there is one of that id.
 func unhashedObject(q db.Querier, id string) (o unhashedRecord, found bool, err error) {
 	var key string
-	err = q.QueryRow("SELECT size, provider_id, key FROM objects WHERE id = $1 AND sha256 IS NULL", id).Scan(&o.size, &o.Provider, &key)
+	err = q.QueryRow("SELECT size, provider_id, key FROM objects WHERE id = $1 AND sha256 IS NULL", id).
+		Scan(&o.size, &o.Provider, &key)
 	if errors.Is(err, db.ErrNoRows) {
 		return unhashedRecord{}, false, nil
 	}

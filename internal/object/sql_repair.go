@@ -8,18 +8,22 @@ import (
 	"larder/internal/db"
 )
 
-// Recount has an object count its files anew. One that no file refers to becomes garbage after the grace period.
+// Recount has an object count its files anew. One that no file refers to becomes garbage
+// after the grace period.
 func (r *Registry) Recount(tx *db.Tx, objectID string) error {
-	// Locked first, so that who changes the count does so before, with the file in sight of the next statement, or after.
+	// Locked first, so that who changes the count does so before, with the file in sight of the
+	// next statement, or after.
 	if _, err := tx.Exec("UPDATE objects SET refs = refs WHERE id = $1", objectID); err != nil {
 		return fmt.Errorf("lock object %s: %w", objectID, err)
 	}
-	_, err := tx.Exec("UPDATE objects SET refs = (SELECT count(*) FROM entries WHERE object_id = $1) WHERE id = $1", objectID)
+	_, err := tx.Exec("UPDATE objects SET refs = (SELECT count(*) FROM entries WHERE object_id = $1) WHERE id = $1",
+		objectID)
 	if err != nil {
 		return fmt.Errorf("count the files of object %s: %w", objectID, err)
 	}
 	var provider, key string
-	err = tx.QueryRow("DELETE FROM objects WHERE id = $1 AND refs = 0 RETURNING provider_id, key", objectID).Scan(&provider, &key)
+	err = tx.QueryRow("DELETE FROM objects WHERE id = $1 AND refs = 0 RETURNING provider_id, key", objectID).
+		Scan(&provider, &key)
 	if errors.Is(err, db.ErrNoRows) {
 		return nil // some file refers to it
 	}
@@ -29,7 +33,8 @@ func (r *Registry) Recount(tx *db.Tx, objectID string) error {
 	return Discard(tx, provider, blob.Key(key), r.nowMs()+r.Grace.Milliseconds())
 }
 
-// UndiscardReferenced takes a key off the garbage list that an object in use has, whether or not the collector has begun with it.
+// UndiscardReferenced takes a key off the garbage list that an object in use has, whether or not
+// the collector has begun with it.
 func UndiscardReferenced(tx *db.Tx, providerID, key string) error {
 	_, err := tx.Exec(`
 		DELETE FROM garbage
@@ -41,9 +46,11 @@ func UndiscardReferenced(tx *db.Tx, providerID, key string) error {
 	return nil
 }
 
-// FillHash notes the SHA-256 (hexadecimal) of an object that has none yet and still lies where it was read.
+// FillHash notes the SHA-256 (hexadecimal) of an object that has none yet and still lies
+// where it was read.
 func FillHash(tx *db.Tx, objectID, providerID string, key blob.Key, sha256 string) error {
-	_, err := tx.Exec("UPDATE objects SET sha256 = $1 WHERE id = $2 AND provider_id = $3 AND key = $4 AND sha256 IS NULL",
+	_, err := tx.Exec(
+		"UPDATE objects SET sha256 = $1 WHERE id = $2 AND provider_id = $3 AND key = $4 AND sha256 IS NULL",
 		sha256, objectID, providerID, string(key))
 	if err != nil {
 		return fmt.Errorf("note the SHA-256 of object %s: %w", objectID, err)

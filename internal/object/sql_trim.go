@@ -31,16 +31,17 @@ func garbageByOwner(q db.Querier) (map[string]int64, error) {
 
 // countGarbage sums the garbage of an account, whether or not the collector has begun with it.
 func garbageOf(q db.Querier, owner string) (bytes int64, err error) {
-	err = q.QueryRow("SELECT CAST(COALESCE(SUM(size), 0) AS BIGINT) FROM garbage WHERE owner_id = $1", owner).Scan(&bytes)
+	err = q.QueryRow("SELECT CAST(COALESCE(SUM(size), 0) AS BIGINT) FROM garbage WHERE owner_id = $1", owner).
+		Scan(&bytes)
 	if err != nil {
 		return 0, fmt.Errorf("sum the garbage of an account: %w", err)
 	}
 	return bytes, nil
 }
 
-// makeOldestDue makes the oldest garbage of an account due now, so much that the rest of it is excess
-// bytes less; it reports whether any was not due before. Garbage that the collector has begun with,
-// or is about to, comes first and counts along.
+// makeOldestDue makes the oldest garbage of an account due now, so much that the rest of it is
+// excess bytes less; it reports whether any was not due before. Garbage that the collector has
+// begun with, or is about to, comes first and counts along.
 func makeOldestDue(tx *db.Tx, owner string, excess, now int64) (bool, error) {
 	n, err := tx.Exec(`
 		UPDATE garbage

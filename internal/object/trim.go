@@ -26,9 +26,11 @@ const noBound = math.MaxInt64
 
 // garbageWatch is what this process knows of the garbage of accounts. Safe for concurrent use.
 type garbageWatch struct {
-	mu   sync.Mutex
-	room map[string]int64 // bytes that an account may still add before it is looked at again; absent: it was not looked at yet
-	due  map[string]bool  // to be looked at
+	mu sync.Mutex
+	// bytes that an account may still add before it is looked at again; absent: it was
+	// not looked at yet
+	room map[string]int64
+	due  map[string]bool // to be looked at
 }
 
 // add counts bytes that an account has added, and reports whether it is to be looked at.
@@ -101,8 +103,8 @@ func (r *Registry) Trim(ctx context.Context) (found bool, err error) {
 	return found, nil
 }
 
-// TrimAll is Trim for all accounts, to be called each time before the collector begins. It reads the
-// sums of all accounts at once, and looks closer at those that may be over the bound.
+// TrimAll is Trim for all accounts, to be called each time before the collector begins. It reads
+// the sums of all accounts at once, and looks closer at those that may be over the bound.
 func (r *Registry) TrimAll(ctx context.Context) error {
 	r.garbageWatch.forgetRoom()
 	q := r.DB.Read(ctx)
@@ -116,7 +118,8 @@ func (r *Registry) TrimAll(ctx context.Context) error {
 			return err
 		}
 		for owner, a := range accounts {
-			// Bytes that are not reserved are those of files that are to be replaced: never more than a.Taken.
+			// Bytes that are not reserved are those of files that are to be replaced:
+			// never more than a.Taken.
 			if !bounded(a) || 2*a.UsedOrReserved+garbage[owner] <= 2*a.MaxStorage {
 				continue
 			}

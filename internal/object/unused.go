@@ -12,8 +12,9 @@ import (
 // maxUnusedKeys is how many keys of a provider are looked at one by one.
 const maxUnusedKeys = 1000
 
-// UnusedKeys returns the keys of a provider on the garbage list when nothing lies under any of them: uploads note keys beforehand, which would
-// keep a provider that is empty in use for hours. ForgetKeys takes them off. Fault: Conflict when objects are left, or may be.
+// UnusedKeys returns the keys of a provider on the garbage list when nothing lies under any of
+// them: uploads note keys beforehand, which would keep a provider that is empty in use for hours.
+// ForgetKeys takes them off. Fault: Conflict when objects are left, or may be.
 func (r *Registry) UnusedKeys(ctx context.Context, providerID string) ([]blob.Key, error) {
 	q := r.DB.Read(ctx)
 	has, err := ExistsIn(q, providerID)
@@ -42,9 +43,9 @@ func (r *Registry) UnusedKeys(ctx context.Context, providerID string) ([]blob.Ke
 	return keys, nil
 }
 
-// ForgetKeys takes keys that UnusedKeys has returned off the garbage list: an upload that holds one of them fails, or begins again. The caller holds
-// the tree alone. So it does with keys under which an object may only come late. Fault: Conflict
-// when the provider has any other key, or an object.
+// ForgetKeys takes keys that UnusedKeys has returned off the garbage list: an upload that holds one
+// of them fails, or begins again. The caller holds the tree alone. So it does with keys under which
+// an object may only come late. Fault: Conflict when the provider has any other key, or an object.
 func ForgetKeys(tx *db.Tx, providerID string, keys []blob.Key) error {
 	if err := deleteKeys(tx, providerID, keys); err != nil {
 		return err

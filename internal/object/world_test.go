@@ -47,11 +47,13 @@ func newFixture(t testing.TB, d *db.DB) *fixture {
 			t.Error(err)
 		}
 	})
-	w.objects = object.New(object.Config{DB: d, Providers: w.reg, IDs: w.ids, Now: w.clock, Grace: grace, Log: slog.New(slog.DiscardHandler)})
+	w.objects = object.New(object.Config{DB: d, Providers: w.reg, IDs: w.ids, Now: w.clock, Grace: grace,
+		Log: slog.New(slog.DiscardHandler)})
 	for _, name := range []string{"local", "vault"} {
 		w.must(w.reg.Prepare(name, name+"-marker"))
 		w.write(func(tx *db.Tx) error {
-			return w.reg.Insert(tx, provider.Provider{ID: name, Name: name, Type: provider.BuiltIn, Bucket: name, Marker: name + "-marker"})
+			return w.reg.Insert(tx, provider.Provider{ID: name, Name: name, Type: provider.BuiltIn, Bucket: name,
+				Marker: name + "-marker"})
 		})
 	}
 	return w
@@ -81,12 +83,14 @@ func (w *fixture) write(fn func(tx *db.Tx) error) {
 	w.must(w.db.Write(w.t.Context(), fn))
 }
 
-// storeContent puts content into the store, on the garbage list until it is used, as an upload does.
+// storeContent puts content into the store, on the garbage list until it is used,
+// as an upload does.
 func (w *fixture) storeContent(content string) object.Record {
 	w.t.Helper()
 	store, err := w.reg.Store(w.t.Context(), "local")
 	w.must(err)
-	o := object.Record{Location: object.Location{Provider: "local", Key: blob.NewKey(w.ids, nil, "")}, Size: int64(len(content))}
+	o := object.Record{Location: object.Location{Provider: "local", Key: blob.NewKey(w.ids, nil, "")},
+		Size: int64(len(content))}
 	w.write(func(tx *db.Tx) error { return object.Discard(tx, "local", o.Key, w.clock().Add(grace).UnixMilli()) })
 	info, err := store.Put(w.t.Context(), o.Key, strings.NewReader(content), blob.PutOptions{Size: o.Size})
 	w.must(err)

@@ -8,7 +8,8 @@ import (
 	"larder/internal/egress"
 )
 
-// PublicAddress is the address of an object under the provider's publicDomain, "" without one. The address of an object is its own for good.
+// PublicAddress is the address of an object under the provider's publicDomain, "" without one. The
+// address of an object is its own for good.
 func (p Provider) PublicAddress(key blob.Key) string {
 	if p.PublicDomain == "" {
 		return ""
@@ -20,7 +21,8 @@ func (p Provider) PublicAddress(key blob.Key) string {
 	return base + "/" + string(key) // of letters, digits, dots, underscores, hyphens and slashes
 }
 
-// BrowserAddresses are the addresses of all stores that browsers may be sent to or upload to, as far as that is known without asking the network.
+// BrowserAddresses are the addresses of all stores that browsers may be sent to or upload to, as
+// far as that is known without asking the network.
 func (r *Registry) BrowserAddresses(ctx context.Context) ([]string, error) {
 	all, err := r.All(ctx)
 	var addresses []string
@@ -33,7 +35,8 @@ func (r *Registry) BrowserAddresses(ctx context.Context) ([]string, error) {
 	return addresses, err
 }
 
-// origin is where the bucket of a store without a domain is reached: at its endpoint, or at a host of its own there.
+// origin is where the bucket of a store without a domain is reached: at its endpoint, or at a host
+// of its own there.
 func (p Provider) origin() string {
 	if p.Type == PathStyle {
 		return p.Endpoint
@@ -41,8 +44,10 @@ func (p Provider) origin() string {
 	return strings.Replace(p.Endpoint, "://", "://"+p.Bucket+".", 1)
 }
 
-// ReachableByClients reports whether clients, wherever they are, can be given addresses of the provider's store: an administrator says so by an uploadDomain or by
-// redirect, or its endpoint is a public address. One that lies in the service's own network, by a name or an address, is for the service alone.
+// ReachableByClients reports whether clients, wherever they are, can be given addresses of the
+// provider's store: an administrator says so by an uploadDomain or by redirect, or its endpoint
+// is a public address. One that lies in the service's own network, by a name or an address, is
+// for the service alone.
 func (r *Registry) ReachableByClients(ctx context.Context, p Provider) bool {
 	if !p.Presigns() {
 		return false

@@ -22,11 +22,13 @@ func (n fakeResolver) LookupNetIP(_ context.Context, _, host string) ([]netip.Ad
 	return []netip.Addr{netip.MustParseAddr(addr)}, nil
 }
 
-// Clients are given addresses of a store that they can be thought to reach: a public one, or one of which an administrator has said so.
+// Clients are given addresses of a store that they can be thought to reach: a public one, or one of
+// which an administrator has said so.
 func TestReachable(t *testing.T) {
 	t.Parallel()
 	r := provider.New(provider.Config{Egress: &egress.Policy{
-		Allow:    []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("127.0.0.0/8")}, // for the service itself
+		// for the service itself
+		Allow:    []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("127.0.0.0/8")},
 		Resolver: fakeResolver{"minio": "10.0.0.5", "s3.example": "93.184.215.14", "mixed.example": "192.168.1.2"},
 	}})
 	for _, c := range []struct {
@@ -55,8 +57,11 @@ func TestPublicAddress(t *testing.T) {
 	t.Parallel()
 	const key = blob.Key("larder/ab/0123456789abcdef0123456789abcdef.png")
 	for domain, want := range map[string]string{
-		"": "", "cdn.example": "https://cdn.example/" + string(key), "cdn.example:8443": "https://cdn.example:8443/" + string(key),
-		"http://cdn.example": "http://cdn.example/" + string(key), "https://cdn.example/files/": "https://cdn.example/files/" + string(key), "[2001:db8::1]": "https://[2001:db8::1]/" + string(key),
+		"": "", "cdn.example": "https://cdn.example/" + string(key),
+		"cdn.example:8443":           "https://cdn.example:8443/" + string(key),
+		"http://cdn.example":         "http://cdn.example/" + string(key),
+		"https://cdn.example/files/": "https://cdn.example/files/" + string(key),
+		"[2001:db8::1]":              "https://[2001:db8::1]/" + string(key),
 	} {
 		if got := (provider.Provider{PublicDomain: domain}).PublicAddress(key); got != want {
 			t.Errorf("%q: %s, want %s", domain, got, want)

@@ -24,8 +24,8 @@ const (
 	maxCredential = 256
 )
 
-// Check reports what keeps p from being stored, and brings what was left out and what can be written in several ways into the form that is
-// stored. Fault: Invalid.
+// Check reports what keeps p from being stored, and brings what was left out and what can be
+// written in several ways into the form that is stored. Fault: Invalid.
 func (p *Provider) Check() error {
 	if err := p.checkStoreLocation(); err != nil {
 		return err
@@ -35,7 +35,8 @@ func (p *Provider) Check() error {
 	}
 	p.PathPrefix = strings.Trim(p.PathPrefix, "/")
 	switch {
-	case strings.TrimSpace(p.Name) == "" || utf8.RuneCountInString(p.Name) > maxName || strings.ContainsFunc(p.Name, unicode.IsControl):
+	case strings.TrimSpace(p.Name) == "" || utf8.RuneCountInString(p.Name) > maxName ||
+		strings.ContainsFunc(p.Name, unicode.IsControl):
 		return fault.New(fault.Invalid, "A provider's name has 1 to 100 characters, none of them a control character.")
 	case len(p.Region) > maxRegion || strings.ContainsFunc(p.Region, func(r rune) bool { return r <= ' ' || r > '~' }):
 		return fault.New(fault.Invalid, "A region has at most 64 letters, digits and signs.")
@@ -47,8 +48,9 @@ func (p *Provider) Check() error {
 		return fault.New(fault.Invalid, "The upload mode is auto, presigned or worker.")
 	}
 	if _, err := blob.NewShard(p.PathPrefix, nil); err != nil {
-		return fault.New(fault.Invalid, "A path prefix is segments of 1 to 64 letters, digits, dots, underscores and hyphens that begin with a letter or digit, "+
-			"joined by slashes, 459 characters in all; the first must not be tmp.").WithCause(err)
+		return fault.New(fault.Invalid,
+			"A path prefix is segments of 1 to 64 letters, digits, dots, underscores and hyphens that begin with a letter or digit, "+
+				"joined by slashes, 459 characters in all; the first must not be tmp.").WithCause(err)
 	}
 	p.CredentialsUnreadable = false // what there must be of credentials is there
 	return nil
@@ -81,50 +83,66 @@ func (p *Provider) checkRemote() error {
 		return err
 	}
 	p.Endpoint = endpoint.Scheme + "://" + strings.ToLower(endpoint.Host)
-	if at, usual := endpoint.Port(), map[string]string{"http": "80", "https": "443"}[endpoint.Scheme]; at == usual { // one server, one spelling
+	// one server, one spelling
+	if at, usual := endpoint.Port(), map[string]string{"http": "80", "https": "443"}[endpoint.Scheme]; at == usual {
 		p.Endpoint = strings.TrimSuffix(p.Endpoint, ":"+at)
 	}
 	if p.Region == "" {
 		p.Region = "us-east-1"
 	}
 	switch {
-	case strings.HasPrefix(p.Bucket, "arn:") || slices.ContainsFunc(specialBucketSuffixes, func(end string) bool { return strings.HasSuffix(strings.ToLower(p.Bucket), end) }):
-		return fault.New(fault.Invalid, "The name of a bucket must not be an ARN, nor end in --x-s3, --table-s3, --ol-s3, -s3alias or .mrap: those are reached in other ways.")
+	case strings.HasPrefix(p.Bucket, "arn:") ||
+		slices.ContainsFunc(specialBucketSuffixes,
+			func(end string) bool { return strings.HasSuffix(strings.ToLower(p.Bucket), end) }):
+		return fault.New(fault.Invalid,
+			"The name of a bucket must not be an ARN, nor end in --x-s3, --table-s3, --ol-s3, -s3alias or .mrap: those are reached in other ways.")
 	case !s3BucketPattern.MatchString(p.Bucket):
-		return fault.New(fault.Invalid, "A bucket has 3 to 63 letters, digits, dots, underscores and hyphens and begins with a letter or digit.")
+		return fault.New(fault.Invalid,
+			"A bucket has 3 to 63 letters, digits, dots, underscores and hyphens and begins with a letter or digit.")
 	case p.Type == VirtualHost && !hostBucketPattern.MatchString(p.Bucket):
-		return fault.New(fault.Invalid, "A bucket of store_c is part of a host name: small letters and digits, with dots and hyphens between them.")
+		return fault.New(fault.Invalid,
+			"A bucket of store_c is part of a host name: small letters and digits, with dots and hyphens between them.")
 	case !validCredential(p.AccessKeyID) || !validCredential(p.SecretKey):
-		return fault.New(fault.Invalid, "accessKeyId and secretAccessKey are required, 256 characters at most, without spaces.")
+		return fault.New(fault.Invalid,
+			"accessKeyId and secretAccessKey are required, 256 characters at most, without spaces.")
 	}
 	return nil
 }
 
-// s3BucketPattern is what a bucket of an S3-compatible server may be called; some take more than the rules of the protocol's owner.
+// s3BucketPattern is what a bucket of an S3-compatible server may be called; some take more than
+// the rules of the protocol's owner.
 var s3BucketPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{2,62}$`)
 
-// specialBucketSuffixes end what is no bucket that is reached at its endpoint, or not by signatures alone: directory buckets, table buckets, and access points
-// by their aliases. The names of buckets are never made like that.
+// specialBucketSuffixes end what is no bucket that is reached at its endpoint, or not by signatures
+// alone: directory buckets, table buckets, and access points by their aliases. The names of buckets
+// are never made like that.
 var specialBucketSuffixes = []string{"--x-s3", "--table-s3", "--ol-s3", "-s3alias", ".mrap"}
 
 // hostBucketPattern is what stands in front of a host name.
 var hostBucketPattern = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$`)
 
 func validCredential(c secret.Text) bool {
-	return c != "" && len(c) <= maxCredential && !strings.ContainsFunc(c.Reveal(), func(r rune) bool { return r <= ' ' || r > '~' })
+	return c != "" && len(c) <= maxCredential &&
+		!strings.ContainsFunc(c.Reveal(), func(r rune) bool { return r <= ' ' || r > '~' })
 }
 
 // hostPattern is a name or an IPv4 address, or an IPv6 address in brackets, with or without a port.
-var hostPattern = regexp.MustCompile(`^([A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)*|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?$`)
+var hostPattern = regexp.MustCompile(
+	`^([A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)*|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?$`)
 
-// validDomain reports whether s is empty, a host, or an http(s) address without credentials, query and fragment.
+// validDomain reports whether s is empty, a host, or an http(s) address without
+// credentials, query and fragment.
 func validDomain(s string) bool {
 	if s == "" || len(s) <= maxDomain && isHost(s) {
 		return true
 	}
 	u, err := url.Parse(s)
-	plain := !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune("\"'<>\\`{}|^", r) })
-	return err == nil && plain && len(s) <= maxDomain && (u.Scheme == "http" || u.Scheme == "https") && isHost(u.Host) &&
+	plain := !strings.ContainsFunc(s, func(r rune) bool {
+		return r <= ' ' || r > '~' ||
+			strings.ContainsRune("\"'<>\\`{}|^", r)
+	})
+	return err == nil && plain && len(s) <= maxDomain && (u.Scheme == "http" || u.Scheme == "https") &&
+		isHost(u.Host) &&
 		u.User == nil && u.RawQuery == "" && !u.ForceQuery && !strings.Contains(s, "#")
 }
 

@@ -9,10 +9,12 @@ import (
 	"larder/internal/secret"
 )
 
-// Every field of a provider in a bucket, on both sides of its limit (specification: Storage provider).
+// Every field of a provider in a bucket, on both sides of its limit
+// (specification: Storage provider).
 func TestLimitsOfProvidersInBuckets(t *testing.T) {
 	base := func(kind string) provider.Provider {
-		return provider.Provider{Name: "n", Type: kind, Endpoint: "https://s3.example.org", Bucket: "bucket", AccessKeyID: "key", SecretKey: "secret"}
+		return provider.Provider{Name: "n", Type: kind, Endpoint: "https://s3.example.org", Bucket: "bucket",
+			AccessKeyID: "key", SecretKey: "secret"}
 	}
 	long := func(n int) string { return strings.Repeat("a", n) }
 	host := "https://" + strings.Repeat(strings.Repeat("a", 60)+".", 4) // 252 bytes
@@ -46,7 +48,8 @@ func TestLimitsOfProvidersInBuckets(t *testing.T) {
 		{"a bucket with a dot last", func(p *provider.Provider) { p.Bucket = "bucket." }, true, false},
 		{"a bucket with a dash after a dot", func(p *provider.Provider) { p.Bucket = "buck.-et" }, true, false},
 		{"a directory bucket", func(p *provider.Provider) { p.Bucket = "abc--use1-az4--x-s3" }, false, false},
-		{"a directory bucket in capitals", func(p *provider.Provider) { p.Bucket = "abc--use1-az4--X-S3" }, false, false},
+		{"a directory bucket in capitals", func(p *provider.Provider) { p.Bucket = "abc--use1-az4--X-S3" }, false,
+			false},
 		{"a table bucket", func(p *provider.Provider) { p.Bucket = "abc--table-s3" }, false, false},
 		{"an access point of Object Lambda", func(p *provider.Provider) { p.Bucket = "abc--ol-s3" }, false, false},
 		{"an alias of an access point", func(p *provider.Provider) { p.Bucket = "abc-s3alias" }, false, false},
@@ -62,15 +65,28 @@ func TestLimitsOfProvidersInBuckets(t *testing.T) {
 		{"a secret of 257", func(p *provider.Provider) { p.SecretKey = secret.Text(long(257)) }, false, false},
 		{"a secret with a line break", func(p *provider.Provider) { p.SecretKey = "a\n" }, false, false},
 		{"no secret", func(p *provider.Provider) { p.SecretKey = "" }, false, false},
-		{"a public domain of 255", func(p *provider.Provider) { p.PublicDomain = "https://cdn.example.org/" + long(231) }, true, true},
-		{"a public domain of 256", func(p *provider.Provider) { p.PublicDomain = "https://cdn.example.org/" + long(232) }, false, false},
-		{"an upload domain of 255", func(p *provider.Provider) { p.UploadDomain = "https://up.example.org/" + long(232) }, true, true},
-		{"an upload domain of 256", func(p *provider.Provider) { p.UploadDomain = "https://up.example.org/" + long(233) }, false, false},
-		{"an upload domain at port 65535", func(p *provider.Provider) { p.UploadDomain = "up.example.org:65535" }, true, true},
-		{"an upload domain at port 65536", func(p *provider.Provider) { p.UploadDomain = "up.example.org:65536" }, false, false},
-		{"an upload domain at port 0", func(p *provider.Provider) { p.UploadDomain = "http://up.example.org:0" }, false, false},
-		{"a prefix of 459", func(p *provider.Provider) { p.PathPrefix = strings.Repeat(long(64)+"/", 7) + "abcd" }, true, true},
-		{"a prefix of 460", func(p *provider.Provider) { p.PathPrefix = strings.Repeat(long(64)+"/", 7) + "abcde" }, false, false},
+		{"a public domain of 255", func(p *provider.Provider) {
+			p.PublicDomain = "https://cdn.example.org/" + long(231)
+		}, true, true},
+		{"a public domain of 256", func(p *provider.Provider) {
+			p.PublicDomain = "https://cdn.example.org/" + long(232)
+		}, false, false},
+		{"an upload domain of 255", func(p *provider.Provider) {
+			p.UploadDomain = "https://up.example.org/" + long(232)
+		}, true, true},
+		{"an upload domain of 256", func(p *provider.Provider) {
+			p.UploadDomain = "https://up.example.org/" + long(233)
+		}, false, false},
+		{"an upload domain at port 65535", func(p *provider.Provider) { p.UploadDomain = "up.example.org:65535" }, true,
+			true},
+		{"an upload domain at port 65536", func(p *provider.Provider) { p.UploadDomain = "up.example.org:65536" },
+			false, false},
+		{"an upload domain at port 0", func(p *provider.Provider) { p.UploadDomain = "http://up.example.org:0" }, false,
+			false},
+		{"a prefix of 459", func(p *provider.Provider) { p.PathPrefix = strings.Repeat(long(64)+"/", 7) + "abcd" },
+			true, true},
+		{"a prefix of 460", func(p *provider.Provider) { p.PathPrefix = strings.Repeat(long(64)+"/", 7) + "abcde" },
+			false, false},
 		{"a mode that nobody knows", func(p *provider.Provider) { p.UploadMode = "direct" }, false, false},
 	} {
 		for kind, want := range map[string]bool{provider.PathStyle: row.b, provider.VirtualHost: row.c} {
@@ -86,10 +102,14 @@ func TestLimitsOfProvidersInBuckets(t *testing.T) {
 // One server has one spelling, so that what lies there is known to lie in one place.
 func TestEndpointsAreSpeltOneWay(t *testing.T) {
 	for given, want := range map[string]string{
-		"https://S3.Example.org/": "https://s3.example.org", "https://s3.example.org:443": "https://s3.example.org", "http://s3.example.org:80/": "http://s3.example.org",
-		"http://s3.example.org:443": "http://s3.example.org:443", "https://s3.example.org:8443": "https://s3.example.org:8443", "https://[2001:DB8::1]:443": "https://[2001:db8::1]",
+		"https://S3.Example.org/": "https://s3.example.org", "https://s3.example.org:443": "https://s3.example.org",
+		"http://s3.example.org:80/":   "http://s3.example.org",
+		"http://s3.example.org:443":   "http://s3.example.org:443",
+		"https://s3.example.org:8443": "https://s3.example.org:8443",
+		"https://[2001:DB8::1]:443":   "https://[2001:db8::1]",
 	} {
-		p := provider.Provider{Name: "n", Type: provider.PathStyle, Endpoint: given, Bucket: "bucket", AccessKeyID: "key", SecretKey: "secret"}
+		p := provider.Provider{Name: "n", Type: provider.PathStyle, Endpoint: given, Bucket: "bucket",
+			AccessKeyID: "key", SecretKey: "secret"}
 		if err := p.Check(); err != nil || p.Endpoint != want {
 			t.Errorf("%s: %s, %v, want %s", given, p.Endpoint, err, want)
 		}

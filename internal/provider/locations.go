@@ -5,14 +5,15 @@ import (
 	"strings"
 )
 
-// StoreLocation is a directory or bucket with all providers that keep objects there, each under a prefix of its own. What one of them knows is nobody's
-// leftover.
+// StoreLocation is a directory or bucket with all providers that keep objects there, each under a
+// prefix of its own. What one of them knows is nobody's leftover.
 type StoreLocation struct {
 	ID        string     // the same for as long as its providers keep their type, endpoint and bucket
 	Providers []Provider // at least one
 }
 
-// ProviderOf returns the provider that a key belongs to by its prefix, the longest that fits; the first one when none does.
+// ProviderOf returns the provider that a key belongs to by its prefix, the longest that fits; the
+// first one when none does.
 func (p StoreLocation) ProviderOf(key string) Provider {
 	owner, longest := p.Providers[0], -1
 	for _, candidate := range p.Providers {
@@ -36,7 +37,8 @@ func (p StoreLocation) ProviderIDs() []string {
 	return ids
 }
 
-// StoreLocations returns where the providers keep their objects, whether or not a mount uses them. No store is touched.
+// StoreLocations returns where the providers keep their objects, whether or not a mount uses them.
+// No store is touched.
 func (r *Registry) StoreLocations(ctx context.Context) ([]StoreLocation, error) {
 	all, err := r.All(ctx)
 	if err != nil {

@@ -37,15 +37,17 @@ type Report struct {
 	Findings  []Finding
 }
 
-// The steps in the order in which they are told. What clients do by themselves is for stores that hand out addresses.
+// The steps in the order in which they are told. What clients do by themselves is for stores
+// that hand out addresses.
 var (
 	essentialSteps = []string{"write", "read", "range", "delete", "multipart"}
 	directSteps    = []string{"copy", "presign", "cors", "clock"}
 )
 
-// Probe tries out what a provider's store can do: by the service, and by a browser on a page of the site at origin (scheme, host, port). It works
-// with objects of its own, which it takes away again. What is told says nothing of what else may lie at the endpoint: whatever does not answer as an
-// S3 server does is told in the same words after the same time (abuse case C65). Fault: NotFound.
+// Probe tries out what a provider's store can do: by the service, and by a browser on a page of the
+// site at origin (scheme, host, port). It works with objects of its own, which it takes away again.
+// What is told says nothing of what else may lie at the endpoint: whatever does not answer as an S3
+// server does is told in the same words after the same time (abuse case C65). Fault: NotFound.
 func (r *Registry) Probe(ctx context.Context, id, origin string) (Report, error) {
 	p, err := r.ByID(ctx, id)
 	if err != nil {
@@ -81,7 +83,9 @@ type probeRun struct {
 	shard     *blob.Shard
 	body      []byte
 
-	isStore bool // the store has shown that it is one: it gave back what it was given, or refused it in the protocol's words
+	// the store has shown that it is one: it gave back what it was given, or refused it
+	// in the protocol's words
+	isStore bool
 	key     blob.Key
 	keys    []blob.Key // made and not known to be gone
 	uploads []blob.Upload
@@ -112,7 +116,8 @@ func (t *probeRun) open(ctx context.Context) (err error) {
 	return err
 }
 
-// run takes the steps. What one needs another must have done: of what was not tried there is no finding yet.
+// run takes the steps. What one needs another must have done: of what was not tried there
+// is no finding yet.
 func (t *probeRun) run(ctx context.Context) {
 	t.key = t.newKey()
 	var readError error
@@ -120,7 +125,8 @@ func (t *probeRun) run(ctx context.Context) {
 		if _, err := t.store.Put(ctx, t.key, bytes.NewReader(t.body), t.putOptions()); err != nil {
 			return err
 		}
-		if readError = t.checkObject(ctx, t.key, 0); readError != nil && !isS3Error(readError) { // only an echo tells a store from what takes anything
+		// only an echo tells a store from what takes anything
+		if readError = t.checkObject(ctx, t.key, 0); readError != nil && !isS3Error(readError) {
 			return readError
 		}
 		return nil
@@ -142,8 +148,9 @@ func (t *probeRun) run(ctx context.Context) {
 	t.step(ctx, "delete", t.delete)
 }
 
-// step takes one step within its time and keeps what it found. A store that has not yet shown to be one gets all of the time, so that how long
-// it takes tells nothing either; as does a second address that clients are sent to.
+// step takes one step within its time and keeps what it found. A store that has not yet shown to be
+// one gets all of the time, so that how long it takes tells nothing either; as does a second
+// address that clients are sent to.
 func (t *probeRun) step(ctx context.Context, name string, do func(ctx context.Context) error) bool {
 	ctx, cancel := context.WithTimeout(ctx, stepTimeout)
 	defer cancel()
@@ -245,7 +252,8 @@ func (t *probeRun) delete(ctx context.Context) error {
 	return err
 }
 
-// cleanUp takes away what the steps have left, whatever became of them and of the request. What it cannot is nobody's object, as `larder fsck` finds.
+// cleanUp takes away what the steps have left, whatever became of them and of the request. What it
+// cannot is nobody's object, as `larder fsck` finds.
 func (t *probeRun) cleanUp(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, cleanUpTimeout)
 	defer cancel()

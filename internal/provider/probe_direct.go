@@ -16,7 +16,8 @@ import (
 	"larder/internal/egress"
 )
 
-// transport is a way out whose calls end with the step that makes them and whose answers have a bound; it notes what time the other side believes it is.
+// transport is a way out whose calls end with the step that makes them and whose answers have a
+// bound; it notes what time the other side believes it is.
 type probeTransport struct {
 	next *http.Transport
 	now  func() time.Time
@@ -50,10 +51,13 @@ func (e *probeTransport) setStep(ctx context.Context) {
 
 // client returns a client that goes this way. Redirects are not followed.
 func (e *probeTransport) client() *http.Client {
-	return &http.Client{Transport: e, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	return &http.Client{Transport: e, CheckRedirect: func(*http.Request, []*http.Request) error {
+		return http.ErrUseLastResponse
+	}}
 }
 
-// RoundTrip implements http.RoundTripper. A store may detach its calls from the context of whoever asked it: here they end all the same.
+// RoundTrip implements http.RoundTripper. A store may detach its calls from the context of whoever
+// asked it: here they end all the same.
 func (e *probeTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	e.mu.Lock()
 	step := e.step
@@ -96,7 +100,8 @@ func (e *probeTransport) clock() Finding {
 	case skew > maxSkew:
 		return Finding{"clock", false, clockMessage}
 	case skew > warnSkew:
-		return Finding{"clock", true, "The clocks of this machine and of the store differ by more than 30 seconds. Have both set by a time server."}
+		return Finding{"clock", true,
+			"The clocks of this machine and of the store differ by more than 30 seconds. Have both set by a time server."}
 	}
 	return Finding{"clock", true, worksMessage}
 }
@@ -131,7 +136,8 @@ func (t *probeRun) presignedURLs(ctx context.Context) (put, get string, err erro
 	return put, get, err
 }
 
-// send makes a request as a browser would and returns the header of the answer, which must be one of success; a GET must give back what was put.
+// send makes a request as a browser would and returns the header of the answer, which must be one
+// of success; a GET must give back what was put.
 func (t *probeRun) send(ctx context.Context, method, address string, header http.Header) (http.Header, error) {
 	var body io.Reader
 	if method == http.MethodPut {
@@ -179,7 +185,8 @@ func (t *probeRun) cors(ctx context.Context) error {
 		}
 		answer, err := t.send(ctx, http.MethodOptions, request.address, ask)
 		switch {
-		case err != nil || !t.allowsOrigin(answer) || !headerLists(answer, "Access-Control-Allow-Methods", request.method):
+		case err != nil || !t.allowsOrigin(answer) ||
+			!headerLists(answer, "Access-Control-Allow-Methods", request.method):
 			return errNoCORS
 		case request.method == http.MethodPut && !headerLists(answer, "Access-Control-Allow-Headers", "Content-Type"):
 			return errNoHeader

@@ -9,7 +9,8 @@ import (
 	"larder/internal/blob"
 )
 
-// What a probe tells. Each says how to mend what it found; none of them holds anything that a server has sent.
+// What a probe tells. Each says how to mend what it found; none of them holds anything that
+// a server has sent.
 const (
 	worksMessage      = "Works."
 	notTriedMessage   = "Not tried, since an earlier step failed."
@@ -43,20 +44,28 @@ var errLocked = errors.New("the credentials do not open")
 
 // codeMessages are the error codes of the protocol that say something to a person.
 var codeMessages = map[string]string{
-	"InvalidAccessKeyId": unknownMessage, "SignatureDoesNotMatch": unknownMessage, "InvalidSecurity": unknownMessage, "InvalidToken": unknownMessage,
+	"InvalidAccessKeyId": unknownMessage, "SignatureDoesNotMatch": unknownMessage, "InvalidSecurity": unknownMessage,
+	"InvalidToken": unknownMessage,
 	"ExpiredToken": unknownMessage, "XAdminUserNotFound": unknownMessage, "Unauthorized": unknownMessage,
-	"AccessDenied": rightsMessage, "AllAccessDisabled": rightsMessage, "AccountProblem": rightsMessage, "MethodNotAllowed": rightsMessage,
-	"NoSuchBucket": bucketMessage, "InvalidBucketName": bucketMessage,
-	"PermanentRedirect": regionMessage, "TemporaryRedirect": regionMessage, "AuthorizationHeaderMalformed": regionMessage, "InvalidRegion": regionMessage,
+	"AccessDenied": rightsMessage, "AllAccessDisabled": rightsMessage, "AccountProblem": rightsMessage,
+	"MethodNotAllowed": rightsMessage,
+	"NoSuchBucket":     bucketMessage, "InvalidBucketName": bucketMessage,
+	"PermanentRedirect": regionMessage, "TemporaryRedirect": regionMessage,
+	"AuthorizationHeaderMalformed": regionMessage, "InvalidRegion": regionMessage,
 	"IllegalLocationConstraintException": regionMessage,
 	"RequestTimeTooSkewed":               clockMessage, "RequestExpired": clockMessage,
-	"SlowDown": busyMessage, "ServiceUnavailable": busyMessage, "InternalError": busyMessage, "Busy": busyMessage, "TooManyRequests": busyMessage,
-	"QuotaExceeded": fullMessage, "InsufficientStorage": fullMessage, "XMinioStorageFull": fullMessage, "StorageFull": fullMessage,
-	"NotImplemented": lacksMessage, "NoSuchKey": brokenMessage, "NoSuchUpload": brokenMessage, "InvalidRequest": brokenMessage, "InvalidArgument": brokenMessage,
+	"SlowDown": busyMessage, "ServiceUnavailable": busyMessage, "InternalError": busyMessage, "Busy": busyMessage,
+	"TooManyRequests": busyMessage,
+	"QuotaExceeded":   fullMessage, "InsufficientStorage": fullMessage, "XMinioStorageFull": fullMessage,
+	"StorageFull":    fullMessage,
+	"NotImplemented": lacksMessage, "NoSuchKey": brokenMessage, "NoSuchUpload": brokenMessage,
+	"InvalidRequest": brokenMessage, "InvalidArgument": brokenMessage,
 }
 
-// ambiguousCodes are those codes that are also made of the status of an answer without words, which any HTTP server may give.
-var ambiguousCodes = []string{"MethodNotAllowed", "ServiceUnavailable", "TooManyRequests", "NotImplemented", "Unauthorized"}
+// ambiguousCodes are those codes that are also made of the status of an answer without words, which
+// any HTTP server may give.
+var ambiguousCodes = []string{"MethodNotAllowed", "ServiceUnavailable", "TooManyRequests", "NotImplemented",
+	"Unauthorized"}
 
 // isS3Error reports whether an error is one that a store has told in the protocol's words.
 func isS3Error(err error) bool {

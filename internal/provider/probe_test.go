@@ -44,7 +44,8 @@ func fixedAnswer(text string) connHandler {
 	}
 }
 
-// registryTo returns a registry for whom all addresses lead to who, nil for a port that is closed, and a provider there.
+// registryTo returns a registry for whom all addresses lead to who, nil for a port that is closed,
+// and a provider there.
 func registryTo(handler connHandler) (*Registry, Provider) {
 	policy := &egress.Policy{
 		Allow: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")},
@@ -58,14 +59,17 @@ func registryTo(handler connHandler) (*Registry, Provider) {
 		},
 	}
 	r := New(Config{IDs: ident.New(rand.Reader), Now: time.Now, Egress: policy})
-	return r, Provider{ID: "p", Type: PathStyle, Endpoint: "http://192.0.2.1:9000", Region: "us-east-1", Bucket: "bucket", AccessKeyID: "key", SecretKey: secret.Text("secret")}
+	return r, Provider{ID: "p", Type: PathStyle, Endpoint: "http://192.0.2.1:9000", Region: "us-east-1",
+		Bucket: "bucket", AccessKeyID: "key", SecretKey: secret.Text("secret")}
 }
 
-// Abuse case C65: what is no S3 server is told in the same words after the same time, whatever it is, and is not listened to for long.
+// Abuse case C65: what is no S3 server is told in the same words after the same time, whatever it
+// is, and is not listened to for long.
 func TestProbeGivesOneAnswerForNonStores(t *testing.T) {
 	html := "<html><body>Secret intranet</body></html>"
 	page := func(status string) string {
-		return fmt.Sprintf("HTTP/1.1 %s\r\nDate: %s\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n%s", status, http.TimeFormat, len(html), html)
+		return fmt.Sprintf("HTTP/1.1 %s\r\nDate: %s\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n%s", status,
+			http.TimeFormat, len(html), html)
 	}
 	endless := func(conn net.Conn) {
 		defer conn.Close()
@@ -99,17 +103,19 @@ func TestProbeGivesOneAnswerForNonStores(t *testing.T) {
 				}
 			}
 		},
-		"takes everything":    fixedAnswer("HTTP/1.1 200 OK\r\nETag: \"x\"\r\nContent-Length: 0\r\n\r\n"),
-		"a page":              fixedAnswer(page("200 OK")),
-		"a page that is not":  fixedAnswer(page("404 Not Found")),
-		"a page for members":  fixedAnswer(page("403 Forbidden")),
-		"no such method":      fixedAnswer("HTTP/1.1 405 Method Not Allowed\r\nContent-Length: 0\r\n\r\n"),
-		"not implemented":     fixedAnswer("HTTP/1.1 501 Not Implemented\r\nContent-Length: 0\r\n\r\n"),
-		"members only":        fixedAnswer("HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n"),
-		"overloaded":          fixedAnswer("HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n"),
-		"moved":               fixedAnswer("HTTP/1.1 301 Moved Permanently\r\nLocation: http://192.0.2.9/\r\nContent-Length: 0\r\n\r\n"),
-		"nothing there":       fixedAnswer("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"),
-		"a word of its own":   fixedAnswer("HTTP/1.1 400 Bad Request\r\nContent-Length: 42\r\n\r\n<Error><Code>IntranetSecret</Code></Error>"),
+		"takes everything":   fixedAnswer("HTTP/1.1 200 OK\r\nETag: \"x\"\r\nContent-Length: 0\r\n\r\n"),
+		"a page":             fixedAnswer(page("200 OK")),
+		"a page that is not": fixedAnswer(page("404 Not Found")),
+		"a page for members": fixedAnswer(page("403 Forbidden")),
+		"no such method":     fixedAnswer("HTTP/1.1 405 Method Not Allowed\r\nContent-Length: 0\r\n\r\n"),
+		"not implemented":    fixedAnswer("HTTP/1.1 501 Not Implemented\r\nContent-Length: 0\r\n\r\n"),
+		"members only":       fixedAnswer("HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n"),
+		"overloaded":         fixedAnswer("HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n"),
+		"moved": fixedAnswer(
+			"HTTP/1.1 301 Moved Permanently\r\nLocation: http://192.0.2.9/\r\nContent-Length: 0\r\n\r\n"),
+		"nothing there": fixedAnswer("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"),
+		"a word of its own": fixedAnswer(
+			"HTTP/1.1 400 Bad Request\r\nContent-Length: 42\r\n\r\n<Error><Code>IntranetSecret</Code></Error>"),
 		"a document, endless": endless,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -123,8 +129,10 @@ func TestProbeGivesOneAnswerForNonStores(t *testing.T) {
 				const untried = "Not tried, since an earlier step failed."
 				const message = "No S3 server answers as it should. Look at endpoint, region and bucket, and whether this machine may reach the endpoint."
 				want := Report{Message: message, Findings: []Finding{
-					{"write", false, message}, {"read", false, untried}, {"range", false, untried}, {"delete", false, untried}, {"multipart", false, untried},
-					{"copy", false, untried}, {"presign", false, untried}, {"cors", false, untried}, {"clock", false, untried},
+					{"write", false, message}, {"read", false, untried}, {"range", false, untried},
+					{"delete", false, untried}, {"multipart", false, untried},
+					{"copy", false, untried}, {"presign", false, untried}, {"cors", false, untried},
+					{"clock", false, untried},
 				}}
 				if !reflect.DeepEqual(got, want) {
 					t.Errorf("%+v", got)
@@ -140,17 +148,23 @@ func TestProbeGivesOneAnswerForNonStores(t *testing.T) {
 // What a store refuses in the protocol's words is told in ours, at once.
 func TestProbeReportsTheStoresRefusal(t *testing.T) {
 	for code, want := range map[string]string{
-		"InvalidAccessKeyId": unknownMessage, "SignatureDoesNotMatch": unknownMessage, "AccessDenied": rightsMessage, "NoSuchBucket": bucketMessage,
-		"PermanentRedirect": regionMessage, "AuthorizationHeaderMalformed": regionMessage, "RequestTimeTooSkewed": clockMessage, "SlowDown": busyMessage, "QuotaExceeded": fullMessage,
+		"InvalidAccessKeyId": unknownMessage, "SignatureDoesNotMatch": unknownMessage, "AccessDenied": rightsMessage,
+		"NoSuchBucket":      bucketMessage,
+		"PermanentRedirect": regionMessage, "AuthorizationHeaderMalformed": regionMessage,
+		"RequestTimeTooSkewed": clockMessage, "SlowDown": busyMessage, "QuotaExceeded": fullMessage,
 	} {
 		t.Run(code, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				body := "<Error><Code>" + code + "</Code><Message>geheim</Message></Error>"
-				r, p := registryTo(fixedAnswer(fmt.Sprintf("HTTP/1.1 403 Forbidden\r\nDate: %s\r\nContent-Type: application/xml\r\nContent-Length: %d\r\n\r\n%s",
-					time.Now().UTC().Add(-301*time.Second).Format(http.TimeFormat), len(body), body)))
+				r, p := registryTo(fixedAnswer(
+					fmt.Sprintf(
+						"HTTP/1.1 403 Forbidden\r\nDate: %s\r\nContent-Type: application/xml\r\nContent-Length: %d\r\n\r\n%s",
+						time.Now().UTC().Add(-301*time.Second).Format(http.TimeFormat), len(body), body)))
 				began := time.Now()
 				got := r.probe(t.Context(), p, "http://larder.test")
-				if got.Connected || got.Message != want || got.Findings[0].Message != want || time.Since(began) > time.Second { // what may be tried again is
+				// what may be tried again is
+				if got.Connected || got.Message != want || got.Findings[0].Message != want ||
+					time.Since(began) > time.Second {
 					t.Errorf("after %v: %+v", time.Since(began), got)
 				}
 				if clock := got.Findings[8]; clock.OK || clock.Message != clockMessage {
@@ -175,7 +189,8 @@ func TestProbeComparesClocks(t *testing.T) {
 		ok      bool
 		message string
 	}{
-		{0, true, worksMessage}, {30 * time.Second, true, worksMessage}, {31 * time.Second, true, warning}, {300 * time.Second, true, warning}, {301 * time.Second, false, clockMessage},
+		{0, true, worksMessage}, {30 * time.Second, true, worksMessage}, {31 * time.Second, true, warning},
+		{300 * time.Second, true, warning}, {301 * time.Second, false, clockMessage},
 		{24 * time.Hour, false, clockMessage},
 	} {
 		for _, sign := range []time.Duration{1, -1} {
@@ -205,7 +220,8 @@ func TestProbeComparesClocks(t *testing.T) {
 func TestProbeReadIsBounded(t *testing.T) {
 	for size, want := range map[int]int{64 << 10: 64 << 10, 64<<10 + 1: 64 << 10, 1 << 20: 64 << 10} {
 		synctest.Test(t, func(t *testing.T) {
-			r, _ := registryTo(fixedAnswer(fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", size, strings.Repeat("a", size))))
+			r, _ := registryTo(fixedAnswer(fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", size,
+				strings.Repeat("a", size))))
 			e := newProbeTransport(r.cfg.Egress, time.Now)
 			e.setStep(t.Context())
 			answer, err := e.client().Get("http://192.0.2.1:9000")
@@ -231,8 +247,10 @@ func TestListsOfHeaders(t *testing.T) {
 		word   string
 		want   bool
 	}{
-		{nil, "ETag", false}, {[]string{""}, "ETag", false}, {[]string{"*"}, "ETag", true}, {[]string{"etag"}, "ETag", true}, {[]string{"a, ETAG"}, "ETag", true},
-		{[]string{"a", "ETag ,b"}, "ETag", true}, {[]string{"ETags"}, "ETag", false}, {[]string{"GET,PUT"}, "PUT", true}, {[]string{"GET"}, "PUT", false},
+		{nil, "ETag", false}, {[]string{""}, "ETag", false}, {[]string{"*"}, "ETag", true},
+		{[]string{"etag"}, "ETag", true}, {[]string{"a, ETAG"}, "ETag", true},
+		{[]string{"a", "ETag ,b"}, "ETag", true}, {[]string{"ETags"}, "ETag", false},
+		{[]string{"GET,PUT"}, "PUT", true}, {[]string{"GET"}, "PUT", false},
 	} {
 		if got := headerLists(http.Header{"X": c.header}, "X", c.word); got != c.want {
 			t.Errorf("%q in %q: %v", c.word, c.header, got)

@@ -1,9 +1,11 @@
 // Package provider keeps the records of storage providers and their open stores.
 //
-// A store that is missing or failing is told as fault.Unavailable and never as "not found". The built-in store (store_a) of a provider lies
-// in the directory <objectDir>/<bucket>, recognised by a marker file whose id is in the provider's row: a disk that is not mounted is noticed
-// before anything is written to the directory beneath. Providers on one bucket share its directory, its marker and its open store; their keys
-// are random, so they never meet, whatever the prefixes (abuse case C20).
+// A store that is missing or failing is told as fault.Unavailable and never as "not found". The
+// built-in store (store_a) of a provider lies in the directory <objectDir>/<bucket>, recognised
+// by a marker file whose id is in the provider's row: a disk that is not mounted is noticed
+// before anything is written to the directory beneath. Providers on one bucket share its
+// directory, its marker and its open store; their keys are random, so they never meet, whatever
+// the prefixes (abuse case C20).
 //
 // Specification: Storage provider.
 package provider
@@ -34,42 +36,51 @@ const (
 	VirtualHost = "store_c" // a cloud vendor's, the bucket in front of the host name
 )
 
-// Provider is one provider's record. Its credentials are sealed in the database. Times are in milliseconds.
+// Provider is one provider's record. Its credentials are sealed in the database.
+// Times are in milliseconds.
 type Provider struct {
-	ID, Name              string
-	Type                  string // store_a, store_b or store_c
-	Endpoint              string // of an S3-compatible store: https:// or http://, a host, maybe a port; "" for store_a, as are the credentials
-	Region                string
-	Bucket                string
-	AccessKeyID           secret.Text
-	SecretKey             secret.Text // secretAccessKey
-	PublicDomain          string      // a host or an http(s) address, "" for none; as is UploadDomain
-	UploadDomain          string
-	PathPrefix            string // of object keys, as blob.NewShard takes it
-	UploadMode            string // auto, presigned or worker
-	Redirect              bool
-	Marker                string // store_a: the id in the store's marker file
-	CredentialsUnreadable bool   // the credentials in the row do not open, being another row's or another key's; they are left out here
+	ID, Name string
+	Type     string // store_a, store_b or store_c
+	// of an S3-compatible store: https:// or http://, a host, maybe a port; "" for store_a,
+	// as are the credentials
+	Endpoint     string
+	Region       string
+	Bucket       string
+	AccessKeyID  secret.Text
+	SecretKey    secret.Text // secretAccessKey
+	PublicDomain string      // a host or an http(s) address, "" for none; as is UploadDomain
+	UploadDomain string
+	PathPrefix   string // of object keys, as blob.NewShard takes it
+	UploadMode   string // auto, presigned or worker
+	Redirect     bool
+	Marker       string // store_a: the id in the store's marker file
+	// the credentials in the row do not open, being another row's or another key's; they
+	// are left out here
+	CredentialsUnreadable bool
 
 	CreatedAt, UpdatedAt int64
 }
 
-// Presigns reports whether the store hands out addresses of its own that clients fetch bytes from, or send them to.
+// Presigns reports whether the store hands out addresses of its own that clients fetch bytes from,
+// or send them to.
 func (p Provider) Presigns() bool { return p.Type != BuiltIn }
 
 // Config is what a Registry needs.
 type Config struct {
 	DB        *db.DB
-	ObjectDir string          // where the built-in store keeps its buckets
-	MinFree   int64           // bytes of free space below which nothing is taken in
-	Secrets   *secret.Keyring // nil for who only reads the records: they come without credentials, and no bucket can be opened
-	Egress    *egress.Policy  // which endpoints may be reached
-	Limits    s3.Limits       // of time, of stores in buckets
-	IDs       *ident.Source
-	Now       func() time.Time
+	ObjectDir string // where the built-in store keeps its buckets
+	MinFree   int64  // bytes of free space below which nothing is taken in
+	// nil for who only reads the records: they come without credentials, and no
+	// bucket can be opened
+	Secrets *secret.Keyring
+	Egress  *egress.Policy // which endpoints may be reached
+	Limits  s3.Limits      // of time, of stores in buckets
+	IDs     *ident.Source
+	Now     func() time.Time
 }
 
-// Registry hands out providers and their stores. All methods are safe for concurrent use. Close it at the end.
+// Registry hands out providers and their stores. All methods are safe for concurrent use. Close
+// it at the end.
 type Registry struct {
 	cfg    Config
 	cached *db.VersionedMap[string, Provider]
@@ -94,7 +105,8 @@ type openBucket struct {
 // New returns a Registry. No store is touched.
 func New(cfg Config) *Registry {
 	r := &Registry{
-		cfg: cfg, cached: db.NewVersionedMap[string, Provider](1000), disks: map[string]*disk.Store{}, buckets: map[string]openBucket{}, statusChecks: map[string]*statusCheck{},
+		cfg: cfg, cached: db.NewVersionedMap[string, Provider](1000), disks: map[string]*disk.Store{},
+		buckets: map[string]openBucket{}, statusChecks: map[string]*statusCheck{},
 		sweptAt: map[string]time.Time{},
 	}
 	r.ctx, r.stop = context.WithCancel(context.Background())
@@ -121,7 +133,8 @@ func (r *Registry) Close() error {
 	return err
 }
 
-// bucketNamePattern is what a bucket of the built-in store may be called: it becomes the name of a directory.
+// bucketNamePattern is what a bucket of the built-in store may be called: it becomes the
+// name of a directory.
 var bucketNamePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
 
 func (r *Registry) dir(bucket string) (string, error) {
@@ -132,12 +145,14 @@ func (r *Registry) dir(bucket string) (string, error) {
 }
 
 func badBucket() error {
-	return fault.New(fault.Invalid, "A bucket of the built-in store has 1 to 63 letters, digits, dots, underscores and hyphens and begins with a letter or digit.")
+	return fault.New(fault.Invalid,
+		"A bucket of the built-in store has 1 to 63 letters, digits, dots, underscores and hyphens and begins with a letter or digit.")
 }
 
-// Prepare makes the directory of a new built-in store with marker as its id, before its row is committed with that marker. Doing it again is
-// success; a directory that holds anything else is refused. Faults: Invalid for a bucket that cannot be a directory or whose directory is
-// something else already, Unavailable when it cannot be made.
+// Prepare makes the directory of a new built-in store with marker as its id, before its row is
+// committed with that marker. Doing it again is success; a directory that holds anything else is
+// refused. Faults: Invalid for a bucket that cannot be a directory or whose directory is something
+// else already, Unavailable when it cannot be made.
 func (r *Registry) Prepare(bucket, marker string) error {
 	dir, err := r.dir(bucket)
 	if err != nil {
@@ -149,7 +164,8 @@ func (r *Registry) Prepare(bucket, marker string) error {
 	}
 	switch {
 	case errors.Is(err, disk.ErrForeign):
-		return fault.New(fault.Invalid, "The directory of this bucket exists already and belongs to something else.").WithCause(err)
+		return fault.New(fault.Invalid, "The directory of this bucket exists already and belongs to something else.").
+			WithCause(err)
 	case err != nil:
 		return fault.New(fault.Unavailable, "The directory of this bucket could not be made.").WithCause(err)
 	}
@@ -159,8 +175,8 @@ func (r *Registry) Prepare(bucket, marker string) error {
 // ErrGone is the cause of the fault for a provider that does not exist any more.
 var ErrGone = errors.New("no such provider")
 
-// Store returns the open store of a provider. Fault: Unavailable for a provider that is unknown or of a kind that cannot be opened; that the
-// store itself is missing shows when it is used.
+// Store returns the open store of a provider. Fault: Unavailable for a provider that is unknown or
+// of a kind that cannot be opened; that the store itself is missing shows when it is used.
 func (r *Registry) Store(ctx context.Context, id string) (blob.Store, error) {
 	version, err := db.ConfigVersion(r.cfg.DB.Read(ctx))
 	if err != nil {
@@ -169,16 +185,19 @@ func (r *Registry) Store(ctx context.Context, id string) (blob.Store, error) {
 	return r.StoreAt(ctx, version, id)
 }
 
-// ByIDAt is ByID for a caller that knows the present config version: it reads nothing that is in memory already. Fault: NotFound.
+// ByIDAt is ByID for a caller that knows the present config version: it reads nothing that is in
+// memory already. Fault: NotFound.
 func (r *Registry) ByIDAt(ctx context.Context, version int64, id string) (Provider, error) {
 	return r.cached.Get(version, id, func() (Provider, error) { return r.ByID(ctx, id) })
 }
 
-// StoreAt is Store for a caller that knows the present config version: it reads nothing that is in memory already.
+// StoreAt is Store for a caller that knows the present config version: it reads nothing that
+// is in memory already.
 func (r *Registry) StoreAt(ctx context.Context, version int64, id string) (blob.Store, error) {
 	p, err := r.ByIDAt(ctx, version, id)
 	if fault.Is(err, fault.NotFound) {
-		return nil, fault.New(fault.Unavailable, "The storage of this file is not set up any more.").WithCause(fmt.Errorf("%w: %s", ErrGone, id))
+		return nil, fault.New(fault.Unavailable, "The storage of this file is not set up any more.").
+			WithCause(fmt.Errorf("%w: %s", ErrGone, id))
 	}
 	if err != nil {
 		return nil, err
@@ -189,7 +208,8 @@ func (r *Registry) StoreAt(ctx context.Context, version int64, id string) (blob.
 // open returns the open store of a provider. Faults: Invalid, Unavailable.
 func (r *Registry) open(p Provider) (blob.Store, error) {
 	if p.CredentialsUnreadable {
-		return nil, fault.New(fault.Unavailable, "The storage is not available at the moment.").WithCause(fmt.Errorf("provider %s: its credentials do not open", p.ID))
+		return nil, fault.New(fault.Unavailable, "The storage is not available at the moment.").
+			WithCause(fmt.Errorf("provider %s: its credentials do not open", p.ID))
 	}
 	if p.Type != BuiltIn {
 		return r.bucketStore(p)
@@ -221,7 +241,8 @@ func (r *Registry) bucketStore(p Provider) (blob.Store, error) {
 	}
 	store, err := s3.Open(r.Options(p))
 	if err != nil {
-		return nil, fault.New(fault.Unavailable, "The storage of this file is not set up any more.").WithCause(fmt.Errorf("open provider %s: %w", p.ID, err))
+		return nil, fault.New(fault.Unavailable, "The storage of this file is not set up any more.").
+			WithCause(fmt.Errorf("open provider %s: %w", p.ID, err))
 	}
 	if old := r.buckets[p.ID].store; old != nil {
 		old.Close()
@@ -233,12 +254,15 @@ func (r *Registry) bucketStore(p Provider) (blob.Store, error) {
 // Options is how the bucket of a provider that is not on the disk is opened.
 func (r *Registry) Options(p Provider) s3.Options {
 	return s3.Options{
-		Endpoint: p.Endpoint, Region: p.Region, Bucket: p.Bucket, AccessKey: p.AccessKeyID.Reveal(), SecretKey: p.SecretKey.Reveal(),
-		PathStyle: p.Type == PathStyle, Prefix: p.PathPrefix, UploadDomain: p.UploadDomain, Egress: r.cfg.Egress, IDs: r.cfg.IDs, Limits: r.cfg.Limits,
+		Endpoint: p.Endpoint, Region: p.Region, Bucket: p.Bucket, AccessKey: p.AccessKeyID.Reveal(),
+		SecretKey: p.SecretKey.Reveal(),
+		PathStyle: p.Type == PathStyle, Prefix: p.PathPrefix, UploadDomain: p.UploadDomain, Egress: r.cfg.Egress,
+		IDs: r.cfg.IDs, Limits: r.cfg.Limits,
 	}
 }
 
-// CheckEndpoint reports whether the provider's endpoint may be reached (specification: Storage provider). Fault: Invalid.
+// CheckEndpoint reports whether the provider's endpoint may be reached (specification:
+// Storage provider). Fault: Invalid.
 func (r *Registry) CheckEndpoint(ctx context.Context, p Provider) error {
 	if p.Type == BuiltIn {
 		return nil
@@ -251,18 +275,21 @@ func (r *Registry) CheckEndpoint(ctx context.Context, p Provider) error {
 }
 
 const (
-	// tempAge is how old a temporary file is when no upload writes to it any more: the pauses of a body end with its session, after an hour.
+	// tempAge is how old a temporary file is when no upload writes to it any more: the pauses of a
+	// body end with its session, after an hour.
 	tempAge = 3 * time.Hour
-	// uploadAge is how old an unfinished upload in a bucket is that no session can go on with: another session takes it over within 48 hours of its
-	// beginning, and lives for up to 24; a day is for clocks that differ.
+	// uploadAge is how old an unfinished upload in a bucket is that no session can go on with:
+	// another session takes it over within 48 hours of its beginning, and lives for up to 24; a day
+	// is for clocks that differ.
 	uploadAge = 96 * time.Hour
 
 	bucketSweepInterval = time.Hour        // a bucket is swept
 	bucketSweepTimeout  = 20 * time.Second // for sweeping one; what is left waits for the next time
 )
 
-// Sweep removes what crashes left in the stores of all providers, half-written objects that no row knows. A store that is not available is
-// passed over. Of the buckets one at most is swept at a time, since other chores wait meanwhile.
+// Sweep removes what crashes left in the stores of all providers, half-written objects that no row
+// knows. A store that is not available is passed over. Of the buckets one at most is swept at a
+// time, since other chores wait meanwhile.
 func (r *Registry) Sweep(ctx context.Context) error {
 	all, err := r.All(ctx)
 	if err != nil {
@@ -309,8 +336,9 @@ func (r *Registry) sweepBucket(ctx context.Context, store *s3.Store) error {
 	return ctx.Err()
 }
 
-// Fault says what a client is told about an error of a store: a body that is not as announced is Unverified, one over the limit TooLarge, a
-// store that is missing, failing or full Unavailable. Others come back as they are.
+// Fault says what a client is told about an error of a store: a body that is not as announced is
+// Unverified, one over the limit TooLarge, a store that is missing, failing or full Unavailable.
+// Others come back as they are.
 func Fault(err error) error {
 	var size blob.ErrSize
 	var existing *fault.Error

@@ -36,7 +36,8 @@ func insert(t *testing.T, d *db.DB, r *provider.Registry, p provider.Provider) {
 		if err := r.Insert(tx, p); err != nil {
 			return err
 		}
-		_, err := tx.Exec(`INSERT INTO mounts (id, provider_id, root_id, mount_path, name, sort_by, sort_order, priority, created_at, updated_at)
+		_, err := tx.Exec(
+			`INSERT INTO mounts (id, provider_id, root_id, mount_path, name, sort_by, sort_order, priority, created_at, updated_at)
 			VALUES ($1, $2, 'r', '/', 'n', 'name', 'asc', 0, 0, 0)`, "mount of "+p.ID, p.ID)
 		return err
 	})
@@ -65,14 +66,16 @@ func check(t *testing.T, r *provider.Registry) error {
 	return errors.Join(slices.Collect(maps.Values(statusByID(t, r)))...)
 }
 
-// A store whose marker is missing (a disk that is not mounted) is Unavailable, is not written to, and is back when the marker is.
+// A store whose marker is missing (a disk that is not mounted) is Unavailable, is not written to,
+// and is back when the marker is.
 func TestMissingMarker(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		r, dir := newRegistry(t, d)
 		if err := r.Prepare("default", "marker-1"); err != nil {
 			t.Fatal(err)
 		}
-		want := provider.Provider{ID: "p", Name: "local", Type: provider.BuiltIn, Bucket: "default", PublicDomain: "cdn.example", PathPrefix: "x", Redirect: true, Marker: "marker-1",
+		want := provider.Provider{ID: "p", Name: "local", Type: provider.BuiltIn, Bucket: "default",
+			PublicDomain: "cdn.example", PathPrefix: "x", Redirect: true, Marker: "marker-1",
 			Region: "auto", UploadDomain: "up.example", UploadMode: "worker", CreatedAt: 3, UpdatedAt: 4}
 		insert(t, d, r, want)
 		if got, err := r.ByID(t.Context(), "p"); err != nil || got != want {
@@ -96,7 +99,8 @@ func TestMissingMarker(t *testing.T) {
 			t.Errorf("check: %v", err)
 		}
 		const key = blob.Key("ab/00112233445566778899aabbccddeeff")
-		if _, err := store.Put(t.Context(), key, strings.NewReader("x"), blob.PutOptions{Size: 1}); !fault.Is(provider.Fault(err), fault.Unavailable) {
+		if _, err := store.Put(t.Context(), key, strings.NewReader("x"),
+			blob.PutOptions{Size: 1}); !fault.Is(provider.Fault(err), fault.Unavailable) {
 			t.Errorf("put: %v", err)
 		}
 		if _, err := store.Open(t.Context(), key); !fault.Is(provider.Fault(err), fault.Unavailable) {
@@ -154,8 +158,10 @@ func TestSweepRemovesWhatCrashesLeft(t *testing.T) {
 		if err := r.Prepare("default", "marker-1"); err != nil {
 			t.Fatal(err)
 		}
-		insert(t, d, r, provider.Provider{ID: "p", Name: "local", Type: provider.BuiltIn, Bucket: "default", Marker: "marker-1"})
-		insert(t, d, r, provider.Provider{ID: "gone", Name: "gone", Type: provider.BuiltIn, Bucket: "gone", Marker: "marker-2"})
+		insert(t, d, r, provider.Provider{ID: "p", Name: "local", Type: provider.BuiltIn, Bucket: "default",
+			Marker: "marker-1"})
+		insert(t, d, r, provider.Provider{ID: "gone", Name: "gone", Type: provider.BuiltIn, Bucket: "gone",
+			Marker: "marker-2"})
 		half := filepath.Join(dir, "default", "tmp", "00112233445566778899aabbccddeeff-0")
 		if err := os.WriteFile(half, []byte("half an upload"), 0o600); err != nil {
 			t.Fatal(err)

@@ -16,7 +16,8 @@ const columns = `id, name, type, endpoint, region, bucket, access_key_id, secret
 func (r *Registry) scan(from interface{ Scan(dest ...any) error }) (Provider, error) {
 	var p Provider
 	var accessKeyID, secretKey string // sealed
-	err := from.Scan(&p.ID, &p.Name, &p.Type, &p.Endpoint, &p.Region, &p.Bucket, &accessKeyID, &secretKey, &p.PublicDomain, &p.UploadDomain, &p.PathPrefix, &p.UploadMode, &p.Redirect,
+	err := from.Scan(&p.ID, &p.Name, &p.Type, &p.Endpoint, &p.Region, &p.Bucket, &accessKeyID, &secretKey,
+		&p.PublicDomain, &p.UploadDomain, &p.PathPrefix, &p.UploadMode, &p.Redirect,
 		&p.Marker, &p.CreatedAt, &p.UpdatedAt)
 	if errors.Is(err, db.ErrNoRows) {
 		return Provider{}, fault.New(fault.NotFound, "There is no such provider.")
@@ -51,14 +52,16 @@ func (r *Registry) unseal(id, column string) (secret.Text, error) {
 	return secret.Text(plain), err
 }
 
-// Insert adds a provider and raises the config version. A built-in store must have been prepared with p.Marker.
+// Insert adds a provider and raises the config version. A built-in store must have
+// been prepared with p.Marker.
 func (r *Registry) Insert(tx *db.Tx, p Provider) error {
 	values, err := r.values(p)
 	if err == nil {
 		_, err = tx.Exec(`
 			INSERT INTO providers (name, type, endpoint, region, bucket, access_key_id, secret_access_key, public_domain, upload_domain,
 				path_prefix, upload_mode, redirect, marker, updated_at, id, created_at)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`, append(values, p.CreatedAt)...)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`,
+			append(values, p.CreatedAt)...)
 	}
 	if err != nil {
 		return fmt.Errorf("insert provider: %w", err)
@@ -76,7 +79,8 @@ func (r *Registry) values(p Provider) ([]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []any{p.Name, p.Type, p.Endpoint, p.Region, p.Bucket, accessKeyID, secretKey, p.PublicDomain, p.UploadDomain, p.PathPrefix,
+	return []any{p.Name, p.Type, p.Endpoint, p.Region, p.Bucket, accessKeyID, secretKey, p.PublicDomain, p.UploadDomain,
+		p.PathPrefix,
 		cmp.Or(p.UploadMode, "auto"), p.Redirect, p.Marker, p.UpdatedAt, p.ID}, nil
 }
 
@@ -85,7 +89,8 @@ func (r *Registry) ByID(ctx context.Context, id string) (Provider, error) {
 	return r.ByIDIn(r.cfg.DB.Read(ctx), id)
 }
 
-// ByIDIn is ByID as q sees it. Who holds the tree alone in a transaction has the provider to themselves until it ends.
+// ByIDIn is ByID as q sees it. Who holds the tree alone in a transaction has the provider to
+// themselves until it ends.
 func (r *Registry) ByIDIn(q db.Querier, id string) (Provider, error) {
 	return r.scan(q.QueryRow(`SELECT `+columns+` FROM providers WHERE id = $1`, id))
 }
@@ -108,7 +113,8 @@ func (r *Registry) All(ctx context.Context) ([]Provider, error) {
 	return all, rows.Err()
 }
 
-// Replace gives the provider with p's id all of p's values, its age excepted, and raises the config version. Fault: NotFound.
+// Replace gives the provider with p's id all of p's values, its age excepted, and raises the
+// config version. Fault: NotFound.
 func (r *Registry) Replace(tx *db.Tx, p Provider) error {
 	values, err := r.values(p)
 	if err != nil {
@@ -122,7 +128,8 @@ func (r *Registry) Replace(tx *db.Tx, p Provider) error {
 	return finishChange(tx, "replace provider", n, err)
 }
 
-// Delete removes a provider's row and raises the config version; nothing in its store is touched. Fault: NotFound.
+// Delete removes a provider's row and raises the config version; nothing in its store
+// is touched. Fault: NotFound.
 func (r *Registry) Delete(tx *db.Tx, id string) error {
 	n, err := tx.Exec(`DELETE FROM providers WHERE id = $1`, id)
 	return finishChange(tx, "delete provider", n, err)

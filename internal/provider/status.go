@@ -13,7 +13,8 @@ import (
 const (
 	// StatusTimeout is how long a store has to answer when it is asked whether it is there.
 	StatusTimeout = 4 * time.Second
-	// statusCacheTime is for how long a bucket that has answered is not asked again: probes come often, and some vendors count requests.
+	// statusCacheTime is for how long a bucket that has answered is not asked again: probes come
+	// often, and some vendors count requests.
 	statusCacheTime = 10 * time.Second
 )
 
@@ -35,7 +36,8 @@ type statusCheck struct {
 	free     int64 // see Standing
 }
 
-// waitForStatusChecks waits for those who are asking a store, though for no longer than they should take: a disk that hangs is not to hold up a stop.
+// waitForStatusChecks waits for those who are asking a store, though for no longer than they should
+// take: a disk that hangs is not to hold up a stop.
 func (r *Registry) waitForStatusChecks() {
 	done := make(chan struct{})
 	go func() {
@@ -51,9 +53,11 @@ func (r *Registry) waitForStatusChecks() {
 // errNoAnswer says that a store has not answered yet.
 var errNoAnswer = errors.New("the store does not answer in time")
 
-// StoreStatuses asks the stores of all providers side by side whether they can be used, the oldest provider first. A disk must have its marker and take
-// writes. A bucket is asked for an object that it does not have, so that nothing is written; one that has answered in the last seconds is not
-// asked again. A bucket that takes longer than patience counts as one that does not answer, as does a disk when ctx ends.
+// StoreStatuses asks the stores of all providers side by side whether they can be used, the oldest
+// provider first. A disk must have its marker and take writes. A bucket is asked for an object that
+// it does not have, so that nothing is written; one that has answered in the last seconds is not
+// asked again. A bucket that takes longer than patience counts as one that does not answer, as does
+// a disk when ctx ends.
 func (r *Registry) StoreStatuses(ctx context.Context, bucketTimeout time.Duration) ([]StoreStatus, error) {
 	all, err := r.All(ctx)
 	if err != nil {
@@ -103,7 +107,8 @@ func (l *statusCheck) wait(ctx context.Context) error {
 	}
 }
 
-// statusCheck asks a store, or joins those who are asking it. A store that hangs is asked once, however many want to know.
+// statusCheck asks a store, or joins those who are asking it. A store that hangs is asked once,
+// however many want to know.
 func (r *Registry) startStatusCheck(p Provider) *statusCheck {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -132,7 +137,8 @@ func (r *Registry) startStatusCheck(p Provider) *statusCheck {
 	return l
 }
 
-// stale reports whether a store must be asked again: that one failed is not remembered, so that its return shows at once, and a disk costs nothing.
+// stale reports whether a store must be asked again: that one failed is not remembered, so that its
+// return shows at once, and a disk costs nothing.
 func (r *Registry) stale(l *statusCheck) bool {
 	select {
 	case <-l.done:

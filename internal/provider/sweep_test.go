@@ -15,7 +15,8 @@ import (
 	"larder/internal/secret"
 )
 
-// Uploads that no session can go on with are dropped, an hour after the last sweep at the earliest (abuse case C96).
+// Uploads that no session can go on with are dropped, an hour after the last sweep at the
+// earliest (abuse case C96).
 func TestSweepDropsUnfinishedUploads(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		master := make([]byte, 32)
@@ -26,7 +27,8 @@ func TestSweepDropsUnfinishedUploads(t *testing.T) {
 		}
 		now := time.Now()
 		r := provider.New(provider.Config{
-			DB: d, ObjectDir: t.TempDir(), Now: func() time.Time { return now }, Secrets: ring, Egress: s3test.Egress(), IDs: ident.New(rand.Reader),
+			DB: d, ObjectDir: t.TempDir(), Now: func() time.Time { return now }, Secrets: ring, Egress: s3test.Egress(),
+			IDs: ident.New(rand.Reader),
 		})
 		defer r.Close()
 		var buckets []s3test.Bucket
@@ -39,7 +41,8 @@ func TestSweepDropsUnfinishedUploads(t *testing.T) {
 		}
 		begin := func(b s3test.Bucket) {
 			key := "team/ab/0123456789abcdef0123456789abcdef"
-			if _, err := b.SDK(t).CreateMultipartUpload(t.Context(), &sdk.CreateMultipartUploadInput{Bucket: &b.Name, Key: &key}); err != nil {
+			if _, err := b.SDK(t).CreateMultipartUpload(t.Context(),
+				&sdk.CreateMultipartUploadInput{Bucket: &b.Name, Key: &key}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -58,7 +61,8 @@ func TestSweepDropsUnfinishedUploads(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		insert(t, d, r, provider.Provider{ID: "away", Name: "away", Type: provider.PathStyle, Endpoint: "http://127.0.0.1:1", Bucket: "away"})
+		insert(t, d, r, provider.Provider{ID: "away", Name: "away", Type: provider.PathStyle,
+			Endpoint: "http://127.0.0.1:1", Bucket: "away"})
 		now = now.Add(96*time.Hour - time.Minute)
 		for range 4 {
 			sweep()

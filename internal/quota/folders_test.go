@@ -20,7 +20,8 @@ import (
 // folderCounts reads how many folders are used and reserved.
 func folderCounts(t testing.TB, q db.Querier, user string) (used, reserved int64) {
 	t.Helper()
-	err := q.QueryRow("SELECT used_folders, reserved_folders FROM quotas WHERE user_id = $1", user).Scan(&used, &reserved)
+	err := q.QueryRow("SELECT used_folders, reserved_folders FROM quotas WHERE user_id = $1", user).
+		Scan(&used, &reserved)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +44,8 @@ func TestFoldersStopAtTheLimit(t *testing.T) {
 					return d.Write(t.Context(), func(tx *db.Tx) error { return fn(tx, user, n) })
 				}
 				write(t, d, func(tx *db.Tx) error { return quota.Create(tx, user, 0, maxFiles) }) // no byte is needed
-				if err := errors.Join(do(quota.ChargeFolders, 400), do(quota.ReserveFolders, 300), do(more, limit-700)); err != nil {
+				if err := errors.Join(do(quota.ChargeFolders, 400), do(quota.ReserveFolders, 300),
+					do(more, limit-700)); err != nil {
 					t.Errorf("%s of up to %d folders, %d files allowed: %v", name, limit, maxFiles, err)
 				}
 				if limit < math.MaxInt64 {
@@ -51,13 +53,16 @@ func TestFoldersStopAtTheLimit(t *testing.T) {
 						t.Errorf("%s of one more than %d: %v", name, limit, err)
 					}
 				}
-				if err := errors.Join(do(more, 0), do(quota.CreditFolders, -5), do(quota.CreditFolders, 6)); err != nil && limit < math.MaxInt64 {
+				if err := errors.Join(do(more, 0), do(quota.CreditFolders, -5),
+					do(quota.CreditFolders, 6)); err != nil && limit < math.MaxInt64 {
 					t.Errorf("what is never refused: %v", err)
 				}
 			}
 		}
-		for name, more := range map[string]func(*db.Tx, string, int64) error{"charge": quota.ChargeFolders, "reserve": quota.ReserveFolders} {
-			if err := d.Write(t.Context(), func(tx *db.Tx) error { return more(tx, "nobody", 1) }); !fault.Is(err, fault.QuotaExceeded) {
+		for name, more := range map[string]func(*db.Tx, string, int64) error{"charge": quota.ChargeFolders,
+			"reserve": quota.ReserveFolders} {
+			if err := d.Write(t.Context(), func(tx *db.Tx) error { return more(tx, "nobody", 1) }); !fault.Is(err,
+				fault.QuotaExceeded) {
 				t.Errorf("%s without a quota: %v", name, err)
 			}
 		}
@@ -100,7 +105,8 @@ func TestParallelFoldersStopAtTheLimit(t *testing.T) {
 func TestAnyHistoryOfFoldersKeepsTheInvariants(t *testing.T) {
 	t.Parallel()
 	ops := map[string]func(*db.Tx, string, int64) error{
-		"charge": quota.ChargeFolders, "credit": quota.CreditFolders, "reserve": quota.ReserveFolders, "release": quota.ReleaseFolders,
+		"charge": quota.ChargeFolders, "credit": quota.CreditFolders, "reserve": quota.ReserveFolders,
+		"release": quota.ReleaseFolders,
 	}
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		var serial atomic.Int64
@@ -108,7 +114,8 @@ func TestAnyHistoryOfFoldersKeepsTheInvariants(t *testing.T) {
 			user := fmt.Sprint("user", serial.Add(1))
 			maxFiles := rapid.Int64Range(490, 510).Draw(rt, "maxFiles")
 			limit := max(1000, 2*maxFiles)
-			names := rapid.SliceOfN(rapid.SampledFrom([]string{"charge", "credit", "reserve", "release"}), 1, 20).Draw(rt, "ops")
+			names := rapid.SliceOfN(rapid.SampledFrom([]string{"charge", "credit", "reserve", "release"}), 1, 20).
+				Draw(rt, "ops")
 			var used, reserved int64
 			err := d.Write(context.Background(), func(tx *db.Tx) error {
 				if err := quota.Create(tx, user, 0, maxFiles); err != nil {
@@ -138,7 +145,8 @@ func TestAnyHistoryOfFoldersKeepsTheInvariants(t *testing.T) {
 						reserved += n
 					}
 					if gotUsed, gotReserved := folderCounts(t, tx, user); gotUsed != used || gotReserved != reserved {
-						return fmt.Errorf("after %s %d: %d used and %d reserved, want %d and %d", name, n, gotUsed, gotReserved, used, reserved)
+						return fmt.Errorf("after %s %d: %d used and %d reserved, want %d and %d", name, n, gotUsed,
+							gotReserved, used, reserved)
 					}
 				}
 				return nil

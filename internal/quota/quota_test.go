@@ -96,7 +96,8 @@ func TestReserveAndChargeStopAtTheLimit(t *testing.T) {
 				if c.want && err != nil || !c.want && !fault.Is(err, fault.QuotaExceeded) {
 					t.Errorf("%s, %s: got %v", c.name, name, err)
 				}
-				want := quota.Quota{MaxStorage: c.maxStorage, UsedStorage: c.used, MaxFiles: c.maxFiles, UsedFiles: c.usedFiles}
+				want := quota.Quota{MaxStorage: c.maxStorage, UsedStorage: c.used, MaxFiles: c.maxFiles,
+					UsedFiles: c.usedFiles}
 				if c.want && name == "charge" {
 					want.UsedStorage, want.UsedFiles = c.used+c.bytes, c.usedFiles+c.files
 				}
@@ -114,9 +115,11 @@ func TestLoweredLimitRefusesOnlyGrowth(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		low := int64(50)
 		write(t, d, func(tx *db.Tx) error {
-			return errors.Join(quota.Create(tx, "u", 100, 10), quota.Charge(tx, "u", 80, 4), quota.SetLimits(tx, "u", &low, nil))
+			return errors.Join(quota.Create(tx, "u", 100, 10), quota.Charge(tx, "u", 80, 4),
+				quota.SetLimits(tx, "u", &low, nil))
 		})
-		if got, want := get(t, d, "u"), (quota.Quota{MaxStorage: 50, UsedStorage: 80, MaxFiles: 10, UsedFiles: 4}); got != want {
+		if got, want := get(t, d, "u"), (quota.Quota{MaxStorage: 50, UsedStorage: 80, MaxFiles: 10,
+			UsedFiles: 4}); got != want {
 			t.Fatalf("got %+v, want %+v", got, want)
 		}
 		if got := remainder(t, d, "u"); got != (remaining{0, 6}) {
@@ -142,7 +145,8 @@ func TestLoweredLimitRefusesOnlyGrowth(t *testing.T) {
 				t.Errorf("%s: got %v", step.name, err)
 			}
 		}
-		if got, want := get(t, d, "u"), (quota.Quota{MaxStorage: 50, UsedStorage: 50, MaxFiles: 10, UsedFiles: 3}); got != want {
+		if got, want := get(t, d, "u"), (quota.Quota{MaxStorage: 50, UsedStorage: 50, MaxFiles: 10,
+			UsedFiles: 3}); got != want {
 			t.Errorf("got %+v, want %+v", got, want)
 		}
 	})
@@ -192,8 +196,10 @@ func TestAfterRestoreKeepsReservationsOfCopies(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		write(t, d, func(tx *db.Tx) error {
-			_, err := tx.Exec("INSERT INTO copies VALUES ('j1', 'e1', 'u', 30, 2, 0, 0, 0), ('j2', 'e2', 'u', 7, 1, 0, 0, 0), ('j3', 'e3', 'v', 1, 1, 0, 0, 0)")
-			return errors.Join(err, quota.Create(tx, "u", 100, 10), quota.Reserve(tx, "u", 90, 9), quota.Create(tx, "w", 100, 10), quota.Reserve(tx, "w", 90, 9))
+			_, err := tx.Exec(
+				"INSERT INTO copies VALUES ('j1', 'e1', 'u', 30, 2, 0, 0, 0), ('j2', 'e2', 'u', 7, 1, 0, 0, 0), ('j3', 'e3', 'v', 1, 1, 0, 0, 0)")
+			return errors.Join(err, quota.Create(tx, "u", 100, 10), quota.Reserve(tx, "u", 90, 9),
+				quota.Create(tx, "w", 100, 10), quota.Reserve(tx, "w", 90, 9))
 		})
 		write(t, d, quota.AfterRestore)
 		if got := remainder(t, d, "u"); got != (remaining{63, 7}) {
@@ -209,7 +215,8 @@ func TestAmountsNeverFallBelowZero(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		write(t, d, func(tx *db.Tx) error {
-			return errors.Join(quota.Create(tx, "u", 100, 10), quota.Charge(tx, "u", 10, 1), quota.Reserve(tx, "u", 10, 1))
+			return errors.Join(quota.Create(tx, "u", 100, 10), quota.Charge(tx, "u", 10, 1),
+				quota.Reserve(tx, "u", 10, 1))
 		})
 		for name, change := range map[string]operation{"release": quota.Release, "credit": quota.Credit} {
 			if err := try(d, change, "u", 11, 2); err != nil {
@@ -250,7 +257,8 @@ func TestLimitsAreCheckedAndChangedOneByOne(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		write(t, d, func(tx *db.Tx) error { return quota.Create(tx, "u", 100, 10) })
 		set := func(maxStorage, maxFiles *int64) error {
-			return d.Write(context.Background(), func(tx *db.Tx) error { return quota.SetLimits(tx, "u", maxStorage, maxFiles) })
+			return d.Write(context.Background(),
+				func(tx *db.Tx) error { return quota.SetLimits(tx, "u", maxStorage, maxFiles) })
 		}
 		none, zero, below := int64(-1), int64(0), int64(-2)
 		if err := errors.Join(set(nil, &zero), set(&none, nil), set(nil, nil)); err != nil {
@@ -280,7 +288,8 @@ func TestUserWithoutQuota(t *testing.T) {
 		limit := int64(1)
 		_, getErr := quota.Get(d.Read(context.Background()), "nobody")
 		_, _, leftErr := quota.Remaining(d.Read(context.Background()), "nobody")
-		setErr := d.Write(context.Background(), func(tx *db.Tx) error { return quota.SetLimits(tx, "nobody", &limit, nil) })
+		setErr := d.Write(context.Background(),
+			func(tx *db.Tx) error { return quota.SetLimits(tx, "nobody", &limit, nil) })
 		for name, err := range map[string]error{"get": getErr, "left": leftErr, "set": setErr} {
 			if !fault.Is(err, fault.NotFound) {
 				t.Errorf("%s: got %v", name, err)
@@ -368,7 +377,8 @@ func TestAnyHistoryKeepsTheInvariants(t *testing.T) {
 		var serial atomic.Int64
 		rapid.Check(t, func(rt *rapid.T) {
 			user := fmt.Sprint("user", serial.Add(1))
-			limit := remaining{rapid.Int64Range(0, 60).Draw(rt, "maxStorage"), rapid.Int64Range(0, 60).Draw(rt, "maxFiles")}
+			limit := remaining{rapid.Int64Range(0, 60).Draw(rt, "maxStorage"),
+				rapid.Int64Range(0, 60).Draw(rt, "maxFiles")}
 			steps := history.Draw(rt, "steps")
 			err := d.Write(context.Background(), func(tx *db.Tx) error {
 				if err := quota.Create(tx, user, limit.bytes, limit.files); err != nil {
@@ -401,10 +411,12 @@ func TestAnyHistoryKeepsTheInvariants(t *testing.T) {
 				if fits && s.err != nil || !fits && !fault.Is(s.err, fault.QuotaExceeded) {
 					rt.Fatalf("%s %d, %d: fits %v, got %v", s.op, s.bytes, s.files, fits, s.err)
 				}
-				if want := (quota.Quota{MaxStorage: limit.bytes, UsedStorage: used.bytes, MaxFiles: limit.files, UsedFiles: used.files}); s.got != want {
+				if want := (quota.Quota{MaxStorage: limit.bytes, UsedStorage: used.bytes, MaxFiles: limit.files,
+					UsedFiles: used.files}); s.got != want {
 					rt.Fatalf("%s %d, %d: quota is %+v, want %+v", s.op, s.bytes, s.files, s.got, want)
 				}
-				if want := (remaining{limit.bytes - used.bytes - reserved.bytes, limit.files - used.files - reserved.files}); s.left != want || want.bytes < 0 || want.files < 0 {
+				if want := (remaining{limit.bytes - used.bytes - reserved.bytes,
+					limit.files - used.files - reserved.files}); s.left != want || want.bytes < 0 || want.files < 0 {
 					rt.Fatalf("%s %d, %d: left is %+v, want %+v", s.op, s.bytes, s.files, s.left, want)
 				}
 			}

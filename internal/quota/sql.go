@@ -109,8 +109,9 @@ func insert(tx *db.Tx, userID string, maxStorage, maxFiles int64) error {
 	return nil
 }
 
-// fitsCondition is true when $2 bytes and $3 files more are within the limits. It subtracts, so that no amount overflows, and casts, so that
-// PostgreSQL takes the parameters for what they are. A new file is refused by a storage limit of 0 even when it is empty.
+// fitsCondition is true when $2 bytes and $3 files more are within the limits. It subtracts, so
+// that no amount overflows, and casts, so that PostgreSQL takes the parameters for what they are. A
+// new file is refused by a storage limit of 0 even when it is empty.
 const fitsCondition = `
 	(CAST($2 AS BIGINT) <= 0 AND CAST($3 AS BIGINT) <= 0
 		OR max_storage <> 0
@@ -126,7 +127,8 @@ func reserve(tx *db.Tx, userID string, bytes, files int64) error {
 	return checkGranted(n, err, "reserve quota")
 }
 
-// subtract is the text for "column minus parameter, never below zero". It is made of constants alone.
+// subtract is the text for "column minus parameter, never below zero". It is
+// made of constants alone.
 func subtract(column, parameter string) string {
 	p := "CAST(" + parameter + " AS BIGINT)"
 	return column + " = CASE WHEN " + column + " < " + p + " THEN 0 ELSE " + column + " - " + p + " END"
@@ -208,14 +210,16 @@ func correct(tx *db.Tx, userID string, c Counters) error {
 	_, err := tx.Exec(`
 		UPDATE quotas
 		SET used_storage = $1, used_files = $2, reserved_storage = $3, reserved_files = $4, used_folders = $5, reserved_folders = $6
-		WHERE user_id = $7`, c.Storage, c.Files, c.ReservedStorage, c.ReservedFiles, c.Folders, c.ReservedFolders, userID)
+		WHERE user_id = $7`, c.Storage, c.Files, c.ReservedStorage, c.ReservedFiles, c.Folders, c.ReservedFolders,
+		userID)
 	if err != nil {
 		return fmt.Errorf("correct quota: %w", err)
 	}
 	return nil
 }
 
-// AfterRestore gives back, in a database that comes from a backup, what uploads under way had reserved. What copies have reserved stays: they go on.
+// AfterRestore gives back, in a database that comes from a backup, what uploads under way had
+// reserved. What copies have reserved stays: they go on.
 func AfterRestore(tx *db.Tx) error {
 	if _, err := tx.Exec(`
 		UPDATE quotas

@@ -14,12 +14,14 @@ import (
 // maxKeyFile bounds what is read of a key file, in bytes; a good one has 45.
 const maxKeyFile = 1024
 
-// LoadOrCreate returns the master key in the file at path, KeyBytes bytes, and makes it from random where there is none: base64 in a file of
-// mode 0600, its directory 0700 when that had to be made as well.
+// LoadOrCreate returns the master key in the file at path, KeyBytes bytes, and makes it from
+// random where there is none: base64 in a file of mode 0600, its directory 0700 when that had to
+// be made as well.
 //
-// A new key is on the disk before it is returned: temporary file, fsync, a link to the final name, fsync of the directory. Two processes that
-// start at once get the same key, since a link never replaces a file. A file that others may read, that is damaged or that holds a weak
-// key is an error, and is left as it is: a fresh key would make everything sealed so far unreadable.
+// A new key is on the disk before it is returned: temporary file, fsync, a link to the final name,
+// fsync of the directory. Two processes that start at once get the same key, since a link never
+// replaces a file. A file that others may read, that is damaged or that holds a weak key is an
+// error, and is left as it is: a fresh key would make everything sealed so far unreadable.
 func LoadOrCreate(path string, random io.Reader) ([]byte, error) {
 	key, err := Load(path)
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -41,7 +43,8 @@ func LoadOrCreate(path string, random io.Reader) ([]byte, error) {
 	return key, nil
 }
 
-// Load returns the master key in the file at path, KeyBytes bytes. Errors are those of LoadOrCreate, and fs.ErrNotExist.
+// Load returns the master key in the file at path, KeyBytes bytes. Errors are those
+// of LoadOrCreate, and fs.ErrNotExist.
 func Load(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -53,7 +56,8 @@ func Load(path string) ([]byte, error) {
 		return nil, fmt.Errorf("read the secret key: %w", err)
 	}
 	if mode := info.Mode().Perm(); mode&0o077 != 0 {
-		return nil, fmt.Errorf("the secret key %s can be read or changed by others (mode %04o): chmod 600 %s", path, mode, path)
+		return nil, fmt.Errorf("the secret key %s can be read or changed by others (mode %04o): chmod 600 %s", path,
+			mode, path)
 	}
 	text, err := io.ReadAll(io.LimitReader(f, maxKeyFile))
 	if err != nil {

@@ -11,18 +11,19 @@ import (
 // KeyBytes is the length of a master key and of every key derived from it, in bytes.
 const KeyBytes = 32
 
-// minDistinctBytes is how many different values the bytes of a key must have at least. Of 32 random bytes about 30 differ; fewer than 16 come up
-// less than once in 10^15 keys.
+// minDistinctBytes is how many different values the bytes of a key must have at least. Of 32 random
+// bytes about 30 differ; fewer than 16 come up less than once in 10^15 keys.
 const minDistinctBytes = 16
 
 // These words stand in keys that were copied from an example.
 var exampleWords = []string{"changeme", "change-me", "change_me", "password", "secret", "default", "example", "larder"}
 
-// ErrWeakKey is in the chain of what ParseKey, CheckKey and New return for a key that anybody might guess.
+// ErrWeakKey is in the chain of what ParseKey, CheckKey and New return for a key
+// that anybody might guess.
 var ErrWeakKey = errors.New("the key can be guessed")
 
-// ParseKey decodes a master key from base64 (RFC 4648, the standard or the URL alphabet, padded or not) and judges it as CheckKey does.
-// No error repeats any of the key.
+// ParseKey decodes a master key from base64 (RFC 4648, the standard or the URL alphabet, padded or
+// not) and judges it as CheckKey does. No error repeats any of the key.
 func ParseKey(text string) ([]byte, error) {
 	text = strings.TrimRight(text, "=")
 	alphabet := base64.RawStdEncoding
@@ -39,8 +40,9 @@ func ParseKey(text string) ([]byte, error) {
 	return key, nil
 }
 
-// CheckKey refuses a master key that is not KeyBytes long or that looks made by hand: one byte or a short pattern over and over, bytes that
-// count, readable text (abuse case C117). A random key is refused less than once in 10^10 times.
+// CheckKey refuses a master key that is not KeyBytes long or that looks made by hand: one byte or a
+// short pattern over and over, bytes that count, readable text (abuse case C117). A random key is
+// refused less than once in 10^10 times.
 func CheckKey(key []byte) error {
 	switch {
 	case len(key) == 0:
@@ -82,7 +84,8 @@ func isSequence(key []byte) bool {
 	return true
 }
 
-// isReadableText reports whether key is printable ASCII throughout, or holds a word of the usual examples.
+// isReadableText reports whether key is printable ASCII throughout, or holds a word
+// of the usual examples.
 func isReadableText(key []byte) bool {
 	lower := bytes.ToLower(key)
 	for _, word := range exampleWords {

@@ -12,7 +12,8 @@ import (
 	"larder/internal/secret"
 )
 
-// goodKey is a key that looks random, always the same: 046e85399810d514d229702bfbdb9857c692b88d8f5d43e3783db6c6b2fe3286.
+// goodKey is a key that looks random, always the same:
+// 046e85399810d514d229702bfbdb9857c692b88d8f5d43e3783db6c6b2fe3286.
 func goodKey() []byte {
 	sum := sha256.Sum256([]byte("larder test master"))
 	return sum[:]
@@ -126,11 +127,13 @@ func TestParseKey(t *testing.T) {
 	}
 }
 
-// The expected values were computed apart from this code (Python's hmac and cryptography): what is stored must open after an update.
+// The expected values were computed apart from this code (Python's hmac and cryptography): what is
+// stored must open after an update.
 func TestStoredFormsAreStable(t *testing.T) {
 	t.Parallel()
 	ring := newRing(t)
-	if got := hex.EncodeToString(ring.Key("session")); got != "1eaf82ed4278887cc5f105422bdcecc0e3bb597c84ea1ef6464a735b7a8e5678" {
+	if got := hex.EncodeToString(
+		ring.Key("session")); got != "1eaf82ed4278887cc5f105422bdcecc0e3bb597c84ea1ef6464a735b7a8e5678" {
 		t.Errorf("Key = %s", got)
 	}
 	if got := ring.Fingerprint(); got != "43197b88d07081e7" {

@@ -11,7 +11,8 @@ import (
 	"strings"
 )
 
-// ErrForged says that a sealed value or a signed token was not made with this key, for this purpose and record; it doesn't tell which differs.
+// ErrForged says that a sealed value or a signed token was not made with this key, for this purpose
+// and record; it doesn't tell which differs.
 var ErrForged = errors.New("not made with this key for this purpose")
 
 // sealVersion leads every sealed value, so that another cipher can come later.
@@ -19,9 +20,10 @@ const sealVersion = "v1."
 
 var encoding = base64.RawURLEncoding.Strict()
 
-// Seal encrypts plain with AES-256-GCM under the key for purpose and binds it to recordID, the id of the row that will hold it. The same plain
-// seals differently each time (a random nonce of 96 bits: up to 2^32 values for a purpose). The result is text of letters, digits, `.`, `-`
-// and `_`, about 4/3 of the plain and 41 characters more.
+// Seal encrypts plain with AES-256-GCM under the key for purpose and binds it to recordID, the id
+// of the row that will hold it. The same plain seals differently each time (a random nonce of 96
+// bits: up to 2^32 values for a purpose). The result is text of letters, digits, `.`, `-` and `_`,
+// about 4/3 of the plain and 41 characters more.
 func (k Keyring) Seal(purpose, recordID string, plain []byte) (string, error) {
 	aead, err := k.aead(purpose)
 	if err != nil {
@@ -51,15 +53,17 @@ func (k Keyring) Open(purpose, recordID, sealed string) ([]byte, error) {
 	return plain, nil
 }
 
-// Sign returns a token that carries payload in the clear (base64) and proves, by HMAC-SHA256, that this service made it for purpose.
-// Whatever limits the token, its expiry above all, belongs into the payload and is checked by the caller. It is fit for a cookie.
+// Sign returns a token that carries payload in the clear (base64) and proves, by HMAC-SHA256, that
+// this service made it for purpose. Whatever limits the token, its expiry above all, belongs into
+// the payload and is checked by the caller. It is fit for a cookie.
 func (k Keyring) Sign(purpose string, payload []byte) string {
 	body := encoding.EncodeToString(payload)
 	return body + "." + k.mac(purpose, body)
 }
 
-// Verify returns the payload of a token that Sign made for the same purpose, else ErrForged. The comparison takes the same time wherever
-// the tokens differ, and each payload has exactly one spelling.
+// Verify returns the payload of a token that Sign made for the same purpose, else
+// ErrForged. The comparison takes the same time wherever the tokens differ, and each
+// payload has exactly one spelling.
 func (k Keyring) Verify(purpose, token string) ([]byte, error) {
 	body, mac, ok := strings.Cut(token, ".")
 	if !ok || !hmac.Equal([]byte(mac), []byte(k.mac(purpose, body))) {
@@ -84,7 +88,8 @@ func (k Keyring) aead(purpose string) (cipher.AEAD, error) {
 	return aead, nil
 }
 
-// additionalData is the additional data of a sealed value. The length keeps purpose and record apart.
+// additionalData is the additional data of a sealed value. The length keeps
+// purpose and record apart.
 func additionalData(purpose, recordID string) []byte {
 	return fmt.Appendf(nil, "larder/1/%d/%s/%s", len(purpose), purpose, recordID)
 }

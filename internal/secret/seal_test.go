@@ -10,7 +10,8 @@ import (
 	"larder/internal/secret"
 )
 
-// Abuse case C116: a ciphertext in another row, under another purpose or another master key doesn't open.
+// Abuse case C116: a ciphertext in another row, under another purpose or another
+// master key doesn't open.
 func TestSealedValueIsBoundToItsRecord(t *testing.T) {
 	t.Parallel()
 	ring := newRing(t)
@@ -79,7 +80,8 @@ func TestEveryBitOfASealedValueCounts(t *testing.T) {
 	}
 }
 
-// The last character of 31 bytes in base64 has four bits to spare: other spellings of the same bytes are refused.
+// The last character of 31 bytes in base64 has four bits to spare: other spellings of the
+// same bytes are refused.
 func TestSealedValueHasOneSpelling(t *testing.T) {
 	t.Parallel()
 	ring := newRing(t)

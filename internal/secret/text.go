@@ -8,11 +8,12 @@ import (
 
 const redacted = "[redacted]"
 
-// Text is a string that must not be seen: a password, a key, an address that holds one. Whatever verb, handler or encoder prints it writes
-// `[redacted]`; Reveal is the only way to the value. The empty Text means "none" and is redacted too, so that a print tells nothing.
+// Text is a string that must not be seen: a password, a key, an address that holds one. Whatever
+// verb, handler or encoder prints it writes `[redacted]`; Reveal is the only way to the value. The
+// empty Text means "none" and is redacted too, so that a print tells nothing.
 //
-// fmt can't call the methods of what lies in an unexported field of a struct that it prints: keep a Text in an exported field, or don't print
-// the struct.
+// fmt can't call the methods of what lies in an unexported field of a struct that it prints: keep a
+// Text in an exported field, or don't print the struct.
 type Text string
 
 // Reveal returns the value itself, for the one call that needs it.

@@ -60,7 +60,8 @@ func TestTextNeverPrints(t *testing.T) {
 			}
 		}
 	}
-	if got := slog.Any("password", text).Value.Resolve(); got.Kind() != slog.KindString || got.String() != "[redacted]" {
+	if got := slog.Any("password", text).Value.Resolve(); got.Kind() != slog.KindString ||
+		got.String() != "[redacted]" {
 		t.Errorf("a log handler gets %v of kind %v", got, got.Kind())
 	}
 	if got := text.Reveal(); got != value {
@@ -71,7 +72,8 @@ func TestTextNeverPrints(t *testing.T) {
 func TestKeyringNeverPrints(t *testing.T) {
 	t.Parallel()
 	ring := newRing(t)
-	for _, got := range []string{fmt.Sprint(ring), fmt.Sprintf("%+v", *ring), fmt.Sprintf("%#v", ring), fmt.Sprintf("%x", *ring)} {
+	for _, got := range []string{fmt.Sprint(ring), fmt.Sprintf("%+v", *ring), fmt.Sprintf("%#v", ring),
+		fmt.Sprintf("%x", *ring)} {
 		if got != "[redacted]" {
 			t.Errorf("a keyring prints as %q", got)
 		}

@@ -9,7 +9,8 @@ import (
 	"larder/internal/secret"
 )
 
-// Change says what to change of a share; nil leaves a thing as it is, and a nil within takes it away.
+// Change says what to change of a share; nil leaves a thing as it is, and a nil
+// within takes it away.
 type Change struct {
 	Title                       **string
 	Password                    **secret.Text
@@ -18,8 +19,9 @@ type Change struct {
 	AllowPreview, AllowDownload *bool
 }
 
-// Change changes a share of the actor's; it takes the same permissions as making it. One that has expired works again with another end.
-// Faults: Invalid; NotFound, also for somebody else's share and when the file is gone; Forbidden, PasswordRequired; Conflict when it is revoked.
+// Change changes a share of the actor's; it takes the same permissions as making it. One that has
+// expired works again with another end. Faults: Invalid; NotFound, also for somebody else's share
+// and when the file is gone; Forbidden, PasswordRequired; Conflict when it is revoked.
 func (s *Service) Change(ctx context.Context, a access.Actor, id string, c Change) (Item, error) {
 	row, err := findOwn(s.db.Read(ctx), a.UserID, id)
 	if err != nil {
@@ -105,7 +107,8 @@ func (c Change) apply(row *Share, s *Service) (err error) {
 
 func revokedConflict() error { return fault.New(fault.Conflict, "A revoked share cannot be changed.") }
 
-// Revoke ends a share of the user's for good; once more does no harm. It returns whose file it was. Fault: NotFound, also for somebody else's share.
+// Revoke ends a share of the user's for good; once more does no harm. It returns whose file it was.
+// Fault: NotFound, also for somebody else's share.
 func (s *Service) Revoke(ctx context.Context, userID, id string) (entryID string, err error) {
 	if userID == "" {
 		return "", notFound()

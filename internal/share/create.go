@@ -37,11 +37,13 @@ type Draft struct {
 	AllowPreview, AllowDownload bool
 }
 
-// Create shares an entry. Whoever may not download it makes a share that shows no content.
-// Faults: Invalid, NotFound, Forbidden, PasswordRequired when they may not even see it without one, Conflict when they have too many shares.
+// Create shares an entry. Whoever may not download it makes a share that shows no content. Faults:
+// Invalid, NotFound, Forbidden, PasswordRequired when they may not even see it without one,
+// Conflict when they have too many shares.
 func (s *Service) Create(ctx context.Context, a access.Actor, d Draft) (Item, error) {
 	now := s.now()
-	row := Share{EntryID: d.EntryID, CreatorID: a.UserID, MaxViews: d.MaxViews, MaxDownloads: d.MaxDownloads, AllowPreview: d.AllowPreview,
+	row := Share{EntryID: d.EntryID, CreatorID: a.UserID, MaxViews: d.MaxViews, MaxDownloads: d.MaxDownloads,
+		AllowPreview:  d.AllowPreview,
 		AllowDownload: d.AllowDownload, CreatedAt: now.UnixMilli(), UpdatedAt: now.UnixMilli()}
 	var err error
 	if row.Title, err = cleanTitle(d.Title); err != nil {
@@ -80,9 +82,11 @@ func (s *Service) Create(ctx context.Context, a access.Actor, d Draft) (Item, er
 	return s.item(ctx, a, share)
 }
 
-// checkSharing decides, before a password is hashed, whether the actor may make or change a share of the entry with it; the transaction decides again.
-// Faults: Invalid, NotFound, Forbidden, PasswordRequired.
-func (s *Service) checkSharing(ctx context.Context, a access.Actor, entryID string, password *secret.Text) (*files.FoundEntry, error) {
+// checkSharing decides, before a password is hashed, whether the actor may make or
+// change a share of the entry with it; the transaction decides again. Faults:
+// Invalid, NotFound, Forbidden, PasswordRequired.
+func (s *Service) checkSharing(ctx context.Context, a access.Actor, entryID string,
+	password *secret.Text) (*files.FoundEntry, error) {
 	if a.UserID == "" || a.Key != nil {
 		return nil, fault.New(fault.Forbidden, "Only people with an account share, and by themselves.")
 	}
@@ -97,9 +101,11 @@ func (s *Service) checkSharing(ctx context.Context, a access.Actor, entryID stri
 	return found, err
 }
 
-// setPassword gives a share a password, which stands in for those of its entry that the actor has given, for this one or one before. What else they have
-// given is not the share's, wherever the entry goes. Faults: Invalid, NotFound, RateLimited.
-func (s *Service) setPassword(ctx context.Context, row *Share, found *files.FoundEntry, a access.Actor, password secret.Text) (err error) {
+// setPassword gives a share a password, which stands in for those of its entry that the actor has
+// given, for this one or one before. What else they have given is not the share's, wherever the
+// entry goes. Faults: Invalid, NotFound, RateLimited.
+func (s *Service) setPassword(ctx context.Context, row *Share, found *files.FoundEntry, a access.Actor,
+	password secret.Text) (err error) {
 	if row.passwordHash, err = s.accounts.HashPassword(ctx, account.AccountSource(a.UserID), password); err != nil {
 		return err
 	}
@@ -116,7 +122,8 @@ func (s *Service) setPassword(ctx context.Context, row *Share, found *files.Foun
 // maxProof is how many passwords a share remembers that its creator had given.
 const maxProof = 64
 
-// applyRights decides whether the actor may share the entry, and takes from the share what they may not give. Faults: NotFound, Forbidden, PasswordRequired.
+// applyRights decides whether the actor may share the entry, and takes from the share what they may
+// not give. Faults: NotFound, Forbidden, PasswordRequired.
 func (s *Service) applyRights(tx *db.Tx, a access.Actor, row *Share) error {
 	sharing, err := s.tree.RequireShareableTx(tx, a, row.EntryID)
 	if err != nil {
@@ -128,7 +135,8 @@ func (s *Service) applyRights(tx *db.Tx, a access.Actor, row *Share) error {
 	return nil
 }
 
-// makeRoom makes other changes of this account's shares wait until tx ends, and refuses when no further one can be kept. Faults: Conflict, NotFound.
+// makeRoom makes other changes of this account's shares wait until tx ends, and refuses when no
+// further one can be kept. Faults: Conflict, NotFound.
 func (s *Service) makeRoom(tx *db.Tx, userID string, now int64) error {
 	if err := lockUser(tx, userID); err != nil {
 		return err
@@ -144,7 +152,8 @@ func (s *Service) makeRoom(tx *db.Tx, userID string, now int64) error {
 	return err
 }
 
-// requiresPassword reports whether visitors are asked for a password as things stand; a is the share's creator.
+// requiresPassword reports whether visitors are asked for a password as things stand; a
+// is the share's creator.
 func requiresPassword(ctx context.Context, found *files.FoundEntry, a access.Actor, row Share) (bool, error) {
 	visit, err := judge(ctx, found, row, a, nil)
 	switch fault.KindOf(err) {
@@ -154,13 +163,16 @@ func requiresPassword(ctx context.Context, found *files.FoundEntry, a access.Act
 	return len(visit.Passwords) > 0, err
 }
 
-// cleanTitle judges a title and brings it into its one form; an empty or blank one becomes none. Fault: Invalid.
+// cleanTitle judges a title and brings it into its one form; an empty or blank one
+// becomes none. Fault: Invalid.
 func cleanTitle(title *string) (*string, error) {
 	if title == nil {
 		return nil, nil
 	}
-	wrong := fault.Newf(fault.Invalid, "title has at most %d characters, none of them control characters or text-direction overrides.", MaxTitle)
-	if len(*title) > 20*MaxTitle || !utf8.ValidString(*title) { // the former before the cost of normalising: NFC never shrinks a character by more
+	wrong := fault.Newf(fault.Invalid,
+		"title has at most %d characters, none of them control characters or text-direction overrides.", MaxTitle)
+	// the former before the cost of normalising: NFC never shrinks a character by more
+	if len(*title) > 20*MaxTitle || !utf8.ValidString(*title) {
 		return nil, wrong
 	}
 	clean := norm.NFC.String(*title)

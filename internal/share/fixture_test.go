@@ -65,7 +65,8 @@ func newWorld(t *testing.T, d *db.DB) *fixture {
 		t.Fatal(err)
 	}
 	settings := site.New(d, master)
-	w.accounts = account.New(account.Config{DB: d, IDs: w.ids, Random: rand.Reader, Keys: master, Now: w.now, Log: log, HashMemory: 64})
+	w.accounts = account.New(account.Config{DB: d, IDs: w.ids, Random: rand.Reader, Keys: master, Now: w.now, Log: log,
+		HashMemory: 64})
 	policies := access.NewStore(d, w.now, func(ctx context.Context, version int64) (bool, error) {
 		current, err := settings.Current(ctx, version)
 		return current.AllowGuestAccess, err
@@ -77,15 +78,20 @@ func newWorld(t *testing.T, d *db.DB) *fixture {
 		}
 	})
 	mounts := mount.New(d)
-	objects := object.New(object.Config{DB: d, Providers: providers, IDs: w.ids, Now: w.now, Grace: time.Hour, Log: log})
-	w.tree = files.New(files.Config{DB: d, Policies: policies, Mounts: mounts, Providers: providers, Objects: objects, IDs: w.ids, Now: w.now, Log: log})
-	w.uploads = upload.New(upload.Config{DB: d, Tree: w.tree, Objects: objects, Providers: providers, IDs: w.ids, Now: w.now, Log: log})
+	objects := object.New(object.Config{DB: d, Providers: providers, IDs: w.ids, Now: w.now, Grace: time.Hour,
+		Log: log})
+	w.tree = files.New(files.Config{DB: d, Policies: policies, Mounts: mounts, Providers: providers, Objects: objects,
+		IDs: w.ids, Now: w.now, Log: log})
+	w.uploads = upload.New(upload.Config{DB: d, Tree: w.tree, Objects: objects, Providers: providers, IDs: w.ids,
+		Now: w.now, Log: log})
 	w.shares = w.replica()
 	life := lifecycle.New(lifecycle.Config{
-		DB: d, Accounts: w.accounts, Policies: policies, Providers: providers, Mounts: mounts, Tree: w.tree, Objects: objects, Site: settings, IDs: w.ids, Now: w.now,
+		DB: d, Accounts: w.accounts, Policies: policies, Providers: providers, Mounts: mounts, Tree: w.tree,
+		Objects: objects, Site: settings, IDs: w.ids, Now: w.now,
 		MaxStorage: -1, MaxFiles: -1,
 	})
-	first := lifecycle.FirstStart{Username: "admin", Email: "admin@localhost", Password: "correct horse", Settings: site.Defaults()}
+	first := lifecycle.FirstStart{Username: "admin", Email: "admin@localhost", Password: "correct horse",
+		Settings: site.Defaults()}
 	if _, err := life.Seed(ctx, first); err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +103,8 @@ func newWorld(t *testing.T, d *db.DB) *fixture {
 func (w *fixture) user(life *lifecycle.Service, name string) access.Actor {
 	w.t.Helper()
 	u, err := life.CreateUser(ctx, lifecycle.NewUser{NewUser: account.NewUser{
-		Username: name, Email: name + "@example.org", Password: "correct horse", Role: access.User, EmailVerified: true, Locale: "en-US",
+		Username: name, Email: name + "@example.org", Password: "correct horse", Role: access.User, EmailVerified: true,
+		Locale: "en-US",
 	}})
 	if err != nil {
 		w.t.Fatal(err)
@@ -116,7 +123,8 @@ func (w *fixture) put(a access.Actor, dir, name string) files.Entry {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	result, err := w.uploads.Put(ctx, a, upload.OneShot{Dir: at, Name: vpath.Name(name), Size: -1, Body: strings.NewReader("hello")})
+	result, err := w.uploads.Put(ctx, a, upload.OneShot{Dir: at, Name: vpath.Name(name), Size: -1,
+		Body: strings.NewReader("hello")})
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -15,7 +15,8 @@ type Query struct {
 	Page, Limit int64  // from 1
 }
 
-// Item is a share as it is listed. What becomes of its file and of its creator's rights does not show in its status, which is what was done with it.
+// Item is a share as it is listed. What becomes of its file and of its creator's rights does not
+// show in its status, which is what was done with it.
 type Item struct {
 	Share
 	Status           Status
@@ -23,7 +24,8 @@ type Item struct {
 	RequiresPassword bool         // visitors are asked for a password; of somebody else's share: by the share itself
 }
 
-// List returns the actor's own shares that q asks for, and how many there are in all. Fault: Invalid.
+// List returns the actor's own shares that q asks for, and how many there are
+// in all. Fault: Invalid.
 func (s *Service) List(ctx context.Context, a access.Actor, q Query) (items []Item, total int64, err error) {
 	q.CreatorID = a.UserID
 	if a.UserID == "" {

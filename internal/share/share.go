@@ -1,16 +1,19 @@
-// Package share keeps what people hand out to others: a file or folder behind an address, for a time, for so many views and downloads, behind a
-// password.
+// Package share keeps what people hand out to others: a file or folder behind an address, for a
+// time, for so many views and downloads, behind a password.
 //
-// A share carries no right of its own. Each visit is judged anew with what its creator may do at that moment, from the visitor's address: a
-// disabled account or a changed rule ends it, and what stands before the file for the creator stands before it for visitors. It belongs to the
-// entry, so that it goes on when that is renamed or moved, and ends with it.
+// A share carries no right of its own. Each visit is judged anew with what its creator may do at
+// that moment, from the visitor's address: a disabled account or a changed rule ends it, and what
+// stands before the file for the creator stands before it for visitors. It belongs to the entry, so
+// that it goes on when that is renamed or moved, and ends with it.
 //
-// A password on the file, above it or on a rule that lets the creator in is asked of visitors too. A password of the share's own stands in for those
-// that its creator could let others pass: where they own what is protected or administer it, now, and those that they had given when they set the
-// share's. A password that was changed since is another one: who no longer knows it can let nobody pass it.
+// A password on the file, above it or on a rule that lets the creator in is asked of visitors
+// too. A password of the share's own stands in for those that its creator could let others pass:
+// where they own what is protected or administer it, now, and those that they had given when they
+// set the share's. A password that was changed since is another one: who no longer knows it can
+// let nobody pass it.
 //
-// Views are counted and limited by one conditional update, whichever replica shows the file, and so are downloads.
-// Specification: Share, Share status, Share endpoints.
+// Views are counted and limited by one conditional update, whichever replica shows the file, and so
+// are downloads. Specification: Share, Share status, Share endpoints.
 package share
 
 import (
@@ -29,7 +32,8 @@ import (
 const (
 	// idLength is the length of a share's id: 12 of 62 characters, 71 bits.
 	idLength = 12
-	// MaxShares is how many shares of an account are kept at a time. Where they are as many, the oldest that have ended make room.
+	// MaxShares is how many shares of an account are kept at a time. Where they are as many, the
+	// oldest that have ended make room.
 	MaxShares = 10000
 )
 
@@ -53,7 +57,8 @@ type Share struct {
 // Status is what became of a share.
 type Status string
 
-// The statuses. What visitors are told can be less: an active share answers that it is revoked while its creator lacks the permission.
+// The statuses. What visitors are told can be less: an active share answers that it is revoked
+// while its creator lacks the permission.
 const (
 	Active  Status = "active"
 	Expired Status = "expired"
@@ -77,15 +82,22 @@ type Visitor struct {
 	PasswordIDs []string // ids of passwords that they have given to this share
 }
 
-// Visit is a share as a visitor finds it, judged with what its creator may do at this moment. Unless Open, nothing of the file may be told.
+// Visit is a share as a visitor finds it, judged with what its creator may do at this moment.
+// Unless Open, nothing of the file may be told.
 type Visit struct {
-	Share       // AllowPreview and AllowDownload are what holds now: neither without the creator's permission to download
+	// AllowPreview and AllowDownload are what holds now: neither without the
+	// creator's permission to download
+	Share
 	CreatorName string
-	Creator     access.Actor // at the visitor's address, with the passwords that count as given: content and listings are judged as this actor
-	Entry       files.Entry  // as the creator sees it
-	Path        vpath.Path
-	Passwords   []files.RequiredPassword // the passwords that ask, given or not: the share's own, and of the file's those that it does not stand in for
-	Authorized  bool                     // no password is missing
+	// at the visitor's address, with the passwords that count as given: content and listings are
+	// judged as this actor
+	Creator access.Actor
+	Entry   files.Entry // as the creator sees it
+	Path    vpath.Path
+	// the passwords that ask, given or not: the share's own, and of the file's those that it does
+	// not stand in for
+	Passwords  []files.RequiredPassword
+	Authorized bool // no password is missing
 }
 
 // Config is what a Service works with.
@@ -110,7 +122,8 @@ type Service struct {
 
 // New returns the shares in cfg.DB.
 func New(cfg Config) *Service {
-	return &Service{db: cfg.DB, tree: cfg.Tree, accounts: cfg.Accounts, ids: cfg.IDs, now: cfg.Now, maxShares: MaxShares}
+	return &Service{db: cfg.DB, tree: cfg.Tree, accounts: cfg.Accounts, ids: cfg.IDs, now: cfg.Now,
+		maxShares: MaxShares}
 }
 
 func notFound() error { return fault.New(fault.NotFound, "There is no such share.") }

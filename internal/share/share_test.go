@@ -67,7 +67,8 @@ func TestKeysAndVisitorsCannotShare(t *testing.T) {
 	eachEngine(t, func(t *testing.T, w *fixture) {
 		key := w.ann
 		key.Key = &access.Key{ID: "pk", Permissions: access.All}
-		for what, a := range map[string]access.Actor{"a key": key, "a visitor": {Role: access.Guest}, "another user": w.bob} {
+		for what, a := range map[string]access.Actor{"a key": key, "a visitor": {Role: access.Guest},
+			"another user": w.bob} {
 			_, err := w.shares.Create(ctx, a, share.Draft{EntryID: w.file.ID})
 			w.wantFault(err, fault.Forbidden, what)
 		}
@@ -83,11 +84,13 @@ func TestKeysAndVisitorsCannotShare(t *testing.T) {
 	})
 }
 
-// What passwords a visit stands for: those of the file that the share's own stands in for, and nothing before it was given.
+// What passwords a visit stands for: those of the file that the share's own stands in for, and
+// nothing before it was given.
 func TestVisitUnlocksPasswordsOfFile(t *testing.T) {
 	eachEngine(t, func(t *testing.T, w *fixture) {
 		if err := w.db.Write(ctx, func(tx *db.Tx) error {
-			_, err := tx.Exec("UPDATE entries SET password_hash = 'x', password_id = 'of the file' WHERE id = $1", w.file.ID)
+			_, err := tx.Exec("UPDATE entries SET password_hash = 'x', password_id = 'of the file' WHERE id = $1",
+				w.file.ID)
 			return err
 		}); err != nil {
 			t.Fatal(err)
@@ -164,7 +167,8 @@ func TestCountDownload(t *testing.T) {
 	})
 }
 
-// Shares that ended long ago go, and those whose file is gone; a sweep takes a step and goes on where it was.
+// Shares that ended long ago go, and those whose file is gone; a sweep takes a step and goes
+// on where it was.
 func TestSweep(t *testing.T) {
 	eachEngine(t, func(t *testing.T, w *fixture) {
 		const days = 24 * time.Hour
@@ -175,7 +179,9 @@ func TestSweep(t *testing.T) {
 			}
 		}
 		left := func(id string) bool { return w.count("SELECT COUNT(*) FROM shares WHERE id = $1", id) == 1 }
-		works, expires, revoked := w.create(), w.create(func(d *share.Draft) { d.ExpiresIn = ptr(int64(60)) }), w.create()
+		works, expires, revoked := w.create(), w.create(func(d *share.Draft) {
+			d.ExpiresIn = ptr(int64(60))
+		}), w.create()
 		both := w.create(func(d *share.Draft) { d.ExpiresIn = ptr(int64(31536000)) })
 		w.advance(time.Minute)
 		for _, id := range []string{revoked.ID, both.ID} {
@@ -231,7 +237,8 @@ func TestSweep(t *testing.T) {
 	})
 }
 
-// What counts a view decides by itself whether there is one: the visit before it may have been judged by what has changed since.
+// What counts a view decides by itself whether there is one: the visit before it may have been
+// judged by what has changed since.
 func TestCountView(t *testing.T) {
 	eachEngine(t, func(t *testing.T, w *fixture) {
 		item := w.create(func(d *share.Draft) {

@@ -17,7 +17,8 @@ const columns = `id, entry_id, creator_id, title, password_hash, password_id, pr
 func scan(row interface{ Scan(dest ...any) error }) (Share, error) {
 	var s Share
 	var hash, password, proof sql.NullString
-	err := row.Scan(&s.ID, &s.EntryID, &s.CreatorID, &s.Title, &hash, &password, &proof, &s.ExpiresAt, &s.MaxViews, &s.MaxDownloads, &s.ViewCount,
+	err := row.Scan(&s.ID, &s.EntryID, &s.CreatorID, &s.Title, &hash, &password, &proof, &s.ExpiresAt, &s.MaxViews,
+		&s.MaxDownloads, &s.ViewCount,
 		&s.DownloadCount, &s.AllowPreview, &s.AllowDownload, &s.RevokedAt, &s.CreatedAt, &s.UpdatedAt)
 	s.passwordHash, s.PasswordID = hash.String, password.String
 	if proof.String != "" {
@@ -54,7 +55,8 @@ func insert(tx *db.Tx, s Share) error {
 		INSERT INTO shares (id, entry_id, creator_id, title, password_hash, password_id, proof, expires_at, max_views, max_downloads, allow_preview,
 			allow_download, created_at, updated_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13)`,
-		s.ID, s.EntryID, s.CreatorID, s.Title, null(s.passwordHash), null(s.PasswordID), null(strings.Join(s.proof, ",")), s.ExpiresAt, s.MaxViews,
+		s.ID, s.EntryID, s.CreatorID, s.Title, null(s.passwordHash), null(s.PasswordID),
+		null(strings.Join(s.proof, ",")), s.ExpiresAt, s.MaxViews,
 		s.MaxDownloads, s.AllowPreview, s.AllowDownload, s.CreatedAt)
 	if err != nil {
 		return fmt.Errorf("insert share: %w", err)
@@ -62,7 +64,8 @@ func insert(tx *db.Tx, s Share) error {
 	return nil
 }
 
-// lockUser holds the user's row until tx ends, so that counting shares and adding one cannot be parted, nor reading one and changing it. Fault: NotFound.
+// lockUser holds the user's row until tx ends, so that counting shares and adding one cannot be
+// parted, nor reading one and changing it. Fault: NotFound.
 func lockUser(tx *db.Tx, userID string) error {
 	n, err := tx.Exec("UPDATE users SET updated_at = updated_at WHERE id = $1", userID)
 	if err != nil {
@@ -76,14 +79,16 @@ func lockUser(tx *db.Tx, userID string) error {
 
 // countShares counts the shares of an account up to limit, by the index alone.
 func countShares(tx *db.Tx, creatorID string, limit int) (n int, err error) {
-	err = tx.QueryRow("SELECT COUNT(*) FROM (SELECT 1 FROM shares WHERE creator_id = $1 LIMIT $2) t", creatorID, limit).Scan(&n)
+	err = tx.QueryRow("SELECT COUNT(*) FROM (SELECT 1 FROM shares WHERE creator_id = $1 LIMIT $2) t", creatorID, limit).
+		Scan(&n)
 	if err != nil {
 		return 0, fmt.Errorf("count shares: %w", err)
 	}
 	return n, nil
 }
 
-// deleteEnded deletes the oldest shares of an account that have ended, so many at most, and tells how many it were.
+// deleteEnded deletes the oldest shares of an account that have ended, so many at most, and tells
+// how many it were.
 func deleteEnded(tx *db.Tx, creatorID string, now int64, limit int) (int64, error) {
 	n, err := tx.Exec(`
 		DELETE FROM shares
@@ -100,8 +105,8 @@ func deleteEnded(tx *db.Tx, creatorID string, now int64, limit int) (int64, erro
 	return n, nil
 }
 
-// countView counts one view of a share that can be viewed, with the password that it was judged by, and returns how many it are. Without one:
-// db.ErrNoRows.
+// countView counts one view of a share that can be viewed, with the password that it was judged by,
+// and returns how many it are. Without one: db.ErrNoRows.
 func countView(tx *db.Tx, id, passwordID string, now int64) (views int64, err error) {
 	err = tx.QueryRow(`
 		UPDATE shares
@@ -132,7 +137,8 @@ func update(tx *db.Tx, s Share) (bool, error) {
 		SET title = $2, password_hash = $3, password_id = $4, proof = $5, expires_at = $6, max_views = $7, max_downloads = $8, allow_preview = $9,
 			allow_download = $10, updated_at = $11
 		WHERE id = $1 AND revoked_at IS NULL`,
-		s.ID, s.Title, null(s.passwordHash), null(s.PasswordID), null(strings.Join(s.proof, ",")), s.ExpiresAt, s.MaxViews, s.MaxDownloads,
+		s.ID, s.Title, null(s.passwordHash), null(s.PasswordID), null(strings.Join(s.proof, ",")), s.ExpiresAt,
+		s.MaxViews, s.MaxDownloads,
 		s.AllowPreview, s.AllowDownload, s.UpdatedAt)
 	if err != nil {
 		return false, fmt.Errorf("change share: %w", err)
@@ -142,14 +148,16 @@ func update(tx *db.Tx, s Share) (bool, error) {
 
 // RevokeAll ends, at a time (ms), all shares that a user has made.
 func RevokeAll(tx *db.Tx, userID string, now int64) error {
-	_, err := tx.Exec("UPDATE shares SET revoked_at = $2, updated_at = $2 WHERE creator_id = $1 AND revoked_at IS NULL", userID, now)
+	_, err := tx.Exec("UPDATE shares SET revoked_at = $2, updated_at = $2 WHERE creator_id = $1 AND revoked_at IS NULL",
+		userID, now)
 	if err != nil {
 		return fmt.Errorf("revoke shares: %w", err)
 	}
 	return nil
 }
 
-// revoke ends a share, of anybody where creatorID is "", and keeps the time of the first revocation. Fault: NotFound.
+// revoke ends a share, of anybody where creatorID is "", and keeps the time of the
+// first revocation. Fault: NotFound.
 func revoke(tx *db.Tx, id, creatorID string, now int64) (entryID string, err error) {
 	err = tx.QueryRow(`
 		UPDATE shares
@@ -228,9 +236,11 @@ func nextShares(q db.Querier, after string, limit int) (found []sweptShare, err 
 	return found, rows.Err()
 }
 
-// deleteEndedBefore deletes, among the shares after one id up to another, those that ended long ago.
+// deleteEndedBefore deletes, among the shares after one id up to another, those
+// that ended long ago.
 func deleteEndedBefore(tx *db.Tx, after, last string, before int64) error {
-	_, err := tx.Exec("DELETE FROM shares WHERE id > $1 AND id <= $2 AND COALESCE(revoked_at, expires_at) <= $3", after, last, before)
+	_, err := tx.Exec("DELETE FROM shares WHERE id > $1 AND id <= $2 AND COALESCE(revoked_at, expires_at) <= $3", after,
+		last, before)
 	return err
 }
 

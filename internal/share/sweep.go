@@ -17,13 +17,15 @@ const (
 	sweepBatch = 500
 )
 
-// position is how far a replica has come through all shares. Each walks for itself: they take away the same.
+// position is how far a replica has come through all shares. Each walks for itself: they
+// take away the same.
 type sweepPosition struct {
 	mu    sync.Mutex
 	after string // the last share that was looked at
 }
 
-// Sweep takes the next step through all shares, and deletes those whose file is gone, which nobody can visit any more, and those that ended long ago.
+// Sweep takes the next step through all shares, and deletes those whose file is gone, which nobody
+// can visit any more, and those that ended long ago.
 func (s *Service) Sweep(ctx context.Context) error {
 	s.position.mu.Lock()
 	defer s.position.mu.Unlock()

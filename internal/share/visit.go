@@ -12,8 +12,9 @@ import (
 	"larder/internal/files"
 )
 
-// Visit judges a share for a visitor; nothing is counted. Faults: NotFound (no such share, or its file is gone), ShareRevoked (also when its creator
-// is gone, not active, or may not share the file now), ShareExpired.
+// Visit judges a share for a visitor; nothing is counted. Faults: NotFound (no such share, or
+// its file is gone), ShareRevoked (also when its creator is gone, not active, or may not share
+// the file now), ShareExpired.
 func (s *Service) Visit(ctx context.Context, id string, v Visitor) (Visit, error) {
 	row, err := find(s.db.Read(ctx), id)
 	if err != nil {
@@ -36,7 +37,8 @@ func (s *Service) Visit(ctx context.Context, id string, v Visitor) (Visit, error
 	case err != nil:
 		return Visit{}, err
 	}
-	visit, err := judge(ctx, found, row, access.Actor{UserID: creator.ID, Role: creator.Role, HomeID: creator.HomeID, IP: v.IP}, v.PasswordIDs)
+	visit, err := judge(ctx, found, row, access.Actor{UserID: creator.ID, Role: creator.Role, HomeID: creator.HomeID,
+		IP: v.IP}, v.PasswordIDs)
 	if err != nil {
 		return Visit{}, err
 	}
@@ -51,7 +53,8 @@ func (s *Service) Visit(ctx context.Context, id string, v Visitor) (Visit, error
 }
 
 // judge is Visit of a share whose creator and entry are known. Faults: NotFound, ShareRevoked.
-func judge(ctx context.Context, found *files.FoundEntry, row Share, creator access.Actor, passwordIDs []string) (Visit, error) {
+func judge(ctx context.Context, found *files.FoundEntry, row Share, creator access.Actor,
+	passwordIDs []string) (Visit, error) {
 	creator.Unlocked = nil
 	locks, err := found.SharePasswords(ctx, creator)
 	if err != nil {
@@ -94,8 +97,10 @@ func judge(ctx context.Context, found *files.FoundEntry, row Share, creator acce
 	return visit, nil
 }
 
-// replacedPasswords returns the ids of those passwords of the file that the share's own stands in for.
-func replacedPasswords(found *files.FoundEntry, creator access.Actor, proof []string, locks []files.RequiredPassword) ([]string, error) {
+// replacedPasswords returns the ids of those passwords of the file that the share's
+// own stands in for.
+func replacedPasswords(found *files.FoundEntry, creator access.Actor, proof []string,
+	locks []files.RequiredPassword) ([]string, error) {
 	sharing, err := found.SharePermissions(creator)
 	if err != nil {
 		return nil, err
@@ -118,8 +123,8 @@ func intersect(locks []files.RequiredPassword, ids []string) []string {
 	return have
 }
 
-// View is Visit for somebody who is shown the file, which is counted unless it is only asked about. Faults: as Visit, and ShareLimitReached when the
-// share has been viewed as often as it may.
+// View is Visit for somebody who is shown the file, which is counted unless it is only asked about.
+// Faults: as Visit, and ShareLimitReached when the share has been viewed as often as it may.
 func (s *Service) View(ctx context.Context, id string, v Visitor, count bool) (Visit, error) {
 	for range db.MaxTries {
 		visit, err := s.Visit(ctx, id, v)
@@ -143,8 +148,8 @@ func (s *Service) View(ctx context.Context, id string, v Visitor, count bool) (V
 	return Visit{}, errors.New("a share changes too often to be shown")
 }
 
-// CountDownload counts a download of the share, in the transaction that uses up its token. Faults: NotFound, ShareRevoked, ShareExpired,
-// ShareLimitReached: then nothing is counted.
+// CountDownload counts a download of the share, in the transaction that uses up its token. Faults:
+// NotFound, ShareRevoked, ShareExpired, ShareLimitReached: then nothing is counted.
 func (s *Service) CountDownload(tx *db.Tx, id string) error {
 	counted, err := countDownload(tx, id, s.now().UnixMilli())
 	if err != nil || counted {

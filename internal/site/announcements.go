@@ -23,8 +23,8 @@ const (
 	maxLifetime          = 10 * 365 * 24 * 3600
 )
 
-// Announcement is what administrators tell everybody. Its texts are plain: nothing here or in the interface reads markup in them (abuse case C74).
-// Specification: Announcement.
+// Announcement is what administrators tell everybody. Its texts are plain: nothing here or in the
+// interface reads markup in them (abuse case C74). Specification: Announcement.
 type Announcement struct {
 	ID        string
 	Title     string // one line
@@ -35,7 +35,8 @@ type Announcement struct {
 	UpdatedAt int64  // ms
 }
 
-// AnnouncementInput is what is given of an announcement: a nil text is none, or with a change the one that it has.
+// AnnouncementInput is what is given of an announcement: a nil text is none, or with a change the
+// one that it has.
 type AnnouncementInput struct {
 	Title, Content, Level *string
 	SetExpiry             bool   // ExpiresIn is given
@@ -60,7 +61,8 @@ func (s *Announcements) All(ctx context.Context) ([]Announcement, error) {
 	return listAnnouncements(s.db.Read(ctx))
 }
 
-// Active lists the newest 50 that have not expired, under version, the config version that the caller has just read.
+// Active lists the newest 50 that have not expired, under version, the config version that the
+// caller has just read.
 func (s *Announcements) Active(ctx context.Context, version int64) ([]Announcement, error) {
 	all, err := s.cached.Get(version, func() ([]Announcement, error) { return s.All(ctx) })
 	now := s.now().UnixMilli()
@@ -89,7 +91,8 @@ func (s *Announcements) Create(ctx context.Context, n AnnouncementInput) (made A
 	}
 	now := s.now().UnixMilli()
 	made = Announcement{
-		ID: s.ids.UUID(), Title: *n.Title, Content: *n.Content, Level: *n.Level, ExpiresAt: n.expiry(now), CreatedAt: now, UpdatedAt: now,
+		ID: s.ids.UUID(), Title: *n.Title, Content: *n.Content, Level: *n.Level, ExpiresAt: n.expiry(now),
+		CreatedAt: now, UpdatedAt: now,
 	}
 	err = s.db.Write(ctx, func(tx *db.Tx) error {
 		if err := tx.BumpConfig(); err != nil { // first: then whoever else makes one waits, and counts this one
@@ -97,7 +100,8 @@ func (s *Announcements) Create(ctx context.Context, n AnnouncementInput) (made A
 		}
 		fits, err := insertAnnouncement(tx, made)
 		if err == nil && !fits {
-			return fault.Newf(fault.Conflict, "There are %d announcements already. Please delete some of them first.", maxAnnouncements)
+			return fault.Newf(fault.Conflict, "There are %d announcements already. Please delete some of them first.",
+				maxAnnouncements)
 		}
 		return err
 	})
@@ -156,8 +160,8 @@ func (n *AnnouncementInput) check() (err error) {
 	return nil
 }
 
-// cleanText puts a text in NFC and its line ends into one form, and refuses what nobody sees: an empty one, controls other than allowed, and what
-// turns the direction of writing. Fault: Invalid.
+// cleanText puts a text in NFC and its line ends into one form, and refuses what nobody sees: an
+// empty one, controls other than allowed, and what turns the direction of writing. Fault: Invalid.
 func cleanText(given *string, name string, most int, allowed string) (*string, error) {
 	if given == nil {
 		return nil, nil
@@ -171,8 +175,12 @@ func cleanText(given *string, name string, most int, allowed string) (*string, e
 		return nil, fault.Newf(fault.Invalid, "%s must not be empty.", name)
 	case utf8.RuneCountInString(s) > most:
 		return nil, fault.Newf(fault.Invalid, "%s has at most %d characters.", name, most)
-	case strings.ContainsFunc(s, func(r rune) bool { return vpath.IsUnprintable(r) && !strings.ContainsRune(allowed, r) }):
-		return nil, fault.Newf(fault.Invalid, "%s must not contain control characters or text-direction overrides.", name)
+	case strings.ContainsFunc(s, func(r rune) bool {
+		return vpath.IsUnprintable(r) &&
+			!strings.ContainsRune(allowed, r)
+	}):
+		return nil, fault.Newf(fault.Invalid, "%s must not contain control characters or text-direction overrides.",
+			name)
 	}
 	return &s, nil
 }

@@ -50,12 +50,15 @@ func TestAnnouncementsEndAtTheirTime(t *testing.T) {
 		if got := active(there); got != "" {
 			t.Errorf("at first: %q", got)
 		}
-		minute, err := here.Create(ctx, site.AnnouncementInput{Title: ptr("minute"), Content: ptr("c"), ExpiresIn: ptr(int64(60))})
-		if err != nil || minute.Level != "info" || *minute.ExpiresAt != 1_800_000_060_000 || minute.CreatedAt != 1_800_000_000_000 || minute.UpdatedAt != minute.CreatedAt {
+		minute, err := here.Create(ctx, site.AnnouncementInput{Title: ptr("minute"), Content: ptr("c"),
+			ExpiresIn: ptr(int64(60))})
+		if err != nil || minute.Level != "info" || *minute.ExpiresAt != 1_800_000_060_000 ||
+			minute.CreatedAt != 1_800_000_000_000 || minute.UpdatedAt != minute.CreatedAt {
 			t.Fatalf("%+v, %v", minute, err)
 		}
 		now = now.Add(time.Second)
-		ever, err := here.Create(ctx, site.AnnouncementInput{Title: ptr("ever"), Content: ptr("c"), Level: ptr("danger")})
+		ever, err := here.Create(ctx, site.AnnouncementInput{Title: ptr("ever"), Content: ptr("c"),
+			Level: ptr("danger")})
 		if err != nil || ever.ExpiresAt != nil || ever.Level != "danger" {
 			t.Fatalf("%+v, %v", ever, err)
 		}
@@ -71,16 +74,21 @@ func TestAnnouncementsEndAtTheirTime(t *testing.T) {
 			t.Errorf("all: %q", got)
 		}
 		again, err := there.Change(ctx, minute.ID, site.AnnouncementInput{SetExpiry: true, ExpiresIn: ptr(int64(60))})
-		if err != nil || *again.ExpiresAt != now.UnixMilli()+60_000 || again.Title != "minute" || again.Level != "info" || again.CreatedAt != minute.CreatedAt || again.UpdatedAt != now.UnixMilli() {
+		if err != nil || *again.ExpiresAt != now.UnixMilli()+60_000 || again.Title != "minute" ||
+			again.Level != "info" || again.CreatedAt != minute.CreatedAt || again.UpdatedAt != now.UnixMilli() {
 			t.Errorf("%+v, %v", again, err)
 		}
 		if got := active(here); got != "ever minute" {
 			t.Errorf("with another minute: %q", got)
 		}
-		if kept, err := there.Change(ctx, minute.ID, site.AnnouncementInput{Title: ptr("hour"), Level: ptr("warning")}); err != nil || kept.ExpiresAt == nil || *kept.ExpiresAt != *again.ExpiresAt || kept.Title != "hour" || kept.Level != "warning" || kept.Content != "c" {
+		if kept, err := there.Change(ctx, minute.ID,
+			site.AnnouncementInput{Title: ptr("hour"), Level: ptr("warning")}); err != nil || kept.ExpiresAt == nil ||
+			*kept.ExpiresAt != *again.ExpiresAt || kept.Title != "hour" || kept.Level != "warning" ||
+			kept.Content != "c" {
 			t.Errorf("%+v, %v", kept, err)
 		}
-		if forever, err := there.Change(ctx, minute.ID, site.AnnouncementInput{SetExpiry: true}); err != nil || forever.ExpiresAt != nil {
+		if forever, err := there.Change(ctx, minute.ID, site.AnnouncementInput{SetExpiry: true}); err != nil ||
+			forever.ExpiresAt != nil {
 			t.Errorf("%+v, %v", forever, err)
 		}
 		if err := there.Delete(ctx, ever.ID); err != nil {
@@ -163,7 +171,8 @@ func TestAnnouncementTextIsChecked(t *testing.T) {
 		}
 		for name, c := range cases {
 			made, err := b.Create(t.Context(), site.AnnouncementInput{Title: &c.title, Content: &c.content})
-			changed, again := b.Change(t.Context(), seed.ID, site.AnnouncementInput{Title: &c.title, Content: &c.content})
+			changed, again := b.Change(t.Context(), seed.ID,
+				site.AnnouncementInput{Title: &c.title, Content: &c.content})
 			if c.want == "" {
 				if !fault.Is(err, fault.Invalid) || !fault.Is(again, fault.Invalid) {
 					t.Errorf("%s: %v, %v", name, err, again)
@@ -174,15 +183,18 @@ func TestAnnouncementTextIsChecked(t *testing.T) {
 				t.Errorf("%s: %q, %v; %q, %v", name, made.Content, err, changed.Content, again)
 			}
 		}
-		for in, ok := range map[int64]bool{-1: false, 0: false, 59: false, 60: true, 315_360_000: true, 315_360_001: false} {
+		for in, ok := range map[int64]bool{-1: false, 0: false, 59: false, 60: true, 315_360_000: true,
+			315_360_001: false} {
 			n := site.AnnouncementInput{Title: ptr("t"), Content: ptr("c"), SetExpiry: true, ExpiresIn: &in}
 			_, err := b.Create(t.Context(), n)
 			_, again := b.Change(t.Context(), seed.ID, n)
-			if ok != (err == nil) || ok != (again == nil) || !ok && (!fault.Is(err, fault.Invalid) || !fault.Is(again, fault.Invalid)) {
+			if ok != (err == nil) || ok != (again == nil) || !ok &&
+				(!fault.Is(err, fault.Invalid) || !fault.Is(again, fault.Invalid)) {
 				t.Errorf("expiresIn %d: %v, %v", in, err, again)
 			}
 		}
-		if _, err := b.Create(t.Context(), site.AnnouncementInput{Title: ptr("t"), Content: ptr("c"), Level: ptr("notice")}); !fault.Is(err, fault.Invalid) {
+		if _, err := b.Create(t.Context(), site.AnnouncementInput{Title: ptr("t"), Content: ptr("c"),
+			Level: ptr("notice")}); !fault.Is(err, fault.Invalid) {
 			t.Errorf("a level of one's own: %v", err)
 		}
 		if _, err := b.Create(t.Context(), site.AnnouncementInput{}); !fault.Is(err, fault.Invalid) {
@@ -199,7 +211,8 @@ func TestAnnouncementsAreBounded(t *testing.T) {
 		b := newAnnouncements(d, &now)
 		for i := range 190 {
 			now = now.Add(time.Millisecond)
-			if _, err := b.Create(t.Context(), site.AnnouncementInput{Title: ptr(fmt.Sprint(i)), Content: ptr("c")}); err != nil {
+			if _, err := b.Create(t.Context(),
+				site.AnnouncementInput{Title: ptr(fmt.Sprint(i)), Content: ptr("c")}); err != nil {
 				t.Fatal(err)
 			}
 		}

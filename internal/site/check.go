@@ -71,17 +71,20 @@ func (s Settings) checkMail() error {
 	return nil
 }
 
-// SendsMail reports whether mails are sent: they are switched on, and there is a server to hand them in to.
+// SendsMail reports whether mails are sent: they are switched on, and there is a server to
+// hand them in to.
 func (s Settings) SendsMail() bool { return s.EmailEnabled && s.MailConfigured() }
 
-// MailConfigured reports whether there is a server to hand mails in to, and a sender; whether any are sent is EmailEnabled's business.
+// MailConfigured reports whether there is a server to hand mails in to, and a sender; whether any
+// are sent is EmailEnabled's business.
 func (s Settings) MailConfigured() bool { return s.SMTPHost != "" && s.SMTPFromEmail != "" }
 
 // isControlOrBreak reports characters that end a line in some place or other, or are no text.
 func isControlOrBreak(r rune) bool { return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' }
 
-// isPictureURL reports whether an address may stand where the page shows an image: the browser asks for it, the service never does. Nothing that a browser would run
-// or read out of the address itself passes (abuse case C66).
+// isPictureURL reports whether an address may stand where the page shows an image: the browser asks
+// for it, the service never does. Nothing that a browser would run or read out of the address
+// itself passes (abuse case C66).
 func isPictureURL(address string) bool {
 	if address == "" {
 		return true

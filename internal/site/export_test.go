@@ -2,7 +2,8 @@ package site
 
 import "time"
 
-// KeepsLateRead returns whether settings are kept that a reader got before a change and hands in after it.
+// KeepsLateRead returns whether settings are kept that a reader got before a change and
+// hands in after it.
 func KeepsLateRead() (kept bool) {
 	var r recentSettings
 	now := time.UnixMilli(1)

@@ -1,7 +1,9 @@
-// Package site keeps the site settings: what an administrator changes while the service runs, as opposed to its configuration.
+// Package site keeps the site settings: what an administrator changes while the service runs, as
+// opposed to its configuration.
 //
-// A setting is a row of its name and its value in JSON; a row that is missing means the default, so that a new setting needs no migration.
-// Reading goes through memory, under the config version that every change raises.
+// A setting is a row of its name and its value in JSON; a row that is missing means the default,
+// so that a new setting needs no migration. Reading goes through memory, under the config version
+// that every change raises.
 //
 // Specification: Site settings.
 package site
@@ -41,7 +43,8 @@ type Settings struct {
 	SMTPFromEmail              string
 }
 
-// Defaults returns the settings of a service that nobody has set up: closed for registration, open for guests, rate limits on.
+// Defaults returns the settings of a service that nobody has set up: closed for registration, open
+// for guests, rate limits on.
 func Defaults() Settings {
 	return Settings{
 		SiteTitle:                  "Larder",
@@ -96,7 +99,8 @@ type Store struct {
 // New returns the store of the settings in d.
 func New(d *db.DB, keys *secret.Keyring) *Store { return &Store{db: d, keys: keys} }
 
-// Save writes every setting in the caller's transaction and raises the config version. Fault: Invalid.
+// Save writes every setting in the caller's transaction and raises the
+// config version. Fault: Invalid.
 func (s *Store) Save(tx *db.Tx, settings Settings) error {
 	if err := settings.Check(); err != nil {
 		return err
@@ -108,8 +112,10 @@ func (s *Store) Save(tx *db.Tx, settings Settings) error {
 	return tx.BumpConfig()
 }
 
-// Update changes what change changes, and returns the settings as they are then. Two who change different ones at once both succeed: what is changed is what
-// stands in the database at that moment, and nothing else is written. change may run more than once. Fault: Invalid, or what change returns.
+// Update changes what change changes, and returns the settings as they are then. Two who
+// change different ones at once both succeed: what is changed is what stands in the database
+// at that moment, and nothing else is written. change may run more than once. Fault: Invalid,
+// or what change returns.
 func (s *Store) Update(ctx context.Context, change func(*Settings) error) (Settings, error) {
 	var settings Settings
 	err := s.db.Write(ctx, func(tx *db.Tx) error {
@@ -183,7 +189,8 @@ func (r *recentSettings) get(now time.Time) (settings Settings, fresh bool, chan
 	return r.settings, now.Before(r.until), r.changes
 }
 
-// store takes settings that were read at now, unless this process has changed some since get told changes.
+// store takes settings that were read at now, unless this process has changed some
+// since get told changes.
 func (r *recentSettings) store(settings Settings, now time.Time, changes uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -192,8 +199,9 @@ func (r *recentSettings) store(settings Settings, now time.Time, changes uint64)
 	}
 }
 
-// Recent returns settings that another replica may have changed within the last second before now. A change that this
-// process made counts at once. It is for the limit of requests, which must cost no query when it refuses.
+// Recent returns settings that another replica may have changed within the last second before now.
+// A change that this process made counts at once. It is for the limit of requests, which must cost
+// no query when it refuses.
 func (s *Store) Recent(ctx context.Context, now time.Time) (Settings, error) {
 	settings, fresh, changes := s.recent.get(now)
 	if fresh {
@@ -229,7 +237,8 @@ func (s *Store) encode(f field) (string, error) {
 	return string(text), err
 }
 
-// decode reads the value of a field. A secret that was sealed with another key is taken for none: it has to be given anew.
+// decode reads the value of a field. A secret that was sealed with another key is taken for none:
+// it has to be given anew.
 func (s *Store) decode(f field, text string) error {
 	password, ok := f.value.(*secret.Text)
 	if !ok {

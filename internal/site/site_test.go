@@ -94,10 +94,12 @@ func TestSavedSettingsAreSeenByEveryReplica(t *testing.T) {
 		}
 		before := version(t, d)
 		for _, settings := range []site.Settings{changedSettings, site.Defaults(), changedSettings} {
-			if err := d.Write(context.Background(), func(tx *db.Tx) error { return one.Save(tx, settings) }); err != nil {
+			if err := d.Write(context.Background(),
+				func(tx *db.Tx) error { return one.Save(tx, settings) }); err != nil {
 				t.Fatal(err)
 			}
-			for name, store := range map[string]*site.Store{"writer": one, "other": two, "restarted": site.New(d, testKeyring)} {
+			for name, store := range map[string]*site.Store{"writer": one, "other": two,
+				"restarted": site.New(d, testKeyring)} {
 				if got := current(t, d, store); got != settings {
 					t.Errorf("%s: got %+v, want %+v", name, got, settings)
 				}
@@ -139,17 +141,19 @@ func TestBadSettingsAreRefusedAndChangeNothing(t *testing.T) {
 		settings site.Settings
 		ok       bool
 	}{
-		"0 requests":        {with(func(s *site.Settings) { s.RateLimitRequestsPerMinute = 0 }), false},
-		"1 request":         {with(func(s *site.Settings) { s.RateLimitRequestsPerMinute = 1 }), true},
-		"10000 requests":    {with(func(s *site.Settings) { s.RateLimitRequestsPerMinute = 10000 }), true},
-		"10001 requests":    {with(func(s *site.Settings) { s.RateLimitRequestsPerMinute = 10001 }), false},
-		"title of 200":      {with(func(s *site.Settings) { s.SiteTitle = strings.Repeat("ü", 200) }), true},
-		"title of 201":      {with(func(s *site.Settings) { s.SiteTitle = strings.Repeat("ü", 201) }), false},
-		"title, two lines":  {with(func(s *site.Settings) { s.SiteTitle = "a\r\nBcc: eve@example.org" }), false}, // abuse case C73
+		"0 requests":     {with(func(s *site.Settings) { s.RateLimitRequestsPerMinute = 0 }), false},
+		"1 request":      {with(func(s *site.Settings) { s.RateLimitRequestsPerMinute = 1 }), true},
+		"10000 requests": {with(func(s *site.Settings) { s.RateLimitRequestsPerMinute = 10000 }), true},
+		"10001 requests": {with(func(s *site.Settings) { s.RateLimitRequestsPerMinute = 10001 }), false},
+		"title of 200":   {with(func(s *site.Settings) { s.SiteTitle = strings.Repeat("ü", 200) }), true},
+		"title of 201":   {with(func(s *site.Settings) { s.SiteTitle = strings.Repeat("ü", 201) }), false},
+		// abuse case C73
+		"title, two lines":  {with(func(s *site.Settings) { s.SiteTitle = "a\r\nBcc: eve@example.org" }), false},
 		"name, two lines":   {with(func(s *site.Settings) { s.SMTPFromName = "a\r\nBcc: eve@example.org" }), false},
 		"sender, two lines": {with(func(s *site.Settings) { s.SMTPFromEmail = "a@b\r\nBcc: eve@example.org" }), false},
 		"title, broken":     {with(func(s *site.Settings) { s.SiteTitle = "\xff" }), false},
-		"logo that runs":    {with(func(s *site.Settings) { s.SiteLogo = "javascript:alert(1)" }), false}, // abuse case C66
+		// abuse case C66
+		"logo that runs":    {with(func(s *site.Settings) { s.SiteLogo = "javascript:alert(1)" }), false},
 		"logo inside":       {with(func(s *site.Settings) { s.SiteLogo = "data:image/png;base64,AAAA" }), false},
 		"logo of 2000":      {with(func(s *site.Settings) { s.SiteLogo = "/" + strings.Repeat("x", 1999) }), true},
 		"logo of 2001":      {with(func(s *site.Settings) { s.SiteLogo = "/" + strings.Repeat("x", 2000) }), false},
@@ -181,14 +185,17 @@ func TestBadSettingsAreRefusedAndChangeNothing(t *testing.T) {
 	})
 }
 
-// What is changed at the same moment by many is all there in the end, whatever each of them saw before.
+// What is changed at the same moment by many is all there in the end, whatever each
+// of them saw before.
 func TestUpdatesDoNotLoseEachOther(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		one, two := site.New(d, testKeyring), site.New(d, testKeyring)
 		changes := []func(s *site.Settings){
-			func(s *site.Settings) { s.SiteTitle = "title" }, func(s *site.Settings) { s.SMTPHost = "host" }, func(s *site.Settings) { s.SMTPPort = 25 },
-			func(s *site.Settings) { s.SMTPPassword = "word" }, func(s *site.Settings) { s.AllowRegistration = true }, func(s *site.Settings) { s.SMTPUser = "bob" },
+			func(s *site.Settings) { s.SiteTitle = "title" }, func(s *site.Settings) { s.SMTPHost = "host" },
+			func(s *site.Settings) { s.SMTPPort = 25 },
+			func(s *site.Settings) { s.SMTPPassword = "word" }, func(s *site.Settings) { s.AllowRegistration = true },
+			func(s *site.Settings) { s.SMTPUser = "bob" },
 			func(s *site.Settings) { s.EmailEnabled = true }, func(s *site.Settings) { s.AllowGuestAccess = false },
 		}
 		for range 20 {
@@ -201,7 +208,8 @@ func TestUpdatesDoNotLoseEachOther(t *testing.T) {
 				change(&want)
 				all.Go(func() {
 					store := []*site.Store{one, two}[i%2]
-					if _, err := store.Update(t.Context(), func(s *site.Settings) error { change(s); return nil }); err != nil {
+					if _, err := store.Update(t.Context(),
+						func(s *site.Settings) error { change(s); return nil }); err != nil {
 						t.Error(err)
 					}
 				})
@@ -220,10 +228,12 @@ func TestUpdateThatFailsChangesNothing(t *testing.T) {
 		store := site.New(d, testKeyring)
 		before := version(t, d)
 		mine := errors.New("no")
-		if _, err := store.Update(t.Context(), func(s *site.Settings) error { s.SiteTitle = "x"; return mine }); !errors.Is(err, mine) {
+		if _, err := store.Update(t.Context(),
+			func(s *site.Settings) error { s.SiteTitle = "x"; return mine }); !errors.Is(err, mine) {
 			t.Errorf("got %v", err)
 		}
-		if _, err := store.Update(t.Context(), func(s *site.Settings) error { s.SMTPPort = 0; return nil }); !fault.Is(err, fault.Invalid) {
+		if _, err := store.Update(t.Context(),
+			func(s *site.Settings) error { s.SMTPPort = 0; return nil }); !fault.Is(err, fault.Invalid) {
 			t.Errorf("got %v", err)
 		}
 		if got := current(t, d, store); got != site.Defaults() || version(t, d) != before {
@@ -232,16 +242,19 @@ func TestUpdateThatFailsChangesNothing(t *testing.T) {
 	})
 }
 
-// The password lies sealed. With another key it is none, which is no error, and changing something else leaves it as it lies: the key may come back.
+// The password lies sealed. With another key it is none, which is no error, and changing something
+// else leaves it as it lies: the key may come back.
 func TestThePasswordIsSealed(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		store := site.New(d, testKeyring)
-		if _, err := store.Update(t.Context(), func(s *site.Settings) error { s.SMTPPassword = "the canary"; return nil }); err != nil {
+		if _, err := store.Update(t.Context(),
+			func(s *site.Settings) error { s.SMTPPassword = "the canary"; return nil }); err != nil {
 			t.Fatal(err)
 		}
 		var lies string
-		if err := d.Read(t.Context()).QueryRow("SELECT value FROM settings WHERE name = 'smtpPassword'").Scan(&lies); err != nil || lies == `""` || strings.Contains(lies, "canary") {
+		if err := d.Read(t.Context()).QueryRow("SELECT value FROM settings WHERE name = 'smtpPassword'").
+			Scan(&lies); err != nil || lies == `""` || strings.Contains(lies, "canary") {
 			t.Fatalf("in the database: %s, %v", lies, err)
 		}
 		master := sha256.Sum256([]byte("another master key"))
@@ -253,7 +266,8 @@ func TestThePasswordIsSealed(t *testing.T) {
 		if got := current(t, d, other); got != site.Defaults() {
 			t.Errorf("with another key: %+v", got)
 		}
-		if _, err := other.Update(t.Context(), func(s *site.Settings) error { s.SiteTitle = "x"; return nil }); err != nil {
+		if _, err := other.Update(t.Context(),
+			func(s *site.Settings) error { s.SiteTitle = "x"; return nil }); err != nil {
 			t.Error(err)
 		}
 		if got := current(t, d, site.New(d, testKeyring)); got.SMTPPassword != "the canary" || got.SiteTitle != "x" {
@@ -262,13 +276,15 @@ func TestThePasswordIsSealed(t *testing.T) {
 	})
 }
 
-// A change that this process made counts at once, also when readers were under way while it was made.
+// A change that this process made counts at once, also when readers were under way
+// while it was made.
 func TestRecentIsNeverOlderThanAChange(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		s, now := site.New(d, testKeyring), time.UnixMilli(1)
 		for limit := 1; limit <= 3; limit++ {
-			if _, err := s.Update(context.Background(), func(s *site.Settings) error { s.RateLimitRequestsPerMinute = limit; return nil }); err != nil {
+			if _, err := s.Update(context.Background(),
+				func(s *site.Settings) error { s.RateLimitRequestsPerMinute = limit; return nil }); err != nil {
 				t.Fatal(err)
 			}
 			for range 2 {

@@ -25,13 +25,16 @@ const (
 	maxBytes   = 1 << 30 // of thumbnails, in blocks
 	maxEntries = 100_000
 	block      = 4 << 10
-	stale      = time.Hour // age of a temporary file that nobody writes to any more, and of a time of use that is worth to be written down
-	temporary  = "tmp-"
+	// age of a temporary file that nobody writes to any more, and of a time of use that is worth
+	// to be written down
+	stale     = time.Hour
+	temporary = "tmp-"
 )
 
-// cache keeps thumbnails as files `ab/<content>_<edge>_<half a SHA-256>.<type>` below a directory. The hash is that of the file: after a restart a file is compared
-// with it before it is served, so that none has to be synced. What was used longest ago goes first. Several processes may use one directory: each counts
-// what it knows of, and a file that another has taken away is not there.
+// cache keeps thumbnails as files `ab/<content>_<edge>_<half a SHA-256>.<type>` below a directory.
+// The hash is that of the file: after a restart a file is compared with it before it is served, so
+// that none has to be synced. What was used longest ago goes first. Several processes may use one
+// directory: each counts what it knows of, and a file that another has taken away is not there.
 type cache struct {
 	dir  string
 	most int64 // bytes
@@ -161,7 +164,8 @@ func (c *cache) create() (draft, error) {
 	return draft{file}, nil
 }
 
-// keep takes a draft in, and throws out what there is no room for any more. Fault: NotFound, when it holds no picture.
+// keep takes a draft in, and throws out what there is no room for any more. Fault: NotFound, when
+// it holds no picture.
 func (c *cache) keep(k key, d draft) error {
 	kind, size, err := kindOf(d.file)
 	if err != nil {
@@ -263,7 +267,8 @@ func (c *cache) load() error {
 		case m != nil:
 			edge, _ := strconv.Atoi(m[2]) // at most four digits
 			found = append(found, &entry{
-				key: key{m[1], edge}, name: filepath.Join(filepath.Base(filepath.Dir(path)), d.Name()), hash: m[3], kind: m[4], size: info.Size(), touched: info.ModTime(),
+				key: key{m[1], edge}, name: filepath.Join(filepath.Base(filepath.Dir(path)), d.Name()), hash: m[3],
+				kind: m[4], size: info.Size(), touched: info.ModTime(),
 			})
 		case strings.HasPrefix(d.Name(), temporary) && c.now().Sub(info.ModTime()) > stale:
 			_ = os.Remove(path) // at worst the next start does it

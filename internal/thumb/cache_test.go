@@ -40,7 +40,8 @@ func has(t testing.TB, c *cache, content string) bool {
 	return found
 }
 
-// What was used longest ago goes first, over a restart, too; a file counts by the blocks that it takes.
+// What was used longest ago goes first, over a restart, too; a file counts by the
+// blocks that it takes.
 func TestEviction(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -76,14 +77,17 @@ func TestEviction(t *testing.T) {
 	}
 }
 
-// Foreign files stay what and where they are; what a crash has left is removed once nobody can be writing to it.
+// Foreign files stay what and where they are; what a crash has left is removed once nobody can
+// be writing to it.
 func TestLeftovers(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	dir := t.TempDir()
-	for name, age := range map[string]time.Duration{"tmp-1": 2 * time.Hour, "tmp-2": time.Minute, "notes.txt": 2 * time.Hour} {
+	for name, age := range map[string]time.Duration{"tmp-1": 2 * time.Hour, "tmp-2": time.Minute,
+		"notes.txt": 2 * time.Hour} {
 		path := filepath.Join(dir, name)
-		if err := errors.Join(os.WriteFile(path, []byte("x"), 0o600), os.Chtimes(path, now.Add(-age), now.Add(-age))); err != nil {
+		if err := errors.Join(os.WriteFile(path, []byte("x"), 0o600),
+			os.Chtimes(path, now.Add(-age), now.Add(-age))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -141,7 +145,8 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// Who waits is bounded, for one and for all; who gives up leaves no trace, whether their turn had come or not.
+// Who waits is bounded, for one and for all; who gives up leaves no trace, whether their turn
+// had come or not.
 func TestCrowd(t *testing.T) {
 	t.Parallel()
 	q := newQueue(1)
@@ -195,7 +200,8 @@ func TestBare(t *testing.T) {
 	head := func(flags byte) string { return chunk("VP8X", string([]byte{flags, 0, 0, 0, 1, 0, 0, 1, 0, 0})) }
 	for name, test := range map[string][2]string{
 		"all of it": {
-			riff(head(0x3c) + chunk("ICCP", "profile") + chunk("ALPH", "alpha") + chunk("VP8 ", "pixels.") + chunk("EXIF", "place") + chunk("XMP ", "more") + chunk("ABCD", "else")),
+			riff(head(0x3c) + chunk("ICCP", "profile") + chunk("ALPH", "alpha") + chunk("VP8 ",
+				"pixels.") + chunk("EXIF", "place") + chunk("XMP ", "more") + chunk("ABCD", "else")),
 			riff(head(0x10) + chunk("ALPH", "alpha") + chunk("VP8 ", "pixels.")),
 		},
 		"nothing to take out": {riff(chunk("VP8L", "pixels")), riff(chunk("VP8L", "pixels"))},

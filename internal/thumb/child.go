@@ -23,8 +23,8 @@ import (
 // maxSaid is how much of what a child says on its way out is kept for the log.
 const maxSaid = 1 << 10
 
-// make has a child write the thumbnail of in to out: with libvips where that is there, and by itself if that fails. Both together get as long as one.
-// Fault: NotFound, when there is none.
+// make has a child write the thumbnail of in to out: with libvips where that is there, and by
+// itself if that fails. Both together get as long as one. Fault: NotFound, when there is none.
 func (m *Maker) make(ctx context.Context, in, out *os.File, edge int) error {
 	patient, cancel := context.WithTimeout(ctx, m.Patience)
 	defer cancel()
@@ -64,7 +64,8 @@ func (m *Maker) make(ctx context.Context, in, out *os.File, edge int) error {
 	return fmt.Errorf("make a thumbnail: %w", failed)
 }
 
-// run runs one child, the program child with more arguments, in a group of its own that is killed when ctx ends, with nothing of the server's environment and no other file of the server's. The
+// run runs one child, the program child with more arguments, in a group of its own that is killed
+// when ctx ends, with nothing of the server's environment and no other file of the server's. The
 // child dies with the server, too.
 func run(ctx context.Context, child, args []string, in, out *os.File) error {
 	runtime.LockOSThread() // to the kernel the parent is the thread
@@ -90,7 +91,8 @@ func (s *said) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Try makes a thumbnail with the vipsthumbnail at path. It fails where libvips needs what the child's confinement refuses, or where the kernel cannot confine it.
+// Try makes a thumbnail with the vipsthumbnail at path. It fails where libvips needs what the
+// child's confinement refuses, or where the kernel cannot confine it.
 func Try(child []string, path string, spool func() (*os.File, error)) error {
 	in, err := spool()
 	if err != nil {
@@ -115,7 +117,8 @@ func Try(child []string, path string, spool func() (*os.File, error)) error {
 
 var vipsVersion = regexp.MustCompile(`\b8\.(\d+)\.\d+`)
 
-// FindVips returns the path of vipsthumbnail, "" where it isn't installed, doesn't run or is too old to keep the loaders out that it does not trust.
+// FindVips returns the path of vipsthumbnail, "" where it isn't installed, doesn't run or is too
+// old to keep the loaders out that it does not trust.
 func FindVips() string {
 	const since = 13 // 8.13 knows VIPS_BLOCK_UNTRUSTED
 	path, err := exec.LookPath("vipsthumbnail")

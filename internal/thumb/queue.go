@@ -15,7 +15,8 @@ const (
 	retry          = 10 * time.Second
 )
 
-// queue lets a number of thumbnails be made at a time. The others wait; whose turn it is goes round among those for whom any wait.
+// queue lets a number of thumbnails be made at a time. The others wait; whose turn it is goes round
+// among those for whom any wait.
 type queue struct {
 	mu      sync.Mutex
 	free    int
@@ -100,5 +101,6 @@ func (q *queue) leave() {
 }
 
 func crowded() error {
-	return &fault.Error{Kind: fault.RateLimited, Message: "Too many thumbnails are being made. Please wait a moment.", RetryAfter: retry}
+	return &fault.Error{Kind: fault.RateLimited, Message: "Too many thumbnails are being made. Please wait a moment.",
+		RetryAfter: retry}
 }

@@ -1,9 +1,12 @@
-// Package thumb makes thumbnails and keeps them. Who may see one is not asked here: whoever calls Get has judged it, each time.
+// Package thumb makes thumbnails and keeps them. Who may see one is not asked here: whoever calls
+// Get has judged it, each time.
 //
-// A thumbnail is made by a child process, `larder thumb` (package picture): a picture that is hostile, broken or too large ends that and nothing else
-// (abuse case C104). There are as many children at a time as processors; who waits is let in by turns, so that nobody's gallery holds another's up, and
-// there is a bound to those who wait. Requests for the same thumbnail share one child, which is stopped when the last of them has gone. What can't be
-// made is remembered for a while, so that it costs no child a request.
+// A thumbnail is made by a child process, `larder thumb` (package picture): a picture that is
+// hostile, broken or too large ends that and nothing else (abuse case C104). There are as many
+// children at a time as processors; who waits is let in by turns, so that nobody's gallery holds
+// another's up, and there is a bound to those who wait. Requests for the same thumbnail share one
+// child, which is stopped when the last of them has gone. What can't be made is remembered for a
+// while, so that it costs no child a request.
 //
 // What was made lies in files (cache.go). They can be lost at any time: they are made again.
 package thumb
@@ -72,14 +75,16 @@ type Maker struct {
 func New(cfg Config) *Maker {
 	cfg.Patience = cmp.Or(cfg.Patience, patience)
 	m := &Maker{
-		Config: cfg, vips: sync.OnceValue(cfg.Vips), cache: &cache{dir: cfg.Dir, now: cfg.Now, most: maxBytes}, flights: map[key]*flight{}, failed: map[string]time.Time{},
+		Config: cfg, vips: sync.OnceValue(cfg.Vips), cache: &cache{dir: cfg.Dir, now: cfg.Now, most: maxBytes},
+		flights: map[key]*flight{}, failed: map[string]time.Time{},
 		queue: newQueue(4 * cfg.Slots), slots: make(chan struct{}, cfg.Slots), // some fetch what the others decode
 	}
 	m.ctx, m.cancel = context.WithCancel(context.Background())
 	return m
 }
 
-// Kept tells how many thumbnails this process knows to be in the cache, and how many bytes they take.
+// Kept tells how many thumbnails this process knows to be in the cache, and how
+// many bytes they take.
 func (m *Maker) Kept() (files int, bytes int64) { return m.cache.size() }
 
 // Close stops what is under way and waits for its end. Later calls of Get fail.
@@ -112,8 +117,9 @@ type flight struct {
 	cancel  context.CancelFunc
 }
 
-// Get returns the thumbnail of a picture, open, to be closed; its longest edge is at most edge. who is whose turn it takes. Faults: NotFound (there is none: it is
-// no picture, or can't or mustn't be decoded), RateLimited (too many wait), and those of Open.
+// Get returns the thumbnail of a picture, open, to be closed; its longest edge is at most edge. who
+// is whose turn it takes. Faults: NotFound (there is none: it is no picture, or can't or mustn't be
+// decoded), RateLimited (too many wait), and those of Open.
 func (m *Maker) Get(ctx context.Context, who string, from Source, edge int) (Thumbnail, error) {
 	k := key{from.ID, edge}
 	for range 2 { // it may be thrown out just when it was made
@@ -266,8 +272,10 @@ func (m *Maker) fetch(ctx context.Context, from Source) (in *os.File, done func(
 	return spool, func() { spool.Close() }, nil
 }
 
-// Sweep forgets the thumbnails of contents that do not exist any more; existing tells which of some ids do.
-func (m *Maker) Sweep(ctx context.Context, existing func(ctx context.Context, ids []string) (map[string]bool, error)) error {
+// Sweep forgets the thumbnails of contents that do not exist any more; existing tells which
+// of some ids do.
+func (m *Maker) Sweep(ctx context.Context, existing func(ctx context.Context,
+	ids []string) (map[string]bool, error)) error {
 	ids, err := m.cache.contents()
 	if err != nil || len(ids) == 0 {
 		return err

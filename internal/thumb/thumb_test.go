@@ -33,7 +33,8 @@ type kitchen struct {
 	clock atomic.Int64
 }
 
-// script is a shell's child: it notes that it was started, does what it says, and may become the real one.
+// script is a shell's child: it notes that it was started, does what it says, and may
+// become the real one.
 func newKitchen(t testing.TB, script string, change ...func(*thumb.Config)) *kitchen {
 	t.Helper()
 	k := &kitchen{dir: filepath.Join(t.TempDir(), "cache", "thumbs"), count: filepath.Join(t.TempDir(), "children")}
@@ -50,8 +51,10 @@ func (k *kitchen) config(t testing.TB, script string, change ...func(*thumb.Conf
 		t.Fatal(err)
 	}
 	cfg := thumb.Config{
-		Dir: k.dir, Child: []string{"/bin/sh", "-c", "echo $$ >> " + k.count + "\n" + script, self}, Vips: func() string { return "" },
-		Spool: func() (*os.File, error) { return os.CreateTemp(t.TempDir(), "spool") }, Room: func() error { return nil }, Slots: 2,
+		Dir: k.dir, Child: []string{"/bin/sh", "-c", "echo $$ >> " + k.count + "\n" + script, self},
+		Vips:  func() string { return "" },
+		Spool: func() (*os.File, error) { return os.CreateTemp(t.TempDir(), "spool") },
+		Room:  func() error { return nil }, Slots: 2,
 		Now: func() time.Time { return time.Unix(0, k.clock.Load()) }, Log: slog.New(slog.DiscardHandler),
 	}
 	for _, fn := range change {
@@ -89,7 +92,8 @@ func (plate) Close() error { return nil }
 func (p plate) Size() int64 { return p.Reader.Size() }
 
 func source(id string, content []byte) thumb.Source {
-	return thumb.Source{ID: id, Size: int64(len(content)), Open: func(context.Context) (blob.Object, error) { return plate{bytes.NewReader(content)}, nil }}
+	return thumb.Source{ID: id, Size: int64(len(content)),
+		Open: func(context.Context) (blob.Object, error) { return plate{bytes.NewReader(content)}, nil }}
 }
 
 var photo = thumbtest.JPEG(thumbtest.Quarters(640, 480))
@@ -123,7 +127,8 @@ func TestMadeOnce(t *testing.T) {
 	k := newKitchen(t, cook)
 	from := source("content-1", photo)
 	first, about := k.get(t, from, 160)
-	if config, format, err := image.DecodeConfig(strings.NewReader(first)); err != nil || config.Width != 160 || format != "jpeg" || about.Type != "image/jpeg" || about.Ext != "jpg" {
+	if config, format, err := image.DecodeConfig(strings.NewReader(first)); err != nil || config.Width != 160 ||
+		format != "jpeg" || about.Type != "image/jpeg" || about.Ext != "jpg" {
 		t.Errorf("%v %s %s %v", config, format, about.Type, err)
 	}
 	var group sync.WaitGroup
@@ -157,11 +162,13 @@ func TestMadeOnce(t *testing.T) {
 	k.started(t, 2)
 }
 
-// What lies in the directory can be lost, cut off and changed: it is made again, and never served otherwise than it was made.
+// What lies in the directory can be lost, cut off and changed: it is made again, and never served
+// otherwise than it was made.
 func TestCacheIsNotTrusted(t *testing.T) {
 	t.Parallel()
 	for name, harm := range map[string]func(path string) error{
-		"lost": os.Remove, "cut off": func(path string) error { return os.Truncate(path, 100) }, "emptied": func(path string) error { return os.Truncate(path, 0) },
+		"lost": os.Remove, "cut off": func(path string) error { return os.Truncate(path, 100) },
+		"emptied": func(path string) error { return os.Truncate(path, 0) },
 		"changed": func(path string) error {
 			content, err := os.ReadFile(path)
 			if err == nil {
@@ -193,7 +200,8 @@ func TestCacheIsNotTrusted(t *testing.T) {
 	}
 }
 
-// Whatever has no thumbnail costs a child once in a quarter of an hour, whichever sizes it is asked for in.
+// Whatever has no thumbnail costs a child once in a quarter of an hour, whichever sizes it
+// is asked for in.
 func TestFailuresAreRemembered(t *testing.T) {
 	t.Parallel()
 	k := newKitchen(t, cook)
@@ -217,7 +225,8 @@ func TestFailuresAreRemembered(t *testing.T) {
 	k.started(t, 3)
 }
 
-// A child that hangs is killed, and whatever it has started: nothing is left, and there is no thumbnail.
+// A child that hangs is killed, and whatever it has started: nothing is left, and
+// there is no thumbnail.
 func TestHang(t *testing.T) {
 	t.Parallel()
 	k := newKitchen(t, "sleep 3600 & sleep 3600", func(cfg *thumb.Config) { cfg.Patience = 200 * time.Millisecond })
@@ -252,7 +261,8 @@ func nobody(t testing.TB, id string) {
 	}
 }
 
-// Who has gone waits for nothing: the child of whom nobody waits for any more is killed, and that is no failure of the picture.
+// Who has gone waits for nothing: the child of whom nobody waits for any more is killed, and that
+// is no failure of the picture.
 func TestNobodyWaits(t *testing.T) {
 	t.Parallel()
 	k := newKitchen(t, "sleep 3600")
@@ -287,7 +297,9 @@ func TestNobodyWaits(t *testing.T) {
 func TestOutput(t *testing.T) {
 	t.Parallel()
 	for name, script := range map[string]string{
-		"nothing": "exit 0", "words": "echo this is no picture at all", "a page": "echo '<html><script>alert(1)</script></html>'", "a drawing": `echo '<svg xmlns="http://www.w3.org/2000/svg"/>'`,
+		"nothing": "exit 0", "words": "echo this is no picture at all",
+		"a page":    "echo '<html><script>alert(1)</script></html>'",
+		"a drawing": `echo '<svg xmlns="http://www.w3.org/2000/svg"/>'`,
 		"a failure": "echo no; exit 1", "a death": "kill -9 $$",
 	} {
 		k := newKitchen(t, script)
@@ -298,12 +310,14 @@ func TestOutput(t *testing.T) {
 	}
 }
 
-// A child that the machine can't confine is no property of the picture either: it is an error each time, and remembered of no picture.
+// A child that the machine can't confine is no property of the picture either: it is an error each
+// time, and remembered of no picture.
 func TestUnconfinedChild(t *testing.T) {
 	t.Parallel()
 	k := newKitchen(t, fmt.Sprintf("exit %d", picture.Unconfined))
 	for range 2 {
-		if _, err := k.Get(t.Context(), "somebody", source("content", photo), 160); err == nil || fault.Is(err, fault.NotFound) {
+		if _, err := k.Get(t.Context(), "somebody", source("content", photo), 160); err == nil ||
+			fault.Is(err, fault.NotFound) {
 			t.Errorf("%v", err)
 		}
 	}
@@ -333,16 +347,21 @@ func TestTry(t *testing.T) {
 	}
 }
 
-// A child that can't be started, and a store that fails, are no property of the picture: the next request tries again.
+// A child that can't be started, and a store that fails, are no property of the picture: the
+// next request tries again.
 func TestFailuresOfOthers(t *testing.T) {
 	t.Parallel()
-	k := newKitchen(t, cook, func(cfg *thumb.Config) { cfg.Child = []string{filepath.Join(t.TempDir(), "no such program")} })
-	if _, err := k.Get(t.Context(), "somebody", source("content", photo), 160); err == nil || fault.Is(err, fault.NotFound) {
+	k := newKitchen(t, cook, func(cfg *thumb.Config) {
+		cfg.Child = []string{filepath.Join(t.TempDir(), "no such program")}
+	})
+	if _, err := k.Get(t.Context(), "somebody", source("content", photo), 160); err == nil ||
+		fault.Is(err, fault.NotFound) {
 		t.Errorf("%v", err)
 	}
 	k = newKitchen(t, cook)
 	down := fault.New(fault.Unavailable, "down")
-	broken := thumb.Source{ID: "content", Size: 1, Open: func(context.Context) (blob.Object, error) { return nil, down }}
+	broken := thumb.Source{ID: "content", Size: 1,
+		Open: func(context.Context) (blob.Object, error) { return nil, down }}
 	if _, err := k.Get(t.Context(), "somebody", broken, 160); !errors.Is(err, down) {
 		t.Errorf("%v", err)
 	}
@@ -354,7 +373,8 @@ func TestFailuresOfOthers(t *testing.T) {
 	full.started(t, 0)
 }
 
-// The child sees nothing of the server's surroundings, and none of its files but the picture and the thumbnail.
+// The child sees nothing of the server's surroundings, and none of its files but the
+// picture and the thumbnail.
 func TestSurroundings(t *testing.T) {
 	t.Setenv("LARDER_SECRET_KEY", "a secret")
 	told := filepath.Join(t.TempDir(), "told")
@@ -364,12 +384,14 @@ func TestSurroundings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if strings.Contains(string(text), "LARDER_") || strings.Contains(string(text), "a secret") || strings.Contains(string(text), "socket:") || !strings.HasSuffix(string(text), "\n/\n") {
+	if strings.Contains(string(text), "LARDER_") || strings.Contains(string(text), "a secret") ||
+		strings.Contains(string(text), "socket:") || !strings.HasSuffix(string(text), "\n/\n") {
 		t.Errorf("%s", text)
 	}
 }
 
-// libvips makes it where that is there; where that fails, the rest is tried; either way nothing is left but pixels.
+// libvips makes it where that is there; where that fails, the rest is tried; either way nothing
+// is left but pixels.
 func TestVips(t *testing.T) {
 	t.Parallel()
 	path := thumb.FindVips()
@@ -387,7 +409,8 @@ func TestVips(t *testing.T) {
 			t.Errorf("the thumbnail holds %q", mark)
 		}
 	}
-	if decoded, _, err := thumbtest.Decode([]byte(content)); err != nil || decoded.Bounds().Size() != image.Pt(120, 160) {
+	if decoded, _, err := thumbtest.Decode([]byte(content)); err != nil || decoded.Bounds().
+		Size() != image.Pt(120, 160) {
 		t.Errorf("%v", err)
 	}
 	if glass, _ := k.get(t, source("glass", thumbtest.PNG(thumbtest.Glass(300, 200))), 160); !seesThrough(t, glass) {
@@ -395,7 +418,8 @@ func TestVips(t *testing.T) {
 	}
 	k.started(t, 2)
 
-	broken := newKitchen(t, `if [ $# = 3 ]; then echo half a picture; exit 1; fi; `+cook, func(cfg *thumb.Config) { cfg.Vips = func() string { return path } })
+	broken := newKitchen(t, `if [ $# = 3 ]; then echo half a picture; exit 1; fi; `+cook,
+		func(cfg *thumb.Config) { cfg.Vips = func() string { return path } })
 	if _, about := broken.get(t, source("content", photo), 160); about.Type != "image/jpeg" {
 		t.Errorf("%s", about.Type)
 	}
@@ -426,13 +450,16 @@ func TestSweep(t *testing.T) {
 	if err != nil || strings.Join(asked, " ") != "gone here" {
 		t.Errorf("asked for %v: %v", asked, err)
 	}
-	if files, err := filepath.Glob(filepath.Join(k.dir, "*", "*")); err != nil || len(files) != 1 || !strings.HasPrefix(filepath.Base(files[0]), "here_") {
+	if files, err := filepath.Glob(filepath.Join(k.dir, "*", "*")); err != nil || len(files) != 1 ||
+		!strings.HasPrefix(filepath.Base(files[0]), "here_") {
 		t.Errorf("%v, %v", files, err)
 	}
 	k.get(t, source("here", photo), 160)
 	k.started(t, 3)
 	failing := errors.New("the database is down")
-	if err := k.Sweep(t.Context(), func(context.Context, []string) (map[string]bool, error) { return nil, failing }); !errors.Is(err, failing) {
+	if err := k.Sweep(t.Context(), func(context.Context, []string) (map[string]bool, error) {
+		return nil, failing
+	}); !errors.Is(err, failing) {
 		t.Errorf("%v", err)
 	}
 	k.get(t, source("here", photo), 160)

@@ -15,11 +15,13 @@ import (
 	"larder/internal/fault"
 )
 
-// storePartDirectly puts a part into the store behind the service's back, as one that a connection cut and that the server took for whole.
+// storePartDirectly puts a part into the store behind the service's back, as one that a connection
+// cut and that the server took for whole.
 func (w *fixture) storePartDirectly(id string, number int, content string) {
 	w.t.Helper()
 	u := blob.Upload{PartSize: partLength}
-	err := w.db.Read(ctx).QueryRow("SELECT object_key, upload_id, file_size FROM upload_sessions WHERE id = $1", id).Scan(&u.Key, &u.ID, &u.Size)
+	err := w.db.Read(ctx).QueryRow("SELECT object_key, upload_id, file_size FROM upload_sessions WHERE id = $1", id).
+		Scan(&u.Key, &u.ID, &u.Size)
 	if err == nil {
 		_, err = w.store.PutPart(ctx, u, number, strings.NewReader(content))
 	}
@@ -53,12 +55,14 @@ func (w *fixture) wantMissing(id, numbers string) {
 	w.t.Helper()
 	_, _, err := w.up.Complete(ctx, w.ann, id, "")
 	w.wantFault(err, fault.Unverified, "completing")
-	if told := new(fault.Error); !errors.As(err, &told) || !strings.HasSuffix(told.Message, "come in yet: "+numbers+".") {
+	if told := new(fault.Error); !errors.As(err, &told) ||
+		!strings.HasSuffix(told.Message, "come in yet: "+numbers+".") {
 		w.t.Errorf("told %v, want parts %s", err, numbers)
 	}
 }
 
-// What was acknowledged of a part is what is put together. Another one in its place is missing, and to be sent again.
+// What was acknowledged of a part is what is put together. Another one in its place is missing, and
+// to be sent again.
 func TestPartReplacedInTheStoreIsMissing(t *testing.T) {
 	eachInParts(t, func(t *testing.T, w *fixture) {
 		content := distinctBytes(2500)
@@ -95,8 +99,9 @@ func TestUnacknowledgedPartDoesNotCount(t *testing.T) {
 	})
 }
 
-// Where parts may go straight to the store, its list counts, by whichever way each came, and nothing is recorded; also after the session has ended and
-// another takes the parts over, whatever the mode by then.
+// Where parts may go straight to the store, its list counts, by whichever way each came, and
+// nothing is recorded; also after the session has ended and another takes the parts over, whatever
+// the mode by then.
 func TestDirectPartsCountAsListed(t *testing.T) {
 	eachInParts(t, func(t *testing.T, w *fixture) {
 		content := distinctBytes(2500)
@@ -104,7 +109,8 @@ func TestDirectPartsCountAsListed(t *testing.T) {
 		id := w.beginParts("k", 1, 2)
 		w.storePartDirectly(id, 1, strings.Repeat("y", partLength))
 		w.storePartDirectly(id, 3, partOf(content, 3))
-		if parts, err := w.up.Parts(ctx, w.ann, id); err != nil || parts.Mode != "presigned" || len(parts.Received) != 3 || len(parts.Missing) != 0 {
+		if parts, err := w.up.Parts(ctx, w.ann, id); err != nil || parts.Mode != "presigned" ||
+			len(parts.Received) != 3 || len(parts.Missing) != 0 {
 			t.Errorf("parts: %+v, %v", parts, err)
 		}
 		w.putParts(w.ann, id, content, 1)
@@ -147,7 +153,8 @@ func TestPartsOfAnOlderVersionCountAsListed(t *testing.T) {
 	})
 }
 
-// Whoever takes parts over knows which of them were acknowledged, and pays for no others. The rows go with their session.
+// Whoever takes parts over knows which of them were acknowledged, and pays for no others. The rows
+// go with their session.
 func TestAcknowledgedPartsAreTakenOver(t *testing.T) {
 	eachInParts(t, func(t *testing.T, w *fixture) {
 		content := distinctBytes(2500)
@@ -200,14 +207,16 @@ func TestPartIsAcknowledgedWhenTheClientLeaves(t *testing.T) {
 		id := w.beginParts("")
 		gone, leave := context.WithCancel(ctx)
 		w.up.WrapStores(func(inner blob.Store) blob.Store { return cancelingStore{inner, leave} })
-		if _, err := w.up.PutPart(gone, w.ann, id, 2, strings.NewReader(partOf(distinctBytes(2500), 2)), -1); err != nil {
+		if _, err := w.up.PutPart(gone, w.ann, id, 2, strings.NewReader(partOf(distinctBytes(2500), 2)),
+			-1); err != nil {
 			t.Errorf("got %v", err)
 		}
 		w.wantParts(w.ann, id, []int{2}, []int{1, 3})
 	})
 }
 
-// Bodies for one part that come while others complete the upload: the file has one of them as a whole, and one that was acknowledged.
+// Bodies for one part that come while others complete the upload: the file has one of them as a
+// whole, and one that was acknowledged.
 func TestPartsResentDuringCompletionStayWhole(t *testing.T) {
 	eachInParts(t, func(t *testing.T, w *fixture) {
 		id := w.create(w.ann, inParts("f", 1500, "")).ID
@@ -225,7 +234,8 @@ func TestPartsResentDuringCompletionStayWhole(t *testing.T) {
 			return err
 		})
 		got := w.content(w.ann, w.complete(w.ann, id, "").ID)
-		if n := int(got[0] - '0'); n < 0 || n > 7 || !taken[n] || got != strings.Repeat(got[:1], partLength)+strings.Repeat("z", 500) {
+		if n := int(got[0] - '0'); n < 0 || n > 7 || !taken[n] ||
+			got != strings.Repeat(got[:1], partLength)+strings.Repeat("z", 500) {
 			t.Errorf("the file begins with %.10s; acknowledged %v", got, taken)
 		}
 	})

@@ -51,8 +51,9 @@ func (c *countingReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// putParts reads until buf is full or the body ends, and tells whether it ended. Unlike io.ReadFull it keeps the end of a body apart from a
-// body that broke off, which a transport reports as io.ErrUnexpectedEOF.
+// putParts reads until buf is full or the body ends, and tells whether it ended. Unlike
+// io.ReadFull it keeps the end of a body apart from a body that broke off, which a
+// transport reports as io.ErrUnexpectedEOF.
 func fill(r io.Reader, buf []byte) (n int, ended bool, err error) {
 	for idle := 0; n < len(buf); {
 		m, err := r.Read(buf[n:])
@@ -73,7 +74,8 @@ func fill(r io.Reader, buf []byte) (n int, ended bool, err error) {
 	return n, false, nil
 }
 
-// storeFault translates what a store answered to Put: a body that broke off is not what was announced.
+// storeFault translates what a store answered to Put: a body that broke off is
+// not what was announced.
 func storeFault(err error) error {
 	var broken blob.ErrReader
 	if errors.As(err, &broken) && fault.KindOf(err) == fault.Internal {

@@ -25,7 +25,8 @@ func (h hookedStore) Put(ctx context.Context, key blob.Key, body io.Reader, opts
 	return info, err
 }
 
-// collectWithClockAhead runs, after each object put, the collector of a replica whose clock is ahead. It returns how to stop that.
+// collectWithClockAhead runs, after each object put, the collector of a replica whose clock is
+// ahead. It returns how to stop that.
 func (w *fixture) collectWithClockAhead(by time.Duration) (stop func()) {
 	cfg := w.tree.Objects.Config
 	cfg.Now = func() time.Time { return w.now().Add(by) }
@@ -47,17 +48,20 @@ func (w *fixture) collectWithClockAhead(by time.Duration) (stop func()) {
 func TestUploadFailsWhenItsObjectWasCollected(t *testing.T) {
 	each(t, func(t *testing.T, w *fixture) {
 		stop := w.collectWithClockAhead(5 * time.Hour)
-		_, err := w.up.Put(ctx, w.ann, upload.OneShot{Dir: path("/home/ann"), Name: "small", Size: 5, Body: strings.NewReader("small")})
+		_, err := w.up.Put(ctx, w.ann, upload.OneShot{Dir: path("/home/ann"), Name: "small", Size: 5,
+			Body: strings.NewReader("small")})
 		w.wantFault(err, fault.Conflict, "small body")
 		large := strings.Repeat("large", 100_000)
-		_, err = w.up.Put(ctx, w.ann, upload.OneShot{Dir: path("/home/ann"), Name: "large", Size: 500_000, Body: strings.NewReader(large)})
+		_, err = w.up.Put(ctx, w.ann, upload.OneShot{Dir: path("/home/ann"), Name: "large", Size: 500_000,
+			Body: strings.NewReader(large)})
 		w.wantFault(err, fault.Conflict, "large body")
 		session := w.create(w.ann, file("session", 5))
 		etag := w.putRaw(w.ann, session.ID, "bytes")
 		_, _, err = w.up.Complete(ctx, w.ann, session.ID, etag)
 		w.wantFault(err, fault.Unverified, "session whose bytes are gone")
 		stop()
-		// What the ring had noted is collected already; it notes new keys and nobody sees anything of it.
+		// What the ring had noted is collected already; it notes new keys and nobody
+		// sees anything of it.
 		if got := w.content(w.ann, w.put("later", "as ever").ID); got != "as ever" {
 			t.Errorf("read %q", got)
 		}

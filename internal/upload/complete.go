@@ -23,11 +23,14 @@ import (
 // errSessionChanged tells that the session moved on between the look at it and the transaction.
 var errSessionChanged = errors.New("the upload session changed meanwhile")
 
-// Complete makes the file of the bytes received, after checking them in the store; the rights are judged anew. Of several calls one makes
-// it, and every repeat within a day gets the same file with already set. The etag matters where the bytes came in one piece. Faults: Invalid (no
-// etag), NotFound, Conflict (aborted; a part is being written), UploadExpired, Unverified (bytes or parts are missing, or others than announced),
-// QuotaExceeded, AlreadyExists, Forbidden, RateLimited (too many wait), Unavailable.
-func (s *Service) Complete(ctx context.Context, a access.Actor, sessionID, etag string) (file files.Entry, already bool, err error) {
+// Complete makes the file of the bytes received, after checking them in the store; the rights are
+// judged anew. Of several calls one makes it, and every repeat within a day gets the same file
+// with already set. The etag matters where the bytes came in one piece. Faults: Invalid (no etag),
+// NotFound, Conflict (aborted; a part is being written), UploadExpired, Unverified (bytes or parts
+// are missing, or others than announced), QuotaExceeded, AlreadyExists, Forbidden, RateLimited
+// (too many wait), Unavailable.
+func (s *Service) Complete(ctx context.Context, a access.Actor, sessionID,
+	etag string) (file files.Entry, already bool, err error) {
 	const tries, maxSkewed = 20, 3
 	for try := 1; ; try++ {
 		r, err := find(s.db.Read(ctx), a.UserID, sessionID)
@@ -36,7 +39,8 @@ func (s *Service) Complete(ctx context.Context, a access.Actor, sessionID, etag 
 		}
 		if !r.inParts() {
 			if etag = unquoteETag(etag); etag == "" {
-				return files.Entry{}, false, fault.New(fault.Invalid, "The etag that the upload of the bytes answered is required.")
+				return files.Entry{}, false, fault.New(fault.Invalid,
+					"The etag that the upload of the bytes answered is required.")
 			}
 		}
 		if r.status == completed {
@@ -51,7 +55,8 @@ func (s *Service) Complete(ctx context.Context, a access.Actor, sessionID, etag 
 		} else {
 			file, err = s.completeWhole(ctx, a, r, etag)
 		}
-		if errors.Is(err, errSessionChanged) && try < tries || r.inStaging() && errors.Is(err, object.ErrCollected) && try < maxSkewed {
+		if errors.Is(err, errSessionChanged) && try < tries || r.inStaging() && errors.Is(err, object.ErrCollected) &&
+			try < maxSkewed {
 			continue
 		}
 		if err == nil {
@@ -61,8 +66,9 @@ func (s *Service) Complete(ctx context.Context, a access.Actor, sessionID, etag 
 	}
 }
 
-// completeWhole makes the file of a session whose bytes came in one piece. Faults: those of
-// copyFromStaging, verify and commit. Error: errSessionChanged when the session is to be looked at again.
+// completeWhole makes the file of a session whose bytes came in one piece. Faults: those
+// of copyFromStaging, verify and commit. Error: errSessionChanged when the session is to
+// be looked at again.
 func (s *Service) completeWhole(ctx context.Context, a access.Actor, r row, etag string) (file files.Entry, err error) {
 	made := r
 	if r.inStaging() {
@@ -84,7 +90,8 @@ func unquoteETag(etag string) string {
 	return strings.Trim(strings.TrimPrefix(strings.TrimSpace(etag), "W/"), `"`)
 }
 
-// completedFile answers for a session that is completed already. Fault: NotFound, a day later or when the file is gone.
+// completedFile answers for a session that is completed already. Fault: NotFound, a day later or
+// when the file is gone.
 func (s *Service) completedFile(ctx context.Context, a access.Actor, r row) (files.Entry, error) {
 	if s.nowMs() >= r.completedAt+repeatableFor.Milliseconds() {
 		return files.Entry{}, noSession()
@@ -93,7 +100,8 @@ func (s *Service) completedFile(ctx context.Context, a access.Actor, r row) (fil
 	return file, err
 }
 
-// verify compares what the store holds with what was announced and what the client names. Faults: Unverified, Unavailable.
+// verify compares what the store holds with what was announced and what the client
+// names. Faults: Unverified, Unavailable.
 func (s *Service) verify(ctx context.Context, r row, etag string) error {
 	if r.key == "" {
 		return fault.New(fault.Unverified, "The bytes of this upload have not come in yet.")
@@ -108,7 +116,8 @@ func (s *Service) verify(ctx context.Context, r row, etag string) error {
 	info, err := store.Stat(ctx, r.key)
 	switch {
 	case errors.Is(err, blob.ErrNotFound):
-		return fault.New(fault.Unverified, "The bytes of this upload are not in the store. Send them again.").WithCause(err)
+		return fault.New(fault.Unverified, "The bytes of this upload are not in the store. Send them again.").
+			WithCause(err)
 	case err != nil:
 		return provider.Fault(err)
 	case info.Size != r.size || info.ETag != r.etag:
@@ -117,8 +126,9 @@ func (s *Service) verify(ctx context.Context, r row, etag string) error {
 	return nil
 }
 
-// finish has the store put the parts together and looks at the outcome; what that is called and its type are then in r. Faults: Unverified (some are
-// missing), Conflict (one is being written; they are gone), Unavailable. Error: errSessionChanged when the session has ended meanwhile.
+// finish has the store put the parts together and looks at the outcome; what that is called and its
+// type are then in r. Faults: Unverified (some are missing), Conflict (one is being written; they
+// are gone), Unavailable. Error: errSessionChanged when the session has ended meanwhile.
 func (s *Service) finish(ctx context.Context, r *row) error {
 	store, err := s.store(ctx, r.dest.ProviderID)
 	if err != nil {
@@ -127,7 +137,8 @@ func (s *Service) finish(ctx context.Context, r *row) error {
 	made, err := s.assemble(ctx, store, *r)
 	switch {
 	case errors.Is(err, blob.ErrBusy):
-		return fault.New(fault.Conflict, "A part of this upload is being written at this moment. Complete it when that is done.").WithCause(err)
+		return fault.New(fault.Conflict,
+			"A part of this upload is being written at this moment. Complete it when that is done.").WithCause(err)
 	case errors.Is(err, blob.ErrNotFound):
 		return s.explainVanished(ctx, store, *r)
 	case err != nil:
@@ -141,7 +152,8 @@ func (s *Service) finish(ctx context.Context, r *row) error {
 	case err != nil:
 		return provider.Fault(err)
 	case info.Size != r.size || info.ETag != made.ETag:
-		return fault.New(fault.Unverified, "The store holds other bytes than those received. Abort this upload and begin a new one.")
+		return fault.New(fault.Unverified,
+			"The store holds other bytes than those received. Abort this upload and begin a new one.")
 	}
 	r.sha256, r.etag = "", info.ETag
 	if r.mimeType = typeBeforeBytes(r.dest.Name, r.claimedType); r.mimeType == "" {
@@ -150,15 +162,18 @@ func (s *Service) finish(ctx context.Context, r *row) error {
 	return err
 }
 
-// assemble has the store put the parts together that count, and asks again for some two seconds while somebody else is at it: a part in its last moments, one
-// that is stored and not acknowledged yet, or another completion. Errors: those of Finish, save ErrPart. Faults: Unverified (some are missing), Unavailable.
+// assemble has the store put the parts together that count, and asks again for some two seconds
+// while somebody else is at it: a part in its last moments, one that is stored and not
+// acknowledged yet, or another completion. Errors: those of Finish, save ErrPart. Faults:
+// Unverified (some are missing), Unavailable.
 func (s *Service) assemble(ctx context.Context, store blob.Store, r row) (blob.Info, error) {
 	for wait := time.Millisecond; ; wait *= 2 {
 		parts, others, err := s.received(ctx, r)
 		if err != nil {
 			return blob.Info{}, err
 		}
-		info, err := store.Finish(ctx, s.upload(r), parts) // also when some are missing: it tells when somebody is at it
+		// also when some are missing: it tells when somebody is at it
+		info, err := store.Finish(ctx, s.upload(r), parts)
 		lacks := errors.Is(err, blob.ErrPart)
 		if lacks && (wait > time.Second || !others && len(parts) < r.totalParts) {
 			return blob.Info{}, incomplete(r.totalParts, parts)
@@ -206,12 +221,14 @@ func sniffObject(ctx context.Context, store blob.Store, key blob.Key) (string, e
 	return sniff(head), nil
 }
 
-// commit turns the session into a file, in one transaction; made says where its bytes lie and what they are. Error: errSessionChanged when somebody else took
-// the session out of pending, or other bytes came in.
+// commit turns the session into a file, in one transaction; made says where its bytes lie and
+// what they are. Error: errSessionChanged when somebody else took the session out of pending, or
+// other bytes came in.
 func (s *Service) commit(ctx context.Context, a access.Actor, r, made row) (files.Entry, error) {
 	var file files.Entry
 	err := s.db.Write(ctx, func(tx *db.Tx) error {
-		if err := tx.LockTree(false); err != nil { // before rows of sessions and quotas, as whoever deletes a folder does
+		// before rows of sessions and quotas, as whoever deletes a folder does
+		if err := tx.LockTree(false); err != nil {
 			return err
 		}
 		now := s.nowMs()
@@ -232,14 +249,17 @@ func (s *Service) commit(ctx context.Context, a access.Actor, r, made row) (file
 	return file, nil
 }
 
-// dest gives the reservation back and makes the file of stored bytes, which charges them and takes their key off the garbage list.
+// dest gives the reservation back and makes the file of stored bytes, which charges them and takes
+// their key off the garbage list.
 func (s *Service) putFile(ctx context.Context, tx *db.Tx, a access.Actor, r row) (files.Entry, error) {
-	// On PostgreSQL also where nothing was reserved: whoever makes a file has then locked the quota's row before the name in the folder, and no
-	// two uploads of one name wait for each other crosswise.
+	// On PostgreSQL also where nothing was reserved: whoever makes a file has then locked
+	// the quota's row before the name in the folder, and no two uploads of one name wait
+	// for each other crosswise.
 	if r.bytes > 0 || r.files > 0 || s.db.Dialect() == "postgres" {
 		if err := quota.Release(tx, r.userID, r.bytes, r.files); err != nil {
 			return files.Entry{}, err
 		}
 	}
-	return s.tree.Put(ctx, tx, a, r.dest, files.StoredObject{Key: r.key, Size: r.size, SHA256: r.sha256, ETag: r.etag, MimeType: r.mimeType})
+	return s.tree.Put(ctx, tx, a, r.dest, files.StoredObject{Key: r.key, Size: r.size, SHA256: r.sha256, ETag: r.etag,
+		MimeType: r.mimeType})
 }

@@ -16,8 +16,8 @@ import (
 	"larder/internal/provider"
 )
 
-// How the bytes of a session come. In mode presigned they may also come through the service, part by part or as a whole: a client may find that it
-// does not reach the store.
+// How the bytes of a session come. In mode presigned they may also come through the service, part
+// by part or as a whole: a client may find that it does not reach the store.
 const (
 	modeWorker    = "worker"
 	modePresigned = "presigned"
@@ -29,12 +29,15 @@ type PartURL struct {
 	URL    string
 }
 
-// maxUsableAddresses is how many addresses for bytes in one piece a user may have that can still be used, whatever became of their sessions. What is sent there
-// is charged once a file is made of it, and swept when the address has expired: without a bound it would be storage for nothing (abuse case C96).
+// maxUsableAddresses is how many addresses for bytes in one piece a user may have that can
+// still be used, whatever became of their sessions. What is sent there is charged once a file
+// is made of it, and swept when the address has expired: without a bound it would be storage
+// for nothing (abuse case C96).
 const maxUsableAddresses = 100
 
-// chooseMode decides how the bytes of a user's new session may come. Bytes that are none always go through the service, and so do those in one piece
-// where a publicDomain shows whatever lies in the bucket: clients who send them there say what type they are.
+// chooseMode decides how the bytes of a user's new session may come. Bytes that are none always go
+// through the service, and so do those in one piece where a publicDomain shows whatever lies in the
+// bucket: clients who send them there say what type they are.
 func (s *Service) chooseMode(ctx context.Context, n NewSession, userID, providerID string) (string, error) {
 	if n.Mode == modeWorker || n.Size == 0 {
 		return modeWorker, nil
@@ -50,25 +53,29 @@ func (s *Service) chooseMode(ctx context.Context, n NewSession, userID, provider
 	if err != nil {
 		return "", fmt.Errorf("find the provider of an upload: %w", err)
 	}
-	if p.UploadMode == modeWorker || p.UploadMode != modePresigned && n.HTTPS && !reachedByHTTPS(p) || !n.inParts() && p.PublicDomain != "" {
+	if p.UploadMode == modeWorker || p.UploadMode != modePresigned && n.HTTPS && !reachedByHTTPS(p) || !n.inParts() &&
+		p.PublicDomain != "" {
 		return modeWorker, nil
 	}
 	if !n.inParts() {
-		if live, err := countUsableAddresses(s.db.Read(ctx), userID, s.nowMs()); err != nil || live >= maxUsableAddresses {
+		if live, err := countUsableAddresses(s.db.Read(ctx), userID, s.nowMs()); err != nil ||
+			live >= maxUsableAddresses {
 			return modeWorker, err
 		}
 	}
 	return modePresigned, nil
 }
 
-// reachedByHTTPS reports whether clients reach the provider's store by https. A page that came by https may not send anything by http.
+// reachedByHTTPS reports whether clients reach the provider's store by https. A page that came by
+// https may not send anything by http.
 func reachedByHTTPS(p provider.Provider) bool {
 	address, err := url.Parse(cmp.Or(p.UploadDomain, p.Endpoint))
 	return err != nil || address.Scheme != "http" // a host alone is reached by https
 }
 
-// sessionFor is what the owner of a session gets to see of it, with the addresses that bytes may go to straight. Without them, because nobody wants
-// or can make them, the bytes go through the service.
+// sessionFor is what the owner of a session gets to see of it, with the addresses that
+// bytes may go to straight. Without them, because nobody wants or can make them, the bytes
+// go through the service.
 func (s *Service) sessionFor(ctx context.Context, r row, wanted string) Session {
 	session := r.session()
 	if session.Mode == modeWorker {
@@ -96,7 +103,8 @@ func (s *Service) warnUnsigned(r row, err error) {
 	s.log.Warn("sign addresses for an upload", "provider", r.dest.ProviderID, "error", err)
 }
 
-// signer returns what signs addresses for a session, and how long they may last: never longer than it.
+// signer returns what signs addresses for a session, and how long they may last:
+// never longer than it.
 func (s *Service) signer(ctx context.Context, r row) (blob.Presigner, time.Duration, error) {
 	lasts := (time.Duration(r.expiresAt-s.nowMs()) * time.Millisecond).Truncate(time.Second) // stores count in seconds
 	if lasts <= 0 {
@@ -137,9 +145,11 @@ func (s *Service) partURLs(ctx context.Context, r row, numbers []int) ([]PartURL
 	return urls, nil
 }
 
-// copyFromStaging looks at what lies where the bytes of a session were sent straight to, and copies it to where nobody can write. It returns r as it is
-// with the copy, whose key is noted as garbage until a file is made of it. Faults: Unverified (nothing is there, or other bytes than announced
-// or than etag names), Unavailable. Error: errSessionChanged when the session has moved on meanwhile.
+// copyFromStaging looks at what lies where the bytes of a session were sent straight to, and
+// copies it to where nobody can write. It returns r as it is with the copy, whose key is noted
+// as garbage until a file is made of it. Faults: Unverified (nothing is there, or other bytes
+// than announced or than etag names), Unavailable. Error: errSessionChanged when the session
+// has moved on meanwhile.
 func (s *Service) copyFromStaging(ctx context.Context, r row, etag string) (row, error) {
 	gone, err := s.completionWaiters.enter(r.userID)
 	if err != nil {
@@ -162,7 +172,8 @@ func (s *Service) copyFromStaging(ctx context.Context, r row, etag string) (row,
 	case err != nil:
 		return r, provider.Fault(err)
 	case info.Size != r.size:
-		return r, fault.Newf(fault.Unverified, "The session was made for %d bytes, and %d have come in. Send them again.", r.size, info.Size)
+		return r, fault.Newf(fault.Unverified,
+			"The session was made for %d bytes, and %d have come in. Send them again.", r.size, info.Size)
 	case unquoteETag(info.ETag) != etag:
 		return r, fault.New(fault.Unverified, "The etag is not that of the bytes that the store has received.")
 	}
@@ -186,7 +197,8 @@ func (s *Service) copyFromStaging(ctx context.Context, r row, etag string) (row,
 	case errors.Is(err, blob.ErrNotFound):
 		return r, s.bytesMissing(ctx, r, err)
 	case errors.Is(err, blob.ErrChanged):
-		return r, fault.New(fault.Unverified, "Other bytes have come in meanwhile. Complete with their etag.").WithCause(err)
+		return r, fault.New(fault.Unverified, "Other bytes have come in meanwhile. Complete with their etag.").
+			WithCause(err)
 	case err != nil: // the key stays noted for later: a store that was slow to answer may be slow to copy
 		return r, provider.Fault(err)
 	case copied.Size != r.size:
@@ -205,7 +217,8 @@ func (s *Service) bytesMissing(ctx context.Context, r row, err error) error {
 	return fault.New(fault.Unverified, "The bytes of this upload have not come in yet.").WithCause(err)
 }
 
-// copyObject copies the object with that ETag from r.key to made.key, by the store where it can. Errors: those of blob.Copier, save ErrNoCopy.
+// copyObject copies the object with that ETag from r.key to made.key, by the store where it can.
+// Errors: those of blob.Copier, save ErrNoCopy.
 func (s *Service) copyObject(ctx context.Context, store blob.Store, r, made row, etag string) (blob.Info, error) {
 	if copier, ok := store.(blob.Copier); ok {
 		info, err := copier.CopyFrom(ctx, made.key, store, r.key, made.mimeType, etag)
@@ -232,7 +245,8 @@ func (s *Service) copyObject(ctx context.Context, store blob.Store, r, made row,
 // discardCopy makes a copy garbage at once of which no file was made, because of err.
 func (s *Service) discardCopy(ctx context.Context, err error, made row) {
 	if errors.Is(err, object.ErrCollected) {
-		s.log.Warn("an upload's key was collected before its time: compare the clocks of the replicas", "provider", made.dest.ProviderID)
+		s.log.Warn("an upload's key was collected before its time: compare the clocks of the replicas", "provider",
+			made.dest.ProviderID)
 		s.keys.ForgetKeys(made.dest.ProviderID)
 	}
 	s.discard(ctx, err, made.dest.ProviderID, made.key)

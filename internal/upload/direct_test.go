@@ -18,7 +18,8 @@ import (
 	"larder/internal/upload"
 )
 
-// signingStore is a store that signs addresses, copies nothing, and has etags of what was sent to them. An address begins with the key.
+// signingStore is a store that signs addresses, copies nothing, and has etags of what was sent to
+// them. An address begins with the key.
 type signingStore struct {
 	*blobtest.Failing
 	tags *sync.Map // by key
@@ -44,8 +45,8 @@ func (signingStore) PresignPart(_ context.Context, u blob.Upload, number int, la
 	return fmt.Sprintf("%s %d %d %v", u.Key, number, u.PartLength(number), lasts), nil
 }
 
-// signAddresses has the world's store sign addresses from now on, and returns what sends content by one, past the service, in the place of what was sent
-// before. It returns the etag.
+// signAddresses has the world's store sign addresses from now on, and returns what sends content by
+// one, past the service, in the place of what was sent before. It returns the etag.
 func (w *fixture) signAddresses() (straight func(address, content string) (etag string)) {
 	tags := &sync.Map{}
 	w.up.WrapStores(func(inner blob.Store) blob.Store {
@@ -70,7 +71,8 @@ func (w *fixture) signAddresses() (straight func(address, content string) (etag 
 	}
 }
 
-// A store that signs addresses and cannot copy has its bytes copied through the service, hashed on the way and looked at once more afterwards.
+// A store that signs addresses and cannot copy has its bytes copied through the service, hashed on
+// the way and looked at once more afterwards.
 func TestDirectUploadIsCopiedThroughTheService(t *testing.T) {
 	each(t, func(t *testing.T, w *fixture) {
 		straight := w.signAddresses()
@@ -129,7 +131,8 @@ func (h hookBeforePut) Put(ctx context.Context, key blob.Key, body io.Reader, op
 	return info, err
 }
 
-// A key that a replica with a clock far ahead collected is replaced by another, and nobody sees anything of it (abuse case C129).
+// A key that a replica with a clock far ahead collected is replaced by another, and nobody sees
+// anything of it (abuse case C129).
 func TestDirectUploadGetsANewKeyWhenItsOwnWasCollected(t *testing.T) {
 	each(t, func(t *testing.T, w *fixture) {
 		straight := w.signAddresses()
@@ -141,7 +144,8 @@ func TestDirectUploadGetsANewKeyWhenItsOwnWasCollected(t *testing.T) {
 		cfg.Now = func() time.Time { return w.now().Add(ahead) }
 		ahead = 3 * time.Hour
 		if err := w.db.Write(ctx, func(tx *db.Tx) error { // all but where the bytes wait
-			_, err := tx.Exec("UPDATE garbage SET after = after + 1000000000 WHERE key IN (SELECT object_key FROM upload_sessions)")
+			_, err := tx.Exec(
+				"UPDATE garbage SET after = after + 1000000000 WHERE key IN (SELECT object_key FROM upload_sessions)")
 			return err
 		}); err != nil {
 			t.Fatal(err)
@@ -155,7 +159,8 @@ func TestDirectUploadGetsANewKeyWhenItsOwnWasCollected(t *testing.T) {
 	})
 }
 
-// What a client asks for and how it comes to the site decide where it sends the bytes; anything else asked for is refused.
+// What a client asks for and how it comes to the site decide where it sends the bytes; anything
+// else asked for is refused.
 func TestDirectUploadIsForClientsThatReachTheStore(t *testing.T) {
 	each(t, func(t *testing.T, w *fixture) {
 		w.signAddresses()
@@ -167,7 +172,8 @@ func TestDirectUploadIsForClientsThatReachTheStore(t *testing.T) {
 			{func(n *upload.NewSession) { n.Mode = "auto" }, "presigned"},
 			{func(n *upload.NewSession) { n.Mode = "worker" }, "worker"},
 			{func(n *upload.NewSession) { n.Size = 0 }, "worker"},
-			{func(n *upload.NewSession) { n.HTTPS = true }, "presigned"}, // the built-in store has no address that begins with http://
+			// the built-in store has no address that begins with http://
+			{func(n *upload.NewSession) { n.HTTPS = true }, "presigned"},
 		} {
 			n := file("f", 1)
 			c.change(&n)

@@ -13,9 +13,10 @@ import (
 	"larder/internal/quota"
 )
 
-// Abort ends a session; its reservation is back at once and its bytes are garbage, as are those kept of an expired one. Bytes that can still be sent
-// straight to the store stay garbage for later, and the session counts among the open ones until then. Repeating it is fine.
-// Faults: NotFound, Conflict (completed).
+// Abort ends a session; its reservation is back at once and its bytes are garbage, as are
+// those kept of an expired one. Bytes that can still be sent straight to the store stay
+// garbage for later, and the session counts among the open ones until then. Repeating it is
+// fine. Faults: NotFound, Conflict (completed).
 func (s *Service) Abort(ctx context.Context, a access.Actor, sessionID string) error {
 	err := s.db.Write(ctx, func(tx *db.Tx) error {
 		r, err := abort(tx, a.UserID, sessionID)
@@ -36,7 +37,8 @@ func (s *Service) Abort(ctx context.Context, a access.Actor, sessionID string) e
 	return nil
 }
 
-// releaseAndDiscard returns the reservation of a row that has just left pending, or whose parts are not kept any more, and its bytes to the collector.
+// releaseAndDiscard returns the reservation of a row that has just left pending, or whose parts are
+// not kept any more, and its bytes to the collector.
 func (s *Service) releaseAndDiscard(tx *db.Tx, r row) error {
 	if err := quota.Release(tx, r.userID, r.bytes, r.files); err != nil {
 		return err
@@ -47,9 +49,10 @@ func (s *Service) releaseAndDiscard(tx *db.Tx, r row) error {
 	return object.Discard(tx, r.dest.ProviderID, r.key, s.nowMs())
 }
 
-// EndAll ends, in the caller's transaction, every upload of a user whose account goes, and locks the user's quota, so that none comes in beside it:
-// sessions are aborted as by Abort. An upload in one request fails when it comes to its end, since the account is asked for then, and tidies up itself;
-// its reservation is back at once as well.
+// EndAll ends, in the caller's transaction, every upload of a user whose account goes, and locks
+// the user's quota, so that none comes in beside it: sessions are aborted as by Abort. An upload in
+// one request fails when it comes to its end, since the account is asked for then, and tidies up
+// itself; its reservation is back at once as well.
 func (s *Service) EndAll(tx *db.Tx, userID string) error {
 	if err := s.endSessions(tx, userID); err != nil { // sessions before quotas, as everywhere
 		return err
@@ -80,7 +83,8 @@ func (s *Service) endSessions(tx *db.Tx, userID string) error {
 	return nil
 }
 
-// bytesToKeep returns how many bytes are to be kept of a session whose time is over. Fault: Unavailable.
+// bytesToKeep returns how many bytes are to be kept of a session whose time
+// is over. Fault: Unavailable.
 func (s *Service) bytesToKeep(ctx context.Context, r row) (int64, error) {
 	if !r.keepsParts() || s.nowMs() >= r.partsKeptUntil() {
 		return 0, nil
@@ -92,7 +96,8 @@ func (s *Service) bytesToKeep(ctx context.Context, r row) (int64, error) {
 	return totalSize(parts), err
 }
 
-// expire ends a session whose time is over, keeping what it received when that is anything, and does nothing to any other.
+// expire ends a session whose time is over, keeping what it received when that is anything, and
+// does nothing to any other.
 func (s *Service) expire(ctx context.Context, r row, received int64) error {
 	return s.db.Write(ctx, func(tx *db.Tx) error {
 		if received > 0 {
@@ -130,9 +135,10 @@ func (s *Service) dropKeptParts(ctx context.Context, r row) error {
 
 const sweepBatch = 200
 
-// Sweep ends sessions whose time is over and deletes rows that nobody asks for any more. To be called at least twice a minute, by one
-// replica or all: an expired session's reservation has to be back within a minute. Where a store has to be asked what is to be kept and does not
-// answer, the session waits for a later sweep.
+// Sweep ends sessions whose time is over and deletes rows that nobody asks for any more. To be
+// called at least twice a minute, by one replica or all: an expired session's reservation has to be
+// back within a minute. Where a store has to be asked what is to be kept and does not answer, the
+// session waits for a later sweep.
 func (s *Service) Sweep(ctx context.Context) error {
 	if err := s.sweepExpired(ctx); err != nil {
 		return fmt.Errorf("end expired uploads: %w", err)
@@ -164,7 +170,9 @@ func (s *Service) sweepExpired(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		for _, r := range rows { // a transaction each: locks of several sessions at once could cross with those of their users
+		// a transaction each: locks of several sessions at once could cross with
+		// those of their users
+		for _, r := range rows {
 			after = r
 			if r.keepsParts() && silent[r.dest.ProviderID] {
 				continue

@@ -37,7 +37,8 @@ func (w *fixture) beginParts(key string, numbers ...int) string {
 // Abuse case C96: what an expired session gives back, and when.
 func TestExpiryKeepsWhatCameInForADay(t *testing.T) {
 	eachInParts(t, func(t *testing.T, w *fixture) {
-		keyless, empty, kept := w.create(w.ann, inParts("a", 2500, "")).ID, w.create(w.ann, inParts("b", 2500, "no parts")).ID, w.beginParts("k", 1, 3)
+		keyless, empty, kept := w.create(w.ann, inParts("a", 2500, "")).
+			ID, w.create(w.ann, inParts("b", 2500, "no parts")).ID, w.beginParts("k", 1, 3)
 		w.putParts(w.ann, keyless, distinctBytes(2500), 1, 2)
 		w.wantReserved(w.ann, 7500, 3)
 		w.advance(time.Hour - time.Millisecond)
@@ -104,7 +105,8 @@ func TestKeptPartsAreTakenOverTheNextDay(t *testing.T) {
 			again := keyed("f", 2500, "k") // without a number of parts, which only switches them on
 			begun := w.store.Calls(blobtest.Begin)
 			second := w.create(w.ann, again)
-			if second.ID == first || second.TotalParts == nil || *second.TotalParts != 3 || second.Status != "pending" || second.ExpiresAt != w.clock.Load()+3_600_000 {
+			if second.ID == first || second.TotalParts == nil || *second.TotalParts != 3 ||
+				second.Status != "pending" || second.ExpiresAt != w.clock.Load()+3_600_000 {
 				t.Fatalf("%+v", second)
 			}
 			if w.store.Calls(blobtest.Begin) != begun {
@@ -237,7 +239,8 @@ func TestRenewalUpToADay(t *testing.T) {
 		end := func(want time.Duration) {
 			t.Helper()
 			session, err := w.up.Renew(ctx, w.ann, id)
-			if err != nil || session.ID != id || session.ExpiresAt != begin+want.Milliseconds() || *session.TotalParts != 3 || session.Mode != "worker" {
+			if err != nil || session.ID != id || session.ExpiresAt != begin+want.Milliseconds() ||
+				*session.TotalParts != 3 || session.Mode != "worker" {
 				t.Fatalf("renewed: %+v, %v; want the end after %v", session, err, want)
 			}
 		}
@@ -267,7 +270,8 @@ func TestRenewalUpToADay(t *testing.T) {
 	})
 }
 
-// A part that is under way when its session is renewed goes on; when its session ends it is cut, and nothing of it stays.
+// A part that is under way when its session is renewed goes on; when its session ends it is cut,
+// and nothing of it stays.
 func TestPartUnderWayEndsWithItsSession(t *testing.T) {
 	type test struct {
 		meanwhile func(w *fixture, id string)
@@ -378,7 +382,8 @@ func TestListOfSessions(t *testing.T) {
 				if s.KeptUntil != nil {
 					until = fmt.Sprint((*s.KeptUntil - s.CreatedAt) / 3_600_000)
 				}
-				fmt.Fprintf(&b, "%s %s %s %s %d %s %s; ", names[s.ID], s.Status, s.Dir, s.IdempotencyKey, s.Size, received, until)
+				fmt.Fprintf(&b, "%s %s %s %s %d %s %s; ", names[s.ID], s.Status, s.Dir, s.IdempotencyKey, s.Size,
+					received, until)
 			}
 			return b.String()
 		}
@@ -388,7 +393,8 @@ func TestListOfSessions(t *testing.T) {
 			if swept {
 				w.sweep()
 			}
-			for status, want := range map[string]string{upload.All: open + old, upload.Pending: open, upload.Kept: old} {
+			for status, want := range map[string]string{upload.All: open + old, upload.Pending: open,
+				upload.Kept: old} {
 				if got := describe(status); got != want {
 					t.Errorf("swept: %v, status %q: got %s\nwant %s", swept, status, got, want)
 				}
@@ -414,7 +420,8 @@ func (w *fixture) secondProvider() (id string) {
 	err := w.providers.Prepare("second", id)
 	if err == nil {
 		err = w.db.Write(ctx, func(tx *db.Tx) error {
-			return w.providers.Insert(tx, provider.Provider{ID: id, Name: "second", Type: "store_a", Bucket: "second", Marker: id})
+			return w.providers.Insert(tx, provider.Provider{ID: id, Name: "second", Type: "store_a", Bucket: "second",
+				Marker: id})
 		})
 	}
 	if err != nil {
@@ -434,8 +441,8 @@ func (w *fixture) exec(query string, args ...any) {
 	}
 }
 
-// Abuse case C24: a session stays with the provider that it began on, wherever its mount lies by now; a new one does not take over parts that lie
-// elsewhere.
+// Abuse case C24: a session stays with the provider that it began on, wherever its mount lies by
+// now; a new one does not take over parts that lie elsewhere.
 func TestSessionKeepsItsProvider(t *testing.T) {
 	eachInParts(t, func(t *testing.T, w *fixture) {
 		single := w.create(w.ann, file("single", 5)).ID
@@ -484,19 +491,22 @@ func TestASessionGoesOnUnderAnotherMountOfItsProvider(t *testing.T) {
 		id := w.create(w.admin, upload.NewSession{Dir: path("/public"), Name: "f", Size: 5}).ID
 		etag := w.putRaw(w.admin, id, "hello")
 		var mountID, providerID, root string
-		if err := w.db.Read(ctx).QueryRow("SELECT id, provider_id, root_id FROM mounts").Scan(&mountID, &providerID, &root); err != nil {
+		if err := w.db.Read(ctx).QueryRow("SELECT id, provider_id, root_id FROM mounts").
+			Scan(&mountID, &providerID, &root); err != nil {
 			t.Fatal(err)
 		}
 		err := w.db.Write(ctx, func(tx *db.Tx) error {
 			return w.mounts.Insert(tx, mount.Mount{
-				ID: w.secondProviderID(), ProviderID: providerID, RootID: root, Path: path("/"), Name: "Other", SortBy: "name", SortOrder: "asc", Priority: 9,
+				ID: w.secondProviderID(), ProviderID: providerID, RootID: root, Path: path("/"), Name: "Other",
+				SortBy: "name", SortOrder: "asc", Priority: 9,
 			}, w.clock.Load())
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
 		w.exec("DELETE FROM mounts WHERE id = $1", mountID)
-		if entry := w.complete(w.admin, id, etag); entry.MountID != w.secondProviderID() || w.content(w.admin, entry.ID) != "hello" {
+		if entry := w.complete(w.admin, id, etag); entry.MountID != w.secondProviderID() ||
+			w.content(w.admin, entry.ID) != "hello" {
 			t.Errorf("got %+v", entry)
 		}
 	})
@@ -506,7 +516,8 @@ func TestASessionGoesOnUnderAnotherMountOfItsProvider(t *testing.T) {
 func TestClaimedPartsAreNotTakenBack(t *testing.T) {
 	eachInParts(t, func(t *testing.T, w *fixture) {
 		claim := func() {
-			w.exec("UPDATE garbage SET after = $1 WHERE upload_id IS NOT NULL", -w.clock.Load()-time.Minute.Milliseconds())
+			w.exec("UPDATE garbage SET after = $1 WHERE upload_id IS NOT NULL",
+				-w.clock.Load()-time.Minute.Milliseconds())
 		}
 		id := w.beginParts("k", 1)
 		claim()

@@ -77,7 +77,8 @@ func newFixture(t *testing.T, d *db.DB) *fixture {
 		t.Fatal(err)
 	}
 	settings := site.New(d, keys)
-	accounts := account.New(account.Config{DB: d, IDs: ids, Random: rand.Reader, Keys: keys, Now: w.now, Log: log, HashMemory: 64})
+	accounts := account.New(account.Config{DB: d, IDs: ids, Random: rand.Reader, Keys: keys, Now: w.now, Log: log,
+		HashMemory: 64})
 	w.policies = access.NewStore(d, w.now, func(ctx context.Context, version int64) (bool, error) {
 		current, err := settings.Current(ctx, version)
 		return current.AllowGuestAccess, err
@@ -91,13 +92,16 @@ func newFixture(t *testing.T, d *db.DB) *fixture {
 	w.mounts = mount.New(d)
 	stored := object.New(object.Config{DB: d, Providers: w.providers, IDs: ids, Now: w.now, Grace: time.Hour, Log: log})
 	w.tree = files.New(files.Config{
-		DB: d, Policies: w.policies, Mounts: w.mounts, Providers: w.providers, Objects: stored, IDs: ids, Now: w.now, Log: log,
+		DB: d, Policies: w.policies, Mounts: w.mounts, Providers: w.providers, Objects: stored, IDs: ids, Now: w.now,
+		Log: log,
 		Owner: func(ctx context.Context, version int64, userID string) (access.Actor, bool, error) {
 			user, err := accounts.Cached(ctx, version, userID)
-			return access.Actor{UserID: user.ID, Role: user.Role, HomeID: user.HomeID}, user.Status == account.Active, err
+			return access.Actor{UserID: user.ID, Role: user.Role, HomeID: user.HomeID}, user.Status == account.Active,
+				err
 		},
 	})
-	w.up = upload.New(upload.Config{DB: d, Tree: w.tree, Objects: stored, Providers: w.providers, IDs: ids, Now: w.now, Log: log})
+	w.up = upload.New(upload.Config{DB: d, Tree: w.tree, Objects: stored, Providers: w.providers, IDs: ids, Now: w.now,
+		Log: log})
 	var local blob.Store
 	w.up.WrapStores(func(inner blob.Store) blob.Store {
 		if w.store == nil {
@@ -109,10 +113,12 @@ func newFixture(t *testing.T, d *db.DB) *fixture {
 		return w.store
 	})
 	life := lifecycle.New(lifecycle.Config{
-		DB: d, Accounts: accounts, Policies: w.policies, Providers: w.providers, Mounts: w.mounts, Tree: w.tree, Objects: stored, Site: settings, IDs: ids, Now: w.now,
+		DB: d, Accounts: accounts, Policies: w.policies, Providers: w.providers, Mounts: w.mounts, Tree: w.tree,
+		Objects: stored, Site: settings, IDs: ids, Now: w.now,
 		MaxStorage: 10 * mebibyte, MaxFiles: 200,
 	})
-	first := lifecycle.FirstStart{Username: "admin", Email: "admin@localhost", Password: "correct horse", Settings: site.Defaults()}
+	first := lifecycle.FirstStart{Username: "admin", Email: "admin@localhost", Password: "correct horse",
+		Settings: site.Defaults()}
 	if made, err := life.Seed(ctx, first); err != nil || !made {
 		t.Fatalf("seed: %v, %v", made, err)
 	}
@@ -123,7 +129,8 @@ func newFixture(t *testing.T, d *db.DB) *fixture {
 	w.admin = access.Actor{UserID: user.ID, Role: access.Admin}
 	for name, actor := range map[string]*access.Actor{"ann": &w.ann, "ben": &w.ben} {
 		user, err := life.CreateUser(ctx, lifecycle.NewUser{NewUser: account.NewUser{
-			Username: name, Email: name + "@example.org", Password: "correct horse", Role: access.User, EmailVerified: true, Locale: "en-US",
+			Username: name, Email: name + "@example.org", Password: "correct horse", Role: access.User,
+			EmailVerified: true, Locale: "en-US",
 		}})
 		if err != nil {
 			t.Fatal(err)
@@ -131,7 +138,8 @@ func newFixture(t *testing.T, d *db.DB) *fixture {
 		*actor = access.Actor{UserID: user.ID, Role: user.Role, HomeID: user.HomeID}
 	}
 	// One store for the whole world, so that a test can tell it to fail before the first upload.
-	if _, err := w.up.Put(ctx, w.admin, upload.OneShot{Dir: path("/public"), Name: "first", Size: -1, Body: strings.NewReader("")}); err != nil {
+	if _, err := w.up.Put(ctx, w.admin, upload.OneShot{Dir: path("/public"), Name: "first", Size: -1,
+		Body: strings.NewReader("")}); err != nil {
 		t.Fatal(err)
 	}
 	return w
@@ -223,7 +231,8 @@ func (w *fixture) used(a access.Actor) (storage, count int64) {
 
 func (w *fixture) reserved(a access.Actor) (storage, count int64) {
 	w.t.Helper()
-	if err := w.db.Read(ctx).QueryRow("SELECT reserved_storage, reserved_files FROM quotas WHERE user_id = $1", a.UserID).Scan(&storage, &count); err != nil {
+	if err := w.db.Read(ctx).QueryRow("SELECT reserved_storage, reserved_files FROM quotas WHERE user_id = $1",
+		a.UserID).Scan(&storage, &count); err != nil {
 		w.t.Fatal(err)
 	}
 	return storage, count
@@ -267,7 +276,8 @@ func (w *fixture) storedKeys() []string {
 	return keys
 }
 
-// checkInvariants is abuse case C93, and that each object on the disk is either a file's or known as garbage.
+// checkInvariants is abuse case C93, and that each object on the disk is either a file's
+// or known as garbage.
 func (w *fixture) checkInvariants() {
 	w.t.Helper()
 	for name, query := range map[string]string{
@@ -284,10 +294,13 @@ func (w *fixture) checkInvariants() {
 		}
 	}
 	for _, key := range w.storedKeys() {
-		if parts, inParts := strings.CutPrefix(key, "tmp/parts/"); inParts { // what has come in parts is found by the key that its object will have
+		// what has come in parts is found by the key that its object will have
+		if parts, inParts := strings.CutPrefix(key, "tmp/parts/"); inParts {
 			key = "%/" + strings.TrimSuffix(parts, "-journal")
 		}
-		known := w.queryInt("SELECT (SELECT count(*) FROM objects WHERE key = $1) + (SELECT count(*) FROM garbage WHERE key LIKE $1)", key)
+		known := w.queryInt(
+			"SELECT (SELECT count(*) FROM objects WHERE key = $1) + (SELECT count(*) FROM garbage WHERE key LIKE $1)",
+			key)
 		if known == 0 {
 			w.t.Errorf("nobody knows the object %s", key)
 		}
@@ -300,7 +313,8 @@ func sha(content string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// parallel runs fn n times at once and counts the calls by the kind of their fault; -1 stands for success.
+// parallel runs fn n times at once and counts the calls by the kind of their fault;
+// -1 stands for success.
 func parallel(n int, fn func(i int) error) map[fault.Kind]int {
 	type outcome struct{ kind fault.Kind }
 	outcomes := make(chan outcome, n)

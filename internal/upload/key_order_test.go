@@ -12,8 +12,9 @@ import (
 	"larder/internal/upload"
 )
 
-// Whoever moves a provider to another bucket holds the tree alone and finds no key noted. So a key is noted under the tree's lock, and before its
-// store is asked for: else the bytes of an upload could go to the bucket that was just left.
+// Whoever moves a provider to another bucket holds the tree alone and finds no key noted. So a key
+// is noted under the tree's lock, and before its store is asked for: else the bytes of an upload
+// could go to the bucket that was just left.
 func TestKeysAreNotedBeforeTheirStoreIsAskedFor(t *testing.T) {
 	each(t, func(t *testing.T, w *fixture) {
 		garbage := func() (n int) {
@@ -26,12 +27,14 @@ func TestKeysAreNotedBeforeTheirStoreIsAskedFor(t *testing.T) {
 		session := w.create(w.ann, file("by session", 5))
 		uploads := map[string]func() error{
 			"small": func() error {
-				_, err := w.up.Put(ctx, w.ann, upload.OneShot{Dir: path("/home/ann"), Name: "small", Size: 5, Body: strings.NewReader("small")})
+				_, err := w.up.Put(ctx, w.ann,
+					upload.OneShot{Dir: path("/home/ann"), Name: "small", Size: 5, Body: strings.NewReader("small")})
 				return err
 			},
 			"large": func() error {
 				body := strings.NewReader(strings.Repeat("x", 300<<10))
-				_, err := w.up.Put(ctx, w.ann, upload.OneShot{Dir: path("/home/ann"), Name: "large", Size: 300 << 10, Body: body})
+				_, err := w.up.Put(ctx, w.ann,
+					upload.OneShot{Dir: path("/home/ann"), Name: "large", Size: 300 << 10, Body: body})
 				return err
 			},
 			"by session": func() error {
@@ -63,8 +66,10 @@ func TestKeysAreNotedBeforeTheirStoreIsAskedFor(t *testing.T) {
 					if len(done) > 0 {
 						return errors.New("it did not wait")
 					}
-					if err := tx.QueryRow("SELECT COUNT(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted AND database = " +
-						"(SELECT oid FROM pg_database WHERE datname = current_database())").Scan(&waiting); err != nil {
+					if err := tx.QueryRow(
+						"SELECT COUNT(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted AND database = " +
+							"(SELECT oid FROM pg_database WHERE datname = current_database())").
+						Scan(&waiting); err != nil {
 						return err
 					}
 				}

@@ -13,7 +13,8 @@ import (
 	"larder/internal/upload"
 )
 
-// lateStore is a store whose answers to Put are lost, and which finishes what it was sent when nobody waits for it any more.
+// lateStore is a store whose answers to Put are lost, and which finishes what it was sent when
+// nobody waits for it any more.
 type lateStore struct {
 	blob.Store
 	finish *[]func() error
@@ -42,7 +43,8 @@ func TestObjectFinishedLateIsDeleted(t *testing.T) {
 		w.up.WrapStores(func(inner blob.Store) blob.Store { return lateStore{inner, &finish} })
 		for _, size := range []int{5, 300 << 10} {
 			body := strings.NewReader(strings.Repeat("x", size))
-			_, err := w.up.Put(ctx, w.ann, upload.OneShot{Dir: path("/home/ann"), Name: "f", Size: int64(size), Body: body})
+			_, err := w.up.Put(ctx, w.ann, upload.OneShot{Dir: path("/home/ann"), Name: "f", Size: int64(size),
+				Body: body})
 			w.wantFault(err, fault.Unavailable, "a put that is not answered")
 		}
 		_, _, err := w.up.PutRaw(ctx, w.ann, session.ID, strings.NewReader("hello"), 5, "")

@@ -26,7 +26,9 @@ import (
 // or the object and goes on. If it finds neither, the store may still be at it: for assemblyTime
 // the client is asked to come back.
 const (
-	leaseTime    = 15 * time.Second // how long a lease holds unless it is renewed; less than leaseWait, so that the next completion outlasts a dead one
+	// how long a lease holds unless it is renewed; less than leaseWait, so that the next completion
+	// outlasts a dead one
+	leaseTime    = 15 * time.Second
 	leaseRenewal = 5 * time.Second
 	maxLease     = 10 * time.Minute // one that ends later than that is of a clock that went back
 	assemblyTime = 15 * time.Minute // a store may take as long, also without its caller; see s3.Limits
@@ -38,8 +40,8 @@ const (
 // completeParts makes the file of a session in parts. It goes on when the client goes away: the
 // store may take longer than the client waits, and its next completion is to find the file. Faults:
 // those of finish and commit, RateLimited (too many wait), Conflict with RetryAfter (another
-// completion takes longer than this one can wait). Error: errSessionChanged when the session is to be
-// looked at again.
+// completion takes longer than this one can wait). Error: errSessionChanged when the session is to
+// be looked at again.
 func (s *Service) completeParts(ctx context.Context, a access.Actor, r row) (files.Entry, error) {
 	r, err := s.lease(ctx, r)
 	if err != nil {
@@ -62,8 +64,8 @@ func (s *Service) completeParts(ctx context.Context, a access.Actor, r row) (fil
 
 // lease waits until no other completion of the session holds its lease, and takes it. It returns r
 // with its own name as completingBy; completingUntil stays as it was read, so that lost knows of
-// earlier completions. Faults: RateLimited, Conflict with RetryAfter. Error: errSessionChanged when the
-// session has ended meanwhile.
+// earlier completions. Faults: RateLimited, Conflict with RetryAfter. Error: errSessionChanged when
+// the session has ended meanwhile.
 func (s *Service) lease(ctx context.Context, r row) (row, error) {
 	by := s.ids.UUID()
 	patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.leaseWait)
@@ -116,9 +118,9 @@ func (s *Service) leased(r row) bool {
 	return r.completingBy != "" && now < r.completingUntil && r.completingUntil <= now+maxLease.Milliseconds()
 }
 
-// assemblingStore reports whether a completion holds the lease of a session, or the store may still be
-// at the object after one that broke off. Such a session does not expire: its parts may be neither
-// kept nor dropped.
+// assemblingStore reports whether a completion holds the lease of a session, or the store may still
+// be at the object after one that broke off. Such a session does not expire: its parts may be
+// neither kept nor dropped.
 func (s *Service) assembling(r row) bool {
 	now := s.nowMs()
 	return r.completingUntil > 0 && now < r.completingUntil+assemblyTime.Milliseconds() &&
@@ -149,11 +151,12 @@ func (s *Service) keepLease(ctx context.Context, r row) (stop func()) {
 	return func() { cancel(); done.Wait() }
 }
 
-// endLeaseAfterFailure ends a lease after its completion failed because of err. Where that is no clear answer of
-// the store's, it may still be assembling.
+// endLeaseAfterFailure ends a lease after its completion failed because of err. Where that is no
+// clear answer of the store's, it may still be assembling.
 func (s *Service) endLeaseAfterFailure(ctx context.Context, r row, err error) {
 	asked := r.completingUntil
-	if kind := fault.KindOf(err); kind == fault.Unavailable || kind == fault.Internal && !errors.Is(err, errSessionChanged) {
+	if kind := fault.KindOf(err); kind == fault.Unavailable || kind == fault.Internal &&
+		!errors.Is(err, errSessionChanged) {
 		asked = s.nowMs()
 	}
 	ctx, cancel := detached(ctx)
@@ -163,9 +166,9 @@ func (s *Service) endLeaseAfterFailure(ctx context.Context, r row, err error) {
 	}
 }
 
-// explainVanished says why the store knew neither the parts nor the object of the session that the caller
-// completes. Error: errSessionChanged when the session has ended meanwhile, or the object is there by now.
-// Faults: those of lost, Unavailable.
+// explainVanished says why the store knew neither the parts nor the object of the session that the
+// caller completes. Error: errSessionChanged when the session has ended meanwhile, or the object is
+// there by now. Faults: those of lost, Unavailable.
 func (s *Service) explainVanished(ctx context.Context, store blob.Store, r row) error {
 	now, err := find(s.db.Read(ctx), r.userID, r.id)
 	if err != nil {
@@ -183,9 +186,9 @@ func (s *Service) explainVanished(ctx context.Context, store blob.Store, r row) 
 	return s.partsLostFault(now, r)
 }
 
-// partsLostFault is the fault for a pending session, as it is now, of which the store has neither parts nor
-// object: a completion other than r's own is at it or was so a short time ago, and the object may
-// still come; or they are gone. Fault: Conflict, in the first case with RetryAfter.
+// partsLostFault is the fault for a pending session, as it is now, of which the store has neither
+// parts nor object: a completion other than r's own is at it or was so a short time ago, and the
+// object may still come; or they are gone. Fault: Conflict, in the first case with RetryAfter.
 func (s *Service) partsLostFault(now, r row) error {
 	asked := now.completingUntil
 	if r.completingBy != "" && now.completingBy == r.completingBy {
@@ -194,7 +197,8 @@ func (s *Service) partsLostFault(now, r row) error {
 	if asked > 0 && s.nowMs() < asked+assemblyTime.Milliseconds() {
 		return beingCompleted()
 	}
-	return fault.New(fault.Conflict, "The parts of this upload are not in the store any more. Abort it and begin a new one.")
+	return fault.New(fault.Conflict,
+		"The parts of this upload are not in the store any more. Abort it and begin a new one.")
 }
 
 func beingCompleted() error {

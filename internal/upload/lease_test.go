@@ -14,8 +14,8 @@ import (
 	"larder/internal/fault"
 )
 
-// assemblingStore is a store that lists neither the parts nor the object while it assembles, as some S3
-// servers do.
+// assemblingStore is a store that lists neither the parts nor the object while it assembles, as
+// some S3 servers do.
 type assemblingStore struct {
 	blob.Store
 	state *assembly
@@ -173,7 +173,8 @@ func TestLongCompletionMakesOthersRetry(t *testing.T) {
 			w.wantRetry(err, "which parts are there")
 			w.advance(10 * time.Second) // less than a lease, which is renewed meanwhile
 			until(t, "the lease is renewed", func() bool {
-				return w.queryInt("SELECT completing_until FROM upload_sessions WHERE id = $1", id) == w.clock.Load()+15_000
+				return w.queryInt("SELECT completing_until FROM upload_sessions WHERE id = $1",
+					id) == w.clock.Load()+15_000
 			})
 		}
 		if state.calls() != 1 {
@@ -365,7 +366,8 @@ func TestAbortWhileACompletionIsUnderWay(t *testing.T) {
 		w.wantUsed(w.ann, 0, 0)
 		w.advance(3 * time.Hour)
 		w.wantOnlyFileObjects("in the end")
-		if n := w.queryInt("SELECT COUNT(*) FROM garbage WHERE late_from IS NOT NULL"); n != 0 { // as nothing comes late to a disk
+		// as nothing comes late to a disk
+		if n := w.queryInt("SELECT COUNT(*) FROM garbage WHERE late_from IS NOT NULL"); n != 0 {
 			t.Errorf("%d keys are looked for again", n)
 		}
 	})

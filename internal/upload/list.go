@@ -18,8 +18,9 @@ const (
 	Kept    = expired // those whose parts are kept
 )
 
-// List returns the actor's open sessions and the expired ones whose parts are kept, or one of both, the newest first, at most 1000. An actor with
-// an API key sees the sessions made with it. Faults: Unauthorized, Invalid.
+// List returns the actor's open sessions and the expired ones whose parts are kept, or one of
+// both, the newest first, at most 1000. An actor with an API key sees the sessions made with
+// it. Faults: Unauthorized, Invalid.
 func (s *Service) List(ctx context.Context, a access.Actor, status string) ([]Session, error) {
 	if err := signedIn(a); err != nil {
 		return nil, err
@@ -77,7 +78,8 @@ func (s *Service) receivedBytes(ctx context.Context, r row, silent map[string]bo
 	return &n
 }
 
-// storedBytes asks the store how many bytes it has of a session in parts, or in one piece that goes straight to it. Fault: Unavailable.
+// storedBytes asks the store how many bytes it has of a session in parts, or in one piece that goes
+// straight to it. Fault: Unavailable.
 func (s *Service) storedBytes(ctx context.Context, r row) (int64, error) {
 	if r.inParts() {
 		parts, _, err := s.received(ctx, r)

@@ -14,8 +14,8 @@ import (
 // octetStream is the type of what nothing is known about.
 const octetStream = "application/octet-stream"
 
-// decideType decides the type of a file: the first claim that says something, else what its name ends in, else its first bytes. All claims
-// have gone through claim.
+// decideType decides the type of a file: the first claim that says something, else what its name
+// ends in, else its first bytes. All claims have gone through claim.
 func decideType(name vpath.Name, head []byte, claims ...string) string {
 	if t := typeBeforeBytes(name, claims...); t != "" {
 		return t
@@ -33,9 +33,10 @@ func typeBeforeBytes(name vpath.Name, claims ...string) string {
 	return typeByExtension[strings.ToLower(strings.TrimPrefix(path.Ext(string(name)), "."))]
 }
 
-// cleanType reads what a client calls the type of its file: lower case, without parameters save the charset of text. It is "" for what says
-// nothing: no type, nonsense, the type of unknown bytes, and the types that clients send for want of another (a form, and what curl
-// writes beside any raw body).
+// cleanType reads what a client calls the type of its file: lower case, without parameters save
+// the charset of text. It is "" for what says nothing: no type, nonsense, the type of unknown
+// bytes, and the types that clients send for want of another (a form, and what curl writes
+// beside any raw body).
 func cleanType(s string) string {
 	if len(s) > 255 || strings.ContainsAny(s, "\r\n\x00") {
 		return ""
@@ -70,7 +71,8 @@ var typeAliases = map[string]string{
 
 // isCharset reports whether s can stand for a charset.
 func isCharset(s string) bool {
-	return s != "" && len(s) <= 40 && strings.Trim(strings.ToLower(s), "abcdefghijklmnopqrstuvwxyz0123456789-_.:+") == ""
+	return s != "" && len(s) <= 40 && strings.Trim(strings.ToLower(s),
+		"abcdefghijklmnopqrstuvwxyz0123456789-_.:+") == ""
 }
 
 // sniff tells the type by the first bytes of a file.
@@ -82,7 +84,8 @@ func sniff(head []byte) string {
 	return t
 }
 
-// isRaster reports whether t is a picture made of pixels: what runs no script, wherever it is shown.
+// isRaster reports whether t is a picture made of pixels: what runs no script,
+// wherever it is shown.
 func isRaster(t string) bool {
 	switch t {
 	case "image/png", "image/jpeg", "image/gif", "image/webp", "image/avif", "image/bmp", "image/x-icon", "image/tiff",
@@ -92,38 +95,54 @@ func isRaster(t string) bool {
 	return false
 }
 
-// typeByExtension gives types by the end of a name. It is part of the program, so that the same file has the same type on every machine.
+// typeByExtension gives types by the end of a name. It is part of the program, so that the same
+// file has the same type on every machine.
 var typeByExtension = map[string]string{
-	"apng": "image/png", "avif": "image/avif", "bmp": "image/bmp", "gif": "image/gif", "heic": "image/heic", "heif": "image/heif",
-	"ico": "image/x-icon", "jfif": "image/jpeg", "jpe": "image/jpeg", "jpeg": "image/jpeg", "jpg": "image/jpeg", "jxl": "image/jxl",
-	"png": "image/png", "psd": "image/vnd.adobe.photoshop", "svg": "image/svg+xml", "tif": "image/tiff", "tiff": "image/tiff",
+	"apng": "image/png", "avif": "image/avif", "bmp": "image/bmp", "gif": "image/gif", "heic": "image/heic",
+	"heif": "image/heif",
+	"ico":  "image/x-icon", "jfif": "image/jpeg", "jpe": "image/jpeg", "jpeg": "image/jpeg", "jpg": "image/jpeg",
+	"jxl": "image/jxl",
+	"png": "image/png", "psd": "image/vnd.adobe.photoshop", "svg": "image/svg+xml", "tif": "image/tiff",
+	"tiff": "image/tiff",
 	"webp": "image/webp",
 
-	"3gp": "video/3gpp", "avi": "video/x-msvideo", "flv": "video/x-flv", "m4v": "video/x-m4v", "mkv": "video/x-matroska",
-	"mov": "video/quicktime", "mp4": "video/mp4", "mpeg": "video/mpeg", "mpg": "video/mpeg", "ogv": "video/ogg", "webm": "video/webm",
-	"wmv": "video/x-ms-wmv",
+	"3gp": "video/3gpp", "avi": "video/x-msvideo", "flv": "video/x-flv", "m4v": "video/x-m4v",
+	"mkv": "video/x-matroska",
+	"mov": "video/quicktime", "mp4": "video/mp4", "mpeg": "video/mpeg", "mpg": "video/mpeg", "ogv": "video/ogg",
+	"webm": "video/webm",
+	"wmv":  "video/x-ms-wmv",
 
-	"aac": "audio/aac", "aif": "audio/aiff", "aiff": "audio/aiff", "flac": "audio/flac", "m4a": "audio/mp4", "mid": "audio/midi",
-	"midi": "audio/midi", "mp3": "audio/mpeg", "oga": "audio/ogg", "ogg": "audio/ogg", "opus": "audio/ogg", "wav": "audio/wav",
+	"aac": "audio/aac", "aif": "audio/aiff", "aiff": "audio/aiff", "flac": "audio/flac", "m4a": "audio/mp4",
+	"mid":  "audio/midi",
+	"midi": "audio/midi", "mp3": "audio/mpeg", "oga": "audio/ogg", "ogg": "audio/ogg", "opus": "audio/ogg",
+	"wav":  "audio/wav",
 	"weba": "audio/webm", "wma": "audio/x-ms-wma",
 
-	"c": "text/x-c", "conf": "text/plain", "css": "text/css", "csv": "text/csv", "go": "text/x-go", "h": "text/x-c", "htm": "text/html",
-	"html": "text/html", "ics": "text/calendar", "ini": "text/plain", "java": "text/x-java", "js": "text/javascript", "log": "text/plain",
-	"md": "text/markdown", "mjs": "text/javascript", "py": "text/x-python", "rs": "text/x-rust", "sh": "application/x-sh",
-	"srt": "application/x-subrip", "tsv": "text/tab-separated-values", "txt": "text/plain", "vcf": "text/vcard", "vtt": "text/vtt",
+	"c": "text/x-c", "conf": "text/plain", "css": "text/css", "csv": "text/csv", "go": "text/x-go", "h": "text/x-c",
+	"htm":  "text/html",
+	"html": "text/html", "ics": "text/calendar", "ini": "text/plain", "java": "text/x-java", "js": "text/javascript",
+	"log": "text/plain",
+	"md":  "text/markdown", "mjs": "text/javascript", "py": "text/x-python", "rs": "text/x-rust",
+	"sh":  "application/x-sh",
+	"srt": "application/x-subrip", "tsv": "text/tab-separated-values", "txt": "text/plain", "vcf": "text/vcard",
+	"vtt":   "text/vtt",
 	"xhtml": "application/xhtml+xml", "xml": "application/xml", "yaml": "application/yaml", "yml": "application/yaml",
 
 	"7z": "application/x-7z-compressed", "apk": "application/vnd.android.package-archive", "bz2": "application/x-bzip2",
 	"deb": "application/vnd.debian.binary-package", "dmg": "application/x-apple-diskimage", "doc": "application/msword",
-	"docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document", "eot": "application/vnd.ms-fontobject",
+	"docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+	"eot":  "application/vnd.ms-fontobject",
 	"epub": "application/epub+zip", "exe": "application/vnd.microsoft.portable-executable", "gz": "application/gzip",
-	"iso": "application/x-iso9660-image", "jar": "application/java-archive", "json": "application/json", "mobi": "application/x-mobipocket-ebook",
-	"odp": "application/vnd.oasis.opendocument.presentation", "ods": "application/vnd.oasis.opendocument.spreadsheet",
-	"odt": "application/vnd.oasis.opendocument.text", "otf": "font/otf", "pdf": "application/pdf", "ppt": "application/vnd.ms-powerpoint",
+	"iso": "application/x-iso9660-image", "jar": "application/java-archive", "json": "application/json",
+	"mobi": "application/x-mobipocket-ebook",
+	"odp":  "application/vnd.oasis.opendocument.presentation", "ods": "application/vnd.oasis.opendocument.spreadsheet",
+	"odt": "application/vnd.oasis.opendocument.text", "otf": "font/otf", "pdf": "application/pdf",
+	"ppt":  "application/vnd.ms-powerpoint",
 	"pptx": "application/vnd.openxmlformats-officedocument.presentationml.presentation", "rar": "application/vnd.rar",
 	"rtf": "application/rtf", "sql": "application/sql", "sqlite": "application/vnd.sqlite3", "tar": "application/x-tar",
 	"tgz": "application/gzip", "toml": "application/toml", "torrent": "application/x-bittorrent", "ttf": "font/ttf",
 	"wasm": "application/wasm", "woff": "font/woff", "woff2": "font/woff2", "xls": "application/vnd.ms-excel",
-	"xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", "xz": "application/x-xz", "zip": "application/zip",
+	"xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", "xz": "application/x-xz",
+	"zip": "application/zip",
 	"zst": "application/zstd",
 }

@@ -25,8 +25,8 @@ import (
 // machineSteps is how many operations the machine does on each engine.
 var machineSteps = flag.Int("machine.steps", 10_000, "operations of TestQuotaNeverDrifts on each engine")
 
-// machine drives the service by random operations of two users, and a model that is nothing but maps beside it. One operation in twenty meets
-// a store that fails; then nothing may have changed.
+// machine drives the service by random operations of two users, and a model that is nothing but
+// maps beside it. One operation in twenty meets a store that fails; then nothing may have changed.
 type machine struct {
 	*fixture
 	users      []access.Actor
@@ -69,11 +69,13 @@ func (s modelSession) reserved() (bytes, count int64) {
 	return bytes, 0
 }
 
-// Quota drift is 0 (abuse case C93): after every operation the counters of each user are the sums of a model that knows nothing of rows.
+// Quota drift is 0 (abuse case C93): after every operation the counters of each user are the sums
+// of a model that knows nothing of rows.
 func TestQuotaNeverDrifts(t *testing.T) {
 	each(t, func(t *testing.T, w *fixture) {
 		w.up.SetPartSize(partLength)
-		m := &machine{fixture: w, users: []access.Actor{w.ann, w.ben}, files: map[string]modelFile{}, folders: map[string]string{}, sessions: map[string]modelSession{}, sendDirect: w.signAddresses()}
+		m := &machine{fixture: w, users: []access.Actor{w.ann, w.ben}, files: map[string]modelFile{},
+			folders: map[string]string{}, sessions: map[string]modelSession{}, sendDirect: w.signAddresses()}
 		if err := errors.Join(w.setLimits(w.ann, 64<<10, 40), w.setLimits(w.ben, 64<<10, 40)); err != nil {
 			t.Fatal(err)
 		}
@@ -129,7 +131,8 @@ func (m *machine) reset(r *rapid.T) {
 		}
 	}
 	err := m.db.Write(ctx, func(tx *db.Tx) error { // after a failure, so that shrinking begins from nothing
-		_, err := tx.Exec("UPDATE quotas SET used_storage = 0, used_files = 0, reserved_storage = 0, reserved_files = 0 WHERE user_id IN ($1, $2)", m.ann.UserID, m.ben.UserID)
+		_, err := tx.Exec(
+			"UPDATE quotas SET used_storage = 0, used_files = 0, reserved_storage = 0, reserved_files = 0 WHERE user_id IN ($1, $2)", m.ann.UserID, m.ben.UserID)
 		return err
 	})
 	if err != nil {
@@ -155,7 +158,8 @@ func (m *machine) home(a access.Actor) vpath.Path {
 	return path("/home/ben")
 }
 
-// faulty makes one operation in twenty meet a store that fails, and reports whether it will if it gets as far as the store.
+// faulty makes one operation in twenty meet a store that fails, and reports whether it will if it
+// gets as far as the store.
 func (m *machine) faulty(r *rapid.T, ops ...blobtest.Op) bool {
 	if rapid.IntRange(0, 19).Draw(r, "fault") != 0 {
 		return false
@@ -170,7 +174,8 @@ func (m *machine) faulty(r *rapid.T, ops ...blobtest.Op) bool {
 	return true
 }
 
-// checkOutcome checks that an operation failed only when it may, and takes back a fault that nothing has met.
+// checkOutcome checks that an operation failed only when it may, and takes back a fault
+// that nothing has met.
 func (m *machine) checkOutcome(r *rapid.T, err error, faulty bool, allowed ...fault.Kind) bool {
 	if faulty {
 		m.store.Forget()
@@ -226,7 +231,8 @@ func (m *machine) put(r *rapid.T) {
 	a := m.users[rapid.IntRange(0, 1).Draw(r, "user")]
 	dir, name, content := m.dir(r, a), m.name(r), m.bytes(r)
 	replace := rapid.Bool().Draw(r, "replace")
-	o := upload.OneShot{Dir: path(dir), Name: vpath.Name(name), Size: int64(len(content)), Body: strings.NewReader(content)}
+	o := upload.OneShot{Dir: path(dir), Name: vpath.Name(name), Size: int64(len(content)),
+		Body: strings.NewReader(content)}
 	old, there := m.files[dir+"/"+name]
 	bytes, count := m.left(a.UserID)
 	if replace {
@@ -257,7 +263,8 @@ func (m *machine) put(r *rapid.T) {
 func (m *machine) begin(r *rapid.T) {
 	a := m.users[rapid.IntRange(0, 1).Draw(r, "user")]
 	dir, name, content := m.dir(r, a), m.name(r), m.bytes(r)
-	s := modelSession{number: m.made, owner: a.UserID, folder: m.folders[dir], size: int64(len(content)), content: content, expires: m.now().Add(time.Hour)}
+	s := modelSession{number: m.made, owner: a.UserID, folder: m.folders[dir], size: int64(len(content)),
+		content: content, expires: m.now().Add(time.Hour)}
 	n := upload.NewSession{Dir: path(dir), Name: vpath.Name(name), Size: s.size}
 	faulty := false
 	if rapid.Bool().Draw(r, "through the service") {
@@ -284,7 +291,8 @@ func (m *machine) begin(r *rapid.T) {
 	m.sessions[session.ID] = s
 }
 
-// resume comes back with the key of a session: of a pending one for the same, of an expired one for a new session with its parts.
+// resume comes back with the key of a session: of a pending one for the same, of an expired one for
+// a new session with its parts.
 func (m *machine) resume(r *rapid.T) {
 	id, s := m.session(r)
 	if s.key == "" {
@@ -320,7 +328,8 @@ func (m *machine) session(r *rapid.T) (string, modelSession) {
 	if len(m.sessions) == 0 {
 		r.Skip("no session is open")
 	}
-	ids := slices.SortedFunc(maps.Keys(m.sessions), func(a, b string) int { return m.sessions[a].number - m.sessions[b].number })
+	ids := slices.SortedFunc(maps.Keys(m.sessions),
+		func(a, b string) int { return m.sessions[a].number - m.sessions[b].number })
 	id := ids[rapid.IntRange(0, len(ids)-1).Draw(r, "session")]
 	return id, m.sessions[id]
 }
@@ -556,7 +565,8 @@ func (m *machine) copy(r *rapid.T) {
 	}
 	for _, at := range slices.Sorted(maps.Keys(m.files)) {
 		if rest, ok := path(at).RelativeTo(path(p)); ok {
-			m.files[below(to, rest)] = modelFile{id: m.idOf(r, owner, below(to, rest)), owner: owner.UserID, content: m.files[at].content}
+			m.files[below(to, rest)] = modelFile{id: m.idOf(r, owner, below(to, rest)), owner: owner.UserID,
+				content: m.files[at].content}
 		}
 	}
 }
@@ -600,7 +610,8 @@ func (m *machine) delete(r *rapid.T) {
 	}
 }
 
-// passTime lets time pass; what has expired gives its reservation back with the sweep that follows within a minute.
+// passTime lets time pass; what has expired gives its reservation back with the sweep that
+// follows within a minute.
 func (m *machine) passTime(r *rapid.T) {
 	minutes := rapid.IntRange(1, 40).Draw(r, "minutes")
 	if rapid.IntRange(0, 9).Draw(r, "overnight") == 0 {

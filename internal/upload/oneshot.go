@@ -34,8 +34,9 @@ type OneShot struct {
 	Size     int64          // bytes announced, -1 unknown
 	MimeType string         // "" or what the client says; nonsense counts as ""
 	Conflict files.Conflict // "" = rename
-	// Links says whether the permanent link is made at once: "none" (or ""), "images", "all". An image is what is one by its settled type
-	// and by its first bytes both, so that nothing but a picture is published under the name of one.
+	// Links says whether the permanent link is made at once: "none" (or ""), "images", "all". An
+	// image is what is one by its settled type and by its first bytes both, so that nothing but a
+	// picture is published under the name of one.
 	Links string
 	Body  io.Reader
 	// Waited is what the body has waited in, nil when it comes from the client.
@@ -44,7 +45,8 @@ type OneShot struct {
 	RequireFolder bool
 	// Expect, unless it is nil, judges what lies there when the file is put, see files.Place.
 	Precondition func(etag string) error
-	// Then, unless it is nil, does more inside the transaction that makes the file, which has the tree alone then. Its error ends Put, and undoes the file.
+	// Then, unless it is nil, does more inside the transaction that makes the file, which has the
+	// tree alone then. Its error ends Put, and undoes the file.
 	InTx func(tx *db.Tx, file files.Entry) error
 }
 
@@ -54,11 +56,13 @@ type Result struct {
 	Link *files.Link
 }
 
-// Put stores a whole body as a file; nil means that file, row and charge are durable. When it fails, nothing has changed. A body of
-// announced size is reserved before it is read; for one of unknown size room is reserved in steps as it arrives, until the quota ends. What replaces a
-// file takes the room that this gives back. (A body below 256 KiB is read first and then charged in one go.) Faults: Unauthorized, Invalid, Forbidden,
-// NotFound, AlreadyExists, QuotaExceeded, RateLimited (16 are under way), TooLarge (over 20 GiB), Unverified (longer or shorter than announced, or
-// broken off), Unavailable.
+// Put stores a whole body as a file; nil means that file, row and charge are durable. When it
+// fails, nothing has changed. A body of announced size is reserved before it is read; for one of
+// unknown size room is reserved in steps as it arrives, until the quota ends. What replaces a file
+// takes the room that this gives back. (A body below 256 KiB is read first and then charged in one
+// go.) Faults: Unauthorized, Invalid, Forbidden, NotFound, AlreadyExists, QuotaExceeded,
+// RateLimited (16 are under way), TooLarge (over 20 GiB), Unverified (longer or shorter than
+// announced, or broken off), Unavailable.
 func (s *Service) Put(ctx context.Context, a access.Actor, o OneShot) (Result, error) {
 	if err := signedIn(a); err != nil {
 		return Result{}, err
@@ -112,8 +116,9 @@ func (s *Service) Put(ctx context.Context, a access.Actor, o OneShot) (Result, e
 	return s.putLarge(ctx, a, o, place, head[:min(n, headSize)])
 }
 
-// checkRoomEarly refuses what cannot fit, before any of it is read. What somebody else is to pay is left to the commit: who that is may change meanwhile, as
-// when a deleted account's files are handed over. Fault: QuotaExceeded.
+// checkRoomEarly refuses what cannot fit, before any of it is read. What somebody else is to pay is
+// left to the commit: who that is may change meanwhile, as when a deleted account's files are
+// handed over. Fault: QuotaExceeded.
 func (s *Service) checkRoomEarly(ctx context.Context, userID string, place files.Destination, o OneShot) error {
 	if place.Payer != userID {
 		return nil
@@ -130,19 +135,23 @@ func (s *Service) checkRoomEarly(ctx context.Context, userID string, place files
 	return nil
 }
 
-// putSmall stores a body that is in memory, under a key that is noted already, and commits once. Where the collector took the key first,
-// since another replica's clock is far ahead, it begins again with keys noted now.
-func (s *Service) putSmall(ctx context.Context, a access.Actor, o OneShot, place files.Destination, body []byte) (Result, error) {
+// putSmall stores a body that is in memory, under a key that is noted already, and commits once.
+// Where the collector took the key first, since another replica's clock is far ahead, it begins
+// again with keys noted now.
+func (s *Service) putSmall(ctx context.Context, a access.Actor, o OneShot, place files.Destination,
+	body []byte) (Result, error) {
 	result, err := s.putAtDiscardedKey(ctx, a, o, place, body)
 	if errors.Is(err, object.ErrCollected) {
-		s.log.Warn("an upload's key was collected before its time: compare the clocks of the replicas", "provider", place.ProviderID)
+		s.log.Warn("an upload's key was collected before its time: compare the clocks of the replicas", "provider",
+			place.ProviderID)
 		s.keys.ForgetKeys(place.ProviderID)
 		result, err = s.putAtDiscardedKey(ctx, a, o, place, body)
 	}
 	return result, err
 }
 
-func (s *Service) putAtDiscardedKey(ctx context.Context, a access.Actor, o OneShot, place files.Destination, body []byte) (Result, error) {
+func (s *Service) putAtDiscardedKey(ctx context.Context, a access.Actor, o OneShot, place files.Destination,
+	body []byte) (Result, error) {
 	key, due, err := s.keys.DiscardedKey(ctx, place.ProviderID)
 	if err != nil {
 		return Result{}, err
@@ -152,9 +161,11 @@ func (s *Service) putAtDiscardedKey(ctx context.Context, a access.Actor, o OneSh
 		return Result{}, err
 	}
 	crash.Point("upload.noted")
-	r := row{userID: a.UserID, dest: place, size: int64(len(body)), key: key, expiresAt: due - garbageDelay.Milliseconds()}
+	r := row{userID: a.UserID, dest: place, size: int64(len(body)), key: key,
+		expiresAt: due - garbageDelay.Milliseconds()}
 	r.mimeType = decideType(place.Name, body, cleanType(o.MimeType))
-	info, err := store.Put(ctx, key, bytes.NewReader(body), blob.PutOptions{Size: r.size, Max: r.size, MimeType: r.mimeType})
+	info, err := store.Put(ctx, key, bytes.NewReader(body),
+		blob.PutOptions{Size: r.size, Max: r.size, MimeType: r.mimeType})
 	if err != nil {
 		err = storeFault(err)
 		s.discard(ctx, err, place.ProviderID, key)
@@ -203,15 +214,17 @@ func (s *Service) publish(ctx context.Context, tx *db.Tx, a access.Actor, o OneS
 }
 
 // putLarge streams a body behind a row that holds its reservation.
-func (s *Service) putLarge(ctx context.Context, a access.Actor, o OneShot, place files.Destination, head []byte) (Result, error) {
+func (s *Service) putLarge(ctx context.Context, a access.Actor, o OneShot, place files.Destination,
+	head []byte) (Result, error) {
 	key, err := s.keys.NewKey(ctx, place.ProviderID)
 	if err != nil {
 		return Result{}, err
 	}
 	now := s.now()
 	fresh := row{
-		id: s.ids.UUID(), userID: a.UserID, dest: place, size: o.Size, claimedType: cleanType(o.MimeType), oneShot: true,
-		files: 1, key: key, createdAt: now.UnixMilli(), expiresAt: now.Add(Lifetime).UnixMilli(),
+		id: s.ids.UUID(), userID: a.UserID, dest: place, size: o.Size, claimedType: cleanType(o.MimeType),
+		oneShot: true,
+		files:   1, key: key, createdAt: now.UnixMilli(), expiresAt: now.Add(Lifetime).UnixMilli(),
 	}
 	var r row
 	err = s.db.Write(ctx, func(tx *db.Tx) error {
@@ -243,8 +256,9 @@ func (s *Service) putLarge(ctx context.Context, a access.Actor, o OneShot, place
 	return result, nil
 }
 
-// reserveOneShot reserves what is known to come of an upload in one request, and hands over to it what its body has waited in. What another is to pay is
-// asked for at the end. Faults: QuotaExceeded, RateLimited.
+// reserveOneShot reserves what is known to come of an upload in one request, and hands
+// over to it what its body has waited in. What another is to pay is asked for at the
+// end. Faults: QuotaExceeded, RateLimited.
 func (s *Service) reserveOneShot(tx *db.Tx, r *row, waited *BufferedUpload) error {
 	if err := waited.releaseForPut(tx); err != nil {
 		return err
@@ -280,7 +294,8 @@ func (s *Service) reserveOneShot(tx *db.Tx, r *row, waited *BufferedUpload) erro
 // paidByUser reports whether the user of an upload is the one who pays for the file.
 func (r row) paidByUser() bool { return r.dest.Payer == r.userID }
 
-func (s *Service) stream(ctx context.Context, a access.Actor, o OneShot, store blob.Store, r *row, head []byte) (Result, error) {
+func (s *Service) stream(ctx context.Context, a access.Actor, o OneShot, store blob.Store, r *row,
+	head []byte) (Result, error) {
 	r.mimeType = decideType(r.dest.Name, head, r.claimedType)
 	var body io.Reader = &guardedReader{r: o.Body, guard: func() error { return s.renewOneShot(ctx, r) }}
 	if o.Size < 0 && r.paidByUser() {
@@ -319,7 +334,8 @@ func (s *Service) stream(ctx context.Context, a access.Actor, o OneShot, store b
 	return result, nil
 }
 
-// renewOneShot gives the row of a body under way more time, every renewEvery. Fault: UploadExpired when the row is gone, after a pause longer than its life.
+// renewOneShot gives the row of a body under way more time, every renewEvery. Fault: UploadExpired
+// when the row is gone, after a pause longer than its life.
 func (s *Service) renewOneShot(ctx context.Context, r *row) error {
 	now := s.now()
 	if now.UnixMilli() < max(r.expiresAt-(Lifetime-renewEvery).Milliseconds(), r.retryRenewAt) {
@@ -357,8 +373,8 @@ func (s *Service) renewOneShot(ctx context.Context, r *row) error {
 	return err
 }
 
-// cleanUpFailed returns what an upload reserved that failed because of err, and its bytes if there are any. A store that did not answer may still finish them,
-// see discard.
+// cleanUpFailed returns what an upload reserved that failed because of err, and its bytes if there
+// are any. A store that did not answer may still finish them, see discard.
 func (s *Service) cleanUpFailed(ctx context.Context, err error, r row) {
 	if errors.Is(err, blob.ErrUnavailable) {
 		r.key = "" // stays noted for later

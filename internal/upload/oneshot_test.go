@@ -39,7 +39,8 @@ func TestOneShotKeepsEveryByte(t *testing.T) {
 					t.Fatalf("%s: %v", name, err)
 				}
 				total, count = total+int64(size), count+1
-				if got := result.File; got.Name != name || got.Size != int64(size) || got.OwnerID != w.ann.UserID || result.Link != nil {
+				if got := result.File; got.Name != name || got.Size != int64(size) || got.OwnerID != w.ann.UserID ||
+					result.Link != nil {
 					t.Errorf("%s: %+v", name, got)
 				}
 				if w.content(w.ann, result.File.ID) != content {
@@ -73,13 +74,19 @@ func TestOneShotThatFailsChangesNothing(t *testing.T) {
 		{"small, longer", func(o *upload.OneShot) { o.Size, o.Body = 3, strings.NewReader("abcd") }, fault.Unverified},
 		{"small, shorter", func(o *upload.OneShot) { o.Size, o.Body = 3, strings.NewReader("ab") }, fault.Unverified},
 		{"small, broken off", func(o *upload.OneShot) { o.Body = broken("ab") }, fault.Unverified},
-		{"small, broken off where it should end", func(o *upload.OneShot) { o.Size, o.Body = 2, broken("ab") }, fault.Unverified},
-		{"large, longer", func(o *upload.OneShot) { o.Size, o.Body = 300<<10, strings.NewReader(large+"!") }, fault.Unverified},
-		{"large, shorter", func(o *upload.OneShot) { o.Size, o.Body = 300<<10+1, strings.NewReader(large) }, fault.Unverified},
-		{"announced large, sent small", func(o *upload.OneShot) { o.Size, o.Body = 300<<10, strings.NewReader("abc") }, fault.Unverified},
+		{"small, broken off where it should end", func(o *upload.OneShot) { o.Size, o.Body = 2, broken("ab") },
+			fault.Unverified},
+		{"large, longer", func(o *upload.OneShot) { o.Size, o.Body = 300<<10, strings.NewReader(large+"!") },
+			fault.Unverified},
+		{"large, shorter", func(o *upload.OneShot) { o.Size, o.Body = 300<<10+1, strings.NewReader(large) },
+			fault.Unverified},
+		{"announced large, sent small", func(o *upload.OneShot) { o.Size, o.Body = 300<<10, strings.NewReader("abc") },
+			fault.Unverified},
 		{"large, broken off", func(o *upload.OneShot) { o.Body = broken(large) }, fault.Unverified},
-		{"large, broken off, of announced size", func(o *upload.OneShot) { o.Size, o.Body = 400<<10, broken(large) }, fault.Unverified},
-		{"more than the quota", func(o *upload.OneShot) { o.Size, o.Conflict = 11*mebibyte, files.RenameNew }, fault.QuotaExceeded},
+		{"large, broken off, of announced size", func(o *upload.OneShot) { o.Size, o.Body = 400<<10, broken(large) },
+			fault.Unverified},
+		{"more than the quota", func(o *upload.OneShot) { o.Size, o.Conflict = 11*mebibyte, files.RenameNew },
+			fault.QuotaExceeded},
 		{"more than 20 GiB", func(o *upload.OneShot) { o.Size = 20<<30 + 1 }, fault.TooLarge},
 		{"no right", func(o *upload.OneShot) { o.Dir = path("/home/ben") }, fault.Forbidden},
 		{"a conflict of no kind", func(o *upload.OneShot) { o.Conflict = "x" }, fault.Invalid},
@@ -193,7 +200,8 @@ func TestParallelOneShotsOfOneName(t *testing.T) {
 		if got[noFault] != 30 {
 			t.Fatalf("outcomes %v", got)
 		}
-		if n := w.queryInt("SELECT count(DISTINCT name) FROM entries WHERE owner_id = $1 AND kind = 1", w.ann.UserID); n != 30 {
+		if n := w.queryInt("SELECT count(DISTINCT name) FROM entries WHERE owner_id = $1 AND kind = 1",
+			w.ann.UserID); n != 30 {
 			t.Errorf("%d names", n)
 		}
 		if n := w.queryInt("SELECT count(*) FROM entries WHERE name = 'cat.jpg'"); n != 1 {
@@ -352,7 +360,8 @@ func TestObjectsOfFilesAreNeverCollected(t *testing.T) {
 		if n := w.queryInt("SELECT count(*) FROM garbage"); n != 0 {
 			t.Errorf("%d keys stay on the garbage list", n)
 		}
-		if w.content(w.ann, small.ID) != "s" || w.content(w.ann, large.ID) != letterBytes(300<<10) || w.content(w.ann, made.ID) != "hello" {
+		if w.content(w.ann, small.ID) != "s" || w.content(w.ann, large.ID) != letterBytes(300<<10) ||
+			w.content(w.ann, made.ID) != "hello" {
 			t.Error("bytes are gone")
 		}
 		if w.content(w.ann, w.put("next", "n").ID) != "n" {
@@ -361,7 +370,8 @@ func TestObjectsOfFilesAreNeverCollected(t *testing.T) {
 	})
 }
 
-// A key is only good until the collector comes for it: a store that stood still for too long must not make a file of nothing.
+// A key is only good until the collector comes for it: a store that stood still for too long must
+// not make a file of nothing.
 func TestSmallBodyStoredTooLateIsRefused(t *testing.T) {
 	each(t, func(t *testing.T, w *fixture) {
 		storing, release := w.store.Calls(blobtest.Put), make(chan struct{})

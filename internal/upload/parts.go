@@ -17,8 +17,8 @@ import (
 	"larder/internal/quota"
 )
 
-// beginParts has the store announce the object of a new session, under a key that is noted already, after looking whether the session has a chance.
-// Faults: QuotaExceeded, Conflict, Unavailable.
+// beginParts has the store announce the object of a new session, under a key that is noted already,
+// after looking whether the session has a chance. Faults: QuotaExceeded, Conflict, Unavailable.
 func (s *Service) beginParts(ctx context.Context, r *row) error {
 	bytes, count, err := quota.Remaining(s.db.Read(ctx), r.userID)
 	if err != nil {
@@ -51,11 +51,13 @@ func (s *Service) upload(r row) blob.Upload {
 	return blob.Upload{Key: r.key, ID: r.uploadID, Size: r.size, PartSize: s.partSize}
 }
 
-// discardPartsLater has the collector know of the parts of r. Fault: Conflict because of object.ErrCollected.
+// discardPartsLater has the collector know of the parts of r. Fault:
+// Conflict because of object.ErrCollected.
 func (s *Service) discardPartsLater(tx *db.Tx, r row) error {
 	held, err := object.DiscardParts(tx, r.dest.ProviderID, r.key, r.uploadID, r.garbageAt())
 	if err == nil && !held {
-		err = fault.New(fault.Conflict, "The parts of this upload have been removed already. Begin a new one.").WithCause(object.ErrCollected)
+		err = fault.New(fault.Conflict, "The parts of this upload have been removed already. Begin a new one.").
+			WithCause(object.ErrCollected)
 	}
 	if err != nil {
 		return err
@@ -63,7 +65,8 @@ func (s *Service) discardPartsLater(tx *db.Tx, r row) error {
 	return object.ExpectLateWrites(tx, r.dest.ProviderID, r.key, r.expiresAt)
 }
 
-// discardParts makes the parts of a session that was not made garbage at once. As with discard, an error that is no fault may hide a commit.
+// discardParts makes the parts of a session that was not made garbage at once. As with discard, an
+// error that is no fault may hide a commit.
 func (s *Service) discardParts(ctx context.Context, err error, r row) {
 	var taken *db.ErrUnique
 	if fault.KindOf(err) == fault.Internal && !errors.As(err, &taken) && !errors.Is(err, errSessionChanged) {
@@ -87,9 +90,11 @@ func (s *Service) discardParts(ctx context.Context, err error, r row) {
 	}
 }
 
-// forgetCollected has the next try go without what the collector took, since another replica's clock is far ahead: keys noted before, or kept parts.
+// forgetCollected has the next try go without what the collector took, since another replica's
+// clock is far ahead: keys noted before, or kept parts.
 func (s *Service) forgetCollected(ctx context.Context, r row, old *row) {
-	s.log.Warn("the key of an upload in parts was collected before its time: compare the clocks of the replicas", "provider", r.dest.ProviderID)
+	s.log.Warn("the key of an upload in parts was collected before its time: compare the clocks of the replicas",
+		"provider", r.dest.ProviderID)
 	s.keys.ForgetKeys(r.dest.ProviderID)
 	if old == nil || old.status != expired {
 		return
@@ -99,7 +104,8 @@ func (s *Service) forgetCollected(ctx context.Context, r row, old *row) {
 	}
 }
 
-// checkTakesParts refuses a part, or a question about parts, for a session that has none or is over. Faults: Conflict, UploadExpired.
+// checkTakesParts refuses a part, or a question about parts, for a session that has none or is
+// over. Faults: Conflict, UploadExpired.
 func (s *Service) checkTakesParts(r row) error {
 	if !r.inParts() {
 		return fault.New(fault.Conflict, "The bytes of this upload come in one piece.")
@@ -107,10 +113,13 @@ func (s *Service) checkTakesParts(r row) error {
 	return s.checkTakesBytes(r)
 }
 
-// PutPart receives part number (from 1) of a pending session, length bytes when the transport knows (-1 when not). Parts come in any order,
-// several at once, and as often as the client likes; nil means that the part is durable. Faults: NotFound, Conflict (not in parts, completed,
-// aborted), UploadExpired, Invalid (no such part), Unverified (not exactly the part's length, or broken off: nothing of it is kept), Unavailable.
-func (s *Service) PutPart(ctx context.Context, a access.Actor, sessionID string, number int, body io.Reader, length int64) (etag string, err error) {
+// PutPart receives part number (from 1) of a pending session, length bytes when the transport knows
+// (-1 when not). Parts come in any order, several at once, and as often as the client likes; nil
+// means that the part is durable. Faults: NotFound, Conflict (not in parts, completed, aborted),
+// UploadExpired, Invalid (no such part), Unverified (not exactly the part's length, or broken off:
+// nothing of it is kept), Unavailable.
+func (s *Service) PutPart(ctx context.Context, a access.Actor, sessionID string, number int, body io.Reader,
+	length int64) (etag string, err error) {
 	r, err := find(s.db.Read(ctx), a.UserID, sessionID)
 	if err != nil {
 		return "", err
@@ -155,8 +164,9 @@ func (s *Service) PutPart(ctx context.Context, a access.Actor, sessionID string,
 	return part.ETag, nil
 }
 
-// acknowledge records a part that the store has, so that from now on none in its place counts that nobody has acknowledged, nor what was known of it
-// before; also for a client that went away as the last byte came. Faults: those of recheckTakesBytes.
+// acknowledge records a part that the store has, so that from now on none in its place counts that
+// nobody has acknowledged, nor what was known of it before; also for a client that went away as the
+// last byte came. Faults: those of recheckTakesBytes.
 func (s *Service) acknowledge(ctx context.Context, r row, part blob.Part, before []string) error {
 	ctx, cancel := detached(ctx)
 	defer cancel()
@@ -173,7 +183,8 @@ func (s *Service) acknowledge(ctx context.Context, r row, part blob.Part, before
 	return nil
 }
 
-// recheckTakesBytes looks whether a session takes bytes as it did when r was read. Faults: those of find and checkTakesBytes.
+// recheckTakesBytes looks whether a session takes bytes as it did when r was read. Faults: those
+// of find and checkTakesBytes.
 func (s *Service) recheckTakesBytes(q db.Querier, r row) error {
 	now, err := find(q, r.userID, r.id)
 	if err != nil {
@@ -182,13 +193,15 @@ func (s *Service) recheckTakesBytes(q db.Querier, r row) error {
 	return s.checkTakesBytes(now)
 }
 
-// How often a body under way is held against its session: a part of 8 MiB some times, a slow one now and then.
+// How often a body under way is held against its session: a part of 8 MiB some times, a slow
+// one now and then.
 const (
 	recheckBytes = 1 << 20
 	recheckEvery = 5 * time.Second
 )
 
-// endWithSession ends a body with its session, wherever that is ended or renewed. Faults of reading: those of find and checkTakesBytes.
+// endWithSession ends a body with its session, wherever that is ended or renewed. Faults of
+// reading: those of find and checkTakesBytes.
 func (s *Service) endWithSession(ctx context.Context, r row, body io.Reader) io.Reader {
 	counted := &countingReader{r: body}
 	looked, at := s.now(), int64(0)
@@ -208,8 +221,9 @@ func (s *Service) endWithSession(ctx context.Context, r row, body io.Reader) io.
 	}}
 }
 
-// explainGone says why the store does not know the parts of a session that seemed to be pending: it has ended meanwhile, a completion has put them together
-// and got no further, or see lost. Faults: those of recheckTakesBytes and lost, Conflict, Unavailable.
+// explainGone says why the store does not know the parts of a session that seemed to be pending: it
+// has ended meanwhile, a completion has put them together and got no further, or see lost. Faults:
+// those of recheckTakesBytes and lost, Conflict, Unavailable.
 func (s *Service) explainGone(ctx context.Context, store blob.Store, r row) error {
 	now, err := find(s.db.Read(ctx), r.userID, r.id)
 	if err != nil {
@@ -236,8 +250,8 @@ type Parts struct {
 	URLs     []PartURL // new ones for the missing, in mode presigned
 }
 
-// Parts tells what has come in of a pending session: the truth for whoever resumes it. Faults: NotFound, Conflict (not in parts,
-// completed, aborted), UploadExpired, Unavailable.
+// Parts tells what has come in of a pending session: the truth for whoever resumes it. Faults:
+// NotFound, Conflict (not in parts, completed, aborted), UploadExpired, Unavailable.
 func (s *Service) Parts(ctx context.Context, a access.Actor, sessionID string) (Parts, error) {
 	r, err := find(s.db.Read(ctx), a.UserID, sessionID)
 	if err != nil {
@@ -268,8 +282,8 @@ func (s *Service) Parts(ctx context.Context, a access.Actor, sessionID string) (
 	return parts, nil
 }
 
-// Renew gives a pending session in parts another hour from now, up to a day after it was made, and its addresses anew. Faults: NotFound, Conflict (not in parts, completed,
-// aborted), UploadExpired.
+// Renew gives a pending session in parts another hour from now, up to a day after it was made, and
+// its addresses anew. Faults: NotFound, Conflict (not in parts, completed, aborted), UploadExpired.
 func (s *Service) Renew(ctx context.Context, a access.Actor, sessionID string) (Session, error) {
 	var renewed row
 	err := s.db.Write(ctx, func(tx *db.Tx) error {

@@ -19,7 +19,8 @@ func storeDown(late bool) blobtest.Fault {
 	return blobtest.Fault{Err: blob.Unavailable("use store", errors.New("EIO")), Late: late}
 }
 
-// Abuse cases C125 and C128 for what comes in parts: whatever the store does, nothing is lost, charged twice or left over.
+// Abuse cases C125 and C128 for what comes in parts: whatever the store does, nothing is lost,
+// charged twice or left over.
 func TestFailingStoreOfParts(t *testing.T) {
 	eachInParts(t, func(t *testing.T, w *fixture) {
 		content := distinctBytes(2500)
@@ -109,7 +110,8 @@ func TestCompletionChecksTheAssembledObject(t *testing.T) {
 	})
 }
 
-// What the store does not tell now is asked again, and others don't wait for it; after a day it is over either way.
+// What the store does not tell now is asked again, and others don't wait for it; after a day it
+// is over either way.
 func TestExpiryWaitsForItsStore(t *testing.T) {
 	eachInParts(t, func(t *testing.T, w *fixture) {
 		w.beginParts("k", 1, 3)
@@ -174,7 +176,8 @@ func (s typeBeforeBytes) Stat(ctx context.Context, key blob.Key) (blob.Info, err
 	return s.stat(info), err
 }
 
-// Abuse case C101: what the store calls the object is compared as it is, and its size is what was announced.
+// Abuse case C101: what the store calls the object is compared as it is, and its size
+// is what was announced.
 func TestCompletionComparesSizeAndETag(t *testing.T) {
 	tag := func(etag string) func(blob.Info) blob.Info {
 		return func(info blob.Info) blob.Info { info.ETag = etag; return info }
@@ -185,8 +188,10 @@ func TestCompletionComparesSizeAndETag(t *testing.T) {
 		finished, stat func(blob.Info) blob.Info
 		want           fault.Kind
 	}{
-		"the same":         {tag(`"d41d8cd98f00b204e9800998ecf8427e-3"`), tag(`"d41d8cd98f00b204e9800998ecf8427e-3"`), noFault},
-		"another etag":     {tag(`"d41d8cd98f00b204e9800998ecf8427e-3"`), tag(`"d41d8cd98f00b204e9800998ecf8427e-2"`), fault.Unverified},
+		"the same": {tag(`"d41d8cd98f00b204e9800998ecf8427e-3"`), tag(`"d41d8cd98f00b204e9800998ecf8427e-3"`),
+			noFault},
+		"another etag": {tag(`"d41d8cd98f00b204e9800998ecf8427e-3"`), tag(`"d41d8cd98f00b204e9800998ecf8427e-2"`),
+			fault.Unverified},
 		"no quotes":        {tag(`"a-3"`), tag("a-3"), fault.Unverified},
 		"one byte is gone": {same, shorter, fault.Unverified},
 	} {
@@ -204,7 +209,8 @@ func TestCompletionComparesSizeAndETag(t *testing.T) {
 	}
 }
 
-// A completion that is overtaken, by another one and by the end of the file, says what any later one would.
+// A completion that is overtaken, by another one and by the end of the file, says what
+// any later one would.
 func TestOvertakenCompletionFails(t *testing.T) {
 	eachInParts(t, func(t *testing.T, w *fixture) {
 		id, release, done := w.beginParts("", 1, 2, 3), make(chan struct{}), make(chan error, 1)

@@ -80,7 +80,8 @@ func (w *fixture) wantParts(a access.Actor, id string, received, missing []int) 
 	for _, p := range parts.Received {
 		got = append(got, p.Number)
 	}
-	if err != nil || !slices.Equal(got, received) || !slices.Equal(parts.Missing, missing) || parts.Total != len(received)+len(missing) || parts.Mode != "worker" {
+	if err != nil || !slices.Equal(got, received) || !slices.Equal(parts.Missing, missing) ||
+		parts.Total != len(received)+len(missing) || parts.Mode != "worker" {
 		w.t.Errorf("parts: %+v, %v", parts, err)
 	}
 	return parts
@@ -100,7 +101,8 @@ func (w *fixture) wantUsed(a access.Actor, storage, count int64) {
 	}
 }
 
-// wantOnlyFileObjects has the collector take what is garbage by now, and checks that the store holds nothing but the objects of files.
+// wantOnlyFileObjects has the collector take what is garbage by now, and checks that the store
+// holds nothing but the objects of files.
 func (w *fixture) wantOnlyFileObjects(when string) {
 	w.t.Helper()
 	w.sweepAndCollect()
@@ -113,7 +115,8 @@ func TestPartsInAnyOrderBecomeTheFile(t *testing.T) {
 	eachInParts(t, func(t *testing.T, w *fixture) {
 		content := distinctBytes(2500)
 		session := w.create(w.ann, inParts("f.txt", 2500, ""))
-		if session.Mode != "worker" || session.TotalParts == nil || *session.TotalParts != 3 || session.ExpiresAt != w.clock.Load()+3_600_000 {
+		if session.Mode != "worker" || session.TotalParts == nil || *session.TotalParts != 3 ||
+			session.ExpiresAt != w.clock.Load()+3_600_000 {
 			t.Fatalf("created %+v", session)
 		}
 		w.wantReserved(w.ann, 2500, 1)
@@ -128,11 +131,14 @@ func TestPartsInAnyOrderBecomeTheFile(t *testing.T) {
 			t.Errorf("parts %+v", parts.Received)
 		}
 
-		entry, already, err := w.up.Complete(ctx, w.ann, session.ID, "forged") // abuse case C100: the store's record decides
-		if err != nil || already || entry.Name != "f.txt" || entry.Size != 2500 || w.content(w.ann, entry.ID) != content {
+		// abuse case C100: the store's record decides
+		entry, already, err := w.up.Complete(ctx, w.ann, session.ID, "forged")
+		if err != nil || already || entry.Name != "f.txt" || entry.Size != 2500 ||
+			w.content(w.ann, entry.ID) != content {
 			t.Fatalf("completed: %+v, %v, %v", entry, already, err)
 		}
-		if again, already, err := w.up.Complete(ctx, w.ann, session.ID, ""); err != nil || !already || again.ID != entry.ID {
+		if again, already, err := w.up.Complete(ctx, w.ann, session.ID, ""); err != nil || !already ||
+			again.ID != entry.ID {
 			t.Errorf("again: %+v, %v, %v", again, already, err)
 		}
 		w.wantReserved(w.ann, 0, 0)
@@ -149,7 +155,8 @@ func TestPartsInAnyOrderBecomeTheFile(t *testing.T) {
 func TestTypeOfAFileInParts(t *testing.T) {
 	eachInParts(t, func(t *testing.T, w *fixture) {
 		png := "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR" + distinctBytes(1500)
-		for _, c := range []struct{ name, claim, want string }{{"a", "", "image/png"}, {"b.pdf", "", "application/pdf"}, {"c", "video/mp4", "video/mp4"}} {
+		for _, c := range []struct{ name, claim, want string }{{"a", "", "image/png"}, {"b.pdf", "", "application/pdf"},
+			{"c", "video/mp4", "video/mp4"}} {
 			n := inParts(c.name, int64(len(png)), "")
 			n.MimeType = c.claim
 			id := w.create(w.ann, n).ID
@@ -180,24 +187,29 @@ func TestWhichSizesComeInParts(t *testing.T) {
 			count *int64
 			parts int64 // 0: one piece
 		}{
-			{100 << 20, nil, 0}, {100<<20 + 1, nil, 13}, {100<<20 + 1, count(1), 13}, {20 << 30, nil, 2560}, {20 << 30, count(2560), 2560},
-			{1, count(2), 1}, {1, count(1), 0}, {0, count(2), 0}, {8 << 20, count(2560), 1}, {8<<20 + 1, count(2), 2}, {8<<20 - 1, count(2), 1},
+			{100 << 20, nil, 0}, {100<<20 + 1, nil, 13}, {100<<20 + 1, count(1), 13}, {20 << 30, nil, 2560},
+			{20 << 30, count(2560), 2560},
+			{1, count(2), 1}, {1, count(1), 0}, {0, count(2), 0}, {8 << 20, count(2560), 1}, {8<<20 + 1, count(2), 2},
+			{8<<20 - 1, count(2), 1},
 		} {
 			n := file(fmt.Sprint("f", i), c.size)
 			n.PartCount = c.count
 			session := w.create(w.ann, n)
-			if (session.TotalParts == nil) != (c.parts == 0) || session.TotalParts != nil && *session.TotalParts != c.parts {
+			if (session.TotalParts == nil) != (c.parts == 0) || session.TotalParts != nil &&
+				*session.TotalParts != c.parts {
 				t.Errorf("%d bytes: %+v", c.size, session)
 			}
 		}
 	})
 }
 
-// What each call answers in each state. Abuse cases C36 for the rows of somebody else, and C100 for parts of what takes none.
+// What each call answers in each state. Abuse cases C36 for the rows of somebody else, and C100 for
+// parts of what takes none.
 func TestEveryCallOfPartsInEveryState(t *testing.T) {
 	type calls struct{ part, parts, raw, renew, complete, abort fault.Kind }
 	make3 := func(w *fixture, numbers ...int) string {
-		id := w.create(w.ann, inParts("f", 2500, fmt.Sprint("key ", w.queryInt("SELECT count(*) FROM upload_sessions")))).ID
+		id := w.create(w.ann, inParts("f", 2500,
+			fmt.Sprint("key ", w.queryInt("SELECT count(*) FROM upload_sessions")))).ID
 		w.putParts(w.ann, id, distinctBytes(2500), append([]int{}, numbers...)...)
 		return id
 	}
@@ -207,7 +219,8 @@ func TestEveryCallOfPartsInEveryState(t *testing.T) {
 			w.t.Fatal(err)
 		}
 	}
-	over := calls{fault.UploadExpired, fault.UploadExpired, fault.Conflict, fault.UploadExpired, fault.UploadExpired, noFault}
+	over := calls{fault.UploadExpired, fault.UploadExpired, fault.Conflict, fault.UploadExpired, fault.UploadExpired,
+		noFault}
 	unknown := calls{fault.NotFound, fault.NotFound, fault.NotFound, fault.NotFound, fault.NotFound, fault.NotFound}
 	states := []struct {
 		name string
@@ -215,9 +228,12 @@ func TestEveryCallOfPartsInEveryState(t *testing.T) {
 		make func(w *fixture) string
 		want calls
 	}{
-		{"without parts", nil, func(w *fixture) string { return make3(w) }, calls{noFault, noFault, fault.Conflict, noFault, fault.Unverified, noFault}},
-		{"a part is missing", nil, func(w *fixture) string { return make3(w, 1, 3) }, calls{noFault, noFault, fault.Conflict, noFault, fault.Unverified, noFault}},
-		{"all parts", nil, func(w *fixture) string { return make3(w, 1, 2, 3) }, calls{noFault, noFault, fault.Conflict, noFault, noFault, noFault}},
+		{"without parts", nil, func(w *fixture) string { return make3(w) },
+			calls{noFault, noFault, fault.Conflict, noFault, fault.Unverified, noFault}},
+		{"a part is missing", nil, func(w *fixture) string { return make3(w, 1, 3) },
+			calls{noFault, noFault, fault.Conflict, noFault, fault.Unverified, noFault}},
+		{"all parts", nil, func(w *fixture) string { return make3(w, 1, 2, 3) },
+			calls{noFault, noFault, fault.Conflict, noFault, noFault, noFault}},
 		{"completed", nil, func(w *fixture) string {
 			id := make3(w, 1, 2, 3)
 			w.complete(w.ann, id, "")
@@ -264,8 +280,10 @@ func TestEveryCallOfPartsInEveryState(t *testing.T) {
 			w.advance(time.Hour)
 			return id
 		}, calls{fault.Conflict, fault.Conflict, fault.UploadExpired, fault.Conflict, fault.Invalid, noFault}},
-		{"somebody else's", func(w *fixture) access.Actor { return w.ben }, func(w *fixture) string { return make3(w, 1, 2, 3) }, unknown},
-		{"somebody else's, for an administrator", func(w *fixture) access.Actor { return w.admin }, func(w *fixture) string { return make3(w, 1, 2, 3) }, unknown},
+		{"somebody else's", func(w *fixture) access.Actor { return w.ben },
+			func(w *fixture) string { return make3(w, 1, 2, 3) }, unknown},
+		{"somebody else's, for an administrator", func(w *fixture) access.Actor { return w.admin },
+			func(w *fixture) string { return make3(w, 1, 2, 3) }, unknown},
 		{"unknown", nil, func(*fixture) string { return "5a1f3c1e-0000-4000-8000-000000000000" }, unknown},
 	}
 	eachInParts(t, func(t *testing.T, w *fixture) {
@@ -275,7 +293,8 @@ func TestEveryCallOfPartsInEveryState(t *testing.T) {
 				actor = state.by(w)
 			}
 			var got calls
-			_, err := w.up.PutPart(ctx, actor, state.make(w), 2, strings.NewReader(partOf(distinctBytes(2500), 2)), partLength)
+			_, err := w.up.PutPart(ctx, actor, state.make(w), 2, strings.NewReader(partOf(distinctBytes(2500), 2)),
+				partLength)
 			got.part = kindOf(err)
 			_, err = w.up.Parts(ctx, actor, state.make(w))
 			got.parts = kindOf(err)
@@ -309,14 +328,19 @@ func TestInvalidPartsAreRefused(t *testing.T) {
 				announced      int64
 				want           fault.Kind
 			}{
-				{0, partLength, partLength, fault.Invalid}, {-1, partLength, partLength, fault.Invalid}, {4, 500, 500, fault.Invalid}, {10001, 500, -1, fault.Invalid},
-				{1, partLength - 1, partLength - 1, fault.Unverified}, {1, partLength + 1, partLength + 1, fault.Unverified}, {1, 0, 0, fault.Unverified},
-				{1, partLength - 1, -1, fault.Unverified}, {1, partLength + 1, -1, fault.Unverified}, {1, 0, -1, fault.Unverified},
+				{0, partLength, partLength, fault.Invalid}, {-1, partLength, partLength, fault.Invalid},
+				{4, 500, 500, fault.Invalid}, {10001, 500, -1, fault.Invalid},
+				{1, partLength - 1, partLength - 1, fault.Unverified},
+				{1, partLength + 1, partLength + 1, fault.Unverified}, {1, 0, 0, fault.Unverified},
+				{1, partLength - 1, -1, fault.Unverified}, {1, partLength + 1, -1, fault.Unverified},
+				{1, 0, -1, fault.Unverified},
 				{1, partLength - 1, partLength, fault.Unverified}, {1, partLength + 1, partLength, fault.Unverified},
 				{1, partLength, partLength + 1, fault.Unverified}, {1, partLength, 0, fault.Unverified},
-				{3, 499, 499, fault.Unverified}, {3, 501, 501, fault.Unverified}, {3, 499, -1, fault.Unverified}, {3, 501, -1, fault.Unverified}, {3, partLength, -1, fault.Unverified},
+				{3, 499, 499, fault.Unverified}, {3, 501, 501, fault.Unverified}, {3, 499, -1, fault.Unverified},
+				{3, 501, -1, fault.Unverified}, {3, partLength, -1, fault.Unverified},
 			} {
-				_, err := w.up.PutPart(ctx, w.ann, id, c.number, strings.NewReader(strings.Repeat("-", c.length)), c.announced)
+				_, err := w.up.PutPart(ctx, w.ann, id, c.number, strings.NewReader(strings.Repeat("-", c.length)),
+					c.announced)
 				w.wantFault(err, c.want, fmt.Sprintf("%+v", c))
 			}
 			_, err := w.up.PutPart(ctx, w.ann, id, 2, io.MultiReader(strings.NewReader("half"), brokenReader{}), -1)
@@ -353,7 +377,8 @@ func TestParallelBodiesOfOnePart(t *testing.T) {
 		}
 		told := w.wantParts(w.ann, id, []int{1, 2}, nil).Received[0].ETag
 		counts := slices.Index(etags, told)
-		if content := w.content(w.ann, w.complete(w.ann, id, "").ID); counts < 0 || content[:partLength] != body(counts) {
+		if content := w.content(w.ann, w.complete(w.ann, id, "").ID); counts < 0 ||
+			content[:partLength] != body(counts) {
 			t.Errorf("body %d counts by its etag, the file begins with %.10s", counts, content)
 		}
 	})
@@ -445,7 +470,8 @@ func TestRefusedSessionsInPartsBeginNothing(t *testing.T) {
 			n    upload.NewSession
 			want fault.Kind
 		}{
-			"quota": {inParts("f", 10*mebibyte, ""), fault.QuotaExceeded}, "rights": {foreign, fault.Forbidden}, "name": {taken, fault.AlreadyExists},
+			"quota": {inParts("f", 10*mebibyte, ""), fault.QuotaExceeded}, "rights": {foreign, fault.Forbidden},
+			"name": {taken, fault.AlreadyExists},
 		} {
 			_, err := w.up.Create(ctx, w.ann, c.n)
 			w.wantFault(err, c.want, name)

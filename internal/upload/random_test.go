@@ -26,13 +26,15 @@ type modeWorker struct {
 	actor access.Actor
 	dir   vpath.Path
 	r     *rand.Rand
-	// may holds, by name, what a file may contain now; "" stands for no file. Of more than one the service said neither yes nor no.
+	// may holds, by name, what a file may contain now; "" stands for no file. Of more than one the
+	// service said neither yes nor no.
 	possible map[string][]string
 	ids      map[string]string
 }
 
-// Abuse cases C93, C123 and C125, and the promise of the whole: whatever fails in between, what was acknowledged is there, what was deleted
-// is gone, quotas are the sums of what there is, each object is a file's or known as garbage, and in the end nothing is left over.
+// Abuse cases C93, C123 and C125, and the promise of the whole: whatever fails in between, what was
+// acknowledged is there, what was deleted is gone, quotas are the sums of what there is, each
+// object is a file's or known as garbage, and in the end nothing is left over.
 func TestRandomSequencesKeepWhatWasAcknowledged(t *testing.T) {
 	eachInParts(t, func(t *testing.T, w *fixture) {
 		seed := rand.Uint64()
@@ -42,7 +44,8 @@ func TestRandomSequencesKeepWhatWasAcknowledged(t *testing.T) {
 		}
 		var workers []*modeWorker
 		for i := range 4 {
-			k := &modeWorker{fixture: w, actor: w.ann, r: rand.New(rand.NewPCG(seed, uint64(i))), possible: map[string][]string{}, ids: map[string]string{}}
+			k := &modeWorker{fixture: w, actor: w.ann, r: rand.New(rand.NewPCG(seed, uint64(i))),
+				possible: map[string][]string{}, ids: map[string]string{}}
 			home := "/home/ann"
 			if i%2 == 1 {
 				k.actor, home = w.ben, "/home/ben"
@@ -90,7 +93,8 @@ func TestRandomSequencesKeepWhatWasAcknowledged(t *testing.T) {
 		if objects, n := w.storedKeys(), w.queryInt("SELECT count(*) FROM objects"); int64(len(objects)) != n {
 			t.Errorf("%d objects in the store, %d known", len(objects), n)
 		}
-		if n := w.queryInt("SELECT count(*) FROM objects o WHERE refs <> (SELECT count(*) FROM entries e WHERE e.object_id = o.id)"); n != 0 {
+		if n := w.queryInt(
+			"SELECT count(*) FROM objects o WHERE refs <> (SELECT count(*) FROM entries e WHERE e.object_id = o.id)"); n != 0 {
 			t.Errorf("%d objects have a wrong number of references", n)
 		}
 	})
@@ -115,7 +119,8 @@ func (w *fixture) sweepAndCollect() {
 func (k *modeWorker) step() {
 	name := fmt.Sprint("f", k.r.IntN(4))
 	if k.r.IntN(4) == 0 { // whoever puts next meets it, this worker or another
-		op := []blobtest.Op{blobtest.Put, blobtest.Put, blobtest.Begin, blobtest.PutPart, blobtest.Parts, blobtest.Finish}[k.r.IntN(6)]
+		op := []blobtest.Op{blobtest.Put, blobtest.Put, blobtest.Begin, blobtest.PutPart, blobtest.Parts,
+			blobtest.Finish}[k.r.IntN(6)]
 		k.store.Next(op, []blobtest.Fault{
 			{Err: blob.Unavailable("put", errors.New("down"))},
 			{Err: blob.Unavailable("put", errors.New("its answer was lost")), Late: true},
@@ -151,7 +156,8 @@ func (k *modeWorker) context() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, time.Duration(k.r.IntN(20))*time.Millisecond)
 }
 
-// record keeps what a change of name to content may have come to. Only a fault says that nothing came of it.
+// record keeps what a change of name to content may have come to. Only a fault says that
+// nothing came of it.
 func (k *modeWorker) record(name, content, id string, err error) {
 	switch {
 	case err == nil:
@@ -172,7 +178,8 @@ func (k *modeWorker) putOnce(name string, size int) {
 	ctx, cancel := k.context()
 	defer cancel()
 	content := k.content(size)
-	o := upload.OneShot{Dir: k.dir, Name: vpath.Name(name), Size: int64(size), Conflict: files.Replace, Body: strings.NewReader(content)}
+	o := upload.OneShot{Dir: k.dir, Name: vpath.Name(name), Size: int64(size), Conflict: files.Replace,
+		Body: strings.NewReader(content)}
 	switch k.r.IntN(6) {
 	case 0:
 		o.Body = io.MultiReader(strings.NewReader(content[:size/2]), brokenReader{}) // the client goes away
@@ -191,13 +198,15 @@ func (k *modeWorker) session(name string) {
 	ctx, cancel := k.context()
 	defer cancel()
 	content := k.content(1 + k.r.IntN(3000))
-	session, err := k.up.Create(ctx, k.actor, upload.NewSession{Dir: k.dir, Name: vpath.Name(name), Size: int64(len(content)), Conflict: files.Replace})
+	session, err := k.up.Create(ctx, k.actor,
+		upload.NewSession{Dir: k.dir, Name: vpath.Name(name), Size: int64(len(content)), Conflict: files.Replace})
 	if err != nil {
 		return
 	}
 	var etag string
 	for range 1 + k.r.IntN(2) {
-		if etag, _, err = k.up.PutRaw(ctx, k.actor, session.ID, strings.NewReader(content), -1, ""); err != nil && k.r.IntN(2) == 0 {
+		if etag, _, err = k.up.PutRaw(ctx, k.actor, session.ID, strings.NewReader(content), -1, ""); err != nil &&
+			k.r.IntN(2) == 0 {
 			return // left to the sweep
 		}
 	}
@@ -211,7 +220,8 @@ func (k *modeWorker) session(name string) {
 	}
 }
 
-// inParts sends a file in parts, in any order, some of them twice, or only some; under an idempotency key the same content goes on where it was left.
+// inParts sends a file in parts, in any order, some of them twice, or only some; under an
+// idempotency key the same content goes on where it was left.
 func (k *modeWorker) inParts(name string) {
 	ctx, cancel := k.context()
 	defer cancel()
@@ -229,7 +239,8 @@ func (k *modeWorker) inParts(name string) {
 	}
 	total := int(*session.TotalParts)
 	for _, i := range append(k.r.Perm(total), k.r.IntN(total)) {
-		_, _ = k.up.PutPart(ctx, k.actor, session.ID, i+1, strings.NewReader(partOf(content, i+1)), -1) // what fails is missing in the end
+		// what fails is missing in the end
+		_, _ = k.up.PutPart(ctx, k.actor, session.ID, i+1, strings.NewReader(partOf(content, i+1)), -1)
 		if k.r.IntN(8) == 0 {
 			return // left to the sweep, or to whoever comes back
 		}

@@ -14,10 +14,13 @@ import (
 	"larder/internal/object"
 )
 
-// PutRaw receives the bytes of a pending session, length of them when the transport knows (-1 when not); it may be repeated, and the last
-// whole body counts. contentType is what the request says, "" for nothing. The etag is opaque and goes back to Complete. Faults: NotFound,
-// Conflict (not pending, or in parts), UploadExpired, Unverified (not the size announced, or broken off: nothing is kept), Unavailable.
-func (s *Service) PutRaw(ctx context.Context, a access.Actor, sessionID string, body io.Reader, length int64, contentType string) (etag string, size int64, err error) {
+// PutRaw receives the bytes of a pending session, length of them when the transport knows (-1
+// when not); it may be repeated, and the last whole body counts. contentType is what the request
+// says, "" for nothing. The etag is opaque and goes back to Complete. Faults: NotFound, Conflict
+// (not pending, or in parts), UploadExpired, Unverified (not the size announced, or broken off:
+// nothing is kept), Unavailable.
+func (s *Service) PutRaw(ctx context.Context, a access.Actor, sessionID string, body io.Reader, length int64,
+	contentType string) (etag string, size int64, err error) {
 	r, err := find(s.db.Read(ctx), a.UserID, sessionID)
 	if err != nil {
 		return "", 0, err
@@ -29,7 +32,8 @@ func (s *Service) PutRaw(ctx context.Context, a access.Actor, sessionID string, 
 		return "", 0, err
 	}
 	if length >= 0 && length != r.size {
-		return "", 0, fault.Newf(fault.Unverified, "The session was made for %d bytes, and %d are coming.", r.size, length)
+		return "", 0, fault.Newf(fault.Unverified, "The session was made for %d bytes, and %d are coming.", r.size,
+			length)
 	}
 	if r.key, err = s.keys.NewKey(ctx, r.dest.ProviderID); err != nil {
 		return "", 0, err
@@ -70,7 +74,8 @@ func (s *Service) receive(ctx context.Context, r *row, body io.Reader, contentTy
 		return err
 	}
 	head := &headReader{r: &guardedReader{r: body, guard: func() error { return s.checkTakesBytes(*r) }}}
-	info, err := store.Put(ctx, r.key, head, blob.PutOptions{Size: r.size, Max: r.size, MimeType: typeBeforeBytes(r.dest.Name, cleanType(contentType), r.claimedType)})
+	info, err := store.Put(ctx, r.key, head, blob.PutOptions{Size: r.size, Max: r.size,
+		MimeType: typeBeforeBytes(r.dest.Name, cleanType(contentType), r.claimedType)})
 	if err != nil {
 		return storeFault(err)
 	}
@@ -91,7 +96,8 @@ func (s *Service) receive(ctx context.Context, r *row, body io.Reader, contentTy
 				return err
 			case !done:
 				continue // another body of the same session, or its end, came in between
-			case now.key == "", now.inStaging(): // what comes to where bytes wait is swept when their address has expired
+			case now.key == "",
+				now.inStaging(): // what comes to where bytes wait is swept when their address has expired
 				return nil
 			}
 			return object.Discard(tx, r.dest.ProviderID, now.key, s.nowMs())

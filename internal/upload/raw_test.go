@@ -83,7 +83,8 @@ func TestRawBytesMayBeSentAgain(t *testing.T) {
 		_, _, err := w.up.PutRaw(ctx, w.ann, session.ID, strings.NewReader("cut"), -1, "")
 		w.wantFault(err, fault.Unverified, "a body cut short")
 		second := w.putRaw(w.ann, session.ID, "later")
-		if due := w.queryInt("SELECT count(*) FROM garbage WHERE after <= $1", w.clock.Load()); due != 2 { // the first body, and the cut one
+		// the first body, and the cut one
+		if due := w.queryInt("SELECT count(*) FROM garbage WHERE after <= $1", w.clock.Load()); due != 2 {
 			t.Errorf("%d keys are garbage now, want 2", due)
 		}
 		_, _, err = w.up.Complete(ctx, w.ann, session.ID, first)
@@ -236,7 +237,8 @@ func TestExpiryWhileBytesAreComingIn(t *testing.T) {
 		}))
 		_, _, err := w.up.PutRaw(ctx, w.ann, session.ID, body, -1, "")
 		w.wantFault(err, fault.UploadExpired, "bytes after the end")
-		if got := len(w.storedKeys()); got > objects && w.queryInt("SELECT count(*) FROM garbage WHERE after <= $1", w.clock.Load()) == 0 {
+		if got := len(w.storedKeys()); got > objects &&
+			w.queryInt("SELECT count(*) FROM garbage WHERE after <= $1", w.clock.Load()) == 0 {
 			t.Error("late bytes are kept")
 		}
 		if storage, count := w.reserved(w.ann); storage != 0 || count != 0 {
@@ -255,7 +257,8 @@ func TestRightsAreJudgedAgainOnCompletion(t *testing.T) {
 		session := w.create(w.ann, upload.NewSession{Dir: path("/uploads/new"), Name: "f", Size: 5})
 		etag := w.putRaw(w.ann, session.ID, "hello")
 		rule := access.StoredRule{Rule: access.Rule{
-			ID: "7d3f9a52-0000-4000-8000-000000000000", Pattern: "/uploads/**", Effect: access.Deny, UserID: w.ann.UserID, Priority: 5,
+			ID: "7d3f9a52-0000-4000-8000-000000000000", Pattern: "/uploads/**", Effect: access.Deny,
+			UserID: w.ann.UserID, Priority: 5,
 		}}
 		if err := w.db.Write(ctx, func(tx *db.Tx) error { return w.policies.Insert(tx, rule) }); err != nil {
 			t.Fatal(err)
@@ -284,7 +287,8 @@ func TestASessionStaysWithItsMountAndProvider(t *testing.T) {
 			t.Fatal(err)
 		}
 		err := w.db.Write(ctx, func(tx *db.Tx) error {
-			if err := w.providers.Insert(tx, provider.Provider{ID: id, Name: "other", Type: "store_a", Bucket: "other", Marker: id}); err != nil {
+			if err := w.providers.Insert(tx, provider.Provider{ID: id, Name: "other", Type: "store_a", Bucket: "other",
+				Marker: id}); err != nil {
 				return err
 			}
 			root, err := w.tree.InsertRoot(tx, w.admin.UserID, "Other")
@@ -292,7 +296,8 @@ func TestASessionStaysWithItsMountAndProvider(t *testing.T) {
 				return err
 			}
 			return w.mounts.Insert(tx, mount.Mount{
-				ID: id, ProviderID: id, RootID: root, Path: path("/public"), Name: "Other", SortBy: "name", SortOrder: "asc", Priority: 9,
+				ID: id, ProviderID: id, RootID: root, Path: path("/public"), Name: "Other", SortBy: "name",
+				SortOrder: "asc", Priority: 9,
 			}, w.clock.Load())
 		})
 		if err != nil {
@@ -331,7 +336,8 @@ func TestFailingStore(t *testing.T) {
 			w.checkInvariants()
 		}
 		etag := w.putRaw(w.ann, session.ID, "hello")
-		w.store.Next(blobtest.Stat, blobtest.Fault{Err: blob.Unavailable("stat", errors.New("EIO"))}, blobtest.Fault{Err: blob.ErrNotFound})
+		w.store.Next(blobtest.Stat, blobtest.Fault{Err: blob.Unavailable("stat", errors.New("EIO"))},
+			blobtest.Fault{Err: blob.ErrNotFound})
 		_, _, err := w.up.Complete(ctx, w.ann, session.ID, etag)
 		w.wantFault(err, fault.Unavailable, "a store that cannot tell")
 		_, _, err = w.up.Complete(ctx, w.ann, session.ID, etag)
@@ -346,7 +352,8 @@ func TestFailingStore(t *testing.T) {
 	})
 }
 
-// Between the look at the bytes and the commit others may come in: what was not looked at is not committed.
+// Between the look at the bytes and the commit others may come in: what was not looked
+// at is not committed.
 func TestBytesThatChangeDuringCompletion(t *testing.T) {
 	each(t, func(t *testing.T, w *fixture) {
 		session := w.create(w.ann, file("f", 5))

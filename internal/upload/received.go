@@ -9,15 +9,19 @@ import (
 	"larder/internal/provider"
 )
 
-// Where all parts come through the service, a part counts when the store lists it under an ETag that was acknowledged: the last one, or of several that
-// came at once the one that the store took last. A store may list others: a body that was cut in its middle, by a connection that was reset, is taken
-// for a whole part by some servers, and may even come to light after the next body for that part has been stored and acknowledged, in its place.
-// Nobody has acknowledged that one, so it is missing and to be sent again.
+// Where all parts come through the service, a part counts when the store lists it under an ETag
+// that was acknowledged: the last one, or of several that came at once the one that the store took
+// last. A store may list others: a body that was cut in its middle, by a connection that was reset,
+// is taken for a whole part by some servers, and may even come to light after the next body for
+// that part has been stored and acknowledged, in its place. Nobody has acknowledged that one, so it
+// is missing and to be sent again.
 //
-// Parts that may go straight to the store pass by the service, which cannot tell them from such ones. There what the store lists counts.
+// Parts that may go straight to the store pass by the service, which cannot tell them from such
+// ones. There what the store lists counts.
 
-// received lists the parts of a session that count, and says whether the store lists any that do not. When a completion has put them together and got no
-// further, they are all there, by the etag of the object. Error: blob.ErrNotFound when the store knows nothing of them. Fault: Unavailable.
+// received lists the parts of a session that count, and says whether the store lists any that do
+// not. When a completion has put them together and got no further, they are all there, by the etag
+// of the object. Error: blob.ErrNotFound when the store knows nothing of them. Fault: Unavailable.
 func (s *Service) received(ctx context.Context, r row) (parts []blob.Part, others bool, err error) {
 	store, err := s.store(ctx, r.dest.ProviderID)
 	if err != nil {
@@ -46,7 +50,8 @@ func (s *Service) received(ctx context.Context, r row) (parts []blob.Part, other
 	return parts, len(parts) < len(listed), nil
 }
 
-// assembledParts lists the parts of an upload that was finished. Error: blob.ErrNotFound when it was not. Fault: Unavailable.
+// assembledParts lists the parts of an upload that was finished. Error: blob.ErrNotFound when it
+// was not. Fault: Unavailable.
 func assembledParts(ctx context.Context, store blob.Store, u blob.Upload) (parts []blob.Part, err error) {
 	info, err := store.Stat(ctx, u.Key)
 	if err != nil {

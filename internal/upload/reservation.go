@@ -24,10 +24,10 @@ func reserveStep(tx *db.Tx, userID string, arrived int64) (int64, error) {
 	return quota.ReserveUpTo(tx, userID, minStep, min(max(arrived, firstStep), maxStep))
 }
 
-// deductReplaced leaves the bytes of the file that r replaces out of its reservation, unless another
-// upload under way leaves them out already, or what the user's uploads leave out would be more than
-// the user has: then there would be more bytes in the stores than are used and reserved. It locks
-// the user's quota, so that this is decided by one upload after the other.
+// deductReplaced leaves the bytes of the file that r replaces out of its reservation, unless
+// another upload under way leaves them out already, or what the user's uploads leave out would be
+// more than the user has: then there would be more bytes in the stores than are used and reserved.
+// It locks the user's quota, so that this is decided by one upload after the other.
 func deductReplaced(tx *db.Tx, r *row) error {
 	if err := quota.Lock(tx, r.userID); err != nil {
 		return err
@@ -79,7 +79,8 @@ func (m *reservingReader) Read(p []byte) (int, error) {
 		m.reserved += granted
 	}
 	full := m.arrived == m.reserved
-	p = p[:min(int64(len(p)), max(m.reserved-m.arrived, 1))] // one byte beyond the room tells whether the body ends there
+	// one byte beyond the room tells whether the body ends there
+	p = p[:min(int64(len(p)), max(m.reserved-m.arrived, 1))]
 	n, err := m.Reader.Read(p)
 	m.arrived += int64(n)
 	if full && n > 0 {

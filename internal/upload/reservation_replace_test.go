@@ -189,7 +189,8 @@ func TestKeptPartsOfAReplacement(t *testing.T) {
 		w.checkInvariants()
 		again := w.create(w.ann, n)
 		want("taken over", 1500)
-		if _, err := w.up.PutPart(ctx, w.ann, again.ID, total, strings.NewReader(partOf(content, total)), -1); err != nil {
+		if _, err := w.up.PutPart(ctx, w.ann, again.ID, total, strings.NewReader(partOf(content, total)),
+			-1); err != nil {
 			t.Fatal(err)
 		}
 		w.complete(w.ann, again.ID, "")
@@ -207,7 +208,8 @@ func TestReplacementsNeverOvercommitTheQuota(t *testing.T) {
 			t.Fatal(err)
 		}
 		within := func() {
-			if n := w.queryInt("SELECT count(*) FROM quotas WHERE user_id = $1 AND (used_storage + reserved_storage > 3000 OR used_files + reserved_files > 3)", w.ann.UserID); n != 0 {
+			if n := w.queryInt(
+				"SELECT count(*) FROM quotas WHERE user_id = $1 AND (used_storage + reserved_storage > 3000 OR used_files + reserved_files > 3)", w.ann.UserID); n != 0 {
 				t.Error("more is used and reserved than the quota allows")
 			}
 		}

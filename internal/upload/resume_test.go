@@ -20,7 +20,8 @@ func keyed(name string, size int64, key string) upload.NewSession {
 func TestIdempotencyKeyResumes(t *testing.T) {
 	each(t, func(t *testing.T, w *fixture) {
 		first := w.create(w.ann, keyed("f", 5, "k"))
-		if again := w.create(w.ann, keyed("f", 5, "k")); again.ID != first.ID || again.AlreadyCompleted || again.File != nil {
+		if again := w.create(w.ann, keyed("f", 5, "k")); again.ID != first.ID || again.AlreadyCompleted ||
+			again.File != nil {
 			t.Errorf("resumed: %+v", again)
 		}
 		if storage, count := w.reserved(w.ann); storage != 5 || count != 1 {
@@ -42,7 +43,8 @@ func TestIdempotencyKeyResumes(t *testing.T) {
 
 		w.advance(24*time.Hour - time.Millisecond)
 		again := w.create(w.ann, keyed("f", 5, "k"))
-		if again.ID != first.ID || !again.AlreadyCompleted || again.Status != "completed" || again.File == nil || again.File.ID != made.ID {
+		if again.ID != first.ID || !again.AlreadyCompleted || again.Status != "completed" || again.File == nil ||
+			again.File.ID != made.ID {
 			t.Errorf("completed: %+v", again)
 		}
 		w.advance(time.Millisecond)
@@ -122,7 +124,8 @@ func TestParallelCreationsWithOneKeyMakeOneSession(t *testing.T) {
 	})
 }
 
-// Stores drop unfinished uploads three days after they were begun: no session goes on with one that is as old, however often it was taken over.
+// Stores drop unfinished uploads three days after they were begun: no session goes on with one that
+// is as old, however often it was taken over.
 func TestPartsAreTakenOverWithinTwoDaysOfTheirBeginning(t *testing.T) {
 	for name, late := range map[string]bool{"a millisecond before": false, "two days": true} {
 		for name, swept := range map[string]string{name: "", name + ", swept": "swept"} {

@@ -9,7 +9,8 @@ import (
 	"larder/internal/fault"
 )
 
-// copiesPerUser is how many copies to where nobody can write are made for one user at a time, by one process.
+// copiesPerUser is how many copies to where nobody can write are made for one user at a
+// time, by one process.
 const copiesPerUser = 4
 
 // How many completions may wait at a time in one process: of one user, and in all.
@@ -18,7 +19,8 @@ const (
 	maxWaiters        = 1024
 )
 
-// userSemaphore lets a few callers of each user in at a time; the others wait. The zero turns is ready for use.
+// userSemaphore lets a few callers of each user in at a time; the others wait. The zero turns
+// is ready for use.
 type userSemaphore struct {
 	perUser int // how many come in at a time, 0 for copiesPerUser
 
@@ -31,8 +33,8 @@ type userSlots struct {
 	callers int           // of this turn: in, or waiting
 }
 
-// waiterLimit counts the calls that wait here for others, of each user and in all, and refuses one too
-// many. The zero waiters is ready for use.
+// waiterLimit counts the calls that wait here for others, of each user and in all, and refuses one
+// too many. The zero waiters is ready for use.
 type waiterLimit struct {
 	mu     sync.Mutex
 	byUser map[string]int // by user, while there is any

@@ -25,14 +25,17 @@ type NewSession struct {
 	PartCount      *int64         // nil = not given
 	IdempotencyKey string         // "" = none; at most 255 characters
 	Conflict       files.Conflict // "" = rename
-	Mode           string         // "worker" for a client that does not reach the store; "" or "auto" leaves it to the provider
-	HTTPS          bool           // the site is reached by https, so that pages of it may not send anything by http
+	// "worker" for a client that does not reach the store; "" or "auto" leaves it to the provider
+	Mode  string
+	HTTPS bool // the site is reached by https, so that pages of it may not send anything by http
 }
 
 // Session is an upload session as its owner sees it.
 type Session struct {
-	ID         string
-	Mode       string // "worker": the bytes go through the service; "presigned": they may, and may go straight to the store
+	ID string
+	// "worker": the bytes go through the service; "presigned": they may, and may go
+	// straight to the store
+	Mode       string
 	TotalParts *int64 // nil for a single session
 	ExpiresAt  int64  // ms
 	Status     string // pending, completed; in a list also expired: its parts are kept
@@ -41,8 +44,9 @@ type Session struct {
 	Size       int64 // bytes
 	CreatedAt  int64 // ms
 
-	// By which bytes go straight to the store until ExpiresAt, in the answers of Create and Renew with the mode presigned: the address of the whole, or
-	// those of all parts with what the store calls them.
+	// By which bytes go straight to the store until ExpiresAt, in the answers of Create and
+	// Renew with the mode presigned: the address of the whole, or those of all parts with what
+	// the store calls them.
 	URL      string
 	Parts    []PartURL
 	UploadID string
@@ -51,14 +55,15 @@ type Session struct {
 	// AlreadyCompleted and File are set when the idempotency key names a completed session.
 	AlreadyCompleted bool
 	File             *files.Entry
-	// Received and KeptUntil are set by List: the bytes that have come in, nil when the store does not tell, and until when (ms) those of an
-	// expired session are kept.
+	// Received and KeptUntil are set by List: the bytes that have come in, nil when the store does
+	// not tell, and until when (ms) those of an expired session are kept.
 	Received, KeptUntil *int64
 }
 
 func (r row) session() Session {
 	s := Session{
-		ID: r.id, Mode: modeWorker, ExpiresAt: r.expiresAt, Status: r.status, Dir: r.dest.Dir, Name: r.dest.Name, Size: r.size, CreatedAt: r.createdAt,
+		ID: r.id, Mode: modeWorker, ExpiresAt: r.expiresAt, Status: r.status, Dir: r.dest.Dir, Name: r.dest.Name,
+		Size: r.size, CreatedAt: r.createdAt,
 		IdempotencyKey: r.idempotencyKey,
 	}
 	if r.inParts() {
@@ -71,7 +76,8 @@ func (r row) session() Session {
 	return s
 }
 
-// check validates what needs no look at anything stored, and settles what was left out. Fault: Invalid.
+// check validates what needs no look at anything stored, and settles what was
+// left out. Fault: Invalid.
 func (n *NewSession) check() error {
 	switch {
 	case n.Size < 0:
@@ -97,11 +103,13 @@ func (n *NewSession) inParts() bool {
 	return n.Size > maxSingleSize || n.Size > 0 && n.PartCount != nil && *n.PartCount > 1
 }
 
-// Create makes a session and reserves its bytes and a file; of one that is to replace a file of the user's own, only the bytes beyond that file's,
-// unless another upload under way replaces it as well, and no file. Its completion judges again by what is there then. Or it returns the one that the idempotency key names: the
-// pending one, or for a day and while its file exists the completed one. Of an expired one whose parts are kept the new session takes over what
-// has come in. Faults: Invalid (also: the key with another target or size), Unauthorized, Forbidden, NotFound, AlreadyExists, QuotaExceeded,
-// Conflict (100 are open), Unavailable.
+// Create makes a session and reserves its bytes and a file; of one that is to replace a file of the
+// user's own, only the bytes beyond that file's, unless another upload under way replaces it as
+// well, and no file. Its completion judges again by what is there then. Or it returns the one that
+// the idempotency key names: the pending one, or for a day and while its file exists the completed
+// one. Of an expired one whose parts are kept the new session takes over what has come in. Faults:
+// Invalid (also: the key with another target or size), Unauthorized, Forbidden, NotFound,
+// AlreadyExists, QuotaExceeded, Conflict (100 are open), Unavailable.
 func (s *Service) Create(ctx context.Context, a access.Actor, n NewSession) (Session, error) {
 	if err := signedIn(a); err != nil {
 		return Session{}, err
@@ -127,11 +135,13 @@ func (s *Service) Create(ctx context.Context, a access.Actor, n NewSession) (Ses
 	}
 }
 
-// mustRetryCreate reports whether a session was not made because the same key came in twice at once, and the other one's session is to be resumed, or
-// because the collector was faster, which another try takes into account.
+// mustRetryCreate reports whether a session was not made because the same key came in twice at
+// once, and the other one's session is to be resumed, or because the collector was faster, which
+// another try takes into account.
 func mustRetryCreate(err error) bool {
 	var taken *db.ErrUnique
-	return errors.As(err, &taken) && taken.Name == "upload_sessions_key_unique" || errors.Is(err, errSessionChanged) || errors.Is(err, object.ErrCollected)
+	return errors.As(err, &taken) && taken.Name == "upload_sessions_key_unique" || errors.Is(err, errSessionChanged) ||
+		errors.Is(err, object.ErrCollected)
 }
 
 func sessionOrZero(session *Session) Session {
@@ -141,8 +151,8 @@ func sessionOrZero(session *Session) Session {
 	return *session
 }
 
-// resume returns the session that the idempotency key names, or the row that still holds the key and has to give way: of a completed session, or of
-// one whose parts are kept.
+// resume returns the session that the idempotency key names, or the row that still holds the key
+// and has to give way: of a completed session, or of one whose parts are kept.
 func (s *Service) resume(ctx context.Context, a access.Actor, n NewSession) (*Session, *row, error) {
 	r, err := s.keyHolder(ctx, a.UserID, n.IdempotencyKey)
 	if errors.Is(err, db.ErrNoRows) {
@@ -168,7 +178,8 @@ func (s *Service) resume(ctx context.Context, a access.Actor, n NewSession) (*Se
 	}
 	switch {
 	case !same:
-		return nil, nil, fault.New(fault.Invalid, "This idempotency key belongs to an upload with another target or size.")
+		return nil, nil, fault.New(fault.Invalid,
+			"This idempotency key belongs to an upload with another target or size.")
 	case r.status == expired:
 		return nil, &r, nil
 	case r.status == pending:
@@ -182,7 +193,8 @@ func (s *Service) resume(ctx context.Context, a access.Actor, n NewSession) (*Se
 	return &view, nil, nil
 }
 
-// keyHolder returns the row that holds an idempotency key, after ending it when its time is over. Error: db.ErrNoRows.
+// keyHolder returns the row that holds an idempotency key, after ending it when its time
+// is over. Error: db.ErrNoRows.
 func (s *Service) keyHolder(ctx context.Context, userID, idempotencyKey string) (row, error) {
 	for range 5 { // what is ended may have become kept, or another's
 		r, err := findKey(s.db.Read(ctx), userID, idempotencyKey)
@@ -216,8 +228,10 @@ func (s *Service) create(ctx context.Context, a access.Actor, n NewSession, old 
 	}
 	now := s.now()
 	r := row{
-		id: s.ids.UUID(), userID: a.UserID, dest: place, size: n.Size, claimedType: cleanType(n.MimeType), idempotencyKey: n.IdempotencyKey,
-		status: pending, bytes: n.Size, files: 1, createdAt: now.UnixMilli(), expiresAt: now.Add(Lifetime).UnixMilli(),
+		id: s.ids.UUID(), userID: a.UserID, dest: place, size: n.Size, claimedType: cleanType(n.MimeType),
+		idempotencyKey: n.IdempotencyKey,
+		status:         pending, bytes: n.Size, files: 1, createdAt: now.UnixMilli(), expiresAt: now.Add(Lifetime).
+				UnixMilli(),
 		begunAt: now.UnixMilli(),
 	}
 	if place.Replaces { // overwriting adds no file
@@ -230,7 +244,8 @@ func (s *Service) create(ctx context.Context, a access.Actor, n NewSession, old 
 	if a.Key != nil {
 		r.keyID = a.Key.ID
 	}
-	if old != nil && old.status == expired && old.dest.ProviderID != place.ProviderID { // they lie where the file is not to be any more
+	// they lie where the file is not to be any more
+	if old != nil && old.status == expired && old.dest.ProviderID != place.ProviderID {
 		if err := s.dropKeptParts(ctx, *old); err != nil {
 			return Session{}, fmt.Errorf("drop kept parts: %w", err)
 		}
@@ -269,7 +284,8 @@ func (s *Service) create(ctx context.Context, a access.Actor, n NewSession, old 
 	return s.sessionFor(ctx, r, n.Mode), nil
 }
 
-// reserve records a new session with its reservation. Error: errSessionChanged when somebody else took the parts kept in old.
+// reserve records a new session with its reservation. Error: errSessionChanged when somebody else
+// took the parts kept in old.
 func (s *Service) reserve(tx *db.Tx, r row, old *row) error {
 	if r.inStaging() {
 		if err := tx.LockTree(false); err != nil { // see object.Keyring
@@ -311,7 +327,8 @@ func (s *Service) reserve(tx *db.Tx, r row, old *row) error {
 	return nil
 }
 
-// releaseFormer takes its idempotency key from an old session that is completed, and from an expired one the parts that were kept.
+// releaseFormer takes its idempotency key from an old session that is completed, and from an
+// expired one the parts that were kept.
 func (s *Service) releaseFormer(tx *db.Tx, old row) error {
 	if old.status == completed {
 		return dropKey(tx, old.id)
@@ -326,7 +343,8 @@ func (s *Service) releaseFormer(tx *db.Tx, old row) error {
 	return quota.Release(tx, former.userID, former.bytes, former.files)
 }
 
-// checkOpenLimit refuses one more open session than a user may have. Exact only after the user's quota was changed in the same transaction.
+// checkOpenLimit refuses one more open session than a user may have. Exact only after the user's
+// quota was changed in the same transaction.
 func (s *Service) checkOpenLimit(q db.Querier, r row) error {
 	count, err := countOpen(q, r.userID, r.createdAt)
 	if err == nil && count >= maxOpenSessions {

@@ -31,7 +31,8 @@ func TestEveryCallInEveryState(t *testing.T) {
 		make func(w *fixture) string
 		want calls
 	}{
-		{"pending without bytes", nil, func(w *fixture) string { return w.create(w.ann, file("f", 3)).ID }, calls{noFault, fault.Unverified, noFault}},
+		{"pending without bytes", nil, func(w *fixture) string { return w.create(w.ann, file("f", 3)).ID },
+			calls{noFault, fault.Unverified, noFault}},
 		{"pending with bytes", nil, func(w *fixture) string {
 			id := w.create(w.ann, file("f", 3)).ID
 			w.putRaw(w.ann, id, "abc")
@@ -85,10 +86,12 @@ func TestEveryCallInEveryState(t *testing.T) {
 			w.putRaw(w.ann, id, "abc")
 			return id
 		}, calls{fault.NotFound, fault.NotFound, fault.NotFound}},
-		{"somebody else's, for an administrator", func(w *fixture) access.Actor { return w.admin }, func(w *fixture) string {
-			return w.create(w.ann, file("f", 3)).ID
-		}, calls{fault.NotFound, fault.NotFound, fault.NotFound}},
-		{"unknown", nil, func(*fixture) string { return "5a1f3c1e-0000-4000-8000-000000000000" }, calls{fault.NotFound, fault.NotFound, fault.NotFound}},
+		{"somebody else's, for an administrator", func(w *fixture) access.Actor { return w.admin },
+			func(w *fixture) string {
+				return w.create(w.ann, file("f", 3)).ID
+			}, calls{fault.NotFound, fault.NotFound, fault.NotFound}},
+		{"unknown", nil, func(*fixture) string { return "5a1f3c1e-0000-4000-8000-000000000000" },
+			calls{fault.NotFound, fault.NotFound, fault.NotFound}},
 	}
 	each(t, func(t *testing.T, w *fixture) {
 		for _, state := range states {
@@ -131,7 +134,8 @@ func TestAnnouncementIsValidated(t *testing.T) {
 		{"2,561 parts of nothing", func(n *upload.NewSession) { n.Size, n.PartCount = 0, parts(2561) }, fault.Invalid},
 		{"conflict of no kind", func(n *upload.NewSession) { n.Conflict = "overwrite" }, fault.Invalid},
 		{"255 characters of key", func(n *upload.NewSession) { n.IdempotencyKey = strings.Repeat("é", 255) }, noFault},
-		{"256 characters of key", func(n *upload.NewSession) { n.IdempotencyKey = strings.Repeat("k", 256) }, fault.Invalid},
+		{"256 characters of key", func(n *upload.NewSession) { n.IdempotencyKey = strings.Repeat("k", 256) },
+			fault.Invalid},
 		{"NUL in the key", func(n *upload.NewSession) { n.IdempotencyKey = "a\x00b" }, fault.Invalid},
 		{"no UTF-8 in the key", func(n *upload.NewSession) { n.IdempotencyKey = "a\xff" }, fault.Invalid},
 		{"somebody else's home", func(n *upload.NewSession) { n.Dir = path("/home/ben") }, fault.Forbidden},
@@ -234,7 +238,8 @@ func TestAtMost100SessionsAreOpen(t *testing.T) {
 		w.create(w.ann, file("one more", 1))
 		w.advance(time.Hour)
 		w.create(w.ann, file("after the others' time", 1))
-		if list, err := w.up.List(ctx, w.ann, upload.All); err != nil || len(list) != 1 || list[0].Name != "after the others' time" {
+		if list, err := w.up.List(ctx, w.ann, upload.All); err != nil || len(list) != 1 ||
+			list[0].Name != "after the others' time" {
 			t.Errorf("got %+v, %v", list, err)
 		}
 	})
@@ -260,11 +265,13 @@ func TestNameConflicts(t *testing.T) {
 		w.checkInvariants()
 
 		renamed := w.create(w.ann, with(""))
-		if got := w.complete(w.ann, renamed.ID, w.putRaw(w.ann, renamed.ID, "new")); got.Name != "cat (1).jpg" || got.ID == old.ID {
+		if got := w.complete(w.ann, renamed.ID, w.putRaw(w.ann, renamed.ID, "new")); got.Name != "cat (1).jpg" ||
+			got.ID == old.ID {
 			t.Errorf("renamed: %+v", got)
 		}
 		replaced := w.create(w.ann, with("replace"))
-		if got := w.complete(w.ann, replaced.ID, w.putRaw(w.ann, replaced.ID, "new")); got.Name != "cat.jpg" || got.ID != old.ID {
+		if got := w.complete(w.ann, replaced.ID, w.putRaw(w.ann, replaced.ID, "new")); got.Name != "cat.jpg" ||
+			got.ID != old.ID {
 			t.Errorf("replaced: %+v", got)
 		}
 		if got := w.content(w.ann, old.ID); got != "new" {

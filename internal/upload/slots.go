@@ -14,11 +14,11 @@ import (
 	"larder/internal/vpath"
 )
 
-// An account has slotsPerUser uploads in one request at a time. This process counts all of them. With
-// PostgreSQL, where there may be other replicas, the rows of uploads that put bytes on a disk are
-// counted as well; a row counts while it is renewed, so that rows of a process that has died refuse
-// nothing for longer than rowCountsFor. Small bodies have no row: each replica counts its own, which are
-// in memory.
+// An account has slotsPerUser uploads in one request at a time. This process counts all of them.
+// With PostgreSQL, where there may be other replicas, the rows of uploads that put bytes on a disk
+// are counted as well; a row counts while it is renewed, so that rows of a process that has died
+// refuse nothing for longer than rowCountsFor. Small bodies have no row: each replica counts its
+// own, which are in memory.
 const (
 	slotsPerUser   = 16
 	renewEvery     = 10 * time.Second
@@ -27,8 +27,8 @@ const (
 	slotRetryAfter = 5 * time.Second // what a client is told to wait that got none
 )
 
-// acquireSlot returns when the user has a slot, and what gives it back. It waits for a moment where all
-// are taken, so that many small uploads at once take turns. Fault: RateLimited.
+// acquireSlot returns when the user has a slot, and what gives it back. It waits for a moment where
+// all are taken, so that many small uploads at once take turns. Fault: RateLimited.
 func (s *Service) acquireSlot(ctx context.Context, userID string) (leave func(), err error) {
 	limited, cancel := context.WithTimeout(ctx, s.slotTimeout)
 	defer cancel()
@@ -46,8 +46,8 @@ func tooManyOneShots() error {
 	}
 }
 
-// checkOneShotLimit refuses one more row than a user may have. Exact only after the user's quota was locked
-// in the same transaction. Fault: RateLimited.
+// checkOneShotLimit refuses one more row than a user may have. Exact only after the user's quota
+// was locked in the same transaction. Fault: RateLimited.
 func (s *Service) checkOneShotLimit(tx *db.Tx, userID string) error {
 	if s.db.Dialect() != "postgres" { // this process is alone, and has counted
 		return nil
@@ -59,15 +59,16 @@ func (s *Service) checkOneShotLimit(tx *db.Tx, userID string) error {
 	return err
 }
 
-// BufferedUpload is an upload in one request whose body is kept elsewhere until Put has it: it has a slot
-// of its account, and room in its quota for what has come. Not for concurrent use.
+// BufferedUpload is an upload in one request whose body is kept elsewhere until Put has it: it has
+// a slot of its account, and room in its quota for what has come. Not for concurrent use.
 type BufferedUpload struct {
 	service     *Service
 	row         row
 	releaseSlot func()
 }
 
-// BeginBuffered begins an upload whose body does not go to Put at once. Faults: Unauthorized, RateLimited.
+// BeginBuffered begins an upload whose body does not go to Put at once.
+// Faults: Unauthorized, RateLimited.
 func (s *Service) BeginBuffered(ctx context.Context, a access.Actor) (*BufferedUpload, error) {
 	if err := signedIn(a); err != nil {
 		return nil, err

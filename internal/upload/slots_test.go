@@ -24,14 +24,15 @@ type openUpload struct {
 	done chan error
 }
 
-// beginOneShot begins an upload of unknown length by up, after that many bytes of which the caller goes
-// on.
+// beginOneShot begins an upload of unknown length by up, after that many bytes of which
+// the caller goes on.
 func (w *fixture) beginOneShot(up *upload.Service, name string, conflict files.Conflict, arrived int) *openUpload {
 	w.t.Helper()
 	reader, writer := io.Pipe()
 	u := &openUpload{t: w.t, body: writer, done: make(chan error, 1)}
 	go func() {
-		_, err := up.Put(ctx, w.ann, upload.OneShot{Dir: path("/home/ann"), Name: vpath.Name(name), Size: -1, Conflict: conflict, Body: reader})
+		_, err := up.Put(ctx, w.ann, upload.OneShot{Dir: path("/home/ann"), Name: vpath.Name(name), Size: -1,
+			Conflict: conflict, Body: reader})
 		_ = reader.CloseWithError(errors.New("refused"))
 		u.done <- err
 	}()
@@ -57,7 +58,8 @@ func (u *openUpload) breakOff() error {
 
 // replica is another process on the same database and store.
 func (w *fixture) replica() *upload.Service {
-	return upload.New(upload.Config{DB: w.db, Tree: w.tree, Objects: w.tree.Objects, Providers: w.providers, IDs: ident.New(rand.Reader), Now: w.now, Log: slog.New(slog.DiscardHandler)})
+	return upload.New(upload.Config{DB: w.db, Tree: w.tree, Objects: w.tree.Objects, Providers: w.providers,
+		IDs: ident.New(rand.Reader), Now: w.now, Log: slog.New(slog.DiscardHandler)})
 }
 
 // docs/decisions.md, Quota: an account has 16 uploads in one request at a time.
@@ -68,7 +70,8 @@ func TestSixteenOneShotsAtATime(t *testing.T) {
 		}
 		var under []*openUpload
 		for i := range 16 {
-			under = append(under, w.beginOneShot(w.up, fmt.Sprint("f", i), "", i%2*(300<<10))) // of half of them nothing has come yet
+			// of half of them nothing has come yet
+			under = append(under, w.beginOneShot(w.up, fmt.Sprint("f", i), "", i%2*(300<<10)))
 		}
 		for _, u := range under {
 			u.send(1) // it has begun
@@ -82,7 +85,8 @@ func TestSixteenOneShotsAtATime(t *testing.T) {
 		}
 		_, err = w.up.BeginBuffered(ctx, w.ann)
 		w.wantFault(err, fault.RateLimited, "the 17th, which waits")
-		if _, err := w.up.Put(ctx, w.ben, upload.OneShot{Dir: path("/home/ben"), Name: "f", Size: 1, Body: strings.NewReader("x")}); err != nil {
+		if _, err := w.up.Put(ctx, w.ben, upload.OneShot{Dir: path("/home/ben"), Name: "f", Size: 1,
+			Body: strings.NewReader("x")}); err != nil {
 			t.Errorf("another account: %v", err)
 		}
 		if err := under[0].breakOff(); !fault.Is(err, fault.Unverified) {
@@ -177,7 +181,8 @@ func TestRoomIsReservedWhileBytesArrive(t *testing.T) {
 				storage, _ := w.used(w.ann)
 				reserved, _ := w.reserved(w.ann)
 				if storage+reserved > 10*mebibyte || sum > reserved {
-					t.Fatalf("%d bytes are used and %d reserved of 10 MiB, and %d are under way", storage, reserved, sum)
+					t.Fatalf("%d bytes are used and %d reserved of 10 MiB, and %d are under way", storage, reserved,
+						sum)
 				}
 			}
 		}

@@ -36,12 +36,14 @@ type row struct {
 	replaces          string // the file whose bytes are left out of what is reserved, "" for none
 	freed             int64  // how many bytes those are
 
-	key           blob.Key // of the bytes received, "" for none yet; of a session in parts: of the object they make, from the start; see also staged
-	totalParts    int      // 0 for a session whose bytes come in one piece
-	uploadID      string   // what the store calls the parts
-	partsRecorded bool     // a part counts only as it was acknowledged, see received.go
-	begunAt       int64    // ms; when the store was told of the parts
-	keptUntil     int64    // ms; 0 unless the parts of an expired session are kept
+	// of the bytes received, "" for none yet; of a session in parts: of the object they make, from
+	// the start; see also staged
+	key           blob.Key
+	totalParts    int    // 0 for a session whose bytes come in one piece
+	uploadID      string // what the store calls the parts
+	partsRecorded bool   // a part counts only as it was acknowledged, see received.go
+	begunAt       int64  // ms; when the store was told of the parts
+	keptUntil     int64  // ms; 0 unless the parts of an expired session are kept
 
 	completingBy    string // the completion that holds the lease, "" for none; see lease.go
 	completingUntil int64  // ms; the end of the lease, or when the store was last asked without a clear answer, or 0
@@ -61,21 +63,23 @@ func (r row) inParts() bool { return r.totalParts > 0 }
 // mayGoDirect reports whether the bytes may come by pre-signed addresses straight to the store.
 func (r row) mayGoDirect() bool { return r.mode == modePresigned && (r.inParts() || r.sha256 == "") }
 
-// inStaging reports whether key is where bytes that come in one piece straight to the store wait to be copied to where nobody can write. Once bytes
-// have come through the service, those count, and key is theirs.
+// inStaging reports whether key is where bytes that come in one piece straight to the store wait
+// to be copied to where nobody can write. Once bytes have come through the service, those count,
+// and key is theirs.
 func (r row) inStaging() bool { return r.mayGoDirect() && !r.inParts() }
 
 // keepsParts reports whether what a session received is kept when it expires.
 func (r row) keepsParts() bool { return r.inParts() && r.idempotencyKey != "" }
 
-// partsKeptUntil is until when what a session received is kept (ms): so long that whoever takes it over then has a whole session's time before stores
-// drop an unfinished upload for its age.
+// partsKeptUntil is until when what a session received is kept (ms): so long that whoever takes it
+// over then has a whole session's time before stores drop an unfinished upload for its age.
 func (r row) partsKeptUntil() int64 {
 	return min(r.expiresAt+keepPartsFor.Milliseconds(), r.begunAt+takeoverWindow.Milliseconds())
 }
 
-// garbageAt is when the key of a session is garbage should nobody end the session before (ms). That is after the time for which its parts may
-// be kept, so that a service that was down for a night finds them.
+// garbageAt is when the key of a session is garbage should nobody end the session before (ms).
+// That is after the time for which its parts may be kept, so that a service that was down for
+// a night finds them.
 func (r row) garbageAt() int64 {
 	switch {
 	case r.keepsParts():
@@ -100,8 +104,10 @@ func scan(from interface{ Scan(dest ...any) error }) (row, error) {
 		completedAt, totalParts, keptUntil, completingUntil               sql.NullInt64
 		target, missing, name, conflict                                   string
 	)
-	err := from.Scan(&r.id, &r.userID, &keyID, &r.dest.MountID, &r.dest.ProviderID, &target, &r.dest.BaseID, &missing, &name, &r.size,
-		&r.claimedType, &conflict, &idempotencyKey, &r.oneShot, &r.status, &r.bytes, &r.files, &objectKey, &sha256, &etag, &mimeType, &entryID,
+	err := from.Scan(&r.id, &r.userID, &keyID, &r.dest.MountID, &r.dest.ProviderID, &target, &r.dest.BaseID, &missing,
+		&name, &r.size,
+		&r.claimedType, &conflict, &idempotencyKey, &r.oneShot, &r.status, &r.bytes, &r.files, &objectKey, &sha256,
+		&etag, &mimeType, &entryID,
 		&r.createdAt, &r.expiresAt, &completedAt, &uploadID, &totalParts, &keptUntil, &r.mode, &r.begunAt,
 		&r.partsRecorded, &completingBy, &completingUntil, &r.replaces, &r.freed)
 	if err != nil {
@@ -137,9 +143,11 @@ func insert(tx *db.Tx, r row) error {
 			upload_id, total_parts, upload_mode, begun_at, parts_recorded, replaces_id, freed)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, 'pending', $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26)`,
 		r.id, r.userID, null(r.keyID), r.dest.MountID, r.dest.ProviderID, r.dest.Dir.String(), r.dest.BaseID,
-		strings.Join(missing, "/"), string(r.dest.Name), r.size, r.claimedType, string(r.dest.Conflict), null(r.idempotencyKey), r.oneShot,
+		strings.Join(missing, "/"), string(r.dest.Name), r.size, r.claimedType, string(r.dest.Conflict),
+		null(r.idempotencyKey), r.oneShot,
 		r.bytes, r.files, null(string(r.key)), r.createdAt, r.expiresAt,
-		sql.NullString{String: r.uploadID, Valid: r.inParts()}, sql.NullInt64{Int64: int64(r.totalParts), Valid: r.inParts()}, cmp.Or(r.mode, modeWorker),
+		sql.NullString{String: r.uploadID, Valid: r.inParts()},
+		sql.NullInt64{Int64: int64(r.totalParts), Valid: r.inParts()}, cmp.Or(r.mode, modeWorker),
 		sql.NullInt64{Int64: r.begunAt, Valid: r.inParts()}, r.partsRecorded, null(r.replaces), r.freed)
 	return err
 }
@@ -155,8 +163,8 @@ func find(q db.Querier, userID, id string) (row, error) {
 	return r, err
 }
 
-// findKey returns the session that the user's idempotency key names, else the expired one whose parts are kept under it; db.ErrNoRows when there
-// is neither.
+// findKey returns the session that the user's idempotency key names, else the expired one whose
+// parts are kept under it; db.ErrNoRows when there is neither.
 func findKey(q db.Querier, userID, idempotencyKey string) (row, error) {
 	r, err := scan(q.QueryRow(`SELECT `+columns+`
 		FROM upload_sessions
@@ -169,24 +177,29 @@ func findKey(q db.Querier, userID, idempotencyKey string) (row, error) {
 	return r, err
 }
 
-// countOpen counts pending sessions, and aborted ones by whose address bytes can still be sent to the store. Exact only after the user's quota row was changed in the same transaction, which makes callers wait in line.
+// countOpen counts pending sessions, and aborted ones by whose address bytes can still be sent to
+// the store. Exact only after the user's quota row was changed in the same transaction, which makes
+// callers wait in line.
 func countOpen(q db.Querier, userID string, now int64) (int, error) {
 	var n int
 	err := q.QueryRow(`
 		SELECT count(*)
 		FROM upload_sessions
 		WHERE user_id = $1 AND expires_at > $2 AND NOT one_shot
-			AND (status = 'pending' OR status = 'aborted' AND upload_mode = 'presigned' AND total_parts IS NULL)`, userID, now).Scan(&n)
+			AND (status = 'pending' OR status = 'aborted' AND upload_mode = 'presigned' AND total_parts IS NULL)`,
+		userID, now).Scan(&n)
 	return n, err
 }
 
-// countUsableAddresses counts the sessions of a user whose bytes in one piece can still be sent to the store.
+// countUsableAddresses counts the sessions of a user whose bytes in one piece can still be
+// sent to the store.
 func countUsableAddresses(q db.Querier, userID string, now int64) (int, error) {
 	var n int
 	err := q.QueryRow(`
 		SELECT count(*)
 		FROM upload_sessions
-		WHERE user_id = $1 AND expires_at > $2 AND upload_mode = 'presigned' AND total_parts IS NULL`, userID, now).Scan(&n)
+		WHERE user_id = $1 AND expires_at > $2 AND upload_mode = 'presigned' AND total_parts IS NULL`, userID, now).
+		Scan(&n)
 	return n, err
 }
 
@@ -196,7 +209,8 @@ func dropKey(tx *db.Tx, id string) error {
 	return err
 }
 
-// recordBytes notes the bytes of a pending session under a new key, provided that the former key is still former, and reports whether it did.
+// recordBytes notes the bytes of a pending session under a new key, provided that the former key is
+// still former, and reports whether it did.
 func recordBytes(tx *db.Tx, r row, former blob.Key, now int64) (bool, error) {
 	n, err := tx.Exec(`
 		UPDATE upload_sessions
@@ -206,8 +220,8 @@ func recordBytes(tx *db.Tx, r row, former blob.Key, now int64) (bool, error) {
 	return n == 1, err
 }
 
-// complete decides who completes: one caller, while the session is pending and has the bytes that were verified. Its time may be over only for who took
-// its lease before.
+// complete decides who completes: one caller, while the session is pending and has the bytes that
+// were verified. Its time may be over only for who took its lease before.
 func complete(tx *db.Tx, r row, now int64) (bool, error) {
 	n, err := tx.Exec(`
 		UPDATE upload_sessions
@@ -222,7 +236,8 @@ func setEntry(tx *db.Tx, id, entryID string) error {
 	return err
 }
 
-// abort ends a pending session of that user, or takes the kept parts from an expired one; db.ErrNoRows when it is neither or not theirs.
+// abort ends a pending session of that user, or takes the kept parts from an expired one;
+// db.ErrNoRows when it is neither or not theirs.
 func abort(tx *db.Tx, userID, id string) (row, error) {
 	return scan(tx.QueryRow(`
 		UPDATE upload_sessions
@@ -253,7 +268,8 @@ func abortAll(tx *db.Tx, userID string) ([]row, error) {
 	return ended, rows.Err()
 }
 
-// unreserve takes their reservations from a user's uploads in one request, and returns what they were.
+// unreserve takes their reservations from a user's uploads in one request, and
+// returns what they were.
 func unreserve(tx *db.Tx, userID string) (bytes, files int64, err error) {
 	const theirs = "user_id = $1 AND status = 'pending' AND one_shot"
 	err = tx.QueryRow(`
@@ -267,7 +283,8 @@ func unreserve(tx *db.Tx, userID string) (bytes, files int64, err error) {
 	return bytes, files, err
 }
 
-// expire ends a pending session whose time is over and which no completion is at; db.ErrNoRows when it is not so.
+// expire ends a pending session whose time is over and which no completion is at; db.ErrNoRows when
+// it is not so.
 func expire(tx *db.Tx, id string, now int64) (row, error) {
 	return scan(tx.QueryRow(`
 		UPDATE upload_sessions
@@ -276,7 +293,8 @@ func expire(tx *db.Tx, id string, now int64) (row, error) {
 		RETURNING `+columns, id, now))
 }
 
-// expireKeepingParts is expire for a session whose parts stay until then; so many bytes stay reserved for them. It reports whether it was so.
+// expireKeepingParts is expire for a session whose parts stay until then; so many bytes stay
+// reserved for them. It reports whether it was so.
 func expireKeepingParts(tx *db.Tx, id string, until, reserved, now int64) (bool, error) {
 	n, err := tx.Exec(`
 		UPDATE upload_sessions
@@ -285,7 +303,8 @@ func expireKeepingParts(tx *db.Tx, id string, until, reserved, now int64) (bool,
 	return n == 1, err
 }
 
-// endKeeping decides who gets the kept parts of an expired session: a new session, or the garbage. db.ErrNoRows when somebody else was faster.
+// endKeeping decides who gets the kept parts of an expired session: a new session, or the garbage.
+// db.ErrNoRows when somebody else was faster.
 func endKeeping(tx *db.Tx, id string) (row, error) {
 	return scan(tx.QueryRow(`
 		UPDATE upload_sessions
@@ -294,7 +313,8 @@ func endKeeping(tx *db.Tx, id string) (row, error) {
 		RETURNING `+columns, id))
 }
 
-// extendSession gives a pending session in parts time until then, and never less than it had; db.ErrNoRows when it is not pending any more.
+// extendSession gives a pending session in parts time until then, and never less than it had;
+// db.ErrNoRows when it is not pending any more.
 func extendSession(tx *db.Tx, id string, until, now int64) (row, error) {
 	return scan(tx.QueryRow(`
 		UPDATE upload_sessions
@@ -303,7 +323,8 @@ func extendSession(tx *db.Tx, id string, until, now int64) (row, error) {
 		RETURNING `+columns, until, id, now))
 }
 
-// deleteOneShot removes the row of an upload in one request, provided that it is still pending, and reports whether it was; r gets what was reserved.
+// deleteOneShot removes the row of an upload in one request, provided that it is still pending, and
+// reports whether it was; r gets what was reserved.
 func deleteOneShot(tx *db.Tx, r *row) (bool, error) {
 	err := tx.QueryRow(`
 		DELETE FROM upload_sessions
@@ -330,20 +351,24 @@ func countOneShots(q db.Querier, userID string, after int64) (n int, err error) 
 	return n, err
 }
 
-// deductedBytes reports whether an upload under way leaves the bytes of a file out of its reservation, and how many bytes all of a user's leave out.
+// deductedBytes reports whether an upload under way leaves the bytes of a file out of its
+// reservation, and how many bytes all of a user's leave out.
 func deductedBytes(q db.Querier, userID, entryID string) (taken bool, bytes int64, err error) {
 	err = q.QueryRow(`
 		SELECT
 			EXISTS (SELECT 1 FROM upload_sessions WHERE replaces_id = $1 AND (status = 'pending' OR kept_until IS NOT NULL)),
 			CAST(COALESCE(SUM(freed), 0) AS BIGINT)
 		FROM upload_sessions
-		WHERE user_id = $2 AND (status = 'pending' OR status = 'expired' AND kept_until IS NOT NULL)`, entryID, userID).Scan(&taken, &bytes)
+		WHERE user_id = $2 AND (status = 'pending' OR status = 'expired' AND kept_until IS NOT NULL)`, entryID, userID).
+		Scan(&taken, &bytes)
 	return taken, bytes, err
 }
 
-// extendOneShot gives the row of an upload in one request more time, provided that it is still pending, and reports whether it was.
+// extendOneShot gives the row of an upload in one request more time, provided that it is still
+// pending, and reports whether it was.
 func extendOneShot(tx *db.Tx, id string, until int64) (bool, error) {
-	n, err := tx.Exec(`UPDATE upload_sessions SET expires_at = $1 WHERE id = $2 AND status = 'pending' AND one_shot`, until, id)
+	n, err := tx.Exec(`UPDATE upload_sessions SET expires_at = $1 WHERE id = $2 AND status = 'pending' AND one_shot`,
+		until, id)
 	return n == 1, err
 }
 
@@ -361,7 +386,8 @@ func InUse(q db.Querier, providerID string) (in bool, err error) {
 
 func noSession() error { return fault.New(fault.NotFound, "There is no such upload session.") }
 
-// AfterRestore takes out of a database that comes from a backup what speaks of bytes that are not in it: all sessions but the completed ones.
+// AfterRestore takes out of a database that comes from a backup what speaks of bytes that are not
+// in it: all sessions but the completed ones.
 func AfterRestore(tx *db.Tx) error {
 	if _, err := tx.Exec(`DELETE FROM upload_sessions WHERE status <> 'completed'`); err != nil {
 		return fmt.Errorf("drop uploads under way: %w", err)

@@ -27,7 +27,8 @@ func takeLease(tx *db.Tx, r row, by string, until, now int64) (bool, error) {
 
 // renewLease gives a lease more time, unless it is another's by now.
 func renewLease(tx *db.Tx, id, by string, until int64) error {
-	_, err := tx.Exec("UPDATE upload_sessions SET completing_until = $1 WHERE id = $2 AND completing_by = $3", until, id, by)
+	_, err := tx.Exec("UPDATE upload_sessions SET completing_until = $1 WHERE id = $2 AND completing_by = $3", until,
+		id, by)
 	return err
 }
 

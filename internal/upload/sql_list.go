@@ -6,8 +6,9 @@ import (
 	"larder/internal/db"
 )
 
-// listSessions lists the user's sessions, the newest first: open ones, and expired ones whose parts are kept, or are about to be once the sweep has met
-// them. With keyID only those made with that API key.
+// listSessions lists the user's sessions, the newest first: open ones, and expired ones whose
+// parts are kept, or are about to be once the sweep has met them. With keyID only those made
+// with that API key.
 func listSessions(q db.Querier, userID, keyID string, open, kept bool, now int64) ([]row, error) {
 	return scanAll(q.Query(`SELECT `+columns+`
 		FROM upload_sessions
@@ -17,10 +18,12 @@ func listSessions(q db.Querier, userID, keyID string, open, kept bool, now int64
 				OR $5 AND status = 'pending' AND expires_at <= $4 AND expires_at > $6 AND total_parts IS NOT NULL AND idempotency_key IS NOT NULL
 					AND COALESCE(begun_at, created_at) > $7)
 		ORDER BY created_at DESC, id
-		LIMIT $8`, userID, keyID, open, now, kept, now-keepPartsFor.Milliseconds(), now-takeoverWindow.Milliseconds(), maxListed))
+		LIMIT $8`, userID, keyID, open, now, kept, now-keepPartsFor.Milliseconds(), now-takeoverWindow.Milliseconds(),
+		maxListed))
 }
 
-// expiredPending lists pending sessions whose time is over and which no completion is at, at most limit, those that come after the one given.
+// expiredPending lists pending sessions whose time is over and which no completion is at, at most
+// limit, those that come after the one given.
 func expiredPending(q db.Querier, now int64, after row, limit int) ([]row, error) {
 	return scanAll(q.Query(`SELECT `+columns+`
 		FROM upload_sessions
@@ -29,7 +32,8 @@ func expiredPending(q db.Querier, now int64, after row, limit int) ([]row, error
 		LIMIT $4`, now, after.expiresAt, after.id, limit))
 }
 
-// overdueKeptParts lists expired sessions whose parts have been kept for long enough, at most limit.
+// overdueKeptParts lists expired sessions whose parts have been kept for long
+// enough, at most limit.
 func overdueKeptParts(q db.Querier, now int64, limit int) ([]row, error) {
 	return scanAll(q.Query(`SELECT `+columns+`
 		FROM upload_sessions
@@ -40,15 +44,18 @@ func overdueKeptParts(q db.Querier, now int64, limit int) ([]row, error) {
 
 // deleteOldSessions deletes rows that nobody asks for any more.
 func deleteOldSessions(tx *db.Tx, now int64) error {
-	err := deleteSessionsWhere(tx, `status = 'completed' AND completed_at <= $1 AND expires_at <= $2`, now-keepCompletedFor.Milliseconds(), now)
+	err := deleteSessionsWhere(tx, `status = 'completed' AND completed_at <= $1 AND expires_at <= $2`,
+		now-keepCompletedFor.Milliseconds(), now)
 	if err == nil {
-		err = deleteSessionsWhere(tx, `status IN ('aborted', 'expired') AND expires_at <= $1 AND kept_until IS NULL`, now-keepEndedFor.Milliseconds())
+		err = deleteSessionsWhere(tx, `status IN ('aborted', 'expired') AND expires_at <= $1 AND kept_until IS NULL`,
+			now-keepEndedFor.Milliseconds())
 	}
 	return err
 }
 
 func deleteSessionsWhere(tx *db.Tx, which string, args ...any) error {
-	_, err := tx.Exec(`DELETE FROM upload_parts WHERE session_id IN (SELECT id FROM upload_sessions WHERE `+which+`)`, args...)
+	_, err := tx.Exec(`DELETE FROM upload_parts WHERE session_id IN (SELECT id FROM upload_sessions WHERE `+which+`)`,
+		args...)
 	if err == nil {
 		_, err = tx.Exec(`DELETE FROM upload_sessions WHERE `+which, args...)
 	}

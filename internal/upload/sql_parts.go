@@ -8,8 +8,9 @@ import (
 	"larder/internal/db"
 )
 
-// acknowledgedETags returns the ETags of a session's parts by number, of a session whose parts are recorded. To be asked after the store, so that no part is
-// seen there of which nothing is known here yet.
+// acknowledgedETags returns the ETags of a session's parts by number, of a session whose
+// parts are recorded. To be asked after the store, so that no part is seen there of which
+// nothing is known here yet.
 func acknowledgedETags(q db.Querier, sessionID string) (map[int][]string, error) {
 	rows, err := q.Query(`
 		SELECT number, etag
@@ -32,15 +33,17 @@ func acknowledgedETags(q db.Querier, sessionID string) (map[int][]string, error)
 	return etags, rows.Err()
 }
 
-// acknowledge notes that this is the part which the client is told of, in the place of those that were known before its body went to the store. One
-// that came beside it stays known: which of the two the store took last shows there.
+// acknowledge notes that this is the part which the client is told of, in the place of those that
+// were known before its body went to the store. One that came beside it stays known: which of the
+// two the store took last shows there.
 func acknowledge(tx *db.Tx, sessionID string, part blob.Part, before []string) error {
 	etag := unquoteETag(part.ETag)
 	if etag == "" {
 		return errors.New("the store does not say what it calls a part")
 	}
 	for _, old := range before {
-		_, err := tx.Exec(`DELETE FROM upload_parts WHERE session_id = $1 AND number = $2 AND etag = $3`, sessionID, part.Number, old)
+		_, err := tx.Exec(`DELETE FROM upload_parts WHERE session_id = $1 AND number = $2 AND etag = $3`, sessionID,
+			part.Number, old)
 		if err != nil {
 			return err
 		}
@@ -52,7 +55,8 @@ func acknowledge(tx *db.Tx, sessionID string, part blob.Part, before []string) e
 	return err
 }
 
-// moveAcknowledgments hands what is known of the parts of one session on to the one that takes them over.
+// moveAcknowledgments hands what is known of the parts of one session on to the one
+// that takes them over.
 func moveAcknowledgments(tx *db.Tx, sessionID, formerID string) error {
 	_, err := tx.Exec(`UPDATE upload_parts SET session_id = $1 WHERE session_id = $2`, sessionID, formerID)
 	return err

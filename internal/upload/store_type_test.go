@@ -17,17 +17,20 @@ type typeRecordingStore struct {
 	types *[]string
 }
 
-func (h typeRecordingStore) Put(ctx context.Context, key blob.Key, body io.Reader, opts blob.PutOptions) (blob.Info, error) {
+func (h typeRecordingStore) Put(ctx context.Context, key blob.Key, body io.Reader,
+	opts blob.PutOptions) (blob.Info, error) {
 	*h.types = append(*h.types, opts.MimeType)
 	return h.Store.Put(ctx, key, body, opts)
 }
 
-func (h typeRecordingStore) Begin(ctx context.Context, key blob.Key, size, partSize int64, mimeType string) (blob.Upload, error) {
+func (h typeRecordingStore) Begin(ctx context.Context, key blob.Key, size, partSize int64,
+	mimeType string) (blob.Upload, error) {
 	*h.types = append(*h.types, mimeType)
 	return h.Store.Begin(ctx, key, size, partSize, mimeType)
 }
 
-// A store that serves its objects itself has to know what they are, as far as that is known before the bytes.
+// A store that serves its objects itself has to know what they are, as far as that is
+// known before the bytes.
 func TestStoreReceivesTheType(t *testing.T) {
 	each(t, func(t *testing.T, w *fixture) {
 		var types []string
@@ -44,15 +47,20 @@ func TestStoreReceivesTheType(t *testing.T) {
 			{"nothing", "", png, "", "image/png", ""}, // told by the bytes alone
 		} {
 			types = nil
-			n := upload.NewSession{Dir: path("/home/ann"), Name: vpath.Name(c.name), Size: int64(len(c.body)), MimeType: c.claim}
+			n := upload.NewSession{Dir: path("/home/ann"), Name: vpath.Name(c.name), Size: int64(len(c.body)),
+				MimeType: c.claim}
 			w.putRaw(w.ann, w.create(w.ann, n).ID, c.body)
 			for _, size := range []int64{int64(len(c.body)), -1} {
-				if _, err := w.up.Put(ctx, w.ann, upload.OneShot{Dir: n.Dir, Name: n.Name, MimeType: c.claim, Size: size, Body: strings.NewReader(c.body)}); err != nil {
+				if _, err := w.up.Put(ctx, w.ann,
+					upload.OneShot{Dir: n.Dir, Name: n.Name, MimeType: c.claim, Size: size,
+						Body: strings.NewReader(c.body)}); err != nil {
 					t.Fatal(err)
 				}
 			}
 			large := c.body + strings.Repeat(" ", 300_000)
-			if _, err := w.up.Put(ctx, w.ann, upload.OneShot{Dir: n.Dir, Name: n.Name, MimeType: c.claim, Size: -1, Body: strings.NewReader(large)}); err != nil {
+			if _, err := w.up.Put(ctx, w.ann,
+				upload.OneShot{Dir: n.Dir, Name: n.Name, MimeType: c.claim, Size: -1,
+					Body: strings.NewReader(large)}); err != nil {
 				t.Fatal(err)
 			}
 			n.PartCount = &two
@@ -65,7 +73,8 @@ func TestStoreReceivesTheType(t *testing.T) {
 		// The header of a raw body comes before what the session says.
 		types = nil
 		session := w.create(w.ann, file("b.txt", 1))
-		if _, _, err := w.up.PutRaw(ctx, w.ann, session.ID, strings.NewReader("x"), 1, "text/x-header"); err != nil || types[0] != "text/x-header" {
+		if _, _, err := w.up.PutRaw(ctx, w.ann, session.ID, strings.NewReader("x"), 1, "text/x-header"); err != nil ||
+			types[0] != "text/x-header" {
 			t.Errorf("told %q, %v", types, err)
 		}
 	})

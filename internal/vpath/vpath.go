@@ -1,7 +1,9 @@
-// Package vpath is the only virtual path type. A Path can be built by Parse and from other paths alone, so a Path in hand is always clean:
-// absolute, NFC, without empty, `.` or `..` segments, at most 64 levels and 4,096 bytes. Within compares segments, never bytes.
+// Package vpath is the only virtual path type. A Path can be built by Parse and from other paths
+// alone, so a Path in hand is always clean: absolute, NFC, without empty, `.` or `..` segments, at
+// most 64 levels and 4,096 bytes. Within compares segments, never bytes.
 //
-// Percent-decoding happens once, in the transport; nothing here or below decodes again (abuse cases C1 to C14).
+// Percent-decoding happens once, in the transport; nothing here or below decodes again (abuse
+// cases C1 to C14).
 package vpath
 
 import (
@@ -33,8 +35,8 @@ var Root = Path{}
 // Name is one clean segment of a path: 1 to 255 characters, NFC.
 type Name string
 
-// Parse reads an absolute path. Repeated, leading and trailing slashes and `.` segments disappear; a `..` segment is refused.
-// Fault: Invalid.
+// Parse reads an absolute path. Repeated, leading and trailing slashes and `.` segments disappear;
+// a `..` segment is refused. Fault: Invalid.
 func Parse(s string) (Path, error) {
 	if !strings.HasPrefix(s, "/") {
 		return Path{}, fault.New(fault.Invalid, "A path starts with \"/\".")
@@ -42,7 +44,8 @@ func Parse(s string) (Path, error) {
 	return FromSegments(strings.Split(s, "/"))
 }
 
-// FromSegments builds a path from segments that were decoded one by one; empty and `.` segments disappear. Fault: Invalid.
+// FromSegments builds a path from segments that were decoded one by one; empty and `.`
+// segments disappear. Fault: Invalid.
 func FromSegments(segments []string) (Path, error) {
 	var names []Name
 	for _, segment := range segments {
@@ -58,7 +61,8 @@ func FromSegments(segments []string) (Path, error) {
 	return Root.Append(names...)
 }
 
-// ParseName checks one name and puts it in NFC. Fault: Invalid, with a sentence that says what is wrong.
+// ParseName checks one name and puts it in NFC. Fault: Invalid, with a sentence that
+// says what is wrong.
 func ParseName(s string) (Name, error) {
 	if !utf8.ValidString(s) {
 		return "", fault.New(fault.Invalid, "A name must be valid UTF-8.")
@@ -75,7 +79,9 @@ func ParseName(s string) (Name, error) {
 	case utf8.RuneCountInString(s) > MaxNameRunes:
 		return "", fault.New(fault.Invalid, "A name has at most 255 characters.")
 	case strings.ContainsFunc(s, isForbidden):
-		return "", fault.New(fault.Invalid, "A name must not contain slashes, backslashes, control characters or text-direction overrides.")
+		return "",
+			fault.New(fault.Invalid,
+				"A name must not contain slashes, backslashes, control characters or text-direction overrides.")
 	case strings.TrimSpace(s) != s:
 		return "", fault.New(fault.Invalid, "A name must not begin or end with white space.")
 	}
@@ -85,9 +91,11 @@ func ParseName(s string) (Name, error) {
 // isForbidden reports characters that no name may hold: separators, and what Unprintable reports.
 func isForbidden(r rune) bool { return r == '/' || r == '\\' || IsUnprintable(r) }
 
-// IsUnprintable reports characters that no text shown beside others may hold: controls, line and paragraph separators, bidirectional overrides.
+// IsUnprintable reports characters that no text shown beside others may hold: controls, line and
+// paragraph separators, bidirectional overrides.
 func IsUnprintable(r rune) bool {
-	return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' || r >= '\u202A' && r <= '\u202E' || r >= '\u2066' && r <= '\u2069'
+	return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' || r >= '\u202A' && r <= '\u202E' || r >= '\u2066' &&
+		r <= '\u2069'
 }
 
 // String returns the path with its leading slash, `/` for the root.
@@ -146,7 +154,8 @@ func (p Path) Append(names ...Name) (Path, error) {
 	return out, nil
 }
 
-// Child returns the path of name inside p without checking the limits: for names that are stored already.
+// Child returns the path of name inside p without checking the limits: for names
+// that are stored already.
 func (p Path) Child(name Name) Path { return Path{p.s + "/" + string(name)} }
 
 // Within reports whether p is root or lies below it, segment by segment.
@@ -163,9 +172,11 @@ func (p Path) RelativeTo(root Path) ([]Name, bool) {
 }
 
 // reservedNames are the first segments that routes of the service own, in folded form.
-var reservedNames = map[string]bool{"api": true, "webdav": true, "share": true, "app": true, "favicon.ico": true, "robots.txt": true}
+var reservedNames = map[string]bool{"api": true, "webdav": true, "share": true, "app": true, "favicon.ico": true,
+	"robots.txt": true}
 
-// Reserved reports whether the first segment of p belongs to a route of the service, compared without case.
+// Reserved reports whether the first segment of p belongs to a route of the
+// service, compared without case.
 func (p Path) Reserved() bool {
 	names := p.Names()
 	return len(names) > 0 && reservedNames[Fold(string(names[0]))]

@@ -15,7 +15,8 @@ import (
 func TestParse(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
-		"/": "/", "//": "/", "/.": "/", "/a": "/a", "/a/": "/a", "//a///b/": "/a/b", "/./a/./b": "/a/b", // abuse case C12
+		// abuse case C12
+		"/": "/", "//": "/", "/.": "/", "/a": "/a", "/a/": "/a", "//a///b/": "/a/b", "/./a/./b": "/a/b",
 		"/a..b.txt": "/a..b.txt", "/...": "/...", "/a.": "/a.", "/CON/aux.png": "/CON/aux.png", // C9, C10, C14
 		"/%2e%2e":           "/%2e%2e",           // C3: nothing here decodes
 		"/e\u0301":          "/\u00e9",           // C7: NFC
@@ -32,8 +33,10 @@ func TestParse(t *testing.T) {
 func TestParseRefuses(t *testing.T) {
 	t.Parallel()
 	for _, in := range []string{
-		"", "a", "a/b", "/..", "/a/../b", "/a/..", "/a\\b", "/a\x00b", "/a\x01", "/a\x1f", "/a\x7f", "/a\u0080", "/a\u009f", "/\u2028", "/\u2029",
-		"/a\u202a", "/a\u202eb", "/\u2066a", "/\u2069a", "/\xff", "/\xc0\xae\xc0\xae", "/\xed\xa0\x80", "/ a", "/a ", "/ ", "/\ta", "/a/\u3000",
+		"", "a", "a/b", "/..", "/a/../b", "/a/..", "/a\\b", "/a\x00b", "/a\x01", "/a\x1f", "/a\x7f", "/a\u0080",
+		"/a\u009f", "/\u2028", "/\u2029",
+		"/a\u202a", "/a\u202eb", "/\u2066a", "/\u2069a", "/\xff", "/\xc0\xae\xc0\xae", "/\xed\xa0\x80", "/ a", "/a ",
+		"/ ", "/\ta", "/a/\u3000",
 		"/" + strings.Repeat("猫", 256),
 		strings.Repeat("/a", 65),
 		"/" + strings.Repeat(strings.Repeat("b", 200)+"/", 21),
@@ -48,7 +51,8 @@ func TestLimitsAtTheirEdge(t *testing.T) {
 	t.Parallel()
 	long := "/" + strings.Repeat("猫", 255) // 765 bytes
 	full := strings.Repeat("/"+strings.Repeat("b", 255), 16)
-	for name, in := range map[string]string{"255 characters": long, "64 levels": strings.Repeat("/a", 64), "4096 bytes": full} {
+	for name, in := range map[string]string{"255 characters": long, "64 levels": strings.Repeat("/a", 64),
+		"4096 bytes": full} {
 		if p, err := vpath.Parse(in); err != nil || p.String() != in {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -72,7 +76,8 @@ func TestWithinComparesSegments(t *testing.T) {
 		want       bool
 	}{
 		{"/", "/", true}, {"/a", "/", true}, {"/a", "/a", true}, {"/a/b", "/a", true}, {"/", "/a", false},
-		{"/ab", "/a", false}, {"/a_b", "/a", false}, {"/uploads-evil/x", "/uploads", false}, {"/A", "/a", false}, // abuse cases C8, C15
+		// abuse cases C8, C15
+		{"/ab", "/a", false}, {"/a_b", "/a", false}, {"/uploads-evil/x", "/uploads", false}, {"/A", "/a", false},
 	} {
 		if got := parse(t, c.path).Within(parse(t, c.root)); got != c.want {
 			t.Errorf("%s within %s: %v", c.path, c.root, got)
@@ -83,8 +88,10 @@ func TestWithinComparesSegments(t *testing.T) {
 func TestReserved(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]bool{
-		"/api": true, "/API/x": true, "/webdav": true, "/Share/a": true, "/app": true, "/Robots.txt": true, "/favicon.ico": true, // abuse case C21
-		"/": false, "/apis": false, "/x/api": false, "/.well-known": false,
+		// abuse case C21
+		"/api": true, "/API/x": true, "/webdav": true, "/Share/a": true, "/app": true, "/Robots.txt": true,
+		"/favicon.ico": true,
+		"/":            false, "/apis": false, "/x/api": false, "/.well-known": false,
 	} {
 		if got := parse(t, in).Reserved(); got != want {
 			t.Errorf("%s reserved: %v", in, got)
@@ -103,7 +110,9 @@ func parse(t *testing.T, s string) vpath.Path {
 
 func TestNamesBaseAndParentAgree(t *testing.T) {
 	t.Parallel()
-	names := rapid.SliceOfN(rapid.StringMatching(`[a-zA-Z0-9_.猫é-]{1,8}`).Filter(func(s string) bool { return s != "." && s != ".." }), 0, 10)
+	names := rapid.SliceOfN(rapid.StringMatching(`[a-zA-Z0-9_.猫é-]{1,8}`).Filter(func(s string) bool {
+		return s != "." && s != ".."
+	}), 0, 10)
 	rapid.Check(t, func(t *rapid.T) {
 		segments := names.Draw(t, "segments")
 		p, err := vpath.FromSegments(segments)
@@ -130,7 +139,8 @@ func TestNamesBaseAndParentAgree(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	for _, seed := range []string{"/", "/a/b", "/../x", "/a//b", "/e\u0301/ ", "/\u202e", "/%2e%2e/x", strings.Repeat("/a", 65)} {
+	for _, seed := range []string{"/", "/a/b", "/../x", "/a//b", "/e\u0301/ ", "/\u202e", "/%2e%2e/x",
+		strings.Repeat("/a", 65)} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, in string) {
@@ -139,7 +149,8 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		s := p.String()
-		if !utf8.ValidString(s) || !norm.NFC.IsNormalString(s) || len(s) > vpath.MaxBytes || p.Depth() > vpath.MaxDepth || s[0] != '/' {
+		if !utf8.ValidString(s) || !norm.NFC.IsNormalString(s) || len(s) > vpath.MaxBytes ||
+			p.Depth() > vpath.MaxDepth || s[0] != '/' {
 			t.Fatalf("%q became the unclean %q", in, s)
 		}
 		for _, name := range p.Names() {

@@ -9,7 +9,8 @@ import (
 const (
 	// maxOwner is the longest owner of a lock in bytes.
 	maxOwner = 4096
-	// maxValues is how many bytes the values of one PROPPATCH may have together once we wrote them: escapes may make a full body four times as long.
+	// maxValues is how many bytes the values of one PROPPATCH may have together once we wrote them:
+	// escapes may make a full body four times as long.
 	maxValues = 4 * maxBody
 	// maxLang is the longest xml:lang in bytes; one on top counts for every property below it.
 	maxLang = 100
@@ -29,8 +30,9 @@ const (
 	prop
 )
 
-// parsePropfind reads the body of a PROPFIND; none asks for all properties. Elements that don't belong are ignored, as RFC 4918 section 17 has it,
-// so an include beside anything but allprop is too. Fault: Invalid.
+// parsePropfind reads the body of a PROPFIND; none asks for all properties. Elements that don't
+// belong are ignored, as RFC 4918 section 17 has it, so an include beside anything but allprop
+// is too. Fault: Invalid.
 func parsePropfind(e *element) (propfind, error) {
 	if e == nil {
 		return propfind{kind: allprop}, nil
@@ -50,7 +52,8 @@ func parsePropfind(e *element) (propfind, error) {
 		}
 	}
 	if len(found) != 1 {
-		return propfind{}, fault.New(fault.Invalid, "A propfind element holds exactly one of allprop, propname and prop.")
+		return propfind{}, fault.New(fault.Invalid,
+			"A propfind element holds exactly one of allprop, propname and prop.")
 	}
 	if found[0].kind == allprop {
 		found[0].props = namesIn(e.named(davName("include")))
@@ -81,8 +84,9 @@ type propUpdate struct {
 	remove bool
 }
 
-// parsePropertyUpdate reads the body of a PROPPATCH (RFC 4918 section 14.19), in document order, which is the order to carry it out in.
-// Faults: Invalid; TooLarge when the values are longer than maxValues.
+// parsePropertyUpdate reads the body of a PROPPATCH (RFC 4918 section 14.19), in document
+// order, which is the order to carry it out in. Faults: Invalid; TooLarge when the values
+// are longer than maxValues.
 func parsePropertyUpdate(e *element) ([]propUpdate, error) {
 	if e == nil || e.name != davName("propertyupdate") {
 		return nil, fault.New(fault.Invalid, "The body must be a DAV: propertyupdate element.")
@@ -118,8 +122,8 @@ func parsePropertyUpdate(e *element) ([]propUpdate, error) {
 	return updates, nil
 }
 
-// valueOf returns the value of a property in at most room bytes, and its language: the innermost of its own and those of the elements around it,
-// given from the outermost in.
+// valueOf returns the value of a property in at most room bytes, and its language: the innermost of
+// its own and those of the elements around it, given from the outermost in.
 func valueOf(property *element, room int, around ...*element) (value, lang string, err error) {
 	for _, e := range append(around, property) {
 		for _, a := range e.attrs {
@@ -144,7 +148,8 @@ type lockInfo struct {
 	owner     string // what innerXML made of the content of DAV:owner, "" for none
 }
 
-// parseLockInfo reads the body of a LOCK that makes a lock (RFC 4918 section 14.11). Fault: Invalid.
+// parseLockInfo reads the body of a LOCK that makes a lock (RFC 4918
+// section 14.11). Fault: Invalid.
 func parseLockInfo(e *element) (lockInfo, error) {
 	if e == nil || e.name != davName("lockinfo") {
 		return lockInfo{}, fault.New(fault.Invalid, "The body must be a DAV: lockinfo element.")
@@ -170,7 +175,8 @@ func parseLockInfo(e *element) (lockInfo, error) {
 	return info, nil
 }
 
-// choice returns which one of the given names the only element called name holds. Fault: Invalid when that is not exactly one.
+// choice returns which one of the given names the only element called name holds. Fault: Invalid
+// when that is not exactly one.
 func choice(e *element, name string, of ...string) (string, error) {
 	var chosen []string
 	elements := e.named(davName(name))

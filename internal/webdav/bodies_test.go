@@ -28,18 +28,21 @@ func TestParsePropfind(t *testing.T) {
 			`<D:propfind xmlns:D="DAV:"><D:allprop/><D:include><D:supported-live-property-set/><D:supported-report-set/></D:include></D:propfind>`,
 			allprop, []qname{davName("supported-live-property-set"), davName("supported-report-set")},
 		},
-		"included before all": {`<propfind xmlns="DAV:"><include><a/></include><allprop/></propfind>`, allprop, []qname{davName("a")}},
-		"included nothing":    {`<propfind xmlns="DAV:"><allprop/><include/></propfind>`, allprop, nil},
+		"included before all": {`<propfind xmlns="DAV:"><include><a/></include><allprop/></propfind>`, allprop,
+			[]qname{davName("a")}},
+		"included nothing": {`<propfind xmlns="DAV:"><allprop/><include/></propfind>`, allprop, nil},
 		"duplicates": {
 			`<propfind xmlns="DAV:"><prop><b/><a/><b/><b xmlns=""/><a>x</a></prop></propfind>`,
 			prop, []qname{davName("b"), davName("a"), {"", "b"}},
 		},
 		"no property": {`<propfind xmlns="DAV:"><prop/></propfind>`, prop, nil},
 		"unknown elements (17)": {
-			`<propfind xmlns="DAV:"><x/><propname/><y xmlns="u:1"><prop/></y><prop xmlns="u:1"/></propfind>`, propname, nil,
+			`<propfind xmlns="DAV:"><x/><propname/><y xmlns="u:1"><prop/></y><prop xmlns="u:1"/></propfind>`, propname,
+			nil,
 		},
-		"include that belongs to none": {`<propfind xmlns="DAV:"><prop><a/></prop><include><b/></include></propfind>`, prop, []qname{davName("a")}},
-		"unknown attributes (17)":      {`<propfind xmlns="DAV:" a="b"><propname c="d"/></propfind>`, propname, nil},
+		"include that belongs to none": {`<propfind xmlns="DAV:"><prop><a/></prop><include><b/></include></propfind>`,
+			prop, []qname{davName("a")}},
+		"unknown attributes (17)": {`<propfind xmlns="DAV:" a="b"><propname c="d"/></propfind>`, propname, nil},
 	} {
 		got, err := parsePropfind(mustReadXML(t, c.in))
 		if err != nil || got.kind != c.kind || !slices.Equal(got.props, c.props) {
@@ -82,24 +85,29 @@ func TestParsePropertyUpdate(t *testing.T) {
 			<Z:Authors><Z:Author>Jim Whitehead</Z:Author><Z:Author>Roy Fielding</Z:Author></Z:Authors>
 			</D:prop></D:set><D:remove><D:prop><Z:Copyright-Owner/></D:prop></D:remove></D:propertyupdate>`,
 			[]propUpdate{
-				{name: qname{z, "Authors"}, value: `<Author xmlns="` + z + `">Jim Whitehead</Author><Author xmlns="` + z + `">Roy Fielding</Author>`},
+				{name: qname{z, "Authors"}, value: `<Author xmlns="` + z + `">Jim Whitehead</Author><Author xmlns="` +
+					z + `">Roy Fielding</Author>`},
 				{name: qname{z, "Copyright-Owner"}, remove: true},
 			},
 		},
 		"in document order": {
 			`<propertyupdate xmlns="DAV:"><remove><prop><a/></prop></remove><set><prop><a>1</a><b>2</b></prop></set>
 			<remove><prop><b/></prop></remove></propertyupdate>`,
-			[]propUpdate{{name: davName("a"), remove: true}, {name: davName("a"), value: "1"}, {name: davName("b"), value: "2"}, {name: davName("b"), remove: true}},
+			[]propUpdate{{name: davName("a"), remove: true}, {name: davName("a"), value: "1"},
+				{name: davName("b"), value: "2"}, {name: davName("b"), remove: true}},
 		},
 		"no namespace": {
-			`<propertyupdate xmlns="DAV:"><set><prop><a xmlns="">x</a></prop></set></propertyupdate>`, []propUpdate{{name: qname{"", "a"}, value: "x"}},
+			`<propertyupdate xmlns="DAV:"><set><prop><a xmlns="">x</a></prop></set></propertyupdate>`,
+			[]propUpdate{{name: qname{"", "a"}, value: "x"}},
 		},
 		"what is removed": {
-			`<propertyupdate xmlns="DAV:"><remove><prop><a xml:lang="de">x</a></prop></remove></propertyupdate>`, []propUpdate{{name: davName("a"), remove: true}},
+			`<propertyupdate xmlns="DAV:"><remove><prop><a xml:lang="de">x</a></prop></remove></propertyupdate>`,
+			[]propUpdate{{name: davName("a"), remove: true}},
 		},
 		"no property": {`<propertyupdate xmlns="DAV:"><set><prop/></set></propertyupdate>`, nil},
 		"unknown elements (17)": {
-			`<propertyupdate xmlns="DAV:"><x><set/></x><set><y/><prop><a/></prop></set></propertyupdate>`, []propUpdate{{name: davName("a")}},
+			`<propertyupdate xmlns="DAV:"><x><set/></x><set><y/><prop><a/></prop></set></propertyupdate>`,
+			[]propUpdate{{name: davName("a")}},
 		},
 		"language (4.3)": {
 			`<propertyupdate xmlns="DAV:" xml:lang="en"><set><prop><a/></prop></set><set xml:lang="fr"><prop><b/></prop></set>
@@ -107,7 +115,8 @@ func TestParsePropertyUpdate(t *testing.T) {
 			<d xml:lang="de"><e xml:lang="ja"/></d><f xml:lang=""/><g lang="x"/></prop></set></propertyupdate>`,
 			[]propUpdate{
 				{name: davName("a"), lang: "en"}, {name: davName("b"), lang: "fr"}, {name: davName("c"), lang: "it"},
-				{name: davName("d"), lang: "de", value: `<e xmlns="DAV:" xml:lang="ja"/>`}, {name: davName("f")}, {name: davName("g"), lang: "it"},
+				{name: davName("d"), lang: "de", value: `<e xmlns="DAV:" xml:lang="ja"/>`}, {name: davName("f")},
+				{name: davName("g"), lang: "it"},
 			},
 		},
 	} {
@@ -127,16 +136,21 @@ func TestParsePropertyUpdateRefuses(t *testing.T) {
 		in   string
 		want fault.Kind
 	}{
-		"no body":           {``, fault.Invalid},
-		"another root":      {`<propfind xmlns="DAV:"><set><prop><a/></prop></set></propfind>`, fault.Invalid},
-		"another namespace": {`<propertyupdate><set xmlns="DAV:"><prop><a/></prop></set></propertyupdate>`, fault.Invalid},
-		"nothing":           {`<propertyupdate xmlns="DAV:"/>`, fault.Invalid},
-		"nothing it knows":  {`<propertyupdate xmlns="DAV:"><set xmlns="u:1"><prop/></set></propertyupdate>`, fault.Invalid},
-		"a set of nothing":  {`<propertyupdate xmlns="DAV:"><set/></propertyupdate>`, fault.Invalid},
-		"a remove likewise": {`<propertyupdate xmlns="DAV:"><set><prop><a/></prop></set><remove><a/></remove></propertyupdate>`, fault.Invalid},
-		"a long language":   {set(`<a xml:lang="` + strings.Repeat("x", 101) + `"/>`), fault.Invalid},
+		"no body":      {``, fault.Invalid},
+		"another root": {`<propfind xmlns="DAV:"><set><prop><a/></prop></set></propfind>`, fault.Invalid},
+		"another namespace": {`<propertyupdate><set xmlns="DAV:"><prop><a/></prop></set></propertyupdate>`,
+			fault.Invalid},
+		"nothing": {`<propertyupdate xmlns="DAV:"/>`, fault.Invalid},
+		"nothing it knows": {`<propertyupdate xmlns="DAV:"><set xmlns="u:1"><prop/></set></propertyupdate>`,
+			fault.Invalid},
+		"a set of nothing": {`<propertyupdate xmlns="DAV:"><set/></propertyupdate>`, fault.Invalid},
+		"a remove likewise": {
+			`<propertyupdate xmlns="DAV:"><set><prop><a/></prop></set><remove><a/></remove></propertyupdate>`,
+			fault.Invalid},
+		"a long language": {set(`<a xml:lang="` + strings.Repeat("x", 101) + `"/>`), fault.Invalid},
 		"values that grow": { // 300 elements that each need their namespace of 1000 bytes
-			set(`<x:a xmlns:x="u:1" xmlns:y="` + strings.Repeat("y", 1000) + `">` + strings.Repeat(`<y:b/>`, 300) + `</x:a>`), fault.TooLarge,
+			set(`<x:a xmlns:x="u:1" xmlns:y="` + strings.Repeat("y", 1000) + `">` + strings.Repeat(`<y:b/>`, 300) +
+				`</x:a>`), fault.TooLarge,
 		},
 		"values that grow together": {
 			`<propertyupdate xmlns="DAV:" xmlns:y="` + strings.Repeat("y", 1000) + `"><set><prop>` +
@@ -173,7 +187,9 @@ func TestParseLockInfo(t *testing.T) {
 		"shared, another order": {
 			`<lockinfo xmlns="DAV:"><owner>Jim</owner><locktype><write/></locktype><lockscope><shared/></lockscope></lockinfo>`, lockInfo{false, "Jim"},
 		},
-		"no owner": {`<lockinfo xmlns="DAV:"><lockscope><exclusive/></lockscope><locktype><write/></locktype></lockinfo>`, lockInfo{exclusive: true}},
+		"no owner": {
+			`<lockinfo xmlns="DAV:"><lockscope><exclusive/></lockscope><locktype><write/></locktype></lockinfo>`,
+			lockInfo{exclusive: true}},
 		"an empty owner": {
 			`<lockinfo xmlns="DAV:"><lockscope><exclusive/></lockscope><locktype><write/></locktype><owner/></lockinfo>`, lockInfo{exclusive: true},
 		},
@@ -208,7 +224,8 @@ func TestParseLockInfoRefuses(t *testing.T) {
 		"a long owner":        scope + kind + `<owner>` + strings.Repeat("x", 4097) + `</owner>`,
 		"an owner that grows": scope + kind + `<owner>` + strings.Repeat("&lt;", 1025) + `</owner>`,
 	} {
-		if got, err := parseLockInfo(mustReadXML(t, `<lockinfo xmlns="DAV:">`+inside+`</lockinfo>`)); !fault.Is(err, fault.Invalid) {
+		if got, err := parseLockInfo(mustReadXML(t, `<lockinfo xmlns="DAV:">`+inside+`</lockinfo>`)); !fault.Is(err,
+			fault.Invalid) {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
 	}
@@ -218,7 +235,8 @@ func TestParseLockInfoRefuses(t *testing.T) {
 		}
 	}
 	long := strings.Repeat("x", 4096)
-	if got, err := parseLockInfo(mustReadXML(t, `<lockinfo xmlns="DAV:">`+scope+kind+`<owner>`+long+`</owner></lockinfo>`)); err != nil || got.owner != long {
+	if got, err := parseLockInfo(mustReadXML(t,
+		`<lockinfo xmlns="DAV:">`+scope+kind+`<owner>`+long+`</owner></lockinfo>`)); err != nil || got.owner != long {
 		t.Errorf("an owner of 4096 bytes: %v", err)
 	}
 }

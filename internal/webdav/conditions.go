@@ -14,8 +14,9 @@ import (
 // tokenScheme is what a lock's UUID is written after, as a URI (RFC 4918, section 6.5).
 const tokenScheme = "urn:uuid:"
 
-// checkIf judges the If header, whose tokens come along from here on. That it does not hold is told only to who may do what is asked, or it would tell
-// others what is there (RFC 9110, section 13.2.1). Faults: Invalid, Precondition, Forbidden, PasswordRequired.
+// checkIf judges the If header, whose tokens come along from here on. That it does not hold is told
+// only to who may do what is asked, or it would tell others what is there (RFC 9110, section
+// 13.2.1). Faults: Invalid, Precondition, Forbidden, PasswordRequired.
 func (q *request) checkIf() error {
 	lists, err := parseIf(q.R.Header.Get("If"))
 	if err != nil {
@@ -33,7 +34,8 @@ func (q *request) checkIf() error {
 	return q.concealPrecondition(q.evaluateIf(nil))
 }
 
-// concealPrecondition is what the verdict of the conditions becomes for who may not do what is asked.
+// concealPrecondition is what the verdict of the conditions becomes for who may not
+// do what is asked.
 func (q *request) concealPrecondition(verdict error) error {
 	if !fault.Is(verdict, fault.Precondition) {
 		return verdict
@@ -66,7 +68,8 @@ func (q *request) concealPrecondition(verdict error) error {
 	return err
 }
 
-// recheckContent judges the conditions once more by what lies at the path at the moment when its content is replaced. Fault: Precondition.
+// recheckContent judges the conditions once more by what lies at the path at the moment when its
+// content is replaced. Fault: Precondition.
 func (q *request) recheckContent(etag string) error {
 	changed := q.Now().UnixMilli()
 	if at, err := q.resource(); err != nil {
@@ -83,8 +86,8 @@ func (q *request) recheckContent(etag string) error {
 	return q.evaluateIf(&etag)
 }
 
-// recheckTarget holds what is changed by its id to what the request was about: others may have moved it away meanwhile, or given it other content. Faults: those of
-// expect; 404.
+// recheckTarget holds what is changed by its id to what the request was about: others may have
+// moved it away meanwhile, or given it other content. Faults: those of expect; 404.
 func (q *request) recheckTarget(at vpath.Path, etag string) error {
 	if at != q.Path {
 		return protocolError{status: http.StatusNotFound, message: "There is no such file or folder."}
@@ -99,7 +102,8 @@ func preconditionFailed() error {
 	return fault.New(fault.Precondition, "It is not what the request says it must be.")
 }
 
-// evaluateIf evaluates the If header; etag, unless it is nil, is what the file at the path has by now.
+// evaluateIf evaluates the If header; etag, unless it is nil, is what the file at the
+// path has by now.
 func (q *request) evaluateIf(etag *string) error {
 	var broken error
 	state := map[string]*resourceState{}
@@ -168,14 +172,15 @@ func (q *request) resourceAt(path vpath.Path) (*files.Resource, error) {
 	return q.Tree.ResourceAt(q.ctx(), path)
 }
 
-// checkConditions judges If-Match, without it If-Unmodified-Since, and If-None-Match (RFC 9110, section 13.2.2). changed is when what is there changed last, in ms.
-// Fault: Precondition.
+// checkConditions judges If-Match, without it If-Unmodified-Since, and If-None-Match (RFC 9110,
+// section 13.2.2). changed is when what is there changed last, in ms. Fault: Precondition.
 func (q *request) checkConditions(etag string, exists bool, changed int64) error {
 	if wanted := q.R.Header.Values("If-Match"); len(wanted) > 0 {
 		if !listsETag(wanted, etag, exists, false) {
 			return preconditionFailed()
 		}
-	} else if since, err := http.ParseTime(q.R.Header.Get("If-Unmodified-Since")); err == nil && exists && changed/1000 > since.Unix() {
+	} else if since, err := http.ParseTime(q.R.Header.Get("If-Unmodified-Since")); err == nil && exists &&
+		changed/1000 > since.Unix() {
 		return preconditionFailed()
 	}
 	if unwanted := q.R.Header.Values("If-None-Match"); len(unwanted) > 0 && listsETag(unwanted, etag, exists, true) {
@@ -184,7 +189,8 @@ func (q *request) checkConditions(etag string, exists bool, changed int64) error
 	return nil
 }
 
-// listsETag reports whether a list of ETags names this one, or is `*` and there is something. A weak one is the same as a strong one where weak counts.
+// listsETag reports whether a list of ETags names this one, or is `*` and there is something. A
+// weak one is the same as a strong one where weak counts.
 func listsETag(headers []string, etag string, exists, weak bool) bool {
 	for one := range strings.SplitSeq(strings.Join(headers, ","), ",") {
 		one = trimBlank(one)

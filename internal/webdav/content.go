@@ -46,7 +46,8 @@ func (q *request) put() error {
 	if at.Exists() {
 		wanted = access.Update
 	}
-	if err := at.Authorize(q.Actor, wanted); err != nil && !fault.Is(err, fault.NotFound) { // before the body is read in vain
+	// before the body is read in vain
+	if err := at.Authorize(q.Actor, wanted); err != nil && !fault.Is(err, fault.NotFound) {
 		return err
 	}
 	if err := q.checkConditions(at.ETag(), at.Exists(), at.UpdatedAt()); err != nil {
@@ -55,7 +56,8 @@ func (q *request) put() error {
 	if err := at.CheckUnlocked(q.ctx(), q.Actor); err != nil {
 		return err
 	}
-	result, err := q.store(upload.OneShot{Size: q.R.ContentLength, MimeType: q.R.Header.Get("Content-Type"), Conflict: files.Replace, Body: q.Body})
+	result, err := q.store(upload.OneShot{Size: q.R.ContentLength, MimeType: q.R.Header.Get("Content-Type"),
+		Conflict: files.Replace, Body: q.Body})
 	if err != nil {
 		return err
 	}
@@ -137,7 +139,8 @@ func (q *request) delete() error {
 	return nil
 }
 
-// forbiddenIfConflict is Forbidden for what must stay where it is: a mount, and what is above one (abuse case C23).
+// forbiddenIfConflict is Forbidden for what must stay where it is: a mount, and what is above
+// one (abuse case C23).
 func forbiddenIfConflict(err error) error {
 	if fault.Is(err, fault.Conflict) {
 		return fault.New(fault.Forbidden, faultMessage(err)).WithCause(err)
@@ -178,7 +181,8 @@ func (q *request) copyOrMove() error {
 		return err
 	}
 	if to.IsRoot() || to == q.Path || to.Within(q.Path) || q.Path.Within(to) {
-		return fault.New(fault.Forbidden, "Nothing is moved or copied onto itself, into itself or onto what it lies in.")
+		return fault.New(fault.Forbidden,
+			"Nothing is moved or copied onto itself, into itself or onto what it lies in.")
 	}
 	if err := q.runTransfer(at.ID(), to, move, overwrite, d == depth0); err != nil {
 		return err
@@ -195,12 +199,14 @@ func (q *request) destination() (vpath.Path, error) {
 	}
 	to, _, err := parseDestination(header, q.BaseURL, q.R.Host)
 	if err == errOtherServer {
-		return vpath.Root, protocolError{status: http.StatusBadGateway, message: "The destination is on another server."}
+		return vpath.Root, protocolError{status: http.StatusBadGateway,
+			message: "The destination is on another server."}
 	}
 	return to, err
 }
 
-// checkDestination reports whether something lies at the destination, and refuses it unless it is to be replaced; who may not write there is not told.
+// checkDestination reports whether something lies at the destination, and refuses it unless it is
+// to be replaced; who may not write there is not told.
 func (q *request) checkDestination(to vpath.Path, overwrite bool) (existed bool, err error) {
 	at, err := q.Tree.ResourceAt(q.ctx(), to)
 	if err != nil {

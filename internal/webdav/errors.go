@@ -13,7 +13,8 @@ import (
 	"larder/internal/files"
 )
 
-// protocolError is an error that only WebDAV has: its status, and the precondition of RFC 4918, section 16, that was not met, "" for none.
+// protocolError is an error that only WebDAV has: its status, and the precondition of RFC 4918,
+// section 16, that was not met, "" for none.
 type protocolError struct {
 	status    int
 	message   string
@@ -50,8 +51,8 @@ func IsProtocolError(err error) bool {
 	return errors.As(err, &r)
 }
 
-// WriteError answers with an error: its status, and a body that names the precondition, or else says in a sentence what is wrong; message is that
-// sentence for a fault.
+// WriteError answers with an error: its status, and a body that names the precondition, or else
+// says in a sentence what is wrong; message is that sentence for a fault.
 func WriteError(w http.ResponseWriter, r *http.Request, err error, message string) {
 	status, condition := statuses[fault.KindOf(err)], ""
 	if status == 0 {
@@ -62,7 +63,8 @@ func WriteError(w http.ResponseWriter, r *http.Request, err error, message strin
 		status, message, condition = own.status, own.message, own.condition
 	}
 	h := w.Header()
-	for _, name := range []string{"Content-Length", "Content-Disposition", "ETag", "Last-Modified", "Accept-Ranges", "Lock-Token"} {
+	for _, name := range []string{"Content-Length", "Content-Disposition", "ETag", "Last-Modified", "Accept-Ranges",
+		"Lock-Token"} {
 		h.Del(name)
 	}
 	switch status {

@@ -36,7 +36,8 @@ func parseDepth(header string, absent depth) (depth, error) {
 	return 0, fault.New(fault.Invalid, "The Depth header is 0, 1 or infinity.")
 }
 
-// parseOverwrite reads an Overwrite header; without one it is true (RFC 4918 section 10.6). Fault: Invalid.
+// parseOverwrite reads an Overwrite header; without one it is true (RFC 4918
+// section 10.6). Fault: Invalid.
 func parseOverwrite(header string) (bool, error) {
 	switch trimBlank(header) {
 	case "", "T", "t":
@@ -47,8 +48,8 @@ func parseOverwrite(header string) (bool, error) {
 	return false, fault.New(fault.Invalid, "The Overwrite header is T or F.")
 }
 
-// parseTimeout reads a Timeout header (RFC 4918 section 10.7), which is a wish: the first time in it that is understood counts, between a second and
-// most; without any it is most.
+// parseTimeout reads a Timeout header (RFC 4918 section 10.7), which is a wish: the first time in
+// it that is understood counts, between a second and most; without any it is most.
 func parseTimeout(header string, most time.Duration) time.Duration {
 	for wish := range strings.SplitSeq(header, ",") {
 		wish = strings.ToLower(trimBlank(wish))
@@ -67,7 +68,8 @@ func parseTimeout(header string, most time.Duration) time.Duration {
 	return most
 }
 
-// parseLockToken reads a Lock-Token header (RFC 4918 section 10.5) and returns the token without its angle brackets. Fault: Invalid.
+// parseLockToken reads a Lock-Token header (RFC 4918 section 10.5) and returns the token without
+// its angle brackets. Fault: Invalid.
 func parseLockToken(header string) (string, error) {
 	inside, opened := strings.CutPrefix(trimBlank(header), "<")
 	token, closed := strings.CutSuffix(inside, ">")
@@ -94,7 +96,8 @@ var errOtherServer = errors.New("the address is on another server")
 func parseDestination(header, base, host string) (vpath.Path, bool, error) {
 	target, ok := splitAddress(trimBlank(header))
 	if !ok {
-		return vpath.Root, false, fault.New(fault.Invalid, "The destination must be a URI or an absolute path, without user information.")
+		return vpath.Root, false, fault.New(fault.Invalid,
+			"The destination must be a URI or an absolute path, without user information.")
 	}
 	own, _ := splitAddress(base)
 	if target.scheme != "" && !target.sameServer(own.scheme, own.authority) &&
@@ -162,7 +165,8 @@ func hasPort(authority string) bool {
 	return strings.Contains(authority[strings.LastIndexByte(authority, ']')+1:], ":")
 }
 
-// canonicalHost returns host and port in the one form that is compared: in lower case, and without a port that goes without saying.
+// canonicalHost returns host and port in the one form that is compared: in lower case, and without
+// a port that goes without saying.
 func canonicalHost(scheme, authority string) string {
 	host := strings.TrimSuffix(strings.ToLower(authority), ":")
 	switch scheme {
@@ -174,8 +178,8 @@ func canonicalHost(scheme, authority string) string {
 	return host
 }
 
-// splitPath returns the segments of a path, empty ones and `.` left out, and whether it names what it names with a slash at the end. Fault: Invalid for
-// bad escapes.
+// splitPath returns the segments of a path, empty ones and `.` left out, and whether it names what
+// it names with a slash at the end. Fault: Invalid for bad escapes.
 func splitPath(path string) (segments []string, slash bool, err error) {
 	for part := range strings.SplitSeq(path, "/") {
 		segment, err := url.PathUnescape(part)
@@ -189,8 +193,8 @@ func splitPath(path string) (segments []string, slash bool, err error) {
 	return segments, slash, nil
 }
 
-// href returns the address of p as a path, all but the unreserved characters of RFC 3986 escaped, since clients compare it letter by letter. A folder
-// ends in a slash (RFC 4918 section 5.2).
+// href returns the address of p as a path, all but the unreserved characters of RFC 3986 escaped,
+// since clients compare it letter by letter. A folder ends in a slash (RFC 4918 section 5.2).
 func href(p vpath.Path, folder bool) string {
 	b := []byte("/" + pathSegment)
 	for _, name := range p.Names() {
@@ -216,5 +220,6 @@ func appendSegment(b []byte, name string) []byte {
 }
 
 func isUnreserved(c byte) bool {
-	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '.' || c == '_' || c == '~'
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '.' || c == '_' ||
+		c == '~'
 }

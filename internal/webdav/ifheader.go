@@ -23,12 +23,14 @@ type condition struct {
 
 // ifList is a list of conditions that shall all hold.
 type ifList struct {
-	resource   string // the tag as written without its angle brackets, an absolute URI or path; "" for the resource of the request
+	// the tag as written without its angle brackets, an absolute URI or path; "" for the
+	// resource of the request
+	resource   string
 	conditions []condition
 }
 
-// parseIf reads an If header by the grammar of RFC 4918 section 10.4.2; "" is no header and gives nil. Either all lists are tagged or none is.
-// Fault: Invalid, also for more than the limits.
+// parseIf reads an If header by the grammar of RFC 4918 section 10.4.2; "" is no header and gives
+// nil. Either all lists are tagged or none is. Fault: Invalid, also for more than the limits.
 func parseIf(header string) ([]ifList, error) {
 	if header == "" {
 		return nil, nil
@@ -40,14 +42,16 @@ func parseIf(header string) ([]ifList, error) {
 	lists, ok := s.lists()
 	switch {
 	case s.conditions > maxConditions || len(lists) > maxLists:
-		return nil, fault.Newf(fault.Invalid, "An If header has at most %d lists and %d conditions.", maxLists, maxConditions)
+		return nil, fault.Newf(fault.Invalid, "An If header has at most %d lists and %d conditions.", maxLists,
+			maxConditions)
 	case !ok:
 		return nil, fault.New(fault.Invalid, "The If header is malformed.")
 	}
 	return lists, nil
 }
 
-// ifScanner takes an If header apart from left to right. Its methods return false for what the grammar doesn't have.
+// ifScanner takes an If header apart from left to right. Its methods return false for what
+// the grammar doesn't have.
 type ifScanner struct {
 	rest       string
 	conditions int // so far
@@ -129,15 +133,16 @@ func (s *ifScanner) bracketed() (string, bool) {
 	return inside, ok
 }
 
-// entityTag returns what stands between square brackets: an entity tag (RFC 9110 section 8.8.3) without white space around it. Spaces inside are let
-// pass, as in HTTP before.
+// entityTag returns what stands between square brackets: an entity tag (RFC 9110 section 8.8.3)
+// without white space around it. Spaces inside are let pass, as in HTTP before.
 func (s *ifScanner) entityTag() (string, bool) {
 	weak := strings.TrimPrefix(s.rest[1:], "W/")
 	if weak == "" || weak[0] != '"' {
 		return "", false
 	}
 	opaque, rest, ok := strings.Cut(weak[1:], `"`)
-	if !ok || rest == "" || rest[0] != ']' || strings.ContainsFunc(opaque, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+	if !ok || rest == "" || rest[0] != ']' ||
+		strings.ContainsFunc(opaque, func(r rune) bool { return r < ' ' || r == 0x7f }) {
 		return "", false
 	}
 	tag := s.rest[1 : len(s.rest)-len(rest)]
@@ -145,7 +150,8 @@ func (s *ifScanner) entityTag() (string, bool) {
 	return tag, true
 }
 
-// isReference reports whether s can be what RFC 4918 section 8.3 calls a Simple-ref: an absolute URI or an absolute path.
+// isReference reports whether s can be what RFC 4918 section 8.3 calls a Simple-ref: an absolute
+// URI or an absolute path.
 func isReference(s string) bool {
 	return s != "" && s[0] == '/' && !strings.ContainsFunc(s, notInURI) || isAbsoluteURI(s)
 }
@@ -169,10 +175,12 @@ func isScheme(s string) bool {
 	return s != ""
 }
 
-// notInURI reports the ASCII characters that would make the end of a URI doubtful. Others that a URI must escape are let pass: clients don't.
+// notInURI reports the ASCII characters that would make the end of a URI doubtful. Others that a
+// URI must escape are let pass: clients don't.
 func notInURI(r rune) bool { return r <= ' ' || r == 0x7f || r == '<' || r == '>' || r == '"' }
 
-// submittedTokens returns the state tokens that the header submits, each once, in order: every one that appears, also under Not (RFC 4918 section 10.4.1).
+// submittedTokens returns the state tokens that the header submits, each once, in order: every one
+// that appears, also under Not (RFC 4918 section 10.4.1).
 func submittedTokens(lists []ifList) []string {
 	var tokens []string
 	for _, list := range lists {
@@ -185,8 +193,9 @@ func submittedTokens(lists []ifList) []string {
 	return tokens
 }
 
-// anyListHolds reports whether all conditions of any list hold, or there is no list. matches is asked whether the resource ("" for that of the request) has
-// the state, without regard to Not, and only as far as the answer needs it (RFC 4918 section 10.4.3).
+// anyListHolds reports whether all conditions of any list hold, or there is no list. matches is
+// asked whether the resource ("" for that of the request) has the state, without regard to Not, and
+// only as far as the answer needs it (RFC 4918 section 10.4.3).
 func anyListHolds(lists []ifList, matches func(resource string, c condition) bool) bool {
 	for _, list := range lists {
 		if !slices.ContainsFunc(list.conditions, func(c condition) bool { return matches(list.resource, c) == c.not }) {

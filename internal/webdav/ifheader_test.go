@@ -21,11 +21,13 @@ func TestParseIf(t *testing.T) {
 		"none": {"", nil},
 		"untagged (10.4.6)": {
 			`(<` + uuid + `> ["I am an ETag"]) (["I am another ETag"])`,
-			[]ifList{{"", []condition{token(uuid), etag(`"I am an ETag"`)}}, {"", []condition{etag(`"I am another ETag"`)}}},
+			[]ifList{{"", []condition{token(uuid), etag(`"I am an ETag"`)}},
+				{"", []condition{etag(`"I am another ETag"`)}}},
 		},
 		"Not (10.4.7)": {
 			`(Not <` + uuid + `> <urn:uuid:58f202ac-22cf-11d1-b12d-002035b29092>)`,
-			[]ifList{{"", []condition{{not: true, token: uuid}, token("urn:uuid:58f202ac-22cf-11d1-b12d-002035b29092")}}},
+			[]ifList{{"", []condition{{not: true, token: uuid},
+				token("urn:uuid:58f202ac-22cf-11d1-b12d-002035b29092")}}},
 		},
 		"a condition that always holds (10.4.8)": {
 			`(<` + uuid + `>) (Not <DAV:no-lock>)`,
@@ -33,22 +35,28 @@ func TestParseIf(t *testing.T) {
 		},
 		"tagged (10.4.9)": {
 			`</resource1> (<` + uuid + `> [W/"A weak ETag"]) (["strong ETag"])`,
-			[]ifList{{"/resource1", []condition{token(uuid), etag(`W/"A weak ETag"`)}}, {"/resource1", []condition{etag(`"strong ETag"`)}}},
+			[]ifList{{"/resource1", []condition{token(uuid), etag(`W/"A weak ETag"`)}},
+				{"/resource1", []condition{etag(`"strong ETag"`)}}},
 		},
 		"a folder (10.4.10)": {
 			`<http://www.example.com/specs/> (<` + uuid + `>)`,
 			[]ifList{{"http://www.example.com/specs/", []condition{token(uuid)}}},
 		},
-		"an entity tag of another (10.4.11)": {`</specs/rfc2518.doc> (["4217"])`, []ifList{{"/specs/rfc2518.doc", []condition{etag(`"4217"`)}}}},
-		"not that entity tag (10.4.11)":      {`</specs/rfc2518.doc> (Not ["4217"])`, []ifList{{"/specs/rfc2518.doc", []condition{{not: true, etag: `"4217"`}}}}},
+		"an entity tag of another (10.4.11)": {`</specs/rfc2518.doc> (["4217"])`,
+			[]ifList{{"/specs/rfc2518.doc", []condition{etag(`"4217"`)}}}},
+		"not that entity tag (10.4.11)": {`</specs/rfc2518.doc> (Not ["4217"])`,
+			[]ifList{{"/specs/rfc2518.doc", []condition{{not: true, etag: `"4217"`}}}}},
 		"two tags": {
 			`</a> (<u:1>) (<u:2>) <http://h/b?c> (<u:3>)`,
-			[]ifList{{"/a", []condition{token("u:1")}}, {"/a", []condition{token("u:2")}}, {"http://h/b?c", []condition{token("u:3")}}},
+			[]ifList{{"/a", []condition{token("u:1")}}, {"/a", []condition{token("u:2")}},
+				{"http://h/b?c", []condition{token("u:3")}}},
 		},
 		"no white space": {`(Not<u:1>["a"]not["b"]NOT<u:2>)(<u:3>)`, []ifList{
-			{"", []condition{{not: true, token: "u:1"}, etag(`"a"`), {not: true, etag: `"b"`}, {not: true, token: "u:2"}}}, {"", []condition{token("u:3")}},
+			{"", []condition{{not: true, token: "u:1"}, etag(`"a"`), {not: true, etag: `"b"`},
+				{not: true, token: "u:2"}}}, {"", []condition{token("u:3")}},
 		}},
-		"all white space":      {" \t( \tNot \t<u:1> \t[\"\"] \t) \t", []ifList{{"", []condition{{not: true, token: "u:1"}, etag(`""`)}}}},
+		"all white space": {" \t( \tNot \t<u:1> \t[\"\"] \t) \t",
+			[]ifList{{"", []condition{{not: true, token: "u:1"}, etag(`""`)}}}},
 		"brackets in a tag":    {`(["a)]>("])`, []ifList{{"", []condition{etag(`"a)]>("`)}}}},
 		"escapes and brackets": {`</a(b)%20[c]> (<u:(x)>)`, []ifList{{"/a(b)%20[c]", []condition{token("u:(x)")}}}},
 		"letters of all kinds": {`</ä> (["ä"])`, []ifList{{"/ä", []condition{etag(`"ä"`)}}}},
@@ -63,11 +71,15 @@ func TestParseIf(t *testing.T) {
 func TestParseIfRefuses(t *testing.T) {
 	t.Parallel()
 	for _, in := range []string{
-		" ", "x", "()", "( )", "(", ")", "(<u:1>", "(<u:1", "<u:1>", "u:1", `"a"`, `["a"]`, "(u:1)", `("a")`, "(<u:1>))", "((<u:1>))", "(<u:1>) x", "(<u:1>),(<u:2>)",
+		" ", "x", "()", "( )", "(", ")", "(<u:1>", "(<u:1", "<u:1>", "u:1", `"a"`, `["a"]`, "(u:1)", `("a")`,
+		"(<u:1>))", "((<u:1>))", "(<u:1>) x", "(<u:1>),(<u:2>)",
 		"(Not)", "(Not Not <u:1>)", "Not (<u:1>)", "(<u:1> Not)", "(No <u:1>)", "(Nothing <u:1>)",
-		"(<>)", "(<a>)", "(<a/b>)", "(</a>)", "(<:a>)", "(<1:a>)", "(<u:a b>)", "(< u:1>)", "(<u:1 >)", "(<u:<1>)", "(<u:\"1>)", "(<u:\x001>)", "(<ü:1>)",
-		"([])", "([a])", `(["a)`, `(["a"`, `(["a])`, `([ "a"])`, `(["a" ])`, `(["a""b"])`, `(["a"x)`, `([w/"a"])`, `([W/a])`, `([W/ "a"])`, "([\"\x01\"])", "([\"\x7f\"])", "([*])",
-		"</a>", "</a> <b:c>", "</a> </b> (<u:1>)", "</a> (<u:1>) </b>", "<a> (<u:1>)", "<> (<u:1>)", "</a b> (<u:1>)", "< /a> (<u:1>)", "</a (<u:1>)",
+		"(<>)", "(<a>)", "(<a/b>)", "(</a>)", "(<:a>)", "(<1:a>)", "(<u:a b>)", "(< u:1>)", "(<u:1 >)", "(<u:<1>)",
+		"(<u:\"1>)", "(<u:\x001>)", "(<ü:1>)",
+		"([])", "([a])", `(["a)`, `(["a"`, `(["a])`, `([ "a"])`, `(["a" ])`, `(["a""b"])`, `(["a"x)`, `([w/"a"])`,
+		`([W/a])`, `([W/ "a"])`, "([\"\x01\"])", "([\"\x7f\"])", "([*])",
+		"</a>", "</a> <b:c>", "</a> </b> (<u:1>)", "</a> (<u:1>) </b>", "<a> (<u:1>)", "<> (<u:1>)", "</a b> (<u:1>)",
+		"< /a> (<u:1>)", "</a (<u:1>)",
 		"(<u:1>) </a> (<u:2>)", "</a> ()", "</a> (<u:1>) ()",
 	} {
 		if got, err := parseIf(in); !fault.Is(err, fault.Invalid) || got != nil {
@@ -130,7 +142,8 @@ func TestHolds(t *testing.T) {
 		`(<u:2>) (["b"])`: false, `(<u:2>) (["a"])`: true, `(["a"]) (<u:2>)`: true, "(<u:2>) (Not <DAV:no-lock>)": true,
 		"</b> (<u:2>)": true, "</b> (<u:1>)": false, "</c> (<u:2>)": false, "</c> (<u:2>) </b> (<u:2>)": true,
 	} {
-		if got := anyListHolds(ifLists(t, in), func(resource string, c condition) bool { return states[resource+" "+c.token+c.etag] }); got != want {
+		if got := anyListHolds(ifLists(t, in),
+			func(resource string, c condition) bool { return states[resource+" "+c.token+c.etag] }); got != want {
 			t.Errorf("%s holds: %v", in, got)
 		}
 	}
@@ -138,7 +151,8 @@ func TestHolds(t *testing.T) {
 
 func FuzzIf(f *testing.F) {
 	for _, seed := range []string{
-		"", `(<urn:uuid:1> ["a"]) (Not [W/"b"])`, `</a> (<u:1>) <http://h/b> (Not <DAV:no-lock>)`, "(", "()", `(["a)])`, "(Not Not <u:1>)", "</a>(<u:1>)(<u:2>)",
+		"", `(<urn:uuid:1> ["a"]) (Not [W/"b"])`, `</a> (<u:1>) <http://h/b> (Not <DAV:no-lock>)`, "(", "()", `(["a)])`,
+		"(Not Not <u:1>)", "</a>(<u:1>)(<u:2>)",
 	} {
 		f.Add(seed)
 	}
@@ -152,7 +166,8 @@ func FuzzIf(f *testing.F) {
 		}
 		conditions := 0
 		for _, list := range lists {
-			if len(list.conditions) == 0 || (list.resource == "") != (lists[0].resource == "") || !strings.Contains(header, list.resource) {
+			if len(list.conditions) == 0 || (list.resource == "") != (lists[0].resource == "") ||
+				!strings.Contains(header, list.resource) {
 				t.Fatalf("%q holds the list %+v", header, list)
 			}
 			for _, c := range list.conditions {

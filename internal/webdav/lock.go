@@ -13,8 +13,8 @@ import (
 	"larder/internal/upload"
 )
 
-// lock makes a lock, or gives one its time anew when there is no body (RFC 4918, section 9.10). Where nothing is, it makes an empty file, which others
-// then see and cannot write.
+// lock makes a lock, or gives one its time anew when there is no body (RFC 4918, section 9.10).
+// Where nothing is, it makes an empty file, which others then see and cannot write.
 func (q *request) lock() error {
 	tree, err := readXML(q.R.Body)
 	if err != nil {
@@ -58,7 +58,8 @@ func (q *request) lock() error {
 }
 
 // lockNewFile makes an empty file and its lock, both or neither.
-func (q *request) lockNewFile(at *files.Resource, requested files.WriteLock, timeout time.Duration) (l files.WriteLock, err error) {
+func (q *request) lockNewFile(at *files.Resource, requested files.WriteLock,
+	timeout time.Duration) (l files.WriteLock, err error) {
 	if err := at.Authorize(q.Actor, access.Write); err != nil && !fault.Is(err, fault.NotFound) {
 		return l, err
 	}
@@ -69,10 +70,11 @@ func (q *request) lockNewFile(at *files.Resource, requested files.WriteLock, tim
 		return l, fault.New(fault.Conflict, "There is no such folder: make it first.")
 	}
 	requested.NewEntry = true
-	_, err = q.store(upload.OneShot{Conflict: files.Fail, Body: bytes.NewReader(nil), InTx: func(tx *db.Tx, file files.Entry) (err error) {
-		l, err = q.Tree.LockTx(tx, q.Actor, file.ID, requested, timeout)
-		return err
-	}})
+	_, err = q.store(upload.OneShot{Conflict: files.Fail, Body: bytes.NewReader(nil),
+		InTx: func(tx *db.Tx, file files.Entry) (err error) {
+			l, err = q.Tree.LockTx(tx, q.Actor, file.ID, requested, timeout)
+			return err
+		}})
 	return l, err
 }
 
@@ -85,7 +87,8 @@ func (q *request) refresh(timeout time.Duration) error {
 	if err != nil {
 		return err
 	}
-	if err := at.Authorize(q.Actor, access.Update); err != nil && !fault.Is(err, fault.NotFound) { // who may not change it any more cannot hold it for good
+	// who may not change it any more cannot hold it for good
+	if err := at.Authorize(q.Actor, access.Update); err != nil && !fault.Is(err, fault.NotFound) {
 		return err
 	}
 	l, err := q.Tree.Refresh(q.ctx(), q.Actor, at.ID(), timeout)

@@ -14,7 +14,8 @@ import (
 // liveSet is a set of live properties.
 type liveSet uint16
 
-// liveByName are the properties that the service itself knows (RFC 4918, section 15; RFC 4331), by their names in DAV:. None of them can be set.
+// liveByName are the properties that the service itself knows (RFC 4918, section 15; RFC 4331), by
+// their names in DAV:. None of them can be set.
 var liveByName = map[string]liveSet{
 	"creationdate":          creationDate,
 	"displayname":           displayName,
@@ -159,7 +160,8 @@ var liveNames = func() (names []string) {
 	return names
 }()
 
-// appendValues writes the properties that are asked for and there, then the names of those that are not there.
+// appendValues writes the properties that are asked for and there, then the names of those
+// that are not there.
 func (a *multistatus) appendValues(b []byte, e *files.Member, dead []files.Property, locks []files.WriteLock) []byte {
 	has := a.liveProperties(e)
 	b = append(b, propstatBegin...)
@@ -176,7 +178,10 @@ func (a *multistatus) appendValues(b []byte, e *files.Member, dead []files.Prope
 	}
 	var none []qname
 	for _, name := range a.plan.deadNames {
-		i := slices.IndexFunc(dead, func(p files.Property) bool { return p.Namespace == name.space && p.Name == name.local })
+		i := slices.IndexFunc(dead, func(p files.Property) bool {
+			return p.Namespace == name.space &&
+				p.Name == name.local
+		})
 		switch {
 		case i < 0:
 			none = append(none, name)
@@ -266,10 +271,12 @@ const supportedLocks = "<D:supportedlock>" +
 	"<D:lockentry><D:lockscope><D:shared/></D:lockscope><D:locktype><D:write/></D:locktype></D:lockentry>" +
 	"</D:supportedlock>"
 
-// maxForeignLocks is how many locks of other keys are told of one entry: shared ones on a folder may be many, and are told of everything in it.
+// maxForeignLocks is how many locks of other keys are told of one entry: shared ones on a folder
+// may be many, and are told of everything in it.
 const maxForeignLocks = 10
 
-// appendLockDiscovery writes the locks that cover an entry (RFC 4918, section 15.8). The token is told to the key that made the lock, and to nobody else (abuse case C110).
+// appendLockDiscovery writes the locks that cover an entry (RFC 4918, section 15.8). The token is
+// told to the key that made the lock, and to nobody else (abuse case C110).
 func (q *request) appendLockDiscovery(b []byte, locks []files.WriteLock) []byte {
 	b = append(b, "<D:lockdiscovery>"...)
 	foreign := 0
@@ -289,7 +296,8 @@ func (q *request) appendLockDiscovery(b []byte, locks []files.WriteLock) []byte 
 		if l.Deep {
 			depth = "infinity"
 		}
-		b = append(b, "<D:activelock><D:locktype><D:write/></D:locktype><D:lockscope><D:"+scope+"/></D:lockscope><D:depth>"+depth+"</D:depth>"...)
+		b = append(b, "<D:activelock><D:locktype><D:write/></D:locktype><D:lockscope><D:"+scope+
+			"/></D:lockscope><D:depth>"+depth+"</D:depth>"...)
 		if l.Owner != "" {
 			b = append(append(append(b, "<D:owner>"...), l.Owner...), "</D:owner>"...)
 		}
@@ -299,7 +307,8 @@ func (q *request) appendLockDiscovery(b []byte, locks []files.WriteLock) []byte 
 		if own {
 			b = append(b, "<D:locktoken><D:href>"+tokenScheme+l.Token+"</D:href></D:locktoken>"...)
 		}
-		b = append(append(append(b, "<D:lockroot><D:href>"...), href(l.Path, false)...), "</D:href></D:lockroot></D:activelock>"...)
+		b = append(append(append(b, "<D:lockroot><D:href>"...), href(l.Path, false)...),
+			"</D:href></D:lockroot></D:activelock>"...)
 	}
 	return append(b, "</D:lockdiscovery>"...)
 }

@@ -14,13 +14,16 @@ import (
 // maxProperties is how many properties a request names at most: each is answered for every entry.
 const maxProperties = 256
 
-// detailsBatch is of how many entries dead properties are in memory at a time: those of one may have 64 KiB.
+// detailsBatch is of how many entries dead properties are in memory at a time: those of one
+// may have 64 KiB.
 const detailsBatch = 32
 
-// propfind tells the properties of an entry, and with Depth 1 those of what is in it. More is refused; without a Depth it is 1 (docs/webdav.md), since
-// nobody is served by an answer that never ends (abuse case C109).
+// propfind tells the properties of an entry, and with Depth 1 those of what is in it. More is
+// refused; without a Depth it is 1 (docs/webdav.md), since nobody is served by an answer that never
+// ends (abuse case C109).
 func (q *request) propfind() error {
-	if k := q.Actor.Key; k != nil && !k.Permissions.Has(access.Read) { // which a listing tells no names, but that there is a folder
+	// which a listing tells no names, but that there is a folder
+	if k := q.Actor.Key; k != nil && !k.Permissions.Has(access.Read) {
 		return fault.New(fault.Forbidden, "The API key lacks the permission to read.")
 	}
 	d, err := parseDepth(q.R.Header.Get("Depth"), depth1)
@@ -95,7 +98,8 @@ func (q *request) propfind() error {
 
 // memberFields is what the answer needs to know of each member.
 func (a *multistatus) memberFields() files.MemberFields {
-	return files.MemberFields{IDs: a.anyDead && a.plan.needsDead() || a.anyLocks && a.plan.includes(lockDiscovery), ETags: a.plan.includes(entityTag)}
+	return files.MemberFields{IDs: a.anyDead && a.plan.needsDead() || a.anyLocks && a.plan.includes(lockDiscovery),
+		ETags: a.plan.includes(entityTag)}
 }
 
 // deepLocks is what covers the members of a folder of the locks that cover the folder.
@@ -159,7 +163,8 @@ func (a *multistatus) begin() {
 	a.writeText(xmlHead + `<D:multistatus xmlns:D="DAV:">` + "\n")
 }
 
-// setXMLHeaders says what an answer is, and that no browser is to do anything with it: clients' own words stand in it.
+// setXMLHeaders says what an answer is, and that no browser is to do anything with it: clients' own
+// words stand in it.
 func setXMLHeaders(h http.Header) {
 	h.Set("Content-Type", "application/xml; charset=utf-8")
 	setSandboxHeaders(h)

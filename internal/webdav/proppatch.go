@@ -10,7 +10,8 @@ import (
 	"larder/internal/files"
 )
 
-// proppatch sets and removes dead properties, all of them or none (RFC 4918, section 9.2). The answer tells of each how it fared.
+// proppatch sets and removes dead properties, all of them or none (RFC 4918, section 9.2). The
+// answer tells of each how it fared.
 func (q *request) proppatch() error {
 	tree, err := readXML(q.R.Body)
 	if err != nil {
@@ -33,7 +34,8 @@ func (q *request) proppatch() error {
 	for i, u := range updates {
 		protected = protected || liveProperty(u.name) != 0
 		changes[i] = files.PropertyChange{
-			Property: files.Property{Namespace: u.name.space, Name: u.name.local, Lang: u.lang, Value: u.value}, Remove: u.remove,
+			Property: files.Property{Namespace: u.name.space, Name: u.name.local, Lang: u.lang, Value: u.value},
+			Remove:   u.remove,
 		}
 	}
 	if !protected {
@@ -73,7 +75,8 @@ func (a *multistatus) writePropstat(name qname, status int) {
 	case http.StatusForbidden:
 		a.writeText("<D:error><D:cannot-modify-protected-property/></D:error>")
 	case http.StatusInsufficientStorage:
-		a.writeText("<D:responsedescription>There are too many properties, or they are too long.</D:responsedescription>")
+		a.writeText(
+			"<D:responsedescription>There are too many properties, or they are too long.</D:responsedescription>")
 	}
 	a.writeText("</D:propstat>")
 }
@@ -82,12 +85,14 @@ func statusLine(status int) string {
 	return "<D:status>HTTP/1.1 " + strconv.Itoa(status) + " " + http.StatusText(status) + "</D:status>"
 }
 
-// failedDependency answers with a multistatus of what was in the way of a request, and that the request failed because of it.
+// failedDependency answers with a multistatus of what was in the way of a request, and that the
+// request failed because of it.
 func (q *request) failedDependency(path string, status int, folder bool) error {
 	a := &multistatus{request: q, out: bufio.NewWriter(q.W)}
 	a.begin()
 	a.writeText("<D:response><D:href>" + path + "</D:href>" + statusLine(status) + "</D:response>\n")
-	a.writeText("<D:response><D:href>" + href(q.Path, folder) + "</D:href>" + statusLine(http.StatusFailedDependency) + "</D:response>\n")
+	a.writeText("<D:response><D:href>" + href(q.Path, folder) + "</D:href>" + statusLine(http.StatusFailedDependency) +
+		"</D:response>\n")
 	return a.end(nil)
 }
 

@@ -10,7 +10,8 @@ import (
 )
 
 // startTransfer starts to move or copy an entry into a folder under a name.
-func (q *request) startTransfer(id string, dir vpath.Path, name vpath.Name, move, overwrite, shallow bool) (job.Job, error) {
+func (q *request) startTransfer(id string, dir vpath.Path, name vpath.Name, move, overwrite,
+	shallow bool) (job.Job, error) {
 	how := files.CopyMoveOptions{Replace: overwrite, Shallow: shallow, Precondition: q.recheckTarget}
 	if move {
 		return q.Tree.MoveWithOptions(q.ctx(), q.Actor, id, dir, name, how)
@@ -21,7 +22,8 @@ func (q *request) startTransfer(id string, dir vpath.Path, name vpath.Name, move
 // jobPollInterval is how often a job that is under way is looked at.
 const jobPollInterval = 200 * time.Millisecond
 
-// waitForJob waits until a job has ended, or the client has gone: then the job goes on without it. Fault: Unavailable when the job fails.
+// waitForJob waits until a job has ended, or the client has gone: then the job goes on without it.
+// Fault: Unavailable when the job fails.
 func (q *request) waitForJob(j job.Job) (err error) {
 	tick := time.NewTicker(jobPollInterval)
 	defer tick.Stop()

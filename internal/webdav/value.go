@@ -6,12 +6,15 @@ import (
 	"unicode/utf8"
 )
 
-// unusedNamespace is a default namespace that no element has, so what is written under it declares its own.
+// unusedNamespace is a default namespace that no element has, so what is written under
+// it declares its own.
 const unusedNamespace = "\x00"
 
-// innerXML writes the content of e so that it means the same wherever it is put: elements declare their namespace by default where it changes, and
-// attributes get prefixes of our making (a0, a1, …). RFC 4918 section 4.3 would like the client's own prefixes kept, for values that name them in text.
-// White space stays as it is. It returns false when that takes more than most bytes: a namespace name may be repeated for every element.
+// innerXML writes the content of e so that it means the same wherever it is put: elements declare
+// their namespace by default where it changes, and attributes get prefixes of our making (a0, a1,
+// …). RFC 4918 section 4.3 would like the client's own prefixes kept, for values that name them in
+// text. White space stays as it is. It returns false when that takes more than most bytes: a
+// namespace name may be repeated for every element.
 func innerXML(e *element, most int) (string, bool) {
 	w := innerWriter{limit: most}
 	w.content(e, unusedNamespace)
@@ -93,11 +96,13 @@ func (w *innerWriter) attribute(name, value string) {
 	w.b = append(w.b, '"')
 }
 
-// appendEscaped appends s as text or as an attribute value in double quotes, so that a reader gets s back to the letter. Characters that XML 1.0
-// doesn't have, and bytes that are no UTF-8, become U+FFFD.
+// appendEscaped appends s as text or as an attribute value in double quotes, so that a
+// reader gets s back to the letter. Characters that XML 1.0 doesn't have, and bytes that are
+// no UTF-8, become U+FFFD.
 func appendEscaped(b []byte, s string) []byte { return escape(b, s, true) }
 
-// appendText is appendEscaped for text alone, where tabs, line feeds and quotes stand for themselves.
+// appendText is appendEscaped for text alone, where tabs, line feeds and
+// quotes stand for themselves.
 func appendText(b []byte, s string) []byte { return escape(b, s, false) }
 
 func escape(b []byte, s string, inAttribute bool) []byte {

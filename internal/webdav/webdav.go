@@ -1,8 +1,11 @@
-// Package webdav speaks WebDAV, classes 1 and 2 (RFC 4918), and quota properties (RFC 4331). It translates between the protocol and the domain: which
-// method does what, which header means what, what an error is called in XML. What is allowed, what is locked and what happens to a file is
-// decided below, in the packages of the domain; who asks is settled above, in the API, which serves the bytes as well.
+// Package webdav speaks WebDAV, classes 1 and 2 (RFC 4918), and quota properties (RFC 4331). It
+// translates between the protocol and the domain: which method does what, which header means what,
+// what an error is called in XML. What is allowed, what is locked and what happens to a file is
+// decided below, in the packages of the domain; who asks is settled above, in the API, which serves
+// the bytes as well.
 //
-// Answers of PROPFIND are streamed, so that memory does not grow with a folder. Specification: WebDAV.
+// Answers of PROPFIND are streamed, so that memory does not grow with a
+// folder. Specification: WebDAV.
 package webdav
 
 import (
@@ -65,7 +68,8 @@ var methods = []string{
 	"OPTIONS", "GET", "HEAD", "PUT", "DELETE", "MKCOL", "COPY", "MOVE", "PROPFIND", "PROPPATCH", "LOCK", "UNLOCK",
 }
 
-// singleHeaders are the headers of which a request has one at most: of two that differ, the one that is read could be the one that nobody meant.
+// singleHeaders are the headers of which a request has one at most: of two that differ, the one
+// that is read could be the one that nobody meant.
 var singleHeaders = []string{"Content-Range", "Depth", "Destination", "If", "Lock-Token", "Overwrite"}
 
 // Serve answers a request. What it returns has not been answered yet: WriteError does that.
@@ -128,7 +132,8 @@ func (q *request) resource() (*files.Resource, error) {
 	return at, err
 }
 
-// options tells what can be done here. Windows looks for MS-Author-Via before it tries anything else.
+// options tells what can be done here. Windows looks for MS-Author-Via before
+// it tries anything else.
 func (q *request) options() {
 	h := q.W.Header()
 	h.Set("DAV", "1,2")
@@ -138,8 +143,9 @@ func (q *request) options() {
 	q.W.WriteHeader(http.StatusOK)
 }
 
-// checkedResource decides about a permission for what lies at the path, refuses what is only the way to a mount, and then judges the conditions of HTTP: whether
-// something is there is told to nobody who may not know. Faults: those of files.Spot.May, Forbidden, Precondition.
+// checkedResource decides about a permission for what lies at the path, refuses what is only the
+// way to a mount, and then judges the conditions of HTTP: whether something is there is told to
+// nobody who may not know. Faults: those of files.Spot.May, Forbidden, Precondition.
 func (q *request) checkedResource(p access.Permission) (*files.Resource, error) {
 	at, err := q.resource()
 	if err != nil {

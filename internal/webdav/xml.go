@@ -18,7 +18,8 @@ const (
 	maxBody = 64 << 10
 	// maxNesting is how deep elements may lie in each other.
 	maxNesting = 64
-	// maxSpace is the longest namespace name in bytes: a body says it once, what we make of it says it over and over.
+	// maxSpace is the longest namespace name in bytes: a body says it once, what we make of it says
+	// it over and over.
 	maxSpace = 1024
 )
 
@@ -34,7 +35,8 @@ type qname struct{ space, local string }
 // davName returns a name in WebDAV's own namespace.
 func davName(local string) qname { return qname{davSpace, local} }
 
-// element is an XML tree as read from a body, with its prefixes resolved. Comments and processing instructions are not kept.
+// element is an XML tree as read from a body, with its prefixes resolved. Comments and processing
+// instructions are not kept.
 type element struct {
 	name    qname
 	attrs   []attribute // in the order written, without namespace declarations
@@ -74,9 +76,11 @@ func (e *element) named(name qname) []*element {
 	return found
 }
 
-// readXML reads a body: nil without a fault when it is empty or white space alone. Beyond XML 1.0 and its namespaces it refuses document type
-// declarations, so nothing expands; charsets other than UTF-8 and US-ASCII; and what is longer, deeper or has longer namespace names than the limits.
-// encoding/xml doesn't tell line breaks in attribute values from references to them, so they are kept. Faults: Invalid, TooLarge.
+// readXML reads a body: nil without a fault when it is empty or white space alone. Beyond XML 1.0
+// and its namespaces it refuses document type declarations, so nothing expands; charsets other than
+// UTF-8 and US-ASCII; and what is longer, deeper or has longer namespace names than the limits.
+// encoding/xml doesn't tell line breaks in attribute values from references to them, so they are
+// kept. Faults: Invalid, TooLarge.
 func readXML(r io.Reader) (*element, error) {
 	body, err := io.ReadAll(io.LimitReader(r, maxBody+1))
 	switch {
@@ -99,7 +103,8 @@ func parseXML(body []byte) (*element, error) {
 	}
 	d := xml.NewDecoder(bytes.NewReader(body))
 	d.CharsetReader = func(charset string, in io.Reader) (io.Reader, error) {
-		if strings.EqualFold(charset, "us-ascii") && !bytes.ContainsFunc(body, func(r rune) bool { return r >= utf8.RuneSelf }) {
+		if strings.EqualFold(charset, "us-ascii") &&
+			!bytes.ContainsFunc(body, func(r rune) bool { return r >= utf8.RuneSelf }) {
 			return in, nil
 		}
 		return nil, fmt.Errorf("charset %q", charset)
@@ -122,14 +127,16 @@ func parseXML(body []byte) (*element, error) {
 
 // isXML reports the characters that XML 1.0 has (section 2.2).
 func isXML(r rune) bool {
-	return r == '\t' || r == '\n' || r == '\r' || r >= 0x20 && r <= 0xD7FF || r >= 0xE000 && r <= 0xFFFD || r >= 0x10000 && r <= utf8.MaxRune
+	return r == '\t' || r == '\n' || r == '\r' || r >= 0x20 && r <= 0xD7FF || r >= 0xE000 && r <= 0xFFFD ||
+		r >= 0x10000 && r <= utf8.MaxRune
 }
 
 func notWellFormed(format string, args ...any) error {
 	return fault.Newf(fault.Invalid, "The body is not well-formed XML: %s.", fmt.Sprintf(format, args...))
 }
 
-// treeBuilder builds an element from raw tokens, whose tags need not match and whose prefixes are as written.
+// treeBuilder builds an element from raw tokens, whose tags need not match and whose
+// prefixes are as written.
 type treeBuilder struct {
 	root *element
 	open []frame // from the root down
@@ -220,7 +227,8 @@ func (t *treeBuilder) start(tag xml.StartElement) error {
 	return nil
 }
 
-// declares returns the prefix that an attribute binds, "" for the default namespace, and whether it binds one.
+// declares returns the prefix that an attribute binds, "" for the default namespace, and
+// whether it binds one.
 func declares(a xml.Attr) (string, bool) {
 	if a.Name.Space == "" && a.Name.Local == "xmlns" {
 		return "", true
@@ -228,7 +236,8 @@ func declares(a xml.Attr) (string, bool) {
 	return a.Name.Local, a.Name.Space == "xmlns"
 }
 
-// declarations returns what attributes declare, nil for nothing, held against the constraints of Namespaces in XML 1.0 (sections 2.2 and 3).
+// declarations returns what attributes declare, nil for nothing, held against the constraints of
+// Namespaces in XML 1.0 (sections 2.2 and 3).
 func declarations(attrs []xml.Attr) (map[string]string, error) {
 	var spaces map[string]string
 	for _, a := range attrs {
@@ -278,7 +287,8 @@ func (t *treeBuilder) attributes(written []xml.Attr) ([]attribute, error) {
 	return attrs, nil
 }
 
-// expand resolves the prefix of a name where the open elements stand. The default namespace is for elements only.
+// expand resolves the prefix of a name where the open elements stand. The default namespace
+// is for elements only.
 func (t *treeBuilder) expand(name xml.Name, isElement bool) (qname, error) {
 	if !isNCName(name.Local) {
 		return qname{}, notWellFormed("%s is no name", name.Local)
@@ -300,8 +310,8 @@ func (t *treeBuilder) expand(name xml.Name, isElement bool) (qname, error) {
 	return qname{"", name.Local}, nil
 }
 
-// isNCName reports whether the rest of a name that encoding/xml read is a name by itself: it knows which characters names have, but lets colons
-// stand at either end and anything behind one.
+// isNCName reports whether the rest of a name that encoding/xml read is a name by itself: it knows
+// which characters names have, but lets colons stand at either end and anything behind one.
 func isNCName(s string) bool {
 	if strings.Contains(s, ":") {
 		return false

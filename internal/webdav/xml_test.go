@@ -50,11 +50,12 @@ func TestReadXML(t *testing.T) {
 	for in, want := range map[string]string{
 		"": "nil", " \t\r\n": "nil", "\ufeff": "nil",
 		`<a/>`: `{}a`, `<a></a >`: `{}a`, "\ufeff<a/>": `{}a`, " <a/>\n": `{}a`,
-		`<D:a xmlns:D="DAV:"/>`:                                               `{DAV:}a`,
-		`<a xmlns="DAV:"><b/></a>`:                                            `{DAV:}a({DAV:}b)`,
-		`<a xmlns="DAV:"><b xmlns=""/><c/></a>`:                               `{DAV:}a({}b{DAV:}c)`,
-		`<x:a xmlns:x="u:1"><x:b xmlns:x="u:2"/><x:c/></x:a>`:                 `{u:1}a({u:2}b{u:1}c)`,
-		`<a xmlns="u:1" b="1" x:b="2" xmlns:x="u:2"/>`:                        `{u:1}a[{}b="1"][{u:2}b="2"]`, // the default is not for attributes; order doesn't matter
+		`<D:a xmlns:D="DAV:"/>`:                               `{DAV:}a`,
+		`<a xmlns="DAV:"><b/></a>`:                            `{DAV:}a({DAV:}b)`,
+		`<a xmlns="DAV:"><b xmlns=""/><c/></a>`:               `{DAV:}a({}b{DAV:}c)`,
+		`<x:a xmlns:x="u:1"><x:b xmlns:x="u:2"/><x:c/></x:a>`: `{u:1}a({u:2}b{u:1}c)`,
+		// the default is not for attributes; order doesn't matter
+		`<a xmlns="u:1" b="1" x:b="2" xmlns:x="u:2"/>`:                        `{u:1}a[{}b="1"][{u:2}b="2"]`,
 		`<a xml:lang="de" xmlns:xml="http://www.w3.org/XML/1998/namespace"/>`: `{}a[{http://www.w3.org/XML/1998/namespace}lang="de"]`,
 		`<xml:a/>`:                  `{http://www.w3.org/XML/1998/namespace}a`,
 		`<?xml version="1.0"?><a/>`: `{}a`,
@@ -154,7 +155,8 @@ func TestReadXMLLimits(t *testing.T) {
 	long := func(size int) string { return "<a>" + strings.Repeat("x", size-7) + "</a>" }
 	deep := func(levels int) string { return strings.Repeat("<a>", levels) + strings.Repeat("</a>", levels) }
 	space := func(size int) string { return `<a xmlns="` + strings.Repeat("u", size) + `"/>` }
-	for name, in := range map[string]string{"64 KiB": long(65536), "64 levels": deep(64), "a namespace of 1 KiB": space(1024)} {
+	for name, in := range map[string]string{"64 KiB": long(65536), "64 levels": deep(64),
+		"a namespace of 1 KiB": space(1024)} {
 		if _, err := readXML(strings.NewReader(in)); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -193,15 +195,18 @@ func TestReadXMLStopsReading(t *testing.T) {
 		t.Errorf("read %d bytes: %v", body.n, err)
 	}
 	broken := errors.New("connection reset")
-	if _, err := readXML(io.MultiReader(strings.NewReader("<a/>"), iotest.ErrReader(broken))); !fault.Is(err, fault.Invalid) || !errors.Is(err, broken) {
+	if _, err := readXML(io.MultiReader(strings.NewReader("<a/>"), iotest.ErrReader(broken))); !fault.Is(err,
+		fault.Invalid) || !errors.Is(err, broken) {
 		t.Errorf("a broken body: %v", err)
 	}
 }
 
 func FuzzReadXML(f *testing.F) {
 	for _, seed := range []string{
-		"", "<a/>", `<D:propfind xmlns:D="DAV:"><D:allprop/></D:propfind>`, `<?xml version="1.0" encoding="utf-8"?><a xmlns="u:1" xmlns:x="u:2" x:b="&#13;">c<x:d/></a>`,
-		`<propertyupdate xmlns="DAV:" xml:lang="de"><set><prop><a><![CDATA[<]]></a></prop></set></propertyupdate>`, `<!DOCTYPE a><a/>`, `<x:1 xmlns:x="u:1"/>`,
+		"", "<a/>", `<D:propfind xmlns:D="DAV:"><D:allprop/></D:propfind>`,
+		`<?xml version="1.0" encoding="utf-8"?><a xmlns="u:1" xmlns:x="u:2" x:b="&#13;">c<x:d/></a>`,
+		`<propertyupdate xmlns="DAV:" xml:lang="de"><set><prop><a><![CDATA[<]]></a></prop></set></propertyupdate>`,
+		`<!DOCTYPE a><a/>`, `<x:1 xmlns:x="u:1"/>`,
 		`<lockinfo xmlns="DAV:"><lockscope><shared/></lockscope><locktype><write/></locktype><owner> a <b/></owner></lockinfo>`, "<xml:a/>", "<a>\r\n&#xD;</a>",
 	} {
 		f.Add([]byte(seed))

@@ -1,9 +1,11 @@
-// Package zipstream writes a zip archive to a stream, in memory that does not grow with the number of entries: archive/zip remembers every one of
-// them until the end.
+// Package zipstream writes a zip archive to a stream, in memory that does not grow with the number
+// of entries: archive/zip remembers every one of them until the end.
 //
-// Contents are stored as they are, since pictures, video and archives are compressed already. Their sizes and checksums follow them (data
-// descriptors), and the directory at the end, without which no program takes the archive for a whole one, is written by Finish alone. Names are
-// UTF-8; what is too large or too much for the old fields is in the Zip64 ones. Format: APPNOTE.TXT 6.3.10 of PKWARE.
+// Contents are stored as they are, since pictures, video and archives are compressed already.
+// Their sizes and checksums follow them (data descriptors), and the directory at the end, without
+// which no program takes the archive for a whole one, is written by Finish alone. Names are
+// UTF-8; what is too large or too much for the old fields is in the Zip64 ones. Format:
+// APPNOTE.TXT 6.3.10 of PKWARE.
 package zipstream
 
 import (
@@ -16,7 +18,8 @@ import (
 	"time"
 )
 
-// segmentSize is how many entries one zip.Writer gets. Then it is ended, and of what it writes the directory is set aside.
+// segmentSize is how many entries one zip.Writer gets. Then it is ended, and of what it writes the
+// directory is set aside.
 const segmentSize = 512
 
 // Writer writes one archive. Not for concurrent use.
@@ -28,7 +31,8 @@ type Writer struct {
 	directory      directorySpool
 }
 
-// New returns a Writer to out. Directories of more than a mebibyte wait in the file that open returns; Close closes it.
+// New returns a Writer to out. Directories of more than a mebibyte wait in the file that open
+// returns; Close closes it.
 func New(out io.Writer, open func() (*os.File, error)) *Writer {
 	return &Writer{out: segmentOutput{out: out}, directory: directorySpool{openFile: open}}
 }
@@ -67,8 +71,9 @@ func (w *Writer) Flush() error {
 	return w.segment.Flush()
 }
 
-// endSegment ends the present stretch. Its zip.Writer then writes what belongs after its last content, its directory, and an end of an archive; the first
-// goes out, the second is kept for the end, the third is dropped.
+// endSegment ends the present stretch. Its zip.Writer then writes what belongs after its last
+// content, its directory, and an end of an archive; the first goes out, the second is kept for the
+// end, the third is dropped.
 func (w *Writer) endSegment() error {
 	if w.segment == nil {
 		return nil

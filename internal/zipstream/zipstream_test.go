@@ -74,7 +74,8 @@ func TestEntryCounts(t *testing.T) {
 				if i%10 == 3 {
 					want, size = fmt.Sprintf("目录 %d/", i), 0
 				}
-				if f.Name != want || f.UncompressedSize64 != uint64(size) || f.NonUTF8 || f.Flags&0x800 == 0 || f.Method != zip.Store || !f.Modified.Equal(noon) {
+				if f.Name != want || f.UncompressedSize64 != uint64(size) || f.NonUTF8 || f.Flags&0x800 == 0 ||
+					f.Method != zip.Store || !f.Modified.Equal(noon) {
 					t.Fatalf("entry %d: %+v", i, f.FileHeader)
 				}
 				if i > 600 && i%997 != 0 {
@@ -84,7 +85,8 @@ func TestEntryCounts(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if content, err := io.ReadAll(body); err != nil || string(content) != strings.Repeat("x", size) { // checks the CRC
+				// checks the CRC
+				if content, err := io.ReadAll(body); err != nil || string(content) != strings.Repeat("x", size) {
 					t.Errorf("%s: %q, %v", f.Name, content, err)
 				}
 			}
@@ -165,7 +167,8 @@ func TestArchivesOfMoreThan4GiB(t *testing.T) {
 	}
 }
 
-// Memory does not grow with the number of entries: archive/zip alone would hold some hundred bytes of each of these.
+// Memory does not grow with the number of entries: archive/zip alone would hold some hundred bytes
+// of each of these.
 func TestMemoryDoesNotGrowWithEntries(t *testing.T) {
 	open, _ := spoolFiles(t)
 	w := zipstream.New(io.Discard, open)

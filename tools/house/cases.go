@@ -14,8 +14,8 @@ import (
 	"strings"
 )
 
-// Shown maps the number of an abuse case to the tests that carry it, by file. A file without functions is one whose comments
-// carry the number outside of any test.
+// Shown maps the number of an abuse case to the tests that carry it, by file. A file without
+// functions is one whose comments carry the number outside of any test.
 type Shown map[int]map[string][]string
 
 var (
@@ -123,7 +123,8 @@ func testAround(parsed *ast.File, node ast.Node) string {
 // cell writes the tests of a case as the table has them: those with names where there are any, else the files.
 func (s Shown) cell(number int) string {
 	var named, bare []string
-	for _, file := range slices.SortedFunc(maps.Keys(s[number]), func(a, b string) int { return cmp.Or(cmp.Compare(path.Dir(a), path.Dir(b)), cmp.Compare(a, b)) }) {
+	for _, file := range slices.SortedFunc(maps.Keys(s[number]),
+		func(a, b string) int { return cmp.Or(cmp.Compare(path.Dir(a), path.Dir(b)), cmp.Compare(a, b)) }) {
 		tests := slices.DeleteFunc(slices.Clone(s[number][file]), func(test string) bool { return test == "" })
 		if len(tests) == 0 {
 			bare = append(bare, "`"+file+"`")

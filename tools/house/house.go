@@ -1,9 +1,11 @@
-// Package house holds the rules of this source tree that no compiler and no linter knows: which package may import which, where SQL, JSON
-// tags, the clock and net/http may stand, how long a file may grow, what may be named how, how many modules we depend on, where
-// references in comments and documents lead, which tests show an abuse case, how long the subject of a commit may be.
+// Package house holds the rules of this source tree that no compiler and no linter knows: which
+// package may import which, where SQL, JSON tags, the clock and net/http may stand, how long a file
+// may grow, what may be named how, how many modules we depend on, where references in comments and
+// documents lead, which tests show an abuse case, how long the subject of a commit may be.
 //
-// Its tests apply the rules to the tree, and each rule to samples that break it, since a check that cannot fail checks nothing. They need
-// neither network nor services. CONTRIBUTING.md tells the rules in prose.
+// Its tests apply the rules to the tree, and each rule to samples that break it, since a check
+// that cannot fail checks nothing. They need neither network nor services. CONTRIBUTING.md tells
+// the rules in prose.
 package house
 
 import (
@@ -28,8 +30,8 @@ func (f Finding) String() string {
 	return fmt.Sprintf("%s:%d: %s", f.File, f.Line, f.Text)
 }
 
-// machine matches what belongs to the machine of a developer: its directories, and documents that are not part of the project. It is
-// put together so that it does not match itself.
+// machine matches what belongs to the machine of a developer: its directories, and documents that
+// are not part of the project. It is put together so that it does not match itself.
 var machine = regexp.MustCompile(`/wor` + `k/|/far` + `m/|\.\./sha` + `red|\b(SPE` + `C|DECI` + `SIONS)\.md\b`)
 
 // Text finds places of one machine in a file of any kind.
@@ -37,7 +39,8 @@ func Text(name string, text []byte) []Finding {
 	var found []Finding
 	for number, line := range strings.Split(string(text), "\n") {
 		if match := machine.FindString(line); match != "" {
-			found = append(found, Finding{File: name, Line: number + 1, Text: "names " + match + ", which exists on one machine only"})
+			found = append(found, Finding{File: name, Line: number + 1,
+				Text: "names " + match + ", which exists on one machine only"})
 		}
 	}
 	return found
@@ -48,7 +51,8 @@ func Lock(name string, text []byte) []Finding {
 	var found []Finding
 	for number, line := range strings.Split(string(text), "\n") {
 		if strings.Contains(line, `"resolved": "http`) {
-			found = append(found, Finding{File: name, Line: number + 1, Text: "names the host of a registry (npm's omit-lockfile-registry-resolved leaves it out)"})
+			found = append(found, Finding{File: name, Line: number + 1,
+				Text: "names the host of a registry (npm's omit-lockfile-registry-resolved leaves it out)"})
 		}
 	}
 	return found
@@ -63,7 +67,8 @@ type Requirement struct {
 	Indirect bool
 }
 
-// Modules finds too many direct dependencies of the product; modules that only tests, benchmarks and test support import do not count.
+// Modules finds too many direct dependencies of the product; modules that only tests, benchmarks
+// and test support import do not count.
 func Modules(required []Requirement, packages []Package) []Finding {
 	var counted []string
 	for _, requirement := range required {
@@ -72,7 +77,8 @@ func Modules(required []Requirement, packages []Package) []Finding {
 		}
 		imported := slices.ContainsFunc(packages, func(pkg Package) bool {
 			here := strings.TrimPrefix(pkg.ImportPath, module+"/")
-			return !support(here) && !within(here, "bench", "e2e") && slices.ContainsFunc(pkg.Imports, func(path string) bool { return within(path, requirement.Path) })
+			return !support(here) && !within(here, "bench", "e2e") &&
+				slices.ContainsFunc(pkg.Imports, func(path string) bool { return within(path, requirement.Path) })
 		})
 		if imported {
 			counted = append(counted, requirement.Path)
@@ -81,5 +87,6 @@ func Modules(required []Requirement, packages []Package) []Finding {
 	if len(counted) <= maxModules {
 		return nil
 	}
-	return []Finding{{File: "go.mod", Text: fmt.Sprintf("%d direct modules; %d are the most: %s", len(counted), maxModules, strings.Join(counted, " "))}}
+	return []Finding{{File: "go.mod", Text: fmt.Sprintf("%d direct modules; %d are the most: %s", len(counted),
+		maxModules, strings.Join(counted, " "))}}
 }

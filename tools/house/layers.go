@@ -8,13 +8,17 @@ import (
 // module is the path of the main module.
 const module = "larder"
 
-// layers says which package may import which: only what stands in a row above, or further left in its own row. A package below another
-// (internal/blob/disk) counts as that one. docs/architecture.md draws the same picture.
+// layers says which package may import which: only what stands in a row above, or further left in
+// its own row. A package below another (internal/blob/disk) counts as that one.
+// docs/architecture.md draws the same picture.
 var layers = [][]string{
-	{"internal/fault", "internal/vpath", "internal/ident", "internal/crash", "internal/concurrency", "internal/zipstream"},
-	{"internal/secret", "internal/config", "internal/egress", "internal/db", "internal/kv", "internal/blob", "internal/thumb", "internal/mail", "internal/captcha"},
+	{"internal/fault", "internal/vpath", "internal/ident", "internal/crash", "internal/concurrency",
+		"internal/zipstream"},
+	{"internal/secret", "internal/config", "internal/egress", "internal/db", "internal/kv", "internal/blob",
+		"internal/thumb", "internal/mail", "internal/captcha"},
 	{"internal/job"},
-	{"internal/site", "internal/letter", "internal/audit", "internal/quota", "internal/access", "internal/account", "internal/apikey", "internal/provider", "internal/mount"},
+	{"internal/site", "internal/letter", "internal/audit", "internal/quota", "internal/access", "internal/account",
+		"internal/apikey", "internal/provider", "internal/mount"},
 	{"internal/object"},
 	{"internal/files"},
 	{"internal/upload", "internal/share", "internal/download", "internal/freemode"},
@@ -41,14 +45,16 @@ type Package struct {
 	Imports    []string // without those of its tests
 }
 
-// Layers finds imports that do not go down, packages that no layer knows, and test support in what is no test.
+// Layers finds imports that do not go down, packages that no layer knows, and test support in
+// what is no test.
 func Layers(packages []Package) []Finding {
 	var found []Finding
 	for _, pkg := range packages {
 		here := strings.TrimPrefix(pkg.ImportPath, module+"/")
 		row, column, seat := place(here)
 		if row < 0 {
-			found = append(found, Finding{File: here, Text: "has no place in the table of layers (tools/house/layers.go)"})
+			found = append(found, Finding{File: here,
+				Text: "has no place in the table of layers (tools/house/layers.go)"})
 			continue
 		}
 		for _, imported := range pkg.Imports {
@@ -63,14 +69,16 @@ func Layers(packages []Package) []Finding {
 			case support(there) && !support(here) && !within(here, "bench", "e2e"):
 				found = append(found, Finding{File: here, Text: "imports " + there + ", which is for tests"})
 			case only[thatSeat] != nil && thatSeat != seat && !slices.Contains(only[thatSeat], seat):
-				found = append(found, Finding{File: here, Text: "imports " + there + ", which only " + strings.Join(only[thatSeat], ", ") + " may"})
+				found = append(found, Finding{File: here,
+					Text: "imports " + there + ", which only " + strings.Join(only[thatSeat], ", ") + " may"})
 			}
 		}
 	}
 	return found
 }
 
-// place finds the row and column of a package in the table and the name that stands there; the row is -1 when there is none.
+// place finds the row and column of a package in the table and the name that stands there; the row
+// is -1 when there is none.
 func place(pkg string) (row, column int, seat string) {
 	for row, names := range layers {
 		for column, name := range names {
@@ -97,15 +105,21 @@ func Names(packages []Package) []Finding {
 // saysNothing reports names such as util, helpers and stringutil.
 func saysNothing(name string) bool {
 	singular := strings.TrimSuffix(strings.ToLower(name), "s")
-	return slices.Contains(vague, singular) || strings.HasSuffix(singular, "util") || strings.HasSuffix(singular, "helper")
+	return slices.Contains(vague, singular) || strings.HasSuffix(singular, "util") ||
+		strings.HasSuffix(singular, "helper")
 }
 
-// within reports whether the slash-separated place in the tree is one of the roots or lies below one.
+// within reports whether the slash-separated place in the tree is one of the roots
+// or lies below one.
 func within(place string, roots ...string) bool {
-	return slices.ContainsFunc(roots, func(root string) bool { return place == root || strings.HasPrefix(place, root+"/") })
+	return slices.ContainsFunc(roots, func(root string) bool {
+		return place == root ||
+			strings.HasPrefix(place, root+"/")
+	})
 }
 
 // support reports whether a package exists for tests: apptest, blobtest, kvtest.
 func support(pkg string) bool {
-	return slices.ContainsFunc(strings.Split(pkg, "/"), func(segment string) bool { return strings.HasSuffix(segment, "test") })
+	return slices.ContainsFunc(strings.Split(pkg, "/"),
+		func(segment string) bool { return strings.HasSuffix(segment, "test") })
 }

@@ -15,7 +15,8 @@ type line struct {
 	text   string
 }
 
-// prose returns the comments of a source file, or the lines of a document outside of its code blocks. Files of other kinds have none.
+// prose returns the comments of a source file, or the lines of a document outside of its code
+// blocks. Files of other kinds have none.
 func prose(name string, text []byte) []line {
 	switch path.Ext(name) {
 	case ".md":
@@ -76,7 +77,8 @@ func lineComments(text, mark string) []line {
 				break
 			}
 			at += next + len(mark)
-			if before := strings.TrimSuffix(content[:at], mark); before == "" || strings.HasSuffix(before, " ") || strings.HasSuffix(before, "\t") {
+			if before := strings.TrimSuffix(content[:at], mark); before == "" || strings.HasSuffix(before, " ") ||
+				strings.HasSuffix(before, "\t") {
 				found = append(found, line{number + 1, content[at:]})
 				break
 			}

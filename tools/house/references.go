@@ -18,31 +18,35 @@ type Tree struct {
 }
 
 var (
-	// caseNumber matches the number of an abuse case: C and up to three digits, as a word of its own. Escapes (%C3, =C3), colours
-	// (#C12), character references (&C1) and parts of longer words are none.
+	// caseNumber matches the number of an abuse case: C and up to three digits, as a word of
+	// its own. Escapes (%C3, =C3), colours (#C12), character references (&C1) and parts of
+	// longer words are none.
 	caseNumber = regexp.MustCompile(`(?:^|[^\w%=#&])C([1-9][0-9]{0,2})\b`)
 	// recordNumber matches the number of a decision record, recordPath the begin of its path.
 	recordNumber = regexp.MustCompile(`\bADR[ -]([0-9]{4})\b`)
 	recordPath   = regexp.MustCompile(`(?:^|[^\w/.])docs/adr/([0-9]{4})`)
 	// document matches the path of a document from the root.
 	document = regexp.MustCompile(`(?:^|[^\w/.])(docs/[\w./-]+\.md)\b`)
-	// source matches the path of a source file in a code span, from the root or from internal; * stands for any part of a name.
+	// source matches the path of a source file in a code span, from the root or from internal; *
+	// stands for any part of a name.
 	source = regexp.MustCompile("`((?:[\\w.-]+/)+[\\w.*-]+\\.(?:go|ts|mjs|js|svelte|css|sql))`")
-	// named matches names in code spans that a document places in a source file: `a`, `b` and `c` in `access/decide.go`.
+	// named matches names in code spans that a document places in a source file: `a`, `b`
+	// and `c` in `access/decide.go`.
 	named = regexp.MustCompile("((?:`\\w+`(?:, | and ))*`\\w+`) in (?:the |tables )?`((?:[\\w-]+/)+[\\w-]+\\.go)`")
 	// capitals matches a document that is named as those at the root are.
 	capitals = regexp.MustCompile(`(?:^|[^\w/.-])([A-Z]{2,}\.md)\b`)
 	// link matches the target of a link in Markdown, with an anchor or without one.
 	link = regexp.MustCompile(`\]\(([^)#\s]*)(?:#([^)\s]+))?\)`)
-	// outside matches words for papers that are not part of the project, in code alone: the number or title of a decision there. It
-	// asks for a begin of a sentence or a bracket, since prose has decisions, too.
+	// outside matches words for papers that are not part of the project, in code alone: the
+	// number or title of a decision there. It asks for a begin of a sentence or a bracket, since
+	// prose has decisions, too.
 	outside = regexp.MustCompile(`\bDECISIONS\b|\bSPEC\b|(?i)\bthe brief\b`)
 	decided = regexp.MustCompile(`(?:^\s*|[(;.] ?)[Dd]ecisions(?:[:,]| on) `)
 )
 
-// References finds references in comments and documents that lead nowhere: numbers of abuse cases and decision records, paths of
-// documents, papers that are not part of the project; and in documents links, paths of source files, and names that a source file
-// does not have.
+// References finds references in comments and documents that lead nowhere: numbers of abuse cases
+// and decision records, paths of documents, papers that are not part of the project; and in
+// documents links, paths of source files, and names that a source file does not have.
 func References(name string, text []byte, tree Tree) []Finding {
 	var found []Finding
 	for _, l := range prose(name, text) {
@@ -83,7 +87,8 @@ func References(name string, text []byte, tree Tree) []Finding {
 			}
 		}
 		for _, match := range named.FindAllStringSubmatch(l.text, -1) {
-			for _, name := range strings.FieldsFunc(match[1], func(r rune) bool { return r == '`' || r == ',' || r == ' ' }) {
+			for _, name := range strings.FieldsFunc(match[1],
+				func(r rune) bool { return r == '`' || r == ',' || r == ' ' }) {
 				if name != "and" && !tree.holds(match[2], name) {
 					report("places %s in %s, which does not have it", name, match[2])
 				}

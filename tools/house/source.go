@@ -17,20 +17,23 @@ const (
 	maxTestLines = 800
 )
 
-// Where something may stand, besides tests and test support. Commands, benchmarks, black-box tests and tools are free in all but form.
+// Where something may stand, besides tests and test support. Commands, benchmarks, black-box tests
+// and tools are free in all but form.
 var (
 	free      = []string{"cmd", "bench", "e2e", "tools"}
 	sqlHomes  = []string{"internal/db"}
 	jsonHomes = []string{"internal/api"}
 	clocks    = []string{"internal/app"}
-	httpHomes = []string{"internal/api", "internal/webdav", "internal/egress", "internal/captcha", "internal/blob/s3", "internal/app", "web",
+	httpHomes = []string{"internal/api", "internal/webdav", "internal/egress", "internal/captcha", "internal/blob/s3",
+		"internal/app", "web",
 		"internal/provider/probe_direct.go"} // which does to a store what a browser does
 )
 
 // statement matches SQL: loosely in upper case, which is how we write it, strictly in any other.
-var statement = regexp.MustCompile(`^\s*(SELECT\s|INSERT\s+(OR\s+\w+\s+)?INTO\s|UPDATE\s+\w+\s|DELETE\s+FROM\s|WITH\s+(RECURSIVE\s+)?\w+\s*(\([^)]*\)\s*)?AS\s|` +
-	`CREATE\s+((UNIQUE\s+)?INDEX|TABLE)\s|ALTER\s+TABLE\s|DROP\s+(TABLE|INDEX)\s|ORDER\s+BY\s|ON\s+CONFLICT\s)` +
-	`|(?i)^\s*(select\s.*\sfrom\s+\w+\s+(where|join|order|group|limit)\s|insert\s+into\s+\w+\s*\(|update\s+\w+\s+set\s+\w+\s*=|delete\s+from\s+\w+\s+where\s|with\s+recursive\s)`)
+var statement = regexp.MustCompile(
+	`^\s*(SELECT\s|INSERT\s+(OR\s+\w+\s+)?INTO\s|UPDATE\s+\w+\s|DELETE\s+FROM\s|WITH\s+(RECURSIVE\s+)?\w+\s*(\([^)]*\)\s*)?AS\s|` +
+		`CREATE\s+((UNIQUE\s+)?INDEX|TABLE)\s|ALTER\s+TABLE\s|DROP\s+(TABLE|INDEX)\s|ORDER\s+BY\s|ON\s+CONFLICT\s)` +
+		`|(?i)^\s*(select\s.*\sfrom\s+\w+\s+(where|join|order|group|limit)\s|insert\s+into\s+\w+\s*\(|update\s+\w+\s+set\s+\w+\s*=|delete\s+from\s+\w+\s+where\s|with\s+recursive\s)`)
 
 // file is a parsed Go file and what the checks have found in it.
 type file struct {
@@ -41,10 +44,12 @@ type file struct {
 	found []Finding
 }
 
-// Source applies the rules that one Go file can break by itself: where SQL, JSON tags, the clock and net/http may stand, its length, its
-// name, switched-off linters, commented-out code, and sleeping or skipped tests. path is from the root, with slashes.
+// Source applies the rules that one Go file can break by itself: where SQL, JSON tags, the clock
+// and net/http may stand, its length, its name, switched-off linters, commented-out code, and
+// sleeping or skipped tests. path is from the root, with slashes.
 func Source(name string, text []byte) []Finding {
-	f := &file{path: name, test: strings.HasSuffix(name, "_test.go") || support(path.Dir(name)), set: token.NewFileSet()}
+	f := &file{path: name, test: strings.HasSuffix(name, "_test.go") || support(path.Dir(name)),
+		set: token.NewFileSet()}
 	var err error
 	if f.ast, err = parser.ParseFile(f.set, name, text, parser.ParseComments); err != nil {
 		return []Finding{{File: name, Text: err.Error()}}
@@ -118,7 +123,8 @@ func (f *file) sqlForbidden() bool {
 	return !f.exempt(sqlHomes) && !strings.HasPrefix(name, "sql")
 }
 
-// selector checks time.Now and the like outside the composition root, and sleeps and skips in tests.
+// selector checks time.Now and the like outside the composition root, and sleeps
+// and skips in tests.
 func (f *file) selector(n *ast.SelectorExpr) {
 	from, ok := n.X.(*ast.Ident)
 	if !ok {
@@ -141,7 +147,8 @@ func (f *file) selector(n *ast.SelectorExpr) {
 	}
 }
 
-// localName is what the file calls a package of the standard library, "" when it does not import it.
+// localName is what the file calls a package of the standard library, "" when it
+// does not import it.
 func (f *file) localName(pkg string) string {
 	for _, spec := range f.ast.Imports {
 		if spec.Path.Value == strconv.Quote(pkg) {
@@ -162,23 +169,26 @@ func (f *file) comments() {
 			switch {
 			case strings.HasPrefix(strings.TrimSpace(text), "nolint"), strings.HasPrefix(text, "lint:"):
 				f.report(comment.Pos(), "switches a linter off")
-			case !strings.HasPrefix(text, "\t") && isCode(strings.TrimSpace(text)): // a tab begins an example in a doc comment
+			case !strings.HasPrefix(text, "\t") &&
+				isCode(strings.TrimSpace(text)): // a tab begins an example in a doc comment
 				f.report(comment.Pos(), "is code that was commented out")
 			}
 		}
 	}
 }
 
-// callLine is a whole line that calls a function of a package or a method: prose seldom looks like that.
+// callLine is a whole line that calls a function of a package or a method: prose
+// seldom looks like that.
 var callLine = regexp.MustCompile(`^\w+(\.\w+)+\(.*\)$`)
 
-// isCode reports whether a comment line is a Go statement. Only forms that prose does not take count: definitions with :=, blocks,
-// calls with a selector.
+// isCode reports whether a comment line is a Go statement. Only forms that prose does not take
+// count: definitions with :=, blocks, calls with a selector.
 func isCode(line string) bool {
 	if strings.HasSuffix(line, "{") {
 		line += "}" // the head of a block
 	}
-	parsed, err := parser.ParseFile(token.NewFileSet(), "", "package p\nfunc _() {\n"+line+"\n}", parser.SkipObjectResolution)
+	parsed, err := parser.ParseFile(token.NewFileSet(), "", "package p\nfunc _() {\n"+line+"\n}",
+		parser.SkipObjectResolution)
 	if err != nil || len(parsed.Decls) == 0 {
 		return false
 	}

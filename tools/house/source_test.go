@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// Samples that the rules are to find; they lie apart, so that whoever looks for skips and sleeps in tests finds none.
+// Samples that the rules are to find; they lie apart, so that whoever looks for skips and sleeps
+// in tests finds none.
 var (
 	//go:embed testdata/sleep.txt
 	sleeps string
@@ -26,15 +27,20 @@ func TestSource(t *testing.T) {
 	}{
 		{"SQL beside the rules", "internal/files/move.go", sql, []string{"internal/files/move.go:2: holds SQL"}},
 		{"SQL in a command", "internal/app/serve.go", `var q = "DELETE FROM users"`, []string{"holds SQL"}},
-		{"SQL that inserts", "internal/files/a.go", `var q = "INSERT INTO entries (id) VALUES ($1)"`, []string{"holds SQL"}},
+		{"SQL that inserts", "internal/files/a.go", `var q = "INSERT INTO entries (id) VALUES ($1)"`,
+			[]string{"holds SQL"}},
 		{"SQL that updates", "internal/files/a.go", `var q = "UPDATE entries SET name = $1"`, []string{"holds SQL"}},
-		{"SQL that walks", "internal/files/a.go", `var q = "WITH RECURSIVE up (id) AS (VALUES (1))"`, []string{"holds SQL"}},
-		{"SQL in lower case", "internal/files/a.go", `var q = "select id from entries where id = $1"`, []string{"holds SQL"}},
+		{"SQL that walks", "internal/files/a.go", `var q = "WITH RECURSIVE up (id) AS (VALUES (1))"`,
+			[]string{"holds SQL"}},
+		{"SQL in lower case", "internal/files/a.go", `var q = "select id from entries where id = $1"`,
+			[]string{"holds SQL"}},
 		{"a piece of SQL", "internal/files/a.go", `var q = " ORDER BY name"`, []string{"holds SQL"}},
 		{"SQL in its file", "internal/files/sql_move.go", sql, nil},
 		{"SQL in db", "internal/db/migrate.go", sql, nil},
 		{"SQL in a test", "internal/files/move_test.go", sql, nil},
-		{"prose about choices", "internal/files/a.go", `var s = []string{"select a file from the list", "Update settings", "delete from store: %w", "with love"}`, nil},
+		{"prose about choices", "internal/files/a.go",
+			`var s = []string{"select a file from the list", "Update settings", "delete from store: %w", "with love"}`,
+			nil},
 
 		{"JSON tag in a domain package", "internal/share/share.go", tag, []string{"share.go:2: has a JSON tag"}},
 		{"JSON tag in the API", "internal/api/share.go", tag, nil},
@@ -42,8 +48,10 @@ func TestSource(t *testing.T) {
 		{"JSON tag in test support", "internal/apptest/client.go", tag, nil},
 		{"another tag", "internal/share/share.go", "type row struct{ A int `toml:\"json\"` }", nil},
 
-		{"clock in a domain package", "internal/upload/session.go", clock, []string{"session.go:3: reads the clock by time.Now"}},
-		{"clock under another name", "internal/upload/session.go", "import clock \"time\"\nvar d = clock.Since(clock.Time{})", []string{"time.Since"}},
+		{"clock in a domain package", "internal/upload/session.go", clock,
+			[]string{"session.go:3: reads the clock by time.Now"}},
+		{"clock under another name", "internal/upload/session.go",
+			"import clock \"time\"\nvar d = clock.Since(clock.Time{})", []string{"time.Since"}},
 		{"clock in app", "internal/app/app.go", clock, nil},
 		{"clock in a command", "cmd/larder/main.go", clock, nil},
 		{"clock in a test", "internal/upload/session_test.go", clock, nil},
@@ -59,15 +67,18 @@ func TestSource(t *testing.T) {
 		{"skip", "e2e/login_test.go", skips, []string{"skips a test"}},
 
 		{"linter off", "internal/job/job.go", "//nolint:all\nvar x int", []string{"job.go:2: switches a linter off"}},
-		{"staticcheck off", "internal/job/job.go", "//lint:ignore U1000 later\nvar x int", []string{"switches a linter off"}},
-		{"a commented-out call", "internal/job/job.go", "func f() {\n\t// fmt.Println(x)\n}", []string{"job.go:3: is code"}},
+		{"staticcheck off", "internal/job/job.go", "//lint:ignore U1000 later\nvar x int",
+			[]string{"switches a linter off"}},
+		{"a commented-out call", "internal/job/job.go", "func f() {\n\t// fmt.Println(x)\n}",
+			[]string{"job.go:3: is code"}},
 		{"a commented-out definition", "internal/job/job.go", "func f() {\n\t//x, err := f(1)\n}", []string{"is code"}},
 		{"a commented-out block", "internal/job/job.go", "func f() {\n\t// if x > 1 {\n\t// }\n}", []string{"is code"}},
 		{"comments", "internal/job/job.go", "// f runs once: see RFC 9562 (section 5).\n// It returns nil.\n//\n//\tx := f()\n//\n//go:noinline\nfunc f() {\n\t// x = 1 holds here\n\t// lint\n}", nil},
 
 		{"a long file", "internal/job/job.go", strings.Repeat("\n", 500), []string{"has 501 lines; 500 are the most"}},
 		{"a file just short enough", "internal/job/job.go", strings.Repeat("\n", 499), nil},
-		{"a long test", "internal/job/job_test.go", strings.Repeat("\n", 800), []string{"has 801 lines; 800 are the most"}},
+		{"a long test", "internal/job/job_test.go", strings.Repeat("\n", 800),
+			[]string{"has 801 lines; 800 are the most"}},
 		{"a test just short enough", "internal/job/job_test.go", strings.Repeat("\n", 799), nil},
 		{"a name that says nothing", "internal/job/helpers.go", "", []string{"says nothing"}},
 		{"a test with a name that says nothing", "internal/job/util_test.go", "", []string{"says nothing"}},

@@ -19,7 +19,9 @@ func Subjects(commits []Commit) []Finding {
 	var found []Finding
 	for _, commit := range commits {
 		if length := utf8.RuneCountInString(commit.Subject); length > maxSubject {
-			found = append(found, Finding{File: commit.ID, Text: fmt.Sprintf("has a subject of %d characters; %d are the most: %s", length, maxSubject, commit.Subject)})
+			found = append(found, Finding{File: commit.ID,
+				Text: fmt.Sprintf("has a subject of %d characters; %d are the most: %s", length, maxSubject,
+					commit.Subject)})
 		}
 	}
 	return found

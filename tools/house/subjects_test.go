@@ -16,11 +16,13 @@ const (
 func TestSubjectsFindsLongOnes(t *testing.T) {
 	t.Parallel()
 	expect(t, Subjects([]Commit{{"a1", "share: count a download"}, {"a2", strings.Repeat("é", 72)}}))
-	expect(t, Subjects([]Commit{{"a1", "share: count"}, {"a2", strings.Repeat("é", 73)}}), "a2: has a subject of 73 characters; 72 are the most")
+	expect(t, Subjects([]Commit{{"a1", "share: count"}, {"a2", strings.Repeat("é", 73)}}),
+		"a2: has a subject of 73 characters; 72 are the most")
 }
 
-// TestSubjectsOfTheHistory checks the commits of this repository since the base. A clone that lacks the base checks the commits that it has
-// by their dates, and a tree without a repository passes; the log says so.
+// TestSubjectsOfTheHistory checks the commits of this repository since the base. A clone that lacks
+// the base checks the commits that it has by their dates, and a tree without a repository passes;
+// the log says so.
 func TestSubjectsOfTheHistory(t *testing.T) {
 	t.Parallel()
 	commits, remark := history(t, root)
@@ -36,7 +38,8 @@ func TestHistory(t *testing.T) {
 	whole := t.TempDir()
 	git := func(dir string, args ...string) {
 		t.Helper()
-		args = append([]string{"-C", dir, "-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false"}, args...)
+		args = append([]string{"-C", dir, "-c", "user.name=a", "-c", "user.email=a@example.org", "-c",
+			"commit.gpgsign=false"}, args...)
 		if out, err := exec.Command("git", args...).CombinedOutput(); err != nil {
 			t.Fatalf("git %q: %v\n%s", args, err, out)
 		}
@@ -74,7 +77,8 @@ func history(t *testing.T, dir string) ([]Commit, string) {
 	}
 	since, remark := base+"..HEAD", ""
 	if err := exec.Command("git", "-C", dir, "cat-file", "-e", base+"^{commit}").Run(); err != nil {
-		since, remark = "--since="+baseTime, "this clone does not have the commit "+base+": only what it has since "+baseTime+" is checked"
+		since, remark = "--since="+baseTime, "this clone does not have the commit "+base+": only what it has since "+
+			baseTime+" is checked"
 	}
 	out, err := exec.Command("git", "-C", dir, "log", "--no-merges", "--format=%h%x09%s", since, "--").Output()
 	if err != nil {
@@ -88,8 +92,8 @@ func history(t *testing.T, dir string) ([]Commit, string) {
 	return commits, remark
 }
 
-// isRepository reports whether the directory is the top of a git repository's work tree; a tree that was exported into somebody
-// else's repository is not.
+// isRepository reports whether the directory is the top of a git repository's work tree; a tree
+// that was exported into somebody else's repository is not.
 func isRepository(t *testing.T, dir string) bool {
 	t.Helper()
 	out, err := exec.Command("git", "-C", dir, "rev-parse", "--show-prefix").Output()

@@ -50,7 +50,8 @@ func TestTree(t *testing.T) {
 		}
 	})
 	t.Run("references lead somewhere", func(t *testing.T) {
-		tree := Tree{Files: names, Texts: texts, Anchors: map[string]map[string]bool{}, Cases: Numbers(texts[casesFile])}
+		tree := Tree{Files: names, Texts: texts, Anchors: map[string]map[string]bool{},
+			Cases: Numbers(texts[casesFile])}
 		for _, name := range names {
 			if path.Ext(name) == ".md" {
 				tree.Anchors[name] = Anchors(texts[name])
@@ -146,8 +147,8 @@ func listRequirements(t *testing.T) []Requirement {
 	return mod.Require
 }
 
-// listFiles returns the files that git tracks or would track, from the root, with slashes. In a tree without a repository it returns
-// all files but those that are made there.
+// listFiles returns the files that git tracks or would track, from the root, with slashes. In a
+// tree without a repository it returns all files but those that are made there.
 func listFiles(t *testing.T) []string {
 	t.Helper()
 	if !isRepository(t, root) {

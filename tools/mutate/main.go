@@ -1,11 +1,13 @@
-// Command mutate takes away the guards of the service one by one (table.go) and runs the test that each is said to be held by: a guard without
-// which that test still passes is not tested. It works on a copy of the source tree, committed or not, in a temporary directory.
+// Command mutate takes away the guards of the service one by one (table.go) and runs the test that
+// each is said to be held by: a guard without which that test still passes is not tested. It works
+// on a copy of the source tree, committed or not, in a temporary directory.
 //
 //	mutate [NAME...]    run at the top of the tree; names of guards, or beginnings of them; all of them without
 //
-// It prints a line for each guard, and exits 1 when one survives: when its test passes without it, when the text that is to be changed isn't there
-// exactly once, when what comes out doesn't compile, or when the test fails, with all guards in place. scripts/mutate starts what the tests
-// need.
+// It prints a line for each guard, and exits 1 when one survives: when its test passes without
+// it, when the text that is to be changed isn't there exactly once, when what comes out
+// doesn't compile, or when the test fails, with all guards in place. scripts/mutate starts
+// what the tests need.
 package main
 
 import (
@@ -60,7 +62,8 @@ func run(ctx context.Context, out io.Writer, names []string) (ok bool, err error
 		if ctx.Err() != nil {
 			return false, ctx.Err()
 		}
-		fmt.Fprintf(out, "| %s: %s | `%s` | `%s` | %s | %.0f |\n", m.name, m.guard, m.file, strings.ReplaceAll(m.test, "|", `\|`), outcome, time.Since(begin).Seconds())
+		fmt.Fprintf(out, "| %s: %s | `%s` | `%s` | %s | %.0f |\n", m.name, m.guard, m.file,
+			strings.ReplaceAll(m.test, "|", `\|`), outcome, time.Since(begin).Seconds())
 		if outcome != killed {
 			survived++
 			fmt.Fprintln(os.Stderr, said)
@@ -180,7 +183,8 @@ func judge(said string, err error) string {
 
 // runTest runs tests of one package in the copy.
 func runTest(ctx context.Context, dir, pkg, pattern string, flags ...string) (said string, err error) {
-	args := append([]string{"test", "-count=1", "-timeout=10m", "-vet=off", "-ldflags=-s -w"}, flags...) // the last two for speed
+	// the last two for speed
+	args := append([]string{"test", "-count=1", "-timeout=10m", "-vet=off", "-ldflags=-s -w"}, flags...)
 	command := exec.CommandContext(ctx, "go", append(args, "-run", pattern, "./"+pkg)...)
 	command.Dir = dir
 	command.Env = append(os.Environ(), "CGO_ENABLED=0")

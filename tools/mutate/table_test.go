@@ -14,7 +14,8 @@ import (
 // root is the top of the source tree, from this package.
 const root = "../.."
 
-// TestTableFitsTheTree finds the lines of the table that code has left behind, without running what they name.
+// TestTableFitsTheTree finds the lines of the table that code has left behind, without
+// running what they name.
 func TestTableFitsTheTree(t *testing.T) {
 	names := map[string]bool{}
 	for _, m := range mutations {
@@ -106,7 +107,8 @@ func TestGuardsAreChosenByTheBeginningOfTheirNames(t *testing.T) {
 	for _, row := range []struct {
 		names []string
 		want  int // -1 for an error
-	}{{nil, 3}, {[]string{"key"}, 2}, {[]string{"key-b"}, 1}, {[]string{"csrf", "key-a"}, 2}, {[]string{"csrf", "none"}, -1}} {
+	}{{nil, 3}, {[]string{"key"}, 2}, {[]string{"key-b"}, 1}, {[]string{"csrf", "key-a"}, 2},
+		{[]string{"csrf", "none"}, -1}} {
 		got, err := choose(all, row.names)
 		if (err != nil) != (row.want < 0) || err == nil && len(got) != row.want {
 			t.Errorf("%v: %v, %v", row.names, got, err)

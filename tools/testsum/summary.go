@@ -10,7 +10,8 @@ import (
 	"strings"
 )
 
-// event is one line of the stream: an event of `go test -json` (see `go doc test2json`), or, with Suite set, where a suite begins or ends.
+// event is one line of the stream: an event of `go test -json` (see `go doc test2json`), or, with
+// Suite set, where a suite begins or ends.
 type event struct {
 	Action     string
 	Package    string // of the events of a package
@@ -68,7 +69,8 @@ func newSummary(out io.Writer, strict bool) *summary {
 	return &summary{out: out, strict: strict, runs: map[string]*run{}}
 }
 
-// read takes the stream to its end. Lines that are no event (of `go vet`, of a crashing program) are passed on.
+// read takes the stream to its end. Lines that are no event (of `go vet`, of a crashing
+// program) are passed on.
 func (s *summary) read(in io.Reader) error {
 	reader := bufio.NewReader(in) // no Scanner: a test may print a line of any length
 	for {
@@ -165,7 +167,8 @@ func (s *summary) result(e event, pkg *run) {
 	}
 }
 
-// finish prints a package's closing line, and when it failed all that its failing and unfinished tests wrote.
+// finish prints a package's closing line, and when it failed all that its failing
+// and unfinished tests wrote.
 func (s *summary) finish(name string, pkg *run, action string) {
 	delete(s.runs, name)
 	if action == "fail" {
@@ -177,7 +180,8 @@ func (s *summary) finish(name string, pkg *run, action string) {
 	}
 	closed := false
 	for _, l := range pkg.lines {
-		closing := l.test == "" && (strings.HasPrefix(l.text, "ok  \t") || strings.HasPrefix(l.text, "FAIL\t") || strings.HasPrefix(l.text, "?   \t"))
+		closing := l.test == "" && (strings.HasPrefix(l.text, "ok  \t") || strings.HasPrefix(l.text, "FAIL\t") ||
+			strings.HasPrefix(l.text, "?   \t"))
 		if closing || action == "fail" && !pkg.quiet[l.test] {
 			fmt.Fprint(s.out, l.text)
 			closed = closed || closing
@@ -194,7 +198,8 @@ func (s *summary) close() bool {
 	whole := true
 	fmt.Fprintln(s.out)
 	for _, suite := range s.suites {
-		fmt.Fprintf(s.out, "%-18s %4d s   %d passed, %d failed\n", suite.name, suite.seconds, suite.passed, suite.failed)
+		fmt.Fprintf(s.out, "%-18s %4d s   %d passed, %d failed\n", suite.name, suite.seconds, suite.passed,
+			suite.failed)
 		passed += suite.passed
 		failed += suite.failed
 		if !suite.ended {
@@ -216,7 +221,8 @@ func (s *summary) close() bool {
 	return whole && failed == 0 && passed > 0
 }
 
-// slowest returns the tests that took longest, in descending order. A test that has subtests is left out: they are tests of their own.
+// slowest returns the tests that took longest, in descending order. A test that has subtests is
+// left out: they are tests of their own.
 func (s *summary) slowest() []timing {
 	parents := map[string]bool{}
 	for _, t := range s.timings {

@@ -62,10 +62,13 @@ func TestSummary(t *testing.T) {
 		last         string   // the closing line
 		says, hides  []string // parts of the output
 	}{
-		{name: "passing tests and subtests are counted and keep quiet", stream: begin + passing + empty + good, ci: true, ok: true,
-			last: "2 passed, 0 failed", says: []string{"ok  \tlarder/a\t0.01s\n", "?   \tlarder/f", "unit                  7 s"}, hides: []string{"chatter", "=== RUN"}},
+		{name: "passing tests and subtests are counted and keep quiet", stream: begin + passing + empty + good,
+			ci: true, ok: true,
+			last: "2 passed, 0 failed", says: []string{"ok  \tlarder/a\t0.01s\n", "?   \tlarder/f",
+				"unit                  7 s"}, hides: []string{"chatter", "=== RUN"}},
 		{name: "a failing test is shown in full, its neighbours are not", stream: begin + passing + failing + broken,
-			last: "3 passed, 1 failed", says: []string{"got 1, want 2", "FAIL\tlarder/b"}, hides: []string{"nobody reads this"}},
+			last: "3 passed, 1 failed", says: []string{"got 1, want 2", "FAIL\tlarder/b"},
+			hides: []string{"nobody reads this"}},
 		{name: "a panic fails the test that was under way", stream: begin + panicking + broken,
 			last: "0 passed, 1 failed", says: []string{"out of luck"}},
 		{name: "a package that does not build counts as one failure", stream: begin + passing + unbuilt + broken,
@@ -76,15 +79,19 @@ func TestSummary(t *testing.T) {
 			last: "2 passed, 0 failed", says: []string{"no test may be skipped"}},
 		{name: "an exit code counts although all events were good", stream: begin + passing + broken,
 			last: "2 passed, 1 failed", says: []string{"exit code 1"}},
-		{name: "a command killed inside a package fails it", stream: begin + strings.Join(strings.SplitAfter(failing, "\n")[:5], "") + broken,
-			last: "1 passed, 1 failed", says: []string{"got 1, want 2", "FAIL\tlarder/b\n"}},
-		{name: "a stream that ends early fails", stream: begin + passing, last: "2 passed, 0 failed", says: []string{"unit did not end"}},
+		{name: "a command killed inside a package fails it",
+			stream: begin + strings.Join(strings.SplitAfter(failing, "\n")[:5], "") + broken,
+			last:   "1 passed, 1 failed", says: []string{"got 1, want 2", "FAIL\tlarder/b\n"}},
+		{name: "a stream that ends early fails", stream: begin + passing, last: "2 passed, 0 failed",
+			says: []string{"unit did not end"}},
 		{name: "no test at all fails", stream: begin + empty + good, last: "0 passed, 0 failed"},
 		{name: "an empty stream fails", stream: "", last: "0 passed, 0 failed"},
 		{name: "a command without events is one test", stream: begin + good, ok: true, last: "1 passed, 0 failed"},
-		{name: "a failing command without events is one failure and is heard", stream: begin + "bench/x.go:1: wrong\n" + broken,
-			last: "0 passed, 1 failed", says: []string{"bench/x.go:1: wrong\n"}},
-		{name: "suites add up", stream: begin + passing + good + begin + passing + good, ok: true, last: "4 passed, 0 failed"},
+		{name: "a failing command without events is one failure and is heard",
+			stream: begin + "bench/x.go:1: wrong\n" + broken,
+			last:   "0 passed, 1 failed", says: []string{"bench/x.go:1: wrong\n"}},
+		{name: "suites add up", stream: begin + passing + good + begin + passing + good, ok: true,
+			last: "4 passed, 0 failed"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -121,7 +128,8 @@ func TestSlowestTests(t *testing.T) {
 	for i := range 12 {
 		stream += fmt.Sprintf(`{"Action":"pass","Package":"larder/a","Test":"TestA/%d","Elapsed":%d.25}`+"\n", i, i)
 	}
-	stream += `{"Action":"pass","Package":"larder/a","Test":"TestA","Elapsed":99}` + "\n" + `{"Action":"pass","Package":"larder/a"}` + "\n" + good
+	stream += `{"Action":"pass","Package":"larder/a","Test":"TestA","Elapsed":99}` + "\n" +
+		`{"Action":"pass","Package":"larder/a"}` + "\n" + good
 	var out bytes.Buffer
 	summary := newSummary(&out, true)
 	if err := summary.read(strings.NewReader(stream)); err != nil || !summary.close() {

@@ -12,10 +12,11 @@ import (
 	"larder/internal/apptest"
 )
 
-// WebDAV asks about paths what the JSON interface asks about ids. For a key the verdict is the same; only the words differ.
+// WebDAV asks about paths what the JSON interface asks about ids. For a key the verdict is the
+// same; only the words differ.
 
-// inDAV puts an answer of the JSON interface into the statuses of WebDAV; more are what else the words there may be: of what is refused for another
-// reason than a right.
+// inDAV puts an answer of the JSON interface into the statuses of WebDAV; more are what else the
+// words there may be: of what is refused for another reason than a right.
 func inDAV(a answer, words map[string]string) answer {
 	var statuses answer
 	for _, one := range a {
@@ -88,7 +89,8 @@ func (w *world) davList(c caller, at, depth string) answer {
 	}
 	shows, e := w.seen(c, at), w.at(at)
 	switch {
-	case at != "/" && !w.opens(c, parentOf(at)), depth == "1" && w.isFolder(at) && !w.opens(c, at): // whether it is there or not
+	case at != "/" && !w.opens(c, parentOf(at)), depth == "1" && w.isFolder(at) &&
+		!w.opens(c, at): // whether it is there or not
 		return answer{"403"}
 	case e == nil && !w.virtual(at):
 		if w.has(c, "read", at) == allow {
@@ -178,14 +180,16 @@ func (b *bench) askDAVPut(by caller) {
 	if on := b.w.at(dir); on == nil || !on.folder { // the JSON interface would make it
 		success = "409"
 	}
-	want := orNoParent(b.w, dir, inDAV(b.w.uploadSession(*c, dir, name, "replace"), map[string]string{done: success, notFound: "409", taken: "405"}))
+	want := orNoParent(b.w, dir, inDAV(b.w.uploadSession(*c, dir, name, "replace"),
+		map[string]string{done: success, notFound: "409", taken: "405"}))
 	if b.w.isFolder(at) && b.w.has(*c, "write", at) == allow { // a folder is told of to who may write to it
 		want = append(want, "405")
 	}
 	b.changeDAV("dav put", c, "PUT "+at, b.sendDAV(c, "PUT", at, "x"), want)
 }
 
-// orNoParent lets a missing mount be told to keys that could write nowhere, which the JSON interface refuses before it looks; and the other way round.
+// orNoParent lets a missing mount be told to keys that could write nowhere, which the JSON
+// interface refuses before it looks; and the other way round.
 func orNoParent(w *world, dir string, a answer) answer {
 	if w.covering(dir) == nil {
 		return append(a, "403", "409")
@@ -201,7 +205,8 @@ func (b *bench) askDAVFolder(by caller) {
 	if c == nil || b.homes(*c, child(dir, name)) {
 		return
 	}
-	want := orNoParent(b.w, dir, inDAV(b.w.createFolder(*c, dir, name), map[string]string{notFound: "409", taken: "405"}))
+	want := orNoParent(b.w, dir, inDAV(b.w.createFolder(*c, dir, name),
+		map[string]string{notFound: "409", taken: "405"}))
 	b.changeDAV("dav folder", c, "MKCOL "+child(dir, name), b.sendDAV(c, "MKCOL", child(dir, name), nil), want)
 }
 

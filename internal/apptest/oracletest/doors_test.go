@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// What each door answers: the status, and the code of an error. Several where the documents leave open which of two refusals is told.
+// What each door answers: the status, and the code of an error. Several where the documents leave
+// open which of two refusals is told.
 
 const (
 	signInFirst = "401 UNAUTHORIZED"
@@ -24,7 +25,8 @@ const (
 
 type answer []string
 
-// admitted judges the credential at a door that wants a session or a key with a permission; nil when it is let through.
+// admitted judges the credential at a door that wants a session or a key with a permission; nil
+// when it is let through.
 func (c caller) admitted(permissions ...string) answer {
 	if c.user == nil {
 		return answer{signInFirst}
@@ -55,7 +57,8 @@ func refusal(verdict outcome) string {
 	return forbidden
 }
 
-// list is GET /api/files: what it answers instead of a listing, and whether a listing is fine as well.
+// list is GET /api/files: what it answers instead of a listing, and whether a listing
+// is fine as well.
 func (w *world) list(c caller, folder string) (refused answer, fine bool) {
 	if a := c.admitted("read"); a != nil {
 		return a, false
@@ -189,8 +192,9 @@ func (w *world) permanent(e *entry) answer {
 	return answer{done}
 }
 
-// shared is GET of a download address at a share of a file, by a visitor who comes from where the caller does and has given the share what the caller
-// has. The caller made it, without a password of its own.
+// shared is GET of a download address at a share of a file, by a visitor who comes from where
+// the caller does and has given the share what the caller has. The caller made it, without a
+// password of its own.
 func (w *world) shared(c caller, e *entry) answer {
 	download, asks := w.has(c, "download", e.place()), w.locked(c, e.place()) != nil
 	for _, permission := range []string{"read", "share", "download"} {
@@ -311,8 +315,9 @@ func (w *world) uploadSession(c caller, dir, name, onConflict string) answer {
 	return answer{done}
 }
 
-// whole judges changing a folder with all that is in it. Where the decisions refuse by what could be there they leave room: refused is sure when
-// something that is there, or that a rule can match, may not be changed; it is open when any rule with a condition, or a deny, can match at all.
+// whole judges changing a folder with all that is in it. Where the decisions refuse by what could
+// be there they leave room: refused is sure when something that is there, or that a rule can match,
+// may not be changed; it is open when any rule with a condition, or a deny, can match at all.
 func (w *world) whole(c caller, permission, top string, below_ []string) sight {
 	if found := w.wholly(c, permission, top, below_); found != no || c.given == nil {
 		return found
@@ -337,7 +342,8 @@ func (w *world) wholly(c caller, permission, top string, below_ []string) sight 
 			}
 		}
 	}
-	if c.user.role != "admin" && !w.homeCovers(c.user, top) && !w.plainlyAllowed(c, permission, top) && slices.ContainsFunc(below_, func(at string) bool { return w.ownerAt(at) != c.user }) {
+	if c.user.role != "admin" && !w.homeCovers(c.user, top) && !w.plainlyAllowed(c, permission, top) &&
+		slices.ContainsFunc(below_, func(at string) bool { return w.ownerAt(at) != c.user }) {
 		return open // that other patterns cover all there is may go unnoticed
 	}
 	return w.touchy(c, []string{permission}, top)
@@ -348,15 +354,18 @@ func (w *world) plainlyAllowed(c caller, permission, top string) bool {
 	return slices.ContainsFunc(w.rules, func(r *rule) bool {
 		folder, all := strings.CutSuffix(r.pattern, "/**")
 		mine := r.concerns(c.user, nil) || w.guests && ofGuests(r)
-		return all && mine && !r.deny && r.names(permission) && r.mount == nil && !strings.ContainsAny(folder, "*?") && (folder == "" || within(top, folder))
+		return all && mine && !r.deny && r.names(permission) && r.mount == nil && !strings.ContainsAny(folder, "*?") &&
+			(folder == "" || within(top, folder))
 	})
 }
 
-// touchy is open when a deny or a rule with a condition about one of the permissions can match at or below a path.
+// touchy is open when a deny or a rule with a condition about one of the permissions can match at
+// or below a path.
 func (w *world) touchy(c caller, permissions []string, top string) sight {
 	for _, r := range w.rules {
 		mine := r.concerns(c.user, c.key) || w.guests && ofGuests(r)
-		if mine && slices.ContainsFunc(permissions, r.names) && (r.deny || r.password || len(r.ips) > 0) && (w.glob(r, top) || w.canMatchBelow(r, top)) {
+		if mine && slices.ContainsFunc(permissions, r.names) && (r.deny || r.password || len(r.ips) > 0) &&
+			(w.glob(r, top) || w.canMatchBelow(r, top)) {
 			return open
 		}
 	}
@@ -365,10 +374,12 @@ func (w *world) touchy(c caller, permissions []string, top string) sight {
 
 // under is every path strictly below a folder at which there is an entry.
 func (w *world) under(top string) []string {
-	return slices.DeleteFunc(slices.Clone(w.paths()), func(at string) bool { return !below(at, top) || w.at(at) == nil })
+	return slices.DeleteFunc(slices.Clone(w.paths()),
+		func(at string) bool { return !below(at, top) || w.at(at) == nil })
 }
 
-// mayChange judges changing an entry: the verdict, its password, and all below when it is a folder. open tells that a refusal is fine as well.
+// mayChange judges changing an entry: the verdict, its password, and all below when it is a folder.
+// open tells that a refusal is fine as well.
 func (w *world) mayChange(c caller, permission string, e *entry) (refused []string, also bool) {
 	if verdict := w.has(c, permission, e.place()); verdict != allow {
 		return []string{refusal(verdict)}, false
@@ -388,8 +399,9 @@ func (w *world) mayChange(c caller, permission string, e *entry) (refused []stri
 	return nil, false
 }
 
-// sheds judges a new place for an entry: it is refused when something that the caller could not see or fetch could be seen or fetched there. Other
-// refusals to carry things past rules are left open where rules differ at all between the places.
+// sheds judges a new place for an entry: it is refused when something that the caller could not see
+// or fetch could be seen or fetched there. Other refusals to carry things past rules are left open
+// where rules differ at all between the places.
 func (w *world) sheds(c caller, e *entry, to string) sight {
 	from := e.place()
 	if w.touchy(c, allPermissions, from) == open || w.touchy(c, allPermissions, to) == open {
@@ -398,7 +410,8 @@ func (w *world) sheds(c caller, e *entry, to string) sight {
 	return w.gains(c, e, to, no)
 }
 
-// gains is yes when a move would open something to the caller, open when it would change any of the caller's rights, else otherwise.
+// gains is yes when a move would open something to the caller, open when it would change any of the
+// caller's rights, else otherwise.
 func (w *world) gains(c caller, e *entry, to string, otherwise sight) sight {
 	from, callers := e.place(), []caller{c}
 	if c.key != nil {

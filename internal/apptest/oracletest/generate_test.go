@@ -8,8 +8,10 @@ import (
 	"strings"
 )
 
-// names are what entries and mounts are called: few, so that patterns, mounts and entries meet; case, wildcards and escapes among them.
-var names = []string{"a", "b", "c", "a", "b", "m", "n", "A", "x.jpg", "y.txt", "x.jpg", "été", "日本", "100%", "a_b", "axb", "a b", "a..b", ".h", "q?", "s*", "%41", "a+b", "#1"}
+// names are what entries and mounts are called: few, so that patterns, mounts and entries meet;
+// case, wildcards and escapes among them.
+var names = []string{"a", "b", "c", "a", "b", "m", "n", "A", "x.jpg", "y.txt", "x.jpg", "été", "日本", "100%", "a_b",
+	"axb", "a b", "a..b", ".h", "q?", "s*", "%41", "a+b", "#1"}
 
 // Addresses that callers come from, and what rules and keys name.
 var (
@@ -62,7 +64,8 @@ func newWorld(d dice, accounts []*user) *world {
 		w.addRule(d, int64(i+1))
 	}
 	if d.chance(45) { // much is allowed by and large
-		broad := &rule{id: d.id(), created: 0, role: pick(d, []string{"user", "user", "guest"}), pattern: pick(d, []string{"/**", "/**", child(pick(d, w.mounts).path, "**")})}
+		broad := &rule{id: d.id(), created: 0, role: pick(d, []string{"user", "user", "guest"}),
+			pattern: pick(d, []string{"/**", "/**", child(pick(d, w.mounts).path, "**")})}
 		if d.chance(70) {
 			broad.permissions = []string{"read", "download"}
 		}
@@ -87,7 +90,10 @@ func (w *world) addMounts(d dice) {
 		if d.chance(25) {
 			m.priority = d.IntN(3) - 1
 		}
-		if slices.ContainsFunc(w.mounts, func(other *mount) bool { return other.path == m.path && other.priority == m.priority }) {
+		if slices.ContainsFunc(w.mounts, func(other *mount) bool {
+			return other.path == m.path &&
+				other.priority == m.priority
+		}) {
 			continue // two that nothing sets apart
 		}
 		m.root = &entry{id: d.id(), mount: m, folder: true, owner: w.users[0], password: d.chance(3)}
@@ -102,9 +108,13 @@ func (w *world) addEntry(d dice) {
 			folders = append(folders, e)
 		}
 	}
-	e := &entry{id: d.id(), parent: pick(d, folders), name: pick(d, names), folder: d.chance(50), owner: pick(d, w.users), password: d.chance(7)}
+	e := &entry{id: d.id(), parent: pick(d, folders), name: pick(d, names), folder: d.chance(50),
+		owner: pick(d, w.users), password: d.chance(7)}
 	e.mount = e.parent.mount
-	if slices.ContainsFunc(w.entries, func(other *entry) bool { return other.parent == e.parent && other.name == e.name }) {
+	if slices.ContainsFunc(w.entries, func(other *entry) bool {
+		return other.parent == e.parent &&
+			other.name == e.name
+	}) {
 		return
 	}
 	if len(w.users) > 1 && d.chance(50) {
@@ -135,7 +145,8 @@ func (w *world) addHomes(d dice) {
 func (w *world) addKey(d dice, i int) {
 	k := &key{
 		id: fmt.Sprintf("pk_%024d", i), secret: fmt.Sprintf("sk_%048d", i), owner: pick(d, w.users),
-		permissions: []string{"read", "write", "delete"}, protocols: []string{"api", "webdav"}, root: w.anyPath(d), rootOnly: d.chance(30),
+		permissions: []string{"read", "write", "delete"}, protocols: []string{"api", "webdav"}, root: w.anyPath(d),
+		rootOnly: d.chance(30),
 	}
 	if d.chance(40) {
 		k.permissions = some(d, k.permissions)
@@ -204,7 +215,8 @@ func (w *world) addRule(d dice, n int64) {
 	w.rules = append(w.rules, r)
 }
 
-// addPattern makes a pattern, without repeated `**`: how specific `/**/**` is depends on whether one writes it shorter first.
+// addPattern makes a pattern, without repeated `**`: how specific `/**/**` is depends on whether
+// one writes it shorter first.
 func (w *world) addPattern(d dice) string {
 	pattern := w.somePattern(d)
 	for strings.Contains(pattern, "/**/**") || strings.Contains(pattern, "***") {
@@ -258,7 +270,8 @@ func (w *world) String() string {
 		fmt.Fprintf(&b, "user %s %s home %s\n", u.name, u.role, home)
 	}
 	for _, k := range w.keys {
-		fmt.Fprintf(&b, "key %s of %s %v %v root %s rootOnly %v ips %v\n", k.name(), k.owner.name, k.permissions, k.protocols, k.root, k.rootOnly, k.ips)
+		fmt.Fprintf(&b, "key %s of %s %v %v root %s rootOnly %v ips %v\n", k.name(), k.owner.name, k.permissions,
+			k.protocols, k.root, k.rootOnly, k.ips)
 	}
 	for i, m := range w.mounts {
 		fmt.Fprintf(&b, "mount %d %s priority %d\n", i, m.path, m.priority)
@@ -287,7 +300,8 @@ func (w *world) String() string {
 		if r.key != nil {
 			subject = "key " + r.key.name()
 		}
-		fmt.Fprintf(&b, "rule %s %s %s %v priority %d created %d ips %v password %v mount %d id %s\n", effect, subject, r.pattern, r.permissions, r.priority, r.created, r.ips, r.password, slices.Index(w.mounts, r.mount), r.id)
+		fmt.Fprintf(&b, "rule %s %s %s %v priority %d created %d ips %v password %v mount %d id %s\n", effect, subject,
+			r.pattern, r.permissions, r.priority, r.created, r.ips, r.password, slices.Index(w.mounts, r.mount), r.id)
 	}
 	return b.String()
 }

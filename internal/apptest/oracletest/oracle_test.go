@@ -25,8 +25,9 @@ var (
 	door   = flag.String("door", "", "ask only at this door")
 )
 
-// TestRightsAgainstOracle asks every door in random worlds and finds no answer that differs from the naive reading of who may do what.
-// Abuse case C34, and every other by which somebody would see, count or change what is not theirs.
+// TestRightsAgainstOracle asks every door in random worlds and finds no answer that differs from
+// the naive reading of who may do what. Abuse case C34, and every other by which somebody would
+// see, count or change what is not theirs.
 func TestRightsAgainstOracle(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -59,7 +60,8 @@ type bench struct {
 }
 
 func newBench(t *testing.T, l *apptest.Larder) *bench {
-	b := &bench{t: t, l: l, clients: map[string]*apptest.Client{"": l.Client(t), "admin": l.Admin(t)}, guests: true, keys: l.Client(t), outcomes: map[string]int{}, differences: map[string]int{}}
+	b := &bench{t: t, l: l, clients: map[string]*apptest.Client{"": l.Client(t), "admin": l.Admin(t)}, guests: true,
+		keys: l.Client(t), outcomes: map[string]int{}, differences: map[string]int{}}
 	for _, name := range []string{"ann", "bob", "cid"} {
 		b.clients[name] = l.User(t, name)
 	}
@@ -198,7 +200,8 @@ func (b *bench) compare(door string, c caller, request, got string, want answer)
 		if b.printed != b.seed {
 			text, b.printed = b.w.String(), b.seed
 		}
-		b.t.Errorf("-args -seed %d -worlds 1: %s: %s\n  %s\n  got  %s\n  want %s\n%s", b.seed, door, c, request, got, strings.Join(want, " or "), text)
+		b.t.Errorf("-args -seed %d -worlds 1: %s: %s\n  %s\n  got  %s\n  want %s\n%s", b.seed, door, c, request, got,
+			strings.Join(want, " or "), text)
 	}
 	return false
 }

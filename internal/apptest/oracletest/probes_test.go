@@ -18,17 +18,21 @@ func (b *bench) probe() {
 		name   string
 		ask    func(c caller)
 	}{
-		{20, "list", b.askList}, {12, "search", b.askSearch}, {5, "details", b.askDetails}, {7, "download", b.askDownload}, {10, "public", b.askPublic},
-		{3, "link", b.askPermanent}, {3, "make link", b.askMakeLink}, {9, "explain", b.askExplain}, {6, "folder", b.askFolder}, {6, "upload", b.askUpload},
+		{20, "list", b.askList}, {12, "search", b.askSearch}, {5, "details", b.askDetails},
+		{7, "download", b.askDownload}, {10, "public", b.askPublic},
+		{3, "link", b.askPermanent}, {3, "make link", b.askMakeLink}, {9, "explain", b.askExplain},
+		{6, "folder", b.askFolder}, {6, "upload", b.askUpload},
 		{6, "rename", b.askRename}, {8, "move", b.askMove}, {7, "delete", b.askDelete},
 		{5, "share", b.askShared},
-		{9, "dav list", b.askDAVList}, {5, "dav get", b.askDAVGet}, {6, "dav put", b.askDAVPut}, {4, "dav folder", b.askDAVFolder}, {4, "dav delete", b.askDAVDelete},
+		{9, "dav list", b.askDAVList}, {5, "dav get", b.askDAVGet}, {6, "dav put", b.askDAVPut},
+		{4, "dav folder", b.askDAVFolder}, {4, "dav delete", b.askDAVDelete},
 		{9, "dav transfer", b.askDAVTransfer},
 	}
 	c, n := b.caller(), b.d.IntN(144)
 	for _, at := range weighted {
 		if n -= at.weight; n < 0 {
-			if c.user == nil && at.name != "public" && at.name != "explain" && b.d.chance(80) { // it would just be asked to sign in
+			// it would just be asked to sign in
+			if c.user == nil && at.name != "public" && at.name != "explain" && b.d.chance(80) {
 				c.user = pick(b.d, b.w.users)
 			}
 			if *door == "" || *door == at.name {
@@ -81,7 +85,8 @@ func (b *bench) items(r *apptest.Reply) (items []item, total int) {
 	return items, p.Data.Pagination.Total
 }
 
-// write puts a list into words for comparing. What may be there or not is left out, and out of the total.
+// write puts a list into words for comparing. What may be there or not is left out, and
+// out of the total.
 func write(items, openOnes []item, total int) string {
 	words := []string{"200\t"}
 	for _, i := range items {
@@ -89,7 +94,10 @@ func write(items, openOnes []item, total int) string {
 		if i.folder {
 			mark = "/"
 		}
-		if slices.ContainsFunc(openOnes, func(o item) bool { return o.open && o.path == i.path && o.folder == i.folder }) {
+		if slices.ContainsFunc(openOnes, func(o item) bool {
+			return o.open && o.path == i.path &&
+				o.folder == i.folder
+		}) {
 			total--
 			continue
 		}
@@ -126,7 +134,8 @@ func (b *bench) askList(c caller) {
 		want = append(answer{write(part, all, len(all))}, want...)
 	}
 	got := b.toldItems(b.send(c, "GET", "/api/files?"+query.Encode(), nil), all, false)
-	b.compare("list", c, fmt.Sprintf("GET /api/files of %s type %q limit %d page %d", folder, kind, size, number), got, want)
+	b.compare("list", c, fmt.Sprintf("GET /api/files of %s type %q limit %d page %d", folder, kind, size, number), got,
+		want)
 }
 
 // toldItems is told with the items of a list, sorted by path when their order is not judged.
@@ -148,7 +157,8 @@ func (b *bench) askSearch(c caller) {
 	if b.d.chance(50) {
 		folder = "/"
 	}
-	needle := pick(b.d, []string{"a", "b", "x", ".", "A", "É", "%", "_", "日", "x.JPG", "*", "1", "m", "n", pick(b.d, names)})
+	needle := pick(b.d, []string{"a", "b", "x", ".", "A", "É", "%", "_", "日", "x.JPG", "*", "1", "m", "n",
+		pick(b.d, names)})
 	if b.d.chance(20) {
 		kind = pick(b.d, []string{"file", "folder"})
 	}
@@ -170,7 +180,8 @@ func (b *bench) askSearch(c caller) {
 func (b *bench) askDetails(c caller) {
 	e := b.entry()
 	r := b.send(c, "GET", "/api/files/"+e.id, nil)
-	if !b.compare("details", c, "GET details of "+e.place(), told(r), b.w.details(c, e)) || r.Status != 200 || b.w.guard(e.place()) != nil {
+	if !b.compare("details", c, "GET details of "+e.place(), told(r), b.w.details(c, e)) || r.Status != 200 ||
+		b.w.guard(e.place()) != nil {
 		return
 	}
 	has := []string{}
@@ -184,7 +195,8 @@ func (b *bench) askDetails(c caller) {
 	for _, p := range list {
 		got = append(got, fmt.Sprint(p))
 	}
-	b.compare("permissions", c, "permissions in details of "+e.place(), "200\t"+strings.Join(got, " "), answer{"200\t" + strings.Join(has, " ")})
+	b.compare("permissions", c, "permissions in details of "+e.place(), "200\t"+strings.Join(got, " "),
+		answer{"200\t" + strings.Join(has, " ")})
 }
 
 func (b *bench) askDownload(c caller) {
@@ -197,7 +209,8 @@ func (b *bench) askDownload(c caller) {
 	if !b.compare("download", c, "GET download of "+e.place(), told(r), want) || r.Status != 200 {
 		return
 	}
-	b.compare("gateway", c, "GET gateway for "+e.place(), told(b.send(caller{ip: c.ip}, "GET", r.Text("url"), nil)), answer{done})
+	b.compare("gateway", c, "GET gateway for "+e.place(), told(b.send(caller{ip: c.ip}, "GET", r.Text("url"), nil)),
+		answer{done})
 }
 
 func (b *bench) askPublic(c caller) {
@@ -231,7 +244,8 @@ func escape(at string) string {
 func (b *bench) askPermanent(c caller) {
 	for range 10 {
 		if e := b.file(); e != nil && e.link != "" {
-			b.compare("link", c, "GET permanent link of "+e.place()+" of "+e.owner.name, told(b.send(caller{ip: c.ip}, "GET", "/api/i/"+e.link+".png", nil)), b.w.permanent(e))
+			b.compare("link", c, "GET permanent link of "+e.place()+" of "+e.owner.name,
+				told(b.send(caller{ip: c.ip}, "GET", "/api/i/"+e.link+".png", nil)), b.w.permanent(e))
 			return
 		}
 	}
@@ -239,7 +253,8 @@ func (b *bench) askPermanent(c caller) {
 
 func (b *bench) askMakeLink(c caller) {
 	if e := b.file(); e != nil {
-		b.compare("make link", c, "POST link of "+e.place(), told(b.send(c, "POST", "/api/files/"+e.id+"/link", apptest.M{})), b.w.makeLink(c, e))
+		b.compare("make link", c, "POST link of "+e.place(),
+			told(b.send(c, "POST", "/api/files/"+e.id+"/link", apptest.M{})), b.w.makeLink(c, e))
 	}
 }
 
@@ -259,10 +274,12 @@ func (b *bench) askShared(c caller) {
 	}
 	r := b.send(caller{ip: c.ip}, "GET", "/api/shares/"+id+"/download", nil)
 	delete(visitor.Cookies, "share_auth_"+id)
-	if !b.compare("share", c, "GET download of a share of "+e.place()+" by "+c.user.name, told(r), b.w.shared(c, e)) || r.Status != 200 {
+	if !b.compare("share", c, "GET download of a share of "+e.place()+" by "+c.user.name, told(r), b.w.shared(c, e)) ||
+		r.Status != 200 {
 		return
 	}
-	b.compare("gateway", c, "GET gateway for the share of "+e.place(), told(b.send(caller{ip: c.ip}, "GET", r.Text("url"), nil)), answer{done})
+	b.compare("gateway", c, "GET gateway for the share of "+e.place(),
+		told(b.send(caller{ip: c.ip}, "GET", r.Text("url"), nil)), answer{done})
 }
 
 func (b *bench) askExplain(c caller) {
@@ -306,8 +323,8 @@ func (b *bench) askExplain(c caller) {
 	b.compare("explain", c, fmt.Sprint("explain ", permission, " ", at, " ", body), got, want)
 }
 
-// barred reports whether the password of an entry stands before a permission: reading asks for those above only, since what has a password itself
-// shows.
+// barred reports whether the password of an entry stands before a permission: reading asks for
+// those above only, since what has a password itself shows.
 func (w *world) barred(c caller, permission, at string, stranger bool) bool {
 	if permission == "read" {
 		if at == "/" {
@@ -347,7 +364,8 @@ func (b *bench) askFolder(c caller) {
 	if b.homes(c, child(dir, name)) {
 		return
 	}
-	b.change("folder", c, fmt.Sprintf("POST folder %s in %s", name, dir), b.send(c, "POST", "/api/files/folder", apptest.M{"path": dir, "name": name}), b.w.createFolder(c, dir, name))
+	b.change("folder", c, fmt.Sprintf("POST folder %s in %s", name, dir),
+		b.send(c, "POST", "/api/files/folder", apptest.M{"path": dir, "name": name}), b.w.createFolder(c, dir, name))
 }
 
 func (b *bench) askUpload(c caller) {
@@ -361,8 +379,10 @@ func (b *bench) askUpload(c caller) {
 	if b.homes(c, child(dir, name)) {
 		return
 	}
-	r := b.send(c, "POST", "/api/files/upload-session", apptest.M{"path": dir, "fileName": name, "fileSize": 1, "conflict": onConflict})
-	b.compare("upload", c, fmt.Sprintf("POST upload-session %s in %s %s", name, dir, onConflict), told(r), b.w.uploadSession(c, dir, name, onConflict))
+	r := b.send(c, "POST", "/api/files/upload-session",
+		apptest.M{"path": dir, "fileName": name, "fileSize": 1, "conflict": onConflict})
+	b.compare("upload", c, fmt.Sprintf("POST upload-session %s in %s %s", name, dir, onConflict), told(r),
+		b.w.uploadSession(c, dir, name, onConflict))
 }
 
 func (b *bench) askRename(c caller) {
@@ -370,7 +390,8 @@ func (b *bench) askRename(c caller) {
 	if baseOf(e.place()) == name || b.homes(c, child(parentOf(e.place()), name)) {
 		return
 	}
-	b.change("rename", c, fmt.Sprintf("PUT name %s for %s", name, e.place()), b.send(c, "PUT", "/api/files/"+e.id, apptest.M{"name": name}), b.w.rename(c, e, name))
+	b.change("rename", c, fmt.Sprintf("PUT name %s for %s", name, e.place()),
+		b.send(c, "PUT", "/api/files/"+e.id, apptest.M{"name": name}), b.w.rename(c, e, name))
 }
 
 func (b *bench) askMove(c caller) {
@@ -389,7 +410,8 @@ func (b *bench) askMove(c caller) {
 	if b.homes(c, child(folder, name)) || b.homes(c, child(folder, baseOf(e.place()))) {
 		return
 	}
-	b.change("move", c, fmt.Sprintf("POST move %s to %s name %q", e.place(), folder, name), b.send(c, "POST", "/api/files/"+e.id+"/move", body), b.w.move(c, e, folder, name))
+	b.change("move", c, fmt.Sprintf("POST move %s to %s name %q", e.place(), folder, name),
+		b.send(c, "POST", "/api/files/"+e.id+"/move", body), b.w.move(c, e, folder, name))
 }
 
 func (b *bench) askDelete(c caller) {

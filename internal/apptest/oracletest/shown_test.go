@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// sight is whether something shows. Where it hangs on which allow rules "lie below" a folder, the decisions leave room: a rule that grants nothing
-// which could be seen, or that others take back, may count or not. It is yes where some path below, there or thinkable, may be read or written by
+// sight is whether something shows. Where it hangs on which allow rules "lie below" a folder, the
+// decisions leave room: a rule that grants nothing which could be seen, or that others take back,
+// may count or not. It is yes where some path below, there or thinkable, may be read or written by
 // rule or home; no where not even the widest reading finds a rule; open between the two.
 type sight int
 
@@ -17,8 +18,8 @@ const (
 	yes
 )
 
-// thinkable is paths below a folder that tell what rules can do there: what exists, what patterns can match, a key's upload root, and a name that
-// no rule knows.
+// thinkable is paths below a folder that tell what rules can do there: what exists, what patterns
+// can match, a key's upload root, and a name that no rule knows.
 func (w *world) thinkable(folder string) []string {
 	list := []string{child(folder, "unheard of"), child(child(folder, "unheard of"), "unheard of")}
 	for _, k := range w.keys {
@@ -46,7 +47,8 @@ func (w *world) reaches(c caller, folder string) sight {
 	}
 	for _, r := range w.rules {
 		mine := r.concerns(c.user, c.key) || w.guests && ofGuests(r)
-		if mine && !r.deny && (!r.password || c.gave(r.id)) && fromThere(c.ip, r.ips) && (w.canMatchBelow(r, folder) || w.glob(r, folder)) {
+		if mine && !r.deny && (!r.password || c.gave(r.id)) && fromThere(c.ip, r.ips) &&
+			(w.canMatchBelow(r, folder) || w.glob(r, folder)) {
 			return open
 		}
 	}
@@ -58,7 +60,8 @@ func (w *world) glob(r *rule, path string) bool {
 	return (r.mount == nil || r.mount == w.covering(path)) && glob(r.pattern, path)
 }
 
-// canMatchBelow reports whether a rule's pattern and mount can match some path strictly below a folder.
+// canMatchBelow reports whether a rule's pattern and mount can match some path
+// strictly below a folder.
 func (w *world) canMatchBelow(r *rule, folder string) bool {
 	switch {
 	case r.mount == nil || w.covering(folder) == r.mount:
@@ -69,8 +72,9 @@ func (w *world) canMatchBelow(r *rule, folder string) bool {
 	return false
 }
 
-// shows tells whether a folder shows to a caller: read or write in it, or something of theirs below it. A key that may read nothing outside its
-// upload root still finds the way to it. It is open whether a folder shows that may only be written in, where a password is in the way of that.
+// shows tells whether a folder shows to a caller: read or write in it, or something of theirs below
+// it. A key that may read nothing outside its upload root still finds the way to it. It is open
+// whether a folder shows that may only be written in, where a password is in the way of that.
 func (w *world) shows(c caller, folder string) sight {
 	writes := w.has(c, "write", folder) == allow
 	if w.has(c, "read", folder) == allow || writes && w.opens(c, folder) {
@@ -94,7 +98,8 @@ func (w *world) seen(c caller, path string) sight {
 	return no
 }
 
-// opens reports whether the password that covers a path does not hinder a caller from listing and changing there.
+// opens reports whether the password that covers a path does not hinder a caller from
+// listing and changing there.
 func (w *world) opens(c caller, path string) bool {
 	g := w.locked(c, path)
 	return g == nil || c.user != nil && (c.user.role == "admin" || g.owner == c.user)
@@ -111,10 +116,12 @@ func (w *world) listing(c caller, folder, kind string) []item {
 	return w.pick(c, kind, func(path string) bool { return path != "/" && parentOf(path) == folder })
 }
 
-// found is what a search below a folder finds: what is in protected folders is told only to those who may list them.
+// found is what a search below a folder finds: what is in protected folders is told only to those
+// who may list them.
 func (w *world) found(c caller, folder, kind, needle string) []item {
 	return w.pick(c, kind, func(path string) bool {
-		return below(path, folder) && strings.Contains(strings.ToLower(baseOf(path)), strings.ToLower(needle)) && w.opens(c, parentOf(path))
+		return below(path, folder) && strings.Contains(strings.ToLower(baseOf(path)), strings.ToLower(needle)) &&
+			w.opens(c, parentOf(path))
 	})
 }
 
@@ -140,5 +147,6 @@ func byName(a, b item) int {
 		}
 		return 1
 	}
-	return cmp.Or(strings.Compare(strings.ToLower(baseOf(a.path)), strings.ToLower(baseOf(b.path))), strings.Compare(baseOf(a.path), baseOf(b.path)))
+	return cmp.Or(strings.Compare(strings.ToLower(baseOf(a.path)), strings.ToLower(baseOf(b.path))),
+		strings.Compare(baseOf(a.path), baseOf(b.path)))
 }

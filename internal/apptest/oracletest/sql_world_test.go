@@ -12,7 +12,8 @@ import (
 // standIn is a password hash that no password has.
 const standIn = "$argon2id$v=19$m=19456,t=2,p=1$c2FsdHNhbHRzYWx0c2FsdA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
 
-// proofOf is what the cookie calls the password of an entry: half of them are of before passwords had names of their own.
+// proofOf is what the cookie calls the password of an entry: half of them are of before passwords
+// had names of their own.
 func proofOf(entryID string) string {
 	if entryID[0] < '8' {
 		return entryID
@@ -26,7 +27,8 @@ func proofOfRule(ruleID string) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// put makes a world the only one in the database. object is content that all files share, in the store of provider.
+// put makes a world the only one in the database. object is content that all files share, in
+// the store of provider.
 func (w *world) put(ctx context.Context, d *db.DB, provider, object string, now int64) error {
 	return d.Write(ctx, func(tx *db.Tx) error {
 		x := script{tx: tx}
@@ -39,8 +41,10 @@ func (w *world) put(ctx context.Context, d *db.DB, provider, object string, now 
 		x.do(`UPDATE users SET home_id = NULL`)
 		w.putEntries(&x, object, now)
 		for _, m := range w.mounts {
-			x.do(`INSERT INTO mounts (id, provider_id, root_id, mount_path, name, sort_by, sort_order, priority, created_at, updated_at)
-				VALUES ($1, $2, $3, $4, 'M', 'name', 'asc', $5, $6, $7)`, m.id, provider, m.root.id, m.path, m.priority, now, now)
+			x.do(
+				`INSERT INTO mounts (id, provider_id, root_id, mount_path, name, sort_by, sort_order, priority, created_at, updated_at)
+				VALUES ($1, $2, $3, $4, 'M', 'name', 'asc', $5, $6, $7)`, m.id, provider, m.root.id, m.path, m.priority,
+				now, now)
 		}
 		for _, u := range w.users {
 			if u.home != nil {
@@ -49,8 +53,10 @@ func (w *world) put(ctx context.Context, d *db.DB, provider, object string, now 
 		}
 		for _, k := range w.keys {
 			hash := sha256.Sum256([]byte(k.id + "." + k.secret))
-			x.do(`INSERT INTO api_keys (id, user_id, name, token_hash, permissions, protocols, upload_path, allowed_ips, public_links, root_only, created_at, updated_at)
-				VALUES ($1, $2, 'k', $3, $4, $5, $6, $7, 'none', $8, $9, $10)`, k.id, k.owner.id, hex.EncodeToString(hash[:]), strings.Join(k.permissions, ","),
+			x.do(
+				`INSERT INTO api_keys (id, user_id, name, token_hash, permissions, protocols, upload_path, allowed_ips, public_links, root_only, created_at, updated_at)
+				VALUES ($1, $2, 'k', $3, $4, $5, $6, $7, 'none', $8, $9, $10)`, k.id, k.owner.id,
+				hex.EncodeToString(hash[:]), strings.Join(k.permissions, ","),
 				strings.Join(k.protocols, ","), k.root, strings.Join(networksOf(k.ips), ","), k.rootOnly, now, now)
 		}
 		for _, r := range w.rules {
@@ -84,8 +90,10 @@ func (r *rule) put(x *script, now int64) {
 		hash = standIn
 	}
 	x.do(`INSERT INTO rules (id, path_pattern, effect, mount_id, role, user_id, api_key_id, permissions, require_password, password_hash, allowed_ips, priority, created_at, updated_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`, r.id, r.pattern, effect, mountID, role, userID, keyID,
-		strings.Join(r.permissions, ","), r.password, hash, strings.Join(networksOf(r.ips), ","), r.priority, now+r.created, now)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`, r.id, r.pattern, effect, mountID, role,
+		userID, keyID,
+		strings.Join(r.permissions, ","), r.password, hash, strings.Join(networksOf(r.ips), ","), r.priority,
+		now+r.created, now)
 }
 
 // share makes a share of a file, in place of the one before.
@@ -128,7 +136,8 @@ func (w *world) putEntries(x *script, object string, now int64) {
 			}
 		}
 		x.do(`INSERT INTO entries (id, parent_id, name, name_fold, kind, size, mime_type, owner_id, object_id, password_hash, password_id, created_at, updated_at)
-			VALUES ($1, $2, $3, $4, $5, $6, 'image/png', $7, $8, $9, $10, $11, $12)`, e.id, parent, e.name, strings.ToLower(e.name), kind, size, e.owner.id, content, hash, passwordID, now, now)
+			VALUES ($1, $2, $3, $4, $5, $6, 'image/png', $7, $8, $9, $10, $11, $12)`, e.id, parent, e.name,
+			strings.ToLower(e.name), kind, size, e.owner.id, content, hash, passwordID, now, now)
 		if e.link != "" {
 			x.do(`INSERT INTO links (id, entry_id, ext, created_at) VALUES ($1, $2, 'png', $3)`, e.link, e.id, now)
 		}
@@ -161,6 +170,8 @@ func (x *script) do(statement string, args ...any) {
 
 // sharedObject returns the content of a file and the store that it is in.
 func sharedObject(ctx context.Context, d *db.DB, file string) (object, provider string, err error) {
-	err = d.Read(ctx).QueryRow(`SELECT o.id, o.provider_id FROM entries e JOIN objects o ON o.id = e.object_id WHERE e.id = $1`, file).Scan(&object, &provider)
+	err = d.Read(ctx).
+		QueryRow(`SELECT o.id, o.provider_id FROM entries e JOIN objects o ON o.id = e.object_id WHERE e.id = $1`,
+			file).Scan(&object, &provider)
 	return object, provider, err
 }

@@ -14,10 +14,12 @@ const (
 	needsPassword outcome = "needs-password"
 )
 
-// glob matches a whole path: `*` within a segment, `**` across segments, `?` one character, `/a/**` covers /a itself.
+// glob matches a whole path: `*` within a segment, `**` across segments, `?` one character,
+// `/a/**` covers /a itself.
 func glob(pattern, path string) bool {
 	for _, plain := range expand(pattern) {
-		if globRunes([]rune(strings.TrimSuffix(plain, "/")), []rune(strings.TrimSuffix(path, "/"))) { // the root has no segment that a `*` could stand for
+		// the root has no segment that a `*` could stand for
+		if globRunes([]rune(strings.TrimSuffix(plain, "/")), []rune(strings.TrimSuffix(path, "/"))) {
 			return true
 		}
 	}
@@ -57,7 +59,8 @@ func globRunes(pattern, text []rune) bool {
 // globBelow reports whether a pattern can match some path strictly below a folder.
 func globBelow(pattern, folder string) bool { return len(matchesBelow(pattern, folder)) > 0 }
 
-// matchesBelow is some paths strictly below a folder that a pattern matches; none when it can match none.
+// matchesBelow is some paths strictly below a folder that a pattern matches; none when
+// it can match none.
 func matchesBelow(pattern, folder string) []string {
 	prefix := strings.TrimSuffix(folder, "/") + "/"
 	var list []string
@@ -179,7 +182,8 @@ func inOrder(a, b *rule) int {
 		}
 		return 1
 	}
-	for _, step := range []int{b.priority - a.priority, a.subject() - b.subject(), bBefore - aBefore, bAll - aAll, aDoubles - bDoubles, denyFirst(a) - denyFirst(b), int(a.created - b.created)} {
+	for _, step := range []int{b.priority - a.priority, a.subject() - b.subject(), bBefore - aBefore, bAll - aAll,
+		aDoubles - bDoubles, denyFirst(a) - denyFirst(b), int(a.created - b.created)} {
 		if step != 0 {
 			return step
 		}
@@ -187,8 +191,8 @@ func inOrder(a, b *rule) int {
 	return 0
 }
 
-// matches reports whether a rule decides about a path from an address, its password aside. A deny with addresses denies whoever does not come
-// from there.
+// matches reports whether a rule decides about a path from an address, its password aside. A deny
+// with addresses denies whoever does not come from there.
 func (w *world) matches(r *rule, permission, path, ip string) bool {
 	if !r.names(permission) || r.mount != nil && r.mount != w.covering(path) || !glob(r.pattern, path) {
 		return false
@@ -199,8 +203,10 @@ func (w *world) matches(r *rule, permission, path, ip string) bool {
 	return fromThere(ip, r.ips)
 }
 
-// decided is what the rules of a subject say to a caller; asked tells that a rule was passed over for want of its password.
-func (w *world) decided(concerned func(*rule) bool, c caller, permission, path string) (verdict outcome, by string, asked bool) {
+// decided is what the rules of a subject say to a caller; asked tells that a rule was passed over
+// for want of its password.
+func (w *world) decided(concerned func(*rule) bool, c caller, permission,
+	path string) (verdict outcome, by string, asked bool) {
 	rules := []*rule{}
 	for _, r := range w.rules {
 		if concerned(r) {
@@ -229,7 +235,8 @@ func (w *world) homeCovers(u *user, path string) bool {
 	return u != nil && u.home != nil && u.role != "guest" && !w.hidden(u.home) && within(path, u.home.place())
 }
 
-// judge decides about a caller, a key's own rules included, before what the key itself is limited to.
+// judge decides about a caller, a key's own rules included, before what the key
+// itself is limited to.
 func (w *world) judge(c caller, permission, path string, owner *user) (outcome, string) {
 	u := c.user
 	verdict, by, asked := w.decided(func(r *rule) bool { return r.concerns(u, c.key) }, c, permission, path)
@@ -277,7 +284,8 @@ func (w *world) decide(c caller, permission, path string, owner *user) outcome {
 	return needsPassword
 }
 
-// may is what a key is limited to: its permissions, its upload root when something changes, or when it may read nothing else.
+// may is what a key is limited to: its permissions, its upload root when something changes, or when
+// it may read nothing else.
 func (k *key) may(permission, path string) bool {
 	var named string
 	switch permission {
@@ -298,7 +306,8 @@ func (w *world) has(c caller, permission, path string) outcome {
 	return w.decide(c, permission, path, w.ownerAt(path))
 }
 
-// creates decides about what would come into being at a path: whoever owns the folder may do everything in it.
+// creates decides about what would come into being at a path: whoever owns the folder may
+// do everything in it.
 func (w *world) creates(c caller, path string) outcome {
 	return w.decide(c, "write", path, w.ownerAt(parentOf(path)))
 }

@@ -127,7 +127,8 @@ func (e *entry) place() string {
 func (w *world) covering(path string) *mount {
 	var best *mount
 	for _, m := range w.mounts {
-		if within(path, m.path) && (best == nil || m.priority > best.priority || m.priority == best.priority && len(segments(m.path)) > len(segments(best.path))) {
+		if within(path, m.path) && (best == nil || m.priority > best.priority || m.priority == best.priority &&
+			len(segments(m.path)) > len(segments(best.path))) {
 			best = m
 		}
 	}
@@ -162,7 +163,8 @@ func (w *world) settle() {
 	w.all = slices.Sorted(maps.Keys(all))
 }
 
-// virtual reports whether a path without an entry is shown as a folder: the root, and what lies above a mount that is not hidden.
+// virtual reports whether a path without an entry is shown as a folder: the root, and what lies
+// above a mount that is not hidden.
 func (w *world) virtual(path string) bool {
 	if w.at(path) != nil {
 		return false
@@ -186,7 +188,8 @@ func (w *world) isFolder(path string) bool {
 	return w.virtual(path) || e != nil && e.folder
 }
 
-// ownerAt is who owns what is at a path; what is not there would belong to whoever owns the deepest thing above it.
+// ownerAt is who owns what is at a path; what is not there would belong to whoever owns the
+// deepest thing above it.
 func (w *world) ownerAt(path string) *user {
 	for ; ; path = parentOf(path) {
 		if e := w.at(path); e != nil {

@@ -21,7 +21,8 @@ type chief struct {
 	id, name string
 }
 
-// Two administrators demote, disable and delete each other, or themselves, at once: one is left, who makes the other one what they were (abuse case C54).
+// Two administrators demote, disable and delete each other, or themselves, at once: one is left,
+// who makes the other one what they were (abuse case C54).
 func TestRacesOfAdministrators(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -42,14 +43,17 @@ func TestRacesOfAdministrators(t *testing.T) {
 			if themselves {
 				at = [2]string{chiefs[0].id, chiefs[1].id}
 			}
-			what := fmt.Sprintf("round %d, %s against %s, themselves: %v", round, ways[0].name, ways[1].name, themselves)
+			what := fmt.Sprintf("round %d, %s against %s, themselves: %v", round, ways[0].name, ways[1].name,
+				themselves)
 			replies := volley(t,
 				func() *apptest.Reply { return ways[0].ask(chiefs[0].Fork(), at[0]) },
 				func() *apptest.Reply { return ways[1].ask(chiefs[1].Fork(), at[1]) },
 			)
 			winner := slices.IndexFunc(replies, func(r *apptest.Reply) bool { return r.Status == 200 })
-			if n := w.count(t, "SELECT COUNT(*) FROM users WHERE role = 'admin' AND status = 'active'"); n != 1 || winner < 0 || replies[1-winner].Status == 200 {
-				t.Fatalf("%s: %d administrators are left; answers %d and %d", what, n, replies[0].Status, replies[1].Status)
+			if n := w.count(t, "SELECT COUNT(*) FROM users WHERE role = 'admin' AND status = 'active'"); n != 1 ||
+				winner < 0 || replies[1-winner].Status == 200 {
+				t.Fatalf("%s: %d administrators are left; answers %d and %d", what, n, replies[0].Status,
+					replies[1].Status)
 			}
 			lost := winner // who has ended themselves
 			if !themselves {
@@ -66,7 +70,8 @@ func (w *world) chief(t *testing.T, name string) chief {
 	return chief{c, c.Get("/api/auth/me").OK(200).Text("user.id"), name}
 }
 
-// restored has the administrator who is left make the one who was ended what they were, or another one in their place, and signs them in.
+// restored has the administrator who is left make the one who was ended what they were, or another
+// one in their place, and signs them in.
 func (w *world) restored(t *testing.T, left, lost chief, deleted bool, round int) chief {
 	t.Helper()
 	if !deleted {
@@ -75,7 +80,8 @@ func (w *world) restored(t *testing.T, left, lost chief, deleted bool, round int
 		return lost
 	}
 	name := fmt.Sprint("heir", round)
-	left.Post("/api/admin/users", M{"username": name, "email": name + "@example.org", "password": "password of " + name, "role": "admin"}).OK(201)
+	left.Post("/api/admin/users", M{"username": name, "email": name + "@example.org", "password": "password of " + name,
+		"role": "admin"}).OK(201)
 	c := w.SignIn(t, name, "password of "+name)
 	return chief{c, c.Get("/api/auth/me").OK(200).Text("user.id"), name}
 }

@@ -28,12 +28,14 @@ func oneToken(t *testing.T, w *world) {
 	}
 }
 
-// deadTokens: once the file is deleted, its owner disabled or a rule denies it, a token gives no byte; until then all of them or none (abuse case C86).
+// deadTokens: once the file is deleted, its owner disabled or a rule denies it, a token gives no
+// byte; until then all of them or none (abuse case C86).
 func deadTokens(t *testing.T, w *world) {
 	ben := w.member(t, "ben")
 	visitor := w.Client(t)
 	const content = "all of it"
-	w.admin.In(t).Post("/api/admin/rules", M{"pathPattern": "/home/ben/**", "effect": "allow", "role": "user", "permissions": []string{"download"}}).OK(201)
+	w.admin.In(t).Post("/api/admin/rules", M{"pathPattern": "/home/ben/**", "effect": "allow", "role": "user",
+		"permissions": []string{"download"}}).OK(201)
 	id := ""
 	for _, test := range []struct {
 		name   string
@@ -43,9 +45,11 @@ func deadTokens(t *testing.T, w *world) {
 		undo   func()
 	}{
 		{"deleted", func() { ben.Fork().Delete("/api/files/" + id).OK(200) }, 404, "NOT_FOUND", func() { id = "" }},
-		{"disabled", func() { w.change(t, "UPDATE users SET status = 'disabled' WHERE username = 'ben'") }, 401, "INVALID_TOKEN",
+		{"disabled", func() { w.change(t, "UPDATE users SET status = 'disabled' WHERE username = 'ben'") }, 401,
+			"INVALID_TOKEN",
 			func() { w.change(t, "UPDATE users SET status = 'active' WHERE username = 'ben'") }},
-		{"denied", func() { w.change(t, "UPDATE rules SET effect = 'deny' WHERE path_pattern = '/home/ben/**'") }, 401, "INVALID_TOKEN",
+		{"denied", func() { w.change(t, "UPDATE rules SET effect = 'deny' WHERE path_pattern = '/home/ben/**'") }, 401,
+			"INVALID_TOKEN",
 			func() { w.change(t, "UPDATE rules SET effect = 'allow' WHERE path_pattern = '/home/ben/**'") }},
 	} {
 		for round := range rounds {
@@ -74,14 +78,16 @@ func deadTokens(t *testing.T, w *world) {
 	}
 }
 
-// oneCompletion: of 20 requests that complete a session one makes the file, and the others get to know it (abuse case C87).
+// oneCompletion: of 20 requests that complete a session one makes the file, and the others get to
+// know it (abuse case C87).
 func oneCompletion(t *testing.T, w *world) {
 	cleo := w.member(t, "cleo")
 	for round := range rounds {
 		name := fmt.Sprint("file", round)
 		body := cleo.begin(cleo.home, name, "0123456789", "rename")
 		ids, fresh := map[string]bool{}, 0
-		for _, r := range volley(t, times(20, func() *apptest.Reply { return cleo.Fork().Post("/api/files/upload-complete", body) })...) {
+		for _, r := range volley(t, times(20,
+			func() *apptest.Reply { return cleo.Fork().Post("/api/files/upload-complete", body) })...) {
 			ids[r.OK(200).Text("file.id")] = true
 			if r.Value("alreadyCompleted") != true {
 				fresh++
@@ -103,7 +109,8 @@ func oneReservation(t *testing.T, w *world) {
 	for round := range rounds {
 		var begun []string
 		for _, r := range volley(t, times(50, func() *apptest.Reply {
-			return dora.Fork().Post("/api/files/upload-session", M{"path": dora.home, "fileName": "large", "fileSize": 600})
+			return dora.Fork().Post("/api/files/upload-session",
+				M{"path": dora.home, "fileName": "large", "fileSize": 600})
 		})...) {
 			if r.Status == 200 {
 				begun = append(begun, r.Text("sessionId"))
@@ -127,7 +134,8 @@ func twentyKeys(t *testing.T, w *world) {
 	for round := range rounds {
 		made := 0
 		for _, r := range volley(t, times(40, func() *apptest.Reply {
-			return emil.Fork().Post("/api/keys/", M{"name": "k", "permissions": []string{"read"}, "protocols": []string{"api"}})
+			return emil.Fork().Post("/api/keys/",
+				M{"name": "k", "permissions": []string{"read"}, "protocols": []string{"api"}})
 		})...) {
 			if r.Status == 201 {
 				made++

@@ -17,16 +17,21 @@ func TestRacesOfPeople(t *testing.T) {
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		w := &world{Larder: l, admin: l.Admin(t), box: l.Mailbox(t)}
 		w.run(t, cases{
-			"C49 a password is reset once": oneReset, "a link verifies as often as it is followed": sameVerification, "C50 five tries of a code": fiveTries,
-			"three codes in a quarter of an hour": threeCodes, "C51 an invite is used once": oneInvited, "C51 a name is registered once": oneRegistered,
-			"C89 one more key": oneMoreKey, "no setting is lost": changedSettings, "an account goes with what it makes": leavingAccount,
-			"C84 a share's token gives the file once": oneShareToken, "C85 one download": oneDownload, "C85 three views": threeViews,
+			"C49 a password is reset once": oneReset, "a link verifies as often as it is followed": sameVerification,
+			"C50 five tries of a code":            fiveTries,
+			"three codes in a quarter of an hour": threeCodes, "C51 an invite is used once": oneInvited,
+			"C51 a name is registered once": oneRegistered,
+			"C89 one more key":              oneMoreKey, "no setting is lost": changedSettings,
+			"an account goes with what it makes":      leavingAccount,
+			"C84 a share's token gives the file once": oneShareToken, "C85 one download": oneDownload,
+			"C85 three views":     threeViews,
 			"C86 a revoked share": revokedShare, "a changed share": changedShare,
 		})
 	}, func(cfg *config.Config) { cfg.RateLimitEnabled = false })
 }
 
-// mailed makes a token as a mail to a user would hold it, without the mail: of those an account gets three in a quarter of an hour.
+// mailed makes a token as a mail to a user would hold it, without the mail: of those an account
+// gets three in a quarter of an hour.
 func (w *world) mailed(t *testing.T, username, purpose string, serial int) (token string) {
 	t.Helper()
 	token = fmt.Sprintf("%.1s%042d", purpose, serial)
@@ -38,8 +43,8 @@ func (w *world) mailed(t *testing.T, username, purpose string, serial int) (toke
 	return token
 }
 
-// oneReset: of 4 who spend one reset token at once one sets the password, and sessions end once (abuse case C49). Few, since each may hash; many
-// at once are tried where the endpoint is tested.
+// oneReset: of 4 who spend one reset token at once one sets the password, and sessions end once
+// (abuse case C49). Few, since each may hash; many at once are tried where the endpoint is tested.
 func oneReset(t *testing.T, w *world) {
 	w.User(t, "max")
 	visitor, password := w.Client(t), ""
@@ -50,7 +55,8 @@ func oneReset(t *testing.T, w *world) {
 		var asks []ask
 		for i := range 4 {
 			asks = append(asks, func() *apptest.Reply {
-				return visitor.Fork().Post("/api/auth/reset-password", M{"token": token, "password": fmt.Sprintf("password %d of %d", i, round)})
+				return visitor.Fork().Post("/api/auth/reset-password",
+					M{"token": token, "password": fmt.Sprintf("password %d of %d", i, round)})
 			})
 		}
 		won := 0
@@ -69,7 +75,8 @@ func oneReset(t *testing.T, w *world) {
 	w.SignIn(t, "max", password)
 }
 
-// sameVerification: of 8 who follow one verification link at once all are told that the address is verified.
+// sameVerification: of 8 who follow one verification link at once all are told that
+// the address is verified.
 func sameVerification(t *testing.T, w *world) {
 	w.User(t, "ned")
 	visitor := w.Client(t)
@@ -87,8 +94,8 @@ func sameVerification(t *testing.T, w *world) {
 
 var sixDigits = regexp.MustCompile(`\b[0-9]{6}\b`)
 
-// fiveTries: of 12 wrong tries at a code at once five are evaluated, after which the right one is worth nothing; and of 24 in an hour, beside the right
-// one, 19 are answered (abuse case C50).
+// fiveTries: of 12 wrong tries at a code at once five are evaluated, after which the right one is
+// worth nothing; and of 24 in an hour, beside the right one, 19 are answered (abuse case C50).
 func fiveTries(t *testing.T, w *world) {
 	const address = "olga@new.example.org"
 	olga := w.User(t, "olga")
@@ -109,13 +116,15 @@ func fiveTries(t *testing.T, w *world) {
 			t.Errorf("round %d: answers %v, %d were evaluated", round, first, n)
 		}
 		try(right).Fails(400, "VALIDATION_ERROR")
-		if then := tally(volley(t, times(12, func() *apptest.Reply { return try(wrong) })...)); then[400] != 7 || then[429] != 5 {
+		if then := tally(volley(t, times(12, func() *apptest.Reply { return try(wrong) })...)); then[400] != 7 ||
+			then[429] != 5 {
 			t.Errorf("round %d: answers %v after 13 wrong ones", round, then)
 		}
 	}
 }
 
-// threeCodes: three codes are mailed in a quarter of an hour, to the wishes of one user as to one address at the wishes of several.
+// threeCodes: three codes are mailed in a quarter of an hour, to the wishes of one user as to one
+// address at the wishes of several.
 func threeCodes(t *testing.T, w *world) {
 	var people [6]*apptest.Client
 	for i := range people {
@@ -141,8 +150,10 @@ func threeCodes(t *testing.T, w *world) {
 		}
 	}
 	for round := range peopleRounds {
-		three(round, "one user", func(int) *apptest.Client { return people[0] }, func(i int) string { return fmt.Sprintf("paul-%d@new.example.org", i) })
-		three(round, "one address", func(i int) *apptest.Client { return people[i] }, func(int) string { return "paul@new.example.org" })
+		three(round, "one user", func(int) *apptest.Client { return people[0] },
+			func(i int) string { return fmt.Sprintf("paul-%d@new.example.org", i) })
+		three(round, "one address", func(i int) *apptest.Client { return people[i] },
+			func(int) string { return "paul@new.example.org" })
 	}
 }
 
@@ -152,7 +163,8 @@ func (w *world) invite(t *testing.T, uses int) (code string) {
 }
 
 func register(c *apptest.Client, name, address, invite string) *apptest.Reply {
-	return c.Post("/api/auth/register", M{"username": name, "email": address + "@example.org", "password": "a good password", "inviteCode": invite})
+	return c.Post("/api/auth/register", M{"username": name, "email": address + "@example.org",
+		"password": "a good password", "inviteCode": invite})
 }
 
 // oneInvited: of 3 who register with an invite for one at once one gets in (abuse case C51).
@@ -181,7 +193,8 @@ func oneInvited(t *testing.T, w *world) {
 	}
 }
 
-// oneRegistered: of two who register one name, or one address, in different cases at once one gets it; who does not has used no invite (abuse case C51).
+// oneRegistered: of two who register one name, or one address, in different cases at once one gets
+// it; who does not has used no invite (abuse case C51).
 func oneRegistered(t *testing.T, w *world) {
 	visitor, code := w.Client(t), w.invite(t, 10000)
 	for round := range peopleRounds {
@@ -207,12 +220,14 @@ func oneRegistered(t *testing.T, w *world) {
 	}
 }
 
-// oneMoreKey: who has 19 active keys gets one more, of 8 that are made at once, and of 20 expired ones that are renewed at once (abuse case C89).
+// oneMoreKey: who has 19 active keys gets one more, of 8 that are made at once, and of 20 expired
+// ones that are renewed at once (abuse case C89).
 func oneMoreKey(t *testing.T, w *world) {
 	sam := w.User(t, "sam")
 	id := sam.Get("/api/auth/me").OK(200).Text("user.id")
 	create := func(name string) *apptest.Reply {
-		return sam.Fork().Post("/api/keys/", M{"name": name, "permissions": []string{"read"}, "protocols": []string{"api"}})
+		return sam.Fork().Post("/api/keys/", M{"name": name, "permissions": []string{"read"},
+			"protocols": []string{"api"}})
 	}
 	expire := func() { w.change(t, "UPDATE api_keys SET expires_at = 1 WHERE user_id = $1 AND name = 'old'", id) }
 	var old [20]string
@@ -233,7 +248,8 @@ func oneMoreKey(t *testing.T, w *world) {
 			}
 			r.Fails(403, "FORBIDDEN")
 		}
-		active := w.count(t, "SELECT COUNT(*) FROM api_keys WHERE user_id = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $2)", id, w.Clock.Now().UnixMilli())
+		active := w.count(t,
+			"SELECT COUNT(*) FROM api_keys WHERE user_id = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $2)", id, w.Clock.Now().UnixMilli())
 		if made != 1 || active != 20 {
 			t.Errorf("round %d, %s: %d succeeded, %d keys are active", round, what, made, active)
 		}
@@ -243,7 +259,9 @@ func oneMoreKey(t *testing.T, w *world) {
 		w.change(t, "DELETE FROM api_keys WHERE user_id = $1 AND name = 'new'", id)
 		var asks []ask
 		for _, key := range old {
-			asks = append(asks, func() *apptest.Reply { return sam.Fork().Patch("/api/keys/"+key, M{"expiresIn": 86400}) })
+			asks = append(asks, func() *apptest.Reply {
+				return sam.Fork().Patch("/api/keys/"+key, M{"expiresIn": 86400})
+			})
 		}
 		one(round, "renewed", 200, volley(t, asks...))
 		expire()
@@ -254,11 +272,15 @@ func oneMoreKey(t *testing.T, w *world) {
 func changedSettings(t *testing.T, w *world) {
 	admin := w.admin.In(t)
 	for round := range peopleRounds {
-		want := M{"siteTitle": fmt.Sprint("title ", round), "siteLogo": fmt.Sprint("/logo", round), "siteFavicon": fmt.Sprint("/icon", round),
-			"captchaSiteKey": fmt.Sprint("key", round), "smtpFromName": fmt.Sprint("name ", round), "rateLimitRequestsPerMinute": 5000 + round}
+		want := M{"siteTitle": fmt.Sprint("title ", round), "siteLogo": fmt.Sprint("/logo", round),
+			"siteFavicon":    fmt.Sprint("/icon", round),
+			"captchaSiteKey": fmt.Sprint("key", round), "smtpFromName": fmt.Sprint("name ", round),
+			"rateLimitRequestsPerMinute": 5000 + round}
 		var asks []ask
 		for name, value := range want {
-			asks = append(asks, func() *apptest.Reply { return admin.Fork().Patch("/api/admin/settings", M{name: value}) })
+			asks = append(asks, func() *apptest.Reply {
+				return admin.Fork().Patch("/api/admin/settings", M{name: value})
+			})
 		}
 		for _, r := range volley(t, asks...) {
 			r.OK(200)
@@ -272,8 +294,9 @@ func changedSettings(t *testing.T, w *world) {
 	}
 }
 
-// leavingAccount: an account is deleted while uploads of it are completed, keys and shares are made and folders as well. None of it lives on, and
-// every file has an owner that exists, or is about to be handed to one.
+// leavingAccount: an account is deleted while uploads of it are completed, keys and shares are made
+// and folders as well. None of it lives on, and every file has an owner that exists, or is about to
+// be handed to one.
 func leavingAccount(t *testing.T, w *world) {
 	for round := range peopleRounds {
 		name := fmt.Sprint("tom", round)
@@ -286,7 +309,8 @@ func leavingAccount(t *testing.T, w *world) {
 			return func() *apptest.Reply { return tom.Fork().Post("/api/files/upload-complete", ready[i]) }
 		}
 		key := func() *apptest.Reply {
-			return tom.Fork().Post("/api/keys/", M{"name": "k", "permissions": []string{"read"}, "protocols": []string{"api"}})
+			return tom.Fork().Post("/api/keys/",
+				M{"name": "k", "permissions": []string{"read"}, "protocols": []string{"api"}})
 		}
 		share := func() *apptest.Reply { return tom.Fork().Post("/api/shares/", M{"fileId": kept}) }
 		replies := volley(t, complete(0), key, share,

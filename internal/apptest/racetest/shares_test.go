@@ -44,7 +44,8 @@ func gave(r *apptest.Reply, status int, code string) bool {
 	return false
 }
 
-// oneShareToken: of 50 requests with one token of a share one gets the file, and one download is counted (abuse case C84).
+// oneShareToken: of 50 requests with one token of a share one gets the file, and one download is
+// counted (abuse case C84).
 func oneShareToken(t *testing.T, w *world) {
 	hal, visitor := w.sharer(t, "hal"), w.Client(t)
 	id := hal.share(M{})
@@ -62,7 +63,8 @@ func oneShareToken(t *testing.T, w *world) {
 	}
 }
 
-// oneDownload: a share that may be downloaded once gives the file to one of 8 tokens that are used at once (abuse case C85).
+// oneDownload: a share that may be downloaded once gives the file to one of 8 tokens that are used
+// at once (abuse case C85).
 func oneDownload(t *testing.T, w *world) {
 	ida, visitor := w.sharer(t, "ida"), w.Client(t)
 	for round := range peopleRounds {
@@ -83,13 +85,15 @@ func oneDownload(t *testing.T, w *world) {
 	}
 }
 
-// threeViews: a share that may be viewed three times is shown to three of 12 visitors, who are told which they are (abuse case C85).
+// threeViews: a share that may be viewed three times is shown to three of 12 visitors, who are told
+// which they are (abuse case C85).
 func threeViews(t *testing.T, w *world) {
 	jon, visitor := w.sharer(t, "jon"), w.Client(t)
 	for round := range peopleRounds {
 		id := jon.share(M{"maxViews": 3})
 		told := map[int64]int{}
-		for _, r := range volley(t, times(12, func() *apptest.Reply { return visitor.Fork().Get("/api/shares/" + id) })...) {
+		for _, r := range volley(t, times(12,
+			func() *apptest.Reply { return visitor.Fork().Get("/api/shares/" + id) })...) {
 			if r.Status != 200 {
 				r.Fails(410, "SHARE_LIMIT_REACHED")
 				continue
@@ -105,7 +109,8 @@ func threeViews(t *testing.T, w *world) {
 	}
 }
 
-// revokedShare: once a revocation is answered, no body begins and nothing is counted; what was counted before was given out (abuse case C86).
+// revokedShare: once a revocation is answered, no body begins and nothing is counted; what was
+// counted before was given out (abuse case C86).
 func revokedShare(t *testing.T, w *world) {
 	kai, visitor := w.sharer(t, "kai"), w.Client(t)
 	for round := range peopleRounds {
@@ -142,12 +147,14 @@ func revokedShare(t *testing.T, w *world) {
 			}
 		}
 		if n := w.count(t, counters, id); failed != nil || n != then || n != given {
-			t.Errorf("round %d: counted %d, %d when the revocation was answered (%v), given out %d (views, and downloads by the thousand)", round, n, then, failed, given)
+			t.Errorf(
+				"round %d: counted %d, %d when the revocation was answered (%v), given out %d (views, and downloads by the thousand)", round, n, then, failed, given)
 		}
 	}
 }
 
-// changedShare: of changes of different fields at once none is lost. In every second round the share is revoked beside them, and stays so.
+// changedShare: of changes of different fields at once none is lost. In every second round the
+// share is revoked beside them, and stays so.
 func changedShare(t *testing.T, w *world) {
 	lia := w.sharer(t, "lia")
 	for round := range peopleRounds {
@@ -156,7 +163,8 @@ func changedShare(t *testing.T, w *world) {
 			return func() *apptest.Reply { return lia.Fork().Patch("/api/shares/"+id, fields) }
 		}
 		asks := []ask{
-			patch(M{"title": "a title"}), patch(M{"maxViews": 5}), patch(M{"maxDownloads": 6}), patch(M{"allowPreview": false}), patch(M{"expiresIn": 60}),
+			patch(M{"title": "a title"}), patch(M{"maxViews": 5}), patch(M{"maxDownloads": 6}),
+			patch(M{"allowPreview": false}), patch(M{"expiresIn": 60}),
 		}
 		revoked := round%2 == 1
 		if revoked {

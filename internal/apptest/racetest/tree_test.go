@@ -18,8 +18,8 @@ type contest struct {
 	want                     map[string]string // what must be there in the end: ids by name
 }
 
-// oneName: of 20 that want one name in a folder, in every way there is, one gets it; the others are refused and stay as they were, or get another
-// (abuse case C90).
+// oneName: of 20 that want one name in a folder, in every way there is, one gets it; the others are
+// refused and stay as they were, or get another (abuse case C90).
 func oneName(t *testing.T, w *world) {
 	fay := w.member(t, "fay")
 	files := 0
@@ -120,7 +120,8 @@ func (c *contest) judge(request int, r *apptest.Reply) {
 	r.Fails(409, code)
 }
 
-// crossing is one round of crossingFolders: folders a and b, in parents that may lie with two providers.
+// crossing is one round of crossingFolders: folders a and b, in parents that may
+// lie with two providers.
 type crossing struct {
 	member
 	t      *testing.T
@@ -132,17 +133,20 @@ type crossing struct {
 	kept   map[string]string // content by id, of every file that was acknowledged
 }
 
-// crossingFolders: two folders are moved into each other while one is deleted from, uploaded into, and lies in a folder that gets another name. No
-// circle comes of it, every file that was acknowledged is there, at one path, and all jobs end (abuse case C91). In each fourth round the folders lie
-// with two providers, so that moves are jobs.
+// crossingFolders: two folders are moved into each other while one is deleted from, uploaded into,
+// and lies in a folder that gets another name. No circle comes of it, every file that was
+// acknowledged is there, at one path, and all jobs end (abuse case C91). In each fourth round the
+// folders lie with two providers, so that moves are jobs.
 func crossingFolders(t *testing.T, w *world) {
 	gus := w.member(t, "gus")
-	provider := w.admin.In(t).Post("/api/admin/storage/providers", M{"name": "far", "type": "store_a", "bucket": "far"}).OK(201).Text("provider.id")
+	provider := w.admin.In(t).Post("/api/admin/storage/providers",
+		M{"name": "far", "type": "store_a", "bucket": "far"}).OK(201).Text("provider.id")
 	w.admin.In(t).Post("/api/admin/mounts", M{"providerId": provider, "mountPath": "/far", "name": "far"}).OK(201)
 	w.admin.In(t).Post("/api/admin/rules", M{"pathPattern": "/far/**", "effect": "allow", "role": "user"}).OK(201)
 	bytes, files := int64(0), int64(0)
 	for round := range rounds {
-		c := crossing{member: gus, t: t, name: fmt.Sprint("round", round), up: [2]string{gus.home, gus.home}, kept: map[string]string{}}
+		c := crossing{member: gus, t: t, name: fmt.Sprint("round", round), up: [2]string{gus.home, gus.home},
+			kept: map[string]string{}}
 		if round%4 == 3 {
 			c.up[1] = "/far"
 		}
@@ -193,7 +197,9 @@ func (c *crossing) cross(round int) {
 		},
 	}
 	if round%2 == 1 {
-		asks = append(asks, func() *apptest.Reply { return c.Fork().Put("/api/files/"+c.parent, M{"name": c.name + "-renamed"}) })
+		asks = append(asks, func() *apptest.Reply {
+			return c.Fork().Put("/api/files/"+c.parent, M{"name": c.name + "-renamed"})
+		})
 	}
 	replies := volley(c.t, asks...)
 	for i, may := range [][]int{{200, 404, 409}, {200, 404, 409}, {200}, {200}, {200}, {201, 404}, {200}} {
@@ -224,7 +230,8 @@ func (c *crossing) check(round int) {
 			c.t.Errorf("round %d: %s: status %d: %.200s", round, path, got.Status, got.Body)
 		}
 	}
-	found, places := int64(0), []string{c.dir(0), c.dir(0) + "-renamed", c.dir(1)} // a request by path makes the first anew where it has another name
+	// a request by path makes the first anew where it has another name
+	found, places := int64(0), []string{c.dir(0), c.dir(0) + "-renamed", c.dir(1)}
 	for _, dir := range slices.Compact(slices.Sorted(slices.Values(places))) {
 		if r := c.Get("/api/files?type=file&search=file-&path=" + dir); r.Status != 404 {
 			found += r.OK(200).Int("pagination.total")

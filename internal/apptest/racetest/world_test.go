@@ -1,8 +1,10 @@
-// Package racetest has two replicas on one PostgreSQL asked the same thing at the same moment, round after round: what may happen once happens once,
-// whichever replica was asked, and nothing is lost (abuse cases C49 to C51, C54 and C84 to C91). What concerns accounts and shares is asked of one
-// process on SQLite too.
+// Package racetest has two replicas on one PostgreSQL asked the same thing at the same moment,
+// round after round: what may happen once happens once, whichever replica was asked, and nothing is
+// lost (abuse cases C49 to C51, C54 and C84 to C91). What concerns accounts and shares is asked of
+// one process on SQLite too.
 //
-// The cases run side by side in one service, each as a user of its own; what they leave behind is checked as a whole at the end.
+// The cases run side by side in one service, each as a user of its own; what they leave behind is
+// checked as a whole at the end.
 package racetest
 
 import (
@@ -29,8 +31,10 @@ func TestRaces(t *testing.T) {
 	}
 	w := &world{Larder: l, admin: l.Admin(t)}
 	w.run(t, cases{
-		"C84 a token gives the file once": oneToken, "C86 what a token stood for is gone": deadTokens, "C87 a session completes once": oneCompletion,
-		"C88 the quota is reserved once": oneReservation, "C89 twenty keys": twentyKeys, "C90 a name is given once": oneName, "C91 folders cross": crossingFolders,
+		"C84 a token gives the file once": oneToken, "C86 what a token stood for is gone": deadTokens,
+		"C87 a session completes once":   oneCompletion,
+		"C88 the quota is reserved once": oneReservation, "C89 twenty keys": twentyKeys,
+		"C90 a name is given once": oneName, "C91 folders cross": crossingFolders,
 	})
 }
 
@@ -57,10 +61,12 @@ type world struct {
 	box   *apptest.Mailbox // of the mails, where there are any
 }
 
-// whole checks that everything the cases have left behind is as it should be: no circle, no counter that is not the sum, no object too much or too few.
+// whole checks that everything the cases have left behind is as it should be: no circle, no counter
+// that is not the sum, no object too much or too few.
 func (w *world) whole(t *testing.T) {
 	t.Helper()
-	sum, err := w.Apps[0].Fsck.Check(context.Background(), fsck.Options{Deep: true, Report: func(f fsck.Finding) { t.Errorf("%s: %s", f.Kind, f.Text) }})
+	sum, err := w.Apps[0].Fsck.Check(context.Background(),
+		fsck.Options{Deep: true, Report: func(f fsck.Finding) { t.Errorf("%s: %s", f.Kind, f.Text) }})
 	if err != nil || sum.Entries == 0 {
 		t.Errorf("looked at %+v: %v", sum, err)
 	}
@@ -71,7 +77,8 @@ func (w *world) whole(t *testing.T) {
 	}
 }
 
-// change changes rows below the service, as an endpoint would that is not there yet, and has the replicas learn of it.
+// change changes rows below the service, as an endpoint would that is not there yet, and has the
+// replicas learn of it.
 func (w *world) change(t *testing.T, statement string, args ...any) {
 	t.Helper()
 	err := w.Apps[0].DB.Write(t.Context(), func(tx *db.Tx) error {
@@ -122,7 +129,8 @@ func (m member) mkdir(dir, name string) string {
 
 // begin makes an upload session with its bytes and returns what completes it.
 func (m member) begin(dir, name, content, conflict string) M {
-	id := m.Post("/api/files/upload-session", M{"path": dir, "fileName": name, "fileSize": len(content), "conflict": conflict}).OK(200).Text("sessionId")
+	id := m.Post("/api/files/upload-session",
+		M{"path": dir, "fileName": name, "fileSize": len(content), "conflict": conflict}).OK(200).Text("sessionId")
 	return M{"sessionId": id, "etag": m.Put("/api/files/upload/raw/"+id, content).OK(200).Text("etag")}
 }
 
@@ -164,8 +172,8 @@ func times(n int, one ask) []ask {
 	return asks
 }
 
-// volley lets requests go at the same moment, each to the other replica than the one before, and returns their answers. None may be a failure of the
-// server's own.
+// volley lets requests go at the same moment, each to the other replica than the one before, and
+// returns their answers. None may be a failure of the server's own.
 func volley(t *testing.T, asks ...ask) []*apptest.Reply {
 	t.Helper()
 	replies := make([]*apptest.Reply, len(asks))

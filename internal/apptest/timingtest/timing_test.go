@@ -1,7 +1,9 @@
-// Package timingtest asks the running service things whose answers must not tell what they stand for, neither by what they say nor by how long they take.
+// Package timingtest asks the running service things whose answers must not tell what they stand
+// for, neither by what they say nor by how long they take.
 //
-// Two askings of a case are sent in turns, as a pair, in an order that changes. LARDER_TEST_PAIRS is how many pairs, and makes a test of the medians: scripts/soak
-// sets it to 500, on a machine that does nothing else. Without it there are a few pairs, and the answers alone are compared.
+// Two askings of a case are sent in turns, as a pair, in an order that changes. LARDER_TEST_PAIRS
+// is how many pairs, and makes a test of the medians: scripts/soak sets it to 500, on a machine
+// that does nothing else. Without it there are a few pairs, and the answers alone are compared.
 package timingtest
 
 import (
@@ -64,7 +66,8 @@ func cases(t *testing.T, l *apptest.Larder) []pair {
 	resting := idOf(l.User(t, "disabled").Key(M{"protocols": []string{"webdav"}}))
 	l.User(t, "waiting")
 	err := l.Apps[0].DB.Write(t.Context(), func(tx *db.Tx) error {
-		_, err := tx.Exec("UPDATE users SET status = 'disabled', session_version = session_version + 1 WHERE username = 'disabled'")
+		_, err := tx.Exec(
+			"UPDATE users SET status = 'disabled', session_version = session_version + 1 WHERE username = 'disabled'")
 		if err == nil {
 			_, err = tx.Exec("UPDATE users SET email_verified = FALSE WHERE username = 'waiting'")
 		}
@@ -79,7 +82,8 @@ func cases(t *testing.T, l *apptest.Larder) []pair {
 	l.Mailbox(t)
 	login := func(what, username string) asking {
 		return asking{what, func(c *apptest.Client, i int, header ...string) *apptest.Reply {
-			return c.Post("/api/auth/login", M{"username": username, "password": fmt.Sprintf("wrong password %06d", i)}, header...)
+			return c.Post("/api/auth/login", M{"username": username, "password": fmt.Sprintf("wrong password %06d", i)},
+				header...)
 		}}
 	}
 	mailed := func(path, what string, address func(i int) string) asking {
@@ -92,7 +96,8 @@ func cases(t *testing.T, l *apptest.Larder) []pair {
 	id, drive := idOf(alice.Key(M{})), idOf(alice.Key(M{"protocols": []string{"webdav"}}))
 	key := func(what string, id func(i int) string) asking {
 		return asking{what, func(c *apptest.Client, i int, header ...string) *apptest.Reply {
-			return c.Get("/api/files?path=/uploads", append(header, "Authorization", fmt.Sprintf("Bearer %s.sk_%048d", id(i), i))...)
+			return c.Get("/api/files?path=/uploads",
+				append(header, "Authorization", fmt.Sprintf("Bearer %s.sk_%048d", id(i), i))...)
 		}}
 	}
 	basic := func(what string, id func(i int) string) asking {
@@ -121,18 +126,31 @@ func cases(t *testing.T, l *apptest.Larder) []pair {
 	return []pair{
 		// first, as the cases that move the clock give these accounts new tries
 		{"login refused, nobody and somebody", 429, [2]asking{login("nobody", "noone"), login("somebody", "tired")}},
-		{"login, nobody and a wrong password", 401, [2]asking{login("nobody", "nobody"), login("a wrong password", "alice")}},
-		{"login, a wrong password and a disabled account", 401, [2]asking{login("a wrong password", "alice"), login("a disabled account", "disabled")}},
-		{"login, a wrong password and an unverified account", 401, [2]asking{login("a wrong password", "alice"), login("an unverified account", "waiting")}},
-		{"login, nobody's address and somebody's", 401, [2]asking{login("nobody's address", "nobody@example.org"), login("somebody's", "alice@example.org")}},
-		{"forgot-password, unknown and known", 200, [2]asking{mailed(forgot, "unknown", unknown), mailed(forgot, "known", always("alice@example.org"))}},
-		{"resend-verification, unknown and waiting", 200, [2]asking{mailed(resend, "unknown", unknown), mailed(resend, "waiting", always("waiting@example.org"))}},
-		{"resend-verification, verified and waiting", 200, [2]asking{mailed(resend, "verified", always("alice@example.org")), mailed(resend, "waiting", always("waiting@example.org"))}},
-		{"share, a wrong password and one that begins right", 401, [2]asking{verify("wrong", own, "a wrong password"), verify("begins right", own, "a right passwore")}},
-		{"share, the password of its own and its file's", 401, [2]asking{verify("its own", own, "a wrong password"), verify("its file's", files, "a wrong password")}},
-		{"key, unknown and with a wrong secret", 401, [2]asking{key("unknown", counted("pk_%024d")), key("a wrong secret", always(id))}},
-		{"WebDAV, a key unknown and with a wrong secret", 401, [2]asking{basic("unknown", counted("pk_%024d")), basic("a wrong secret", always(drive))}},
-		{"WebDAV, a key with a wrong secret and a disabled account's", 401, [2]asking{basic("a wrong secret", always(drive)), basic("a disabled account's", always(resting))}},
+		{"login, nobody and a wrong password", 401,
+			[2]asking{login("nobody", "nobody"), login("a wrong password", "alice")}},
+		{"login, a wrong password and a disabled account", 401,
+			[2]asking{login("a wrong password", "alice"), login("a disabled account", "disabled")}},
+		{"login, a wrong password and an unverified account", 401,
+			[2]asking{login("a wrong password", "alice"), login("an unverified account", "waiting")}},
+		{"login, nobody's address and somebody's", 401,
+			[2]asking{login("nobody's address", "nobody@example.org"), login("somebody's", "alice@example.org")}},
+		{"forgot-password, unknown and known", 200,
+			[2]asking{mailed(forgot, "unknown", unknown), mailed(forgot, "known", always("alice@example.org"))}},
+		{"resend-verification, unknown and waiting", 200,
+			[2]asking{mailed(resend, "unknown", unknown), mailed(resend, "waiting", always("waiting@example.org"))}},
+		{"resend-verification, verified and waiting", 200,
+			[2]asking{mailed(resend, "verified", always("alice@example.org")),
+				mailed(resend, "waiting", always("waiting@example.org"))}},
+		{"share, a wrong password and one that begins right", 401,
+			[2]asking{verify("wrong", own, "a wrong password"), verify("begins right", own, "a right passwore")}},
+		{"share, the password of its own and its file's", 401,
+			[2]asking{verify("its own", own, "a wrong password"), verify("its file's", files, "a wrong password")}},
+		{"key, unknown and with a wrong secret", 401,
+			[2]asking{key("unknown", counted("pk_%024d")), key("a wrong secret", always(id))}},
+		{"WebDAV, a key unknown and with a wrong secret", 401,
+			[2]asking{basic("unknown", counted("pk_%024d")), basic("a wrong secret", always(drive))}},
+		{"WebDAV, a key with a wrong secret and a disabled account's", 401,
+			[2]asking{basic("a wrong secret", always(drive)), basic("a disabled account's", always(resting))}},
 	}
 }
 

@@ -1,5 +1,5 @@
-// Package blobtest checks that a blob.Store keeps its contract, one suite for every implementation, and offers other packages' tests a
-// store that fails on command.
+// Package blobtest checks that a blob.Store keeps its contract, one suite for every implementation,
+// and offers other packages' tests a store that fails on command.
 package blobtest
 
 import (
@@ -113,14 +113,16 @@ func pattern(n int) []byte {
 }
 
 func roundTrip(t *testing.T, s blob.Store) {
-	for _, size := range []int{0, 1, 20_000, 32<<10 - 1, 32 << 10, 32<<10 + 1, 256<<10 - 1, 256 << 10, 256<<10 + 1, 512 << 10, 1_000_003} {
+	for _, size := range []int{0, 1, 20_000, 32<<10 - 1, 32 << 10, 32<<10 + 1, 256<<10 - 1, 256 << 10, 256<<10 + 1,
+		512 << 10, 1_000_003} {
 		body := pattern(size)
 		for name, wrap := range map[string]func(io.Reader) io.Reader{
 			"at once":     func(r io.Reader) io.Reader { return r },
 			"halves":      iotest.HalfReader,
 			"end of file": iotest.DataErrReader,
 		} {
-			for _, opts := range []blob.PutOptions{{Size: int64(size)}, {Size: int64(size), Max: int64(size) + 1}, unknown} {
+			for _, opts := range []blob.PutOptions{{Size: int64(size)}, {Size: int64(size), Max: int64(size) + 1},
+				unknown} {
 				key, r := NewKey(), wrap(bytes.NewReader(body))
 				info, err := s.Put(t.Context(), key, r, opts)
 				if err != nil {
@@ -231,8 +233,10 @@ func seeks(t *testing.T, s blob.Store) {
 func badKeys(t *testing.T, s blob.Store) {
 	const hex32 = "0123456789abcdef0123456789abcdef"
 	for _, key := range []blob.Key{
-		"", "/", ".", "..", hex32, "ab/", "ab/" + blob.Key(hex32[1:]), "/ab/" + hex32, "ab//" + hex32, "../ab/" + hex32, "ab/../" + hex32,
-		"AB/" + hex32, "ab/" + hex32 + ".", "ab/" + hex32 + ".JPG", "ab/" + hex32 + ".a/b", "ab/" + hex32 + "\x00", "tmp/ab/" + hex32, ".larder-store",
+		"", "/", ".", "..", hex32, "ab/", "ab/" + blob.Key(hex32[1:]), "/ab/" + hex32, "ab//" + hex32, "../ab/" + hex32,
+		"ab/../" + hex32,
+		"AB/" + hex32, "ab/" + hex32 + ".", "ab/" + hex32 + ".JPG", "ab/" + hex32 + ".a/b", "ab/" + hex32 + "\x00",
+		"tmp/ab/" + hex32, ".larder-store",
 	} {
 		if _, err := s.Put(t.Context(), key, strings.NewReader("x"), unknown); !errors.Is(err, blob.ErrKey) {
 			t.Errorf("Put of key %q = %v, want ErrKey", key, err)

@@ -39,15 +39,18 @@ func wrongSize(t *testing.T, s blob.Store) {
 
 func tooLarge(t *testing.T, s blob.Store) {
 	for _, size := range sizes {
-		for _, opts := range []blob.PutOptions{{Size: -1, Max: int64(size) - 1}, {Size: -1}, {Size: int64(size) + 5, Max: int64(size) + 4}} {
+		for _, opts := range []blob.PutOptions{{Size: -1, Max: int64(size) - 1}, {Size: -1},
+			{Size: int64(size) + 5, Max: int64(size) + 4}} {
 			key := NewKey()
-			if _, err := s.Put(t.Context(), key, bytes.NewReader(pattern(size)), opts); !errors.Is(err, blob.ErrTooLarge) {
+			if _, err := s.Put(t.Context(), key, bytes.NewReader(pattern(size)), opts); !errors.Is(err,
+				blob.ErrTooLarge) {
 				t.Errorf("%d bytes with %+v: %v, want ErrTooLarge", size, opts, err)
 			}
 			Absent(t, s, key)
 		}
 		exactly := NewKey()
-		if _, err := s.Put(t.Context(), exactly, bytes.NewReader(pattern(size)), blob.PutOptions{Size: -1, Max: int64(size)}); err != nil {
+		if _, err := s.Put(t.Context(), exactly, bytes.NewReader(pattern(size)),
+			blob.PutOptions{Size: -1, Max: int64(size)}); err != nil {
 			t.Errorf("%d bytes with room for exactly that: %v", size, err)
 		}
 	}
@@ -84,7 +87,8 @@ func failingReader(t *testing.T, s blob.Store) {
 	for _, size := range append([]int{0}, sizes...) {
 		for _, opts := range []blob.PutOptions{unknown, {Size: int64(size)}, {Size: int64(size) + 1}} {
 			key := NewKey()
-			_, err := s.Put(t.Context(), key, io.MultiReader(bytes.NewReader(pattern(size)), iotest.ErrReader(errBody)), opts)
+			_, err := s.Put(t.Context(), key, io.MultiReader(bytes.NewReader(pattern(size)), iotest.ErrReader(errBody)),
+				opts)
 			if reader := (blob.ErrReader{}); !errors.As(err, &reader) || !errors.Is(err, errBody) {
 				t.Errorf("reader failing after %d bytes, %+v: %v, want ErrReader around its error", size, opts, err)
 			}
@@ -240,7 +244,8 @@ func parallelKeys(t *testing.T, s blob.Store) {
 		key := blob.NewKey(ids, shard, "")
 		body := append(pattern(1000*i*i), byte(i))
 		wg.Go(func() {
-			if _, err := s.Put(t.Context(), key, bytes.NewReader(body), blob.PutOptions{Size: int64(len(body))}); err != nil {
+			if _, err := s.Put(t.Context(), key, bytes.NewReader(body),
+				blob.PutOptions{Size: int64(len(body))}); err != nil {
 				t.Errorf("Put %d: %v", i, err)
 				return
 			}

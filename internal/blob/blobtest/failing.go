@@ -32,13 +32,16 @@ const (
 
 // Fault is what happens to one operation.
 type Fault struct {
-	Err   error           // what the caller is told; nil lets the operation go through after Until
-	Late  bool            // the operation is done first, and the caller is told Err all the same: an answer lost on its way
+	Err error // what the caller is told; nil lets the operation go through after Until
+	// the operation is done first, and the caller is told Err all the same: an answer
+	// lost on its way
+	Late  bool
 	Short int64           // Put and Open: this many bytes of the body pass before Err; then nothing is left of a Put
 	Until <-chan struct{} // the operation begins once this is closed, or ends with the context's error: a slow store
 }
 
-// Failing is a store that fails on command. Without a command it does what the store inside does. Safe for concurrent use.
+// Failing is a store that fails on command. Without a command it does what the store inside does.
+// Safe for concurrent use.
 type Failing struct {
 	inner blob.Store
 
@@ -55,14 +58,16 @@ func NewFailing(inner blob.Store) *Failing {
 	return &Failing{inner: inner, faults: map[Op][]Fault{}, calls: map[Op]int{}}
 }
 
-// Next makes the coming calls of op suffer these faults, one each, in order, after those that are queued already.
+// Next makes the coming calls of op suffer these faults, one each, in order, after those
+// that are queued already.
 func (f *Failing) Next(op Op, faults ...Fault) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.faults[op] = append(f.faults[op], faults...)
 }
 
-// Down makes every operation that has no fault of its own fail as an unavailable store with that cause, until Down(nil).
+// Down makes every operation that has no fault of its own fail as an unavailable store with
+// that cause, until Down(nil).
 func (f *Failing) Down(cause error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -124,7 +129,8 @@ func (f *Failing) Put(ctx context.Context, key blob.Key, body io.Reader, opts bl
 	return info, err
 }
 
-// Open opens, unless told otherwise; a Short fault lets the object be read that far. The object is no blob.FileBacked then.
+// Open opens, unless told otherwise; a Short fault lets the object be read that far. The object
+// is no blob.FileBacked then.
 func (f *Failing) Open(ctx context.Context, key blob.Key) (blob.Object, error) {
 	fault, err := f.begin(ctx, Open)
 	if err != nil {

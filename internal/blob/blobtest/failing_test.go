@@ -43,7 +43,8 @@ func TestFailing(t *testing.T) {
 		return err
 	}
 	before, short, late, fine := blobtest.NewKey(), blobtest.NewKey(), blobtest.NewKey(), blobtest.NewKey()
-	s.Next(blobtest.Put, blobtest.Fault{Err: errTold}, blobtest.Fault{Err: errTold, Short: 4}, blobtest.Fault{Err: errTold, Late: true})
+	s.Next(blobtest.Put, blobtest.Fault{Err: errTold}, blobtest.Fault{Err: errTold, Short: 4},
+		blobtest.Fault{Err: errTold, Late: true})
 	for _, key := range []blob.Key{before, short} {
 		if err := put(key); err != errTold {
 			t.Errorf("Put told to fail = %v", err)

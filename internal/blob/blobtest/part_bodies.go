@@ -59,7 +59,8 @@ func wrongBodies(length int) (all []wrongBody) {
 			wrongBody{fmt.Sprintf("broken_after_%d", n), func(func()) io.Reader {
 				return io.MultiReader(bytes.NewReader(body[:n]), iotest.ErrReader(errBody))
 			}, broken},
-			wrongBody{fmt.Sprintf("cancelled_after_%d", n), func(cancel func()) io.Reader { return during(body[:length], n, cancel) }, over})
+			wrongBody{fmt.Sprintf("cancelled_after_%d", n),
+				func(cancel func()) io.Reader { return during(body[:length], n, cancel) }, over})
 	}
 	return append(all, wrongBody{"one_byte_more", func(func()) io.Reader { return bytes.NewReader(body) }, short})
 }

@@ -13,7 +13,8 @@ import (
 	"larder/internal/blob"
 )
 
-// partSize is the least that S3 takes for a part that is not the last; lastSize makes the last one odd.
+// partSize is the least that S3 takes for a part that is not the last; lastSize makes
+// the last one odd.
 const (
 	partSize = 5 << 20
 	lastSize = 70_001
@@ -128,7 +129,8 @@ func gone(t *testing.T, s blob.Store, u blob.Upload) {
 	if parts, err := s.Parts(t.Context(), u); !errors.Is(err, blob.ErrNotFound) {
 		t.Errorf("Parts = %v, %v, want ErrNotFound", parts, err)
 	}
-	if _, err := s.PutPart(t.Context(), u, 1, bytes.NewReader(content(int(u.PartLength(1)), 9))); !errors.Is(err, blob.ErrNotFound) {
+	if _, err := s.PutPart(t.Context(), u, 1, bytes.NewReader(content(int(u.PartLength(1)), 9))); !errors.Is(err,
+		blob.ErrNotFound) {
 		t.Errorf("PutPart = %v, want ErrNotFound", err)
 	}
 }
@@ -205,9 +207,12 @@ func partsNamed(t *testing.T, s blob.Store) {
 	shorter.Size--
 	elsewhere.Number = 3
 	for what, named := range map[string][]blob.Part{
-		"one that was replaced": {first, p2}, "one ETag for two parts": {second, {Number: 2, Size: p2.Size, ETag: second.ETag}},
-		"none": nil, "the first alone": {second}, "the last alone": {p2}, "one twice": {second, second, p2}, "the wrong order": {p2, second},
-		"another length": {shorter, p2}, "one that cannot be": {second, p2, elsewhere},
+		"one that was replaced":  {first, p2},
+		"one ETag for two parts": {second, {Number: 2, Size: p2.Size, ETag: second.ETag}},
+		"none":                   nil, "the first alone": {second}, "the last alone": {p2},
+		"one twice":       {second, second, p2},
+		"the wrong order": {p2, second},
+		"another length":  {shorter, p2}, "one that cannot be": {second, p2, elsewhere},
 	} {
 		if _, err := s.Finish(t.Context(), u, named); !errors.Is(err, blob.ErrPart) {
 			t.Errorf("Finish with %s = %v, want ErrPart", what, err)
@@ -239,7 +244,8 @@ func partsOutOfRange(t *testing.T, s blob.Store) { // abuse case C100
 }
 
 func partsBadBegin(t *testing.T, s blob.Store) {
-	for _, sizes := range [][2]int64{{0, partSize}, {-1, partSize}, {1, 0}, {1, -1}, {1 << 62, 1}, {blob.MaxParts*partSize + 1, partSize}} {
+	for _, sizes := range [][2]int64{{0, partSize}, {-1, partSize}, {1, 0}, {1, -1}, {1 << 62, 1},
+		{blob.MaxParts*partSize + 1, partSize}} {
 		if _, err := s.Begin(t.Context(), NewKey(), sizes[0], sizes[1], ""); !errors.Is(err, blob.ErrPart) {
 			t.Errorf("Begin of %d bytes in parts of %d = %v, want ErrPart", sizes[0], sizes[1], err)
 		}
@@ -388,7 +394,8 @@ func partsCancelled(t *testing.T, s blob.Store) {
 	_, putErr := s.PutPart(ctx, u, 1, unread)
 	_, partsErr := s.Parts(ctx, u)
 	_, finishErr := s.Finish(ctx, u, []blob.Part{p})
-	for name, err := range map[string]error{"Begin": beginErr, "PutPart": putErr, "Parts": partsErr, "Finish": finishErr, "Abort": s.Abort(ctx, u)} {
+	for name, err := range map[string]error{"Begin": beginErr, "PutPart": putErr, "Parts": partsErr,
+		"Finish": finishErr, "Abort": s.Abort(ctx, u)} {
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("%s = %v, want the context's error", name, err)
 		}
@@ -419,7 +426,8 @@ func partsNeverReplace(t *testing.T, s blob.Store) {
 	same(t, s, u.Key, []byte("first"))
 }
 
-// KeepsParts checks that again, which is the same store opened anew, goes on with an upload that s began.
+// KeepsParts checks that again, which is the same store opened anew, goes on with an
+// upload that s began.
 func KeepsParts(t *testing.T, s, again blob.Store) {
 	u := begin(t, s, 2, lastSize)
 	p2, b2 := part(t, s, u, 2, 2)

@@ -45,7 +45,8 @@ func walks(t *testing.T, s blob.Store) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := walker.Walk(ctx, func(blob.Key, int64, time.Time) error { return nil }); !errors.Is(err, context.Canceled) {
+	if err := walker.Walk(ctx, func(blob.Key, int64, time.Time) error { return nil }); !errors.Is(err,
+		context.Canceled) {
 		t.Errorf("cancelled Walk = %v", err)
 	}
 	if err := s.Abort(t.Context(), u); err != nil {

@@ -10,7 +10,8 @@ import (
 	"larder/internal/ident"
 )
 
-// BenchmarkPut stores bodies of 20 KB as uploads do, one after the other and 32 side by side, and one large body with its hash.
+// BenchmarkPut stores bodies of 20 KB as uploads do, one after the other and 32 side by side, and
+// one large body with its hash.
 func BenchmarkPut(b *testing.B) {
 	setup := func(b *testing.B) (*Store, func() blob.Key) {
 		dir := b.TempDir()

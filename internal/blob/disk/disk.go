@@ -1,13 +1,16 @@
-// Package disk keeps objects as files below one directory, `[prefix/]ab/<32 hex>[.ext]`, mode 0600 in directories of mode 0700.
+// Package disk keeps objects as files below one directory, `[prefix/]ab/<32 hex>[.ext]`, mode 0600
+// in directories of mode 0700.
 //
-// Durability. Put writes a temporary file below `tmp/`, then: fsync of the file, rename to its key, fsync of the directory, and on the
-// first use of a directory also of the one that holds it; only then it returns. Puts side by side in one directory share its fsync. A
-// file or directory whose fsync failed is given up, never synced again: the kernel reports such a loss once, and a second try would
-// succeed over missing bytes. What a crash leaves below `tmp/` is removed by SweepTemp.
+// Durability. Put writes a temporary file below `tmp/`, then: fsync of the file, rename to its key,
+// fsync of the directory, and on the first use of a directory also of the one that holds it; only
+// then it returns. Puts side by side in one directory share its fsync. A file or directory whose
+// fsync failed is given up, never synced again: the kernel reports such a loss once, and a second
+// try would succeed over missing bytes. What a crash leaves below `tmp/` is removed by SweepTemp.
 //
-// The right disk. The directory holds a marker file with the store's id. Every operation looks at it first, and answers
-// blob.ErrUnavailable and touches nothing when it is missing or names another store: a disk that is not mounted. When it is back, so is
-// the store. Everything below is reached from an open descriptor of that directory, name by name and without following symbolic links.
+// The right disk. The directory holds a marker file with the store's id. Every operation looks at
+// it first, and answers blob.ErrUnavailable and touches nothing when it is missing or names another
+// store: a disk that is not mounted. When it is back, so is the store. Everything below is reached
+// from an open descriptor of that directory, name by name and without following symbolic links.
 //
 // It fails, with nothing readable, on a file system that cannot sync directories. Linux only.
 // Specification: Providers; abuse cases C126 and C128.
@@ -32,7 +35,8 @@ type Options struct {
 	Now     func() time.Time // the clock, required
 }
 
-// Store is a blob.Store on a directory. Safe for concurrent use, also by several processes on one directory.
+// Store is a blob.Store on a directory. Safe for concurrent use, also by several
+// processes on one directory.
 type Store struct {
 	dir, id string
 	space   *space
@@ -47,7 +51,8 @@ var (
 	_ blob.Walker = (*Store)(nil)
 )
 
-// Open returns the store with that id in dir. The disk is not touched: a store that is missing now works from the moment it is there.
+// Open returns the store with that id in dir. The disk is not touched: a store that is missing now
+// works from the moment it is there.
 func Open(dir, id string, opts Options) (*Store, error) {
 	if err := checkID(id); err != nil {
 		return nil, err
@@ -58,7 +63,8 @@ func Open(dir, id string, opts Options) (*Store, error) {
 	return &Store{dir: dir, id: id, space: &space{floor: opts.MinFree, now: opts.Now, free: freeBytes}}, nil
 }
 
-// Close gives up the directory once the operations under way are done. Later ones answer blob.ErrUnavailable.
+// Close gives up the directory once the operations under way are done.
+// Later ones answer blob.ErrUnavailable.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -92,7 +98,8 @@ var _ blob.FileBacked = object{}
 func (o object) Size() int64    { return o.size }
 func (o object) File() *os.File { return o.osFile }
 
-// Open opens an object; the result is a blob.FileBacked. Errors: blob.ErrNotFound, blob.ErrUnavailable.
+// Open opens an object; the result is a blob.FileBacked. Errors:
+// blob.ErrNotFound, blob.ErrUnavailable.
 func (s *Store) Open(ctx context.Context, key blob.Key) (blob.Object, error) {
 	f, size, err := s.open(ctx, key)
 	if err != nil {
@@ -101,7 +108,8 @@ func (s *Store) Open(ctx context.Context, key blob.Key) (blob.Object, error) {
 	return object{f, size}, nil
 }
 
-// Stat tells the size of an object; its hash is not known here. Errors: blob.ErrNotFound, blob.ErrUnavailable.
+// Stat tells the size of an object; its hash is not known here. Errors:
+// blob.ErrNotFound, blob.ErrUnavailable.
 func (s *Store) Stat(ctx context.Context, key blob.Key) (blob.Info, error) {
 	f, size, err := s.open(ctx, key)
 	if err != nil {
@@ -132,7 +140,8 @@ func (s *Store) open(ctx context.Context, key blob.Key) (*os.File, int64, error)
 	return f, st.Size, nil
 }
 
-// Delete removes an object, and what came in parts for its key; absent is success. Error: blob.ErrUnavailable.
+// Delete removes an object, and what came in parts for its key; absent is
+// success. Error: blob.ErrUnavailable.
 func (s *Store) Delete(ctx context.Context, key blob.Key) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("delete object: %w", err)
@@ -156,8 +165,9 @@ func (s *Store) Delete(ctx context.Context, key blob.Key) error {
 	return nil
 }
 
-// Check verifies the marker and that a file can be made, written and removed. Errors: blob.ErrUnavailable, blob.ErrNoSpace (the disk is
-// full; the floor of free space alone is no reason, since reading goes on).
+// Check verifies the marker and that a file can be made, written and removed. Errors:
+// blob.ErrUnavailable, blob.ErrNoSpace (the disk is full; the floor of free space alone is no
+// reason, since reading goes on).
 func (s *Store) Check(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("check store: %w", err)
@@ -178,7 +188,8 @@ func (s *Store) Check(ctx context.Context) error {
 	return nil
 }
 
-// failed maps an error of the operating system to what a caller can tell apart. "Not found" never comes out of here.
+// failed maps an error of the operating system to what a caller can tell apart. "Not found" never
+// comes out of here.
 func failed(doing string, err error) error {
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
 		return blob.NoSpace(doing, err)
@@ -186,7 +197,8 @@ func failed(doing string, err error) error {
 	return blob.Unavailable(doing, err)
 }
 
-// absent is failed, for the places where a missing name means a missing object: below a directory whose marker was seen.
+// absent is failed, for the places where a missing name means a missing object: below a directory
+// whose marker was seen.
 func absent(doing string, err error) error {
 	if errors.Is(err, syscall.ENOENT) {
 		return fmt.Errorf("%s: %w", doing, blob.ErrNotFound)

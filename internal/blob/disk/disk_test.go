@@ -101,7 +101,8 @@ func TestModesArePrivate(t *testing.T) { // abuse case C118
 	s, dir := newStore(t)
 	mustPut(t, s, "p/0a/00112233445566778899aabbccddeeff", "x")
 	for path, want := range map[string]fs.FileMode{
-		".": 0o700, tempName: 0o700, markerName: 0o600, "p": 0o700, "p/0a": 0o700, "p/0a/00112233445566778899aabbccddeeff": 0o600,
+		".": 0o700, tempName: 0o700, markerName: 0o600, "p": 0o700, "p/0a": 0o700,
+		"p/0a/00112233445566778899aabbccddeeff": 0o600,
 	} {
 		st, err := os.Stat(filepath.Join(dir, path))
 		if err != nil || st.Mode().Perm() != want {
@@ -159,7 +160,8 @@ func TestSymbolicLinksAreNotFollowed(t *testing.T) {
 	}
 	inside := blob.Key("cc/" + name)
 	mustPut(t, s, inside, "inside")
-	for link, target := range map[string]string{"aa": outside, "dd": "cc", "bb/" + name: secret, "ee/" + name: "../cc/" + name} {
+	for link, target := range map[string]string{"aa": outside, "dd": "cc", "bb/" + name: secret,
+		"ee/" + name: "../cc/" + name} {
 		link = filepath.Join(dir, link)
 		if err := errors.Join(os.MkdirAll(filepath.Dir(link), 0o700), os.Symlink(target, link)); err != nil {
 			t.Fatal(err)
@@ -192,9 +194,11 @@ func TestSweepTempRemovesOnlyWhatIsOld(t *testing.T) {
 	key := blobtest.NewKey()
 	mustPut(t, s, key, "object")
 	limit := fixedClock()
-	for name, written := range map[string]time.Time{"old-0": limit.Add(-time.Second), "same-0": limit, "new-0": limit.Add(time.Second)} {
+	for name, written := range map[string]time.Time{"old-0": limit.Add(-time.Second), "same-0": limit,
+		"new-0": limit.Add(time.Second)} {
 		path := filepath.Join(dir, tempName, name)
-		if err := errors.Join(os.WriteFile(path, []byte("part"), 0o600), os.Chtimes(path, written, written)); err != nil {
+		if err := errors.Join(os.WriteFile(path, []byte("part"), 0o600),
+			os.Chtimes(path, written, written)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -272,7 +276,8 @@ func TestFreeSpaceFloor(t *testing.T) { // the disk fills up while bodies come i
 	kept := blobtest.NewKey()
 	mustPut(t, s, kept, "kept")
 
-	if err := put(600_000, blob.PutOptions{Size: 600_000}); !errors.Is(err, blob.ErrNoSpace) || !fault.Is(err, fault.Unavailable) {
+	if err := put(600_000, blob.PutOptions{Size: 600_000}); !errors.Is(err, blob.ErrNoSpace) ||
+		!fault.Is(err, fault.Unavailable) {
 		t.Errorf("announced body that would end 4 bytes below the floor: %v, want ErrNoSpace as a fault", err)
 	}
 	if err := put(599_996, blob.PutOptions{Size: -1, Max: -1}); err != nil {

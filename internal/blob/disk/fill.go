@@ -20,8 +20,9 @@ var (
 	smallBuffers = sync.Pool{New: func() any { b := make([]byte, smallBuffer); return &b }}
 )
 
-// fill hands body to write, piece by piece, and returns its SHA-256. announced is the size in bytes, negative when unknown. A body of one
-// buffer is hashed in place, a longer one beside the writing.
+// fill hands body to write, piece by piece, and returns its SHA-256. announced is the
+// size in bytes, negative when unknown. A body of one buffer is hashed in place, a longer
+// one beside the writing.
 func fill(body io.Reader, announced int64, write func([]byte) error) ([]byte, error) {
 	pool := &largeBuffers
 	if announced >= 0 && announced < smallBuffer {
@@ -40,8 +41,8 @@ func fill(body io.Reader, announced int64, write func([]byte) error) ([]byte, er
 	return stream(body, pool, buf, write)
 }
 
-// stream goes on after a first buffer that body filled to the brim. It never holds more than inFlight+2 buffers, whatever the pool does:
-// one is filled, one is hashed, the others wait.
+// stream goes on after a first buffer that body filled to the brim. It never holds more than
+// inFlight+2 buffers, whatever the pool does: one is filled, one is hashed, the others wait.
 func stream(body io.Reader, pool *sync.Pool, first *[]byte, write func([]byte) error) (sum []byte, err error) {
 	type chunk struct {
 		buf *[]byte

@@ -12,9 +12,10 @@ import (
 	"larder/internal/blob"
 )
 
-// A journal says which parts of an upload are there. It is text: a line that tells what was begun, then for every part one line at a place
-// of its own, so that the file never grows and a part's line is written by nobody but who holds the lock of that part. Every line ends in
-// a checksum: one that a crash tore is no line, and its part is missing.
+// A journal says which parts of an upload are there. It is text: a line that tells what was begun,
+// then for every part one line at a place of its own, so that the file never grows and a part's
+// line is written by nobody but who holds the lock of that part. Every line ends in a checksum: one
+// that a crash tore is no line, and its part is missing.
 const (
 	headLength = 640 // bytes of the first line: a key, two numbers, a checksum, filled up with spaces
 	lineLength = 85  // bytes: `0000000007 <64 hex> <8 hex>` and a newline
@@ -61,7 +62,8 @@ func readHead(journal io.ReaderAt, u blob.Upload) error {
 	return nil
 }
 
-// readParts reads the parts of u that its journal tells of and that a data file of size bytes can hold, by number.
+// readParts reads the parts of u that its journal tells of and that a data file of size bytes
+// can hold, by number.
 func readParts(journal io.ReaderAt, u blob.Upload, size int64) (parts []blob.Part, err error) {
 	lines, err := io.ReadAll(io.NewSectionReader(journal, headLength, int64(u.Parts())*lineLength))
 	if err != nil {
@@ -77,7 +79,8 @@ func readParts(journal io.ReaderAt, u blob.Upload, size int64) (parts []blob.Par
 	return parts, nil
 }
 
-// untouched reports whether nothing was ever written to the line of a part, as far as this file shows.
+// untouched reports whether nothing was ever written to the line of a part, as far
+// as this file shows.
 func untouched(journal *os.File, number int) (bool, error) {
 	line := make([]byte, lineLength)
 	n, err := journal.ReadAt(line, lineOffset(number))

@@ -20,12 +20,14 @@ const (
 	maxID         = 128 // bytes
 )
 
-// ErrForeign refuses a directory that is another store's, or that holds something else, or that is none.
+// ErrForeign refuses a directory that is another store's, or that holds something else,
+// or that is none.
 var ErrForeign = errors.New("not an empty directory and not this store's")
 
-// Create makes dir a store with that id: the directory itself (its parent must exist), `tmp/`, and the marker last. Doing it again with
-// the same id is success, as is doing it twice at the same time. It refuses a directory that is another store's or holds anything else, save
-// the `lost+found` of a new disk, with ErrForeign.
+// Create makes dir a store with that id: the directory itself (its parent must exist), `tmp/`, and
+// the marker last. Doing it again with the same id is success, as is doing it twice at the same
+// time. It refuses a directory that is another store's or holds anything else, save the
+// `lost+found` of a new disk, with ErrForeign.
 func Create(dir, id string) error {
 	if err := checkID(id); err != nil {
 		return err
@@ -41,7 +43,8 @@ func Create(dir, id string) error {
 		return fmt.Errorf("create store: %w", err)
 	}
 	defer root.Close()
-	_ = syscall.Flock(int(root.Fd()), syscall.LOCK_EX) // of two at a time one makes the store; where there are no such locks, one of them fails
+	// of two at a time one makes the store; where there are no such locks, one of them fails
+	_ = syscall.Flock(int(root.Fd()), syscall.LOCK_EX)
 	switch _, err := readMarker(root, id); {
 	case err == nil:
 		return syncPath(filepath.Dir(dir)) // whoever made it may have died before this
@@ -66,8 +69,8 @@ func Create(dir, id string) error {
 	return syncPath(filepath.Dir(dir))
 }
 
-// MakeDir makes a directory with those above it that are missing, mode 0700, and returns when their names are durable. One that is there
-// keeps its mode.
+// MakeDir makes a directory with those above it that are missing, mode 0700, and returns when their
+// names are durable. One that is there keeps its mode.
 func MakeDir(dir string) error {
 	err := os.Mkdir(dir, 0o700)
 	if errors.Is(err, fs.ErrNotExist) && filepath.Dir(dir) != dir {
@@ -150,8 +153,9 @@ func readMarker(root *os.File, id string) (mark, error) {
 	return markOf(st), nil
 }
 
-// acquire returns the volume, to be released, after a look at the marker by its path. One stat is the whole price while nothing changed;
-// otherwise (another disk is mounted, the marker was written anew) everything is opened again.
+// acquire returns the volume, to be released, after a look at the marker by its path. One stat is
+// the whole price while nothing changed; otherwise (another disk is mounted, the marker was written
+// anew) everything is opened again.
 func (s *Store) acquire() (*volume, error) {
 	var st syscall.Stat_t
 	missing := syscall.Lstat(filepath.Join(s.dir, markerName), &st)
@@ -166,7 +170,8 @@ func (s *Store) acquire() (*volume, error) {
 	}
 	s.drop()
 	if missing != nil {
-		return nil, blob.Unavailable("look for the store's marker", &fs.PathError{Op: "lstat", Path: filepath.Join(s.dir, markerName), Err: missing})
+		return nil, blob.Unavailable("look for the store's marker",
+			&fs.PathError{Op: "lstat", Path: filepath.Join(s.dir, markerName), Err: missing})
 	}
 	v, err := openVolume(s.dir, s.id)
 	if err != nil {
@@ -178,7 +183,8 @@ func (s *Store) acquire() (*volume, error) {
 	return v, nil
 }
 
-// drop gives up the volume at hand; operations under way keep it open until they are done. s.mu is held.
+// drop gives up the volume at hand; operations under way keep it open until they are
+// done. s.mu is held.
 func (s *Store) drop() {
 	if s.volume != nil {
 		s.volume.release()

@@ -16,7 +16,8 @@ import (
 	"larder/internal/fault"
 )
 
-// refuses fails the test unless every operation of s answers ErrUnavailable and changes nothing below dir.
+// refuses fails the test unless every operation of s answers ErrUnavailable and
+// changes nothing below dir.
 func refuses(t *testing.T, s *Store, dir string, key blob.Key) {
 	t.Helper()
 	before := tree(t, dir)
@@ -26,10 +27,12 @@ func refuses(t *testing.T, s *Store, dir string, key blob.Key) {
 	_, errSweep := s.SweepTemp(time.Unix(1<<40, 0))
 	errWalk := s.Walk(t.Context(), func(blob.Key, int64, time.Time) error { return nil })
 	for op, err := range map[string]error{
-		"Put": errPut, "Open": errOpen, "Stat": errStat, "Delete": s.Delete(t.Context(), key), "Check": s.Check(t.Context()),
+		"Put": errPut, "Open": errOpen, "Stat": errStat, "Delete": s.Delete(t.Context(), key),
+		"Check":     s.Check(t.Context()),
 		"SweepTemp": errSweep, "Walk": errWalk,
 	} {
-		if !errors.Is(err, blob.ErrUnavailable) || errors.Is(err, blob.ErrNotFound) || !fault.Is(err, fault.Unavailable) {
+		if !errors.Is(err, blob.ErrUnavailable) || errors.Is(err, blob.ErrNotFound) ||
+			!fault.Is(err, fault.Unavailable) {
 			t.Errorf("%s = %v, want ErrUnavailable as a fault, and never not found", op, err)
 		}
 	}
@@ -66,7 +69,8 @@ func TestMissingStoreIsUnavailableUntilItIsBack(t *testing.T) { // abuse case C1
 	must(os.Rename(dir, away), os.Mkdir(dir, 0o700)) // what an unmounted disk looks like
 	refuses(t, s, dir, key)
 	must(os.Remove(dir))
-	must(os.Mkdir(dir+".other", 0o700), os.Rename(dir+".other", dir), os.WriteFile(marker, []byte("another-id\n"), 0o600))
+	must(os.Mkdir(dir+".other", 0o700), os.Rename(dir+".other", dir),
+		os.WriteFile(marker, []byte("another-id\n"), 0o600))
 	refuses(t, s, dir, key)
 	must(os.RemoveAll(dir), os.Rename(away, dir))
 	works()
@@ -143,17 +147,22 @@ func TestCreate(t *testing.T) {
 		id      string
 		ok      bool
 	}{
-		"empty_directory_becomes_a_store":     {func(string) {}, storeID, true},
-		"twice_with_one_id_is_success":        {func(dir string) { Create(dir, storeID) }, storeID, true},
-		"another_store_is_refused":            {func(dir string) { Create(dir, "other") }, storeID, false},
-		"foreign_files_are_refused":           {func(dir string) { write(dir, "letter.txt", "dear") }, storeID, false},
-		"new_disk_is_accepted":                {func(dir string) { os.Mkdir(filepath.Join(dir, "lost+found"), 0o700) }, storeID, true},
-		"attempt_that_crashed_is_carried_on":  {func(dir string) { write(dir, markerNewName, "0b9d"); os.Mkdir(filepath.Join(dir, tempName), 0o700) }, storeID, true},
-		"id_with_a_line_break_is_refused":     {func(string) {}, "a\nb", false},
-		"empty_id_is_refused":                 {func(string) {}, "", false},
-		"id_longer_than_a_marker_is_refused":  {func(string) {}, strings.Repeat("a", 129), false},
-		"longest_id_is_accepted":              {func(string) {}, strings.Repeat("a", 128), true},
-		"directory_that_is_a_file_is_refused": {func(dir string) { os.Remove(dir); os.WriteFile(dir, nil, 0o600) }, storeID, false},
+		"empty_directory_becomes_a_store": {func(string) {}, storeID, true},
+		"twice_with_one_id_is_success":    {func(dir string) { Create(dir, storeID) }, storeID, true},
+		"another_store_is_refused":        {func(dir string) { Create(dir, "other") }, storeID, false},
+		"foreign_files_are_refused":       {func(dir string) { write(dir, "letter.txt", "dear") }, storeID, false},
+		"new_disk_is_accepted": {func(dir string) { os.Mkdir(filepath.Join(dir, "lost+found"), 0o700) },
+			storeID, true},
+		"attempt_that_crashed_is_carried_on": {func(dir string) {
+			write(dir, markerNewName, "0b9d")
+			os.Mkdir(filepath.Join(dir, tempName), 0o700)
+		}, storeID, true},
+		"id_with_a_line_break_is_refused":    {func(string) {}, "a\nb", false},
+		"empty_id_is_refused":                {func(string) {}, "", false},
+		"id_longer_than_a_marker_is_refused": {func(string) {}, strings.Repeat("a", 129), false},
+		"longest_id_is_accepted":             {func(string) {}, strings.Repeat("a", 128), true},
+		"directory_that_is_a_file_is_refused": {func(dir string) { os.Remove(dir); os.WriteFile(dir, nil, 0o600) },
+			storeID, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

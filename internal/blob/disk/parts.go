@@ -12,15 +12,19 @@ import (
 	"larder/internal/blob"
 )
 
-// An upload in parts is two files below tmp/parts/: one called like the object, into which every part is written at its place, so that
-// finishing is a rename, and its journal. A part counts when its bytes are synced and then its line of the journal is. Before bytes that
-// may count are overwritten, that line is made to say so and synced: a crash in between leaves the part missing. So does a body that
-// breaks off, once more of it has come than fits into one buffer; the part before stays otherwise.
+// An upload in parts is two files below tmp/parts/: one called like the object, into which every
+// part is written at its place, so that finishing is a rename, and its journal. A part counts
+// when its bytes are synced and then its line of the journal is. Before bytes that may count are
+// overwritten, that line is made to say so and synced: a crash in between leaves the part
+// missing. So does a body that breaks off, once more of it has come than fits into one buffer;
+// the part before stays otherwise.
 //
-// Who writes a part holds a lock on its bytes, who finishes one on the whole file, and both look afterwards whether the file still lies
-// where it lay: a part that comes late goes into no object. The locks hold between processes, too, and end with the process.
+// Who writes a part holds a lock on its bytes, who finishes one on the whole file, and both look
+// afterwards whether the file still lies where it lay: a part that comes late goes into no object.
+// The locks hold between processes, too, and end with the process.
 
-// Begin implements blob.PartStore. Beginning again with the same sizes is the same upload; with others, what was there is dropped.
+// Begin implements blob.PartStore. Beginning again with the same sizes is the same upload; with
+// others, what was there is dropped.
 func (s *Store) Begin(ctx context.Context, key blob.Key, size, partSize int64, _ string) (blob.Upload, error) {
 	_, name := key.Split()
 	u := blob.Upload{Key: key, ID: name, Size: size, PartSize: partSize}
@@ -73,7 +77,8 @@ func (v *volume) stat(key blob.Key) (int64, error) {
 	return st.Size, nil
 }
 
-// begin makes the files of u, or finds them. It says false when it must be tried again, because others were removed.
+// begin makes the files of u, or finds them. It says false when it must be tried again,
+// because others were removed.
 func (v *volume) begin(ctx context.Context, u blob.Upload) (done bool, err error) {
 	dir, err := v.makeTo(partsPath)
 	if err != nil {
@@ -106,7 +111,8 @@ func (v *volume) begin(ctx context.Context, u blob.Upload) (done bool, err error
 		return true, syncAgain(p.dir)
 	case err != nil && !errors.Is(err, blob.ErrNotFound):
 		return false, err
-	case p.journal != nil || size > 0: // a journal of other sizes or another file; the data file goes as well, as somebody may write to it
+	case p.journal != nil ||
+		size > 0: // a journal of other sizes or another file; the data file goes as well, as somebody may write to it
 		return false, removeUpload(p.dir, p.name)
 	}
 	if err := p.make(u); err != nil {
@@ -118,7 +124,8 @@ func (v *volume) begin(ctx context.Context, u blob.Upload) (done bool, err error
 
 // make writes the journal of an upload that has none and makes both names durable.
 func (p *pending) make(u blob.Upload) (err error) {
-	if p.journal, _, err = openPlain(p.dir, p.name+journalSuffix, syscall.O_RDWR|syscall.O_CREAT|syscall.O_EXCL); err != nil {
+	if p.journal, _, err = openPlain(p.dir, p.name+journalSuffix,
+		syscall.O_RDWR|syscall.O_CREAT|syscall.O_EXCL); err != nil {
 		return failed("make journal of upload", err)
 	}
 	if err := writeLine(p.journal, headLine(u), 0); err != nil {
@@ -127,7 +134,8 @@ func (p *pending) make(u blob.Upload) (err error) {
 	return syncAgain(p.dir)
 }
 
-// syncAgain syncs a directory through a descriptor of its own: after a failed sync none is used for another.
+// syncAgain syncs a directory through a descriptor of its own: after a failed sync none
+// is used for another.
 func syncAgain(dir *os.File) error {
 	again, err := openAt(dir, ".", openDirectory, 0)
 	if err == nil {
@@ -139,8 +147,8 @@ func syncAgain(dir *os.File) error {
 	return nil
 }
 
-// PutPart implements blob.PartStore; the ETag is the SHA-256 of the part in hex. Of several bodies for one part each waits for the one
-// before it; the last to be taken counts.
+// PutPart implements blob.PartStore; the ETag is the SHA-256 of the part in hex. Of several bodies
+// for one part each waits for the one before it; the last to be taken counts.
 func (s *Store) PutPart(ctx context.Context, u blob.Upload, number int, body io.Reader) (blob.Part, error) {
 	v, err := s.upload(ctx, u)
 	if err != nil {
@@ -194,7 +202,8 @@ func (p *pending) mustBeCurrent() error {
 	return err
 }
 
-// fill writes the body of a part to its place and returns its SHA-256. The line of the part is dropped before the first byte is written.
+// fill writes the body of a part to its place and returns its SHA-256. The line of the part is
+// dropped before the first byte is written.
 func (p *pending) fill(v *volume, number int, offset int64, body io.Reader, length int64) ([]byte, error) {
 	dropped := false
 	return fill(body, length, func(b []byte) error {
@@ -211,7 +220,8 @@ func (p *pending) fill(v *volume, number int, offset int64, body io.Reader, leng
 	})
 }
 
-// drop makes durable that a part is missing. Where its line says so already it is written all the same, as the sync of that may have failed.
+// drop makes durable that a part is missing. Where its line says so already it is written all the
+// same, as the sync of that may have failed.
 func (p *pending) drop(number int) error {
 	if fresh, err := untouched(p.journal, number); fresh || err != nil {
 		return err
@@ -234,7 +244,8 @@ func (s *Store) Parts(ctx context.Context, u blob.Upload) ([]blob.Part, error) {
 	return p.parts(u)
 }
 
-// Finish implements blob.PartStore. It also answers blob.ErrExists, when another object has taken the key.
+// Finish implements blob.PartStore. It also answers blob.ErrExists, when another object
+// has taken the key.
 func (s *Store) Finish(ctx context.Context, u blob.Upload, parts []blob.Part) (blob.Info, error) {
 	v, err := s.upload(ctx, u)
 	if err != nil {
@@ -275,7 +286,8 @@ func (s *Store) Finish(ctx context.Context, u blob.Upload, parts []blob.Part) (b
 	return blob.Info{Size: u.Size}, removeUpload(p.dir, p.name)
 }
 
-// complete makes sure that these parts are all, there and durable. Error: blob.ErrPart, blob.ErrUnavailable.
+// complete makes sure that these parts are all, there and durable. Error:
+// blob.ErrPart, blob.ErrUnavailable.
 func (p *pending) complete(u blob.Upload, parts []blob.Part) error {
 	listed, err := p.parts(u)
 	if err != nil {
@@ -297,8 +309,9 @@ func (p *pending) complete(u blob.Upload, parts []blob.Part) error {
 	return nil
 }
 
-// finished answers for an upload that lies in tmp/parts no more. An object of its size is the one that was made of it; whoever finished it
-// may have died before its name was durable and what is left in tmp/parts removed.
+// finished answers for an upload that lies in tmp/parts no more. An object of its size is the one
+// that was made of it; whoever finished it may have died before its name was durable and what is
+// left in tmp/parts removed.
 func (v *volume) finished(u blob.Upload) (blob.Info, error) {
 	size, err := v.stat(u.Key)
 	if err == nil && size != u.Size {
@@ -365,7 +378,8 @@ func (v *volume) abort(ctx context.Context, key blob.Key) error {
 	return blob.Unavailable("abort upload", errors.New("somebody else begins it all the time"))
 }
 
-// abort is volume.abort for the files at hand, which it closes. It says false when others have taken their place.
+// abort is volume.abort for the files at hand, which it closes. It says false when others
+// have taken their place.
 func (p *pending) abort(ctx context.Context) (done bool, err error) {
 	defer p.close()
 	if err := p.lock(ctx, nameByte, 1); err != nil {

@@ -195,7 +195,8 @@ func TestCrashWhileFinishing(t *testing.T) {
 	if err := errors.Join(os.Mkdir(filepath.Dir(object), 0o700), os.Link(data, object)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.PutPart(t.Context(), u, 1, bytes.NewReader(make([]byte, partLength))); !errors.Is(err, blob.ErrNotFound) {
+	if _, err := s.PutPart(t.Context(), u, 1, bytes.NewReader(make([]byte, partLength))); !errors.Is(err,
+		blob.ErrNotFound) {
 		t.Errorf("PutPart into a file that is an object already = %v, want ErrNotFound", err)
 	}
 	mustFinish(t, s, u, body)
@@ -348,7 +349,8 @@ func TestBeginWaitsForWhoBegins(t *testing.T) {
 	mustFinish(t, s, u, body)
 }
 
-func TestTwoStoresOnOneDirectory(t *testing.T) { // as two processes are: the locks belong to open files. Abuse case C100
+// as two processes are: the locks belong to open files. Abuse case C100
+func TestTwoStoresOnOneDirectory(t *testing.T) {
 	t.Parallel()
 	one, dir := newStore(t)
 	two := openStore(t, dir, Options{Now: fixedClock})
@@ -376,7 +378,9 @@ func TestTwoStoresOnOneDirectory(t *testing.T) { // as two processes are: the lo
 	}
 	winner := string(rune('a' + slices.Index(tags, parts[0].ETag)))
 	var busy error
-	_, err = two.PutPart(t.Context(), u, 1, io.MultiReader(call0(func() { _, busy = blobtest.FinishListed(t.Context(), one, u) }), strings.NewReader("short")))
+	_, err = two.PutPart(t.Context(), u, 1, io.MultiReader(call0(func() {
+		_, busy = blobtest.FinishListed(t.Context(), one, u)
+	}), strings.NewReader("short")))
 	if wrong := (blob.ErrSize{}); !errors.As(err, &wrong) || !errors.Is(busy, blob.ErrBusy) {
 		t.Errorf("Finish in one store while the other takes a part = %v, the part = %v", busy, err)
 	}
@@ -399,7 +403,8 @@ func (w waits) Done() <-chan struct{} {
 func TestPartThatGetsItsLockTooLateChangesNothing(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(t *testing.T, s *Store, v *volume, p *pending, u blob.Upload){
-		"finished": func(t *testing.T, _ *Store, v *volume, p *pending, u blob.Upload) { // as Finish does while it holds the lock
+		// as Finish does while it holds the lock
+		"finished": func(t *testing.T, _ *Store, v *volume, p *pending, u blob.Upload) {
 			dir, name := u.Key.Split()
 			if err := v.publish(p.dir, p.name, dir, name, nil); err != nil {
 				t.Fatal(err)
@@ -473,7 +478,8 @@ func TestUploadsKeepTheFloorOfFreeSpace(t *testing.T) {
 	u := begun(t, s, 2*partLength)
 	p1, _ := mustPart(t, s, u, 1, 'a')
 	free, now = 400_999, now.Add(time.Second)
-	if _, err := s.PutPart(t.Context(), u, 2, bytes.NewReader(make([]byte, partLength))); !errors.Is(err, blob.ErrNoSpace) {
+	if _, err := s.PutPart(t.Context(), u, 2, bytes.NewReader(make([]byte, partLength))); !errors.Is(err,
+		blob.ErrNoSpace) {
 		t.Errorf("part that would end a byte below the floor = %v, want ErrNoSpace", err)
 	}
 	body := bytes.NewReader(make([]byte, partLength))
@@ -493,7 +499,8 @@ func TestUploadsArePrivateAndLeftAloneBySweepAndWalk(t *testing.T) { // abuse ca
 	u := begun(t, s, partLength)
 	p1, body := mustPart(t, s, u, 1, 'a')
 	data, journal := files(dir, u)
-	for path, want := range map[string]fs.FileMode{data: 0o600, journal: 0o600, filepath.Dir(data): fs.ModeDir | 0o700} {
+	for path, want := range map[string]fs.FileMode{data: 0o600, journal: 0o600,
+		filepath.Dir(data): fs.ModeDir | 0o700} {
 		if st, err := os.Stat(path); err != nil || st.Mode() != want {
 			t.Errorf("%s: %v, %v, want mode %v", path, st.Mode(), err, want)
 		}
@@ -512,14 +519,16 @@ func TestUploadsArePrivateAndLeftAloneBySweepAndWalk(t *testing.T) { // abuse ca
 		t.Error(err)
 	}
 	mustHold(t, s, u, p1)
-	if err := os.Rename(filepath.Join(dir, markerName), filepath.Join(dir, "away")); err != nil { // abuse case C126: the disk is not mounted
+	// abuse case C126: the disk is not mounted
+	if err := os.Rename(filepath.Join(dir, markerName), filepath.Join(dir, "away")); err != nil {
 		t.Fatal(err)
 	}
 	_, beginErr := s.Begin(t.Context(), blobtest.NewKey(), 1, 1, "")
 	_, putErr := s.PutPart(t.Context(), u, 1, bytes.NewReader(body))
 	_, partsErr := s.Parts(t.Context(), u)
 	_, finishErr := s.Finish(t.Context(), u, []blob.Part{p1})
-	for name, err := range map[string]error{"Begin": beginErr, "PutPart": putErr, "Parts": partsErr, "Finish": finishErr, "Abort": s.Abort(t.Context(), u)} {
+	for name, err := range map[string]error{"Begin": beginErr, "PutPart": putErr, "Parts": partsErr,
+		"Finish": finishErr, "Abort": s.Abort(t.Context(), u)} {
 		if !errors.Is(err, blob.ErrUnavailable) || errors.Is(err, blob.ErrNotFound) {
 			t.Errorf("%s without the marker = %v, want ErrUnavailable", name, err)
 		}
@@ -530,7 +539,8 @@ func TestUploadsArePrivateAndLeftAloneBySweepAndWalk(t *testing.T) { // abuse ca
 	mustFinish(t, s, u, body)
 }
 
-func TestLocksEndWithTheirOperation(t *testing.T) { // though a child process that is being started has the file open for a moment
+// though a child process that is being started has the file open for a moment
+func TestLocksEndWithTheirOperation(t *testing.T) {
 	t.Parallel()
 	s, dir := newStore(t)
 	u := begun(t, s, partLength)

@@ -53,7 +53,8 @@ func TestPartIsSyncedBeforeItsLineAndDroppedBeforeItIsOverwritten(t *testing.T) 
 	t.Parallel()
 	_, dir := newStore(t)
 	trace := filepath.Join(t.TempDir(), "trace")
-	if result := runPartsHelper(t, dir, "-y", "-o", trace, "-e", "trace=write,pwrite64,fsync,renameat2,unlinkat"); !strings.HasPrefix(result, "stored;") {
+	if result := runPartsHelper(t, dir, "-y", "-o", trace, "-e",
+		"trace=write,pwrite64,fsync,renameat2,unlinkat"); !strings.HasPrefix(result, "stored;") {
 		t.Fatalf("helper: %s", result)
 	}
 	quoted := regexp.QuoteMeta(dir)
@@ -68,7 +69,8 @@ func TestPartIsSyncedBeforeItsLineAndDroppedBeforeItIsOverwritten(t *testing.T) 
 		{"sync root", `^fsync\(\d+<` + quoted + `>\) += 0$`},
 		{"sync tmp", `^fsync\(\d+<` + quoted + `/tmp>\) += 0$`},
 		{"sync parts", `^fsync\(\d+<` + quoted + `/tmp/parts>\) += 0$`},
-		{"rename", `^renameat2\(.*/tmp/parts>, "` + name + `", \d+<` + quoted + `/0a>, "` + name + `", RENAME_NOREPLACE\) += 0$`},
+		{"rename", `^renameat2\(.*/tmp/parts>, "` + name + `", \d+<` + quoted + `/0a>, "` + name +
+			`", RENAME_NOREPLACE\) += 0$`},
 		{"sync directory", `^fsync\(\d+<` + quoted + `/0a>\) += 0$`},
 		{"remove journal", `^unlinkat\(.*/tmp/parts>, "` + name + `-journal", 0\) += 0$`},
 		{"answered", `^write\(1<.*"stored;`},
@@ -94,9 +96,11 @@ func TestPartIsSyncedBeforeItsLineAndDroppedBeforeItIsOverwritten(t *testing.T) 
 
 func TestFailingSystemCallWhileAnUploadComesInParts(t *testing.T) { // abuse case C128
 	t.Parallel()
-	faults := []string{"fcntl:error=ENOLCK:when=1+", "renameat2,linkat:error=EIO", "unlinkat:error=EIO", "mkdirat:error=ENOSPC"}
-	finishing := []string{"renameat2,linkat:error=EIO", "unlinkat:error=EIO"} // faults that come when the part was taken
-	for n := 1; n <= 13; n++ {                                                // as many as the test above finds
+	faults := []string{"fcntl:error=ENOLCK:when=1+", "renameat2,linkat:error=EIO", "unlinkat:error=EIO",
+		"mkdirat:error=ENOSPC"}
+	// faults that come when the part was taken
+	finishing := []string{"renameat2,linkat:error=EIO", "unlinkat:error=EIO"}
+	for n := 1; n <= 13; n++ { // as many as the test above finds
 		faults = append(faults, fmt.Sprintf("fsync:error=EIO:when=%d", n))
 		if n >= 10 {
 			finishing = append(finishing, faults[len(faults)-1])

@@ -27,8 +27,8 @@ type pending struct {
 	data, journal *os.File // journal is nil when there is none
 }
 
-// openPending opens the files called name in dir, which is closed with them; flags complete those of the data file.
-// Error: syscall.ENOENT for a missing data file; a missing journal is none.
+// openPending opens the files called name in dir, which is closed with them; flags complete those
+// of the data file. Error: syscall.ENOENT for a missing data file; a missing journal is none.
 func openPending(dir *os.File, name string, flags int) (*pending, error) {
 	data, _, err := openPlain(dir, name, syscall.O_RDWR|flags)
 	if err != nil {
@@ -98,7 +98,8 @@ func (p *pending) parts(u blob.Upload) ([]blob.Part, error) {
 	return readParts(p.journal, u, size)
 }
 
-// tells reports whether the journal has lines of parts, which one beside an empty data file has only when that is not its own.
+// tells reports whether the journal has lines of parts, which one beside an empty data file has
+// only when that is not its own.
 func (p *pending) tells() bool {
 	st, err := p.journal.Stat()
 	return err != nil || st.Size() > headLength
@@ -113,7 +114,8 @@ func (p *pending) size() (int64, error) {
 	return st.Size(), nil
 }
 
-// lock waits until nobody else has a lock on length bytes of the data file from start. Errors: the context's, blob.ErrUnavailable.
+// lock waits until nobody else has a lock on length bytes of the data file from start.
+// Errors: the context's, blob.ErrUnavailable.
 func (p *pending) lock(ctx context.Context, start, length int64) error {
 	for wait := pollMin; ; wait = min(2*wait, pollMax) {
 		got, err := tryLock(p.data, start, length)
@@ -133,8 +135,9 @@ func (p *pending) lock(ctx context.Context, start, length int64) error {
 	}
 }
 
-// current reports whether the open files are those of an upload that is neither finished nor aborted: both lie under their names, and
-// the data file has no other name, which it has when a crash came between giving it that of the object and taking this one away.
+// current reports whether the open files are those of an upload that is neither finished nor
+// aborted: both lie under their names, and the data file has no other name, which it has when a
+// crash came between giving it that of the object and taking this one away.
 func (p *pending) current() (bool, error) {
 	here, links, err := p.lies(p.data, p.name)
 	if !here || links != 1 || err != nil || p.journal == nil {
@@ -144,7 +147,8 @@ func (p *pending) current() (bool, error) {
 	return here, err
 }
 
-// lies reports whether the open file f is still what name in tmp/parts means, and how many names it has.
+// lies reports whether the open file f is still what name in tmp/parts means, and how
+// many names it has.
 func (p *pending) lies(f *os.File, name string) (here bool, links uint64, err error) {
 	var open syscall.Stat_t
 	if err := syscall.Fstat(int(f.Fd()), &open); err != nil {
@@ -161,8 +165,8 @@ func (p *pending) lies(f *os.File, name string) (here bool, links uint64, err er
 	return named.Dev == open.Dev && named.Ino == open.Ino, uint64(named.Nlink), nil
 }
 
-// removeUpload takes away the names of an upload's files. What was removed does not come back after a crash, since nobody might come for it
-// again. Both names may be absent.
+// removeUpload takes away the names of an upload's files. What was removed does not come back after
+// a crash, since nobody might come for it again. Both names may be absent.
 func removeUpload(dir *os.File, name string) error {
 	removed, err := removeNames(dir, name)
 	if err != nil || !removed {
@@ -171,7 +175,8 @@ func removeUpload(dir *os.File, name string) error {
 	return syncAgain(dir)
 }
 
-// removeNames is removeUpload as far as no crash comes. First goes the name that says that there is an upload.
+// removeNames is removeUpload as far as no crash comes. First goes the name that says that
+// there is an upload.
 func removeNames(dir *os.File, name string) (removed bool, err error) {
 	for _, name := range []string{name, name + journalSuffix} {
 		err := removeAt(dir, name)

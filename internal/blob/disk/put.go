@@ -14,7 +14,8 @@ import (
 
 const tempTries = 100
 
-// Put takes body into a temporary file and gives it its key once it is durable. Errors: those of blob.Store.
+// Put takes body into a temporary file and gives it its key once it is durable.
+// Errors: those of blob.Store.
 func (s *Store) Put(ctx context.Context, key blob.Key, body io.Reader, opts blob.PutOptions) (blob.Info, error) {
 	counted, err := blob.NewBody(ctx, body, opts)
 	if err != nil {
@@ -56,7 +57,8 @@ type temp struct {
 	name   string // in tmp/, "" once it has moved away
 }
 
-// newTemp makes an empty file named after the object. Another replica may be taking the same key in, hence the number.
+// newTemp makes an empty file named after the object. Another replica may be taking the same key
+// in, hence the number.
 func newTemp(v *volume, object string) (*temp, error) {
 	for i := range tempTries {
 		name := object + "-" + strconv.Itoa(i)
@@ -68,10 +70,12 @@ func newTemp(v *volume, object string) (*temp, error) {
 			return nil, failed("make temporary file", err)
 		}
 	}
-	return nil, failed("make temporary file", fmt.Errorf("%d of them for %s lie in %s", tempTries, object, v.tmp.Name()))
+	return nil, failed("make temporary file",
+		fmt.Errorf("%d of them for %s lie in %s", tempTries, object, v.tmp.Name()))
 }
 
-// discard closes the file and removes it unless it has become an object. What cannot be removed is left for SweepTemp.
+// discard closes the file and removes it unless it has become an object. What cannot be removed
+// is left for SweepTemp.
 func (t *temp) discard() {
 	t.file.Close() // synced before it counts
 	if t.name != "" {
@@ -79,7 +83,8 @@ func (t *temp) discard() {
 	}
 }
 
-// publish gives the file, whose content is durable, its name in dir, and returns when that is durable too.
+// publish gives the file, whose content is durable, its name in dir, and returns when
+// that is durable too.
 func (t *temp) publish(dirPath, name string) error {
 	err := t.volume.publish(t.volume.tmp, t.name, dirPath, name, func(dir *os.File) {
 		t.name = ""
@@ -91,8 +96,9 @@ func (t *temp) publish(dirPath, name string) error {
 	return err
 }
 
-// publish moves a file, whose content is durable, to its name below root, which must be free, and returns when that is durable too. When
-// the file has the name, but that may not last, undo takes the name away again.
+// publish moves a file, whose content is durable, to its name below root, which must be free, and
+// returns when that is durable too. When the file has the name, but that may not last, undo takes
+// the name away again.
 func (v *volume) publish(from *os.File, oldName, dirPath, name string, undo func(dir *os.File)) error {
 	dir, err := v.enter(dirPath)
 	if err != nil {

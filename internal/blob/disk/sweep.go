@@ -16,8 +16,9 @@ import (
 // batch is how many names of a directory are in memory at once.
 const batch = 1000
 
-// SweepTemp removes what crashes left below tmp/ and counts it: files last written before olderThan. That must lie further back than any
-// body may pause, since an upload whose file is taken away fails. Error: blob.ErrUnavailable.
+// SweepTemp removes what crashes left below tmp/ and counts it: files last written before
+// olderThan. That must lie further back than any body may pause, since an upload whose file is
+// taken away fails. Error: blob.ErrUnavailable.
 func (s *Store) SweepTemp(olderThan time.Time) (removed int, err error) {
 	v, err := s.acquire()
 	if err != nil {
@@ -48,9 +49,9 @@ func (s *Store) SweepTemp(olderThan time.Time) (removed int, err error) {
 	return removed, err
 }
 
-// Walk calls fn for every object, in no order, with its size in bytes and the time it was written. Objects that come or go meanwhile
-// may be seen or not; names that are no keys are passed over. An error of fn ends the walk and is returned as it is.
-// Error: blob.ErrUnavailable.
+// Walk calls fn for every object, in no order, with its size in bytes and the time it was written.
+// Objects that come or go meanwhile may be seen or not; names that are no keys are passed over. An
+// error of fn ends the walk and is returned as it is. Error: blob.ErrUnavailable.
 func (s *Store) Walk(ctx context.Context, fn func(key blob.Key, size int64, written time.Time) error) error {
 	v, err := s.acquire()
 	if err != nil {

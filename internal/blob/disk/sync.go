@@ -2,7 +2,8 @@ package disk
 
 import "sync"
 
-// groupSync lets callers share a sync: whoever comes while one runs waits for the next, which begins after all of them came.
+// groupSync lets callers share a sync: whoever comes while one runs waits for the next, which
+// begins after all of them came.
 type groupSync struct {
 	do   func() error
 	turn chan struct{} // holds one value while a sync runs
@@ -22,7 +23,8 @@ func newGroupSync(do func() error) *groupSync {
 	return &groupSync{do: do, turn: make(chan struct{}, 1)}
 }
 
-// wait returns the outcome of a sync that began after the call. Once one has failed there is no other: all that follow fail alike.
+// wait returns the outcome of a sync that began after the call. Once one has failed there is no
+// other: all that follow fail alike.
 func (g *groupSync) wait() error {
 	g.mu.Lock()
 	r := g.next

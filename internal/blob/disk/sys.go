@@ -11,8 +11,9 @@ import (
 	"unsafe"
 )
 
-// The calls below take a name inside an open directory and never follow a symbolic link. The standard library has no such *at calls
-// but in os.Root, which follows links that stay inside. Errors are *fs.PathError or *os.LinkError around the errno.
+// The calls below take a name inside an open directory and never follow a symbolic link. The
+// standard library has no such *at calls but in os.Root, which follows links that stay inside.
+// Errors are *fs.PathError or *os.LinkError around the errno.
 
 const openDirectory = syscall.O_RDONLY | syscall.O_DIRECTORY
 
@@ -68,10 +69,12 @@ func removeAt(dir *os.File, name string) error {
 }
 
 // renameat2 is the number of a system call that package syscall lists nowhere, by architecture.
-var renameat2 = map[string]uintptr{"amd64": 316, "arm64": 276, "riscv64": 276, "loong64": 276, "386": 353, "arm": 382, "ppc64le": 357, "s390x": 347}[runtime.GOARCH]
+var renameat2 = map[string]uintptr{"amd64": 316, "arm64": 276, "riscv64": 276, "loong64": 276, "386": 353, "arm": 382,
+	"ppc64le": 357, "s390x": 347}[runtime.GOARCH]
 
-// moveNew renames a name to one that must be free: EEXIST otherwise, decided by the kernel, also between processes. Where the file
-// system has no such rename, a hard link takes its place, which is refused in the same way.
+// moveNew renames a name to one that must be free: EEXIST otherwise, decided by the kernel, also
+// between processes. Where the file system has no such rename, a hard link takes its place, which
+// is refused in the same way.
 func moveNew(from *os.File, name string, to *os.File, newName string) error {
 	const noReplace = 1
 	err := error(syscall.ENOSYS)
@@ -84,7 +87,8 @@ func moveNew(from *os.File, name string, to *os.File, newName string) error {
 		}
 	}
 	if err != nil {
-		return &os.LinkError{Op: "renameat2", Old: filepath.Join(from.Name(), name), New: filepath.Join(to.Name(), newName), Err: err}
+		return &os.LinkError{Op: "renameat2", Old: filepath.Join(from.Name(), name),
+			New: filepath.Join(to.Name(), newName), Err: err}
 	}
 	return nil
 }
@@ -100,7 +104,8 @@ func call5(number uintptr, from *os.File, name string, to *os.File, newName stri
 		return err
 	}
 	for {
-		_, _, errno := syscall.Syscall6(number, from.Fd(), uintptr(unsafe.Pointer(oldPath)), to.Fd(), uintptr(unsafe.Pointer(newPath)), flags, 0)
+		_, _, errno := syscall.Syscall6(number, from.Fd(), uintptr(unsafe.Pointer(oldPath)), to.Fd(),
+			uintptr(unsafe.Pointer(newPath)), flags, 0)
 		switch errno {
 		case 0:
 			return nil
@@ -111,7 +116,8 @@ func call5(number uintptr, from *os.File, name string, to *os.File, newName stri
 	}
 }
 
-// freeBytes returns the bytes that an unprivileged process may still write to the file system of dir.
+// freeBytes returns the bytes that an unprivileged process may still write to the
+// file system of dir.
 func freeBytes(dir *os.File) (int64, error) {
 	var st syscall.Statfs_t
 	if err := syscall.Fstatfs(int(dir.Fd()), &st); err != nil {
@@ -124,8 +130,9 @@ func freeBytes(dir *os.File) (int64, error) {
 	return int64(st.Bavail) * unit, nil
 }
 
-// tryLock takes a lock that belongs to the open file (no other open file, here or in another process, gets one that overlaps) on length
-// bytes from start, 0 for all that follow. It says false when somebody else holds one there.
+// tryLock takes a lock that belongs to the open file (no other open file, here or in another
+// process, gets one that overlaps) on length bytes from start, 0 for all that follow. It says false
+// when somebody else holds one there.
 func tryLock(f *os.File, start, length int64) (bool, error) {
 	switch err := setLock(f, syscall.F_WRLCK, start, length); err {
 	case nil:
@@ -137,8 +144,8 @@ func tryLock(f *os.File, start, length int64) (bool, error) {
 	}
 }
 
-// unlock gives up all locks of an open file. Closing it is not enough: a child process that this one is just starting has it open as well
-// for a moment.
+// unlock gives up all locks of an open file. Closing it is not enough: a child process that this
+// one is just starting has it open as well for a moment.
 func unlock(f *os.File) { _ = setLock(f, syscall.F_UNLCK, 0, 0) }
 
 func setLock(f *os.File, kind int16, start, length int64) error {

@@ -21,8 +21,8 @@ import (
 	"larder/internal/blob"
 )
 
-// The tests below run this test binary again as a small process that puts one object, and look at its system calls with strace, or let
-// strace make one of them fail.
+// The tests below run this test binary again as a small process that puts one object, and look at
+// its system calls with strace, or let strace make one of them fail.
 
 const (
 	helperVar = "DISK_TEST_HELPER" // directory of the store; set only in the process that puts
@@ -92,7 +92,9 @@ func helperCommand(t *testing.T, dir, size string, strace ...string) *exec.Cmd {
 	if len(strace) > 0 {
 		path, err := exec.LookPath("strace")
 		if err != nil {
-			t.Fatalf("strace is missing: these tests look at system calls; install the package strace (make test does): %v", err)
+			t.Fatalf(
+				"strace is missing: these tests look at system calls; install the package strace (make test does): %v",
+				err)
 		}
 		command = slices.Concat([]string{path, "-f", "-qq"}, strace, command)
 	}
@@ -158,19 +160,22 @@ func TestPutSyncsFileThenNameThenDirectory(t *testing.T) { // abuse case C128, a
 			t.Parallel()
 			_, dir := newStore(t)
 			trace := filepath.Join(t.TempDir(), "trace")
-			result := runHelper(t, dir, size, "-y", "-o", trace, "-e", "trace=openat,write,fsync,fdatasync,rename,renameat,renameat2,mkdirat")
+			result := runHelper(t, dir, size, "-y", "-o", trace, "-e",
+				"trace=openat,write,fsync,fdatasync,rename,renameat,renameat2,mkdirat")
 			if !strings.HasPrefix(result, "stored;") {
 				t.Fatalf("helper: %s", result)
 			}
 			quoted := regexp.QuoteMeta(dir)
 			const tmp = `/tmp/00112233445566778899aabbccddeeff\.bin-0`
 			order := []struct{ what, pattern string }{
-				{"temporary file made", `^openat\(\d+<` + quoted + `/tmp>, "00112233445566778899aabbccddeeff\.bin-0", O_WRONLY\|O_CREAT\|O_EXCL\|O_NOFOLLOW\|O_CLOEXEC, 0600\) += `},
+				{"temporary file made", `^openat\(\d+<` + quoted +
+					`/tmp>, "00112233445566778899aabbccddeeff\.bin-0", O_WRONLY\|O_CREAT\|O_EXCL\|O_NOFOLLOW\|O_CLOEXEC, 0600\) += `},
 				{"last byte written", `^write\(\d+<` + quoted + tmp + `>.* = \d+$`},
 				{"file synced", `^fsync\(\d+<` + quoted + tmp + `>\) += 0$`},
 				{"shard directory made", `^mkdirat\(\d+<` + quoted + `>, "0a", 0700\) += 0$`},
 				{"its parent synced", `^fsync\(\d+<` + quoted + `>\) += 0$`},
-				{"renamed", `^renameat2\(\d+<` + quoted + `/tmp>, "00112233445566778899aabbccddeeff\.bin-0", \d+<` + quoted + `/0a>, "00112233445566778899aabbccddeeff\.bin", RENAME_NOREPLACE\) += 0$`},
+				{"renamed", `^renameat2\(\d+<` + quoted + `/tmp>, "00112233445566778899aabbccddeeff\.bin-0", \d+<` +
+					quoted + `/0a>, "00112233445566778899aabbccddeeff\.bin", RENAME_NOREPLACE\) += 0$`},
 				{"directory synced", `^fsync\(\d+<` + quoted + `/0a>\) += 0$`},
 				{"answered", `^write\(1<.*"stored;`},
 			}
@@ -188,7 +193,8 @@ func TestPutSyncsFileThenNameThenDirectory(t *testing.T) { // abuse case C128, a
 					continue
 				}
 				if calls[found].begun <= after {
-					t.Errorf("%s: the call begins at line %d, before the step ahead of it ended at %d", step.what, calls[found].begun, after)
+					t.Errorf("%s: the call begins at line %d, before the step ahead of it ended at %d", step.what,
+						calls[found].begun, after)
 				}
 				after = calls[found].end
 			}
@@ -256,7 +262,8 @@ func TestFailingSystemCallLeavesNothing(t *testing.T) { // abuse case C128
 					t.Errorf("fsync of %s was tried %d times after it had failed", fd, n)
 				}
 			}
-			if _, err := s.Put(t.Context(), traceKey, strings.NewReader("again"), blob.PutOptions{Size: 5}); c.kept != errors.Is(err, blob.ErrExists) || !c.kept && err != nil {
+			if _, err := s.Put(t.Context(), traceKey, strings.NewReader("again"),
+				blob.PutOptions{Size: 5}); c.kept != errors.Is(err, blob.ErrExists) || !c.kept && err != nil {
 				t.Errorf("Put once the fault is over = %v", err)
 			}
 		})
@@ -279,7 +286,8 @@ func TestRenameFallbackNeverOverwrites(t *testing.T) {
 	t.Parallel()
 	s, dir := newStore(t)
 	mustPut(t, s, traceKey, "first")
-	result := runHelper(t, dir, "5", "-o", filepath.Join(t.TempDir(), "trace"), "-e", "trace=renameat2", "-e", "inject=renameat2:error=EINVAL")
+	result := runHelper(t, dir, "5", "-o", filepath.Join(t.TempDir(), "trace"), "-e", "trace=renameat2", "-e",
+		"inject=renameat2:error=EINVAL")
 	if !strings.HasPrefix(result, "object exists;") {
 		t.Errorf("helper says %s", result)
 	}
@@ -300,7 +308,8 @@ func TestKilledPutLeavesOnlyATemporaryFile(t *testing.T) { // abuse case C123
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	// Everything beyond the pipe's own 64 KiB has been read once this returns, and two buffers of it are in the file.
+	// Everything beyond the pipe's own 64 KiB has been read once this returns, and two buffers of
+	// it are in the file.
 	if _, err := body.Write(make([]byte, 1<<20)); err != nil {
 		t.Fatal(err)
 	}
@@ -310,7 +319,8 @@ func TestKilledPutLeavesOnlyATemporaryFile(t *testing.T) { // abuse case C123
 	if err := cmd.Wait(); err == nil {
 		t.Fatal("the helper was not killed")
 	}
-	if left := tree(t, dir); !slices.Equal(left, []string{markerName, "tmp/", "tmp/00112233445566778899aabbccddeeff.bin-0"}) {
+	if left := tree(t, dir); !slices.Equal(left,
+		[]string{markerName, "tmp/", "tmp/00112233445566778899aabbccddeeff.bin-0"}) {
 		t.Errorf("left after the kill: %v", left)
 	}
 	if _, err := s.Stat(t.Context(), traceKey); !errors.Is(err, blob.ErrNotFound) {

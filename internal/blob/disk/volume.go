@@ -53,7 +53,8 @@ func (v *volume) walkTo(path string) (*os.File, error) {
 	})
 }
 
-// makeTo opens a directory below root, making what is missing on the way, and returns when its own name is durable.
+// makeTo opens a directory below root, making what is missing on the way, and returns when its
+// own name is durable.
 func (v *volume) makeTo(path string) (*os.File, error) {
 	return v.descend(path, func(parent *os.File, name, path string) (*os.File, error) {
 		dir, err := openOrMake(parent, name)
@@ -68,8 +69,10 @@ func (v *volume) makeTo(path string) (*os.File, error) {
 	})
 }
 
-// descend steps from root down path with step, which gets the open parent, the name in it and the path so far.
-func (v *volume) descend(path string, step func(parent *os.File, name, path string) (*os.File, error)) (*os.File, error) {
+// descend steps from root down path with step, which gets the open parent, the name in it and
+// the path so far.
+func (v *volume) descend(path string, step func(parent *os.File, name,
+	path string) (*os.File, error)) (*os.File, error) {
 	at, end := v.root, 0
 	for name := range strings.SplitSeq(path, "/") {
 		end += len(name)
@@ -86,8 +89,9 @@ func (v *volume) descend(path string, step func(parent *os.File, name, path stri
 	return at, nil
 }
 
-// settle syncs parent unless the entry of path in it is known to be durable. A directory that is found may have been made a moment ago,
-// by another Put or by a process that is gone, so that the first use in this process syncs in either case.
+// settle syncs parent unless the entry of path in it is known to be durable. A directory that is
+// found may have been made a moment ago, by another Put or by a process that is gone, so that the
+// first use in this process syncs in either case.
 func (v *volume) settle(parent *os.File, path string) error {
 	v.mu.Lock()
 	done := v.settled[path]
@@ -95,13 +99,15 @@ func (v *volume) settle(parent *os.File, path string) error {
 	if done {
 		return nil
 	}
-	again, err := openAt(parent, ".", openDirectory, 0) // of its own: after a failed sync no descriptor is used for another
+	// of its own: after a failed sync no descriptor is used for another
+	again, err := openAt(parent, ".", openDirectory, 0)
 	if err != nil {
 		return err
 	}
 	if err := errors.Join(again.Sync(), again.Close()); err != nil {
-		// The entry may be lost while memory still shows it, and no later sync would write it: it must be made anew.
-		// Where the directory holds objects, its entry was durable before, and it stays.
+		// The entry may be lost while memory still shows it, and no later sync would write it:
+		// it must be made anew. Where the directory holds objects, its entry was durable
+		// before, and it stays.
 		_ = syscall.Rmdir(filepath.Join(parent.Name(), filepath.Base(path)))
 		return err
 	}
@@ -169,7 +175,8 @@ func (v *volume) leave(d *directory) {
 	}
 }
 
-// abandon makes sure that nobody else enters d: its sync failed, and later Puts open a descriptor of their own.
+// abandon makes sure that nobody else enters d: its sync failed, and later Puts open a
+// descriptor of their own.
 func (v *volume) abandon(d *directory) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

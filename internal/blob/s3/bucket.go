@@ -18,13 +18,18 @@ import (
 	"larder/internal/egress"
 )
 
-// Bucket is somebody else's bucket: its keys are what others have chosen, objects are overwritten and changed by them at any time, and its server is
-// not trusted. It is no blob.Store, and shares only the settings with one.
+// Bucket is somebody else's bucket: its keys are what others have chosen, objects are overwritten
+// and changed by them at any time, and its server is not trusted. It is no blob.Store, and shares
+// only the settings with one.
 //
-// Of what the server says nothing but statuses and the names of errors (Refusal) gets out, so that no error holds an address, a key or a text of its
-// making. Answers that are read whole have bounds, and every call has a limit of time. Nothing is tried twice. Specification: Free-mode endpoints.
+// Of what the server says nothing but statuses and the names of errors (Refusal) gets
+// out, so that no error holds an address, a key or a text of its making. Answers that
+// are read whole have bounds, and every call has a limit of time. Nothing is tried
+// twice. Specification: Free-mode endpoints.
 type Bucket struct {
-	client   *sdk.Client  // its answers have mostRefusal bytes, those to calls that the SDK makes of its own accord included
+	// its answers have mostRefusal bytes, those to calls that the SDK makes of
+	// its own accord included
+	client   *sdk.Client
 	listings *http.Client // whose answers have mostListing
 	contents *http.Client // whose answers have no bound, and are streamed
 	name     string
@@ -38,13 +43,17 @@ const (
 	readTime = time.Minute      // until the next bytes of an object come
 
 	mostRefusal = 64 << 10 // bytes of any answer that is neither a listing nor content, refusals among them
-	mostListing = 4 << 20  // bytes of a listing: a thousand keys of 1,024 bytes, three for each when encoded, and what is told of each beside
+	// bytes of a listing: a thousand keys of 1,024 bytes, three for each when encoded, and what is
+	// told of each beside
+	mostListing = 4 << 20
 )
 
-// foreignPart is how much of a body is held in memory, in bytes: the least that S3 takes of a part that is not the last.
+// foreignPart is how much of a body is held in memory, in bytes: the least that S3 takes of a part
+// that is not the last.
 const foreignPart = minPart
 
-// OpenBucket returns the bucket; the server is not asked. Prefix and UploadDomain mean nothing here.
+// OpenBucket returns the bucket; the server is not asked. Prefix and
+// UploadDomain mean nothing here.
 func OpenBucket(opts Options) (*Bucket, error) {
 	if opts.Egress == nil {
 		return nil, errors.New("open bucket: a policy is required")
@@ -66,7 +75,8 @@ func OpenBucket(opts Options) (*Bucket, error) {
 	limits := opts.Limits.withDefaults()
 	listings, contents := client(mostListing), client(-1)
 	listings.Transport, contents.Transport = &limited{listings.Transport, limits}, &limited{contents.Transport, limits}
-	return &Bucket{client: store.client, listings: listings, contents: contents, name: store.bucket, partSize: foreignPart}, nil
+	return &Bucket{client: store.client, listings: listings, contents: contents, name: store.bucket,
+		partSize: foreignPart}, nil
 }
 
 func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
@@ -95,7 +105,8 @@ func (b *Buckets) Open(opts Options) (*Bucket, error) {
 // Close gives up connections that are idle.
 func (b *Buckets) Close() { b.client.CloseIdleConnections() }
 
-// Refusal is what an S3 server calls its refusal, such as AccessDenied; "" when its answer is no error document of the protocol. For errors.As.
+// Refusal is what an S3 server calls its refusal, such as AccessDenied; "" when its answer is no
+// error document of the protocol. For errors.As.
 type Refusal struct {
 	Status int
 	Code   string
@@ -106,7 +117,8 @@ func (r Refusal) Error() string { return fmt.Sprintf("the server answers %d %s",
 // ErrDenied says that the credentials may not do it, or are not good any more. For errors.Is.
 var ErrDenied = errors.New("the server denies it")
 
-// errSilent stands for whatever ends a call without an answer of the protocol, such as the 200 of a maintenance page.
+// errSilent stands for whatever ends a call without an answer of the protocol, such as the 200
+// of a maintenance page.
 var errSilent = errors.New("no answer that can be used")
 
 // codeForm is what the names of errors look like.
@@ -114,8 +126,10 @@ var codeForm = regexp.MustCompile(`^[A-Za-z.]{1,64}$`)
 
 // denials are the errors that say so of the credentials.
 var denials = map[string]bool{
-	"AccessDenied": true, "AllAccessDisabled": true, "AccountProblem": true, "InvalidAccessKeyId": true, "SignatureDoesNotMatch": true, "Forbidden": true,
-	"XAdminUserNotFound": true, "ExpiredToken": true, "InvalidToken": true, "UnauthorizedAccess": true, "NotSignedUp": true,
+	"AccessDenied": true, "AllAccessDisabled": true, "AccountProblem": true, "InvalidAccessKeyId": true,
+	"SignatureDoesNotMatch": true, "Forbidden": true,
+	"XAdminUserNotFound": true, "ExpiredToken": true, "InvalidToken": true, "UnauthorizedAccess": true,
+	"NotSignedUp": true,
 }
 
 // refusal is what an error of a call tells about the server.
@@ -131,10 +145,11 @@ func refusal(err error) error {
 }
 
 // misnamed are the errors that say of a key that the server can't have it.
-var misnamed = map[string]bool{"KeyTooLongError": true, "KeyTooLong": true, "InvalidObjectName": true, "InvalidURI": true, "InvalidArgument": true, "InvalidRequest": true}
+var misnamed = map[string]bool{"KeyTooLongError": true, "KeyTooLong": true, "InvalidObjectName": true,
+	"InvalidURI": true, "InvalidArgument": true, "InvalidRequest": true}
 
-// told maps an error of a call: ErrDenied, blob.ErrKey for a key that the server can't have, context.Canceled when the caller gave up, or
-// blob.ErrUnavailable.
+// told maps an error of a call: ErrDenied, blob.ErrKey for a key that the server can't have,
+// context.Canceled when the caller gave up, or blob.ErrUnavailable.
 func told(ctx context.Context, doing string, err error) error {
 	if ended := ctx.Err(); errors.Is(ended, context.Canceled) {
 		return fmt.Errorf("%s: %w", doing, ended)
@@ -150,8 +165,9 @@ func told(ctx context.Context, doing string, err error) error {
 	return blob.Unavailable(doing, why)
 }
 
-// Check reports whether the bucket can be listed, by looking for one object; nothing is written. ctx bounds the time. Error: a Refusal of an S3 server
-// that said no, or another for whatever else there is in place of one.
+// Check reports whether the bucket can be listed, by looking for one object; nothing is written.
+// ctx bounds the time. Error: a Refusal of an S3 server that said no, or another for whatever else
+// there is in place of one.
 func (b *Bucket) Check(ctx context.Context) error {
 	page, err := b.client.ListObjectsV2(ctx, &sdk.ListObjectsV2Input{Bucket: &b.name, MaxKeys: aws.Int32(1)})
 	switch {
@@ -168,7 +184,8 @@ func listing(page *sdk.ListObjectsV2Output) bool {
 	return page.Name != nil || page.IsTruncated != nil || page.MaxKeys != nil || page.KeyCount != nil
 }
 
-// Item is an object of a bucket, or a folder: what all keys that go on behind a slash have in common up to it.
+// Item is an object of a bucket, or a folder: what all keys that go on behind a slash have in
+// common up to it.
 type Item struct {
 	Key    string // whatever bytes the server gives; a folder's ends in a slash
 	Folder bool
@@ -182,13 +199,15 @@ type Listing struct {
 	Cursor string // of the next page, "" after the last one
 }
 
-// List lists one level: what begins with prefix, which is "" or ends in a slash, up to the next slash. An object called prefix is left out, as is what
-// does not begin with it. An answer of more than limit items is none. Errors: ErrDenied, blob.ErrUnavailable.
+// List lists one level: what begins with prefix, which is "" or ends in a slash, up to the next
+// slash. An object called prefix is left out, as is what does not begin with it. An answer of more
+// than limit items is none. Errors: ErrDenied, blob.ErrUnavailable.
 func (b *Bucket) List(ctx context.Context, prefix, cursor string, limit int) (Listing, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
 	input := &sdk.ListObjectsV2Input{
-		Bucket: &b.name, Prefix: &prefix, Delimiter: aws.String("/"), MaxKeys: aws.Int32(int32(limit)), EncodingType: types.EncodingTypeUrl,
+		Bucket: &b.name, Prefix: &prefix, Delimiter: aws.String("/"), MaxKeys: aws.Int32(int32(limit)),
+		EncodingType: types.EncodingTypeUrl,
 	}
 	if cursor != "" {
 		input.ContinuationToken = &cursor

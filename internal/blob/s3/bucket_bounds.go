@@ -13,7 +13,8 @@ import (
 // errLong ends an answer that goes on behind its bound.
 var errLong = errors.New("the answer is too long")
 
-// capped is an http.RoundTripper whose answers have a bound. It is the innermost one, so that whatever reads an answer stops there.
+// capped is an http.RoundTripper whose answers have a bound. It is the innermost one, so that
+// whatever reads an answer stops there.
 type capped struct {
 	inner http.RoundTripper
 	most  int64 // bytes of a good answer, -1 for one that is streamed
@@ -74,12 +75,14 @@ func (b *cappedBody) Read(p []byte) (int, error) {
 
 type itemsKey struct{}
 
-// counted has the answer to a listing end when it has more than so many items: what is read of it takes many times its own length in memory.
+// counted has the answer to a listing end when it has more than so many items: what is read of it
+// takes many times its own length in memory.
 func counted(ctx context.Context, items int) context.Context {
 	return context.WithValue(ctx, itemsKey{}, items)
 }
 
-// countedBody counts the items of a listing, in whatever way its tags are written, and fails behind the last one that there may be.
+// countedBody counts the items of a listing, in whatever way its tags are written, and fails behind
+// the last one that there may be.
 type countedBody struct {
 	io.ReadCloser
 	left int
@@ -104,7 +107,8 @@ func (b *countedBody) Read(p []byte) (int, error) {
 			b.name = b.name[:0]
 		case c == '>' || c == '/' || c <= ' ':
 			b.tag = false
-			if name := string(b.name); strings.EqualFold(name, "Contents") || strings.EqualFold(name, "CommonPrefixes") {
+			if name := string(b.name); strings.EqualFold(name, "Contents") ||
+				strings.EqualFold(name, "CommonPrefixes") {
 				b.left--
 			}
 			if b.left < 0 {

@@ -18,7 +18,8 @@ import (
 	"larder/internal/blob/s3/s3test"
 )
 
-// endless is a server whose answers begin with a text and go on with x for 64 MiB, as far as somebody takes them.
+// endless is a server whose answers begin with a text and go on with x for 64 MiB, as far
+// as somebody takes them.
 type endless struct {
 	s3test.Bucket
 
@@ -57,7 +58,8 @@ func newEndless(t *testing.T, status int, text string) *endless {
 	return e
 }
 
-// taken is how many bytes were sent: those that were read, and what lay in the buffers of the connections.
+// taken is how many bytes were sent: those that were read, and what lay in the
+// buffers of the connections.
 func (e *endless) taken() int {
 	e.answers.Wait()
 	e.mu.Lock()
@@ -96,7 +98,8 @@ func TestBucketReadsNoEndlessAnswer(t *testing.T) {
 	}
 }
 
-// The name of a bucket changes neither who is asked nor what for: of directory buckets the SDK would ask for a session first.
+// The name of a bucket changes neither who is asked nor what for: of directory buckets the SDK
+// would ask for a session first.
 func TestBucketNamesAskForNoSession(t *testing.T) {
 	t.Parallel()
 	server := newEndless(t, 200, `<?xml version="1.0"?><CreateSessionResult><Credentials><SessionToken>`)
@@ -105,7 +108,8 @@ func TestBucketNamesAskForNoSession(t *testing.T) {
 	if err := bucket.Delete(t.Context(), "k"); err == nil {
 		t.Error("it ended")
 	}
-	if n := server.taken(); n > 24<<20 || len(server.asked) != 1 || !strings.HasPrefix(server.asked[0], "DELETE /abc--use1-az4--x-s3/k?") {
+	if n := server.taken(); n > 24<<20 || len(server.asked) != 1 ||
+		!strings.HasPrefix(server.asked[0], "DELETE /abc--use1-az4--x-s3/k?") {
 		t.Errorf("%d bytes were taken, asked %q", n, server.asked)
 	}
 }
@@ -128,24 +132,28 @@ func TestBucketAnswersHaveBounds(t *testing.T) {
 		if err := bucket.Check(t.Context()); (err == nil) != c.deleted {
 			t.Errorf("check, %d bytes: %v", c.length, err)
 		}
-		if _, err := bucket.List(t.Context(), "", "", 1000); (err == nil) != c.lists || err != nil && !errors.Is(err, blob.ErrUnavailable) {
+		if _, err := bucket.List(t.Context(), "", "", 1000); (err == nil) != c.lists || err != nil &&
+			!errors.Is(err, blob.ErrUnavailable) {
 			t.Errorf("list, %d bytes: %v", c.length, err)
 		}
 	}
 }
 
-// A page holds what was asked for, objects and folders together; a longest page of longest keys passes. Otherwise a small answer would fill much memory.
+// A page holds what was asked for, objects and folders together; a longest page of longest keys
+// passes. Otherwise a small answer would fill much memory.
 func TestBucketListingsHaveNoMoreItemsThanAskedFor(t *testing.T) {
 	t.Parallel()
 	page := func(fields string) string {
-		return `<?xml version="1.0"?><ListBucketResult><Name>bucket</Name><EncodingType>url</EncodingType>` + fields + `</ListBucketResult>`
+		return `<?xml version="1.0"?><ListBucketResult><Name>bucket</Name><EncodingType>url</EncodingType>` + fields +
+			`</ListBucketResult>`
 	}
 	objects := func(n int) string { return strings.Repeat(`<Contents><Key>a</Key></Contents>`, n) }
 	folders := func(n int) string { return strings.Repeat(`<CommonPrefixes><Prefix>a/</Prefix></CommonPrefixes>`, n) }
 	longest := ""
 	for i := range 1000 {
-		longest += fmt.Sprintf(`<Contents><Key>%s%04d</Key><LastModified>2026-01-01T00:00:00.000Z</LastModified><ETag>&quot;%s&quot;</ETag><ChecksumAlgorithm>CRC64NVME</ChecksumAlgorithm>`+
-			`<ChecksumType>FULL_OBJECT</ChecksumType><Size>5368709120</Size><Owner><ID>%s</ID><DisplayName>%s</DisplayName></Owner><StorageClass>INTELLIGENT_TIERING</StorageClass></Contents>`,
+		longest += fmt.Sprintf(
+			`<Contents><Key>%s%04d</Key><LastModified>2026-01-01T00:00:00.000Z</LastModified><ETag>&quot;%s&quot;</ETag><ChecksumAlgorithm>CRC64NVME</ChecksumAlgorithm>`+
+				`<ChecksumType>FULL_OBJECT</ChecksumType><Size>5368709120</Size><Owner><ID>%s</ID><DisplayName>%s</DisplayName></Owner><StorageClass>INTELLIGENT_TIERING</StorageClass></Contents>`,
 			strings.Repeat("%E8", 1020), i, strings.Repeat("0", 40), strings.Repeat("1", 64), strings.Repeat("n", 64))
 	}
 	for name, c := range map[string]struct {
@@ -165,7 +173,8 @@ func TestBucketListingsHaveNoMoreItemsThanAskedFor(t *testing.T) {
 		"the longest":                  {longest, 1000},
 	} {
 		got, err := openBucket(t, answering(t, 200, page(c.fields))).List(t.Context(), "", "", 1000)
-		if (err != nil) != (c.items < 0) || err == nil && len(got.Items) != c.items || err != nil && !errors.Is(err, blob.ErrUnavailable) {
+		if (err != nil) != (c.items < 0) || err == nil && len(got.Items) != c.items || err != nil &&
+			!errors.Is(err, blob.ErrUnavailable) {
 			t.Errorf("%s: %d items, %v", name, len(got.Items), err)
 		}
 	}
@@ -175,7 +184,8 @@ func TestBucketListingsHaveNoMoreItemsThanAskedFor(t *testing.T) {
 func TestBucketListingsEndAtTheFirstItemTooMany(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.WriteString(w, `<?xml version="1.0"?><ListBucketResult><Name>bucket</Name>`+strings.Repeat("<Contents><Key>a</Key></Contents>", 3))
+		_, _ = io.WriteString(w, `<?xml version="1.0"?><ListBucketResult><Name>bucket</Name>`+
+			strings.Repeat("<Contents><Key>a</Key></Contents>", 3))
 		_ = http.NewResponseController(w).Flush()
 		<-r.Context().Done()
 	}))

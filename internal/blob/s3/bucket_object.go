@@ -16,7 +16,8 @@ import (
 	"larder/internal/blob"
 )
 
-// ForeignObject is an object of a Bucket. It is asked for when it is read, from where it is read on; one that was changed meanwhile fails.
+// ForeignObject is an object of a Bucket. It is asked for when it is read, from where it is read
+// on; one that was changed meanwhile fails.
 type ForeignObject struct {
 	Key      string
 	MimeType string // as its server says
@@ -36,13 +37,15 @@ type ForeignObject struct {
 
 var _ blob.Object = (*ForeignObject)(nil)
 
-// Open finds an object; reads go on under ctx. Errors: blob.ErrNotFound, blob.ErrKey, ErrDenied, blob.ErrUnavailable.
+// Open finds an object; reads go on under ctx. Errors: blob.ErrNotFound,
+// blob.ErrKey, ErrDenied, blob.ErrUnavailable.
 func (b *Bucket) Open(ctx context.Context, key string) (*ForeignObject, error) {
 	asked, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
 	head, err := b.client.HeadObject(asked, &sdk.HeadObjectInput{Bucket: &b.name, Key: &key})
 	switch {
-	case status(err) == http.StatusNotFound, status(err) == http.StatusBadRequest: // without a word on what is missing or bad
+	case status(err) == http.StatusNotFound, status(
+		err) == http.StatusBadRequest: // without a word on what is missing or bad
 		return nil, b.missing(asked, key)
 	case err != nil:
 		return nil, told(asked, "ask for object", err)
@@ -50,12 +53,14 @@ func (b *Bucket) Open(ctx context.Context, key string) (*ForeignObject, error) {
 		return nil, blob.Unavailable("ask for object", errors.New("the server does not tell its size"))
 	}
 	return &ForeignObject{
-		Key: key, MimeType: aws.ToString(head.ContentType), ETag: plainTag(aws.ToString(head.ETag)), Modified: aws.ToTime(head.LastModified),
-		ctx: ctx, bucket: b, match: head.ETag, size: *head.ContentLength,
+		Key: key, MimeType: aws.ToString(head.ContentType), ETag: plainTag(aws.ToString(head.ETag)),
+		Modified: aws.ToTime(head.LastModified),
+		ctx:      ctx, bucket: b, match: head.ETag, size: *head.ContentLength,
 	}, nil
 }
 
-// missing finds out whether it is the object that is missing or the bucket, or the key that the server can't have.
+// missing finds out whether it is the object that is missing or the bucket, or the key that
+// the server can't have.
 func (b *Bucket) missing(ctx context.Context, key string) error {
 	got, err := b.client.GetObject(ctx, &sdk.GetObjectInput{Bucket: &b.name, Key: &key}, by(b.contents))
 	switch {
@@ -86,7 +91,8 @@ func (o *ForeignObject) Seek(offset int64, whence int) (int64, error) {
 	return offset, nil
 }
 
-// Read reads on. A body that ends early, or stands still for a minute, is blob.ErrUnavailable and never the end of the object.
+// Read reads on. A body that ends early, or stands still for a minute, is blob.ErrUnavailable and
+// never the end of the object.
 func (o *ForeignObject) Read(p []byte) (int, error) {
 	if o.at >= o.size {
 		return 0, io.EOF
@@ -128,7 +134,8 @@ func (o *ForeignObject) reopen() error {
 		}
 		return told(o.ctx, "read object", err)
 	}
-	if want := fmt.Sprintf("bytes %d-%d/%d", o.at, o.size-1, o.size); !strings.EqualFold(aws.ToString(got.ContentRange), want) && o.at > 0 {
+	if want := fmt.Sprintf("bytes %d-%d/%d", o.at, o.size-1, o.size); !strings.EqualFold(aws.ToString(got.ContentRange),
+		want) && o.at > 0 {
 		stop()
 		got.Body.Close()
 		return blob.Unavailable("read object", errors.New("the server sends other bytes than were asked for"))

@@ -16,9 +16,10 @@ import (
 	"larder/internal/blob"
 )
 
-// Put makes an object of body, or puts it in the place of the one that is there, and returns its size. At most one part is held in memory. Of a body that
-// fails or is not as announced nothing is left, and what was there stays. Errors: ErrDenied, blob.ErrSize, blob.ErrTooLarge, blob.ErrReader,
-// blob.ErrUnavailable, and the context's error.
+// Put makes an object of body, or puts it in the place of the one that is there, and returns its
+// size. At most one part is held in memory. Of a body that fails or is not as announced nothing is
+// left, and what was there stays. Errors: ErrDenied, blob.ErrSize, blob.ErrTooLarge,
+// blob.ErrReader, blob.ErrUnavailable, and the context's error.
 func (b *Bucket) Put(ctx context.Context, key string, body io.Reader, opts blob.PutOptions) (size int64, err error) {
 	counted, err := blob.NewBody(ctx, body, opts)
 	if err != nil {
@@ -40,7 +41,8 @@ func (b *Bucket) Put(ctx context.Context, key string, body io.Reader, opts blob.
 	return counted.Count(), err
 }
 
-// first reads the first part of a body of size bytes, -1 when unknown; io.EOF tells that it is all of it. A short body takes little memory.
+// first reads the first part of a body of size bytes, -1 when unknown; io.EOF tells that it is all
+// of it. A short body takes little memory.
 func (b *Bucket) first(body io.Reader, size int64) (part []byte, n int, err error) {
 	length := min(b.partSize, firstBuffer)
 	if size >= 0 && size < b.partSize {
@@ -60,7 +62,8 @@ func (b *Bucket) putShort(ctx context.Context, key string, body []byte, mimeType
 	ctx, cancel := context.WithTimeout(ctx, partTime)
 	defer cancel()
 	_, err := b.client.PutObject(ctx, &sdk.PutObjectInput{
-		Bucket: &b.name, Key: &key, Body: bytes.NewReader(body), ContentLength: aws.Int64(int64(len(body))), ContentType: mimeType, ContentMD5: digest(body),
+		Bucket: &b.name, Key: &key, Body: bytes.NewReader(body), ContentLength: aws.Int64(int64(len(body))),
+		ContentType: mimeType, ContentMD5: digest(body),
 	})
 	if err != nil {
 		return told(ctx, "put object", err)
@@ -74,9 +77,11 @@ func digest(body []byte) *string {
 	return aws.String(base64.StdEncoding.EncodeToString(sum[:]))
 }
 
-// putLong makes an object of part and what follows in rest, in parts as long as part, which it uses as its buffer.
+// putLong makes an object of part and what follows in rest, in parts as long as part, which it
+// uses as its buffer.
 func (b *Bucket) putLong(ctx context.Context, key string, rest *blob.Body, part []byte, mimeType *string) error {
-	created, err := b.client.CreateMultipartUpload(ctx, &sdk.CreateMultipartUploadInput{Bucket: &b.name, Key: &key, ContentType: mimeType})
+	created, err := b.client.CreateMultipartUpload(ctx,
+		&sdk.CreateMultipartUploadInput{Bucket: &b.name, Key: &key, ContentType: mimeType})
 	if err != nil {
 		return told(ctx, "begin upload", err)
 	}
@@ -93,7 +98,8 @@ func (b *Bucket) putLong(ctx context.Context, key string, rest *blob.Body, part 
 	ctx, cancel := context.WithTimeout(ctx, partTime) // some servers put the whole together first
 	defer cancel()
 	_, err = b.client.CompleteMultipartUpload(ctx, &sdk.CompleteMultipartUploadInput{
-		Bucket: &b.name, Key: &key, UploadId: created.UploadId, MultipartUpload: &types.CompletedMultipartUpload{Parts: parts},
+		Bucket: &b.name, Key: &key, UploadId: created.UploadId,
+		MultipartUpload: &types.CompletedMultipartUpload{Parts: parts},
 	})
 	if err != nil {
 		return told(ctx, "complete upload", err)
@@ -106,12 +112,14 @@ func (b *Bucket) putLong(ctx context.Context, key string, rest *blob.Body, part 
 	return nil // who may write need not be one who may read
 }
 
-func (b *Bucket) putParts(ctx context.Context, key string, id *string, rest io.Reader, buffer []byte) ([]types.CompletedPart, error) {
+func (b *Bucket) putParts(ctx context.Context, key string, id *string, rest io.Reader,
+	buffer []byte) ([]types.CompletedPart, error) {
 	var parts []types.CompletedPart
 	part, end := buffer, error(nil)
 	for number := int32(1); len(part) > 0; number++ {
 		if number > blob.MaxParts {
-			return nil, fmt.Errorf("put object: %w: more than %d parts of %d bytes", blob.ErrTooLarge, blob.MaxParts, len(buffer))
+			return nil, fmt.Errorf("put object: %w: more than %d parts of %d bytes", blob.ErrTooLarge, blob.MaxParts,
+				len(buffer))
 		}
 		etag, err := b.putPart(ctx, key, id, number, part)
 		if err != nil {
@@ -130,11 +138,13 @@ func (b *Bucket) putParts(ctx context.Context, key string, id *string, rest io.R
 	return parts, nil
 }
 
-func (b *Bucket) putPart(ctx context.Context, key string, id *string, number int32, part []byte) (etag *string, err error) {
+func (b *Bucket) putPart(ctx context.Context, key string, id *string, number int32,
+	part []byte) (etag *string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, partTime)
 	defer cancel()
 	up, err := b.client.UploadPart(ctx, &sdk.UploadPartInput{
-		Bucket: &b.name, Key: &key, UploadId: id, PartNumber: &number, Body: bytes.NewReader(part), ContentLength: aws.Int64(int64(len(part))), ContentMD5: digest(part),
+		Bucket: &b.name, Key: &key, UploadId: id, PartNumber: &number, Body: bytes.NewReader(part),
+		ContentLength: aws.Int64(int64(len(part))), ContentMD5: digest(part),
 	})
 	if err != nil {
 		return nil, told(ctx, "put part", err)
@@ -142,7 +152,8 @@ func (b *Bucket) putPart(ctx context.Context, key string, id *string, number int
 	return up.ETag, nil
 }
 
-// abort gives up an upload in parts; what stays where that fails is the bucket's owner's to find, and told by nobody.
+// abort gives up an upload in parts; what stays where that fails is the bucket's owner's to find,
+// and told by nobody.
 func (b *Bucket) abort(ctx context.Context, key string, id *string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTime)
 	defer cancel()

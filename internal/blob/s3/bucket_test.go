@@ -26,7 +26,8 @@ import (
 func openBucket(t *testing.T, b s3test.Bucket, change ...func(*s3.Options)) *s3.Bucket {
 	t.Helper()
 	opts := s3.Options{
-		Endpoint: b.Endpoint, Bucket: b.Name, AccessKey: b.AccessKey, SecretKey: b.SecretKey, PathStyle: true, Egress: s3test.Egress(), IDs: ident.New(rand.Reader),
+		Endpoint: b.Endpoint, Bucket: b.Name, AccessKey: b.AccessKey, SecretKey: b.SecretKey, PathStyle: true,
+		Egress: s3test.Egress(), IDs: ident.New(rand.Reader),
 	}
 	for _, fn := range change {
 		fn(&opts)
@@ -42,7 +43,8 @@ func foreign(t *testing.T, b s3test.Bucket, keys ...string) {
 	t.Helper()
 	client := b.SDK(t)
 	for _, key := range keys {
-		if _, err := client.PutObject(t.Context(), &sdk.PutObjectInput{Bucket: &b.Name, Key: &key, Body: strings.NewReader("of " + key)}); err != nil {
+		if _, err := client.PutObject(t.Context(),
+			&sdk.PutObjectInput{Bucket: &b.Name, Key: &key, Body: strings.NewReader("of " + key)}); err != nil {
 			t.Fatalf("put %q: %v", key, err)
 		}
 	}
@@ -69,14 +71,16 @@ func uploads(t *testing.T, b s3test.Bucket) int {
 func TestBucketListsForeignKeysAsTheyAre(t *testing.T) {
 	t.Parallel()
 	b := s3test.New(t)
-	odd := []string{"a b+c.txt", "a%20b.txt", "a&<b>.txt", "é.txt", "e\u0301.txt", "語/x", "tilde~", "a..b", "q?x#y", "deep/er/x", "deep/y", "ends in space /x"}
+	odd := []string{"a b+c.txt", "a%20b.txt", "a&<b>.txt", "é.txt", "e\u0301.txt", "語/x", "tilde~", "a..b", "q?x#y",
+		"deep/er/x", "deep/y", "ends in space /x"}
 	foreign(t, b, odd...)
 	bucket := openBucket(t, b)
 	got, err := bucket.List(t.Context(), "", "", 1000)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"deep/", "ends in space /", "語/", "a b+c.txt", "a%20b.txt", "a&<b>.txt", "é.txt", "e\u0301.txt", "tilde~", "a..b", "q?x#y"}
+	want := []string{"deep/", "ends in space /", "語/", "a b+c.txt", "a%20b.txt", "a&<b>.txt", "é.txt", "e\u0301.txt",
+		"tilde~", "a..b", "q?x#y"}
 	have := keysOf(got)
 	slices.Sort(have)
 	slices.Sort(want)
@@ -84,7 +88,8 @@ func TestBucketListsForeignKeysAsTheyAre(t *testing.T) {
 		t.Errorf("got %q, want %q", have, want)
 	}
 	deep, err := bucket.List(t.Context(), "deep/", "", 1000)
-	if keys := keysOf(deep); err != nil || !slices.Equal(keys, []string{"deep/er/", "deep/y"}) || !deep.Items[0].Folder || deep.Items[1].Folder || deep.Items[1].Size != 9 || deep.Items[1].ETag == "" {
+	if keys := keysOf(deep); err != nil || !slices.Equal(keys, []string{"deep/er/", "deep/y"}) ||
+		!deep.Items[0].Folder || deep.Items[1].Folder || deep.Items[1].Size != 9 || deep.Items[1].ETag == "" {
 		t.Errorf("%+v, %v", deep, err)
 	}
 	for _, key := range odd {
@@ -132,7 +137,8 @@ func TestBucketListsInPages(t *testing.T) {
 	}
 }
 
-// answering is a server that answers everything with one text: what real ones say to keys that ours can't have.
+// answering is a server that answers everything with one text: what real ones say to keys
+// that ours can't have.
 func answering(t *testing.T, status int, text string) s3test.Bucket {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -144,7 +150,8 @@ func answering(t *testing.T, status int, text string) s3test.Bucket {
 	return s3test.Bucket{Endpoint: server.URL, Name: "bucket", AccessKey: "a", SecretKey: "s"}
 }
 
-// What a server encodes comes out as the bytes that they are; without its word nothing is decoded. What does not begin with the prefix is none of ours.
+// What a server encodes comes out as the bytes that they are; without its word nothing is decoded.
+// What does not begin with the prefix is none of ours.
 func TestBucketTakesOddListings(t *testing.T) {
 	t.Parallel()
 	page := func(fields string) string {
@@ -155,17 +162,23 @@ func TestBucketTakesOddListings(t *testing.T) {
 		want         []string
 		fails        bool
 	}{
-		"encoded":          {"", page(`<EncodingType>url</EncodingType><Contents><Key>a%01%2F%2Fb%FF+%2B</Key><Size>-5</Size></Contents>`), []string{"a\x01//b\xff +"}, false},
-		"not encoded":      {"", page(`<Contents><Key>a%2Fb+</Key></Contents>`), []string{"a%2Fb+"}, false},
-		"badly encoded":    {"", page(`<EncodingType>url</EncodingType><Contents><Key>100%</Key></Contents>`), []string{"100%"}, false},
-		"another prefix":   {"p/", page(`<Contents><Key>q/x</Key></Contents><Contents><Key>p/</Key></Contents><Contents><Key>p/x</Key></Contents><Contents></Contents>`), []string{"p/x"}, false},
+		"encoded": {"",
+			page(`<EncodingType>url</EncodingType><Contents><Key>a%01%2F%2Fb%FF+%2B</Key><Size>-5</Size></Contents>`),
+			[]string{"a\x01//b\xff +"}, false},
+		"not encoded": {"", page(`<Contents><Key>a%2Fb+</Key></Contents>`), []string{"a%2Fb+"}, false},
+		"badly encoded": {"", page(`<EncodingType>url</EncodingType><Contents><Key>100%</Key></Contents>`),
+			[]string{"100%"}, false},
+		"another prefix": {"p/",
+			page(
+				`<Contents><Key>q/x</Key></Contents><Contents><Key>p/</Key></Contents><Contents><Key>p/x</Key></Contents><Contents></Contents>`), []string{"p/x"}, false},
 		"cut, and no more": {"", page(`<IsTruncated>true</IsTruncated><Contents><Key>x</Key></Contents>`), nil, true},
 		"no XML":           {"", "hello", nil, true},
 		"a control in XML": {"", page("<Contents><Key>a\x01b</Key></Contents>"), nil, true},
 		"without end":      {"", page("<Contents><Key>" + strings.Repeat("x", 5<<20) + "</Key></Contents>"), nil, true},
 	} {
 		got, err := openBucket(t, answering(t, 200, c.text)).List(t.Context(), c.prefix, "", 1000)
-		if (err != nil) != c.fails || err != nil && !errors.Is(err, blob.ErrUnavailable) || !slices.Equal(keysOf(got), c.want) {
+		if (err != nil) != c.fails || err != nil && !errors.Is(err, blob.ErrUnavailable) ||
+			!slices.Equal(keysOf(got), c.want) {
 			t.Errorf("%s: %q, %v", name, keysOf(got), err)
 		}
 		for _, i := range got.Items {
@@ -176,7 +189,8 @@ func TestBucketTakesOddListings(t *testing.T) {
 	}
 }
 
-// A check tells an S3 server that refuses from whatever else there is, and from nothing else. Abuse case C65.
+// A check tells an S3 server that refuses from whatever else there is, and from nothing
+// else. Abuse case C65.
 func TestBucketCheck(t *testing.T) {
 	t.Parallel()
 	b := s3test.New(t)
@@ -203,14 +217,17 @@ func TestBucketCheck(t *testing.T) {
 	closed.Close()
 	long := `<Error><Code>AccessDenied</Code><Message>` + strings.Repeat("x", 100<<10) + `</Message></Error>`
 	for name, place := range map[string]s3test.Bucket{
-		"closed port":        {Endpoint: "http://" + closed.Addr().String(), Name: "bucket", AccessKey: "a", SecretKey: "s"},
+		"closed port": {Endpoint: "http://" + closed.Addr().String(), Name: "bucket", AccessKey: "a",
+			SecretKey: "s"},
 		"a page":             answering(t, 200, "<html>hello</html>"),
 		"a page that denies": answering(t, 403, "<html>AccessDenied</html>"),
 		"more than 64 KiB":   answering(t, 403, long),
 		"a code of its own":  answering(t, 403, `<Error><Code>secret words, 10.0.0.1</Code></Error>`),
 	} {
 		err := openBucket(t, place).Check(t.Context())
-		if err == nil || errors.As(err, &refusal) && refusal.Code != "" && refusal.Code != "UnknownError" && refusal.Code != "Forbidden" { // the latter by the status
+		// the latter by the status
+		if err == nil || errors.As(err, &refusal) && refusal.Code != "" && refusal.Code != "UnknownError" &&
+			refusal.Code != "Forbidden" {
 			t.Errorf("%s: %v", name, err)
 		}
 		if err != nil && (strings.Contains(err.Error(), "127.0.0.1") || strings.Contains(err.Error(), "secret")) {
@@ -228,16 +245,20 @@ func TestBucketPut(t *testing.T) {
 		content := bytes.Repeat([]byte("0123456789abcdef"), length/16+1)[:length]
 		for _, size := range []int64{int64(length), -1} {
 			key := fmt.Sprintf("n/%d %d", length, size)
-			n, err := bucket.Put(t.Context(), key, iotest.OneByteReader(bytes.NewReader(content[:min(length, 10)])), blob.PutOptions{Size: -1, Max: 20}) // what is overwritten
+			// what is overwritten
+			n, err := bucket.Put(t.Context(), key, iotest.OneByteReader(bytes.NewReader(content[:min(length, 10)])),
+				blob.PutOptions{Size: -1, Max: 20})
 			if err != nil || n != int64(min(length, 10)) {
 				t.Fatalf("%s: %d, %v", key, n, err)
 			}
-			n, err = bucket.Put(t.Context(), key, bytes.NewReader(content), blob.PutOptions{Size: size, Max: int64(length), MimeType: "text/x-test"})
+			n, err = bucket.Put(t.Context(), key, bytes.NewReader(content),
+				blob.PutOptions{Size: size, Max: int64(length), MimeType: "text/x-test"})
 			if err != nil || n != int64(length) {
 				t.Fatalf("%s: %d, %v", key, n, err)
 			}
 			object, err := bucket.Open(t.Context(), key)
-			if err != nil || object.Size() != int64(length) || object.MimeType != "text/x-test" || object.Modified.IsZero() {
+			if err != nil || object.Size() != int64(length) || object.MimeType != "text/x-test" ||
+				object.Modified.IsZero() {
 				t.Fatalf("%s: %+v, %v", key, object, err)
 			}
 			if got, err := io.ReadAll(object); err != nil || !bytes.Equal(got, content) {
@@ -248,7 +269,8 @@ func TestBucketPut(t *testing.T) {
 	}
 }
 
-// Of a body that is too long, cut or other than announced nothing is left, and what was there stays.
+// Of a body that is too long, cut or other than announced nothing is left, and
+// what was there stays.
 func TestBucketPutLeavesNothing(t *testing.T) {
 	t.Parallel()
 	b := s3test.New(t)
@@ -261,14 +283,20 @@ func TestBucketPutLeavesNothing(t *testing.T) {
 		opts blob.PutOptions
 		want error
 	}{
-		"over the bound":              {bytes.NewReader(long), blob.PutOptions{Size: -1, Max: 11<<20 - 1}, blob.ErrTooLarge},
-		"over the bound, short":       {strings.NewReader("ab"), blob.PutOptions{Size: -1, Max: 1}, blob.ErrTooLarge},
-		"announced over the bound":    {iotest.ErrReader(broken), blob.PutOptions{Size: 2, Max: 1}, blob.ErrTooLarge},
-		"cut":                         {io.MultiReader(bytes.NewReader(long), iotest.ErrReader(broken)), blob.PutOptions{Size: -1, Max: 20 << 20}, broken},
-		"cut in the first part":       {io.MultiReader(strings.NewReader("x"), iotest.ErrReader(broken)), blob.PutOptions{Size: -1, Max: 20 << 20}, broken},
-		"shorter than was announced":  {bytes.NewReader(long), blob.PutOptions{Size: 11<<20 + 1}, blob.ErrSize{Want: 11<<20 + 1, Got: 11 << 20}},
-		"longer than was announced":   {bytes.NewReader(long), blob.PutOptions{Size: 11<<20 - 1}, blob.ErrSize{Want: 11<<20 - 1, Got: 11 << 20}},
-		"announced, short, but short": {strings.NewReader("x"), blob.PutOptions{Size: 2}, blob.ErrSize{Want: 2, Got: 1}},
+		"over the bound": {bytes.NewReader(long), blob.PutOptions{Size: -1, Max: 11<<20 - 1},
+			blob.ErrTooLarge},
+		"over the bound, short":    {strings.NewReader("ab"), blob.PutOptions{Size: -1, Max: 1}, blob.ErrTooLarge},
+		"announced over the bound": {iotest.ErrReader(broken), blob.PutOptions{Size: 2, Max: 1}, blob.ErrTooLarge},
+		"cut": {io.MultiReader(bytes.NewReader(long), iotest.ErrReader(broken)),
+			blob.PutOptions{Size: -1, Max: 20 << 20}, broken},
+		"cut in the first part": {io.MultiReader(strings.NewReader("x"), iotest.ErrReader(broken)),
+			blob.PutOptions{Size: -1, Max: 20 << 20}, broken},
+		"shorter than was announced": {bytes.NewReader(long), blob.PutOptions{Size: 11<<20 + 1},
+			blob.ErrSize{Want: 11<<20 + 1, Got: 11 << 20}},
+		"longer than was announced": {bytes.NewReader(long), blob.PutOptions{Size: 11<<20 - 1},
+			blob.ErrSize{Want: 11<<20 - 1, Got: 11 << 20}},
+		"announced, short, but short": {strings.NewReader("x"), blob.PutOptions{Size: 2},
+			blob.ErrSize{Want: 2, Got: 1}},
 	} {
 		for _, key := range []string{"new", "there"} {
 			if _, err := bucket.Put(t.Context(), key, c.body, c.opts); !errors.Is(err, c.want) && key == "new" {
@@ -280,7 +308,8 @@ func TestBucketPutLeavesNothing(t *testing.T) {
 		}
 	}
 	list, err := bucket.List(t.Context(), "", "", 10)
-	if keys := keysOf(list); err != nil || !slices.Equal(keys, []string{"there"}) || list.Items[0].Size != int64(len("of there")) {
+	if keys := keysOf(list); err != nil || !slices.Equal(keys, []string{"there"}) ||
+		list.Items[0].Size != int64(len("of there")) {
 		t.Errorf("the bucket holds %+v, %v", list, err)
 	}
 	if n := uploads(t, b); n != 0 {
@@ -296,7 +325,8 @@ func TestBucketObjectIsReadInPieces(t *testing.T) {
 	if _, err := rand.Read(content); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := bucket.Put(t.Context(), "o", bytes.NewReader(content), blob.PutOptions{Size: -1, Max: -1}); err != nil {
+	if _, err := bucket.Put(t.Context(), "o", bytes.NewReader(content),
+		blob.PutOptions{Size: -1, Max: -1}); err != nil {
 		t.Fatal(err)
 	}
 	object, err := bucket.Open(t.Context(), "o")
@@ -342,13 +372,16 @@ func TestBucketFaults(t *testing.T) {
 		name string
 		b    s3test.Bucket
 		want error
-	}{{"denied", denied, s3.ErrDenied}, {"failing", failing, blob.ErrUnavailable}, {"missing", missing, blob.ErrUnavailable}, {"moved", moved, blob.ErrUnavailable}} {
+	}{{"denied", denied, s3.ErrDenied}, {"failing", failing, blob.ErrUnavailable},
+		{"missing", missing, blob.ErrUnavailable}, {"moved", moved, blob.ErrUnavailable}} {
 		bucket := openBucket(t, c.b)
 		_, listed := bucket.List(t.Context(), "", "", 10)
 		_, put := bucket.Put(t.Context(), "k", strings.NewReader("x"), blob.PutOptions{Size: -1, Max: -1})
-		_, long := bucket.Put(t.Context(), "k", bytes.NewReader(make([]byte, 6<<20)), blob.PutOptions{Size: -1, Max: -1})
+		_, long := bucket.Put(t.Context(), "k", bytes.NewReader(make([]byte, 6<<20)),
+			blob.PutOptions{Size: -1, Max: -1})
 		_, opened := bucket.Open(t.Context(), "k")
-		for what, err := range map[string]error{"list": listed, "put": put, "put in parts": long, "open": opened, "delete": bucket.Delete(t.Context(), "k")} {
+		for what, err := range map[string]error{"list": listed, "put": put, "put in parts": long, "open": opened,
+			"delete": bucket.Delete(t.Context(), "k")} {
 			if !errors.Is(err, c.want) || errors.Is(err, blob.ErrNotFound) {
 				t.Errorf("%s, %s: %v", c.name, what, err)
 			}

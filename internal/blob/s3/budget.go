@@ -6,12 +6,12 @@ import (
 	"sync"
 )
 
-// buffers is what all stores of the process may hold of parts that are read into memory; the first bytes of each body (firstBuffer) are not
-// counted.
+// buffers is what all stores of the process may hold of parts that are read into memory; the first
+// bytes of each body (firstBuffer) are not counted.
 var buffers = &budget{left: 256 << 20}
 
-// budget is memory that those who take of it share. Who asks for more than is left waits, in turn. Nobody who has taken some may ask for more
-// before giving it back: they would wait for each other.
+// budget is memory that those who take of it share. Who asks for more than is left waits, in turn.
+// Nobody who has taken some may ask for more before giving it back: they would wait for each other.
 type budget struct {
 	mu    sync.Mutex
 	left  int64 // bytes; below 0 while one who takes more than there is in all has it
@@ -24,7 +24,8 @@ type waiter struct {
 	granted chan struct{} // closed by whoever gives
 }
 
-// take waits for so many bytes, or until ctx is over. More than there is in all is had by one alone.
+// take waits for so many bytes, or until ctx is over. More than there is in all is
+// had by one alone.
 func (b *budget) take(ctx context.Context, bytes int64) error {
 	w := &waiter{bytes, make(chan struct{})}
 	b.mu.Lock()
@@ -87,7 +88,8 @@ func (b *buffer) reserve(ctx context.Context, length int64) error {
 	return nil
 }
 
-// pass lets those go first who wait, for as long as that takes, with a buffer whose bytes are not needed any more.
+// pass lets those go first who wait, for as long as that takes, with a buffer whose bytes are
+// not needed any more.
 func (b *buffer) pass(ctx context.Context) error {
 	if b.taken == 0 || !b.budget.wanted() {
 		return nil

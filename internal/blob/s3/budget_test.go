@@ -56,7 +56,8 @@ func (h *halting) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// However many bodies come slowly: those that have begun hold no more than the budget, and small ones pass beside them.
+// However many bodies come slowly: those that have begun hold no more than the budget, and small
+// ones pass beside them.
 func TestSlowBodiesShareABudget(t *testing.T) {
 	t.Parallel()
 	opts := newBucket(t)
@@ -85,12 +86,14 @@ func TestSlowBodiesShareABudget(t *testing.T) {
 		begin(ctx, context.Canceled)
 		synctest.Wait()
 		if holds.Load() != fit || done.Load() != 0 || len(s.buffers.queue) != slow-fit+1 {
-			t.Errorf("%d hold a buffer, %d wait, %d are done; want %d, %d, 0", holds.Load(), len(s.buffers.queue), done.Load(), fit, slow-fit+1)
+			t.Errorf("%d hold a buffer, %d wait, %d are done; want %d, %d, 0", holds.Load(), len(s.buffers.queue),
+				done.Load(), fit, slow-fit+1)
 		}
 		for _, size := range []int64{0, 1, firstBuffer - 1, firstBuffer} {
 			for _, announced := range []int64{size, -1} {
 				body := strings.NewReader(strings.Repeat("x", int(size)))
-				if _, err := s.Put(t.Context(), blobtest.NewKey(), body, blob.PutOptions{Size: announced, Max: -1}); err != nil {
+				if _, err := s.Put(t.Context(), blobtest.NewKey(), body,
+					blob.PutOptions{Size: announced, Max: -1}); err != nil {
 					t.Errorf("Put of %d bytes beside them = %v", size, err)
 				}
 			}
@@ -113,12 +116,15 @@ func TestBufferGrowsWithWhatComes(t *testing.T) {
 	t.Parallel()
 	s := open(t, newBucket(t))
 	stop := errors.New("stop")
-	for came, most := range map[int]int{0: firstBuffer + 1, 1000: firstBuffer + 1, firstBuffer + 1: 2*firstBuffer + 2, 1 << 20: 2 << 20} {
+	for came, most := range map[int]int{0: firstBuffer + 1, 1000: firstBuffer + 1, firstBuffer + 1: 2*firstBuffer + 2,
+		1 << 20: 2 << 20} {
 		for _, size := range []int64{-1, minPart - 1, minPart, minPart + 1, 1 << 40} {
 			part := &buffer{budget: &budget{left: 1 << 30}}
-			n, err := s.first(t.Context(), io.MultiReader(io.LimitReader(zeros{}, int64(came)), failing{stop}), size, part)
+			n, err := s.first(t.Context(), io.MultiReader(io.LimitReader(zeros{}, int64(came)), failing{stop}), size,
+				part)
 			if n != came || err != stop || cap(part.bytes) > most {
-				t.Errorf("%d bytes of %d: read %d, %v, into %d bytes, want %d at most", came, size, n, err, cap(part.bytes), most)
+				t.Errorf("%d bytes of %d: read %d, %v, into %d bytes, want %d at most", came, size, n, err,
+					cap(part.bytes), most)
 			}
 		}
 	}

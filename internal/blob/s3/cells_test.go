@@ -19,11 +19,13 @@ const (
 	no = "no" // blob.ErrUnavailable, and nothing has changed as far as anybody can see
 )
 
-// once says what comes of each operation when one call of it is spoilt, in the order of s3test.Faults:
-// refused, reset, slow, timed out, 500, 503, 200 error, skewed, no upload, 404 at HEAD, truncated, wrong tag.
+// once says what comes of each operation when one call of it is spoilt, in the order of
+// s3test.Faults: refused, reset, slow, timed out, 500, 503, 200 error, skewed, no upload, 404 at
+// HEAD, truncated, wrong tag.
 //
-// What makes something is done when the server did it, and never repeated; a part whose answer is lost is sent again by whoever sent it.
-// What reads or deletes is repeated, but not when it was slow, nor when the server knows what it says (403, 404).
+// What makes something is done when the server did it, and never repeated; a part whose answer is
+// lost is sent again by whoever sent it. What reads or deletes is repeated, but not when it was
+// slow, nor when the server knows what it says (403, 404).
 var once = map[s3test.Operation]string{
 	s3test.Put:      "no no no ok no no no no ok ok ok ok",
 	s3test.Part:     "no no no no no no no no no ok no ok",
@@ -46,7 +48,8 @@ var always = map[s3test.Operation]string{
 }
 
 // shortLimits are for calls that are meant to run into them.
-var shortLimits = Limits{Stall: 500 * time.Millisecond, Answer: time.Second, Making: time.Second, Pause: time.Millisecond}
+var shortLimits = Limits{Stall: 500 * time.Millisecond, Answer: time.Second, Making: time.Second,
+	Pause: time.Millisecond}
 
 func TestEveryFaultOfEveryOperation(t *testing.T) {
 	t.Parallel()
@@ -75,7 +78,8 @@ func TestEveryFaultOfEveryOperation(t *testing.T) {
 func TestServerThatNeverAnswers(t *testing.T) {
 	t.Parallel()
 	for op, want := range map[s3test.Operation]string{
-		s3test.Put: ok, s3test.Part: no, s3test.Complete: ok, s3test.Get: no, s3test.Head: no, s3test.Copy: ok, s3test.Delete: no,
+		s3test.Put: ok, s3test.Part: no, s3test.Complete: ok, s3test.Get: no, s3test.Head: no, s3test.Copy: ok,
+		s3test.Delete: no,
 	} {
 		t.Run(string(op), func(t *testing.T) {
 			t.Parallel()
@@ -100,12 +104,14 @@ func newCell(t *testing.T, limits Limits) *cell {
 	b := s3test.New(t)
 	proxy := s3test.NewProxy(t, b)
 	opts := Options{
-		Endpoint: b.Endpoint, Bucket: b.Name, AccessKey: b.AccessKey, SecretKey: b.SecretKey, PathStyle: true, PartSize: minPart, IDs: ids,
+		Endpoint: b.Endpoint, Bucket: b.Name, AccessKey: b.AccessKey, SecretKey: b.SecretKey, PathStyle: true,
+		PartSize: minPart, IDs: ids,
 		Egress: s3test.Egress(),
 	}
 	spoilt := opts
 	spoilt.Endpoint, spoilt.Limits = proxy.Endpoint, limits
-	c := &cell{T: t, proxy: proxy, store: open(t, spoilt), sound: open(t, opts), opts: opts, key: blobtest.NewKey(), source: blobtest.NewKey()}
+	c := &cell{T: t, proxy: proxy, store: open(t, spoilt), sound: open(t, opts), opts: opts, key: blobtest.NewKey(),
+		source: blobtest.NewKey()}
 	if err := put(t, c.sound, c.source); err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +175,8 @@ func (c *cell) do(op s3test.Operation) (err error) {
 	return err
 }
 
-// try does an operation under a fault, looks at what came of it, heals the server and does it again.
+// try does an operation under a fault, looks at what came of it, heals the server
+// and does it again.
 func (c *cell) try(op s3test.Operation, fault s3test.Fault, times int, want string) {
 	if op == s3test.Part || op == s3test.Complete {
 		var err error
@@ -187,7 +194,8 @@ func (c *cell) try(op s3test.Operation, fault s3test.Fault, times int, want stri
 	if c.proxy.Spoilt() == 0 {
 		c.Errorf("nothing was spoilt; calls: %q", c.proxy.Calls())
 	}
-	if want == ok && err != nil || want == no && (!errors.Is(err, blob.ErrUnavailable) || errors.Is(err, blob.ErrNotFound) || errors.Is(err, context.Canceled)) {
+	if want == ok && err != nil || want == no &&
+		(!errors.Is(err, blob.ErrUnavailable) || errors.Is(err, blob.ErrNotFound) || errors.Is(err, context.Canceled)) {
 		c.Errorf("%v, want %s; calls: %q", err, want, c.proxy.Calls())
 	}
 	makes := op == s3test.Put || op == s3test.Complete || op == s3test.Copy
@@ -198,7 +206,8 @@ func (c *cell) try(op s3test.Operation, fault s3test.Fault, times int, want stri
 	}
 	c.proxy.Heal()
 	again := c.do(op)
-	if once := makes && err == nil && op != s3test.Complete; once != errors.Is(again, blob.ErrExists) || !once && again != nil {
+	if once := makes && err == nil && op != s3test.Complete; once != errors.Is(again, blob.ErrExists) || !once &&
+		again != nil {
 		c.Errorf("healed: %v", again)
 	}
 	if op == s3test.Part {

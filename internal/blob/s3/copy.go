@@ -32,9 +32,11 @@ type original struct {
 	blob.Info
 }
 
-// CopyFrom implements blob.Copier. Buckets at one endpoint that are used with the same credentials lie on one server. The source must be the
-// same object before and after: a server may know no conditions of copies.
-func (s *Store) CopyFrom(ctx context.Context, key blob.Key, from blob.Store, source blob.Key, mimeType, match string) (blob.Info, error) {
+// CopyFrom implements blob.Copier. Buckets at one endpoint that are used with the same
+// credentials lie on one server. The source must be the same object before and after: a server
+// may know no conditions of copies.
+func (s *Store) CopyFrom(ctx context.Context, key blob.Key, from blob.Store, source blob.Key, mimeType,
+	match string) (blob.Info, error) {
 	there, ok := from.(*Store)
 	if !ok || there.server != s.server {
 		return blob.Info{}, fmt.Errorf("copy object: %w", blob.ErrNoCopy)
@@ -70,7 +72,8 @@ func (s *Store) CopyFrom(ctx context.Context, key blob.Key, from blob.Store, sou
 		return blob.Info{}, err
 	}
 	if err := src.unchanged(context.WithoutCancel(ctx)); err != nil {
-		return blob.Info{}, errors.Join(err, s.remove(context.WithoutCancel(ctx), name)) // it was made a moment ago, by this call
+		// it was made a moment ago, by this call
+		return blob.Info{}, errors.Join(err, s.remove(context.WithoutCancel(ctx), name))
 	}
 	return made, nil
 }
@@ -116,15 +119,19 @@ func (s *Store) copy(ctx context.Context, name string, src original, mimeType, m
 	return made, src.gone(err)
 }
 
-// refusesCopies reports whether the server does not copy, or not for these credentials. It has made nothing then.
+// refusesCopies reports whether the server does not copy, or not for these credentials. It
+// has made nothing then.
 func refusesCopies(err error) bool {
-	return lacks(err) || status(err) == http.StatusMethodNotAllowed || status(err) == http.StatusForbidden && code(err) == "AccessDenied"
+	return lacks(err) || status(err) == http.StatusMethodNotAllowed || status(err) == http.StatusForbidden &&
+		code(err) == "AccessDenied"
 }
 
-// errUnproven is the cause of the failure when the server has said that all is well and the object is not there.
+// errUnproven is the cause of the failure when the server has said that all is well and the
+// object is not there.
 var errUnproven = errors.New("the object that the server says it made is not there")
 
-// gone makes what a copy failed by ErrNotFound when the server says that there is no source, and ErrChanged when it says that it is another.
+// gone makes what a copy failed by ErrNotFound when the server says that there is no source, and
+// ErrChanged when it says that it is another.
 func (o original) gone(err error) error {
 	switch {
 	case err == nil:
@@ -149,7 +156,8 @@ func (s *Store) copyLong(ctx context.Context, name string, src original, mimeTyp
 		for range min(copiesAtOnce, len(parts)) {
 			group.Go(func() {
 				for i := range numbers {
-					etag, err := s.copyRange(ctx, name, id, int32(i+1), src, int64(i)*part, min(part, src.Size-int64(i)*part))
+					etag, err := s.copyRange(ctx, name, id, int32(i+1), src, int64(i)*part,
+						min(part, src.Size-int64(i)*part))
 					if err != nil {
 						cancel(err) // the first one counts
 					}
@@ -169,10 +177,12 @@ func (s *Store) copyLong(ctx context.Context, name string, src original, mimeTyp
 }
 
 // copyRange copies a part. Nothing else writes it, so that it may be tried again.
-func (s *Store) copyRange(ctx context.Context, name string, id *string, number int32, src original, at, length int64) (string, error) {
+func (s *Store) copyRange(ctx context.Context, name string, id *string, number int32, src original, at,
+	length int64) (string, error) {
 	input := &sdk.UploadPartCopyInput{
-		Bucket: &s.bucket, Key: &name, UploadId: id, PartNumber: &number, CopySource: src.path, CopySourceIfMatch: &src.ETag,
-		CopySourceRange: aws.String(fmt.Sprintf("bytes=%d-%d", at, at+length-1)),
+		Bucket: &s.bucket, Key: &name, UploadId: id, PartNumber: &number, CopySource: src.path,
+		CopySourceIfMatch: &src.ETag,
+		CopySourceRange:   aws.String(fmt.Sprintf("bytes=%d-%d", at, at+length-1)),
 	}
 	copied, err := s.client.UploadPartCopy(ctx, input, s.again)
 	if lacks(err) {

@@ -26,7 +26,8 @@ func inParts(s *Store) *Store {
 func head(t *testing.T, opts Options, key blob.Key) *sdk.HeadObjectOutput {
 	t.Helper()
 	opts.Client = nil
-	got, err := open(t, opts).client.HeadObject(t.Context(), &sdk.HeadObjectInput{Bucket: &opts.Bucket, Key: aws.String(string(key))})
+	got, err := open(t, opts).client.HeadObject(t.Context(),
+		&sdk.HeadObjectInput{Bucket: &opts.Bucket, Key: aws.String(string(key))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,32 +49,38 @@ func TestCopyBetweenBucketsOfOneServer(t *testing.T) {
 	source, target := open(t, from), inParts(open(t, to))
 	for _, size := range []int{0, 1, minPart - 1, minPart, minPart + 1, 2 * minPart, 3*minPart + 7} {
 		body, key, original := varied(size), blobtest.NewKey(), blobtest.NewKey()
-		if _, err := source.Put(t.Context(), original, bytes.NewReader(body), blob.PutOptions{Size: int64(size)}); err != nil {
+		if _, err := source.Put(t.Context(), original, bytes.NewReader(body),
+			blob.PutOptions{Size: int64(size)}); err != nil {
 			t.Fatal(err)
 		}
 		was, err := source.Stat(t.Context(), original)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := target.CopyFrom(t.Context(), key, source, original, "image/png", `"0123456789abcdef0123456789abcdef"`); !errors.Is(err, blob.ErrChanged) {
+		if _, err := target.CopyFrom(t.Context(), key, source, original, "image/png",
+			`"0123456789abcdef0123456789abcdef"`); !errors.Is(err, blob.ErrChanged) {
 			t.Errorf("%d bytes: copy of other bytes: %v, want ErrChanged", size, err)
 		}
 		blobtest.Absent(t, target, key)
-		info, err := target.CopyFrom(t.Context(), key, source, original, "image/png", plainTag(was.ETag)) // quoted or not
+		// quoted or not
+		info, err := target.CopyFrom(t.Context(), key, source, original, "image/png", plainTag(was.ETag))
 		if err != nil || info.Size != int64(size) || info.ETag == "" {
 			t.Fatalf("%d bytes: CopyFrom = %+v, %v", size, info, err)
 		}
 		if !bytes.Equal(blobtest.Content(t, target, key), body) {
 			t.Errorf("%d bytes: read others", size)
 		}
-		if got := head(t, to, key); aws.ToString(got.ContentType) != "image/png" || !sameTag(info.ETag, aws.ToString(got.ETag)) {
-			t.Errorf("%d bytes: type %q, ETag %q, told %q", size, aws.ToString(got.ContentType), aws.ToString(got.ETag), info.ETag)
+		if got := head(t, to, key); aws.ToString(got.ContentType) != "image/png" ||
+			!sameTag(info.ETag, aws.ToString(got.ETag)) {
+			t.Errorf("%d bytes: type %q, ETag %q, told %q", size, aws.ToString(got.ContentType), aws.ToString(got.ETag),
+				info.ETag)
 		}
 		if _, err := target.CopyFrom(t.Context(), key, source, original, "", ""); !errors.Is(err, blob.ErrExists) {
 			t.Errorf("%d bytes: copy over an object: %v, want ErrExists", size, err)
 		}
 		missing := blobtest.NewKey()
-		if _, err := target.CopyFrom(t.Context(), missing, source, blobtest.NewKey(), "", ""); !errors.Is(err, blob.ErrNotFound) {
+		if _, err := target.CopyFrom(t.Context(), missing, source, blobtest.NewKey(), "", ""); !errors.Is(err,
+			blob.ErrNotFound) {
 			t.Errorf("copy of nothing: %v, want ErrNotFound", err)
 		}
 	}
@@ -95,11 +102,13 @@ func TestCopyOnlyWithinOneServer(t *testing.T) {
 	} {
 		other := opts
 		change(&other)
-		if _, err := open(t, other).CopyFrom(t.Context(), blobtest.NewKey(), s, source, "", ""); !errors.Is(err, blob.ErrNoCopy) {
+		if _, err := open(t, other).CopyFrom(t.Context(), blobtest.NewKey(), s, source, "", ""); !errors.Is(err,
+			blob.ErrNoCopy) {
 			t.Errorf("%s: %v, want ErrNoCopy", name, err)
 		}
 	}
-	if _, err := s.CopyFrom(t.Context(), blobtest.NewKey(), blobtest.NewFailing(s), source, "", ""); !errors.Is(err, blob.ErrNoCopy) {
+	if _, err := s.CopyFrom(t.Context(), blobtest.NewKey(), blobtest.NewFailing(s), source, "", ""); !errors.Is(err,
+		blob.ErrNoCopy) {
 		t.Errorf("another kind of store: %v, want ErrNoCopy", err)
 	}
 	if _, err := s.CopyFrom(t.Context(), "x", s, source, "", ""); !errors.Is(err, blob.ErrKey) {
@@ -119,26 +128,29 @@ func TestCopyDuringFaults(t *testing.T) {
 		times int
 		want  error // nil: copied
 	}{
-		"done, answer lost":                 {false, "PUT", committed, 1, nil},
-		"not done":                          {false, "PUT", lost, 1, blob.ErrUnavailable},
-		"200 with an error":                 {false, "PUT", answer(200, "InternalError"), 1, blob.ErrUnavailable},
-		"200 with nothing":                  {false, "PUT", answer(200, ""), 1, blob.ErrUnavailable},
-		"source has gone":                   {false, "PUT", answer(404, "NoSuchKey"), 1, blob.ErrNotFound},
-		"bucket of the source has gone":     {false, "PUT", answer(404, "NoSuchBucket"), 1, blob.ErrUnavailable},
-		"404 of a proxy":                    {false, "PUT", answer(404, ""), 1, blob.ErrUnavailable},
-		"source has changed":                {false, "PUT", answer(412, "PreconditionFailed"), 1, blob.ErrChanged},
-		"no conditions known":               {false, "PUT", answer(501, "NotImplemented"), 1, nil},
-		"part: lost once":                   {true, "PUT part", lost, 1, nil},
-		"part: 503 twice":                   {true, "PUT part", answer(503, "SlowDown"), 2, nil},
-		"part: 503 always":                  {true, "PUT part", answer(503, "SlowDown"), 3 * tries, blob.ErrUnavailable},
-		"part: 200 with an error, always":   {true, "PUT part", answer(200, "InternalError"), 3 * tries, blob.ErrUnavailable},
-		"part: 200 with nothing":            {true, "PUT part", answer(200, ""), 3, blob.ErrUnavailable},
-		"part: source has gone":             {true, "PUT part", answer(404, "NoSuchKey"), 3, blob.ErrNotFound},
-		"part: source has changed":          {true, "PUT part", answer(412, "PreconditionFailed"), 3, blob.ErrChanged},
-		"part: no conditions known":         {true, "PUT part", answer(501, "NotImplemented"), 1, nil},
-		"long: completed, answer lost":      {true, "POST upload", committed, 1, nil},
-		"long: not completed":               {true, "POST upload", lost, 1, blob.ErrUnavailable},
-		"long: 200 with an error":           {true, "POST upload", answer(200, "InternalError"), 1, blob.ErrUnavailable},
+		"done, answer lost":             {false, "PUT", committed, 1, nil},
+		"not done":                      {false, "PUT", lost, 1, blob.ErrUnavailable},
+		"200 with an error":             {false, "PUT", answer(200, "InternalError"), 1, blob.ErrUnavailable},
+		"200 with nothing":              {false, "PUT", answer(200, ""), 1, blob.ErrUnavailable},
+		"source has gone":               {false, "PUT", answer(404, "NoSuchKey"), 1, blob.ErrNotFound},
+		"bucket of the source has gone": {false, "PUT", answer(404, "NoSuchBucket"), 1, blob.ErrUnavailable},
+		"404 of a proxy":                {false, "PUT", answer(404, ""), 1, blob.ErrUnavailable},
+		"source has changed":            {false, "PUT", answer(412, "PreconditionFailed"), 1, blob.ErrChanged},
+		"no conditions known":           {false, "PUT", answer(501, "NotImplemented"), 1, nil},
+		"part: lost once":               {true, "PUT part", lost, 1, nil},
+		"part: 503 twice":               {true, "PUT part", answer(503, "SlowDown"), 2, nil},
+		"part: 503 always": {true, "PUT part", answer(503, "SlowDown"), 3 * tries,
+			blob.ErrUnavailable},
+		"part: 200 with an error, always": {true, "PUT part", answer(200, "InternalError"), 3 * tries,
+			blob.ErrUnavailable},
+		"part: 200 with nothing":       {true, "PUT part", answer(200, ""), 3, blob.ErrUnavailable},
+		"part: source has gone":        {true, "PUT part", answer(404, "NoSuchKey"), 3, blob.ErrNotFound},
+		"part: source has changed":     {true, "PUT part", answer(412, "PreconditionFailed"), 3, blob.ErrChanged},
+		"part: no conditions known":    {true, "PUT part", answer(501, "NotImplemented"), 1, nil},
+		"long: completed, answer lost": {true, "POST upload", committed, 1, nil},
+		"long: not completed":          {true, "POST upload", lost, 1, blob.ErrUnavailable},
+		"long: 200 with an error": {true, "POST upload", answer(200, "InternalError"), 1,
+			blob.ErrUnavailable},
 		"long: NoSuchUpload once completed": {true, "POST upload", twice("NoSuchUpload"), 1, nil},
 		"long: not begun":                   {true, "POST uploads", lost, 1, blob.ErrUnavailable},
 	} {
@@ -151,13 +163,15 @@ func TestCopyDuringFaults(t *testing.T) {
 				body = varied(2*minPart + 1)
 			}
 			source, key := blobtest.NewKey(), blobtest.NewKey()
-			if _, err := s.Put(t.Context(), source, bytes.NewReader(body), blob.PutOptions{Size: int64(len(body))}); err != nil {
+			if _, err := s.Put(t.Context(), source, bytes.NewReader(body),
+				blob.PutOptions{Size: int64(len(body))}); err != nil {
 				t.Fatal(err)
 			}
 			p.next(c.call, slices.Repeat([]spoiling{c.fault}, c.times)...)
 			info, err := s.CopyFrom(t.Context(), key, s, source, "", "")
 			p.forget()
-			if !errors.Is(err, c.want) || c.want == nil && err != nil || c.want != blob.ErrNotFound && errors.Is(err, blob.ErrNotFound) {
+			if !errors.Is(err, c.want) || c.want == nil && err != nil || c.want != blob.ErrNotFound &&
+				errors.Is(err, blob.ErrNotFound) {
 				t.Fatalf("CopyFrom = %v, want %v", err, c.want)
 			}
 			noUploads(t, opts)
@@ -181,7 +195,8 @@ func TestSourceThatChangesWhileItIsCopied(t *testing.T) {
 			s, p, opts := behindProxy(t)
 			inParts(s)
 			source, key := blobtest.NewKey(), blobtest.NewKey()
-			if _, err := s.Put(t.Context(), source, bytes.NewReader(varied(size)), blob.PutOptions{Size: int64(size)}); err != nil {
+			if _, err := s.Put(t.Context(), source, bytes.NewReader(varied(size)),
+				blob.PutOptions{Size: int64(size)}); err != nil {
 				t.Fatal(err)
 			}
 			past := opts
@@ -206,7 +221,8 @@ func TestSourceThatChangesWhileItIsCopied(t *testing.T) {
 	}
 }
 
-// Whoever comes second finds the key taken, also when he did not see it coming: where the server knows the condition, which not all do.
+// Whoever comes second finds the key taken, also when he did not see it coming: where the server
+// knows the condition, which not all do.
 func TestCopiesToOneKey(t *testing.T) {
 	t.Parallel()
 	s, p, _ := behindProxy(t)
@@ -215,7 +231,8 @@ func TestCopiesToOneKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.next("PUT", func(r *http.Request, send func() (*http.Response, error)) (*http.Response, error) {
-		if _, err := s.Put(context.WithoutCancel(r.Context()), key, strings.NewReader("first"), blob.PutOptions{Size: 5}); err != nil {
+		if _, err := s.Put(context.WithoutCancel(r.Context()), key, strings.NewReader("first"),
+			blob.PutOptions{Size: 5}); err != nil {
 			t.Error(err)
 		}
 		if r.Header.Get("If-None-Match") != "*" {

@@ -63,7 +63,8 @@ func TestPresignedRoundTrip(t *testing.T) {
 	if _, err := s.CopyFrom(t.Context(), key, s, staging, "", ""); !errors.Is(err, blob.ErrExists) {
 		t.Errorf("copy over an object: %v", err)
 	}
-	address, err = s.PresignGet(t.Context(), key, blob.GetOptions{Lasts: time.Minute, Disposition: `attachment; filename="a.txt"`})
+	address, err = s.PresignGet(t.Context(), key,
+		blob.GetOptions{Lasts: time.Minute, Disposition: `attachment; filename="a.txt"`})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,7 +30,8 @@ func status(err error) int {
 	return 0
 }
 
-// failed maps an error of a call to what a caller can tell apart. "Not found" never comes out of here.
+// failed maps an error of a call to what a caller can tell apart. "Not found" never
+// comes out of here.
 func failed(ctx context.Context, doing string, err error) error {
 	if ended := ctx.Err(); ended != nil {
 		return fmt.Errorf("%s: %w", doing, ended)
@@ -53,7 +54,8 @@ func absent(ctx context.Context, doing string, err error) error {
 	return failed(ctx, doing, err)
 }
 
-// lacks reports whether the server says that it does not know what was asked for, a call or a header. Some say so with another status.
+// lacks reports whether the server says that it does not know what was asked for, a call or a
+// header. Some say so with another status.
 func lacks(err error) bool {
 	return status(err) == http.StatusNotImplemented || code(err) == "NotImplemented"
 }

@@ -146,7 +146,8 @@ func answer(status int, code string) func(*http.Request, func() (*http.Response,
 		}
 		document := ""
 		if code != "" {
-			document = `<?xml version="1.0" encoding="UTF-8"?><Error><Code>` + code + `</Code><Message>no</Message></Error>`
+			document = `<?xml version="1.0" encoding="UTF-8"?><Error><Code>` + code +
+				`</Code><Message>no</Message></Error>`
 		}
 		return &http.Response{
 			Status: http.StatusText(status), StatusCode: status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
@@ -209,10 +210,12 @@ func TestPutWhoseAnswerIsLost(t *testing.T) {
 	}
 }
 
-// A part that is in memory is sent again, from its beginning; one that comes from a client is not (TestPutPartWhoseAnswerIsLost).
+// A part that is in memory is sent again, from its beginning; one that comes from a
+// client is not (TestPutPartWhoseAnswerIsLost).
 func TestPutSendsPartsAgain(t *testing.T) {
 	t.Parallel()
-	reset := func(r *http.Request, _ func() (*http.Response, error)) (*http.Response, error) { // in the middle of the body
+	// in the middle of the body
+	reset := func(r *http.Request, _ func() (*http.Response, error)) (*http.Response, error) {
 		io.CopyN(io.Discard, r.Body, 1<<20)
 		r.Body.Close()
 		return nil, &net.OpError{Op: "write", Net: "tcp", Err: syscall.ECONNRESET}
@@ -230,14 +233,16 @@ func TestPutSendsPartsAgain(t *testing.T) {
 	}
 	p.next("PUT part", slices.Repeat([]spoiling{answer(503, "SlowDown")}, tries)...)
 	key = blobtest.NewKey()
-	if _, err := s.Put(t.Context(), key, bytes.NewReader(body), blob.PutOptions{Size: -1, Max: -1}); !errors.Is(err, blob.ErrUnavailable) {
+	if _, err := s.Put(t.Context(), key, bytes.NewReader(body), blob.PutOptions{Size: -1, Max: -1}); !errors.Is(err,
+		blob.ErrUnavailable) {
 		t.Errorf("Put whose part fails %d times = %v, want ErrUnavailable", tries, err)
 	}
 	blobtest.Absent(t, s, key)
 	noUploads(t, opts)
 }
 
-// twice lets the server do the call and answers with an error, as for a repetition by something on the way.
+// twice lets the server do the call and answers with an error, as for a repetition by
+// something on the way.
 func twice(code string) func(*http.Request, func() (*http.Response, error)) (*http.Response, error) {
 	status := map[string]int{"NoSuchUpload": 404, "PreconditionFailed": 412}[code]
 	return func(r *http.Request, send func() (*http.Response, error)) (*http.Response, error) {
@@ -256,7 +261,8 @@ func TestPutNeverTakesAnothersObjectForItsOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.next("PUT", lost)
-	if _, err := s.Put(t.Context(), key, strings.NewReader(small), blob.PutOptions{Size: -1, Max: -1}); !errors.Is(err, blob.ErrExists) {
+	if _, err := s.Put(t.Context(), key, strings.NewReader(small), blob.PutOptions{Size: -1, Max: -1}); !errors.Is(err,
+		blob.ErrExists) {
 		t.Errorf("Put of the same bytes over another object, answer lost = %v, want ErrExists", err)
 	}
 }
@@ -269,7 +275,8 @@ func TestServerWithoutConditionsIsAskedFirst(t *testing.T) {
 	if _, err := s.Put(t.Context(), key, strings.NewReader(small), blob.PutOptions{Size: -1, Max: -1}); err != nil {
 		t.Fatalf("Put = %v", err)
 	}
-	if _, err := s.Put(t.Context(), key, strings.NewReader("other"), blob.PutOptions{Size: -1, Max: -1}); !errors.Is(err, blob.ErrExists) {
+	if _, err := s.Put(t.Context(), key, strings.NewReader("other"),
+		blob.PutOptions{Size: -1, Max: -1}); !errors.Is(err, blob.ErrExists) {
 		t.Errorf("second Put = %v, want ErrExists", err)
 	}
 	if got := string(blobtest.Content(t, s, key)); got != small {
@@ -311,7 +318,8 @@ func TestFinishWhoseAnswerIsLost(t *testing.T) {
 				t.Fatal(err)
 			}
 			p.next(c.call, slices.Repeat([]spoiling{c.fault}, max(1, c.times))...)
-			if _, err := s.Finish(t.Context(), u, []blob.Part{part}); !errors.Is(err, c.want) || errors.Is(err, blob.ErrNotFound) {
+			if _, err := s.Finish(t.Context(), u, []blob.Part{part}); !errors.Is(err, c.want) ||
+				errors.Is(err, blob.ErrNotFound) {
 				t.Errorf("Finish = %v, want %v", err, c.want)
 			}
 			for range 2 {
@@ -335,14 +343,17 @@ func TestPutPartWhoseAnswerIsLost(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, fault := range []spoiling{
-		committed, lost, answer(500, "InternalError"), answer(503, "SlowDown"), answer(404, ""), answer(404, "NoSuchBucket"),
+		committed, lost, answer(500, "InternalError"), answer(503, "SlowDown"), answer(404, ""),
+		answer(404, "NoSuchBucket"),
 	} {
 		p.next("PUT part", fault)
-		if _, err := s.PutPart(t.Context(), u, 1, io.LimitReader(zeros{}, minPart)); !errors.Is(err, blob.ErrUnavailable) || errors.Is(err, blob.ErrNotFound) {
+		if _, err := s.PutPart(t.Context(), u, 1, io.LimitReader(zeros{}, minPart)); !errors.Is(err,
+			blob.ErrUnavailable) || errors.Is(err, blob.ErrNotFound) {
 			t.Errorf("PutPart = %v, want ErrUnavailable", err)
 		}
 	}
-	early := func(r *http.Request, _ func() (*http.Response, error)) (*http.Response, error) { // and reads nothing of the body
+	// and reads nothing of the body
+	early := func(r *http.Request, _ func() (*http.Response, error)) (*http.Response, error) {
 		r.Body.Close()
 		return answer(403, "AccessDenied")(&http.Request{Method: r.Method, URL: r.URL}, nil)
 	}
@@ -410,8 +421,10 @@ func TestStatAndOpenDuringFaults(t *testing.T) {
 		t.Errorf("Stat when HEAD says 404 and GET 200 = %+v, %v", info, err)
 	}
 	for i, fault := range []spoiling{
-		lost, answer(500, "InternalError"), answer(502, ""), answer(503, "SlowDown"), answer(504, ""), // these are tried again
-		answer(404, ""), answer(404, "NoSuchBucket"), answer(403, "AccessDenied"), answer(403, "RequestTimeTooSkewed"), answer(302, ""), answer(400, ""),
+		// these are tried again
+		lost, answer(500, "InternalError"), answer(502, ""), answer(503, "SlowDown"), answer(504, ""),
+		answer(404, ""), answer(404, "NoSuchBucket"), answer(403, "AccessDenied"), answer(403, "RequestTimeTooSkewed"),
+		answer(302, ""), answer(400, ""),
 	} {
 		times := []spoiling{fault}
 		if i < 5 {
@@ -419,11 +432,13 @@ func TestStatAndOpenDuringFaults(t *testing.T) {
 		}
 		p.next("HEAD", answer(404, ""))
 		p.next("GET", times...)
-		if _, err := s.Stat(t.Context(), key); !errors.Is(err, blob.ErrUnavailable) || errors.Is(err, blob.ErrNotFound) {
+		if _, err := s.Stat(t.Context(), key); !errors.Is(err, blob.ErrUnavailable) ||
+			errors.Is(err, blob.ErrNotFound) {
 			t.Errorf("Stat = %v, want ErrUnavailable", err)
 		}
 		p.next("GET", times...)
-		if _, err := s.Open(t.Context(), key); !errors.Is(err, blob.ErrUnavailable) || errors.Is(err, blob.ErrNotFound) {
+		if _, err := s.Open(t.Context(), key); !errors.Is(err, blob.ErrUnavailable) ||
+			errors.Is(err, blob.ErrNotFound) {
 			t.Errorf("Open = %v, want ErrUnavailable", err)
 		}
 	}
@@ -451,7 +466,8 @@ func TestRedirectIsNotFollowed(t *testing.T) {
 		})}
 		s := open(t, opts)
 		faults(t, s)
-		if _, err := s.CopyFrom(t.Context(), blobtest.NewKey(), s, blobtest.NewKey(), "", ""); !errors.Is(err, blob.ErrUnavailable) {
+		if _, err := s.CopyFrom(t.Context(), blobtest.NewKey(), s, blobtest.NewKey(), "", ""); !errors.Is(err,
+			blob.ErrUnavailable) {
 			t.Errorf("%d: CopyFrom = %v, want ErrUnavailable", status, err)
 		}
 		if err := s.Walk(t.Context(), nil); !errors.Is(err, blob.ErrUnavailable) {

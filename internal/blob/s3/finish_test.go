@@ -10,8 +10,8 @@ import (
 	"larder/internal/blob/blobtest"
 )
 
-// Of two that finish one upload the second finds its object there, also on a server without conditions, and is told of it as of its own; of
-// another's object it is told that it exists.
+// Of two that finish one upload the second finds its object there, also on a server without
+// conditions, and is told of it as of its own; of another's object it is told that it exists.
 func TestFinishMeetsAnother(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -56,8 +56,8 @@ func TestFinishMeetsAnother(t *testing.T) {
 	}
 }
 
-// A part that is replaced behind the look at the list, by a torn body that the server took for a whole one say, goes into no object: the server
-// knows what was asked for.
+// A part that is replaced behind the look at the list, by a torn body that the server took for a
+// whole one say, goes into no object: the server knows what was asked for.
 func TestFinishRefusesAPartReplacedAtTheLastMoment(t *testing.T) {
 	t.Parallel()
 	s, p, opts := behindProxy(t)

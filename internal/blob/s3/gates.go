@@ -8,8 +8,9 @@ import (
 	"larder/internal/blob"
 )
 
-// gates keep bodies for the same part of an upload apart, and parts from an upload that is being finished, as far as they come through
-// this process. Between processes the server decides, for each part as a whole.
+// gates keep bodies for the same part of an upload apart, and parts from an upload that is being
+// finished, as far as they come through this process. Between processes the server decides, for
+// each part as a whole.
 type gates struct {
 	mu      sync.Mutex
 	uploads map[string]*gate
@@ -53,7 +54,8 @@ func (g *gates) leave(at *gate, name string, let func()) {
 	}
 }
 
-// part waits until nobody else has that part or finishes the upload. The part is the caller's until leave.
+// part waits until nobody else has that part or finishes the upload. The part is
+// the caller's until leave.
 func (g *gates) part(ctx context.Context, u blob.Upload, number int) (leave func(), err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -10,7 +10,8 @@ import (
 	"larder/internal/blob/blobtest"
 )
 
-// A server that knows no conditions is found out by the first call that has one, whichever it is, and whatever the status it says so with.
+// A server that knows no conditions is found out by the first call that has one, whichever it is,
+// and whatever the status it says so with.
 func TestServerWithoutConditionsTakesParts(t *testing.T) {
 	t.Parallel()
 	for name, status := range map[string]int{"501": 501, "400": 400} {
@@ -20,13 +21,15 @@ func TestServerWithoutConditionsTakesParts(t *testing.T) {
 			p.next("POST upload", answer(status, "NotImplemented"))
 			long := strings.Repeat("0123456789abcdef", minPart/16) + "more"
 			key := blobtest.NewKey()
-			if _, err := s.Put(t.Context(), key, strings.NewReader(long), blob.PutOptions{Size: -1, Max: -1}); err != nil {
+			if _, err := s.Put(t.Context(), key, strings.NewReader(long),
+				blob.PutOptions{Size: -1, Max: -1}); err != nil {
 				t.Fatalf("Put = %v", err)
 			}
 			if got := string(blobtest.Content(t, s, key)); got != long {
 				t.Errorf("the object has %d bytes of %d, or others", len(got), len(long))
 			}
-			if _, err := s.Put(t.Context(), key, strings.NewReader(long), blob.PutOptions{Size: -1, Max: -1}); !errors.Is(err, blob.ErrExists) {
+			if _, err := s.Put(t.Context(), key, strings.NewReader(long),
+				blob.PutOptions{Size: -1, Max: -1}); !errors.Is(err, blob.ErrExists) {
 				t.Errorf("second Put = %v, want ErrExists", err)
 			}
 			fresh := open(t, opts)
@@ -47,18 +50,21 @@ func TestServerWithoutConditionsTakesParts(t *testing.T) {
 	}
 }
 
-// A server that does not copy, or not for these credentials, leaves it to the caller, in one piece and in parts, and makes nothing.
+// A server that does not copy, or not for these credentials, leaves it to the caller, in one piece
+// and in parts, and makes nothing.
 func TestServerThatDoesNotCopy(t *testing.T) {
 	t.Parallel()
 	for name, refusal := range map[string]struct {
 		status int
 		code   string
-	}{"lacks it": {501, "NotImplemented"}, "says 400": {400, "NotImplemented"}, "knows no such method": {405, "MethodNotAllowed"}, "forbids it": {403, "AccessDenied"}} {
+	}{"lacks it": {501, "NotImplemented"}, "says 400": {400, "NotImplemented"},
+		"knows no such method": {405, "MethodNotAllowed"}, "forbids it": {403, "AccessDenied"}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s, p, opts := behindProxy(t)
 			source, key := blobtest.NewKey(), blobtest.NewKey()
-			if _, err := s.Put(t.Context(), source, io.LimitReader(zeros{}, 6<<20), blob.PutOptions{Size: 6 << 20}); err != nil {
+			if _, err := s.Put(t.Context(), source, io.LimitReader(zeros{}, 6<<20),
+				blob.PutOptions{Size: 6 << 20}); err != nil {
 				t.Fatal(err)
 			}
 			p.next("PUT", answer(refusal.status, refusal.code))

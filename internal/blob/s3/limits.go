@@ -10,22 +10,27 @@ import (
 	"time"
 )
 
-// Limits are how long the server may take. Connecting has limits of its own, those of package egress. What is zero is as it says here.
+// Limits are how long the server may take. Connecting has limits of its own, those of package
+// egress. What is zero is as it says here.
 //
-// Only the time that is spent waiting for the server counts: a client that sends a part slowly, or reads an object slowly, is not the
-// server's fault, and is limited elsewhere.
+// Only the time that is spent waiting for the server counts: a client that sends a part slowly, or
+// reads an object slowly, is not the server's fault, and is limited elsewhere.
 type Limits struct {
-	// Stall is how long a body may wait, in either direction, beyond what the bytes that moved are worth: 30 seconds. A connection
-	// that has died without a word is noticed by it.
+	// Stall is how long a body may wait, in either direction, beyond what the bytes that moved are
+	// worth: 30 seconds. A connection that has died without a word is noticed by it.
 	Stall time.Duration
-	// Rate is what bytes are worth, in bytes a second: 1 KiB. What moved fast gains nothing for later.
+	// Rate is what bytes are worth, in bytes a second: 1 KiB. What moved fast
+	// gains nothing for later.
 	Rate int64
-	// Answer is how long an answer may take once the request is out: a minute. Of one without an object it counts until its end.
+	// Answer is how long an answer may take once the request is out: a minute. Of one without an
+	// object it counts until its end.
 	Answer time.Duration
-	// Making is Answer for calls that have the server make an object out of others, whose bytes it may have to copy: 15 minutes,
-	// in which the largest copy of one call (5 GiB) needs 6 MB a second.
+	// Making is Answer for calls that have the server make an object out of others, whose
+	// bytes it may have to copy: 15 minutes, in which the largest copy of one call (5 GiB)
+	// needs 6 MB a second.
 	Making time.Duration
-	// Pause is how long the first repetition of a call waits: 100 milliseconds. Each one after it waits twice as long.
+	// Pause is how long the first repetition of a call waits: 100 milliseconds. Each one after it
+	// waits twice as long.
 	Pause time.Duration
 }
 
@@ -38,7 +43,8 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// errSlow ends a call that ran into one of the limits. It is not tried again: that would double the wait.
+// errSlow ends a call that ran into one of the limits. It is not tried again: that
+// would double the wait.
 var errSlow = errors.New("the server is too slow")
 
 // limited is an http.RoundTripper with limits.
@@ -50,7 +56,8 @@ type limited struct {
 // CloseIdleConnections serves http.Client.
 func (l *limited) CloseIdleConnections() { (&http.Client{Transport: l.inner}).CloseIdleConnections() }
 
-// RoundTrip implements http.RoundTripper. The answer to whatever is no GET is small, and comes whole.
+// RoundTrip implements http.RoundTripper. The answer to whatever is no GET is
+// small, and comes whole.
 func (l *limited) RoundTrip(r *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(r.Context())
 	w := newWatch(l.limits, answerLimit(l.limits, r), cancel)
@@ -84,7 +91,8 @@ func answerLimit(limits Limits, r *http.Request) time.Duration {
 	return limits.Answer
 }
 
-// watch ends a call whose server lets it wait too long. It looks at regular times whether somebody waits, rather than reading a clock.
+// watch ends a call whose server lets it wait too long. It looks at regular times whether somebody
+// waits, rather than reading a clock.
 type watch struct {
 	limits Limits
 	answer time.Duration

@@ -80,29 +80,43 @@ func TestLimitsOfTime(t *testing.T) {
 		read    time.Duration // what whoever reads the answer waits before each read
 		slow    bool
 	}{
-		"answer within a minute":             {get(), slowServer{asked: 59 * time.Second}, 0, false},
-		"answer after more than a minute":    {get(), slowServer{asked: 62 * time.Second}, 0, true},
-		"completion within 15 minutes":       {request("POST", "/b/k?uploadId=1", zeros(100)), slowServer{step: 1000, asked: 14 * time.Minute}, 0, false},
-		"completion after 15 minutes":        {request("POST", "/b/k?uploadId=1", zeros(100)), slowServer{step: 1000, asked: 16 * time.Minute}, 0, true},
-		"completion that drips on":           {request("POST", "/b/k?uploadId=1", zeros(100)), slowServer{step: 1, every: time.Second, length: 1000}, 0, true},
-		"copy within 15 minutes":             {copies(), slowServer{asked: 14 * time.Minute}, 0, false},
-		"copy after 15 minutes":              {copies(), slowServer{asked: 16 * time.Minute}, 0, true},
-		"beginning after more than a minute": {request("POST", "/b/k?uploads", nil), slowServer{asked: 62 * time.Second}, 0, true},
+		"answer within a minute":          {get(), slowServer{asked: 59 * time.Second}, 0, false},
+		"answer after more than a minute": {get(), slowServer{asked: 62 * time.Second}, 0, true},
+		"completion within 15 minutes": {request("POST", "/b/k?uploadId=1", zeros(100)),
+			slowServer{step: 1000, asked: 14 * time.Minute}, 0, false},
+		"completion after 15 minutes": {request("POST", "/b/k?uploadId=1", zeros(100)),
+			slowServer{step: 1000, asked: 16 * time.Minute}, 0, true},
+		"completion that drips on": {request("POST", "/b/k?uploadId=1", zeros(100)),
+			slowServer{step: 1, every: time.Second, length: 1000}, 0, true},
+		"copy within 15 minutes": {copies(), slowServer{asked: 14 * time.Minute}, 0, false},
+		"copy after 15 minutes":  {copies(), slowServer{asked: 16 * time.Minute}, 0, true},
+		"beginning after more than a minute": {request("POST", "/b/k?uploads", nil),
+			slowServer{asked: 62 * time.Second}, 0, true},
 
-		"takes a byte a second":         {upload(zeros(100_000)), slowServer{step: 1, every: time.Second}, 0, true},
-		"takes nothing for 29 seconds":  {upload(zeros(100 << 10)), slowServer{step: 50 << 10, every: 29 * time.Second}, 0, false},
-		"takes nothing for 33 seconds":  {upload(zeros(100 << 10)), slowServer{step: 50 << 10, every: 33 * time.Second}, 0, true},
-		"takes 1.1 KiB a second":        {upload(zeros(1 << 20)), slowServer{step: 11 << 10, every: 10 * time.Second}, 0, false},
-		"takes 0.9 KiB a second":        {upload(zeros(1 << 20)), slowServer{step: 9 << 10, every: 10 * time.Second}, 0, true},
-		"took 1 MiB at once, then none": {upload(zeros(2 << 20)), slowServer{step: 1 << 20, every: 33 * time.Second}, 0, true},
-		"sender takes an hour":          {upload(&steps{step: 1, left: 60, wait: minute}), slowServer{step: 1}, 0, false},
+		"takes a byte a second": {upload(zeros(100_000)), slowServer{step: 1, every: time.Second}, 0, true},
+		"takes nothing for 29 seconds": {upload(zeros(100 << 10)), slowServer{step: 50 << 10, every: 29 * time.Second},
+			0, false},
+		"takes nothing for 33 seconds": {upload(zeros(100 << 10)), slowServer{step: 50 << 10, every: 33 * time.Second},
+			0, true},
+		"takes 1.1 KiB a second": {upload(zeros(1 << 20)), slowServer{step: 11 << 10, every: 10 * time.Second},
+			0, false},
+		"takes 0.9 KiB a second": {upload(zeros(1 << 20)), slowServer{step: 9 << 10, every: 10 * time.Second}, 0,
+			true},
+		"took 1 MiB at once, then none": {upload(zeros(2 << 20)), slowServer{step: 1 << 20, every: 33 * time.Second}, 0,
+			true},
+		"sender takes an hour": {upload(&steps{step: 1, left: 60, wait: minute}), slowServer{step: 1}, 0,
+			false},
 
-		"gives a byte a second":        {get(), slowServer{step: 1, every: time.Second, length: 100_000}, 0, true},
-		"gives nothing for 29 seconds": {get(), slowServer{step: 50 << 10, every: 29 * time.Second, length: 500 << 10}, 0, false},
-		"gives nothing for 33 seconds": {get(), slowServer{step: 50 << 10, every: 33 * time.Second, length: 500 << 10}, 0, true},
-		"gives 1.1 KiB a second":       {get(), slowServer{step: 11 << 10, every: 10 * time.Second, length: 1 << 20}, 0, false},
-		"gives 0.9 KiB a second":       {get(), slowServer{step: 9 << 10, every: 10 * time.Second, length: 1 << 20}, 0, true},
-		"reader takes an hour":         {get(), slowServer{step: 1 << 10, length: 60 << 10}, time.Minute, false},
+		"gives a byte a second": {get(), slowServer{step: 1, every: time.Second, length: 100_000}, 0, true},
+		"gives nothing for 29 seconds": {get(), slowServer{step: 50 << 10, every: 29 * time.Second, length: 500 << 10},
+			0, false},
+		"gives nothing for 33 seconds": {get(), slowServer{step: 50 << 10, every: 33 * time.Second, length: 500 << 10},
+			0, true},
+		"gives 1.1 KiB a second": {get(), slowServer{step: 11 << 10, every: 10 * time.Second, length: 1 << 20}, 0,
+			false},
+		"gives 0.9 KiB a second": {get(), slowServer{step: 9 << 10, every: 10 * time.Second, length: 1 << 20}, 0,
+			true},
+		"reader takes an hour": {get(), slowServer{step: 1 << 10, length: 60 << 10}, time.Minute, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -146,7 +160,8 @@ func TestCancelledIsNotSlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		_, err := (&limited{slowServer{asked: time.Hour}, Limits{}.withDefaults()}).RoundTrip(request("GET", "/b/k", nil).WithContext(ctx))
+		_, err := (&limited{slowServer{asked: time.Hour}, Limits{}.withDefaults()}).
+			RoundTrip(request("GET", "/b/k", nil).WithContext(ctx))
 		if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, errSlow) {
 			t.Errorf("%v", err)
 		}
@@ -159,7 +174,8 @@ func TestErrorDocumentIsNoSuccess(t *testing.T) {
 		`<?xml version="1.0"?>` + "\n  <Error><Code>InternalError</Code></Error>": true,
 		"   \n<Error/>": true,
 		`<Error xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><Code>x</Code></Error>`: true,
-		"": false, "Error": false, "<Errors/>": false, "<CopyObjectResult><Error/></CopyObjectResult>": false, "\x00\xff": false,
+		"": false, "Error": false, "<Errors/>": false, "<CopyObjectResult><Error/></CopyObjectResult>": false,
+		"\x00\xff": false,
 	} {
 		resp := &http.Response{StatusCode: 200, Body: io.NopCloser(strings.NewReader(document))}
 		if err := takeWhole(resp); err != nil {

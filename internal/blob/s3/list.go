@@ -17,9 +17,10 @@ import (
 
 var _ blob.Walker = (*Store)(nil)
 
-// Walk implements blob.Walker for what lies right below the store's prefix. A bucket holds other people's objects too, those of another
-// service of this kind below a prefix beneath this one for example, and whoever walks may be looking for what to remove: what has not the
-// name of one of this store's keys is passed over.
+// Walk implements blob.Walker for what lies right below the store's prefix. A bucket holds other
+// people's objects too, those of another service of this kind below a prefix beneath this one for
+// example, and whoever walks may be looking for what to remove: what has not the name of one of
+// this store's keys is passed over.
 func (s *Store) Walk(ctx context.Context, fn func(key blob.Key, size int64, written time.Time) error) error {
 	return s.list(ctx, s.prefix, func(name string, o types.Object) error {
 		if !s.isKey(name) || o.Size == nil || o.LastModified == nil {
@@ -29,10 +30,12 @@ func (s *Store) Walk(ctx context.Context, fn func(key blob.Key, size int64, writ
 	})
 }
 
-// list calls fn for every object whose name begins with prefix. An error of fn ends it and is returned as it is.
+// list calls fn for every object whose name begins with prefix. An error of fn ends it and is
+// returned as it is.
 func (s *Store) list(ctx context.Context, prefix string, fn func(name string, o types.Object) error) error {
 	input := &sdk.ListObjectsV2Input{
-		Bucket: &s.bucket, Prefix: &prefix, MaxKeys: s.page, EncodingType: types.EncodingTypeUrl, // names may hold what XML cannot
+		// names may hold what XML cannot
+		Bucket: &s.bucket, Prefix: &prefix, MaxKeys: s.page, EncodingType: types.EncodingTypeUrl,
 	}
 	for {
 		if err := ctx.Err(); err != nil {

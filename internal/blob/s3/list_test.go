@@ -21,16 +21,20 @@ const hex32 = "0123456789abcdef0123456789abcdef"
 
 // foreign are names that other people's objects have, or that look like keys without being ones.
 var foreign = []string{
-	"readme.txt", "photos/2024/café & <tea>.jpg", "100%/a+b c.txt", "a%2Fb", "tab\there", "quote\"'`", "emoji-🦊", "a?b#c", "~/.bashrc",
-	"ab/" + hex32[1:] + "%30", "ab/" + hex32 + ".JPG", "AB/" + hex32, "abc/" + hex32, "ab/" + hex32 + "/x", "cd/" + strings.ToUpper(hex32), hex32,
-	"other/ab/" + hex32 + ".png", "team2/ab/" + hex32, "team/x/ab/" + hex32, "team/ab/" + hex32 + ".tar.gz", "teamwork", checkName + hex32 + "0",
+	"readme.txt", "photos/2024/café & <tea>.jpg", "100%/a+b c.txt", "a%2Fb", "tab\there", "quote\"'`", "emoji-🦊",
+	"a?b#c", "~/.bashrc",
+	"ab/" + hex32[1:] + "%30", "ab/" + hex32 + ".JPG", "AB/" + hex32, "abc/" + hex32, "ab/" + hex32 + "/x",
+	"cd/" + strings.ToUpper(hex32), hex32,
+	"other/ab/" + hex32 + ".png", "team2/ab/" + hex32, "team/x/ab/" + hex32, "team/ab/" + hex32 + ".tar.gz", "teamwork",
+	checkName + hex32 + "0",
 }
 
 // fill makes an object of each name past the store.
 func fill(t *testing.T, s *Store, names []string) {
 	t.Helper()
 	for _, name := range names {
-		if _, err := s.client.PutObject(t.Context(), &sdk.PutObjectInput{Bucket: &s.bucket, Key: &name, Body: strings.NewReader("x")}); err != nil {
+		if _, err := s.client.PutObject(t.Context(),
+			&sdk.PutObjectInput{Bucket: &s.bucket, Key: &name, Body: strings.NewReader("x")}); err != nil {
 			t.Fatalf("%q: %v", name, err)
 		}
 	}
@@ -54,7 +58,8 @@ func TestWalkSeesItsOwn(t *testing.T) {
 				for i := range 5 {
 					key := blob.Key(s.prefix) + blobtest.NewKey()
 					body := strings.Repeat("x", i)
-					if _, err := s.Put(t.Context(), key, strings.NewReader(body), blob.PutOptions{Size: int64(i)}); err != nil {
+					if _, err := s.Put(t.Context(), key, strings.NewReader(body),
+						blob.PutOptions{Size: int64(i)}); err != nil {
 						t.Fatal(err)
 					}
 					want[key] = int64(i)
@@ -92,7 +97,8 @@ func TestWalkEndsWithTheErrorOfItsCaller(t *testing.T) {
 		t.Error("called")
 		return nil
 	}
-	for _, fault := range []spoiling{lost, answer(503, "SlowDown"), answer(404, "NoSuchBucket"), answer(403, "AccessDenied"), answer(200, "InternalError")} {
+	for _, fault := range []spoiling{lost, answer(503, "SlowDown"), answer(404, "NoSuchBucket"),
+		answer(403, "AccessDenied"), answer(200, "InternalError")} {
 		p.next("GET list", slices.Repeat([]spoiling{fault}, tries)...)
 		if err := s.Walk(t.Context(), never); !errors.Is(err, blob.ErrUnavailable) || errors.Is(err, blob.ErrNotFound) {
 			t.Errorf("Walk = %v, want ErrUnavailable", err)
@@ -114,10 +120,12 @@ func TestSweep(t *testing.T) {
 				if page > 0 {
 					s.page = &page
 				}
-				others := slices.DeleteFunc(slices.Clone(foreign), func(name string) bool { return s.isKey(name) || strings.Contains(name, "\t") })
+				others := slices.DeleteFunc(slices.Clone(foreign),
+					func(name string) bool { return s.isKey(name) || strings.Contains(name, "\t") })
 				fill(t, s, others)
 				for _, name := range others {
-					if _, err := s.client.CreateMultipartUpload(t.Context(), &sdk.CreateMultipartUploadInput{Bucket: &s.bucket, Key: &name}); err != nil {
+					if _, err := s.client.CreateMultipartUpload(t.Context(),
+						&sdk.CreateMultipartUploadInput{Bucket: &s.bucket, Key: &name}); err != nil {
 						t.Fatalf("%q: %v", name, err)
 					}
 				}
@@ -159,7 +167,8 @@ func TestSweep(t *testing.T) {
 func uploads(t *testing.T, opts Options) (names []string) {
 	t.Helper()
 	opts.Client = nil
-	list, err := open(t, opts).client.ListMultipartUploads(t.Context(), &sdk.ListMultipartUploadsInput{Bucket: &opts.Bucket})
+	list, err := open(t, opts).client.ListMultipartUploads(t.Context(),
+		&sdk.ListMultipartUploadsInput{Bucket: &opts.Bucket})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,8 @@ const (
 	resumeAfter = 1 << 20 // bytes
 )
 
-// object reads from one GET as long as it is read in order, and begins another where it is read after a Seek, or where the server broke off.
+// object reads from one GET as long as it is read in order, and begins another where it is read
+// after a Seek, or where the server broke off.
 type object struct {
 	ctx   context.Context // of Open: the reads are part of that operation
 	store *Store
@@ -52,7 +53,8 @@ func (s *Store) Open(ctx context.Context, key blob.Key) (blob.Object, error) {
 		got.Body.Close()
 		return nil, err
 	}
-	return &object{ctx: ctx, store: s, key: string(key), etag: info.ETag, size: info.Size, body: got.Body, end: info.Size}, nil
+	return &object{ctx: ctx, store: s, key: string(key), etag: info.ETag, size: info.Size, body: got.Body,
+		end: info.Size}, nil
 }
 
 // OpenRange implements blob.Ranger.
@@ -89,8 +91,8 @@ func (o *object) Seek(offset int64, whence int) (int64, error) {
 	return offset, nil
 }
 
-// Read reads on. A body that the server ends early is no end of the object: reading goes on from there, a few times, and is blob.ErrUnavailable
-// then.
+// Read reads on. A body that the server ends early is no end of the object: reading goes on from
+// there, a few times, and is blob.ErrUnavailable then.
 func (o *object) Read(p []byte) (int, error) {
 	if o.at >= o.size {
 		return 0, io.EOF
@@ -127,14 +129,16 @@ func (o *object) Read(p []byte) (int, error) {
 	}
 }
 
-// reopen begins a GET of what lies from o.at on, as far as it was said that it will be read, of the same object as before.
+// reopen begins a GET of what lies from o.at on, as far as it was said that it will be read, of the
+// same object as before.
 func (o *object) reopen() error {
 	o.Close()
 	end := o.size
 	if o.at < o.until {
 		end = o.until
 	}
-	input := &sdk.GetObjectInput{Bucket: &o.store.bucket, Key: &o.key, Range: aws.String(fmt.Sprintf("bytes=%d-%d", o.at, end-1))}
+	input := &sdk.GetObjectInput{Bucket: &o.store.bucket, Key: &o.key,
+		Range: aws.String(fmt.Sprintf("bytes=%d-%d", o.at, end-1))}
 	if o.etag != "" {
 		input.IfMatch = &o.etag
 	}

@@ -56,7 +56,8 @@ func TestReadGoesOnWhereTheServerBrokeOff(t *testing.T) {
 	if _, err := o.Seek(5, io.SeekStart); err != nil {
 		t.Fatal(err)
 	}
-	p.next("GET", func(r *http.Request, send func() (*http.Response, error)) (*http.Response, error) { // the range is ignored
+	// the range is ignored
+	p.next("GET", func(r *http.Request, send func() (*http.Response, error)) (*http.Response, error) {
 		r.Header.Del("Range")
 		resp, err := send()
 		if err == nil && resp.StatusCode != http.StatusOK { // its signature did not hold: as good

@@ -22,7 +22,8 @@ import (
 // abortTries is how often Abort asks whether parts that were under way have come after it.
 const abortTries = 5
 
-// Begin implements blob.PartStore. Beginning again is another upload. Parts that are not the last need 5 MiB (blob.ErrPart).
+// Begin implements blob.PartStore. Beginning again is another upload. Parts that are not the last
+// need 5 MiB (blob.ErrPart).
 func (s *Store) Begin(ctx context.Context, key blob.Key, size, partSize int64, mimeType string) (blob.Upload, error) {
 	u := blob.Upload{Key: key, Size: size, PartSize: partSize}
 	name, err := s.upload(ctx, u)
@@ -69,7 +70,8 @@ func (s *Store) upload(ctx context.Context, u blob.Upload) (*string, error) {
 	return s.name(ctx, u.Key)
 }
 
-// PutPart implements blob.PartStore. Of several bodies for one part that come through this process each waits for the one before it.
+// PutPart implements blob.PartStore. Of several bodies for one part that come through this process
+// each waits for the one before it.
 func (s *Store) PutPart(ctx context.Context, u blob.Upload, number int, body io.Reader) (blob.Part, error) {
 	name, err := s.upload(ctx, u)
 	if err != nil {
@@ -91,8 +93,10 @@ func (s *Store) PutPart(ctx context.Context, u blob.Upload, number int, body io.
 	h := md5.New()
 	etag, sent, err := stream(ctx, io.TeeReader(counted, h), func(ctx context.Context, body io.Reader) (string, error) {
 		up, err := s.client.UploadPart(ctx, &sdk.UploadPartInput{
-			Bucket: &s.bucket, Key: name, UploadId: &u.ID, PartNumber: aws.Int32(int32(number)), Body: body, ContentLength: &length,
-		}, sdk.WithAPIOptions(v4.SwapComputePayloadSHA256ForUnsignedPayloadMiddleware)) // it cannot be hashed before it is sent
+			Bucket: &s.bucket, Key: name, UploadId: &u.ID, PartNumber: aws.Int32(int32(number)), Body: body,
+			ContentLength: &length,
+		}, sdk.WithAPIOptions(
+			v4.SwapComputePayloadSHA256ForUnsignedPayloadMiddleware)) // it cannot be hashed before it is sent
 		if err != nil {
 			return "", err
 		}
@@ -142,7 +146,8 @@ func (s *Store) Parts(ctx context.Context, u blob.Upload) ([]blob.Part, error) {
 			return nil, blob.Unavailable("list parts", errSilent)
 		}
 		for _, p := range page.Parts {
-			parts = append(parts, blob.Part{Number: int(aws.ToInt32(p.PartNumber)), Size: aws.ToInt64(p.Size), ETag: aws.ToString(p.ETag)})
+			parts = append(parts, blob.Part{Number: int(aws.ToInt32(p.PartNumber)), Size: aws.ToInt64(p.Size),
+				ETag: aws.ToString(p.ETag)})
 		}
 		if !aws.ToBool(page.IsTruncated) {
 			slices.SortFunc(parts, func(a, b blob.Part) int { return a.Number - b.Number })
@@ -156,11 +161,13 @@ func (s *Store) Parts(ctx context.Context, u blob.Upload) ([]blob.Part, error) {
 	}
 }
 
-// Finish implements blob.PartStore. It also answers blob.ErrExists, when another object has taken the key.
+// Finish implements blob.PartStore. It also answers blob.ErrExists, when another object
+// has taken the key.
 //
-// What the server lists may have changed by the time it makes the object: a body that was cut in its middle and answered by nobody may be kept
-// as a whole part, by servers that take the end of a connection for that of a body, in the place of one that came whole meanwhile. So the server
-// is told the ETags of the parts that the caller wants, and refuses others.
+// What the server lists may have changed by the time it makes the object: a body that was cut in
+// its middle and answered by nobody may be kept as a whole part, by servers that take the end of a
+// connection for that of a body, in the place of one that came whole meanwhile. So the server is
+// told the ETags of the parts that the caller wants, and refuses others.
 func (s *Store) Finish(ctx context.Context, u blob.Upload, parts []blob.Part) (blob.Info, error) {
 	name, err := s.upload(ctx, u)
 	if err != nil {
@@ -189,7 +196,8 @@ func (s *Store) Finish(ctx context.Context, u blob.Upload, parts []blob.Part) (b
 	switch {
 	case fault.Is(err, fault.Unavailable):
 		return blob.Info{}, err
-	case err == nil, s.ended(context.WithoutCancel(ctx), u): // whatever it answered: the upload is over, and the object tells how
+	case err == nil, s.ended(context.WithoutCancel(ctx),
+		u): // whatever it answered: the upload is over, and the object tells how
 		return s.finished(context.WithoutCancel(ctx), u)
 	case taken(err), errors.Is(err, blob.ErrExists):
 		return blob.Info{}, fmt.Errorf("finish upload: %w", blob.ErrExists)
@@ -199,7 +207,8 @@ func (s *Store) Finish(ctx context.Context, u blob.Upload, parts []blob.Part) (b
 	return blob.Info{}, failed(ctx, "finish upload", err)
 }
 
-// finished answers for an upload that the server has no more. An object of its size is the one that was made of it.
+// finished answers for an upload that the server has no more. An object of its size is the one that
+// was made of it.
 func (s *Store) finished(ctx context.Context, u blob.Upload) (blob.Info, error) {
 	info, err := s.Stat(ctx, u.Key)
 	if err == nil && info.Size != u.Size {
@@ -219,18 +228,21 @@ func (s *Store) Abort(ctx context.Context, u blob.Upload) error {
 	return s.abort(ctx, u.Key, u.ID)
 }
 
-// abort drops an upload until the server knows nothing of it any more: a part that was under way may be kept after the first time. One that
-// comes through this process later drops itself; one through another process may bring the upload back, until the bucket's own rule
-// for incomplete uploads removes it.
+// abort drops an upload until the server knows nothing of it any more: a part that was under
+// way may be kept after the first time. One that comes through this process later drops itself;
+// one through another process may bring the upload back, until the bucket's own rule for
+// incomplete uploads removes it.
 func (s *Store) abort(ctx context.Context, key blob.Key, id string) error {
 	s.gates.abort(key, id)
 	name := aws.String(string(key))
 	for range abortTries {
-		_, err := s.client.AbortMultipartUpload(ctx, &sdk.AbortMultipartUploadInput{Bucket: &s.bucket, Key: name, UploadId: &id}, s.again)
+		_, err := s.client.AbortMultipartUpload(ctx,
+			&sdk.AbortMultipartUploadInput{Bucket: &s.bucket, Key: name, UploadId: &id}, s.again)
 		if err != nil && !noUpload(err) {
 			return failed(ctx, "abort upload", err)
 		}
-		_, err = s.client.ListParts(ctx, &sdk.ListPartsInput{Bucket: &s.bucket, Key: name, UploadId: &id, MaxParts: s.page}, s.again)
+		_, err = s.client.ListParts(ctx, &sdk.ListPartsInput{Bucket: &s.bucket, Key: name, UploadId: &id,
+			MaxParts: s.page}, s.again)
 		if noUpload(err) {
 			return nil
 		}
@@ -241,11 +253,14 @@ func (s *Store) abort(ctx context.Context, key blob.Key, id string) error {
 	return blob.Unavailable("abort upload", fmt.Errorf("the server still lists its parts after %d times", abortTries))
 }
 
-// abortAll drops all uploads for a key, of which there are few. A server that cannot list them is taken to have none.
+// abortAll drops all uploads for a key, of which there are few. A server that cannot list them is
+// taken to have none.
 func (s *Store) abortAll(ctx context.Context, key blob.Key) error {
 	dropped := map[string]bool{}
 	for {
-		var ids []string // all of a list, and then it is asked for anew: servers don't find the page behind an upload that is gone, or any
+		// all of a list, and then it is asked for anew: servers don't find the page behind an
+		// upload that is gone, or any
+		var ids []string
 		err := s.eachUpload(ctx, string(key), func(name string, up types.MultipartUpload) error {
 			if id := aws.ToString(up.UploadId); name == string(key) && !dropped[id] {
 				ids = append(ids, id)

@@ -23,8 +23,9 @@ func (d domain) ResolveEndpoint(context.Context, sdk.EndpointParameters) (transp
 	return transport.Endpoint{URI: url.URL(d)}, nil
 }
 
-// presigner returns what signs addresses for clients, by the domain that they reach the bucket by: with path-style addresses it stands in the
-// endpoint's place, else in the place of the bucket's own host.
+// presigner returns what signs addresses for clients, by the domain that they reach the
+// bucket by: with path-style addresses it stands in the endpoint's place, else in the place
+// of the bucket's own host.
 func presigner(base sdk.Options, uploadDomain string) (*sdk.PresignClient, error) {
 	if uploadDomain != "" {
 		if !strings.Contains(uploadDomain, "://") {
@@ -69,7 +70,8 @@ func (s *Store) PresignPut(ctx context.Context, key blob.Key, size int64, lasts 
 	if err != nil {
 		return "", err
 	}
-	signed, err := s.presign.PresignPutObject(ctx, &sdk.PutObjectInput{Bucket: &s.bucket, Key: name, ContentLength: &size}, sdk.WithPresignExpires(lasts))
+	signed, err := s.presign.PresignPutObject(ctx,
+		&sdk.PutObjectInput{Bucket: &s.bucket, Key: name, ContentLength: &size}, sdk.WithPresignExpires(lasts))
 	if err != nil {
 		return "", failed(ctx, "sign an address", err)
 	}

@@ -56,8 +56,9 @@ func (s *Store) Put(ctx context.Context, key blob.Key, body io.Reader, opts blob
 	return info, nil
 }
 
-// first reads the first part of a body of size bytes, -1 when unknown, into a buffer that becomes as long as every part but the last, or ends
-// behind the whole body, which io.EOF tells. The buffer grows with what comes: an announced size costs its sender nothing.
+// first reads the first part of a body of size bytes, -1 when unknown, into a buffer that becomes
+// as long as every part but the last, or ends behind the whole body, which io.EOF tells. The buffer
+// grows with what comes: an announced size costs its sender nothing.
 func (s *Store) first(ctx context.Context, body io.Reader, size int64, part *buffer) (n int, err error) {
 	length := max(s.partSize, (size-1)/blob.MaxParts+1)
 	if size >= 0 && size < length {
@@ -114,8 +115,9 @@ func (s *Store) put(ctx context.Context, name string, body []byte, mimeType, mar
 	return s.whole(context.WithoutCancel(ctx), name, info)
 }
 
-// whole returns what is known of an object that this store has made, of which the server has told by its ETag alone that it holds something else, unless
-// that is so: a body that was cut in its middle may have been kept, and even be as long as it was to be. Then it is removed.
+// whole returns what is known of an object that this store has made, of which the server has told
+// by its ETag alone that it holds something else, unless that is so: a body that was cut in its
+// middle may have been kept, and even be as long as it was to be. Then it is removed.
 func (s *Store) whole(ctx context.Context, name string, info blob.Info) (blob.Info, error) {
 	err := s.tryTags(ctx)
 	if err == nil && s.oddTags.Load() {
@@ -135,7 +137,8 @@ func typed(mimeType string) *string {
 	return &mimeType
 }
 
-// condition returns the header that keeps an object from being overwritten; nil, once it has looked itself, for a server that knows none.
+// condition returns the header that keeps an object from being overwritten; nil, once it has looked
+// itself, for a server that knows none.
 func (s *Store) condition(ctx context.Context, name string) (*string, error) {
 	if !s.unconditional.Load() {
 		return aws.String("*"), nil
@@ -149,8 +152,10 @@ func (s *Store) condition(ctx context.Context, name string) (*string, error) {
 	return nil, nil
 }
 
-// settle finds out what came of a call that was to make an object of size bytes with that mark and failed with cause.
-func (s *Store) settle(ctx context.Context, name, mark string, size int64, doing string, cause error) (blob.Info, error) {
+// settle finds out what came of a call that was to make an object of size bytes with that mark
+// and failed with cause.
+func (s *Store) settle(ctx context.Context, name, mark string, size int64, doing string,
+	cause error) (blob.Info, error) {
 	info, found, err := s.look(context.WithoutCancel(ctx), &name)
 	switch {
 	case err == nil && found == mark && info.Size == size:

@@ -16,15 +16,17 @@ import (
 	"larder/internal/blob"
 )
 
-// putLong makes an object of first and what follows in rest, in parts as long as first, which it uses as its buffer. Between two parts others
-// may have that memory.
-func (s *Store) putLong(ctx context.Context, name string, counted *blob.Body, rest io.Reader, first *buffer, mimeType, mark string) (blob.Info, error) {
+// putLong makes an object of first and what follows in rest, in parts as long as first, which it
+// uses as its buffer. Between two parts others may have that memory.
+func (s *Store) putLong(ctx context.Context, name string, counted *blob.Body, rest io.Reader, first *buffer, mimeType,
+	mark string) (blob.Info, error) {
 	return s.inParts(ctx, name, mimeType, mark, func(id *string) (parts []types.CompletedPart, size int64, err error) {
 		length, end := len(first.bytes), error(nil)
 		part := first.bytes
 		for number := int32(1); len(part) > 0; number++ {
 			if number > blob.MaxParts {
-				return nil, 0, fmt.Errorf("put object: %w: more than %d parts of %d bytes", blob.ErrTooLarge, blob.MaxParts, length)
+				return nil, 0, fmt.Errorf("put object: %w: more than %d parts of %d bytes", blob.ErrTooLarge,
+					blob.MaxParts, length)
 			}
 			etag, err := s.putPart(ctx, name, id, number, part)
 			if err != nil {
@@ -48,8 +50,10 @@ func (s *Store) putLong(ctx context.Context, name string, counted *blob.Body, re
 	})
 }
 
-// inParts makes an object of the parts that fill puts into an upload; fill returns them and their length in all. When it fails, nothing is left.
-func (s *Store) inParts(ctx context.Context, name, mimeType, mark string, fill func(id *string) ([]types.CompletedPart, int64, error)) (info blob.Info, err error) {
+// inParts makes an object of the parts that fill puts into an upload; fill returns them and their
+// length in all. When it fails, nothing is left.
+func (s *Store) inParts(ctx context.Context, name, mimeType, mark string,
+	fill func(id *string) ([]types.CompletedPart, int64, error)) (info blob.Info, err error) {
 	if _, err := s.condition(ctx, name); err != nil { // before the bytes go out
 		return blob.Info{}, err
 	}
@@ -85,14 +89,16 @@ func (s *Store) inParts(ctx context.Context, name, mimeType, mark string, fill f
 	return info, err
 }
 
-// complete has the server make the object of parts. Nothing is overwritten, see condition. Errors: blob.ErrExists, or what the server says.
+// complete has the server make the object of parts. Nothing is overwritten, see condition. Errors:
+// blob.ErrExists, or what the server says.
 func (s *Store) complete(ctx context.Context, name, id *string, parts []types.CompletedPart) error {
 	condition, err := s.condition(ctx, *name)
 	if err != nil {
 		return err
 	}
 	done, err := s.client.CompleteMultipartUpload(ctx, &sdk.CompleteMultipartUploadInput{
-		Bucket: &s.bucket, Key: name, UploadId: id, IfNoneMatch: condition, MultipartUpload: &types.CompletedMultipartUpload{Parts: parts},
+		Bucket: &s.bucket, Key: name, UploadId: id, IfNoneMatch: condition,
+		MultipartUpload: &types.CompletedMultipartUpload{Parts: parts},
 	})
 	if condition != nil && lacks(err) {
 		s.unconditional.Store(true)
@@ -104,7 +110,8 @@ func (s *Store) complete(ctx context.Context, name, id *string, parts []types.Co
 	return err
 }
 
-// putPart sends a part that is in memory and returns its ETag. Nobody else writes this part, so that it may be sent again.
+// putPart sends a part that is in memory and returns its ETag. Nobody else writes this part, so
+// that it may be sent again.
 func (s *Store) putPart(ctx context.Context, name string, id *string, number int32, part []byte) (string, error) {
 	sum := md5.Sum(part)
 	up, err := s.client.UploadPart(ctx, &sdk.UploadPartInput{

@@ -23,7 +23,8 @@ func (w *watched) RoundTrip(r *http.Request) (*http.Response, error) {
 	return w.RoundTripper.RoundTrip(r)
 }
 
-// Who wants a part of an object has no more fetched, may read on all the same, and never takes another object's bytes for it.
+// Who wants a part of an object has no more fetched, may read on all the same, and never takes
+// another object's bytes for it.
 func TestOpenRange(t *testing.T) {
 	t.Parallel()
 	opts := newBucket(t)
@@ -38,14 +39,16 @@ func TestOpenRange(t *testing.T) {
 	for _, c := range []struct {
 		first, length int64
 		asks          string
-	}{{0, 1, "GET bytes=0-0"}, {5, 5, "GET bytes=5-9"}, {size - 1, 1, "GET bytes=15999-15999"}, {0, size, "GET bytes=0-15999"}, {7, size - 7, "GET bytes=7-15999"}} {
+	}{{0, 1, "GET bytes=0-0"}, {5, 5, "GET bytes=5-9"}, {size - 1, 1, "GET bytes=15999-15999"},
+		{0, size, "GET bytes=0-15999"}, {7, size - 7, "GET bytes=7-15999"}} {
 		watch.asked = nil
 		o, err := s.OpenRange(t.Context(), key, size, c.first, c.length)
 		if err != nil {
 			t.Fatalf("%+v: %v", c, err)
 		}
 		got, err := io.ReadAll(io.LimitReader(o, c.length))
-		if err != nil || !bytes.Equal(got, body[c.first:c.first+c.length]) || o.Size() != size || !slices.Equal(watch.asked, []string{c.asks}) {
+		if err != nil || !bytes.Equal(got, body[c.first:c.first+c.length]) || o.Size() != size ||
+			!slices.Equal(watch.asked, []string{c.asks}) {
 			t.Errorf("%+v: %d bytes, %v, asked %q", c, len(got), err, watch.asked)
 		}
 		if rest, err := io.ReadAll(o); err != nil || !bytes.Equal(rest, body[c.first+c.length:]) {
@@ -59,7 +62,8 @@ func TestOpenRange(t *testing.T) {
 		}
 		o.Close()
 	}
-	for _, c := range [][3]int64{{size, -1, 1}, {size, 0, 0}, {size, size, 1}, {size, 1, size}, {size, 1 << 62, 1 << 62}} {
+	for _, c := range [][3]int64{{size, -1, 1}, {size, 0, 0}, {size, size, 1}, {size, 1, size},
+		{size, 1 << 62, 1 << 62}} {
 		if _, err := s.OpenRange(t.Context(), key, c[0], c[1], c[2]); err == nil {
 			t.Errorf("OpenRange%v succeeded", c)
 		}
@@ -94,7 +98,8 @@ func TestRangeWithoutETag(t *testing.T) {
 				}
 				return resp, err
 			})
-			if _, err := s.OpenRange(t.Context(), key, int64(len(small)), first, 5); !errors.Is(err, blob.ErrUnavailable) {
+			if _, err := s.OpenRange(t.Context(), key, int64(len(small)), first, 5); !errors.Is(err,
+				blob.ErrUnavailable) {
 				t.Errorf("OpenRange at %d, answered with the ETag %q = %v, want ErrUnavailable", first, tag, err)
 			}
 		}

@@ -1,26 +1,33 @@
-// Package s3 keeps objects in a bucket of any server that speaks the S3 protocol, at the key `[prefix/]ab/<32 hex>[.ext]` as it is.
+// Package s3 keeps objects in a bucket of any server that speaks the S3 protocol, at the key
+// `[prefix/]ab/<32 hex>[.ext]` as it is.
 //
-// Put holds at most one part in memory (Options.PartSize), and all Puts of a process together 256 MiB beyond the first 256 KiB of each: more
-// wait for each other, a part at a time. A body that ends within it is one PutObject; a longer one is a multipart upload,
-// which is completed only when the body has ended as announced, and aborted otherwise: until then nothing can be read.
+// Put holds at most one part in memory (Options.PartSize), and all Puts of a process together 256
+// MiB beyond the first 256 KiB of each: more wait for each other, a part at a time. A body that
+// ends within it is one PutObject; a longer one is a multipart upload, which is completed only when
+// the body has ended as announced, and aborted otherwise: until then nothing can be read.
 //
-// Nothing is overwritten: every object is made with `If-None-Match: *`. Of a server that does not know the header (it answers
-// NotImplemented) the store asks first, which leaves a gap between question and answer; one that ignores it overwrites. Keys have 128
-// random bits and belong to one upload, so that only a caller who uses a key twice can get there.
+// Nothing is overwritten: every object is made with `If-None-Match: *`. Of a server that does not
+// know the header (it answers NotImplemented) the store asks first, which leaves a gap between
+// question and answer; one that ignores it overwrites. Keys have 128 random bits and belong to one
+// upload, so that only a caller who uses a key twice can get there.
 //
-// A call may be carried out although its answer was lost. Put marks what it makes and looks for its mark then; Finish asks whether the
-// upload is still there. What stays in doubt is told as blob.ErrUnavailable, and may leave an object that nothing refers to: a request
-// that the server still holds can take effect after the store looked. Calls that make something are never repeated; those that read, delete
-// or list are, a few times, and so are parts that are in memory, or copied by the server; and a read that breaks off goes on where it was, as long as the object has the same ETag.
+// A call may be carried out although its answer was lost. Put marks what it makes and looks for
+// its mark then; Finish asks whether the upload is still there. What stays in doubt is told as
+// blob.ErrUnavailable, and may leave an object that nothing refers to: a request that the server
+// still holds can take effect after the store looked. Calls that make something are never
+// repeated; those that read, delete or list are, a few times, and so are parts that are in memory,
+// or copied by the server; and a read that breaks off goes on where it was, as long as the object
+// has the same ETag.
 //
 // Every call has limits of time, and so have bodies as far as they wait for the server (Limits).
 //
-// What is sent is protected: by Content-MD5, which the server checks, and a part that passes through by the ETag, where that is the MD5 of
-// what the server has (no server has to). The store relies on no form of an ETag.
+// What is sent is protected: by Content-MD5, which the server checks, and a part that passes
+// through by the ETag, where that is the MD5 of what the server has (no server has to). The store
+// relies on no form of an ETag.
 //
-// blob.ErrNotFound comes from a server that said so of this very object or upload: a missing bucket or a proxy's 404 is
-// blob.ErrUnavailable. Redirects are not followed, since they would carry credentials to another host.
-// Specification: Providers.
+// blob.ErrNotFound comes from a server that said so of this very object or upload: a missing bucket
+// or a proxy's 404 is blob.ErrUnavailable. Redirects are not followed, since they would carry
+// credentials to another host. Specification: Providers.
 package s3
 
 import (
@@ -55,7 +62,9 @@ type Options struct {
 	PathStyle bool   // the bucket in the path instead of in front of the host name
 	Prefix    string // of the keys, "" or without a slash at its end; Check writes below it
 
-	UploadDomain string // a host or an http(s) address by which clients reach the bucket, in pre-signed addresses; "" for the endpoint
+	// a host or an http(s) address by which clients reach the bucket, in pre-signed addresses;
+	// "" for the endpoint
+	UploadDomain string
 
 	PartSize int64          // bytes, 5 MiB at least, of the parts of a body that Put takes; 8 MiB when 0
 	Egress   *egress.Policy // what may be reached; required
@@ -67,7 +76,8 @@ type Options struct {
 // server is who copies between two of its buckets when asked to.
 type server struct{ endpoint, accessKey, secretKey string }
 
-// Store is a blob.Store in a bucket. Safe for concurrent use, also by several processes on one bucket.
+// Store is a blob.Store in a bucket. Safe for concurrent use, also by several
+// processes on one bucket.
 type Store struct {
 	http     *http.Client
 	client   *sdk.Client
@@ -93,14 +103,17 @@ var _ blob.Store = (*Store)(nil)
 // Open returns the store; the server is not asked.
 func Open(opts Options) (*Store, error) {
 	endpoint, err := url.Parse(opts.Endpoint)
-	if err != nil || endpoint.Host == "" || endpoint.Scheme != "https" && endpoint.Scheme != "http" || endpoint.User != nil {
+	if err != nil || endpoint.Host == "" || endpoint.Scheme != "https" && endpoint.Scheme != "http" ||
+		endpoint.User != nil {
 		return nil, errors.New("open bucket: the endpoint is not an address that begins with https:// or http://")
 	}
 	if opts.PartSize == 0 {
 		opts.PartSize = defaultPart
 	}
 	if opts.Bucket == "" || opts.IDs == nil || opts.Egress == nil || opts.PartSize < minPart {
-		return nil, fmt.Errorf("open bucket: a bucket, a source of ids, a policy and parts of %d bytes or more are required", minPart)
+		return nil,
+			fmt.Errorf("open bucket: a bucket, a source of ids, a policy and parts of %d bytes or more are required",
+				minPart)
 	}
 	if opts.Region == "" {
 		opts.Region = "us-east-1"
@@ -118,12 +131,13 @@ func Open(opts Options) (*Store, error) {
 	client.Transport = &limited{client.Transport, opts.Limits}
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	settings := sdk.Options{
-		BaseEndpoint:               &opts.Endpoint,
-		Region:                     opts.Region,
-		Credentials:                credentials.NewStaticCredentialsProvider(opts.AccessKey, opts.SecretKey, ""),
-		UsePathStyle:               opts.PathStyle,
-		HTTPClient:                 &client,
-		Retryer:                    aws.NopRetryer{}, // a body is read once, and what a lost answer means is decided here
+		BaseEndpoint: &opts.Endpoint,
+		Region:       opts.Region,
+		Credentials:  credentials.NewStaticCredentialsProvider(opts.AccessKey, opts.SecretKey, ""),
+		UsePathStyle: opts.PathStyle,
+		HTTPClient:   &client,
+		// a body is read once, and what a lost answer means is decided here
+		Retryer:                    aws.NopRetryer{},
 		RequestChecksumCalculation: aws.RequestChecksumCalculationWhenRequired,
 		ResponseChecksumValidation: aws.ResponseChecksumValidationWhenRequired,
 
@@ -134,8 +148,10 @@ func Open(opts Options) (*Store, error) {
 		return nil, err
 	}
 	return &Store{
-		http: &client, client: sdk.New(settings), presign: presign, server: server{endpoint.Scheme + "://" + endpoint.Host, opts.AccessKey, opts.SecretKey},
-		bucket: opts.Bucket, prefix: opts.Prefix, partSize: opts.PartSize, ids: opts.IDs, again: again(opts.Limits), buffers: buffers, copyMax: copyMax, copyPart: copyPart,
+		http: &client, client: sdk.New(settings), presign: presign,
+		server: server{endpoint.Scheme + "://" + endpoint.Host, opts.AccessKey, opts.SecretKey},
+		bucket: opts.Bucket, prefix: opts.Prefix, partSize: opts.PartSize, ids: opts.IDs, again: again(opts.Limits),
+		buffers: buffers, copyMax: copyMax, copyPart: copyPart,
 	}, nil
 }
 
@@ -153,7 +169,8 @@ func (s *Store) name(ctx context.Context, key blob.Key) (*string, error) {
 	return aws.String(string(key)), nil
 }
 
-// Stat tells what the server knows of an object; its hash is not among that. Errors: blob.ErrNotFound, blob.ErrUnavailable.
+// Stat tells what the server knows of an object; its hash is not among
+// that. Errors: blob.ErrNotFound, blob.ErrUnavailable.
 func (s *Store) Stat(ctx context.Context, key blob.Key) (blob.Info, error) {
 	info, _, err := s.head(ctx, key)
 	return info, err
@@ -168,7 +185,8 @@ func (s *Store) head(ctx context.Context, key blob.Key) (info blob.Info, mark st
 	return s.look(ctx, name)
 }
 
-// look is head for any name. A 404 without a body may mean a missing bucket just as well, or come too early, so that a GET decides.
+// look is head for any name. A 404 without a body may mean a missing bucket just as well, or come
+// too early, so that a GET decides.
 func (s *Store) look(ctx context.Context, name *string) (info blob.Info, mark string, err error) {
 	head, err := s.client.HeadObject(ctx, &sdk.HeadObjectInput{Bucket: &s.bucket, Key: name}, s.again)
 	if err == nil {
@@ -185,16 +203,18 @@ func (s *Store) look(ctx context.Context, name *string) (info blob.Info, mark st
 	return known(got.ContentLength, got.ETag, got.Metadata)
 }
 
-// known is what a server told of an object. Every server tells an ETag: an answer without one is something else than an object, such as an
-// error that came with 200.
+// known is what a server told of an object. Every server tells an ETag: an answer without one is
+// something else than an object, such as an error that came with 200.
 func known(size *int64, etag *string, metadata map[string]string) (blob.Info, string, error) {
 	if size == nil || *size < 0 || aws.ToString(etag) == "" {
-		return blob.Info{}, "", blob.Unavailable("ask for object", errors.New("the server does not tell its size or ETag"))
+		return blob.Info{}, "", blob.Unavailable("ask for object",
+			errors.New("the server does not tell its size or ETag"))
 	}
 	return blob.Info{Size: *size, ETag: *etag}, metadata[markName], nil
 }
 
-// Delete removes an object and the uploads in parts for its key; absent is success. Error: blob.ErrUnavailable.
+// Delete removes an object and the uploads in parts for its key; absent
+// is success. Error: blob.ErrUnavailable.
 func (s *Store) Delete(ctx context.Context, key blob.Key) error {
 	name, err := s.name(ctx, key)
 	if err != nil {
@@ -215,7 +235,8 @@ func (s *Store) remove(ctx context.Context, name *string) error {
 	return nil
 }
 
-// checkName is what the names of the objects that Check makes begin with, behind the prefix: no key looks like that.
+// checkName is what the names of the objects that Check makes begin with, behind the prefix: no
+// key looks like that.
 const checkName = "larder-check-"
 
 // Check makes a small object and removes it. Errors: blob.ErrUnavailable, blob.ErrNoSpace.

@@ -27,7 +27,8 @@ func newBucket(t testing.TB) Options {
 	t.Helper()
 	b := s3test.New(t)
 	return Options{
-		Endpoint: b.Endpoint, Bucket: b.Name, AccessKey: b.AccessKey, SecretKey: b.SecretKey, PathStyle: true, PartSize: minPart, IDs: ids,
+		Endpoint: b.Endpoint, Bucket: b.Name, AccessKey: b.AccessKey, SecretKey: b.SecretKey, PathStyle: true,
+		PartSize: minPart, IDs: ids,
 		Egress: s3test.Egress(),
 	}
 }
@@ -46,7 +47,8 @@ func open(t testing.TB, opts Options) *Store {
 func noUploads(t *testing.T, opts Options) {
 	t.Helper()
 	opts.Client = nil
-	list, err := open(t, opts).client.ListMultipartUploads(t.Context(), &sdk.ListMultipartUploadsInput{Bucket: &opts.Bucket})
+	list, err := open(t, opts).client.ListMultipartUploads(t.Context(),
+		&sdk.ListMultipartUploadsInput{Bucket: &opts.Bucket})
 	if err != nil || len(list.Uploads) > 0 {
 		t.Errorf("uploads left: %+v, %v", list, err)
 	}
@@ -84,7 +86,8 @@ func TestPutInParts(t *testing.T) {
 			if st, err := s.Stat(t.Context(), key); err != nil || st.ETag != info.ETag || st.Size != info.Size {
 				t.Errorf("%d bytes: Stat = %+v, %v, Put said %+v", size, st, err, info)
 			}
-			if _, err := s.Put(t.Context(), key, bytes.NewReader(body), blob.PutOptions{Size: announced, Max: -1}); !errors.Is(err, blob.ErrExists) {
+			if _, err := s.Put(t.Context(), key, bytes.NewReader(body),
+				blob.PutOptions{Size: announced, Max: -1}); !errors.Is(err, blob.ErrExists) {
 				t.Errorf("%d bytes: second Put = %v, want ErrExists", size, err)
 			}
 		}
@@ -150,7 +153,8 @@ func TestUnreachableServerIsAFault(t *testing.T) {
 	faults(t, open(t, opts))
 }
 
-// faults fails the test unless every operation says that the store is unavailable, and none that something is not found.
+// faults fails the test unless every operation says that the store is unavailable, and none that
+// something is not found.
 func faults(t *testing.T, s *Store) {
 	t.Helper()
 	u := blob.Upload{Key: blobtest.NewKey(), ID: "x", Size: 3, PartSize: 3}
@@ -163,8 +167,9 @@ func faults(t *testing.T, s *Store) {
 	_, parts := s.Parts(t.Context(), u)
 	_, finish := s.Finish(t.Context(), u, nil)
 	for name, err := range map[string]error{
-		"Put": put, "Put of parts": long, "Open": opened, "Stat": stat, "Begin": begun, "PutPart": part, "Parts": parts, "Finish": finish,
-		"Abort": s.Abort(t.Context(), u), "Delete": s.Delete(t.Context(), u.Key), "Check": s.Check(t.Context()),
+		"Put": put, "Put of parts": long, "Open": opened, "Stat": stat, "Begin": begun, "PutPart": part, "Parts": parts,
+		"Finish": finish,
+		"Abort":  s.Abort(t.Context(), u), "Delete": s.Delete(t.Context(), u.Key), "Check": s.Check(t.Context()),
 	} {
 		if !errors.Is(err, blob.ErrUnavailable) || errors.Is(err, blob.ErrNotFound) {
 			t.Errorf("%s = %v, want ErrUnavailable", name, err)
@@ -198,13 +203,15 @@ func TestOptions(t *testing.T) {
 
 func TestBucketGoesIntoTheHostNameOrThePath(t *testing.T) {
 	t.Parallel()
-	for path, want := range map[bool]string{false: "https://photos.s3.example.com/", true: "https://s3.example.com/photos/"} {
+	for path, want := range map[bool]string{false: "https://photos.s3.example.com/",
+		true: "https://s3.example.com/photos/"} {
 		var asked string
 		client := &http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
 			asked = r.URL.Scheme + "://" + r.URL.Host + r.URL.Path
 			return nil, errors.New("no network here")
 		})}
-		s, err := Open(Options{Endpoint: "https://s3.example.com", Bucket: "photos", AccessKey: "a", SecretKey: "b", PathStyle: path, Client: client, IDs: ids, Egress: &egress.Policy{}})
+		s, err := Open(Options{Endpoint: "https://s3.example.com", Bucket: "photos", AccessKey: "a", SecretKey: "b",
+			PathStyle: path, Client: client, IDs: ids, Egress: &egress.Policy{}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -30,7 +30,8 @@ func TestSignedAddressesHoldAsTheyAre(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			get, err1 := s.PresignGet(t.Context(), other, blob.GetOptions{Lasts: time.Minute, Type: "text/plain", Disposition: "attachment"})
+			get, err1 := s.PresignGet(t.Context(), other,
+				blob.GetOptions{Lasts: time.Minute, Type: "text/plain", Disposition: "attachment"})
 			put, err2 := s.PresignPut(t.Context(), key, int64(len(small)), time.Minute)
 			part, err3 := s.PresignPart(t.Context(), u, 1, time.Minute)
 			if err1 != nil || err2 != nil || err3 != nil {
@@ -82,7 +83,8 @@ func TestSignedAddressesHoldAsTheyAre(t *testing.T) {
 				"another upload":        {"PUT", part, query("uploadId", v.ID), body},
 				"longer part":           {"PUT", part, same, []byte(small + "x")},
 				"shorter part":          {"PUT", part, same, body[1:]},
-				"whole instead of part": {"PUT", part, func(address string) string { return cutQuery(t, address, "partNumber", "uploadId") }, body},
+				"whole instead of part": {"PUT", part,
+					func(address string) string { return cutQuery(t, address, "partNumber", "uploadId") }, body},
 			} {
 				if status, answer := send(t, c.method, c.change(c.address), c.body); status != 403 {
 					t.Errorf("%s: %d %.200s, want 403", name, status, answer)

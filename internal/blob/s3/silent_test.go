@@ -16,9 +16,11 @@ import (
 	"larder/internal/blob/blobtest"
 )
 
-// pages are what something in front of a server may answer in its place, with 200. What the last one is made of is XML too.
+// pages are what something in front of a server may answer in its place, with 200. What the last
+// one is made of is XML too.
 var pages = map[string]string{
-	"nothing": "", "a page": "<!DOCTYPE html><html><head><meta charset=utf-8><title>Back soon</title></head><p>Back soon<br></html>",
+	"nothing":       "",
+	"a page":        "<!DOCTYPE html><html><head><meta charset=utf-8><title>Back soon</title></head><p>Back soon<br></html>",
 	"a page of XML": `<?xml version="1.0"?><html xmlns="http://www.w3.org/1999/xhtml"><body><p>Back soon</p></body></html>`,
 }
 
@@ -32,7 +34,8 @@ func page(content string) spoiling {
 	}
 }
 
-// A list that is none is no empty list, nor is anything else done that a page in the server's place seems to say.
+// A list that is none is no empty list, nor is anything else done that a page in the server's
+// place seems to say.
 func TestPagesInTheServersPlace(t *testing.T) {
 	t.Parallel()
 	for name, content := range pages {
@@ -56,18 +59,25 @@ func TestPagesInTheServersPlace(t *testing.T) {
 				call string
 				do   func() error
 			}{
-				"Parts":             {"GET upload", func() error { _, err := s.Parts(t.Context(), u); return err }},
-				"Finish":            {"GET upload", func() error { _, err := s.Finish(t.Context(), u, []blob.Part{part}); return err }},
-				"Finish, completed": {"POST upload", func() error { _, err := s.Finish(t.Context(), u, []blob.Part{part}); return err }},
-				"Walk":              {"GET list", func() error { return s.Walk(t.Context(), never) }},
-				"Sweep, uploads":    {"GET uploads", func() error { _, err := s.Sweep(t.Context(), time.Now()); return err }},
-				"Sweep, objects":    {"GET list", func() error { _, err := s.Sweep(t.Context(), time.Unix(0, 0)); return err }},
-				"Delete, uploads":   {"GET uploads", func() error { return s.Delete(t.Context(), key) }},
-				"Begin":             {"POST uploads", func() error { _, err := s.Begin(t.Context(), key[:3]+u.Key[3:], 3, 3, ""); return err }},
-				"Begin, asking":     {"HEAD", func() error { _, err := s.Begin(t.Context(), u.Key, 3, 3, ""); return err }},
+				"Parts": {"GET upload", func() error { _, err := s.Parts(t.Context(), u); return err }},
+				"Finish": {"GET upload",
+					func() error { _, err := s.Finish(t.Context(), u, []blob.Part{part}); return err }},
+				"Finish, completed": {"POST upload",
+					func() error { _, err := s.Finish(t.Context(), u, []blob.Part{part}); return err }},
+				"Walk": {"GET list", func() error { return s.Walk(t.Context(), never) }},
+				"Sweep, uploads": {"GET uploads",
+					func() error { _, err := s.Sweep(t.Context(), time.Now()); return err }},
+				"Sweep, objects": {"GET list",
+					func() error { _, err := s.Sweep(t.Context(), time.Unix(0, 0)); return err }},
+				"Delete, uploads": {"GET uploads", func() error { return s.Delete(t.Context(), key) }},
+				"Begin": {"POST uploads",
+					func() error { _, err := s.Begin(t.Context(), key[:3]+u.Key[3:], 3, 3, ""); return err }},
+				"Begin, asking": {"HEAD",
+					func() error { _, err := s.Begin(t.Context(), u.Key, 3, 3, ""); return err }},
 			} {
 				p.next(c.call, page(content))
-				if err := c.do(); !errors.Is(err, blob.ErrUnavailable) || errors.Is(err, blob.ErrNotFound) || errors.Is(err, blob.ErrPart) {
+				if err := c.do(); !errors.Is(err, blob.ErrUnavailable) || errors.Is(err, blob.ErrNotFound) ||
+					errors.Is(err, blob.ErrPart) {
 					t.Errorf("%s = %v, want ErrUnavailable", what, err)
 				}
 			}
@@ -98,11 +108,14 @@ func TestPagesInTheServersPlace(t *testing.T) {
 func TestWhatAnswersADeletion(t *testing.T) {
 	t.Parallel()
 	for content, want := range map[string]bool{
-		"": true, " \r\n": true, "<DeleteResult/>": true, `<?xml version="1.0"?>` + "\n<Result><Deleted>x</Deleted></Result>": true,
-		"OK": false, "<HTML></HTML>": false, pages["a page"]: false, pages["a page of XML"]: false, "<Error/>": false, `{"ok":true}`: false,
+		"": true, " \r\n": true, "<DeleteResult/>": true,
+		`<?xml version="1.0"?>` + "\n<Result><Deleted>x</Deleted></Result>": true,
+		"OK": false, "<HTML></HTML>": false, pages["a page"]: false, pages["a page of XML"]: false, "<Error/>": false,
+		`{"ok":true}`: false,
 	} {
 		for _, status := range []int{200, 202} {
-			resp := &http.Response{StatusCode: status, Body: io.NopCloser(strings.NewReader(content)), Request: &http.Request{Method: "DELETE"}}
+			resp := &http.Response{StatusCode: status, Body: io.NopCloser(strings.NewReader(content)),
+				Request: &http.Request{Method: "DELETE"}}
 			if err := takeWhole(resp); err != nil || want != (resp.StatusCode == status) {
 				t.Errorf("%d %q: status %d, %v, want success: %t", status, content, resp.StatusCode, err, want)
 			}
@@ -135,7 +148,8 @@ func TestListsThatDoNotGoOn(t *testing.T) {
 			func(s *Store, u blob.Upload) error { return s.Delete(t.Context(), u.Key) }, 2,
 		},
 		"uploads, no marker": {
-			"<R><Bucket>b</Bucket><IsTruncated>true</IsTruncated></R>", func(s *Store, u blob.Upload) error { return s.Delete(t.Context(), u.Key) }, 1,
+			"<R><Bucket>b</Bucket><IsTruncated>true</IsTruncated></R>",
+			func(s *Store, u blob.Upload) error { return s.Delete(t.Context(), u.Key) }, 1,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -153,7 +167,8 @@ func TestListsThatDoNotGoOn(t *testing.T) {
 	}
 }
 
-// Delete sees all uploads for its key, on however many pages they are, and none of a key that begins like it.
+// Delete sees all uploads for its key, on however many pages they are, and none of a key
+// that begins like it.
 func TestDeleteDropsUploadsOfManyPages(t *testing.T) {
 	t.Parallel()
 	opts := newBucket(t)

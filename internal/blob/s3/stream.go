@@ -19,10 +19,12 @@ var (
 	errStopped  = errors.New("the body has failed")
 )
 
-// stream hands body to send, which runs beside it, and returns what the server called it. body is read by the caller's goroutine only, and
-// never after stream has returned. Its last bytes are held back until it has ended as it must, so that the server never has the whole of
-// one that fails or goes on. sent tells that an error is that of send and not of body.
-func stream(ctx context.Context, body io.Reader, send func(context.Context, io.Reader) (string, error)) (etag string, sent bool, err error) {
+// stream hands body to send, which runs beside it, and returns what the server called it. body is
+// read by the caller's goroutine only, and never after stream has returned. Its last bytes are held
+// back until it has ended as it must, so that the server never has the whole of one that fails or
+// goes on. sent tells that an error is that of send and not of body.
+func stream(ctx context.Context, body io.Reader,
+	send func(context.Context, io.Reader) (string, error)) (etag string, sent bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	r, w := io.Pipe()
 	var (
@@ -52,7 +54,8 @@ func stream(ctx context.Context, body io.Reader, send func(context.Context, io.R
 	return answer, true, sendErr
 }
 
-// feed writes body to w, a buffer behind what it reads, and tells whether w was closed before the end. Error: that of body.
+// feed writes body to w, a buffer behind what it reads, and tells whether w was closed before the
+// end. Error: that of body.
 func feed(w io.Writer, body io.Reader) (early bool, err error) {
 	held, next := streamBuffers.Get().(*[]byte), streamBuffers.Get().(*[]byte)
 	defer func() {
@@ -71,7 +74,9 @@ func feed(w io.Writer, body io.Reader) (early bool, err error) {
 		}
 		held, next, n = next, held, m
 	}
-	if n == 0 { // a pipe would wait for a reader even with nothing to hand over, and whoever has all bytes reads no more
+	// a pipe would wait for a reader even with nothing to hand over, and whoever has all
+	// bytes reads no more
+	if n == 0 {
 		return false, nil
 	}
 	_, err = w.Write((*held)[:n])

@@ -13,9 +13,11 @@ import (
 	"larder/internal/blob"
 )
 
-// Sweep drops what crashes left, and counts it: unfinished uploads that began before olderThan, which must lie further back than any upload
-// lasts, and objects that Check made before it. Only what lies right below the store's prefix, under names that this package makes, is
-// touched: the bucket may be other people's too, another service of this kind included. Error: blob.ErrUnavailable.
+// Sweep drops what crashes left, and counts it: unfinished uploads that began before
+// olderThan, which must lie further back than any upload lasts, and objects that Check
+// made before it. Only what lies right below the store's prefix, under names that this
+// package makes, is touched: the bucket may be other people's too, another service of this
+// kind included. Error: blob.ErrUnavailable.
 func (s *Store) Sweep(ctx context.Context, olderThan time.Time) (dropped int, err error) {
 	n, err := s.sweepUploads(ctx, olderThan)
 	if err != nil {
@@ -46,16 +48,19 @@ func (s *Store) sweepUploads(ctx context.Context, olderThan time.Time) (dropped 
 	return dropped, err
 }
 
-// eachUpload calls fn for every unfinished upload whose name begins with prefix, or more. An error of fn ends it and is returned as it is. A
-// server that cannot list them is taken to have none.
-func (s *Store) eachUpload(ctx context.Context, prefix string, fn func(name string, up types.MultipartUpload) error) error {
-	input := &sdk.ListMultipartUploadsInput{Bucket: &s.bucket, Prefix: &prefix, MaxUploads: s.page, EncodingType: types.EncodingTypeUrl}
+// eachUpload calls fn for every unfinished upload whose name begins with prefix, or more. An error
+// of fn ends it and is returned as it is. A server that cannot list them is taken to have none.
+func (s *Store) eachUpload(ctx context.Context, prefix string,
+	fn func(name string, up types.MultipartUpload) error) error {
+	input := &sdk.ListMultipartUploadsInput{Bucket: &s.bucket, Prefix: &prefix, MaxUploads: s.page,
+		EncodingType: types.EncodingTypeUrl}
 	for {
 		page, err := s.client.ListMultipartUploads(ctx, input, s.again)
 		if lacks(err) {
 			return nil
 		}
-		if code(err) == "InvalidArgument" && input.UploadIdMarker != nil { // that upload was dropped meanwhile; the next sweep sees others of its key
+		// that upload was dropped meanwhile; the next sweep sees others of its key
+		if code(err) == "InvalidArgument" && input.UploadIdMarker != nil {
 			input.UploadIdMarker = nil
 			continue
 		}
@@ -76,7 +81,8 @@ func (s *Store) eachUpload(ctx context.Context, prefix string, fn func(name stri
 			return nil
 		}
 		key, _ := listedName(page.NextKeyMarker, page.EncodingType)
-		if key == aws.ToString(input.KeyMarker) && aws.ToString(page.NextUploadIdMarker) == aws.ToString(input.UploadIdMarker) {
+		if key == aws.ToString(input.KeyMarker) &&
+			aws.ToString(page.NextUploadIdMarker) == aws.ToString(input.UploadIdMarker) {
 			return blob.Unavailable("list uploads", errors.New("the server's list does not go on"))
 		}
 		input.KeyMarker, input.UploadIdMarker = &key, page.NextUploadIdMarker

@@ -24,8 +24,9 @@ func plainTag(etag string) string { return strings.Trim(etag, `"`) }
 // sameTag compares two ETags of one server. None is like no other.
 func sameTag(a, b string) bool { return plainTag(a) == plainTag(b) && plainTag(a) != "" }
 
-// fits reports whether an ETag can be that of bytes with an MD5. One that does not look like an MD5 can (parts of an upload, encrypted
-// objects), one that does must be this one, unless the server has shown that it means something else. No ETag is no answer.
+// fits reports whether an ETag can be that of bytes with an MD5. One that does not look like an MD5
+// can (parts of an upload, encrypted objects), one that does must be this one, unless the server
+// has shown that it means something else. No ETag is no answer.
 func (s *Store) fits(etag string, sum []byte) bool {
 	plain := strings.ToLower(plainTag(etag))
 	if raw, err := hex.DecodeString(plain); err != nil || len(raw) != md5.Size {
@@ -37,7 +38,8 @@ func (s *Store) fits(etag string, sum []byte) bool {
 // listed returns a part as the server lists it.
 func (s *Store) listed(ctx context.Context, name string, id *string, number int32) (blob.Part, error) {
 	list, err := s.client.ListParts(ctx, &sdk.ListPartsInput{
-		Bucket: &s.bucket, Key: &name, UploadId: id, PartNumberMarker: aws.String(strconv.Itoa(int(number) - 1)), MaxParts: aws.Int32(1),
+		Bucket: &s.bucket, Key: &name, UploadId: id, PartNumberMarker: aws.String(strconv.Itoa(int(number) - 1)),
+		MaxParts: aws.Int32(1),
 	}, s.again)
 	if noUpload(err) {
 		return blob.Part{}, fmt.Errorf("list parts: %w", blob.ErrNotFound)
@@ -53,8 +55,9 @@ func (s *Store) listed(ctx context.Context, name string, id *string, number int3
 	return blob.Part{}, blob.Unavailable("list parts", fmt.Errorf("the server does not list part %d", number))
 }
 
-// arrived returns the ETag of a part whose bytes the server could not check, by what it answered. An ETag that could be the MD5 of other
-// bytes means that these were garbled on the way, or that the server's ETags are no MD5 at all: a part of known bytes tells which.
+// arrived returns the ETag of a part whose bytes the server could not check, by what it answered.
+// An ETag that could be the MD5 of other bytes means that these were garbled on the way, or that
+// the server's ETags are no MD5 at all: a part of known bytes tells which.
 func (s *Store) arrived(ctx context.Context, u blob.Upload, number int, answered string, sum []byte) (string, error) {
 	if s.fits(answered, sum) {
 		return answered, nil
@@ -77,7 +80,8 @@ func (s *Store) arrived(ctx context.Context, u blob.Upload, number int, answered
 	return answered, nil
 }
 
-// tryTags finds out whether the ETags of the server's parts are what they look like, by one that it can check.
+// tryTags finds out whether the ETags of the server's parts are what they look like, by one
+// that it can check.
 func (s *Store) tryTags(ctx context.Context) error {
 	name, body := s.prefix+checkName+s.ids.Hex(16), []byte("larder")
 	id, err := s.begin(ctx, &sdk.CreateMultipartUploadInput{Bucket: &s.bucket, Key: &name})

@@ -105,7 +105,8 @@ func TestETagsInOtherForms(t *testing.T) {
 	}
 }
 
-// backwards makes an ETag that looks like an MD5 and is not that of the bytes, as those of encrypted objects do.
+// backwards makes an ETag that looks like an MD5 and is not that of the bytes, as those
+// of encrypted objects do.
 func backwards(tag string) string {
 	b := []byte(tag)
 	if len(b) == 32 {
@@ -168,7 +169,8 @@ func TestGarbledBodies(t *testing.T) {
 		s, p, opts := behindProxy(t)
 		key := blobtest.NewKey()
 		p.next(call, garbled)
-		if _, err := s.Put(t.Context(), key, bytes.NewReader(varied(size)), blob.PutOptions{Size: int64(size)}); !errors.Is(err, blob.ErrUnavailable) {
+		if _, err := s.Put(t.Context(), key, bytes.NewReader(varied(size)),
+			blob.PutOptions{Size: int64(size)}); !errors.Is(err, blob.ErrUnavailable) {
 			t.Errorf("Put of %d bytes = %v, want ErrUnavailable", size, err)
 		}
 		blobtest.Absent(t, s, key)
@@ -198,7 +200,8 @@ func TestAnswersWithoutAnETag(t *testing.T) {
 	t.Parallel()
 	s, _ := changed(t, func(string) string { return "" })
 	faultless := blobtest.NewKey()
-	if _, err := s.Put(t.Context(), faultless, strings.NewReader(small), blob.PutOptions{Size: -1, Max: -1}); !errors.Is(err, blob.ErrUnavailable) {
+	if _, err := s.Put(t.Context(), faultless, strings.NewReader(small),
+		blob.PutOptions{Size: -1, Max: -1}); !errors.Is(err, blob.ErrUnavailable) {
 		t.Errorf("Put = %v", err)
 	}
 	if _, err := s.Stat(t.Context(), faultless); !errors.Is(err, blob.ErrUnavailable) {
@@ -222,7 +225,8 @@ func TestTypes(t *testing.T) {
 		}
 		for _, size := range []int{len(small), minPart + 1} {
 			source := key()
-			if _, err := s.Put(t.Context(), source, bytes.NewReader(varied(size)), blob.PutOptions{Size: int64(size), MimeType: mimeType}); err != nil {
+			if _, err := s.Put(t.Context(), source, bytes.NewReader(varied(size)),
+				blob.PutOptions{Size: int64(size), MimeType: mimeType}); err != nil {
 				t.Fatal(err)
 			}
 			if _, err := s.CopyFrom(t.Context(), key(), s, source, mimeType, ""); err != nil {
@@ -248,7 +252,8 @@ func TestTypes(t *testing.T) {
 	}
 }
 
-// A body that was cut in its middle, of which the server keeps an object as long as it was to be, with the mark and all, is not what was put.
+// A body that was cut in its middle, of which the server keeps an object as long as it was to be,
+// with the mark and all, is not what was put.
 func TestPutOfATornBodyIsNoSuccess(t *testing.T) {
 	t.Parallel()
 	s, p, opts := behindProxy(t)
@@ -256,12 +261,14 @@ func TestPutOfATornBodyIsNoSuccess(t *testing.T) {
 	past, key := open(t, opts), blobtest.NewKey()
 	p.next("PUT", func(r *http.Request, _ func() (*http.Response, error)) (*http.Response, error) {
 		_, err := past.client.PutObject(t.Context(), &sdk.PutObjectInput{
-			Bucket: &opts.Bucket, Key: aws.String(string(key)), Body: strings.NewReader(small[:len(small)/2] + strings.Repeat("\x00", len(small)-len(small)/2)),
+			Bucket: &opts.Bucket, Key: aws.String(string(key)),
+			Body:     strings.NewReader(small[:len(small)/2] + strings.Repeat("\x00", len(small)-len(small)/2)),
 			Metadata: map[string]string{markName: r.Header.Get("X-Amz-Meta-" + markName)},
 		})
 		return nil, errors.Join(err, errTimeout)
 	})
-	if info, err := s.Put(t.Context(), key, strings.NewReader(small), blob.PutOptions{Size: int64(len(small))}); !errors.Is(err, blob.ErrUnavailable) {
+	if info, err := s.Put(t.Context(), key, strings.NewReader(small),
+		blob.PutOptions{Size: int64(len(small))}); !errors.Is(err, blob.ErrUnavailable) {
 		t.Errorf("Put = %+v, %v, want ErrUnavailable", info, err)
 	}
 	blobtest.Absent(t, s, key)

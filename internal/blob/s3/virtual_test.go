@@ -35,7 +35,8 @@ func TestCopyListAndSweepByVirtualHosts(t *testing.T) {
 	if _, err := s.CopyFrom(t.Context(), key, s, source, "", ""); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Put(t.Context(), large, strings.NewReader(strings.Repeat("x", minPart+1)), blob.PutOptions{Size: minPart + 1}); err != nil {
+	if _, err := s.Put(t.Context(), large, strings.NewReader(strings.Repeat("x", minPart+1)),
+		blob.PutOptions{Size: minPart + 1}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.CopyFrom(t.Context(), blobtest.NewKey(), s, large, "", ""); err != nil {
@@ -57,7 +58,8 @@ func TestCopyListAndSweepByVirtualHosts(t *testing.T) {
 	}
 }
 
-// The upload domain stands for the endpoint's host where the bucket is in the path, and else for the bucket's own.
+// The upload domain stands for the endpoint's host where the bucket is in the path, and else
+// for the bucket's own.
 func TestUploadDomain(t *testing.T) {
 	t.Parallel()
 	path, host := newBucket(t), virtual(t)
@@ -92,7 +94,8 @@ func TestUploadDomain(t *testing.T) {
 			t.Errorf("%s: GET %d %s", name, status, answer)
 		}
 	}
-	for domain, want := range map[string]string{"cdn.example.com": "https://cdn.example.com/", "http://cdn.example.com:81": "http://cdn.example.com:81/"} {
+	for domain, want := range map[string]string{"cdn.example.com": "https://cdn.example.com/",
+		"http://cdn.example.com:81": "http://cdn.example.com:81/"} {
 		host.UploadDomain = domain
 		address, err := open(t, host).PresignGet(t.Context(), "ab/"+hex32, blob.GetOptions{Lasts: time.Minute})
 		if err != nil || !strings.HasPrefix(address, want+"ab/") {

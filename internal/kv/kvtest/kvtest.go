@@ -1,4 +1,5 @@
-// Package kvtest checks that a kv.Store keeps its contract, one suite for every implementation, and starts a real Redis for tests.
+// Package kvtest checks that a kv.Store keeps its contract, one suite for every implementation, and
+// starts a real Redis for tests.
 package kvtest
 
 import (
@@ -35,7 +36,8 @@ func (c *Clock) Advance(by time.Duration) {
 	c.now = c.now.Add(by)
 }
 
-// Run checks the store that open returns, anew for every test and following the clock; open registers its own cleanup.
+// Run checks the store that open returns, anew for every test and following the clock; open
+// registers its own cleanup.
 func Run(t *testing.T, open func(t *testing.T, now func() time.Time) kv.Store) {
 	for name, test := range map[string]func(*suiteTest){
 		"limit_of_5_lets_5_through_at_once":         testBurst,
@@ -85,11 +87,13 @@ func (b *suiteTest) want(got, want kv.Result) {
 
 func testBurst(b *suiteTest) {
 	for i := range 5 {
-		b.want(b.take("k", 5, time.Minute, 1), kv.Result{Allowed: true, Limit: 5, Remaining: 4 - i, Reset: time.Duration(i+1) * 12 * time.Second})
+		b.want(b.take("k", 5, time.Minute, 1),
+			kv.Result{Allowed: true, Limit: 5, Remaining: 4 - i, Reset: time.Duration(i+1) * 12 * time.Second})
 	}
 	b.want(b.take("k", 5, time.Minute, 1), kv.Result{Limit: 5, Reset: time.Minute, RetryAfter: 12 * time.Second})
 	b.clock.Advance(12*time.Second - time.Microsecond)
-	b.want(b.take("k", 5, time.Minute, 1), kv.Result{Limit: 5, Reset: 48*time.Second + time.Microsecond, RetryAfter: time.Microsecond})
+	b.want(b.take("k", 5, time.Minute, 1), kv.Result{Limit: 5, Reset: 48*time.Second + time.Microsecond,
+		RetryAfter: time.Microsecond})
 	b.clock.Advance(time.Microsecond)
 	b.want(b.take("k", 5, time.Minute, 1), kv.Result{Allowed: true, Limit: 5, Reset: time.Minute})
 	b.want(b.take("k", 5, time.Minute, 1), kv.Result{Limit: 5, Reset: time.Minute, RetryAfter: 12 * time.Second})
@@ -121,13 +125,16 @@ func testCostZero(b *suiteTest) {
 	b.want(b.take("k", 2, time.Minute, 0), kv.Result{Limit: 2, Reset: time.Minute, RetryAfter: 30 * time.Second})
 	b.clock.Advance(30 * time.Second)
 	for range 20 {
-		b.want(b.take("k", 2, time.Minute, 0), kv.Result{Allowed: true, Limit: 2, Remaining: 1, Reset: 30 * time.Second})
+		b.want(b.take("k", 2, time.Minute, 0),
+			kv.Result{Allowed: true, Limit: 2, Remaining: 1, Reset: 30 * time.Second})
 	}
 }
 
 func testCostIsTakenWhole(b *suiteTest) {
-	b.want(b.take("k", 10, 10*time.Second, 7), kv.Result{Allowed: true, Limit: 10, Remaining: 3, Reset: 7 * time.Second})
-	b.want(b.take("k", 10, 10*time.Second, 5), kv.Result{Limit: 10, Remaining: 3, Reset: 7 * time.Second, RetryAfter: 2 * time.Second})
+	b.want(b.take("k", 10, 10*time.Second, 7),
+		kv.Result{Allowed: true, Limit: 10, Remaining: 3, Reset: 7 * time.Second})
+	b.want(b.take("k", 10, 10*time.Second, 5),
+		kv.Result{Limit: 10, Remaining: 3, Reset: 7 * time.Second, RetryAfter: 2 * time.Second})
 	b.want(b.take("k", 10, 10*time.Second, 3), kv.Result{Allowed: true, Limit: 10, Reset: 10 * time.Second})
 	b.want(b.take("fresh", 10, 10*time.Second, 11), kv.Result{Limit: 10, Remaining: 10, RetryAfter: time.Second})
 	b.want(b.take("fresh", 10, 10*time.Second, 10), kv.Result{Allowed: true, Limit: 10, Reset: 10 * time.Second})
@@ -140,7 +147,8 @@ func testNegativeCost(b *suiteTest) {
 
 	b.take("k", 5, time.Minute, 5)
 	b.want(b.take("k", 5, time.Minute, -2), kv.Result{Allowed: true, Limit: 5, Remaining: 2, Reset: 36 * time.Second})
-	b.want(b.take("k", 5, time.Minute, 3), kv.Result{Limit: 5, Remaining: 2, Reset: 36 * time.Second, RetryAfter: 12 * time.Second})
+	b.want(b.take("k", 5, time.Minute, 3), kv.Result{Limit: 5, Remaining: 2, Reset: 36 * time.Second,
+		RetryAfter: 12 * time.Second})
 	b.want(b.take("k", 5, time.Minute, 2), kv.Result{Allowed: true, Limit: 5, Reset: time.Minute})
 	b.want(b.take("k", 5, time.Minute, -5), kv.Result{Allowed: true, Limit: 5, Remaining: 5})
 	b.want(b.take("k", 5, time.Minute, 0), kv.Result{Allowed: true, Limit: 5, Remaining: 5})
@@ -206,7 +214,8 @@ func testLimitChange(b *suiteTest) {
 	b.take("k", 600, time.Minute, 600)
 	b.want(b.take("k", 5, time.Minute, 0), kv.Result{Limit: 5, Reset: time.Minute, RetryAfter: 12 * time.Second})
 	b.clock.Advance(30 * time.Second)
-	b.want(b.take("k", 1200, time.Minute, 0), kv.Result{Allowed: true, Limit: 1200, Remaining: 600, Reset: 30 * time.Second})
+	b.want(b.take("k", 1200, time.Minute, 0),
+		kv.Result{Allowed: true, Limit: 1200, Remaining: 600, Reset: 30 * time.Second})
 }
 
 func testUnevenPeriod(b *suiteTest) {
@@ -230,8 +239,10 @@ func testInvalidArguments(b *suiteTest) {
 		limit  int
 		period time.Duration
 		cost   int
-	}{{0, time.Minute, 1}, {-1, time.Minute, 1}, {1, 0, 1}, {1, -time.Minute, 1}, {1, time.Nanosecond, 1}, {1, time.Minute, -2}, {5, time.Minute, -6}} {
-		if r, err := b.store.Take(b.Context(), "k", c.limit, c.period, c.cost); !errors.Is(err, kv.ErrArguments) || r.Allowed {
+	}{{0, time.Minute, 1}, {-1, time.Minute, 1}, {1, 0, 1}, {1, -time.Minute, 1}, {1, time.Nanosecond, 1},
+		{1, time.Minute, -2}, {5, time.Minute, -6}} {
+		if r, err := b.store.Take(b.Context(), "k", c.limit, c.period, c.cost); !errors.Is(err, kv.ErrArguments) ||
+			r.Allowed {
 			b.Errorf("Take of %+v = %+v, %v, want ErrArguments", c, r, err)
 		}
 	}
@@ -265,5 +276,6 @@ func testRefusalsCostNothing(b *suiteTest) {
 func testHighRate(b *suiteTest) {
 	const limit = 5_000_000
 	b.want(b.take("k", limit, time.Second, limit), kv.Result{Allowed: true, Limit: limit, Reset: 5 * time.Second})
-	b.want(b.take("k", limit, time.Second, 1), kv.Result{Limit: limit, Reset: 5 * time.Second, RetryAfter: time.Microsecond})
+	b.want(b.take("k", limit, time.Second, 1),
+		kv.Result{Limit: limit, Reset: 5 * time.Second, RetryAfter: time.Microsecond})
 }

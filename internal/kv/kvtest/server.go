@@ -25,7 +25,8 @@ func StartServer(t testing.TB) *Server {
 	t.Helper()
 	binary, err := exec.LookPath("redis-server")
 	if err != nil {
-		t.Fatalf("redis-server is missing: these tests need a real one; install the package redis-server (make test does): %v", err)
+		t.Fatalf(
+			"redis-server is missing: these tests need a real one; install the package redis-server (make test does): %v", err)
 	}
 	dir, err := os.MkdirTemp("", "redis") // t.TempDir may be longer than a socket's path can be
 	if err != nil {
@@ -46,7 +47,8 @@ func StartServer(t testing.TB) *Server {
 // Start starts the server anew, empty, and returns when it takes connections.
 func (s *Server) Start() {
 	s.t.Helper()
-	cmd := exec.Command(s.binary, "--port", "0", "--unixsocket", s.socket, "--save", "", "--appendonly", "no", "--daemonize", "no", "--dir", filepath.Dir(s.socket))
+	cmd := exec.Command(s.binary, "--port", "0", "--unixsocket", s.socket, "--save", "", "--appendonly", "no",
+		"--daemonize", "no", "--dir", filepath.Dir(s.socket))
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		s.t.Fatal(err)

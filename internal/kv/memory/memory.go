@@ -1,11 +1,11 @@
-// Package memory keeps rate limit buckets in the process: the store of a single replica, and the one that takes over while Redis is down.
+// Package memory keeps rate limit buckets in the process: the store of a single replica, and the
+// one that takes over while Redis is down.
 //
 // At most a fixed number of buckets is held. A bucket that is full again is worth nothing and goes
 // first. Beyond the bound the largest class (see kv.Store) loses the bucket that was used least
 // recently, full or not. So a class that holds no more than its equal part of the bound loses none,
 // whatever happens in the others, and within a class a bucket that is being hammered stays. A
-// bucket takes about 300 bytes, 100,000 of them 30 MB.
-// Specification: Rate limits.
+// bucket takes about 300 bytes, 100,000 of them 30 MB. Specification: Rate limits.
 package memory
 
 import (
@@ -39,7 +39,8 @@ type bucket struct {
 	fullAt int64 // µs since 1970 at which it will be full
 }
 
-// New returns an empty store on the clock now that holds up to maxKeys buckets, MaxKeys when that is 0 or less.
+// New returns an empty store on the clock now that holds up to maxKeys buckets, MaxKeys when that
+// is 0 or less.
 func New(now func() time.Time, maxKeys int) *Store {
 	if maxKeys <= 0 {
 		maxKeys = MaxKeys

@@ -48,7 +48,8 @@ func TestBoundDropsTheLeastRecentlyUsed(t *testing.T) {
 	}
 }
 
-// A flood in one class costs no other class a bucket, as long as that one keeps to its equal part of the store.
+// A flood in one class costs no other class a bucket, as long as that one keeps to its equal
+// part of the store.
 func TestFloodStaysInItsClass(t *testing.T) {
 	t.Parallel()
 	s := memory.New(kvtest.NewClock().Now, 300)

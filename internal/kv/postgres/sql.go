@@ -45,8 +45,9 @@ func (b bucket) take(tx *db.Tx) (after int64, taken bool, err error) {
 	return after, err == nil, err
 }
 
-// giveBack returns a negative cost to the bucket, up to full, and returns the level afterwards. A full
-// bucket is deleted: it is worth nothing, and a clock that is put back would make it look empty.
+// giveBack returns a negative cost to the bucket, up to full, and returns the level
+// afterwards. A full bucket is deleted: it is worth nothing, and a clock that is put back
+// would make it look empty.
 func (b bucket) giveBack(tx *db.Tx) (after int64, err error) {
 	err = tx.QueryRow(`
 		UPDATE guesses

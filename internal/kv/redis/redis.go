@@ -4,12 +4,11 @@
 //
 // The limiter is never off. While the server is down, a limiter in this process takes over, whose
 // buckets start full. The server is down when it can't be reached, breaks off or answers with an
-// error, at once, or when it leaves a Take without an answer for 2 s: a busy machine or a fork of the
-// server takes less, and buckets that start full let too much through. Then it is left alone but for
-// one try a second, which waits a tenth of that time, until one succeeds. So no request waits longer
-// than 2 s, and none that comes after the first has. The beginning and the end of an outage are
-// logged, each once, and State tells of it.
-// Specification: Rate limits; abuse case C58.
+// error, at once, or when it leaves a Take without an answer for 2 s: a busy machine or a fork of
+// the server takes less, and buckets that start full let too much through. Then it is left alone
+// but for one try a second, which waits a tenth of that time, until one succeeds. So no request
+// waits longer than 2 s, and none that comes after the first has. The beginning and the end of an
+// outage are logged, each once, and State tells of it. Specification: Rate limits; abuse case C58.
 package redis
 
 import (
@@ -46,7 +45,8 @@ type Options struct {
 	Log    *slog.Logger     // told about outages, required
 	Prefix string           // of every key, "larder:rate:" when empty
 
-	// OwnClock makes buckets follow Now instead of the server's clock. For tests that move the time.
+	// OwnClock makes buckets follow Now instead of the server's clock. For tests
+	// that move the time.
 	OwnClock bool
 	// Patience is how long one Take waits for a server that is up, connecting included; 0 for 2 s.
 	Timeout time.Duration
@@ -63,12 +63,15 @@ type Store struct {
 
 var _ kv.Store = (*Store)(nil)
 
-// New returns a store on the server at url: redis://, rediss:// or unix://, as the client library reads them. It does not connect: a
-// server that is down now is an outage like any other. The client library's own log is turned off for the whole process.
+// New returns a store on the server at url: redis://, rediss:// or unix://, as the client library
+// reads them. It does not connect: a server that is down now is an outage like any other. The
+// client library's own log is turned off for the whole process.
 func New(url string, opts Options) (*Store, error) {
 	settings, err := redis.ParseURL(url)
 	if err != nil {
-		return nil, errors.New("the Redis URL cannot be read; it looks like redis://[user:password@]host[:port][/database]") // the cause would show the password
+		// the cause would show the password
+		return nil,
+			errors.New("the Redis URL cannot be read; it looks like redis://[user:password@]host[:port][/database]")
 	}
 	if opts.Now == nil || opts.Log == nil {
 		return nil, errors.New("redis store: a clock and a logger are required")
@@ -99,7 +102,8 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// Take spends from a bucket on the server, or from one in this process while the server is down. Errors: those of kv.Store.
+// Take spends from a bucket on the server, or from one in this process while the server is down.
+// Errors: those of kv.Store.
 func (s *Store) Take(ctx context.Context, key string, limit int, period time.Duration, cost int) (kv.Result, error) {
 	if err := ctx.Err(); err != nil {
 		return kv.Result{}, fmt.Errorf("take: %w", err)
@@ -154,7 +158,8 @@ func (s *Store) runScript(ctx context.Context, key string, gcra kv.GCRA, timeout
 	if gcra.Cost != 0 {
 		spends = 1
 	}
-	reply, err := s.script.Run(ctx, s.client, []string{s.opts.Prefix + key}, gcra.Burst, gcra.Increment, spends, now).Int64Slice()
+	reply, err := s.script.Run(ctx, s.client, []string{s.opts.Prefix + key}, gcra.Burst, gcra.Increment, spends, now).
+		Int64Slice()
 	if err != nil {
 		waitForCallerDeadline(caller, ctx, err)
 		return kv.Result{}, fmt.Errorf("run script: %w", err)
@@ -165,7 +170,8 @@ func (s *Store) runScript(ctx context.Context, key string, gcra kv.GCRA, timeout
 	return gcra.Result(reply[1], reply[0] == 1), nil
 }
 
-// waitForCallerDeadline returns once caller is done when err is its deadline, which a connection can notice a moment before the context does.
+// waitForCallerDeadline returns once caller is done when err is its deadline, which a connection
+// can notice a moment before the context does.
 func waitForCallerDeadline(caller, ctx context.Context, err error) {
 	theirs, limited := caller.Deadline()
 	deadline, _ := ctx.Deadline()
@@ -181,8 +187,8 @@ type outage struct {
 	next time.Time // when one caller may try again
 }
 
-// allowedWait returns how long the server may take to answer, 0 for not asking it: while it is up every
-// caller may ask, while it is down one a second, in a hurry.
+// allowedWait returns how long the server may take to answer, 0 for not asking it: while it is up
+// every caller may ask, while it is down one a second, in a hurry.
 func (o *outage) allowedWait(now time.Time, timeout time.Duration) time.Duration {
 	o.mu.Lock()
 	defer o.mu.Unlock()

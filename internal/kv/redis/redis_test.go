@@ -30,7 +30,8 @@ func open(t testing.TB, server *kvtest.Server, opts redis.Options) *redis.Store 
 	return s
 }
 
-// refuseWarnings is a logger that fails the test when the store gives up on the server, since a limiter in memory would pass the suite.
+// refuseWarnings is a logger that fails the test when the store gives up on the server, since a
+// limiter in memory would pass the suite.
 func refuseWarnings(t testing.TB) *slog.Logger {
 	return slog.New(slog.NewTextHandler(writerFunc(func(line []byte) (int, error) {
 		t.Errorf("the store left the server: %s", line)
@@ -79,7 +80,8 @@ func TestReplicasShareBucketsAndTheServersClock(t *testing.T) { // abuse case C5
 
 	rdb := client.NewClient(&client.Options{Network: "unix", Addr: strings.TrimPrefix(server.URL, "unix://")})
 	defer rdb.Close()
-	if ttl, err := rdb.PTTL(t.Context(), "larder:rate:ip").Result(); err != nil || ttl <= 59*time.Minute || ttl > time.Hour {
+	if ttl, err := rdb.PTTL(t.Context(), "larder:rate:ip").Result(); err != nil || ttl <= 59*time.Minute ||
+		ttl > time.Hour {
 		t.Errorf("the bucket lives for %v, %v, want the hour until it is full", ttl, err)
 	}
 }
@@ -112,7 +114,8 @@ func TestLimiterWorksDuringAnOutage(t *testing.T) { // abuse case C58
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			server, clock, log := kvtest.StartServer(t), kvtest.NewClock(), &outageLog{}
-			s := open(t, server, redis.Options{Now: clock.Now, Log: slog.New(slog.NewTextHandler(log, nil)), Timeout: time.Hour})
+			s := open(t, server, redis.Options{Now: clock.Now, Log: slog.New(slog.NewTextHandler(log, nil)),
+				Timeout: time.Hour})
 			if !allowed(t, s, "ip") || log.count("WARN") != 0 {
 				t.Fatal("the server is not used")
 			}
@@ -270,7 +273,8 @@ func TestCancelledCallerIsNoOutage(t *testing.T) {
 func TestNewRefusesURLsWithoutShowingThem(t *testing.T) {
 	t.Parallel()
 	opts := redis.Options{Now: kvtest.NewClock().Now, Log: slog.New(slog.DiscardHandler)}
-	for _, url := range []string{"", "localhost:6379", "http://localhost", "redis://user:hunter2@host:x", "redis://:hunter2@h/not-a-number", "\x00hunter2"} {
+	for _, url := range []string{"", "localhost:6379", "http://localhost", "redis://user:hunter2@host:x",
+		"redis://:hunter2@h/not-a-number", "\x00hunter2"} {
 		_, err := redis.New(url, opts)
 		if err == nil {
 			t.Errorf("URL %q is accepted", url)

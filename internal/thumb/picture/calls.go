@@ -4,22 +4,30 @@ package picture
 
 import "golang.org/x/sys/unix"
 
-// ownCalls are the calls that both decoders need: memory, threads, time, signals within the process, files that are open already.
+// ownCalls are the calls that both decoders need: memory, threads, time, signals within the
+// process, files that are open already.
 var ownCalls = []uint32{
-	unix.SYS_BRK, unix.SYS_MMAP, unix.SYS_MUNMAP, unix.SYS_MPROTECT, unix.SYS_MREMAP, unix.SYS_MADVISE, unix.SYS_MINCORE, unix.SYS_MEMBARRIER,
-	unix.SYS_FUTEX, unix.SYS_SET_ROBUST_LIST, unix.SYS_RSEQ, unix.SYS_SET_TID_ADDRESS, unix.SYS_GETTID, unix.SYS_GETPID, unix.SYS_EXIT, unix.SYS_EXIT_GROUP,
+	unix.SYS_BRK, unix.SYS_MMAP, unix.SYS_MUNMAP, unix.SYS_MPROTECT, unix.SYS_MREMAP, unix.SYS_MADVISE,
+	unix.SYS_MINCORE, unix.SYS_MEMBARRIER,
+	unix.SYS_FUTEX, unix.SYS_SET_ROBUST_LIST, unix.SYS_RSEQ, unix.SYS_SET_TID_ADDRESS, unix.SYS_GETTID, unix.SYS_GETPID,
+	unix.SYS_EXIT, unix.SYS_EXIT_GROUP,
 	unix.SYS_SCHED_YIELD, unix.SYS_SCHED_GETAFFINITY, unix.SYS_SCHED_GETATTR,
-	unix.SYS_RT_SIGACTION, unix.SYS_RT_SIGPROCMASK, unix.SYS_RT_SIGRETURN, unix.SYS_SIGALTSTACK, unix.SYS_RESTART_SYSCALL,
+	unix.SYS_RT_SIGACTION, unix.SYS_RT_SIGPROCMASK, unix.SYS_RT_SIGRETURN, unix.SYS_SIGALTSTACK,
+	unix.SYS_RESTART_SYSCALL,
 	unix.SYS_CLOCK_GETTIME, unix.SYS_CLOCK_GETRES, unix.SYS_CLOCK_NANOSLEEP, unix.SYS_NANOSLEEP, unix.SYS_GETTIMEOFDAY,
-	unix.SYS_GETRUSAGE, unix.SYS_GETRANDOM, unix.SYS_UNAME, unix.SYS_SYSINFO, unix.SYS_GETUID, unix.SYS_GETEUID, unix.SYS_GETGID, unix.SYS_GETEGID,
-	unix.SYS_READ, unix.SYS_READV, unix.SYS_PREAD64, unix.SYS_PREADV, unix.SYS_WRITE, unix.SYS_WRITEV, unix.SYS_PWRITE64, unix.SYS_PWRITEV,
-	unix.SYS_LSEEK, unix.SYS_CLOSE, unix.SYS_FSTAT, unix.SYS_FADVISE64, unix.SYS_DUP, unix.SYS_DUP3, unix.SYS_PPOLL, unix.SYS_PSELECT6,
+	unix.SYS_GETRUSAGE, unix.SYS_GETRANDOM, unix.SYS_UNAME, unix.SYS_SYSINFO, unix.SYS_GETUID, unix.SYS_GETEUID,
+	unix.SYS_GETGID, unix.SYS_GETEGID,
+	unix.SYS_READ, unix.SYS_READV, unix.SYS_PREAD64, unix.SYS_PREADV, unix.SYS_WRITE, unix.SYS_WRITEV,
+	unix.SYS_PWRITE64, unix.SYS_PWRITEV,
+	unix.SYS_LSEEK, unix.SYS_CLOSE, unix.SYS_FSTAT, unix.SYS_FADVISE64, unix.SYS_DUP, unix.SYS_DUP3, unix.SYS_PPOLL,
+	unix.SYS_PSELECT6,
 	unix.SYS_EPOLL_CREATE1, unix.SYS_EPOLL_CTL, unix.SYS_EPOLL_PWAIT, unix.SYS_EVENTFD2, unix.SYS_PIPE2,
 }
 
 // fileCalls are the calls by which libvips finds its libraries. Go's decoders open no file.
 var fileCalls = []uint32{
-	unix.SYS_NEWFSTATAT, unix.SYS_STATX, unix.SYS_FACCESSAT, unix.SYS_FACCESSAT2, unix.SYS_READLINKAT, unix.SYS_GETDENTS64, unix.SYS_GETCWD,
+	unix.SYS_NEWFSTATAT, unix.SYS_STATX, unix.SYS_FACCESSAT, unix.SYS_FACCESSAT2, unix.SYS_READLINKAT,
+	unix.SYS_GETDENTS64, unix.SYS_GETCWD,
 }
 
 const (
@@ -28,22 +36,28 @@ const (
 	writing = unix.O_ACCMODE | unix.O_CREAT | unix.O_TRUNC | unix.O_APPEND | unix.O_TMPFILE&^unix.O_DIRECTORY
 )
 
-// limitedCalls returns the calls that both decoders need with some arguments only. pid is the id of this process.
+// limitedCalls returns the calls that both decoders need with some arguments only. pid is the
+// id of this process.
 func limitedCalls(pid uint32) []limitedCall {
 	return []limitedCall{
-		{unix.SYS_CLONE, []condition{{argument: 0, mask: unix.CLONE_THREAD | namespaces, values: []uint32{unix.CLONE_THREAD}}}},
+		{unix.SYS_CLONE, []condition{{argument: 0, mask: unix.CLONE_THREAD | namespaces,
+			values: []uint32{unix.CLONE_THREAD}}}},
 		{unix.SYS_KILL, []condition{{argument: 0, values: []uint32{pid}}}},
 		{unix.SYS_TGKILL, []condition{{argument: 0, values: []uint32{pid}}}},
-		{unix.SYS_PRCTL, []condition{{argument: 0, values: []uint32{unix.PR_SET_NAME, unix.PR_GET_NAME, unix.PR_SET_VMA}}}},
-		{unix.SYS_FCNTL, []condition{{argument: 1, values: []uint32{unix.F_DUPFD, unix.F_DUPFD_CLOEXEC, unix.F_GETFD, unix.F_SETFD, unix.F_GETFL}}}},
+		{unix.SYS_PRCTL, []condition{{argument: 0,
+			values: []uint32{unix.PR_SET_NAME, unix.PR_GET_NAME, unix.PR_SET_VMA}}}},
+		{unix.SYS_FCNTL, []condition{{argument: 1,
+			values: []uint32{unix.F_DUPFD, unix.F_DUPFD_CLOEXEC, unix.F_GETFD, unix.F_SETFD, unix.F_GETFL}}}},
 		{unix.SYS_IOCTL, []condition{{argument: 1, values: []uint32{unix.TCGETS, unix.TIOCGWINSZ}}}},
 		{unix.SYS_PRLIMIT64, []condition{ // its own limits, to be read
-			{argument: 0, values: []uint32{0}}, {argument: 2, values: []uint32{0}}, {argument: 2, high: true, values: []uint32{0}},
+			{argument: 0, values: []uint32{0}}, {argument: 2, values: []uint32{0}},
+			{argument: 2, high: true, values: []uint32{0}},
 		}},
 	}
 }
 
 // readOnlyCalls open files to be read.
 func readOnlyCalls() []limitedCall {
-	return append([]limitedCall{{unix.SYS_OPENAT, []condition{{argument: 2, mask: writing, values: []uint32{0}}}}}, olderOpen...)
+	return append([]limitedCall{{unix.SYS_OPENAT, []condition{{argument: 2, mask: writing, values: []uint32{0}}}}},
+		olderOpen...)
 }

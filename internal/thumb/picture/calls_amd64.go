@@ -10,7 +10,8 @@ const (
 
 // The calls that only this architecture has, beside those of seccomp.go that they stand for.
 var (
-	olderCalls     = []uint32{unix.SYS_DUP2, unix.SYS_POLL, unix.SYS_SELECT, unix.SYS_EPOLL_WAIT, unix.SYS_TIME, unix.SYS_ARCH_PRCTL}
+	olderCalls = []uint32{unix.SYS_DUP2, unix.SYS_POLL, unix.SYS_SELECT, unix.SYS_EPOLL_WAIT, unix.SYS_TIME,
+		unix.SYS_ARCH_PRCTL}
 	olderFileCalls = []uint32{unix.SYS_STAT, unix.SYS_LSTAT, unix.SYS_ACCESS, unix.SYS_READLINK}
 	olderOpen      = []limitedCall{{unix.SYS_OPEN, []condition{{argument: 1, mask: writing, values: []uint32{0}}}}}
 )

@@ -17,7 +17,8 @@ const (
 	maxMemory  = 256 << 20 // bytes that may be written to, beyond what the program itself has
 	vipsItself = 16 << 20  // which is this much of vipsthumbnail, in bytes
 	maxSeconds = 10        // of processor time
-	// MaxOutput is how long a thumbnail may be, in bytes: the largest without compression, and some.
+	// MaxOutput is how long a thumbnail may be, in bytes: the largest without
+	// compression, and some.
 	MaxOutput = 20 << 20
 	// aim is from what on Go collects garbage rather than take more memory.
 	aim = maxMemory * 4 / 5
@@ -26,10 +27,12 @@ const (
 // ErrUnconfined is the error of Main when it cannot confine the process. It has read nothing then.
 var ErrUnconfined = errors.New("thumb: the child cannot be confined")
 
-// Unconfined is the exit code of a child whose Main returned ErrUnconfined: the cause is the machine and not the picture.
+// Unconfined is the exit code of a child whose Main returned ErrUnconfined: the cause is the
+// machine and not the picture.
 const Unconfined = 3
 
-// confine limits this process for good. With vips, the path of vipsthumbnail, it confines this thread alone, for becomeVips to execute that program in it: then
+// confine limits this process for good. With vips, the path of vipsthumbnail, it
+// confines this thread alone, for becomeVips to execute that program in it: then
 // listener decides about execve(2).
 func confine(vips string) (listener int, err error) {
 	most, processors := uint64(maxMemory+vipsItself), 2 // the second one for allowAsked
@@ -59,7 +62,8 @@ func confine(vips string) (listener int, err error) {
 	if vips == "" {
 		return filterCalls(goFilter(os.Getpid()), unix.SECCOMP_FILTER_FLAG_TSYNC)
 	}
-	// The server set this signal for the first thread. The thread that executes vipsthumbnail may be another one.
+	// The server set this signal for the first thread. The thread that executes vipsthumbnail
+	// may be another one.
 	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0); err != nil {
 		return 0, fmt.Errorf("end with the parent: %w", err)
 	}
@@ -73,8 +77,9 @@ func confine(vips string) (listener int, err error) {
 	return filterCalls(vipsFilter(os.Getpid()), unix.SECCOMP_FILTER_FLAG_NEW_LISTENER)
 }
 
-// mapped returns how many bytes this process may write to already, as proc(5) tells: Go sets 32 MiB aside for the maps of its heap, and how much more it is
-// depends on where that heap happens to begin.
+// mapped returns how many bytes this process may write to already, as proc(5) tells: Go
+// sets 32 MiB aside for the maps of its heap, and how much more it is depends on where that
+// heap happens to begin.
 func mapped() (uint64, error) {
 	told, err := os.ReadFile("/proc/self/statm")
 	if err != nil {
@@ -87,8 +92,9 @@ func mapped() (uint64, error) {
 	return data * uint64(os.Getpagesize()), nil
 }
 
-// becomeVips has libvips do the rest. Loaders that it does not trust itself stay closed, and of the others only those are reached whose pictures were told by
-// their first bytes: nothing that is drawn rather than decoded (SVG, PDF), no scripts of ImageMagick's.
+// becomeVips has libvips do the rest. Loaders that it does not trust itself stay closed, and of the
+// others only those are reached whose pictures were told by their first bytes: nothing that is
+// drawn rather than decoded (SVG, PDF), no scripts of ImageMagick's.
 func becomeVips(program string, edge int, is kind, gray bool, in *os.File, listener int) error {
 	if is == isBMP {
 		return fmt.Errorf("thumb: libvips does not decode %s by itself", is)
@@ -98,20 +104,23 @@ func becomeVips(program string, edge int, is kind, gray bool, in *os.File, liste
 	}
 	side := strconv.Itoa(edge)
 	args := []string{
-		"vipsthumbnail", "stdin[fail_on=error]", "--size", side + "x" + side + ">", "--export-profile", "srgb", "--output", ".webp[Q=80,strip,profile=none]",
+		"vipsthumbnail", "stdin[fail_on=error]", "--size", side + "x" + side + ">", "--export-profile", "srgb",
+		"--output", ".webp[Q=80,strip,profile=none]",
 	}
 	if !gray { // colours without a profile are sRGB's; without this pure ones come out wrong, and with it gray fails
 		args = append(args, "--import-profile", "srgb")
 	}
-	environ := []string{"VIPS_BLOCK_UNTRUSTED=1", "VIPS_CONCURRENCY=1", "VIPS_DISC_THRESHOLD=1g", "LC_ALL=C"} // what doesn't fit into memory isn't put on a disk either
+	// what doesn't fit into memory isn't put on a disk either
+	environ := []string{"VIPS_BLOCK_UNTRUSTED=1", "VIPS_CONCURRENCY=1", "VIPS_DISC_THRESHOLD=1g", "LC_ALL=C"}
 	if err := answerInTime(listener); err != nil {
 		return err
 	}
 	return fmt.Errorf("thumb: run vipsthumbnail: %w", syscall.Exec(program, args, environ))
 }
 
-// answerInTime lets this thread execute vipsthumbnail, which it waits for within the call of execve(2) as if it ran: nothing in this process may wait for this
-// thread meanwhile, or interrupt it or the thread that answers.
+// answerInTime lets this thread execute vipsthumbnail, which it waits for within the call of
+// execve(2) as if it ran: nothing in this process may wait for this thread meanwhile, or interrupt
+// it or the thread that answers.
 func answerInTime(listener int) error {
 	debug.SetGCPercent(-1)
 	debug.SetMemoryLimit(math.MaxInt64)
@@ -128,7 +137,8 @@ func answerInTime(listener int) error {
 	return <-ready
 }
 
-// blockUrgent keeps the runtime from interrupting this thread by SIGURG, which libvips does not use.
+// blockUrgent keeps the runtime from interrupting this thread by SIGURG, which
+// libvips does not use.
 func blockUrgent() error {
 	var urgent unix.Sigset_t
 	urgent.Val[0] = 1 << (unix.SIGURG - 1)

@@ -11,7 +11,8 @@ const (
 	maxSteps       = 4096 // segments, chunks or tags that are looked at
 )
 
-// orientation is how a picture says it has to be turned, from 1 to 8 (EXIF 2.32, section 4.6.4); 1 where it says nothing that makes sense.
+// orientation is how a picture says it has to be turned, from 1 to 8 (EXIF 2.32, section 4.6.4); 1
+// where it says nothing that makes sense.
 func orientation(in io.ReaderAt, is kind) int {
 	at, found := int64(0), is == isTIFF // which EXIF is in, being that itself
 	switch is {

@@ -14,7 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Landlock returns the version of the kernel's Landlock, from 1. It fails where the kernel has none or does not use it.
+// Landlock returns the version of the kernel's Landlock, from 1. It fails where the kernel has none
+// or does not use it.
 func Landlock() (version int, err error) {
 	got, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	if errno != 0 {
@@ -29,10 +30,11 @@ const (
 	toSearch  = unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_READ_DIR
 )
 
-// ruleset returns the rights that are refused unless a rule grants them: all that the version of Landlock knows, up to 6. A kernel answers EINVAL to one that it
-// does not know.
+// ruleset returns the rights that are refused unless a rule grants them: all that the version of
+// Landlock knows, up to 6. A kernel answers EINVAL to one that it does not know.
 func ruleset(version int) unix.LandlockRulesetAttr {
-	attr := unix.LandlockRulesetAttr{Handled_access_fs: unix.LANDLOCK_ACCESS_FS_MAKE_SYM<<1 - 1} // the last one of version 1, and those before
+	// the last one of version 1, and those before
+	attr := unix.LandlockRulesetAttr{Handled_access_fs: unix.LANDLOCK_ACCESS_FS_MAKE_SYM<<1 - 1}
 	if version >= 2 {
 		attr.Handled_access_fs |= unix.LANDLOCK_ACCESS_FS_REFER
 	}
@@ -57,7 +59,8 @@ type rule struct {
 	rights uint64
 }
 
-// vipsRules are what vipsthumbnail needs: itself, its loader and its libraries. The picture and the thumbnail are open already.
+// vipsRules are what vipsthumbnail needs: itself, its loader and its libraries. The picture and the
+// thumbnail are open already.
 func vipsRules(program string) ([]rule, error) {
 	rules := []rule{{program, toExecute}, {"/etc/ld.so.cache", toRead}, {"/dev/null", toRead}, {"/dev/urandom", toRead}}
 	loader, err := loaderOf(program)
@@ -74,7 +77,8 @@ func vipsRules(program string) ([]rule, error) {
 	if err != nil {
 		return nil, err
 	}
-	if prefix, name := filepath.Split(filepath.Dir(real)); name == "bin" { // where it was installed with libraries of its own
+	// where it was installed with libraries of its own
+	if prefix, name := filepath.Split(filepath.Dir(real)); name == "bin" {
 		rules = append(rules, rule{filepath.Join(prefix, "lib"), toSearch})
 	}
 	return rules, nil
@@ -96,15 +100,16 @@ func loaderOf(program string) (string, error) {
 	return "", nil
 }
 
-// restrict refuses this thread, and the program that it turns into, everything that rules do not grant. Without Landlock it does nothing; the server's log says
-// so.
+// restrict refuses this thread, and the program that it turns into, everything that rules do not
+// grant. Without Landlock it does nothing; the server's log says so.
 func restrict(rules []rule) error {
 	version, err := Landlock()
 	if err != nil {
 		return nil
 	}
 	attr := ruleset(version)
-	set, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), unsafe.Offsetof(attr.Quiet_access_fs), 0)
+	set, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)),
+		unsafe.Offsetof(attr.Quiet_access_fs), 0)
 	if errno != 0 {
 		return os.NewSyscallError("landlock_create_ruleset", errno)
 	}
@@ -127,7 +132,8 @@ func grant(set int, rule rule) error {
 	}
 	defer unix.Close(file)
 	below := unix.LandlockPathBeneathAttr{Allowed_access: rule.rights, Parent_fd: int32(file)}
-	if _, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(set), unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&below)), 0, 0, 0); errno != 0 {
+	if _, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(set), unix.LANDLOCK_RULE_PATH_BENEATH,
+		uintptr(unsafe.Pointer(&below)), 0, 0, 0); errno != 0 {
 		return os.NewSyscallError("landlock_add_rule", errno)
 	}
 	return nil

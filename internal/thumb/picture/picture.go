@@ -1,11 +1,15 @@
-// Package picture makes thumbnails, in a process of its own: what decodes a stranger's picture is never the server (abuse case C104).
+// Package picture makes thumbnails, in a process of its own: what decodes a stranger's picture is
+// never the server (abuse case C104).
 //
-// Main is the hidden command `larder thumb`: it reads a picture from a file and writes a smaller one, without any metadata. First it puts limits on
-// itself, which last over whatever becomes of the process: memory, processor time, the length of what it writes, no core dump, no new privileges. Then
-// the picture's own words are checked: what kind it is by its first bytes, how many pixels it says it has. Only then it is decoded. Where libvips is to
-// do that the process turns into it, under the same limits.
+// Main is the hidden command `larder thumb`: it reads a picture from a file and writes a smaller
+// one, without any metadata. First it puts limits on itself, which last over whatever becomes of
+// the process: memory, processor time, the length of what it writes, no core dump, no new
+// privileges. Then the picture's own words are checked: what kind it is by its first bytes, how
+// many pixels it says it has. Only then it is decoded. Where libvips is to do that the process
+// turns into it, under the same limits.
 //
-// It fails by an error or by dying, which are one to the server: there is no thumbnail. Memory that runs out is such a death.
+// It fails by an error or by dying, which are one to the server: there is no thumbnail. Memory that
+// runs out is such a death.
 package picture
 
 import (
@@ -36,11 +40,14 @@ const (
 	headBytes = 32 // tell what kind of picture it is
 )
 
-// Edges are the lengths of the longest edge of a thumbnail, in pixels. One that is smaller already stays as it is.
+// Edges are the lengths of the longest edge of a thumbnail, in pixels. One that is smaller already
+// stays as it is.
 var Edges = []int{160, 320, 640, 1280, 2048}
 
-// Main makes a thumbnail of in, a file that can be read anywhere, and writes it to out: JPEG, or PNG where something shines through. Its arguments are the
-// longest edge and, where libvips is to make it, as WebP, the path of its program vipsthumbnail; then Main does not return unless it fails.
+// Main makes a thumbnail of in, a file that can be read anywhere, and writes it to out: JPEG,
+// or PNG where something shines through. Its arguments are the longest edge and, where
+// libvips is to make it, as WebP, the path of its program vipsthumbnail; then Main does not
+// return unless it fails.
 func Main(args []string, in, out *os.File) error {
 	if len(args) != 1 && len(args) != 2 {
 		return errors.New("thumb: the longest edge is expected, and perhaps the path of vipsthumbnail")
@@ -127,8 +134,9 @@ var decoders = map[kind]struct {
 	isBMP:  {bmp.DecodeConfig, bmp.Decode},
 }
 
-// check refuses a picture that says it has too many pixels, before any is decoded, and tells whether it is known to have no colours. Of HEIF libvips reads the
-// header, under the limits of this process.
+// check refuses a picture that says it has too many pixels, before any is decoded, and
+// tells whether it is known to have no colours. Of HEIF libvips reads the header, under the
+// limits of this process.
 func check(in io.ReaderAt, is kind) (gray bool, err error) {
 	decoder, known := decoders[is]
 	if !known {

@@ -38,7 +38,8 @@ func child(t testing.TB, original []byte, edge int, more ...string) (thumbnail [
 	}
 	defer in.Close()
 	var out, said bytes.Buffer
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute) // the limits of the child end what works, not what waits
+	// the limits of the child end what works, not what waits
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "/proc/self/exe", append([]string{picture.Command, strconv.Itoa(edge)}, more...)...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.Env = in, &out, &said, []string{}
@@ -67,7 +68,8 @@ func corners(t testing.TB, got image.Image, topLeft, topRight, bottomLeft, botto
 	t.Helper()
 	b := got.Bounds()
 	for at, want := range map[image.Point]color.NRGBA{
-		{b.Dx() / 4, b.Dy() / 4}: topLeft, {b.Dx() * 3 / 4, b.Dy() / 4}: topRight, {b.Dx() / 4, b.Dy() * 3 / 4}: bottomLeft, {b.Dx() * 3 / 4, b.Dy() * 3 / 4}: bottomRight,
+		{b.Dx() / 4, b.Dy() / 4}: topLeft, {b.Dx() * 3 / 4, b.Dy() / 4}: topRight,
+		{b.Dx() / 4, b.Dy() * 3 / 4}: bottomLeft, {b.Dx() * 3 / 4, b.Dy() * 3 / 4}: bottomRight,
 	} {
 		if have := color.NRGBAModel.Convert(got.At(at.X, at.Y)).(color.NRGBA); !near(have, want, 24) {
 			t.Errorf("at %v of %v: %v, want %v", at, b.Size(), have, want)
@@ -105,7 +107,8 @@ func TestKinds(t *testing.T) {
 	t.Parallel()
 	quarters := thumbtest.Quarters(64, 48)
 	for name, original := range map[string][]byte{
-		"jpeg": thumbtest.JPEG(quarters), "png": thumbtest.PNG(quarters), "gif": thumbtest.GIF(quarters), "webp": thumbtest.WebP, "webp, lossy": thumbtest.Lossy, "bmp": bmpOf(t, quarters), "tiff": tiffOf(t, quarters),
+		"jpeg": thumbtest.JPEG(quarters), "png": thumbtest.PNG(quarters), "gif": thumbtest.GIF(quarters),
+		"webp": thumbtest.WebP, "webp, lossy": thumbtest.Lossy, "bmp": bmpOf(t, quarters), "tiff": tiffOf(t, quarters),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -118,16 +121,20 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// The longest edge is at most what was asked for, the other one in proportion, and nothing is enlarged.
+// The longest edge is at most what was asked for, the other one in proportion,
+// and nothing is enlarged.
 func TestSizes(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		width, height, edge int
 		want                image.Point
 	}{
-		{1000, 500, 160, image.Pt(160, 80)}, {500, 1000, 160, image.Pt(80, 160)}, {3000, 2000, 640, image.Pt(640, 427)}, {161, 161, 160, image.Pt(160, 160)},
-		{160, 160, 160, image.Pt(160, 160)}, {100, 50, 160, image.Pt(100, 50)}, {1, 1, 160, image.Pt(1, 1)}, {5000, 1, 160, image.Pt(160, 1)}, {2, 4001, 2048, image.Pt(1, 2048)},
-		{2100, 1500, 2048, image.Pt(2048, 1463)}, {1281, 700, 1280, image.Pt(1280, 699)}, {321, 2, 320, image.Pt(320, 2)},
+		{1000, 500, 160, image.Pt(160, 80)}, {500, 1000, 160, image.Pt(80, 160)}, {3000, 2000, 640, image.Pt(640, 427)},
+		{161, 161, 160, image.Pt(160, 160)},
+		{160, 160, 160, image.Pt(160, 160)}, {100, 50, 160, image.Pt(100, 50)}, {1, 1, 160, image.Pt(1, 1)},
+		{5000, 1, 160, image.Pt(160, 1)}, {2, 4001, 2048, image.Pt(1, 2048)},
+		{2100, 1500, 2048, image.Pt(2048, 1463)}, {1281, 700, 1280, image.Pt(1280, 699)},
+		{321, 2, 320, image.Pt(320, 2)},
 	} {
 		t.Run(fmt.Sprint(test.width, "x", test.height, " to ", test.edge), func(t *testing.T) {
 			t.Parallel()
@@ -142,11 +149,13 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// What a thumbnail shows is what the picture shows: one colour stays that colour, a fine pattern becomes its average, up to the edges.
+// What a thumbnail shows is what the picture shows: one colour stays that colour, a fine pattern
+// becomes its average, up to the edges.
 func TestShades(t *testing.T) {
 	t.Parallel()
 	for name, shade := range map[string]func(x, y int) uint8{
-		"flat": func(int, int) uint8 { return 100 }, "checks": func(x, y int) uint8 { return uint8((x+y)%2) * 200 }, "stripes": func(x, _ int) uint8 { return uint8(x%2) * 200 },
+		"flat": func(int, int) uint8 { return 100 }, "checks": func(x, y int) uint8 { return uint8((x+y)%2) * 200 },
+		"stripes": func(x, _ int) uint8 { return uint8(x%2) * 200 },
 	} {
 		for _, edge := range []int{160, 320, 640} {
 			t.Run(fmt.Sprint(name, edge), func(t *testing.T) {
@@ -180,19 +189,23 @@ func TestTransparency(t *testing.T) {
 	}
 }
 
-// EXIF 2.32, section 4.6.4: where the first row and the first column of what is stored are to be seen.
+// EXIF 2.32, section 4.6.4: where the first row and the first column of what is stored
+// are to be seen.
 func TestOrientation(t *testing.T) {
 	t.Parallel()
 	r, g, b, w := thumbtest.TopLeft, thumbtest.TopRight, thumbtest.BottomLeft, thumbtest.BottomRight
 	seen := map[uint16][4]color.NRGBA{ // top left, top right, bottom left, bottom right
-		1: {r, g, b, w}, 2: {g, r, w, b}, 3: {w, b, g, r}, 4: {b, w, r, g}, 5: {r, b, g, w}, 6: {b, r, w, g}, 7: {w, g, b, r}, 8: {g, w, r, b}, 0: {r, g, b, w}, 9: {r, g, b, w}, 6000: {r, g, b, w},
+		1: {r, g, b, w}, 2: {g, r, w, b}, 3: {w, b, g, r}, 4: {b, w, r, g}, 5: {r, b, g, w}, 6: {b, r, w, g},
+		7: {w, g, b, r}, 8: {g, w, r, b}, 0: {r, g, b, w}, 9: {r, g, b, w}, 6000: {r, g, b, w},
 	}
 	quarters := thumbtest.Quarters(640, 480)
 	for orientation, want := range seen {
 		little, big := thumbtest.EXIF(binary.LittleEndian, orientation), thumbtest.EXIF(binary.BigEndian, orientation)
 		for name, original := range map[string][]byte{
-			"jpeg, little": thumbtest.InJPEG(thumbtest.JPEG(quarters), little), "jpeg, big": thumbtest.InJPEG(thumbtest.JPEG(quarters), big),
-			"png": thumbtest.InPNG(thumbtest.PNG(quarters), big), "webp": thumbtest.InWebP(thumbtest.WebP, little, 64, 48),
+			"jpeg, little": thumbtest.InJPEG(thumbtest.JPEG(quarters), little),
+			"jpeg, big":    thumbtest.InJPEG(thumbtest.JPEG(quarters), big),
+			"png":          thumbtest.InPNG(thumbtest.PNG(quarters), big),
+			"webp":         thumbtest.InWebP(thumbtest.WebP, little, 64, 48),
 		} {
 			t.Run(fmt.Sprint(orientation, " in ", name), func(t *testing.T) {
 				t.Parallel()
@@ -222,7 +235,8 @@ func TestBrokenEXIF(t *testing.T) {
 	binary.BigEndian.PutUint16(many[8:], 0xffff)
 	long := bytes.Clone(whole)
 	binary.BigEndian.PutUint16(long[12:], 4) // a type that an orientation does not have
-	for name, exif := range map[string][]byte{"far": far, "another type": long, "cut off": whole[:14], "nothing": nil, "noise": []byte("\xff\xd9\xff\xff\xff\xff")} {
+	for name, exif := range map[string][]byte{"far": far, "another type": long, "cut off": whole[:14], "nothing": nil,
+		"noise": []byte("\xff\xd9\xff\xff\xff\xff")} {
 		got, _ := made(t, thumbtest.InJPEG(thumbtest.JPEG(thumbtest.Quarters(64, 48)), exif), 160)
 		if got.Bounds().Size() != image.Pt(64, 48) {
 			t.Errorf("%s: %v", name, got.Bounds().Size())
@@ -236,7 +250,8 @@ func TestMetadataDoesNotSurvive(t *testing.T) {
 	t.Parallel()
 	exif := thumbtest.EXIF(binary.BigEndian, 1)
 	for name, original := range map[string][]byte{
-		"jpeg": thumbtest.InJPEG(thumbtest.JPEG(thumbtest.Quarters(64, 48)), exif), "png": thumbtest.InPNG(thumbtest.PNG(thumbtest.Glass(64, 48)), exif),
+		"jpeg": thumbtest.InJPEG(thumbtest.JPEG(thumbtest.Quarters(64, 48)), exif),
+		"png":  thumbtest.InPNG(thumbtest.PNG(thumbtest.Glass(64, 48)), exif),
 		"webp": thumbtest.InWebP(thumbtest.WebP, exif, 64, 48),
 	} {
 		if !bytes.Contains(original, []byte(thumbtest.Place)) {
@@ -257,7 +272,8 @@ func TestMetadataDoesNotSurvive(t *testing.T) {
 // gray encodes a picture of one colour, which takes no room however large it is.
 func gray(t testing.TB, width, height int) []byte {
 	var b bytes.Buffer
-	if err := (&png.Encoder{CompressionLevel: png.BestSpeed}).Encode(&b, image.NewGray(image.Rect(0, 0, width, height))); err != nil {
+	if err := (&png.Encoder{CompressionLevel: png.BestSpeed}).
+		Encode(&b, image.NewGray(image.Rect(0, 0, width, height))); err != nil {
 		t.Fatal(err)
 	}
 	return b.Bytes()
@@ -273,11 +289,13 @@ func TestPixels(t *testing.T) {
 		t.Errorf("%v, %v", size, err)
 	}
 	for name, original := range map[string][]byte{
-		"51 megapixels": gray(t, 7100, 7100), "png": thumbtest.HugePNG(60000, 60000), "png, overflow": thumbtest.HugePNG(1<<31-1, 1<<31-1), "gif": thumbtest.HugeGIF(60000, 60000),
+		"51 megapixels": gray(t, 7100, 7100), "png": thumbtest.HugePNG(60000, 60000),
+		"png, overflow": thumbtest.HugePNG(1<<31-1, 1<<31-1), "gif": thumbtest.HugeGIF(60000, 60000),
 		"long": thumbtest.HugePNG(50_000_001, 1),
 	} {
 		got, peak, err := child(t, original, 160)
-		if err == nil || !strings.Contains(err.Error(), "pixels") && !strings.Contains(err.Error(), "header") || len(got) != 0 {
+		if err == nil || !strings.Contains(err.Error(), "pixels") && !strings.Contains(err.Error(), "header") ||
+			len(got) != 0 {
 			t.Errorf("%s: %d bytes, %v", name, len(got), err)
 		}
 		if peak > 64<<20 {
@@ -286,7 +304,8 @@ func TestPixels(t *testing.T) {
 	}
 }
 
-// Abuse case C104: a picture gets 256 MiB at most. One of 24 megapixels from a camera needs far less.
+// Abuse case C104: a picture gets 256 MiB at most. One of 24 megapixels from a
+// camera needs far less.
 func TestMemory(t *testing.T) {
 	camera := func() []byte {
 		frame := image.NewYCbCr(image.Rect(0, 0, 6000, 4000), image.YCbCrSubsampleRatio420)
@@ -320,16 +339,23 @@ func (deep) Bounds() image.Rectangle { return image.Rect(0, 0, 6000, 6000) }
 func (deep) At(int, int) color.Color { return color.NRGBA64{} }
 func (deep) Opaque() bool            { return false }
 
-// What is no picture that is known here is not decoded: nothing that is drawn by a program, nothing that only says that it is one.
+// What is no picture that is known here is not decoded: nothing that is drawn by a program, nothing
+// that only says that it is one.
 func TestNoPicture(t *testing.T) {
 	t.Parallel()
 	whole := thumbtest.JPEG(thumbtest.Quarters(640, 480))
 	for name, original := range map[string][]byte{
-		"nothing": nil, "a word": []byte("word"), "text": []byte(strings.Repeat("words and words ", 100)), "svg": []byte(`<svg xmlns="http://www.w3.org/2000/svg" width="10" height="10"><rect width="10" height="10"/></svg>`),
-		"pdf": []byte("%PDF-1.7\n"), "postscript": []byte("%!PS\n"), "magick": []byte("push graphic-context\nviewbox 0 0 10 10\n"), "pnm": []byte("P3 1 1 255 0 0 0\n"),
-		"half a jpeg": whole[:len(whole)/2], "jpeg and noise": append([]byte("\xff\xd8\xff\xe0"), bytes.Repeat([]byte("noise"), 500)...), "png's mark": []byte("\x89PNG\r\n\x1a\n"),
-		"gif's mark": []byte("GIF89a"), "webp's mark": []byte("RIFF\x04\x00\x00\x00WEBP"), "tiff's mark": []byte("II*\x00\xff\xff\xff\xff"), "bmp's mark": []byte("BM"),
-		"heic without libvips": thumbtest.HEIC, "avif without libvips": thumbtest.AVIF, "video": []byte("\x00\x00\x00\x20ftypisom\x00\x00\x02\x00"),
+		"nothing": nil, "a word": []byte("word"), "text": []byte(strings.Repeat("words and words ", 100)),
+		"svg": []byte(
+			`<svg xmlns="http://www.w3.org/2000/svg" width="10" height="10"><rect width="10" height="10"/></svg>`),
+		"pdf": []byte("%PDF-1.7\n"), "postscript": []byte("%!PS\n"),
+		"magick": []byte("push graphic-context\nviewbox 0 0 10 10\n"), "pnm": []byte("P3 1 1 255 0 0 0\n"),
+		"half a jpeg": whole[:len(whole)/2], "jpeg and noise": append([]byte("\xff\xd8\xff\xe0"),
+			bytes.Repeat([]byte("noise"), 500)...), "png's mark": []byte("\x89PNG\r\n\x1a\n"),
+		"gif's mark": []byte("GIF89a"), "webp's mark": []byte("RIFF\x04\x00\x00\x00WEBP"),
+		"tiff's mark": []byte("II*\x00\xff\xff\xff\xff"), "bmp's mark": []byte("BM"),
+		"heic without libvips": thumbtest.HEIC, "avif without libvips": thumbtest.AVIF,
+		"video": []byte("\x00\x00\x00\x20ftypisom\x00\x00\x02\x00"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -10,9 +10,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The filter of system calls is a list of those that are allowed. A list of forbidden ones would let every call through that a later kernel adds. A call that is
-// not on the list fails with ENOSYS, as on a kernel that does not have it, so that the C library falls back to an older one (clone3 to clone, for one). A call
-// that is on the list with other arguments fails with EPERM.
+// The filter of system calls is a list of those that are allowed. A list of forbidden ones would
+// let every call through that a later kernel adds. A call that is not on the list fails with
+// ENOSYS, as on a kernel that does not have it, so that the C library falls back to an older one
+// (clone3 to clone, for one). A call that is on the list with other arguments fails with EPERM.
 
 // limitedCall is a call that is allowed when all conditions hold.
 type limitedCall struct {
@@ -33,9 +34,11 @@ func goFilter(pid int) []unix.SockFilter {
 	return assemble(slices.Concat(ownCalls, olderCalls), limitedCalls(uint32(pid)))
 }
 
-// vipsFilter allows what libvips needs. Whether execve(2) is allowed is asked of the listener of the filter.
+// vipsFilter allows what libvips needs. Whether execve(2) is allowed is asked of the
+// listener of the filter.
 func vipsFilter(pid int) []unix.SockFilter {
-	return assemble(slices.Concat(ownCalls, olderCalls, fileCalls, olderFileCalls), slices.Concat(limitedCalls(uint32(pid)), readOnlyCalls()), unix.SYS_EXECVE)
+	return assemble(slices.Concat(ownCalls, olderCalls, fileCalls, olderFileCalls),
+		slices.Concat(limitedCalls(uint32(pid)), readOnlyCalls()), unix.SYS_EXECVE)
 }
 
 // Offsets in struct seccomp_data (seccomp(2)).
@@ -45,10 +48,12 @@ const (
 	argumentsAt = 16
 )
 
-// assemble writes a filter: calls of another architecture end the process, asked ones are for the listener of the filter to decide.
+// assemble writes a filter: calls of another architecture end the process, asked ones are for the
+// listener of the filter to decide.
 func assemble(allowed []uint32, limited []limitedCall, asked ...uint32) []unix.SockFilter {
 	const refused = unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)
-	filter := []unix.SockFilter{load(archAt), jump(unix.BPF_JEQ, auditArch, 1, 0), ret(unix.SECCOMP_RET_KILL_PROCESS), load(numberAt)}
+	filter := []unix.SockFilter{load(archAt), jump(unix.BPF_JEQ, auditArch, 1, 0), ret(unix.SECCOMP_RET_KILL_PROCESS),
+		load(numberAt)}
 	if foreignCalls != 0 {
 		filter = append(filter, jump(unix.BPF_JGE, foreignCalls, 0, 1), ret(unix.SECCOMP_RET_KILL_PROCESS))
 	}
@@ -92,14 +97,16 @@ func ret(action uint32) unix.SockFilter {
 	return unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: action}
 }
 
-// filterCalls puts a filter on this thread, with SECCOMP_FILTER_FLAG_TSYNC on all threads, for good. With SECCOMP_FILTER_FLAG_NEW_LISTENER it returns the
-// descriptor of the filter's listener, which is closed by execve(2).
+// filterCalls puts a filter on this thread, with SECCOMP_FILTER_FLAG_TSYNC on all threads, for
+// good. With SECCOMP_FILTER_FLAG_NEW_LISTENER it returns the descriptor of the filter's listener,
+// which is closed by execve(2).
 func filterCalls(filter []unix.SockFilter, flags uintptr) (listener int, err error) {
 	if auditArch == 0 {
 		return 0, errors.New("filter system calls: there is no filter for this architecture")
 	}
 	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
-	got, _, errno := unix.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, flags, uintptr(unsafe.Pointer(&program)))
+	got, _, errno := unix.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, flags,
+		uintptr(unsafe.Pointer(&program)))
 	if errno != 0 {
 		return 0, os.NewSyscallError("seccomp", errno)
 	}
@@ -109,24 +116,28 @@ func filterCalls(filter []unix.SockFilter, flags uintptr) (listener int, err err
 	return int(got), nil
 }
 
-// Sizes of struct seccomp_notif and struct seccomp_notif_resp, as the numbers of their ioctls say them.
+// Sizes of struct seccomp_notif and struct seccomp_notif_resp, as the numbers of
+// their ioctls say them.
 const (
 	questionSize = 80
 	answerSize   = 24
 )
 
-// allowAsked lets the calls through that the filter asks about, until execve(2) ends this thread and closes the listener. A filter without a listener answers
-// ENOSYS, so that the program which this process has turned into executes nothing any more, not even itself: by that it could shed the signal at its parent's
-// death, which belongs to a thread.
+// allowAsked lets the calls through that the filter asks about, until execve(2) ends this thread
+// and closes the listener. A filter without a listener answers ENOSYS, so that the program which
+// this process has turned into executes nothing any more, not even itself: by that it could shed
+// the signal at its parent's death, which belongs to a thread.
 //
-// It never returns to Go's scheduler: its calls are raw ones, and it checks no stack. The scheduler could give the processor of this thread to another one, and
-// while execve(2) is under way it can start none, so that this thread would wait for a processor for ever.
+// It never returns to Go's scheduler: its calls are raw ones, and it checks no stack. The scheduler
+// could give the processor of this thread to another one, and while execve(2) is under way it can
+// start none, so that this thread would wait for a processor for ever.
 //
 //go:nosplit
 func allowAsked(listener int) {
 	for {
 		var question [questionSize / 8]uint64 // zero, as the kernel demands
-		_, _, errno := unix.RawSyscall(unix.SYS_IOCTL, uintptr(listener), unix.SECCOMP_IOCTL_NOTIF_RECV, uintptr(unsafe.Pointer(&question)))
+		_, _, errno := unix.RawSyscall(unix.SYS_IOCTL, uintptr(listener), unix.SECCOMP_IOCTL_NOTIF_RECV,
+			uintptr(unsafe.Pointer(&question)))
 		if errno == unix.EINTR || errno == unix.ENOENT {
 			continue
 		}
@@ -139,6 +150,8 @@ func allowAsked(listener int) {
 			errno int32
 			flags uint32
 		}{id: question[0], flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}
-		_, _, _ = unix.RawSyscall(unix.SYS_IOCTL, uintptr(listener), unix.SECCOMP_IOCTL_NOTIF_SEND, uintptr(unsafe.Pointer(&answer))) // else it is asked again
+		// else it is asked again
+		_, _, _ = unix.RawSyscall(unix.SYS_IOCTL, uintptr(listener), unix.SECCOMP_IOCTL_NOTIF_SEND,
+			uintptr(unsafe.Pointer(&answer)))
 	}
 }

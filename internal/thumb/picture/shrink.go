@@ -6,8 +6,9 @@ import (
 	"math"
 )
 
-// shrink draws a picture so that its longest edge is at most edge. Large ones are first averaged over squares of whole pixels, then weighed by Catmull and
-// Rom's spline. Besides the picture and the result no more than a few rows are held.
+// shrink draws a picture so that its longest edge is at most edge. Large ones are first averaged
+// over squares of whole pixels, then weighed by Catmull and Rom's spline. Besides the picture and
+// the result no more than a few rows are held.
 func shrink(full image.Image, edge int) *image.RGBA {
 	bounds := full.Bounds()
 	longest := max(bounds.Dx(), bounds.Dy())
@@ -67,11 +68,13 @@ func newBoxes(full image.Image, side int) *boxes {
 	width := (bounds.Dx() + side - 1) / side
 	return &boxes{
 		full: full, side: side, width: width, height: (bounds.Dy() + side - 1) / side,
-		strip: image.NewRGBA(image.Rect(0, 0, bounds.Dx(), side)), sums: make([]uint32, 4*width), out: make([]float32, 4*width),
+		strip: image.NewRGBA(image.Rect(0, 0, bounds.Dx(), side)), sums: make([]uint32, 4*width),
+		out: make([]float32, 4*width),
 	}
 }
 
-// row averages a row of squares, four numbers each, from 0 to 255, colours multiplied by alpha. The next call overwrites it.
+// row averages a row of squares, four numbers each, from 0 to 255, colours multiplied by alpha. The
+// next call overwrites it.
 func (b *boxes) row(y int) []float32 {
 	bounds := b.full.Bounds()
 	rows := min(b.side, bounds.Dy()-y*b.side)
@@ -97,7 +100,8 @@ func (b *boxes) row(y int) []float32 {
 	return b.out
 }
 
-// taps are the numbers that one number of the result is made of: weights from first on, which sum up to 1.
+// taps are the numbers that one number of the result is made of: weights from first on, which
+// sum up to 1.
 type taps struct {
 	first   int
 	weights []float32
@@ -176,7 +180,8 @@ func newRing(down filter, width int) *ring {
 
 func (r *ring) row(y int) []float32 { return r.rows[y%len(r.rows)] }
 
-// turn turns and mirrors a picture so that it stands as the camera was held: orientation as EXIF numbers it, 1 for as it is.
+// turn turns and mirrors a picture so that it stands as the camera was held: orientation as EXIF
+// numbers it, 1 for as it is.
 func turn(from *image.RGBA, orientation int) *image.RGBA {
 	w, h := from.Bounds().Dx(), from.Bounds().Dy()
 	var source func(x, y int) (int, int)

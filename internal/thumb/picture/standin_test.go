@@ -55,7 +55,8 @@ func newServer(t testing.TB) server {
 	}}
 }
 
-// takenOver runs the stand-in as vipsthumbnail, by a command line that may run the child in another way.
+// takenOver runs the stand-in as vipsthumbnail, by a command line that may run the
+// child in another way.
 func (s server) takenOver(t testing.TB, orders thumbtest.Orders, command ...string) (map[string]string, error) {
 	t.Helper()
 	program, err := thumbtest.StandIn(t.TempDir())
@@ -63,7 +64,8 @@ func (s server) takenOver(t testing.TB, orders thumbtest.Orders, command ...stri
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "original")
-	if err := os.WriteFile(path, thumbtest.WithOrders(thumbtest.PNG(thumbtest.Quarters(64, 48)), orders), 0o600); err != nil {
+	if err := os.WriteFile(path, thumbtest.WithOrders(thumbtest.PNG(thumbtest.Quarters(64, 48)), orders),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	in, err := os.Open(path)
@@ -90,20 +92,28 @@ func (s server) takenOver(t testing.TB, orders thumbtest.Orders, command ...stri
 	return outcome, nil
 }
 
-// refused is what the kernel answers to each attempt. opened is its answer to an attempt to read a file of the server, written to one to write it.
+// refused is what the kernel answers to each attempt. opened is its answer to an attempt to read a
+// file of the server, written to one to write it.
 func (s server) refused(opened, written string) map[string]string {
 	const no, none = "EPERM", "ENOSYS"
 	want := map[string]string{
-		"change the picture": written, "change /dev/mem": written, "nameless file": written, "mode of the picture": none, "owner of the picture": none, "lock the picture": none,
+		"change the picture": written, "change /dev/mem": written, "nameless file": written,
+		"mode of the picture": none, "owner of the picture": none, "lock the picture": none,
 		"tcp": none, "udp": none, "unix socket": none, "abstract socket": none, "socketpair": none,
-		"clone": no, "clone into a namespace": no, "clone a thread into a namespace": no, "fork": none, "vfork": none, "clone3": none, "unshare": none, "setns": none,
-		"setsid": none, "setpgid": none, "outlive the parent": no, "ptrace": none, "process_vm_readv": none, "process_vm_writev": none,
-		"kill": no, "kill a group": no, "kill its group": no, "kill all": no, "kill itself": "", "tkill": none, "tgkill": no, "rt_sigqueueinfo": none, "pidfd_open": none, "pidfd_send_signal": none,
-		"signal by a file": no, "signal of a file": no, "ioctl": no, "more memory": no, "another limit": no, "more time": none, "the parent's limits": no,
+		"clone": no, "clone into a namespace": no, "clone a thread into a namespace": no, "fork": none, "vfork": none,
+		"clone3": none, "unshare": none, "setns": none,
+		"setsid": none, "setpgid": none, "outlive the parent": no, "ptrace": none, "process_vm_readv": none,
+		"process_vm_writev": none,
+		"kill":              no, "kill a group": no, "kill its group": no, "kill all": no, "kill itself": "",
+		"tkill":  none,
+		"tgkill": no, "rt_sigqueueinfo": none, "pidfd_open": none, "pidfd_send_signal": none,
+		"signal by a file": no, "signal of a file": no, "ioctl": no, "more memory": no, "another limit": no,
+		"more time": none, "the parent's limits": no,
 		"execve /bin/sh": none, "execveat /bin/sh": none, "execve itself": none, "execve in a thread": none,
 	}
 	for _, call := range []string{
-		"io_uring_setup", "bpf", "userfaultfd", "mount", "chroot", "keyctl", "add_key", "perf_event_open", "memfd_create", "open_by_handle_at", "openat2", "init_module", "seccomp", "setuid", "capset",
+		"io_uring_setup", "bpf", "userfaultfd", "mount", "chroot", "keyctl", "add_key", "perf_event_open",
+		"memfd_create", "open_by_handle_at", "openat2", "init_module", "seccomp", "setuid", "capset",
 		"personality", "shmget", "mq_open", "inotify_init1", "fanotify_init", "a later kernel's call",
 	} {
 		want[call] = none
@@ -136,7 +146,8 @@ func compare(t *testing.T, got, want map[string]string) {
 	}
 }
 
-// A decoder that was taken over reaches nothing of the server: no file, no socket, no other process, and it cannot become another program.
+// A decoder that was taken over reaches nothing of the server: no file, no socket, no other
+// process, and it cannot become another program.
 func TestTakenOver(t *testing.T) {
 	t.Parallel()
 	if _, err := picture.Landlock(); err != nil {
@@ -169,7 +180,8 @@ func TestTakenOverWithoutLandlock(t *testing.T) {
 	}
 }
 
-// asDecoder is the argument by which this program confines itself as the child does that decodes by itself, and then carries out orders.
+// asDecoder is the argument by which this program confines itself as the child does that decodes by
+// itself, and then carries out orders.
 const asDecoder = "as-decoder"
 
 func init() {
@@ -197,7 +209,8 @@ func init() {
 	os.Exit(0)
 }
 
-// The child that decodes by itself is no better off, on any of its threads and with or without Landlock: it opens no file at all.
+// The child that decodes by itself is no better off, on any of its threads and with or without
+// Landlock: it opens no file at all.
 func TestDecoderTakenOver(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -229,7 +242,8 @@ func TestEndsWithParent(t *testing.T) {
 	orders := s.orders
 	orders.Stays = true
 	path := filepath.Join(t.TempDir(), "original")
-	if err := os.WriteFile(path, thumbtest.WithOrders(thumbtest.PNG(thumbtest.Quarters(64, 48)), orders), 0o600); err != nil {
+	if err := os.WriteFile(path, thumbtest.WithOrders(thumbtest.PNG(thumbtest.Quarters(64, 48)), orders),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	self, err := os.Executable()
@@ -241,7 +255,8 @@ func TestEndsWithParent(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer read.Close()
-	parent := exec.CommandContext(t.Context(), "/bin/sh", "-c", `"$0" "$1" 160 "$2" <"$3" & wait`, self, picture.Command, program, path)
+	parent := exec.CommandContext(t.Context(), "/bin/sh", "-c", `"$0" "$1" 160 "$2" <"$3" & wait`, self,
+		picture.Command, program, path)
 	parent.Stdout, parent.Env = write, []string{}
 	if err := parent.Start(); err != nil {
 		t.Fatal(err)
@@ -264,7 +279,8 @@ func TestEndsWithParent(t *testing.T) {
 	}
 }
 
-// A child that cannot be confined decodes nothing, and says by its exit code that the picture is not to blame.
+// A child that cannot be confined decodes nothing, and says by its exit code that the picture
+// is not to blame.
 func TestUnconfined(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "original")
@@ -272,11 +288,15 @@ func TestUnconfined(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, command := range map[string][]string{
-		"no filter":            append(thumbtest.WithoutCall(unix.SYS_SECCOMP, unix.EINVAL), "/proc/self/exe", picture.Command, "160"),
-		"no filter of libvips": append(thumbtest.WithoutCall(unix.SYS_SECCOMP, unix.EBUSY), "/proc/self/exe", picture.Command, "160", vips(t)),
-		"no rules":             append(thumbtest.WithoutCall(unix.SYS_LANDLOCK_ADD_RULE, unix.EPERM), "/proc/self/exe", picture.Command, "160", vips(t)),
-		"no restriction":       append(thumbtest.WithoutCall(unix.SYS_LANDLOCK_RESTRICT_SELF, unix.E2BIG), "/proc/self/exe", picture.Command, "160", vips(t)),
-		"no program":           {"/proc/self/exe", picture.Command, "160", "/no such program"},
+		"no filter": append(thumbtest.WithoutCall(unix.SYS_SECCOMP, unix.EINVAL), "/proc/self/exe",
+			picture.Command, "160"),
+		"no filter of libvips": append(thumbtest.WithoutCall(unix.SYS_SECCOMP, unix.EBUSY), "/proc/self/exe",
+			picture.Command, "160", vips(t)),
+		"no rules": append(thumbtest.WithoutCall(unix.SYS_LANDLOCK_ADD_RULE, unix.EPERM), "/proc/self/exe",
+			picture.Command, "160", vips(t)),
+		"no restriction": append(thumbtest.WithoutCall(unix.SYS_LANDLOCK_RESTRICT_SELF, unix.E2BIG),
+			"/proc/self/exe", picture.Command, "160", vips(t)),
+		"no program": {"/proc/self/exe", picture.Command, "160", "/no such program"},
 	} {
 		in, err := os.Open(path)
 		if err != nil {
@@ -293,11 +313,13 @@ func TestUnconfined(t *testing.T) {
 	}
 }
 
-// A kernel with an older Landlock is asked for what that knows, and one with a newer for what is known here (landlock(7)).
+// A kernel with an older Landlock is asked for what that knows, and one with a newer for what
+// is known here (landlock(7)).
 func TestLandlockVersions(t *testing.T) {
 	t.Parallel()
 	for version, want := range map[int][3]uint64{
-		1: {0x1fff, 0, 0}, 2: {0x3fff, 0, 0}, 3: {0x7fff, 0, 0}, 4: {0x7fff, 3, 0}, 5: {0xffff, 3, 0}, 6: {0xffff, 3, 3}, 7: {0xffff, 3, 3}, 99: {0xffff, 3, 3},
+		1: {0x1fff, 0, 0}, 2: {0x3fff, 0, 0}, 3: {0x7fff, 0, 0}, 4: {0x7fff, 3, 0}, 5: {0xffff, 3, 0},
+		6: {0xffff, 3, 3}, 7: {0xffff, 3, 3}, 99: {0xffff, 3, 3},
 	} {
 		got := picture.Ruleset(version)
 		if have := [3]uint64{got.Handled_access_fs, got.Handled_access_net, got.Scoped}; have != want {

@@ -47,7 +47,8 @@ func TestVipsKinds(t *testing.T) {
 	t.Parallel()
 	quarters := thumbtest.Quarters(64, 48)
 	for name, original := range map[string][]byte{
-		"jpeg": thumbtest.JPEG(quarters), "png": thumbtest.PNG(quarters), "gif": thumbtest.GIF(quarters), "webp": thumbtest.WebP, "tiff": tiffOf(t, quarters),
+		"jpeg": thumbtest.JPEG(quarters), "png": thumbtest.PNG(quarters), "gif": thumbtest.GIF(quarters),
+		"webp": thumbtest.WebP, "tiff": tiffOf(t, quarters),
 		"heic": thumbtest.HEIC, "webp, lossy": thumbtest.Lossy, "avif": thumbtest.AVIF,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -73,7 +74,8 @@ func TestVipsAgrees(t *testing.T) {
 	if got := madeByVips(t, thumbtest.PNG(thumbtest.Quarters(100, 50)), 160); got.Bounds().Size() != image.Pt(100, 50) {
 		t.Errorf("enlarged to %v", got.Bounds().Size())
 	}
-	corners(t, madeByVips(t, thumbtest.PNG(thumbtest.Glass(800, 600)), 160), color.NRGBA{}, color.NRGBA{}, thumbtest.BottomLeft, thumbtest.BottomRight)
+	corners(t, madeByVips(t, thumbtest.PNG(thumbtest.Glass(800, 600)), 160), color.NRGBA{}, color.NRGBA{},
+		thumbtest.BottomLeft, thumbtest.BottomRight)
 	raw, _, err := child(t, thumbtest.InJPEG(thumbtest.JPEG(thumbtest.Quarters(64, 48)), exif), 160, vips(t))
 	if err != nil {
 		t.Fatal(err)
@@ -110,13 +112,17 @@ func TestVipsManyAtOnce(t *testing.T) {
 	}
 }
 
-// What is refused without libvips is refused with it, and what it would draw rather than decode never reaches it.
+// What is refused without libvips is refused with it, and what it would draw rather than
+// decode never reaches it.
 func TestVipsRefusals(t *testing.T) {
 	t.Parallel()
 	whole := thumbtest.JPEG(thumbtest.Quarters(640, 480))
 	for name, original := range map[string][]byte{
-		"huge png": thumbtest.HugePNG(60000, 60000), "huge gif": thumbtest.HugeGIF(60000, 60000), "half a jpeg": whole[:len(whole)/2], "svg": []byte(`<svg xmlns="http://www.w3.org/2000/svg" width="10" height="10"/>`),
-		"pdf": []byte("%PDF-1.7\n"), "magick": []byte("push graphic-context\nviewbox 0 0 10 10\n"), "pnm": []byte("P3 1 1 255 0 0 0\n"), "text": []byte("words"), "half a heic": thumbtest.HEIC[:400],
+		"huge png": thumbtest.HugePNG(60000, 60000), "huge gif": thumbtest.HugeGIF(60000, 60000),
+		"half a jpeg": whole[:len(whole)/2], "svg": []byte(
+			`<svg xmlns="http://www.w3.org/2000/svg" width="10" height="10"/>`),
+		"pdf": []byte("%PDF-1.7\n"), "magick": []byte("push graphic-context\nviewbox 0 0 10 10\n"),
+		"pnm": []byte("P3 1 1 255 0 0 0\n"), "text": []byte("words"), "half a heic": thumbtest.HEIC[:400],
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -124,14 +130,16 @@ func TestVipsRefusals(t *testing.T) {
 			if err == nil || len(got) != 0 {
 				t.Errorf("a thumbnail of %d bytes", len(got))
 			}
-			if drawn := name == "svg" || name == "pdf" || name == "magick" || name == "pnm"; drawn && !strings.Contains(fmt.Sprint(err), "no kind of picture") {
+			if drawn := name == "svg" || name == "pdf" || name == "magick" || name == "pnm"; drawn &&
+				!strings.Contains(fmt.Sprint(err), "no kind of picture") {
 				t.Errorf("libvips was asked: %v", err)
 			}
 		})
 	}
 }
 
-// The limits that the child puts on itself are those of the kernel, for it and for what it turns into; of its surroundings it sees nothing.
+// The limits that the child puts on itself are those of the kernel, for it and for what it turns
+// into; of its surroundings it sees nothing.
 func TestConfined(t *testing.T) {
 	t.Parallel()
 	noise := image.NewNRGBA(image.Rect(0, 0, 1000, 1000))
@@ -179,18 +187,23 @@ func TestConfined(t *testing.T) {
 		memory := "285212672 285212672" // 272 MiB
 		if name == "by itself" {
 			var itself int
-			if _, err := fmt.Sscan(limits["Max data size"], &itself); err != nil || itself < 288<<20 || itself > 384<<20 { // a program of Go has from 32 to 128 MiB mapped
+			// a program of Go has from 32 to 128 MiB mapped
+			if _, err := fmt.Sscan(limits["Max data size"], &itself); err != nil || itself < 288<<20 ||
+				itself > 384<<20 {
 				t.Errorf("data of at most %d bytes, %v", itself, err)
 			}
 			memory = fmt.Sprintf("%d %[1]d", itself)
 		}
-		want := map[string]string{"Max data size": memory, "Max cpu time": "10 10", "Max file size": "20971520 20971520", "Max core file size": "0 0"}
+		want := map[string]string{"Max data size": memory, "Max cpu time": "10 10",
+			"Max file size": "20971520 20971520", "Max core file size": "0 0"}
 		for limit, value := range want {
 			if limits[limit] != value {
 				t.Errorf("%s: %s is %q, want %q", name, limit, limits[limit], value)
 			}
 		}
-		if name == "vipsthumbnail" && (!strings.Contains(of("status"), "NoNewPrivs:\t1") || !strings.Contains(of("environ"), "VIPS_BLOCK_UNTRUSTED=1") || !strings.Contains(of("comm"), "vipsthumbnail")) {
+		if name == "vipsthumbnail" && (!strings.Contains(of("status"), "NoNewPrivs:\t1") ||
+			!strings.Contains(of("environ"), "VIPS_BLOCK_UNTRUSTED=1") ||
+			!strings.Contains(of("comm"), "vipsthumbnail")) {
 			t.Errorf("%s: %s %s", of("comm"), of("environ"), of("status"))
 		}
 		threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", cmd.Process.Pid))
@@ -199,7 +212,8 @@ func TestConfined(t *testing.T) {
 		}
 		for _, thread := range threads {
 			status, err := os.ReadFile(thread)
-			if err == nil && (!strings.Contains(string(status), "NoNewPrivs:\t1\n") || !strings.Contains(string(status), "Seccomp:\t2\n")) {
+			if err == nil && (!strings.Contains(string(status), "NoNewPrivs:\t1\n") ||
+				!strings.Contains(string(status), "Seccomp:\t2\n")) {
 				t.Errorf("%s: a thread is not confined: %s", name, status)
 			}
 		}

@@ -45,8 +45,9 @@ func OrdersOf(text []byte) Orders {
 	return orders
 }
 
-// StandIn copies the running test into dir, as a vipsthumbnail that was taken over, and returns its path. It makes a thumbnail of a picture without orders; else it writes
-// a WebP that holds what came of them.
+// StandIn copies the running test into dir, as a vipsthumbnail that was taken over, and returns
+// its path. It makes a thumbnail of a picture without orders; else it writes a WebP that holds
+// what came of them.
 func StandIn(dir string) (path string, err error) {
 	program, err := os.ReadFile("/proc/self/exe")
 	if err != nil {
@@ -107,7 +108,8 @@ func standIn() {
 	must(err)
 }
 
-// Attempt tries all of it in this process, on the calling goroutine's thread. What succeeds does no harm.
+// Attempt tries all of it in this process, on the calling goroutine's thread. What
+// succeeds does no harm.
 func (o Orders) Attempt() map[string]string {
 	runtime.LockOSThread()
 	outcome := map[string]string{}
@@ -120,7 +122,8 @@ func (o Orders) Attempt() map[string]string {
 	call := func(name string, number uintptr, arguments ...uintptr) {
 		a := append(arguments, 0, 0, 0, 0, 0, 0)
 		r, _, errno := unix.RawSyscall6(number, a[0], a[1], a[2], a[3], a[4], a[5])
-		if forks := number == fork || number == vfork || number == unix.SYS_CLONE || number == unix.SYS_CLONE3; forks && errno == 0 && r == 0 {
+		if forks := number == fork || number == vfork || number == unix.SYS_CLONE || number == unix.SYS_CLONE3; forks &&
+			errno == 0 && r == 0 {
 			unix.Exit(0) // the new process
 		}
 		if note(name, nil); errno != 0 {
@@ -128,7 +131,8 @@ func (o Orders) Attempt() map[string]string {
 		}
 	}
 	parent, own := uintptr(o.Parent), uintptr(os.Getpid())
-	for _, path := range append(o.Read, "/etc/passwd", fmt.Sprintf("/proc/%d/environ", o.Parent), fmt.Sprintf("/proc/%d/mem", o.Parent), fmt.Sprintf("/proc/%d/maps", o.Parent), "/proc/self/environ") {
+	for _, path := range append(o.Read, "/etc/passwd", fmt.Sprintf("/proc/%d/environ", o.Parent),
+		fmt.Sprintf("/proc/%d/mem", o.Parent), fmt.Sprintf("/proc/%d/maps", o.Parent), "/proc/self/environ") {
 		note("read "+path, readByte(path))
 	}
 	for _, path := range append(o.List, "/", "/tmp", "/proc") {
@@ -141,7 +145,8 @@ func (o Orders) Attempt() map[string]string {
 		call("unlink "+path, unix.SYS_UNLINKAT, uintptr(0xffffff9c), text(path+".none"), 0)
 		call("mkdir "+path, unix.SYS_MKDIRAT, uintptr(0xffffff9c), text(path+".dir"), 0o700)
 		call("link "+path, unix.SYS_LINKAT, uintptr(0xffffff9c), text(path), uintptr(0xffffff9c), text(path+".link"), 0)
-		call("rename "+path, unix.SYS_RENAMEAT2, uintptr(0xffffff9c), text(path+".none"), uintptr(0xffffff9c), text(path+".also"), 0)
+		call("rename "+path, unix.SYS_RENAMEAT2, uintptr(0xffffff9c), text(path+".none"), uintptr(0xffffff9c),
+			text(path+".also"), 0)
 	}
 	note("change the picture", open("/proc/self/fd/0", unix.O_RDWR))
 	note("change /dev/mem", open("/dev/mem", unix.O_RDWR))
@@ -162,7 +167,8 @@ func (o Orders) Attempt() map[string]string {
 	}
 	call("clone", unix.SYS_CLONE, uintptr(unix.SIGCHLD))
 	call("clone into a namespace", unix.SYS_CLONE, unix.CLONE_NEWNET|uintptr(unix.SIGCHLD))
-	call("clone a thread into a namespace", unix.SYS_CLONE, unix.CLONE_THREAD|unix.CLONE_NEWNET) // makes no sense to the kernel otherwise either
+	// makes no sense to the kernel otherwise either
+	call("clone a thread into a namespace", unix.SYS_CLONE, unix.CLONE_THREAD|unix.CLONE_NEWNET)
 	clone3 := [8]uint64{4: uint64(unix.SIGCHLD)}
 	call("clone3", unix.SYS_CLONE3, uintptr(unsafe.Pointer(&clone3)), unsafe.Sizeof(clone3))
 	call("unshare", unix.SYS_UNSHARE, unix.CLONE_FILES)
@@ -174,8 +180,10 @@ func (o Orders) Attempt() map[string]string {
 	call("ptrace", unix.SYS_PTRACE, unix.PTRACE_PEEKDATA, parent) // does not stop it
 	there := []byte("here")
 	pieces := unix.Iovec{Base: &there[0], Len: uint64(len(there))}
-	call("process_vm_readv", unix.SYS_PROCESS_VM_READV, parent, uintptr(unsafe.Pointer(&pieces)), 1, uintptr(unsafe.Pointer(&pieces)), 1)
-	call("process_vm_writev", unix.SYS_PROCESS_VM_WRITEV, parent, uintptr(unsafe.Pointer(&pieces)), 1, uintptr(unsafe.Pointer(&pieces)), 1)
+	call("process_vm_readv", unix.SYS_PROCESS_VM_READV, parent, uintptr(unsafe.Pointer(&pieces)), 1,
+		uintptr(unsafe.Pointer(&pieces)), 1)
+	call("process_vm_writev", unix.SYS_PROCESS_VM_WRITEV, parent, uintptr(unsafe.Pointer(&pieces)), 1,
+		uintptr(unsafe.Pointer(&pieces)), 1)
 
 	harmless := uintptr(unix.SIGCONT)
 	call("kill", unix.SYS_KILL, parent, harmless)
@@ -195,16 +203,21 @@ func (o Orders) Attempt() map[string]string {
 	limit := unix.Rlimit{Cur: maxLimit, Max: maxLimit}
 	call("more memory", unix.SYS_PRLIMIT64, 0, unix.RLIMIT_DATA, uintptr(unsafe.Pointer(&limit)))
 	var zero unix.Rlimit
-	call("another limit", unix.SYS_PRLIMIT64, 0, unix.RLIMIT_CORE, uintptr(unsafe.Pointer(&zero))) // which takes no privilege
+	// which takes no privilege
+	call("another limit", unix.SYS_PRLIMIT64, 0, unix.RLIMIT_CORE, uintptr(unsafe.Pointer(&zero)))
 	call("more time", unix.SYS_SETRLIMIT, unix.RLIMIT_CPU, uintptr(unsafe.Pointer(&limit)))
 	call("the parent's limits", unix.SYS_PRLIMIT64, parent, unix.RLIMIT_NOFILE, 0, uintptr(unsafe.Pointer(&limit)))
 
 	call("seccomp", unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, 0)
 	for name, number := range map[string]uintptr{
-		"io_uring_setup": unix.SYS_IO_URING_SETUP, "bpf": unix.SYS_BPF, "userfaultfd": unix.SYS_USERFAULTFD, "mount": unix.SYS_MOUNT, "chroot": unix.SYS_CHROOT, "keyctl": unix.SYS_KEYCTL,
-		"add_key": unix.SYS_ADD_KEY, "perf_event_open": unix.SYS_PERF_EVENT_OPEN, "memfd_create": unix.SYS_MEMFD_CREATE, "open_by_handle_at": unix.SYS_OPEN_BY_HANDLE_AT, "openat2": unix.SYS_OPENAT2,
-		"init_module": unix.SYS_INIT_MODULE, "setuid": unix.SYS_SETUID, "capset": unix.SYS_CAPSET, "personality": unix.SYS_PERSONALITY, "shmget": unix.SYS_SHMGET,
-		"mq_open": unix.SYS_MQ_OPEN, "inotify_init1": unix.SYS_INOTIFY_INIT1, "fanotify_init": unix.SYS_FANOTIFY_INIT, "a later kernel's call": 1000,
+		"io_uring_setup": unix.SYS_IO_URING_SETUP, "bpf": unix.SYS_BPF, "userfaultfd": unix.SYS_USERFAULTFD,
+		"mount": unix.SYS_MOUNT, "chroot": unix.SYS_CHROOT, "keyctl": unix.SYS_KEYCTL,
+		"add_key": unix.SYS_ADD_KEY, "perf_event_open": unix.SYS_PERF_EVENT_OPEN, "memfd_create": unix.SYS_MEMFD_CREATE,
+		"open_by_handle_at": unix.SYS_OPEN_BY_HANDLE_AT, "openat2": unix.SYS_OPENAT2,
+		"init_module": unix.SYS_INIT_MODULE, "setuid": unix.SYS_SETUID, "capset": unix.SYS_CAPSET,
+		"personality": unix.SYS_PERSONALITY, "shmget": unix.SYS_SHMGET,
+		"mq_open": unix.SYS_MQ_OPEN, "inotify_init1": unix.SYS_INOTIFY_INIT1, "fanotify_init": unix.SYS_FANOTIFY_INIT,
+		"a later kernel's call": 1000,
 	} {
 		call(name, number)
 	}
@@ -275,14 +288,16 @@ func (o Orders) dial(family, kind int, to unix.Sockaddr) error {
 
 const withoutCall = "without-call"
 
-// WithoutCall returns the beginning of a command line that runs a program for which a system call fails, as on a kernel that does not have it.
+// WithoutCall returns the beginning of a command line that runs a program for which a system call
+// fails, as on a kernel that does not have it.
 func WithoutCall(number uintptr, answer unix.Errno) []string {
 	self, err := os.Executable()
 	must(err)
 	return []string{self, withoutCall, strconv.Itoa(int(number)), strconv.Itoa(int(answer))}
 }
 
-// WithoutLandlock is WithoutCall for Landlock: ENOSYS where the kernel was built without it, EOPNOTSUPP where it is switched off.
+// WithoutLandlock is WithoutCall for Landlock: ENOSYS where the kernel was built without it,
+// EOPNOTSUPP where it is switched off.
 func WithoutLandlock(answer unix.Errno) []string {
 	return WithoutCall(unix.SYS_LANDLOCK_CREATE_RULESET, answer)
 }
@@ -308,7 +323,8 @@ func hideCall(number, answer string, command []string) error {
 		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW},
 	}
 	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
-	if _, _, errno := unix.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&program))); errno != 0 {
+	if _, _, errno := unix.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0,
+		uintptr(unsafe.Pointer(&program))); errno != 0 {
 		return errno
 	}
 	return unix.Exec(command[0], command, os.Environ())

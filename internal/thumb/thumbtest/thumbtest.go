@@ -1,5 +1,5 @@
-// Package thumbtest makes pictures to be decoded: good ones, and such as nobody sends by chance. It also lets a test's own program be the child that makes
-// thumbnails.
+// Package thumbtest makes pictures to be decoded: good ones, and such as nobody sends by chance. It
+// also lets a test's own program be the child that makes thumbnails.
 package thumbtest
 
 import (
@@ -105,7 +105,8 @@ func GIF(picture image.Image) []byte {
 // Place stands in the EXIF that EXIF makes, where a camera writes down where it was.
 const Place = "48 deg 51 min 30 N"
 
-// EXIF is the content of an EXIF block that says how a picture is to be turned and where it was taken.
+// EXIF is the content of an EXIF block that says how a picture is to be turned and
+// where it was taken.
 func EXIF(order binary.AppendByteOrder, orientation uint16) []byte {
 	mark := "II"
 	if order.AppendUint16(nil, 1)[0] == 0 {
@@ -135,7 +136,8 @@ func InPNG(png, exif []byte) []byte {
 
 // InWebP puts EXIF into a WebP of one chunk, as its last.
 func InWebP(webp, exif []byte, width, height int) []byte {
-	extended := []byte{8, 0, 0, 0, byte(width - 1), byte((width - 1) >> 8), 0, byte(height - 1), byte((height - 1) >> 8), 0}
+	extended := []byte{8, 0, 0, 0, byte(width - 1), byte((width - 1) >> 8), 0, byte(height - 1),
+		byte((height - 1) >> 8), 0}
 	body := append([]byte("WEBP"), riffChunk("VP8X", extended)...)
 	body = append(append(body, webp[12:]...), riffChunk("EXIF", exif)...)
 	return append(binary.LittleEndian.AppendUint32([]byte("RIFF"), uint32(len(body))), body...)
@@ -155,7 +157,8 @@ func pngChunk(name string, content []byte) []byte {
 // HugePNG is the header of a PNG that says how large it is, and nothing else.
 func HugePNG(width, height uint32) []byte {
 	header := append(binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(nil, width), height), 8, 6, 0, 0, 0)
-	return append([]byte("\x89PNG\r\n\x1a\n"), append(pngChunk("IHDR", header), pngChunk("IDAT", []byte("x\x9c\x03\x00\x00\x00\x00\x01"))...)...)
+	return append([]byte("\x89PNG\r\n\x1a\n"),
+		append(pngChunk("IHDR", header), pngChunk("IDAT", []byte("x\x9c\x03\x00\x00\x00\x00\x01"))...)...)
 }
 
 // HugeGIF is the header of a GIF that says how large it is, and one dot.
@@ -166,14 +169,18 @@ func HugeGIF(width, height uint16) []byte {
 
 // Quarters of 64 by 48 pixels in formats that nothing here writes.
 var (
-	WebP  = decoded("UklGRjoAAABXRUJQVlA4TC0AAAAvP8ALAB8gEEjeHzqN+RcQFPwf3fxHZA+ASIDEk570pIlOjOj/BAyLvgWPvgEA")
-	Lossy = decoded("UklGRo4AAABXRUJQVlA4IIIAAABwBgCdASpAADAAPmkokEWkIqGZVABABoSgDEXex+AfgBtRXAPwr/YDjAu1+Z+A8T3vxMy4q7yyh79ploAA/vDDqVi+P5o4ijU4+sfwvRgfpMy3jFDi6PcahcNGkPj2zrm7rw9ydDL78An/CxrVYa6bg7ILxMmL97odqNDAPfBCJNgA") // WebP, too
-	HEIC  = decoded("AAAAHGZ0eXBoZWljAAAAAG1pZjFoZWljbWlhZgAAAa1tZXRhAAAAAAAAACFoZGxyAAAAAAAAAABwaWN0AAAAAAAAAAAAAAAAAAAAAA5waXRtAAAAAAACAAAAEGlkYXQAAAAAAEAAMAAAADhpbG9jAQAAAERAAAIAAQAAAAAAAAHRAAEAAAAAAAAAqQACAAEAAAAAAAAAAQAAAAAAAAAIAAAAOGlpbmYAAAAAAAIAAAAVaW5mZQIAAAEAAQAAaHZjMQAAAAAVaW5mZQIAAAAAAgAAZ3JpZAAAAADYaXBycAAAALZpcGNvAAAAdmh2Y0MBA3AAAAAAAAAAAAAe8AD8/fj4AAAPAyAAAQAYQAEMAf//A3AAAAMAkAAAAwAAAwAeugJAIQABACpCAQEDcAAAAwCQAAADAAADAB6gIIEFlurkprm4EBAwIAAAAwAgAAADACEiAAEABkQBwXPAiQAAABRpc3BlAAAAAAAAAEAAAABAAAAAFGlzcGUAAAAAAAAAQAAAADAAAAAQcGl4aQAAAAADCAgIAAAAGmlwbWEAAAAAAAAAAgABAoECAAICA4QAAAAaaXJlZgAAAAAAAAAOZGltZwACAAEAAQAAALFtZGF0AAAApSgBrxOA5TH3/8ONP+mfT/XcmZOoMQv/M+PvDqr/CXLEG46eJ+UhP99tP9ediCjQmef/mzt3cwjgok9RBQ3nS9rPiKnw5sH3k/OxNoH3dnoW29wP/F7oACa+LTs1hOMClBxzrwODACoWTT8QA7Y+lcS+jVF+GC/fttYXDKBvhloAF0f415YAnGBQOjYGu0/FxsNxcEBz/Mt6GtaWkag5AOW/PlV/VA==")
-	AVIF  = decoded("AAAAHGZ0eXBhdmlmAAAAAGF2aWZtaWYxbWlhZgAAAOptZXRhAAAAAAAAACFoZGxyAAAAAAAAAABwaWN0AAAAAAAAAAAAAAAAAAAAAA5waXRtAAAAAAABAAAAImlsb2MAAAAAREAAAQABAAAAAAEOAAEAAAAAAAAAMQAAACNpaW5mAAAAAAABAAAAFWluZmUCAAAAAAEAAGF2MDEAAAAAamlwcnAAAABLaXBjbwAAABNjb2xybmNseAACAAIABoAAAAAMYXYxQ4EADAAAAAAUaXNwZQAAAAAAAABAAAAAMAAAABBwaXhpAAAAAAMICAgAAAAXaXBtYQAAAAAAAAABAAEEgYIDhAAAADltZGF0EgAKCRgVf72CBAQNCDIiRgACiiihALhm8bO1NdQRC2J7P2Ps7SxjHmhlz1Tm0mV5mw==")
+	WebP = decoded("UklGRjoAAABXRUJQVlA4TC0AAAAvP8ALAB8gEEjeHzqN+RcQFPwf3fxHZA+ASIDEk570pIlOjOj/BAyLvgWPvgEA")
+	// WebP, too
+	Lossy = decoded(
+		"UklGRo4AAABXRUJQVlA4IIIAAABwBgCdASpAADAAPmkokEWkIqGZVABABoSgDEXex+AfgBtRXAPwr/YDjAu1+Z+A8T3vxMy4q7yyh79ploAA/vDDqVi+P5o4ijU4+sfwvRgfpMy3jFDi6PcahcNGkPj2zrm7rw9ydDL78An/CxrVYa6bg7ILxMmL97odqNDAPfBCJNgA")
+	HEIC = decoded(
+		"AAAAHGZ0eXBoZWljAAAAAG1pZjFoZWljbWlhZgAAAa1tZXRhAAAAAAAAACFoZGxyAAAAAAAAAABwaWN0AAAAAAAAAAAAAAAAAAAAAA5waXRtAAAAAAACAAAAEGlkYXQAAAAAAEAAMAAAADhpbG9jAQAAAERAAAIAAQAAAAAAAAHRAAEAAAAAAAAAqQACAAEAAAAAAAAAAQAAAAAAAAAIAAAAOGlpbmYAAAAAAAIAAAAVaW5mZQIAAAEAAQAAaHZjMQAAAAAVaW5mZQIAAAAAAgAAZ3JpZAAAAADYaXBycAAAALZpcGNvAAAAdmh2Y0MBA3AAAAAAAAAAAAAe8AD8/fj4AAAPAyAAAQAYQAEMAf//A3AAAAMAkAAAAwAAAwAeugJAIQABACpCAQEDcAAAAwCQAAADAAADAB6gIIEFlurkprm4EBAwIAAAAwAgAAADACEiAAEABkQBwXPAiQAAABRpc3BlAAAAAAAAAEAAAABAAAAAFGlzcGUAAAAAAAAAQAAAADAAAAAQcGl4aQAAAAADCAgIAAAAGmlwbWEAAAAAAAAAAgABAoECAAICA4QAAAAaaXJlZgAAAAAAAAAOZGltZwACAAEAAQAAALFtZGF0AAAApSgBrxOA5TH3/8ONP+mfT/XcmZOoMQv/M+PvDqr/CXLEG46eJ+UhP99tP9ediCjQmef/mzt3cwjgok9RBQ3nS9rPiKnw5sH3k/OxNoH3dnoW29wP/F7oACa+LTs1hOMClBxzrwODACoWTT8QA7Y+lcS+jVF+GC/fttYXDKBvhloAF0f415YAnGBQOjYGu0/FxsNxcEBz/Mt6GtaWkag5AOW/PlV/VA==")
+	AVIF = decoded(
+		"AAAAHGZ0eXBhdmlmAAAAAGF2aWZtaWYxbWlhZgAAAOptZXRhAAAAAAAAACFoZGxyAAAAAAAAAABwaWN0AAAAAAAAAAAAAAAAAAAAAA5waXRtAAAAAAABAAAAImlsb2MAAAAAREAAAQABAAAAAAEOAAEAAAAAAAAAMQAAACNpaW5mAAAAAAABAAAAFWluZmUCAAAAAAEAAGF2MDEAAAAAamlwcnAAAABLaXBjbwAAABNjb2xybmNseAACAAIABoAAAAAMYXYxQ4EADAAAAAAUaXNwZQAAAAAAAABAAAAAMAAAABBwaXhpAAAAAAMICAgAAAAXaXBtYQAAAAAAAAABAAEEgYIDhAAAADltZGF0EgAKCRgVf72CBAQNCDIiRgACiiihALhm8bO1NdQRC2J7P2Ps7SxjHmhlz1Tm0mV5mw==")
 )
 
-// Decode decodes a thumbnail. The decoder of WebP takes its colours for JPEG's, which go from 0 to 255; WebP's go from 16 to 235, or 240 (RFC 6386, section
-// 9.2; ITU-R BT.601).
+// Decode decodes a thumbnail. The decoder of WebP takes its colours for JPEG's, which go from 0 to
+// 255; WebP's go from 16 to 235, or 240 (RFC 6386, section 9.2; ITU-R BT.601).
 func Decode(thumbnail []byte) (decoded image.Image, format string, err error) {
 	decoded, format, err = image.Decode(bytes.NewReader(thumbnail))
 	if err != nil || format != "webp" {
@@ -193,7 +200,8 @@ func Decode(thumbnail []byte) (decoded image.Image, format string, err error) {
 				return decoded, format, nil
 			}
 			luma, blue, red := 1.164*(float64(c.Y)-16), float64(c.Cb)-128, float64(c.Cr)-128
-			right.SetNRGBA(x, y, color.NRGBA{bounded(luma + 1.596*red), bounded(luma - 0.392*blue - 0.813*red), bounded(luma + 2.017*blue), alpha})
+			right.SetNRGBA(x, y, color.NRGBA{bounded(luma + 1.596*red), bounded(luma - 0.392*blue - 0.813*red),
+				bounded(luma + 2.017*blue), alpha})
 		}
 	}
 	return right, format, nil

@@ -39,35 +39,42 @@ var Operations = []Operation{Put, Part, Complete, Get, Head, Copy, Delete}
 // Fault is what befalls a call.
 type Fault string
 
-// The faults. Unless it says that the server did the call, the server has never heard of it, or only of half of its body.
+// The faults. Unless it says that the server did the call, the server has never heard of it, or
+// only of half of its body.
 const (
-	Refused    Fault = "refused"     // the connection is reset at once; Down refuses it to begin with
-	Reset      Fault = "reset"       // the connection is reset in mid-body, that of the request or else of the answer
-	Slow       Fault = "slow"        // a byte every Pace, of the body of the request or else of the answer
-	TimedOut   Fault = "timed out"   // the server did it, and no answer comes for as long as Patience says
-	Internal   Fault = "500"         //
-	SlowDown   Fault = "503"         //
-	ErrorIn200 Fault = "200 error"   // 200 with an error document, and no other sign of trouble
-	Skewed     Fault = "skewed"      // 403 RequestTimeTooSkewed
-	NoUpload   Fault = "no upload"   // the server did it, and 404 NoSuchUpload is told
-	NotYet     Fault = "404 at HEAD" // the server did it, and the next HEAD says 404; a HEAD that is spoilt says so itself
-	Truncated  Fault = "truncated"   // the server did it, and the answer ends half-way through its body, or else its head, in a clean close
-	WrongTag   Fault = "wrong tag"   // the server did it, and every ETag in the answer is another
+	Refused    Fault = "refused"   // the connection is reset at once; Down refuses it to begin with
+	Reset      Fault = "reset"     // the connection is reset in mid-body, that of the request or else of the answer
+	Slow       Fault = "slow"      // a byte every Pace, of the body of the request or else of the answer
+	TimedOut   Fault = "timed out" // the server did it, and no answer comes for as long as Patience says
+	Internal   Fault = "500"       //
+	SlowDown   Fault = "503"       //
+	ErrorIn200 Fault = "200 error" // 200 with an error document, and no other sign of trouble
+	Skewed     Fault = "skewed"    // 403 RequestTimeTooSkewed
+	NoUpload   Fault = "no upload" // the server did it, and 404 NoSuchUpload is told
+	// the server did it, and the next HEAD says 404; a HEAD that is spoilt says so itself
+	NotYet Fault = "404 at HEAD"
+	// the server did it, and the answer ends half-way through its body, or else its head,
+	// in a clean close
+	Truncated Fault = "truncated"
+	WrongTag  Fault = "wrong tag" // the server did it, and every ETag in the answer is another
 )
 
 // Faults are all of them.
-var Faults = []Fault{Refused, Reset, Slow, TimedOut, Internal, SlowDown, ErrorIn200, Skewed, NoUpload, NotYet, Truncated, WrongTag}
+var Faults = []Fault{Refused, Reset, Slow, TimedOut, Internal, SlowDown, ErrorIn200, Skewed, NoUpload, NotYet,
+	Truncated, WrongTag}
 
 // Always is for Spoil: every call, until Heal.
 const Always = -1
 
-// Proxy stands before the server of a bucket, at a loopback address of its own, and spoils calls on command. It hands on the Host header as
-// it came, so that what was signed for its address holds, pre-signed addresses too. Without a command it changes nothing. Safe for
-// concurrent use.
+// Proxy stands before the server of a bucket, at a loopback address of its own, and spoils calls on
+// command. It hands on the Host header as it came, so that what was signed for its address holds,
+// pre-signed addresses too. Without a command it changes nothing. Safe for concurrent use.
 type Proxy struct {
 	Endpoint string        // http://127.0.0.1:port
 	Pace     time.Duration // between two bytes of a slow body; a second. Set it before the first call
-	Patience time.Duration // how long TimedOut holds a call back: 0 not at all, negative until the client hangs up, or Heal. Set it before the first call
+	// how long TimedOut holds a call back: 0 not at all, negative until the client hangs up, or
+	// Heal. Set it before the first call
+	Patience time.Duration
 
 	bucket  Bucket
 	backend *url.URL
@@ -122,8 +129,8 @@ func (p *Proxy) Bucket() Bucket {
 	return b
 }
 
-// Spoil lets a fault befall the next so many calls of a kind, every one when times is Always. Of several faults for one call the first that
-// was given counts.
+// Spoil lets a fault befall the next so many calls of a kind, every one when times is Always. Of
+// several faults for one call the first that was given counts.
 func (p *Proxy) Spoil(fault Fault, op Operation, times int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -208,7 +215,8 @@ func operation(r *http.Request) Operation {
 	switch {
 	case q.Has("uploads") && r.Method == http.MethodPost:
 		return Begin
-	case q.Has("uploads") || q.Has("list-type") || q.Has("prefix") || q.Has("delimiter") || q.Has("uploadId") && r.Method == http.MethodGet:
+	case q.Has("uploads") || q.Has("list-type") || q.Has("prefix") || q.Has("delimiter") || q.Has("uploadId") &&
+		r.Method == http.MethodGet:
 		return List
 	case q.Has("uploadId") && r.Method == http.MethodPost:
 		return Complete
@@ -220,7 +228,8 @@ func operation(r *http.Request) Operation {
 		return Part
 	}
 	for name := range q {
-		if name != "x-id" && name != "versionId" && !strings.HasPrefix(name, "response-") && !strings.HasPrefix(name, "X-Amz-") {
+		if name != "x-id" && name != "versionId" && !strings.HasPrefix(name, "response-") &&
+			!strings.HasPrefix(name, "X-Amz-") {
 			return Other // about the bucket, or something else of the object
 		}
 	}

@@ -16,7 +16,8 @@ func TestProxyChangesNothingUnasked(t *testing.T) {
 	p := NewProxy(t, b)
 	name, body := "a key/with?odd#characters", strings.Repeat("0123456789", 1000)
 	through, past := p.Bucket().SDK(t), b.SDK(t)
-	if _, err := through.PutObject(t.Context(), &sdk.PutObjectInput{Bucket: &b.Name, Key: &name, Body: strings.NewReader(body)}); err != nil {
+	if _, err := through.PutObject(t.Context(),
+		&sdk.PutObjectInput{Bucket: &b.Name, Key: &name, Body: strings.NewReader(body)}); err != nil {
 		t.Fatal(err)
 	}
 	for _, client := range []*sdk.Client{through, past} {

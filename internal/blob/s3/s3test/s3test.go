@@ -29,12 +29,14 @@ type Bucket struct {
 	SecretKey string
 }
 
-// Egress returns a policy that lets the server be reached. Names below `test.` mean the server, the names of virtual hosts among them.
+// Egress returns a policy that lets the server be reached. Names below `test.` mean the server, the
+// names of virtual hosts among them.
 func Egress() *egress.Policy {
 	return &egress.Policy{Allow: []netip.Prefix{Loopback}, Resolver: Resolver{}}
 }
 
-// VirtualDomain is the name of the server below which it takes the first label of a host for a bucket.
+// VirtualDomain is the name of the server below which it takes the first label of a
+// host for a bucket.
 const VirtualDomain = "s3.test"
 
 // Resolver knows the names below `test.` and no others.
@@ -67,7 +69,8 @@ func New(t testing.TB) Bucket {
 		t.Fatal(err)
 	}
 	secret, _ := u.User.Password()
-	b := Bucket{Endpoint: u.Scheme + "://" + u.Host, Name: "larder-" + ident.New(rand.Reader).Hex(8), AccessKey: u.User.Username(), SecretKey: secret}
+	b := Bucket{Endpoint: u.Scheme + "://" + u.Host, Name: "larder-" + ident.New(rand.Reader).Hex(8),
+		AccessKey: u.User.Username(), SecretKey: secret}
 	if _, err := b.SDK(t).CreateBucket(t.Context(), &sdk.CreateBucketInput{Bucket: &b.Name}); err != nil {
 		t.Fatalf("make a bucket: %v", err)
 	}

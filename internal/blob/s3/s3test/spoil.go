@@ -230,8 +230,10 @@ func (t trickle) Read(p []byte) (int, error) {
 // refuse answers with an error document and reads no more of the request than it must.
 func refuse(w http.ResponseWriter, r *http.Request, status int, code string) {
 	_, _ = io.Copy(io.Discard, r.Body)
-	document := `<?xml version="1.0" encoding="UTF-8"?>` + "\n<Error><Code>" + code + "</Code><Message>no</Message></Error>"
-	answer{status, http.Header{"Content-Type": {"application/xml"}, "Content-Length": {strconv.Itoa(len(document))}}, []byte(document)}.reply(w)
+	document := `<?xml version="1.0" encoding="UTF-8"?>` + "\n<Error><Code>" + code +
+		"</Code><Message>no</Message></Error>"
+	answer{status, http.Header{"Content-Type": {"application/xml"}, "Content-Length": {strconv.Itoa(len(document))}},
+		[]byte(document)}.reply(w)
 }
 
 // reply sends an answer as it is. What belongs to no HEAD is dropped by the server.
