@@ -62,12 +62,12 @@ func (s *bucket) stop() {
 	_ = s.cmd.Wait()         // it dies of the signal
 }
 
-// cloudFile is what W2 reads from the bucket.
-const cloudFile = "/uploads/cloud/large.bin"
+// bucketFile is what W2 reads from the bucket.
+const bucketFile = "/uploads/cloud/large.bin"
 
-// cloud puts a bucket below the upload root of keys, and the large file into
+// setUpBucket puts a bucket below the upload root of keys, and the large file into
 // it, through the service.
-func (b *bench) cloud(ctx context.Context) (err error) {
+func (b *bench) setUpBucket(ctx context.Context) (err error) {
 	if b.bucket, err = startBucket(ctx, filepath.Join(b.dir, "bucket")); err != nil {
 		return err
 	}
@@ -83,13 +83,13 @@ func (b *bench) cloud(ctx context.Context) (err error) {
 	if err := c.call(ctx, http.MethodPost, "/api/admin/storage/providers", provider, &made); err != nil {
 		return err
 	}
-	mount := map[string]string{"providerId": made.Provider.ID, "mountPath": filepath.Dir(cloudFile), "name": "cloud"}
+	mount := map[string]string{"providerId": made.Provider.ID, "mountPath": filepath.Dir(bucketFile), "name": "cloud"}
 	if err := c.call(ctx, http.MethodPost, "/api/admin/mounts", mount, nil); err != nil {
 		return err
 	}
 	upload := request{method: "POST", path: "/api/upload", body: b.large, headers: []string{
-		"Authorization: Bearer " + b.token, "X-File-Name: " + filepath.Base(cloudFile),
-		"X-Path: " + filepath.Dir(cloudFile), "Content-Type: application/x-large",
+		"Authorization: Bearer " + b.token, "X-File-Name: " + filepath.Base(bucketFile),
+		"X-Path: " + filepath.Dir(bucketFile), "Content-Type: application/x-large",
 	}}
 	if _, err := run(ctx, b.larder, 1, 1, same(upload)); err != nil {
 		return fmt.Errorf("upload to the bucket: %w", err)

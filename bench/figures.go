@@ -15,18 +15,18 @@ type figure struct {
 	met                   bool
 }
 
-func (b *bench) limit(id, name string, value, goal float64, format func(float64) string) {
-	b.file(figure{id: id, name: name, value: format(value), goal: "≤ " + format(goal), met: value <= goal})
+func (b *bench) recordLimit(id, name string, value, goal float64, format func(float64) string) {
+	b.addFigure(figure{id: id, name: name, value: format(value), goal: "≤ " + format(goal), met: value <= goal})
 }
 
-func (b *bench) file(f figure) {
+func (b *bench) addFigure(f figure) {
 	fmt.Fprintf(os.Stderr, "  %s %s: %s\n", f.id, f.name, f.value)
 	b.figures = append(b.figures, f)
 }
 
-// tell is limit without a goal.
-func (b *bench) tell(id, name, value string) {
-	b.file(figure{id: id, name: name, value: value, met: true})
+// record is limit without a goal.
+func (b *bench) record(id, name, value string) {
+	b.addFigure(figure{id: id, name: name, value: value, met: true})
 }
 
 func microseconds(n float64) string { return fmt.Sprintf("%.0f µs", n) }
@@ -50,7 +50,7 @@ func median(values []float64) float64 {
 func (b *bench) startsAndMemory(ctx context.Context) error {
 	var first, warm, idle, busy []float64
 	for round := range b.rounds {
-		s, err := b.newSite(ctx, fmt.Sprintf("start%d", round))
+		s, err := b.newInstallation(ctx, fmt.Sprintf("start%d", round))
 		if err != nil {
 			return err
 		}
@@ -75,10 +75,10 @@ func (b *bench) startsAndMemory(ctx context.Context) error {
 			p.stop()
 		}
 	}
-	b.limit("W8", "first start to readiness", median(first), 500, milliseconds)
-	b.limit("W8", "later start to readiness", median(warm), 60, milliseconds)
-	b.limit("W7", "memory, idle", median(idle), 30e6, megabytes)
-	b.limit("W7", "memory, 256 connections", median(busy), 60e6, megabytes)
+	b.recordLimit("W8", "first start to readiness", median(first), 500, milliseconds)
+	b.recordLimit("W8", "later start to readiness", median(warm), 60, milliseconds)
+	b.recordLimit("W7", "memory, idle", median(idle), 30e6, megabytes)
+	b.recordLimit("W7", "memory, 256 connections", median(busy), 60e6, megabytes)
 	return nil
 }
 
@@ -128,7 +128,7 @@ func (b *bench) memoryWhenFull(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	b.limit("W7", fmt.Sprintf("memory with %d files, after a login", me.Quota.UsedFiles), float64(rss), 60e6, megabytes)
+	b.recordLimit("W7", fmt.Sprintf("memory with %d files, after a login", me.Quota.UsedFiles), float64(rss), 60e6, megabytes)
 	return nil
 }
 
@@ -169,7 +169,7 @@ func (b *bench) countSyncs(ctx context.Context, connections int) error {
 	if connections > smallConnections {
 		goal = 1.5
 	}
-	b.limit("W4", fmt.Sprintf("syncs an upload, %d connections", connections), float64(after-before)/float64(n), goal,
+	b.recordLimit("W4", fmt.Sprintf("syncs an upload, %d connections", connections), float64(after-before)/float64(n), goal,
 		plainNumber)
 	return nil
 }

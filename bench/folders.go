@@ -39,7 +39,7 @@ func (b *bench) folders(ctx context.Context, _ addresses) error {
 					nil); err != nil {
 					return err
 				}
-				moves = append(moves, ms(time.Since(begin)))
+				moves = append(moves, inMilliseconds(time.Since(begin)))
 			}
 		}
 		reference := func(i int) request {
@@ -49,7 +49,7 @@ func (b *bench) folders(ctx context.Context, _ addresses) error {
 			return request{method: "DELETE", path: "/api/files/" + ids[i], headers: headers}
 		}
 		p := pair{id: "W6", name: "DELETE of a folder of 10,000", cpuGoal: 0.7, rateGoal: 1 / 0.7}
-		return b.add(ctx, p, 1, folderCount, reference, larder)
+		return b.runPair(ctx, p, 1, folderCount, reference, larder)
 	})
 	if err != nil {
 		return err
@@ -63,8 +63,8 @@ func (b *bench) folderFigures() {
 	if len(b.moves) == 0 {
 		return
 	}
-	b.limit("W6", "MOVE of a folder of 10,000", median(b.moves), 10, milliseconds)
-	b.limit("W6", "longest wait of an upload beside that and the DELETE", median(b.waits), 100, milliseconds)
+	b.recordLimit("W6", "MOVE of a folder of 10,000", median(b.moves), 10, milliseconds)
+	b.recordLimit("W6", "longest wait of an upload beside that and the DELETE", median(b.waits), 100, milliseconds)
 }
 
 // fillFolders makes folders on both sides, called prefix and a number, and returns the
@@ -77,7 +77,7 @@ func (b *bench) fillFolders(ctx context.Context, prefix string, count int) (ids 
 	defer d.close()
 	d.next = b.serial * 1_000_000
 	var public string
-	if err := d.one(&public, "SELECT id FROM entries WHERE name = 'public' AND kind = 0"); err != nil {
+	if err := d.queryOne(&public, "SELECT id FROM entries WHERE name = 'public' AND kind = 0"); err != nil {
 		return nil, err
 	}
 	for i := range count {
@@ -117,7 +117,7 @@ func (b *bench) longestUpload(ctx context.Context, p *server, token string,
 				"Authorization: Bearer " + token, "X-File-Name: w.bin", "X-Path: " + strings.Repeat("w", 1+b.serial),
 				"Content-Type: application/x-small",
 			}})
-			longest = max(longest, ms(time.Since(begin)))
+			longest = max(longest, inMilliseconds(time.Since(begin)))
 			if err != nil {
 				done <- err
 				return
@@ -138,4 +138,4 @@ func (b *bench) longestUpload(ctx context.Context, p *server, token string,
 	return longest, err
 }
 
-func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+func inMilliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

@@ -9,8 +9,8 @@ import (
 // propfinds is how many listings a round of W5 takes.
 const propfinds = 10
 
-// asRclone is what rclone asks of a folder.
-const asRclone = `<?xml version="1.0" encoding="utf-8"?>
+// rclonePropfind is what rclone asks of a folder.
+const rclonePropfind = `<?xml version="1.0" encoding="utf-8"?>
 <d:propfind xmlns:d="DAV:" xmlns:oc="http://owncloud.org/ns" xmlns:nc="http://nextcloud.org/ns">
  <d:prop>
   <d:displayname />
@@ -29,18 +29,18 @@ func (b *bench) listings(ctx context.Context, _ addresses) error {
 	if !b.wants("W5") {
 		return nil
 	}
-	if len(b.firsts) == 0 {
+	if len(b.firstBytes) == 0 {
 		if _, err := b.fillFolders(ctx, "listed", 1); err != nil {
 			return err
 		}
 	}
-	for _, each := range []struct{ name, body string }{{"as rclone asks", asRclone}, {"all properties", ""}} {
+	for _, each := range []struct{ name, body string }{{"as rclone asks", rclonePropfind}, {"all properties", ""}} {
 		there := request{method: "PROPFIND", path: "/listed-0/", text: each.body, headers: []string{"Depth: 1"}}
 		here := request{method: "PROPFIND", path: "/webdav/public/listed-0/", text: each.body,
 			headers: []string{"Depth: 1", b.davHeader}}
 		p := pair{id: "W5", name: "PROPFIND of 10,000 files, " + each.name, cpuGoal: 0.25, rateGoal: 4,
 			growthGoal: 8 << 20}
-		if err := b.add(ctx, p, 1, propfinds, same(there), same(here)); err != nil {
+		if err := b.runPair(ctx, p, 1, propfinds, same(there), same(here)); err != nil {
 			return err
 		}
 		for range propfinds {
@@ -48,7 +48,7 @@ func (b *bench) listings(ctx context.Context, _ addresses) error {
 			if err != nil {
 				return err
 			}
-			b.firsts = append(b.firsts, first)
+			b.firstBytes = append(b.firstBytes, first)
 		}
 	}
 	return nil
@@ -56,8 +56,8 @@ func (b *bench) listings(ctx context.Context, _ addresses) error {
 
 // listingFigures are those of W5 that have no reference.
 func (b *bench) listingFigures() {
-	if len(b.firsts) > 0 {
-		b.limit("W5", "first byte of a PROPFIND of 10,000 files", median(b.firsts), 10, milliseconds)
+	if len(b.firstBytes) > 0 {
+		b.recordLimit("W5", "first byte of a PROPFIND of 10,000 files", median(b.firstBytes), 10, milliseconds)
 	}
 }
 
@@ -79,5 +79,5 @@ func firstByte(p *server, r request) (float64, error) {
 	if string(status) != "HTTP/1.1 207" {
 		return 0, fmt.Errorf("PROPFIND answered %s", status)
 	}
-	return ms(time.Since(begin)), nil
+	return inMilliseconds(time.Since(begin)), nil
 }

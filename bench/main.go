@@ -58,7 +58,7 @@ func (o options) wants(workloads ...string) bool {
 	return false
 }
 
-func (o options) sound() bool {
+func (o options) valid() bool {
 	for _, engine := range o.engines() {
 		if engine != onSQLite && engine != onPostgres {
 			return false
@@ -88,7 +88,7 @@ func main() {
 		"directory for CPU profiles of the server, 5 s from the start of each workload of the last round")
 	flag.BoolVar(&write, "write", false, "put the table into docs/performance.md")
 	flag.Parse()
-	if flag.NArg() > 0 || !o.sound() {
+	if flag.NArg() > 0 || !o.valid() {
 		flag.Usage()
 		os.Exit(2)
 	}

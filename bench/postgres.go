@@ -40,7 +40,7 @@ func startCluster(ctx context.Context) (c *cluster, err error) {
 		return nil, err
 	}
 	if os.Getuid() == 0 { // whom PostgreSQL refuses to serve
-		if err := c.giveAway(); err != nil {
+		if err := c.chownToUnprivileged(); err != nil {
 			return nil, err
 		}
 	}
@@ -64,8 +64,8 @@ func postgresPrograms() (string, error) {
 	return filepath.Dir(initdb), nil
 }
 
-// giveAway hands the directory to an account that is not root.
-func (c *cluster) giveAway() error {
+// chownToUnprivileged hands the directory to an account that is not root.
+func (c *cluster) chownToUnprivileged() error {
 	account, err := user.Lookup("postgres")
 	if err != nil {
 		account, err = user.Lookup("nobody")

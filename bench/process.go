@@ -31,8 +31,8 @@ type server struct {
 	log      bytes.Buffer
 }
 
-// site is where a larder keeps everything, over several processes.
-type site struct {
+// installation is where a larder keeps everything, over several processes.
+type installation struct {
 	binary, dir string
 	password    string   // of the administrator
 	database    *cluster // nil for SQLite
@@ -41,9 +41,9 @@ type site struct {
 	grace       time.Duration
 }
 
-// newSite returns a site with nothing in it, on PostgreSQL with a database of its own.
-func (b *bench) newSite(ctx context.Context, name string) (s *site, err error) {
-	s = &site{binary: b.binary, dir: filepath.Join(b.dir, name), password: "bench-password-of-the-administrator",
+// newInstallation returns a site with nothing in it, on PostgreSQL with a database of its own.
+func (b *bench) newInstallation(ctx context.Context, name string) (s *installation, err error) {
+	s = &installation{binary: b.binary, dir: filepath.Join(b.dir, name), password: "bench-password-of-the-administrator",
 		database: b.cluster, grace: time.Hour}
 	if b.cluster != nil {
 		s.url, err = b.cluster.create(ctx, name)
@@ -51,7 +51,7 @@ func (b *bench) newSite(ctx context.Context, name string) (s *site, err error) {
 	return s, err
 }
 
-func (s *site) environ() []string {
+func (s *installation) environ() []string {
 	env := []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + s.dir,
 		"LARDER_LISTEN=127.0.0.1:0", "LARDER_DATA_DIR=" + filepath.Join(s.dir, "data"),
@@ -70,7 +70,7 @@ func (s *site) environ() []string {
 }
 
 // start runs the server, behind the words of wrapper if any, until it is ready.
-func (s *site) start(ctx context.Context, wrapper ...string) (*server, error) {
+func (s *installation) start(ctx context.Context, wrapper ...string) (*server, error) {
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return nil, err
 	}
@@ -106,7 +106,7 @@ func (p *server) awaitReady(ctx context.Context) error {
 var fullToken = regexp.MustCompile(`pk_[0-9A-Za-z]{24}\.sk_[0-9A-Za-z]{48}`)
 
 // key makes an API key of an account with the command line.
-func (s *site) key(ctx context.Context, username string) (string, error) {
+func (s *installation) key(ctx context.Context, username string) (string, error) {
 	return s.tool(ctx, fullToken, "key", "create", username, "--for", "curl", "--base-url", "http://larder.test")
 }
 
@@ -114,7 +114,7 @@ var madeDAVKey = regexp.MustCompile(`(?s)user name (pk_\w+).*password +(sk_\w+)`
 
 // davKey makes a key for WebDAV with the command line and returns the line of a header that
 // it is sent with.
-func (s *site) davKey(ctx context.Context, username string) (string, error) {
+func (s *installation) davKey(ctx context.Context, username string) (string, error) {
 	made, err := s.tool(ctx, madeDAVKey, "key", "create", username, "--for", "webdav", "--base-url",
 		"http://larder.test")
 	if err != nil {
@@ -127,13 +127,13 @@ func (s *site) davKey(ctx context.Context, username string) (string, error) {
 var madePassword = regexp.MustCompile(`with the password (\S+)`)
 
 // account makes a user with the command line and returns the password.
-func (s *site) account(ctx context.Context, username string) (string, error) {
+func (s *installation) account(ctx context.Context, username string) (string, error) {
 	found, err := s.tool(ctx, madePassword, "admin", "create", username, "--role", "user")
 	return strings.TrimPrefix(found, "with the password "), err
 }
 
 // tool runs the binary and returns what it prints that looks like wanted.
-func (s *site) tool(ctx context.Context, wanted *regexp.Regexp, words ...string) (string, error) {
+func (s *installation) tool(ctx context.Context, wanted *regexp.Regexp, words ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, s.binary, words...)
 	cmd.Env = s.environ()
 	out, err := cmd.CombinedOutput()

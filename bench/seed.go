@@ -13,19 +13,19 @@ import (
 // seeder puts entries straight into the database of a site, as uploads would have left them; the
 // bytes of their objects are not there.
 type seeder struct {
-	ctx  context.Context
-	db   *sql.DB
-	conn *sql.Conn // one, for its temporary tables
-	pad  string    // format of the expression for an integer with leading zeros, of expression and width
-	hex  string    // format of the expression for an integer in 8 hexadecimal digits
-	next int       // number of the next entry
+	ctx       context.Context
+	db        *sql.DB
+	conn      *sql.Conn // one, for its temporary tables
+	padFormat string    // format of the expression for an integer with leading zeros, of expression and width
+	hexFormat string    // format of the expression for an integer in 8 hexadecimal digits
+	next      int       // number of the next entry
 }
 
-func (s *site) seeder(ctx context.Context) (*seeder, error) {
-	d := &seeder{ctx: ctx, pad: "printf('%%0%[2]dd', %[1]s)", hex: "printf('%%08x', %s)", next: 1}
+func (s *installation) seeder(ctx context.Context) (*seeder, error) {
+	d := &seeder{ctx: ctx, padFormat: "printf('%%0%[2]dd', %[1]s)", hexFormat: "printf('%%08x', %s)", next: 1}
 	var err error
 	if s.url != "" {
-		d.pad, d.hex = "lpad(CAST(%s AS TEXT), %d, '0')", "lpad(to_hex(%s), 8, '0')"
+		d.padFormat, d.hexFormat = "lpad(CAST(%s AS TEXT), %d, '0')", "lpad(to_hex(%s), 8, '0')"
 		d.db, err = sql.Open("pgx", s.url)
 	} else {
 		d.db, err = sql.Open("sqlite", "file:"+filepath.Join(s.dir, "data", "larder.db")+
@@ -51,8 +51,8 @@ func (d *seeder) exec(query string, args ...any) error {
 	return nil
 }
 
-// one reads one value.
-func (d *seeder) one(v any, query string, args ...any) error {
+// queryOne reads one value.
+func (d *seeder) queryOne(v any, query string, args ...any) error {
 	if err := d.conn.QueryRowContext(d.ctx, query, args...).Scan(v); err != nil {
 		return fmt.Errorf("%w in %s", err, query)
 	}
@@ -121,7 +121,7 @@ func (d *seeder) fill(folders []string, each int) error {
 		if err := d.exec("DROP TABLE IF EXISTS seed"); err != nil {
 			return err
 		}
-		mixed := fmt.Sprintf(d.hex, "n * 2654435761 % 4294967296")
+		mixed := fmt.Sprintf(d.hexFormat, "n * 2654435761 % 4294967296")
 		first, count := d.next, len(folders)*each
 		d.next += count
 		err := d.exec(fmt.Sprintf(`
@@ -132,11 +132,11 @@ func (d *seeder) fill(folders []string, each int) error {
 				SELECT n + 1 FROM s WHERE n < %d
 			)
 			SELECT n, (n - %d) / %d AS i, %s AS h, %s AS id FROM s`,
-			first, first+count-1, first, each, mixed, mixed+" || '-0000-4000-8000-' || "+fmt.Sprintf(d.pad, "n", 12)))
+			first, first+count-1, first, each, mixed, mixed+" || '-0000-4000-8000-' || "+fmt.Sprintf(d.padFormat, "n", 12)))
 		if err != nil {
 			return err
 		}
-		key := fmt.Sprintf("h || %s", fmt.Sprintf(d.pad, "n", 24))
+		key := fmt.Sprintf("h || %s", fmt.Sprintf(d.padFormat, "n", 24))
 		err = d.exec(`
 			INSERT INTO objects (id, provider_id, key, size, etag, refs, created_at)
 			SELECT ` + key + `, (SELECT MIN(id) FROM providers), substr(h, 1, 2) || '/' || ` + key +
@@ -166,18 +166,18 @@ func (d *seeder) fill(folders []string, each int) error {
 	})
 }
 
-// settle leaves PostgreSQL the statistics that its background processes would gather before long.
-func (d *seeder) settle() error {
-	if d.hex[0] == 'p' { // printf: SQLite
+// analyze leaves PostgreSQL the statistics that its background processes would gather before long.
+func (d *seeder) analyze() error {
+	if d.hexFormat[0] == 'p' { // printf: SQLite
 		return nil
 	}
 	return d.exec("VACUUM ANALYZE")
 }
 
-// buried reports whether anything that was deleted is still there: rows below the graveyard, or
+// deletionPending reports whether anything that was deleted is still there: rows below the graveyard, or
 // objects whose time has come.
-func (d *seeder) buried(now int64) (left bool, err error) {
-	err = d.one(&left, `
+func (d *seeder) deletionPending(now int64) (left bool, err error) {
+	err = d.queryOne(&left, `
 		SELECT EXISTS (SELECT 1 FROM entries WHERE parent_id = 'graveyard')
 			OR EXISTS (SELECT 1 FROM garbage WHERE after <= $1)`, now)
 	return left, err

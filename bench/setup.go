@@ -95,7 +95,7 @@ func (c *caller) call(ctx context.Context, method, path string, body, v any, hea
 }
 
 // login signs in as the administrator and returns the session cookie as a header line too.
-func (s *site) login(ctx context.Context, p *server) (c *caller, cookie string, err error) {
+func (s *installation) login(ctx context.Context, p *server) (c *caller, cookie string, err error) {
 	return signIn(ctx, p, "admin", s.password)
 }
 
@@ -120,9 +120,9 @@ func signIn(ctx context.Context, p *server, username, password string) (c *calle
 	return c, cookie, nil
 }
 
-// furnish puts the small file where each way of reading finds it: on a public path, and as a
+// uploadSmallFile puts the small file where each way of reading finds it: on a public path, and as a
 // private file with a permanent link.
-func (s *site) furnish(ctx context.Context, p *server, token string) (addresses, error) {
+func (s *installation) uploadSmallFile(ctx context.Context, p *server, token string) (addresses, error) {
 	content, err := picture()
 	if err != nil {
 		return addresses{}, err
@@ -163,8 +163,8 @@ func (s *site) furnish(ctx context.Context, p *server, token string) (addresses,
 	}, nil
 }
 
-// furnishReference puts the same file into the directory of the reference.
-func furnishReference(dir string) error {
+// writeReferenceFile puts the same file into the directory of the reference.
+func writeReferenceFile(dir string) error {
 	content, err := picture()
 	if err != nil {
 		return err

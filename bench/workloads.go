@@ -26,7 +26,7 @@ type bench struct {
 	engine    string
 	dir       string   // of everything, on the disk that is measured
 	cluster   *cluster // nil for SQLite
-	site      *site
+	site      *installation
 	token     string
 	larder    *server
 	reference *server
@@ -36,7 +36,7 @@ type bench struct {
 	pairs        []*pair
 	figures      []figure
 	moves, waits []float64 // of W6, ms, by round
-	firsts       []float64 // of W5: first bytes, ms
+	firstBytes   []float64 // of W5: first bytes, ms
 	davHeader    string    // what a WebDAV key is sent with
 }
 
@@ -49,7 +49,7 @@ func measure(ctx context.Context, o options) (report string, err error) {
 	for _, engine := range o.engines() {
 		fmt.Fprintln(os.Stderr, engine)
 		b := &bench{options: o, engine: engine}
-		if err := b.all(ctx); err != nil {
+		if err := b.runAll(ctx); err != nil {
 			return "", fmt.Errorf("%s: %w", engine, err)
 		}
 		report += b.report()
@@ -57,8 +57,8 @@ func measure(ctx context.Context, o options) (report string, err error) {
 	return report, nil
 }
 
-// all runs every workload that is wanted.
-func (b *bench) all(ctx context.Context) (err error) {
+// runAll runs every workload that is wanted.
+func (b *bench) runAll(ctx context.Context) (err error) {
 	if b.dir, err = os.MkdirTemp("", "larder-bench-"); err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func (b *bench) all(ctx context.Context) (err error) {
 		}
 	}
 	if b.wants("W1", "W2", "W3", "W4", "W5", "W6") {
-		if b.site, err = b.newSite(ctx, "larder"); err != nil {
+		if b.site, err = b.newInstallation(ctx, "larder"); err != nil {
 			return err
 		}
 		if b.profile != "" {
@@ -83,7 +83,7 @@ func (b *bench) all(ctx context.Context) (err error) {
 				return err
 			}
 		}
-		if err := b.beside(ctx); err != nil {
+		if err := b.compareWithReference(ctx); err != nil {
 			return err
 		}
 		b.folderFigures()
@@ -102,15 +102,15 @@ func (b *bench) all(ctx context.Context) (err error) {
 		}
 	}
 	if b.wants("W9", "W6") && b.entries > 0 {
-		return b.million(ctx)
+		return b.measureLargeTree(ctx)
 	}
 	return nil
 }
 
-// beside runs the workloads that are compared with the reference.
-func (b *bench) beside(ctx context.Context) (err error) {
+// compareWithReference runs the workloads that are compared with the reference.
+func (b *bench) compareWithReference(ctx context.Context) (err error) {
 	shared := filepath.Join(b.dir, "reference")
-	if err := furnishReference(shared); err != nil {
+	if err := writeReferenceFile(shared); err != nil {
 		return err
 	}
 	if b.reference, err = startReference(ctx, shared); err != nil {
@@ -127,19 +127,19 @@ func (b *bench) beside(ctx context.Context) (err error) {
 	if b.davHeader, err = b.site.davKey(ctx, "admin"); err != nil {
 		return err
 	}
-	ways, err := b.site.furnish(ctx, b.larder, b.token)
+	ways, err := b.site.uploadSmallFile(ctx, b.larder, b.token)
 	if err != nil {
 		return err
 	}
 	if b.wants("W2") {
-		if err := b.cloud(ctx); err != nil {
+		if err := b.setUpBucket(ctx); err != nil {
 			return fmt.Errorf("W2: %w", err)
 		}
 		defer b.bucket.stop()
 	}
 	for round := range b.rounds {
 		fmt.Fprintf(os.Stderr, "round %d of %d\n", round+1, b.rounds)
-		for _, step := range []func(context.Context, addresses) error{b.readSmall, b.large3then2, b.writeSmall,
+		for _, step := range []func(context.Context, addresses) error{b.readSmall, b.transferLarge, b.writeSmall,
 			b.listings, b.folders} {
 			if err := step(ctx, ways); err != nil {
 				return err
@@ -149,8 +149,8 @@ func (b *bench) beside(ctx context.Context) (err error) {
 	return nil
 }
 
-// add runs a workload of n requests on both servers, the reference first, and files the outcomes.
-func (b *bench) add(ctx context.Context, p pair, connections, n int, reference, larder func(i int) request) error {
+// runPair runs a workload of n requests on both servers, the reference first, and files the outcomes.
+func (b *bench) runPair(ctx context.Context, p pair, connections, n int, reference, larder func(i int) request) error {
 	var known *pair
 	for _, each := range b.pairs {
 		if each.id == p.id && each.name == p.name {
@@ -197,7 +197,7 @@ func (b *bench) readSmall(ctx context.Context, ways addresses) error {
 		{"GET 20 KB, session", 2, ways.withSession},
 		{"GET 20 KB, API key", 2, ways.withKey},
 	} {
-		if err := b.add(ctx, pair{id: "W1", name: way.name, cpuGoal: way.goal}, smallConnections, b.reads, plain,
+		if err := b.runPair(ctx, pair{id: "W1", name: way.name, cpuGoal: way.goal}, smallConnections, b.reads, plain,
 			same(way.request)); err != nil {
 			return err
 		}
@@ -205,8 +205,8 @@ func (b *bench) readSmall(ctx context.Context, ways addresses) error {
 	return nil
 }
 
-// large3then2 is W3, whose file is W2's.
-func (b *bench) large3then2(ctx context.Context, ways addresses) error {
+// transferLarge is W3, whose file is W2's.
+func (b *bench) transferLarge(ctx context.Context, ways addresses) error {
 	if !b.wants("W3") && !b.wants("W2") {
 		return nil
 	}
@@ -217,26 +217,26 @@ func (b *bench) large3then2(ctx context.Context, ways addresses) error {
 	upload := request{method: "POST", path: "/api/upload", body: b.large,
 		headers: []string{"Authorization: Bearer " + b.token, "X-File-Name: " + name,
 			"Content-Type: application/x-large"}}
-	err := b.add(ctx, pair{id: "W3", name: "upload of " + size + ", raw", cpuGoal: 2.3, rateGoal: 0.7, bytes: b.large,
+	err := b.runPair(ctx, pair{id: "W3", name: "upload of " + size + ", raw", cpuGoal: 2.3, rateGoal: 0.7, bytes: b.large,
 		growthGoal: 8 << 20}, 1, 1, same(put), same(upload))
 	if err != nil {
 		return err
 	}
 	davPut := request{method: "PUT", path: "/webdav/uploads/dav-" + name, body: b.large,
 		headers: []string{b.davHeader, "Content-Type: application/x-large"}}
-	err = b.add(ctx, pair{id: "W3", name: "PUT of " + size + " by WebDAV", cpuGoal: 2.3, rateGoal: 0.7, bytes: b.large,
+	err = b.runPair(ctx, pair{id: "W3", name: "PUT of " + size + " by WebDAV", cpuGoal: 2.3, rateGoal: 0.7, bytes: b.large,
 		growthGoal: 8 << 20}, 1, 1, same(put), same(davPut))
 	if err != nil || !b.wants("W2") {
 		return err
 	}
 	get, read := request{method: "GET", path: "/" + name}, ways.withSession
 	read.path = "/uploads/" + name
-	if err := b.add(ctx, pair{id: "W2", name: "GET " + size + ", session", cpuGoal: 1.3, rateGoal: 0.9, bytes: b.large,
+	if err := b.runPair(ctx, pair{id: "W2", name: "GET " + size + ", session", cpuGoal: 1.3, rateGoal: 0.9, bytes: b.large,
 		growthGoal: 4 << 20}, 1, 1, same(get), same(read)); err != nil {
 		return err
 	}
-	read.path = cloudFile
-	return b.add(ctx, pair{id: "W2", name: "GET " + size + " from S3, session", cpuGoal: 4, bytes: b.large}, 1, 1,
+	read.path = bucketFile
+	return b.runPair(ctx, pair{id: "W2", name: "GET " + size + " from S3, session", cpuGoal: 4, bytes: b.large}, 1, 1,
 		same(get), same(read))
 }
 
@@ -249,7 +249,7 @@ func (b *bench) writeSmall(ctx context.Context, _ addresses) error {
 	put := func(i int) request {
 		return request{method: "PUT", path: fmt.Sprintf("/s%d-%d.bin", b.serial, i), body: smallFile}
 	}
-	err := b.add(ctx, pair{id: "W4", name: "upload of 20 KB, 8 connections", cpuGoal: 4.5, rateGoal: 0.15},
+	err := b.runPair(ctx, pair{id: "W4", name: "upload of 20 KB, 8 connections", cpuGoal: 4.5, rateGoal: 0.15},
 		smallConnections, b.uploads, put, b.smallUpload(b.serial))
 	if err != nil {
 		return err
@@ -260,7 +260,7 @@ func (b *bench) writeSmall(ctx context.Context, _ addresses) error {
 		r.path, r.headers = "/webdav/uploads"+r.path, []string{b.davHeader, "Content-Type: application/x-small"}
 		return r
 	}
-	return b.add(ctx, pair{id: "W4", name: "PUT of 20 KB by WebDAV, 8 connections", cpuGoal: 4.5, rateGoal: 0.15},
+	return b.runPair(ctx, pair{id: "W4", name: "PUT of 20 KB by WebDAV, 8 connections", cpuGoal: 4.5, rateGoal: 0.15},
 		smallConnections, b.uploads, put, davPut)
 }
 

@@ -19,10 +19,10 @@ import (
 	"time"
 )
 
-// front stands before a server, on the same origin, as the browser sees it: it adds pages of the
+// proxiedSite stands before a server, on the same origin, as the browser sees it: it adds pages of the
 // test's own below /__host, without any policy, as if the site had forgotten its own, and takes
 // note of the canaries that come in.
-type front struct {
+type proxiedSite struct {
 	url  string
 	next http.Handler // set before the first request
 	mu   sync.Mutex   // guards heard
@@ -36,16 +36,16 @@ type front struct {
 const lastPage = `<!doctype html><svg xmlns="http://www.w3.org/2000/svg"><rect><animate attributeName="x" dur="1s" onbegin="begun()"/></rect></svg>
 <script>function begun() { fetch('/__canary/last/page').then(() => requestAnimationFrame(() => setTimeout(() => parent.postMessage('last', '*')))) }</script>`
 
-func newFront(t *testing.T) *front {
+func newProxiedSite(t *testing.T) *proxiedSite {
 	t.Helper()
-	f := &front{heard: map[string][]string{}}
+	f := &proxiedSite{heard: map[string][]string{}}
 	server := httptest.NewServer(f)
 	t.Cleanup(server.Close)
 	f.url = server.URL
 	return f
 }
 
-func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (f *proxiedSite) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if rest, found := strings.CutPrefix(r.URL.Path, "/__canary/"); found {
 		file, origin, _ := strings.Cut(rest, "/")
 		f.mu.Lock()
@@ -71,7 +71,7 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // canaries are those heard so far.
-func (f *front) canaries() map[string][]string {
+func (f *proxiedSite) canaries() map[string][]string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return maps.Clone(f.heard)
@@ -79,10 +79,10 @@ func (f *front) canaries() map[string][]string {
 
 // elsewhere is the address of the pages of the front as another site sees them: another host name
 // of the same machine.
-func (f *front) elsewhere() string { return strings.Replace(f.url, "127.0.0.1", "localhost", 1) }
+func (f *proxiedSite) elsewhere() string { return strings.Replace(f.url, "127.0.0.1", "localhost", 1) }
 
 // pass makes the front hand everything else on.
-func (f *front) pass(t *testing.T, target string) {
+func (f *proxiedSite) pass(t *testing.T, target string) {
 	t.Helper()
 	to, err := url.Parse(target)
 	if err != nil {
@@ -96,9 +96,9 @@ func (f *front) pass(t *testing.T, target string) {
 
 // bareSite is a file server that knows nothing of what it serves: types as claimed, else as
 // http.FileServer guesses, and a session that its pages may read.
-func bareSite(t *testing.T, files []activeFile) *front {
+func bareSite(t *testing.T, files []activeFile) *proxiedSite {
 	t.Helper()
-	f, dir, claims := newFront(t), t.TempDir(), map[string]string{}
+	f, dir, claims := newProxiedSite(t), t.TempDir(), map[string]string{}
 	for _, file := range files {
 		if err := os.WriteFile(filepath.Join(dir, file.name), []byte(file.body), 0o600); err != nil {
 			t.Fatal(err)

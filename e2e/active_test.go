@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// alike are the manners in which a browser takes a file. Those of a line are alike.
-var alike = [][]string{
+// sameKinds are the manners in which a browser takes a file. Those of a line are alike.
+var sameKinds = [][]string{
 	{"top", "iframe", "object", "embed"},
 	{"img", "video"},
 	{"script"},
@@ -25,8 +25,8 @@ var alike = [][]string{
 // all stands for every manner; other numbers let a file take one of each line, in turn.
 const all = -1
 
-// ways are those in which the service hands files out.
-var ways = []string{"path", "private", "link", "gateway", "embed"}
+// requestWays are those in which the service hands files out.
+var requestWays = []string{"path", "private", "link", "gateway", "embed"}
 
 // publicWays are those whose answers anybody may embed and keep.
 var publicWays = []string{"path", "link"}
@@ -41,7 +41,7 @@ func TestActiveContent(t *testing.T) {
 	if len(files) < 60 {
 		t.Fatalf("%d files, want 60 at least", len(files))
 	}
-	s, f := newSite(t), newFront(t)
+	s, f := newSite(t), newProxiedSite(t)
 	s.keepPort(t)
 	s.env["LARDER_BASE_URL"] = f.url
 	s.start(t)
@@ -57,9 +57,9 @@ func TestActiveContent(t *testing.T) {
 }
 
 // bareVisits takes every file from the bare server in every manner.
-func bareVisits(bare *front, files []activeFile) profile {
+func bareVisits(bare *proxiedSite, files []activeFile) profile {
 	p := profile{Cookies: []browserCookie{{"auth_token", "anybody", bare.url}}}
-	for _, manner := range slices.Concat(alike...) {
+	for _, manner := range slices.Concat(sameKinds...) {
 		v := visit{Host: bare.url + "/__host", Manner: manner, URLs: map[string]string{}, Expect: []string{},
 			way: "bare", own: true}
 		for _, file := range files {
@@ -78,7 +78,7 @@ var silent = map[string]bool{"refresh.html": true, "style.svg": true}
 
 // judgeBare holds the control against the table: what must run ran, in the bare site's origin, and
 // could read who is signed in.
-func judgeBare(t *testing.T, bare *front, files []activeFile, result profiled) {
+func judgeBare(t *testing.T, bare *proxiedSite, files []activeFile, result profiled) {
 	t.Helper()
 	ran, accounts, classes, heard := 0, map[string]bool{}, map[string]bool{}, bare.canaries()
 	for i, v := range bareVisits(bare, files).Visits {
@@ -122,7 +122,7 @@ func judgeBare(t *testing.T, bare *front, files []activeFile, result profiled) {
 
 // larderSite is the service with the files in it.
 type larderSite struct {
-	front  *front
+	front  *proxiedSite
 	admin  *client
 	anyone *client
 	files  []activeFile
@@ -137,7 +137,7 @@ var waysIn = []string{"session", "form", "raw"}
 
 // storeActive brings every file in by every way, and a copy of each where only
 // the administrator may read.
-func storeActive(t *testing.T, f *front, files []activeFile) *larderSite {
+func storeActive(t *testing.T, f *proxiedSite, files []activeFile) *larderSite {
 	t.Helper()
 	l := &larderSite{front: f, admin: login(t, "admin", adminPassword, f.url), anyone: newClient(f.url), files: files}
 	var key struct{ Key struct{ FullToken string } }
@@ -230,7 +230,7 @@ func (l *larderSite) checkHeaders(t *testing.T) {
 	t.Helper()
 	for i, file := range l.files {
 		for _, in := range waysIn {
-			for _, out := range ways {
+			for _, out := range requestWays {
 				what := fmt.Sprintf("%s (claimed %q) by %s, out by %s", file.name, file.claim, in, out)
 				c, headers := l.anyone, []string(nil)
 				switch out {
@@ -346,7 +346,7 @@ func (l *larderSite) visits(t *testing.T) profile {
 func (l *larderSite) planned(t *testing.T) (visits []visit) {
 	t.Helper()
 	add := func(host, way string, turn int) {
-		for _, group := range alike {
+		for _, group := range sameKinds {
 			for at, manner := range group {
 				v := visit{Host: host, Sealed: host == l.front.url+"/", Manner: manner, URLs: map[string]string{},
 					Expect: []string{}, way: way, own: strings.HasPrefix(host, l.front.url)}
@@ -360,7 +360,7 @@ func (l *larderSite) planned(t *testing.T) (visits []visit) {
 		}
 	}
 	add(l.front.url+"/__host", "path", all)
-	for turn, way := range ways {
+	for turn, way := range requestWays {
 		if way != "path" {
 			add(l.front.url+"/__host", way, turn)
 		}

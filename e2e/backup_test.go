@@ -42,7 +42,7 @@ func TestBackupUnderLoad(t *testing.T) {
 			c.ledgers = c.ledgers[:backupWorkers]
 			p := s.start(t)
 			c.connect(t, p)
-			old := still(t, p)
+			old := uploadFixedContent(t, p)
 			dir := filepath.Join(t.TempDir(), "backup")
 			load := c.load()
 			for i := range backupRuns {
@@ -54,11 +54,11 @@ func TestBackupUnderLoad(t *testing.T) {
 			}
 			load.stop(t)
 			p.stop(t)
-			names := snapshotsIn(t, dir)
+			names := snapshotNames(t, dir)
 			if len(names) != backupRuns {
 				t.Fatalf("snapshots %q", names)
 			}
-			private(t, dir, c.token)
+			wantPrivate(t, dir, c.token)
 			for i, name := range names {
 				for _, to := range dbtest.Engines {
 					if to != engine && i != 1 { // the other engine once: all snapshots are the same kind of file
@@ -68,7 +68,7 @@ func TestBackupUnderLoad(t *testing.T) {
 						r := s.emptied(t, to)
 						r.mustRun(t, "restore", dir, "--snapshot", name)
 						r.fsck(t)
-						old.there(t, r.start(t))
+						old.wantPresent(t, r.start(t))
 					})
 				}
 			}
@@ -98,7 +98,7 @@ func (s *site) emptied(t *testing.T, engine string) *site {
 	return r
 }
 
-func snapshotsIn(t *testing.T, dir string) (names []string) {
+func snapshotNames(t *testing.T, dir string) (names []string) {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Join(dir, "snapshots"))
 	if err != nil {
@@ -110,8 +110,8 @@ func snapshotsIn(t *testing.T, dir string) (names []string) {
 	return names
 }
 
-// private looks for what must not be readable in a backup (abuse case C114).
-func private(t *testing.T, dir, token string) {
+// wantPrivate looks for what must not be readable in a backup (abuse case C114).
+func wantPrivate(t *testing.T, dir, token string) {
 	t.Helper()
 	seen := 0
 	err := filepath.WalkDir(dir, func(path string, entry os.DirEntry, err error) error {
@@ -181,18 +181,18 @@ func (l *load) stop(t *testing.T) {
 	}
 }
 
-// kept is what was there before the first backup and is not touched again.
-type kept struct {
+// fixedContent is what was there before the first backup and is not touched again.
+type fixedContent struct {
 	files  contents // by path
 	links  contents // by address, without the host
 	cookie *client  // a session
 	ids    map[string]string
 }
 
-func still(t *testing.T, p *process) *kept {
+func uploadFixedContent(t *testing.T, p *process) *fixedContent {
 	t.Helper()
 	admin := p.admin(t)
-	k := &kept{files: contents{}, links: contents{}, cookie: admin, ids: map[string]string{}}
+	k := &fixedContent{files: contents{}, links: contents{}, cookie: admin, ids: map[string]string{}}
 	folder := "/uploads/still"
 	admin.mkdir(t, "/uploads", "still")
 	for i := range 12 {
@@ -220,8 +220,8 @@ func still(t *testing.T, p *process) *kept {
 	return k
 }
 
-// there checks all of it in a restored service.
-func (k *kept) there(t *testing.T, p *process) {
+// wantPresent checks all of it in a restored service.
+func (k *fixedContent) wantPresent(t *testing.T, p *process) {
 	t.Helper()
 	k.cookie.bases = []string{p.url}
 	if r := k.cookie.do(t, "GET", "/api/auth/me", nil); r.status != 401 {
@@ -333,12 +333,12 @@ func TestKilledBackupAndRestore(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "backup")
 			for i, point := range backupPoints {
 				keyed.mustRaw(t, fmt.Sprintf("f%d.txt", i), "", "text/plain", fmt.Appendf(nil, "content %d", i))
-				s.dies(t, point, "backup", dir)
+				s.runUntilCrash(t, point, "backup", dir)
 				if i > 0 {
 					s.emptied(t, "sqlite").restoresSoundly(t, dir, i)
 				}
 				out := s.mustRun(t, "backup", dir)
-				if names := snapshotsIn(t, dir); len(names) != 1 {
+				if names := snapshotNames(t, dir); len(names) != 1 {
 					t.Errorf("after a crash at %s the snapshots are %q", point, names)
 				}
 				if !strings.Contains(out, fmt.Sprintf(": %d objects", i+1)) {
@@ -347,7 +347,7 @@ func TestKilledBackupAndRestore(t *testing.T) {
 			}
 			for _, point := range restorePoints {
 				r := s.emptied(t, engine)
-				r.dies(t, point, "restore", dir)
+				r.runUntilCrash(t, point, "restore", dir)
 				if _, stderr, code := r.run(t, "serve"); code != 1 || !strings.Contains(stderr, "larder restore") {
 					t.Errorf("after a crash at %s a server starts: %d, %s", point, code, stderr)
 				}
@@ -360,8 +360,8 @@ func TestKilledBackupAndRestore(t *testing.T) {
 	}
 }
 
-// dies runs a command that kills itself at a point.
-func (s *site) dies(t *testing.T, point string, args ...string) {
+// runUntilCrash runs a command that kills itself at a point.
+func (s *site) runUntilCrash(t *testing.T, point string, args ...string) {
 	t.Helper()
 	s.env["LARDER_CRASH_AT"] = point
 	defer delete(s.env, "LARDER_CRASH_AT")

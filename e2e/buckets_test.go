@@ -20,13 +20,13 @@ func TestABucketNextToTheDisk(t *testing.T) {
 	for _, engine := range dbtest.Engines {
 		t.Run(engine, func(t *testing.T) {
 			t.Parallel()
-			s := newSetUp(t, engine, onDisk)
+			s := newSetup(t, engine, onDisk)
 			bucket := s3test.New(t)
 			// what clients put there themselves waits for an hour
 			id := s.provider(t, bucket, object{"pathPrefix": "larder", "uploadMode": "worker"})
 			s.mount(t, "/cloud", id)
 			s.admin.do(t, "DELETE", "/api/admin/storage/providers/"+id, nil).fails(t, 409, "OPERATION_FAILED")
-			s.discreet(t, bucket)
+			s.wantNoSecretsInLogs(t, bucket)
 			s.admin.do(t, "POST", "/api/admin/rules",
 				object{"pathPattern": "/cloud/**", "effect": "allow", "role": "user"}).want(t, 201)
 			s.admin.do(t, "POST", "/api/admin/users",
@@ -66,7 +66,7 @@ func TestABucketNextToTheDisk(t *testing.T) {
 					anna.reads(t, escaped(target+"/album/"+name), content)
 				}
 				ranges(t, anna, target+"/album/parts.bin", parts)
-				gateway := &setUp{admin: anna}
+				gateway := &setup{admin: anna}
 				gateway.gateway(t, file, parts)
 				if target == "/home/anna" {
 					s.awaitEmpty(t, bucket)
@@ -87,8 +87,8 @@ func TestABucketNextToTheDisk(t *testing.T) {
 	}
 }
 
-// discreet checks that neither an answer nor a log tells the credentials of a bucket.
-func (s *setUp) discreet(t *testing.T, bucket s3test.Bucket) {
+// wantNoSecretsInLogs checks that neither an answer nor a log tells the credentials of a bucket.
+func (s *setup) wantNoSecretsInLogs(t *testing.T, bucket s3test.Bucket) {
 	t.Helper()
 	list := s.admin.do(t, "GET", "/api/admin/storage/providers", nil).want(t, 200)
 	if bytes.Contains(list.body, []byte(bucket.SecretKey)) || bytes.Contains(list.body, []byte(bucket.AccessKey)) {
@@ -106,7 +106,7 @@ func (s *setUp) discreet(t *testing.T, bucket s3test.Bucket) {
 // is as good as any.
 func TestABucketWithForeignObjects(t *testing.T) {
 	t.Parallel()
-	s := newSetUp(t, "sqlite", onDisk)
+	s := newSetup(t, "sqlite", onDisk)
 	bucket := s3test.New(t)
 	foreign := foreignObjects(t, bucket)
 	s.mount(t, "/bare", s.provider(t, bucket, object{"uploadMode": "worker"}))

@@ -6,12 +6,12 @@ import (
 )
 
 // copyCommitted loses the answer to a copy that is done within the request, and not the copy.
-func copyCommitted(t *testing.T, w *wreck) attempt {
+func copyCommitted(t *testing.T, w *crashFixture) crashAttempt {
 	content := w.content(small(w))
 	path, id := w.put(t, w.fresh(), content)
 	name := w.fresh()
 	order := object{"targetPath": "/uploads", "newName": name}
-	return attempt{
+	return crashAttempt{
 		run: func() (reply, error) { return w.admin.send("POST", "/api/files/"+id+"/copy", order) },
 		may: map[string][]string{path: {content}, "/uploads/" + name: {content}},
 		again: func(t *testing.T) { // it lies there already
@@ -22,10 +22,10 @@ func copyCommitted(t *testing.T, w *wreck) attempt {
 
 // copying copies a folder that takes a job, and is killed during that. Nothing of the copy is seen
 // before all of it is; the job is resumed and comes to its end.
-func copying(t *testing.T, w *wreck) attempt {
+func copying(t *testing.T, w *crashFixture) crashAttempt {
 	source, target := w.fresh(), w.fresh()
 	id := w.admin.mkdir(t, "/uploads", source)
-	w.thicket(t, "/uploads/"+source)
+	w.makeTree(t, "/uploads/"+source)
 	may := map[string][]string{}
 	for range 3 {
 		name, content := w.fresh(), w.content(small(w))
@@ -78,11 +78,11 @@ func copying(t *testing.T, w *wreck) attempt {
 			}
 		}
 	}
-	return attempt{may: may, run: run, first: first, again: again}
+	return crashAttempt{may: may, run: run, first: first, again: again}
 }
 
-// thicket makes more folders below a folder than are copied within a request, by copying them.
-func (w *wreck) thicket(t *testing.T, at string) {
+// makeTree makes more folders below a folder than are copied within a request, by copying them.
+func (w *crashFixture) makeTree(t *testing.T, at string) {
 	t.Helper()
 	id := w.admin.mkdir(t, at, "1")
 	for n := 1; n <= 1000; n = 2*n + 1 {

@@ -77,7 +77,7 @@ type crasher struct {
 	drive   string // a key for WebDAV
 	sent    *sent
 	ledgers []*ledger
-	drives  []*drive
+	drives  []*davLedger
 }
 
 // worker is who does one thing after another, or reads.
@@ -117,10 +117,10 @@ func newCrasher(t *testing.T, s *site, random *rand.Rand) *crasher {
 	c.drive = driveKey(t, admin)
 	c.sent.add(hash(nil))
 	for i := range crashDrives {
-		d := &drive{root: fmt.Sprintf("/uploads/d%d", i), random: rand.New(rand.NewPCG(random.Uint64(), 0)),
+		d := &davLedger{root: fmt.Sprintf("/uploads/d%d", i), random: rand.New(rand.NewPCG(random.Uint64(), 0)),
 			sent: c.sent}
 		admin.mkdir(t, "/uploads", fmt.Sprintf("d%d", i))
-		d.before = things{"": {folder: true}}
+		d.before = davTree{"": {folder: true}}
 		d.after = d.before
 		c.drives = append(c.drives, d)
 	}

@@ -13,10 +13,10 @@ import (
 // mostLocked is how many locks a drive has at a time.
 const mostLocked = 12
 
-// drive is a worker that speaks WebDAV, and its account of what it asked for below a folder of its
+// davLedger is a worker that speaks WebDAV, and its account of what it asked for below a folder of its
 // own: contents, folders, properties and locks. Like a ledger it has one request under way at a
 // time, so after a crash the service must show exactly `before` or exactly `after`.
-type drive struct {
+type davLedger struct {
 	root   string // /uploads/d0
 	random *rand.Rand
 	client *client
@@ -24,22 +24,22 @@ type drive struct {
 	serial int
 
 	mu            sync.Mutex // guards before and after, which readers look at
-	before, after things
-	between       things // nil unless the request is one of two changes, the first of which may stand alone
+	before, after davTree
+	between       davTree // nil unless the request is one of two changes, the first of which may stand alone
 }
 
-// errand is a request of a drive and what there is once it succeeded.
-type errand struct {
+// davOperation is a request of a drive and what there is once it succeeded.
+type davOperation struct {
 	method, path string // relative
 	body         []byte
 	headers      []string
 	status       int
-	after        things
-	between      things
+	after        davTree
+	between      davTree
 }
 
 // step does one random request, see ledger.step.
-func (d *drive) step() (acknowledged bool, err error) {
+func (d *davLedger) step() (acknowledged bool, err error) {
 	e := d.choose()
 	d.mu.Lock()
 	d.after, d.between = e.after, e.between
@@ -66,7 +66,7 @@ func (d *drive) step() (acknowledged bool, err error) {
 	return true, nil
 }
 
-func (d *drive) choose() errand {
+func (d *davLedger) choose() davOperation {
 	d.serial++
 	files, folders, locked := d.paths(false), d.paths(true), []string{}
 	for path, is := range d.before {
@@ -98,7 +98,7 @@ func (d *drive) choose() errand {
 }
 
 // paths lists the folders that there are, or the files.
-func (d *drive) paths(folders bool) (list []string) {
+func (d *davLedger) paths(folders bool) (list []string) {
 	for path, is := range d.before {
 		if path != "" && is.folder == folders {
 			list = append(list, path)
@@ -108,12 +108,14 @@ func (d *drive) paths(folders bool) (list []string) {
 	return list
 }
 
-func (d *drive) pick(from []string) string { return from[d.random.IntN(len(from))] }
+func (d *davLedger) pick(from []string) string { return from[d.random.IntN(len(from))] }
 
 // fresh is the path of a file that never was, in one of the folders.
-func (d *drive) fresh() string { return fmt.Sprintf("%s/f%05d.bin", d.pick(d.paths(true)), d.serial) }
+func (d *davLedger) fresh() string {
+	return fmt.Sprintf("%s/f%05d.bin", d.pick(d.paths(true)), d.serial)
+}
 
-func (d *drive) put(path string) errand {
+func (d *davLedger) put(path string) davOperation {
 	content := make([]byte, 1+d.random.IntN(30_000))
 	if d.random.IntN(8) == 0 {
 		content = make([]byte, 300_000+d.random.IntN(1<<20))
@@ -124,7 +126,7 @@ func (d *drive) put(path string) errand {
 	d.sent.add(hash(content))
 	is, existed := d.before[path]
 	is.hash, is.size = hash(content), int64(len(content))
-	return errand{method: "PUT", path: path, body: content, status: settled(existed), after: with(d.before, path, is)}
+	return davOperation{method: "PUT", path: path, body: content, status: settled(existed), after: with(d.before, path, is)}
 }
 
 func settled(existed bool) int {
@@ -134,24 +136,24 @@ func settled(existed bool) int {
 	return 201
 }
 
-func (d *drive) mkcol() errand {
+func (d *davLedger) mkcol() davOperation {
 	path := fmt.Sprintf("d%05d", d.serial)
-	return errand{method: "MKCOL", path: path, status: 201, after: with(d.before, path, thing{folder: true})}
+	return davOperation{method: "MKCOL", path: path, status: 201, after: with(d.before, path, davResource{folder: true})}
 }
 
-func (d *drive) remove(path string) errand {
-	return errand{method: "DELETE", path: path, status: 204, after: without(d.before, path)}
+func (d *davLedger) remove(path string) davOperation {
+	return davOperation{method: "DELETE", path: path, status: 204, after: without(d.before, path)}
 }
 
-func (d *drive) proppatch(path string) errand {
+func (d *davLedger) proppatch(path string) davOperation {
 	value := fmt.Sprintf("v%d", d.serial)
 	is := d.before[path]
 	is.properties = bothAre(value)
-	return errand{method: "PROPPATCH", path: path, body: setBoth(value), status: 207, after: with(d.before, path, is)}
+	return davOperation{method: "PROPPATCH", path: path, body: setBoth(value), status: 207, after: with(d.before, path, is)}
 }
 
 // lock locks a file, or what is not there, which makes an empty one first.
-func (d *drive) lock(files []string) errand {
+func (d *davLedger) lock(files []string) davOperation {
 	path := d.pick(files)
 	if d.random.IntN(3) == 0 {
 		path = d.fresh()
@@ -160,7 +162,7 @@ func (d *drive) lock(files []string) errand {
 	if is.lock != "" {
 		return d.unlock(path)
 	}
-	e := errand{method: "LOCK", path: path, body: []byte(lockIt),
+	e := davOperation{method: "LOCK", path: path, body: []byte(lockIt),
 		headers: []string{"Depth", "0", "Timeout", "Second-3600"}, status: 200}
 	if !existed {
 		is.hash, e.status = hash(nil), 201
@@ -174,16 +176,16 @@ func (d *drive) lock(files []string) errand {
 // unknownToken stands for that of a lock whose answer is not known.
 const unknownToken = "?"
 
-func (d *drive) unlock(path string) errand {
+func (d *davLedger) unlock(path string) davOperation {
 	is := d.before[path]
 	headers := []string{"Lock-Token", "<" + is.lock + ">"}
 	is.lock = ""
-	return errand{method: "UNLOCK", path: path, headers: headers, status: 204, after: with(d.before, path, is)}
+	return davOperation{method: "UNLOCK", path: path, headers: headers, status: 204, after: with(d.before, path, is)}
 }
 
 // transfer moves or copies a file or a folder, to a new name or over another of its kind that
 // nothing in is locked: who may keep the lock of what is replaced is open.
-func (d *drive) transfer(method string, files, folders []string) errand {
+func (d *davLedger) transfer(method string, files, folders []string) davOperation {
 	from, to := d.pick(files), d.fresh()
 	if d.random.IntN(4) == 0 {
 		from, to = d.pick(folders), fmt.Sprintf("e%05d", d.serial)
@@ -201,18 +203,18 @@ func (d *drive) transfer(method string, files, folders []string) errand {
 		is.lock = "" // stays with the address
 		after[to+strings.TrimPrefix(path, from)] = is
 	}
-	return errand{method: method, path: from, headers: []string{"Destination", dav(d.root + "/" + to)},
+	return davOperation{method: method, path: from, headers: []string{"Destination", dav(d.root + "/" + to)},
 		status: settled(existed), after: after}
 }
 
 // under is what lies at a path and below it.
-func under(all things, top string) things {
+func under(all davTree, top string) davTree {
 	some := maps.Clone(all)
-	maps.DeleteFunc(some, func(path string, _ thing) bool { return path != top && !strings.HasPrefix(path, top+"/") })
+	maps.DeleteFunc(some, func(path string, _ davResource) bool { return path != top && !strings.HasPrefix(path, top+"/") })
 	return some
 }
 
-func without(all things, top string) things {
+func without(all davTree, top string) davTree {
 	left := maps.Clone(all)
 	for path := range under(all, top) {
 		delete(left, path)
@@ -220,14 +222,14 @@ func without(all things, top string) things {
 	return left
 }
 
-func with(all things, path string, is thing) things {
+func with(all davTree, path string, is davResource) davTree {
 	more := maps.Clone(all)
 	more[path] = is
 	return more
 }
 
 // readOne reads a random file while others change it, see ledger.readOne.
-func (d *drive) readOne(random *rand.Rand) (acknowledged bool, err error) {
+func (d *davLedger) readOne(random *rand.Rand) (acknowledged bool, err error) {
 	d.mu.Lock()
 	var paths []string
 	for path, is := range d.after {
@@ -255,13 +257,13 @@ func (d *drive) readOne(random *rand.Rand) (acknowledged bool, err error) {
 
 // compare holds what the restarted service shows against the account, and takes it over; it returns
 // how much there is.
-func (d *drive) compare(t *testing.T) (size, files int64) {
+func (d *davLedger) compare(t *testing.T) (size, files int64) {
 	t.Helper()
 	seen := d.client.things(t, d.root)
-	differences := map[string]string{"what was acknowledged": unlike(d.before, seen),
-		"that with the request under way": unlike(d.after, seen)}
+	differences := map[string]string{"what was acknowledged": davDifference(d.before, seen),
+		"that with the request under way": davDifference(d.after, seen)}
 	if d.between != nil {
-		differences["half of that"] = unlike(d.between, seen)
+		differences["half of that"] = davDifference(d.between, seen)
 	}
 	for _, text := range differences {
 		if text == "" {
@@ -284,8 +286,8 @@ func (d *drive) compare(t *testing.T) (size, files int64) {
 	return size, files
 }
 
-// unlike lists what differs.
-func unlike(want, seen things) (text string) {
+// davDifference lists what differs.
+func davDifference(want, seen davTree) (text string) {
 	for path, w := range want {
 		s, there := seen[path]
 		if w.lock == unknownToken && s.lock != "" {

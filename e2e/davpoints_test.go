@@ -10,8 +10,8 @@ import (
 
 // davPut puts a file, new or over one that is there and locked. Before its commit what was there
 // stays, after it there is what was sent.
-func davPut(size func(*wreck) int, over, committed bool) func(*testing.T, *wreck) attempt {
-	return func(t *testing.T, w *wreck) attempt {
+func davPut(size func(*crashFixture) int, over, committed bool) func(*testing.T, *crashFixture) crashAttempt {
+	return func(t *testing.T, w *crashFixture) crashAttempt {
 		path, before, after := "/uploads/"+w.fresh(), "", w.content(size(w))
 		var headers []string
 		if over {
@@ -23,7 +23,7 @@ func davPut(size func(*wreck) int, over, committed bool) func(*testing.T, *wreck
 		if committed {
 			may = after
 		}
-		return attempt{
+		return crashAttempt{
 			run: func() (reply, error) { return w.dav.send("PUT", dav(path), []byte(after), headers...) },
 			may: map[string][]string{path: {may}},
 			again: func(t *testing.T) {
@@ -38,14 +38,14 @@ func davPut(size func(*wreck) int, over, committed bool) func(*testing.T, *wreck
 }
 
 // davPut uploads with a process that lives, and keeps account of it.
-func (w *wreck) davPut(t *testing.T, path, content string) {
+func (w *crashFixture) davPut(t *testing.T, path, content string) {
 	t.Helper()
 	w.dav.do(t, "PUT", dav(path), []byte(content)).want(t, 201)
 	w.kept[path] = content
 }
 
 // lock locks something and returns the token.
-func (w *wreck) lock(t *testing.T, path string) string {
+func (w *crashFixture) lock(t *testing.T, path string) string {
 	t.Helper()
 	token := strings.Trim(w.dav.do(t, "LOCK", dav(path), []byte(lockIt)).want(t, 200).header.Get("Lock-Token"), "<>")
 	if token == "" {
@@ -58,8 +58,8 @@ func holding(path, token string) []string {
 	return []string{"If", fmt.Sprintf("<%s> (<%s>)", dav(path), token)}
 }
 
-// is returns what a PROPFIND tells of something itself.
-func (w *wreck) is(t *testing.T, path string) thing {
+// resourceAt returns what a PROPFIND tells of something itself.
+func (w *crashFixture) resourceAt(t *testing.T, path string) davResource {
 	t.Helper()
 	is, told := w.dav.propfind(t, path)[path]
 	if !told {
@@ -69,26 +69,26 @@ func (w *wreck) is(t *testing.T, path string) thing {
 }
 
 // davDelete loses the answer to a folder that is deleted with what was locked in it.
-func davDelete(t *testing.T, w *wreck) attempt {
+func davDelete(t *testing.T, w *crashFixture) crashAttempt {
 	folder := "/uploads/" + w.fresh()
 	w.dav.do(t, "MKCOL", dav(folder), nil).want(t, 201)
 	path := folder + "/" + w.fresh()
 	w.davPut(t, path, w.content(small(w)))
 	headers := holding(path, w.lock(t, path))
-	return attempt{
+	return crashAttempt{
 		run:   func() (reply, error) { return w.dav.send("DELETE", dav(folder), nil, headers...) },
 		may:   map[string][]string{path: {""}},
 		again: func(t *testing.T) { w.dav.do(t, "DELETE", dav(folder), nil).want(t, 404) },
 	}
 }
 
-func davMkcol(t *testing.T, w *wreck) attempt {
+func davMkcol(t *testing.T, w *crashFixture) crashAttempt {
 	folder := "/uploads/" + w.fresh()
-	return attempt{
+	return crashAttempt{
 		run: func() (reply, error) { return w.dav.send("MKCOL", dav(folder), nil) },
 		again: func(t *testing.T) {
 			w.dav.do(t, "MKCOL", dav(folder), nil).want(t, 405)
-			if is := w.is(t, folder); !is.folder {
+			if is := w.resourceAt(t, folder); !is.folder {
 				t.Errorf("what was made is %+v", is)
 			}
 		},
@@ -97,8 +97,8 @@ func davMkcol(t *testing.T, w *wreck) attempt {
 
 // davOver moves or copies a file over another, each with properties of its own, the first locked.
 // All of that is there, or none.
-func davOver(method, fromMount, toMount string) func(*testing.T, *wreck) attempt {
-	return func(t *testing.T, w *wreck) attempt {
+func davOver(method, fromMount, toMount string) func(*testing.T, *crashFixture) crashAttempt {
+	return func(t *testing.T, w *crashFixture) crashAttempt {
 		if fromMount != toMount {
 			w.mountAll(t)
 		}
@@ -113,18 +113,18 @@ func davOver(method, fromMount, toMount string) func(*testing.T, *wreck) attempt
 		if method == "MOVE" {
 			left = ""
 		}
-		a := attempt{
+		a := crashAttempt{
 			run: func() (reply, error) { return w.dav.send(method, dav(from), nil, headers...) },
 			may: map[string][]string{from: {left}, to: {content}},
 			again: func(t *testing.T) {
-				if is := w.is(t, to); is.properties != bothAre(from) || is.lock != "" {
+				if is := w.resourceAt(t, to); is.properties != bothAre(from) || is.lock != "" {
 					t.Errorf("%s over another is %+v", method, is)
 				}
 				if method == "MOVE" {
 					w.dav.do(t, method, dav(from), nil, "Destination", dav(to)).want(t, 404)
 					return
 				}
-				if is := w.is(t, from); is.properties != bothAre(from) || is.lock == "" {
+				if is := w.resourceAt(t, from); is.properties != bothAre(from) || is.lock == "" {
 					t.Errorf("the original is %+v", is)
 				}
 				w.dav.do(t, method, dav(from), nil, headers...).want(t, 204)
@@ -150,8 +150,8 @@ func davOver(method, fromMount, toMount string) func(*testing.T, *wreck) attempt
 
 // davFolderOver moves or copies a folder over another: what is below the address is all of the old,
 // or all of the new.
-func davFolderOver(method string) func(*testing.T, *wreck) attempt {
-	return func(t *testing.T, w *wreck) attempt {
+func davFolderOver(method string) func(*testing.T, *crashFixture) crashAttempt {
+	return func(t *testing.T, w *crashFixture) crashAttempt {
 		from, to := "/uploads/"+w.fresh(), "/uploads/"+w.fresh()
 		may := map[string][]string{}
 		for _, folder := range []string{from, to} {
@@ -167,7 +167,7 @@ func davFolderOver(method string) func(*testing.T, *wreck) attempt {
 				}
 			}
 		}
-		return attempt{
+		return crashAttempt{
 			run: func() (reply, error) { return w.dav.send(method, dav(from), nil, "Destination", dav(to)) },
 			may: may,
 		}
@@ -175,13 +175,13 @@ func davFolderOver(method string) func(*testing.T, *wreck) attempt {
 }
 
 // davLock loses the answer to a lock, and not the lock: who comes back finds the token.
-func davLock(t *testing.T, w *wreck) attempt {
+func davLock(t *testing.T, w *crashFixture) crashAttempt {
 	path, content := "/uploads/"+w.fresh(), w.content(small(w))
 	w.davPut(t, path, content)
-	return attempt{
+	return crashAttempt{
 		run: func() (reply, error) { return w.dav.send("LOCK", dav(path), []byte(lockIt)) },
 		again: func(t *testing.T) {
-			is := w.is(t, path)
+			is := w.resourceAt(t, path)
 			w.dav.do(t, "PUT", dav(path), []byte("x")).want(t, 423)
 			w.admin.do(t, "DELETE", "/api/files/"+w.idOf(t, path), nil).fails(t, 409, "OPERATION_FAILED")
 			w.dav.do(t, "UNLOCK", dav(path), nil, "Lock-Token", "<"+is.lock+">").want(t, 204)
@@ -191,7 +191,7 @@ func davLock(t *testing.T, w *wreck) attempt {
 }
 
 // idOf returns the id of a file in /uploads.
-func (w *wreck) idOf(t *testing.T, path string) string {
+func (w *crashFixture) idOf(t *testing.T, path string) string {
 	t.Helper()
 	for _, e := range w.admin.list(t, "/uploads") {
 		if e.full() == path {
@@ -203,13 +203,13 @@ func (w *wreck) idOf(t *testing.T, path string) string {
 }
 
 // davLockNothing makes an empty file and a lock on it, both at once.
-func davLockNothing(t *testing.T, w *wreck) attempt {
+func davLockNothing(t *testing.T, w *crashFixture) crashAttempt {
 	path := "/uploads/" + w.fresh()
-	return attempt{
+	return crashAttempt{
 		run: func() (reply, error) { return w.dav.send("LOCK", dav(path), []byte(lockIt)) },
 		may: map[string][]string{path: {""}},
 		again: func(t *testing.T) {
-			if is := w.is(t, path); is.size != 0 || is.folder || is.lock == "" {
+			if is := w.resourceAt(t, path); is.size != 0 || is.folder || is.lock == "" {
 				t.Errorf("the file that the lock made is %+v", is)
 			}
 		},
@@ -217,14 +217,14 @@ func davLockNothing(t *testing.T, w *wreck) attempt {
 }
 
 // davRefresh loses the answer to a refreshed lock.
-func davRefresh(t *testing.T, w *wreck) attempt {
+func davRefresh(t *testing.T, w *crashFixture) crashAttempt {
 	path := "/uploads/" + w.fresh()
 	w.davPut(t, path, w.content(small(w)))
 	token := w.lock(t, path)
-	return attempt{
+	return crashAttempt{
 		run: func() (reply, error) { return w.dav.send("LOCK", dav(path), nil, holding(path, token)...) },
 		again: func(t *testing.T) {
-			if is := w.is(t, path); is.lock != token {
+			if is := w.resourceAt(t, path); is.lock != token {
 				t.Errorf("the lock is %q, want %q", is.lock, token)
 			}
 			w.dav.do(t, "LOCK", dav(path), nil, holding(path, token)...).want(t, 200)
@@ -233,11 +233,11 @@ func davRefresh(t *testing.T, w *wreck) attempt {
 }
 
 // davUnlock loses the answer to the end of a lock.
-func davUnlock(t *testing.T, w *wreck) attempt {
+func davUnlock(t *testing.T, w *crashFixture) crashAttempt {
 	path, content := "/uploads/"+w.fresh(), w.content(small(w))
 	w.davPut(t, path, content)
 	end := []string{"Lock-Token", "<" + w.lock(t, path) + ">"}
-	return attempt{
+	return crashAttempt{
 		run: func() (reply, error) { return w.dav.send("UNLOCK", dav(path), nil, end...) },
 		again: func(t *testing.T) {
 			w.dav.do(t, "UNLOCK", dav(path), nil, end...).want(t, 409)
@@ -247,17 +247,17 @@ func davUnlock(t *testing.T, w *wreck) attempt {
 }
 
 // davProppatch loses the answer to new properties.
-func davProppatch(t *testing.T, w *wreck) attempt {
+func davProppatch(t *testing.T, w *crashFixture) crashAttempt {
 	path := "/uploads/" + w.fresh()
 	w.davPut(t, path, w.content(small(w)))
 	w.dav.do(t, "PROPPATCH", dav(path), setBoth("old")).want(t, 207)
 	token := w.lock(t, path)
-	return attempt{
+	return crashAttempt{
 		run: func() (reply, error) {
 			return w.dav.send("PROPPATCH", dav(path), setBoth("new"), holding(path, token)...)
 		},
 		again: func(t *testing.T) {
-			if is := w.is(t, path); is.properties != bothAre("new") || is.lock != token {
+			if is := w.resourceAt(t, path); is.properties != bothAre("new") || is.lock != token {
 				t.Errorf("after new properties it is %+v", is)
 			}
 		},

@@ -34,8 +34,8 @@ func withDAV(token string, bases ...string) *client {
 // dav is the address of a path.
 func dav(path string) string { return "/webdav" + (&url.URL{Path: path}).EscapedPath() }
 
-// thing is what lies at an address, as a PROPFIND and a GET show it.
-type thing struct {
+// davResource is what lies at an address, as a PROPFIND and a GET show it.
+type davResource struct {
 	folder     bool
 	hash       string // "" of a folder
 	size       int64
@@ -43,8 +43,8 @@ type thing struct {
 	lock       string // token, "" for none
 }
 
-// things is what lies below a folder, by relative paths.
-type things map[string]thing
+// davTree is what lies below a folder, by relative paths.
+type davTree map[string]davResource
 
 const askAbout = `<?xml version="1.0"?><propfind xmlns="DAV:" xmlns:c="urn:crash"><prop><resourcetype/><getcontentlength/><lockdiscovery/><c:one/><c:two/></prop></propfind>`
 
@@ -75,18 +75,18 @@ type driveListing struct {
 	} `xml:"DAV: response"`
 }
 
-// things walks through a folder, reads every file, and returns its own lock and properties
+// davTree walks through a folder, reads every file, and returns its own lock and properties
 // as those of "".
-func (c *client) things(t testing.TB, folder string) things {
+func (c *client) things(t testing.TB, folder string) davTree {
 	t.Helper()
-	found := things{}
+	found := davTree{}
 	c.walkThings(t, folder, "", found, func(path string) []byte {
 		return c.do(t, "GET", dav(path), nil).want(t, 200).body
 	})
 	return found
 }
 
-func (c *client) walkThings(t testing.TB, top, at string, found things, read func(path string) []byte) {
+func (c *client) walkThings(t testing.TB, top, at string, found davTree, read func(path string) []byte) {
 	t.Helper()
 	folder := strings.TrimSuffix(top+"/"+at, "/")
 	for path, is := range c.propfind(t, folder) {
@@ -107,14 +107,14 @@ func (c *client) walkThings(t testing.TB, top, at string, found things, read fun
 }
 
 // propfind asks about something and what is in it, and returns that by whole paths.
-func (c *client) propfind(t testing.TB, path string) map[string]thing {
+func (c *client) propfind(t testing.TB, path string) map[string]davResource {
 	t.Helper()
 	r := c.do(t, "PROPFIND", dav(path), []byte(askAbout), "Depth", "1").want(t, 207)
 	var m driveListing
 	if err := xml.Unmarshal(r.body, &m); err != nil {
 		t.Fatalf("PROPFIND %s: %v in %s", path, err, r.body)
 	}
-	all := map[string]thing{}
+	all := map[string]davResource{}
 	for _, response := range m.Responses {
 		at, err := url.PathUnescape(strings.TrimPrefix(response.Href, "/webdav"))
 		if err != nil {
@@ -124,12 +124,12 @@ func (c *client) propfind(t testing.TB, path string) map[string]thing {
 		if _, twice := all[at]; twice {
 			t.Errorf("PROPFIND %s tells of %s twice", path, at)
 		}
-		all[at] = thing{}
+		all[at] = davResource{}
 		for _, s := range response.Propstats {
 			if s.Status != "HTTP/1.1 200 OK" {
 				continue
 			}
-			is := thing{folder: s.Prop.Collection != nil, size: s.Prop.Size, lock: strings.Join(s.Prop.Tokens, " ")}
+			is := davResource{folder: s.Prop.Collection != nil, size: s.Prop.Size, lock: strings.Join(s.Prop.Tokens, " ")}
 			if s.Prop.One+s.Prop.Two != "" {
 				is.properties = s.Prop.One + "|" + s.Prop.Two
 			}
@@ -140,7 +140,7 @@ func (c *client) propfind(t testing.TB, path string) map[string]thing {
 }
 
 // ifHeader shows the tokens of all locks below a folder, each with what it is on.
-func ifHeader(top string, locked things) []string {
+func ifHeader(top string, locked davTree) []string {
 	var lists []string
 	for path, is := range locked {
 		if is.lock != "" {

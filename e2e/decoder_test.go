@@ -17,10 +17,10 @@ import (
 
 // withStandIn starts a server whose vipsthumbnail was taken over, and returns what that is to try:
 // all files of the data directory, and the server itself.
-func withStandIn(t *testing.T, s *site, wrapper ...string) (*process, thumbtest.Orders) {
+func withStandIn(t *testing.T, s *site, wrapper ...string) (*process, thumbtest.Attacks) {
 	t.Helper()
 	dir := t.TempDir()
-	if _, err := thumbtest.StandIn(dir); err != nil {
+	if _, err := thumbtest.FakeVips(dir); err != nil {
 		t.Fatal(err)
 	}
 	s.env["PATH"] = dir
@@ -33,7 +33,7 @@ func withStandIn(t *testing.T, s *site, wrapper ...string) (*process, thumbtest.
 	if err != nil {
 		t.Fatal(err)
 	}
-	orders := thumbtest.Orders{Parent: p.cmd.Process.Pid, TCP: port, UDP: port, Unix: filepath.Join(s.dir, "socket"),
+	orders := thumbtest.Attacks{Parent: p.cmd.Process.Pid, TCP: port, UDP: port, Unix: filepath.Join(s.dir, "socket"),
 		Socket: "larder", List: []string{s.dir}}
 	err = filepath.WalkDir(s.dir, func(path string, entry fs.DirEntry, err error) error {
 		if err == nil && entry.Type().IsRegular() {
@@ -52,8 +52,8 @@ func TestDecoderTakenOver(t *testing.T) {
 	t.Parallel()
 	p, orders := withStandIn(t, newSite(t))
 	admin, key := p.admin(t), withKey(p.site.key(t, "admin"), p.url)
-	thumbnail := func(name string, orders thumbtest.Orders) string {
-		picture := thumbtest.WithOrders(thumbtest.PNG(thumbtest.Quarters(64, 48)), orders)
+	thumbnail := func(name string, orders thumbtest.Attacks) string {
+		picture := thumbtest.WithAttacks(thumbtest.PNG(thumbtest.Quarters(64, 48)), orders)
 		return "/api/files/" + key.mustRaw(t, name, "", "image/png", picture).FileID + "/thumbnail?size=160"
 	}
 	outcome, err := thumbtest.Outcome(admin.do(t, "GET", thumbnail("attempts", orders), nil).want(t, 200).body)
@@ -69,7 +69,7 @@ func TestDecoderTakenOver(t *testing.T) {
 		t.Error("the log says that there is no Landlock")
 	}
 
-	orders.Stays = true
+	orders.WaitForKill = true
 	address := thumbnail("stays", orders)
 	asked := make(chan struct{})
 	go func() {
@@ -107,7 +107,7 @@ func TestNoLandlockIsLogged(t *testing.T) {
 	for i := range 3 {
 		r := admin.do(t, "GET", "/api/files/"+key.mustRaw(t, fmt.Sprint(i), "", "image/png", photograph(t)).FileID+
 			"/thumbnail?size=160", nil)
-		if got := seen(t, r); got != "webp 160x120" {
+		if got := decodedSize(t, r); got != "webp 160x120" {
 			t.Errorf("%q", got)
 		}
 	}

@@ -53,8 +53,8 @@ func (c *client) announce(t testing.TB, dir, name string, size int64, more objec
 	return session
 }
 
-// straight is a client of the store: it has nothing of the service's, no cookie and no token.
-var straight = newClient()
+// directClient is a client of the store: it has nothing of the service's, no cookie and no token.
+var directClient = newClient()
 
 // tag is an ETag with or without its quotes: both must do.
 func tag(etag string, quoted bool) string {
@@ -93,7 +93,7 @@ func (c *client) put(session uploadSession, number int, content io.Reader, lengt
 			}
 		}
 	}
-	r, err := straight.send("PUT", address, sizedBody(content, length))
+	r, err := directClient.send("PUT", address, sizedBody(content, length))
 	if err == nil && r.status != 200 {
 		err = fmt.Errorf("PUT of part %d to the store: %d %s", number, r.status, r.body)
 	}

@@ -9,13 +9,13 @@ import (
 	"larder/internal/blob/s3/s3test"
 )
 
-// straightMount is a folder whose content goes straight to a bucket.
-const straightMount = "/uploads/straight"
+// directMount is a folder whose content goes straight to a bucket.
+const directMount = "/uploads/straight"
 
-// inBucket makes sure of straightMount.
-func (w *wreck) inBucket(t *testing.T) {
+// inBucket makes sure of directMount.
+func (w *crashFixture) inBucket(t *testing.T) {
 	t.Helper()
-	w.mount(t, straightMount, func() object {
+	w.mount(t, directMount, func() object {
 		bucket := s3test.New(t)
 		return object{
 			"name": "straight", "type": "store_b", "endpoint": bucket.Endpoint, "bucket": bucket.Name,
@@ -24,8 +24,8 @@ func (w *wreck) inBucket(t *testing.T) {
 	})
 }
 
-// sendStraight sends content past the service, and returns the etag that the store answers.
-func sendStraight(t *testing.T, address, content string) string {
+// putDirect sends content past the service, and returns the etag that the store answers.
+func putDirect(t *testing.T, address, content string) string {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPut, address, bytes.NewReader([]byte(content)))
 	if err != nil {
@@ -44,27 +44,27 @@ func sendStraight(t *testing.T, address, content string) string {
 }
 
 // directCopied loses the copy that a file was to be made of, and not what was sent.
-func directCopied(t *testing.T, w *wreck) attempt {
+func directCopied(t *testing.T, w *crashFixture) crashAttempt {
 	w.inBucket(t)
 	name, content := w.fresh(), w.content(small(w))
 	var session struct{ SessionID, UploadURL, UploadMode string }
 	w.admin.do(t, "POST", "/api/files/upload-session",
-		object{"path": straightMount, "fileName": name, "fileSize": len(content), "conflict": "fail"}).
+		object{"path": directMount, "fileName": name, "fileSize": len(content), "conflict": "fail"}).
 		data(t, 200, &session)
 	if session.UploadMode != "presigned" {
 		t.Fatalf("the bytes are to come by mode %s", session.UploadMode)
 	}
-	etag := sendStraight(t, session.UploadURL, content)
-	return attempt{
+	etag := putDirect(t, session.UploadURL, content)
+	return crashAttempt{
 		run: func() (reply, error) { return w.complete(session.SessionID, etag) },
-		may: map[string][]string{straightMount + "/" + name: {""}},
+		may: map[string][]string{directMount + "/" + name: {""}},
 		again: func(t *testing.T) {
 			r, err := w.complete(session.SessionID, etag)
 			if err != nil {
 				t.Fatal(err)
 			}
 			r.want(t, 200)
-			w.kept[straightMount+"/"+name] = content
+			w.kept[directMount+"/"+name] = content
 		},
 	}
 }

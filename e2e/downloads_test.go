@@ -13,7 +13,7 @@ import (
 // a key, an archive; whole, in ranges, and not at all where the client has them.
 func TestDownloadsEverywhere(t *testing.T) {
 	t.Parallel()
-	everySetUp(t, func(t *testing.T, s *setUp) {
+	eachSetup(t, func(t *testing.T, s *setup) {
 		content := contentOf("download", 3<<20+17) // more than one buffer anywhere
 		private := s.admin.upload(t, "/uploads", "a b.txt", content, nil)
 		s.admin.upload(t, "/public", oddName, content, nil)
@@ -78,7 +78,7 @@ func ranges(t *testing.T, c *client, path string, content []byte) {
 
 // gateway uses a download address up: a HEAD and what gives no bytes leave it,
 // the first bytes don't.
-func (s *setUp) gateway(t *testing.T, file entry, content []byte) {
+func (s *setup) gateway(t *testing.T, file entry, content []byte) {
 	t.Helper()
 	var issued struct{ URL string }
 	s.admin.do(t, "GET", "/api/files/"+file.ID+"/download", nil).data(t, 200, &issued)
@@ -93,7 +93,7 @@ func (s *setUp) gateway(t *testing.T, file entry, content []byte) {
 }
 
 // archive downloads two files as one.
-func (s *setUp) archive(t *testing.T, first, second entry, content []byte) {
+func (s *setup) archive(t *testing.T, first, second entry, content []byte) {
 	t.Helper()
 	r := s.admin.do(t, "GET", "/api/files/zip?ids="+first.ID+","+second.ID, nil).want(t, 200)
 	z, err := zip.NewReader(bytes.NewReader(r.body), int64(len(r.body)))

@@ -18,8 +18,8 @@ import (
 	"testing"
 )
 
-// ailing is a site whose store or database is made to fail in the middle of a request.
-type ailing struct {
+// faultFixture is a site whose store or database is made to fail in the middle of a request.
+type faultFixture struct {
 	*site
 	p     *process
 	admin *client
@@ -28,39 +28,39 @@ type ailing struct {
 	kept  string // content of /uploads/kept.bin
 }
 
-// malady makes a running server suffer; the function it returns ends that. temp is the temporary
+// systemFault makes a running server suffer; the function it returns ends that. temp is the temporary
 // file of the body under way.
-type malady struct {
-	name     string
-	begin    func(t *testing.T, a *ailing, temp string) (end func())
-	stores   bool // bytes can't be stored
-	commits  bool // nothing can be committed
-	opens    bool // nothing can be opened
-	separate bool // the store is a small file system of its own
+type systemFault struct {
+	name         string
+	begin        func(t *testing.T, a *faultFixture, temp string) (end func())
+	failsStores  bool // bytes can't be stored
+	failsCommits bool // nothing can be committed
+	failsOpens   bool // nothing can be opened
+	separate     bool // the store is a small file system of its own
 }
 
-var maladies = []malady{
-	{name: "EIO on write", stores: true, begin: func(t *testing.T, a *ailing, temp string) func() {
+var systemFaults = []systemFault{
+	{name: "EIO on write", failsStores: true, begin: func(t *testing.T, a *faultFixture, temp string) func() {
 		return a.p.inject(t, "write", "EIO", temp)
 	}},
-	{name: "EIO on fsync of the bytes", stores: true, begin: func(t *testing.T, a *ailing, temp string) func() {
+	{name: "EIO on fsync of the bytes", failsStores: true, begin: func(t *testing.T, a *faultFixture, temp string) func() {
 		return a.p.inject(t, "fsync", "EIO", temp)
 	}},
-	{name: "EIO on rename", stores: true, begin: func(t *testing.T, a *ailing, temp string) func() {
+	{name: "EIO on rename", failsStores: true, begin: func(t *testing.T, a *faultFixture, temp string) func() {
 		return a.p.inject(t, "renameat2", "EIO", filepath.Dir(temp))
 	}},
-	{name: "EIO on fsync of the directory", stores: true, begin: func(t *testing.T, a *ailing, _ string) func() {
+	{name: "EIO on fsync of the directory", failsStores: true, begin: func(t *testing.T, a *faultFixture, _ string) func() {
 		shards := []string{a.root}
 		for i := range 256 {
 			shards = append(shards, filepath.Join(a.root, fmt.Sprintf("%02x", i)))
 		}
 		return a.p.inject(t, "fsync", "EIO", shards...)
 	}},
-	{name: "EIO on fdatasync of the database", commits: true, begin: func(t *testing.T, a *ailing, _ string) func() {
+	{name: "EIO on fdatasync of the database", failsCommits: true, begin: func(t *testing.T, a *faultFixture, _ string) func() {
 		return a.p.inject(t, "fsync,fdatasync", "EIO", filepath.Join(a.dir, "larder.db-wal"))
 	}},
-	{name: "ENOSPC and a short write", stores: true, separate: true, begin: fillUp},
-	{name: "EMFILE", stores: true, opens: true, begin: func(t *testing.T, a *ailing, _ string) func() {
+	{name: "ENOSPC and a short write", failsStores: true, separate: true, begin: fillUp},
+	{name: "EMFILE", failsStores: true, failsOpens: true, begin: func(t *testing.T, a *faultFixture, _ string) func() {
 		before := a.p.limitFiles(t, "1")
 		return func() { a.p.limitFiles(t, before) }
 	}},
@@ -71,10 +71,10 @@ var maladies = []malady{
 // be read, nothing stays reserved, and the server is well as soon as the fault is gone.
 func TestFaultsOfTheSystem(t *testing.T) {
 	t.Parallel()
-	for _, m := range maladies {
+	for _, m := range systemFaults {
 		t.Run(m.name, func(t *testing.T) {
 			t.Parallel()
-			a := newAiling(t, m.separate)
+			a := newFaultFixture(t, m.separate)
 			content := bytes.Repeat([]byte("new content "), 200_000) // 2.4 MB
 			during := func(op func(between func()) reply) {
 				t.Helper()
@@ -84,15 +84,15 @@ func TestFaultsOfTheSystem(t *testing.T) {
 				if r.status < 500 {
 					t.Errorf("answered %d while it was failing: %s", r.status, tail(string(r.body), 300))
 				}
-				a.well(t)
+				a.wantHealthy(t)
 			}
 			key := http.Header{"Authorization": {"Bearer " + a.token}, "X-File-Name": {"new.bin"}}
 			during(func(between func()) reply { return a.halves(t, "POST", "/api/upload", key, content, between) })
 			// where the answer to a commit is lost, the file may be there
-			if n := len(a.admin.list(t, "/uploads")); n != 1 && !m.commits {
+			if n := len(a.admin.list(t, "/uploads")); n != 1 && !m.failsCommits {
 				t.Errorf("%d files after an upload that failed, want the one before", n)
 			}
-			a.freed(t, m.commits)
+			a.wantFreed(t, m.failsCommits)
 
 			var session struct{ SessionID string }
 			begin := func() {
@@ -107,7 +107,7 @@ func TestFaultsOfTheSystem(t *testing.T) {
 			a.admin.do(t, "POST", "/api/files/upload-complete",
 				object{"sessionId": session.SessionID, "etag": hash(content)}).fails(t, 422, "OPERATION_FAILED")
 			a.admin.do(t, "DELETE", "/api/files/upload/multipart/"+session.SessionID, nil).want(t, 200)
-			a.freed(t, m.commits)
+			a.wantFreed(t, m.failsCommits)
 
 			begin()
 			raw = "/api/files/upload/raw/" + session.SessionID
@@ -116,19 +116,19 @@ func TestFaultsOfTheSystem(t *testing.T) {
 				return a.admin.do(t, "POST", "/api/files/upload-complete",
 					object{"sessionId": session.SessionID, "etag": hash(content)})
 			}
-			if m.commits || m.opens {
+			if m.failsCommits || m.failsOpens {
 				end := m.begin(t, a, "")
 				r := complete()
 				end()
 				if r.status < 500 {
 					t.Errorf("completed with %d while it was failing: %s", r.status, r.body)
 				}
-				a.well(t)
+				a.wantHealthy(t)
 			}
 			complete().want(t, 200)
 			a.kept = string(content)
-			a.well(t)
-			a.freed(t, m.commits)
+			a.wantHealthy(t)
+			a.wantFreed(t, m.failsCommits)
 			withKey(a.token, a.p.url).mustRaw(t, "new.bin", "", "application/x-test", content)
 			a.fsck(t)
 			a.p.stop(t)
@@ -136,9 +136,9 @@ func TestFaultsOfTheSystem(t *testing.T) {
 	}
 }
 
-func newAiling(t *testing.T, separate bool) *ailing {
+func newFaultFixture(t *testing.T, separate bool) *faultFixture {
 	t.Helper()
-	a := &ailing{site: newSite(t), kept: strings.Repeat("old ", 1000)}
+	a := &faultFixture{site: newSite(t), kept: strings.Repeat("old ", 1000)}
 	objects := filepath.Join(a.dir, "objects")
 	if separate {
 		objects = filepath.Join(filepath.Dir(a.dir), "small")
@@ -163,8 +163,8 @@ func newAiling(t *testing.T, separate bool) *ailing {
 	return a
 }
 
-// well checks that the server is ready and shows what it should.
-func (a *ailing) well(t *testing.T) {
+// wantHealthy checks that the server is ready and shows what it should.
+func (a *faultFixture) wantHealthy(t *testing.T) {
 	t.Helper()
 	a.p.await(t, "ready", func() bool { return a.p.probe("/api/public/health/ready") == 200 })
 	if got := a.admin.do(t, "GET", "/uploads/kept.bin", nil).want(t, 200).body; string(got) != a.kept {
@@ -172,9 +172,9 @@ func (a *ailing) well(t *testing.T) {
 	}
 }
 
-// freed checks that nothing is reserved. Where even giving back could not be committed, what is
+// wantFreed checks that nothing is reserved. Where even giving back could not be committed, what is
 // reserved goes with its row within the hour.
-func (a *ailing) freed(t *testing.T, later bool) {
+func (a *faultFixture) wantFreed(t *testing.T, later bool) {
 	t.Helper()
 	d, err := sql.Open("sqlite", "file:"+filepath.Join(a.dir, "larder.db")+
 		"?_pragma=busy_timeout(15000)&_pragma=query_only(1)")
@@ -197,7 +197,7 @@ func (a *ailing) freed(t *testing.T, later bool) {
 }
 
 // temporary waits for the file that a body under way is written to.
-func (a *ailing) temporary(t *testing.T) string {
+func (a *faultFixture) temporary(t *testing.T) string {
 	t.Helper()
 	path := ""
 	a.p.await(t, "writing to a temporary file", func() bool {
@@ -227,7 +227,7 @@ func (c *client) headers(t *testing.T) http.Header {
 }
 
 // halves sends a request whose body pauses in the middle for between.
-func (a *ailing) halves(t *testing.T, method, path string, header http.Header, body []byte, between func()) reply {
+func (a *faultFixture) halves(t *testing.T, method, path string, header http.Header, body []byte, between func()) reply {
 	t.Helper()
 	address := strings.TrimPrefix(a.p.url, "http://")
 	conn, err := net.Dial("tcp", address)
@@ -293,7 +293,7 @@ func (p *process) inject(t *testing.T, calls, errno string, paths ...string) (en
 }
 
 // fillUp leaves half a MiB of the small file system.
-func fillUp(t *testing.T, a *ailing, temp string) (end func()) {
+func fillUp(t *testing.T, a *faultFixture, temp string) (end func()) {
 	t.Helper()
 	var disk syscall.Statfs_t
 	if err := syscall.Statfs(a.root, &disk); err != nil {

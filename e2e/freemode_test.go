@@ -16,7 +16,7 @@ import (
 // Where the service keeps its own files doesn't matter. Specification: Free-mode endpoints.
 func TestAVisitorWithABucket(t *testing.T) {
 	t.Parallel()
-	everySetUp(t, func(t *testing.T, s *setUp) {
+	eachSetup(t, func(t *testing.T, s *setup) {
 		bucket := s3test.New(t)
 		if _, err := bucket.SDK(t).PutObject(t.Context(),
 			&s3.PutObjectInput{Bucket: &bucket.Name, Key: new("there/before.txt"),

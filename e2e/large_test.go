@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	gibibyte    = int64(1) << 30
-	largeUpload = 2 * gibibyte
-	moreMemory  = int64(100) << 20 // what the server may take for it
+	gibibyte        = int64(1) << 30
+	largeUpload     = 2 * gibibyte
+	maxMemoryGrowth = int64(100) << 20 // what the server may take for it
 )
 
 // pattern is a stream of length bytes from at on: blocks of the same noise, each of which
@@ -83,8 +83,8 @@ func TestLargeFile(t *testing.T) {
 	}
 	peak := p.procStatus(t, "VmHWM")
 	t.Logf("memory: %d MiB before, %d MiB at most", before>>20, peak>>20)
-	if peak-before > moreMemory {
-		t.Errorf("memory grew from %d to %d MiB, want %d MiB more at most", before>>20, peak>>20, moreMemory>>20)
+	if peak-before > maxMemoryGrowth {
+		t.Errorf("memory grew from %d to %d MiB, want %d MiB more at most", before>>20, peak>>20, maxMemoryGrowth>>20)
 	}
 
 	// the first GiB, and from somewhere within to the end

@@ -41,7 +41,7 @@ func TestLargeUploadToABucket(t *testing.T) {
 	size := largeBytes(t)
 	for _, mode := range []string{"worker", "auto"} {
 		t.Run(mode, func(t *testing.T) { // one after another: that is enough for the disk
-			s := newSetUp(t, "sqlite", onBucket)
+			s := newSetup(t, "sqlite", onBucket)
 			s.admin.do(t, "PUT", "/api/admin/storage/providers/"+s.root, object{"uploadMode": mode}).want(t, 200)
 			t.Cleanup(func() { empty(t, *s.bucket) })
 			s.processes[0].stop(t)
@@ -49,7 +49,7 @@ func TestLargeUploadToABucket(t *testing.T) {
 			s.admin.bases = []string{p.url}
 			begin, before := time.Now(), p.resetPeak(t)
 			session := s.admin.announce(t, "/uploads", "large.bin", size, nil)
-			file := s.admin.complete(t, s.admin.deliver(t, session, size, stretch, 4))
+			file := s.admin.complete(t, s.admin.deliver(t, session, size, patternRange, 4))
 			most, allowed := p.procStatus(t, "VmHWM"), throughMemory
 			if session.UploadMode == "presigned" {
 				allowed = besideMemory
@@ -77,8 +77,8 @@ func TestLargeUploadToABucket(t *testing.T) {
 	}
 }
 
-// stretch is a part of a pattern.
-func stretch(from, length int64) io.Reader {
+// patternRange is a part of a pattern.
+func patternRange(from, length int64) io.Reader {
 	p := newPattern(from + length)
 	p.at = from
 	return p

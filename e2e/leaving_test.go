@@ -11,8 +11,8 @@ import (
 
 // What the crash points around accounts, mails and shares are run into with.
 
-// dying asks on until nobody answers any more.
-func (w *wreck) dying(r reply, err error) (reply, error) {
+// untilDead asks on until nobody answers any more.
+func (w *crashFixture) untilDead(r reply, err error) (reply, error) {
 	for deadline := time.Now().Add(patience); err == nil && time.Now().Before(deadline); {
 		r, err = w.admin.send("GET", "/api/auth/me", nil)
 	}
@@ -33,11 +33,11 @@ func until(t *testing.T, what string, condition func() bool) {
 	}
 }
 
-// anybody is a client without an account, of the process that runs now.
-func (w *wreck) anybody() *client { return newClient(w.admin.bases...) }
+// visitor is a client without an account, of the process that runs now.
+func (w *crashFixture) visitor() *client { return newClient(w.admin.bases...) }
 
-// resident is somebody with files whose account is about to go. All files have the same content.
-type resident struct {
+// accountWithFiles is somebody with files whose account is about to go. All files have the same content.
+type accountWithFiles struct {
 	id, name, content  string
 	file, link, share  string
 	files              int
@@ -45,11 +45,11 @@ type resident struct {
 	keyed              *client
 }
 
-// moveIn makes an account with some files; with many, more than are handed over within a request.
-func (w *wreck) moveIn(t *testing.T, many bool) *resident {
+// createAccountWithFiles makes an account with some files; with many, more than are handed over within a request.
+func (w *crashFixture) createAccountWithFiles(t *testing.T, many bool) *accountWithFiles {
 	t.Helper()
 	w.serial++
-	r := &resident{name: fmt.Sprintf("ann%d", w.serial), content: w.content(small(w) % 5000), files: 5}
+	r := &accountWithFiles{name: fmt.Sprintf("ann%d", w.serial), content: w.content(small(w) % 5000), files: 5}
 	r.id = w.account(t, r.name)
 	ann, home := login(t, r.name, firstPassword, w.admin.bases...), "/home/"+r.name
 	if many {
@@ -86,7 +86,7 @@ func (w *wreck) moveIn(t *testing.T, many bool) *resident {
 }
 
 // account has the administrator make one.
-func (w *wreck) account(t *testing.T, name string) (id string) {
+func (w *crashFixture) account(t *testing.T, name string) (id string) {
 	t.Helper()
 	var made struct{ User struct{ ID string } }
 	w.admin.do(t, "POST", "/api/admin/users",
@@ -95,16 +95,16 @@ func (w *wreck) account(t *testing.T, name string) (id string) {
 }
 
 // leaving deletes an account; leavingMuch one whose files a job goes on to hand over.
-func leaving(t *testing.T, w *wreck) attempt     { return w.leaving(t, false) }
-func leavingMuch(t *testing.T, w *wreck) attempt { return w.leaving(t, true) }
+func leaving(t *testing.T, w *crashFixture) crashAttempt     { return w.leaving(t, false) }
+func leavingMuch(t *testing.T, w *crashFixture) crashAttempt { return w.leaving(t, true) }
 
-func (w *wreck) leaving(t *testing.T, many bool) attempt {
+func (w *crashFixture) leaving(t *testing.T, many bool) crashAttempt {
 	t.Helper()
-	ann := w.moveIn(t, many)
+	ann := w.createAccountWithFiles(t, many)
 	run := func() (reply, error) {
 		r, err := w.admin.send("DELETE", "/api/admin/users/"+ann.id, nil)
 		if err == nil && r.status == 200 {
-			return w.dying(r, err)
+			return w.untilDead(r, err)
 		}
 		return r, err
 	}
@@ -130,13 +130,13 @@ func (w *wreck) leaving(t *testing.T, many bool) attempt {
 			}
 		}
 	}
-	return attempt{run: run, first: first, again: again}
+	return crashAttempt{run: run, first: first, again: again}
 }
 
 // gone checks that nothing of an account goes on but what its files are.
-func (w *wreck) gone(t *testing.T, ann *resident) {
+func (w *crashFixture) gone(t *testing.T, ann *accountWithFiles) {
 	t.Helper()
-	anybody := w.anybody()
+	anybody := w.visitor()
 	anybody.do(t, "POST", "/api/auth/login", object{"username": ann.name, "password": firstPassword}).
 		fails(t, 401, "INVALID_CREDENTIALS")
 	anybody.do(t, "GET", "/api/shares/"+ann.share, nil).fails(t, 410, "SHARE_REVOKED")
@@ -151,7 +151,7 @@ func (w *wreck) gone(t *testing.T, ann *resident) {
 
 // inherited is what lies in homes: whoever lived there is gone, and the administrator
 // is charged for it.
-func (w *wreck) inherited(t *testing.T) (size, files int64) {
+func (w *crashFixture) inherited(t *testing.T) (size, files int64) {
 	t.Helper()
 	for _, e := range w.admin.walk(t, "/home") {
 		size, files = size+e.Size, files+1
@@ -159,10 +159,10 @@ func (w *wreck) inherited(t *testing.T) (size, files int64) {
 	return size, files
 }
 
-// posted has the site mail to a server of the test, and register whoever comes.
-func (w *wreck) posted(t *testing.T) *post {
+// configureMail has the site mail to a server of the test, and register whoever comes.
+func (w *crashFixture) configureMail(t *testing.T) *mailServer {
 	t.Helper()
-	p := newPost(t)
+	p := newMailServer(t)
 	settings := p.settings(t)
 	maps.Copy(settings, object{"allowRegistration": true, "requireEmailVerification": true})
 	w.admin.do(t, "PATCH", "/api/admin/settings", settings).want(t, 200)
@@ -171,15 +171,15 @@ func (w *wreck) posted(t *testing.T) *post {
 
 // registering is killed between an account and the mail that verifies its address: both are there
 // in the end. With one more mail where it was killed after sending; each of the links works.
-func registering(mails int) func(*testing.T, *wreck) attempt {
-	return func(t *testing.T, w *wreck) attempt {
-		p := w.posted(t)
+func registering(mails int) func(*testing.T, *crashFixture) crashAttempt {
+	return func(t *testing.T, w *crashFixture) crashAttempt {
+		p := w.configureMail(t)
 		w.serial++
 		name := fmt.Sprintf("ann%d", w.serial)
 		ann := object{"username": name, "password": firstPassword, "email": name + "@example.org"}
 		first := func(t *testing.T) {
-			w.anybody().do(t, "POST", "/api/auth/register", ann).fails(t, 409, "ALREADY_EXISTS")
-			w.anybody().do(t, "POST", "/api/auth/login", object{"username": name, "password": firstPassword}).
+			w.visitor().do(t, "POST", "/api/auth/register", ann).fails(t, 409, "ALREADY_EXISTS")
+			w.visitor().do(t, "POST", "/api/auth/login", object{"username": name, "password": firstPassword}).
 				fails(t, 403, "EMAIL_NOT_VERIFIED")
 			var links []string
 			for range mails {
@@ -187,21 +187,21 @@ func registering(mails int) func(*testing.T, *wreck) attempt {
 				links = append(links, address)
 			}
 			for _, address := range links { // none is mailed to whoever has followed one
-				w.anybody().do(t, "GET", at(t, address), nil).want(t, 200)
+				w.visitor().do(t, "GET", at(t, address), nil).want(t, 200)
 			}
 			login(t, name, firstPassword, w.admin.bases...)
 		}
-		return attempt{first: first, run: func() (reply, error) {
-			return w.dying(w.anybody().send("POST", "/api/auth/register", ann))
+		return crashAttempt{first: first, run: func() (reply, error) {
+			return w.untilDead(w.visitor().send("POST", "/api/auth/register", ann))
 		}}
 	}
 }
 
 // forgetting is killed while a link to set a new password is mailed. The last one works,
 // and those before don't.
-func forgetting(mails int) func(*testing.T, *wreck) attempt {
-	return func(t *testing.T, w *wreck) attempt {
-		p := w.posted(t)
+func forgetting(mails int) func(*testing.T, *crashFixture) crashAttempt {
+	return func(t *testing.T, w *crashFixture) crashAttempt {
+		p := w.configureMail(t)
 		w.serial++
 		name := fmt.Sprintf("ann%d", w.serial)
 		w.account(t, name)
@@ -212,7 +212,7 @@ func forgetting(mails int) func(*testing.T, *wreck) attempt {
 				tokens = append(tokens, token)
 			}
 			for i, token := range tokens {
-				r := w.anybody().do(t, "POST", "/api/auth/reset-password",
+				r := w.visitor().do(t, "POST", "/api/auth/reset-password",
 					object{"token": token, "password": secondPassword})
 				if i < len(tokens)-1 {
 					r.fails(t, 400, "VALIDATION_ERROR")
@@ -223,36 +223,36 @@ func forgetting(mails int) func(*testing.T, *wreck) attempt {
 			login(t, name, secondPassword, w.admin.bases...)
 		}
 		forgot := object{"email": name + "@example.org"}
-		return attempt{first: first, run: func() (reply, error) {
-			return w.dying(w.anybody().send("POST", "/api/auth/forgot-password", forgot))
+		return crashAttempt{first: first, run: func() (reply, error) {
+			return w.untilDead(w.visitor().send("POST", "/api/auth/forgot-password", forgot))
 		}}
 	}
 }
 
 // redeeming loses the bytes that a download address was used up for. It counts, and
 // there is no second.
-func redeeming(t *testing.T, w *wreck) attempt {
+func redeeming(t *testing.T, w *crashFixture) crashAttempt {
 	content := w.content(small(w))
 	path, id := w.put(t, w.fresh(), content)
 	var made struct{ Share struct{ ID string } }
 	w.admin.do(t, "POST", "/api/shares/", object{"fileId": id, "maxDownloads": 1}).data(t, 201, &made)
 	share := "/api/shares/" + made.Share.ID
 	var issued struct{ URL string }
-	w.anybody().do(t, "GET", share+"/download", nil).data(t, 200, &issued)
+	w.visitor().do(t, "GET", share+"/download", nil).data(t, 200, &issued)
 	door := at(t, issued.URL)
 	again := func(t *testing.T) {
-		w.anybody().do(t, "GET", door, nil).fails(t, 401, "INVALID_TOKEN")
-		w.anybody().do(t, "GET", share+"/download", nil).fails(t, 410, "SHARE_LIMIT_REACHED")
+		w.visitor().do(t, "GET", door, nil).fails(t, 401, "INVALID_TOKEN")
+		w.visitor().do(t, "GET", share+"/download", nil).fails(t, 410, "SHARE_LIMIT_REACHED")
 		var changed struct{ Share struct{ DownloadCount int } }
 		w.admin.do(t, "PATCH", share, object{"maxDownloads": 2}).data(t, 200, &changed)
 		if changed.Share.DownloadCount != 1 {
 			t.Errorf("%d downloads were counted, want 1", changed.Share.DownloadCount)
 		}
-		w.anybody().do(t, "GET", share+"/download", nil).data(t, 200, &issued)
-		w.anybody().reads(t, at(t, issued.URL), []byte(content))
+		w.visitor().do(t, "GET", share+"/download", nil).data(t, 200, &issued)
+		w.visitor().reads(t, at(t, issued.URL), []byte(content))
 	}
-	return attempt{
-		run:   func() (reply, error) { return w.anybody().send("GET", door, nil) },
+	return crashAttempt{
+		run:   func() (reply, error) { return w.visitor().send("GET", door, nil) },
 		may:   map[string][]string{path: {content}},
 		again: again,
 	}

@@ -258,7 +258,7 @@ func (l *ledger) readOne(random *rand.Rand) (acknowledged bool, err error) {
 	return true, nil
 }
 
-// settle compares what the service shows after a crash with before and after, takes over what it
+// wantState compares what the service shows after a crash with before and after, takes over what it
 // is, and describes what differs.
 func (l *ledger) settle(seen tree) error {
 	toBefore, toAfter := difference(l.before, seen), difference(l.after, seen)

@@ -16,28 +16,28 @@ import (
 
 const smtpUser, smtpPassword = "larder", "canary-smtp-password-5"
 
-// post is a real mail server that speaks STARTTLS and wants a password, behind a door that can be
+// mailServer is a real mail server that speaks STARTTLS and wants a password, behind a door that can be
 // shut: then nobody answers at its address.
-type post struct {
+type mailServer struct {
 	*apptest.Mailbox
 	address string
 
-	mu     sync.Mutex // guards door and passed
-	door   net.Listener
-	passed []net.Conn // what goes through it
+	mu          sync.Mutex // guards door and passed
+	listener    net.Listener
+	connections []net.Conn // what goes through it
 }
 
-// newPost starts one that ends with the test.
-func newPost(t *testing.T) *post {
+// newMailServer starts one that ends with the test.
+func newMailServer(t *testing.T) *mailServer {
 	t.Helper()
-	p := &post{Mailbox: apptest.NewMailbox(t, apptest.StartTLS, smtpUser, smtpPassword), address: freeAddress(t)}
+	p := &mailServer{Mailbox: apptest.NewMailbox(t, apptest.StartTLS, smtpUser, smtpPassword), address: freeAddress(t)}
 	p.open(t)
 	t.Cleanup(p.shut)
 	return p
 }
 
 // settings has a service send its mails there.
-func (p *post) settings(t *testing.T) object {
+func (p *mailServer) settings(t *testing.T) object {
 	t.Helper()
 	host, port, err := net.SplitHostPort(p.address)
 	if err != nil {
@@ -54,14 +54,14 @@ func (p *post) settings(t *testing.T) object {
 	}
 }
 
-func (p *post) open(t *testing.T) {
+func (p *mailServer) open(t *testing.T) {
 	t.Helper()
 	door, err := net.Listen("tcp", p.address)
 	if err != nil {
 		t.Fatal(err)
 	}
 	p.mu.Lock()
-	p.door = door
+	p.listener = door
 	p.mu.Unlock()
 	go func() {
 		for {
@@ -75,14 +75,14 @@ func (p *post) open(t *testing.T) {
 }
 
 // pass brings together who came in and the mail server.
-func (p *post) pass(outside net.Conn) {
+func (p *mailServer) pass(outside net.Conn) {
 	inside, err := net.Dial("tcp", net.JoinHostPort(p.Host, strconv.Itoa(p.Port)))
 	if err != nil {
 		outside.Close()
 		return
 	}
 	p.mu.Lock()
-	p.passed = append(p.passed, outside, inside)
+	p.connections = append(p.connections, outside, inside)
 	p.mu.Unlock()
 	go func() {
 		_, _ = io.Copy(inside, outside) // until either side ends
@@ -92,14 +92,14 @@ func (p *post) pass(outside net.Conn) {
 	outside.Close()
 }
 
-func (p *post) shut() {
+func (p *mailServer) shut() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.door.Close()
-	for _, c := range p.passed {
+	p.listener.Close()
+	for _, c := range p.connections {
 		c.Close()
 	}
-	p.passed = nil
+	p.connections = nil
 }
 
 // mailRoots is a file with what services have to trust to send mails there,
@@ -114,7 +114,7 @@ func mailRoots(t *testing.T) string {
 }
 
 // mail waits for the next message to an address.
-func (p *post) mail(t *testing.T, to string) apptest.Mail {
+func (p *mailServer) mail(t *testing.T, to string) apptest.Mail {
 	t.Helper()
 	until(t, "a mail to "+to, func() bool { return p.Len() > 0 })
 	m := p.Next(to)

@@ -21,7 +21,7 @@ func TestMakeRunLeadsThroughAFirstVisit(t *testing.T) {
 	}
 	p := makeRun(t)
 	password := p.stdout.wait(t, p.exited, passwordLine)
-	perform(t, object{"base": p.url, "users": map[string]string{"en-US": "admin"}, "password": password,
+	runBrowser(t, object{"base": p.url, "users": map[string]string{"en-US": "admin"}, "password": password,
 		"only": "a first visit/en-US", "opens": "home"}, nil)
 }
 

@@ -11,7 +11,7 @@ import (
 
 // moved waits for the job of a move, while somebody reads by a link all the time, who must get the
 // same bytes each time.
-func (s *setUp) moved(t *testing.T, by *client, id, target, link string, content []byte) {
+func (s *setup) moved(t *testing.T, by *client, id, target, link string, content []byte) {
 	t.Helper()
 	visitor, want := s.visitor(), hash(content)
 	var over atomic.Bool
@@ -38,7 +38,7 @@ func (s *setUp) moved(t *testing.T, by *client, id, target, link string, content
 }
 
 // move moves an entry and waits until that is done.
-func (s *setUp) move(t *testing.T, by *client, id, target string) {
+func (s *setup) move(t *testing.T, by *client, id, target string) {
 	t.Helper()
 	var ordered struct{ JobID, Status string }
 	by.do(t, "POST", "/api/files/"+id+"/move", object{"targetPath": target}).data(t, 200, &ordered)
@@ -66,7 +66,7 @@ func (s *setUp) move(t *testing.T, by *client, id, target string) {
 // nothing is left where the bytes were.
 func TestMovesEverywhere(t *testing.T) {
 	t.Parallel()
-	everySetUp(t, func(t *testing.T, s *setUp) {
+	eachSetup(t, func(t *testing.T, s *setup) {
 		bucket := s3test.New(t)
 		s.mount(t, "/one", s.provider(t, bucket, object{"pathPrefix": "one"}))
 		s.mount(t, "/two", s.provider(t, bucket, object{"pathPrefix": "two/deeper"}))

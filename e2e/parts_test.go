@@ -152,8 +152,8 @@ func (s *sender) frugal(t *testing.T, p *process, before int64) {
 	}
 	peak := p.procStatus(t, "VmHWM")
 	t.Logf("memory: %d MiB before, %d MiB at most", before>>20, peak>>20)
-	if peak-before > moreMemory {
-		t.Errorf("memory grew from %d to %d MiB, want %d MiB more at most", before>>20, peak>>20, moreMemory>>20)
+	if peak-before > maxMemoryGrowth {
+		t.Errorf("memory grew from %d to %d MiB, want %d MiB more at most", before>>20, peak>>20, maxMemoryGrowth>>20)
 	}
 }
 

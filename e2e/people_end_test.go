@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// door is a way to something that hangs on ann's account, and what it answers where that is shut.
-type door struct {
+// endpoint is a way to something that hangs on ann's account, and what it answers where that is shut.
+type endpoint struct {
 	name   string
 	by     *client
 	path   string
@@ -16,23 +16,23 @@ type door struct {
 	code   string
 }
 
-func (s *story) doors() []door {
-	doors := []door{
+func (s *accountStory) doors() []endpoint {
+	doors := []endpoint{
 		{"session", s.ann, "/api/auth/me", 401, "SESSION_REVOKED"},
 		{"key", s.keyed, "/home/ann/trip/beach.jpg", 401, "INVALID_TOKEN"},
 		{"link", s.visitor(), s.link, 404, "NOT_FOUND"},
 	}
 	for name, id := range s.shares {
-		doors = append(doors, door{"share", s.visitor(), "/api/shares/" + id, 410, "SHARE_REVOKED"})
+		doors = append(doors, endpoint{"share", s.visitor(), "/api/shares/" + id, 410, "SHARE_REVOKED"})
 		if name == "file" { // where there is one answer for all shares that are not active
-			doors = append(doors, door{"share", s.visitor(), "/api/shares/" + id + "/preview", 410, "SHARE_EXPIRED"})
+			doors = append(doors, endpoint{"share", s.visitor(), "/api/shares/" + id + "/preview", 410, "SHARE_EXPIRED"})
 		}
 	}
 	return doors
 }
 
-// opens tries every door; those that are not named must be shut.
-func (s *story) opens(t *testing.T, open ...string) {
+// failsOpens tries every door; those that are not named must be shut.
+func (s *accountStory) opens(t *testing.T, open ...string) {
 	t.Helper()
 	for _, d := range s.doors() {
 		for range s.processes { // each of them is asked
@@ -56,7 +56,7 @@ func (s *story) opens(t *testing.T, open ...string) {
 	}
 }
 
-func (s *story) forgetsThePassword(t *testing.T) {
+func (s *accountStory) forgetsThePassword(t *testing.T) {
 	visitor := s.visitor()
 	unknown := visitor.do(t, "POST", "/api/auth/forgot-password", object{"email": "nobody@example.org"}).want(t, 200)
 	known := visitor.do(t, "POST", "/api/auth/forgot-password", object{"email": "Ann@Example.org"}).want(t, 200)
@@ -80,7 +80,7 @@ func (s *story) forgetsThePassword(t *testing.T) {
 	}
 }
 
-func (s *story) movesToAnotherAddress(t *testing.T) {
+func (s *accountStory) movesToAnotherAddress(t *testing.T) {
 	s.ann.do(t, "POST", "/api/users/me/email/send-otp", object{"email": "admin@localhost"}).want(t, 400)
 	var sent struct{ ExpiresIn int }
 	s.ann.do(t, "POST", "/api/users/me/email/send-otp", object{"email": "ann@elsewhere.example"}).data(t, 200, &sent)
@@ -113,7 +113,7 @@ func (s *story) movesToAnotherAddress(t *testing.T) {
 	login(t, "Ann@Elsewhere.example", secondPassword, s.admin.bases...)
 }
 
-func (s *story) isBannedForAWhile(t *testing.T) {
+func (s *accountStory) isBannedForAWhile(t *testing.T) {
 	s.opens(t, "session", "key", "link", "share", "tokens")
 	s.admin.do(t, "PUT", "/api/admin/users/"+s.annID, object{"status": "banned"}).want(t, 200)
 	s.opens(t)
@@ -125,7 +125,7 @@ func (s *story) isBannedForAWhile(t *testing.T) {
 	s.cookies(t, s.ann)
 }
 
-func (s *story) isDeleted(t *testing.T) {
+func (s *accountStory) isDeleted(t *testing.T) {
 	size, files := s.admin.usage(t)
 	s.admin.do(t, "DELETE", "/api/admin/users/"+s.annID, nil).want(t, 200)
 	s.opens(t, "link")
@@ -153,7 +153,7 @@ func (s *story) isDeleted(t *testing.T) {
 
 // comesAgain has somebody register under the name and address that have become free: nothing of the
 // account before is theirs.
-func (s *story) comesAgain(t *testing.T) {
+func (s *accountStory) comesAgain(t *testing.T) {
 	again := object{"username": "ann", "password": firstPassword, "email": "ann@elsewhere.example",
 		"inviteCode": s.invite}
 	s.visitor().do(t, "POST", "/api/auth/register", again).want(t, 201)
@@ -182,7 +182,7 @@ func (s *story) comesAgain(t *testing.T) {
 
 // logsHoldNoSecret looks for everything secret that went in or out, in what all processes have
 // written and in the access log (abuse case C114).
-func (s *story) logsHoldNoSecret(t *testing.T) {
+func (s *accountStory) logsHoldNoSecret(t *testing.T) {
 	s.cookies(t, s.admin)
 	s.cookies(t, s.guest, "/api/shares/"+s.shares["folder"])
 	log := string(s.admin.do(t, "GET", "/api/admin/logs?limit=100", nil).want(t, 200).body)

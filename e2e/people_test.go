@@ -22,10 +22,10 @@ const (
 // ownToken is the name of the download address that ann's session made.
 const ownToken = "ann's own"
 
-// story is what happens to the account ann on a service, told from outside.
-type story struct {
-	*setUp
-	post     *post
+// accountStory is what happens to the account ann on a service, told from outside.
+type accountStory struct {
+	*setup
+	post     *mailServer
 	invite   string
 	ann      *client // signed in
 	annID    string
@@ -46,8 +46,8 @@ type story struct {
 // that leaves the files to the administrator. Specification: Authentication, Shares, Users.
 func TestAnAccountFromInviteToDeletion(t *testing.T) {
 	t.Parallel()
-	everySetUp(t, func(t *testing.T, s *setUp) {
-		p := &story{setUp: s, post: newPost(t), pictures: map[string][]byte{}, ids: map[string]string{},
+	eachSetup(t, func(t *testing.T, s *setup) {
+		p := &accountStory{setup: s, post: newMailServer(t), pictures: map[string][]byte{}, ids: map[string]string{},
 			shares: map[string]string{}, tokens: map[string]string{}}
 		p.secrets = map[string][]string{"password": {adminPassword, firstPassword, secondPassword, sharePassword,
 			wrongPassword, smtpPassword}}
@@ -65,10 +65,10 @@ func TestAnAccountFromInviteToDeletion(t *testing.T) {
 }
 
 // secret takes note of something that no log may hold.
-func (s *story) secret(kind, value string) { s.secrets[kind] = append(s.secrets[kind], value) }
+func (s *accountStory) secret(kind, value string) { s.secrets[kind] = append(s.secrets[kind], value) }
 
 // cookies takes note of a client's cookies and CSRF token.
-func (s *story) cookies(t *testing.T, c *client, paths ...string) {
+func (s *accountStory) cookies(t *testing.T, c *client, paths ...string) {
 	t.Helper()
 	for _, path := range append(paths, "/") {
 		u, err := url.Parse(c.bases[0] + path)
@@ -84,7 +84,7 @@ func (s *story) cookies(t *testing.T, c *client, paths ...string) {
 	}
 }
 
-func (s *story) setsUpMail(t *testing.T) {
+func (s *accountStory) setsUpMail(t *testing.T) {
 	var settings struct {
 		SMTPPassword      string
 		AllowRegistration bool
@@ -108,7 +108,7 @@ func (s *story) setsUpMail(t *testing.T) {
 }
 
 // registers ann while the mail server is down and the service is restarted.
-func (s *story) registers(t *testing.T) {
+func (s *accountStory) registers(t *testing.T) {
 	visitor := s.visitor()
 	ann := object{"username": "ann", "password": firstPassword, "email": "ann@example.org"}
 	visitor.do(t, "POST", "/api/auth/register", ann).fails(t, 400, "VALIDATION_ERROR")
@@ -143,7 +143,7 @@ func (s *story) registers(t *testing.T) {
 
 // verifies follows the link out of the mail to an address. Looking at it verifies
 // nothing (abuse case C44).
-func (s *story) verifies(t *testing.T, email string) {
+func (s *accountStory) verifies(t *testing.T, email string) {
 	t.Helper()
 	address, token := link(t, s.post.mail(t, email))
 	s.secret("verification token", token)
@@ -160,7 +160,7 @@ func (s *story) verifies(t *testing.T, email string) {
 	visitor.do(t, "GET", "/api/auth/me", nil).fails(t, 401, "UNAUTHORIZED")
 }
 
-func (s *story) uploads(t *testing.T) {
+func (s *accountStory) uploads(t *testing.T) {
 	s.folder = s.ann.mkdir(t, "/home/ann", "trip")
 	s.ann.mkdir(t, "/home/ann/trip", "day two")
 	photo := photograph(t)
@@ -180,7 +180,7 @@ func (s *story) uploads(t *testing.T) {
 }
 
 // share makes a share and returns its id.
-func (s *story) share(t *testing.T, body object) string {
+func (s *accountStory) share(t *testing.T, body object) string {
 	t.Helper()
 	var made struct{ Share struct{ ID, URL string } }
 	s.ann.do(t, "POST", "/api/shares/", body).data(t, 201, &made)
@@ -191,7 +191,7 @@ func (s *story) share(t *testing.T, body object) string {
 }
 
 // download asks for a download address.
-func (s *story) download(t *testing.T, c *client, path string) string {
+func (s *accountStory) download(t *testing.T, c *client, path string) string {
 	t.Helper()
 	var issued struct{ URL string }
 	c.do(t, "GET", path, nil).data(t, 200, &issued)
@@ -211,7 +211,7 @@ func listed(t *testing.T, c *client, share, path string) (names []string) {
 	return names
 }
 
-func (s *story) sharesWithVisitors(t *testing.T) {
+func (s *accountStory) sharesWithVisitors(t *testing.T) {
 	s.shares["folder"] = s.share(t, object{"fileId": s.folder, "password": sharePassword, "maxDownloads": 1})
 	s.shares["file"] = s.share(t, object{"fileId": s.ids["beach.jpg"]})
 	address := "/api/shares/" + s.shares["folder"]
@@ -265,7 +265,7 @@ func (s *story) sharesWithVisitors(t *testing.T) {
 }
 
 // unpacks compares an archive with what was uploaded.
-func (s *story) unpacks(t *testing.T, archive []byte) {
+func (s *accountStory) unpacks(t *testing.T, archive []byte) {
 	t.Helper()
 	z, err := zip.NewReader(bytes.NewReader(archive), int64(len(archive)))
 	if err != nil {

@@ -21,19 +21,19 @@ import (
 	"larder/internal/blob/s3/s3test"
 )
 
-// trial is a named crash point and what runs into it. A new point is one line here.
-type trial struct {
+// crashPoint is a named crash point and what runs into it. A new point is one line here.
+type crashPoint struct {
 	point    string
-	scenario func(t *testing.T, w *wreck) attempt
+	scenario func(t *testing.T, w *crashFixture) crashAttempt
 	postgres bool // also there in every run; a soak tries all of them on both engines
 }
 
-var trials = []trial{
-	{"upload.noted", unstored(small), false},
-	{"upload.stored", unstored(small), true},
+var crashPoints = []crashPoint{
+	{"upload.noted", putBeforeStored(small), false},
+	{"upload.stored", putBeforeStored(small), true},
 	{"upload.committed", published(small), true},
-	{"large.noted", unstored(large), false},
-	{"large.stored", unstored(large), true},
+	{"large.noted", putBeforeStored(large), false},
+	{"large.stored", putBeforeStored(large), true},
 	{"large.committed", published(large), false},
 	{"raw.stored", rawStored, false},
 	{"replace.committed", replaceCommitted, true},
@@ -95,8 +95,8 @@ var trials = []trial{
 	{"properties.committed", davProppatch, true},
 }
 
-// attempt is what a process dies of.
-type attempt struct {
+// crashAttempt is what a process dies of.
+type crashAttempt struct {
 	run func() (reply, error)
 	// may is what may lie at a path afterwards, "" for nothing. What it does not name is as it was.
 	may map[string][]string
@@ -124,8 +124,8 @@ func pointTrials(t *testing.T) int {
 	return n
 }
 
-// wreck is a site that is killed over and over again, with what was acknowledged on it.
-type wreck struct {
+// crashFixture is a site that is killed over and over again, with what was acknowledged on it.
+type crashFixture struct {
 	site   *site
 	admin  *client // a session outlives its server
 	keyed  *client
@@ -148,8 +148,8 @@ func TestCrashPoints(t *testing.T) {
 	for lane, engine := range []string{"sqlite", "sqlite", "postgres"} {
 		t.Run(fmt.Sprintf("%s/%d", engine, lane), func(t *testing.T) {
 			t.Parallel()
-			w := newWreck(t, engine, rand.New(rand.NewPCG(seed, uint64(lane))))
-			for i, c := range trials {
+			w := newCrashFixture(t, engine, rand.New(rand.NewPCG(seed, uint64(lane))))
+			for i, c := range crashPoints {
 				if engine == "sqlite" && i%2 != lane || engine == "postgres" && !c.postgres && times == 1 {
 					continue
 				}
@@ -193,7 +193,7 @@ func TestEveryCrashPointIsTried(t *testing.T) {
 	for _, point := range slices.Concat(backupPoints, restorePoints) { // see TestKilledBackupAndRestore
 		tried[point] = true
 	}
-	for _, c := range trials {
+	for _, c := range crashPoints {
 		tried[c.point] = true
 	}
 	for point := range tried {
@@ -220,9 +220,9 @@ var crashing = sync.OnceValues(func() (string, error) {
 	return path, nil
 })
 
-func newWreck(t *testing.T, engine string, random *rand.Rand) *wreck {
+func newCrashFixture(t *testing.T, engine string, random *rand.Rand) *crashFixture {
 	t.Helper()
-	w := &wreck{site: newSite(t), random: random, kept: contents{}}
+	w := &crashFixture{site: newSite(t), random: random, kept: contents{}}
 	var err error
 	if w.site.program, err = crashing(); err != nil {
 		t.Fatal(err)
@@ -242,7 +242,7 @@ func newWreck(t *testing.T, engine string, random *rand.Rand) *wreck {
 }
 
 // try lets the process die at a point, and looks at what it left.
-func (w *wreck) try(t *testing.T, c trial) {
+func (w *crashFixture) try(t *testing.T, c crashPoint) {
 	calm := w.site.start(t)
 	w.connect(calm)
 	a := c.scenario(t, w)
@@ -269,16 +269,16 @@ func (w *wreck) try(t *testing.T, c trial) {
 		a.first(t)
 	}
 	w.finishJobs(t, after)
-	w.settle(t, a.may)
+	w.wantState(t, a.may)
 	w.site.fsck(t)
 	if a.again != nil {
 		a.again(t)
-		w.settle(t, nil)
+		w.wantState(t, nil)
 	}
 	after.kill()
 }
 
-func (w *wreck) connect(p *process) {
+func (w *crashFixture) connect(p *process) {
 	for _, c := range []*client{w.admin, w.keyed, w.dav} {
 		c.bases = []string{p.url}
 	}
@@ -307,9 +307,9 @@ func (p *process) readyOrDead(t *testing.T) bool {
 	}
 }
 
-// settle compares everything below /uploads and the quota with what was acknowledged, and takes
+// wantState compares everything below /uploads and the quota with what was acknowledged, and takes
 // over what there is.
-func (w *wreck) settle(t *testing.T, may map[string][]string) {
+func (w *crashFixture) wantState(t *testing.T, may map[string][]string) {
 	t.Helper()
 	seen := contents{}
 	var size int64

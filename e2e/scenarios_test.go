@@ -16,10 +16,10 @@ import (
 // loopFolder is where a scenario keeps itself busy; nothing is expected of what lies there.
 const loopFolder = "/uploads/loop"
 
-func small(w *wreck) int { return 1 + w.random.IntN(200_000) }
-func large(w *wreck) int { return 400_000 + w.random.IntN(3_000_000) }
+func small(w *crashFixture) int { return 1 + w.random.IntN(200_000) }
+func large(w *crashFixture) int { return 400_000 + w.random.IntN(3_000_000) }
 
-func (w *wreck) content(size int) string {
+func (w *crashFixture) content(size int) string {
 	b := make([]byte, size)
 	for i := 0; i < len(b); i += 61 {
 		b[i] = byte(w.random.Uint32())
@@ -28,19 +28,19 @@ func (w *wreck) content(size int) string {
 }
 
 // fresh is a name that was never used.
-func (w *wreck) fresh() string {
+func (w *crashFixture) fresh() string {
 	w.serial++
 	return fmt.Sprintf("f%04d.bin", w.serial)
 }
 
 // upload is one request; its answer says where the file lies.
-func (w *wreck) upload(name, content string) (reply, error) {
+func (w *crashFixture) upload(name, content string) (reply, error) {
 	return w.keyed.send("POST", "/api/upload", []byte(content), "X-File-Name", name, "Content-Type",
 		"application/x-crash")
 }
 
 // put uploads a file with a process that lives, and keeps account of it.
-func (w *wreck) put(t *testing.T, name, content string) (path, id string) {
+func (w *crashFixture) put(t *testing.T, name, content string) (path, id string) {
 	t.Helper()
 	r, err := w.upload(name, content)
 	if err != nil {
@@ -54,7 +54,7 @@ func (w *wreck) put(t *testing.T, name, content string) (path, id string) {
 }
 
 // begin makes an upload session.
-func (w *wreck) begin(t *testing.T, name, conflict string, size int) string {
+func (w *crashFixture) begin(t *testing.T, name, conflict string, size int) string {
 	t.Helper()
 	var session struct{ SessionID string }
 	w.admin.do(t, "POST", "/api/files/upload-session",
@@ -63,22 +63,22 @@ func (w *wreck) begin(t *testing.T, name, conflict string, size int) string {
 }
 
 // raw sends the bytes of a session and returns their etag.
-func (w *wreck) raw(t *testing.T, session, content string) string {
+func (w *crashFixture) raw(t *testing.T, session, content string) string {
 	t.Helper()
 	var sent struct{ Etag string }
 	w.admin.do(t, "PUT", "/api/files/upload/raw/"+session, []byte(content)).data(t, 200, &sent)
 	return sent.Etag
 }
 
-func (w *wreck) complete(session, etag string) (reply, error) {
+func (w *crashFixture) complete(session, etag string) (reply, error) {
 	return w.admin.send("POST", "/api/files/upload-complete", object{"sessionId": session, "etag": etag})
 }
 
-// unstored is an upload in one request before its commit: nothing comes of it.
-func unstored(size func(*wreck) int) func(*testing.T, *wreck) attempt {
-	return func(t *testing.T, w *wreck) attempt {
+// putBeforeStored is an upload in one request before its commit: nothing comes of it.
+func putBeforeStored(size func(*crashFixture) int) func(*testing.T, *crashFixture) crashAttempt {
+	return func(t *testing.T, w *crashFixture) crashAttempt {
 		name, content := w.fresh(), w.content(size(w))
-		return attempt{
+		return crashAttempt{
 			run: func() (reply, error) { return w.upload(name, content) },
 			may: map[string][]string{"/uploads/" + name: {""}},
 			again: func(t *testing.T) {
@@ -92,10 +92,10 @@ func unstored(size func(*wreck) int) func(*testing.T, *wreck) attempt {
 
 // published is an upload in one request after its commit: the file is there,
 // though nobody was told.
-func published(size func(*wreck) int) func(*testing.T, *wreck) attempt {
-	return func(t *testing.T, w *wreck) attempt {
+func published(size func(*crashFixture) int) func(*testing.T, *crashFixture) crashAttempt {
+	return func(t *testing.T, w *crashFixture) crashAttempt {
 		name, content := w.fresh(), w.content(size(w))
-		return attempt{
+		return crashAttempt{
 			run:   func() (reply, error) { return w.upload(name, content) },
 			may:   map[string][]string{"/uploads/" + name: {content}},
 			again: func(t *testing.T) { w.put(t, name, content) }, // under a name with a number
@@ -104,10 +104,10 @@ func published(size func(*wreck) int) func(*testing.T, *wreck) attempt {
 }
 
 // rawStored loses the bytes of a session and not the session.
-func rawStored(t *testing.T, w *wreck) attempt {
+func rawStored(t *testing.T, w *crashFixture) crashAttempt {
 	name, content := w.fresh(), w.content(small(w))
 	session := w.begin(t, name, "fail", len(content))
-	return attempt{
+	return crashAttempt{
 		run: func() (reply, error) { return w.admin.send("PUT", "/api/files/upload/raw/"+session, []byte(content)) },
 		again: func(t *testing.T) {
 			etag := w.raw(t, session, content)
@@ -121,12 +121,12 @@ func rawStored(t *testing.T, w *wreck) attempt {
 	}
 }
 
-func replaceCommitted(t *testing.T, w *wreck) attempt {
+func replaceCommitted(t *testing.T, w *crashFixture) crashAttempt {
 	before, after := w.content(small(w)), w.content(small(w))
 	path, id := w.put(t, w.fresh(), before)
 	session := w.begin(t, path[len("/uploads/"):], "replace", len(after))
 	etag := w.raw(t, session, after)
-	return attempt{
+	return crashAttempt{
 		run: func() (reply, error) { return w.complete(session, etag) },
 		may: map[string][]string{path: {after}},
 		again: func(t *testing.T) {
@@ -150,13 +150,15 @@ func replaceCommitted(t *testing.T, w *wreck) attempt {
 const partSize = 8 << 20
 
 // inParts is a file of two parts.
-func (w *wreck) inParts() (name, content string) { return w.fresh(), w.content(partSize + small(w)) }
+func (w *crashFixture) inParts() (name, content string) {
+	return w.fresh(), w.content(partSize + small(w))
+}
 
 func announced(name, content string) object {
 	return object{"path": "/uploads", "fileName": name, "fileSize": len(content), "partCount": 2, "conflict": "fail"}
 }
 
-func (w *wreck) beginParts(t *testing.T, name, content string) (session string) {
+func (w *crashFixture) beginParts(t *testing.T, name, content string) (session string) {
 	t.Helper()
 	var made struct {
 		SessionID  string
@@ -169,12 +171,12 @@ func (w *wreck) beginParts(t *testing.T, name, content string) (session string) 
 	return made.SessionID
 }
 
-func (w *wreck) part(session string, number int, content string) (reply, error) {
+func (w *crashFixture) part(session string, number int, content string) (reply, error) {
 	body := content[(number-1)*partSize : min(len(content), number*partSize)]
 	return w.admin.send("PUT", fmt.Sprintf("/api/files/upload/multipart/%s/part/%d", session, number), []byte(body))
 }
 
-func (w *wreck) mustPart(t *testing.T, session string, number int, content string) {
+func (w *crashFixture) mustPart(t *testing.T, session string, number int, content string) {
 	t.Helper()
 	r, err := w.part(session, number, content)
 	if err != nil {
@@ -183,11 +185,11 @@ func (w *wreck) mustPart(t *testing.T, session string, number int, content strin
 	r.want(t, 200)
 }
 
-func (w *wreck) completeParts(session string) (reply, error) {
+func (w *crashFixture) completeParts(session string) (reply, error) {
 	return w.admin.send("POST", "/api/files/upload-complete", object{"sessionId": session})
 }
 
-func (w *wreck) mustCompleteParts(t *testing.T, session, name, content string) {
+func (w *crashFixture) mustCompleteParts(t *testing.T, session, name, content string) {
 	t.Helper()
 	r, err := w.completeParts(session)
 	if err != nil {
@@ -198,9 +200,9 @@ func (w *wreck) mustCompleteParts(t *testing.T, session, name, content string) {
 }
 
 // partsBegun loses a session that nobody was told of.
-func partsBegun(t *testing.T, w *wreck) attempt {
+func partsBegun(t *testing.T, w *crashFixture) crashAttempt {
 	name, content := w.inParts()
-	return attempt{
+	return crashAttempt{
 		run: func() (reply, error) {
 			return w.admin.send("POST", "/api/files/upload-session", announced(name, content))
 		},
@@ -214,10 +216,10 @@ func partsBegun(t *testing.T, w *wreck) attempt {
 }
 
 // partsStored loses the answer and not the part: it need not be sent again.
-func partsStored(t *testing.T, w *wreck) attempt {
+func partsStored(t *testing.T, w *crashFixture) crashAttempt {
 	name, content := w.inParts()
 	session := w.beginParts(t, name, content)
-	return attempt{
+	return crashAttempt{
 		run: func() (reply, error) { return w.part(session, 1, content) },
 		again: func(t *testing.T) {
 			w.mustPart(t, session, 1, content)
@@ -228,10 +230,10 @@ func partsStored(t *testing.T, w *wreck) attempt {
 }
 
 // partsAcknowledged is a part that counts, whether its client has heard of it or not.
-func partsAcknowledged(t *testing.T, w *wreck) attempt {
+func partsAcknowledged(t *testing.T, w *crashFixture) crashAttempt {
 	name, content := w.inParts()
 	session := w.beginParts(t, name, content)
-	return attempt{
+	return crashAttempt{
 		run: func() (reply, error) { return w.part(session, 1, content) },
 		again: func(t *testing.T) {
 			w.mustPart(t, session, 2, content)
@@ -241,7 +243,7 @@ func partsAcknowledged(t *testing.T, w *wreck) attempt {
 }
 
 // ready is a session whose parts are all there.
-func (w *wreck) ready(t *testing.T) (session, name, content string) {
+func (w *crashFixture) ready(t *testing.T) (session, name, content string) {
 	t.Helper()
 	name, content = w.inParts()
 	session = w.beginParts(t, name, content)
@@ -250,40 +252,40 @@ func (w *wreck) ready(t *testing.T) (session, name, content string) {
 	return session, name, content
 }
 
-func completeFinished(t *testing.T, w *wreck) attempt {
+func completeFinished(t *testing.T, w *crashFixture) crashAttempt {
 	session, name, content := w.ready(t)
-	return attempt{
+	return crashAttempt{
 		run:   func() (reply, error) { return w.completeParts(session) },
 		may:   map[string][]string{"/uploads/" + name: {""}},
 		again: func(t *testing.T) { w.mustCompleteParts(t, session, name, content) },
 	}
 }
 
-func completeCommitted(t *testing.T, w *wreck) attempt {
+func completeCommitted(t *testing.T, w *crashFixture) crashAttempt {
 	session, name, content := w.ready(t)
-	return attempt{
+	return crashAttempt{
 		run:   func() (reply, error) { return w.completeParts(session) },
 		may:   map[string][]string{"/uploads/" + name: {content}},
 		again: func(t *testing.T) { w.mustCompleteParts(t, session, name, content) },
 	}
 }
 
-func deleteCommitted(t *testing.T, w *wreck) attempt {
+func deleteCommitted(t *testing.T, w *crashFixture) crashAttempt {
 	path, id := w.put(t, w.fresh(), w.content(small(w)))
-	return attempt{
+	return crashAttempt{
 		run:   func() (reply, error) { return w.admin.send("DELETE", "/api/files/"+id, nil) },
 		may:   map[string][]string{path: {""}},
 		again: func(t *testing.T) { w.admin.do(t, "DELETE", "/api/files/"+id, nil).fails(t, 404, "NOT_FOUND") },
 	}
 }
 
-func moveCommitted(t *testing.T, w *wreck) attempt {
+func moveCommitted(t *testing.T, w *crashFixture) crashAttempt {
 	name, content := w.fresh(), w.content(small(w))
 	path, id := w.put(t, name, content)
 	folder := w.fresh()
 	w.admin.mkdir(t, "/uploads", folder)
 	move := object{"targetPath": "/uploads/" + folder}
-	return attempt{
+	return crashAttempt{
 		run: func() (reply, error) { return w.admin.send("POST", "/api/files/"+id+"/move", move) },
 		may: map[string][]string{path: {""}, "/uploads/" + folder + "/" + name: {content}},
 		again: func(t *testing.T) { // it lies there already
@@ -298,7 +300,7 @@ func moveCommitted(t *testing.T, w *wreck) attempt {
 
 // collecting leaves garbage for the first sweep of the process, and makes more until
 // that dies of it.
-func collecting(t *testing.T, w *wreck) attempt {
+func collecting(t *testing.T, w *crashFixture) crashAttempt {
 	litter := func() error {
 		folder := w.fresh()
 		var made struct{ File entry }
@@ -329,7 +331,7 @@ func collecting(t *testing.T, w *wreck) attempt {
 			t.Fatal(err)
 		}
 	}
-	return attempt{run: func() (reply, error) {
+	return crashAttempt{run: func() (reply, error) {
 		for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
 			if err := litter(); err != nil {
 				return reply{}, err
@@ -348,7 +350,7 @@ const (
 )
 
 // mount makes a provider with a mount, where there is none yet.
-func (w *wreck) mount(t *testing.T, path string, provider func() object) {
+func (w *crashFixture) mount(t *testing.T, path string, provider func() object) {
 	t.Helper()
 	if r := w.admin.do(t, "GET", "/api/files?path="+path, nil); r.status != 404 {
 		return
@@ -360,7 +362,7 @@ func (w *wreck) mount(t *testing.T, path string, provider func() object) {
 }
 
 // mountAll has all of them.
-func (w *wreck) mountAll(t *testing.T) {
+func (w *crashFixture) mountAll(t *testing.T) {
 	t.Helper()
 	inBucket := func(more object) func() object {
 		return func() object {
@@ -383,13 +385,17 @@ func (w *wreck) mountAll(t *testing.T) {
 
 // moving sends a folder to another provider, and is killed during the job. Each file lies at the
 // old or at the new path then, and the job is resumed and comes to its end.
-func moving(t *testing.T, w *wreck) attempt { return w.moving(t, "/uploads", otherMount) }
+func moving(t *testing.T, w *crashFixture) crashAttempt { return w.moving(t, "/uploads", otherMount) }
 
 // movingToBucket streams to a server that knows nothing of crashes; movingInBucket has it copy.
-func movingToBucket(t *testing.T, w *wreck) attempt { return w.moving(t, "/uploads", bucketMount) }
-func movingInBucket(t *testing.T, w *wreck) attempt { return w.moving(t, bucketMount, besideMount) }
+func movingToBucket(t *testing.T, w *crashFixture) crashAttempt {
+	return w.moving(t, "/uploads", bucketMount)
+}
+func movingInBucket(t *testing.T, w *crashFixture) crashAttempt {
+	return w.moving(t, bucketMount, besideMount)
+}
 
-func (w *wreck) moving(t *testing.T, from, to string) attempt {
+func (w *crashFixture) moving(t *testing.T, from, to string) crashAttempt {
 	t.Helper()
 	w.mountAll(t)
 	folder := w.fresh()
@@ -424,12 +430,12 @@ func (w *wreck) moving(t *testing.T, from, to string) attempt {
 			}
 		}
 	}
-	return attempt{may: may, run: run, first: first}
+	return crashAttempt{may: may, run: run, first: first}
 }
 
 // finishJobs waits until the jobs that were under way at a crash have come to their end: within 10
 // seconds they are taken up again.
-func (w *wreck) finishJobs(t *testing.T, p *process) {
+func (w *crashFixture) finishJobs(t *testing.T, p *process) {
 	t.Helper()
 	p.await(t, "done with all jobs", func() bool {
 		var list struct{ Jobs []struct{ Status string } }

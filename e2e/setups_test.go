@@ -17,9 +17,9 @@ const (
 	onBucket = "s3"
 )
 
-// setUp is a service with all its replicas: a database of one kind, and the root mount in a
+// setup is a service with all its replicas: a database of one kind, and the root mount in a
 // store of one kind.
-type setUp struct {
+type setup struct {
 	*site
 	engine, store string
 	processes     []*process
@@ -28,16 +28,16 @@ type setUp struct {
 	bucket        *s3test.Bucket // of the root mount, nil on a disk
 }
 
-// everySetUp runs a scenario on both databases with both stores: one process on SQLite, two
+// eachSetup runs a scenario on both databases with both stores: one process on SQLite, two
 // replicas on PostgreSQL between which requests alternate; objects on the disk, or in a bucket of a
 // real S3 server. Settings are names and values.
-func everySetUp(t *testing.T, scenario func(t *testing.T, s *setUp), settings ...string) {
+func eachSetup(t *testing.T, scenario func(t *testing.T, s *setup), settings ...string) {
 	t.Helper()
 	for _, engine := range dbtest.Engines {
 		for _, store := range []string{onDisk, onBucket} {
 			t.Run(engine+"/"+store, func(t *testing.T) {
 				t.Parallel()
-				s := newSetUp(t, engine, store, settings...)
+				s := newSetup(t, engine, store, settings...)
 				scenario(t, s)
 				s.fsck(t)
 			})
@@ -52,10 +52,10 @@ var reachable = []string{
 	"LARDER_GARBAGE_GRACE", "1ms", "LARDER_RATE_LIMIT_ENABLED", "false",
 }
 
-func newSetUp(t *testing.T, engine, store string, settings ...string) *setUp {
+func newSetup(t *testing.T, engine, store string, settings ...string) *setup {
 	t.Helper()
 	settings = slices.Concat(reachable, settings)
-	s := &setUp{engine: engine, store: store}
+	s := &setup{engine: engine, store: store}
 	if engine == "postgres" {
 		site, two := replicas(t, settings...)
 		s.site, s.processes = site, two[:]
@@ -95,7 +95,7 @@ func (s *site) set(settings ...string) {
 
 // restart ends every process cleanly, one after the other, and starts it again at its address. It
 // returns those that ended.
-func (s *setUp) restart(t *testing.T) (ended []*process) {
+func (s *setup) restart(t *testing.T) (ended []*process) {
 	t.Helper()
 	for i, p := range s.processes {
 		p.stop(t)
@@ -105,10 +105,10 @@ func (s *setUp) restart(t *testing.T) (ended []*process) {
 }
 
 // visitor is somebody without an account.
-func (s *setUp) visitor() *client { return newClient(s.admin.bases...) }
+func (s *setup) visitor() *client { return newClient(s.admin.bases...) }
 
 // provider makes a provider (store_b) for a bucket, with further fields, and returns its id.
-func (s *setUp) provider(t testing.TB, bucket s3test.Bucket, more object) string {
+func (s *setup) provider(t testing.TB, bucket s3test.Bucket, more object) string {
 	t.Helper()
 	fields := object{
 		"name": bucket.Name, "type": "store_b", "endpoint": bucket.Endpoint, "bucket": bucket.Name,
@@ -123,7 +123,7 @@ func (s *setUp) provider(t testing.TB, bucket s3test.Bucket, more object) string
 }
 
 // mount makes a mount.
-func (s *setUp) mount(t testing.TB, path, provider string) {
+func (s *setup) mount(t testing.TB, path, provider string) {
 	t.Helper()
 	s.admin.do(t, "POST", "/api/admin/mounts",
 		object{"providerId": provider, "mountPath": path, "name": "mount of " + path[1:]}).want(t, 201)
@@ -148,7 +148,7 @@ func keysIn(t testing.TB, bucket s3test.Bucket) map[string]int64 {
 
 // awaitEmpty waits until the collector has removed everything from a bucket,
 // uploads in parts included.
-func (s *setUp) awaitEmpty(t testing.TB, bucket s3test.Bucket) {
+func (s *setup) awaitEmpty(t testing.TB, bucket s3test.Bucket) {
 	t.Helper()
 	client := bucket.SDK(t)
 	s.processes[0].await(t, "done with the removal of "+bucket.Name, func() bool {

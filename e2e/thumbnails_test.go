@@ -16,8 +16,8 @@ import (
 	"larder/internal/thumb/thumbtest"
 )
 
-// seen says what a picture of a size is shown as, "" for nothing.
-func seen(t testing.TB, r reply) string {
+// decodedSize says what a picture of a size is shown as, "" for nothing.
+func decodedSize(t testing.TB, r reply) string {
 	t.Helper()
 	if r.status == 404 {
 		return ""
@@ -62,14 +62,14 @@ func TestThumbnails(t *testing.T) {
 					content).FileID+"/thumbnail?size=160", nil)
 			}
 			for i, content := range [][]byte{photograph(t), thumbtest.HEIC, thumbtest.AVIF,
-				thumbtest.PNG(flat{7000, 7100})} {
+				thumbtest.PNG(uniformImage{7000, 7100})} {
 				r := get(fmt.Sprint("picture-", i), content)
-				if got := seen(t, r); got != want[i] {
+				if got := decodedSize(t, r); got != want[i] {
 					t.Errorf("%d: %q, want %q", i, got, want[i])
 				}
 			}
 			for what, content := range map[string][]byte{
-				"51 megapixels": thumbtest.PNG(flat{7100, 7100}), "huge.png": thumbtest.HugePNG(60000, 60000),
+				"51 megapixels": thumbtest.PNG(uniformImage{7100, 7100}), "huge.png": thumbtest.HugePNG(60000, 60000),
 				"huge.gif": thumbtest.HugeGIF(60000, 60000), "half.jpg": photograph(t)[:9000],
 				"drawing.svg": []byte(`<svg xmlns="http://www.w3.org/2000/svg" width="10" height="10"/>`),
 				"words.png":   []byte("words"), "half.heic": thumbtest.HEIC[:400],
@@ -80,25 +80,25 @@ func TestThumbnails(t *testing.T) {
 	}
 }
 
-// flat is a large picture that takes no memory here.
-type flat struct{ width, height int }
+// uniformImage is a large picture that takes no memory here.
+type uniformImage struct{ width, height int }
 
-func (flat) ColorModel() color.Model   { return color.GrayModel }
-func (f flat) Bounds() image.Rectangle { return image.Rect(0, 0, f.width, f.height) }
-func (flat) At(int, int) color.Color   { return color.Gray{128} }
+func (uniformImage) ColorModel() color.Model   { return color.GrayModel }
+func (f uniformImage) Bounds() image.Rectangle { return image.Rect(0, 0, f.width, f.height) }
+func (uniformImage) At(int, int) color.Color   { return color.Gray{128} }
 
-// sheer is flat with four bytes a pixel.
-type sheer struct{ flat }
+// transparentImage is flat with four bytes a pixel.
+type transparentImage struct{ uniformImage }
 
-func (sheer) ColorModel() color.Model { return color.NRGBAModel }
-func (sheer) Opaque() bool            { return false }
+func (transparentImage) ColorModel() color.Model { return color.NRGBAModel }
+func (transparentImage) Opaque() bool            { return false }
 
 // Abuse case C104: what is decoded takes at most 256 MiB, of a process that is not the server,
 // whose own memory hardly grows.
 func TestThumbnailMemory(t *testing.T) {
 	t.Parallel()
 	largest := filepath.Join(t.TempDir(), "largest.png")
-	if err := os.WriteFile(largest, thumbtest.PNG(sheer{flat{7000, 7100}}), 0o600); err != nil {
+	if err := os.WriteFile(largest, thumbtest.PNG(transparentImage{uniformImage{7000, 7100}}), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	in, err := os.Open(largest)
@@ -120,7 +120,7 @@ func TestThumbnailMemory(t *testing.T) {
 
 	p := newSite(t).start(t)
 	admin, key := p.admin(t), withKey(p.site.key(t, "admin"), p.url)
-	pixels := thumbtest.PNG(flat{6000, 4000})
+	pixels := thumbtest.PNG(uniformImage{6000, 4000})
 	var addresses []string
 	for i := range 8 {
 		addresses = append(addresses, "/api/files/"+key.mustRaw(t, fmt.Sprint(i), "", "image/png", pixels).FileID+

@@ -17,8 +17,8 @@ import (
 	"larder/internal/blob/s3/s3test"
 )
 
-// stage does what scenarios of the web UI ask for and no page can do.
-type stage struct {
+// uiStage does what scenarios of the web UI ask for and no page can do.
+type uiStage struct {
 	site    *process // the one that the scenarios run against
 	keyed   *client  // of it
 	trouble *process // a second one, that troubles are made for
@@ -28,7 +28,7 @@ type stage struct {
 
 // lan starts the second service, which people reach by plain http and a name of their network,
 // and returns its address.
-func (s *stage) lan(t *testing.T) string {
+func (s *uiStage) lan(t *testing.T) string {
 	t.Helper()
 	site := newSite(t)
 	site.keepPort(t)
@@ -37,16 +37,16 @@ func (s *stage) lan(t *testing.T) string {
 	base := "http://lan.test:" + port
 	site.set("LARDER_BASE_URL", base, "LARDER_ALLOW_PRIVATE_ENDPOINTS", "127.0.0.0/8")
 	s.trouble = site.start(t)
-	people(t, s.trouble)
+	createUsers(t, s.trouble)
 	return base
 }
 
 // do does it and returns the answer.
-func (s *stage) do(t *testing.T, what string, with json.RawMessage) any {
+func (s *uiStage) do(t *testing.T, what string, with json.RawMessage) any {
 	t.Helper()
 	switch what {
 	case "many": // ten thousand files, in the first service; all others are done to the second
-		many(t, s.site.admin(t), s.keyed)
+		createManyFiles(t, s.site.admin(t), s.keyed)
 	case "settings":
 		s.trouble.admin(t).do(t, "PATCH", "/api/admin/settings", with).want(t, 200)
 	case "cut":
@@ -72,7 +72,7 @@ func (s *stage) do(t *testing.T, what string, with json.RawMessage) any {
 }
 
 // calm ends all trouble.
-func (s *stage) calm(t *testing.T) {
+func (s *uiStage) calm(t *testing.T) {
 	t.Helper()
 	s.relay.set(false)
 	select {
@@ -85,7 +85,7 @@ func (s *stage) calm(t *testing.T) {
 
 // expire lets the hour of all open upload sessions be over. No setting shortens it, and the clock
 // of a program of its own is not to be moved.
-func (s *stage) expire(t *testing.T) {
+func (s *uiStage) expire(t *testing.T) {
 	t.Helper()
 	d, err := sql.Open("sqlite", "file:"+filepath.Join(s.trouble.site.dir, "larder.db")+"?_pragma=busy_timeout(15000)")
 	if err != nil {
@@ -97,10 +97,10 @@ func (s *stage) expire(t *testing.T) {
 	}
 }
 
-// stores makes folders whose bytes browsers send straight to a bucket: /open, which lets the site
+// failsStores makes folders whose bytes browsers send straight to a bucket: /open, which lets the site
 // in; /shut, which does not; /mute, which keeps from pages what it answers. The server of the tests
 // shows its ETag in any case, so that is done by a proxy.
-func (s *stage) stores(t *testing.T) {
+func (s *uiStage) stores(t *testing.T) {
 	t.Helper()
 	if s.stocked {
 		return
@@ -157,7 +157,7 @@ func mute(t *testing.T, store string) string {
 }
 
 // sums are those of the contents of files, by sha256.
-func (s *stage) sums(t *testing.T, paths json.RawMessage) []string {
+func (s *uiStage) sums(t *testing.T, paths json.RawMessage) []string {
 	t.Helper()
 	var all []string
 	if err := json.Unmarshal(paths, &all); err != nil {

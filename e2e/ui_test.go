@@ -24,20 +24,20 @@ func TestUI(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	p := s.start(t)
-	st := &stage{site: p, keyed: furnish(t, p)}
+	st := &uiStage{site: p, keyed: furnish(t, p)}
 	run := object{"base": p.url, "users": uiUsers, "password": adminPassword, "only": os.Getenv("LARDER_TEST_UI_ONLY")}
 	if uiInFull() {
 		run["lan"] = st.lan(t)
 	}
-	perform(t, run, st)
+	runBrowser(t, run, st)
 }
 
 // uiInFull is whether screens are looked at in every form, and uploads get into trouble.
 func uiInFull() bool { return os.Getenv("LARDER_TEST_UI_FULL") != "" }
 
-// perform runs scenarios in a browser, as browser/ui/main.mjs says. LARDER_TEST_SHOTS is a
+// runBrowser runs scenarios in a browser, as browser/ui/main.mjs says. LARDER_TEST_SHOTS is a
 // directory for pictures; with LARDER_TEST_STILL they show nothing that no two runs have in common.
-func perform(t *testing.T, run object, st *stage) {
+func runBrowser(t *testing.T, run object, st *uiStage) {
 	t.Helper()
 	run["full"], run["shots"], run["still"] = uiInFull(), os.Getenv("LARDER_TEST_SHOTS"), os.Getenv(
 		"LARDER_TEST_STILL") != ""
@@ -108,8 +108,8 @@ func perform(t *testing.T, run object, st *stage) {
 // password is adminPassword.
 var uiUsers = map[string]string{"en-US": "ann", "zh-CN": "lin"}
 
-// many puts ten thousand files into one folder.
-func many(t *testing.T, admin, keyed *client) {
+// createManyFiles puts ten thousand files into one folder.
+func createManyFiles(t *testing.T, admin, keyed *client) {
 	t.Helper()
 	admin.mkdir(t, "/public", "many")
 	const workers = 8
@@ -128,9 +128,9 @@ func many(t *testing.T, admin, keyed *client) {
 	group.Wait()
 }
 
-// hostile are files whose names or contents would run a script where a page took them for markup
+// hostileNames are files whose names or contents would run a script where a page took them for markup
 // (abuse cases C67 to C72). What runs says so by an alert.
-var hostile = map[string]string{
+var hostileNames = map[string]string{
 	`<img src=x onerror=alert(1)>.txt`:          "<script>alert(2)</script>",
 	`"><svg onload=alert(3)>.png`:               "no picture",
 	`'-alert(4)-'.html`:                         "<!doctype html><script>alert(5)</script>",
@@ -142,8 +142,8 @@ var hostile = map[string]string{
 	"long-" + strings.Repeat("n", 240) + ".txt": "a long name",
 }
 
-// people makes the accounts.
-func people(t *testing.T, p *process) {
+// createUsers makes the accounts.
+func createUsers(t *testing.T, p *process) {
 	t.Helper()
 	admin := p.admin(t)
 	for locale, name := range uiUsers {
@@ -160,13 +160,13 @@ func people(t *testing.T, p *process) {
 func furnish(t *testing.T, p *process) *client {
 	t.Helper()
 	admin := p.admin(t)
-	people(t, p)
+	createUsers(t, p)
 	var key struct{ Key struct{ FullToken string } }
 	admin.do(t, "POST", "/api/keys/", object{"name": "ui", "permissions": []string{"write"},
 		"protocols": []string{"api"}, "uploadPath": "/"}).data(t, 201, &key)
 	keyed := withKey(key.Key.FullToken, p.url)
 	keyed.mustRaw(t, "private.txt", "/home", "text/plain", []byte("for the administrator alone"))
-	for name, content := range hostile {
+	for name, content := range hostileNames {
 		keyed.mustRaw(t, name, "/public/odd", "application/octet-stream", []byte(content))
 	}
 	locked := keyed.mustRaw(t, "locked.txt", "/public", "text/plain", []byte("behind a password"))

@@ -20,7 +20,7 @@ const oddName = "ä ?#%2F&+='\"~.txt"
 // provider may have. What was sent comes back, the quota is the sum.
 func TestUploadsEverywhere(t *testing.T) {
 	t.Parallel()
-	everySetUp(t, func(t *testing.T, s *setUp) {
+	eachSetup(t, func(t *testing.T, s *setup) {
 		modes := []string{"worker"}
 		if s.store == onBucket {
 			modes = []string{"auto", "worker"}
@@ -31,7 +31,7 @@ func TestUploadsEverywhere(t *testing.T) {
 			}
 			folder := "/uploads/" + mode
 			s.admin.mkdir(t, "/uploads", mode)
-			u := &uploads{setUp: s, folder: folder, sent: map[string][]byte{}}
+			u := &uploads{setup: s, folder: folder, sent: map[string][]byte{}}
 			u.inOnePiece(t)
 			u.inParts(t)
 			u.compatible(t)
@@ -43,7 +43,7 @@ func TestUploadsEverywhere(t *testing.T) {
 
 // uploads is a folder with what was sent into it.
 type uploads struct {
-	*setUp
+	*setup
 	folder string
 	sent   map[string][]byte // by name
 }

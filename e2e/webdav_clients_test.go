@@ -74,7 +74,7 @@ func cadaver(t *testing.T, dir, folder, script string, said ...string) (out stri
 // cadaver goes through all that the program can do to a file. It keeps its locks no longer than it
 // runs, so that the second run of their owner has to look them up; in between somebody else may
 // read what is locked, and nothing more.
-func (w *davWorld) cadaver(t *testing.T) {
+func (w *davFixture) cadaver(t *testing.T) {
 	folder := w.url + "/webdav/shared/"
 	host := strings.TrimPrefix(w.url, "http://")
 	host, _, _ = strings.Cut(host, ":")
@@ -115,7 +115,7 @@ func (w *davWorld) cadaver(t *testing.T) {
 		"Uploading", no, "423 Locked", "Deleting", no, "423 Locked", "Moving", no, "423 Locked", "Setting property", no,
 		"423 Locked", "Locking", no, "423 Locked",
 		"Downloading", ok, "Uploading", ok)
-	same(t, content, theirs, "back.bin")
+	wantSameFile(t, content, theirs, "back.bin")
 
 	out = cadaver(t, mine, folder,
 		"cd box\nsteal c.bin\nput line.txt c.bin\npropget c.bin colour\nunlock c.bin\nget c.bin back.txt\nget a.bin back.bin\ndelete a.bin\ncd ..\nrmcol box\n",
@@ -125,13 +125,13 @@ func (w *davWorld) cadaver(t *testing.T) {
 	if strings.Contains(out, "423 Locked") {
 		t.Errorf("cadaver:\n%s", out)
 	}
-	same(t, []byte("a line to read\n"), mine, "back.txt")
-	same(t, other, mine, "back.bin")
+	wantSameFile(t, []byte("a line to read\n"), mine, "back.txt")
+	wantSameFile(t, other, mine, "back.bin")
 	w.admin.do(t, "GET", "/api/files?path=/shared/box", nil).fails(t, 404, "NOT_FOUND")
 }
 
-// same checks the content of a file.
-func same(t *testing.T, want []byte, path ...string) {
+// wantSameFile checks the content of a file.
+func wantSameFile(t *testing.T, want []byte, path ...string) {
 	t.Helper()
 	got, err := os.ReadFile(filepath.Join(path...))
 	if err != nil || hash(got) != hash(want) {
@@ -239,7 +239,7 @@ func (r *rclone) each(t *testing.T, want int, said, verb, folder string, more ..
 
 // rclone carries a tree of files there, finds nothing to do when asked again, moves it, to another
 // store as well where there is one, and takes it away.
-func (w *davWorld) rclone(t *testing.T, parts, files int) {
+func (w *davFixture) rclone(t *testing.T, parts, files int) {
 	dir := t.TempDir()
 	r := &rclone{dir: dir, source: filepath.Join(dir, "source")}
 	contents := map[string][]byte{}

@@ -18,7 +18,7 @@ import (
 
 // davfs2 mounts a drive, and returns where, and how to unmount it, which waits until all is
 // uploaded. Its cache is empty.
-func (w *davWorld) davfs2(t *testing.T) (mounted string, unmount func()) {
+func (w *davFixture) davfs2(t *testing.T) (mounted string, unmount func()) {
 	t.Helper()
 	dir := t.TempDir()
 	mounted = filepath.Join(dir, "drive")
@@ -87,7 +87,7 @@ func filesBelow(t *testing.T, dir string) map[string]string {
 // A drive that davfs2 mounts is like any other folder: what is written there is read there, by the
 // interface, and after it was mounted anew. It takes root and FUSE, so that scripts/soak runs it.
 func TestMountByDavfs2(t *testing.T) {
-	w := newDAVWorld(t, "sqlite", onDisk)
+	w := newDAVFixture(t, "sqlite", onDisk)
 	c := w.adminKey.client(w.url)
 	want := map[string]string{}
 	mounted, unmount := w.davfs2(t)

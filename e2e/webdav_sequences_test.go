@@ -71,7 +71,7 @@ func (r reply) lockToken(t *testing.T, status int) string {
 
 // finder saves a picture as macOS does: an empty file first, then its lock, then the content in
 // chunks, and all that again for what it keeps beside it.
-func (w *davWorld) finder(t *testing.T) {
+func (w *davFixture) finder(t *testing.T) {
 	c := w.bertaKey.client(w.url)
 	c.header.Set("User-Agent", "WebDAVFS/3.0.0 (03008000) Darwin/23.6.0 (x86_64)")
 	const folder = "/webdav/home/berta/"
@@ -132,7 +132,7 @@ func sorted(names []string) []string {
 }
 
 // stored is the address of the one file in a folder that has this size.
-func (w *davWorld) stored(t *testing.T, folder string, size int) string {
+func (w *davFixture) stored(t *testing.T, folder string, size int) string {
 	t.Helper()
 	for _, e := range w.admin.list(t, folder) {
 		if e.Size == int64(size) {
@@ -144,7 +144,7 @@ func (w *davWorld) stored(t *testing.T, folder string, size int) string {
 }
 
 // windows saves a document as Explorer does, which asks the root of the host first what it is.
-func (w *davWorld) windows(t *testing.T) {
+func (w *davFixture) windows(t *testing.T) {
 	nobody, c := newClient(w.url), w.bertaKey.client(w.url)
 	for _, one := range []*client{nobody, c} {
 		one.header.Set("User-Agent", "Microsoft-WebDAV-MiniRedir/10.0.22631")
@@ -197,7 +197,7 @@ func (w *davWorld) windows(t *testing.T) {
 }
 
 // curl uploads as people do by hand.
-func (w *davWorld) curl(t *testing.T) {
+func (w *davFixture) curl(t *testing.T) {
 	dir, base := t.TempDir(), w.processes[0].url // a proxy between would answer for itself
 	folder := base + "/webdav/home/berta/curl/"
 	large := contentOf("two mebibytes and one", 2<<20+1)
@@ -224,14 +224,14 @@ func (w *davWorld) curl(t *testing.T) {
 	expect(curl("", "-T", "large.bin", "-H", "Expect: 100-continue", "--expect100-timeout", "60", folder),
 		"< HTTP/1.1 100 Continue", "< HTTP/1.1 201 ")
 	curl("", "-o", "back.bin", folder+"large.bin")
-	same(t, large, dir, "back.bin")
+	wantSameFile(t, large, dir, "back.bin")
 	expect(curl(string(large[:1<<20]), "-T", "-", folder+"large.bin"), "> Transfer-Encoding: chunked",
 		"< HTTP/1.1 204 ")
 	curl("", "-H", "Translate: f", "-o", "back.bin", folder+"large.bin")
-	same(t, large[:1<<20], dir, "back.bin")
+	wantSameFile(t, large[:1<<20], dir, "back.bin")
 	expect(curl("", "-T", "/dev/null", folder+"empty"), "< HTTP/1.1 201 ")
 	curl("", "-o", "empty", folder+"empty")
-	same(t, nil, dir, "empty")
+	wantSameFile(t, nil, dir, "empty")
 	// no Depth is 1
 	expect(curl("", "-X", "PROPFIND", folder), "< HTTP/1.1 207 ", "/webdav/home/berta/curl/</D:href>",
 		"/webdav/home/berta/curl/large.bin<", "/webdav/home/berta/curl/empty<")
@@ -247,7 +247,7 @@ func (w *davWorld) curl(t *testing.T) {
 
 // cutShort replaces a file by one whose sender goes away in the middle: with a length, and in
 // chunks. The old content stays, and nothing is charged.
-func (w *davWorld) cutShort(t *testing.T) {
+func (w *davFixture) cutShort(t *testing.T) {
 	t.Helper()
 	p := w.processes[0]
 	c, me := w.bertaKey.client(p.url), login(t, "berta", "a long password", p.url)
@@ -313,7 +313,7 @@ func (w *davWorld) cutShort(t *testing.T) {
 
 // locksLast checks that a lock made by one replica, if there are several, is in the way at the
 // others, and that it outlives a crash of them all.
-func (w *davWorld) locksLast(t *testing.T) {
+func (w *davFixture) locksLast(t *testing.T) {
 	t.Helper()
 	const path = "/webdav/shared/locked%20file"
 	content := contentOf("locked", 1000)

@@ -19,9 +19,9 @@ import (
 	"time"
 )
 
-// davWorld is a service that WebDAV clients are let loose on.
-type davWorld struct {
-	*setUp
+// davFixture is a service that WebDAV clients are let loose on.
+type davFixture struct {
+	*setup
 	url                         string // where clients reach it, by turns each replica
 	adminKey, annaKey, bertaKey davKey // the administrator's writes everywhere, those of the others below their homes
 	sharedKey                   davKey // another of anna's, for /shared
@@ -38,7 +38,7 @@ func TestWebDAV(t *testing.T) {
 	}{{"sqlite", onDisk, 4, 250}, {"postgres", onBucket, 1, 200}} {
 		t.Run(c.engine+"/"+c.store, func(t *testing.T) {
 			t.Parallel()
-			w := newDAVWorld(t, c.engine, c.store)
+			w := newDAVFixture(t, c.engine, c.store)
 			t.Run("at once", func(t *testing.T) {
 				for name, client := range map[string]func(t *testing.T){
 					"litmus":         func(t *testing.T) { litmus(t, w.url+"/webdav/", w.adminKey) },
@@ -62,9 +62,9 @@ func TestWebDAV(t *testing.T) {
 	}
 }
 
-func newDAVWorld(t *testing.T, engine, store string) *davWorld {
+func newDAVFixture(t *testing.T, engine, store string) *davFixture {
 	t.Helper()
-	w := &davWorld{setUp: newSetUp(t, engine, store)}
+	w := &davFixture{setup: newSetup(t, engine, store)}
 	if w.url = w.processes[0].url; len(w.processes) > 1 {
 		w.url = balancer(t, w.admin.bases)
 	}

@@ -23,16 +23,16 @@ func runFsck(ctx context.Context, args, environ []string, out, errs io.Writer) (
 		return err
 	}
 	defer func() { err = errors.Join(err, a.Close()) }()
-	mend, wrong := fsck.ParseMend(*repair)
+	mend, wrong := fsck.ParseRepairs(*repair)
 	if wrong == nil && mend.Hashes && !*deep {
 		wrong = errors.New("--repair hashes takes --deep, which reads the objects")
 	}
 	if wrong != nil {
 		return fmt.Errorf("larder: %w: %w", wrong, errUsage)
 	}
-	sum, err := a.Fsck.Check(ctx, fsck.Options{Deep: *deep, Mend: mend, Report: func(f fsck.Finding) {
+	sum, err := a.Fsck.Check(ctx, fsck.Options{Deep: *deep, Repair: mend, Report: func(f fsck.Finding) {
 		mended := ""
-		if f.Mended {
+		if f.Repaired {
 			mended = " - repaired"
 		}
 		fmt.Fprintf(out, "%-11s %s%s\n", f.Kind, f.Text, mended)
@@ -49,8 +49,8 @@ func summarise(out io.Writer, sum fsck.Summary, deep bool) error {
 	if deep {
 		fmt.Fprintf(out, "Read %d bytes; %d objects have no SHA-256 to compare with.\n", sum.Bytes, sum.Unhashed)
 	}
-	if sum.Young > 0 {
-		fmt.Fprintf(out, "Passed over %d objects that nothing refers to yet: they are too young to tell.\n", sum.Young)
+	if sum.TooYoung > 0 {
+		fmt.Fprintf(out, "Passed over %d objects that nothing refers to yet: they are too young to tell.\n", sum.TooYoung)
 	}
 	if sum.Unchecked > 0 {
 		fmt.Fprintf(out, "Did not look at %d objects whose store is not there.\n", sum.Unchecked)
@@ -58,8 +58,8 @@ func summarise(out io.Writer, sum fsck.Summary, deep bool) error {
 	if sum.Unlisted > 0 {
 		fmt.Fprintf(out, "Did not look for what is left over in %d stores, which can't be listed.\n", sum.Unlisted)
 	}
-	if sum.Mended > 0 {
-		fmt.Fprintf(out, "Repaired %d.\n", sum.Mended)
+	if sum.Repaired > 0 {
+		fmt.Fprintf(out, "Repaired %d.\n", sum.Repaired)
 	}
 	if sum.Findings == 0 {
 		_, err := fmt.Fprintln(out, "Everything is as it should be.")

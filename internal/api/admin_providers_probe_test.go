@@ -75,14 +75,14 @@ func TestProviderTest(t *testing.T) {
 		admin := l.Admin(t)
 		local := admin.Get(providersPath).OK(200).Text("providers.0.id")
 		before := bucketObjects(t, l, "default")
-		l.Clock.ToPresent()
+		l.Clock.SetToNow()
 		reply, failed := testProvider(t, admin, local, 5)
 		wantJSON(t, "store_a: connected", reply.Value("connected"), true)
 		wantJSON(t, "store_a: failed", failed, "")
 		wantStrings(t, "objects in store_a", bucketObjects(t, l, "default"), before...)
 
 		id, bucket := l.S3Provider(t, M{"pathPrefix": "a/b"})
-		l.Clock.ToPresent()
+		l.Clock.SetToNow()
 		reply, failed = testProvider(t, admin, id, 9)
 		wantJSON(t, "connected", reply.Value("connected"), true)
 		wantJSON(t, "without CORS rules", failed, "cors")
@@ -91,7 +91,7 @@ func TestProviderTest(t *testing.T) {
 		all := types.CORSRule{AllowedOrigins: []string{apptest.BaseURL}, AllowedMethods: []string{"GET", "HEAD", "PUT"},
 			AllowedHeaders: []string{"*"}, ExposeHeaders: []string{"ETag"}}
 		setCORS(t, bucket, all)
-		l.Clock.ToPresent()
+		l.Clock.SetToNow()
 		reply, failed = testProvider(t, admin, id, 9)
 		wantJSON(t, "with CORS rules", failed, "")
 		wantJSON(t, "message", reply.Value("message"), "The store works.")
@@ -105,7 +105,7 @@ func TestProviderTest(t *testing.T) {
 			rule := all
 			change(&rule)
 			setCORS(t, bucket, rule)
-			l.Clock.ToPresent()
+			l.Clock.SetToNow()
 			reply, failed = testProvider(t, admin, id, 9)
 			wantJSON(t, name, failed, "cors")
 			wantJSON(t, name+": connected", reply.Value("connected"), true)
@@ -195,7 +195,7 @@ func TestProviderTestThatFailsMidway(t *testing.T) {
 			id := admin.Post(providersPath, M{"name": "front", "type": "store_b", "endpoint": address,
 				"bucket":      bucket.Name,
 				"accessKeyId": bucket.AccessKey, "secretAccessKey": bucket.SecretKey}).OK(201).Text("provider.id")
-			l.Clock.ToPresent() // the store's goes on
+			l.Clock.SetToNow() // the store's goes on
 			reply, failed := testProvider(t, admin, id, 9)
 			wantJSON(t, "failed", failed, row.failed)
 			wantJSON(t, "connected", reply.Value("connected"), row.connected)
@@ -250,7 +250,7 @@ func TestProviderTestOfClientRequests(t *testing.T) {
 			id := admin.Post(providersPath, M{"name": "front", "type": "store_b", "endpoint": bucket.Endpoint,
 				"uploadDomain": address, "bucket": bucket.Name,
 				"accessKeyId": bucket.AccessKey, "secretAccessKey": bucket.SecretKey}).OK(201).Text("provider.id")
-			l.Clock.ToPresent() // the store's goes on
+			l.Clock.SetToNow() // the store's goes on
 			reply, failed := testProvider(t, admin, id, 9)
 			wantJSON(t, "failed", failed, row.failed)
 			wantJSON(t, "connected", reply.Value("connected"), true)
@@ -270,7 +270,7 @@ func TestProviderTestOfClientRequests(t *testing.T) {
 		setCORS(t, bucket, types.CORSRule{AllowedOrigins: []string{apptest.BaseURL},
 			AllowedMethods: []string{"GET", "PUT"}, AllowedHeaders: []string{"*"}})
 		admin := l.Admin(t)
-		l.Clock.ToPresent()
+		l.Clock.SetToNow()
 		l.Clock.Advance(6 * time.Minute)
 		reply, failed := testProvider(t, admin, id, 9)
 		wantJSON(t, "failed", failed, "clock")
@@ -284,7 +284,7 @@ func TestProviderTestOfClientRequests(t *testing.T) {
 		t.Parallel()
 		admin := l.Admin(t)
 		id, bucket := l.S3Provider(t, M{"uploadDomain": "http://127.0.0.1:1"})
-		l.Clock.ToPresent()
+		l.Clock.SetToNow()
 		began := time.Now()
 		reply, failed := testProvider(t, admin, id, 9)
 		wantJSON(t, "failed", failed, "presign cors")
@@ -321,7 +321,7 @@ func TestProviderTestTellsNoSecrets(t *testing.T) {
 	} {
 		admin.Put(providersPath+"/"+id, row.change).OK(200)
 		steps := 9
-		l.Clock.ToPresent()
+		l.Clock.SetToNow()
 		reply, _ := testProvider(t, admin, id, steps)
 		wantJSON(t, name, reply.Value("message"), row.message)
 		wantJSON(t, name+": connected", reply.Value("connected"), name == "all as it was")

@@ -335,7 +335,7 @@ func TestMailServerAddressIsRestricted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			l := apptest.Start(t, "sqlite", func(cfg *config.Config) { cfg.SMTPAllowPrivate = row.allow })
-			l.Names.Set("mail.test", "127.0.0.1")
+			l.Resolver.Set("mail.test", "127.0.0.1")
 			admin, alice := l.Admin(t), l.User(t, "alice")
 			box := apptest.NewMailbox(t, apptest.NoTLS, "", "")
 			test := func() *apptest.Reply { return admin.Post(settingsPath+"/test-email", M{"to": "ann@example.org"}) }

@@ -99,7 +99,7 @@ func (a *API) system(c *call, _ struct{}) (systemReply, error) {
 		}
 	}
 	if a.Thumbs != nil {
-		files, bytes := a.Thumbs.Kept()
+		files, bytes := a.Thumbs.CacheSize()
 		reply.Caches.Thumbnails = &systemThumbnailsReply{files, bytes}
 	}
 	reply.Warnings = append(reply.Warnings, a.Warnings()...)

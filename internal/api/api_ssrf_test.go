@@ -36,7 +36,7 @@ func privateEndpoints(t *testing.T, l *apptest.Larder) (list []string) {
 		"nowhere.example.org": nil, "metadata.google.internal": {"169.254.169.254"}, "larder.test": {"8.8.8.8"},
 		"none.example.org": {"0.0.0.0"},
 	} {
-		l.Names.Set(name, addresses...)
+		l.Resolver.Set(name, addresses...)
 	}
 	list = strings.Fields(`
 		http://127.0.0.1:PORT https://127.0.0.1:PORT http://127.0.0.1 http://127.8.8.8:PORT http://127.255.255.255:PORT http://127.0.0.78:PORT
@@ -94,7 +94,7 @@ func errorMessage(r *apptest.Reply) string {
 func TestNoRequestReachesPrivateAddress(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite", allowStoreAddress)
-	l.Names.Set("store.example.org", allowedStoreAddress)
+	l.Resolver.Set("store.example.org", allowedStoreAddress)
 	canary := apptest.NewCanary(t, ":0")
 	admin := l.Admin(t)
 	body := func(endpoint string, more M) M {
@@ -126,7 +126,7 @@ func TestNoRequestReachesPrivateAddress(t *testing.T) {
 	if len(targets) < 60 {
 		t.Fatalf("only %d targets", len(targets))
 	}
-	canary.Silent("before")
+	canary.WantNoConnections("before")
 	before := tablesDigest(t, l)
 	for sink, send := range sinks {
 		told := ""
@@ -142,7 +142,7 @@ func TestNoRequestReachesPrivateAddress(t *testing.T) {
 				t.Errorf("%s %s is told as %q, others as %q", sink, endpoint, sentence, told)
 			}
 		}
-		canary.Silent(sink)
+		canary.WantNoConnections(sink)
 	}
 	if tablesDigest(t, l) != before {
 		t.Error("a provider was made or changed")
@@ -155,7 +155,7 @@ func TestNoRequestReachesPrivateAddress(t *testing.T) {
 func TestProviderTestReachesNoPrivateAddress(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite", allowStoreAddress)
-	l.Names.Set("store.example.org", allowedStoreAddress)
+	l.Resolver.Set("store.example.org", allowedStoreAddress)
 	canary := apptest.NewCanary(t, ":0")
 	admin := l.Admin(t)
 	targets := privateEndpoints(t, l)
@@ -177,7 +177,7 @@ func TestProviderTestReachesNoPrivateAddress(t *testing.T) {
 		wantJSON(t, targets[i]+": connected", reply.OK(200).Value("connected"), false)
 		wantJSON(t, targets[i]+": message", reply.Value("message"), told)
 	}
-	canary.Silent("the test of a provider")
+	canary.WantNoConnections("the test of a provider")
 }
 
 // A provider that was saved while its name was public is of no use, and no danger, once the name
@@ -185,7 +185,7 @@ func TestProviderTestReachesNoPrivateAddress(t *testing.T) {
 func TestHostResolvingToPrivateAddressLater(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
-		l.Names.Set("store.example.org", "127.0.0.1")
+		l.Resolver.Set("store.example.org", "127.0.0.1")
 		admin := l.Admin(t)
 		bucket := l.RootOnS3(t, M{"name": "first", "uploadMode": "worker"})
 		_, port, _ := strings.Cut(strings.TrimPrefix(bucket.Endpoint, "http://"), ":")
@@ -203,7 +203,7 @@ func TestHostResolvingToPrivateAddressLater(t *testing.T) {
 			"loopback": {"127.0.0.2"}, "mapped": {"::ffff:127.0.0.2"},
 			"loopback and a private one": {"127.0.0.2", "10.0.0.1"}, "loopback in IPv6": {"::1"}, "nothing": nil,
 		} {
-			l.Names.Set("store.example.org", addresses...)
+			l.Resolver.Set("store.example.org", addresses...)
 			// gives up the connections that were made before
 			saved := admin.Put(providersPath+"/"+id, M{"name": name}).OK(200)
 			wantJSON(t, name+": status", saved.Value("provider.status"), "unavailable")
@@ -220,10 +220,10 @@ func TestHostResolvingToPrivateAddressLater(t *testing.T) {
 					}
 				}
 			}
-			canary.Silent(name)
+			canary.WantNoConnections(name)
 		}
 
-		l.Names.Set("store.example.org", "127.0.0.1")
+		l.Resolver.Set("store.example.org", "127.0.0.1")
 		admin.Put(providersPath+"/"+id, M{"name": "healed"}).OK(200)
 		if got := user.Get("/home/anna/a.txt"); got.Status != 200 || string(got.Body) != "hello" {
 			t.Errorf("afterwards: %d %s", got.Status, got.Body)
@@ -259,7 +259,7 @@ func TestRedirectsOfStoresAreNotFollowed(t *testing.T) {
 		}
 		store.Close()
 	}
-	canary.Silent("a redirect")
+	canary.WantNoConnections("a redirect")
 }
 
 // Addresses that are only handed on to browsers are never asked for by the
@@ -297,6 +297,6 @@ func TestAddressesForBrowsersAreNotFetched(t *testing.T) {
 			l.Client(t).Get(path)
 		}
 		l.Sweep()
-		canary.Silent("an address for browsers")
+		canary.WantNoConnections("an address for browsers")
 	}, apptest.ReachLoopback)
 }

@@ -64,7 +64,7 @@ func TestAStoreThatIsDown(t *testing.T) {
 			wantJSON(t, "objects in the database", queryCount(t, w.l, "SELECT COUNT(*) FROM objects"), rows-1)
 			w.checkProbesDegraded(t)
 
-			w.proxy.Heal()
+			w.proxy.Restore()
 			w.waitForSuccess(t, func() *apptest.Reply { return w.key.Get(w.dir + "/a.txt") })
 			wantBody(t, visitor.Get(gateway), faultContent) // its token was not used up by what failed
 			wantBody(t, visitor.Get(link), faultContent)

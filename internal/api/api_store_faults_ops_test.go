@@ -175,11 +175,11 @@ func moveBetween(t *testing.T, w *faultFixture) attempt {
 		}
 		return r
 	}
-	already := w.proxy.Spoilt()
+	already := w.proxy.Injected()
 	return attempt{
 		run: func() *apptest.Reply {
 			r := order()
-			for r.Status == 200 && w.proxy.Spoilt() == already {
+			for r.Status == 200 && w.proxy.Injected() == already {
 				if at := w.jobStatus(job); at == "completed" || at == "failed" {
 					break
 				}

@@ -32,7 +32,7 @@ func newFaultFixture(t *testing.T, engine, uploadMode string) *faultFixture {
 	t.Helper()
 	w := &faultFixture{l: apptest.Start(t, engine, apptest.ReachLoopback, shortGracePeriod), bucket: s3test.New(t)}
 	w.proxy = s3test.NewProxy(t, w.bucket)
-	w.proxy.Patience = -1 // until it is healed
+	w.proxy.HoldTime = -1 // until it is healed
 	admin := w.l.Admin(t)
 	for _, name := range []string{"ward", "other"} {
 		id := admin.Post("/api/admin/storage/providers", M{
@@ -131,8 +131,8 @@ func (w *faultFixture) runCell(t *testing.T, op operation, fault s3test.Fault, t
 func (w *faultFixture) runWithFault(t *testing.T, op operation, fault s3test.Fault, times int,
 	run func() *apptest.Reply) *apptest.Reply {
 	t.Helper()
-	already, calls := w.proxy.Spoilt(), len(w.proxy.Calls())
-	w.proxy.Spoil(fault, op.call, times)
+	already, calls := w.proxy.Injected(), len(w.proxy.Calls())
+	w.proxy.InjectFault(fault, op.call, times)
 	answered := make(chan *apptest.Reply, 1)
 	go func() { answered <- run() }()
 	var r *apptest.Reply
@@ -141,13 +141,13 @@ func (w *faultFixture) runWithFault(t *testing.T, op operation, fault s3test.Fau
 		case r = <-answered:
 			tick.Stop()
 		case <-tick.C:
-			if (fault == s3test.Slow || fault == s3test.TimedOut) && w.proxy.Spoilt() > already {
-				w.proxy.Heal()
+			if (fault == s3test.Slow || fault == s3test.TimedOut) && w.proxy.Injected() > already {
+				w.proxy.Restore()
 			}
 		}
 	}
-	w.proxy.Heal()
-	if made := w.proxy.Calls()[calls:]; w.proxy.Spoilt() == already {
+	w.proxy.Restore()
+	if made := w.proxy.Calls()[calls:]; w.proxy.Injected() == already {
 		t.Errorf("no call was spoilt; there were %v", made)
 	}
 	return r

@@ -120,7 +120,7 @@ func TestProbesBeforeSeeding(t *testing.T) {
 // A panic is the 500 envelope, without a word of what happened. Abuse case C120.
 func TestPanicIsInternalError(t *testing.T) {
 	t.Parallel()
-	log := &apptest.Buffer{}
+	log := &apptest.LogBuffer{}
 	handler, err := api.New(api.Config{ // no database: reading the settings panics
 		Now: time.Now, Log: slog.New(slog.NewJSONHandler(log, nil)), Development: true,
 		Started: func() bool { return true },

@@ -35,7 +35,7 @@ func (h *hashGate) wait(source account.Source) {
 func TestVisitorsDoNotDelayLogins(t *testing.T) {
 	t.Parallel()
 	h := newHashGate()
-	l := apptest.StartHeld(t, "sqlite", h.wait)
+	l := apptest.StartWithHashHook(t, "sqlite", h.wait)
 	alice := l.User(t, "alice")
 	id := alice.Upload("/home/alice", "a.txt", []byte("x"))
 	me := account.AccountSource(alice.Get("/api/auth/me").OK(200).Text("user.id"))
@@ -69,7 +69,7 @@ func TestVisitorsDoNotDelayLogins(t *testing.T) {
 func TestOneAccountDoesNotDelayLogins(t *testing.T) {
 	t.Parallel()
 	h := newHashGate()
-	l := apptest.StartHeld(t, "sqlite", h.wait)
+	l := apptest.StartWithHashHook(t, "sqlite", h.wait)
 	alice, bob := l.User(t, "alice"), l.User(t, "bob")
 	hers, his := alice.Upload("/home/alice", "a.txt", []byte("x")), bob.Upload("/home/bob", "b.txt", []byte("x"))
 	me := account.AccountSource(alice.Get("/api/auth/me").OK(200).Text("user.id"))

@@ -144,7 +144,7 @@ const (
 // safeType decides how a stored type goes out, so that nothing a user stored runs as the site: what
 // is shown goes out inline, everything else as an attachment in a sandbox (abuse case C67).
 func safeType(stored string) (media string, inline bool, policy string) {
-	media, inline = blob.Shown(stored)
+	media, inline = blob.InlineType(stored)
 	top, _, _ := strings.Cut(media, "/")
 	switch {
 	case !inline:

@@ -36,7 +36,7 @@ func (m *sniffer) previewType(ctx context.Context, content files.Content) (media
 	if err != nil {
 		return "", false, err
 	}
-	declared, displayable := blob.Shown(content.Entry.MimeType)
+	declared, displayable := blob.InlineType(content.Entry.MimeType)
 	undeclared := content.Entry.MimeType == "" || declared == "application/octet-stream"
 	if !displayable && !undeclared {
 		return "", false, nil
@@ -50,7 +50,7 @@ func (m *sniffer) previewType(ctx context.Context, content files.Content) (media
 	case !undeclared && isAudioOrVideo(detected) && isAudioOrVideo(declared):
 		return declared, true, nil
 	}
-	_, shown = blob.Shown(detected)
+	_, shown = blob.InlineType(detected)
 	return detected, shown, nil
 }
 

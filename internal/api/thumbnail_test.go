@@ -45,7 +45,7 @@ func TestThumbnail(t *testing.T) {
 				if got := thumbnailSize(t, r); got != want {
 					t.Errorf("%s: %v, want %v", size, got, want)
 				}
-				if bytes.Contains(r.Body, []byte(thumbtest.Place)) {
+				if bytes.Contains(r.Body, []byte(thumbtest.CameraPlace)) {
 					t.Errorf("%s says where it was taken", size)
 				}
 			}
@@ -68,7 +68,7 @@ func TestThumbnail(t *testing.T) {
 			} {
 				wantHeader(t, r, name, want)
 			}
-			glass := alice.In(t).Upload("/home/alice", "glass.png", thumbtest.PNG(thumbtest.Glass(300, 200)))
+			glass := alice.In(t).Upload("/home/alice", "glass.png", thumbtest.PNG(thumbtest.HalfTransparent(300, 200)))
 			wantHeader(t, alice.In(t).Get(thumbnailPath(glass, "160")).OK(200), "Content-Type", "image/png")
 			wantStatus(t, "a worker", alice.In(t).Get(thumbnailPath(id, "160"), "Service-Worker", "script"), 403,
 				"FORBIDDEN")

@@ -40,7 +40,7 @@ func setAsideFiles(t *testing.T, cfg config.Config) []string {
 func withRunningApp(t *testing.T, cfg config.Config, while func(a *app.App, detail string)) (logged string) {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
-	d, out := deps(io.Discard), &apptest.Buffer{}
+	d, out := deps(io.Discard), &apptest.LogBuffer{}
 	d.Log, d.ManualSweep = slog.New(slog.NewTextHandler(out, nil)), true
 	a, err := app.New(ctx, cfg, d)
 	if err != nil {

@@ -22,7 +22,7 @@ func TestDatabaseThatClosesItsConnections(t *testing.T) {
 	cfg := settings(t, "postgres")
 	cfg.RateLimitPerMinute = 10000
 	d := deps(io.Discard)
-	out := &apptest.Buffer{}
+	out := &apptest.LogBuffer{}
 	d.ManualSweep = true
 	d.Log = slog.New(slog.NewTextHandler(out, nil))
 	start := func() (a *app.App, stop func()) {

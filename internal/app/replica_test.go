@@ -150,7 +150,7 @@ func TestReplicaThatIsTooOldStops(t *testing.T) {
 func TestReplicaIsNamedInTheLog(t *testing.T) {
 	t.Parallel()
 	cfg := settings(t, "sqlite")
-	out := &apptest.Buffer{}
+	out := &apptest.LogBuffer{}
 	own := deps(&bytes.Buffer{})
 	own.Log = slog.New(slog.NewTextHandler(out, nil))
 	a, err := app.New(t.Context(), cfg, own)

@@ -18,7 +18,7 @@ func (a *App) newThumbMaker() *thumb.Maker {
 		return nil
 	}
 	return thumb.New(thumb.Config{
-		Dir: a.Config.ThumbnailDir(), Child: selfCommand, Vips: a.findVips, Spool: a.spool, Room: a.checkSpoolSpace,
+		Dir: a.Config.ThumbnailDir(), Child: selfCommand, Vips: a.findVips, Spool: a.spool, CheckSpace: a.checkSpoolSpace,
 		Slots: runtime.GOMAXPROCS(0),
 		Now:   a.deps.Now, Log: a.deps.Log,
 	})
@@ -32,7 +32,7 @@ func (a *App) findVips() string {
 	}
 	path := thumb.FindVips()
 	if path != "" {
-		if err := thumb.Try(selfCommand, path, a.spool); err != nil {
+		if err := thumb.CheckVips(selfCommand, path, a.spool); err != nil {
 			a.deps.Log.Warn(
 				"vipsthumbnail fails on a test picture; thumbnails that it does not make are made without it",
 				"vipsthumbnail", path, "error", err)

@@ -39,20 +39,20 @@ const AdminPassword = "correct horse battery"
 
 // Larder is the running service.
 type Larder struct {
-	Clock *Clock
-	Apps  []*app.App // the replicas
-	Log   *Buffer    // everything that was logged, as JSON lines
-	Names *Names
-	cfg   config.Config
-	t     testing.TB
-	next  int
-	mu    sync.Mutex
+	Clock    *Clock
+	Apps     []*app.App // the replicas
+	Log      *LogBuffer // everything that was logged, as JSON lines
+	Resolver *Resolver
+	cfg      config.Config
+	t        testing.TB
+	next     int
+	mu       sync.Mutex
 
 	hashMemory uint32               // see app.Deps
 	onHash     func(account.Source) // see app.Deps
 
-	making sync.Mutex
-	made   *Client // see maker
+	sharedAdminMu     sync.Mutex
+	sharedAdminClient *Client // see maker
 }
 
 // Each runs test once on each set-up, in parallel. change may alter the configuration.
@@ -73,15 +73,15 @@ func Start(t testing.TB, engine string, change ...func(*config.Config)) *Larder 
 	return start(t, engine, 64, nil, change)
 }
 
-// StartHeld is Start with a function that is called before each hash of a password and
+// StartWithHashHook is Start with a function that is called before each hash of a password and
 // may hold it up.
-func StartHeld(t testing.TB, engine string, onHash func(account.Source), change ...func(*config.Config)) *Larder {
+func StartWithHashHook(t testing.TB, engine string, onHash func(account.Source), change ...func(*config.Config)) *Larder {
 	t.Helper()
 	return start(t, engine, 64, onHash, change)
 }
 
-// StartCostly is Start with passwords hashed at the cost that protects real ones.
-func StartCostly(t testing.TB, engine string, change ...func(*config.Config)) *Larder {
+// StartWithRealHashes is Start with passwords hashed at the cost that protects real ones.
+func StartWithRealHashes(t testing.TB, engine string, change ...func(*config.Config)) *Larder {
 	t.Helper()
 	return start(t, engine, 0, nil, change)
 }
@@ -110,7 +110,7 @@ func start(
 	for _, fn := range change {
 		fn(&cfg)
 	}
-	l := &Larder{Clock: &Clock{now: time.Now()}, Log: &Buffer{}, Names: &Names{}, cfg: cfg, t: t,
+	l := &Larder{Clock: &Clock{now: time.Now()}, Log: &LogBuffer{}, Resolver: &Resolver{}, cfg: cfg, t: t,
 		hashMemory: hashMemory, onHash: onHash}
 	for range replicas {
 		l.startReplica(t)
@@ -128,7 +128,7 @@ func (l *Larder) startReplica(t testing.TB) {
 	ctx, stop := context.WithCancel(context.Background())
 	log := slog.New(slog.NewJSONHandler(l.Log, app.LogOptions(slog.LevelInfo)))
 	a, err := app.New(ctx, l.cfg, app.Deps{
-		Now: l.Clock.Now, Random: rand.Reader, Log: log, Out: io.Discard, Resolver: l.Names, MailRoots: MailRoots(),
+		Now: l.Clock.Now, Random: rand.Reader, Log: log, Out: io.Discard, Resolver: l.Resolver, MailRoots: MailRoots(),
 		HashMemory:   l.hashMemory,
 		OnHash:       l.onHash,
 		RedisTimeout: time.Minute, // a busy machine is no outage
@@ -151,7 +151,7 @@ func (l *Larder) startReplica(t testing.TB) {
 	})
 	l.Apps = append(l.Apps, a)
 	client := l.Client(t)
-	for client.to(len(l.Apps)-1).Get("/api/public/health/ready").Status != 200 {
+	for client.toReplica(len(l.Apps)-1).Get("/api/public/health/ready").Status != 200 {
 		select {
 		case err := <-done:
 			t.Fatalf("did not start: %v", err)
@@ -220,8 +220,8 @@ func (c *Clock) Now() time.Time {
 	return c.now
 }
 
-// ToPresent moves the clock to what it is outside, for those whose time goes on: real stores.
-func (c *Clock) ToPresent() {
+// SetToNow moves the clock to what it is outside, for those whose time goes on: real stores.
+func (c *Clock) SetToNow() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.now = time.Now()
@@ -234,21 +234,21 @@ func (c *Clock) Advance(d time.Duration) {
 	c.now = c.now.Add(d)
 }
 
-// Buffer is a bytes.Buffer for several writers.
-type Buffer struct {
+// LogBuffer is a bytes.Buffer for several writers.
+type LogBuffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer
 }
 
 // Write implements io.Writer.
-func (b *Buffer) Write(p []byte) (int, error) {
+func (b *LogBuffer) Write(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.b.Write(p)
 }
 
 // String returns everything written.
-func (b *Buffer) String() string {
+func (b *LogBuffer) String() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.b.String()

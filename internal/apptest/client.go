@@ -18,7 +18,7 @@ type Client struct {
 	l       *Larder
 	t       testing.TB
 	http    *http.Client
-	fixed   int // replica, -1 for each in turn
+	replica int // replica, -1 for each in turn
 	Cookies map[string]string
 	CSRF    string
 	Header  http.Header // sent with every request
@@ -33,7 +33,7 @@ func (l *Larder) Client(t testing.TB) *Client {
 		header.Set("X-Forwarded-Proto", "https")
 	}
 	return &Client{
-		l: l, t: t, fixed: -1, Cookies: map[string]string{}, Header: header,
+		l: l, t: t, replica: -1, Cookies: map[string]string{}, Header: header,
 		http: &http.Client{
 			Transport: &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 64,
 				ExpectContinueTimeout: time.Minute},
@@ -59,9 +59,9 @@ func (c *Client) In(t testing.TB) *Client {
 	return f
 }
 
-func (c *Client) to(replica int) *Client {
+func (c *Client) toReplica(replica int) *Client {
 	f := c.Fork()
-	f.fixed = replica
+	f.replica = replica
 	return f
 }
 
@@ -86,21 +86,21 @@ func (l *Larder) User(t testing.TB, name string, extra ...M) *Client {
 			body[field] = value
 		}
 	}
-	if l.maker(t).Post("/api/admin/users", body).Status != 201 { // its session may have ended meanwhile
+	if l.sharedAdmin(t).Post("/api/admin/users", body).Status != 201 { // its session may have ended meanwhile
 		l.Admin(t).Post("/api/admin/users", body).OK(201)
 	}
 	return l.SignIn(t, name, "password of "+name)
 }
 
-// maker is an administrator's session of our own, signed in once: a login costs a password hash.
-func (l *Larder) maker(t testing.TB) *Client {
+// sharedAdmin is an administrator's session of our own, signed in once: a login costs a password hash.
+func (l *Larder) sharedAdmin(t testing.TB) *Client {
 	t.Helper()
-	l.making.Lock()
-	defer l.making.Unlock()
-	if l.made == nil {
-		l.made = l.Admin(t)
+	l.sharedAdminMu.Lock()
+	defer l.sharedAdminMu.Unlock()
+	if l.sharedAdminClient == nil {
+		l.sharedAdminClient = l.Admin(t)
 	}
-	return l.made.In(t)
+	return l.sharedAdminClient.In(t)
 }
 
 // Key makes an API key of the signed-in user and returns a client that uses it.
@@ -167,8 +167,8 @@ func (c *Client) send(method, path string, body any, header []string) *Reply {
 // is sent as it is.
 func (c *Client) Do(in Request) *Reply {
 	c.t.Helper()
-	target := c.l.Apps[max(c.fixed, 0)]
-	if c.fixed < 0 {
+	target := c.l.Apps[max(c.replica, 0)]
+	if c.replica < 0 {
 		target = c.l.replica()
 	}
 	var body io.Reader
@@ -213,7 +213,7 @@ func (c *Client) Do(in Request) *Reply {
 	}
 	response, err := c.http.Do(r)
 	if err != nil {
-		return &Reply{t: c.t, what: in.Method + " " + in.Path, Err: err}
+		return &Reply{t: c.t, request: in.Method + " " + in.Path, Err: err}
 	}
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
@@ -224,7 +224,7 @@ func (c *Client) Do(in Request) *Reply {
 			c.Cookies[cookie.Name] = cookie.Value
 		}
 	}
-	return &Reply{t: c.t, what: in.Method + " " + in.Path, Status: response.StatusCode, Header: response.Header,
+	return &Reply{t: c.t, request: in.Method + " " + in.Path, Status: response.StatusCode, Header: response.Header,
 		Body: text, Err: err}
 }
 
@@ -258,22 +258,22 @@ func (c *Client) Upload(dir, name string, content []byte, extra ...M) string {
 
 // Reply is an answer.
 type Reply struct {
-	t      testing.TB
-	what   string
-	Status int
-	Header http.Header
-	Body   []byte
-	Err    error // the connection failed
+	t       testing.TB
+	request string
+	Status  int
+	Header  http.Header
+	Body    []byte
+	Err     error // the connection failed
 }
 
 // OK fails the test unless the answer has that status and, when it is JSON, the success envelope.
 func (r *Reply) OK(status int) *Reply {
 	r.t.Helper()
 	if r.Err != nil || r.Status != status {
-		r.t.Fatalf("%s: status %d, want %d: %s (%v)", r.what, r.Status, status, r.Body, r.Err)
+		r.t.Fatalf("%s: status %d, want %d: %s (%v)", r.request, r.Status, status, r.Body, r.Err)
 	}
 	if strings.HasPrefix(r.Header.Get("Content-Type"), "application/json") && r.object()["success"] != true {
-		r.t.Fatalf("%s: no success envelope: %s", r.what, r.Body)
+		r.t.Fatalf("%s: no success envelope: %s", r.request, r.Body)
 	}
 	return r
 }
@@ -282,15 +282,15 @@ func (r *Reply) OK(status int) *Reply {
 func (r *Reply) Fails(status int, code string) *Reply {
 	r.t.Helper()
 	if r.Err != nil || r.Status != status {
-		r.t.Fatalf("%s: status %d, want %d %s: %s (%v)", r.what, r.Status, status, code, r.Body, r.Err)
+		r.t.Fatalf("%s: status %d, want %d %s: %s (%v)", r.request, r.Status, status, code, r.Body, r.Err)
 	}
-	if len(r.Body) == 0 && strings.HasPrefix(r.what, "HEAD ") {
+	if len(r.Body) == 0 && strings.HasPrefix(r.request, "HEAD ") {
 		return r
 	}
 	object := r.object()
 	failure, _ := object["error"].(map[string]any)
 	if object["success"] != false || failure["code"] != code || failure["message"] == "" || object["timestamp"] == nil {
-		r.t.Fatalf("%s: %s, want code %s", r.what, r.Body, code)
+		r.t.Fatalf("%s: %s, want code %s", r.request, r.Body, code)
 	}
 	return r
 }
@@ -301,7 +301,7 @@ func (r *Reply) object() map[string]any {
 	decoder := json.NewDecoder(bytes.NewReader(r.Body))
 	decoder.UseNumber()
 	if err := decoder.Decode(&object); err != nil {
-		r.t.Fatalf("%s: %v in %s", r.what, err, r.Body)
+		r.t.Fatalf("%s: %v in %s", r.request, err, r.Body)
 	}
 	return object
 }
@@ -333,7 +333,7 @@ func (r *Reply) Text(path string) string {
 	r.t.Helper()
 	text, ok := r.Value(path).(string)
 	if !ok {
-		r.t.Fatalf("%s: no text at %s in %s", r.what, path, r.Body)
+		r.t.Fatalf("%s: no text at %s in %s", r.request, path, r.Body)
 	}
 	return text
 }
@@ -344,12 +344,12 @@ func (r *Reply) Int(path string) int64 {
 	number, ok := r.Value(path).(json.Number)
 	n, err := number.Int64()
 	if !ok || err != nil {
-		r.t.Fatalf("%s: no integer at %s in %s", r.what, path, r.Body)
+		r.t.Fatalf("%s: no integer at %s in %s", r.request, path, r.Body)
 	}
 	return n
 }
 
-// Names returns the `name` of every item of a list below `data`.
+// Resolver returns the `name` of every item of a list below `data`.
 func (r *Reply) Names(path string) []string {
 	r.t.Helper()
 	list, _ := r.Value(path).([]any)

@@ -15,16 +15,16 @@ import (
 	"github.com/emersion/go-smtp"
 )
 
-// errWho refuses a sign-in.
-var errWho = &smtp.SMTPError{Code: 535, EnhancedCode: smtp.EnhancedCode{5, 7, 8}, Message: "who are you?"}
+// errBadCredentials refuses a sign-in.
+var errBadCredentials = &smtp.SMTPError{Code: 535, EnhancedCode: smtp.EnhancedCode{5, 7, 8}, Message: "who are you?"}
 
 // AuthMechanisms implements smtp.AuthSession.
 func (s *mailSession) AuthMechanisms() []string {
 	switch {
 	case s.box.User == "":
 		return nil
-	case s.box.Ways != nil:
-		return s.box.Ways
+	case s.box.AuthMechanisms != nil:
+		return s.box.AuthMechanisms
 	}
 	return []string{sasl.Plain}
 }
@@ -33,9 +33,9 @@ func (s *mailSession) AuthMechanisms() []string {
 func (s *mailSession) Auth(way string) (sasl.Server, error) {
 	enter := func(user string, proven bool) error {
 		if user != s.box.User || !proven {
-			return errWho
+			return errBadCredentials
 		}
-		s.mail.User, s.mail.Way = user, way
+		s.mail.User, s.mail.AuthMechanism = user, way
 		return nil
 	}
 	password := s.box.Password
@@ -43,14 +43,14 @@ func (s *mailSession) Auth(way string) (sasl.Server, error) {
 	case sasl.Plain:
 		return sasl.NewPlainServer(func(_, user, given string) error { return enter(user, given == password) }), nil
 	case sasl.Login:
-		return steps{
+		return saslSteps{
 			func([]byte) ([]byte, error) { return []byte("Username:"), nil },
 			func(user []byte) ([]byte, error) { s.claimed = string(user); return []byte("Password:"), nil },
 			func(given []byte) ([]byte, error) { return nil, enter(s.claimed, string(given) == password) },
 		}.server(), nil
 	case "CRAM-MD5": // RFC 2195
 		const challenge = "<1.2@mail.test>"
-		return steps{
+		return saslSteps{
 			func([]byte) ([]byte, error) { return []byte(challenge), nil },
 			func(answer []byte) ([]byte, error) {
 				user, proof, _ := strings.Cut(string(answer), " ")
@@ -77,7 +77,7 @@ func scram(password string, iterations int, enter func(user string, proven bool)
 		mac.Write([]byte(text))
 		return mac.Sum(nil)
 	}
-	return steps{
+	return saslSteps{
 		func([]byte) ([]byte, error) { return nil, nil },
 		func(first []byte) ([]byte, error) {
 			bare := strings.TrimPrefix(string(first), "n,,")
@@ -108,15 +108,15 @@ func scram(password string, iterations int, enter func(user string, proven bool)
 	}.server()
 }
 
-// steps are what a server says to each thing it hears; after the last the client is in.
-type steps []func(heard []byte) ([]byte, error)
+// saslSteps are what a server says to each thing it hears; after the last the client is in.
+type saslSteps []func(heard []byte) ([]byte, error)
 
-func (s steps) server() sasl.Server { return &stepping{left: s} }
+func (s saslSteps) server() sasl.Server { return &saslServer{left: s} }
 
-type stepping struct{ left steps }
+type saslServer struct{ left saslSteps }
 
 // Next implements sasl.Server.
-func (s *stepping) Next(heard []byte) (challenge []byte, done bool, err error) {
+func (s *saslServer) Next(heard []byte) (challenge []byte, done bool, err error) {
 	step := s.left[0]
 	s.left = s.left[1:]
 	challenge, err = step(heard)

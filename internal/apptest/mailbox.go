@@ -27,16 +27,16 @@ import (
 
 // Mail is a message that came in.
 type Mail struct {
-	From, To   string // of the envelope
-	Header     mail.Header
-	Subject    string // decoded
-	Text, HTML string // decoded
-	Raw        string
-	User       string // who was signed in, "" for nobody
-	Way        string // how
-	TLS        bool
-	Hello      string // how the client introduced itself
-	UTF8       bool   // the envelope asked for SMTPUTF8
+	From, To      string // of the envelope
+	Header        mail.Header
+	Subject       string // decoded
+	Text, HTML    string // decoded
+	Raw           string
+	User          string // who was signed in, "" for nobody
+	AuthMechanism string // how
+	TLS           bool
+	Hello         string // how the client introduced itself
+	UTF8          bool   // the envelope asked for SMTPUTF8
 }
 
 // Mailbox is a real SMTP server that keeps what it gets.
@@ -47,13 +47,13 @@ type Mailbox struct {
 	User     string                // needed to sign in, "" for no authentication
 	Password string
 
-	Ways       []string // to sign in: PLAIN, LOGIN, CRAM-MD5, SCRAM-SHA-256; nil for PLAIN
-	Iterations int      // that SCRAM asks for, 0 for 4096
+	AuthMechanisms []string // to sign in: PLAIN, LOGIN, CRAM-MD5, SCRAM-SHA-256; nil for PLAIN
+	Iterations     int      // that SCRAM asks for, 0 for 4096
 
-	t    testing.TB
-	mu   sync.Mutex
-	came []Mail
-	news chan struct{}
+	t       testing.TB
+	mu      sync.Mutex
+	mails   []Mail
+	arrived chan struct{}
 }
 
 // MailTLS is how a Mailbox speaks TLS.
@@ -70,10 +70,10 @@ const (
 // when given. change may alter it before it starts.
 func NewMailbox(t testing.TB, how MailTLS, user, password string, change ...func(*Mailbox, *smtp.Server)) *Mailbox {
 	t.Helper()
-	box := &Mailbox{t: t, User: user, Password: password, news: make(chan struct{}, 1)}
+	box := &Mailbox{t: t, User: user, Password: password, arrived: make(chan struct{}, 1)}
 	server := smtp.NewServer(box)
 	server.Domain, server.AllowInsecureAuth = "mail.test", true
-	server.ErrorLog = quiet{}
+	server.ErrorLog = discardLogger{}
 	if how != NoTLS {
 		server.TLSConfig = &tls.Config{Certificates: []tls.Certificate{mailCertificate().certificate}}
 	}
@@ -110,16 +110,16 @@ func (b *Mailbox) Next(to string) Mail {
 	late := time.After(20 * time.Second)
 	for {
 		b.mu.Lock()
-		for i, m := range b.came {
+		for i, m := range b.mails {
 			if strings.EqualFold(m.To, to) {
-				b.came = append(b.came[:i:i], b.came[i+1:]...)
+				b.mails = append(b.mails[:i:i], b.mails[i+1:]...)
 				b.mu.Unlock()
 				return m
 			}
 		}
 		b.mu.Unlock()
 		select {
-		case <-b.news:
+		case <-b.arrived:
 		case <-time.After(50 * time.Millisecond):
 		case <-late:
 			b.t.Fatalf("no mail to %s", to)
@@ -131,7 +131,7 @@ func (b *Mailbox) Next(to string) Mail {
 func (b *Mailbox) Len() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return len(b.came)
+	return len(b.mails)
 }
 
 // NewSession implements smtp.Backend.
@@ -181,10 +181,10 @@ func (s *mailSession) Data(r io.Reader) error {
 		return err
 	}
 	s.box.mu.Lock()
-	s.box.came = append(s.box.came, got)
+	s.box.mails = append(s.box.mails, got)
 	s.box.mu.Unlock()
 	select {
-	case s.box.news <- struct{}{}:
+	case s.box.arrived <- struct{}{}:
 	default:
 	}
 	return nil
@@ -234,10 +234,10 @@ func (m *Mail) read() error {
 	}
 }
 
-type quiet struct{}
+type discardLogger struct{}
 
-func (quiet) Printf(string, ...any) {}
-func (quiet) Println(...any)        {}
+func (discardLogger) Printf(string, ...any) {}
+func (discardLogger) Println(...any)        {}
 
 type mailAuthority struct {
 	certificate tls.Certificate

@@ -21,7 +21,7 @@ func ReachLoopback(cfg *config.Config) {
 func (l *Larder) S3Provider(t testing.TB, extra ...M) (id string, bucket s3test.Bucket) {
 	t.Helper()
 	bucket = s3test.New(t)
-	return l.maker(t).Post("/api/admin/storage/providers", s3Fields(bucket, extra)).OK(201).Text("provider.id"), bucket
+	return l.sharedAdmin(t).Post("/api/admin/storage/providers", s3Fields(bucket, extra)).OK(201).Text("provider.id"), bucket
 }
 
 func s3Fields(bucket s3test.Bucket, extra []M) M {
@@ -41,7 +41,7 @@ func s3Fields(bucket s3test.Bucket, extra []M) M {
 func (l *Larder) S3Mount(t testing.TB, path string, extra ...M) (mountID string, bucket s3test.Bucket) {
 	t.Helper()
 	id, bucket := l.S3Provider(t, extra...)
-	return l.maker(t).Post("/api/admin/mounts", M{"providerId": id, "mountPath": path, "name": "bucket"}).OK(201).
+	return l.sharedAdmin(t).Post("/api/admin/mounts", M{"providerId": id, "mountPath": path, "name": "bucket"}).OK(201).
 		Text("mount.id"), bucket
 }
 
@@ -50,7 +50,7 @@ func (l *Larder) S3Mount(t testing.TB, path string, extra ...M) (mountID string,
 func (l *Larder) RootOnS3(t testing.TB, extra ...M) s3test.Bucket {
 	t.Helper()
 	id, bucket := l.S3Provider(t, extra...)
-	admin := l.maker(t)
+	admin := l.sharedAdmin(t)
 	root := admin.Get("/api/admin/mounts").OK(200).Text("mounts.0.id")
 	admin.Put("/api/admin/mounts/"+root, M{"providerId": id}).OK(200)
 	return bucket

@@ -48,7 +48,7 @@ type Config struct {
 	Fingerprint        string        // of the master key
 	KeyFile            string        // where the service has made its key, "" for a key that was given to it
 	BaseURL, Larder    string        // address and version, for the manifest
-	Beat               time.Duration // how often the hold is renewed, 0 for a minute
+	RenewEvery         time.Duration // how often the hold is renewed, 0 for a minute
 }
 
 // Service takes backups.
@@ -56,8 +56,8 @@ type Service struct{ Config }
 
 // New returns a Service.
 func New(cfg Config) *Service {
-	if cfg.Beat == 0 {
-		cfg.Beat = time.Minute
+	if cfg.RenewEvery == 0 {
+		cfg.RenewEvery = time.Minute
 	}
 	return &Service{cfg}
 }
@@ -92,12 +92,12 @@ type Summary struct {
 // Command is the name under which Run records its outcome, see db.LastOutcome.
 const Command = "backup"
 
-// run is one backup.
-type run struct {
+// backupRun is one backup.
+type backupRun struct {
 	*Service
 	Options
 	dir  *directory
-	held *held
+	hold *renewedHold
 	rows *db.DB // the snapshot's
 
 	sources  map[string]blob.Store  // of local providers
@@ -105,9 +105,9 @@ type run struct {
 	manifest Manifest
 	taken    time.Time // when the snapshot was begun
 
-	mu  sync.Mutex // guards what follows, Report and Progress
-	sum Summary
-	all Progress
+	mu      sync.Mutex // guards what follows, Report and Progress
+	summary Summary
+	total   Progress
 }
 
 // Run takes a backup. An error means that there is no new one, and that those of before are as they
@@ -116,7 +116,7 @@ func (s *Service) Run(ctx context.Context, o Options) (sum Summary, err error) {
 	if o.Keep < 1 {
 		return Summary{}, errors.New("at least one snapshot must be kept")
 	}
-	if err := s.apart(ctx, o.Dir); err != nil {
+	if err := s.checkApart(ctx, o.Dir); err != nil {
 		return Summary{}, err
 	}
 	dir, err := openDirectory(o.Dir, s.Fingerprint)
@@ -124,38 +124,38 @@ func (s *Service) Run(ctx context.Context, o Options) (sum Summary, err error) {
 		return Summary{}, err
 	}
 	defer func() { err = errors.Join(err, dir.close()) }()
-	if err := dir.tidy(); err != nil {
+	if err := dir.removeLeftovers(); err != nil {
 		return Summary{}, err
 	}
-	held, err := s.hold(ctx)
+	held, err := s.holdCollector(ctx)
 	if err != nil {
 		return Summary{}, err
 	}
 	crash.Point("backup.held")
-	r := &run{Service: s, Options: o, dir: dir, held: held, sources: map[string]blob.Store{},
+	r := &backupRun{Service: s, Options: o, dir: dir, hold: held, sources: map[string]blob.Store{},
 		pools: map[string]*disk.Store{}}
-	err = r.take(held.ctx)
+	err = r.takeSnapshot(held.ctx)
 	if lost := context.Cause(held.ctx); errors.Is(lost, object.ErrHoldLost) {
 		err = lost
 	}
 	if err = errors.Join(err, held.release()); err != nil {
-		return r.sum, err
+		return r.summary, err
 	}
 	noted := s.DB.Write(ctx, func(tx *db.Tx) error {
-		return tx.SetCommandResult(Command, db.CommandResult{EndedAt: s.Now().UnixMilli(), Problems: r.sum.Wrong})
+		return tx.SetCommandResult(Command, db.CommandResult{EndedAt: s.Now().UnixMilli(), Problems: r.summary.Wrong})
 	})
 	if noted != nil {
 		noted = fmt.Errorf("the new backup is complete, but its outcome could not be noted: %w", noted)
 	}
 	if err := r.prune(ctx); err != nil {
-		return r.sum, fmt.Errorf("the new backup is complete, but what is old could not be removed: %w", err)
+		return r.summary, fmt.Errorf("the new backup is complete, but what is old could not be removed: %w", err)
 	}
 	crash.Point("backup.pruned")
-	return r.sum, noted
+	return r.summary, noted
 }
 
-// apart refuses a directory inside what it is to be a copy of, and the reverse.
-func (s *Service) apart(ctx context.Context, dir string) error {
+// checkApart refuses a directory inside what it is to be a copy of, and the reverse.
+func (s *Service) checkApart(ctx context.Context, dir string) error {
 	of := []string{s.DataDir, s.ObjectDir}
 	all, err := s.Providers.All(ctx)
 	if err != nil {
@@ -183,24 +183,24 @@ func (s *Service) apart(ctx context.Context, dir string) error {
 	return nil
 }
 
-// held is a hold that is looked after.
-type held struct {
+// hold is a hold that is looked after.
+type renewedHold struct {
 	*object.Hold
-	ctx    context.Context // ends with the hold, because of object.ErrHoldLost
-	end    context.CancelCauseFunc
-	beaten sync.WaitGroup
+	ctx      context.Context // ends with the hold, because of object.ErrHoldLost
+	cancel   context.CancelCauseFunc
+	renewing sync.WaitGroup
 }
 
-// hold keeps the collector back until release.
-func (s *Service) hold(ctx context.Context) (*held, error) {
+// holdCollector keeps the collector back until release.
+func (s *Service) holdCollector(ctx context.Context) (*renewedHold, error) {
 	hold, err := s.Objects.Hold(ctx)
 	if err != nil {
 		return nil, err
 	}
-	h := &held{Hold: hold}
-	h.ctx, h.end = context.WithCancelCause(ctx)
-	h.beaten.Go(func() {
-		tick := time.NewTicker(s.Beat)
+	h := &renewedHold{Hold: hold}
+	h.ctx, h.cancel = context.WithCancelCause(ctx)
+	h.renewing.Go(func() {
+		tick := time.NewTicker(s.RenewEvery)
 		defer tick.Stop()
 		for {
 			select {
@@ -210,7 +210,7 @@ func (s *Service) hold(ctx context.Context) (*held, error) {
 			}
 			switch err := h.Renew(h.ctx); {
 			case errors.Is(err, object.ErrHoldLost):
-				h.end(err)
+				h.cancel(err)
 			case err != nil && h.ctx.Err() == nil: // the next time will tell whether it was too late
 				s.Log.Warn("renew the hold of a backup", "error", err)
 			}
@@ -219,20 +219,20 @@ func (s *Service) hold(ctx context.Context) (*held, error) {
 	return h, nil
 }
 
-func (h *held) release() error {
-	h.end(nil)
-	h.beaten.Wait()
+func (h *renewedHold) release() error {
+	h.cancel(nil)
+	h.renewing.Wait()
 	return h.Release(context.WithoutCancel(h.ctx))
 }
 
-// take makes the new snapshot, up to its name.
-func (r *run) take(ctx context.Context) error {
-	if err := os.Mkdir(r.dir.fresh(), 0o700); err != nil {
+// takeSnapshot makes the new snapshot, up to its name.
+func (r *backupRun) takeSnapshot(ctx context.Context) error {
+	if err := os.Mkdir(r.dir.newSnapshotPath(), 0o700); err != nil {
 		return fmt.Errorf("begin a snapshot: %w", err)
 	}
-	path := filepath.Join(r.dir.fresh(), databaseName)
+	path := filepath.Join(r.dir.newSnapshotPath(), databaseName)
 	r.taken = r.Now() // before it begins: what came later may be missing in it
-	if err := r.DB.Snapshot(ctx, path, secrets...); err != nil {
+	if err := r.DB.Snapshot(ctx, path, secretTables...); err != nil {
 		return err
 	}
 	crash.Point("backup.snapshot")
@@ -241,7 +241,7 @@ func (r *run) take(ctx context.Context) error {
 		return err
 	}
 	defer r.rows.Close() // opened to read
-	if err := r.open(ctx); err != nil {
+	if err := r.openStores(ctx); err != nil {
 		return err
 	}
 	defer r.closePools()
@@ -253,10 +253,10 @@ func (r *run) take(ctx context.Context) error {
 		return err
 	}
 	crash.Point("backup.described")
-	if err := r.held.Renew(ctx); err != nil { // up to here all that the snapshot names was there
+	if err := r.hold.Renew(ctx); err != nil { // up to here all that the snapshot names was there
 		return err
 	}
-	if err := r.dir.publish(r.sum.Snapshot); err != nil {
+	if err := r.dir.publish(r.summary.Snapshot); err != nil {
 		return err
 	}
 	crash.Point("backup.published")

@@ -27,7 +27,7 @@ const freeSession = "INSERT INTO free_sessions VALUES ('hash', 'fm_x', 'csrf', '
 // bytes, links, passwords, quotas. What ended with the original does not come back: sessions,
 // uploads under way, tokens.
 func TestRestoredServiceIsTheSame(t *testing.T) {
-	each(t, func(t *testing.T, s *shop) {
+	each(t, func(t *testing.T, s *fixture) {
 		const cat = "not really a picture of a cat 🐈"
 		alice := s.alice
 		id := alice.Upload("/home/alice", "猫.txt", []byte("first"))
@@ -45,8 +45,8 @@ func TestRestoredServiceIsTheSame(t *testing.T) {
 		// These would be valid again if versions only rose by one: the original goes on
 		// counting after the backup.
 		cookies := []*apptest.Client{alice}
-		then := number(t, s.a.DB, "SELECT value FROM versions WHERE name = 'config'")
-		s.must()
+		then := fingerprintNumber(t, s.a.DB, "SELECT value FROM versions WHERE name = 'config'")
+		s.mustBackUp()
 		for range 3 {
 			c := s.l.SignIn(t, "alice", "password of alice")
 			cookies = append(cookies, c.Fork())
@@ -56,7 +56,7 @@ func TestRestoredServiceIsTheSame(t *testing.T) {
 			t.Run("to "+engine, func(t *testing.T) {
 				t.Parallel()
 				l := s.restored(t, engine)
-				sound(t, l)
+				wantSound(t, l)
 				for i, c := range cookies {
 					old := l.Client(t)
 					for name, value := range c.Cookies {
@@ -67,9 +67,9 @@ func TestRestoredServiceIsTheSame(t *testing.T) {
 					}
 				}
 				again := l.SignIn(t, "alice", "password of alice")
-				reads(t, again, "/home/alice/猫.txt", cat)
-				reads(t, again, "/home/alice/deep/down/empty", "")
-				reads(t, l.Client(t), link, cat)
+				wantContent(t, again, "/home/alice/猫.txt", cat)
+				wantContent(t, again, "/home/alice/deep/down/empty", "")
+				wantContent(t, l.Client(t), link, cat)
 				if e := again.Get("/api/files/" + id).OK(200); e.Text("file.name") != "猫.txt" {
 					t.Errorf("by its id: %s", e.Body)
 				}
@@ -86,19 +86,19 @@ func TestRestoredServiceIsTheSame(t *testing.T) {
 					"free sessions":   "SELECT count(*) FROM free_sessions",
 					"holds":           "SELECT count(*) FROM versions WHERE name LIKE 'backup %'",
 				} {
-					if n := number(t, d, query); n != 0 {
+					if n := fingerprintNumber(t, d, query); n != 0 {
 						t.Errorf("%d %s are left", n, what)
 					}
 				}
-				if now := number(t, d, "SELECT value FROM versions WHERE name = 'config'"); now <= then {
+				if now := fingerprintNumber(t, d, "SELECT value FROM versions WHERE name = 'config'"); now <= then {
 					t.Errorf("config version %d, was %d", now, then)
 				}
 				keyed := l.Client(t)
 				keyed.Header = key.Header.Clone()
 				keyed.Post("/api/upload", "a new file", "X-File-Name", "new.txt").OK(200)
-				reads(t, again, "/uploads/new.txt", "a new file")
+				wantContent(t, again, "/uploads/new.txt", "a new file")
 				l.Sweep()
-				sound(t, l)
+				wantSound(t, l)
 			})
 		}
 	})
@@ -106,36 +106,36 @@ func TestRestoredServiceIsTheSame(t *testing.T) {
 
 // A second backup copies what is new, and drops what no snapshot needs.
 func TestSecondBackupCopiesWhatIsNew(t *testing.T) {
-	each(t, func(t *testing.T, s *shop) {
+	each(t, func(t *testing.T, s *fixture) {
 		old := s.alice.Upload("/home/alice", "old", []byte("old content"))
 		both := s.alice.Upload("/home/alice", "both", []byte("content of both"))
 		oldKey, bothKey := s.object(old), s.object(both)
-		if sum := s.must(); sum.Objects != 2 || sum.Copied != 2 || sum.Bytes != 26 || sum.Added != 26 ||
+		if sum := s.mustBackUp(); sum.Objects != 2 || sum.Copied != 2 || sum.Bytes != 26 || sum.Added != 26 ||
 			sum.Pruned != 0 {
 			t.Errorf("first: %+v", sum)
 		}
-		before, err := os.Stat(s.kept(bothKey))
+		before, err := os.Stat(s.poolContent(bothKey))
 		if err != nil {
 			t.Fatal(err)
 		}
 		s.alice.Delete("/api/files/" + old).OK(200)
 		s.alice.Upload("/home/alice", "new", []byte("new"))
-		sum := s.must(func(o *backup.Options) { o.Keep = 2 })
+		sum := s.mustBackUp(func(o *backup.Options) { o.Keep = 2 })
 		if sum.Objects != 2 || sum.Copied != 1 || sum.Added != 3 || sum.Pruned != 0 || len(s.snapshots()) != 2 ||
-			s.kept(oldKey) == "" {
-			t.Errorf("second: %+v, snapshots %q, the old object at %q", sum, s.snapshots(), s.kept(oldKey))
+			s.poolContent(oldKey) == "" {
+			t.Errorf("second: %+v, snapshots %q, the old object at %q", sum, s.snapshots(), s.poolContent(oldKey))
 		}
-		if after, err := os.Stat(s.kept(bothKey)); err != nil || !os.SameFile(before, after) {
+		if after, err := os.Stat(s.poolContent(bothKey)); err != nil || !os.SameFile(before, after) {
 			t.Errorf("what was there was copied again (%v)", err)
 		}
 		first := s.snapshots()[0]
 		l := s.restored(t, "sqlite", func(o *backup.RestoreOptions) { o.Snapshot = first })
-		reads(t, l.SignIn(t, "alice", "password of alice"), "/home/alice/old", "old content")
-		sound(t, l)
+		wantContent(t, l.SignIn(t, "alice", "password of alice"), "/home/alice/old", "old content")
+		wantSound(t, l)
 
-		if sum = s.must(); sum.Copied != 0 || sum.Pruned != 1 || len(s.snapshots()) != 1 || s.kept(oldKey) != "" ||
-			s.kept(bothKey) == "" {
-			t.Errorf("third: %+v, snapshots %q, the old object at %q", sum, s.snapshots(), s.kept(oldKey))
+		if sum = s.mustBackUp(); sum.Copied != 0 || sum.Pruned != 1 || len(s.snapshots()) != 1 || s.poolContent(oldKey) != "" ||
+			s.poolContent(bothKey) == "" {
+			t.Errorf("third: %+v, snapshots %q, the old object at %q", sum, s.snapshots(), s.poolContent(oldKey))
 		}
 		s.restored(t, s.engine)
 	})
@@ -144,7 +144,7 @@ func TestSecondBackupCopiesWhatIsNew(t *testing.T) {
 // While a backup copies, files are deleted and the collector runs; the backup has what the snapshot
 // names. Later the collector goes on.
 func TestBackupHoldsTheCollector(t *testing.T) {
-	each(t, func(t *testing.T, s *shop) {
+	each(t, func(t *testing.T, s *fixture) {
 		const many = 30
 		var ids, keys []string
 		for i := range many {
@@ -152,7 +152,7 @@ func TestBackupHoldsTheCollector(t *testing.T) {
 			keys = append(keys, s.object(ids[i]))
 		}
 		deleted := false
-		s.must(func(o *backup.Options) {
+		s.mustBackUp(func(o *backup.Options) {
 			o.Progress = func(backup.Progress) {
 				if deleted {
 					return
@@ -166,32 +166,32 @@ func TestBackupHoldsTheCollector(t *testing.T) {
 			}
 		})
 		for _, key := range keys {
-			if s.kept(key) == "" {
+			if s.poolContent(key) == "" {
 				t.Errorf("%s was deleted under the backup", key)
 			}
 		}
 		s.l.Clock.Advance(time.Minute)
 		s.l.Sweep()
 		for _, key := range keys {
-			if _, err := os.Stat(s.stored(key)); !errors.Is(err, fs.ErrNotExist) {
+			if _, err := os.Stat(s.storedPath(key)); !errors.Is(err, fs.ErrNotExist) {
 				t.Errorf("%s is still there after the backup: %v", key, err)
 			}
 		}
 		l := s.restored(t, s.engine)
-		sound(t, l)
-		reads(t, l.SignIn(t, "alice", "password of alice"), "/home/alice/f7", "content 7")
+		wantSound(t, l)
+		wantContent(t, l.SignIn(t, "alice", "password of alice"), "/home/alice/f7", "content 7")
 	})
 }
 
 // A backup that could not hold the collector back all the time fails, and leaves the one before.
 func TestBackupThatLostItsHoldFails(t *testing.T) {
-	each(t, func(t *testing.T, s *shop) {
+	each(t, func(t *testing.T, s *fixture) {
 		s.alice.Upload("/home/alice", "a", []byte("a"))
-		s.must()
+		s.mustBackUp()
 		before := s.snapshots()
 		s.alice.Upload("/home/alice", "b", []byte("b"))
 		late := true
-		_, _, err := s.take(func(o *backup.Options) {
+		_, _, err := s.backUp(func(o *backup.Options) {
 			o.Progress = func(backup.Progress) {
 				if late {
 					late = false
@@ -205,10 +205,10 @@ func TestBackupThatLostItsHoldFails(t *testing.T) {
 		if !slices.Contains(s.snapshots(), before[0]) {
 			t.Errorf("the former snapshot is gone: %q", s.snapshots())
 		}
-		if n := number(t, s.a.DB, "SELECT count(*) FROM versions WHERE name LIKE 'backup %'"); n != 0 {
+		if n := fingerprintNumber(t, s.a.DB, "SELECT count(*) FROM versions WHERE name LIKE 'backup %'"); n != 0 {
 			t.Errorf("%d holds are left", n)
 		}
-		if sum := s.must(); sum.Objects != 2 || sum.Copied != 0 {
+		if sum := s.mustBackUp(); sum.Objects != 2 || sum.Copied != 0 {
 			t.Errorf("the next one: %+v", sum)
 		}
 		if names := s.snapshots(); len(names) != 1 || names[0] == before[0] {
@@ -219,7 +219,7 @@ func TestBackupThatLostItsHoldFails(t *testing.T) {
 
 // A backup that is broken off leaves what it has copied to the next one.
 func TestInterruptedBackupGoesOn(t *testing.T) {
-	each(t, func(t *testing.T, s *shop) {
+	each(t, func(t *testing.T, s *fixture) {
 		for i := range 50 {
 			s.alice.Upload("/home/alice", fmt.Sprint("f", i), fmt.Appendf(nil, "content %d", i))
 		}
@@ -236,20 +236,20 @@ func TestInterruptedBackupGoesOn(t *testing.T) {
 			!strings.Contains(err.Error(), "never finished") {
 			t.Errorf("a restore of what was never finished: %v", err)
 		}
-		if sum := s.must(); sum.Objects != 50 || sum.Copied < 10 || sum.Copied > 30 {
+		if sum := s.mustBackUp(); sum.Objects != 50 || sum.Copied < 10 || sum.Copied > 30 {
 			t.Errorf("the next one: %+v", sum)
 		}
 		if names := s.snapshots(); len(names) != 1 {
 			t.Errorf("snapshots %q", names)
 		}
-		sound(t, s.restored(t, s.engine))
+		wantSound(t, s.restored(t, s.engine))
 	})
 }
 
 // Objects that are not what was recorded are told, by their keys and not by the names of files; the
 // rest is backed up.
 func TestBackupTellsOfDamage(t *testing.T) {
-	each(t, func(t *testing.T, s *shop) {
+	each(t, func(t *testing.T, s *fixture) {
 		damage := map[string]func(path string) error{
 			"missing": os.Remove,
 			"changed": func(path string) error { return os.WriteFile(path, []byte("chanGed!"), 0o600) },
@@ -259,21 +259,21 @@ func TestBackupTellsOfDamage(t *testing.T) {
 		keys := map[string]string{}
 		for name, harm := range damage {
 			keys[name] = s.object(s.alice.Upload("/home/alice", name+"-secret-name", []byte("original")))
-			if err := harm(s.stored(keys[name])); err != nil {
+			if err := harm(s.storedPath(keys[name])); err != nil {
 				t.Fatal(err)
 			}
 		}
 		fine := s.object(s.alice.Upload("/home/alice", "fine", []byte("fine")))
 		unread := s.alice.Upload("/home/alice", "unread", []byte("unread"))
 		s.exec("UPDATE objects SET sha256 = NULL WHERE key = $1", s.object(unread))
-		sum, said, err := s.take()
+		sum, said, err := s.backUp()
 		if err != nil || sum.Wrong != 4 || len(said) != 4 || sum.Objects != 6 || sum.Copied != 2 || sum.Unhashed != 1 {
 			t.Errorf("%+v, %q, %v", sum, said, err)
 		}
 		for name, key := range keys {
 			if !slices.ContainsFunc(said, func(line string) bool { return strings.Contains(line, key) }) ||
-				s.kept(key) != "" {
-				t.Errorf("%s: the backup says %q, and holds %q", name, said, s.kept(key))
+				s.poolContent(key) != "" {
+				t.Errorf("%s: the backup says %q, and holds %q", name, said, s.poolContent(key))
 			}
 		}
 		if all := strings.Join(said, "\n"); strings.Contains(all, "secret-name") || strings.Contains(all, fine) {
@@ -290,64 +290,64 @@ func TestBackupTellsOfDamage(t *testing.T) {
 		}
 		l := start(t, s.engine, cfg)
 		alice := l.SignIn(t, "alice", "password of alice")
-		reads(t, alice, "/home/alice/fine", "fine")
-		reads(t, alice, "/home/alice/unread", "unread")
+		wantContent(t, alice, "/home/alice/fine", "fine")
+		wantContent(t, alice, "/home/alice/unread", "unread")
 	})
 }
 
 // A store that is away ends a backup before anything of the one before is given up.
 func TestBackupNeedsEveryStore(t *testing.T) {
-	each(t, func(t *testing.T, s *shop) {
+	each(t, func(t *testing.T, s *fixture) {
 		s.alice.Upload("/home/alice", "a", []byte("a"))
-		s.must()
+		s.mustBackUp()
 		before := s.snapshots()
 		here := filepath.Join(s.a.Config.ObjectDir, "default")
 		if err := os.Rename(here, here+"-away"); err != nil {
 			t.Fatal(err)
 		}
-		_, _, err := s.take()
-		told(t, "without the store", err, "not there")
+		_, _, err := s.backUp()
+		wantError(t, "without the store", err, "not there")
 		if err := os.Rename(here+"-away", here); err != nil {
 			t.Fatal(err)
 		}
 		if !slices.Contains(s.snapshots(), before[0]) {
 			t.Errorf("the former snapshot is gone: %q", s.snapshots())
 		}
-		s.must()
+		s.mustBackUp()
 	})
 }
 
 // What the pool has is trusted by its length, and with Verify by its bytes.
 func TestVerifyReadsThePool(t *testing.T) {
-	each(t, func(t *testing.T, s *shop) {
+	each(t, func(t *testing.T, s *fixture) {
 		key := s.object(s.alice.Upload("/home/alice", "a", []byte("original")))
 		other := s.object(s.alice.Upload("/home/alice", "b", []byte("another")))
-		s.must()
-		write(t, s.kept(key), "originaL")
-		if sum := s.must(); sum.Copied != 0 {
+		s.mustBackUp()
+		write(t, s.poolContent(key), "originaL")
+		if sum := s.mustBackUp(); sum.Copied != 0 {
 			t.Errorf("copied without being asked: %+v", sum)
 		}
-		sum, said, err := s.take(func(o *backup.Options) { o.Verify = true })
+		sum, said, err := s.backUp(func(o *backup.Options) { o.Verify = true })
 		if err != nil || sum.Copied != 1 || sum.Wrong != 0 || len(said) != 1 || !strings.Contains(said[0], key) {
 			t.Errorf("%+v, %q, %v", sum, said, err)
 		}
-		if text, err := os.ReadFile(s.kept(key)); err != nil || string(text) != "original" {
+		if text, err := os.ReadFile(s.poolContent(key)); err != nil || string(text) != "original" {
 			t.Errorf("the pool holds %q, %v", text, err)
 		}
 		// what the store can't give whole either stays as it is: there may be no better copy
-		write(t, s.kept(key), "originaL")
-		write(t, s.stored(key), "orig")
-		sum, said, err = s.take(func(o *backup.Options) { o.Verify = true })
+		write(t, s.poolContent(key), "originaL")
+		write(t, s.storedPath(key), "orig")
+		sum, said, err = s.backUp(func(o *backup.Options) { o.Verify = true })
 		if err != nil || sum.Wrong != 1 || len(said) != 1 || !strings.Contains(said[0], key) {
 			t.Errorf("damaged in both places: %+v, %q, %v", sum, said, err)
 		}
-		if text, err := os.ReadFile(s.kept(key)); err != nil || string(text) != "originaL" {
+		if text, err := os.ReadFile(s.poolContent(key)); err != nil || string(text) != "originaL" {
 			t.Errorf("the pool holds %q, %v", text, err)
 		}
-		write(t, s.stored(key), "original")
-		s.must(func(o *backup.Options) { o.Verify = true }, func(o *backup.Options) { o.Report = nil })
-		write(t, s.kept(other), "short")
-		if sum := s.must(); sum.Copied != 1 {
+		write(t, s.storedPath(key), "original")
+		s.mustBackUp(func(o *backup.Options) { o.Verify = true }, func(o *backup.Options) { o.Report = nil })
+		write(t, s.poolContent(other), "short")
+		if sum := s.mustBackUp(); sum.Copied != 1 {
 			t.Errorf("another length is noticed anyway: %+v", sum)
 		}
 	})
@@ -356,7 +356,7 @@ func TestVerifyReadsThePool(t *testing.T) {
 // Abuse case C118: files 0600, directories 0700. Abuse case C114: no password and no token can be
 // read in a backup.
 func TestBackupIsPrivate(t *testing.T) {
-	each(t, func(t *testing.T, s *shop) {
+	each(t, func(t *testing.T, s *fixture) {
 		key := s.alice.Key(M{})
 		id := s.alice.Upload("/home/alice", "a", []byte("a"))
 		url := s.alice.Get("/api/files/" + id + "/download").OK(200).Text("url")
@@ -365,11 +365,11 @@ func TestBackupIsPrivate(t *testing.T) {
 			s.l.Clock.Now().Add(time.Hour).UnixMicro())
 		s.exec("INSERT INTO replicas VALUES ('canary-of-another-replica', '', 0, 0, $1)", s.l.Clock.Now().UnixMilli())
 		write(t, filepath.Join(s.a.Config.DataDir, "larder.toml"), "")
-		s.must()
+		s.mustBackUp()
 		secrets := []string{
 			"password of alice", apptest.AdminPassword, strings.TrimPrefix(key.Header.Get("Authorization"), "Bearer "),
 			"canary-sealed-place", "canary-of-wrong-passwords", "canary-of-another-replica", s.alice.CSRF,
-			url[strings.LastIndex(url, "/")+1:], string(keyOf(t.Name())),
+			url[strings.LastIndex(url, "/")+1:], string(keyFingerprint(t.Name())),
 		}
 		for _, value := range s.alice.Cookies {
 			secrets = append(secrets, value)
@@ -414,19 +414,19 @@ func TestBackupIsPrivate(t *testing.T) {
 // A backup goes into a directory that is empty, or holds a backup of the same installation and of
 // no other, apart from what it is a copy of.
 func TestBackupRefusesDirectories(t *testing.T) {
-	each(t, func(t *testing.T, s *shop) {
-		s.must()
+	each(t, func(t *testing.T, s *fixture) {
+		s.mustBackUp()
 		at := func(dir string) error {
-			_, _, err := s.take(func(o *backup.Options) { o.Dir = dir })
+			_, _, err := s.backUp(func(o *backup.Options) { o.Dir = dir })
 			return err
 		}
 		full := t.TempDir()
 		write(t, filepath.Join(full, "thesis.txt"), "")
-		told(t, "a directory that holds something else", at(full), "thesis.txt", "empty directory")
+		wantError(t, "a directory that holds something else", at(full), "thesis.txt", "empty directory")
 		foreign := t.TempDir()
 		write(t, filepath.Join(foreign, "objects", "x"), "")
-		told(t, "a directory with other objects", at(foreign), "empty directory")
-		told(t, "a file", at(filepath.Join(full, "thesis.txt")))
+		wantError(t, "a directory with other objects", at(foreign), "empty directory")
+		wantError(t, "a file", at(filepath.Join(full, "thesis.txt")))
 		if names, err := os.ReadDir(full); err != nil || len(names) != 1 {
 			t.Errorf("a refused backup left %v, %v", names, err)
 		}
@@ -437,13 +437,13 @@ func TestBackupRefusesDirectories(t *testing.T) {
 		}
 		for _, dir := range []string{data, filepath.Join(data, "b"), filepath.Join(objects, "b"),
 			filepath.Join(objects, "default", "b"), filepath.Join(link, "b", "c"), filepath.Dir(data)} {
-			told(t, dir, at(dir), "apart from")
+			wantError(t, dir, at(dir), "apart from")
 		}
 		if _, err := os.Stat(filepath.Join(data, "b")); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("a refused backup made its directory: %v", err)
 		}
-		told(t, "nothing kept", func() error {
-			_, _, err := s.take(func(o *backup.Options) { o.Keep = 0 })
+		wantError(t, "nothing kept", func() error {
+			_, _, err := s.backUp(func(o *backup.Options) { o.Keep = 0 })
 			return err
 		}(), "at least one")
 
@@ -455,11 +455,11 @@ func TestBackupRefusesDirectories(t *testing.T) {
 		if err := at(disk); err != nil {
 			t.Errorf("a new disk: %v", err)
 		}
-		other := newShop(t, s.engine, func(c *config.Config) { c.SecretKey = keyOf("another") })
+		other := newFixture(t, s.engine, func(c *config.Config) { c.SecretKey = keyFingerprint("another") })
 		other.dir = s.dir
-		_, _, err := other.take()
-		told(t, "another installation's", err, "another installation")
-		if sum := s.must(); sum.Snapshot == "" {
+		_, _, err := other.backUp()
+		wantError(t, "another installation's", err, "another installation")
+		if sum := s.mustBackUp(); sum.Snapshot == "" {
 			t.Error("the backup was harmed")
 		}
 	})
@@ -467,22 +467,22 @@ func TestBackupRefusesDirectories(t *testing.T) {
 
 // Of two backups into one directory one is refused; into two directories both are fine.
 func TestBackupsAtOnce(t *testing.T) {
-	each(t, func(t *testing.T, s *shop) {
+	each(t, func(t *testing.T, s *fixture) {
 		s.alice.Upload("/home/alice", "a", []byte("a"))
 		var same, other error
-		s.must(func(o *backup.Options) {
+		s.mustBackUp(func(o *backup.Options) {
 			o.Progress = func(backup.Progress) {
-				_, _, same = s.take()
-				_, _, other = s.take(func(o *backup.Options) { o.Dir = s.dir + "-2" })
+				_, _, same = s.backUp()
+				_, _, other = s.backUp(func(o *backup.Options) { o.Dir = s.dir + "-2" })
 				_, _, err := restore(s.emptyPlace(t, "sqlite"), s.dir)
-				told(t, "a restore meanwhile", err, "under way")
+				wantError(t, "a restore meanwhile", err, "under way")
 			}
 		})
-		told(t, "into the same directory", same, "in use")
+		wantError(t, "into the same directory", same, "in use")
 		if other != nil {
 			t.Errorf("into another directory: %v", other)
 		}
-		if n := number(t, s.a.DB, "SELECT count(*) FROM versions WHERE name LIKE 'backup %'"); n != 0 {
+		if n := fingerprintNumber(t, s.a.DB, "SELECT count(*) FROM versions WHERE name LIKE 'backup %'"); n != 0 {
 			t.Errorf("%d holds are left", n)
 		}
 	})
@@ -490,11 +490,11 @@ func TestBackupsAtOnce(t *testing.T) {
 
 // Snapshots stay in order when the clock goes back.
 func TestSnapshotsStayInOrder(t *testing.T) {
-	each(t, func(t *testing.T, s *shop) {
-		first := s.must(func(o *backup.Options) { o.Keep = 3 }).Snapshot
+	each(t, func(t *testing.T, s *fixture) {
+		first := s.mustBackUp(func(o *backup.Options) { o.Keep = 3 }).Snapshot
 		s.l.Clock.Advance(-time.Hour)
-		second := s.must(func(o *backup.Options) { o.Keep = 3 }).Snapshot
-		third := s.must(func(o *backup.Options) { o.Keep = 2 }).Snapshot
+		second := s.mustBackUp(func(o *backup.Options) { o.Keep = 3 }).Snapshot
+		third := s.mustBackUp(func(o *backup.Options) { o.Keep = 2 }).Snapshot
 		if first >= second || second >= third || !slices.Equal(s.snapshots(), []string{second, third}) {
 			t.Errorf("%s, %s, %s; kept %q", first, second, third, s.snapshots())
 		}

@@ -17,20 +17,20 @@ import (
 	"larder/internal/db/dbtest"
 )
 
-// branch is a shop with a mount in a bucket.
-type branch struct {
-	*shop
+// bucketFixture is a shop with a mount in a bucket.
+type bucketFixture struct {
+	*fixture
 	bucket s3test.Bucket
 	admin  *apptest.Client
 }
 
-func eachBranch(t *testing.T, test func(t *testing.T, s *branch)) {
+func eachBucketFixture(t *testing.T, test func(t *testing.T, s *bucketFixture)) {
 	t.Helper()
 	t.Parallel()
 	for _, engine := range dbtest.Engines {
 		t.Run(engine, func(t *testing.T) {
 			t.Parallel()
-			s := &branch{shop: newShop(t, engine, apptest.ReachLoopback)}
+			s := &bucketFixture{fixture: newFixture(t, engine, apptest.ReachLoopback)}
 			_, s.bucket = s.l.S3Mount(t, "/bucket", M{"uploadMode": "worker"})
 			s.admin = s.l.Admin(t)
 			test(t, s)
@@ -39,7 +39,7 @@ func eachBranch(t *testing.T, test func(t *testing.T, s *branch)) {
 }
 
 // inBucket lists the keys in the bucket.
-func (s *branch) inBucket() (keys []string) {
+func (s *bucketFixture) inBucket() (keys []string) {
 	s.t.Helper()
 	list, err := s.bucket.SDK(s.t).ListObjectsV2(s.t.Context(), &s3.ListObjectsV2Input{Bucket: &s.bucket.Name})
 	if err != nil {
@@ -52,7 +52,7 @@ func (s *branch) inBucket() (keys []string) {
 }
 
 // elsewhere reads the list of the newest snapshot.
-func (s *branch) elsewhere() (lines []map[string]any) {
+func (s *bucketFixture) elsewhere() (lines []map[string]any) {
 	s.t.Helper()
 	names := s.snapshots()
 	file, err := os.Open(filepath.Join(s.dir, "snapshots", names[len(names)-1], "elsewhere.jsonl"))
@@ -74,7 +74,7 @@ func (s *branch) elsewhere() (lines []map[string]any) {
 // objects in the bucket are listed, stay where they are, and are used from there: every link
 // answers with the same bytes, and a deep check finds nothing.
 func TestBackupWithABucket(t *testing.T) {
-	eachBranch(t, func(t *testing.T, s *branch) {
+	eachBucketFixture(t, func(t *testing.T, s *bucketFixture) {
 		content := map[string]string{
 			s.alice.Upload("/home/alice", "a.txt", []byte("on the disk")): "on the disk",
 			s.admin.Upload("/bucket", "b.txt", []byte("in the bucket")):   "in the bucket",
@@ -85,7 +85,7 @@ func TestBackupWithABucket(t *testing.T) {
 			links[id] = s.admin.Post("/api/files/"+id+"/link", nil).OK(200).Text("link.url")
 		}
 		there := s.inBucket()
-		sum := s.must()
+		sum := s.mustBackUp()
 		if sum.Objects != 1 || sum.Elsewhere != 2 || sum.Copied != 1 {
 			t.Errorf("backup: %+v", sum)
 		}
@@ -110,15 +110,15 @@ func TestBackupWithABucket(t *testing.T) {
 		for _, engine := range dbtest.Engines {
 			l := s.restored(t, engine)
 			for id, link := range links {
-				reads(t, l.Client(t), link, content[id])
+				wantContent(t, l.Client(t), link, content[id])
 			}
-			sound(t, l)
+			wantSound(t, l)
 			l.Sweep() // and nothing in the bucket is garbage to it
 			l.Clock.Advance(3 * time.Hour)
 			l.Sweep()
 		}
 		for id, link := range links {
-			reads(t, s.l.Client(t), link, content[id])
+			wantContent(t, s.l.Client(t), link, content[id])
 		}
 		if now := s.inBucket(); !slices.Equal(now, there) {
 			t.Errorf("in the bucket: %q, before %q", now, there)
@@ -129,7 +129,7 @@ func TestBackupWithABucket(t *testing.T) {
 // The collector takes nothing out of a bucket while a backup holds it back; what is deleted after
 // the backup goes, since a bucket's objects are not in it.
 func TestHoldKeepsObjectsInBuckets(t *testing.T) {
-	eachBranch(t, func(t *testing.T, s *branch) {
+	eachBucketFixture(t, func(t *testing.T, s *bucketFixture) {
 		id := s.admin.Upload("/bucket", "b.txt", []byte("in the bucket"))
 		s.admin.Delete("/api/files/" + id).OK(200)
 		hold, err := s.a.Objects.Hold(t.Context())
@@ -157,7 +157,7 @@ func TestHoldKeepsObjectsInBuckets(t *testing.T) {
 
 // A bucket that is out of reach is no reason to have no backup: what is in it is only listed.
 func TestBackupWhileABucketIsAway(t *testing.T) {
-	eachBranch(t, func(t *testing.T, s *branch) {
+	eachBucketFixture(t, func(t *testing.T, s *bucketFixture) {
 		s.admin.Upload("/bucket", "b.txt", []byte("in the bucket"))
 		for _, key := range s.inBucket() {
 			if _, err := s.bucket.SDK(t).DeleteObject(t.Context(),
@@ -169,7 +169,7 @@ func TestBackupWhileABucketIsAway(t *testing.T) {
 			&s3.DeleteBucketInput{Bucket: &s.bucket.Name}); err != nil {
 			t.Fatal(err)
 		}
-		if sum := s.must(); sum.Elsewhere != 1 {
+		if sum := s.mustBackUp(); sum.Elsewhere != 1 {
 			t.Errorf("backup: %+v", sum)
 		}
 	})

@@ -18,8 +18,8 @@ import (
 // and is not finished.
 const markerName = "restoring.json"
 
-// marker is what it holds.
-type marker struct{ Snapshot, Fingerprint, ObjectDir string }
+// restoreMarker is what it holds.
+type restoreMarker struct{ Snapshot, Fingerprint, ObjectDir string }
 
 // Unfinished reports whether a restore into a data directory was begun and not finished: no
 // service may start there.
@@ -29,8 +29,8 @@ func Unfinished(dataDir string) (bool, error) {
 }
 
 // readMarker returns nil where no restore was begun.
-func readMarker(dataDir string) (*marker, error) {
-	var m marker
+func readMarker(dataDir string) (*restoreMarker, error) {
+	var m restoreMarker
 	err := readJSON(filepath.Join(dataDir, markerName), &m)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -44,8 +44,8 @@ const (
 	wrongKey = "the secret key is not the one that this backup was made with: give the LARDER_SECRET_KEY of the service that it is of"
 )
 
-// key makes sure that the restored service will have the key of the original.
-func (r *restore) key() error {
+// checkKey makes sure that the restored service will have the key of the original.
+func (r *restore) checkKey() error {
 	want := r.manifest.Fingerprint
 	if r.Key != nil {
 		if r.Key.Fingerprint() == want {
@@ -65,7 +65,7 @@ func (r *restore) key() error {
 		if err == nil && found != want {
 			err = fmt.Errorf("%s is the key of another service: restore into an empty directory", r.KeyFile)
 		}
-		r.keyThere = err == nil
+		r.keyInPlace = err == nil
 		return err
 	}
 	if !r.manifest.KeyIncluded {
@@ -82,8 +82,8 @@ func (r *restore) key() error {
 	return nil
 }
 
-// vacant refuses a place where anything is.
-func (r *restore) vacant(ctx context.Context) error {
+// checkEmpty refuses a place where anything is.
+func (r *restore) checkEmpty(ctx context.Context) error {
 	for _, path := range []string{r.DatabaseFile, r.DatabaseFile + "-wal", filepath.Join(r.DataDir, auditName)} {
 		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
 			return errors.Join(fmt.Errorf("%s is there already: a backup is restored into an empty place only", path),
@@ -98,7 +98,7 @@ func (r *restore) vacant(ctx context.Context) error {
 		if entry.Name() == "lost+found" {
 			continue
 		}
-		if err := empty(filepath.Join(r.ObjectDir, entry.Name())); err != nil {
+		if err := checkEmptyDir(filepath.Join(r.ObjectDir, entry.Name())); err != nil {
 			return fmt.Errorf("the object directory is not empty: a backup is restored into an empty place only (%w)",
 				err)
 		}
@@ -115,9 +115,9 @@ func (r *restore) vacant(ctx context.Context) error {
 	})
 }
 
-// finished reports whether all that an interrupted restore had left to do was to say so.
-func (r *restore) finished(ctx context.Context) (done bool, err error) {
-	taken, err := r.manifest.moment()
+// isFinished reports whether all that an interrupted restore had left to do was to say so.
+func (r *restore) isFinished(ctx context.Context) (done bool, err error) {
+	taken, err := r.manifest.takenAt()
 	if err != nil {
 		return false, err
 	}
@@ -148,9 +148,9 @@ func (r *restore) finished(ctx context.Context) (done bool, err error) {
 	return done, errors.Join(ours(d), d.Close())
 }
 
-// export moves the database into PostgreSQL, in one transaction.
-func (r *restore) export(ctx context.Context) error {
-	from, err := db.OpenSnapshot(ctx, r.loading(), r.Log)
+// exportToPostgres moves the database into PostgreSQL, in one transaction.
+func (r *restore) exportToPostgres(ctx context.Context) error {
+	from, err := db.OpenSnapshot(ctx, r.loadingPath(), r.Log)
 	if err != nil {
 		return err
 	}
@@ -166,9 +166,9 @@ func (r *restore) inPostgres(ctx context.Context, do func(d *db.DB) error) error
 	return errors.Join(do(d), d.Close())
 }
 
-// end makes a service of it.
-func (r *restore) end() error {
-	for _, path := range []string{r.loading(), filepath.Join(r.DataDir, markerName)} {
+// finish makes a service of it.
+func (r *restore) finish() error {
+	for _, path := range []string{r.loadingPath(), filepath.Join(r.DataDir, markerName)} {
 		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("finish the restore: %w", err)
 		}

@@ -28,9 +28,9 @@ const (
 	keyName       = "secret.key"
 	auditName     = "audit.db" // in the data directory, too
 
-	freshName = ".new" // a snapshot that is being written
-	oldName   = ".old" // one that is being removed, or a pool
-	stamp     = "20060102T150405.000Z"
+	newSnapshotName = ".new" // a snapshot that is being written
+	removedName     = ".old" // one that is being removed, or a pool
+	nameLayout      = "20060102T150405.000Z"
 )
 
 // directory is a backup that is open to be written: nobody else writes to it.
@@ -45,7 +45,7 @@ func openDirectory(path, fingerprint string) (*directory, error) {
 	if err := disk.MakeDir(path); err != nil {
 		return nil, fmt.Errorf("make the backup's directory: %w", err)
 	}
-	if err := ours(path, fingerprint); err != nil {
+	if err := checkOwner(path, fingerprint); err != nil {
 		return nil, err
 	}
 	lock, err := os.OpenFile(filepath.Join(path, lockName), os.O_CREATE|os.O_RDWR, 0o600)
@@ -67,7 +67,7 @@ func openDirectory(path, fingerprint string) (*directory, error) {
 
 // claim writes down whose backup this is, unless that is written already.
 func (d *directory) claim(fingerprint string) error {
-	if err := ours(d.path, fingerprint); err != nil { // once more, now that nobody else can change it
+	if err := checkOwner(d.path, fingerprint); err != nil { // once more, now that nobody else can change it
 		return err
 	}
 	for _, name := range []string{objectsName, snapshotsName} {
@@ -81,8 +81,8 @@ func (d *directory) claim(fingerprint string) error {
 	return writeJSON(d.path, identityName, identity{Format: format, Fingerprint: fingerprint})
 }
 
-// ours refuses a directory that holds anything but a backup of the service with that key.
-func ours(path, fingerprint string) error {
+// checkOwner refuses a directory that holds anything but a backup of the service with that key.
+func checkOwner(path, fingerprint string) error {
 	id, err := readIdentity(path)
 	if err == nil {
 		if id.Fingerprint != fingerprint {
@@ -106,7 +106,7 @@ func ours(path, fingerprint string) error {
 		}
 	}
 	for _, name := range []string{objectsName, snapshotsName} {
-		if err := empty(filepath.Join(path, name)); err != nil {
+		if err := checkEmptyDir(filepath.Join(path, name)); err != nil {
 			return fmt.Errorf("%s holds something else: choose an empty directory (%w)", path, err)
 		}
 	}
@@ -115,16 +115,18 @@ func ours(path, fingerprint string) error {
 
 func (d *directory) close() error { return d.lock.Close() }
 
-func (d *directory) fresh() string { return filepath.Join(d.path, snapshotsName, freshName) }
+func (d *directory) newSnapshotPath() string {
+	return filepath.Join(d.path, snapshotsName, newSnapshotName)
+}
 
 func (d *directory) pool(providerID string) string {
 	return filepath.Join(d.path, objectsName, providerID)
 }
 
-// tidy removes what an interrupted run has left of snapshots.
-func (d *directory) tidy() error {
-	for _, path := range []string{filepath.Join(snapshotsName, freshName), filepath.Join(snapshotsName, oldName),
-		filepath.Join(objectsName, oldName)} {
+// removeLeftovers removes what an interrupted run has left of snapshots.
+func (d *directory) removeLeftovers() error {
+	for _, path := range []string{filepath.Join(snapshotsName, newSnapshotName), filepath.Join(snapshotsName, removedName),
+		filepath.Join(objectsName, removedName)} {
 		if err := os.RemoveAll(filepath.Join(d.path, path)); err != nil {
 			return fmt.Errorf("remove what an interrupted backup left: %w", err)
 		}
@@ -132,19 +134,19 @@ func (d *directory) tidy() error {
 	return nil
 }
 
-// next names a snapshot of that moment, after all that there are.
-func (d *directory) next(now time.Time) (string, error) {
+// nextName names a snapshot of that moment, after all that there are.
+func (d *directory) nextName(now time.Time) (string, error) {
 	names, err := snapshots(d.path)
 	if err != nil {
 		return "", err
 	}
-	name := now.UTC().Format(stamp)
+	name := now.UTC().Format(nameLayout)
 	if len(names) > 0 && names[len(names)-1] >= name {
-		last, err := time.Parse(stamp, names[len(names)-1])
+		last, err := time.Parse(nameLayout, names[len(names)-1])
 		if err != nil {
 			return "", err
 		}
-		name = last.Add(time.Millisecond).Format(stamp)
+		name = last.Add(time.Millisecond).Format(nameLayout)
 	}
 	return name, nil
 }
@@ -152,10 +154,10 @@ func (d *directory) next(now time.Time) (string, error) {
 // publish gives the fresh snapshot its name, when it is durable.
 func (d *directory) publish(name string) error {
 	parent := filepath.Join(d.path, snapshotsName)
-	if err := syncDir(d.fresh()); err != nil {
+	if err := syncDir(d.newSnapshotPath()); err != nil {
 		return fmt.Errorf("finish a snapshot: %w", err)
 	}
-	if err := os.Rename(d.fresh(), filepath.Join(parent, name)); err != nil {
+	if err := os.Rename(d.newSnapshotPath(), filepath.Join(parent, name)); err != nil {
 		return fmt.Errorf("finish a snapshot: %w", err)
 	}
 	if err := syncDir(parent); err != nil {
@@ -166,7 +168,7 @@ func (d *directory) publish(name string) error {
 
 // remove takes a snapshot away. It is none from the first step on.
 func (d *directory) remove(name string) error {
-	old := filepath.Join(d.path, snapshotsName, oldName)
+	old := filepath.Join(d.path, snapshotsName, removedName)
 	err := os.Rename(filepath.Join(d.path, snapshotsName, name), old)
 	if err == nil {
 		err = syncDir(filepath.Dir(old)) // before objects go that it names
@@ -183,7 +185,7 @@ func (d *directory) remove(name string) error {
 // removePool takes the objects of a provider away that no snapshot knows. They are no pool from the
 // first step on, so that the rest goes the next time.
 func (d *directory) removePool(providerID string) error {
-	old := filepath.Join(d.path, objectsName, oldName)
+	old := filepath.Join(d.path, objectsName, removedName)
 	if err := os.Rename(d.pool(providerID), old); err != nil {
 		return err
 	}
@@ -198,7 +200,7 @@ func snapshots(path string) ([]string, error) {
 	}
 	var names []string
 	for _, entry := range entries { // sorted
-		if _, err := time.Parse(stamp, entry.Name()); err == nil && entry.IsDir() {
+		if _, err := time.Parse(nameLayout, entry.Name()); err == nil && entry.IsDir() {
 			names = append(names, entry.Name())
 		}
 	}
@@ -210,8 +212,8 @@ func flock(file *os.File, how int) error {
 	return syscall.Flock(int(file.Fd()), how|syscall.LOCK_NB)
 }
 
-// empty refuses a directory that holds anything; one that does not exist is empty.
-func empty(path string) error {
+// checkEmptyDir refuses a directory that holds anything; one that does not exist is empty.
+func checkEmptyDir(path string) error {
 	names, err := os.ReadDir(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -245,8 +247,8 @@ func inside(path, of string) bool {
 	return err == nil && filepath.IsLocal(way)
 }
 
-// providerName is what the directory of a provider may be called.
-func providerName(id string) error {
+// checkProviderName is what the directory of a provider may be called.
+func checkProviderName(id string) error {
 	if id == "" || id[0] == '.' || strings.ContainsFunc(id,
 		func(r rune) bool { return r <= ' ' || r > '~' || r == '/' }) || len(id) > 100 {
 		return fmt.Errorf("provider %.80q has an id that can't be the name of a directory", id)

@@ -41,7 +41,7 @@ type Manifest struct {
 	KeyIncluded bool   // else it was given to the service, and must be given to the restored one
 
 	Files     map[string]File
-	Providers []Holding
+	Providers []ProviderTotals
 
 	Objects, Bytes int64 // in the pool
 	Elsewhere      int64 // objects that elsewhere.jsonl lists
@@ -55,21 +55,21 @@ type File struct {
 	SHA256 string // hexadecimal
 }
 
-// Holding is what one provider had.
-type Holding struct {
+// ProviderTotals is what one provider had.
+type ProviderTotals struct {
 	ID, Name, Type, Bucket string
 	Objects, Bytes         int64
 }
 
-// line is one of elsewhere.jsonl: an object that does not lie on the local disk.
-type line struct {
+// elsewhereLine is one of elsewhere.jsonl: an object that does not lie on the local disk.
+type elsewhereLine struct {
 	Provider, Key string
 	Size          int64
 	SHA256, ETag  string
 }
 
-// moment is when a snapshot was taken, ms.
-func (m Manifest) moment() (int64, error) {
+// takenAt is when a snapshot was taken, ms.
+func (m Manifest) takenAt() (int64, error) {
 	t, err := time.Parse(time.RFC3339Nano, m.Taken)
 	if err != nil {
 		return 0, fmt.Errorf("read the time of a snapshot: %w", err)
@@ -78,8 +78,8 @@ func (m Manifest) moment() (int64, error) {
 }
 
 // describe writes what belongs to the snapshot beside its database, and the manifest.
-func (r *run) describe(ctx context.Context) error {
-	into := r.dir.fresh()
+func (r *backupRun) describe(ctx context.Context) error {
+	into := r.dir.newSnapshotPath()
 	m := &r.manifest
 	m.Format, m.Larder, m.Engine, m.BaseURL = format, r.Larder, string(r.DB.Dialect()), r.BaseURL
 	m.Fingerprint, m.KeyIncluded = r.Fingerprint, r.KeyFile != ""
@@ -87,11 +87,11 @@ func (r *run) describe(ctx context.Context) error {
 	if m.Schema, err = db.SchemaVersion(); err != nil {
 		return err
 	}
-	if r.sum.Snapshot, err = r.dir.next(r.taken); err != nil {
+	if r.summary.Snapshot, err = r.dir.nextName(r.taken); err != nil {
 		return err
 	}
 	m.Taken = r.taken.UTC().Format(time.RFC3339Nano)
-	m.Objects, m.Bytes, m.Elsewhere, m.Unhashed, m.Wrong = r.sum.Objects, r.sum.Bytes, r.sum.Elsewhere, r.sum.Unhashed, r.sum.Wrong
+	m.Objects, m.Bytes, m.Elsewhere, m.Unhashed, m.Wrong = r.summary.Objects, r.summary.Bytes, r.summary.Elsewhere, r.summary.Unhashed, r.summary.Wrong
 	names := []string{databaseName, elsewhereName}
 	audit := filepath.Join(r.DataDir, auditName)
 	if _, err := os.Stat(audit); err == nil {
@@ -102,7 +102,7 @@ func (r *run) describe(ctx context.Context) error {
 			return err
 		default: // a log is no reason to have no backup
 			r.mu.Lock()
-			r.sum.Wrong++
+			r.summary.Wrong++
 			if r.Report != nil {
 				r.Report(fmt.Sprintf("the access log is left out: %v", err))
 			}
@@ -125,7 +125,7 @@ func (r *run) describe(ctx context.Context) error {
 	}
 	m.Files = map[string]File{}
 	for _, name := range names {
-		if m.Files[name], err = measure(filepath.Join(into, name)); err != nil {
+		if m.Files[name], err = measureFile(filepath.Join(into, name)); err != nil {
 			return err
 		}
 	}
@@ -139,7 +139,7 @@ func readIdentity(dir string) (identity, error) {
 	if err := readJSON(filepath.Join(dir, identityName), &id); err != nil {
 		return id, err
 	}
-	return id, known(id.Format)
+	return id, checkFormat(id.Format)
 }
 
 func readManifest(dir, snapshot string) (Manifest, error) {
@@ -147,7 +147,7 @@ func readManifest(dir, snapshot string) (Manifest, error) {
 	if err := readJSON(filepath.Join(dir, snapshotsName, snapshot, manifestName), &m); err != nil {
 		return m, err
 	}
-	if err := known(m.Format); err != nil {
+	if err := checkFormat(m.Format); err != nil {
 		return m, err
 	}
 	newest, err := db.SchemaVersion()
@@ -158,7 +158,7 @@ func readManifest(dir, snapshot string) (Manifest, error) {
 	return m, err
 }
 
-func known(of int) error {
+func checkFormat(of int) error {
 	if of != format {
 		return fmt.Errorf(
 			"the backup has format %d, this Larder knows %d: use the version of Larder that made it, or a newer one",
@@ -167,8 +167,8 @@ func known(of int) error {
 	return nil
 }
 
-// number is the fingerprint as databases hold it.
-func number(fingerprint string) (int64, error) {
+// fingerprintNumber is the fingerprint as databases hold it.
+func fingerprintNumber(fingerprint string) (int64, error) {
 	n, err := strconv.ParseUint(fingerprint, 16, 64)
 	if err != nil {
 		return 0, fmt.Errorf("read the key's fingerprint: %w", err)
@@ -189,7 +189,7 @@ func fingerprintOf(path string) (string, error) {
 	return ring.Fingerprint(), nil
 }
 
-func measure(path string) (File, error) {
+func measureFile(path string) (File, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return File{}, err
@@ -230,11 +230,11 @@ func writeFile(dir, name string, content []byte) error {
 	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
 		return err
 	}
-	return place(path+newSuffix, path)
+	return renameDurably(path+newSuffix, path)
 }
 
-// place renames a file whose content is durable.
-func place(from, to string) error {
+// renameDurably renames a file whose content is durable.
+func renameDurably(from, to string) error {
 	if err := os.Rename(from, to); err != nil {
 		return err
 	}

@@ -21,18 +21,18 @@ import (
 )
 
 const (
-	// piece is how many rows are in memory at once.
-	piece = 1000
-	// hands is how many objects are copied at a time: syncs of one directory
+	// objectsPerQuery is how many rows are in memory at once.
+	objectsPerQuery = 1000
+	// copyWorkers is how many objects are copied at a time: syncs of one directory
 	// are shared between them.
-	hands = 8
+	copyWorkers = 8
 )
 
-// absent is a key that no object has: a healthy store says so, any other fails.
-const absent = blob.Key("00/00000000000000000000000000000000")
+// absentKey is a key that no object has: a healthy store says so, any other fails.
+const absentKey = blob.Key("00/00000000000000000000000000000000")
 
-// open has a look at the stores of all local providers of the snapshot, and makes their pools.
-func (r *run) open(ctx context.Context) error {
+// openStores has a look at the stores of all local providers of the snapshot, and makes their pools.
+func (r *backupRun) openStores(ctx context.Context) error {
 	then := provider.New(provider.Config{DB: r.rows, ObjectDir: r.ObjectDir, Now: r.Now})
 	all, err := then.All(ctx)
 	if err = errors.Join(err, then.Close()); err != nil {
@@ -40,16 +40,16 @@ func (r *run) open(ctx context.Context) error {
 	}
 	for _, p := range all {
 		r.manifest.Providers = append(r.manifest.Providers,
-			Holding{ID: p.ID, Name: p.Name, Type: p.Type, Bucket: p.Bucket})
+			ProviderTotals{ID: p.ID, Name: p.Name, Type: p.Type, Bucket: p.Bucket})
 		if p.Type != provider.BuiltIn {
 			continue
 		}
-		if err := providerName(p.ID); err != nil {
+		if err := checkProviderName(p.ID); err != nil {
 			return err
 		}
 		// What it has keeps it from going to another bucket meanwhile.
 		if r.sources[p.ID], err = r.Providers.Store(ctx, p.ID); err == nil {
-			err = r.there(ctx, p.ID)
+			err = r.probeStore(ctx, p.ID)
 		}
 		if err != nil {
 			return fmt.Errorf("the store of provider %s (%s) is not there, so nothing of it could be copied: %w", p.ID,
@@ -70,26 +70,26 @@ func (r *run) open(ctx context.Context) error {
 	return nil
 }
 
-func (r *run) closePools() {
+func (r *backupRun) closePools() {
 	for _, pool := range r.pools {
 		_ = pool.Close() // gives up descriptors
 	}
 }
 
-// there tells why the store of a provider can't be used.
-func (r *run) there(ctx context.Context, providerID string) error {
-	if _, err := r.sources[providerID].Stat(ctx, absent); err != nil && !errors.Is(err, blob.ErrNotFound) {
+// probeStore tells why the store of a provider can't be used.
+func (r *backupRun) probeStore(ctx context.Context, providerID string) error {
+	if _, err := r.sources[providerID].Stat(ctx, absentKey); err != nil && !errors.Is(err, blob.ErrNotFound) {
 		return err
 	}
 	return nil
 }
 
 // copyObjects puts into the pools what the snapshot names, and lists what lies elsewhere.
-func (r *run) copyObjects(ctx context.Context) (err error) {
-	if r.all.AllObjects, r.all.AllBytes, err = totals(r.rows.Read(ctx)); err != nil {
+func (r *backupRun) copyObjects(ctx context.Context) (err error) {
+	if r.total.AllObjects, r.total.AllBytes, err = totals(r.rows.Read(ctx)); err != nil {
 		return err
 	}
-	file, err := os.OpenFile(filepath.Join(r.dir.fresh(), elsewhereName), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	file, err := os.OpenFile(filepath.Join(r.dir.newSnapshotPath(), elsewhereName), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return fmt.Errorf("list objects: %w", err)
 	}
@@ -104,17 +104,17 @@ func (r *run) copyObjects(ctx context.Context) (err error) {
 		defer r.mu.Unlock()
 		holding.Objects, holding.Bytes = holding.Objects+1, holding.Bytes+o.size
 		if o.sha256 == "" {
-			r.sum.Unhashed++
+			r.summary.Unhashed++
 		}
 		if local {
-			r.sum.Objects, r.sum.Bytes = r.sum.Objects+1, r.sum.Bytes+o.size
+			r.summary.Objects, r.summary.Bytes = r.summary.Objects+1, r.summary.Bytes+o.size
 			return true, nil
 		}
-		r.sum.Elsewhere++
-		r.passed(o)
-		return false, list.Encode(line{Provider: o.provider, Key: string(o.key), Size: o.size, SHA256: o.sha256,
+		r.summary.Elsewhere++
+		r.addProgress(o)
+		return false, list.Encode(elsewhereLine{Provider: o.provider, Key: string(o.key), Size: o.size, SHA256: o.sha256,
 			ETag: o.etag})
-	}, r.copyOne)
+	}, r.copyObject)
 	if err = errors.Join(err, text.Flush(), file.Sync(), file.Close()); err != nil {
 		return fmt.Errorf("copy objects: %w", err)
 	}
@@ -122,7 +122,7 @@ func (r *run) copyObjects(ctx context.Context) (err error) {
 }
 
 // holding finds the provider of an object in the manifest.
-func (r *run) holding(o storedObject) (*Holding, bool, error) {
+func (r *backupRun) holding(o storedObject) (*ProviderTotals, bool, error) {
 	for i := range r.manifest.Providers {
 		if h := &r.manifest.Providers[i]; h.ID == o.provider {
 			return h, h.Type == provider.BuiltIn, nil
@@ -131,31 +131,31 @@ func (r *run) holding(o storedObject) (*Holding, bool, error) {
 	return nil, false, fmt.Errorf("%s: there is no such provider", o)
 }
 
-// passed tells how far things are. r.mu is held.
-func (r *run) passed(o storedObject) {
-	r.all.Objects, r.all.Bytes = r.all.Objects+1, r.all.Bytes+o.size
+// addProgress tells how far things are. r.mu is held.
+func (r *backupRun) addProgress(o storedObject) {
+	r.total.Objects, r.total.Bytes = r.total.Objects+1, r.total.Bytes+o.size
 	if r.Progress != nil {
-		r.Progress(r.all)
+		r.Progress(r.total)
 	}
 }
 
-// wrong notes an object that the backup lacks.
-func (r *run) wrong(o storedObject, format string, args ...any) {
+// reportWrong notes an object that the backup lacks.
+func (r *backupRun) reportWrong(o storedObject, format string, args ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.sum.Wrong++
+	r.summary.Wrong++
 	if r.Report != nil {
 		r.Report(fmt.Sprintf("%s: %s", o, fmt.Sprintf(format, args...)))
 	}
-	r.passed(o)
+	r.addProgress(o)
 }
 
-// copyOne has an object in its pool. An error means that the backup can't go on.
-func (r *run) copyOne(ctx context.Context, o storedObject) error {
+// copyObject has an object in its pool. An error means that the backup can't go on.
+func (r *backupRun) copyObject(ctx context.Context, o storedObject) error {
 	pool := r.pools[o.provider]
-	has, err := r.kept(ctx, pool, o)
-	if errors.Is(err, errNowhere) {
-		r.wrong(o, "%v", err)
+	has, err := r.isInPool(ctx, pool, o)
+	if errors.Is(err, errNoGoodCopy) {
+		r.reportWrong(o, "%v", err)
 		return nil
 	}
 	if err != nil {
@@ -164,56 +164,56 @@ func (r *run) copyOne(ctx context.Context, o storedObject) error {
 	if has {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		r.passed(o)
+		r.addProgress(o)
 		return nil
 	}
 	source, err := r.sources[o.provider].Open(ctx, o.key)
 	switch {
 	case errors.Is(err, blob.ErrNotFound):
-		r.wrong(o, "its bytes are not in the store")
+		r.reportWrong(o, "its bytes are not in the store")
 		return nil
 	case err != nil:
-		return r.unread(ctx, o, err)
+		return r.reportUnreadable(ctx, o, err)
 	}
 	defer source.Close() // opened to read
-	_, err = pool.Put(ctx, o.key, newChecked(source, o), blob.PutOptions{Size: o.size})
+	_, err = pool.Put(ctx, o.key, newCheckedReader(source, o), blob.PutOptions{Size: o.size})
 	var size blob.ErrSize
 	var reading blob.ErrReader
 	switch {
 	case err == nil:
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		r.sum.Copied, r.sum.Added = r.sum.Copied+1, r.sum.Added+o.size
-		r.passed(o)
+		r.summary.Copied, r.summary.Added = r.summary.Copied+1, r.summary.Added+o.size
+		r.addProgress(o)
 		return nil
 	case errors.As(err, &size):
-		r.wrong(o, "it should have %d bytes and has %d", o.size, source.Size())
+		r.reportWrong(o, "it should have %d bytes and has %d", o.size, source.Size())
 		return nil
-	case errors.Is(err, errDiffers):
-		r.wrong(o, "%v", errDiffers)
+	case errors.Is(err, errWrongHash):
+		r.reportWrong(o, "%v", errWrongHash)
 		return nil
 	case errors.As(err, &reading):
-		return r.unread(ctx, o, err)
+		return r.reportUnreadable(ctx, o, err)
 	}
 	return fmt.Errorf("write to the backup: %w", err)
 }
 
-// unread tells an object that its store can't read from a store that can't be read at all.
-func (r *run) unread(ctx context.Context, o storedObject, cause error) error {
+// reportUnreadable tells an object that its store can't read from a store that can't be read at all.
+func (r *backupRun) reportUnreadable(ctx context.Context, o storedObject, cause error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if away := r.there(ctx, o.provider); away != nil {
+	if away := r.probeStore(ctx, o.provider); away != nil {
 		return fmt.Errorf("the store of provider %s went away: %w", o.provider, away)
 	}
-	r.wrong(o, "the store can't read it: %v", cause)
+	r.reportWrong(o, "the store can't read it: %v", cause)
 	return nil
 }
 
-// kept reports whether the pool has an object already. What is not as long as it should be, or,
+// isInPool reports whether the pool has an object already. What is not as long as it should be, or,
 // where that is asked for, not what it should be, is taken out, once it is known that the store has
 // it whole: until then it is the best copy that there may be.
-func (r *run) kept(ctx context.Context, pool *disk.Store, o storedObject) (bool, error) {
+func (r *backupRun) isInPool(ctx context.Context, pool *disk.Store, o storedObject) (bool, error) {
 	info, err := pool.Stat(ctx, o.key)
 	if errors.Is(err, blob.ErrNotFound) {
 		return false, nil
@@ -225,7 +225,7 @@ func (r *run) kept(ctx context.Context, pool *disk.Store, o storedObject) (bool,
 		if !r.Verify {
 			return true, nil
 		}
-		if err = read(ctx, pool, o); err == nil {
+		if err = verifyObject(ctx, pool, o); err == nil {
 			return true, nil
 		}
 	} else {
@@ -234,8 +234,8 @@ func (r *run) kept(ctx context.Context, pool *disk.Store, o storedObject) (bool,
 	if ctx.Err() != nil {
 		return false, ctx.Err()
 	}
-	if read(ctx, r.sources[o.provider], o) != nil {
-		return false, errNowhere
+	if verifyObject(ctx, r.sources[o.provider], o) != nil {
+		return false, errNoGoodCopy
 	}
 	r.mu.Lock()
 	if r.Report != nil && r.Verify {
@@ -245,19 +245,19 @@ func (r *run) kept(ctx context.Context, pool *disk.Store, o storedObject) (bool,
 	return false, pool.Delete(ctx, o.key)
 }
 
-// errNowhere says that neither the backup nor the store has an object as it should be; what
+// errNoGoodCopy says that neither the backup nor the store has an object as it should be; what
 // the backup has stays.
-var errNowhere = errors.New("it is damaged in the backup, and the store can't give it whole")
+var errNoGoodCopy = errors.New("it is damaged in the backup, and the store can't give it whole")
 
-// read reads an object of a store to its end. An error says that it is not what is recorded,
+// verifyObject reads an object of a store to its end. An error says that it is not what is recorded,
 // or can't be read.
-func read(ctx context.Context, from blob.Store, o storedObject) error {
+func verifyObject(ctx context.Context, from blob.Store, o storedObject) error {
 	content, err := from.Open(ctx, o.key)
 	if err != nil {
 		return err
 	}
 	defer content.Close() // opened to read
-	n, err := io.Copy(io.Discard, newChecked(stopping{ctx, content}, o))
+	n, err := io.Copy(io.Discard, newCheckedReader(contextReader{ctx, content}, o))
 	if err == nil && n != o.size {
 		err = fmt.Errorf("it has %d bytes", n)
 	}
@@ -271,7 +271,7 @@ func eachObject(ctx context.Context, rows *db.DB, sort func(storedObject) (bool,
 	defer end(nil)
 	work := make(chan storedObject)
 	var busy sync.WaitGroup
-	for range hands {
+	for range copyWorkers {
 		busy.Go(func() {
 			for o := range work {
 				if ctx.Err() != nil {
@@ -286,7 +286,7 @@ func eachObject(ctx context.Context, rows *db.DB, sort func(storedObject) (bool,
 	err := func() error {
 		defer close(work)
 		for last := ""; ; {
-			found, err := objectsAfter(rows.Read(ctx), last, piece)
+			found, err := objectsAfter(rows.Read(ctx), last, objectsPerQuery)
 			if err != nil {
 				return err
 			}
@@ -305,7 +305,7 @@ func eachObject(ctx context.Context, rows *db.DB, sort func(storedObject) (bool,
 					return context.Cause(ctx)
 				}
 			}
-			if len(found) < piece {
+			if len(found) < objectsPerQuery {
 				return nil
 			}
 		}
@@ -317,40 +317,40 @@ func eachObject(ctx context.Context, rows *db.DB, sort func(storedObject) (bool,
 	return err
 }
 
-// errDiffers says that bytes are not those that were stored.
-var errDiffers = errors.New("its bytes are not those that were stored: the SHA-256 is another one")
+// errWrongHash says that bytes are not those that were stored.
+var errWrongHash = errors.New("its bytes are not those that were stored: the SHA-256 is another one")
 
-// checked is content that fails at its end unless it has the SHA-256 that is
+// checkedReader is content that fails at its end unless it has the SHA-256 that is
 // recorded, where one is.
-type checked struct {
+type checkedReader struct {
 	from io.Reader
 	want storedObject
 	sum  hash.Hash
 	n    int64
 }
 
-func newChecked(from io.Reader, want storedObject) *checked {
-	return &checked{from: from, want: want, sum: sha256.New()}
+func newCheckedReader(from io.Reader, want storedObject) *checkedReader {
+	return &checkedReader{from: from, want: want, sum: sha256.New()}
 }
 
-func (c *checked) Read(p []byte) (int, error) {
+func (c *checkedReader) Read(p []byte) (int, error) {
 	n, err := c.from.Read(p)
 	c.sum.Write(p[:n])
 	c.n += int64(n)
 	if err == io.EOF && c.n == c.want.size && c.want.sha256 != "" &&
 		hex.EncodeToString(c.sum.Sum(nil)) != c.want.sha256 {
-		err = errDiffers
+		err = errWrongHash
 	}
 	return n, err
 }
 
-// stopping is content that ends with a context.
-type stopping struct {
+// contextReader is content that ends with a context.
+type contextReader struct {
 	ctx  context.Context
 	from io.Reader
 }
 
-func (s stopping) Read(p []byte) (int, error) {
+func (s contextReader) Read(p []byte) (int, error) {
 	if err := s.ctx.Err(); err != nil {
 		return 0, err
 	}

@@ -14,17 +14,17 @@ import (
 	"larder/internal/provider"
 )
 
-// farBack is how much older than a snapshot a database must be to be taken for an old one: less may
+// oldDatabaseAge is how much older than a snapshot a database must be to be taken for an old one: less may
 // be what was deleted since.
-const farBack = 24 * time.Hour
+const oldDatabaseAge = 24 * time.Hour
 
 // prune removes the snapshots that are not to be kept, and then what no snapshot names.
-func (r *run) prune(ctx context.Context) error {
+func (r *backupRun) prune(ctx context.Context) error {
 	all, err := snapshots(r.dir.path)
 	if err != nil {
 		return err
 	}
-	names, err := r.drop(ctx, all)
+	names, err := r.dropSnapshots(ctx, all)
 	if err != nil {
 		return err
 	}
@@ -66,11 +66,11 @@ func (r *run) prune(ctx context.Context) error {
 	return nil
 }
 
-// drop removes the oldest snapshots until as many are left as are to be kept, and returns those
+// dropSnapshots removes the oldest snapshots until as many are left as are to be kept, and returns those
 // that are left. One that knows more than the new one stays: then it is an old database that was
 // backed up, and what is about to be removed may be all that there is of the files since.
-func (r *run) drop(ctx context.Context, names []string) (left []string, err error) {
-	here, err := r.reached(ctx, names[len(names)-1])
+func (r *backupRun) dropSnapshots(ctx context.Context, names []string) (left []string, err error) {
+	here, err := r.snapshotState(ctx, names[len(names)-1])
 	if err != nil {
 		return nil, err
 	}
@@ -78,12 +78,12 @@ func (r *run) drop(ctx context.Context, names []string) (left []string, err erro
 		if i >= len(names)-r.Keep {
 			return append(left, names[i:]...), nil
 		}
-		there, err := r.reached(ctx, name)
+		there, err := r.snapshotState(ctx, name)
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		if err == nil && here.behind(there) { // one that cannot be read is of no use to anybody
-			r.spare(name)
+		if err == nil && here.isBehind(there) { // one that cannot be read is of no use to anybody
+			r.reportSpared(name)
 			left = append(left, name)
 			continue
 		}
@@ -94,31 +94,31 @@ func (r *run) drop(ctx context.Context, names []string) (left []string, err erro
 	return left, nil
 }
 
-// reached tells how far the database of a snapshot has come.
-func (r *run) reached(ctx context.Context, name string) (at progress, err error) {
+// snapshotState tells how far the database of a snapshot has come.
+func (r *backupRun) snapshotState(ctx context.Context, name string) (at databaseState, err error) {
 	d, err := db.OpenSnapshot(ctx, filepath.Join(r.dir.path, snapshotsName, name, databaseName), r.Log)
 	if err != nil {
-		return progress{}, err
+		return databaseState{}, err
 	}
 	defer d.Close() // opened to read
-	return progressOf(d.Read(ctx))
+	return databaseStateOf(d.Read(ctx))
 }
 
-// progress is how far a database has come. Both only ever grow while one is used.
-type progress struct {
+// databaseState is how far a database has come. Both only ever grow while one is used.
+type databaseState struct {
 	config int64 // version of the configuration
 	newest int64 // when the newest thing in it was made or changed, ms
 }
 
-func (p progress) behind(other progress) bool {
-	return p.config < other.config || p.newest < other.newest-farBack.Milliseconds()
+func (p databaseState) isBehind(other databaseState) bool {
+	return p.config < other.config || p.newest < other.newest-oldDatabaseAge.Milliseconds()
 }
 
-// spare tells of a snapshot that was not removed.
-func (r *run) spare(name string) {
+// reportSpared tells of a snapshot that was not removed.
+func (r *backupRun) reportSpared(name string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.sum.Spared++
+	r.summary.Spared++
 	if r.Report != nil {
 		r.Report(
 			fmt.Sprintf(
@@ -129,31 +129,31 @@ func (r *run) spare(name string) {
 }
 
 // isPool reports whether a directory beside the pools in use was made as one.
-func (r *run) isPool(ctx context.Context, name string) bool {
+func (r *backupRun) isPool(ctx context.Context, name string) bool {
 	pool, err := disk.Open(r.dir.pool(name), "larder-backup-"+r.Fingerprint, disk.Options{Now: r.Now})
 	if err != nil {
 		return false
 	}
 	defer pool.Close() // gives up descriptors
-	_, err = pool.Stat(ctx, absent)
+	_, err = pool.Stat(ctx, absentKey)
 	return errors.Is(err, blob.ErrNotFound)
 }
 
 // prunePool takes out of one provider's pool what no snapshot names.
-func (r *run) prunePool(ctx context.Context, providerID string, kept []*db.DB) (err error) {
+func (r *backupRun) prunePool(ctx context.Context, providerID string, kept []*db.DB) (err error) {
 	pool, err := disk.Open(r.dir.pool(providerID), "larder-backup-"+r.Fingerprint, disk.Options{Now: r.Now})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, pool.Close()) }()
-	batch := make([]blob.Key, 0, keyPiece)
+	batch := make([]blob.Key, 0, keysPerQuery)
 	sift := func() error {
 		if len(batch) == 0 {
 			return nil
 		}
 		needed := map[blob.Key]bool{}
 		for _, d := range kept {
-			there, err := named(d.Read(ctx), providerID, batch)
+			there, err := keysInUse(d.Read(ctx), providerID, batch)
 			if err != nil {
 				return err
 			}
@@ -168,14 +168,14 @@ func (r *run) prunePool(ctx context.Context, providerID string, kept []*db.DB) (
 			if err := pool.Delete(ctx, key); err != nil {
 				return err
 			}
-			r.sum.Pruned++
+			r.summary.Pruned++
 		}
 		batch = batch[:0]
 		return nil
 	}
 	err = pool.Walk(ctx, func(key blob.Key, _ int64, _ time.Time) error {
 		batch = append(batch, key)
-		if len(batch) == keyPiece {
+		if len(batch) == keysPerQuery {
 			return sift()
 		}
 		return nil

@@ -16,37 +16,37 @@ import (
 // Somebody has brought an old database back. Its backups don't take away what was saved of
 // the time after it.
 func TestOldDatabaseDoesNotPruneNewSnapshots(t *testing.T) {
-	each(t, func(t *testing.T, s *shop) {
+	each(t, func(t *testing.T, s *fixture) {
 		two := func(o *backup.Options) { o.Keep = 2 }
 		s.alice.Upload("/home/alice", "old", []byte("old"))
-		first := s.must(two).Snapshot
+		first := s.mustBackUp(two).Snapshot
 		s.l.User(t, "bob")
 		s.l.User(t, "carol")
 		key := s.object(s.alice.Upload("/home/alice", "new", []byte("of the days since")))
-		second := s.must(two).Snapshot
+		second := s.mustBackUp(two).Snapshot
 
 		l := s.restored(t, s.engine, func(o *backup.RestoreOptions) { o.Snapshot = first })
 		s.a = l.Apps[0]
-		sum, said, err := s.take()
+		sum, said, err := s.backUp()
 		if err != nil || sum.Spared != 1 || len(said) != 1 || !strings.Contains(said[0], second) {
 			t.Errorf("backup of the old database: %+v, %q, %v", sum, said, err)
 		}
-		if names := s.snapshots(); !slices.Equal(names, []string{second, sum.Snapshot}) || s.kept(key) == "" {
-			t.Errorf("snapshots %q, the new object at %q", names, s.kept(key))
+		if names := s.snapshots(); !slices.Equal(names, []string{second, sum.Snapshot}) || s.poolContent(key) == "" {
+			t.Errorf("snapshots %q, the new object at %q", names, s.poolContent(key))
 		}
 		if err := os.RemoveAll(filepath.Join(s.dir, "snapshots", second)); err != nil { // as the sentence says
 			t.Fatal(err)
 		}
-		if sum := s.must(); sum.Pruned != 1 || s.kept(key) != "" {
-			t.Errorf("the next one: %+v, the new object at %q", sum, s.kept(key))
+		if sum := s.mustBackUp(); sum.Pruned != 1 || s.poolContent(key) != "" {
+			t.Errorf("the next one: %+v, the new object at %q", sum, s.poolContent(key))
 		}
 	})
 }
 
 // A day less is what may have been deleted since; a millisecond more is an old database, and so
 // is an older configuration.
-func TestWhatAnOldDatabaseIs(t *testing.T) {
-	each(t, func(t *testing.T, s *shop) {
+func TestOldDatabaseThreshold(t *testing.T) {
+	each(t, func(t *testing.T, s *fixture) {
 		s.alice.Upload("/home/alice", "f", []byte("content"))
 		newest := func(at time.Time) {
 			for _, set := range []string{"entries SET updated_at", "objects SET created_at", "jobs SET created_at",
@@ -56,7 +56,7 @@ func TestWhatAnOldDatabaseIs(t *testing.T) {
 		}
 		spared := func() int64 {
 			t.Helper()
-			sum, _, err := s.take()
+			sum, _, err := s.backUp()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -64,7 +64,7 @@ func TestWhatAnOldDatabaseIs(t *testing.T) {
 		}
 		now := s.l.Clock.Now()
 		newest(now)
-		s.must()
+		s.mustBackUp()
 		newest(now.Add(-24 * time.Hour))
 		if n := spared(); n != 0 {
 			t.Errorf("a day: %d snapshots stay", n)
@@ -74,7 +74,7 @@ func TestWhatAnOldDatabaseIs(t *testing.T) {
 			t.Errorf("a day and a millisecond: %d snapshots stay", n)
 		}
 		newest(now) // it catches up
-		if s.must(); len(s.snapshots()) != 1 {
+		if s.mustBackUp(); len(s.snapshots()) != 1 {
 			t.Errorf("snapshots %q", s.snapshots())
 		}
 		s.exec("UPDATE versions SET value = value - 1 WHERE name = 'config'")
@@ -82,7 +82,7 @@ func TestWhatAnOldDatabaseIs(t *testing.T) {
 			t.Errorf("an older configuration: %d snapshots stay", n)
 		}
 		s.exec("UPDATE versions SET value = value + 1 WHERE name = 'config'")
-		if s.must(); len(s.snapshots()) != 1 {
+		if s.mustBackUp(); len(s.snapshots()) != 1 {
 			t.Errorf("snapshots %q", s.snapshots())
 		}
 	})
@@ -91,8 +91,8 @@ func TestWhatAnOldDatabaseIs(t *testing.T) {
 // Beside the pools there may be what others keep there. A pool of a provider that no snapshot knows
 // goes, and only that.
 func TestPruneLeavesForeignNamesAlone(t *testing.T) {
-	each(t, func(t *testing.T, s *shop) {
-		s.must()
+	each(t, func(t *testing.T, s *fixture) {
+		s.mustBackUp()
 		text, err := os.ReadFile(filepath.Join(s.dir, "larder-backup.json"))
 		if err != nil {
 			t.Fatal(err)
@@ -113,7 +113,7 @@ func TestPruneLeavesForeignNamesAlone(t *testing.T) {
 			}
 			write(t, filepath.Join(objects, pool, "ab", "00112233445566778899aabbccddeeff"), "content")
 		}
-		s.must()
+		s.mustBackUp()
 		for _, name := range append(foreign, "another's/ab/00112233445566778899aabbccddeeff") {
 			if _, err := os.Stat(filepath.Join(objects, name)); err != nil {
 				t.Error(err)
@@ -125,7 +125,7 @@ func TestPruneLeavesForeignNamesAlone(t *testing.T) {
 			}
 		}
 		write(t, filepath.Join(objects, ".old", "ab", "x"), "of a removal that was broken off")
-		s.must()
+		s.mustBackUp()
 		if _, err := os.Stat(filepath.Join(objects, ".old")); err == nil {
 			t.Error("what a removal left is not removed")
 		}

@@ -62,15 +62,15 @@ type Restored struct {
 type restore struct {
 	Destination
 	RestoreOptions
-	manifest Manifest
-	keyThere bool   // the right key lies in its file already
-	rows     *db.DB // the database to come
-	stores   *provider.Registry
-	pools    map[string]*os.Root // of local providers; nil for one that has no object
+	manifest   Manifest
+	keyInPlace bool   // the right key lies in its file already
+	rows       *db.DB // the database to come
+	stores     *provider.Registry
+	pools      map[string]*os.Root // of local providers; nil for one that has no object
 
-	mu  sync.Mutex // guards what follows, Report and Progress
-	sum Restored
-	all Progress
+	mu      sync.Mutex // guards what follows, Report and Progress
+	summary Restored
+	total   Progress
 }
 
 // ErrIncomplete ends a restore that found objects missing or damaged and was not told to
@@ -88,13 +88,13 @@ func Restore(ctx context.Context, to Destination, o RestoreOptions) (sum Restore
 	defer func() { err = errors.Join(err, unlock()) }()
 	done, err := r.begin(ctx)
 	if err == nil && !done {
-		err = r.fill(ctx)
+		err = r.restoreAll(ctx)
 	}
 	if err == nil {
-		err = r.end()
+		err = r.finish()
 	}
-	r.sum.Snapshot, r.sum.Manifest = r.Snapshot, r.manifest
-	return r.sum, err
+	r.summary.Snapshot, r.summary.Manifest = r.Snapshot, r.manifest
+	return r.summary, err
 }
 
 // lock keeps a backup from changing what is restored from. A backup that can't be written
@@ -153,17 +153,17 @@ func (r *restore) begin(ctx context.Context) (done bool, err error) {
 	if r.manifest.Fingerprint != id.Fingerprint {
 		return false, errors.New("the snapshot is of another installation than the rest of the backup")
 	}
-	if err := r.key(); err != nil {
+	if err := r.checkKey(); err != nil {
 		return false, err
 	}
 	if begun != nil {
-		return r.finished(ctx)
+		return r.isFinished(ctx)
 	}
-	if err := r.vacant(ctx); err != nil {
+	if err := r.checkEmpty(ctx); err != nil {
 		return false, err
 	}
 	if err := writeJSON(r.DataDir, markerName,
-		marker{Snapshot: r.Snapshot, Fingerprint: id.Fingerprint, ObjectDir: r.ObjectDir}); err != nil {
+		restoreMarker{Snapshot: r.Snapshot, Fingerprint: id.Fingerprint, ObjectDir: r.ObjectDir}); err != nil {
 		return false, fmt.Errorf("begin the restore: %w", err)
 	}
 	crash.Point("restore.begun")
@@ -174,19 +174,19 @@ func (r *restore) file(name string) string {
 	return filepath.Join(r.Dir, snapshotsName, r.Snapshot, name)
 }
 
-// fill puts everything in place, the database last.
-func (r *restore) fill(ctx context.Context) error {
-	if err := r.load(ctx); err != nil {
+// restoreAll puts everything in place, the database last.
+func (r *restore) restoreAll(ctx context.Context) error {
+	if err := r.loadDatabase(ctx); err != nil {
 		return err
 	}
-	err := r.bring(ctx)
+	err := r.restoreStores(ctx)
 	if err = errors.Join(err, r.rows.Close()); err != nil { // which leaves one file
 		return err
 	}
 	if r.DatabaseURL == "" {
-		err = place(r.loading(), r.DatabaseFile)
+		err = renameDurably(r.loadingPath(), r.DatabaseFile)
 	} else {
-		err = r.export(ctx)
+		err = r.exportToPostgres(ctx)
 	}
 	if err != nil {
 		return fmt.Errorf("put the database in place: %w", err)
@@ -195,13 +195,13 @@ func (r *restore) fill(ctx context.Context) error {
 	return nil
 }
 
-// loading is where the database lies until it is complete.
-func (r *restore) loading() string { return filepath.Join(r.DataDir, databaseName+".restoring") }
+// loadingPath is where the database lies until it is complete.
+func (r *restore) loadingPath() string { return filepath.Join(r.DataDir, databaseName+".restoring") }
 
-// load takes the database of the snapshot, in the schema of this binary, and makes it that of a
+// loadDatabase takes the database of the snapshot, in the schema of this binary, and makes it that of a
 // service that has just been restored.
-func (r *restore) load(ctx context.Context) error {
-	path := r.loading()
+func (r *restore) loadDatabase(ctx context.Context) error {
+	path := r.loadingPath()
 	for _, suffix := range []string{"", "-wal", "-shm"} {
 		if err := os.Remove(path + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("remove what an interrupted restore left: %w", err)
@@ -217,19 +217,19 @@ func (r *restore) load(ctx context.Context) error {
 	if err := r.rows.Migrate(ctx); err != nil {
 		return errors.Join(err, r.rows.Close())
 	}
-	key, err := number(r.manifest.Fingerprint)
+	key, err := fingerprintNumber(r.manifest.Fingerprint)
 	if err == nil {
 		var noted int64
-		if noted, err = keyOf(r.rows.Read(ctx)); err == nil && noted != key {
+		if noted, err = keyFingerprint(r.rows.Read(ctx)); err == nil && noted != key {
 			err = errors.New("the database of the backup was made with another secret key than its manifest says")
 		}
 	}
 	var taken int64
 	if err == nil {
-		taken, err = r.manifest.moment()
+		taken, err = r.manifest.takenAt()
 	}
 	if err == nil {
-		err = r.rows.Write(ctx, func(tx *db.Tx) error { return renewed(tx, r.Now().UnixMilli(), taken) })
+		err = r.rows.Write(ctx, func(tx *db.Tx) error { return resetRestored(tx, r.Now().UnixMilli(), taken) })
 	}
 	if err != nil {
 		return errors.Join(err, r.rows.Close())
@@ -237,14 +237,14 @@ func (r *restore) load(ctx context.Context) error {
 	return nil
 }
 
-// renewed takes out of a database what ended with the original, or speaks of what no backup holds.
-func renewed(tx *db.Tx, now, taken int64) error {
+// resetRestored takes out of a database what ended with the original, or speaks of what no backup holds.
+func resetRestored(tx *db.Tx, now, taken int64) error {
 	for _, change := range []func(tx *db.Tx) error{
 		object.AfterRestore, upload.AfterRestore, quota.AfterRestore, download.Restored, freemode.Restored,
 		fsck.Restored,
 		func(tx *db.Tx) error { return account.Restored(tx, now) },
 		func(tx *db.Tx) error { return job.AfterRestore(tx, now, account.MailJobTypes()) },
-		func(tx *db.Tx) error { return mark(tx, taken) },
+		func(tx *db.Tx) error { return recordOrigin(tx, taken) },
 	} {
 		if err := change(tx); err != nil {
 			return err
@@ -253,26 +253,26 @@ func renewed(tx *db.Tx, now, taken int64) error {
 	return tx.BumpConfig()
 }
 
-// bring puts objects, access log and key in place.
-func (r *restore) bring(ctx context.Context) (err error) {
+// restoreStores puts objects, access log and key in place.
+func (r *restore) restoreStores(ctx context.Context) (err error) {
 	r.stores = provider.New(provider.Config{DB: r.rows, ObjectDir: r.ObjectDir, MinFree: r.MinFree, Now: r.Now})
 	defer func() { err = errors.Join(err, r.stores.Close()) }()
-	if err := r.bringObjects(ctx); err != nil {
+	if err := r.restoreObjects(ctx); err != nil {
 		return err
 	}
-	if r.sum.Wrong > 0 && !r.Incomplete {
+	if r.summary.Wrong > 0 && !r.Incomplete {
 		return fmt.Errorf(
 			"%w: it lacks %d objects. Nothing is lost by this: bring the backup back as it was and run the same command again, "+
-				"or go on without them by --incomplete", ErrIncomplete, r.sum.Wrong)
+				"or go on without them by --incomplete", ErrIncomplete, r.summary.Wrong)
 	}
 	crash.Point("restore.objects")
 	if _, there := r.manifest.Files[auditName]; there {
 		path := filepath.Join(r.DataDir, auditName)
-		if err := errors.Join(r.copyFile(auditName, path+newSuffix), place(path+newSuffix, path)); err != nil {
+		if err := errors.Join(r.copyFile(auditName, path+newSuffix), renameDurably(path+newSuffix, path)); err != nil {
 			return fmt.Errorf("bring back the access log: %w", err)
 		}
 	}
-	if r.Key != nil || r.keyThere {
+	if r.Key != nil || r.keyInPlace {
 		return nil
 	}
 	key, err := os.ReadFile(r.file(keyName))
@@ -285,8 +285,8 @@ func (r *restore) bring(ctx context.Context) (err error) {
 	return nil
 }
 
-// bringObjects puts every object that the database names into its store.
-func (r *restore) bringObjects(ctx context.Context) (err error) {
+// restoreObjects puts every object that the database names into its store.
+func (r *restore) restoreObjects(ctx context.Context) (err error) {
 	all, err := r.stores.All(ctx)
 	if err != nil {
 		return err
@@ -304,7 +304,7 @@ func (r *restore) bringObjects(ctx context.Context) (err error) {
 			continue
 		}
 		local[p.ID] = true
-		if err := errors.Join(providerName(p.ID), r.stores.Prepare(p.Bucket, p.Marker)); err != nil {
+		if err := errors.Join(checkProviderName(p.ID), r.stores.Prepare(p.Bucket, p.Marker)); err != nil {
 			return fmt.Errorf("make the store of provider %s (%s): %w", p.ID, p.Name, err)
 		}
 		root, err := os.OpenRoot(filepath.Join(r.Dir, objectsName, p.ID))
@@ -313,62 +313,62 @@ func (r *restore) bringObjects(ctx context.Context) (err error) {
 		}
 		r.pools[p.ID] = root
 	}
-	if r.all.AllObjects, r.all.AllBytes, err = totals(r.rows.Read(ctx)); err != nil {
+	if r.total.AllObjects, r.total.AllBytes, err = totals(r.rows.Read(ctx)); err != nil {
 		return err
 	}
 	return eachObject(ctx, r.rows, func(o storedObject) (bool, error) {
 		if !local[o.provider] {
 			r.mu.Lock()
 			defer r.mu.Unlock()
-			r.passed(o)
+			r.addProgress(o)
 		}
 		return local[o.provider], nil
-	}, r.bringOne)
+	}, r.restoreObject)
 }
 
-// passed tells how far things are. r.mu is held.
-func (r *restore) passed(o storedObject) {
-	r.all.Objects, r.all.Bytes = r.all.Objects+1, r.all.Bytes+o.size
+// addProgress tells how far things are. r.mu is held.
+func (r *restore) addProgress(o storedObject) {
+	r.total.Objects, r.total.Bytes = r.total.Objects+1, r.total.Bytes+o.size
 	if r.Progress != nil {
-		r.Progress(r.all)
+		r.Progress(r.total)
 	}
 }
 
-// bringOne has an object in its store. An error means that the restore can't go on.
-func (r *restore) bringOne(ctx context.Context, o storedObject) error {
+// restoreObject has an object in its store. An error means that the restore can't go on.
+func (r *restore) restoreObject(ctx context.Context, o storedObject) error {
 	store, err := r.stores.Store(ctx, o.provider)
 	if err != nil {
 		return err
 	}
 	info, err := store.Stat(ctx, o.key)
 	if err == nil && info.Size == o.size { // an interrupted restore brought it
-		r.right(o)
+		r.reportRestored(o)
 		return nil
 	}
 	if err != nil && !errors.Is(err, blob.ErrNotFound) {
 		return err
 	}
-	file, err := r.openKept(o)
+	file, err := r.openPoolObject(o)
 	if err != nil {
-		r.wrong(o, "%v", err)
+		r.reportWrong(o, "%v", err)
 		return nil
 	}
 	defer file.Close() // opened to read
-	_, err = store.Put(ctx, o.key, newChecked(file, o), blob.PutOptions{Size: o.size})
+	_, err = store.Put(ctx, o.key, newCheckedReader(file, o), blob.PutOptions{Size: o.size})
 	var size blob.ErrSize
 	var reading blob.ErrReader
 	switch {
 	case err == nil:
-		r.right(o)
-	case errors.As(err, &size), errors.Is(err, errDiffers), errors.As(err, &reading):
-		r.wrong(o, "%v", err)
+		r.reportRestored(o)
+	case errors.As(err, &size), errors.Is(err, errWrongHash), errors.As(err, &reading):
+		r.reportWrong(o, "%v", err)
 	default:
 		return fmt.Errorf("bring back %s: %w", o, err)
 	}
 	return nil
 }
 
-func (r *restore) openKept(o storedObject) (*os.File, error) {
+func (r *restore) openPoolObject(o storedObject) (*os.File, error) {
 	root := r.pools[o.provider]
 	if root == nil {
 		return nil, errors.New("it is missing from the backup")
@@ -380,19 +380,19 @@ func (r *restore) openKept(o storedObject) (*os.File, error) {
 	return file, err
 }
 
-func (r *restore) right(o storedObject) {
+func (r *restore) reportRestored(o storedObject) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.sum.Objects, r.sum.Bytes = r.sum.Objects+1, r.sum.Bytes+o.size
-	r.passed(o)
+	r.summary.Objects, r.summary.Bytes = r.summary.Objects+1, r.summary.Bytes+o.size
+	r.addProgress(o)
 }
 
-func (r *restore) wrong(o storedObject, format string, args ...any) {
+func (r *restore) reportWrong(o storedObject, format string, args ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.sum.Wrong++
+	r.summary.Wrong++
 	if r.Report != nil {
 		r.Report(fmt.Sprintf("%s: %s", o, fmt.Sprintf(format, args...)))
 	}
-	r.passed(o)
+	r.addProgress(o)
 }

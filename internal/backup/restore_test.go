@@ -25,12 +25,12 @@ import (
 )
 
 // A backup is restored into an empty place and nowhere else.
-func TestRestoreWantsAnEmptyPlace(t *testing.T) {
-	each(t, func(t *testing.T, s *shop) {
+func TestRestoreRequiresAnEmptyDestination(t *testing.T) {
+	each(t, func(t *testing.T, s *fixture) {
 		s.alice.Upload("/home/alice", "a", []byte("a"))
-		s.must()
+		s.mustBackUp()
 		_, _, err := restore(s.a.Config, s.dir)
-		told(t, "the place of the service itself", err)
+		wantError(t, "the place of the service itself", err)
 		for name, path := range map[string]string{
 			"a database": "larder.db", "the log of one": "larder.db-wal", "an access log": "audit.db",
 			"objects": "objects/default/ab/x", "another store": "objects/other/.larder-store", "a file": "objects/file",
@@ -38,7 +38,7 @@ func TestRestoreWantsAnEmptyPlace(t *testing.T) {
 			cfg := s.emptyPlace(t, "sqlite")
 			write(t, filepath.Join(cfg.DataDir, path), "something")
 			_, _, err := restore(cfg, s.dir)
-			told(t, name, err, "empty")
+			wantError(t, name, err, "empty")
 			if text, err := os.ReadFile(filepath.Join(cfg.DataDir, path)); err != nil || string(text) != "something" {
 				t.Errorf("%s is %q afterwards, %v", name, text, err)
 			}
@@ -51,8 +51,8 @@ func TestRestoreWantsAnEmptyPlace(t *testing.T) {
 		defer d.Close()
 		exec(t, d, "CREATE TABLE guestbook (line TEXT)")
 		_, _, err = restore(cfg, s.dir)
-		told(t, "a PostgreSQL database with tables", err, "tables", "empty")
-		untouched(t, cfg)
+		wantError(t, "a PostgreSQL database with tables", err, "tables", "empty")
+		wantUntouched(t, cfg)
 
 		// What an empty place may hold: directories for disks, a new disk, the files of others.
 		cfg = s.emptyPlace(t, s.engine)
@@ -65,36 +65,36 @@ func TestRestoreWantsAnEmptyPlace(t *testing.T) {
 		if _, _, err := restore(cfg, s.dir); err != nil {
 			t.Errorf("an empty place with directories for disks: %v", err)
 		}
-		sound(t, start(t, s.engine, cfg))
+		wantSound(t, start(t, s.engine, cfg))
 	})
 }
 
 // Abuse case C116: without the key of the original nothing is restored, and the message
 // says what to do.
-func TestRestoreWantsTheKey(t *testing.T) {
-	each(t, func(t *testing.T, s *shop) {
+func TestRestoreRequiresTheKey(t *testing.T) {
+	each(t, func(t *testing.T, s *fixture) {
 		s.alice.Upload("/home/alice", "a", []byte("a"))
-		s.must()
+		s.mustBackUp()
 		cfg := s.emptyPlace(t, s.engine)
-		cfg.SecretKey = keyOf("a wrong one")
+		cfg.SecretKey = keyFingerprint("a wrong one")
 		_, _, err := restore(cfg, s.dir)
-		told(t, "with another key", err, "not the one", "LARDER_SECRET_KEY")
-		untouched(t, cfg)
+		wantError(t, "with another key", err, "not the one", "LARDER_SECRET_KEY")
+		wantUntouched(t, cfg)
 
 		cfg = s.emptyPlace(t, "sqlite")
 		cfg.SecretKey = ""
 		_, _, err = restore(cfg, s.dir)
-		told(t, "without a key", err, "does not hold it", "LARDER_SECRET_KEY")
-		untouched(t, cfg)
+		wantError(t, "without a key", err, "does not hold it", "LARDER_SECRET_KEY")
+		wantUntouched(t, cfg)
 	})
 }
 
 // A key that the service made itself comes with the backup.
 func TestRestoreBringsTheKeyThatWasMade(t *testing.T) {
 	t.Parallel()
-	s := newShop(t, "sqlite", func(c *config.Config) { c.SecretKey = "" })
+	s := newFixture(t, "sqlite", func(c *config.Config) { c.SecretKey = "" })
 	s.alice.Upload("/home/alice", "a", []byte("a"))
-	s.must()
+	s.mustBackUp()
 	original, err := os.ReadFile(s.a.Config.KeyFile())
 	if err != nil {
 		t.Fatal(err)
@@ -109,7 +109,7 @@ func TestRestoreBringsTheKeyThatWasMade(t *testing.T) {
 	if info, err := os.Stat(cfg.KeyFile()); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("mode %v, %v", info.Mode(), err)
 	}
-	reads(t, start(t, "sqlite", cfg).SignIn(t, "alice", "password of alice"), "/home/alice/a", "a")
+	wantContent(t, start(t, "sqlite", cfg).SignIn(t, "alice", "password of alice"), "/home/alice/a", "a")
 
 	cfg = s.emptyPlace(t, "sqlite")
 	write(t, cfg.KeyFile(), string(original))
@@ -117,24 +117,24 @@ func TestRestoreBringsTheKeyThatWasMade(t *testing.T) {
 		t.Errorf("where the key lies already: %v", err)
 	}
 	cfg = s.emptyPlace(t, "sqlite")
-	other := newShop(t, "sqlite", func(c *config.Config) { c.SecretKey = "" })
+	other := newFixture(t, "sqlite", func(c *config.Config) { c.SecretKey = "" })
 	foreign, err := os.ReadFile(other.a.Config.KeyFile())
 	if err != nil {
 		t.Fatal(err)
 	}
 	write(t, cfg.KeyFile(), string(foreign))
 	_, _, err = restore(cfg, s.dir)
-	told(t, "where another key lies", err, "another service")
+	wantError(t, "where another key lies", err, "another service")
 
 	cfg = s.emptyPlace(t, "sqlite")
 	write(t, filepath.Join(s.dir, "snapshots", s.snapshots()[0], "secret.key"), string(foreign))
 	_, _, err = restore(cfg, s.dir)
-	told(t, "a backup whose key is another one", err, "secret key in the backup")
-	untouched(t, cfg)
+	wantError(t, "a backup whose key is another one", err, "secret key in the backup")
+	wantUntouched(t, cfg)
 }
 
 // manifest changes what the manifest of the only snapshot says.
-func (s *shop) manifest(change func(m *backup.Manifest)) {
+func (s *fixture) manifest(change func(m *backup.Manifest)) {
 	s.t.Helper()
 	path := filepath.Join(s.dir, "snapshots", s.snapshots()[0], "manifest.json")
 	text, err := os.ReadFile(path)
@@ -154,17 +154,17 @@ func (s *shop) manifest(change func(m *backup.Manifest)) {
 
 // What this version does not know, or what is damaged, is refused before anything is made of it.
 func TestRestoreRefusesBackups(t *testing.T) {
-	each(t, func(t *testing.T, s *shop) {
+	each(t, func(t *testing.T, s *fixture) {
 		s.alice.Upload("/home/alice", "a", []byte("a"))
 		none := t.TempDir()
 		_, _, err := restore(s.emptyPlace(t, "sqlite"), none)
-		told(t, "an empty directory", err, "no backup")
-		s.must()
+		wantError(t, "an empty directory", err, "no backup")
+		s.mustBackUp()
 		refused := func(what string, words ...string) {
 			t.Helper()
 			cfg := s.emptyPlace(t, s.engine)
 			_, _, err := restore(cfg, s.dir)
-			told(t, what, err, words...)
+			wantError(t, what, err, words...)
 			if _, err := os.Stat(cfg.DatabaseFile()); !errors.Is(err, fs.ErrNotExist) {
 				t.Errorf("%s: and left a database (%v)", what, err)
 			}
@@ -196,7 +196,7 @@ func TestRestoreRefusesBackups(t *testing.T) {
 
 		_, _, err = restore(s.emptyPlace(t, "sqlite"), s.dir,
 			func(o *backup.RestoreOptions) { o.Snapshot = "20010101T000000.000Z" })
-		told(t, "a snapshot that is not there", err, s.snapshots()[0])
+		wantError(t, "a snapshot that is not there", err, s.snapshots()[0])
 
 		path := filepath.Join(s.dir, "snapshots", s.snapshots()[0], "larder.db")
 		whole, err := os.ReadFile(path)
@@ -230,21 +230,21 @@ func fingerprint(t *testing.T, dir string) string {
 // Damaged and missing objects are all told; the restore goes on when they are back, or without them
 // when it is told to.
 func TestRestoreTellsOfDamage(t *testing.T) {
-	each(t, func(t *testing.T, s *shop) {
+	each(t, func(t *testing.T, s *fixture) {
 		content := map[string]string{"gone": "gone content", "changed": "changed content", "short": "short content",
 			"long": "long content", "fine": "fine content"}
 		keys := map[string]string{}
 		for name, text := range content {
 			keys[name] = s.object(s.alice.Upload("/home/alice", name, []byte(text)))
 		}
-		s.must()
-		if err := os.Remove(s.kept(keys["gone"])); err != nil {
+		s.mustBackUp()
+		if err := os.Remove(s.poolContent(keys["gone"])); err != nil {
 			t.Fatal(err)
 		}
-		goneTo := filepath.Join(filepath.Dir(filepath.Dir(s.kept(keys["fine"]))), keys["gone"])
-		write(t, s.kept(keys["changed"]), "chAnged content")
-		write(t, s.kept(keys["short"]), "short")
-		write(t, s.kept(keys["long"]), "long content, and more of it")
+		goneTo := filepath.Join(filepath.Dir(filepath.Dir(s.poolContent(keys["fine"]))), keys["gone"])
+		write(t, s.poolContent(keys["changed"]), "chAnged content")
+		write(t, s.poolContent(keys["short"]), "short")
+		write(t, s.poolContent(keys["long"]), "long content, and more of it")
 
 		cfg := s.emptyPlace(t, s.engine)
 		_, said, err := restore(cfg, s.dir)
@@ -260,11 +260,11 @@ func TestRestoreTellsOfDamage(t *testing.T) {
 		}
 		_, err = app.New(t.Context(), cfg, app.Deps{Now: time.Now, Random: rand.Reader,
 			Log: slog.New(slog.DiscardHandler)})
-		told(t, "a start of what is not whole", err, "larder restore")
+		wantError(t, "a start of what is not whole", err, "larder restore")
 
 		write(t, goneTo, content["gone"])
-		write(t, s.kept(keys["changed"]), content["changed"])
-		write(t, s.kept(keys["short"]), content["short"])
+		write(t, s.poolContent(keys["changed"]), content["changed"])
+		write(t, s.poolContent(keys["short"]), content["short"])
 		if _, said, err := restore(cfg, s.dir); !errors.Is(err, backup.ErrIncomplete) || len(said) != 1 {
 			t.Errorf("with three of four back: %q, %v", said, err)
 		}
@@ -275,20 +275,20 @@ func TestRestoreTellsOfDamage(t *testing.T) {
 		l := start(t, s.engine, cfg)
 		alice := l.SignIn(t, "alice", "password of alice")
 		for _, name := range []string{"fine", "gone", "changed", "short"} {
-			reads(t, alice, "/home/alice/"+name, content[name])
+			wantContent(t, alice, "/home/alice/"+name, content[name])
 		}
 	})
 }
 
 // A restore that is broken off leaves nothing that starts, and goes on with the same snapshot.
 func TestInterruptedRestoreGoesOn(t *testing.T) {
-	each(t, func(t *testing.T, s *shop) {
+	each(t, func(t *testing.T, s *fixture) {
 		for i := range 50 {
 			s.alice.Upload("/home/alice", fmt.Sprint("f", i), fmt.Appendf(nil, "content %d", i))
 		}
-		s.must()
+		s.mustBackUp()
 		s.alice.Upload("/home/alice", "later", []byte("later"))
-		s.must(func(o *backup.Options) { o.Keep = 2 })
+		s.mustBackUp(func(o *backup.Options) { o.Keep = 2 })
 		first, second := s.snapshots()[0], s.snapshots()[1]
 		for _, engine := range dbtest.Engines {
 			cfg := s.emptyPlace(t, engine)
@@ -305,28 +305,28 @@ func TestInterruptedRestoreGoesOn(t *testing.T) {
 			}
 			for _, try := range []func(context.Context, config.Config, app.Deps) (*app.App, error){app.New, app.Open} {
 				_, err := try(t.Context(), cfg, deps)
-				told(t, "a start", err, "not finished", "larder restore")
+				wantError(t, "a start", err, "not finished", "larder restore")
 			}
 			if _, err := os.Stat(cfg.DatabaseFile()); !errors.Is(err, fs.ErrNotExist) {
 				t.Errorf("there is a database already: %v", err)
 			}
 			_, _, err = restore(cfg, s.dir, func(o *backup.RestoreOptions) { o.Snapshot = second })
-			told(t, "another snapshot", err, first, "not finished")
+			wantError(t, "another snapshot", err, first, "not finished")
 			moved := cfg
 			moved.ObjectDir = filepath.Join(t.TempDir(), "objects")
 			_, _, err = restore(moved, s.dir)
-			told(t, "another object directory", err, "not finished")
+			wantError(t, "another object directory", err, "not finished")
 			sum, _, err := restore(cfg, s.dir)
 			if err != nil || sum.Snapshot != first || sum.Objects != 50 {
 				t.Fatalf("again: %+v, %v", sum, err)
 			}
 			l := start(t, engine, cfg)
-			sound(t, l)
+			wantSound(t, l)
 			alice := l.SignIn(t, "alice", "password of alice")
-			reads(t, alice, "/home/alice/f49", "content 49")
+			wantContent(t, alice, "/home/alice/f49", "content 49")
 			alice.Get("/home/alice/later").Fails(404, "NOT_FOUND")
 			_, _, err = restore(cfg, s.dir)
-			told(t, "once it runs", err)
+			wantError(t, "once it runs", err)
 		}
 	})
 }
@@ -334,7 +334,7 @@ func TestInterruptedRestoreGoesOn(t *testing.T) {
 // Several providers, one of them under a prefix and with the bucket of another, come back to
 // where their rows say.
 func TestRestoreBringsEveryProvider(t *testing.T) {
-	each(t, func(t *testing.T, s *shop) {
+	each(t, func(t *testing.T, s *fixture) {
 		admin := s.l.Admin(t)
 		for i, body := range []M{
 			{"name": "second", "type": "store_a", "bucket": "second", "pathPrefix": "some/where"},
@@ -348,7 +348,7 @@ func TestRestoreBringsEveryProvider(t *testing.T) {
 				admin.Upload(path, "file", []byte("in "+path))
 			}
 		}
-		if sum := s.must(); sum.Objects != 2 {
+		if sum := s.mustBackUp(); sum.Objects != 2 {
 			t.Errorf("%+v", sum)
 		}
 		cfg := s.emptyPlace(t, s.engine)
@@ -357,10 +357,10 @@ func TestRestoreBringsEveryProvider(t *testing.T) {
 			t.Fatal(err)
 		}
 		l := start(t, s.engine, cfg)
-		sound(t, l)
+		wantSound(t, l)
 		admin = l.Admin(t)
-		reads(t, admin, "/m0/file", "in /m0")
-		reads(t, admin, "/m1/file", "in /m1")
+		wantContent(t, admin, "/m0/file", "in /m0")
+		wantContent(t, admin, "/m1/file", "in /m1")
 		admin.Upload("/m2", "new", []byte("new"))
 		if found, err := filepath.Glob(filepath.Join(cfg.ObjectDir, "second", "some", "where", "??",
 			"*")); err != nil || len(found) != 1 {
@@ -371,7 +371,7 @@ func TestRestoreBringsEveryProvider(t *testing.T) {
 
 // A move that was under way when the backup was taken is done by the restored service.
 func TestRestoredServiceGoesOnWithJobs(t *testing.T) {
-	each(t, func(t *testing.T, s *shop) {
+	each(t, func(t *testing.T, s *fixture) {
 		admin := s.l.Admin(t)
 		provider := admin.Post("/api/admin/storage/providers",
 			M{"name": "second", "type": "store_a", "bucket": "second"}).OK(201).Text("provider.id")
@@ -390,7 +390,7 @@ func TestRestoredServiceGoesOnWithJobs(t *testing.T) {
 		}
 		job := admin.Post("/api/files/"+folder+"/move", M{"targetPath": "/second"}).OK(200).Text("jobId")
 		s.wait("the move was tried", func() bool {
-			return number(t, s.a.DB, "SELECT count(*) FROM jobs WHERE id = $1 AND status = 'pending' AND attempts = 1",
+			return fingerprintNumber(t, s.a.DB, "SELECT count(*) FROM jobs WHERE id = $1 AND status = 'pending' AND attempts = 1",
 				job) == 1
 		})
 		if err := os.Rename(second+"-away", second); err != nil {
@@ -398,22 +398,22 @@ func TestRestoredServiceGoesOnWithJobs(t *testing.T) {
 		}
 		s.exec("UPDATE jobs SET status = 'running', holder = 'somebody', due = $1 WHERE id = $2",
 			s.l.Clock.Now().Add(time.Hour).UnixMilli(), job)
-		s.must()
+		s.mustBackUp()
 		l := s.restored(t, s.engine)
 		moved := l.Admin(t)
 		s.wait("the move was done", func() bool {
 			return moved.Get("/api/files/jobs/"+job).OK(200).Text("job.status") == "completed"
 		})
-		reads(t, moved, "/second/folder/f7", "content 7")
+		wantContent(t, moved, "/second/folder/f7", "content 7")
 		l.Sweep()
-		sound(t, l)
+		wantSound(t, l)
 	})
 }
 
 // Mails that waited when the backup was taken are not sent by the restored service: the
 // original has sent them.
 func TestRestoredServiceSendsNoMailsThatWaited(t *testing.T) {
-	each(t, func(t *testing.T, s *shop) {
+	each(t, func(t *testing.T, s *fixture) {
 		for i, kind := range []string{"verify-mail", "resend-mail", "reset-mail", "move"} {
 			for _, status := range []string{"pending", "running", "failed"} {
 				s.exec(
@@ -421,19 +421,19 @@ func TestRestoredServiceSendsNoMailsThatWaited(t *testing.T) {
 					fmt.Sprint(status, i), kind, status, s.l.Clock.Now().UnixMilli())
 			}
 		}
-		s.must()
+		s.mustBackUp()
 		l := s.restored(t, s.engine)
-		if n := number(t, l.Apps[0].DB, "SELECT count(*) FROM jobs WHERE type LIKE '%mail'"); n != 0 {
+		if n := fingerprintNumber(t, l.Apps[0].DB, "SELECT count(*) FROM jobs WHERE type LIKE '%mail'"); n != 0 {
 			t.Errorf("%d mails wait", n)
 		}
 		// that one is tried at once
-		if n := number(t, l.Apps[0].DB, "SELECT count(*) FROM jobs WHERE type = 'move' AND id <> 'running3'"); n != 2 {
+		if n := fingerprintNumber(t, l.Apps[0].DB, "SELECT count(*) FROM jobs WHERE type = 'move' AND id <> 'running3'"); n != 2 {
 			t.Errorf("%d other jobs", n)
 		}
 	})
 }
 
-func (s *shop) parent(id string) (parent string) {
+func (s *fixture) parent(id string) (parent string) {
 	s.t.Helper()
 	if err := s.a.DB.Read(context.Background()).QueryRow("SELECT parent_id FROM entries WHERE id = $1", id).
 		Scan(&parent); err != nil {
@@ -442,7 +442,7 @@ func (s *shop) parent(id string) (parent string) {
 	return parent
 }
 
-func (s *shop) wait(what string, condition func() bool) {
+func (s *fixture) wait(what string, condition func() bool) {
 	s.t.Helper()
 	deadline := time.After(30 * time.Second)
 	for !condition() {
@@ -457,13 +457,13 @@ func (s *shop) wait(what string, condition func() bool) {
 // A snapshot of an older schema is brought up to date: here the frozen dump of each version before
 // this one takes the place of the database.
 func TestRestoreMigratesOlderSchemas(t *testing.T) {
-	each(t, func(t *testing.T, s *shop) {
-		s.must()
+	each(t, func(t *testing.T, s *fixture) {
+		s.mustBackUp()
 		newest, err := db.SchemaVersion()
 		if err != nil {
 			t.Fatal(err)
 		}
-		key := number(t, s.a.DB, "SELECT value FROM versions WHERE name = 'key'")
+		key := fingerprintNumber(t, s.a.DB, "SELECT value FROM versions WHERE name = 'key'")
 		for version := 1; version < newest; version++ {
 			path := filepath.Join(s.dir, "snapshots", s.snapshots()[0], "larder.db")
 			if err := os.Remove(path); err != nil {
@@ -503,7 +503,7 @@ func TestRestoreMigratesOlderSchemas(t *testing.T) {
 			if err := d.CheckSchema(t.Context()); err != nil {
 				t.Errorf("version %d: %v", version, err)
 			}
-			if n := number(t, d, "SELECT count(*) FROM users WHERE username = 'Alice'"); n != 1 {
+			if n := fingerprintNumber(t, d, "SELECT count(*) FROM users WHERE username = 'Alice'"); n != 1 {
 				t.Errorf("version %d: %d users named Alice", version, n)
 			}
 			if err := d.Close(); err != nil {
@@ -515,7 +515,7 @@ func TestRestoreMigratesOlderSchemas(t *testing.T) {
 
 // The access log lies in a database of its own, which comes along.
 func TestBackupTakesTheAccessLogAlong(t *testing.T) {
-	each(t, func(t *testing.T, s *shop) {
+	each(t, func(t *testing.T, s *fixture) {
 		log, err := db.Open(t.Context(), db.Config{Path: filepath.Join(s.a.Config.DataDir, "audit.db"),
 			Log: slog.New(slog.DiscardHandler)})
 		if err != nil {
@@ -523,7 +523,7 @@ func TestBackupTakesTheAccessLogAlong(t *testing.T) {
 		}
 		defer log.Close()
 		exec(t, log, "CREATE TABLE IF NOT EXISTS tried (line TEXT); INSERT INTO tried VALUES ('a line of before');")
-		s.must()
+		s.mustBackUp()
 		exec(t, log, "INSERT INTO tried VALUES ('a line of after')")
 		cfg := s.emptyPlace(t, s.engine)
 		if _, _, err := restore(cfg, s.dir); err != nil {
@@ -535,7 +535,7 @@ func TestBackupTakesTheAccessLogAlong(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer back.Close()
-		if n := number(t, back, "SELECT count(*) FROM tried"); n != 1 {
+		if n := fingerprintNumber(t, back, "SELECT count(*) FROM tried"); n != 1 {
 			t.Errorf("%d lines", n)
 		}
 	})

@@ -11,10 +11,10 @@ import (
 	"larder/internal/db"
 )
 
-// secrets are the tables that no snapshot holds: short-lived tokens, of which a restored
+// secretTables are the tables that no snapshot holds: short-lived tokens, of which a restored
 // service would take none anyway, counts of wrong passwords, which are over by then, and
 // the replicas that run.
-var secrets = []string{"csrf_tokens", "download_tokens", "free_sessions", "guesses", "replicas"}
+var secretTables = []string{"csrf_tokens", "download_tokens", "free_sessions", "guesses", "replicas"}
 
 // storedObject is a row: what a backup has to hold.
 type storedObject struct {
@@ -65,8 +65,8 @@ func totals(q db.Querier) (objects, bytes int64, err error) {
 	return objects, bytes, nil
 }
 
-// progressOf reads all rows, which takes a moment.
-func progressOf(q db.Querier) (p progress, err error) {
+// databaseStateOf reads all rows, which takes a moment.
+func databaseStateOf(q db.Querier) (p databaseState, err error) {
 	err = q.QueryRow(`
 		SELECT COALESCE((SELECT value FROM versions WHERE name = 'config'), 0), CAST(COALESCE(MAX(at), 0) AS BIGINT)
 		FROM (
@@ -79,21 +79,21 @@ func progressOf(q db.Querier) (p progress, err error) {
 			SELECT MAX(updated_at) FROM users
 		) AS newest`).Scan(&p.config, &p.newest)
 	if err != nil {
-		return progress{}, fmt.Errorf("ask how old a database is: %w", err)
+		return databaseState{}, fmt.Errorf("ask how old a database is: %w", err)
 	}
 	return p, nil
 }
 
-// keyPiece is how many keys one statement asks for.
-const keyPiece = 200
+// keysPerQuery is how many keys one statement asks for.
+const keysPerQuery = 200
 
-// named returns those of at most keyPiece keys that an object of the provider has.
-func named(q db.Querier, providerID string, keys []blob.Key) (map[blob.Key]bool, error) {
+// keysInUse returns those of at most keysPerQuery keys that an object of the provider has.
+func keysInUse(q db.Querier, providerID string, keys []blob.Key) (map[blob.Key]bool, error) {
 	args := []any{providerID}
-	for i := range keyPiece { // always as many, so that the text of the statement stays the same
+	for i := range keysPerQuery { // always as many, so that the text of the statement stays the same
 		args = append(args, string(keys[min(i, len(keys)-1)]))
 	}
-	marks := make([]string, keyPiece)
+	marks := make([]string, keysPerQuery)
 	for i := range marks {
 		marks[i] = fmt.Sprintf("$%d", i+2)
 	}
@@ -114,16 +114,16 @@ func named(q db.Querier, providerID string, keys []blob.Key) (map[blob.Key]bool,
 	return there, rows.Err()
 }
 
-// keyOf is the fingerprint of the master key that a database was made with, as lifecycle notes it.
-func keyOf(q db.Querier) (fingerprint int64, err error) {
+// keyFingerprint is the fingerprint of the master key that a database was made with, as lifecycle notes it.
+func keyFingerprint(q db.Querier) (fingerprint int64, err error) {
 	if err := q.QueryRow("SELECT value FROM versions WHERE name = 'key'").Scan(&fingerprint); err != nil {
 		return 0, fmt.Errorf("look up the key's fingerprint: %w", err)
 	}
 	return fingerprint, nil
 }
 
-// mark notes which snapshot, by its time (ms), a database comes from.
-func mark(tx *db.Tx, taken int64) error {
+// recordOrigin notes which snapshot, by its time (ms), a database comes from.
+func recordOrigin(tx *db.Tx, taken int64) error {
 	_, err := tx.Exec(
 		"INSERT INTO versions (name, value) VALUES ('restored', $1) ON CONFLICT (name) DO UPDATE SET value = excluded.value", taken)
 	if err != nil {

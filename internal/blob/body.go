@@ -11,31 +11,31 @@ import (
 // the reader's own errors. io.EOF from Read means that the body is whole and as announced. Not
 // safe for concurrent use.
 type Body struct {
-	ctx   context.Context
-	r     io.Reader
-	want  int64 // bytes announced, negative when unknown
-	bound int64 // bytes taken at most
-	n     int64
-	err   error // what ended the body, told again by every later Read
+	ctx       context.Context
+	r         io.Reader
+	announced int64 // bytes announced, negative when unknown
+	limit     int64 // bytes taken at most
+	count     int64
+	err       error // what ended the body, told again by every later Read
 }
 
 // NewBody returns r under opts. Error: ErrTooLarge when the size announced is over the bound
 // already; r is then untouched.
 func NewBody(ctx context.Context, r io.Reader, opts PutOptions) (*Body, error) {
-	b := &Body{ctx: ctx, r: r, want: opts.Size, bound: opts.Max}
+	b := &Body{ctx: ctx, r: r, announced: opts.Size, limit: opts.Max}
 	switch {
 	case opts.Max > 0 && opts.Size > opts.Max:
 		return nil, fmt.Errorf("%w: %d bytes announced, at most %d taken", ErrTooLarge, opts.Size, opts.Max)
 	case opts.Size >= 0:
-		b.bound = opts.Size
+		b.limit = opts.Size
 	case opts.Max < 0:
-		b.bound = math.MaxInt64 - 1
+		b.limit = math.MaxInt64 - 1
 	}
 	return b, nil
 }
 
 // Count returns the bytes read so far.
-func (b *Body) Count() int64 { return b.n }
+func (b *Body) Count() int64 { return b.count }
 
 // Read reads on. Errors: io.EOF at the end of a body that is as announced, ErrSize, ErrTooLarge,
 // ErrReader, the context's error.
@@ -47,18 +47,18 @@ func (b *Body) Read(p []byte) (int, error) {
 		b.err = fmt.Errorf("take body: %w", err)
 		return 0, b.err
 	}
-	if room := b.bound - b.n; int64(len(p)) > room+1 { // one byte beyond the bound tells that the body goes on
+	if room := b.limit - b.count; int64(len(p)) > room+1 { // one byte beyond the bound tells that the body goes on
 		p = p[:room+1]
 	}
 	n, err := b.r.Read(p)
-	b.n += int64(n)
+	b.count += int64(n)
 	switch {
-	case b.n > b.bound && b.want >= 0:
-		b.err = ErrSize{Want: b.want, Got: b.n}
-	case b.n > b.bound:
-		b.err = fmt.Errorf("%w: more than %d bytes", ErrTooLarge, b.bound)
-	case err == io.EOF && b.n < b.want: // compared, since a wrapped io.EOF is a failure and no end
-		b.err = ErrSize{Want: b.want, Got: b.n}
+	case b.count > b.limit && b.announced >= 0:
+		b.err = ErrSize{Want: b.announced, Got: b.count}
+	case b.count > b.limit:
+		b.err = fmt.Errorf("%w: more than %d bytes", ErrTooLarge, b.limit)
+	case err == io.EOF && b.count < b.announced: // compared, since a wrapped io.EOF is a failure and no end
+		b.err = ErrSize{Want: b.announced, Got: b.count}
 	case err == io.EOF:
 		b.err = io.EOF
 	case err != nil:

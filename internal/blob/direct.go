@@ -23,8 +23,8 @@ type Presigner interface {
 
 // GetOptions say how the answer to a pre-signed GET looks.
 type GetOptions struct {
-	Lasts       time.Duration // at most 7 days
-	Type        string        // the Content-Type of the answer, "" for what the store has
+	TTL         time.Duration // at most 7 days
+	ContentType string        // the Content-Type of the answer, "" for what the store has
 	Disposition string        // its Content-Disposition, "" for none
 }
 
@@ -34,7 +34,7 @@ type Copier interface {
 	// CopyFrom makes the object key of what lies at source in from, of any size, as Put would make
 	// it: nothing is overwritten, and when it fails nothing is left. Info.SHA256 is nil unless the
 	// store tells. mimeType is as in PutOptions. match is the ETag that the source must have, ""
-	// for any. Errors: ErrNoCopy (the two do not lie on one server, or that does not copy: nothing
+	// for any. Errors: ErrCopyUnsupported (the two do not lie on one server, or that does not copy: nothing
 	// was made, the caller streams), ErrNotFound (no such source), ErrChanged (the source has
 	// another ETag than match), ErrExists, ErrNoSpace, ErrUnavailable.
 	CopyFrom(ctx context.Context, key Key, from Store, source Key, mimeType, match string) (Info, error)

@@ -19,8 +19,8 @@ var (
 	ErrPart = errors.New("parts missing or out of range")
 	// ErrBusy: somebody else is at it at this moment; try again.
 	ErrBusy = errors.New("object is being written")
-	// ErrNoCopy: the store cannot take the object over by itself.
-	ErrNoCopy = errors.New("stores do not copy from each other")
+	// ErrCopyUnsupported: the store cannot take the object over by itself.
+	ErrCopyUnsupported = errors.New("stores do not copy from each other")
 	// ErrChanged: the object is another one than was asked for.
 	ErrChanged = errors.New("object has changed")
 	// ErrTooLarge: the body goes on after PutOptions.Max.

@@ -14,8 +14,8 @@ const (
 	maxExt    = 16  // characters
 	maxPrefix = 64  // characters a segment
 
-	shardKeys = 256         // a shard is left after this many keys
-	shardTime = time.Second // or after this long
+	shardKeys   = 256         // a shard is left after this many keys
+	shardMaxAge = time.Second // or after this long
 )
 
 // Key names an object inside its store: `[prefix/]ab/<32 hex>[.ext]`. It is opaque, built by NewKey
@@ -29,7 +29,7 @@ type Key string
 func NewKey(ids *ident.Source, shard *Shard, ext string) Key {
 	key := shard.directory(ids) + "/" + ids.Hex(16)
 	ext = strings.ToLower(strings.TrimPrefix(ext, "."))
-	if plain(ext, maxExt, "") {
+	if isPlainName(ext, maxExt, "") {
 		key += "." + ext
 	}
 	return Key(key)
@@ -39,17 +39,17 @@ func NewKey(ids *ident.Source, shard *Shard, ext string) Key {
 func ParseKey(s string) (Key, error) {
 	parts := strings.Split(s, "/")
 	if len(s) > maxKey || len(parts) < 2 {
-		return "", badKey(s)
+		return "", invalidKey(s)
 	}
 	prefix, shard, name := parts[:len(parts)-2], parts[len(parts)-2], parts[len(parts)-1]
 	for i, segment := range prefix {
-		if !prefixSegment(i, segment) {
-			return "", badKey(s)
+		if !isPrefixSegment(i, segment) {
+			return "", invalidKey(s)
 		}
 	}
 	random, ext, dotted := strings.Cut(name, ".")
-	if !hexadecimal(shard, 2) || !hexadecimal(random, 32) || dotted && !plain(ext, maxExt, "") {
-		return "", badKey(s)
+	if !isLowerHex(shard, 2) || !isLowerHex(random, 32) || dotted && !isPlainName(ext, maxExt, "") {
+		return "", invalidKey(s)
 	}
 	return Key(s), nil
 }
@@ -60,7 +60,7 @@ func (k Key) Split() (dir, name string) {
 	return string(k[:max(i, 0)]), string(k[i+1:])
 }
 
-func badKey(s string) error { return fmt.Errorf("%w %.80q", ErrKey, s) }
+func invalidKey(s string) error { return fmt.Errorf("%w %.80q", ErrKey, s) }
 
 // Shard hands consecutive keys of one process the same directory for a while (256 keys
 // or a second), so that uploads side by side can share the sync of that directory.
@@ -69,10 +69,10 @@ type Shard struct {
 	prefix string // "" or ends in a slash
 	now    func() time.Time
 
-	mu    sync.Mutex
-	dir   string
-	left  int       // keys until the next directory
-	since time.Time // when dir was drawn
+	mu        sync.Mutex
+	dir       string
+	remaining int       // keys until the next directory
+	drawnAt   time.Time // when dir was drawn
 }
 
 // NewShard returns a Shard whose keys begin with prefix, "" for none. A prefix is segments of 1 to
@@ -83,7 +83,7 @@ func NewShard(prefix string, now func() time.Time) (*Shard, error) {
 		return &Shard{now: now}, nil
 	}
 	for i, segment := range strings.Split(prefix, "/") {
-		if !prefixSegment(i, segment) {
+		if !isPrefixSegment(i, segment) {
 			return nil, fmt.Errorf("invalid prefix %.80q of object keys", prefix)
 		}
 	}
@@ -100,23 +100,23 @@ func (s *Shard) directory(ids *ident.Source) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.now()
-	if age := now.Sub(s.since); s.left == 0 || age >= shardTime || age < 0 {
-		s.dir, s.left, s.since = s.prefix+ids.Hex(1), shardKeys, now
+	if age := now.Sub(s.drawnAt); s.remaining == 0 || age >= shardMaxAge || age < 0 {
+		s.dir, s.remaining, s.drawnAt = s.prefix+ids.Hex(1), shardKeys, now
 	}
-	s.left--
+	s.remaining--
 	return s.dir
 }
 
-// prefixSegment reports whether segment may stand at place i of a prefix.
-func prefixSegment(i int, segment string) bool {
+// isPrefixSegment reports whether segment may stand at place i of a prefix.
+func isPrefixSegment(i int, segment string) bool {
 	if i == 0 && segment == "tmp" || strings.ContainsAny(segment[:min(1, len(segment))], "._-") {
 		return false
 	}
-	return plain(segment, maxPrefix, "ABCDEFGHIJKLMNOPQRSTUVWXYZ._-")
+	return isPlainName(segment, maxPrefix, "ABCDEFGHIJKLMNOPQRSTUVWXYZ._-")
 }
 
-// plain reports whether s is 1 to limit of [a-z0-9] and the characters of extra.
-func plain(s string, limit int, extra string) bool {
+// isPlainName reports whether s is 1 to limit of [a-z0-9] and the characters of extra.
+func isPlainName(s string, limit int, extra string) bool {
 	if s == "" || len(s) > limit {
 		return false
 	}
@@ -129,6 +129,6 @@ func plain(s string, limit int, extra string) bool {
 	return true
 }
 
-func hexadecimal(s string, length int) bool {
+func isLowerHex(s string, length int) bool {
 	return len(s) == length && strings.Trim(s, "0123456789abcdef") == ""
 }

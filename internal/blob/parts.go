@@ -43,9 +43,9 @@ func (u Upload) PartLength(number int) int64 {
 	return u.PartSize
 }
 
-// Agree answers ErrPart unless wanted are all parts of u, by number and as long as they must be,
+// CheckParts answers ErrPart unless wanted are all parts of u, by number and as long as they must be,
 // and just what is listed.
-func (u Upload) Agree(wanted, listed []Part) error {
+func (u Upload) CheckParts(wanted, listed []Part) error {
 	for i, p := range wanted {
 		if p.Number != i+1 || p.Size != u.PartLength(p.Number) {
 			return fmt.Errorf("%w: part %d has %d bytes", ErrPart, p.Number, p.Size)

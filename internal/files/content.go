@@ -235,7 +235,7 @@ func (o contentHandle) OpenRange(ctx context.Context, first, length int64) (blob
 		return nil, err
 	}
 	var object blob.Object
-	if ranger, ok := store.(blob.Ranger); ok && length > 0 && length < o.size {
+	if ranger, ok := store.(blob.RangeOpener); ok && length > 0 && length < o.size {
 		object, err = ranger.OpenRange(ctx, o.key, o.size, first, length)
 	} else {
 		object, err = store.Open(ctx, o.key)

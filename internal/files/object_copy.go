@@ -34,7 +34,7 @@ type objectCopy struct {
 // such object, object.ErrCollected when the key is not ours any more.
 func (h *objectCopy) copyAndVerify(ctx context.Context) (blob.Info, error) {
 	info, err := h.copyOnServer(ctx)
-	if errors.Is(err, blob.ErrNoCopy) {
+	if errors.Is(err, blob.ErrCopyUnsupported) {
 		info, err = h.stream(ctx)
 	}
 	if err == nil {
@@ -56,11 +56,11 @@ func (h *objectCopy) stream(ctx context.Context) (blob.Info, error) {
 
 // copyOnServer has the server copy the object. Nobody has seen those bytes, and what a server says
 // of its own copy proves little: so the copy is read back and hashed, which is one transfer where
-// copying through here takes two. Error: blob.ErrNoCopy when no server holds both.
+// copying through here takes two. Error: blob.ErrCopyUnsupported when no server holds both.
 func (h *objectCopy) copyOnServer(ctx context.Context) (info blob.Info, err error) {
 	copier, can := h.toStore.(blob.Copier)
 	if !can {
-		return blob.Info{}, fmt.Errorf("copy on the server: %w", blob.ErrNoCopy)
+		return blob.Info{}, fmt.Errorf("copy on the server: %w", blob.ErrCopyUnsupported)
 	}
 	err = h.whilePostponing(ctx, func(ctx context.Context) (err error) {
 		info, err = copier.CopyFrom(ctx, h.key, h.fromStore, h.file.Key, h.file.mimeType, "")

@@ -28,7 +28,7 @@ func (o RedirectTerms) accepts(address string) bool {
 }
 
 func (o RedirectTerms) getOptions(lasts time.Duration) blob.GetOptions {
-	return blob.GetOptions{Lasts: lasts, Type: o.Type, Disposition: o.Disposition}
+	return blob.GetOptions{TTL: lasts, ContentType: o.Type, Disposition: o.Disposition}
 }
 
 // RedirectAddress is where who may have the content is sent for it: the address of what is public

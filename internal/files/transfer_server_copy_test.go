@@ -180,7 +180,7 @@ func TestMoveStreamsWhenServerCannotCopy(t *testing.T) {
 			w.checkReadableBelow(g, "/home/ann/box", "/vault/box")
 		}
 		copies := len(w.copiedTypes)
-		w.copyErr = fmt.Errorf("copy: %w", blob.ErrNoCopy)
+		w.copyErr = fmt.Errorf("copy: %w", blob.ErrCopyUnsupported)
 		w.checkJobEnded(w.mustMoveToVault("/home/ann/box"), "")
 		w.checkReadableBelow(g, "/vault/box", "/home/ann/box")
 		if len(w.copiedTypes) != copies {

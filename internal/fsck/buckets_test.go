@@ -13,20 +13,20 @@ import (
 	"larder/internal/fsck"
 )
 
-// branch is a shop with a mount in a bucket, and one in the same bucket below a prefix, each with
+// bucketFixture is a shop with a mount in a bucket, and one in the same bucket below a prefix, each with
 // a file of alice.
-type branch struct {
-	*shop
+type bucketFixture struct {
+	*fixture
 	bucket s3test.Bucket
 	sdk    *s3.Client
 	keys   []string // of the objects in the bucket, the one below the prefix last
 }
 
-func eachBranch(t *testing.T, test func(t *testing.T, s *branch)) {
+func eachBucketFixture(t *testing.T, test func(t *testing.T, s *bucketFixture)) {
 	t.Helper()
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
-		s := &branch{shop: &shop{t: t, l: l}}
+		s := &bucketFixture{fixture: &fixture{t: t, l: l}}
 		for _, a := range l.Apps {
 			a.Fsck.Pause = time.Millisecond
 		}
@@ -43,20 +43,20 @@ func eachBranch(t *testing.T, test func(t *testing.T, s *branch)) {
 	}, apptest.ReachLoopback)
 }
 
-func (s *branch) put(key, content string) {
+func (s *bucketFixture) put(key, content string) {
 	s.t.Helper()
 	_, err := s.sdk.PutObject(s.t.Context(), &s3.PutObjectInput{Bucket: &s.bucket.Name, Key: &key,
 		Body: strings.NewReader(content)})
 	s.must(err)
 }
 
-func (s *branch) drop(key string) {
+func (s *bucketFixture) drop(key string) {
 	s.t.Helper()
 	_, err := s.sdk.DeleteObject(s.t.Context(), &s3.DeleteObjectInput{Bucket: &s.bucket.Name, Key: &key})
 	s.must(err)
 }
 
-func (s *branch) has(key string) bool {
+func (s *bucketFixture) has(key string) bool {
 	_, err := s.sdk.HeadObject(s.t.Context(), &s3.HeadObjectInput{Bucket: &s.bucket.Name, Key: &key})
 	return err == nil
 }
@@ -64,8 +64,8 @@ func (s *branch) has(key string) bool {
 // What is wrong with an object in a bucket is found as on a disk, and no row goes because of
 // it (abuse case C126).
 func TestObjectsInBucketsAreChecked(t *testing.T) {
-	eachBranch(t, func(t *testing.T, s *branch) {
-		s.finds(deep, "")
+	eachBucketFixture(t, func(t *testing.T, s *bucketFixture) {
+		s.wantFindings(deep, "")
 		_, sum := s.check(deep)
 		if sum.Objects != 2 || sum.Bytes != 2*int64(len("a photograph")) || sum.Unchecked != 0 {
 			t.Errorf("looked at %+v", sum)
@@ -74,12 +74,12 @@ func TestObjectsInBucketsAreChecked(t *testing.T) {
 			for content, kind := range map[string]fsck.Kind{"a photo graph": fsck.WrongSize,
 				"A photograph": fsck.WrongHash} {
 				s.put(key, content)
-				s.finds(deep, key, kind)
+				s.wantFindings(deep, key, kind)
 			}
 			s.drop(key)
-			s.finds(fsck.Options{}, key, fsck.Missing)
+			s.wantFindings(fsck.Options{}, key, fsck.Missing)
 			s.put(key, "a photograph")
-			s.finds(deep, "")
+			s.wantFindings(deep, "")
 		}
 		if n := s.number("SELECT COUNT(*) FROM entries WHERE name = 'photo.jpg'"); n != 2 {
 			t.Errorf("%d photographs are left", n)
@@ -90,7 +90,7 @@ func TestObjectsInBucketsAreChecked(t *testing.T) {
 // A bucket that is gone, or that its credentials don't open any more, is told as such, and nothing
 // in it is called missing.
 func TestBucketsOutOfReachAreNotCalledEmpty(t *testing.T) {
-	eachBranch(t, func(t *testing.T, s *branch) {
+	eachBucketFixture(t, func(t *testing.T, s *bucketFixture) {
 		for _, key := range s.keys {
 			s.drop(key)
 		}
@@ -106,7 +106,7 @@ func TestBucketsOutOfReachAreNotCalledEmpty(t *testing.T) {
 
 // The daily sweep does not look into buckets: nothing there says whose an object is.
 func TestBucketsAreNotSwept(t *testing.T) {
-	eachBranch(t, func(t *testing.T, s *branch) {
+	eachBucketFixture(t, func(t *testing.T, s *bucketFixture) {
 		strays := []string{fmt.Sprintf("ab/%032x", 1), fmt.Sprintf("some/where/ab/%032x", 2)}
 		for _, key := range strays {
 			s.put(key, "stray")

@@ -35,30 +35,30 @@ type Kind string
 
 // The kinds of finding.
 const (
-	StoreAway   Kind = "store"       // a provider's store is not there; its objects were not looked at
-	Missing     Kind = "missing"     // the bytes of an object are not in its store
-	Unreadable  Kind = "unreadable"  // they are there, and the store can't read them
-	WrongSize   Kind = "size"        // the store, the object or the file differ about the number of bytes
-	WrongHash   Kind = "hash"        // the bytes are not those that were stored
-	Orphaned    Kind = "orphaned"    // an object in a store that nothing refers to
-	NoObject    Kind = "no-object"   // a file without content
-	WrongRefs   Kind = "refs"        // an object counts its files wrongly
-	Doomed      Kind = "doomed"      // the collector is to delete the object of a file
-	Unreachable Kind = "unreachable" // an entry that hangs below nothing, or in a circle
-	WrongQuota  Kind = "quota"       // a counter of a user is not the sum of what there is
-	DeadLink    Kind = "link"        // a permanent link of nothing
-	StrayCopy   Kind = "copy"        // what is left of a copy that no job goes on with
+	StoreUnavailable Kind = "store"       // a provider's store is not there; its objects were not looked at
+	Missing          Kind = "missing"     // the bytes of an object are not in its store
+	Unreadable       Kind = "unreadable"  // they are there, and the store can't read them
+	WrongSize        Kind = "size"        // the store, the object or the file differ about the number of bytes
+	WrongHash        Kind = "hash"        // the bytes are not those that were stored
+	Orphaned         Kind = "orphaned"    // an object in a store that nothing refers to
+	NoObject         Kind = "no-object"   // a file without content
+	WrongRefs        Kind = "refs"        // an object counts its files wrongly
+	OnGarbageList    Kind = "doomed"      // the collector is to delete the object of a file
+	Unreachable      Kind = "unreachable" // an entry that hangs below nothing, or in a circle
+	WrongQuota       Kind = "quota"       // a counter of a user is not the sum of what there is
+	BrokenLink       Kind = "link"        // a permanent link of nothing
+	LeftoverCopy     Kind = "copy"        // what is left of a copy that no job goes on with
 )
 
 // Finding is one thing that is not as it should be.
 type Finding struct {
-	Kind   Kind
-	Text   string // what it is about and what is wrong, for a person
-	Mended bool
+	Kind     Kind
+	Text     string // what it is about and what is wrong, for a person
+	Repaired bool
 }
 
-// Mend says what is to be put right.
-type Mend struct {
+// Repairs says what is to be put right.
+type Repairs struct {
 	// objects that nothing refers to go on the garbage list, and copies that no job goes on
 	// with are taken down
 	Orphans bool
@@ -67,9 +67,9 @@ type Mend struct {
 	Hashes  bool // a SHA-256 that nobody has computed yet is filled in; takes Deep
 }
 
-// ParseMend reads a list such as "orphans,quota".
-func ParseMend(list string) (Mend, error) {
-	var m Mend
+// ParseRepairs reads a list such as "orphans,quota".
+func ParseRepairs(list string) (Repairs, error) {
+	var m Repairs
 	for word := range strings.SplitSeq(list, ",") {
 		switch strings.TrimSpace(word) {
 		case "":
@@ -82,7 +82,7 @@ func ParseMend(list string) (Mend, error) {
 		case "hashes":
 			m.Hashes = true
 		default:
-			return Mend{}, fmt.Errorf("%q can't be repaired: there is orphans, quota, refs and hashes", word)
+			return Repairs{}, fmt.Errorf("%q can't be repaired: there is orphans, quota, refs and hashes", word)
 		}
 	}
 	return m, nil
@@ -91,7 +91,7 @@ func ParseMend(list string) (Mend, error) {
 // Options are what a check is asked for.
 type Options struct {
 	Deep   bool // read every object and compare its SHA-256
-	Mend   Mend
+	Repair Repairs
 	Report func(Finding) // called for each finding as it comes
 }
 
@@ -99,11 +99,11 @@ type Options struct {
 type Summary struct {
 	Entries, Objects, Stored int64 // rows of entries and objects; objects seen in stores
 	Bytes                    int64 // read because of Deep
-	Young                    int64 // objects that nothing refers to, too young to judge
+	TooYoung                 int64 // objects that nothing refers to, too young to judge
 	Unhashed                 int64 // objects without SHA-256, after filling in
 	Unchecked                int64 // objects whose store was not there
 	Unlisted                 int64 // places that can't list what lies there
-	Findings, Mended         int64
+	Findings, Repaired       int64
 }
 
 // Config is what a Service works with.
@@ -133,9 +133,9 @@ type check struct {
 	*Service
 	Options
 	Summary
-	ctx    context.Context
-	stores map[string]*shelf // by provider
-	named  int               // objects whose files were looked for
+	ctx          context.Context
+	stores       map[string]*storeState // by provider
+	namedObjects int                    // objects whose files were looked for
 }
 
 // Command is the name under which Check records its outcome, see db.LastOutcome.
@@ -144,31 +144,31 @@ const Command = "fsck"
 // Check looks at everything and reports what it finds. An error means that it could not go on; what
 // a store does not do is a finding.
 func (s *Service) Check(ctx context.Context, o Options) (Summary, error) {
-	c := &check{Service: s, Options: o, ctx: ctx, stores: map[string]*shelf{}}
+	c := &check{Service: s, Options: o, ctx: ctx, stores: map[string]*storeState{}}
 	places, err := s.Providers.StoreLocations(ctx)
 	if err != nil {
 		return c.Summary, err
 	}
-	if err := c.open(places); err != nil {
+	if err := c.openStores(places); err != nil {
 		return c.Summary, err
 	}
 	for _, step := range []struct {
 		doing string
 		run   func() error
 	}{
-		{"check the tree", c.entries},
-		{"check the links", c.links},
-		{"check the copies under way", c.copies},
-		{"check the references", c.references},
-		{"check the quotas", c.quotas},
-		{"check the objects", c.objects},
+		{"check the tree", c.checkEntries},
+		{"check the links", c.checkLinks},
+		{"check the copies under way", c.checkCopies},
+		{"check the references", c.checkReferences},
+		{"check the quotas", c.checkQuotas},
+		{"check the objects", c.checkObjects},
 	} {
 		if err := step.run(); err != nil {
 			return c.Summary, fmt.Errorf("%s: %w", step.doing, err)
 		}
 	}
 	for _, p := range places {
-		if err := c.leftovers(p); err != nil {
+		if err := c.checkLeftovers(p); err != nil {
 			return c.Summary, fmt.Errorf("look for leftovers: %w", err)
 		}
 	}
@@ -181,15 +181,15 @@ func (s *Service) Check(ctx context.Context, o Options) (Summary, error) {
 	return c.Summary, err
 }
 
-// found reports a finding, and mends it first when mend is not nil.
-func (c *check) found(kind Kind, mend func() error, format string, args ...any) error {
+// addFinding reports a finding, and mends it first when mend is not nil.
+func (c *check) addFinding(kind Kind, mend func() error, format string, args ...any) error {
 	f := Finding{Kind: kind, Text: fmt.Sprintf(format, args...)}
 	if mend != nil {
 		if err := mend(); err != nil {
 			return fmt.Errorf("repair %s: %w", f.Text, err)
 		}
-		f.Mended = true
-		c.Mended++
+		f.Repaired = true
+		c.Repaired++
 	}
 	c.Findings++
 	if c.Report != nil {

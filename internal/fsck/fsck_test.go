@@ -16,8 +16,8 @@ import (
 	"larder/internal/provider"
 )
 
-// shop is a service with some files of alice.
-type shop struct {
+// fixture is a service with some files of alice.
+type fixture struct {
 	t       *testing.T
 	l       *apptest.Larder
 	objects string // the directory of the built-in store
@@ -26,11 +26,11 @@ type shop struct {
 }
 
 // each runs test in a shop of its own on both set-ups.
-func each(t *testing.T, test func(t *testing.T, s *shop)) {
+func each(t *testing.T, test func(t *testing.T, s *fixture)) {
 	t.Helper()
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
-		s := &shop{t: t, l: l, objects: filepath.Join(l.Apps[0].Config.ObjectDir, "default")}
+		s := &fixture{t: t, l: l, objects: filepath.Join(l.Apps[0].Config.ObjectDir, "default")}
 		for _, a := range l.Apps {
 			a.Fsck.Pause = time.Millisecond
 		}
@@ -43,7 +43,7 @@ func each(t *testing.T, test func(t *testing.T, s *shop)) {
 	})
 }
 
-func (s *shop) exec(query string, args ...any) {
+func (s *fixture) exec(query string, args ...any) {
 	s.t.Helper()
 	err := s.l.Apps[0].DB.Write(context.Background(), func(tx *db.Tx) error {
 		_, err := tx.Exec(query, args...)
@@ -54,7 +54,7 @@ func (s *shop) exec(query string, args ...any) {
 	}
 }
 
-func (s *shop) text(query string, args ...any) (v string) {
+func (s *fixture) text(query string, args ...any) (v string) {
 	s.t.Helper()
 	if err := s.l.Apps[0].DB.Read(context.Background()).QueryRow(query, args...).Scan(&v); err != nil {
 		s.t.Fatalf("%s: %v", query, err)
@@ -62,7 +62,7 @@ func (s *shop) text(query string, args ...any) (v string) {
 	return v
 }
 
-func (s *shop) number(query string, args ...any) (n int64) {
+func (s *fixture) number(query string, args ...any) (n int64) {
 	s.t.Helper()
 	if err := s.l.Apps[0].DB.Read(context.Background()).QueryRow(query, args...).Scan(&n); err != nil {
 		s.t.Fatalf("%s: %v", query, err)
@@ -70,7 +70,7 @@ func (s *shop) number(query string, args ...any) (n int64) {
 	return n
 }
 
-func (s *shop) must(err error) {
+func (s *fixture) must(err error) {
 	s.t.Helper()
 	if err != nil {
 		s.t.Fatal(err)
@@ -78,11 +78,11 @@ func (s *shop) must(err error) {
 }
 
 // check runs a check and returns the findings, one a line.
-func (s *shop) check(o fsck.Options) (lines []string, sum fsck.Summary) {
+func (s *fixture) check(o fsck.Options) (lines []string, sum fsck.Summary) {
 	s.t.Helper()
 	o.Report = func(f fsck.Finding) {
 		line := string(f.Kind) + " " + f.Text
-		if f.Mended {
+		if f.Repaired {
 			line += " mended"
 		}
 		lines = append(lines, line)
@@ -95,9 +95,9 @@ func (s *shop) check(o fsck.Options) (lines []string, sum fsck.Summary) {
 	return lines, sum
 }
 
-// finds checks that a check reports exactly these kinds, each in a line that names
+// wantFindings checks that a check reports exactly these kinds, each in a line that names
 // what it is about.
-func (s *shop) finds(o fsck.Options, about string, kinds ...fsck.Kind) {
+func (s *fixture) wantFindings(o fsck.Options, about string, kinds ...fsck.Kind) {
 	s.t.Helper()
 	lines, _ := s.check(o)
 	var got, want []string
@@ -119,10 +119,10 @@ func (s *shop) finds(o fsck.Options, about string, kinds ...fsck.Kind) {
 }
 
 // file is the path of an object on the disk.
-func (s *shop) file(key string) string { return filepath.Join(s.objects, filepath.FromSlash(key)) }
+func (s *fixture) file(key string) string { return filepath.Join(s.objects, filepath.FromSlash(key)) }
 
-// stray writes an object that nothing refers to, of some age.
-func (s *shop) stray(number int, age time.Duration) (key string) {
+// putUnreferenced writes an object that nothing refers to, of some age.
+func (s *fixture) putUnreferenced(number int, age time.Duration) (key string) {
 	s.t.Helper()
 	key = fmt.Sprintf("ab/%032x", number)
 	s.must(os.MkdirAll(filepath.Dir(s.file(key)), 0o700))
@@ -134,8 +134,8 @@ func (s *shop) stray(number int, age time.Duration) (key string) {
 
 var deep = fsck.Options{Deep: true}
 
-func TestACheckOfWhatIsRightFindsNothing(t *testing.T) {
-	each(t, func(t *testing.T, s *shop) {
+func TestCheckOfConsistentDataFindsNothing(t *testing.T) {
+	each(t, func(t *testing.T, s *fixture) {
 		alice := s.l.SignIn(t, "alice", "password of alice")
 		alice.Upload("/home/alice", "photo.jpg", []byte("another one"), apptest.M{"conflict": "replace"})
 		alice.Upload("/home/alice/gone", "a.txt", []byte("a"))
@@ -143,7 +143,7 @@ func TestACheckOfWhatIsRightFindsNothing(t *testing.T) {
 		alice.Delete("/api/files/" + folder).OK(200) // lies below the graveyard, given back and not yet collected
 		alice.Post("/api/files/upload-session", apptest.M{"path": "/home/alice", "fileName": "b", "fileSize": 7}).
 			OK(200)
-		s.finds(deep, "")
+		s.wantFindings(deep, "")
 		s.l.Sweep()
 		_, sum := s.check(deep)
 		if sum.Objects != 2 || sum.Bytes != int64(len("another one")+len("dear reader")) || sum.Unhashed != 0 ||
@@ -154,8 +154,8 @@ func TestACheckOfWhatIsRightFindsNothing(t *testing.T) {
 }
 
 // Abuse cases C93 and C128; each is found as what it is, and nothing besides.
-func TestWhatIsWrongIsFound(t *testing.T) {
-	each(t, func(t *testing.T, s *shop) {
+func TestCheckFindsInconsistencies(t *testing.T) {
+	each(t, func(t *testing.T, s *fixture) {
 		object := s.text("SELECT object_id FROM entries WHERE id = $1", s.photo)
 		alice := s.text("SELECT id FROM users WHERE username = 'alice'")
 		content := []byte("a photograph")
@@ -181,18 +181,18 @@ func TestWhatIsWrongIsFound(t *testing.T) {
 			{"other bytes", rewrite("a photogralh"), rewrite(string(content)), deep, "/home/alice/photo.jpg",
 				[]fsck.Kind{fsck.WrongHash}, nil},
 			{"a store that is not there", rename(away, back), rename(back, away), deep, "local",
-				[]fsck.Kind{fsck.StoreAway}, []fsck.Kind{fsck.StoreAway}},
+				[]fsck.Kind{fsck.StoreUnavailable}, []fsck.Kind{fsck.StoreUnavailable}},
 			{"a provider that is gone", sql("UPDATE objects SET provider_id = 'nobody' WHERE id = $1", object),
 				sql("UPDATE objects SET provider_id = (SELECT id FROM providers) WHERE id = $1", object), deep,
-				"nobody", []fsck.Kind{fsck.StoreAway}, []fsck.Kind{fsck.StoreAway}},
+				"nobody", []fsck.Kind{fsck.StoreUnavailable}, []fsck.Kind{fsck.StoreUnavailable}},
 			{"a count of files", sql("UPDATE objects SET refs = 2 WHERE id = $1", object),
 				sql("UPDATE objects SET refs = 1 WHERE id = $1", object), deep, object,
 				[]fsck.Kind{fsck.WrongRefs}, []fsck.Kind{fsck.WrongRefs}},
 			{"an object to be deleted",
 				sql(
 					"INSERT INTO garbage (provider_id, key, after) SELECT provider_id, key, 1 FROM objects WHERE id = $1", object),
-				sql("DELETE FROM garbage WHERE key = $1", s.key), deep, object, []fsck.Kind{fsck.Doomed},
-				[]fsck.Kind{fsck.Doomed}},
+				sql("DELETE FROM garbage WHERE key = $1", s.key), deep, object, []fsck.Kind{fsck.OnGarbageList},
+				[]fsck.Kind{fsck.OnGarbageList}},
 			{"a file of another size", sql("UPDATE entries SET size = size + 1 WHERE id = $1", s.photo),
 				sql("UPDATE entries SET size = size - 1 WHERE id = $1", s.photo), deep, "alice",
 				[]fsck.Kind{fsck.WrongSize, fsck.WrongQuota}, []fsck.Kind{fsck.WrongSize, fsck.WrongQuota}},
@@ -210,7 +210,7 @@ func TestWhatIsWrongIsFound(t *testing.T) {
 				[]fsck.Kind{fsck.WrongQuota}, []fsck.Kind{fsck.WrongQuota}},
 			{"a link of nothing", sql("UPDATE links SET entry_id = 'nothing'"),
 				sql("UPDATE links SET entry_id = $1", s.photo), deep, "nothing",
-				[]fsck.Kind{fsck.DeadLink}, []fsck.Kind{fsck.DeadLink}},
+				[]fsck.Kind{fsck.BrokenLink}, []fsck.Kind{fsck.BrokenLink}},
 			{"an entry below nothing", sql("UPDATE entries SET parent_id = 'nowhere' WHERE name = 'deep'"),
 				sql(
 					"UPDATE entries SET parent_id = (SELECT id FROM entries e WHERE e.name = 'alice') WHERE name = 'deep'"), deep, "deep",
@@ -230,8 +230,8 @@ func TestWhatIsWrongIsFound(t *testing.T) {
 				[]fsck.Kind{fsck.NoObject, fsck.WrongRefs}, []fsck.Kind{fsck.NoObject, fsck.WrongRefs}},
 		} {
 			c.breaks()
-			s.finds(c.options, c.about, c.want...)
-			s.finds(fsck.Options{}, c.about, c.still...)
+			s.wantFindings(c.options, c.about, c.want...)
+			s.wantFindings(fsck.Options{}, c.about, c.still...)
 			c.heals()
 			if lines, _ := s.check(deep); len(lines) > 0 {
 				t.Fatalf("%s: after it was healed %q", c.name, lines)
@@ -246,7 +246,7 @@ func TestWhatIsWrongIsFound(t *testing.T) {
 // A copy under way is neither lost nor charged, and what is reserved for it counts. What is left of
 // one that no job goes on with is found, and taken down with the other leftovers.
 func TestCopiesUnderWayAndLeftOver(t *testing.T) {
-	each(t, func(t *testing.T, s *shop) {
+	each(t, func(t *testing.T, s *fixture) {
 		alice := s.text("SELECT id FROM users WHERE username = 'alice'")
 		far := s.l.Clock.Now().Add(24 * time.Hour).UnixMilli()
 		begin := func() {
@@ -263,7 +263,7 @@ func TestCopiesUnderWayAndLeftOver(t *testing.T) {
 			s.exec(`INSERT INTO jobs (id, type, owner_id, status, progress, created_at, payload, due, holder)
 				VALUES ('j', 'copy', $1, 'running', 0, 0, '{}', $2, 'somebody')`, alice, far)
 		}
-		mend := fsck.Options{Mend: fsck.Mend{Orphans: true}}
+		mend := fsck.Options{Repair: fsck.Repairs{Orphans: true}}
 		for name, lose := range map[string]func(){
 			"a job that failed": func() {
 				s.exec(
@@ -276,18 +276,18 @@ func TestCopiesUnderWayAndLeftOver(t *testing.T) {
 			},
 		} {
 			begin()
-			s.finds(mend, "") // while the job is under way
+			s.wantFindings(mend, "") // while the job is under way
 			s.l.Sweep()
-			s.finds(deep, "")
+			s.wantFindings(deep, "")
 			lose()
 			if name != "a job that failed" {
 				s.exec("DELETE FROM jobs")
 			}
-			s.finds(deep, "half", fsck.StrayCopy)
+			s.wantFindings(deep, "half", fsck.LeftoverCopy)
 			s.l.Sweep()
-			s.finds(mend, "half", fsck.StrayCopy)
+			s.wantFindings(mend, "half", fsck.LeftoverCopy)
 			s.l.Sweep()
-			s.finds(deep, "")
+			s.wantFindings(deep, "")
 			if n := s.number("SELECT COUNT(*) FROM entries WHERE id IN ('half', 'copied')") + s.number(
 				"SELECT COUNT(*) FROM copies"); n != 0 {
 				t.Errorf("%s: %d rows are left", name, n)
@@ -298,7 +298,7 @@ func TestCopiesUnderWayAndLeftOver(t *testing.T) {
 		s.exec("INSERT INTO copies (job_id, entry_id, user_id, reserved_storage, reserved_files, made_storage, made_files) VALUES ('j', 'none', $1, 40, 1, 0, 0)", alice)
 		s.exec(`INSERT INTO jobs (id, type, owner_id, status, progress, created_at, payload, due, holder)
 			VALUES ('j', 'copy', $1, 'running', 0, 0, '{}', $2, 'somebody')`, alice, far)
-		s.finds(fsck.Options{Mend: fsck.Mend{Quota: true}}, "alice", fsck.WrongQuota)
+		s.wantFindings(fsck.Options{Repair: fsck.Repairs{Quota: true}}, "alice", fsck.WrongQuota)
 		if n := s.number("SELECT reserved_storage + reserved_files FROM quotas WHERE user_id = $1", alice); n != 41 {
 			t.Errorf("reserved %d after the repair, want 40 bytes and a file", n)
 		}
@@ -307,7 +307,7 @@ func TestCopiesUnderWayAndLeftOver(t *testing.T) {
 
 // A store that is not there says nothing about its objects.
 func TestObjectsOfAStoreThatIsAwayAreNotCalledMissing(t *testing.T) {
-	each(t, func(t *testing.T, s *shop) {
+	each(t, func(t *testing.T, s *fixture) {
 		s.must(os.Rename(s.objects, s.objects+"-away"))
 		s.must(os.Mkdir(s.objects, 0o700)) // the empty directory below a disk that is not mounted
 		lines, sum := s.check(deep)
@@ -316,47 +316,47 @@ func TestObjectsOfAStoreThatIsAwayAreNotCalledMissing(t *testing.T) {
 		}
 		s.must(os.Remove(s.objects))
 		s.must(os.Rename(s.objects+"-away", s.objects))
-		s.finds(deep, "")
+		s.wantFindings(deep, "")
 	})
 }
 
-func TestOnlyWhatWasAskedForIsMended(t *testing.T) {
-	each(t, func(t *testing.T, s *shop) {
+func TestOnlyRequestedRepairsAreMade(t *testing.T) {
+	each(t, func(t *testing.T, s *fixture) {
 		object := s.text("SELECT object_id FROM entries WHERE id = $1", s.photo)
 		s.exec("UPDATE quotas SET used_storage = 1, used_files = 7, reserved_storage = 9, reserved_files = 3, used_folders = 8, reserved_folders = 2")
 		s.exec("UPDATE objects SET refs = 5, sha256 = NULL WHERE id = $1", object)
 		s.exec("INSERT INTO garbage (provider_id, key, after) SELECT provider_id, key, -1 FROM objects WHERE id = $1",
 			object)
 		s.exec("INSERT INTO objects (id, provider_id, key, size, etag, refs, created_at) SELECT 'unused', id, 'ab/00000000000000000000000000000001', 5, '', 1, 0 FROM providers")
-		unused, stray := s.stray(1, 72*time.Hour), s.stray(2, 72*time.Hour)
-		everything := []fsck.Kind{fsck.WrongQuota, fsck.WrongQuota, fsck.WrongRefs, fsck.WrongRefs, fsck.Doomed,
+		unused, stray := s.putUnreferenced(1, 72*time.Hour), s.putUnreferenced(2, 72*time.Hour)
+		everything := []fsck.Kind{fsck.WrongQuota, fsck.WrongQuota, fsck.WrongRefs, fsck.WrongRefs, fsck.OnGarbageList,
 			fsck.Orphaned}
 
-		s.finds(deep, "", everything...)
-		s.finds(deep, "", everything...) // the first check has mended nothing
+		s.wantFindings(deep, "", everything...)
+		s.wantFindings(deep, "", everything...) // the first check has mended nothing
 		if s.number("SELECT count(*) FROM objects WHERE sha256 IS NULL") != 2 {
 			t.Error("a check filled a hash in")
 		}
 		for _, c := range []struct {
-			mend  fsck.Mend
+			mend  fsck.Repairs
 			fixes []fsck.Kind
 		}{
-			{fsck.Mend{Orphans: true}, []fsck.Kind{fsck.Orphaned}},
-			{fsck.Mend{Quota: true}, []fsck.Kind{fsck.WrongQuota, fsck.WrongQuota}},
-			{fsck.Mend{Refs: true}, []fsck.Kind{fsck.WrongRefs, fsck.WrongRefs, fsck.Doomed}},
+			{fsck.Repairs{Orphans: true}, []fsck.Kind{fsck.Orphaned}},
+			{fsck.Repairs{Quota: true}, []fsck.Kind{fsck.WrongQuota, fsck.WrongQuota}},
+			{fsck.Repairs{Refs: true}, []fsck.Kind{fsck.WrongRefs, fsck.WrongRefs, fsck.OnGarbageList}},
 		} {
-			s.finds(fsck.Options{Mend: c.mend}, "", everything...)
+			s.wantFindings(fsck.Options{Repair: c.mend}, "", everything...)
 			for _, kind := range c.fixes {
 				i := slices.Index(everything, kind)
 				everything = slices.Delete(everything, i, i+1)
 			}
-			s.finds(deep, "", everything...)
+			s.wantFindings(deep, "", everything...)
 		}
-		_, sum := s.check(fsck.Options{Deep: true, Mend: fsck.Mend{Hashes: true}})
-		if sum.Unhashed != 0 || sum.Mended != 1 || s.number("SELECT count(*) FROM objects WHERE sha256 IS NULL") != 0 {
+		_, sum := s.check(fsck.Options{Deep: true, Repair: fsck.Repairs{Hashes: true}})
+		if sum.Unhashed != 0 || sum.Repaired != 1 || s.number("SELECT count(*) FROM objects WHERE sha256 IS NULL") != 0 {
 			t.Errorf("hashes: %+v", sum)
 		}
-		s.finds(deep, "")
+		s.wantFindings(deep, "")
 		alice := s.l.SignIn(t, "alice", "password of alice")
 		if got := alice.Get("/api/auth/me").OK(200); got.Int("quota.usedStorage") != 23 ||
 			got.Int("quota.usedFiles") != 2 {
@@ -383,23 +383,23 @@ func TestOnlyWhatWasAskedForIsMended(t *testing.T) {
 }
 
 // Two providers may keep their objects in one directory, each below a prefix of its own.
-func TestWhatANeighbourKnowsIsNoLeftover(t *testing.T) {
-	each(t, func(t *testing.T, s *shop) {
+func TestObjectKnownToAnotherProviderIsNoLeftover(t *testing.T) {
+	each(t, func(t *testing.T, s *fixture) {
 		s.must(s.l.Apps[0].DB.Write(t.Context(), func(tx *db.Tx) error {
 			return s.l.Apps[0].Providers.Insert(tx, provider.Provider{
 				ID: "aaa", Name: "neighbour", Type: provider.BuiltIn, Bucket: "default", PathPrefix: "n",
 				Marker: s.text("SELECT marker FROM providers"),
 			})
 		}))
-		s.finds(deep, "")
+		s.wantFindings(deep, "")
 		s.exec("UPDATE objects SET provider_id = 'aaa'")
-		s.finds(deep, "")
+		s.wantFindings(deep, "")
 		key := "n/ab/00000000000000000000000000000001"
 		s.must(os.MkdirAll(filepath.Dir(s.file(key)), 0o700))
 		s.must(os.WriteFile(s.file(key), nil, 0o600))
 		old := s.l.Clock.Now().Add(-72 * time.Hour)
 		s.must(os.Chtimes(s.file(key), old, old))
-		s.finds(fsck.Options{Mend: fsck.Mend{Orphans: true}}, "aaa", fsck.Orphaned)
+		s.wantFindings(fsck.Options{Repair: fsck.Repairs{Orphans: true}}, "aaa", fsck.Orphaned)
 		if owner := s.text("SELECT provider_id FROM garbage WHERE key = $1", key); owner != "aaa" {
 			t.Errorf("the garbage of %s", owner)
 		}

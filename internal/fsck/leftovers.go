@@ -17,15 +17,15 @@ import (
 // How old an object that nothing refers to must be before it is taken for left over. Replicas may
 // have clocks that differ, and share a file system whose clock is another one.
 const (
-	ageAlone    = 24 * time.Hour
+	ageSingle   = 24 * time.Hour
 	ageReplicas = 48 * time.Hour
 )
 
-func (s *Service) age() time.Duration {
+func (s *Service) leftoverAge() time.Duration {
 	if s.DB.Dialect() == "postgres" {
 		return ageReplicas
 	}
-	return ageAlone
+	return ageSingle
 }
 
 // leftover is an object that nothing refers to.
@@ -35,21 +35,21 @@ type leftover struct {
 	written time.Time
 }
 
-// errNoList marks a store that can't say what it holds.
-var errNoList = errors.New("this store can't list its objects")
+// errCannotList marks a store that can't say what it holds.
+var errCannotList = errors.New("this store can't list its objects")
 
-// ground is a part of a place that can be listed: a directory, or what lies right below one
+// listableArea is a part of a place that can be listed: a directory, or what lies right below one
 // prefix of a bucket.
-type ground struct {
+type listableArea struct {
 	walker   blob.Walker
 	inBucket bool
 	prefix   string // in a bucket
 }
 
-// ours reports whether an object can be one of this service's. A directory has a marker and holds
+// mayOwn reports whether an object can be one of this service's. A directory has a marker and holds
 // nothing else. A bucket may hold anything, another service's objects under names of the same form
 // among them; those lie below another prefix, or it is no place to work in.
-func (g ground) ours(key blob.Key) bool {
+func (g listableArea) mayOwn(key blob.Key) bool {
 	if !g.inBucket {
 		return true
 	}
@@ -58,9 +58,9 @@ func (g ground) ours(key blob.Key) bool {
 	return strings.TrimSuffix(above, "/") == g.prefix
 }
 
-// grounds are the parts of a place with a store that works: the directory, which its providers
+// listableAreas are the parts of a place with a store that works: the directory, which its providers
 // share, or each prefix of a bucket.
-func (s *Service) grounds(ctx context.Context, place provider.StoreLocation) (all []ground, err error) {
+func (s *Service) listableAreas(ctx context.Context, place provider.StoreLocation) (all []listableArea, err error) {
 	inBucket := place.Providers[0].Type != provider.BuiltIn
 	walked := map[string]bool{}
 	var failed error
@@ -74,7 +74,7 @@ func (s *Service) grounds(ctx context.Context, place provider.StoreLocation) (al
 		}
 		store, err := s.Providers.Store(ctx, p.ID)
 		if err == nil {
-			_, err = store.Stat(ctx, absent)
+			_, err = store.Stat(ctx, absentKey)
 		}
 		if err != nil && !errors.Is(err, blob.ErrNotFound) {
 			failed = err
@@ -82,10 +82,10 @@ func (s *Service) grounds(ctx context.Context, place provider.StoreLocation) (al
 		}
 		walker, ok := store.(blob.Walker)
 		if !ok {
-			return nil, errNoList
+			return nil, errCannotList
 		}
 		walked[part] = true
-		all = append(all, ground{walker, inBucket, part})
+		all = append(all, listableArea{walker, inBucket, part})
 	}
 	if len(all) == 0 {
 		return nil, failed
@@ -93,16 +93,16 @@ func (s *Service) grounds(ctx context.Context, place provider.StoreLocation) (al
 	return all, nil
 }
 
-// strays walks through a place and calls do with pieces of what nothing refers to, of any age. It
+// eachLeftover walks through a place and calls do with pieces of what nothing refers to, of any age. It
 // returns how many objects it saw. What has no store that works is passed over, unless that is
 // all of the place.
-func (s *Service) strays(ctx context.Context, place provider.StoreLocation,
+func (s *Service) eachLeftover(ctx context.Context, place provider.StoreLocation,
 	do func([]leftover) error) (seen int64, err error) {
-	grounds, err := s.grounds(ctx, place)
+	grounds, err := s.listableAreas(ctx, place)
 	if err != nil {
 		return 0, err
 	}
-	batch := make([]leftover, 0, keyPiece)
+	batch := make([]leftover, 0, keysPerQuery)
 	ask := func() error {
 		if len(batch) == 0 {
 			return nil
@@ -112,7 +112,7 @@ func (s *Service) strays(ctx context.Context, place provider.StoreLocation,
 			keys[i], byKey[l.key] = l.key, l
 		}
 		batch = batch[:0]
-		rest, err := unknown(s.DB.Read(ctx), keys)
+		rest, err := unreferencedKeys(s.DB.Read(ctx), keys)
 		if err != nil || len(rest) == 0 {
 			return err
 		}
@@ -124,12 +124,12 @@ func (s *Service) strays(ctx context.Context, place provider.StoreLocation,
 	}
 	for _, g := range grounds {
 		err := g.walker.Walk(ctx, func(key blob.Key, size int64, written time.Time) error {
-			if !g.ours(key) {
+			if !g.mayOwn(key) {
 				return nil
 			}
 			seen++
 			batch = append(batch, leftover{key, size, written})
-			if len(batch) == keyPiece {
+			if len(batch) == keysPerQuery {
 				return ask()
 			}
 			return nil
@@ -141,43 +141,43 @@ func (s *Service) strays(ctx context.Context, place provider.StoreLocation,
 	return seen, ask()
 }
 
-// leftovers reports what lies in a place and nothing refers to.
-func (c *check) leftovers(place provider.StoreLocation) error {
+// checkLeftovers reports what lies in a place and nothing refers to.
+func (c *check) checkLeftovers(place provider.StoreLocation) error {
 	away := true
 	for _, id := range place.ProviderIDs() {
-		away = away && c.stores[id].away != nil
+		away = away && c.stores[id].err != nil
 	}
 	if away {
 		return nil
 	}
-	before := c.Now().Add(-c.age())
-	seen, err := c.strays(c.ctx, place, func(found []leftover) error {
+	before := c.Now().Add(-c.leftoverAge())
+	seen, err := c.eachLeftover(c.ctx, place, func(found []leftover) error {
 		var old []leftover
 		for _, l := range found {
 			if l.written.Before(before) {
 				old = append(old, l)
-			} else if c.stays(place, l.key) {
-				c.Young++
+			} else if c.stillStored(place, l.key) {
+				c.TooYoung++
 			}
 		}
 		if len(old) == 0 {
 			return nil
 		}
-		return c.reportStrays(place, old)
+		return c.reportLeftovers(place, old)
 	})
 	c.Stored += seen
 	if errors.Is(err, blob.ErrUnavailable) {
-		return c.found(StoreAway, nil, "%s: its objects can't be listed: %v", c.stores[place.Providers[0].ID].name, err)
+		return c.addFinding(StoreUnavailable, nil, "%s: its objects can't be listed: %v", c.stores[place.Providers[0].ID].name, err)
 	}
-	if errors.Is(err, errNoList) {
+	if errors.Is(err, errCannotList) {
 		c.Unlisted++
 		return nil
 	}
 	return err
 }
 
-// stays reports whether an object has not been collected since the walk came by it.
-func (c *check) stays(place provider.StoreLocation, key blob.Key) bool {
+// stillStored reports whether an object has not been collected since the walk came by it.
+func (c *check) stillStored(place provider.StoreLocation, key blob.Key) bool {
 	store, err := c.Providers.Store(c.ctx, place.ProviderOf(string(key)).ID)
 	if err == nil {
 		_, err = store.Stat(c.ctx, key)
@@ -185,19 +185,19 @@ func (c *check) stays(place provider.StoreLocation, key blob.Key) bool {
 	return !errors.Is(err, blob.ErrNotFound)
 }
 
-func (c *check) reportStrays(place provider.StoreLocation, old []leftover) error {
+func (c *check) reportLeftovers(place provider.StoreLocation, old []leftover) error {
 	var mend func() error
-	if c.Mend.Orphans {
+	if c.Repair.Orphans {
 		if err := c.discard(c.ctx, place, old); err != nil {
 			return err
 		}
 		mend = func() error { return nil } // all of them in one go
 	}
 	for _, l := range old {
-		if !c.stays(place, l.key) {
+		if !c.stillStored(place, l.key) {
 			continue
 		}
-		if err := c.found(Orphaned, mend, "%s at provider %s: nothing refers to it (%d bytes, of %s)",
+		if err := c.addFinding(Orphaned, mend, "%s at provider %s: nothing refers to it (%d bytes, of %s)",
 			l.key, place.ProviderOf(string(l.key)).ID, l.size, l.written.UTC().Format(time.DateTime)); err != nil {
 			return err
 		}

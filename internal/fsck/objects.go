@@ -14,30 +14,30 @@ import (
 	"larder/internal/provider"
 )
 
-// shelf is the store of one provider during a check.
-type shelf struct {
+// storeOf is the store of one provider during a check.
+type storeState struct {
 	name  string
 	store blob.Store
-	away  error // why it can't be used, nil while it can
+	err   error // why it can't be used, nil while it can
 }
 
-// absent is a key that no object has: a healthy store says so, any other fails.
-const absent = blob.Key("00/00000000000000000000000000000000")
+// absentKey is a key that no object has: a healthy store says so, any other fails.
+const absentKey = blob.Key("00/00000000000000000000000000000000")
 
-// open has a look at every store, without writing to it.
-func (c *check) open(places []provider.StoreLocation) error {
+// openStores has a look at every store, without writing to it.
+func (c *check) openStores(places []provider.StoreLocation) error {
 	for _, place := range places {
 		for _, p := range place.Providers {
-			s := &shelf{name: fmt.Sprintf("provider %s (%s)", p.ID, p.Name)}
+			s := &storeState{name: fmt.Sprintf("provider %s (%s)", p.ID, p.Name)}
 			c.stores[p.ID] = s
-			if s.store, s.away = c.Providers.Store(c.ctx, p.ID); s.away == nil {
-				s.away = c.probe(s)
+			if s.store, s.err = c.Providers.Store(c.ctx, p.ID); s.err == nil {
+				s.err = c.probe(s)
 			}
 			if c.ctx.Err() != nil {
 				return c.ctx.Err()
 			}
-			if s.away != nil {
-				if err := c.found(StoreAway, nil, "%s: its store is not there: %v", s.name, s.away); err != nil {
+			if s.err != nil {
+				if err := c.addFinding(StoreUnavailable, nil, "%s: its store is not there: %v", s.name, s.err); err != nil {
 					return err
 				}
 			}
@@ -47,28 +47,28 @@ func (c *check) open(places []provider.StoreLocation) error {
 }
 
 // probe tells why a store can't be used.
-func (c *check) probe(s *shelf) error {
-	if _, err := s.store.Stat(c.ctx, absent); err != nil && !errors.Is(err, blob.ErrNotFound) {
+func (c *check) probe(s *storeState) error {
+	if _, err := s.store.Stat(c.ctx, absentKey); err != nil && !errors.Is(err, blob.ErrNotFound) {
 		return err
 	}
 	return nil
 }
 
-// shelf returns the store of a provider, which may be one that no row describes any more.
-func (c *check) shelf(providerID string) (*shelf, error) {
+// storeOf returns the store of a provider, which may be one that no row describes any more.
+func (c *check) storeOf(providerID string) (*storeState, error) {
 	if s := c.stores[providerID]; s != nil {
 		return s, nil
 	}
-	s := &shelf{name: "provider " + providerID, away: fault.New(fault.NotFound, "there is no such provider")}
+	s := &storeState{name: "provider " + providerID, err: fault.New(fault.NotFound, "there is no such provider")}
 	c.stores[providerID] = s
-	return s, c.found(StoreAway, nil, "%s: objects lie there, and it is not set up any more", s.name)
+	return s, c.addFinding(StoreUnavailable, nil, "%s: objects lie there, and it is not set up any more", s.name)
 }
 
-// reopen takes the store that a provider has now: one that had no objects yet may have gone
+// refreshStore takes the store that a provider has now: one that had no objects yet may have gone
 // to another bucket since.
-func (c *check) reopen(providerID string) error {
-	s, err := c.shelf(providerID)
-	if err != nil || s.away != nil {
+func (c *check) refreshStore(providerID string) error {
+	s, err := c.storeOf(providerID)
+	if err != nil || s.err != nil {
 		return err
 	}
 	if store, err := c.Providers.Store(c.ctx, providerID); err == nil {
@@ -85,32 +85,32 @@ type storedObject struct {
 	sha256       string // "" for none
 }
 
-// doubt is what seems wrong with an object.
-type doubt struct {
+// suspect is what seems wrong with an object.
+type suspect struct {
 	storedObject
 	kind Kind
 	text string
 }
 
-// objects compares each object with what its store holds.
-func (c *check) objects() error {
+// checkObjects compares each object with what its store holds.
+func (c *check) checkObjects() error {
 	q := c.DB.Read(c.ctx)
-	return pieces(func(low string) (string, error) { return boundary(q, nextObject, low, objectPiece) },
+	return eachRange(func(low string) (string, error) { return lastOfRange(q, nextObject, low, objectPiece) },
 		func(low, high string) error {
 			rows, err := objectRows(q, low, high)
 			if err != nil {
 				return err
 			}
-			var doubts []doubt
+			var doubts []suspect
 			for _, o := range rows {
 				c.Objects++
-				if c.Deep && c.Mend.Hashes && o.sha256 == "" {
-					err = c.fill(&o)
+				if c.Deep && c.Repair.Hashes && o.sha256 == "" {
+					err = c.fillHash(&o)
 				}
 				if o.sha256 == "" {
 					c.Unhashed++
 				}
-				d, more := c.look(o)
+				d, more := c.compare(o)
 				if err = errors.Join(err, more); err != nil {
 					return err
 				}
@@ -121,19 +121,19 @@ func (c *check) objects() error {
 			if len(doubts) == 0 {
 				return nil
 			}
-			return c.lookAgain(doubts)
+			return c.recheck(doubts)
 		})
 }
 
-// look compares one object. An error means that the check ends.
-func (c *check) look(o storedObject) (doubt, error) {
-	s, err := c.shelf(o.provider)
+// compare compares one object. An error means that the check ends.
+func (c *check) compare(o storedObject) (suspect, error) {
+	s, err := c.storeOf(o.provider)
 	if err != nil {
-		return doubt{}, err
+		return suspect{}, err
 	}
-	if s.away != nil {
+	if s.err != nil {
 		c.Unchecked++
-		return doubt{}, nil
+		return suspect{}, nil
 	}
 	info, err := s.store.Stat(c.ctx, o.key)
 	var sum string
@@ -143,27 +143,27 @@ func (c *check) look(o storedObject) (doubt, error) {
 	at := fmt.Sprintf("object %s (%s at %s)", o.id, o.key, s.name)
 	switch {
 	case c.ctx.Err() != nil:
-		return doubt{}, c.ctx.Err()
+		return suspect{}, c.ctx.Err()
 	case errors.Is(err, blob.ErrNotFound):
-		return doubt{o, Missing, at + ": its bytes are not there"}, nil
+		return suspect{o, Missing, at + ": its bytes are not there"}, nil
 	case err != nil:
 		if away := c.probe(s); away != nil {
-			s.away = away
+			s.err = away
 			c.Unchecked++
-			return doubt{}, c.found(StoreAway, nil, "%s: its store went away: %v", s.name, away)
+			return suspect{}, c.addFinding(StoreUnavailable, nil, "%s: its store went away: %v", s.name, away)
 		}
-		return doubt{o, Unreadable, fmt.Sprintf("%s: the store can't read it: %v", at, err)}, nil
+		return suspect{o, Unreadable, fmt.Sprintf("%s: the store can't read it: %v", at, err)}, nil
 	case info.Size != o.size:
-		return doubt{o, WrongSize, fmt.Sprintf("%s: it should have %d bytes and has %d", at, o.size, info.Size)}, nil
+		return suspect{o, WrongSize, fmt.Sprintf("%s: it should have %d bytes and has %d", at, o.size, info.Size)}, nil
 	case c.Deep && o.sha256 != "" && sum != o.sha256:
-		return doubt{o, WrongHash, fmt.Sprintf("%s: its SHA-256 should be %s and is %s", at, o.sha256, sum)}, nil
+		return suspect{o, WrongHash, fmt.Sprintf("%s: its SHA-256 should be %s and is %s", at, o.sha256, sum)}, nil
 	}
-	return doubt{}, nil
+	return suspect{}, nil
 }
 
-// lookAgain takes a second look, after a moment, at what the rows say by then: a file may have been
+// recheck takes a second look, after a moment, at what the rows say by then: a file may have been
 // deleted or moved meanwhile.
-func (c *check) lookAgain(doubts []doubt) error {
+func (c *check) recheck(doubts []suspect) error {
 	if err := c.wait(); err != nil {
 		return err
 	}
@@ -176,32 +176,32 @@ func (c *check) lookAgain(doubts []doubt) error {
 		if err != nil {
 			return err
 		}
-		if err := c.reopen(o.provider); err != nil {
+		if err := c.refreshStore(o.provider); err != nil {
 			return err
 		}
-		again, err := c.look(o)
+		again, err := c.compare(o)
 		if err != nil {
 			return err
 		}
 		if again.kind == "" {
 			continue
 		}
-		used, err := c.users(d.id)
+		used, err := c.describeFiles(d.id)
 		if err != nil {
 			return err
 		}
-		if err := c.found(again.kind, nil, "%s; %s", again.text, used); err != nil {
+		if err := c.addFinding(again.kind, nil, "%s; %s", again.text, used); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// users names some files that an object is the content of, for the first of many objects: it takes
+// describeFiles names some files that an object is the content of, for the first of many objects: it takes
 // a look through all files.
-func (c *check) users(objectID string) (string, error) {
+func (c *check) describeFiles(objectID string) (string, error) {
 	const some, enough = 3, 200
-	if c.named++; c.named > enough {
+	if c.namedObjects++; c.namedObjects > enough {
 		return "its files were not looked for, after so many", nil
 	}
 	q := c.DB.Read(c.ctx)
@@ -258,11 +258,11 @@ func (r contextReader) Read(p []byte) (int, error) {
 	return r.r.Read(p)
 }
 
-// fill notes the SHA-256 of an object that has none, if it can be read whole; whatever is wrong
+// fillHash notes the SHA-256 of an object that has none, if it can be read whole; whatever is wrong
 // with it is found by the look that follows.
-func (c *check) fill(o *storedObject) error {
-	s, err := c.shelf(o.provider)
-	if err != nil || s.away != nil {
+func (c *check) fillHash(o *storedObject) error {
+	s, err := c.storeOf(o.provider)
+	if err != nil || s.err != nil {
 		return err
 	}
 	info, err := s.store.Stat(c.ctx, o.key)
@@ -279,6 +279,6 @@ func (c *check) fill(o *storedObject) error {
 		return err
 	}
 	o.sha256 = sum
-	c.Mended++
+	c.Repaired++
 	return nil
 }

@@ -14,8 +14,8 @@ import (
 // recountEvery, by one replica or another. With SQLite there are no replicas, and the numbers are
 // counted once, when the database is migrated.
 const (
-	recountEvery = time.Hour
-	recountLate  = 24 * time.Hour
+	recountEvery    = time.Hour
+	recountMaxDelay = 24 * time.Hour
 )
 
 // Recount puts the numbers of folders right, once in an hour; most calls do nothing.
@@ -25,8 +25,8 @@ func (s *Service) Recount(ctx context.Context) error {
 	}
 	var mine bool
 	err := s.DB.Write(ctx, func(tx *db.Tx) (err error) {
-		mine, err = takeTurn(tx, "swept folder counts", s.Now().UnixMilli(), recountEvery.Milliseconds(),
-			recountLate.Milliseconds())
+		mine, err = claimTurn(tx, "swept folder counts", s.Now().UnixMilli(), recountEvery.Milliseconds(),
+			recountMaxDelay.Milliseconds())
 		return err
 	})
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 // A replica of a version before does not count folders: an hour later the numbers are right again.
 // With SQLite there is none.
 func TestFoldersAreCountedAgain(t *testing.T) {
-	each(t, func(t *testing.T, s *shop) {
+	each(t, func(t *testing.T, s *fixture) {
 		const wrong = `SELECT used_folders - (SELECT COUNT(*) FROM entries e WHERE e.owner_id = u.id AND e.kind = 0)
 			FROM quotas q JOIN users u ON u.id = q.user_id WHERE u.username = 'alice'`
 		recount := func() int64 {

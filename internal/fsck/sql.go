@@ -19,8 +19,8 @@ const (
 	countEntries = "SELECT count(*) FROM entries WHERE id > $1 AND id <= $2"
 )
 
-// boundary returns the last id of the piece of n after low, "" when fewer are left.
-func boundary(q db.Querier, query, low string, n int) (string, error) {
+// lastOfRange returns the last id of the piece of n after low, "" when fewer are left.
+func lastOfRange(q db.Querier, query, low string, n int) (string, error) {
 	var high string
 	err := q.QueryRow(query, low, n-1).Scan(&high)
 	if errors.Is(err, db.ErrNoRows) {
@@ -49,8 +49,8 @@ func (e entry) kind() string {
 	return "file"
 }
 
-// collect reads the rows of a query, each by scan.
-func collect[T any](q db.Querier, scan func(rows *sql.Rows) (T, error), query string, args ...any) ([]T, error) {
+// queryAll reads the rows of a query, each by scan.
+func queryAll[T any](q db.Querier, scan func(rows *sql.Rows) (T, error), query string, args ...any) ([]T, error) {
 	rows, err := q.Query(query, args...)
 	if err != nil {
 		return nil, err
@@ -67,10 +67,10 @@ func collect[T any](q db.Querier, scan func(rows *sql.Rows) (T, error), query st
 	return out, rows.Err()
 }
 
-// looseEntries lists entries whose parent is not there or no folder, and those without one that are
+// unreachableEntries lists entries whose parent is not there or no folder, and those without one that are
 // neither a mount's root nor one of the tree's own.
-func looseEntries(q db.Querier, low, high string) ([]entry, error) {
-	return collect(q, func(rows *sql.Rows) (e entry, err error) {
+func unreachableEntries(q db.Querier, low, high string) ([]entry, error) {
+	return queryAll(q, func(rows *sql.Rows) (e entry, err error) {
 		var kind int
 		err = rows.Scan(&e.id, &e.parent, &e.name, &e.owner, &kind)
 		e.folder = kind == 0
@@ -83,9 +83,9 @@ func looseEntries(q db.Querier, low, high string) ([]entry, error) {
 		ORDER BY e.id`, low, high)
 }
 
-// circles lists folders that one comes back to on the way up.
-func circles(q db.Querier, low, high string) ([]entry, error) {
-	return collect(q, func(rows *sql.Rows) (e entry, err error) {
+// folderCycles lists folders that one comes back to on the way up.
+func folderCycles(q db.Querier, low, high string) ([]entry, error) {
+	return queryAll(q, func(rows *sql.Rows) (e entry, err error) {
 		err = rows.Scan(&e.id, &e.name, &e.owner)
 		return e, err
 	}, `
@@ -99,9 +99,9 @@ func circles(q db.Querier, low, high string) ([]entry, error) {
 		ORDER BY e.id`, low, high)
 }
 
-// emptyFiles lists files whose object is not there (then object is "") or has another size.
-func emptyFiles(q db.Querier, low, high string) ([]entry, error) {
-	return collect(q, func(rows *sql.Rows) (e entry, err error) {
+// filesWithoutContent lists files whose object is not there (then object is "") or has another size.
+func filesWithoutContent(q db.Querier, low, high string) ([]entry, error) {
+	return queryAll(q, func(rows *sql.Rows) (e entry, err error) {
 		err = rows.Scan(&e.id, &e.name, &e.owner, &e.size, &e.object, &e.objectSize)
 		return e, err
 	}, `
@@ -111,16 +111,16 @@ func emptyFiles(q db.Querier, low, high string) ([]entry, error) {
 		ORDER BY e.id`, low, high)
 }
 
-// deadLinks lists the entries of links that are not there or no files.
-func deadLinks(q db.Querier, low, high string) ([]string, error) {
-	return collect(q, text, `
+// brokenLinks lists the entries of links that are not there or no files.
+func brokenLinks(q db.Querier, low, high string) ([]string, error) {
+	return queryAll(q, scanText, `
 		SELECT l.entry_id
 		FROM links l LEFT JOIN entries e ON e.id = l.entry_id AND e.kind = 1
 		WHERE l.id > $1 AND l.id <= $2 AND e.id IS NULL
 		ORDER BY l.id`, low, high)
 }
 
-func text(rows *sql.Rows) (s string, err error) {
+func scanText(rows *sql.Rows) (s string, err error) {
 	err = rows.Scan(&s)
 	return s, err
 }
@@ -132,7 +132,7 @@ type wrongRef struct {
 
 // wrongRefs lists objects that count other than the files there are, and those that should be gone.
 func wrongRefs(q db.Querier, low, high string) ([]wrongRef, error) {
-	return collect(q, func(rows *sql.Rows) (w wrongRef, err error) {
+	return queryAll(q, func(rows *sql.Rows) (w wrongRef, err error) {
 		err = rows.Scan(&w.id, &w.refs, &w.files)
 		return w, err
 	}, `
@@ -146,11 +146,11 @@ func wrongRefs(q db.Querier, low, high string) ([]wrongRef, error) {
 		ORDER BY o.id`, low, high)
 }
 
-type doomed struct{ id, provider, key string }
+type condemnedObject struct{ id, provider, key string }
 
-// doomedObjects lists objects whose key is on the garbage list.
-func doomedObjects(q db.Querier, low, high string) ([]doomed, error) {
-	return collect(q, func(rows *sql.Rows) (d doomed, err error) {
+// condemnedObjects lists objects whose key is on the garbage list.
+func condemnedObjects(q db.Querier, low, high string) ([]condemnedObject, error) {
+	return queryAll(q, func(rows *sql.Rows) (d condemnedObject, err error) {
 		err = rows.Scan(&d.id, &d.provider, &d.key)
 		return d, err
 	}, `
@@ -160,22 +160,22 @@ func doomedObjects(q db.Querier, low, high string) ([]doomed, error) {
 		ORDER BY o.id`, low, high)
 }
 
-// apart are the folders below the graveyard and the staging root: what lies in them is given back
+// hiddenFolders are the folders below the graveyard and the staging root: what lies in them is given back
 // already, and not yet taken away, or not yet charged.
-const apart = `
+const hiddenFolders = `
 	RECURSIVE apart(id) AS (
 		SELECT id FROM entries WHERE id IN ('graveyard', 'staging')
 		UNION ALL
 		SELECT e.id FROM apart b JOIN entries e ON e.parent_id = b.id AND e.kind = 0)`
 
-// staged is what is left of a copy that no job goes on with: its record (then job is set),
+// leftoverCopy is what is left of a copy that no job goes on with: its record (then job is set),
 // or the entry alone.
-type staged struct{ job, entry, user string }
+type leftoverCopy struct{ job, entry, user string }
 
-// strayCopies lists them. It is one statement: a copy comes and goes with its record, and the
+// leftoverCopies lists them. It is one statement: a copy comes and goes with its record, and the
 // record with its job.
-func strayCopies(q db.Querier) ([]staged, error) {
-	return collect(q, func(rows *sql.Rows) (s staged, err error) {
+func leftoverCopies(q db.Querier) ([]leftoverCopy, error) {
+	return queryAll(q, func(rows *sql.Rows) (s leftoverCopy, err error) {
 		err = rows.Scan(&s.job, &s.entry, &s.user)
 		return s, err
 	}, `
@@ -190,26 +190,26 @@ func strayCopies(q db.Querier) ([]staged, error) {
 }
 
 type wrongQuota struct {
-	user, name string
-	kept       bool // there is a quota
-	says, sums quota.Counters
+	user, name        string
+	hasQuota          bool // there is a quota
+	recorded, counted quota.Counters
 }
 
 // wrongQuotas lists users whose counters are not the sums. Files are added up by folder first, in
 // the order of the index entries_sums, and without a comparison that would let SQLite choose
 // another order: by owner it would look up each row where it lies, or sort them all in memory.
 func wrongQuotas(q db.Querier) ([]wrongQuota, error) {
-	return collect(q, func(rows *sql.Rows) (w wrongQuota, err error) {
+	return queryAll(q, func(rows *sql.Rows) (w wrongQuota, err error) {
 		var kept int
-		err = rows.Scan(&w.user, &w.name, &kept, &w.says.Storage, &w.says.Files, &w.says.ReservedStorage,
-			&w.says.ReservedFiles,
-			&w.says.Folders, &w.says.ReservedFolders,
-			&w.sums.Storage, &w.sums.Files, &w.sums.ReservedStorage, &w.sums.ReservedFiles, &w.sums.Folders,
-			&w.sums.ReservedFolders)
-		w.kept = kept > 0
+		err = rows.Scan(&w.user, &w.name, &kept, &w.recorded.Storage, &w.recorded.Files, &w.recorded.ReservedStorage,
+			&w.recorded.ReservedFiles,
+			&w.recorded.Folders, &w.recorded.ReservedFolders,
+			&w.counted.Storage, &w.counted.Files, &w.counted.ReservedStorage, &w.counted.ReservedFiles, &w.counted.Folders,
+			&w.counted.ReservedFolders)
+		w.hasQuota = kept > 0
 		return w, err
 	}, `
-		WITH `+apart+`, told AS (
+		WITH `+hiddenFolders+`, told AS (
 			SELECT user_id, 1 AS kept, used_storage AS us, used_files AS uf, reserved_storage AS rs, reserved_files AS rf,
 				used_folders AS ud, reserved_folders AS rd,
 				0 AS sus, 0 AS suf, 0 AS srs, 0 AS srf, 0 AS sud, 0 AS srd
@@ -246,7 +246,7 @@ func wrongQuotas(q db.Querier) ([]wrongQuota, error) {
 // sumsOf adds up what one user has.
 func sumsOf(q db.Querier, user string) (sums quota.Counters, err error) {
 	err = q.QueryRow(`
-		WITH `+apart+`
+		WITH `+hiddenFolders+`
 		SELECT CAST(COALESCE(sum(size), 0) AS BIGINT), count(*)
 		FROM entries
 		WHERE owner_id = $1 AND kind = 1 AND parent_id NOT IN (SELECT id FROM apart)`, user).
@@ -275,7 +275,7 @@ func sumsOf(q db.Querier, user string) (sums quota.Counters, err error) {
 
 // pathOf is where an entry lies, for a person.
 func pathOf(q db.Querier, id string) (string, error) {
-	names, err := collect(q, func(rows *sql.Rows) (s string, err error) {
+	names, err := queryAll(q, func(rows *sql.Rows) (s string, err error) {
 		var name, root, mount string
 		err = rows.Scan(&name, &root, &mount)
 		switch {

@@ -17,11 +17,11 @@ const liveFolders = `
 
 // wrongFolders lists the users whose quota has another number of folders than there are.
 func wrongFolders(q db.Querier) ([]string, error) {
-	return collect(q, func(rows *sql.Rows) (user string, err error) {
+	return queryAll(q, func(rows *sql.Rows) (user string, err error) {
 		err = rows.Scan(&user)
 		return user, err
 	}, `
-		WITH `+apart+`
+		WITH `+hiddenFolders+`
 		SELECT q.user_id
 		FROM quotas q LEFT JOIN (`+liveFolders+`) f ON f.owner_id = q.user_id
 		WHERE q.used_folders <> COALESCE(f.folders, 0)
@@ -31,7 +31,7 @@ func wrongFolders(q db.Querier) ([]string, error) {
 // foldersOf counts the folders of one user.
 func foldersOf(q db.Querier, user string) (n int64, err error) {
 	err = q.QueryRow(`
-		WITH `+apart+`
+		WITH `+hiddenFolders+`
 		SELECT count(*)
 		FROM entries
 		WHERE owner_id = $1 AND kind = 0 AND id NOT IN (SELECT id FROM apart)`, user).Scan(&n)

@@ -17,7 +17,7 @@ func scanObject(rows *sql.Rows) (o storedObject, err error) {
 }
 
 func objectRows(q db.Querier, low, high string) ([]storedObject, error) {
-	return collect(q, scanObject, objectColumns+"WHERE id > $1 AND id <= $2 ORDER BY id", low, high)
+	return queryAll(q, scanObject, objectColumns+"WHERE id > $1 AND id <= $2 ORDER BY id", low, high)
 }
 
 func objectRow(q db.Querier, id string) (o storedObject, err error) {
@@ -27,36 +27,36 @@ func objectRow(q db.Querier, id string) (o storedObject, err error) {
 
 // filesOf lists some files that have an object as their content. It looks through all files.
 func filesOf(q db.Querier, objectID string, limit int) ([]string, error) {
-	return collect(q, text, "SELECT id FROM entries WHERE object_id = $1 ORDER BY id LIMIT $2", objectID, limit)
+	return queryAll(q, scanText, "SELECT id FROM entries WHERE object_id = $1 ORDER BY id LIMIT $2", objectID, limit)
 }
 
-// keyPiece is how many keys one statement asks for.
-const keyPiece = 200
+// keysPerQuery is how many keys one statement asks for.
+const keysPerQuery = 200
 
-// unknown returns those of at most keyPiece keys that no object, no entry of the garbage list
+// unreferencedKeys returns those of at most keysPerQuery keys that no object, no entry of the garbage list
 // and no upload under way has, with any provider there is now: which of them share a place may
 // change while that is walked through, and keys are random, so that none is taken for another's.
 // It is one statement: a key moves from the garbage list to an object in one transaction, and is
 // seen here or there.
-func unknown(q db.Querier, keys []blob.Key) ([]blob.Key, error) {
+func unreferencedKeys(q db.Querier, keys []blob.Key) ([]blob.Key, error) {
 	// Asked apart, so that PostgreSQL goes by the indexes. What a provider has that is made in
 	// between is too young to be asked for.
-	providers, err := collect(q, text, "SELECT id FROM providers")
+	providers, err := queryAll(q, scanText, "SELECT id FROM providers")
 	if err != nil {
 		return nil, fmt.Errorf("ask for providers: %w", err)
 	}
 	if len(providers) == 0 {
 		return nil, nil // then there is nobody to delete anything
 	}
-	args := make([]any, 0, len(providers)+keyPiece)
+	args := make([]any, 0, len(providers)+keysPerQuery)
 	for _, p := range providers {
 		args = append(args, p)
 	}
-	for i := range keyPiece { // always as many, so that the text of the statement stays the same
+	for i := range keysPerQuery { // always as many, so that the text of the statement stays the same
 		args = append(args, string(keys[min(i, len(keys)-1)]))
 	}
-	all, these := list(1, len(providers)), list(1+len(providers), keyPiece)
-	known, err := collect(q, text, `
+	all, these := placeholders(1, len(providers)), placeholders(1+len(providers), keysPerQuery)
+	known, err := queryAll(q, scanText, `
 		SELECT key FROM objects WHERE provider_id IN `+all+` AND key IN `+these+`
 		UNION
 		SELECT key FROM garbage WHERE provider_id IN `+all+` AND key IN `+these+`
@@ -82,8 +82,8 @@ func unknown(q db.Querier, keys []blob.Key) ([]blob.Key, error) {
 	return rest, nil
 }
 
-// list is `($first, …)` for n parameters.
-func list(first, n int) string {
+// placeholders is `($first, …)` for n parameters.
+func placeholders(first, n int) string {
 	marks := make([]string, n)
 	for i := range marks {
 		marks[i] = fmt.Sprintf("$%d", first+i)
@@ -91,11 +91,11 @@ func list(first, n int) string {
 	return "(" + strings.Join(marks, ", ") + ")"
 }
 
-// takeTurn decides who sweeps a store: one caller within every so many milliseconds. The first call
+// claimTurn decides who sweeps a store: one caller within every so many milliseconds. The first call
 // of all makes the row and takes no turn, nor does one that comes late: then the service was down
 // for long, or this is a database from a backup, whose last turn says nothing about what has been
 // stored since. A turn that lies far in the future is of a clock that went back, and is over.
-func takeTurn(tx *db.Tx, name string, now, every, late int64) (bool, error) {
+func claimTurn(tx *db.Tx, name string, now, every, late int64) (bool, error) {
 	made, err := tx.Exec("INSERT INTO versions (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING", name, now)
 	if err != nil || made == 1 {
 		return false, err

@@ -13,15 +13,15 @@ import (
 const (
 	// sweepEvery is how often each store is swept.
 	sweepEvery = 24 * time.Hour
-	// sweepLate is how much later its turn may come; after that the day begins anew, so that
+	// sweepMaxDelay is how much later its turn may come; after that the day begins anew, so that
 	// whoever has brought an old database back has a day to notice before the files that it does
 	// not know are on the garbage list.
-	sweepLate = 2 * time.Hour
-	// A sweep that would take away more than one object in tooManyOf, and more than few of
+	sweepMaxDelay = 2 * time.Hour
+	// A sweep that would take away more than one object in maxSweepFraction, and more than few of
 	// them, takes none: what is wrong then is the database, perhaps one from before the
 	// files that lie there.
-	few       = 100
-	tooManyOf = 10
+	smallSweep       = 100
+	maxSweepFraction = 10
 )
 
 // Sweep puts what nothing refers to on the garbage list, in each local store once a day, by one
@@ -42,8 +42,8 @@ func (s *Service) Sweep(ctx context.Context) error {
 		}
 		var mine bool
 		err := s.DB.Write(ctx, func(tx *db.Tx) (err error) {
-			mine, err = takeTurn(tx, "swept "+place.ID, s.Now().UnixMilli(), sweepEvery.Milliseconds(),
-				sweepLate.Milliseconds())
+			mine, err = claimTurn(tx, "swept "+place.ID, s.Now().UnixMilli(), sweepEvery.Milliseconds(),
+				sweepMaxDelay.Milliseconds())
 			return err
 		})
 		if err != nil {
@@ -52,7 +52,7 @@ func (s *Service) Sweep(ctx context.Context) error {
 		if !mine {
 			continue
 		}
-		if err := s.sweepPlace(ctx, place); err != nil && !errors.Is(err, errNoList) {
+		if err := s.sweepPlace(ctx, place); err != nil && !errors.Is(err, errCannotList) {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
@@ -64,9 +64,9 @@ func (s *Service) Sweep(ctx context.Context) error {
 
 // sweepPlace walks twice: how much there is to take away must be known before any of it is.
 func (s *Service) sweepPlace(ctx context.Context, place provider.StoreLocation) error {
-	before := s.Now().Add(-s.age())
+	before := s.Now().Add(-s.leftoverAge())
 	walk := func(do func(old []leftover) error) (seen int64, err error) {
-		return s.strays(ctx, place, func(found []leftover) error {
+		return s.eachLeftover(ctx, place, func(found []leftover) error {
 			var old []leftover
 			for _, l := range found {
 				if l.written.Before(before) {
@@ -89,7 +89,7 @@ func (s *Service) sweepPlace(ctx context.Context, place provider.StoreLocation) 
 	if err != nil || objects == 0 {
 		return err
 	}
-	if objects > few && objects > seen/tooManyOf {
+	if objects > smallSweep && objects > seen/maxSweepFraction {
 		s.Log.Error(
 			"nothing refers to a large part of a store: is this the right database? Nothing was swept; `larder fsck` lists what it is about",
 			"place", place.ID, "objects", objects, "of", seen)

@@ -14,7 +14,7 @@ import (
 )
 
 // sweep lets every replica ask for its turn, and the collector do its part.
-func (s *shop) sweep() {
+func (s *fixture) sweep() {
 	s.t.Helper()
 	for _, a := range s.l.Apps {
 		s.must(a.Fsck.Sweep(context.Background()))
@@ -22,25 +22,27 @@ func (s *shop) sweep() {
 	s.l.Sweep()
 }
 
-func (s *shop) there(key string) bool {
+func (s *fixture) exists(key string) bool {
 	_, err := os.Stat(s.file(key))
 	return err == nil
 }
 
-func (s *shop) garbage() int64 { return s.number("SELECT count(*) FROM garbage WHERE key LIKE 'ab/%'") }
+func (s *fixture) garbage() int64 {
+	return s.number("SELECT count(*) FROM garbage WHERE key LIKE 'ab/%'")
+}
 
 const day = 24 * time.Hour
 
 // Abuse cases C96 and C97: what a crash left is gone one sweep later, and nothing else.
-func TestTheSweepTakesWhatNothingRefersTo(t *testing.T) {
-	each(t, func(t *testing.T, s *shop) {
-		stray := s.stray(1, 72*time.Hour)
+func TestSweepRemovesUnreferencedObjects(t *testing.T) {
+	each(t, func(t *testing.T, s *fixture) {
+		stray := s.putUnreferenced(1, 72*time.Hour)
 		s.sweep()
 		if s.garbage() != 0 {
 			t.Fatal("the first sweep came right at the start")
 		}
 		s.l.Clock.Advance(day)
-		young := s.stray(2, time.Hour)
+		young := s.putUnreferenced(2, time.Hour)
 		alice := s.l.SignIn(t, "alice", "password of alice")
 		open := alice.Post("/api/files/upload-session",
 			apptest.M{"path": "/home/alice", "fileName": "b", "fileSize": 3}).OK(200).Text("sessionId")
@@ -53,7 +55,7 @@ func TestTheSweepTakesWhatNothingRefersTo(t *testing.T) {
 			return err
 		}))
 		s.sweep()
-		if s.garbage() != 1 || !s.there(stray) {
+		if s.garbage() != 1 || !s.exists(stray) {
 			t.Fatalf("%d keys on the list after the first day, want the stray one's", s.garbage())
 		}
 		s.l.Clock.Advance(s.l.Apps[0].Config.GarbageGrace / 2)
@@ -61,10 +63,10 @@ func TestTheSweepTakesWhatNothingRefersTo(t *testing.T) {
 		s.sweep()
 		s.l.Clock.Advance(s.l.Apps[0].Config.GarbageGrace / 2)
 		s.sweep()
-		if s.there(stray) || !s.there(young) || !s.there(s.key) {
-			t.Errorf("stray %v, young %v, in use %v", s.there(stray), s.there(young), s.there(s.key))
+		if s.exists(stray) || !s.exists(young) || !s.exists(s.key) {
+			t.Errorf("stray %v, young %v, in use %v", s.exists(stray), s.exists(young), s.exists(s.key))
 		}
-		s.finds(deep, "")
+		s.wantFindings(deep, "")
 		if got := alice.Get("/home/alice/b").OK(200); string(got.Body) != "abc" {
 			t.Errorf("completed after the sweep: %q", got.Body)
 		}
@@ -74,13 +76,13 @@ func TestTheSweepTakesWhatNothingRefersTo(t *testing.T) {
 // Replicas may differ by an hour, and a shared directory has a clock of its own: with them an
 // object must be two days old.
 func TestTheAgeOfLeftoversAllowsForClocksThatDiffer(t *testing.T) {
-	each(t, func(t *testing.T, s *shop) {
+	each(t, func(t *testing.T, s *fixture) {
 		s.sweep()
 		s.l.Clock.Advance(day)
-		younger, older := s.stray(1, 23*time.Hour), s.stray(2, 25*time.Hour)
+		younger, older := s.putUnreferenced(1, 23*time.Hour), s.putUnreferenced(2, 25*time.Hour)
 		alone := len(s.l.Apps) == 1
 		if !alone {
-			younger, older = s.stray(3, 47*time.Hour), s.stray(4, 49*time.Hour)
+			younger, older = s.putUnreferenced(3, 47*time.Hour), s.putUnreferenced(4, 49*time.Hour)
 			s.must(os.Remove(s.file("ab/00000000000000000000000000000001")))
 			s.must(os.Remove(s.file("ab/00000000000000000000000000000002")))
 		}
@@ -93,16 +95,16 @@ func TestTheAgeOfLeftoversAllowsForClocksThatDiffer(t *testing.T) {
 }
 
 func TestOneReplicaSweepsOnceADay(t *testing.T) {
-	each(t, func(t *testing.T, s *shop) {
+	each(t, func(t *testing.T, s *fixture) {
 		s.sweep()
 		for i := range 3 {
 			s.l.Clock.Advance(day)
-			s.stray(2*i, 72*time.Hour)
+			s.putUnreferenced(2*i, 72*time.Hour)
 			s.sweep()
 			if n := s.garbage(); n != int64(i+1) {
 				t.Fatalf("day %d: %d on the list, want %d", i, n, i+1)
 			}
-			s.stray(2*i+1, 72*time.Hour)
+			s.putUnreferenced(2*i+1, 72*time.Hour)
 			s.l.Clock.Advance(time.Second)
 			s.sweep()
 			if n := s.garbage(); n != int64(i+1) {
@@ -112,7 +114,7 @@ func TestOneReplicaSweepsOnceADay(t *testing.T) {
 			s.exec("UPDATE garbage SET after = after + 864000000") // the collector is not what this is about
 		}
 		s.l.Clock.Advance(-30 * day) // abuse case C129: a clock that went back holds no sweep up
-		s.stray(100, 72*time.Hour)
+		s.putUnreferenced(100, 72*time.Hour)
 		s.sweep()
 		if n := s.garbage(); n != 4 {
 			t.Errorf("after the clock went back: %d on the list", n)
@@ -125,8 +127,8 @@ func keyed(number int) string { return "ab/" + strings.Repeat("0", 31) + string(
 // Abuse case C126: a store that is down while its turn comes loses nothing, and has its next
 // turn a day later.
 func TestAStoreThatIsDownIsSweptTheNextDay(t *testing.T) {
-	each(t, func(t *testing.T, s *shop) {
-		s.stray(1, 72*time.Hour)
+	each(t, func(t *testing.T, s *fixture) {
+		s.putUnreferenced(1, 72*time.Hour)
 		s.sweep()
 		s.l.Clock.Advance(day)
 		s.must(os.Rename(s.objects, s.objects+"-away"))
@@ -143,17 +145,17 @@ func TestAStoreThatIsDownIsSweptTheNextDay(t *testing.T) {
 		if s.garbage() != 1 {
 			t.Error("not swept the next day")
 		}
-		s.finds(deep, "")
+		s.wantFindings(deep, "")
 	})
 }
 
 // A database from before the files that lie there, a backup brought back, must not cost them.
-func TestASweepOfALargePartOfAStoreIsNotDone(t *testing.T) {
-	each(t, func(t *testing.T, s *shop) {
+func TestSweepRefusesLargePartOfStore(t *testing.T) {
+	each(t, func(t *testing.T, s *fixture) {
 		s.sweep()
 		s.l.Clock.Advance(day)
 		for i := range 101 {
-			s.stray(i, 72*time.Hour)
+			s.putUnreferenced(i, 72*time.Hour)
 		}
 		s.sweep()
 		if s.garbage() != 0 {
@@ -162,28 +164,28 @@ func TestASweepOfALargePartOfAStoreIsNotDone(t *testing.T) {
 		if !strings.Contains(s.l.Log.String(), "nothing refers to a large part of a store") {
 			t.Error("the log says nothing about it")
 		}
-		_, sum := s.check(fsck.Options{Mend: fsck.Mend{Orphans: true}})
-		if sum.Findings != 101 || sum.Mended != 101 || s.garbage() != 101 {
-			t.Errorf("asked to, it mended %d of %d", sum.Mended, sum.Findings)
+		_, sum := s.check(fsck.Options{Repair: fsck.Repairs{Orphans: true}})
+		if sum.Findings != 101 || sum.Repaired != 101 || s.garbage() != 101 {
+			t.Errorf("asked to, it mended %d of %d", sum.Repaired, sum.Findings)
 		}
 	})
 }
 
 // What is on the garbage list and in use all the same stays: the collector asks once more.
 func TestTheCollectorPassesOverWhatAFileRefersTo(t *testing.T) {
-	each(t, func(t *testing.T, s *shop) {
+	each(t, func(t *testing.T, s *fixture) {
 		s.exec("INSERT INTO garbage (provider_id, key, after) SELECT provider_id, key, 1 FROM objects")
 		for range 3 {
 			s.l.Clock.Advance(time.Hour)
 			s.l.Sweep()
 		}
-		s.finds(deep, "", fsck.Doomed, fsck.Doomed)
+		s.wantFindings(deep, "", fsck.OnGarbageList, fsck.OnGarbageList)
 	})
 }
 
 // A check beside a service under load finds nothing that is only under way.
 func TestACheckBesideUploadsFindsNothing(t *testing.T) {
-	each(t, func(t *testing.T, s *shop) {
+	each(t, func(t *testing.T, s *fixture) {
 		for _, a := range s.l.Apps {
 			a.Objects.Grace = 0
 		}
@@ -228,9 +230,9 @@ func TestACheckBesideUploadsFindsNothing(t *testing.T) {
 
 // What the collector takes away between the walk through a store and the look into the
 // database is nobody's leftover.
-func TestWhatIsCollectedDuringACheckIsNotReported(t *testing.T) {
-	each(t, func(t *testing.T, s *shop) {
-		keys := []string{s.stray(1, 72*time.Hour), s.stray(2, 72*time.Hour)}
+func TestObjectsCollectedDuringCheckAreNotReported(t *testing.T) {
+	each(t, func(t *testing.T, s *fixture) {
+		keys := []string{s.putUnreferenced(1, 72*time.Hour), s.putUnreferenced(2, 72*time.Hour)}
 		var told []string
 		_, err := s.l.Apps[0].Fsck.Check(t.Context(), fsck.Options{Report: func(f fsck.Finding) {
 			told = append(told, f.Text)
@@ -250,7 +252,7 @@ func TestWhatIsCollectedDuringACheckIsNotReported(t *testing.T) {
 // A provider that joins a place while a check is under way: what its neighbours there
 // have is nobody's leftover.
 func TestAProviderThatChangesItsBucketDuringACheckCostsNobodyAnything(t *testing.T) {
-	each(t, func(t *testing.T, s *shop) {
+	each(t, func(t *testing.T, s *fixture) {
 		lifecycle := s.l.Apps[0].Lifecycle
 		spare, err := lifecycle.CreateProvider(t.Context(),
 			provider.Provider{Name: "spare", Type: provider.BuiltIn, Bucket: "spare"})
@@ -264,7 +266,7 @@ func TestAProviderThatChangesItsBucketDuringACheckCostsNobodyAnything(t *testing
 		s.exec("UPDATE quotas SET reserved_files = 1 WHERE used_files > 0")
 		moved := false
 		_, err = s.l.Apps[0].Fsck.Check(t.Context(),
-			fsck.Options{Mend: fsck.Mend{Orphans: true}, Report: func(f fsck.Finding) {
+			fsck.Options{Repair: fsck.Repairs{Orphans: true}, Report: func(f fsck.Finding) {
 				if f.Kind == fsck.Orphaned {
 					t.Errorf("taken for left over: %s", f.Text)
 				}
@@ -284,7 +286,7 @@ func TestAProviderThatChangesItsBucketDuringACheckCostsNobodyAnything(t *testing
 		}
 		s.l.Clock.Advance(s.l.Apps[0].Config.GarbageGrace)
 		s.l.Sweep()
-		if !s.there(s.key) {
+		if !s.exists(s.key) {
 			t.Error("the collector has deleted the content of a file")
 		}
 	})
@@ -292,7 +294,7 @@ func TestAProviderThatChangesItsBucketDuringACheckCostsNobodyAnything(t *testing
 
 // What is stored in another bucket since is looked for there.
 func TestAProviderThatChangesItsBucketDuringACheckMissesNothing(t *testing.T) {
-	each(t, func(t *testing.T, s *shop) {
+	each(t, func(t *testing.T, s *fixture) {
 		lifecycle, admin := s.l.Apps[0].Lifecycle, s.l.Admin(t)
 		spare, err := lifecycle.CreateProvider(t.Context(),
 			provider.Provider{Name: "spare", Type: provider.BuiltIn, Bucket: "spare"})
@@ -324,14 +326,14 @@ func TestAProviderThatChangesItsBucketDuringACheckMissesNothing(t *testing.T) {
 // A database from a backup does not know the files that came after it: they stay for a day at
 // least, to be found by whoever looks into it.
 func TestTheFirstSweepAfterALongPauseWaitsADay(t *testing.T) {
-	each(t, func(t *testing.T, s *shop) {
+	each(t, func(t *testing.T, s *fixture) {
 		s.sweep()
 		s.l.Clock.Advance(3 * day)
-		stray := s.stray(1, 48*time.Hour+time.Minute)
+		stray := s.putUnreferenced(1, 48*time.Hour+time.Minute)
 		s.sweep()
 		s.l.Clock.Advance(day - time.Second)
 		s.sweep()
-		if !s.there(stray) || s.garbage() != 0 {
+		if !s.exists(stray) || s.garbage() != 0 {
 			t.Fatal("swept right after the pause")
 		}
 		s.l.Clock.Advance(time.Second)

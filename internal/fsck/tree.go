@@ -18,19 +18,19 @@ const (
 	objectPiece = 500
 )
 
-// top comes after every id.
-const top = "\U0010FFFF"
+// maxID comes after every id.
+const maxID = "\U0010FFFF"
 
-// pieces calls do with one range of ids after another, (low, high], until the last, whose high is
+// eachRange calls do with one range of ids after another, (low, high], until the last, whose high is
 // top. Both bounds are plain comparisons, so that each piece costs what is in it.
-func pieces(after func(low string) (high string, err error), do func(low, high string) error) error {
+func eachRange(after func(low string) (high string, err error), do func(low, high string) error) error {
 	for low := ""; ; {
 		high, err := after(low)
 		if err != nil {
 			return err
 		}
 		if high == "" {
-			return do(low, top)
+			return do(low, maxID)
 		}
 		if err := do(low, high); err != nil {
 			return err
@@ -39,39 +39,39 @@ func pieces(after func(low string) (high string, err error), do func(low, high s
 	}
 }
 
-// entries finds entries that hang below nothing or in a circle, and files without content or with
+// checkEntries finds entries that hang below nothing or in a circle, and files without content or with
 // another size than that.
-func (c *check) entries() error {
+func (c *check) checkEntries() error {
 	q := c.DB.Read(c.ctx)
-	return pieces(func(low string) (string, error) { return boundary(q, nextEntry, low, entryPiece) },
+	return eachRange(func(low string) (string, error) { return lastOfRange(q, nextEntry, low, entryPiece) },
 		func(low, high string) error {
 			n, err := count(q, countEntries, low, high)
 			if err != nil {
 				return err
 			}
 			c.Entries += n
-			lost, err := looseEntries(q, low, high)
+			lost, err := unreachableEntries(q, low, high)
 			if err != nil {
 				return err
 			}
 			for _, e := range lost {
-				if err := c.found(Unreachable, nil,
+				if err := c.addFinding(Unreachable, nil,
 					"%s %s (%q of owner %s): the folder that it lies in, %s, does not exist", e.kind(), e.id, e.name,
 					e.owner, e.parent); err != nil {
 					return err
 				}
 			}
-			circles, err := circles(q, low, high)
+			circles, err := folderCycles(q, low, high)
 			if err != nil {
 				return err
 			}
 			for _, e := range circles {
-				if err := c.found(Unreachable, nil, "folder %s (%q of owner %s): it lies in itself", e.id, e.name,
+				if err := c.addFinding(Unreachable, nil, "folder %s (%q of owner %s): it lies in itself", e.id, e.name,
 					e.owner); err != nil {
 					return err
 				}
 			}
-			empty, err := emptyFiles(q, low, high)
+			empty, err := filesWithoutContent(q, low, high)
 			if err != nil {
 				return err
 			}
@@ -81,10 +81,10 @@ func (c *check) entries() error {
 					return err
 				}
 				if e.object == "" {
-					err = c.found(NoObject, nil, "file %s (%s of owner %s): its content is not known", e.id, path,
+					err = c.addFinding(NoObject, nil, "file %s (%s of owner %s): its content is not known", e.id, path,
 						e.owner)
 				} else {
-					err = c.found(WrongSize, nil, "file %s (%s of owner %s): it has %d bytes, its content %d", e.id,
+					err = c.addFinding(WrongSize, nil, "file %s (%s of owner %s): it has %d bytes, its content %d", e.id,
 						path,
 						e.owner, e.size, e.objectSize)
 				}
@@ -96,17 +96,17 @@ func (c *check) entries() error {
 		})
 }
 
-// links finds permanent links of what is not there, or no file.
-func (c *check) links() error {
+// checkLinks finds permanent links of what is not there, or no file.
+func (c *check) checkLinks() error {
 	q := c.DB.Read(c.ctx)
-	return pieces(func(low string) (string, error) { return boundary(q, nextLink, low, linkPiece) },
+	return eachRange(func(low string) (string, error) { return lastOfRange(q, nextLink, low, linkPiece) },
 		func(low, high string) error {
-			dead, err := deadLinks(q, low, high)
+			dead, err := brokenLinks(q, low, high)
 			if err != nil {
 				return err
 			}
 			for _, entry := range dead { // by the entry: whoever reads this must not learn the link
-				if err := c.found(DeadLink, nil, "a permanent link leads to the file %s, which does not exist",
+				if err := c.addFinding(BrokenLink, nil, "a permanent link leads to the file %s, which does not exist",
 					entry); err != nil {
 					return err
 				}
@@ -115,15 +115,15 @@ func (c *check) links() error {
 		})
 }
 
-// copies finds what is left of copies that no job goes on with.
-func (c *check) copies() error {
-	stray, err := strayCopies(c.DB.Read(c.ctx))
+// checkCopies finds what is left of copies that no job goes on with.
+func (c *check) checkCopies() error {
+	stray, err := leftoverCopies(c.DB.Read(c.ctx))
 	if err != nil {
 		return err
 	}
 	for _, s := range stray {
 		var mend func() error
-		if c.Mend.Orphans {
+		if c.Repair.Orphans {
 			mend = func() error {
 				return c.DB.Write(c.ctx, func(tx *db.Tx) error {
 					if s.job != "" {
@@ -133,7 +133,7 @@ func (c *check) copies() error {
 				})
 			}
 		}
-		if err := c.found(StrayCopy, mend, "entry %s of owner %s: a copy that was begun, and that no job goes on with",
+		if err := c.addFinding(LeftoverCopy, mend, "entry %s of owner %s: a copy that was begun, and that no job goes on with",
 			s.entry, s.user); err != nil {
 			return err
 		}
@@ -141,10 +141,10 @@ func (c *check) copies() error {
 	return nil
 }
 
-// references finds objects that count their files wrongly, or that the collector is to delete.
-func (c *check) references() error {
+// checkReferences finds objects that count their files wrongly, or that the collector is to delete.
+func (c *check) checkReferences() error {
 	q := c.DB.Read(c.ctx)
-	return pieces(func(low string) (string, error) { return boundary(q, nextObject, low, refsPiece) },
+	return eachRange(func(low string) (string, error) { return lastOfRange(q, nextObject, low, refsPiece) },
 		func(low, high string) error {
 			wrong, err := wrongRefs(q, low, high)
 			if err != nil {
@@ -152,30 +152,30 @@ func (c *check) references() error {
 			}
 			for _, w := range wrong {
 				var mend func() error
-				if c.Mend.Refs {
+				if c.Repair.Refs {
 					mend = func() error {
 						return c.DB.Write(c.ctx, func(tx *db.Tx) error { return c.Service.Objects.Recount(tx, w.id) })
 					}
 				}
-				if err := c.found(WrongRefs, mend, "object %s: it counts %d files, there are %d", w.id, w.refs,
+				if err := c.addFinding(WrongRefs, mend, "object %s: it counts %d files, there are %d", w.id, w.refs,
 					w.files); err != nil {
 					return err
 				}
 			}
-			doomed, err := doomedObjects(q, low, high)
+			doomed, err := condemnedObjects(q, low, high)
 			if err != nil {
 				return err
 			}
 			for _, d := range doomed {
 				var mend func() error
-				if c.Mend.Refs {
+				if c.Repair.Refs {
 					mend = func() error {
 						return c.DB.Write(c.ctx, func(tx *db.Tx) error {
 							return object.UndiscardReferenced(tx, d.provider, d.key)
 						})
 					}
 				}
-				if err := c.found(Doomed, mend,
+				if err := c.addFinding(OnGarbageList, mend,
 					"object %s (%s at provider %s): files refer to it, and it is on the list of what is to be deleted",
 					d.id, d.key, d.provider); err != nil {
 					return err
@@ -185,27 +185,27 @@ func (c *check) references() error {
 		})
 }
 
-// quotas finds users whose counters are not the sums over their files and uploads. It is one
+// checkQuotas finds users whose counters are not the sums over their files and uploads. It is one
 // statement over all files, since the counters and what they count must be of one moment.
-func (c *check) quotas() error {
+func (c *check) checkQuotas() error {
 	wrong, err := wrongQuotas(c.DB.Read(c.ctx))
 	if err != nil {
 		return err
 	}
 	for _, w := range wrong {
 		var mend func() error
-		if c.Mend.Quota && w.kept {
+		if c.Repair.Quota && w.hasQuota {
 			mend = func() error { return c.recount(w.user) }
 		}
 		name := w.user
 		if w.name != "" {
 			name = w.name
 		}
-		if !w.kept {
-			err = c.found(WrongQuota, nil, "user %s: has files and no quota", name)
+		if !w.hasQuota {
+			err = c.addFinding(WrongQuota, nil, "user %s: has files and no quota", name)
 		} else {
-			err = c.found(WrongQuota, mend, "user %s: the quota says %s, the sums are %s", name, shown(w.says),
-				shown(w.sums))
+			err = c.addFinding(WrongQuota, mend, "user %s: the quota says %s, the sums are %s", name, describeCounters(w.recorded),
+				describeCounters(w.counted))
 		}
 		if err != nil {
 			return err
@@ -229,7 +229,7 @@ func (c *check) recount(user string) error {
 	})
 }
 
-func shown(c quota.Counters) string {
+func describeCounters(c quota.Counters) string {
 	return fmt.Sprintf("%d bytes in %d files and %d folders, and %d bytes in %d files and %d folders reserved",
 		c.Storage, c.Files, c.Folders, c.ReservedStorage, c.ReservedFiles, c.ReservedFolders)
 }

@@ -70,14 +70,14 @@ func TestSendByEveryTLSAndSignIn(t *testing.T) {
 				}
 				box := apptest.NewMailbox(t, how, user, "pass word ü", func(b *apptest.Mailbox, _ *smtp.Server) {
 					if way != "" {
-						b.Ways = []string{way}
+						b.AuthMechanisms = []string{way}
 					}
 				})
 				if err := stepSender().Send(t.Context(), serverOf(box, how), message()); err != nil {
 					t.Fatal(err)
 				}
 				got := box.Next("ann@example.org")
-				if got.TLS != (how != apptest.NoTLS) || got.User != user || got.Way != way ||
+				if got.TLS != (how != apptest.NoTLS) || got.User != user || got.AuthMechanism != way ||
 					got.From != "larder@files.example.org" || got.UTF8 {
 					t.Errorf("came %+v", got)
 				}
@@ -94,13 +94,13 @@ func TestSendByEveryTLSAndSignIn(t *testing.T) {
 func TestStrongestSignInIsChosen(t *testing.T) {
 	t.Parallel()
 	box := apptest.NewMailbox(t, apptest.StartTLS, "bob", "secret", func(b *apptest.Mailbox, _ *smtp.Server) {
-		b.Ways = []string{"LOGIN", "PLAIN", "CRAM-MD5", "SCRAM-SHA-256"}
+		b.AuthMechanisms = []string{"LOGIN", "PLAIN", "CRAM-MD5", "SCRAM-SHA-256"}
 	})
 	if err := stepSender().Send(t.Context(), serverOf(box, apptest.StartTLS), message()); err != nil {
 		t.Fatal(err)
 	}
-	if got := box.Next("ann@example.org"); got.Way != "SCRAM-SHA-256" {
-		t.Errorf("signed in by %s", got.Way)
+	if got := box.Next("ann@example.org"); got.AuthMechanism != "SCRAM-SHA-256" {
+		t.Errorf("signed in by %s", got.AuthMechanism)
 	}
 }
 
@@ -198,7 +198,7 @@ func TestPasswordIsNotSentWithoutTLS(t *testing.T) {
 	t.Parallel()
 	for _, way := range []string{"PLAIN", "LOGIN", "CRAM-MD5", "SCRAM-SHA-256"} {
 		box := apptest.NewMailbox(t, apptest.NoTLS, "bob", "secret",
-			func(b *apptest.Mailbox, _ *smtp.Server) { b.Ways = []string{way} })
+			func(b *apptest.Mailbox, _ *smtp.Server) { b.AuthMechanisms = []string{way} })
 		// what counts is who is spoken to, not by what name
 		for _, host := range []string{"mail.test", "127.0.0.1", "localhost"} {
 			server := serverOf(box, apptest.NoTLS)
@@ -242,7 +242,7 @@ func TestWrongPassword(t *testing.T) {
 	t.Parallel()
 	for _, way := range []string{"PLAIN", "LOGIN", "CRAM-MD5", "SCRAM-SHA-256"} {
 		box := apptest.NewMailbox(t, apptest.StartTLS, "bob-the-user", "secret",
-			func(b *apptest.Mailbox, _ *smtp.Server) { b.Ways = []string{way} })
+			func(b *apptest.Mailbox, _ *smtp.Server) { b.AuthMechanisms = []string{way} })
 		server := serverOf(box, apptest.StartTLS)
 		server.Password = "another-word"
 		err := stepSender().Send(t.Context(), server, message())
@@ -256,7 +256,7 @@ func TestWrongPassword(t *testing.T) {
 	server.User = "bob"
 	wantError(t, stepSender().Send(t.Context(), server, message()), false, 0, "no sign-in")
 	odd := apptest.NewMailbox(t, apptest.StartTLS, "bob", "secret",
-		func(b *apptest.Mailbox, _ *smtp.Server) { b.Ways = []string{"NTLM", "XOAUTH2"} })
+		func(b *apptest.Mailbox, _ *smtp.Server) { b.AuthMechanisms = []string{"NTLM", "XOAUTH2"} })
 	wantError(t, stepSender().Send(t.Context(), serverOf(odd, apptest.StartTLS), message()), false, 0, "NTLM XOAUTH2")
 }
 
@@ -264,7 +264,7 @@ func TestSCRAMIterationsAreBounded(t *testing.T) {
 	t.Parallel()
 	for asked, ok := range map[int]bool{4096: true, 1_000_001: false, 2_000_000_000: false} {
 		box := apptest.NewMailbox(t, apptest.StartTLS, "bob", "secret", func(b *apptest.Mailbox, _ *smtp.Server) {
-			b.Ways, b.Iterations = []string{"SCRAM-SHA-256"}, asked
+			b.AuthMechanisms, b.Iterations = []string{"SCRAM-SHA-256"}, asked
 		})
 		err := stepSender().Send(t.Context(), serverOf(box, apptest.StartTLS), message())
 		if ok && err != nil {

@@ -227,7 +227,7 @@ func (t *probeRun) multipart(ctx context.Context) error {
 func (t *probeRun) copy(ctx context.Context) error {
 	copier, ok := t.store.(blob.Copier)
 	if !ok {
-		return blob.ErrNoCopy
+		return blob.ErrCopyUnsupported
 	}
 	key := t.newKey()
 	if _, err := copier.CopyFrom(ctx, key, t.store, t.key, "", ""); err != nil {

@@ -132,7 +132,7 @@ func (t *probeRun) presignedURLs(ctx context.Context) (put, get string, err erro
 	if put, err = signer.PresignPut(ctx, key, int64(len(t.body)), presignLifetime); err != nil {
 		return "", "", err
 	}
-	get, err = signer.PresignGet(ctx, key, blob.GetOptions{Lasts: presignLifetime})
+	get, err = signer.PresignGet(ctx, key, blob.GetOptions{TTL: presignLifetime})
 	return put, get, err
 }
 

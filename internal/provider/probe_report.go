@@ -99,7 +99,7 @@ func (t *probeRun) finding(name string, err error) Finding {
 		message = presignMessage
 	case errors.Is(err, blob.ErrNoSpace):
 		message = fullMessage
-	case errors.Is(err, blob.ErrNoCopy):
+	case errors.Is(err, blob.ErrCopyUnsupported):
 		message = lacksMessage
 	case t.p.Type == BuiltIn:
 		message = diskMessage

@@ -27,7 +27,7 @@ const (
 	block      = 4 << 10
 	// age of a temporary file that nobody writes to any more, and of a time of use that is worth
 	// to be written down
-	stale     = time.Hour
+	maxIdle   = time.Hour
 	temporary = "tmp-"
 )
 
@@ -36,33 +36,33 @@ const (
 // that none has to be synced. What was used longest ago goes first. Several processes may use one
 // directory: each counts what it knows of, and a file that another has taken away is not there.
 type cache struct {
-	dir  string
-	most int64 // bytes
-	now  func() time.Time
+	dir   string
+	limit int64 // bytes
+	now   func() time.Time
 
-	mu     sync.Mutex // guards the rest
-	loaded bool
-	known  map[key]*list.Element
-	used   list.List // of *entry, the latest first
-	bytes  int64     // in blocks
+	mu      sync.Mutex // guards the rest
+	loaded  bool
+	entries map[key]*list.Element
+	used    list.List // of *entry, the latest first
+	bytes   int64     // in blocks
 }
 
 // entry is a file of the cache.
 type entry struct {
 	key
-	name    string // below the directory
-	hash    string
-	kind    string // extension
-	size    int64
-	touched time.Time // as the file says
-	proven  bool      // it has the hash that it is named by
+	name     string // below the directory
+	hash     string
+	ext      string // extension
+	size     int64
+	touched  time.Time // as the file says
+	verified bool      // it has the hash that it is named by
 }
 
 // types are those of thumbnails, by extension.
 var types = map[string]string{"webp": "image/webp", "jpg": "image/jpeg", "png": "image/png"}
 
-// nameForm is the form of files' names.
-var nameForm = regexp.MustCompile(`^([0-9A-Za-z-]{2,64})_([0-9]{1,4})_([0-9a-f]{32})\.(webp|jpg|png)$`)
+// namePattern is the form of files' names.
+var namePattern = regexp.MustCompile(`^([0-9A-Za-z-]{2,64})_([0-9]{1,4})_([0-9a-f]{32})\.(webp|jpg|png)$`)
 
 // Thumbnail is a thumbnail, open: a blob.FileBacked.
 type Thumbnail struct {
@@ -90,26 +90,26 @@ func (c *cache) open(k key) (t Thumbnail, found bool, err error) {
 	if err := c.load(); err != nil {
 		return Thumbnail{}, false, err
 	}
-	at := c.known[k]
+	at := c.entries[k]
 	if at == nil {
 		return Thumbnail{}, false, nil
 	}
 	e := at.Value.(*entry)
-	file, err := c.whole(e)
+	file, err := c.openVerified(e)
 	if err != nil { // lost, or damaged
 		c.remove(at)
 		return Thumbnail{}, false, nil
 	}
 	c.used.MoveToFront(at)
-	if now := c.now(); now.Sub(e.touched) > stale {
+	if now := c.now(); now.Sub(e.touched) > maxIdle {
 		e.touched = now
 		_ = os.Chtimes(file.Name(), now, now) // at worst it is thrown out too early, after a restart
 	}
-	return Thumbnail{osFile: file, size: e.size, Type: types[e.kind], Ext: e.kind, ETag: `"` + e.hash + `"`}, true, nil
+	return Thumbnail{osFile: file, size: e.size, Type: types[e.ext], Ext: e.ext, ETag: `"` + e.hash + `"`}, true, nil
 }
 
-// whole opens the file of an entry, if it is what it was.
-func (c *cache) whole(e *entry) (*os.File, error) {
+// openVerified opens the file of an entry, if it is what it was.
+func (c *cache) openVerified(e *entry) (*os.File, error) {
 	file, err := os.Open(filepath.Join(c.dir, e.name))
 	if err != nil {
 		return nil, err
@@ -118,7 +118,7 @@ func (c *cache) whole(e *entry) (*os.File, error) {
 	if err == nil && info.Size() != e.size {
 		err = errors.New("it has another size")
 	}
-	if err == nil && !e.proven {
+	if err == nil && !e.verified {
 		var hash string
 		if hash, err = hashOf(file); err == nil && hash != e.hash {
 			err = errors.New("it has another hash")
@@ -127,7 +127,7 @@ func (c *cache) whole(e *entry) (*os.File, error) {
 	if err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
-	e.proven = true
+	e.verified = true
 	return file, nil
 }
 
@@ -153,7 +153,7 @@ func (d draft) discard() {
 	_ = os.Remove(d.file.Name())
 }
 
-func (c *cache) create() (draft, error) {
+func (c *cache) createDraft() (draft, error) {
 	if err := os.MkdirAll(c.dir, 0o700); err != nil {
 		return draft{}, fmt.Errorf("keep a thumbnail: %w", err)
 	}
@@ -164,20 +164,20 @@ func (c *cache) create() (draft, error) {
 	return draft{file}, nil
 }
 
-// keep takes a draft in, and throws out what there is no room for any more. Fault: NotFound, when
+// store takes a draft in, and throws out what there is no room for any more. Fault: NotFound, when
 // it holds no picture.
-func (c *cache) keep(k key, d draft) error {
-	kind, size, err := kindOf(d.file)
+func (c *cache) store(k key, d draft) error {
+	kind, size, err := extensionOf(d.file)
 	if err != nil {
-		return none(err)
+		return noThumbnail(err)
 	}
 	hash, err := hashOf(d.file)
 	if err != nil {
 		return fmt.Errorf("keep a thumbnail: %w", err)
 	}
-	e := &entry{key: k, hash: hash, kind: kind, size: size, touched: c.now(), proven: true}
+	e := &entry{key: k, hash: hash, ext: kind, size: size, touched: c.now(), verified: true}
 	file := fmt.Sprintf("%s_%d_%s.%s", k.content, k.edge, hash, kind)
-	if !nameForm.MatchString(file) {
+	if !namePattern.MatchString(file) {
 		return fmt.Errorf("keep a thumbnail: %q is no name for a file", file)
 	}
 	e.name = filepath.Join(file[:2], file)
@@ -192,18 +192,18 @@ func (c *cache) keep(k key, d draft) error {
 	if err := c.load(); err != nil {
 		return err
 	}
-	if before := c.known[k]; before != nil {
+	if before := c.entries[k]; before != nil {
 		c.forget(before, before.Value.(*entry).name != e.name)
 	}
 	c.add(e)
-	for c.bytes > c.most || len(c.known) > maxEntries {
+	for c.bytes > c.limit || len(c.entries) > maxEntries {
 		c.remove(c.used.Back())
 	}
 	return nil
 }
 
-// kindOf tells what a child has written, by its first bytes.
-func kindOf(file *os.File) (kind string, size int64, err error) {
+// extensionOf tells what a child has written, by its first bytes.
+func extensionOf(file *os.File) (kind string, size int64, err error) {
 	head := make([]byte, 12)
 	if _, err := file.ReadAt(head, 0); err != nil {
 		return "", 0, fmt.Errorf("read a thumbnail: %w", err)
@@ -229,7 +229,7 @@ func kindOf(file *os.File) (kind string, size int64, err error) {
 }
 
 func (c *cache) add(e *entry) {
-	c.known[e.key] = c.used.PushFront(e)
+	c.entries[e.key] = c.used.PushFront(e)
 	c.bytes += blocks(e.size)
 }
 
@@ -240,7 +240,7 @@ func (c *cache) remove(at *list.Element) { c.forget(at, true) }
 func (c *cache) forget(at *list.Element, file bool) {
 	e := at.Value.(*entry)
 	c.used.Remove(at)
-	delete(c.known, e.key)
+	delete(c.entries, e.key)
 	c.bytes -= blocks(e.size)
 	if file {
 		_ = os.Remove(filepath.Join(c.dir, e.name)) // what stays is found at the next start
@@ -252,25 +252,25 @@ func (c *cache) load() error {
 	if c.loaded {
 		return nil
 	}
-	c.known = map[key]*list.Element{}
+	c.entries = map[key]*list.Element{}
 	var found []*entry
 	err := filepath.WalkDir(c.dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
-			return gone(err)
+			return ignoreNotExist(err)
 		}
 		info, err := d.Info()
 		if err != nil {
-			return gone(err)
+			return ignoreNotExist(err)
 		}
-		m := nameForm.FindStringSubmatch(d.Name())
+		m := namePattern.FindStringSubmatch(d.Name())
 		switch {
 		case m != nil:
 			edge, _ := strconv.Atoi(m[2]) // at most four digits
 			found = append(found, &entry{
 				key: key{m[1], edge}, name: filepath.Join(filepath.Base(filepath.Dir(path)), d.Name()), hash: m[3],
-				kind: m[4], size: info.Size(), touched: info.ModTime(),
+				ext: m[4], size: info.Size(), touched: info.ModTime(),
 			})
-		case strings.HasPrefix(d.Name(), temporary) && c.now().Sub(info.ModTime()) > stale:
+		case strings.HasPrefix(d.Name(), temporary) && c.now().Sub(info.ModTime()) > maxIdle:
 			_ = os.Remove(path) // at worst the next start does it
 		}
 		return nil
@@ -280,7 +280,7 @@ func (c *cache) load() error {
 	}
 	slices.SortFunc(found, func(a, b *entry) int { return a.touched.Compare(b.touched) })
 	for _, e := range found {
-		if before := c.known[e.key]; before != nil {
+		if before := c.entries[e.key]; before != nil {
 			c.remove(before)
 		}
 		c.add(e)
@@ -289,8 +289,8 @@ func (c *cache) load() error {
 	return nil
 }
 
-// gone is nil for what another process has taken away meanwhile.
-func gone(err error) error {
+// ignoreNotExist is nil for what another process has taken away meanwhile.
+func ignoreNotExist(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -304,8 +304,8 @@ func (c *cache) contents() ([]string, error) {
 	if err := c.load(); err != nil {
 		return nil, err
 	}
-	ids := make([]string, 0, len(c.known))
-	for k := range c.known {
+	ids := make([]string, 0, len(c.entries))
+	for k := range c.entries {
 		ids = append(ids, k.content)
 	}
 	slices.Sort(ids)
@@ -316,15 +316,15 @@ func (c *cache) contents() ([]string, error) {
 func (c *cache) size() (files int, bytes int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return len(c.known), c.bytes
+	return len(c.entries), c.bytes
 }
 
-// drop removes all thumbnails of a content.
-func (c *cache) drop(content string) {
+// removeContent removes all thumbnails of a content.
+func (c *cache) removeContent(content string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, edge := range picture.Edges {
-		if at := c.known[key{content, edge}]; at != nil {
+		if at := c.entries[key{content, edge}]; at != nil {
 			c.remove(at)
 		}
 	}

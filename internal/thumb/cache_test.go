@@ -12,10 +12,10 @@ import (
 	"larder/internal/fault"
 )
 
-// keepOne puts a thumbnail of so many bytes into a cache.
-func keepOne(t testing.TB, c *cache, content string, size int) {
+// storeOne puts a thumbnail of so many bytes into a cache.
+func storeOne(t testing.TB, c *cache, content string, size int) {
 	t.Helper()
-	d, err := c.create()
+	d, err := c.createDraft()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -23,7 +23,7 @@ func keepOne(t testing.TB, c *cache, content string, size int) {
 	if _, err := d.file.WriteString("\xff\xd8\xff" + strings.Repeat("x", size-3)); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.keep(key{content, 160}, d); err != nil {
+	if err := c.store(key{content, 160}, d); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -45,15 +45,15 @@ func has(t testing.TB, c *cache, content string) bool {
 func TestEviction(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	c := &cache{dir: filepath.Join(t.TempDir(), "thumbs"), now: func() time.Time { return now }, most: 3 * block}
-	keepOne(t, c, "aa", 20)
-	keepOne(t, c, "bb", 20)
-	keepOne(t, c, "cc", block)
+	c := &cache{dir: filepath.Join(t.TempDir(), "thumbs"), now: func() time.Time { return now }, limit: 3 * block}
+	storeOne(t, c, "aa", 20)
+	storeOne(t, c, "bb", 20)
+	storeOne(t, c, "cc", block)
 	now = now.Add(2 * time.Hour)
 	if !has(t, c, "aa") {
 		t.Error("nothing was to go yet")
 	}
-	keepOne(t, c, "dd", 20)
+	storeOne(t, c, "dd", 20)
 	if has(t, c, "bb") || !has(t, c, "aa") || !has(t, c, "cc") || !has(t, c, "dd") {
 		t.Error("not the one went that was used longest ago")
 	}
@@ -66,8 +66,8 @@ func TestEviction(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	after := &cache{dir: c.dir, now: c.now, most: c.most}
-	keepOne(t, after, "ee", block+1)
+	after := &cache{dir: c.dir, now: c.now, limit: c.limit}
+	storeOne(t, after, "ee", block+1)
 	if has(t, after, "aa") || has(t, after, "dd") || !has(t, after, "cc") || !has(t, after, "ee") {
 		t.Error("after a restart not those went that were used longest ago")
 	}
@@ -91,7 +91,7 @@ func TestLeftovers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	c := &cache{dir: dir, now: func() time.Time { return now }, most: block}
+	c := &cache{dir: dir, now: func() time.Time { return now }, limit: block}
 	if has(t, c, "aa") {
 		t.Error("there is something")
 	}
@@ -100,7 +100,7 @@ func TestLeftovers(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	d, err := c.create()
+	d, err := c.createDraft()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,13 +108,13 @@ func TestLeftovers(t *testing.T) {
 	if _, err := d.file.WriteString("\xff\xd8\xff and more"); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.keep(key{"../../outside", 160}, d); err == nil || fault.Is(err, fault.NotFound) {
+	if err := c.store(key{"../../outside", 160}, d); err == nil || fault.Is(err, fault.NotFound) {
 		t.Errorf("a name that leads elsewhere: %v", err)
 	}
 }
 
 // Turns go round among those who wait; one with a thousand pictures holds nobody up.
-func TestTurns(t *testing.T) {
+func TestQueueFairness(t *testing.T) {
 	t.Parallel()
 	q := newQueue(1)
 	if err := q.enter(t.Context(), "alice"); err != nil {
@@ -122,7 +122,7 @@ func TestTurns(t *testing.T) {
 	}
 	order := make(chan string)
 	for i, who := range []string{"alice", "alice", "alice", "bob", "carol", "bob"} {
-		turn, err := q.line(who)
+		turn, err := q.join(who)
 		if err != nil || turn == nil {
 			t.Fatal(i, err)
 		}
@@ -147,26 +147,26 @@ func TestTurns(t *testing.T) {
 
 // Who waits is bounded, for one and for all; who gives up leaves no trace, whether their turn
 // had come or not.
-func TestCrowd(t *testing.T) {
+func TestQueueLimits(t *testing.T) {
 	t.Parallel()
 	q := newQueue(1)
 	if err := q.enter(t.Context(), "alice"); err != nil {
 		t.Fatal(err)
 	}
 	for range 256 {
-		if _, err := q.line("alice"); err != nil {
+		if _, err := q.join("alice"); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := q.line("alice"); !fault.Is(err, fault.RateLimited) {
+	if _, err := q.join("alice"); !fault.Is(err, fault.RateLimited) {
 		t.Errorf("%v", err)
 	}
 	for i := range 1024 - 256 {
-		if _, err := q.line(string(rune('a' + i%8))); err != nil {
+		if _, err := q.join(string(rune('a' + i%8))); err != nil {
 			t.Fatal(i, err)
 		}
 	}
-	if _, err := q.line("somebody new"); !fault.Is(err, fault.RateLimited) {
+	if _, err := q.join("somebody new"); !fault.Is(err, fault.RateLimited) {
 		t.Errorf("%v", err)
 	}
 
@@ -179,7 +179,7 @@ func TestCrowd(t *testing.T) {
 	if err := q.enter(gone, "bob"); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
-	late, err := q.line("carol")
+	late, err := q.join("carol")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,7 +191,7 @@ func TestCrowd(t *testing.T) {
 }
 
 // Of a WebP nothing stays but what makes the picture, whoever wrote it.
-func TestBare(t *testing.T) {
+func TestStripMetadata(t *testing.T) {
 	t.Parallel()
 	chunk := func(name, content string) string {
 		return name + string([]byte{byte(len(content)), 0, 0, 0}) + content + strings.Repeat("\x00", len(content)%2)
@@ -217,7 +217,7 @@ func TestBare(t *testing.T) {
 		if _, err := file.WriteString(test[0]); err != nil {
 			t.Fatal(err)
 		}
-		err = bare(file)
+		err = stripMetadata(file)
 		if test[1] == "" {
 			if !errors.Is(err, errNoPicture) {
 				t.Errorf("%s: %v", name, err)

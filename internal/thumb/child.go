@@ -20,19 +20,19 @@ import (
 	"larder/internal/thumb/picture"
 )
 
-// maxSaid is how much of what a child says on its way out is kept for the log.
-const maxSaid = 1 << 10
+// maxChildOutput is how much of what a child says on its way out is kept for the log.
+const maxChildOutput = 1 << 10
 
-// make has a child write the thumbnail of in to out: with libvips where that is there, and by
+// runDecoders has a child write the thumbnail of in to out: with libvips where that is there, and by
 // itself if that fails. Both together get as long as one. Fault: NotFound, when there is none.
-func (m *Maker) make(ctx context.Context, in, out *os.File, edge int) error {
-	patient, cancel := context.WithTimeout(ctx, m.Patience)
+func (m *Maker) runDecoders(ctx context.Context, in, out *os.File, edge int) error {
+	patient, cancel := context.WithTimeout(ctx, m.ChildTimeout)
 	defer cancel()
 	args := []string{picture.Command, strconv.Itoa(edge)}
 	var failed error
 	if vips := m.vips(); vips != "" {
-		if failed = run(patient, m.Child, append(slices.Clone(args), vips), in, out); failed == nil {
-			failed = bare(out)
+		if failed = runChild(patient, m.Child, append(slices.Clone(args), vips), in, out); failed == nil {
+			failed = stripMetadata(out)
 		}
 		if failed == nil {
 			return nil
@@ -45,7 +45,7 @@ func (m *Maker) make(ctx context.Context, in, out *os.File, edge int) error {
 		}
 	}
 	if patient.Err() == nil {
-		err := run(patient, m.Child, args, in, out)
+		err := runChild(patient, m.Child, args, in, out)
 		if err == nil {
 			return nil
 		}
@@ -59,19 +59,19 @@ func (m *Maker) make(ctx context.Context, in, out *os.File, edge int) error {
 	case ctx.Err() != nil: // nobody waits for it
 		return ctx.Err()
 	case patient.Err() != nil, errors.As(failed, &ended), errors.Is(failed, errNoPicture):
-		return none(failed)
+		return noThumbnail(failed)
 	}
 	return fmt.Errorf("make a thumbnail: %w", failed)
 }
 
-// run runs one child, the program child with more arguments, in a group of its own that is killed
+// runChild runs one child, the program child with more arguments, in a group of its own that is killed
 // when ctx ends, with nothing of the server's environment and no other file of the server's. The
 // child dies with the server, too.
-func run(ctx context.Context, child, args []string, in, out *os.File) error {
+func runChild(ctx context.Context, child, args []string, in, out *os.File) error {
 	runtime.LockOSThread() // to the kernel the parent is the thread
 	defer runtime.UnlockOSThread()
 	cmd := exec.CommandContext(ctx, child[0], append(slices.Clone(child[1:]), args...)...)
-	said := &said{}
+	said := &outputHead{}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.Env, cmd.Dir = in, out, said, []string{}, "/"
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
@@ -82,18 +82,18 @@ func run(ctx context.Context, child, args []string, in, out *os.File) error {
 	return nil
 }
 
-// said keeps the beginning of what a child says.
-type said struct{ bytes.Buffer }
+// outputHead keeps the beginning of what a child says.
+type outputHead struct{ bytes.Buffer }
 
 // Write implements io.Writer.
-func (s *said) Write(p []byte) (int, error) {
-	s.Buffer.Write(p[:min(len(p), maxSaid-s.Len())])
+func (s *outputHead) Write(p []byte) (int, error) {
+	s.Buffer.Write(p[:min(len(p), maxChildOutput-s.Len())])
 	return len(p), nil
 }
 
-// Try makes a thumbnail with the vipsthumbnail at path. It fails where libvips needs what the
+// CheckVips makes a thumbnail with the vipsthumbnail at path. It fails where libvips needs what the
 // child's confinement refuses, or where the kernel cannot confine it.
-func Try(child []string, path string, spool func() (*os.File, error)) error {
+func CheckVips(child []string, path string, spool func() (*os.File, error)) error {
 	in, err := spool()
 	if err != nil {
 		return fmt.Errorf("try libvips: %w", err)
@@ -107,12 +107,12 @@ func Try(child []string, path string, spool func() (*os.File, error)) error {
 	if err := png.Encode(in, image.NewGray(image.Rect(0, 0, 1, 1))); err != nil {
 		return fmt.Errorf("try libvips: %w", err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), childTimeout)
 	defer cancel()
-	if err := run(ctx, child, []string{picture.Command, strconv.Itoa(Edges[0]), path}, in, out); err != nil {
+	if err := runChild(ctx, child, []string{picture.Command, strconv.Itoa(Edges[0]), path}, in, out); err != nil {
 		return fmt.Errorf("try libvips: %w", err)
 	}
-	return bare(out)
+	return stripMetadata(out)
 }
 
 var vipsVersion = regexp.MustCompile(`\b8\.(\d+)\.\d+`)
@@ -125,7 +125,7 @@ func FindVips() string {
 	if err != nil {
 		return ""
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), childTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, path, "--vips-version")
 	cmd.Env = []string{}

@@ -29,7 +29,7 @@ func newQueue(places int) *queue { return &queue{free: places, lanes: map[string
 
 // enter waits for a place, which leave gives back. Fault: RateLimited; else the error of ctx.
 func (q *queue) enter(ctx context.Context, who string) error {
-	turn, err := q.line(who)
+	turn, err := q.join(who)
 	if turn == nil {
 		return err
 	}
@@ -42,8 +42,8 @@ func (q *queue) enter(ctx context.Context, who string) error {
 	}
 }
 
-// line returns what to wait for, nil for nothing.
-func (q *queue) line(who string) (chan struct{}, error) {
+// join returns what to wait for, nil for nothing.
+func (q *queue) join(who string) (chan struct{}, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.free > 0 {
@@ -51,7 +51,7 @@ func (q *queue) line(who string) (chan struct{}, error) {
 		return nil, nil
 	}
 	if q.waiting >= maxWaiting || len(q.lanes[who]) >= maxWaitingEach {
-		return nil, crowded()
+		return nil, tooManyWaiting()
 	}
 	if len(q.lanes[who]) == 0 {
 		q.order = append(q.order, who)
@@ -68,7 +68,7 @@ func (q *queue) abandon(who string, turn chan struct{}) {
 	at := slices.Index(q.lanes[who], turn)
 	if at >= 0 {
 		q.waiting--
-		q.shorten(who, at)
+		q.removeTurn(who, at)
 	}
 	q.mu.Unlock()
 	if at < 0 {
@@ -76,8 +76,8 @@ func (q *queue) abandon(who string, turn chan struct{}) {
 	}
 }
 
-// shorten takes out of a lane what stands at at, and the lane out of the order when it is empty.
-func (q *queue) shorten(who string, at int) {
+// removeTurn takes out of a lane what stands at at, and the lane out of the order when it is empty.
+func (q *queue) removeTurn(who string, at int) {
 	q.lanes[who] = slices.Delete(q.lanes[who], at, at+1)
 	if len(q.lanes[who]) == 0 {
 		delete(q.lanes, who)
@@ -85,7 +85,7 @@ func (q *queue) shorten(who string, at int) {
 	}
 }
 
-// leave gives a place back, or on.
+// leaveBuild gives a place back, or on.
 func (q *queue) leave() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -97,10 +97,10 @@ func (q *queue) leave() {
 	q.order = append(q.order[1:], who)
 	close(q.lanes[who][0])
 	q.waiting--
-	q.shorten(who, 0)
+	q.removeTurn(who, 0)
 }
 
-func crowded() error {
+func tooManyWaiting() error {
 	return &fault.Error{Kind: fault.RateLimited, Message: "Too many thumbnails are being made. Please wait a moment.",
 		RetryAfter: retry}
 }

@@ -30,62 +30,62 @@ import (
 const (
 	// MaxSource is how long a picture may be, in bytes: 50 megapixels without compression.
 	MaxSource = 200 << 20
-	// patience is how long one child may take.
-	patience = 10 * time.Second
-	// fetching is how long a picture that lies elsewhere may take to come.
-	fetching = 30 * time.Second
-	// waiting is how long somebody waits for their turn.
-	waiting = 20 * time.Second
-	// barren is how long it is remembered that there is no thumbnail of a content.
-	barren    = 15 * time.Minute
-	maxBarren = 10_000
+	// childTimeout is how long one child may take.
+	childTimeout = 10 * time.Second
+	// fetchTimeout is how long a picture that lies elsewhere may take to come.
+	fetchTimeout = 30 * time.Second
+	// queueTimeout is how long somebody waits for their turn.
+	queueTimeout = 20 * time.Second
+	// failureTTL is how long it is remembered that there is no thumbnail of a content.
+	failureTTL  = 15 * time.Minute
+	maxFailures = 10_000
 )
 
 // Config is what a Maker needs.
 type Config struct {
-	Dir      string                   // where thumbnails are kept; made when it is needed
-	Child    []string                 // the program that makes one, and its first arguments
-	Vips     func() string            // the path of vipsthumbnail, "" to do without; asked once
-	Spool    func() (*os.File, error) // opens a temporary file without a name
-	Room     func() error             // refuses when the disk of both is nearly full
-	Slots    int                      // children at a time
-	Patience time.Duration            // with one child, 0 for 10 s
-	Now      func() time.Time
-	Log      *slog.Logger
+	Dir          string                   // where thumbnails are kept; made when it is needed
+	Child        []string                 // the program that makes one, and its first arguments
+	Vips         func() string            // the path of vipsthumbnail, "" to do without; asked once
+	Spool        func() (*os.File, error) // opens a temporary file without a name
+	CheckSpace   func() error             // refuses when the disk of both is nearly full
+	Slots        int                      // children at a time
+	ChildTimeout time.Duration            // with one child, 0 for 10 s
+	Now          func() time.Time
+	Log          *slog.Logger
 }
 
 // Maker makes thumbnails. Safe for concurrent use.
 type Maker struct {
 	Config
-	vips   func() string
-	cache  *cache
-	queue  *queue
-	slots  chan struct{}
-	ctx    context.Context // of all flights
-	cancel context.CancelFunc
-	flying sync.WaitGroup
+	vips    func() string
+	cache   *cache
+	queue   *queue
+	slots   chan struct{}
+	ctx     context.Context // of all flights
+	cancel  context.CancelFunc
+	running sync.WaitGroup
 
-	mu      sync.Mutex // guards the rest
-	closed  bool
-	flights map[key]*flight
-	failed  map[string]time.Time // until when there is no thumbnail, by id of the content
+	mu     sync.Mutex // guards the rest
+	closed bool
+	builds map[key]*build
+	failed map[string]time.Time // until when there is no thumbnail, by id of the content
 }
 
 // New returns a Maker; nothing is started or read yet.
 func New(cfg Config) *Maker {
-	cfg.Patience = cmp.Or(cfg.Patience, patience)
+	cfg.ChildTimeout = cmp.Or(cfg.ChildTimeout, childTimeout)
 	m := &Maker{
-		Config: cfg, vips: sync.OnceValue(cfg.Vips), cache: &cache{dir: cfg.Dir, now: cfg.Now, most: maxBytes},
-		flights: map[key]*flight{}, failed: map[string]time.Time{},
+		Config: cfg, vips: sync.OnceValue(cfg.Vips), cache: &cache{dir: cfg.Dir, now: cfg.Now, limit: maxBytes},
+		builds: map[key]*build{}, failed: map[string]time.Time{},
 		queue: newQueue(4 * cfg.Slots), slots: make(chan struct{}, cfg.Slots), // some fetch what the others decode
 	}
 	m.ctx, m.cancel = context.WithCancel(context.Background())
 	return m
 }
 
-// Kept tells how many thumbnails this process knows to be in the cache, and how
+// CacheSize tells how many thumbnails this process knows to be in the cache, and how
 // many bytes they take.
-func (m *Maker) Kept() (files int, bytes int64) { return m.cache.size() }
+func (m *Maker) CacheSize() (files int, bytes int64) { return m.cache.size() }
 
 // Close stops what is under way and waits for its end. Later calls of Get fail.
 func (m *Maker) Close() {
@@ -93,7 +93,7 @@ func (m *Maker) Close() {
 	m.closed = true
 	m.mu.Unlock()
 	m.cancel()
-	m.flying.Wait()
+	m.running.Wait()
 }
 
 // Source is a picture.
@@ -109,8 +109,8 @@ type key struct {
 	edge    int // the longest, in pixels
 }
 
-// flight is a thumbnail that is being made.
-type flight struct {
+// build is a thumbnail that is being made.
+type build struct {
 	done    chan struct{}
 	err     error // read after done
 	waiting int   // guarded by Maker.mu
@@ -127,20 +127,20 @@ func (m *Maker) Get(ctx context.Context, who string, from Source, edge int) (Thu
 		if found || err != nil {
 			return t, err
 		}
-		if err := m.await(ctx, who, from, k); err != nil {
+		if err := m.awaitBuild(ctx, who, from, k); err != nil {
 			return Thumbnail{}, err
 		}
 	}
 	return Thumbnail{}, errors.New("a thumbnail was made and lost at once")
 }
 
-// await waits until the thumbnail has been made, by this call or another.
-func (m *Maker) await(ctx context.Context, who string, from Source, k key) error {
-	f, err := m.join(who, from, k)
+// awaitBuild waits until the thumbnail has been made, by this call or another.
+func (m *Maker) awaitBuild(ctx context.Context, who string, from Source, k key) error {
+	f, err := m.joinBuild(who, from, k)
 	if err != nil {
 		return err
 	}
-	defer m.leave(k, f)
+	defer m.leaveBuild(k, f)
 	select {
 	case <-f.done:
 		return f.err
@@ -149,73 +149,73 @@ func (m *Maker) await(ctx context.Context, who string, from Source, k key) error
 	}
 }
 
-func (m *Maker) join(who string, from Source, k key) (*flight, error) {
+func (m *Maker) joinBuild(who string, from Source, k key) (*build, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closed {
 		return nil, fault.New(fault.Unavailable, "The service is stopping.")
 	}
 	if until, known := m.failed[k.content]; known && m.Now().Before(until) || from.Size > MaxSource {
-		return nil, none(nil)
+		return nil, noThumbnail(nil)
 	}
-	f := m.flights[k]
+	f := m.builds[k]
 	if f == nil {
 		ctx, cancel := context.WithCancel(m.ctx)
-		f = &flight{done: make(chan struct{}), cancel: cancel}
-		m.flights[k] = f
-		m.flying.Go(func() { m.fly(ctx, f, who, from, k) })
+		f = &build{done: make(chan struct{}), cancel: cancel}
+		m.builds[k] = f
+		m.running.Go(func() { m.runBuild(ctx, f, who, from, k) })
 	}
 	f.waiting++
 	return f, nil
 }
 
-// leave ends a flight that nobody waits for any more.
-func (m *Maker) leave(k key, f *flight) {
+// leaveBuild ends a flight that nobody waits for any more.
+func (m *Maker) leaveBuild(k key, f *build) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if f.waiting--; f.waiting > 0 {
 		return
 	}
 	f.cancel()
-	m.land(k, f)
+	m.removeBuild(k, f)
 }
 
-// land has the next request make the thumbnail anew. The lock is held.
-func (m *Maker) land(k key, f *flight) {
-	if m.flights[k] == f {
-		delete(m.flights, k)
+// removeBuild has the next request make the thumbnail anew. The lock is held.
+func (m *Maker) removeBuild(k key, f *build) {
+	if m.builds[k] == f {
+		delete(m.builds, k)
 	}
 }
 
-func (m *Maker) fly(ctx context.Context, f *flight, who string, from Source, k key) {
-	f.err = m.produce(ctx, who, from, k)
+func (m *Maker) runBuild(ctx context.Context, f *build, who string, from Source, k key) {
+	f.err = m.makeAndCache(ctx, who, from, k)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if fault.Is(f.err, fault.NotFound) {
-		if len(m.failed) >= maxBarren {
+		if len(m.failed) >= maxFailures {
 			m.failed = map[string]time.Time{}
 		}
-		m.failed[k.content] = m.Now().Add(barren)
+		m.failed[k.content] = m.Now().Add(failureTTL)
 		m.Log.Debug("there is no thumbnail", "content", k.content, "edge", k.edge, "error", f.err)
 	}
-	m.land(k, f)
+	m.removeBuild(k, f)
 	close(f.done)
 }
 
-// none is the fault of a picture without a thumbnail.
-func none(cause error) error {
+// noThumbnail is the fault of a picture without a thumbnail.
+func noThumbnail(cause error) error {
 	return fault.New(fault.NotFound, "There is no thumbnail of this file.").WithCause(cause)
 }
 
-// produce makes the thumbnail and puts it into the cache.
-func (m *Maker) produce(ctx context.Context, who string, from Source, k key) error {
-	patient, cancel := context.WithTimeout(ctx, waiting)
+// makeAndCache makes the thumbnail and puts it into the cache.
+func (m *Maker) makeAndCache(ctx context.Context, who string, from Source, k key) error {
+	patient, cancel := context.WithTimeout(ctx, queueTimeout)
 	defer cancel()
 	if err := m.queue.enter(patient, who); err != nil {
-		return late(ctx, err)
+		return queueError(ctx, err)
 	}
 	defer m.queue.leave()
-	if err := m.Room(); err != nil {
+	if err := m.CheckSpace(); err != nil {
 		return err
 	}
 	in, closeIn, err := m.fetch(ctx, from)
@@ -223,7 +223,7 @@ func (m *Maker) produce(ctx context.Context, who string, from Source, k key) err
 		return err
 	}
 	defer closeIn()
-	out, err := m.cache.create()
+	out, err := m.cache.createDraft()
 	if err != nil {
 		return err
 	}
@@ -233,25 +233,25 @@ func (m *Maker) produce(ctx context.Context, who string, from Source, k key) err
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	err = m.make(ctx, in, out.file, k.edge)
+	err = m.runDecoders(ctx, in, out.file, k.edge)
 	<-m.slots
 	if err != nil {
 		return err
 	}
-	return m.cache.keep(k, out)
+	return m.cache.store(k, out)
 }
 
-// late tells whose turn did not come.
-func late(ctx context.Context, err error) error {
+// queueError tells whose turn did not come.
+func queueError(ctx context.Context, err error) error {
 	if ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
-		return crowded()
+		return tooManyWaiting()
 	}
 	return err
 }
 
 // fetch returns the picture as a file: its own where the store has one, else a copy without a name.
 func (m *Maker) fetch(ctx context.Context, from Source) (in *os.File, done func(), err error) {
-	ctx, cancel := context.WithTimeout(ctx, fetching)
+	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
 	object, err := from.Open(ctx)
 	if err != nil {
@@ -286,7 +286,7 @@ func (m *Maker) Sweep(ctx context.Context, existing func(ctx context.Context,
 	}
 	for _, id := range ids {
 		if !there[id] {
-			m.cache.drop(id)
+			m.cache.removeContent(id)
 		}
 	}
 	return nil

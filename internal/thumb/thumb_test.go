@@ -25,8 +25,8 @@ import (
 	"larder/internal/thumb/thumbtest"
 )
 
-// kitchen is a Maker whose children are counted.
-type kitchen struct {
+// fixture is a Maker whose children are counted.
+type fixture struct {
 	*thumb.Maker
 	dir   string
 	count string // a line for each child
@@ -35,16 +35,16 @@ type kitchen struct {
 
 // script is a shell's child: it notes that it was started, does what it says, and may
 // become the real one.
-func newKitchen(t testing.TB, script string, change ...func(*thumb.Config)) *kitchen {
+func newFixture(t testing.TB, script string, change ...func(*thumb.Config)) *fixture {
 	t.Helper()
-	k := &kitchen{dir: filepath.Join(t.TempDir(), "cache", "thumbs"), count: filepath.Join(t.TempDir(), "children")}
+	k := &fixture{dir: filepath.Join(t.TempDir(), "cache", "thumbs"), count: filepath.Join(t.TempDir(), "children")}
 	k.clock.Store(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC).UnixNano())
 	k.Maker = thumb.New(k.config(t, script, change...))
 	t.Cleanup(k.Close)
 	return k
 }
 
-func (k *kitchen) config(t testing.TB, script string, change ...func(*thumb.Config)) thumb.Config {
+func (k *fixture) config(t testing.TB, script string, change ...func(*thumb.Config)) thumb.Config {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
@@ -52,9 +52,9 @@ func (k *kitchen) config(t testing.TB, script string, change ...func(*thumb.Conf
 	}
 	cfg := thumb.Config{
 		Dir: k.dir, Child: []string{"/bin/sh", "-c", "echo $$ >> " + k.count + "\n" + script, self},
-		Vips:  func() string { return "" },
-		Spool: func() (*os.File, error) { return os.CreateTemp(t.TempDir(), "spool") },
-		Room:  func() error { return nil }, Slots: 2,
+		Vips:       func() string { return "" },
+		Spool:      func() (*os.File, error) { return os.CreateTemp(t.TempDir(), "spool") },
+		CheckSpace: func() error { return nil }, Slots: 2,
 		Now: func() time.Time { return time.Unix(0, k.clock.Load()) }, Log: slog.New(slog.DiscardHandler),
 	}
 	for _, fn := range change {
@@ -63,11 +63,11 @@ func (k *kitchen) config(t testing.TB, script string, change ...func(*thumb.Conf
 	return cfg
 }
 
-// cook is the real child.
-const cook = `exec "$0" "$@"`
+// childScript is the real child.
+const childScript = `exec "$0" "$@"`
 
 // children are those that were started, by their ids.
-func (k *kitchen) children(t testing.TB) []string {
+func (k *fixture) children(t testing.TB) []string {
 	t.Helper()
 	text, err := os.ReadFile(k.count)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -76,30 +76,30 @@ func (k *kitchen) children(t testing.TB) []string {
 	return strings.Fields(string(text))
 }
 
-func (k *kitchen) started(t testing.TB, want int) {
+func (k *fixture) wantStarted(t testing.TB, want int) {
 	t.Helper()
 	if got := len(k.children(t)); got != want {
 		t.Errorf("%d children were started, want %d", got, want)
 	}
 }
 
-// plate is an object in memory, which is spooled.
-type plate struct{ *bytes.Reader }
+// memoryObject is an object in memory, which is spooled.
+type memoryObject struct{ *bytes.Reader }
 
-func (plate) Close() error { return nil }
+func (memoryObject) Close() error { return nil }
 
 // Size is that of all of it.
-func (p plate) Size() int64 { return p.Reader.Size() }
+func (p memoryObject) Size() int64 { return p.Reader.Size() }
 
 func source(id string, content []byte) thumb.Source {
 	return thumb.Source{ID: id, Size: int64(len(content)),
-		Open: func(context.Context) (blob.Object, error) { return plate{bytes.NewReader(content)}, nil }}
+		Open: func(context.Context) (blob.Object, error) { return memoryObject{bytes.NewReader(content)}, nil }}
 }
 
 var photo = thumbtest.JPEG(thumbtest.Quarters(640, 480))
 
 // get returns a thumbnail's bytes.
-func (k *kitchen) get(t testing.TB, from thumb.Source, edge int) (string, thumb.Thumbnail) {
+func (k *fixture) get(t testing.TB, from thumb.Source, edge int) (string, thumb.Thumbnail) {
 	t.Helper()
 	got, err := k.Get(t.Context(), "somebody", from, edge)
 	if err != nil {
@@ -113,8 +113,8 @@ func (k *kitchen) get(t testing.TB, from thumb.Source, edge int) (string, thumb.
 	return string(content), got
 }
 
-// refuses has a picture without a thumbnail.
-func (k *kitchen) refuses(t testing.TB, from thumb.Source, edge int) {
+// wantNoThumbnail has a picture without a thumbnail.
+func (k *fixture) wantNoThumbnail(t testing.TB, from thumb.Source, edge int) {
 	t.Helper()
 	if _, err := k.Get(t.Context(), "somebody", from, edge); !fault.Is(err, fault.NotFound) {
 		t.Errorf("%v", err)
@@ -124,7 +124,7 @@ func (k *kitchen) refuses(t testing.TB, from thumb.Source, edge int) {
 // A thumbnail is made once, for all who ask: at the same time, later, and after a restart.
 func TestMadeOnce(t *testing.T) {
 	t.Parallel()
-	k := newKitchen(t, cook)
+	k := newFixture(t, childScript)
 	from := source("content-1", photo)
 	first, about := k.get(t, from, 160)
 	if config, format, err := image.DecodeConfig(strings.NewReader(first)); err != nil || config.Width != 160 ||
@@ -132,7 +132,7 @@ func TestMadeOnce(t *testing.T) {
 		t.Errorf("%v %s %s %v", config, format, about.Type, err)
 	}
 	var group sync.WaitGroup
-	crowd := newKitchen(t, cook)
+	crowd := newFixture(t, childScript)
 	for range 100 {
 		group.Go(func() {
 			got, err := crowd.Get(context.Background(), "somebody", source("content-2", photo), 320)
@@ -144,7 +144,7 @@ func TestMadeOnce(t *testing.T) {
 		})
 	}
 	group.Wait()
-	crowd.started(t, 1)
+	crowd.wantStarted(t, 1)
 
 	again, same := k.get(t, from, 160)
 	if again != first || same.ETag != about.ETag || !strings.HasPrefix(about.ETag, `"`) {
@@ -153,13 +153,13 @@ func TestMadeOnce(t *testing.T) {
 	if _, other := k.get(t, from, 320); other.ETag == about.ETag {
 		t.Error("another size has the same ETag")
 	}
-	k.started(t, 2)
+	k.wantStarted(t, 2)
 	k.Close()
-	k.Maker = thumb.New(k.config(t, cook))
+	k.Maker = thumb.New(k.config(t, childScript))
 	if kept, after := k.get(t, from, 160); kept != first || after.ETag != about.ETag {
 		t.Errorf("after a restart: %s, before %s", after.ETag, about.ETag)
 	}
-	k.started(t, 2)
+	k.wantStarted(t, 2)
 }
 
 // What lies in the directory can be lost, cut off and changed: it is made again, and never served
@@ -180,7 +180,7 @@ func TestCacheIsNotTrusted(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			k := newKitchen(t, cook)
+			k := newFixture(t, childScript)
 			first, _ := k.get(t, source("content", photo), 160)
 			k.Close()
 			files, err := filepath.Glob(filepath.Join(k.dir, "*", "*"))
@@ -190,11 +190,11 @@ func TestCacheIsNotTrusted(t *testing.T) {
 			if err := harm(files[0]); err != nil {
 				t.Fatal(err)
 			}
-			k.Maker = thumb.New(k.config(t, cook))
+			k.Maker = thumb.New(k.config(t, childScript))
 			if again, _ := k.get(t, source("content", photo), 160); again != first {
 				t.Error("another thumbnail is served")
 			}
-			k.started(t, 2)
+			k.wantStarted(t, 2)
 			k.Close()
 		})
 	}
@@ -204,37 +204,37 @@ func TestCacheIsNotTrusted(t *testing.T) {
 // is asked for in.
 func TestFailuresAreRemembered(t *testing.T) {
 	t.Parallel()
-	k := newKitchen(t, cook)
+	k := newFixture(t, childScript)
 	from := source("content", photo[:len(photo)/2])
 	for range 3 {
-		k.refuses(t, from, 160)
-		k.refuses(t, from, 2048)
+		k.wantNoThumbnail(t, from, 160)
+		k.wantNoThumbnail(t, from, 2048)
 	}
-	k.started(t, 1)
+	k.wantStarted(t, 1)
 	k.clock.Add(int64(15*time.Minute - time.Second))
-	k.refuses(t, from, 160)
-	k.started(t, 1)
+	k.wantNoThumbnail(t, from, 160)
+	k.wantStarted(t, 1)
 	k.clock.Add(int64(time.Second))
-	k.refuses(t, from, 160)
-	k.started(t, 2)
+	k.wantNoThumbnail(t, from, 160)
+	k.wantStarted(t, 2)
 	k.get(t, source("another", photo), 160)
 
 	large := source("large", photo)
 	large.Size = thumb.MaxSource + 1
-	k.refuses(t, large, 160)
-	k.started(t, 3)
+	k.wantNoThumbnail(t, large, 160)
+	k.wantStarted(t, 3)
 }
 
 // A child that hangs is killed, and whatever it has started: nothing is left, and
 // there is no thumbnail.
-func TestHang(t *testing.T) {
+func TestHangingChildIsKilled(t *testing.T) {
 	t.Parallel()
-	k := newKitchen(t, "sleep 3600 & sleep 3600", func(cfg *thumb.Config) { cfg.Patience = 200 * time.Millisecond })
-	k.refuses(t, source("content", photo), 160)
-	k.refuses(t, source("content", photo), 160)
-	k.started(t, 1)
+	k := newFixture(t, "sleep 3600 & sleep 3600", func(cfg *thumb.Config) { cfg.ChildTimeout = 200 * time.Millisecond })
+	k.wantNoThumbnail(t, source("content", photo), 160)
+	k.wantNoThumbnail(t, source("content", photo), 160)
+	k.wantStarted(t, 1)
 	for _, id := range k.children(t) {
-		nobody(t, id)
+		wantNoProcess(t, id)
 	}
 	files, err := filepath.Glob(filepath.Join(k.dir, "*"))
 	if err != nil || len(files) != 0 {
@@ -242,8 +242,8 @@ func TestHang(t *testing.T) {
 	}
 }
 
-// nobody waits until a group of processes is gone.
-func nobody(t testing.TB, id string) {
+// wantNoProcess waits until a group of processes is gone.
+func wantNoProcess(t testing.TB, id string) {
 	t.Helper()
 	var group int
 	if _, err := fmt.Sscan(id, &group); err != nil {
@@ -263,9 +263,9 @@ func nobody(t testing.TB, id string) {
 
 // Who has gone waits for nothing: the child of whom nobody waits for any more is killed, and that
 // is no failure of the picture.
-func TestNobodyWaits(t *testing.T) {
+func TestAbandonedChildIsStopped(t *testing.T) {
 	t.Parallel()
-	k := newKitchen(t, "sleep 3600")
+	k := newFixture(t, "sleep 3600")
 	ctx, leave := context.WithCancel(t.Context())
 	gone := make(chan error, 1)
 	go func() {
@@ -286,9 +286,9 @@ func TestNobodyWaits(t *testing.T) {
 	if err := <-gone; !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
-	nobody(t, k.children(t)[0])
+	wantNoProcess(t, k.children(t)[0])
 	k.Close()
-	k.Maker = thumb.New(k.config(t, cook))
+	k.Maker = thumb.New(k.config(t, childScript))
 	k.get(t, source("content", photo), 160)
 	k.Close()
 }
@@ -302,8 +302,8 @@ func TestOutput(t *testing.T) {
 		"a drawing": `echo '<svg xmlns="http://www.w3.org/2000/svg"/>'`,
 		"a failure": "echo no; exit 1", "a death": "kill -9 $$",
 	} {
-		k := newKitchen(t, script)
-		k.refuses(t, source("content", photo), 160)
+		k := newFixture(t, script)
+		k.wantNoThumbnail(t, source("content", photo), 160)
 		if files, err := filepath.Glob(filepath.Join(k.dir, "*")); err != nil || len(files) != 0 {
 			t.Errorf("%s: left behind: %v, %v", name, files, err)
 		}
@@ -314,14 +314,14 @@ func TestOutput(t *testing.T) {
 // time, and remembered of no picture.
 func TestUnconfinedChild(t *testing.T) {
 	t.Parallel()
-	k := newKitchen(t, fmt.Sprintf("exit %d", picture.Unconfined))
+	k := newFixture(t, fmt.Sprintf("exit %d", picture.Unconfined))
 	for range 2 {
 		if _, err := k.Get(t.Context(), "somebody", source("content", photo), 160); err == nil ||
 			fault.Is(err, fault.NotFound) {
 			t.Errorf("%v", err)
 		}
 	}
-	k.started(t, 2)
+	k.wantStarted(t, 2)
 }
 
 // Try tells whether libvips works as it is confined.
@@ -332,17 +332,17 @@ func TestTry(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := thumb.Try([]string{self}, thumb.FindVips(), spool); err != nil {
+	if err := thumb.CheckVips([]string{self}, thumb.FindVips(), spool); err != nil {
 		t.Error(err)
 	}
-	if err := thumb.Try([]string{self}, "/bin/true", spool); err == nil {
+	if err := thumb.CheckVips([]string{self}, "/bin/true", spool); err == nil {
 		t.Error("a program that writes nothing works")
 	}
 	script := filepath.Join(t.TempDir(), "vipsthumbnail")
 	if err := os.WriteFile(script, []byte("#!/bin/sh\nexec "+thumb.FindVips()+` "$@"`), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := thumb.Try([]string{self}, script, spool); err == nil {
+	if err := thumb.CheckVips([]string{self}, script, spool); err == nil {
 		t.Error("a script that executes another program works")
 	}
 }
@@ -351,14 +351,14 @@ func TestTry(t *testing.T) {
 // next request tries again.
 func TestFailuresOfOthers(t *testing.T) {
 	t.Parallel()
-	k := newKitchen(t, cook, func(cfg *thumb.Config) {
+	k := newFixture(t, childScript, func(cfg *thumb.Config) {
 		cfg.Child = []string{filepath.Join(t.TempDir(), "no such program")}
 	})
 	if _, err := k.Get(t.Context(), "somebody", source("content", photo), 160); err == nil ||
 		fault.Is(err, fault.NotFound) {
 		t.Errorf("%v", err)
 	}
-	k = newKitchen(t, cook)
+	k = newFixture(t, childScript)
 	down := fault.New(fault.Unavailable, "down")
 	broken := thumb.Source{ID: "content", Size: 1,
 		Open: func(context.Context) (blob.Object, error) { return nil, down }}
@@ -366,19 +366,19 @@ func TestFailuresOfOthers(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	k.get(t, source("content", photo), 160)
-	full := newKitchen(t, cook, func(cfg *thumb.Config) { cfg.Room = func() error { return down } })
+	full := newFixture(t, childScript, func(cfg *thumb.Config) { cfg.CheckSpace = func() error { return down } })
 	if _, err := full.Get(t.Context(), "somebody", source("content", photo), 160); !errors.Is(err, down) {
 		t.Errorf("%v", err)
 	}
-	full.started(t, 0)
+	full.wantStarted(t, 0)
 }
 
 // The child sees nothing of the server's surroundings, and none of its files but the
 // picture and the thumbnail.
-func TestSurroundings(t *testing.T) {
+func TestChildEnvironment(t *testing.T) {
 	t.Setenv("LARDER_SECRET_KEY", "a secret")
 	told := filepath.Join(t.TempDir(), "told")
-	k := newKitchen(t, "{ env; ls -l /proc/self/fd; pwd; } > "+told+"\n"+cook)
+	k := newFixture(t, "{ env; ls -l /proc/self/fd; pwd; } > "+told+"\n"+childScript)
 	k.get(t, source("content", photo), 160)
 	text, err := os.ReadFile(told)
 	if err != nil {
@@ -398,13 +398,13 @@ func TestVips(t *testing.T) {
 	if path == "" {
 		t.Fatal("there is no vipsthumbnail here; scripts/install-test-tools installs it")
 	}
-	k := newKitchen(t, cook, func(cfg *thumb.Config) { cfg.Vips = func() string { return path } })
+	k := newFixture(t, childScript, func(cfg *thumb.Config) { cfg.Vips = func() string { return path } })
 	original := thumbtest.InJPEG(photo, thumbtest.EXIF(binary.BigEndian, 6))
 	content, about := k.get(t, source("content", original), 160)
 	if about.Type != "image/webp" || about.Ext != "webp" {
 		t.Errorf("%s", about.Type)
 	}
-	for _, mark := range []string{thumbtest.Place, "EXIF", "Exif", "XMP ", "ICCP"} {
+	for _, mark := range []string{thumbtest.CameraPlace, "EXIF", "Exif", "XMP ", "ICCP"} {
 		if strings.Contains(content, mark) {
 			t.Errorf("the thumbnail holds %q", mark)
 		}
@@ -413,17 +413,17 @@ func TestVips(t *testing.T) {
 		Size() != image.Pt(120, 160) {
 		t.Errorf("%v", err)
 	}
-	if glass, _ := k.get(t, source("glass", thumbtest.PNG(thumbtest.Glass(300, 200))), 160); !seesThrough(t, glass) {
+	if glass, _ := k.get(t, source("glass", thumbtest.PNG(thumbtest.HalfTransparent(300, 200))), 160); !seesThrough(t, glass) {
 		t.Error("nothing shines through any more")
 	}
-	k.started(t, 2)
+	k.wantStarted(t, 2)
 
-	broken := newKitchen(t, `if [ $# = 3 ]; then echo half a picture; exit 1; fi; `+cook,
+	broken := newFixture(t, `if [ $# = 3 ]; then echo half a picture; exit 1; fi; `+childScript,
 		func(cfg *thumb.Config) { cfg.Vips = func() string { return path } })
 	if _, about := broken.get(t, source("content", photo), 160); about.Type != "image/jpeg" {
 		t.Errorf("%s", about.Type)
 	}
-	broken.started(t, 2)
+	broken.wantStarted(t, 2)
 }
 
 func seesThrough(t testing.TB, thumbnail string) bool {
@@ -438,7 +438,7 @@ func seesThrough(t testing.TB, thumbnail string) bool {
 // The thumbnails of what does not exist any more go; those of the others stay.
 func TestSweep(t *testing.T) {
 	t.Parallel()
-	k := newKitchen(t, cook)
+	k := newFixture(t, childScript)
 	k.get(t, source("gone", photo), 160)
 	k.get(t, source("gone", photo), 320)
 	k.get(t, source("here", photo), 160)
@@ -455,7 +455,7 @@ func TestSweep(t *testing.T) {
 		t.Errorf("%v, %v", files, err)
 	}
 	k.get(t, source("here", photo), 160)
-	k.started(t, 3)
+	k.wantStarted(t, 3)
 	failing := errors.New("the database is down")
 	if err := k.Sweep(t.Context(), func(context.Context, []string) (map[string]bool, error) {
 		return nil, failing
@@ -463,5 +463,5 @@ func TestSweep(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	k.get(t, source("here", photo), 160)
-	k.started(t, 3)
+	k.wantStarted(t, 3)
 }

@@ -86,7 +86,7 @@ func TestUnacknowledgedPartDoesNotCount(t *testing.T) {
 	eachInParts(t, func(t *testing.T, w *fixture) {
 		content := distinctBytes(1500)
 		id := w.create(w.ann, inParts("f", 1500, "")).ID
-		w.store.Next(blobtest.PutPart, storeDown(true))
+		w.store.QueueFaults(blobtest.PutPart, storeDown(true))
 		_, err := w.up.PutPart(ctx, w.ann, id, 1, strings.NewReader(strings.Repeat("x", partLength)), -1)
 		w.wantFault(err, fault.Unavailable, "a part whose answer is lost")
 		w.putParts(w.ann, id, content, 2)

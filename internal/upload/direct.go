@@ -218,11 +218,11 @@ func (s *Service) bytesMissing(ctx context.Context, r row, err error) error {
 }
 
 // copyObject copies the object with that ETag from r.key to made.key, by the store where it can.
-// Errors: those of blob.Copier, save ErrNoCopy.
+// Errors: those of blob.Copier, save ErrCopyUnsupported.
 func (s *Service) copyObject(ctx context.Context, store blob.Store, r, made row, etag string) (blob.Info, error) {
 	if copier, ok := store.(blob.Copier); ok {
 		info, err := copier.CopyFrom(ctx, made.key, store, r.key, made.mimeType, etag)
-		if !errors.Is(err, blob.ErrNoCopy) {
+		if !errors.Is(err, blob.ErrCopyUnsupported) {
 			return info, err
 		}
 	}

@@ -21,12 +21,12 @@ import (
 // signingStore is a store that signs addresses, copies nothing, and has etags of what was sent to
 // them. An address begins with the key.
 type signingStore struct {
-	*blobtest.Failing
+	*blobtest.FaultyStore
 	tags *sync.Map // by key
 }
 
 func (a signingStore) Stat(ctx context.Context, key blob.Key) (blob.Info, error) {
-	info, err := a.Failing.Stat(ctx, key)
+	info, err := a.FaultyStore.Stat(ctx, key)
 	if tag, sent := a.tags.Load(key); sent {
 		info.ETag = tag.(string)
 	}
@@ -50,7 +50,7 @@ func (signingStore) PresignPart(_ context.Context, u blob.Upload, number int, la
 func (w *fixture) signAddresses() (straight func(address, content string) (etag string)) {
 	tags := &sync.Map{}
 	w.up.WrapStores(func(inner blob.Store) blob.Store {
-		if failing, ok := inner.(*blobtest.Failing); ok {
+		if failing, ok := inner.(*blobtest.FaultyStore); ok {
 			return signingStore{failing, tags}
 		}
 		return inner
@@ -83,10 +83,10 @@ func TestDirectUploadIsCopiedThroughTheService(t *testing.T) {
 		text := strings.Repeat("abc", 100_000)
 		etag := straight(session.URL, text)
 
-		w.store.Next(blobtest.Put, blobtest.Fault{Err: blob.Unavailable("put", errors.New("down")), Short: 1000})
+		w.store.QueueFaults(blobtest.Put, blobtest.Fault{Err: blob.Unavailable("put", errors.New("down")), FailAfter: 1000})
 		_, _, err := w.up.Complete(ctx, w.ann, session.ID, etag)
 		w.wantFault(err, fault.Unavailable, "a store that does not take the copy")
-		w.store.Next(blobtest.Open, blobtest.Fault{Err: blob.Unavailable("open", errors.New("down"))})
+		w.store.QueueFaults(blobtest.Open, blobtest.Fault{Err: blob.Unavailable("open", errors.New("down"))})
 		_, _, err = w.up.Complete(ctx, w.ann, session.ID, etag)
 		w.wantFault(err, fault.Unavailable, "a store that does not open the bytes")
 		if b, n := w.reserved(w.ann); b != 300_000 || n != 1 {

@@ -400,7 +400,7 @@ func TestListOfSessions(t *testing.T) {
 				}
 			}
 		}
-		w.store.Next(blobtest.Parts, blobtest.Fault{Err: blob.Unavailable("list", errors.New("EIO"))})
+		w.store.QueueFaults(blobtest.Parts, blobtest.Fault{Err: blob.Unavailable("list", errors.New("EIO"))})
 		if got, want := describe(upload.Pending), strings.Replace(open, "500 -", "? -", 1); got != want {
 			t.Errorf("with a failing store: got %s\nwant %s", got, want)
 		}

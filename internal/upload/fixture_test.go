@@ -46,8 +46,8 @@ type fixture struct {
 	providers *provider.Registry
 	mounts    *mount.Store
 	up        *upload.Service
-	store     *blobtest.Failing // around the disk
-	objects   string            // the directory of the disk store
+	store     *blobtest.FaultyStore // around the disk
+	objects   string                // the directory of the disk store
 	admin     access.Actor
 	ann, ben  access.Actor
 	clock     atomic.Int64 // ms
@@ -105,7 +105,7 @@ func newFixture(t *testing.T, d *db.DB) *fixture {
 	var local blob.Store
 	w.up.WrapStores(func(inner blob.Store) blob.Store {
 		if w.store == nil {
-			w.store, local = blobtest.NewFailing(inner), inner
+			w.store, local = blobtest.NewFaultyStore(inner), inner
 		}
 		if inner != local { // of another provider
 			return inner

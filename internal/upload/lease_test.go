@@ -222,7 +222,7 @@ func TestCompletionTakesOverALapsedLease(t *testing.T) {
 		for name, finished := range map[string]bool{"before the object": false, "after the object": true} {
 			id := w.beginParts("", 1, 2, 3)
 			if finished {
-				w.store.Next(blobtest.Finish, storeDown(true))
+				w.store.QueueFaults(blobtest.Finish, storeDown(true))
 				_, _, err := w.up.Complete(ctx, w.ann, id, "")
 				w.wantFault(err, fault.Unavailable, name)
 			}
@@ -259,7 +259,7 @@ func TestPartsAreNotLostWhileTheStoreAssembles(t *testing.T) {
 			w.advance(30 * time.Second)
 		},
 		"no answer came": func(w *fixture, id string, state *assembly) {
-			w.store.Next(blobtest.Finish, storeDown(false))
+			w.store.QueueFaults(blobtest.Finish, storeDown(false))
 			_, _, err := w.up.Complete(ctx, w.ann, id, "")
 			w.wantFault(err, fault.Unavailable, "no answer")
 			state.setRunning(true)
@@ -267,7 +267,7 @@ func TestPartsAreNotLostWhileTheStoreAssembles(t *testing.T) {
 	} {
 		eachInPartsNamed(t, name, func(t *testing.T, w *fixture) {
 			lost, found := w.beginParts("", 1, 2, 3), w.beginParts("", 1, 2, 3)
-			w.store.Next(blobtest.Finish, storeDown(true))
+			w.store.QueueFaults(blobtest.Finish, storeDown(true))
 			_, _, err := w.up.Complete(ctx, w.ann, found, "")
 			w.wantFault(err, fault.Unavailable, "the answer was lost")
 			state, release := w.assembleSlowly()

@@ -166,10 +166,10 @@ func (m *machine) faulty(r *rapid.T, ops ...blobtest.Op) bool {
 	}
 	op := rapid.SampledFrom(ops).Draw(r, "faulty operation")
 	cause := errors.New("injected")
-	m.store.Next(op, rapid.SampledFrom([]blobtest.Fault{
+	m.store.QueueFaults(op, rapid.SampledFrom([]blobtest.Fault{
 		{Err: blob.Unavailable("use store", cause)},
-		{Err: blob.Unavailable("use store", cause), Late: true},
-		{Err: blob.NoSpace("use store", cause), Short: 7},
+		{Err: blob.Unavailable("use store", cause), AnswerLost: true},
+		{Err: blob.NoSpace("use store", cause), FailAfter: 7},
 	}).Draw(r, "kind of fault"))
 	return true
 }
@@ -178,7 +178,7 @@ func (m *machine) faulty(r *rapid.T, ops ...blobtest.Op) bool {
 // that nothing has met.
 func (m *machine) checkOutcome(r *rapid.T, err error, faulty bool, allowed ...fault.Kind) bool {
 	if faulty {
-		m.store.Forget()
+		m.store.ClearFaults()
 	}
 	switch kind := fault.KindOf(err); {
 	case err == nil:

@@ -126,7 +126,7 @@ func TestReplacingGivesTheDifferenceBack(t *testing.T) {
 			o.Conflict = files.Replace
 			return w.up.Put(ctx, w.ann, o)
 		}
-		w.store.Next(blobtest.Put, blobtest.Fault{Err: blob.NoSpace("write", errors.New("ENOSPC"))})
+		w.store.QueueFaults(blobtest.Put, blobtest.Fault{Err: blob.NoSpace("write", errors.New("ENOSPC"))})
 		_, err := replace(letterBytes(1000), 1000)
 		w.wantFault(err, fault.Unavailable, "a full disk")
 		if storage, _ := w.used(w.ann); storage != 10*mebibyte || w.content(w.ann, old.ID) != letterBytes(10*mebibyte) {
@@ -316,10 +316,10 @@ func TestOneShotIntoAFailingStore(t *testing.T) {
 		for _, size := range []int{100, 300 << 10} {
 			for _, broken := range []blobtest.Fault{
 				{Err: blob.NoSpace("write", errors.New("ENOSPC"))},
-				{Err: blob.Unavailable("sync", errors.New("EIO")), Short: 50},
-				{Err: blob.Unavailable("answer", errors.New("lost")), Late: true},
+				{Err: blob.Unavailable("sync", errors.New("EIO")), FailAfter: 50},
+				{Err: blob.Unavailable("answer", errors.New("lost")), AnswerLost: true},
 			} {
-				w.store.Next(blobtest.Put, broken)
+				w.store.QueueFaults(blobtest.Put, broken)
 				_, err := w.up.Put(ctx, w.ann, oneShot("f", letterBytes(size), int64(size)))
 				w.wantFault(err, fault.Unavailable, "a failing store")
 				if storage, count := w.used(w.ann); storage != 0 || count != 0 {
@@ -375,7 +375,7 @@ func TestObjectsOfFilesAreNeverCollected(t *testing.T) {
 func TestSmallBodyStoredTooLateIsRefused(t *testing.T) {
 	each(t, func(t *testing.T, w *fixture) {
 		storing, release := w.store.Calls(blobtest.Put), make(chan struct{})
-		w.store.Next(blobtest.Put, blobtest.Fault{Until: release})
+		w.store.QueueFaults(blobtest.Put, blobtest.Fault{WaitFor: release})
 		done := make(chan error)
 		go func() {
 			_, err := w.up.Put(ctx, w.ann, oneShot("f", "hello", 5))

@@ -16,7 +16,7 @@ import (
 
 // storeDown is how a store fails: before it does anything, or after.
 func storeDown(late bool) blobtest.Fault {
-	return blobtest.Fault{Err: blob.Unavailable("use store", errors.New("EIO")), Late: late}
+	return blobtest.Fault{Err: blob.Unavailable("use store", errors.New("EIO")), AnswerLost: late}
 }
 
 // Abuse cases C125 and C128 for what comes in parts: whatever the store does, nothing is lost,
@@ -26,21 +26,21 @@ func TestFailingStoreOfParts(t *testing.T) {
 		content := distinctBytes(2500)
 		for _, late := range []bool{false, true} {
 			what := fmt.Sprintf("late: %v, ", late)
-			w.store.Next(blobtest.Begin, storeDown(late))
+			w.store.QueueFaults(blobtest.Begin, storeDown(late))
 			_, err := w.up.Create(ctx, w.ann, inParts("f", 2500, ""))
 			w.wantFault(err, fault.Unavailable, what+"begin")
 			w.wantReserved(w.ann, 0, 0)
 
 			id := w.create(w.ann, inParts("f", 2500, "")).ID
 			w.putParts(w.ann, id, content, 1, 3)
-			w.store.Next(blobtest.PutPart, storeDown(late))
+			w.store.QueueFaults(blobtest.PutPart, storeDown(late))
 			_, err = w.up.PutPart(ctx, w.ann, id, 2, strings.NewReader(partOf(content, 2)), -1)
 			w.wantFault(err, fault.Unavailable, what+"part")
-			w.store.Next(blobtest.Parts, storeDown(late))
+			w.store.QueueFaults(blobtest.Parts, storeDown(late))
 			_, err = w.up.Parts(ctx, w.ann, id)
 			w.wantFault(err, fault.Unavailable, what+"parts")
 			w.putPart(w.ann, id, 2, partOf(content, 2))
-			w.store.Next(blobtest.Finish, storeDown(late))
+			w.store.QueueFaults(blobtest.Finish, storeDown(late))
 			_, _, err = w.up.Complete(ctx, w.ann, id, "")
 			w.wantFault(err, fault.Unavailable, what+"finish")
 			w.wantReserved(w.ann, 2500, 1)
@@ -51,10 +51,10 @@ func TestFailingStoreOfParts(t *testing.T) {
 				_, err = w.up.PutPart(ctx, w.ann, id, 2, strings.NewReader(strings.Repeat("x", partLength)), -1)
 				w.wantFault(err, fault.Conflict, "a part of what is put together")
 			}
-			w.store.Next(blobtest.Stat, storeDown(late))
+			w.store.QueueFaults(blobtest.Stat, storeDown(late))
 			_, _, err = w.up.Complete(ctx, w.ann, id, "")
 			w.wantFault(err, fault.Unavailable, what+"stat")
-			w.store.Next(blobtest.Open, storeDown(late))
+			w.store.QueueFaults(blobtest.Open, storeDown(late))
 			_, _, err = w.up.Complete(ctx, w.ann, id, "")
 			w.wantFault(err, fault.Unavailable, what+"a look at the first bytes")
 			entry := w.complete(w.ann, id, "")
@@ -74,7 +74,7 @@ func TestFailingStoreOfParts(t *testing.T) {
 func TestPartStoredInPartIsRefused(t *testing.T) {
 	eachInParts(t, func(t *testing.T, w *fixture) {
 		id := w.beginParts("", 1, 2, 3)
-		w.store.Next(blobtest.PutPart, blobtest.Fault{Err: blob.NoSpace("write", errors.New("ENOSPC")), Short: 10})
+		w.store.QueueFaults(blobtest.PutPart, blobtest.Fault{Err: blob.NoSpace("write", errors.New("ENOSPC")), FailAfter: 10})
 		_, err := w.up.PutPart(ctx, w.ann, id, 2, strings.NewReader(strings.Repeat("x", partLength)), -1)
 		w.wantFault(err, fault.Unavailable, "a full store")
 		if w.content(w.ann, w.complete(w.ann, id, "").ID) != distinctBytes(2500) {
@@ -87,11 +87,11 @@ func TestCompletionWaitsAMomentForABusyStore(t *testing.T) {
 	eachInParts(t, func(t *testing.T, w *fixture) {
 		id := w.beginParts("", 1, 2, 3)
 		busy := blobtest.Fault{Err: blob.ErrBusy}
-		w.store.Next(blobtest.Finish, busy, busy, busy)
+		w.store.QueueFaults(blobtest.Finish, busy, busy, busy)
 		w.complete(w.ann, id, "")
 		id = w.beginParts("", 1, 2, 3)
 		for range 100 {
-			w.store.Next(blobtest.Finish, busy)
+			w.store.QueueFaults(blobtest.Finish, busy)
 		}
 		_, _, err := w.up.Complete(ctx, w.ann, id, "")
 		w.wantFault(err, fault.Conflict, "a store that stays busy")
@@ -102,7 +102,7 @@ func TestCompletionWaitsAMomentForABusyStore(t *testing.T) {
 func TestCompletionChecksTheAssembledObject(t *testing.T) {
 	eachInParts(t, func(t *testing.T, w *fixture) {
 		id := w.beginParts("", 1, 2, 3)
-		w.store.Next(blobtest.Stat, blobtest.Fault{Err: blob.ErrNotFound}, blobtest.Fault{Err: blob.ErrNotFound})
+		w.store.QueueFaults(blobtest.Stat, blobtest.Fault{Err: blob.ErrNotFound}, blobtest.Fault{Err: blob.ErrNotFound})
 		_, _, err := w.up.Complete(ctx, w.ann, id, "")
 		w.wantFault(err, fault.Conflict, "an object that is not there")
 		w.wantUsed(w.ann, 0, 0)
@@ -118,24 +118,24 @@ func TestExpiryWaitsForItsStore(t *testing.T) {
 		w.create(w.ann, inParts("g", 1000, ""))
 		w.create(w.ann, file("h", 5))
 		w.advance(time.Hour)
-		w.store.Down(errors.New("EIO"))
+		w.store.SetDown(errors.New("EIO"))
 		w.sweep()
 		w.wantReserved(w.ann, 2500, 1)
 		_, err := w.up.Create(ctx, w.ann, inParts("f", 2500, "k"))
 		w.wantFault(err, fault.Unavailable, "going on while the store is down")
-		w.store.Down(nil)
+		w.store.SetDown(nil)
 		w.sweep()
 		w.wantReserved(w.ann, 1500, 0)
 		w.wantParts(w.ann, w.create(w.ann, inParts("f", 2500, "k")).ID, []int{1, 3}, []int{2})
 		w.advance(time.Hour)
-		w.store.Down(errors.New("EIO"))
+		w.store.SetDown(errors.New("EIO"))
 		w.advance(24*time.Hour - time.Millisecond)
 		w.sweep()
 		w.wantReserved(w.ann, 2500, 1)
 		w.advance(time.Millisecond)
 		w.sweep()
 		w.wantReserved(w.ann, 0, 0)
-		w.store.Down(nil)
+		w.store.SetDown(nil)
 		w.wantOnlyFileObjects("in the end")
 	})
 }
@@ -144,7 +144,7 @@ func TestExpiryWaitsForItsStore(t *testing.T) {
 func TestAssembledObjectIsKept(t *testing.T) {
 	eachInParts(t, func(t *testing.T, w *fixture) {
 		id := w.beginParts("k", 1, 2, 3)
-		w.store.Next(blobtest.Finish, storeDown(true))
+		w.store.QueueFaults(blobtest.Finish, storeDown(true))
 		_, _, err := w.up.Complete(ctx, w.ann, id, "")
 		w.wantFault(err, fault.Unavailable, "the answer was lost")
 		w.advance(time.Hour)
@@ -214,7 +214,7 @@ func TestCompletionComparesSizeAndETag(t *testing.T) {
 func TestOvertakenCompletionFails(t *testing.T) {
 	eachInParts(t, func(t *testing.T, w *fixture) {
 		id, release, done := w.beginParts("", 1, 2, 3), make(chan struct{}), make(chan error, 1)
-		w.store.Next(blobtest.Finish, blobtest.Fault{Until: release})
+		w.store.QueueFaults(blobtest.Finish, blobtest.Fault{WaitFor: release})
 		go func() {
 			_, _, err := w.up.Complete(ctx, w.ann, id, "")
 			done <- err

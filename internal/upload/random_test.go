@@ -121,10 +121,10 @@ func (k *modeWorker) step() {
 	if k.r.IntN(4) == 0 { // whoever puts next meets it, this worker or another
 		op := []blobtest.Op{blobtest.Put, blobtest.Put, blobtest.Begin, blobtest.PutPart, blobtest.Parts,
 			blobtest.Finish}[k.r.IntN(6)]
-		k.store.Next(op, []blobtest.Fault{
+		k.store.QueueFaults(op, []blobtest.Fault{
 			{Err: blob.Unavailable("put", errors.New("down"))},
-			{Err: blob.Unavailable("put", errors.New("its answer was lost")), Late: true},
-			{Err: blob.NoSpace("put", errors.New("full")), Short: 100},
+			{Err: blob.Unavailable("put", errors.New("its answer was lost")), AnswerLost: true},
+			{Err: blob.NoSpace("put", errors.New("full")), FailAfter: 100},
 		}[k.r.IntN(3)])
 	}
 	switch k.r.IntN(11) {

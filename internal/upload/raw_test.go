@@ -327,16 +327,16 @@ func TestFailingStore(t *testing.T) {
 			_, _, err := w.up.PutRaw(ctx, w.ann, session.ID, strings.NewReader("hello"), 5, "")
 			return err
 		}
-		w.store.Next(blobtest.Put,
+		w.store.QueueFaults(blobtest.Put,
 			blobtest.Fault{Err: blob.NoSpace("write", errors.New("ENOSPC"))},
-			blobtest.Fault{Err: blob.Unavailable("sync", errors.New("EIO")), Short: 3},
-			blobtest.Fault{Err: blob.Unavailable("answer", errors.New("lost")), Late: true})
+			blobtest.Fault{Err: blob.Unavailable("sync", errors.New("EIO")), FailAfter: 3},
+			blobtest.Fault{Err: blob.Unavailable("answer", errors.New("lost")), AnswerLost: true})
 		for range 3 {
 			w.wantFault(send(), fault.Unavailable, "a failing store")
 			w.checkInvariants()
 		}
 		etag := w.putRaw(w.ann, session.ID, "hello")
-		w.store.Next(blobtest.Stat, blobtest.Fault{Err: blob.Unavailable("stat", errors.New("EIO"))},
+		w.store.QueueFaults(blobtest.Stat, blobtest.Fault{Err: blob.Unavailable("stat", errors.New("EIO"))},
 			blobtest.Fault{Err: blob.ErrNotFound})
 		_, _, err := w.up.Complete(ctx, w.ann, session.ID, etag)
 		w.wantFault(err, fault.Unavailable, "a store that cannot tell")
@@ -359,7 +359,7 @@ func TestBytesThatChangeDuringCompletion(t *testing.T) {
 		session := w.create(w.ann, file("f", 5))
 		first := w.putRaw(w.ann, session.ID, "first")
 		asked, release := w.store.Calls(blobtest.Stat), make(chan struct{})
-		w.store.Next(blobtest.Stat, blobtest.Fault{Until: release})
+		w.store.QueueFaults(blobtest.Stat, blobtest.Fault{WaitFor: release})
 		done := make(chan error)
 		go func() {
 			_, _, err := w.up.Complete(ctx, w.ann, session.ID, first)

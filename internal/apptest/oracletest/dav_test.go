@@ -31,7 +31,7 @@ func inDAV(a answer, words map[string]string) answer {
 }
 
 // byDAV is a key's caller at a door of WebDAV, nil for who has none.
-func (b *bench) byDAV(c caller) *caller {
+func (b *oracle) byDAV(c caller) *caller {
 	if c.key == nil && len(b.w.keys) > 0 {
 		c.key = pick(b.d, b.w.keys)
 	}
@@ -42,7 +42,7 @@ func (b *bench) byDAV(c caller) *caller {
 }
 
 // sendDAV sends a request as a key by Basic.
-func (b *bench) sendDAV(c *caller, method, at string, body any, header ...string) *apptest.Reply {
+func (b *oracle) sendDAV(c *caller, method, at string, body any, header ...string) *apptest.Reply {
 	h := http.Header{
 		"Authorization":   {"Basic " + base64.StdEncoding.EncodeToString([]byte(c.key.id+":"+c.key.secret))},
 		"X-Forwarded-For": {c.ip},
@@ -60,7 +60,7 @@ func (b *bench) sendDAV(c *caller, method, at string, body any, header ...string
 func status(r *apptest.Reply) string { return fmt.Sprint(r.Status) }
 
 // askDAVList asks what is at a path, with what is in it or without.
-func (b *bench) askDAVList(by caller) {
+func (b *oracle) askDAVList(by caller) {
 	c := b.byDAV(by)
 	if c == nil {
 		return
@@ -106,7 +106,7 @@ func (w *world) davList(c caller, at, depth string) answer {
 }
 
 // hrefs are the resources of a multistatus.
-func (b *bench) hrefs(r *apptest.Reply) (items []item) {
+func (b *oracle) hrefs(r *apptest.Reply) (items []item) {
 	var m struct {
 		Responses []struct {
 			Href       string     `xml:"DAV: href"`
@@ -132,7 +132,7 @@ func (b *bench) hrefs(r *apptest.Reply) (items []item) {
 	return items
 }
 
-func (b *bench) askDAVGet(by caller) {
+func (b *oracle) askDAVGet(by caller) {
 	c := b.byDAV(by)
 	if c == nil {
 		return
@@ -153,15 +153,15 @@ func (b *bench) askDAVGet(by caller) {
 }
 
 // changeDAV is change for WebDAV.
-func (b *bench) changeDAV(door string, c *caller, request string, r *apptest.Reply, want answer) {
+func (b *oracle) changeDAV(door string, c *caller, request string, r *apptest.Reply, want answer) {
 	b.compare(door, *c, request, status(r), want)
 	if r.Status < 300 {
 		b.restore()
 	}
 }
 
-func (b *bench) askDAVPut(by caller) {
-	c, dir, name := b.byDAV(by), b.folder(), b.free()
+func (b *oracle) askDAVPut(by caller) {
+	c, dir, name := b.byDAV(by), b.folder(), b.freshName()
 	if b.d.chance(20) {
 		dir = b.w.anyPath(b.d)
 	}
@@ -197,8 +197,8 @@ func orNoParent(w *world, dir string, a answer) answer {
 	return a
 }
 
-func (b *bench) askDAVFolder(by caller) {
-	c, dir, name := b.byDAV(by), b.folder(), b.free()
+func (b *oracle) askDAVFolder(by caller) {
+	c, dir, name := b.byDAV(by), b.folder(), b.freshName()
 	if b.d.chance(15) {
 		dir = b.w.anyPath(b.d)
 	}
@@ -211,7 +211,7 @@ func (b *bench) askDAVFolder(by caller) {
 }
 
 // davEntry is something that can be named by its path.
-func (b *bench) davEntry() *entry {
+func (b *oracle) davEntry() *entry {
 	for range 20 {
 		if e := b.entry(); !b.w.hidden(e) {
 			return e
@@ -220,7 +220,7 @@ func (b *bench) davEntry() *entry {
 	return nil
 }
 
-func (b *bench) askDAVDelete(by caller) {
+func (b *oracle) askDAVDelete(by caller) {
 	c, e := b.byDAV(by), b.davEntry()
 	if c == nil || e == nil {
 		return
@@ -230,8 +230,8 @@ func (b *bench) askDAVDelete(by caller) {
 }
 
 // askDAVTransfer moves or copies, to where nothing lies: what is there stays.
-func (b *bench) askDAVTransfer(by caller) {
-	c, e, folder, name := b.byDAV(by), b.davEntry(), b.folder(), b.free()
+func (b *oracle) askDAVTransfer(by caller) {
+	c, e, folder, name := b.byDAV(by), b.davEntry(), b.folder(), b.freshName()
 	if b.d.chance(10) {
 		folder = b.w.anyPath(b.d)
 	}
@@ -283,7 +283,7 @@ func (w *world) copy(c caller, e *entry, folder, name string) answer {
 				also = true
 			}
 		}
-		also = also || w.touchy(c, []string{"write"}, to) == open // what comes into being below
+		also = also || w.mayBeRefusedBelow(c, []string{"write"}, to) == open // what comes into being below
 	}
 	var faults answer
 	if e.folder && (w.mountsBelow(e.place()) || within(folder, e.place())) || w.at(to) != nil || w.virtual(to) {
@@ -298,9 +298,9 @@ func (w *world) copy(c caller, e *entry, folder, name string) answer {
 	case refused != nil:
 		return append(refused, faults...)
 	case faults != nil:
-		return orRefused(faults, also)
+		return orRefusedAnswer(faults, also)
 	}
-	return orRefused(answer{done}, also)
+	return orRefusedAnswer(answer{done}, also)
 }
 
 // mountsBelow reports whether a mount lies below a path.

@@ -19,15 +19,15 @@ var (
 	networks  = []string{"10.0.0.0/8", "192.0.2.7", "2001:db8::/32", "10.0.0.1"}
 )
 
-// dice makes worlds.
-type dice struct{ *rand.Rand }
+// random makes worlds.
+type random struct{ *rand.Rand }
 
-func (d dice) chance(percent int) bool { return d.IntN(100) < percent }
+func (d random) chance(percent int) bool { return d.IntN(100) < percent }
 
-func pick[T any](d dice, from []T) T { return from[d.IntN(len(from))] }
+func pick[T any](d random, from []T) T { return from[d.IntN(len(from))] }
 
 // some picks a few of them, at least one, in their order.
-func some[T any](d dice, from []T) []T {
+func some[T any](d random, from []T) []T {
 	var few []T
 	for len(few) == 0 {
 		for _, one := range from {
@@ -39,12 +39,12 @@ func some[T any](d dice, from []T) []T {
 	return few
 }
 
-func (d dice) id() string {
+func (d random) id() string {
 	return fmt.Sprintf("%08x-0000-4000-8000-%012x", d.Uint32(), d.Uint64()>>16)
 }
 
 // newWorld makes a world of those accounts.
-func newWorld(d dice, accounts []*user) *world {
+func newWorld(d random, accounts []*user) *world {
 	w := &world{guests: d.chance(75)}
 	for i, u := range accounts { // the first is an administrator
 		if i == 0 || d.chance(75) {
@@ -74,7 +74,7 @@ func newWorld(d dice, accounts []*user) *world {
 	return w
 }
 
-func (w *world) addMounts(d dice) {
+func (w *world) addMounts(d random) {
 	count := 1 + d.IntN(4)
 	for i := range count {
 		at := "/"
@@ -101,7 +101,7 @@ func (w *world) addMounts(d dice) {
 	}
 }
 
-func (w *world) addEntry(d dice) {
+func (w *world) addEntry(d random) {
 	folders := []*entry{}
 	for _, e := range w.entries {
 		if e.folder {
@@ -129,7 +129,7 @@ func (w *world) addEntry(d dice) {
 	w.entries = append(w.entries, e)
 }
 
-func (w *world) addHomes(d dice) {
+func (w *world) addHomes(d random) {
 	for _, u := range w.users {
 		e := pick(d, w.entries)
 		inTheWay := slices.ContainsFunc(w.users, func(other *user) bool {
@@ -142,7 +142,7 @@ func (w *world) addHomes(d dice) {
 	}
 }
 
-func (w *world) addKey(d dice, i int) {
+func (w *world) addKey(d random, i int) {
 	k := &key{
 		id: fmt.Sprintf("pk_%024d", i), secret: fmt.Sprintf("sk_%048d", i), owner: pick(d, w.users),
 		permissions: []string{"read", "write", "delete"}, protocols: []string{"api", "webdav"}, root: w.anyPath(d),
@@ -169,7 +169,7 @@ func (w *world) addKey(d dice, i int) {
 func plainPath(at string) bool { return !strings.ContainsAny(at, "{}~") && !strings.Contains(at, "..") }
 
 // anyPath is a path of the world, mostly one at which there is something.
-func (w *world) anyPath(d dice) string {
+func (w *world) anyPath(d random) string {
 	at := pick(d, w.paths())
 	if d.chance(15) {
 		at = child(at, pick(d, names))
@@ -177,7 +177,7 @@ func (w *world) anyPath(d dice) string {
 	return at
 }
 
-func (w *world) addRule(d dice, n int64) {
+func (w *world) addRule(d random, n int64) {
 	r := &rule{id: d.id(), created: n, pattern: w.addPattern(d), deny: d.chance(36)}
 	switch n := d.IntN(100); {
 	case n < 25:
@@ -217,7 +217,7 @@ func (w *world) addRule(d dice, n int64) {
 
 // addPattern makes a pattern, without repeated `**`: how specific `/**/**` is depends on whether
 // one writes it shorter first.
-func (w *world) addPattern(d dice) string {
+func (w *world) addPattern(d random) string {
 	pattern := w.somePattern(d)
 	for strings.Contains(pattern, "/**/**") || strings.Contains(pattern, "***") {
 		pattern = strings.NewReplacer("/**/**", "/**", "***", "**").Replace(pattern)
@@ -226,7 +226,7 @@ func (w *world) addPattern(d dice) string {
 }
 
 // somePattern makes a pattern of a path that is there, mostly one for a folder and all below it.
-func (w *world) somePattern(d dice) string {
+func (w *world) somePattern(d random) string {
 	at := pick(d, w.paths())
 	parts := segments(at)
 	if len(parts) > 0 && d.chance(15) {

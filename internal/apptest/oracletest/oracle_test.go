@@ -31,7 +31,7 @@ var (
 func TestRightsAgainstOracle(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
-		b := newBench(t, l)
+		b := newOracle(t, l)
 		for i := range *worlds {
 			b.world(*seed + uint64(i))
 		}
@@ -39,8 +39,8 @@ func TestRightsAgainstOracle(t *testing.T) {
 	}, apptest.TrustLoopback, func(cfg *config.Config) { cfg.RateLimitEnabled = false })
 }
 
-// bench is a running service that takes one world after another.
-type bench struct {
+// oracle is a running service that takes one world after another.
+type oracle struct {
 	t                *testing.T
 	l                *apptest.Larder
 	accounts         []*user
@@ -52,15 +52,15 @@ type bench struct {
 
 	w       *world
 	seed    uint64
-	d       dice
+	d       random
 	printed uint64 // seed of the world that was printed last
 
 	outcomes    map[string]int // how often which door answered what
 	differences map[string]int
 }
 
-func newBench(t *testing.T, l *apptest.Larder) *bench {
-	b := &bench{t: t, l: l, clients: map[string]*apptest.Client{"": l.Client(t), "admin": l.Admin(t)}, guests: true,
+func newOracle(t *testing.T, l *apptest.Larder) *oracle {
+	b := &oracle{t: t, l: l, clients: map[string]*apptest.Client{"": l.Client(t), "admin": l.Admin(t)}, guests: true,
 		keys: l.Client(t), outcomes: map[string]int{}, differences: map[string]int{}}
 	for _, name := range []string{"ann", "bob", "cid"} {
 		b.clients[name] = l.User(t, name)
@@ -83,8 +83,8 @@ func newBench(t *testing.T, l *apptest.Larder) *bench {
 }
 
 // world judges one world.
-func (b *bench) world(seed uint64) {
-	b.seed, b.d = seed, dice{rand.New(rand.NewPCG(seed, 0))}
+func (b *oracle) world(seed uint64) {
+	b.seed, b.d = seed, random{rand.New(rand.NewPCG(seed, 0))}
 	b.w = newWorld(b.d, b.accounts)
 	if b.w.guests != b.guests {
 		b.guests = b.w.guests
@@ -98,16 +98,16 @@ func (b *bench) world(seed uint64) {
 	}
 }
 
-func (b *bench) now() int64 { return b.l.Clock.Now().UnixMilli() }
+func (b *oracle) now() int64 { return b.l.Clock.Now().UnixMilli() }
 
-func (b *bench) restore() {
+func (b *oracle) restore() {
 	if err := b.w.restore(context.Background(), b.l.Apps[0].DB, b.object, b.now()); err != nil {
 		b.t.Fatalf("seed %d: %v", b.seed, err)
 	}
 }
 
 // caller picks who asks, from where.
-func (b *bench) caller() caller {
+func (b *oracle) caller() caller {
 	c := caller{ip: pick(b.d, addresses)}
 	switch n := b.d.IntN(100); {
 	case n < 14:
@@ -144,7 +144,7 @@ func (w *world) passwords() (ids []string) {
 }
 
 // proofs is what a cookie holds of a caller who has given passwords.
-func (b *bench) proofs(c caller) string {
+func (b *oracle) proofs(c caller) string {
 	var items []string
 	for _, id := range c.given {
 		name := proofOf(id)
@@ -157,7 +157,7 @@ func (b *bench) proofs(c caller) string {
 }
 
 // send sends a request as a caller.
-func (b *bench) send(c caller, method, path string, body any) *apptest.Reply {
+func (b *oracle) send(c caller, method, path string, body any) *apptest.Reply {
 	client := b.clients[""]
 	switch {
 	case c.key != nil:
@@ -178,8 +178,8 @@ func (b *bench) send(c caller, method, path string, body any) *apptest.Reply {
 	return reply
 }
 
-// told is what an answer says: its status, and the code of an error.
-func told(r *apptest.Reply) string {
+// describeReply is what an answer says: its status, and the code of an error.
+func describeReply(r *apptest.Reply) string {
 	if r.Status < 400 {
 		return fmt.Sprint(r.Status)
 	}
@@ -189,7 +189,7 @@ func told(r *apptest.Reply) string {
 }
 
 // compare notes an answer, and whether it differs. It reports whether it is as wanted.
-func (b *bench) compare(door string, c caller, request, got string, want answer) bool {
+func (b *oracle) compare(door string, c caller, request, got string, want answer) bool {
 	b.outcomes[door+": "+summary(got)]++
 	if slices.Contains(want, got) {
 		return true
@@ -215,7 +215,7 @@ func summary(outcome string) string {
 	return words
 }
 
-func (b *bench) report() {
+func (b *oracle) report() {
 	b.t.Helper()
 	for _, line := range slices.Sorted(maps.Keys(b.outcomes)) {
 		b.t.Logf("%6d %s", b.outcomes[line], line)

@@ -12,7 +12,7 @@ import (
 )
 
 // probe asks one question at a door.
-func (b *bench) probe() {
+func (b *oracle) probe() {
 	weighted := []struct {
 		weight int
 		name   string
@@ -43,10 +43,10 @@ func (b *bench) probe() {
 	}
 }
 
-func (b *bench) entry() *entry { return pick(b.d, b.w.entries) }
+func (b *oracle) entry() *entry { return pick(b.d, b.w.entries) }
 
 // file picks a file; a world without one has nil.
-func (b *bench) file() *entry {
+func (b *oracle) file() *entry {
 	for range 20 {
 		if e := b.entry(); !e.folder {
 			return e
@@ -56,7 +56,7 @@ func (b *bench) file() *entry {
 }
 
 // folder is a path that is mostly one of a folder.
-func (b *bench) folder() string {
+func (b *oracle) folder() string {
 	for range 10 {
 		if at := pick(b.d, b.w.paths()); b.w.isFolder(at) {
 			return at
@@ -74,7 +74,7 @@ type page struct {
 	}
 }
 
-func (b *bench) items(r *apptest.Reply) (items []item, total int) {
+func (b *oracle) items(r *apptest.Reply) (items []item, total int) {
 	var p page
 	if err := json.Unmarshal(r.Body, &p); err != nil {
 		b.t.Fatalf("seed %d: %v in %s", b.seed, err, r.Body)
@@ -106,7 +106,7 @@ func write(items, openOnes []item, total int) string {
 	return fmt.Sprintf("%s (%d)", strings.Join(words, "  "), total)
 }
 
-func (b *bench) askList(c caller) {
+func (b *oracle) askList(c caller) {
 	folder, kind := b.folder(), ""
 	if b.d.chance(15) {
 		folder = b.w.anyPath(b.d)
@@ -139,9 +139,9 @@ func (b *bench) askList(c caller) {
 }
 
 // toldItems is told with the items of a list, sorted by path when their order is not judged.
-func (b *bench) toldItems(r *apptest.Reply, openOnes []item, sorted bool) string {
+func (b *oracle) toldItems(r *apptest.Reply, openOnes []item, sorted bool) string {
 	if r.Status != 200 {
-		return told(r)
+		return describeReply(r)
 	}
 	items, total := b.items(r)
 	if sorted {
@@ -152,7 +152,7 @@ func (b *bench) toldItems(r *apptest.Reply, openOnes []item, sorted bool) string
 
 func byPath(x, y item) int { return strings.Compare(x.path, y.path) }
 
-func (b *bench) askSearch(c caller) {
+func (b *oracle) askSearch(c caller) {
 	folder, kind := b.folder(), ""
 	if b.d.chance(50) {
 		folder = "/"
@@ -177,10 +177,10 @@ func (b *bench) askSearch(c caller) {
 	b.compare("search", c, fmt.Sprintf("GET /api/files of %s type %q search %q", folder, kind, needle), got, want)
 }
 
-func (b *bench) askDetails(c caller) {
+func (b *oracle) askDetails(c caller) {
 	e := b.entry()
 	r := b.send(c, "GET", "/api/files/"+e.id, nil)
-	if !b.compare("details", c, "GET details of "+e.place(), told(r), b.w.details(c, e)) || r.Status != 200 ||
+	if !b.compare("details", c, "GET details of "+e.place(), describeReply(r), b.w.details(c, e)) || r.Status != 200 ||
 		b.w.guard(e.place()) != nil {
 		return
 	}
@@ -199,21 +199,21 @@ func (b *bench) askDetails(c caller) {
 		answer{"200\t" + strings.Join(has, " ")})
 }
 
-func (b *bench) askDownload(c caller) {
+func (b *oracle) askDownload(c caller) {
 	e := b.file()
 	if e == nil {
 		return
 	}
 	want := b.w.download(c, e)
 	r := b.send(c, "GET", "/api/files/"+e.id+"/download", nil)
-	if !b.compare("download", c, "GET download of "+e.place(), told(r), want) || r.Status != 200 {
+	if !b.compare("download", c, "GET download of "+e.place(), describeReply(r), want) || r.Status != 200 {
 		return
 	}
-	b.compare("gateway", c, "GET gateway for "+e.place(), told(b.send(caller{ip: c.ip}, "GET", r.Text("url"), nil)),
+	b.compare("gateway", c, "GET gateway for "+e.place(), describeReply(b.send(caller{ip: c.ip}, "GET", r.Text("url"), nil)),
 		answer{done})
 }
 
-func (b *bench) askPublic(c caller) {
+func (b *oracle) askPublic(c caller) {
 	at := b.w.anyPath(b.d)
 	if e := b.file(); e != nil && b.d.chance(70) {
 		at = e.place()
@@ -222,7 +222,7 @@ func (b *bench) askPublic(c caller) {
 		return
 	}
 	method := pick(b.d, []string{"GET", "GET", "HEAD"})
-	got := told(b.send(c, method, escape(at), nil))
+	got := describeReply(b.send(c, method, escape(at), nil))
 	want := slices.Clone(b.w.public(c, at))
 	if method == "HEAD" { // no body, no code
 		got, _, _ = strings.Cut(got, " ")
@@ -241,24 +241,24 @@ func escape(at string) string {
 	return join(parts...)
 }
 
-func (b *bench) askPermanent(c caller) {
+func (b *oracle) askPermanent(c caller) {
 	for range 10 {
 		if e := b.file(); e != nil && e.link != "" {
 			b.compare("link", c, "GET permanent link of "+e.place()+" of "+e.owner.name,
-				told(b.send(caller{ip: c.ip}, "GET", "/api/i/"+e.link+".png", nil)), b.w.permanent(e))
+				describeReply(b.send(caller{ip: c.ip}, "GET", "/api/i/"+e.link+".png", nil)), b.w.permanent(e))
 			return
 		}
 	}
 }
 
-func (b *bench) askMakeLink(c caller) {
+func (b *oracle) askMakeLink(c caller) {
 	if e := b.file(); e != nil {
 		b.compare("make link", c, "POST link of "+e.place(),
-			told(b.send(c, "POST", "/api/files/"+e.id+"/link", apptest.M{})), b.w.makeLink(c, e))
+			describeReply(b.send(c, "POST", "/api/files/"+e.id+"/link", apptest.M{})), b.w.makeLink(c, e))
 	}
 }
 
-func (b *bench) askShared(c caller) {
+func (b *oracle) askShared(c caller) {
 	e := b.file()
 	if e == nil || c.user == nil {
 		return
@@ -274,15 +274,15 @@ func (b *bench) askShared(c caller) {
 	}
 	r := b.send(caller{ip: c.ip}, "GET", "/api/shares/"+id+"/download", nil)
 	delete(visitor.Cookies, "share_auth_"+id)
-	if !b.compare("share", c, "GET download of a share of "+e.place()+" by "+c.user.name, told(r), b.w.shared(c, e)) ||
+	if !b.compare("share", c, "GET download of a share of "+e.place()+" by "+c.user.name, describeReply(r), b.w.shared(c, e)) ||
 		r.Status != 200 {
 		return
 	}
 	b.compare("gateway", c, "GET gateway for the share of "+e.place(),
-		told(b.send(caller{ip: c.ip}, "GET", r.Text("url"), nil)), answer{done})
+		describeReply(b.send(caller{ip: c.ip}, "GET", r.Text("url"), nil)), answer{done})
 }
 
-func (b *bench) askExplain(c caller) {
+func (b *oracle) askExplain(c caller) {
 	at, permission := b.w.anyPath(b.d), pick(b.d, allPermissions)
 	c.given = nil // it is about those who have given none
 	body := apptest.M{"path": at, "permission": permission, "ip": c.ip}
@@ -313,7 +313,7 @@ func (b *bench) askExplain(c caller) {
 		want = answer{notFound}
 	}
 	r := b.send(caller{user: b.w.users[0], ip: c.ip}, "POST", "/api/admin/rules/explain", body)
-	got := told(r)
+	got := describeReply(r)
 	if r.Status == 200 {
 		got = fmt.Sprint("200 ", r.Value("allowed"), " ", r.Value("needsPassword"))
 		if by != "" {
@@ -336,28 +336,28 @@ func (w *world) barred(c caller, permission, at string, stranger bool) bool {
 }
 
 // homes reports whether a path is the caller's home itself, which nothing can be made at.
-func (b *bench) homes(c caller, at string) bool {
+func (b *oracle) homes(c caller, at string) bool {
 	return c.user != nil && c.user.home != nil && c.user.home.place() == at
 }
 
 // change is compare for what may have changed the world, which is then put back.
-func (b *bench) change(door string, c caller, request string, r *apptest.Reply, want answer) {
-	b.compare(door, c, request, told(r), want)
+func (b *oracle) change(door string, c caller, request string, r *apptest.Reply, want answer) {
+	b.compare(door, c, request, describeReply(r), want)
 	if r.Status < 300 {
 		b.restore()
 	}
 }
 
-// free is a name for something new, now and then one that is taken.
-func (b *bench) free() string {
+// freshName is a name for something new, now and then one that is taken.
+func (b *oracle) freshName() string {
 	if b.d.chance(35) {
 		return pick(b.d, names)
 	}
 	return pick(b.d, []string{"new", "new.jpg", "x.txt", "新"})
 }
 
-func (b *bench) askFolder(c caller) {
-	dir, name := b.folder(), b.free()
+func (b *oracle) askFolder(c caller) {
+	dir, name := b.folder(), b.freshName()
 	if b.d.chance(15) {
 		dir = b.w.anyPath(b.d)
 	}
@@ -368,8 +368,8 @@ func (b *bench) askFolder(c caller) {
 		b.send(c, "POST", "/api/files/folder", apptest.M{"path": dir, "name": name}), b.w.createFolder(c, dir, name))
 }
 
-func (b *bench) askUpload(c caller) {
-	dir, name, onConflict := b.folder(), b.free(), pick(b.d, []string{"rename", "replace", "fail"})
+func (b *oracle) askUpload(c caller) {
+	dir, name, onConflict := b.folder(), b.freshName(), pick(b.d, []string{"rename", "replace", "fail"})
 	switch n := b.d.IntN(10); {
 	case n < 2:
 		dir = b.w.anyPath(b.d)
@@ -381,12 +381,12 @@ func (b *bench) askUpload(c caller) {
 	}
 	r := b.send(c, "POST", "/api/files/upload-session",
 		apptest.M{"path": dir, "fileName": name, "fileSize": 1, "conflict": onConflict})
-	b.compare("upload", c, fmt.Sprintf("POST upload-session %s in %s %s", name, dir, onConflict), told(r),
+	b.compare("upload", c, fmt.Sprintf("POST upload-session %s in %s %s", name, dir, onConflict), describeReply(r),
 		b.w.uploadSession(c, dir, name, onConflict))
 }
 
-func (b *bench) askRename(c caller) {
-	e, name := b.entry(), b.free()
+func (b *oracle) askRename(c caller) {
+	e, name := b.entry(), b.freshName()
 	if baseOf(e.place()) == name || b.homes(c, child(parentOf(e.place()), name)) {
 		return
 	}
@@ -394,14 +394,14 @@ func (b *bench) askRename(c caller) {
 		b.send(c, "PUT", "/api/files/"+e.id, apptest.M{"name": name}), b.w.rename(c, e, name))
 }
 
-func (b *bench) askMove(c caller) {
+func (b *oracle) askMove(c caller) {
 	e, folder, name := b.entry(), b.folder(), ""
 	if b.d.chance(10) {
 		folder = b.w.anyPath(b.d)
 	}
 	body := apptest.M{"targetPath": folder}
 	if b.d.chance(40) {
-		name = b.free()
+		name = b.freshName()
 		body["newName"] = name
 	}
 	if e.parent != nil && parentOf(e.place()) == folder && (name == "" || name == baseOf(e.place())) {
@@ -414,7 +414,7 @@ func (b *bench) askMove(c caller) {
 		b.send(c, "POST", "/api/files/"+e.id+"/move", body), b.w.move(c, e, folder, name))
 }
 
-func (b *bench) askDelete(c caller) {
+func (b *oracle) askDelete(c caller) {
 	e := b.entry()
 	b.change("delete", c, "DELETE "+e.place(), b.send(c, "DELETE", "/api/files/"+e.id, nil), b.w.remove(c, e))
 }

@@ -119,8 +119,8 @@ func samples(pattern string) []string {
 	return all
 }
 
-// fromThere reports whether an address is among addresses and networks; none means any.
-func fromThere(ip string, allowed []string) bool {
+// addressAllowed reports whether an address is among addresses and networks; none means any.
+func addressAllowed(ip string, allowed []string) bool {
 	address := netip.MustParseAddr(ip)
 	for _, text := range allowed {
 		if network, err := netip.ParsePrefix(text); err == nil && network.Contains(address) || text == ip {
@@ -198,9 +198,9 @@ func (w *world) matches(r *rule, permission, path, ip string) bool {
 		return false
 	}
 	if r.deny && len(r.ips) > 0 {
-		return !fromThere(ip, r.ips)
+		return !addressAllowed(ip, r.ips)
 	}
-	return fromThere(ip, r.ips)
+	return addressAllowed(ip, r.ips)
 }
 
 // decided is what the rules of a subject say to a caller; asked tells that a rule was passed over

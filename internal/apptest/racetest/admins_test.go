@@ -9,14 +9,14 @@ import (
 	"larder/internal/config"
 )
 
-// ending is a way to end an administrator.
-type ending struct {
+// accountEnding is a way to end an administrator.
+type accountEnding struct {
 	name string
 	ask  func(c *apptest.Client, id string) *apptest.Reply
 }
 
-// chief is an administrator.
-type chief struct {
+// administrator is an administrator.
+type administrator struct {
 	*apptest.Client
 	id, name string
 }
@@ -30,14 +30,14 @@ func TestRacesOfAdministrators(t *testing.T) {
 		put := func(body M) func(c *apptest.Client, id string) *apptest.Reply {
 			return func(c *apptest.Client, id string) *apptest.Reply { return c.Put("/api/admin/users/"+id, body) }
 		}
-		endings := []ending{
+		endings := []accountEnding{
 			{"demote", put(M{"role": "user"})}, {"disable", put(M{"status": "disabled"})},
 			{"delete", func(c *apptest.Client, id string) *apptest.Reply { return c.Delete("/api/admin/users/" + id) }},
 		}
-		chiefs := [2]chief{w.chief(t, "chief0"), w.chief(t, "chief1")}
+		chiefs := [2]administrator{w.newAdministrator(t, "chief0"), w.newAdministrator(t, "chief1")}
 		w.change(t, "UPDATE users SET status = 'disabled' WHERE username = 'admin'")
 		for round := range peopleRounds {
-			ways := [2]ending{endings[round%3], endings[round/3%3]}
+			ways := [2]accountEnding{endings[round%3], endings[round/3%3]}
 			at := [2]string{chiefs[1].id, chiefs[0].id}
 			themselves := round%4 == 3 && round%3 != 2 && round/3%3 != 2
 			if themselves {
@@ -45,7 +45,7 @@ func TestRacesOfAdministrators(t *testing.T) {
 			}
 			what := fmt.Sprintf("round %d, %s against %s, themselves: %v", round, ways[0].name, ways[1].name,
 				themselves)
-			replies := volley(t,
+			replies := runAtOnce(t,
 				func() *apptest.Reply { return ways[0].ask(chiefs[0].Fork(), at[0]) },
 				func() *apptest.Reply { return ways[1].ask(chiefs[1].Fork(), at[1]) },
 			)
@@ -64,15 +64,15 @@ func TestRacesOfAdministrators(t *testing.T) {
 	}, func(cfg *config.Config) { cfg.RateLimitEnabled = false })
 }
 
-func (w *world) chief(t *testing.T, name string) chief {
+func (w *world) newAdministrator(t *testing.T, name string) administrator {
 	t.Helper()
 	c := w.User(t, name, M{"role": "admin"})
-	return chief{c, c.Get("/api/auth/me").OK(200).Text("user.id"), name}
+	return administrator{c, c.Get("/api/auth/me").OK(200).Text("user.id"), name}
 }
 
 // restored has the administrator who is left make the one who was ended what they were, or another
 // one in their place, and signs them in.
-func (w *world) restored(t *testing.T, left, lost chief, deleted bool, round int) chief {
+func (w *world) restored(t *testing.T, left, lost administrator, deleted bool, round int) administrator {
 	t.Helper()
 	if !deleted {
 		left.Put("/api/admin/users/"+lost.id, M{"role": "admin", "status": "active"}).OK(200)
@@ -83,5 +83,5 @@ func (w *world) restored(t *testing.T, left, lost chief, deleted bool, round int
 	left.Post("/api/admin/users", M{"username": name, "email": name + "@example.org", "password": "password of " + name,
 		"role": "admin"}).OK(201)
 	c := w.SignIn(t, name, "password of "+name)
-	return chief{c, c.Get("/api/auth/me").OK(200).Text("user.id"), name}
+	return administrator{c, c.Get("/api/auth/me").OK(200).Text("user.id"), name}
 }

@@ -15,7 +15,7 @@ func oneToken(t *testing.T, w *world) {
 	for round := range rounds {
 		url := ann.Get("/api/files/" + id + "/download").OK(200).Text("url")
 		given := 0
-		for _, r := range volley(t, times(50, func() *apptest.Reply { return visitor.Fork().Get(url) })...) {
+		for _, r := range runAtOnce(t, repeat(50, func() *apptest.Reply { return visitor.Fork().Get(url) })...) {
 			if r.Status == 200 && string(r.Body) == "only once" {
 				given++
 				continue
@@ -60,14 +60,14 @@ func deadTokens(t *testing.T, w *world) {
 			for i := range urls {
 				urls[i] = ben.Get("/api/files/" + id + "/download").OK(200).Text("url")
 			}
-			fetch := func(i int) ask { return func() *apptest.Reply { return visitor.Fork().Get(urls[i]) } }
-			replies := volley(t, fetch(0), func() *apptest.Reply { test.end(); return &apptest.Reply{} }, fetch(1))
+			fetch := func(i int) call { return func() *apptest.Reply { return visitor.Fork().Get(urls[i]) } }
+			replies := runAtOnce(t, fetch(0), func() *apptest.Reply { test.end(); return &apptest.Reply{} }, fetch(1))
 			for _, i := range []int{0, 2} {
 				if r := replies[i]; r.Status != 200 || string(r.Body) != content {
 					r.Fails(test.status, test.code)
 				}
 			}
-			for _, r := range volley(t, fetch(2), fetch(3)) {
+			for _, r := range runAtOnce(t, fetch(2), fetch(3)) {
 				if r.Status != test.status {
 					t.Errorf("%s, round %d: status %d: %.200s", test.name, round, r.Status, r.Body)
 				}
@@ -86,7 +86,7 @@ func oneCompletion(t *testing.T, w *world) {
 		name := fmt.Sprint("file", round)
 		body := cleo.begin(cleo.home, name, "0123456789", "rename")
 		ids, fresh := map[string]bool{}, 0
-		for _, r := range volley(t, times(20,
+		for _, r := range runAtOnce(t, repeat(20,
 			func() *apptest.Reply { return cleo.Fork().Post("/api/files/upload-complete", body) })...) {
 			ids[r.OK(200).Text("file.id")] = true
 			if r.Value("alreadyCompleted") != true {
@@ -108,7 +108,7 @@ func oneReservation(t *testing.T, w *world) {
 	dora := w.member(t, "dora", M{"maxStorage": 1000})
 	for round := range rounds {
 		var begun []string
-		for _, r := range volley(t, times(50, func() *apptest.Reply {
+		for _, r := range runAtOnce(t, repeat(50, func() *apptest.Reply {
 			return dora.Fork().Post("/api/files/upload-session",
 				M{"path": dora.home, "fileName": "large", "fileSize": 600})
 		})...) {
@@ -133,7 +133,7 @@ func twentyKeys(t *testing.T, w *world) {
 	emil := w.User(t, "emil")
 	for round := range rounds {
 		made := 0
-		for _, r := range volley(t, times(40, func() *apptest.Reply {
+		for _, r := range runAtOnce(t, repeat(40, func() *apptest.Reply {
 			return emil.Fork().Post("/api/keys/",
 				M{"name": "k", "permissions": []string{"read"}, "protocols": []string{"api"}})
 		})...) {

@@ -52,7 +52,7 @@ func oneReset(t *testing.T, w *world) {
 	before := sessions()
 	for round := range peopleRounds {
 		token := w.mailed(t, "max", "reset", round)
-		var asks []ask
+		var asks []call
 		for i := range 4 {
 			asks = append(asks, func() *apptest.Reply {
 				return visitor.Fork().Post("/api/auth/reset-password",
@@ -60,7 +60,7 @@ func oneReset(t *testing.T, w *world) {
 			})
 		}
 		won := 0
-		for i, r := range volley(t, asks...) {
+		for i, r := range runAtOnce(t, asks...) {
 			if r.Status == 200 {
 				won++
 				password = fmt.Sprintf("password %d of %d", i, round)
@@ -83,7 +83,7 @@ func sameVerification(t *testing.T, w *world) {
 	link := "/api/auth/verify-email?token=" + w.mailed(t, "ned", "verify", 0)
 	for round := range peopleRounds {
 		w.change(t, "UPDATE users SET email_verified = FALSE WHERE username = 'ned'")
-		for _, r := range volley(t, times(8, func() *apptest.Reply { return visitor.Fork().Get(link) })...) {
+		for _, r := range runAtOnce(t, repeat(8, func() *apptest.Reply { return visitor.Fork().Get(link) })...) {
 			r.OK(200)
 		}
 		if w.count(t, "SELECT COUNT(*) FROM users WHERE username = 'ned' AND email_verified") != 1 {
@@ -111,12 +111,12 @@ func fiveTries(t *testing.T, w *world) {
 		try := func(code string) *apptest.Reply {
 			return olga.Fork().Post("/api/users/me/email/verify-otp", M{"email": address, "code": code})
 		}
-		first := tally(volley(t, times(12, func() *apptest.Reply { return try(wrong) })...))
+		first := countStatuses(runAtOnce(t, repeat(12, func() *apptest.Reply { return try(wrong) })...))
 		if n := w.count(t, "SELECT attempts FROM email_codes WHERE user_id = $1", id); n != 5 || first[400] != 12 {
 			t.Errorf("round %d: answers %v, %d were evaluated", round, first, n)
 		}
 		try(right).Fails(400, "VALIDATION_ERROR")
-		if then := tally(volley(t, times(12, func() *apptest.Reply { return try(wrong) })...)); then[400] != 7 ||
+		if then := countStatuses(runAtOnce(t, repeat(12, func() *apptest.Reply { return try(wrong) })...)); then[400] != 7 ||
 			then[429] != 5 {
 			t.Errorf("round %d: answers %v after 13 wrong ones", round, then)
 		}
@@ -133,14 +133,14 @@ func threeCodes(t *testing.T, w *world) {
 	three := func(round int, what string, who func(i int) *apptest.Client, address func(i int) string) {
 		t.Helper()
 		w.change(t, "DELETE FROM email_codes WHERE email_fold LIKE 'paul%'")
-		var asks []ask
+		var asks []call
 		for i := range people {
 			asks = append(asks, func() *apptest.Reply {
 				return who(i).Fork().Post("/api/users/me/email/send-otp", M{"email": address(i)})
 			})
 		}
-		replies := volley(t, asks...)
-		if n := tally(replies); n[200] != 3 || n[429] != 3 {
+		replies := runAtOnce(t, asks...)
+		if n := countStatuses(replies); n[200] != 3 || n[429] != 3 {
 			t.Errorf("round %d, %s: answers %v", round, what, n)
 		}
 		for i, r := range replies {
@@ -172,13 +172,13 @@ func oneInvited(t *testing.T, w *world) {
 	visitor := w.Client(t)
 	for round := range peopleRounds {
 		code := w.invite(t, 1)
-		var asks []ask
+		var asks []call
 		for i := range 3 {
 			name := fmt.Sprintf("quin%dx%d", round, i)
 			asks = append(asks, func() *apptest.Reply { return register(visitor.Fork(), name, name, code) })
 		}
 		in := 0
-		for _, r := range volley(t, asks...) {
+		for _, r := range runAtOnce(t, asks...) {
 			if r.Status == 201 {
 				in++
 				continue
@@ -204,7 +204,7 @@ func oneRegistered(t *testing.T, w *world) {
 			names, addresses = addresses, names
 		}
 		in := 0
-		for _, r := range volley(t,
+		for _, r := range runAtOnce(t,
 			func() *apptest.Reply { return register(visitor.Fork(), names[0], addresses[0], code) },
 			func() *apptest.Reply { return register(visitor.Fork(), names[1], addresses[1], code) },
 		) {
@@ -255,15 +255,15 @@ func oneMoreKey(t *testing.T, w *world) {
 		}
 	}
 	for round := range peopleRounds {
-		one(round, "made", 201, volley(t, times(8, func() *apptest.Reply { return create("new") })...))
+		one(round, "made", 201, runAtOnce(t, repeat(8, func() *apptest.Reply { return create("new") })...))
 		w.change(t, "DELETE FROM api_keys WHERE user_id = $1 AND name = 'new'", id)
-		var asks []ask
+		var asks []call
 		for _, key := range old {
 			asks = append(asks, func() *apptest.Reply {
 				return sam.Fork().Patch("/api/keys/"+key, M{"expiresIn": 86400})
 			})
 		}
-		one(round, "renewed", 200, volley(t, asks...))
+		one(round, "renewed", 200, runAtOnce(t, asks...))
 		expire()
 	}
 }
@@ -276,13 +276,13 @@ func changedSettings(t *testing.T, w *world) {
 			"siteFavicon":    fmt.Sprint("/icon", round),
 			"captchaSiteKey": fmt.Sprint("key", round), "smtpFromName": fmt.Sprint("name ", round),
 			"rateLimitRequestsPerMinute": 5000 + round}
-		var asks []ask
+		var asks []call
 		for name, value := range want {
 			asks = append(asks, func() *apptest.Reply {
 				return admin.Fork().Patch("/api/admin/settings", M{name: value})
 			})
 		}
-		for _, r := range volley(t, asks...) {
+		for _, r := range runAtOnce(t, asks...) {
 			r.OK(200)
 		}
 		got := admin.Get("/api/admin/settings").OK(200)
@@ -305,7 +305,7 @@ func leavingAccount(t *testing.T, w *world) {
 		kept := tom.Upload(home, "kept", []byte("kept"))
 		m := member{Client: tom, home: home}
 		ready := []M{m.begin(home, "a", "first", "fail"), m.begin(home, "b", "second", "fail")}
-		complete := func(i int) ask {
+		complete := func(i int) call {
 			return func() *apptest.Reply { return tom.Fork().Post("/api/files/upload-complete", ready[i]) }
 		}
 		key := func() *apptest.Reply {
@@ -313,7 +313,7 @@ func leavingAccount(t *testing.T, w *world) {
 				M{"name": "k", "permissions": []string{"read"}, "protocols": []string{"api"}})
 		}
 		share := func() *apptest.Reply { return tom.Fork().Post("/api/shares/", M{"fileId": kept}) }
-		replies := volley(t, complete(0), key, share,
+		replies := runAtOnce(t, complete(0), key, share,
 			func() *apptest.Reply { return w.admin.Fork().Delete("/api/admin/users/" + id) },
 			complete(1), key, share,
 			func() *apptest.Reply { return tom.Fork().Post("/api/files/folder", M{"path": home, "name": "folder"}) },

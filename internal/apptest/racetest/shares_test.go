@@ -35,8 +35,8 @@ func tokens(visitor *apptest.Client, share string, n int) []string {
 	return urls
 }
 
-// gave reports whether an answer is the shared file; if not, it must be that refusal.
-func gave(r *apptest.Reply, status int, code string) bool {
+// gaveStatus reports whether an answer is the shared file; if not, it must be that refusal.
+func gaveStatus(r *apptest.Reply, status int, code string) bool {
 	if r.Status == 200 && string(r.Body) == shared {
 		return true
 	}
@@ -52,8 +52,8 @@ func oneShareToken(t *testing.T, w *world) {
 	for round := range peopleRounds {
 		url := tokens(visitor, id, 1)[0]
 		given := 0
-		for _, r := range volley(t, times(50, func() *apptest.Reply { return visitor.Fork().Get(url) })...) {
-			if gave(r, 401, "INVALID_TOKEN") {
+		for _, r := range runAtOnce(t, repeat(50, func() *apptest.Reply { return visitor.Fork().Get(url) })...) {
+			if gaveStatus(r, 401, "INVALID_TOKEN") {
 				given++
 			}
 		}
@@ -69,13 +69,13 @@ func oneDownload(t *testing.T, w *world) {
 	ida, visitor := w.sharer(t, "ida"), w.Client(t)
 	for round := range peopleRounds {
 		id := ida.share(M{"maxDownloads": 1})
-		var asks []ask
+		var asks []call
 		for _, url := range tokens(visitor, id, 8) {
 			asks = append(asks, func() *apptest.Reply { return visitor.Fork().Get(url) })
 		}
 		given := 0
-		for _, r := range volley(t, asks...) {
-			if gave(r, 410, "SHARE_LIMIT_REACHED") {
+		for _, r := range runAtOnce(t, asks...) {
+			if gaveStatus(r, 410, "SHARE_LIMIT_REACHED") {
 				given++
 			}
 		}
@@ -92,7 +92,7 @@ func threeViews(t *testing.T, w *world) {
 	for round := range peopleRounds {
 		id := jon.share(M{"maxViews": 3})
 		told := map[int64]int{}
-		for _, r := range volley(t, times(12,
+		for _, r := range runAtOnce(t, repeat(12,
 			func() *apptest.Reply { return visitor.Fork().Get("/api/shares/" + id) })...) {
 			if r.Status != 200 {
 				r.Fails(410, "SHARE_LIMIT_REACHED")
@@ -116,7 +116,7 @@ func revokedShare(t *testing.T, w *world) {
 	for round := range peopleRounds {
 		id := kai.share(M{})
 		urls := tokens(visitor, id, 6)
-		fetch := func(i int) ask { return func() *apptest.Reply { return visitor.Fork().Get(urls[i]) } }
+		fetch := func(i int) call { return func() *apptest.Reply { return visitor.Fork().Get(urls[i]) } }
 		see := func() *apptest.Reply { return visitor.Fork().Get("/api/shares/" + id) }
 		const counters = "SELECT view_count + 1000 * download_count FROM shares WHERE id = $1"
 		var then int
@@ -127,11 +127,11 @@ func revokedShare(t *testing.T, w *world) {
 			return r
 		}
 		given := 0
-		for i, r := range volley(t, fetch(0), see, fetch(1), see, revoke, see, fetch(2), see, fetch(3)) {
+		for i, r := range runAtOnce(t, fetch(0), see, fetch(1), see, revoke, see, fetch(2), see, fetch(3)) {
 			switch {
 			case i == 4:
 				r.OK(200)
-			case i%2 == 0 && gave(r, 401, "INVALID_TOKEN"):
+			case i%2 == 0 && gaveStatus(r, 401, "INVALID_TOKEN"):
 				given += 1000
 			case i%2 == 1 && r.Status == 200:
 				given++
@@ -139,10 +139,10 @@ func revokedShare(t *testing.T, w *world) {
 				r.Fails(410, "SHARE_REVOKED")
 			}
 		}
-		for i, r := range volley(t, fetch(4), see, fetch(5), see) {
+		for i, r := range runAtOnce(t, fetch(4), see, fetch(5), see) {
 			if i%2 == 1 {
 				r.Fails(410, "SHARE_REVOKED")
-			} else if gave(r, 401, "INVALID_TOKEN") {
+			} else if gaveStatus(r, 401, "INVALID_TOKEN") {
 				t.Errorf("round %d: given out after the revocation", round)
 			}
 		}
@@ -159,10 +159,10 @@ func changedShare(t *testing.T, w *world) {
 	lia := w.sharer(t, "lia")
 	for round := range peopleRounds {
 		id := lia.share(M{})
-		patch := func(fields M) ask {
+		patch := func(fields M) call {
 			return func() *apptest.Reply { return lia.Fork().Patch("/api/shares/"+id, fields) }
 		}
-		asks := []ask{
+		asks := []call{
 			patch(M{"title": "a title"}), patch(M{"maxViews": 5}), patch(M{"maxDownloads": 6}),
 			patch(M{"allowPreview": false}), patch(M{"expiresIn": 60}),
 		}
@@ -170,7 +170,7 @@ func changedShare(t *testing.T, w *world) {
 		if revoked {
 			asks = append(asks, func() *apptest.Reply { return lia.Fork().Delete("/api/shares/" + id) })
 		}
-		for i, r := range volley(t, asks...) {
+		for i, r := range runAtOnce(t, asks...) {
 			if revoked && i < 5 && r.Status != 200 {
 				r.Fails(409, "OPERATION_FAILED")
 				continue

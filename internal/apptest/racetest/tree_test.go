@@ -8,8 +8,8 @@ import (
 	"larder/internal/apptest"
 )
 
-// contest is one round of oneName: four times five ways to the name `cat` in a folder.
-type contest struct {
+// nameContest is one round of oneName: four times five ways to the name `cat` in a folder.
+type nameContest struct {
 	member
 	t                        *testing.T
 	dir                      string
@@ -25,9 +25,9 @@ func oneName(t *testing.T, w *world) {
 	files := 0
 	for round := range rounds {
 		name := fmt.Sprint("dir", round)
-		c := contest{member: fay, t: t, dir: fay.home + "/" + name, want: map[string]string{}}
+		c := nameContest{member: fay, t: t, dir: fay.home + "/" + name, want: map[string]string{}}
 		fay.mkdir(fay.home, name)
-		replies := volley(t, c.prepare()...)
+		replies := runAtOnce(t, c.prepare()...)
 		listed := fay.listed(t, c.dir)
 		for i, r := range replies {
 			c.judge(i, r)
@@ -65,7 +65,7 @@ const (
 )
 
 // prepare makes what will be renamed, moved and completed.
-func (c *contest) prepare() (asks []ask) {
+func (c *nameContest) prepare() (asks []call) {
 	for i := range c.moved {
 		session := c.begin(c.dir, "cat", "complete", "fail")
 		c.sessions[i], _ = session["sessionId"].(string)
@@ -83,7 +83,7 @@ func (c *contest) prepare() (asks []ask) {
 }
 
 // judge holds an answer against its way, and notes what there must be after it.
-func (c *contest) judge(request int, r *apptest.Reply) {
+func (c *nameContest) judge(request int, r *apptest.Reply) {
 	i, way := request/ways, request%ways
 	won := r.Status == 200 || r.Status == 201
 	if way == bySending { // which takes another name where this one is taken
@@ -120,9 +120,9 @@ func (c *contest) judge(request int, r *apptest.Reply) {
 	r.Fails(409, code)
 }
 
-// crossing is one round of crossingFolders: folders a and b, in parents that may
+// folderCrossing is one round of crossingFolders: folders a and b, in parents that may
 // lie with two providers.
-type crossing struct {
+type folderCrossing struct {
 	member
 	t      *testing.T
 	name   string // of both parents
@@ -145,7 +145,7 @@ func crossingFolders(t *testing.T, w *world) {
 	w.admin.In(t).Post("/api/admin/rules", M{"pathPattern": "/far/**", "effect": "allow", "role": "user"}).OK(201)
 	bytes, files := int64(0), int64(0)
 	for round := range rounds {
-		c := crossing{member: gus, t: t, name: fmt.Sprint("round", round), up: [2]string{gus.home, gus.home},
+		c := folderCrossing{member: gus, t: t, name: fmt.Sprint("round", round), up: [2]string{gus.home, gus.home},
 			kept: map[string]string{}}
 		if round%4 == 3 {
 			c.up[1] = "/far"
@@ -161,9 +161,9 @@ func crossingFolders(t *testing.T, w *world) {
 }
 
 // dir is the folder that folder i, 0 for a, lies in.
-func (c *crossing) dir(i int) string { return c.up[i] + "/" + c.name }
+func (c *folderCrossing) dir(i int) string { return c.up[i] + "/" + c.name }
 
-func (c *crossing) prepare() {
+func (c *folderCrossing) prepare() {
 	c.parent = c.mkdir(c.up[0], c.name)
 	if c.up[0] != c.up[1] {
 		c.mkdir(c.up[1], c.name)
@@ -177,15 +177,15 @@ func (c *crossing) prepare() {
 	c.put(c.dir(1)+"/b/doomed", "file-gone", "gone")
 }
 
-func (c *crossing) cross(round int) {
+func (c *folderCrossing) cross(round int) {
 	session := c.begin(c.dir(1)+"/b", "file-completed", "completed of "+c.name, "rename")
-	move := func(i int) ask {
+	move := func(i int) call {
 		target := c.dir(1-i) + "/" + []string{"b", "a"}[i]
 		return func() *apptest.Reply {
 			return c.Fork().Post("/api/files/"+c.ids[i]+"/move", M{"targetPath": target})
 		}
 	}
-	asks := []ask{
+	asks := []call{
 		move(0), move(1),
 		func() *apptest.Reply { return c.Fork().Delete("/api/files/" + c.doomed) },
 		func() *apptest.Reply { return c.Fork().Post("/api/files/upload-complete", session) },
@@ -201,7 +201,7 @@ func (c *crossing) cross(round int) {
 			return c.Fork().Put("/api/files/"+c.parent, M{"name": c.name + "-renamed"})
 		})
 	}
-	replies := volley(c.t, asks...)
+	replies := runAtOnce(c.t, asks...)
 	for i, may := range [][]int{{200, 404, 409}, {200, 404, 409}, {200}, {200}, {200}, {201, 404}, {200}} {
 		if i < len(replies) && !slices.Contains(may, replies[i].Status) {
 			c.t.Errorf("round %d: request %d: status %d: %.300s", round, i, replies[i].Status, replies[i].Body)
@@ -209,7 +209,7 @@ func (c *crossing) cross(round int) {
 	}
 	for _, r := range replies[:2] {
 		if r.Status == 200 {
-			c.ends(c.t, r.Text("jobId"))
+			c.awaitJob(c.t, r.Text("jobId"))
 		}
 	}
 	c.kept[replies[3].OK(200).Text("file.id")] = "completed of " + c.name
@@ -218,7 +218,7 @@ func (c *crossing) cross(round int) {
 }
 
 // check looks at what there is once all is quiet.
-func (c *crossing) check(round int) {
+func (c *folderCrossing) check(round int) {
 	for _, id := range c.ids {
 		c.Get("/api/files/" + id).OK(200) // a circle would not reach the root
 	}

@@ -51,7 +51,7 @@ func (w *world) run(t *testing.T, all cases) {
 			})
 		}
 	})
-	w.whole(t)
+	w.wantConsistent(t)
 }
 
 // world is the service that all cases share.
@@ -61,9 +61,9 @@ type world struct {
 	box   *apptest.Mailbox // of the mails, where there are any
 }
 
-// whole checks that everything the cases have left behind is as it should be: no circle, no counter
+// wantConsistent checks that everything the cases have left behind is as it should be: no circle, no counter
 // that is not the sum, no object too much or too few.
-func (w *world) whole(t *testing.T) {
+func (w *world) wantConsistent(t *testing.T) {
 	t.Helper()
 	sum, err := w.Apps[0].Fsck.Check(context.Background(),
 		fsck.Options{Deep: true, Report: func(f fsck.Finding) { t.Errorf("%s: %s", f.Kind, f.Text) }})
@@ -160,21 +160,21 @@ func (m member) listed(t *testing.T, dir string) map[string]string {
 	return ids
 }
 
-// ask is one of the requests that are made at the same moment.
-type ask func() *apptest.Reply
+// call is one of the requests that are made at the same moment.
+type call func() *apptest.Reply
 
-// times is n times the same request.
-func times(n int, one ask) []ask {
-	asks := make([]ask, n)
+// repeat is n times the same request.
+func repeat(n int, one call) []call {
+	asks := make([]call, n)
 	for i := range asks {
 		asks[i] = one
 	}
 	return asks
 }
 
-// volley lets requests go at the same moment, each to the other replica than the one before, and
+// runAtOnce lets requests go at the same moment, each to the other replica than the one before, and
 // returns their answers. None may be a failure of the server's own.
-func volley(t *testing.T, asks ...ask) []*apptest.Reply {
+func runAtOnce(t *testing.T, asks ...call) []*apptest.Reply {
 	t.Helper()
 	replies := make([]*apptest.Reply, len(asks))
 	start := make(chan struct{})
@@ -195,8 +195,8 @@ func volley(t *testing.T, asks ...ask) []*apptest.Reply {
 	return replies
 }
 
-// tally counts answers by their status.
-func tally(replies []*apptest.Reply) map[int]int {
+// countStatuses counts answers by their status.
+func countStatuses(replies []*apptest.Reply) map[int]int {
 	count := map[int]int{}
 	for _, r := range replies {
 		count[r.Status]++
@@ -204,8 +204,8 @@ func tally(replies []*apptest.Reply) map[int]int {
 	return count
 }
 
-// ends waits until a job has ended.
-func (m member) ends(t *testing.T, id string) {
+// awaitJob waits until a job has ended.
+func (m member) awaitJob(t *testing.T, id string) {
 	t.Helper()
 	deadline := time.After(time.Minute)
 	for {

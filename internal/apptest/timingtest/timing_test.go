@@ -26,18 +26,18 @@ import (
 // M is a JSON object.
 type M = apptest.M
 
-// within is how far apart the medians may be.
-const within = 0.05
+// maxDifference is how far apart the medians may be.
+const maxDifference = 0.05
 
 // pair is what is asked.
 type pair struct {
 	name   string
 	status int // that both are answered with
-	ask    [2]asking
+	ask    [2]timedRequest
 }
 
-// asking sends one request; i is another number each time.
-type asking struct {
+// timedRequest sends one request; i is another number each time.
+type timedRequest struct {
 	what string
 	send func(c *apptest.Client, i int, header ...string) *apptest.Reply
 }
@@ -52,7 +52,7 @@ func TestAnswersTakeAsLong(t *testing.T) {
 		}
 		pairs, timed = n, true
 	}
-	l := apptest.StartCostly(t, "sqlite", apptest.TrustLoopback, func(cfg *config.Config) {
+	l := apptest.StartWithRealHashes(t, "sqlite", apptest.TrustLoopback, func(cfg *config.Config) {
 		cfg.RateLimitEnabled, cfg.AuthRateLimit = false, 1<<30
 	})
 	for _, p := range cases(t, l) {
@@ -80,28 +80,28 @@ func cases(t *testing.T, l *apptest.Larder) []pair {
 		t.Fatal(err)
 	}
 	l.Mailbox(t)
-	login := func(what, username string) asking {
-		return asking{what, func(c *apptest.Client, i int, header ...string) *apptest.Reply {
+	login := func(what, username string) timedRequest {
+		return timedRequest{what, func(c *apptest.Client, i int, header ...string) *apptest.Reply {
 			return c.Post("/api/auth/login", M{"username": username, "password": fmt.Sprintf("wrong password %06d", i)},
 				header...)
 		}}
 	}
-	mailed := func(path, what string, address func(i int) string) asking {
-		return asking{what, func(c *apptest.Client, i int, header ...string) *apptest.Reply {
+	mailed := func(path, what string, address func(i int) string) timedRequest {
+		return timedRequest{what, func(c *apptest.Client, i int, header ...string) *apptest.Reply {
 			return c.Post(path, M{"email": address(i)}, header...)
 		}}
 	}
 	const forgot, resend = "/api/auth/forgot-password", "/api/auth/resend-verification"
 	unknown := counted("nobody%06d@example.org")
 	id, drive := idOf(alice.Key(M{})), idOf(alice.Key(M{"protocols": []string{"webdav"}}))
-	key := func(what string, id func(i int) string) asking {
-		return asking{what, func(c *apptest.Client, i int, header ...string) *apptest.Reply {
+	key := func(what string, id func(i int) string) timedRequest {
+		return timedRequest{what, func(c *apptest.Client, i int, header ...string) *apptest.Reply {
 			return c.Get("/api/files?path=/uploads",
 				append(header, "Authorization", fmt.Sprintf("Bearer %s.sk_%048d", id(i), i))...)
 		}}
 	}
-	basic := func(what string, id func(i int) string) asking {
-		return asking{what, func(c *apptest.Client, i int, header ...string) *apptest.Reply {
+	basic := func(what string, id func(i int) string) timedRequest {
+		return timedRequest{what, func(c *apptest.Client, i int, header ...string) *apptest.Reply {
 			credential := base64.StdEncoding.EncodeToString(fmt.Appendf(nil, "%s:sk_%048d", id(i), i))
 			h := http.Header{"Authorization": {"Basic " + credential}, "Depth": {"0"}}
 			for n := 0; n+1 < len(header); n += 2 {
@@ -118,39 +118,39 @@ func cases(t *testing.T, l *apptest.Larder) []pair {
 		}
 	}
 	own, files := shares(alice)
-	verify := func(what, share, password string) asking {
-		return asking{what, func(c *apptest.Client, i int, header ...string) *apptest.Reply {
+	verify := func(what, share, password string) timedRequest {
+		return timedRequest{what, func(c *apptest.Client, i int, header ...string) *apptest.Reply {
 			return c.Post("/api/shares/"+share+"/verify", M{"password": password}, header...)
 		}}
 	}
 	return []pair{
 		// first, as the cases that move the clock give these accounts new tries
-		{"login refused, nobody and somebody", 429, [2]asking{login("nobody", "noone"), login("somebody", "tired")}},
+		{"login refused, nobody and somebody", 429, [2]timedRequest{login("nobody", "noone"), login("somebody", "tired")}},
 		{"login, nobody and a wrong password", 401,
-			[2]asking{login("nobody", "nobody"), login("a wrong password", "alice")}},
+			[2]timedRequest{login("nobody", "nobody"), login("a wrong password", "alice")}},
 		{"login, a wrong password and a disabled account", 401,
-			[2]asking{login("a wrong password", "alice"), login("a disabled account", "disabled")}},
+			[2]timedRequest{login("a wrong password", "alice"), login("a disabled account", "disabled")}},
 		{"login, a wrong password and an unverified account", 401,
-			[2]asking{login("a wrong password", "alice"), login("an unverified account", "waiting")}},
+			[2]timedRequest{login("a wrong password", "alice"), login("an unverified account", "waiting")}},
 		{"login, nobody's address and somebody's", 401,
-			[2]asking{login("nobody's address", "nobody@example.org"), login("somebody's", "alice@example.org")}},
+			[2]timedRequest{login("nobody's address", "nobody@example.org"), login("somebody's", "alice@example.org")}},
 		{"forgot-password, unknown and known", 200,
-			[2]asking{mailed(forgot, "unknown", unknown), mailed(forgot, "known", always("alice@example.org"))}},
+			[2]timedRequest{mailed(forgot, "unknown", unknown), mailed(forgot, "known", constant("alice@example.org"))}},
 		{"resend-verification, unknown and waiting", 200,
-			[2]asking{mailed(resend, "unknown", unknown), mailed(resend, "waiting", always("waiting@example.org"))}},
+			[2]timedRequest{mailed(resend, "unknown", unknown), mailed(resend, "waiting", constant("waiting@example.org"))}},
 		{"resend-verification, verified and waiting", 200,
-			[2]asking{mailed(resend, "verified", always("alice@example.org")),
-				mailed(resend, "waiting", always("waiting@example.org"))}},
+			[2]timedRequest{mailed(resend, "verified", constant("alice@example.org")),
+				mailed(resend, "waiting", constant("waiting@example.org"))}},
 		{"share, a wrong password and one that begins right", 401,
-			[2]asking{verify("wrong", own, "a wrong password"), verify("begins right", own, "a right passwore")}},
+			[2]timedRequest{verify("wrong", own, "a wrong password"), verify("begins right", own, "a right passwore")}},
 		{"share, the password of its own and its file's", 401,
-			[2]asking{verify("its own", own, "a wrong password"), verify("its file's", files, "a wrong password")}},
+			[2]timedRequest{verify("its own", own, "a wrong password"), verify("its file's", files, "a wrong password")}},
 		{"key, unknown and with a wrong secret", 401,
-			[2]asking{key("unknown", counted("pk_%024d")), key("a wrong secret", always(id))}},
+			[2]timedRequest{key("unknown", counted("pk_%024d")), key("a wrong secret", constant(id))}},
 		{"WebDAV, a key unknown and with a wrong secret", 401,
-			[2]asking{basic("unknown", counted("pk_%024d")), basic("a wrong secret", always(drive))}},
+			[2]timedRequest{basic("unknown", counted("pk_%024d")), basic("a wrong secret", constant(drive))}},
 		{"WebDAV, a key with a wrong secret and a disabled account's", 401,
-			[2]asking{basic("a wrong secret", always(drive)), basic("a disabled account's", always(resting))}},
+			[2]timedRequest{basic("a wrong secret", constant(drive)), basic("a disabled account's", constant(resting))}},
 	}
 }
 
@@ -164,7 +164,7 @@ func idOf(key *apptest.Client) string {
 	return id
 }
 
-func always(text string) func(int) string { return func(int) string { return text } }
+func constant(text string) func(int) string { return func(int) string { return text } }
 
 // shares makes a share with a password of its own and one of a file with a password.
 func shares(c *apptest.Client) (own, files string) {
@@ -190,7 +190,7 @@ func (p pair) run(t *testing.T, l *apptest.Larder, pairs int, timed bool) {
 			if d := time.Since(begin); i >= 0 {
 				took[which] = append(took[which], d)
 			}
-			said[which] = fmt.Sprint(reply.Status, " ", untimed(reply.Body))
+			said[which] = fmt.Sprint(reply.Status, " ", withoutTimestamp(reply.Body))
 			if reply.Err != nil || reply.Status != p.status {
 				t.Fatalf("%s: %d %v %s, want %d", p.ask[which].what, reply.Status, reply.Err, reply.Body, p.status)
 			}
@@ -202,15 +202,15 @@ func (p pair) run(t *testing.T, l *apptest.Larder, pairs int, timed bool) {
 	a, b := median(took[0]), median(took[1])
 	apart := float64(max(a, b)-min(a, b)) / float64(min(a, b))
 	t.Logf("%d pairs: %s %s, %s %s, %.1f %% apart", pairs, p.ask[0].what, a, p.ask[1].what, b, 100*apart)
-	if timed && apart > within {
-		t.Errorf("the medians are %.1f %% apart; %.0f are the most", 100*apart, 100*within)
+	if timed && apart > maxDifference {
+		t.Errorf("the medians are %.1f %% apart; %.0f are the most", 100*apart, 100*maxDifference)
 	}
 }
 
 // timestamp is the time of an answer.
 var timestamp = regexp.MustCompile(`"timestamp":\d+`)
 
-func untimed(body []byte) string { return timestamp.ReplaceAllString(string(body), "") }
+func withoutTimestamp(body []byte) string { return timestamp.ReplaceAllString(string(body), "") }
 
 func median(all []time.Duration) time.Duration {
 	slices.Sort(all)

@@ -31,23 +31,23 @@ func Run(t *testing.T, open func(t *testing.T) blob.Store) {
 		"put_tells_size_and_hash":                       knownHashes,
 		"body_unlike_its_announced_size_is_refused":     wrongSize,
 		"body_over_the_bound_is_refused":                tooLarge,
-		"body_is_read_one_byte_beyond_the_bound":        readsNoFurther,
+		"body_is_read_one_byte_beyond_the_bound":        readLimit,
 		"key_that_exists_is_never_overwritten":          neverOverwrites,
 		"of_parallel_puts_to_one_key_one_wins":          parallelSameKey,
 		"parallel_puts_keep_their_bytes_apart":          parallelKeys,
 		"failing_reader_leaves_nothing":                 failingReader,
 		"wrapped_end_of_file_is_a_failure":              wrappedEOF,
 		"reader_without_progress_is_given_up":           noProgress,
-		"cancelled_put_leaves_nothing":                  cancelled,
-		"nothing_is_readable_while_the_body_is_taken":   invisible,
-		"panic_of_the_reader_leaves_nothing":            panics,
-		"failed_put_can_be_repeated":                    repeated,
-		"absent_object_is_not_found_and_deleting_it_ok": absent,
-		"deleted_object_is_gone":                        deleted,
-		"object_can_be_read_from_any_offset":            seeks,
+		"cancelled_put_leaves_nothing":                  cancelledPut,
+		"nothing_is_readable_while_the_body_is_taken":   invisibleUntilComplete,
+		"panic_of_the_reader_leaves_nothing":            panickingBody,
+		"failed_put_can_be_repeated":                    repeatedPut,
+		"absent_object_is_not_found_and_deleting_it_ok": absentObject,
+		"deleted_object_is_gone":                        deletedObject,
+		"object_can_be_read_from_any_offset":            seekedReads,
 		"foreign_keys_are_refused":                      badKeys,
-		"healthy_store_passes_its_check":                check,
-		"walk_sees_every_object_and_nothing_else":       walks,
+		"healthy_store_passes_its_check":                healthyCheck,
+		"walk_sees_every_object_and_nothing_else":       walkedObjects,
 	}
 	maps.Copy(tests, partTests)
 	for name, test := range tests {
@@ -58,8 +58,8 @@ func Run(t *testing.T, open func(t *testing.T) blob.Store) {
 	}
 }
 
-// unknown is the options of a body without announced size or bound.
-var unknown = blob.PutOptions{Size: -1, Max: -1}
+// unknownSize is the options of a body without announced size or bound.
+var unknownSize = blob.PutOptions{Size: -1, Max: -1}
 
 func put(t *testing.T, s blob.Store, body []byte) blob.Key {
 	t.Helper()
@@ -88,8 +88,8 @@ func Content(t *testing.T, s blob.Store, key blob.Key) []byte {
 	return got
 }
 
-// Absent fails the test unless a healthy store says that there is no such object.
-func Absent(t *testing.T, s blob.Store, key blob.Key) {
+// WantAbsent fails the test unless a healthy store says that there is no such object.
+func WantAbsent(t *testing.T, s blob.Store, key blob.Key) {
 	t.Helper()
 	if _, err := s.Stat(context.WithoutCancel(t.Context()), key); !errors.Is(err, blob.ErrNotFound) {
 		t.Errorf("Stat of an absent key = %v, want ErrNotFound", err)
@@ -122,7 +122,7 @@ func roundTrip(t *testing.T, s blob.Store) {
 			"end of file": iotest.DataErrReader,
 		} {
 			for _, opts := range []blob.PutOptions{{Size: int64(size)}, {Size: int64(size), Max: int64(size) + 1},
-				unknown} {
+				unknownSize} {
 				key, r := NewKey(), wrap(bytes.NewReader(body))
 				info, err := s.Put(t.Context(), key, r, opts)
 				if err != nil {
@@ -150,7 +150,7 @@ func knownHashes(t *testing.T, s blob.Store) {
 		{"abc", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"},
 		{strings.Repeat("a", 1_000_000), "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0"},
 	} {
-		info, err := s.Put(t.Context(), NewKey(), strings.NewReader(c.body), unknown)
+		info, err := s.Put(t.Context(), NewKey(), strings.NewReader(c.body), unknownSize)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -163,7 +163,7 @@ func knownHashes(t *testing.T, s blob.Store) {
 func neverOverwrites(t *testing.T, s blob.Store) {
 	key := put(t, s, []byte("first"))
 	for _, body := range []string{"other", "", "first"} {
-		if _, err := s.Put(t.Context(), key, strings.NewReader(body), unknown); !errors.Is(err, blob.ErrExists) {
+		if _, err := s.Put(t.Context(), key, strings.NewReader(body), unknownSize); !errors.Is(err, blob.ErrExists) {
 			t.Errorf("second Put of %q = %v, want ErrExists", body, err)
 		}
 	}
@@ -172,9 +172,9 @@ func neverOverwrites(t *testing.T, s blob.Store) {
 	}
 }
 
-func absent(t *testing.T, s blob.Store) {
+func absentObject(t *testing.T, s blob.Store) {
 	key := NewKey()
-	Absent(t, s, key)
+	WantAbsent(t, s, key)
 	if err := s.Delete(t.Context(), key); err != nil {
 		t.Errorf("Delete of an absent key = %v", err)
 	}
@@ -182,26 +182,26 @@ func absent(t *testing.T, s blob.Store) {
 	dir, _ := neighbour.Split()
 	_, name := key.Split()
 	key = blob.Key(dir + "/" + name)
-	Absent(t, s, key)
+	WantAbsent(t, s, key)
 	if err := s.Delete(t.Context(), key); err != nil {
 		t.Errorf("Delete of an absent key beside another = %v", err)
 	}
 }
 
-func deleted(t *testing.T, s blob.Store) {
+func deletedObject(t *testing.T, s blob.Store) {
 	key, other := put(t, s, []byte("gone")), put(t, s, []byte("stays"))
 	for range 2 {
 		if err := s.Delete(t.Context(), key); err != nil {
 			t.Fatalf("Delete: %v", err)
 		}
-		Absent(t, s, key)
+		WantAbsent(t, s, key)
 	}
 	if got := string(Content(t, s, other)); got != "stays" {
 		t.Errorf("the other object is %q", got)
 	}
 }
 
-func seeks(t *testing.T, s blob.Store) {
+func seekedReads(t *testing.T, s blob.Store) {
 	o, err := s.Open(t.Context(), put(t, s, []byte("0123456789")))
 	if err != nil {
 		t.Fatal(err)
@@ -238,7 +238,7 @@ func badKeys(t *testing.T, s blob.Store) {
 		"AB/" + hex32, "ab/" + hex32 + ".", "ab/" + hex32 + ".JPG", "ab/" + hex32 + ".a/b", "ab/" + hex32 + "\x00",
 		"tmp/ab/" + hex32, ".larder-store",
 	} {
-		if _, err := s.Put(t.Context(), key, strings.NewReader("x"), unknown); !errors.Is(err, blob.ErrKey) {
+		if _, err := s.Put(t.Context(), key, strings.NewReader("x"), unknownSize); !errors.Is(err, blob.ErrKey) {
 			t.Errorf("Put of key %q = %v, want ErrKey", key, err)
 		}
 		if _, err := s.Open(t.Context(), key); !errors.Is(err, blob.ErrKey) {
@@ -253,7 +253,7 @@ func badKeys(t *testing.T, s blob.Store) {
 	}
 }
 
-func check(t *testing.T, s blob.Store) {
+func healthyCheck(t *testing.T, s blob.Store) {
 	if err := s.Check(t.Context()); err != nil {
 		t.Errorf("Check = %v", err)
 	}

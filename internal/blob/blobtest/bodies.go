@@ -32,7 +32,7 @@ func wrongSize(t *testing.T, s blob.Store) {
 			if got := min(int64(size), want+1); wrong.Want != want || wrong.Got != got {
 				t.Errorf("%d bytes announced as %d: %+v, want Got %d", size, want, wrong, got)
 			}
-			Absent(t, s, key)
+			WantAbsent(t, s, key)
 		}
 	}
 }
@@ -46,7 +46,7 @@ func tooLarge(t *testing.T, s blob.Store) {
 				blob.ErrTooLarge) {
 				t.Errorf("%d bytes with %+v: %v, want ErrTooLarge", size, opts, err)
 			}
-			Absent(t, s, key)
+			WantAbsent(t, s, key)
 		}
 		exactly := NewKey()
 		if _, err := s.Put(t.Context(), exactly, bytes.NewReader(pattern(size)),
@@ -59,23 +59,23 @@ func tooLarge(t *testing.T, s blob.Store) {
 	}
 }
 
-// endless counts what was read of it.
-type endless struct{ n int64 }
+// endlessBody counts what was read of it.
+type endlessBody struct{ count int64 }
 
-func (e *endless) Read(p []byte) (int, error) {
-	e.n += int64(len(p))
+func (e *endlessBody) Read(p []byte) (int, error) {
+	e.count += int64(len(p))
 	return len(p), nil
 }
 
-func readsNoFurther(t *testing.T, s blob.Store) {
+func readLimit(t *testing.T, s blob.Store) {
 	for _, bound := range []int64{0, 1, 20_000, 700_000} {
 		for _, opts := range []blob.PutOptions{{Size: bound}, {Size: -1, Max: bound}} {
-			var body endless
+			var body endlessBody
 			if _, err := s.Put(t.Context(), NewKey(), &body, opts); err == nil {
 				t.Fatalf("endless body under %+v was stored", opts)
 			}
-			if body.n != bound+1 {
-				t.Errorf("%d bytes read of an endless body under %+v, want %d", body.n, opts, bound+1)
+			if body.count != bound+1 {
+				t.Errorf("%d bytes read of an endless body under %+v, want %d", body.count, opts, bound+1)
 			}
 		}
 	}
@@ -85,7 +85,7 @@ var errBody = errors.New("the body fails")
 
 func failingReader(t *testing.T, s blob.Store) {
 	for _, size := range append([]int{0}, sizes...) {
-		for _, opts := range []blob.PutOptions{unknown, {Size: int64(size)}, {Size: int64(size) + 1}} {
+		for _, opts := range []blob.PutOptions{unknownSize, {Size: int64(size)}, {Size: int64(size) + 1}} {
 			key := NewKey()
 			_, err := s.Put(t.Context(), key, io.MultiReader(bytes.NewReader(pattern(size)), iotest.ErrReader(errBody)),
 				opts)
@@ -95,7 +95,7 @@ func failingReader(t *testing.T, s blob.Store) {
 			if errors.Is(err, blob.ErrUnavailable) {
 				t.Errorf("reader failing after %d bytes is told as a failing store: %v", size, err)
 			}
-			Absent(t, s, key)
+			WantAbsent(t, s, key)
 		}
 	}
 }
@@ -103,66 +103,66 @@ func failingReader(t *testing.T, s blob.Store) {
 func wrappedEOF(t *testing.T, s blob.Store) {
 	for _, end := range []error{fmt.Errorf("cut: %w", io.EOF), io.ErrUnexpectedEOF} {
 		key := NewKey()
-		_, err := s.Put(t.Context(), key, io.MultiReader(strings.NewReader("half"), iotest.ErrReader(end)), unknown)
+		_, err := s.Put(t.Context(), key, io.MultiReader(strings.NewReader("half"), iotest.ErrReader(end)), unknownSize)
 		if reader := (blob.ErrReader{}); !errors.As(err, &reader) {
 			t.Errorf("body that ends in %q: %v, want ErrReader", end, err)
 		}
-		Absent(t, s, key)
+		WantAbsent(t, s, key)
 	}
 }
 
-type stuck struct{}
+type stuckBody struct{}
 
-func (stuck) Read([]byte) (int, error) { return 0, nil }
+func (stuckBody) Read([]byte) (int, error) { return 0, nil }
 
 func noProgress(t *testing.T, s blob.Store) {
 	key := NewKey()
-	if _, err := s.Put(t.Context(), key, stuck{}, unknown); !errors.Is(err, io.ErrNoProgress) {
+	if _, err := s.Put(t.Context(), key, stuckBody{}, unknownSize); !errors.Is(err, io.ErrNoProgress) {
 		t.Errorf("reader that gives nothing: %v, want io.ErrNoProgress", err)
 	}
-	Absent(t, s, key)
+	WantAbsent(t, s, key)
 }
 
-// during is a body that calls then once, after the first n bytes.
-func during(body []byte, n int, then func()) io.Reader {
-	return io.MultiReader(bytes.NewReader(body[:n]), &step{then: then}, bytes.NewReader(body[n:]))
+// bodyWithHook is a body that calls then once, after the first n bytes.
+func bodyWithHook(body []byte, n int, then func()) io.Reader {
+	return io.MultiReader(bytes.NewReader(body[:n]), &hookReader{hook: then}, bytes.NewReader(body[n:]))
 }
 
-type step struct{ then func() }
+type hookReader struct{ hook func() }
 
-func (s *step) Read([]byte) (int, error) {
-	s.then()
+func (s *hookReader) Read([]byte) (int, error) {
+	s.hook()
 	return 0, io.EOF
 }
 
-func cancelled(t *testing.T, s blob.Store) {
+func cancelledPut(t *testing.T, s blob.Store) {
 	for _, size := range sizes {
 		for _, at := range []int{0, size / 2, size} {
 			key := NewKey()
 			ctx, cancel := context.WithCancel(t.Context())
-			_, err := s.Put(ctx, key, during(pattern(size), at, cancel), unknown)
+			_, err := s.Put(ctx, key, bodyWithHook(pattern(size), at, cancel), unknownSize)
 			if !errors.Is(err, context.Canceled) {
 				t.Errorf("cancelled after %d of %d bytes: %v", at, size, err)
 			}
-			Absent(t, s, key)
+			WantAbsent(t, s, key)
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	key := NewKey()
-	var body endless
-	if _, err := s.Put(ctx, key, &body, unknown); !errors.Is(err, context.Canceled) || body.n != 0 {
-		t.Errorf("cancelled before: %v, %d bytes read", err, body.n)
+	var body endlessBody
+	if _, err := s.Put(ctx, key, &body, unknownSize); !errors.Is(err, context.Canceled) || body.count != 0 {
+		t.Errorf("cancelled before: %v, %d bytes read", err, body.count)
 	}
-	Absent(t, s, key)
+	WantAbsent(t, s, key)
 }
 
-func invisible(t *testing.T, s blob.Store) {
+func invisibleUntilComplete(t *testing.T, s blob.Store) {
 	for _, size := range sizes {
 		for _, at := range []int{0, size / 2, size} {
 			key, looked := NewKey(), false
-			_, err := s.Put(t.Context(), key, during(pattern(size), at, func() {
-				Absent(t, s, key)
+			_, err := s.Put(t.Context(), key, bodyWithHook(pattern(size), at, func() {
+				WantAbsent(t, s, key)
 				looked = true
 			}), blob.PutOptions{Size: int64(size)})
 			if err != nil || !looked {
@@ -175,7 +175,7 @@ func invisible(t *testing.T, s blob.Store) {
 	}
 }
 
-func panics(t *testing.T, s blob.Store) {
+func panickingBody(t *testing.T, s blob.Store) {
 	for _, size := range sizes {
 		key := NewKey()
 		func() {
@@ -184,13 +184,13 @@ func panics(t *testing.T, s blob.Store) {
 					t.Error("the panic of the body did not come through")
 				}
 			}()
-			s.Put(t.Context(), key, during(pattern(size), size, func() { panic("body") }), unknown)
+			s.Put(t.Context(), key, bodyWithHook(pattern(size), size, func() { panic("body") }), unknownSize)
 		}()
-		Absent(t, s, key)
+		WantAbsent(t, s, key)
 	}
 }
 
-func repeated(t *testing.T, s blob.Store) {
+func repeatedPut(t *testing.T, s blob.Store) {
 	key := NewKey()
 	for range 3 {
 		if _, err := s.Put(t.Context(), key, strings.NewReader("shor"), blob.PutOptions{Size: 5}); err == nil {
@@ -212,7 +212,7 @@ func parallelSameKey(t *testing.T, s blob.Store) {
 	var wg sync.WaitGroup
 	for i := range bodies {
 		bodies[i] = bytes.Repeat([]byte{byte('a' + i)}, 300_000)
-		wg.Go(func() { _, errs[i] = s.Put(t.Context(), key, bytes.NewReader(bodies[i]), unknown) })
+		wg.Go(func() { _, errs[i] = s.Put(t.Context(), key, bytes.NewReader(bodies[i]), unknownSize) })
 	}
 	wg.Wait()
 	winner := -1

@@ -14,13 +14,13 @@ import (
 	"larder/internal/blob"
 )
 
-func partsTenBodies(t *testing.T, s blob.Store) { // abuse case C100
-	u := begin(t, s, 1, lastSize)
-	_, last := part(t, s, u, 2, 100)
+func parallelBodiesOfOnePart(t *testing.T, s blob.Store) { // abuse case C100
+	u := beginUpload(t, s, 1, lastSize)
+	_, last := mustPutPart(t, s, u, 2, 100)
 	var wg sync.WaitGroup
 	bodies, tags, errs := make([][]byte, 10), make([]string, 10), make([]error, 10)
 	for i := range bodies {
-		bodies[i] = content(partSize, byte(i))
+		bodies[i] = seededContent(partSize, byte(i))
 		wg.Go(func() {
 			p, err := s.PutPart(t.Context(), u, 1, iotest.HalfReader(bytes.NewReader(bodies[i])))
 			tags[i], errs[i] = p.ETag, err
@@ -38,7 +38,7 @@ func partsTenBodies(t *testing.T, s blob.Store) { // abuse case C100
 	if winner < 0 {
 		t.Fatalf("ETag %q was told to nobody: %q", parts[0].ETag, tags)
 	}
-	finish(t, s, u, slices.Concat(bodies[winner], last))
+	mustFinish(t, s, u, slices.Concat(bodies[winner], last))
 }
 
 // wrongBody is a body that no part may be made of.
@@ -52,7 +52,7 @@ func wrongBodies(length int) (all []wrongBody) {
 	short := func(err error) bool { return errors.As(err, new(blob.ErrSize)) }
 	broken := func(err error) bool { return errors.As(err, new(blob.ErrReader)) && errors.Is(err, errBody) }
 	over := func(err error) bool { return errors.Is(err, context.Canceled) }
-	body := content(length+1, 55)
+	body := seededContent(length+1, 55)
 	for _, n := range []int{0, 1, length / 2, length - 1} {
 		all = append(all,
 			wrongBody{fmt.Sprintf("%d_bytes", n), func(func()) io.Reader { return bytes.NewReader(body[:n]) }, short},
@@ -60,15 +60,15 @@ func wrongBodies(length int) (all []wrongBody) {
 				return io.MultiReader(bytes.NewReader(body[:n]), iotest.ErrReader(errBody))
 			}, broken},
 			wrongBody{fmt.Sprintf("cancelled_after_%d", n),
-				func(cancel func()) io.Reader { return during(body[:length], n, cancel) }, over})
+				func(cancel func()) io.Reader { return bodyWithHook(body[:length], n, cancel) }, over})
 	}
 	return append(all, wrongBody{"one_byte_more", func(func()) io.Reader { return bytes.NewReader(body) }, short})
 }
 
 func partsWrongBodies(t *testing.T, s blob.Store) {
-	u := begin(t, s, 1, lastSize)
-	p1, b1 := part(t, s, u, 1, 1)
-	old, _ := part(t, s, u, 2, 2)
+	u := beginUpload(t, s, 1, lastSize)
+	p1, b1 := mustPutPart(t, s, u, 1, 1)
+	old, _ := mustPutPart(t, s, u, 2, 2)
 	for _, wrong := range wrongBodies(lastSize) {
 		ctx, cancel := context.WithCancel(t.Context())
 		_, err := s.PutPart(ctx, u, 2, wrong.body(cancel))
@@ -84,20 +84,20 @@ func partsWrongBodies(t *testing.T, s blob.Store) {
 			if _, err := FinishListed(t.Context(), s, u); !errors.Is(err, blob.ErrPart) {
 				t.Errorf("%s: Finish without the part = %v, want ErrPart", wrong.name, err)
 			}
-			old, _ = part(t, s, u, 2, 2)
+			old, _ = mustPutPart(t, s, u, 2, 2)
 		}
 	}
-	var body endless
-	if _, err := s.PutPart(t.Context(), u, 2, &body); !errors.As(err, new(blob.ErrSize)) || body.n != lastSize+1 {
-		t.Errorf("endless body = %v after %d bytes, want ErrSize after one more than the part has", err, body.n)
+	var body endlessBody
+	if _, err := s.PutPart(t.Context(), u, 2, &body); !errors.As(err, new(blob.ErrSize)) || body.count != lastSize+1 {
+		t.Errorf("endless body = %v after %d bytes, want ErrSize after one more than the part has", err, body.count)
 	}
-	old, body2 := part(t, s, u, 2, 2)
-	holds(t, s, u, p1, old)
-	finish(t, s, u, slices.Concat(b1, body2))
+	old, body2 := mustPutPart(t, s, u, 2, 2)
+	wantParts(t, s, u, p1, old)
+	mustFinish(t, s, u, slices.Concat(b1, body2))
 }
 
 func partsPanic(t *testing.T, s blob.Store) {
-	u := begin(t, s, 0, lastSize)
+	u := beginUpload(t, s, 0, lastSize)
 	for _, n := range []int{0, lastSize / 2, lastSize} {
 		func() {
 			defer func() {
@@ -105,19 +105,19 @@ func partsPanic(t *testing.T, s blob.Store) {
 					t.Error("the panic of the body did not come through")
 				}
 			}()
-			s.PutPart(t.Context(), u, 1, during(content(lastSize, 8), n, func() { panic("body") }))
+			s.PutPart(t.Context(), u, 1, bodyWithHook(seededContent(lastSize, 8), n, func() { panic("body") }))
 		}()
-		holds(t, s, u)
+		wantParts(t, s, u)
 	}
-	_, body := part(t, s, u, 1, 1) // nobody holds it any more
-	finish(t, s, u, body)
+	_, body := mustPutPart(t, s, u, 1, 1) // nobody holds it any more
+	mustFinish(t, s, u, body)
 }
 
-// underWay puts a part and calls then when half of its body was taken.
-func underWay(t *testing.T, s blob.Store, u blob.Upload, number int, body []byte, then func()) error {
+// putPartWithHook puts a part and calls then when half of its body was taken.
+func putPartWithHook(t *testing.T, s blob.Store, u blob.Upload, number int, body []byte, then func()) error {
 	t.Helper()
 	called := false
-	_, err := s.PutPart(t.Context(), u, number, during(body, len(body)/2, func() { called = true; then() }))
+	_, err := s.PutPart(t.Context(), u, number, bodyWithHook(body, len(body)/2, func() { called = true; then() }))
 	if !called {
 		t.Fatalf("PutPart ended before half of the body: %v", err)
 	}
@@ -125,29 +125,29 @@ func underWay(t *testing.T, s blob.Store, u blob.Upload, number int, body []byte
 }
 
 func partsDuringFinish(t *testing.T, s blob.Store) {
-	u := begin(t, s, 1, lastSize)
-	p1, b1 := part(t, s, u, 1, 1)
-	p2, b2 := part(t, s, u, 2, 2)
-	other := content(partSize, 3)
+	u := beginUpload(t, s, 1, lastSize)
+	p1, b1 := mustPutPart(t, s, u, 1, 1)
+	p2, b2 := mustPutPart(t, s, u, 2, 2)
+	other := seededContent(partSize, 3)
 	var finished error
-	late := underWay(t, s, u, 1, other, func() { _, finished = s.Finish(t.Context(), u, []blob.Part{p1, p2}) })
+	late := putPartWithHook(t, s, u, 1, other, func() { _, finished = s.Finish(t.Context(), u, []blob.Part{p1, p2}) })
 	switch {
 	case finished == nil: // with what was there before
 		if late == nil {
 			t.Error("a part was taken after Finish")
 		}
-		same(t, s, u.Key, slices.Concat(b1, b2))
+		wantContent(t, s, u.Key, slices.Concat(b1, b2))
 	case errors.Is(finished, blob.ErrBusy) && late == nil:
-		finish(t, s, u, slices.Concat(other, b2))
+		mustFinish(t, s, u, slices.Concat(other, b2))
 	default:
 		t.Errorf("Finish while a part comes = %v, the part = %v", finished, late)
 	}
-	gone(t, s, u)
+	wantNoUpload(t, s, u)
 }
 
 func partsDuringAbort(t *testing.T, s blob.Store) {
-	u := begin(t, s, 0, partSize)
-	late := underWay(t, s, u, 1, content(partSize, 1), func() {
+	u := beginUpload(t, s, 0, partSize)
+	late := putPartWithHook(t, s, u, 1, seededContent(partSize, 1), func() {
 		if err := s.Abort(t.Context(), u); err != nil {
 			t.Errorf("Abort while a part comes = %v", err)
 		}
@@ -155,6 +155,6 @@ func partsDuringAbort(t *testing.T, s blob.Store) {
 	if !errors.Is(late, blob.ErrNotFound) {
 		t.Errorf("the part that was under way = %v, want ErrNotFound", late)
 	}
-	gone(t, s, u)
-	Absent(t, s, u.Key)
+	wantNoUpload(t, s, u)
+	WantAbsent(t, s, u.Key)
 }

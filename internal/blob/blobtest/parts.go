@@ -23,11 +23,11 @@ const (
 // partTests are the part of the suite for uploads in parts.
 var partTests = map[string]func(*testing.T, blob.Store){
 	"parts_in_any_order_make_the_object":                   partsInAnyOrder,
-	"parts_side_by_side_make_the_object":                   partsSideBySide,
-	"one_part_suffices":                                    partsJustOne,
-	"of_ten_bodies_for_one_part_one_counts":                partsTenBodies,
+	"parts_side_by_side_make_the_object":                   partsInParallel,
+	"one_part_suffices":                                    singlePart,
+	"of_ten_bodies_for_one_part_one_counts":                parallelBodiesOfOnePart,
 	"part_put_again_replaces_the_first":                    partsReplaced,
-	"part_replaced_since_it_was_named_is_not_put_together": partsNamed,
+	"part_replaced_since_it_was_named_is_not_put_together": partsReplacedSinceListed,
 	"part_with_a_wrong_body_is_missing_or_as_it_was":       partsWrongBodies,
 	"part_whose_body_panics_is_missing_or_as_it_was":       partsPanic,
 	"part_numbers_out_of_range_are_refused":                partsOutOfRange,
@@ -38,7 +38,7 @@ var partTests = map[string]func(*testing.T, blob.Store){
 	"aborted_upload_is_gone":                               partsAborted,
 	"part_under_way_while_aborting_is_dropped":             partsDuringAbort,
 	"abort_leaves_a_finished_object":                       partsAbortFinished,
-	"upload_that_was_never_begun_is_not_found":             partsUnknown,
+	"upload_that_was_never_begun_is_not_found":             unknownUpload,
 	"deleted_key_has_no_parts":                             partsDeleted,
 	"key_begun_again_is_finished_without_the_other":        partsBegunAgain,
 	"uploads_of_two_keys_keep_their_parts_apart":           partsOfTwoKeys,
@@ -46,8 +46,8 @@ var partTests = map[string]func(*testing.T, blob.Store){
 	"object_put_at_the_key_meanwhile_is_never_replaced":    partsNeverReplace,
 }
 
-// content returns n bytes that differ from those of every other seed at each place.
-func content(n int, seed byte) []byte {
+// seededContent returns n bytes that differ from those of every other seed at each place.
+func seededContent(n int, seed byte) []byte {
 	b := pattern(n)
 	for i := range b {
 		b[i] ^= seed
@@ -55,8 +55,8 @@ func content(n int, seed byte) []byte {
 	return b
 }
 
-// begin begins an upload of whole parts and a last one of last bytes.
-func begin(t *testing.T, s blob.Store, whole int, last int64) blob.Upload {
+// beginUpload begins an upload of whole parts and a last one of last bytes.
+func beginUpload(t *testing.T, s blob.Store, whole int, last int64) blob.Upload {
 	t.Helper()
 	u, err := s.Begin(t.Context(), NewKey(), int64(whole)*partSize+last, partSize, "")
 	if err != nil {
@@ -65,10 +65,10 @@ func begin(t *testing.T, s blob.Store, whole int, last int64) blob.Upload {
 	return u
 }
 
-// part puts the right number of bytes made of seed.
-func part(t *testing.T, s blob.Store, u blob.Upload, number int, seed byte) (blob.Part, []byte) {
+// mustPutPart puts the right number of bytes made of seed.
+func mustPutPart(t *testing.T, s blob.Store, u blob.Upload, number int, seed byte) (blob.Part, []byte) {
 	t.Helper()
-	body := content(int(u.PartLength(number)), seed)
+	body := seededContent(int(u.PartLength(number)), seed)
 	p, err := s.PutPart(t.Context(), u, number, bytes.NewReader(body))
 	if err != nil {
 		t.Fatalf("PutPart %d: %v", number, err)
@@ -79,8 +79,8 @@ func part(t *testing.T, s blob.Store, u blob.Upload, number int, seed byte) (blo
 	return p, body
 }
 
-// holds fails the test unless these very parts are there.
-func holds(t *testing.T, s blob.Store, u blob.Upload, want ...blob.Part) {
+// wantParts fails the test unless these very parts are there.
+func wantParts(t *testing.T, s blob.Store, u blob.Upload, want ...blob.Part) {
 	t.Helper()
 	got, err := s.Parts(t.Context(), u)
 	if err != nil || !slices.Equal(got, want) {
@@ -97,24 +97,24 @@ func FinishListed(ctx context.Context, s blob.PartStore, u blob.Upload) (blob.In
 	return s.Finish(ctx, u, parts)
 }
 
-// finish finishes and compares the object.
-func finish(t *testing.T, s blob.Store, u blob.Upload, want []byte) {
+// mustFinish finishes and compares the object.
+func mustFinish(t *testing.T, s blob.Store, u blob.Upload, want []byte) {
 	t.Helper()
 	info, err := FinishListed(t.Context(), s, u)
 	if err != nil || info.Size != u.Size || info.SHA256 != nil {
 		t.Fatalf("Finish = %+v, %v, want %d bytes and no hash", info, err, u.Size)
 	}
-	same(t, s, u.Key, want)
+	wantContent(t, s, u.Key, want)
 }
 
-func same(t *testing.T, s blob.Store, key blob.Key, want []byte) {
+func wantContent(t *testing.T, s blob.Store, key blob.Key, want []byte) {
 	t.Helper()
 	if got := Content(t, s, key); !bytes.Equal(got, want) {
-		t.Errorf("the object has %d bytes, want %d; equal up to %d", len(got), len(want), common(got, want))
+		t.Errorf("the object has %d bytes, want %d; equal up to %d", len(got), len(want), commonPrefix(got, want))
 	}
 }
 
-func common(a, b []byte) int {
+func commonPrefix(a, b []byte) int {
 	for i := range min(len(a), len(b)) {
 		if a[i] != b[i] {
 			return i
@@ -123,40 +123,40 @@ func common(a, b []byte) int {
 	return min(len(a), len(b))
 }
 
-// gone fails the test unless the store knows of no such upload.
-func gone(t *testing.T, s blob.Store, u blob.Upload) {
+// wantNoUpload fails the test unless the store knows of no such upload.
+func wantNoUpload(t *testing.T, s blob.Store, u blob.Upload) {
 	t.Helper()
 	if parts, err := s.Parts(t.Context(), u); !errors.Is(err, blob.ErrNotFound) {
 		t.Errorf("Parts = %v, %v, want ErrNotFound", parts, err)
 	}
-	if _, err := s.PutPart(t.Context(), u, 1, bytes.NewReader(content(int(u.PartLength(1)), 9))); !errors.Is(err,
+	if _, err := s.PutPart(t.Context(), u, 1, bytes.NewReader(seededContent(int(u.PartLength(1)), 9))); !errors.Is(err,
 		blob.ErrNotFound) {
 		t.Errorf("PutPart = %v, want ErrNotFound", err)
 	}
 }
 
 func partsInAnyOrder(t *testing.T, s blob.Store) {
-	u := begin(t, s, 2, lastSize)
-	holds(t, s, u)
-	Absent(t, s, u.Key)
-	p3, b3 := part(t, s, u, 3, 3)
-	holds(t, s, u, p3)
-	p1, b1 := part(t, s, u, 1, 1)
-	p2, b2 := part(t, s, u, 2, 2)
-	holds(t, s, u, p1, p2, p3)
-	Absent(t, s, u.Key) // whole, and still nothing to read
-	finish(t, s, u, slices.Concat(b1, b2, b3))
+	u := beginUpload(t, s, 2, lastSize)
+	wantParts(t, s, u)
+	WantAbsent(t, s, u.Key)
+	p3, b3 := mustPutPart(t, s, u, 3, 3)
+	wantParts(t, s, u, p3)
+	p1, b1 := mustPutPart(t, s, u, 1, 1)
+	p2, b2 := mustPutPart(t, s, u, 2, 2)
+	wantParts(t, s, u, p1, p2, p3)
+	WantAbsent(t, s, u.Key) // whole, and still nothing to read
+	mustFinish(t, s, u, slices.Concat(b1, b2, b3))
 	if info, err := s.Stat(t.Context(), u.Key); err != nil || info.Size != u.Size {
 		t.Errorf("Stat = %+v, %v", info, err)
 	}
 }
 
-func partsSideBySide(t *testing.T, s blob.Store) {
-	u := begin(t, s, 3, lastSize)
+func partsInParallel(t *testing.T, s blob.Store) {
+	u := beginUpload(t, s, 3, lastSize)
 	var wg sync.WaitGroup
 	parts, bodies, errs := make([]blob.Part, 4), make([][]byte, 4), make([]error, 4)
 	for i := range parts {
-		bodies[i] = content(int(u.PartLength(i+1)), byte(i))
+		bodies[i] = seededContent(int(u.PartLength(i+1)), byte(i))
 		wg.Go(func() {
 			parts[i], errs[i] = s.PutPart(t.Context(), u, i+1, iotest.HalfReader(bytes.NewReader(bodies[i])))
 		})
@@ -165,44 +165,44 @@ func partsSideBySide(t *testing.T, s blob.Store) {
 	if err := errors.Join(errs...); err != nil {
 		t.Fatal(err)
 	}
-	holds(t, s, u, parts...)
-	finish(t, s, u, slices.Concat(bodies...))
+	wantParts(t, s, u, parts...)
+	mustFinish(t, s, u, slices.Concat(bodies...))
 }
 
-func partsJustOne(t *testing.T, s blob.Store) {
+func singlePart(t *testing.T, s blob.Store) {
 	for _, size := range []int64{1, 20_000, lastSize, partSize} {
 		u, err := s.Begin(t.Context(), NewKey(), size, partSize, "")
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, body := part(t, s, u, 1, 7)
-		holds(t, s, u, p)
+		p, body := mustPutPart(t, s, u, 1, 7)
+		wantParts(t, s, u, p)
 		if _, err := s.PutPart(t.Context(), u, 2, strings.NewReader("x")); !errors.Is(err, blob.ErrPart) {
 			t.Errorf("part 2 of an upload of %d bytes = %v, want ErrPart", size, err)
 		}
-		finish(t, s, u, body)
+		mustFinish(t, s, u, body)
 	}
 }
 
 func partsReplaced(t *testing.T, s blob.Store) {
-	u := begin(t, s, 1, lastSize)
-	first, _ := part(t, s, u, 1, 1)
-	p2, b2 := part(t, s, u, 2, 2)
-	second, body := part(t, s, u, 1, 3)
+	u := beginUpload(t, s, 1, lastSize)
+	first, _ := mustPutPart(t, s, u, 1, 1)
+	p2, b2 := mustPutPart(t, s, u, 2, 2)
+	second, body := mustPutPart(t, s, u, 1, 3)
 	if first.ETag == second.ETag {
 		t.Errorf("two bodies have the ETag %q", first.ETag)
 	}
-	holds(t, s, u, second, p2)
-	again, _ := part(t, s, u, 1, 3)
-	holds(t, s, u, again, p2)
-	finish(t, s, u, slices.Concat(body, b2))
+	wantParts(t, s, u, second, p2)
+	again, _ := mustPutPart(t, s, u, 1, 3)
+	wantParts(t, s, u, again, p2)
+	mustFinish(t, s, u, slices.Concat(body, b2))
 }
 
-func partsNamed(t *testing.T, s blob.Store) {
-	u := begin(t, s, 1, lastSize)
-	first, _ := part(t, s, u, 1, 1)
-	p2, b2 := part(t, s, u, 2, 2)
-	second, body := part(t, s, u, 1, 3)
+func partsReplacedSinceListed(t *testing.T, s blob.Store) {
+	u := beginUpload(t, s, 1, lastSize)
+	first, _ := mustPutPart(t, s, u, 1, 1)
+	p2, b2 := mustPutPart(t, s, u, 2, 2)
+	second, body := mustPutPart(t, s, u, 1, 3)
 	shorter, elsewhere := second, p2
 	shorter.Size--
 	elsewhere.Number = 3
@@ -217,27 +217,27 @@ func partsNamed(t *testing.T, s blob.Store) {
 		if _, err := s.Finish(t.Context(), u, named); !errors.Is(err, blob.ErrPart) {
 			t.Errorf("Finish with %s = %v, want ErrPart", what, err)
 		}
-		Absent(t, s, u.Key)
+		WantAbsent(t, s, u.Key)
 	}
-	holds(t, s, u, second, p2)
+	wantParts(t, s, u, second, p2)
 	if _, err := s.Finish(t.Context(), u, []blob.Part{second, p2}); err != nil {
 		t.Fatalf("Finish with what is there = %v", err)
 	}
 	if _, err := s.Finish(t.Context(), u, []blob.Part{first, p2}); err != nil {
 		t.Errorf("Finish again, with what was replaced = %v", err)
 	}
-	same(t, s, u.Key, slices.Concat(body, b2))
+	wantContent(t, s, u.Key, slices.Concat(body, b2))
 }
 
 func partsOutOfRange(t *testing.T, s blob.Store) { // abuse case C100
-	u := begin(t, s, 1, lastSize)
+	u := beginUpload(t, s, 1, lastSize)
 	for _, number := range []int{0, -1, 3, 10_001, -1 << 62, 1 << 62} {
-		var body endless
-		if _, err := s.PutPart(t.Context(), u, number, &body); !errors.Is(err, blob.ErrPart) || body.n != 0 {
-			t.Errorf("part %d of 2 = %v after %d bytes, want ErrPart at once", number, err, body.n)
+		var body endlessBody
+		if _, err := s.PutPart(t.Context(), u, number, &body); !errors.Is(err, blob.ErrPart) || body.count != 0 {
+			t.Errorf("part %d of 2 = %v after %d bytes, want ErrPart at once", number, err, body.count)
 		}
 	}
-	holds(t, s, u)
+	wantParts(t, s, u)
 	if err := s.Abort(t.Context(), u); err != nil {
 		t.Error(err)
 	}
@@ -259,29 +259,29 @@ func partsBadBegin(t *testing.T, s blob.Store) {
 }
 
 func partsMissing(t *testing.T, s blob.Store) {
-	u := begin(t, s, 2, lastSize)
+	u := beginUpload(t, s, 2, lastSize)
 	var bodies [3][]byte
 	for _, number := range []int{3, 1, 2} {
 		if _, err := FinishListed(t.Context(), s, u); !errors.Is(err, blob.ErrPart) {
 			t.Errorf("Finish before part %d = %v, want ErrPart", number, err)
 		}
-		Absent(t, s, u.Key)
-		_, bodies[number-1] = part(t, s, u, number, byte(number))
+		WantAbsent(t, s, u.Key)
+		_, bodies[number-1] = mustPutPart(t, s, u, number, byte(number))
 	}
-	finish(t, s, u, slices.Concat(bodies[:]...))
+	mustFinish(t, s, u, slices.Concat(bodies[:]...))
 }
 
 func partsAfterFinish(t *testing.T, s blob.Store) {
-	u := begin(t, s, 1, lastSize)
-	_, b1 := part(t, s, u, 1, 1)
-	_, b2 := part(t, s, u, 2, 2)
+	u := beginUpload(t, s, 1, lastSize)
+	_, b1 := mustPutPart(t, s, u, 1, 1)
+	_, b2 := mustPutPart(t, s, u, 2, 2)
 	whole := slices.Concat(b1, b2)
 	for range 3 {
-		finish(t, s, u, whole)
-		gone(t, s, u)
-		same(t, s, u.Key, whole)
+		mustFinish(t, s, u, whole)
+		wantNoUpload(t, s, u)
+		wantContent(t, s, u.Key, whole)
 	}
-	if _, err := s.Put(t.Context(), u.Key, strings.NewReader("x"), unknown); !errors.Is(err, blob.ErrExists) {
+	if _, err := s.Put(t.Context(), u.Key, strings.NewReader("x"), unknownSize); !errors.Is(err, blob.ErrExists) {
 		t.Errorf("Put over a finished object = %v, want ErrExists", err)
 	}
 	if _, err := s.Begin(t.Context(), u.Key, u.Size, u.PartSize, ""); !errors.Is(err, blob.ErrExists) {
@@ -290,52 +290,52 @@ func partsAfterFinish(t *testing.T, s blob.Store) {
 	if err := s.Delete(t.Context(), u.Key); err != nil {
 		t.Error(err)
 	}
-	Absent(t, s, u.Key)
+	WantAbsent(t, s, u.Key)
 	if _, err := FinishListed(t.Context(), s, u); !errors.Is(err, blob.ErrNotFound) {
 		t.Errorf("Finish of an object that was deleted = %v, want ErrNotFound", err)
 	}
 }
 
 func partsAborted(t *testing.T, s blob.Store) {
-	u := begin(t, s, 1, lastSize)
-	part(t, s, u, 1, 1)
+	u := beginUpload(t, s, 1, lastSize)
+	mustPutPart(t, s, u, 1, 1)
 	for range 3 {
 		if err := s.Abort(t.Context(), u); err != nil {
 			t.Fatalf("Abort = %v", err)
 		}
-		gone(t, s, u)
+		wantNoUpload(t, s, u)
 		if _, err := FinishListed(t.Context(), s, u); !errors.Is(err, blob.ErrNotFound) {
 			t.Errorf("Finish of an aborted upload = %v, want ErrNotFound", err)
 		}
-		Absent(t, s, u.Key)
+		WantAbsent(t, s, u.Key)
 	}
 }
 
 func partsAbortFinished(t *testing.T, s blob.Store) {
-	u := begin(t, s, 0, lastSize)
-	_, body := part(t, s, u, 1, 1)
-	finish(t, s, u, body)
+	u := beginUpload(t, s, 0, lastSize)
+	_, body := mustPutPart(t, s, u, 1, 1)
+	mustFinish(t, s, u, body)
 	for range 2 {
 		if err := s.Abort(t.Context(), u); err != nil {
 			t.Errorf("Abort after Finish = %v", err)
 		}
-		finish(t, s, u, body)
+		mustFinish(t, s, u, body)
 	}
 }
 
-func partsUnknown(t *testing.T, s blob.Store) {
-	u := begin(t, s, 0, lastSize)
+func unknownUpload(t *testing.T, s blob.Store) {
+	u := beginUpload(t, s, 0, lastSize)
 	stranger := u
 	stranger.Key = NewKey()
-	gone(t, s, stranger)
+	wantNoUpload(t, s, stranger)
 	if _, err := FinishListed(t.Context(), s, stranger); !errors.Is(err, blob.ErrNotFound) {
 		t.Errorf("Finish = %v, want ErrNotFound", err)
 	}
 	if err := s.Abort(t.Context(), stranger); err != nil {
 		t.Errorf("Abort = %v", err)
 	}
-	holds(t, s, u)
-	if _, err := s.PutPart(t.Context(), blob.Upload{Key: u.Key}, 1, &endless{}); !errors.Is(err, blob.ErrPart) {
+	wantParts(t, s, u)
+	if _, err := s.PutPart(t.Context(), blob.Upload{Key: u.Key}, 1, &endlessBody{}); !errors.Is(err, blob.ErrPart) {
 		t.Errorf("PutPart into an upload without sizes = %v, want ErrPart", err)
 	}
 	if err := s.Abort(t.Context(), u); err != nil {
@@ -344,53 +344,53 @@ func partsUnknown(t *testing.T, s blob.Store) {
 }
 
 func partsDeleted(t *testing.T, s blob.Store) {
-	u := begin(t, s, 1, lastSize)
-	part(t, s, u, 2, 1)
+	u := beginUpload(t, s, 1, lastSize)
+	mustPutPart(t, s, u, 2, 1)
 	if err := s.Delete(t.Context(), u.Key); err != nil {
 		t.Fatalf("Delete = %v", err)
 	}
-	gone(t, s, u)
+	wantNoUpload(t, s, u)
 	if _, err := FinishListed(t.Context(), s, u); !errors.Is(err, blob.ErrNotFound) {
 		t.Errorf("Finish = %v, want ErrNotFound", err)
 	}
 }
 
 func partsBegunAgain(t *testing.T, s blob.Store) {
-	first := begin(t, s, 1, lastSize)
-	part(t, s, first, 1, 1)
+	first := beginUpload(t, s, 1, lastSize)
+	mustPutPart(t, s, first, 1, 1)
 	u, err := s.Begin(t.Context(), first.Key, 2*lastSize, partSize, "")
 	if err != nil {
 		t.Fatalf("Begin of the same key with another size: %v", err)
 	}
-	holds(t, s, u)
-	_, body := part(t, s, u, 1, 3)
-	finish(t, s, u, body)
+	wantParts(t, s, u)
+	_, body := mustPutPart(t, s, u, 1, 3)
+	mustFinish(t, s, u, body)
 	if err := s.Abort(t.Context(), first); err != nil {
 		t.Error(err)
 	}
-	same(t, s, u.Key, body)
+	wantContent(t, s, u.Key, body)
 }
 
 func partsOfTwoKeys(t *testing.T, s blob.Store) {
-	one, two := begin(t, s, 0, lastSize), begin(t, s, 0, lastSize)
-	p1, b1 := part(t, s, one, 1, 1)
-	holds(t, s, two)
-	p2, b2 := part(t, s, two, 1, 2)
-	holds(t, s, one, p1)
-	holds(t, s, two, p2)
-	finish(t, s, one, b1)
-	holds(t, s, two, p2)
-	finish(t, s, two, b2)
-	same(t, s, one.Key, b1)
+	one, two := beginUpload(t, s, 0, lastSize), beginUpload(t, s, 0, lastSize)
+	p1, b1 := mustPutPart(t, s, one, 1, 1)
+	wantParts(t, s, two)
+	p2, b2 := mustPutPart(t, s, two, 1, 2)
+	wantParts(t, s, one, p1)
+	wantParts(t, s, two, p2)
+	mustFinish(t, s, one, b1)
+	wantParts(t, s, two, p2)
+	mustFinish(t, s, two, b2)
+	wantContent(t, s, one.Key, b1)
 }
 
 func partsCancelled(t *testing.T, s blob.Store) {
-	u := begin(t, s, 0, lastSize)
-	p, body := part(t, s, u, 1, 1)
+	u := beginUpload(t, s, 0, lastSize)
+	p, body := mustPutPart(t, s, u, 1, 1)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, beginErr := s.Begin(ctx, NewKey(), 1, 1, "")
-	unread := &endless{}
+	unread := &endlessBody{}
 	_, putErr := s.PutPart(ctx, u, 1, unread)
 	_, partsErr := s.Parts(ctx, u)
 	_, finishErr := s.Finish(ctx, u, []blob.Part{p})
@@ -400,42 +400,42 @@ func partsCancelled(t *testing.T, s blob.Store) {
 			t.Errorf("%s = %v, want the context's error", name, err)
 		}
 	}
-	if unread.n != 0 {
-		t.Errorf("%d bytes were read of a body that came too late", unread.n)
+	if unread.count != 0 {
+		t.Errorf("%d bytes were read of a body that came too late", unread.count)
 	}
-	holds(t, s, u, p)
-	finish(t, s, u, body)
+	wantParts(t, s, u, p)
+	mustFinish(t, s, u, body)
 }
 
 func partsNeverReplace(t *testing.T, s blob.Store) {
-	u := begin(t, s, 0, lastSize)
-	part(t, s, u, 1, 1)
-	if _, err := s.Put(t.Context(), u.Key, strings.NewReader("first"), unknown); err != nil {
+	u := beginUpload(t, s, 0, lastSize)
+	mustPutPart(t, s, u, 1, 1)
+	if _, err := s.Put(t.Context(), u.Key, strings.NewReader("first"), unknownSize); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := FinishListed(t.Context(), s, u); err == nil {
 		t.Error("Finish over another object succeeded")
 	}
-	same(t, s, u.Key, []byte("first"))
+	wantContent(t, s, u.Key, []byte("first"))
 	if err := s.Abort(t.Context(), u); err != nil {
 		t.Error(err)
 	}
 	if _, err := FinishListed(t.Context(), s, u); !errors.Is(err, blob.ErrNotFound) {
 		t.Errorf("Finish when the object at the key is of another size = %v, want ErrNotFound", err)
 	}
-	same(t, s, u.Key, []byte("first"))
+	wantContent(t, s, u.Key, []byte("first"))
 }
 
-// KeepsParts checks that again, which is the same store opened anew, goes on with an
+// RunResumedUpload checks that again, which is the same store opened anew, goes on with an
 // upload that s began.
-func KeepsParts(t *testing.T, s, again blob.Store) {
-	u := begin(t, s, 2, lastSize)
-	p2, b2 := part(t, s, u, 2, 2)
-	p3, b3 := part(t, s, u, 3, 3)
-	holds(t, again, u, p2, p3)
-	p1, b1 := part(t, again, u, 1, 1)
-	holds(t, s, u, p1, p2, p3)
-	finish(t, again, u, slices.Concat(b1, b2, b3))
-	finish(t, s, u, slices.Concat(b1, b2, b3))
-	gone(t, s, u)
+func RunResumedUpload(t *testing.T, s, again blob.Store) {
+	u := beginUpload(t, s, 2, lastSize)
+	p2, b2 := mustPutPart(t, s, u, 2, 2)
+	p3, b3 := mustPutPart(t, s, u, 3, 3)
+	wantParts(t, again, u, p2, p3)
+	p1, b1 := mustPutPart(t, again, u, 1, 1)
+	wantParts(t, s, u, p1, p2, p3)
+	mustFinish(t, again, u, slices.Concat(b1, b2, b3))
+	mustFinish(t, s, u, slices.Concat(b1, b2, b3))
+	wantNoUpload(t, s, u)
 }

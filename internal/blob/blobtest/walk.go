@@ -10,8 +10,8 @@ import (
 	"larder/internal/blob"
 )
 
-// walks holds for a store that can list what it holds; others have nothing to show.
-func walks(t *testing.T, s blob.Store) {
+// walkedObjects holds for a store that can list what it holds; others have nothing to show.
+func walkedObjects(t *testing.T, s blob.Store) {
 	walker, ok := s.(blob.Walker)
 	if !ok {
 		return
@@ -24,8 +24,8 @@ func walks(t *testing.T, s blob.Store) {
 	if err := s.Delete(t.Context(), gone); err != nil {
 		t.Fatal(err)
 	}
-	u := begin(t, s, 1, lastSize)
-	part(t, s, u, 1, 100)
+	u := beginUpload(t, s, 1, lastSize)
+	mustPutPart(t, s, u, 1, 100)
 	if err := s.Check(t.Context()); err != nil {
 		t.Fatal(err)
 	}

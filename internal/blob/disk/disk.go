@@ -39,7 +39,7 @@ type Options struct {
 // processes on one directory.
 type Store struct {
 	dir, id string
-	space   *space
+	space   *freeSpace
 
 	mu     sync.Mutex
 	volume *volume // the directory as last verified, nil when it was missing then
@@ -60,7 +60,7 @@ func Open(dir, id string, opts Options) (*Store, error) {
 	if dir == "" || opts.Now == nil {
 		return nil, errors.New("open store: a directory and a clock are required")
 	}
-	return &Store{dir: dir, id: id, space: &space{floor: opts.MinFree, now: opts.Now, free: freeBytes}}, nil
+	return &Store{dir: dir, id: id, space: &freeSpace{minFree: opts.MinFree, now: opts.Now, query: freeBytes}}, nil
 }
 
 // Close gives up the directory once the operations under way are done.
@@ -69,12 +69,12 @@ func (s *Store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed = true
-	s.drop()
+	s.dropVolume()
 	return nil
 }
 
-// at returns the verified volume, to be released, and the two parts of key.
-func (s *Store) at(key blob.Key) (v *volume, dir, name string, err error) {
+// acquireFor returns the verified volume, to be released, and the two parts of key.
+func (s *Store) acquireFor(key blob.Key) (v *volume, dir, name string, err error) {
 	if _, err := blob.ParseKey(string(key)); err != nil {
 		return nil, "", "", err
 	}
@@ -123,19 +123,19 @@ func (s *Store) open(ctx context.Context, key blob.Key) (*os.File, int64, error)
 	if err := ctx.Err(); err != nil {
 		return nil, 0, fmt.Errorf("open object: %w", err)
 	}
-	v, dirPath, name, err := s.at(key)
+	v, dirPath, name, err := s.acquireFor(key)
 	if err != nil {
 		return nil, 0, err
 	}
 	defer v.release()
-	dir, err := v.walkTo(dirPath)
+	dir, err := v.openDir(dirPath)
 	if err != nil {
-		return nil, 0, absent("open directory of object", err)
+		return nil, 0, notFoundOr("open directory of object", err)
 	}
 	defer dir.Close()
 	f, st, err := openRegular(dir, name)
 	if err != nil {
-		return nil, 0, absent("open object", err)
+		return nil, 0, notFoundOr("open object", err)
 	}
 	return f, st.Size, nil
 }
@@ -146,7 +146,7 @@ func (s *Store) Delete(ctx context.Context, key blob.Key) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("delete object: %w", err)
 	}
-	v, dirPath, name, err := s.at(key)
+	v, dirPath, name, err := s.acquireFor(key)
 	if err != nil {
 		return err
 	}
@@ -154,13 +154,13 @@ func (s *Store) Delete(ctx context.Context, key blob.Key) error {
 	if err := v.abort(ctx, key); err != nil {
 		return err
 	}
-	dir, err := v.walkTo(dirPath)
+	dir, err := v.openDir(dirPath)
 	if err == nil {
 		defer dir.Close()
 		err = removeAt(dir, name)
 	}
 	if err != nil && !errors.Is(err, syscall.ENOENT) {
-		return failed("delete object", err)
+		return storeError("delete object", err)
 	}
 	return nil
 }
@@ -177,31 +177,31 @@ func (s *Store) Check(ctx context.Context) error {
 		return err
 	}
 	defer v.release()
-	t, err := newTemp(v, "check")
+	t, err := newTempFile(v, "check")
 	if err != nil {
 		return err
 	}
 	defer t.discard()
 	if _, err := io.WriteString(t.file, s.id); err != nil {
-		return failed("write to store", err)
+		return storeError("write to store", err)
 	}
 	return nil
 }
 
-// failed maps an error of the operating system to what a caller can tell apart. "Not found" never
+// storeError maps an error of the operating system to what a caller can tell apart. "Not found" never
 // comes out of here.
-func failed(doing string, err error) error {
+func storeError(doing string, err error) error {
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
 		return blob.NoSpace(doing, err)
 	}
 	return blob.Unavailable(doing, err)
 }
 
-// absent is failed, for the places where a missing name means a missing object: below a directory
+// notFoundOr is failed, for the places where a missing name means a missing object: below a directory
 // whose marker was seen.
-func absent(doing string, err error) error {
+func notFoundOr(doing string, err error) error {
 	if errors.Is(err, syscall.ENOENT) {
 		return fmt.Errorf("%s: %w", doing, blob.ErrNotFound)
 	}
-	return failed(doing, err)
+	return storeError(doing, err)
 }

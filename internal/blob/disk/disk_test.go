@@ -49,8 +49,8 @@ func mustPut(t *testing.T, s *Store, key blob.Key, body string) {
 	}
 }
 
-// tree lists everything below dir with its mode, directories with a slash, sorted.
-func tree(t *testing.T, dir string) (names []string) {
+// listTree lists everything below dir with its mode, directories with a slash, sorted.
+func listTree(t *testing.T, dir string) (names []string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || path == dir {
@@ -69,10 +69,10 @@ func tree(t *testing.T, dir string) (names []string) {
 	return names
 }
 
-// nothingTemporary fails the test when a temporary file or one of an upload in parts was left.
-func nothingTemporary(t *testing.T, dir string) {
+// wantNoTempFiles fails the test when a temporary file or one of an upload in parts was left.
+func wantNoTempFiles(t *testing.T, dir string) {
 	t.Helper()
-	if left := tree(t, filepath.Join(dir, tempName)); len(left) > 0 && !slices.Equal(left, []string{"parts/"}) {
+	if left := listTree(t, filepath.Join(dir, tempName)); len(left) > 0 && !slices.Equal(left, []string{"parts/"}) {
 		t.Errorf("temporary files left: %v", left)
 	}
 }
@@ -81,7 +81,7 @@ func TestContract(t *testing.T) {
 	t.Parallel()
 	blobtest.Run(t, func(t *testing.T) blob.Store {
 		s, dir := newStore(t)
-		t.Cleanup(func() { nothingTemporary(t, dir) })
+		t.Cleanup(func() { wantNoTempFiles(t, dir) })
 		return s
 	})
 }
@@ -111,7 +111,7 @@ func TestModesArePrivate(t *testing.T) { // abuse case C118
 	}
 }
 
-func TestOpenShowsTheFile(t *testing.T) {
+func TestOpenReturnsTheFile(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
 	key := blobtest.NewKey()
@@ -185,7 +185,7 @@ func TestSymbolicLinksAreNotFollowed(t *testing.T) {
 	if got := string(blobtest.Content(t, s, inside)); got != "inside" {
 		t.Errorf("the object behind links = %q", got)
 	}
-	nothingTemporary(t, dir)
+	wantNoTempFiles(t, dir)
 }
 
 func TestSweepTempRemovesOnlyWhatIsOld(t *testing.T) {
@@ -206,7 +206,7 @@ func TestSweepTempRemovesOnlyWhatIsOld(t *testing.T) {
 	if err != nil || removed != 1 {
 		t.Errorf("SweepTemp = %d, %v, want 1 removed", removed, err)
 	}
-	if left := tree(t, filepath.Join(dir, tempName)); !slices.Equal(left, []string{"new-0", "same-0"}) {
+	if left := listTree(t, filepath.Join(dir, tempName)); !slices.Equal(left, []string{"new-0", "same-0"}) {
 		t.Errorf("left: %v", left)
 	}
 	if got := string(blobtest.Content(t, s, key)); got != "object" {
@@ -264,12 +264,12 @@ func TestFreeSpaceFloor(t *testing.T) { // the disk fills up while bodies come i
 	_, dir := newStore(t)
 	now, asked, free := fixedClock(), 0, int64(1_000_000)
 	s := openStore(t, dir, Options{MinFree: 400_000, Now: func() time.Time { return now }})
-	s.space.free = func(*os.File) (int64, error) { asked++; return free, nil }
+	s.space.query = func(*os.File) (int64, error) { asked++; return free, nil }
 	put := func(size int, opts blob.PutOptions) error {
 		key := blobtest.NewKey()
 		_, err := s.Put(t.Context(), key, bytes.NewReader(make([]byte, size)), opts)
 		if err != nil {
-			blobtest.Absent(t, s, key)
+			blobtest.WantAbsent(t, s, key)
 		}
 		return err
 	}
@@ -293,7 +293,7 @@ func TestFreeSpaceFloor(t *testing.T) { // the disk fills up while bodies come i
 	if err := put(2_000_000, blob.PutOptions{Size: -1, Max: -1}); !errors.Is(err, blob.ErrNoSpace) {
 		t.Errorf("body without announced size that runs into the floor: %v, want ErrNoSpace", err)
 	}
-	nothingTemporary(t, dir)
+	wantNoTempFiles(t, dir)
 	free = 0
 	now = now.Add(time.Second)
 	if err := put(0, blob.PutOptions{Size: 0}); !errors.Is(err, blob.ErrNoSpace) {

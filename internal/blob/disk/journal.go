@@ -17,26 +17,26 @@ import (
 // line is written by nobody but who holds the lock of that part. Every line ends in a checksum: one
 // that a crash tore is no line, and its part is missing.
 const (
-	headLength = 640 // bytes of the first line: a key, two numbers, a checksum, filled up with spaces
-	lineLength = 85  // bytes: `0000000007 <64 hex> <8 hex>` and a newline
+	headerLength = 640 // bytes of the first line: a key, two numbers, a checksum, filled up with spaces
+	lineLength   = 85  // bytes: `0000000007 <64 hex> <8 hex>` and a newline
 )
 
-// checked returns text filled up to length bytes with its checksum and the newline at the end.
-func checked(text string, length int) []byte {
+// withChecksum returns text filled up to length bytes with its checksum and the newline at the end.
+func withChecksum(text string, length int) []byte {
 	text = fmt.Sprintf("%-*s", length-len(" 01234567\n"), text)
 	return fmt.Appendf(nil, "%s %08x\n", text, crc32.ChecksumIEEE([]byte(text)))
 }
 
-func headLine(u blob.Upload) []byte {
-	return checked(fmt.Sprintf("larder parts 1 %s %d %d", u.Key, u.Size, u.PartSize), headLength)
+func headerLine(u blob.Upload) []byte {
+	return withChecksum(fmt.Sprintf("larder parts 1 %s %d %d", u.Key, u.Size, u.PartSize), headerLength)
 }
 
 // partLine is the line of a part with that SHA-256 in hex; "" says that the part was dropped.
 func partLine(number int, sum string) []byte {
-	return checked(fmt.Sprintf("%010d %s", number, sum), lineLength)
+	return withChecksum(fmt.Sprintf("%010d %s", number, sum), lineLength)
 }
 
-func lineOffset(number int) int64 { return headLength + int64(number-1)*lineLength }
+func lineOffset(number int) int64 { return headerLength + int64(number-1)*lineLength }
 
 // parseLine returns the SHA-256 in hex that line tells of part number, "" when it tells of none.
 func parseLine(line []byte, number int) string {
@@ -50,13 +50,13 @@ func parseLine(line []byte, number int) string {
 	return sum
 }
 
-// readHead checks that journal is that of u. Errors: blob.ErrNotFound, blob.ErrUnavailable.
-func readHead(journal io.ReaderAt, u blob.Upload) error {
-	head := make([]byte, headLength)
+// checkHeader checks that journal is that of u. Errors: blob.ErrNotFound, blob.ErrUnavailable.
+func checkHeader(journal io.ReaderAt, u blob.Upload) error {
+	head := make([]byte, headerLength)
 	if _, err := journal.ReadAt(head, 0); err != nil && err != io.EOF {
-		return failed("read journal of upload", err)
+		return storeError("read journal of upload", err)
 	}
-	if !bytes.Equal(head, headLine(u)) {
+	if !bytes.Equal(head, headerLine(u)) {
 		return fmt.Errorf("read journal of upload: %w", blob.ErrNotFound)
 	}
 	return nil
@@ -65,9 +65,9 @@ func readHead(journal io.ReaderAt, u blob.Upload) error {
 // readParts reads the parts of u that its journal tells of and that a data file of size bytes
 // can hold, by number.
 func readParts(journal io.ReaderAt, u blob.Upload, size int64) (parts []blob.Part, err error) {
-	lines, err := io.ReadAll(io.NewSectionReader(journal, headLength, int64(u.Parts())*lineLength))
+	lines, err := io.ReadAll(io.NewSectionReader(journal, headerLength, int64(u.Parts())*lineLength))
 	if err != nil {
-		return nil, failed("read journal of upload", err)
+		return nil, storeError("read journal of upload", err)
 	}
 	for number := 1; len(lines) >= lineLength; number++ {
 		sum, length := parseLine(lines[:lineLength], number), u.PartLength(number)
@@ -79,13 +79,13 @@ func readParts(journal io.ReaderAt, u blob.Upload, size int64) (parts []blob.Par
 	return parts, nil
 }
 
-// untouched reports whether nothing was ever written to the line of a part, as far
+// isUnwritten reports whether nothing was ever written to the line of a part, as far
 // as this file shows.
-func untouched(journal *os.File, number int) (bool, error) {
+func isUnwritten(journal *os.File, number int) (bool, error) {
 	line := make([]byte, lineLength)
 	n, err := journal.ReadAt(line, lineOffset(number))
 	if err != nil && err != io.EOF {
-		return false, failed("read journal of upload", err)
+		return false, storeError("read journal of upload", err)
 	}
 	return len(bytes.Trim(line[:n], "\x00")) == 0, nil
 }
@@ -93,10 +93,10 @@ func untouched(journal *os.File, number int) (bool, error) {
 // writeLine makes a line of the journal durable.
 func writeLine(journal *os.File, line []byte, offset int64) error {
 	if _, err := journal.WriteAt(line, offset); err != nil {
-		return failed("write line "+strconv.FormatInt(offset, 10)+" of journal of upload", err)
+		return storeError("write line "+strconv.FormatInt(offset, 10)+" of journal of upload", err)
 	}
 	if err := journal.Sync(); err != nil {
-		return failed("sync journal of upload", err)
+		return storeError("sync journal of upload", err)
 	}
 	return nil
 }

@@ -100,7 +100,7 @@ func writeMarker(root *os.File, id string) error {
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return err
 	}
-	if err := moveNew(root, markerNewName, root, markerName); err != nil {
+	if err := renameNoReplace(root, markerNewName, root, markerName); err != nil {
 		return err
 	}
 	return root.Sync()
@@ -125,32 +125,32 @@ func checkID(id string) error {
 	return nil
 }
 
-// mark tells whether a marker file is still the one that was read.
-type mark struct {
+// markerStat tells whether a marker file is still the one that was read.
+type markerStat struct {
 	dev, ino uint64
 	size     int64
-	written  syscall.Timespec
+	modified syscall.Timespec
 }
 
-func markOf(st *syscall.Stat_t) mark {
-	return mark{dev: uint64(st.Dev), ino: st.Ino, size: st.Size, written: st.Mtim}
+func markerStatOf(st *syscall.Stat_t) markerStat {
+	return markerStat{dev: uint64(st.Dev), ino: st.Ino, size: st.Size, modified: st.Mtim}
 }
 
 // readMarker checks that root holds the marker of store id.
-func readMarker(root *os.File, id string) (mark, error) {
+func readMarker(root *os.File, id string) (markerStat, error) {
 	f, st, err := openRegular(root, markerName)
 	if err != nil {
-		return mark{}, err
+		return markerStat{}, err
 	}
 	defer f.Close()
 	found, err := io.ReadAll(io.LimitReader(f, maxID+2))
 	if err != nil {
-		return mark{}, err
+		return markerStat{}, err
 	}
 	if got := strings.TrimSuffix(string(found), "\n"); got != id {
-		return mark{}, fmt.Errorf("%s belongs to store %.80q, not to %q: %w", root.Name(), got, id, ErrForeign)
+		return markerStat{}, fmt.Errorf("%s belongs to store %.80q, not to %q: %w", root.Name(), got, id, ErrForeign)
 	}
-	return markOf(st), nil
+	return markerStatOf(st), nil
 }
 
 // acquire returns the volume, to be released, after a look at the marker by its path. One stat is
@@ -164,18 +164,18 @@ func (s *Store) acquire() (*volume, error) {
 	if s.closed {
 		return nil, blob.Unavailable("use store", fs.ErrClosed)
 	}
-	if missing == nil && s.volume != nil && s.volume.marker == markOf(&st) {
+	if missing == nil && s.volume != nil && s.volume.marker == markerStatOf(&st) {
 		s.volume.refs.Add(1)
 		return s.volume, nil
 	}
-	s.drop()
+	s.dropVolume()
 	if missing != nil {
 		return nil, blob.Unavailable("look for the store's marker",
 			&fs.PathError{Op: "lstat", Path: filepath.Join(s.dir, markerName), Err: missing})
 	}
 	v, err := openVolume(s.dir, s.id)
 	if err != nil {
-		return nil, failed("open store", err)
+		return nil, storeError("open store", err)
 	}
 	v.space = s.space
 	s.volume = v
@@ -183,9 +183,9 @@ func (s *Store) acquire() (*volume, error) {
 	return v, nil
 }
 
-// drop gives up the volume at hand; operations under way keep it open until they are
+// dropVolume gives up the volume at hand; operations under way keep it open until they are
 // done. s.mu is held.
-func (s *Store) drop() {
+func (s *Store) dropVolume() {
 	if s.volume != nil {
 		s.volume.release()
 		s.volume = nil

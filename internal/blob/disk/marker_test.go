@@ -16,11 +16,11 @@ import (
 	"larder/internal/fault"
 )
 
-// refuses fails the test unless every operation of s answers ErrUnavailable and
+// wantRefused fails the test unless every operation of s answers ErrUnavailable and
 // changes nothing below dir.
-func refuses(t *testing.T, s *Store, dir string, key blob.Key) {
+func wantRefused(t *testing.T, s *Store, dir string, key blob.Key) {
 	t.Helper()
-	before := tree(t, dir)
+	before := listTree(t, dir)
 	_, errPut := s.Put(t.Context(), blobtest.NewKey(), strings.NewReader("x"), blob.PutOptions{Size: 1})
 	_, errOpen := s.Open(t.Context(), key)
 	_, errStat := s.Stat(t.Context(), key)
@@ -36,7 +36,7 @@ func refuses(t *testing.T, s *Store, dir string, key blob.Key) {
 			t.Errorf("%s = %v, want ErrUnavailable as a fault, and never not found", op, err)
 		}
 	}
-	if after := tree(t, dir); !slices.Equal(before, after) {
+	if after := listTree(t, dir); !slices.Equal(before, after) {
 		t.Errorf("something was written: %v, before: %v", after, before)
 	}
 }
@@ -62,30 +62,30 @@ func TestMissingStoreIsUnavailableUntilItIsBack(t *testing.T) { // abuse case C1
 	}
 
 	must(os.Rename(marker, marker+".away"))
-	refuses(t, s, dir, key)
+	wantRefused(t, s, dir, key)
 	must(os.Rename(marker+".away", marker))
 	works()
 
 	must(os.Rename(dir, away), os.Mkdir(dir, 0o700)) // what an unmounted disk looks like
-	refuses(t, s, dir, key)
+	wantRefused(t, s, dir, key)
 	must(os.Remove(dir))
 	must(os.Mkdir(dir+".other", 0o700), os.Rename(dir+".other", dir),
 		os.WriteFile(marker, []byte("another-id\n"), 0o600))
-	refuses(t, s, dir, key)
+	wantRefused(t, s, dir, key)
 	must(os.RemoveAll(dir), os.Rename(away, dir))
 	works()
 
 	must(os.WriteFile(marker, []byte("another-id\n"), 0o600)) // the same file with other content
-	refuses(t, s, dir, key)
+	wantRefused(t, s, dir, key)
 	must(os.WriteFile(marker, []byte(storeID+"\n"), 0o600))
 	works()
 
 	must(os.Rename(marker, marker+".away"), os.Symlink(marker+".away", marker))
-	refuses(t, s, dir, key)
+	wantRefused(t, s, dir, key)
 	must(os.Remove(marker), os.Rename(marker+".away", marker))
 	works()
 	must(s.Close())
-	refuses(t, s, dir, key)
+	wantRefused(t, s, dir, key)
 }
 
 func TestStoreOpensBeforeItsDiskIsThere(t *testing.T) {
@@ -123,7 +123,7 @@ func TestPutUnderWayGoesToTheDiskItBeganOn(t *testing.T) {
 	if _, err := s.Put(t.Context(), key, body, blob.PutOptions{Size: 300_000}); err != nil {
 		t.Fatalf("Put: %v", err)
 	}
-	if left := tree(t, dir); len(left) > 0 {
+	if left := listTree(t, dir); len(left) > 0 {
 		t.Errorf("written to the wrong directory: %v", left)
 	}
 	if st, err := os.Stat(filepath.Join(away, string(key))); err != nil || st.Size() != 300_000 {
@@ -192,7 +192,7 @@ func TestCreateMakesNoParents(t *testing.T) { // a mount point that is missing m
 	if err := Create(filepath.Join(dir, "mnt", "objects"), storeID); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("Create below a missing directory = %v", err)
 	}
-	if left := tree(t, dir); len(left) > 0 {
+	if left := listTree(t, dir); len(left) > 0 {
 		t.Errorf("made %v", left)
 	}
 }

@@ -28,15 +28,15 @@ import (
 func (s *Store) Begin(ctx context.Context, key blob.Key, size, partSize int64, _ string) (blob.Upload, error) {
 	_, name := key.Split()
 	u := blob.Upload{Key: key, ID: name, Size: size, PartSize: partSize}
-	v, err := s.upload(ctx, u)
+	v, err := s.acquireForUpload(ctx, u)
 	if err != nil {
 		return blob.Upload{}, err
 	}
 	defer v.release()
-	if err := s.space.room(v.root, size); err != nil {
+	if err := s.space.check(v.root, size); err != nil {
 		return blob.Upload{}, err
 	}
-	if _, err := v.stat(key); !errors.Is(err, blob.ErrNotFound) {
+	if _, err := v.statObject(key); !errors.Is(err, blob.ErrNotFound) {
 		if err == nil {
 			err = fmt.Errorf("begin upload: %w", blob.ErrExists)
 		}
@@ -50,8 +50,8 @@ func (s *Store) Begin(ctx context.Context, key blob.Key, size, partSize int64, _
 	return blob.Upload{}, blob.Unavailable("begin upload", errors.New("somebody else begins or drops it all the time"))
 }
 
-// upload returns the verified volume, to be released, for an operation on u.
-func (s *Store) upload(ctx context.Context, u blob.Upload) (*volume, error) {
+// acquireForUpload returns the verified volume, to be released, for an operation on u.
+func (s *Store) acquireForUpload(ctx context.Context, u blob.Upload) (*volume, error) {
 	if err := u.Check(); err != nil {
 		return nil, err
 	}
@@ -61,17 +61,17 @@ func (s *Store) upload(ctx context.Context, u blob.Upload) (*volume, error) {
 	return s.acquire()
 }
 
-// stat returns the size of an object. Errors: blob.ErrNotFound, blob.ErrUnavailable.
-func (v *volume) stat(key blob.Key) (int64, error) {
+// statObject returns the size of an object. Errors: blob.ErrNotFound, blob.ErrUnavailable.
+func (v *volume) statObject(key blob.Key) (int64, error) {
 	dirPath, name := key.Split()
-	dir, err := v.walkTo(dirPath)
+	dir, err := v.openDir(dirPath)
 	if err != nil {
-		return 0, absent("open directory of object", err)
+		return 0, notFoundOr("open directory of object", err)
 	}
 	defer dir.Close()
 	f, st, err := openRegular(dir, name)
 	if err != nil {
-		return 0, absent("open object", err)
+		return 0, notFoundOr("open object", err)
 	}
 	f.Close()
 	return st.Size, nil
@@ -80,69 +80,69 @@ func (v *volume) stat(key blob.Key) (int64, error) {
 // begin makes the files of u, or finds them. It says false when it must be tried again,
 // because others were removed.
 func (v *volume) begin(ctx context.Context, u blob.Upload) (done bool, err error) {
-	dir, err := v.makeTo(partsPath)
+	dir, err := v.makeDir(partsPath)
 	if err != nil {
-		return false, failed("open directory of uploads", err)
+		return false, storeError("open directory of uploads", err)
 	}
 	_, name := u.Key.Split()
-	p, err := openPending(dir, name, syscall.O_CREAT)
+	p, err := openPartUpload(dir, name, syscall.O_CREAT)
 	if err != nil {
 		dir.Close()
-		return false, failed("begin upload", err)
+		return false, storeError("begin upload", err)
 	}
 	defer p.close()
-	if err := p.lock(ctx, nameByte, 1); err != nil {
+	if err := p.lock(ctx, nameLockOffset, 1); err != nil {
 		return false, err
 	}
 	if p.journal == nil { // whoever had the lock before may have made it
 		if err := p.openJournal(); err != nil {
-			return false, failed("begin upload", err)
+			return false, storeError("begin upload", err)
 		}
 	}
-	if here, err := p.current(); err != nil || !here {
+	if here, err := p.isCurrent(); err != nil || !here {
 		return false, err
 	}
 	size, err := p.size()
 	if err != nil {
 		return false, err
 	}
-	switch err := p.belongs(u); {
-	case err == nil && (size > 0 || !p.tells()): // begun already
-		return true, syncAgain(p.dir)
+	switch err := p.checkJournal(u); {
+	case err == nil && (size > 0 || !p.hasPartLines()): // begun already
+		return true, syncDirectory(p.dir)
 	case err != nil && !errors.Is(err, blob.ErrNotFound):
 		return false, err
 	case p.journal != nil ||
 		size > 0: // a journal of other sizes or another file; the data file goes as well, as somebody may write to it
 		return false, removeUpload(p.dir, p.name)
 	}
-	if err := p.make(u); err != nil {
+	if err := p.createJournal(u); err != nil {
 		_, _ = removeNames(p.dir, p.name)
 		return false, err
 	}
 	return true, nil
 }
 
-// make writes the journal of an upload that has none and makes both names durable.
-func (p *pending) make(u blob.Upload) (err error) {
-	if p.journal, _, err = openPlain(p.dir, p.name+journalSuffix,
+// createJournal writes the journal of an upload that has none and makes both names durable.
+func (p *partUpload) createJournal(u blob.Upload) (err error) {
+	if p.journal, _, err = openRegularFlags(p.dir, p.name+journalSuffix,
 		syscall.O_RDWR|syscall.O_CREAT|syscall.O_EXCL); err != nil {
-		return failed("make journal of upload", err)
+		return storeError("make journal of upload", err)
 	}
-	if err := writeLine(p.journal, headLine(u), 0); err != nil {
+	if err := writeLine(p.journal, headerLine(u), 0); err != nil {
 		return err
 	}
-	return syncAgain(p.dir)
+	return syncDirectory(p.dir)
 }
 
-// syncAgain syncs a directory through a descriptor of its own: after a failed sync none
+// syncDirectory syncs a directory through a descriptor of its own: after a failed sync none
 // is used for another.
-func syncAgain(dir *os.File) error {
+func syncDirectory(dir *os.File) error {
 	again, err := openAt(dir, ".", openDirectory, 0)
 	if err == nil {
 		err = errors.Join(again.Sync(), again.Close())
 	}
 	if err != nil {
-		return failed("sync directory of uploads", err)
+		return storeError("sync directory of uploads", err)
 	}
 	return nil
 }
@@ -150,7 +150,7 @@ func syncAgain(dir *os.File) error {
 // PutPart implements blob.PartStore; the ETag is the SHA-256 of the part in hex. Of several bodies
 // for one part each waits for the one before it; the last to be taken counts.
 func (s *Store) PutPart(ctx context.Context, u blob.Upload, number int, body io.Reader) (blob.Part, error) {
-	v, err := s.upload(ctx, u)
+	v, err := s.acquireForUpload(ctx, u)
 	if err != nil {
 		return blob.Part{}, err
 	}
@@ -163,7 +163,7 @@ func (s *Store) PutPart(ctx context.Context, u blob.Upload, number int, body io.
 	if err != nil {
 		return blob.Part{}, fmt.Errorf("put part: %w", err)
 	}
-	p, err := v.pending(u)
+	p, err := v.openUpload(u)
 	if err != nil {
 		return blob.Part{}, err
 	}
@@ -171,18 +171,18 @@ func (s *Store) PutPart(ctx context.Context, u blob.Upload, number int, body io.
 	if err := p.lock(ctx, offset, length); err != nil {
 		return blob.Part{}, err
 	}
-	if err := p.mustBeCurrent(); err != nil {
+	if err := p.requireCurrent(); err != nil {
 		return blob.Part{}, err
 	}
-	if err := s.space.room(v.root, length); err != nil {
+	if err := s.space.check(v.root, length); err != nil {
 		return blob.Part{}, err
 	}
-	sum, err := p.fill(v, number, offset, counted, length)
+	sum, err := p.writePart(v, number, offset, counted, length)
 	if err != nil {
 		return blob.Part{}, fmt.Errorf("put part: %w", err)
 	}
 	if err := p.data.Sync(); err != nil {
-		return blob.Part{}, failed("sync part", err)
+		return blob.Part{}, storeError("sync part", err)
 	}
 	if err := ctx.Err(); err != nil { // the last moment: from here on it counts
 		return blob.Part{}, fmt.Errorf("put part: %w", err)
@@ -191,28 +191,28 @@ func (s *Store) PutPart(ctx context.Context, u blob.Upload, number int, body io.
 	if err := writeLine(p.journal, partLine(number, part.ETag), lineOffset(number)); err != nil {
 		return blob.Part{}, err
 	}
-	return part, p.mustBeCurrent() // Abort waits for nobody
+	return part, p.requireCurrent() // Abort waits for nobody
 }
 
-func (p *pending) mustBeCurrent() error {
-	here, err := p.current()
+func (p *partUpload) requireCurrent() error {
+	here, err := p.isCurrent()
 	if err == nil && !here {
 		err = fmt.Errorf("put part: %w", blob.ErrNotFound)
 	}
 	return err
 }
 
-// fill writes the body of a part to its place and returns its SHA-256. The line of the part is
+// hashAndWrite writes the body of a part to its place and returns its SHA-256. The line of the part is
 // dropped before the first byte is written.
-func (p *pending) fill(v *volume, number int, offset int64, body io.Reader, length int64) ([]byte, error) {
+func (p *partUpload) writePart(v *volume, number int, offset int64, body io.Reader, length int64) ([]byte, error) {
 	dropped := false
-	return fill(body, length, func(b []byte) error {
+	return hashAndWrite(body, length, func(b []byte) error {
 		if !dropped {
-			if err := p.drop(number); err != nil {
+			if err := p.clearPart(number); err != nil {
 				return err
 			}
 			if _, err := p.data.Seek(offset, io.SeekStart); err != nil {
-				return failed("write part", err)
+				return storeError("write part", err)
 			}
 			dropped = true
 		}
@@ -220,10 +220,10 @@ func (p *pending) fill(v *volume, number int, offset int64, body io.Reader, leng
 	})
 }
 
-// drop makes durable that a part is missing. Where its line says so already it is written all the
+// clearPart makes durable that a part is missing. Where its line says so already it is written all the
 // same, as the sync of that may have failed.
-func (p *pending) drop(number int) error {
-	if fresh, err := untouched(p.journal, number); fresh || err != nil {
+func (p *partUpload) clearPart(number int) error {
+	if fresh, err := isUnwritten(p.journal, number); fresh || err != nil {
 		return err
 	}
 	return writeLine(p.journal, partLine(number, ""), lineOffset(number))
@@ -231,12 +231,12 @@ func (p *pending) drop(number int) error {
 
 // Parts implements blob.PartStore.
 func (s *Store) Parts(ctx context.Context, u blob.Upload) ([]blob.Part, error) {
-	v, err := s.upload(ctx, u)
+	v, err := s.acquireForUpload(ctx, u)
 	if err != nil {
 		return nil, err
 	}
 	defer v.release()
-	p, err := v.pending(u)
+	p, err := v.openUpload(u)
 	if err != nil {
 		return nil, err
 	}
@@ -247,14 +247,14 @@ func (s *Store) Parts(ctx context.Context, u blob.Upload) ([]blob.Part, error) {
 // Finish implements blob.PartStore. It also answers blob.ErrExists, when another object
 // has taken the key.
 func (s *Store) Finish(ctx context.Context, u blob.Upload, parts []blob.Part) (blob.Info, error) {
-	v, err := s.upload(ctx, u)
+	v, err := s.acquireForUpload(ctx, u)
 	if err != nil {
 		return blob.Info{}, err
 	}
 	defer v.release()
-	p, err := v.pending(u)
+	p, err := v.openUpload(u)
 	if errors.Is(err, blob.ErrNotFound) {
-		return v.finished(u)
+		return v.finishedInfo(u)
 	}
 	if err != nil {
 		return blob.Info{}, err
@@ -262,23 +262,23 @@ func (s *Store) Finish(ctx context.Context, u blob.Upload, parts []blob.Part) (b
 	defer p.close()
 	switch whole, err := tryLock(p.data, 0, 0); {
 	case err != nil:
-		return blob.Info{}, failed("lock upload", err)
+		return blob.Info{}, storeError("lock upload", err)
 	case !whole:
 		return blob.Info{}, fmt.Errorf("finish upload: %w", blob.ErrBusy)
 	}
-	here, err := p.current()
+	here, err := p.isCurrent()
 	if err != nil {
 		return blob.Info{}, err
 	}
 	if !here {
-		return v.finished(u)
+		return v.finishedInfo(u)
 	}
-	if err := p.complete(u, parts); err != nil {
+	if err := p.verifyComplete(u, parts); err != nil {
 		return blob.Info{}, err
 	}
 	dir, name := u.Key.Split()
 	err = v.publish(p.dir, p.name, dir, name, func(dir *os.File) {
-		_ = moveNew(dir, name, p.dir, p.name) // so that finishing again makes the name anew
+		_ = renameNoReplace(dir, name, p.dir, p.name) // so that finishing again makes the name anew
 	})
 	if err != nil {
 		return blob.Info{}, fmt.Errorf("finish upload: %w", err)
@@ -286,14 +286,14 @@ func (s *Store) Finish(ctx context.Context, u blob.Upload, parts []blob.Part) (b
 	return blob.Info{Size: u.Size}, removeUpload(p.dir, p.name)
 }
 
-// complete makes sure that these parts are all, there and durable. Error:
+// verifyComplete makes sure that these parts are all, there and durable. Error:
 // blob.ErrPart, blob.ErrUnavailable.
-func (p *pending) complete(u blob.Upload, parts []blob.Part) error {
+func (p *partUpload) verifyComplete(u blob.Upload, parts []blob.Part) error {
 	listed, err := p.parts(u)
 	if err != nil {
 		return err
 	}
-	if err := u.Agree(parts, listed); err != nil {
+	if err := u.CheckParts(parts, listed); err != nil {
 		return fmt.Errorf("finish upload: %w", err)
 	}
 	size, err := p.size()
@@ -304,16 +304,16 @@ func (p *pending) complete(u blob.Upload, parts []blob.Part) error {
 		return fmt.Errorf("finish upload: %w: %d bytes of %d are there", blob.ErrPart, size, u.Size)
 	}
 	if err := p.data.Sync(); err != nil {
-		return failed("sync upload", err)
+		return storeError("sync upload", err)
 	}
 	return nil
 }
 
-// finished answers for an upload that lies in tmp/parts no more. An object of its size is the one
+// finishedInfo answers for an upload that lies in tmp/parts no more. An object of its size is the one
 // that was made of it; whoever finished it may have died before its name was durable and what is
 // left in tmp/parts removed.
-func (v *volume) finished(u blob.Upload) (blob.Info, error) {
-	size, err := v.stat(u.Key)
+func (v *volume) finishedInfo(u blob.Upload) (blob.Info, error) {
+	size, err := v.statObject(u.Key)
 	if err == nil && size != u.Size {
 		err = fmt.Errorf("object has %d bytes, not %d: %w", size, u.Size, blob.ErrNotFound)
 	}
@@ -321,21 +321,21 @@ func (v *volume) finished(u blob.Upload) (blob.Info, error) {
 		return blob.Info{}, fmt.Errorf("finish upload: %w", err)
 	}
 	dirPath, name := u.Key.Split()
-	dir, err := v.enter(dirPath)
+	dir, err := v.enterDir(dirPath)
 	if err != nil {
-		return blob.Info{}, failed("open directory of object", err)
+		return blob.Info{}, storeError("open directory of object", err)
 	}
-	defer v.leave(dir)
+	defer v.leaveDir(dir)
 	if err := dir.sync.wait(); err != nil {
-		v.abandon(dir)
-		return blob.Info{}, failed("sync directory of object", err)
+		v.abandonDir(dir)
+		return blob.Info{}, storeError("sync directory of object", err)
 	}
-	parts, err := v.walkTo(partsPath)
+	parts, err := v.openDir(partsPath)
 	if errors.Is(err, syscall.ENOENT) {
 		return blob.Info{Size: size}, nil
 	}
 	if err != nil {
-		return blob.Info{}, failed("open directory of uploads", err)
+		return blob.Info{}, storeError("open directory of uploads", err)
 	}
 	defer parts.Close()
 	return blob.Info{Size: size}, removeUpload(parts, name)
@@ -343,7 +343,7 @@ func (v *volume) finished(u blob.Upload) (blob.Info, error) {
 
 // Abort implements blob.PartStore. It waits for no part; one under way is dropped.
 func (s *Store) Abort(ctx context.Context, u blob.Upload) error {
-	v, err := s.upload(ctx, u)
+	v, err := s.acquireForUpload(ctx, u)
 	if err != nil {
 		return err
 	}
@@ -355,21 +355,21 @@ func (s *Store) Abort(ctx context.Context, u blob.Upload) error {
 func (v *volume) abort(ctx context.Context, key blob.Key) error {
 	_, name := key.Split()
 	for range tempTries {
-		dir, err := v.walkTo(partsPath)
+		dir, err := v.openDir(partsPath)
 		if errors.Is(err, syscall.ENOENT) {
 			return nil
 		}
 		if err != nil {
-			return failed("open directory of uploads", err)
+			return storeError("open directory of uploads", err)
 		}
-		p, err := openPending(dir, name, 0)
+		p, err := openPartUpload(dir, name, 0)
 		if errors.Is(err, syscall.ENOENT) {
 			defer dir.Close()
 			return removeUpload(dir, name)
 		}
 		if err != nil {
 			dir.Close()
-			return failed("open upload", err)
+			return storeError("open upload", err)
 		}
 		if done, err := p.abort(ctx); done || err != nil {
 			return err
@@ -380,12 +380,12 @@ func (v *volume) abort(ctx context.Context, key blob.Key) error {
 
 // abort is volume.abort for the files at hand, which it closes. It says false when others
 // have taken their place.
-func (p *pending) abort(ctx context.Context) (done bool, err error) {
+func (p *partUpload) abort(ctx context.Context) (done bool, err error) {
 	defer p.close()
-	if err := p.lock(ctx, nameByte, 1); err != nil {
+	if err := p.lock(ctx, nameLockOffset, 1); err != nil {
 		return false, err
 	}
-	if here, _, err := p.lies(p.data, p.name); err != nil || !here {
+	if here, _, err := p.isNamed(p.data, p.name); err != nil || !here {
 		return false, err
 	}
 	return true, removeUpload(p.dir, p.name)

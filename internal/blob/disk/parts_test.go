@@ -22,7 +22,7 @@ import (
 // A disk takes parts of any size, so that these tests can be small.
 const partLength = 1000
 
-func begun(t *testing.T, s *Store, size int64) blob.Upload {
+func mustBegin(t *testing.T, s *Store, size int64) blob.Upload {
 	t.Helper()
 	u, err := s.Begin(t.Context(), blobtest.NewKey(), size, partLength, "")
 	if err != nil {
@@ -42,7 +42,7 @@ func mustPart(t *testing.T, s *Store, u blob.Upload, number int, letter byte) (b
 	return p, body
 }
 
-func mustHold(t *testing.T, s *Store, u blob.Upload, want ...blob.Part) {
+func wantParts(t *testing.T, s *Store, u blob.Upload, want ...blob.Part) {
 	t.Helper()
 	if got, err := s.Parts(t.Context(), u); err != nil || !slices.Equal(got, want) {
 		t.Errorf("Parts = %+v, %v, want %+v", got, err, want)
@@ -59,15 +59,15 @@ func mustFinish(t *testing.T, s *Store, u blob.Upload, want ...[]byte) {
 	}
 }
 
-// files returns the paths of the data file and the journal.
-func files(dir string, u blob.Upload) (data, journal string) {
+// uploadFiles returns the paths of the data file and the journal.
+func uploadFiles(dir string, u blob.Upload) (data, journal string) {
 	_, name := u.Key.Split()
 	data = filepath.Join(dir, tempName, "parts", name)
 	return data, data + "-journal"
 }
 
-// crashed returns the store as it would be found after a crash at this moment.
-func crashed(t *testing.T, dir string) *Store {
+// openAfterCrash returns the store as it would be found after a crash at this moment.
+func openAfterCrash(t *testing.T, dir string) *Store {
 	t.Helper()
 	image := filepath.Join(t.TempDir(), "image")
 	if err := os.CopyFS(image, os.DirFS(dir)); err != nil {
@@ -76,22 +76,22 @@ func crashed(t *testing.T, dir string) *Store {
 	return openStore(t, image, Options{Now: fixedClock})
 }
 
-func TestUploadsGoOnInAStoreOpenedAnew(t *testing.T) {
+func TestUploadsContinueInReopenedStore(t *testing.T) {
 	t.Parallel()
 	s, dir := newStore(t)
-	blobtest.KeepsParts(t, s, openStore(t, dir, Options{Now: fixedClock}))
-	nothingTemporary(t, dir)
+	blobtest.RunResumedUpload(t, s, openStore(t, dir, Options{Now: fixedClock}))
+	wantNoTempFiles(t, dir)
 }
 
 func TestJournalTornAtAnyByteLosesOnlyTheTornPart(t *testing.T) { // abuse case C123
 	t.Parallel()
 	s, dir := newStore(t)
-	u := begun(t, s, 2*partLength+10)
+	u := mustBegin(t, s, 2*partLength+10)
 	p3, _ := mustPart(t, s, u, 3, 'c')
 	p1, _ := mustPart(t, s, u, 1, 'a')
-	_, path := files(dir, u)
+	_, path := uploadFiles(dir, u)
 	whole, err := os.ReadFile(path)
-	if err != nil || len(whole) != headLength+3*lineLength {
+	if err != nil || len(whole) != headerLength+3*lineLength {
 		t.Fatalf("journal of %d bytes, %v", len(whole), err)
 	}
 	check := func(what string, at int, journal []byte, want ...blob.Part) {
@@ -109,10 +109,10 @@ func TestJournalTornAtAnyByteLosesOnlyTheTornPart(t *testing.T) { // abuse case 
 	}
 	for at := range whole {
 		want := []blob.Part(nil)
-		if at >= headLength {
+		if at >= headerLength {
 			want = []blob.Part{}
 		}
-		if at >= headLength+lineLength {
+		if at >= headerLength+lineLength {
 			want = append(want, p1)
 		}
 		check("cut", at, whole[:at], want...)
@@ -120,18 +120,18 @@ func TestJournalTornAtAnyByteLosesOnlyTheTornPart(t *testing.T) { // abuse case 
 		flipped := bytes.Clone(whole)
 		flipped[at] ^= 1
 		switch {
-		case at < headLength:
+		case at < headerLength:
 			want = nil
-		case at < headLength+lineLength:
+		case at < headerLength+lineLength:
 			want = []blob.Part{p3}
-		case at < headLength+2*lineLength:
+		case at < headerLength+2*lineLength:
 			want = []blob.Part{p1, p3}
 		default:
 			want = []blob.Part{p1}
 		}
 		check("flipped", at, flipped, want...)
 	}
-	if err := os.WriteFile(path, whole[:headLength+lineLength/2], 0o600); err != nil {
+	if err := os.WriteFile(path, whole[:headerLength+lineLength/2], 0o600); err != nil {
 		t.Fatal(err)
 	}
 	_, b1 := mustPart(t, s, u, 1, 'x')
@@ -152,39 +152,39 @@ func TestCrashWhileAPartIsOverwritten(t *testing.T) {
 	p2, _ := mustPart(t, s, u, 2, 'b')
 	var before, amid, end *Store
 	body := io.MultiReader(
-		call0(func() { before = crashed(t, dir) }), strings.NewReader(strings.Repeat("c", length*3/4)),
-		call0(func() { amid = crashed(t, dir) }), strings.NewReader(strings.Repeat("c", length/4)),
-		call0(func() { end = crashed(t, dir) }))
+		hookReader(func() { before = openAfterCrash(t, dir) }), strings.NewReader(strings.Repeat("c", length*3/4)),
+		hookReader(func() { amid = openAfterCrash(t, dir) }), strings.NewReader(strings.Repeat("c", length/4)),
+		hookReader(func() { end = openAfterCrash(t, dir) }))
 	p3, err := s.PutPart(t.Context(), u, 2, body)
 	if err != nil {
 		t.Fatal(err)
 	}
-	mustHold(t, before, u, p1, p2)
+	wantParts(t, before, u, p1, p2)
 	mustFinish(t, before, u, b1, bytes.Repeat([]byte("b"), length))
 	for _, torn := range []*Store{amid, end} {
-		mustHold(t, torn, u, p1)
+		wantParts(t, torn, u, p1)
 		if _, err := blobtest.FinishListed(t.Context(), torn, u); !errors.Is(err, blob.ErrPart) {
 			t.Errorf("Finish over a torn part = %v, want ErrPart", err)
 		}
 		_, again := mustPart(t, torn, u, 2, 'd')
 		mustFinish(t, torn, u, b1, again)
 	}
-	after := crashed(t, dir)
-	mustHold(t, after, u, p1, p3)
+	after := openAfterCrash(t, dir)
+	wantParts(t, after, u, p1, p3)
 	mustFinish(t, after, u, b1, bytes.Repeat([]byte("c"), length))
 }
 
-// call0 is a reader without bytes that calls f.
-type call0 func()
+// hookReader is a reader without bytes that calls f.
+type hookReader func()
 
-func (f call0) Read([]byte) (int, error) { f(); return 0, io.EOF }
+func (f hookReader) Read([]byte) (int, error) { f(); return 0, io.EOF }
 
 func TestCrashWhileFinishing(t *testing.T) {
 	t.Parallel()
 	s, dir := newStore(t)
-	u := begun(t, s, partLength)
+	u := mustBegin(t, s, partLength)
 	_, body := mustPart(t, s, u, 1, 'a')
-	data, journal := files(dir, u)
+	data, journal := uploadFiles(dir, u)
 	object := filepath.Join(dir, string(u.Key))
 	lines, err := os.ReadFile(journal)
 	if err != nil {
@@ -200,7 +200,7 @@ func TestCrashWhileFinishing(t *testing.T) {
 		t.Errorf("PutPart into a file that is an object already = %v, want ErrNotFound", err)
 	}
 	mustFinish(t, s, u, body)
-	nothingTemporary(t, dir)
+	wantNoTempFiles(t, dir)
 
 	// The name is given, and the process dies before the journal is removed.
 	if err := os.WriteFile(journal, lines, 0o600); err != nil {
@@ -210,7 +210,7 @@ func TestCrashWhileFinishing(t *testing.T) {
 		t.Errorf("Parts = %v, want ErrNotFound", err)
 	}
 	mustFinish(t, s, u, body)
-	nothingTemporary(t, dir)
+	wantNoTempFiles(t, dir)
 
 	// The journal is there again, and beside it comes another upload.
 	if err := errors.Join(os.Remove(object), os.WriteFile(journal, lines, 0o600)); err != nil {
@@ -219,11 +219,11 @@ func TestCrashWhileFinishing(t *testing.T) {
 	if again, err := s.Begin(t.Context(), u.Key, u.Size, u.PartSize, ""); err != nil || again != u {
 		t.Fatalf("Begin = %+v, %v", again, err)
 	}
-	mustHold(t, s, u)
+	wantParts(t, s, u)
 	if err := os.Truncate(data, partLength); err != nil { // as another part would
 		t.Fatal(err)
 	}
-	mustHold(t, s, u)
+	wantParts(t, s, u)
 	_, body = mustPart(t, s, u, 1, 'b')
 	mustFinish(t, s, u, body)
 }
@@ -233,15 +233,15 @@ func TestCrashWhileBeginning(t *testing.T) {
 	for name, leave := range map[string]func(data, journal string) error{
 		"no_journal":    func(_, journal string) error { return os.Remove(journal) },
 		"empty_journal": func(_, journal string) error { return os.Truncate(journal, 0) },
-		"torn_journal":  func(_, journal string) error { return os.Truncate(journal, headLength-1) },
+		"torn_journal":  func(_, journal string) error { return os.Truncate(journal, headerLength-1) },
 		"no_data":       func(data, _ string) error { return os.Remove(data) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s, dir := newStore(t)
-			u := begun(t, s, partLength)
+			u := mustBegin(t, s, partLength)
 			mustPart(t, s, u, 1, 'o')
-			if err := leave(files(dir, u)); err != nil {
+			if err := leave(uploadFiles(dir, u)); err != nil {
 				t.Fatal(err)
 			}
 			if _, err := s.Parts(t.Context(), u); !errors.Is(err, blob.ErrNotFound) {
@@ -250,29 +250,29 @@ func TestCrashWhileBeginning(t *testing.T) {
 			if _, err := s.Begin(t.Context(), u.Key, u.Size, u.PartSize, ""); err != nil {
 				t.Fatalf("Begin again: %v", err)
 			}
-			mustHold(t, s, u)
+			wantParts(t, s, u)
 			_, body := mustPart(t, s, u, 1, 'a')
 			mustFinish(t, s, u, body)
-			nothingTemporary(t, dir)
+			wantNoTempFiles(t, dir)
 
-			u = begun(t, s, partLength)
-			if err := errors.Join(leave(files(dir, u)), s.Abort(t.Context(), u)); err != nil {
+			u = mustBegin(t, s, partLength)
+			if err := errors.Join(leave(uploadFiles(dir, u)), s.Abort(t.Context(), u)); err != nil {
 				t.Errorf("Abort = %v", err)
 			}
-			nothingTemporary(t, dir)
+			wantNoTempFiles(t, dir)
 		})
 	}
 }
 
-func TestBeginAgainGoesOn(t *testing.T) {
+func TestBeginAgainContinuesUpload(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
-	u := begun(t, s, 2*partLength)
+	u := mustBegin(t, s, 2*partLength)
 	p1, b1 := mustPart(t, s, u, 1, 'a')
 	if again, err := s.Begin(t.Context(), u.Key, u.Size, u.PartSize, ""); err != nil || again != u {
 		t.Fatalf("Begin again = %+v, %v, want the same upload", again, err)
 	}
-	mustHold(t, s, u, p1)
+	wantParts(t, s, u, p1)
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
@@ -308,27 +308,27 @@ func TestBeginsOfOneKeySideBySideAreOneUpload(t *testing.T) {
 	}
 }
 
-func TestBeginWaitsForWhoBegins(t *testing.T) {
+func TestBeginWaitsForConcurrentBegin(t *testing.T) {
 	t.Parallel()
 	s, dir := newStore(t)
-	u := begun(t, s, partLength)
-	_, journal := files(dir, u)
+	u := mustBegin(t, s, partLength)
+	_, journal := uploadFiles(dir, u)
 	v, err := s.acquire()
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer v.release()
-	p, err := v.pending(u)
+	p, err := v.openUpload(u)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := tryLock(p.data, nameByte, 1); !got || err != nil {
+	if got, err := tryLock(p.data, nameLockOffset, 1); !got || err != nil {
 		t.Fatal(got, err)
 	}
 	if err := os.Rename(journal, journal+".later"); err != nil { // the other one has not come to it
 		t.Fatal(err)
 	}
-	again, ctx := make(chan error, 1), waits{t.Context(), &sync.Once{}, make(chan struct{})}
+	again, ctx := make(chan error, 1), signallingContext{t.Context(), &sync.Once{}, make(chan struct{})}
 	go func() {
 		_, err := s.Begin(ctx, u.Key, u.Size, u.PartSize, "")
 		again <- err
@@ -378,7 +378,7 @@ func TestTwoStoresOnOneDirectory(t *testing.T) {
 	}
 	winner := string(rune('a' + slices.Index(tags, parts[0].ETag)))
 	var busy error
-	_, err = two.PutPart(t.Context(), u, 1, io.MultiReader(call0(func() {
+	_, err = two.PutPart(t.Context(), u, 1, io.MultiReader(hookReader(func() {
 		_, busy = blobtest.FinishListed(t.Context(), one, u)
 	}), strings.NewReader("short")))
 	if wrong := (blob.ErrSize{}); !errors.As(err, &wrong) || !errors.Is(busy, blob.ErrBusy) {
@@ -388,34 +388,34 @@ func TestTwoStoresOnOneDirectory(t *testing.T) {
 	mustFinish(t, two, u, bytes.Repeat([]byte(winner), length))
 }
 
-// waits is a context that tells when somebody waits for its end.
-type waits struct {
+// signallingContext is a context that tells when somebody waits for its end.
+type signallingContext struct {
 	context.Context
 	once *sync.Once
 	told chan struct{}
 }
 
-func (w waits) Done() <-chan struct{} {
+func (w signallingContext) Done() <-chan struct{} {
 	w.once.Do(func() { close(w.told) })
 	return w.Context.Done()
 }
 
 func TestPartThatGetsItsLockTooLateChangesNothing(t *testing.T) {
 	t.Parallel()
-	for name, end := range map[string]func(t *testing.T, s *Store, v *volume, p *pending, u blob.Upload){
+	for name, end := range map[string]func(t *testing.T, s *Store, v *volume, p *partUpload, u blob.Upload){
 		// as Finish does while it holds the lock
-		"finished": func(t *testing.T, _ *Store, v *volume, p *pending, u blob.Upload) {
+		"finished": func(t *testing.T, _ *Store, v *volume, p *partUpload, u blob.Upload) {
 			dir, name := u.Key.Split()
 			if err := v.publish(p.dir, p.name, dir, name, nil); err != nil {
 				t.Fatal(err)
 			}
 		},
-		"aborted": func(t *testing.T, s *Store, _ *volume, _ *pending, u blob.Upload) {
+		"aborted": func(t *testing.T, s *Store, _ *volume, _ *partUpload, u blob.Upload) {
 			if err := s.Abort(t.Context(), u); err != nil {
 				t.Fatal(err)
 			}
 		},
-		"aborted_and_begun_again": func(t *testing.T, s *Store, _ *volume, _ *pending, u blob.Upload) {
+		"aborted_and_begun_again": func(t *testing.T, s *Store, _ *volume, _ *partUpload, u blob.Upload) {
 			if err := s.Abort(t.Context(), u); err != nil {
 				t.Fatal(err)
 			}
@@ -428,21 +428,21 @@ func TestPartThatGetsItsLockTooLateChangesNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s, dir := newStore(t)
-			u := begun(t, s, partLength)
+			u := mustBegin(t, s, partLength)
 			_, old := mustPart(t, s, u, 1, 'o')
 			v, err := s.acquire()
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer v.release()
-			p, err := v.pending(u)
+			p, err := v.openUpload(u)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if err := p.lock(t.Context(), 0, partLength); err != nil {
 				t.Fatal(err)
 			}
-			late, ctx := make(chan error), waits{t.Context(), &sync.Once{}, make(chan struct{})}
+			late, ctx := make(chan error), signallingContext{t.Context(), &sync.Once{}, make(chan struct{})}
 			go func() {
 				_, err := s.PutPart(ctx, u, 1, bytes.NewReader(make([]byte, partLength)))
 				late <- err
@@ -457,8 +457,8 @@ func TestPartThatGetsItsLockTooLateChangesNothing(t *testing.T) {
 			case "finished":
 				mustFinish(t, s, u, old)
 			case "aborted":
-				blobtest.Absent(t, s, u.Key)
-				nothingTemporary(t, dir)
+				blobtest.WantAbsent(t, s, u.Key)
+				wantNoTempFiles(t, dir)
 			default:
 				mustFinish(t, s, u, bytes.Repeat([]byte("n"), partLength))
 			}
@@ -471,11 +471,11 @@ func TestUploadsKeepTheFloorOfFreeSpace(t *testing.T) {
 	_, dir := newStore(t)
 	now, free := fixedClock(), int64(1_000_000)
 	s := openStore(t, dir, Options{MinFree: 400_000, Now: func() time.Time { return now }})
-	s.space.free = func(*os.File) (int64, error) { return free, nil }
+	s.space.query = func(*os.File) (int64, error) { return free, nil }
 	if _, err := s.Begin(t.Context(), blobtest.NewKey(), 600_001, partLength, ""); !errors.Is(err, blob.ErrNoSpace) {
 		t.Errorf("Begin of an object that would end a byte below the floor = %v, want ErrNoSpace", err)
 	}
-	u := begun(t, s, 2*partLength)
+	u := mustBegin(t, s, 2*partLength)
 	p1, _ := mustPart(t, s, u, 1, 'a')
 	free, now = 400_999, now.Add(time.Second)
 	if _, err := s.PutPart(t.Context(), u, 2, bytes.NewReader(make([]byte, partLength))); !errors.Is(err,
@@ -486,19 +486,19 @@ func TestUploadsKeepTheFloorOfFreeSpace(t *testing.T) {
 	if _, err := s.PutPart(t.Context(), u, 1, body); !errors.Is(err, blob.ErrNoSpace) || body.Len() != partLength {
 		t.Errorf("part put again without space = %v, %d bytes of it left, want ErrNoSpace at once", err, body.Len())
 	}
-	mustHold(t, s, u, p1)
+	wantParts(t, s, u, p1)
 	if err := s.Abort(t.Context(), u); err != nil {
 		t.Errorf("Abort below the floor = %v", err)
 	}
-	nothingTemporary(t, dir)
+	wantNoTempFiles(t, dir)
 }
 
 func TestUploadsArePrivateAndLeftAloneBySweepAndWalk(t *testing.T) { // abuse case C118
 	t.Parallel()
 	s, dir := newStore(t)
-	u := begun(t, s, partLength)
+	u := mustBegin(t, s, partLength)
 	p1, body := mustPart(t, s, u, 1, 'a')
-	data, journal := files(dir, u)
+	data, journal := uploadFiles(dir, u)
 	for path, want := range map[string]fs.FileMode{data: 0o600, journal: 0o600,
 		filepath.Dir(data): fs.ModeDir | 0o700} {
 		if st, err := os.Stat(path); err != nil || st.Mode() != want {
@@ -518,7 +518,7 @@ func TestUploadsArePrivateAndLeftAloneBySweepAndWalk(t *testing.T) { // abuse ca
 	if err != nil {
 		t.Error(err)
 	}
-	mustHold(t, s, u, p1)
+	wantParts(t, s, u, p1)
 	// abuse case C126: the disk is not mounted
 	if err := os.Rename(filepath.Join(dir, markerName), filepath.Join(dir, "away")); err != nil {
 		t.Fatal(err)
@@ -543,14 +543,14 @@ func TestUploadsArePrivateAndLeftAloneBySweepAndWalk(t *testing.T) { // abuse ca
 func TestLocksEndWithTheirOperation(t *testing.T) {
 	t.Parallel()
 	s, dir := newStore(t)
-	u := begun(t, s, partLength)
+	u := mustBegin(t, s, partLength)
 	_, body := mustPart(t, s, u, 1, 'a')
 	v, err := s.acquire()
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer v.release()
-	p, err := v.pending(u)
+	p, err := v.openUpload(u)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -564,27 +564,27 @@ func TestLocksEndWithTheirOperation(t *testing.T) {
 	defer syscall.Close(child)
 	p.close()
 	mustFinish(t, s, u, body)
-	nothingTemporary(t, dir)
+	wantNoTempFiles(t, dir)
 }
 
-func TestAbortWaitsForWhoFinishes(t *testing.T) { // else it could take away the name of what is begun after it
+func TestAbortWaitsForFinish(t *testing.T) { // else it could take away the name of what is begun after it
 	t.Parallel()
 	s, dir := newStore(t)
-	u := begun(t, s, partLength)
+	u := mustBegin(t, s, partLength)
 	_, body := mustPart(t, s, u, 1, 'a')
 	v, err := s.acquire()
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer v.release()
-	p, err := v.pending(u)
+	p, err := v.openUpload(u)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got, err := tryLock(p.data, 0, 0); !got || err != nil { // as Finish does
 		t.Fatal(got, err)
 	}
-	aborted, ctx := make(chan error, 1), waits{t.Context(), &sync.Once{}, make(chan struct{})}
+	aborted, ctx := make(chan error, 1), signallingContext{t.Context(), &sync.Once{}, make(chan struct{})}
 	go func() { aborted <- s.Abort(ctx, u) }()
 	select {
 	case <-ctx.told:
@@ -600,5 +600,5 @@ func TestAbortWaitsForWhoFinishes(t *testing.T) { // else it could take away the
 		t.Errorf("Abort = %v", err)
 	}
 	mustFinish(t, s, u, body)
-	nothingTemporary(t, dir)
+	wantNoTempFiles(t, dir)
 }

@@ -147,8 +147,8 @@ func TestFailingSystemCallWhileAnUploadComesInParts(t *testing.T) { // abuse cas
 				t.Errorf("once the fault is over: %v", err)
 			}
 			mustFinish(t, s, u, make([]byte, traceParts))
-			blobtest.Absent(t, s, blobtest.NewKey())
-			nothingTemporary(t, dir)
+			blobtest.WantAbsent(t, s, blobtest.NewKey())
+			wantNoTempFiles(t, dir)
 		})
 	}
 }

@@ -21,25 +21,25 @@ func (s *Store) Put(ctx context.Context, key blob.Key, body io.Reader, opts blob
 	if err != nil {
 		return blob.Info{}, fmt.Errorf("put object: %w", err)
 	}
-	v, dir, name, err := s.at(key)
+	v, dir, name, err := s.acquireFor(key)
 	if err != nil {
 		return blob.Info{}, err
 	}
 	defer v.release()
-	if err := s.space.room(v.root, max(opts.Size, 0)); err != nil {
+	if err := s.space.check(v.root, max(opts.Size, 0)); err != nil {
 		return blob.Info{}, err
 	}
-	t, err := newTemp(v, name)
+	t, err := newTempFile(v, name)
 	if err != nil {
 		return blob.Info{}, err
 	}
 	defer t.discard()
-	sum, err := fill(counted, opts.Size, func(p []byte) error { return v.write(t.file, p) })
+	sum, err := hashAndWrite(counted, opts.Size, func(p []byte) error { return v.write(t.file, p) })
 	if err != nil {
 		return blob.Info{}, fmt.Errorf("put object: %w", err)
 	}
 	if err := t.file.Sync(); err != nil {
-		return blob.Info{}, failed("sync object", err)
+		return blob.Info{}, storeError("sync object", err)
 	}
 	if err := ctx.Err(); err != nil { // the last moment: from here on it is stored
 		return blob.Info{}, fmt.Errorf("put object: %w", err)
@@ -50,33 +50,33 @@ func (s *Store) Put(ctx context.Context, key blob.Key, body io.Reader, opts blob
 	return blob.Info{Size: counted.Count(), SHA256: sum}, nil
 }
 
-// temp is a file below tmp/ that becomes an object or is removed.
-type temp struct {
+// tempFile is a file below tmp/ that becomes an object or is removed.
+type tempFile struct {
 	volume *volume
 	file   *os.File
 	name   string // in tmp/, "" once it has moved away
 }
 
-// newTemp makes an empty file named after the object. Another replica may be taking the same key
+// newTempFile makes an empty file named after the object. Another replica may be taking the same key
 // in, hence the number.
-func newTemp(v *volume, object string) (*temp, error) {
+func newTempFile(v *volume, object string) (*tempFile, error) {
 	for i := range tempTries {
 		name := object + "-" + strconv.Itoa(i)
 		f, err := openAt(v.tmp, name, syscall.O_WRONLY|syscall.O_CREAT|syscall.O_EXCL, 0o600)
 		if err == nil {
-			return &temp{volume: v, file: f, name: name}, nil
+			return &tempFile{volume: v, file: f, name: name}, nil
 		}
 		if !errors.Is(err, syscall.EEXIST) {
-			return nil, failed("make temporary file", err)
+			return nil, storeError("make temporary file", err)
 		}
 	}
-	return nil, failed("make temporary file",
+	return nil, storeError("make temporary file",
 		fmt.Errorf("%d of them for %s lie in %s", tempTries, object, v.tmp.Name()))
 }
 
 // discard closes the file and removes it unless it has become an object. What cannot be removed
 // is left for SweepTemp.
-func (t *temp) discard() {
+func (t *tempFile) discard() {
 	t.file.Close() // synced before it counts
 	if t.name != "" {
 		_ = removeAt(t.volume.tmp, t.name)
@@ -85,7 +85,7 @@ func (t *temp) discard() {
 
 // publish gives the file, whose content is durable, its name in dir, and returns when
 // that is durable too.
-func (t *temp) publish(dirPath, name string) error {
+func (t *tempFile) publish(dirPath, name string) error {
 	err := t.volume.publish(t.volume.tmp, t.name, dirPath, name, func(dir *os.File) {
 		t.name = ""
 		_ = removeAt(dir, name) // never acknowledged: at worst an object that nothing refers to
@@ -100,21 +100,21 @@ func (t *temp) publish(dirPath, name string) error {
 // returns when that is durable too. When the file has the name, but that may not last, undo takes
 // the name away again.
 func (v *volume) publish(from *os.File, oldName, dirPath, name string, undo func(dir *os.File)) error {
-	dir, err := v.enter(dirPath)
+	dir, err := v.enterDir(dirPath)
 	if err != nil {
-		return failed("open directory of object", err)
+		return storeError("open directory of object", err)
 	}
-	defer v.leave(dir)
-	switch err := moveNew(from, oldName, dir.file, name); {
+	defer v.leaveDir(dir)
+	switch err := renameNoReplace(from, oldName, dir.file, name); {
 	case errors.Is(err, syscall.EEXIST):
 		return fmt.Errorf("put object: %w", blob.ErrExists)
 	case err != nil:
-		return failed("give object its name", err)
+		return storeError("give object its name", err)
 	}
 	if err := dir.sync.wait(); err != nil {
-		v.abandon(dir)
+		v.abandonDir(dir)
 		undo(dir.file)
-		return failed("sync directory of object", err)
+		return storeError("sync directory of object", err)
 	}
 	return nil
 }

@@ -13,8 +13,8 @@ import (
 	"larder/internal/blob"
 )
 
-// batch is how many names of a directory are in memory at once.
-const batch = 1000
+// namesPerRead is how many names of a directory are in memory at once.
+const namesPerRead = 1000
 
 // SweepTemp removes what crashes left below tmp/ and counts it: files last written before
 // olderThan. That must lie further back than any body may pause, since an upload whose file is
@@ -34,14 +34,14 @@ func (s *Store) SweepTemp(olderThan time.Time) (removed int, err error) {
 			return nil // became an object meanwhile
 		}
 		if err != nil {
-			return failed("look at temporary file", err)
+			return storeError("look at temporary file", err)
 		}
 		f.Close()
 		if !time.Unix(st.Mtim.Unix()).Before(olderThan) {
 			return nil
 		}
 		if err := removeAt(dir, entry.Name()); err != nil && !errors.Is(err, syscall.ENOENT) {
-			return failed("remove temporary file", err)
+			return storeError("remove temporary file", err)
 		}
 		removed++
 		return nil
@@ -67,7 +67,7 @@ func walk(ctx context.Context, dir *os.File, below string, fn func(blob.Key, int
 		if entry.IsDir() && name != tempName && entry.Name() != "lost+found" {
 			sub, err := openAt(dir, entry.Name(), openDirectory, 0)
 			if err != nil {
-				return failed("walk objects", err)
+				return storeError("walk objects", err)
 			}
 			defer sub.Close()
 			return walk(ctx, sub, name, fn)
@@ -81,7 +81,7 @@ func walk(ctx context.Context, dir *os.File, below string, fn func(blob.Key, int
 			return nil // deleted meanwhile
 		}
 		if err != nil {
-			return failed("walk objects", err)
+			return storeError("walk objects", err)
 		}
 		f.Close()
 		return fn(key, st.Size, time.Unix(st.Mtim.Unix()))
@@ -92,13 +92,13 @@ func walk(ctx context.Context, dir *os.File, below string, fn func(blob.Key, int
 func eachName(ctx context.Context, dir *os.File, fn func(dir *os.File, entry os.DirEntry) error) error {
 	list, err := openAt(dir, ".", openDirectory, 0)
 	if err != nil {
-		return failed("list directory", err)
+		return storeError("list directory", err)
 	}
 	defer list.Close()
 	for {
-		entries, err := list.ReadDir(batch)
+		entries, err := list.ReadDir(namesPerRead)
 		if err != nil && !errors.Is(err, io.EOF) {
-			return failed("list directory", err)
+			return storeError("list directory", err)
 		}
 		for _, entry := range entries {
 			if err := ctx.Err(); err != nil {

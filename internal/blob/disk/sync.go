@@ -5,12 +5,12 @@ import "sync"
 // groupSync lets callers share a sync: whoever comes while one runs waits for the next, which
 // begins after all of them came.
 type groupSync struct {
-	do   func() error
-	turn chan struct{} // holds one value while a sync runs
+	do      func() error
+	running chan struct{} // holds one value while a sync runs
 
-	mu     sync.Mutex
-	next   *round // the round that has not begun, nil when nobody waits
-	broken error  // of the sync that failed
+	mu      sync.Mutex
+	next    *round // the round that has not begun, nil when nobody waits
+	failure error  // of the sync that failed
 }
 
 // round is one sync and those who wait for it.
@@ -20,7 +20,7 @@ type round struct {
 }
 
 func newGroupSync(do func() error) *groupSync {
-	return &groupSync{do: do, turn: make(chan struct{}, 1)}
+	return &groupSync{do: do, running: make(chan struct{}, 1)}
 }
 
 // wait returns the outcome of a sync that began after the call. Once one has failed there is no
@@ -37,9 +37,9 @@ func (g *groupSync) wait() error {
 	g.next = r
 	g.mu.Unlock()
 
-	g.turn <- struct{}{}
+	g.running <- struct{}{}
 	r.err = g.run()
-	<-g.turn
+	<-g.running
 	close(r.done)
 	return r.err
 }
@@ -47,7 +47,7 @@ func (g *groupSync) wait() error {
 func (g *groupSync) run() error {
 	g.mu.Lock()
 	g.next = nil // whoever comes from here on is too late for this round
-	broken := g.broken
+	broken := g.failure
 	g.mu.Unlock()
 	if broken != nil {
 		return broken
@@ -55,7 +55,7 @@ func (g *groupSync) run() error {
 	err := g.do()
 	if err != nil {
 		g.mu.Lock()
-		g.broken = err
+		g.failure = err
 		g.mu.Unlock()
 	}
 	return err

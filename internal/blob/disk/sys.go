@@ -34,11 +34,11 @@ func openAt(dir *os.File, name string, flags int, mode uint32) (*os.File, error)
 
 // openRegular opens name in dir for reading and refuses whatever is not a plain file.
 func openRegular(dir *os.File, name string) (*os.File, *syscall.Stat_t, error) {
-	return openPlain(dir, name, syscall.O_RDONLY)
+	return openRegularFlags(dir, name, syscall.O_RDONLY)
 }
 
-// openPlain is openRegular for whatever flags say; what it makes has mode 0600.
-func openPlain(dir *os.File, name string, flags int) (*os.File, *syscall.Stat_t, error) {
+// openRegularFlags is openRegular for whatever flags say; what it makes has mode 0600.
+func openRegularFlags(dir *os.File, name string, flags int) (*os.File, *syscall.Stat_t, error) {
 	f, err := openAt(dir, name, flags, 0o600)
 	if err != nil {
 		return nil, nil, err
@@ -72,17 +72,17 @@ func removeAt(dir *os.File, name string) error {
 var renameat2 = map[string]uintptr{"amd64": 316, "arm64": 276, "riscv64": 276, "loong64": 276, "386": 353, "arm": 382,
 	"ppc64le": 357, "s390x": 347}[runtime.GOARCH]
 
-// moveNew renames a name to one that must be free: EEXIST otherwise, decided by the kernel, also
+// renameNoReplace renames a name to one that must be free: EEXIST otherwise, decided by the kernel, also
 // between processes. Where the file system has no such rename, a hard link takes its place, which
 // is refused in the same way.
-func moveNew(from *os.File, name string, to *os.File, newName string) error {
+func renameNoReplace(from *os.File, name string, to *os.File, newName string) error {
 	const noReplace = 1
 	err := error(syscall.ENOSYS)
 	if renameat2 != 0 {
-		err = call5(renameat2, from, name, to, newName, noReplace)
+		err = directoryPairCall(renameat2, from, name, to, newName, noReplace)
 	}
 	if err == syscall.ENOSYS || err == syscall.EINVAL || err == syscall.EOPNOTSUPP {
-		if err = call5(syscall.SYS_LINKAT, from, name, to, newName, 0); err == nil {
+		if err = directoryPairCall(syscall.SYS_LINKAT, from, name, to, newName, 0); err == nil {
 			err = syscall.Unlinkat(int(from.Fd()), name)
 		}
 	}
@@ -93,8 +93,8 @@ func moveNew(from *os.File, name string, to *os.File, newName string) error {
 	return nil
 }
 
-// call5 makes one of the calls that take two directories with a name each and a word of flags.
-func call5(number uintptr, from *os.File, name string, to *os.File, newName string, flags uintptr) error {
+// directoryPairCall makes one of the calls that take two directories with a name each and a word of flags.
+func directoryPairCall(number uintptr, from *os.File, name string, to *os.File, newName string, flags uintptr) error {
 	oldPath, err := syscall.BytePtrFromString(name)
 	if err != nil {
 		return err

@@ -247,7 +247,7 @@ func TestFailingSystemCallLeavesNothing(t *testing.T) { // abuse case C128
 			if !strings.HasPrefix(result, c.result) {
 				t.Errorf("helper says %s\nwant %s\n%s", result, c.result, injected)
 			}
-			nothingTemporary(t, dir)
+			wantNoTempFiles(t, dir)
 			if name == "sync_of_the_parent_EIO" {
 				if _, err := os.Stat(filepath.Join(dir, "0a")); !errors.Is(err, os.ErrNotExist) {
 					t.Errorf("the directory whose entry may be lost is still there: %v", err)
@@ -294,7 +294,7 @@ func TestRenameFallbackNeverOverwrites(t *testing.T) {
 	if got, err := os.ReadFile(filepath.Join(dir, string(traceKey))); err != nil || string(got) != "first" {
 		t.Errorf("object is now %q, %v", got, err)
 	}
-	nothingTemporary(t, dir)
+	wantNoTempFiles(t, dir)
 }
 
 func TestKilledPutLeavesOnlyATemporaryFile(t *testing.T) { // abuse case C123
@@ -319,7 +319,7 @@ func TestKilledPutLeavesOnlyATemporaryFile(t *testing.T) { // abuse case C123
 	if err := cmd.Wait(); err == nil {
 		t.Fatal("the helper was not killed")
 	}
-	if left := tree(t, dir); !slices.Equal(left,
+	if left := listTree(t, dir); !slices.Equal(left,
 		[]string{markerName, "tmp/", "tmp/00112233445566778899aabbccddeeff.bin-0"}) {
 		t.Errorf("left after the kill: %v", left)
 	}
@@ -334,7 +334,7 @@ func TestKilledPutLeavesOnlyATemporaryFile(t *testing.T) { // abuse case C123
 	if removed, err := s.SweepTemp(fixedClock().Add(1)); removed != 1 || err != nil {
 		t.Errorf("SweepTemp = %d, %v, want 1", removed, err)
 	}
-	nothingTemporary(t, dir)
+	wantNoTempFiles(t, dir)
 }
 
 func TestLargeBodyStaysOutOfMemory(t *testing.T) {

@@ -13,13 +13,13 @@ import (
 // volume is a store's directory, verified and open. It closes when the last user releases it.
 type volume struct {
 	root, tmp *os.File
-	marker    mark
-	space     *space
+	marker    markerStat
+	space     *freeSpace
 	refs      atomic.Int64
 
 	mu      sync.Mutex
-	dirs    map[string]*directory // those in use by a Put, by path below root
-	settled map[string]bool       // directories whose own entry is durable; as many as there are shard directories
+	dirs    map[string]*shardDir // those in use by a Put, by path below root
+	durable map[string]bool      // directories whose own entry is durable; as many as there are shard directories
 }
 
 func openVolume(dir, id string) (*volume, error) {
@@ -27,9 +27,9 @@ func openVolume(dir, id string) (*volume, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &volume{root: root, dirs: map[string]*directory{}, settled: map[string]bool{}}
+	v := &volume{root: root, dirs: map[string]*shardDir{}, durable: map[string]bool{}}
 	if v.marker, err = readMarker(root, id); err == nil {
-		v.tmp, err = openOrMake(root, tempName)
+		v.tmp, err = openOrMakeDir(root, tempName)
 	}
 	if err != nil {
 		root.Close()
@@ -46,22 +46,22 @@ func (v *volume) release() {
 	}
 }
 
-// walkTo opens an existing directory below root. The caller closes it.
-func (v *volume) walkTo(path string) (*os.File, error) {
+// openDir opens an existing directory below root. The caller closes it.
+func (v *volume) openDir(path string) (*os.File, error) {
 	return v.descend(path, func(parent *os.File, name, _ string) (*os.File, error) {
 		return openAt(parent, name, openDirectory, 0)
 	})
 }
 
-// makeTo opens a directory below root, making what is missing on the way, and returns when its
+// makeDir opens a directory below root, making what is missing on the way, and returns when its
 // own name is durable.
-func (v *volume) makeTo(path string) (*os.File, error) {
+func (v *volume) makeDir(path string) (*os.File, error) {
 	return v.descend(path, func(parent *os.File, name, path string) (*os.File, error) {
-		dir, err := openOrMake(parent, name)
+		dir, err := openOrMakeDir(parent, name)
 		if err != nil {
 			return nil, err
 		}
-		if err := v.settle(parent, path); err != nil {
+		if err := v.makeDurable(parent, path); err != nil {
 			dir.Close()
 			return nil, err
 		}
@@ -89,12 +89,12 @@ func (v *volume) descend(path string, step func(parent *os.File, name,
 	return at, nil
 }
 
-// settle syncs parent unless the entry of path in it is known to be durable. A directory that is
+// makeDurable syncs parent unless the entry of path in it is known to be durable. A directory that is
 // found may have been made a moment ago, by another Put or by a process that is gone, so that the
 // first use in this process syncs in either case.
-func (v *volume) settle(parent *os.File, path string) error {
+func (v *volume) makeDurable(parent *os.File, path string) error {
 	v.mu.Lock()
-	done := v.settled[path]
+	done := v.durable[path]
 	v.mu.Unlock()
 	if done {
 		return nil
@@ -112,12 +112,12 @@ func (v *volume) settle(parent *os.File, path string) error {
 		return err
 	}
 	v.mu.Lock()
-	v.settled[path] = true
+	v.durable[path] = true
 	v.mu.Unlock()
 	return nil
 }
 
-func openOrMake(parent *os.File, name string) (*os.File, error) {
+func openOrMakeDir(parent *os.File, name string) (*os.File, error) {
 	dir, err := openAt(parent, name, openDirectory, 0)
 	if !errors.Is(err, syscall.ENOENT) {
 		return dir, err
@@ -128,8 +128,8 @@ func openOrMake(parent *os.File, name string) (*os.File, error) {
 	return openAt(parent, name, openDirectory, 0)
 }
 
-// directory is a shard directory that Puts side by side share while they put their names into it.
-type directory struct {
+// shardDir is a shard directory that Puts side by side share while they put their names into it.
+type shardDir struct {
 	path  string
 	file  *os.File
 	sync  *groupSync
@@ -138,29 +138,29 @@ type directory struct {
 	users int   // guarded by volume.mu
 }
 
-// enter returns the shared directory of path, made durable where it is new. The caller leaves it.
-func (v *volume) enter(path string) (*directory, error) {
+// enterDir returns the shared directory of path, made durable where it is new. The caller leaves it.
+func (v *volume) enterDir(path string) (*shardDir, error) {
 	v.mu.Lock()
 	d := v.dirs[path]
 	if d == nil {
-		d = &directory{path: path}
+		d = &shardDir{path: path}
 		v.dirs[path] = d
 	}
 	d.users++
 	v.mu.Unlock()
 	d.ready.Do(func() {
-		if d.file, d.err = v.makeTo(path); d.err == nil {
+		if d.file, d.err = v.makeDir(path); d.err == nil {
 			d.sync = newGroupSync(d.file.Sync)
 		}
 	})
 	if d.err != nil {
-		v.leave(d)
+		v.leaveDir(d)
 		return nil, d.err
 	}
 	return d, nil
 }
 
-func (v *volume) leave(d *directory) {
+func (v *volume) leaveDir(d *shardDir) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	d.users--
@@ -175,9 +175,9 @@ func (v *volume) leave(d *directory) {
 	}
 }
 
-// abandon makes sure that nobody else enters d: its sync failed, and later Puts open a
+// abandonDir makes sure that nobody else enters d: its sync failed, and later Puts open a
 // descriptor of their own.
-func (v *volume) abandon(d *directory) {
+func (v *volume) abandonDir(d *shardDir) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.dirs[d.path] == d {

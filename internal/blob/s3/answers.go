@@ -20,21 +20,21 @@ import (
 )
 
 const (
-	maxAnswer = 1 << 20 // bytes; no document that answers a call which changes something is as long
-	tries     = 3       // of a call that may be repeated
+	maxAnswer   = 1 << 20 // bytes; no document that answers a call which changes something is as long
+	maxAttempts = 3       // of a call that may be repeated
 )
 
-// takeWhole reads the body of an answer, and makes a success that holds an error document the
+// readWholeAnswer reads the body of an answer, and makes a success that holds an error document the
 // failure that it is: servers that need long have sent their 200 before they knew. So it does with
 // a page in place of the answer to a deletion.
-func takeWhole(resp *http.Response) error {
+func readWholeAnswer(resp *http.Response) error {
 	content, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	resp.Body.Close()
 	if err != nil {
 		return fmt.Errorf("read the answer: %w", err)
 	}
 	if resp.StatusCode < 300 && (isError(content) || resp.Request != nil && resp.Request.Method == http.MethodDelete &&
-		isPage(content)) {
+		isForeignPage(content)) {
 		resp.StatusCode, resp.Status = http.StatusInternalServerError, "500 Internal Server Error"
 	}
 	resp.Body = io.NopCloser(bytes.NewReader(content))
@@ -42,18 +42,18 @@ func takeWhole(resp *http.Response) error {
 }
 
 // isError reports whether a document is an error's.
-func isError(document []byte) bool { return root(document) == "Error" }
+func isError(document []byte) bool { return rootElement(document) == "Error" }
 
-// isPage reports whether an answer was made by something on the way, a page of the web or a plain
+// isForeignPage reports whether an answer was made by something on the way, a page of the web or a plain
 // text. A server that has deleted sends nothing, or a document of the protocol; what it has done
 // shows in nothing else.
-func isPage(content []byte) bool {
-	name := root(content)
+func isForeignPage(content []byte) bool {
+	name := rootElement(content)
 	return len(bytes.TrimSpace(content)) > 0 && (name == "" || strings.EqualFold(name, "html"))
 }
 
-// root is the name of a document's outermost element, "" of what is no XML.
-func root(document []byte) string {
+// rootElement is the name of a document's outermost element, "" of what is no XML.
+func rootElement(document []byte) string {
 	d := xml.NewDecoder(bytes.NewReader(document))
 	for {
 		token, err := d.Token()
@@ -66,13 +66,13 @@ func root(document []byte) string {
 	}
 }
 
-// again lets a call be repeated that changes nothing, or nothing more the second time: the caller
+// retryOption lets a call be repeated that changes nothing, or nothing more the second time: the caller
 // says so by handing it on with the call. What may have come about although its answer was lost is
 // never repeated: what became of it is found out.
-func again(limits Limits) func(*sdk.Options) {
+func retryOption(limits Limits) func(*sdk.Options) {
 	retryable := retry.IsErrorRetryables{
 		retry.IsErrorRetryableFunc(func(err error) aws.Ternary {
-			if errors.Is(err, errSlow) || errors.Is(err, egress.ErrRefused) || errors.Is(err, context.Canceled) ||
+			if errors.Is(err, errTooSlow) || errors.Is(err, egress.ErrRefused) || errors.Is(err, context.Canceled) ||
 				errors.Is(err, context.DeadlineExceeded) {
 				return aws.FalseTernary
 			}
@@ -84,10 +84,10 @@ func again(limits Limits) func(*sdk.Options) {
 		retry.RetryableConnectionError{},
 	}
 	retryer := retry.NewStandard(func(o *retry.StandardOptions) {
-		o.MaxAttempts, o.RateLimiter = tries, ratelimit.None
+		o.MaxAttempts, o.RateLimiter = maxAttempts, ratelimit.None
 		o.Retryables = retryable
 		o.Backoff = retry.BackoffDelayerFunc(func(attempt int, _ error) (time.Duration, error) {
-			return limits.Pause << max(0, attempt-1), nil
+			return limits.RetryPause << max(0, attempt-1), nil
 		})
 	})
 	return func(o *sdk.Options) { o.Retryer = retryer }

@@ -27,10 +27,10 @@ import (
 // are read whole have bounds, and every call has a limit of time. Nothing is tried
 // twice. Specification: Free-mode endpoints.
 type Bucket struct {
-	// its answers have mostRefusal bytes, those to calls that the SDK makes of
+	// its answers have maxErrorBytes bytes, those to calls that the SDK makes of
 	// its own accord included
 	client   *sdk.Client
-	listings *http.Client // whose answers have mostListing
+	listings *http.Client // whose answers have maxListingBytes
 	contents *http.Client // whose answers have no bound, and are streamed
 	name     string
 	partSize int64
@@ -38,19 +38,19 @@ type Bucket struct {
 
 // The bounds of a call.
 const (
-	callTime = 30 * time.Second // of one that carries no content
-	partTime = 10 * time.Minute // of one that sends a part
-	readTime = time.Minute      // until the next bytes of an object come
+	callTimeout = 30 * time.Second // of one that carries no content
+	partTimeout = 10 * time.Minute // of one that sends a part
+	readTimeout = time.Minute      // until the next bytes of an object come
 
-	mostRefusal = 64 << 10 // bytes of any answer that is neither a listing nor content, refusals among them
+	maxErrorBytes = 64 << 10 // bytes of any answer that is neither a listing nor content, refusals among them
 	// bytes of a listing: a thousand keys of 1,024 bytes, three for each when encoded, and what is
 	// told of each beside
-	mostListing = 4 << 20
+	maxListingBytes = 4 << 20
 )
 
-// foreignPart is how much of a body is held in memory, in bytes: the least that S3 takes of a part
+// bucketPartSize is how much of a body is held in memory, in bytes: the least that S3 takes of a part
 // that is not the last.
-const foreignPart = minPart
+const bucketPartSize = minPart
 
 // OpenBucket returns the bucket; the server is not asked. Prefix and
 // UploadDomain mean nothing here.
@@ -65,18 +65,18 @@ func OpenBucket(opts Options) (*Bucket, error) {
 		base = &http.Client{Transport: transport}
 	}
 	client := func(most int64) *http.Client {
-		return &http.Client{Transport: capped{base.Transport, most}, CheckRedirect: noRedirect}
+		return &http.Client{Transport: cappedTransport{base.Transport, most}, CheckRedirect: noRedirect}
 	}
-	opts.Client = client(mostRefusal)
+	opts.Client = client(maxErrorBytes)
 	store, err := Open(opts)
 	if err != nil {
 		return nil, err
 	}
 	limits := opts.Limits.withDefaults()
-	listings, contents := client(mostListing), client(-1)
-	listings.Transport, contents.Transport = &limited{listings.Transport, limits}, &limited{contents.Transport, limits}
+	listings, contents := client(maxListingBytes), client(-1)
+	listings.Transport, contents.Transport = &limitedTransport{listings.Transport, limits}, &limitedTransport{contents.Transport, limits}
 	return &Bucket{client: store.client, listings: listings, contents: contents, name: store.bucket,
-		partSize: foreignPart}, nil
+		partSize: bucketPartSize}, nil
 }
 
 func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
@@ -90,7 +90,7 @@ type Buckets struct {
 // NewBuckets returns what opens buckets that a policy lets be reached.
 func NewBuckets(policy *egress.Policy) *Buckets {
 	transport := policy.Transport()
-	transport.MaxResponseHeaderBytes = mostRefusal
+	transport.MaxResponseHeaderBytes = maxErrorBytes
 	transport.MaxIdleConns = 64
 	transport.MaxIdleConnsPerHost = 4
 	return &Buckets{policy, &http.Client{Transport: transport}}
@@ -117,49 +117,49 @@ func (r Refusal) Error() string { return fmt.Sprintf("the server answers %d %s",
 // ErrDenied says that the credentials may not do it, or are not good any more. For errors.Is.
 var ErrDenied = errors.New("the server denies it")
 
-// errSilent stands for whatever ends a call without an answer of the protocol, such as the 200
+// errNoAnswer stands for whatever ends a call without an answer of the protocol, such as the 200
 // of a maintenance page.
-var errSilent = errors.New("no answer that can be used")
+var errNoAnswer = errors.New("no answer that can be used")
 
-// codeForm is what the names of errors look like.
-var codeForm = regexp.MustCompile(`^[A-Za-z.]{1,64}$`)
+// errorCodePattern is what the names of errors look like.
+var errorCodePattern = regexp.MustCompile(`^[A-Za-z.]{1,64}$`)
 
-// denials are the errors that say so of the credentials.
-var denials = map[string]bool{
+// deniedCodes are the errors that say so of the credentials.
+var deniedCodes = map[string]bool{
 	"AccessDenied": true, "AllAccessDisabled": true, "AccountProblem": true, "InvalidAccessKeyId": true,
 	"SignatureDoesNotMatch": true, "Forbidden": true,
 	"XAdminUserNotFound": true, "ExpiredToken": true, "InvalidToken": true, "UnauthorizedAccess": true,
 	"NotSignedUp": true,
 }
 
-// refusal is what an error of a call tells about the server.
-func refusal(err error) error {
+// refusalOf is what an error of a call tells about the server.
+func refusalOf(err error) error {
 	if status(err) == 0 {
-		return errSilent
+		return errNoAnswer
 	}
 	r := Refusal{Status: status(err)}
-	if name := code(err); codeForm.MatchString(name) {
+	if name := code(err); errorCodePattern.MatchString(name) {
 		r.Code = name
 	}
 	return r
 }
 
-// misnamed are the errors that say of a key that the server can't have it.
-var misnamed = map[string]bool{"KeyTooLongError": true, "KeyTooLong": true, "InvalidObjectName": true,
+// invalidKeyCodes are the errors that say of a key that the server can't have it.
+var invalidKeyCodes = map[string]bool{"KeyTooLongError": true, "KeyTooLong": true, "InvalidObjectName": true,
 	"InvalidURI": true, "InvalidArgument": true, "InvalidRequest": true}
 
-// told maps an error of a call: ErrDenied, blob.ErrKey for a key that the server can't have,
+// bucketError maps an error of a call: ErrDenied, blob.ErrKey for a key that the server can't have,
 // context.Canceled when the caller gave up, or blob.ErrUnavailable.
-func told(ctx context.Context, doing string, err error) error {
+func bucketError(ctx context.Context, doing string, err error) error {
 	if ended := ctx.Err(); errors.Is(ended, context.Canceled) {
 		return fmt.Errorf("%s: %w", doing, ended)
 	}
-	why := refusal(err)
+	why := refusalOf(err)
 	var r Refusal
-	if errors.As(why, &r) && denials[r.Code] {
+	if errors.As(why, &r) && deniedCodes[r.Code] {
 		return fmt.Errorf("%s: %w: %w", doing, ErrDenied, r)
 	}
-	if r.Status == http.StatusBadRequest && misnamed[r.Code] {
+	if r.Status == http.StatusBadRequest && invalidKeyCodes[r.Code] {
 		return fmt.Errorf("%s: %w: %w", doing, blob.ErrKey, r)
 	}
 	return blob.Unavailable(doing, why)
@@ -172,15 +172,15 @@ func (b *Bucket) Check(ctx context.Context) error {
 	page, err := b.client.ListObjectsV2(ctx, &sdk.ListObjectsV2Input{Bucket: &b.name, MaxKeys: aws.Int32(1)})
 	switch {
 	case err != nil:
-		return refusal(err)
-	case !listing(page):
-		return errSilent
+		return refusalOf(err)
+	case !isListing(page):
+		return errNoAnswer
 	}
 	return nil
 }
 
-// listing reports whether an answer is one at all: any page of the web is taken for an empty one.
-func listing(page *sdk.ListObjectsV2Output) bool {
+// isListing reports whether an answer is one at all: any page of the web is taken for an empty one.
+func isListing(page *sdk.ListObjectsV2Output) bool {
 	return page.Name != nil || page.IsTruncated != nil || page.MaxKeys != nil || page.KeyCount != nil
 }
 
@@ -203,7 +203,7 @@ type Listing struct {
 // slash. An object called prefix is left out, as is what does not begin with it. An answer of more
 // than limit items is none. Errors: ErrDenied, blob.ErrUnavailable.
 func (b *Bucket) List(ctx context.Context, prefix, cursor string, limit int) (Listing, error) {
-	ctx, cancel := context.WithTimeout(ctx, callTime)
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	input := &sdk.ListObjectsV2Input{
 		Bucket: &b.name, Prefix: &prefix, Delimiter: aws.String("/"), MaxKeys: aws.Int32(int32(limit)),
@@ -212,12 +212,12 @@ func (b *Bucket) List(ctx context.Context, prefix, cursor string, limit int) (Li
 	if cursor != "" {
 		input.ContinuationToken = &cursor
 	}
-	page, err := b.client.ListObjectsV2(counted(ctx, limit), input, by(b.listings))
-	if err == nil && (!listing(page) || len(page.Contents)+len(page.CommonPrefixes) > limit) {
-		err = errSilent
+	page, err := b.client.ListObjectsV2(withItemLimit(ctx, limit), input, withClient(b.listings))
+	if err == nil && (!isListing(page) || len(page.Contents)+len(page.CommonPrefixes) > limit) {
+		err = errNoAnswer
 	}
 	if err != nil {
-		return Listing{}, told(ctx, "list bucket", err)
+		return Listing{}, bucketError(ctx, "list bucket", err)
 	}
 	name := func(key *string) string { return aws.ToString(key) }
 	if page.EncodingType == types.EncodingTypeUrl { // XML has no way to write every key
@@ -238,7 +238,7 @@ func (b *Bucket) List(ctx context.Context, prefix, cursor string, limit int) (Li
 		add(Item{Key: name(p.Prefix), Folder: true})
 	}
 	for _, o := range page.Contents {
-		add(Item{Key: name(o.Key), Size: max(0, aws.ToInt64(o.Size)), ETag: plainTag(aws.ToString(o.ETag))})
+		add(Item{Key: name(o.Key), Size: max(0, aws.ToInt64(o.Size)), ETag: unquotedETag(aws.ToString(o.ETag))})
 	}
 	if aws.ToBool(page.IsTruncated) {
 		if list.Cursor = aws.ToString(page.NextContinuationToken); list.Cursor == "" || list.Cursor == cursor {
@@ -250,11 +250,11 @@ func (b *Bucket) List(ctx context.Context, prefix, cursor string, limit int) (Li
 
 // Delete removes an object; absent is success. Errors: ErrDenied, blob.ErrUnavailable.
 func (b *Bucket) Delete(ctx context.Context, key string) error {
-	ctx, cancel := context.WithTimeout(ctx, callTime)
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	_, err := b.client.DeleteObject(ctx, &sdk.DeleteObjectInput{Bucket: &b.name, Key: &key})
 	if err != nil && code(err) != "NoSuchKey" {
-		return told(ctx, "delete object", err)
+		return bucketError(ctx, "delete object", err)
 	}
 	return nil
 }

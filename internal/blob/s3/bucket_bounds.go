@@ -10,44 +10,46 @@ import (
 	sdk "github.com/aws/aws-sdk-go-v2/service/s3"
 )
 
-// errLong ends an answer that goes on behind its bound.
-var errLong = errors.New("the answer is too long")
+// errTooLong ends an answer that goes on behind its bound.
+var errTooLong = errors.New("the answer is too long")
 
-// capped is an http.RoundTripper whose answers have a bound. It is the innermost one, so that
+// cappedTransport is an http.RoundTripper whose answers have a bound. It is the innermost one, so that
 // whatever reads an answer stops there.
-type capped struct {
+type cappedTransport struct {
 	inner http.RoundTripper
-	most  int64 // bytes of a good answer, -1 for one that is streamed
+	limit int64 // bytes of a good answer, -1 for one that is streamed
 }
 
 // CloseIdleConnections serves http.Client.
-func (c capped) CloseIdleConnections() { (&http.Client{Transport: c.inner}).CloseIdleConnections() }
+func (c cappedTransport) CloseIdleConnections() {
+	(&http.Client{Transport: c.inner}).CloseIdleConnections()
+}
 
 // RoundTrip implements http.RoundTripper.
-func (c capped) RoundTrip(r *http.Request) (*http.Response, error) {
+func (c cappedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	answer, err := c.inner.RoundTrip(r)
 	if err != nil {
 		return nil, err
 	}
-	most := c.most
+	most := c.limit
 	if answer.StatusCode >= 300 {
-		most = mostRefusal
+		most = maxErrorBytes
 	}
 	if most >= 0 {
 		if answer.ContentLength > most && r.Method != http.MethodHead {
 			answer.Body.Close()
-			return nil, errLong
+			return nil, errTooLong
 		}
 		answer.Body = &cappedBody{ReadCloser: answer.Body, left: most}
 	}
-	if items, ok := r.Context().Value(itemsKey{}).(int); ok {
-		answer.Body = &countedBody{ReadCloser: answer.Body, left: items}
+	if items, ok := r.Context().Value(itemLimitKey{}).(int); ok {
+		answer.Body = &itemCountingBody{ReadCloser: answer.Body, left: items}
 	}
 	return answer, nil
 }
 
-// by has a call made by a client.
-func by(client *http.Client) func(*sdk.Options) {
+// withClient has a call made by a client.
+func withClient(client *http.Client) func(*sdk.Options) {
 	return func(o *sdk.Options) { o.HTTPClient = client }
 }
 
@@ -59,7 +61,7 @@ type cappedBody struct {
 
 func (b *cappedBody) Read(p []byte) (int, error) {
 	if b.left < 0 { // whoever was told may read on, only to be done with it
-		return 0, errLong
+		return 0, errTooLong
 	}
 	if int64(len(p)) > b.left+1 {
 		p = p[:b.left+1]
@@ -67,35 +69,35 @@ func (b *cappedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if int64(n) > b.left {
 		n, b.left = int(b.left), -1
-		return n, errLong
+		return n, errTooLong
 	}
 	b.left -= int64(n)
 	return n, err
 }
 
-type itemsKey struct{}
+type itemLimitKey struct{}
 
-// counted has the answer to a listing end when it has more than so many items: what is read of it
+// withItemLimit has the answer to a listing end when it has more than so many items: what is read of it
 // takes many times its own length in memory.
-func counted(ctx context.Context, items int) context.Context {
-	return context.WithValue(ctx, itemsKey{}, items)
+func withItemLimit(ctx context.Context, items int) context.Context {
+	return context.WithValue(ctx, itemLimitKey{}, items)
 }
 
-// countedBody counts the items of a listing, in whatever way its tags are written, and fails behind
+// itemCountingBody counts the items of a listing, in whatever way its tags are written, and fails behind
 // the last one that there may be.
-type countedBody struct {
+type itemCountingBody struct {
 	io.ReadCloser
 	left int
 	tag  bool   // inside the name of a tag
 	name []byte // of it, as far as it matters
 }
 
-// longName is more bytes than the names of items have, with any letters that count as theirs.
-const longName = 64
+// maxTagName is more bytes than the names of items have, with any letters that count as theirs.
+const maxTagName = 64
 
-func (b *countedBody) Read(p []byte) (int, error) {
+func (b *itemCountingBody) Read(p []byte) (int, error) {
 	if b.left < 0 {
-		return 0, errLong
+		return 0, errTooLong
 	}
 	n, err := b.ReadCloser.Read(p)
 	for i, c := range p[:n] {
@@ -112,9 +114,9 @@ func (b *countedBody) Read(p []byte) (int, error) {
 				b.left--
 			}
 			if b.left < 0 {
-				return i, errLong
+				return i, errTooLong
 			}
-		case len(b.name) < longName:
+		case len(b.name) < maxTagName:
 			b.name = append(b.name, c)
 		}
 	}

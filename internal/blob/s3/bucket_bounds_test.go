@@ -18,9 +18,9 @@ import (
 	"larder/internal/blob/s3/s3test"
 )
 
-// endless is a server whose answers begin with a text and go on with x for 64 MiB, as far
+// endlessServer is a server whose answers begin with a text and go on with x for 64 MiB, as far
 // as somebody takes them.
-type endless struct {
+type endlessServer struct {
 	s3test.Bucket
 
 	mu      sync.Mutex
@@ -29,8 +29,8 @@ type endless struct {
 	answers sync.WaitGroup
 }
 
-func newEndless(t *testing.T, status int, text string) *endless {
-	e := &endless{Bucket: s3test.Bucket{Name: "bucket", AccessKey: "a", SecretKey: "s"}}
+func newEndlessServer(t *testing.T, status int, text string) *endlessServer {
+	e := &endlessServer{Bucket: s3test.Bucket{Name: "bucket", AccessKey: "a", SecretKey: "s"}}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		e.mu.Lock()
 		e.asked = append(e.asked, r.Method+" "+r.RequestURI)
@@ -58,9 +58,9 @@ func newEndless(t *testing.T, status int, text string) *endless {
 	return e
 }
 
-// taken is how many bytes were sent: those that were read, and what lay in the
+// bytesSent is how many bytes were sent: those that were read, and what lay in the
 // buffers of the connections.
-func (e *endless) taken() int {
+func (e *endlessServer) bytesSent() int {
 	e.answers.Wait()
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -87,11 +87,11 @@ func TestBucketReadsNoEndlessAnswer(t *testing.T) {
 		},
 	} {
 		for _, status := range []int{200, 403, 404} {
-			server := newEndless(t, status, `<?xml version="1.0"?><ListBucketResult><Name>`)
+			server := newEndlessServer(t, status, `<?xml version="1.0"?><ListBucketResult><Name>`)
 			if err := call(openBucket(t, server.Bucket)); err == nil {
 				t.Errorf("%s, %d: it ended", name, status)
 			}
-			if n := server.taken(); n > 24<<20 {
+			if n := server.bytesSent(); n > 24<<20 {
 				t.Errorf("%s, %d: %d bytes were taken", name, status, n)
 			}
 		}
@@ -102,13 +102,13 @@ func TestBucketReadsNoEndlessAnswer(t *testing.T) {
 // would ask for a session first.
 func TestBucketNamesAskForNoSession(t *testing.T) {
 	t.Parallel()
-	server := newEndless(t, 200, `<?xml version="1.0"?><CreateSessionResult><Credentials><SessionToken>`)
+	server := newEndlessServer(t, 200, `<?xml version="1.0"?><CreateSessionResult><Credentials><SessionToken>`)
 	server.Name = "abc--use1-az4--x-s3"
 	bucket := openBucket(t, server.Bucket)
 	if err := bucket.Delete(t.Context(), "k"); err == nil {
 		t.Error("it ended")
 	}
-	if n := server.taken(); n > 24<<20 || len(server.asked) != 1 ||
+	if n := server.bytesSent(); n > 24<<20 || len(server.asked) != 1 ||
 		!strings.HasPrefix(server.asked[0], "DELETE /abc--use1-az4--x-s3/k?") {
 		t.Errorf("%d bytes were taken, asked %q", n, server.asked)
 	}
@@ -118,7 +118,7 @@ func TestBucketNamesAskForNoSession(t *testing.T) {
 func TestBucketAnswersHaveBounds(t *testing.T) {
 	t.Parallel()
 	answer := func(head, tail string, length int) s3test.Bucket {
-		return answering(t, 200, head+strings.Repeat(" ", length-len(head)-len(tail))+tail)
+		return serverAnswering(t, 200, head+strings.Repeat(" ", length-len(head)-len(tail))+tail)
 	}
 	const head, tail = `<?xml version="1.0"?><ListBucketResult><Name>bucket</Name>`, `</ListBucketResult>`
 	for _, c := range []struct {
@@ -172,7 +172,7 @@ func TestBucketListingsHaveNoMoreItemsThanAskedFor(t *testing.T) {
 		"as many as there is room for": {objects(120_000), -1},
 		"the longest":                  {longest, 1000},
 	} {
-		got, err := openBucket(t, answering(t, 200, page(c.fields))).List(t.Context(), "", "", 1000)
+		got, err := openBucket(t, serverAnswering(t, 200, page(c.fields))).List(t.Context(), "", "", 1000)
 		if (err != nil) != (c.items < 0) || err == nil && len(got.Items) != c.items || err != nil &&
 			!errors.Is(err, blob.ErrUnavailable) {
 			t.Errorf("%s: %d items, %v", name, len(got.Items), err)

@@ -29,10 +29,10 @@ type ForeignObject struct {
 	match  *string
 	size   int64
 
-	at   int64         // where the next Read reads
-	body io.ReadCloser // of a GET under way, nil when there is none
-	next int64         // where body is
-	stop context.CancelFunc
+	offset     int64         // where the next Read reads
+	body       io.ReadCloser // of a GET under way, nil when there is none
+	bodyOffset int64         // where body is
+	cancel     context.CancelFunc
 }
 
 var _ blob.Object = (*ForeignObject)(nil)
@@ -40,29 +40,29 @@ var _ blob.Object = (*ForeignObject)(nil)
 // Open finds an object; reads go on under ctx. Errors: blob.ErrNotFound,
 // blob.ErrKey, ErrDenied, blob.ErrUnavailable.
 func (b *Bucket) Open(ctx context.Context, key string) (*ForeignObject, error) {
-	asked, cancel := context.WithTimeout(ctx, callTime)
+	asked, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	head, err := b.client.HeadObject(asked, &sdk.HeadObjectInput{Bucket: &b.name, Key: &key})
 	switch {
 	case status(err) == http.StatusNotFound, status(
 		err) == http.StatusBadRequest: // without a word on what is missing or bad
-		return nil, b.missing(asked, key)
+		return nil, b.explainMissing(asked, key)
 	case err != nil:
-		return nil, told(asked, "ask for object", err)
+		return nil, bucketError(asked, "ask for object", err)
 	case head.ContentLength == nil || *head.ContentLength < 0:
 		return nil, blob.Unavailable("ask for object", errors.New("the server does not tell its size"))
 	}
 	return &ForeignObject{
-		Key: key, MimeType: aws.ToString(head.ContentType), ETag: plainTag(aws.ToString(head.ETag)),
+		Key: key, MimeType: aws.ToString(head.ContentType), ETag: unquotedETag(aws.ToString(head.ETag)),
 		Modified: aws.ToTime(head.LastModified),
 		ctx:      ctx, bucket: b, match: head.ETag, size: *head.ContentLength,
 	}, nil
 }
 
-// missing finds out whether it is the object that is missing or the bucket, or the key that
+// explainMissing finds out whether it is the object that is missing or the bucket, or the key that
 // the server can't have.
-func (b *Bucket) missing(ctx context.Context, key string) error {
-	got, err := b.client.GetObject(ctx, &sdk.GetObjectInput{Bucket: &b.name, Key: &key}, by(b.contents))
+func (b *Bucket) explainMissing(ctx context.Context, key string) error {
+	got, err := b.client.GetObject(ctx, &sdk.GetObjectInput{Bucket: &b.name, Key: &key}, withClient(b.contents))
 	switch {
 	case err == nil:
 		got.Body.Close()
@@ -70,7 +70,7 @@ func (b *Bucket) missing(ctx context.Context, key string) error {
 	case status(err) == http.StatusNotFound && code(err) == "NoSuchKey":
 		return fmt.Errorf("ask for object: %w", blob.ErrNotFound)
 	}
-	return told(ctx, "ask for object", err)
+	return bucketError(ctx, "ask for object", err)
 }
 
 // Size implements blob.Object.
@@ -80,42 +80,42 @@ func (o *ForeignObject) Size() int64 { return o.size }
 func (o *ForeignObject) Seek(offset int64, whence int) (int64, error) {
 	switch whence {
 	case io.SeekCurrent:
-		offset += o.at
+		offset += o.offset
 	case io.SeekEnd:
 		offset += o.size
 	}
 	if offset < 0 || whence < io.SeekStart || whence > io.SeekEnd {
 		return 0, fmt.Errorf("seek in object: invalid offset %d, whence %d", offset, whence)
 	}
-	o.at = offset
+	o.offset = offset
 	return offset, nil
 }
 
 // Read reads on. A body that ends early, or stands still for a minute, is blob.ErrUnavailable and
 // never the end of the object.
 func (o *ForeignObject) Read(p []byte) (int, error) {
-	if o.at >= o.size {
+	if o.offset >= o.size {
 		return 0, io.EOF
 	}
 	if len(p) == 0 {
 		return 0, nil
 	}
-	if o.body == nil || o.next != o.at {
+	if o.body == nil || o.bodyOffset != o.offset {
 		if err := o.reopen(); err != nil {
 			return 0, err
 		}
 	}
-	watch := time.AfterFunc(readTime, o.stop)
-	n, err := o.body.Read(p[:min(int64(len(p)), o.size-o.at)])
+	watch := time.AfterFunc(readTimeout, o.cancel)
+	n, err := o.body.Read(p[:min(int64(len(p)), o.size-o.offset)])
 	watch.Stop()
-	o.at += int64(n)
-	o.next = o.at
-	if err == io.EOF && o.at < o.size {
+	o.offset += int64(n)
+	o.bodyOffset = o.offset
+	if err == io.EOF && o.offset < o.size {
 		err = io.ErrUnexpectedEOF
 	}
 	if err != nil && err != io.EOF {
 		o.Close()
-		return n, cmp.Or(o.ctx.Err(), error(blob.Unavailable("read object", errSilent)))
+		return n, cmp.Or(o.ctx.Err(), error(blob.Unavailable("read object", errNoAnswer)))
 	}
 	return n, nil
 }
@@ -125,29 +125,29 @@ func (o *ForeignObject) reopen() error {
 	o.Close()
 	ctx, stop := context.WithCancel(o.ctx)
 	got, err := o.bucket.client.GetObject(ctx, &sdk.GetObjectInput{
-		Bucket: &o.bucket.name, Key: &o.Key, Range: aws.String(fmt.Sprintf("bytes=%d-", o.at)), IfMatch: o.match,
-	}, by(o.bucket.contents))
+		Bucket: &o.bucket.name, Key: &o.Key, Range: aws.String(fmt.Sprintf("bytes=%d-", o.offset)), IfMatch: o.match,
+	}, withClient(o.bucket.contents))
 	if err != nil {
 		stop()
 		if status(err) == http.StatusNotFound && code(err) == "NoSuchKey" {
 			return fmt.Errorf("read object: %w", blob.ErrNotFound)
 		}
-		return told(o.ctx, "read object", err)
+		return bucketError(o.ctx, "read object", err)
 	}
-	if want := fmt.Sprintf("bytes %d-%d/%d", o.at, o.size-1, o.size); !strings.EqualFold(aws.ToString(got.ContentRange),
-		want) && o.at > 0 {
+	if want := fmt.Sprintf("bytes %d-%d/%d", o.offset, o.size-1, o.size); !strings.EqualFold(aws.ToString(got.ContentRange),
+		want) && o.offset > 0 {
 		stop()
 		got.Body.Close()
 		return blob.Unavailable("read object", errors.New("the server sends other bytes than were asked for"))
 	}
-	o.body, o.next, o.stop = got.Body, o.at, stop
+	o.body, o.bodyOffset, o.cancel = got.Body, o.offset, stop
 	return nil
 }
 
 // Close ends the GET under way. A closed object may be read on.
 func (o *ForeignObject) Close() error {
 	if o.body != nil {
-		o.stop()
+		o.cancel()
 		o.body.Close() // opened to read: there is nothing to lose
 		o.body = nil
 	}

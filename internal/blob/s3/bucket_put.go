@@ -29,7 +29,7 @@ func (b *Bucket) Put(ctx context.Context, key string, body io.Reader, opts blob.
 	if opts.MimeType != "" {
 		mimeType = &opts.MimeType
 	}
-	part, n, err := b.first(counted, opts.Size)
+	part, n, err := b.readFirstPart(counted, opts.Size)
 	switch {
 	case err == io.EOF:
 		err = b.putShort(ctx, key, part[:n], mimeType)
@@ -41,9 +41,9 @@ func (b *Bucket) Put(ctx context.Context, key string, body io.Reader, opts blob.
 	return counted.Count(), err
 }
 
-// first reads the first part of a body of size bytes, -1 when unknown; io.EOF tells that it is all
+// readFirstPart reads the first part of a body of size bytes, -1 when unknown; io.EOF tells that it is all
 // of it. A short body takes little memory.
-func (b *Bucket) first(body io.Reader, size int64) (part []byte, n int, err error) {
+func (b *Bucket) readFirstPart(body io.Reader, size int64) (part []byte, n int, err error) {
 	length := min(b.partSize, firstBuffer)
 	if size >= 0 && size < b.partSize {
 		length = size + 1 // its end shows within it
@@ -59,20 +59,20 @@ func (b *Bucket) first(body io.Reader, size int64) (part []byte, n int, err erro
 }
 
 func (b *Bucket) putShort(ctx context.Context, key string, body []byte, mimeType *string) error {
-	ctx, cancel := context.WithTimeout(ctx, partTime)
+	ctx, cancel := context.WithTimeout(ctx, partTimeout)
 	defer cancel()
 	_, err := b.client.PutObject(ctx, &sdk.PutObjectInput{
 		Bucket: &b.name, Key: &key, Body: bytes.NewReader(body), ContentLength: aws.Int64(int64(len(body))),
-		ContentType: mimeType, ContentMD5: digest(body),
+		ContentType: mimeType, ContentMD5: contentMD5(body),
 	})
 	if err != nil {
-		return told(ctx, "put object", err)
+		return bucketError(ctx, "put object", err)
 	}
 	return nil
 }
 
-// digest lets the server check what came.
-func digest(body []byte) *string {
+// contentMD5 lets the server check what came.
+func contentMD5(body []byte) *string {
 	sum := md5.Sum(body)
 	return aws.String(base64.StdEncoding.EncodeToString(sum[:]))
 }
@@ -83,7 +83,7 @@ func (b *Bucket) putLong(ctx context.Context, key string, rest *blob.Body, part 
 	created, err := b.client.CreateMultipartUpload(ctx,
 		&sdk.CreateMultipartUploadInput{Bucket: &b.name, Key: &key, ContentType: mimeType})
 	if err != nil {
-		return told(ctx, "begin upload", err)
+		return bucketError(ctx, "begin upload", err)
 	}
 	done := false
 	defer func() { // also when the body panics
@@ -95,14 +95,14 @@ func (b *Bucket) putLong(ctx context.Context, key string, rest *blob.Body, part 
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, partTime) // some servers put the whole together first
+	ctx, cancel := context.WithTimeout(ctx, partTimeout) // some servers put the whole together first
 	defer cancel()
 	_, err = b.client.CompleteMultipartUpload(ctx, &sdk.CompleteMultipartUploadInput{
 		Bucket: &b.name, Key: &key, UploadId: created.UploadId,
 		MultipartUpload: &types.CompletedMultipartUpload{Parts: parts},
 	})
 	if err != nil {
-		return told(ctx, "complete upload", err)
+		return bucketError(ctx, "complete upload", err)
 	}
 	done = true
 	head, err := b.client.HeadObject(ctx, &sdk.HeadObjectInput{Bucket: &b.name, Key: &key})
@@ -140,22 +140,22 @@ func (b *Bucket) putParts(ctx context.Context, key string, id *string, rest io.R
 
 func (b *Bucket) putPart(ctx context.Context, key string, id *string, number int32,
 	part []byte) (etag *string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, partTime)
+	ctx, cancel := context.WithTimeout(ctx, partTimeout)
 	defer cancel()
 	up, err := b.client.UploadPart(ctx, &sdk.UploadPartInput{
 		Bucket: &b.name, Key: &key, UploadId: id, PartNumber: &number, Body: bytes.NewReader(part),
-		ContentLength: aws.Int64(int64(len(part))), ContentMD5: digest(part),
+		ContentLength: aws.Int64(int64(len(part))), ContentMD5: contentMD5(part),
 	})
 	if err != nil {
-		return nil, told(ctx, "put part", err)
+		return nil, bucketError(ctx, "put part", err)
 	}
 	return up.ETag, nil
 }
 
-// abort gives up an upload in parts; what stays where that fails is the bucket's owner's to find,
+// markAborted gives up an upload in parts; what stays where that fails is the bucket's owner's to find,
 // and told by nobody.
 func (b *Bucket) abort(ctx context.Context, key string, id *string) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTime)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
 	defer cancel()
 	_, _ = b.client.AbortMultipartUpload(ctx, &sdk.AbortMultipartUploadInput{Bucket: &b.name, Key: &key, UploadId: id})
 }

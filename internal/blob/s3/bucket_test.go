@@ -39,7 +39,7 @@ func openBucket(t *testing.T, b s3test.Bucket, change ...func(*s3.Options)) *s3.
 	return bucket
 }
 
-func foreign(t *testing.T, b s3test.Bucket, keys ...string) {
+func putForeign(t *testing.T, b s3test.Bucket, keys ...string) {
 	t.Helper()
 	client := b.SDK(t)
 	for _, key := range keys {
@@ -73,7 +73,7 @@ func TestBucketListsForeignKeysAsTheyAre(t *testing.T) {
 	b := s3test.New(t)
 	odd := []string{"a b+c.txt", "a%20b.txt", "a&<b>.txt", "é.txt", "e\u0301.txt", "語/x", "tilde~", "a..b", "q?x#y",
 		"deep/er/x", "deep/y", "ends in space /x"}
-	foreign(t, b, odd...)
+	putForeign(t, b, odd...)
 	bucket := openBucket(t, b)
 	got, err := bucket.List(t.Context(), "", "", 1000)
 	if err != nil {
@@ -117,7 +117,7 @@ func TestBucketListsInPages(t *testing.T) {
 	t.Parallel()
 	b := s3test.New(t)
 	for i := range 7 {
-		foreign(t, b, fmt.Sprintf("f%d", i))
+		putForeign(t, b, fmt.Sprintf("f%d", i))
 	}
 	bucket := openBucket(t, b)
 	var all []string
@@ -137,9 +137,9 @@ func TestBucketListsInPages(t *testing.T) {
 	}
 }
 
-// answering is a server that answers everything with one text: what real ones say to keys
+// serverAnswering is a server that answers everything with one text: what real ones say to keys
 // that ours can't have.
-func answering(t *testing.T, status int, text string) s3test.Bucket {
+func serverAnswering(t *testing.T, status int, text string) s3test.Bucket {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/xml")
@@ -152,7 +152,7 @@ func answering(t *testing.T, status int, text string) s3test.Bucket {
 
 // What a server encodes comes out as the bytes that they are; without its word nothing is decoded.
 // What does not begin with the prefix is none of ours.
-func TestBucketTakesOddListings(t *testing.T) {
+func TestBucketRejectsInvalidListings(t *testing.T) {
 	t.Parallel()
 	page := func(fields string) string {
 		return `<?xml version="1.0"?><ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><Name>bucket</Name>` + fields + `</ListBucketResult>`
@@ -176,7 +176,7 @@ func TestBucketTakesOddListings(t *testing.T) {
 		"a control in XML": {"", page("<Contents><Key>a\x01b</Key></Contents>"), nil, true},
 		"without end":      {"", page("<Contents><Key>" + strings.Repeat("x", 5<<20) + "</Key></Contents>"), nil, true},
 	} {
-		got, err := openBucket(t, answering(t, 200, c.text)).List(t.Context(), c.prefix, "", 1000)
+		got, err := openBucket(t, serverAnswering(t, 200, c.text)).List(t.Context(), c.prefix, "", 1000)
 		if (err != nil) != c.fails || err != nil && !errors.Is(err, blob.ErrUnavailable) ||
 			!slices.Equal(keysOf(got), c.want) {
 			t.Errorf("%s: %q, %v", name, keysOf(got), err)
@@ -219,10 +219,10 @@ func TestBucketCheck(t *testing.T) {
 	for name, place := range map[string]s3test.Bucket{
 		"closed port": {Endpoint: "http://" + closed.Addr().String(), Name: "bucket", AccessKey: "a",
 			SecretKey: "s"},
-		"a page":             answering(t, 200, "<html>hello</html>"),
-		"a page that denies": answering(t, 403, "<html>AccessDenied</html>"),
-		"more than 64 KiB":   answering(t, 403, long),
-		"a code of its own":  answering(t, 403, `<Error><Code>secret words, 10.0.0.1</Code></Error>`),
+		"a page":             serverAnswering(t, 200, "<html>hello</html>"),
+		"a page that denies": serverAnswering(t, 403, "<html>AccessDenied</html>"),
+		"more than 64 KiB":   serverAnswering(t, 403, long),
+		"a code of its own":  serverAnswering(t, 403, `<Error><Code>secret words, 10.0.0.1</Code></Error>`),
 	} {
 		err := openBucket(t, place).Check(t.Context())
 		// the latter by the status
@@ -274,7 +274,7 @@ func TestBucketPut(t *testing.T) {
 func TestBucketPutLeavesNothing(t *testing.T) {
 	t.Parallel()
 	b := s3test.New(t)
-	foreign(t, b, "there")
+	putForeign(t, b, "there")
 	bucket := openBucket(t, b)
 	broken := errors.New("the client went away")
 	long := bytes.Repeat([]byte("x"), 11<<20)
@@ -343,7 +343,7 @@ func TestBucketObjectIsReadInPieces(t *testing.T) {
 			t.Errorf("at %d: %v", at, err)
 		}
 	}
-	foreign(t, b, "o") // another object under the same key
+	putForeign(t, b, "o") // another object under the same key
 	if _, err := object.Seek(2, io.SeekStart); err != nil {
 		t.Fatal(err)
 	}
@@ -364,10 +364,10 @@ func TestBucketObjectIsReadInPieces(t *testing.T) {
 // Denials are told apart from failures; a store that fails is never told as "not found".
 func TestBucketFaults(t *testing.T) {
 	t.Parallel()
-	denied := answering(t, 403, `<Error><Code>AccessDenied</Code></Error>`)
-	failing := answering(t, 503, `<Error><Code>SlowDown</Code></Error>`)
-	missing := answering(t, 404, `<Error><Code>NoSuchBucket</Code></Error>`)
-	moved := answering(t, 307, "")
+	denied := serverAnswering(t, 403, `<Error><Code>AccessDenied</Code></Error>`)
+	failing := serverAnswering(t, 503, `<Error><Code>SlowDown</Code></Error>`)
+	missing := serverAnswering(t, 404, `<Error><Code>NoSuchBucket</Code></Error>`)
+	moved := serverAnswering(t, 307, "")
 	for _, c := range []struct {
 		name string
 		b    s3test.Bucket

@@ -6,17 +6,17 @@ import (
 	"sync"
 )
 
-// buffers is what all stores of the process may hold of parts that are read into memory; the first
+// partBuffers is what all stores of the process may hold of parts that are read into memory; the first
 // bytes of each body (firstBuffer) are not counted.
-var buffers = &budget{left: 256 << 20}
+var partBuffers = &memoryBudget{available: 256 << 20}
 
-// budget is memory that those who take of it share. Who asks for more than is left waits, in turn.
+// memoryBudget is memory that those who take of it share. Who asks for more than is left waits, in turn.
 // Nobody who has taken some may ask for more before giving it back: they would wait for each other.
-type budget struct {
-	mu    sync.Mutex
-	left  int64 // bytes; below 0 while one who takes more than there is in all has it
-	taken int   // by so many
-	queue []*waiter
+type memoryBudget struct {
+	mu        sync.Mutex
+	available int64 // bytes; below 0 while one who takes more than there is in all has it
+	holders   int   // by so many
+	queue     []*waiter
 }
 
 type waiter struct {
@@ -24,13 +24,13 @@ type waiter struct {
 	granted chan struct{} // closed by whoever gives
 }
 
-// take waits for so many bytes, or until ctx is over. More than there is in all is
+// acquire waits for so many bytes, or until ctx is over. More than there is in all is
 // had by one alone.
-func (b *budget) take(ctx context.Context, bytes int64) error {
+func (b *memoryBudget) acquire(ctx context.Context, bytes int64) error {
 	w := &waiter{bytes, make(chan struct{})}
 	b.mu.Lock()
 	b.queue = append(b.queue, w)
-	b.grant()
+	b.grantWaiting()
 	b.mu.Unlock()
 	select {
 	case <-w.granted:
@@ -42,60 +42,60 @@ func (b *budget) take(ctx context.Context, bytes int64) error {
 	if i := slices.Index(b.queue, w); i >= 0 {
 		b.queue = slices.Delete(b.queue, i, i+1)
 	} else {
-		b.left, b.taken = b.left+bytes, b.taken-1 // granted meanwhile
+		b.available, b.holders = b.available+bytes, b.holders-1 // granted meanwhile
 	}
-	b.grant() // whoever stood behind it may ask for less
+	b.grantWaiting() // whoever stood behind it may ask for less
 	return ctx.Err()
 }
 
-// give gives back what was taken.
-func (b *budget) give(bytes int64) {
+// release gives back what was taken.
+func (b *memoryBudget) release(bytes int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.left, b.taken = b.left+bytes, b.taken-1
-	b.grant()
+	b.available, b.holders = b.available+bytes, b.holders-1
+	b.grantWaiting()
 }
 
-// grant lets in who can be, in turn; b.mu is held.
-func (b *budget) grant() {
-	for len(b.queue) > 0 && (b.queue[0].bytes <= b.left || b.taken == 0) {
-		b.left, b.taken = b.left-b.queue[0].bytes, b.taken+1
+// grantWaiting lets in who can be, in turn; b.mu is held.
+func (b *memoryBudget) grantWaiting() {
+	for len(b.queue) > 0 && (b.queue[0].bytes <= b.available || b.holders == 0) {
+		b.available, b.holders = b.available-b.queue[0].bytes, b.holders+1
 		close(b.queue[0].granted)
 		b.queue = slices.Delete(b.queue, 0, 1)
 	}
 }
 
-// wanted reports whether somebody waits.
-func (b *budget) wanted() bool {
+// hasWaiters reports whether somebody waits.
+func (b *memoryBudget) hasWaiters() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return len(b.queue) > 0
 }
 
-// buffer holds a part of a body; it belongs to one goroutine.
-type buffer struct {
-	budget *budget
-	bytes  []byte
-	taken  int64
+// partBuffer holds a part of a body; it belongs to one goroutine.
+type partBuffer struct {
+	budget   *memoryBudget
+	bytes    []byte
+	reserved int64
 }
 
 // reserve takes what a buffer of that length needs, which is more than it has taken.
-func (b *buffer) reserve(ctx context.Context, length int64) error {
-	if err := b.budget.take(ctx, length); err != nil {
+func (b *partBuffer) reserve(ctx context.Context, length int64) error {
+	if err := b.budget.acquire(ctx, length); err != nil {
 		return err
 	}
-	b.taken = length
+	b.reserved = length
 	return nil
 }
 
-// pass lets those go first who wait, for as long as that takes, with a buffer whose bytes are
+// yield lets those go first who wait, for as long as that takes, with a buffer whose bytes are
 // not needed any more.
-func (b *buffer) pass(ctx context.Context) error {
-	if b.taken == 0 || !b.budget.wanted() {
+func (b *partBuffer) yield(ctx context.Context) error {
+	if b.reserved == 0 || !b.budget.hasWaiters() {
 		return nil
 	}
 	length := len(b.bytes)
-	b.free()
+	b.release()
 	if err := b.reserve(ctx, int64(length)); err != nil {
 		return err
 	}
@@ -103,11 +103,11 @@ func (b *buffer) pass(ctx context.Context) error {
 	return nil
 }
 
-// free gives all of it back.
-func (b *buffer) free() {
+// release gives all of it back.
+func (b *partBuffer) release() {
 	b.bytes = nil
-	if b.taken > 0 {
-		b.budget.give(b.taken)
-		b.taken = 0
+	if b.reserved > 0 {
+		b.budget.release(b.reserved)
+		b.reserved = 0
 	}
 }

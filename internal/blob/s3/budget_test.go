@@ -17,27 +17,27 @@ import (
 	"larder/internal/blob/blobtest"
 )
 
-// takesAll answers every PUT as a server does that has taken it.
-func takesAll(r *http.Request) (*http.Response, error) {
+// acceptingTransport answers every PUT as a server does that has taken it.
+func acceptingTransport(r *http.Request) (*http.Response, error) {
 	h := md5.New()
 	if r.Body != nil {
 		io.Copy(h, r.Body)
 		r.Body.Close()
 	}
-	resp, err := answer(200, "")(&http.Request{Method: r.Method, URL: r.URL}, nil)
+	resp, err := answerWith(200, "")(&http.Request{Method: r.Method, URL: r.URL}, nil)
 	resp.Header.Set("Etag", fmt.Sprintf(`"%x"`, h.Sum(nil)))
 	return resp, err
 }
 
-// halting is a body that gives a bit more than what costs nothing, and the rest once it is let.
-type halting struct {
+// haltingBody is a body that gives a bit more than what costs nothing, and the rest once it is let.
+type haltingBody struct {
 	free, rest int
-	let        chan struct{}
+	resume     chan struct{}
 	holds      *atomic.Int32 // bodies of which more than the free bytes were read
 	counted    bool
 }
 
-func (h *halting) Read(p []byte) (int, error) {
+func (h *haltingBody) Read(p []byte) (int, error) {
 	if h.free > 0 {
 		n := min(h.free, len(p))
 		h.free -= n
@@ -47,7 +47,7 @@ func (h *halting) Read(p []byte) (int, error) {
 		h.counted = true
 		h.holds.Add(1)
 	}
-	<-h.let
+	<-h.resume
 	if h.rest == 0 {
 		return 0, io.EOF
 	}
@@ -62,16 +62,16 @@ func TestSlowBodiesShareABudget(t *testing.T) {
 	t.Parallel()
 	opts := newBucket(t)
 	synctest.Test(t, func(t *testing.T) {
-		opts.Client = &http.Client{Transport: roundTrip(takesAll)}
+		opts.Client = &http.Client{Transport: roundTrip(acceptingTransport)}
 		s := open(t, opts)
 		const size, slow, fit = 1 << 20, 50, 3
-		s.buffers = &budget{left: fit*(size+1) + 100}
+		s.budget = &memoryBudget{available: fit*(size+1) + 100}
 		let, holds, done := make(chan struct{}), new(atomic.Int32), new(atomic.Int32)
 		ctx, cancel := context.WithCancel(t.Context())
 		var group sync.WaitGroup
 		begin := func(ctx context.Context, want error) {
 			group.Go(func() {
-				body := &halting{free: firstBuffer + 1, rest: size - firstBuffer - 1, let: let, holds: holds}
+				body := &haltingBody{free: firstBuffer + 1, rest: size - firstBuffer - 1, resume: let, holds: holds}
 				info, err := s.Put(ctx, blobtest.NewKey(), body, blob.PutOptions{Size: size})
 				if !errors.Is(err, want) || want == nil && info.Size != size {
 					t.Errorf("Put = %+v, %v, want %v", info, err, want)
@@ -85,8 +85,8 @@ func TestSlowBodiesShareABudget(t *testing.T) {
 		synctest.Wait()
 		begin(ctx, context.Canceled)
 		synctest.Wait()
-		if holds.Load() != fit || done.Load() != 0 || len(s.buffers.queue) != slow-fit+1 {
-			t.Errorf("%d hold a buffer, %d wait, %d are done; want %d, %d, 0", holds.Load(), len(s.buffers.queue),
+		if holds.Load() != fit || done.Load() != 0 || len(s.budget.queue) != slow-fit+1 {
+			t.Errorf("%d hold a buffer, %d wait, %d are done; want %d, %d, 0", holds.Load(), len(s.budget.queue),
 				done.Load(), fit, slow-fit+1)
 		}
 		for _, size := range []int64{0, 1, firstBuffer - 1, firstBuffer} {
@@ -100,13 +100,13 @@ func TestSlowBodiesShareABudget(t *testing.T) {
 		}
 		cancel()
 		synctest.Wait()
-		if done.Load() != 1 || len(s.buffers.queue) != slow-fit {
-			t.Errorf("cancelled: %d are done, %d wait, want 1, %d", done.Load(), len(s.buffers.queue), slow-fit)
+		if done.Load() != 1 || len(s.budget.queue) != slow-fit {
+			t.Errorf("cancelled: %d are done, %d wait, want 1, %d", done.Load(), len(s.budget.queue), slow-fit)
 		}
 		close(let)
 		group.Wait()
-		if s.buffers.left != fit*(size+1)+100 || s.buffers.taken != 0 {
-			t.Errorf("left %d, taken by %d", s.buffers.left, s.buffers.taken)
+		if s.budget.available != fit*(size+1)+100 || s.budget.holders != 0 {
+			t.Errorf("left %d, taken by %d", s.budget.available, s.budget.holders)
 		}
 	})
 }
@@ -119,8 +119,8 @@ func TestBufferGrowsWithWhatComes(t *testing.T) {
 	for came, most := range map[int]int{0: firstBuffer + 1, 1000: firstBuffer + 1, firstBuffer + 1: 2*firstBuffer + 2,
 		1 << 20: 2 << 20} {
 		for _, size := range []int64{-1, minPart - 1, minPart, minPart + 1, 1 << 40} {
-			part := &buffer{budget: &budget{left: 1 << 30}}
-			n, err := s.first(t.Context(), io.MultiReader(io.LimitReader(zeros{}, int64(came)), failing{stop}), size,
+			part := &partBuffer{budget: &memoryBudget{available: 1 << 30}}
+			n, err := s.readFirstPart(t.Context(), io.MultiReader(io.LimitReader(zeros{}, int64(came)), failing{stop}), size,
 				part)
 			if n != came || err != stop || cap(part.bytes) > most {
 				t.Errorf("%d bytes of %d: read %d, %v, into %d bytes, want %d at most", came, size, n, err,
@@ -133,11 +133,11 @@ func TestBufferGrowsWithWhatComes(t *testing.T) {
 func TestBudget(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b := &budget{left: 10}
+		b := &memoryBudget{available: 10}
 		var order []string
 		take := func(ctx context.Context, name string, bytes int64) {
 			go func() {
-				if b.take(ctx, bytes) == nil {
+				if b.acquire(ctx, bytes) == nil {
 					order = append(order, name)
 				}
 			}()
@@ -158,19 +158,19 @@ func TestBudget(t *testing.T) {
 		see("a")
 		cancel() // b goes: c had to wait behind it
 		see("a c")
-		b.give(6)
+		b.release(6)
 		see("a c d")
 		take(t.Context(), "e", 11) // more than there is in all
 		take(t.Context(), "f", 1)
-		b.give(4)
+		b.release(4)
 		see("a c d")
-		b.give(1)
+		b.release(1)
 		see("a c d e")
-		b.give(11)
+		b.release(11)
 		see("a c d e f")
-		b.give(1)
-		if b.left != 10 || b.taken != 0 || b.wanted() {
-			t.Errorf("left %d, taken by %d", b.left, b.taken)
+		b.release(1)
+		if b.available != 10 || b.holders != 0 || b.hasWaiters() {
+			t.Errorf("left %d, taken by %d", b.available, b.holders)
 		}
 	})
 }
@@ -180,7 +180,7 @@ func TestLongBodiesTakeTurns(t *testing.T) {
 	t.Parallel()
 	opts := newBucket(t)
 	s := open(t, opts)
-	s.buffers = &budget{left: minPart}
+	s.budget = &memoryBudget{available: minPart}
 	var group sync.WaitGroup
 	for range 3 {
 		group.Go(func() {
@@ -195,8 +195,8 @@ func TestLongBodiesTakeTurns(t *testing.T) {
 		})
 	}
 	group.Wait()
-	if s.buffers.left != minPart {
-		t.Errorf("left: %d", s.buffers.left)
+	if s.budget.available != minPart {
+		t.Errorf("left: %d", s.budget.available)
 	}
 	noUploads(t, opts)
 }

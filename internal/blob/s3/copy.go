@@ -24,8 +24,8 @@ const (
 	copiesAtOnce = 4 // parts
 )
 
-// original is what is copied.
-type original struct {
+// copySource is what is copied.
+type copySource struct {
 	store *Store
 	name  *string
 	path  *string // as the protocol wants it
@@ -39,23 +39,23 @@ func (s *Store) CopyFrom(ctx context.Context, key blob.Key, from blob.Store, sou
 	match string) (blob.Info, error) {
 	there, ok := from.(*Store)
 	if !ok || there.server != s.server {
-		return blob.Info{}, fmt.Errorf("copy object: %w", blob.ErrNoCopy)
+		return blob.Info{}, fmt.Errorf("copy object: %w", blob.ErrCopyUnsupported)
 	}
-	name, err := s.name(ctx, key)
+	name, err := s.checkKey(ctx, key)
 	if err != nil {
 		return blob.Info{}, err
 	}
-	src := original{store: there, path: aws.String(there.bucket + "/" + (&url.URL{Path: string(source)}).EscapedPath())}
-	if src.name, err = there.name(ctx, source); err != nil {
+	src := copySource{store: there, path: aws.String(there.bucket + "/" + (&url.URL{Path: string(source)}).EscapedPath())}
+	if src.name, err = there.checkKey(ctx, source); err != nil {
 		return blob.Info{}, err
 	}
-	if src.Info, _, err = there.look(ctx, src.name); err != nil {
+	if src.Info, _, err = there.statName(ctx, src.name); err != nil {
 		return blob.Info{}, err
 	}
-	if match != "" && !sameTag(src.ETag, match) {
+	if match != "" && !sameETag(src.ETag, match) {
 		return blob.Info{}, fmt.Errorf("copy object: %w", blob.ErrChanged)
 	}
-	switch _, _, err := s.look(ctx, name); {
+	switch _, _, err := s.statName(ctx, name); {
 	case err == nil:
 		return blob.Info{}, fmt.Errorf("copy object: %w", blob.ErrExists)
 	case !errors.Is(err, blob.ErrNotFound):
@@ -66,88 +66,88 @@ func (s *Store) CopyFrom(ctx context.Context, key blob.Key, from blob.Store, sou
 	if src.Size > s.copyMax {
 		made, err = s.copyLong(ctx, *name, src, mimeType, mark)
 	} else {
-		made, err = s.copy(ctx, *name, src, mimeType, mark)
+		made, err = s.copySingle(ctx, *name, src, mimeType, mark)
 	}
 	if err != nil {
 		return blob.Info{}, err
 	}
-	if err := src.unchanged(context.WithoutCancel(ctx)); err != nil {
+	if err := src.checkUnchanged(context.WithoutCancel(ctx)); err != nil {
 		// it was made a moment ago, by this call
-		return blob.Info{}, errors.Join(err, s.remove(context.WithoutCancel(ctx), name))
+		return blob.Info{}, errors.Join(err, s.deleteName(context.WithoutCancel(ctx), name))
 	}
 	return made, nil
 }
 
-// unchanged reports whether the source is still what it was.
-func (o original) unchanged(ctx context.Context) error {
-	now, _, err := o.store.look(ctx, o.name)
-	if err == nil && (!sameTag(now.ETag, o.ETag) || now.Size != o.Size) {
+// checkUnchanged reports whether the source is still what it was.
+func (o copySource) checkUnchanged(ctx context.Context) error {
+	now, _, err := o.store.statName(ctx, o.name)
+	if err == nil && (!sameETag(now.ETag, o.ETag) || now.Size != o.Size) {
 		err = fmt.Errorf("copy object: %w", blob.ErrChanged)
 	}
 	return err
 }
 
-// copy copies by one call.
-func (s *Store) copy(ctx context.Context, name string, src original, mimeType, mark string) (blob.Info, error) {
+// copySingle copies by one call.
+func (s *Store) copySingle(ctx context.Context, name string, src copySource, mimeType, mark string) (blob.Info, error) {
 	input := &sdk.CopyObjectInput{
-		Bucket: &s.bucket, Key: &name, CopySource: src.path, CopySourceIfMatch: &src.ETag, ContentType: typed(mimeType),
+		Bucket: &s.bucket, Key: &name, CopySource: src.path, CopySourceIfMatch: &src.ETag, ContentType: contentType(mimeType),
 		MetadataDirective: types.MetadataDirectiveReplace, Metadata: map[string]string{markName: mark},
 	}
-	if !s.unconditional.Load() {
+	if !s.noIfNoneMatch.Load() {
 		input.IfNoneMatch = aws.String("*")
 	}
 	copied, err := s.client.CopyObject(ctx, input)
-	if lacks(err) {
+	if notImplemented(err) {
 		input.IfNoneMatch, input.CopySourceIfMatch = nil, nil // what they are for is looked at before and after
 		copied, err = s.client.CopyObject(ctx, input)
 	}
 	if refusesCopies(err) {
-		return blob.Info{}, fmt.Errorf("copy object: %w: %w", blob.ErrNoCopy, err)
+		return blob.Info{}, fmt.Errorf("copy object: %w: %w", blob.ErrCopyUnsupported, err)
 	}
 	if err == nil && copied.CopyObjectResult == nil {
 		err = errors.New("the server does not tell what it made")
 	}
 	if err == nil {
-		err = errUnproven // the answer tells no size
+		err = errNotCreated // the answer tells no size
 	}
-	if taken(err) { // the source is another one, or something lies at the target
-		if _, _, there := s.look(context.WithoutCancel(ctx), &name); errors.Is(there, blob.ErrNotFound) {
-			return blob.Info{}, src.gone(failed(ctx, "copy object", err))
+	if preconditionFailed(err) { // the source is another one, or something lies at the target
+		if _, _, there := s.statName(context.WithoutCancel(ctx), &name); errors.Is(there, blob.ErrNotFound) {
+			return blob.Info{}, src.mapCopyError(storeError(ctx, "copy object", err))
 		}
 	}
-	made, err := s.settle(ctx, name, mark, src.Size, "copy object", err)
-	return made, src.gone(err)
+	made, err := s.resolveOutcome(ctx, name, mark, src.Size, "copy object", err)
+	return made, src.mapCopyError(err)
 }
 
 // refusesCopies reports whether the server does not copy, or not for these credentials. It
 // has made nothing then.
 func refusesCopies(err error) bool {
-	return lacks(err) || status(err) == http.StatusMethodNotAllowed || status(err) == http.StatusForbidden &&
+	return notImplemented(err) || status(err) == http.StatusMethodNotAllowed || status(err) == http.StatusForbidden &&
 		code(err) == "AccessDenied"
 }
 
-// errUnproven is the cause of the failure when the server has said that all is well and the
+// errNotCreated is the cause of the failure when the server has said that all is well and the
 // object is not there.
-var errUnproven = errors.New("the object that the server says it made is not there")
+var errNotCreated = errors.New("the object that the server says it made is not there")
 
-// gone makes what a copy failed by ErrNotFound when the server says that there is no source, and
+// mapCopyError makes what a copy failed by ErrNotFound when the server says that there is no source, and
 // ErrChanged when it says that it is another.
-func (o original) gone(err error) error {
+func (o copySource) mapCopyError(err error) error {
 	switch {
 	case err == nil:
 		return nil
 	case code(err) == "NoSuchKey":
 		return fmt.Errorf("copy object: %w", blob.ErrNotFound)
-	case taken(err):
+	case preconditionFailed(err):
 		return fmt.Errorf("copy object: %w", blob.ErrChanged)
 	}
 	return err
 }
 
 // copyLong copies in parts, a few at once.
-func (s *Store) copyLong(ctx context.Context, name string, src original, mimeType, mark string) (blob.Info, error) {
+func (s *Store) copyLong(ctx context.Context, name string, src copySource, mimeType, mark string) (blob.Info, error) {
 	part := max(s.copyPart, (src.Size-1)/blob.MaxParts+1)
-	return s.inParts(ctx, name, mimeType, mark, func(id *string) ([]types.CompletedPart, int64, error) {
+	return s.makeMultipart(ctx, name, mimeType, mark, func(id *string) ([]types.CompletedPart, int64, error) {
 		ctx, cancel := context.WithCancelCause(ctx)
 		defer cancel(nil)
 		parts := make([]types.CompletedPart, (src.Size-1)/part+1)
@@ -177,23 +177,23 @@ func (s *Store) copyLong(ctx context.Context, name string, src original, mimeTyp
 }
 
 // copyRange copies a part. Nothing else writes it, so that it may be tried again.
-func (s *Store) copyRange(ctx context.Context, name string, id *string, number int32, src original, at,
+func (s *Store) copyRange(ctx context.Context, name string, id *string, number int32, src copySource, at,
 	length int64) (string, error) {
 	input := &sdk.UploadPartCopyInput{
 		Bucket: &s.bucket, Key: &name, UploadId: id, PartNumber: &number, CopySource: src.path,
 		CopySourceIfMatch: &src.ETag,
 		CopySourceRange:   aws.String(fmt.Sprintf("bytes=%d-%d", at, at+length-1)),
 	}
-	copied, err := s.client.UploadPartCopy(ctx, input, s.again)
-	if lacks(err) {
+	copied, err := s.client.UploadPartCopy(ctx, input, s.retry)
+	if notImplemented(err) {
 		input.CopySourceIfMatch = nil
-		copied, err = s.client.UploadPartCopy(ctx, input, s.again)
+		copied, err = s.client.UploadPartCopy(ctx, input, s.retry)
 	}
 	if refusesCopies(err) {
-		return "", fmt.Errorf("copy part: %w: %w", blob.ErrNoCopy, err)
+		return "", fmt.Errorf("copy part: %w: %w", blob.ErrCopyUnsupported, err)
 	}
 	if err != nil {
-		return "", src.gone(failed(ctx, "copy part", err))
+		return "", src.mapCopyError(storeError(ctx, "copy part", err))
 	}
 	if copied.CopyPartResult == nil || aws.ToString(copied.CopyPartResult.ETag) == "" {
 		return "", blob.Unavailable("copy part", errors.New("the server does not tell what it made"))

@@ -16,13 +16,13 @@ import (
 	"larder/internal/blob/blobtest"
 )
 
-// inParts makes a store copy in parts whatever is longer than one.
-func inParts(s *Store) *Store {
+// withSmallCopyParts makes a store copy in parts whatever is longer than one.
+func withSmallCopyParts(s *Store) *Store {
 	s.copyMax, s.copyPart = minPart, minPart
 	return s
 }
 
-// head returns what lies at a key, asked past the store.
+// statKey returns what lies at a key, asked past the store.
 func head(t *testing.T, opts Options, key blob.Key) *sdk.HeadObjectOutput {
 	t.Helper()
 	opts.Client = nil
@@ -34,8 +34,8 @@ func head(t *testing.T, opts Options, key blob.Key) *sdk.HeadObjectOutput {
 	return got
 }
 
-// varied returns n bytes in which no two parts are alike.
-func varied(n int) []byte {
+// variedContent returns n bytes in which no two parts are alike.
+func variedContent(n int) []byte {
 	b := make([]byte, n)
 	for i := range b {
 		b[i] = byte(i ^ i>>8 ^ i>>16 ^ i>>20)
@@ -46,9 +46,9 @@ func varied(n int) []byte {
 func TestCopyBetweenBucketsOfOneServer(t *testing.T) {
 	t.Parallel()
 	from, to := newBucket(t), newBucket(t)
-	source, target := open(t, from), inParts(open(t, to))
+	source, target := open(t, from), withSmallCopyParts(open(t, to))
 	for _, size := range []int{0, 1, minPart - 1, minPart, minPart + 1, 2 * minPart, 3*minPart + 7} {
-		body, key, original := varied(size), blobtest.NewKey(), blobtest.NewKey()
+		body, key, original := variedContent(size), blobtest.NewKey(), blobtest.NewKey()
 		if _, err := source.Put(t.Context(), original, bytes.NewReader(body),
 			blob.PutOptions{Size: int64(size)}); err != nil {
 			t.Fatal(err)
@@ -61,9 +61,9 @@ func TestCopyBetweenBucketsOfOneServer(t *testing.T) {
 			`"0123456789abcdef0123456789abcdef"`); !errors.Is(err, blob.ErrChanged) {
 			t.Errorf("%d bytes: copy of other bytes: %v, want ErrChanged", size, err)
 		}
-		blobtest.Absent(t, target, key)
+		blobtest.WantAbsent(t, target, key)
 		// quoted or not
-		info, err := target.CopyFrom(t.Context(), key, source, original, "image/png", plainTag(was.ETag))
+		info, err := target.CopyFrom(t.Context(), key, source, original, "image/png", unquotedETag(was.ETag))
 		if err != nil || info.Size != int64(size) || info.ETag == "" {
 			t.Fatalf("%d bytes: CopyFrom = %+v, %v", size, info, err)
 		}
@@ -71,7 +71,7 @@ func TestCopyBetweenBucketsOfOneServer(t *testing.T) {
 			t.Errorf("%d bytes: read others", size)
 		}
 		if got := head(t, to, key); aws.ToString(got.ContentType) != "image/png" ||
-			!sameTag(info.ETag, aws.ToString(got.ETag)) {
+			!sameETag(info.ETag, aws.ToString(got.ETag)) {
 			t.Errorf("%d bytes: type %q, ETag %q, told %q", size, aws.ToString(got.ContentType), aws.ToString(got.ETag),
 				info.ETag)
 		}
@@ -103,12 +103,12 @@ func TestCopyOnlyWithinOneServer(t *testing.T) {
 		other := opts
 		change(&other)
 		if _, err := open(t, other).CopyFrom(t.Context(), blobtest.NewKey(), s, source, "", ""); !errors.Is(err,
-			blob.ErrNoCopy) {
+			blob.ErrCopyUnsupported) {
 			t.Errorf("%s: %v, want ErrNoCopy", name, err)
 		}
 	}
-	if _, err := s.CopyFrom(t.Context(), blobtest.NewKey(), blobtest.NewFailing(s), source, "", ""); !errors.Is(err,
-		blob.ErrNoCopy) {
+	if _, err := s.CopyFrom(t.Context(), blobtest.NewKey(), blobtest.NewFaultyStore(s), source, "", ""); !errors.Is(err,
+		blob.ErrCopyUnsupported) {
 		t.Errorf("another kind of store: %v, want ErrNoCopy", err)
 	}
 	if _, err := s.CopyFrom(t.Context(), "x", s, source, "", ""); !errors.Is(err, blob.ErrKey) {
@@ -124,59 +124,59 @@ func TestCopyDuringFaults(t *testing.T) {
 	for name, c := range map[string]struct {
 		long  bool
 		call  string
-		fault spoiling
+		fault faultFunc
 		times int
 		want  error // nil: copied
 	}{
-		"done, answer lost":             {false, "PUT", committed, 1, nil},
-		"not done":                      {false, "PUT", lost, 1, blob.ErrUnavailable},
-		"200 with an error":             {false, "PUT", answer(200, "InternalError"), 1, blob.ErrUnavailable},
-		"200 with nothing":              {false, "PUT", answer(200, ""), 1, blob.ErrUnavailable},
-		"source has gone":               {false, "PUT", answer(404, "NoSuchKey"), 1, blob.ErrNotFound},
-		"bucket of the source has gone": {false, "PUT", answer(404, "NoSuchBucket"), 1, blob.ErrUnavailable},
-		"404 of a proxy":                {false, "PUT", answer(404, ""), 1, blob.ErrUnavailable},
-		"source has changed":            {false, "PUT", answer(412, "PreconditionFailed"), 1, blob.ErrChanged},
-		"no conditions known":           {false, "PUT", answer(501, "NotImplemented"), 1, nil},
-		"part: lost once":               {true, "PUT part", lost, 1, nil},
-		"part: 503 twice":               {true, "PUT part", answer(503, "SlowDown"), 2, nil},
-		"part: 503 always": {true, "PUT part", answer(503, "SlowDown"), 3 * tries,
+		"done, answer lost":             {false, "PUT", loseAnswer, 1, nil},
+		"not done":                      {false, "PUT", loseRequest, 1, blob.ErrUnavailable},
+		"200 with an error":             {false, "PUT", answerWith(200, "InternalError"), 1, blob.ErrUnavailable},
+		"200 with nothing":              {false, "PUT", answerWith(200, ""), 1, blob.ErrUnavailable},
+		"source has gone":               {false, "PUT", answerWith(404, "NoSuchKey"), 1, blob.ErrNotFound},
+		"bucket of the source has gone": {false, "PUT", answerWith(404, "NoSuchBucket"), 1, blob.ErrUnavailable},
+		"404 of a proxy":                {false, "PUT", answerWith(404, ""), 1, blob.ErrUnavailable},
+		"source has changed":            {false, "PUT", answerWith(412, "PreconditionFailed"), 1, blob.ErrChanged},
+		"no conditions known":           {false, "PUT", answerWith(501, "NotImplemented"), 1, nil},
+		"part: lost once":               {true, "PUT part", loseRequest, 1, nil},
+		"part: 503 twice":               {true, "PUT part", answerWith(503, "SlowDown"), 2, nil},
+		"part: 503 always": {true, "PUT part", answerWith(503, "SlowDown"), 3 * maxAttempts,
 			blob.ErrUnavailable},
-		"part: 200 with an error, always": {true, "PUT part", answer(200, "InternalError"), 3 * tries,
+		"part: 200 with an error, always": {true, "PUT part", answerWith(200, "InternalError"), 3 * maxAttempts,
 			blob.ErrUnavailable},
-		"part: 200 with nothing":       {true, "PUT part", answer(200, ""), 3, blob.ErrUnavailable},
-		"part: source has gone":        {true, "PUT part", answer(404, "NoSuchKey"), 3, blob.ErrNotFound},
-		"part: source has changed":     {true, "PUT part", answer(412, "PreconditionFailed"), 3, blob.ErrChanged},
-		"part: no conditions known":    {true, "PUT part", answer(501, "NotImplemented"), 1, nil},
-		"long: completed, answer lost": {true, "POST upload", committed, 1, nil},
-		"long: not completed":          {true, "POST upload", lost, 1, blob.ErrUnavailable},
-		"long: 200 with an error": {true, "POST upload", answer(200, "InternalError"), 1,
+		"part: 200 with nothing":       {true, "PUT part", answerWith(200, ""), 3, blob.ErrUnavailable},
+		"part: source has gone":        {true, "PUT part", answerWith(404, "NoSuchKey"), 3, blob.ErrNotFound},
+		"part: source has changed":     {true, "PUT part", answerWith(412, "PreconditionFailed"), 3, blob.ErrChanged},
+		"part: no conditions known":    {true, "PUT part", answerWith(501, "NotImplemented"), 1, nil},
+		"long: completed, answer lost": {true, "POST upload", loseAnswer, 1, nil},
+		"long: not completed":          {true, "POST upload", loseRequest, 1, blob.ErrUnavailable},
+		"long: 200 with an error": {true, "POST upload", answerWith(200, "InternalError"), 1,
 			blob.ErrUnavailable},
 		"long: NoSuchUpload once completed": {true, "POST upload", twice("NoSuchUpload"), 1, nil},
-		"long: not begun":                   {true, "POST uploads", lost, 1, blob.ErrUnavailable},
+		"long: not begun":                   {true, "POST uploads", loseRequest, 1, blob.ErrUnavailable},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, p, opts := behindProxy(t)
-			inParts(s)
+			s, p, opts := newFaultyStore(t)
+			withSmallCopyParts(s)
 			body := []byte(small)
 			if c.long {
-				body = varied(2*minPart + 1)
+				body = variedContent(2*minPart + 1)
 			}
 			source, key := blobtest.NewKey(), blobtest.NewKey()
 			if _, err := s.Put(t.Context(), source, bytes.NewReader(body),
 				blob.PutOptions{Size: int64(len(body))}); err != nil {
 				t.Fatal(err)
 			}
-			p.next(c.call, slices.Repeat([]spoiling{c.fault}, c.times)...)
+			p.inject(c.call, slices.Repeat([]faultFunc{c.fault}, c.times)...)
 			info, err := s.CopyFrom(t.Context(), key, s, source, "", "")
-			p.forget()
+			p.clear()
 			if !errors.Is(err, c.want) || c.want == nil && err != nil || c.want != blob.ErrNotFound &&
 				errors.Is(err, blob.ErrNotFound) {
 				t.Fatalf("CopyFrom = %v, want %v", err, c.want)
 			}
 			noUploads(t, opts)
 			if err != nil {
-				blobtest.Absent(t, s, key)
+				blobtest.WantAbsent(t, s, key)
 				return
 			}
 			if !bytes.Equal(blobtest.Content(t, s, key), body) || info.Size != int64(len(body)) {
@@ -192,10 +192,10 @@ func TestSourceThatChangesWhileItIsCopied(t *testing.T) {
 	for name, size := range map[string]int{"at once": len(small), "in parts": minPart + 1} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, p, opts := behindProxy(t)
-			inParts(s)
+			s, p, opts := newFaultyStore(t)
+			withSmallCopyParts(s)
 			source, key := blobtest.NewKey(), blobtest.NewKey()
-			if _, err := s.Put(t.Context(), source, bytes.NewReader(varied(size)),
+			if _, err := s.Put(t.Context(), source, bytes.NewReader(variedContent(size)),
 				blob.PutOptions{Size: int64(size)}); err != nil {
 				t.Fatal(err)
 			}
@@ -203,19 +203,19 @@ func TestSourceThatChangesWhileItIsCopied(t *testing.T) {
 			past.Client = nil
 			sound := open(t, past)
 			call := map[bool]string{true: "PUT", false: "PUT part"}[size < minPart]
-			p.next(call, func(r *http.Request, send func() (*http.Response, error)) (*http.Response, error) {
+			p.inject(call, func(r *http.Request, send func() (*http.Response, error)) (*http.Response, error) {
 				_, err := sound.client.PutObject(context.WithoutCancel(r.Context()), &sdk.PutObjectInput{
 					Bucket: &opts.Bucket, Key: aws.String(string(source)), Body: bytes.NewReader(make([]byte, size)),
 				})
 				if err != nil {
 					t.Error(err)
 				}
-				return answer(501, "NotImplemented")(r, send)
+				return answerWith(501, "NotImplemented")(r, send)
 			})
 			if _, err := s.CopyFrom(t.Context(), key, s, source, "", ""); !errors.Is(err, blob.ErrChanged) {
 				t.Errorf("CopyFrom = %v, want ErrChanged", err)
 			}
-			blobtest.Absent(t, s, key)
+			blobtest.WantAbsent(t, s, key)
 			noUploads(t, opts)
 		})
 	}
@@ -225,12 +225,12 @@ func TestSourceThatChangesWhileItIsCopied(t *testing.T) {
 // knows the condition, which not all do.
 func TestCopiesToOneKey(t *testing.T) {
 	t.Parallel()
-	s, p, _ := behindProxy(t)
+	s, p, _ := newFaultyStore(t)
 	source, key := blobtest.NewKey(), blobtest.NewKey()
 	if err := put(t, s, source); err != nil {
 		t.Fatal(err)
 	}
-	p.next("PUT", func(r *http.Request, send func() (*http.Response, error)) (*http.Response, error) {
+	p.inject("PUT", func(r *http.Request, send func() (*http.Response, error)) (*http.Response, error) {
 		if _, err := s.Put(context.WithoutCancel(r.Context()), key, strings.NewReader("first"),
 			blob.PutOptions{Size: 5}); err != nil {
 			t.Error(err)
@@ -238,7 +238,7 @@ func TestCopiesToOneKey(t *testing.T) {
 		if r.Header.Get("If-None-Match") != "*" {
 			t.Error("the copy has no condition")
 		}
-		return answer(412, "PreconditionFailed")(r, send)
+		return answerWith(412, "PreconditionFailed")(r, send)
 	})
 	if _, err := s.CopyFrom(t.Context(), key, s, source, "", ""); !errors.Is(err, blob.ErrExists) {
 		t.Errorf("CopyFrom = %v, want ErrExists", err)

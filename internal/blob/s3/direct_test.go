@@ -64,7 +64,7 @@ func TestPresignedRoundTrip(t *testing.T) {
 		t.Errorf("copy over an object: %v", err)
 	}
 	address, err = s.PresignGet(t.Context(), key,
-		blob.GetOptions{Lasts: time.Minute, Disposition: `attachment; filename="a.txt"`})
+		blob.GetOptions{TTL: time.Minute, Disposition: `attachment; filename="a.txt"`})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,9 +30,9 @@ func status(err error) int {
 	return 0
 }
 
-// failed maps an error of a call to what a caller can tell apart. "Not found" never
+// storeError maps an error of a call to what a caller can tell apart. "Not found" never
 // comes out of here.
-func failed(ctx context.Context, doing string, err error) error {
+func storeError(ctx context.Context, doing string, err error) error {
 	if ended := ctx.Err(); ended != nil {
 		return fmt.Errorf("%s: %w", doing, ended)
 	}
@@ -46,24 +46,24 @@ func failed(ctx context.Context, doing string, err error) error {
 	return blob.Unavailable(doing, err)
 }
 
-// absent is failed, for calls whose error document can say that this object is missing.
-func absent(ctx context.Context, doing string, err error) error {
+// notFoundOr is failed, for calls whose error document can say that this object is missing.
+func notFoundOr(ctx context.Context, doing string, err error) error {
 	if status(err) == http.StatusNotFound && code(err) == "NoSuchKey" {
 		return fmt.Errorf("%s: %w", doing, blob.ErrNotFound)
 	}
-	return failed(ctx, doing, err)
+	return storeError(ctx, doing, err)
 }
 
-// lacks reports whether the server says that it does not know what was asked for, a call or a
+// notImplemented reports whether the server says that it does not know what was asked for, a call or a
 // header. Some say so with another status.
-func lacks(err error) bool {
+func notImplemented(err error) bool {
 	return status(err) == http.StatusNotImplemented || code(err) == "NotImplemented"
 }
 
-// noUpload reports whether the server says that there is no such upload in parts.
-func noUpload(err error) bool { return code(err) == "NoSuchUpload" }
+// isNoSuchUpload reports whether the server says that there is no such upload in parts.
+func isNoSuchUpload(err error) bool { return code(err) == "NoSuchUpload" }
 
-// taken reports whether the server refused to make an object because one is there.
-func taken(err error) bool {
+// preconditionFailed reports whether the server refused to make an object because one is there.
+func preconditionFailed(err error) bool {
 	return status(err) == http.StatusPreconditionFailed || code(err) == "PreconditionFailed"
 }

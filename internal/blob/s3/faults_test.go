@@ -23,23 +23,23 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// proxy stands before the real server and spoils answers.
-type proxy struct {
+// faultTransport stands before the real server and spoils answers.
+type faultTransport struct {
 	inner http.RoundTripper
 
-	mu     sync.Mutex
-	spoils []spoil // those that are still to come
-	calls  []string
+	mu      sync.Mutex
+	planned []plannedFault // those that are still to come
+	calls   []string
 }
 
-// spoil is what happens to the next call of that name.
-type spoil struct {
+// plannedFault is what happens to the next call of that name.
+type plannedFault struct {
 	call string // as callName has it
-	do   spoiling
+	do   faultFunc
 }
 
-// spoiling does a call in its own way; send is the server's.
-type spoiling func(r *http.Request, send func() (*http.Response, error)) (*http.Response, error)
+// faultFunc does a call in its own way; send is the server's.
+type faultFunc func(r *http.Request, send func() (*http.Response, error)) (*http.Response, error)
 
 // callName names a call: its method, and what it is about as far as that stands in the query.
 func callName(r *http.Request) string {
@@ -57,14 +57,14 @@ func callName(r *http.Request) string {
 	return r.Method
 }
 
-func (p *proxy) RoundTrip(r *http.Request) (*http.Response, error) {
+func (p *faultTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	name := callName(r)
 	p.mu.Lock()
 	p.calls = append(p.calls, name)
-	var do spoiling
-	if i := slices.IndexFunc(p.spoils, func(s spoil) bool { return s.call == name }); i >= 0 {
-		do = p.spoils[i].do
-		p.spoils = slices.Delete(p.spoils, i, i+1)
+	var do faultFunc
+	if i := slices.IndexFunc(p.planned, func(s plannedFault) bool { return s.call == name }); i >= 0 {
+		do = p.planned[i].do
+		p.planned = slices.Delete(p.planned, i, i+1)
 	}
 	p.mu.Unlock()
 	send := func() (*http.Response, error) { return p.inner.RoundTrip(r) }
@@ -74,51 +74,51 @@ func (p *proxy) RoundTrip(r *http.Request) (*http.Response, error) {
 	return do(r, send)
 }
 
-func (p *proxy) next(call string, faults ...spoiling) {
+func (p *faultTransport) inject(call string, faults ...faultFunc) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, do := range faults {
-		p.spoils = append(p.spoils, spoil{call, do})
+		p.planned = append(p.planned, plannedFault{call, do})
 	}
 }
 
-// forget takes back the faults that are still to come.
-func (p *proxy) forget() {
+// clear takes back the faults that are still to come.
+func (p *faultTransport) clear() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.spoils = nil
+	p.planned = nil
 }
 
-// settled fails the test when a fault did not come to pass.
-func (p *proxy) settled(t *testing.T) {
+// wantNoPending fails the test when a fault did not come to pass.
+func (p *faultTransport) wantNoPending(t *testing.T) {
 	t.Helper()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.spoils) > 0 {
-		t.Errorf("%q was not called; calls: %q", p.spoils[0].call, p.calls)
+	if len(p.planned) > 0 {
+		t.Errorf("%q was not called; calls: %q", p.planned[0].call, p.calls)
 	}
 }
 
-// behindProxy returns a store in a new bucket, and its proxy.
-func behindProxy(t *testing.T) (*Store, *proxy, Options) {
+// newFaultyStore returns a store in a new bucket, and its proxy.
+func newFaultyStore(t *testing.T) (*Store, *faultTransport, Options) {
 	t.Helper()
 	opts := newBucket(t)
 	client := s3test.Egress().Client()
-	p := &proxy{inner: client.Transport}
+	p := &faultTransport{inner: client.Transport}
 	client.Transport = p
 	opts.Client = client
 	s := open(t, opts)
 	t.Cleanup(func() {
 		p.inner.(*http.Transport).CloseIdleConnections()
-		p.settled(t)
+		p.wantNoPending(t)
 	})
 	return s, p, opts
 }
 
 var errTimeout = errors.New("timeout awaiting response headers")
 
-// committed lets the server do the call and loses its answer.
-func committed(_ *http.Request, send func() (*http.Response, error)) (*http.Response, error) {
+// loseAnswer lets the server do the call and loses its answer.
+func loseAnswer(_ *http.Request, send func() (*http.Response, error)) (*http.Response, error) {
 	resp, err := send()
 	if err != nil {
 		return nil, err
@@ -128,8 +128,8 @@ func committed(_ *http.Request, send func() (*http.Response, error)) (*http.Resp
 	return nil, errTimeout
 }
 
-// lost loses the call.
-func lost(r *http.Request, _ func() (*http.Response, error)) (*http.Response, error) {
+// loseRequest loses the call.
+func loseRequest(r *http.Request, _ func() (*http.Response, error)) (*http.Response, error) {
 	if r.Body != nil {
 		io.Copy(io.Discard, r.Body)
 		r.Body.Close()
@@ -137,8 +137,8 @@ func lost(r *http.Request, _ func() (*http.Response, error)) (*http.Response, er
 	return nil, errTimeout
 }
 
-// answer answers in the server's place; a document is made of code where there is one.
-func answer(status int, code string) func(*http.Request, func() (*http.Response, error)) (*http.Response, error) {
+// answerWith answers in the server's place; a document is made of code where there is one.
+func answerWith(status int, code string) func(*http.Request, func() (*http.Response, error)) (*http.Response, error) {
 	return func(r *http.Request, _ func() (*http.Response, error)) (*http.Response, error) {
 		if r.Body != nil {
 			io.Copy(io.Discard, r.Body)
@@ -164,32 +164,32 @@ func TestPutWhoseAnswerIsLost(t *testing.T) {
 	long := strings.Repeat("0123456789abcdef", minPart/16) + "more"
 	for name, c := range map[string]struct {
 		call, body string
-		fault      spoiling
+		fault      faultFunc
 		want       error // nil: stored
 	}{
-		"small, server had it":               {"PUT", small, committed, nil},
-		"small, server did not":              {"PUT", small, lost, blob.ErrUnavailable},
-		"small, 500":                         {"PUT", small, answer(500, "InternalError"), blob.ErrUnavailable},
-		"small, 503":                         {"PUT", small, answer(503, "SlowDown"), blob.ErrUnavailable},
-		"small, 404 of a proxy":              {"PUT", small, answer(404, ""), blob.ErrUnavailable},
-		"small, redirect":                    {"PUT", small, answer(307, "TemporaryRedirect"), blob.ErrUnavailable},
-		"small, bucket is full":              {"PUT", small, answer(403, "QuotaExceeded"), blob.ErrNoSpace},
-		"small, disk is full":                {"PUT", small, answer(507, ""), blob.ErrNoSpace},
-		"long, part was lost":                {"PUT part", long, lost, nil},
-		"long, part was kept":                {"PUT part", long, committed, nil},
-		"long, 400 at a part":                {"PUT part", long, answer(400, "BadDigest"), blob.ErrUnavailable},
-		"long, completed":                    {"POST upload", long, committed, nil},
-		"long, not completed":                {"POST upload", long, lost, blob.ErrUnavailable},
-		"long, 200 with an error":            {"POST upload", long, answer(200, "InternalError"), blob.ErrUnavailable},
+		"small, server had it":               {"PUT", small, loseAnswer, nil},
+		"small, server did not":              {"PUT", small, loseRequest, blob.ErrUnavailable},
+		"small, 500":                         {"PUT", small, answerWith(500, "InternalError"), blob.ErrUnavailable},
+		"small, 503":                         {"PUT", small, answerWith(503, "SlowDown"), blob.ErrUnavailable},
+		"small, 404 of a proxy":              {"PUT", small, answerWith(404, ""), blob.ErrUnavailable},
+		"small, redirect":                    {"PUT", small, answerWith(307, "TemporaryRedirect"), blob.ErrUnavailable},
+		"small, bucket is full":              {"PUT", small, answerWith(403, "QuotaExceeded"), blob.ErrNoSpace},
+		"small, disk is full":                {"PUT", small, answerWith(507, ""), blob.ErrNoSpace},
+		"long, part was lost":                {"PUT part", long, loseRequest, nil},
+		"long, part was kept":                {"PUT part", long, loseAnswer, nil},
+		"long, 400 at a part":                {"PUT part", long, answerWith(400, "BadDigest"), blob.ErrUnavailable},
+		"long, completed":                    {"POST upload", long, loseAnswer, nil},
+		"long, not completed":                {"POST upload", long, loseRequest, blob.ErrUnavailable},
+		"long, 200 with an error":            {"POST upload", long, answerWith(200, "InternalError"), blob.ErrUnavailable},
 		"long, NoSuchUpload once completed":  {"POST upload", long, twice("NoSuchUpload"), nil},
-		"long, begun and nobody told":        {"POST uploads", long, lost, blob.ErrUnavailable},
+		"long, begun and nobody told":        {"POST uploads", long, loseRequest, blob.ErrUnavailable},
 		"long, 412 though it was completed":  {"POST upload", long, twice("PreconditionFailed"), nil},
 		"small, 412 though it was completed": {"PUT", small, twice("PreconditionFailed"), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, p, opts := behindProxy(t)
-			p.next(c.call, c.fault)
+			s, p, opts := newFaultyStore(t)
+			p.inject(c.call, c.fault)
 			key := blobtest.NewKey()
 			info, err := s.Put(t.Context(), key, strings.NewReader(c.body), blob.PutOptions{Size: -1, Max: -1})
 			if c.want == nil {
@@ -203,7 +203,7 @@ func TestPutWhoseAnswerIsLost(t *testing.T) {
 				if !errors.Is(err, c.want) || errors.Is(err, blob.ErrNotFound) {
 					t.Errorf("Put = %v, want %v", err, c.want)
 				}
-				blobtest.Absent(t, s, key)
+				blobtest.WantAbsent(t, s, key)
 			}
 			noUploads(t, opts)
 		})
@@ -221,9 +221,9 @@ func TestPutSendsPartsAgain(t *testing.T) {
 		return nil, &net.OpError{Op: "write", Net: "tcp", Err: syscall.ECONNRESET}
 	}
 	pass := func(_ *http.Request, send func() (*http.Response, error)) (*http.Response, error) { return send() }
-	s, p, opts := behindProxy(t)
+	s, p, opts := newFaultyStore(t)
 	body, key := []byte(strings.Repeat("0123456789abcdef", minPart/8)+"more"), blobtest.NewKey()
-	p.next("PUT part", answer(503, "SlowDown"), pass, reset)
+	p.inject("PUT part", answerWith(503, "SlowDown"), pass, reset)
 	info, err := s.Put(t.Context(), key, bytes.NewReader(body), blob.PutOptions{Size: int64(len(body))})
 	if err != nil || info.Size != int64(len(body)) {
 		t.Fatalf("Put = %+v, %v; calls: %q", info, err, p.calls)
@@ -231,13 +231,13 @@ func TestPutSendsPartsAgain(t *testing.T) {
 	if !bytes.Equal(blobtest.Content(t, s, key), body) {
 		t.Error("the object has other bytes")
 	}
-	p.next("PUT part", slices.Repeat([]spoiling{answer(503, "SlowDown")}, tries)...)
+	p.inject("PUT part", slices.Repeat([]faultFunc{answerWith(503, "SlowDown")}, maxAttempts)...)
 	key = blobtest.NewKey()
 	if _, err := s.Put(t.Context(), key, bytes.NewReader(body), blob.PutOptions{Size: -1, Max: -1}); !errors.Is(err,
 		blob.ErrUnavailable) {
-		t.Errorf("Put whose part fails %d times = %v, want ErrUnavailable", tries, err)
+		t.Errorf("Put whose part fails %d times = %v, want ErrUnavailable", maxAttempts, err)
 	}
-	blobtest.Absent(t, s, key)
+	blobtest.WantAbsent(t, s, key)
 	noUploads(t, opts)
 }
 
@@ -246,21 +246,21 @@ func TestPutSendsPartsAgain(t *testing.T) {
 func twice(code string) func(*http.Request, func() (*http.Response, error)) (*http.Response, error) {
 	status := map[string]int{"NoSuchUpload": 404, "PreconditionFailed": 412}[code]
 	return func(r *http.Request, send func() (*http.Response, error)) (*http.Response, error) {
-		if _, err := committed(r, send); err != errTimeout {
+		if _, err := loseAnswer(r, send); err != errTimeout {
 			return nil, err
 		}
-		return answer(status, code)(&http.Request{Method: r.Method, URL: r.URL}, nil)
+		return answerWith(status, code)(&http.Request{Method: r.Method, URL: r.URL}, nil)
 	}
 }
 
 func TestPutNeverTakesAnothersObjectForItsOwn(t *testing.T) {
 	t.Parallel()
-	s, p, _ := behindProxy(t)
+	s, p, _ := newFaultyStore(t)
 	key := blobtest.NewKey()
 	if _, err := s.Put(t.Context(), key, strings.NewReader(small), blob.PutOptions{Size: -1, Max: -1}); err != nil {
 		t.Fatal(err)
 	}
-	p.next("PUT", lost)
+	p.inject("PUT", loseRequest)
 	if _, err := s.Put(t.Context(), key, strings.NewReader(small), blob.PutOptions{Size: -1, Max: -1}); !errors.Is(err,
 		blob.ErrExists) {
 		t.Errorf("Put of the same bytes over another object, answer lost = %v, want ErrExists", err)
@@ -269,8 +269,8 @@ func TestPutNeverTakesAnothersObjectForItsOwn(t *testing.T) {
 
 func TestServerWithoutConditionsIsAskedFirst(t *testing.T) {
 	t.Parallel()
-	s, p, _ := behindProxy(t)
-	p.next("PUT", answer(501, "NotImplemented"))
+	s, p, _ := newFaultyStore(t)
+	p.inject("PUT", answerWith(501, "NotImplemented"))
 	key := blobtest.NewKey()
 	if _, err := s.Put(t.Context(), key, strings.NewReader(small), blob.PutOptions{Size: -1, Max: -1}); err != nil {
 		t.Fatalf("Put = %v", err)
@@ -288,27 +288,27 @@ func TestFinishWhoseAnswerIsLost(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		call  string
-		fault spoiling
+		fault faultFunc
 		want  error // nil: finished
 		times int   // 0: once
 	}{
-		"completed":                   {"POST upload", committed, nil, 0},
-		"not completed":               {"POST upload", lost, blob.ErrUnavailable, 0},
-		"200 with an error":           {"POST upload", answer(200, "InternalError"), blob.ErrUnavailable, 0},
-		"500":                         {"POST upload", answer(500, "InternalError"), blob.ErrUnavailable, 0},
-		"503":                         {"POST upload", answer(503, "SlowDown"), blob.ErrUnavailable, 0},
+		"completed":                   {"POST upload", loseAnswer, nil, 0},
+		"not completed":               {"POST upload", loseRequest, blob.ErrUnavailable, 0},
+		"200 with an error":           {"POST upload", answerWith(200, "InternalError"), blob.ErrUnavailable, 0},
+		"500":                         {"POST upload", answerWith(500, "InternalError"), blob.ErrUnavailable, 0},
+		"503":                         {"POST upload", answerWith(503, "SlowDown"), blob.ErrUnavailable, 0},
 		"NoSuchUpload once completed": {"POST upload", twice("NoSuchUpload"), nil, 0},
 		"412 once completed":          {"POST upload", twice("PreconditionFailed"), nil, 0},
-		"404 of a proxy":              {"POST upload", answer(404, ""), blob.ErrUnavailable, 0},
-		"list of parts: 404 of proxy": {"GET upload", answer(404, ""), blob.ErrUnavailable, 0},
-		"list of parts: no bucket":    {"GET upload", answer(404, "NoSuchBucket"), blob.ErrUnavailable, 0},
-		"list of parts: 503":          {"GET upload", answer(503, "SlowDown"), blob.ErrUnavailable, tries},
-		"part replaced meanwhile":     {"POST upload", answer(400, "InvalidPart"), blob.ErrPart, 0},
-		"HEAD says 404 too early":     {"HEAD", answer(404, ""), nil, 0},
+		"404 of a proxy":              {"POST upload", answerWith(404, ""), blob.ErrUnavailable, 0},
+		"list of parts: 404 of proxy": {"GET upload", answerWith(404, ""), blob.ErrUnavailable, 0},
+		"list of parts: no bucket":    {"GET upload", answerWith(404, "NoSuchBucket"), blob.ErrUnavailable, 0},
+		"list of parts: 503":          {"GET upload", answerWith(503, "SlowDown"), blob.ErrUnavailable, maxAttempts},
+		"part replaced meanwhile":     {"POST upload", answerWith(400, "InvalidPart"), blob.ErrPart, 0},
+		"HEAD says 404 too early":     {"HEAD", answerWith(404, ""), nil, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, p, opts := behindProxy(t)
+			s, p, opts := newFaultyStore(t)
 			u, err := s.Begin(t.Context(), blobtest.NewKey(), int64(len(small)), minPart, "")
 			if err != nil {
 				t.Fatal(err)
@@ -317,7 +317,7 @@ func TestFinishWhoseAnswerIsLost(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p.next(c.call, slices.Repeat([]spoiling{c.fault}, max(1, c.times))...)
+			p.inject(c.call, slices.Repeat([]faultFunc{c.fault}, max(1, c.times))...)
 			if _, err := s.Finish(t.Context(), u, []blob.Part{part}); !errors.Is(err, c.want) ||
 				errors.Is(err, blob.ErrNotFound) {
 				t.Errorf("Finish = %v, want %v", err, c.want)
@@ -337,16 +337,16 @@ func TestFinishWhoseAnswerIsLost(t *testing.T) {
 
 func TestPutPartWhoseAnswerIsLost(t *testing.T) {
 	t.Parallel()
-	s, p, _ := behindProxy(t)
+	s, p, _ := newFaultyStore(t)
 	u, err := s.Begin(t.Context(), blobtest.NewKey(), minPart, minPart, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, fault := range []spoiling{
-		committed, lost, answer(500, "InternalError"), answer(503, "SlowDown"), answer(404, ""),
-		answer(404, "NoSuchBucket"),
+	for _, fault := range []faultFunc{
+		loseAnswer, loseRequest, answerWith(500, "InternalError"), answerWith(503, "SlowDown"), answerWith(404, ""),
+		answerWith(404, "NoSuchBucket"),
 	} {
-		p.next("PUT part", fault)
+		p.inject("PUT part", fault)
 		if _, err := s.PutPart(t.Context(), u, 1, io.LimitReader(zeros{}, minPart)); !errors.Is(err,
 			blob.ErrUnavailable) || errors.Is(err, blob.ErrNotFound) {
 			t.Errorf("PutPart = %v, want ErrUnavailable", err)
@@ -355,9 +355,9 @@ func TestPutPartWhoseAnswerIsLost(t *testing.T) {
 	// and reads nothing of the body
 	early := func(r *http.Request, _ func() (*http.Response, error)) (*http.Response, error) {
 		r.Body.Close()
-		return answer(403, "AccessDenied")(&http.Request{Method: r.Method, URL: r.URL}, nil)
+		return answerWith(403, "AccessDenied")(&http.Request{Method: r.Method, URL: r.URL}, nil)
 	}
-	p.next("PUT part", early)
+	p.inject("PUT part", early)
 	if _, err := s.PutPart(t.Context(), u, 1, io.LimitReader(zeros{}, minPart)); !errors.Is(err, blob.ErrUnavailable) {
 		t.Errorf("PutPart that is answered early = %v, want ErrUnavailable", err)
 	}
@@ -368,12 +368,12 @@ func TestPutPartWhoseAnswerIsLost(t *testing.T) {
 	if parts, err := s.Parts(t.Context(), u); err != nil || !slices.Equal(parts, []blob.Part{part}) {
 		t.Errorf("Parts = %v, %v", parts, err)
 	}
-	p.next("DELETE upload", committed, lost, lost)
+	p.inject("DELETE upload", loseAnswer, loseRequest, loseRequest)
 	if err := s.Abort(t.Context(), u); !errors.Is(err, blob.ErrUnavailable) {
 		t.Errorf("Abort whose answer is lost = %v, want ErrUnavailable", err)
 	}
-	p.next("DELETE upload", func(r *http.Request, send func() (*http.Response, error)) (*http.Response, error) {
-		return answer(204, "")(r, send) // some servers answer like this for what is gone
+	p.inject("DELETE upload", func(r *http.Request, send func() (*http.Response, error)) (*http.Response, error) {
+		return answerWith(204, "")(r, send) // some servers answer like this for what is gone
 	})
 	if err := s.Abort(t.Context(), u); err != nil {
 		t.Errorf("Abort of what is gone = %v", err)
@@ -382,13 +382,13 @@ func TestPutPartWhoseAnswerIsLost(t *testing.T) {
 
 func TestAbortGoesOnUntilNoPartIsListed(t *testing.T) {
 	t.Parallel()
-	s, p, opts := behindProxy(t)
+	s, p, opts := newFaultyStore(t)
 	u, err := s.Begin(t.Context(), blobtest.NewKey(), 3, 3, "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for range 3 { // the server says so and does not do it: a part came after it
-		p.next("DELETE upload", answer(204, ""))
+		p.inject("DELETE upload", answerWith(204, ""))
 	}
 	if err := s.Abort(t.Context(), u); err != nil {
 		t.Errorf("Abort = %v", err)
@@ -399,7 +399,7 @@ func TestAbortGoesOnUntilNoPartIsListed(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range abortTries {
-		p.next("DELETE upload", answer(204, ""))
+		p.inject("DELETE upload", answerWith(204, ""))
 	}
 	if err := s.Abort(t.Context(), u); !errors.Is(err, blob.ErrUnavailable) {
 		t.Errorf("Abort that never works = %v, want ErrUnavailable", err)
@@ -411,38 +411,38 @@ func TestAbortGoesOnUntilNoPartIsListed(t *testing.T) {
 
 func TestStatAndOpenDuringFaults(t *testing.T) {
 	t.Parallel()
-	s, p, _ := behindProxy(t)
+	s, p, _ := newFaultyStore(t)
 	key := blobtest.NewKey()
 	if _, err := s.Put(t.Context(), key, strings.NewReader(small), blob.PutOptions{Size: -1, Max: -1}); err != nil {
 		t.Fatal(err)
 	}
-	p.next("HEAD", answer(404, "")) // and the GET that asks again says 200
+	p.inject("HEAD", answerWith(404, "")) // and the GET that asks again says 200
 	if info, err := s.Stat(t.Context(), key); err != nil || info.Size != int64(len(small)) {
 		t.Errorf("Stat when HEAD says 404 and GET 200 = %+v, %v", info, err)
 	}
-	for i, fault := range []spoiling{
+	for i, fault := range []faultFunc{
 		// these are tried again
-		lost, answer(500, "InternalError"), answer(502, ""), answer(503, "SlowDown"), answer(504, ""),
-		answer(404, ""), answer(404, "NoSuchBucket"), answer(403, "AccessDenied"), answer(403, "RequestTimeTooSkewed"),
-		answer(302, ""), answer(400, ""),
+		loseRequest, answerWith(500, "InternalError"), answerWith(502, ""), answerWith(503, "SlowDown"), answerWith(504, ""),
+		answerWith(404, ""), answerWith(404, "NoSuchBucket"), answerWith(403, "AccessDenied"), answerWith(403, "RequestTimeTooSkewed"),
+		answerWith(302, ""), answerWith(400, ""),
 	} {
-		times := []spoiling{fault}
+		times := []faultFunc{fault}
 		if i < 5 {
-			times = slices.Repeat(times, tries)
+			times = slices.Repeat(times, maxAttempts)
 		}
-		p.next("HEAD", answer(404, ""))
-		p.next("GET", times...)
+		p.inject("HEAD", answerWith(404, ""))
+		p.inject("GET", times...)
 		if _, err := s.Stat(t.Context(), key); !errors.Is(err, blob.ErrUnavailable) ||
 			errors.Is(err, blob.ErrNotFound) {
 			t.Errorf("Stat = %v, want ErrUnavailable", err)
 		}
-		p.next("GET", times...)
+		p.inject("GET", times...)
 		if _, err := s.Open(t.Context(), key); !errors.Is(err, blob.ErrUnavailable) ||
 			errors.Is(err, blob.ErrNotFound) {
 			t.Errorf("Open = %v, want ErrUnavailable", err)
 		}
 	}
-	p.next("DELETE", answer(503, "SlowDown"), answer(500, "InternalError"), answer(504, ""))
+	p.inject("DELETE", answerWith(503, "SlowDown"), answerWith(500, "InternalError"), answerWith(504, ""))
 	if err := s.Delete(t.Context(), key); !errors.Is(err, blob.ErrUnavailable) {
 		t.Errorf("Delete = %v, want ErrUnavailable", err)
 	}
@@ -460,7 +460,7 @@ func TestRedirectIsNotFollowed(t *testing.T) {
 			if "http://"+r.URL.Host != opts.Endpoint {
 				t.Errorf("%d: %s went to %s", status, r.Method, r.URL.Host)
 			}
-			resp, err := answer(status, "")(r, nil)
+			resp, err := answerWith(status, "")(r, nil)
 			resp.Header.Set("Location", "http://elsewhere.example.com"+r.URL.Path)
 			return resp, err
 		})}

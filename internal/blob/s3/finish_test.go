@@ -20,10 +20,10 @@ func TestFinishMeetsAnother(t *testing.T) {
 	}{"the same upload": {true, nil}, "another object": {false, blob.ErrExists}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, p, opts := behindProxy(t)
+			s, p, opts := newFaultyStore(t)
 			opts.Client = nil
 			other := open(t, opts) // as of another process
-			s.unconditional.Store(true)
+			s.noIfNoneMatch.Store(true)
 			u, err := s.Begin(t.Context(), blobtest.NewKey(), int64(len(small)), minPart, "")
 			if err != nil {
 				t.Fatal(err)
@@ -32,7 +32,7 @@ func TestFinishMeetsAnother(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p.next("HEAD", func(_ *http.Request, send func() (*http.Response, error)) (*http.Response, error) {
+			p.inject("HEAD", func(_ *http.Request, send func() (*http.Response, error)) (*http.Response, error) {
 				var err error
 				if c.own {
 					_, err = other.Finish(t.Context(), u, []blob.Part{part})
@@ -60,7 +60,7 @@ func TestFinishMeetsAnother(t *testing.T) {
 // whole one say, goes into no object: the server knows what was asked for.
 func TestFinishRefusesAPartReplacedAtTheLastMoment(t *testing.T) {
 	t.Parallel()
-	s, p, opts := behindProxy(t)
+	s, p, opts := newFaultyStore(t)
 	opts.Client = nil
 	other := open(t, opts) // as of another process
 	u, err := s.Begin(t.Context(), blobtest.NewKey(), int64(len(small)), minPart, "")
@@ -71,7 +71,7 @@ func TestFinishRefusesAPartReplacedAtTheLastMoment(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.next("POST upload", func(_ *http.Request, send func() (*http.Response, error)) (*http.Response, error) {
+	p.inject("POST upload", func(_ *http.Request, send func() (*http.Response, error)) (*http.Response, error) {
 		if _, err := other.PutPart(t.Context(), u, 1, strings.NewReader(strings.ToUpper(small))); err != nil {
 			t.Error(err)
 		}
@@ -80,7 +80,7 @@ func TestFinishRefusesAPartReplacedAtTheLastMoment(t *testing.T) {
 	if _, err := s.Finish(t.Context(), u, []blob.Part{wanted}); !errors.Is(err, blob.ErrPart) {
 		t.Errorf("Finish = %v, want ErrPart", err)
 	}
-	blobtest.Absent(t, s, u.Key)
+	blobtest.WantAbsent(t, s, u.Key)
 	again, err := s.PutPart(t.Context(), u, 1, strings.NewReader(small))
 	if err != nil {
 		t.Fatal(err)

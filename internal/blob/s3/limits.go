@@ -21,82 +21,84 @@ type Limits struct {
 	Stall time.Duration
 	// Rate is what bytes are worth, in bytes a second: 1 KiB. What moved fast
 	// gains nothing for later.
-	Rate int64
+	MinRate int64
 	// Answer is how long an answer may take once the request is out: a minute. Of one without an
 	// object it counts until its end.
 	Answer time.Duration
 	// Making is Answer for calls that have the server make an object out of others, whose
 	// bytes it may have to copy: 15 minutes, in which the largest copy of one call (5 GiB)
 	// needs 6 MB a second.
-	Making time.Duration
+	Assembly time.Duration
 	// Pause is how long the first repetition of a call waits: 100 milliseconds. Each one after it
 	// waits twice as long.
-	Pause time.Duration
+	RetryPause time.Duration
 }
 
 func (l Limits) withDefaults() Limits {
 	l.Stall = cmp.Or(l.Stall, 30*time.Second)
-	l.Rate = cmp.Or(l.Rate, 1<<10)
+	l.MinRate = cmp.Or(l.MinRate, 1<<10)
 	l.Answer = cmp.Or(l.Answer, time.Minute)
-	l.Making = cmp.Or(l.Making, 15*time.Minute)
-	l.Pause = cmp.Or(l.Pause, 100*time.Millisecond)
+	l.Assembly = cmp.Or(l.Assembly, 15*time.Minute)
+	l.RetryPause = cmp.Or(l.RetryPause, 100*time.Millisecond)
 	return l
 }
 
-// errSlow ends a call that ran into one of the limits. It is not tried again: that
+// errTooSlow ends a call that ran into one of the limits. It is not tried again: that
 // would double the wait.
-var errSlow = errors.New("the server is too slow")
+var errTooSlow = errors.New("the server is too slow")
 
-// limited is an http.RoundTripper with limits.
-type limited struct {
+// limitedTransport is an http.RoundTripper with limits.
+type limitedTransport struct {
 	inner  http.RoundTripper
 	limits Limits
 }
 
 // CloseIdleConnections serves http.Client.
-func (l *limited) CloseIdleConnections() { (&http.Client{Transport: l.inner}).CloseIdleConnections() }
+func (l *limitedTransport) CloseIdleConnections() {
+	(&http.Client{Transport: l.inner}).CloseIdleConnections()
+}
 
 // RoundTrip implements http.RoundTripper. The answer to whatever is no GET is
 // small, and comes whole.
-func (l *limited) RoundTrip(r *http.Request) (*http.Response, error) {
+func (l *limitedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(r.Context())
 	w := newWatch(l.limits, answerLimit(l.limits, r), cancel)
 	out := r.WithContext(ctx)
 	if r.Body == nil || r.Body == http.NoBody {
 		w.sent()
 	} else {
-		out.Body, out.GetBody = &outgoing{ReadCloser: r.Body, watch: w}, nil
+		out.Body, out.GetBody = &requestBody{ReadCloser: r.Body, watch: w}, nil
 	}
 	resp, err := l.inner.RoundTrip(out)
 	if err == nil && r.Method != http.MethodGet && r.Method != http.MethodHead {
-		err = takeWhole(resp)
+		err = readWholeAnswer(resp)
 	}
 	if err != nil {
-		w.end()
-		if context.Cause(ctx) == errSlow {
-			err = errSlow
+		w.stop()
+		if context.Cause(ctx) == errTooSlow {
+			err = errTooSlow
 		}
 		return nil, err
 	}
 	w.answered()
-	resp.Body = &incoming{ReadCloser: resp.Body, ctx: ctx, watch: w}
+	resp.Body = &answerBody{ReadCloser: resp.Body, ctx: ctx, watch: w}
 	return resp, nil
 }
 
 // answerLimit is how long the answer to r may take.
 func answerLimit(limits Limits, r *http.Request) time.Duration {
 	if r.Method == http.MethodPost && r.URL.Query().Has("uploadId") || r.Header.Get("X-Amz-Copy-Source") != "" {
-		return limits.Making
+		return limits.Assembly
 	}
 	return limits.Answer
 }
 
-// watch ends a call whose server lets it wait too long. It looks at regular times whether somebody
+// watchdog ends a call whose server lets it wait too long. It looks at regular times whether somebody
 // waits, rather than reading a clock.
-type watch struct {
-	limits Limits
-	answer time.Duration
-	cancel context.CancelCauseFunc
+type watchdog struct {
+	limits      Limits
+	answerLimit time.Duration
+	cancel      context.CancelCauseFunc
 
 	mu      sync.Mutex
 	phase   phase
@@ -108,60 +110,62 @@ type watch struct {
 type phase int
 
 const (
-	sending phase = iota // the body of the request
-	asking               // for the answer
-	taking               // the body of the answer
+	sending        phase = iota // the body of the request
+	awaitingAnswer              // for the answer
+	receiving                   // the body of the answer
 	ended
 )
 
-// looks is how often a watch looks within one Stall.
-const looks = 30
+// checksPerStall is how often a watch looks within one Stall.
+const checksPerStall = 30
 
-func newWatch(limits Limits, answer time.Duration, cancel context.CancelCauseFunc) *watch {
-	w := &watch{limits: limits, answer: answer, cancel: cancel, waiting: true}
+func newWatch(limits Limits, answer time.Duration, cancel context.CancelCauseFunc) *watchdog {
+	w := &watchdog{limits: limits, answerLimit: answer, cancel: cancel, waiting: true}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.timer = time.AfterFunc(w.every(), w.look)
+	w.timer = time.AfterFunc(w.interval(), w.check)
 	return w
 }
 
-func (w *watch) every() time.Duration { return max(w.limits.Stall/looks, time.Millisecond) }
+func (w *watchdog) interval() time.Duration {
+	return max(w.limits.Stall/checksPerStall, time.Millisecond)
+}
 
-func (w *watch) look() {
+func (w *watchdog) check() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.phase == ended {
 		return
 	}
 	limit := w.limits.Stall
-	if w.phase == asking {
-		limit = w.answer
+	if w.phase == awaitingAnswer {
+		limit = w.answerLimit
 	}
 	if w.waiting {
-		w.debt += w.every()
+		w.debt += w.interval()
 	}
 	if w.debt > limit {
-		w.cancel(errSlow)
+		w.cancel(errTooSlow)
 		return
 	}
-	w.timer.Reset(w.every())
+	w.timer.Reset(w.interval())
 }
 
-// wait tells that the server is waited for from now on, or is not.
-func (w *watch) wait(waiting bool) {
+// setWaiting tells that the server is waited for from now on, or is not.
+func (w *watchdog) setWaiting(waiting bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.waiting = waiting
 }
 
 // moved tells that bytes were taken, by the server or from it.
-func (w *watch) moved(n int) {
+func (w *watchdog) moved(n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.debt = max(0, w.debt-time.Duration(n)*time.Second/time.Duration(w.limits.Rate))
+	w.debt = max(0, w.debt-time.Duration(n)*time.Second/time.Duration(w.limits.MinRate))
 }
 
-func (w *watch) enter(next phase, waiting bool) {
+func (w *watchdog) enterPhase(next phase, waiting bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.phase < next {
@@ -170,56 +174,56 @@ func (w *watch) enter(next phase, waiting bool) {
 }
 
 // sent tells that the request is out as far as its sender knows.
-func (w *watch) sent() { w.enter(asking, true) }
+func (w *watchdog) sent() { w.enterPhase(awaitingAnswer, true) }
 
 // answered tells that the answer has begun.
-func (w *watch) answered() { w.enter(taking, false) }
+func (w *watchdog) answered() { w.enterPhase(receiving, false) }
 
-// end ends the call; whatever of it still goes on is cut.
-func (w *watch) end() {
-	w.enter(ended, false)
+// stop ends the call; whatever of it still goes on is cut.
+func (w *watchdog) stop() {
+	w.enterPhase(ended, false)
 	w.timer.Stop()
 	w.cancel(nil)
 }
 
-// outgoing is the body of a request: the time between two reads is the server's.
-type outgoing struct {
+// requestBody is the body of a request: the time between two reads is the server's.
+type requestBody struct {
 	io.ReadCloser
-	watch *watch
+	watch *watchdog
 	last  int // bytes of the last read
 }
 
-func (o *outgoing) Read(p []byte) (int, error) {
+func (o *requestBody) Read(p []byte) (int, error) {
 	o.watch.moved(o.last)
-	o.watch.wait(false)
+	o.watch.setWaiting(false)
 	n, err := o.ReadCloser.Read(p)
 	o.last = n
-	o.watch.wait(true)
+	o.watch.setWaiting(true)
 	if err == io.EOF {
 		o.watch.sent()
 	}
 	return n, err
 }
 
-// incoming is the body of an answer: the time of a read is the server's.
-type incoming struct {
+// answerBody is the body of an answer: the time of a read is the server's.
+type answerBody struct {
 	io.ReadCloser
 	ctx   context.Context
-	watch *watch
+	watch *watchdog
 }
 
-func (i *incoming) Read(p []byte) (int, error) {
-	i.watch.wait(true)
+func (i *answerBody) Read(p []byte) (int, error) {
+	i.watch.setWaiting(true)
 	n, err := i.ReadCloser.Read(p)
-	i.watch.wait(false)
+	i.watch.setWaiting(false)
 	i.watch.moved(n)
-	if err != nil && err != io.EOF && context.Cause(i.ctx) == errSlow {
-		err = errSlow
+	if err != nil && err != io.EOF && context.Cause(i.ctx) == errTooSlow {
+		err = errTooSlow
 	}
 	return n, err
 }
 
-func (i *incoming) Close() error {
-	defer i.watch.end()
+func (i *answerBody) Close() error {
+	defer i.watch.stop()
 	return i.ReadCloser.Close()
 }

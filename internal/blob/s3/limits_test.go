@@ -24,7 +24,7 @@ func (s slowServer) RoundTrip(r *http.Request) (*http.Response, error) {
 		p := make([]byte, s.step)
 		for {
 			n, err := io.ReadFull(r.Body, p)
-			if n > 0 && rest(r.Context(), s.every) != nil {
+			if n > 0 && sleep(r.Context(), s.every) != nil {
 				return nil, r.Context().Err()
 			}
 			if err == io.EOF || err == io.ErrUnexpectedEOF {
@@ -32,15 +32,15 @@ func (s slowServer) RoundTrip(r *http.Request) (*http.Response, error) {
 			}
 		}
 	}
-	if err := rest(r.Context(), s.asked); err != nil {
+	if err := sleep(r.Context(), s.asked); err != nil {
 		return nil, err
 	}
-	body := &steps{step: s.step, left: s.length, wait: func() error { return rest(r.Context(), s.every) }}
+	body := &steps{step: s.step, left: s.length, wait: func() error { return sleep(r.Context(), s.every) }}
 	return &http.Response{StatusCode: 200, Header: http.Header{}, Body: body, Request: r}, nil
 }
 
-// rest waits, or until ctx is over.
-func rest(ctx context.Context, d time.Duration) error {
+// sleep waits, or until ctx is over.
+func sleep(ctx context.Context, d time.Duration) error {
 	select {
 	case <-time.After(d):
 		return nil
@@ -88,8 +88,8 @@ func TestLimitsOfTime(t *testing.T) {
 			slowServer{step: 1000, asked: 16 * time.Minute}, 0, true},
 		"completion that drips on": {request("POST", "/b/k?uploadId=1", zeros(100)),
 			slowServer{step: 1, every: time.Second, length: 1000}, 0, true},
-		"copy within 15 minutes": {copies(), slowServer{asked: 14 * time.Minute}, 0, false},
-		"copy after 15 minutes":  {copies(), slowServer{asked: 16 * time.Minute}, 0, true},
+		"copy within 15 minutes": {copyRequest(), slowServer{asked: 14 * time.Minute}, 0, false},
+		"copy after 15 minutes":  {copyRequest(), slowServer{asked: 16 * time.Minute}, 0, true},
 		"beginning after more than a minute": {request("POST", "/b/k?uploads", nil),
 			slowServer{asked: 62 * time.Second}, 0, true},
 
@@ -104,7 +104,7 @@ func TestLimitsOfTime(t *testing.T) {
 			true},
 		"took 1 MiB at once, then none": {upload(zeros(2 << 20)), slowServer{step: 1 << 20, every: 33 * time.Second}, 0,
 			true},
-		"sender takes an hour": {upload(&steps{step: 1, left: 60, wait: minute}), slowServer{step: 1}, 0,
+		"sender takes an hour": {upload(&steps{step: 1, left: 60, wait: minuteLimit}), slowServer{step: 1}, 0,
 			false},
 
 		"gives a byte a second": {get(), slowServer{step: 1, every: time.Second, length: 100_000}, 0, true},
@@ -121,16 +121,16 @@ func TestLimitsOfTime(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				inner := &limited{c.server, Limits{}.withDefaults()}
+				inner := &limitedTransport{c.server, Limits{}.withDefaults()}
 				resp, err := inner.RoundTrip(c.request.WithContext(t.Context()))
 				for err == nil {
-					_ = rest(t.Context(), c.read)
+					_ = sleep(t.Context(), c.read)
 					_, err = resp.Body.Read(make([]byte, 64<<10))
 				}
 				if resp != nil {
 					resp.Body.Close()
 				}
-				if c.slow != errors.Is(err, errSlow) || !c.slow && err != io.EOF {
+				if c.slow != errors.Is(err, errTooSlow) || !c.slow && err != io.EOF {
 					t.Errorf("%v, want slow: %t", err, c.slow)
 				}
 			})
@@ -138,7 +138,7 @@ func TestLimitsOfTime(t *testing.T) {
 	}
 }
 
-func minute() error { return rest(context.Background(), time.Minute) }
+func minuteLimit() error { return sleep(context.Background(), time.Minute) }
 
 func request(method, target string, body io.Reader) *http.Request {
 	r, err := http.NewRequest(method, "http://s3.test"+target, body)
@@ -148,7 +148,7 @@ func request(method, target string, body io.Reader) *http.Request {
 	return r
 }
 
-func copies() *http.Request {
+func copyRequest() *http.Request {
 	r := request("PUT", "/b/k", nil)
 	r.Header.Set("X-Amz-Copy-Source", "b/k")
 	return r
@@ -160,9 +160,9 @@ func TestCancelledIsNotSlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		_, err := (&limited{slowServer{asked: time.Hour}, Limits{}.withDefaults()}).
+		_, err := (&limitedTransport{slowServer{asked: time.Hour}, Limits{}.withDefaults()}).
 			RoundTrip(request("GET", "/b/k", nil).WithContext(ctx))
-		if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, errSlow) {
+		if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, errTooSlow) {
 			t.Errorf("%v", err)
 		}
 	})
@@ -178,7 +178,7 @@ func TestErrorDocumentIsNoSuccess(t *testing.T) {
 		"\x00\xff": false,
 	} {
 		resp := &http.Response{StatusCode: 200, Body: io.NopCloser(strings.NewReader(document))}
-		if err := takeWhole(resp); err != nil {
+		if err := readWholeAnswer(resp); err != nil {
 			t.Fatal(err)
 		}
 		if content, _ := io.ReadAll(resp.Body); string(content) != document || want != (resp.StatusCode == 500) {

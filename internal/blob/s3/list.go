@@ -35,22 +35,22 @@ func (s *Store) Walk(ctx context.Context, fn func(key blob.Key, size int64, writ
 func (s *Store) list(ctx context.Context, prefix string, fn func(name string, o types.Object) error) error {
 	input := &sdk.ListObjectsV2Input{
 		// names may hold what XML cannot
-		Bucket: &s.bucket, Prefix: &prefix, MaxKeys: s.page, EncodingType: types.EncodingTypeUrl,
+		Bucket: &s.bucket, Prefix: &prefix, MaxKeys: s.pageSize, EncodingType: types.EncodingTypeUrl,
 	}
 	for {
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("list objects: %w", err)
 		}
-		page, err := s.client.ListObjectsV2(ctx, input, s.again)
+		page, err := s.client.ListObjectsV2(ctx, input, s.retry)
 		if err != nil {
-			return failed(ctx, "list objects", err)
+			return storeError(ctx, "list objects", err)
 		}
-		if !listing(page) {
-			return blob.Unavailable("list objects", errSilent)
+		if !isListing(page) {
+			return blob.Unavailable("list objects", errNoAnswer)
 		}
 		for _, o := range page.Contents {
 			name, ok := listedName(o.Key, page.EncodingType)
-			if !ok || !begins(name, prefix) {
+			if !ok || !hasProperPrefix(name, prefix) {
 				continue
 			}
 			if err := fn(name, o); err != nil {
@@ -77,8 +77,8 @@ func listedName(name *string, encoding types.EncodingType) (string, bool) {
 	return plain, err == nil && name != nil
 }
 
-// begins compares bytes: to a bucket a prefix is no path, and a server may ignore it.
-func begins(name, prefix string) bool {
+// hasProperPrefix compares bytes: to a bucket a prefix is no path, and a server may ignore it.
+func hasProperPrefix(name, prefix string) bool {
 	rest, ok := strings.CutPrefix(name, prefix)
 	return ok && rest != ""
 }

@@ -19,7 +19,7 @@ import (
 
 const hex32 = "0123456789abcdef0123456789abcdef"
 
-// foreign are names that other people's objects have, or that look like keys without being ones.
+// putForeign are names that other people's objects have, or that look like keys without being ones.
 var foreign = []string{
 	"readme.txt", "photos/2024/café & <tea>.jpg", "100%/a+b c.txt", "a%2Fb", "tab\there", "quote\"'`", "emoji-🦊",
 	"a?b#c", "~/.bashrc",
@@ -29,8 +29,8 @@ var foreign = []string{
 	checkName + hex32 + "0",
 }
 
-// fill makes an object of each name past the store.
-func fill(t *testing.T, s *Store, names []string) {
+// putNames makes an object of each name past the store.
+func putNames(t *testing.T, s *Store, names []string) {
 	t.Helper()
 	for _, name := range names {
 		if _, err := s.client.PutObject(t.Context(),
@@ -50,10 +50,10 @@ func TestWalkSeesItsOwn(t *testing.T) {
 				opts.Prefix = prefix
 				s := open(t, opts)
 				if page > 0 {
-					s.page = &page
+					s.pageSize = &page
 				}
 				none := slices.DeleteFunc(slices.Clone(foreign), func(name string) bool { return s.isKey(name) })
-				fill(t, s, none)
+				putNames(t, s, none)
 				want := map[blob.Key]int64{}
 				for i := range 5 {
 					key := blob.Key(s.prefix) + blobtest.NewKey()
@@ -85,7 +85,7 @@ func TestWalkSeesItsOwn(t *testing.T) {
 
 func TestWalkEndsWithTheErrorOfItsCaller(t *testing.T) {
 	t.Parallel()
-	s, p, _ := behindProxy(t)
+	s, p, _ := newFaultyStore(t)
 	if err := put(t, s, blobtest.NewKey()); err != nil {
 		t.Fatal(err)
 	}
@@ -97,13 +97,13 @@ func TestWalkEndsWithTheErrorOfItsCaller(t *testing.T) {
 		t.Error("called")
 		return nil
 	}
-	for _, fault := range []spoiling{lost, answer(503, "SlowDown"), answer(404, "NoSuchBucket"),
-		answer(403, "AccessDenied"), answer(200, "InternalError")} {
-		p.next("GET list", slices.Repeat([]spoiling{fault}, tries)...)
+	for _, fault := range []faultFunc{loseRequest, answerWith(503, "SlowDown"), answerWith(404, "NoSuchBucket"),
+		answerWith(403, "AccessDenied"), answerWith(200, "InternalError")} {
+		p.inject("GET list", slices.Repeat([]faultFunc{fault}, maxAttempts)...)
 		if err := s.Walk(t.Context(), never); !errors.Is(err, blob.ErrUnavailable) || errors.Is(err, blob.ErrNotFound) {
 			t.Errorf("Walk = %v, want ErrUnavailable", err)
 		}
-		p.forget()
+		p.clear()
 	}
 }
 
@@ -118,11 +118,11 @@ func TestSweep(t *testing.T) {
 				opts.Prefix = prefix
 				s := open(t, opts)
 				if page > 0 {
-					s.page = &page
+					s.pageSize = &page
 				}
 				others := slices.DeleteFunc(slices.Clone(foreign),
 					func(name string) bool { return s.isKey(name) || strings.Contains(name, "\t") })
-				fill(t, s, others)
+				putNames(t, s, others)
 				for _, name := range others {
 					if _, err := s.client.CreateMultipartUpload(t.Context(),
 						&sdk.CreateMultipartUploadInput{Bucket: &s.bucket, Key: &name}); err != nil {
@@ -139,7 +139,7 @@ func TestSweep(t *testing.T) {
 					}
 				}
 				leftover, kept := s.prefix+checkName+hex32, blob.Key(s.prefix)+blobtest.NewKey()
-				fill(t, s, []string{leftover, string(kept)})
+				putNames(t, s, []string{leftover, string(kept)})
 
 				if n, err := s.Sweep(t.Context(), time.Now().Add(-time.Hour)); n != 0 || err != nil {
 					t.Errorf("Sweep of what is older than an hour = %d, %v", n, err)
@@ -151,11 +151,11 @@ func TestSweep(t *testing.T) {
 					t.Errorf("%d uploads are left, want the %d of others", got, len(others))
 				}
 				for _, name := range append(others, string(kept)) {
-					if _, _, err := s.look(t.Context(), &name); err != nil {
+					if _, _, err := s.statName(t.Context(), &name); err != nil {
 						t.Errorf("%q: %v", name, err)
 					}
 				}
-				if _, _, err := s.look(t.Context(), &leftover); !errors.Is(err, blob.ErrNotFound) {
+				if _, _, err := s.statName(t.Context(), &leftover); !errors.Is(err, blob.ErrNotFound) {
 					t.Errorf("leftover of a check: %v", err)
 				}
 			})
@@ -180,12 +180,12 @@ func uploads(t *testing.T, opts Options) (names []string) {
 
 func TestSweepOfAServerThatIsAwayOrCannotList(t *testing.T) {
 	t.Parallel()
-	s, p, _ := behindProxy(t)
-	p.next("GET uploads", answer(501, "NotImplemented"))
+	s, p, _ := newFaultyStore(t)
+	p.inject("GET uploads", answerWith(501, "NotImplemented"))
 	if n, err := s.Sweep(t.Context(), time.Now()); n != 0 || err != nil {
 		t.Errorf("Sweep where uploads cannot be listed = %d, %v", n, err)
 	}
-	p.next("GET uploads", slices.Repeat([]spoiling{answer(503, "SlowDown")}, tries)...)
+	p.inject("GET uploads", slices.Repeat([]faultFunc{answerWith(503, "SlowDown")}, maxAttempts)...)
 	if _, err := s.Sweep(t.Context(), time.Now()); !errors.Is(err, blob.ErrUnavailable) {
 		t.Errorf("Sweep = %v, want ErrUnavailable", err)
 	}

@@ -13,7 +13,7 @@ import (
 
 func TestReadGoesOnWhereTheServerBrokeOff(t *testing.T) {
 	t.Parallel()
-	s, p, _ := behindProxy(t)
+	s, p, _ := newFaultyStore(t)
 	key := blobtest.NewKey()
 	if _, err := s.Put(t.Context(), key, strings.NewReader(small), blob.PutOptions{Size: -1, Max: -1}); err != nil {
 		t.Fatal(err)
@@ -29,11 +29,11 @@ func TestReadGoesOnWhereTheServerBrokeOff(t *testing.T) {
 			}
 			return resp, err
 		}
-		p.next("GET", short, short, short)
+		p.inject("GET", short, short, short)
 		if got := string(blobtest.Content(t, s, key)); got != small {
 			t.Errorf("body that breaks off three times with %q: %q", end, got)
 		}
-		p.next("GET", short, short, short, short)
+		p.inject("GET", short, short, short, short)
 		o, err := s.Open(t.Context(), key)
 		if err != nil {
 			t.Fatal(err)
@@ -57,12 +57,12 @@ func TestReadGoesOnWhereTheServerBrokeOff(t *testing.T) {
 		t.Fatal(err)
 	}
 	// the range is ignored
-	p.next("GET", func(r *http.Request, send func() (*http.Response, error)) (*http.Response, error) {
+	p.inject("GET", func(r *http.Request, send func() (*http.Response, error)) (*http.Response, error) {
 		r.Header.Del("Range")
 		resp, err := send()
 		if err == nil && resp.StatusCode != http.StatusOK { // its signature did not hold: as good
 			resp.Body.Close()
-			return answer(200, "")(&http.Request{Method: "GET", URL: r.URL}, nil)
+			return answerWith(200, "")(&http.Request{Method: "GET", URL: r.URL}, nil)
 		}
 		return resp, err
 	})
@@ -74,12 +74,12 @@ func TestReadGoesOnWhereTheServerBrokeOff(t *testing.T) {
 // What a read goes on with must be the object that it began with, and as much as is missing.
 func TestReadGoesOnInTheSameObjectOnly(t *testing.T) {
 	t.Parallel()
-	s, p, _ := behindProxy(t)
+	s, p, _ := newFaultyStore(t)
 	key := blobtest.NewKey()
 	if err := put(t, s, key); err != nil {
 		t.Fatal(err)
 	}
-	spoil := func(change func(*http.Response)) spoiling {
+	spoil := func(change func(*http.Response)) faultFunc {
 		return func(_ *http.Request, send func() (*http.Response, error)) (*http.Response, error) {
 			resp, err := send()
 			if err == nil {
@@ -99,7 +99,7 @@ func TestReadGoesOnInTheSameObjectOnly(t *testing.T) {
 		"another range":  func(resp *http.Response) { resp.Header.Set("Content-Range", "bytes 0-29/30") },
 		"another length": func(resp *http.Response) { resp.Header.Set("Content-Length", "30") },
 	} {
-		p.next("GET", short, spoil(change))
+		p.inject("GET", short, spoil(change))
 		o, err := s.Open(t.Context(), key)
 		if err != nil {
 			t.Fatal(err)
@@ -109,7 +109,7 @@ func TestReadGoesOnInTheSameObjectOnly(t *testing.T) {
 		}
 		o.Close()
 	}
-	p.next("GET", short, answer(404, ""), answer(200, ""))
+	p.inject("GET", short, answerWith(404, ""), answerWith(200, ""))
 	o, err := s.Open(t.Context(), key)
 	if err != nil {
 		t.Fatal(err)

@@ -33,16 +33,16 @@ func (s *Store) Begin(ctx context.Context, key blob.Key, size, partSize int64, m
 	if u.Parts() > 1 && partSize < minPart {
 		return blob.Upload{}, fmt.Errorf("%w: parts of %d bytes, S3 takes %d or more", blob.ErrPart, partSize, minPart)
 	}
-	switch head, err := s.client.HeadObject(ctx, &sdk.HeadObjectInput{Bucket: &s.bucket, Key: name}, s.again); {
+	switch head, err := s.client.HeadObject(ctx, &sdk.HeadObjectInput{Bucket: &s.bucket, Key: name}, s.retry); {
 	case err == nil:
-		if _, _, err := known(head.ContentLength, head.ETag, nil); err != nil {
+		if _, _, err := objectInfo(head.ContentLength, head.ETag, nil); err != nil {
 			return blob.Upload{}, err
 		}
 		return blob.Upload{}, fmt.Errorf("begin upload: %w", blob.ErrExists)
 	case status(err) != http.StatusNotFound:
-		return blob.Upload{}, failed(ctx, "begin upload", err)
+		return blob.Upload{}, storeError(ctx, "begin upload", err)
 	}
-	id, err := s.begin(ctx, &sdk.CreateMultipartUploadInput{Bucket: &s.bucket, Key: name, ContentType: typed(mimeType)})
+	id, err := s.begin(ctx, &sdk.CreateMultipartUploadInput{Bucket: &s.bucket, Key: name, ContentType: contentType(mimeType)})
 	if err != nil {
 		return blob.Upload{}, err
 	}
@@ -54,10 +54,10 @@ func (s *Store) Begin(ctx context.Context, key blob.Key, size, partSize int64, m
 func (s *Store) begin(ctx context.Context, input *sdk.CreateMultipartUploadInput) (id *string, err error) {
 	created, err := s.client.CreateMultipartUpload(ctx, input)
 	if err != nil {
-		return nil, failed(ctx, "begin upload", err)
+		return nil, storeError(ctx, "begin upload", err)
 	}
 	if aws.ToString(created.UploadId) == "" {
-		return nil, blob.Unavailable("begin upload", errSilent)
+		return nil, blob.Unavailable("begin upload", errNoAnswer)
 	}
 	return created.UploadId, nil
 }
@@ -67,7 +67,7 @@ func (s *Store) upload(ctx context.Context, u blob.Upload) (*string, error) {
 	if err := u.Check(); err != nil {
 		return nil, err
 	}
-	return s.name(ctx, u.Key)
+	return s.checkKey(ctx, u.Key)
 }
 
 // PutPart implements blob.PartStore. Of several bodies for one part that come through this process
@@ -85,7 +85,7 @@ func (s *Store) PutPart(ctx context.Context, u blob.Upload, number int, body io.
 	if err != nil {
 		return blob.Part{}, fmt.Errorf("put part: %w", err)
 	}
-	leave, err := s.gates.part(ctx, u, number)
+	leave, err := s.locks.lockPart(ctx, u, number)
 	if err != nil {
 		return blob.Part{}, err
 	}
@@ -102,26 +102,26 @@ func (s *Store) PutPart(ctx context.Context, u blob.Upload, number int, body io.
 		}
 		return aws.ToString(up.ETag), nil
 	})
-	if s.gates.aborted(u) { // the server may have kept the part, and with it the upload
+	if s.locks.isAborted(u) { // the server may have kept the part, and with it the upload
 		_ = s.abort(context.WithoutCancel(ctx), u.Key, u.ID)
 		return blob.Part{}, fmt.Errorf("put part: %w", blob.ErrNotFound)
 	}
 	switch {
 	case err == nil:
-		if etag, err = s.arrived(ctx, u, number, etag, h.Sum(nil)); err != nil {
+		if etag, err = s.verifyPartETag(ctx, u, number, etag, h.Sum(nil)); err != nil {
 			return blob.Part{}, fmt.Errorf("put part: %w", err)
 		}
 		return blob.Part{Number: number, Size: length, ETag: etag}, nil
 	case !sent:
 		return blob.Part{}, fmt.Errorf("put part: %w", err)
-	case ctx.Err() == nil && s.ended(ctx, u): // servers tell it in several ways when that came while the body did
+	case ctx.Err() == nil && s.isEnded(ctx, u): // servers tell it in several ways when that came while the body did
 		return blob.Part{}, fmt.Errorf("put part: %w", blob.ErrNotFound)
 	}
-	return blob.Part{}, failed(ctx, "put part", err)
+	return blob.Part{}, storeError(ctx, "put part", err)
 }
 
-// ended reports whether the server says that the upload was finished or aborted.
-func (s *Store) ended(ctx context.Context, u blob.Upload) bool {
+// isEnded reports whether the server says that the upload was finished or aborted.
+func (s *Store) isEnded(ctx context.Context, u blob.Upload) bool {
 	_, err := s.Parts(ctx, u)
 	return errors.Is(err, blob.ErrNotFound)
 }
@@ -133,17 +133,17 @@ func (s *Store) Parts(ctx context.Context, u blob.Upload) ([]blob.Part, error) {
 		return nil, err
 	}
 	var parts []blob.Part
-	input := &sdk.ListPartsInput{Bucket: &s.bucket, Key: name, UploadId: &u.ID, MaxParts: s.page}
+	input := &sdk.ListPartsInput{Bucket: &s.bucket, Key: name, UploadId: &u.ID, MaxParts: s.pageSize}
 	for last := 0; ; {
-		page, err := s.client.ListParts(ctx, input, s.again)
-		if noUpload(err) {
+		page, err := s.client.ListParts(ctx, input, s.retry)
+		if isNoSuchUpload(err) {
 			return nil, fmt.Errorf("list parts: %w", blob.ErrNotFound)
 		}
 		if err != nil {
-			return nil, failed(ctx, "list parts", err)
+			return nil, storeError(ctx, "list parts", err)
 		}
 		if page.UploadId == nil && page.Key == nil {
-			return nil, blob.Unavailable("list parts", errSilent)
+			return nil, blob.Unavailable("list parts", errNoAnswer)
 		}
 		for _, p := range page.Parts {
 			parts = append(parts, blob.Part{Number: int(aws.ToInt32(p.PartNumber)), Size: aws.ToInt64(p.Size),
@@ -173,19 +173,19 @@ func (s *Store) Finish(ctx context.Context, u blob.Upload, parts []blob.Part) (b
 	if err != nil {
 		return blob.Info{}, err
 	}
-	leave, ok := s.gates.whole(u)
+	leave, ok := s.locks.tryLockAll(u)
 	if !ok {
 		return blob.Info{}, fmt.Errorf("finish upload: %w", blob.ErrBusy)
 	}
 	defer leave()
 	listed, err := s.Parts(ctx, u)
 	if errors.Is(err, blob.ErrNotFound) {
-		return s.finished(ctx, u)
+		return s.finishedInfo(ctx, u)
 	}
 	if err != nil {
 		return blob.Info{}, err
 	}
-	if err := u.Agree(parts, listed); err != nil {
+	if err := u.CheckParts(parts, listed); err != nil {
 		return blob.Info{}, fmt.Errorf("finish upload: %w", err)
 	}
 	var list []types.CompletedPart
@@ -196,20 +196,20 @@ func (s *Store) Finish(ctx context.Context, u blob.Upload, parts []blob.Part) (b
 	switch {
 	case fault.Is(err, fault.Unavailable):
 		return blob.Info{}, err
-	case err == nil, s.ended(context.WithoutCancel(ctx),
+	case err == nil, s.isEnded(context.WithoutCancel(ctx),
 		u): // whatever it answered: the upload is over, and the object tells how
-		return s.finished(context.WithoutCancel(ctx), u)
-	case taken(err), errors.Is(err, blob.ErrExists):
+		return s.finishedInfo(context.WithoutCancel(ctx), u)
+	case preconditionFailed(err), errors.Is(err, blob.ErrExists):
 		return blob.Info{}, fmt.Errorf("finish upload: %w", blob.ErrExists)
 	case code(err) == "InvalidPart":
 		return blob.Info{}, fmt.Errorf("finish upload: %w: one was replaced meanwhile", blob.ErrPart)
 	}
-	return blob.Info{}, failed(ctx, "finish upload", err)
+	return blob.Info{}, storeError(ctx, "finish upload", err)
 }
 
-// finished answers for an upload that the server has no more. An object of its size is the one that
+// finishedInfo answers for an upload that the server has no more. An object of its size is the one that
 // was made of it.
-func (s *Store) finished(ctx context.Context, u blob.Upload) (blob.Info, error) {
+func (s *Store) finishedInfo(ctx context.Context, u blob.Upload) (blob.Info, error) {
 	info, err := s.Stat(ctx, u.Key)
 	if err == nil && info.Size != u.Size {
 		err = fmt.Errorf("object has %d bytes, not %d: %w", info.Size, u.Size, blob.ErrNotFound)
@@ -228,26 +228,26 @@ func (s *Store) Abort(ctx context.Context, u blob.Upload) error {
 	return s.abort(ctx, u.Key, u.ID)
 }
 
-// abort drops an upload until the server knows nothing of it any more: a part that was under
+// markAborted drops an upload until the server knows nothing of it any more: a part that was under
 // way may be kept after the first time. One that comes through this process later drops itself;
 // one through another process may bring the upload back, until the bucket's own rule for
 // incomplete uploads removes it.
 func (s *Store) abort(ctx context.Context, key blob.Key, id string) error {
-	s.gates.abort(key, id)
+	s.locks.markAborted(key, id)
 	name := aws.String(string(key))
 	for range abortTries {
 		_, err := s.client.AbortMultipartUpload(ctx,
-			&sdk.AbortMultipartUploadInput{Bucket: &s.bucket, Key: name, UploadId: &id}, s.again)
-		if err != nil && !noUpload(err) {
-			return failed(ctx, "abort upload", err)
+			&sdk.AbortMultipartUploadInput{Bucket: &s.bucket, Key: name, UploadId: &id}, s.retry)
+		if err != nil && !isNoSuchUpload(err) {
+			return storeError(ctx, "abort upload", err)
 		}
 		_, err = s.client.ListParts(ctx, &sdk.ListPartsInput{Bucket: &s.bucket, Key: name, UploadId: &id,
-			MaxParts: s.page}, s.again)
-		if noUpload(err) {
+			MaxParts: s.pageSize}, s.retry)
+		if isNoSuchUpload(err) {
 			return nil
 		}
 		if err != nil {
-			return failed(ctx, "abort upload", err)
+			return storeError(ctx, "abort upload", err)
 		}
 	}
 	return blob.Unavailable("abort upload", fmt.Errorf("the server still lists its parts after %d times", abortTries))

@@ -16,10 +16,10 @@ import (
 
 var _ blob.Presigner = (*Store)(nil)
 
-// domain resolves every call to one address, at which the bucket itself lies.
-type domain url.URL
+// fixedEndpoint resolves every call to one address, at which the bucket itself lies.
+type fixedEndpoint url.URL
 
-func (d domain) ResolveEndpoint(context.Context, sdk.EndpointParameters) (transport.Endpoint, error) {
+func (d fixedEndpoint) ResolveEndpoint(context.Context, sdk.EndpointParameters) (transport.Endpoint, error) {
 	return transport.Endpoint{URI: url.URL(d)}, nil
 }
 
@@ -38,7 +38,7 @@ func presigner(base sdk.Options, uploadDomain string) (*sdk.PresignClient, error
 		if base.UsePathStyle {
 			base.BaseEndpoint = aws.String(address.String())
 		} else {
-			base.BaseEndpoint, base.EndpointResolverV2 = nil, domain(*address)
+			base.BaseEndpoint, base.EndpointResolverV2 = nil, fixedEndpoint(*address)
 		}
 	}
 	return sdk.NewPresignClient(sdk.New(base)), nil
@@ -46,34 +46,34 @@ func presigner(base sdk.Options, uploadDomain string) (*sdk.PresignClient, error
 
 // PresignGet implements blob.Presigner.
 func (s *Store) PresignGet(ctx context.Context, key blob.Key, how blob.GetOptions) (string, error) {
-	name, err := s.name(ctx, key)
+	name, err := s.checkKey(ctx, key)
 	if err != nil {
 		return "", err
 	}
 	input := &sdk.GetObjectInput{Bucket: &s.bucket, Key: name}
-	if how.Type != "" {
-		input.ResponseContentType = &how.Type
+	if how.ContentType != "" {
+		input.ResponseContentType = &how.ContentType
 	}
 	if how.Disposition != "" {
 		input.ResponseContentDisposition = &how.Disposition
 	}
-	signed, err := s.presign.PresignGetObject(ctx, input, sdk.WithPresignExpires(how.Lasts))
+	signed, err := s.presign.PresignGetObject(ctx, input, sdk.WithPresignExpires(how.TTL))
 	if err != nil {
-		return "", failed(ctx, "sign an address", err)
+		return "", storeError(ctx, "sign an address", err)
 	}
 	return signed.URL, nil
 }
 
 // PresignPut implements blob.Presigner.
 func (s *Store) PresignPut(ctx context.Context, key blob.Key, size int64, lasts time.Duration) (string, error) {
-	name, err := s.name(ctx, key)
+	name, err := s.checkKey(ctx, key)
 	if err != nil {
 		return "", err
 	}
 	signed, err := s.presign.PresignPutObject(ctx,
 		&sdk.PutObjectInput{Bucket: &s.bucket, Key: name, ContentLength: &size}, sdk.WithPresignExpires(lasts))
 	if err != nil {
-		return "", failed(ctx, "sign an address", err)
+		return "", storeError(ctx, "sign an address", err)
 	}
 	return signed.URL, nil
 }
@@ -92,7 +92,7 @@ func (s *Store) PresignPart(ctx context.Context, u blob.Upload, number int, last
 		Bucket: &s.bucket, Key: name, UploadId: &u.ID, PartNumber: aws.Int32(int32(number)), ContentLength: &length,
 	}, sdk.WithPresignExpires(lasts))
 	if err != nil {
-		return "", failed(ctx, "sign an address", err)
+		return "", storeError(ctx, "sign an address", err)
 	}
 	return signed.URL, nil
 }

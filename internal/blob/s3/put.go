@@ -29,23 +29,23 @@ func (s *Store) Put(ctx context.Context, key blob.Key, body io.Reader, opts blob
 	if err != nil {
 		return blob.Info{}, fmt.Errorf("put object: %w", err)
 	}
-	if _, err := s.name(ctx, key); err != nil {
+	if _, err := s.checkKey(ctx, key); err != nil {
 		return blob.Info{}, err
 	}
 	if opts.Size > maxObject {
 		return blob.Info{}, fmt.Errorf("put object: %w: S3 takes %d bytes", blob.ErrTooLarge, int64(maxObject))
 	}
 	h, mark := sha256.New(), s.ids.Hex(16)
-	part := &buffer{budget: s.buffers}
-	defer part.free()
-	n, err := s.first(ctx, counted, opts.Size, part)
+	part := &partBuffer{budget: s.budget}
+	defer part.release()
+	n, err := s.readFirstPart(ctx, counted, opts.Size, part)
 	if err != nil && err != io.EOF {
 		return blob.Info{}, fmt.Errorf("put object: %w", err)
 	}
 	h.Write(part.bytes[:n])
 	var info blob.Info
 	if err == io.EOF {
-		info, err = s.put(ctx, string(key), part.bytes[:n], opts.MimeType, mark)
+		info, err = s.putSingle(ctx, string(key), part.bytes[:n], opts.MimeType, mark)
 	} else {
 		info, err = s.putLong(ctx, string(key), counted, io.TeeReader(counted, h), part, opts.MimeType, mark)
 	}
@@ -56,10 +56,10 @@ func (s *Store) Put(ctx context.Context, key blob.Key, body io.Reader, opts blob
 	return info, nil
 }
 
-// first reads the first part of a body of size bytes, -1 when unknown, into a buffer that becomes
+// readFirstPart reads the first part of a body of size bytes, -1 when unknown, into a buffer that becomes
 // as long as every part but the last, or ends behind the whole body, which io.EOF tells. The buffer
 // grows with what comes: an announced size costs its sender nothing.
-func (s *Store) first(ctx context.Context, body io.Reader, size int64, part *buffer) (n int, err error) {
+func (s *Store) readFirstPart(ctx context.Context, body io.Reader, size int64, part *partBuffer) (n int, err error) {
 	length := max(s.partSize, (size-1)/blob.MaxParts+1)
 	if size >= 0 && size < length {
 		length = size + 1 // its end shows within it
@@ -82,9 +82,9 @@ func (s *Store) first(ctx context.Context, body io.Reader, size int64, part *buf
 	return n, err
 }
 
-// put makes an object of body and returns when the server has it.
-func (s *Store) put(ctx context.Context, name string, body []byte, mimeType, mark string) (blob.Info, error) {
-	condition, err := s.condition(ctx, name)
+// putSingle makes an object of body and returns when the server has it.
+func (s *Store) putSingle(ctx context.Context, name string, body []byte, mimeType, mark string) (blob.Info, error) {
+	condition, err := s.ifNoneMatch(ctx, name)
 	if err != nil {
 		return blob.Info{}, err
 	}
@@ -92,58 +92,58 @@ func (s *Store) put(ctx context.Context, name string, body []byte, mimeType, mar
 	put, err := s.client.PutObject(ctx, &sdk.PutObjectInput{
 		Bucket: &s.bucket, Key: &name, Body: bytes.NewReader(body), ContentLength: aws.Int64(int64(len(body))),
 		ContentMD5:  aws.String(base64.StdEncoding.EncodeToString(sum[:])), // the server checks what came
-		IfNoneMatch: condition, ContentType: typed(mimeType), Metadata: map[string]string{markName: mark},
+		IfNoneMatch: condition, ContentType: contentType(mimeType), Metadata: map[string]string{markName: mark},
 	})
 	if err == nil {
-		if info := (blob.Info{Size: int64(len(body)), ETag: aws.ToString(put.ETag)}); s.fits(info.ETag, sum[:]) {
+		if info := (blob.Info{Size: int64(len(body)), ETag: aws.ToString(put.ETag)}); s.etagFits(info.ETag, sum[:]) {
 			return info, nil
 		}
-		err = errTag
+		err = errWrongETag
 	}
-	if condition != nil && lacks(err) {
-		s.unconditional.Store(true)
-		return s.put(ctx, name, body, mimeType, mark)
+	if condition != nil && notImplemented(err) {
+		s.noIfNoneMatch.Store(true)
+		return s.putSingle(ctx, name, body, mimeType, mark)
 	}
-	info, err := s.settle(ctx, name, mark, int64(len(body)), "put object", err)
+	info, err := s.resolveOutcome(ctx, name, mark, int64(len(body)), "put object", err)
 	switch {
-	case err != nil || s.fits(info.ETag, sum[:]):
+	case err != nil || s.etagFits(info.ETag, sum[:]):
 		return info, err
-	case put != nil && sameTag(info.ETag, aws.ToString(put.ETag)):
-		s.oddTags.Store(true) // it says so twice, of bytes that it has checked
+	case put != nil && sameETag(info.ETag, aws.ToString(put.ETag)):
+		s.opaqueETags.Store(true) // it says so twice, of bytes that it has checked
 		return info, nil
 	}
-	return s.whole(context.WithoutCancel(ctx), name, info)
+	return s.verifyStored(context.WithoutCancel(ctx), name, info)
 }
 
-// whole returns what is known of an object that this store has made, of which the server has told
+// verifyStored returns what is known of an object that this store has made, of which the server has told
 // by its ETag alone that it holds something else, unless that is so: a body that was cut in its
 // middle may have been kept, and even be as long as it was to be. Then it is removed.
-func (s *Store) whole(ctx context.Context, name string, info blob.Info) (blob.Info, error) {
-	err := s.tryTags(ctx)
-	if err == nil && s.oddTags.Load() {
+func (s *Store) verifyStored(ctx context.Context, name string, info blob.Info) (blob.Info, error) {
+	err := s.probeETags(ctx)
+	if err == nil && s.opaqueETags.Load() {
 		return info, nil
 	}
 	if err == nil {
-		err = blob.Unavailable("put object", errTag)
+		err = blob.Unavailable("put object", errWrongETag)
 	}
-	return blob.Info{}, errors.Join(err, s.remove(ctx, &name))
+	return blob.Info{}, errors.Join(err, s.deleteName(ctx, &name))
 }
 
-// typed is the type that the server is to keep, as the protocol wants it.
-func typed(mimeType string) *string {
-	if mimeType = blob.TypeAtRest(mimeType); mimeType == "" {
+// contentType is the type that the server is to keep, as the protocol wants it.
+func contentType(mimeType string) *string {
+	if mimeType = blob.StoredType(mimeType); mimeType == "" {
 		return nil
 	}
 	return &mimeType
 }
 
-// condition returns the header that keeps an object from being overwritten; nil, once it has looked
+// ifNoneMatch returns the header that keeps an object from being overwritten; nil, once it has looked
 // itself, for a server that knows none.
-func (s *Store) condition(ctx context.Context, name string) (*string, error) {
-	if !s.unconditional.Load() {
+func (s *Store) ifNoneMatch(ctx context.Context, name string) (*string, error) {
+	if !s.noIfNoneMatch.Load() {
 		return aws.String("*"), nil
 	}
-	switch _, _, err := s.look(ctx, &name); {
+	switch _, _, err := s.statName(ctx, &name); {
 	case err == nil:
 		return nil, fmt.Errorf("put object: %w", blob.ErrExists)
 	case !errors.Is(err, blob.ErrNotFound):
@@ -152,16 +152,16 @@ func (s *Store) condition(ctx context.Context, name string) (*string, error) {
 	return nil, nil
 }
 
-// settle finds out what came of a call that was to make an object of size bytes with that mark
+// resolveOutcome finds out what came of a call that was to make an object of size bytes with that mark
 // and failed with cause.
-func (s *Store) settle(ctx context.Context, name, mark string, size int64, doing string,
+func (s *Store) resolveOutcome(ctx context.Context, name, mark string, size int64, doing string,
 	cause error) (blob.Info, error) {
-	info, found, err := s.look(context.WithoutCancel(ctx), &name)
+	info, found, err := s.statName(context.WithoutCancel(ctx), &name)
 	switch {
 	case err == nil && found == mark && info.Size == size:
 		return info, nil // only the answer was lost
-	case err == nil && found != mark || taken(cause):
+	case err == nil && found != mark || preconditionFailed(cause):
 		return blob.Info{}, fmt.Errorf("%s: %w", doing, blob.ErrExists)
 	}
-	return blob.Info{}, failed(ctx, doing, cause)
+	return blob.Info{}, storeError(ctx, doing, cause)
 }

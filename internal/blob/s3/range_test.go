@@ -12,13 +12,13 @@ import (
 	"larder/internal/blob/blobtest"
 )
 
-// watched notes which parts of objects are asked for.
-type watched struct {
+// recordingTransport notes which parts of objects are asked for.
+type recordingTransport struct {
 	http.RoundTripper
 	asked []string
 }
 
-func (w *watched) RoundTrip(r *http.Request) (*http.Response, error) {
+func (w *recordingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	w.asked = append(w.asked, r.Method+" "+r.Header.Get("Range"))
 	return w.RoundTripper.RoundTrip(r)
 }
@@ -28,7 +28,7 @@ func (w *watched) RoundTrip(r *http.Request) (*http.Response, error) {
 func TestOpenRange(t *testing.T) {
 	t.Parallel()
 	opts := newBucket(t)
-	watch := &watched{RoundTripper: opts.Egress.Transport()}
+	watch := &recordingTransport{RoundTripper: opts.Egress.Transport()}
 	opts.Client = &http.Client{Transport: watch}
 	s := open(t, opts)
 	body, key := bytes.Repeat([]byte("0123456789abcdef"), 1000), blobtest.NewKey()
@@ -84,14 +84,14 @@ func TestOpenRange(t *testing.T) {
 // An answer without an ETag is none of an object, the first one of a range like any other.
 func TestRangeWithoutETag(t *testing.T) {
 	t.Parallel()
-	s, p, _ := behindProxy(t)
+	s, p, _ := newFaultyStore(t)
 	key := blobtest.NewKey()
 	if err := put(t, s, key); err != nil {
 		t.Fatal(err)
 	}
 	for _, first := range []int64{0, 5} {
 		for _, tag := range []string{"", `""`} {
-			p.next("GET", func(_ *http.Request, send func() (*http.Response, error)) (*http.Response, error) {
+			p.inject("GET", func(_ *http.Request, send func() (*http.Response, error)) (*http.Response, error) {
 				resp, err := send()
 				if err == nil {
 					resp.Header.Set("Etag", tag)

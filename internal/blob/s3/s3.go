@@ -87,13 +87,13 @@ type Store struct {
 	prefix   string // "" or with a slash at its end
 	partSize int64
 	ids      *ident.Source
-	gates    gates
-	buffers  *budget
-	again    func(*sdk.Options) // for calls that may be repeated
+	locks    uploadLocks
+	budget   *memoryBudget
+	retry    func(*sdk.Options) // for calls that may be repeated
 
-	unconditional atomic.Bool // the server does not know If-None-Match
-	oddTags       atomic.Bool // its ETags may look like an MD5 and are none
-	page          *int32      // entries that a page of a list may have, nil for the server's own bound
+	noIfNoneMatch atomic.Bool // the server does not know If-None-Match
+	opaqueETags   atomic.Bool // its ETags may look like an MD5 and are none
+	pageSize      *int32      // entries that a page of a list may have, nil for the server's own bound
 	copyMax       int64       // bytes; larger objects are copied in parts
 	copyPart      int64       // bytes of such a part, or more
 }
@@ -128,7 +128,7 @@ func Open(opts Options) (*Store, error) {
 		opts.Prefix += "/"
 	}
 	client := *opts.Client
-	client.Transport = &limited{client.Transport, opts.Limits}
+	client.Transport = &limitedTransport{client.Transport, opts.Limits}
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	settings := sdk.Options{
 		BaseEndpoint: &opts.Endpoint,
@@ -150,16 +150,16 @@ func Open(opts Options) (*Store, error) {
 	return &Store{
 		http: &client, client: sdk.New(settings), presign: presign,
 		server: server{endpoint.Scheme + "://" + endpoint.Host, opts.AccessKey, opts.SecretKey},
-		bucket: opts.Bucket, prefix: opts.Prefix, partSize: opts.PartSize, ids: opts.IDs, again: again(opts.Limits),
-		buffers: buffers, copyMax: copyMax, copyPart: copyPart,
+		bucket: opts.Bucket, prefix: opts.Prefix, partSize: opts.PartSize, ids: opts.IDs, retry: retryOption(opts.Limits),
+		budget: partBuffers, copyMax: copyMax, copyPart: copyPart,
 	}, nil
 }
 
 // Close gives up connections that are idle. Calls under way go on, and later ones connect anew.
 func (s *Store) Close() { s.http.CloseIdleConnections() }
 
-// name checks a key and returns it as the protocol wants it.
-func (s *Store) name(ctx context.Context, key blob.Key) (*string, error) {
+// checkKey checks a key and returns it as the protocol wants it.
+func (s *Store) checkKey(ctx context.Context, key blob.Key) (*string, error) {
 	if _, err := blob.ParseKey(string(key)); err != nil {
 		return nil, err
 	}
@@ -172,40 +172,40 @@ func (s *Store) name(ctx context.Context, key blob.Key) (*string, error) {
 // Stat tells what the server knows of an object; its hash is not among
 // that. Errors: blob.ErrNotFound, blob.ErrUnavailable.
 func (s *Store) Stat(ctx context.Context, key blob.Key) (blob.Info, error) {
-	info, _, err := s.head(ctx, key)
+	info, _, err := s.statKey(ctx, key)
 	return info, err
 }
 
-// head tells what lies at key, with the mark that Put left.
-func (s *Store) head(ctx context.Context, key blob.Key) (info blob.Info, mark string, err error) {
-	name, err := s.name(ctx, key)
+// statKey tells what lies at key, with the mark that Put left.
+func (s *Store) statKey(ctx context.Context, key blob.Key) (info blob.Info, mark string, err error) {
+	name, err := s.checkKey(ctx, key)
 	if err != nil {
 		return blob.Info{}, "", err
 	}
-	return s.look(ctx, name)
+	return s.statName(ctx, name)
 }
 
-// look is head for any name. A 404 without a body may mean a missing bucket just as well, or come
+// statName is head for any name. A 404 without a body may mean a missing bucket just as well, or come
 // too early, so that a GET decides.
-func (s *Store) look(ctx context.Context, name *string) (info blob.Info, mark string, err error) {
-	head, err := s.client.HeadObject(ctx, &sdk.HeadObjectInput{Bucket: &s.bucket, Key: name}, s.again)
+func (s *Store) statName(ctx context.Context, name *string) (info blob.Info, mark string, err error) {
+	head, err := s.client.HeadObject(ctx, &sdk.HeadObjectInput{Bucket: &s.bucket, Key: name}, s.retry)
 	if err == nil {
-		return known(head.ContentLength, head.ETag, head.Metadata)
+		return objectInfo(head.ContentLength, head.ETag, head.Metadata)
 	}
 	if status(err) != http.StatusNotFound {
-		return blob.Info{}, "", failed(ctx, "ask for object", err)
+		return blob.Info{}, "", storeError(ctx, "ask for object", err)
 	}
-	got, err := s.client.GetObject(ctx, &sdk.GetObjectInput{Bucket: &s.bucket, Key: name}, s.again)
+	got, err := s.client.GetObject(ctx, &sdk.GetObjectInput{Bucket: &s.bucket, Key: name}, s.retry)
 	if err != nil {
-		return blob.Info{}, "", absent(ctx, "ask for object", err)
+		return blob.Info{}, "", notFoundOr(ctx, "ask for object", err)
 	}
 	got.Body.Close()
-	return known(got.ContentLength, got.ETag, got.Metadata)
+	return objectInfo(got.ContentLength, got.ETag, got.Metadata)
 }
 
-// known is what a server told of an object. Every server tells an ETag: an answer without one is
+// objectInfo is what a server told of an object. Every server tells an ETag: an answer without one is
 // something else than an object, such as an error that came with 200.
-func known(size *int64, etag *string, metadata map[string]string) (blob.Info, string, error) {
+func objectInfo(size *int64, etag *string, metadata map[string]string) (blob.Info, string, error) {
 	if size == nil || *size < 0 || aws.ToString(etag) == "" {
 		return blob.Info{}, "", blob.Unavailable("ask for object",
 			errors.New("the server does not tell its size or ETag"))
@@ -216,21 +216,21 @@ func known(size *int64, etag *string, metadata map[string]string) (blob.Info, st
 // Delete removes an object and the uploads in parts for its key; absent
 // is success. Error: blob.ErrUnavailable.
 func (s *Store) Delete(ctx context.Context, key blob.Key) error {
-	name, err := s.name(ctx, key)
+	name, err := s.checkKey(ctx, key)
 	if err != nil {
 		return err
 	}
 	if err := s.abortAll(ctx, key); err != nil {
 		return err
 	}
-	return s.remove(ctx, name)
+	return s.deleteName(ctx, name)
 }
 
-// remove is Delete for an object of any name.
-func (s *Store) remove(ctx context.Context, name *string) error {
-	_, err := s.client.DeleteObject(ctx, &sdk.DeleteObjectInput{Bucket: &s.bucket, Key: name}, s.again)
+// deleteName is Delete for an object of any name.
+func (s *Store) deleteName(ctx context.Context, name *string) error {
+	_, err := s.client.DeleteObject(ctx, &sdk.DeleteObjectInput{Bucket: &s.bucket, Key: name}, s.retry)
 	if err != nil && code(err) != "NoSuchKey" {
-		return failed(ctx, "delete object", err)
+		return storeError(ctx, "delete object", err)
 	}
 	return nil
 }
@@ -242,8 +242,8 @@ const checkName = "larder-check-"
 // Check makes a small object and removes it. Errors: blob.ErrUnavailable, blob.ErrNoSpace.
 func (s *Store) Check(ctx context.Context) error {
 	name := s.prefix + checkName + s.ids.Hex(16)
-	if _, err := s.put(ctx, name, []byte("larder"), "text/plain", s.ids.Hex(16)); err != nil {
+	if _, err := s.putSingle(ctx, name, []byte("larder"), "text/plain", s.ids.Hex(16)); err != nil {
 		return err
 	}
-	return s.remove(ctx, &name)
+	return s.deleteName(ctx, &name)
 }

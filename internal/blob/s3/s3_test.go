@@ -63,8 +63,8 @@ func TestUploadsGoOnInAStoreOpenedAnew(t *testing.T) {
 	t.Parallel()
 	opts := newBucket(t)
 	again := open(t, opts)
-	again.page = aws.Int32(1) // a page of the list for every part
-	blobtest.KeepsParts(t, open(t, opts), again)
+	again.pageSize = aws.Int32(1) // a page of the list for every part
+	blobtest.RunResumedUpload(t, open(t, opts), again)
 	noUploads(t, opts)
 }
 
@@ -96,7 +96,7 @@ func TestPutInParts(t *testing.T) {
 		if _, err := s.Put(t.Context(), key, broken, blob.PutOptions{Size: -1, Max: -1}); !errors.Is(err, cut) {
 			t.Errorf("%d bytes and a failure: %v", size, err)
 		}
-		blobtest.Absent(t, s, key)
+		blobtest.WantAbsent(t, s, key)
 	}
 	noUploads(t, opts)
 }

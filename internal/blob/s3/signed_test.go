@@ -31,7 +31,7 @@ func TestSignedAddressesHoldAsTheyAre(t *testing.T) {
 				t.Fatal(err)
 			}
 			get, err1 := s.PresignGet(t.Context(), other,
-				blob.GetOptions{Lasts: time.Minute, Type: "text/plain", Disposition: "attachment"})
+				blob.GetOptions{TTL: time.Minute, ContentType: "text/plain", Disposition: "attachment"})
 			put, err2 := s.PresignPut(t.Context(), key, int64(len(small)), time.Minute)
 			part, err3 := s.PresignPart(t.Context(), u, 1, time.Minute)
 			if err1 != nil || err2 != nil || err3 != nil {
@@ -90,8 +90,8 @@ func TestSignedAddressesHoldAsTheyAre(t *testing.T) {
 					t.Errorf("%s: %d %.200s, want 403", name, status, answer)
 				}
 			}
-			blobtest.Absent(t, s, key)
-			blobtest.Absent(t, s, u.Key)
+			blobtest.WantAbsent(t, s, key)
+			blobtest.WantAbsent(t, s, u.Key)
 			if got := string(blobtest.Content(t, s, other)); got != small {
 				t.Errorf("the other object is %q", got)
 			}
@@ -133,7 +133,7 @@ func TestSignedAddressExpires(t *testing.T) {
 	if err := put(t, s, key); err != nil {
 		t.Fatal(err)
 	}
-	address, err := s.PresignGet(t.Context(), key, blob.GetOptions{Lasts: time.Second})
+	address, err := s.PresignGet(t.Context(), key, blob.GetOptions{TTL: time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -42,7 +42,7 @@ func stream(ctx context.Context, body io.Reader,
 		cancel()
 		<-done
 	}()
-	early, err := feed(w, body)
+	early, err := feedBody(w, body)
 	if err != nil {
 		return "", false, err
 	}
@@ -54,9 +54,9 @@ func stream(ctx context.Context, body io.Reader,
 	return answer, true, sendErr
 }
 
-// feed writes body to w, a buffer behind what it reads, and tells whether w was closed before the
+// feedBody writes body to w, a buffer behind what it reads, and tells whether w was closed before the
 // end. Error: that of body.
-func feed(w io.Writer, body io.Reader) (early bool, err error) {
+func feedBody(w io.Writer, body io.Reader) (early bool, err error) {
 	held, next := streamBuffers.Get().(*[]byte), streamBuffers.Get().(*[]byte)
 	defer func() {
 		streamBuffers.Put(held)

@@ -28,7 +28,7 @@ func (s *Store) Sweep(ctx context.Context, olderThan time.Time) (dropped int, er
 			return nil
 		}
 		n++
-		return s.remove(ctx, &name)
+		return s.deleteName(ctx, &name)
 	})
 	return n, err
 }
@@ -52,11 +52,11 @@ func (s *Store) sweepUploads(ctx context.Context, olderThan time.Time) (dropped 
 // of fn ends it and is returned as it is. A server that cannot list them is taken to have none.
 func (s *Store) eachUpload(ctx context.Context, prefix string,
 	fn func(name string, up types.MultipartUpload) error) error {
-	input := &sdk.ListMultipartUploadsInput{Bucket: &s.bucket, Prefix: &prefix, MaxUploads: s.page,
+	input := &sdk.ListMultipartUploadsInput{Bucket: &s.bucket, Prefix: &prefix, MaxUploads: s.pageSize,
 		EncodingType: types.EncodingTypeUrl}
 	for {
-		page, err := s.client.ListMultipartUploads(ctx, input, s.again)
-		if lacks(err) {
+		page, err := s.client.ListMultipartUploads(ctx, input, s.retry)
+		if notImplemented(err) {
 			return nil
 		}
 		// that upload was dropped meanwhile; the next sweep sees others of its key
@@ -65,10 +65,10 @@ func (s *Store) eachUpload(ctx context.Context, prefix string,
 			continue
 		}
 		if err != nil {
-			return failed(ctx, "list uploads", err)
+			return storeError(ctx, "list uploads", err)
 		}
-		if !uploadListing(page) {
-			return blob.Unavailable("list uploads", errSilent)
+		if !isUploadListing(page) {
+			return blob.Unavailable("list uploads", errNoAnswer)
 		}
 		for _, up := range page.Uploads {
 			if name, ok := listedName(up.Key, page.EncodingType); ok {
@@ -89,8 +89,8 @@ func (s *Store) eachUpload(ctx context.Context, prefix string,
 	}
 }
 
-// uploadListing is listing, for a list of uploads.
-func uploadListing(page *sdk.ListMultipartUploadsOutput) bool {
+// isUploadListing is listing, for a list of uploads.
+func isUploadListing(page *sdk.ListMultipartUploadsOutput) bool {
 	return page.Bucket != nil || page.IsTruncated != nil || page.MaxUploads != nil
 }
 

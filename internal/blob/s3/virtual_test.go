@@ -27,7 +27,7 @@ func TestContractByVirtualHosts(t *testing.T) {
 func TestCopyListAndSweepByVirtualHosts(t *testing.T) {
 	t.Parallel()
 	opts := virtual(t)
-	s := inParts(open(t, opts))
+	s := withSmallCopyParts(open(t, opts))
 	source, key, large := blobtest.NewKey(), blobtest.NewKey(), blobtest.NewKey()
 	if err := put(t, s, source); err != nil {
 		t.Fatal(err)
@@ -76,7 +76,7 @@ func TestUploadDomain(t *testing.T) {
 	} {
 		s, key := open(t, c.opts), blobtest.NewKey()
 		u := blob.Upload{Key: blobtest.NewKey(), ID: "id", Size: 3, PartSize: 3}
-		get, err1 := s.PresignGet(t.Context(), key, blob.GetOptions{Lasts: time.Minute})
+		get, err1 := s.PresignGet(t.Context(), key, blob.GetOptions{TTL: time.Minute})
 		put, err2 := s.PresignPut(t.Context(), key, int64(len(small)), time.Minute)
 		part, err3 := s.PresignPart(t.Context(), u, 1, time.Minute)
 		if err1 != nil || err2 != nil || err3 != nil {
@@ -97,7 +97,7 @@ func TestUploadDomain(t *testing.T) {
 	for domain, want := range map[string]string{"cdn.example.com": "https://cdn.example.com/",
 		"http://cdn.example.com:81": "http://cdn.example.com:81/"} {
 		host.UploadDomain = domain
-		address, err := open(t, host).PresignGet(t.Context(), "ab/"+hex32, blob.GetOptions{Lasts: time.Minute})
+		address, err := open(t, host).PresignGet(t.Context(), "ab/"+hex32, blob.GetOptions{TTL: time.Minute})
 		if err != nil || !strings.HasPrefix(address, want+"ab/") {
 			t.Errorf("%s: %s, %v", domain, address, err)
 		}

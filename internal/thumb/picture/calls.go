@@ -4,9 +4,9 @@ package picture
 
 import "golang.org/x/sys/unix"
 
-// ownCalls are the calls that both decoders need: memory, threads, time, signals within the
+// commonCalls are the calls that both decoders need: memory, threads, time, signals within the
 // process, files that are open already.
-var ownCalls = []uint32{
+var commonCalls = []uint32{
 	unix.SYS_BRK, unix.SYS_MMAP, unix.SYS_MUNMAP, unix.SYS_MPROTECT, unix.SYS_MREMAP, unix.SYS_MADVISE,
 	unix.SYS_MINCORE, unix.SYS_MEMBARRIER,
 	unix.SYS_FUTEX, unix.SYS_SET_ROBUST_LIST, unix.SYS_RSEQ, unix.SYS_SET_TID_ADDRESS, unix.SYS_GETTID, unix.SYS_GETPID,
@@ -32,14 +32,14 @@ var fileCalls = []uint32{
 
 const (
 	namespaces = unix.CLONE_NEWCGROUP | unix.CLONE_NEWIPC | unix.CLONE_NEWNET | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWTIME | unix.CLONE_NEWUSER | unix.CLONE_NEWUTS
-	// writing is every flag of open(2) that opens a file for more than reading.
-	writing = unix.O_ACCMODE | unix.O_CREAT | unix.O_TRUNC | unix.O_APPEND | unix.O_TMPFILE&^unix.O_DIRECTORY
+	// writeFlags is every flag of open(2) that opens a file for more than reading.
+	writeFlags = unix.O_ACCMODE | unix.O_CREAT | unix.O_TRUNC | unix.O_APPEND | unix.O_TMPFILE&^unix.O_DIRECTORY
 )
 
-// limitedCalls returns the calls that both decoders need with some arguments only. pid is the
+// conditionalCalls returns the calls that both decoders need with some arguments only. pid is the
 // id of this process.
-func limitedCalls(pid uint32) []limitedCall {
-	return []limitedCall{
+func conditionalCalls(pid uint32) []conditionalCall {
+	return []conditionalCall{
 		{unix.SYS_CLONE, []condition{{argument: 0, mask: unix.CLONE_THREAD | namespaces,
 			values: []uint32{unix.CLONE_THREAD}}}},
 		{unix.SYS_KILL, []condition{{argument: 0, values: []uint32{pid}}}},
@@ -57,7 +57,7 @@ func limitedCalls(pid uint32) []limitedCall {
 }
 
 // readOnlyCalls open files to be read.
-func readOnlyCalls() []limitedCall {
-	return append([]limitedCall{{unix.SYS_OPENAT, []condition{{argument: 2, mask: writing, values: []uint32{0}}}}},
-		olderOpen...)
+func readOnlyCalls() []conditionalCall {
+	return append([]conditionalCall{{unix.SYS_OPENAT, []condition{{argument: 2, mask: writeFlags, values: []uint32{0}}}}},
+		legacyOpenCalls...)
 }

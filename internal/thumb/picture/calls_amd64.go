@@ -4,14 +4,14 @@ import "golang.org/x/sys/unix"
 
 const (
 	auditArch = unix.AUDIT_ARCH_X86_64
-	// foreignCalls is where the numbers of the x32 ABI begin, which the kernel counts as x86-64.
-	foreignCalls = 0x40000000
+	// foreignABIStart is where the numbers of the x32 ABI begin, which the kernel counts as x86-64.
+	foreignABIStart = 0x40000000
 )
 
 // The calls that only this architecture has, beside those of seccomp.go that they stand for.
 var (
-	olderCalls = []uint32{unix.SYS_DUP2, unix.SYS_POLL, unix.SYS_SELECT, unix.SYS_EPOLL_WAIT, unix.SYS_TIME,
+	legacyCalls = []uint32{unix.SYS_DUP2, unix.SYS_POLL, unix.SYS_SELECT, unix.SYS_EPOLL_WAIT, unix.SYS_TIME,
 		unix.SYS_ARCH_PRCTL}
-	olderFileCalls = []uint32{unix.SYS_STAT, unix.SYS_LSTAT, unix.SYS_ACCESS, unix.SYS_READLINK}
-	olderOpen      = []limitedCall{{unix.SYS_OPEN, []condition{{argument: 1, mask: writing, values: []uint32{0}}}}}
+	legacyFileCalls = []uint32{unix.SYS_STAT, unix.SYS_LSTAT, unix.SYS_ACCESS, unix.SYS_READLINK}
+	legacyOpenCalls = []conditionalCall{{unix.SYS_OPEN, []condition{{argument: 1, mask: writeFlags, values: []uint32{0}}}}}
 )

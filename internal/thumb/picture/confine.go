@@ -14,14 +14,14 @@ import (
 )
 
 const (
-	maxMemory  = 256 << 20 // bytes that may be written to, beyond what the program itself has
-	vipsItself = 16 << 20  // which is this much of vipsthumbnail, in bytes
-	maxSeconds = 10        // of processor time
+	maxMemory      = 256 << 20 // bytes that may be written to, beyond what the program itself has
+	vipsBaseMemory = 16 << 20  // which is this much of vipsthumbnail, in bytes
+	maxSeconds     = 10        // of processor time
 	// MaxOutput is how long a thumbnail may be, in bytes: the largest without
 	// compression, and some.
 	MaxOutput = 20 << 20
-	// aim is from what on Go collects garbage rather than take more memory.
-	aim = maxMemory * 4 / 5
+	// gcTarget is from what on Go collects garbage rather than take more memory.
+	gcTarget = maxMemory * 4 / 5
 )
 
 // ErrUnconfined is the error of Main when it cannot confine the process. It has read nothing then.
@@ -32,12 +32,12 @@ var ErrUnconfined = errors.New("thumb: the child cannot be confined")
 const Unconfined = 3
 
 // confine limits this process for good. With vips, the path of vipsthumbnail, it
-// confines this thread alone, for becomeVips to execute that program in it: then
+// confines this thread alone, for execVips to execute that program in it: then
 // listener decides about execve(2).
 func confine(vips string) (listener int, err error) {
-	most, processors := uint64(maxMemory+vipsItself), 2 // the second one for allowAsked
+	most, processors := uint64(maxMemory+vipsBaseMemory), 2 // the second one for allowNotified
 	if vips == "" {
-		own, err := mapped()
+		own, err := writableBytes()
 		if err != nil {
 			return 0, err
 		}
@@ -53,7 +53,7 @@ func confine(vips string) (listener int, err error) {
 			return 0, fmt.Errorf("set a limit: %w", err)
 		}
 	}
-	debug.SetMemoryLimit(aim)
+	debug.SetMemoryLimit(gcTarget)
 	runtime.GOMAXPROCS(processors)
 	runtime.LockOSThread() // what follows applies to a thread
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
@@ -71,16 +71,16 @@ func confine(vips string) (listener int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	if err := restrict(rules); err != nil {
+	if err := restrictThread(rules); err != nil {
 		return 0, err
 	}
 	return filterCalls(vipsFilter(os.Getpid()), unix.SECCOMP_FILTER_FLAG_NEW_LISTENER)
 }
 
-// mapped returns how many bytes this process may write to already, as proc(5) tells: Go
+// writableBytes returns how many bytes this process may write to already, as proc(5) tells: Go
 // sets 32 MiB aside for the maps of its heap, and how much more it is depends on where that
 // heap happens to begin.
-func mapped() (uint64, error) {
+func writableBytes() (uint64, error) {
 	told, err := os.ReadFile("/proc/self/statm")
 	if err != nil {
 		return 0, fmt.Errorf("ask for the own size: %w", err)
@@ -92,10 +92,10 @@ func mapped() (uint64, error) {
 	return data * uint64(os.Getpagesize()), nil
 }
 
-// becomeVips has libvips do the rest. Loaders that it does not trust itself stay closed, and of the
+// execVips has libvips do the rest. Loaders that it does not trust itself stay closed, and of the
 // others only those are reached whose pictures were told by their first bytes: nothing that is
 // drawn rather than decoded (SVG, PDF), no scripts of ImageMagick's.
-func becomeVips(program string, edge int, is kind, gray bool, in *os.File, listener int) error {
+func execVips(program string, edge int, is kind, gray bool, in *os.File, listener int) error {
 	if is == isBMP {
 		return fmt.Errorf("thumb: libvips does not decode %s by itself", is)
 	}
@@ -112,34 +112,34 @@ func becomeVips(program string, edge int, is kind, gray bool, in *os.File, liste
 	}
 	// what doesn't fit into memory isn't put on a disk either
 	environ := []string{"VIPS_BLOCK_UNTRUSTED=1", "VIPS_CONCURRENCY=1", "VIPS_DISC_THRESHOLD=1g", "LC_ALL=C"}
-	if err := answerInTime(listener); err != nil {
+	if err := startExecListener(listener); err != nil {
 		return err
 	}
 	return fmt.Errorf("thumb: run vipsthumbnail: %w", syscall.Exec(program, args, environ))
 }
 
-// answerInTime lets this thread execute vipsthumbnail, which it waits for within the call of
+// startExecListener lets this thread execute vipsthumbnail, which it waits for within the call of
 // execve(2) as if it ran: nothing in this process may wait for this thread meanwhile, or interrupt
 // it or the thread that answers.
-func answerInTime(listener int) error {
+func startExecListener(listener int) error {
 	debug.SetGCPercent(-1)
 	debug.SetMemoryLimit(math.MaxInt64)
 	runtime.GC() // ends the collection that may be under way, which stops all threads
-	if err := blockUrgent(); err != nil {
+	if err := blockSIGURG(); err != nil {
 		return err
 	}
 	ready := make(chan error)
 	go func() {
 		runtime.LockOSThread() // while execve(2) is under way no thread can be started
-		ready <- blockUrgent()
-		allowAsked(listener)
+		ready <- blockSIGURG()
+		allowNotified(listener)
 	}()
 	return <-ready
 }
 
-// blockUrgent keeps the runtime from interrupting this thread by SIGURG, which
+// blockSIGURG keeps the runtime from interrupting this thread by SIGURG, which
 // libvips does not use.
-func blockUrgent() error {
+func blockSIGURG() error {
 	var urgent unix.Sigset_t
 	urgent.Val[0] = 1 << (unix.SIGURG - 1)
 	if err := unix.PthreadSigmask(unix.SIG_BLOCK, &urgent, nil); err != nil {

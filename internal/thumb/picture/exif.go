@@ -26,10 +26,10 @@ func orientation(in io.ReaderAt, is kind) int {
 	if !found {
 		return 1
 	}
-	return orientationAt(in, at)
+	return readOrientation(in, at)
 }
 
-const exifMark = "Exif\x00\x00"
+const exifHeader = "Exif\x00\x00"
 
 // exifOfJPEG goes from segment to segment, as far as the pixels.
 func exifOfJPEG(in io.ReaderAt) (at int64, found bool) {
@@ -43,7 +43,7 @@ func exifOfJPEG(in io.ReaderAt) (at int64, found bool) {
 			at++
 			continue
 		}
-		if head[1] == 0xe1 && string(head[4:]) == exifMark {
+		if head[1] == 0xe1 && string(head[4:]) == exifHeader {
 			return at + 10, true
 		}
 		at += 2 + int64(binary.BigEndian.Uint16(head[2:]))
@@ -51,8 +51,8 @@ func exifOfJPEG(in io.ReaderAt) (at int64, found bool) {
 	return 0, false
 }
 
-// chunk reads the head of one: its name, where its content is and where the next one begins.
-type chunk func(head []byte, at int64) (name string, content, next int64)
+// chunkParser reads the head of one: its name, where its content is and where the next one begins.
+type chunkParser func(head []byte, at int64) (name string, content, next int64)
 
 func pngChunk(head []byte, at int64) (name string, content, next int64) {
 	content = at + 8
@@ -65,7 +65,7 @@ func webpChunk(head []byte, at int64) (name string, content, next int64) {
 	return string(head[:4]), content, content + length + length%2
 }
 
-func exifOfChunks(in io.ReaderAt, at int64, parse chunk) (exif int64, found bool) {
+func exifOfChunks(in io.ReaderAt, at int64, parse chunkParser) (exif int64, found bool) {
 	for range maxSteps {
 		head := read(in, at, 8)
 		if len(head) < 8 {
@@ -74,8 +74,8 @@ func exifOfChunks(in io.ReaderAt, at int64, parse chunk) (exif int64, found bool
 		name, content, next := parse(head, at)
 		switch name {
 		case "eXIf", "EXIF":
-			if string(read(in, content, len(exifMark))) == exifMark {
-				content += int64(len(exifMark))
+			if string(read(in, content, len(exifHeader))) == exifHeader {
+				content += int64(len(exifHeader))
 			}
 			return content, true
 		case "IDAT":
@@ -86,8 +86,8 @@ func exifOfChunks(in io.ReaderAt, at int64, parse chunk) (exif int64, found bool
 	return 0, false
 }
 
-// orientationAt reads the tag in the first directory of the TIFF that begins at at.
-func orientationAt(in io.ReaderAt, at int64) int {
+// readOrientation reads the tag in the first directory of the TIFF that begins at at.
+func readOrientation(in io.ReaderAt, at int64) int {
 	head := read(in, at, 8)
 	if len(head) < 8 {
 		return 1

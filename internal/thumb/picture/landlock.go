@@ -25,9 +25,9 @@ func Landlock() (version int, err error) {
 }
 
 const (
-	toRead    = unix.LANDLOCK_ACCESS_FS_READ_FILE
-	toExecute = unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_EXECUTE
-	toSearch  = unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_READ_DIR
+	rightsRead    = unix.LANDLOCK_ACCESS_FS_READ_FILE
+	rightsExecute = unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_EXECUTE
+	rightsList    = unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_READ_DIR
 )
 
 // ruleset returns the rights that are refused unless a rule grants them: all that the version of
@@ -62,16 +62,16 @@ type rule struct {
 // vipsRules are what vipsthumbnail needs: itself, its loader and its libraries. The picture and the
 // thumbnail are open already.
 func vipsRules(program string) ([]rule, error) {
-	rules := []rule{{program, toExecute}, {"/etc/ld.so.cache", toRead}, {"/dev/null", toRead}, {"/dev/urandom", toRead}}
+	rules := []rule{{program, rightsExecute}, {"/etc/ld.so.cache", rightsRead}, {"/dev/null", rightsRead}, {"/dev/urandom", rightsRead}}
 	loader, err := loaderOf(program)
 	if err != nil {
 		return nil, err
 	}
 	if loader != "" {
-		rules = append(rules, rule{loader, toExecute})
+		rules = append(rules, rule{loader, rightsExecute})
 	}
 	for _, dir := range []string{"/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib", "/usr/local/lib64"} {
-		rules = append(rules, rule{dir, toSearch})
+		rules = append(rules, rule{dir, rightsList})
 	}
 	real, err := filepath.EvalSymlinks(program)
 	if err != nil {
@@ -79,7 +79,7 @@ func vipsRules(program string) ([]rule, error) {
 	}
 	// where it was installed with libraries of its own
 	if prefix, name := filepath.Split(filepath.Dir(real)); name == "bin" {
-		rules = append(rules, rule{filepath.Join(prefix, "lib"), toSearch})
+		rules = append(rules, rule{filepath.Join(prefix, "lib"), rightsList})
 	}
 	return rules, nil
 }
@@ -100,9 +100,9 @@ func loaderOf(program string) (string, error) {
 	return "", nil
 }
 
-// restrict refuses this thread, and the program that it turns into, everything that rules do not
+// restrictThread refuses this thread, and the program that it turns into, everything that rules do not
 // grant. Without Landlock it does nothing; the server's log says so.
-func restrict(rules []rule) error {
+func restrictThread(rules []rule) error {
 	version, err := Landlock()
 	if err != nil {
 		return nil

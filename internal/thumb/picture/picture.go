@@ -68,12 +68,12 @@ func Main(args []string, in, out *os.File) error {
 	if err != nil {
 		return err
 	}
-	gray, err := check(in, kind)
+	gray, err := checkHeader(in, kind)
 	if err != nil {
 		return err
 	}
 	if vips != "" {
-		return becomeVips(vips, edge, kind, gray, in, listener)
+		return execVips(vips, edge, kind, gray, in, listener)
 	}
 	return thumbnail(in, kind, edge, out)
 }
@@ -134,15 +134,15 @@ var decoders = map[kind]struct {
 	isBMP:  {bmp.DecodeConfig, bmp.Decode},
 }
 
-// check refuses a picture that says it has too many pixels, before any is decoded, and
+// checkHeader refuses a picture that says it has too many pixels, before any is decoded, and
 // tells whether it is known to have no colours. Of HEIF libvips reads the header, under the
 // limits of this process.
-func check(in io.ReaderAt, is kind) (gray bool, err error) {
+func checkHeader(in io.ReaderAt, is kind) (gray bool, err error) {
 	decoder, known := decoders[is]
 	if !known {
 		return false, nil
 	}
-	config, err := decoder.config(whole(in))
+	config, err := decoder.config(readerOf(in))
 	if err != nil {
 		return false, fmt.Errorf("thumb: read the header: %w", err)
 	}
@@ -152,15 +152,15 @@ func check(in io.ReaderAt, is kind) (gray bool, err error) {
 	return config.ColorModel == color.GrayModel || config.ColorModel == color.Gray16Model, nil
 }
 
-// source is a picture read from its beginning; the decoder of TIFF goes to and fro by ReadAt.
-type source struct {
+// pictureReader is a picture read from its beginning; the decoder of TIFF goes to and fro by ReadAt.
+type pictureReader struct {
 	*bufio.Reader
 	io.ReaderAt
 }
 
-func whole(in io.ReaderAt) source {
+func readerOf(in io.ReaderAt) pictureReader {
 	const end = 1 << 62
-	return source{bufio.NewReaderSize(io.NewSectionReader(in, 0, end), 64<<10), in}
+	return pictureReader{bufio.NewReaderSize(io.NewSectionReader(in, 0, end), 64<<10), in}
 }
 
 func thumbnail(in io.ReaderAt, is kind, edge int, out io.Writer) error {
@@ -168,11 +168,11 @@ func thumbnail(in io.ReaderAt, is kind, edge int, out io.Writer) error {
 	if !known {
 		return fmt.Errorf("thumb: nothing here decodes %s", is)
 	}
-	full, err := decoder.decode(whole(in))
+	full, err := decoder.decode(readerOf(in))
 	if err != nil {
 		return fmt.Errorf("thumb: decode: %w", err)
 	}
-	small := turn(shrink(full, edge), orientation(in, is))
+	small := orient(shrink(full, edge), orientation(in, is))
 	if small.Opaque() {
 		err = jpeg.Encode(out, small, &jpeg.Options{Quality: quality})
 	} else {

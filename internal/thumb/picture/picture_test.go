@@ -181,7 +181,7 @@ func TestShades(t *testing.T) {
 func TestTransparency(t *testing.T) {
 	t.Parallel()
 	for _, edge := range []int{160, 1280} {
-		got, format := made(t, thumbtest.PNG(thumbtest.Glass(800, 600)), edge)
+		got, format := made(t, thumbtest.PNG(thumbtest.HalfTransparent(800, 600)), edge)
 		if format != "png" {
 			t.Errorf("%d: %s", edge, format)
 		}
@@ -251,17 +251,17 @@ func TestMetadataDoesNotSurvive(t *testing.T) {
 	exif := thumbtest.EXIF(binary.BigEndian, 1)
 	for name, original := range map[string][]byte{
 		"jpeg": thumbtest.InJPEG(thumbtest.JPEG(thumbtest.Quarters(64, 48)), exif),
-		"png":  thumbtest.InPNG(thumbtest.PNG(thumbtest.Glass(64, 48)), exif),
+		"png":  thumbtest.InPNG(thumbtest.PNG(thumbtest.HalfTransparent(64, 48)), exif),
 		"webp": thumbtest.InWebP(thumbtest.WebP, exif, 64, 48),
 	} {
-		if !bytes.Contains(original, []byte(thumbtest.Place)) {
+		if !bytes.Contains(original, []byte(thumbtest.CameraPlace)) {
 			t.Fatalf("%s: there is nothing to lose", name)
 		}
 		got, _, err := child(t, original, 160)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, mark := range []string{thumbtest.Place, "Exif", "eXIf", "ICC_PROFILE", "http://ns.adobe.com", "tEXt"} {
+		for _, mark := range []string{thumbtest.CameraPlace, "Exif", "eXIf", "ICC_PROFILE", "http://ns.adobe.com", "tEXt"} {
 			if bytes.Contains(got, []byte(mark)) {
 				t.Errorf("%s: the thumbnail holds %q", name, mark)
 			}

@@ -15,8 +15,8 @@ import (
 // ENOSYS, as on a kernel that does not have it, so that the C library falls back to an older one
 // (clone3 to clone, for one). A call that is on the list with other arguments fails with EPERM.
 
-// limitedCall is a call that is allowed when all conditions hold.
-type limitedCall struct {
+// conditionalCall is a call that is allowed when all conditions hold.
+type conditionalCall struct {
 	number     uint32
 	conditions []condition
 }
@@ -31,14 +31,14 @@ type condition struct {
 
 // goFilter allows what Go's decoders need. They open nothing, so that they need no Landlock.
 func goFilter(pid int) []unix.SockFilter {
-	return assemble(slices.Concat(ownCalls, olderCalls), limitedCalls(uint32(pid)))
+	return assemble(slices.Concat(commonCalls, legacyCalls), conditionalCalls(uint32(pid)))
 }
 
 // vipsFilter allows what libvips needs. Whether execve(2) is allowed is asked of the
 // listener of the filter.
 func vipsFilter(pid int) []unix.SockFilter {
-	return assemble(slices.Concat(ownCalls, olderCalls, fileCalls, olderFileCalls),
-		slices.Concat(limitedCalls(uint32(pid)), readOnlyCalls()), unix.SYS_EXECVE)
+	return assemble(slices.Concat(commonCalls, legacyCalls, fileCalls, legacyFileCalls),
+		slices.Concat(conditionalCalls(uint32(pid)), readOnlyCalls()), unix.SYS_EXECVE)
 }
 
 // Offsets in struct seccomp_data (seccomp(2)).
@@ -50,12 +50,12 @@ const (
 
 // assemble writes a filter: calls of another architecture end the process, asked ones are for the
 // listener of the filter to decide.
-func assemble(allowed []uint32, limited []limitedCall, asked ...uint32) []unix.SockFilter {
+func assemble(allowed []uint32, limited []conditionalCall, asked ...uint32) []unix.SockFilter {
 	const refused = unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)
 	filter := []unix.SockFilter{load(archAt), jump(unix.BPF_JEQ, auditArch, 1, 0), ret(unix.SECCOMP_RET_KILL_PROCESS),
 		load(numberAt)}
-	if foreignCalls != 0 {
-		filter = append(filter, jump(unix.BPF_JGE, foreignCalls, 0, 1), ret(unix.SECCOMP_RET_KILL_PROCESS))
+	if foreignABIStart != 0 {
+		filter = append(filter, jump(unix.BPF_JGE, foreignABIStart, 0, 1), ret(unix.SECCOMP_RET_KILL_PROCESS))
 	}
 	for _, number := range allowed {
 		filter = append(filter, jump(unix.BPF_JEQ, number, 0, 1), ret(unix.SECCOMP_RET_ALLOW))
@@ -123,7 +123,7 @@ const (
 	answerSize   = 24
 )
 
-// allowAsked lets the calls through that the filter asks about, until execve(2) ends this thread
+// allowNotified lets the calls through that the filter asks about, until execve(2) ends this thread
 // and closes the listener. A filter without a listener answers ENOSYS, so that the program which
 // this process has turned into executes nothing any more, not even itself: by that it could shed
 // the signal at its parent's death, which belongs to a thread.
@@ -133,7 +133,7 @@ const (
 // start none, so that this thread would wait for a processor for ever.
 //
 //go:nosplit
-func allowAsked(listener int) {
+func allowNotified(listener int) {
 	for {
 		var question [questionSize / 8]uint64 // zero, as the kernel demands
 		_, _, errno := unix.RawSyscall(unix.SYS_IOCTL, uintptr(listener), unix.SECCOMP_IOCTL_NOTIF_RECV,

@@ -13,16 +13,16 @@ func shrink(full image.Image, edge int) *image.RGBA {
 	bounds := full.Bounds()
 	longest := max(bounds.Dx(), bounds.Dy())
 	scale := max(1, float64(longest)/float64(edge)) // pixels that become one
-	to := image.Rect(0, 0, fit(bounds.Dx(), scale), fit(bounds.Dy(), scale))
+	to := image.Rect(0, 0, scaledLength(bounds.Dx(), scale), scaledLength(bounds.Dy(), scale))
 	small := image.NewRGBA(to)
 	if scale == 1 {
 		draw.Draw(small, to, full, bounds.Min, draw.Src)
 		return small
 	}
-	rows := newBoxes(full, int(scale))
-	across := weigh(to.Dx(), float64(bounds.Dx())/float64(rows.side), rows.width)
-	down := weigh(to.Dy(), float64(bounds.Dy())/float64(rows.side), rows.height)
-	held, sums := newRing(down, to.Dx()), make([]float32, 4*to.Dx())
+	rows := newBoxAverager(full, int(scale))
+	across := newFilter(to.Dx(), float64(bounds.Dx())/float64(rows.side), rows.width)
+	down := newFilter(to.Dy(), float64(bounds.Dy())/float64(rows.side), rows.height)
+	held, sums := newRowRing(down, to.Dx()), make([]float32, 4*to.Dx())
 	for y, column := range down {
 		for held.next < column.first+len(column.weights) {
 			across.row(rows.row(held.next), held.row(held.next))
@@ -38,23 +38,25 @@ func shrink(full image.Image, edge int) *image.RGBA {
 		for at, sum := range sums {
 			line[at] = uint8(min(max(sum+0.5, 0), 255))
 		}
-		tame(line[:len(sums)])
+		clampToAlpha(line[:len(sums)])
 	}
 	return small
 }
 
-func fit(length int, scale float64) int { return max(1, int(math.Round(float64(length)/scale))) }
+func scaledLength(length int, scale float64) int {
+	return max(1, int(math.Round(float64(length)/scale)))
+}
 
-// tame holds colours to what their alpha allows: the spline swings beyond edges.
-func tame(line []uint8) {
+// clampToAlpha holds colours to what their alpha allows: the spline swings beyond edges.
+func clampToAlpha(line []uint8) {
 	for i := 0; i < len(line); i += 4 {
 		alpha := line[i+3]
 		line[i], line[i+1], line[i+2] = min(line[i], alpha), min(line[i+1], alpha), min(line[i+2], alpha)
 	}
 }
 
-// boxes is a picture averaged over squares, read row by row.
-type boxes struct {
+// boxAverager is a picture averaged over squares, read row by row.
+type boxAverager struct {
 	full          image.Image
 	side          int // of a square, pixels
 	width, height int // in squares; the last ones may lie over the edge
@@ -63,10 +65,10 @@ type boxes struct {
 	out           []float32
 }
 
-func newBoxes(full image.Image, side int) *boxes {
+func newBoxAverager(full image.Image, side int) *boxAverager {
 	bounds := full.Bounds()
 	width := (bounds.Dx() + side - 1) / side
-	return &boxes{
+	return &boxAverager{
 		full: full, side: side, width: width, height: (bounds.Dy() + side - 1) / side,
 		strip: image.NewRGBA(image.Rect(0, 0, bounds.Dx(), side)), sums: make([]uint32, 4*width),
 		out: make([]float32, 4*width),
@@ -75,7 +77,7 @@ func newBoxes(full image.Image, side int) *boxes {
 
 // row averages a row of squares, four numbers each, from 0 to 255, colours multiplied by alpha. The
 // next call overwrites it.
-func (b *boxes) row(y int) []float32 {
+func (b *boxAverager) row(y int) []float32 {
 	bounds := b.full.Bounds()
 	rows := min(b.side, bounds.Dy()-y*b.side)
 	draw.Draw(b.strip, image.Rect(0, 0, bounds.Dx(), rows), b.full, bounds.Min.Add(image.Pt(0, y*b.side)), draw.Src)
@@ -100,17 +102,17 @@ func (b *boxes) row(y int) []float32 {
 	return b.out
 }
 
-// taps are the numbers that one number of the result is made of: weights from first on, which
+// kernel are the numbers that one number of the result is made of: weights from first on, which
 // sum up to 1.
-type taps struct {
+type kernel struct {
 	first   int
 	weights []float32
 }
 
-type filter []taps
+type filter []kernel
 
-// weigh makes the filter from length numbers, of which have exist, to count.
-func weigh(count int, length float64, have int) filter {
+// newFilter makes the filter from length numbers, of which have exist, to count.
+func newFilter(count int, length float64, have int) filter {
 	f := make(filter, count)
 	step := length / float64(count)
 	wide := max(step, 1)
@@ -127,7 +129,7 @@ func weigh(count int, length float64, have int) filter {
 		for j := range weights {
 			weights[j] /= sum
 		}
-		f[i] = taps{first, weights}
+		f[i] = kernel{first, weights}
 	}
 	return f
 }
@@ -160,29 +162,29 @@ func (f filter) row(from, to []float32) {
 	}
 }
 
-// ring holds as many filtered rows as one row of the result is made of.
-type ring struct {
+// rowRing holds as many filtered rows as one row of the result is made of.
+type rowRing struct {
 	rows [][]float32
 	next int // the first row that was not filtered yet
 }
 
-func newRing(down filter, width int) *ring {
+func newRowRing(down filter, width int) *rowRing {
 	most := 0
 	for _, t := range down {
 		most = max(most, len(t.weights))
 	}
-	r := &ring{rows: make([][]float32, most)}
+	r := &rowRing{rows: make([][]float32, most)}
 	for i := range r.rows {
 		r.rows[i] = make([]float32, 4*width)
 	}
 	return r
 }
 
-func (r *ring) row(y int) []float32 { return r.rows[y%len(r.rows)] }
+func (r *rowRing) row(y int) []float32 { return r.rows[y%len(r.rows)] }
 
-// turn turns and mirrors a picture so that it stands as the camera was held: orientation as EXIF
+// orient turns and mirrors a picture so that it stands as the camera was held: orientation as EXIF
 // numbers it, 1 for as it is.
-func turn(from *image.RGBA, orientation int) *image.RGBA {
+func orient(from *image.RGBA, orientation int) *image.RGBA {
 	w, h := from.Bounds().Dx(), from.Bounds().Dy()
 	var source func(x, y int) (int, int)
 	switch orientation {

@@ -74,13 +74,13 @@ func TestVipsAgrees(t *testing.T) {
 	if got := madeByVips(t, thumbtest.PNG(thumbtest.Quarters(100, 50)), 160); got.Bounds().Size() != image.Pt(100, 50) {
 		t.Errorf("enlarged to %v", got.Bounds().Size())
 	}
-	corners(t, madeByVips(t, thumbtest.PNG(thumbtest.Glass(800, 600)), 160), color.NRGBA{}, color.NRGBA{},
+	corners(t, madeByVips(t, thumbtest.PNG(thumbtest.HalfTransparent(800, 600)), 160), color.NRGBA{}, color.NRGBA{},
 		thumbtest.BottomLeft, thumbtest.BottomRight)
 	raw, _, err := child(t, thumbtest.InJPEG(thumbtest.JPEG(thumbtest.Quarters(64, 48)), exif), 160, vips(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if bytes.Contains(raw, []byte(thumbtest.Place)) {
+	if bytes.Contains(raw, []byte(thumbtest.CameraPlace)) {
 		t.Error("the thumbnail says where it was taken")
 	}
 }

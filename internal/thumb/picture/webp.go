@@ -17,14 +17,14 @@ func decodeWebP(r io.Reader) (image.Image, error) {
 	}
 	switch lossy := decoded.(type) {
 	case *image.YCbCr:
-		widen(lossy)
+		expandRange(lossy)
 	case *image.NYCbCrA:
-		widen(&lossy.YCbCr)
+		expandRange(&lossy.YCbCr)
 	}
 	return decoded, nil
 }
 
-func widen(planes *image.YCbCr) {
+func expandRange(planes *image.YCbCr) {
 	var luma, chroma [256]uint8
 	for i := range 256 {
 		luma[i] = uint8(min(max(((i-16)*255+109)/219, 0), 255))

@@ -62,8 +62,8 @@ func Quarters(width, height int) *image.NRGBA {
 	return picture
 }
 
-// Glass is Quarters through which one sees: the upper half does not cover at all.
-func Glass(width, height int) *image.NRGBA {
+// HalfTransparent is Quarters through which one sees: the upper half does not cover at all.
+func HalfTransparent(width, height int) *image.NRGBA {
 	picture := Quarters(width, height)
 	clear(picture.Pix[:height/2*picture.Stride])
 	return picture
@@ -102,8 +102,8 @@ func GIF(picture image.Image) []byte {
 	return b.Bytes()
 }
 
-// Place stands in the EXIF that EXIF makes, where a camera writes down where it was.
-const Place = "48 deg 51 min 30 N"
+// CameraPlace stands in the EXIF that EXIF makes, where a camera writes down where it was.
+const CameraPlace = "48 deg 51 min 30 N"
 
 // EXIF is the content of an EXIF block that says how a picture is to be turned and
 // where it was taken.
@@ -116,9 +116,9 @@ func EXIF(order binary.AppendByteOrder, orientation uint16) []byte {
 	b = order.AppendUint16(b, 2)
 	b = order.AppendUint32(order.AppendUint16(order.AppendUint16(b, 0x0112), 3), 1)
 	b = order.AppendUint16(order.AppendUint16(b, orientation), 0)
-	b = order.AppendUint32(order.AppendUint16(order.AppendUint16(b, 0x9286), 2), uint32(len(Place))) // UserComment
+	b = order.AppendUint32(order.AppendUint16(order.AppendUint16(b, 0x9286), 2), uint32(len(CameraPlace))) // UserComment
 	b = order.AppendUint32(b, uint32(len(b)+8))
-	return append(order.AppendUint32(b, 0), Place...)
+	return append(order.AppendUint32(b, 0), CameraPlace...)
 }
 
 // InJPEG puts EXIF into a JPEG, as its first segment.
@@ -200,14 +200,14 @@ func Decode(thumbnail []byte) (decoded image.Image, format string, err error) {
 				return decoded, format, nil
 			}
 			luma, blue, red := 1.164*(float64(c.Y)-16), float64(c.Cb)-128, float64(c.Cr)-128
-			right.SetNRGBA(x, y, color.NRGBA{bounded(luma + 1.596*red), bounded(luma - 0.392*blue - 0.813*red),
-				bounded(luma + 2.017*blue), alpha})
+			right.SetNRGBA(x, y, color.NRGBA{clampByte(luma + 1.596*red), clampByte(luma - 0.392*blue - 0.813*red),
+				clampByte(luma + 2.017*blue), alpha})
 		}
 	}
 	return right, format, nil
 }
 
-func bounded(v float64) uint8 { return uint8(min(max(v, 0), 255)) }
+func clampByte(v float64) uint8 { return uint8(min(max(v, 0), 255)) }
 
 func decoded(text string) []byte {
 	b, err := base64.StdEncoding.DecodeString(text)

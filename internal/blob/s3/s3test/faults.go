@@ -42,17 +42,17 @@ type Fault string
 // The faults. Unless it says that the server did the call, the server has never heard of it, or
 // only of half of its body.
 const (
-	Refused    Fault = "refused"   // the connection is reset at once; Down refuses it to begin with
-	Reset      Fault = "reset"     // the connection is reset in mid-body, that of the request or else of the answer
-	Slow       Fault = "slow"      // a byte every Pace, of the body of the request or else of the answer
-	TimedOut   Fault = "timed out" // the server did it, and no answer comes for as long as Patience says
-	Internal   Fault = "500"       //
-	SlowDown   Fault = "503"       //
-	ErrorIn200 Fault = "200 error" // 200 with an error document, and no other sign of trouble
-	Skewed     Fault = "skewed"    // 403 RequestTimeTooSkewed
-	NoUpload   Fault = "no upload" // the server did it, and 404 NoSuchUpload is told
+	Refused      Fault = "refused"   // the connection is reset at once; Down refuses it to begin with
+	Reset        Fault = "reset"     // the connection is reset in mid-body, that of the request or else of the answer
+	Slow         Fault = "slow"      // a byte every Pace, of the body of the request or else of the answer
+	TimedOut     Fault = "timed out" // the server did it, and no answer comes for as long as Patience says
+	Internal     Fault = "500"       //
+	SlowDown     Fault = "503"       //
+	ErrorIn200   Fault = "200 error" // 200 with an error document, and no other sign of trouble
+	Skewed       Fault = "skewed"    // 403 RequestTimeTooSkewed
+	NoSuchUpload Fault = "no upload" // the server did it, and 404 NoSuchUpload is told
 	// the server did it, and the next HEAD says 404; a HEAD that is spoilt says so itself
-	NotYet Fault = "404 at HEAD"
+	NotFoundAtHead Fault = "404 at HEAD"
 	// the server did it, and the answer ends half-way through its body, or else its head,
 	// in a clean close
 	Truncated Fault = "truncated"
@@ -60,7 +60,7 @@ const (
 )
 
 // Faults are all of them.
-var Faults = []Fault{Refused, Reset, Slow, TimedOut, Internal, SlowDown, ErrorIn200, Skewed, NoUpload, NotYet,
+var Faults = []Fault{Refused, Reset, Slow, TimedOut, Internal, SlowDown, ErrorIn200, Skewed, NoSuchUpload, NotFoundAtHead,
 	Truncated, WrongTag}
 
 // Always is for Spoil: every call, until Heal.
@@ -70,27 +70,27 @@ const Always = -1
 // command. It hands on the Host header as it came, so that what was signed for its address holds,
 // pre-signed addresses too. Without a command it changes nothing. Safe for concurrent use.
 type Proxy struct {
-	Endpoint string        // http://127.0.0.1:port
-	Pace     time.Duration // between two bytes of a slow body; a second. Set it before the first call
+	Endpoint     string        // http://127.0.0.1:port
+	ByteInterval time.Duration // between two bytes of a slow body; a second. Set it before the first call
 	// how long TimedOut holds a call back: 0 not at all, negative until the client hangs up, or
 	// Heal. Set it before the first call
-	Patience time.Duration
+	HoldTime time.Duration
 
-	bucket  Bucket
-	backend *url.URL
-	out     *http.Transport
+	bucket    Bucket
+	backend   *url.URL
+	transport *http.Transport
 
 	mu       sync.Mutex
 	server   *http.Server // nil while it is down
 	listener net.Listener // of server
 	released chan struct{}
-	spoils   []spoil
+	pending  []pendingFault
 	calls    []Operation
-	spoilt   int
+	injected int
 }
 
-// spoil is a fault that stands out.
-type spoil struct {
+// pendingFault is a fault that stands out.
+type pendingFault struct {
 	fault Fault
 	op    Operation
 	times int // left, negative for no end
@@ -104,8 +104,8 @@ func NewProxy(t testing.TB, b Bucket) *Proxy {
 		t.Fatal(err)
 	}
 	p := &Proxy{
-		Pace: time.Second, bucket: b, backend: backend, released: make(chan struct{}),
-		out: &http.Transport{DisableCompression: true, DisableKeepAlives: true},
+		ByteInterval: time.Second, bucket: b, backend: backend, released: make(chan struct{}),
+		transport: &http.Transport{DisableCompression: true, DisableKeepAlives: true},
 	}
 	for range 100 { // below the ports that the system hands out, so that nobody takes it while the proxy is down
 		listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 10_000+rand.IntN(10_000)))
@@ -129,19 +129,19 @@ func (p *Proxy) Bucket() Bucket {
 	return b
 }
 
-// Spoil lets a fault befall the next so many calls of a kind, every one when times is Always. Of
+// InjectFault lets a fault befall the next so many calls of a kind, every one when times is Always. Of
 // several faults for one call the first that was given counts.
-func (p *Proxy) Spoil(fault Fault, op Operation, times int) {
+func (p *Proxy) InjectFault(fault Fault, op Operation, times int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.spoils = append(p.spoils, spoil{fault, op, times})
+	p.pending = append(p.pending, pendingFault{fault, op, times})
 }
 
 // Down refuses connections, and cuts those that there are, until Heal.
 func (p *Proxy) Down() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.release()
+	p.releaseHeldCalls()
 	if p.server != nil {
 		p.listener.Close() // a server that has not begun yet would leave it open
 		p.server.Close()
@@ -149,12 +149,12 @@ func (p *Proxy) Down() {
 	}
 }
 
-// Heal takes back every fault. Calls that are held back or go slowly are cut.
-func (p *Proxy) Heal() {
+// Restore takes back every fault. Calls that are held back or go slowly are cut.
+func (p *Proxy) Restore() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.release()
-	p.spoils = nil
+	p.releaseHeldCalls()
+	p.pending = nil
 	if p.server != nil {
 		return
 	}
@@ -165,11 +165,11 @@ func (p *Proxy) Heal() {
 	p.serve(listener)
 }
 
-// Spoilt returns how many calls a fault befell.
-func (p *Proxy) Spoilt() int {
+// Injected returns how many calls a fault befell.
+func (p *Proxy) Injected() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.spoilt
+	return p.injected
 }
 
 // Calls returns the calls that came, in order, spoilt or not.
@@ -179,8 +179,8 @@ func (p *Proxy) Calls() []Operation {
 	return slices.Clone(p.calls)
 }
 
-// release ends the waiting of calls under way; p.mu is held.
-func (p *Proxy) release() {
+// releaseHeldCalls ends the waiting of calls under way; p.mu is held.
+func (p *Proxy) releaseHeldCalls() {
 	close(p.released)
 	p.released = make(chan struct{})
 }
@@ -191,20 +191,20 @@ func (p *Proxy) serve(listener net.Listener) {
 	go p.server.Serve(listener) // until Down
 }
 
-// next counts a call and takes the fault that it meets, "" for none.
-func (p *Proxy) next(op Operation) (fault Fault, released <-chan struct{}) {
+// takeFault counts a call and takes the fault that it meets, "" for none.
+func (p *Proxy) takeFault(op Operation) (fault Fault, released <-chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.calls = append(p.calls, op)
-	i := slices.IndexFunc(p.spoils, func(s spoil) bool { return s.op == Any || s.op == op })
+	i := slices.IndexFunc(p.pending, func(s pendingFault) bool { return s.op == Any || s.op == op })
 	if i < 0 {
 		return "", p.released
 	}
-	fault = p.spoils[i].fault
-	if p.spoils[i].times--; p.spoils[i].times == 0 {
-		p.spoils = slices.Delete(p.spoils, i, i+1)
+	fault = p.pending[i].fault
+	if p.pending[i].times--; p.pending[i].times == 0 {
+		p.pending = slices.Delete(p.pending, i, i+1)
 	}
-	p.spoilt++
+	p.injected++
 	return fault, p.released
 }
 

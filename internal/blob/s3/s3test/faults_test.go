@@ -31,7 +31,7 @@ func TestProxyChangesNothingUnasked(t *testing.T) {
 			t.Errorf("read %d bytes, %v", len(content), err)
 		}
 	}
-	if n := p.Spoilt(); n != 0 {
+	if n := p.Injected(); n != 0 {
 		t.Errorf("%d calls were spoilt", n)
 	}
 	if calls := p.Calls(); len(calls) != 2 || calls[0] != Put || calls[1] != Get {
@@ -47,12 +47,12 @@ func TestProxyRefusesWhileDown(t *testing.T) {
 	if _, err := ask(t, p.Endpoint); err == nil || !strings.Contains(err.Error(), "refused") {
 		t.Errorf("while down: %v", err)
 	}
-	p.Heal()
+	p.Restore()
 	if _, err := ask(t, p.Endpoint); err != nil {
 		t.Errorf("healed: %v", err)
 	}
-	p.Spoil(Internal, Any, 1)
-	p.Spoil(Refused, Any, Always)
+	p.InjectFault(Internal, Any, 1)
+	p.InjectFault(Refused, Any, Always)
 	if status, err := ask(t, p.Endpoint); status != 500 || err != nil {
 		t.Errorf("%d, %v, want 500", status, err)
 	}
@@ -61,7 +61,7 @@ func TestProxyRefusesWhileDown(t *testing.T) {
 			t.Error("answered")
 		}
 	}
-	p.Heal()
+	p.Restore()
 	if _, err := ask(t, p.Endpoint); err != nil {
 		t.Errorf("healed: %v", err)
 	}

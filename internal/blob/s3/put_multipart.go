@@ -18,9 +18,9 @@ import (
 
 // putLong makes an object of first and what follows in rest, in parts as long as first, which it
 // uses as its buffer. Between two parts others may have that memory.
-func (s *Store) putLong(ctx context.Context, name string, counted *blob.Body, rest io.Reader, first *buffer, mimeType,
+func (s *Store) putLong(ctx context.Context, name string, counted *blob.Body, rest io.Reader, first *partBuffer, mimeType,
 	mark string) (blob.Info, error) {
-	return s.inParts(ctx, name, mimeType, mark, func(id *string) (parts []types.CompletedPart, size int64, err error) {
+	return s.makeMultipart(ctx, name, mimeType, mark, func(id *string) (parts []types.CompletedPart, size int64, err error) {
 		length, end := len(first.bytes), error(nil)
 		part := first.bytes
 		for number := int32(1); len(part) > 0; number++ {
@@ -37,7 +37,7 @@ func (s *Store) putLong(ctx context.Context, name string, counted *blob.Body, re
 				break
 			}
 			part = nil
-			if err := first.pass(ctx); err != nil {
+			if err := first.yield(ctx); err != nil {
 				return nil, 0, fmt.Errorf("put object: %w", err)
 			}
 			n := 0
@@ -50,15 +50,15 @@ func (s *Store) putLong(ctx context.Context, name string, counted *blob.Body, re
 	})
 }
 
-// inParts makes an object of the parts that fill puts into an upload; fill returns them and their
+// makeMultipart makes an object of the parts that fill puts into an upload; fill returns them and their
 // length in all. When it fails, nothing is left.
-func (s *Store) inParts(ctx context.Context, name, mimeType, mark string,
+func (s *Store) makeMultipart(ctx context.Context, name, mimeType, mark string,
 	fill func(id *string) ([]types.CompletedPart, int64, error)) (info blob.Info, err error) {
-	if _, err := s.condition(ctx, name); err != nil { // before the bytes go out
+	if _, err := s.ifNoneMatch(ctx, name); err != nil { // before the bytes go out
 		return blob.Info{}, err
 	}
 	id, err := s.begin(ctx, &sdk.CreateMultipartUploadInput{
-		Bucket: &s.bucket, Key: &name, ContentType: typed(mimeType), Metadata: map[string]string{markName: mark},
+		Bucket: &s.bucket, Key: &name, ContentType: contentType(mimeType), Metadata: map[string]string{markName: mark},
 	})
 	if err != nil {
 		return blob.Info{}, err
@@ -77,12 +77,12 @@ func (s *Store) inParts(ctx context.Context, name, mimeType, mark string,
 		return blob.Info{}, err
 	}
 	if err != nil {
-		info, err = s.settle(ctx, name, mark, size, "complete upload", err)
+		info, err = s.resolveOutcome(ctx, name, mark, size, "complete upload", err)
 		done = err == nil
 		return info, err
 	}
 	done = true
-	info, _, err = s.look(context.WithoutCancel(ctx), &name)
+	info, _, err = s.statName(context.WithoutCancel(ctx), &name)
 	if err == nil && info.Size != size {
 		err = blob.Unavailable("complete upload", fmt.Errorf("the object has %d bytes of %d", info.Size, size))
 	}
@@ -92,7 +92,7 @@ func (s *Store) inParts(ctx context.Context, name, mimeType, mark string,
 // complete has the server make the object of parts. Nothing is overwritten, see condition. Errors:
 // blob.ErrExists, or what the server says.
 func (s *Store) complete(ctx context.Context, name, id *string, parts []types.CompletedPart) error {
-	condition, err := s.condition(ctx, *name)
+	condition, err := s.ifNoneMatch(ctx, *name)
 	if err != nil {
 		return err
 	}
@@ -100,12 +100,12 @@ func (s *Store) complete(ctx context.Context, name, id *string, parts []types.Co
 		Bucket: &s.bucket, Key: name, UploadId: id, IfNoneMatch: condition,
 		MultipartUpload: &types.CompletedMultipartUpload{Parts: parts},
 	})
-	if condition != nil && lacks(err) {
-		s.unconditional.Store(true)
+	if condition != nil && notImplemented(err) {
+		s.noIfNoneMatch.Store(true)
 		return s.complete(ctx, name, id, parts)
 	}
 	if err == nil && done.ETag == nil && done.Key == nil && done.Bucket == nil && done.Location == nil {
-		return errSilent
+		return errNoAnswer
 	}
 	return err
 }
@@ -117,19 +117,19 @@ func (s *Store) putPart(ctx context.Context, name string, id *string, number int
 	up, err := s.client.UploadPart(ctx, &sdk.UploadPartInput{
 		Bucket: &s.bucket, Key: &name, UploadId: id, PartNumber: aws.Int32(number), Body: bytes.NewReader(part),
 		ContentLength: aws.Int64(int64(len(part))), ContentMD5: aws.String(base64.StdEncoding.EncodeToString(sum[:])),
-	}, s.again)
+	}, s.retry)
 	if err != nil {
-		return "", failed(ctx, "put part", err)
+		return "", storeError(ctx, "put part", err)
 	}
-	if etag := aws.ToString(up.ETag); s.fits(etag, sum[:]) {
+	if etag := aws.ToString(up.ETag); s.etagFits(etag, sum[:]) {
 		return etag, nil
 	}
-	listed, err := s.listed(ctx, name, id, number)
+	listed, err := s.listedPart(ctx, name, id, number)
 	if err != nil {
 		return "", err
 	}
-	if sameTag(listed.ETag, aws.ToString(up.ETag)) {
-		s.oddTags.Store(true) // it says so twice, of bytes that it has checked
+	if sameETag(listed.ETag, aws.ToString(up.ETag)) {
+		s.opaqueETags.Store(true) // it says so twice, of bytes that it has checked
 	}
 	return listed.ETag, nil
 }

@@ -18,21 +18,21 @@ import (
 	"larder/internal/blob/s3/s3test"
 )
 
-// changing is a server whose answers' ETags are changed on the way.
-type changing struct {
+// etagTransport is a server whose answers' ETags are changed on the way.
+type etagTransport struct {
 	inner  http.RoundTripper
 	change func(etag string) string // without its quotes
 }
 
 var tagElement = regexp.MustCompile(`<ETag>(?:&#34;|&quot;|")?([^<&"]*)(?:&#34;|&quot;|")?</ETag>`)
 
-func (c changing) RoundTrip(r *http.Request) (*http.Response, error) {
+func (c etagTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := c.inner.RoundTrip(r)
 	if err != nil {
 		return nil, err
 	}
 	if etag := resp.Header.Get("Etag"); etag != "" {
-		resp.Header.Set("Etag", c.change(plainTag(etag)))
+		resp.Header.Set("Etag", c.change(unquotedETag(etag)))
 	}
 	if !strings.Contains(resp.Header.Get("Content-Type"), "xml") {
 		return resp, nil
@@ -47,11 +47,11 @@ func (c changing) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-func changed(t *testing.T, change func(string) string) (*Store, Options) {
+func newStoreWithETags(t *testing.T, change func(string) string) (*Store, Options) {
 	t.Helper()
 	opts := newBucket(t)
 	client := s3test.Egress().Client()
-	opts.Client = &http.Client{Transport: changing{client.Transport, change}}
+	opts.Client = &http.Client{Transport: etagTransport{client.Transport, change}}
 	t.Cleanup(client.CloseIdleConnections)
 	return open(t, opts), opts
 }
@@ -65,18 +65,18 @@ func TestETagsInOtherForms(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, opts := changed(t, change)
-			inParts(s)
+			s, opts := newStoreWithETags(t, change)
+			withSmallCopyParts(s)
 			for _, size := range []int{len(small), minPart + 1} { // the longer one's ETag ends in -2
 				if name == "upper case" && size > minPart {
 					continue // the real server would not know its own parts
 				}
-				body, key, again := varied(size), blobtest.NewKey(), blobtest.NewKey()
+				body, key, again := variedContent(size), blobtest.NewKey(), blobtest.NewKey()
 				info, err := s.Put(t.Context(), key, bytes.NewReader(body), blob.PutOptions{Size: int64(size)})
 				if err != nil {
 					t.Fatalf("Put of %d bytes: %v", size, err)
 				}
-				if st, err := s.Stat(t.Context(), key); err != nil || !sameTag(st.ETag, info.ETag) {
+				if st, err := s.Stat(t.Context(), key); err != nil || !sameETag(st.ETag, info.ETag) {
 					t.Errorf("Stat = %+v, %v, Put said %+v", st, err, info)
 				}
 				if !bytes.Equal(blobtest.Content(t, s, key), body) {
@@ -120,11 +120,11 @@ func TestETagsThatAreNoMD5(t *testing.T) {
 	for name, first := range map[string]string{"object first": "Put", "part first": "PutPart"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, opts := changed(t, backwards)
+			s, opts := newStoreWithETags(t, backwards)
 			put := func() {
 				key := blobtest.NewKey()
 				info, err := s.Put(t.Context(), key, strings.NewReader(small), blob.PutOptions{Size: -1, Max: -1})
-				if err != nil || !sameTag(info.ETag, backwards(plainTag(smallTag))) {
+				if err != nil || !sameETag(info.ETag, backwards(unquotedETag(smallTag))) {
 					t.Fatalf("Put = %+v, %v", info, err)
 				}
 			}
@@ -151,8 +151,8 @@ func TestETagsThatAreNoMD5(t *testing.T) {
 	}
 }
 
-// garbled turns a byte of the body over.
-func garbled(r *http.Request, send func() (*http.Response, error)) (*http.Response, error) {
+// garbleBody turns a byte of the body over.
+func garbleBody(r *http.Request, send func() (*http.Response, error)) (*http.Response, error) {
 	content, err := io.ReadAll(r.Body)
 	if err != nil {
 		return nil, err
@@ -166,22 +166,22 @@ func garbled(r *http.Request, send func() (*http.Response, error)) (*http.Respon
 func TestGarbledBodies(t *testing.T) {
 	t.Parallel()
 	for call, size := range map[string]int{"PUT": len(small), "PUT part": minPart + 1} {
-		s, p, opts := behindProxy(t)
+		s, p, opts := newFaultyStore(t)
 		key := blobtest.NewKey()
-		p.next(call, garbled)
-		if _, err := s.Put(t.Context(), key, bytes.NewReader(varied(size)),
+		p.inject(call, garbleBody)
+		if _, err := s.Put(t.Context(), key, bytes.NewReader(variedContent(size)),
 			blob.PutOptions{Size: int64(size)}); !errors.Is(err, blob.ErrUnavailable) {
 			t.Errorf("Put of %d bytes = %v, want ErrUnavailable", size, err)
 		}
-		blobtest.Absent(t, s, key)
+		blobtest.WantAbsent(t, s, key)
 		noUploads(t, opts)
 	}
-	s, p, _ := behindProxy(t)
+	s, p, _ := newFaultyStore(t)
 	u, err := s.Begin(t.Context(), blobtest.NewKey(), int64(len(small)), minPart, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.next("PUT part", garbled)
+	p.inject("PUT part", garbleBody)
 	if _, err := s.PutPart(t.Context(), u, 1, strings.NewReader(small)); !errors.Is(err, blob.ErrUnavailable) {
 		t.Errorf("PutPart = %v, want ErrUnavailable", err)
 	}
@@ -198,7 +198,7 @@ func TestGarbledBodies(t *testing.T) {
 
 func TestAnswersWithoutAnETag(t *testing.T) {
 	t.Parallel()
-	s, _ := changed(t, func(string) string { return "" })
+	s, _ := newStoreWithETags(t, func(string) string { return "" })
 	faultless := blobtest.NewKey()
 	if _, err := s.Put(t.Context(), faultless, strings.NewReader(small),
 		blob.PutOptions{Size: -1, Max: -1}); !errors.Is(err, blob.ErrUnavailable) {
@@ -216,7 +216,7 @@ func TestAnswersWithoutAnETag(t *testing.T) {
 func TestTypes(t *testing.T) {
 	t.Parallel()
 	opts := newBucket(t)
-	s := inParts(open(t, opts))
+	s := withSmallCopyParts(open(t, opts))
 	for _, mimeType := range []string{"image/webp", "text/plain; charset=utf-8", ""} {
 		var keys []blob.Key
 		key := func() blob.Key {
@@ -225,7 +225,7 @@ func TestTypes(t *testing.T) {
 		}
 		for _, size := range []int{len(small), minPart + 1} {
 			source := key()
-			if _, err := s.Put(t.Context(), source, bytes.NewReader(varied(size)),
+			if _, err := s.Put(t.Context(), source, bytes.NewReader(variedContent(size)),
 				blob.PutOptions{Size: int64(size), MimeType: mimeType}); err != nil {
 				t.Fatal(err)
 			}
@@ -256,10 +256,10 @@ func TestTypes(t *testing.T) {
 // with the mark and all, is not what was put.
 func TestPutOfATornBodyIsNoSuccess(t *testing.T) {
 	t.Parallel()
-	s, p, opts := behindProxy(t)
+	s, p, opts := newFaultyStore(t)
 	opts.Client = nil
 	past, key := open(t, opts), blobtest.NewKey()
-	p.next("PUT", func(r *http.Request, _ func() (*http.Response, error)) (*http.Response, error) {
+	p.inject("PUT", func(r *http.Request, _ func() (*http.Response, error)) (*http.Response, error) {
 		_, err := past.client.PutObject(t.Context(), &sdk.PutObjectInput{
 			Bucket: &opts.Bucket, Key: aws.String(string(key)),
 			Body:     strings.NewReader(small[:len(small)/2] + strings.Repeat("\x00", len(small)-len(small)/2)),
@@ -271,7 +271,7 @@ func TestPutOfATornBodyIsNoSuccess(t *testing.T) {
 		blob.PutOptions{Size: int64(len(small))}); !errors.Is(err, blob.ErrUnavailable) {
 		t.Errorf("Put = %+v, %v, want ErrUnavailable", info, err)
 	}
-	blobtest.Absent(t, s, key)
+	blobtest.WantAbsent(t, s, key)
 	if err := put(t, s, key); err != nil {
 		t.Errorf("Put again = %v", err)
 	}

@@ -8,30 +8,30 @@ import (
 	"testing"
 )
 
-// Names is what the names of stores mean to the service. Those that a test says nothing
+// Resolver is what the names of stores mean to the service. Those that a test says nothing
 // about are looked up.
-type Names struct {
-	mu    sync.Mutex
-	means map[string][]netip.Addr
+type Resolver struct {
+	mu        sync.Mutex
+	addresses map[string][]netip.Addr
 }
 
 // Set has a name mean these addresses from now on; none for a name that nobody knows.
-func (n *Names) Set(name string, addresses ...string) {
+func (n *Resolver) Set(name string, addresses ...string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.means == nil {
-		n.means = map[string][]netip.Addr{}
+	if n.addresses == nil {
+		n.addresses = map[string][]netip.Addr{}
 	}
-	n.means[name] = nil
+	n.addresses[name] = nil
 	for _, address := range addresses {
-		n.means[name] = append(n.means[name], netip.MustParseAddr(address))
+		n.addresses[name] = append(n.addresses[name], netip.MustParseAddr(address))
 	}
 }
 
 // LookupNetIP implements egress.Resolver.
-func (n *Names) LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error) {
+func (n *Resolver) LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error) {
 	n.mu.Lock()
-	addrs, known := n.means[host]
+	addrs, known := n.addresses[host]
 	n.mu.Unlock()
 	switch {
 	case !known:
@@ -44,10 +44,10 @@ func (n *Names) LookupNetIP(ctx context.Context, network, host string) ([]netip.
 
 // Canary listens where the service must not come.
 type Canary struct {
-	Port string
-	t    testing.TB
-	at   net.Addr
-	came chan net.Addr
+	Port        string
+	t           testing.TB
+	address     net.Addr
+	connections chan net.Addr
 }
 
 // NewCanary listens at address until the end of the test.
@@ -58,7 +58,7 @@ func NewCanary(t testing.TB, address string) *Canary {
 		t.Fatal(err)
 	}
 	_, port, _ := net.SplitHostPort(listener.Addr().String())
-	c := &Canary{Port: port, t: t, at: listener.Addr(), came: make(chan net.Addr, 1000)}
+	c := &Canary{Port: port, t: t, address: listener.Addr(), connections: make(chan net.Addr, 1000)}
 	done := make(chan struct{})
 	t.Cleanup(func() {
 		_ = listener.Close()
@@ -71,23 +71,23 @@ func NewCanary(t testing.TB, address string) *Canary {
 			if err != nil {
 				return
 			}
-			c.came <- conn.RemoteAddr()
+			c.connections <- conn.RemoteAddr()
 			_ = conn.Close()
 		}
 	}()
 	return c
 }
 
-// Silent fails when somebody came since it was last asked. Who comes is let in in turn, so that
+// WantNoConnections fails when somebody came since it was last asked. Who comes is let in in turn, so that
 // whoever was there before us is met before us.
-func (c *Canary) Silent(what string) {
+func (c *Canary) WantNoConnections(what string) {
 	c.t.Helper()
-	conn, err := net.Dial("tcp", c.at.String())
+	conn, err := net.Dial("tcp", c.address.String())
 	if err != nil {
 		c.t.Fatal(err)
 	}
 	defer conn.Close()
-	for came := <-c.came; came.String() != conn.LocalAddr().String(); came = <-c.came {
-		c.t.Errorf("%s: somebody came to %s", what, c.at)
+	for came := <-c.connections; came.String() != conn.LocalAddr().String(); came = <-c.connections {
+		c.t.Errorf("%s: somebody came to %s", what, c.address)
 	}
 }

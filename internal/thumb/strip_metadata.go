@@ -8,19 +8,19 @@ import (
 	"os"
 )
 
-// pixels are the chunks of a WebP that make the picture.
-var pixels = map[string]bool{"VP8X": true, "VP8 ": true, "VP8L": true, "ALPH": true}
+// pixelChunks are the chunks of a WebP that make the picture.
+var pixelChunks = map[string]bool{"VP8X": true, "VP8 ": true, "VP8L": true, "ALPH": true}
 
 const (
 	riffHead  = 12
 	chunkHead = 8
-	sees      = 0x10 // in the flags of VP8X: it has transparency. The others announce chunks that are taken out.
+	alphaFlag = 0x10 // in the flags of VP8X: it has transparency. The others announce chunks that are taken out.
 )
 
-// bare takes everything out of a WebP but the pixels. libvips is told to leave the rest away,
+// stripMetadata takes everything out of a WebP but the pixels. libvips is told to leave the rest away,
 // and still writes EXIF of its own, as versions of it differ; where a picture was taken must
 // not hang on that.
-func bare(file *os.File) error {
+func stripMetadata(file *os.File) error {
 	info, err := file.Stat()
 	if err != nil {
 		return err
@@ -41,12 +41,12 @@ func bare(file *os.File) error {
 			return fmt.Errorf("a chunk ends beyond the file: %w", errNoPicture)
 		}
 		name := string(chunk[:4])
-		if pixels[name] {
+		if pixelChunks[name] {
 			if _, err := io.Copy(io.NewOffsetWriter(file, to), io.NewSectionReader(file, at, length)); err != nil {
 				return err
 			}
 			if name == "VP8X" {
-				if _, err := file.WriteAt([]byte{chunk[chunkHead] & sees}, to+chunkHead); err != nil {
+				if _, err := file.WriteAt([]byte{chunk[chunkHead] & alphaFlag}, to+chunkHead); err != nil {
 					return err
 				}
 			}

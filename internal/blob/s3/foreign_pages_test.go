@@ -24,10 +24,10 @@ var pages = map[string]string{
 	"a page of XML": `<?xml version="1.0"?><html xmlns="http://www.w3.org/1999/xhtml"><body><p>Back soon</p></body></html>`,
 }
 
-// page answers 200 with content in the server's place.
-func page(content string) spoiling {
+// pageSize answers 200 with content in the server's place.
+func page(content string) faultFunc {
 	return func(r *http.Request, _ func() (*http.Response, error)) (*http.Response, error) {
-		resp, err := answer(200, "")(r, nil)
+		resp, err := answerWith(200, "")(r, nil)
 		resp.Header.Set("Content-Type", "text/html")
 		resp.ContentLength, resp.Body = int64(len(content)), io.NopCloser(strings.NewReader(content))
 		return resp, err
@@ -41,7 +41,7 @@ func TestPagesInTheServersPlace(t *testing.T) {
 	for name, content := range pages {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, p, opts := behindProxy(t)
+			s, p, opts := newFaultyStore(t)
 			key := blobtest.NewKey()
 			if err := put(t, s, key); err != nil {
 				t.Fatal(err)
@@ -75,18 +75,18 @@ func TestPagesInTheServersPlace(t *testing.T) {
 				"Begin, asking": {"HEAD",
 					func() error { _, err := s.Begin(t.Context(), u.Key, 3, 3, ""); return err }},
 			} {
-				p.next(c.call, page(content))
+				p.inject(c.call, page(content))
 				if err := c.do(); !errors.Is(err, blob.ErrUnavailable) || errors.Is(err, blob.ErrNotFound) ||
 					errors.Is(err, blob.ErrPart) {
 					t.Errorf("%s = %v, want ErrUnavailable", what, err)
 				}
 			}
 			if content != "" { // an empty 200 is how some servers say that it is gone
-				p.next("DELETE", slices.Repeat([]spoiling{page(content)}, tries)...)
+				p.inject("DELETE", slices.Repeat([]faultFunc{page(content)}, maxAttempts)...)
 				if err := s.Delete(t.Context(), key); !errors.Is(err, blob.ErrUnavailable) {
 					t.Errorf("Delete = %v, want ErrUnavailable", err)
 				}
-				p.next("DELETE upload", slices.Repeat([]spoiling{page(content)}, tries)...)
+				p.inject("DELETE upload", slices.Repeat([]faultFunc{page(content)}, maxAttempts)...)
 				if err := s.Abort(t.Context(), u); !errors.Is(err, blob.ErrUnavailable) {
 					t.Errorf("Abort = %v, want ErrUnavailable", err)
 				}
@@ -116,7 +116,7 @@ func TestWhatAnswersADeletion(t *testing.T) {
 		for _, status := range []int{200, 202} {
 			resp := &http.Response{StatusCode: status, Body: io.NopCloser(strings.NewReader(content)),
 				Request: &http.Request{Method: "DELETE"}}
-			if err := takeWhole(resp); err != nil || want != (resp.StatusCode == status) {
+			if err := readWholeAnswer(resp); err != nil || want != (resp.StatusCode == status) {
 				t.Errorf("%d %q: status %d, %v, want success: %t", status, content, resp.StatusCode, err, want)
 			}
 		}
@@ -173,7 +173,7 @@ func TestDeleteDropsUploadsOfManyPages(t *testing.T) {
 	t.Parallel()
 	opts := newBucket(t)
 	s := open(t, opts)
-	s.page = aws.Int32(2)
+	s.pageSize = aws.Int32(2)
 	key, longer := blob.Key("ab/"+hex32), blob.Key("ab/"+hex32+".png")
 	for _, k := range []blob.Key{key, key, key, key, key, longer, longer} {
 		if _, err := s.Begin(t.Context(), k, 3, 3, ""); err != nil {

@@ -5,26 +5,26 @@ import (
 	"strings"
 )
 
-// raster are the image types that can't carry script.
-var raster = map[string]bool{
+// rasterTypes are the image types that can't carry script.
+var rasterTypes = map[string]bool{
 	"image/png": true, "image/jpeg": true, "image/gif": true, "image/webp": true, "image/avif": true, "image/bmp": true,
 	"image/apng":   true,
 	"image/x-icon": true, "image/vnd.microsoft.icon": true, "image/heic": true, "image/heif": true, "image/tiff": true,
 	"image/jxl": true,
 }
 
-// Shown decides which types a browser may show of what users have stored: raster images,
+// InlineType decides which types a browser may show of what users have stored: raster images,
 // audio, video, PDF and plain text. Everything else could run as a page of whoever serves it,
 // and must come as an attachment (abuse case C67). media is the type to serve it with; one
 // that is none becomes application/octet-stream (C69).
-func Shown(mimeType string) (media string, shown bool) {
+func InlineType(mimeType string) (media string, shown bool) {
 	base, params, err := mime.ParseMediaType(mimeType)
 	if err != nil || strings.Count(base, "/") != 1 || len(mimeType) > 255 {
-		return unknownType, false
+		return octetStream, false
 	}
 	top, _, _ := strings.Cut(base, "/")
 	switch {
-	case raster[base], (top == "audio" || top == "video") && !strings.HasSuffix(base, "+xml"),
+	case rasterTypes[base], (top == "audio" || top == "video") && !strings.HasSuffix(base, "+xml"),
 		base == "application/pdf":
 		return base, true
 	case base == "text/plain":
@@ -36,17 +36,17 @@ func Shown(mimeType string) (media string, shown bool) {
 	return base, false
 }
 
-const unknownType = "application/octet-stream"
+const octetStream = "application/octet-stream"
 
-// TypeAtRest is the type that a store is to keep beside an object of some type, "" for none.
+// StoredType is the type that a store is to keep beside an object of some type, "" for none.
 // Whoever gets at the object past the service, by a domain that serves the bucket to anybody, sees
 // it without the headers that keep it harmless here: so only what may be shown keeps its type.
-func TypeAtRest(mimeType string) string {
+func StoredType(mimeType string) string {
 	if mimeType == "" {
 		return ""
 	}
-	if media, shown := Shown(mimeType); shown {
+	if media, shown := InlineType(mimeType); shown {
 		return media
 	}
-	return unknownType
+	return octetStream
 }

@@ -21,7 +21,7 @@ func TestTypeAtRest(t *testing.T) {
 		"image/png/x": "application/octet-stream", "audio/" + strings.Repeat("a", 250): "application/octet-stream",
 		"audio/" + strings.Repeat("a", 249): "audio/" + strings.Repeat("a", 249),
 	} {
-		if got := TypeAtRest(given); got != want {
+		if got := StoredType(given); got != want {
 			t.Errorf("%.40q: %q, want %q", given, got, want)
 		}
 	}

@@ -8,16 +8,16 @@ import (
 	"larder/internal/blob"
 )
 
-// gates keep bodies for the same part of an upload apart, and parts from an upload that is being
+// uploadLocks keep bodies for the same part of an upload apart, and parts from an upload that is being
 // finished, as far as they come through this process. Between processes the server decides, for
 // each part as a whole.
-type gates struct {
+type uploadLocks struct {
 	mu      sync.Mutex
-	uploads map[string]*gate
+	uploads map[string]*uploadLock
 }
 
-// gate is the one of an upload that somebody uses or waits for.
-type gate struct {
+// uploadLock is the one of an upload that somebody uses or waits for.
+type uploadLock struct {
 	users     int // all that hold or wait
 	parts     map[int]bool
 	finishing bool
@@ -25,16 +25,16 @@ type gate struct {
 	changed   chan struct{} // closed when somebody lets go
 }
 
-func gateName(key blob.Key, id string) string { return string(key) + "\n" + id }
+func uploadLockName(key blob.Key, id string) string { return string(key) + "\n" + id }
 
-// enter counts one user more and returns the gate; g.mu is held.
-func (g *gates) enter(u blob.Upload) (*gate, string) {
-	name := gateName(u.Key, u.ID)
+// enterPhase counts one user more and returns the gate; g.mu is held.
+func (g *uploadLocks) enter(u blob.Upload) (*uploadLock, string) {
+	name := uploadLockName(u.Key, u.ID)
 	at := g.uploads[name]
 	if at == nil {
-		at = &gate{parts: map[int]bool{}, changed: make(chan struct{})}
+		at = &uploadLock{parts: map[int]bool{}, changed: make(chan struct{})}
 		if g.uploads == nil {
-			g.uploads = map[string]*gate{}
+			g.uploads = map[string]*uploadLock{}
 		}
 		g.uploads[name] = at
 	}
@@ -43,7 +43,7 @@ func (g *gates) enter(u blob.Upload) (*gate, string) {
 }
 
 // leave does what let says and tells those who wait.
-func (g *gates) leave(at *gate, name string, let func()) {
+func (g *uploadLocks) leave(at *uploadLock, name string, let func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	let()
@@ -54,9 +54,9 @@ func (g *gates) leave(at *gate, name string, let func()) {
 	}
 }
 
-// part waits until nobody else has that part or finishes the upload. The part is
+// lockPart waits until nobody else has that part or finishes the upload. The part is
 // the caller's until leave.
-func (g *gates) part(ctx context.Context, u blob.Upload, number int) (leave func(), err error) {
+func (g *uploadLocks) lockPart(ctx context.Context, u blob.Upload, number int) (leave func(), err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	at, name := g.enter(u)
@@ -76,8 +76,8 @@ func (g *gates) part(ctx context.Context, u blob.Upload, number int) (leave func
 	return func() { g.leave(at, name, func() { delete(at.parts, number) }) }, nil
 }
 
-// whole takes all parts of an upload, or says false when somebody has one.
-func (g *gates) whole(u blob.Upload) (leave func(), ok bool) {
+// tryLockAll takes all parts of an upload, or says false when somebody has one.
+func (g *uploadLocks) tryLockAll(u blob.Upload) (leave func(), ok bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	at, name := g.enter(u)
@@ -89,19 +89,19 @@ func (g *gates) whole(u blob.Upload) (leave func(), ok bool) {
 	return func() { g.leave(at, name, func() { at.finishing = false }) }, true
 }
 
-// abort marks an upload that somebody here puts parts into.
-func (g *gates) abort(key blob.Key, id string) {
+// markAborted marks an upload that somebody here puts parts into.
+func (g *uploadLocks) markAborted(key blob.Key, id string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if at := g.uploads[gateName(key, id)]; at != nil {
+	if at := g.uploads[uploadLockName(key, id)]; at != nil {
 		at.aborted = true
 	}
 }
 
-// aborted reports whether abort came while the caller, or others before it left, had a part.
-func (g *gates) aborted(u blob.Upload) bool {
+// isAborted reports whether abort came while the caller, or others before it left, had a part.
+func (g *uploadLocks) isAborted(u blob.Upload) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	at := g.uploads[gateName(u.Key, u.ID)]
+	at := g.uploads[uploadLockName(u.Key, u.ID)]
 	return at != nil && at.aborted
 }

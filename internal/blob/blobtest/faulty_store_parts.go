@@ -8,8 +8,8 @@ import (
 )
 
 // Begin begins, unless told otherwise.
-func (f *Failing) Begin(ctx context.Context, key blob.Key, size, partSize int64, mimeType string) (blob.Upload, error) {
-	fault, err := f.begin(ctx, Begin)
+func (f *FaultyStore) Begin(ctx context.Context, key blob.Key, size, partSize int64, mimeType string) (blob.Upload, error) {
+	fault, err := f.takeFault(ctx, Begin)
 	if err != nil {
 		return blob.Upload{}, err
 	}
@@ -21,13 +21,13 @@ func (f *Failing) Begin(ctx context.Context, key blob.Key, size, partSize int64,
 }
 
 // PutPart puts a part, unless told otherwise; with Short so many bytes of the body pass first.
-func (f *Failing) PutPart(ctx context.Context, u blob.Upload, number int, body io.Reader) (blob.Part, error) {
-	fault, err := f.begin(ctx, PutPart)
+func (f *FaultyStore) PutPart(ctx context.Context, u blob.Upload, number int, body io.Reader) (blob.Part, error) {
+	fault, err := f.takeFault(ctx, PutPart)
 	if err != nil {
 		return blob.Part{}, err
 	}
-	if fault.Err != nil && fault.Short > 0 {
-		if _, err := io.CopyN(io.Discard, body, fault.Short); err != nil && err != io.EOF {
+	if fault.Err != nil && fault.FailAfter > 0 {
+		if _, err := io.CopyN(io.Discard, body, fault.FailAfter); err != nil && err != io.EOF {
 			return blob.Part{}, blob.ErrReader{Err: err}
 		}
 		return blob.Part{}, fault.Err
@@ -40,8 +40,8 @@ func (f *Failing) PutPart(ctx context.Context, u blob.Upload, number int, body i
 }
 
 // Parts lists, unless told otherwise.
-func (f *Failing) Parts(ctx context.Context, u blob.Upload) ([]blob.Part, error) {
-	fault, err := f.begin(ctx, Parts)
+func (f *FaultyStore) Parts(ctx context.Context, u blob.Upload) ([]blob.Part, error) {
+	fault, err := f.takeFault(ctx, Parts)
 	if err != nil {
 		return nil, err
 	}
@@ -53,8 +53,8 @@ func (f *Failing) Parts(ctx context.Context, u blob.Upload) ([]blob.Part, error)
 }
 
 // Finish finishes, unless told otherwise.
-func (f *Failing) Finish(ctx context.Context, u blob.Upload, parts []blob.Part) (blob.Info, error) {
-	fault, err := f.begin(ctx, Finish)
+func (f *FaultyStore) Finish(ctx context.Context, u blob.Upload, parts []blob.Part) (blob.Info, error) {
+	fault, err := f.takeFault(ctx, Finish)
 	if err != nil {
 		return blob.Info{}, err
 	}
@@ -66,8 +66,8 @@ func (f *Failing) Finish(ctx context.Context, u blob.Upload, parts []blob.Part) 
 }
 
 // Abort aborts, unless told otherwise.
-func (f *Failing) Abort(ctx context.Context, u blob.Upload) error {
-	fault, err := f.begin(ctx, Abort)
+func (f *FaultyStore) Abort(ctx context.Context, u blob.Upload) error {
+	fault, err := f.takeFault(ctx, Abort)
 	if err == nil {
 		err = f.inner.Abort(ctx, u)
 	}

@@ -9,35 +9,35 @@ import (
 )
 
 const (
-	treeFan = 10          // folders in each folder of the tree: three levels, a thousand at the bottom
-	patient = time.Minute // that a collection is looked at
+	treeFan        = 10          // folders in each folder of the tree: three levels, a thousand at the bottom
+	collectTimeout = time.Minute // that a collection is looked at
 )
 
-// million is W9 and the second half of W6: a user's home holds a flat folder of so many entries,
+// largeTree is W9 and the second half of W6: a user's home holds a flat folder of so many entries,
 // and as many in a deep tree.
-type million struct {
+type largeTree struct {
 	*bench
-	site       *site
+	site       *installation
 	server     *server
 	caller     *caller
 	cookie     string
 	token      string
 	flat, tree string // ids
-	seeded     *seeder
+	seeder     *seeder
 }
 
-const crowd = "ann" // whose home it is
+const homeUser = "ann" // whose home it is
 
-func (b *bench) million(ctx context.Context) (err error) {
-	m := &million{bench: b}
-	if m.site, err = b.newSite(ctx, "million"); err != nil {
+func (b *bench) measureLargeTree(ctx context.Context) (err error) {
+	m := &largeTree{bench: b}
+	if m.site, err = b.newInstallation(ctx, "million"); err != nil {
 		return err
 	}
 	m.site.grace = time.Second
 	if m.server, err = m.site.start(ctx); err != nil {
 		return err
 	}
-	password, err := m.site.account(ctx, crowd)
+	password, err := m.site.account(ctx, homeUser)
 	m.server.stop()
 	if err != nil {
 		return err
@@ -46,15 +46,15 @@ func (b *bench) million(ctx context.Context) (err error) {
 	if err := m.seed(ctx); err != nil {
 		return err
 	}
-	defer m.seeded.close()
+	defer m.seeder.close()
 	if m.server, err = m.site.start(ctx); err != nil {
 		return err
 	}
 	defer func() { m.server.stop() }()
-	if m.caller, m.cookie, err = signIn(ctx, m.server, crowd, password); err != nil {
+	if m.caller, m.cookie, err = signIn(ctx, m.server, homeUser, password); err != nil {
 		return err
 	}
-	if m.token, err = m.site.key(ctx, crowd); err != nil {
+	if m.token, err = m.site.key(ctx, homeUser); err != nil {
 		return err
 	}
 	if b.wants("W9") {
@@ -71,13 +71,13 @@ func (b *bench) million(ctx context.Context) (err error) {
 }
 
 // seed fills the home while no server runs.
-func (m *million) seed(ctx context.Context) (err error) {
-	if m.seeded, err = m.site.seeder(ctx); err != nil {
+func (m *largeTree) seed(ctx context.Context) (err error) {
+	if m.seeder, err = m.site.seeder(ctx); err != nil {
 		return err
 	}
-	d := m.seeded
+	d := m.seeder
 	var home string
-	if err := d.one(&home, "SELECT home_id FROM users WHERE username = $1", crowd); err != nil {
+	if err := d.queryOne(&home, "SELECT home_id FROM users WHERE username = $1", homeUser); err != nil {
 		return err
 	}
 	var deepest []string
@@ -104,24 +104,24 @@ func (m *million) seed(ctx context.Context) (err error) {
 	if err := d.fill(deepest, max(1, m.entries/len(deepest))); err != nil {
 		return err
 	}
-	return d.settle()
+	return d.analyze()
 }
 
-// took returns the median time of as many calls as there are rounds, in ms.
-func (m *million) took(fn func() error) (float64, error) {
+// medianTime returns the median time of as many calls as there are rounds, in ms.
+func (m *largeTree) medianTime(fn func() error) (float64, error) {
 	var all []float64
 	for range m.rounds {
 		begin := time.Now()
 		if err := fn(); err != nil {
 			return 0, err
 		}
-		all = append(all, ms(time.Since(begin)))
+		all = append(all, inMilliseconds(time.Since(begin)))
 	}
 	return median(all), nil
 }
 
 // list asks for a page and checks the total.
-func (m *million) list(ctx context.Context, query string, total int) error {
+func (m *largeTree) list(ctx context.Context, query string, total int) error {
 	var page struct {
 		Items      []struct{ Name string }
 		Pagination struct{ Total int }
@@ -136,9 +136,9 @@ func (m *million) list(ctx context.Context, query string, total int) error {
 }
 
 // read is W9.
-func (m *million) read(ctx context.Context) error {
+func (m *largeTree) read(ctx context.Context) error {
 	n, last := m.entries, m.entries/100
-	flat := "path=/home/" + crowd + "/flat"
+	flat := "path=/home/" + homeUser + "/flat"
 	for _, q := range []struct {
 		name, query string
 		total       int
@@ -153,13 +153,13 @@ func (m *million) read(ctx context.Context) error {
 		{"last page by size", fmt.Sprintf("%s&sort=size&page=%d", flat, last), n, 1500},
 		{"search in it, few found", flat + "&search=needle", n / 100_000, 500},
 		{"search in it, nearly all found", flat + "&search=jpg", n, 500},
-		{"search in the tree, few found", "path=/home/" + crowd + "/tree&search=needle", n / 100_000, 500},
+		{"search in the tree, few found", "path=/home/" + homeUser + "/tree&search=needle", n / 100_000, 500},
 	} {
-		took, err := m.took(func() error { return m.list(ctx, q.query, q.total) })
+		took, err := m.medianTime(func() error { return m.list(ctx, q.query, q.total) })
 		if err != nil {
 			return err
 		}
-		m.limit("W9", fmt.Sprintf("folder of %d: %s", n, q.name), took, q.goal, milliseconds)
+		m.recordLimit("W9", fmt.Sprintf("folder of %d: %s", n, q.name), took, q.goal, milliseconds)
 	}
 	if err := m.underRule(ctx, flat); err != nil {
 		return err
@@ -168,20 +168,20 @@ func (m *million) read(ctx context.Context) error {
 }
 
 // underRule lists the folder while a rule judges file names: once when the rule is new, then again.
-func (m *million) underRule(ctx context.Context, flat string) error {
+func (m *largeTree) underRule(ctx context.Context, flat string) error {
 	admin, _, err := m.site.login(ctx, m.server)
 	if err != nil {
 		return err
 	}
 	var hidden int
-	if err := m.seeded.one(&hidden, "SELECT COUNT(*) FROM entries WHERE parent_id = $1 AND name LIKE '%7.jpg'",
+	if err := m.seeder.queryOne(&hidden, "SELECT COUNT(*) FROM entries WHERE parent_id = $1 AND name LIKE '%7.jpg'",
 		m.flat); err != nil {
 		return err
 	}
 	var first, again []float64
 	for range m.rounds {
 		var made struct{ Rule struct{ ID string } }
-		rule := map[string]any{"pathPattern": "/home/" + crowd + "/flat/*7.jpg", "effect": "deny", "role": "user",
+		rule := map[string]any{"pathPattern": "/home/" + homeUser + "/flat/*7.jpg", "effect": "deny", "role": "user",
 			"permissions": []string{"read"}}
 		if err := admin.call(ctx, "POST", "/api/admin/rules", rule, &made); err != nil {
 			return err
@@ -191,33 +191,33 @@ func (m *million) underRule(ctx context.Context, flat string) error {
 			if err := m.list(ctx, flat+"&sort=name", m.entries-hidden); err != nil {
 				return err
 			}
-			*times = append(*times, ms(time.Since(begin)))
+			*times = append(*times, inMilliseconds(time.Since(begin)))
 		}
 		if err := admin.call(ctx, "DELETE", "/api/admin/rules/"+made.Rule.ID, nil, nil); err != nil {
 			return err
 		}
 	}
-	m.limit("W9", fmt.Sprintf("folder of %d: first page where a new rule judges names", m.entries), median(first), 1500,
+	m.recordLimit("W9", fmt.Sprintf("folder of %d: first page where a new rule judges names", m.entries), median(first), 1500,
 		milliseconds)
-	m.limit("W9", fmt.Sprintf("folder of %d: first page after that", m.entries), median(again), 100, milliseconds)
+	m.recordLimit("W9", fmt.Sprintf("folder of %d: first page after that", m.entries), median(again), 100, milliseconds)
 	return nil
 }
 
 // depth measures a path lookup at depth 8 as what a HEAD costs the server beyond a request
 // that looks nothing up.
-func (m *million) depth(ctx context.Context) error {
+func (m *largeTree) depth(ctx context.Context) error {
 	content, err := picture()
 	if err != nil {
 		return err
 	}
-	const dir = "/home/" + crowd + "/tree/below/4/4/4"
+	const dir = "/home/" + homeUser + "/tree/below/4/4/4"
 	var made struct{ Path, Filename string }
 	err = newCaller(m.server).call(ctx, "POST", "/api/upload", content, &made, "Authorization", "Bearer "+m.token,
 		"X-File-Name", "deep.jpg", "X-Path", "deep", "Content-Type", "image/jpeg")
 	if err != nil {
 		return err
 	}
-	if err := m.seeded.exec(`UPDATE entries SET parent_id = (
+	if err := m.seeder.exec(`UPDATE entries SET parent_id = (
 			SELECT d.id FROM entries b JOIN entries x ON x.parent_id = b.id AND x.name = '4' JOIN entries y ON y.parent_id = x.id AND y.name = '4'
 			JOIN entries d ON d.parent_id = y.id AND d.name = '4' WHERE b.parent_id = $1)
 		WHERE name = $2`, m.tree, made.Filename); err != nil {
@@ -242,13 +242,13 @@ func (m *million) depth(ctx context.Context) error {
 		}
 		beyond = append(beyond, float64(found.cpuPerRequest()-idle.cpuPerRequest())/1000)
 	}
-	m.limit("W9", fmt.Sprintf("HEAD at depth 8 among %d: CPU beyond that of the liveness probe", 2*m.entries),
+	m.recordLimit("W9", fmt.Sprintf("HEAD at depth 8 among %d: CPU beyond that of the liveness probe", 2*m.entries),
 		median(beyond), 100, microseconds)
 	return nil
 }
 
 // write is W6 at its largest: both are moved and deleted while another client uploads.
-func (m *million) write(ctx context.Context) error {
+func (m *largeTree) write(ctx context.Context) error {
 	quiet, err := m.longestUpload(ctx, m.server, m.token, func() error {
 		select {
 		case <-ctx.Done():
@@ -259,9 +259,9 @@ func (m *million) write(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	m.tell("W6", "longest wait of an upload in 5 s with nothing beside it", milliseconds(quiet))
+	m.record("W6", "longest wait of an upload in 5 s with nothing beside it", milliseconds(quiet))
 	if err := m.caller.call(ctx, "POST", "/api/files/folder",
-		map[string]string{"path": "/home/" + crowd, "name": "deeper"}, nil); err != nil {
+		map[string]string{"path": "/home/" + homeUser, "name": "deeper"}, nil); err != nil {
 		return err
 	}
 	for _, f := range []struct{ name, id string }{{"folder", m.flat}, {"tree of 1,111 folders", m.tree}} {
@@ -272,7 +272,7 @@ func (m *million) write(ctx context.Context) error {
 	return nil
 }
 
-func (m *million) moveAndDelete(ctx context.Context, name, id string) error {
+func (m *largeTree) moveAndDelete(ctx context.Context, name, id string) error {
 	var down, up []float64
 	var deletion float64
 	var collected float64
@@ -284,10 +284,10 @@ func (m *million) moveAndDelete(ctx context.Context, name, id string) error {
 			}{{"/deeper", &down}, {"", &up}} {
 				begin := time.Now()
 				if err := m.caller.call(ctx, "POST", "/api/files/"+id+"/move",
-					map[string]string{"targetPath": "/home/" + crowd + way.target}, nil); err != nil {
+					map[string]string{"targetPath": "/home/" + homeUser + way.target}, nil); err != nil {
 					return err
 				}
-				*way.times = append(*way.times, ms(time.Since(begin)))
+				*way.times = append(*way.times, inMilliseconds(time.Since(begin)))
 			}
 		}
 		return nil
@@ -300,41 +300,41 @@ func (m *million) moveAndDelete(ctx context.Context, name, id string) error {
 		if err := m.caller.call(ctx, "DELETE", "/api/files/"+id, nil, nil); err != nil {
 			return err
 		}
-		deletion = ms(time.Since(begin))
+		deletion = inMilliseconds(time.Since(begin))
 		return nil
 	})
 	if err != nil {
 		return err
 	}
 	collecting, err := m.longestUpload(ctx, m.server, m.token, func() (err error) {
-		collected, err = m.collected(ctx)
+		collected, err = m.collectionRate(ctx)
 		return err
 	})
 	if err != nil {
 		return err
 	}
 	per := float64(m.entries) / 1e6
-	m.limit("W6", "MOVE of a "+name+", a level deeper", median(down), 10, milliseconds)
-	m.limit("W6", "MOVE of a "+name+", a level up", median(up), 10, milliseconds)
-	m.limit("W6", "longest wait of an upload beside that", moving, 1000*per, milliseconds)
-	m.tell("W6", "DELETE of a "+name, milliseconds(deletion))
-	m.limit("W6", "longest wait of an upload beside that", deleting, 1000*per, milliseconds)
-	m.tell("W6", "rows of it collected", fmt.Sprintf("%.0f/s", collected))
-	m.limit("W6", "longest wait of an upload beside that", collecting, 1000, milliseconds)
+	m.recordLimit("W6", "MOVE of a "+name+", a level deeper", median(down), 10, milliseconds)
+	m.recordLimit("W6", "MOVE of a "+name+", a level up", median(up), 10, milliseconds)
+	m.recordLimit("W6", "longest wait of an upload beside that", moving, 1000*per, milliseconds)
+	m.record("W6", "DELETE of a "+name, milliseconds(deletion))
+	m.recordLimit("W6", "longest wait of an upload beside that", deleting, 1000*per, milliseconds)
+	m.record("W6", "rows of it collected", fmt.Sprintf("%.0f/s", collected))
+	m.recordLimit("W6", "longest wait of an upload beside that", collecting, 1000, milliseconds)
 	return nil
 }
 
-// collected looks on for a minute, or until nothing is left of what was deleted, and returns how
+// collectionRate looks on for a minute, or until nothing is left of what was deleted, and returns how
 // many rows went in a second.
-func (m *million) collected(ctx context.Context) (perSecond float64, err error) {
+func (m *largeTree) collectionRate(ctx context.Context) (perSecond float64, err error) {
 	var before, after int
 	const rows = "SELECT COUNT(*) FROM entries"
-	if err := m.seeded.one(&before, rows); err != nil {
+	if err := m.seeder.queryOne(&before, rows); err != nil {
 		return 0, err
 	}
 	begin := time.Now()
-	for time.Since(begin) < patient && ctx.Err() == nil {
-		if left, err := m.seeded.buried(time.Now().Add(10 * time.Minute).UnixMilli()); err != nil || !left {
+	for time.Since(begin) < collectTimeout && ctx.Err() == nil {
+		if left, err := m.seeder.deletionPending(time.Now().Add(10 * time.Minute).UnixMilli()); err != nil || !left {
 			if err != nil {
 				return 0, err
 			}
@@ -343,7 +343,7 @@ func (m *million) collected(ctx context.Context) (perSecond float64, err error) 
 		time.Sleep(200 * time.Millisecond)
 	}
 	took := time.Since(begin)
-	if err := m.seeded.one(&after, rows); err != nil {
+	if err := m.seeder.queryOne(&after, rows); err != nil {
 		return 0, err
 	}
 	return float64(before-after) / took.Seconds(), ctx.Err()

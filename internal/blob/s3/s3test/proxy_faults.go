@@ -22,90 +22,90 @@ type answer struct {
 // ServeHTTP hands a call on, or does what befalls it.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	op := operation(r)
-	fault, released := p.next(op)
+	fault, released := p.takeFault(op)
 	switch fault {
 	case "":
-		p.pass(w, r)
+		p.forward(w, r)
 	case Refused:
-		cut(w, true)
+		closeConnection(w, true)
 	case Reset:
 		p.reset(w, r)
 	case Slow:
 		p.slow(w, r, released)
 	case Internal:
-		refuse(w, r, http.StatusInternalServerError, "InternalError")
+		replyError(w, r, http.StatusInternalServerError, "InternalError")
 	case SlowDown:
-		refuse(w, r, http.StatusServiceUnavailable, "SlowDown")
+		replyError(w, r, http.StatusServiceUnavailable, "SlowDown")
 	case ErrorIn200:
-		refuse(w, r, http.StatusOK, "InternalError")
+		replyError(w, r, http.StatusOK, "InternalError")
 	case Skewed:
-		refuse(w, r, http.StatusForbidden, "RequestTimeTooSkewed")
-	case NotYet:
+		replyError(w, r, http.StatusForbidden, "RequestTimeTooSkewed")
+	case NotFoundAtHead:
 		if op == Head {
 			w.WriteHeader(http.StatusNotFound)
 			return
 		}
 		p.mu.Lock()
-		p.spoils = append([]spoil{{NotYet, Head, 1}}, p.spoils...)
+		p.pending = append([]pendingFault{{NotFoundAtHead, Head, 1}}, p.pending...)
 		p.mu.Unlock()
-		p.pass(w, r)
+		p.forward(w, r)
 	default: // what the server did
-		got, err := p.ask(r, r.Body)
+		got, err := p.fetchAnswer(r, r.Body)
 		if err != nil {
-			cut(w, false)
+			closeConnection(w, false)
 			return
 		}
-		p.distort(w, r, fault, got, released)
+		p.spoilAnswer(w, r, fault, got, released)
 	}
 }
 
-// distort tells of what the server did in the way of a fault.
-func (p *Proxy) distort(w http.ResponseWriter, r *http.Request, fault Fault, got answer, released <-chan struct{}) {
+// spoilAnswer tells of what the server did in the way of a fault.
+func (p *Proxy) spoilAnswer(w http.ResponseWriter, r *http.Request, fault Fault, got answer, released <-chan struct{}) {
 	switch fault {
 	case TimedOut:
 		var patience <-chan time.Time
-		if p.Patience >= 0 {
-			patience = time.After(p.Patience)
+		if p.HoldTime >= 0 {
+			patience = time.After(p.HoldTime)
 		}
 		select {
 		case <-patience:
 		case <-released:
 		case <-r.Context().Done():
 		}
-		cut(w, false)
-	case NoUpload:
-		refuse(w, r, http.StatusNotFound, "NoSuchUpload")
+		closeConnection(w, false)
+	case NoSuchUpload:
+		replyError(w, r, http.StatusNotFound, "NoSuchUpload")
 	case Truncated:
 		head := got.head()
-		send(w, false, append(head, got.body...)[:half(r, head, got.body)])
+		writeAndClose(w, false, append(head, got.body...)[:cutOffset(r, head, got.body)])
 	case WrongTag:
 		if got.header.Get("Etag") != "" {
-			got.header.Set("Etag", wrongTag)
+			got.header.Set("Etag", wrongETag)
 		}
 		if r.Method != http.MethodGet || operation(r) == List { // else it is an object's own bytes
-			got.body = tagElement.ReplaceAll(got.body, []byte("<ETag>"+wrongTag+"</ETag>"))
+			got.body = etagElement.ReplaceAll(got.body, []byte("<ETag>"+wrongETag+"</ETag>"))
 		}
 		got.reply(w)
 	}
 }
 
-const wrongTag = `"0123456789abcdef0123456789abcdef"`
+const wrongETag = `"0123456789abcdef0123456789abcdef"`
 
-var tagElement = regexp.MustCompile(`<ETag>[^<]*</ETag>`)
+var etagElement = regexp.MustCompile(`<ETag>[^<]*</ETag>`)
 
-// half is where an answer ends that is cut half-way.
-func half(r *http.Request, head, body []byte) int {
+// cutOffset is where an answer ends that is cut half-way.
+func cutOffset(r *http.Request, head, body []byte) int {
 	if len(body) == 0 || r.Method == http.MethodHead {
 		return len(head) / 2
 	}
 	return len(head) + len(body)/2
 }
 
-// pass hands a call on as it is.
-func (p *Proxy) pass(w http.ResponseWriter, r *http.Request) {
-	resp, err := p.out.RoundTrip(p.outward(r, r.Body))
+// forward hands a call on as it is.
+func (p *Proxy) forward(w http.ResponseWriter, r *http.Request) {
+	resp, err := p.transport.RoundTrip(p.outgoingRequest(r, r.Body))
 	if err != nil {
-		cut(w, false)
+		closeConnection(w, false)
 		return
 	}
 	defer resp.Body.Close()
@@ -114,12 +114,12 @@ func (p *Proxy) pass(w http.ResponseWriter, r *http.Request) {
 	}
 	w.WriteHeader(resp.StatusCode)
 	if _, err := io.Copy(w, resp.Body); err != nil {
-		cut(w, true)
+		closeConnection(w, true)
 	}
 }
 
-// outward is r as it is sent on.
-func (p *Proxy) outward(r *http.Request, body io.Reader) *http.Request {
+// outgoingRequest is r as it is sent on.
+func (p *Proxy) outgoingRequest(r *http.Request, body io.Reader) *http.Request {
 	out := r.Clone(r.Context())
 	out.RequestURI, out.Close = "", false
 	out.URL.Scheme, out.URL.Host = p.backend.Scheme, p.backend.Host // and out.Host stays what was signed
@@ -131,9 +131,9 @@ func (p *Proxy) outward(r *http.Request, body io.Reader) *http.Request {
 	return out
 }
 
-// ask hands a call on, with body, and returns the whole answer.
-func (p *Proxy) ask(r *http.Request, body io.Reader) (answer, error) {
-	resp, err := p.out.RoundTrip(p.outward(r, body))
+// fetchAnswer hands a call on, with body, and returns the whole answer.
+func (p *Proxy) fetchAnswer(r *http.Request, body io.Reader) (answer, error) {
+	resp, err := p.transport.RoundTrip(p.outgoingRequest(r, body))
 	if err != nil {
 		return answer{}, err
 	}
@@ -148,27 +148,27 @@ func (p *Proxy) ask(r *http.Request, body io.Reader) (answer, error) {
 // reset lets half of the request's body through, or half of the answer's when the request has none.
 func (p *Proxy) reset(w http.ResponseWriter, r *http.Request) {
 	if r.ContentLength != 0 {
-		_, _ = p.ask(r, io.MultiReader(io.LimitReader(r.Body, r.ContentLength/2), broken{}))
-		cut(w, true)
+		_, _ = p.fetchAnswer(r, io.MultiReader(io.LimitReader(r.Body, r.ContentLength/2), brokenBody{}))
+		closeConnection(w, true)
 		return
 	}
 	if r.Method == http.MethodHead || r.Method == http.MethodDelete {
-		cut(w, true)
+		closeConnection(w, true)
 		return
 	}
-	got, err := p.ask(r, r.Body)
+	got, err := p.fetchAnswer(r, r.Body)
 	if err != nil {
-		cut(w, true)
+		closeConnection(w, true)
 		return
 	}
 	head := got.head()
-	send(w, true, append(head, got.body...)[:half(r, head, got.body)])
+	writeAndClose(w, true, append(head, got.body...)[:cutOffset(r, head, got.body)])
 }
 
-// broken is a body that breaks off.
-type broken struct{}
+// brokenBody is a body that breaks off.
+type brokenBody struct{}
 
-func (broken) Read([]byte) (int, error) { return 0, errors.New("the connection was reset") }
+func (brokenBody) Read([]byte) (int, error) { return 0, errors.New("the connection was reset") }
 
 // slow lets a byte through every p.Pace.
 func (p *Proxy) slow(w http.ResponseWriter, r *http.Request, released <-chan struct{}) {
@@ -176,30 +176,30 @@ func (p *Proxy) slow(w http.ResponseWriter, r *http.Request, released <-chan str
 		select {
 		case <-released:
 		case <-r.Context().Done():
-		case <-time.After(p.Pace):
+		case <-time.After(p.ByteInterval):
 			return nil
 		}
 		return errors.New("nobody waits any more")
 	}
 	if r.ContentLength != 0 {
-		got, err := p.ask(r, trickle{r.Body, wait})
+		got, err := p.fetchAnswer(r, throttledBody{r.Body, wait})
 		if err != nil {
-			cut(w, true)
+			closeConnection(w, true)
 			return
 		}
 		got.reply(w)
 		return
 	}
-	got, err := p.ask(r, r.Body)
+	got, err := p.fetchAnswer(r, r.Body)
 	if err != nil {
-		cut(w, true)
+		closeConnection(w, true)
 		return
 	}
 	head, slowly := got.head(), got.body
 	if len(got.body) == 0 || r.Method == http.MethodHead {
 		head, slowly = nil, head
 	}
-	conn := take(w)
+	conn := hijack(w)
 	defer conn.Close()
 	if _, err := conn.Write(head); err != nil {
 		return
@@ -214,21 +214,21 @@ func (p *Proxy) slow(w http.ResponseWriter, r *http.Request, released <-chan str
 	}
 }
 
-// trickle is a body of which a byte is read at a time, after a wait.
-type trickle struct {
+// throttledBody is a body of which a byte is read at a time, after a wait.
+type throttledBody struct {
 	io.Reader
 	wait func() error
 }
 
-func (t trickle) Read(p []byte) (int, error) {
+func (t throttledBody) Read(p []byte) (int, error) {
 	if err := t.wait(); err != nil {
 		return 0, err
 	}
 	return t.Reader.Read(p[:min(1, len(p))])
 }
 
-// refuse answers with an error document and reads no more of the request than it must.
-func refuse(w http.ResponseWriter, r *http.Request, status int, code string) {
+// replyError answers with an error document and reads no more of the request than it must.
+func replyError(w http.ResponseWriter, r *http.Request, status int, code string) {
 	_, _ = io.Copy(io.Discard, r.Body)
 	document := `<?xml version="1.0" encoding="UTF-8"?>` + "\n<Error><Code>" + code +
 		"</Code><Message>no</Message></Error>"
@@ -257,8 +257,8 @@ func (a answer) head() []byte {
 	return b.Bytes()
 }
 
-// take takes the connection away from the server.
-func take(w http.ResponseWriter) *net.TCPConn {
+// hijack takes the connection away from the server.
+func hijack(w http.ResponseWriter) *net.TCPConn {
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		panic(http.ErrAbortHandler)
@@ -266,12 +266,12 @@ func take(w http.ResponseWriter) *net.TCPConn {
 	return conn.(*net.TCPConn)
 }
 
-// cut ends a connection without another word, by a reset or cleanly.
-func cut(w http.ResponseWriter, reset bool) { send(w, reset, nil) }
+// closeConnection ends a connection without another word, by a reset or cleanly.
+func closeConnection(w http.ResponseWriter, reset bool) { writeAndClose(w, reset, nil) }
 
-// send writes content as it is and ends the connection.
-func send(w http.ResponseWriter, reset bool, content []byte) {
-	conn := take(w)
+// writeAndClose writes content as it is and ends the connection.
+func writeAndClose(w http.ResponseWriter, reset bool, content []byte) {
+	conn := hijack(w)
 	defer conn.Close()
 	_, _ = conn.Write(content)
 	if reset {

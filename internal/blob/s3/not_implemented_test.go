@@ -17,8 +17,8 @@ func TestServerWithoutConditionsTakesParts(t *testing.T) {
 	for name, status := range map[string]int{"501": 501, "400": 400} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, p, opts := behindProxy(t)
-			p.next("POST upload", answer(status, "NotImplemented"))
+			s, p, opts := newFaultyStore(t)
+			p.inject("POST upload", answerWith(status, "NotImplemented"))
 			long := strings.Repeat("0123456789abcdef", minPart/16) + "more"
 			key := blobtest.NewKey()
 			if _, err := s.Put(t.Context(), key, strings.NewReader(long),
@@ -41,7 +41,7 @@ func TestServerWithoutConditionsTakesParts(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p.next("POST upload", answer(status, "NotImplemented"))
+			p.inject("POST upload", answerWith(status, "NotImplemented"))
 			if info, err := fresh.Finish(t.Context(), u, []blob.Part{part}); err != nil || info.Size != 3 {
 				t.Errorf("Finish = %+v, %v", info, err)
 			}
@@ -61,31 +61,31 @@ func TestServerThatDoesNotCopy(t *testing.T) {
 		"knows no such method": {405, "MethodNotAllowed"}, "forbids it": {403, "AccessDenied"}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, p, opts := behindProxy(t)
+			s, p, opts := newFaultyStore(t)
 			source, key := blobtest.NewKey(), blobtest.NewKey()
 			if _, err := s.Put(t.Context(), source, io.LimitReader(zeros{}, 6<<20),
 				blob.PutOptions{Size: 6 << 20}); err != nil {
 				t.Fatal(err)
 			}
-			p.next("PUT", answer(refusal.status, refusal.code))
+			p.inject("PUT", answerWith(refusal.status, refusal.code))
 			if refusal.code == "NotImplemented" { // it might be the conditions that it lacks
-				p.next("PUT", answer(refusal.status, refusal.code))
+				p.inject("PUT", answerWith(refusal.status, refusal.code))
 			}
-			if _, err := s.CopyFrom(t.Context(), key, s, source, "", ""); !errors.Is(err, blob.ErrNoCopy) {
+			if _, err := s.CopyFrom(t.Context(), key, s, source, "", ""); !errors.Is(err, blob.ErrCopyUnsupported) {
 				t.Errorf("CopyFrom = %v, want ErrNoCopy", err)
 			}
 			s.copyMax, s.copyPart = 5<<20, 6<<20
-			p.next("PUT part", answer(refusal.status, refusal.code))
+			p.inject("PUT part", answerWith(refusal.status, refusal.code))
 			if refusal.code == "NotImplemented" {
-				for range tries {
-					p.next("PUT part", answer(refusal.status, refusal.code))
+				for range maxAttempts {
+					p.inject("PUT part", answerWith(refusal.status, refusal.code))
 				}
 			}
-			if _, err := s.CopyFrom(t.Context(), key, s, source, "", ""); !errors.Is(err, blob.ErrNoCopy) {
+			if _, err := s.CopyFrom(t.Context(), key, s, source, "", ""); !errors.Is(err, blob.ErrCopyUnsupported) {
 				t.Errorf("CopyFrom in parts = %v, want ErrNoCopy", err)
 			}
-			p.spoils = nil // retries that were not needed
-			blobtest.Absent(t, s, key)
+			p.planned = nil // retries that were not needed
+			blobtest.WantAbsent(t, s, key)
 			noUploads(t, opts)
 		})
 	}
@@ -94,14 +94,14 @@ func TestServerThatDoesNotCopy(t *testing.T) {
 // A server that cannot list uploads in parts still deletes.
 func TestDeleteWithoutAListOfUploads(t *testing.T) {
 	t.Parallel()
-	s, p, _ := behindProxy(t)
+	s, p, _ := newFaultyStore(t)
 	key := blobtest.NewKey()
 	if _, err := s.Put(t.Context(), key, strings.NewReader(small), blob.PutOptions{Size: -1, Max: -1}); err != nil {
 		t.Fatal(err)
 	}
-	p.next("GET uploads", answer(400, "NotImplemented"))
+	p.inject("GET uploads", answerWith(400, "NotImplemented"))
 	if err := s.Delete(t.Context(), key); err != nil {
 		t.Errorf("Delete = %v", err)
 	}
-	blobtest.Absent(t, s, key)
+	blobtest.WantAbsent(t, s, key)
 }

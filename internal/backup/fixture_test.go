@@ -26,8 +26,8 @@ import (
 
 type M = apptest.M
 
-// shop is a service with a backup directory that does not exist yet.
-type shop struct {
+// fixture is a service with a backup directory that does not exist yet.
+type fixture struct {
 	t      *testing.T
 	l      *apptest.Larder
 	a      *app.App
@@ -36,37 +36,37 @@ type shop struct {
 	engine string
 }
 
-func newShop(t *testing.T, engine string, change ...func(*config.Config)) *shop {
+func newFixture(t *testing.T, engine string, change ...func(*config.Config)) *fixture {
 	t.Helper()
-	key := keyOf(t.Name())
+	key := keyFingerprint(t.Name())
 	change = append([]func(*config.Config){func(c *config.Config) {
 		c.SecretKey = key
 		c.GarbageGrace = time.Millisecond
 	}}, change...)
 	l := apptest.Start(t, engine, change...)
-	return &shop{t: t, l: l, a: l.Apps[0], dir: filepath.Join(t.TempDir(), "backup"), alice: l.User(t, "alice"),
+	return &fixture{t: t, l: l, a: l.Apps[0], dir: filepath.Join(t.TempDir(), "backup"), alice: l.User(t, "alice"),
 		engine: engine}
 }
 
-func keyOf(name string) secret.Text {
+func keyFingerprint(name string) secret.Text {
 	key := sha256.Sum256([]byte(name))
 	return secret.Text(key[:])
 }
 
 // each runs test in a shop on each engine.
-func each(t *testing.T, test func(t *testing.T, s *shop)) {
+func each(t *testing.T, test func(t *testing.T, s *fixture)) {
 	t.Helper()
 	t.Parallel()
 	for _, engine := range dbtest.Engines {
 		t.Run(engine, func(t *testing.T) {
 			t.Parallel()
-			test(t, newShop(t, engine))
+			test(t, newFixture(t, engine))
 		})
 	}
 }
 
-// take takes a backup and returns what it said.
-func (s *shop) take(change ...func(*backup.Options)) (sum backup.Summary, said []string, err error) {
+// backUp takes a backup and returns what it said.
+func (s *fixture) backUp(change ...func(*backup.Options)) (sum backup.Summary, said []string, err error) {
 	o := backup.Options{Dir: s.dir, Keep: 1, Report: func(line string) { said = append(said, line) }}
 	for _, fn := range change {
 		fn(&o)
@@ -75,17 +75,17 @@ func (s *shop) take(change ...func(*backup.Options)) (sum backup.Summary, said [
 	return sum, said, err
 }
 
-// must is take for a backup in which nothing is wrong.
-func (s *shop) must(change ...func(*backup.Options)) backup.Summary {
+// mustBackUp is take for a backup in which nothing is wrong.
+func (s *fixture) mustBackUp(change ...func(*backup.Options)) backup.Summary {
 	s.t.Helper()
-	sum, said, err := s.take(change...)
+	sum, said, err := s.backUp(change...)
 	if err != nil || len(said) > 0 || sum.Wrong > 0 {
 		s.t.Fatalf("backup: %+v, %q, %v", sum, said, err)
 	}
 	return sum
 }
 
-func (s *shop) exec(query string, args ...any) {
+func (s *fixture) exec(query string, args ...any) {
 	s.t.Helper()
 	exec(s.t, s.a.DB, query, args...)
 }
@@ -101,7 +101,7 @@ func exec(t *testing.T, d *db.DB, query string, args ...any) {
 	}
 }
 
-func number(t *testing.T, d *db.DB, query string, args ...any) (n int64) {
+func fingerprintNumber(t *testing.T, d *db.DB, query string, args ...any) (n int64) {
 	t.Helper()
 	if err := d.Read(context.Background()).QueryRow(query, args...).Scan(&n); err != nil {
 		t.Fatalf("%s: %v", query, err)
@@ -110,7 +110,7 @@ func number(t *testing.T, d *db.DB, query string, args ...any) (n int64) {
 }
 
 // object is the key of a file's object.
-func (s *shop) object(id string) (key string) {
+func (s *fixture) object(id string) (key string) {
 	s.t.Helper()
 	err := s.a.DB.Read(context.Background()).
 		QueryRow("SELECT o.key FROM objects o JOIN entries e ON e.object_id = o.id WHERE e.id = $1", id).Scan(&key)
@@ -120,11 +120,13 @@ func (s *shop) object(id string) (key string) {
 	return key
 }
 
-// stored is where an object lies in the service.
-func (s *shop) stored(key string) string { return filepath.Join(s.a.Config.ObjectDir, "default", key) }
+// storedPath is where an object lies in the service.
+func (s *fixture) storedPath(key string) string {
+	return filepath.Join(s.a.Config.ObjectDir, "default", key)
+}
 
-// kept is where it lies in the backup.
-func (s *shop) kept(key string) string {
+// poolContent is where it lies in the backup.
+func (s *fixture) poolContent(key string) string {
 	s.t.Helper()
 	found, err := filepath.Glob(filepath.Join(s.dir, "objects", "*", key))
 	if err != nil || len(found) > 1 {
@@ -136,7 +138,7 @@ func (s *shop) kept(key string) string {
 	return found[0]
 }
 
-func (s *shop) snapshots() []string {
+func (s *fixture) snapshots() []string {
 	s.t.Helper()
 	entries, err := os.ReadDir(filepath.Join(s.dir, "snapshots"))
 	if err != nil {
@@ -150,7 +152,7 @@ func (s *shop) snapshots() []string {
 }
 
 // emptyPlace is the configuration of a service to come on an engine, with the key of the shop.
-func (s *shop) emptyPlace(t *testing.T, engine string) config.Config {
+func (s *fixture) emptyPlace(t *testing.T, engine string) config.Config {
 	t.Helper()
 	cfg := s.a.Config
 	cfg.DataDir = filepath.Join(t.TempDir(), "data")
@@ -175,7 +177,7 @@ func restore(cfg config.Config, dir string, change ...func(
 
 // restored restores the newest snapshot into an empty place on an engine and
 // starts the service there.
-func (s *shop) restored(t *testing.T, engine string, change ...func(*backup.RestoreOptions)) *apptest.Larder {
+func (s *fixture) restored(t *testing.T, engine string, change ...func(*backup.RestoreOptions)) *apptest.Larder {
 	t.Helper()
 	cfg := s.emptyPlace(t, engine)
 	if sum, said, err := restore(cfg, s.dir, change...); err != nil || sum.Wrong > 0 || len(said) > 0 {
@@ -191,25 +193,25 @@ func start(t *testing.T, engine string, cfg config.Config) *apptest.Larder {
 	return l
 }
 
-// sound checks that a deep check finds nothing and passes nothing over.
-func sound(t *testing.T, l *apptest.Larder) {
+// wantSound checks that a deep check finds nothing and passes nothing over.
+func wantSound(t *testing.T, l *apptest.Larder) {
 	t.Helper()
 	sum, err := l.Apps[0].Fsck.Check(context.Background(),
 		fsck.Options{Deep: true, Report: func(f fsck.Finding) { t.Errorf("fsck: %s %s", f.Kind, f.Text) }})
-	if err != nil || sum.Young > 0 || sum.Unchecked > 0 {
+	if err != nil || sum.TooYoung > 0 || sum.Unchecked > 0 {
 		t.Errorf("fsck: %+v, %v", sum, err)
 	}
 }
 
-func reads(t *testing.T, c *apptest.Client, path, want string) {
+func wantContent(t *testing.T, c *apptest.Client, path, want string) {
 	t.Helper()
 	if got := c.In(t).Get(path).OK(200); string(got.Body) != want {
 		t.Errorf("%s: %q, want %q", path, got.Body, want)
 	}
 }
 
-// told checks that an error says what it should.
-func told(t *testing.T, what string, err error, words ...string) {
+// wantError checks that an error says what it should.
+func wantError(t *testing.T, what string, err error, words ...string) {
 	t.Helper()
 	if err == nil {
 		t.Errorf("%s: no error, want one about %q", what, words)
@@ -222,8 +224,8 @@ func told(t *testing.T, what string, err error, words ...string) {
 	}
 }
 
-// untouched checks that a refused restore has made nothing of a service.
-func untouched(t *testing.T, cfg config.Config) {
+// wantUntouched checks that a refused restore has made nothing of a service.
+func wantUntouched(t *testing.T, cfg config.Config) {
 	t.Helper()
 	entries, err := os.ReadDir(cfg.DataDir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -22,13 +22,13 @@ import (
 	"larder/internal/thumb/thumbtest"
 )
 
-// server is what a decoder that was taken over would reach.
-type server struct {
-	orders thumbtest.Orders
+// attackedServer is what a decoder that was taken over would reach.
+type attackedServer struct {
+	orders thumbtest.Attacks
 	secret string
 }
 
-func newServer(t testing.TB) server {
+func newAttackedServer(t testing.TB) attackedServer {
 	t.Helper()
 	dir := t.TempDir()
 	secret := filepath.Join(dir, "master.key")
@@ -48,23 +48,23 @@ func newServer(t testing.TB) server {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { udp.Close() })
-	return server{secret: secret, orders: thumbtest.Orders{
+	return attackedServer{secret: secret, orders: thumbtest.Attacks{
 		Read: []string{secret}, List: []string{dir}, Write: []string{secret}, Parent: os.Getpid(),
 		TCP: listen("tcp", "127.0.0.1:0").(*net.TCPAddr).Port, UDP: udp.LocalAddr().(*net.UDPAddr).Port,
 		Unix: listen("unix", filepath.Join(dir, "socket")).String(), Socket: listen("unix", "@larder"+dir).String(),
 	}}
 }
 
-// takenOver runs the stand-in as vipsthumbnail, by a command line that may run the
+// runAttack runs the stand-in as vipsthumbnail, by a command line that may run the
 // child in another way.
-func (s server) takenOver(t testing.TB, orders thumbtest.Orders, command ...string) (map[string]string, error) {
+func (s attackedServer) runAttack(t testing.TB, orders thumbtest.Attacks, command ...string) (map[string]string, error) {
 	t.Helper()
-	program, err := thumbtest.StandIn(t.TempDir())
+	program, err := thumbtest.FakeVips(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "original")
-	if err := os.WriteFile(path, thumbtest.WithOrders(thumbtest.PNG(thumbtest.Quarters(64, 48)), orders),
+	if err := os.WriteFile(path, thumbtest.WithAttacks(thumbtest.PNG(thumbtest.Quarters(64, 48)), orders),
 		0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -92,9 +92,9 @@ func (s server) takenOver(t testing.TB, orders thumbtest.Orders, command ...stri
 	return outcome, nil
 }
 
-// refused is what the kernel answers to each attempt. opened is its answer to an attempt to read a
+// wantRefused is what the kernel answers to each attempt. opened is its answer to an attempt to read a
 // file of the server, written to one to write it.
-func (s server) refused(opened, written string) map[string]string {
+func (s attackedServer) wantRefused(opened, written string) map[string]string {
 	const no, none = "EPERM", "ENOSYS"
 	want := map[string]string{
 		"change the picture": written, "change /dev/mem": written, "nameless file": written,
@@ -153,12 +153,12 @@ func TestTakenOver(t *testing.T) {
 	if _, err := picture.Landlock(); err != nil {
 		t.Fatalf("this kernel has no Landlock: %v", err)
 	}
-	s := newServer(t)
-	got, err := s.takenOver(t, s.orders)
+	s := newAttackedServer(t)
+	got, err := s.runAttack(t, s.orders)
 	if err != nil {
 		t.Fatal(err)
 	}
-	compare(t, got, s.refused("EACCES", "EPERM"))
+	compare(t, got, s.wantRefused("EACCES", "EPERM"))
 	if content, err := os.ReadFile(s.secret); err != nil || string(content) != "secret" {
 		t.Errorf("%q, %v", content, err)
 	}
@@ -170,12 +170,12 @@ func TestTakenOverWithoutLandlock(t *testing.T) {
 	for _, answer := range []unix.Errno{unix.ENOSYS, unix.EOPNOTSUPP} {
 		t.Run(unix.ErrnoName(answer), func(t *testing.T) {
 			t.Parallel()
-			s := newServer(t)
-			got, err := s.takenOver(t, s.orders, thumbtest.WithoutLandlock(answer)...)
+			s := newAttackedServer(t)
+			got, err := s.runAttack(t, s.orders, thumbtest.WithoutLandlock(answer)...)
 			if err != nil {
 				t.Fatal(err)
 			}
-			compare(t, got, s.refused("", "EPERM"))
+			compare(t, got, s.wantRefused("", "EPERM"))
 		})
 	}
 }
@@ -193,7 +193,7 @@ func init() {
 	go func() { // on a thread that was there before
 		runtime.LockOSThread()
 		if <-confined == nil {
-			done <- thumbtest.OrdersOf([]byte(os.Args[2])).Attempt()
+			done <- thumbtest.ParseAttacks([]byte(os.Args[2])).Attempt()
 		}
 	}()
 	_, err := picture.Confine("")
@@ -213,7 +213,7 @@ func init() {
 // Landlock: it opens no file at all.
 func TestDecoderTakenOver(t *testing.T) {
 	t.Parallel()
-	s := newServer(t)
+	s := newAttackedServer(t)
 	orders, err := json.Marshal(s.orders)
 	if err != nil {
 		t.Fatal(err)
@@ -228,21 +228,21 @@ func TestDecoderTakenOver(t *testing.T) {
 	if err := json.Unmarshal(text, &got); err != nil {
 		t.Fatal(err)
 	}
-	compare(t, got, s.refused("ENOSYS", "ENOSYS"))
+	compare(t, got, s.wantRefused("ENOSYS", "ENOSYS"))
 }
 
 // It ends with its parent, whatever it has tried.
 func TestEndsWithParent(t *testing.T) {
 	t.Parallel()
-	s := newServer(t)
-	program, err := thumbtest.StandIn(t.TempDir())
+	s := newAttackedServer(t)
+	program, err := thumbtest.FakeVips(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
 	orders := s.orders
-	orders.Stays = true
+	orders.WaitForKill = true
 	path := filepath.Join(t.TempDir(), "original")
-	if err := os.WriteFile(path, thumbtest.WithOrders(thumbtest.PNG(thumbtest.Quarters(64, 48)), orders),
+	if err := os.WriteFile(path, thumbtest.WithAttacks(thumbtest.PNG(thumbtest.Quarters(64, 48)), orders),
 		0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -335,10 +335,10 @@ func TestForeignCalls(t *testing.T) {
 		return // no other architecture has them here
 	}
 	for _, foreign := range []string{"i386", "x32"} {
-		s := newServer(t)
+		s := newAttackedServer(t)
 		orders := s.orders
-		orders.Dies = foreign
-		_, err := s.takenOver(t, orders)
+		orders.ForeignCall = foreign
+		_, err := s.runAttack(t, orders)
 		var ended *exec.ExitError
 		if !errors.As(err, &ended) || ended.Sys().(syscall.WaitStatus).Signal() != syscall.SIGSYS {
 			t.Errorf("%s: %v", foreign, err)

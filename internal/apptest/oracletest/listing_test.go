@@ -6,21 +6,21 @@ import (
 	"strings"
 )
 
-// sight is whether something shows. Where it hangs on which allow rules "lie below" a folder, the
+// certainty is whether something shows. Where it hangs on which allow rules "lie below" a folder, the
 // decisions leave room: a rule that grants nothing which could be seen, or that others take back,
 // may count or not. It is yes where some path below, there or thinkable, may be read or written by
 // rule or home; no where not even the widest reading finds a rule; open between the two.
-type sight int
+type certainty int
 
 const (
-	no sight = iota
+	no certainty = iota
 	open
 	yes
 )
 
-// thinkable is paths below a folder that tell what rules can do there: what exists, what patterns
+// candidatePaths is paths below a folder that tell what rules can do there: what exists, what patterns
 // can match, a key's upload root, and a name that no rule knows.
-func (w *world) thinkable(folder string) []string {
+func (w *world) candidatePaths(folder string) []string {
 	list := []string{child(folder, "unheard of"), child(child(folder, "unheard of"), "unheard of")}
 	for _, k := range w.keys {
 		if below(k.root, folder) {
@@ -39,15 +39,15 @@ func (w *world) thinkable(folder string) []string {
 }
 
 // reaches tells whether a folder shows for what lies below it: the home, or allow rules.
-func (w *world) reaches(c caller, folder string) sight {
-	for _, at := range w.thinkable(folder) {
+func (w *world) reaches(c caller, folder string) certainty {
+	for _, at := range w.candidatePaths(folder) {
 		if w.decide(c, "read", at, nil) == allow || w.decide(c, "write", at, nil) == allow {
 			return yes
 		}
 	}
 	for _, r := range w.rules {
 		mine := r.concerns(c.user, c.key) || w.guests && ofGuests(r)
-		if mine && !r.deny && (!r.password || c.gave(r.id)) && fromThere(c.ip, r.ips) &&
+		if mine && !r.deny && (!r.password || c.gave(r.id)) && addressAllowed(c.ip, r.ips) &&
 			(w.canMatchBelow(r, folder) || w.glob(r, folder)) {
 			return open
 		}
@@ -75,7 +75,7 @@ func (w *world) canMatchBelow(r *rule, folder string) bool {
 // shows tells whether a folder shows to a caller: read or write in it, or something of theirs below
 // it. A key that may read nothing outside its upload root still finds the way to it. It is open
 // whether a folder shows that may only be written in, where a password is in the way of that.
-func (w *world) shows(c caller, folder string) sight {
+func (w *world) shows(c caller, folder string) certainty {
 	writes := w.has(c, "write", folder) == allow
 	if w.has(c, "read", folder) == allow || writes && w.opens(c, folder) {
 		return yes
@@ -88,7 +88,7 @@ func (w *world) shows(c caller, folder string) sight {
 }
 
 // seen tells whether what is at a path appears to a caller.
-func (w *world) seen(c caller, path string) sight {
+func (w *world) seen(c caller, path string) certainty {
 	switch {
 	case w.isFolder(path):
 		return w.shows(c, path)

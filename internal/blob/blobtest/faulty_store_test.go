@@ -14,7 +14,7 @@ import (
 	"larder/internal/blob/disk"
 )
 
-func newFailing(t *testing.T) *blobtest.Failing {
+func newFailing(t *testing.T) *blobtest.FaultyStore {
 	t.Helper()
 	dir := t.TempDir()
 	if err := disk.Create(dir, "failing"); err != nil {
@@ -25,7 +25,7 @@ func newFailing(t *testing.T) *blobtest.Failing {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Close() })
-	return blobtest.NewFailing(s)
+	return blobtest.NewFaultyStore(s)
 }
 
 func TestFailingWithoutCommandKeepsTheContract(t *testing.T) {
@@ -43,13 +43,13 @@ func TestFailing(t *testing.T) {
 		return err
 	}
 	before, short, late, fine := blobtest.NewKey(), blobtest.NewKey(), blobtest.NewKey(), blobtest.NewKey()
-	s.Next(blobtest.Put, blobtest.Fault{Err: errTold}, blobtest.Fault{Err: errTold, Short: 4},
-		blobtest.Fault{Err: errTold, Late: true})
+	s.QueueFaults(blobtest.Put, blobtest.Fault{Err: errTold}, blobtest.Fault{Err: errTold, FailAfter: 4},
+		blobtest.Fault{Err: errTold, AnswerLost: true})
 	for _, key := range []blob.Key{before, short} {
 		if err := put(key); err != errTold {
 			t.Errorf("Put told to fail = %v", err)
 		}
-		blobtest.Absent(t, s, key)
+		blobtest.WantAbsent(t, s, key)
 	}
 	if err := put(late); err != errTold || string(blobtest.Content(t, s, late)) != "0123456789" {
 		t.Errorf("Put whose answer is lost = %v, and the object must be there", err)
@@ -58,7 +58,7 @@ func TestFailing(t *testing.T) {
 		t.Errorf("Put without a fault = %v, call %d", err, s.Calls(blobtest.Put))
 	}
 
-	s.Next(blobtest.Open, blobtest.Fault{Err: errTold, Short: 4})
+	s.QueueFaults(blobtest.Open, blobtest.Fault{Err: errTold, FailAfter: 4})
 	o, err := s.Open(t.Context(), fine)
 	if err != nil {
 		t.Fatal(err)
@@ -68,20 +68,20 @@ func TestFailing(t *testing.T) {
 		t.Errorf("object that fails after 4 bytes = %q, %v", got, err)
 	}
 
-	s.Next(blobtest.Delete, blobtest.Fault{Err: errTold}, blobtest.Fault{Err: errTold, Late: true})
+	s.QueueFaults(blobtest.Delete, blobtest.Fault{Err: errTold}, blobtest.Fault{Err: errTold, AnswerLost: true})
 	if err := s.Delete(t.Context(), fine); err != errTold || len(blobtest.Content(t, s, fine)) != 10 {
 		t.Errorf("Delete told to fail = %v, and the object must stay", err)
 	}
 	if err := s.Delete(t.Context(), fine); err != errTold {
 		t.Errorf("Delete whose answer is lost = %v", err)
 	}
-	blobtest.Absent(t, s, fine)
+	blobtest.WantAbsent(t, s, fine)
 
-	s.Down(errTold)
+	s.SetDown(errTold)
 	if err := s.Check(t.Context()); !errors.Is(err, blob.ErrUnavailable) || !errors.Is(err, errTold) {
 		t.Errorf("Check of a store that is down = %v", err)
 	}
-	s.Down(nil)
+	s.SetDown(nil)
 	if err := s.Check(t.Context()); err != nil {
 		t.Errorf("Check of a store that is up again = %v", err)
 	}
@@ -92,7 +92,7 @@ func TestFailingSlowly(t *testing.T) {
 	s := newFailing(t)
 	synctest.Test(t, func(t *testing.T) {
 		gate, done := make(chan struct{}), make(chan error, 1)
-		s.Next(blobtest.Check, blobtest.Fault{Until: gate}, blobtest.Fault{Until: gate})
+		s.QueueFaults(blobtest.Check, blobtest.Fault{WaitFor: gate}, blobtest.Fault{WaitFor: gate})
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() { done <- s.Check(ctx) }()
 		synctest.Wait()

@@ -10,9 +10,9 @@ import (
 )
 
 const (
-	largeBuffer = 256 << 10
-	smallBuffer = 32 << 10 // for bodies announced as shorter
-	inFlight    = 2        // buffers that wait for the hash
+	largeBuffer     = 256 << 10
+	smallBuffer     = 32 << 10 // for bodies announced as shorter
+	hashQueueLength = 2        // buffers that wait for the hash
 )
 
 var (
@@ -20,10 +20,10 @@ var (
 	smallBuffers = sync.Pool{New: func() any { b := make([]byte, smallBuffer); return &b }}
 )
 
-// fill hands body to write, piece by piece, and returns its SHA-256. announced is the
+// hashAndWrite hands body to write, piece by piece, and returns its SHA-256. announced is the
 // size in bytes, negative when unknown. A body of one buffer is hashed in place, a longer
 // one beside the writing.
-func fill(body io.Reader, announced int64, write func([]byte) error) ([]byte, error) {
+func hashAndWrite(body io.Reader, announced int64, write func([]byte) error) ([]byte, error) {
 	pool := &largeBuffers
 	if announced >= 0 && announced < smallBuffer {
 		pool = &smallBuffers
@@ -38,17 +38,17 @@ func fill(body io.Reader, announced int64, write func([]byte) error) ([]byte, er
 		sum := sha256.Sum256((*buf)[:n])
 		return sum[:], write((*buf)[:n])
 	}
-	return stream(body, pool, buf, write)
+	return hashInParallel(body, pool, buf, write)
 }
 
-// stream goes on after a first buffer that body filled to the brim. It never holds more than
-// inFlight+2 buffers, whatever the pool does: one is filled, one is hashed, the others wait.
-func stream(body io.Reader, pool *sync.Pool, first *[]byte, write func([]byte) error) (sum []byte, err error) {
+// hashInParallel goes on after a first buffer that body filled to the brim. It never holds more than
+// hashQueueLength+2 buffers, whatever the pool does: one is filled, one is hashed, the others wait.
+func hashInParallel(body io.Reader, pool *sync.Pool, first *[]byte, write func([]byte) error) (sum []byte, err error) {
 	type chunk struct {
 		buf *[]byte
 		n   int
 	}
-	chunks, free, hashed := make(chan chunk, inFlight), make(chan *[]byte, inFlight+2), make(chan []byte, 1)
+	chunks, free, hashed := make(chan chunk, hashQueueLength), make(chan *[]byte, hashQueueLength+2), make(chan []byte, 1)
 	go func() {
 		h := sha256.New()
 		for c := range chunks {
@@ -72,7 +72,7 @@ func stream(body io.Reader, pool *sync.Pool, first *[]byte, write func([]byte) e
 			return buf
 		default:
 		}
-		if taken == inFlight+2 {
+		if taken == hashQueueLength+2 {
 			return <-free
 		}
 		taken++
@@ -96,11 +96,11 @@ func stream(body io.Reader, pool *sync.Pool, first *[]byte, write func([]byte) e
 
 // write appends p to the file, within the floor of free space.
 func (v *volume) write(file *os.File, p []byte) error {
-	if err := v.space.take(v.root, int64(len(p))); err != nil {
+	if err := v.space.reserve(v.root, int64(len(p))); err != nil {
 		return err
 	}
 	if _, err := file.Write(p); err != nil {
-		return failed("write object", err)
+		return storeError("write object", err)
 	}
 	return nil
 }

@@ -48,8 +48,8 @@ var always = map[s3test.Operation]string{
 }
 
 // shortLimits are for calls that are meant to run into them.
-var shortLimits = Limits{Stall: 500 * time.Millisecond, Answer: time.Second, Making: time.Second,
-	Pause: time.Millisecond}
+var shortLimits = Limits{Stall: 500 * time.Millisecond, Answer: time.Second, Assembly: time.Second,
+	RetryPause: time.Millisecond}
 
 func TestEveryFaultOfEveryOperation(t *testing.T) {
 	t.Parallel()
@@ -63,11 +63,11 @@ func TestEveryFaultOfEveryOperation(t *testing.T) {
 				}
 				t.Run(name, func(t *testing.T) {
 					t.Parallel()
-					limits := Limits{Pause: time.Millisecond}
+					limits := Limits{RetryPause: time.Millisecond}
 					if fault == s3test.Slow {
 						limits = shortLimits
 					}
-					newCell(t, limits).try(op, fault, times, want)
+					newFaultCase(t, limits).tryFault(op, fault, times, want)
 				})
 			}
 		}
@@ -83,24 +83,24 @@ func TestServerThatNeverAnswers(t *testing.T) {
 	} {
 		t.Run(string(op), func(t *testing.T) {
 			t.Parallel()
-			c := newCell(t, shortLimits)
-			c.proxy.Patience = -1
-			c.try(op, s3test.TimedOut, 1, want)
+			c := newFaultCase(t, shortLimits)
+			c.proxy.HoldTime = -1
+			c.tryFault(op, s3test.TimedOut, 1, want)
 		})
 	}
 }
 
-// cell is a store behind a proxy that spoils calls, and the same store past it.
-type cell struct {
+// faultCase is a store behind a proxy that spoils calls, and the same store past it.
+type faultCase struct {
 	*testing.T
-	proxy        *s3test.Proxy
-	store, sound *Store
-	opts         Options
-	key, source  blob.Key
-	upload       blob.Upload
+	proxy          *s3test.Proxy
+	store, healthy *Store
+	opts           Options
+	key, source    blob.Key
+	upload         blob.Upload
 }
 
-func newCell(t *testing.T, limits Limits) *cell {
+func newFaultCase(t *testing.T, limits Limits) *faultCase {
 	b := s3test.New(t)
 	proxy := s3test.NewProxy(t, b)
 	opts := Options{
@@ -110,15 +110,15 @@ func newCell(t *testing.T, limits Limits) *cell {
 	}
 	spoilt := opts
 	spoilt.Endpoint, spoilt.Limits = proxy.Endpoint, limits
-	c := &cell{T: t, proxy: proxy, store: open(t, spoilt), sound: open(t, opts), opts: opts, key: blobtest.NewKey(),
+	c := &faultCase{T: t, proxy: proxy, store: open(t, spoilt), healthy: open(t, opts), opts: opts, key: blobtest.NewKey(),
 		source: blobtest.NewKey()}
-	if err := put(t, c.sound, c.source); err != nil {
+	if err := put(t, c.healthy, c.source); err != nil {
 		t.Fatal(err)
 	}
 	return c
 }
 
-// put puts small at key.
+// putSingle puts small at key.
 func put(t *testing.T, s *Store, key blob.Key) error {
 	t.Helper()
 	info, err := s.Put(t.Context(), key, strings.NewReader(small), blob.PutOptions{Size: int64(len(small))})
@@ -128,8 +128,8 @@ func put(t *testing.T, s *Store, key blob.Key) error {
 	return err
 }
 
-// do does an operation; err tells whether the store did, and whatever it hands back is looked at.
-func (c *cell) do(op s3test.Operation) (err error) {
+// runOperation does an operation; err tells whether the store did, and whatever it hands back is looked at.
+func (c *faultCase) runOperation(op s3test.Operation) (err error) {
 	c.Helper()
 	switch op {
 	case s3test.Put:
@@ -175,23 +175,23 @@ func (c *cell) do(op s3test.Operation) (err error) {
 	return err
 }
 
-// try does an operation under a fault, looks at what came of it, heals the server
+// tryFault does an operation under a fault, looks at what came of it, heals the server
 // and does it again.
-func (c *cell) try(op s3test.Operation, fault s3test.Fault, times int, want string) {
+func (c *faultCase) tryFault(op s3test.Operation, fault s3test.Fault, times int, want string) {
 	if op == s3test.Part || op == s3test.Complete {
 		var err error
-		if c.upload, err = c.sound.Begin(c.Context(), c.key, int64(len(small)), minPart, ""); err != nil {
+		if c.upload, err = c.healthy.Begin(c.Context(), c.key, int64(len(small)), minPart, ""); err != nil {
 			c.Fatal(err)
 		}
 	}
 	if op == s3test.Complete {
-		if _, err := c.sound.PutPart(c.Context(), c.upload, 1, strings.NewReader(small)); err != nil {
+		if _, err := c.healthy.PutPart(c.Context(), c.upload, 1, strings.NewReader(small)); err != nil {
 			c.Fatal(err)
 		}
 	}
-	c.proxy.Spoil(fault, op, times)
-	err := c.do(op)
-	if c.proxy.Spoilt() == 0 {
+	c.proxy.InjectFault(fault, op, times)
+	err := c.runOperation(op)
+	if c.proxy.Injected() == 0 {
 		c.Errorf("nothing was spoilt; calls: %q", c.proxy.Calls())
 	}
 	if want == ok && err != nil || want == no &&
@@ -202,10 +202,10 @@ func (c *cell) try(op s3test.Operation, fault s3test.Fault, times int, want stri
 	if makes && err == nil {
 		c.content(c.key)
 	} else if op != s3test.Get && op != s3test.Head && op != s3test.Delete {
-		blobtest.Absent(c.T, c.sound, c.key)
+		blobtest.WantAbsent(c.T, c.healthy, c.key)
 	}
-	c.proxy.Heal()
-	again := c.do(op)
+	c.proxy.Restore()
+	again := c.runOperation(op)
 	if once := makes && err == nil && op != s3test.Complete; once != errors.Is(again, blob.ErrExists) || !once &&
 		again != nil {
 		c.Errorf("healed: %v", again)
@@ -219,16 +219,16 @@ func (c *cell) try(op s3test.Operation, fault s3test.Fault, times int, want stri
 		c.content(c.key)
 	}
 	if op == s3test.Delete {
-		blobtest.Absent(c.T, c.sound, c.source)
+		blobtest.WantAbsent(c.T, c.healthy, c.source)
 	} else {
 		c.content(c.source)
 	}
 	noUploads(c.T, c.opts)
 }
 
-func (c *cell) content(key blob.Key) {
+func (c *faultCase) content(key blob.Key) {
 	c.Helper()
-	if got := string(blobtest.Content(c.T, c.sound, key)); got != small {
+	if got := string(blobtest.Content(c.T, c.healthy, key)); got != small {
 		c.Errorf("the object is %q", got)
 	}
 }

@@ -35,14 +35,14 @@ type Fault struct {
 	Err error // what the caller is told; nil lets the operation go through after Until
 	// the operation is done first, and the caller is told Err all the same: an answer
 	// lost on its way
-	Late  bool
-	Short int64           // Put and Open: this many bytes of the body pass before Err; then nothing is left of a Put
-	Until <-chan struct{} // the operation begins once this is closed, or ends with the context's error: a slow store
+	AnswerLost bool
+	FailAfter  int64           // Put and Open: this many bytes of the body pass before Err; then nothing is left of a Put
+	WaitFor    <-chan struct{} // the operation begins once this is closed, or ends with the context's error: a slow store
 }
 
-// Failing is a store that fails on command. Without a command it does what the store inside does.
+// FaultyStore is a store that fails on command. Without a command it does what the store inside does.
 // Safe for concurrent use.
-type Failing struct {
+type FaultyStore struct {
 	inner blob.Store
 
 	mu     sync.Mutex
@@ -51,38 +51,38 @@ type Failing struct {
 	calls  map[Op]int
 }
 
-var _ blob.Store = (*Failing)(nil)
+var _ blob.Store = (*FaultyStore)(nil)
 
-// NewFailing returns inner, ready to fail.
-func NewFailing(inner blob.Store) *Failing {
-	return &Failing{inner: inner, faults: map[Op][]Fault{}, calls: map[Op]int{}}
+// NewFaultyStore returns inner, ready to fail.
+func NewFaultyStore(inner blob.Store) *FaultyStore {
+	return &FaultyStore{inner: inner, faults: map[Op][]Fault{}, calls: map[Op]int{}}
 }
 
-// Next makes the coming calls of op suffer these faults, one each, in order, after those
+// QueueFaults makes the coming calls of op suffer these faults, one each, in order, after those
 // that are queued already.
-func (f *Failing) Next(op Op, faults ...Fault) {
+func (f *FaultyStore) QueueFaults(op Op, faults ...Fault) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.faults[op] = append(f.faults[op], faults...)
 }
 
-// Down makes every operation that has no fault of its own fail as an unavailable store with
+// SetDown makes every operation that has no fault of its own fail as an unavailable store with
 // that cause, until Down(nil).
-func (f *Failing) Down(cause error) {
+func (f *FaultyStore) SetDown(cause error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.down = cause
 }
 
 // Calls returns how often op was called, failed ones included.
-func (f *Failing) Calls(op Op) int {
+func (f *FaultyStore) Calls(op Op) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.calls[op]
 }
 
-// begin takes the fault of one call and waits as long as it says.
-func (f *Failing) begin(ctx context.Context, op Op) (Fault, error) {
+// takeFault takes the fault of one call and waits as long as it says.
+func (f *FaultyStore) takeFault(ctx context.Context, op Op) (Fault, error) {
 	f.mu.Lock()
 	f.calls[op]++
 	var fault Fault
@@ -93,29 +93,29 @@ func (f *Failing) begin(ctx context.Context, op Op) (Fault, error) {
 		fault.Err = blob.Unavailable("use store", f.down)
 	}
 	f.mu.Unlock()
-	if fault.Until != nil {
+	if fault.WaitFor != nil {
 		select {
-		case <-fault.Until:
+		case <-fault.WaitFor:
 		case <-ctx.Done():
 			return fault, fmt.Errorf("wait for store: %w", ctx.Err())
 		}
 	}
-	if fault.Err != nil && !fault.Late && fault.Short == 0 {
+	if fault.Err != nil && !fault.AnswerLost && fault.FailAfter == 0 {
 		return fault, fault.Err
 	}
 	return fault, nil
 }
 
 // Put puts, unless told otherwise.
-func (f *Failing) Put(ctx context.Context, key blob.Key, body io.Reader, opts blob.PutOptions) (blob.Info, error) {
-	fault, err := f.begin(ctx, Put)
+func (f *FaultyStore) Put(ctx context.Context, key blob.Key, body io.Reader, opts blob.PutOptions) (blob.Info, error) {
+	fault, err := f.takeFault(ctx, Put)
 	if err != nil {
 		return blob.Info{}, err
 	}
-	if fault.Err != nil && fault.Short > 0 {
+	if fault.Err != nil && fault.FailAfter > 0 {
 		counted, err := blob.NewBody(ctx, body, opts)
 		if err == nil {
-			_, err = io.CopyN(io.Discard, counted, fault.Short)
+			_, err = io.CopyN(io.Discard, counted, fault.FailAfter)
 		}
 		if err != nil && err != io.EOF {
 			return blob.Info{}, err
@@ -131,8 +131,8 @@ func (f *Failing) Put(ctx context.Context, key blob.Key, body io.Reader, opts bl
 
 // Open opens, unless told otherwise; a Short fault lets the object be read that far. The object
 // is no blob.FileBacked then.
-func (f *Failing) Open(ctx context.Context, key blob.Key) (blob.Object, error) {
-	fault, err := f.begin(ctx, Open)
+func (f *FaultyStore) Open(ctx context.Context, key blob.Key) (blob.Object, error) {
+	fault, err := f.takeFault(ctx, Open)
 	if err != nil {
 		return nil, err
 	}
@@ -140,16 +140,16 @@ func (f *Failing) Open(ctx context.Context, key blob.Key) (blob.Object, error) {
 	if err != nil || fault.Err == nil {
 		return o, err
 	}
-	if fault.Short == 0 {
+	if fault.FailAfter == 0 {
 		o.Close()
 		return nil, fault.Err
 	}
-	return &shortObject{Object: o, left: fault.Short, err: fault.Err}, nil
+	return &truncatedObject{Object: o, left: fault.FailAfter, err: fault.Err}, nil
 }
 
 // Stat tells, unless told otherwise.
-func (f *Failing) Stat(ctx context.Context, key blob.Key) (blob.Info, error) {
-	fault, err := f.begin(ctx, Stat)
+func (f *FaultyStore) Stat(ctx context.Context, key blob.Key) (blob.Info, error) {
+	fault, err := f.takeFault(ctx, Stat)
 	if err != nil {
 		return blob.Info{}, err
 	}
@@ -161,8 +161,8 @@ func (f *Failing) Stat(ctx context.Context, key blob.Key) (blob.Info, error) {
 }
 
 // Delete deletes, unless told otherwise.
-func (f *Failing) Delete(ctx context.Context, key blob.Key) error {
-	fault, err := f.begin(ctx, Delete)
+func (f *FaultyStore) Delete(ctx context.Context, key blob.Key) error {
+	fault, err := f.takeFault(ctx, Delete)
 	if err == nil {
 		err = f.inner.Delete(ctx, key)
 	}
@@ -173,8 +173,8 @@ func (f *Failing) Delete(ctx context.Context, key blob.Key) error {
 }
 
 // Check checks, unless told otherwise.
-func (f *Failing) Check(ctx context.Context) error {
-	fault, err := f.begin(ctx, Check)
+func (f *FaultyStore) Check(ctx context.Context) error {
+	fault, err := f.takeFault(ctx, Check)
 	if err == nil {
 		err = f.inner.Check(ctx)
 	}
@@ -184,14 +184,14 @@ func (f *Failing) Check(ctx context.Context) error {
 	return err
 }
 
-// shortObject fails after a number of bytes, wherever they were read.
-type shortObject struct {
+// truncatedObject fails after a number of bytes, wherever they were read.
+type truncatedObject struct {
 	blob.Object
 	left int64
 	err  error
 }
 
-func (o *shortObject) Read(p []byte) (int, error) {
+func (o *truncatedObject) Read(p []byte) (int, error) {
 	if o.left <= 0 {
 		return 0, o.err
 	}
@@ -200,8 +200,8 @@ func (o *shortObject) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Forget takes back the faults that no call has met yet.
-func (f *Failing) Forget() {
+// ClearFaults takes back the faults that no call has met yet.
+func (f *FaultyStore) ClearFaults() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	clear(f.faults)

@@ -15,49 +15,49 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Orders is what a decoder that was taken over tries. A picture carries them to the stand-in.
-type Orders struct {
-	Read   []string // files
-	List   []string // directories
-	Write  []string // files to be made or changed
-	TCP    int      // a port that is listened to on 127.0.0.1
-	UDP    int
-	Unix   string // a socket's path, and one's name without a path
-	Socket string
-	Parent int    // the server's process
-	Dies   string // ForeignCalls: "i386" or "x32"
-	Stays  bool   // until it is killed, when it has written its id
+// Attacks is what a decoder that was taken over tries. A picture carries them to the stand-in.
+type Attacks struct {
+	Read        []string // files
+	List        []string // directories
+	Write       []string // files to be made or changed
+	TCP         int      // a port that is listened to on 127.0.0.1
+	UDP         int
+	Unix        string // a socket's path, and one's name without a path
+	Socket      string
+	Parent      int    // the server's process
+	ForeignCall string // ForeignCalls: "i386" or "x32"
+	WaitForKill bool   // until it is killed, when it has written its id
 }
 
-const ordersMark = "\nORDERS:"
+const attacksMark = "\nORDERS:"
 
-// WithOrders appends orders to a picture, which decodes as before.
-func WithOrders(picture []byte, orders Orders) []byte {
+// WithAttacks appends orders to a picture, which decodes as before.
+func WithAttacks(picture []byte, orders Attacks) []byte {
 	text, err := json.Marshal(orders)
 	must(err)
-	return append(append(bytes.Clone(picture), ordersMark...), text...)
+	return append(append(bytes.Clone(picture), attacksMark...), text...)
 }
 
-// OrdersOf reads what WithOrders appends.
-func OrdersOf(text []byte) Orders {
-	var orders Orders
+// ParseAttacks reads what WithAttacks appends.
+func ParseAttacks(text []byte) Attacks {
+	var orders Attacks
 	must(json.Unmarshal(text, &orders))
 	return orders
 }
 
-// StandIn copies the running test into dir, as a vipsthumbnail that was taken over, and returns
+// FakeVips copies the running test into dir, as a vipsthumbnail that was taken over, and returns
 // its path. It makes a thumbnail of a picture without orders; else it writes a WebP that holds
 // what came of them.
-func StandIn(dir string) (path string, err error) {
+func FakeVips(dir string) (path string, err error) {
 	program, err := os.ReadFile("/proc/self/exe")
 	if err != nil {
 		return "", err
 	}
-	path = filepath.Join(dir, standInName)
+	path = filepath.Join(dir, fakeVipsName)
 	return path, os.WriteFile(path, program, 0o700)
 }
 
-const standInName = "vipsthumbnail"
+const fakeVipsName = "vipsthumbnail"
 
 // Outcome reads what the stand-in wrote: for each attempt the name of its error, "" for a success.
 func Outcome(thumbnail []byte) (map[string]string, error) {
@@ -71,30 +71,30 @@ func Outcome(thumbnail []byte) (map[string]string, error) {
 
 func init() {
 	switch {
-	case filepath.Base(os.Args[0]) == standInName:
-		standIn()
+	case filepath.Base(os.Args[0]) == fakeVipsName:
+		runFakeVips()
 		os.Exit(0)
 	case len(os.Args) > 4 && os.Args[1] == withoutCall:
 		must(hideCall(os.Args[2], os.Args[3], os.Args[4:]))
 	}
 }
 
-func standIn() {
+func runFakeVips() {
 	if len(os.Args) > 1 && os.Args[1] == "--vips-version" {
 		fmt.Println("libvips 8.14.1")
 		return
 	}
 	given, err := io.ReadAll(os.Stdin)
 	must(err)
-	_, text, ordered := bytes.Cut(given, []byte(ordersMark))
+	_, text, ordered := bytes.Cut(given, []byte(attacksMark))
 	if !ordered {
 		_, err := os.Stdout.Write(WebP)
 		must(err)
 		return
 	}
-	orders := OrdersOf(text)
+	orders := ParseAttacks(text)
 	outcome := orders.Attempt()
-	if orders.Stays {
+	if orders.WaitForKill {
 		fmt.Println(os.Getpid())
 		for {
 			_ = unix.Nanosleep(&unix.Timespec{Sec: 3600}, nil)
@@ -110,7 +110,7 @@ func standIn() {
 
 // Attempt tries all of it in this process, on the calling goroutine's thread. What
 // succeeds does no harm.
-func (o Orders) Attempt() map[string]string {
+func (o Attacks) Attempt() map[string]string {
 	runtime.LockOSThread()
 	outcome := map[string]string{}
 	note := func(name string, err error) {
@@ -142,11 +142,11 @@ func (o Orders) Attempt() map[string]string {
 		note("create "+path, open(path+".new", unix.O_WRONLY|unix.O_CREAT))
 		note("change "+path, open(path, unix.O_RDWR))
 		note("truncate "+path, open(path, unix.O_RDONLY|unix.O_TRUNC))
-		call("unlink "+path, unix.SYS_UNLINKAT, uintptr(0xffffff9c), text(path+".none"), 0)
-		call("mkdir "+path, unix.SYS_MKDIRAT, uintptr(0xffffff9c), text(path+".dir"), 0o700)
-		call("link "+path, unix.SYS_LINKAT, uintptr(0xffffff9c), text(path), uintptr(0xffffff9c), text(path+".link"), 0)
-		call("rename "+path, unix.SYS_RENAMEAT2, uintptr(0xffffff9c), text(path+".none"), uintptr(0xffffff9c),
-			text(path+".also"), 0)
+		call("unlink "+path, unix.SYS_UNLINKAT, uintptr(0xffffff9c), cString(path+".none"), 0)
+		call("mkdir "+path, unix.SYS_MKDIRAT, uintptr(0xffffff9c), cString(path+".dir"), 0o700)
+		call("link "+path, unix.SYS_LINKAT, uintptr(0xffffff9c), cString(path), uintptr(0xffffff9c), cString(path+".link"), 0)
+		call("rename "+path, unix.SYS_RENAMEAT2, uintptr(0xffffff9c), cString(path+".none"), uintptr(0xffffff9c),
+			cString(path+".also"), 0)
 	}
 	note("change the picture", open("/proc/self/fd/0", unix.O_RDWR))
 	note("change /dev/mem", open("/dev/mem", unix.O_RDWR))
@@ -222,11 +222,11 @@ func (o Orders) Attempt() map[string]string {
 		call(name, number)
 	}
 
-	shell, self := text("/bin/sh"), text("/proc/self/exe")
-	arguments := []uintptr{shell, text("-c"), text("exit 0"), 0}
+	shell, self := cString("/bin/sh"), cString("/proc/self/exe")
+	arguments := []uintptr{shell, cString("-c"), cString("exit 0"), 0}
 	call("execve /bin/sh", unix.SYS_EXECVE, shell, uintptr(unsafe.Pointer(&arguments[0])))
 	call("execveat /bin/sh", unix.SYS_EXECVEAT, uintptr(0xffffff9c), shell, uintptr(unsafe.Pointer(&arguments[0])))
-	arguments[0] = text(standInName)
+	arguments[0] = cString(fakeVipsName)
 	call("execve itself", unix.SYS_EXECVE, self, uintptr(unsafe.Pointer(&arguments[0])))
 	done := make(chan bool)
 	go func() { // with another thread the signal at the parent's death is gone
@@ -236,7 +236,7 @@ func (o Orders) Attempt() map[string]string {
 	}()
 	<-done
 
-	switch o.Dies {
+	switch o.ForeignCall {
 	case "i386":
 		foreignCall()
 	case "x32":
@@ -247,12 +247,12 @@ func (o Orders) Attempt() map[string]string {
 
 const maxLimit = 1 << 40
 
-// kept are strings that the kernel is given.
-var kept [][]byte
+// cStrings are strings that the kernel is given.
+var cStrings [][]byte
 
-func text(s string) uintptr {
+func cString(s string) uintptr {
 	b := append([]byte(s), 0)
-	kept = append(kept, b)
+	cStrings = append(cStrings, b)
 	return uintptr(unsafe.Pointer(&b[0]))
 }
 
@@ -277,7 +277,7 @@ func readByte(path string) error {
 	return err
 }
 
-func (o Orders) dial(family, kind int, to unix.Sockaddr) error {
+func (o Attacks) dial(family, kind int, to unix.Sockaddr) error {
 	socket, err := unix.Socket(family, kind|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return err

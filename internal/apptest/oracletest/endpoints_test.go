@@ -38,7 +38,7 @@ func (c caller) keyAdmitted(permissions ...string) answer {
 	if c.key == nil {
 		return nil
 	}
-	if !slices.Contains(c.key.protocols, cmp.Or(c.protocol, "api")) || !fromThere(c.ip, c.key.ips) {
+	if !slices.Contains(c.key.protocols, cmp.Or(c.protocol, "api")) || !addressAllowed(c.ip, c.key.ips) {
 		return answer{forbidden}
 	}
 	for _, p := range permissions {
@@ -318,7 +318,7 @@ func (w *world) uploadSession(c caller, dir, name, onConflict string) answer {
 // whole judges changing a folder with all that is in it. Where the decisions refuse by what could
 // be there they leave room: refused is sure when something that is there, or that a rule can match,
 // may not be changed; it is open when any rule with a condition, or a deny, can match at all.
-func (w *world) whole(c caller, permission, top string, below_ []string) sight {
+func (w *world) whole(c caller, permission, top string, below_ []string) certainty {
 	if found := w.wholly(c, permission, top, below_); found != no || c.given == nil {
 		return found
 	}
@@ -329,7 +329,7 @@ func (w *world) whole(c caller, permission, top string, below_ []string) sight {
 	return no
 }
 
-func (w *world) wholly(c caller, permission, top string, below_ []string) sight {
+func (w *world) wholly(c caller, permission, top string, below_ []string) certainty {
 	for _, at := range below_ {
 		if w.has(c, permission, at) != allow || !w.opens(c, at) {
 			return yes
@@ -346,7 +346,7 @@ func (w *world) wholly(c caller, permission, top string, below_ []string) sight 
 		slices.ContainsFunc(below_, func(at string) bool { return w.ownerAt(at) != c.user }) {
 		return open // that other patterns cover all there is may go unnoticed
 	}
-	return w.touchy(c, []string{permission}, top)
+	return w.mayBeRefusedBelow(c, []string{permission}, top)
 }
 
 // plainlyAllowed reports whether an allow rule for a folder and all below it covers a path.
@@ -359,9 +359,9 @@ func (w *world) plainlyAllowed(c caller, permission, top string) bool {
 	})
 }
 
-// touchy is open when a deny or a rule with a condition about one of the permissions can match at
+// mayBeRefusedBelow is open when a deny or a rule with a condition about one of the permissions can match at
 // or below a path.
-func (w *world) touchy(c caller, permissions []string, top string) sight {
+func (w *world) mayBeRefusedBelow(c caller, permissions []string, top string) certainty {
 	for _, r := range w.rules {
 		mine := r.concerns(c.user, c.key) || w.guests && ofGuests(r)
 		if mine && slices.ContainsFunc(permissions, r.names) && (r.deny || r.password || len(r.ips) > 0) &&
@@ -399,20 +399,20 @@ func (w *world) mayChange(c caller, permission string, e *entry) (refused []stri
 	return nil, false
 }
 
-// sheds judges a new place for an entry: it is refused when something that the caller could not see
+// losesReaders judges a new place for an entry: it is refused when something that the caller could not see
 // or fetch could be seen or fetched there. Other refusals to carry things past rules are left open
 // where rules differ at all between the places.
-func (w *world) sheds(c caller, e *entry, to string) sight {
+func (w *world) losesReaders(c caller, e *entry, to string) certainty {
 	from := e.place()
-	if w.touchy(c, allPermissions, from) == open || w.touchy(c, allPermissions, to) == open {
-		return w.gains(c, e, to, open)
+	if w.mayBeRefusedBelow(c, allPermissions, from) == open || w.mayBeRefusedBelow(c, allPermissions, to) == open {
+		return w.gainsReaders(c, e, to, open)
 	}
-	return w.gains(c, e, to, no)
+	return w.gainsReaders(c, e, to, no)
 }
 
-// gains is yes when a move would open something to the caller, open when it would change any of the
+// gainsReaders is yes when a move would open something to the caller, open when it would change any of the
 // caller's rights, else otherwise.
-func (w *world) gains(c caller, e *entry, to string, otherwise sight) sight {
+func (w *world) gainsReaders(c caller, e *entry, to string, otherwise certainty) certainty {
 	from, callers := e.place(), []caller{c}
 	if c.key != nil {
 		callers = append(callers, caller{user: c.user, ip: c.ip})
@@ -458,14 +458,14 @@ func (w *world) remove(c caller, e *entry) answer {
 	stays := w.carriesMount(e) || w.carriesHome(c, e)
 	switch {
 	case stays && w.has(c, "delete", e.place()) == allow:
-		return orRefused(append(answer{conflict}, refused...), also)
+		return orRefusedAnswer(append(answer{conflict}, refused...), also)
 	case refused != nil:
 		return refused
 	}
-	return orRefused(answer{done}, also)
+	return orRefusedAnswer(answer{done}, also)
 }
 
-func orRefused(a answer, also bool) answer {
+func orRefusedAnswer(a answer, also bool) answer {
 	if also {
 		return append(a, forbidden, askPassword)
 	}
@@ -487,22 +487,22 @@ func (w *world) rename(c caller, e *entry, name string) answer {
 	}
 	switch {
 	case w.carriesMount(e) && w.has(c, "update", e.place()) == allow:
-		return orRefused(append(answer{conflict}, refused...), also)
+		return orRefusedAnswer(append(answer{conflict}, refused...), also)
 	case refused != nil:
 		return refused
 	case w.covering(to) != e.mount:
 		return answer{taken, forbidden, askPassword}
 	}
-	switch w.sheds(c, e, to) {
+	switch w.losesReaders(c, e, to) {
 	case yes:
 		return answer{forbidden, askPassword}
 	case open:
 		also = true
 	}
 	if w.at(to) != nil || w.virtual(to) {
-		return orRefused(answer{taken}, also)
+		return orRefusedAnswer(answer{taken}, also)
 	}
-	return orRefused(answer{done}, also)
+	return orRefusedAnswer(answer{done}, also)
 }
 
 // takes reports whether a caller may take an entry out of the reach of the password above it:
@@ -557,16 +557,16 @@ func (w *world) move(c caller, e *entry, folder, name string) answer {
 		return refused
 	}
 	if w.covering(folder) == nil {
-		return orRefused(faults, true)
+		return orRefusedAnswer(faults, true)
 	}
-	switch w.sheds(c, e, to) {
+	switch w.losesReaders(c, e, to) {
 	case yes:
 		return answer{forbidden, askPassword}
 	case open:
 		also = true
 	}
 	if faults != nil {
-		return orRefused(faults, also)
+		return orRefusedAnswer(faults, also)
 	}
-	return orRefused(answer{done}, also)
+	return orRefusedAnswer(answer{done}, also)
 }

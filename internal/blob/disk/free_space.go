@@ -1,0 +1,56 @@
+package disk
+
+import (
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"larder/internal/blob"
+)
+
+// freeSpaceMaxAge is how long one answer of the file system serves.
+const freeSpaceMaxAge = time.Second
+
+// freeSpace keeps the floor of free space. Between two questions to the file system, what was
+// written since is counted off the answer, so that a fast body cannot run far below the
+// floor within a second.
+type freeSpace struct {
+	minFree int64 // bytes
+	now     func() time.Time
+	query   func(dir *os.File) (int64, error)
+
+	mu        sync.Mutex
+	available int64 // bytes free, less what was taken since
+	queriedAt time.Time
+}
+
+// reserve counts n bytes that are about to be written below dir; it refuses with blob.ErrNoSpace when
+// less than the floor would be left.
+func (s *freeSpace) reserve(dir *os.File, n int64) error { return s.checkFree(dir, n, true) }
+
+// check is take without the counting, for a body of n bytes that is only announced.
+func (s *freeSpace) check(dir *os.File, n int64) error { return s.checkFree(dir, n, false) }
+
+func (s *freeSpace) checkFree(dir *os.File, n int64, count bool) error {
+	if s.minFree <= 0 {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if age := s.now().Sub(s.queriedAt); age >= freeSpaceMaxAge || age < 0 {
+		free, err := s.query(dir)
+		if err != nil {
+			return storeError("ask for free space", err)
+		}
+		s.available, s.queriedAt = free, s.now()
+	}
+	if s.available-n < s.minFree {
+		return blob.NoSpace("take body", fmt.Errorf("%d bytes free, %d more would go below the floor of %d", s.available, n,
+			s.minFree))
+	}
+	if count {
+		s.available -= n
+	}
+	return nil
+}
