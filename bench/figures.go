@@ -128,7 +128,8 @@ func (b *bench) memoryWhenFull(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	b.recordLimit("W7", fmt.Sprintf("memory with %d files, after a login", me.Quota.UsedFiles), float64(rss), 60e6, megabytes)
+	b.recordLimit("W7", fmt.Sprintf("memory with %d files, after a login", me.Quota.UsedFiles), float64(rss), 60e6,
+		megabytes)
 	return nil
 }
 
@@ -169,7 +170,8 @@ func (b *bench) countSyncs(ctx context.Context, connections int) error {
 	if connections > smallConnections {
 		goal = 1.5
 	}
-	b.recordLimit("W4", fmt.Sprintf("syncs an upload, %d connections", connections), float64(after-before)/float64(n), goal,
+	b.recordLimit("W4", fmt.Sprintf("syncs an upload, %d connections", connections), float64(after-before)/float64(n),
+		goal,
 		plainNumber)
 	return nil
 }

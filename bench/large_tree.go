@@ -197,7 +197,8 @@ func (m *largeTree) underRule(ctx context.Context, flat string) error {
 			return err
 		}
 	}
-	m.recordLimit("W9", fmt.Sprintf("folder of %d: first page where a new rule judges names", m.entries), median(first), 1500,
+	m.recordLimit("W9", fmt.Sprintf("folder of %d: first page where a new rule judges names", m.entries), median(first),
+		1500,
 		milliseconds)
 	m.recordLimit("W9", fmt.Sprintf("folder of %d: first page after that", m.entries), median(again), 100, milliseconds)
 	return nil
@@ -324,8 +325,8 @@ func (m *largeTree) moveAndDelete(ctx context.Context, name, id string) error {
 	return nil
 }
 
-// collectionRate looks on for a minute, or until nothing is left of what was deleted, and returns how
-// many rows went in a second.
+// collectionRate looks on for a minute, or until nothing is left of what was deleted, and returns
+// how many rows went in a second.
 func (m *largeTree) collectionRate(ctx context.Context) (perSecond float64, err error) {
 	var before, after int
 	const rows = "SELECT COUNT(*) FROM entries"

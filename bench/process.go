@@ -43,7 +43,8 @@ type installation struct {
 
 // newInstallation returns a site with nothing in it, on PostgreSQL with a database of its own.
 func (b *bench) newInstallation(ctx context.Context, name string) (s *installation, err error) {
-	s = &installation{binary: b.binary, dir: filepath.Join(b.dir, name), password: "bench-password-of-the-administrator",
+	s = &installation{binary: b.binary, dir: filepath.Join(b.dir, name),
+		password: "bench-password-of-the-administrator",
 		database: b.cluster, grace: time.Hour}
 	if b.cluster != nil {
 		s.url, err = b.cluster.create(ctx, name)

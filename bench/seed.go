@@ -132,7 +132,8 @@ func (d *seeder) fill(folders []string, each int) error {
 				SELECT n + 1 FROM s WHERE n < %d
 			)
 			SELECT n, (n - %d) / %d AS i, %s AS h, %s AS id FROM s`,
-			first, first+count-1, first, each, mixed, mixed+" || '-0000-4000-8000-' || "+fmt.Sprintf(d.padFormat, "n", 12)))
+			first, first+count-1, first, each, mixed,
+			mixed+" || '-0000-4000-8000-' || "+fmt.Sprintf(d.padFormat, "n", 12)))
 		if err != nil {
 			return err
 		}
@@ -174,8 +175,8 @@ func (d *seeder) analyze() error {
 	return d.exec("VACUUM ANALYZE")
 }
 
-// deletionPending reports whether anything that was deleted is still there: rows below the graveyard, or
-// objects whose time has come.
+// deletionPending reports whether anything that was deleted is still there: rows below the
+// graveyard, or objects whose time has come.
 func (d *seeder) deletionPending(now int64) (left bool, err error) {
 	err = d.queryOne(&left, `
 		SELECT EXISTS (SELECT 1 FROM entries WHERE parent_id = 'graveyard')

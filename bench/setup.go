@@ -120,8 +120,8 @@ func signIn(ctx context.Context, p *server, username, password string) (c *calle
 	return c, cookie, nil
 }
 
-// uploadSmallFile puts the small file where each way of reading finds it: on a public path, and as a
-// private file with a permanent link.
+// uploadSmallFile puts the small file where each way of reading finds it: on a public path, and as
+// a private file with a permanent link.
 func (s *installation) uploadSmallFile(ctx context.Context, p *server, token string) (addresses, error) {
 	content, err := picture()
 	if err != nil {

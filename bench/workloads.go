@@ -149,7 +149,8 @@ func (b *bench) compareWithReference(ctx context.Context) (err error) {
 	return nil
 }
 
-// runPair runs a workload of n requests on both servers, the reference first, and files the outcomes.
+// runPair runs a workload of n requests on both servers, the reference first,
+// and files the outcomes.
 func (b *bench) runPair(ctx context.Context, p pair, connections, n int, reference, larder func(i int) request) error {
 	var known *pair
 	for _, each := range b.pairs {
@@ -217,21 +218,24 @@ func (b *bench) transferLarge(ctx context.Context, ways addresses) error {
 	upload := request{method: "POST", path: "/api/upload", body: b.large,
 		headers: []string{"Authorization: Bearer " + b.token, "X-File-Name: " + name,
 			"Content-Type: application/x-large"}}
-	err := b.runPair(ctx, pair{id: "W3", name: "upload of " + size + ", raw", cpuGoal: 2.3, rateGoal: 0.7, bytes: b.large,
+	err := b.runPair(ctx, pair{id: "W3", name: "upload of " + size + ", raw", cpuGoal: 2.3, rateGoal: 0.7,
+		bytes:      b.large,
 		growthGoal: 8 << 20}, 1, 1, same(put), same(upload))
 	if err != nil {
 		return err
 	}
 	davPut := request{method: "PUT", path: "/webdav/uploads/dav-" + name, body: b.large,
 		headers: []string{b.davHeader, "Content-Type: application/x-large"}}
-	err = b.runPair(ctx, pair{id: "W3", name: "PUT of " + size + " by WebDAV", cpuGoal: 2.3, rateGoal: 0.7, bytes: b.large,
+	err = b.runPair(ctx, pair{id: "W3", name: "PUT of " + size + " by WebDAV", cpuGoal: 2.3, rateGoal: 0.7,
+		bytes:      b.large,
 		growthGoal: 8 << 20}, 1, 1, same(put), same(davPut))
 	if err != nil || !b.wants("W2") {
 		return err
 	}
 	get, read := request{method: "GET", path: "/" + name}, ways.withSession
 	read.path = "/uploads/" + name
-	if err := b.runPair(ctx, pair{id: "W2", name: "GET " + size + ", session", cpuGoal: 1.3, rateGoal: 0.9, bytes: b.large,
+	if err := b.runPair(ctx, pair{id: "W2", name: "GET " + size + ", session", cpuGoal: 1.3, rateGoal: 0.9,
+		bytes:      b.large,
 		growthGoal: 4 << 20}, 1, 1, same(get), same(read)); err != nil {
 		return err
 	}

@@ -19,8 +19,8 @@ import (
 	"time"
 )
 
-// proxiedSite stands before a server, on the same origin, as the browser sees it: it adds pages of the
-// test's own below /__host, without any policy, as if the site had forgotten its own, and takes
+// proxiedSite stands before a server, on the same origin, as the browser sees it: it adds pages of
+// the test's own below /__host, without any policy, as if the site had forgotten its own, and takes
 // note of the canaries that come in.
 type proxiedSite struct {
 	url  string

@@ -13,8 +13,8 @@ import (
 // mostLocked is how many locks a drive has at a time.
 const mostLocked = 12
 
-// davLedger is a worker that speaks WebDAV, and its account of what it asked for below a folder of its
-// own: contents, folders, properties and locks. Like a ledger it has one request under way at a
+// davLedger is a worker that speaks WebDAV, and its account of what it asked for below a folder of
+// its own: contents, folders, properties and locks. Like a ledger it has one request under way at a
 // time, so after a crash the service must show exactly `before` or exactly `after`.
 type davLedger struct {
 	root   string // /uploads/d0
@@ -126,7 +126,8 @@ func (d *davLedger) put(path string) davOperation {
 	d.sent.add(hash(content))
 	is, existed := d.before[path]
 	is.hash, is.size = hash(content), int64(len(content))
-	return davOperation{method: "PUT", path: path, body: content, status: settled(existed), after: with(d.before, path, is)}
+	return davOperation{method: "PUT", path: path, body: content, status: settled(existed),
+		after: with(d.before, path, is)}
 }
 
 func settled(existed bool) int {
@@ -138,7 +139,8 @@ func settled(existed bool) int {
 
 func (d *davLedger) mkcol() davOperation {
 	path := fmt.Sprintf("d%05d", d.serial)
-	return davOperation{method: "MKCOL", path: path, status: 201, after: with(d.before, path, davResource{folder: true})}
+	return davOperation{method: "MKCOL", path: path, status: 201,
+		after: with(d.before, path, davResource{folder: true})}
 }
 
 func (d *davLedger) remove(path string) davOperation {
@@ -149,7 +151,8 @@ func (d *davLedger) proppatch(path string) davOperation {
 	value := fmt.Sprintf("v%d", d.serial)
 	is := d.before[path]
 	is.properties = bothAre(value)
-	return davOperation{method: "PROPPATCH", path: path, body: setBoth(value), status: 207, after: with(d.before, path, is)}
+	return davOperation{method: "PROPPATCH", path: path, body: setBoth(value), status: 207,
+		after: with(d.before, path, is)}
 }
 
 // lock locks a file, or what is not there, which makes an empty one first.
@@ -210,7 +213,10 @@ func (d *davLedger) transfer(method string, files, folders []string) davOperatio
 // under is what lies at a path and below it.
 func under(all davTree, top string) davTree {
 	some := maps.Clone(all)
-	maps.DeleteFunc(some, func(path string, _ davResource) bool { return path != top && !strings.HasPrefix(path, top+"/") })
+	maps.DeleteFunc(some, func(path string, _ davResource) bool {
+		return path != top &&
+			!strings.HasPrefix(path, top+"/")
+	})
 	return some
 }
 

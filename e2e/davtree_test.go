@@ -129,7 +129,8 @@ func (c *client) propfind(t testing.TB, path string) map[string]davResource {
 			if s.Status != "HTTP/1.1 200 OK" {
 				continue
 			}
-			is := davResource{folder: s.Prop.Collection != nil, size: s.Prop.Size, lock: strings.Join(s.Prop.Tokens, " ")}
+			is := davResource{folder: s.Prop.Collection != nil, size: s.Prop.Size,
+				lock: strings.Join(s.Prop.Tokens, " ")}
 			if s.Prop.One+s.Prop.Two != "" {
 				is.properties = s.Prop.One + "|" + s.Prop.Two
 			}

@@ -28,8 +28,8 @@ type faultFixture struct {
 	kept  string // content of /uploads/kept.bin
 }
 
-// systemFault makes a running server suffer; the function it returns ends that. temp is the temporary
-// file of the body under way.
+// systemFault makes a running server suffer; the function it returns ends that. temp is the
+// temporary file of the body under way.
 type systemFault struct {
 	name         string
 	begin        func(t *testing.T, a *faultFixture, temp string) (end func())
@@ -43,22 +43,25 @@ var systemFaults = []systemFault{
 	{name: "EIO on write", failsStores: true, begin: func(t *testing.T, a *faultFixture, temp string) func() {
 		return a.p.inject(t, "write", "EIO", temp)
 	}},
-	{name: "EIO on fsync of the bytes", failsStores: true, begin: func(t *testing.T, a *faultFixture, temp string) func() {
-		return a.p.inject(t, "fsync", "EIO", temp)
-	}},
+	{name: "EIO on fsync of the bytes", failsStores: true,
+		begin: func(t *testing.T, a *faultFixture, temp string) func() {
+			return a.p.inject(t, "fsync", "EIO", temp)
+		}},
 	{name: "EIO on rename", failsStores: true, begin: func(t *testing.T, a *faultFixture, temp string) func() {
 		return a.p.inject(t, "renameat2", "EIO", filepath.Dir(temp))
 	}},
-	{name: "EIO on fsync of the directory", failsStores: true, begin: func(t *testing.T, a *faultFixture, _ string) func() {
-		shards := []string{a.root}
-		for i := range 256 {
-			shards = append(shards, filepath.Join(a.root, fmt.Sprintf("%02x", i)))
-		}
-		return a.p.inject(t, "fsync", "EIO", shards...)
-	}},
-	{name: "EIO on fdatasync of the database", failsCommits: true, begin: func(t *testing.T, a *faultFixture, _ string) func() {
-		return a.p.inject(t, "fsync,fdatasync", "EIO", filepath.Join(a.dir, "larder.db-wal"))
-	}},
+	{name: "EIO on fsync of the directory", failsStores: true,
+		begin: func(t *testing.T, a *faultFixture, _ string) func() {
+			shards := []string{a.root}
+			for i := range 256 {
+				shards = append(shards, filepath.Join(a.root, fmt.Sprintf("%02x", i)))
+			}
+			return a.p.inject(t, "fsync", "EIO", shards...)
+		}},
+	{name: "EIO on fdatasync of the database", failsCommits: true,
+		begin: func(t *testing.T, a *faultFixture, _ string) func() {
+			return a.p.inject(t, "fsync,fdatasync", "EIO", filepath.Join(a.dir, "larder.db-wal"))
+		}},
 	{name: "ENOSPC and a short write", failsStores: true, separate: true, begin: fillUp},
 	{name: "EMFILE", failsStores: true, failsOpens: true, begin: func(t *testing.T, a *faultFixture, _ string) func() {
 		before := a.p.limitFiles(t, "1")
@@ -227,7 +230,8 @@ func (c *client) headers(t *testing.T) http.Header {
 }
 
 // halves sends a request whose body pauses in the middle for between.
-func (a *faultFixture) halves(t *testing.T, method, path string, header http.Header, body []byte, between func()) reply {
+func (a *faultFixture) halves(t *testing.T, method, path string, header http.Header, body []byte,
+	between func()) reply {
 	t.Helper()
 	address := strings.TrimPrefix(a.p.url, "http://")
 	conn, err := net.Dial("tcp", address)

@@ -36,7 +36,8 @@ func until(t *testing.T, what string, condition func() bool) {
 // visitor is a client without an account, of the process that runs now.
 func (w *crashFixture) visitor() *client { return newClient(w.admin.bases...) }
 
-// accountWithFiles is somebody with files whose account is about to go. All files have the same content.
+// accountWithFiles is somebody with files whose account is about to go. All files
+// have the same content.
 type accountWithFiles struct {
 	id, name, content  string
 	file, link, share  string
@@ -45,7 +46,8 @@ type accountWithFiles struct {
 	keyed              *client
 }
 
-// createAccountWithFiles makes an account with some files; with many, more than are handed over within a request.
+// createAccountWithFiles makes an account with some files; with many, more than are handed
+// over within a request.
 func (w *crashFixture) createAccountWithFiles(t *testing.T, many bool) *accountWithFiles {
 	t.Helper()
 	w.serial++

@@ -16,8 +16,8 @@ import (
 
 const smtpUser, smtpPassword = "larder", "canary-smtp-password-5"
 
-// mailServer is a real mail server that speaks STARTTLS and wants a password, behind a door that can be
-// shut: then nobody answers at its address.
+// mailServer is a real mail server that speaks STARTTLS and wants a password, behind a door that
+// can be shut: then nobody answers at its address.
 type mailServer struct {
 	*apptest.Mailbox
 	address string

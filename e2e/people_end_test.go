@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// endpoint is a way to something that hangs on ann's account, and what it answers where that is shut.
+// endpoint is a way to something that hangs on ann's account, and what it answers
+// where that is shut.
 type endpoint struct {
 	name   string
 	by     *client
@@ -25,7 +26,8 @@ func (s *accountStory) doors() []endpoint {
 	for name, id := range s.shares {
 		doors = append(doors, endpoint{"share", s.visitor(), "/api/shares/" + id, 410, "SHARE_REVOKED"})
 		if name == "file" { // where there is one answer for all shares that are not active
-			doors = append(doors, endpoint{"share", s.visitor(), "/api/shares/" + id + "/preview", 410, "SHARE_EXPIRED"})
+			doors = append(doors, endpoint{"share", s.visitor(), "/api/shares/" + id + "/preview", 410,
+				"SHARE_EXPIRED"})
 		}
 	}
 	return doors

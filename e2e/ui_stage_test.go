@@ -97,9 +97,9 @@ func (s *uiStage) expire(t *testing.T) {
 	}
 }
 
-// failsStores makes folders whose bytes browsers send straight to a bucket: /open, which lets the site
-// in; /shut, which does not; /mute, which keeps from pages what it answers. The server of the tests
-// shows its ETag in any case, so that is done by a proxy.
+// failsStores makes folders whose bytes browsers send straight to a bucket: /open, which lets the
+// site in; /shut, which does not; /mute, which keeps from pages what it answers. The server of the
+// tests shows its ETag in any case, so that is done by a proxy.
 func (s *uiStage) stores(t *testing.T) {
 	t.Helper()
 	if s.stocked {

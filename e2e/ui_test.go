@@ -128,8 +128,8 @@ func createManyFiles(t *testing.T, admin, keyed *client) {
 	group.Wait()
 }
 
-// hostileNames are files whose names or contents would run a script where a page took them for markup
-// (abuse cases C67 to C72). What runs says so by an alert.
+// hostileNames are files whose names or contents would run a script where a page took them for
+// markup (abuse cases C67 to C72). What runs says so by an alert.
 var hostileNames = map[string]string{
 	`<img src=x onerror=alert(1)>.txt`:          "<script>alert(2)</script>",
 	`"><svg onload=alert(3)>.png`:               "no picture",

@@ -50,7 +50,8 @@ func summarise(out io.Writer, sum fsck.Summary, deep bool) error {
 		fmt.Fprintf(out, "Read %d bytes; %d objects have no SHA-256 to compare with.\n", sum.Bytes, sum.Unhashed)
 	}
 	if sum.TooYoung > 0 {
-		fmt.Fprintf(out, "Passed over %d objects that nothing refers to yet: they are too young to tell.\n", sum.TooYoung)
+		fmt.Fprintf(out, "Passed over %d objects that nothing refers to yet: they are too young to tell.\n",
+			sum.TooYoung)
 	}
 	if sum.Unchecked > 0 {
 		fmt.Fprintf(out, "Did not look at %d objects whose store is not there.\n", sum.Unchecked)

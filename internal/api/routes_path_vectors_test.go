@@ -291,7 +291,9 @@ func TestPathVectors(t *testing.T) {
 						strings.HasSuffix(sink.name, "filename") || sink.name == "filename encoded"
 					switch {
 					case compatible &&
-						r.Status == 200: // a directory is cut off a name, and a path of one request may be trimmed: but it stays inside
+						// a directory is cut off a name, and a path of one request may be trimmed:
+						// but it stays inside
+						r.Status == 200:
 						if dir := r.Text("path"); dir != home+"/a" && !strings.HasPrefix(dir, home+"/a/") {
 							t.Errorf("%.60q: stored in %q", bad.text, dir)
 						}

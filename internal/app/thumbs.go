@@ -18,9 +18,10 @@ func (a *App) newThumbMaker() *thumb.Maker {
 		return nil
 	}
 	return thumb.New(thumb.Config{
-		Dir: a.Config.ThumbnailDir(), Child: selfCommand, Vips: a.findVips, Spool: a.spool, CheckSpace: a.checkSpoolSpace,
-		Slots: runtime.GOMAXPROCS(0),
-		Now:   a.deps.Now, Log: a.deps.Log,
+		Dir: a.Config.ThumbnailDir(), Child: selfCommand, Vips: a.findVips, Spool: a.spool,
+		CheckSpace: a.checkSpoolSpace,
+		Slots:      runtime.GOMAXPROCS(0),
+		Now:        a.deps.Now, Log: a.deps.Log,
 	})
 }
 

@@ -75,7 +75,8 @@ func Start(t testing.TB, engine string, change ...func(*config.Config)) *Larder 
 
 // StartWithHashHook is Start with a function that is called before each hash of a password and
 // may hold it up.
-func StartWithHashHook(t testing.TB, engine string, onHash func(account.Source), change ...func(*config.Config)) *Larder {
+func StartWithHashHook(t testing.TB, engine string, onHash func(account.Source),
+	change ...func(*config.Config)) *Larder {
 	t.Helper()
 	return start(t, engine, 64, onHash, change)
 }

@@ -92,7 +92,8 @@ func (l *Larder) User(t testing.TB, name string, extra ...M) *Client {
 	return l.SignIn(t, name, "password of "+name)
 }
 
-// sharedAdmin is an administrator's session of our own, signed in once: a login costs a password hash.
+// sharedAdmin is an administrator's session of our own, signed in once: a login
+// costs a password hash.
 func (l *Larder) sharedAdmin(t testing.TB) *Client {
 	t.Helper()
 	l.sharedAdminMu.Lock()

@@ -78,8 +78,8 @@ func NewCanary(t testing.TB, address string) *Canary {
 	return c
 }
 
-// WantNoConnections fails when somebody came since it was last asked. Who comes is let in in turn, so that
-// whoever was there before us is met before us.
+// WantNoConnections fails when somebody came since it was last asked. Who comes is let in in turn,
+// so that whoever was there before us is met before us.
 func (c *Canary) WantNoConnections(what string) {
 	c.t.Helper()
 	conn, err := net.Dial("tcp", c.address.String())

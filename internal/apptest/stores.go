@@ -21,7 +21,8 @@ func ReachLoopback(cfg *config.Config) {
 func (l *Larder) S3Provider(t testing.TB, extra ...M) (id string, bucket s3test.Bucket) {
 	t.Helper()
 	bucket = s3test.New(t)
-	return l.sharedAdmin(t).Post("/api/admin/storage/providers", s3Fields(bucket, extra)).OK(201).Text("provider.id"), bucket
+	return l.sharedAdmin(t).Post("/api/admin/storage/providers", s3Fields(bucket, extra)).OK(201).Text("provider.id"),
+		bucket
 }
 
 func s3Fields(bucket s3test.Bucket, extra []M) M {

@@ -133,7 +133,8 @@ func TestSecondBackupCopiesWhatIsNew(t *testing.T) {
 		wantContent(t, l.SignIn(t, "alice", "password of alice"), "/home/alice/old", "old content")
 		wantSound(t, l)
 
-		if sum = s.mustBackUp(); sum.Copied != 0 || sum.Pruned != 1 || len(s.snapshots()) != 1 || s.poolContent(oldKey) != "" ||
+		if sum = s.mustBackUp(); sum.Copied != 0 || sum.Pruned != 1 || len(s.snapshots()) != 1 ||
+			s.poolContent(oldKey) != "" ||
 			s.poolContent(bothKey) == "" {
 			t.Errorf("third: %+v, snapshots %q, the old object at %q", sum, s.snapshots(), s.poolContent(oldKey))
 		}

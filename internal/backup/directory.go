@@ -125,7 +125,8 @@ func (d *directory) pool(providerID string) string {
 
 // removeLeftovers removes what an interrupted run has left of snapshots.
 func (d *directory) removeLeftovers() error {
-	for _, path := range []string{filepath.Join(snapshotsName, newSnapshotName), filepath.Join(snapshotsName, removedName),
+	for _, path := range []string{filepath.Join(snapshotsName, newSnapshotName),
+		filepath.Join(snapshotsName, removedName),
 		filepath.Join(objectsName, removedName)} {
 		if err := os.RemoveAll(filepath.Join(d.path, path)); err != nil {
 			return fmt.Errorf("remove what an interrupted backup left: %w", err)

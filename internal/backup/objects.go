@@ -31,7 +31,8 @@ const (
 // absentKey is a key that no object has: a healthy store says so, any other fails.
 const absentKey = blob.Key("00/00000000000000000000000000000000")
 
-// openStores has a look at the stores of all local providers of the snapshot, and makes their pools.
+// openStores has a look at the stores of all local providers of the snapshot,
+// and makes their pools.
 func (r *backupRun) openStores(ctx context.Context) error {
 	then := provider.New(provider.Config{DB: r.rows, ObjectDir: r.ObjectDir, Now: r.Now})
 	all, err := then.All(ctx)
@@ -89,7 +90,8 @@ func (r *backupRun) copyObjects(ctx context.Context) (err error) {
 	if r.total.AllObjects, r.total.AllBytes, err = totals(r.rows.Read(ctx)); err != nil {
 		return err
 	}
-	file, err := os.OpenFile(filepath.Join(r.dir.newSnapshotPath(), elsewhereName), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	file, err := os.OpenFile(filepath.Join(r.dir.newSnapshotPath(), elsewhereName), os.O_CREATE|os.O_EXCL|os.O_WRONLY,
+		0o600)
 	if err != nil {
 		return fmt.Errorf("list objects: %w", err)
 	}
@@ -112,8 +114,9 @@ func (r *backupRun) copyObjects(ctx context.Context) (err error) {
 		}
 		r.summary.Elsewhere++
 		r.addProgress(o)
-		return false, list.Encode(elsewhereLine{Provider: o.provider, Key: string(o.key), Size: o.size, SHA256: o.sha256,
-			ETag: o.etag})
+		return false, list.Encode(elsewhereLine{Provider: o.provider, Key: string(o.key), Size: o.size,
+			SHA256: o.sha256,
+			ETag:   o.etag})
 	}, r.copyObject)
 	if err = errors.Join(err, text.Flush(), file.Sync(), file.Close()); err != nil {
 		return fmt.Errorf("copy objects: %w", err)
@@ -198,7 +201,8 @@ func (r *backupRun) copyObject(ctx context.Context, o storedObject) error {
 	return fmt.Errorf("write to the backup: %w", err)
 }
 
-// reportUnreadable tells an object that its store can't read from a store that can't be read at all.
+// reportUnreadable tells an object that its store can't read from a store that can't
+// be read at all.
 func (r *backupRun) reportUnreadable(ctx context.Context, o storedObject, cause error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -249,8 +253,8 @@ func (r *backupRun) isInPool(ctx context.Context, pool *disk.Store, o storedObje
 // the backup has stays.
 var errNoGoodCopy = errors.New("it is damaged in the backup, and the store can't give it whole")
 
-// verifyObject reads an object of a store to its end. An error says that it is not what is recorded,
-// or can't be read.
+// verifyObject reads an object of a store to its end. An error says that it is not what is
+// recorded, or can't be read.
 func verifyObject(ctx context.Context, from blob.Store, o storedObject) error {
 	content, err := from.Open(ctx, o.key)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"larder/internal/provider"
 )
 
-// oldDatabaseAge is how much older than a snapshot a database must be to be taken for an old one: less may
-// be what was deleted since.
+// oldDatabaseAge is how much older than a snapshot a database must be to be taken for an old one:
+// less may be what was deleted since.
 const oldDatabaseAge = 24 * time.Hour
 
 // prune removes the snapshots that are not to be kept, and then what no snapshot names.
@@ -66,9 +66,9 @@ func (r *backupRun) prune(ctx context.Context) error {
 	return nil
 }
 
-// dropSnapshots removes the oldest snapshots until as many are left as are to be kept, and returns those
-// that are left. One that knows more than the new one stays: then it is an old database that was
-// backed up, and what is about to be removed may be all that there is of the files since.
+// dropSnapshots removes the oldest snapshots until as many are left as are to be kept, and returns
+// those that are left. One that knows more than the new one stays: then it is an old database that
+// was backed up, and what is about to be removed may be all that there is of the files since.
 func (r *backupRun) dropSnapshots(ctx context.Context, names []string) (left []string, err error) {
 	here, err := r.snapshotState(ctx, names[len(names)-1])
 	if err != nil {

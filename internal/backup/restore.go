@@ -198,8 +198,8 @@ func (r *restore) restoreAll(ctx context.Context) error {
 // loadingPath is where the database lies until it is complete.
 func (r *restore) loadingPath() string { return filepath.Join(r.DataDir, databaseName+".restoring") }
 
-// loadDatabase takes the database of the snapshot, in the schema of this binary, and makes it that of a
-// service that has just been restored.
+// loadDatabase takes the database of the snapshot, in the schema of this binary, and makes it that
+// of a service that has just been restored.
 func (r *restore) loadDatabase(ctx context.Context) error {
 	path := r.loadingPath()
 	for _, suffix := range []string{"", "-wal", "-shm"} {
@@ -237,7 +237,8 @@ func (r *restore) loadDatabase(ctx context.Context) error {
 	return nil
 }
 
-// resetRestored takes out of a database what ended with the original, or speaks of what no backup holds.
+// resetRestored takes out of a database what ended with the original, or speaks of
+// what no backup holds.
 func resetRestored(tx *db.Tx, now, taken int64) error {
 	for _, change := range []func(tx *db.Tx) error{
 		object.AfterRestore, upload.AfterRestore, quota.AfterRestore, download.Restored, freemode.Restored,

@@ -390,7 +390,8 @@ func TestRestoredServiceGoesOnWithJobs(t *testing.T) {
 		}
 		job := admin.Post("/api/files/"+folder+"/move", M{"targetPath": "/second"}).OK(200).Text("jobId")
 		s.wait("the move was tried", func() bool {
-			return fingerprintNumber(t, s.a.DB, "SELECT count(*) FROM jobs WHERE id = $1 AND status = 'pending' AND attempts = 1",
+			return fingerprintNumber(t, s.a.DB,
+				"SELECT count(*) FROM jobs WHERE id = $1 AND status = 'pending' AND attempts = 1",
 				job) == 1
 		})
 		if err := os.Rename(second+"-away", second); err != nil {
@@ -427,7 +428,8 @@ func TestRestoredServiceSendsNoMailsThatWaited(t *testing.T) {
 			t.Errorf("%d mails wait", n)
 		}
 		// that one is tried at once
-		if n := fingerprintNumber(t, l.Apps[0].DB, "SELECT count(*) FROM jobs WHERE type = 'move' AND id <> 'running3'"); n != 2 {
+		if n := fingerprintNumber(t, l.Apps[0].DB,
+			"SELECT count(*) FROM jobs WHERE type = 'move' AND id <> 'running3'"); n != 2 {
 			t.Errorf("%d other jobs", n)
 		}
 	})

@@ -114,7 +114,8 @@ func keysInUse(q db.Querier, providerID string, keys []blob.Key) (map[blob.Key]b
 	return there, rows.Err()
 }
 
-// keyFingerprint is the fingerprint of the master key that a database was made with, as lifecycle notes it.
+// keyFingerprint is the fingerprint of the master key that a database was made with,
+// as lifecycle notes it.
 func keyFingerprint(q db.Querier) (fingerprint int64, err error) {
 	if err := q.QueryRow("SELECT value FROM versions WHERE name = 'key'").Scan(&fingerprint); err != nil {
 		return 0, fmt.Errorf("look up the key's fingerprint: %w", err)

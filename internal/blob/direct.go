@@ -34,8 +34,8 @@ type Copier interface {
 	// CopyFrom makes the object key of what lies at source in from, of any size, as Put would make
 	// it: nothing is overwritten, and when it fails nothing is left. Info.SHA256 is nil unless the
 	// store tells. mimeType is as in PutOptions. match is the ETag that the source must have, ""
-	// for any. Errors: ErrCopyUnsupported (the two do not lie on one server, or that does not copy: nothing
-	// was made, the caller streams), ErrNotFound (no such source), ErrChanged (the source has
-	// another ETag than match), ErrExists, ErrNoSpace, ErrUnavailable.
+	// for any. Errors: ErrCopyUnsupported (the two do not lie on one server, or that does not copy:
+	// nothing was made, the caller streams), ErrNotFound (no such source), ErrChanged (the source
+	// has another ETag than match), ErrExists, ErrNoSpace, ErrUnavailable.
 	CopyFrom(ctx context.Context, key Key, from Store, source Key, mimeType, match string) (Info, error)
 }

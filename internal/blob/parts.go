@@ -43,8 +43,8 @@ func (u Upload) PartLength(number int) int64 {
 	return u.PartSize
 }
 
-// CheckParts answers ErrPart unless wanted are all parts of u, by number and as long as they must be,
-// and just what is listed.
+// CheckParts answers ErrPart unless wanted are all parts of u, by number and as long as they must
+// be, and just what is listed.
 func (u Upload) CheckParts(wanted, listed []Part) error {
 	for i, p := range wanted {
 		if p.Number != i+1 || p.Size != u.PartLength(p.Number) {

@@ -13,8 +13,8 @@ import (
 	"larder/internal/fsck"
 )
 
-// bucketFixture is a shop with a mount in a bucket, and one in the same bucket below a prefix, each with
-// a file of alice.
+// bucketFixture is a shop with a mount in a bucket, and one in the same bucket below a prefix, each
+// with a file of alice.
 type bucketFixture struct {
 	*fixture
 	bucket s3test.Bucket

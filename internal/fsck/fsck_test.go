@@ -353,7 +353,8 @@ func TestOnlyRequestedRepairsAreMade(t *testing.T) {
 			s.wantFindings(deep, "", everything...)
 		}
 		_, sum := s.check(fsck.Options{Deep: true, Repair: fsck.Repairs{Hashes: true}})
-		if sum.Unhashed != 0 || sum.Repaired != 1 || s.number("SELECT count(*) FROM objects WHERE sha256 IS NULL") != 0 {
+		if sum.Unhashed != 0 || sum.Repaired != 1 ||
+			s.number("SELECT count(*) FROM objects WHERE sha256 IS NULL") != 0 {
 			t.Errorf("hashes: %+v", sum)
 		}
 		s.wantFindings(deep, "")

@@ -58,8 +58,8 @@ func (g listableArea) mayOwn(key blob.Key) bool {
 	return strings.TrimSuffix(above, "/") == g.prefix
 }
 
-// listableAreas are the parts of a place with a store that works: the directory, which its providers
-// share, or each prefix of a bucket.
+// listableAreas are the parts of a place with a store that works: the directory, which its
+// providers share, or each prefix of a bucket.
 func (s *Service) listableAreas(ctx context.Context, place provider.StoreLocation) (all []listableArea, err error) {
 	inBucket := place.Providers[0].Type != provider.BuiltIn
 	walked := map[string]bool{}
@@ -93,9 +93,9 @@ func (s *Service) listableAreas(ctx context.Context, place provider.StoreLocatio
 	return all, nil
 }
 
-// eachLeftover walks through a place and calls do with pieces of what nothing refers to, of any age. It
-// returns how many objects it saw. What has no store that works is passed over, unless that is
-// all of the place.
+// eachLeftover walks through a place and calls do with pieces of what nothing refers to, of any
+// age. It returns how many objects it saw. What has no store that works is passed over, unless that
+// is all of the place.
 func (s *Service) eachLeftover(ctx context.Context, place provider.StoreLocation,
 	do func([]leftover) error) (seen int64, err error) {
 	grounds, err := s.listableAreas(ctx, place)
@@ -167,7 +167,8 @@ func (c *check) checkLeftovers(place provider.StoreLocation) error {
 	})
 	c.Stored += seen
 	if errors.Is(err, blob.ErrUnavailable) {
-		return c.addFinding(StoreUnavailable, nil, "%s: its objects can't be listed: %v", c.stores[place.Providers[0].ID].name, err)
+		return c.addFinding(StoreUnavailable, nil, "%s: its objects can't be listed: %v",
+			c.stores[place.Providers[0].ID].name, err)
 	}
 	if errors.Is(err, errCannotList) {
 		c.Unlisted++

@@ -37,7 +37,8 @@ func (c *check) openStores(places []provider.StoreLocation) error {
 				return c.ctx.Err()
 			}
 			if s.err != nil {
-				if err := c.addFinding(StoreUnavailable, nil, "%s: its store is not there: %v", s.name, s.err); err != nil {
+				if err := c.addFinding(StoreUnavailable, nil, "%s: its store is not there: %v", s.name,
+					s.err); err != nil {
 					return err
 				}
 			}
@@ -197,8 +198,8 @@ func (c *check) recheck(doubts []suspect) error {
 	return nil
 }
 
-// describeFiles names some files that an object is the content of, for the first of many objects: it takes
-// a look through all files.
+// describeFiles names some files that an object is the content of, for the first of many objects:
+// it takes a look through all files.
 func (c *check) describeFiles(objectID string) (string, error) {
 	const some, enough = 3, 200
 	if c.namedObjects++; c.namedObjects > enough {

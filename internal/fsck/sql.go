@@ -67,8 +67,8 @@ func queryAll[T any](q db.Querier, scan func(rows *sql.Rows) (T, error), query s
 	return out, rows.Err()
 }
 
-// unreachableEntries lists entries whose parent is not there or no folder, and those without one that are
-// neither a mount's root nor one of the tree's own.
+// unreachableEntries lists entries whose parent is not there or no folder, and those without one
+// that are neither a mount's root nor one of the tree's own.
 func unreachableEntries(q db.Querier, low, high string) ([]entry, error) {
 	return queryAll(q, func(rows *sql.Rows) (e entry, err error) {
 		var kind int
@@ -99,7 +99,8 @@ func folderCycles(q db.Querier, low, high string) ([]entry, error) {
 		ORDER BY e.id`, low, high)
 }
 
-// filesWithoutContent lists files whose object is not there (then object is "") or has another size.
+// filesWithoutContent lists files whose object is not there (then object is "")
+// or has another size.
 func filesWithoutContent(q db.Querier, low, high string) ([]entry, error) {
 	return queryAll(q, func(rows *sql.Rows) (e entry, err error) {
 		err = rows.Scan(&e.id, &e.name, &e.owner, &e.size, &e.object, &e.objectSize)
@@ -160,8 +161,8 @@ func condemnedObjects(q db.Querier, low, high string) ([]condemnedObject, error)
 		ORDER BY o.id`, low, high)
 }
 
-// hiddenFolders are the folders below the graveyard and the staging root: what lies in them is given back
-// already, and not yet taken away, or not yet charged.
+// hiddenFolders are the folders below the graveyard and the staging root: what lies in them is
+// given back already, and not yet taken away, or not yet charged.
 const hiddenFolders = `
 	RECURSIVE apart(id) AS (
 		SELECT id FROM entries WHERE id IN ('graveyard', 'staging')
@@ -204,7 +205,8 @@ func wrongQuotas(q db.Querier) ([]wrongQuota, error) {
 		err = rows.Scan(&w.user, &w.name, &kept, &w.recorded.Storage, &w.recorded.Files, &w.recorded.ReservedStorage,
 			&w.recorded.ReservedFiles,
 			&w.recorded.Folders, &w.recorded.ReservedFolders,
-			&w.counted.Storage, &w.counted.Files, &w.counted.ReservedStorage, &w.counted.ReservedFiles, &w.counted.Folders,
+			&w.counted.Storage, &w.counted.Files, &w.counted.ReservedStorage, &w.counted.ReservedFiles,
+			&w.counted.Folders,
 			&w.counted.ReservedFolders)
 		w.hasQuota = kept > 0
 		return w, err

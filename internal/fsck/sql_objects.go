@@ -33,11 +33,11 @@ func filesOf(q db.Querier, objectID string, limit int) ([]string, error) {
 // keysPerQuery is how many keys one statement asks for.
 const keysPerQuery = 200
 
-// unreferencedKeys returns those of at most keysPerQuery keys that no object, no entry of the garbage list
-// and no upload under way has, with any provider there is now: which of them share a place may
-// change while that is walked through, and keys are random, so that none is taken for another's.
-// It is one statement: a key moves from the garbage list to an object in one transaction, and is
-// seen here or there.
+// unreferencedKeys returns those of at most keysPerQuery keys that no object, no entry of the
+// garbage list and no upload under way has, with any provider there is now: which of them share a
+// place may change while that is walked through, and keys are random, so that none is taken for
+// another's. It is one statement: a key moves from the garbage list to an object in one
+// transaction, and is seen here or there.
 func unreferencedKeys(q db.Querier, keys []blob.Key) ([]blob.Key, error) {
 	// Asked apart, so that PostgreSQL goes by the indexes. What a provider has that is made in
 	// between is too young to be asked for.
@@ -91,10 +91,10 @@ func placeholders(first, n int) string {
 	return "(" + strings.Join(marks, ", ") + ")"
 }
 
-// claimTurn decides who sweeps a store: one caller within every so many milliseconds. The first call
-// of all makes the row and takes no turn, nor does one that comes late: then the service was down
-// for long, or this is a database from a backup, whose last turn says nothing about what has been
-// stored since. A turn that lies far in the future is of a clock that went back, and is over.
+// claimTurn decides who sweeps a store: one caller within every so many milliseconds. The first
+// call of all makes the row and takes no turn, nor does one that comes late: then the service was
+// down for long, or this is a database from a backup, whose last turn says nothing about what has
+// been stored since. A turn that lies far in the future is of a clock that went back, and is over.
 func claimTurn(tx *db.Tx, name string, now, every, late int64) (bool, error) {
 	made, err := tx.Exec("INSERT INTO versions (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING", name, now)
 	if err != nil || made == 1 {

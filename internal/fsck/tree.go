@@ -21,8 +21,8 @@ const (
 // maxID comes after every id.
 const maxID = "\U0010FFFF"
 
-// eachRange calls do with one range of ids after another, (low, high], until the last, whose high is
-// top. Both bounds are plain comparisons, so that each piece costs what is in it.
+// eachRange calls do with one range of ids after another, (low, high], until the last, whose high
+// is top. Both bounds are plain comparisons, so that each piece costs what is in it.
 func eachRange(after func(low string) (high string, err error), do func(low, high string) error) error {
 	for low := ""; ; {
 		high, err := after(low)
@@ -39,8 +39,8 @@ func eachRange(after func(low string) (high string, err error), do func(low, hig
 	}
 }
 
-// checkEntries finds entries that hang below nothing or in a circle, and files without content or with
-// another size than that.
+// checkEntries finds entries that hang below nothing or in a circle, and files without content or
+// with another size than that.
 func (c *check) checkEntries() error {
 	q := c.DB.Read(c.ctx)
 	return eachRange(func(low string) (string, error) { return lastOfRange(q, nextEntry, low, entryPiece) },
@@ -84,7 +84,8 @@ func (c *check) checkEntries() error {
 					err = c.addFinding(NoObject, nil, "file %s (%s of owner %s): its content is not known", e.id, path,
 						e.owner)
 				} else {
-					err = c.addFinding(WrongSize, nil, "file %s (%s of owner %s): it has %d bytes, its content %d", e.id,
+					err = c.addFinding(WrongSize, nil, "file %s (%s of owner %s): it has %d bytes, its content %d",
+						e.id,
 						path,
 						e.owner, e.size, e.objectSize)
 				}
@@ -133,7 +134,8 @@ func (c *check) checkCopies() error {
 				})
 			}
 		}
-		if err := c.addFinding(LeftoverCopy, mend, "entry %s of owner %s: a copy that was begun, and that no job goes on with",
+		if err := c.addFinding(LeftoverCopy, mend,
+			"entry %s of owner %s: a copy that was begun, and that no job goes on with",
 			s.entry, s.user); err != nil {
 			return err
 		}
@@ -204,7 +206,8 @@ func (c *check) checkQuotas() error {
 		if !w.hasQuota {
 			err = c.addFinding(WrongQuota, nil, "user %s: has files and no quota", name)
 		} else {
-			err = c.addFinding(WrongQuota, mend, "user %s: the quota says %s, the sums are %s", name, describeCounters(w.recorded),
+			err = c.addFinding(WrongQuota, mend, "user %s: the quota says %s, the sums are %s", name,
+				describeCounters(w.recorded),
 				describeCounters(w.counted))
 		}
 		if err != nil {

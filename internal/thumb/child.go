@@ -23,8 +23,8 @@ import (
 // maxChildOutput is how much of what a child says on its way out is kept for the log.
 const maxChildOutput = 1 << 10
 
-// runDecoders has a child write the thumbnail of in to out: with libvips where that is there, and by
-// itself if that fails. Both together get as long as one. Fault: NotFound, when there is none.
+// runDecoders has a child write the thumbnail of in to out: with libvips where that is there, and
+// by itself if that fails. Both together get as long as one. Fault: NotFound, when there is none.
 func (m *Maker) runDecoders(ctx context.Context, in, out *os.File, edge int) error {
 	patient, cancel := context.WithTimeout(ctx, m.ChildTimeout)
 	defer cancel()
@@ -64,9 +64,9 @@ func (m *Maker) runDecoders(ctx context.Context, in, out *os.File, edge int) err
 	return fmt.Errorf("make a thumbnail: %w", failed)
 }
 
-// runChild runs one child, the program child with more arguments, in a group of its own that is killed
-// when ctx ends, with nothing of the server's environment and no other file of the server's. The
-// child dies with the server, too.
+// runChild runs one child, the program child with more arguments, in a group of its own that is
+// killed when ctx ends, with nothing of the server's environment and no other file of the server's.
+// The child dies with the server, too.
 func runChild(ctx context.Context, child, args []string, in, out *os.File) error {
 	runtime.LockOSThread() // to the kernel the parent is the thread
 	defer runtime.UnlockOSThread()

@@ -17,8 +17,8 @@ const (
 	alphaFlag = 0x10 // in the flags of VP8X: it has transparency. The others announce chunks that are taken out.
 )
 
-// stripMetadata takes everything out of a WebP but the pixels. libvips is told to leave the rest away,
-// and still writes EXIF of its own, as versions of it differ; where a picture was taken must
+// stripMetadata takes everything out of a WebP but the pixels. libvips is told to leave the rest
+// away, and still writes EXIF of its own, as versions of it differ; where a picture was taken must
 // not hang on that.
 func stripMetadata(file *os.File) error {
 	info, err := file.Stat()

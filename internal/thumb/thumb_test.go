@@ -413,7 +413,8 @@ func TestVips(t *testing.T) {
 		Size() != image.Pt(120, 160) {
 		t.Errorf("%v", err)
 	}
-	if glass, _ := k.get(t, source("glass", thumbtest.PNG(thumbtest.HalfTransparent(300, 200))), 160); !seesThrough(t, glass) {
+	if glass, _ := k.get(t, source("glass", thumbtest.PNG(thumbtest.HalfTransparent(300, 200))), 160); !seesThrough(t,
+		glass) {
 		t.Error("nothing shines through any more")
 	}
 	k.wantStarted(t, 2)

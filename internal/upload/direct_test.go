@@ -83,7 +83,8 @@ func TestDirectUploadIsCopiedThroughTheService(t *testing.T) {
 		text := strings.Repeat("abc", 100_000)
 		etag := straight(session.URL, text)
 
-		w.store.QueueFaults(blobtest.Put, blobtest.Fault{Err: blob.Unavailable("put", errors.New("down")), FailAfter: 1000})
+		w.store.QueueFaults(blobtest.Put, blobtest.Fault{Err: blob.Unavailable("put", errors.New("down")),
+			FailAfter: 1000})
 		_, _, err := w.up.Complete(ctx, w.ann, session.ID, etag)
 		w.wantFault(err, fault.Unavailable, "a store that does not take the copy")
 		w.store.QueueFaults(blobtest.Open, blobtest.Fault{Err: blob.Unavailable("open", errors.New("down"))})

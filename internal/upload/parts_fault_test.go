@@ -74,7 +74,8 @@ func TestFailingStoreOfParts(t *testing.T) {
 func TestPartStoredInPartIsRefused(t *testing.T) {
 	eachInParts(t, func(t *testing.T, w *fixture) {
 		id := w.beginParts("", 1, 2, 3)
-		w.store.QueueFaults(blobtest.PutPart, blobtest.Fault{Err: blob.NoSpace("write", errors.New("ENOSPC")), FailAfter: 10})
+		w.store.QueueFaults(blobtest.PutPart,
+			blobtest.Fault{Err: blob.NoSpace("write", errors.New("ENOSPC")), FailAfter: 10})
 		_, err := w.up.PutPart(ctx, w.ann, id, 2, strings.NewReader(strings.Repeat("x", partLength)), -1)
 		w.wantFault(err, fault.Unavailable, "a full store")
 		if w.content(w.ann, w.complete(w.ann, id, "").ID) != distinctBytes(2500) {

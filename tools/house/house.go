@@ -30,15 +30,15 @@ func (f Finding) String() string {
 	return fmt.Sprintf("%s:%d: %s", f.File, f.Line, f.Text)
 }
 
-// machine matches what belongs to the machine of a developer: its directories, and documents that
-// are not part of the project. It is put together so that it does not match itself.
-var machine = regexp.MustCompile(`/wor` + `k/|/far` + `m/|\.\./sha` + `red|\b(SPE` + `C|DECI` + `SIONS)\.md\b`)
+// machinePaths matches what belongs to the machine of a developer: its directories, and documents
+// that are not part of the project. It is put together so that it does not match itself.
+var machinePaths = regexp.MustCompile(`/wor` + `k/|/far` + `m/|\.\./sha` + `red|\b(SPE` + `C|DECI` + `SIONS)\.md\b`)
 
 // Text finds places of one machine in a file of any kind.
 func Text(name string, text []byte) []Finding {
 	var found []Finding
 	for number, line := range strings.Split(string(text), "\n") {
-		if match := machine.FindString(line); match != "" {
+		if match := machinePaths.FindString(line); match != "" {
 			found = append(found, Finding{File: name, Line: number + 1,
 				Text: "names " + match + ", which exists on one machine only"})
 		}
@@ -77,7 +77,7 @@ func Modules(required []Requirement, packages []Package) []Finding {
 		}
 		imported := slices.ContainsFunc(packages, func(pkg Package) bool {
 			here := strings.TrimPrefix(pkg.ImportPath, module+"/")
-			return !support(here) && !within(here, "bench", "e2e") &&
+			return !isTestSupport(here) && !within(here, "bench", "e2e") &&
 				slices.ContainsFunc(pkg.Imports, func(path string) bool { return within(path, requirement.Path) })
 		})
 		if imported {

@@ -30,13 +30,13 @@ var layers = [][]string{
 	{"cmd", "bench", "e2e"},
 }
 
-// only names packages that few may import: the value lists these.
-var only = map[string][]string{
+// restrictedImporters names packages that few may import: the value lists these.
+var restrictedImporters = map[string][]string{
 	"internal/config": {"internal/app", "internal/apptest", "cmd"},
 }
 
-// vague are names that say nothing about what a package or file holds.
-var vague = []string{"util", "common", "helper", "model", "type", "service", "misc"}
+// vagueNames are names that say nothing about what a package or file holds.
+var vagueNames = []string{"util", "common", "helper", "model", "type", "service", "misc"}
 
 // Package is what `go list -json` tells of a package.
 type Package struct {
@@ -51,7 +51,7 @@ func Layers(packages []Package) []Finding {
 	var found []Finding
 	for _, pkg := range packages {
 		here := strings.TrimPrefix(pkg.ImportPath, module+"/")
-		row, column, seat := place(here)
+		row, column, seat := layerOf(here)
 		if row < 0 {
 			found = append(found, Finding{File: here,
 				Text: "has no place in the table of layers (tools/house/layers.go)"})
@@ -62,24 +62,26 @@ func Layers(packages []Package) []Finding {
 			if !ours {
 				continue
 			}
-			thatRow, thatColumn, thatSeat := place(there)
+			thatRow, thatColumn, thatSeat := layerOf(there)
 			switch {
 			case thatRow > row, thatRow == row && thatColumn > column:
 				found = append(found, Finding{File: here, Text: "imports " + there + ", which does not lie below it"})
-			case support(there) && !support(here) && !within(here, "bench", "e2e"):
+			case isTestSupport(there) && !isTestSupport(here) && !within(here, "bench", "e2e"):
 				found = append(found, Finding{File: here, Text: "imports " + there + ", which is for tests"})
-			case only[thatSeat] != nil && thatSeat != seat && !slices.Contains(only[thatSeat], seat):
+			case restrictedImporters[thatSeat] != nil && thatSeat != seat &&
+				!slices.Contains(restrictedImporters[thatSeat], seat):
 				found = append(found, Finding{File: here,
-					Text: "imports " + there + ", which only " + strings.Join(only[thatSeat], ", ") + " may"})
+					Text: "imports " + there + ", which only " + strings.Join(restrictedImporters[thatSeat], ", ") +
+						" may"})
 			}
 		}
 	}
 	return found
 }
 
-// place finds the row and column of a package in the table and the name that stands there; the row
-// is -1 when there is none.
-func place(pkg string) (row, column int, seat string) {
+// layerOf finds the row and column of a package in the table and the name that stands there; the
+// row is -1 when there is none.
+func layerOf(pkg string) (row, column int, seat string) {
 	for row, names := range layers {
 		for column, name := range names {
 			if within(pkg, name) {
@@ -105,7 +107,7 @@ func Names(packages []Package) []Finding {
 // saysNothing reports names such as util, helpers and stringutil.
 func saysNothing(name string) bool {
 	singular := strings.TrimSuffix(strings.ToLower(name), "s")
-	return slices.Contains(vague, singular) || strings.HasSuffix(singular, "util") ||
+	return slices.Contains(vagueNames, singular) || strings.HasSuffix(singular, "util") ||
 		strings.HasSuffix(singular, "helper")
 }
 
@@ -118,8 +120,8 @@ func within(place string, roots ...string) bool {
 	})
 }
 
-// support reports whether a package exists for tests: apptest, blobtest, kvtest.
-func support(pkg string) bool {
+// isTestSupport reports whether a package exists for tests: apptest, blobtest, kvtest.
+func isTestSupport(pkg string) bool {
 	return slices.ContainsFunc(strings.Split(pkg, "/"),
 		func(segment string) bool { return strings.HasSuffix(segment, "test") })
 }

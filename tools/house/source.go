@@ -20,17 +20,18 @@ const (
 // Where something may stand, besides tests and test support. Commands, benchmarks, black-box tests
 // and tools are free in all but form.
 var (
-	free      = []string{"cmd", "bench", "e2e", "tools"}
-	sqlHomes  = []string{"internal/db"}
-	jsonHomes = []string{"internal/api"}
-	clocks    = []string{"internal/app"}
-	httpHomes = []string{"internal/api", "internal/webdav", "internal/egress", "internal/captcha", "internal/blob/s3",
+	exemptRoots   = []string{"cmd", "bench", "e2e", "tools"}
+	sqlPackages   = []string{"internal/db"}
+	jsonPackages  = []string{"internal/api"}
+	clockPackages = []string{"internal/app"}
+	httpPackages  = []string{"internal/api", "internal/webdav", "internal/egress", "internal/captcha",
+		"internal/blob/s3",
 		"internal/app", "web",
 		"internal/provider/probe_direct.go"} // which does to a store what a browser does
 )
 
-// statement matches SQL: loosely in upper case, which is how we write it, strictly in any other.
-var statement = regexp.MustCompile(
+// sqlStatement matches SQL: loosely in upper case, which is how we write it, strictly in any other.
+var sqlStatement = regexp.MustCompile(
 	`^\s*(SELECT\s|INSERT\s+(OR\s+\w+\s+)?INTO\s|UPDATE\s+\w+\s|DELETE\s+FROM\s|WITH\s+(RECURSIVE\s+)?\w+\s*(\([^)]*\)\s*)?AS\s|` +
 		`CREATE\s+((UNIQUE\s+)?INDEX|TABLE)\s|ALTER\s+TABLE\s|DROP\s+(TABLE|INDEX)\s|ORDER\s+BY\s|ON\s+CONFLICT\s)` +
 		`|(?i)^\s*(select\s.*\sfrom\s+\w+\s+(where|join|order|group|limit)\s|insert\s+into\s+\w+\s*\(|update\s+\w+\s+set\s+\w+\s*=|delete\s+from\s+\w+\s+where\s|with\s+recursive\s)`)
@@ -48,7 +49,7 @@ type file struct {
 // and net/http may stand, its length, its name, switched-off linters, commented-out code, and
 // sleeping or skipped tests. path is from the root, with slashes.
 func Source(name string, text []byte) []Finding {
-	f := &file{path: name, test: strings.HasSuffix(name, "_test.go") || support(path.Dir(name)),
+	f := &file{path: name, test: strings.HasSuffix(name, "_test.go") || isTestSupport(path.Dir(name)),
 		set: token.NewFileSet()}
 	var err error
 	if f.ast, err = parser.ParseFile(f.set, name, text, parser.ParseComments); err != nil {
@@ -68,7 +69,7 @@ func (f *file) report(at token.Pos, format string, args ...any) {
 
 // exempt reports whether the file is a test or lies in one of the places.
 func (f *file) exempt(homes []string) bool {
-	return f.test || within(f.path, homes...) || within(f.path, free...)
+	return f.test || within(f.path, homes...) || within(f.path, exemptRoots...)
 }
 
 // form checks length and name.
@@ -89,7 +90,7 @@ func (f *file) form(text []byte) {
 // imports checks who imports net/http.
 func (f *file) imports() {
 	for _, spec := range f.ast.Imports {
-		if spec.Path.Value == `"net/http"` && !f.exempt(httpHomes) {
+		if spec.Path.Value == `"net/http"` && !f.exempt(httpPackages) {
 			f.report(spec.Pos(), "imports net/http; only transports and what stands above them do")
 		}
 	}
@@ -100,12 +101,12 @@ func (f *file) visit(node ast.Node) bool {
 	switch n := node.(type) {
 	case *ast.BasicLit:
 		if n.Kind == token.STRING && f.sqlForbidden() {
-			if value, err := strconv.Unquote(n.Value); err == nil && statement.MatchString(value) {
+			if value, err := strconv.Unquote(n.Value); err == nil && sqlStatement.MatchString(value) {
 				f.report(n.Pos(), "holds SQL; that stands in sql*.go of the package that owns the table")
 			}
 		}
 	case *ast.Field:
-		if n.Tag != nil && !f.exempt(jsonHomes) {
+		if n.Tag != nil && !f.exempt(jsonPackages) {
 			tag, _ := strconv.Unquote(n.Tag.Value)
 			if _, tagged := reflect.StructTag(tag).Lookup("json"); tagged {
 				f.report(n.Tag.Pos(), "has a JSON tag; what clients see is written in internal/api")
@@ -120,7 +121,7 @@ func (f *file) visit(node ast.Node) bool {
 // sqlForbidden reports whether the file may not hold SQL.
 func (f *file) sqlForbidden() bool {
 	name := path.Base(f.path)
-	return !f.exempt(sqlHomes) && !strings.HasPrefix(name, "sql")
+	return !f.exempt(sqlPackages) && !strings.HasPrefix(name, "sql")
 }
 
 // selector checks time.Now and the like outside the composition root, and sleeps
@@ -133,7 +134,7 @@ func (f *file) selector(n *ast.SelectorExpr) {
 	isTime := from.Name == f.localName("time")
 	switch n.Sel.Name {
 	case "Now", "Since", "Until":
-		if isTime && !f.exempt(clocks) {
+		if isTime && !f.exempt(clockPackages) {
 			f.report(n.Pos(), "reads the clock by time.%s; take a now func() time.Time", n.Sel.Name)
 		}
 	case "Sleep":

@@ -29,7 +29,7 @@ func TestSubjectsOfTheHistory(t *testing.T) {
 	if remark != "" {
 		t.Log(remark)
 	}
-	show(t, Subjects(commits))
+	reportAll(t, Subjects(commits))
 }
 
 // TestHistory takes clones of a small repository apart: whole, without the base, and exported.

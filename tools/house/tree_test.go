@@ -27,22 +27,22 @@ var update = flag.Bool("update", false, "write the tests of each case into "+cas
 // TestTree applies every rule to the tree as it lies on disk, committed or not.
 func TestTree(t *testing.T) {
 	packages := listPackages(t)
-	t.Run("imports go down", func(t *testing.T) { show(t, Layers(packages)) })
-	t.Run("packages have names that say something", func(t *testing.T) { show(t, Names(packages)) })
-	t.Run("direct modules are few", func(t *testing.T) { show(t, Modules(listRequirements(t), packages)) })
+	t.Run("imports go down", func(t *testing.T) { reportAll(t, Layers(packages)) })
+	t.Run("packages have names that say something", func(t *testing.T) { reportAll(t, Names(packages)) })
+	t.Run("direct modules are few", func(t *testing.T) { reportAll(t, Modules(listRequirements(t), packages)) })
 	texts := readFiles(t)
 	names := slices.Sorted(maps.Keys(texts))
 	t.Run("files keep the rules", func(t *testing.T) {
 		var sources int
 		for _, name := range names {
 			text := texts[name]
-			show(t, Text(name, text))
+			reportAll(t, Text(name, text))
 			switch {
 			case path.Ext(name) == ".go":
 				sources++
-				show(t, Source(name, text))
+				reportAll(t, Source(name, text))
 			case path.Base(name) == "package-lock.json":
-				show(t, Lock(name, text))
+				reportAll(t, Lock(name, text))
 			}
 		}
 		if sources < 10 {
@@ -58,7 +58,7 @@ func TestTree(t *testing.T) {
 			}
 		}
 		for _, name := range names {
-			show(t, References(name, texts[name], tree))
+			reportAll(t, References(name, texts[name], tree))
 		}
 	})
 	t.Run("abuse cases list their tests", func(t *testing.T) {
@@ -68,7 +68,7 @@ func TestTree(t *testing.T) {
 		}
 		found, renewed := Cases(casesFile, texts[casesFile], shown)
 		if !*update {
-			show(t, found)
+			reportAll(t, found)
 			return
 		}
 		if err := os.WriteFile(filepath.Join(root, casesFile), renewed, 0o666); err != nil {
@@ -94,8 +94,8 @@ func readFiles(t *testing.T) map[string][]byte {
 	return texts
 }
 
-// show fails the test with the findings.
-func show(t *testing.T, found []Finding) {
+// reportAll fails the test with the findings.
+func reportAll(t *testing.T, found []Finding) {
 	t.Helper()
 	for _, finding := range found {
 		t.Error(finding)

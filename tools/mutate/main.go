@@ -51,14 +51,14 @@ func run(ctx context.Context, out io.Writer, names []string) (ok bool, err error
 	if err := copyTree(dir); err != nil {
 		return false, fmt.Errorf("copy the source tree: %w", err)
 	}
-	if err := healthy(ctx, dir, chosen); err != nil {
+	if err := checkUnmutated(ctx, dir, chosen); err != nil {
 		return false, err
 	}
 	fmt.Fprint(out, "| guard | file | test | outcome | seconds |\n| --- | --- | --- | --- | --- |\n")
 	survived := 0
 	for _, m := range chosen {
 		begin := time.Now()
-		outcome, said := try(ctx, dir, m)
+		outcome, said := tryMutation(ctx, dir, m)
 		if ctx.Err() != nil {
 			return false, ctx.Err()
 		}
@@ -122,8 +122,9 @@ func copyTree(to string) error {
 	return nil
 }
 
-// healthy runs the tests with all guards in place: one that fails anyway would kill everything.
-func healthy(ctx context.Context, dir string, chosen []mutation) error {
+// checkUnmutated runs the tests with all guards in place: one that fails
+// anyway would kill everything.
+func checkUnmutated(ctx context.Context, dir string, chosen []mutation) error {
 	tests := map[string][]string{}
 	for _, m := range chosen {
 		if !slices.Contains(tests[m.pkg], m.test) {
@@ -133,15 +134,15 @@ func healthy(ctx context.Context, dir string, chosen []mutation) error {
 	for pkg, patterns := range tests {
 		fmt.Fprintf(os.Stderr, "with all guards in place: ./%s, %d tests\n", pkg, len(patterns))
 		said, err := runTest(ctx, dir, pkg, strings.Join(patterns, "|"))
-		if err != nil || judge(said, err) == noTest {
+		if err != nil || outcomeOf(said, err) == noTest {
 			return fmt.Errorf("%s, with all guards in place: %v\n%s", pkg, err, said)
 		}
 	}
 	return nil
 }
 
-// try takes one guard away, runs its test and puts the guard back.
-func try(ctx context.Context, dir string, m mutation) (outcome, said string) {
+// tryMutation takes one guard away, runs its test and puts the guard back.
+func tryMutation(ctx context.Context, dir string, m mutation) (outcome, said string) {
 	file := filepath.Join(dir, m.file)
 	before, err := os.ReadFile(file)
 	if err != nil {
@@ -156,7 +157,7 @@ func try(ctx context.Context, dir string, m mutation) (outcome, said string) {
 	}
 	defer func() { _ = os.WriteFile(file, before, 0o644) }() // a copy that can't be written fails the next one
 	said, err = runTest(ctx, dir, m.pkg, m.test, "-failfast")
-	return judge(said, err), said
+	return outcomeOf(said, err), said
 }
 
 // The outcomes.
@@ -168,8 +169,8 @@ const (
 	noTest     = "NO SUCH TEST"
 )
 
-// judge reads what a run of go test came to.
-func judge(said string, err error) string {
+// outcomeOf reads what a run of go test came to.
+func outcomeOf(said string, err error) string {
 	switch {
 	case strings.Contains(said, "[build failed]"), strings.Contains(said, "[setup failed]"):
 		return broken

@@ -96,7 +96,7 @@ func TestOutcomes(t *testing.T) {
 		{"FAIL\tlarder/internal/x [setup failed]", failed, broken},
 		{"testing: warning: no tests to run\nok  \tlarder/internal/x\t0.1s [no tests to run]", nil, noTest},
 	} {
-		if got := judge(row.said, row.err); got != row.want {
+		if got := outcomeOf(row.said, row.err); got != row.want {
 			t.Errorf("%q: %s, want %s", row.said, got, row.want)
 		}
 	}

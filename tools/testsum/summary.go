@@ -38,12 +38,12 @@ type suite struct {
 // line is a line of output and the test that wrote it, "" for the package.
 type line struct{ test, text string }
 
-// run is a package whose tests are under way.
-type run struct {
-	lines []line
-	open  map[string]bool // tests without a result so far
-	quiet map[string]bool // tests that passed or were skipped: nobody reads what they wrote
-	bad   int             // tests that failed
+// packageRun is a package whose tests are under way.
+type packageRun struct {
+	lines  []line
+	open   map[string]bool // tests without a result so far
+	hidden map[string]bool // tests that passed or were skipped: nobody reads what they wrote
+	failed int             // tests that failed
 }
 
 // timing is how long a test took.
@@ -60,13 +60,13 @@ type summary struct {
 	out     io.Writer
 	strict  bool // a skipped test is a failure
 	suites  []*suite
-	runs    map[string]*run
+	runs    map[string]*packageRun
 	skipped []string
 	timings []timing
 }
 
 func newSummary(out io.Writer, strict bool) *summary {
-	return &summary{out: out, strict: strict, runs: map[string]*run{}}
+	return &summary{out: out, strict: strict, runs: map[string]*packageRun{}}
 }
 
 // read takes the stream to its end. Lines that are no event (of `go vet`, of a crashing
@@ -81,9 +81,9 @@ func (s *summary) read(in io.Reader) error {
 		case json.Unmarshal([]byte(text), &e) != nil:
 			fmt.Fprint(s.out, text)
 		case e.Suite != "":
-			s.mark(e)
+			s.handleSuite(e)
 		default:
-			s.take(e)
+			s.handleEvent(e)
 		}
 		if err == io.EOF {
 			return nil
@@ -94,8 +94,8 @@ func (s *summary) read(in io.Reader) error {
 	}
 }
 
-// mark begins or ends a suite.
-func (s *summary) mark(e event) {
+// handleSuite begins or ends a suite.
+func (s *summary) handleSuite(e event) {
 	if !e.Ended {
 		s.suites = append(s.suites, &suite{name: e.Suite})
 		return
@@ -122,8 +122,8 @@ func (s *summary) current() *suite {
 	return s.suites[len(s.suites)-1]
 }
 
-// take counts one event of go test.
-func (s *summary) take(e event) {
+// handleEvent counts one event of go test.
+func (s *summary) handleEvent(e event) {
 	current := s.current()
 	current.events = true
 	if e.Package == "" {
@@ -134,7 +134,7 @@ func (s *summary) take(e event) {
 	}
 	pkg := s.runs[e.Package]
 	if pkg == nil {
-		pkg = &run{open: map[string]bool{}, quiet: map[string]bool{}}
+		pkg = &packageRun{open: map[string]bool{}, hidden: map[string]bool{}}
 		s.runs[e.Package] = pkg
 	}
 	switch {
@@ -151,29 +151,29 @@ func (s *summary) take(e event) {
 }
 
 // result counts a test or subtest.
-func (s *summary) result(e event, pkg *run) {
+func (s *summary) result(e event, pkg *packageRun) {
 	delete(pkg.open, e.Test)
 	s.timings = append(s.timings, timing{e.Package + " " + e.Test, e.Elapsed})
 	switch e.Action {
 	case "pass":
 		s.current().passed++
-		pkg.quiet[e.Test] = true
+		pkg.hidden[e.Test] = true
 	case "fail":
 		s.current().failed++
-		pkg.bad++
+		pkg.failed++
 	case "skip":
 		s.skipped = append(s.skipped, e.Package+" "+e.Test)
-		pkg.quiet[e.Test] = true
+		pkg.hidden[e.Test] = true
 	}
 }
 
 // finish prints a package's closing line, and when it failed all that its failing
 // and unfinished tests wrote.
-func (s *summary) finish(name string, pkg *run, action string) {
+func (s *summary) finish(name string, pkg *packageRun, action string) {
 	delete(s.runs, name)
 	if action == "fail" {
 		lost := len(pkg.open) // a panic or the time limit ended the process in the middle of these
-		if lost+pkg.bad == 0 {
+		if lost+pkg.failed == 0 {
 			lost = 1 // it did not build, or failed outside its tests
 		}
 		s.current().failed += lost
@@ -182,7 +182,7 @@ func (s *summary) finish(name string, pkg *run, action string) {
 	for _, l := range pkg.lines {
 		closing := l.test == "" && (strings.HasPrefix(l.text, "ok  \t") || strings.HasPrefix(l.text, "FAIL\t") ||
 			strings.HasPrefix(l.text, "?   \t"))
-		if closing || action == "fail" && !pkg.quiet[l.test] {
+		if closing || action == "fail" && !pkg.hidden[l.test] {
 			fmt.Fprint(s.out, l.text)
 			closed = closed || closing
 		}

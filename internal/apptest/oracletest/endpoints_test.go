@@ -359,8 +359,8 @@ func (w *world) plainlyAllowed(c caller, permission, top string) bool {
 	})
 }
 
-// mayBeRefusedBelow is open when a deny or a rule with a condition about one of the permissions can match at
-// or below a path.
+// mayBeRefusedBelow is open when a deny or a rule with a condition about one of the permissions can
+// match at or below a path.
 func (w *world) mayBeRefusedBelow(c caller, permissions []string, top string) certainty {
 	for _, r := range w.rules {
 		mine := r.concerns(c.user, c.key) || w.guests && ofGuests(r)
@@ -399,9 +399,9 @@ func (w *world) mayChange(c caller, permission string, e *entry) (refused []stri
 	return nil, false
 }
 
-// losesReaders judges a new place for an entry: it is refused when something that the caller could not see
-// or fetch could be seen or fetched there. Other refusals to carry things past rules are left open
-// where rules differ at all between the places.
+// losesReaders judges a new place for an entry: it is refused when something that the caller could
+// not see or fetch could be seen or fetched there. Other refusals to carry things past rules are
+// left open where rules differ at all between the places.
 func (w *world) losesReaders(c caller, e *entry, to string) certainty {
 	from := e.place()
 	if w.mayBeRefusedBelow(c, allPermissions, from) == open || w.mayBeRefusedBelow(c, allPermissions, to) == open {
@@ -410,8 +410,8 @@ func (w *world) losesReaders(c caller, e *entry, to string) certainty {
 	return w.gainsReaders(c, e, to, no)
 }
 
-// gainsReaders is yes when a move would open something to the caller, open when it would change any of the
-// caller's rights, else otherwise.
+// gainsReaders is yes when a move would open something to the caller, open when it would change any
+// of the caller's rights, else otherwise.
 func (w *world) gainsReaders(c caller, e *entry, to string, otherwise certainty) certainty {
 	from, callers := e.place(), []caller{c}
 	if c.key != nil {

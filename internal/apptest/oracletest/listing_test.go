@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// certainty is whether something shows. Where it hangs on which allow rules "lie below" a folder, the
-// decisions leave room: a rule that grants nothing which could be seen, or that others take back,
-// may count or not. It is yes where some path below, there or thinkable, may be read or written by
-// rule or home; no where not even the widest reading finds a rule; open between the two.
+// certainty is whether something shows. Where it hangs on which allow rules "lie below" a folder,
+// the decisions leave room: a rule that grants nothing which could be seen, or that others take
+// back, may count or not. It is yes where some path below, there or thinkable, may be read or
+// written by rule or home; no where not even the widest reading finds a rule; open between the two.
 type certainty int
 
 const (
@@ -18,8 +18,8 @@ const (
 	yes
 )
 
-// candidatePaths is paths below a folder that tell what rules can do there: what exists, what patterns
-// can match, a key's upload root, and a name that no rule knows.
+// candidatePaths is paths below a folder that tell what rules can do there: what exists, what
+// patterns can match, a key's upload root, and a name that no rule knows.
 func (w *world) candidatePaths(folder string) []string {
 	list := []string{child(folder, "unheard of"), child(child(folder, "unheard of"), "unheard of")}
 	for _, k := range w.keys {

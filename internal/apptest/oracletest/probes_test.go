@@ -209,7 +209,8 @@ func (b *oracle) askDownload(c caller) {
 	if !b.compare("download", c, "GET download of "+e.place(), describeReply(r), want) || r.Status != 200 {
 		return
 	}
-	b.compare("gateway", c, "GET gateway for "+e.place(), describeReply(b.send(caller{ip: c.ip}, "GET", r.Text("url"), nil)),
+	b.compare("gateway", c, "GET gateway for "+e.place(),
+		describeReply(b.send(caller{ip: c.ip}, "GET", r.Text("url"), nil)),
 		answer{done})
 }
 
@@ -274,7 +275,8 @@ func (b *oracle) askShared(c caller) {
 	}
 	r := b.send(caller{ip: c.ip}, "GET", "/api/shares/"+id+"/download", nil)
 	delete(visitor.Cookies, "share_auth_"+id)
-	if !b.compare("share", c, "GET download of a share of "+e.place()+" by "+c.user.name, describeReply(r), b.w.shared(c, e)) ||
+	if !b.compare("share", c, "GET download of a share of "+e.place()+" by "+c.user.name, describeReply(r),
+		b.w.shared(c, e)) ||
 		r.Status != 200 {
 		return
 	}

@@ -116,7 +116,8 @@ func fiveTries(t *testing.T, w *world) {
 			t.Errorf("round %d: answers %v, %d were evaluated", round, first, n)
 		}
 		try(right).Fails(400, "VALIDATION_ERROR")
-		if then := countStatuses(runAtOnce(t, repeat(12, func() *apptest.Reply { return try(wrong) })...)); then[400] != 7 ||
+		if then := countStatuses(runAtOnce(t,
+			repeat(12, func() *apptest.Reply { return try(wrong) })...)); then[400] != 7 ||
 			then[429] != 5 {
 			t.Errorf("round %d: answers %v after 13 wrong ones", round, then)
 		}

@@ -61,8 +61,8 @@ type world struct {
 	box   *apptest.Mailbox // of the mails, where there are any
 }
 
-// wantConsistent checks that everything the cases have left behind is as it should be: no circle, no counter
-// that is not the sum, no object too much or too few.
+// wantConsistent checks that everything the cases have left behind is as it should be: no circle,
+// no counter that is not the sum, no object too much or too few.
 func (w *world) wantConsistent(t *testing.T) {
 	t.Helper()
 	sum, err := w.Apps[0].Fsck.Check(context.Background(),

@@ -125,7 +125,8 @@ func cases(t *testing.T, l *apptest.Larder) []pair {
 	}
 	return []pair{
 		// first, as the cases that move the clock give these accounts new tries
-		{"login refused, nobody and somebody", 429, [2]timedRequest{login("nobody", "noone"), login("somebody", "tired")}},
+		{"login refused, nobody and somebody", 429,
+			[2]timedRequest{login("nobody", "noone"), login("somebody", "tired")}},
 		{"login, nobody and a wrong password", 401,
 			[2]timedRequest{login("nobody", "nobody"), login("a wrong password", "alice")}},
 		{"login, a wrong password and a disabled account", 401,
@@ -135,22 +136,26 @@ func cases(t *testing.T, l *apptest.Larder) []pair {
 		{"login, nobody's address and somebody's", 401,
 			[2]timedRequest{login("nobody's address", "nobody@example.org"), login("somebody's", "alice@example.org")}},
 		{"forgot-password, unknown and known", 200,
-			[2]timedRequest{mailed(forgot, "unknown", unknown), mailed(forgot, "known", constant("alice@example.org"))}},
+			[2]timedRequest{mailed(forgot, "unknown", unknown),
+				mailed(forgot, "known", constant("alice@example.org"))}},
 		{"resend-verification, unknown and waiting", 200,
-			[2]timedRequest{mailed(resend, "unknown", unknown), mailed(resend, "waiting", constant("waiting@example.org"))}},
+			[2]timedRequest{mailed(resend, "unknown", unknown),
+				mailed(resend, "waiting", constant("waiting@example.org"))}},
 		{"resend-verification, verified and waiting", 200,
 			[2]timedRequest{mailed(resend, "verified", constant("alice@example.org")),
 				mailed(resend, "waiting", constant("waiting@example.org"))}},
 		{"share, a wrong password and one that begins right", 401,
 			[2]timedRequest{verify("wrong", own, "a wrong password"), verify("begins right", own, "a right passwore")}},
 		{"share, the password of its own and its file's", 401,
-			[2]timedRequest{verify("its own", own, "a wrong password"), verify("its file's", files, "a wrong password")}},
+			[2]timedRequest{verify("its own", own, "a wrong password"),
+				verify("its file's", files, "a wrong password")}},
 		{"key, unknown and with a wrong secret", 401,
 			[2]timedRequest{key("unknown", counted("pk_%024d")), key("a wrong secret", constant(id))}},
 		{"WebDAV, a key unknown and with a wrong secret", 401,
 			[2]timedRequest{basic("unknown", counted("pk_%024d")), basic("a wrong secret", constant(drive))}},
 		{"WebDAV, a key with a wrong secret and a disabled account's", 401,
-			[2]timedRequest{basic("a wrong secret", constant(drive)), basic("a disabled account's", constant(resting))}},
+			[2]timedRequest{basic("a wrong secret", constant(drive)),
+				basic("a disabled account's", constant(resting))}},
 	}
 }
 

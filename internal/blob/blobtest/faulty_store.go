@@ -36,12 +36,14 @@ type Fault struct {
 	// the operation is done first, and the caller is told Err all the same: an answer
 	// lost on its way
 	AnswerLost bool
-	FailAfter  int64           // Put and Open: this many bytes of the body pass before Err; then nothing is left of a Put
-	WaitFor    <-chan struct{} // the operation begins once this is closed, or ends with the context's error: a slow store
+	// Put and Open: this many bytes of the body pass before Err; then nothing is left of a Put
+	FailAfter int64
+	// the operation begins once this is closed, or ends with the context's error: a slow store
+	WaitFor <-chan struct{}
 }
 
-// FaultyStore is a store that fails on command. Without a command it does what the store inside does.
-// Safe for concurrent use.
+// FaultyStore is a store that fails on command. Without a command it does what the store inside
+// does. Safe for concurrent use.
 type FaultyStore struct {
 	inner blob.Store
 

@@ -8,7 +8,8 @@ import (
 )
 
 // Begin begins, unless told otherwise.
-func (f *FaultyStore) Begin(ctx context.Context, key blob.Key, size, partSize int64, mimeType string) (blob.Upload, error) {
+func (f *FaultyStore) Begin(ctx context.Context, key blob.Key, size, partSize int64,
+	mimeType string) (blob.Upload, error) {
 	fault, err := f.takeFault(ctx, Begin)
 	if err != nil {
 		return blob.Upload{}, err

@@ -188,8 +188,8 @@ func (s *Store) Check(ctx context.Context) error {
 	return nil
 }
 
-// storeError maps an error of the operating system to what a caller can tell apart. "Not found" never
-// comes out of here.
+// storeError maps an error of the operating system to what a caller can tell apart. "Not found"
+// never comes out of here.
 func storeError(doing string, err error) error {
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
 		return blob.NoSpace(doing, err)
@@ -197,8 +197,8 @@ func storeError(doing string, err error) error {
 	return blob.Unavailable(doing, err)
 }
 
-// notFoundOr is failed, for the places where a missing name means a missing object: below a directory
-// whose marker was seen.
+// notFoundOr is failed, for the places where a missing name means a missing object: below a
+// directory whose marker was seen.
 func notFoundOr(doing string, err error) error {
 	if errors.Is(err, syscall.ENOENT) {
 		return fmt.Errorf("%s: %w", doing, blob.ErrNotFound)

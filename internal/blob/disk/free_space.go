@@ -25,8 +25,8 @@ type freeSpace struct {
 	queriedAt time.Time
 }
 
-// reserve counts n bytes that are about to be written below dir; it refuses with blob.ErrNoSpace when
-// less than the floor would be left.
+// reserve counts n bytes that are about to be written below dir; it refuses with blob.ErrNoSpace
+// when less than the floor would be left.
 func (s *freeSpace) reserve(dir *os.File, n int64) error { return s.checkFree(dir, n, true) }
 
 // check is take without the counting, for a body of n bytes that is only announced.
@@ -46,7 +46,8 @@ func (s *freeSpace) checkFree(dir *os.File, n int64, count bool) error {
 		s.available, s.queriedAt = free, s.now()
 	}
 	if s.available-n < s.minFree {
-		return blob.NoSpace("take body", fmt.Errorf("%d bytes free, %d more would go below the floor of %d", s.available, n,
+		return blob.NoSpace("take body", fmt.Errorf("%d bytes free, %d more would go below the floor of %d",
+			s.available, n,
 			s.minFree))
 	}
 	if count {

@@ -41,14 +41,16 @@ func hashAndWrite(body io.Reader, announced int64, write func([]byte) error) ([]
 	return hashInParallel(body, pool, buf, write)
 }
 
-// hashInParallel goes on after a first buffer that body filled to the brim. It never holds more than
-// hashQueueLength+2 buffers, whatever the pool does: one is filled, one is hashed, the others wait.
+// hashInParallel goes on after a first buffer that body filled to the brim. It never holds
+// more than hashQueueLength+2 buffers, whatever the pool does: one is filled, one is
+// hashed, the others wait.
 func hashInParallel(body io.Reader, pool *sync.Pool, first *[]byte, write func([]byte) error) (sum []byte, err error) {
 	type chunk struct {
 		buf *[]byte
 		n   int
 	}
-	chunks, free, hashed := make(chan chunk, hashQueueLength), make(chan *[]byte, hashQueueLength+2), make(chan []byte, 1)
+	chunks, free, hashed := make(chan chunk, hashQueueLength), make(chan *[]byte, hashQueueLength+2), make(chan []byte,
+		1)
 	go func() {
 		h := sha256.New()
 		for c := range chunks {

@@ -15,7 +15,8 @@ const (
 	partsPath     = tempName + "/parts"
 	journalSuffix = "-journal" // no key ends like that
 
-	nameLockOffset = 1 << 62 // beyond all parts: its lock is held by who gives the data file its name, another one, or none
+	// beyond all parts: its lock is held by who gives the data file its name, another one, or none
+	nameLockOffset = 1 << 62
 	pollMin        = time.Millisecond
 	pollMax        = 64 * time.Millisecond
 )
@@ -27,8 +28,8 @@ type partUpload struct {
 	data, journal *os.File // journal is nil when there is none
 }
 
-// openPartUpload opens the files called name in dir, which is closed with them; flags complete those
-// of the data file. Error: syscall.ENOENT for a missing data file; a missing journal is none.
+// openPartUpload opens the files called name in dir, which is closed with them; flags complete
+// those of the data file. Error: syscall.ENOENT for a missing data file; a missing journal is none.
 func openPartUpload(dir *os.File, name string, flags int) (*partUpload, error) {
 	data, _, err := openRegularFlags(dir, name, syscall.O_RDWR|flags)
 	if err != nil {
@@ -81,7 +82,8 @@ func (p *partUpload) close() {
 	}
 }
 
-// checkJournal makes sure that these are the files of u. Errors: blob.ErrNotFound, blob.ErrUnavailable.
+// checkJournal makes sure that these are the files of u. Errors:
+// blob.ErrNotFound, blob.ErrUnavailable.
 func (p *partUpload) checkJournal(u blob.Upload) error {
 	if p.journal == nil {
 		return fmt.Errorf("read journal of upload: %w", blob.ErrNotFound)
@@ -98,8 +100,8 @@ func (p *partUpload) parts(u blob.Upload) ([]blob.Part, error) {
 	return readParts(p.journal, u, size)
 }
 
-// hasPartLines reports whether the journal has lines of parts, which one beside an empty data file has
-// only when that is not its own.
+// hasPartLines reports whether the journal has lines of parts, which one beside an empty data file
+// has only when that is not its own.
 func (p *partUpload) hasPartLines() bool {
 	st, err := p.journal.Stat()
 	return err != nil || st.Size() > headerLength

@@ -202,8 +202,8 @@ func (p *partUpload) requireCurrent() error {
 	return err
 }
 
-// hashAndWrite writes the body of a part to its place and returns its SHA-256. The line of the part is
-// dropped before the first byte is written.
+// hashAndWrite writes the body of a part to its place and returns its SHA-256. The line of the part
+// is dropped before the first byte is written.
 func (p *partUpload) writePart(v *volume, number int, offset int64, body io.Reader, length int64) ([]byte, error) {
 	dropped := false
 	return hashAndWrite(body, length, func(b []byte) error {
@@ -220,8 +220,8 @@ func (p *partUpload) writePart(v *volume, number int, offset int64, body io.Read
 	})
 }
 
-// clearPart makes durable that a part is missing. Where its line says so already it is written all the
-// same, as the sync of that may have failed.
+// clearPart makes durable that a part is missing. Where its line says so already it is written all
+// the same, as the sync of that may have failed.
 func (p *partUpload) clearPart(number int) error {
 	if fresh, err := isUnwritten(p.journal, number); fresh || err != nil {
 		return err
@@ -309,9 +309,9 @@ func (p *partUpload) verifyComplete(u blob.Upload, parts []blob.Part) error {
 	return nil
 }
 
-// finishedInfo answers for an upload that lies in tmp/parts no more. An object of its size is the one
-// that was made of it; whoever finished it may have died before its name was durable and what is
-// left in tmp/parts removed.
+// finishedInfo answers for an upload that lies in tmp/parts no more. An object of its size is the
+// one that was made of it; whoever finished it may have died before its name was durable and what
+// is left in tmp/parts removed.
 func (v *volume) finishedInfo(u blob.Upload) (blob.Info, error) {
 	size, err := v.statObject(u.Key)
 	if err == nil && size != u.Size {

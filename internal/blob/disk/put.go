@@ -57,8 +57,8 @@ type tempFile struct {
 	name   string // in tmp/, "" once it has moved away
 }
 
-// newTempFile makes an empty file named after the object. Another replica may be taking the same key
-// in, hence the number.
+// newTempFile makes an empty file named after the object. Another replica may be taking the same
+// key in, hence the number.
 func newTempFile(v *volume, object string) (*tempFile, error) {
 	for i := range tempTries {
 		name := object + "-" + strconv.Itoa(i)

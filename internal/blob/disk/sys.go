@@ -72,9 +72,9 @@ func removeAt(dir *os.File, name string) error {
 var renameat2 = map[string]uintptr{"amd64": 316, "arm64": 276, "riscv64": 276, "loong64": 276, "386": 353, "arm": 382,
 	"ppc64le": 357, "s390x": 347}[runtime.GOARCH]
 
-// renameNoReplace renames a name to one that must be free: EEXIST otherwise, decided by the kernel, also
-// between processes. Where the file system has no such rename, a hard link takes its place, which
-// is refused in the same way.
+// renameNoReplace renames a name to one that must be free: EEXIST otherwise, decided by the kernel,
+// also between processes. Where the file system has no such rename, a hard link takes its place,
+// which is refused in the same way.
 func renameNoReplace(from *os.File, name string, to *os.File, newName string) error {
 	const noReplace = 1
 	err := error(syscall.ENOSYS)
@@ -93,7 +93,8 @@ func renameNoReplace(from *os.File, name string, to *os.File, newName string) er
 	return nil
 }
 
-// directoryPairCall makes one of the calls that take two directories with a name each and a word of flags.
+// directoryPairCall makes one of the calls that take two directories with a name each and
+// a word of flags.
 func directoryPairCall(number uintptr, from *os.File, name string, to *os.File, newName string, flags uintptr) error {
 	oldPath, err := syscall.BytePtrFromString(name)
 	if err != nil {

@@ -89,9 +89,9 @@ func (v *volume) descend(path string, step func(parent *os.File, name,
 	return at, nil
 }
 
-// makeDurable syncs parent unless the entry of path in it is known to be durable. A directory that is
-// found may have been made a moment ago, by another Put or by a process that is gone, so that the
-// first use in this process syncs in either case.
+// makeDurable syncs parent unless the entry of path in it is known to be durable. A directory that
+// is found may have been made a moment ago, by another Put or by a process that is gone, so that
+// the first use in this process syncs in either case.
 func (v *volume) makeDurable(parent *os.File, path string) error {
 	v.mu.Lock()
 	done := v.durable[path]
@@ -138,7 +138,8 @@ type shardDir struct {
 	users int   // guarded by volume.mu
 }
 
-// enterDir returns the shared directory of path, made durable where it is new. The caller leaves it.
+// enterDir returns the shared directory of path, made durable where it is new.
+// The caller leaves it.
 func (v *volume) enterDir(path string) (*shardDir, error) {
 	v.mu.Lock()
 	d := v.dirs[path]

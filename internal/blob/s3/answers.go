@@ -44,9 +44,9 @@ func readWholeAnswer(resp *http.Response) error {
 // isError reports whether a document is an error's.
 func isError(document []byte) bool { return rootElement(document) == "Error" }
 
-// isForeignPage reports whether an answer was made by something on the way, a page of the web or a plain
-// text. A server that has deleted sends nothing, or a document of the protocol; what it has done
-// shows in nothing else.
+// isForeignPage reports whether an answer was made by something on the way, a page of the web or a
+// plain text. A server that has deleted sends nothing, or a document of the protocol; what it has
+// done shows in nothing else.
 func isForeignPage(content []byte) bool {
 	name := rootElement(content)
 	return len(bytes.TrimSpace(content)) > 0 && (name == "" || strings.EqualFold(name, "html"))
@@ -66,9 +66,9 @@ func rootElement(document []byte) string {
 	}
 }
 
-// retryOption lets a call be repeated that changes nothing, or nothing more the second time: the caller
-// says so by handing it on with the call. What may have come about although its answer was lost is
-// never repeated: what became of it is found out.
+// retryOption lets a call be repeated that changes nothing, or nothing more the second time: the
+// caller says so by handing it on with the call. What may have come about although its answer was
+// lost is never repeated: what became of it is found out.
 func retryOption(limits Limits) func(*sdk.Options) {
 	retryable := retry.IsErrorRetryables{
 		retry.IsErrorRetryableFunc(func(err error) aws.Ternary {

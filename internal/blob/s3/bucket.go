@@ -48,8 +48,8 @@ const (
 	maxListingBytes = 4 << 20
 )
 
-// bucketPartSize is how much of a body is held in memory, in bytes: the least that S3 takes of a part
-// that is not the last.
+// bucketPartSize is how much of a body is held in memory, in bytes: the least that S3 takes of a
+// part that is not the last.
 const bucketPartSize = minPart
 
 // OpenBucket returns the bucket; the server is not asked. Prefix and
@@ -74,7 +74,8 @@ func OpenBucket(opts Options) (*Bucket, error) {
 	}
 	limits := opts.Limits.withDefaults()
 	listings, contents := client(maxListingBytes), client(-1)
-	listings.Transport, contents.Transport = &limitedTransport{listings.Transport, limits}, &limitedTransport{contents.Transport, limits}
+	listings.Transport, contents.Transport = &limitedTransport{listings.Transport,
+		limits}, &limitedTransport{contents.Transport, limits}
 	return &Bucket{client: store.client, listings: listings, contents: contents, name: store.bucket,
 		partSize: bucketPartSize}, nil
 }

@@ -13,8 +13,8 @@ import (
 // errTooLong ends an answer that goes on behind its bound.
 var errTooLong = errors.New("the answer is too long")
 
-// cappedTransport is an http.RoundTripper whose answers have a bound. It is the innermost one, so that
-// whatever reads an answer stops there.
+// cappedTransport is an http.RoundTripper whose answers have a bound. It is the innermost one, so
+// that whatever reads an answer stops there.
 type cappedTransport struct {
 	inner http.RoundTripper
 	limit int64 // bytes of a good answer, -1 for one that is streamed
@@ -77,14 +77,14 @@ func (b *cappedBody) Read(p []byte) (int, error) {
 
 type itemLimitKey struct{}
 
-// withItemLimit has the answer to a listing end when it has more than so many items: what is read of it
-// takes many times its own length in memory.
+// withItemLimit has the answer to a listing end when it has more than so many items: what is read
+// of it takes many times its own length in memory.
 func withItemLimit(ctx context.Context, items int) context.Context {
 	return context.WithValue(ctx, itemLimitKey{}, items)
 }
 
-// itemCountingBody counts the items of a listing, in whatever way its tags are written, and fails behind
-// the last one that there may be.
+// itemCountingBody counts the items of a listing, in whatever way its tags are written, and fails
+// behind the last one that there may be.
 type itemCountingBody struct {
 	io.ReadCloser
 	left int

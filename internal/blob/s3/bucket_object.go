@@ -134,7 +134,8 @@ func (o *ForeignObject) reopen() error {
 		}
 		return bucketError(o.ctx, "read object", err)
 	}
-	if want := fmt.Sprintf("bytes %d-%d/%d", o.offset, o.size-1, o.size); !strings.EqualFold(aws.ToString(got.ContentRange),
+	if want := fmt.Sprintf("bytes %d-%d/%d", o.offset, o.size-1,
+		o.size); !strings.EqualFold(aws.ToString(got.ContentRange),
 		want) && o.offset > 0 {
 		stop()
 		got.Body.Close()

@@ -41,8 +41,8 @@ func (b *Bucket) Put(ctx context.Context, key string, body io.Reader, opts blob.
 	return counted.Count(), err
 }
 
-// readFirstPart reads the first part of a body of size bytes, -1 when unknown; io.EOF tells that it is all
-// of it. A short body takes little memory.
+// readFirstPart reads the first part of a body of size bytes, -1 when unknown; io.EOF tells that it
+// is all of it. A short body takes little memory.
 func (b *Bucket) readFirstPart(body io.Reader, size int64) (part []byte, n int, err error) {
 	length := min(b.partSize, firstBuffer)
 	if size >= 0 && size < b.partSize {
@@ -152,8 +152,8 @@ func (b *Bucket) putPart(ctx context.Context, key string, id *string, number int
 	return up.ETag, nil
 }
 
-// markAborted gives up an upload in parts; what stays where that fails is the bucket's owner's to find,
-// and told by nobody.
+// markAborted gives up an upload in parts; what stays where that fails is the bucket's owner's to
+// find, and told by nobody.
 func (b *Bucket) abort(ctx context.Context, key string, id *string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
 	defer cancel()

@@ -6,12 +6,13 @@ import (
 	"sync"
 )
 
-// partBuffers is what all stores of the process may hold of parts that are read into memory; the first
-// bytes of each body (firstBuffer) are not counted.
+// partBuffers is what all stores of the process may hold of parts that are read into memory; the
+// first bytes of each body (firstBuffer) are not counted.
 var partBuffers = &memoryBudget{available: 256 << 20}
 
-// memoryBudget is memory that those who take of it share. Who asks for more than is left waits, in turn.
-// Nobody who has taken some may ask for more before giving it back: they would wait for each other.
+// memoryBudget is memory that those who take of it share. Who asks for more than is left
+// waits, in turn. Nobody who has taken some may ask for more before giving it back: they would
+// wait for each other.
 type memoryBudget struct {
 	mu        sync.Mutex
 	available int64 // bytes; below 0 while one who takes more than there is in all has it

@@ -120,7 +120,8 @@ func TestBufferGrowsWithWhatComes(t *testing.T) {
 		1 << 20: 2 << 20} {
 		for _, size := range []int64{-1, minPart - 1, minPart, minPart + 1, 1 << 40} {
 			part := &partBuffer{budget: &memoryBudget{available: 1 << 30}}
-			n, err := s.readFirstPart(t.Context(), io.MultiReader(io.LimitReader(zeros{}, int64(came)), failing{stop}), size,
+			n, err := s.readFirstPart(t.Context(), io.MultiReader(io.LimitReader(zeros{}, int64(came)), failing{stop}),
+				size,
 				part)
 			if n != came || err != stop || cap(part.bytes) > most {
 				t.Errorf("%d bytes of %d: read %d, %v, into %d bytes, want %d at most", came, size, n, err,

@@ -45,7 +45,8 @@ func (s *Store) CopyFrom(ctx context.Context, key blob.Key, from blob.Store, sou
 	if err != nil {
 		return blob.Info{}, err
 	}
-	src := copySource{store: there, path: aws.String(there.bucket + "/" + (&url.URL{Path: string(source)}).EscapedPath())}
+	src := copySource{store: there, path: aws.String(there.bucket + "/" +
+		(&url.URL{Path: string(source)}).EscapedPath())}
 	if src.name, err = there.checkKey(ctx, source); err != nil {
 		return blob.Info{}, err
 	}
@@ -90,7 +91,8 @@ func (o copySource) checkUnchanged(ctx context.Context) error {
 // copySingle copies by one call.
 func (s *Store) copySingle(ctx context.Context, name string, src copySource, mimeType, mark string) (blob.Info, error) {
 	input := &sdk.CopyObjectInput{
-		Bucket: &s.bucket, Key: &name, CopySource: src.path, CopySourceIfMatch: &src.ETag, ContentType: contentType(mimeType),
+		Bucket: &s.bucket, Key: &name, CopySource: src.path, CopySourceIfMatch: &src.ETag,
+		ContentType:       contentType(mimeType),
 		MetadataDirective: types.MetadataDirectiveReplace, Metadata: map[string]string{markName: mark},
 	}
 	if !s.noIfNoneMatch.Load() {
@@ -130,8 +132,8 @@ func refusesCopies(err error) bool {
 // object is not there.
 var errNotCreated = errors.New("the object that the server says it made is not there")
 
-// mapCopyError makes what a copy failed by ErrNotFound when the server says that there is no source, and
-// ErrChanged when it says that it is another.
+// mapCopyError makes what a copy failed by ErrNotFound when the server says that there is no
+// source, and ErrChanged when it says that it is another.
 func (o copySource) mapCopyError(err error) error {
 	switch {
 	case err == nil:

@@ -54,8 +54,8 @@ func notFoundOr(ctx context.Context, doing string, err error) error {
 	return storeError(ctx, doing, err)
 }
 
-// notImplemented reports whether the server says that it does not know what was asked for, a call or a
-// header. Some say so with another status.
+// notImplemented reports whether the server says that it does not know what was asked for, a call
+// or a header. Some say so with another status.
 func notImplemented(err error) bool {
 	return status(err) == http.StatusNotImplemented || code(err) == "NotImplemented"
 }

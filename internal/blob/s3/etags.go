@@ -24,9 +24,9 @@ func unquotedETag(etag string) string { return strings.Trim(etag, `"`) }
 // sameETag compares two ETags of one server. None is like no other.
 func sameETag(a, b string) bool { return unquotedETag(a) == unquotedETag(b) && unquotedETag(a) != "" }
 
-// etagFits reports whether an ETag can be that of bytes with an MD5. One that does not look like an MD5
-// can (parts of an upload, encrypted objects), one that does must be this one, unless the server
-// has shown that it means something else. No ETag is no answer.
+// etagFits reports whether an ETag can be that of bytes with an MD5. One that does not look like an
+// MD5 can (parts of an upload, encrypted objects), one that does must be this one, unless the
+// server has shown that it means something else. No ETag is no answer.
 func (s *Store) etagFits(etag string, sum []byte) bool {
 	plain := strings.ToLower(unquotedETag(etag))
 	if raw, err := hex.DecodeString(plain); err != nil || len(raw) != md5.Size {
@@ -55,10 +55,11 @@ func (s *Store) listedPart(ctx context.Context, name string, id *string, number 
 	return blob.Part{}, blob.Unavailable("list parts", fmt.Errorf("the server does not list part %d", number))
 }
 
-// verifyPartETag returns the ETag of a part whose bytes the server could not check, by what it answered.
-// An ETag that could be the MD5 of other bytes means that these were garbled on the way, or that
-// the server's ETags are no MD5 at all: a part of known bytes tells which.
-func (s *Store) verifyPartETag(ctx context.Context, u blob.Upload, number int, answered string, sum []byte) (string, error) {
+// verifyPartETag returns the ETag of a part whose bytes the server could not check, by what it
+// answered. An ETag that could be the MD5 of other bytes means that these were garbled on the way,
+// or that the server's ETags are no MD5 at all: a part of known bytes tells which.
+func (s *Store) verifyPartETag(ctx context.Context, u blob.Upload, number int, answered string,
+	sum []byte) (string, error) {
 	if s.etagFits(answered, sum) {
 		return answered, nil
 	}

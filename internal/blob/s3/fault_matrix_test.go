@@ -110,7 +110,8 @@ func newFaultCase(t *testing.T, limits Limits) *faultCase {
 	}
 	spoilt := opts
 	spoilt.Endpoint, spoilt.Limits = proxy.Endpoint, limits
-	c := &faultCase{T: t, proxy: proxy, store: open(t, spoilt), healthy: open(t, opts), opts: opts, key: blobtest.NewKey(),
+	c := &faultCase{T: t, proxy: proxy, store: open(t, spoilt), healthy: open(t, opts), opts: opts,
+		key:    blobtest.NewKey(),
 		source: blobtest.NewKey()}
 	if err := put(t, c.healthy, c.source); err != nil {
 		t.Fatal(err)
@@ -128,7 +129,8 @@ func put(t *testing.T, s *Store, key blob.Key) error {
 	return err
 }
 
-// runOperation does an operation; err tells whether the store did, and whatever it hands back is looked at.
+// runOperation does an operation; err tells whether the store did, and whatever it hands
+// back is looked at.
 func (c *faultCase) runOperation(op s3test.Operation) (err error) {
 	c.Helper()
 	switch op {

@@ -167,20 +167,21 @@ func TestPutWhoseAnswerIsLost(t *testing.T) {
 		fault      faultFunc
 		want       error // nil: stored
 	}{
-		"small, server had it":               {"PUT", small, loseAnswer, nil},
-		"small, server did not":              {"PUT", small, loseRequest, blob.ErrUnavailable},
-		"small, 500":                         {"PUT", small, answerWith(500, "InternalError"), blob.ErrUnavailable},
-		"small, 503":                         {"PUT", small, answerWith(503, "SlowDown"), blob.ErrUnavailable},
-		"small, 404 of a proxy":              {"PUT", small, answerWith(404, ""), blob.ErrUnavailable},
-		"small, redirect":                    {"PUT", small, answerWith(307, "TemporaryRedirect"), blob.ErrUnavailable},
-		"small, bucket is full":              {"PUT", small, answerWith(403, "QuotaExceeded"), blob.ErrNoSpace},
-		"small, disk is full":                {"PUT", small, answerWith(507, ""), blob.ErrNoSpace},
-		"long, part was lost":                {"PUT part", long, loseRequest, nil},
-		"long, part was kept":                {"PUT part", long, loseAnswer, nil},
-		"long, 400 at a part":                {"PUT part", long, answerWith(400, "BadDigest"), blob.ErrUnavailable},
-		"long, completed":                    {"POST upload", long, loseAnswer, nil},
-		"long, not completed":                {"POST upload", long, loseRequest, blob.ErrUnavailable},
-		"long, 200 with an error":            {"POST upload", long, answerWith(200, "InternalError"), blob.ErrUnavailable},
+		"small, server had it":  {"PUT", small, loseAnswer, nil},
+		"small, server did not": {"PUT", small, loseRequest, blob.ErrUnavailable},
+		"small, 500":            {"PUT", small, answerWith(500, "InternalError"), blob.ErrUnavailable},
+		"small, 503":            {"PUT", small, answerWith(503, "SlowDown"), blob.ErrUnavailable},
+		"small, 404 of a proxy": {"PUT", small, answerWith(404, ""), blob.ErrUnavailable},
+		"small, redirect":       {"PUT", small, answerWith(307, "TemporaryRedirect"), blob.ErrUnavailable},
+		"small, bucket is full": {"PUT", small, answerWith(403, "QuotaExceeded"), blob.ErrNoSpace},
+		"small, disk is full":   {"PUT", small, answerWith(507, ""), blob.ErrNoSpace},
+		"long, part was lost":   {"PUT part", long, loseRequest, nil},
+		"long, part was kept":   {"PUT part", long, loseAnswer, nil},
+		"long, 400 at a part":   {"PUT part", long, answerWith(400, "BadDigest"), blob.ErrUnavailable},
+		"long, completed":       {"POST upload", long, loseAnswer, nil},
+		"long, not completed":   {"POST upload", long, loseRequest, blob.ErrUnavailable},
+		"long, 200 with an error": {"POST upload", long, answerWith(200, "InternalError"),
+			blob.ErrUnavailable},
 		"long, NoSuchUpload once completed":  {"POST upload", long, twice("NoSuchUpload"), nil},
 		"long, begun and nobody told":        {"POST uploads", long, loseRequest, blob.ErrUnavailable},
 		"long, 412 though it was completed":  {"POST upload", long, twice("PreconditionFailed"), nil},
@@ -422,8 +423,10 @@ func TestStatAndOpenDuringFaults(t *testing.T) {
 	}
 	for i, fault := range []faultFunc{
 		// these are tried again
-		loseRequest, answerWith(500, "InternalError"), answerWith(502, ""), answerWith(503, "SlowDown"), answerWith(504, ""),
-		answerWith(404, ""), answerWith(404, "NoSuchBucket"), answerWith(403, "AccessDenied"), answerWith(403, "RequestTimeTooSkewed"),
+		loseRequest, answerWith(500, "InternalError"), answerWith(502, ""), answerWith(503, "SlowDown"),
+		answerWith(504, ""),
+		answerWith(404, ""), answerWith(404, "NoSuchBucket"), answerWith(403, "AccessDenied"),
+		answerWith(403, "RequestTimeTooSkewed"),
 		answerWith(302, ""), answerWith(400, ""),
 	} {
 		times := []faultFunc{fault}

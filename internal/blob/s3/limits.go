@@ -93,8 +93,8 @@ func answerLimit(limits Limits, r *http.Request) time.Duration {
 	return limits.Answer
 }
 
-// watchdog ends a call whose server lets it wait too long. It looks at regular times whether somebody
-// waits, rather than reading a clock.
+// watchdog ends a call whose server lets it wait too long. It looks at regular times whether
+// somebody waits, rather than reading a clock.
 type watchdog struct {
 	limits      Limits
 	answerLimit time.Duration

@@ -42,7 +42,8 @@ func (s *Store) Begin(ctx context.Context, key blob.Key, size, partSize int64, m
 	case status(err) != http.StatusNotFound:
 		return blob.Upload{}, storeError(ctx, "begin upload", err)
 	}
-	id, err := s.begin(ctx, &sdk.CreateMultipartUploadInput{Bucket: &s.bucket, Key: name, ContentType: contentType(mimeType)})
+	id, err := s.begin(ctx, &sdk.CreateMultipartUploadInput{Bucket: &s.bucket, Key: name,
+		ContentType: contentType(mimeType)})
 	if err != nil {
 		return blob.Upload{}, err
 	}
@@ -207,8 +208,8 @@ func (s *Store) Finish(ctx context.Context, u blob.Upload, parts []blob.Part) (b
 	return blob.Info{}, storeError(ctx, "finish upload", err)
 }
 
-// finishedInfo answers for an upload that the server has no more. An object of its size is the one that
-// was made of it.
+// finishedInfo answers for an upload that the server has no more. An object of its size is the one
+// that was made of it.
 func (s *Store) finishedInfo(ctx context.Context, u blob.Upload) (blob.Info, error) {
 	info, err := s.Stat(ctx, u.Key)
 	if err == nil && info.Size != u.Size {

@@ -56,9 +56,9 @@ func (s *Store) Put(ctx context.Context, key blob.Key, body io.Reader, opts blob
 	return info, nil
 }
 
-// readFirstPart reads the first part of a body of size bytes, -1 when unknown, into a buffer that becomes
-// as long as every part but the last, or ends behind the whole body, which io.EOF tells. The buffer
-// grows with what comes: an announced size costs its sender nothing.
+// readFirstPart reads the first part of a body of size bytes, -1 when unknown, into a buffer that
+// becomes as long as every part but the last, or ends behind the whole body, which io.EOF tells.
+// The buffer grows with what comes: an announced size costs its sender nothing.
 func (s *Store) readFirstPart(ctx context.Context, body io.Reader, size int64, part *partBuffer) (n int, err error) {
 	length := max(s.partSize, (size-1)/blob.MaxParts+1)
 	if size >= 0 && size < length {
@@ -115,9 +115,9 @@ func (s *Store) putSingle(ctx context.Context, name string, body []byte, mimeTyp
 	return s.verifyStored(context.WithoutCancel(ctx), name, info)
 }
 
-// verifyStored returns what is known of an object that this store has made, of which the server has told
-// by its ETag alone that it holds something else, unless that is so: a body that was cut in its
-// middle may have been kept, and even be as long as it was to be. Then it is removed.
+// verifyStored returns what is known of an object that this store has made, of which the server has
+// told by its ETag alone that it holds something else, unless that is so: a body that was cut in
+// its middle may have been kept, and even be as long as it was to be. Then it is removed.
 func (s *Store) verifyStored(ctx context.Context, name string, info blob.Info) (blob.Info, error) {
 	err := s.probeETags(ctx)
 	if err == nil && s.opaqueETags.Load() {
@@ -137,8 +137,8 @@ func contentType(mimeType string) *string {
 	return &mimeType
 }
 
-// ifNoneMatch returns the header that keeps an object from being overwritten; nil, once it has looked
-// itself, for a server that knows none.
+// ifNoneMatch returns the header that keeps an object from being overwritten; nil, once it has
+// looked itself, for a server that knows none.
 func (s *Store) ifNoneMatch(ctx context.Context, name string) (*string, error) {
 	if !s.noIfNoneMatch.Load() {
 		return aws.String("*"), nil
@@ -152,8 +152,8 @@ func (s *Store) ifNoneMatch(ctx context.Context, name string) (*string, error) {
 	return nil, nil
 }
 
-// resolveOutcome finds out what came of a call that was to make an object of size bytes with that mark
-// and failed with cause.
+// resolveOutcome finds out what came of a call that was to make an object of size bytes with that
+// mark and failed with cause.
 func (s *Store) resolveOutcome(ctx context.Context, name, mark string, size int64, doing string,
 	cause error) (blob.Info, error) {
 	info, found, err := s.statName(context.WithoutCancel(ctx), &name)

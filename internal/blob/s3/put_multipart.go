@@ -18,40 +18,42 @@ import (
 
 // putLong makes an object of first and what follows in rest, in parts as long as first, which it
 // uses as its buffer. Between two parts others may have that memory.
-func (s *Store) putLong(ctx context.Context, name string, counted *blob.Body, rest io.Reader, first *partBuffer, mimeType,
+func (s *Store) putLong(ctx context.Context, name string, counted *blob.Body, rest io.Reader, first *partBuffer,
+	mimeType,
 	mark string) (blob.Info, error) {
-	return s.makeMultipart(ctx, name, mimeType, mark, func(id *string) (parts []types.CompletedPart, size int64, err error) {
-		length, end := len(first.bytes), error(nil)
-		part := first.bytes
-		for number := int32(1); len(part) > 0; number++ {
-			if number > blob.MaxParts {
-				return nil, 0, fmt.Errorf("put object: %w: more than %d parts of %d bytes", blob.ErrTooLarge,
-					blob.MaxParts, length)
+	return s.makeMultipart(ctx, name, mimeType, mark,
+		func(id *string) (parts []types.CompletedPart, size int64, err error) {
+			length, end := len(first.bytes), error(nil)
+			part := first.bytes
+			for number := int32(1); len(part) > 0; number++ {
+				if number > blob.MaxParts {
+					return nil, 0, fmt.Errorf("put object: %w: more than %d parts of %d bytes", blob.ErrTooLarge,
+						blob.MaxParts, length)
+				}
+				etag, err := s.putPart(ctx, name, id, number, part)
+				if err != nil {
+					return nil, 0, err
+				}
+				parts = append(parts, types.CompletedPart{ETag: &etag, PartNumber: aws.Int32(number)})
+				if end == io.EOF {
+					break
+				}
+				part = nil
+				if err := first.yield(ctx); err != nil {
+					return nil, 0, fmt.Errorf("put object: %w", err)
+				}
+				n := 0
+				if n, end = blob.ReadFull(rest, first.bytes); end != nil && end != io.EOF {
+					return nil, 0, fmt.Errorf("put object: %w", end)
+				}
+				part = first.bytes[:n]
 			}
-			etag, err := s.putPart(ctx, name, id, number, part)
-			if err != nil {
-				return nil, 0, err
-			}
-			parts = append(parts, types.CompletedPart{ETag: &etag, PartNumber: aws.Int32(number)})
-			if end == io.EOF {
-				break
-			}
-			part = nil
-			if err := first.yield(ctx); err != nil {
-				return nil, 0, fmt.Errorf("put object: %w", err)
-			}
-			n := 0
-			if n, end = blob.ReadFull(rest, first.bytes); end != nil && end != io.EOF {
-				return nil, 0, fmt.Errorf("put object: %w", end)
-			}
-			part = first.bytes[:n]
-		}
-		return parts, counted.Count(), nil
-	})
+			return parts, counted.Count(), nil
+		})
 }
 
-// makeMultipart makes an object of the parts that fill puts into an upload; fill returns them and their
-// length in all. When it fails, nothing is left.
+// makeMultipart makes an object of the parts that fill puts into an upload; fill returns them and
+// their length in all. When it fails, nothing is left.
 func (s *Store) makeMultipart(ctx context.Context, name, mimeType, mark string,
 	fill func(id *string) ([]types.CompletedPart, int64, error)) (info blob.Info, err error) {
 	if _, err := s.ifNoneMatch(ctx, name); err != nil { // before the bytes go out

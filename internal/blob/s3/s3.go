@@ -150,7 +150,8 @@ func Open(opts Options) (*Store, error) {
 	return &Store{
 		http: &client, client: sdk.New(settings), presign: presign,
 		server: server{endpoint.Scheme + "://" + endpoint.Host, opts.AccessKey, opts.SecretKey},
-		bucket: opts.Bucket, prefix: opts.Prefix, partSize: opts.PartSize, ids: opts.IDs, retry: retryOption(opts.Limits),
+		bucket: opts.Bucket, prefix: opts.Prefix, partSize: opts.PartSize, ids: opts.IDs,
+		retry:  retryOption(opts.Limits),
 		budget: partBuffers, copyMax: copyMax, copyPart: copyPart,
 	}, nil
 }
@@ -185,8 +186,8 @@ func (s *Store) statKey(ctx context.Context, key blob.Key) (info blob.Info, mark
 	return s.statName(ctx, name)
 }
 
-// statName is head for any name. A 404 without a body may mean a missing bucket just as well, or come
-// too early, so that a GET decides.
+// statName is head for any name. A 404 without a body may mean a missing bucket just as well, or
+// come too early, so that a GET decides.
 func (s *Store) statName(ctx context.Context, name *string) (info blob.Info, mark string, err error) {
 	head, err := s.client.HeadObject(ctx, &sdk.HeadObjectInput{Bucket: &s.bucket, Key: name}, s.retry)
 	if err == nil {
@@ -203,8 +204,8 @@ func (s *Store) statName(ctx context.Context, name *string) (info blob.Info, mar
 	return objectInfo(got.ContentLength, got.ETag, got.Metadata)
 }
 
-// objectInfo is what a server told of an object. Every server tells an ETag: an answer without one is
-// something else than an object, such as an error that came with 200.
+// objectInfo is what a server told of an object. Every server tells an ETag: an answer without one
+// is something else than an object, such as an error that came with 200.
 func objectInfo(size *int64, etag *string, metadata map[string]string) (blob.Info, string, error) {
 	if size == nil || *size < 0 || aws.ToString(etag) == "" {
 		return blob.Info{}, "", blob.Unavailable("ask for object",

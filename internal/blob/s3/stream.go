@@ -54,8 +54,8 @@ func stream(ctx context.Context, body io.Reader,
 	return answer, true, sendErr
 }
 
-// feedBody writes body to w, a buffer behind what it reads, and tells whether w was closed before the
-// end. Error: that of body.
+// feedBody writes body to w, a buffer behind what it reads, and tells whether w was closed before
+// the end. Error: that of body.
 func feedBody(w io.Writer, body io.Reader) (early bool, err error) {
 	held, next := streamBuffers.Get().(*[]byte), streamBuffers.Get().(*[]byte)
 	defer func() {

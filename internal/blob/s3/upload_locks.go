@@ -8,9 +8,9 @@ import (
 	"larder/internal/blob"
 )
 
-// uploadLocks keep bodies for the same part of an upload apart, and parts from an upload that is being
-// finished, as far as they come through this process. Between processes the server decides, for
-// each part as a whole.
+// uploadLocks keep bodies for the same part of an upload apart, and parts from an upload that is
+// being finished, as far as they come through this process. Between processes the server decides,
+// for each part as a whole.
 type uploadLocks struct {
 	mu      sync.Mutex
 	uploads map[string]*uploadLock

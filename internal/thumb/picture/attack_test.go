@@ -57,7 +57,8 @@ func newAttackedServer(t testing.TB) attackedServer {
 
 // runAttack runs the stand-in as vipsthumbnail, by a command line that may run the
 // child in another way.
-func (s attackedServer) runAttack(t testing.TB, orders thumbtest.Attacks, command ...string) (map[string]string, error) {
+func (s attackedServer) runAttack(t testing.TB, orders thumbtest.Attacks,
+	command ...string) (map[string]string, error) {
 	t.Helper()
 	program, err := thumbtest.FakeVips(t.TempDir())
 	if err != nil {
@@ -92,8 +93,8 @@ func (s attackedServer) runAttack(t testing.TB, orders thumbtest.Attacks, comman
 	return outcome, nil
 }
 
-// wantRefused is what the kernel answers to each attempt. opened is its answer to an attempt to read a
-// file of the server, written to one to write it.
+// wantRefused is what the kernel answers to each attempt. opened is its answer to an attempt to
+// read a file of the server, written to one to write it.
 func (s attackedServer) wantRefused(opened, written string) map[string]string {
 	const no, none = "EPERM", "ENOSYS"
 	want := map[string]string{

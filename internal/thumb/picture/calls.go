@@ -58,6 +58,7 @@ func conditionalCalls(pid uint32) []conditionalCall {
 
 // readOnlyCalls open files to be read.
 func readOnlyCalls() []conditionalCall {
-	return append([]conditionalCall{{unix.SYS_OPENAT, []condition{{argument: 2, mask: writeFlags, values: []uint32{0}}}}},
+	return append([]conditionalCall{{unix.SYS_OPENAT,
+		[]condition{{argument: 2, mask: writeFlags, values: []uint32{0}}}}},
 		legacyOpenCalls...)
 }

@@ -13,5 +13,6 @@ var (
 	legacyCalls = []uint32{unix.SYS_DUP2, unix.SYS_POLL, unix.SYS_SELECT, unix.SYS_EPOLL_WAIT, unix.SYS_TIME,
 		unix.SYS_ARCH_PRCTL}
 	legacyFileCalls = []uint32{unix.SYS_STAT, unix.SYS_LSTAT, unix.SYS_ACCESS, unix.SYS_READLINK}
-	legacyOpenCalls = []conditionalCall{{unix.SYS_OPEN, []condition{{argument: 1, mask: writeFlags, values: []uint32{0}}}}}
+	legacyOpenCalls = []conditionalCall{{unix.SYS_OPEN,
+		[]condition{{argument: 1, mask: writeFlags, values: []uint32{0}}}}}
 )

@@ -62,7 +62,8 @@ type rule struct {
 // vipsRules are what vipsthumbnail needs: itself, its loader and its libraries. The picture and the
 // thumbnail are open already.
 func vipsRules(program string) ([]rule, error) {
-	rules := []rule{{program, rightsExecute}, {"/etc/ld.so.cache", rightsRead}, {"/dev/null", rightsRead}, {"/dev/urandom", rightsRead}}
+	rules := []rule{{program, rightsExecute}, {"/etc/ld.so.cache", rightsRead}, {"/dev/null", rightsRead},
+		{"/dev/urandom", rightsRead}}
 	loader, err := loaderOf(program)
 	if err != nil {
 		return nil, err
@@ -100,8 +101,8 @@ func loaderOf(program string) (string, error) {
 	return "", nil
 }
 
-// restrictThread refuses this thread, and the program that it turns into, everything that rules do not
-// grant. Without Landlock it does nothing; the server's log says so.
+// restrictThread refuses this thread, and the program that it turns into, everything that rules do
+// not grant. Without Landlock it does nothing; the server's log says so.
 func restrictThread(rules []rule) error {
 	version, err := Landlock()
 	if err != nil {

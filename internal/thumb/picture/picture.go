@@ -152,7 +152,8 @@ func checkHeader(in io.ReaderAt, is kind) (gray bool, err error) {
 	return config.ColorModel == color.GrayModel || config.ColorModel == color.Gray16Model, nil
 }
 
-// pictureReader is a picture read from its beginning; the decoder of TIFF goes to and fro by ReadAt.
+// pictureReader is a picture read from its beginning; the decoder of TIFF goes to
+// and fro by ReadAt.
 type pictureReader struct {
 	*bufio.Reader
 	io.ReaderAt

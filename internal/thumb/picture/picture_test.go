@@ -261,7 +261,8 @@ func TestMetadataDoesNotSurvive(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, mark := range []string{thumbtest.CameraPlace, "Exif", "eXIf", "ICC_PROFILE", "http://ns.adobe.com", "tEXt"} {
+		for _, mark := range []string{thumbtest.CameraPlace, "Exif", "eXIf", "ICC_PROFILE", "http://ns.adobe.com",
+			"tEXt"} {
 			if bytes.Contains(got, []byte(mark)) {
 				t.Errorf("%s: the thumbnail holds %q", name, mark)
 			}

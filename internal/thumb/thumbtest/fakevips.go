@@ -144,7 +144,8 @@ func (o Attacks) Attempt() map[string]string {
 		note("truncate "+path, open(path, unix.O_RDONLY|unix.O_TRUNC))
 		call("unlink "+path, unix.SYS_UNLINKAT, uintptr(0xffffff9c), cString(path+".none"), 0)
 		call("mkdir "+path, unix.SYS_MKDIRAT, uintptr(0xffffff9c), cString(path+".dir"), 0o700)
-		call("link "+path, unix.SYS_LINKAT, uintptr(0xffffff9c), cString(path), uintptr(0xffffff9c), cString(path+".link"), 0)
+		call("link "+path, unix.SYS_LINKAT, uintptr(0xffffff9c), cString(path), uintptr(0xffffff9c),
+			cString(path+".link"), 0)
 		call("rename "+path, unix.SYS_RENAMEAT2, uintptr(0xffffff9c), cString(path+".none"), uintptr(0xffffff9c),
 			cString(path+".also"), 0)
 	}

@@ -116,7 +116,8 @@ func EXIF(order binary.AppendByteOrder, orientation uint16) []byte {
 	b = order.AppendUint16(b, 2)
 	b = order.AppendUint32(order.AppendUint16(order.AppendUint16(b, 0x0112), 3), 1)
 	b = order.AppendUint16(order.AppendUint16(b, orientation), 0)
-	b = order.AppendUint32(order.AppendUint16(order.AppendUint16(b, 0x9286), 2), uint32(len(CameraPlace))) // UserComment
+	// UserComment
+	b = order.AppendUint32(order.AppendUint16(order.AppendUint16(b, 0x9286), 2), uint32(len(CameraPlace)))
 	b = order.AppendUint32(b, uint32(len(b)+8))
 	return append(order.AppendUint32(b, 0), CameraPlace...)
 }

@@ -60,7 +60,8 @@ const (
 )
 
 // Faults are all of them.
-var Faults = []Fault{Refused, Reset, Slow, TimedOut, Internal, SlowDown, ErrorIn200, Skewed, NoSuchUpload, NotFoundAtHead,
+var Faults = []Fault{Refused, Reset, Slow, TimedOut, Internal, SlowDown, ErrorIn200, Skewed, NoSuchUpload,
+	NotFoundAtHead,
 	Truncated, WrongTag}
 
 // Always is for Spoil: every call, until Heal.
@@ -129,8 +130,8 @@ func (p *Proxy) Bucket() Bucket {
 	return b
 }
 
-// InjectFault lets a fault befall the next so many calls of a kind, every one when times is Always. Of
-// several faults for one call the first that was given counts.
+// InjectFault lets a fault befall the next so many calls of a kind, every one when times is Always.
+// Of several faults for one call the first that was given counts.
 func (p *Proxy) InjectFault(fault Fault, op Operation, times int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
