@@ -12,7 +12,8 @@ import (
 )
 
 const (
-	// heartbeatEvery is how often a replica says that it is running. The page of the system shows those of the last minute.
+	// heartbeatEvery is how often a replica says that it is running. The page of the system shows
+	// those of the last minute.
 	heartbeatEvery = 30 * time.Second
 	// stepsEvery is how often a replica asks whether it is its turn at the steps of the schema.
 	stepsEvery = 15 * time.Second
@@ -22,7 +23,8 @@ const (
 	maxHost = 100
 )
 
-// join brings the schema up to date and writes the row of this process, unless replicas that run, or the schema that is there, forbid it.
+// join brings the schema up to date and writes the row of this process, unless replicas that run,
+// or the schema that is there, forbid it.
 func (a *App) join(ctx context.Context) error {
 	host, err := os.Hostname()
 	if err != nil {
@@ -56,7 +58,8 @@ func (a *App) leave(ctx context.Context) {
 	}
 }
 
-// heartbeat says that this process is running, and ends Run when it may not go on, since the schema was migrated while it stood still.
+// heartbeat records that this process is running. It ends Run when the schema has become too new
+// for this process.
 func (a *App) heartbeat(ctx context.Context) error {
 	if !a.joined {
 		return nil
@@ -71,7 +74,7 @@ func (a *App) heartbeat(ctx context.Context) error {
 	return err
 }
 
-// runSteps completes what migrations have left to be done beside requests. It ends with the last step.
+// runSteps runs the steps of the schema until all are complete.
 func (a *App) runSteps(ctx context.Context) {
 	for {
 		all, err := a.DB.RunSteps(ctx, a.replica.ID)

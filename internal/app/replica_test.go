@@ -45,7 +45,8 @@ func replicas(t *testing.T, d *db.DB) []db.Replica {
 	return all
 }
 
-// A process has a row while it runs, with what it knows; an orderly stop removes it, and so does a start that fails after it.
+// A process has a row while it runs, with what it knows; an orderly stop removes it, and so does a
+// start that fails after it.
 func TestReplicaHasARowWhileItRuns(t *testing.T) {
 	t.Parallel()
 	for _, engine := range dbtest.Engines {
@@ -77,7 +78,8 @@ func TestReplicaHasARowWhileItRuns(t *testing.T) {
 	}
 }
 
-// With SQLite what a killed process has left is gone with the next start, which is alone; with PostgreSQL it may be another replica.
+// With SQLite what a killed process has left is gone with the next start, which is alone; with
+// PostgreSQL it may be another replica.
 func TestRowsOfKilledReplicas(t *testing.T) {
 	t.Parallel()
 	for engine, want := range map[string]int{"sqlite": 1, "postgres": 2} {
@@ -110,7 +112,8 @@ func TestAccessLogWaitsForOlderReplicas(t *testing.T) {
 	}
 }
 
-// A process that stood still while others migrated without it stops with an error instead of going on with a schema that it does not know.
+// A process that stood still while others migrated without it stops with an error instead of going
+// on with a schema that it does not know.
 func TestReplicaThatIsTooOldStops(t *testing.T) {
 	t.Parallel()
 	for _, engine := range dbtest.Engines {
@@ -139,8 +142,13 @@ func TestReplicaThatIsTooOldStops(t *testing.T) {
 			if err := a.Sweep(ctx); !errors.Is(err, db.ErrTooOld) {
 				t.Errorf("a heartbeat after the migration: %v", err)
 			}
-			if err := <-done; !errors.Is(err, db.ErrTooOld) {
-				t.Errorf("ended with %v", err)
+			select {
+			case err := <-done:
+				if !errors.Is(err, db.ErrTooOld) {
+					t.Errorf("ended with %v", err)
+				}
+			case <-time.After(20 * time.Second):
+				t.Error("goes on")
 			}
 		})
 	}

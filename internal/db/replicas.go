@@ -15,7 +15,7 @@ const (
 	lapse = int64(aliveFor / time.Millisecond)
 )
 
-// ErrOlderReplica means that a replica runs that doesn't know the schema which something needs.
+// ErrOlderReplica means that a running replica does not know the schema that is needed.
 var ErrOlderReplica = errors.New("an older replica is running")
 
 // Replica is a process that serves on this database.
@@ -26,19 +26,21 @@ type Replica struct {
 	AuditSchema int    // the same of the access log
 	Seen        int64  // ms; as Replicas returns it
 
-	// Alone says that no other process can have the database: rows of others are those of processes that were killed. With SQLite, whose data directory
-	// is locked.
+	// Alone is set when no other process can use the database, as with SQLite, whose data directory
+	// is locked. Join then removes all other rows: they belong to processes that were killed.
 	Alone bool
 }
 
-// Join is Migrate for a process that is about to serve: it writes the row of r in the same transaction, so that from then on no migration happens that
-// r is too old for. Errors: ErrOlderReplica, ErrTooOld.
+// Join is Migrate for a process that is about to serve: it writes the row of r in the same
+// transaction, so that from then on no migration happens that r is too old for. Errors:
+// ErrOlderReplica, ErrTooOld.
 func (d *DB) Join(ctx context.Context, r Replica) error {
 	return d.migrateTo(ctx, migrationTo{replica: &r})
 }
 
-// Heartbeat says that r is still running. Where it was silent for so long that it counted as stopped, the schema is looked at anew, since a migration
-// may not have waited for it. Error: ErrTooOld when that was so; the process must not go on then.
+// Heartbeat records that r is still running. After a silence of 5 minutes r counted as stopped, and
+// a migration may not have waited for it: then Heartbeat checks the schema again. Error: ErrTooOld,
+// after which the process must not go on.
 func (d *DB) Heartbeat(ctx context.Context, r Replica) error {
 	newest, err := d.schema.Newest()
 	if err != nil {
@@ -102,7 +104,7 @@ func (d *DB) Replicas(ctx context.Context, within time.Duration) ([]Replica, err
 	return all, rows.Err()
 }
 
-// SweepReplicas removes the rows of replicas that were killed.
+// SweepReplicas removes the rows of replicas that count as stopped.
 func (d *DB) SweepReplicas(ctx context.Context) error {
 	return d.Write(ctx, func(tx *Tx) error {
 		now, err := d.clock(tx)
@@ -116,8 +118,9 @@ func (d *DB) SweepReplicas(ctx context.Context) error {
 	})
 }
 
-// RequireSchema says that from this transaction on no replica may work on the metadata that knows less than the version: for rows that an older one
-// would misread or drop. Error: ErrOlderReplica while one is running.
+// RequireSchema keeps every replica that does not know the version away from the metadata, from
+// this transaction on. It is for rows that an older replica would misread or drop. Error:
+// ErrOlderReplica while one is running.
 func (t *Tx) RequireSchema(version int) error {
 	_, oldest, err := schemaVersion(t) // locked from here on: nobody joins before this is committed
 	if err != nil || oldest >= version {
@@ -136,7 +139,8 @@ func (t *Tx) RequireSchema(version int) error {
 	return nil
 }
 
-// replicasAllow returns ErrOlderReplica while a replica runs that may not work on version next, for which it would have to know version oldest.
+// replicasAllow returns ErrOlderReplica while a replica runs that may not work on version next, for
+// which it would have to know version oldest.
 func replicasAllow(tx *Tx, oldest, next int) error {
 	if tx.db.schema.Replicas == "" {
 		return nil
@@ -204,7 +208,8 @@ func dropReplicas(tx *Tx) error {
 	return nil
 }
 
-// clock returns the time in milliseconds since 1970. Replicas share the clock of the database, since their own may disagree.
+// clock returns the time in milliseconds since 1970. Replicas share the clock of the database,
+// since their own may disagree.
 func (d *DB) clock(q Querier) (ms int64, err error) {
 	if d.now != nil {
 		return d.now().UnixMilli(), nil

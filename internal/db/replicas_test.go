@@ -18,7 +18,8 @@ import (
 	"larder/internal/db/dbtest"
 )
 
-// later is the schema of the metadata with migrations of a time to come, whose oldest are given as what they add to the newest of this binary.
+// later is the schema of the metadata with migrations of a time to come, whose oldest are given as
+// what they add to the newest of this binary.
 func later(t *testing.T, oldest ...int) db.Schema {
 	t.Helper()
 	files, newest := fstest.MapFS{}, newestVersion(t)
@@ -153,7 +154,8 @@ func TestEveryMigrationStatesTheOldestSchemaBesideIt(t *testing.T) {
 	}
 }
 
-// A migration that running replicas can't work beside waits for them: the start fails, says which one is in the way, and changes nothing.
+// A migration that running replicas can't work beside waits for them: the start fails, says which
+// one is in the way, and changes nothing.
 func TestMigrationWaitsForOlderReplicas(t *testing.T) {
 	t.Parallel()
 	eachPlace(t, func(t *testing.T, p *place) {
@@ -182,7 +184,8 @@ func TestMigrationWaitsForOlderReplicas(t *testing.T) {
 	})
 }
 
-// A replica that was killed counts as running for 5 minutes. One that only stood still for so long looks at the schema before it goes on.
+// A replica that was killed counts as running for 5 minutes. One that only stood still for so long
+// looks at the schema before it goes on.
 func TestReplicasThatAreSilent(t *testing.T) {
 	t.Parallel()
 	eachPlace(t, func(t *testing.T, p *place) {
@@ -260,7 +263,8 @@ func TestReplicaThatIsAlone(t *testing.T) {
 	})
 }
 
-// The rows of an older version that a newer one would misread are made by nobody while it runs, and keep it away from then on.
+// The rows of an older version that a newer one would misread are made by nobody while it runs, and
+// keep it away from then on.
 func TestRequiredSchema(t *testing.T) {
 	t.Parallel()
 	eachPlace(t, func(t *testing.T, p *place) {
@@ -283,7 +287,8 @@ func TestRequiredSchema(t *testing.T) {
 	})
 }
 
-// Versions before 0013 leave no rows: on PostgreSQL, where several replicas may run, the start says so.
+// Versions before 0013 leave no rows: on PostgreSQL, where several replicas may run, the start says
+// so.
 func TestReplicasThatLeaveNoSign(t *testing.T) {
 	t.Parallel()
 	eachPlace(t, func(t *testing.T, p *place) {

@@ -17,18 +17,22 @@ const (
 	stepRelease = 5 * time.Second
 )
 
-// Step is a part of a schema change that takes too long for the transaction of its migration: one replica at a time works on it while all serve. It may
-// be ended at any point, by a kill too, and goes on later. Code that needs it asks Completed. Either Index or Batch is given.
+// Step is a part of a schema change that takes too long for the transaction of its migration: one
+// replica at a time works on it while all serve. A kill may interrupt it at any point; another run
+// resumes it. Code that depends on it asks Completed. Exactly one of Index and Batch is set.
 type Step struct {
 	Name  string // unique, and never changed once it is released
 	After int    // the version of the schema with which it comes
 
-	// Index is what the step builds. On PostgreSQL reads and writes go on meanwhile. On SQLite writes wait: where a table is large, let the index be a
-	// partial one over what the next step fills in (`WHERE column IS NOT NULL`), which is empty when it is built and grows with each batch.
+	// Index is what the step builds. On PostgreSQL reads and writes go on meanwhile. On SQLite
+	// writes wait: where a table is large, let the index be a partial one over what the next step
+	// fills in (`WHERE column IS NOT NULL`), which is empty when it is built and grows with each
+	// batch.
 	Index Index
-	// Batch does the next piece of a backfill, some hundred rows that come after position, and returns the position up to which it is done by then, and
-	// whether there may be more. The first position is "". It begins when every replica that runs knows the schema After, and from then on no older one may
-	// start, so that all rows that are written meanwhile have what it fills in.
+	// Batch fills in the next rows after position, some hundred of them. It returns the position of
+	// the last of them and whether there may be more. The first position is "". The first batch
+	// waits until every running replica knows the schema After, and no older replica may start from
+	// then on: rows that are written meanwhile need no backfill.
 	Batch func(tx *Tx, position string) (next string, more bool, err error)
 }
 
@@ -38,7 +42,8 @@ type Index struct {
 	On   string // table, columns and condition: `entries (owner_id, size) WHERE kind = 1`
 }
 
-// steps are those of the metadata, in the order in which they run. Append only; one may be removed when no supported upgrade begins before its end.
+// steps are those of the metadata, in the order in which they run. Append only; one may be removed
+// when no supported upgrade begins before its end.
 var steps []Step
 
 var (
@@ -58,7 +63,8 @@ func (d *DB) Completed(ctx context.Context, name string) (bool, error) {
 	return false, fmt.Errorf("there is no step %q", name)
 }
 
-// completed asks the database until it has said yes once. Of an index it asks the catalogue: a copy of the rows of schema_steps has no index yet.
+// completed reads whether a step is complete, and remembers it. For an index it reads the
+// catalogue, since backups and restores copy the rows of schema_steps without the index.
 func (d *DB) completed(ctx context.Context, s Step) (ended bool, err error) {
 	if _, known := d.ended.Load(s.Name); known {
 		return true, nil
@@ -83,8 +89,9 @@ func (d *DB) completed(ctx context.Context, s Step) (ended bool, err error) {
 	return ended, nil
 }
 
-// RunSteps runs the steps that are not complete, and reports whether all are by then. It stops at one that another replica works on, or that an older
-// replica is in the way of: call it again later. holder is the id of this replica.
+// RunSteps runs the steps that are not complete, and reports whether all are by then. It stops at a
+// step that another replica works on, or that waits for older replicas to stop: call it again
+// later. holder is the id of this replica.
 func (d *DB) RunSteps(ctx context.Context, holder string) (all bool, err error) {
 	for _, s := range d.schema.Steps {
 		ended, err := d.completed(ctx, s)
@@ -138,7 +145,7 @@ func runBatch(tx *Tx, s Step, holder string) (more bool, err error) {
 	}
 	var position string
 	var completedAt *int64
-	// Changed first: whoever takes the lease over waits for this transaction.
+	// This comes first, so that a replica that takes over the lease waits for this transaction.
 	err = tx.QueryRow("UPDATE schema_steps SET held_until = $1 WHERE name = $2 AND holder = $3 RETURNING position, completed_at",
 		now+stepLease.Milliseconds(), s.Name, holder).Scan(&position, &completedAt)
 	if errors.Is(err, ErrNoRows) {
@@ -158,7 +165,8 @@ func runBatch(tx *Tx, s Step, holder string) (more bool, err error) {
 	return more, err
 }
 
-// hold calls work while this replica has the lease of the step; the context of work ends when the lease is lost. Error: errHeld.
+// hold calls work while this replica has the lease of the step; the context of work ends when the
+// lease is lost. Error: errHeld.
 func (d *DB) hold(ctx context.Context, name, holder string, work func(ctx context.Context) error) error {
 	if err := d.Write(ctx, func(tx *Tx) error { return claimStep(tx, name, holder) }); err != nil {
 		return err

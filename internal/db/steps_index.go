@@ -31,9 +31,9 @@ func (d *DB) buildIndex(ctx context.Context, index Index) error {
 		return translate(err)
 	case valid: // by a replica that had the lease until now
 		return nil
-	case running: // for a replica that was killed: the server goes on without it
+	case running: // the server still builds it for a replica that was killed
 		return errHeld
-	default: // a build that was broken off leaves an index that is not valid
+	default: // an interrupted build has left an invalid index
 		if err := alone(ctx, conn, "DROP INDEX CONCURRENTLY IF EXISTS "+quoteName(index.Name)); err != nil {
 			return fmt.Errorf("drop what is left of the index %s: %w", index.Name, err)
 		}
@@ -44,7 +44,8 @@ func (d *DB) buildIndex(ctx context.Context, index Index) error {
 	return nil
 }
 
-// wantSingleFile runs a statement outside any transaction, which some of PostgreSQL's must be. It is sent once: whether it was done is seen by what it makes.
+// alone runs a statement outside any transaction, which some of PostgreSQL's must be. It is sent
+// once: whether it was done is seen by what it makes.
 func alone(ctx context.Context, conn *sql.Conn, statement string) error {
 	return conn.Raw(func(driver any) error {
 		_, err := driver.(*pgConn).Conn.Conn().Exec(ctx, statement)

@@ -15,13 +15,15 @@ import (
 	"larder/internal/db/dbtest"
 )
 
-// rows is how many settings the backfill of these tests goes through, pieceOf how many of them in a batch.
+// rows is how many settings the backfill of these tests goes through, pieceOf how many of them in a
+// batch.
 const (
 	rows    = 95
 	pieceOf = 10
 )
 
-// filling is a schema of a time to come whose two steps build an index over what the second one fills in.
+// filling is a schema of a time to come whose two steps build an index over what the second one
+// fills in.
 type filling struct {
 	batches atomic.Int64
 	before  func(n int64) // called before batch n, from 1
@@ -134,7 +136,8 @@ func TestSteps(t *testing.T) {
 	})
 }
 
-// A step that is broken off between two batches, or whose batch fails, goes on from the last batch that was committed.
+// A step that is broken off between two batches, or whose batch fails, goes on from the last batch
+// that was committed.
 func TestStepGoesOnWhereItWasBrokenOff(t *testing.T) {
 	t.Parallel()
 	eachPlace(t, func(t *testing.T, p *place) {
@@ -163,7 +166,8 @@ func TestStepGoesOnWhereItWasBrokenOff(t *testing.T) {
 		}
 		p.steps(t.Context(), d, "web-2", true) // given back: nobody waits for the lease
 		p.complete(d)
-		// Of the fourth, SQLite commits what PostgreSQL undoes with its context; the seventh was undone.
+		// Of the fourth, SQLite commits what PostgreSQL undoes with its context; the seventh was
+		// undone.
 		if n := f.batches.Load(); n != rows/pieceOf+3 && n != rows/pieceOf+4 {
 			t.Errorf("%d batches", n)
 		}
@@ -251,7 +255,8 @@ func TestStepsOfTwoReplicas(t *testing.T) {
 	})
 }
 
-// A backfill waits for replicas that would write rows without what it fills in, and keeps them away from then on. An index does not wait.
+// A backfill waits for replicas that would write rows without what it fills in, and keeps them away
+// from then on. An index does not wait.
 func TestBackfillWaitsForOlderReplicas(t *testing.T) {
 	t.Parallel()
 	eachPlace(t, func(t *testing.T, p *place) {
@@ -342,7 +347,9 @@ func TestIndexThatIsStillBuilt(t *testing.T) {
 	for n := 0; n == 0; {
 		no(t, d.Read(t.Context()).QueryRow("SELECT COUNT(*) FROM pg_stat_progress_create_index WHERE datname = current_database() AND index_relid = to_regclass('settings_filled')").Scan(&n))
 	}
-	p.steps(t.Context(), d, "web-2", false)
+	soon, cancel := context.WithTimeout(t.Context(), 20*time.Second) // to drop it would wait for the build
+	defer cancel()
+	p.steps(soon, d, "web-2", false)
 	close(end)
 	no(t, <-ended)
 	no(t, <-ended)

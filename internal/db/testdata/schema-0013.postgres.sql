@@ -603,10 +603,12 @@ CREATE INDEX download_tokens_share ON download_tokens (share_id, expires_at) WHE
 CREATE INDEX download_tokens_entry ON download_tokens (entry_id, expires_at) WHERE user_id IS NULL AND share_id IS NULL;
 
 -- oldest: 0012: only tables are added
--- Which processes run, so that a migration can tell whether all of them know enough for it, and the progress of steps.
+-- The processes that run, so that a migration can check which schemas they know, and the progress
+-- of steps.
 
--- Every process that serves has a row, from its start to its orderly stop. One that was killed leaves it: it counts as running for 5 minutes after
--- `seen`. The schemas are the newest that the process knows, of the metadata and of the access log.
+-- Every process that serves has a row, from its start to its orderly stop. One that was killed
+-- leaves it: it counts as running for 5 minutes after `seen`. The schemas are the newest that the
+-- process knows, of the metadata and of the access log.
 CREATE TABLE replicas (
     id           TEXT COLLATE "C" PRIMARY KEY,      -- its host and a few random digits
     version      TEXT COLLATE "C" NOT NULL,         -- of the program
@@ -615,7 +617,8 @@ CREATE TABLE replicas (
     seen         BIGINT NOT NULL        -- ms since 1970, by the clock of the database
 );
 
--- Backfills and index builds that go on after the migration that they belong to (internal/db/steps.go). A step that nobody has begun has no row.
+-- Backfills and index builds that go on after the migration that they belong to
+-- (internal/db/steps.go). A step that has not begun has no row.
 CREATE TABLE schema_steps (
     name         TEXT COLLATE "C" PRIMARY KEY,
     position     TEXT COLLATE "C" NOT NULL,         -- where a backfill goes on; the step's own form, '' for its beginning
