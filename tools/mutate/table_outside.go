@@ -2,6 +2,36 @@ package main
 
 // outside are the guards of names, of connections, of browsers, of secrets and of rates.
 var outside = []mutation{
+	// replicas and the schema
+	{"replica-older", "no migration under a replica that is too old for it", "internal/db/migrate.go",
+		`if err := replicasAllow(tx, oldest, last); err != nil {`, `if err := replicasAllow(tx, oldest, last); err != nil && last == 0 {`, "internal/db", "^TestMigrationWaitsForOlderReplicas$/^sqlite$"},
+	{"replica-too-old", "no program on a schema that is too new for it", "internal/db/migrate.go",
+		`if oldest == 0 || newest < oldest {`, `if oldest == 0 {`, "internal/db", "^TestNewerDatabase$/^sqlite$"},
+	{"replica-unstated", "no program on a newer schema that states nothing", "internal/db/migrate.go",
+		`if oldest == 0 || newest < oldest {`, `if newest < oldest {`, "internal/db", "^TestNewerDatabase$/^sqlite$"},
+	{"replica-stated", "every migration states the oldest schema beside it", "internal/db/migrate.go",
+		`if err != nil || oldest < 1 || oldest > version {`, `if err != nil || oldest > version {`, "internal/db", "^TestEveryMigrationStatesTheOldestSchemaBesideIt$"},
+	{"replica-joins", "a replica is known before the schema is unlocked", "internal/db/migrate.go",
+		`if err == nil && to.replica != nil {`, `if err == nil && to.replica != nil && have > newest {`, "internal/db", "^TestMigrationWaitsForOlderReplicas$/^sqlite$"},
+	{"replica-silent", "a replica that stood still looks at the schema again", "internal/db/replicas.go",
+		`WHERE id = $2 AND seen > $3", now, r.ID, now-lapse)`, `WHERE id = $2 AND seen > $3", now, r.ID, 0)`, "internal/db", "^TestReplicasThatAreSilent$/^sqlite$"},
+	{"replica-stops", "a replica that is too old stops", "internal/app/replica.go",
+		`case a.outdated <- err:`, `case make(chan error, 1) <- err:`, "internal/app", "^TestReplicaThatIsTooOldStops$/^sqlite$"},
+	{"replica-required", "rows that an older replica misreads are not made beside it", "internal/db/replicas.go",
+		`if older != nil {`, `if older != nil && version == 0 {`, "internal/db", "^TestRequiredSchema$/^sqlite$"},
+	{"step-lease", "a batch without its lease changes nothing", "internal/db/steps.go",
+		`AND holder = $3 RETURNING position`, `AND $3 <> '' RETURNING position`, "internal/db", "^TestStepWhoseLeaseIsLost$/^sqlite$"},
+	{"step-claim", "one replica at a time works on a step", "internal/db/steps.go",
+		`schema_steps.held_until <= $4`, `$4 > 0`, "internal/db", "^TestStepOfAKilledReplicaIsTakenOver$/^sqlite$"},
+	{"step-older", "a backfill waits for older replicas", "internal/db/steps.go",
+		`return tx.RequireSchema(s.After)`, `return tx.RequireSchema(s.After - 1)`, "internal/db", "^TestBackfillWaitsForOlderReplicas$/^sqlite$"},
+	{"step-invalid", "an index that was broken off is not complete", "internal/db/steps.go",
+		`SELECT indisvalid FROM pg_index`, `SELECT TRUE FROM pg_index`, "internal/db", "^TestIndexThatWasBrokenOff$"},
+	{"step-running", "an index that is still built is not dropped", "internal/db/steps_index.go",
+		`case running:`, `case running && valid:`, "internal/db", "^TestIndexThatIsStillBuilt$"},
+	{"replica-rows", "no backup says that a replica is running", "internal/backup/sql.go",
+		`"guesses", "replicas"}`, `"guesses"}`, "internal/backup", "^TestBackupIsPrivate$/^sqlite$"},
+
 	// names
 	{"path-dots", "no name is . or .. (C1)", "internal/vpath/vpath.go",
 		`case s == "." || s == "..":`, `case s == ".":`, "internal/vpath", "^TestParseRefuses$"},
