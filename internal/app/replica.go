@@ -35,8 +35,9 @@ func (a *App) join(ctx context.Context) error {
 		return err
 	}
 	a.replica = db.Replica{
-		ID: cmp.Or(host[:min(len(host), maxHost)], "replica") + "-" + a.ids.Hex(5), Version: a.deps.Version, AuditSchema: auditSchema,
-		Alone: !a.Config.Postgres(), // whose data directory is locked
+		ID: cmp.Or(host[:min(len(host), maxHost)], "replica") + "-" + a.ids.Hex(5), Version: a.deps.Version,
+		AuditSchema: auditSchema,
+		Alone:       !a.Config.Postgres(), // whose data directory is locked
 	}
 	if err := a.DB.Join(ctx, a.replica); err != nil {
 		return err

@@ -21,7 +21,8 @@ import (
 // hand is a handle of a test's own on the metadata.
 func hand(t *testing.T, cfg config.Config) *db.DB {
 	t.Helper()
-	d, err := db.Open(t.Context(), db.Config{URL: cfg.DatabaseURL.Reveal(), Path: cfg.DatabaseFile(), Log: slog.New(slog.DiscardHandler)})
+	d, err := db.Open(t.Context(), db.Config{URL: cfg.DatabaseURL.Reveal(), Path: cfg.DatabaseFile(),
+		Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +32,10 @@ func hand(t *testing.T, cfg config.Config) *db.DB {
 
 func change(t *testing.T, d *db.DB, statement string, args ...any) {
 	t.Helper()
-	if err := d.Write(t.Context(), func(tx *db.Tx) error { _, err := tx.Exec(statement, args...); return err }); err != nil {
+	if err := d.Write(t.Context(), func(tx *db.Tx) error {
+		_, err := tx.Exec(statement, args...)
+		return err
+	}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -59,7 +63,8 @@ func TestReplicaHasARowWhileItRuns(t *testing.T) {
 			}
 			run(t, cfg, func(string) {
 				all := replicas(t, hand(t, cfg))
-				if len(all) != 1 || all[0].Schema != newest || all[0].AuditSchema != 2 || !strings.Contains(all[0].ID, "-") {
+				if len(all) != 1 || all[0].Schema != newest || all[0].AuditSchema != 2 ||
+					!strings.Contains(all[0].ID, "-") {
 					t.Errorf("while it runs: %+v", all)
 				}
 			})
@@ -67,7 +72,8 @@ func TestReplicaHasARowWhileItRuns(t *testing.T) {
 			if all := replicas(t, d); len(all) != 0 {
 				t.Errorf("after the stop: %+v", all)
 			}
-			change(t, d, "UPDATE versions SET value = value + 1 WHERE name = 'key'") // found out after the row is written
+			// found out after the row is written
+			change(t, d, "UPDATE versions SET value = value + 1 WHERE name = 'key'")
 			if _, err := app.New(t.Context(), cfg, deps(io.Discard)); err == nil {
 				t.Error("starts with another key")
 			}

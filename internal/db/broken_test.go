@@ -13,7 +13,8 @@ import (
 	"larder/internal/db/dbtest"
 )
 
-// openWithFullPools opens a database of its own on PostgreSQL and leaves the pools of readers and writers full of idle connections.
+// openWithFullPools opens a database of its own on PostgreSQL and leaves the pools of readers and
+// writers full of idle connections.
 func openWithFullPools(t *testing.T) (d *db.DB, cfg db.Config) {
 	t.Helper()
 	cfg = dbtest.Config(t, "postgres")
@@ -65,13 +66,17 @@ func closeRows(rows *sql.Rows, err error) error {
 	return rows.Close()
 }
 
-// The server has closed every idle connection, as a restart does. No caller is told: neither one after the other nor all at once.
+// The server has closed every idle connection, as a restart does. No caller is told: neither one
+// after the other nor all at once.
 func TestIdleConnectionsThatWereClosedAreReplaced(t *testing.T) {
 	t.Parallel()
 	var runs atomic.Int64
 	for name, do := range map[string]func(d *db.DB, i int) error{
 		"writes": func(d *db.DB, i int) error {
-			return d.Write(t.Context(), func(tx *db.Tx) error { runs.Add(1); return insertSetting(tx, fmt.Sprint("a", i), "x") })
+			return d.Write(t.Context(), func(tx *db.Tx) error {
+				runs.Add(1)
+				return insertSetting(tx, fmt.Sprint("a", i), "x")
+			})
 		},
 		"reads": func(d *db.DB, _ int) error {
 			rows, err := d.Read(t.Context()).Query("SELECT name FROM settings WHERE name <> $1", "x")
@@ -111,7 +116,8 @@ func TestIdleConnectionsThatWereClosedAreReplaced(t *testing.T) {
 	}
 }
 
-// A connection that dies within a transaction has committed nothing, so the transaction is run again; what it did before is there once.
+// A connection that dies within a transaction has committed nothing, so the transaction is run
+// again; what it did before is there once.
 func TestTransactionIsRetriedWhenItsConnectionClosesBeforeCommit(t *testing.T) {
 	t.Parallel()
 	for name, do := range map[string]func(tx *db.Tx) error{
@@ -162,7 +168,8 @@ func TestErrorOfTheFunctionOnAClosedConnectionIsReturned(t *testing.T) {
 	}
 }
 
-// Abuse case C125: a transaction whose connection died before it sent its COMMIT, unnoticed, is told as a failure: whether the server got it isn't known.
+// Abuse case C125: a transaction whose connection died before it sent its COMMIT, unnoticed, is
+// told as a failure: whether the server got it isn't known.
 func TestCommitOnAClosedConnectionIsNotRepeated(t *testing.T) {
 	t.Parallel()
 	d, cfg := openWithFullPools(t)
@@ -178,7 +185,8 @@ func TestCommitOnAClosedConnectionIsNotRepeated(t *testing.T) {
 	}
 }
 
-// A changing statement outside a transaction could be sent twice when its answer is lost, so there is none.
+// A changing statement outside a transaction could be sent twice when its answer is lost,
+// so there is none.
 func TestStatementOutsideATransactionIsRefused(t *testing.T) {
 	t.Parallel()
 	d := dbtest.Open(t, "postgres")

@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// ChunkSize is how many ids one statement takes, as its first parameters; always the same number, so that its text is prepared once.
+// ChunkSize is how many ids one statement takes, as its first parameters; always the same number,
+// so that its text is prepared once.
 const ChunkSize = 100
 
 // InChunk is `IN ($1, …)` for one chunk.
@@ -27,7 +28,8 @@ const (
 	AfterChunk2 = "$102"
 )
 
-// EachChunk calls do with a chunk of ids, the last one filled up by repeating an id, and what more the statement takes.
+// EachChunk calls do with a chunk of ids, the last one filled up by repeating an id, and what
+// more the statement takes.
 func EachChunk(ids []string, do func(args []any) error, more ...any) error {
 	for len(ids) > 0 {
 		n := min(len(ids), ChunkSize)

@@ -1,10 +1,13 @@
-// Package db opens the metadata database, SQLite or PostgreSQL, and runs transactions on it. The same SQL text serves both.
+// Package db opens the metadata database, SQLite or PostgreSQL, and runs transactions on it. The
+// same SQL text serves both.
 //
-// Write is the only way to change anything. On SQLite there is one writer: whoever waits for it joins the next transaction, a savepoint
-// each, so that many small commits share one sync of the log (group commit); on PostgreSQL callers commit side by side. In both, Write
-// returns nil only when the change is durable (SQLite: WAL with synchronous=FULL).
+// Write is the only way to change anything. On SQLite there is one writer: whoever waits for it
+// joins the next transaction, a savepoint each, so that many small commits share one sync of the
+// log (group commit); on PostgreSQL callers commit side by side. In both, Write returns nil only
+// when the change is durable (SQLite: WAL with synchronous=FULL).
 //
-// Errors of the drivers become ErrNoRows, ErrUnique, ErrBusy and ErrMalformed; nothing above this package knows a driver.
+// Errors of the drivers become ErrNoRows, ErrUnique, ErrBusy and ErrMalformed; nothing above this
+// package knows a driver.
 package db
 
 import (
@@ -29,10 +32,12 @@ type Config struct {
 	Log  *slog.Logger
 
 	Schema Schema // what Migrate makes; the zero value is the schema of the metadata
-	// Now is the clock of replicas and leases; nil for that of the database, which all replicas share. For tests that move the time.
+	// Now is the clock of replicas and leases; nil for that of the database, which all replicas
+	// share. For tests that move the time.
 	Now func() time.Time
-	// Aside is for what may lose its last seconds in a power cut and must take little from the rest: SQLite doesn't sync each commit (it stays
-	// consistent all the same), PostgreSQL is asked over few connections.
+	// Aside is for what may lose its last seconds in a power cut and must take little from the
+	// rest: SQLite doesn't sync each commit (it stays consistent all the same), PostgreSQL is
+	// asked over few connections.
 	Secondary bool
 }
 
@@ -90,13 +95,14 @@ func openSQLite(ctx context.Context, cfg Config) (*DB, error) {
 	}
 	reads.SetMaxOpenConns(8)
 	reads.SetMaxIdleConns(8)
-	d := &DB{dialect: sqlite, readPool: reads, writePool: writes, path: path, schema: cfg.Schema.orMetadata(), now: cfg.Now, log: cfg.Log, stmts: stmtCache{pool: reads}}
+	d := &DB{dialect: sqlite, readPool: reads, writePool: writes, path: path, schema: cfg.Schema.orMetadata(),
+		now: cfg.Now, log: cfg.Log, stmts: stmtCache{pool: reads}}
 	d.writer = startWriter(d, newPreparedConn(conn))
 	return d, nil
 }
 
-// connect opens the writer's connection. Processes that open a fresh file together race for its switch to WAL, where SQLite answers "busy"
-// whatever busy_timeout says: whoever loses tries again.
+// connect opens the writer's connection. Processes that open a fresh file together race for its
+// switch to WAL, where SQLite answers "busy" whatever busy_timeout says: whoever loses tries again.
 func connect(ctx context.Context, pool *sql.DB) (*sql.Conn, error) {
 	const tries = 100
 	for try := 1; ; try++ {
@@ -134,14 +140,16 @@ func (d *DB) Dialect() Dialect { return d.dialect }
 // Read returns a querier outside any transaction: each call sees what was committed before it.
 func (d *DB) Read(ctx context.Context) Querier { return reader{ctx, d} }
 
-// MaxTries is how often something is decided anew because what it was decided by has changed meanwhile, before that is an error. One person who makes
-// their 20 keys at once changes the config version 20 times in a moment, and nobody else may fail for it.
+// MaxTries is how often something is decided anew because what it was decided by has changed
+// meanwhile, before that is an error. One person who makes their 20 keys at once changes the config
+// version 20 times in a moment, and nobody else may fail for it.
 const MaxTries = 50
 
-// Write runs fn in a transaction and returns once the change is durable. When fn returns an error nothing is changed and that error comes
-// back as it is. fn may run more than once (on PostgreSQL after a deadlock, and when the connection died before COMMIT was sent), may share a
-// database transaction with other callers of Write, and must not touch anything but tx: side effects go into tx.AfterCommit. It may return an
-// *Again.
+// Write runs fn in a transaction and returns once the change is durable. When fn returns an error
+// nothing is changed and that error comes back as it is. fn may run more than once (on PostgreSQL
+// after a deadlock, and when the connection died before COMMIT was sent), may share a database
+// transaction with other callers of Write, and must not touch anything but tx: side effects go into
+// tx.AfterCommit. It may return an *Again.
 func (d *DB) Write(ctx context.Context, fn func(tx *Tx) error) error {
 	for try := 1; ; try++ {
 		err := d.write(ctx, fn)
@@ -155,8 +163,9 @@ func (d *DB) Write(ctx context.Context, fn func(tx *Tx) error) error {
 	}
 }
 
-// RetryError is returned by a function given to Write that has found out, inside the transaction, that it lacks something that can only be had
-// outside. Nothing is changed, Prepare runs outside any transaction, and the function runs once more in a new one; after some tries Write gives up.
+// RetryError is returned by a function given to Write that has found out, inside the transaction,
+// that it lacks something that can only be had outside. Nothing is changed, Prepare runs outside
+// any transaction, and the function runs once more in a new one; after some tries Write gives up.
 type RetryError struct {
 	Prepare func(ctx context.Context) error
 }
@@ -184,7 +193,8 @@ func (d *DB) write(ctx context.Context, fn func(tx *Tx) error) error {
 	}
 }
 
-// callRecovering runs fn and turns a panic into an error, so that one caller's fault never takes the shared writer down.
+// callRecovering runs fn and turns a panic into an error, so that one caller's fault never takes
+// the shared writer down.
 func callRecovering(fn func(tx *Tx) error, tx *Tx) (err error) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -22,7 +22,8 @@ func insertSetting(tx *db.Tx, name, value string) error {
 func setting(t *testing.T, q db.Querier, name string) string {
 	t.Helper()
 	var value string
-	if err := q.QueryRow("SELECT value FROM settings WHERE name = $1", name).Scan(&value); err != nil && !errors.Is(err, db.ErrNoRows) {
+	if err := q.QueryRow("SELECT value FROM settings WHERE name = $1", name).Scan(&value); err != nil &&
+		!errors.Is(err, db.ErrNoRows) {
 		t.Fatal(err)
 	}
 	return value
@@ -90,7 +91,9 @@ func TestUniqueViolationNamesTheIndex(t *testing.T) {
 				VALUES ($1, 'p', 'n', 'n', 0, 0, '', 'o', 1, 1)`, id)
 			return err
 		}
-		err := d.Write(context.Background(), func(tx *db.Tx) error { return errors.Join(entry(tx, "1"), entry(tx, "2")) })
+		err := d.Write(context.Background(), func(tx *db.Tx) error {
+			return errors.Join(entry(tx, "1"), entry(tx, "2"))
+		})
 		var unique *db.ErrUnique
 		if !errors.As(err, &unique) || unique.Name != "entries_name_unique" {
 			t.Fatalf("got %v, want entries_name_unique", err)
@@ -150,7 +153,8 @@ func TestNewerDatabase(t *testing.T) {
 		}{{0, true}, {9999, true}, {newest + 1, true}, {newest, false}, {1, false}} {
 			exec(t, d, fmt.Sprintf("UPDATE schema_version SET version = 9999, oldest = %d", c.oldest))
 			err := d.Migrate(ctx)
-			if refused := errors.Is(err, db.ErrTooOld); refused != c.refused || !refused && err != nil || refused && !strings.Contains(err.Error(), "newer") {
+			if refused := errors.Is(err, db.ErrTooOld); refused != c.refused || !refused && err != nil || refused &&
+				!strings.Contains(err.Error(), "newer") {
 				t.Errorf("oldest %d: %v", c.oldest, err)
 			}
 			if version, err := d.SchemaVersion(ctx); err != nil || version != 9999 {
@@ -191,11 +195,13 @@ func TestWriteRunsAgainWhenAsked(t *testing.T) {
 		prepared, runs := 0, 0
 		err := d.Write(t.Context(), func(tx *db.Tx) error {
 			runs++
-			if _, err := tx.Exec("INSERT INTO settings (name, value) VALUES (CAST($1 AS TEXT), '')", strconv.Itoa(runs)); err != nil {
+			if _, err := tx.Exec("INSERT INTO settings (name, value) VALUES (CAST($1 AS TEXT), '')",
+				strconv.Itoa(runs)); err != nil {
 				return err
 			}
 			if prepared < 40 {
-				return fmt.Errorf("wrapped: %w", &db.RetryError{Prepare: func(context.Context) error { prepared++; return nil }})
+				return fmt.Errorf("wrapped: %w",
+					&db.RetryError{Prepare: func(context.Context) error { prepared++; return nil }})
 			}
 			return nil
 		})
@@ -215,7 +221,9 @@ func TestWriteRunsAgainWhenAsked(t *testing.T) {
 			t.Errorf("asked without end: %d runs, %v", runs, err)
 		}
 		broken := errors.New("broken")
-		err = d.Write(t.Context(), func(*db.Tx) error { return &db.RetryError{Prepare: func(context.Context) error { return broken }} })
+		err = d.Write(t.Context(), func(*db.Tx) error {
+			return &db.RetryError{Prepare: func(context.Context) error { return broken }}
+		})
 		if !errors.Is(err, broken) {
 			t.Errorf("nothing to be had outside: %v", err)
 		}

@@ -28,7 +28,8 @@ var ErrBusy = errors.New("the database is busy")
 // ErrMalformed means that a SQLite file is not a database, or is damaged.
 var ErrMalformed = errors.New("the database is malformed")
 
-// errRetry marks transactions that PostgreSQL ended to resolve a deadlock or a serialisation conflict, or whose connection died before their COMMIT.
+// errRetry marks transactions that PostgreSQL ended to resolve a deadlock or a serialisation
+// conflict, or whose connection died before their COMMIT.
 var errRetry = errors.New("transaction to be retried")
 
 // ErrUnique says which unique index a statement ran into.
@@ -100,7 +101,8 @@ var (
 	serial   = regexp.MustCompile(`\bINTEGER PRIMARY KEY AUTOINCREMENT\b`)
 )
 
-// ddl writes a migration for the dialect: PostgreSQL gets byte-order collation, its own name for bytes, and its own way to number rows.
+// ddl writes a migration for the dialect: PostgreSQL gets byte-order collation, its own name for
+// bytes, and its own way to number rows.
 func (d Dialect) ddl(text string) string {
 	if d == sqlite {
 		return text
@@ -117,7 +119,8 @@ func (d Dialect) now() string {
 	return "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)"
 }
 
-// Position is the expression for where a text holds a part, counted in characters from 1; 0 where it does not. Nothing in the part is a wildcard.
+// Position is the expression for where a text holds a part, counted in characters from 1; 0 where
+// it does not. Nothing in the part is a wildcard.
 func (d Dialect) Position(text, part string) string {
 	if d == sqlite {
 		return "instr(" + text + ", " + part + ")"
@@ -136,7 +139,8 @@ func (d Dialect) Like(text, pattern string) string {
 // globPattern writes the wildcards of a glob as LIKE reads them.
 var globPattern = strings.NewReplacer(`\`, `\\`, "%", `\%`, "_", `\_`, "*", "%", "?", "_")
 
-// GlobPattern is a pattern for Like: in glob `*` stands for any characters, `?` for exactly one, and there is no `[`.
+// GlobPattern is a pattern for Like: in glob `*` stands for any characters, `?` for exactly one,
+// and there is no `[`.
 func (d Dialect) GlobPattern(glob string) string {
 	if d == sqlite {
 		return glob

@@ -15,8 +15,9 @@ import (
 	"larder/internal/db/dbtest"
 )
 
-// A filled dump of each released schema version stays in testdata, for both engines, and must migrate to the newest. The dump of a version is
-// written once, before its release: go test ./internal/db -run TestDumps -update
+// A filled dump of each released schema version stays in testdata, for both engines, and must
+// migrate to the newest. The dump of a version is written once, before its release: go test
+// ./internal/db -run TestDumps -update
 var update = flag.Bool("update", false, "write the dump of the newest schema version")
 
 // schema is a set of migrations with its dumps.
@@ -26,7 +27,8 @@ type schema struct {
 	sample     string // a row for every table of the newest version
 }
 
-var schemas = []schema{{name: "schema", definition: db.Metadata, sample: sample}, {name: "audit", definition: audit.Schema, sample: auditSample}}
+var schemas = []schema{{name: "schema", definition: db.Metadata, sample: sample},
+	{name: "audit", definition: audit.Schema, sample: auditSample}}
 
 func (s schema) dumpFile(version int, engine string) string {
 	return filepath.Join("testdata", fmt.Sprintf("%s-%04d.%s.sql", s.name, version, engine))
@@ -184,7 +186,9 @@ func (s schema) writeDump(t *testing.T, engine string, version int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := fmt.Sprintf("CREATE TABLE %[1]s (%[5]s);\nINSERT INTO %[1]s (version, oldest) VALUES (%[2]d, %[6]d);\n%[3]s%[4]s", s.definition.Table, version, ddl, s.sample, db.VersionColumns, oldest)
+	text := fmt.Sprintf(
+		"CREATE TABLE %[1]s (%[5]s);\nINSERT INTO %[1]s (version, oldest) VALUES (%[2]d, %[6]d);\n%[3]s%[4]s",
+		s.definition.Table, version, ddl, s.sample, db.VersionColumns, oldest)
 	exec(t, d, text)
 	if err := os.WriteFile(s.dumpFile(version, engine), []byte(text), 0o644); err != nil {
 		t.Fatal(err)

@@ -12,13 +12,15 @@ import (
 	"larder/internal/db/dbtest"
 )
 
-// writeTogether runs writes so that they share one transaction: the first holds the writer until the others are queued.
+// writeTogether runs writes so that they share one transaction: the first holds the writer until
+// the others are queued.
 func writeTogether(t *testing.T, d *db.DB, fns ...func(tx *db.Tx) error) []error {
 	t.Helper()
 	errs, running, release := make([]error, len(fns)), make(chan struct{}), make(chan struct{})
 	var all, queued sync.WaitGroup
 	all.Go(func() {
-		if err := d.Write(context.Background(), func(*db.Tx) error { close(running); <-release; return errors.New("only in the way") }); err == nil {
+		if err := d.Write(context.Background(),
+			func(*db.Tx) error { close(running); <-release; return errors.New("only in the way") }); err == nil {
 			t.Error("a refused write succeeded")
 		}
 	})
@@ -46,8 +48,8 @@ func (s signallingContext) Err() error {
 	return nil
 }
 
-// Abuse case C128: whoever shares a transaction with the one that met a full disk is told, nothing of theirs is kept, and once there is
-// room the next write goes through.
+// Abuse case C128: whoever shares a transaction with the one that met a full disk is told, nothing
+// of theirs is kept, and once there is room the next write goes through.
 func TestFailedTransactionFailsForAllItsCallers(t *testing.T) {
 	t.Parallel()
 	for name, spoil := range map[string]func(tx *db.Tx) error{
@@ -133,7 +135,9 @@ func TestLogIsEmptiedAlthoughReadersOverlap(t *testing.T) {
 	}
 	fill := func(from int) {
 		for i := range 300 {
-			if err := d.Write(t.Context(), func(tx *db.Tx) error { return insertSetting(tx, fmt.Sprint(from+i), fmt.Sprintf("%32000d", i)) }); err != nil {
+			if err := d.Write(t.Context(), func(tx *db.Tx) error {
+				return insertSetting(tx, fmt.Sprint(from+i), fmt.Sprintf("%32000d", i))
+			}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -16,8 +16,8 @@ import (
 	"larder/internal/db/dbtest"
 )
 
-// commitBreaker stands between a client and PostgreSQL. While armed it breaks the connection that brings the next COMMIT: once the server has
-// answered, or before the server hears of it.
+// commitBreaker stands between a client and PostgreSQL. While armed it breaks the connection that
+// brings the next COMMIT: once the server has answered, or before the server hears of it.
 type commitBreaker struct {
 	server        *pgconn.Config
 	armed         atomic.Bool
@@ -86,7 +86,8 @@ func (c *commitBreaker) serve(client net.Conn) {
 	}
 }
 
-// Abuse case C125: when the answer to a commit is lost nobody knows what came of it. It is told as a failure and never run a second time.
+// Abuse case C125: when the answer to a commit is lost nobody knows what came of it. It is told as
+// a failure and never run a second time.
 func TestCommitWhoseAnswerIsLost(t *testing.T) {
 	t.Parallel()
 	for name, delivers := range map[string]bool{"committed": true, "not committed": false} {
@@ -98,7 +99,8 @@ func TestCommitWhoseAnswerIsLost(t *testing.T) {
 				t.Fatal(err)
 			}
 			c := &commitBreaker{server: server, deliverCommit: delivers}
-			u := url.URL{Scheme: "postgres", User: url.UserPassword(server.User, server.Password), Host: c.listen(t), Path: "/" + server.Database, RawQuery: "sslmode=disable"}
+			u := url.URL{Scheme: "postgres", User: url.UserPassword(server.User, server.Password), Host: c.listen(t),
+				Path: "/" + server.Database, RawQuery: "sslmode=disable"}
 			cfg.URL = u.String()
 			d, err := db.Open(t.Context(), cfg)
 			if err != nil {
@@ -121,7 +123,9 @@ func TestCommitWhoseAnswerIsLost(t *testing.T) {
 			if stored := setting(t, d.Read(t.Context()), "run1") == "x"; stored != delivers {
 				t.Errorf("stored %v", stored)
 			}
-			if err := d.Write(t.Context(), func(tx *db.Tx) error { return insertSetting(tx, "after", strings.Repeat("x", 3)) }); err != nil {
+			if err := d.Write(t.Context(), func(tx *db.Tx) error {
+				return insertSetting(tx, "after", strings.Repeat("x", 3))
+			}); err != nil {
 				t.Errorf("the next write: %v", err)
 			}
 		})

@@ -19,8 +19,8 @@ var migrations embed.FS
 type Schema struct {
 	Files fs.FS  // migrations/NNNN_name.sql, from 0001 without a gap
 	Table string // holds the version
-	// Replicas is the column of the table replicas that says which version of this schema a process knows; "" for a schema of tests, for which no
-	// process is asked.
+	// Replicas is the column of the table replicas that says which version of this schema a process
+	// knows; "" for a schema of tests, for which no process is asked.
 	Replicas string
 	Steps    []Step // what goes on after migrations, in this order; only the metadata may have some
 }
@@ -35,8 +35,8 @@ func (s Schema) orMetadata() Schema {
 	return s
 }
 
-// migration is one file `NNNN_name.sql`. Its first line states the oldest schema that a replica may know and still work on this one, with the reason:
-// `-- oldest: 0012: only tables are added`.
+// migration is one file `NNNN_name.sql`. Its first line states the oldest schema that a replica may
+// know and still work on this one, with the reason: `-- oldest: 0012: only tables are added`.
 type migration struct {
 	version int
 	oldest  int // at most version
@@ -46,8 +46,9 @@ type migration struct {
 // oldestLine is the first line of a migration.
 var oldestLine = regexp.MustCompile(`^-- oldest: ([0-9]{4}): \S.*\n`)
 
-// Migrate brings the schema to the version of this binary: everything pending in one transaction, one process at a time. It refuses, and leaves the
-// database alone, while a replica runs that the new schema is too new for, and when the schema it finds is too new for this binary.
+// Migrate brings the schema to the version of this binary: everything pending in one transaction,
+// one process at a time. It refuses, and leaves the database alone, while a replica runs that the
+// new schema is too new for, and when the schema it finds is too new for this binary.
 func (d *DB) Migrate(ctx context.Context) error {
 	return d.migrateTo(ctx, migrationTo{})
 }
@@ -58,7 +59,8 @@ type migrationTo struct {
 	replica *Replica // whose row is written, nil for none
 }
 
-// CheckSchema returns an error unless the schema is exactly the one of this binary; nothing is changed.
+// CheckSchema returns an error unless the schema is exactly the one of this
+// binary; nothing is changed.
 func (d *DB) CheckSchema(ctx context.Context) error {
 	all, err := d.schema.migrations()
 	if err != nil {
@@ -69,7 +71,9 @@ func (d *DB) CheckSchema(ctx context.Context) error {
 		return fmt.Errorf("the database is empty: start `larder serve` once (%w)", err)
 	}
 	if newest := all[len(all)-1].version; have != newest {
-		return fmt.Errorf("the database has schema version %d, this binary %d: start `larder serve` of the newer one once", have, newest)
+		return fmt.Errorf(
+			"the database has schema version %d, this binary %d: start `larder serve` of the newer one once", have,
+			newest)
 	}
 	return nil
 }
@@ -87,8 +91,9 @@ func (d *DB) migrateTo(ctx context.Context, to migrationTo) error {
 	return d.Write(ctx, func(tx *Tx) error { return migrate(tx, to) })
 }
 
-// migrateSQLite migrates on a connection of its own, which sorts in files beside the database: an index of a large table, built in memory as the other
-// connections would, takes as much of it as the index is large.
+// migrateSQLite migrates on a connection of its own, which sorts in files beside the database: an
+// index of a large table, built in memory as the other connections would, takes as much of it as
+// the index is large.
 func (d *DB) migrateSQLite(ctx context.Context, to migrationTo) error {
 	conn, err := connect(ctx, d.writePool)
 	if err != nil {
@@ -96,7 +101,8 @@ func (d *DB) migrateSQLite(ctx context.Context, to migrationTo) error {
 	}
 	defer discard(conn) // rolls back what is not committed
 	directory := strings.ReplaceAll(filepath.Dir(d.path), "'", "''")
-	for _, text := range []string{"PRAGMA temp_store = FILE", "PRAGMA temp_store_directory = '" + directory + "'", "BEGIN IMMEDIATE"} {
+	for _, text := range []string{"PRAGMA temp_store = FILE", "PRAGMA temp_store_directory = '" + directory + "'",
+		"BEGIN IMMEDIATE"} {
 		if _, err := conn.ExecContext(ctx, text); err != nil {
 			return fmt.Errorf("%s: %w", text, translate(err))
 		}
@@ -144,10 +150,12 @@ func migrate(tx *Tx, to migrationTo) error {
 // ErrTooOld means that the database has a schema that this binary may not work on.
 var ErrTooOld = errors.New("this Larder is too old for the database")
 
-// tolerated returns ErrTooOld unless this binary, which knows the schema up to newest, may work on version have.
+// tolerated returns ErrTooOld unless this binary, which knows the schema up to newest, may
+// work on version have.
 func tolerated(tx *Tx, have, oldest, newest int) error {
 	if oldest == 0 || newest < oldest {
-		return fmt.Errorf("%w: the database has schema version %d, which needs a Larder that knows version %d, and this one knows up to %d: start a newer Larder",
+		return fmt.Errorf(
+			"%w: the database has schema version %d, which needs a Larder that knows version %d, and this one knows up to %d: start a newer Larder",
 			ErrTooOld, have, max(oldest, newest+1), newest)
 	}
 	tx.AfterCommit(func() {
@@ -157,7 +165,8 @@ func tolerated(tx *Tx, have, oldest, newest int) error {
 	return nil
 }
 
-// apply runs the migrations of all that are newer than version have, and writes down the version and the oldest one that may run beside it.
+// apply runs the migrations of all that are newer than version have, and writes down the version
+// and the oldest one that may run beside it.
 func apply(tx *Tx, all []migration, have, oldest int) error {
 	last := len(all)
 	for _, m := range all {
@@ -167,7 +176,8 @@ func apply(tx *Tx, all []migration, have, oldest int) error {
 		if err := replicasAllow(tx, oldest, last); err != nil {
 			return err
 		}
-		tx.db.log.Info("migrating the database, which takes its time when it is large", "of", tx.db.schema.Table, "from", have, "to", last)
+		tx.db.log.Info("migrating the database, which takes its time when it is large", "of", tx.db.schema.Table,
+			"from", have, "to", last)
 		tx.AfterCommit(func() { tx.db.log.Info("the database is migrated", "of", tx.db.schema.Table, "to", last) })
 	}
 	for _, m := range all[min(have, last):] {
@@ -175,7 +185,8 @@ func apply(tx *Tx, all []migration, have, oldest int) error {
 			return fmt.Errorf("migrate to schema version %d: %w", m.version, err)
 		}
 	}
-	if _, err := tx.Exec("UPDATE "+tx.db.schema.Table+" SET version = $1, oldest = $2 WHERE version <> $1 OR oldest <> $2", max(have, last), oldest); err != nil {
+	if _, err := tx.Exec("UPDATE "+tx.db.schema.Table+
+		" SET version = $1, oldest = $2 WHERE version <> $1 OR oldest <> $2", max(have, last), oldest); err != nil {
 		return fmt.Errorf("migrate to schema version %d: %w", last, err)
 	}
 	return nil
@@ -192,8 +203,9 @@ func lockSchema(tx *Tx) error {
 	return nil
 }
 
-// schemaVersion reads under the migration lock the version and the oldest one that may run beside it, making the table that holds them on an empty
-// database. oldest is 0 where no binary has written it yet.
+// schemaVersion reads under the migration lock the version and the oldest one that may run
+// beside it, making the table that holds them on an empty database. oldest is 0 where no binary
+// has written it yet.
 func schemaVersion(tx *Tx) (version, oldest int, err error) {
 	if err := lockSchema(tx); err != nil {
 		return 0, 0, err
@@ -211,7 +223,8 @@ func schemaVersion(tx *Tx) (version, oldest int, err error) {
 			return 0, 0, fmt.Errorf("read the schema version: %w", err)
 		}
 	}
-	if _, err := tx.Exec("INSERT INTO " + table + " (version, oldest) SELECT 0, 0 WHERE NOT EXISTS (SELECT 1 FROM " + table + ")"); err != nil {
+	if _, err := tx.Exec("INSERT INTO " + table + " (version, oldest) SELECT 0, 0 WHERE NOT EXISTS (SELECT 1 FROM " +
+		table + ")"); err != nil {
 		return 0, 0, fmt.Errorf("read the schema version: %w", err)
 	}
 	if err := tx.QueryRow("SELECT version, oldest FROM "+table).Scan(&version, &oldest); err != nil {
@@ -252,7 +265,8 @@ func (s Schema) migrations() ([]migration, error) {
 		}
 		oldest, err := strconv.Atoi(string(stated[1]))
 		if err != nil || oldest < 1 || oldest > version {
-			return nil, fmt.Errorf("migration %s: expected an oldest schema from 0001 to its own, got %s", file, stated[1])
+			return nil, fmt.Errorf("migration %s: expected an oldest schema from 0001 to its own, got %s", file,
+				stated[1])
 		}
 		all = append(all, migration{version, oldest, string(text)})
 	}

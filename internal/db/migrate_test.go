@@ -15,12 +15,14 @@ import (
 func versions(texts ...string) db.Schema {
 	files := fstest.MapFS{}
 	for i, text := range texts {
-		files["migrations/000"+string(rune('1'+i))+"_step.sql"] = &fstest.MapFile{Data: []byte("-- oldest: 0001: a test\n" + text)}
+		files["migrations/000"+string(rune('1'+i))+
+			"_step.sql"] = &fstest.MapFile{Data: []byte("-- oldest: 0001: a test\n" + text)}
 	}
 	return db.Schema{Files: files, Table: "steps"}
 }
 
-// An upgrade says that it runs, for it may take long; a first start and one without an upgrade do not.
+// An upgrade says that it runs, for it may take long; a first start and one without
+// an upgrade do not.
 func TestMigratingIsLogged(t *testing.T) {
 	t.Parallel()
 	for _, engine := range dbtest.Engines {

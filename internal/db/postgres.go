@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// Reads have connections of their own: writes that wait for each other, all of them for whoever deletes a large folder, hold up no download.
+// Reads have connections of their own: writes that wait for each other, all of them for whoever
+// deletes a large folder, hold up no download.
 const (
 	readConns      = 8
 	writeConns     = 16
@@ -47,11 +48,13 @@ func postgresPool(url string, size int) (*sql.DB, error) {
 	return pool, nil
 }
 
-// readDurability learns whether the server acknowledges commits before they are durable. Then each transaction asks for it by itself, which
-// holds behind a connection pooler too. A server that never syncs is not ours to change.
+// readDurability learns whether the server acknowledges commits before they are durable. Then each
+// transaction asks for it by itself, which holds behind a connection pooler too. A server that
+// never syncs is not ours to change.
 func (d *DB) readDurability(ctx context.Context) error {
 	var commits, fsync string
-	if err := d.writePool.QueryRowContext(ctx, "SELECT current_setting('synchronous_commit'), current_setting('fsync')").Scan(&commits, &fsync); err != nil {
+	if err := d.writePool.QueryRowContext(ctx,
+		"SELECT current_setting('synchronous_commit'), current_setting('fsync')").Scan(&commits, &fsync); err != nil {
 		return err
 	}
 	if d.forceSync = commits == "off"; d.forceSync {
@@ -63,8 +66,9 @@ func (d *DB) readDurability(ctx context.Context) error {
 	return nil
 }
 
-// writePostgres is one attempt at a transaction of its own. What tx does relies on statements that see what was committed before each of them,
-// after waiting for a lock above all; a default of the server must not change that.
+// writePostgres is one attempt at a transaction of its own. What tx does relies on statements that
+// see what was committed before each of them, after waiting for a lock above all; a default of the
+// server must not change that.
 func (d *DB) writePostgres(ctx context.Context, fn func(tx *Tx) error) (err error) {
 	conn, err := d.writePool.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
 	if err != nil {

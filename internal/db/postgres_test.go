@@ -19,7 +19,9 @@ func TestTransactionsDoNotDependOnTheServersDefaults(t *testing.T) {
 	defer d.Close()
 	for name, want := range map[string]string{"synchronous_commit": "on", "transaction_isolation": "read committed"} {
 		var got string
-		err := d.Write(t.Context(), func(tx *db.Tx) error { return tx.QueryRow("SELECT current_setting($1)", name).Scan(&got) })
+		err := d.Write(t.Context(), func(tx *db.Tx) error {
+			return tx.QueryRow("SELECT current_setting($1)", name).Scan(&got)
+		})
 		if err != nil || got != want {
 			t.Errorf("%s is %q, want %q (%v)", name, got, want, err)
 		}
@@ -36,7 +38,9 @@ func TestStricterCommitsAreLeftAlone(t *testing.T) {
 	}
 	defer d.Close()
 	var got string
-	err = d.Write(t.Context(), func(tx *db.Tx) error { return tx.QueryRow("SELECT current_setting('synchronous_commit')").Scan(&got) })
+	err = d.Write(t.Context(), func(tx *db.Tx) error {
+		return tx.QueryRow("SELECT current_setting('synchronous_commit')").Scan(&got)
+	})
 	if err != nil || got != "remote_apply" {
 		t.Errorf("got %q, %v", got, err)
 	}

@@ -88,7 +88,8 @@ func (d *DB) Replicas(ctx context.Context, within time.Duration) ([]Replica, err
 	if err != nil {
 		return nil, err
 	}
-	rows, err := q.Query("SELECT id, version, schema, audit_schema, seen FROM replicas WHERE seen > $1 ORDER BY id", now-within.Milliseconds())
+	rows, err := q.Query("SELECT id, version, schema, audit_schema, seen FROM replicas WHERE seen > $1 ORDER BY id",
+		now-within.Milliseconds())
 	if err != nil {
 		return nil, fmt.Errorf("read the replicas: %w", err)
 	}
@@ -131,7 +132,8 @@ func (t *Tx) RequireSchema(version int) error {
 		return err
 	}
 	if older != nil {
-		return fmt.Errorf("%w: %s (Larder %s) knows schema version %d, and %d is needed", ErrOlderReplica, older.ID, older.Version, older.Schema, version)
+		return fmt.Errorf("%w: %s (Larder %s) knows schema version %d, and %d is needed", ErrOlderReplica, older.ID,
+			older.Version, older.Schema, version)
 	}
 	if _, err := t.Exec("UPDATE "+t.db.schema.Table+" SET oldest = $1", version); err != nil {
 		return fmt.Errorf("require schema version %d: %w", version, err)
@@ -151,7 +153,8 @@ func replicasAllow(tx *Tx, oldest, next int) error {
 	}
 	if !slices.Contains(names, "replicas") {
 		if tx.db.dialect == postgres {
-			tx.db.log.Warn("replicas of the version that this database comes from leave no sign in it: this start can't see whether any is still running; stop them all")
+			tx.db.log.Warn(
+				"replicas of the version that this database comes from leave no sign in it: this start can't see whether any is still running; stop them all")
 		}
 		return nil
 	}
@@ -159,8 +162,9 @@ func replicasAllow(tx *Tx, oldest, next int) error {
 	if err != nil || older == nil {
 		return err
 	}
-	return fmt.Errorf("%w: %s (Larder %s) can't work on schema version %d of %s, to which this start would migrate the database. Stop that replica, "+
-		"or upgrade it first to a Larder that knows version %d; one that was killed counts as running for 5 minutes",
+	return fmt.Errorf(
+		"%w: %s (Larder %s) can't work on schema version %d of %s, to which this start would migrate the database. Stop that replica, "+
+			"or upgrade it first to a Larder that knows version %d; one that was killed counts as running for 5 minutes",
 		ErrOlderReplica, older.ID, older.Version, next, tx.db.schema.Table, oldest)
 }
 
@@ -171,7 +175,8 @@ func olderReplica(tx *Tx, version int) (*Replica, error) {
 		return nil, err
 	}
 	var r Replica
-	err = tx.QueryRow("SELECT id, version, "+tx.db.schema.Replicas+" FROM replicas WHERE seen > $1 AND "+tx.db.schema.Replicas+" < $2 ORDER BY id LIMIT 1",
+	err = tx.QueryRow("SELECT id, version, "+tx.db.schema.Replicas+" FROM replicas WHERE seen > $1 AND "+
+		tx.db.schema.Replicas+" < $2 ORDER BY id LIMIT 1",
 		now-lapse, version).Scan(&r.ID, &r.Version, &r.Schema)
 	if errors.Is(err, ErrNoRows) {
 		return nil, nil

@@ -147,7 +147,8 @@ func TestEveryMigrationStatesTheOldestSchemaBesideIt(t *testing.T) {
 		"-- oldest: 0000: a reason\nSELECT 1":   false,
 		"-- oldest: 0002: a reason\nSELECT 1":   false,
 	} {
-		_, err := db.Oldest(db.Schema{Files: fstest.MapFS{"migrations/0001_start.sql": &fstest.MapFile{Data: []byte(text)}}})
+		_, err := db.Oldest(db.Schema{Files: fstest.MapFS{
+			"migrations/0001_start.sql": &fstest.MapFile{Data: []byte(text)}}})
 		if (err == nil) != valid {
 			t.Errorf("%q: %v", text, err)
 		}
@@ -165,12 +166,15 @@ func TestMigrationWaitsForOlderReplicas(t *testing.T) {
 		beside, without := p.open(later(t, 0)), p.open(later(t, 0, 2, 0))
 		no(t, p.join(beside, "web-2"))
 		for range 2 {
-			is(t, p.join(without, "web-3"), db.ErrOlderReplica, "web-1 (Larder 1.2.3)", fmt.Sprintf("version %d", newest+2), "Stop that replica")
+			is(t, p.join(without, "web-3"), db.ErrOlderReplica, "web-1 (Larder 1.2.3)",
+				fmt.Sprintf("version %d", newest+2), "Stop that replica")
 			no(t, old.Leave(t.Context(), "web-1"))
 			is(t, without.Migrate(t.Context()), db.ErrOlderReplica, "web-2") // it lacks one version, too
-			no(t, p.join(old, "web-1"))                                      // older than the schema, which says that it may
+			// older than the schema, which says that it may
+			no(t, p.join(old, "web-1"))
 		}
-		if version, err := old.SchemaVersion(t.Context()); err != nil || version != newest+1 || p.ids(old) != "web-1 web-2" {
+		if version, err := old.SchemaVersion(t.Context()); err != nil || version != newest+1 ||
+			p.ids(old) != "web-1 web-2" {
 			t.Errorf("version %d (%v) with %s", version, err, p.ids(old))
 		}
 		no(t, old.Leave(t.Context(), "web-1"))
@@ -257,7 +261,8 @@ func TestReplicaThatIsAlone(t *testing.T) {
 		next := p.open(later(t, 1))
 		no(t, next.Join(t.Context(), alone))
 		all, err := next.Replicas(t.Context(), time.Minute)
-		if want := (db.Replica{ID: "next", Version: "2", Schema: newestVersion(t) + 1, Seen: p.now.Load()}); err != nil || len(all) != 1 || all[0] != want {
+		if want := (db.Replica{ID: "next", Version: "2", Schema: newestVersion(t) + 1,
+			Seen: p.now.Load()}); err != nil || len(all) != 1 || all[0] != want {
 			t.Errorf("%+v, %v", all, err)
 		}
 	})
@@ -332,7 +337,8 @@ func TestReplicasFollowTheClockOfTheDatabase(t *testing.T) {
 		before := time.Now().Add(-time.Minute)
 		no(t, p.join(d, "web-1"))
 		all, err := d.Replicas(t.Context(), time.Minute)
-		if err != nil || len(all) != 1 || time.UnixMilli(all[0].Seen).Before(before) || time.UnixMilli(all[0].Seen).After(time.Now().Add(time.Minute)) {
+		if err != nil || len(all) != 1 || time.UnixMilli(all[0].Seen).Before(before) || time.UnixMilli(all[0].Seen).
+			After(time.Now().Add(time.Minute)) {
 			t.Errorf("%+v, %v", all, err)
 		}
 	})

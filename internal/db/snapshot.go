@@ -11,8 +11,9 @@ import (
 	"strings"
 )
 
-// Snapshot writes the database as it is at one moment into a new SQLite file of this binary's schema at path, mode 0600, durable. The tables named
-// in without are left empty. Reads and writes go on meanwhile.
+// Snapshot writes the database as it is at one moment into a new SQLite file of this binary's
+// schema at path, mode 0600, durable. The tables named in without are left empty. Reads and
+// writes go on meanwhile.
 func (d *DB) Snapshot(ctx context.Context, path string, without ...string) error {
 	var err error
 	if d.dialect == sqlite {
@@ -94,7 +95,8 @@ func (d *DB) exportTo(ctx context.Context, path string, without []string) (err e
 	from := &Tx{ctx: ctx, conn: at, db: d}
 	return to.Write(ctx, func(tx *Tx) error { // nobody else knows this file
 		return copyTables(from, tx, without, func(table string, columns []string, rows *sql.Rows) error {
-			insert := "INSERT INTO " + quoteName(table) + " (" + columnList(columns) + ") VALUES (" + strings.TrimSuffix(strings.Repeat("?, ", len(columns)), ", ") + ")"
+			insert := "INSERT INTO " + quoteName(table) + " (" + columnList(columns) + ") VALUES (" +
+				strings.TrimSuffix(strings.Repeat("?, ", len(columns)), ", ") + ")"
 			return eachRow(rows, len(columns), func(values []any) error {
 				_, err := tx.Exec(insert, values...)
 				return err
@@ -103,14 +105,16 @@ func (d *DB) exportTo(ctx context.Context, path string, without []string) (err e
 	})
 }
 
-// OpenSnapshot opens a file that Snapshot wrote, to read and nothing else: not even a file beside it is made.
+// OpenSnapshot opens a file that Snapshot wrote, to read and nothing else: not even a file
+// beside it is made.
 func OpenSnapshot(ctx context.Context, path string, log *slog.Logger) (*DB, error) {
 	pool, err := sql.Open("sqlite", fileURI(path)+"?mode=ro&immutable=1&_pragma=query_only(1)")
 	if err != nil {
 		return nil, fmt.Errorf("open a snapshot: %w", err)
 	}
 	pool.SetMaxOpenConns(4)
-	d := &DB{dialect: sqlite, schema: metadata, readPool: pool, writePool: pool, path: path, log: log, stmts: stmtCache{pool: pool}}
+	d := &DB{dialect: sqlite, schema: metadata, readPool: pool, writePool: pool, path: path, log: log,
+		stmts: stmtCache{pool: pool}}
 	if err := d.Ping(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("open a snapshot: %w", err), d.Close())
 	}

@@ -92,7 +92,8 @@ func openSnapshot(t *testing.T, path string) *db.DB {
 	return d
 }
 
-// Every row of every table goes from either engine into a SQLite file, from there into PostgreSQL and back, and is what it was.
+// Every row of every table goes from either engine into a SQLite file, from there into PostgreSQL
+// and back, and is what it was.
 func TestSnapshotKeepsEveryRow(t *testing.T) {
 	t.Parallel()
 	want := rowsOf(t, openFilled(t, "sqlite"))
@@ -155,7 +156,8 @@ func wantSingleFile(t *testing.T, path string) {
 	}
 }
 
-// A table that is left out is there, and nothing of what it held: not even in what SQLite has not overwritten yet.
+// A table that is left out is there, and nothing of what it held: not even in what SQLite
+// has not overwritten yet.
 func TestSnapshotLeavesTablesOut(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -183,7 +185,8 @@ func TestSnapshotLeavesTablesOut(t *testing.T) {
 	})
 }
 
-// A snapshot shows one moment, whatever is written meanwhile: here two rows that only ever change together.
+// A snapshot shows one moment, whatever is written meanwhile: here two rows that
+// only ever change together.
 func TestSnapshotIsOfOneMoment(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -200,7 +203,8 @@ func TestSnapshotIsOfOneMoment(t *testing.T) {
 				err := d.Write(context.Background(), func(tx *db.Tx) error {
 					_, err := tx.Exec("UPDATE versions SET value = value + 1 WHERE name = 'a'")
 					if err == nil {
-						_, err = tx.Exec("UPDATE settings SET value = (SELECT CAST(value AS TEXT) FROM versions WHERE name = 'a') WHERE name = 'a'")
+						_, err = tx.Exec(
+							"UPDATE settings SET value = (SELECT CAST(value AS TEXT) FROM versions WHERE name = 'a') WHERE name = 'a'")
 					}
 					return err
 				})
@@ -263,16 +267,19 @@ func TestCopyFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantSingleFile(t, path)
-	if got := queryTexts(t, openSnapshot(t, path), "SELECT text FROM lines"); !slices.Equal(got, []string{"one", "two"}) {
+	if got := queryTexts(t, openSnapshot(t, path), "SELECT text FROM lines"); !slices.Equal(got,
+		[]string{"one", "two"}) {
 		t.Errorf("copied %q", got)
 	}
 }
 
-// Both engines have the same tables with the same columns: what is in the one can be copied into the other, whatever is added to the schema.
+// Both engines have the same tables with the same columns: what is in the one can be copied into
+// the other, whatever is added to the schema.
 func TestEnginesHaveTheSameTables(t *testing.T) {
 	t.Parallel()
 	describe := func(d *db.DB) string {
-		lines := slices.DeleteFunc(strings.Split(columns(t, d, tableCounts(t, d)), "\n"), func(line string) bool { return !strings.Contains(line, "(") })
+		lines := slices.DeleteFunc(strings.Split(columns(t, d, tableCounts(t, d)), "\n"),
+			func(line string) bool { return !strings.Contains(line, "(") })
 		return strings.Join(lines, "\n")
 	}
 	if lite, pg := describe(dbtest.Open(t, "sqlite")), describe(dbtest.Open(t, "postgres")); lite != pg {

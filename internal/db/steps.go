@@ -146,7 +146,8 @@ func runBatch(tx *Tx, s Step, holder string) (more bool, err error) {
 	var position string
 	var completedAt *int64
 	// This comes first, so that a replica that takes over the lease waits for this transaction.
-	err = tx.QueryRow("UPDATE schema_steps SET held_until = $1 WHERE name = $2 AND holder = $3 RETURNING position, completed_at",
+	err = tx.QueryRow(
+		"UPDATE schema_steps SET held_until = $1 WHERE name = $2 AND holder = $3 RETURNING position, completed_at",
 		now+stepLease.Milliseconds(), s.Name, holder).Scan(&position, &completedAt)
 	if errors.Is(err, ErrNoRows) {
 		return false, errLeaseLost
@@ -161,7 +162,8 @@ func runBatch(tx *Tx, s Step, holder string) (more bool, err error) {
 	if !more {
 		completedAt = &now
 	}
-	_, err = tx.Exec("UPDATE schema_steps SET position = $1, completed_at = $2 WHERE name = $3", next, completedAt, s.Name)
+	_, err = tx.Exec("UPDATE schema_steps SET position = $1, completed_at = $2 WHERE name = $3", next, completedAt,
+		s.Name)
 	return more, err
 }
 
@@ -208,7 +210,8 @@ func claimStep(tx *Tx, name, holder string) error {
 		INSERT INTO schema_steps (name, position, holder, held_until)
 		VALUES ($1, '', $2, $3)
 		ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, held_until = excluded.held_until
-		WHERE schema_steps.holder IS NULL OR schema_steps.held_until <= $4`, name, holder, now+stepLease.Milliseconds(), now)
+		WHERE schema_steps.holder IS NULL OR schema_steps.held_until <= $4`, name, holder, now+stepLease.Milliseconds(),
+		now)
 	if err == nil && n == 0 {
 		err = errHeld
 	}
@@ -220,7 +223,8 @@ func renewStep(tx *Tx, name, holder string) error {
 	if err != nil {
 		return err
 	}
-	n, err := tx.Exec("UPDATE schema_steps SET held_until = $1 WHERE name = $2 AND holder = $3", now+stepLease.Milliseconds(), name, holder)
+	n, err := tx.Exec("UPDATE schema_steps SET held_until = $1 WHERE name = $2 AND holder = $3",
+		now+stepLease.Milliseconds(), name, holder)
 	if err == nil && n == 0 {
 		err = errLeaseLost
 	}

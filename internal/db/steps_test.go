@@ -32,7 +32,8 @@ type filling struct {
 func (f *filling) schema(t *testing.T) db.Schema {
 	s := later(t, 0)
 	s.Steps = []db.Step{
-		{Name: "index of settings", After: newestVersion(t) + 1, Index: db.Index{Name: "settings_filled", On: "settings (value) WHERE value LIKE 'x%'"}},
+		{Name: "index of settings", After: newestVersion(t) + 1,
+			Index: db.Index{Name: "settings_filled", On: "settings (value) WHERE value LIKE 'x%'"}},
 		{Name: "fill settings", After: newestVersion(t) + 1, Batch: f.batch},
 	}
 	return s
@@ -43,7 +44,9 @@ func (f *filling) batch(tx *db.Tx, position string) (next string, more bool, err
 	if n := f.batches.Add(1); f.before != nil {
 		f.before(n)
 	}
-	err = tx.QueryRow("SELECT COALESCE(MAX(name), $1) FROM (SELECT name FROM settings WHERE name > $1 ORDER BY name LIMIT "+strconv.Itoa(pieceOf)+") piece", position).Scan(&next)
+	err = tx.QueryRow(
+		"SELECT COALESCE(MAX(name), $1) FROM (SELECT name FROM settings WHERE name > $1 ORDER BY name LIMIT "+
+			strconv.Itoa(pieceOf)+") piece", position).Scan(&next)
 	if err != nil || next == position {
 		return next, false, err
 	}
@@ -181,7 +184,9 @@ func TestStepOfAKilledReplicaIsTakenOver(t *testing.T) {
 		var f filling
 		second := p.open(f.schema(t))
 		p.fill(second)
-		exec(t, second, fmt.Sprintf("INSERT INTO schema_steps (name, position, holder, held_until) VALUES ('fill settings', '', 'killed', %d)", p.now.Load()+20_000))
+		exec(t, second,
+			fmt.Sprintf(
+				"INSERT INTO schema_steps (name, position, holder, held_until) VALUES ('fill settings', '', 'killed', %d)", p.now.Load()+20_000))
 		p.steps(t.Context(), second, "web-2", false)
 		p.count(second, "SELECT COUNT(*) FROM settings WHERE value LIKE 'x%'", 0)
 		p.pass(20*time.Second - time.Millisecond)
@@ -215,7 +220,8 @@ func TestStepWhoseLeaseIsLost(t *testing.T) {
 			}
 			return next, more, err
 		}
-		if all, err := p.open(s).RunSteps(t.Context(), "web-1"); all || err == nil || !strings.Contains(err.Error(), "lease") {
+		if all, err := p.open(s).RunSteps(t.Context(), "web-1"); all || err == nil ||
+			!strings.Contains(err.Error(), "lease") {
 			t.Errorf("after the lease was lost: %v, %v", all, err)
 		}
 		p.count(d, "SELECT COUNT(*) FROM settings WHERE value LIKE 'x%'", 2*pieceOf)
@@ -265,7 +271,8 @@ func TestBackfillWaitsForOlderReplicas(t *testing.T) {
 		no(t, p.join(old, "old"))
 		p.fill(next)
 		p.steps(t.Context(), next, "web-1", false)
-		if ended, err := next.Completed(t.Context(), "index of settings"); err != nil || !ended || f.batches.Load() != 0 {
+		if ended, err := next.Completed(t.Context(), "index of settings"); err != nil || !ended ||
+			f.batches.Load() != 0 {
 			t.Errorf("the index is complete: %v, %v, after %d batches", ended, err, f.batches.Load())
 		}
 		no(t, old.Leave(t.Context(), "old"))
@@ -314,7 +321,8 @@ func TestIndexThatWasBrokenOff(t *testing.T) {
 	close(end)
 	<-ended
 	for n := 1; n > 0; { // the server notices the cancellation, too
-		no(t, d.Read(t.Context()).QueryRow("SELECT COUNT(*) FROM pg_stat_progress_create_index WHERE datname = current_database()").Scan(&n))
+		no(t, d.Read(t.Context()).QueryRow(
+			"SELECT COUNT(*) FROM pg_stat_progress_create_index WHERE datname = current_database()").Scan(&n))
 	}
 	p.count(d, broken, 1)
 	p.steps(t.Context(), d, "web-2", true)
@@ -342,10 +350,12 @@ func TestIndexThatIsStillBuilt(t *testing.T) {
 	}()
 	<-begun
 	go func() {
-		ended <- d.ExecOutside(t.Context(), "CREATE INDEX CONCURRENTLY settings_filled ON settings (value) WHERE value LIKE 'x%'")
+		ended <- d.ExecOutside(t.Context(),
+			"CREATE INDEX CONCURRENTLY settings_filled ON settings (value) WHERE value LIKE 'x%'")
 	}()
 	for n := 0; n == 0; {
-		no(t, d.Read(t.Context()).QueryRow("SELECT COUNT(*) FROM pg_stat_progress_create_index WHERE datname = current_database() AND index_relid = to_regclass('settings_filled')").Scan(&n))
+		no(t, d.Read(t.Context()).QueryRow(
+			"SELECT COUNT(*) FROM pg_stat_progress_create_index WHERE datname = current_database() AND index_relid = to_regclass('settings_filled')").Scan(&n))
 	}
 	soon, cancel := context.WithTimeout(t.Context(), 20*time.Second) // to drop it would wait for the build
 	defer cancel()

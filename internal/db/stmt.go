@@ -10,8 +10,8 @@ import (
 // maxCachedStmts bounds the prepared statements kept; past it further texts are run unprepared.
 const maxCachedStmts = 400
 
-// stmtCache keeps the prepared statements of SQLite's readers, whose driver would parse the text anew at each call. On PostgreSQL pool is
-// nil and nothing is kept: pgx has a cache of its own.
+// stmtCache keeps the prepared statements of SQLite's readers, whose driver would parse the text
+// anew at each call. On PostgreSQL pool is nil and nothing is kept: pgx has a cache of its own.
 type stmtCache struct {
 	pool *sql.DB
 
@@ -59,7 +59,8 @@ func (c *stmtCache) close() {
 	c.stmts = nil
 }
 
-// preparedConn is the one writing connection of SQLite with the statements prepared on it. Only the writer's goroutine uses it.
+// preparedConn is the one writing connection of SQLite with the statements prepared on it. Only the
+// writer's goroutine uses it.
 type preparedConn struct {
 	conn  *sql.Conn
 	stmts map[string]*sql.Stmt
@@ -121,7 +122,8 @@ func (c *preparedConn) discard() {
 	discard(c.conn)
 }
 
-// discard closes a connection instead of handing it back to its pool. That it may be broken is why it is discarded.
+// discard closes a connection instead of handing it back to its pool. That it may be broken is
+// why it is discarded.
 func discard(conn *sql.Conn) {
 	_ = conn.Raw(func(any) error { return driver.ErrBadConn })
 	_ = conn.Close()

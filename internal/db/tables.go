@@ -23,8 +23,9 @@ func (d *DB) IsEmpty(ctx context.Context) (bool, error) {
 	return len(names) == 0, nil
 }
 
-// ImportFrom gives an empty PostgreSQL database the schema of this binary and the rows of from, a SQLite database of the same schema that nobody changes
-// meanwhile, in one transaction. Error: ErrNotEmpty.
+// ImportFrom gives an empty PostgreSQL database the schema of this binary and the
+// rows of from, a SQLite database of the same schema that nobody changes meanwhile,
+// in one transaction. Error: ErrNotEmpty.
 func (d *DB) ImportFrom(ctx context.Context, from *DB) error {
 	if d.dialect != postgres || from.dialect != sqlite {
 		return errors.New("only a PostgreSQL database is filled, from SQLite")
@@ -115,9 +116,11 @@ func booleanColumns(q Querier, table string) (columns []int, err error) {
 	return columns, err
 }
 
-// copyTables empties every table of to and hands its columns and the rows of from to put. Both have the same tables with the same columns. The
-// tables are those of the schema, so that none can be forgotten; of those in without no row is copied.
-func copyTables(from Querier, to *Tx, without []string, put func(table string, columns []string, rows *sql.Rows) error) error {
+// copyTables empties every table of to and hands its columns and the rows of from to put. Both have
+// the same tables with the same columns. The tables are those of the schema, so that none can be
+// forgotten; of those in without no row is copied.
+func copyTables(from Querier, to *Tx, without []string,
+	put func(table string, columns []string, rows *sql.Rows) error) error {
 	source, target := postgres, to.db.dialect
 	if target == postgres {
 		source = sqlite
@@ -205,7 +208,8 @@ func columnsOf(q Querier, table string) ([]string, error) {
 	return rows.Columns()
 }
 
-// hasColumn asks the catalogue: a SELECT * of before would be a plan that no longer fits once there is another column.
+// hasColumn asks the catalogue: a SELECT * of before would be a plan that no longer fits once
+// there is another column.
 func hasColumn(tx *Tx, table, column string) (there bool, err error) {
 	query := "SELECT COUNT(*) > 0 FROM pragma_table_info($1) WHERE name = $2"
 	if tx.db.dialect == postgres {

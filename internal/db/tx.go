@@ -5,7 +5,8 @@ import (
 	"database/sql"
 )
 
-// Querier reads, inside a transaction (*Tx) or outside (DB.Read). Its context is the one it was made with.
+// Querier reads, inside a transaction (*Tx) or outside (DB.Read). Its context is the one
+// it was made with.
 type Querier interface {
 	// Query runs a SELECT, or a changing statement with RETURNING. The caller closes the rows.
 	Query(query string, args ...any) (*sql.Rows, error)
@@ -27,7 +28,8 @@ func (r Row) Scan(dest ...any) error {
 	return translate(r.row.Scan(dest...))
 }
 
-// statements is what a transaction runs on: *sql.Tx on PostgreSQL, the writer's own connection on SQLite.
+// statements is what a transaction runs on: *sql.Tx on PostgreSQL, the writer's
+// own connection on SQLite.
 type statements interface {
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
@@ -63,8 +65,9 @@ func (t *Tx) Exec(query string, args ...any) (int64, error) {
 	return n, translate(err)
 }
 
-// LockTree makes changes of the tree wait for each other where the engine does not do so anyway: commits of single entries share the lock,
-// moves and deletes of folders take it alone, or two crossing moves could make a cycle. It lasts until the transaction ends.
+// LockTree makes changes of the tree wait for each other where the engine does not do so anyway:
+// commits of single entries share the lock, moves and deletes of folders take it alone, or two
+// crossing moves could make a cycle. It lasts until the transaction ends.
 func (t *Tx) LockTree(exclusive bool) error {
 	if t.db.dialect == sqlite {
 		return nil // one writer
@@ -113,7 +116,8 @@ func (t *Tx) LockTokens(owner string) error {
 	return err
 }
 
-// BumpConfig raises the version under which every replica caches users, keys, mounts, rules and settings.
+// BumpConfig raises the version under which every replica caches users, keys,
+// mounts, rules and settings.
 func (t *Tx) BumpConfig() error {
 	_, err := t.Exec("UPDATE versions SET value = value + 1 WHERE name = 'config'")
 	return err
@@ -150,8 +154,8 @@ func (r reader) Query(query string, args ...any) (*sql.Rows, error) {
 	return rows, translate(err)
 }
 
-// QueryRow looks one row up. On SQLite it ends by itself, soon, whatever becomes of the context: to watch one costs a fifth of a look-up, for
-// the goroutines that database/sql and the driver start.
+// QueryRow looks one row up. On SQLite it ends by itself, soon, whatever becomes of the context: to
+// watch one costs a fifth of a look-up, for the goroutines that database/sql and the driver start.
 func (r reader) QueryRow(query string, args ...any) Row {
 	if stmt := r.db.stmts.prepare(r.ctx, query); stmt != nil {
 		if err := r.ctx.Err(); err != nil {

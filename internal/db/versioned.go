@@ -2,15 +2,17 @@ package db
 
 import "sync"
 
-// VersionedValue keeps one value in memory for as long as the config version it was loaded under is the present one. The zero value is empty.
+// VersionedValue keeps one value in memory for as long as the config version it was loaded under is
+// the present one. The zero value is empty.
 type VersionedValue[T any] struct {
 	mu      sync.RWMutex
 	version int64
 	value   T
 }
 
-// Get returns the value for version, which the caller has just read, loading it when the one in memory is of another version. What load
-// returns may be newer than version, never older; a later version loads again. An error is not kept.
+// Get returns the value for version, which the caller has just read, loading it when the one in
+// memory is of another version. What load returns may be newer than version, never older; a later
+// version loads again. An error is not kept.
 func (v *VersionedValue[T]) Get(version int64, load func() (T, error)) (T, error) {
 	v.mu.RLock()
 	value, hit := v.value, v.version == version

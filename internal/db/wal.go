@@ -8,12 +8,13 @@ import (
 	"os"
 )
 
-// maxWALBytes is the size of SQLite's log, in bytes, from which Tidy empties it. Left alone it stays at 4 MiB or so; but it is only begun anew at
-// a moment when nobody reads from it, and where readers always overlap there is none.
+// maxWALBytes is the size of SQLite's log, in bytes, from which Tidy empties it. Left alone it
+// stays at 4 MiB or so; but it is only begun anew at a moment when nobody reads from it, and where
+// readers always overlap there is none.
 const maxWALBytes = 64 << 20
 
-// LimitWAL keeps SQLite's log from growing without end; to be called now and then. It may hold writes up for two seconds. On PostgreSQL there
-// is nothing to do.
+// LimitWAL keeps SQLite's log from growing without end; to be called now and then. It may hold
+// writes up for two seconds. On PostgreSQL there is nothing to do.
 func (d *DB) LimitWAL(ctx context.Context) error { return d.truncateWAL(ctx, maxWALBytes) }
 
 func (d *DB) truncateWAL(ctx context.Context, most int64) error {
@@ -35,8 +36,8 @@ func (d *DB) truncateWAL(ctx context.Context, most int64) error {
 	if _, err := conn.ExecContext(ctx, "PRAGMA busy_timeout = 2000"); err != nil {
 		return fmt.Errorf("empty the database's log: %w", translate(err))
 	}
-	// Readers that begin once all is copied read the database file, so that it need wait only for those that are there now. When they
-	// take longer the next call tries again.
+	// Readers that begin once all is copied read the database file, so that it need wait only for
+	// those that are there now. When they take longer the next call tries again.
 	var busy, frames, copied int64
 	if err := conn.QueryRowContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &frames, &copied); err != nil {
 		return fmt.Errorf("empty the database's log: %w", translate(err))

@@ -7,11 +7,13 @@ import (
 	"sync"
 )
 
-// maxGroup bounds how many callers share one transaction, so that nobody waits for a long row of others.
+// maxGroup bounds how many callers share one transaction, so that nobody waits for a
+// long row of others.
 const maxGroup = 64
 
-// writer is the one goroutine that writes to SQLite. Callers that wait while it commits are taken together into its next transaction,
-// each behind a savepoint of its own; all of them get their answer after the one commit.
+// writer is the one goroutine that writes to SQLite. Callers that wait while it commits are taken
+// together into its next transaction, each behind a savepoint of its own; all of them get their
+// answer after the one commit.
 type writer struct {
 	db    *DB
 	conn  *preparedConn // nil after a failure; only the goroutine uses it
@@ -32,13 +34,15 @@ type request struct {
 }
 
 func startWriter(d *DB, conn *preparedConn) *writer {
-	w := &writer{db: d, conn: conn, queue: make(chan *request, maxGroup), quit: make(chan struct{}), done: make(chan struct{})}
+	w := &writer{db: d, conn: conn, queue: make(chan *request, maxGroup), quit: make(chan struct{}),
+		done: make(chan struct{})}
 	go w.loop()
 	return w
 }
 
-// write waits for its turn, for its commit, and returns its own outcome. Once queued it is not abandoned: a caller whose context ends is
-// skipped when its turn comes, or learns what became of its change.
+// write waits for its turn, for its commit, and returns its own outcome. Once queued it is
+// not abandoned: a caller whose context ends is skipped when its turn comes, or learns what
+// became of its change.
 func (w *writer) write(ctx context.Context, fn func(tx *Tx) error) error {
 	r := &request{ctx: ctx, fn: fn, done: make(chan struct{})}
 	w.mu.RLock()
@@ -124,7 +128,8 @@ func (w *writer) commit(group []*request) {
 	}
 }
 
-// transact fills in each request's own error; the error it returns is that of the transaction as a whole.
+// transact fills in each request's own error; the error it returns is that of the
+// transaction as a whole.
 func (w *writer) transact(group []*request) error {
 	// Not the callers' contexts: a cancelled one would tear the transaction of all the others.
 	ctx := context.Background()
@@ -157,8 +162,9 @@ func (w *writer) transact(group []*request) error {
 	return nil
 }
 
-// dropConn gives the connection up after a transaction that failed as a whole: a full disk or a failed write leaves it in a state that depends
-// on where SQLite met it, a rollback of its own included. The next group opens another.
+// dropConn gives the connection up after a transaction that failed as a whole: a full disk or a
+// failed write leaves it in a state that depends on where SQLite met it, a rollback of its own
+// included. The next group opens another.
 func (w *writer) dropConn() {
 	if w.conn != nil {
 		w.conn.discard()

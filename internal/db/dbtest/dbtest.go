@@ -1,7 +1,7 @@
 // Package dbtest gives tests an empty, migrated database on each engine.
 //
-// PostgreSQL comes from the environment: LARDER_TEST_POSTGRES is the address of a server that may be filled with databases, which
-// `make test` starts (scripts/services does it alone).
+// PostgreSQL comes from the environment: LARDER_TEST_POSTGRES is the address of a server that may
+// be filled with databases, which `make test` starts (scripts/services does it alone).
 package dbtest
 
 import (
@@ -105,7 +105,8 @@ func URL(t testing.TB) string {
 	return u.String()
 }
 
-// Disconnect closes every connection to the PostgreSQL database at address, as a restart of the server does. It returns when they are closed.
+// Disconnect closes every connection to the PostgreSQL database at address, as a restart of the
+// server does. It returns when they are closed.
 func Disconnect(t testing.TB, address string) {
 	t.Helper()
 	u, err := url.Parse(address)
@@ -118,7 +119,8 @@ func Disconnect(t testing.TB, address string) {
 		FROM pg_stat_activity
 		WHERE datname = $1`, strings.TrimPrefix(u.Path, "/")).Scan(&ended)
 	for left := 1; left > 0 && err == nil; {
-		err = server.QueryRow("SELECT COUNT(*) FROM pg_stat_activity WHERE pid = ANY ($1::INTEGER[])", ended).Scan(&left)
+		err = server.QueryRow("SELECT COUNT(*) FROM pg_stat_activity WHERE pid = ANY ($1::INTEGER[])", ended).
+			Scan(&left)
 	}
 	if err != nil {
 		t.Fatalf("close the connections of a test database: %v", err)
