@@ -139,9 +139,9 @@ func (s *Service) PutPart(ctx context.Context, a access.Actor, sessionID string,
 	if err != nil {
 		return "", err
 	}
-	var known map[int][]string
+	var known []string
 	if r.partsRecorded {
-		if known, err = acknowledgedETags(s.db.Read(ctx), r.id); err != nil {
+		if known, err = acknowledgedETagsOf(s.db.Read(ctx), r.id, number); err != nil {
 			return "", err
 		}
 	}
@@ -154,7 +154,7 @@ func (s *Service) PutPart(ctx context.Context, a access.Actor, sessionID string,
 	}
 	crash.Point("parts.stored")
 	if r.partsRecorded {
-		err = s.acknowledge(ctx, r, part, known[number])
+		err = s.acknowledge(ctx, r, part, known)
 	} else {
 		err = s.recheckTakesBytes(s.db.Read(ctx), r)
 	}
@@ -193,24 +193,20 @@ func (s *Service) recheckTakesBytes(q db.Querier, r row) error {
 	return s.checkTakesBytes(now)
 }
 
-// How often a body under way is held against its session: a part of 8 MiB some times, a slow
-// one now and then.
-const (
-	recheckBytes = 1 << 20
-	recheckEvery = 5 * time.Second
-)
+// recheckEvery is how often the session of a body under way is read again. A part that arrives
+// sooner is checked when it is acknowledged.
+const recheckEvery = 5 * time.Second
 
 // endWithSession ends a body with its session, wherever that is ended or renewed. Faults of
 // reading: those of find and checkTakesBytes.
 func (s *Service) endWithSession(ctx context.Context, r row, body io.Reader) io.Reader {
-	counted := &countingReader{r: body}
-	looked, at := s.now(), int64(0)
-	return &guardedReader{r: counted, guard: func() error {
+	checked := s.now()
+	return &guardedReader{r: body, guard: func() error {
 		now := s.now()
-		if counted.n-at < recheckBytes && now.Sub(looked).Abs() < recheckEvery && now.UnixMilli() < r.expiresAt {
+		if now.Sub(checked).Abs() < recheckEvery && now.UnixMilli() < r.expiresAt {
 			return nil
 		}
-		looked, at = now, counted.n
+		checked = now
 		switch fresh, err := find(s.db.Read(ctx), r.userID, r.id); {
 		case err == nil:
 			r = fresh

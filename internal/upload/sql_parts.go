@@ -33,6 +33,27 @@ func acknowledgedETags(q db.Querier, sessionID string) (map[int][]string, error)
 	return etags, rows.Err()
 }
 
+// acknowledgedETagsOf returns the ETags of one part of such a session.
+func acknowledgedETagsOf(q db.Querier, sessionID string, number int) (etags []string, err error) {
+	rows, err := q.Query(`
+		SELECT etag
+		FROM upload_parts
+		WHERE session_id = $1 AND number = $2
+		ORDER BY etag`, sessionID, number)
+	if err != nil {
+		return nil, fmt.Errorf("read a part of an upload: %w", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var etag string
+		if err := rows.Scan(&etag); err != nil {
+			return nil, fmt.Errorf("read a part of an upload: %w", err)
+		}
+		etags = append(etags, etag)
+	}
+	return etags, rows.Err()
+}
+
 // acknowledge notes that this is the part which the client is told of, in the place of those that
 // were known before its body went to the store. One that came beside it stays known: which of the
 // two the store took last shows there.
