@@ -1,12 +1,14 @@
 package house
 
 import (
+	"fmt"
 	"go/parser"
 	"go/token"
 	"path"
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // line is one line of a comment or of a document.
@@ -31,6 +33,24 @@ func prose(name string, text []byte) []line {
 		return lineComments(string(text), "#")
 	}
 	return nil
+}
+
+// maxColumns is how many characters a line of prose in a document may have.
+const maxColumns = 100
+
+// codeSpan matches code within a line of Markdown.
+var codeSpan = regexp.MustCompile("`[^`]+`")
+
+// Columns finds lines of prose in a document that are too long. Tables are free, and so is a line without a place to break it.
+func Columns(name string, text []byte) []Finding {
+	var found []Finding
+	for _, l := range outsideFences(string(text)) {
+		breakable := strings.Contains(strings.TrimSpace(codeSpan.ReplaceAllString(l.text, "x")), " ")
+		if length := utf8.RuneCountInString(l.text); length > maxColumns && breakable && !strings.HasPrefix(l.text, "|") {
+			found = append(found, Finding{File: name, Line: l.number, Text: fmt.Sprintf("has %d characters in a line of prose; %d are the most", length, maxColumns)})
+		}
+	}
+	return found
 }
 
 // outsideFences returns the lines of Markdown that do not lie between fences.

@@ -72,6 +72,13 @@ func TestReferences(t *testing.T) {
 	}
 }
 
+func TestColumns(t *testing.T) {
+	t.Parallel()
+	full := strings.Repeat("é", 98) + " b"
+	expect(t, Columns("a.md", []byte(full+"\n| "+full+" |\n```\n"+full+"c\n```\n  `"+full+"`:\n")))
+	expect(t, Columns("a.md", []byte("a\n"+full+"c\n")), "a.md:2: has 101 characters in a line of prose; 100 are the most")
+}
+
 func TestAnchors(t *testing.T) {
 	t.Parallel()
 	anchors := Anchors(

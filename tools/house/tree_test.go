@@ -41,6 +41,8 @@ func TestTree(t *testing.T) {
 			case path.Ext(name) == ".go":
 				sources++
 				reportAll(t, Source(name, text))
+			case path.Ext(name) == ".md":
+				reportAll(t, Columns(name, text))
 			case path.Base(name) == "package-lock.json":
 				reportAll(t, Lock(name, text))
 			}
