@@ -1,7 +1,10 @@
 package house
 
 import (
+	"bytes"
 	"fmt"
+	"go/scanner"
+	"go/token"
 	"path"
 	"regexp"
 	"slices"
@@ -33,6 +36,8 @@ var (
 	// named matches names in code spans that a document places in a source file: `a`, `b`
 	// and `c` in `access/decide.go`.
 	named = regexp.MustCompile("((?:`\\w+`(?:, | and ))*`\\w+`) in (?:the |tables )?`((?:[\\w-]+/)+[\\w-]+\\.go)`")
+	// qualified matches an exported name of a package below internal in a code span: `files.Config.Active`.
+	qualified = regexp.MustCompile("`([a-z]+)\\.([A-Z]\\w*(?:\\.\\w+)*)[`(]")
 	// capitals matches a document that is named as those at the root are.
 	capitals = regexp.MustCompile(`(?:^|[^\w/.-])([A-Z]{2,}\.md)\b`)
 	// link matches the target of a link in Markdown, with an anchor or without one.
@@ -94,6 +99,11 @@ func References(name string, text []byte, tree Tree) []Finding {
 				}
 			}
 		}
+		for _, match := range qualified.FindAllStringSubmatch(l.text, -1) {
+			if !tree.exports(match[1], match[2]) {
+				report("names %s.%s, which does not exist", match[1], match[2])
+			}
+		}
 		for _, match := range link.FindAllStringSubmatch(l.text, -1) {
 			if fault := tree.leads(name, match[1], match[2]); fault != "" {
 				report("%s", fault)
@@ -111,13 +121,46 @@ func (t Tree) has(pattern string) bool {
 	})
 }
 
-// holds reports whether a source file, from the root or from internal, has the name as a word. Of a file that does not exist it is true.
+// holds reports whether a source file, from the root or from internal, has the identifier outside of its comments. Of a file that
+// does not exist it is true.
 func (t Tree) holds(file, name string) bool {
 	text, ok := t.Texts["internal/"+file]
 	if !ok {
 		text, ok = t.Texts[file]
 	}
-	return !ok || regexp.MustCompile(`\b`+regexp.QuoteMeta(name)+`\b`).Match(text)
+	return !ok || declares(text, name)
+}
+
+// exports reports whether a package below internal has each part of a qualified name. Of a package that does not exist it is true.
+func (t Tree) exports(pkg, qualified string) bool {
+	missing := strings.Split(qualified, ".")
+	var sources int
+	for _, file := range t.Files {
+		if path.Dir(file) == "internal/"+pkg && strings.HasSuffix(file, ".go") && !strings.HasSuffix(file, "_test.go") {
+			sources++
+			missing = slices.DeleteFunc(missing, func(name string) bool { return declares(t.Texts[file], name) })
+		}
+	}
+	return sources == 0 || len(missing) == 0
+}
+
+// declares reports whether a Go source has the identifier.
+func declares(text []byte, name string) bool {
+	if !bytes.Contains(text, []byte(name)) {
+		return false
+	}
+	var scan scanner.Scanner
+	set := token.NewFileSet()
+	scan.Init(set.AddFile("", set.Base(), len(text)), text, func(token.Position, string) {}, 0)
+	for {
+		_, kind, literal := scan.Scan()
+		switch {
+		case kind == token.EOF:
+			return false
+		case kind == token.IDENT && literal == name:
+			return true
+		}
+	}
 }
 
 // begins reports whether the path of a file has the prefix.

@@ -9,7 +9,8 @@ func TestReferences(t *testing.T) {
 	tree := Tree{
 		Files: []string{"README.md", "docs/security.md", "docs/operate.md", "docs/adr/0005-access-log-apart.md",
 			"internal/api/files.go", "web/src/boot.js"},
-		Texts:   map[string][]byte{"internal/api/files.go": []byte("package api\n\nfunc list() {}\nfunc page() {}\n")},
+		Texts: map[string][]byte{"internal/api/files.go": []byte(
+			"package api\n\n// lists\nfunc list() {}\nfunc page() {}\n\ntype Page struct{ Size int }\n")},
 		Anchors: map[string]map[string]bool{"docs/operate.md": {"the-access-log": true}},
 		Cases:   map[int]bool{1: true, 12: true},
 	}
@@ -53,6 +54,10 @@ func TestReferences(t *testing.T) {
 		{"names that are not there", "README.md",
 			"`lists` in `api/files.go`, then `list`, `pages` and `page` in `api/files.go`",
 			[]string{"places lists in api/files.go", "places pages"}},
+		{"qualified names", "README.md",
+			"`api.Page`, `api.Page.Size`, `api.Page(true)`, `fmt.Print`, `audit.db`", nil},
+		{"qualified names that do not exist", "README.md", "`api.Pages`, `api.Page.Length`",
+			[]string{"names api.Pages", "names api.Page.Length"}},
 		{"links", "docs/security.md",
 			"[a](operate.md#the-access-log) [b](../README.md) [c](adr/) [d](https://example.org/x.md#y)", nil},
 		{"a link to no document", "docs/security.md", "[a](run.md)", []string{"links to run.md, which does not exist"}},
