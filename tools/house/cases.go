@@ -39,8 +39,9 @@ func Numbers(document []byte) map[int]bool {
 	return numbers
 }
 
-// Collect adds the tests of a file: the tests of a Go test file that carry a number in their comments or in the names of their
-// subtests, else the file, when a comment in it carries one. Other files show nothing, nor do tests of the tools.
+// Collect adds the tests of a file: the tests of a Go test file that carry a number in their
+// comments or in the names of their subtests, else the file, when a comment in it carries one.
+// Other files show nothing, nor do tests of the tools.
 func (s Shown) Collect(name string, text []byte) {
 	switch {
 	case within(name, "tools"):
@@ -120,7 +121,8 @@ func testAround(parsed *ast.File, node ast.Node) string {
 	return ""
 }
 
-// cell writes the tests of a case as the table has them: those with names where there are any, else the files.
+// cell writes the tests of a case as the table has them: those with names where there are any, else
+// the files.
 func (s Shown) cell(number int) string {
 	var named, bare []string
 	for _, file := range slices.SortedFunc(maps.Keys(s[number]),
@@ -139,8 +141,8 @@ func (s Shown) cell(number int) string {
 	return cmp.Or(strings.Join(named, "; "), "none")
 }
 
-// Cases compares the tests that docs/abuse-cases.md lists with those that carry the numbers. It returns what differs, and the document
-// as it should be.
+// Cases compares the tests that docs/abuse-cases.md lists with those that carry the numbers. It
+// returns what differs, and the document as it should be.
 func Cases(name string, document []byte, shown Shown) ([]Finding, []byte) {
 	var found []Finding
 	lines := strings.Split(string(document), "\n")

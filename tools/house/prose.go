@@ -41,13 +41,16 @@ const maxColumns = 100
 // codeSpan matches code within a line of Markdown.
 var codeSpan = regexp.MustCompile("`[^`]+`")
 
-// Columns finds lines of prose in a document that are too long. Tables are free, and so is a line without a place to break it.
+// Columns finds lines of prose in a document that are too long. Tables are free, and so is a line
+// without a place to break it.
 func Columns(name string, text []byte) []Finding {
 	var found []Finding
 	for _, l := range outsideFences(string(text)) {
 		breakable := strings.Contains(strings.TrimSpace(codeSpan.ReplaceAllString(l.text, "x")), " ")
-		if length := utf8.RuneCountInString(l.text); length > maxColumns && breakable && !strings.HasPrefix(l.text, "|") {
-			found = append(found, Finding{File: name, Line: l.number, Text: fmt.Sprintf("has %d characters in a line of prose; %d are the most", length, maxColumns)})
+		length := utf8.RuneCountInString(l.text)
+		if length > maxColumns && breakable && !strings.HasPrefix(l.text, "|") {
+			message := fmt.Sprintf("has %d characters in a line of prose; %d are the most", length, maxColumns)
+			found = append(found, Finding{File: name, Line: l.number, Text: message})
 		}
 	}
 	return found
@@ -87,7 +90,8 @@ func goComments(text []byte) []line {
 	return found
 }
 
-// lineComments returns what follows the mark where a line begins with it or has white space before it.
+// lineComments returns what follows the mark where a line begins with it or has white space before
+// it.
 func lineComments(text, mark string) []line {
 	var found []line
 	for number, content := range strings.Split(text, "\n") {
@@ -113,7 +117,8 @@ var (
 	blockEnd   = regexp.MustCompile(`\*/|-->`)
 )
 
-// blockComments returns the comments of JavaScript, TypeScript, Svelte, CSS and HTML, in the order of their lines.
+// blockComments returns the comments of JavaScript, TypeScript, Svelte, CSS and HTML, in the order
+// of their lines.
 func blockComments(text string) []line {
 	found := lineComments(text, "//")
 	var inside bool

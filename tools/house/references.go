@@ -36,7 +36,8 @@ var (
 	// named matches names in code spans that a document places in a source file: `a`, `b`
 	// and `c` in `access/decide.go`.
 	named = regexp.MustCompile("((?:`\\w+`(?:, | and ))*`\\w+`) in (?:the |tables )?`((?:[\\w-]+/)+[\\w-]+\\.go)`")
-	// qualified matches an exported name of a package below internal in a code span: `files.Config.Active`.
+	// qualified matches an exported name of a package below internal in a code span:
+	// `files.Config.Active`.
 	qualified = regexp.MustCompile("`([a-z]+)\\.([A-Z]\\w*(?:\\.\\w+)*)[`(]")
 	// capitals matches a document that is named as those at the root are.
 	capitals = regexp.MustCompile(`(?:^|[^\w/.-])([A-Z]{2,}\.md)\b`)
@@ -121,8 +122,8 @@ func (t Tree) has(pattern string) bool {
 	})
 }
 
-// holds reports whether a source file, from the root or from internal, has the identifier outside of its comments. Of a file that
-// does not exist it is true.
+// holds reports whether a source file, from the root or from internal, has the identifier outside
+// of its comments. Of a file that does not exist it is true.
 func (t Tree) holds(file, name string) bool {
 	text, ok := t.Texts["internal/"+file]
 	if !ok {
@@ -131,7 +132,8 @@ func (t Tree) holds(file, name string) bool {
 	return !ok || declares(text, name)
 }
 
-// exports reports whether a package below internal has each part of a qualified name. Of a package that does not exist it is true.
+// exports reports whether a package below internal has each part of a qualified name. Of a package
+// that does not exist it is true.
 func (t Tree) exports(pkg, qualified string) bool {
 	missing := strings.Split(qualified, ".")
 	var sources int

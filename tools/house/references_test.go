@@ -81,13 +81,15 @@ func TestColumns(t *testing.T) {
 	t.Parallel()
 	full := strings.Repeat("é", 98) + " b"
 	expect(t, Columns("a.md", []byte(full+"\n| "+full+" |\n```\n"+full+"c\n```\n  `"+full+"`:\n")))
-	expect(t, Columns("a.md", []byte("a\n"+full+"c\n")), "a.md:2: has 101 characters in a line of prose; 100 are the most")
+	expect(t, Columns("a.md", []byte("a\n"+full+"c\n")),
+		"a.md:2: has 101 characters in a line of prose; 100 are the most")
 }
 
 func TestAnchors(t *testing.T) {
 	t.Parallel()
 	anchors := Anchors(
-		[]byte("# The access log\n## Pages of the site (CORS)\n```\n# no heading\n```\n#none\n### Directories (`store_a`)\n"))
+		[]byte("# The access log\n## Pages of the site (CORS)\n```\n# no heading\n```\n" +
+			"#none\n### Directories (`store_a`)\n"))
 	for _, want := range []string{"the-access-log", "pages-of-the-site-cors", "directories-store_a"} {
 		if !anchors[want] {
 			t.Errorf("there is no anchor %q: %v", want, anchors)
@@ -103,7 +105,8 @@ func TestCases(t *testing.T) {
 	t.Parallel()
 	shown := Shown{}
 	shown.Collect("internal/a/b_test.go", []byte(
-		"package a\n\n// TestB: abuse case C1.\nfunc TestB() {\n\t// C3 to C5\n\trun(\"C7: a\", \"C8 b\", \"C3x\", \"at C9\")\n}\n\n// C1\nfunc TestA() {}\n\n// C1, C6\nfunc some() {}\n"))
+		"package a\n\n// TestB: abuse case C1.\nfunc TestB() {\n\t// C3 to C5\n\trun(\"C7: a\", \"C8 b\", \"C3x\", \"at C9\")\n}\n"+
+			"\n// C1\nfunc TestA() {}\n\n// C1, C6\nfunc some() {}\n"))
 	shown.Collect("internal/a/a.go", []byte("package a // C2\n"))
 	shown.Collect("tools/a/a_test.go", []byte("package a // C2\n"))
 	shown.Collect("e2e/browser/a.mjs", []byte("// C1, C2\n"))
