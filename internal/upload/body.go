@@ -39,19 +39,7 @@ func (g *guardedReader) Read(p []byte) (int, error) {
 	return g.r.Read(p)
 }
 
-// countingReader counts the bytes that pass.
-type countingReader struct {
-	r io.Reader
-	n int64
-}
-
-func (c *countingReader) Read(p []byte) (int, error) {
-	n, err := c.r.Read(p)
-	c.n += int64(n)
-	return n, err
-}
-
-// putParts reads until buf is full or the body ends, and tells whether it ended. Unlike
+// fill reads until buf is full or the body ends, and tells whether it ended. Unlike
 // io.ReadFull it keeps the end of a body apart from a body that broke off, which a
 // transport reports as io.ErrUnexpectedEOF.
 func fill(r io.Reader, buf []byte) (n int, ended bool, err error) {
