@@ -359,6 +359,9 @@ func TestThumbnailsAreDeletedWithFile(t *testing.T) {
 // Where libvips is installed it makes WebP, of HEIC and AVIF too; switched off there are none.
 func TestThumbnailSetting(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("short tests run without libvips")
+	}
 	if thumb.FindVips() == "" {
 		t.Fatal("there is no vipsthumbnail here; scripts/install-test-tools installs it")
 	}

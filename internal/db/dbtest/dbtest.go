@@ -75,6 +75,9 @@ var (
 // URL makes an empty PostgreSQL database, dropped at the end of the test, and returns its address.
 func URL(t testing.TB) string {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("short tests run on SQLite alone")
+	}
 	base := os.Getenv("LARDER_TEST_POSTGRES")
 	if base == "" {
 		t.Fatal("LARDER_TEST_POSTGRES is not set: run `make test`, or `eval \"$(scripts/services start)\"` first")

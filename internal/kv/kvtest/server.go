@@ -23,6 +23,9 @@ type Server struct {
 // StartServer starts a redis-server that ends with the test.
 func StartServer(t testing.TB) *Server {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("short tests run without Redis")
+	}
 	binary, err := exec.LookPath("redis-server")
 	if err != nil {
 		t.Fatalf(

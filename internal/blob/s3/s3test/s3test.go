@@ -60,6 +60,9 @@ func (b Bucket) Virtual() Bucket {
 // New makes an empty bucket that no other test uses.
 func New(t testing.TB) Bucket {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("short tests run without an S3 server")
+	}
 	base := os.Getenv("LARDER_TEST_S3")
 	if base == "" {
 		t.Fatal("LARDER_TEST_S3 is not set: run `make test`, or `eval \"$(scripts/services start)\"` first")
