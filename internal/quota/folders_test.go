@@ -17,7 +17,7 @@ import (
 	"larder/internal/quota"
 )
 
-// folderCounts reads how many folders are used and reserved.
+// folderCounts reads the numbers of used and reserved folders.
 func folderCounts(t testing.TB, q db.Querier, user string) (used, reserved int64) {
 	t.Helper()
 	err := q.QueryRow("SELECT used_folders, reserved_folders FROM quotas WHERE user_id = $1", user).
@@ -43,7 +43,7 @@ func TestFoldersStopAtTheLimit(t *testing.T) {
 				do := func(fn func(*db.Tx, string, int64) error, n int64) error {
 					return d.Write(t.Context(), func(tx *db.Tx) error { return fn(tx, user, n) })
 				}
-				write(t, d, func(tx *db.Tx) error { return quota.Create(tx, user, 0, maxFiles) }) // no byte is needed
+				write(t, d, func(tx *db.Tx) error { return quota.Create(tx, user, 0, maxFiles) }) // needs no bytes
 				if err := errors.Join(do(quota.ChargeFolders, 400), do(quota.ReserveFolders, 300),
 					do(more, limit-700)); err != nil {
 					t.Errorf("%s of up to %d folders, %d files allowed: %v", name, limit, maxFiles, err)
@@ -55,7 +55,7 @@ func TestFoldersStopAtTheLimit(t *testing.T) {
 				}
 				if err := errors.Join(do(more, 0), do(quota.CreditFolders, -5),
 					do(quota.CreditFolders, 6)); err != nil && limit < math.MaxInt64 {
-					t.Errorf("what is never refused: %v", err)
+					t.Errorf("a change that is never refused: %v", err)
 				}
 			}
 		}
@@ -95,7 +95,7 @@ func TestParallelFoldersStopAtTheLimit(t *testing.T) {
 		}
 		wg.Wait()
 		if used, reserved := folderCounts(t, d.Read(t.Context()), "u"); in.Load() != 10 || used+reserved != 1000 {
-			t.Errorf("%d of 10 were let in: %d used, %d reserved", in.Load(), used, reserved)
+			t.Errorf("%d of 10 were admitted: %d used, %d reserved", in.Load(), used, reserved)
 		}
 	})
 }

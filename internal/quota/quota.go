@@ -1,17 +1,18 @@
-// Package quota keeps what each user may store and does store, in bytes, in files and in folders.
+// Package quota records what each user may store and does store, in bytes, in files and in folders.
 //
-// Folders count by themselves, and for no byte and no file: a user has at most twice as
-// many as files, and at least minFolderLimit. Who may have any number of files may have
-// any number of folders.
+// Folders count separately, and neither as bytes nor as files: a user may have at most twice as
+// many folders as files, and at least minFolderLimit. A user without a limit on files has none on
+// folders.
 //
-// A limit of Unlimited is none; a limit of 0 lets nothing be stored. What uploads under way have
-// reserved counts as used when something is checked, and is never shown. Every function runs in its
-// caller's transaction, and each change is one conditional UPDATE: the database decides races, and
-// no amount ever falls below zero or, by Reserve and Charge, rises above its limit.
+// A limit of Unlimited is no limit; a limit of 0 allows nothing to be stored. Bytes and files that
+// running uploads have reserved count as used in every check, and are never shown. Every function
+// runs in its caller's transaction, and each change is one conditional UPDATE: the database decides
+// races, and no amount ever falls below zero or, by Reserve and Charge, rises above its limit.
 //
-// A file is taken in when its bytes and the file itself fit: an empty one, too, is refused to whom
-// nothing may be stored or who already has more than allowed, since the limit was lowered. Content
-// that replaces other content counts by the difference, and the number of files is not asked then.
+// A file is accepted when its bytes and the file itself fit. So an empty file, too, is refused
+// where nothing may be stored, or where more is used than allowed because the limit was lowered.
+// Content that replaces other content counts by the difference, and the limit on files is not
+// checked then.
 //
 // Specification: Quota.
 package quota
@@ -24,14 +25,14 @@ import (
 	"larder/internal/fault"
 )
 
-// Unlimited is the limit of users who may store what they like.
+// Unlimited is the limit of users who may store any amount.
 const Unlimited = -1
 
-// Quota is what a user sees of their quota: bytes and numbers of files.
+// Quota is a user's quota as the user sees it: bytes and numbers of files.
 type Quota struct{ MaxStorage, UsedStorage, MaxFiles, UsedFiles int64 }
 
-// Create gives a new user a quota of bytes and files with nothing used. Fault: Invalid for
-// a limit below Unlimited.
+// Create gives a new user a quota of bytes and files, with nothing used. Fault: Invalid for a limit
+// below Unlimited.
 func Create(tx *db.Tx, userID string, maxStorage, maxFiles int64) error {
 	if err := checkLimits(&maxStorage, &maxFiles); err != nil {
 		return err
@@ -45,7 +46,7 @@ func Get(q db.Querier, userID string) (Quota, error) {
 	return row.Quota, err
 }
 
-// ByUsers returns the quotas of some users, by their ids; who has none is not among them.
+// ByUsers returns the quotas of some users by their ids; users without a quota are left out.
 func ByUsers(q db.Querier, userIDs []string) (map[string]Quota, error) {
 	if len(userIDs) == 0 {
 		return nil, nil
@@ -53,11 +54,11 @@ func ByUsers(q db.Querier, userIDs []string) (map[string]Quota, error) {
 	return readByUsers(q, userIDs)
 }
 
-// StorageUse is what a user may store, and how many bytes are used or reserved.
+// StorageUse is a user's limit in bytes, and the bytes that are used or reserved.
 type StorageUse struct{ MaxStorage, UsedOrReserved int64 }
 
-// StorageUses returns what some users may store and have taken, by their ids; a user without a
-// quota is not among them.
+// StorageUses returns the StorageUse of some users by their ids; users without a quota are left
+// out.
 func StorageUses(q db.Querier, userIDs []string) (map[string]StorageUse, error) {
 	if len(userIDs) == 0 {
 		return nil, nil
@@ -65,8 +66,8 @@ func StorageUses(q db.Querier, userIDs []string) (map[string]StorageUse, error) 
 	return readStorageUses(q, userIDs)
 }
 
-// Reserve sets bytes and files aside for an upload. Fault: QuotaExceeded, also for a
-// user without a quota.
+// Reserve reserves bytes and files for an upload. Fault: QuotaExceeded, also for a user without a
+// quota.
 func Reserve(tx *db.Tx, userID string, bytes, files int64) error {
 	if err := checkAmounts(bytes, files); err != nil {
 		return fmt.Errorf("reserve quota: %w", err)
@@ -74,10 +75,10 @@ func Reserve(tx *db.Tx, userID string, bytes, files int64) error {
 	return reserve(tx, userID, bytes, files)
 }
 
-// ReserveUpTo sets bytes aside for a body of unknown length: most, but no more than a fourth of
-// the room left, so that several bodies get some, unless that is less than least; or else all
-// the room left. It returns how many, 0 where nothing is left and for a user without a quota.
-// It locks the quota.
+// ReserveUpTo reserves bytes for a body of unknown length: most, but at most a fourth of the
+// remaining room, so that several bodies get some, unless that is less than least; or else all the
+// remaining room. It returns the number of bytes, 0 where nothing is left and for a user without a
+// quota. It locks the quota.
 func ReserveUpTo(tx *db.Tx, userID string, least, most int64) (bytes int64, err error) {
 	if err := Lock(tx, userID); err != nil {
 		return 0, err
@@ -92,8 +93,8 @@ func ReserveUpTo(tx *db.Tx, userID string, least, most int64) (bytes int64, err 
 	return bytes, Reserve(tx, userID, bytes, 0)
 }
 
-// Release gives back what Reserve set aside. It is never refused: a user who is gone has
-// nothing to give back.
+// Release releases what Reserve has reserved. It is never refused: for a deleted user it does
+// nothing.
 func Release(tx *db.Tx, userID string, bytes, files int64) error {
 	if err := checkAmounts(bytes, files); err != nil {
 		return fmt.Errorf("release quota: %w", err)
@@ -101,49 +102,48 @@ func Release(tx *db.Tx, userID string, bytes, files int64) error {
 	return release(tx, userID, bytes, files)
 }
 
-// Charge adds to what is used without a reservation; a negative amount is given back. To commit an
-// upload, Release its reservation first, in the same transaction. Fault: QuotaExceeded when what
-// grows would exceed its limit, also for a user without a quota.
+// Charge adds to the used amounts without a reservation; a negative amount is subtracted. To commit
+// an upload, Release its reservation first, in the same transaction. Fault: QuotaExceeded when an
+// amount that grows would exceed its limit, also for a user without a quota.
 func Charge(tx *db.Tx, userID string, bytes, files int64) error {
 	return charge(tx, userID, bytes, files)
 }
 
-// Credit takes from what is used. It is never refused. With negative amounts it adds, whatever the
-// limit: that is how files change hands when their owner's account is deleted.
+// Credit subtracts from the used amounts. It is never refused. Negative amounts are added, whatever
+// the limit; the handover of a deleted account's files uses that.
 func Credit(tx *db.Tx, userID string, bytes, files int64) error {
 	return credit(tx, userID, bytes, files)
 }
 
-// minFolderLimit is how many folders every user may have.
+// minFolderLimit is the number of folders that every user may have.
 const minFolderLimit = 1000
 
-// ReserveFolders sets folders aside for a copy. Fault: QuotaExceeded, also for a
-// user without a quota.
+// ReserveFolders reserves folders for a copy. Fault: QuotaExceeded, also for a user without a
+// quota.
 func ReserveFolders(tx *db.Tx, userID string, folders int64) error {
 	return reserveFolders(tx, userID, folders)
 }
 
-// ReleaseFolders gives back what ReserveFolders set aside. It is never refused.
+// ReleaseFolders releases what ReserveFolders has reserved. It is never refused.
 func ReleaseFolders(tx *db.Tx, userID string, folders int64) error {
 	return releaseFolders(tx, userID, folders)
 }
 
-// ChargeFolders adds to the folders that are used. Fault: QuotaExceeded, also for a
-// user without a quota.
+// ChargeFolders adds to the used folders. Fault: QuotaExceeded, also for a user without a quota.
 func ChargeFolders(tx *db.Tx, userID string, folders int64) error {
 	return chargeFolders(tx, userID, folders)
 }
 
-// CreditFolders takes from the folders that are used. It is never refused. With a negative number
-// it adds, whatever the limit: that is how folders change hands, and how those are counted that the
-// service makes for a user.
+// CreditFolders subtracts from the used folders. It is never refused. A negative number is added,
+// whatever the limit: for the handover of folders, and for folders that the service makes for a
+// user.
 func CreditFolders(tx *db.Tx, userID string, folders int64) error {
 	return creditFolders(tx, userID, folders)
 }
 
 // Remaining returns how many bytes and files could be stored now, math.MaxInt64 where there is no
-// limit. It serves to stop a body of unknown length early; whether something fits is decided by
-// Reserve and Charge alone. Fault: NotFound.
+// limit. It serves to stop a body of unknown length early; only Reserve and Charge decide whether
+// something fits. Fault: NotFound.
 func Remaining(q db.Querier, userID string) (bytes, files int64, err error) {
 	row, err := read(q, userID)
 	if err != nil {
@@ -153,8 +153,8 @@ func Remaining(q db.Querier, userID string) (bytes, files int64, err error) {
 		remainder(row.MaxFiles, row.UsedFiles, row.reservedFiles), nil
 }
 
-// SetLimits changes the limits, nil leaves one as it is. A limit may be lower than what is used:
-// then nothing more is taken in. Faults: Invalid for a limit below Unlimited, NotFound.
+// SetLimits changes the limits; nil leaves one as it is. A limit may be lower than what is used:
+// then nothing more is accepted. Faults: Invalid for a limit below Unlimited, NotFound.
 func SetLimits(tx *db.Tx, userID string, maxStorage, maxFiles *int64) error {
 	if err := checkLimits(maxStorage, maxFiles); err != nil {
 		return err
@@ -171,7 +171,7 @@ func checkLimits(limits ...*int64) error {
 	return nil
 }
 
-// checkAmounts refuses what only a defect of the caller can produce.
+// checkAmounts returns an error for amounts that only a bug of the caller can produce.
 func checkAmounts(bytes, files int64) error {
 	if bytes < 0 || files < 0 {
 		return errors.New("negative amount")
@@ -179,28 +179,26 @@ func checkAmounts(bytes, files int64) error {
 	return nil
 }
 
-// Close has a user's quota take nothing more in; what is used can still be given back.
+// Close makes a user's quota accept nothing more; used amounts can still be subtracted.
 func Close(tx *db.Tx, userID string) error {
 	var nothing int64
 	return SetLimits(tx, userID, &nothing, &nothing)
 }
 
-// Delete removes the quota of a user who owns nothing any more.
+// Delete deletes the quota of a user who owns nothing any more.
 func Delete(tx *db.Tx, userID string) error { return remove(tx, userID) }
 
-// Counters are what a quota keeps count of: bytes, files and folders that are used, and that
-// uploads and copies under way have reserved.
+// Counters are the amounts of a quota: used bytes, files and folders, and those that running
+// uploads and copies have reserved.
 type Counters struct{ Storage, Files, Folders, ReservedStorage, ReservedFiles, ReservedFolders int64 }
 
-// Lock has whoever else changes the user's quota wait until the transaction ends.
+// Lock locks the user's quota until the transaction ends.
 func Lock(tx *db.Tx, userID string) error { return lock(tx, userID) }
 
-// CorrectFolders sets the number of used folders of a user to what it should be. Lock the quota
-// first, then find out.
+// CorrectFolders sets the number of used folders of a user. Lock the quota before counting them.
 func CorrectFolders(tx *db.Tx, userID string, folders int64) error {
 	return correctFolders(tx, userID, folders)
 }
 
-// Correct sets the counters of a user to what they should be, whatever they were. Lock the quota
-// first, then find out.
+// Correct sets the counters of a user. Lock the quota before computing them.
 func Correct(tx *db.Tx, userID string, c Counters) error { return correct(tx, userID, c) }

@@ -17,7 +17,7 @@ import (
 	"larder/internal/quota"
 )
 
-// operation is one function of the package, for tables.
+// operation is the signature of the package's functions, for tables.
 type operation func(tx *db.Tx, userID string, bytes, files int64) error
 
 func write(t *testing.T, d *db.DB, fn func(tx *db.Tx) error) {
@@ -41,7 +41,7 @@ func get(t *testing.T, d *db.DB, user string) quota.Quota {
 	return got
 }
 
-// remaining is what Left says.
+// remaining is the result of quota.Remaining.
 type remaining struct{ bytes, files int64 }
 
 func remainder(t *testing.T, d *db.DB, user string) remaining {
@@ -78,8 +78,8 @@ func TestReserveAndChargeStopAtTheLimit(t *testing.T) {
 		{"no storage, not even an empty file", 0, 10, 0, 0, 0, 0, 0, 1, false},
 		{"no files at all", 100, 0, 0, 0, 0, 0, 1, 1, false},
 		{"an empty file when the storage is just full", 100, 10, 100, 1, 0, 0, 0, 1, true},
-		{"replacing grows without a file more", 100, 1, 60, 1, 0, 0, 40, 0, true},
-		{"nothing more is always fine", 0, 0, 0, 0, 0, 0, 0, 0, true},
+		{"a replacement grows without another file", 100, 1, 60, 1, 0, 0, 40, 0, true},
+		{"adding nothing always succeeds", 0, 0, 0, 0, 0, 0, 0, 0, true},
 	}
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		for i, c := range cases {
@@ -191,7 +191,7 @@ func TestReservationIsHiddenAndReleased(t *testing.T) {
 	})
 }
 
-// Copies go on in a restored database, and what they have reserved stays; uploads under way do not.
+// Copies continue in a restored database and keep their reservations; running uploads do not.
 func TestAfterRestoreKeepsReservationsOfCopies(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -203,10 +203,10 @@ func TestAfterRestoreKeepsReservationsOfCopies(t *testing.T) {
 		})
 		write(t, d, quota.AfterRestore)
 		if got := remainder(t, d, "u"); got != (remaining{63, 7}) {
-			t.Errorf("left to who copies: %+v", got)
+			t.Errorf("remaining for the user who copies: %+v", got)
 		}
 		if got := remainder(t, d, "w"); got != (remaining{100, 10}) {
-			t.Errorf("left to who uploaded: %+v", got)
+			t.Errorf("remaining for the user who uploaded: %+v", got)
 		}
 	})
 }
@@ -306,7 +306,7 @@ func TestUserWithoutQuota(t *testing.T) {
 	})
 }
 
-// Abuse case C88: of 50 uploads at once that take 60 % of the quota each, one is let in.
+// Abuse case C88: of 50 concurrent uploads that need 60 % of the quota each, one is admitted.
 func TestParallelReservationsNeverExceedTheLimit(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -329,12 +329,12 @@ func TestParallelReservationsNeverExceedTheLimit(t *testing.T) {
 		}
 		wg.Wait()
 		if big.Load() != 1 || many.Load() != 7 {
-			t.Errorf("%d of 1 and %d of 7 were let in", big.Load(), many.Load())
+			t.Errorf("%d of 1 and %d of 7 were admitted", big.Load(), many.Load())
 		}
 	})
 }
 
-// step is one change of a random history, and what became of it.
+// step is one change of a random history, with its results.
 type step struct {
 	op           string
 	bytes, files int64

@@ -61,7 +61,7 @@ func readByUsers(q db.Querier, userIDs []string) (map[string]Quota, error) {
 	return found, rows.Err()
 }
 
-// inList is the condition that a column is one of some ids, as the first parameters.
+// inList is the SQL condition that a column is one of some ids, which are the first parameters.
 func inList(ids []string) (text string, args []any) {
 	marks := make([]string, len(ids))
 	for i, id := range ids {
@@ -109,9 +109,9 @@ func insert(tx *db.Tx, userID string, maxStorage, maxFiles int64) error {
 	return nil
 }
 
-// fitsCondition is true when $2 bytes and $3 files more are within the limits. It subtracts, so
-// that no amount overflows, and casts, so that PostgreSQL takes the parameters for what they are. A
-// new file is refused by a storage limit of 0 even when it is empty.
+// fitsCondition is true when $2 more bytes and $3 more files are within the limits. It subtracts,
+// so that no amount overflows, and casts, so that PostgreSQL knows the types of the parameters. A
+// storage limit of 0 refuses a new file even when it is empty.
 const fitsCondition = `
 	(CAST($2 AS BIGINT) <= 0 AND CAST($3 AS BIGINT) <= 0
 		OR max_storage <> 0
@@ -127,14 +127,14 @@ func reserve(tx *db.Tx, userID string, bytes, files int64) error {
 	return checkGranted(n, err, "reserve quota")
 }
 
-// subtract is the text for "column minus parameter, never below zero". It is
-// made of constants alone.
+// subtract is the SQL for "column minus parameter, never below zero". It consists of constants
+// only.
 func subtract(column, parameter string) string {
 	p := "CAST(" + parameter + " AS BIGINT)"
 	return column + " = CASE WHEN " + column + " < " + p + " THEN 0 ELSE " + column + " - " + p + " END"
 }
 
-// add is the text for "column plus parameter, never below zero".
+// add is the SQL for "column plus parameter, never below zero".
 func add(column, parameter string) string {
 	p := "CAST(" + parameter + " AS BIGINT)"
 	return column + " = CASE WHEN " + column + " + " + p + " < 0 THEN 0 ELSE " + column + " + " + p + " END"
@@ -188,7 +188,7 @@ func setLimits(tx *db.Tx, userID string, maxStorage, maxFiles *int64) error {
 	return nil
 }
 
-// checkGranted reads the outcome of a conditional UPDATE.
+// checkGranted returns the fault for a conditional UPDATE that changed no row.
 func checkGranted(rows int64, err error, doing string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", doing, err)
@@ -218,8 +218,8 @@ func correct(tx *db.Tx, userID string, c Counters) error {
 	return nil
 }
 
-// AfterRestore gives back, in a database that comes from a backup, what uploads under way had
-// reserved. What copies have reserved stays: they go on.
+// AfterRestore releases, in a database restored from a backup, the reservations of running uploads.
+// Those of copies stay, since copies continue.
 func AfterRestore(tx *db.Tx) error {
 	if _, err := tx.Exec(`
 		UPDATE quotas

@@ -8,7 +8,7 @@ import (
 	"larder/internal/fault"
 )
 
-// foldersFitCondition is true when $2 folders more are within the limit.
+// foldersFitCondition is true when $2 more folders are within the limit.
 var foldersFitCondition = `
 	(CAST($2 AS BIGINT) <= 0 OR CAST($2 AS BIGINT) <= (CASE
 		WHEN max_files < 0 OR max_files > 4611686018427387903 THEN 9223372036854775807
@@ -65,7 +65,7 @@ func correctFolders(tx *db.Tx, userID string, folders int64) error {
 	return nil
 }
 
-// checkFoldersGranted reads the outcome of a conditional UPDATE.
+// checkFoldersGranted returns the fault for a conditional UPDATE that changed no row.
 func checkFoldersGranted(rows int64, err error, doing string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", doing, err)

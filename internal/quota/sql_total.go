@@ -6,8 +6,8 @@ import (
 	"larder/internal/db"
 )
 
-// Total is what all users together store: bytes and files. There is a row for each user, so that
-// this takes no longer with more files, and a deletion shows in it at once.
+// Total returns the bytes and files of all users together. It reads one row for each user, so it
+// takes no longer with more files, and it shows a deletion at once.
 func Total(q db.Querier) (bytes, files int64, err error) {
 	err = q.QueryRow(
 		"SELECT CAST(COALESCE(SUM(used_storage), 0) AS BIGINT), CAST(COALESCE(SUM(used_files), 0) AS BIGINT) FROM quotas").Scan(&bytes, &files)
