@@ -14,30 +14,30 @@ import (
 )
 
 const (
-	// leaseUntil is how long a job stays with a holder that gives no sign of life.
+	// leaseTime is how long a job stays with a holder that does not renew its lease.
 	leaseTime = 8 * time.Second
-	// maxRunning is how many jobs one Runner does at a time.
+	// maxRunning is the number of jobs that one Runner runs at a time.
 	maxRunning = 4
-	// pollInterval is how often it looks for jobs that nobody woke it for: another replica's, and
-	// those whose time has come.
+	// pollInterval is how often it looks for jobs without being woken: those of other replicas, and
+	// those that have become due.
 	pollInterval = 2 * time.Second
-	// heartbeat is how often progress is written, and the lease looked after.
+	// heartbeat is how often progress is written and the lease checked.
 	heartbeat = time.Second
-	// maxAttempts without progress, and a job has failed; firstPause and maxPause bound the time
+	// A job has failed after maxAttempts without progress; firstPause and maxPause bound the time
 	// between two of them: about an hour in all.
 	maxAttempts = 12
 	firstPause  = 5 * time.Second
 	maxPause    = 10 * time.Minute
-	// stopTimeout bounds what a stop waits for handlers, and writeTimeout what it
-	// waits for the database.
+	// stopTimeout bounds how long a shutdown waits for handlers, writeTimeout how long it waits for
+	// the database.
 	stopTimeout  = 5 * time.Second
 	writeTimeout = 5 * time.Second
-	// keepEndedFor is how long the row of a job that ended stays.
+	// keepEndedFor is how long the row of an ended job stays.
 	keepEndedFor  = 30 * 24 * time.Hour
 	sweepInterval = time.Hour
 )
 
-// Config is what a Runner needs.
+// Config is the configuration of a Runner.
 type Config struct {
 	DB  *db.DB
 	IDs *ident.Source
@@ -45,7 +45,7 @@ type Config struct {
 	Log *slog.Logger
 }
 
-// Runner runs jobs. Any number of them may work on one database.
+// Runner runs jobs. Any number of Runners may work on one database.
 type Runner struct {
 	Config
 	handlers map[string]Handler
@@ -56,39 +56,41 @@ type Runner struct {
 	sweptAt time.Time
 }
 
-// NewRunner returns a Runner that knows no type of job yet.
+// NewRunner returns a Runner without handlers.
 func NewRunner(cfg Config) *Runner {
 	return &Runner{Config: cfg, handlers: map[string]Handler{}, undoers: map[string]Undo{},
 		wake: make(chan struct{}, 1)}
 }
 
-// Handle says who does jobs of a type. Call it before Run. Jobs of other types are left alone: a
-// newer replica may know them.
+// Handle registers the handler of a job type. Call it before Run. The Runner does not touch jobs of
+// other types: a newer replica may know them.
 func (r *Runner) Handle(jobType string, h Handler) { r.handlers[jobType] = h }
 
-// OnFailure says what has to be given back when a job of a type fails for good. Call it before Run.
+// OnFailure registers the cleanup of a job type that fails for good. Call it before Run.
 func (r *Runner) OnFailure(jobType string, undo Undo) { r.undoers[jobType] = undo }
 
-// Wake has the Runner look for jobs now. It is for whoever has just
-// inserted one: tx.AfterCommit(runner.Wake).
+// Wake makes the Runner look for jobs now. Call it after inserting one:
+// tx.AfterCommit(runner.Wake).
 func (r *Runner) Wake() {
 	select {
 	case r.wake <- struct{}{}:
-	default: // it is about to look anyway
+	default: // it is about to look already
 	}
 }
 
-// RequeueRunning puts aside every job that runs, to be resumed at once: for the only process that a
-// database can have, before its Run. What it finds running was the work of a process that is gone.
+// RequeueRunning returns every running job to the queue, to be resumed at once. It is for the only
+// process on a database, before its Run: the jobs that are marked as running belong to a process
+// that has died.
 func (r *Runner) RequeueRunning(ctx context.Context) error {
 	if err := r.DB.Write(ctx, func(tx *db.Tx) error { return requeueAll(tx, r.nowMs()) }); err != nil {
-		return fmt.Errorf("take jobs from a process that is gone: %w", err)
+		return fmt.Errorf("requeue the jobs of a former process: %w", err)
 	}
 	return nil
 }
 
-// Run does jobs until ctx ends. Then those under way are stopped and put aside, to be resumed at
-// once by whoever comes next; that takes a few seconds at most, even when a handler doesn't stop.
+// Run runs jobs until ctx ends. Then it stops the running ones and returns them to the queue, so
+// that the next process resumes them at once. That takes a few seconds at most, even when a handler
+// does not stop.
 func (r *Runner) Run(ctx context.Context) {
 	var running sync.WaitGroup
 	slots := make(chan struct{}, maxRunning)
@@ -115,7 +117,7 @@ func (r *Runner) Run(ctx context.Context) {
 	running.Wait()
 }
 
-// waitForWork waits until there may be work.
+// waitForWork waits until there may be a job.
 func (r *Runner) waitForWork(ctx context.Context) {
 	select {
 	case <-r.wake:
@@ -124,8 +126,8 @@ func (r *Runner) waitForWork(ctx context.Context) {
 	}
 }
 
-// RunNext does the next job that is due, and reports whether there was one. When ctx ends
-// meanwhile, the job is put aside.
+// RunNext runs the next job that is due, and reports whether there was one. When ctx ends
+// meanwhile, the job returns to the queue.
 func (r *Runner) RunNext(ctx context.Context) (ran bool, err error) {
 	run, err := r.claim(ctx)
 	if run == nil || err != nil {
@@ -135,8 +137,8 @@ func (r *Runner) RunNext(ctx context.Context) (ran bool, err error) {
 	return true, nil
 }
 
-// claim takes the next job that is due, nil for none. Where another Runner was faster there may
-// be a further one.
+// claim claims the next job that is due, nil for none. When another Runner was faster it tries the
+// next one.
 func (r *Runner) claim(ctx context.Context) (*Run, error) {
 	for range maxRunning {
 		due, err := anyDue(r.DB.Read(ctx), r.types(), r.nowMs())
@@ -173,7 +175,7 @@ func (r *Runner) types() []string {
 	return types
 }
 
-// execute runs a handler while its lease is looked after, and writes down what came of it.
+// execute runs a handler while it renews the lease, and records the outcome.
 func (r *Runner) execute(ctx context.Context, run *Run) {
 	held, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -194,7 +196,7 @@ func (r *Runner) execute(ctx context.Context, run *Run) {
 			}
 		case <-stopping:
 			stopping, stopTimer = nil, time.After(stopTimeout)
-		case <-stopTimer: // it hangs in something that knows no context; whatever it does later, it does without its lease
+		case <-stopTimer: // the handler ignores its context; from now on it has no lease
 			r.Log.Warn("a job does not stop", "job", run.ID, "type", run.Type)
 			r.writeOutcome(ctx, run, context.Cause(ctx))
 			return
@@ -219,8 +221,8 @@ func (r *Runner) handle(ctx context.Context, run *Run) (err error) {
 	return r.handlers[run.Type](ctx, run)
 }
 
-// renewLease renews the lease when a third of it is over, and writes progress that can
-// be seen. Error: ErrLeaseLost.
+// renewLease renews the lease when a third of it is over, and writes visible progress. Error:
+// ErrLeaseLost.
 func (r *Runner) renewLease(ctx context.Context, run *Run) error {
 	now, percent := r.Now(), run.percent()
 	fresh := time.Duration(run.leaseUntil-now.UnixMilli())*time.Millisecond > 2*leaseTime/3
@@ -244,8 +246,8 @@ func (r *Runner) renewLease(ctx context.Context, run *Run) error {
 	return nil
 }
 
-// writeOutcome writes down how an attempt ended. When that fails the lease runs out, and the job
-// is taken up again.
+// writeOutcome records how an attempt ended. When that fails, the lease expires and the job is
+// claimed again.
 func (r *Runner) writeOutcome(ctx context.Context, run *Run, err error) {
 	stopped := ctx.Err() != nil
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
@@ -273,17 +275,17 @@ func (r *Runner) writeOutcome(ctx context.Context, run *Run, err error) {
 		write = func(tx *db.Tx) error { return r.fail(tx, run, message) }
 	default:
 		pause := min(firstPause<<(attempts-1), maxPause)
-		due := r.Now().Add(pause).UnixMilli() // from now on, not from when the database has let it in
+		due := r.Now().Add(pause).UnixMilli() // from now on, not from when the database accepts the write
 		log.Warn("a job is tried again later", "attempts", attempts, "pause", pause, "error", err)
 		write = func(tx *db.Tx) error { return requeue(tx, run, due, attempts) }
 	}
 	if err := r.DB.Write(ctx, write); err != nil && !errors.Is(err, ErrLeaseLost) {
-		log.Warn("write down how a job ended", "error", err)
+		log.Warn("record the outcome of a job", "error", err)
 	}
 }
 
-// fail ends a job for good. What it gives back comes first, since that may lock what others hold
-// while they ask about a job.
+// fail ends a job for good. The cleanup comes first, since it may lock rows that others hold while
+// they read the job.
 func (r *Runner) fail(tx *db.Tx, run *Run, message string) error {
 	if undo := r.undoers[run.Type]; undo != nil {
 		if err := undo(tx, run); err != nil {

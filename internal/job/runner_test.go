@@ -19,7 +19,7 @@ import (
 	"larder/internal/job"
 )
 
-// fixture is where jobs are run: one database, any number of runners, a clock that the test moves.
+// fixture is a database with any number of runners and a clock that the test moves.
 type fixture struct {
 	t   *testing.T
 	db  *db.DB
@@ -75,7 +75,7 @@ func (f *fixture) job(id string) job.Job {
 	return j
 }
 
-// runNext does what is due and checks whether that was anything.
+// runNext runs the next job that is due and checks whether there was one.
 func (f *fixture) runNext(r *job.Runner, want bool) {
 	f.t.Helper()
 	if ran, err := r.RunNext(f.t.Context()); err != nil || ran != want {
@@ -90,14 +90,14 @@ func until(t *testing.T, what string, condition func() bool) {
 	for !condition() {
 		select {
 		case <-deadline:
-			t.Fatalf("waited in vain until %s", what)
+			t.Fatalf("timeout waiting until %s", what)
 		case <-time.After(2 * time.Millisecond):
 		}
 	}
 }
 
-// waitForRenewal passes time until the lease of the one job that runs has been renewed, and its
-// progress written along with it.
+// waitForRenewal advances the clock until the lease of the running job is renewed and its progress
+// written.
 func (f *fixture) waitForRenewal() {
 	f.t.Helper()
 	f.advance(20 * time.Second)
@@ -150,9 +150,9 @@ func TestFaultEndsAJob(t *testing.T) {
 	})
 }
 
-// What a job holds is given back in the transaction that says that it has failed for good, and
-// in no other: not when it is tried again, not when it is done. Where that cannot be done, the
-// job has not failed.
+// The cleanup of a job runs in the transaction that marks it as failed for good, and in no other:
+// neither when the job is retried nor when it is done. When the cleanup fails, the job has not
+// failed.
 func TestFailedJobIsUndoneOnce(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		var outcome, trouble error
@@ -207,8 +207,8 @@ func TestFailedJobIsUndoneOnce(t *testing.T) {
 	})
 }
 
-// What fails as a store or a database does is tried again, later each time, and not for ever. A
-// panic is such a failure.
+// Errors of stores and databases are retried, later each time, up to a limit. A panic is such an
+// error.
 func TestFailuresAreRetried(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		for message, failure := range map[string]func() error{
@@ -216,7 +216,7 @@ func TestFailuresAreRetried(t *testing.T) {
 				return errors.New("path /secret")
 			},
 			"The store is away.": func() error { return fault.New(fault.Unavailable, "The store is away.") },
-			"panic":              func() error { panic("at the disco") },
+			"panic":              func() error { panic("injected") },
 		} {
 			f.insert(message)
 			tries := 0
@@ -247,7 +247,7 @@ func TestFailuresAreRetried(t *testing.T) {
 	})
 }
 
-// Attempts are bounded as long as nothing comes of them.
+// Attempts are bounded only as long as they make no progress.
 func TestProgressGivesNewAttempts(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		f.insert("j")
@@ -269,8 +269,8 @@ func TestProgressGivesNewAttempts(t *testing.T) {
 	})
 }
 
-// The lease of a holder that crashed runs out, and another goes on from what was saved. What the
-// first still had in mind comes to nothing.
+// The lease of a crashed holder expires, and another holder continues from the saved payload. The
+// first holder cannot change anything any more.
 func TestLapsedLeaseIsTakenOver(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		f.insert("j")
@@ -300,9 +300,9 @@ func TestLapsedLeaseIsTakenOver(t *testing.T) {
 		wg.Go(func() { f.runNext(first, true) })
 		<-began
 		f.runNext(second, false)
-		f.exec("UPDATE jobs SET due = due - 30000") // as if the first had not been able to renew it
+		f.exec("UPDATE jobs SET due = due - 30000") // as if the first holder could not renew it
 		f.runNext(second, true)
-		f.advance(10 * time.Second) // and now it looks
+		f.advance(10 * time.Second) // makes the first holder check its lease
 		if err := <-lost; !errors.Is(err, job.ErrLeaseLost) {
 			t.Errorf("the first was ended by %v", err)
 		}
@@ -321,8 +321,8 @@ func TestLapsedLeaseIsTakenOver(t *testing.T) {
 	})
 }
 
-// Of one account two jobs run at once; those of others and the service's own don't
-// wait behind its rest.
+// Two jobs of one account run at once; its other jobs do not delay those of other accounts and of
+// the service.
 func TestJobsOfOneAccountAreLimited(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		for _, id := range []string{"a1", "a2", "a3"} {
@@ -364,7 +364,7 @@ func TestJobsOfOneAccountAreLimited(t *testing.T) {
 	})
 }
 
-// Where no other process can be, a dead holder is not waited for.
+// The only process on a database does not wait for the lease of a dead holder.
 func TestRequeuedJobsRunAtOnce(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		f.insert("j")
@@ -380,7 +380,7 @@ func TestRequeuedJobsRunAtOnce(t *testing.T) {
 	})
 }
 
-// A holder that died without a word is waited for until its lease has ended.
+// A Runner waits for the lease of a dead holder to expire.
 func TestDeadHolderIsWaitedFor(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		f.insert("j")
@@ -436,7 +436,7 @@ func TestProgressIsShownByBytes(t *testing.T) {
 			f.write(func(tx *db.Tx) error { return run.RecordBytes(tx, 400) })
 		}
 		shows(50)
-		step <- func(run *job.Run) { run.SetRemaining(3500) } // more has turned up: it never goes back
+		step <- func(run *job.Run) { run.SetRemaining(3500) } // there is more to do: the progress never decreases
 		f.waitForRenewal()
 		shows(50)
 		step <- func(run *job.Run) { run.AddProgress(2000) }
@@ -446,7 +446,7 @@ func TestProgressIsShownByBytes(t *testing.T) {
 		close(step)
 		wg.Wait()
 
-		// The next attempt goes on from what was recorded, and shows no less than before.
+		// The next attempt continues from the recorded bytes, and shows no less than before.
 		f.advance(5 * time.Second)
 		step = make(chan func(run *job.Run))
 		wg.Go(func() { f.runNext(r, true) })
@@ -458,8 +458,8 @@ func TestProgressIsShownByBytes(t *testing.T) {
 	})
 }
 
-// Abuse case C131: a stop puts running jobs aside within seconds, and the next start resumes them
-// at once. That costs no attempt.
+// Abuse case C131: a shutdown returns running jobs to the queue within seconds, and the next start
+// resumes them at once. That costs no attempt.
 func TestStopRequeuesJobs(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		f.insert("heeds")
@@ -487,7 +487,7 @@ func TestStopRequeuesJobs(t *testing.T) {
 			stop()
 			wg.Wait()
 			if j := f.job("heeds"); j.Status != "pending" || j.ErrorMessage != nil {
-				t.Fatalf("parked as %+v", j)
+				t.Fatalf("after the stop: %+v", j)
 			}
 			if n := f.queryInt("SELECT attempts FROM jobs"); n != 0 {
 				t.Fatalf("%d attempts are counted", n)
@@ -500,9 +500,9 @@ func TestStopRequeuesJobs(t *testing.T) {
 		wg.Go(func() { r.Run(ctx) })
 		until(t, "the job runs", func() bool { return began.Load() == 4 })
 		stop()
-		wg.Wait() // although the handler is still there
+		wg.Wait() // although the handler is still running
 		if j := f.job("hangs"); j.Status != "pending" {
-			t.Errorf("parked as %+v", j)
+			t.Errorf("after the stop: %+v", j)
 		}
 		f.runNext(f.runner(func(context.Context, *job.Run) error { return nil }), true)
 		close(hang)
@@ -515,7 +515,7 @@ func TestRunningJobsAreLimited(t *testing.T) {
 		for i := range 7 {
 			f.insert(fmt.Sprint("j", i))
 		}
-		f.exec("UPDATE jobs SET owner_id = id") // everybody's own
+		f.exec("UPDATE jobs SET owner_id = id") // a different owner for each
 		free := make(chan struct{})
 		var now, most, done atomic.Int32
 		r := f.runner(func(_ context.Context, run *job.Run) error {
@@ -583,8 +583,8 @@ func TestJobIsRunByOneRunner(t *testing.T) {
 	})
 }
 
-// What a newer replica knows is left to it; chores leave no row, done or given up, and others leave
-// theirs for a month.
+// Jobs of an unknown type are left to newer replicas. Chores leave no row, done or given up; the
+// rows of other jobs stay for a month.
 func TestRowsAreDeletedInTime(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		r := f.runner(func(_ context.Context, run *job.Run) error {
@@ -635,12 +635,12 @@ func TestRowsAreDeletedInTime(t *testing.T) {
 			}
 		}
 		if j := f.job("new"); j.Status != "pending" {
-			t.Errorf("of a type that nobody knows here: %+v", j)
+			t.Errorf("of a type without a handler: %+v", j)
 		}
 	})
 }
 
-// One sweep takes all that ended a month ago, however many they are, and none that has not ended.
+// One sweep deletes all jobs that ended a month ago, however many, and none that has not ended.
 func TestSweepTakesAllOldJobs(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		for _, status := range []string{"pending", "running", "completed", "failed"} {
@@ -699,8 +699,8 @@ func TestListReturnsNewestJobsOfTheOwner(t *testing.T) {
 	})
 }
 
-// Of open jobs with one type and payload the one that was made first is the first; another type or
-// payload is another matter.
+// Of open jobs with one type and payload, the one that was made first has no earlier one. Jobs of
+// another type or payload do not count.
 func TestHasEarlier(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		for i, c := range []struct{ id, jobType, payload string }{{"b", "move", "x"}, {"c", "move", "x"},

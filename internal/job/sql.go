@@ -9,8 +9,8 @@ import (
 	"larder/internal/fault"
 )
 
-// InsertCompleted records a job that was done in the transaction that asks for it: j's status,
-// progress and time of completion are set here, the last to j.CreatedAt.
+// InsertCompleted records a job that was done in the transaction that asks for it. It sets status,
+// progress and time of completion, the last to j.CreatedAt.
 func InsertCompleted(tx *db.Tx, j Job) error {
 	_, err := tx.Exec(`
 		INSERT INTO jobs (id, type, owner_id, status, progress, error_message, created_at, completed_at)
@@ -25,12 +25,12 @@ func InsertCompleted(tx *db.Tx, j Job) error {
 // Spec is a job to be done.
 type Spec struct {
 	ID, Type, OwnerID string
-	Payload           string // for whoever runs jobs of this type
-	TotalBytes        int64  // how much there is to do, as far as is known
+	Payload           string // for the handler of this type
+	TotalBytes        int64  // as far as known
 	CreatedAt         int64  // milliseconds
 }
 
-// Insert records a job that is to be run as soon as tx is committed.
+// Insert records a job that runs as soon as tx is committed.
 func Insert(tx *db.Tx, n Spec) error {
 	_, err := tx.Exec(`
 		INSERT INTO jobs (id, type, owner_id, status, progress, error_message, created_at, payload, total_bytes, due)
@@ -49,7 +49,7 @@ func scan(row interface{ Scan(dest ...any) error }) (j Job, err error) {
 	return j, err
 }
 
-// ByID returns a job of that owner. Fault: NotFound, also for another user's.
+// ByID returns a job of that owner. Fault: NotFound, also for a job of another owner.
 func ByID(q db.Querier, ownerID, id string) (Job, error) {
 	j, err := scan(q.QueryRow("SELECT "+columns+" FROM jobs WHERE id = $1 AND owner_id = $2", id, ownerID))
 	if errors.Is(err, db.ErrNoRows) {
@@ -84,12 +84,12 @@ func List(q db.Querier, ownerID, status string, limit int) ([]Job, error) {
 	return jobs, rows.Err()
 }
 
-// maxRunningPerOwner is how many jobs of one account run at once, so that others have their turn;
-// chores of the service are nobody's.
+// maxRunningPerOwner is the number of jobs of one account that run at once, so that other accounts
+// have their turn. Chores of the service have no owner and no such limit.
 const maxRunningPerOwner = "2"
 
-// dueCondition is the condition for what can be claimed at the time $1, of the types in args; it is
-// asked outside and inside the claim alike.
+// dueCondition is the SQL condition for jobs that can be claimed at the time $1, of the types in
+// args. It is used before the claim and inside it.
 func dueCondition(types []string, now int64) (condition string, args []any) {
 	args = []any{now}
 	marks := make([]string, len(types))
@@ -101,7 +101,7 @@ func dueCondition(types []string, now int64) (condition string, args []any) {
 		owner_id = '' OR (SELECT COUNT(*) FROM jobs r WHERE r.owner_id = jobs.owner_id AND r.status = 'running' AND r.due > $1) < ` + maxRunningPerOwner + ")", args
 }
 
-// anyDue looks whether a claim is worth a transaction.
+// anyDue reports whether a claim is worth a transaction.
 func anyDue(q db.Querier, types []string, now int64) (due bool, err error) {
 	if len(types) == 0 {
 		return false, nil
@@ -113,8 +113,8 @@ func anyDue(q db.Querier, types []string, now int64) (due bool, err error) {
 	return due, nil
 }
 
-// claimNext gives the next job that is due to run, until run.lease. Of two claims of one job the
-// second waits for the first, finds that the job is not due any more, and comes back empty.
+// claimNext gives the next job that is due to run, until run.leaseUntil. Of two claims of one job
+// the second waits for the first, finds that the job is not due any more, and returns nothing.
 func claimNext(tx *db.Tx, run *Run, types []string, now int64) (found bool, err error) {
 	condition, args := dueCondition(types, now)
 	holder, until := fmt.Sprintf("$%d", len(args)+1), fmt.Sprintf("$%d", len(args)+2)
@@ -135,7 +135,7 @@ func claimNext(tx *db.Tx, run *Run, types []string, now int64) (found bool, err 
 	return true, nil
 }
 
-// updateHeld runs a statement about a job that is still run's. Error: ErrLeaseLost.
+// updateHeld updates a job that run still holds. Error: ErrLeaseLost.
 func updateHeld(tx *db.Tx, run *Run, doing, set string, args ...any) error {
 	n, err := tx.Exec("UPDATE jobs SET "+set+" WHERE id = $1 AND holder = $2 AND status = 'running'",
 		append([]any{run.ID, run.holder}, args...)...)
@@ -161,9 +161,9 @@ func updatePayload(tx *db.Tx, run *Run, payload string) error {
 	return updateHeld(tx, run, "record a step of a job", "payload = $3", payload)
 }
 
-// requeue gives a job back, to be claimed by anybody from due on.
+// requeue returns a job to the queue, due at the given time.
 func requeue(tx *db.Tx, run *Run, due int64, attempts int) error {
-	return updateHeld(tx, run, "give a job back", "status = 'pending', holder = NULL, due = $3, attempts = $4", due,
+	return updateHeld(tx, run, "requeue a job", "status = 'pending', holder = NULL, due = $3, attempts = $4", due,
 		attempts)
 }
 
@@ -189,8 +189,8 @@ func fail(tx *db.Tx, run *Run, message string, now int64) error {
 	return dropChore(tx, run)
 }
 
-// dropChore deletes a chore of the service that has ended, in whichever way: nobody asks about it,
-// and its payload may be an address that somebody typed. Why it failed is in the log.
+// dropChore deletes an ended chore of the service. Nobody asks about it, and its payload may be an
+// address that a user typed. The log has the reason why it failed.
 func dropChore(tx *db.Tx, run *Run) error {
 	if run.OwnerID != "" {
 		return nil
@@ -201,8 +201,8 @@ func dropChore(tx *db.Tx, run *Run) error {
 	return nil
 }
 
-// deleteOld deletes a piece of the jobs that ended before a time, and reports whether
-// there may be more.
+// deleteOld deletes a piece of the jobs that ended before a time, and reports whether there may be
+// more.
 func deleteOld(tx *db.Tx, before int64) (more bool, err error) {
 	const piece = 1000
 	n, err := tx.Exec(
@@ -223,7 +223,7 @@ func CountOpen(q db.Querier, ownerID string) (n int, err error) {
 // Counts are how many jobs there are of each status.
 type Counts struct{ Pending, Running, Completed, Failed int64 }
 
-// Count counts the jobs of each status, as far as most.
+// Count counts the jobs of each status, up to most.
 func Count(q db.Querier, most int64) (c Counts, err error) {
 	part := func(status string) string {
 		return "(SELECT COUNT(*) FROM (SELECT 1 FROM jobs WHERE status = '" + status + "' LIMIT $1) " + status + ")"
@@ -236,7 +236,7 @@ func Count(q db.Querier, most int64) (c Counts, err error) {
 	return c, nil
 }
 
-// CountOpenOfType counts the jobs of a type that have not ended, as far as most.
+// CountOpenOfType counts the jobs of a type that have not ended, up to most.
 func CountOpenOfType(q db.Querier, jobType string, most int) (n int, err error) {
 	err = q.QueryRow(`
 		SELECT COUNT(*)
@@ -248,7 +248,7 @@ func CountOpenOfType(q db.Querier, jobType string, most int) (n int, err error) 
 	return n, nil
 }
 
-// HasOpen reports whether a job of that type and with that payload has not ended yet.
+// HasOpen reports whether a job of that type and payload has not ended yet.
 func HasOpen(q db.Querier, jobType, payload string) (open bool, err error) {
 	err = q.QueryRow(
 		"SELECT EXISTS (SELECT 1 FROM jobs WHERE status IN ('pending', 'running') AND type = $1 AND payload = $2)",
@@ -259,8 +259,8 @@ func HasOpen(q db.Querier, jobType, payload string) (open bool, err error) {
 	return open, nil
 }
 
-// HasEarlier reports whether another job of the type and with the payload of run was made before it
-// and has not ended yet.
+// HasEarlier reports whether another job of the type and payload of run was made before it and has
+// not ended yet.
 func HasEarlier(q db.Querier, run *Run) (there bool, err error) {
 	err = q.QueryRow(`
 		SELECT EXISTS (
@@ -273,9 +273,9 @@ func HasEarlier(q db.Querier, run *Run) (there bool, err error) {
 	return there, nil
 }
 
-// AfterRestore puts aside, in a database that comes from a backup, every job that ran when it was
-// made: whoever had it works on the original. Jobs of the types in once go, ended or not: the
-// original has done them, and they must not be done twice.
+// AfterRestore returns to the queue, in a database restored from a backup, every job that ran when
+// the backup was made: its holder works on the original. It deletes jobs of the types in once,
+// ended or not: the original has done them, and they must not be done twice.
 func AfterRestore(tx *db.Tx, now int64, once []string) error {
 	for _, jobType := range once {
 		if _, err := tx.Exec("DELETE FROM jobs WHERE type = $1", jobType); err != nil {
@@ -283,7 +283,7 @@ func AfterRestore(tx *db.Tx, now int64, once []string) error {
 		}
 	}
 	if err := requeueAll(tx, now); err != nil {
-		return fmt.Errorf("put jobs aside: %w", err)
+		return fmt.Errorf("requeue jobs: %w", err)
 	}
 	return nil
 }
