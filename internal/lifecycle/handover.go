@@ -16,26 +16,26 @@ import (
 	"larder/internal/share"
 )
 
-// HandoverJob is the type of the job that hands over what a deleted account owned, where that is
-// much; RunHandover does it. Its payload is the account's id.
+// HandoverJob is the type of the job that hands over the entries of a deleted account when there
+// are many. RunHandover runs it. Its payload is the id of the account.
 const HandoverJob = "legacy"
 
 const (
-	// defaultHandoverPiece is how many entries change hands in one transaction, in which nothing
-	// else changes in the tree.
+	// defaultHandoverPiece is the number of entries that one transaction hands over; no other
+	// transaction changes the tree meanwhile.
 	defaultHandoverPiece = 250
-	// handoverPiecesNow is how many such pieces a deletion does itself.
+	// handoverPiecesNow is the number of such pieces that a deletion does itself.
 	handoverPiecesNow = 3
 )
 
-// DeleteUser has an administrator delete another's account. What the account owned is theirs from
-// then on, charged and never refused, for large accounts a piece at a time: until the last one the
-// deleted account's quota stays, closed, so that whoever is charged for a file is who owns it. A
-// home of the account's own gets another name; keys, shares, uploads, copies under way and the
-// account's own rules end; name and address are free. Faults: Invalid for oneself, NotFound,
-// Forbidden when whoever asks is no administrator any more.
+// DeleteUser deletes an account for an administrator, who gets its entries and is charged for them
+// regardless of limits. For large accounts this happens in pieces: until the last one the quota of
+// the deleted account stays, closed, so that the owner of each file is charged for it. A home that
+// belongs to the account alone gets another name. Keys, shares, uploads, running copies and the
+// account's own rules end; name and address become free. Faults: Invalid for the administrator's
+// own account, NotFound, Forbidden when the caller is no administrator any more.
 //
-// The last active administrator cannot go this way: whoever asks is another one.
+// The last active administrator cannot be deleted, since the caller is another one.
 func (s *Service) DeleteUser(ctx context.Context, adminID, id string) error {
 	if adminID == id {
 		return fault.New(fault.Invalid, "You cannot delete your own account.")
@@ -71,9 +71,9 @@ func (s *Service) DeleteUser(ctx context.Context, adminID, id string) error {
 	return nil
 }
 
-// linksEnd reports whether the permanent links to what an account owns end with it, because some
-// may rest at present and would open again with the heir: it is not active, or some rule keeps it
-// from sharing or downloading. Which files that rule is about is not looked at.
+// linksEnd reports whether the permanent links to the account's files end with it, because some may
+// not work at present and would work again for the successor: the account is not active, or a rule
+// keeps it from sharing or downloading. It does not check which files that rule is about.
 func (s *Service) linksEnd(tx *db.Tx, user account.User) (bool, error) {
 	if user.Status != account.Active {
 		return true, nil
@@ -81,10 +81,10 @@ func (s *Service) linksEnd(tx *db.Tx, user account.User) (bool, error) {
 	return s.cfg.Policies.HasDenyRule(tx, user.ID, user.Role, access.Set(access.Share|access.Download))
 }
 
-// endUse ends what hangs on an account. Its download tokens, sessions, mailed links and codes are
-// judged by the account whenever they are used, and its moves when they come to their end.
+// endUse ends everything that belongs to an account. Download tokens, sessions, mailed links and
+// codes check the account at each use, and moves check it at their end.
 func (s *Service) endUse(tx *db.Tx, user account.User) error {
-	if err := s.cfg.Uploads.EndAll(tx, user.ID); err != nil { // with the quota locked: no upload is begun beside this
+	if err := s.cfg.Uploads.EndAll(tx, user.ID); err != nil { // this locks the quota: no upload begins meanwhile
 		return err
 	}
 	if err := s.cfg.Tree.DropCopies(tx, user.ID); err != nil {
@@ -98,8 +98,8 @@ func (s *Service) endUse(tx *db.Tx, user account.User) error {
 	return share.RevokeAll(tx, user.ID, s.cfg.Now().UnixMilli())
 }
 
-// endKeys ends an account's keys and rules. It raises the config version, whose row many wait
-// for: it comes last.
+// endKeys ends an account's keys and rules. It comes last, since it raises the config version,
+// whose row many transactions wait for.
 func (s *Service) endKeys(tx *db.Tx, userID string) error {
 	keys, err := s.cfg.Keys.RevokeAll(tx, userID)
 	if err != nil {
@@ -108,7 +108,7 @@ func (s *Service) endKeys(tx *db.Tx, userID string) error {
 	return s.cfg.Policies.DeleteOfUser(tx, userID, keys)
 }
 
-// handOver hands over a few pieces, and leaves what is left to a job.
+// handOver hands over a few pieces, and queues a job for the rest.
 func (s *Service) handOver(tx *db.Tx, userID string) error {
 	last := ""
 	for range handoverPiecesNow {
@@ -133,8 +133,8 @@ func (s *Service) queueHandover(tx *db.Tx, userID string) error {
 	return err
 }
 
-// handOverNext hands over the next entries after that one; tx must be alone in the tree. After the
-// last of all, the quota of the deleted account goes.
+// handOverNext hands over the next entries after an id; tx must hold the tree alone. After the last
+// entry it deletes the quota of the deleted account.
 func (s *Service) handOverNext(tx *db.Tx, userID, after string) (last string, done bool, err error) {
 	heir, err := s.Successor(tx, userID)
 	if err != nil || heir.ID == "" {
@@ -146,7 +146,7 @@ func (s *Service) handOverNext(tx *db.Tx, userID, after string) (last string, do
 		return "", false, err
 	case n == s.cfg.HandoverPiece:
 		return last, false, nil
-	case after != "": // those are all behind it: what is before was handed over, but see that nothing is left
+	case after != "": // those after the id are done; begin again to find any that are left
 		return "", false, nil
 	}
 	if err := quota.Delete(tx, userID); err != nil {
@@ -155,9 +155,9 @@ func (s *Service) handOverNext(tx *db.Tx, userID, after string) (last string, do
 	return "", true, deleteHandover(tx, userID)
 }
 
-// RunHandover hands over what a deleted account owned, a piece in each transaction, to
-// whoever is the heir then. After a crash at any line the rest is done: what has an owner
-// already is not met again.
+// RunHandover hands over the entries of a deleted account, a piece in each transaction, to the
+// present successor. It continues after a crash at any line: entries that were handed over are not
+// found again.
 func (s *Service) RunHandover(ctx context.Context, run *job.Run) error {
 	last := ""
 	for {
@@ -180,30 +180,30 @@ func (s *Service) RunHandover(ctx context.Context, run *job.Run) error {
 	}
 }
 
-// Successor returns to whom the entries of a deleted account are still being handed over, nobody
-// when there is no such account. An heir who is deleted in turn has one of their own at once, so
-// there are no chains.
+// Successor returns the account to which the entries of a deleted account are still being handed
+// over, none where there is no handover. A successor who is deleted is replaced at once, so there
+// are no chains.
 func (s *Service) Successor(q db.Querier, userID string) (files.Successor, error) {
 	heir, err := successorOf(q, userID)
 	if errors.Is(err, db.ErrNoRows) {
 		return files.Successor{}, nil
 	}
 	if err != nil {
-		return files.Successor{}, fmt.Errorf("look for an heir: %w", err)
+		return files.Successor{}, fmt.Errorf("look up the successor: %w", err)
 	}
 	return heir, nil
 }
 
-// Sweep has jobs go on with what is still to be handed over and whose job was given up.
+// Sweep queues jobs for handovers whose job was given up.
 func (s *Service) Sweep(ctx context.Context) error {
 	owing, err := openHandovers(s.cfg.DB.Read(ctx))
 	if err != nil {
-		return fmt.Errorf("look for what is to be handed over: %w", err)
+		return fmt.Errorf("look for handovers: %w", err)
 	}
 	for _, userID := range owing {
 		if open, err := job.HasOpen(s.cfg.DB.Read(ctx), HandoverJob, userID); err != nil {
-			return fmt.Errorf("go on with handing over: %w", err)
-		} else if open { // as nearly always: nobody is held up for it
+			return fmt.Errorf("continue a handover: %w", err)
+		} else if open { // the usual case, without taking the tree alone
 			continue
 		}
 		err := s.inExclusiveTx(ctx, func(tx *db.Tx) error {
@@ -214,7 +214,7 @@ func (s *Service) Sweep(ctx context.Context) error {
 			return s.queueHandover(tx, userID)
 		})
 		if err != nil {
-			return fmt.Errorf("go on with handing over: %w", err)
+			return fmt.Errorf("continue a handover: %w", err)
 		}
 	}
 	return nil

@@ -67,8 +67,8 @@ func (r *replica) makeFolder(a access.Actor, dir, name string) {
 	}
 }
 
-// What an administrator has closed by banning somebody stays closed when that account is deleted,
-// and its files belong to somebody who is active.
+// Links closed by banning a user stay closed when the account is deleted and its files belong to an
+// active user.
 func TestDeletingReopensNoLinks(t *testing.T) {
 	each(t, func(t *testing.T, d *db.DB, objects string) {
 		r := newReplica(t, d, objects)
@@ -87,7 +87,7 @@ func TestDeletingReopensNoLinks(t *testing.T) {
 			if owned := r.countOwned(ann); owned == 0 {
 				t.Fatal("nothing is left to the job")
 			}
-			// whoever has the files may link to them, also to one that is still to be handed over
+			// the successor may make links, also to a file that is still to be handed over
 			pending := ids[:0:0]
 			for _, id := range ids {
 				if r.count("SELECT count(*) FROM entries WHERE id = $1 AND owner_id = $2", id, ann.UserID) == 1 {
@@ -126,8 +126,8 @@ func TestDeletingReopensNoLinks(t *testing.T) {
 	})
 }
 
-// Links that rest because a rule keeps their owner from sharing or downloading those files end with
-// the account, and all its other links too.
+// Links that do not work because a rule keeps their owner from sharing or downloading end with the
+// account, as do all its other links.
 func TestDeletingReopensNoLinksClosedByRules(t *testing.T) {
 	each(t, func(t *testing.T, d *db.DB, objects string) {
 		r := newReplica(t, d, objects)
@@ -167,7 +167,7 @@ func TestDeletingReopensNoLinksClosedByRules(t *testing.T) {
 	})
 }
 
-// Rules that allow, or deny something else or somebody else, end no link.
+// Rules that allow, or that deny other permissions or other users, end no link.
 func TestDeletingKeepsLinks(t *testing.T) {
 	each(t, func(t *testing.T, d *db.DB, objects string) {
 		r := newReplica(t, d, objects)
@@ -187,8 +187,8 @@ func TestDeletingKeepsLinks(t *testing.T) {
 	})
 }
 
-// What is still being handed over to somebody who is deleted in turn: what rests with them doesn't
-// come back with their heir.
+// Links that do not work for a successor who is deleted during a handover do not work again for the
+// next successor.
 func TestDeletingASuccessorReopensNoLinks(t *testing.T) {
 	each(t, func(t *testing.T, d *db.DB, objects string) {
 		r := newReplica(t, d, objects)

@@ -20,8 +20,8 @@ import (
 	"larder/internal/vpath"
 )
 
-// While files still belong to a deleted account, several replace the same ones, and some are
-// deleted: each changes hands once, and whoever owns one is charged for it once (abuse case C93).
+// While files still belong to a deleted account, several users replace the same files, and some are
+// deleted: each file changes hands once, and its owner is charged for it once (abuse case C93).
 func TestHandoverDuringReplacement(t *testing.T) {
 	each(t, func(t *testing.T, d *db.DB, objects string) {
 		r := newReplica(t, d, objects)
@@ -62,7 +62,7 @@ func TestHandoverDuringReplacement(t *testing.T) {
 	})
 }
 
-// While a job hands over, the sweep holds nobody up who changes the tree.
+// While a job hands over, the sweep does not wait for the tree.
 func TestSweepDoesNotWaitForTheTree(t *testing.T) {
 	each(t, func(t *testing.T, d *db.DB, objects string) {
 		r := newReplica(t, d, objects)
@@ -95,8 +95,8 @@ func TestSweepDoesNotWaitForTheTree(t *testing.T) {
 	})
 }
 
-// An upload that is aborted while its owner is deleted: whoever locks the session first gets at the
-// quota, too (SQLite has one writer).
+// An upload is aborted while its owner is deleted: the transaction that locks the session first
+// also gets the quota (SQLite has one writer).
 func TestDeletingAnAccountDuringAnAbort(t *testing.T) {
 	d := dbtest.Open(t, "postgres")
 	r := newReplica(t, d, t.TempDir())
@@ -120,7 +120,7 @@ func TestDeletingAnAccountDuringAnAbort(t *testing.T) {
 			"SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'") == 0 {
 			runtime.Gosched()
 		}
-		if _, err := tx.Exec("SET LOCAL lock_timeout = 300"); err != nil { // sooner than a deadlock is looked for
+		if _, err := tx.Exec("SET LOCAL lock_timeout = 300"); err != nil { // before PostgreSQL looks for a deadlock
 			return err
 		}
 		return quota.Lock(tx, ann.UserID)

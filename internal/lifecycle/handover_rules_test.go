@@ -9,8 +9,8 @@ import (
 	"larder/internal/fault"
 )
 
-// What rules keep from people in a home stays kept from them when the account goes and its home
-// gets another name, and whoever gets the name has a home without rules.
+// Rules that keep others out of part of a home still do when the account is deleted and its home
+// gets another name. A new account of that name has a home without rules.
 func TestRulesFollowAHomeThatIsRenamed(t *testing.T) {
 	each(t, func(t *testing.T, d *db.DB, objects string) {
 		r := newReplica(t, d, objects)

@@ -41,7 +41,7 @@ func path(t *testing.T, s string) vpath.Path {
 	return p
 }
 
-// put stores a file of some bytes.
+// put stores a file of size bytes.
 func (r *replica) put(a access.Actor, dir, name string, size int, how files.Conflict) (files.Entry, error) {
 	made, err := r.uploads.Put(ctx, a, upload.OneShot{
 		Dir: path(r.t, dir), Name: vpath.Name(name), Size: int64(size), Conflict: how, Links: "all",
@@ -62,8 +62,8 @@ func (r *replica) putFiles(a access.Actor, dir string, n int) (ids []string) {
 	return ids
 }
 
-// checkCharges checks that everybody who owns files is charged for just those, the deleted ones
-// included (abuse case C93).
+// checkCharges checks that every owner is charged for exactly their files, including deleted
+// accounts (abuse case C93).
 func (r *replica) checkCharges(when string) {
 	r.t.Helper()
 	const live = `
@@ -89,7 +89,7 @@ func (r *replica) countOwned(a access.Actor) int {
 	return r.count("SELECT count(*) FROM entries WHERE owner_id = $1", a.UserID)
 }
 
-// handoverRunner does jobs when it is asked to.
+// handoverRunner returns a Runner for handovers.
 func (r *replica) handoverRunner() *job.Runner {
 	runner := job.NewRunner(job.Config{DB: r.db, IDs: ident.New(rand.Reader), Now: now, Log: r.log})
 	runner.Handle(lifecycle.HandoverJob, r.life.RunHandover)
@@ -103,8 +103,8 @@ func (r *replica) runNext(runner *job.Runner) {
 	}
 }
 
-// While files still belong to a deleted account: everything about them works as if the heir had
-// them, and who owns them pays for them.
+// While files still belong to a deleted account, everything works as if the successor had them, and
+// their owner is charged for them.
 func TestFilesWorkDuringHandover(t *testing.T) {
 	each(t, func(t *testing.T, d *db.DB, objects string) {
 		r := newReplica(t, d, objects)
@@ -147,7 +147,7 @@ func TestFilesWorkDuringHandover(t *testing.T) {
 		if n := len(r.list(boss, home)); n != 21 {
 			t.Errorf("%d files in the home", n)
 		}
-		// replaced by others: the heir is charged; deleted: credited to whoever was charged
+		// replaced by others: the successor is charged; deleted: the charged account is credited
 		for i, id := range ids {
 			file, _, err := r.tree.Details(ctx, boss, id)
 			if err != nil {
@@ -166,22 +166,22 @@ func TestFilesWorkDuringHandover(t *testing.T) {
 			}
 			r.checkCharges(fmt.Sprint("file ", i))
 		}
-		// nothing comes to the deleted account
+		// the deleted account gets no new entries
 		if _, err := r.tree.CreateFolder(ctx, ann, path(t, home), "late"); !fault.Is(err, fault.Forbidden) {
-			t.Errorf("a folder of nobody: %v", err)
+			t.Errorf("a folder of the deleted account: %v", err)
 		}
 		if _, err := r.put(ann, home, "late", 0, files.RenameNew); err == nil {
-			t.Error("a file of nobody")
+			t.Error("a file of the deleted account")
 		}
 		if _, err := r.tree.Copy(ctx, ann, foreign.ID, path(t, home), new(vpath.Name)); !fault.Is(err,
 			fault.Forbidden) {
-			t.Errorf("a copy of nobody: %v", err)
+			t.Errorf("a copy of the deleted account: %v", err)
 		}
 		if _, err := r.uploads.Create(ctx, ann,
 			upload.NewSession{Dir: path(t, home), Name: "late", Size: 0}); err == nil {
-			t.Error("an upload of nobody")
+			t.Error("an upload of the deleted account")
 		}
-		// a folder with files of both is deleted meanwhile
+		// meanwhile a folder with files of both is deleted
 		at, _, err := r.tree.Details(ctx, boss, ids[2])
 		if err != nil {
 			t.Fatal(err)
@@ -211,8 +211,8 @@ func TestFilesWorkDuringHandover(t *testing.T) {
 	})
 }
 
-// What is left after some pieces is gone on with, also when its job is lost, and an heir who
-// goes has an heir.
+// A handover continues after some pieces, also when its job is lost, and a deleted successor has a
+// successor.
 func TestHandoverIsResumed(t *testing.T) {
 	each(t, func(t *testing.T, d *db.DB, objects string) {
 		r := newReplica(t, d, objects)
@@ -249,7 +249,7 @@ func TestHandoverIsResumed(t *testing.T) {
 			}
 		}
 		if n := r.count("SELECT count(*) FROM jobs"); n != 2 {
-			t.Fatalf("%d jobs go on", n)
+			t.Fatalf("%d jobs are queued", n)
 		}
 		for range 2 {
 			r.runNext(r.handoverRunner())
@@ -265,7 +265,7 @@ func TestHandoverIsResumed(t *testing.T) {
 	})
 }
 
-// What lies in the graveyard is given back already: it changes hands without a charge.
+// Entries in the graveyard have been credited already: they are handed over without a charge.
 func TestDeletedEntriesAreNotCharged(t *testing.T) {
 	each(t, func(t *testing.T, d *db.DB, objects string) {
 		r := newReplica(t, d, objects)
@@ -295,8 +295,8 @@ func TestDeletedEntriesAreNotCharged(t *testing.T) {
 	})
 }
 
-// Who is no administrator any more when it comes to it has no say, and nobody goes
-// by their own hand.
+// A caller who is no administrator any more cannot end accounts, and nobody can delete their own
+// account.
 func TestOnlyAdministratorsEndAccounts(t *testing.T) {
 	each(t, func(t *testing.T, d *db.DB, objects string) {
 		r := newReplica(t, d, objects)
@@ -324,14 +324,14 @@ func TestOnlyAdministratorsEndAccounts(t *testing.T) {
 			t.Errorf("a quota of -2: %v", err)
 		}
 		if u, err := r.accounts.ByID(d.Read(ctx), other.UserID); err != nil || u.Status != account.Active {
-			t.Errorf("half of it was done: %+v, %v", u, err)
+			t.Errorf("part of the update was applied: %+v, %v", u, err)
 		}
 		if _, err := r.life.UpdateUser(ctx, boss.UserID, other.UserID,
 			lifecycle.UserUpdate{Status: &status}); err != nil {
 			t.Error(err)
 		}
 		refused(other, fault.Forbidden)
-		// an upload that was let in before
+		// an upload that was admitted before
 		if _, err := r.put(other, "/home/other", "late", 5, files.RenameNew); !fault.Is(err, fault.Forbidden) {
 			t.Errorf("a file of a disabled account: %v", err)
 		}

@@ -15,7 +15,7 @@ import (
 	"larder/internal/vpath"
 )
 
-// firstAdmin is the administrator of the first start.
+// firstAdmin returns the administrator of the first start.
 func (r *replica) firstAdmin() access.Actor {
 	r.t.Helper()
 	admin, err := r.accounts.ByName(r.db.Read(ctx), "root_1")
@@ -25,7 +25,7 @@ func (r *replica) firstAdmin() access.Actor {
 	return access.Actor{UserID: admin.ID, Role: access.Admin}
 }
 
-// setDefaultPath has the administrator give an account a default path, and returns the account.
+// setDefaultPath sets the default path of an account as the administrator, and returns the account.
 func (r *replica) setDefaultPath(a access.Actor, at string) account.User {
 	r.t.Helper()
 	p := path(r.t, at)
@@ -36,7 +36,7 @@ func (r *replica) setDefaultPath(a access.Actor, at string) account.User {
 	return changed.User
 }
 
-// makeRootFolder has the administrator make a folder in /.
+// makeRootFolder makes a folder in / as the administrator.
 func (r *replica) makeRootFolder(name vpath.Name) files.Entry {
 	r.t.Helper()
 	made, err := r.tree.CreateFolder(ctx, r.firstAdmin(), vpath.Root, name)
@@ -46,7 +46,7 @@ func (r *replica) makeRootFolder(name vpath.Name) files.Entry {
 	return made
 }
 
-// rename has the administrator give a folder in / another name.
+// rename renames a folder in / as the administrator.
 func (r *replica) rename(id string, name vpath.Name) {
 	r.t.Helper()
 	if _, err := r.tree.Move(ctx, r.firstAdmin(), id, vpath.Root, &name); err != nil {
@@ -65,14 +65,14 @@ func (r *replica) rootFolderID(name string) string {
 	return listing.Folder.ID
 }
 
-// The root is nobody's home, nor is the folder where homes are made: not even before anybody else
-// has one there (CVE-2026-62685).
+// Neither the root nor the folder for homes ever becomes a home, even before any other account has
+// one there (CVE-2026-62685).
 func TestFoldersThatNeverBecomeAHome(t *testing.T) {
 	each(t, func(t *testing.T, d *db.DB, objects string) {
 		r := newReplica(t, d, objects)
 		r.seed()
 		ann := r.makeUser("ann", access.User)
-		for _, at := range []string{"/", "/home", "/home/ann"} { // the second holds none but ann's
+		for _, at := range []string{"/", "/home", "/home/ann"} { // the second one contains only ann's home
 			if changed := r.setDefaultPath(ann, at); changed.HomeID != ann.HomeID {
 				t.Errorf("%s became the home", at)
 			}
@@ -92,7 +92,7 @@ func TestFoldersThatNeverBecomeAHome(t *testing.T) {
 		if _, err := r.put(ann, "/home/bob", "private", 2, files.Replace); !fault.Is(err, fault.Forbidden) {
 			t.Errorf("ann writes over bob's file: %v", err)
 		}
-		// below it, where no account is
+		// below it, at a path without an account
 		if changed := r.setDefaultPath(ann, "/home/carl"); changed.HomeID == ann.HomeID {
 			t.Error("/home/carl did not become the home")
 		}
@@ -102,8 +102,8 @@ func TestFoldersThatNeverBecomeAHome(t *testing.T) {
 	})
 }
 
-// No account is given a home in somebody's, wherever folders and mounts were put
-// since that became one.
+// No account gets a home inside another one's home, wherever folders and mounts were put since
+// then.
 func TestHomesAreNotNested(t *testing.T) {
 	each(t, func(t *testing.T, d *db.DB, objects string) {
 		r := newReplica(t, d, objects)
@@ -119,7 +119,7 @@ func TestHomesAreNotNested(t *testing.T) {
 				t.Errorf("a folder was made for %s: %q", name, names)
 			}
 		}
-		// her folder becomes the one where homes are made
+		// ann's folder becomes the folder for homes
 		r.makeRootFolder("team")
 		r.setDefaultPath(ann, "/team")
 		r.rename(r.rootFolderID("home"), "former")
@@ -130,7 +130,7 @@ func TestHomesAreNotNested(t *testing.T) {
 		if carl, err := r.life.CreateUser(ctx, newUser("carl")); err != nil || carl.DefaultPath != "/home/carl" {
 			t.Errorf("carl: %+v, %v", carl, err)
 		}
-		// and so does her mount
+		// ann's mount becomes the folder for homes
 		m := mount.Mount{Path: path(t, "/vault"), Name: "vault", SortBy: "name", SortOrder: "asc"}
 		if err := d.Read(ctx).QueryRow("SELECT id FROM providers").Scan(&m.ProviderID); err != nil {
 			t.Fatal(err)
@@ -148,8 +148,8 @@ func TestHomesAreNotNested(t *testing.T) {
 	})
 }
 
-// A default path that comes back as it was is nobody's will: users choose it themselves, and a form
-// that sends the whole record must not make a home of their choice.
+// An unchanged default path in an update makes no home: users choose their default path themselves,
+// and a form sends the whole record.
 func TestUnchangedDefaultPathMakesNoHome(t *testing.T) {
 	each(t, func(t *testing.T, d *db.DB, objects string) {
 		r := newReplica(t, d, objects)
@@ -173,15 +173,15 @@ func TestUnchangedDefaultPathMakesNoHome(t *testing.T) {
 		if names := r.list(r.firstAdmin(), "/"); slices.Contains(names, "no") {
 			t.Errorf("a folder was made: %q", names)
 		}
-		// another one than now
+		// another path than the present one
 		if changed := r.setDefaultPath(ann, "/projects"); changed.HomeID != r.rootFolderID("projects") {
 			t.Error("/projects did not become the home")
 		}
 	})
 }
 
-// Only what belonged to an account alone gets another name with its end: not what is somebody
-// else's, nor what rules and all accounts know by its name.
+// Deleting an account renames only a home that belongs to it alone, not a folder of another owner,
+// nor one that rules and accounts refer to by name.
 func TestDeletingRenamesOnlyTheOwnHome(t *testing.T) {
 	each(t, func(t *testing.T, d *db.DB, objects string) {
 		r := newReplica(t, d, objects)
@@ -196,7 +196,7 @@ func TestDeletingRenamesOnlyTheOwnHome(t *testing.T) {
 			{at: "/public", kept: true},
 			{at: "/uploads", kept: true},
 			{at: "/team"},        // made for the account
-			{at: "/team/public"}, // a name like one of the first start's, elsewhere
+			{at: "/team/public"}, // the name of a folder of the first start, at another path
 			{at: "/public", kept: true, mine: func(access.Actor) {
 				r.rename(r.rootFolderID("public"), "former public")
 			}},
@@ -221,7 +221,7 @@ func TestDeletingRenamesOnlyTheOwnHome(t *testing.T) {
 				t.Errorf("%s: %+v, %v", c.at, entry, err)
 			}
 		}
-		// a home that was put where homes are made
+		// a home at the path for homes
 		ann := r.makeUser("gwen", access.User)
 		r.setDefaultPath(ann, "/hers")
 		r.rename(r.rootFolderID("home"), "former home")

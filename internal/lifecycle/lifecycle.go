@@ -1,7 +1,7 @@
-// Package lifecycle is what spans packages in one transaction: what a first start makes, accounts
-// that come with home and quota and leave with all that hangs on them, storage providers and the
-// mounts on them. Specification: User, User status, Quota, Storage provider, Mount, Permission
-// rule, Public endpoints (readiness).
+// Package lifecycle holds operations that span several packages in one transaction: the first
+// start, accounts with home and quota and their deletion, storage providers and the mounts on them.
+// Specification: User, User status, Quota, Storage provider, Mount, Permission rule, Public
+// endpoints (readiness).
 package lifecycle
 
 import (
@@ -27,7 +27,7 @@ import (
 	"larder/internal/upload"
 )
 
-// Config is what a Service works with.
+// Config is the configuration of a Service.
 type Config struct {
 	DB            *db.DB
 	Accounts      *account.Service
@@ -41,13 +41,13 @@ type Config struct {
 	Uploads       *upload.Service
 	IDs           *ident.Source
 	Now           func() time.Time
-	Wake          func() // called when a job has been inserted; nil for nobody
-	HandoverPiece int    // how many entries of a deleted account change hands in one transaction, 0 for 250
+	Wake          func() // called when a job has been inserted; may be nil
+	HandoverPiece int    // entries of a deleted account that one transaction hands over, 0 for 250
 
 	MaxStorage, MaxFiles int64 // quota of a new user: bytes and files, -1 for unlimited
 }
 
-// Service makes accounts and first starts. All methods are safe for concurrent use.
+// Service runs the operations of this package. Its methods are safe for concurrent use.
 type Service struct{ cfg Config }
 
 // Spec returns a Service.
@@ -56,18 +56,18 @@ func New(cfg Config) *Service {
 	return &Service{cfg: cfg}
 }
 
-// NewUser is an account to be made. Its DefaultPath and HomeID are not looked at: both
-// come from the home.
+// NewUser is an account to be made. Its DefaultPath and HomeID are ignored: both come from the
+// home.
 type NewUser struct {
 	account.NewUser
-	MaxStorage, MaxFiles *int64 // bytes and files, -1 for unlimited, nil = the default
+	MaxStorage, MaxFiles *int64 // bytes and files, -1 for unlimited, nil for the default
 
-	Source account.Source // who makes it, for the turns at hashing
+	Source account.Source // who makes it, for the queue of password hashing
 }
 
-// CreateUser makes account, home and quota in one transaction; whoever reads the account finds all
-// three. While nothing is mounted where homes are, or that lies in somebody's home, the account has
-// none. Faults: Invalid, AlreadyExists.
+// CreateUser makes account, home and quota in one transaction, so that nobody sees the account
+// without them. The account has no home while nothing is mounted at the path of homes, or that path
+// is in somebody's home. Faults: Invalid, AlreadyExists.
 func (s *Service) CreateUser(ctx context.Context, n NewUser) (account.User, error) {
 	if err := n.Check(); err != nil {
 		return account.User{}, err
@@ -112,7 +112,7 @@ func (s *Service) insertUser(ctx context.Context, tx *db.Tx, n NewUser, password
 		func(folders []string) (bool, error) { return inOtherHome(tx, made.ID, folders) })
 	switch {
 	case fault.Is(err,
-		fault.NotFound): // no mount covers /home, or it is in a home: no home then, but accounts there must be
+		fault.NotFound): // no mount covers /home, or it is in a home: the account gets no home
 	case err != nil:
 		return account.User{}, err
 	default:
@@ -149,9 +149,9 @@ func (s *Service) ResetPassword(ctx context.Context, username string, password s
 	return password, nil
 }
 
-// RecoverPassword sets a new password by a token that was mailed. Where that is what verifies the
-// address, whoever made the account may have been somebody else, who would keep what they left in
-// it: its keys and shares end. Faults: Invalid, RateLimited.
+// RecoverPassword sets a new password by a mailed token. When the token is what verifies the
+// address, somebody else may have made the account and left keys and shares in it, so these end.
+// Faults: Invalid, RateLimited.
 func (s *Service) RecoverPassword(ctx context.Context, source account.Source, token string,
 	password secret.Text) error {
 	return s.cfg.Accounts.ResetPassword(ctx, source, token, password, func(tx *db.Tx, userID string) error {
@@ -162,5 +162,5 @@ func (s *Service) RecoverPassword(ctx context.Context, source account.Source, to
 	})
 }
 
-// RandomPassword draws a password of 119 bits, 20 letters and digits.
+// RandomPassword returns a random password of 119 bits, 20 letters and digits.
 func (s *Service) RandomPassword() secret.Text { return secret.Text(s.cfg.IDs.Base62(20)) }

@@ -116,7 +116,7 @@ func (r *replica) seed() {
 	}
 }
 
-// wantStoreReady holds the seeded provider's store to being there.
+// wantStoreReady checks that the store of the first provider is available.
 func (r *replica) wantStoreReady(ctx context.Context) {
 	r.t.Helper()
 	if all, err := r.provider.StoreStatuses(ctx, provider.StatusTimeout); err != nil || len(all) != 1 ||
@@ -216,7 +216,7 @@ func TestFirstStartMakesEverything(t *testing.T) {
 	})
 }
 
-// Abuse case C53: nothing that was not given opens the door.
+// Abuse case C53: no password signs in except the one that was given.
 func TestFirstStartHasNoDefaultPassword(t *testing.T) {
 	each(t, func(t *testing.T, d *db.DB, objects string) {
 		r := newReplica(t, d, objects)
@@ -289,13 +289,13 @@ func TestReplicasThatStartAtOnce(t *testing.T) {
 		wg.Wait()
 		r := newReplica(t, d, objects)
 		if users := r.count("SELECT count(*) FROM users"); made.Load() != 1 || users != 1 {
-			t.Errorf("%d made it, %d users", made.Load(), users)
+			t.Errorf("%d replicas did the first start, %d users", made.Load(), users)
 		}
 		r.wantStoreReady(ctx)
 	})
 }
 
-// A first start that fails after the directory of the store was made can be repeated.
+// A first start that fails after making the directory of the store can be repeated.
 func TestFirstStartThatBrokeOffIsRepeated(t *testing.T) {
 	each(t, func(t *testing.T, d *db.DB, objects string) {
 		r := newReplica(t, d, objects)

@@ -16,7 +16,7 @@ type Mount struct {
 	Hidden       bool // other mounts cover all of it
 }
 
-// AllMounts lists the mounts by path; those on one path in the order in which they are asked.
+// AllMounts lists the mounts by path; those of one path in the order of their priority.
 func (s *Service) AllMounts(ctx context.Context) ([]Mount, error) {
 	table, err := s.cfg.Mounts.TableIn(s.cfg.DB.Read(ctx))
 	if err != nil {
@@ -25,7 +25,7 @@ func (s *Service) AllMounts(ctx context.Context) ([]Mount, error) {
 	return s.describeMounts(ctx, table, table.All())
 }
 
-// describeMounts adds to mounts what a person needs to read them.
+// describeMounts adds the provider name and Hidden to mounts.
 func (s *Service) describeMounts(ctx context.Context, table *mount.Table, mounts []mount.Mount) ([]Mount, error) {
 	providers, err := s.cfg.Providers.All(ctx)
 	if err != nil {
@@ -54,9 +54,8 @@ func (s *Service) describeMount(ctx context.Context, m mount.Mount) (Mount, erro
 	return list[0], nil
 }
 
-// CreateMount makes a mount, whose id, root and times are not looked at, with an empty
-// root that belongs to ownerID. Faults: Invalid, Conflict, Forbidden where that is no
-// active account any more.
+// CreateMount makes a mount with an empty root that belongs to ownerID; it ignores id, root and
+// times of m. Faults: Invalid, Conflict, Forbidden when the owner is no active account any more.
 func (s *Service) CreateMount(ctx context.Context, ownerID string, m mount.Mount) (Mount, error) {
 	if err := m.Check(); err != nil {
 		return Mount{}, err
@@ -85,10 +84,10 @@ func (s *Service) CreateMount(ctx context.Context, ownerID string, m mount.Mount
 	return s.describeMount(ctx, m)
 }
 
-// inMountTx is alone for what changes mounts: no password may be lost on the way. Which folder lies
-// above a mount, and so whether a password covers it, depends on where all the mounts are: one that
-// is moved, deleted or laid over such a folder would open what lies below without anybody having
-// meant to. Fault: Conflict.
+// inMountTx is inExclusiveTx for changes of mounts: none of them may remove a password. The folders
+// above a mount, and so whether a password covers it, depend on where all the mounts are. A mount
+// that is moved, deleted or laid over such a folder would open the content below, which nobody
+// intended. Fault: Conflict.
 func (s *Service) inMountTx(ctx context.Context, fn func(tx *db.Tx) error) error {
 	return s.inExclusiveTx(ctx, func(tx *db.Tx) error {
 		before, err := s.cfg.Tree.MountPasswords(tx)
@@ -105,7 +104,7 @@ func (s *Service) inMountTx(ctx context.Context, fn func(tx *db.Tx) error) error
 		for id, guard := range before {
 			if now, there := after[id]; there && guard != "" && now != guard {
 				return fault.New(fault.Conflict,
-					"The password of a folder covers what is in a mount below it, and would not any more. "+
+					"The password of a folder covers the content of a mount below it, and would not cover it any more. "+
 						"Remove that password first, or give the mount's own folder one.")
 			}
 		}
@@ -113,8 +112,8 @@ func (s *Service) inMountTx(ctx context.Context, fn func(tx *db.Tx) error) error
 	})
 }
 
-// inExclusiveTx runs fn in a transaction beside which nothing puts content into the tree or notes a
-// key for it, and no mount or provider changes.
+// inExclusiveTx runs fn in a transaction that holds the tree alone: meanwhile nothing puts content
+// into the tree or a key on the garbage list, and no mount or provider changes.
 func (s *Service) inExclusiveTx(ctx context.Context, fn func(tx *db.Tx) error) error {
 	return s.cfg.DB.Write(ctx, func(tx *db.Tx) error {
 		if err := tx.LockTree(true); err != nil {
@@ -133,9 +132,9 @@ func (s *Service) checkProvider(tx *db.Tx, m mount.Mount) error {
 	return err
 }
 
-// UpdateMount has change alter a mount; it may be called more than once, and its fault ends it.
-// What is in the mount moves along with its path, and stays where it is stored with another
-// provider. Faults: Invalid, NotFound, Conflict.
+// UpdateMount applies change to a mount; change may be called more than once, and its fault ends
+// the update. The content of the mount moves along with its path. With another provider the content
+// stays where it is stored. Faults: Invalid, NotFound, Conflict.
 func (s *Service) UpdateMount(ctx context.Context, id string, change func(m *mount.Mount) error) (Mount, error) {
 	var m mount.Mount
 	err := s.inMountTx(ctx, func(tx *db.Tx) error {
@@ -169,8 +168,8 @@ func (s *Service) UpdateMount(ctx context.Context, id string, change func(m *mou
 	return s.describeMount(ctx, m)
 }
 
-// DeleteMount removes a mount in which there are no files, with its folders and the rules that are
-// for it alone. Faults: NotFound, Conflict.
+// DeleteMount deletes a mount without files, with its folders and the rules for it alone. Faults:
+// NotFound, Conflict.
 func (s *Service) DeleteMount(ctx context.Context, id string) error {
 	err := s.inMountTx(ctx, func(tx *db.Tx) error {
 		m, err := s.cfg.Mounts.Lock(tx, id)

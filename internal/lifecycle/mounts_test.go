@@ -11,8 +11,7 @@ import (
 	"larder/internal/mount"
 )
 
-// A mount's folder never belongs to an account that has gone, or was disabled, while its maker's
-// request was under way.
+// The root of a mount never belongs to an account that was deleted or disabled during the request.
 func TestMountsBelongToActiveAccounts(t *testing.T) {
 	each(t, func(t *testing.T, d *db.DB, objects string) {
 		r := newReplica(t, d, objects)

@@ -12,24 +12,24 @@ import (
 	"larder/internal/site"
 )
 
-// Registration is an account that somebody makes for themselves. Role, quota and whether the
-// address is verified are not theirs to say: what of it stands in the account is not looked at.
+// Registration is an account that a visitor makes for themselves. Role, quota and whether the
+// address is verified are not the visitor's choice: these fields of Account are ignored.
 type Registration struct {
 	Account  account.NewUser
-	Source   account.Source // who registers, for the turns at hashing
+	Source   account.Source // who registers, for the queue of password hashing
 	Invite   string         // code, "" for none
-	Settings site.Settings  // as they are now
-	// asked, once nothing else stands in the way, before anything costly is done
+	Settings site.Settings  // present settings
+	// called after all other checks, before any costly work
 	BotCheck func(ctx context.Context) error
 }
 
-// Register makes an account with home and quota for whoever may have one, counts the use of their
-// invite and has a verification link mailed where the site asks for one: all in one transaction, of
-// which nothing is left when anything of it fails.
+// Register makes an account with home and quota, counts the use of its invite, and queues the mail
+// of a verification link where the site requires one. All of this is one transaction; when part of
+// it fails, nothing is left.
 //
-// While registration is closed a valid invite opens it; where invites are required, it takes one in
-// any case. Otherwise a code is not looked at, and keeps its uses. Faults: Invalid, Forbidden,
-// MailFailed, AlreadyExists, RateLimited, and those of Human.
+// While registration is closed a valid invite admits; where invites are required, every
+// registration needs one. Otherwise an invite code is ignored and keeps its uses. Faults: Invalid,
+// Forbidden, MailFailed, AlreadyExists, RateLimited, and those of BotCheck.
 func (s *Service) Register(ctx context.Context, r Registration) (account.User, error) {
 	n := NewUser{NewUser: r.Account}
 	n.Role, n.EmailVerified = access.User, false
@@ -55,7 +55,7 @@ func (s *Service) Register(ctx context.Context, r Registration) (account.User, e
 	var user account.User
 	err = s.cfg.DB.Write(ctx, func(tx *db.Tx) (err error) {
 		if invited {
-			// an account that ends or is demoted, whose invite it may be, has the tree alone
+			// ending or demoting an account, which the invite may belong to, holds the tree alone
 			if err := tx.LockTree(false); err != nil {
 				return err
 			}
@@ -63,7 +63,7 @@ func (s *Service) Register(ctx context.Context, r Registration) (account.User, e
 			if err != nil {
 				return err
 			}
-			if !used { // by somebody who was faster, or ended meanwhile
+			if !used { // another registration was faster, or the invite has ended
 				return r.inviteFault()
 			}
 		}
@@ -79,8 +79,8 @@ func (s *Service) Register(ctx context.Context, r Registration) (account.User, e
 	return user, nil
 }
 
-// checkAdmission decides whether somebody may register, and whether by an invite, whose use is then
-// to be counted. Faults: Forbidden, Invalid.
+// checkAdmission decides whether a visitor may register, and whether by an invite, whose use is
+// then counted. Faults: Forbidden, Invalid.
 func (s *Service) checkAdmission(ctx context.Context, r Registration) (invited bool, err error) {
 	if r.Settings.AllowRegistration && !r.Settings.RequireInviteCode {
 		return false, nil
@@ -95,8 +95,8 @@ func (s *Service) checkAdmission(ctx context.Context, r Registration) (invited b
 	return true, err
 }
 
-// inviteFault refuses somebody without an invite that counts; why theirs doesn't is not told.
-// Faults: Invalid where one is required, else Forbidden.
+// inviteFault is the fault for a visitor without a usable invite; it does not say why the code is
+// not usable. Faults: Invalid where an invite is required, else Forbidden.
 func (r Registration) inviteFault() error {
 	if r.Settings.RequireInviteCode {
 		return fault.New(fault.Invalid, "A valid invite code is needed to register here.")

@@ -19,20 +19,20 @@ import (
 	"larder/internal/vpath"
 )
 
-// firstBucket is the bucket of the store that a first start makes.
+// firstBucket is the bucket of the store that the first start makes.
 const firstBucket = "default"
 
-// firstFolders are made by a first start. Rules and new accounts know them by their paths.
+// firstFolders are made by the first start. Rules and new accounts refer to them by path.
 var firstFolders = []vpath.Path{files.HomesPath, vpath.Root.Child("public"), vpath.Root.Child("uploads")}
 
-// FirstStart is what a first start is given.
+// FirstStart is the input of the first start.
 type FirstStart struct {
 	Username, Email string
 	Password        secret.Text
 	Settings        site.Settings
 }
 
-// Seeded reports whether the first start is behind us; readiness waits for it.
+// Seeded reports whether the first start is done; readiness waits for it.
 func (s *Service) Seeded(ctx context.Context) (bool, error) {
 	done, err := seeded(s.cfg.DB.Read(ctx))
 	if err != nil {
@@ -41,13 +41,13 @@ func (s *Service) Seeded(ctx context.Context) (bool, error) {
 	return done, nil
 }
 
-// ErrWrongKey refuses a start with another master key than the database was made with: its sealed
-// columns could not be read, and everybody's session would end (abuse case C116).
+// ErrWrongKey refuses a start with another master key than the one that the database was made with:
+// sealed columns could not be read, and every session would end (abuse case C116).
 var ErrWrongKey = errors.New(
 	"the secret key is not the one that this database was made with: give the former LARDER_SECRET_KEY, or bring back the key file in the data directory")
 
-// CheckKey compares the master key, by its fingerprint of 16 hexadecimal digits, with the one the
-// database was made with; on a first start it is noted. Error: ErrWrongKey.
+// CheckKey compares the fingerprint of the master key (16 hexadecimal digits) with that of the key
+// that the database was made with; the first start records it. Error: ErrWrongKey.
 func (s *Service) CheckKey(ctx context.Context, fingerprint string) error {
 	given, err := strconv.ParseUint(fingerprint, 16, 64)
 	if err != nil {
@@ -65,12 +65,12 @@ func (s *Service) CheckKey(ctx context.Context, fingerprint string) error {
 	})
 }
 
-// Seed makes, once in the life of a database, what a first start makes, in one transaction under a
-// lock that replicas share: the administrator (no limits, no home), the provider local with its
-// store, the mount / on it, the folders home, public and uploads, the rules that come with them,
-// and the settings. Everything of it is plain rows that an administrator may change or delete
-// later; a second call brings nothing back. made tells whether this call made it. Fault: Invalid
-// for the administrator's name, address or password.
+// Seed does the work of a first start, once for each database, in one transaction under a lock that
+// replicas share. It makes the administrator (no limits, no home), the provider local with its
+// store, the mount / on it, the folders home, public and uploads, their rules, and the settings.
+// All of this is plain rows that an administrator may change or delete later; a second call
+// restores nothing. made reports whether this call made it. Fault: Invalid for the administrator's
+// name, address or password.
 func (s *Service) Seed(ctx context.Context, first FirstStart) (made bool, err error) {
 	if done, err := s.Seeded(ctx); err != nil || done {
 		return false, err
@@ -126,8 +126,8 @@ func (s *Service) Seed(ctx context.Context, first FirstStart) (made bool, err er
 }
 
 // firstStoreMarker returns the id of the first store. It is committed before the store is made, so
-// that a first start that breaks off between the two can be repeated: it finds the store that it
-// made, and nobody else's.
+// that a first start that breaks off in between can be repeated: it finds the store that it made,
+// and not another one.
 func (s *Service) firstStoreMarker(ctx context.Context) (string, error) {
 	drawn := int64(binary.BigEndian.Uint64(s.cfg.IDs.Bytes(8)) >> 1)
 	var number int64
@@ -138,8 +138,8 @@ func (s *Service) firstStoreMarker(ctx context.Context) (string, error) {
 	return markerOf(number, firstBucket), err
 }
 
-// seedTree makes the provider, its mount and the folders below it. The store's directory is the one
-// thing here that no rollback undoes; making it again is success.
+// seedTree makes the provider, its mount and the folders below it. The directory of the store is
+// the only part that no rollback removes; making it again succeeds.
 func (s *Service) seedTree(tx *db.Tx, ownerID, providerID, mountID, marker string) error {
 	if err := s.cfg.Providers.Prepare(firstBucket, marker); err != nil {
 		return err
@@ -166,8 +166,8 @@ func (s *Service) seedTree(tx *db.Tx, ownerID, providerID, mountID, marker strin
 	return s.cfg.Mounts.Insert(tx, m, now)
 }
 
-// seedRules lets everybody read and download what is public, and users put files into uploads,
-// where each sees just their own.
+// seedRules lets everybody read and download the folder public, and lets users put files into
+// uploads, where each sees only their own.
 func (s *Service) seedRules(tx *db.Tx) error {
 	look := access.Set(access.Read | access.Download)
 	for _, rule := range []access.Rule{

@@ -6,7 +6,8 @@ import (
 	"larder/internal/db"
 )
 
-// markSeeded notes that the first start happened, and reports whether it had not before.
+// markSeeded records that the first start is done, and reports whether this call was the first to
+// do so.
 func markSeeded(tx *db.Tx) (bool, error) {
 	n, err := tx.Exec("INSERT INTO versions (name, value) VALUES ('seeded', 1) ON CONFLICT (name) DO NOTHING")
 	return n == 1, err
@@ -21,8 +22,8 @@ func seeded(q db.Querier) (bool, error) {
 	return err == nil, err
 }
 
-// recordFirstStore notes the number of the first store, unless one is noted already, and
-// returns what is noted.
+// recordFirstStore records the number of the first store, unless one is recorded already, and
+// returns the recorded one.
 func recordFirstStore(tx *db.Tx, drawn int64) (int64, error) {
 	if _, err := tx.Exec("INSERT INTO versions (name, value) VALUES ('first store', $1) ON CONFLICT (name) DO NOTHING",
 		drawn); err != nil {
@@ -33,14 +34,14 @@ func recordFirstStore(tx *db.Tx, drawn int64) (int64, error) {
 	return number, err
 }
 
-// storeNumber is what recordFirstStore has noted.
+// storeNumber returns what recordFirstStore has recorded.
 func storeNumber(q db.Querier) (number int64, err error) {
 	err = q.QueryRow("SELECT value FROM versions WHERE name = 'first store'").Scan(&number)
 	return number, err
 }
 
-// recordKeyFingerprint notes the master key's fingerprint, unless one is noted already, and
-// returns what is noted.
+// recordKeyFingerprint records the fingerprint of the master key, unless one is recorded already,
+// and returns the recorded one.
 func recordKeyFingerprint(tx *db.Tx, fingerprint int64) (int64, error) {
 	if _, err := tx.Exec("INSERT INTO versions (name, value) VALUES ('key', $1) ON CONFLICT (name) DO NOTHING",
 		fingerprint); err != nil {

@@ -9,7 +9,7 @@ import (
 	"larder/internal/files"
 )
 
-// overlapsOtherHome reports whether a place lies in another account's home or holds one.
+// overlapsOtherHome reports whether a folder is in another account's home or contains one.
 func overlapsOtherHome(tx *db.Tx, userID string, place files.HomeCandidate) (bool, error) {
 	if is, err := inOtherHome(tx, userID, place.FolderIDs); is || err != nil {
 		return is, err
@@ -27,12 +27,12 @@ func overlapsOtherHome(tx *db.Tx, userID string, place files.HomeCandidate) (boo
 		SELECT EXISTS (SELECT 1 FROM up WHERE id `, userID, append([]string{place.ID}, place.MountRootIDs...))
 }
 
-// inOtherHome reports whether one of some folders is another account's home.
+// inOtherHome reports whether one of the folders is another account's home.
 func inOtherHome(tx *db.Tx, userID string, folders []string) (bool, error) {
 	return existsAmong(tx, "SELECT EXISTS (SELECT 1 FROM users WHERE id <> $1 AND home_id ", userID, folders)
 }
 
-// existsAmong asks a query that ends with a column, which is to be one of some ids.
+// existsAmong runs a query that ends with a column, which has to be one of the ids.
 func existsAmong(tx *db.Tx, query, userID string, ids []string) (is bool, err error) {
 	text, args := inList(userID, ids)
 	if err := tx.QueryRow(query+text+")", args...).Scan(&is); err != nil {
@@ -41,7 +41,7 @@ func existsAmong(tx *db.Tx, query, userID string, ids []string) (is bool, err er
 	return is, nil
 }
 
-// inList is `IN ($2, …)` for some ids, and the arguments with what is $1.
+// inList is `IN ($2, …)` for the ids, and the arguments including first as $1.
 func inList(first string, ids []string) (text string, args []any) {
 	marks := make([]string, len(ids))
 	args = []any{first}
@@ -52,7 +52,8 @@ func inList(first string, ids []string) (text string, args []any) {
 	return "IN (" + strings.Join(marks, ", ") + ")", args
 }
 
-// insertHandover notes to whom what a user owns is to go, and what they were themselves to get.
+// insertHandover records the successor of a user, also for the handovers of which the user was the
+// successor.
 func insertHandover(tx *db.Tx, userID string, heir files.Successor, now int64) error {
 	_, err := tx.Exec("INSERT INTO legacies (user_id, heir_id, drop_links, created_at) VALUES ($1, $2, $3, $4)", userID,
 		heir.ID, heir.DropLinks, now)
@@ -61,7 +62,7 @@ func insertHandover(tx *db.Tx, userID string, heir files.Successor, now int64) e
 			heir.ID, heir.DropLinks)
 	}
 	if err != nil {
-		return fmt.Errorf("note an heir: %w", err)
+		return fmt.Errorf("record a successor: %w", err)
 	}
 	return nil
 }
@@ -74,7 +75,7 @@ func successorOf(q db.Querier, userID string) (heir files.Successor, err error) 
 
 func deleteHandover(tx *db.Tx, userID string) error {
 	if _, err := tx.Exec("DELETE FROM legacies WHERE user_id = $1", userID); err != nil {
-		return fmt.Errorf("end a legacy: %w", err)
+		return fmt.Errorf("delete a handover: %w", err)
 	}
 	return nil
 }

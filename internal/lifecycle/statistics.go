@@ -7,19 +7,19 @@ import (
 	"larder/internal/files"
 )
 
-// ProviderUsage is what lies with a provider.
+// ProviderUsage is the number of files in a provider and their bytes.
 type ProviderUsage struct {
 	ID, Name string
 	files.Amount
 }
 
-// Statistics is how much there is of everything.
+// Statistics are the numbers of users and files, and the use of each provider.
 type Statistics struct {
 	Users, Files int64
 	Storage      []ProviderUsage // of all providers, the oldest first
 }
 
-// Statistics counts. Specification: Dashboard and statistics.
+// Statistics counts users, files and bytes. Specification: Dashboard and statistics.
 func (s *Service) Statistics(ctx context.Context) (st Statistics, err error) {
 	if st.Users, err = account.Count(s.cfg.DB.Read(ctx)); err != nil {
 		return Statistics{}, err

@@ -17,12 +17,12 @@ import (
 // StorageProvider is a provider as administrators see it.
 type StorageProvider struct {
 	provider.Provider
-	Mounts    int  // on it
-	Available bool // its store can be used now, see provider.Registry.Standings
+	Mounts    int  // number of mounts on it
+	Available bool // the store can be used now, see provider.Registry.StoreStatuses
 }
 
-// StorageProviders lists all providers, the oldest first. Their stores are asked side by side, so
-// that one that hangs holds it up for as long as provider.StatusTimeout at most.
+// StorageProviders lists all providers, the oldest first. It asks their stores concurrently, so
+// that a store that hangs delays it for provider.StatusTimeout at most.
 func (s *Service) StorageProviders(ctx context.Context) ([]StorageProvider, error) {
 	mounts, err := s.cfg.Mounts.TableIn(s.cfg.DB.Read(ctx))
 	if err != nil {
@@ -51,8 +51,8 @@ func withMounts(standing provider.StoreStatus, mounts *mount.Table) StorageProvi
 	return shown
 }
 
-// TestProvider tries out what a provider's store can do, also for browsers on pages at origin,
-// see provider.Registry.Probe. Fault: NotFound.
+// TestProvider tests what a provider's store can do, also for browsers on pages at origin, see
+// provider.Registry.Probe. Fault: NotFound.
 func (s *Service) TestProvider(ctx context.Context, id, origin string) (provider.Report, error) {
 	return s.cfg.Providers.Probe(ctx, id, origin)
 }
@@ -65,8 +65,8 @@ func (s *Service) describeProvider(ctx context.Context, p provider.Provider) (St
 	return withMounts(provider.StoreStatus{Provider: p, Err: s.cfg.Providers.CheckStore(ctx, p)}, mounts), nil
 }
 
-// CreateProvider makes a provider, whose id, marker and times are not looked at, with its store.
-// Repeating it after a crash is fine. Faults: Invalid, Unavailable.
+// CreateProvider makes a provider with its store; it ignores id, marker and times of p. It can be
+// repeated after a crash. Faults: Invalid, Unavailable.
 func (s *Service) CreateProvider(ctx context.Context, p provider.Provider) (StorageProvider, error) {
 	err := p.Check()
 	if err != nil {
@@ -87,7 +87,7 @@ func (s *Service) CreateProvider(ctx context.Context, p provider.Provider) (Stor
 }
 
 // prepareStore makes the built-in store of a bucket before a row with its marker is committed. A
-// bucket that a provider has already is that provider's store, and never made anew: its directory
+// bucket of an existing provider is that provider's store, and is never made again: its directory
 // may be missing because a disk is.
 func (s *Service) prepareStore(ctx context.Context, to provider.Provider) (marker string, err error) {
 	if to.Type != provider.BuiltIn {
@@ -111,9 +111,9 @@ func (s *Service) prepareStore(ctx context.Context, to provider.Provider) (marke
 	return marker, s.cfg.Providers.Prepare(bucket, marker)
 }
 
-// markerOf is the marker of a bucket's store in the database whose first store has that number:
-// always the same, so that what breaks off between store and row can be repeated, and another one
-// in each database, so that nobody takes over the store of somebody else's.
+// markerOf returns the marker of a bucket's store in the database with that first store number. It
+// is always the same, so that a crash between making the store and committing the row can be
+// repeated, and differs between databases, so that none takes over the store of another.
 func markerOf(first int64, bucket string) string {
 	marker := fmt.Sprintf("larder-%016x", first)
 	if bucket == firstBucket {
@@ -123,9 +123,9 @@ func markerOf(first int64, bucket string) string {
 	return fmt.Sprintf("larder-%x", sum[:16])
 }
 
-// UpdateProvider has change alter a provider; it may be called more than once, and its fault
-// ends it. Faults: Invalid, NotFound, Unavailable, Conflict for another bucket, type or prefix
-// while there are objects.
+// UpdateProvider applies change to a provider; change may be called more than once, and its fault
+// ends the update. Faults: Invalid, NotFound, Unavailable, Conflict for another bucket, type or
+// prefix while there are objects.
 func (s *Service) UpdateProvider(ctx context.Context, id string,
 	change func(p *provider.Provider) error) (StorageProvider, error) {
 	before, err := s.cfg.Providers.ByID(ctx, id)
@@ -183,13 +183,13 @@ func applyChange(p provider.Provider, change func(p *provider.Provider) error) (
 	return p, p.Check()
 }
 
-// storageChanged reports whether the keys of one are not to be found by the other.
+// storageChanged reports whether the keys of one provider cannot be found through the other.
 func storageChanged(a, b provider.Provider) bool {
 	return a.Type != b.Type || a.Bucket != b.Bucket || a.PathPrefix != b.PathPrefix
 }
 
-// checkEmpty refuses while anything lies, or is about to lie, in the provider's store; keys that
-// were only noted for uploads to come are let go.
+// checkEmpty refuses while objects are, or are about to be, in the provider's store. It forgets
+// keys that were only put on the garbage list for future uploads.
 func (s *Service) checkEmpty(tx *db.Tx, id string, noted []blob.Key) error {
 	busy, err := upload.InUse(tx, id)
 	if err != nil {
@@ -201,8 +201,8 @@ func (s *Service) checkEmpty(tx *db.Tx, id string, noted []blob.Key) error {
 	return object.ForgetKeys(tx, id, noted)
 }
 
-// DeleteProvider removes a provider that nothing is on and nothing is in. Its directory stays on
-// the disk. Faults: NotFound, Conflict.
+// DeleteProvider deletes a provider without mounts and objects. Its directory stays on the disk.
+// Faults: NotFound, Conflict.
 func (s *Service) DeleteProvider(ctx context.Context, id string) error {
 	if _, err := s.cfg.Providers.ByID(ctx, id); err != nil {
 		return err

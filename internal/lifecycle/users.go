@@ -19,8 +19,8 @@ type UserWithQuota struct {
 	Quota quota.Quota
 }
 
-// ListUsers lists a page of the accounts that f picks, by username, and tells how many
-// there are in all.
+// ListUsers lists a page of the accounts that f selects, by username, and returns their total
+// number.
 func (s *Service) ListUsers(ctx context.Context, f account.Filter, limit,
 	offset int64) ([]UserWithQuota, int64, error) {
 	q := s.cfg.DB.Read(ctx)
@@ -43,18 +43,18 @@ func (s *Service) ListUsers(ctx context.Context, f account.Filter, limit,
 	return people, total, nil
 }
 
-// UserUpdate is what an administrator changes about an account; nil leaves a thing as it is.
+// UserUpdate is an administrator's change of an account; nil leaves a field as it is.
 type UserUpdate struct {
 	Role                 *access.Role
 	Status               *account.Status
-	DefaultPath          *vpath.Path // becomes the home, see home
+	DefaultPath          *vpath.Path // becomes the home, see setDefaultPath
 	MaxStorage, MaxFiles *int64      // bytes and files, -1 for unlimited
 }
 
-// UpdateUser has an administrator change an account. Another role ends its sessions, and so does
-// every status but active; what hangs on the account rests while it is not active. Faults:
-// Invalid (also: no active administrator would be left), NotFound, Forbidden when whoever asks is
-// no administrator any more.
+// UpdateUser changes an account for an administrator. Another role ends its sessions, and so does
+// every status except active; keys, links and shares of the account do not work while it is not
+// active. Faults: Invalid (also: no active administrator would be left), NotFound, Forbidden when
+// the caller is no administrator any more.
 func (s *Service) UpdateUser(ctx context.Context, adminID, id string, c UserUpdate) (UserWithQuota, error) {
 	var changed UserWithQuota
 	err := s.inExclusiveTx(ctx, func(tx *db.Tx) error {
@@ -83,9 +83,9 @@ func (s *Service) UpdateUser(ctx context.Context, adminID, id string, c UserUpda
 	return changed, nil
 }
 
-// lockAdminAndUser locks the administrator who asks and the user in question. Two who
-// would end each other take turns here, and the second finds out what has become of
-// them. Faults: Forbidden, NotFound.
+// lockAdminAndUser locks the administrator who asks and the user in question. Two administrators
+// who would end each other take turns here, and the second one sees the change of the first.
+// Faults: Forbidden, NotFound.
 func (s *Service) lockAdminAndUser(tx *db.Tx, adminID, id string) (account.User, error) {
 	admin, err := s.cfg.Accounts.Lock(tx, adminID)
 	if fault.Is(err, fault.NotFound) || err == nil && (admin.Role != access.Admin || admin.Status != account.Active) {
@@ -97,8 +97,8 @@ func (s *Service) lockAdminAndUser(tx *db.Tx, adminID, id string) (account.User,
 	return s.cfg.Accounts.Lock(tx, id)
 }
 
-// checkAdminRemains refuses what would leave no active administrator (abuse case C54). Nobody else
-// changes one meanwhile: tx is alone. Fault: Invalid.
+// checkAdminRemains refuses a change that would leave no active administrator (abuse case C54). No
+// other transaction changes one meanwhile: tx holds the tree alone. Fault: Invalid.
 func (s *Service) checkAdminRemains(tx *db.Tx, user account.User, c UserUpdate) error {
 	role, status := user.Role, user.Status
 	if c.Role != nil {
@@ -135,12 +135,12 @@ func (s *Service) updateAccount(tx *db.Tx, user account.User, c UserUpdate) erro
 	return s.cfg.Accounts.SetStatus(tx, user.ID, *c.Status)
 }
 
-// setDefaultPath makes the folder at a path the one that opens first, and, being made when
-// it is missing, the home. What holds the homes yet to be made never is one, nor is a
-// folder that holds another account's home or lies in one: two accounts would have rights
-// to the same (CVE-2026-62685). The former home stays what it is. A path that opens first
-// already changes nothing: it may be the user's own choice, sent back in a form with
-// everything else. Fault: Invalid.
+// setDefaultPath makes a path the default path of the user, and the folder there, which is made
+// when it is missing, the home. These never become a home: the folder for homes and those above it,
+// and a folder that contains another account's home or is in one, since two accounts would have
+// rights to the same entries (CVE-2026-62685). The former home stays a folder. The present default
+// path changes nothing: it may be the user's own choice, sent back in a form with everything else.
+// Fault: Invalid.
 func (s *Service) setDefaultPath(tx *db.Tx, user account.User, path vpath.Path) error {
 	if path.String() == user.DefaultPath {
 		return nil
