@@ -14,13 +14,13 @@ import (
 	"larder/internal/job"
 )
 
-// ChecksumJob is the type of the job that fills in the SHA-256 of an object that came in parts; its
-// payload is the object's id. RunChecksum does it.
+// ChecksumJob is the type of the job that fills in the SHA-256 of an object that was uploaded in
+// parts. Its payload is the id of the object; RunChecksum runs it.
 const ChecksumJob = "checksum"
 
-// RunChecksum reads an object once and records its SHA-256. An object that is gone, or
-// known by now, is done. Fault: Unverified when its store has another length of it than
-// is recorded, or none.
+// RunChecksum reads an object once and records its SHA-256. It does nothing for an object that is
+// gone or whose SHA-256 is known. Fault: Unverified when the store has no such object or one of
+// another length.
 func (r *Registry) RunChecksum(ctx context.Context, run *job.Run) error {
 	o, found, err := unhashedObject(r.DB.Read(ctx), run.Payload)
 	if err != nil || !found {
@@ -60,7 +60,7 @@ func wrongContent(o unhashedRecord, cause error) error {
 		WithCause(fmt.Errorf("read object %s of provider %s: %w", o.Key, o.Provider, cause))
 }
 
-// progressReader counts what is read, and ends with its context.
+// progressReader counts the bytes that are read, and stops reading when its context ends.
 type progressReader struct {
 	ctx  context.Context
 	from io.Reader

@@ -16,28 +16,27 @@ import (
 )
 
 const (
-	// objectsPerPiece is how many objects one piece deletes at most, and retry how long one that
-	// could not be deleted is left alone.
+	// objectsPerPiece is the maximal number of objects that one piece deletes, retryAfter the time
+	// before an object that could not be deleted is tried again.
 	objectsPerPiece = 500
 	retryAfter      = time.Minute
-	// maxFailures failures in a row, and a store is taken for unavailable; one deletion that takes
-	// as long as patience suffices.
+	// After maxFailures failures in a row, or one deletion that takes deleteTimeout, the collector
+	// treats a store as unavailable.
 	maxFailures   = 3
 	deleteTimeout = 15 * time.Second
-	// storeBudget is how long one piece may take at one store. With the last deletion's patience it
-	// is well below retry, for which a claim holds.
+	// storeBudget bounds the time that one piece spends on one store. Together with the
+	// deleteTimeout of the last deletion it is well below retryAfter, the duration of a claim.
 	storeBudget = 20 * time.Second
-	// parallelDeletes is how many objects are deleted at a time from a store that is
-	// reached over a network.
+	// parallelDeletes is the number of concurrent deletions in a store that is reached over a
+	// network.
 	parallelDeletes = 8
 )
 
-// Collect deletes the next objects whose time has come, in all stores at the same time: one that
-// does not answer, or answers slowly, holds none of the others up for longer than its budget. It
-// tells whether there is more to do at once. Nothing else deletes objects. It may run in several
-// processes at a time: each piece is claimed in a short transaction first. An object that its
-// store does not delete now is tried again a minute later and holds nothing else up; such failures
-// are logged, not returned.
+// Collect deletes the next objects that are due, in all stores at the same time, and reports
+// whether there is more to do at once. A store that is slow or does not answer delays the others no
+// longer than its budget. No other code deletes objects. It may run in several processes at a time:
+// each claims its piece in a short transaction first. An object that its store does not delete now
+// is tried again a minute later and delays no other object; such failures are logged, not returned.
 func (r *Registry) Collect(ctx context.Context) (more bool, err error) {
 	var fresh, again []garbage
 	var until int64
@@ -72,7 +71,7 @@ func (r *Registry) Collect(ctx context.Context) (more bool, err error) {
 		})
 	}
 	busy.Wait()
-	// What fails is set aside for a while, and what comes behind it has its turn.
+	// An object that fails is put off for a while, and those after it come next.
 	err = r.DB.Write(context.WithoutCancel(ctx), func(tx *db.Tx) error {
 		if err := removeDeleted(tx, deleted, r.nowMs()); err != nil {
 			return err
@@ -88,18 +87,18 @@ func (r *Registry) Collect(ctx context.Context) (more bool, err error) {
 	return len(claimed) == objectsPerPiece, err
 }
 
-// shuffled brings what was claimed before into a random order, so that objects that a store refuses
-// to delete do not come first every time.
+// shuffled returns the garbage that was claimed before in random order, so that objects that a
+// store refuses to delete do not come first every time.
 func (r *Registry) shuffled(list []garbage) []garbage {
 	order := rand.New(rand.NewChaCha8([32]byte(r.IDs.Bytes(32))))
 	order.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
 	return list
 }
 
-// deleteFrom deletes objects of one provider and returns those that are gone and those that it did
-// not come to. After some failures in a row, or one deletion that takes too long, the provider is
-// left alone for a while, as it is after its budget is spent: some bad objects do not hold up the
-// others, nor does one store.
+// deleteFrom deletes objects of one provider. It returns those that are gone and those that it did
+// not try. It pauses the provider after some failures in a row, after one deletion that takes too
+// long, or when the budget is spent, so that neither some bad objects nor one bad store delay the
+// others.
 func (r *Registry) deleteFrom(ctx context.Context, provider string, these []garbage) (deleted, untried []garbage) {
 	spent, end := context.WithTimeout(ctx, r.storeBudget)
 	defer end()
@@ -125,12 +124,12 @@ func (r *Registry) deleteFrom(ctx context.Context, provider string, these []garb
 		switch {
 		case err == nil || isProviderGone(err):
 			crash.Point("collect.deleted")
-			if !remote { // nothing comes late to a store of this process's own, or one that is gone
+			if !remote { // late writes happen only in remote stores that still exist
 				g.lateFrom.Valid = false
 			}
 			deleted, failures = append(deleted, g), 0
-		case ctx.Err() == nil: // a stop is no failure of the store
-			r.Log.Warn("delete an object that nothing refers to", "provider", g.provider, "key", g.key, "error", err)
+		case ctx.Err() == nil: // a shutdown is not a failure of the store
+			r.Log.Warn("delete an unreferenced object", "provider", g.provider, "key", g.key, "error", err)
 			if failures++; failures >= maxFailures || errors.Is(err, errSlow) {
 				rest = retryAfter
 			}
@@ -151,7 +150,7 @@ func (r *Registry) deleteFrom(ctx context.Context, provider string, these []garb
 	return deleted, these[next:]
 }
 
-// workers is how many objects may be deleted at a time from a store.
+// workers is the number of concurrent deletions in a store.
 func workers(remote bool) int {
 	if remote {
 		return parallelDeletes
@@ -159,7 +158,7 @@ func workers(remote bool) int {
 	return 1
 }
 
-// errSlow says that a store took longer than it may.
+// errSlow says that a store exceeded the timeout.
 var errSlow = errors.New("the store does not answer in time")
 
 func (r *Registry) deleteObject(ctx context.Context, g garbage) error {
@@ -177,8 +176,8 @@ func (r *Registry) deleteNow(ctx context.Context, g garbage) error {
 	if err != nil {
 		return err
 	}
-	if g.uploadID.Valid { // first: what is put together at this moment has its object by then, or never
-		// to drop it, no store needs to know how large it is
+	if g.uploadID.Valid { // first: after an abort, an assembly that was running has made its object or never will
+		// a store needs no size to abort an upload
 		u := blob.Upload{Key: blob.Key(g.key), ID: g.uploadID.String, Size: 1, PartSize: 1}
 		if err := store.Abort(ctx, u); err != nil {
 			return err
@@ -192,11 +191,11 @@ func (r *Registry) deleteNow(ctx context.Context, g garbage) error {
 	return store.Delete(ctx, blob.Key(g.key))
 }
 
-// pausedProviders are the providers that the collector of this process leaves alone for now.
-// Safe for concurrent use.
+// pausedProviders are the providers that the collector of this process does not ask for now. Safe
+// for concurrent use.
 type pausedProviders struct {
 	mu    sync.Mutex
-	until map[string]int64 // by provider: when it is asked again, ms
+	until map[string]int64 // by provider: end of the pause, ms
 }
 
 func (r *pausedProviders) pause(provider string, ms int64) {
@@ -208,8 +207,8 @@ func (r *pausedProviders) pause(provider string, ms int64) {
 	r.until[provider] = ms
 }
 
-// list lists those that rest at that time. An end that lies too far in the future is of a
-// clock that went back.
+// list returns the providers that are paused at time ms. It drops an end that is too far in the
+// future: a clock that went back has left it behind.
 func (r *pausedProviders) list(ms int64) []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -225,6 +224,6 @@ func (r *pausedProviders) list(ms int64) []string {
 	return resting
 }
 
-// isProviderGone reports that an object could not be deleted because its provider was, along with
-// whatever an upload had still noted for it.
+// isProviderGone reports whether an object could not be deleted because its provider was deleted,
+// with everything that an upload had recorded for it.
 func isProviderGone(err error) bool { return errors.Is(err, provider.ErrGone) }

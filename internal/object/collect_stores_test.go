@@ -13,13 +13,13 @@ import (
 	"larder/internal/object"
 )
 
-// failingStore is a store whose deletions are decided by a test.
+// failingStore is a store whose deletions a test controls.
 type failingStore struct {
 	blob.Store
 	mu          sync.Mutex
 	calls       int
 	hook        func(ctx context.Context, call int) error // nil for a store that works
-	undeletable map[blob.Key]bool                         // what it refuses to delete
+	undeletable map[blob.Key]bool                         // objects that it refuses to delete
 }
 
 func (s *failingStore) Delete(ctx context.Context, key blob.Key) error {
@@ -39,7 +39,8 @@ func (s *failingStore) Delete(ctx context.Context, key blob.Key) error {
 	return s.Store.Delete(ctx, key)
 }
 
-// setHook sets what happens to the deletions to come, and returns how many there were.
+// setHook sets a function that is called for each of the next deletions, and returns how many there
+// were.
 func (s *failingStore) setHook(hook func(ctx context.Context, call int) error) (calls int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -47,15 +48,15 @@ func (s *failingStore) setHook(hook func(ctx context.Context, call int) error) (
 	return calls
 }
 
-// setUndeletable sets what can't be deleted from now on.
+// setUndeletable sets the objects that cannot be deleted from now on.
 func (s *failingStore) setUndeletable(keys map[blob.Key]bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.undeletable = keys
 }
 
-// addFailingStore puts a stubborn store in front of the vault, with n keys to be
-// collected before any other.
+// addFailingStore puts a failing store in front of the vault, with n keys that are collected before
+// any other.
 func addFailingStore(w *fixture, n int) *failingStore {
 	w.t.Helper()
 	store, err := w.reg.Store(w.t.Context(), "vault")
@@ -78,8 +79,8 @@ func addFailingStore(w *fixture, n int) *failingStore {
 	return s
 }
 
-// A store that does not answer costs the others one deletion's patience, however much there is to
-// be deleted from it, and is asked once a minute.
+// A store that does not answer delays the others by one deletion's timeout, however much is to be
+// deleted from it, and is asked once a minute.
 func TestCollectorSkipsHangingStore(t *testing.T) {
 	eachFixture(t, func(t *testing.T, w *fixture) {
 		s := addFailingStore(w, 1700)
@@ -118,7 +119,7 @@ func TestCollectorSkipsHangingStore(t *testing.T) {
 	})
 }
 
-// Two failures are those of two objects; with the third a store is left alone for a minute.
+// Two failures may be those of two objects; after the third one a store is paused for a minute.
 func TestCollectorPausesStoreAfterThreeFailures(t *testing.T) {
 	eachFixture(t, func(t *testing.T, w *fixture) {
 		s := addFailingStore(w, 20)
@@ -143,7 +144,7 @@ func TestCollectorPausesStoreAfterThreeFailures(t *testing.T) {
 	})
 }
 
-// A stop of the service is no failure of the store.
+// A shutdown of the service is not a failure of the store.
 func TestCollectorStopsWithTheService(t *testing.T) {
 	eachFixture(t, func(t *testing.T, w *fixture) {
 		s := addFailingStore(w, 20)
@@ -171,8 +172,8 @@ func TestCollectorStopsWithTheService(t *testing.T) {
 	})
 }
 
-// Three objects that are retained, wherever they come in a piece, hold nothing else of their store
-// up for longer than some minutes' rest.
+// Three objects that cannot be deleted, at any position in a piece, delay the others of their store
+// by a few minutes at most.
 func TestCollectorSkipsUndeletableObjects(t *testing.T) {
 	eachFixture(t, func(t *testing.T, w *fixture) {
 		s := addFailingStore(w, 40)
@@ -197,7 +198,7 @@ func TestCollectorSkipsUndeletableObjects(t *testing.T) {
 	})
 }
 
-// More objects than a piece holds that can't be deleted come behind what is new.
+// Objects that cannot be deleted, more than a piece holds, come after new ones.
 func TestCollectorTriesNewKeysBeforeFailedKeys(t *testing.T) {
 	eachFixture(t, func(t *testing.T, w *fixture) {
 		s := addFailingStore(w, 600)
@@ -220,8 +221,8 @@ func TestCollectorTriesNewKeysBeforeFailedKeys(t *testing.T) {
 	})
 }
 
-// A piece of a slow store ends with its budget; what it did not come to is taken up after as long
-// again, and what lies elsewhere at once.
+// A piece of a slow store ends with its budget; the rest follows after a pause of the same length,
+// and the objects of other stores are deleted at once.
 func TestCollectorLeavesSlowStoreAfterTimeBudget(t *testing.T) {
 	eachFixture(t, func(t *testing.T, w *fixture) {
 		s := addFailingStore(w, 1000)
@@ -229,7 +230,7 @@ func TestCollectorLeavesSlowStoreAfterTimeBudget(t *testing.T) {
 		w.advance(grace)
 		w.objects.SetStoreBudget(300 * time.Millisecond)
 		s.setHook(func(ctx context.Context, call int) error {
-			if call == 5 { // takes as long as there is, and succeeds
+			if call == 5 { // takes all of the budget, and succeeds
 				<-time.After(600 * time.Millisecond)
 			}
 			return nil
@@ -255,7 +256,7 @@ func TestCollectorLeavesSlowStoreAfterTimeBudget(t *testing.T) {
 	})
 }
 
-// Eight deletions at a time in a store that is reached over a network.
+// Eight concurrent deletions in a store that is reached over a network.
 func TestCollectorDeletesConcurrentlyFromBucket(t *testing.T) {
 	eachFixture(t, func(t *testing.T, w *fixture) {
 		s := addFailingStore(w, 100)

@@ -11,7 +11,7 @@ import (
 	"larder/internal/provider"
 )
 
-// A provider that cannot be reached holds up no other, and is asked again later.
+// A provider that cannot be reached delays no other, and is asked again later.
 func TestCollectorContinuesPastFailingStore(t *testing.T) {
 	eachFixture(t, func(t *testing.T, w *fixture) {
 		gone := w.storeContent("x").Key
@@ -41,7 +41,7 @@ func TestCollectorContinuesPastFailingStore(t *testing.T) {
 			return after
 		}
 		first := nextAttempt()
-		w.collect() // within the minute: left alone
+		w.collect() // within the minute: not asked
 		if nextAttempt() != first {
 			t.Error("asked again at once")
 		}
@@ -53,7 +53,7 @@ func TestCollectorContinuesPastFailingStore(t *testing.T) {
 	})
 }
 
-// What an upload had noted in a provider that is deleted meanwhile is nobody's any more.
+// The keys of an upload to a provider that is deleted meanwhile are forgotten.
 func TestCollectorForgetsKeysOfDeletedProviders(t *testing.T) {
 	eachFixture(t, func(t *testing.T, w *fixture) {
 		w.write(func(tx *db.Tx) error {

@@ -10,28 +10,29 @@ import (
 )
 
 const (
-	// holdFor is how long a hold is valid unless it is renewed, and holdMargin how much of that
-	// must be left when it is: the clocks of replicas differ.
+	// holdFor is the validity of a hold that is not renewed, holdMargin the time that must be left
+	// at a renewal, since the clocks of replicas differ.
 	holdFor    = 10 * time.Minute
 	holdMargin = 5 * time.Minute
-	// maxHold bounds how far in the future a hold may end: one further away is of a clock that went
-	// back, and holds nothing.
+	// maxHold bounds how far in the future a hold may end. A hold that ends later was left by a
+	// clock that went back, and is not valid.
 	maxHold = 2 * time.Hour
 )
 
-// ErrHoldLost says that a hold was not renewed in time: what it should have kept may be gone.
-var ErrHoldLost = errors.New("the collector was not held back all the time")
+// ErrHoldLost says that a hold was not renewed in time: objects that it should have kept may be
+// gone.
+var ErrHoldLost = errors.New("the collector was not held back without interruption")
 
-// Hold keeps the collector from beginning with any garbage, so that whoever copies objects finds
-// all that the database named at some moment after the hold was taken. Everything else goes on. Any
-// number of holds may be there at a time. One that is not renewed ends by itself.
+// Hold keeps the collector from claiming garbage. So a process that copies objects finds all those
+// that the database named at some moment after the hold was taken. Everything else goes on. Any
+// number of holds may exist at a time. A hold that is not renewed expires.
 type Hold struct {
 	registry *Registry
 	name     string // of its row
 }
 
-// Hold takes a hold. What the collector has begun with before is named by nothing,
-// and never will be.
+// Hold takes a hold. Nothing names the garbage that the collector has claimed before, and nothing
+// ever will.
 func (r *Registry) Hold(ctx context.Context) (*Hold, error) {
 	h := &Hold{registry: r, name: holdPrefix + r.IDs.UUID()}
 	err := r.DB.Write(ctx, func(tx *db.Tx) error {
@@ -46,8 +47,8 @@ func (r *Registry) Hold(ctx context.Context) (*Hold, error) {
 	return h, nil
 }
 
-// Renew makes a hold last; to be called once a minute. Error: ErrHoldLost when it came too
-// late, and then always.
+// Renew extends a hold; call it once a minute. Error: ErrHoldLost when it came too late, and from
+// then on.
 func (h *Hold) Renew(ctx context.Context) error {
 	var renewed bool
 	err := h.registry.DB.Write(ctx, func(tx *db.Tx) (err error) {
@@ -64,7 +65,7 @@ func (h *Hold) Renew(ctx context.Context) error {
 	return nil
 }
 
-// Release lets the collector go on.
+// Release ends the hold.
 func (h *Hold) Release(ctx context.Context) error {
 	if err := h.registry.DB.Write(ctx, func(tx *db.Tx) error { return dropHold(tx, h.name) }); err != nil {
 		return fmt.Errorf("let the collector go on: %w", err)
@@ -72,8 +73,8 @@ func (h *Hold) Release(ctx context.Context) error {
 	return nil
 }
 
-// AfterRestore takes out of a database that comes from a backup what speaks of objects that are not
-// in it: the garbage list, and the hold under which it was made.
+// AfterRestore deletes, in a database restored from a backup, what refers to objects that are not
+// in the backup: the garbage list, and the hold under which the backup was made.
 func AfterRestore(tx *db.Tx) error {
 	if err := dropGarbage(tx); err != nil {
 		return fmt.Errorf("empty the garbage list: %w", err)

@@ -9,7 +9,8 @@ import (
 	"larder/internal/object"
 )
 
-// deletedFile makes an object, releases it and returns whether its bytes are still there.
+// deletedFile makes an object and releases it. It returns a function that reports whether its bytes
+// still exist.
 func (w *fixture) deletedFile(name string) (there func() bool) {
 	w.t.Helper()
 	o := w.storeContent("content of " + name)
@@ -33,8 +34,8 @@ func (w *fixture) acquireHold() *object.Hold {
 	return hold
 }
 
-// Of a backup: while it holds the collector back nothing is deleted, and everything that is
-// due when it ends.
+// During a backup that holds the collector back nothing is deleted, and everything that is due is
+// deleted when the backup ends.
 func TestHoldPausesCollector(t *testing.T) {
 	eachFixture(t, func(t *testing.T, w *fixture) {
 		w.objects.Grace = time.Millisecond
@@ -50,7 +51,7 @@ func TestHoldPausesCollector(t *testing.T) {
 		if !there() {
 			t.Fatal("deleted under a hold, after another one ended")
 		}
-		for range 20 { // longer than a hold lasts by itself
+		for range 20 { // longer than a hold lasts without renewal
 			w.must(second.Renew(t.Context()))
 			w.advance(time.Minute)
 			w.collect()
@@ -69,8 +70,8 @@ func TestHoldPausesCollector(t *testing.T) {
 	})
 }
 
-// Ten minutes is how long a hold lasts whose owner died, and five how late it may
-// be renewed: clocks differ.
+// A hold whose owner died lasts ten minutes, and may be renewed up to five minutes before its end,
+// since clocks differ.
 func TestHoldExpires(t *testing.T) {
 	eachFixture(t, func(t *testing.T, w *fixture) {
 		w.objects.Grace = time.Millisecond
@@ -104,7 +105,7 @@ func TestHoldExpires(t *testing.T) {
 	})
 }
 
-// A hold that a clock gone wrong has left behind holds nothing, and the next hold takes it away.
+// A hold left by a wrong clock holds nothing, and the next hold deletes it.
 func TestHoldFromWrongClockIsIgnored(t *testing.T) {
 	eachFixture(t, func(t *testing.T, w *fixture) {
 		w.objects.Grace = time.Millisecond
@@ -135,7 +136,7 @@ func (w *fixture) countHolds() (n int) {
 	return n
 }
 
-// A database that comes from a backup names no garbage and holds nothing back.
+// A restored database has no garbage and no hold.
 func TestRestoredDatabaseHasNoGarbage(t *testing.T) {
 	eachFixture(t, func(t *testing.T, w *fixture) {
 		w.acquireHold()

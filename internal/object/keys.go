@@ -10,18 +10,18 @@ import (
 	"larder/internal/db"
 )
 
-// Small uploads are as durable as others, yet a commit of their own to note the key beforehand
-// would double what they cost, and so it is with the copies of a move. So keys are noted as
-// garbage a batch at a time, for later, and handed out one by one. What is never used is
-// collected, an absent object.
+// A small upload must be durable like any other, but a commit of its own to put its key on the
+// garbage list beforehand would double its cost; the same holds for the copies of a move. So keys
+// are put on the garbage list a batch at a time, due later, and handed out one by one. The
+// collector deletes unused keys, whose objects do not exist.
 //
-// A key is noted under the tree's lock and before its store is asked for. So whoever moves a
-// provider to another bucket, which takes the tree alone and a provider without any key, either
-// meets the key or is done before the bytes go to the store.
+// A key is put on the list under the lock of the tree and before its store is looked up. Moving a
+// provider to another bucket needs the tree alone and a provider without any key. So it either
+// finds the key, or is done before the bytes go to the store.
 const (
 	keyBatch      = 64
-	keysUsableFor = 30 * time.Minute // a key is handed out this long after it was noted
-	KeyLifetime   = 2 * time.Hour    // a key that nothing has been made of is collected this long after it was noted
+	keysUsableFor = 30 * time.Minute // a key is handed out for so long after it was put on the list
+	KeyLifetime   = 2 * time.Hour    // an unused key is collected so long after it was put on the list
 )
 
 // KeySource draws object keys, for each provider from a shard of its own. Safe for concurrent use.
@@ -32,7 +32,7 @@ type KeySource struct {
 	byProvider map[string]*providerKeys
 }
 
-// keysFor holds the keys of one provider.
+// providerKeys are the keys of one provider.
 type providerKeys struct {
 	mu          sync.Mutex
 	prefix      string // of the shard's keys
@@ -50,8 +50,8 @@ func (k *KeySource) keysFor(providerID string) *providerKeys {
 	return k.byProvider[providerID]
 }
 
-// shardFor returns the shard for new keys, under the prefix that the provider has
-// now; r.mu is held.
+// shardFor returns the shard for new keys, under the present prefix of the provider. The caller
+// holds r.mu.
 func (k *KeySource) shardFor(ctx context.Context, r *providerKeys, providerID string) (*blob.Shard, error) {
 	p, err := k.registry.Providers.ByID(ctx, providerID)
 	if err != nil {
@@ -66,7 +66,7 @@ func (k *KeySource) shardFor(ctx context.Context, r *providerKeys, providerID st
 	return r.shard, nil
 }
 
-// NewKey returns a new key that nothing knows yet.
+// NewKey returns a new key that is recorded nowhere.
 func (k *KeySource) NewKey(ctx context.Context, providerID string) (blob.Key, error) {
 	r := k.keysFor(providerID)
 	r.mu.Lock()
@@ -105,7 +105,7 @@ func (k *KeySource) DiscardedKey(ctx context.Context, providerID string) (key bl
 			return nil
 		})
 		if err != nil {
-			return "", 0, fmt.Errorf("note keys: %w", err)
+			return "", 0, fmt.Errorf("record keys: %w", err)
 		}
 		r.discarded, r.discardedAt = fresh, now
 	}
@@ -114,7 +114,7 @@ func (k *KeySource) DiscardedKey(ctx context.Context, providerID string) (key bl
 	return key, r.discardedAt.Add(KeyLifetime).UnixMilli(), nil
 }
 
-// ForgetKeys forgets the keys at hand; what was noted is collected.
+// ForgetKeys forgets the keys at hand; the collector deletes them.
 func (k *KeySource) ForgetKeys(providerID string) {
 	k.mu.Lock()
 	r := k.byProvider[providerID]

@@ -1,18 +1,18 @@
-// Package object keeps account of stored objects: the tables objects and garbage, the keys of
-// objects to come, and the collector.
+// Package object records stored objects: the tables objects and garbage, the keys of new objects,
+// and the collector.
 //
-// An object is immutable and counts the files that refer to it. With the last reference its row
-// goes, and its key is put on the garbage list. A key is on that list before anything is stored
-// under it, too, so that the collector finds what an upload or a copy leaves behind. The collector
-// alone deletes objects: those whose keys have been on the list until their time, as long as no
-// hold is valid and no object has the key. What it has begun with cannot be taken off the list any
-// more; whoever loses that race gets ErrCollected.
+// An object is immutable and counts the files that refer to it. When the last reference is removed,
+// its row is deleted and its key is put on the garbage list. A key is also on that list before
+// anything is stored under it, so that the collector finds what an upload or a copy leaves behind.
+// Only the collector deletes objects: those whose keys on the list are due, as long as no hold is
+// valid and no object has the key. A key that the collector has claimed cannot be taken off the
+// list any more; a caller who loses that race gets ErrCollected.
 //
 // Garbage that was the content of a file keeps its size and the owner of the file. Beyond an
 // account's bound its oldest garbage is due at once.
 //
-// Functions that take a transaction belong to the caller's: they do nothing besides. Specification:
-// Limits; docs/architecture.md, The life of an upload.
+// Functions that take a transaction change nothing outside of it. Specification: Limits;
+// docs/architecture.md, The life of an upload.
 package object
 
 import (
@@ -26,32 +26,32 @@ import (
 	"larder/internal/provider"
 )
 
-// Config is what a Registry needs.
+// Config is the configuration of a Registry.
 type Config struct {
 	DB        *db.DB
 	Providers *provider.Registry
 	IDs       *ident.Source
 	Now       func() time.Time
-	Grace     time.Duration // how long an object that nothing refers to is kept
+	Grace     time.Duration // how long an unreferenced object is kept
 	Log       *slog.Logger
 	// Store opens the store of a provider to read, copy or delete objects; nil for Providers.Store.
 	Store func(ctx context.Context, providerID string) (blob.Store, error)
-	// TrimSoon is called when an account may have too much garbage, so that Trim is to be called
-	// soon; nil for no call. It must not block.
+	// TrimSoon is called when an account may have too much garbage, so that Trim should run soon;
+	// it may be nil. It must not block.
 	TrimSoon func()
-	// Unreserved returns how many bytes of a user's uploads under way are not reserved, since they
-	// are to replace others; nil for none.
+	// Unreserved returns how many bytes of a user's running uploads are not reserved because they
+	// replace other bytes; it may be nil.
 	Unreserved func(q db.Querier, userID string) (bytes int64, err error)
 }
 
-// Registry is the record of all objects, in the database and in the stores. All methods are
-// safe for concurrent use.
+// Registry records all objects, in the database and in the stores. Its methods are safe for
+// concurrent use.
 type Registry struct {
 	Config
-	Keys *KeySource // of the objects to come
+	Keys *KeySource // for new objects
 
-	deleteTimeout time.Duration // how long a deletion may take
-	storeBudget   time.Duration // how long a piece of them may take at one store
+	deleteTimeout time.Duration // of one deletion
+	storeBudget   time.Duration // time for the deletions of a piece in one store
 	paused        pausedProviders
 	garbageWatch  garbageWatch
 }
@@ -66,7 +66,7 @@ func New(cfg Config) *Registry {
 	return r
 }
 
-// Location names a stored object.
+// Location is the location of a stored object.
 type Location struct {
 	Provider string
 	Key      blob.Key
@@ -76,9 +76,9 @@ type Location struct {
 type Record struct {
 	Location
 	Size   int64  // bytes
-	SHA256 string // hexadecimal, "" when nobody has read it yet
-	ETag   string // the store's
+	SHA256 string // hexadecimal; "" when it is not known yet
+	ETag   string // of the store
 }
 
-// nowMs is the time in milliseconds.
+// nowMs is the present time in milliseconds.
 func (r *Registry) nowMs() int64 { return r.Now().UnixMilli() }

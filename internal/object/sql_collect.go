@@ -7,20 +7,21 @@ import (
 	"larder/internal/db"
 )
 
-// garbage is one key to be deleted.
+// garbage is one key on the garbage list.
 type garbage struct {
 	provider, key string
-	uploadID      sql.NullString // what the store calls the parts that may lie there for it
+	uploadID      sql.NullString // upload id of the store for parts under the key
 	lateFrom      sql.NullInt64  // see ExpectLateWrites
-	collected     bool           // its object has been deleted once
+	collected     bool           // the object was deleted once
 }
 
-// claim takes the next garbage whose time has come, but for that of some providers. What is claimed
-// carries the negative of the time at which it is taken up again, should it still be there; Keep
-// does not take it off the list any more. What was claimed before comes behind what was not, so
-// that objects that can't be deleted hold nothing else up. A key that an object has is passed over,
-// however it came on the list. While a hold is valid nothing is claimed: the same statement that
-// would take a key sees the hold, or was begun before it and sees no key that is named later.
+// claim claims the next garbage that is due, except for some providers. A claimed row has the
+// negative of the time at which it can be claimed again, if it still exists then; Undiscard does
+// not take it off the list any more. Rows that were claimed before come after the others, so that
+// objects that cannot be deleted delay nothing else. It skips a key that an object has, for
+// whatever reason the key is on the list. It claims nothing while a hold is valid: the statement
+// that would claim a key either sees the hold, or began before it and sees no key that is named
+// later.
 func claim(tx *db.Tx, now, until int64, resting []string) (fresh, again []garbage, err error) {
 	fresh, err = claimBetween(tx, now, until, 0, now, "ASC", objectsPerPiece, resting)
 	if err != nil || len(fresh) == objectsPerPiece {
@@ -64,9 +65,9 @@ func claimBetween(tx *db.Tx, now, until, low, high int64, order string, limit in
 	return claimed, rows.Err()
 }
 
-// requeue lets what was claimed until then, and not tried, be taken up again at once, before what
-// has failed. It stays claimed as far as Keep is concerned: an earlier claim of it may have
-// deleted the object already.
+// requeue makes garbage that was claimed until then and not tried available at once, before garbage
+// that has failed. It stays claimed for Undiscard: an earlier claim may have deleted the object
+// already.
 func requeue(tx *db.Tx, untried []garbage, until int64) error {
 	for _, g := range untried {
 		if _, err := tx.Exec("UPDATE garbage SET after = -1 WHERE provider_id = $1 AND key = $2 AND after = $3",
@@ -77,15 +78,15 @@ func requeue(tx *db.Tx, untried []garbage, until int64) error {
 	return nil
 }
 
-// markLateWrites notes that clients write to a key, see ExpectLateWrites.
+// markLateWrites records that clients may write to a key, see ExpectLateWrites.
 func markLateWrites(tx *db.Tx, provider, key string, from int64) error {
 	_, err := tx.Exec("UPDATE garbage SET late_from = $1 WHERE provider_id = $2 AND key = $3 AND after >= 0", from,
 		provider, key)
 	return err
 }
 
-// removeDeleted takes keys off the list whose objects are deleted, or sets them down for the next
-// look. Those stay claimed.
+// removeDeleted takes the keys of deleted objects off the list, or schedules their next check. The
+// latter stay claimed.
 func removeDeleted(tx *db.Tx, deleted []garbage, now int64) error {
 	for _, g := range deleted {
 		if next := g.nextCheck(now); next > 0 {

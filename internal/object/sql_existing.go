@@ -11,8 +11,8 @@ import (
 
 const existingChunk = 500 // ids in one query
 
-// ExistingContents tells which of some contents (Content.ID) there are, for whoever keeps
-// something made of them.
+// ExistingContents reports which contents (Content.ID) exist, for callers that keep something
+// derived from them.
 func (r *Registry) ExistingContents(ctx context.Context, ids []string) (map[string]bool, error) {
 	q := r.DB.Read(ctx)
 	existing := map[string]bool{}
@@ -33,7 +33,7 @@ func (r *Registry) ExistingContents(ctx context.Context, ids []string) (map[stri
 	return existing, existingMovedContents(q, missing, existing)
 }
 
-// existingUnmovedContents looks for objects that lie where they came in.
+// existingUnmovedContents looks up objects that were never moved to another store.
 func existingUnmovedContents(q db.Querier, ids []string, existing map[string]bool) error {
 	marks, args := make([]string, len(ids)), make([]any, len(ids))
 	for i, id := range ids {
@@ -55,9 +55,8 @@ func existingUnmovedContents(q db.Querier, ids []string, existing map[string]boo
 	return rows.Err()
 }
 
-// existingMovedContents adds those of the missing contents that were moved to another store. There
-// may be very many such, and they are found by where they lie now (index objects_continued): all
-// are passed by once.
+// existingMovedContents adds the contents that were moved to another store. There may be very many
+// of them, and the index objects_continued is not by content id: it reads all of them once.
 func existingMovedContents(q db.Querier, missing, existing map[string]bool) error {
 	rows, err := q.Query("SELECT content_id FROM objects WHERE content_id IS NOT NULL AND refs > 0")
 	if err != nil {

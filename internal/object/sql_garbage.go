@@ -10,8 +10,8 @@ import (
 	"larder/internal/fault"
 )
 
-// DiscardContent puts the key of content that nothing refers to any more on the garbage list, for
-// after the grace period, or sooner where its owner has too much.
+// DiscardContent puts the key of unreferenced content on the garbage list, due after the grace
+// period, or sooner where its owner has too much garbage.
 func (r *Registry) DiscardContent(tx *db.Tx, at Location, size int64, owner string) error {
 	_, err := tx.Exec(`
 		INSERT INTO garbage (provider_id, key, after, owner_id, size)
@@ -27,9 +27,9 @@ func (r *Registry) DiscardContent(tx *db.Tx, at Location, size int64, owner stri
 	return nil
 }
 
-// Discard puts a key on the garbage list: the collector deletes its object once the time after
-// (milliseconds) has come, unless Keep takes it off before. A key that is listed already gets the
-// new time, save when the collector has begun with it.
+// Discard puts a key on the garbage list: the collector deletes its object after the time after
+// (ms), unless Undiscard takes it off the list before. A key on the list gets the new time, unless
+// the collector has claimed it.
 func Discard(tx *db.Tx, providerID string, key blob.Key, after int64) error {
 	_, err := tx.Exec(`
 		INSERT INTO garbage (provider_id, key, after)
@@ -42,8 +42,8 @@ func Discard(tx *db.Tx, providerID string, key blob.Key, after int64) error {
 	return nil
 }
 
-// Postpone gives a key on the garbage list a later time, and reports whether it still could: false
-// when the collector has begun with it.
+// Postpone gives a key on the garbage list a later time, and reports whether it could: false when
+// the collector has claimed it.
 func Postpone(tx *db.Tx, providerID string, key blob.Key, after int64) (bool, error) {
 	n, err := tx.Exec("UPDATE garbage SET after = $1 WHERE provider_id = $2 AND key = $3 AND after >= 0", after,
 		providerID, string(key))
@@ -53,26 +53,25 @@ func Postpone(tx *db.Tx, providerID string, key blob.Key, after int64) (bool, er
 	return n == 1, nil
 }
 
-// DiscardParts has the collector drop the parts that the store calls uploadID along with the
-// object, once the time after (milliseconds) has come. The key must be on the garbage list;
-// false when it is not, or when the collector has begun with it. Discard and Postpone keep
-// the parts in mind.
+// DiscardParts makes the collector drop the parts of the store's upload uploadID along with the
+// object, after the time after (ms). The key must be on the garbage list; it reports false when it
+// is not, or when the collector has claimed it. Discard and Postpone keep the upload id.
 func DiscardParts(tx *db.Tx, providerID string, key blob.Key, uploadID string, after int64) (bool, error) {
 	n, err := tx.Exec(
 		"UPDATE garbage SET after = $1, upload_id = $2 WHERE provider_id = $3 AND key = $4 AND after >= 0",
 		after, uploadID, providerID, string(key))
 	if err != nil {
-		return false, fmt.Errorf("note the parts of a key on the garbage list: %w", err)
+		return false, fmt.Errorf("record the parts of a key on the garbage list: %w", err)
 	}
 	return n == 1, nil
 }
 
-// ErrCollected is the cause of Keep's fault when the collector was faster.
+// ErrCollected is the cause of Undiscard's fault when the collector has claimed the key.
 var ErrCollected = errors.New("the collector has taken the key")
 
-// Undiscard takes a key off the garbage list. It must be there: when it is not, or not any more its
-// own, the collector has begun with the object or is done with it, whatever the clocks of the
-// replicas say. Fault: Conflict, because of ErrCollected.
+// Undiscard takes a key off the garbage list. When the key is not on the list, or is claimed, the
+// collector has begun to delete the object or has deleted it, whatever the clocks of the replicas
+// say. Fault: Conflict, because of ErrCollected.
 func Undiscard(tx *db.Tx, providerID string, key blob.Key) error {
 	n, err := tx.Exec("DELETE FROM garbage WHERE provider_id = $1 AND key = $2 AND after >= 0", providerID, string(key))
 	if err != nil {
@@ -85,8 +84,8 @@ func Undiscard(tx *db.Tx, providerID string, key blob.Key) error {
 	return nil
 }
 
-// CountGarbage counts the objects that wait to be removed from the stores, as far as most, and sums
-// the bytes of those that were the content of files.
+// CountGarbage counts the objects on the garbage list, up to most, and sums the bytes of those that
+// were the content of files.
 func CountGarbage(q db.Querier, most int64) (objects, bytes int64, err error) {
 	err = q.QueryRow(`
 		SELECT COUNT(*), CAST(COALESCE(SUM(size), 0) AS BIGINT)
@@ -98,7 +97,7 @@ func CountGarbage(q db.Querier, most int64) (objects, bytes int64, err error) {
 }
 
 // discardedKeys lists keys of a provider on the garbage list whose objects have not been deleted
-// yet, at most limit, and tells whether there may be parts under one of them.
+// yet, at most limit, and reports whether one of them may have parts.
 func discardedKeys(q db.Querier, providerID string, limit int) (keys []blob.Key, parts bool, err error) {
 	rows, err := q.Query("SELECT key, upload_id FROM garbage WHERE provider_id = $1 AND NOT collected LIMIT $2",
 		providerID, limit)
@@ -118,8 +117,8 @@ func discardedKeys(q db.Querier, providerID string, limit int) (keys []blob.Key,
 	return keys, parts, rows.Err()
 }
 
-// forgetDeletedKeys takes the keys of a provider off the garbage list under which an object
-// may only come late.
+// forgetDeletedKeys takes the keys of a provider that are only checked for late writes off the
+// garbage list.
 func forgetDeletedKeys(tx *db.Tx, providerID string) error {
 	_, err := tx.Exec("DELETE FROM garbage WHERE provider_id = $1 AND collected", providerID)
 	return err

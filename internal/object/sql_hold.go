@@ -2,14 +2,14 @@ package object
 
 import "larder/internal/db"
 
-// holds is what the names of holds in the table versions begin with; their value is until when they
-// are valid (ms). holdPrefixEnd comes after all of them.
+// holds is the prefix of the names of holds in the table versions; their value is the end of their
+// validity (ms). holdPrefixEnd sorts after all of them.
 const (
 	holdPrefix    = "backup "
 	holdPrefixEnd = "backup!"
 )
 
-// holdCondition is the condition that a hold is valid at the time of one parameter and ends
+// holdCondition is the SQL condition that a hold is valid at the time of one parameter and ends
 // before that of another.
 func holdCondition(now, most string) string {
 	return "EXISTS (SELECT 1 FROM versions WHERE name > '" + holdPrefix + "' AND name < '" + holdPrefixEnd +
@@ -32,8 +32,8 @@ func dropHold(tx *db.Tx, name string) error {
 	return err
 }
 
-// dropHolds deletes the holds of those who did not live to do so: all that are over, or that end
-// later than any can.
+// dropHolds deletes holds whose owners did not delete them: expired ones, and those that end later
+// than any hold can.
 func dropHolds(tx *db.Tx, now, most int64) error {
 	_, err := tx.Exec("DELETE FROM versions WHERE name > $1 AND name < $2 AND (value < $3 OR value > $4)", holdPrefix,
 		holdPrefixEnd, now, most)

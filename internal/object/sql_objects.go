@@ -12,8 +12,8 @@ import (
 	"larder/internal/db"
 )
 
-// Insert records an object with one reference to it and returns its id, which is also what the ETag
-// of a file is made of, see InheritContentID.
+// Insert records an object with one reference and returns its id, from which the ETag of a file is
+// derived; see InheritContentID.
 func (r *Registry) Insert(tx *db.Tx, o Record) (id string, err error) {
 	id = r.IDs.Hex(16)
 	_, err = tx.Exec(`
@@ -26,8 +26,8 @@ func (r *Registry) Insert(tx *db.Tx, o Record) (id string, err error) {
 	return id, nil
 }
 
-// Release takes one reference away; with the last one the object becomes garbage after the grace
-// period, of the owner of the file that it was the content of.
+// Release removes one reference. After the last one the object becomes garbage of the owner of the
+// file, due after the grace period.
 func (r *Registry) Release(tx *db.Tx, objectID, owner string) error {
 	var refs, size int64
 	var providerID, key string
@@ -46,11 +46,11 @@ func (r *Registry) Release(tx *db.Tx, objectID, owner string) error {
 	return r.DiscardContent(tx, Location{providerID, blob.Key(key)}, size, owner)
 }
 
-// ReleaseAll takes one reference away from each object; those that nothing refers to any more
-// become garbage of that owner after the grace period.
+// ReleaseAll removes one reference from each object. Objects without references become garbage of
+// that owner, due after the grace period.
 func (r *Registry) ReleaseAll(tx *db.Tx, objects []string, owner string) error {
 	after := r.nowMs() + r.Grace.Milliseconds()
-	r.NoteGrowth(tx, owner, math.MaxInt64) // how much is not asked
+	r.NoteGrowth(tx, owner, math.MaxInt64) // an amount that makes sure that the account is checked
 	return db.EachChunk(objects, func(args []any) error {
 		ids := args[:db.ChunkSize]
 		if _, err := tx.Exec("UPDATE objects SET refs = refs - 1 WHERE id "+db.InChunk, ids...); err != nil {
@@ -69,8 +69,8 @@ func (r *Registry) ReleaseAll(tx *db.Tx, objects []string, owner string) error {
 	}, after, nullable(owner))
 }
 
-// AddReferences adds to each object, by its id, so many references, and reports whether all
-// of them are there.
+// AddReferences adds references to objects, their number by object id, and reports whether all the
+// objects exist.
 func AddReferences(tx *db.Tx, more map[string]int64) (all bool, err error) {
 	byCount := map[int64][]string{}
 	for _, id := range slices.Sorted(maps.Keys(more)) {
@@ -94,8 +94,8 @@ func AddReferences(tx *db.Tx, more map[string]int64) (all bool, err error) {
 	return true, nil
 }
 
-// RequiredPassword has whoever else changes or releases the object wait until the transaction ends,
-// and tells where it lies and how many files have it.
+// RequiredPassword locks an object until the transaction ends, and returns its location and the
+// number of files that have it.
 func RequiredPassword(tx *db.Tx, id string) (at Location, refs int64, err error) {
 	var key string
 	err = tx.QueryRow("UPDATE objects SET refs = refs WHERE id = $1 RETURNING provider_id, key, refs", id).
@@ -107,8 +107,7 @@ func RequiredPassword(tx *db.Tx, id string) (at Location, refs int64, err error)
 	return at, refs, nil
 }
 
-// Relocate says that an object lies elsewhere from now on. Its id stays, and with it the
-// ETag of its file.
+// Relocate records a new location of an object. Its id stays, and with it the ETag of its files.
 func Relocate(tx *db.Tx, id string, o Record) error {
 	_, err := tx.Exec(`
 		UPDATE objects
@@ -120,18 +119,18 @@ func Relocate(tx *db.Tx, id string, o Record) error {
 	return nil
 }
 
-// InheritContentID says that an object is the same content as the one that it was copied from.
+// InheritContentID records that an object has the same content as the one that it was copied from.
 func InheritContentID(tx *db.Tx, id, from string) error {
 	_, err := tx.Exec(
 		"UPDATE objects SET content_id = (SELECT COALESCE(content_id, id) FROM objects WHERE id = $1) WHERE id = $2",
 		from, id)
 	if err != nil {
-		return fmt.Errorf("say what object %s was copied from: %w", id, err)
+		return fmt.Errorf("record the content id of object %s: %w", id, err)
 	}
 	return nil
 }
 
-// ExistsIn reports whether objects lie with a provider, be it of files that are deleted already.
+// ExistsIn reports whether objects are stored in a provider, including those of deleted files.
 func ExistsIn(q db.Querier, providerID string) (has bool, err error) {
 	err = q.QueryRow("SELECT EXISTS (SELECT 1 FROM objects WHERE provider_id = $1)", providerID).Scan(&has)
 	if err != nil {
@@ -144,7 +143,7 @@ func ExistsIn(q db.Querier, providerID string) (has bool, err error) {
 func SHA256(q db.Querier, id string) (string, error) {
 	var sum sql.NullString
 	err := q.QueryRow("SELECT sha256 FROM objects WHERE id = $1", id).Scan(&sum)
-	if errors.Is(err, db.ErrNoRows) { // it is opened by what was read before
+	if errors.Is(err, db.ErrNoRows) { // the object is opened by what was read before
 		return "", nil
 	}
 	if err != nil {
@@ -156,11 +155,12 @@ func SHA256(q db.Querier, id string) (string, error) {
 // unhashedRecord is an object whose SHA-256 is not known.
 type unhashedRecord struct {
 	id   string
-	size int64 // bytes, as the store must have them
+	size int64 // bytes; the store must have as many
 	Location
 }
 
-// unhashedObject returns an object whose SHA-256 is not known, and whether there is one of that id.
+// unhashedObject returns an object whose SHA-256 is not known, and whether there is such an object
+// of that id.
 func unhashedObject(q db.Querier, id string) (o unhashedRecord, found bool, err error) {
 	var key string
 	err = q.QueryRow("SELECT size, provider_id, key FROM objects WHERE id = $1 AND sha256 IS NULL", id).

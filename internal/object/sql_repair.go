@@ -8,11 +8,11 @@ import (
 	"larder/internal/db"
 )
 
-// Recount has an object count its files anew. One that no file refers to becomes garbage
-// after the grace period.
+// Recount counts the files of an object again. An object without files becomes garbage, due after
+// the grace period.
 func (r *Registry) Recount(tx *db.Tx, objectID string) error {
-	// Locked first, so that who changes the count does so before, with the file in sight of the
-	// next statement, or after.
+	// The lock comes first: another transaction that changes the count either did so before, and
+	// the next statement sees its file, or waits.
 	if _, err := tx.Exec("UPDATE objects SET refs = refs WHERE id = $1", objectID); err != nil {
 		return fmt.Errorf("lock object %s: %w", objectID, err)
 	}
@@ -25,7 +25,7 @@ func (r *Registry) Recount(tx *db.Tx, objectID string) error {
 	err = tx.QueryRow("DELETE FROM objects WHERE id = $1 AND refs = 0 RETURNING provider_id, key", objectID).
 		Scan(&provider, &key)
 	if errors.Is(err, db.ErrNoRows) {
-		return nil // some file refers to it
+		return nil // a file refers to it
 	}
 	if err != nil {
 		return fmt.Errorf("delete object %s: %w", objectID, err)
@@ -33,8 +33,8 @@ func (r *Registry) Recount(tx *db.Tx, objectID string) error {
 	return Discard(tx, provider, blob.Key(key), r.nowMs()+r.Grace.Milliseconds())
 }
 
-// UndiscardReferenced takes a key off the garbage list that an object in use has, whether or not
-// the collector has begun with it.
+// UndiscardReferenced takes a key off the garbage list when an object in use has it, even if the
+// collector has claimed it.
 func UndiscardReferenced(tx *db.Tx, providerID, key string) error {
 	_, err := tx.Exec(`
 		DELETE FROM garbage
@@ -46,8 +46,8 @@ func UndiscardReferenced(tx *db.Tx, providerID, key string) error {
 	return nil
 }
 
-// FillHash notes the SHA-256 (hexadecimal) of an object that has none yet and still lies
-// where it was read.
+// FillHash records the SHA-256 (hexadecimal) of an object that has none yet and is still where it
+// was read.
 func FillHash(tx *db.Tx, objectID, providerID string, key blob.Key, sha256 string) error {
 	_, err := tx.Exec(
 		"UPDATE objects SET sha256 = $1 WHERE id = $2 AND provider_id = $3 AND key = $4 AND sha256 IS NULL",

@@ -29,7 +29,7 @@ func garbageByOwner(q db.Querier) (map[string]int64, error) {
 	return sums, rows.Err()
 }
 
-// countGarbage sums the garbage of an account, whether or not the collector has begun with it.
+// garbageOf sums the garbage of an account, including what the collector has claimed.
 func garbageOf(q db.Querier, owner string) (bytes int64, err error) {
 	err = q.QueryRow("SELECT CAST(COALESCE(SUM(size), 0) AS BIGINT) FROM garbage WHERE owner_id = $1", owner).
 		Scan(&bytes)
@@ -39,9 +39,9 @@ func garbageOf(q db.Querier, owner string) (bytes int64, err error) {
 	return bytes, nil
 }
 
-// makeOldestDue makes the oldest garbage of an account due now, so much that the rest of it is
-// excess bytes less; it reports whether any was not due before. Garbage that the collector has
-// begun with, or is about to, comes first and counts along.
+// makeOldestDue makes the oldest garbage of an account due now, so much that the rest is excess
+// bytes less. It reports whether any of it was not due before. Garbage that the collector has
+// claimed, or is about to claim, comes first and counts.
 func makeOldestDue(tx *db.Tx, owner string, excess, now int64) (bool, error) {
 	n, err := tx.Exec(`
 		UPDATE garbage

@@ -12,28 +12,27 @@ import (
 	"larder/internal/quota"
 )
 
-// An account has at most twice its storage quota in the stores, and one upload on top: what it
-// uses, what is reserved for it, and the garbage that was its files' content. Beyond that its
-// oldest garbage is due at once, in its grace period or not. No upload is refused because of
-// garbage. An account without a limit has no bound. While a backup holds the collector back, what
-// is due waits.
+// An account has at most twice its storage quota in the stores, plus one upload: the bytes that it
+// uses, those that are reserved for it, and the garbage that was the content of its files. Beyond
+// that its oldest garbage is due at once, even in its grace period. No upload is refused because of
+// garbage. An account without a limit has no bound. While a backup holds the collector back, due
+// garbage waits.
 //
-// The process that makes garbage looks at its owner in the moment when the bound may have been
-// reached, as far as it knows; TrimAll looks at all owners, also at what other replicas have made.
+// The process that makes garbage checks the owner at the moment when the bound may have been
+// reached, as far as it knows. TrimAll checks all owners, including garbage of other replicas.
 
-// noBound is the room of an account that has no bound.
+// noBound is the remaining room of an account that has no bound.
 const noBound = math.MaxInt64
 
-// garbageWatch is what this process knows of the garbage of accounts. Safe for concurrent use.
+// garbageWatch is what this process knows about the garbage of accounts. Safe for concurrent use.
 type garbageWatch struct {
 	mu sync.Mutex
-	// bytes that an account may still add before it is looked at again; absent: it was
-	// not looked at yet
+	// bytes that an account may still add before the next check; absent before the first one
 	room map[string]int64
-	due  map[string]bool // to be looked at
+	due  map[string]bool // accounts to be checked
 }
 
-// add counts bytes that an account has added, and reports whether it is to be looked at.
+// add counts bytes that an account has added, and reports whether it is to be checked.
 func (c *garbageWatch) add(owner string, bytes int64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -51,7 +50,7 @@ func (c *garbageWatch) add(owner string, bytes int64) bool {
 	return true
 }
 
-// takeDue returns the accounts to be looked at and forgets them.
+// takeDue returns the accounts to be checked and forgets them.
 func (c *garbageWatch) takeDue() (owners []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -71,16 +70,15 @@ func (c *garbageWatch) setRoom(owner string, bytes int64) {
 	c.room[owner] = bytes
 }
 
-// forgetRoom has every account looked at again when it adds something: limits may have changed, and
-// other replicas know of other garbage.
+// forgetRoom makes every account be checked when it adds something: limits may have changed, and
+// other replicas may have made garbage.
 func (c *garbageWatch) forgetRoom() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.room = nil
 }
 
-// NoteGrowth notes, for when tx is durable, that an account has so many bytes more, in files or as
-// garbage.
+// NoteGrowth counts bytes that an account has added, in files or as garbage, once tx is durable.
 func (r *Registry) NoteGrowth(tx *db.Tx, owner string, bytes int64) {
 	tx.AfterCommit(func() {
 		if r.garbageWatch.add(owner, bytes) && r.TrimSoon != nil {
@@ -89,9 +87,8 @@ func (r *Registry) NoteGrowth(tx *db.Tx, owner string, bytes int64) {
 	})
 }
 
-// Trim makes the oldest garbage due of those accounts that have too much of it, as far as this
-// process has seen something change; it reports whether there is any. It is what Config.TrimSoon
-// asks for.
+// Trim makes the oldest garbage due of accounts that have too much of it, as far as this process
+// has seen changes. It reports whether there is any. Config.TrimSoon asks for it.
 func (r *Registry) Trim(ctx context.Context) (found bool, err error) {
 	for _, owner := range r.garbageWatch.takeDue() {
 		some, err := r.trim(ctx, owner)
@@ -103,8 +100,8 @@ func (r *Registry) Trim(ctx context.Context) (found bool, err error) {
 	return found, nil
 }
 
-// TrimAll is Trim for all accounts, to be called each time before the collector begins. It reads
-// the sums of all accounts at once, and looks closer at those that may be over the bound.
+// TrimAll is Trim for all accounts; call it before each run of the collector. It reads the sums of
+// all accounts at once, and checks those that may be over the bound.
 func (r *Registry) TrimAll(ctx context.Context) error {
 	r.garbageWatch.forgetRoom()
 	q := r.DB.Read(ctx)
@@ -118,8 +115,8 @@ func (r *Registry) TrimAll(ctx context.Context) error {
 			return err
 		}
 		for owner, a := range accounts {
-			// Bytes that are not reserved are those of files that are to be replaced:
-			// never more than a.Taken.
+			// Bytes that are not reserved replace other bytes: they are never more than the used or
+			// reserved bytes.
 			if !bounded(a) || 2*a.UsedOrReserved+garbage[owner] <= 2*a.MaxStorage {
 				continue
 			}
@@ -131,13 +128,13 @@ func (r *Registry) TrimAll(ctx context.Context) error {
 	return nil
 }
 
-// accountsAtOnce is how many accounts one query asks for.
+// accountsAtOnce is the number of accounts in one query.
 const accountsAtOnce = 1000
 
 // bounded reports whether an account has a bound.
 func bounded(a quota.StorageUse) bool { return a.MaxStorage >= 0 && a.MaxStorage <= math.MaxInt64/4 }
 
-// trim makes so much of an account's oldest garbage due that the rest is within the bound.
+// trim makes the oldest garbage of an account due, so that the rest is within the bound.
 func (r *Registry) trim(ctx context.Context, owner string) (found bool, err error) {
 	excess, err := r.excess(r.DB.Read(ctx), owner)
 	if err != nil {
@@ -162,7 +159,8 @@ func (r *Registry) trim(ctx context.Context, owner string) (found bool, err erro
 	return found, nil
 }
 
-// excess is by how many bytes an account has more than it may; below 0 it is the room that is left.
+// excess is the number of bytes by which an account exceeds its bound; a negative number is the
+// remaining room.
 func (r *Registry) excess(q db.Querier, owner string) (bytes int64, err error) {
 	accounts, err := quota.StorageUses(q, []string{owner})
 	if err != nil {

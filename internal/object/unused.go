@@ -9,12 +9,12 @@ import (
 	"larder/internal/fault"
 )
 
-// maxUnusedKeys is how many keys of a provider are looked at one by one.
+// maxUnusedKeys is the maximal number of keys of a provider that are checked one by one.
 const maxUnusedKeys = 1000
 
-// UnusedKeys returns the keys of a provider on the garbage list when nothing lies under any of
-// them: uploads note keys beforehand, which would keep a provider that is empty in use for hours.
-// ForgetKeys takes them off. Fault: Conflict when objects are left, or may be.
+// UnusedKeys returns the keys of a provider on the garbage list when no object exists under any of
+// them. Uploads put keys on the list beforehand, which would keep an empty provider in use for
+// hours. ForgetKeys removes them. Fault: Conflict when objects exist, or may exist.
 func (r *Registry) UnusedKeys(ctx context.Context, providerID string) ([]blob.Key, error) {
 	q := r.DB.Read(ctx)
 	has, err := ExistsIn(q, providerID)
@@ -43,9 +43,10 @@ func (r *Registry) UnusedKeys(ctx context.Context, providerID string) ([]blob.Ke
 	return keys, nil
 }
 
-// ForgetKeys takes keys that UnusedKeys has returned off the garbage list: an upload that holds one
-// of them fails, or begins again. The caller holds the tree alone. So it does with keys under which
-// an object may only come late. Fault: Conflict when the provider has any other key, or an object.
+// ForgetKeys removes keys that UnusedKeys has returned from the garbage list; an upload that has
+// one of them fails, or begins again. It also removes keys under which only late writes are
+// possible. The caller holds the tree alone. Fault: Conflict when the provider has any other key,
+// or an object.
 func ForgetKeys(tx *db.Tx, providerID string, keys []blob.Key) error {
 	if err := deleteKeys(tx, providerID, keys); err != nil {
 		return err

@@ -83,8 +83,8 @@ func (w *fixture) write(fn func(tx *db.Tx) error) {
 	w.must(w.db.Write(w.t.Context(), fn))
 }
 
-// storeContent puts content into the store, on the garbage list until it is used,
-// as an upload does.
+// storeContent puts content into the store; its key is on the garbage list until it is used, as
+// after an upload.
 func (w *fixture) storeContent(content string) object.Record {
 	w.t.Helper()
 	store, err := w.reg.Store(w.t.Context(), "local")
@@ -110,7 +110,7 @@ func (w *fixture) isStored(key blob.Key) bool {
 	return err == nil
 }
 
-// wrapStores puts wrap around every store that is collected from, from now on.
+// wrapStores wraps every store that is collected from now on.
 func (w *fixture) wrapStores(wrap func(providerID string, store blob.Store) blob.Store) {
 	inner := w.objects.Store
 	w.objects.Store = func(ctx context.Context, providerID string) (blob.Store, error) {
@@ -141,7 +141,7 @@ func (w *fixture) countRows(table string) (n int) {
 	return n
 }
 
-// countGarbage counts what is on the list for a provider.
+// countGarbage counts the keys of a provider on the garbage list.
 func (w *fixture) countGarbage(provider string) (n int) {
 	w.t.Helper()
 	w.must(w.db.Read(w.t.Context()).QueryRow("SELECT COUNT(*) FROM garbage WHERE provider_id = $1", provider).Scan(&n))
