@@ -15,8 +15,8 @@ import (
 	"larder/internal/fault"
 )
 
-// storePartDirectly puts a part into the store behind the service's back, as one that a connection
-// cut and that the server took for whole.
+// storePartDirectly puts a part into the store without the service, like a part that a connection
+// cut off and that the server took for whole.
 func (w *fixture) storePartDirectly(id string, number int, content string) {
 	w.t.Helper()
 	u := blob.Upload{PartSize: partLength}
@@ -30,7 +30,7 @@ func (w *fixture) storePartDirectly(id string, number int, content string) {
 	}
 }
 
-// makeUnrecorded makes a session one that was begun before parts were recorded.
+// makeUnrecorded changes a session to one that began before parts were recorded.
 func (w *fixture) makeUnrecorded(id string) {
 	w.t.Helper()
 	err := w.db.Write(ctx, func(tx *db.Tx) error {
@@ -50,19 +50,19 @@ func halfZeroed(part string) string {
 	return part[:len(part)/2] + strings.Repeat("\x00", len(part)-len(part)/2)
 }
 
-// wantMissing checks that a session does not complete, and says why.
+// wantMissing checks that a session does not complete and reports the missing parts.
 func (w *fixture) wantMissing(id, numbers string) {
 	w.t.Helper()
 	_, _, err := w.up.Complete(ctx, w.ann, id, "")
 	w.wantFault(err, fault.Unverified, "completing")
 	if told := new(fault.Error); !errors.As(err, &told) ||
 		!strings.HasSuffix(told.Message, "come in yet: "+numbers+".") {
-		w.t.Errorf("told %v, want parts %s", err, numbers)
+		w.t.Errorf("got %v, want parts %s", err, numbers)
 	}
 }
 
-// What was acknowledged of a part is what is put together. Another one in its place is missing, and
-// to be sent again.
+// Acknowledged parts are assembled. Another part in the place of one counts as missing and has to
+// be sent again.
 func TestPartReplacedInTheStoreIsMissing(t *testing.T) {
 	eachInParts(t, func(t *testing.T, w *fixture) {
 		content := distinctBytes(2500)
@@ -81,7 +81,7 @@ func TestPartReplacedInTheStoreIsMissing(t *testing.T) {
 	})
 }
 
-// A body of which the client was told that it failed does not count, though the store has it.
+// A part does not count when the client was told that it failed, even though the store has it.
 func TestUnacknowledgedPartDoesNotCount(t *testing.T) {
 	eachInParts(t, func(t *testing.T, w *fixture) {
 		content := distinctBytes(1500)
@@ -99,9 +99,9 @@ func TestUnacknowledgedPartDoesNotCount(t *testing.T) {
 	})
 }
 
-// Where parts may go straight to the store, its list counts, by whichever way each came, and
-// nothing is recorded; also after the session has ended and another takes the parts over, whatever
-// the mode by then.
+// Where parts may go directly to the store, the parts that it lists count, however each came, and
+// nothing is recorded. This also holds when a later session takes the parts over, whatever its mode
+// is.
 func TestDirectPartsCountAsListed(t *testing.T) {
 	eachInParts(t, func(t *testing.T, w *fixture) {
 		content := distinctBytes(2500)
@@ -131,7 +131,7 @@ func TestDirectPartsCountAsListed(t *testing.T) {
 	})
 }
 
-// What older versions took in is not sent twice.
+// Parts that older versions received are not sent twice.
 func TestPartsOfAnOlderVersionCountAsListed(t *testing.T) {
 	eachInParts(t, func(t *testing.T, w *fixture) {
 		content := distinctBytes(2500)
@@ -153,8 +153,8 @@ func TestPartsOfAnOlderVersionCountAsListed(t *testing.T) {
 	})
 }
 
-// Whoever takes parts over knows which of them were acknowledged, and pays for no others. The rows
-// go with their session.
+// A session that takes parts over knows which of them were acknowledged, and reserves only those.
+// The rows are deleted with their session.
 func TestAcknowledgedPartsAreTakenOver(t *testing.T) {
 	eachInParts(t, func(t *testing.T, w *fixture) {
 		content := distinctBytes(2500)
@@ -164,7 +164,7 @@ func TestAcknowledgedPartsAreTakenOver(t *testing.T) {
 		w.advance(time.Hour)
 		w.sweep()
 		w.wantReserved(w.ann, partLength, 0)
-		w.signAddresses() // with what lies there unacknowledged, no parts may go straight to the store
+		w.signAddresses() // with unacknowledged parts in the store, no parts may go directly to it
 		session := w.create(w.ann, inParts("f", 2500, "k"))
 		second := session.ID
 		if session.Mode != "worker" {
@@ -184,12 +184,12 @@ func TestAcknowledgedPartsAreTakenOver(t *testing.T) {
 		w.advance(49 * time.Hour)
 		w.sweep()
 		if n := w.queryInt("SELECT count(*) FROM upload_parts"); n != 0 {
-			t.Errorf("%d parts of no session", n)
+			t.Errorf("%d parts without a session", n)
 		}
 	})
 }
 
-// cancelingStore is a store whose caller goes away as soon as a part is stored.
+// cancelingStore is a store whose caller disconnects as soon as a part is stored.
 type cancelingStore struct {
 	blob.Store
 	leave func()
@@ -201,7 +201,7 @@ func (s cancelingStore) PutPart(ctx context.Context, u blob.Upload, number int, 
 	return part, err
 }
 
-// A client that goes away as its last byte came finds the part when it comes back.
+// A client that disconnects after its last byte finds the part when it returns.
 func TestPartIsAcknowledgedWhenTheClientLeaves(t *testing.T) {
 	eachInParts(t, func(t *testing.T, w *fixture) {
 		id := w.beginParts("")
@@ -215,7 +215,7 @@ func TestPartIsAcknowledgedWhenTheClientLeaves(t *testing.T) {
 	})
 }
 
-// Bodies for one part that come while others complete the upload: the file has one of them as a
+// While others complete the upload, several bodies for one part come: the file has one of them as a
 // whole, and one that was acknowledged.
 func TestPartsResentDuringCompletionStayWhole(t *testing.T) {
 	eachInParts(t, func(t *testing.T, w *fixture) {

@@ -9,7 +9,7 @@ import (
 	"larder/internal/provider"
 )
 
-// headSize is how many bytes from the start tell the type of a file.
+// headSize is the number of first bytes that the type of a file is detected from.
 const headSize = 4096
 
 // headReader remembers the first bytes that pass.
@@ -26,7 +26,7 @@ func (h *headReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// guardedReader ends with the error of guard, which it asks before each read.
+// guardedReader calls guard before each read, and ends with its error.
 type guardedReader struct {
 	r     io.Reader
 	guard func() error
@@ -39,9 +39,9 @@ func (g *guardedReader) Read(p []byte) (int, error) {
 	return g.r.Read(p)
 }
 
-// fill reads until buf is full or the body ends, and tells whether it ended. Unlike
-// io.ReadFull it keeps the end of a body apart from a body that broke off, which a
-// transport reports as io.ErrUnexpectedEOF.
+// fill reads until buf is full or the body ends, and reports whether it ended. Unlike io.ReadFull
+// it distinguishes the end of a body from a body that broke off, which a transport reports as
+// io.ErrUnexpectedEOF.
 func fill(r io.Reader, buf []byte) (n int, ended bool, err error) {
 	for idle := 0; n < len(buf); {
 		m, err := r.Read(buf[n:])
@@ -62,8 +62,7 @@ func fill(r io.Reader, buf []byte) (n int, ended bool, err error) {
 	return n, false, nil
 }
 
-// storeFault translates what a store answered to Put: a body that broke off is
-// not what was announced.
+// storeFault translates an error of a store's Put: a body that broke off is not what was announced.
 func storeFault(err error) error {
 	var broken blob.ErrReader
 	if errors.As(err, &broken) && fault.KindOf(err) == fault.Internal {

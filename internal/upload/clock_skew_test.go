@@ -13,7 +13,7 @@ import (
 	"larder/internal/upload"
 )
 
-// hookedStore is a store that calls then whenever an object was put.
+// hookedStore is a store that calls then after each object that is put.
 type hookedStore struct {
 	blob.Store
 	then func()
@@ -25,8 +25,8 @@ func (h hookedStore) Put(ctx context.Context, key blob.Key, body io.Reader, opts
 	return info, err
 }
 
-// collectWithClockAhead runs, after each object put, the collector of a replica whose clock is
-// ahead. It returns how to stop that.
+// collectWithClockAhead runs the collector of a replica whose clock is ahead after each object that
+// is put. stop ends that.
 func (w *fixture) collectWithClockAhead(by time.Duration) (stop func()) {
 	cfg := w.tree.Objects.Config
 	cfg.Now = func() time.Time { return w.now().Add(by) }
@@ -44,7 +44,7 @@ func (w *fixture) collectWithClockAhead(by time.Duration) (stop func()) {
 	return func() { running = false }
 }
 
-// Abuse case C129: a clock may cost an upload, never a file.
+// Abuse case C129: a wrong clock may cost an upload, never a file.
 func TestUploadFailsWhenItsObjectWasCollected(t *testing.T) {
 	each(t, func(t *testing.T, w *fixture) {
 		stop := w.collectWithClockAhead(5 * time.Hour)
@@ -60,8 +60,7 @@ func TestUploadFailsWhenItsObjectWasCollected(t *testing.T) {
 		_, _, err = w.up.Complete(ctx, w.ann, session.ID, etag)
 		w.wantFault(err, fault.Unverified, "session whose bytes are gone")
 		stop()
-		// What the ring had noted is collected already; it notes new keys and nobody
-		// sees anything of it.
+		// The keys at hand are collected already; new ones are drawn, unnoticed by the client.
 		if got := w.content(w.ann, w.put("later", "as ever").ID); got != "as ever" {
 			t.Errorf("read %q", got)
 		}

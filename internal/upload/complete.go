@@ -20,15 +20,15 @@ import (
 	"larder/internal/quota"
 )
 
-// errSessionChanged tells that the session moved on between the look at it and the transaction.
+// errSessionChanged says that the session changed between the check and the transaction.
 var errSessionChanged = errors.New("the upload session changed meanwhile")
 
-// Complete makes the file of the bytes received, after checking them in the store; the rights are
-// judged anew. Of several calls one makes it, and every repeat within a day gets the same file
-// with already set. The etag matters where the bytes came in one piece. Faults: Invalid (no etag),
-// NotFound, Conflict (aborted; a part is being written), UploadExpired, Unverified (bytes or parts
-// are missing, or others than announced), QuotaExceeded, AlreadyExists, Forbidden, RateLimited
-// (too many wait), Unavailable.
+// Complete makes the file of the received bytes, after checking them in the store, and decides
+// about permissions again. Of several calls one makes the file; every further call within a day
+// returns the same file with already set. The etag is for sessions whose bytes came in one piece.
+// Faults: Invalid (no etag), NotFound, Conflict (aborted; a part is being written), UploadExpired,
+// Unverified (bytes or parts are missing, or not those announced), QuotaExceeded, AlreadyExists,
+// Forbidden, RateLimited (too many wait), Unavailable.
 func (s *Service) Complete(ctx context.Context, a access.Actor, sessionID,
 	etag string) (file files.Entry, already bool, err error) {
 	const tries, maxSkewed = 20, 3
@@ -40,7 +40,7 @@ func (s *Service) Complete(ctx context.Context, a access.Actor, sessionID,
 		if !r.inParts() {
 			if etag = unquoteETag(etag); etag == "" {
 				return files.Entry{}, false, fault.New(fault.Invalid,
-					"The etag that the upload of the bytes answered is required.")
+					"The etag that the upload of the bytes returned is required.")
 			}
 		}
 		if r.status == completed {
@@ -66,9 +66,9 @@ func (s *Service) Complete(ctx context.Context, a access.Actor, sessionID,
 	}
 }
 
-// completeWhole makes the file of a session whose bytes came in one piece. Faults: those
-// of copyFromStaging, verify and commit. Error: errSessionChanged when the session is to
-// be looked at again.
+// completeWhole makes the file of a session whose bytes came in one piece. Faults: those of
+// copyFromStaging, verify and commit. Error: errSessionChanged when the session has to be read
+// again.
 func (s *Service) completeWhole(ctx context.Context, a access.Actor, r row, etag string) (file files.Entry, err error) {
 	made := r
 	if r.inStaging() {
@@ -85,13 +85,13 @@ func (s *Service) completeWhole(ctx context.Context, a access.Actor, r row, etag
 	return file, err
 }
 
-// unquoteETag is an etag as it was answered, whatever HTTP has put around it.
+// unquoteETag removes what HTTP puts around an etag.
 func unquoteETag(etag string) string {
 	return strings.Trim(strings.TrimPrefix(strings.TrimSpace(etag), "W/"), `"`)
 }
 
-// completedFile answers for a session that is completed already. Fault: NotFound, a day later or
-// when the file is gone.
+// completedFile returns the file of a completed session. Fault: NotFound, a day later or when the
+// file is gone.
 func (s *Service) completedFile(ctx context.Context, a access.Actor, r row) (files.Entry, error) {
 	if s.nowMs() >= r.completedAt+repeatableFor.Milliseconds() {
 		return files.Entry{}, noSession()
@@ -100,8 +100,8 @@ func (s *Service) completedFile(ctx context.Context, a access.Actor, r row) (fil
 	return file, err
 }
 
-// verify compares what the store holds with what was announced and what the client
-// names. Faults: Unverified, Unavailable.
+// verify compares the bytes in the store with the announced size and with the client's etag.
+// Faults: Unverified, Unavailable.
 func (s *Service) verify(ctx context.Context, r row, etag string) error {
 	if r.key == "" {
 		return fault.New(fault.Unverified, "The bytes of this upload have not come in yet.")
@@ -126,9 +126,9 @@ func (s *Service) verify(ctx context.Context, r row, etag string) error {
 	return nil
 }
 
-// finish has the store put the parts together and looks at the outcome; what that is called and its
-// type are then in r. Faults: Unverified (some are missing), Conflict (one is being written; they
-// are gone), Unavailable. Error: errSessionChanged when the session has ended meanwhile.
+// finish asks the store to assemble the parts and checks the object; it sets the etag and the type
+// in r. Faults: Unverified (parts are missing), Conflict (a part is being written; the parts are
+// gone), Unavailable. Error: errSessionChanged when the session has ended meanwhile.
 func (s *Service) finish(ctx context.Context, r *row) error {
 	store, err := s.store(ctx, r.dest.ProviderID)
 	if err != nil {
@@ -162,17 +162,17 @@ func (s *Service) finish(ctx context.Context, r *row) error {
 	return err
 }
 
-// assemble has the store put the parts together that count, and asks again for some two seconds
-// while somebody else is at it: a part in its last moments, one that is stored and not
-// acknowledged yet, or another completion. Errors: those of Finish, save ErrPart. Faults:
-// Unverified (some are missing), Unavailable.
+// assemble asks the store to assemble the acknowledged parts. It retries for some two seconds while
+// another request is active: a part that is about to be stored, one that is stored and not
+// acknowledged yet, or another completion. Errors: those of Finish, except ErrPart. Faults:
+// Unverified (parts are missing), Unavailable.
 func (s *Service) assemble(ctx context.Context, store blob.Store, r row) (blob.Info, error) {
 	for wait := time.Millisecond; ; wait *= 2 {
 		parts, others, err := s.received(ctx, r)
 		if err != nil {
 			return blob.Info{}, err
 		}
-		// also when some are missing: it tells when somebody is at it
+		// also when parts are missing: the store reports whether it is busy
 		info, err := store.Finish(ctx, s.upload(r), parts)
 		lacks := errors.Is(err, blob.ErrPart)
 		if lacks && (wait > time.Second || !others && len(parts) < r.totalParts) {
@@ -189,7 +189,7 @@ func (s *Service) assemble(ctx context.Context, store blob.Store, r row) (blob.I
 	}
 }
 
-// incomplete says which parts have not come in, as a fault.Unverified.
+// incomplete is a fault.Unverified that names the missing parts.
 func incomplete(total int, parts []blob.Part) error {
 	const some = 5
 	absent := missing(total, parts)
@@ -198,7 +198,8 @@ func incomplete(total int, parts []blob.Part) error {
 		names = append(names, strconv.Itoa(number))
 	}
 	if len(absent) == 0 {
-		return fault.New(fault.Unverified, "Some parts of this upload have not come in yet.") // they have by now
+		// they have come in by now
+		return fault.New(fault.Unverified, "Some parts of this upload have not come in yet.")
 	}
 	list := strings.Join(names, ", ")
 	if more := len(absent) - some; more > 0 {
@@ -207,7 +208,7 @@ func incomplete(total int, parts []blob.Part) error {
 	return fault.Newf(fault.Unverified, "Parts of this upload have not come in yet: %s.", list)
 }
 
-// sniffObject tells the type of an object by its first bytes. Fault: Unavailable.
+// sniffObject detects the type of an object by its first bytes. Fault: Unavailable.
 func sniffObject(ctx context.Context, store blob.Store, key blob.Key) (string, error) {
 	object, err := store.Open(ctx, key)
 	if err != nil {
@@ -221,13 +222,13 @@ func sniffObject(ctx context.Context, store blob.Store, key blob.Key) (string, e
 	return sniff(head), nil
 }
 
-// commit turns the session into a file, in one transaction; made says where its bytes lie and
-// what they are. Error: errSessionChanged when somebody else took the session out of pending, or
-// other bytes came in.
+// commit turns the session into a file, in one transaction; made says where its bytes are and what
+// they are. Error: errSessionChanged when another caller has ended the session, or other bytes have
+// come in.
 func (s *Service) commit(ctx context.Context, a access.Actor, r, made row) (files.Entry, error) {
 	var file files.Entry
 	err := s.db.Write(ctx, func(tx *db.Tx) error {
-		// before rows of sessions and quotas, as whoever deletes a folder does
+		// before rows of sessions and quotas, in the same order as the deletion of a folder
 		if err := tx.LockTree(false); err != nil {
 			return err
 		}
@@ -249,12 +250,11 @@ func (s *Service) commit(ctx context.Context, a access.Actor, r, made row) (file
 	return file, nil
 }
 
-// dest gives the reservation back and makes the file of stored bytes, which charges them and takes
+// putFile releases the reservation and makes the file of stored bytes, which charges them and takes
 // their key off the garbage list.
 func (s *Service) putFile(ctx context.Context, tx *db.Tx, a access.Actor, r row) (files.Entry, error) {
-	// On PostgreSQL also where nothing was reserved: whoever makes a file has then locked
-	// the quota's row before the name in the folder, and no two uploads of one name wait
-	// for each other crosswise.
+	// On PostgreSQL also where nothing was reserved: every transaction that makes a file then locks
+	// the quota row before the name in the folder, so two uploads of one name cannot deadlock.
 	if r.bytes > 0 || r.files > 0 || s.db.Dialect() == "postgres" {
 		if err := quota.Release(tx, r.userID, r.bytes, r.files); err != nil {
 			return files.Entry{}, err

@@ -16,35 +16,35 @@ import (
 	"larder/internal/provider"
 )
 
-// How the bytes of a session come. In mode presigned they may also come through the service, part
-// by part or as a whole: a client may find that it does not reach the store.
+// Modes in which the bytes of a session come. In mode presigned they may also come through the
+// service, in parts or as a whole, for clients that cannot reach the store.
 const (
 	modeWorker    = "worker"
 	modePresigned = "presigned"
 )
 
-// PartURL is where one part goes.
+// PartURL is the address of one part.
 type PartURL struct {
 	Number int
 	URL    string
 }
 
-// maxUsableAddresses is how many addresses for bytes in one piece a user may have that can
-// still be used, whatever became of their sessions. What is sent there is charged once a file
-// is made of it, and swept when the address has expired: without a bound it would be storage
-// for nothing (abuse case C96).
+// maxUsableAddresses is the maximal number of addresses for bytes in one piece that a user has and
+// that can still be used, whatever happened to their sessions. Bytes sent there are charged when a
+// file is made of them, and deleted when the address has expired: without a bound it would be free
+// storage (abuse case C96).
 const maxUsableAddresses = 100
 
-// chooseMode decides how the bytes of a user's new session may come. Bytes that are none always go
-// through the service, and so do those in one piece where a publicDomain shows whatever lies in the
-// bucket: clients who send them there say what type they are.
+// chooseMode chooses the mode of a user's new session. An empty file always goes through the
+// service. So do bytes in one piece where a publicDomain serves everything in the bucket, since the
+// client that sends them directly sets their type.
 func (s *Service) chooseMode(ctx context.Context, n NewSession, userID, providerID string) (string, error) {
 	if n.Mode == modeWorker || n.Size == 0 {
 		return modeWorker, nil
 	}
 	store, err := s.store(ctx, providerID)
 	if err != nil {
-		return modeWorker, nil // what is wrong with it shows when bytes come
+		return modeWorker, nil // an error of the store shows when bytes come
 	}
 	if _, signs := store.(blob.Presigner); !signs {
 		return modeWorker, nil
@@ -66,16 +66,16 @@ func (s *Service) chooseMode(ctx context.Context, n NewSession, userID, provider
 	return modePresigned, nil
 }
 
-// reachedByHTTPS reports whether clients reach the provider's store by https. A page that came by
+// reachedByHTTPS reports whether clients reach the provider's store by https. A page loaded by
 // https may not send anything by http.
 func reachedByHTTPS(p provider.Provider) bool {
 	address, err := url.Parse(cmp.Or(p.UploadDomain, p.Endpoint))
-	return err != nil || address.Scheme != "http" // a host alone is reached by https
+	return err != nil || address.Scheme != "http" // a host without a scheme is reached by https
 }
 
-// sessionFor is what the owner of a session gets to see of it, with the addresses that
-// bytes may go to straight. Without them, because nobody wants or can make them, the bytes
-// go through the service.
+// sessionFor returns the session for its owner, with the addresses for sending bytes directly to
+// the store. Without addresses, because they are not wanted or cannot be made, the bytes go through
+// the service.
 func (s *Service) sessionFor(ctx context.Context, r row, wanted string) Session {
 	session := r.session()
 	if session.Mode == modeWorker {
@@ -103,8 +103,8 @@ func (s *Service) warnUnsigned(r row, err error) {
 	s.log.Warn("sign addresses for an upload", "provider", r.dest.ProviderID, "error", err)
 }
 
-// signer returns what signs addresses for a session, and how long they may last:
-// never longer than it.
+// signer returns the store's signer for a session, and the validity of its addresses, which end
+// with the session.
 func (s *Service) signer(ctx context.Context, r row) (blob.Presigner, time.Duration, error) {
 	lasts := (time.Duration(r.expiresAt-s.nowMs()) * time.Millisecond).Truncate(time.Second) // stores count in seconds
 	if lasts <= 0 {
@@ -145,18 +145,17 @@ func (s *Service) partURLs(ctx context.Context, r row, numbers []int) ([]PartURL
 	return urls, nil
 }
 
-// copyFromStaging looks at what lies where the bytes of a session were sent straight to, and
-// copies it to where nobody can write. It returns r as it is with the copy, whose key is noted
-// as garbage until a file is made of it. Faults: Unverified (nothing is there, or other bytes
-// than announced or than etag names), Unavailable. Error: errSessionChanged when the session
-// has moved on meanwhile.
+// copyFromStaging checks the bytes of a session that were sent directly to the store, and copies
+// them to a key where nobody can write. It returns r with the copy, whose key is on the garbage
+// list until a file is made of it. Faults: Unverified (no bytes, or not those announced or named by
+// etag), Unavailable. Error: errSessionChanged when the session has changed meanwhile.
 func (s *Service) copyFromStaging(ctx context.Context, r row, etag string) (row, error) {
 	gone, err := s.completionWaiters.enter(r.userID)
 	if err != nil {
 		return r, err
 	}
 	defer gone()
-	leave, err := s.copySlots.acquire(ctx, r.userID) // a copy that comes to nothing costs the store all the same
+	leave, err := s.copySlots.acquire(ctx, r.userID) // a copy that is not used has the same cost for the store
 	if err != nil {
 		return r, err
 	}
@@ -189,7 +188,8 @@ func (s *Service) copyFromStaging(ctx context.Context, r row, etag string) (row,
 	if made.key, _, err = s.keys.DiscardedKey(ctx, r.dest.ProviderID); err != nil {
 		return r, err
 	}
-	if store, err = s.store(ctx, r.dest.ProviderID); err != nil { // after the key is noted, see object.Keyring
+	// after the key is on the garbage list, see object.KeySource
+	if store, err = s.store(ctx, r.dest.ProviderID); err != nil {
 		return r, err
 	}
 	copied, err := s.copyObject(ctx, store, r, made, info.ETag)
@@ -199,7 +199,7 @@ func (s *Service) copyFromStaging(ctx context.Context, r row, etag string) (row,
 	case errors.Is(err, blob.ErrChanged):
 		return r, fault.New(fault.Unverified, "Other bytes have come in meanwhile. Complete with their etag.").
 			WithCause(err)
-	case err != nil: // the key stays noted for later: a store that was slow to answer may be slow to copy
+	case err != nil: // the key stays on the list for later: a store that was slow to answer may be slow to copy
 		return r, provider.Fault(err)
 	case copied.Size != r.size:
 		return made, fault.New(fault.Unverified, "The store holds other bytes than those received. Send them again.")
@@ -209,7 +209,7 @@ func (s *Service) copyFromStaging(ctx context.Context, r row, etag string) (row,
 	return made, nil
 }
 
-// bytesMissing says that the bytes of a session are not where they are sent straight to.
+// bytesMissing is the fault for a session whose bytes are not at its staging key.
 func (s *Service) bytesMissing(ctx context.Context, r row, err error) error {
 	if now, err := find(s.db.Read(ctx), r.userID, r.id); err == nil && (now.status != r.status || now.key != r.key) {
 		return errSessionChanged
@@ -217,8 +217,8 @@ func (s *Service) bytesMissing(ctx context.Context, r row, err error) error {
 	return fault.New(fault.Unverified, "The bytes of this upload have not come in yet.").WithCause(err)
 }
 
-// copyObject copies the object with that ETag from r.key to made.key, by the store where it can.
-// Errors: those of blob.Copier, save ErrCopyUnsupported.
+// copyObject copies the object with that ETag from r.key to made.key, in the store where possible.
+// Errors: those of blob.Copier, except ErrNoCopy.
 func (s *Service) copyObject(ctx context.Context, store blob.Store, r, made row, etag string) (blob.Info, error) {
 	if copier, ok := store.(blob.Copier); ok {
 		info, err := copier.CopyFrom(ctx, made.key, store, r.key, made.mimeType, etag)
@@ -235,14 +235,14 @@ func (s *Service) copyObject(ctx context.Context, store blob.Store, r, made row,
 	if err != nil {
 		return blob.Info{}, storeFault(err)
 	}
-	again, err := store.Stat(ctx, r.key) // an open object does not tell whether it is the one that was looked at
+	again, err := store.Stat(ctx, r.key) // an open object does not tell whether it is the one that was checked
 	if err == nil && again.ETag != etag {
 		err = fmt.Errorf("read object: %w", blob.ErrChanged)
 	}
 	return info, err
 }
 
-// discardCopy makes a copy garbage at once of which no file was made, because of err.
+// discardCopy makes a copy garbage at once when no file was made of it, because of err.
 func (s *Service) discardCopy(ctx context.Context, err error, made row) {
 	if errors.Is(err, object.ErrCollected) {
 		s.log.Warn("an upload's key was collected before its time: compare the clocks of the replicas", "provider",

@@ -18,8 +18,8 @@ import (
 	"larder/internal/upload"
 )
 
-// signingStore is a store that signs addresses, copies nothing, and has etags of what was sent to
-// them. An address begins with the key.
+// signingStore is a store that signs addresses, copies nothing, and has the etags of the bytes sent
+// to them. An address begins with the key.
 type signingStore struct {
 	*blobtest.FaultyStore
 	tags *sync.Map // by key
@@ -45,8 +45,9 @@ func (signingStore) PresignPart(_ context.Context, u blob.Upload, number int, la
 	return fmt.Sprintf("%s %d %d %v", u.Key, number, u.PartLength(number), lasts), nil
 }
 
-// signAddresses has the world's store sign addresses from now on, and returns what sends content by
-// one, past the service, in the place of what was sent before. It returns the etag.
+// signAddresses makes the store sign addresses from now on. It returns a function that sends
+// content to such an address, past the service, replacing what was sent before, and returns the
+// etag.
 func (w *fixture) signAddresses() (straight func(address, content string) (etag string)) {
 	tags := &sync.Map{}
 	w.up.WrapStores(func(inner blob.Store) blob.Store {
@@ -71,8 +72,8 @@ func (w *fixture) signAddresses() (straight func(address, content string) (etag 
 	}
 }
 
-// A store that signs addresses and cannot copy has its bytes copied through the service, hashed on
-// the way and looked at once more afterwards.
+// A store that signs addresses and cannot copy has its bytes copied by the service, which hashes
+// them and checks them once more afterwards.
 func TestDirectUploadIsCopiedThroughTheService(t *testing.T) {
 	each(t, func(t *testing.T, w *fixture) {
 		straight := w.signAddresses()
@@ -100,10 +101,10 @@ func TestDirectUploadIsCopiedThroughTheService(t *testing.T) {
 			t.Errorf("%d objects have the checksum", n)
 		}
 
-		// Other bytes of the same length come while these are copied.
+		// Other bytes of the same length arrive during the copy.
 		session = w.create(w.ann, file("g", 5))
 		etag = straight(session.URL, "first")
-		then := func() { straight(session.URL, "other") } // straight puts past the hook
+		then := func() { straight(session.URL, "other") } // this Put goes past the hook
 		w.up.WrapStores(func(inner blob.Store) blob.Store {
 			return hookBeforePut{inner.(signingStore), &then}
 		})
@@ -111,16 +112,16 @@ func TestDirectUploadIsCopiedThroughTheService(t *testing.T) {
 		w.wantFault(err, fault.Unverified, "bytes that changed while they were copied")
 		w.advance(4 * time.Hour)
 		w.sweepAndCollect()
-		if n := w.queryInt("SELECT count(*) FROM garbage"); n > 64 { // keys that are noted and were not used, or none
+		if n := w.queryInt("SELECT count(*) FROM garbage"); n > 64 { // keys on the list that were not used, or none
 			t.Errorf("%d keys of garbage", n)
 		}
-		if objects := w.storedKeys(); len(objects) != 2 { // the first file of the world, and f
+		if objects := w.storedKeys(); len(objects) != 2 { // the first file of the fixture, and f
 			t.Errorf("in the store: %v", objects)
 		}
 	})
 }
 
-// hookBeforePut has something happen after each object put.
+// hookBeforePut calls a function before each object is put.
 type hookBeforePut struct {
 	signingStore
 	then *func()
@@ -132,8 +133,8 @@ func (h hookBeforePut) Put(ctx context.Context, key blob.Key, body io.Reader, op
 	return info, err
 }
 
-// A key that a replica with a clock far ahead collected is replaced by another, and nobody sees
-// anything of it (abuse case C129).
+// A key that a replica with a clock far ahead has collected is replaced by another one, unnoticed
+// by the client (abuse case C129).
 func TestDirectUploadGetsANewKeyWhenItsOwnWasCollected(t *testing.T) {
 	each(t, func(t *testing.T, w *fixture) {
 		straight := w.signAddresses()
@@ -144,7 +145,7 @@ func TestDirectUploadGetsANewKeyWhenItsOwnWasCollected(t *testing.T) {
 		ahead := time.Duration(0)
 		cfg.Now = func() time.Time { return w.now().Add(ahead) }
 		ahead = 3 * time.Hour
-		if err := w.db.Write(ctx, func(tx *db.Tx) error { // all but where the bytes wait
+		if err := w.db.Write(ctx, func(tx *db.Tx) error { // all but the staging key
 			_, err := tx.Exec(
 				"UPDATE garbage SET after = after + 1000000000 WHERE key IN (SELECT object_key FROM upload_sessions)")
 			return err
@@ -160,8 +161,8 @@ func TestDirectUploadGetsANewKeyWhenItsOwnWasCollected(t *testing.T) {
 	})
 }
 
-// What a client asks for and how it comes to the site decide where it sends the bytes; anything
-// else asked for is refused.
+// The client's request and the scheme of the site decide where the bytes are sent; any other mode
+// is refused.
 func TestDirectUploadIsForClientsThatReachTheStore(t *testing.T) {
 	each(t, func(t *testing.T, w *fixture) {
 		w.signAddresses()
@@ -185,7 +186,7 @@ func TestDirectUploadIsForClientsThatReachTheStore(t *testing.T) {
 		n := file("f", 1)
 		n.Mode = "presigned"
 		_, err := w.up.Create(ctx, w.ann, n)
-		w.wantFault(err, fault.Invalid, "a mode that nobody may ask for")
+		w.wantFault(err, fault.Invalid, "an invalid mode")
 	})
 }
 

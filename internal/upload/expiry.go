@@ -13,10 +13,10 @@ import (
 	"larder/internal/quota"
 )
 
-// Abort ends a session; its reservation is back at once and its bytes are garbage, as are
-// those kept of an expired one. Bytes that can still be sent straight to the store stay
-// garbage for later, and the session counts among the open ones until then. Repeating it is
-// fine. Faults: NotFound, Conflict (completed).
+// Abort ends a session, releases its reservation at once, and makes its bytes garbage, as well as
+// the kept parts of an expired session. Bytes that can still be sent directly to the store stay
+// garbage for later, and the session counts among the open ones until then. Repeating it is no
+// error. Faults: NotFound, Conflict (completed).
 func (s *Service) Abort(ctx context.Context, a access.Actor, sessionID string) error {
 	err := s.db.Write(ctx, func(tx *db.Tx) error {
 		r, err := abort(tx, a.UserID, sessionID)
@@ -37,22 +37,22 @@ func (s *Service) Abort(ctx context.Context, a access.Actor, sessionID string) e
 	return nil
 }
 
-// releaseAndDiscard returns the reservation of a row that has just left pending, or whose parts are
-// not kept any more, and its bytes to the collector.
+// releaseAndDiscard releases the reservation of a row that has just left pending, or whose parts
+// are not kept any more, and puts its bytes on the garbage list.
 func (s *Service) releaseAndDiscard(tx *db.Tx, r row) error {
 	if err := quota.Release(tx, r.userID, r.bytes, r.files); err != nil {
 		return err
 	}
-	if r.key == "" || r.inStaging() { // what comes to where bytes wait is swept when their address has expired
+	if r.key == "" || r.inStaging() { // bytes at the staging key are deleted when their address has expired
 		return nil
 	}
 	return object.Discard(tx, r.dest.ProviderID, r.key, s.nowMs())
 }
 
-// EndAll ends, in the caller's transaction, every upload of a user whose account goes, and locks
-// the user's quota, so that none comes in beside it: sessions are aborted as by Abort. An upload in
-// one request fails when it comes to its end, since the account is asked for then, and tidies up
-// itself; its reservation is back at once as well.
+// EndAll ends, in the caller's transaction, every upload of a user whose account is being deleted,
+// and locks the user's quota, so that no new upload begins beside it. It aborts sessions as Abort
+// does. An upload in one request fails at its end, where it checks the account, and cleans up
+// itself; its reservation is released at once as well.
 func (s *Service) EndAll(tx *db.Tx, userID string) error {
 	if err := s.endSessions(tx, userID); err != nil { // sessions before quotas, as everywhere
 		return err
@@ -60,7 +60,7 @@ func (s *Service) EndAll(tx *db.Tx, userID string) error {
 	if err := quota.Lock(tx, userID); err != nil {
 		return err
 	}
-	if err := s.endSessions(tx, userID); err != nil { // those that were begun before the lock
+	if err := s.endSessions(tx, userID); err != nil { // those that began before the lock
 		return err
 	}
 	bytes, files, err := unreserve(tx, userID)
@@ -83,8 +83,8 @@ func (s *Service) endSessions(tx *db.Tx, userID string) error {
 	return nil
 }
 
-// bytesToKeep returns how many bytes are to be kept of a session whose time
-// is over. Fault: Unavailable.
+// bytesToKeep returns the number of bytes to keep of a session that has expired. Fault:
+// Unavailable.
 func (s *Service) bytesToKeep(ctx context.Context, r row) (int64, error) {
 	if !r.keepsParts() || s.nowMs() >= r.partsKeptUntil() {
 		return 0, nil
@@ -96,8 +96,8 @@ func (s *Service) bytesToKeep(ctx context.Context, r row) (int64, error) {
 	return totalSize(parts), err
 }
 
-// expire ends a session whose time is over, keeping what it received when that is anything, and
-// does nothing to any other.
+// expire ends an expired session and keeps the parts that it received, if any. It does nothing to
+// other sessions.
 func (s *Service) expire(ctx context.Context, r row, received int64) error {
 	return s.db.Write(ctx, func(tx *db.Tx) error {
 		if received > 0 {
@@ -119,7 +119,8 @@ func (s *Service) expire(ctx context.Context, r row, received int64) error {
 	})
 }
 
-// dropKeptParts gives up the parts kept of an expired session, unless somebody took them meanwhile.
+// dropKeptParts gives up the kept parts of an expired session, unless another session has taken
+// them over meanwhile.
 func (s *Service) dropKeptParts(ctx context.Context, r row) error {
 	return s.db.Write(ctx, func(tx *db.Tx) error {
 		former, err := endKeeping(tx, r.id)
@@ -135,10 +136,9 @@ func (s *Service) dropKeptParts(ctx context.Context, r row) error {
 
 const sweepBatch = 200
 
-// Sweep ends sessions whose time is over and deletes rows that nobody asks for any more. To be
-// called at least twice a minute, by one replica or all: an expired session's reservation has to be
-// back within a minute. Where a store has to be asked what is to be kept and does not answer, the
-// session waits for a later sweep.
+// Sweep ends expired sessions and deletes old rows. Call it at least twice a minute, in one replica
+// or all: the reservation of an expired session has to be released within a minute. When a store
+// does not answer which parts to keep, the session waits for a later sweep.
 func (s *Service) Sweep(ctx context.Context) error {
 	if err := s.sweepExpired(ctx); err != nil {
 		return fmt.Errorf("end expired uploads: %w", err)
@@ -164,14 +164,13 @@ func (s *Service) Sweep(ctx context.Context) error {
 }
 
 func (s *Service) sweepExpired(ctx context.Context) error {
-	silent := map[string]bool{} // providers that did not answer once are not asked again
+	silent := map[string]bool{} // providers that failed to answer are not asked again
 	for after := (row{}); ; {
 		rows, err := expiredPending(s.db.Read(ctx), s.nowMs(), after, sweepBatch)
 		if err != nil {
 			return err
 		}
-		// a transaction each: locks of several sessions at once could cross with
-		// those of their users
+		// one transaction each: locks of several sessions could deadlock with those of their users
 		for _, r := range rows {
 			after = r
 			if r.keepsParts() && silent[r.dest.ProviderID] {
@@ -181,7 +180,7 @@ func (s *Service) sweepExpired(ctx context.Context) error {
 			received, err := s.bytesToKeep(limited, r)
 			cancel()
 			if err != nil {
-				s.log.Warn("ask what an expired upload received", "provider", r.dest.ProviderID, "error", err)
+				s.log.Warn("ask how much of an expired upload has come in", "provider", r.dest.ProviderID, "error", err)
 				silent[r.dest.ProviderID] = true
 				continue
 			}

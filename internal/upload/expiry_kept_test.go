@@ -34,7 +34,7 @@ func (w *fixture) beginParts(key string, numbers ...int) string {
 	return id
 }
 
-// Abuse case C96: what an expired session gives back, and when.
+// Abuse case C96: what an expired session releases, and when.
 func TestExpiryKeepsWhatCameInForADay(t *testing.T) {
 	eachInParts(t, func(t *testing.T, w *fixture) {
 		keyless, empty, kept := w.create(w.ann, inParts("a", 2500, "")).
@@ -64,11 +64,11 @@ func TestExpiryKeepsWhatCameInForADay(t *testing.T) {
 		w.wantReserved(w.ann, 0, 0)
 		w.wantOnlyFileObjects("a day later")
 		_, err := w.up.Parts(ctx, w.ann, kept)
-		w.wantFault(err, fault.NotFound, "a session of yesterday")
+		w.wantFault(err, fault.NotFound, "a session of the day before")
 	})
 }
 
-// Between two looks at the clock, in one sweep, the day may be over.
+// The day may end between two readings of the clock in one sweep.
 func TestSweepForgetsOnlyDroppedParts(t *testing.T) {
 	eachInParts(t, func(t *testing.T, w *fixture) {
 		w.beginParts("k", 1)
@@ -102,7 +102,7 @@ func TestKeptPartsAreTakenOverTheNextDay(t *testing.T) {
 				_, err := w.up.Create(ctx, w.ann, n)
 				w.wantFault(err, fault.Invalid, "another target or size")
 			}
-			again := keyed("f", 2500, "k") // without a number of parts, which only switches them on
+			again := keyed("f", 2500, "k") // without a number of parts, which only selects parts
 			begun := w.store.Calls(blobtest.Begin)
 			second := w.create(w.ann, again)
 			if second.ID == first || second.TotalParts == nil || *second.TotalParts != 3 ||
@@ -114,7 +114,7 @@ func TestKeptPartsAreTakenOverTheNextDay(t *testing.T) {
 			}
 			w.wantReserved(w.ann, 2500, 1)
 			w.wantParts(w.ann, second.ID, []int{1, 3}, []int{2})
-			if err := w.up.Abort(ctx, w.ann, first); err != nil { // it has nothing to give any more
+			if err := w.up.Abort(ctx, w.ann, first); err != nil { // it has nothing to release any more
 				t.Error(err)
 			}
 			w.sweepAndCollect()
@@ -135,7 +135,7 @@ func TestKeptPartsAreTakenOverTheNextDay(t *testing.T) {
 	}
 }
 
-// collect has the collector take what is garbage by now.
+// collect runs the collector once.
 func (w *fixture) collect() {
 	w.t.Helper()
 	if _, err := w.tree.Collect(ctx); err != nil {
@@ -199,7 +199,7 @@ func TestKeptPartsCountAgainstTheQuota(t *testing.T) {
 		w.wantFault(err, fault.QuotaExceeded, "beside 2000 bytes kept of 3000")
 		other := w.create(w.ann, inParts("g", 1000, ""))
 		_, err = w.up.Create(ctx, w.ann, inParts("f", 2500, "k"))
-		w.wantFault(err, fault.QuotaExceeded, "going on while there is no room for the rest")
+		w.wantFault(err, fault.QuotaExceeded, "continuing without room for the rest")
 		w.wantReserved(w.ann, 3000, 1)
 		if err := w.up.Abort(ctx, w.ann, other.ID); err != nil {
 			t.Fatal(err)
@@ -214,7 +214,7 @@ func TestKeptPartsCanBeDropped(t *testing.T) {
 		id := w.beginParts("k", 1, 2)
 		w.advance(time.Hour)
 		w.sweep()
-		other := w.create(w.ann, file("other", 5000)) // in whose reservation one that is given back twice would show
+		other := w.create(w.ann, file("other", 5000)) // its reservation would show a second release
 		w.wantFault(w.up.Abort(ctx, w.ben, id), fault.NotFound, "by somebody else")
 		w.wantReserved(w.ann, 7000, 1)
 		for range 2 {
@@ -246,7 +246,7 @@ func TestRenewalUpToADay(t *testing.T) {
 		}
 		w.advance(time.Minute)
 		end(61 * time.Minute)
-		w.advance(-10 * time.Minute) // a replica whose clock is behind takes nothing away
+		w.advance(-10 * time.Minute) // a replica whose clock is behind does not shorten it
 		end(61 * time.Minute)
 		w.advance(10 * time.Minute)
 		for range 46 { // to 23:01
@@ -270,8 +270,8 @@ func TestRenewalUpToADay(t *testing.T) {
 	})
 }
 
-// A part that is under way when its session is renewed goes on; when its session ends it is cut,
-// and nothing of it stays.
+// A part that is being sent continues when its session is renewed. When its session ends the part
+// is cut off, and nothing of it stays.
 func TestPartUnderWayEndsWithItsSession(t *testing.T) {
 	type test struct {
 		meanwhile func(w *fixture, id string)
@@ -333,7 +333,7 @@ func TestPartUnderWayEndsWithItsSession(t *testing.T) {
 	}
 }
 
-// Aborting at the last moment, when the whole body is there already.
+// The session is aborted at the last moment, when the whole body has arrived.
 func TestAPartIsNotAcknowledgedAfterTheAbort(t *testing.T) {
 	eachInParts(t, func(t *testing.T, w *fixture) {
 		id := w.beginParts("", 3)
@@ -441,8 +441,8 @@ func (w *fixture) exec(query string, args ...any) {
 	}
 }
 
-// Abuse case C24: a session stays with the provider that it began on, wherever its mount lies by
-// now; a new one does not take over parts that lie elsewhere.
+// Abuse case C24: a session stays with the provider that it began on, whatever provider its mount
+// has by now. A new session does not take over parts in another provider.
 func TestSessionKeepsItsProvider(t *testing.T) {
 	eachInParts(t, func(t *testing.T, w *fixture) {
 		single := w.create(w.ann, file("single", 5)).ID
@@ -512,7 +512,8 @@ func TestASessionGoesOnUnderAnotherMountOfItsProvider(t *testing.T) {
 	})
 }
 
-// What the collector has begun with is not taken back, neither by a renewal nor by whoever goes on.
+// Keys that the collector has claimed are not taken back, neither by a renewal nor by a new
+// session.
 func TestClaimedPartsAreNotTakenBack(t *testing.T) {
 	eachInParts(t, func(t *testing.T, w *fixture) {
 		claim := func() {
@@ -530,7 +531,7 @@ func TestClaimedPartsAreNotTakenBack(t *testing.T) {
 	})
 }
 
-// Abuse case C129: a clock may cost parts, never a file, and the upload can be begun again.
+// Abuse case C129: a wrong clock may cost parts, never a file, and the upload can be begun again.
 func TestPartsCollectedTooEarlyCostNoFile(t *testing.T) {
 	eachInParts(t, func(t *testing.T, w *fixture) {
 		w.put("notes a batch of keys", "x")
@@ -543,7 +544,7 @@ func TestPartsCollectedTooEarlyCostNoFile(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		early() // what is noted is gone already
+		early() // deletes the keys at hand
 		pending := w.beginParts("k", 1, 2, 3)
 		ahead = 50 * time.Hour
 		early()

@@ -9,7 +9,7 @@ import (
 	"larder/internal/db"
 )
 
-// WrapStores puts wrap around every store that s opens from now on.
+// WrapStores wraps every store that s opens from now on.
 func (s *Service) WrapStores(wrap func(blob.Store) blob.Store) {
 	inner := s.store
 	s.store = func(ctx context.Context, providerID string) (blob.Store, error) {
@@ -21,20 +21,20 @@ func (s *Service) WrapStores(wrap func(blob.Store) blob.Store) {
 	}
 }
 
-// SetPartSize makes parts of that many bytes.
+// SetPartSize sets the size of parts in bytes.
 func (s *Service) SetPartSize(bytes int64) { s.partSize = bytes }
 
-// SetLeaseWait bounds how long a completion waits for another one.
+// SetLeaseWait sets how long a completion waits for another one.
 func (s *Service) SetLeaseWait(d time.Duration) { s.leaseWait = d }
 
-// CompletionsWaiting is how many completions wait at this moment.
+// CompletionsWaiting is the number of completions that wait at present.
 func (s *Service) CompletionsWaiting() int {
 	s.completionWaiters.mu.Lock()
 	defer s.completionWaiters.mu.Unlock()
 	return s.completionWaiters.all
 }
 
-// TakeLease takes the lease of a session as it is before anybody has taken it.
+// TakeLease takes the lease of a session as if nobody had taken it before.
 func (s *Service) TakeLease(ctx context.Context, a access.Actor, id string) error {
 	r, err := find(s.db.Read(ctx), a.UserID, id)
 	if err != nil {
@@ -50,11 +50,11 @@ func (s *Service) TakeLease(ctx context.Context, a access.Actor, id string) erro
 	})
 }
 
-// SetLeaseRenewal has the leases of completions renewed that often.
+// SetLeaseRenewal sets how often the leases of completions are renewed.
 func (s *Service) SetLeaseRenewal(every time.Duration) { s.leaseRenewal = every }
 
-// SetSlotTimeout bounds how long an upload in one request waits for a slot.
+// SetSlotTimeout sets how long an upload in one request waits for a slot.
 func (s *Service) SetSlotTimeout(d time.Duration) { s.slotTimeout = d }
 
-// SetAnswerTime bounds how long a store has to tell what came in.
+// SetAnswerTime sets how long a store has to report what came in.
 func (s *Service) SetAnswerTime(d time.Duration) { s.answerTime = d }

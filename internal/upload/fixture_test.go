@@ -51,12 +51,12 @@ type fixture struct {
 	admin     access.Actor
 	ann, ben  access.Actor
 	clock     atomic.Int64 // ms
-	clockStep atomic.Int64 // ms that pass whenever somebody looks at the clock
+	clockStep atomic.Int64 // ms that pass at each reading of the clock
 }
 
 var ctx = context.Background()
 
-// each runs test in a world of its own on each engine.
+// each runs test with a fixture of its own on each engine.
 func each(t *testing.T, test func(t *testing.T, w *fixture)) {
 	t.Helper()
 	t.Parallel()
@@ -137,7 +137,7 @@ func newFixture(t *testing.T, d *db.DB) *fixture {
 		}
 		*actor = access.Actor{UserID: user.ID, Role: user.Role, HomeID: user.HomeID}
 	}
-	// One store for the whole world, so that a test can tell it to fail before the first upload.
+	// One store for the whole fixture, so that a test can make it fail before the first upload.
 	if _, err := w.up.Put(ctx, w.admin, upload.OneShot{Dir: path("/public"), Name: "first", Size: -1,
 		Body: strings.NewReader("")}); err != nil {
 		t.Fatal(err)
@@ -219,7 +219,7 @@ func (w *fixture) content(a access.Actor, id string) string {
 	return string(all)
 }
 
-// used is what the user's quota says is used.
+// used reads the used amounts of the user's quota.
 func (w *fixture) used(a access.Actor) (storage, count int64) {
 	w.t.Helper()
 	q, err := quota.Get(w.db.Read(ctx), a.UserID)
@@ -254,14 +254,14 @@ func (w *fixture) wantFault(err error, kind fault.Kind, doing string) {
 	}
 }
 
-// storedKeys lists the objects on the disk, by their keys.
+// storedKeys lists the keys of the objects on the disk.
 func (w *fixture) storedKeys() []string {
 	w.t.Helper()
 	root := filepath.Join(w.objects, "default")
 	var keys []string
 	err := filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil // a temporary file that is gone
+			return nil // a temporary file that was deleted meanwhile
 		}
 		if err == nil && entry.Type().IsRegular() && !strings.HasPrefix(entry.Name(), ".larder") {
 			key, err := filepath.Rel(root, name)
@@ -276,8 +276,8 @@ func (w *fixture) storedKeys() []string {
 	return keys
 }
 
-// checkInvariants is abuse case C93, and that each object on the disk is either a file's
-// or known as garbage.
+// checkInvariants checks abuse case C93, and that each object on the disk belongs to a file or is
+// on the garbage list.
 func (w *fixture) checkInvariants() {
 	w.t.Helper()
 	for name, query := range map[string]string{
@@ -294,7 +294,7 @@ func (w *fixture) checkInvariants() {
 		}
 	}
 	for _, key := range w.storedKeys() {
-		// what has come in parts is found by the key that its object will have
+		// parts are found by the key of the future object
 		if parts, inParts := strings.CutPrefix(key, "tmp/parts/"); inParts {
 			key = "%/" + strings.TrimSuffix(parts, "-journal")
 		}
@@ -302,7 +302,7 @@ func (w *fixture) checkInvariants() {
 			"SELECT (SELECT count(*) FROM objects WHERE key = $1) + (SELECT count(*) FROM garbage WHERE key LIKE $1)",
 			key)
 		if known == 0 {
-			w.t.Errorf("nobody knows the object %s", key)
+			w.t.Errorf("neither a file nor the garbage list has the object %s", key)
 		}
 	}
 }

@@ -12,9 +12,9 @@ import (
 	"larder/internal/upload"
 )
 
-// Whoever moves a provider to another bucket holds the tree alone and finds no key noted. So a key
-// is noted under the tree's lock, and before its store is asked for: else the bytes of an upload
-// could go to the bucket that was just left.
+// Moving a provider to another bucket holds the tree alone and needs a garbage list without keys.
+// So a key is put on the list under the tree's lock, and before its store is looked up: else the
+// bytes of an upload could go to the former bucket.
 func TestKeysAreNotedBeforeTheirStoreIsAskedFor(t *testing.T) {
 	each(t, func(t *testing.T, w *fixture) {
 		garbage := func() (n int) {
@@ -23,7 +23,7 @@ func TestKeysAreNotedBeforeTheirStoreIsAskedFor(t *testing.T) {
 			}
 			return n
 		}
-		w.advance(31 * time.Minute) // keys that were noted before are handed out no more
+		w.advance(31 * time.Minute) // older keys are not handed out any more
 		session := w.create(w.ann, file("by session", 5))
 		uploads := map[string]func() error{
 			"small": func() error {
@@ -55,7 +55,7 @@ func TestKeysAreNotedBeforeTheirStoreIsAskedFor(t *testing.T) {
 			before = garbage()
 			asked.Store(0)
 			done := make(chan error, 1)
-			if w.db.Dialect() != "postgres" { // one writer: whoever changes a provider is alone
+			if w.db.Dialect() != "postgres" { // one writer: a change of a provider is alone
 				done <- send()
 			} else if err := w.db.Write(ctx, func(tx *db.Tx) error {
 				if err := tx.LockTree(true); err != nil {

@@ -13,8 +13,8 @@ import (
 	"larder/internal/upload"
 )
 
-// lateStore is a store whose answers to Put are lost, and which finishes what it was sent when
-// nobody waits for it any more.
+// lateStore is a store whose answers to Put are lost, and which finishes the objects when nobody
+// waits any more.
 type lateStore struct {
 	blob.Store
 	finish *[]func() error
@@ -32,7 +32,8 @@ func (l lateStore) Put(ctx context.Context, key blob.Key, body io.Reader, opts b
 	return blob.Info{}, blob.Unavailable("put object", context.DeadlineExceeded)
 }
 
-// What a store finishes after its time was up is still known, and deleted in the end.
+// An object that a store finishes after its timeout is still on the garbage list, and is deleted in
+// the end.
 func TestObjectFinishedLateIsDeleted(t *testing.T) {
 	each(t, func(t *testing.T, w *fixture) {
 		w.advance(48 * time.Hour)
@@ -45,11 +46,11 @@ func TestObjectFinishedLateIsDeleted(t *testing.T) {
 			body := strings.NewReader(strings.Repeat("x", size))
 			_, err := w.up.Put(ctx, w.ann, upload.OneShot{Dir: path("/home/ann"), Name: "f", Size: int64(size),
 				Body: body})
-			w.wantFault(err, fault.Unavailable, "a put that is not answered")
+			w.wantFault(err, fault.Unavailable, "a Put without an answer")
 		}
 		_, _, err := w.up.PutRaw(ctx, w.ann, session.ID, strings.NewReader("hello"), 5, "")
-		w.wantFault(err, fault.Unavailable, "bytes that are not answered")
-		w.wantReserved(w.ann, 5, 1) // the session's; nothing else is left of them
+		w.wantFault(err, fault.Unavailable, "bytes without an answer")
+		w.wantReserved(w.ann, 5, 1) // those of the session; nothing else is reserved
 		w.collect()
 		if len(finish) != 3 {
 			t.Fatalf("%d bodies were sent", len(finish))
@@ -64,12 +65,12 @@ func TestObjectFinishedLateIsDeleted(t *testing.T) {
 		w.sweep()
 		w.collect()
 		if now := len(w.storedKeys()); now != before {
-			t.Errorf("%d objects lie there, want %d", now, before)
+			t.Errorf("%d objects are stored, want %d", now, before)
 		}
 	})
 }
 
-// silentStore is a store that never tells what came in.
+// silentStore is a store that never answers which parts came in.
 type silentStore struct{ blob.Store }
 
 func (silentStore) Parts(ctx context.Context, _ blob.Upload) ([]blob.Part, error) {
@@ -77,7 +78,7 @@ func (silentStore) Parts(ctx context.Context, _ blob.Upload) ([]blob.Part, error
 	return nil, blob.Unavailable("list parts", ctx.Err())
 }
 
-// A store that does not tell what came in holds neither lists nor the sweep up.
+// A store that does not answer which parts came in delays neither lists nor the sweep.
 func TestSilentStoreDelaysNeitherListNorSweep(t *testing.T) {
 	eachInParts(t, func(t *testing.T, w *fixture) {
 		w.beginParts("k", 1)
@@ -89,6 +90,6 @@ func TestSilentStoreDelaysNeitherListNorSweep(t *testing.T) {
 		}
 		w.advance(time.Hour)
 		w.sweep()
-		w.wantReserved(w.ann, 2500, 1) // until the store tells
+		w.wantReserved(w.ann, 2500, 1) // until the store answers
 	})
 }

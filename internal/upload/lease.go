@@ -15,33 +15,33 @@ import (
 	"larder/internal/provider"
 )
 
-// Of several completions of one session in parts one at a time asks the store, on whichever
+// Of several completions of one session in parts only one at a time asks the store, on whichever
 // replicas they run: it holds a lease on the session's row, and the others wait for its commit. A
 // store that assembles an object may list neither the parts nor the object until it is done, which
-// takes minutes for a large one; to a second completion the parts would seem to be lost.
+// takes minutes for a large one; a second completion would think that the parts are lost.
 //
-// The lease decides who asks, never who makes the file: that is the conditional UPDATE of commit.
-// So nothing is lost where two hold it, since a process stood still or clocks differ. A lease that
-// its holder does not renew, because the process died, lapses; the next completion finds the parts
-// or the object and goes on. If it finds neither, the store may still be at it: for assemblyTime
-// the client is asked to come back.
+// The lease decides who asks the store, not who makes the file: that is the conditional UPDATE of
+// commit. So nothing is lost when two completions hold it, because a process was suspended or
+// clocks differ. A lease expires when its holder does not renew it, because the process died; the
+// next completion finds the parts or the object and continues. If it finds neither, the store may
+// still be assembling: for assemblyTime it asks the client to retry.
 const (
-	// how long a lease holds unless it is renewed; less than leaseWait, so that the next completion
-	// outlasts a dead one
+	// validity without renewal; less than leaseWait, so that the next completion outlasts a dead
+	// one
 	leaseTime    = 15 * time.Second
 	leaseRenewal = 5 * time.Second
-	maxLease     = 10 * time.Minute // one that ends later than that is of a clock that went back
-	assemblyTime = 15 * time.Minute // a store may take as long, also without its caller; see s3.Limits
+	maxLease     = 10 * time.Minute // a lease that ends later was left by a clock that went back
+	assemblyTime = 15 * time.Minute // a store may take so long, also after its caller is gone; see s3.Limits
 
 	leaseWait  = 20 * time.Second // how long a completion waits for another one
 	retryAfter = 5 * time.Second
 )
 
-// completeParts makes the file of a session in parts. It goes on when the client goes away: the
-// store may take longer than the client waits, and its next completion is to find the file. Faults:
-// those of finish and commit, RateLimited (too many wait), Conflict with RetryAfter (another
-// completion takes longer than this one can wait). Error: errSessionChanged when the session is to
-// be looked at again.
+// completeParts makes the file of a session in parts. It continues when the client disconnects: the
+// store may take longer than the client waits, and the client's next completion has to find the
+// file. Faults: those of finish and commit, RateLimited (too many wait), Conflict with RetryAfter
+// (another completion takes longer than this one can wait). Error: errSessionChanged when the
+// session has to be read again.
 func (s *Service) completeParts(ctx context.Context, a access.Actor, r row) (files.Entry, error) {
 	r, err := s.lease(ctx, r)
 	if err != nil {
@@ -63,9 +63,9 @@ func (s *Service) completeParts(ctx context.Context, a access.Actor, r row) (fil
 }
 
 // lease waits until no other completion of the session holds its lease, and takes it. It returns r
-// with its own name as completingBy; completingUntil stays as it was read, so that lost knows of
-// earlier completions. Faults: RateLimited, Conflict with RetryAfter. Error: errSessionChanged when
-// the session has ended meanwhile.
+// with its own name as completingBy; completingUntil stays as it was read, so that partsLostFault
+// knows about earlier completions. Faults: RateLimited, Conflict with RetryAfter. Error:
+// errSessionChanged when the session has ended meanwhile.
 func (s *Service) lease(ctx context.Context, r row) (row, error) {
 	by := s.ids.UUID()
 	patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.leaseWait)
@@ -118,8 +118,8 @@ func (s *Service) leased(r row) bool {
 	return r.completingBy != "" && now < r.completingUntil && r.completingUntil <= now+maxLease.Milliseconds()
 }
 
-// assemblingStore reports whether a completion holds the lease of a session, or the store may still
-// be at the object after one that broke off. Such a session does not expire: its parts may be
+// assembling reports whether a completion holds the lease of a session, or the store may still be
+// assembling the object after one that broke off. Such a session does not expire: its parts must be
 // neither kept nor dropped.
 func (s *Service) assembling(r row) bool {
 	now := s.nowMs()
@@ -151,8 +151,8 @@ func (s *Service) keepLease(ctx context.Context, r row) (stop func()) {
 	return func() { cancel(); done.Wait() }
 }
 
-// endLeaseAfterFailure ends a lease after its completion failed because of err. Where that is no
-// clear answer of the store's, it may still be assembling.
+// endLeaseAfterFailure ends a lease after its completion failed because of err. Without a clear
+// answer of the store, it may still be assembling.
 func (s *Service) endLeaseAfterFailure(ctx context.Context, r row, err error) {
 	asked := r.completingUntil
 	if kind := fault.KindOf(err); kind == fault.Unavailable || kind == fault.Internal &&
@@ -166,9 +166,9 @@ func (s *Service) endLeaseAfterFailure(ctx context.Context, r row, err error) {
 	}
 }
 
-// explainVanished says why the store knew neither the parts nor the object of the session that the
-// caller completes. Error: errSessionChanged when the session has ended meanwhile, or the object is
-// there by now. Faults: those of lost, Unavailable.
+// explainVanished returns the reason why the store has neither the parts nor the object of the
+// session that the caller completes. Error: errSessionChanged when the session has ended meanwhile,
+// or the object exists by now. Faults: those of partsLostFault, Unavailable.
 func (s *Service) explainVanished(ctx context.Context, store blob.Store, r row) error {
 	now, err := find(s.db.Read(ctx), r.userID, r.id)
 	if err != nil {
@@ -186,9 +186,10 @@ func (s *Service) explainVanished(ctx context.Context, store blob.Store, r row) 
 	return s.partsLostFault(now, r)
 }
 
-// partsLostFault is the fault for a pending session, as it is now, of which the store has neither
-// parts nor object: a completion other than r's own is at it or was so a short time ago, and the
-// object may still come; or they are gone. Fault: Conflict, in the first case with RetryAfter.
+// partsLostFault is the fault for a pending session, in its present state now, whose parts and
+// object are not in the store. A completion other than r's own may be running, or may have run a
+// short time ago, and the object may still appear; otherwise they are lost. Fault: Conflict, in the
+// first case with RetryAfter.
 func (s *Service) partsLostFault(now, r row) error {
 	asked := now.completingUntil
 	if r.completingBy != "" && now.completingBy == r.completingBy {

@@ -21,12 +21,12 @@ type assemblingStore struct {
 	state *assembly
 }
 
-// assembly is whether one is under way.
+// assembly is the state of the store's assembly.
 type assembly struct {
 	mu      sync.Mutex
 	begun   int
 	running bool
-	release chan struct{} // closed when the store may go on
+	release chan struct{} // closed when the store may continue
 }
 
 func (a *assembly) busy() bool {
@@ -81,7 +81,7 @@ func (s assemblingStore) Stat(ctx context.Context, key blob.Key) (blob.Info, err
 	return s.Store.Stat(ctx, key)
 }
 
-// assembleSlowly has the world's store be one that assembles until release is called.
+// assembleSlowly makes the store assemble until release is called.
 func (w *fixture) assembleSlowly() (state *assembly, release func()) {
 	state = &assembly{release: make(chan struct{})}
 	w.up.WrapStores(func(inner blob.Store) blob.Store { return assemblingStore{inner, state} })
@@ -104,7 +104,7 @@ func until(t *testing.T, what string, holds func() bool) {
 	for deadline := time.After(time.Minute); !holds(); runtime.Gosched() {
 		select {
 		case <-deadline:
-			t.Fatalf("this does not come about: %s", what)
+			t.Fatalf("timeout; the condition does not hold: %s", what)
 		default:
 		}
 	}
@@ -115,12 +115,11 @@ func (w *fixture) wantRetry(err error, doing string) {
 	w.t.Helper()
 	var told *fault.Error
 	if !errors.As(err, &told) || told.Kind != fault.Conflict || told.RetryAfter <= 0 {
-		w.t.Errorf("%s: got %v, want a conflict that passes by itself", doing, err)
+		w.t.Errorf("%s: got %v, want a conflict with RetryAfter", doing, err)
 	}
 }
 
-// Abuse case C87: completions that come while another one has the store assemble wait for its
-// commit.
+// Abuse case C87: completions that come while another one assembles wait for its commit.
 func TestCompletionWaitsForTheOneBeforeIt(t *testing.T) {
 	eachInParts(t, func(t *testing.T, w *fixture) {
 		id := w.beginParts("", 1, 2, 3)
@@ -156,8 +155,8 @@ func TestCompletionWaitsForTheOneBeforeIt(t *testing.T) {
 	})
 }
 
-// A completion that takes longer than others can wait costs them a retry and nothing else, and the
-// parts are never said to be lost.
+// A completion that takes longer than others can wait makes them retry; they never report the parts
+// as lost.
 func TestLongCompletionMakesOthersRetry(t *testing.T) {
 	eachInParts(t, func(t *testing.T, w *fixture) {
 		id := w.beginParts("", 1, 2, 3)
@@ -170,8 +169,8 @@ func TestLongCompletionMakesOthersRetry(t *testing.T) {
 			_, _, err := w.up.Complete(ctx, w.ann, id, "")
 			w.wantRetry(err, "another completion")
 			_, err = w.up.Parts(ctx, w.ann, id)
-			w.wantRetry(err, "which parts are there")
-			w.advance(10 * time.Second) // less than a lease, which is renewed meanwhile
+			w.wantRetry(err, "asking for the parts")
+			w.advance(10 * time.Second) // less than the lease, which is renewed meanwhile
 			until(t, "the lease is renewed", func() bool {
 				return w.queryInt("SELECT completing_until FROM upload_sessions WHERE id = $1",
 					id) == w.clock.Load()+15_000
@@ -202,20 +201,20 @@ func TestALeaseIsTakenOnce(t *testing.T) {
 	})
 }
 
-// leaveDeadLease leaves a session as a process does that dies while it holds the lease.
+// leaveDeadLease leaves a session like a process that dies while it holds the lease.
 func (w *fixture) leaveDeadLease(id string) {
 	w.t.Helper()
 	w.setLease(id, w.clock.Load()+15_000)
 }
 
-// setLease gives the lease of a session to a process that is not there.
+// setLease gives the lease of a session to a process that does not exist.
 func (w *fixture) setLease(id string, ms int64) {
 	w.t.Helper()
 	w.exec("UPDATE upload_sessions SET completing_by = 'dead', completing_until = $1 WHERE id = $2", ms, id)
 }
 
-// Of a process that dies between the store's assembly and its commit the next completion takes
-// over, once the lease has lapsed.
+// A process dies between the store's assembly and its commit: the next completion takes over when
+// the lease has expired.
 func TestCompletionTakesOverALapsedLease(t *testing.T) {
 	eachInParts(t, func(t *testing.T, w *fixture) {
 		w.up.SetLeaseWait(10 * time.Millisecond)
@@ -238,7 +237,7 @@ func TestCompletionTakesOverALapsedLease(t *testing.T) {
 	})
 }
 
-// A lease from before a clock went back holds nothing up.
+// A lease that a clock which went back has left delays nothing.
 func TestLeaseFromTheFutureHoldsNothing(t *testing.T) {
 	eachInParts(t, func(t *testing.T, w *fixture) {
 		w.up.SetLeaseWait(10 * time.Millisecond)
@@ -248,9 +247,9 @@ func TestLeaseFromTheFutureHoldsNothing(t *testing.T) {
 	})
 }
 
-// A store goes on assembling when the process that asked it is gone, or did not wait for its
-// answer. For a quarter of an hour the parts are not said to be lost; an object that appears is
-// taken.
+// A store continues to assemble when the process that asked it is gone, or did not wait for its
+// answer. For a quarter of an hour the parts are not reported as lost; an object that appears is
+// used.
 func TestPartsAreNotLostWhileTheStoreAssembles(t *testing.T) {
 	for name, ended := range map[string]func(w *fixture, id string, state *assembly){
 		"the process died": func(w *fixture, id string, state *assembly) {
@@ -295,7 +294,8 @@ func TestPartsAreNotLostWhileTheStoreAssembles(t *testing.T) {
 	}
 }
 
-// A completion goes on when its client goes away: the store may take longer than the client waits.
+// A completion continues when its client disconnects: the store may take longer than the client
+// waits.
 func TestCompletionGoesOnWithoutItsClient(t *testing.T) {
 	eachInParts(t, func(t *testing.T, w *fixture) {
 		id := w.beginParts("", 1, 2, 3)
@@ -316,7 +316,7 @@ func TestCompletionGoesOnWithoutItsClient(t *testing.T) {
 	})
 }
 
-// A user has 64 completions wait at a time, and each of them ends with its client.
+// At most 64 completions of a user wait at a time, and each of them ends with its client.
 func TestWaitingCompletionsAreLimited(t *testing.T) {
 	eachInParts(t, func(t *testing.T, w *fixture) {
 		id := w.beginParts("", 1, 2, 3)
@@ -347,8 +347,7 @@ func TestWaitingCompletionsAreLimited(t *testing.T) {
 	})
 }
 
-// An abort ends a session whose completion is under way; no file is made, and nothing is left of
-// it.
+// An abort ends a session whose completion is running; no file is made, and nothing is left of it.
 func TestAbortWhileACompletionIsUnderWay(t *testing.T) {
 	eachInParts(t, func(t *testing.T, w *fixture) {
 		id := w.beginParts("", 1, 2, 3)
@@ -366,9 +365,9 @@ func TestAbortWhileACompletionIsUnderWay(t *testing.T) {
 		w.wantUsed(w.ann, 0, 0)
 		w.advance(3 * time.Hour)
 		w.wantOnlyFileObjects("in the end")
-		// as nothing comes late to a disk
+		// nothing is written late to a disk
 		if n := w.queryInt("SELECT COUNT(*) FROM garbage WHERE late_from IS NOT NULL"); n != 0 {
-			t.Errorf("%d keys are looked for again", n)
+			t.Errorf("%d keys are checked again", n)
 		}
 	})
 }

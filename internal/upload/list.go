@@ -11,16 +11,16 @@ import (
 	"larder/internal/provider"
 )
 
-// Which sessions List returns.
+// Statuses of the sessions that List returns.
 const (
 	All     = ""
 	Pending = pending
-	Kept    = expired // those whose parts are kept
+	Kept    = expired // expired sessions whose parts are kept
 )
 
-// List returns the actor's open sessions and the expired ones whose parts are kept, or one of
-// both, the newest first, at most 1000. An actor with an API key sees the sessions made with
-// it. Faults: Unauthorized, Invalid.
+// List returns the actor's open sessions, the expired ones whose parts are kept, or both, the
+// newest first, at most 1000. An actor with an API key sees the sessions made with it. Faults:
+// Unauthorized, Invalid.
 func (s *Service) List(ctx context.Context, a access.Actor, status string) ([]Session, error) {
 	if err := signedIn(a); err != nil {
 		return nil, err
@@ -38,7 +38,7 @@ func (s *Service) List(ctx context.Context, a access.Actor, status string) ([]Se
 		return nil, fmt.Errorf("list upload sessions: %w", err)
 	}
 	list := make([]Session, 0, len(rows))
-	silent := map[string]bool{} // providers that did not answer once are not asked again
+	silent := map[string]bool{} // providers that failed to answer are not asked again
 	for _, r := range rows {
 		session := r.session()
 		session.Received = s.receivedBytes(ctx, r, silent)
@@ -54,7 +54,8 @@ func (s *Service) List(ctx context.Context, a access.Actor, status string) ([]Se
 	return list, nil
 }
 
-// receivedBytes returns how many bytes of a session have come in, nil when its store does not tell.
+// receivedBytes returns how many bytes of a session have come in, nil when its store does not
+// answer.
 func (s *Service) receivedBytes(ctx context.Context, r row, silent map[string]bool) *int64 {
 	var n int64
 	switch {
@@ -68,7 +69,7 @@ func (s *Service) receivedBytes(ctx context.Context, r row, silent map[string]bo
 		defer cancel()
 		var err error
 		if n, err = s.storedBytes(limited, r); err != nil {
-			s.log.Warn("ask what came in of an upload", "provider", r.dest.ProviderID, "error", err)
+			s.log.Warn("ask how much of an upload has come in", "provider", r.dest.ProviderID, "error", err)
 			silent[r.dest.ProviderID] = true
 			return nil
 		}
@@ -78,8 +79,8 @@ func (s *Service) receivedBytes(ctx context.Context, r row, silent map[string]bo
 	return &n
 }
 
-// storedBytes asks the store how many bytes it has of a session in parts, or in one piece that goes
-// straight to it. Fault: Unavailable.
+// storedBytes asks the store how many bytes it has of a session in parts, or of one that is sent
+// directly in one piece. Fault: Unavailable.
 func (s *Service) storedBytes(ctx context.Context, r row) (int64, error) {
 	if r.inParts() {
 		parts, _, err := s.received(ctx, r)

@@ -11,11 +11,11 @@ import (
 	"larder/internal/vpath"
 )
 
-// octetStream is the type of what nothing is known about.
+// octetStream is the type of unknown bytes.
 const octetStream = "application/octet-stream"
 
-// decideType decides the type of a file: the first claim that says something, else what its name
-// ends in, else its first bytes. All claims have gone through claim.
+// decideType decides the type of a file: the first claim that is not empty, else the type by its
+// extension, else by its first bytes. All claims have gone through cleanType.
 func decideType(name vpath.Name, head []byte, claims ...string) string {
 	if t := typeBeforeBytes(name, claims...); t != "" {
 		return t
@@ -23,7 +23,7 @@ func decideType(name vpath.Name, head []byte, claims ...string) string {
 	return sniff(head)
 }
 
-// typeBeforeBytes is what settle decides without a look at the bytes, "" when that takes one.
+// typeBeforeBytes is the type that decideType chooses without the bytes, "" when it needs them.
 func typeBeforeBytes(name vpath.Name, claims ...string) string {
 	for _, c := range claims {
 		if c != "" {
@@ -33,10 +33,9 @@ func typeBeforeBytes(name vpath.Name, claims ...string) string {
 	return typeByExtension[strings.ToLower(strings.TrimPrefix(path.Ext(string(name)), "."))]
 }
 
-// cleanType reads what a client calls the type of its file: lower case, without parameters save
-// the charset of text. It is "" for what says nothing: no type, nonsense, the type of unknown
-// bytes, and the types that clients send for want of another (a form, and what curl writes
-// beside any raw body).
+// cleanType cleans the type that a client claims: lower case, without parameters except the charset
+// of text. It is "" for a claim that says nothing: no type, an invalid one, the type of unknown
+// bytes, and the types that clients send by default (a form, and what curl adds to any raw body).
 func cleanType(s string) string {
 	if len(s) > 255 || strings.ContainsAny(s, "\r\n\x00") {
 		return ""
@@ -59,7 +58,7 @@ func cleanType(s string) string {
 	return t
 }
 
-// typeAliases are names of picture types that no browser asks for, with the one that it does.
+// typeAliases maps names of picture types that no browser asks for to those that they use.
 var typeAliases = map[string]string{
 	"image/jpg":                "image/jpeg",
 	"image/pjpeg":              "image/jpeg",
@@ -69,13 +68,13 @@ var typeAliases = map[string]string{
 	"image/vnd.microsoft.icon": "image/x-icon",
 }
 
-// isCharset reports whether s can stand for a charset.
+// isCharset reports whether s is usable as a charset.
 func isCharset(s string) bool {
 	return s != "" && len(s) <= 40 && strings.Trim(strings.ToLower(s),
 		"abcdefghijklmnopqrstuvwxyz0123456789-_.:+") == ""
 }
 
-// sniff tells the type by the first bytes of a file.
+// sniff detects the type by the first bytes of a file.
 func sniff(head []byte) string {
 	t := mimetype.Detect(head).String()
 	if named := typeAliases[t]; named != "" {
@@ -84,8 +83,8 @@ func sniff(head []byte) string {
 	return t
 }
 
-// isRaster reports whether t is a picture made of pixels: what runs no script,
-// wherever it is shown.
+// isRaster reports whether t is a picture made of pixels, which runs no script wherever it is
+// shown.
 func isRaster(t string) bool {
 	switch t {
 	case "image/png", "image/jpeg", "image/gif", "image/webp", "image/avif", "image/bmp", "image/x-icon", "image/tiff",
@@ -95,8 +94,8 @@ func isRaster(t string) bool {
 	return false
 }
 
-// typeByExtension gives types by the end of a name. It is part of the program, so that the same
-// file has the same type on every machine.
+// typeByExtension maps extensions to types. It is part of the program, so that a file has the same
+// type on every machine.
 var typeByExtension = map[string]string{
 	"apng": "image/png", "avif": "image/avif", "bmp": "image/bmp", "gif": "image/gif", "heic": "image/heic",
 	"heif": "image/heif",

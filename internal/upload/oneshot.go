@@ -21,7 +21,7 @@ import (
 	"larder/internal/vpath"
 )
 
-// smallMax is the first size in bytes that is not taken into memory whole.
+// smallMax is the smallest size in bytes that is not read into memory as a whole.
 const smallMax = 256 << 10
 
 // buffers hold small bodies, and the beginning of larger ones.
@@ -31,38 +31,39 @@ var buffers = sync.Pool{New: func() any { return new([smallMax]byte) }}
 type OneShot struct {
 	Dir      vpath.Path
 	Name     vpath.Name
-	Size     int64          // bytes announced, -1 unknown
-	MimeType string         // "" or what the client says; nonsense counts as ""
+	Size     int64          // bytes announced, -1 for unknown
+	MimeType string         // "" or what the client claims; an invalid type counts as ""
 	Conflict files.Conflict // "" = rename
-	// Links says whether the permanent link is made at once: "none" (or ""), "images", "all". An
-	// image is what is one by its settled type and by its first bytes both, so that nothing but a
-	// picture is published under the name of one.
+	// Links says whether the permanent link is made at once: "none" (or ""), "images", "all". A
+	// file is an image by its decided type and by its first bytes, so that nothing but a picture is
+	// published under the name of one.
 	Links string
 	Body  io.Reader
-	// Waited is what the body has waited in, nil when it comes from the client.
+	// Buffered is the buffered upload that the body comes from, nil when it comes from the client.
 	Buffered *BufferedUpload
-	// Here says that missing folders are not made: the folder must be there. Fault: Conflict.
+	// RequireFolder says that missing folders are not made: the folder must exist. Fault: Conflict.
 	RequireFolder bool
-	// Expect, unless it is nil, judges what lies there when the file is put, see files.Place.
+	// Precondition, unless it is nil, checks the existing entry when the file is put; see
+	// files.Destination.
 	Precondition func(etag string) error
-	// Then, unless it is nil, does more inside the transaction that makes the file, which has the
-	// tree alone then. Its error ends Put, and undoes the file.
+	// InTx, unless it is nil, runs inside the transaction that makes the file, which then holds the
+	// tree alone. Its error ends Put and undoes the file.
 	InTx func(tx *db.Tx, file files.Entry) error
 }
 
-// Result is the file that came of it, and its permanent link if one was asked for.
+// Result is the file, and its permanent link if one was requested.
 type Result struct {
 	File files.Entry
 	Link *files.Link
 }
 
 // Put stores a whole body as a file; nil means that file, row and charge are durable. When it
-// fails, nothing has changed. A body of announced size is reserved before it is read; for one of
-// unknown size room is reserved in steps as it arrives, until the quota ends. What replaces a file
-// takes the room that this gives back. (A body below 256 KiB is read first and then charged in one
-// go.) Faults: Unauthorized, Invalid, Forbidden, NotFound, AlreadyExists, QuotaExceeded,
-// RateLimited (16 are under way), TooLarge (over 20 GiB), Unverified (longer or shorter than
-// announced, or broken off), Unavailable.
+// fails, nothing has changed. It reserves a body of announced size before it reads it; for a body
+// of unknown size it reserves room in steps as the bytes arrive, until the quota ends. A body that
+// replaces a file uses the room that this frees. (A body below 256 KiB is read first and then
+// charged at once.) Faults: Unauthorized, Invalid, Forbidden, NotFound, AlreadyExists,
+// QuotaExceeded, RateLimited (16 are running), TooLarge (over 20 GiB), Unverified (longer or
+// shorter than announced, or broken off), Unavailable.
 func (s *Service) Put(ctx context.Context, a access.Actor, o OneShot) (Result, error) {
 	if err := signedIn(a); err != nil {
 		return Result{}, err
@@ -99,7 +100,7 @@ func (s *Service) Put(ctx context.Context, a access.Actor, o OneShot) (Result, e
 	if o.Size >= smallMax {
 		want = buf[:headSize]
 	} else if o.Size >= 0 {
-		want = buf[:o.Size+1] // one more tells whether it ends there
+		want = buf[:o.Size+1] // one byte more tells whether the body ends
 	}
 	n, ended, err := fill(o.Body, want)
 	if err != nil {
@@ -107,7 +108,7 @@ func (s *Service) Put(ctx context.Context, a access.Actor, o OneShot) (Result, e
 	}
 	head := want[:n]
 	if o.Size >= 0 && o.Size < smallMax && !ended || ended && o.Size >= 0 && int64(n) != o.Size {
-		return Result{}, fault.Newf(fault.Unverified, "The body is not the %d bytes announced.", o.Size)
+		return Result{}, fault.Newf(fault.Unverified, "The body does not have the announced %d bytes.", o.Size)
 	}
 	if ended {
 		return s.putSmall(ctx, a, o, place, head)
@@ -116,9 +117,9 @@ func (s *Service) Put(ctx context.Context, a access.Actor, o OneShot) (Result, e
 	return s.putLarge(ctx, a, o, place, head[:min(n, headSize)])
 }
 
-// checkRoomEarly refuses what cannot fit, before any of it is read. What somebody else is to pay is
-// left to the commit: who that is may change meanwhile, as when a deleted account's files are
-// handed over. Fault: QuotaExceeded.
+// checkRoomEarly refuses a body that cannot fit before reading it. It leaves a file that another
+// account pays for to the commit, since the payer may change meanwhile, as by a handover. Fault:
+// QuotaExceeded.
 func (s *Service) checkRoomEarly(ctx context.Context, userID string, place files.Destination, o OneShot) error {
 	if place.Payer != userID {
 		return nil
@@ -135,9 +136,9 @@ func (s *Service) checkRoomEarly(ctx context.Context, userID string, place files
 	return nil
 }
 
-// putSmall stores a body that is in memory, under a key that is noted already, and commits once.
-// Where the collector took the key first, since another replica's clock is far ahead, it begins
-// again with keys noted now.
+// putSmall stores a body that is in memory, under a key that is on the garbage list already, with
+// one commit. When the collector has claimed the key, since the clock of another replica is far
+// ahead, it tries again with new keys.
 func (s *Service) putSmall(ctx context.Context, a access.Actor, o OneShot, place files.Destination,
 	body []byte) (Result, error) {
 	result, err := s.putAtDiscardedKey(ctx, a, o, place, body)
@@ -156,7 +157,7 @@ func (s *Service) putAtDiscardedKey(ctx context.Context, a access.Actor, o OneSh
 	if err != nil {
 		return Result{}, err
 	}
-	store, err := s.store(ctx, place.ProviderID) // after the key is noted, see object.Keyring
+	store, err := s.store(ctx, place.ProviderID) // after the key is on the garbage list, see object.KeySource
 	if err != nil {
 		return Result{}, err
 	}
@@ -176,7 +177,8 @@ func (s *Service) putAtDiscardedKey(ctx context.Context, a access.Actor, o OneSh
 	link := o.makesLink(r.mimeType, body)
 	var result Result
 	err = s.db.Write(ctx, func(tx *db.Tx) (err error) {
-		if err := tx.LockTree(o.InTx != nil); err != nil { // before the quota's row, as whoever deletes a folder does
+		// before the quota row, in the same order as the deletion of a folder
+		if err := tx.LockTree(o.InTx != nil); err != nil {
 			return err
 		}
 		if s.nowMs() >= r.expiresAt {
@@ -193,7 +195,7 @@ func (s *Service) putAtDiscardedKey(ctx context.Context, a access.Actor, o OneSh
 	return result, nil
 }
 
-// publish makes the file inside tx, and its link.
+// publish makes the file and its link inside tx.
 func (s *Service) publish(ctx context.Context, tx *db.Tx, a access.Actor, o OneShot, r row, link bool) (Result, error) {
 	file, err := s.putFile(ctx, tx, a, r)
 	if err != nil {
@@ -213,7 +215,7 @@ func (s *Service) publish(ctx context.Context, tx *db.Tx, a access.Actor, o OneS
 	return result, nil
 }
 
-// putLarge streams a body behind a row that holds its reservation.
+// putLarge streams a body, with a row that holds its reservation.
 func (s *Service) putLarge(ctx context.Context, a access.Actor, o OneShot, place files.Destination,
 	head []byte) (Result, error) {
 	key, err := s.keys.NewKey(ctx, place.ProviderID)
@@ -256,9 +258,9 @@ func (s *Service) putLarge(ctx context.Context, a access.Actor, o OneShot, place
 	return result, nil
 }
 
-// reserveOneShot reserves what is known to come of an upload in one request, and hands
-// over to it what its body has waited in. What another is to pay is asked for at the
-// end. Faults: QuotaExceeded, RateLimited.
+// reserveOneShot reserves the known size of an upload in one request, and takes over the
+// reservation of its buffered body. A file that another account pays for is charged at the end.
+// Faults: QuotaExceeded, RateLimited.
 func (s *Service) reserveOneShot(tx *db.Tx, r *row, waited *BufferedUpload) error {
 	if err := waited.releaseForPut(tx); err != nil {
 		return err
@@ -291,7 +293,7 @@ func (s *Service) reserveOneShot(tx *db.Tx, r *row, waited *BufferedUpload) erro
 	return err
 }
 
-// paidByUser reports whether the user of an upload is the one who pays for the file.
+// paidByUser reports whether the user of an upload pays for the file.
 func (r row) paidByUser() bool { return r.dest.Payer == r.userID }
 
 func (s *Service) stream(ctx context.Context, a access.Actor, o OneShot, store blob.Store, r *row,
@@ -334,8 +336,8 @@ func (s *Service) stream(ctx context.Context, a access.Actor, o OneShot, store b
 	return result, nil
 }
 
-// renewOneShot gives the row of a body under way more time, every renewEvery. Fault: UploadExpired
-// when the row is gone, after a pause longer than its life.
+// renewOneShot extends the row of a running body, every renewEvery. Fault: UploadExpired when the
+// row is gone, after a pause longer than its lifetime.
 func (s *Service) renewOneShot(ctx context.Context, r *row) error {
 	now := s.now()
 	if now.UnixMilli() < max(r.expiresAt-(Lifetime-renewEvery).Milliseconds(), r.retryRenewAt) {
@@ -364,8 +366,8 @@ func (s *Service) renewOneShot(ctx context.Context, r *row) error {
 	case err == nil:
 		r.expiresAt = until
 	case !errors.As(err, &refused) && ctx.Err() == nil && now.UnixMilli() < r.expiresAt-(Lifetime/2).Milliseconds():
-		// A database that does not answer now is no reason to end an upload: the row lives on, and
-		// it is tried again after renewEvery.
+		// A database that does not answer now is no reason to end an upload: the row is still
+		// valid, and the next attempt follows after renewEvery.
 		s.log.Warn("renew the row of an upload", "error", err)
 		r.retryRenewAt = now.Add(renewEvery).UnixMilli()
 		return nil
@@ -373,11 +375,11 @@ func (s *Service) renewOneShot(ctx context.Context, r *row) error {
 	return err
 }
 
-// cleanUpFailed returns what an upload reserved that failed because of err, and its bytes if there
-// are any. A store that did not answer may still finish them, see discard.
+// cleanUpFailed releases the reservation of an upload that failed because of err, and discards its
+// bytes if there are any. A store that did not answer may still finish them, see discard.
 func (s *Service) cleanUpFailed(ctx context.Context, err error, r row) {
 	if errors.Is(err, blob.ErrUnavailable) {
-		r.key = "" // stays noted for later
+		r.key = "" // stays on the garbage list for later
 	}
 	ctx, cancel := detached(ctx)
 	defer cancel()
@@ -389,11 +391,11 @@ func (s *Service) cleanUpFailed(ctx context.Context, err error, r row) {
 		return s.releaseAndDiscard(tx, r)
 	})
 	if err != nil { // the sweep does it an hour later
-		s.log.Warn("give back what a failed upload reserved", "error", err)
+		s.log.Warn("release the reservation of a failed upload", "error", err)
 	}
 }
 
-// makesLink tells whether the permanent link is to be made.
+// makesLink reports whether the permanent link is to be made.
 func (o OneShot) makesLink(mimeType string, head []byte) bool {
 	switch o.Links {
 	case "all":
@@ -405,7 +407,7 @@ func (o OneShot) makesLink(mimeType string, head []byte) bool {
 }
 
 func leaseLapsed() error {
-	return fault.New(fault.UploadExpired, "This upload stood still for too long. Begin again.")
+	return fault.New(fault.UploadExpired, "This upload paused for too long. Begin again.")
 }
 
 func overQuota() *fault.Error {

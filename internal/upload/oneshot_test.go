@@ -89,7 +89,7 @@ func TestOneShotThatFailsChangesNothing(t *testing.T) {
 			fault.QuotaExceeded},
 		{"more than 20 GiB", func(o *upload.OneShot) { o.Size = 20<<30 + 1 }, fault.TooLarge},
 		{"no right", func(o *upload.OneShot) { o.Dir = path("/home/ben") }, fault.Forbidden},
-		{"a conflict of no kind", func(o *upload.OneShot) { o.Conflict = "x" }, fault.Invalid},
+		{"an invalid conflict", func(o *upload.OneShot) { o.Conflict = "x" }, fault.Invalid},
 		{"a name that is taken", func(o *upload.OneShot) { o.Conflict = files.Fail }, fault.AlreadyExists},
 	}
 	each(t, func(t *testing.T, w *fixture) {
@@ -162,7 +162,7 @@ func TestBodyOfUnknownLengthStopsAtTheQuota(t *testing.T) {
 			t.Errorf("%d bytes were read", read)
 		}
 		if _, err := w.up.Put(ctx, w.ann, oneShot("f", letterBytes(10*mebibyte), -1)); err != nil {
-			t.Errorf("just what fits: %v", err)
+			t.Errorf("a body that fits exactly: %v", err)
 		}
 		_, err = w.up.Put(ctx, w.ann, oneShot("g", "x", -1))
 		w.wantFault(err, fault.QuotaExceeded, "a byte more")
@@ -205,7 +205,7 @@ func TestParallelOneShotsOfOneName(t *testing.T) {
 			t.Errorf("%d names", n)
 		}
 		if n := w.queryInt("SELECT count(*) FROM entries WHERE name = 'cat.jpg'"); n != 1 {
-			t.Errorf("%d files of the very name", n)
+			t.Errorf("%d files of the requested name", n)
 		}
 	})
 }
@@ -236,7 +236,7 @@ func TestSlowBodyKeepsItsReservation(t *testing.T) {
 	})
 }
 
-// What a process that dies in the middle of a body leaves: a row that nobody ends but the sweep.
+// A process that dies in the middle of a body leaves a row, which the sweep ends.
 func TestAbandonedOneShotIsSwept(t *testing.T) {
 	each(t, func(t *testing.T, w *fixture) {
 		reading := make(chan struct{})
@@ -328,8 +328,8 @@ func TestOneShotIntoAFailingStore(t *testing.T) {
 				w.checkInvariants()
 			}
 		}
-		w.advance(2 * time.Hour)  // until when a store may finish what it did not answer for
-		for more := true; more; { // the objects of lost answers go, those of files stay
+		w.advance(2 * time.Hour)  // until then a store may finish an object that it did not answer for
+		for more := true; more; { // the objects of lost answers are deleted, those of files stay
 			var err error
 			if more, err = w.tree.Collect(ctx); err != nil {
 				t.Fatal(err)
@@ -341,7 +341,8 @@ func TestOneShotIntoAFailingStore(t *testing.T) {
 	})
 }
 
-// Keys are noted as garbage before they are used; the collector must not take those of files.
+// Keys are put on the garbage list before they are used; the collector must not delete those of
+// files.
 func TestObjectsOfFilesAreNeverCollected(t *testing.T) {
 	each(t, func(t *testing.T, w *fixture) {
 		small, large := w.put("small", "s"), w.put("large", letterBytes(300<<10))
@@ -370,8 +371,8 @@ func TestObjectsOfFilesAreNeverCollected(t *testing.T) {
 	})
 }
 
-// A key is only good until the collector comes for it: a store that stood still for too long must
-// not make a file of nothing.
+// A key can be used only until the collector claims it: a store that was suspended for too long
+// must not make a file without content.
 func TestSmallBodyStoredTooLateIsRefused(t *testing.T) {
 	each(t, func(t *testing.T, w *fixture) {
 		storing, release := w.store.Calls(blobtest.Put), make(chan struct{})

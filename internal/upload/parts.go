@@ -17,8 +17,9 @@ import (
 	"larder/internal/quota"
 )
 
-// beginParts has the store announce the object of a new session, under a key that is noted already,
-// after looking whether the session has a chance. Faults: QuotaExceeded, Conflict, Unavailable.
+// beginParts asks the store to begin a multipart upload for a new session, under a key that is on
+// the garbage list already, after checking that the session can succeed. Faults: QuotaExceeded,
+// Conflict, Unavailable.
 func (s *Service) beginParts(ctx context.Context, r *row) error {
 	bytes, count, err := quota.Remaining(s.db.Read(ctx), r.userID)
 	if err != nil {
@@ -33,7 +34,7 @@ func (s *Service) beginParts(ctx context.Context, r *row) error {
 	if r.key, _, err = s.keys.DiscardedKey(ctx, r.dest.ProviderID); err != nil {
 		return err
 	}
-	store, err := s.store(ctx, r.dest.ProviderID) // after the key is noted, see object.Keyring
+	store, err := s.store(ctx, r.dest.ProviderID) // after the key is on the garbage list, see object.KeySource
 	if err != nil {
 		return err
 	}
@@ -46,13 +47,13 @@ func (s *Service) beginParts(ctx context.Context, r *row) error {
 	return nil
 }
 
-// upload is what the store knows a session in parts by.
+// upload returns the store's handle of a session in parts.
 func (s *Service) upload(r row) blob.Upload {
 	return blob.Upload{Key: r.key, ID: r.uploadID, Size: r.size, PartSize: s.partSize}
 }
 
-// discardPartsLater has the collector know of the parts of r. Fault:
-// Conflict because of object.ErrCollected.
+// discardPartsLater makes the collector drop the parts of r with their key. Fault: Conflict because
+// of object.ErrCollected.
 func (s *Service) discardPartsLater(tx *db.Tx, r row) error {
 	held, err := object.DiscardParts(tx, r.dest.ProviderID, r.key, r.uploadID, r.garbageAt())
 	if err == nil && !held {
@@ -65,7 +66,7 @@ func (s *Service) discardPartsLater(tx *db.Tx, r row) error {
 	return object.ExpectLateWrites(tx, r.dest.ProviderID, r.key, r.expiresAt)
 }
 
-// discardParts makes the parts of a session that was not made garbage at once. As with discard, an
+// discardParts makes the parts of a session that was not created garbage at once. As in discard, an
 // error that is no fault may hide a commit.
 func (s *Service) discardParts(ctx context.Context, err error, r row) {
 	var taken *db.ErrUnique
@@ -79,7 +80,7 @@ func (s *Service) discardParts(ctx context.Context, err error, r row) {
 		noted, err = object.DiscardParts(tx, r.dest.ProviderID, r.key, r.uploadID, s.nowMs())
 		return err
 	})
-	if err == nil && !noted { // the collector has begun with the key and knows nothing of parts
+	if err == nil && !noted { // the collector has claimed the key and does not know the parts
 		var store blob.Store
 		if store, err = s.store(ctx, r.dest.ProviderID); err == nil {
 			err = store.Abort(ctx, s.upload(r))
@@ -90,8 +91,8 @@ func (s *Service) discardParts(ctx context.Context, err error, r row) {
 	}
 }
 
-// forgetCollected has the next try go without what the collector took, since another replica's
-// clock is far ahead: keys noted before, or kept parts.
+// forgetCollected drops keys and kept parts that the collector has taken, since the clock of
+// another replica is far ahead, so that the next attempt does not use them.
 func (s *Service) forgetCollected(ctx context.Context, r row, old *row) {
 	s.log.Warn("the key of an upload in parts was collected before its time: compare the clocks of the replicas",
 		"provider", r.dest.ProviderID)
@@ -104,8 +105,8 @@ func (s *Service) forgetCollected(ctx context.Context, r row, old *row) {
 	}
 }
 
-// checkTakesParts refuses a part, or a question about parts, for a session that has none or is
-// over. Faults: Conflict, UploadExpired.
+// checkTakesParts refuses a part, or a question about parts, for a session that is not in parts or
+// has ended. Faults: Conflict, UploadExpired.
 func (s *Service) checkTakesParts(r row) error {
 	if !r.inParts() {
 		return fault.New(fault.Conflict, "The bytes of this upload come in one piece.")
@@ -113,11 +114,11 @@ func (s *Service) checkTakesParts(r row) error {
 	return s.checkTakesBytes(r)
 }
 
-// PutPart receives part number (from 1) of a pending session, length bytes when the transport knows
-// (-1 when not). Parts come in any order, several at once, and as often as the client likes; nil
-// means that the part is durable. Faults: NotFound, Conflict (not in parts, completed, aborted),
-// UploadExpired, Invalid (no such part), Unverified (not exactly the part's length, or broken off:
-// nothing of it is kept), Unavailable.
+// PutPart receives part number (from 1) of a pending session; length is its number of bytes, -1
+// when the transport does not know. Parts come in any order, several at once, and as often as the
+// client likes; nil means that the part is durable. Faults: NotFound, Conflict (not in parts,
+// completed, aborted), UploadExpired, Invalid (no such part), Unverified (not exactly the part's
+// length, or broken off: nothing of it is kept), Unavailable.
 func (s *Service) PutPart(ctx context.Context, a access.Actor, sessionID string, number int, body io.Reader,
 	length int64) (etag string, err error) {
 	r, err := find(s.db.Read(ctx), a.UserID, sessionID)
@@ -158,15 +159,15 @@ func (s *Service) PutPart(ctx context.Context, a access.Actor, sessionID string,
 	} else {
 		err = s.recheckTakesBytes(s.db.Read(ctx), r)
 	}
-	if err != nil { // the collector has the part, or the parts as a whole
+	if err != nil { // the collector has the part, or all parts
 		return "", err
 	}
 	return part.ETag, nil
 }
 
-// acknowledge records a part that the store has, so that from now on none in its place counts that
-// nobody has acknowledged, nor what was known of it before; also for a client that went away as the
-// last byte came. Faults: those of recheckTakesBytes.
+// acknowledge records a part that the store has. From now on neither an unacknowledged part in its
+// place counts, nor the ETags in before. It also records a part whose client disconnected after the
+// last byte. Faults: those of recheckTakesBytes.
 func (s *Service) acknowledge(ctx context.Context, r row, part blob.Part, before []string) error {
 	ctx, cancel := detached(ctx)
 	defer cancel()
@@ -183,8 +184,8 @@ func (s *Service) acknowledge(ctx context.Context, r row, part blob.Part, before
 	return nil
 }
 
-// recheckTakesBytes looks whether a session takes bytes as it did when r was read. Faults: those
-// of find and checkTakesBytes.
+// recheckTakesBytes checks that a session still takes bytes as it did when r was read. Faults:
+// those of find and checkTakesBytes.
 func (s *Service) recheckTakesBytes(q db.Querier, r row) error {
 	now, err := find(q, r.userID, r.id)
 	if err != nil {
@@ -197,7 +198,7 @@ func (s *Service) recheckTakesBytes(q db.Querier, r row) error {
 // sooner is checked when it is acknowledged.
 const recheckEvery = 5 * time.Second
 
-// endWithSession ends a body with its session, wherever that is ended or renewed. Faults of
+// endWithSession ends a body when its session ends, taking renewals into account. Faults of
 // reading: those of find and checkTakesBytes.
 func (s *Service) endWithSession(ctx context.Context, r row, body io.Reader) io.Reader {
 	checked := s.now()
@@ -212,14 +213,14 @@ func (s *Service) endWithSession(ctx context.Context, r row, body io.Reader) io.
 			r = fresh
 		case fault.KindOf(err) != fault.Internal:
 			return err
-		} // a database that does not answer now is no reason: the session is asked for again at the end
+		} // a database that does not answer now is no reason to end the body: the session is checked again at the end
 		return s.checkTakesBytes(r)
 	}}
 }
 
-// explainGone says why the store does not know the parts of a session that seemed to be pending: it
-// has ended meanwhile, a completion has put them together and got no further, or see lost. Faults:
-// those of recheckTakesBytes and lost, Conflict, Unavailable.
+// explainGone returns the reason why the store does not know the parts of a session that seemed to
+// be pending: the session has ended meanwhile, an earlier completion has assembled them, or see
+// partsLostFault. Faults: those of recheckTakesBytes and partsLostFault, Conflict, Unavailable.
 func (s *Service) explainGone(ctx context.Context, store blob.Store, r row) error {
 	now, err := find(s.db.Read(ctx), r.userID, r.id)
 	if err != nil {
@@ -237,17 +238,17 @@ func (s *Service) explainGone(ctx context.Context, store blob.Store, r row) erro
 	return s.partsLostFault(now, r)
 }
 
-// Parts is what has come in of a session in parts.
+// Parts is the state of a session in parts.
 type Parts struct {
 	Mode     string // as in Session
 	Total    int
 	Received []blob.Part // by number
 	Missing  []int
-	URLs     []PartURL // new ones for the missing, in mode presigned
+	URLs     []PartURL // new ones for the missing parts, in mode presigned
 }
 
-// Parts tells what has come in of a pending session: the truth for whoever resumes it. Faults:
-// NotFound, Conflict (not in parts, completed, aborted), UploadExpired, Unavailable.
+// Parts returns which parts of a pending session have come in, for a client that resumes it.
+// Faults: NotFound, Conflict (not in parts, completed, aborted), UploadExpired, Unavailable.
 func (s *Service) Parts(ctx context.Context, a access.Actor, sessionID string) (Parts, error) {
 	r, err := find(s.db.Read(ctx), a.UserID, sessionID)
 	if err != nil {
@@ -278,8 +279,9 @@ func (s *Service) Parts(ctx context.Context, a access.Actor, sessionID string) (
 	return parts, nil
 }
 
-// Renew gives a pending session in parts another hour from now, up to a day after it was made, and
-// its addresses anew. Faults: NotFound, Conflict (not in parts, completed, aborted), UploadExpired.
+// Renew extends a pending session in parts to an hour from now, up to a day after its creation, and
+// renews its addresses. Faults: NotFound, Conflict (not in parts, completed, aborted),
+// UploadExpired.
 func (s *Service) Renew(ctx context.Context, a access.Actor, sessionID string) (Session, error) {
 	var renewed row
 	err := s.db.Write(ctx, func(tx *db.Tx) error {
@@ -293,7 +295,7 @@ func (s *Service) Renew(ctx context.Context, a access.Actor, sessionID string) (
 		now := s.now()
 		until := min(now.Add(Lifetime).UnixMilli(), r.createdAt+renewableFor.Milliseconds())
 		renewed, err = extendSession(tx, r.id, until, now.UnixMilli())
-		if errors.Is(err, db.ErrNoRows) { // it ended while this waited for its row
+		if errors.Is(err, db.ErrNoRows) { // it ended while this transaction waited for its row
 			if r, err = find(tx, a.UserID, sessionID); err == nil {
 				err = s.checkTakesBytes(r)
 			}

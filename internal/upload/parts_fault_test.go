@@ -14,13 +14,13 @@ import (
 	"larder/internal/fault"
 )
 
-// storeDown is how a store fails: before it does anything, or after.
+// storeDown is a failure of the store: before it does anything, or after.
 func storeDown(late bool) blobtest.Fault {
 	return blobtest.Fault{Err: blob.Unavailable("use store", errors.New("EIO")), AnswerLost: late}
 }
 
-// Abuse cases C125 and C128 for what comes in parts: whatever the store does, nothing is lost,
-// charged twice or left over.
+// Abuse cases C125 and C128 for parts: whatever the store does, nothing is lost, charged twice or
+// left over.
 func TestFailingStoreOfParts(t *testing.T) {
 	eachInParts(t, func(t *testing.T, w *fixture) {
 		content := distinctBytes(2500)
@@ -47,7 +47,7 @@ func TestFailingStoreOfParts(t *testing.T) {
 			w.checkInvariants()
 
 			w.wantParts(w.ann, id, []int{1, 2, 3}, nil)
-			if late { // the object is made, and nothing changes it
+			if late { // the object is complete and does not change
 				_, err = w.up.PutPart(ctx, w.ann, id, 2, strings.NewReader(strings.Repeat("x", partLength)), -1)
 				w.wantFault(err, fault.Conflict, "a part of what is put together")
 			}
@@ -99,7 +99,7 @@ func TestCompletionWaitsAMomentForABusyStore(t *testing.T) {
 	})
 }
 
-// A file with other bytes than those received is not made.
+// No file is made of other bytes than those received.
 func TestCompletionChecksTheAssembledObject(t *testing.T) {
 	eachInParts(t, func(t *testing.T, w *fixture) {
 		id := w.beginParts("", 1, 2, 3)
@@ -111,8 +111,8 @@ func TestCompletionChecksTheAssembledObject(t *testing.T) {
 	})
 }
 
-// What the store does not tell now is asked again, and others don't wait for it; after a day it
-// is over either way.
+// A store that does not answer is asked again later, and other sessions do not wait for it; after a
+// day the session ends either way.
 func TestExpiryWaitsForItsStore(t *testing.T) {
 	eachInParts(t, func(t *testing.T, w *fixture) {
 		w.beginParts("k", 1, 3)
@@ -123,7 +123,7 @@ func TestExpiryWaitsForItsStore(t *testing.T) {
 		w.sweep()
 		w.wantReserved(w.ann, 2500, 1)
 		_, err := w.up.Create(ctx, w.ann, inParts("f", 2500, "k"))
-		w.wantFault(err, fault.Unavailable, "going on while the store is down")
+		w.wantFault(err, fault.Unavailable, "continuing while the store is down")
 		w.store.SetDown(nil)
 		w.sweep()
 		w.wantReserved(w.ann, 1500, 0)
@@ -141,7 +141,7 @@ func TestExpiryWaitsForItsStore(t *testing.T) {
 	})
 }
 
-// A completion that got as far as the object and no further is kept and taken over like parts.
+// An object that an earlier completion has assembled is kept and taken over like parts.
 func TestAssembledObjectIsKept(t *testing.T) {
 	eachInParts(t, func(t *testing.T, w *fixture) {
 		id := w.beginParts("k", 1, 2, 3)
@@ -161,7 +161,7 @@ func TestAssembledObjectIsKept(t *testing.T) {
 	})
 }
 
-// typeBeforeBytes is a store that tells other things about what it holds.
+// typeBeforeBytes is a store that alters what it reports about its objects.
 type typeBeforeBytes struct {
 	blob.Store
 	finished, stat func(blob.Info) blob.Info
@@ -177,8 +177,8 @@ func (s typeBeforeBytes) Stat(ctx context.Context, key blob.Key) (blob.Info, err
 	return s.stat(info), err
 }
 
-// Abuse case C101: what the store calls the object is compared as it is, and its size
-// is what was announced.
+// Abuse case C101: the store's ETag of the object is compared literally, and its size with the
+// announced one.
 func TestCompletionComparesSizeAndETag(t *testing.T) {
 	tag := func(etag string) func(blob.Info) blob.Info {
 		return func(info blob.Info) blob.Info { info.ETag = etag; return info }
@@ -210,8 +210,8 @@ func TestCompletionComparesSizeAndETag(t *testing.T) {
 	}
 }
 
-// A completion that is overtaken, by another one and by the end of the file, says what
-// any later one would.
+// A completion that was overtaken by another one, and by the deletion of the file, reports the same
+// as any later one.
 func TestOvertakenCompletionFails(t *testing.T) {
 	eachInParts(t, func(t *testing.T, w *fixture) {
 		id, release, done := w.beginParts("", 1, 2, 3), make(chan struct{}), make(chan error, 1)
@@ -223,7 +223,7 @@ func TestOvertakenCompletionFails(t *testing.T) {
 		for w.store.Calls(blobtest.Finish) == 0 {
 			runtime.Gosched()
 		}
-		w.advance(time.Minute) // the first one's process stands still, and its lease lapses
+		w.advance(time.Minute) // the first process is suspended, and its lease expires
 		entry := w.complete(w.ann, id, "")
 		if _, _, err := w.tree.Delete(ctx, w.ann, entry.ID); err != nil {
 			t.Fatal(err)

@@ -18,7 +18,7 @@ import (
 	"larder/internal/upload"
 )
 
-// partLength is the length of a part in the worlds of eachInParts, instead of 8 MiB.
+// partLength is the length of a part in the fixtures of eachInParts, instead of 8 MiB.
 const partLength = 1000
 
 func eachInParts(t *testing.T, test func(t *testing.T, w *fixture)) {
@@ -36,7 +36,7 @@ func inParts(name string, size int64, key string) upload.NewSession {
 	return n
 }
 
-// distinctBytes is a content of which no two parts are alike.
+// distinctBytes is content in which no two parts are equal.
 func distinctBytes(size int) string {
 	var b strings.Builder
 	for b.Len() < size {
@@ -72,7 +72,7 @@ func (w *fixture) putParts(a access.Actor, id, content string, numbers ...int) {
 	}
 }
 
-// wantParts checks what the listing says has come in, and what not.
+// wantParts checks which parts are listed as received and which as missing.
 func (w *fixture) wantParts(a access.Actor, id string, received, missing []int) upload.Parts {
 	w.t.Helper()
 	parts, err := w.up.Parts(ctx, a, id)
@@ -101,8 +101,7 @@ func (w *fixture) wantUsed(a access.Actor, storage, count int64) {
 	}
 }
 
-// wantOnlyFileObjects has the collector take what is garbage by now, and checks that the store
-// holds nothing but the objects of files.
+// wantOnlyFileObjects runs the collector, and checks that the store has only the objects of files.
 func (w *fixture) wantOnlyFileObjects(when string) {
 	w.t.Helper()
 	w.sweepAndCollect()
@@ -143,7 +142,7 @@ func TestPartsInAnyOrderBecomeTheFile(t *testing.T) {
 		}
 		w.wantReserved(w.ann, 0, 0)
 		w.wantUsed(w.ann, 2500, 1)
-		// The hash comes later, by a job of nobody's.
+		// A job of the service computes the hash later.
 		if n := w.queryInt(`SELECT count(*) FROM objects o JOIN jobs j ON j.payload = o.id
 			WHERE o.sha256 IS NULL AND j.type = 'checksum' AND j.owner_id = '' AND j.status = 'pending' AND j.total_bytes = 2500`); n != 1 {
 			t.Errorf("%d objects wait for their hash", n)
@@ -168,7 +167,7 @@ func TestTypeOfAFileInParts(t *testing.T) {
 	})
 }
 
-// unboundedStore is a store that begins whatever size.
+// unboundedStore is a store that begins an upload of any size.
 type unboundedStore struct{ blob.Store }
 
 func (unboundedStore) Begin(_ context.Context, key blob.Key, size, partSize int64, _ string) (blob.Upload, error) {
@@ -203,8 +202,8 @@ func TestWhichSizesComeInParts(t *testing.T) {
 	})
 }
 
-// What each call answers in each state. Abuse cases C36 for the rows of somebody else, and C100 for
-// parts of what takes none.
+// The result of each call in each state. Abuse cases C36 for rows of other users, and C100 for
+// parts of sessions without parts.
 func TestEveryCallOfPartsInEveryState(t *testing.T) {
 	type calls struct{ part, parts, raw, renew, complete, abort fault.Kind }
 	make3 := func(w *fixture, numbers ...int) string {
@@ -315,7 +314,7 @@ func TestEveryCallOfPartsInEveryState(t *testing.T) {
 
 // Abuse cases C94 and C100: a part has its number and its length, and nothing else is kept.
 func TestInvalidPartsAreRefused(t *testing.T) {
-	const kept = "what was there before"
+	const kept = "the former content"
 	content := distinctBytes(2500)
 	for _, before := range []string{"", kept} {
 		eachInPartsNamed(t, "before: "+before, func(t *testing.T, w *fixture) {
@@ -427,7 +426,7 @@ func TestParallelCompletionsOfPartsMakeOneFile(t *testing.T) {
 	})
 }
 
-// Abuse case C88; those that are refused after all leave nothing in the store.
+// Abuse case C88; refused sessions leave nothing in the store.
 func TestParallelSessionsInPartsNeverOvercommitTheQuota(t *testing.T) {
 	eachInParts(t, func(t *testing.T, w *fixture) {
 		if err := w.setLimits(w.ann, 5000, 100); err != nil {
@@ -442,13 +441,13 @@ func TestParallelSessionsInPartsNeverOvercommitTheQuota(t *testing.T) {
 		}
 		w.wantReserved(w.ann, 3000, 1)
 		w.sweepAndCollect()
-		if n := len(w.partFiles()); n != 2 { // bytes and journal of one
+		if n := len(w.partFiles()); n != 2 { // bytes and journal of one upload
 			t.Errorf("%d files of uploads in parts", n)
 		}
 	})
 }
 
-// partFiles lists what the store has of uploads in parts.
+// partFiles lists the store's files of uploads in parts.
 func (w *fixture) partFiles() (found []string) {
 	for _, key := range w.storedKeys() {
 		if strings.Contains(key, "tmp/parts/") {
@@ -458,7 +457,7 @@ func (w *fixture) partFiles() (found []string) {
 	return found
 }
 
-// What has no chance touches no store.
+// A session that is refused does not reach the store.
 func TestRefusedSessionsInPartsBeginNothing(t *testing.T) {
 	eachInParts(t, func(t *testing.T, w *fixture) {
 		foreign := inParts("f", 2500, "")

@@ -20,21 +20,21 @@ import (
 	"larder/internal/vpath"
 )
 
-// modeWorker does random things in a folder of its own and remembers what it was told.
+// modeWorker does random operations in a folder of its own and records the results.
 type modeWorker struct {
 	*fixture
 	actor access.Actor
 	dir   vpath.Path
 	r     *rand.Rand
-	// may holds, by name, what a file may contain now; "" stands for no file. Of more than one the
-	// service said neither yes nor no.
+	// possible holds, by name, what a file may contain now; "" stands for no file. There is more
+	// than one content after an outcome that is unknown.
 	possible map[string][]string
 	ids      map[string]string
 }
 
-// Abuse cases C93, C123 and C125, and the promise of the whole: whatever fails in between, what was
-// acknowledged is there, what was deleted is gone, quotas are the sums of what there is, each
-// object is a file's or known as garbage, and in the end nothing is left over.
+// Abuse cases C93, C123 and C125 together: whatever fails in between, acknowledged files exist,
+// deleted ones are gone, quotas are the sums of the files, each object belongs to a file or is on
+// the garbage list, and in the end nothing is left over.
 func TestRandomSequencesKeepWhatWasAcknowledged(t *testing.T) {
 	eachInParts(t, func(t *testing.T, w *fixture) {
 		seed := rand.Uint64()
@@ -100,7 +100,7 @@ func TestRandomSequencesKeepWhatWasAcknowledged(t *testing.T) {
 	})
 }
 
-// sweepAndCollect are those of the sweep.
+// sweepAndCollect runs the sweep and the collector.
 func (w *fixture) sweepAndCollect() {
 	if err := w.up.Sweep(ctx); err != nil {
 		w.t.Error(err)
@@ -118,7 +118,7 @@ func (w *fixture) sweepAndCollect() {
 
 func (k *modeWorker) step() {
 	name := fmt.Sprint("f", k.r.IntN(4))
-	if k.r.IntN(4) == 0 { // whoever puts next meets it, this worker or another
+	if k.r.IntN(4) == 0 { // the next Put fails, of this client or another
 		op := []blobtest.Op{blobtest.Put, blobtest.Put, blobtest.Begin, blobtest.PutPart, blobtest.Parts,
 			blobtest.Finish}[k.r.IntN(6)]
 		k.store.QueueFaults(op, []blobtest.Fault{
@@ -148,7 +148,7 @@ func (k *modeWorker) content(size int) string {
 	return strings.Repeat(unit, size/len(unit)+1)[:size]
 }
 
-// context ends at some time in one call of four.
+// context ends at a random time in one call of four.
 func (k *modeWorker) context() (context.Context, context.CancelFunc) {
 	if k.r.IntN(4) > 0 {
 		return context.WithCancel(ctx)
@@ -156,8 +156,8 @@ func (k *modeWorker) context() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, time.Duration(k.r.IntN(20))*time.Millisecond)
 }
 
-// record keeps what a change of name to content may have come to. Only a fault says that
-// nothing came of it.
+// record records the possible outcomes of changing name to content. Only a fault proves that
+// nothing was changed.
 func (k *modeWorker) record(name, content, id string, err error) {
 	switch {
 	case err == nil:
@@ -182,7 +182,7 @@ func (k *modeWorker) putOnce(name string, size int) {
 		Body: strings.NewReader(content)}
 	switch k.r.IntN(6) {
 	case 0:
-		o.Body = io.MultiReader(strings.NewReader(content[:size/2]), brokenReader{}) // the client goes away
+		o.Body = io.MultiReader(strings.NewReader(content[:size/2]), brokenReader{}) // the client disconnects
 	case 1:
 		o.Size = -1
 	}
@@ -211,7 +211,7 @@ func (k *modeWorker) session(name string) {
 		}
 	}
 	if k.r.IntN(3) == 0 {
-		_ = k.up.Abort(ctx, k.actor, session.ID) // also when it fails: the sweep has it then
+		_ = k.up.Abort(ctx, k.actor, session.ID) // also when it fails: the sweep does it then
 		return
 	}
 	if err == nil {
@@ -220,8 +220,8 @@ func (k *modeWorker) session(name string) {
 	}
 }
 
-// inParts sends a file in parts, in any order, some of them twice, or only some; under an
-// idempotency key the same content goes on where it was left.
+// inParts sends a file in parts, in any order, some of them twice, or only some. Under an
+// idempotency key it continues the same content.
 func (k *modeWorker) inParts(name string) {
 	ctx, cancel := k.context()
 	defer cancel()
@@ -239,10 +239,10 @@ func (k *modeWorker) inParts(name string) {
 	}
 	total := int(*session.TotalParts)
 	for _, i := range append(k.r.Perm(total), k.r.IntN(total)) {
-		// what fails is missing in the end
+		// a part that fails is missing in the end
 		_, _ = k.up.PutPart(ctx, k.actor, session.ID, i+1, strings.NewReader(partOf(content, i+1)), -1)
 		if k.r.IntN(8) == 0 {
-			return // left to the sweep, or to whoever comes back
+			return // left to the sweep, or to the next session
 		}
 	}
 	if k.r.IntN(6) == 0 {
@@ -250,7 +250,7 @@ func (k *modeWorker) inParts(name string) {
 		return
 	}
 	file, already, err := k.up.Complete(ctx, k.actor, session.ID, "")
-	if !already { // of what is complete already the content may be another by now
+	if !already { // the content of a completed file may have changed since
 		k.record(name, content, file.ID, err)
 	}
 }
@@ -278,7 +278,7 @@ func (k *modeWorker) move(name string) {
 	}
 }
 
-// check compares what is there with what was told, and settles what was uncertain.
+// check compares the files with the records, and makes uncertain records certain.
 func (k *modeWorker) check() {
 	k.t.Helper()
 	found := map[string]string{}

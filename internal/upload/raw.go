@@ -14,10 +14,10 @@ import (
 	"larder/internal/object"
 )
 
-// PutRaw receives the bytes of a pending session, length of them when the transport knows (-1
-// when not); it may be repeated, and the last whole body counts. contentType is what the request
-// says, "" for nothing. The etag is opaque and goes back to Complete. Faults: NotFound, Conflict
-// (not pending, or in parts), UploadExpired, Unverified (not the size announced, or broken off:
+// PutRaw receives the bytes of a pending session; length is their number, -1 when the transport
+// does not know. It may be repeated, and the last whole body counts. contentType is that of the
+// request, "" for none. The etag is opaque and is passed to Complete. Faults: NotFound, Conflict
+// (not pending, or in parts), UploadExpired, Unverified (not the announced size, or broken off:
 // nothing is kept), Unavailable.
 func (s *Service) PutRaw(ctx context.Context, a access.Actor, sessionID string, body io.Reader, length int64,
 	contentType string) (etag string, size int64, err error) {
@@ -45,7 +45,7 @@ func (s *Service) PutRaw(ctx context.Context, a access.Actor, sessionID string, 
 		return object.Discard(tx, r.dest.ProviderID, r.key, r.expiresAt+garbageDelay.Milliseconds())
 	})
 	if err != nil {
-		return "", 0, fmt.Errorf("note the key of an upload: %w", err)
+		return "", 0, fmt.Errorf("record the key of an upload: %w", err)
 	}
 	if err := s.receive(ctx, &r, body, contentType); err != nil {
 		s.discard(ctx, err, r.dest.ProviderID, r.key)
@@ -54,7 +54,7 @@ func (s *Service) PutRaw(ctx context.Context, a access.Actor, sessionID string, 
 	return r.sha256, r.size, nil
 }
 
-// checkTakesBytes refuses bytes for a session that is over. Faults: Conflict, UploadExpired.
+// checkTakesBytes refuses bytes for a session that has ended. Faults: Conflict, UploadExpired.
 func (s *Service) checkTakesBytes(r row) error {
 	switch {
 	case r.status == completed:
@@ -67,7 +67,7 @@ func (s *Service) checkTakesBytes(r row) error {
 	return nil
 }
 
-// recordBytes stores the body under the new key in r and makes it the session's.
+// receive stores the body under the new key in r and records it as the session's bytes.
 func (s *Service) receive(ctx context.Context, r *row, body io.Reader, contentType string) error {
 	store, err := s.store(ctx, r.dest.ProviderID)
 	if err != nil {
@@ -95,9 +95,9 @@ func (s *Service) receive(ctx context.Context, r *row, body io.Reader, contentTy
 			case err != nil:
 				return err
 			case !done:
-				continue // another body of the same session, or its end, came in between
+				continue // another body of the same session, or its end, was faster
 			case now.key == "",
-				now.inStaging(): // what comes to where bytes wait is swept when their address has expired
+				now.inStaging(): // bytes at the staging key are deleted when their address has expired
 				return nil
 			}
 			return object.Discard(tx, r.dest.ProviderID, now.key, s.nowMs())

@@ -48,7 +48,7 @@ func TestBodiesOfAnotherSizeAreRefused(t *testing.T) {
 			{"shorter than its length says", 5, strings.NewReader("hell"), 5, fault.Unverified},
 			{"broken off", 5, broken("hel"), 5, fault.Unverified},
 			{"broken off at the very end", 5, broken("hello"), -1, fault.Unverified},
-			{"something instead of nothing", 0, strings.NewReader("x"), -1, fault.Unverified},
+			{"a byte instead of none", 0, strings.NewReader("x"), -1, fault.Unverified},
 		}
 		for i, c := range cases {
 			objects := len(w.storedKeys())
@@ -83,7 +83,7 @@ func TestRawBytesMayBeSentAgain(t *testing.T) {
 		_, _, err := w.up.PutRaw(ctx, w.ann, session.ID, strings.NewReader("cut"), -1, "")
 		w.wantFault(err, fault.Unverified, "a body cut short")
 		second := w.putRaw(w.ann, session.ID, "later")
-		// the first body, and the cut one
+		// the first body, and the one cut short
 		if due := w.queryInt("SELECT count(*) FROM garbage WHERE after <= $1", w.clock.Load()); due != 2 {
 			t.Errorf("%d keys are garbage now, want 2", due)
 		}
@@ -304,7 +304,7 @@ func TestASessionStaysWithItsMountAndProvider(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, _, err = w.up.Complete(ctx, w.admin, session.ID, etag)
-		w.wantFault(err, fault.Conflict, "the folder lies under another mount now")
+		w.wantFault(err, fault.Conflict, "the folder is in another mount now")
 		err = w.db.Write(ctx, func(tx *db.Tx) error {
 			_, err := tx.Exec("UPDATE mounts SET priority = -9, mount_path = '/elsewhere' WHERE id = $1", id)
 			return errors.Join(err, tx.BumpConfig())
@@ -319,7 +319,7 @@ func TestASessionStaysWithItsMountAndProvider(t *testing.T) {
 	})
 }
 
-// Abuse case C128, and C125 as far as a store's lost answers go.
+// Abuse case C128, and C125 for lost answers of a store.
 func TestFailingStore(t *testing.T) {
 	each(t, func(t *testing.T, w *fixture) {
 		session := w.create(w.ann, file("f", 5))
@@ -339,7 +339,7 @@ func TestFailingStore(t *testing.T) {
 		w.store.QueueFaults(blobtest.Stat, blobtest.Fault{Err: blob.Unavailable("stat", errors.New("EIO"))},
 			blobtest.Fault{Err: blob.ErrNotFound})
 		_, _, err := w.up.Complete(ctx, w.ann, session.ID, etag)
-		w.wantFault(err, fault.Unavailable, "a store that cannot tell")
+		w.wantFault(err, fault.Unavailable, "a store that does not answer")
 		_, _, err = w.up.Complete(ctx, w.ann, session.ID, etag)
 		w.wantFault(err, fault.Unverified, "bytes that are gone")
 		if storage, count := w.used(w.ann); storage != 0 || count != 0 {
@@ -352,8 +352,8 @@ func TestFailingStore(t *testing.T) {
 	})
 }
 
-// Between the look at the bytes and the commit others may come in: what was not looked
-// at is not committed.
+// Other bytes may come between the check of the bytes and the commit: bytes that were not checked
+// are not committed.
 func TestBytesThatChangeDuringCompletion(t *testing.T) {
 	each(t, func(t *testing.T, w *fixture) {
 		session := w.create(w.ann, file("f", 5))

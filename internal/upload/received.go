@@ -10,18 +10,18 @@ import (
 )
 
 // Where all parts come through the service, a part counts when the store lists it under an ETag
-// that was acknowledged: the last one, or of several that came at once the one that the store took
-// last. A store may list others: a body that was cut in its middle, by a connection that was reset,
-// is taken for a whole part by some servers, and may even come to light after the next body for
-// that part has been stored and acknowledged, in its place. Nobody has acknowledged that one, so it
-// is missing and to be sent again.
+// that was acknowledged: the last one, or, of several that came at once, the one that the store
+// took last. A store may list others. Some servers take a body that a reset connection cut off for
+// a whole part; it may even appear after the next body for that part has been stored and
+// acknowledged, and replace it. Such a part was never acknowledged, so it counts as missing and has
+// to be sent again.
 //
-// Parts that may go straight to the store pass by the service, which cannot tell them from such
-// ones. There what the store lists counts.
+// Parts that may go directly to the store do not pass through the service, which cannot tell them
+// from such parts. There every part that the store lists counts.
 
-// received lists the parts of a session that count, and says whether the store lists any that do
-// not. When a completion has put them together and got no further, they are all there, by the etag
-// of the object. Error: blob.ErrNotFound when the store knows nothing of them. Fault: Unavailable.
+// received lists the parts of a session that count, and reports whether the store lists any others.
+// When an earlier completion has assembled the parts, all of them are there, with the etag of the
+// object. Error: blob.ErrNotFound when the store knows nothing of them. Fault: Unavailable.
 func (s *Service) received(ctx context.Context, r row) (parts []blob.Part, others bool, err error) {
 	store, err := s.store(ctx, r.dest.ProviderID)
 	if err != nil {
@@ -63,7 +63,7 @@ func assembledParts(ctx context.Context, store blob.Store, u blob.Upload) (parts
 	return parts, nil
 }
 
-// missing lists the numbers that are not there.
+// missing lists the numbers of parts that have not come in.
 func missing(total int, received []blob.Part) []int {
 	there := make(map[int]bool, len(received))
 	for _, p := range received {
@@ -78,7 +78,7 @@ func missing(total int, received []blob.Part) []int {
 	return numbers
 }
 
-// totalSize adds parts up, in bytes.
+// totalSize sums the sizes of parts, in bytes.
 func totalSize(parts []blob.Part) (n int64) {
 	for _, p := range parts {
 		n += p.Size

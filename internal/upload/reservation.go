@@ -10,24 +10,25 @@ import (
 	"larder/internal/quota"
 )
 
-// Room is reserved for a body of unknown length while it arrives, in steps: as much again as has
-// arrived, within these bounds in bytes. Where the quota is nearly used up, the steps get smaller.
+// Room for a body of unknown length is reserved while it arrives, in steps: each is as large as the
+// bytes that have arrived, within these bounds in bytes. The steps get smaller where the quota is
+// nearly used up.
 const (
 	firstStep = 2 << 20
 	maxStep   = 16 << 20
 	minStep   = 256 << 10
 )
 
-// reserveStep reserves the next step of a user's body after so many bytes have arrived, and returns
-// how many bytes that is: 0 where nothing is left.
+// reserveStep reserves the next step for a user's body of which arrived bytes have arrived, and
+// returns its size in bytes: 0 where nothing is left.
 func reserveStep(tx *db.Tx, userID string, arrived int64) (int64, error) {
 	return quota.ReserveUpTo(tx, userID, minStep, min(max(arrived, firstStep), maxStep))
 }
 
-// deductReplaced leaves the bytes of the file that r replaces out of its reservation, unless
-// another upload under way leaves them out already, or what the user's uploads leave out would be
-// more than the user has: then there would be more bytes in the stores than are used and reserved.
-// It locks the user's quota, so that this is decided by one upload after the other.
+// deductReplaced deducts the bytes of the file that r replaces from its reservation. It does not
+// when another running upload deducts them already, or when the user's uploads would deduct more
+// than the user has: the stores would then hold more bytes than are used and reserved. It locks the
+// user's quota, so that uploads decide this one after the other.
 func deductReplaced(tx *db.Tx, r *row) error {
 	if err := quota.Lock(tx, r.userID); err != nil {
 		return err
@@ -52,15 +53,15 @@ func deductReplaced(tx *db.Tx, r *row) error {
 	return nil
 }
 
-// Unreserved returns how many bytes of the files that a user's uploads under way are to replace are
-// left out of what those have reserved.
+// Unreserved returns how many bytes of replaced files a user's running uploads have deducted from
+// their reservations.
 func Unreserved(q db.Querier, userID string) (bytes int64, err error) {
 	_, bytes, err = deductedBytes(q, userID, "")
 	return bytes, err
 }
 
-// reservingReader is a body of unknown length. It reserves room before it hands bytes out. Fault:
-// QuotaExceeded, when there is no more of both.
+// reservingReader is a body of unknown length. It reserves room before it returns bytes. Fault:
+// QuotaExceeded, when there are more bytes and no more room.
 type reservingReader struct {
 	io.Reader
 	arrived, reserved int64
@@ -89,8 +90,8 @@ func (m *reservingReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// reserveMore adds a step to the reservation of an upload in one request, and returns how many
-// bytes that is: 0 where the quota ends. Fault: UploadExpired when the row is gone.
+// reserveMore adds a step to the reservation of an upload in one request, and returns its size in
+// bytes: 0 where the quota ends. Fault: UploadExpired when the row is gone.
 func (s *Service) reserveMore(ctx context.Context, r *row, arrived int64) (granted int64, err error) {
 	err = s.db.Write(ctx, func(tx *db.Tx) error {
 		held, err := extendOneShot(tx, r.id, r.expiresAt) // sessions before quotas, as everywhere

@@ -19,7 +19,7 @@ func replacing(name string, size int64) upload.NewSession {
 	return n
 }
 
-// Overwriting counts the difference, also while the session is open.
+// A replacement counts by the difference, also while the session is open.
 func TestSessionThatReplacesReservesTheDifference(t *testing.T) {
 	each(t, func(t *testing.T, w *fixture) {
 		if err := w.setLimits(w.ann, 1000, 1); err != nil {
@@ -54,8 +54,8 @@ func TestSessionThatReplacesReservesTheDifference(t *testing.T) {
 	})
 }
 
-// The bytes of a file are left out of one reservation at a time: of the first session, until it
-// ends.
+// The bytes of a file are deducted from one reservation at a time: that of the first session, until
+// it ends.
 func TestReplacedBytesCountOnce(t *testing.T) {
 	each(t, func(t *testing.T, w *fixture) {
 		if err := w.setLimits(w.ann, 1000, 2); err != nil {
@@ -65,7 +65,7 @@ func TestReplacedBytesCountOnce(t *testing.T) {
 		first := w.create(w.ann, replacing("f", 700)) // reserves 100
 		_, err := w.up.Create(ctx, w.ann, replacing("f", 400))
 		w.wantFault(err, fault.QuotaExceeded, "400 bytes beside 600 and 100")
-		second := w.create(w.ann, replacing("f", 300)) // all of them
+		second := w.create(w.ann, replacing("f", 300)) // all of it
 		if bytes, _ := w.reserved(w.ann); bytes != 400 {
 			t.Errorf("%d bytes are reserved, want 400", bytes)
 		}
@@ -79,8 +79,7 @@ func TestReplacedBytesCountOnce(t *testing.T) {
 			t.Errorf("used %d bytes, %d files", storage, count)
 		}
 
-		// Nor does a file that came in place of one that is gone let more be under way than is
-		// used.
+		// Nor do sessions that replace a new file of the same name deduct more bytes than are used.
 		fourth := w.create(w.ann, replacing("f", 700))
 		list, err := w.tree.List(ctx, w.ann, files.ListQuery{Path: path("/home/ann"), Page: 1, Limit: 10})
 		if err != nil {
@@ -96,8 +95,8 @@ func TestReplacedBytesCountOnce(t *testing.T) {
 	})
 }
 
-// A target that has vanished or shrunk meanwhile: the completion judges again, and what does not
-// fit is refused with nothing lost.
+// The target is deleted or gets smaller meanwhile: the completion decides again, and refuses what
+// does not fit without losing anything.
 func TestReplacementIsJudgedAgainAtItsEnd(t *testing.T) {
 	each(t, func(t *testing.T, w *fixture) {
 		if err := w.setLimits(w.ann, 1000, 1); err != nil {
@@ -155,8 +154,7 @@ func TestReplacementIsJudgedAgainAtItsEnd(t *testing.T) {
 	})
 }
 
-// Parts that are kept of an expired session hold what they are beyond the file that they are to
-// replace.
+// The kept parts of an expired session reserve only the bytes beyond the file that they replace.
 func TestKeptPartsOfAReplacement(t *testing.T) {
 	eachInParts(t, func(t *testing.T, w *fixture) {
 		if err := w.setLimits(w.ann, 4000, 2); err != nil {
@@ -198,8 +196,8 @@ func TestKeptPartsOfAReplacement(t *testing.T) {
 	})
 }
 
-// Many sessions that replace the same few files, begun, completed, aborted and left in any order,
-// beside deletions: never is more used and reserved than the quota allows.
+// Many sessions that replace the same few files are begun, completed, aborted and left in any
+// order, beside deletions: never is more used and reserved than the quota allows.
 func TestReplacementsNeverOvercommitTheQuota(t *testing.T) {
 	each(t, func(t *testing.T, w *fixture) {
 		seed := rand.Uint64()

@@ -124,8 +124,8 @@ func TestParallelCreationsWithOneKeyMakeOneSession(t *testing.T) {
 	})
 }
 
-// Stores drop unfinished uploads three days after they were begun: no session goes on with one that
-// is as old, however often it was taken over.
+// Stores delete unfinished uploads three days after they began: no session continues one of that
+// age, however often it was taken over.
 func TestPartsAreTakenOverWithinTwoDaysOfTheirBeginning(t *testing.T) {
 	for name, late := range map[string]bool{"a millisecond before": false, "two days": true} {
 		for name, swept := range map[string]string{name: "", name + ", swept": "swept"} {

@@ -9,39 +9,39 @@ import (
 	"larder/internal/fault"
 )
 
-// copiesPerUser is how many copies to where nobody can write are made for one user at a
-// time, by one process.
+// copiesPerUser is the number of copies from staging keys that one process makes for one user at a
+// time.
 const copiesPerUser = 4
 
-// How many completions may wait at a time in one process: of one user, and in all.
+// Maximal number of completions that wait at a time in one process: of one user, and in all.
 const (
 	maxWaitersPerUser = 64
 	maxWaiters        = 1024
 )
 
-// userSemaphore lets a few callers of each user in at a time; the others wait. The zero turns
-// is ready for use.
+// userSemaphore admits a few callers of each user at a time; the others wait. The zero value is
+// ready for use.
 type userSemaphore struct {
-	perUser int // how many come in at a time, 0 for copiesPerUser
+	perUser int // callers admitted at a time, 0 for copiesPerUser
 
 	mu     sync.Mutex
-	byUser map[string]*userSlots // by user, while there is anybody
+	byUser map[string]*userSlots // by user, while there are callers
 }
 
 type userSlots struct {
-	slots   chan struct{} // as many as may come in
-	callers int           // of this turn: in, or waiting
+	slots   chan struct{} // one element for each admitted caller
+	callers int           // callers that are admitted or waiting
 }
 
-// waiterLimit counts the calls that wait here for others, of each user and in all, and refuses one
-// too many. The zero waiters is ready for use.
+// waiterLimit counts the calls that wait for others, of each user and in all, and refuses one too
+// many. The zero value is ready for use.
 type waiterLimit struct {
 	mu     sync.Mutex
-	byUser map[string]int // by user, while there is any
+	byUser map[string]int // by user, while there are any
 	all    int
 }
 
-// acquireSlot counts one call more, until leave. Fault: RateLimited.
+// enter counts one more call, until leave. Fault: RateLimited.
 func (w *waiterLimit) enter(userID string) (leave func(), err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -65,7 +65,7 @@ func (w *waiterLimit) enter(userID string) (leave func(), err error) {
 	}, nil
 }
 
-// acquire returns when the user's turn has come; leave ends it. Error: that of ctx.
+// acquire returns when the caller is admitted; leave ends that. Error: that of ctx.
 func (t *userSemaphore) acquire(ctx context.Context, userID string) (leave func(), err error) {
 	t.mu.Lock()
 	if t.byUser == nil {
@@ -89,13 +89,13 @@ func (t *userSemaphore) acquire(ctx context.Context, userID string) (leave func(
 	select {
 	case mine.slots <- struct{}{}:
 		return left, nil
-	default: // a free turn comes before the end of ctx
+	default: // a free slot comes before the end of ctx
 	}
 	select {
 	case mine.slots <- struct{}{}:
 		return left, nil
 	case <-ctx.Done():
 		gone()
-		return nil, fmt.Errorf("wait for one's turn: %w", ctx.Err())
+		return nil, fmt.Errorf("wait for a slot: %w", ctx.Err())
 	}
 }

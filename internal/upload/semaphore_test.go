@@ -23,7 +23,7 @@ func TestSemaphoreLimitsCallersOfAUser(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := ts.acquire(ended, "ann"); !errors.Is(err, context.Canceled) {
-		t.Errorf("one more than may come in: %v", err)
+		t.Errorf("one caller too many: %v", err)
 	}
 	other, err := ts.acquire(t.Context(), "bob")
 	if err != nil {

@@ -16,27 +16,27 @@ import (
 	"larder/internal/vpath"
 )
 
-// NewSession is what a client announces.
+// NewSession is the announcement of a client.
 type NewSession struct {
 	Dir            vpath.Path
 	Name           vpath.Name
 	Size           int64          // bytes
-	MimeType       string         // "" or what the client says; nonsense counts as ""
+	MimeType       string         // "" or what the client claims; an invalid type counts as ""
 	PartCount      *int64         // nil = not given
 	IdempotencyKey string         // "" = none; at most 255 characters
 	Conflict       files.Conflict // "" = rename
-	// "worker" for a client that does not reach the store; "" or "auto" leaves it to the provider
+	// "worker" for a client that cannot reach the store; "" or "auto" leaves it to the provider
 	Mode  string
-	HTTPS bool // the site is reached by https, so that pages of it may not send anything by http
+	HTTPS bool // the site is reached by https, so its pages may not send anything by http
 }
 
 // Session is an upload session as its owner sees it.
 type Session struct {
 	ID string
-	// "worker": the bytes go through the service; "presigned": they may, and may go
-	// straight to the store
+	// "worker": the bytes go through the service; "presigned": they may also go directly to the
+	// store
 	Mode       string
-	TotalParts *int64 // nil for a single session
+	TotalParts *int64 // nil for a session in one piece
 	ExpiresAt  int64  // ms
 	Status     string // pending, completed; in a list also expired: its parts are kept
 	Dir        vpath.Path
@@ -44,9 +44,9 @@ type Session struct {
 	Size       int64 // bytes
 	CreatedAt  int64 // ms
 
-	// By which bytes go straight to the store until ExpiresAt, in the answers of Create and
-	// Renew with the mode presigned: the address of the whole, or those of all parts with what
-	// the store calls them.
+	// For sending bytes directly to the store until ExpiresAt, in the results of Create and Renew
+	// with the mode presigned: the address for the whole body, or those of all parts with the
+	// upload id of the store.
 	URL      string
 	Parts    []PartURL
 	UploadID string
@@ -55,8 +55,8 @@ type Session struct {
 	// AlreadyCompleted and File are set when the idempotency key names a completed session.
 	AlreadyCompleted bool
 	File             *files.Entry
-	// Received and KeptUntil are set by List: the bytes that have come in, nil when the store does
-	// not tell, and until when (ms) those of an expired session are kept.
+	// Received and KeptUntil are set by List: the number of bytes that have come in, nil when the
+	// store does not answer, and until when (ms) the parts of an expired session are kept.
 	Received, KeptUntil *int64
 }
 
@@ -76,8 +76,8 @@ func (r row) session() Session {
 	return s
 }
 
-// check validates what needs no look at anything stored, and settles what was
-// left out. Fault: Invalid.
+// check validates the announcement without looking at stored data, and sets defaults. Fault:
+// Invalid.
 func (n *NewSession) check() error {
 	switch {
 	case n.Size < 0:
@@ -98,18 +98,18 @@ func (n *NewSession) check() error {
 	return err
 }
 
-// inParts reports whether the bytes are to come in parts: no bytes are always one piece.
+// inParts reports whether the bytes come in parts. An empty file is always one piece.
 func (n *NewSession) inParts() bool {
 	return n.Size > maxSingleSize || n.Size > 0 && n.PartCount != nil && *n.PartCount > 1
 }
 
-// Create makes a session and reserves its bytes and a file; of one that is to replace a file of the
-// user's own, only the bytes beyond that file's, unless another upload under way replaces it as
-// well, and no file. Its completion judges again by what is there then. Or it returns the one that
-// the idempotency key names: the pending one, or for a day and while its file exists the completed
-// one. Of an expired one whose parts are kept the new session takes over what has come in. Faults:
-// Invalid (also: the key with another target or size), Unauthorized, Forbidden, NotFound,
-// AlreadyExists, QuotaExceeded, Conflict (100 are open), Unavailable.
+// Create makes a session and reserves its bytes and one file. A session that replaces a file of the
+// user's own reserves only the bytes beyond that file's and no file, unless another running upload
+// replaces it as well. The completion decides again by what exists then. Create returns an existing
+// session that the idempotency key names: a pending one, or for a day and while its file exists a
+// completed one. The new session takes over the kept parts of an expired one. Faults: Invalid
+// (also: the key has another target or size), Unauthorized, Forbidden, NotFound, AlreadyExists,
+// QuotaExceeded, Conflict (100 are open), Unavailable.
 func (s *Service) Create(ctx context.Context, a access.Actor, n NewSession) (Session, error) {
 	if err := signedIn(a); err != nil {
 		return Session{}, err
@@ -135,9 +135,8 @@ func (s *Service) Create(ctx context.Context, a access.Actor, n NewSession) (Ses
 	}
 }
 
-// mustRetryCreate reports whether a session was not made because the same key came in twice at
-// once, and the other one's session is to be resumed, or because the collector was faster, which
-// another try takes into account.
+// mustRetryCreate reports whether creating a session has to be tried again: another request with
+// the same key was faster, and its session is to be resumed, or the collector was.
 func mustRetryCreate(err error) bool {
 	var taken *db.ErrUnique
 	return errors.As(err, &taken) && taken.Name == "upload_sessions_key_unique" || errors.Is(err, errSessionChanged) ||
@@ -151,8 +150,8 @@ func sessionOrZero(session *Session) Session {
 	return *session
 }
 
-// resume returns the session that the idempotency key names, or the row that still holds the key
-// and has to give way: of a completed session, or of one whose parts are kept.
+// resume returns the session that the idempotency key names, or the row that still has the key and
+// has to release it: a completed session, or one whose parts are kept.
 func (s *Service) resume(ctx context.Context, a access.Actor, n NewSession) (*Session, *row, error) {
 	r, err := s.keyHolder(ctx, a.UserID, n.IdempotencyKey)
 	if errors.Is(err, db.ErrNoRows) {
@@ -183,7 +182,8 @@ func (s *Service) resume(ctx context.Context, a access.Actor, n NewSession) (*Se
 	case r.status == expired:
 		return nil, &r, nil
 	case r.status == pending:
-		// Whether the name is free is asked on completion; the right to write is asked each time.
+		// The completion checks whether the name is free; the permission to write is checked each
+		// time.
 		if _, err := s.tree.ResolveDestination(ctx, a, n.Dir, n.Name, files.RenameNew); err != nil {
 			return nil, nil, err
 		}
@@ -193,10 +193,10 @@ func (s *Service) resume(ctx context.Context, a access.Actor, n NewSession) (*Se
 	return &view, nil, nil
 }
 
-// keyHolder returns the row that holds an idempotency key, after ending it when its time
-// is over. Error: db.ErrNoRows.
+// keyHolder returns the row that has an idempotency key, after ending it when it has expired.
+// Error: db.ErrNoRows.
 func (s *Service) keyHolder(ctx context.Context, userID, idempotencyKey string) (row, error) {
-	for range 5 { // what is ended may have become kept, or another's
+	for range 5 { // an ended session may be kept or taken over by now
 		r, err := findKey(s.db.Read(ctx), userID, idempotencyKey)
 		switch now := s.nowMs(); {
 		case err != nil:
@@ -220,7 +220,7 @@ func (s *Service) keyHolder(ctx context.Context, userID, idempotencyKey string) 
 	return row{}, errors.New("an idempotency key changes hands too often")
 }
 
-// create makes a new session; old holds its idempotency key still, when it has one.
+// create makes a new session; old, if any, still has its idempotency key.
 func (s *Service) create(ctx context.Context, a access.Actor, n NewSession, old *row) (Session, error) {
 	place, err := s.tree.ResolveDestination(ctx, a, n.Dir, n.Name, n.Conflict)
 	if err != nil {
@@ -234,7 +234,7 @@ func (s *Service) create(ctx context.Context, a access.Actor, n NewSession, old 
 				UnixMilli(),
 		begunAt: now.UnixMilli(),
 	}
-	if place.Replaces { // overwriting adds no file
+	if place.Replaces { // a replacement adds no file
 		r.files = 0
 		if r.paidByUser() {
 			r.replaces, r.freed = place.ReplacesID, place.Freed
@@ -244,7 +244,7 @@ func (s *Service) create(ctx context.Context, a access.Actor, n NewSession, old 
 	if a.Key != nil {
 		r.keyID = a.Key.ID
 	}
-	// they lie where the file is not to be any more
+	// the kept parts are in another provider than the new file
 	if old != nil && old.status == expired && old.dest.ProviderID != place.ProviderID {
 		if err := s.dropKeptParts(ctx, *old); err != nil {
 			return Session{}, fmt.Errorf("drop kept parts: %w", err)
@@ -258,7 +258,7 @@ func (s *Service) create(ctx context.Context, a access.Actor, n NewSession, old 
 	switch {
 	case old != nil && old.status == expired:
 		r.key, r.uploadID, r.totalParts, r.begunAt, r.partsRecorded = old.key, old.uploadID, old.totalParts, old.begunAt, old.partsRecorded
-		if r.partsRecorded { // what lies there and was not acknowledged is not to count now
+		if r.partsRecorded { // parts in the store that were not acknowledged must not count now
 			r.mode = modeWorker
 		}
 	case n.inParts():
@@ -284,15 +284,15 @@ func (s *Service) create(ctx context.Context, a access.Actor, n NewSession, old 
 	return s.sessionFor(ctx, r, n.Mode), nil
 }
 
-// reserve records a new session with its reservation. Error: errSessionChanged when somebody else
-// took the parts kept in old.
+// reserve records a new session with its reservation. Error: errSessionChanged when another session
+// has taken over the parts kept in old.
 func (s *Service) reserve(tx *db.Tx, r row, old *row) error {
 	if r.inStaging() {
 		if err := tx.LockTree(false); err != nil { // see object.Keyring
 			return err
 		}
 	}
-	if old != nil { // sessions before quotas, as everywhere, or two callers could wait for each other
+	if old != nil { // sessions before quotas, as everywhere, or two callers could deadlock
 		if err := s.releaseFormer(tx, *old); err != nil {
 			return err
 		}
@@ -327,8 +327,8 @@ func (s *Service) reserve(tx *db.Tx, r row, old *row) error {
 	return nil
 }
 
-// releaseFormer takes its idempotency key from an old session that is completed, and from an
-// expired one the parts that were kept.
+// releaseFormer takes the idempotency key from an old session that is completed, or the kept parts
+// from an expired one.
 func (s *Service) releaseFormer(tx *db.Tx, old row) error {
 	if old.status == completed {
 		return dropKey(tx, old.id)
@@ -343,13 +343,13 @@ func (s *Service) releaseFormer(tx *db.Tx, old row) error {
 	return quota.Release(tx, former.userID, former.bytes, former.files)
 }
 
-// checkOpenLimit refuses one more open session than a user may have. Exact only after the user's
-// quota was changed in the same transaction.
+// checkOpenLimit refuses one more open session than a user may have. It is exact only after the
+// user's quota was changed in the same transaction.
 func (s *Service) checkOpenLimit(q db.Querier, r row) error {
 	count, err := countOpen(q, r.userID, r.createdAt)
 	if err == nil && count >= maxOpenSessions {
 		err = fault.New(fault.Conflict, "You have 100 open uploads. Finish or abort some of them first. "+
-			"One that was to go straight to the store counts until its address has expired, even when aborted.")
+			"An upload that goes directly to the store counts until its address has expired, even when it was aborted.")
 	}
 	return err
 }

@@ -22,11 +22,11 @@ import (
 	"larder/internal/vpath"
 )
 
-// machineSteps is how many operations the machine does on each engine.
+// machineSteps is the number of operations on each engine.
 var machineSteps = flag.Int("machine.steps", 10_000, "operations of TestQuotaNeverDrifts on each engine")
 
-// machine drives the service by random operations of two users, and a model that is nothing but
-// maps beside it. One operation in twenty meets a store that fails; then nothing may have changed.
+// machine runs random operations of two users on the service, beside a model that consists of maps.
+// The store fails in one operation of twenty; nothing may have changed then.
 type machine struct {
 	*fixture
 	users      []access.Actor
@@ -34,7 +34,7 @@ type machine struct {
 	folders    map[string]string    // ids by path
 	sessions   map[string]modelSession
 	sendDirect func(address, content string) (etag string)
-	made       int // names given so far
+	made       int // number of names given so far
 	steps      int
 }
 
@@ -43,22 +43,22 @@ type modelFile struct {
 }
 
 type modelSession struct {
-	number   int // in the order in which they were made
+	number   int // in the order of creation
 	owner    string
 	folder   string // its id, "" for a home
 	size     int64
 	received string // etag of the content that came in, "" for none
 	content  string
 	expires  time.Time
-	address  string // where its bytes may go straight to, "" for none, and once others came through the service
+	address  string // where its bytes may be sent directly, "" for none and after bytes came through the service
 
 	parts          map[int]bool // in parts: those that came in
 	key            string       // idempotency key, "" for none
 	kept           bool         // expired, and its parts are kept
-	mayBeAssembled bool         // put together by a completion that failed afterwards
+	mayBeAssembled bool         // assembled by a completion that failed afterwards
 }
 
-// reserved is what the session holds of its owner's quota.
+// reserved is the reservation of the session in its owner's quota.
 func (s modelSession) reserved() (bytes, count int64) {
 	if !s.kept {
 		return s.size, 1
@@ -70,7 +70,7 @@ func (s modelSession) reserved() (bytes, count int64) {
 }
 
 // Quota drift is 0 (abuse case C93): after every operation the counters of each user are the sums
-// of a model that knows nothing of rows.
+// of the model, which knows nothing of rows.
 func TestQuotaNeverDrifts(t *testing.T) {
 	each(t, func(t *testing.T, w *fixture) {
 		w.up.SetPartSize(partLength)
@@ -106,14 +106,14 @@ func TestQuotaNeverDrifts(t *testing.T) {
 				return
 			}
 		}
-		w.sweepAndCollect() // what was deleted is still there as rows until then
+		w.sweepAndCollect() // deletes the rows of deleted entries
 		w.checkInvariants()
 	})
 }
 
-// reset takes away what the former sequence left, so that a failing one can be shrunk.
+// reset deletes what the former sequence left, so that a failing one can be shrunk.
 func (m *machine) reset(r *rapid.T) {
-	defer m.advance(time.Hour) // until then aborted sessions count whose bytes could go straight to the store
+	defer m.advance(time.Hour) // until then aborted sessions count whose bytes could go directly to the store
 	for id, s := range m.sessions {
 		if err := m.up.Abort(ctx, m.user(s.owner), id); err != nil {
 			r.Fatal(err)
@@ -130,7 +130,7 @@ func (m *machine) reset(r *rapid.T) {
 			}
 		}
 	}
-	err := m.db.Write(ctx, func(tx *db.Tx) error { // after a failure, so that shrinking begins from nothing
+	err := m.db.Write(ctx, func(tx *db.Tx) error { // after a failure, so that shrinking begins with nothing
 		_, err := tx.Exec(
 			"UPDATE quotas SET used_storage = 0, used_files = 0, reserved_storage = 0, reserved_files = 0 WHERE user_id IN ($1, $2)", m.ann.UserID, m.ben.UserID)
 		return err
@@ -158,8 +158,8 @@ func (m *machine) home(a access.Actor) vpath.Path {
 	return path("/home/ben")
 }
 
-// faulty makes one operation in twenty meet a store that fails, and reports whether it will if it
-// gets as far as the store.
+// faulty makes the store fail in one operation of twenty, and reports whether it will if the
+// operation gets as far as the store.
 func (m *machine) faulty(r *rapid.T, ops ...blobtest.Op) bool {
 	if rapid.IntRange(0, 19).Draw(r, "fault") != 0 {
 		return false
@@ -174,8 +174,8 @@ func (m *machine) faulty(r *rapid.T, ops ...blobtest.Op) bool {
 	return true
 }
 
-// checkOutcome checks that an operation failed only when it may, and takes back a fault
-// that nothing has met.
+// checkOutcome checks that an operation failed only when it may, and removes a fault that was not
+// used.
 func (m *machine) checkOutcome(r *rapid.T, err error, faulty bool, allowed ...fault.Kind) bool {
 	if faulty {
 		m.store.ClearFaults()
@@ -210,7 +210,7 @@ func (m *machine) bytes(r *rapid.T) string {
 	return strings.Repeat(fmt.Sprintf("%06d", m.made), 3000)[:rapid.IntRange(0, 17_000).Draw(r, "size")]
 }
 
-// left is what the quota leaves a user.
+// left is the remaining quota of a user.
 func (m *machine) left(owner string) (bytes int64, count int) {
 	bytes, count = 64<<10, 40
 	for _, f := range m.files {
@@ -273,7 +273,7 @@ func (m *machine) begin(r *rapid.T) {
 	if s.size > 0 && rapid.Bool().Draw(r, "in parts") {
 		n.PartCount, s.parts = new(int64), map[int]bool{}
 		*n.PartCount = 2
-		if s.folder == "" && rapid.Bool().Draw(r, "with a key") { // in a home, which stays where it is
+		if s.folder == "" && rapid.Bool().Draw(r, "with a key") { // in a home, whose path does not change
 			s.key = fmt.Sprintf("key %d", m.made)
 			n.Name, n.IdempotencyKey = vpath.Name(s.key), s.key
 		}
@@ -291,8 +291,8 @@ func (m *machine) begin(r *rapid.T) {
 	m.sessions[session.ID] = s
 }
 
-// resume comes back with the key of a session: of a pending one for the same, of an expired one for
-// a new session with its parts.
+// resume repeats the key of a session: a pending one is resumed, an expired one is continued by a
+// new session with its parts.
 func (m *machine) resume(r *rapid.T) {
 	id, s := m.session(r)
 	if s.key == "" {
@@ -388,7 +388,7 @@ func (m *machine) sendPart(r *rapid.T, id string, s modelSession) {
 	if fault.Is(err, fault.Unverified) && !cut {
 		r.Fatalf("a part was refused: %v", err)
 	}
-	parts, err := m.up.Parts(ctx, m.user(s.owner), id) // the store may have it, its answer being lost
+	parts, err := m.up.Parts(ctx, m.user(s.owner), id) // the store may have it, though its answer was lost
 	if err != nil {
 		r.Fatal(err)
 	}
@@ -477,7 +477,7 @@ func (m *machine) entry(r *rapid.T) (p, id string, owner access.Actor) {
 	return p, id, owner
 }
 
-// rebase moves what the model has at and below one path to another.
+// rebase moves the model's entries at and below one path to another.
 func (m *machine) rebase(from, to string) {
 	for _, p := range slices.Sorted(maps.Keys(m.files)) {
 		if rest, ok := path(p).RelativeTo(path(from)); ok {
@@ -571,7 +571,7 @@ func (m *machine) copy(r *rapid.T) {
 	}
 }
 
-// idOf looks an entry up that must be there.
+// idOf looks up an entry that must exist.
 func (m *machine) idOf(r *rapid.T, owner access.Actor, p string) string {
 	list, err := m.tree.List(ctx, owner, files.ListQuery{Path: path(p).Parent(), Page: 1, Limit: 1000})
 	if err != nil {
@@ -610,8 +610,8 @@ func (m *machine) delete(r *rapid.T) {
 	}
 }
 
-// passTime lets time pass; what has expired gives its reservation back with the sweep that
-// follows within a minute.
+// passTime advances the clock; the sweep that follows within a minute releases the reservations of
+// expired sessions.
 func (m *machine) passTime(r *rapid.T) {
 	minutes := rapid.IntRange(1, 40).Draw(r, "minutes")
 	if rapid.IntRange(0, 9).Draw(r, "overnight") == 0 {

@@ -132,7 +132,7 @@ func TestAnnouncementIsValidated(t *testing.T) {
 		{"negative parts", func(n *upload.NewSession) { n.PartCount = parts(-1) }, fault.Invalid},
 		{"two parts of nothing", func(n *upload.NewSession) { n.Size, n.PartCount = 0, parts(2) }, noFault},
 		{"2,561 parts of nothing", func(n *upload.NewSession) { n.Size, n.PartCount = 0, parts(2561) }, fault.Invalid},
-		{"conflict of no kind", func(n *upload.NewSession) { n.Conflict = "overwrite" }, fault.Invalid},
+		{"invalid conflict", func(n *upload.NewSession) { n.Conflict = "overwrite" }, fault.Invalid},
 		{"255 characters of key", func(n *upload.NewSession) { n.IdempotencyKey = strings.Repeat("é", 255) }, noFault},
 		{"256 characters of key", func(n *upload.NewSession) { n.IdempotencyKey = strings.Repeat("k", 256) },
 			fault.Invalid},

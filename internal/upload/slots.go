@@ -15,20 +15,20 @@ import (
 )
 
 // An account has slotsPerUser uploads in one request at a time. This process counts all of them.
-// With PostgreSQL, where there may be other replicas, the rows of uploads that put bytes on a disk
-// are counted as well; a row counts while it is renewed, so that rows of a process that has died
-// refuse nothing for longer than rowCountsFor. Small bodies have no row: each replica counts its
-// own, which are in memory.
+// With PostgreSQL, where there may be other replicas, it also counts the rows of uploads that write
+// to a disk. A row counts while it is renewed, so the rows of a dead process do not refuse uploads
+// for longer than rowCountsFor. Small bodies have no row: each replica counts its own, which are in
+// memory.
 const (
 	slotsPerUser   = 16
 	renewEvery     = 10 * time.Second
 	rowCountsFor   = 3 * renewEvery
 	slotTimeout    = 2 * time.Second // how long an upload waits for a slot
-	slotRetryAfter = 5 * time.Second // what a client is told to wait that got none
+	slotRetryAfter = 5 * time.Second // how long a client without a slot is asked to wait
 )
 
-// acquireSlot returns when the user has a slot, and what gives it back. It waits for a moment where
-// all are taken, so that many small uploads at once take turns. Fault: RateLimited.
+// acquireSlot returns when the user has a slot; leave frees it. It waits a short time when all
+// slots are taken, so that many small uploads at once take turns. Fault: RateLimited.
 func (s *Service) acquireSlot(ctx context.Context, userID string) (leave func(), err error) {
 	limited, cancel := context.WithTimeout(ctx, s.slotTimeout)
 	defer cancel()
@@ -46,10 +46,10 @@ func tooManyOneShots() error {
 	}
 }
 
-// checkOneShotLimit refuses one more row than a user may have. Exact only after the user's quota
-// was locked in the same transaction. Fault: RateLimited.
+// checkOneShotLimit refuses one more row than a user may have. It is exact only after the user's
+// quota was locked in the same transaction. Fault: RateLimited.
 func (s *Service) checkOneShotLimit(tx *db.Tx, userID string) error {
-	if s.db.Dialect() != "postgres" { // this process is alone, and has counted
+	if s.db.Dialect() != "postgres" { // this is the only process, and it has counted
 		return nil
 	}
 	count, err := countOneShots(tx, userID, s.now().Add(Lifetime-rowCountsFor).UnixMilli())
@@ -59,16 +59,17 @@ func (s *Service) checkOneShotLimit(tx *db.Tx, userID string) error {
 	return err
 }
 
-// BufferedUpload is an upload in one request whose body is kept elsewhere until Put has it: it has
-// a slot of its account, and room in its quota for what has come. Not for concurrent use.
+// BufferedUpload is an upload in one request whose body is kept elsewhere until Put reads it. It
+// has a slot of its account, and a reservation in its quota for the bytes that have come. Not for
+// concurrent use.
 type BufferedUpload struct {
 	service     *Service
 	row         row
 	releaseSlot func()
 }
 
-// BeginBuffered begins an upload whose body does not go to Put at once.
-// Faults: Unauthorized, RateLimited.
+// BeginBuffered begins an upload whose body does not go to Put at once. Faults: Unauthorized,
+// RateLimited.
 func (s *Service) BeginBuffered(ctx context.Context, a access.Actor) (*BufferedUpload, error) {
 	if err := signedIn(a); err != nil {
 		return nil, err
@@ -80,9 +81,8 @@ func (s *Service) BeginBuffered(ctx context.Context, a access.Actor) (*BufferedU
 	return &BufferedUpload{service: s, row: row{userID: a.UserID}, releaseSlot: leave}, nil
 }
 
-// Body is a body of unknown length, for which it reserves room in the quota before it hands bytes
-// out. To be called once. Faults: QuotaExceeded, RateLimited; of reading also QuotaExceeded,
-// UploadExpired.
+// Body wraps a body of unknown length: it reserves room in the quota before it returns bytes. Call
+// it once. Faults: QuotaExceeded, RateLimited; of reading also QuotaExceeded, UploadExpired.
 func (w *BufferedUpload) Body(ctx context.Context, body io.Reader) (io.Reader, error) {
 	s := w.service
 	now := s.now()
@@ -111,7 +111,7 @@ func (w *BufferedUpload) Body(ctx context.Context, body io.Reader) (io.Reader, e
 	return &reservingReader{Reader: alive, reserved: w.row.bytes, reserve: more}, nil
 }
 
-// reserved is what the quota has set aside for w, which may be nil.
+// reserved is the reservation of w, which may be nil.
 func (w *BufferedUpload) reserved() (bytes, files int64) {
 	if w == nil {
 		return 0, 0
@@ -119,8 +119,8 @@ func (w *BufferedUpload) reserved() (bytes, files int64) {
 	return w.row.bytes, w.row.files
 }
 
-// releaseForPut gives back what is reserved for w, in the transaction that reserves it for what Put
-// stores. w may be nil.
+// releaseForPut releases the reservation of w, in the transaction that reserves the same for Put. w
+// may be nil.
 func (w *BufferedUpload) releaseForPut(tx *db.Tx) error {
 	if w == nil || w.row.id == "" {
 		return nil
@@ -136,12 +136,12 @@ func (w *BufferedUpload) releaseForPut(tx *db.Tx) error {
 	return quota.Release(tx, r.userID, r.bytes, r.files)
 }
 
-// End gives back what is left of w. w may be nil.
+// End releases what is left of w. w may be nil.
 func (w *BufferedUpload) End(ctx context.Context) {
 	if w == nil {
 		return
 	}
-	defer w.releaseSlot() // once the row is gone, which counts as well
+	defer w.releaseSlot() // after the row is gone, which counts as well
 	if w.row.id != "" {
 		w.service.cleanUpFailed(ctx, nil, w.row)
 	}

@@ -17,15 +17,15 @@ import (
 	"larder/internal/vpath"
 )
 
-// openUpload is an upload in one request whose body is under way.
+// openUpload is an upload in one request whose body is being sent.
 type openUpload struct {
 	t    *testing.T
 	body *io.PipeWriter
 	done chan error
 }
 
-// beginOneShot begins an upload of unknown length by up, after that many bytes of which
-// the caller goes on.
+// beginOneShot begins an upload of unknown length by up, and sends its first bytes; the caller
+// sends more.
 func (w *fixture) beginOneShot(up *upload.Service, name string, conflict files.Conflict, arrived int) *openUpload {
 	w.t.Helper()
 	reader, writer := io.Pipe()
@@ -40,7 +40,7 @@ func (w *fixture) beginOneShot(up *upload.Service, name string, conflict files.C
 	return u
 }
 
-// send sends more, and reports whether it was read.
+// send sends more bytes, and reports whether they were read.
 func (u *openUpload) send(bytes int) bool {
 	_, err := u.body.Write([]byte(letterBytes(bytes)))
 	return err == nil
@@ -62,7 +62,7 @@ func (w *fixture) replica() *upload.Service {
 		IDs: ident.New(rand.Reader), Now: w.now, Log: slog.New(slog.DiscardHandler)})
 }
 
-// docs/decisions.md, Quota: an account has 16 uploads in one request at a time.
+// An account has at most 16 uploads in one request at a time (docs/decisions.md, Quota).
 func TestSixteenOneShotsAtATime(t *testing.T) {
 	each(t, func(t *testing.T, w *fixture) {
 		if err := w.setLimits(w.ann, 100*mebibyte, 200); err != nil {
@@ -70,11 +70,11 @@ func TestSixteenOneShotsAtATime(t *testing.T) {
 		}
 		var under []*openUpload
 		for i := range 16 {
-			// of half of them nothing has come yet
+			// half of them have sent nothing yet
 			under = append(under, w.beginOneShot(w.up, fmt.Sprint("f", i), "", i%2*(300<<10)))
 		}
 		for _, u := range under {
-			u.send(1) // it has begun
+			u.send(1) // makes sure that it has begun
 		}
 		w.up.SetSlotTimeout(0)
 		_, err := w.up.Put(ctx, w.ann, oneShot("one more", "x", 1))
@@ -84,7 +84,7 @@ func TestSixteenOneShotsAtATime(t *testing.T) {
 			t.Errorf("no time to wait: %v", err)
 		}
 		_, err = w.up.BeginBuffered(ctx, w.ann)
-		w.wantFault(err, fault.RateLimited, "the 17th, which waits")
+		w.wantFault(err, fault.RateLimited, "the 17th, buffered")
 		if _, err := w.up.Put(ctx, w.ben, upload.OneShot{Dir: path("/home/ben"), Name: "f", Size: 1,
 			Body: strings.NewReader("x")}); err != nil {
 			t.Errorf("another account: %v", err)
@@ -109,8 +109,7 @@ func TestSixteenOneShotsAtATime(t *testing.T) {
 	})
 }
 
-// What comes in by any replica counts, while it comes in; rows of a process that has died do not
-// count for long.
+// Uploads by any replica count while they come in; rows of a dead process do not count for long.
 func TestSixteenOneShotsOverReplicas(t *testing.T) {
 	each(t, func(t *testing.T, w *fixture) {
 		if w.db.Dialect() == "sqlite" {
@@ -122,7 +121,7 @@ func TestSixteenOneShotsOverReplicas(t *testing.T) {
 		var under []*openUpload
 		for i := range 16 {
 			u := w.beginOneShot(w.up, fmt.Sprint("f", i), "", 300<<10)
-			u.send(1) // the row is there: its reader asks for more
+			u.send(1) // makes sure that the row exists: its reader asks for more
 			under = append(under, u)
 		}
 		other := w.replica()
@@ -136,7 +135,7 @@ func TestSixteenOneShotsOverReplicas(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = waiting.Body(ctx, strings.NewReader("x"))
-		w.wantFault(err, fault.RateLimited, "the 17th, which waits with another replica")
+		w.wantFault(err, fault.RateLimited, "the 17th, buffered in another replica")
 		waiting.End(ctx)
 		w.advance(11 * time.Second)
 		for _, u := range under[1:] {
@@ -145,7 +144,7 @@ func TestSixteenOneShotsOverReplicas(t *testing.T) {
 		}
 		w.advance(25 * time.Second)
 		if err := large(); err != nil {
-			t.Errorf("a body that stands still counts no more with other replicas: %v", err)
+			t.Errorf("a body that pauses does not count in other replicas any more: %v", err)
 		}
 		for _, u := range under {
 			if err := u.end(); err != nil {
@@ -155,8 +154,8 @@ func TestSixteenOneShotsOverReplicas(t *testing.T) {
 	})
 }
 
-// While bytes of unknown length arrive there is always room reserved for them, and no more than
-// fits is ever taken in.
+// While bytes of unknown length arrive, room is always reserved for them, and no more than fits is
+// accepted.
 func TestRoomIsReservedWhileBytesArrive(t *testing.T) {
 	each(t, func(t *testing.T, w *fixture) { // 10 MiB
 		old := w.put("old", letterBytes(mebibyte))
@@ -195,12 +194,12 @@ func TestRoomIsReservedWhileBytesArrive(t *testing.T) {
 			t.Errorf("%d bytes and %d files stay reserved", bytes, count)
 		}
 		if w.content(w.ann, old.ID) != letterBytes(mebibyte) {
-			t.Error("the file that was there is another")
+			t.Error("the existing file has changed")
 		}
 	})
 }
 
-// Two uploads that replace one file do not both take the room that it gives back.
+// Two uploads that replace one file do not both use the room that it frees.
 func TestReplacedBytesCountOnceWhileBytesArrive(t *testing.T) {
 	each(t, func(t *testing.T, w *fixture) { // 10 MiB
 		w.put("f", letterBytes(9*mebibyte))
@@ -219,7 +218,7 @@ func TestReplacedBytesCountOnceWhileBytesArrive(t *testing.T) {
 	})
 }
 
-// A body that waits elsewhere has its room reserved, which Put takes over.
+// A buffered body has its room reserved, which Put takes over.
 func TestBufferedBodyIsReserved(t *testing.T) {
 	each(t, func(t *testing.T, w *fixture) {
 		wait := func(size int) (*upload.BufferedUpload, string, error) {
@@ -239,17 +238,17 @@ func TestBufferedBodyIsReserved(t *testing.T) {
 			t.Fatalf("%d bytes and %d files are reserved: %v", bytes, count, err)
 		}
 		second, _, err := wait(4 * mebibyte)
-		w.wantFault(err, fault.QuotaExceeded, "what does not fit beside it")
+		w.wantFault(err, fault.QuotaExceeded, "a body that does not fit beside it")
 		second.End(ctx)
 		o := oneShot("f", content, int64(len(content)))
 		o.Buffered = first
 		if _, err := w.up.Put(ctx, w.ann, o); err != nil {
-			t.Errorf("put what has waited: %v", err)
+			t.Errorf("put the buffered body: %v", err)
 		}
 		first.End(ctx)
-		third, _, err := wait(3 * mebibyte) // to the last byte
+		third, _, err := wait(3 * mebibyte) // exactly what is left
 		if err != nil {
-			t.Errorf("just what fits: %v", err)
+			t.Errorf("a body that fits exactly: %v", err)
 		}
 		third.End(ctx)
 		if bytes, count := w.reserved(w.ann); bytes != 0 || count != 0 {

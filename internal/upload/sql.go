@@ -26,31 +26,31 @@ const (
 type row struct {
 	id, userID, keyID string // keyID "" for none
 	dest              files.Destination
-	size              int64  // bytes announced, -1 for an upload in one request that does not know
-	claimedType       string // the MIME type that the client named, may be empty
+	size              int64  // bytes announced; -1 for an upload in one request of unknown length
+	claimedType       string // MIME type claimed by the client, may be empty
 	idempotencyKey    string // "" for none
-	oneShot           bool   // an upload in one request: no client knows the row
+	oneShot           bool   // upload in one request: no client knows the row
 	mode              string // worker or presigned
 	status            string
 	bytes, files      int64  // reserved
-	replaces          string // the file whose bytes are left out of what is reserved, "" for none
-	freed             int64  // how many bytes those are
+	replaces          string // file whose bytes are deducted from the reservation, "" for none
+	freed             int64  // number of those bytes
 
-	// of the bytes received, "" for none yet; of a session in parts: of the object they make, from
-	// the start; see also staged
+	// of the bytes received, "" for none yet; in parts: of the object that they become, from the
+	// start; see also inStaging
 	key           blob.Key
 	totalParts    int    // 0 for a session whose bytes come in one piece
-	uploadID      string // what the store calls the parts
-	partsRecorded bool   // a part counts only as it was acknowledged, see received.go
-	begunAt       int64  // ms; when the store was told of the parts
+	uploadID      string // upload id of the store
+	partsRecorded bool   // a part counts only when it was acknowledged, see received.go
+	begunAt       int64  // ms; when the store was asked to begin the parts
 	keptUntil     int64  // ms; 0 unless the parts of an expired session are kept
 
-	completingBy    string // the completion that holds the lease, "" for none; see lease.go
-	completingUntil int64  // ms; the end of the lease, or when the store was last asked without a clear answer, or 0
+	completingBy    string // completion that holds the lease, "" for none; see lease.go
+	completingUntil int64  // ms; end of the lease, or when the store was last asked without a clear answer, or 0
 
 	sha256   string // hexadecimal
-	etag     string // the store's
-	mimeType string // settled
+	etag     string // of the store
+	mimeType string // decided
 	entryID  string
 
 	createdAt, expiresAt, completedAt int64 // ms
@@ -60,26 +60,27 @@ type row struct {
 // inParts reports whether the bytes come in parts.
 func (r row) inParts() bool { return r.totalParts > 0 }
 
-// mayGoDirect reports whether the bytes may come by pre-signed addresses straight to the store.
+// mayGoDirect reports whether the bytes may be sent directly to the store by pre-signed addresses.
 func (r row) mayGoDirect() bool { return r.mode == modePresigned && (r.inParts() || r.sha256 == "") }
 
-// inStaging reports whether key is where bytes that come in one piece straight to the store wait
-// to be copied to where nobody can write. Once bytes have come through the service, those count,
-// and key is theirs.
+// inStaging reports whether key is a staging key, where bytes that are sent directly in one piece
+// wait to be copied to a key where nobody can write. Bytes that come through the service replace
+// them, and key is then theirs.
 func (r row) inStaging() bool { return r.mayGoDirect() && !r.inParts() }
 
-// keepsParts reports whether what a session received is kept when it expires.
+// keepsParts reports whether the parts of a session are kept when it expires.
 func (r row) keepsParts() bool { return r.inParts() && r.idempotencyKey != "" }
 
-// partsKeptUntil is until when what a session received is kept (ms): so long that whoever takes it
-// over then has a whole session's time before stores drop an unfinished upload for its age.
+// partsKeptUntil is until when the parts of a session are kept (ms). A session that takes them over
+// at the last moment still has its whole lifetime before stores drop an unfinished upload because
+// of its age.
 func (r row) partsKeptUntil() int64 {
 	return min(r.expiresAt+keepPartsFor.Milliseconds(), r.begunAt+takeoverWindow.Milliseconds())
 }
 
-// garbageAt is when the key of a session is garbage should nobody end the session before (ms).
-// That is after the time for which its parts may be kept, so that a service that was down for
-// a night finds them.
+// garbageAt is when the key of a session becomes garbage if nobody ends the session before (ms).
+// That is after the time for which its parts may be kept, so that a service that was down for a
+// night finds them.
 func (r row) garbageAt() int64 {
 	switch {
 	case r.keepsParts():
@@ -152,7 +153,7 @@ func insert(tx *db.Tx, r row) error {
 	return err
 }
 
-// find returns the session of that user. Fault: NotFound.
+// find returns a session of that user. Fault: NotFound.
 func find(q db.Querier, userID, id string) (row, error) {
 	r, err := scan(q.QueryRow(`SELECT `+columns+`
 		FROM upload_sessions
@@ -177,9 +178,9 @@ func findKey(q db.Querier, userID, idempotencyKey string) (row, error) {
 	return r, err
 }
 
-// countOpen counts pending sessions, and aborted ones by whose address bytes can still be sent to
-// the store. Exact only after the user's quota row was changed in the same transaction, which makes
-// callers wait in line.
+// countOpen counts pending sessions, and aborted ones whose address still accepts bytes. It is
+// exact only after the user's quota row was changed in the same transaction, which makes callers
+// wait for each other.
 func countOpen(q db.Querier, userID string, now int64) (int, error) {
 	var n int
 	err := q.QueryRow(`
@@ -191,8 +192,8 @@ func countOpen(q db.Querier, userID string, now int64) (int, error) {
 	return n, err
 }
 
-// countUsableAddresses counts the sessions of a user whose bytes in one piece can still be
-// sent to the store.
+// countUsableAddresses counts the sessions of a user whose address for bytes in one piece can still
+// be used.
 func countUsableAddresses(q db.Querier, userID string, now int64) (int, error) {
 	var n int
 	err := q.QueryRow(`
@@ -209,8 +210,8 @@ func dropKey(tx *db.Tx, id string) error {
 	return err
 }
 
-// recordBytes notes the bytes of a pending session under a new key, provided that the former key is
-// still former, and reports whether it did.
+// recordBytes records the bytes of a pending session under a new key, provided that the present key
+// is still former, and reports whether it did.
 func recordBytes(tx *db.Tx, r row, former blob.Key, now int64) (bool, error) {
 	n, err := tx.Exec(`
 		UPDATE upload_sessions
@@ -220,8 +221,9 @@ func recordBytes(tx *db.Tx, r row, former blob.Key, now int64) (bool, error) {
 	return n == 1, err
 }
 
-// complete decides who completes: one caller, while the session is pending and has the bytes that
-// were verified. Its time may be over only for who took its lease before.
+// complete decides which caller completes a session: one, while the session is pending and has the
+// bytes that were verified. An expired session can be completed only by the holder of a lease taken
+// before.
 func complete(tx *db.Tx, r row, now int64) (bool, error) {
 	n, err := tx.Exec(`
 		UPDATE upload_sessions
@@ -236,8 +238,8 @@ func setEntry(tx *db.Tx, id, entryID string) error {
 	return err
 }
 
-// abort ends a pending session of that user, or takes the kept parts from an expired one;
-// db.ErrNoRows when it is neither or not theirs.
+// abort ends a pending session of that user, or drops the kept parts of an expired one;
+// db.ErrNoRows when it is neither or belongs to another user.
 func abort(tx *db.Tx, userID, id string) (row, error) {
 	return scan(tx.QueryRow(`
 		UPDATE upload_sessions
@@ -268,8 +270,8 @@ func abortAll(tx *db.Tx, userID string) ([]row, error) {
 	return ended, rows.Err()
 }
 
-// unreserve takes their reservations from a user's uploads in one request, and
-// returns what they were.
+// unreserve removes the reservations of a user's uploads in one request, and returns what they
+// were.
 func unreserve(tx *db.Tx, userID string) (bytes, files int64, err error) {
 	const theirs = "user_id = $1 AND status = 'pending' AND one_shot"
 	err = tx.QueryRow(`
@@ -283,8 +285,8 @@ func unreserve(tx *db.Tx, userID string) (bytes, files int64, err error) {
 	return bytes, files, err
 }
 
-// expire ends a pending session whose time is over and which no completion is at; db.ErrNoRows when
-// it is not so.
+// expire ends a pending session that has expired and has no running completion; db.ErrNoRows
+// otherwise.
 func expire(tx *db.Tx, id string, now int64) (row, error) {
 	return scan(tx.QueryRow(`
 		UPDATE upload_sessions
@@ -293,8 +295,8 @@ func expire(tx *db.Tx, id string, now int64) (row, error) {
 		RETURNING `+columns, id, now))
 }
 
-// expireKeepingParts is expire for a session whose parts stay until then; so many bytes stay
-// reserved for them. It reports whether it was so.
+// expireKeepingParts is expire for a session whose parts are kept until then; reserved bytes stay
+// reserved for them. It reports whether the session was such.
 func expireKeepingParts(tx *db.Tx, id string, until, reserved, now int64) (bool, error) {
 	n, err := tx.Exec(`
 		UPDATE upload_sessions
@@ -303,8 +305,8 @@ func expireKeepingParts(tx *db.Tx, id string, until, reserved, now int64) (bool,
 	return n == 1, err
 }
 
-// endKeeping decides who gets the kept parts of an expired session: a new session, or the garbage.
-// db.ErrNoRows when somebody else was faster.
+// endKeeping decides who gets the kept parts of an expired session: a new session, or the
+// collector. db.ErrNoRows when another caller was faster.
 func endKeeping(tx *db.Tx, id string) (row, error) {
 	return scan(tx.QueryRow(`
 		UPDATE upload_sessions
@@ -313,8 +315,8 @@ func endKeeping(tx *db.Tx, id string) (row, error) {
 		RETURNING `+columns, id))
 }
 
-// extendSession gives a pending session in parts time until then, and never less than it had;
-// db.ErrNoRows when it is not pending any more.
+// extendSession extends a pending session in parts until then, and never shortens it; db.ErrNoRows
+// when it is not pending any more.
 func extendSession(tx *db.Tx, id string, until, now int64) (row, error) {
 	return scan(tx.QueryRow(`
 		UPDATE upload_sessions
@@ -323,8 +325,8 @@ func extendSession(tx *db.Tx, id string, until, now int64) (row, error) {
 		RETURNING `+columns, until, id, now))
 }
 
-// deleteOneShot removes the row of an upload in one request, provided that it is still pending, and
-// reports whether it was; r gets what was reserved.
+// deleteOneShot deletes the row of an upload in one request, if it is still pending, and reports
+// whether it was; r gets the reservation.
 func deleteOneShot(tx *db.Tx, r *row) (bool, error) {
 	err := tx.QueryRow(`
 		DELETE FROM upload_sessions
@@ -336,13 +338,13 @@ func deleteOneShot(tx *db.Tx, r *row) (bool, error) {
 	return err == nil, err
 }
 
-// addReserved notes that more is reserved for an upload in one request.
+// addReserved records that more is reserved for an upload in one request.
 func addReserved(tx *db.Tx, id string, bytes int64) error {
 	_, err := tx.Exec(`UPDATE upload_sessions SET reserved_storage = reserved_storage + $1 WHERE id = $2`, bytes, id)
 	return err
 }
 
-// countOneShots counts a user's uploads in one request that end after that time.
+// countOneShots counts a user's uploads in one request that expire after that time.
 func countOneShots(q db.Querier, userID string, after int64) (n int, err error) {
 	err = q.QueryRow(`
 		SELECT count(*)
@@ -351,8 +353,8 @@ func countOneShots(q db.Querier, userID string, after int64) (n int, err error) 
 	return n, err
 }
 
-// deductedBytes reports whether an upload under way leaves the bytes of a file out of its
-// reservation, and how many bytes all of a user's leave out.
+// deductedBytes reports whether a running upload deducts the bytes of a file from its reservation,
+// and returns how many bytes all of a user's uploads deduct.
 func deductedBytes(q db.Querier, userID, entryID string) (taken bool, bytes int64, err error) {
 	err = q.QueryRow(`
 		SELECT
@@ -364,8 +366,8 @@ func deductedBytes(q db.Querier, userID, entryID string) (taken bool, bytes int6
 	return taken, bytes, err
 }
 
-// extendOneShot gives the row of an upload in one request more time, provided that it is still
-// pending, and reports whether it was.
+// extendOneShot extends the row of an upload in one request, if it is still pending, and reports
+// whether it was.
 func extendOneShot(tx *db.Tx, id string, until int64) (bool, error) {
 	n, err := tx.Exec(`UPDATE upload_sessions SET expires_at = $1 WHERE id = $2 AND status = 'pending' AND one_shot`,
 		until, id)
@@ -386,8 +388,8 @@ func InUse(q db.Querier, providerID string) (in bool, err error) {
 
 func noSession() error { return fault.New(fault.NotFound, "There is no such upload session.") }
 
-// AfterRestore takes out of a database that comes from a backup what speaks of bytes that are not
-// in it: all sessions but the completed ones.
+// AfterRestore deletes, in a database restored from a backup, what refers to bytes that are not in
+// the backup: all sessions except completed ones.
 func AfterRestore(tx *db.Tx) error {
 	if _, err := tx.Exec(`DELETE FROM upload_sessions WHERE status <> 'completed'`); err != nil {
 		return fmt.Errorf("drop uploads under way: %w", err)

@@ -6,15 +6,15 @@ import (
 	"larder/internal/db"
 )
 
-// notCompleting is the condition that no completion of a session holds its lease at now, a
+// notCompleting is the SQL condition that no completion of a session holds its lease at now, a
 // parameter, and that the store is not assembling after one that broke off; see assembling.
 func notCompleting(now string) string {
 	return fmt.Sprintf("(completing_until IS NULL OR completing_until + %d <= %s OR completing_until > %[2]s + %d)",
 		assemblyTime.Milliseconds(), now, maxLease.Milliseconds())
 }
 
-// takeLease gives the lease of a pending session until then to the caller named by, provided that
-// the lease has not changed since r was read, and reports whether it did.
+// takeLease gives the lease of a pending session until then to the caller by, provided that the
+// lease has not changed since r was read, and reports whether it did.
 func takeLease(tx *db.Tx, r row, by string, until, now int64) (bool, error) {
 	n, err := tx.Exec(`
 		UPDATE upload_sessions
@@ -25,15 +25,15 @@ func takeLease(tx *db.Tx, r row, by string, until, now int64) (bool, error) {
 	return n == 1, err
 }
 
-// renewLease gives a lease more time, unless it is another's by now.
+// renewLease extends a lease, unless another caller has it by now.
 func renewLease(tx *db.Tx, id, by string, until int64) error {
 	_, err := tx.Exec("UPDATE upload_sessions SET completing_until = $1 WHERE id = $2 AND completing_by = $3", until,
 		id, by)
 	return err
 }
 
-// endLease takes a lease back, unless it is another's by now. A time other than 0 stays, as when
-// the store was last asked without a clear answer.
+// endLease ends a lease, unless another caller has it by now. asked, if not 0, is when the store
+// was last asked without a clear answer.
 func endLease(tx *db.Tx, id, by string, asked int64) error {
 	_, err := tx.Exec(`
 		UPDATE upload_sessions

@@ -6,9 +6,8 @@ import (
 	"larder/internal/db"
 )
 
-// listSessions lists the user's sessions, the newest first: open ones, and expired ones whose
-// parts are kept, or are about to be once the sweep has met them. With keyID only those made
-// with that API key.
+// listSessions lists the user's sessions, the newest first: open ones, and expired ones whose parts
+// are kept, or will be after the next sweep. With keyID it lists those made with that API key.
 func listSessions(q db.Querier, userID, keyID string, open, kept bool, now int64) ([]row, error) {
 	return scanAll(q.Query(`SELECT `+columns+`
 		FROM upload_sessions
@@ -22,8 +21,8 @@ func listSessions(q db.Querier, userID, keyID string, open, kept bool, now int64
 		maxListed))
 }
 
-// expiredPending lists pending sessions whose time is over and which no completion is at, at most
-// limit, those that come after the one given.
+// expiredPending lists pending sessions that have expired and have no running completion, at most
+// limit, those after the given one.
 func expiredPending(q db.Querier, now int64, after row, limit int) ([]row, error) {
 	return scanAll(q.Query(`SELECT `+columns+`
 		FROM upload_sessions
@@ -32,8 +31,7 @@ func expiredPending(q db.Querier, now int64, after row, limit int) ([]row, error
 		LIMIT $4`, now, after.expiresAt, after.id, limit))
 }
 
-// overdueKeptParts lists expired sessions whose parts have been kept for long
-// enough, at most limit.
+// overdueKeptParts lists expired sessions whose parts have been kept long enough, at most limit.
 func overdueKeptParts(q db.Querier, now int64, limit int) ([]row, error) {
 	return scanAll(q.Query(`SELECT `+columns+`
 		FROM upload_sessions
@@ -42,7 +40,7 @@ func overdueKeptParts(q db.Querier, now int64, limit int) ([]row, error) {
 		LIMIT $2`, now, limit))
 }
 
-// deleteOldSessions deletes rows that nobody asks for any more.
+// deleteOldSessions deletes rows that are not needed any more.
 func deleteOldSessions(tx *db.Tx, now int64) error {
 	err := deleteSessionsWhere(tx, `status = 'completed' AND completed_at <= $1 AND expires_at <= $2`,
 		now-keepCompletedFor.Milliseconds(), now)

@@ -8,9 +8,9 @@ import (
 	"larder/internal/db"
 )
 
-// acknowledgedETags returns the ETags of a session's parts by number, of a session whose
-// parts are recorded. To be asked after the store, so that no part is seen there of which
-// nothing is known here yet.
+// acknowledgedETags returns the acknowledged ETags of a session's parts by number, for a session
+// whose parts are recorded. Ask after the store, so that no part is listed there whose ETag is not
+// known here yet.
 func acknowledgedETags(q db.Querier, sessionID string) (map[int][]string, error) {
 	rows, err := q.Query(`
 		SELECT number, etag
@@ -54,13 +54,13 @@ func acknowledgedETagsOf(q db.Querier, sessionID string, number int) (etags []st
 	return etags, rows.Err()
 }
 
-// acknowledge notes that this is the part which the client is told of, in the place of those that
-// were known before its body went to the store. One that came beside it stays known: which of the
-// two the store took last shows there.
+// acknowledge records the part that the client is told of, in place of those that were known before
+// its body went to the store. One that came at the same time stays: the store shows which of the
+// two it took last.
 func acknowledge(tx *db.Tx, sessionID string, part blob.Part, before []string) error {
 	etag := unquoteETag(part.ETag)
 	if etag == "" {
-		return errors.New("the store does not say what it calls a part")
+		return errors.New("the store returned no ETag for a part")
 	}
 	for _, old := range before {
 		_, err := tx.Exec(`DELETE FROM upload_parts WHERE session_id = $1 AND number = $2 AND etag = $3`, sessionID,
@@ -76,8 +76,8 @@ func acknowledge(tx *db.Tx, sessionID string, part blob.Part, before []string) e
 	return err
 }
 
-// moveAcknowledgments hands what is known of the parts of one session on to the one
-// that takes them over.
+// moveAcknowledgments moves the acknowledged ETags of one session to the session that takes over
+// its parts.
 func moveAcknowledgments(tx *db.Tx, sessionID, formerID string) error {
 	_, err := tx.Exec(`UPDATE upload_parts SET session_id = $1 WHERE session_id = $2`, sessionID, formerID)
 	return err

@@ -11,7 +11,7 @@ import (
 	"larder/internal/vpath"
 )
 
-// typeRecordingStore is a store that remembers what types it is told.
+// typeRecordingStore is a store that records the types that it is given.
 type typeRecordingStore struct {
 	blob.Store
 	types *[]string
@@ -29,8 +29,8 @@ func (h typeRecordingStore) Begin(ctx context.Context, key blob.Key, size, partS
 	return h.Store.Begin(ctx, key, size, partSize, mimeType)
 }
 
-// A store that serves its objects itself has to know what they are, as far as that is
-// known before the bytes.
+// A store that serves its objects itself needs their types, as far as they are known before the
+// bytes.
 func TestStoreReceivesTheType(t *testing.T) {
 	each(t, func(t *testing.T, w *fixture) {
 		var types []string
@@ -39,12 +39,12 @@ func TestStoreReceivesTheType(t *testing.T) {
 		two := int64(2)
 		for _, c := range []struct {
 			name, claim, body string
-			raw, whole, parts string // the type by a session, in one request, in parts
+			raw, whole, parts string // type by a session, in one request, in parts
 		}{
 			{"a.png", "", png, "image/png", "image/png", "image/png"},
 			{"a.png", "image/x-mine", png, "image/x-mine", "image/x-mine", "image/x-mine"},
 			{"a.png", "application/octet-stream", html, "image/png", "image/png", "image/png"},
-			{"nothing", "", png, "", "image/png", ""}, // told by the bytes alone
+			{"nothing", "", png, "", "image/png", ""}, // known by the bytes only
 		} {
 			types = nil
 			n := upload.NewSession{Dir: path("/home/ann"), Name: vpath.Name(c.name), Size: int64(len(c.body)),
@@ -70,7 +70,7 @@ func TestStoreReceivesTheType(t *testing.T) {
 				t.Errorf("%s as %q: told %q, want %q", c.name, c.claim, got, want)
 			}
 		}
-		// The header of a raw body comes before what the session says.
+		// The header of a raw body takes precedence over the session.
 		types = nil
 		session := w.create(w.ann, file("b.txt", 1))
 		if _, _, err := w.up.PutRaw(ctx, w.ann, session.ID, strings.NewReader("x"), 1, "text/x-header"); err != nil ||

@@ -1,29 +1,31 @@
-// Package upload takes files in: by an upload session (create, send the bytes, complete) or
-// in one request (Put).
+// Package upload receives files: by an upload session (create, send the bytes, complete) or in one
+// request (Put).
 //
-// A session is a row and a small state machine: pending, then completed, aborted or expired; each
-// step out of pending is one conditional UPDATE, so that of several callers, replicas or the sweep
-// exactly one takes it. What holds at every moment, crashes included:
-//   - the reserved bytes and files of a user are the sums over the user's rows that are pending or whose parts are kept;
-//   - a key under which bytes are being written, or lie without a file, is on the garbage list; the transaction that makes the file
-//     takes it off, so that neither a crash nor a lost answer leaves an object that nobody knows;
+// A session is a row and a small state machine: pending, then completed, aborted or expired. Each
+// step out of pending is one conditional UPDATE, so that of several callers, replicas or sweeps
+// exactly one takes it. These invariants hold at every moment, including after a crash:
+//   - the reserved bytes and files of a user are the sums over the user's rows that are pending or
+//     whose parts are kept;
+//   - a key under which bytes are being written, or exist without a file, is on the garbage list;
+//     the transaction that makes the file takes it off, so that neither a crash nor a lost answer
+//     leaves an object that nothing refers to;
 //   - a file appears, is charged and ends its session in one transaction.
 //
-// An expired session is treated as such from the millisecond on, whether the sweep has met it or
-// not. Rights are judged when a session is made and again when it completes.
+// A session is expired from the millisecond on, whether the sweep has found it or not. Permissions
+// are checked when a session is made and again when it completes.
 //
 // The bytes of a session come in one piece, which may be repeated until it completes, or in parts.
-// The store tells which parts it has, and where all of them come through the service, the database
-// which were acknowledged: a part counts where both say the same, and is sent again where they
-// differ (see received.go). Of a session in parts that expires, what came in is kept for a day for
-// whoever comes back with its idempotency key: a new session then takes over the key of its object,
-// the parts and all.
+// The store reports which parts it has. Where all of them come through the service, the database
+// records which were acknowledged: a part counts where both agree, and is sent again where they
+// differ (see received.go). The parts of an expired session are kept for a day for a client that
+// returns with its idempotency key: a new session then takes over the key of its object with the
+// parts.
 //
-// Where the store signs addresses, the bytes may also go straight to it. Parts end up in the same
-// place either way. What comes in one piece goes to a staging key, which is garbage from the start,
-// for when its address has expired: nobody can take that address back, so no file is ever made of
-// that object, only of a copy that completion makes after looking at it. Specification: Upload
-// session, Upload endpoints, Compatible upload endpoints, Limits.
+// Where the store signs addresses, the bytes may also go directly to it. Parts end up in the same
+// place either way. Bytes in one piece go to a staging key, which is garbage from the start, due
+// when its address has expired: an address cannot be revoked, so no file is ever made of that
+// object, only of a copy that completion makes after checking it. Specification: Upload session,
+// Upload endpoints, Compatible upload endpoints, Limits.
 package upload
 
 import (
@@ -55,16 +57,16 @@ const (
 	renewableFor = 24 * time.Hour
 	// keepPartsFor is how long the parts of an expired session are kept.
 	keepPartsFor = 24 * time.Hour
-	// takeoverWindow is for how long after they were begun a new session may take over parts.
-	// With renewable it is what provider.Sweep, and the rules of buckets, leave an unfinished
-	// upload at least: three days.
+	// takeoverWindow is how long after their beginning a new session may take over parts. Together
+	// with renewableFor it is the minimal age at which provider.Sweep, and the rules of buckets,
+	// delete an unfinished upload: three days.
 	takeoverWindow = renewableFor + keepPartsFor
 
-	// answerTime is how long a store has to tell what came in, where that it does not
-	// tell holds nothing up.
+	// answerTime is the time that a store has to report what came in, where no answer delays
+	// nothing.
 	answerTime = 5 * time.Second
 
-	maxSingleSize    = 100 << 20 // bytes of the largest file that a single session takes
+	maxSingleSize    = 100 << 20 // bytes of the largest file in one piece
 	maxParts         = 2560      // 20 GiB in parts of 8 MiB
 	maxOpenSessions  = 100       // pending sessions of one user
 	maxListed        = 1000      // sessions in a list
@@ -72,13 +74,13 @@ const (
 	repeatableFor    = 24 * time.Hour
 	keepCompletedFor = 48 * time.Hour // how long the row of a completed session stays
 	keepEndedFor     = 24 * time.Hour // how long other rows stay after the expiry
-	garbageDelay     = time.Hour      // how long after its session's expiry a key is garbage
-	// the same for bytes sent to the store by an address that has expired: all that came is
-	// gone within the hour
+	garbageDelay     = time.Hour      // from the expiry of a session until its key is garbage
+	// the same for bytes sent directly to the store: everything that came is deleted within the
+	// hour
 	stagingDelay = 50 * time.Minute
 )
 
-// Config is what a Service works with.
+// Config is the configuration of a Service.
 type Config struct {
 	DB        *db.DB
 	Tree      *files.Tree
@@ -89,7 +91,7 @@ type Config struct {
 	Log       *slog.Logger
 }
 
-// Service runs uploads. All methods are safe for concurrent use.
+// Service runs uploads. Its methods are safe for concurrent use.
 type Service struct {
 	db   *db.DB
 	tree *files.Tree
@@ -100,11 +102,11 @@ type Service struct {
 	store      func(ctx context.Context, providerID string) (blob.Store, error)
 	providers  *provider.Registry
 	keys       *object.KeySource
-	partSize   int64         // partSize, less in tests
-	answerTime time.Duration // answerTime, less in tests
+	partSize   int64         // less in tests
+	answerTime time.Duration // less in tests
 
-	leaseWait, leaseRenewal time.Duration // leaseWait and leaseRenewal, less in tests
-	slotTimeout             time.Duration // slotTimeout, less in tests
+	leaseWait, leaseRenewal time.Duration // less in tests
+	slotTimeout             time.Duration // less in tests
 
 	copySlots         userSemaphore
 	completionWaiters waiterLimit
@@ -132,11 +134,11 @@ func signedIn(a access.Actor) error {
 
 func (s *Service) nowMs() int64 { return s.now().UnixMilli() }
 
-// discard makes a key garbage at once that was to be so later, because of err, also when the
-// caller's context has ended. Only a fault, or errSessionChanged, is a sure sign that nothing came
-// of it: the answer to a commit may be lost, and the key then a file's. Nor is that a store did not
-// answer: it may still finish what it was sent, after the collector has found nothing and forgotten
-// the key, which therefore stays noted for later.
+// discard makes a key garbage at once that would become garbage later, because of err, even when
+// the caller's context has ended. Only a fault, or errSessionChanged, proves that no file was made:
+// the answer to a commit may be lost, and the key is then that of a file. An unavailable store is
+// no proof either: it may finish what it was sent after the collector has found nothing and
+// forgotten the key. The key stays on the list for later then.
 func (s *Service) discard(ctx context.Context, err error, providerID string, key blob.Key) {
 	if fault.KindOf(err) == fault.Internal && !errors.Is(err, errSessionChanged) ||
 		errors.Is(err, blob.ErrUnavailable) {
@@ -150,7 +152,7 @@ func (s *Service) discard(ctx context.Context, err error, providerID string, key
 	}
 }
 
-// detached is for tidying up after a caller that may have gone away.
+// detached is a context for cleanup after a caller that may have disconnected.
 func detached(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
 }
