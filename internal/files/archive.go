@@ -15,30 +15,32 @@ import (
 
 // ArchiveQuery asks for an archive of files and folders.
 type ArchiveQuery struct {
-	IDs []string // what does not exist, or is not the caller's to have, is left out
-	// Who tells who asks for it, as they are by a config version; it is asked again whenever that
-	// has changed. Its error ends the walk.
+	IDs []string // ids that do not exist, or that the caller may not have, are left out
+	// ActorAt returns the caller with the rights of a config version. The walk calls it again after
+	// each change of that version. Its error ends the walk.
 	ActorAt func(ctx context.Context, version int64) (access.Actor, error)
-	// Always has Who asked each time that something is judged, where what it answers hangs on
-	// more than the config.
+	// ReloadActor calls ActorAt before every decision, for callers whose rights depend on more than
+	// the config.
 	ReloadActor bool
-	// Shared says that who asks shows it to others: access.Viewer.
+	// Shared says that the archive is made for the visitors of a share; see access.Viewer.
 	Shared bool
-	// Bounds on the files in it and on their bytes, 0 for none.
+	// Limits on the number of files and on their bytes; 0 for no limit.
 	MaxFiles, MaxBytes int64
 }
 
-// Archive is a walk over files and folders with all that lies below, in pages: memory does not grow
-// with their number, and between two calls nothing in the database is held. Not for concurrent use.
+// Archive is a walk over files and folders and everything below them, in pages. Its memory does not
+// grow with the number of entries, and it holds nothing in the database between two calls. Not for
+// concurrent use.
 //
-// Everything is judged when its turn comes, a folder again for each page of it: a file is in the
-// archive when it shows and may be downloaded by then, a folder when it may be listed and no
-// password that was not given lies on it. What may not be had, what has gone and what has left the
-// folder that was asked for is left out without a word. Mounts below count as in listings.
+// The walk decides about each entry when it reaches it, and about a folder again for each of its
+// pages. A file is in the archive when it is visible and may be downloaded at that time, a folder
+// when it may be listed and no password lies on it that the caller has not given. The walk silently
+// leaves out entries that the caller may not have, that are gone, or that have left the selected
+// folder. Mounts below a folder are treated as in listings.
 type Archive struct {
 	tree     *Tree
 	query    ArchiveQuery
-	selected []candidate // what was asked for and is the caller's to have
+	selected []candidate // the selected entries that the caller may have
 	title    string
 
 	measured bool
@@ -47,16 +49,16 @@ type Archive struct {
 
 // ArchiveEntry is a file or a folder in an archive.
 type ArchiveEntry struct {
-	Name     string // the path in the archive: segments with slashes between them
+	Name     string // path in the archive: segments with slashes between them
 	Modified time.Time
-	// Body is the content of a file, nil for a folder. Reading ends with an error unless it was, to
-	// the last byte, what had been stored; it is to be closed.
+	// Body is the content of a file, nil for a folder. Reading returns an error instead of io.EOF
+	// unless the bytes were exactly those that had been stored. The caller closes it.
 	Body io.ReadCloser
 }
 
-// Archive begins an archive. A folder that is asked for alone gives what is in it; of several each
-// lies under its own name, with a number where two have the same. Fault: NotFound when nothing is
-// left; and those of Who.
+// Archive begins an archive. For a single selected folder, the archive holds the content of that
+// folder; several selected entries each lie under their own name, with a number where two names are
+// equal. Faults: NotFound when nothing is left; those of ActorAt.
 func (t *Tree) Archive(ctx context.Context, q ArchiveQuery) (*Archive, error) {
 	a := &Archive{tree: t, query: q}
 	a.walk = archiveWalk{Archive: a}
@@ -89,12 +91,12 @@ func (t *Tree) Archive(ctx context.Context, q ArchiveQuery) (*Archive, error) {
 	return a, nil
 }
 
-// Title is the name of the only file or folder in it, "" where there are several.
+// Title is the name of the only selected file or folder, "" where there are several.
 func (a *Archive) Title() string { return a.title }
 
-// Next returns the next entry; there is none after the last. Faults: TooLarge when it is more
-// than was asked for at most, as a rule before the first entry; Unavailable when a store
-// fails; those of Who.
+// Next returns the next entry; the second result is false after the last. Faults: TooLarge when the
+// archive exceeds a limit, normally before the first entry; Unavailable when a store fails; those
+// of ActorAt.
 func (a *Archive) Next(ctx context.Context) (e ArchiveEntry, there bool, err error) {
 	if !a.measured && (a.query.MaxFiles > 0 || a.query.MaxBytes > 0) {
 		dry := archiveWalk{Archive: a, pending: a.selected, countOnly: true}
@@ -108,20 +110,20 @@ func (a *Archive) Next(ctx context.Context) (e ArchiveEntry, there bool, err err
 	return a.walk.next(ctx)
 }
 
-// archiveWalk is one way through an archive; dry for one that only counts, and opens nothing.
+// archiveWalk is one pass over an archive. With countOnly it only counts and opens no file.
 type archiveWalk struct {
 	*Archive
 	countOnly bool
-	pending   []candidate     // of what was asked for
-	topID     string          // id of the one that the walk is in
-	folders   []*folderCursor // from there down
-	viewer    *entryViewer    // of the actor, by the config version that was judged by last
+	pending   []candidate     // of the selected entries
+	topID     string          // id of the selected entry that the walk is in
+	folders   []*folderCursor // from that entry down
+	viewer    *entryViewer    // for the config version of the last decision
 	files     int64
 	bytes     int64
 }
 
-// nextEntry returns the next entry. That there is none is no error, so that no end of a stream is
-// ever taken for the end of the archive.
+// next returns the next entry. The end of the archive is not an error, so that the end of a stream
+// is never mistaken for it.
 func (w *archiveWalk) next(ctx context.Context) (e ArchiveEntry, there bool, err error) {
 	for !there {
 		c, more, err := w.nextCandidate(ctx)
@@ -140,8 +142,7 @@ func (w *archiveWalk) next(ctx context.Context) (e ArchiveEntry, there bool, err
 	return e, there, nil
 }
 
-// nextCandidate takes what comes next out of the folder that the walk is in, or of
-// what was asked for.
+// nextCandidate returns the next candidate, from the current folder or from the selected entries.
 func (w *archiveWalk) nextCandidate(ctx context.Context) (c candidate, more bool, err error) {
 	for len(w.folders) > 0 {
 		at := w.folders[len(w.folders)-1]
@@ -167,8 +168,8 @@ func (w *archiveWalk) nextCandidate(ctx context.Context) (c candidate, more bool
 	return c, true, nil
 }
 
-// descend goes on in a folder, if that still shows; the entry is its own, which a folder that was
-// asked for alone does not have.
+// descend enters a folder if it is still in the archive. The returned entry is the folder's own; a
+// folder that was selected alone has none.
 func (w *archiveWalk) descend(ctx context.Context, c candidate) (ArchiveEntry, bool, error) {
 	at := &folderCursor{id: c.id, path: c.path, name: c.name}
 	if c.name != "" {
@@ -182,7 +183,7 @@ func (w *archiveWalk) descend(ctx context.Context, c candidate) (ArchiveEntry, b
 	return ArchiveEntry{Name: c.name, Modified: at.modified}, c.name != "", nil
 }
 
-// mustUpload judges a file and opens it.
+// file decides about a file and opens it.
 func (w *archiveWalk) file(ctx context.Context, c candidate) (ArchiveEntry, bool, error) {
 	if w.countOnly {
 		return ArchiveEntry{}, true, w.count(c.size)
@@ -194,7 +195,7 @@ func (w *archiveWalk) file(ctx context.Context, c candidate) (ArchiveEntry, bool
 			return ArchiveEntry{}, false, err
 		}
 		object, err := content.Open(ctx)
-		// other content has come in its place, or the file has gone
+		// the file has new content by now, or is gone
 		if errors.Is(err, blob.ErrNotFound) && content.ETag != refused {
 			refused = content.ETag
 			continue
@@ -210,7 +211,8 @@ func (w *archiveWalk) file(ctx context.Context, c candidate) (ArchiveEntry, bool
 	}
 }
 
-// entrySelect judges a file; there is nothing to open when it is not the caller's to have now.
+// content decides about a file. The returned Content has no Open when the caller may not have the
+// file now.
 func (w *archiveWalk) content(ctx context.Context, c candidate) (Content, string, error) {
 	f, err := w.tree.FindID(ctx, c.id)
 	if err != nil || !f.node.exists() || !f.node.within(w.topID) {
@@ -220,7 +222,8 @@ func (w *archiveWalk) content(ctx context.Context, c candidate) (Content, string
 	if err != nil {
 		return Content{}, "", err
 	}
-	if c.id != w.topID && !e.Shows(f.node.facts(e.Actor), false) { // else whoever asked for it has its name
+	// the caller knows the name of a selected entry already
+	if c.id != w.topID && !e.Shows(f.node.facts(e.Actor), false) {
 		return Content{}, "", nil
 	}
 	content, err := f.ContentFor(e.Actor)
@@ -235,7 +238,7 @@ func (w *archiveWalk) content(ctx context.Context, c candidate) (Content, string
 	return content, sum, err
 }
 
-// countRows adds a file to what is in the archive. Fault: TooLarge.
+// count counts one more file of size bytes. Fault: TooLarge.
 func (w *archiveWalk) count(size int64) error {
 	w.files++
 	w.bytes += size
@@ -248,7 +251,7 @@ func (w *archiveWalk) count(size int64) error {
 	return nil
 }
 
-// viewerIn returns the actor's eye under a view.
+// viewerIn returns the viewer of the actor under a ruleset.
 func (w *archiveWalk) viewerIn(ctx context.Context, v *ruleset) (*entryViewer, error) {
 	if w.viewer != nil && w.viewer.version == v.version && !w.query.ReloadActor {
 		return w.viewer, nil
@@ -264,7 +267,8 @@ func (w *archiveWalk) viewerIn(ctx context.Context, v *ruleset) (*entryViewer, e
 	return w.viewer, nil
 }
 
-// readAsViewer is Tree.ask, with the actor's eye under the view of the answer.
+// readAsViewer is Tree.readConsistent; it returns the actor's viewer under the ruleset of the
+// answer.
 func (w *archiveWalk) readAsViewer(ctx context.Context, question versionedRead) (*entryViewer, error) {
 	v, err := w.tree.readConsistent(ctx, question)
 	if err != nil {
@@ -273,13 +277,13 @@ func (w *archiveWalk) readAsViewer(ctx context.Context, question versionedRead) 
 	return w.viewerIn(ctx, v)
 }
 
-// mayEnter reports whether a folder is in the archive: it may be listed, and no password bars
+// mayEnter reports whether a folder is in the archive: it may be listed, and no password protects
 // the bytes in it.
 func (e *entryViewer) mayEnter(facts access.Target) bool {
 	return e.DecideListing(facts) == access.Allowed && !e.NeedsPasswordToDownload(facts.Password)
 }
 
-// judge judges one of what was asked for, before the walk.
+// judge decides about one of the selected entries before the walk begins.
 func (w *archiveWalk) judge(ctx context.Context, id string) (c candidate, found bool, err error) {
 	var n node
 	e, err := w.readAsViewer(ctx, func(v *ruleset) (version int64, err error) {
@@ -298,8 +302,8 @@ func (w *archiveWalk) judge(ctx context.Context, id string) (c candidate, found 
 	return candidate{id: id, name: archiveName(&n), folder: n.folder, size: n.size}, found, nil
 }
 
-// archiveName is what an entry that was asked for is called; the root of the tree has no name of
-// its own, but its mount does.
+// archiveName is the name of a selected entry in the archive. The root of the tree has no name of
+// its own and gets that of its mount.
 func archiveName(n *node) string {
 	if !n.path.IsRoot() {
 		return string(n.path.Base())

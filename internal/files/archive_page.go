@@ -17,46 +17,48 @@ import (
 	"larder/internal/vpath"
 )
 
-// nextCandidate is what may come next in an archive. When its turn comes it is judged.
+// candidate is an entry that may come next in an archive. The walk decides about it when it gets
+// there.
 type candidate struct {
 	id       string     // "" for a virtual folder
 	path     vpath.Path // of a virtual folder
 	name     string     // in the archive
 	folder   bool
 	size     int64  // of a file
-	object   string // of a file, "" where that is not known
-	checksum string // SHA-256 of the object, hexadecimal, "" where that is not known
+	object   string // of a file; "" where it is not known
+	checksum string // SHA-256 of the object, hexadecimal; "" where it is not known
 }
 
-// folderCursor is a folder on the way, and how far the walk has come in it.
+// folderCursor is a folder on the path of the walk, with the position of the walk in it.
 type folderCursor struct {
 	id       string // "" for a virtual folder
 	path     vpath.Path
-	name     string // in the archive, with a slash at its end; "" for a folder that was asked for alone
+	name     string // in the archive, ending in a slash; "" for a folder that was selected alone
 	modified time.Time
 	nextKind childKind
-	after    sortKey     // the last entry read of this kind
-	page     []candidate // the rest of what was read
+	after    sortKey     // last entry of this kind that was read
+	page     []candidate // entries that were read and are still to come
 }
 
-// childKind is what of a folder comes next.
+// childKind says which kind of children of a folder is read next.
 type childKind uint8
 
 const (
 	childFiles childKind = iota
 	childFolders
-	childMounts // and virtual folders on the way to mounts
+	childMounts // and virtual folders that lead to mounts
 	childNone
 )
 
-// Entries on a page. There is a page of folders for each level that the walk is deep.
+// Entries on a page. The walk holds a page of folders for each level of its depth.
 const (
 	filesOnPage   = 256
 	foldersOnPage = 64
 )
 
-// readPage judges a folder anew and reads on in it, up to the next page that holds something. It
-// reports whether the folder still is in the archive; when it is not, the walk is at its end.
+// readPage decides about a folder again and reads on in it, up to the next page that is not empty.
+// It reports whether the folder is still in the archive; the walk of the folder ends when it is
+// not.
 func (w *archiveWalk) readPage(ctx context.Context, at *folderCursor) (there bool, err error) {
 	q := w.tree.DB.Read(ctx)
 	var n node
@@ -94,8 +96,8 @@ func (w *archiveWalk) readPage(ctx context.Context, at *folderCursor) (there boo
 	return true, nil
 }
 
-// checkFolder tells the facts about a folder, and whether it is in the archive: below what was
-// asked for, where it shows and may be entered.
+// checkFolder returns the facts about a folder, and whether it is in the archive: it lies below the
+// selected entry, is visible, and may be entered.
 func (w *archiveWalk) checkFolder(e *entryViewer, at *folderCursor, n *node) (facts access.Target, there bool) {
 	switch {
 	case !n.within(w.topID):
@@ -112,8 +114,8 @@ func (w *archiveWalk) checkFolder(e *entryViewer, at *folderCursor, n *node) (fa
 	return facts, e.mayEnter(facts)
 }
 
-// readRows reads the next page of files or folders and keeps what may be in the archive. It reports
-// whether there may be more of them.
+// readRows reads the next page of files or folders and keeps those that may be in the archive. It
+// reports whether there may be more of them.
 func (w *archiveWalk) readRows(ctx context.Context, e *entryViewer, at *folderCursor, facts access.Target,
 	mounts []mount.Mount) (full bool, err error) {
 	kind, limit := fileKind, filesOnPage
@@ -140,8 +142,7 @@ func (w *archiveWalk) readRows(ctx context.Context, e *entryViewer, at *folderCu
 	return full, nil
 }
 
-// includes reports whether an entry of a folder is in the archive, as far as can be
-// told from its row.
+// includes reports whether an entry of a folder is in the archive, as far as its row tells.
 func (e *entryViewer) includes(r *row, target access.Target) bool {
 	if !e.Shows(target, r.folder) {
 		return false
@@ -152,7 +153,8 @@ func (e *entryViewer) includes(r *row, target access.Target) bool {
 	return e.policy.Decide(e.Actor, target, access.Download).Outcome == access.Allowed
 }
 
-// mountsIn lists the mounts directly in a folder, and the virtual folders there. There are few.
+// mountsIn lists the mounts directly in a folder, and the virtual folders there. There are few of
+// them.
 func (w *archiveWalk) mountsIn(ctx context.Context, at *folderCursor, path vpath.Path,
 	mounts []mount.Mount) ([]candidate, error) {
 	found := map[vpath.Name]candidate{}
@@ -175,15 +177,15 @@ func (w *archiveWalk) mountsIn(ctx context.Context, at *folderCursor, path vpath
 	}
 	var list []candidate
 	for _, name := range names {
-		if c := found[name]; c.id != "" || stored[name].id == "" { // what is stored there has had its turn
+		if c := found[name]; c.id != "" || stored[name].id == "" { // a stored entry of this name was read before
 			list = append(list, c)
 		}
 	}
 	return list, nil
 }
 
-// verifyBody is an object that ends well only when it was what had been stored; sum is its SHA-256,
-// "" where nobody knows it.
+// verifyBody wraps an object in a reader that returns an error unless it reads exactly what had
+// been stored. sum is the SHA-256 of the object, "" where it is not known.
 func verifyBody(object blob.Object, size int64, sum string) io.ReadCloser {
 	v := &verifyingReader{Object: object, remaining: size, checksum: sum}
 	if sum != "" {
@@ -196,7 +198,7 @@ type verifyingReader struct {
 	blob.Object
 	remaining int64
 	checksum  string
-	hash      hash.Hash // nil where there is nothing to compare
+	hash      hash.Hash // nil where no SHA-256 is known
 }
 
 // Read implements io.Reader.

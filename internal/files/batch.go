@@ -8,21 +8,21 @@ import (
 	"larder/internal/vpath"
 )
 
-// Outcome is what became of one entry of a batch.
+// Outcome is the outcome of a batch for one entry.
 type Outcome struct {
 	ID  string
-	Err error    // nil when it is done, or accepted
-	Job *job.Job // of a move that is under way, else nil
+	Err error    // nil when the entry is done, or the job is accepted
+	Job *job.Job // of a move that is still running, else nil
 }
 
-// DeleteEach deletes entries one after the other, each in a transaction of its own and judged by
-// itself as in Delete. An id that is named more than once counts once, where it was named first.
-// What lay in a folder that an earlier id had deleted is deleted, too, and counts as that:
-// whoever selects a folder and things in it means all of them. It stops, and returns an error,
-// only when ctx ends.
+// DeleteEach deletes entries one after the other, each in a transaction of its own and decided by
+// itself as in Delete. An id that is named more than once counts once, at its first position. An
+// entry that was in a folder deleted by an earlier id counts as deleted: a user who selects a
+// folder and entries in it means all of them. DeleteEach stops and returns an error only when ctx
+// ends.
 func (t *Tree) DeleteEach(ctx context.Context, a access.Actor, ids []string) ([]Outcome, error) {
 	ids = distinct(ids)
-	alsoDeleted := map[string]bool{} // what went with its folder
+	alsoDeleted := map[string]bool{} // entries deleted with their folder
 	return each(ctx, ids, func(i int) Outcome {
 		id := ids[i]
 		if alsoDeleted[id] {
@@ -36,9 +36,9 @@ func (t *Tree) DeleteEach(ctx context.Context, a access.Actor, ids []string) ([]
 	})
 }
 
-// MoveEach moves entries into the folder target under the names that they have, as DeleteEach
-// deletes them and as Move moves one. What lies in a folder that goes along is taken out of it when
-// it is named itself, whichever of the two comes first.
+// MoveEach moves entries into the folder target and keeps their names. It handles the batch as
+// DeleteEach does, and each entry as Move does. An entry that is named itself is taken out of a
+// folder that is moved as well, in either order.
 func (t *Tree) MoveEach(ctx context.Context, a access.Actor, ids []string, target vpath.Path) ([]Outcome, error) {
 	ids = distinct(ids)
 	return each(ctx, ids, func(i int) Outcome {
@@ -64,7 +64,7 @@ func each(ctx context.Context, ids []string, do func(i int) Outcome) ([]Outcome,
 	return outcomes, nil
 }
 
-// distinct leaves of each id the first.
+// distinct keeps the first of each id.
 func distinct(ids []string) []string {
 	seen := make(map[string]bool, len(ids))
 	left := make([]string, 0, len(ids))

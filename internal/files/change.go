@@ -12,9 +12,9 @@ import (
 	"larder/internal/vpath"
 )
 
-// CreateFolder makes a folder in one that exists; it belongs to the actor.
-// Faults: Invalid, Unauthorized, NotFound (no mount, no such parent, a file),
-// Forbidden, PasswordRequired, AlreadyExists, QuotaExceeded.
+// CreateFolder makes a folder in an existing folder; it belongs to the actor. Faults: Invalid,
+// Unauthorized, NotFound (no mount, no such parent, a file), Forbidden, PasswordRequired,
+// AlreadyExists, QuotaExceeded.
 func (t *Tree) CreateFolder(ctx context.Context, a access.Actor, parent vpath.Path, name vpath.Name) (Entry, error) {
 	path, err := checkedNewPath(a, parent, name)
 	if err != nil {
@@ -37,7 +37,7 @@ func (t *Tree) CreateFolder(ctx context.Context, a access.Actor, parent vpath.Pa
 			return noMount()
 		}
 		target := n.newTarget(a, path)
-		// another mount may lie there, and its rules say whether that is told
+		// another mount may lie there; its rules decide whether the actor may learn that
 		if m, found := v.mounts.Resolve(path); found {
 			target.MountID = m.ID
 		}
@@ -54,7 +54,7 @@ func (t *Tree) CreateFolder(ctx context.Context, a access.Actor, parent vpath.Pa
 			return err
 		}
 		r := row{id: t.IDs.UUID(), parent: n.id, name: string(name), folder: true, owner: a.UserID}
-		// before the name, as whoever puts a file there does
+		// before the name, in the same order as uploads
 		if err := quota.ChargeFolders(tx, r.owner, 1); err != nil {
 			if there, lost := childNamed(tx, n.id, name); lost == nil && there.id != "" {
 				return nameTaken()
@@ -77,8 +77,8 @@ func (t *Tree) CreateFolder(ctx context.Context, a access.Actor, parent vpath.Pa
 	return made, err
 }
 
-// immovable reports whether n must stay where it is: a mount's root, or a folder that
-// a mount lies below.
+// immovable reports whether n must stay where it is: it is the root of a mount, or a folder that a
+// mount lies below.
 func (v *ruleset) immovable(n *node) bool {
 	return n.id == n.mount.RootID || len(v.mounts.Below(n.path)) > 0
 }
@@ -88,8 +88,8 @@ func immovableFault() error {
 		"A mount, or a folder that one lies below, can be neither renamed nor moved nor deleted.")
 }
 
-// allowTree decides whether the actor may do something to n with all that is in it; for a file
-// there is nothing to decide. facts may be those of another path than its own. Fault: Forbidden.
+// allowTree decides whether the actor may do something to n and to everything in it. For a file it
+// decides nothing. facts may be those of a path other than n's own. Fault: Forbidden.
 func (v *ruleset) allowTree(tx *db.Tx, a access.Actor, n *node, facts access.Target, p access.Permission) error {
 	if !n.folder {
 		return nil
@@ -99,7 +99,8 @@ func (v *ruleset) allowTree(tx *db.Tx, a access.Actor, n *node, facts access.Tar
 		if a.Role == access.Admin {
 			return nil
 		}
-		// An entry's own password bars everybody but its owner, whatever the rules say.
+		// The password of an entry keeps out everybody but the owner of the entry, whatever the
+		// rules say.
 		return forbidIfFound(tx, protectedBelow, n.id, a.UserID)
 	case access.TreeOwnOnly:
 		return forbidIfFound(tx, foreignBelow, n.id, a.UserID)
@@ -107,7 +108,8 @@ func (v *ruleset) allowTree(tx *db.Tx, a access.Actor, n *node, facts access.Tar
 	return forbidden()
 }
 
-// translateUnique translates a name that another transaction was faster to take.
+// translateUnique returns fault for the error of a name that another transaction took first, and
+// any other error unchanged.
 func translateUnique(err, fault error) error {
 	var unique *db.ErrUnique
 	if errors.As(err, &unique) && unique.Name == "entries_name_unique" {

@@ -9,10 +9,10 @@ import (
 	"larder/internal/vpath"
 )
 
-// Resource is what lies at a path, before it is known who asks for it.
+// Resource is the result of looking up a path, before the actor is known.
 type Resource struct{ FoundEntry }
 
-// ResourceAt looks for what lies at a path.
+// ResourceAt looks up a path.
 func (t *Tree) ResourceAt(ctx context.Context, p vpath.Path) (*Resource, error) {
 	f, err := t.FindPath(ctx, p)
 	if err != nil {
@@ -25,10 +25,10 @@ func (t *Tree) ResourceAt(ctx context.Context, p vpath.Path) (*Resource, error) 
 	return s, nil
 }
 
-// Exists reports whether there is an entry.
+// Exists reports whether the entry exists.
 func (s *Resource) Exists() bool { return s.node.exists() }
 
-// ID is the entry's, "" for none.
+// ID is the id of the entry, "" for none.
 func (s *Resource) ID() string {
 	if !s.node.exists() {
 		return ""
@@ -36,7 +36,7 @@ func (s *Resource) ID() string {
 	return s.node.id
 }
 
-// ETag is that of the file's content, "" for anything else.
+// ETag is the ETag of a file's content, "" for anything else.
 func (s *Resource) ETag() string {
 	if !s.node.exists() {
 		return ""
@@ -44,17 +44,18 @@ func (s *Resource) ETag() string {
 	return etag(s.node.content)
 }
 
-// UpdatedAt is when the entry changed last, in ms.
+// UpdatedAt is the time of the last change of the entry, in ms.
 func (s *Resource) UpdatedAt() int64 { return s.node.updated }
 
-// Virtual reports a folder that is there only because a mount lies below it; the root always is.
+// Virtual reports whether this is a folder that exists only because a mount lies below it. The root
+// always exists.
 func (s *Resource) Virtual() bool {
 	at := s.node.requestedPath()
 	return !s.node.exists() && (at.IsRoot() || len(s.rules.mounts.Below(at)) > 0)
 }
 
-// Authorize decides about what is there, and says only to who may do it that there is nothing.
-// Faults: Forbidden, PasswordRequired, NotFound.
+// Authorize decides whether the actor may do something here. Only an actor who may learns that the
+// entry does not exist. Faults: Forbidden, PasswordRequired, NotFound.
 func (s *Resource) Authorize(a access.Actor, p access.Permission) error {
 	if err := s.rules.allow(a, s.node.target(a), p); err != nil {
 		return err
@@ -65,13 +66,13 @@ func (s *Resource) Authorize(a access.Actor, p access.Permission) error {
 	return nil
 }
 
-// Passwords returns the locks that cover the entry, or would cover it if it were there.
+// Locks returns the locks that cover the entry, or would cover it if it existed.
 func (s *Resource) Locks(ctx context.Context) ([]WriteLock, error) {
 	return s.tree.coveringLocks(ctx, &s.node)
 }
 
-// CheckUnlocked refuses to put a file there while a lock forbids it, so that no body is read in
-// vain; Put asks again. Fault: Locked.
+// CheckUnlocked refuses a new file here while a lock forbids it, so that no body is read in vain;
+// Put checks again. Fault: Locked.
 func (s *Resource) CheckUnlocked(ctx context.Context, a access.Actor) error {
 	if s.node.id == "" {
 		return nil
@@ -91,9 +92,9 @@ func (s *Resource) CheckUnlocked(ctx context.Context, a access.Actor) error {
 	return lockedFault(path)
 }
 
-// EntryFor shows the entry to an actor, as listings do, without Permissions; a virtual
-// folder has no MountID. Faults: NotFound, Forbidden (existing or not, where the actor
-// may not read), PasswordRequired.
+// EntryFor returns the entry as listings show it to an actor, without Permissions; a virtual folder
+// has no MountID. Faults: NotFound, Forbidden (whether or not the entry exists, where the actor may
+// not read), PasswordRequired.
 func (s *Resource) EntryFor(ctx context.Context, a access.Actor) (Entry, error) {
 	e, err := s.tree.viewerOf(ctx, s.rules, a)
 	if err != nil {
@@ -104,7 +105,8 @@ func (s *Resource) EntryFor(ctx context.Context, a access.Actor) (Entry, error) 
 	if onlyWay {
 		facts = s.node.virtualTarget(a, s.node.requestedPath())
 	}
-	if !e.Shows(facts, onlyWay || s.node.isFolder()) { // what is not there is judged as a file: of a folder more shows
+	// a missing entry is judged as a file; more folders than files are visible
+	if !e.Shows(facts, onlyWay || s.node.isFolder()) {
 		if err := s.rules.allow(a, facts, access.Read); err != nil {
 			return Entry{}, err
 		}
@@ -120,20 +122,20 @@ func (s *Resource) EntryFor(ctx context.Context, a access.Actor) (Entry, error) 
 	return plainEntry(&s.node.row, facts), nil
 }
 
-// Member is an entry as a listing of its folder tells it, and no more than that: a folder may have
-// a million. Times are in milliseconds.
+// Member is an entry as a listing of its folder shows it. It has few fields since a folder may have
+// a million entries. Times are in milliseconds.
 type Member struct {
-	ID                   string // "" where it was not asked for
+	ID                   string // "" unless MemberFields asked for it
 	Name                 string
 	Folder               bool
-	Virtual              bool   // there only because a mount lies below it: it has no times
+	Virtual              bool   // exists only because a mount lies below it; has no times
 	Size                 int64  // bytes
 	MimeType             string // of a file
-	ETag                 string // of a file's content, "" where it was not asked for
+	ETag                 string // of a file's content; "" unless MemberFields asked for it
 	CreatedAt, UpdatedAt int64
 }
 
-// Member is the entry as a listing of its folder would tell it.
+// Member returns the entry as a listing of its folder would show it.
 func (e *Entry) Member() Member {
 	return Member{
 		ID: e.ID, Name: e.Name, Folder: e.Folder, Virtual: e.MountID == "", Size: e.Size, MimeType: e.MimeType,
@@ -142,13 +144,14 @@ func (e *Entry) Member() Member {
 	}
 }
 
-// MemberCursor is what shows in a folder, read in pages by a cursor: memory does not grow with
-// their number, nothing in the database is held between two pages, and what comes or goes meanwhile
-// moves nothing else. Each page is judged anew. Not for concurrent use.
+// MemberCursor reads the visible entries of a folder in pages. Its memory does not grow with their
+// number, it holds nothing in the database between two pages, and entries that appear or disappear
+// meanwhile do not shift the others. The cursor decides about each page anew. Not for concurrent
+// use.
 type MemberCursor struct {
 	tree    *Tree
 	actor   access.Actor
-	id      string // of the folder, "" for a virtual one
+	id      string // of the folder; "" for a virtual one
 	path    vpath.Path
 	etags   etagSource
 	withIDs bool
@@ -157,14 +160,14 @@ type MemberCursor struct {
 	page    []Member
 }
 
-// childrenPage is how many entries are on a page at most, mounts aside.
+// childrenPage is the maximal number of entries on a page, not counting mounts.
 const childrenPage = 256
 
-// MemberFields is what Children tells beside the rest, at a cost.
+// MemberFields selects the fields of a Member that cost extra work.
 type MemberFields struct{ IDs, ETags bool }
 
-// MemberCursor begins with what is in the folder, whose permission to be entered is
-// asked by each page.
+// Children returns a cursor at the beginning of the folder. Each page checks whether the actor may
+// list the folder.
 func (s *Resource) Children(ctx context.Context, a access.Actor, t MemberFields) (c *MemberCursor, err error) {
 	c = &MemberCursor{tree: s.tree, actor: a, id: s.ID(), path: s.node.requestedPath(), withIDs: t.IDs,
 		next: childMounts}
@@ -174,7 +177,7 @@ func (s *Resource) Children(ctx context.Context, a access.Actor, t MemberFields)
 	return c, err
 }
 
-// Next returns the next entries, which are good until the next call; there are none after the last.
+// Next returns the next entries, which are valid until the next call, and none after the last.
 // Faults: Forbidden, PasswordRequired, NotFound when the folder is gone.
 func (c *MemberCursor) Next(ctx context.Context) ([]Member, error) {
 	c.page = c.page[:0]
@@ -214,7 +217,7 @@ func (c *MemberCursor) read(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	spots, err := l.exceptions(f, nil) // what mounts give a name to
+	spots, err := l.exceptions(f, nil) // names that mounts occupy
 	if err != nil {
 		return err
 	}
@@ -226,7 +229,7 @@ func (c *MemberCursor) read(ctx context.Context) error {
 	default:
 		c.next = childFolders
 	}
-	for _, s := range spots { // mounts in the folder, and the folders on the way to mounts further down
+	for _, s := range spots { // mounts in the folder, and virtual folders that lead to mounts further down
 		if at := l.exceptionEntry(f, s); at.row.id != "" && l.lists(&at) {
 			e := plainEntry(&at.row, at.target)
 			c.page = append(c.page, e.Member())
@@ -235,7 +238,8 @@ func (c *MemberCursor) read(ctx context.Context) error {
 	return nil
 }
 
-// isStored reads the next entries that are stored in the folder: folders first, each kind by name.
+// readStored reads the next entries that are stored in the folder: folders first, each kind by
+// name.
 func (c *MemberCursor) readStored(ctx context.Context, l *lister, f listedFolder, spots []exception) error {
 	kind := folderKind
 	if c.next == childFiles {
@@ -268,8 +272,8 @@ func (c *MemberCursor) readStored(ctx context.Context, l *lister, f listedFolder
 	return nil
 }
 
-// allVisible reports whether everything of a kind shows in a folder, so that nothing has to
-// be asked about each.
+// allVisible reports whether all entries of a kind are visible in a folder, so that no entry needs
+// a decision of its own.
 func (l *lister) allVisible(f listedFolder, kind int) bool {
 	in := l.ListingFilter(f.facts)
 	if kind == folderKind {
@@ -278,7 +282,7 @@ func (l *lister) allVisible(f listedFolder, kind int) bool {
 	return in.Files == access.ShownAll && len(in.Exceptions) == 0 && len(in.Globs) == 0
 }
 
-// lister begins a listing of what lies at path.
+// lister prepares a listing of the folder at path.
 func (t *Tree) lister(ctx context.Context, v *ruleset, a access.Actor, path vpath.Path) (*lister, error) {
 	e, err := t.viewerOf(ctx, v, a)
 	if err != nil {
@@ -288,7 +292,7 @@ func (t *Tree) lister(ctx context.Context, v *ruleset, a access.Actor, path vpat
 	return l, l.readRoots()
 }
 
-// LocksOn returns the locks on some entries themselves, by their ids, without their paths.
+// LocksOn returns the locks on the entries with these ids, without their paths.
 func (t *Tree) LocksOn(ctx context.Context, ids []string) (map[string][]WriteLock, error) {
 	found := map[string][]WriteLock{}
 	there, err := locksOn(t.DB.Read(ctx), ids, t.nowMs())
@@ -298,8 +302,8 @@ func (t *Tree) LocksOn(ctx context.Context, ids []string) (map[string][]WriteLoc
 	return found, err
 }
 
-// HasLocksOrProperties reports whether there is any lock at all, and any dead property: mostly
-// there is none, and then nobody has to look at each entry.
+// HasLocksOrProperties reports whether there are any locks and any dead properties at all. Usually
+// there are none, and the caller need not look at each entry.
 func (t *Tree) HasLocksOrProperties(ctx context.Context) (locks, properties bool, err error) {
 	return anyLocksOrProperties(t.DB.Read(ctx), t.nowMs())
 }

@@ -11,14 +11,14 @@ import (
 )
 
 const (
-	// foldersPerPiece is how many deleted folders one piece looks into, piece how many entries it
-	// takes away at most.
+	// foldersPerPiece is the number of deleted folders that one piece looks into, entriesPerPiece
+	// the maximal number of entries that it deletes.
 	foldersPerPiece = 200
 	entriesPerPiece = 1000
 )
 
-// Collect takes the next piece of deleted folders and the next piece of garbage away
-// (object.Registry.Collect), and tells whether there is more to do at once. It may run in several
+// Collect deletes the next piece of deleted folders and the next piece of garbage
+// (object.Registry.Collect), and reports whether there is more to do at once. It may run in several
 // processes at a time.
 func (t *Tree) Collect(ctx context.Context) (more bool, err error) {
 	rows, err := t.collectRows(ctx)
@@ -29,8 +29,8 @@ func (t *Tree) Collect(ctx context.Context) (more bool, err error) {
 	return rows || objects, err
 }
 
-// collectRows takes away what lies directly in the folders below the graveyard: files go, folders
-// move up below the graveyard, and a folder that is empty goes as well.
+// collectRows deletes the direct content of folders below the graveyard: it deletes the files,
+// moves the folders up to the graveyard, and deletes a folder that is empty.
 func (t *Tree) collectRows(ctx context.Context) (more bool, err error) {
 	err = t.DB.Write(ctx, func(tx *db.Tx) error {
 		found, err := graveyardFolders(tx)
@@ -60,7 +60,7 @@ func (t *Tree) collectRows(ctx context.Context) (more bool, err error) {
 		if err := moveToGraveyard(tx, folders); err != nil {
 			return err
 		}
-		if len(inside) < entriesPerPiece { // then nothing was left behind in them
+		if len(inside) < entriesPerPiece { // the folders are empty now
 			return deleteFolders(tx, found)
 		}
 		return nil
@@ -93,7 +93,7 @@ func (t *Tree) purgeFiles(tx *db.Tx, ids []string) error {
 	once := map[string][]string{} // by owner
 	for _, f := range gone {
 		switch counts[f.object] {
-		case 0: // done
+		case 0: // released already
 		case 1:
 			once[f.owner] = append(once[f.owner], f.object)
 		default: // copies that share their content

@@ -14,31 +14,31 @@ import (
 	"larder/internal/vpath"
 )
 
-// Content is a file about to be served; nothing is opened yet.
+// Content is a file that is about to be served. It is not opened yet.
 type Content struct {
 	Entry    Entry  // without Permissions
-	Public   bool   // anybody may have it, so that anybody may cache it
-	ID       string // of the content: another one for other content, the same wherever it lies
-	ETag     string // strong, quoted, made of ID
+	Public   bool   // anybody may have it, so every cache may keep it
+	ID       string // of the content: it changes with the content and stays when the content is moved
+	ETag     string // strong, quoted, derived from ID
 	Modified time.Time
-	// Open opens the content. Fault: Unavailable; that a store fails or has lost an object is
-	// never told as NotFound.
+	// Open opens the content. Fault: Unavailable, also for an object that the store has lost; never
+	// NotFound.
 	Open func(ctx context.Context) (blob.Object, error)
 
 	contentHandle
 }
 
-// contentHandle is where a content lies.
+// contentHandle is the location of a content.
 type contentHandle struct {
 	tree          *Tree
-	version       int64 // the config version by which it was found
+	version       int64 // config version at which it was found
 	provider      string
 	key           blob.Key
 	size          int64 // bytes
-	guestReadable bool  // anybody may have it from anywhere, by its path
+	guestReadable bool  // a guest may download it by its path
 }
 
-// FoundEntry is what one query tells about a file, before it is known who asks for it.
+// FoundEntry is the result of one query for a file, before the actor is known.
 type FoundEntry struct {
 	tree   *Tree
 	rules  *ruleset
@@ -46,7 +46,7 @@ type FoundEntry struct {
 	byPath bool
 }
 
-// FindPath looks for what lies at a path.
+// FindPath looks up a path.
 func (t *Tree) FindPath(ctx context.Context, p vpath.Path) (*FoundEntry, error) {
 	f := &FoundEntry{tree: t, byPath: true}
 	var err error
@@ -57,7 +57,7 @@ func (t *Tree) FindPath(ctx context.Context, p vpath.Path) (*FoundEntry, error) 
 	return f, err
 }
 
-// FindID looks for an entry.
+// FindID looks up an entry by its id.
 func (t *Tree) FindID(ctx context.Context, id string) (*FoundEntry, error) {
 	f := &FoundEntry{tree: t}
 	var err error
@@ -68,8 +68,8 @@ func (t *Tree) FindID(ctx context.Context, id string) (*FoundEntry, error) {
 	return f, err
 }
 
-// Version is the config version that was read along, by which For decides; whoever asks is to be
-// known by the same. It is 0 where none was read: there is no such id.
+// Version is the config version of the query, which ContentFor decides by. The caller loads the
+// actor at the same version. It is 0 when no version was read because there is no such id.
 func (f *FoundEntry) Version() int64 {
 	if !f.byPath && f.node.id == "" {
 		return 0
@@ -77,20 +77,20 @@ func (f *FoundEntry) Version() int64 {
 	return f.rules.version
 }
 
-// Path is where the entry lies, for the access log and nobody else: it was not asked who may know.
-// False when there is none.
+// Path is the path of the entry, for the access log only: no permission is checked. False when
+// there is no entry.
 func (f *FoundEntry) Path() (p vpath.Path, exists bool) { return f.node.path, f.node.exists() }
 
-// PathOf is where an entry lies, for the access log and nobody else: it is not asked who
-// may know. Fault: NotFound.
+// PathOf returns the path of an entry, for the access log only: no permission is checked. Fault:
+// NotFound.
 func (t *Tree) PathOf(ctx context.Context, id string) (vpath.Path, error) {
 	n, _, err := t.lookUp(ctx, id)
 	return n.path, err
 }
 
 // ContentFor decides whether the actor may download the file. Faults: NotFound (no such file, a
-// folder), Forbidden, PasswordRequired; by path also NotFound under no mount, and Unauthorized for
-// a visitor, whatever is not public, existing or not.
+// folder), Forbidden, PasswordRequired. By path also NotFound where no mount covers it, and
+// Unauthorized for a visitor at every path that is not public, whether or not it exists.
 func (f *FoundEntry) ContentFor(a access.Actor) (Content, error) {
 	if f.byPath {
 		return f.contentAtPath(a)
@@ -108,11 +108,11 @@ func (f *FoundEntry) ContentFor(a access.Actor) (Content, error) {
 	return f.tree.content(f.rules, &f.node, target, f.rules.public(target)), nil
 }
 
-// IsFolder reports whether it is a folder.
+// IsFolder reports whether the entry is a folder.
 func (f *FoundEntry) IsFolder() bool { return f.node.isFolder() }
 
-// AuthorizeFolder decides whether the actor may download the folder, with what they may download of
-// what is in it. Faults: NotFound (no such folder), Forbidden, PasswordRequired.
+// AuthorizeFolder decides whether the actor may download the folder, with the files in it that they
+// may download. Faults: NotFound (no such folder), Forbidden, PasswordRequired.
 func (f *FoundEntry) AuthorizeFolder(a access.Actor) error {
 	if !f.node.isFolder() {
 		return noEntry()
@@ -138,8 +138,8 @@ func (f *FoundEntry) contentAtPath(a access.Actor) (Content, error) {
 	return f.tree.content(v, n, target, v.public(target)), nil
 }
 
-// ByID finds a file by its id, to be downloaded. Faults: NotFound (also for
-// a folder), Forbidden, PasswordRequired.
+// ByID returns the content of a file by its id, to be downloaded. Faults: NotFound (also for a
+// folder), Forbidden, PasswordRequired.
 func (t *Tree) ByID(ctx context.Context, a access.Actor, id string) (Content, error) {
 	f, err := t.FindID(ctx, id)
 	if err != nil {
@@ -148,7 +148,7 @@ func (t *Tree) ByID(ctx context.Context, a access.Actor, id string) (Content, er
 	return f.ContentFor(a)
 }
 
-// lookUp finds an entry by its id, outside of a transaction. Fault: NotFound.
+// lookUp looks up an entry by its id, outside of a transaction. Fault: NotFound.
 func (t *Tree) lookUp(ctx context.Context, id string) (n node, v *ruleset, err error) {
 	v, err = t.readConsistent(ctx, func(v *ruleset) (version int64, err error) {
 		n, version, err = v.findID(t.DB.Read(ctx), id)
@@ -160,11 +160,11 @@ func (t *Tree) lookUp(ctx context.Context, id string) (n node, v *ruleset, err e
 	return n, v, err
 }
 
-// ByLink finds the file of a permanent link, for whoever holds it. Whatever is in the way is
-// NotFound: no such link, a password on the file or above it, a rule that would ask a guest
-// for a password or an address, no guest access, an owner who is not active or lacks the
-// permission to share and download it. Each of them is asked anew, so that the link works
-// again when the obstacle goes.
+// ByLink returns the content of a file by its permanent link. It is NotFound when there is no such
+// link, when a password lies on the file or above it, when a rule would ask a guest for a password
+// or an address, when there is no guest access, or when the owner is not active or may not share
+// and download the file. Every call checks these conditions, so the link works again when the
+// obstacle is gone.
 func (t *Tree) ByLink(ctx context.Context, linkID string) (Content, error) {
 	if len(linkID) != linkLength {
 		return Content{}, noLink()
@@ -187,7 +187,7 @@ func (t *Tree) ByLink(ctx context.Context, linkID string) (Content, error) {
 	return t.content(v, &n, n.facts(access.Actor{}), true), nil
 }
 
-// etag is what a content's ETag is, "" for none.
+// etag returns the ETag of a content, "" for none.
 func etag(content string) string {
 	if content == "" {
 		return ""
@@ -210,7 +210,7 @@ func (t *Tree) content(v *ruleset, n *node, target access.Target, public bool) C
 	}
 }
 
-// contentHandle is where the content of n lies.
+// handleOf returns the location of the content of n.
 func (t *Tree) handleOf(v *ruleset, n *node) contentHandle {
 	return contentHandle{
 		tree: t, version: v.version, provider: n.provider, key: n.key, size: n.size,
@@ -227,8 +227,8 @@ func (o contentHandle) open(ctx context.Context) (blob.Object, error) {
 	return object, o.storeFault(err)
 }
 
-// OpenRange is Open for a reader who wants length bytes from first on, and stands there. Fault:
-// Unavailable, also when the store has the content in another size.
+// OpenRange is Open for a reader of length bytes from offset first; the returned object is
+// positioned there. Fault: Unavailable, also when the store has the content in another size.
 func (o contentHandle) OpenRange(ctx context.Context, first, length int64) (blob.Object, error) {
 	store, err := o.store(ctx)
 	if err != nil {
@@ -249,13 +249,13 @@ func (o contentHandle) OpenRange(ctx context.Context, first, length int64) (blob
 		_, err = object.Seek(first, io.SeekStart)
 	}
 	if err != nil {
-		object.Close() // opened to read: there is nothing to lose
+		object.Close() // opened for reading: nothing is lost
 		return nil, err
 	}
 	return object, nil
 }
 
-// Check reports whether the store has the content, without fetching it. Fault: Unavailable.
+// Check checks that the store has the content, without fetching it. Fault: Unavailable.
 func (o contentHandle) Check(ctx context.Context) error {
 	store, err := o.store(ctx)
 	if err != nil {
@@ -272,8 +272,8 @@ func (o contentHandle) store(ctx context.Context) (blob.Store, error) {
 	return o.tree.Providers.StoreAt(ctx, o.version, o.provider)
 }
 
-// storeFault makes of an error of the store what is told: an object that is gone is the store's
-// failure, not the file's absence.
+// storeFault translates an error of the store. A missing object is a failure of the store, since
+// the file exists.
 func (o contentHandle) storeFault(err error) error {
 	if errors.Is(err, blob.ErrNotFound) {
 		return unreadable(fmt.Errorf("open object %s of provider %s: %w", o.key, o.provider, err))

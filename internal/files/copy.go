@@ -12,35 +12,35 @@ import (
 	"larder/internal/vpath"
 )
 
-// Copy puts a copy of an entry into the folder target, under newName unless that is nil. The copy
-// is the actor's, all of it, and charged in full; its files share the objects of their originals,
-// wherever those lie. A file and a folder of few entries are copied when Copy returns, and the job
-// was completed from the start, unless their content is still to be brought to the target's
-// provider. Else the job is pending, and RunCopy does it; the quota is reserved at once, and what
-// is told now is judged again then. It takes the permission to read and to download, for a folder
-// all through it, and to write at the new place. A folder is copied as a whole or not at all:
-// something below with a password of its own refuses it. An entry's own password goes along with
-// the copy; links don't.
+// Copy copies an entry into the folder target, under newName unless that is nil. The copy belongs
+// to the actor and is charged in full. Its files share the objects of their originals in whichever
+// provider those are. A file and a folder of few entries are copied when Copy returns, and the job
+// is completed from the start, unless content has to be copied to the target's provider. Otherwise
+// the job is pending, and RunCopy does it: the quota is reserved at once, and RunCopy decides about
+// permissions again. The actor needs permission to read and to download the source, for a folder
+// everything in it, and to write at the new path. A folder is copied as a whole or not at all: an
+// entry below it with a password of its own refuses the copy. The copy gets the source's own
+// password; it does not get its links.
 //
 // Faults: Unauthorized, NotFound (no such entry, no such folder, a file as target), Forbidden,
-// PasswordRequired, Invalid (a path that is reserved, too deep or too long, no name for the copy of
-// all there is), Conflict (the name is taken there, into itself, a folder that a mount lies below,
-// too many jobs under way), QuotaExceeded.
+// PasswordRequired, Invalid (a reserved path, too deep or too long, no name for a copy of the root
+// of the tree), Conflict (the name is taken, the target is in the source, a mount lies below the
+// folder, too many jobs are open), QuotaExceeded.
 func (t *Tree) Copy(ctx context.Context, a access.Actor, id string, target vpath.Path,
 	newName *vpath.Name) (job.Job, error) {
 	return t.copy(ctx, a, id, target, newName, CopyMoveOptions{})
 }
 
-// CopyMoveOptions is how CopyWithOptions copies and MoveWithOptions moves.
+// CopyMoveOptions are the options of CopyWithOptions and MoveWithOptions.
 type CopyMoveOptions struct {
-	Replace      bool // what has the name there is replaced; see replace.go
-	Shallow      bool // of a folder, nothing that is in it; a folder is not moved so
+	Replace      bool // replaces the entry that has the name; see replace.go
+	Shallow      bool // copies a folder without its content; a move ignores it
 	Precondition Precondition
 }
 
-// Precondition judges, inside the transaction that changes an entry, whether that is still what
-// was meant, by the path and the ETag ("" for a folder) that it has by then. Its error ends the
-// change. Nil judges nothing.
+// Precondition checks, in the transaction that changes an entry, whether the entry is still the one
+// that was meant, by its current path and ETag ("" for a folder). Its error ends the change. Nil
+// checks nothing.
 type Precondition func(at vpath.Path, etag string) error
 
 func (s Precondition) check(n *node) error {
@@ -50,7 +50,7 @@ func (s Precondition) check(n *node) error {
 	return s(n.path, etag(n.content))
 }
 
-// CopyWithOptions is Copy in a manner.
+// CopyWithOptions is Copy with options.
 func (t *Tree) CopyWithOptions(ctx context.Context, a access.Actor, id string, target vpath.Path, newName vpath.Name,
 	how CopyMoveOptions) (job.Job, error) {
 	return t.copy(ctx, a, id, target, &newName, how)
@@ -107,23 +107,23 @@ func (t *Tree) copy(ctx context.Context, a access.Actor, id string, target vpath
 type copyOperation struct {
 	moveOperation
 	path    vpath.Path // of the copy
-	ownOnly bool       // the actor may have what is in the folder only where it is theirs
-	shallow bool       // nothing of what is in the folder
+	ownOnly bool       // the actor may have only their own entries in the folder
+	shallow bool       // without the content of the folder
 }
 
-// extent is what a source holds, itself included.
+// extent is the size of a source, the source itself included.
 type extent struct {
 	folders, files, bytes int64
-	foreignBytes          int64 // bytes that lie with another provider than the target's, as far as is known
+	foreignBytes          int64 // bytes in providers other than the target's, as far as known
 	height                int   // levels below it
-	otherOwners           bool  // something below is not the actor's
-	protected             bool  // something below has a password
+	otherOwners           bool  // some entry below it has another owner than the actor
+	protected             bool  // some entry below it has a password
 }
 
-// sourceEntries is how many rows the copy has.
+// entries is the number of rows of the copy.
 func (e *extent) entries() int64 { return e.folders + e.files }
 
-// find looks both ends up. The root of a mount is called by the end of its path.
+// find looks up source and target. The root of a mount is named by the end of its path.
 func (c *copyOperation) find(id string, target vpath.Path, newName *vpath.Name) error {
 	if err := c.moveOperation.find(id, target, newName); err != nil {
 		return err
@@ -134,7 +134,7 @@ func (c *copyOperation) find(id string, target vpath.Path, newName *vpath.Name) 
 	return nil
 }
 
-// judge decides about permissions, as far as that needs no look at what is in the source.
+// judge decides about permissions, as far as that does not depend on the content of the source.
 func (c *copyOperation) judge(target vpath.Path) (err error) {
 	v, a := c.rules, c.actor
 	from := c.source.facts(a)
@@ -170,7 +170,7 @@ func (c *copyOperation) judge(target vpath.Path) (err error) {
 	return nil
 }
 
-// judgeContents decides about what is in the source, and then tells what is there.
+// judgeContents decides about the content of the source, and after that about the target.
 func (c *copyOperation) judgeContents(e extent) error {
 	if e.protected || c.ownOnly && e.otherOwners {
 		return forbidden()
@@ -184,7 +184,7 @@ func (c *copyOperation) judgeContents(e extent) error {
 	case c.dest.within(c.source.id):
 		return fault.New(fault.Conflict, "A folder cannot be copied into itself.")
 	case v.occupied(&c.dest, c.path):
-		return fault.New(fault.Conflict, "A mount lies there already, or below.")
+		return fault.New(fault.Conflict, "A mount is there already, or below it.")
 	case c.path.Depth()+e.height > vpath.MaxDepth:
 		return fault.New(fault.Invalid, "A path has at most 64 levels, and something in this folder would lie deeper.")
 	}
@@ -194,9 +194,9 @@ func (c *copyOperation) judgeContents(e extent) error {
 	return c.checkUnlockedTarget()
 }
 
-// checkBeforeMeasuring refuses what no look at a large source could change, before that costs
-// anything; where only ownership allows the copy, it says nothing of what lies there before it is
-// known whether it does.
+// checkBeforeMeasuring refuses a copy whose refusal does not depend on the content of a large
+// source, before that is measured. Where the actor may copy only their own entries, it does not
+// report what exists at the target before that is decided.
 func (c *copyOperation) checkBeforeMeasuring() error {
 	if err := c.mayQueue(); err != nil || c.ownOnly {
 		return err
@@ -207,7 +207,7 @@ func (c *copyOperation) checkBeforeMeasuring() error {
 	return c.checkNameFree()
 }
 
-// checkNameFree refuses a name that is taken, unless what has it is replaced.
+// checkNameFree refuses a name that is taken, unless the entry that has it is replaced.
 func (c *copyOperation) checkNameFree() error {
 	if c.replace {
 		return nil
@@ -219,14 +219,13 @@ func (c *copyOperation) checkNameFree() error {
 	return err
 }
 
-// measureOutside has a large source looked through outside of the transaction, where
-// that holds nobody up.
+// measureOutside measures a large source outside of the transaction, where it blocks no other.
 func (c *copyOperation) measureOutside(measured **extent) error {
 	source, user, provider := c.source.row, c.actor.UserID, c.dest.mount.ProviderID
 	apart := c.source.mount.ProviderID != provider
 	return &db.RetryError{Prepare: func(ctx context.Context) error {
 		e, err := extentOf(c.DB.Read(ctx), source.id, user)
-		if err == nil && apart { // in one provider little lies elsewhere, and what does is found when its turn comes
+		if err == nil && apart { // within one provider little content is elsewhere; the job finds it in time
 			e.foreignBytes, err = foreignBytesBelow(c.DB.Read(ctx), source.id, provider)
 		}
 		*measured = &e
@@ -234,7 +233,7 @@ func (c *copyOperation) measureOutside(measured **extent) error {
 	}}
 }
 
-// sourceEntries lists the source with what is in it, at most limit of them.
+// sourceEntries lists the source and everything in it, up to limit entries.
 func (c *copyOperation) sourceEntries(limit int) ([]sourceEntry, error) {
 	if !c.source.folder || c.shallow {
 		return []sourceEntry{{row: c.source.row}}, nil
@@ -242,7 +241,7 @@ func (c *copyOperation) sourceEntries(limit int) ([]sourceEntry, error) {
 	return entriesBelow(c.tx, c.source.id, limit)
 }
 
-// sumExtent is the extent of what was listed.
+// sumExtent returns the extent of the listed entries.
 func (c *copyOperation) sumExtent(found []sourceEntry) (e extent) {
 	for i := range found {
 		l := &found[i]
@@ -258,14 +257,14 @@ func (c *copyOperation) sumExtent(found []sourceEntry) (e extent) {
 		e.files++
 		e.bytes += l.size
 		if l.provider != c.dest.mount.ProviderID {
-			e.foreignBytes += max(l.size, 1) // an empty file is to be brought there, too
+			e.foreignBytes += max(l.size, 1) // an empty file has an object to copy, too
 		}
 	}
 	return e
 }
 
-// copyNow makes the copy within the transaction. What lies elsewhere is brought to the target's
-// provider by a job.
+// copyNow makes the copy within the transaction. A job copies content that is in other providers to
+// the target's.
 func (c *copyOperation) copyNow(found []sourceEntry, target vpath.Path) (job.Job, error) {
 	e := c.sumExtent(found)
 	if c.replacesContent() {
@@ -315,7 +314,7 @@ func (c *copyOperation) copyNow(found []sourceEntry, target vpath.Path) (job.Job
 	return c.finish(e, copied, target)
 }
 
-// replaceContentByCopy gives the file there the source's content.
+// replaceContentByCopy gives the existing file at the target the content of the source.
 func (c *copyOperation) replaceContentByCopy(e extent, target vpath.Path) (job.Job, error) {
 	shared := refIncrements{}
 	shared.add(&c.source.row)
@@ -337,7 +336,7 @@ func (c *copyOperation) replaceContentByCopy(e extent, target vpath.Path) (job.J
 	return c.finish(e, c.existing.id, target)
 }
 
-// finish ends what is done at once, or has a job do the rest.
+// finish records the completed job, or queues a job for the content that is still to be copied.
 func (c *copyOperation) finish(e extent, copied string, target vpath.Path) (job.Job, error) {
 	if e.foreignBytes > 0 {
 		return c.queueContentCopy(copied, target)
@@ -348,7 +347,7 @@ func (c *copyOperation) finish(e extent, copied string, target vpath.Path) (job.
 	return made, job.InsertCompleted(c.tx, made)
 }
 
-// copyRow is the copy of a row: another entry, the actor's, new.
+// copyRow returns the row of a copy: a new entry that belongs to the actor.
 func (c *copyOperation) copyRow(r *row, parent, id string) row {
 	return newCopyRow(r, parent, id, c.actor.UserID, c.nowMs())
 }
@@ -359,8 +358,8 @@ func newCopyRow(r *row, parent, id, owner string, now int64) row {
 	return n
 }
 
-// queueContentCopy makes the job of a copy that lies in its place and whose content is still to be
-// brought to its provider.
+// queueContentCopy queues the job for a copy that is in its place and whose content is not in its
+// provider yet.
 func (c *copyOperation) queueContentCopy(copied string, target vpath.Path) (job.Job, error) {
 	if err := c.mayQueue(); err != nil {
 		return job.Job{}, err
@@ -370,8 +369,8 @@ func (c *copyOperation) queueContentCopy(copied string, target vpath.Path) (job.
 	return c.queue(job.Spec{ID: c.IDs.UUID(), Type: CopyJob, Payload: x.encode()})
 }
 
-// queueCopy reserves the quota of a large copy and leaves the rest to a job. The copied folder
-// itself is made here, where nobody sees it yet.
+// queueCopy reserves the quota of a large copy and queues a job for it. It makes the copied folder
+// itself below the staging root, where nobody sees it.
 func (c *copyOperation) queueCopy(e *extent, target vpath.Path, newName *vpath.Name, made *job.Job) error {
 	if err := c.judgeContents(*e); err != nil {
 		return err

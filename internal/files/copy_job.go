@@ -15,28 +15,28 @@ import (
 	"larder/internal/vpath"
 )
 
-// CopyJob is the type of the job that copies a large folder, or brings the content of a copy to its
-// provider; RunCopy does it.
+// CopyJob is the type of the job that copies a large folder, or copies the content of a copy to its
+// provider. RunCopy runs it.
 const CopyJob = "copy"
 
-// bytesPerEntry is what an entry counts for, in bytes, where the progress of a copy is told.
+// bytesPerEntry is the weight of an entry in the progress of a copy, in bytes.
 const bytesPerEntry = 4 << 10
 
-// copyPayload is the payload of a copy: what was asked for, and how far it is. Its Entry is the
-// source; once the copy has its place, the copy.
+// copyPayload is the payload of a copy: the request, and the progress of the job. Its Entry is the
+// source, or the copy once that is in its place.
 type copyPayload struct {
 	movePayload
 	Copy      string       // the copied folder, below the staging root
-	Entries   int64        // how many are to be made, as far as is known
-	Made      int64        // how many are
-	Elsewhere int64        // bytes to be brought to the target's provider afterwards
-	Way       []copyCursor // down to where the copying is, from the source on
+	Entries   int64        // entries to make, as far as known
+	Made      int64        // entries made
+	Elsewhere int64        // bytes to copy to the target's provider afterwards
+	Way       []copyCursor // folders from the source down to the current one
 }
 
 // copyCursor is a folder that is being copied.
 type copyCursor struct {
 	Source, Copy string
-	Files        bool   // its files are done, its folders under way
+	Files        bool   // its files are done; its folders are next
 	Fold, Name   string // of the last one that was copied
 }
 
@@ -50,24 +50,24 @@ func (x copyPayload) encode() string {
 	return string(text)
 }
 
-// runJobs is what is left to do, in bytes.
+// bytesLeft is the remaining work in bytes.
 func (x *copyPayload) bytesLeft() int64 { return max(x.Entries-x.Made, 0)*bytesPerEntry + x.Elsewhere }
 
-// becomeMove turns the errand into the rest of a move: the copy lies in its place, and its content
-// is still to follow.
+// becomeMove turns the payload into the rest of a move: the copy is in its place, and its content
+// is still to be copied.
 func (x *copyPayload) becomeMove(copied, provider string) {
 	x.Entry, x.Moved, x.Provider, x.Way = copied, true, provider, nil
 }
 
-// RunCopy makes the copy of a large folder below the staging root, a piece in each transaction, so
-// that nothing of it is seen before it is complete. What is in a folder is copied as it is when its
-// piece is read, by the rights that the actor has then; what comes, goes or changes before or
-// behind that is no reason to fail. Then the copy is judged once more, gets its place and is
-// charged, in one transaction. Last comes what a move does as well: content is brought to the
-// target's provider. Each piece records where it ended, so after a crash at any line the job goes
-// on there; when the job fails for good, DropCopy takes down what it has made.
+// RunCopy makes the copy of a large folder below the staging root, one piece in each transaction,
+// so that nobody sees an incomplete copy. It copies the content of a folder as it is when its piece
+// is read, by the rights that the actor has at that time; changes before or after do not fail the
+// job. One transaction then decides about the copy once more, puts it in its place and charges it.
+// At the end content is copied to the target's provider, as after a move. Each piece records its
+// position, so the job continues there after a crash at any line. When the job fails for good,
+// DropCopy removes what it has made.
 //
-// Faults are those of Copy, and Unverified as for RunMove, when the copy has its place already.
+// Faults: those of Copy, and Unverified as for RunMove when the copy is in its place already.
 func (t *Tree) RunCopy(ctx context.Context, run *job.Run) error {
 	x := copier{transfer: transfer{Tree: t, run: run}}
 	if err := json.Unmarshal([]byte(run.Payload), &x.copyPayload); err != nil {
@@ -85,8 +85,8 @@ func (t *Tree) RunCopy(ctx context.Context, run *job.Run) error {
 	return x.copyRemaining(ctx)
 }
 
-// DropCopy gives back what a copy that fails for good has reserved, and buries what it has made;
-// nothing was charged for that. A copy that has its place stays.
+// DropCopy releases the reservation of a copy that fails for good, and moves what it has made to
+// the graveyard; that was never charged. A copy that is in its place stays.
 func (t *Tree) DropCopy(tx *db.Tx, jobID string) error {
 	if err := tx.LockTree(false); err != nil {
 		return fmt.Errorf("lock the tree: %w", err)
@@ -104,7 +104,7 @@ func (t *Tree) DropCopy(tx *db.Tx, jobID string) error {
 	return t.DropStaged(tx, s.entry)
 }
 
-// DropStaged buries an entry that lies below the staging root, and that no job goes on with.
+// DropStaged moves an entry below the staging root, which no job continues, to the graveyard.
 func (t *Tree) DropStaged(tx *db.Tx, id string) error {
 	if err := moveStagedToGraveyard(tx, id); err != nil {
 		return fmt.Errorf("bury a copy: %w", err)
@@ -118,7 +118,7 @@ type copier struct {
 	copyPayload copyPayload
 }
 
-// copyCursor copies what is in the source, piece by piece.
+// copyToStaging copies the content of the source, piece by piece.
 func (x *copier) copyToStaging(ctx context.Context) error {
 	x.run.SetRemaining(x.copyPayload.bytesLeft())
 	for len(x.copyPayload.Way) > 0 {
@@ -162,13 +162,13 @@ func (x *copier) copyPiece(ctx context.Context) error {
 	return nil
 }
 
-// becomeMove judges the copy by what holds now, gives it its place, and charges it.
+// publish decides about the copy by the present rules, puts it in its place, and charges it.
 func (x *copier) publish(ctx context.Context) error {
 	target, err := vpath.Parse(x.copyPayload.Target)
 	if err != nil {
 		return err
 	}
-	height, err := heightOf(x.DB.Read(ctx), x.copyPayload.Copy) // of what nobody changes any more
+	height, err := heightOf(x.DB.Read(ctx), x.copyPayload.Copy) // the staged copy does not change any more
 	if err != nil {
 		return err
 	}
@@ -215,7 +215,7 @@ func (x *copier) publish(ctx context.Context) error {
 	return nil
 }
 
-// commitCopy gives the copy its place, turns its reservation into a charge, and records that.
+// commitCopy puts the copy in its place, turns its reservation into a charge, and records that.
 func (x *copier) commitCopy(c *copyOperation, done copyPayload) error {
 	s, found, err := endStaged(c.tx, x.run.ID)
 	if err != nil {
@@ -246,12 +246,12 @@ func (x *copier) commitCopy(c *copyOperation, done copyPayload) error {
 	return x.run.SavePayload(c.tx, done.encode())
 }
 
-// madeFolders is how many folders a copy has of which so many entries have been made beside
-// the copied folder itself.
+// madeFolders is the number of folders of a copy of which entries have been made beside the copied
+// folder itself.
 func (s stagedCopy) madeFolders(entries int64) int64 { return 1 + entries - s.madeFiles }
 
 func noStaged() error {
-	return fault.New(fault.NotFound, "What was copied so far has been removed.")
+	return fault.New(fault.NotFound, "The copy was removed before it was complete.")
 }
 
 // copyBatch is one piece of a copy.
@@ -259,20 +259,20 @@ type copyBatch struct {
 	*copier
 	tx       *db.Tx
 	actor    access.Actor
-	version  int64        // of the actor's rights
-	outdated bool         // they are of another config version than what was read
-	next     *copyPayload // goes forward
+	version  int64        // config version of the actor's rights
+	outdated bool         // the tree was read at another config version
+	next     *copyPayload // payload that the piece advances
 	rowsRead int
 	rules    *ruleset
-	sources  []*node // the sources of errand.Way, nil where they were not looked up yet
+	sources  []*node // the sources of its Way, nil where they were not looked up yet
 
 	bytes, files int64
 	increments   refIncrements
-	copies       map[string]string // by their originals
+	copies       map[string]string // by original id
 }
 
-// replaceContent copies entries until the piece is full, or nothing is left. Where much has to be
-// looked up for few entries, it ends early.
+// fill copies entries until the piece is full or nothing is left. It counts lookups as well, so it
+// ends early where few entries need many of them.
 func (b *copyBatch) fill() error {
 	b.sources = make([]*node, len(b.next.Way))
 	for b.rowsRead < b.copyBatchSize && len(b.next.Way) > 0 {
@@ -283,8 +283,8 @@ func (b *copyBatch) fill() error {
 	return nil
 }
 
-// step copies the next files of the folder that the way ends in, or else its next folder, which the
-// way then goes down to.
+// step copies the next files of the current folder, or else its next folder, and then descends into
+// that.
 func (b *copyBatch) step() error {
 	n, err := b.folder()
 	if err != nil {
@@ -320,8 +320,8 @@ func (b *copyBatch) step() error {
 	return nil
 }
 
-// createFolder returns the source that the way ends in, nil when it is gone or does not lie in what
-// is copied any more.
+// folder returns the source of the current folder, nil when that is gone or not in the copied
+// folder any more.
 func (b *copyBatch) folder() (*node, error) {
 	end := len(b.sources) - 1
 	if b.sources[end] != nil {
@@ -335,7 +335,7 @@ func (b *copyBatch) folder() (*node, error) {
 		return nil, err
 	case v.version != b.version:
 		b.outdated = true
-		return nil, fmt.Errorf("the rights of who copies are of version %d, the tree of %d", b.version, v.version)
+		return nil, fmt.Errorf("the actor's rights are of config version %d, the tree is of %d", b.version, v.version)
 	case !n.within(b.next.Entry):
 		return nil, nil
 	}
@@ -343,14 +343,14 @@ func (b *copyBatch) folder() (*node, error) {
 	return &n, nil
 }
 
-// leaveFolder ends the folder that the way ends in.
+// leaveFolder leaves the current folder.
 func (b *copyBatch) leaveFolder() {
 	end := len(b.sources) - 1
 	b.sources, b.next.Way = b.sources[:end], b.next.Way[:end]
 }
 
-// moveTo judges an entry in the folder n and copies it. A name that the copy has already, of what
-// lay there before under this name, is passed over.
+// copyEntry decides about an entry of the folder n and copies it. It skips a name that the copy has
+// already, of an entry that had the name before.
 func (b *copyBatch) copyEntry(n *node, facts access.Target, r *row) error {
 	here := &b.next.Way[len(b.next.Way)-1]
 	here.Fold, here.Name = vpath.Fold(r.name), r.name
@@ -375,7 +375,7 @@ func (b *copyBatch) copyEntry(n *node, facts access.Target, r *row) error {
 		b.bytes, b.files = b.bytes+r.size, b.files+1
 		return nil
 	}
-	if len(b.sources) > vpath.MaxDepth { // only when it is moved about meanwhile
+	if len(b.sources) > vpath.MaxDepth { // only when folders are moved meanwhile
 		return fault.New(fault.Invalid, "A path has at most 64 levels, and something in this folder would lie deeper.")
 	}
 	down := *n
@@ -386,7 +386,8 @@ func (b *copyBatch) copyEntry(n *node, facts access.Target, r *row) error {
 	return nil
 }
 
-// record counts what the piece has made, reserves what was not foreseen, and notes where it ended.
+// record counts the entries of the piece, reserves quota for those that were not foreseen, and
+// records the position.
 func (b *copyBatch) record() error {
 	if err := b.increments.apply(b.tx); err != nil {
 		return err

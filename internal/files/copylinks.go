@@ -9,22 +9,21 @@ import (
 	"larder/internal/fault"
 )
 
-// CopyLink is what there is to say of an entry whose address is about to be handed out.
+// CopyLink is the outcome for one entry whose address the actor wants to hand out.
 type CopyLink struct {
 	Entry Entry
-	// whoever opens the address may be asked for a password, or be at the wrong
-	// address of their own
+	// visitors may be asked for a password, or come from an address that a rule excludes
 	NeedsPassword bool
 	Content       string // Content.ID, for an address that is bound to it; "" for a folder
-	Err           error  // why there is nothing to say: NotFound, Forbidden or PasswordRequired
+	Err           error  // NotFound, Forbidden or PasswordRequired where no address may be handed out
 
 	handle contentHandle // of a file
 }
 
-// CopyLinks judges whether addresses of entries may be handed out, each by itself and in the order
-// of ids. The path of an entry is told to whoever may read it: the answer carries the name. A
-// signed link, of which there is none to a folder, also takes the right to download; a password in
-// the way of that is no obstacle, since whoever opens the link meets it again.
+// CopyLinks decides for each entry whether its address may be handed out, in the order of ids. An
+// actor who may read the entry learns its path, since the address contains the name. A signed link,
+// which folders do not have, also needs the permission to download. A password on the file does not
+// prevent a signed link, since it asks the visitor again.
 func (t *Tree) CopyLinks(ctx context.Context, a access.Actor, ids []string, signed bool) ([]CopyLink, error) {
 	links := make([]CopyLink, len(ids))
 	for i, id := range ids {
@@ -69,20 +68,20 @@ func (t *Tree) copyLink(ctx context.Context, a access.Actor, id string, signed b
 	return link, nil
 }
 
-// AccessMode is by what way the bytes of a file come (specification: File details).
+// AccessMode says how the bytes of a file are delivered (specification: File details).
 type AccessMode string
 
-// The ways.
+// The modes.
 const (
 	PublicCDN      AccessMode = "public_cdn"
 	SignedRedirect AccessMode = "signed_redirect"
 	PrivateGateway AccessMode = "private_gateway"
 )
 
-// AccessMode tells by what way the bytes of an entry come.
+// AccessMode returns how the bytes of an entry are delivered.
 func (t *Tree) AccessMode(ctx context.Context, e Entry) (AccessMode, error) {
 	if e.Folder {
-		return PrivateGateway, nil // a zip is made by the service
+		return PrivateGateway, nil // the service makes the ZIP file
 	}
 	version, err := db.ConfigVersion(t.DB.Read(ctx))
 	if err != nil {

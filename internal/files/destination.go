@@ -9,10 +9,10 @@ import (
 	"larder/internal/vpath"
 )
 
-// Conflict says what becomes of a new file whose name is taken.
+// Conflict says what happens to a new file whose name is taken.
 type Conflict string
 
-// The ways out. The first takes the next free name with a number, the second needs permission to
+// The values. RenameNew takes the next free name with a number. Replace needs the permission to
 // update and keeps the id.
 const (
 	RenameNew Conflict = "rename"
@@ -20,7 +20,7 @@ const (
 	Fail      Conflict = "fail"
 )
 
-// ParseConflict reads a Conflict; "" is RenameNew. Fault: Invalid.
+// ParseConflict parses a Conflict; "" is RenameNew. Fault: Invalid.
 func ParseConflict(s string) (Conflict, error) {
 	switch c := Conflict(s); c {
 	case "":
@@ -28,31 +28,30 @@ func ParseConflict(s string) (Conflict, error) {
 	case RenameNew, Replace, Fail:
 		return c, nil
 	}
-	return "", fault.New(fault.Invalid, "A conflict is settled by rename, replace or fail.")
+	return "", fault.New(fault.Invalid, "The conflict is rename, replace or fail.")
 }
 
-// Destination is where a new file goes: judged, not yet made.
+// Destination is where a new file goes. Permissions are checked; nothing is made yet.
 type Destination struct {
 	MountID, ProviderID string
-	Dir                 vpath.Path   // as asked for
-	BaseID              string       // the deepest folder of it that exists
-	Missing             []vpath.Name // the folders below that are to be made
+	Dir                 vpath.Path   // as requested
+	BaseID              string       // deepest existing folder of Dir
+	Missing             []vpath.Name // missing folders below it, to be made
 	Name                vpath.Name
 	Conflict            Conflict
-	// a file lies there now whose content is to be replaced: no further file comes into being
+	// the content of an existing file is replaced: the number of files stays the same
 	Replaces bool
-	// whose quota what lies there then counts for: the file's owner where one is
-	// replaced, else the actor
+	// user whose quota is charged: the owner of a replaced file, else the actor
 	Payer      string
-	Freed      int64  // bytes that come free in it by replacing
-	ReplacesID string // the id of the file that is replaced, "" for none
-	// Expect, unless it is nil, judges what lies there when the file is put, by its ETag, "" for
-	// nothing or a folder. Its error ends Put.
+	Freed      int64  // bytes that the replacement frees in that quota
+	ReplacesID string // id of the replaced file, "" for none
+	// Precondition, unless it is nil, checks the existing entry when the file is put, by its ETag,
+	// "" for none or a folder. Its error ends Put.
 	Precondition func(etag string) error
 }
 
-// Destination judges whether the actor may put a file called name into dir. Faults: Invalid (a path
-// that is reserved, too deep or too long), Unauthorized (no account), NotFound (no mount, a file
+// ResolveDestination decides whether the actor may put a file called name into dir. Faults: Invalid
+// (a reserved path, too deep or too long), Unauthorized (no account), NotFound (no mount, a file
 // where a folder is meant), Forbidden, PasswordRequired, AlreadyExists (conflict Fail; a folder, or
 // a mount, that cannot be replaced).
 func (t *Tree) ResolveDestination(ctx context.Context, a access.Actor, dir vpath.Path, name vpath.Name,
@@ -86,7 +85,7 @@ func (t *Tree) ResolveDestination(ctx context.Context, a access.Actor, dir vpath
 	if n.id == "" || !n.folder {
 		return Destination{}, fault.New(fault.NotFound, "The target folder does not exist.")
 	}
-	// the name that it is likely to get; the one that it does get is judged when it is put there
+	// the most likely new name; Put decides about the final one
 	if c == RenameNew && there.id != "" {
 		if err := v.allow(a, n.newTarget(a, n.path.Child(numbered(name, 1))), access.Write); err != nil {
 			return Destination{}, err
@@ -99,7 +98,7 @@ func (t *Tree) ResolveDestination(ctx context.Context, a access.Actor, dir vpath
 	return p, nil
 }
 
-// checkedNewPath checks what needs no look at the tree.
+// checkedNewPath returns the path of a new entry after the checks that need no look at the tree.
 func checkedNewPath(a access.Actor, dir vpath.Path, name vpath.Name) (vpath.Path, error) {
 	path, err := dir.Append(name)
 	if err != nil {
@@ -121,8 +120,8 @@ func checkNotReserved(path vpath.Path) error {
 	return nil
 }
 
-// judgeDestination decides about a file at path, in the folder n with what is missing below it;
-// there is what has its name now, without id for nothing.
+// judgeDestination decides about a file at path, in the folder n with missing folders below it.
+// there is the entry that has its name, without id for none.
 func (v *ruleset) judgeDestination(a access.Actor, n *node, path vpath.Path, there *row, c Conflict) error {
 	made := n.path
 	for _, name := range n.missing {
@@ -149,27 +148,27 @@ func (v *ruleset) judgeDestination(a access.Actor, n *node, path vpath.Path, the
 	return nil
 }
 
-// covered reports whether another mount than n's lies at path.
+// covered reports whether a mount other than n's covers path.
 func (v *ruleset) covered(n *node, path vpath.Path) bool {
 	m, _ := v.mounts.Resolve(path)
 	return m.ID != n.mount.ID
 }
 
-// occupied reports whether nothing of n's can be put at path: another mount lies there, or further
-// below, so that the path shows as a folder and what is in the way of that mount would be hidden.
+// occupied reports whether path cannot be used for an entry in n's mount: another mount lies there
+// or further below, so that the path is a folder, and the entry would be hidden.
 func (v *ruleset) occupied(n *node, path vpath.Path) bool {
 	return v.covered(n, path) || len(v.mounts.Below(path)) > 0
 }
 
-// destinationFolder finds, inside a transaction, the folder that a Place begins at, and walks down
-// to what has been made meanwhile. Fault: Conflict.
+// destinationFolder looks up, inside a transaction, the folder of a Destination, and walks down
+// folders that were made meanwhile. Fault: Conflict.
 func (v *ruleset) destinationFolder(tx *db.Tx, p Destination) (n node, version int64, err error) {
 	n, version, err = v.findID(tx, p.BaseID)
 	if err != nil || version != v.version {
 		return n, version, err
 	}
-	// An upload stays with what it began on (abuse case C24): the mount may have another provider
-	// by now, or another mount of this one the folder.
+	// An upload stays in the provider that it began in (abuse case C24): the mount may have another
+	// provider by now, or the folder may be in another mount of the same provider.
 	if !n.isFolder() || n.mount.ID != p.MountID && n.mount.ProviderID != p.ProviderID {
 		return n, version, fault.New(fault.Conflict, "The folder that the file was meant for is gone.")
 	}
@@ -187,7 +186,7 @@ func (v *ruleset) destinationFolder(tx *db.Tx, p Destination) (n node, version i
 	}
 	deeper.trail = append(n.trail[:len(n.trail)-1:len(n.trail)-1], deeper.trail...)
 	if !deeper.folder {
-		return n, version, fault.New(fault.NotFound, "A file lies where a folder is meant.")
+		return n, version, fault.New(fault.NotFound, "There is a file where a folder is expected.")
 	}
 	return deeper, version, nil
 }

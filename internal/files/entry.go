@@ -10,7 +10,7 @@ import (
 type Entry struct {
 	ID          string
 	Name        string     // of a mount's root: the last segment of the mount's path, "" at `/`
-	Dir         vpath.Path // the folder it is in
+	Dir         vpath.Path // the folder that contains it
 	Folder      bool
 	Size        int64  // bytes
 	ETag        string // of a file's content, see Content; "" where it was not looked up
@@ -27,27 +27,27 @@ type Entry struct {
 	CreatedAt, UpdatedAt int64
 
 	path     vpath.Path
-	provider string // where the content lies, "" for a folder
+	provider string // of the content; "" for a folder
 }
 
 // Path returns the path of the entry itself.
 func (e Entry) Path() vpath.Path { return e.path }
 
-// entry shows a row to an actor; t holds the facts about it.
+// entry returns a row as an actor sees it; t holds the facts about it.
 func (v *ruleset) entry(a access.Actor, r *row, t access.Target) Entry {
 	e := plainEntry(r, t)
 	e.Public = v.public(t)
 	e.Permissions = v.policy.Allowed(a, t)
-	if t.MountID == "" { // a virtual folder can be looked into, nothing more
+	if t.MountID == "" { // a virtual folder can be listed, nothing else
 		e.Permissions &= access.Set(access.Read)
 	}
 	return e
 }
 
-// public reports whether anybody may have the bytes.
+// public reports whether anybody may download the bytes.
 func (v *ruleset) public(t access.Target) bool { return t.Password == nil && v.policy.Public(t) }
 
-// plainEntry is entry without what only the rules tell.
+// plainEntry is entry without the fields that depend on the rules.
 func plainEntry(r *row, t access.Target) Entry {
 	return Entry{
 		ID:             r.id,
@@ -72,5 +72,5 @@ func plainEntry(r *row, t access.Target) Entry {
 	}
 }
 
-// keyOf reads a key as it is stored.
+// keyOf converts a key from its stored form.
 func keyOf(s string) blob.Key { return blob.Key(s) }

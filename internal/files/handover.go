@@ -10,17 +10,17 @@ import (
 	"larder/internal/quota"
 )
 
-// Successor is who gets what an account owned that was deleted.
+// Successor is the account that gets the entries of a deleted account.
 type Successor struct {
-	ID        string // of the account, "" for nobody
-	DropLinks bool   // permanent links end as the files change hands: they didn't work when the account went
+	ID        string // of the account, "" for none
+	DropLinks bool   // delete permanent links with the handover: they did not work when the account was deleted
 }
 
-// HandOver gives some of what one account owns to another, in the order of ids: at most limit
-// entries after that one, wherever they lie. Files and folders are charged along, whatever the
-// limits, so that used amounts stay the sums of what there is. It is for a transaction that is
-// alone in the tree. It returns the id of the last entry and how many there were; when they are
-// fewer than limit, none are left behind that one.
+// HandOver gives entries of one account to another, in the order of ids: at most limit entries
+// after the id after, wherever they are. It moves the charges for files and folders along,
+// regardless of limits, so that the used amounts stay the sums of the entries. tx must hold the
+// tree alone. It returns the id of the last entry and the number of entries; less than limit means
+// that none are left after that id.
 func (t *Tree) HandOver(tx *db.Tx, from string, to Successor, after string, limit int) (last string, n int, err error) {
 	ids, err := ownedAfter(tx, from, after, limit)
 	if err != nil || len(ids) == 0 {
@@ -59,7 +59,7 @@ func (t *Tree) HandOver(tx *db.Tx, from string, to Successor, after string, limi
 	return last, len(ids), quota.CreditFolders(tx, to.ID, -folders)
 }
 
-// moveCharge moves what was charged from one account to another.
+// moveCharge moves a charge from one account to another.
 func moveCharge(tx *db.Tx, from, to string, bytes, files int64) error {
 	if err := quota.Credit(tx, from, bytes, files); err != nil {
 		return err
@@ -67,12 +67,13 @@ func moveCharge(tx *db.Tx, from, to string, bytes, files int64) error {
 	return quota.Credit(tx, to, -bytes, -files)
 }
 
-// lockOwner finds out who owns a file and is charged for it, and locks their quota: where that
-// account is gone and the file has not been handed over yet, that is done now, by one of those who
-// come for it at once. It reports false when the file is not any more what r says.
+// lockOwner determines the owner of a file, who is charged for it, and locks their quota. When that
+// account is deleted and the file has not been handed over yet, one of the concurrent callers does
+// that now. It reports false when the file is not as in r any more.
 //
-// The rows of quotas come before the file, the heir's first: whoever puts a file has locked their
-// own already, and who is gone puts none. Otherwise two would wait for each other crosswise.
+// It locks the rows of quotas before the file, that of the successor first. An upload has locked
+// its own quota row already, and a deleted account has no uploads. In another order two
+// transactions could deadlock.
 func (t *Tree) lockOwner(tx *db.Tx, r *row) (done bool, err error) {
 	heir, err := t.successorOf(tx, r.owner)
 	if err != nil {
@@ -91,7 +92,7 @@ func (t *Tree) lockOwner(tx *db.Tx, r *row) (done bool, err error) {
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("give a file away: %w", err)
+		return false, fmt.Errorf("change the owner of a file: %w", err)
 	}
 	if err := moveCharge(tx, r.owner, heir.ID, size, 1); err != nil {
 		return false, err
@@ -105,22 +106,22 @@ func (t *Tree) lockOwner(tx *db.Tx, r *row) (done bool, err error) {
 	return true, nil
 }
 
-// successorOf returns who gets what that account owned, nobody for one that is
-// not being handed over.
+// successorOf returns the successor of an account, none for an account whose entries are not being
+// handed over.
 func (t *Tree) successorOf(q db.Querier, userID string) (Successor, error) {
 	if t.Successor == nil {
 		return Successor{}, nil
 	}
 	heir, err := t.Successor(q, userID)
 	if err != nil {
-		return Successor{}, fmt.Errorf("look for an heir: %w", err)
+		return Successor{}, fmt.Errorf("look up the successor: %w", err)
 	}
 	return heir, nil
 }
 
-// checkActive refuses to make anything that would belong to an account that has been deleted,
-// disabled or banned since the actor was let in. It is asked under the lock of the tree, which
-// whoever ends an account has alone. Fault: Forbidden.
+// checkActive refuses to make entries for an account that was deleted, disabled or banned after the
+// request was admitted. It runs under the lock of the tree, which the deletion of an account holds
+// alone. Fault: Forbidden.
 func (t *Tree) checkActive(tx *db.Tx, a access.Actor) error {
 	if t.Active == nil {
 		return nil
@@ -135,8 +136,8 @@ func (t *Tree) checkActive(tx *db.Tx, a access.Actor) error {
 	return nil
 }
 
-// DropCopies takes down every copy that a user's jobs are making below the staging root, and gives
-// back what is reserved for them. The jobs find out by themselves.
+// DropCopies removes every copy that jobs of a user are making below the staging root, and releases
+// the reservations. The jobs notice by themselves.
 func (t *Tree) DropCopies(tx *db.Tx, userID string) error {
 	jobs, err := copiesOf(tx, userID)
 	if err != nil {

@@ -10,18 +10,18 @@ import (
 	"larder/internal/vpath"
 )
 
-// HomeCandidate is a place that may become a home.
+// HomeCandidate is a path whose folder may become a home.
 type HomeCandidate struct {
-	ID           string   // the folder there, "" for none yet
+	ID           string   // of the folder there, "" when it does not exist
 	FolderIDs    []string // the folders that it lies in, through all mounts, and itself
-	MountRootIDs []string // the roots of mounts that lie in it
-	Virtual      bool     // no mount covers it, but some lie below: it is there, and no entry
+	MountRootIDs []string // the roots of the mounts in it
+	Virtual      bool     // no mount covers it, but some lie below: a folder without an entry
 
 	node *node
 }
 
-// HomeCandidate looks at a place inside tx, which must be alone in the tree. Fault: Invalid for a
-// file, for a path that is reserved, and where nothing is mounted.
+// FindHomeCandidate looks up a path inside tx, which must hold the tree alone. Fault: Invalid for a
+// file, for a reserved path, and where nothing is mounted.
 func (t *Tree) FindHomeCandidate(tx *db.Tx, p vpath.Path) (HomeCandidate, error) {
 	if err := checkNotReserved(p); err != nil {
 		return HomeCandidate{}, err
@@ -46,7 +46,7 @@ func (t *Tree) FindHomeCandidate(tx *db.Tx, p vpath.Path) (HomeCandidate, error)
 	case !n.mounted():
 		return HomeCandidate{}, fault.New(fault.Invalid, "Nothing is mounted at this path.")
 	case n.id == "" || !n.folder:
-		return HomeCandidate{}, fault.New(fault.Invalid, "A file lies where a folder is meant.")
+		return HomeCandidate{}, fault.New(fault.Invalid, "There is a file where a folder is expected.")
 	}
 	h.FolderIDs = n.folderIDs()
 	if n.exists() {
@@ -55,7 +55,7 @@ func (t *Tree) FindHomeCandidate(tx *db.Tx, p vpath.Path) (HomeCandidate, error)
 	return h, nil
 }
 
-// folderIDs returns the folders that lead to n, through all mounts, and n itself.
+// folderIDs returns the ids of the folders that lead to n, through all mounts, and of n itself.
 func (n *node) folderIDs() (ids []string) {
 	for _, l := range n.trail {
 		ids = append(ids, l.id)
@@ -63,8 +63,8 @@ func (n *node) folderIDs() (ids []string) {
 	return ids
 }
 
-// CreateHome makes the folder of a Homestead, which belongs to ownerID, where there is none yet,
-// and returns its id. What is missing on the way there belongs to whoever has the folder above.
+// CreateHome makes the folder of a HomeCandidate where it does not exist, for ownerID, and returns
+// its id. Missing folders above it belong to the owner of the folder that they are made in.
 func (t *Tree) CreateHome(tx *db.Tx, h HomeCandidate, ownerID string) (id string, err error) {
 	n := *h.node
 	for i, name := range n.missing {
@@ -77,18 +77,18 @@ func (t *Tree) CreateHome(tx *db.Tx, h HomeCandidate, ownerID string) (id string
 			return "", err
 		}
 		if !done {
-			return "", errors.New("a folder has come into being beside whoever is alone in the tree")
+			return "", errors.New("a folder was made although the tree is held alone")
 		}
 		n.row = r
 	}
 	return n.id, nil
 }
 
-// RenameFormerHome renames the home of an account that goes, so that nobody gets it who gets the
-// name; inside tx, which must be alone in the tree. What can't be renamed, a mount or a folder that
-// one lies below, stays, and nobody is given what exists anyway. So does what is not the account's
-// own but was there for others too: a folder of another owner, and what lies at one of the paths
-// that are known by their names.
+// RenameFormerHome renames the home of an account that is being deleted, so that a new account of
+// the same name does not get it. tx must hold the tree alone. Some folders keep their names: a
+// mount or a folder that one lies below, which cannot be renamed; a folder of another owner; and a
+// folder at one of the paths in known, which rules and accounts refer to by name. No account ever
+// gets an existing folder as its new home.
 func (t *Tree) RenameFormerHome(tx *db.Tx, homeID, ownerID string, known []vpath.Path) error {
 	mounts, err := t.Mounts.TableIn(tx)
 	if err != nil {
@@ -112,8 +112,8 @@ func (t *Tree) RenameFormerHome(tx *db.Tx, homeID, ownerID string, known []vpath
 	return fmt.Errorf("no name is free for the home %s", homeID)
 }
 
-// renameFolder renames a folder, and lets the rules that are for what is in it follow; whoever
-// calls raises the config version.
+// renameFolder renames a folder and adapts the rules for its content; the caller raises the config
+// version.
 func (t *Tree) renameFolder(tx *db.Tx, n *node, name vpath.Name) error {
 	if err := t.Policies.MovePatterns(tx, n.path, n.path.Parent().Child(name)); err != nil {
 		return err
@@ -121,7 +121,7 @@ func (t *Tree) renameFolder(tx *db.Tx, n *node, name vpath.Name) error {
 	return t.relocate(tx, &n.row, n.parent, name, t.nowMs())
 }
 
-// formerHomeName is the name of a home that nobody has any more.
+// formerHomeName is the name of the former home of a deleted account.
 func formerHomeName(name, random string) vpath.Name {
 	suffix := ".deleted-" + random
 	runes := []rune(name)

@@ -13,19 +13,19 @@ import (
 	"larder/internal/vpath"
 )
 
-// linkLength is the length of a permanent link's id: 22 of 62 characters, 131 bits.
+// linkLength is the length of the id of a permanent link: 22 of 62 characters, 131 bits.
 const linkLength = 22
 
 // Link is a permanent link to a file.
 type Link struct {
 	ID        string
-	Ext       string // without its dot; decoration, and stays as first given
+	Ext       string // without its dot; for display only, never changed
 	CreatedAt int64  // milliseconds
 }
 
-// Link returns the permanent link of a file, making it when there is none. Faults:
-// NotFound, Invalid for a folder, Forbidden and PasswordRequired without the permissions to
-// share and to download.
+// Link returns the permanent link of a file and makes it when there is none. Faults: NotFound,
+// Invalid for a folder, Forbidden and PasswordRequired without the permissions to share and to
+// download.
 func (t *Tree) Link(ctx context.Context, a access.Actor, id string) (Link, error) {
 	var link Link
 	err := t.writeLocked(ctx, false, func(tx *db.Tx) error {
@@ -34,7 +34,7 @@ func (t *Tree) Link(ctx context.Context, a access.Actor, id string) (Link, error
 			if err != nil {
 				return err
 			}
-			// the link that it had may have ended with who owned it
+			// a handover may have deleted the link
 			if claimed, err := t.lockOwner(tx, &n.row); err != nil {
 				return err
 			} else if !claimed {
@@ -42,7 +42,7 @@ func (t *Tree) Link(ctx context.Context, a access.Actor, id string) (Link, error
 			}
 			if there, err := lockEntry(tx, id); err != nil {
 				return err
-			} else if !there { // deleted meanwhile, with the link that it had
+			} else if !there { // deleted meanwhile, together with its link
 				return noEntry()
 			}
 			link, err = t.insertLink(tx, &n.row)
@@ -53,7 +53,7 @@ func (t *Tree) Link(ctx context.Context, a access.Actor, id string) (Link, error
 	return link, err
 }
 
-// linkable looks up the file that may have a permanent link made by a. Faults: as of Link.
+// linkable looks up a file of which a may make a permanent link. Faults: as of Link.
 func (t *Tree) linkable(tx *db.Tx, a access.Actor, id string) (node, error) {
 	n, v, err := t.lookUpTx(tx, id)
 	if err != nil {
@@ -70,7 +70,7 @@ func (t *Tree) linkable(tx *db.Tx, a access.Actor, id string) (node, error) {
 	return n, nil
 }
 
-// LinkTx makes the link of a just stored file inside tx, without asking for permission.
+// LinkTx makes the link of a file that was just stored, inside tx and without checking permissions.
 func (t *Tree) LinkTx(tx *db.Tx, entryID string) (Link, error) {
 	n, _, err := t.lookUpTx(tx, entryID)
 	if err != nil {
@@ -91,8 +91,8 @@ func (t *Tree) lookUpTx(tx *db.Tx, id string) (n node, v *ruleset, err error) {
 	return n, v, err
 }
 
-// Unlink revokes the permanent link; without one it does nothing. It is for those who may share the
-// file, and for administrators. Faults: NotFound, Forbidden, PasswordRequired.
+// Unlink revokes the permanent link, if there is one. It is for actors who may share the file, and
+// for administrators. Faults: NotFound, Forbidden, PasswordRequired.
 func (t *Tree) Unlink(ctx context.Context, a access.Actor, id string) error {
 	return t.writeLocked(ctx, false, func(tx *db.Tx) error {
 		n, v, err := t.lookUpTx(tx, id)
@@ -108,13 +108,13 @@ func (t *Tree) Unlink(ctx context.Context, a access.Actor, id string) error {
 	})
 }
 
-// PublicAccess is where a file can be had without a login now; both are nil when nowhere.
+// PublicAccess says where a file can be read without signing in; both fields are nil when nowhere.
 type PublicAccess struct {
-	Link *Link       // the permanent link, if it works
+	Link *Link       // permanent link, if it works
 	Path *vpath.Path // else the path, if the file is public
 }
 
-// PublicAccess tells where a file can be had without a login now. Fault: NotFound,
+// PublicAccess returns where a file can be read without signing in at present. Fault: NotFound,
 // also for a folder.
 func (t *Tree) PublicAccess(ctx context.Context, id string) (PublicAccess, error) {
 	n, v, err := t.lookUp(ctx, id)
@@ -153,7 +153,7 @@ func (t *Tree) linkOpen(ctx context.Context, v *ruleset, n *node) (bool, error) 
 		return false, nil
 	}
 	owner, active, err := t.Owner(ctx, v.version, n.owner)
-	if err == nil && !active { // the owner may be gone, and the file about to be handed over
+	if err == nil && !active { // the owner may be deleted and the file about to be handed over
 		var heir Successor
 		if heir, err = t.successorOf(t.DB.Read(ctx), n.owner); err == nil && heir.ID != "" && !heir.DropLinks {
 			owner, active, err = t.Owner(ctx, v.version, heir.ID)
@@ -163,15 +163,15 @@ func (t *Tree) linkOpen(ctx context.Context, v *ruleset, n *node) (bool, error) 
 		return false, err
 	}
 	own := n.facts(owner)
-	own.OwnerID = owner.UserID // an heir's already
+	own.OwnerID = owner.UserID // as if the successor owned it already
 	allowed := v.policy.Allowed(owner, own)
 	return allowed.Has(access.Share) && allowed.Has(access.Download), nil
 }
 
 func noLink() error { return fault.New(fault.NotFound, "There is no such link.") }
 
-// usualExtension are the extensions of types that many names are in use for, so that it does not
-// depend on the machine which one is taken.
+// usualExtension is the extension for types that have several, so that the choice does not depend
+// on the machine.
 var usualExtension = map[string]string{
 	"application/gzip": "gz", "application/json": "json", "application/pdf": "pdf", "application/zip": "zip",
 	"audio/flac": "flac",
@@ -184,8 +184,7 @@ var usualExtension = map[string]string{
 	"video/mp4":  "mp4", "video/quicktime": "mov", "video/webm": "webm",
 }
 
-// linkExt is what a link to a file ends in: the name's extension, else the usual one of
-// the type, else bin.
+// linkExt is the extension of a link: that of the name, else the usual one of the type, else bin.
 func linkExt(name, mimeType string) string {
 	ext := strings.ToLower(strings.TrimPrefix(path.Ext(name), "."))
 	if len(ext) >= 1 && len(ext) <= 10 && strings.Trim(ext, "abcdefghijklmnopqrstuvwxyz0123456789") == "" {

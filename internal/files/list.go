@@ -11,22 +11,21 @@ import (
 	"larder/internal/vpath"
 )
 
-// ListQuery asks for one page of a folder, or of a search below it.
+// ListQuery selects one page of a folder, or of a search below it.
 type ListQuery struct {
 	Path   vpath.Path
 	Page   int    // from 1
-	Limit  int    // items on a page, from 1
-	Sort   string // name, time, size or manual; "" as the mount says, and then in its order
+	Limit  int    // entries on a page, from 1
+	Sort   string // name, time, size or manual; "" for the setting of the mount, then with its order
 	Order  string // asc or desc; "" is asc
 	Type   string // file, folder or "" for both
-	Search string // names that contain it without regard to case, at any depth; "" lists the folder itself
+	Search string // part of the name regardless of case, at any depth; "" lists the folder itself
 
-	// id of the folder that is shown to somebody, see ListShared: what lies elsewhere is not
-	// there; "" for none
+	// id of the shared folder, see ListShared: entries outside of it do not exist; "" for none
 	sharedFolderID string
 }
 
-// Listing is one page, of what the actor may see only.
+// Listing is one page of entries that the actor may see.
 type Listing struct {
 	Items  []Entry
 	Total  int          // on all pages
@@ -34,17 +33,17 @@ type Listing struct {
 	Folder *Entry       // the folder itself; nil for a virtual one
 }
 
-// sortOrder is how items are sorted: folders first, then by key, then by name.
+// sortOrder is the order of entries: folders first, then by key, then by name.
 type sortOrder struct {
 	key  string // name, time, size or manual
-	desc bool   // the key, and nothing else, runs backwards
+	desc bool   // reverses the key only
 }
 
-// List returns what is in a folder, or below it when something is searched for. A mount shows as a
-// folder, whatever lies at its path otherwise. A folder that is there only because a mount lies
-// below it is virtual: it has neither a Mount nor a Folder, and so has the root where nothing is
+// List returns the entries in a folder, or those below it when q.Search is set. A mount is listed
+// as a folder and hides any entry at its path. A folder that exists only because a mount lies below
+// it is virtual: it has neither a Mount nor a Folder; the same holds for the root where nothing is
 // mounted. Faults: Invalid, NotFound (no mount at or below it, no such folder, a file), Forbidden
-// (a folder that does not show to the actor, existing or not), PasswordRequired.
+// (the folder is not visible to the actor, whether or not it exists), PasswordRequired.
 func (t *Tree) List(ctx context.Context, a access.Actor, q ListQuery) (Listing, error) {
 	if err := q.check(); err != nil {
 		return Listing{}, err
@@ -122,14 +121,14 @@ func (q *ListQuery) check() error {
 	case !utf8.ValidString(q.Search) || strings.ContainsRune(q.Search, 0):
 		return fault.New(fault.Invalid, "A search is valid UTF-8 without NUL.")
 	case q.Search != "" && q.sharedFolderID != "":
-		return fault.New(fault.Invalid, "What is shared is not searched.")
+		return fault.New(fault.Invalid, "A share cannot be searched.")
 	case utf8.RuneCountInString(q.Search) > vpath.MaxNameRunes:
 		return fault.New(fault.Invalid, "A search has at most 255 characters.")
 	}
 	return nil
 }
 
-// Details shows one entry and the mount it lies in. Faults: NotFound, Forbidden and
+// Details returns one entry and the mount that it is in. Faults: NotFound; Forbidden and
 // PasswordRequired when the actor may not read it.
 func (t *Tree) Details(ctx context.Context, a access.Actor, id string) (Entry, mount.Mount, error) {
 	n, v, err := t.lookUp(ctx, id)
@@ -150,13 +149,13 @@ func (t *Tree) Details(ctx context.Context, a access.Actor, id string) (Entry, m
 	return v.entry(a, &n.row, facts), n.mount, nil
 }
 
-// entryViewer decides what an actor gets to see.
+// entryViewer decides which entries an actor sees.
 type entryViewer struct {
 	*ruleset
 	access.Viewer
 }
 
-// entryViewer looks the actor's home up, since the folders above it show.
+// viewerOf looks up the home of the actor, since the folders above the home are visible.
 func (t *Tree) viewerOf(ctx context.Context, v *ruleset, a access.Actor) (*entryViewer, error) {
 	e := &entryViewer{ruleset: v, Viewer: access.Viewer{Policy: v.policy, Actor: a}}
 	if a.HomeID == "" || a.Role != access.User {

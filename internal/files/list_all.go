@@ -7,13 +7,13 @@ import (
 	"larder/internal/vpath"
 )
 
-// noRules lets administrators do everything: it has no rules.
+// noRules is the policy without rules, which lets administrators do everything.
 var noRules = access.NewPolicy(nil, false)
 
-// ListAll lists all files and folders whose name holds a text, "" for all there are, whatever rules
-// say about the administrator who asks: folders first, then what was changed last. What lies under
-// no mount, or in the shadow of one, isn't there for them either. Only the query's Page, Limit and
-// Search count. Faults: Invalid.
+// ListAll lists all files and folders whose name contains the search text, or all there are for "".
+// Rules do not restrict it: it is for administrators. Folders come first, then the entries in the
+// order of their last change. It leaves out entries that lie under no mount or are hidden by
+// another one. Only Page, Limit and Search of the query count. Faults: Invalid.
 func (t *Tree) ListAll(ctx context.Context, a access.Actor, q ListQuery) ([]Entry, int, error) {
 	q.Path, q.Sort, q.Order, q.Type = vpath.Root, "", "", ""
 	if err := q.check(); err != nil {

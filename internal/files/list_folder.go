@@ -16,27 +16,27 @@ type lister struct {
 	*entryViewer
 	q       db.Querier
 	dialect db.Dialect
-	mounts  []mount.Mount   // below the path, those that are hidden excepted
-	roots   map[string]node // their root entries by mount
+	mounts  []mount.Mount   // below the path, without hidden ones
+	roots   map[string]node // root entries by mount id
 	order   sortOrder
-	kind    int  // -1 for both
-	shared  bool // to somebody else: only what may be downloaded is told
+	kind    int  // -1 for both kinds
+	shared  bool // for visitors of a share: only entries that may be downloaded
 }
 
-// listedFolder is a folder that is listed.
+// listedFolder is the folder that is listed.
 type listedFolder struct {
 	id    string        // "" for a virtual one
 	facts access.Target // about the folder itself
 }
 
-// visibleEntry is an entry that shows, with the facts about it.
+// visibleEntry is a visible entry, with the facts about it.
 type visibleEntry struct {
 	row    row
 	target access.Target
-	fold   string // the name as it is sorted by, filled in where it is needed
+	fold   string // folded name for sorting, set where it is needed
 }
 
-// enter finds the folder that is to be listed. Faults: NotFound, Forbidden, PasswordRequired.
+// enter looks up the folder to list. Faults: NotFound, Forbidden, PasswordRequired.
 func (l *lister) enter(n *node, path vpath.Path) (listedFolder, error) {
 	f := listedFolder{facts: n.target(l.Actor)}
 	virtual := !n.exists() && (len(l.mounts) > 0 || path.IsRoot())
@@ -66,7 +66,7 @@ func (l *lister) enter(n *node, path vpath.Path) (listedFolder, error) {
 
 func noFolder() error { return fault.New(fault.NotFound, "There is no such folder.") }
 
-// lists reports whether an entry is listed.
+// lists reports whether an entry is in the listing.
 func (l *lister) lists(s *visibleEntry) bool {
 	if l.shared {
 		return l.includes(&s.row, s.target)
@@ -74,8 +74,8 @@ func (l *lister) lists(s *visibleEntry) bool {
 	return l.Shows(s.target, s.row.folder)
 }
 
-// virtualEntry returns the facts about a virtual folder below what there is of n. It lies in no
-// mount and is nobody's.
+// virtualTarget returns the facts about a virtual folder below the existing part of n's path. The
+// folder is in no mount and has no owner.
 func (n *node) virtualTarget(a access.Actor, path vpath.Path) access.Target {
 	if n.id == "" {
 		return access.Target{Path: path}
@@ -89,14 +89,14 @@ func virtualTargetIn(above access.Target, path vpath.Path) access.Target {
 	return t
 }
 
-// virtualEntry shows a virtual folder as an entry; its id leads nowhere.
+// virtualEntry returns a virtual folder as an entry; nothing can be looked up by its id.
 func virtualEntry(t access.Target) visibleEntry {
 	return visibleEntry{row: row{id: virtualID(t.Path), name: string(t.Path.Base()), folder: true}, target: t}
 }
 
 func virtualID(path vpath.Path) string { return "path:" + path.String() }
 
-// readRoots reads the root entries of the mounts below the path, and what lies over them.
+// readRoots reads the root entries of the mounts below the path, with the folders above them.
 func (l *lister) readRoots() error {
 	ids := make([]string, len(l.mounts))
 	for i, m := range l.mounts {
@@ -120,21 +120,21 @@ func (l *lister) readRoots() error {
 	return nil
 }
 
-// mountEntry shows a mount as an entry, named by the end of its path.
+// mountEntry returns a mount as an entry, named by the end of its path.
 func (l *lister) mountEntry(m mount.Mount) visibleEntry {
 	n := l.roots[m.ID]
 	return visibleEntry{row: n.row, target: n.facts(l.Actor)}
 }
 
-// exception is a name in a folder that is judged by itself.
+// exception is a name in a folder that needs a decision of its own.
 type exception struct {
 	name  vpath.Name
-	row   row          // without id where nothing is stored under the name
-	mount *mount.Mount // that lies there
+	row   row          // without id where no entry has the name
+	mount *mount.Mount // mount at this name
 }
 
-// exceptions looks up what has one of these names in f, and what mounts at or below f
-// give a name to.
+// exceptions looks up the entries of these names in f, and the names that mounts at or below f
+// occupy.
 func (l *lister) exceptions(f listedFolder, names []vpath.Name) ([]exception, error) {
 	mounted := map[vpath.Name]*mount.Mount{}
 	for i, m := range l.mounts {
@@ -161,7 +161,7 @@ func (l *lister) exceptions(f listedFolder, names []vpath.Name) ([]exception, er
 	return found, nil
 }
 
-// exceptionEntry returns what a spot in f shows as; without id for nothing.
+// exceptionEntry returns the entry that an exception in f shows; without id for none.
 func (l *lister) exceptionEntry(f listedFolder, s exception) visibleEntry {
 	path := f.facts.Path.Child(s.name)
 	switch {
@@ -175,11 +175,12 @@ func (l *lister) exceptionEntry(f listedFolder, s exception) visibleEntry {
 	return visibleEntry{}
 }
 
-// maxExceptions is how many names in one folder are judged by themselves; where rules name
-// more, every name is.
+// maxExceptions is the maximal number of names in a folder that get a decision of their own. Where
+// rules name more, each entry gets one.
 const maxExceptions = 500
 
-// listChildren takes a folder apart into what a query can tell and what is judged by itself.
+// children divides a folder into the entries that a query can select and those that need a decision
+// of their own.
 func (l *lister) children(f listedFolder) ([]listPortion, error) {
 	var in access.ListingFilter
 	if f.id != "" {
@@ -240,7 +241,7 @@ func (l *lister) newSelection(f listedFolder, kind int, visible access.ShownEntr
 	return selection{dialect: l.dialect, folder: f.id, kind: kind, visible: visible, userID: l.Actor.UserID}
 }
 
-// folderPortion is what a query tells of the files or of the folders in a folder.
+// folderPortion is the files or the folders in a folder that a query selects.
 type folderPortion struct {
 	*lister
 	folder    listedFolder

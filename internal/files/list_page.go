@@ -7,20 +7,20 @@ import (
 	"larder/internal/vpath"
 )
 
-// pageSource hands out pages of what a query tells, in order; total is exact on every page. Offset
-// and limit are at least 0.
+// pageSource returns pages of a query's entries, in order; total is exact on every page. Offset and
+// limit are at least 0.
 type pageSource interface {
 	page(offset, limit int64) (found []visibleEntry, total int64, err error)
 }
 
-// listPortion is the folders or the files of a listing: a source, and what was judged by itself
-// and belongs in between.
+// listPortion is the folders or the files of a listing: the entries of a query, and those with a
+// decision of their own, which are merged in.
 type listPortion struct {
 	source     pageSource
-	exceptions []visibleEntry // of which there are few
+	exceptions []visibleEntry // there are few
 }
 
-// pageOf returns one page of parts that follow each other, and how much there is in all.
+// pageOf returns one page of consecutive parts, and the total number of entries.
 func pageOf(parts []listPortion, order sortOrder, offset, limit int64) (found []visibleEntry, total int64, err error) {
 	for _, p := range parts {
 		some, n, err := p.page(order, max(offset-total, 0), limit-int64(len(found)))
@@ -33,8 +33,8 @@ func pageOf(parts []listPortion, order sortOrder, offset, limit int64) (found []
 	return found, total, nil
 }
 
-// page is page of the source with what is special in its place. At most all of the special entries
-// come before the first one asked for, so that the source is asked for as many entries more.
+// page merges the exceptions into a page of the source. At most all of them come before the first
+// entry of the page, so it asks the source for that many entries more.
 func (p *listPortion) page(order sortOrder, offset, limit int64) ([]visibleEntry, int64, error) {
 	if len(p.exceptions) == 0 {
 		return p.source.page(offset, limit)
@@ -51,16 +51,16 @@ func (p *listPortion) page(order sortOrder, offset, limit int64) ([]visibleEntry
 		}
 	}
 	special := slices.SortedFunc(slices.Values(p.exceptions), func(a, b visibleEntry) int {
-		// mounts of one name
+		// for mounts of equal names
 		return cmp.Or(order.compare(a, b), cmp.Compare(a.target.Path.String(), b.target.Path.String()))
 	})
-	at := from // where the first of the merged entries lies
+	at := from // position of the first merged entry
 	if from > 0 {
 		for len(special) > 0 && len(found) > 0 && order.compare(special[0], found[0]) < 0 {
 			special, at = special[1:], at+1
 		}
 	}
-	if from >= total { // all of the source lies before
+	if from >= total { // all of the source comes before
 		at = total
 	}
 	merged := append(found, special...)
@@ -71,8 +71,8 @@ func (p *listPortion) page(order sortOrder, offset, limit int64) ([]visibleEntry
 	return merged[first:last], total, nil
 }
 
-// window returns some of what count counts, read from whichever end is nearer. What fits on the
-// first page needs no counting.
+// window returns a window of a sequence that count counts, read from the nearer end. A first page
+// that is not full needs no count.
 func window[T any](offset, limit int64, count func() (int64, error),
 	read func(offset, limit int64, reverse bool) ([]T, error)) ([]T, int64, error) {
 	var first []T
@@ -96,7 +96,7 @@ func window[T any](offset, limit int64, count func() (int64, error),
 	return found, total, err
 }
 
-// compareWithListings orders entries of one kind as orderBy does.
+// compare orders entries of one kind as orderBy does.
 func (o sortOrder) compare(a, b visibleEntry) int {
 	key := 0
 	name := cmp.Or(cmp.Compare(a.fold, b.fold), cmp.Compare(a.row.name, b.row.name))

@@ -7,10 +7,10 @@ import (
 	"larder/internal/fault"
 )
 
-// ListPublic is List for a visitor, whoever asks: only the address of a and the passwords that they
-// have given count. Faults: Invalid, NotFound (no mount, or nothing there where a visitor may
-// look), PasswordRequired, and Unauthorized for all that does not show to visitors, existing or
-// not, and for everything while they are not let in.
+// ListPublic is List as a visitor: of a only the address and the given passwords count. Faults:
+// Invalid, NotFound (no mount, or nothing there where a visitor may look), PasswordRequired;
+// Unauthorized for everything that visitors may not see, whether or not it exists, and for
+// everything while guest access is off.
 func (t *Tree) ListPublic(ctx context.Context, a access.Actor, q ListQuery) (Listing, error) {
 	v, err := t.currentRules(ctx)
 	if err != nil {

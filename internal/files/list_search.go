@@ -7,20 +7,21 @@ import (
 	"larder/internal/vpath"
 )
 
-// Verdicts on what lies in a folder are written as two characters, for its files and its folders: 0
-// for none, 1 for the actor's own, 2 for all, ? for what Shows has to be asked about. What lies
-// deeper inherits them, unless it has its own.
+// The verdict on the entries in a folder is coded as two characters, for its files and its folders:
+// 0 none, 1 the actor's own, 2 all, ? each needs a decision by Shows. Deeper folders inherit the
+// code, unless they have their own.
 const (
 	codeEach      = "??"
-	codeNone      = "00" // but perhaps below, in folders that have their own
+	codeNone      = "00" // but folders below may have their own code
 	codeNoneBelow = "xx" // nothing at any depth
 )
 
-// start is where a search goes down from: the folder searched, or the root of a mount below it.
+// searchRoot is a folder where a search starts: the searched folder, or the root of a mount below
+// it.
 type searchRoot struct {
 	node
 	code          string
-	needsPassword bool // what lies in it, for want of a password
+	needsPassword bool // the content needs a password that was not given
 }
 
 // searcher is one search.
@@ -28,19 +29,19 @@ type searcher struct {
 	*lister
 	text             string // folded
 	startFolders     []searchRoot
-	ownCodes         []string // `id=code` of folders that have verdicts of their own
-	except           []string // ids of what was judged by itself
+	ownCodes         []string // `id=code` of folders that have a code of their own
+	except           []string // ids of entries with a decision of their own
 	exceptionEntries [2][]visibleEntry
-	checkEach        bool // there is something that Shows has to be asked about
-	folders          int  // with a verdict of their own
+	checkEach        bool // some entries need a decision by Shows
+	folders          int  // number of folders with a code of their own
 }
 
-// maxFolderCodes is how many folders have a verdict of their own in one search; what lies in others
-// is judged one by one.
+// maxFolderCodes bounds the number of folders with a code of their own in one search. Entries in
+// further folders are decided one by one.
 const maxFolderCodes = 1000
 
-// search takes what lies below a folder apart into regions of one verdict each, which a query can
-// tell, and what is judged by itself: what rules name, mounts and virtual folders.
+// search divides everything below a folder into regions of one code each, which a query can select,
+// and entries with a decision of their own: those that rules name, mounts, and virtual folders.
 func (l *lister) search(f listedFolder, n *node, text string) ([]listPortion, error) {
 	s := searcher{lister: l, text: vpath.Fold(text)}
 	if f.id != "" {
@@ -61,8 +62,7 @@ func (l *lister) search(f listedFolder, n *node, text string) ([]listPortion, er
 	return parts, nil
 }
 
-// addMountOn adds the mounts below the folder that is searched, and the virtual folders on
-// the way to them.
+// addMounts adds the mounts below the searched folder, and the virtual folders that lead to them.
 func (s *searcher) addMounts(f listedFolder) error {
 	seen := map[vpath.Path]bool{f.facts.Path: true}
 	for _, m := range s.mounts {
@@ -88,7 +88,7 @@ func (s *searcher) addMounts(f listedFolder) error {
 	return nil
 }
 
-// judge adds an entry that is judged by itself.
+// judge adds an entry that has a decision of its own, if it matches and is visible.
 func (s *searcher) judge(e visibleEntry) {
 	if strings.Contains(vpath.Fold(e.row.name), s.text) && s.Shows(e.target, e.row.folder) {
 		kind := kindOf(e.row.folder)
@@ -96,7 +96,7 @@ func (s *searcher) judge(e visibleEntry) {
 	}
 }
 
-// addStart adds a place to go down from.
+// addStart adds a start folder.
 func (s *searcher) addStart(f listedFolder, n node) error {
 	code, err := s.folderCode(f)
 	if err != nil {
@@ -107,8 +107,8 @@ func (s *searcher) addStart(f listedFolder, n node) error {
 	return nil
 }
 
-// folderCode returns the code for f, and adds those of folders below it that have their own.
-// Passwords of entries are left to the query.
+// folderCode returns the code for f, and adds the codes of folders below it that have their own.
+// The query handles passwords of entries.
 func (s *searcher) folderCode(f listedFolder) (string, error) {
 	in := s.inside(f.facts)
 	code := s.code(&in)
@@ -145,7 +145,7 @@ func (s *searcher) folderCode(f listedFolder) (string, error) {
 				}
 				s.ownCodes = append(s.ownCodes, at.row.id+"="+own)
 			}
-		case at.row.folder: // it lies in the shadow of the mount
+		case at.row.folder: // hidden by the mount
 			s.ownCodes = append(s.ownCodes, at.row.id+"="+codeNoneBelow)
 		}
 		s.except = append(s.except, at.row.id)
@@ -153,7 +153,7 @@ func (s *searcher) folderCode(f listedFolder) (string, error) {
 	return code, nil
 }
 
-// idsBelow is Inside as if no entry had a password.
+// inside is the listing filter as if no entry had a password.
 func (s *searcher) inside(facts access.Target) access.ListingFilter {
 	facts.Password, facts.PasswordAbove = nil, nil
 	return s.ListingFilter(facts)
@@ -168,13 +168,13 @@ func (s *searcher) code(in *access.ListingFilter) string {
 	return files + folders
 }
 
-// passwordsApply reports whether passwords of entries can stand between the actor and names.
+// passwordsApply reports whether passwords of entries can hide names from the actor.
 func (s *searcher) passwordsApply() bool {
 	return s.Actor.UserID == "" || s.Actor.Role != access.Admin
 }
 
-// unlockedIDs lists the ids of the passwords that the actor has given; among them may
-// be those of rules.
+// unlockedIDs lists the ids of the passwords that the actor has given, possibly with those of
+// rules.
 func (l *lister) unlockedIDs() []string {
 	if l.Actor.Key != nil {
 		return nil
@@ -182,7 +182,7 @@ func (l *lister) unlockedIDs() []string {
 	return l.Actor.Unlocked
 }
 
-// searchPortion is what a query tells of the files or of the folders below.
+// searchPortion is the files or the folders below that a query selects.
 type searchPortion struct {
 	*searcher
 	kind int
@@ -220,14 +220,14 @@ func (p *searchPortion) page(offset, limit int64) (found []visibleEntry, total i
 	return found, total, err
 }
 
-// match is an entry found below a seed, with the path and the trail of the folders between.
+// match is an entry found below a start folder, with the path and the trail of the folders between.
 type match struct {
 	row
 	start       int
 	path, trail string
 }
 
-// folderCache remembers the facts about folders that something was found in.
+// folderCache caches the facts about folders in which something was found.
 type folderCache struct {
 	*searcher
 	byKey map[folderKey]listedFolder
@@ -238,10 +238,10 @@ type folderKey struct {
 	id    string
 }
 
-// maxCachedFolders bounds what is remembered.
+// maxCachedFolders bounds the cache.
 const maxCachedFolders = 10000
 
-// targetOf returns the facts about the folder that m lies in.
+// targetOf returns the facts about the folder that m is in.
 func (k *folderCache) targetOf(m *match) listedFolder {
 	key := folderKey{m.start, m.parent}
 	if f, there := k.byKey[key]; there {

@@ -9,8 +9,7 @@ import (
 	"larder/internal/vpath"
 )
 
-// FindBelow looks for an entry that lies below a folder, or is that itself. Fault:
-// NotFound for all others.
+// FindBelow looks up an entry at or below a folder. Fault: NotFound for all others.
 func (t *Tree) FindBelow(ctx context.Context, folder, id string) (*FoundEntry, error) {
 	f, err := t.FindID(ctx, id)
 	if err == nil && (!f.node.exists() || !f.node.within(folder)) {
@@ -19,8 +18,9 @@ func (t *Tree) FindBelow(ctx context.Context, folder, id string) (*FoundEntry, e
 	return f, err
 }
 
-// SharedContentFor is For of a file below a folder that the actor shows to somebody. What they may
-// download but not read does not show there, as in an archive. Faults: those of For.
+// SharedContentFor is ContentFor of a file below a folder that the actor shares. Files that the
+// actor may download but not read are not visible there, as in an archive. Faults: those of
+// ContentFor.
 func (f *FoundEntry) SharedContentFor(a access.Actor) (Content, error) {
 	content, err := f.ContentFor(a)
 	if err == nil {
@@ -32,10 +32,10 @@ func (f *FoundEntry) SharedContentFor(a access.Actor) (Content, error) {
 	return content, nil
 }
 
-// ListShared lists for somebody to whom the actor shows a folder what lies at a path seen from
-// there. It holds what an archive would: what the actor may download without a password that was
-// not given. Nothing that is returned tells where the folder lies but the Dir of items. Faults:
-// Invalid, NotFound, also for all that does not show.
+// ListShared lists a path inside a folder that the actor shares, for the visitors of the share. It
+// lists what an archive would contain: entries that the actor may download without a password that
+// was not given. Only the Dir of the items tells where the folder is. Faults: Invalid; NotFound,
+// also for everything that is not visible.
 func (t *Tree) ListShared(ctx context.Context, a access.Actor, folder string, inside vpath.Path,
 	q ListQuery) (Listing, error) {
 	q.sharedFolderID = folder
@@ -44,7 +44,7 @@ func (t *Tree) ListShared(ctx context.Context, a access.Actor, folder string, in
 		if err != nil {
 			return Listing{}, err
 		}
-		if q.Path, err = n.path.Append(inside.Names()...); err != nil { // so deep that nothing can be there
+		if q.Path, err = n.path.Append(inside.Names()...); err != nil { // too deep for any entry
 			return Listing{}, noFolder()
 		}
 		listing, err := t.List(ctx, a, q)

@@ -16,33 +16,32 @@ import (
 
 // Limits of locks.
 const (
-	// MaxLocks is how many locks an API key can hold at a time (abuse case C110).
+	// MaxLocks is the maximal number of locks of an API key (abuse case C110).
 	MaxLocks = 100
-	// MaxLockTime is how long a lock lasts at most unless it is refreshed.
+	// MaxLockTime is the maximal duration of a lock that is not refreshed.
 	MaxLockTime = time.Hour
 )
 
 // WriteLock is a write lock of a WebDAV client on an entry (RFC 4918, sections 6 and 7). It belongs
-// to the API key that made it: no other may use its token, or is told it.
+// to the API key that made it: no other key may use its token or learn it.
 type WriteLock struct {
 	Token     string // a UUID
 	EntryID   string
-	Deep      bool // covers all that is below as well
-	Exclusive bool // else shared with others that are shared
+	Deep      bool // also covers everything below
+	Exclusive bool // else other shared locks may exist beside it
 	KeyID     string
-	Owner     string // XML that the client sent, for people to read
+	Owner     string // XML from the client, for people to read
 	ExpiresAt int64  // ms
 	Path      vpath.Path
-	NewEntry  bool // the entry was made to be locked: then the permission to write is enough
+	NewEntry  bool // the entry was made by the LOCK request: the permission to write is enough
 }
 
-// RequiredPassword locks an entry for the actor's key, for MaxLockTime at most. It takes the
-// permission to update. Faults: Unauthorized (no key), NotFound, Forbidden,
-// PasswordRequired, Locked by another lock that it cannot be with, see LockedAt;
-// QuotaExceeded for a key that has MaxLocks.
+// Lock locks an entry for the actor's key, for MaxLockTime at most. It needs the permission to
+// update. Faults: Unauthorized (no key), NotFound, Forbidden, PasswordRequired, Locked when a
+// conflicting lock exists, see LockedAt, QuotaExceeded for a key that has MaxLocks.
 func (t *Tree) Lock(ctx context.Context, a access.Actor, id string, l WriteLock,
 	lasts time.Duration) (made WriteLock, err error) {
-	// alone, so that no change is between its look at the locks and what it does
+	// alone: no change may come between the check of the locks and the new lock
 	err = t.writeLocked(ctx, true, func(tx *db.Tx) error {
 		made, err = t.LockTx(tx, a, id, l, lasts)
 		return err
@@ -53,7 +52,7 @@ func (t *Tree) Lock(ctx context.Context, a access.Actor, id string, l WriteLock,
 	return made, err
 }
 
-// LockTx is Lock inside tx, which has the tree alone.
+// LockTx is Lock inside tx, which holds the tree alone.
 func (t *Tree) LockTx(tx *db.Tx, a access.Actor, id string, l WriteLock, lasts time.Duration) (WriteLock, error) {
 	if a.Key == nil {
 		return WriteLock{}, fault.New(fault.Unauthorized, "Locks are for API keys.")
@@ -86,7 +85,7 @@ func (t *Tree) LockTx(tx *db.Tx, a access.Actor, id string, l WriteLock, lasts t
 	return l, insertLock(tx, l)
 }
 
-// lockable refuses a lock where there is one that it cannot be with. Fault: Locked.
+// lockable refuses a lock that conflicts with an existing one. Fault: Locked.
 func (t *Tree) lockable(tx *db.Tx, v *ruleset, n *node, l WriteLock, now int64) error {
 	there, err := locksOn(tx, trailIDs(n.trail), now)
 	if err != nil {
@@ -108,8 +107,8 @@ func (t *Tree) lockable(tx *db.Tx, v *ruleset, n *node, l WriteLock, now int64) 
 	return nil
 }
 
-// locksWithin returns the locks on what lies below a folder, and on the mounts below it
-// and what they hold.
+// locksWithin returns the locks on everything below a folder, including the mounts below it and
+// their content.
 func locksWithin(tx *db.Tx, v *ruleset, n *node, now int64) ([]WriteLock, error) {
 	found, err := locksBelow(tx, n.id, now)
 	var roots []string
@@ -128,8 +127,8 @@ func locksWithin(tx *db.Tx, v *ruleset, n *node, now int64) ([]WriteLock, error)
 	return append(found, themselves...), err
 }
 
-// Refresh gives a lock of the actor's key that covers the entry, and whose token came along, its
-// time anew. Faults: NotFound, Precondition when there is none.
+// Refresh extends a lock of the actor's key that covers the entry and whose token the request has.
+// Faults: NotFound, Precondition when there is none.
 func (t *Tree) Refresh(ctx context.Context, a access.Actor, id string, lasts time.Duration) (l WriteLock, err error) {
 	err = t.writeLocked(ctx, false, func(tx *db.Tx) error {
 		n, _, err := t.lookUpTx(tx, id)
@@ -143,7 +142,7 @@ func (t *Tree) Refresh(ctx context.Context, a access.Actor, id string, lasts tim
 		}
 		i := slices.IndexFunc(there, func(o WriteLock) bool { return (o.Deep || o.EntryID == n.id) && o.permits(a) })
 		if i < 0 {
-			return fault.New(fault.Precondition, "No lock of this token is there.")
+			return fault.New(fault.Precondition, "There is no lock with this token.")
 		}
 		l = there[i]
 		l.ExpiresAt = now + min(lasts, MaxLockTime).Milliseconds()
@@ -158,10 +157,10 @@ func (t *Tree) Refresh(ctx context.Context, a access.Actor, id string, lasts tim
 	return l, err
 }
 
-// Unlock ends a lock that covers the entry. Faults: Conflict when there is none of this token,
-// Forbidden for another key's.
+// Unlock ends a lock that covers the entry. Faults: Conflict when there is no lock of this token,
+// Forbidden for a lock of another key.
 func (t *Tree) Unlock(ctx context.Context, a access.Actor, id, token string) error {
-	none := fault.New(fault.Conflict, "No lock of this token is there.")
+	none := fault.New(fault.Conflict, "There is no lock with this token.")
 	err := t.writeLocked(ctx, false, func(tx *db.Tx) error {
 		n, _, err := t.lookUpTx(tx, id)
 		if fault.Is(err, fault.NotFound) {
@@ -182,7 +181,7 @@ func (t *Tree) Unlock(ctx context.Context, a access.Actor, id, token string) err
 		case i < 0:
 			return none
 		case a.Key == nil || there[i].KeyID != a.Key.ID:
-			return fault.New(fault.Forbidden, "This lock is somebody else's.")
+			return fault.New(fault.Forbidden, "This lock belongs to another API key.")
 		}
 		return deleteLock(tx, token)
 	})
@@ -215,7 +214,7 @@ func (t *Tree) coveringLocks(ctx context.Context, n *node) ([]WriteLock, error) 
 // DropLocks ends all locks of an API key.
 func (t *Tree) DropLocks(tx *db.Tx, keyID string) error { return deleteLocksOfKey(tx, keyID) }
 
-// SweepLocks takes away the locks that have expired.
+// SweepLocks deletes expired locks.
 func (t *Tree) SweepLocks(ctx context.Context) error {
 	err := t.DB.Write(ctx, func(tx *db.Tx) error { return deleteExpiredLocks(tx, t.nowMs()) })
 	if err != nil {
@@ -224,14 +223,15 @@ func (t *Tree) SweepLocks(ctx context.Context) error {
 	return nil
 }
 
-// permits reports whether the request may do what the lock forbids others.
+// permits reports whether the lock lets the request through: it belongs to the key, and the request
+// has its token.
 func (l *WriteLock) permits(a access.Actor) bool {
 	return a.Key != nil && l.KeyID == a.Key.ID && slices.Contains(a.Locks, l.Token)
 }
 
-// checkUnlocked refuses a change of what the trail leads to, its own state or its members, while a
-// lock covers it whose token did not come along. Of several locks, which are shared then, one token
-// will do. Fault: Locked.
+// checkUnlocked refuses to change the entry at the end of the trail, its own state or its members,
+// while a lock covers it whose token the request does not have. Of several locks, which are shared
+// then, one token is enough. Fault: Locked.
 func (t *Tree) checkUnlocked(tx *db.Tx, a access.Actor, trail []trailEntry) error {
 	there, err := locksOn(tx, trailIDs(trail), t.nowMs())
 	if err != nil {
@@ -240,8 +240,8 @@ func (t *Tree) checkUnlocked(tx *db.Tx, a access.Actor, trail []trailEntry) erro
 	return t.lockedRefusal(tx, blockingLock(a, trail, there))
 }
 
-// blockingLock returns the lock of those on the way that forbids a change of what the trail leads
-// to, nil for none.
+// blockingLock returns the lock along the trail that forbids to change the entry at its end, nil
+// for none.
 func blockingLock(a access.Actor, trail []trailEntry, there []WriteLock) (shut *WriteLock) {
 	for i := range there {
 		l := &there[i]
@@ -256,8 +256,8 @@ func blockingLock(a access.Actor, trail []trailEntry, there []WriteLock) (shut *
 	return shut
 }
 
-// checkRemovable refuses to take n from where it is, with all that is below, while a lock on it, on
-// the folder it is in, or on something below is in the way. Fault: Locked.
+// checkRemovable refuses to remove n and everything below from its place while a lock on it, on its
+// folder, or on something below forbids that. Fault: Locked.
 func (t *Tree) checkRemovable(tx *db.Tx, a access.Actor, n *node) error {
 	now := t.nowMs()
 	there, err := locksOn(tx, trailIDs(n.trail), now)
@@ -278,7 +278,7 @@ func (t *Tree) checkRemovable(tx *db.Tx, a access.Actor, n *node) error {
 	return t.checkUnlockedBelow(tx, a, n.id, now)
 }
 
-// checkUnlockedBelow refuses to take a folder away while something below is locked. Fault: Locked.
+// checkUnlockedBelow refuses to remove a folder while something below it is locked. Fault: Locked.
 func (t *Tree) checkUnlockedBelow(tx *db.Tx, a access.Actor, folder string, now int64) error {
 	below, err := locksBelow(tx, folder, now)
 	if err != nil {
@@ -296,8 +296,8 @@ func (t *Tree) checkUnlockedBelow(tx *db.Tx, a access.Actor, folder string, now 
 	return nil
 }
 
-// endLocks ends the locks on an entry and below it, which do not go along with it
-// (RFC 4918, section 7.5).
+// endLocks ends the locks on an entry and below it; locks do not move with an entry (RFC 4918,
+// section 7.5).
 func (t *Tree) endLocks(tx *db.Tx, r *row) error {
 	if err := deleteLocksOn(tx, r.id); err != nil || !r.folder {
 		return err
@@ -309,7 +309,7 @@ func (t *Tree) endLocks(tx *db.Tx, r *row) error {
 	return err
 }
 
-// lockedRefusal is the refusal because of a lock, nil for none.
+// lockedRefusal returns the fault for a lock, nil for none.
 func (t *Tree) lockedRefusal(tx *db.Tx, l *WriteLock) error {
 	if l == nil {
 		return nil
@@ -331,14 +331,14 @@ func (t *Tree) pathTx(tx *db.Tx, id string) (vpath.Path, error) {
 	return n.path, err
 }
 
-// LockedAt tells where the lock lies that a fault of the kind Locked is about.
+// LockedAt returns the path of the lock that caused a fault of the kind Locked.
 func LockedAt(err error) (path vpath.Path, known bool) {
 	var at lockFault
 	known = errors.As(err, &at)
 	return at.path, known
 }
 
-// lockFault is why something is refused that is locked.
+// lockFault is the cause of a fault of the kind Locked.
 type lockFault struct{ path vpath.Path }
 
 func (l lockFault) Error() string { return "there is a lock on " + l.path.String() }

@@ -23,34 +23,35 @@ const (
 	maxCover = 2048
 )
 
-// maxPosition is the farthest manual position from 0: what every JSON number holds exactly.
+// maxPosition bounds a manual position in both directions: every JSON number up to it is exact.
 const maxPosition = 1<<53 - 1
 
-// Field is a new value for what can also be empty. Its zero value leaves things as they are.
+// Field is a new value for a field that can be empty. The zero value changes nothing.
 type Field[T any] struct {
 	Given bool
 	Value *T // nil empties it
 }
 
-// Change is what Update does to an entry. The zero value does nothing.
+// Change is a change that Update makes to an entry. The zero value changes nothing.
 type Change struct {
 	Name                       *vpath.Name // nil keeps it
 	Title, Color, Cover, Emoji Field[string]
 	Position                   Field[int64]
-	Password                   *NewPassword // nil keeps what there is
+	Password                   *NewPassword // nil keeps the present one
 }
 
-// NewPassword is another access password for an entry.
+// NewPassword is a new access password for an entry.
 type NewPassword struct {
-	// makes the hash of it, once it is known that it may be set; nil removes the password
+	// makes the hash, once the actor is known to have the permission; nil removes the password
 	Hash func(ctx context.Context) (string, error)
 }
 
-// Update changes name and metadata of an entry, all of it or nothing. It takes the permission to
-// update, and for a password to be the entry's owner or an administrator. A new name takes that
-// permission under the old name and the new one; for a folder, all through it, and to see all of
-// it. No rule is shed by it. Faults: NotFound, Forbidden, PasswordRequired, Invalid, AlreadyExists,
-// Conflict for a new name of a mount's root or of what is above one, and those of Hash.
+// Update changes name and metadata of an entry, all or nothing. It needs the permission to update;
+// for a password the actor must own the entry or be an administrator. A new name needs the
+// permission to update under the old name and under the new one; for a folder on everything in it,
+// and to see everything in it. A new name must not take the entry out of the reach of a rule.
+// Faults: NotFound, Forbidden, PasswordRequired, Invalid, AlreadyExists, Conflict for a new name of
+// a mount's root or of a folder above one, and those of Hash.
 func (t *Tree) Update(ctx context.Context, a access.Actor, id string, c Change) (Entry, error) {
 	if err := c.check(); err != nil {
 		return Entry{}, err
@@ -124,7 +125,7 @@ func (v *ruleset) judgeName(tx *db.Tx, a access.Actor, n *node, name vpath.Name)
 			return err
 		}
 	}
-	if v.immovable(n) { // told to those who may do it only
+	if v.immovable(n) { // only actors who may rename it learn this
 		return immovableFault()
 	}
 	if string(name) == n.name {
@@ -139,8 +140,8 @@ func (v *ruleset) judgeName(tx *db.Tx, a access.Actor, n *node, name vpath.Name)
 	return nil
 }
 
-// checkUnlockedFor refuses what a lock forbids: a new name is a change of the folder as well, a
-// password none of either. Fault: Locked.
+// checkUnlockedFor refuses a change that a lock forbids. A new name also changes the folder of n; a
+// password changes neither. Fault: Locked.
 func (t *Tree) checkUnlockedFor(tx *db.Tx, a access.Actor, n *node, c *Change) error {
 	if c.renames(n) {
 		return t.checkRemovable(tx, a, n)
@@ -153,10 +154,10 @@ func (t *Tree) checkUnlockedFor(tx *db.Tx, a access.Actor, n *node, c *Change) e
 	return nil
 }
 
-// renames reports whether the name becomes another.
+// renames reports whether the entry gets another name.
 func (c *Change) renames(n *node) bool { return c.Name != nil && string(*c.Name) != n.name }
 
-// ownCodes reports whether there is anything to do: the name that an entry has already is nothing.
+// changes reports whether there is anything to change. The present name is no change.
 func (c *Change) changes(n *node) bool {
 	return c.renames(n) || c.Title.Given || c.Color.Given || c.Cover.Given || c.Emoji.Given || c.Position.Given ||
 		c.Password != nil
@@ -164,8 +165,8 @@ func (c *Change) changes(n *node) bool {
 
 var colorPattern = regexp.MustCompile(`^#[0-9A-Fa-f]{6}$`)
 
-// checkListings judges and cleans what was given; an empty title, cover or emoji
-// becomes none. Fault: Invalid.
+// check validates and normalizes the change; an empty title, cover or emoji becomes none. Fault:
+// Invalid.
 func (c *Change) check() (err error) {
 	if c.Title, err = cleanText(c.Title, "customTitle", maxTitle); err != nil {
 		return err
@@ -193,13 +194,13 @@ func (c *Change) check() (err error) {
 	return nil
 }
 
-// cleanText puts a text in NFC and makes an empty one none. Fault: Invalid.
+// cleanText converts a text to NFC; an empty one becomes none. Fault: Invalid.
 func cleanText(f Field[string], name string, most int) (Field[string], error) {
 	if f.Value == nil {
 		return f, nil
 	}
 	s := *f.Value
-	// the former before the cost of normalising: NFC never shrinks a character by more
+	// the length first, before the cost of normalizing: NFC never shrinks a character by more
 	if len(s) > 20*most || !utf8.ValidString(s) {
 		return f, fault.Newf(fault.Invalid, "%s has at most %d characters of valid UTF-8.", name, most)
 	}
@@ -215,9 +216,9 @@ func cleanText(f Field[string], name string, most int) (Field[string], error) {
 	return Field[string]{Given: true, Value: &s}, nil
 }
 
-// checkCover lets pictures be shown from the web and from this site only; nothing here ever
-// fetches one (abuse case C66). Browsers take a backslash for a slash, so that `/\host` would
-// lead away. Fault: Invalid.
+// checkCover allows pictures from the web and from this site only; the service itself never fetches
+// one (abuse case C66). Browsers take a backslash for a slash, so `/\host` would lead to another
+// host. Fault: Invalid.
 func checkCover(s string) error {
 	wrong := fault.New(fault.Invalid,
 		"coverUrl is an http or https address, or a path of this site that begins with one slash.")

@@ -8,8 +8,8 @@ import (
 	"larder/internal/vpath"
 )
 
-// CheckDepthAt checks that what is in a mount stays within the levels that a path may have when its
-// root comes to lie at path. The caller holds the tree alone. Fault: Invalid.
+// CheckDepthAt checks that the content of a mount stays within the maximal depth of a path when its
+// root moves to path. The caller holds the tree alone. Fault: Invalid.
 func (t *Tree) CheckDepthAt(tx *db.Tx, rootID string, path vpath.Path) error {
 	height, err := heightOf(tx, rootID)
 	if err != nil {
@@ -21,7 +21,7 @@ func (t *Tree) CheckDepthAt(tx *db.Tx, rootID string, path vpath.Path) error {
 	return nil
 }
 
-// RemoveRoot takes the root of a mount that is being deleted out of the tree, with the folders in
+// RemoveRoot removes the root of a mount that is being deleted from the tree, with the folders in
 // it. The caller holds the tree alone. Fault: Conflict when there is a file.
 func (t *Tree) RemoveRoot(tx *db.Tx, rootID string) error {
 	found, err := filesBelow(tx, rootID)
@@ -44,10 +44,10 @@ func (t *Tree) RemoveRoot(tx *db.Tx, rootID string) error {
 	return nil
 }
 
-// checkProviderExists refuses content in a provider that was deleted while it was stored; now is
-// the one of the mount. The caller holds the tree. Fault: Conflict.
+// checkProviderExists refuses content in a provider that was deleted while the content was stored.
+// now is the provider of the mount. The caller holds the tree. Fault: Conflict.
 func (t *Tree) checkProviderExists(tx *db.Tx, p Destination, now string) error {
-	if p.ProviderID == now { // a mount keeps its provider from being deleted
+	if p.ProviderID == now { // a provider with a mount cannot be deleted
 		return nil
 	}
 	if _, err := t.Providers.ByIDIn(tx, p.ProviderID); fault.Is(err, fault.NotFound) {

@@ -12,21 +12,21 @@ import (
 )
 
 // Move puts an entry into the folder target, under newName unless that is nil. Where no byte has to
-// be copied, as inside one provider, it is done when Move returns, and the job was completed from
-// the start. Else the job is pending, and RunMove does it; what is told now is judged again then.
-// It takes the permission to delete at the old place (for a folder, all through it) and to write at
-// the new one; a folder one must be able to see all of, and no rule is shed by it. Ids, owners,
-// passwords and links go along.
+// be copied, as inside one provider, the move is done when Move returns, and the job is completed
+// from the start. Otherwise the job is pending, and RunMove does it and decides about permissions
+// again. The actor needs permission to delete at the old path, for a folder everything in it, and
+// to write at the new one. The actor must be able to see everything in a folder, and no rule may
+// lose its effect by the move. Ids, owners, passwords and links stay with the entries.
 //
 // Faults: NotFound (no such entry, no such folder, a file as target), Forbidden, PasswordRequired,
-// Invalid (a path that is reserved, too deep or too long), Conflict (the name is taken there, into
-// itself, a mount's root or what is above one, too many jobs under way).
+// Invalid (a reserved path, too deep or too long), Conflict (the name is taken, the target is in
+// the source, the root of a mount or a folder above one, too many jobs are open).
 func (t *Tree) Move(ctx context.Context, a access.Actor, id string, target vpath.Path,
 	newName *vpath.Name) (job.Job, error) {
 	return t.move(ctx, a, id, target, newName, CopyMoveOptions{})
 }
 
-// MoveWithOptions is Move in a manner.
+// MoveWithOptions is Move with options.
 func (t *Tree) MoveWithOptions(ctx context.Context, a access.Actor, id string, target vpath.Path, newName vpath.Name,
 	how CopyMoveOptions) (job.Job, error) {
 	return t.move(ctx, a, id, target, &newName, how)
@@ -73,7 +73,7 @@ func (t *Tree) move(ctx context.Context, a access.Actor, id string, target vpath
 	return made, translateNameTaken(err)
 }
 
-// translateNameTaken tells of a name that is taken.
+// translateNameTaken returns a Conflict for the error of a name that is taken.
 func translateNameTaken(err error) error { return translateUnique(err, targetExists()) }
 
 func targetExists() error {
@@ -89,11 +89,11 @@ type moveOperation struct {
 	source   node
 	dest     node
 	name     vpath.Name
-	replace  bool // what has the name there is replaced
-	existing row  // which is this; without id for nothing, or where nothing is
+	replace  bool // replaces the entry that has the name
+	existing row  // the entry that has the name; without id for none, or without replace
 }
 
-// find looks both ends up; without newName the source's name stays.
+// find looks up source and target; without newName the source keeps its name.
 func (m *moveOperation) find(id string, target vpath.Path, newName *vpath.Name) (err error) {
 	m.rules, err = m.readConsistentTx(func(v *ruleset) (version int64, err error) {
 		m.source, version, err = v.findID(m.tx, id)
@@ -113,7 +113,7 @@ func (m *moveOperation) find(id string, target vpath.Path, newName *vpath.Name) 
 	return err
 }
 
-// judge decides about permissions before it tells what is there.
+// judge decides about permissions before it reports what exists.
 func (m *moveOperation) judge(target vpath.Path) error {
 	v, a := m.rules, m.actor
 	from := m.source.facts(a)
@@ -137,15 +137,15 @@ func (m *moveOperation) judge(target vpath.Path) error {
 	if err := v.allowTree(m.tx, a, &m.source, from, access.Delete); err != nil {
 		return err
 	}
-	// What is in the folder comes into being below the new path; there it lies in the actor's own
-	// folder or where a rule lets them write.
+	// The content of the folder is new below the new path: it is in the actor's own folder there,
+	// or a rule lets them write.
 	if m.source.folder && v.policy.DecideTree(a, to, access.Write) == access.TreeDenied {
 		return forbidden()
 	}
 	if err := v.checkRulesKept(m.tx, a, &m.source, from, to); err != nil {
 		return err
 	}
-	// The entry's own password goes along. The one above it does not.
+	// The entry's own password moves along, that of a folder above it does not.
 	if !samePassword(from.PasswordAbove, to.PasswordAbove) {
 		if err := v.mayUncover(m.tx, a, m.source.trail[:len(m.source.trail)-1]); err != nil {
 			return err
@@ -159,7 +159,7 @@ func (m *moveOperation) judge(target vpath.Path) error {
 	case m.dest.within(m.source.id):
 		return fault.New(fault.Conflict, "A folder cannot be moved into itself.")
 	case v.occupied(&m.dest, path):
-		return fault.New(fault.Conflict, "A mount lies there already, or below.")
+		return fault.New(fault.Conflict, "A mount is there already, or below it.")
 	case m.source.parent == m.dest.id && m.source.name == string(m.name):
 		return fault.New(fault.Conflict, "It lies there already.")
 	}
@@ -175,15 +175,15 @@ func (m *moveOperation) judge(target vpath.Path) error {
 	return m.checkDepth(path)
 }
 
-// samePassword reports whether what stood behind the password before does so after, or stood behind
-// none.
+// samePassword reports whether an entry protected by a password stays protected by the same one, or
+// was not protected before.
 func samePassword(before, after *access.EntryPassword) bool {
 	return before == nil || after != nil && after.ID == before.ID
 }
 
-// checkDepth checks that the deepest entry in a folder stays within the levels a path may have. The
-// bytes of the longest path below are not looked at: such an entry stays reachable by its id, and
-// can be renamed or moved on.
+// checkDepth checks that the deepest entry in a folder stays within the maximal depth of a path. It
+// does not check the bytes of the longest path below: such an entry can still be found by its id,
+// and renamed or moved.
 func (m *moveOperation) checkDepth(path vpath.Path) error {
 	if !m.source.folder || path.Depth() <= m.source.path.Depth() {
 		return nil
@@ -198,15 +198,16 @@ func (m *moveOperation) checkDepth(path vpath.Path) error {
 	return nil
 }
 
-// contentSearch is what was seen outside of the transaction, where a large folder holds nobody up.
+// contentSearch is the outcome of the search for content outside of the transaction, where a large
+// folder blocks no other.
 type contentSearch struct {
-	provider string // the target's, "" when nobody has looked yet
-	found    bool   // something at or below the source lies in another one
+	provider string // of the target; "" before the search
+	found    bool   // an entry at or below the source has content in another provider
 }
 
-// found reports whether the move has content to copy. The search for it stops at the first file,
-// but takes its time over a large folder of which everything has been copied before; so it is made
-// outside first (db.Again), and then again only where it found nothing.
+// needsContentCopy reports whether the move has to copy content. The search stops at the first
+// file, but is slow in a large folder whose content is all in the target's provider. So it runs
+// outside of the transaction first, and again inside only when it found nothing.
 func (m *moveOperation) needsContentCopy(looked *contentSearch) (bool, error) {
 	id, provider := m.source.id, m.dest.mount.ProviderID
 	switch {

@@ -16,8 +16,8 @@ import (
 	"larder/internal/object"
 )
 
-// objectCopy is one object on its way from store to store, to a key that is on
-// the garbage list meanwhile.
+// objectCopy is one object that is being copied from store to store, to a key that is on the
+// garbage list meanwhile.
 type objectCopy struct {
 	*transfer
 	file               sourceFile
@@ -25,13 +25,13 @@ type objectCopy struct {
 	key                blob.Key
 
 	mu  sync.Mutex
-	due int64 // when the key is collected, ms; mu guards it
+	due int64 // when the collector deletes the key, ms; guarded by mu
 }
 
-// copyAndVerify has the object copied and verified: by the server, where one holds both stores, or
-// else through this process. Info is complete, whichever way it went. Errors: errCopyDiffers or
-// blob.ErrSize for a copy that is not what is recorded, blob.ErrNotFound when the source has no
-// such object, object.ErrCollected when the key is not ours any more.
+// copyAndVerify copies the object and verifies the copy. The server copies it where one server has
+// both stores; otherwise this process reads and writes it. Info is complete in both cases. Errors:
+// errCopyDiffers or blob.ErrSize for a copy that is not what is recorded, blob.ErrNotFound when the
+// source has no such object, object.ErrCollected when the collector has begun with the key.
 func (h *objectCopy) copyAndVerify(ctx context.Context) (blob.Info, error) {
 	info, err := h.copyOnServer(ctx)
 	if errors.Is(err, blob.ErrCopyUnsupported) {
@@ -43,20 +43,20 @@ func (h *objectCopy) copyAndVerify(ctx context.Context) (blob.Info, error) {
 	return info, err
 }
 
-// stream reads the object here and writes it there, hashed on the way.
+// stream reads the object, hashes it, and writes it to the other store.
 func (h *objectCopy) stream(ctx context.Context) (blob.Info, error) {
 	object, err := h.fromStore.Open(ctx, h.file.Key)
 	if err != nil {
 		return blob.Info{}, fmt.Errorf("open what is to be copied: %w", err)
 	}
-	defer object.Close() // opened to read
+	defer object.Close() // opened for reading
 	return h.toStore.Put(ctx, h.key, &postponingReader{ctx: ctx, copy: h, from: object},
 		blob.PutOptions{Size: h.file.size, MimeType: h.file.mimeType})
 }
 
-// copyOnServer has the server copy the object. Nobody has seen those bytes, and what a server says
-// of its own copy proves little: so the copy is read back and hashed, which is one transfer where
-// copying through here takes two. Error: blob.ErrCopyUnsupported when no server holds both.
+// copyOnServer lets the server copy the object. This process has not seen those bytes, and a
+// server's report about its own copy proves little. So it reads the copy back and hashes it, which
+// is one transfer where streaming takes two. Error: blob.ErrNoCopy when no server has both stores.
 func (h *objectCopy) copyOnServer(ctx context.Context) (info blob.Info, err error) {
 	copier, can := h.toStore.(blob.Copier)
 	if !can {
@@ -76,9 +76,9 @@ func (h *objectCopy) copyOnServer(ctx context.Context) (info blob.Info, err erro
 	if err != nil {
 		return blob.Info{}, fmt.Errorf("read the copy back: %w", err)
 	}
-	defer object.Close()              // opened to read
-	if object.Size() != h.file.size { // however long it is, it need not be read
-		return blob.Info{Size: object.Size()}, nil // verify refuses that
+	defer object.Close()              // opened for reading
+	if object.Size() != h.file.size { // a copy of the wrong size need not be read
+		return blob.Info{Size: object.Size()}, nil // verify refuses it
 	}
 	sum := sha256.New()
 	if info.Size, err = io.Copy(sum, &postponingReader{ctx: ctx, copy: h, from: object}); err != nil {
@@ -88,10 +88,10 @@ func (h *objectCopy) copyOnServer(ctx context.Context) (info blob.Info, err erro
 	return info, nil
 }
 
-// errCopyDiffers says that a copy is another content than its original.
+// errCopyDiffers says that the content of a copy differs from its original.
 var errCopyDiffers = errors.New("the copy differs from what is recorded")
 
-// verify compares what went by, and what the store says it has, with what is recorded.
+// verify compares the bytes that were copied, and the report of the store, with what is recorded.
 func (h *objectCopy) verify(ctx context.Context, copied blob.Info) error {
 	c, sum := h.file, hex.EncodeToString(copied.SHA256)
 	if copied.Size != c.size || len(copied.SHA256) == 0 || c.sha256 != "" && c.sha256 != sum {
@@ -112,14 +112,14 @@ func (h *objectCopy) verify(ctx context.Context, copied blob.Info) error {
 	return nil
 }
 
-// sameETag compares what a store calls an object at two times. Some quote an ETag in one answer and
-// not in the other.
+// sameETag compares two ETags of a store. Some servers quote an ETag in one answer and not in the
+// other.
 func sameETag(a, b string) bool {
 	return a == "" || b == "" || strings.Trim(a, `"`) == strings.Trim(b, `"`)
 }
 
-// postponingReader is content on its way: it counts, and puts the day off on which
-// its key is collected.
+// postponingReader is the content of an object during the copy. It counts the bytes, and postpones
+// the collection of the key.
 type postponingReader struct {
 	ctx  context.Context
 	copy *objectCopy
@@ -138,8 +138,8 @@ func (p *postponingReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// whilePostponing runs do while the key is kept from being collected, for what reads nothing here
-// by which the time that passes would be noticed. The context of do ends when the key is lost.
+// whilePostponing runs do and postpones the collection of the key meanwhile. It is for work that
+// reads nothing here, so that no reader does that. The context of do ends when the key is lost.
 func (h *objectCopy) whilePostponing(ctx context.Context, do func(ctx context.Context) error) error {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
@@ -167,7 +167,7 @@ func (h *objectCopy) whilePostponing(ctx context.Context, do func(ctx context.Co
 	return err
 }
 
-// postpone gives the key more time when half of what it had is over.
+// postpone gives the key more time when half of its time is over.
 func (h *objectCopy) postpone(ctx context.Context) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -10,26 +10,25 @@ import (
 	"larder/internal/vpath"
 )
 
-// RequiredPassword is a password that is asked for.
+// RequiredPassword is a password that protects an entry.
 type RequiredPassword struct {
-	ID       string // what Actor.Unlocked names once it was given
+	ID       string // id in Actor.Unlocked once the password was given
 	Hash     string
-	Settable bool // the actor may set and remove it: its entry's owner, and administrators
+	Settable bool // the actor may set and remove it: the owner of its entry, and administrators
 }
 
-// PasswordGate is what passwords may stand before: a file about to be downloaded, or a folder
-// about to be listed.
+// PasswordGate is a file to download, or a folder to list, with the passwords that protect it.
 type PasswordGate struct {
-	ID      string // of the entry, "" for nothing and for a virtual folder
+	ID      string // of the entry, "" for none and for a virtual folder
 	Path    vpath.Path
 	Folder  bool
 	Exists  bool
-	Outcome access.Outcome // whether the actor gets in with the passwords they have given
-	// the passwords that ask, or would ask somebody else: the nearest entry's, and those of rules
+	Outcome access.Outcome // of the actor with the passwords given so far
+	// passwords that the actor or others need: that of the nearest entry, and those of rules
 	Passwords []RequiredPassword
 }
 
-// PasswordGateOf looks at an entry as the actor stands before it. Fault: NotFound.
+// PasswordGateOf returns the gate of an entry for the actor. Fault: NotFound.
 func (t *Tree) PasswordGateOf(ctx context.Context, a access.Actor, id string) (PasswordGate, error) {
 	n, v, err := t.lookUp(ctx, id)
 	if err != nil {
@@ -38,10 +37,9 @@ func (t *Tree) PasswordGateOf(ctx context.Context, a access.Actor, id string) (P
 	return t.judgeGate(ctx, v, a, &n, n.facts(a), n.folder)
 }
 
-// PasswordGateAt looks at a path as the actor stands before it, whether there is anything or
-// not: what is not there has the locks that it would have, so that neither the locks nor the
-// time that it takes to try them tell about it. A folder that is there only because a mount
-// lies below is one.
+// PasswordGateAt returns the gate of a path for the actor, whether or not the path exists. A
+// missing entry has the passwords that it would have, so that neither the passwords nor the time to
+// check them reveal whether it exists. A virtual folder exists.
 func (t *Tree) PasswordGateAt(ctx context.Context, a access.Actor, p vpath.Path) (PasswordGate, error) {
 	var n node
 	v, err := t.readConsistent(ctx, func(v *ruleset) (version int64, err error) {
@@ -74,13 +72,13 @@ func (t *Tree) judgeGate(ctx context.Context, v *ruleset, a access.Actor, n *nod
 		d.Outcome = e.DecideListing(facts)
 		if d.Outcome == access.Denied && v.policy.Decide(a, facts.ForChildren(), access.Write).
 			Outcome == access.NeedsPassword {
-			d.Outcome = access.NeedsPassword // whoever may put something into it gets to see what is theirs
+			d.Outcome = access.NeedsPassword // an actor who may upload to the folder sees their own files there
 		}
 	} else {
 		d.Outcome = v.policy.Decide(a, facts, access.Download).Outcome
 	}
 	var err error
-	// a password that opens a folder opens it for uploads, too
+	// a password for a folder also allows uploads to it
 	d.Passwords, err = t.passwordsFor(ctx, v, a, n, facts, permissions[:])
 	for i := range d.Passwords {
 		entrys := i == 0 && facts.Password != nil && d.Passwords[i].ID == facts.Password.ID
@@ -90,13 +88,13 @@ func (t *Tree) judgeGate(ctx context.Context, v *ruleset, a access.Actor, n *nod
 	return d, err
 }
 
-// passwordsFor returns the passwords that ask somebody with the actor's rights who has given none,
-// for any of what they would do. Of entries' passwords the nearest asks, and is here for those who
-// need none as well.
+// passwordsFor returns the passwords that an actor with these rights who has given none would be
+// asked for, for any of the permissions. Of the passwords of entries it returns that of the
+// nearest, also for actors who do not need it.
 func (t *Tree) passwordsFor(ctx context.Context, v *ruleset, a access.Actor, n *node, facts access.Target,
 	what []access.Permission) ([]RequiredPassword, error) {
 	a.Unlocked = nil
-	var asking []string // rules, and entries above that are not the nearest, whose ids no rule has
+	var asking []string // rules; and entries further up, whose ids no rule has
 	for _, target := range []access.Target{facts, facts.ForChildren()} {
 		for _, p := range what {
 			for _, id := range v.policy.Decide(a, target, p).PasswordIDs {
@@ -139,12 +137,11 @@ func nearestProtected(trail []trailEntry) string {
 	return ""
 }
 
-// maySetPassword decides who sets and removes the password of n: its owner and administrators, by
-// themselves and not through a key, which could open what it can give no password for. Where
-// something is mounted below, it is for administrators alone: else whoever makes a folder at a name
-// that leads to other people's mount could lock them out of it, and whoever owns the folder that
-// protects one could open it. Nor can an owner set one over what belongs to others, who would be
-// locked out of what is theirs. Fault: Forbidden.
+// maySetPassword decides who sets and removes the password of n: its owner and administrators. A
+// key may not, since it could then open what it can give no password for. Where a mount lies below,
+// only administrators may: otherwise the maker of a folder on the path to somebody else's mount
+// could lock that mount, and the owner of the folder that protects a mount could open it. An owner
+// cannot set a password over entries of others either, which would lock them out. Fault: Forbidden.
 func (v *ruleset) maySetPassword(tx *db.Tx, a access.Actor, n *node, sets bool) error {
 	switch {
 	case a.Key != nil:
@@ -167,9 +164,9 @@ func (v *ruleset) maySetPassword(tx *db.Tx, a access.Actor, n *node, sets bool) 
 	return nil
 }
 
-// mayUncover decides who takes something out of the reach of a password, that of the nearest
-// entry on the trail that has one: an actor who has given it, or who may remove it, and so never
-// a key. Fault: PasswordRequired.
+// mayUncover decides who may take an entry out of the reach of a password, that of the nearest
+// entry on the trail that has one: an actor who has given it, or who may remove it, so never a key.
+// Fault: PasswordRequired.
 func (v *ruleset) mayUncover(tx *db.Tx, a access.Actor, trail []trailEntry) error {
 	n, _, err := v.findID(tx, nearestProtected(trail))
 	if err != nil || a.HasUnlocked(n.password) {
@@ -184,11 +181,11 @@ func (v *ruleset) mayUncover(tx *db.Tx, a access.Actor, trail []trailEntry) erro
 
 func passwordNeeded() error {
 	return fault.New(fault.PasswordRequired,
-		"A password protects this where it lies. Give that password before you take it elsewhere. API keys cannot give one.")
+		"A password protects this. Give that password before you move or copy it. API keys cannot give one.")
 }
 
-// MountPasswords returns by mount which password covers what is in it: that of its root, or the
-// nearest above; "" for none. Whether other mounts hide it makes no difference. The caller
+// MountPasswords returns by mount the id of the password that covers its content: that of its root,
+// or of the nearest folder above; "" for none. It does so for hidden mounts as well. The caller
 // holds the tree alone.
 func (t *Tree) MountPasswords(tx *db.Tx) (map[string]string, error) {
 	mounts, err := t.Mounts.TableIn(tx)

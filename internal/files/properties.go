@@ -15,26 +15,26 @@ const (
 	MaxPropertyBytes = 64 << 10 // names and values together
 )
 
-// Property is a dead property of an entry (RFC 4918, section 4): kept for clients,
-// of no meaning here.
+// Property is a dead property of an entry (RFC 4918, section 4): kept for clients, without meaning
+// for the service.
 type Property struct {
 	Namespace, Name string
 	Lang            string // xml:lang, "" for none
 	Value           string // XML
 }
 
-// size is what a property counts for.
+// size is the number of bytes that count for a property.
 func (p *Property) size() int { return len(p.Namespace) + len(p.Name) + len(p.Lang) + len(p.Value) }
 
-// PropertyChange sets a property, or removes it, which does no harm where there is none.
+// PropertyChange sets a property, or removes it; removing a missing one is no error.
 type PropertyChange struct {
 	Property
 	Remove bool
 }
 
-// SetProperties changes the properties of an entry in the order given, all of it or nothing. It
-// takes the permission to update. Faults: NotFound, Forbidden, PasswordRequired, Locked,
-// QuotaExceeded when they become too many or too long.
+// SetProperties changes the properties of an entry in the given order, all or nothing. It needs the
+// permission to update. Faults: NotFound, Forbidden, PasswordRequired, Locked, QuotaExceeded when
+// there are too many or they are too long.
 func (t *Tree) SetProperties(ctx context.Context, a access.Actor, id string, changes []PropertyChange) error {
 	err := t.writeLocked(ctx, false, func(tx *db.Tx) error {
 		n, v, err := t.lookUpTx(tx, id)
@@ -47,7 +47,7 @@ func (t *Tree) SetProperties(ctx context.Context, a access.Actor, id string, cha
 		if err := t.checkUnlocked(tx, a, n.trail); err != nil {
 			return err
 		}
-		there, err := lockEntry(tx, id) // so that nobody else adds to them meanwhile
+		there, err := lockEntry(tx, id) // so that no other transaction adds properties meanwhile
 		if err != nil {
 			return err
 		}
@@ -84,8 +84,8 @@ func (t *Tree) SetProperties(ctx context.Context, a access.Actor, id string, cha
 	return err
 }
 
-// Properties returns the properties of some entries by their ids, in the order of their names. It
-// is not asked who may know.
+// Properties returns the properties of entries by their ids, ordered by name. It checks no
+// permission.
 func (t *Tree) Properties(ctx context.Context, ids []string) (map[string][]Property, error) {
 	return propertiesOf(t.DB.Read(ctx), ids)
 }

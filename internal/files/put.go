@@ -20,24 +20,23 @@ import (
 	"larder/internal/vpath"
 )
 
-// StoredObject is content that lies durable in a store.
+// StoredObject is content that is durable in a store.
 type StoredObject struct {
 	Key  blob.Key
 	Size int64 // bytes
-	// hexadecimal, "" when the service has not hashed the bytes itself: then a job of the type
-	// checksum fills it in
+	// hexadecimal; "" when the service has not hashed the bytes: a checksum job fills it in
 	SHA256   string
-	ETag     string // the store's
+	ETag     string // of the store
 	MimeType string
 }
 
-// Put makes the file inside tx: it is judged again where its folder is by now, missing folders are
-// made, the conflict is settled, the quota is charged (the caller has released its reservation in
-// the same tx), s.Key leaves the garbage list, where it must be since before its bytes were stored
-// (else they could be anybody's to delete), and a replaced object's key enters it. Call it before
-// anything else in tx that locks rows. Faults: those of Place, Conflict when the folder is gone or
-// the collector has taken s.Key already, QuotaExceeded. It may ask for a new transaction
-// (db.Again): return its error as it is, or wrapped.
+// Put makes the file inside tx. It decides again by the present place of the folder, makes missing
+// folders, settles the name conflict, and charges the quota; the caller has released its
+// reservation in the same tx. It takes s.Key off the garbage list, and puts the key of a replaced
+// object on it. s.Key must have been on the list since before its bytes were stored, or anybody
+// could delete them. Call Put before anything else in tx that locks rows. Faults: those of
+// ResolveDestination, Conflict when the folder is gone or the collector has claimed s.Key,
+// QuotaExceeded. It may ask for a new transaction: return its error as it is, or wrapped.
 func (t *Tree) Put(ctx context.Context, tx *db.Tx, a access.Actor, p Destination, s StoredObject) (Entry, error) {
 	if err := tx.LockTree(false); err != nil {
 		return Entry{}, fmt.Errorf("lock the tree: %w", err)
@@ -86,18 +85,18 @@ type putOperation struct {
 	object string // the new object's id
 }
 
-// maxTries bounds how often a change is tried again after another transaction was faster; each time
-// that other one has succeeded.
+// maxTries bounds the attempts of a change when other transactions are faster; each time another
+// one has succeeded.
 const maxTries = 20
 
-// putInto puts the file into n, or into the folders that are missing below it.
+// putInto puts the file into n, or into the missing folders below it.
 func (w *putOperation) putInto(n *node) (Entry, error) {
 	for range maxTries {
 		dir, err := n.requestedPath().Append() // the folder may have moved to where the path is too long
 		if err != nil {
 			return Entry{}, err
 		}
-		if w.rules.covered(n, dir) { // by a mount that has come to lie on a folder that is missing
+		if w.rules.covered(n, dir) { // by a mount that lies on a missing folder by now
 			return Entry{}, fault.New(fault.Conflict,
 				"The folder that the file was meant for lies in another mount now.")
 		}
@@ -142,8 +141,8 @@ func (w *putOperation) putInto(n *node) (Entry, error) {
 	return Entry{}, errors.New("the names in this folder change too often to put a file there")
 }
 
-// checkPrecondition asks whoever puts the file whether what is there is what
-// they expect. Fault: Precondition.
+// checkPrecondition asks the caller whether the existing entry is the one that they expect. Fault:
+// Precondition.
 func (w *putOperation) checkPrecondition(there *row) error {
 	if w.dest.Precondition == nil {
 		return nil
@@ -151,8 +150,8 @@ func (w *putOperation) checkPrecondition(there *row) error {
 	return w.dest.Precondition(etag(there.content))
 }
 
-// changedTrail is the way to what changes: the file whose content is replaced, or else the folder
-// that gets one more.
+// changedTrail is the trail to the entry that changes: the file whose content is replaced, or else
+// the folder that gets a new member.
 func (w *putOperation) changedTrail(n *node, there *row) []trailEntry {
 	if there.id != "" && !there.folder && w.dest.Conflict == Replace {
 		return append(slices.Clip(n.trail), trailEntry{id: there.id})
@@ -160,7 +159,7 @@ func (w *putOperation) changedTrail(n *node, there *row) []trailEntry {
 	return n.trail
 }
 
-// countFolders makes what is missing below n, and moves n down to the last of it.
+// makeMissingFolders makes the missing folders below n, and moves n down to the last of them.
 func (w *putOperation) makeMissingFolders(n *node) error {
 	for len(n.missing) > 0 {
 		name := n.missing[0]
@@ -172,7 +171,7 @@ func (w *putOperation) makeMissingFolders(n *node) error {
 		if err != nil {
 			return err
 		}
-		if !done { // somebody else was faster
+		if !done { // another transaction was faster
 			if err := quota.CreditFolders(w.tx, made.owner, 1); err != nil {
 				return err
 			}
@@ -180,7 +179,7 @@ func (w *putOperation) makeMissingFolders(n *node) error {
 				return err
 			}
 			if !made.folder {
-				return fault.New(fault.NotFound, "A file lies where a folder is meant.")
+				return fault.New(fault.NotFound, "There is a file where a folder is expected.")
 			}
 		}
 		n.row, n.path, n.missing = made, n.path.Child(name), n.missing[1:]
@@ -190,10 +189,10 @@ func (w *putOperation) makeMissingFolders(n *node) error {
 	return nil
 }
 
-// insert makes the new file, unless its name has been taken meanwhile.
+// insert makes the new file, unless its name was taken meanwhile.
 func (w *putOperation) insert(n *node, name vpath.Name) (e Entry, done bool, err error) {
 	target := n.newTarget(w.actor, n.path.Child(name))
-	if name != w.dest.Name { // the name with a number may be denied where the other was not
+	if name != w.dest.Name { // the numbered name may be denied where the requested one was not
 		if err := w.rules.allow(w.actor, target, access.Write); err != nil {
 			return Entry{}, false, err
 		}
@@ -210,10 +209,10 @@ func (w *putOperation) insert(n *node, name vpath.Name) (e Entry, done bool, err
 	return w.rules.entry(w.actor, &r, childTarget(n.facts(w.actor), w.actor, &r)), true, nil
 }
 
-// replace gives the file there the new content, unless it has changed meanwhile. Its
-// owner pays the difference.
+// replace gives the existing file the new content, unless it has changed meanwhile. The owner is
+// charged the difference.
 func (w *putOperation) replace(n *node, there row) (e Entry, done bool, err error) {
-	if there.owner != w.actor.UserID { // else the row of the quota is locked already
+	if there.owner != w.actor.UserID { // else the quota row is locked already
 		if claimed, err := w.lockOwner(w.tx, &there); err != nil || !claimed {
 			return Entry{}, false, err
 		}
@@ -237,11 +236,12 @@ func (w *putOperation) replace(n *node, there row) (e Entry, done bool, err erro
 	return w.rules.entry(w.actor, &r, childTarget(n.facts(w.actor), w.actor, &r)), true, nil
 }
 
-// freeNumberedName returns a name with a number that nothing has: the first that doubling finds
-// free, then the lowest that halving back finds. With a gap in the numbers this need not be the
-// lowest of all, but it stays cheap among thousands of files of one name.
+// freeNumberedName returns a free name with a number: it doubles the number until one is free, and
+// then bisects down to the lowest free one. With gaps in the numbers the result need not be the
+// lowest of all, but the search stays cheap among thousands of files of one name.
 func (w *putOperation) freeNumberedName(n *node) (vpath.Name, error) {
-	if _, err := lockEntry(w.tx, n.id); err != nil { // or many at once would run after the same number again and again
+	// else concurrent uploads would try the same numbers again and again
+	if _, err := lockEntry(w.tx, n.id); err != nil {
 		return "", err
 	}
 	taken := func(number int) (bool, error) {
@@ -275,12 +275,13 @@ func (w *putOperation) freeNumberedName(n *node) (vpath.Name, error) {
 	return numbered(w.dest.Name, high), nil
 }
 
-// freeNumberedName puts a number before the extension of a name: `cat (1).jpg`. A name that grows
-// too long is shortened before it.
+// numbered puts a number before the extension of a name: `cat (1).jpg`. It shortens a stem that
+// makes the name too long.
 func numbered(name vpath.Name, number int) vpath.Name {
 	ext := path.Ext(string(name))
 	stem := strings.TrimSuffix(string(name), ext)
-	if stem == "" || utf8.RuneCountInString(ext) > 32 { // `.profile` has no extension, nor has a sentence with a dot
+	// `.profile` has no extension, and neither has a sentence with a dot
+	if stem == "" || utf8.RuneCountInString(ext) > 32 {
 		stem, ext = string(name), ""
 	}
 	suffix := fmt.Sprintf(" (%d)", number)
@@ -289,7 +290,7 @@ func numbered(name vpath.Name, number int) vpath.Name {
 		stem = string(runes[:room])
 	}
 	out, err := vpath.ParseName(strings.TrimRight(stem, " ") + suffix + ext)
-	if err != nil { // cutting a name can leave what is not a name any more
+	if err != nil { // a shortened name may not be a valid name
 		return vpath.Name("file" + suffix)
 	}
 	return out

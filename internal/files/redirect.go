@@ -10,17 +10,16 @@ import (
 	"larder/internal/provider"
 )
 
-// redirectLifetime is how long the address lasts that a request is sent on to (docs/decisions.md:
-// Stores that clients reach).
+// redirectLifetime is the validity of the address that a request is redirected to
+// (docs/decisions.md: Stores that clients reach).
 const redirectLifetime = 5 * time.Minute
 
-// RedirectTerms says on what terms bytes may come from where they are stored, past the service.
+// RedirectTerms are the conditions under which a store may deliver bytes to a client directly.
 type RedirectTerms struct {
-	Type, Disposition string // that the answer must have
-	// it may do without: whatever headers somebody else's server gives these
-	// bytes, they are harmless
+	Type, Disposition string // headers of the response
+	// any headers that the other server sends are harmless for these bytes
 	AnyHeaders bool
-	HTTPSOnly  bool // by https only, since that is how the page came which asks
+	HTTPSOnly  bool // only by https, since the page that asks came by https
 }
 
 func (o RedirectTerms) accepts(address string) bool {
@@ -31,15 +30,16 @@ func (o RedirectTerms) getOptions(lasts time.Duration) blob.GetOptions {
 	return blob.GetOptions{TTL: lasts, ContentType: o.Type, Disposition: o.Disposition}
 }
 
-// RedirectAddress is where who may have the content is sent for it: the address of what is public
-// under the publicDomain of its provider, else one that the store lets anybody use for some
-// minutes. It is "" where the service sends the bytes itself: unless the provider's flag redirect
-// is on. The store was asked whether it has the content, save for a publicDomain, which answers
-// also while the store does not. Fault: Unavailable.
+// RedirectAddress returns the address to which a client that may have the content is redirected.
+// For public content that is its address under the publicDomain of the provider, else an address
+// that the store signs for some minutes. It returns "" where the service sends the bytes itself,
+// which is always so unless the provider's flag redirect is on. It checks that the store has the
+// content, except for a publicDomain, which may answer while the store does not. Fault:
+// Unavailable.
 func (o contentHandle) RedirectAddress(ctx context.Context, terms RedirectTerms) (string, error) {
 	p, err := o.tree.Providers.ByIDAt(ctx, o.version, o.provider)
 	if fault.Is(err, fault.NotFound) {
-		return "", nil // which is told when it is opened
+		return "", nil // reported when the content is opened
 	}
 	if err != nil || !p.Redirect || !p.Presigns() {
 		return "", err
@@ -55,9 +55,9 @@ func (o contentHandle) RedirectAddress(ctx context.Context, terms RedirectTerms)
 	return address, o.Check(ctx)
 }
 
-// presign is an address of the store's own, "" when it gives none on these terms. The key of what
-// not everybody may have is not shown to anybody where a publicDomain answers whoever knows it:
-// what ends after minutes, or after one use, would not end.
+// presign returns an address signed by the store, "" when the store signs none on these terms. It
+// never shows the key of content that is not public where a publicDomain serves every key: access
+// that should end after minutes, or after one use, would not end.
 func (o contentHandle) presign(ctx context.Context, p provider.Provider, terms RedirectTerms,
 	lasts time.Duration) (string, error) {
 	if p.PublicDomain != "" && !o.guestReadable {
@@ -78,19 +78,20 @@ func (o contentHandle) presign(ctx context.Context, p provider.Provider, terms R
 	return address, nil
 }
 
-// Presigner makes pre-signed addresses of what CopyLinks has judged, for one request: what it
-// learned of a provider it does not ask again.
+// Presigner makes pre-signed addresses for the entries that CopyLinks has judged, for one request:
+// it asks about each provider once.
 type Presigner struct {
 	tree      *Tree
-	reachable map[string]bool // by provider: clients can be sent there
+	reachable map[string]bool // by provider: clients can reach it
 }
 
-// Presigner returns one.
+// Presigner returns a Presigner.
 func (t *Tree) Presigner() *Presigner { return &Presigner{tree: t, reachable: map[string]bool{}} }
 
-// Address returns an address by which the store gives out the file of a link to anybody for as long
-// as it lasts, "" where that is not possible or not right: no store of the kind, none that clients
-// reach, a password or an address rule that covers the file. Nobody can end it before its time.
+// Address returns an address at which the store gives the file of a link to anybody until lasts is
+// over. It is "" where that is not possible or not allowed: the store signs no addresses, clients
+// cannot reach it, or a password or an address rule covers the file. Such an address cannot be
+// revoked.
 func (s *Presigner) Address(ctx context.Context, link CopyLink, terms RedirectTerms,
 	lasts time.Duration) (string, error) {
 	o := link.handle
@@ -113,7 +114,7 @@ func (s *Presigner) Address(ctx context.Context, link CopyLink, terms RedirectTe
 		return "", nil
 	}
 	address, err := o.presign(ctx, p, terms, lasts)
-	if fault.Is(err, fault.Unavailable) { // the gateway will say so to who comes
+	if fault.Is(err, fault.Unavailable) { // the gateway reports it to the visitor
 		return "", nil
 	}
 	return address, err

@@ -10,29 +10,29 @@ import (
 	"larder/internal/quota"
 )
 
-// Delete removes a file, or a folder with all that is in it, and gives back the quota of everybody
-// who owns something there. It returns the number of entries, the folder included, and the bytes of
-// its files. A folder is out of reach at once, whatever its size; its rows and objects go later. It
-// takes the permission to delete; for a folder, all through it. Faults: NotFound, Forbidden,
-// PasswordRequired, Conflict for a mount's root and what is above one.
+// Delete removes a file, or a folder with everything in it, and credits the quota of every owner.
+// It returns the number of entries, including the folder, and the bytes of the files. A folder of
+// any size is out of reach at once; the collector deletes its rows and objects later. It needs the
+// permission to delete; for a folder on everything in it. Faults: NotFound, Forbidden,
+// PasswordRequired, Conflict for the root of a mount and for a folder above one.
 func (t *Tree) Delete(ctx context.Context, a access.Actor, id string) (rows, bytes int64, err error) {
 	gone, err := t.delete(ctx, a, id, nil, nil)
 	return gone.rows, gone.bytes, err
 }
 
-// DeleteIf is Delete of what is still what was meant.
+// DeleteIf is Delete with a precondition.
 func (t *Tree) DeleteIf(ctx context.Context, a access.Actor, id string, precondition Precondition) error {
 	_, err := t.delete(ctx, a, id, nil, precondition)
 	return err
 }
 
-// deletion is what one deletion took away.
+// deletion is the result of one deletion.
 type deletion struct {
 	rows, bytes int64
-	alsoDeleted []string // those that were asked about and lay in the folder
+	alsoDeleted []string // those of the other ids of the batch that were in the folder
 }
 
-// delete is Delete, which also tells what else of a batch went with the folder.
+// delete is Delete; it also returns which other ids of a batch were in the folder.
 func (t *Tree) delete(ctx context.Context, a access.Actor, id string, others []string,
 	precondition Precondition) (gone deletion, err error) {
 	folder, err := isFolder(t.DB.Read(ctx), id)
@@ -83,8 +83,8 @@ func (t *Tree) delete(ctx context.Context, a access.Actor, id string, others []s
 	return gone, nil
 }
 
-// checkHomeStays refuses to delete the actor's own home, or a folder that the home
-// lies in. Fault: Conflict.
+// checkHomeStays refuses to delete the actor's own home, or a folder that contains it. Fault:
+// Conflict.
 func (v *ruleset) checkHomeStays(tx *db.Tx, a access.Actor, n *node) error {
 	if a.HomeID == "" || !n.folder {
 		return nil
@@ -99,7 +99,7 @@ func (v *ruleset) checkHomeStays(tx *db.Tx, a access.Actor, n *node) error {
 
 // remove deletes a file.
 func (t *Tree) remove(tx *db.Tx, r *row) (rows, bytes int64, err error) {
-	if err := quota.Lock(tx, r.owner); err != nil { // before the file, as whoever puts one there does
+	if err := quota.Lock(tx, r.owner); err != nil { // before the file, in the same order as uploads
 		return 0, 0, err
 	}
 	gone, err := deleteFile(tx, r)
@@ -118,7 +118,7 @@ func (t *Tree) remove(tx *db.Tx, r *row) (rows, bytes int64, err error) {
 	return 1, gone.size, quota.Credit(tx, gone.owner, gone.size, 1)
 }
 
-// moveSubtreeToGraveyard hangs a folder below the graveyard.
+// moveSubtreeToGraveyard moves a folder below the graveyard.
 func (t *Tree) moveSubtreeToGraveyard(tx *db.Tx, r *row) (rows, bytes int64, err error) {
 	folders, sums, err := sumBelow(tx, r.id)
 	if err != nil {
@@ -135,7 +135,7 @@ func (t *Tree) moveSubtreeToGraveyard(tx *db.Tx, r *row) (rows, bytes int64, err
 	return rows, bytes, t.relocate(tx, r, graveyard, hiddenName(r.id), r.updated)
 }
 
-// creditOwners credits the quotas of those who own what goes with a folder.
+// creditOwners credits the quotas of the owners of the deleted entries.
 func creditOwners(tx *db.Tx, sums []ownerTotals) error {
 	for _, s := range sums {
 		if s.files > 0 {

@@ -7,13 +7,13 @@ import (
 	"larder/internal/quota"
 )
 
-// What is moved or copied over something replaces it (RFC 4918, sections 9.8.4 and 9.9.3). A file
-// that comes over a file gives it its content, as an upload does that replaces one: the file that
-// is there stays the same, with its owner, who pays the difference, its link, its shares and its
-// password, so that nothing protected opens by being replaced; this takes the permission to update
-// it. Everything else is deleted before, which takes the permission to delete.
+// A move or copy over an existing entry replaces it (RFC 4918, sections 9.8.4 and 9.9.3). A file
+// over a file replaces the content, as an upload does. The existing file keeps its id, its owner,
+// who is charged the difference, its link, its shares and its password, so that replacing it never
+// removes protection. This needs the permission to update the existing file. Any other existing
+// entry is deleted first, which needs the permission to delete it.
 
-// judgeExisting looks for what is to be replaced and decides whether that may be. Faults:
+// judgeExisting looks up the entry to be replaced and decides whether that is allowed. Faults:
 // Forbidden, PasswordRequired, Conflict, Locked.
 func (m *moveOperation) judgeExisting() (err error) {
 	if !m.replace || !m.dest.isFolder() {
@@ -33,7 +33,8 @@ func (m *moveOperation) judgeExisting() (err error) {
 		if err := m.rules.allow(m.actor, facts, access.Update); err != nil {
 			return err
 		}
-		// The source's content gets the password of what is there, if that has its own.
+		// The content of the source comes under the password of the existing file, if that has its
+		// own.
 		if m.existing.password != "" && !samePassword(m.source.facts(m.actor).Password, facts.Password) {
 			if err := m.rules.mayUncover(m.tx, m.actor, m.source.trail); err != nil {
 				return err
@@ -56,13 +57,13 @@ func (m *moveOperation) judgeExisting() (err error) {
 	return m.checkRemovable(m.tx, m.actor, &there)
 }
 
-// replacesContent reports whether a file comes over a file.
+// replacesContent reports whether a file replaces the content of a file.
 func (m *moveOperation) replacesContent() bool {
 	return m.existing.id != "" && !m.existing.folder && !m.source.folder
 }
 
-// checkUnlockedTarget refuses another member in the folder while a lock forbids it; a file that
-// comes over a file is none. Fault: Locked.
+// checkUnlockedTarget refuses a new member of the folder while a lock forbids it; a replaced file
+// is not a new member. Fault: Locked.
 func (m *moveOperation) checkUnlockedTarget() error {
 	if m.replacesContent() {
 		return nil
@@ -70,7 +71,7 @@ func (m *moveOperation) checkUnlockedTarget() error {
 	return m.checkUnlocked(m.tx, m.actor, m.dest.trail)
 }
 
-// apply gives the source its place.
+// apply puts the source in its place.
 func (m *moveOperation) apply() error {
 	if err := m.endLocks(m.tx, &m.source.row); err != nil {
 		return err
@@ -84,7 +85,7 @@ func (m *moveOperation) apply() error {
 	return m.relocate(m.tx, &m.source.row, m.dest.id, m.name, m.source.updated)
 }
 
-// deleteExisting deletes what has the name.
+// deleteExisting deletes the entry that has the name.
 func (m *moveOperation) deleteExisting() (err error) {
 	if m.existing.id == "" {
 		return nil
@@ -101,8 +102,8 @@ func (m *moveOperation) deleteExisting() (err error) {
 	return err
 }
 
-// replaceContentByMove gives the file there the source's content and takes the source away, whose
-// reference to its object goes along.
+// replaceContentByMove gives the existing file the content of the source and deletes the source;
+// the reference to the object moves along.
 func (m *moveOperation) replaceContentByMove() error {
 	if err := m.copySourcePassword(m.existing.id); err != nil {
 		return err
@@ -130,7 +131,8 @@ func (m *moveOperation) replaceContentByMove() error {
 	return nil
 }
 
-// replaceContent gives the file there the source's content. Its owner pays the difference.
+// replaceContent gives the existing file the content of the source. The owner of the existing file
+// is charged the difference.
 func (m *moveOperation) replaceContent() error {
 	r := m.existing
 	r.size, r.mimeType, r.object, r.updated = m.source.size, m.source.mimeType, m.source.object, m.nowMs()
@@ -147,8 +149,8 @@ func (m *moveOperation) replaceContent() error {
 	return quota.Charge(m.tx, m.existing.owner, r.size-m.existing.size, 0)
 }
 
-// copySourcePassword gives an entry the source's own password, unless it has one, so that nothing
-// opens by being moved or copied.
+// copySourcePassword gives an entry the source's own password, unless it has one, so that a move or
+// copy never removes protection.
 func (m *moveOperation) copySourcePassword(to string) error {
 	if m.source.password == "" || m.existing.id == to && m.existing.password != "" {
 		return nil

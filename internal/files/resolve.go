@@ -11,7 +11,7 @@ import (
 	"larder/internal/vpath"
 )
 
-// row is an entry as it is stored, with where its content lies.
+// row is an entry as it is stored, with the location of its content.
 type row struct {
 	id, parent string // parent is "" for a root
 	name       string
@@ -28,34 +28,34 @@ type row struct {
 
 	provider string
 	key      blob.Key
-	content  string // the same for all objects that were copied from one another
+	content  string // equal for all objects that were copied from one another
 }
 
-// trailEntry is one entry on the way from a mount's root down to an entry.
+// trailEntry is one entry on the way from the root of a mount down to an entry.
 type trailEntry struct {
 	id, owner string
 	password  string // id of its password, "" for none
 }
 
-// node is an entry that was found in the tree.
+// node is an entry found in the tree.
 type node struct {
 	row
 	mount   mount.Mount
 	path    vpath.Path
-	trail   []trailEntry // from the top of the tree, through all mounts on the way, down to the entry itself
-	missing []vpath.Name // by path: the names asked for below the entry, which is then the deepest that exists
+	trail   []trailEntry // from the top of the tree, through all mounts, down to the entry itself
+	missing []vpath.Name // by path: requested names below the entry, which is then the deepest that exists
 }
 
-// addMountOn reports whether the path that was asked for lies in a mount.
+// mounted reports whether a mount covers the requested path.
 func (n *node) mounted() bool { return n.mount.ID != "" }
 
-// exists reports whether what was asked for is there.
+// exists reports whether the requested entry exists.
 func (n *node) exists() bool { return n.id != "" && len(n.missing) == 0 }
 
-// isFolder reports whether what was asked for is there and a folder.
+// isFolder reports whether the requested entry exists and is a folder.
 func (n *node) isFolder() bool { return n.exists() && n.folder }
 
-// requestedPath returns the path that was asked for.
+// requestedPath returns the requested path.
 func (n *node) requestedPath() vpath.Path {
 	p := n.path
 	for _, name := range n.missing {
@@ -64,8 +64,8 @@ func (n *node) requestedPath() vpath.Path {
 	return p
 }
 
-// target returns the facts about the entry; with names missing, those about what was asked for, as
-// if it were to be made.
+// target returns the facts about the entry; with missing names, those about the requested entry as
+// if it were about to be made.
 func (n *node) target(a access.Actor) access.Target {
 	if len(n.missing) > 0 {
 		return n.newTarget(a, n.requestedPath())
@@ -73,7 +73,7 @@ func (n *node) target(a access.Actor) access.Target {
 	return n.facts(a)
 }
 
-// facts returns the facts about the entry that exists.
+// facts returns the facts about the existing entry.
 func (n *node) facts(a access.Actor) access.Target {
 	t := access.Target{Path: n.path, MountID: n.mount.ID, OwnerID: n.owner}
 	for i, l := range n.trail {
@@ -90,15 +90,14 @@ func (n *node) facts(a access.Actor) access.Target {
 	return t
 }
 
-// newTarget returns the facts about something that is to come into being at path,
-// below the folder n.
+// newTarget returns the facts about an entry that is about to be made at path, below the folder n.
 func (n *node) newTarget(a access.Actor, path vpath.Path) access.Target {
 	t := n.facts(a).ForChildren()
 	t.Path = path
 	return t
 }
 
-// childTarget returns the facts about an entry directly in the folder whose facts are t.
+// childTarget returns the facts about an entry directly in the folder with the facts t.
 func childTarget(t access.Target, a access.Actor, r *row) access.Target {
 	t = t.ForChildren()
 	t.Path = t.Path.Child(vpath.Name(r.name))
@@ -110,7 +109,7 @@ func childTarget(t access.Target, a access.Actor, r *row) access.Target {
 	return t
 }
 
-// find resolves a path: the deepest entry on it that exists, and what is missing. Without a mount
+// find resolves a path to the deepest existing entry on it and the missing names. Without a mount
 // the node is empty.
 func (v *ruleset) find(q db.Querier, p vpath.Path) (n node, version int64, err error) {
 	m, found := v.mounts.Resolve(p)
@@ -130,10 +129,10 @@ func (v *ruleset) find(q db.Querier, p vpath.Path) (n node, version int64, err e
 	return n, version, err
 }
 
-// addOuterTrail puts before the trail of n what lies over its mount's root: the way to the
-// mount's path, in the mounts that cover it. So a password on a folder covers what is mounted
-// below it too, and a home holds it. It costs a query for each mount that lies in another;
-// version becomes the newest read.
+// addOuterTrail prepends the folders above the root of its mount to the trail of n: those on the
+// mount's path, in the mounts that cover it. So the password of a folder also covers mounts below
+// it, and a home includes them. It costs one query for each mount that lies in another one; version
+// becomes the newest one read.
 func (v *ruleset) addOuterTrail(q db.Querier, n *node, version *int64) error {
 	if n.mount.Path.IsRoot() {
 		return nil
@@ -150,18 +149,19 @@ func (v *ruleset) addOuterTrail(q db.Querier, n *node, version *int64) error {
 	return nil
 }
 
-// findID looks an entry up; the node does not exist when there is none, or none that
-// a path leads to.
+// findID looks up an entry by its id. The node does not exist when there is no such entry, or no
+// path leads to it.
 func (v *ruleset) findID(q db.Querier, id string) (n node, version int64, err error) {
 	return v.findUpwards(q, byEntry, id)
 }
 
-// findByLink looks up the entry that a permanent link is for.
+// findByLink looks up the entry of a permanent link.
 func (v *ruleset) findByLink(q db.Querier, linkID string) (n node, version int64, err error) {
 	return v.findUpwards(q, byLink, linkID)
 }
 
-// findUpwards climbs, and places what was found in the mount that its root belongs to.
+// findUpwards looks up an entry with its ancestors, and determines the mount and the path from
+// their root.
 func (v *ruleset) findUpwards(q db.Querier, start, id string) (node, int64, error) {
 	c, err := climb(q, start, id)
 	if err != nil || c.id == "" {
@@ -181,8 +181,8 @@ func (v *ruleset) findUpwards(q db.Querier, start, id string) (node, int64, erro
 	return node{}, c.version, nil
 }
 
-// parseTrail reads what the queries put together: `id,owner;` for each level, `id,owner!password;`
-// where there is a password.
+// parseTrail parses the trail that the queries concatenate: `id,owner;` for each level,
+// `id,owner!password;` where there is a password.
 func parseTrail(s string) []trailEntry {
 	if s == "" {
 		return nil
@@ -196,7 +196,7 @@ func parseTrail(s string) []trailEntry {
 	return levels
 }
 
-// within reports whether the entry lies below id or is it.
+// within reports whether the entry is id or lies below it.
 func (n *node) within(id string) bool {
 	return slices.ContainsFunc(n.trail, func(l trailEntry) bool { return l.id == id })
 }

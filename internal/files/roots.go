@@ -11,7 +11,7 @@ import (
 )
 
 // InsertRoot makes the root entry of a mount that is about to be made, and returns its id. name is
-// what it is called in the database; nobody sees it.
+// the name in the database; nobody sees it.
 func (t *Tree) InsertRoot(tx *db.Tx, ownerID, name string) (id string, err error) {
 	r := row{id: t.IDs.UUID(), name: name, folder: true, owner: ownerID}
 	if _, err := t.insertUnlimited(tx, &r); err != nil {
@@ -20,8 +20,8 @@ func (t *Tree) InsertRoot(tx *db.Tx, ownerID, name string) (id string, err error
 	return r.id, nil
 }
 
-// InsertFolder makes a folder without asking for permission, and returns
-// its id. Fault: AlreadyExists.
+// InsertFolder makes a folder without checking permissions, and returns its id. Fault:
+// AlreadyExists.
 func (t *Tree) InsertFolder(tx *db.Tx, parentID string, name vpath.Name, ownerID string) (id string, err error) {
 	r := row{id: t.IDs.UUID(), parent: parentID, name: string(name), folder: true, owner: ownerID}
 	done, err := t.insertUnlimited(tx, &r)
@@ -34,8 +34,8 @@ func (t *Tree) InsertFolder(tx *db.Tx, parentID string, name vpath.Name, ownerID
 	return r.id, nil
 }
 
-// insertUnlimited is insertEntry for a folder that the service makes for its owner: it counts, and
-// is never refused for their quota.
+// insertUnlimited is insertEntry for a folder that the service makes for its owner: the folder
+// counts in the quota, and is never refused because of it.
 func (t *Tree) insertUnlimited(tx *db.Tx, r *row) (done bool, err error) {
 	if done, err = t.insertEntry(tx, r); err != nil || !done {
 		return done, err
@@ -43,15 +43,15 @@ func (t *Tree) insertUnlimited(tx *db.Tx, r *row) (done bool, err error) {
 	return true, quota.CreditFolders(tx, r.owner, -1)
 }
 
-// HomesPath is where homes are made.
+// HomesPath is the path of the folder in which homes are made.
 var HomesPath = vpath.Root.Child("home")
 
-// InsertHome makes /home/<username> for a new account, or <username>-2 and so on when that exists
-// or a mount lies there or below, and returns its id and path; /home itself is made when it is
-// missing. Nobody's permission is asked. private tells of the folders that /home lies in, through
-// all mounts, and /home itself, whether somebody has rights to all that is in one: then no home
-// is made. Faults: Invalid, NotFound when no mount covers /home or it is private, Conflict when
-// /home is a file.
+// InsertHome makes /home/<username> for a new account, and returns its id and path. It takes
+// <username>-2 and so on when that name exists, or a mount lies at the path or below. It makes
+// /home itself when that is missing, and checks no permission. private reports whether somebody has
+// rights to everything in one of the folders that it gets: those that /home lies in, through all
+// mounts, and /home itself. No home is made then. Faults: Invalid, NotFound when no mount covers
+// /home or it is private, Conflict when /home is a file.
 func (t *Tree) InsertHome(
 	ctx context.Context, tx *db.Tx, username, ownerID string, private func(folders []string) (bool, error),
 ) (id string, p vpath.Path, err error) {
@@ -62,7 +62,7 @@ func (t *Tree) InsertHome(
 	if err := tx.LockTree(false); err != nil {
 		return "", vpath.Path{}, fmt.Errorf("lock the tree: %w", err)
 	}
-	mounts, err := t.Mounts.TableIn(tx) // not from memory: the mount may have been made in this very transaction
+	mounts, err := t.Mounts.TableIn(tx) // not from the cache: this transaction may have made the mount
 	if err != nil {
 		return "", vpath.Path{}, err
 	}
@@ -80,7 +80,7 @@ func (t *Tree) InsertHome(
 		return "", vpath.Path{}, err
 	} else if is {
 		return "", vpath.Path{}, fault.New(fault.NotFound,
-			"/home lies in somebody's home, so that no other can be made there.")
+			"/home is in the home of an account, so that no other home can be made there.")
 	}
 	for _, missing := range n.missing {
 		r := row{id: t.IDs.UUID(), parent: n.id, name: string(missing), folder: true, owner: n.owner}
@@ -88,7 +88,7 @@ func (t *Tree) InsertHome(
 		if err != nil {
 			return "", vpath.Path{}, err
 		}
-		if !done { // another account came at the same time
+		if !done { // another account was made at the same time
 			if r, err = childNamed(tx, n.id, missing); err != nil {
 				return "", vpath.Path{}, err
 			}
@@ -102,7 +102,7 @@ func (t *Tree) InsertHome(
 		}
 		r := row{id: t.IDs.UUID(), parent: n.id, name: string(numbered), folder: true, owner: ownerID}
 		p := HomesPath.Child(numbered)
-		if v.occupied(&n, p) { // a home holds what is mounted in it: nobody is given what was there before them
+		if v.occupied(&n, p) { // a home includes the mounts in it: a new account must not get existing ones
 			continue
 		}
 		if done, err := t.insertUnlimited(tx, &r); done || err != nil {

@@ -7,19 +7,19 @@ import (
 	"larder/internal/db"
 )
 
-// permissions are all six, one by one.
+// permissions are all six permissions.
 var permissions = [...]access.Permission{access.Read, access.Write, access.Update, access.Delete, access.Share,
 	access.Download}
 
-// affectsVisibility reports whether a rule about p keeps something from being seen.
+// affectsVisibility reports whether a rule about p can hide an entry or its content.
 func affectsVisibility(p access.Permission) bool { return p == access.Read || p == access.Download }
 
-// checkRulesKept refuses a new place or name that would shed a rule (abuse case C26): whoever may
-// take something away need not be allowed to see it, and must not get to see it by taking it to
-// where they may. to are the facts at the new place. Fault: Forbidden.
+// checkRulesKept refuses a new path or name at which a rule would lose its effect (abuse case C26).
+// An actor may have the permission to move an entry without the permission to see it, and must not
+// gain the latter by moving it. to are the facts at the new path. Fault: Forbidden.
 //
-// A key is held against its owner's rights too, since it is the owner who finds the thing at the
-// new place; no password that was given counts for a key. Passwords of entries are for mayUncover.
+// For a key it also checks the rights of the owner, who finds the entry at the new path; passwords
+// that were given do not count for a key. mayUncover handles passwords of entries.
 func (v *ruleset) checkRulesKept(tx *db.Tx, a access.Actor, n *node, from, to access.Target) error {
 	from.Password, from.PasswordAbove, to.Password, to.PasswordAbove = nil, nil, nil, nil
 	to.OwnerID = n.owner
@@ -40,8 +40,8 @@ func (v *ruleset) checkRulesKept(tx *db.Tx, a access.Actor, n *node, from, to ac
 	return nil
 }
 
-// widens reports whether what was decided after lets in somebody who was kept out before: with no
-// password, or with another one of a rule.
+// widens reports whether the second verdict admits an actor whom the first one kept out: without a
+// password, or with a password of another rule.
 func widens(before, after access.Verdict) bool {
 	switch {
 	case before.Outcome == access.Allowed || after.Outcome == access.Denied:
@@ -53,10 +53,10 @@ func widens(before, after access.Verdict) bool {
 		func(id string) bool { return !slices.Contains(before.PasswordIDs, id) })
 }
 
-// checkRuleKept is keeps for one permission. A file must not gain what hides, even by a rule's
-// password, nor anything that a rule withholds. Of a folder all must be open to the actor,
-// whatever the new place is like, since it can be like the old one in part; and what a rule
-// withholds in it must stay withheld.
+// checkRuleKept is checkRulesKept for one permission. A file must not gain a permission to see it,
+// not even by a rule's password, nor any permission that a rule withholds. In a folder the actor
+// needs permissions on everything, whatever the new path is like, since part of it can be like the
+// old one; and permissions that a rule withholds in it must stay withheld.
 func (v *ruleset) checkRuleKept(tx *db.Tx, a access.Actor, n *node, from, to access.Target, p access.Permission) error {
 	if !n.folder {
 		before, after := v.policy.Decide(a, from, p), v.policy.Decide(a, to, p)

@@ -7,24 +7,24 @@ import (
 	"larder/internal/db"
 )
 
-// SharePermissions is an entry as somebody stands before it who shares it with others.
+// SharePermissions says what the actor may do to share an entry with others.
 type SharePermissions struct {
 	Entry    Entry                 // with the actor's permissions
-	Password *access.EntryPassword // whose password stands before the content, nil for none
+	Password *access.EntryPassword // password that covers the content, nil for none
 	Read     access.Outcome        // what the actor may do
 	Share    access.Outcome
 	Download access.Outcome
 }
 
-// sharingRequires is what a share is made of.
+// sharingRequires are the permissions that a share needs.
 var sharingRequires = []access.Permission{access.Read, access.Share, access.Download}
 
-// Denied reports whether the actor may not share the entry, whatever passwords they give: what they
-// may not even see they cannot show.
+// Denied reports whether the actor may not share the entry, whatever passwords they give. An entry
+// that they may not see cannot be shared.
 func (s *SharePermissions) Denied() bool { return s.Read == access.Denied || s.Share == access.Denied }
 
-// NeedsPassword reports whether a password stands between the actor and what they would show. That
-// of an entry asks its owner as well: it is others who come through a share.
+// NeedsPassword reports whether a password keeps the actor from showing the content. The password
+// of an entry is required from the owner as well, since visitors use the share.
 func (s *SharePermissions) NeedsPassword(a access.Actor) bool {
 	for _, outcome := range []access.Outcome{s.Read, s.Share, s.Download} {
 		if outcome == access.NeedsPassword {
@@ -34,7 +34,7 @@ func (s *SharePermissions) NeedsPassword(a access.Actor) bool {
 	return s.Password != nil && !a.HasUnlocked(s.Password.ID)
 }
 
-// SharePermissions looks at what was found as the actor stands before it. Fault: NotFound.
+// SharePermissions returns what the actor may do with the entry. Fault: NotFound.
 func (f *FoundEntry) SharePermissions(a access.Actor) (SharePermissions, error) {
 	if !f.node.exists() {
 		return SharePermissions{}, noEntry()
@@ -42,7 +42,7 @@ func (f *FoundEntry) SharePermissions(a access.Actor) (SharePermissions, error) 
 	return f.rules.judgeSharing(a, &f.node), nil
 }
 
-// SharePasswords returns the passwords that would ask the visitors of a share of the actor's, given
+// SharePasswords returns the passwords that protect a share of the actor's from its visitors, given
 // or not. Fault: NotFound.
 func (f *FoundEntry) SharePasswords(ctx context.Context, a access.Actor) ([]RequiredPassword, error) {
 	if !f.node.exists() {
@@ -51,8 +51,8 @@ func (f *FoundEntry) SharePasswords(ctx context.Context, a access.Actor) ([]Requ
 	return f.tree.passwordsFor(ctx, f.rules, a, &f.node, f.node.facts(a), sharingRequires)
 }
 
-// RequireShareable is Sharing for somebody who is about to share it. Faults: NotFound, Forbidden,
-// PasswordRequired when they may not even see it without one.
+// RequireShareable is SharePermissions for an actor who is about to share the entry. Faults:
+// NotFound, Forbidden, PasswordRequired when the actor may not even see it without a password.
 func (f *FoundEntry) RequireShareable(a access.Actor) (SharePermissions, error) {
 	if !f.node.exists() {
 		return SharePermissions{}, noEntry()
@@ -89,7 +89,7 @@ func (v *ruleset) judgeSharing(a access.Actor, n *node) SharePermissions {
 	}
 }
 
-// MissingEntries returns those of some ids that no entry has.
+// MissingEntries returns the ids that no entry has.
 func (t *Tree) MissingEntries(ctx context.Context, ids []string) ([]string, error) {
 	there, err := existingEntries(t.DB.Read(ctx), ids)
 	if err != nil {

@@ -14,8 +14,8 @@ type archiveRow struct {
 	checksum string // SHA-256 of the object, hexadecimal, "" where it is not known
 }
 
-// pageOfFolder reads the files or folders of a folder that come after one in the
-// order of their names.
+// pageOfFolder reads the files or folders of a folder that come after one in the order of their
+// names.
 func pageOfFolder(q db.Querier, folder string, kind int, after sortKey, limit int) (page []archiveRow, err error) {
 	rows, err := q.Query(`
 		SELECT `+listColumns+`, e.name_fold, o.sha256

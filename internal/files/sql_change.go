@@ -9,23 +9,23 @@ import (
 	"larder/internal/vpath"
 )
 
-// graveyard is the root of what was deleted; no mount has it, so nothing below
-// it exists for anybody.
+// graveyard is the root of deleted folders. No mount has it, so nothing below it is visible to
+// anybody.
 const graveyard = "graveyard"
 
 // staging is the root of copies that jobs are making; no mount has it either.
 const staging = "staging"
 
-// hiddenName is the name of an entry in the graveyard, and in staging.
+// hiddenName is the name of an entry in the graveyard and below the staging root.
 func hiddenName(id string) vpath.Name { return vpath.Name(id) }
 
-// retryTransaction has a transaction run again whose entry another one has changed since
-// it was looked up.
+// retryTransaction returns the error that runs a transaction again, because another one has changed
+// the entry since it was looked up.
 func retryTransaction() error {
 	return &db.RetryError{Prepare: func(context.Context) error { return nil }}
 }
 
-// isFolder tells what an entry is, which never changes. Fault: NotFound.
+// isFolder reports whether an entry is a folder, which never changes. Fault: NotFound.
 func isFolder(q db.Querier, id string) (bool, error) {
 	var kind int
 	err := q.QueryRow("SELECT kind FROM entries WHERE id = $1", id).Scan(&kind)
@@ -38,7 +38,7 @@ func isFolder(q db.Querier, id string) (bool, error) {
 	return kind == folderKind, nil
 }
 
-// relocate gives an entry another parent and name, provided that it still is where r says. It
+// relocate gives an entry another parent and name, provided that it is still where r says. It
 // returns a db.ErrUnique when the name is taken.
 func (t *Tree) relocate(tx *db.Tx, r *row, parent string, name vpath.Name, updated int64) error {
 	n, err := tx.Exec(`
@@ -55,8 +55,8 @@ func (t *Tree) relocate(tx *db.Tx, r *row, parent string, name vpath.Name, updat
 	return nil
 }
 
-// deleteFile deletes the row of a file that still is where r says, and returns what it was
-// worth in the end.
+// deleteFile deletes the row of a file that is still where r says, and returns its size, owner and
+// object at that time.
 func deleteFile(tx *db.Tx, r *row) (gone row, err error) {
 	err = tx.QueryRow(`
 		DELETE FROM entries
@@ -72,7 +72,8 @@ func deleteFile(tx *db.Tx, r *row) (gone row, err error) {
 	return gone, nil
 }
 
-// foldersBelow begins a query on all folders from one down, as sub with their height above it.
+// foldersBelow begins a query over a folder and all folders below, as sub with their depth below
+// it.
 const foldersBelow = `
 	WITH RECURSIVE sub (id, n) AS (
 		SELECT e.id, 0
@@ -83,8 +84,8 @@ const foldersBelow = `
 		FROM sub s JOIN entries e ON e.parent_id = s.id AND e.kind = 0
 	)`
 
-// What below looks for: something that is not the user's, something with a password that is not
-// theirs. Each folder is asked by itself, by the first and last owner in an index, so that the
+// Queries of forbidIfFound: entries of other owners, and entries with a password that are not the
+// user's. They ask each folder separately, by the first and last owner in an index, so that the
 // number of files in it does not matter.
 const (
 	foreignBelow = foldersBelow + `
@@ -100,11 +101,11 @@ const (
 		WHERE EXISTS (SELECT 1 FROM entries e WHERE e.parent_id = s.id AND e.password_hash IS NOT NULL AND e.owner_id <> $2))`
 )
 
-// anyProtected tells whether anything at all has a password that is not the user's: where nothing
-// has, no tree is walked through for it.
+// anyProtected finds out whether any entry of another owner has a password at all; without one no
+// tree has to be searched.
 const anyProtected = "SELECT EXISTS (SELECT 1 FROM entries e WHERE e.password_hash IS NOT NULL AND e.owner_id <> $1)"
 
-// joinPath refuses when the query finds something below a folder. Fault: Forbidden.
+// forbidIfFound refuses when the query finds something below a folder. Fault: Forbidden.
 func forbidIfFound(q db.Querier, query, folder, userID string) error {
 	var found bool
 	if query == protectedBelow {
@@ -124,7 +125,7 @@ func forbidIfFound(q db.Querier, query, folder, userID string) error {
 	return nil
 }
 
-// idsBelow returns those of the ids that lie below a folder, however deep.
+// idsBelow returns those of the ids that lie below a folder, at any depth.
 func idsBelow(q db.Querier, folder string, ids []string) (found []string, err error) {
 	err = db.EachChunk(ids, func(args []any) error {
 		rows, err := q.Query(`
@@ -150,7 +151,7 @@ func idsBelow(q db.Querier, folder string, ids []string) (found []string, err er
 	return found, nil
 }
 
-// heightOf returns how many levels there are below a folder.
+// heightOf returns the number of levels below a folder.
 func heightOf(q db.Querier, folder string) (height int, err error) {
 	err = q.QueryRow(foldersBelow+`
 		SELECT MAX(s.n + CASE WHEN EXISTS (
@@ -162,15 +163,15 @@ func heightOf(q db.Querier, folder string) (height int, err error) {
 	return height, nil
 }
 
-// sumFiles is what one account has below a folder.
+// ownerTotals is what one account has below a folder.
 type ownerTotals struct {
 	owner                 string
 	folders, files, bytes int64
 }
 
-// sumBelow counts the folders from one down, itself included, and sums folders and files by owner,
-// in the order of their ids. A folder whose files have one owner, as the index shows at its ends,
-// is summed as it lies in the index; sorting a million rows by owner takes much longer.
+// sumBelow counts the folders from one down, including it, and sums folders and files by owner, in
+// the order of the owners' ids. A folder whose files have one owner, as the two ends of the index
+// show, is summed in the order of the index; sorting a million rows by owner takes much longer.
 func sumBelow(q db.Querier, folder string) (folders int64, sums []ownerTotals, err error) {
 	rows, err := q.Query(`
 		WITH RECURSIVE sub (id, owner) AS (

@@ -6,23 +6,22 @@ import (
 	"larder/internal/db"
 )
 
-// etagSource is how much members finds out about ETags.
+// etagSource says where readMembers gets ETags from.
 type etagSource int
 
 const (
 	etagNone etagSource = iota
-	// nothing has been carried to another provider yet, so that the object's id is what an
-	// ETag is made of
+	// no content has been copied to another provider yet: an ETag is the id of the object
 	etagByObject
-	etagByContent // at the cost of a look at each object
+	etagByContent // needs a look at each object
 )
 
-// etagSourceNow returns what it takes to tell all ETags now.
+// etagSourceNow returns the present source of all ETags.
 func etagSourceNow(q db.Querier) (t etagSource, err error) {
 	var continued bool
 	if err := q.QueryRow("SELECT EXISTS (SELECT 1 FROM objects WHERE content_id IS NOT NULL)").
 		Scan(&continued); err != nil {
-		return etagNone, fmt.Errorf("look for content that was carried on: %w", err)
+		return etagNone, fmt.Errorf("look for content that was moved: %w", err)
 	}
 	if continued {
 		return etagByContent, nil
@@ -30,8 +29,8 @@ func etagSourceNow(q db.Querier) (t etagSource, err error) {
 	return etagByObject, nil
 }
 
-// memberQueries are the texts of members: by tagging, and by whether a row can be judged by what is
-// read, and told by its id.
+// memberQueries are the queries of readMembers: by etagSource, and by whether a row has its id and
+// what a decision needs.
 var memberQueries = func() (texts [3][2]string) {
 	for i, tag := range []string{etagNone: "''", etagByObject: "COALESCE(e.object_id, '')",
 		etagByContent: "COALESCE(o.content_id, o.id, '')"} {
@@ -53,8 +52,8 @@ var memberQueries = func() (texts [3][2]string) {
 }()
 
 // readMembers calls found for the next entries of a kind in a folder. With full they have their
-// ids, and there is as much of each row as it takes to judge it; to read that costs a third more.
-// Neither is to be kept.
+// ids, and rows have what a decision about them needs; reading that costs a third more. found must
+// not keep its arguments.
 func readMembers(q db.Querier, folder string, kind int, after sortKey, limit int, tags etagSource, full bool,
 	found func(m *Member, r *row)) error {
 	text := memberQueries[tags][0]

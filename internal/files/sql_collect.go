@@ -6,15 +6,15 @@ import (
 	"larder/internal/db"
 )
 
-// graveyardFolders lists the next entries directly below the graveyard.
+// graveyardFolders lists the next folders directly below the graveyard.
 func graveyardFolders(tx *db.Tx) ([]string, error) {
 	rows, err := tx.Query("SELECT id FROM entries WHERE parent_id = $1 ORDER BY name LIMIT $2", graveyard,
 		foldersPerPiece)
 	return scanStrings(rows, err)
 }
 
-// contents lists what lies directly in these folders, up to a piece of it: folder by folder and in
-// the order of an index, which passes by what was deleted before. PostgreSQL would answer a join by
+// contents lists the direct content of these folders, up to one piece, folder by folder in the
+// order of an index, which skips rows that were deleted before. PostgreSQL would answer a join by
 // reading the whole table from its start, where the dead rows are.
 func contents(tx *db.Tx, folders []string) (found []row, err error) {
 	for _, folder := range folders {
@@ -26,7 +26,7 @@ func contents(tx *db.Tx, folders []string) (found []row, err error) {
 	return found, nil
 }
 
-// appendChildren appends up to limit entries of a folder, of which it reads id and kind.
+// appendChildren appends up to limit entries of a folder, with id and kind.
 func appendChildren(tx *db.Tx, found []row, folder string, limit int) ([]row, error) {
 	rows, err := tx.Query("SELECT id, kind FROM entries WHERE parent_id = $1 ORDER BY name LIMIT $2", folder, limit)
 	if err != nil {
@@ -45,8 +45,8 @@ func appendChildren(tx *db.Tx, found []row, folder string, limit int) ([]row, er
 	return found, rows.Err()
 }
 
-// deleteFiles deletes rows of files and returns, of those that another process has not deleted
-// already, object and owner.
+// deleteFiles deletes the rows of files. It returns object and owner of those that another process
+// has not deleted already.
 func deleteFiles(tx *db.Tx, ids []string) (gone []row, err error) {
 	err = db.EachChunk(ids, func(args []any) error {
 		rows, err := tx.Query("DELETE FROM entries WHERE id "+db.InChunk+" RETURNING object_id, owner_id", args...)
@@ -73,7 +73,7 @@ func deleteLinks(tx *db.Tx, ids []string) error {
 	})
 }
 
-// moveToGraveyard moves folders up below the graveyard.
+// moveToGraveyard moves folders directly below the graveyard.
 func moveToGraveyard(tx *db.Tx, ids []string) error {
 	return db.EachChunk(ids, func(args []any) error {
 		_, err := tx.Exec("UPDATE entries SET parent_id = "+db.AfterChunk+", name = id, name_fold = id WHERE id "+
@@ -82,9 +82,9 @@ func moveToGraveyard(tx *db.Tx, ids []string) error {
 	}, graveyard)
 }
 
-// deleteFolders deletes folders that nothing lies in. It looks for itself: on PostgreSQL others
-// may have come to the graveyard since contents listed a piece of it, and pushed what lies in
-// these out of the piece.
+// deleteFolders deletes folders that are empty. It checks that itself: on PostgreSQL other folders
+// may have come to the graveyard since contents listed a piece of it, and pushed entries of these
+// folders out of the piece.
 func deleteFolders(tx *db.Tx, ids []string) error {
 	return db.EachChunk(ids, func(args []any) error {
 		_, err := tx.Exec("DELETE FROM entries WHERE id "+db.InChunk+

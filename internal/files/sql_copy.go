@@ -15,8 +15,8 @@ type sourceEntry struct {
 	depth int // levels below the source
 }
 
-// entriesBelow lists a folder with what is in it at any depth, at most limit of them;
-// the folder comes first.
+// entriesBelow lists a folder and everything below it, at most limit entries; the folder comes
+// first.
 func entriesBelow(q db.Querier, folder string, limit int) ([]sourceEntry, error) {
 	rows, err := q.Query(`
 		WITH RECURSIVE sub (id, n) AS (
@@ -74,8 +74,8 @@ func childrenAfter(q db.Querier, folder string, kind int, after sortKey, limit i
 	return found, rows.Err()
 }
 
-// What makes a folder impossible to copy, whoever's it is; the first is asked
-// first, as for anyProtected.
+// Passwords that make a folder impossible to copy, whoever owns it. The first query is asked first,
+// as anyProtected.
 const (
 	anyPassword   = "SELECT EXISTS (SELECT 1 FROM entries e WHERE e.password_hash IS NOT NULL)"
 	passwordBelow = foldersBelow + `
@@ -84,8 +84,8 @@ const (
 		WHERE EXISTS (SELECT 1 FROM entries e WHERE e.parent_id = s.id AND e.password_hash IS NOT NULL))`
 )
 
-// extentOf looks through a folder on behalf of a user. The parts of it need not be of one moment:
-// whatever is copied is judged by itself.
+// extentOf measures a folder for a user. Its parts need not be from the same moment: the copy
+// decides about each entry by itself.
 func extentOf(q db.Querier, folder, userID string) (e extent, err error) {
 	var sums []ownerTotals
 	if e.folders, sums, err = sumBelow(q, folder); err != nil {
@@ -111,21 +111,21 @@ func extentOf(q db.Querier, folder, userID string) (e extent, err error) {
 	return e, nil
 }
 
-// foreignBytesBelow sums up the files in a folder, at any depth, whose content
-// lies with another provider.
+// foreignBytesBelow sums the bytes of files below a folder, at any depth, whose content is in
+// another provider.
 func foreignBytesBelow(q db.Querier, folder, provider string) (bytes int64, err error) {
 	err = q.QueryRow(foldersBelow+`
 		SELECT CAST(COALESCE(SUM(o.size), 0) AS BIGINT)
 		FROM sub s JOIN entries e ON e.parent_id = s.id AND e.kind = 1 JOIN objects o ON o.id = e.object_id
 		WHERE o.provider_id <> $2`, folder, provider).Scan(&bytes)
 	if err != nil {
-		return 0, fmt.Errorf("sum up what lies elsewhere: %w", err)
+		return 0, fmt.Errorf("sum the content in other providers: %w", err)
 	}
 	return bytes, nil
 }
 
-// insertCopy makes the copy of an entry, with the metadata of the original and without a password,
-// unless its name is taken.
+// insertCopy inserts the copy of an entry, with the metadata of the original and without a
+// password, unless its name is taken.
 func insertCopy(tx *db.Tx, r *row) (done bool, err error) {
 	kind := fileKind
 	if r.folder {
@@ -156,7 +156,7 @@ func copyPassword(tx *db.Tx, from, to string) error {
 	return nil
 }
 
-// refIncrements counts how many more files each object is to have.
+// refIncrements counts the references to be added to each object.
 type refIncrements map[string]int64
 
 func (s refIncrements) add(r *row) {
@@ -165,8 +165,8 @@ func (s refIncrements) add(r *row) {
 	}
 }
 
-// apply adds the references. An object that is gone was replaced or deleted since its file was
-// read: then the transaction runs again.
+// apply adds the references. When an object is gone, because its file was replaced or deleted since
+// it was read, the transaction runs again.
 func (s refIncrements) apply(tx *db.Tx) error {
 	all, err := object.AddReferences(tx, s)
 	if err == nil && !all {
@@ -196,12 +196,12 @@ func insertStaged(tx *db.Tx, s stagedCopy) error {
 	_, err := tx.Exec("INSERT INTO copies ("+stagedColumns+") VALUES ($1, $2, $3, $4, $5, $6, 0, 0)",
 		s.job, s.entry, s.user, s.bytes, s.files, s.folders)
 	if err != nil {
-		return fmt.Errorf("note a copy: %w", err)
+		return fmt.Errorf("record a copy: %w", err)
 	}
 	return nil
 }
 
-// countStaged counts what was made for a copy.
+// countStaged adds to the counts of what was made for a copy.
 func countStaged(tx *db.Tx, jobID string, bytes, files int64) (s stagedCopy, found bool, err error) {
 	s, found, err = scanStaged(tx.QueryRow(`
 		UPDATE copies
@@ -214,19 +214,19 @@ func countStaged(tx *db.Tx, jobID string, bytes, files int64) (s stagedCopy, fou
 	return s, found, nil
 }
 
-// reserveStaged notes that more is reserved for a copy.
+// reserveStaged records that more is reserved for a copy.
 func reserveStaged(tx *db.Tx, jobID string, bytes, files, folders int64) error {
 	_, err := tx.Exec(`
 		UPDATE copies
 		SET reserved_storage = reserved_storage + $2, reserved_files = reserved_files + $3, reserved_folders = reserved_folders + $4
 		WHERE job_id = $1`, jobID, bytes, files, folders)
 	if err != nil {
-		return fmt.Errorf("note what is reserved for a copy: %w", err)
+		return fmt.Errorf("record the reservation of a copy: %w", err)
 	}
 	return nil
 }
 
-// endStaged ends the record of a copy: its job has done it, or given it up.
+// endStaged deletes the record of a copy that its job has finished or given up.
 func endStaged(tx *db.Tx, jobID string) (s stagedCopy, found bool, err error) {
 	s, found, err = scanStaged(tx.QueryRow("DELETE FROM copies WHERE job_id = $1 RETURNING "+stagedColumns, jobID))
 	if err != nil {

@@ -17,7 +17,7 @@ func ownedAfter(q db.Querier, owner, after string, limit int) ([]string, error) 
 	return ids, nil
 }
 
-// setOwner changes the owner of entries in a range of ids, and returns them.
+// setOwner changes the owner of the entries in a range of ids, and returns them.
 func setOwner(tx *db.Tx, from, to, after, last string) (taken []row, err error) {
 	rows, err := tx.Query(`
 		UPDATE entries
@@ -25,14 +25,14 @@ func setOwner(tx *db.Tx, from, to, after, last string) (taken []row, err error) 
 		WHERE owner_id = $2 AND id > $3 AND id <= $4
 		RETURNING id, kind, size`, to, from, after, last)
 	if err != nil {
-		return nil, fmt.Errorf("give entries away: %w", err)
+		return nil, fmt.Errorf("change the owner of entries: %w", err)
 	}
 	defer rows.Close()
 	for rows.Next() {
 		var r row
 		var kind int
 		if err := rows.Scan(&r.id, &kind, &r.size); err != nil {
-			return nil, fmt.Errorf("give entries away: %w", err)
+			return nil, fmt.Errorf("change the owner of entries: %w", err)
 		}
 		r.folder = kind == folderKind
 		taken = append(taken, r)
@@ -40,7 +40,7 @@ func setOwner(tx *db.Tx, from, to, after, last string) (taken []row, err error) 
 	return taken, rows.Err()
 }
 
-// setFileOwner changes the owner of a file that still is what and where r says, and returns its
+// setFileOwner changes the owner of a file that is still what and where r says, and returns its
 // size; db.ErrNoRows when it is not.
 func setFileOwner(tx *db.Tx, r *row, to string) (size int64, err error) {
 	err = tx.QueryRow(`
@@ -51,7 +51,7 @@ func setFileOwner(tx *db.Tx, r *row, to string) (size int64, err error) {
 	return size, err
 }
 
-// deleteLinksOf ends the permanent links to what an account owns in a range of ids.
+// deleteLinksOf deletes the permanent links to an account's entries in a range of ids.
 func deleteLinksOf(tx *db.Tx, owner, after, last string) error {
 	_, err := tx.Exec(`
 		DELETE FROM links
@@ -62,14 +62,14 @@ func deleteLinksOf(tx *db.Tx, owner, after, last string) error {
 	return nil
 }
 
-// unchargedAmong returns those of some entries that no account is charged for: they lie in the
-// graveyard or the staging root.
+// unchargedAmong returns those of the entries that no account is charged for: they are in the
+// graveyard or below the staging root.
 func unchargedAmong(tx *db.Tx, entries []row) (map[string]bool, error) {
 	var some bool
 	err := tx.QueryRow("SELECT EXISTS (SELECT 1 FROM entries WHERE parent_id IN ($1, $2))", graveyard, staging).
 		Scan(&some)
 	if err != nil {
-		return nil, fmt.Errorf("look for what is not charged: %w", err)
+		return nil, fmt.Errorf("look for uncharged entries: %w", err)
 	}
 	apart := map[string]bool{}
 	if !some {
@@ -99,7 +99,7 @@ func unchargedAmong(tx *db.Tx, entries []row) (map[string]bool, error) {
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("look for what is not charged: %w", err)
+		return nil, fmt.Errorf("look for uncharged entries: %w", err)
 	}
 	return apart, nil
 }

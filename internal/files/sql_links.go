@@ -7,7 +7,7 @@ import (
 	"larder/internal/db"
 )
 
-// insertLink makes the link of an entry, or returns the one it has.
+// insertLink makes the link of an entry, or returns the existing one.
 func (t *Tree) insertLink(tx *db.Tx, r *row) (Link, error) {
 	_, err := tx.Exec(`
 		INSERT INTO links (id, entry_id, ext, created_at)
@@ -24,7 +24,7 @@ func (t *Tree) insertLink(tx *db.Tx, r *row) (Link, error) {
 	return link, err
 }
 
-// linkOf reads the link of an entry, and whether there is one.
+// linkOf reads the link of an entry and reports whether it exists.
 func linkOf(q db.Querier, entryID string) (link Link, found bool, err error) {
 	err = q.QueryRow("SELECT id, ext, created_at FROM links WHERE entry_id = $1", entryID).
 		Scan(&link.ID, &link.Ext, &link.CreatedAt)

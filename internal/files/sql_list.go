@@ -11,15 +11,15 @@ import (
 	"larder/internal/vpath"
 )
 
-// listColumns are entryColumns without an object.
+// listColumns are entryColumns without those of an object.
 var listColumns = strings.Replace(entryColumns, "o.provider_id, o.key, COALESCE(o.content_id, o.id)",
 	"NULL, NULL, NULL", 1)
 
-// noLimit is a limit that bounds nothing.
+// noLimit is a limit that no result reaches.
 const noLimit = math.MaxInt64
 
-// orderBy is the order of entries of one kind in SQL, for entries as e; reverse runs all of
-// it backwards, ties included.
+// orderBy is the order of entries of one kind in SQL, for entries as e. reverse inverts all of it,
+// including ties.
 func (o sortOrder) orderBy(reverse bool) string {
 	key, tie := "", ""
 	if o.desc != reverse {
@@ -40,8 +40,7 @@ func (o sortOrder) orderBy(reverse bool) string {
 	return "e.name_fold" + key + ", e.name" + key
 }
 
-// statement is SQL with its parameters. Its text depends on few things, so that few
-// texts are kept prepared.
+// statement is SQL with its parameters. There are few different texts, so that they stay prepared.
 type statement struct {
 	strings.Builder
 	args []any
@@ -53,19 +52,19 @@ func (s *statement) arg(value any) string {
 	return fmt.Sprintf("$%d", len(s.args))
 }
 
-// listFolder joins what a parameter is to be searched for in, each between two of the separators.
+// joinDelimited joins strings for a search in one parameter, with the separator around each.
 func joinDelimited(separator string, parts []string) string {
 	return separator + strings.Join(parts, separator) + separator
 }
 
-// newSelection is what shows of the files or the folders that lie directly in a folder.
+// selection is the visible files or folders directly in a folder.
 type selection struct {
 	dialect db.Dialect
 	folder  string // id
 	kind    int
 	visible access.ShownEntries
 	globs   []access.Glob
-	except  []vpath.Name // none of these
+	except  []vpath.Name // names to leave out
 	userID  string
 }
 
@@ -87,11 +86,11 @@ func (c *selection) where(s *statement) {
 	}
 }
 
-// maxGlobs is how many patterns of names a query takes; where rules have more, names are
-// judged one by one.
+// maxGlobs is the maximal number of name patterns in a query; where rules have more, each name gets
+// a decision of its own.
 const maxGlobs = 32
 
-// writeGlobs writes the verdicts that depend on what names look like.
+// writeGlobs writes the conditions that depend on patterns of names.
 func (c *selection) writeGlobs(s *statement) {
 	codes := map[access.ShownEntries]int{access.ShownOwn: 1, access.ShownAll: 2}
 	verdict := "CASE"
@@ -110,14 +109,14 @@ func (c *selection) writeGlobs(s *statement) {
 		width *= 2
 	}
 	for n < width {
-		when("/", 0) // no name is like that
+		when("/", 0) // no name matches it
 	}
 	verdict += " ELSE CAST(" + s.arg(codes[c.visible]) + " AS INTEGER) END"
 	s.WriteString(" AND CASE " + verdict + " WHEN 2 THEN 1 WHEN 1 THEN CASE WHEN e.owner_id = " + s.arg(c.userID) +
 		" THEN 1 ELSE 0 END ELSE 0 END = 1")
 }
 
-// countRows counts the selection.
+// count counts the selected entries.
 func (c *selection) count(q db.Querier) (n int64, err error) {
 	var s statement
 	s.WriteString("SELECT COUNT(*) FROM entries e WHERE ")
@@ -128,8 +127,8 @@ func (c *selection) count(q db.Querier) (n int64, err error) {
 	return n, nil
 }
 
-// window returns some of the selection in order. The rows that are passed over are read from the
-// index alone, and with reverse they are those after it.
+// window returns a window of the selected entries in order. It reads skipped rows from the index
+// only; with reverse it skips those after the window.
 func (c *selection) window(q db.Querier, o sortOrder, offset, limit int64, reverse bool) (found []row, err error) {
 	var s statement
 	s.WriteString("SELECT " + listColumns + " FROM (SELECT e.name FROM entries e WHERE ")
@@ -140,7 +139,7 @@ func (c *selection) window(q db.Querier, o sortOrder, offset, limit int64, rever
 	return found, err
 }
 
-// each calls found for all of the selection, in order.
+// each calls found for all selected entries, in order.
 func (c *selection) each(q db.Querier, o sortOrder, found func(r *row)) error {
 	var s statement
 	s.WriteString("SELECT " + listColumns + " FROM entries e WHERE ")
@@ -170,7 +169,7 @@ func eachRow(q db.Querier, s *statement, found func(r *row)) error {
 	return nil
 }
 
-// protectedIn tells the names of what has a password of its own in a folder, up to limit.
+// protectedIn returns the names of entries with a password of their own in a folder, up to limit.
 func protectedIn(q db.Querier, folder string, limit int) ([]vpath.Name, error) {
 	found, err := scanStrings(
 		q.Query("SELECT name FROM entries WHERE parent_id = $1 AND password_hash IS NOT NULL LIMIT $2", folder, limit))
@@ -213,7 +212,7 @@ func entriesByID(q db.Querier, ids []string) (map[string]row, error) {
 	return found, nil
 }
 
-// countObjects writes up to 64 values and the closing bracket, in one of three lengths.
+// writeInList writes up to 64 values and the closing parenthesis, in one of three lengths.
 func writeInList[T ~string](s *statement, values []T) {
 	length := 64
 	for _, fewer := range []int{8, 1} {

@@ -27,11 +27,10 @@ func readLocks(rows *sql.Rows, err error) (found []WriteLock, _ error) {
 	return found, nil
 }
 
-// shortTrail is how many ids the shorter statement of locksOn takes: few paths are deeper.
+// shortTrail is the number of ids in the shorter statement of locksOn: few paths are deeper.
 const shortTrail = 10
 
-// locksOn returns the locks on any of these entries. Nothing is looked at twice where there is
-// no lock at all.
+// locksOn returns the locks on any of these entries.
 func locksOn(q db.Querier, ids []string, now int64) (found []WriteLock, err error) {
 	if len(ids) > shortTrail {
 		err = db.EachChunk(ids, func(args []any) error {
@@ -56,9 +55,9 @@ func locksOn(q db.Querier, ids []string, now int64) (found []WriteLock, err erro
 		WHERE l.entry_id IN ($2, $3, $4, $5, $6, $7, $8, $9, $10, $11) AND l.expires_at > $1`, args...))
 }
 
-// locksBelow returns the locks on what is in a folder, at any depth. It goes up from what is
-// locked, of which there is little, not down the tree, and over each folder on the way once,
-// however many locks lie below it.
+// locksBelow returns the locks on everything below a folder, at any depth. It walks up from the
+// locked entries, which are few, not down the tree, and visits each folder once, however many locks
+// lie below it.
 func locksBelow(q db.Querier, folder string, now int64) ([]WriteLock, error) {
 	return readLocks(q.Query(`
 		WITH RECURSIVE up (id, parent) AS (

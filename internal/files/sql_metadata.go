@@ -8,8 +8,8 @@ import (
 	"larder/internal/vpath"
 )
 
-// updateText writes one field by its flag, the field's name coming from the code. What changes a
-// row leaves a later updated_at behind, even when the clock stands still.
+// updateText updates each field that has its flag set. Every update raises updated_at, even when
+// the clock stands still.
 const updateText = `
 	UPDATE entries
 	SET name = $1, name_fold = $2,
@@ -25,8 +25,8 @@ const updateText = `
 	RETURNING custom_title, custom_color, cover_url, icon_emoji, manual_position, updated_at,
 		CASE WHEN password_hash IS NULL THEN '' ELSE COALESCE(password_id, id) END`
 
-// update makes the change to n, provided that it still is where and whose it was, and brings n up
-// to date. It returns a db.ErrUnique when the name is taken.
+// update applies the change to n, provided that n still has the same place and owner, and updates
+// n. It returns a db.ErrUnique when the name is taken.
 func (t *Tree) update(tx *db.Tx, n *node, c *Change, hash string) error {
 	name := vpath.Name(n.name)
 	if c.Name != nil {
@@ -66,7 +66,7 @@ func flag(on bool) int {
 	return 0
 }
 
-// passwordOf reads the present password of an entry: what it is called and its hash, "" for none.
+// passwordOf reads the id and the hash of the present password of an entry, "" for none.
 func passwordOf(q db.Querier, entryID string) (id, hash string, err error) {
 	err = q.QueryRow(`
 		SELECT COALESCE(password_id, id), COALESCE(password_hash, '')

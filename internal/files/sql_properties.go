@@ -51,8 +51,8 @@ func propertiesOf(q db.Querier, ids []string) (map[string][]Property, error) {
 	return found, nil
 }
 
-// copyProperties gives entries the properties of others, of which there are none yet; to holds the
-// former by the latter.
+// copyProperties copies the properties of entries to others that have none yet; to maps original
+// ids to those of the copies.
 func copyProperties(tx *db.Tx, to map[string]string) error {
 	from := make([]string, 0, len(to))
 	for id := range to {
@@ -77,7 +77,7 @@ func copyProperties(tx *db.Tx, to map[string]string) error {
 	return nil
 }
 
-// moveProperties gives an entry the properties of another in place of its own.
+// moveProperties replaces the properties of an entry with those of another.
 func moveProperties(tx *db.Tx, from, to string) error {
 	if err := deleteProperties(tx, []string{to}); err != nil {
 		return err

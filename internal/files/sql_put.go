@@ -9,7 +9,7 @@ import (
 	"larder/internal/vpath"
 )
 
-// childNamed reads an entry by its name in a folder; without id when there is none.
+// childNamed reads the entry of a name in a folder; without id when there is none.
 func childNamed(q db.Querier, parent string, name vpath.Name) (row, error) {
 	var s rowScan
 	err := q.QueryRow(`
@@ -25,8 +25,7 @@ func childNamed(q db.Querier, parent string, name vpath.Name) (row, error) {
 	return s.done(), nil
 }
 
-// lockEntry has whoever else locks or changes the entry wait until the transaction ends, and
-// reports whether it is there.
+// lockEntry locks an entry until the transaction ends, and reports whether it exists.
 func lockEntry(tx *db.Tx, id string) (there bool, err error) {
 	n, err := tx.Exec("UPDATE entries SET updated_at = updated_at WHERE id = $1", id)
 	if err != nil {
@@ -35,7 +34,7 @@ func lockEntry(tx *db.Tx, id string) (there bool, err error) {
 	return n == 1, nil
 }
 
-// insertEntry makes an entry, with both times now, unless its name is taken.
+// insertEntry inserts an entry, with the present time as both times, unless its name is taken.
 func (t *Tree) insertEntry(tx *db.Tx, r *row) (done bool, err error) {
 	kind := fileKind
 	if r.folder {
@@ -57,7 +56,8 @@ func (t *Tree) insertEntry(tx *db.Tx, r *row) (done bool, err error) {
 
 func nullable(s string) sql.NullString { return sql.NullString{String: s, Valid: s != ""} }
 
-// updateContent gives a file r's content, provided that it still is what and where before says.
+// updateContent gives a file the content of r, provided that it is still what and where before
+// says.
 func updateContent(tx *db.Tx, r, before *row) (changed bool, err error) {
 	n, err := tx.Exec(`
 		UPDATE entries

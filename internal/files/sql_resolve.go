@@ -10,8 +10,8 @@ import (
 	"larder/internal/vpath"
 )
 
-// entryColumns are the columns of a row, of entries as e and objects as o; scanTo takes
-// them in this order.
+// entryColumns are the columns of a row, of entries as e and objects as o, in the order of
+// rowScan.columns.
 const entryColumns = `e.id, e.parent_id, e.name, e.kind, e.size, e.mime_type, e.owner_id, CASE WHEN e.password_hash IS NULL THEN '' ELSE COALESCE(e.password_id, e.id) END, e.object_id,
 	e.custom_title, e.custom_color, e.cover_url, e.icon_emoji, e.manual_position, e.created_at, e.updated_at, o.provider_id, o.key, COALESCE(o.content_id, o.id)`
 
@@ -23,14 +23,14 @@ const (
 // configVersionColumn reads the config version along with an answer.
 const configVersionColumn = "(SELECT value FROM versions WHERE name = 'config')"
 
-// rowScan holds what Scan needs beyond a row's own fields.
+// rowScan holds the scan targets that a row has no fields for.
 type rowScan struct {
 	row
 	kind                                        int
 	parentID, objectID, provider, keyN, content sql.NullString
 }
 
-// columns returns where entryColumns go; call done afterwards.
+// columns returns the scan targets of entryColumns; call done afterwards.
 func (s *rowScan) columns() []any {
 	return []any{&s.id, &s.parentID, &s.name, &s.kind, &s.size, &s.mimeType, &s.owner, &s.password, &s.objectID,
 		&s.title, &s.color, &s.cover, &s.emoji, &s.position, &s.created, &s.updated, &s.provider, &s.keyN, &s.content}
@@ -43,23 +43,22 @@ func (s *rowScan) done() row {
 	return r
 }
 
-// trailColumn is the expression for one level of a trail; see parseTrail.
+// trailColumn is the SQL expression for one entry of a trail; see parseTrail.
 func trailColumn(table string) string {
 	return table + ".id || ',' || " + table + ".owner_id || CASE WHEN " + table +
 		".password_hash IS NULL THEN ';' ELSE '!' || COALESCE(" + table +
 		".password_id, " + table + ".id) || ';' END"
 }
 
-// maxJoins is how many levels are followed by joins, which take half the time that recursion does;
-// engines limit the joins in a query.
+// maxJoins is the number of levels that queries follow by joins, which take half the time of
+// recursion; engines limit the joins in a query.
 const maxJoins = 10
 
-// entrySelect is what follows the way in a query: the config version and the
-// entry, with its object.
+// entrySelect follows the trail in a query: the config version and the entry, with its object.
 const entrySelect = ", " + configVersionColumn + ", " + entryColumns + "\nFROM "
 
-// wholePathQueries are the texts that find an entry by its whole path, by number of names. They
-// answer nothing when any of it is missing. These texts are stable, so that they are prepared once.
+// wholePathQueries are the queries that find an entry by its whole path, by number of names. They
+// return nothing when a name is missing. Their texts are constant, so that they are prepared once.
 var wholePathQueries = func() (texts [maxJoins + 1]string) {
 	for depth := range texts {
 		trail, from, last := trailColumn("e0"), "entries e0", "e0"
@@ -76,8 +75,8 @@ var wholePathQueries = func() (texts [maxJoins + 1]string) {
 	return texts
 }()
 
-// partialPathQueries are the texts that find the deepest entry there is on a path,
-// by number of names.
+// partialPathQueries are the queries that find the deepest existing entry on a path, by number of
+// names.
 var partialPathQueries = func() (texts [vpath.MaxDepth + 2]string) {
 	for depth := range texts {
 		walk := partialPathByJoins(depth)
@@ -91,8 +90,7 @@ LEFT JOIN objects o ON o.id = e.object_id`
 	return texts
 }()
 
-// partialPathByJoins is the way down as w: the id of the deepest entry there is, and
-// the trail to it.
+// partialPathByJoins is the walk down as w: the id of the deepest existing entry, and its trail.
 func partialPathByJoins(depth int) string {
 	id, trail, from := "e0.id", trailColumn("e0"), "entries e0"
 	for i := 1; i <= depth; i++ {
@@ -107,7 +105,7 @@ func partialPathByJoins(depth int) string {
 	return "WITH w (id, trail) AS (\n\tSELECT " + id + ", " + trail + "\n\tFROM " + from + "\n\tWHERE e0.id = $1\n)"
 }
 
-// partialPathByRecursion is joins for a path of any depth.
+// partialPathByRecursion is partialPathByJoins for a path of any depth.
 func partialPathByRecursion(depth int) string {
 	var b strings.Builder
 	b.WriteString("WITH RECURSIVE walk (n, id, trail) AS (\n\tSELECT 0, e.id, " + trailColumn("e") +
@@ -121,9 +119,9 @@ func partialPathByRecursion(depth int) string {
 	return b.String()
 }
 
-// descend follows names down from an entry, in one query, or two when some of it is missing. The
-// node is the deepest entry there is, without mount and path; it is empty, with all names missing,
-// when not even the first is there.
+// descend follows names down from an entry, in one query, or two when a name is missing. The node
+// is the deepest existing entry, without mount and path; it is empty, with all names missing, when
+// the start does not exist.
 func descend(q db.Querier, id string, names []vpath.Name) (n node, configVersion int64, err error) {
 	if len(names) >= len(partialPathQueries) {
 		return node{}, 0, fmt.Errorf("resolve a path of %d levels", len(names))
@@ -157,10 +155,10 @@ func descend(q db.Querier, id string, names []vpath.Name) (n node, configVersion
 	return n, configVersion, nil
 }
 
-// ancestry is an entry with the way up from it.
+// ancestry is an entry with its ancestors.
 type ancestry struct {
 	row
-	root    string   // what has no parent
+	root    string   // ancestor without a parent
 	names   []string // from below the root down to the entry
 	trail   []trailEntry
 	version int64
@@ -172,13 +170,13 @@ const (
 	byLink  = "(SELECT entry_id FROM links WHERE id = $1)"
 )
 
-// ancestryQueries are the texts of climb by where it starts. The first follows so many parents by
-// joins, and answers nothing for what lies deeper; the second follows all by recursion. No tree is
-// deeper than its paths may be, so its bound is never met.
+// ancestryQueries are the queries of climb by start. The first follows a fixed number of parents by
+// joins, and returns nothing for deeper entries; the second follows all by recursion. No tree is
+// deeper than paths may be, so its limit is never reached.
 var ancestryQueries = map[string][2]string{byEntry: {ancestryByJoins(byEntry), ancestryByRecursion(byEntry)},
 	byLink: {ancestryByJoins(byLink), ancestryByRecursion(byLink)}}
 
-// ancestryByJoins is the way up by joins: the root, the names below it, the trail.
+// ancestryByJoins selects the ancestors by joins: the root, the names below it, the trail.
 func ancestryByJoins(start string) string {
 	root, path, trail, from := "e.id", "CASE WHEN e.parent_id IS NULL THEN '' ELSE '/' || e.name END", trailColumn(
 		"e"), "entries e"
@@ -212,8 +210,8 @@ LEFT JOIN objects o ON o.id = e.object_id
 WHERE u.parent IS NULL`
 }
 
-// climb follows parents up from an entry, in one query, or two for what is deep or not there. The
-// result is empty when there is no such entry.
+// climb follows the parents of an entry up, in one query, or two when it is deep or does not exist.
+// The result is empty when there is no such entry.
 func climb(q db.Querier, start, id string) (ancestry, error) {
 	var c ancestry
 	var s rowScan
@@ -236,7 +234,7 @@ func climb(q db.Querier, start, id string) (ancestry, error) {
 	return c, nil
 }
 
-// existingEntries returns those of some ids that entries have.
+// existingEntries returns those of the ids that entries have.
 func existingEntries(q db.Querier, ids []string) (map[string]bool, error) {
 	there := map[string]bool{}
 	err := db.EachChunk(ids, func(args []any) error {

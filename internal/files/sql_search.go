@@ -8,16 +8,15 @@ import (
 	"larder/internal/vpath"
 )
 
-// searchQuery is the files or folders below the seeds of a search that show and whose
-// name holds its text.
+// searchQuery is the visible files or folders below the start folders of a search whose name
+// contains its text.
 type searchQuery struct {
 	*searcher
 	kind int
 }
 
-// writeFolderWalk writes the walk down over folders as sub: each with its seed, its verdict,
-// the path and the trail of what lies between, and whether a password bars the actor from
-// what is in it.
+// writeFolderWalk writes the walk down over folders as sub: each with its start folder, its code,
+// the path and trail in between, and whether a password hides its content from the actor.
 func (m *searchQuery) writeFolderWalk(s *statement) (me string) {
 	at := m.dialect.Position
 	me = s.arg(m.Actor.UserID)
@@ -49,7 +48,7 @@ sub (seed, id, path, trail, code, barred) AS (
 	return me
 }
 
-// writeStarts writes the seeds, as many as a power of four, so that there are few texts.
+// writeStarts writes the start folders, filled up to a power of four, so that there are few texts.
 func (m *searchQuery) writeStarts(s *statement) {
 	width := 1
 	for width < len(m.startFolders) {
@@ -87,7 +86,7 @@ func (m *searchQuery) where(s *statement, me string) {
 	}
 }
 
-// countRows counts what matches.
+// count counts the matches.
 func (m *searchQuery) count(q db.Querier) (n int64, err error) {
 	var s statement
 	me := m.writeFolderWalk(&s)
@@ -99,8 +98,8 @@ func (m *searchQuery) count(q db.Querier) (n int64, err error) {
 	return n, nil
 }
 
-// window calls found for some of what matches, in order; with reverse those after offset are passed
-// over. Names are found by the index alone, and only the rows of what is wanted are read.
+// window calls found for a window of the matches, in order; with reverse it skips those after the
+// window. It searches names in the index, and reads only the rows of the window.
 func (m *searchQuery) window(q db.Querier, offset, limit int64, reverse bool, found func(match)) error {
 	var s statement
 	me := m.writeFolderWalk(&s)
@@ -116,8 +115,8 @@ func (m *searchQuery) window(q db.Querier, offset, limit int64, reverse bool, fo
 	return eachMatch(q, &s, found)
 }
 
-// orderBy is the order of what is found: equal names in different folders, and one folder that is
-// mounted twice, are told apart as well.
+// orderBy is the order of the matches. It also distinguishes equal names in different folders, and
+// one folder that is mounted twice.
 func (m *searchQuery) orderBy(reverse bool) string {
 	tie := ""
 	if reverse {
@@ -147,7 +146,7 @@ func eachMatch(q db.Querier, s *statement, found func(match)) error {
 	return nil
 }
 
-// segments splits `/a/b` as a query has put it together.
+// segments splits `/a/b` as a query concatenates it.
 func segments(path string) []vpath.Name {
 	if path == "" {
 		return nil

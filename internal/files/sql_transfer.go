@@ -8,8 +8,8 @@ import (
 	"larder/internal/object"
 )
 
-// anyForeignContent reports whether a file in a folder, at any depth, has its
-// content in another provider.
+// anyForeignContent reports whether a file below a folder, at any depth, has its content in another
+// provider.
 func anyForeignContent(q db.Querier, folder, provider string) (found bool, err error) {
 	err = q.QueryRow(foldersBelow+`
 		SELECT EXISTS (
@@ -22,8 +22,8 @@ func anyForeignContent(q db.Querier, folder, provider string) (found bool, err e
 	return found, nil
 }
 
-// sortKey is where an entry stands among those of its kind in its folder, in the order of listings.
-// The zero value stands before all.
+// sortKey is the position of an entry among those of its kind in its folder, in the order of
+// listings. The zero value comes before all.
 type sortKey struct{ fold, name string }
 
 // sourceFile is a file whose content is to be copied.
@@ -31,8 +31,8 @@ type sourceFile struct {
 	id      string
 	sortKey sortKey
 	object  string
-	size    int64  // bytes, as the store must have them
-	sha256  string // "" when nobody has read it yet
+	size    int64  // bytes; the store must have as many
+	sha256  string // "" when it is not known yet
 	object.Location
 	mimeType string
 }
@@ -47,7 +47,7 @@ func scanSourceFile(row interface{ Scan(dest ...any) error }) (c sourceFile, err
 	return c, err
 }
 
-// foreignFilesIn lists the next files directly in a folder whose content lies in another provider.
+// foreignFilesIn lists the next files directly in a folder whose content is in another provider.
 func foreignFilesIn(q db.Querier, folder, provider string, after sortKey, limit int) ([]sourceFile, error) {
 	rows, err := q.Query(`
 		SELECT `+sourceFileColumns+`
@@ -70,7 +70,7 @@ func foreignFilesIn(q db.Querier, folder, provider string, after sortKey, limit 
 	return found, rows.Err()
 }
 
-// foreignFile returns a file if its content lies in another provider; nothing for a folder.
+// foreignFile returns a file if its content is in another provider; nothing for a folder.
 func foreignFile(q db.Querier, id, provider string) ([]sourceFile, error) {
 	c, err := scanSourceFile(q.QueryRow(`
 		SELECT `+sourceFileColumns+`
@@ -102,8 +102,8 @@ func folderAfter(q db.Querier, parent string, after sortKey) (id string, at sort
 	return id, at, nil
 }
 
-// lockContent has whoever else changes the file wait until the transaction ends, and reports
-// whether it still has that object.
+// lockContent locks a file until the transaction ends, and reports whether it still has that
+// object.
 func lockContent(tx *db.Tx, id, object string) (there bool, err error) {
 	n, err := tx.Exec("UPDATE entries SET updated_at = updated_at WHERE id = $1 AND object_id = $2", id, object)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"larder/internal/db"
 )
 
-// sumReferenced sums by provider: for each object all that refers to it. It goes once through the
-// objects as they lie: to group them would have them sorted or looked up.
+// sumReferenced sums by provider the references of objects and their bytes. It scans the objects
+// once in their stored order; grouping would sort them or look them up.
 func sumReferenced(q db.Querier, providers []string) (map[string]Amount, error) {
 	var sums []string
 	var args, dest []any
@@ -28,8 +28,8 @@ func sumReferenced(q db.Querier, providers []string) (map[string]Amount, error) 
 	return by, nil
 }
 
-// sumUnreachable sums by provider the files that are deleted or not there yet: all of them, or
-// as many as limit.
+// sumUnreachable sums by provider the files that are deleted or staged: all of them, or as many as
+// limit.
 func sumUnreachable(q db.Querier, limit int64) (map[string]Amount, error) {
 	rows, err := q.Query(`
 		WITH RECURSIVE away (id) AS (

@@ -15,34 +15,34 @@ import (
 	"larder/internal/vpath"
 )
 
-// MoveJob is the type of the job that moves an entry between providers; RunMove does it.
+// MoveJob is the type of the job that moves an entry between providers; RunMove runs it.
 const MoveJob = "move"
 
 const (
-	// maxOpenJobs bounds the moves and copies that one account may have under way.
+	// maxOpenJobs is the maximal number of open moves and copies of one account.
 	maxOpenJobs = 100
-	// maxRounds bounds how often a move looks for content that came into its folder meanwhile,
-	// before it goes on another time.
+	// maxRounds is the maximal number of times that one attempt of a move looks for content that
+	// came into its folder meanwhile.
 	maxRounds = 10
 )
 
-// payload is the payload of a move: what was asked for, and how far it is.
+// movePayload is the payload of a move: the request, and the progress of the job.
 type movePayload struct {
 	Entry    string // what is to be moved
-	Folder   string // where to: this folder, as long as it lies at that path
+	Folder   string // the target: this folder, as long as it has the path Target
 	Target   string
 	Name     *vpath.Name // nil keeps the name
-	Key      string      // the API key it was asked for with, "" for a session
-	IP       string      // where from
-	Unlocked []string    // the passwords that had been given
-	Locks    []string    // tokens that came along
-	Over     bool        // what has the name there is replaced
-	Moved    bool        // the entry lies there by now; what came into it meanwhile is still to be copied
-	Provider string      // the target's, once moved
+	Key      string      // API key of the request, "" for a session
+	IP       string      // address of the request
+	Unlocked []string    // passwords that the request had
+	Locks    []string    // lock tokens of the request
+	Over     bool        // replaces the entry that has the name
+	Moved    bool        // the entry is at the target by now; content that came into it meanwhile is still to be copied
+	Provider string      // of the target, once moved
 }
 
-// enqueue makes the job of a move that was judged. Faults: Unauthorized, Conflict (the name is
-// taken, too many under way).
+// enqueue queues the job of a move that has been decided. Faults: Unauthorized, Conflict (the name
+// is taken, too many jobs are open).
 func (m *moveOperation) enqueue(target vpath.Path, newName *vpath.Name) (job.Job, error) {
 	if m.actor.UserID == "" {
 		return job.Job{}, fault.New(fault.Unauthorized, "Sign in to do this.")
@@ -62,7 +62,7 @@ func (m *moveOperation) enqueue(target vpath.Path, newName *vpath.Name) (job.Job
 	return m.queue(job.Spec{ID: m.IDs.UUID(), Type: MoveJob, Payload: o.encode()})
 }
 
-// mayQueue refuses a job to whom has enough of them under way. Fault: Conflict.
+// mayQueue refuses a job to an actor with too many open jobs. Fault: Conflict.
 func (m *moveOperation) mayQueue() error {
 	open, err := job.CountOpen(m.tx, m.actor.UserID)
 	if err != nil {
@@ -74,7 +74,7 @@ func (m *moveOperation) mayQueue() error {
 	return nil
 }
 
-// payload is what a job of the actor's has to know about what was asked for.
+// newPayload returns the payload of a job of the actor's.
 func (m *moveOperation) newPayload(target vpath.Path, newName *vpath.Name) movePayload {
 	o := movePayload{Entry: m.source.id, Folder: m.dest.id, Target: target.String(), Name: newName,
 		IP: m.actor.IP.String(), Locks: m.actor.Locks, Over: m.replace}
@@ -102,15 +102,16 @@ func (o movePayload) encode() string {
 	return string(text)
 }
 
-// RunMove does a move between providers. Every object is copied and verified, and its row switched
-// over in a transaction of its own, while the entry stays where it is; then the move is judged once
-// more, by the rights that the actor has by now, and the entry is re-parented; last comes what was
-// put into it meanwhile. So every file can be read at exactly one path all the time, and after a
-// crash at any line the rest is done. What was copied when the move fails stays where it is: the
-// files lie at the old path, readable, in two providers, and a second try has less to do.
+// RunMove runs a move between providers. It copies and verifies every object and switches its row
+// over in a transaction of its own, while the entry stays where it is. Then one transaction decides
+// about the move again, by the present rights of the actor, and gives the entry its new parent. At
+// the end it copies content that was put into the entry meanwhile. So every file can be read at
+// exactly one path at any time, and the job continues after a crash at any line. When the move
+// fails, copied content stays where it is: the files can be read at the old path, in two providers,
+// and a second attempt has less to do.
 //
-// Faults are those of Move, and Unverified for content that is not what was stored; the copy is
-// garbage then. What vanishes or changes meanwhile is passed over.
+// Faults: those of Move, and Unverified for content that is not what was stored; its copy becomes
+// garbage. It skips files that vanish or change meanwhile.
 func (t *Tree) RunMove(ctx context.Context, run *job.Run) error {
 	x := transfer{Tree: t, run: run}
 	if err := json.Unmarshal([]byte(run.Payload), &x.payload); err != nil {
@@ -135,7 +136,7 @@ type transfer struct {
 	payload movePayload
 }
 
-// copyThenMove copies what lies in the entry and then re-parents it.
+// copyThenMove copies the content of the entry and then gives it its new parent.
 func (x *transfer) copyThenMove(ctx context.Context) error {
 	err := x.inJudgedTx(ctx, false, func(m *moveOperation) error {
 		x.payload.Provider = m.dest.mount.ProviderID
@@ -151,9 +152,9 @@ func (x *transfer) copyThenMove(ctx context.Context) error {
 	done.Moved = true
 	err = x.inJudgedTx(ctx, true, func(m *moveOperation) error {
 		if m.dest.mount.ProviderID != x.payload.Provider {
-			return errors.New("the target's provider is another one by now") // the next attempt goes there
+			return errors.New("the target's provider is another one by now") // the next attempt goes to that provider
 		}
-		if done.Entry = m.source.id; m.replacesContent() { // what has the content then
+		if done.Entry = m.source.id; m.replacesContent() { // the entry that has the content then
 			done.Entry = m.existing.id
 		}
 		if err := m.apply(); err != nil {
@@ -169,8 +170,8 @@ func (x *transfer) copyThenMove(ctx context.Context) error {
 	return nil
 }
 
-// copyRemaining copies what came into the entry after its folder was gone through. It ends where
-// the entry has been deleted, or moved to yet another provider, whose job does the same.
+// copyRemaining copies content that came into the entry after its folder was walked. It ends when
+// the entry was deleted, or moved to yet another provider, whose job does the same.
 func (x *transfer) copyRemaining(ctx context.Context) error {
 	for range maxRounds {
 		n, _, err := x.lookUp(ctx, x.payload.Entry)
@@ -198,7 +199,7 @@ func (x *transfer) copyRemaining(ctx context.Context) error {
 	return errors.New("content comes into the folder faster than it can be copied")
 }
 
-// inJudgedTx runs fn inside a transaction in which the move has been judged by what holds now.
+// inJudgedTx runs fn inside a transaction that has decided about the move by the present rules.
 func (x *transfer) inJudgedTx(ctx context.Context, alone bool, fn func(m *moveOperation) error) error {
 	target, err := vpath.Parse(x.payload.Target)
 	if err != nil {
@@ -229,8 +230,8 @@ func (x *transfer) inJudgedTx(ctx context.Context, alone bool, fn func(m *moveOp
 	})
 }
 
-// actor returns whoever asked for the move with the rights that they have now, as of a
-// config version. Fault: Forbidden.
+// actor returns the user who asked for the move, with their rights at a config version. Fault:
+// Forbidden.
 func (x *transfer) actor(ctx context.Context) (a access.Actor, version int64, err error) {
 	version, err = db.ConfigVersion(x.DB.Read(ctx))
 	if err != nil {
@@ -244,7 +245,7 @@ func (x *transfer) actor(ctx context.Context) (a access.Actor, version int64, er
 		return access.Actor{}, 0, fault.New(fault.Forbidden, "The account that asked for this is not active any more.")
 	}
 	if a.IP, err = netip.ParseAddr(x.payload.IP); err != nil {
-		a.IP = netip.Addr{} // lies in no prefix
+		a.IP = netip.Addr{} // an address in no prefix
 	}
 	a.Unlocked, a.Locks = x.payload.Unlocked, x.payload.Locks
 	if x.payload.Key == "" {

@@ -13,10 +13,10 @@ import (
 	"larder/internal/object"
 )
 
-// sourceFilesPerQuery is how many files are looked up at once.
+// sourceFilesPerQuery is the number of files that one query reads.
 const sourceFilesPerQuery = 200
 
-// copyAll copies everything at or below the entry that lies in another provider.
+// copyAll copies the content of all files at or below the entry that lies in another provider.
 func (x *transfer) copyAll(ctx context.Context) error {
 	var left int64
 	err := x.eachForeign(ctx, func(c sourceFile) error {
@@ -31,8 +31,8 @@ func (x *transfer) copyAll(ctx context.Context) error {
 }
 
 // eachForeign calls each for every file at or below the entry whose content lies in another
-// provider, folder by folder. Nothing is held meanwhile but the way down, so what others rename or
-// move may be missed, or met twice.
+// provider, folder by folder. It holds nothing but the path down to the current folder, so it may
+// miss files that others rename or move meanwhile, or meet them twice.
 func (x *transfer) eachForeign(ctx context.Context, each func(c sourceFile) error) error {
 	itself, err := foreignFile(x.DB.Read(ctx), x.payload.Entry, x.payload.Provider)
 	if err != nil {
@@ -45,7 +45,7 @@ func (x *transfer) eachForeign(ctx context.Context, each func(c sourceFile) erro
 	}
 	type step struct {
 		folder string
-		last   sortKey // of the folders in it, the one gone through last
+		last   sortKey // last folder that was walked
 	}
 	for way := []step{{folder: x.payload.Entry}}; len(way) > 0; {
 		here := &way[len(way)-1]
@@ -87,8 +87,8 @@ func (x *transfer) eachForeignIn(ctx context.Context, folder string, each func(c
 	}
 }
 
-// copyOne copies one file's content to a key that is on the garbage list since before, verifies it,
-// and switches the file over.
+// copyOne copies the content of one file to a key that is on the garbage list already, verifies the
+// copy, and switches the file over to it.
 func (x *transfer) copyOne(ctx context.Context, c sourceFile) error {
 	n, _, err := x.lookUp(ctx, c.id)
 	if fault.Is(err, fault.NotFound) || err == nil && !x.mustCopy(&n) {
@@ -106,7 +106,8 @@ func (x *transfer) copyOne(ctx context.Context, c sourceFile) error {
 		return err
 	}
 	crash.Point("move.noted")
-	target, err := x.Objects.Store(ctx, x.payload.Provider) // after the key is noted, see object.Keyring
+	// after the key is on the garbage list, see object.KeySource
+	target, err := x.Objects.Store(ctx, x.payload.Provider)
 	if err != nil {
 		return err
 	}
@@ -119,8 +120,8 @@ func (x *transfer) copyOne(ctx context.Context, c sourceFile) error {
 		return fmt.Errorf("copy object %s: %w", c.Key, err)
 	case errors.As(err, &size), errors.Is(err, errCopyDiffers):
 		x.discardCopy(ctx, key)
-		return fault.New(fault.Unverified, "The copy of a file is not what was stored"+x.outcomeText()+
-			" Tell whoever runs the service.").
+		return fault.New(fault.Unverified, "The copy of a file differs from the stored file"+x.outcomeText()+
+			" Tell the administrator.").
 			WithCause(fmt.Errorf("copy object %s of provider %s: %w", c.Key, c.Provider, err))
 	case errors.Is(err, blob.ErrNotFound):
 		return x.checkMissing(ctx, c, err)
@@ -141,7 +142,7 @@ func (x *transfer) copyOne(ctx context.Context, c sourceFile) error {
 	return err
 }
 
-// outcomeText ends a sentence about what keeps a file from being copied.
+// outcomeText is the end of a sentence about an error that keeps a file from being copied.
 func (x *transfer) outcomeText() string {
 	if x.payload.Moved {
 		return ", so it stays in the storage that it was in."
@@ -149,8 +150,8 @@ func (x *transfer) outcomeText() string {
 	return ", so nothing was moved."
 }
 
-// checkMissing tells an object that its store has lost from one that was replaced, deleted or
-// carried away since it was looked up. Fault: Unverified.
+// checkMissing distinguishes an object that its store has lost from one that was replaced, deleted
+// or moved to another store since it was looked up. Fault: Unverified in the first case.
 func (x *transfer) checkMissing(ctx context.Context, c sourceFile, cause error) error {
 	now, err := foreignFile(x.DB.Read(ctx), c.id, x.payload.Provider)
 	if err != nil {
@@ -158,14 +159,14 @@ func (x *transfer) checkMissing(ctx context.Context, c sourceFile, cause error) 
 	}
 	if len(now) == 1 && now[0].Location == c.Location {
 		return fault.New(fault.Unverified, "The content of a file cannot be read"+x.outcomeText()+
-			" Tell whoever runs the service.").
+			" Tell the administrator.").
 			WithCause(fmt.Errorf("open object %s of provider %s: %w", c.Key, c.Provider, cause))
 	}
 	return nil
 }
 
-// discardCopy has a copy that nothing will refer to deleted soon. What fails here is done when
-// the key is due.
+// discardCopy puts a copy that no file refers to on the garbage list, to be deleted soon. When that
+// fails, the collector deletes the copy when its key is due.
 func (x *transfer) discardCopy(ctx context.Context, key blob.Key) {
 	err := x.DB.Write(context.WithoutCancel(ctx),
 		func(tx *db.Tx) error { return object.Discard(tx, x.payload.Provider, key, x.nowMs()) })
@@ -174,10 +175,10 @@ func (x *transfer) discardCopy(ctx context.Context, key blob.Key) {
 	}
 }
 
-// switchOver makes the copy the file's content, in one transaction that readers don't notice: who
-// has opened the old object reads on, and it stays for the grace period. An object that other files
-// share stays with them, and the file gets one of its own. Where the file is gone, has other
-// content, or was carried elsewhere, the copy is garbage.
+// switchOver makes the copy the content of the file, in one transaction. Readers that have opened
+// the old object are not disturbed: it stays for the grace period. An object that other files share
+// stays theirs, and the file gets an object of its own. The copy becomes garbage when the file is
+// gone, has other content, or is in yet another provider.
 func (x *transfer) switchOver(ctx context.Context, c sourceFile, to object.Record) error {
 	return x.writeLocked(ctx, false, func(tx *db.Tx) error {
 		refs, owner, err := x.lockSource(tx, c)
@@ -188,7 +189,7 @@ func (x *transfer) switchOver(ctx context.Context, c sourceFile, to object.Recor
 			return object.Discard(tx, to.Provider, to.Key, x.nowMs())
 		}
 		if err := object.Undiscard(tx, to.Provider, to.Key); errors.Is(err, object.ErrCollected) {
-			// no fault: the next attempt draws another key
+			// not a fault: the next attempt draws another key
 			return fmt.Errorf("switch a file over: %w", object.ErrCollected)
 		} else if err != nil {
 			return err
@@ -205,15 +206,15 @@ func (x *transfer) switchOver(ctx context.Context, c sourceFile, to object.Recor
 	})
 }
 
-// mustCopy reports whether a file is to be carried: it lies in the entry, and the entry, once
-// moved, in the provider that is copied to.
+// mustCopy reports whether a file is to be copied: it lies in the entry, and, once the entry has
+// been moved, in the provider that the job copies to.
 func (x *transfer) mustCopy(n *node) bool {
 	return n.within(x.payload.Entry) && (!x.payload.Moved || n.mount.ProviderID == x.payload.Provider)
 }
 
-// lockSource keeps everybody from a file and its object until the transaction ends, and returns how
-// many files have the object, and whose the file is. It returns 0 when they are not what they were
-// when they were looked up, or do not concern the move any more.
+// lockSource locks a file and its object until the transaction ends, and returns the number of
+// files that have the object and the owner of the file. It returns 0 when file or object have
+// changed since they were looked up, or the move does not concern them any more.
 func (x *transfer) lockSource(tx *db.Tx, c sourceFile) (refs int64, owner string, err error) {
 	n, _, err := x.lookUpTx(tx, c.id)
 	switch {
@@ -234,7 +235,7 @@ func (x *transfer) lockSource(tx *db.Tx, c sourceFile) (refs int64, owner string
 	return refs, n.owner, nil
 }
 
-// splitObject gives a file an object of its own and takes it off the one that it shared.
+// splitObject gives a file an object of its own and removes its reference to the shared one.
 func (x *transfer) splitObject(tx *db.Tx, c sourceFile, to object.Record, owner string) error {
 	id, err := x.Objects.Insert(tx, to)
 	if err != nil {

@@ -1,19 +1,19 @@
-// Package files is the tree: folders and files, their links, where uploads go and where
-// content is served from.
+// Package files holds the tree: folders and files, their links, the destinations of uploads and the
+// content that is served.
 //
-// An entry knows its parent and its name, nothing of its path. A path is resolved by the mount that
-// covers it and then name by name in one query; an id walks up in one query, and what does not
-// reach the root of a mount that covers its path does not exist. So renaming and moving touch one
-// row however large the folder, and a deleted folder is one row re-parented under the graveyard
-// until the collector has taken the rows away.
+// An entry knows its parent and its name, not its path. One query resolves a path, beginning at the
+// mount that covers it and then name by name. One query walks up from an id; an entry does not
+// exist unless it reaches the root of a mount that covers its path. So renaming and moving change
+// one row however large the folder is, and a deleted folder is one row moved below the graveyard
+// until the collector has deleted its rows.
 //
-// Every operation takes the actor and decides itself, by package access, on what the database
-// says at that moment; what changes the tree is decided inside its transaction. Rules and mounts
-// come from memory under the config version, which each of the queries above reads along: when
-// it is another than that of the rules at hand, the question is asked again. Rules are never
-// loaded inside a transaction.
+// Every operation takes the actor and decides about permissions itself, by package access and by
+// what the database says at that moment; a change decides inside its transaction. Rules and mounts
+// come from memory under the config version, which each of these queries reads along: when it
+// differs from the version of the rules in memory, the query runs again. Rules are never loaded
+// inside a transaction.
 //
-// On PostgreSQL transactions that change single entries share a lock on the tree, and those that
+// On PostgreSQL transactions that change single entries share a lock on the tree. Transactions that
 // move, rename or delete a folder hold it alone.
 //
 // Files refer to objects, which package object counts and collects. Specification: File endpoints,
@@ -39,7 +39,7 @@ import (
 	"larder/internal/vpath"
 )
 
-// Config is what a Tree needs.
+// Config is the configuration of a Tree.
 type Config struct {
 	DB        *db.DB
 	Policies  *access.Store
@@ -49,48 +49,48 @@ type Config struct {
 	Objects   *object.Registry
 	Now       func() time.Time
 	Log       *slog.Logger
-	// Owner returns an account as an actor, without key, address or passwords given, and whether it
-	// is active; permanent links and jobs ask.
+	// Owner returns an account as an actor, without key, address or given passwords, and whether it
+	// is active. Permanent links and jobs use it.
 	Owner func(ctx context.Context, version int64, userID string) (access.Actor, bool, error)
-	// Key returns what an API key may do, and whether it can be used from that address now; jobs
-	// that were asked for with one ask.
+	// Key returns the rights of an API key, and whether it can be used from that address now. Jobs
+	// that were requested with a key use it.
 	Key func(ctx context.Context, version int64, keyID string, ip netip.Addr) (*access.Key, bool, error)
-	// Active reports whether there is an active account of that id; whatever makes entries asks,
-	// inside its transaction. Nil for always.
+	// Active reports whether there is an active account of that id. Every change that makes entries
+	// calls it in its transaction. Nil stands for always.
 	Active func(q db.Querier, userID string) (bool, error)
-	// Heir returns to whom the entries of an account that was deleted are still being handed over,
-	// nobody for any other. Nil for nobody.
+	// Successor returns the account to which the entries of a deleted account are still being
+	// handed over, none for any other account. Nil stands for none.
 	Successor func(q db.Querier, userID string) (Successor, error)
-	// Wake is called when a job has been inserted; nil for nobody.
+	// Wake is called when a job has been inserted; it may be nil.
 	Wake func()
 }
 
-// Tree is the tree of all mounts. All methods are safe for concurrent use.
+// Tree is the tree of all mounts. Its methods are safe for concurrent use.
 type Tree struct {
 	Config
 	lastRules atomic.Pointer[ruleset]
 
-	copyBatchSize int // how many entries one transaction copies at most
+	copyBatchSize int // maximal number of entries that one transaction copies
 	usageCache    usageCache
-	sampleSize    int64 // how many deleted files Usage looks at
+	sampleSize    int64 // number of deleted files that Usage looks at
 }
 
-// Spec returns the Tree in cfg.DB.
+// New returns the Tree in cfg.DB.
 func New(cfg Config) *Tree {
 	t := &Tree{Config: cfg, copyBatchSize: entriesPerPiece, sampleSize: sampleSize}
 	t.usageCache.counting = make(chan struct{}, 1)
 	return t
 }
 
-// ruleset is what a question is decided by: the rules and mounts of one config version.
+// ruleset is the rules and mounts of one config version, by which decisions are made.
 type ruleset struct {
 	version int64
 	policy  *access.Policy
 	mounts  *mount.Table
 }
 
-// currentRules reads the present config version and returns its view. Never call
-// it inside a transaction.
+// currentRules returns the rules of the present config version. Do not call it inside a
+// transaction.
 func (t *Tree) currentRules(ctx context.Context) (*ruleset, error) {
 	version, err := db.ConfigVersion(t.DB.Read(ctx))
 	if err != nil {
@@ -99,7 +99,7 @@ func (t *Tree) currentRules(ctx context.Context) (*ruleset, error) {
 	return t.rulesAt(ctx, version)
 }
 
-// rulesAt returns the view of a version that was read outside of any transaction.
+// rulesAt returns the rules of a config version that was read outside of any transaction.
 func (t *Tree) rulesAt(ctx context.Context, version int64) (*ruleset, error) {
 	if v := t.lastRules.Load(); v != nil && v.version == version {
 		return v, nil
@@ -117,7 +117,7 @@ func (t *Tree) rulesAt(ctx context.Context, version int64) (*ruleset, error) {
 	return v, nil
 }
 
-// mountLookup shows the mounts to the policy.
+// mountLookup gives the policy access to the mounts.
 type mountLookup struct{ table *mount.Table }
 
 // Covering implements access.Mounts.
@@ -135,12 +135,12 @@ func (p mountLookup) Below(path vpath.Path) map[string]vpath.Path {
 	return below
 }
 
-// versionedRead is a question to the database under a view; it returns the config version that the
-// answer was read with.
+// versionedRead is a read from the database under a ruleset; it returns the config version that it
+// read along.
 type versionedRead func(v *ruleset) (version int64, err error)
 
-// readConsistent asks outside of a transaction, until the answer is of the version that it was
-// asked under, and returns that view.
+// readConsistent runs a read outside of a transaction, until its config version is that of the
+// ruleset, and returns the ruleset.
 func (t *Tree) readConsistent(ctx context.Context, question versionedRead) (*ruleset, error) {
 	v := t.lastRules.Load()
 	if v == nil {
@@ -164,8 +164,8 @@ func (t *Tree) readConsistent(ctx context.Context, question versionedRead) (*rul
 	return nil, errors.New("the configuration changes too often to decide anything by it")
 }
 
-// readConsistentTx asks inside a transaction. What it lacks it has loaded outside,
-// by way of db.Again.
+// readConsistentTx runs a read inside a transaction. It makes the transaction run again when the
+// ruleset has to be loaded, which happens outside.
 func (t *Tree) readConsistentTx(question versionedRead) (*ruleset, error) {
 	again := &db.RetryError{Prepare: func(ctx context.Context) error {
 		_, err := t.currentRules(ctx)
@@ -185,11 +185,11 @@ func (t *Tree) readConsistentTx(question versionedRead) (*ruleset, error) {
 	return v, nil
 }
 
-// nowMs is the time in milliseconds.
+// nowMs is the present time in milliseconds.
 func (t *Tree) nowMs() int64 { return t.Now().UnixMilli() }
 
-// writeLocked runs fn in a transaction that holds the tree's lock, alone when a
-// folder changes its place.
+// writeLocked runs fn in a transaction that holds the lock of the tree, alone when a folder changes
+// its place.
 func (t *Tree) writeLocked(ctx context.Context, alone bool, fn func(tx *db.Tx) error) error {
 	return t.DB.Write(ctx, func(tx *db.Tx) error {
 		if err := tx.LockTree(alone); err != nil {
@@ -199,7 +199,7 @@ func (t *Tree) writeLocked(ctx context.Context, alone bool, fn func(tx *db.Tx) e
 	})
 }
 
-// allow asks for one permission. Faults: Forbidden, PasswordRequired.
+// allow checks one permission. Faults: Forbidden, PasswordRequired.
 func (v *ruleset) allow(a access.Actor, target access.Target, p access.Permission) error {
 	switch v.policy.Decide(a, target, p).Outcome {
 	case access.Allowed:

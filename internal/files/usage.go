@@ -11,36 +11,36 @@ import (
 	"larder/internal/quota"
 )
 
-// Amount is how much there is of something.
+// Amount is a number of files and their bytes.
 type Amount struct{ Files, Bytes int64 }
 
-// usageCache is what was counted last, and how long that took.
+// usageCache is the last count, and how long it took.
 type usageCache struct {
-	counting chan struct{} // holds one while somebody counts
+	counting chan struct{} // holds one element while a count runs
 
-	mu         sync.Mutex // never held while counting
+	mu         sync.Mutex // not held during a count
 	all        Amount
 	byProvider map[string]Amount
-	slow       bool // it took long
+	slow       bool // the count took long
 	until      time.Time
 }
 
 const (
-	// fastCount is how long counting may take to be done each time.
+	// fastCount is the duration up to which a count is not cached.
 	fastCount = 50 * time.Millisecond
-	// sampleSize is how many deleted files are looked at.
+	// sampleSize is the number of deleted files that are looked at.
 	sampleSize = 10_000
-	// cacheFactor is how much longer than counting takes its outcome is used.
+	// cacheFactor says how many times its duration a slow count is used.
 	cacheFactor = 10
 )
 
-// Usage tells what all files are, and what those are whose content lies with each of the providers.
-// It is what quotas count: what several files share counts for each, folders count for nothing, and
-// what is deleted for nothing at once, whenever its rows and objects go.
+// Usage returns the number and bytes of all files, and of those in each provider. It counts as
+// quotas do: shared content counts for each file, folders do not count, and deleted entries do not
+// count as soon as they are deleted.
 //
-// The sums of the quotas tell it all where one provider has all there is. Else objects are counted,
-// which takes a second for a million files; where it takes long, the outcome is used for ten times
-// as long, in proportion to what there is by then.
+// The sums of the quotas are the answer where one provider has all objects. Otherwise it counts
+// objects, which takes a second for a million files. A slow count is used for ten times as long as
+// it took, in proportion to the present total.
 func (t *Tree) Usage(ctx context.Context, providers []string) (all Amount, by map[string]Amount, err error) {
 	q := t.DB.Read(ctx)
 	if all.Bytes, all.Files, err = quota.Total(q); err != nil {
@@ -68,9 +68,9 @@ func (t *Tree) Usage(ctx context.Context, providers []string) (all Amount, by ma
 	return all, by, err
 }
 
-// usageByProvider tells all by the providers that have some of it. One at a time counts. Where that
-// takes long, whoever asks meanwhile gets what was counted before; those who ask when there is
-// nothing yet wait for the outcome, or until their context ends.
+// usageByProvider divides the total among the providers that have objects. One call at a time
+// counts. While a slow count runs, other calls get the previous one; without one they wait for the
+// result, or until their context ends.
 func (t *Tree) usageByProvider(ctx context.Context, all Amount, used []string) (map[string]Amount, error) {
 	c := &t.usageCache
 	by, fresh := c.cached(all, used, t.Now())
@@ -91,7 +91,7 @@ func (t *Tree) usageByProvider(ctx context.Context, all Amount, used []string) (
 	}
 	defer func() { <-c.counting }()
 	began := t.Now()
-	if by, fresh := c.cached(all, used, began); fresh { // counted while this one waited
+	if by, fresh := c.cached(all, used, began); fresh { // another call has counted meanwhile
 		return by, nil
 	}
 	by, err := t.count(ctx, all, used)
@@ -101,8 +101,8 @@ func (t *Tree) usageByProvider(ctx context.Context, all Amount, used []string) (
 	return by, err
 }
 
-// checkObjects is what was counted last, in proportion to what there is now, where counting took
-// long; and whether it still stands.
+// cached returns the last slow count, in proportion to the present total, and whether it is still
+// valid.
 func (c *usageCache) cached(all Amount, used []string, now time.Time) (by map[string]Amount, fresh bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -121,9 +121,8 @@ func (c *usageCache) store(all Amount, by map[string]Amount, began, ended time.T
 	c.all, c.byProvider, c.slow, c.until = all, by, took > fastCount, ended.Add(cacheFactor*took)
 }
 
-// countRows sums what objects are referred to by, and takes away the files that are deleted or not
-// there yet. Of those there are few, except for a while after a large folder was deleted; then some
-// of them stand for all.
+// count sums the references of objects, and subtracts the files that are deleted or staged. Those
+// are few, except for a while after a large folder was deleted; then a sample stands for all.
 func (t *Tree) count(ctx context.Context, all Amount, used []string) (map[string]Amount, error) {
 	q := t.DB.Read(ctx)
 	by, err := sumReferenced(q, used)
@@ -152,7 +151,7 @@ func total(by map[string]Amount) (sum Amount) {
 	return sum
 }
 
-// scaled is what was counted, in proportion to what there is now.
+// scaled is the last count in proportion to the present total.
 func (c *usageCache) scaled(all Amount) map[string]Amount {
 	by := map[string]Amount{}
 	for id, a := range c.byProvider {
