@@ -34,7 +34,7 @@ type ArchiveQuery struct {
 //
 // The walk decides about each entry when it reaches it, and about a folder again for each of its
 // pages. A file is in the archive when it is visible and may be downloaded at that time, a folder
-// when it may be listed and no password lies on it that the caller has not given. The walk silently
+// when it may be listed and no password is on it that the caller has not given. The walk silently
 // leaves out entries that the caller may not have, that are gone, or that have left the selected
 // folder. Mounts below a folder are treated as in listings.
 type Archive struct {
@@ -57,8 +57,8 @@ type ArchiveEntry struct {
 }
 
 // Archive begins an archive. For a single selected folder, the archive holds the content of that
-// folder; several selected entries each lie under their own name, with a number where two names are
-// equal. Faults: NotFound when nothing is left; those of ActorAt.
+// folder. Of several selected entries each has its own name at the top, with a number where two
+// names are equal. Faults: NotFound when nothing is left; those of ActorAt.
 func (t *Tree) Archive(ctx context.Context, q ArchiveQuery) (*Archive, error) {
 	a := &Archive{tree: t, query: q}
 	a.walk = archiveWalk{Archive: a}

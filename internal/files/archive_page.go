@@ -96,7 +96,7 @@ func (w *archiveWalk) readPage(ctx context.Context, at *folderCursor) (there boo
 	return true, nil
 }
 
-// checkFolder returns the facts about a folder, and whether it is in the archive: it lies below the
+// checkFolder returns the facts about a folder, and whether it is in the archive: it is below the
 // selected entry, is visible, and may be entered.
 func (w *archiveWalk) checkFolder(e *entryViewer, at *folderCursor, n *node) (facts access.Target, there bool) {
 	switch {

@@ -37,7 +37,7 @@ func (t *Tree) CreateFolder(ctx context.Context, a access.Actor, parent vpath.Pa
 			return noMount()
 		}
 		target := n.newTarget(a, path)
-		// another mount may lie there; its rules decide whether the actor may learn that
+		// another mount may be there; its rules decide whether the actor may learn that
 		if m, found := v.mounts.Resolve(path); found {
 			target.MountID = m.ID
 		}
@@ -78,7 +78,7 @@ func (t *Tree) CreateFolder(ctx context.Context, a access.Actor, parent vpath.Pa
 }
 
 // immovable reports whether n must stay where it is: it is the root of a mount, or a folder that a
-// mount lies below.
+// mount is below.
 func (v *ruleset) immovable(n *node) bool {
 	return n.id == n.mount.RootID || len(v.mounts.Below(n.path)) > 0
 }

@@ -47,7 +47,7 @@ func (s *Resource) ETag() string {
 // UpdatedAt is the time of the last change of the entry, in ms.
 func (s *Resource) UpdatedAt() int64 { return s.node.updated }
 
-// Virtual reports whether this is a folder that exists only because a mount lies below it. The root
+// Virtual reports whether this is a folder that exists only because a mount is below it. The root
 // always exists.
 func (s *Resource) Virtual() bool {
 	at := s.node.requestedPath()
@@ -128,7 +128,7 @@ type Member struct {
 	ID                   string // "" unless MemberFields asked for it
 	Name                 string
 	Folder               bool
-	Virtual              bool   // exists only because a mount lies below it; has no times
+	Virtual              bool   // exists only because a mount is below it; has no times
 	Size                 int64  // bytes
 	MimeType             string // of a file
 	ETag                 string // of a file's content; "" unless MemberFields asked for it

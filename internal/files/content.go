@@ -161,7 +161,7 @@ func (t *Tree) lookUp(ctx context.Context, id string) (n node, v *ruleset, err e
 }
 
 // ByLink returns the content of a file by its permanent link. It is NotFound when there is no such
-// link, when a password lies on the file or above it, when a rule would ask a guest for a password
+// link, when a password is on the file or above it, when a rule would ask a guest for a password
 // or an address, when there is no guest access, or when the owner is not active or may not share
 // and download the file. Every call checks these conditions, so the link works again when the
 // obstacle is gone.

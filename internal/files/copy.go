@@ -24,7 +24,7 @@ import (
 //
 // Faults: Unauthorized, NotFound (no such entry, no such folder, a file as target), Forbidden,
 // PasswordRequired, Invalid (a reserved path, too deep or too long, no name for a copy of the root
-// of the tree), Conflict (the name is taken, the target is in the source, a mount lies below the
+// of the tree), Conflict (the name is taken, the target is in the source, a mount is below the
 // folder, too many jobs are open), QuotaExceeded.
 func (t *Tree) Copy(ctx context.Context, a access.Actor, id string, target vpath.Path,
 	newName *vpath.Name) (job.Job, error) {

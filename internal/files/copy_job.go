@@ -112,7 +112,7 @@ func (t *Tree) DropStaged(tx *db.Tx, id string) error {
 	return nil
 }
 
-// copyingStore is one call of RunCopy.
+// copier is one call of RunCopy.
 type copier struct {
 	transfer
 	copyPayload copyPayload

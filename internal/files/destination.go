@@ -154,7 +154,7 @@ func (v *ruleset) covered(n *node, path vpath.Path) bool {
 	return m.ID != n.mount.ID
 }
 
-// occupied reports whether path cannot be used for an entry in n's mount: another mount lies there
+// occupied reports whether path cannot be used for an entry in n's mount: another mount is there
 // or further below, so that the path is a folder, and the entry would be hidden.
 func (v *ruleset) occupied(n *node, path vpath.Path) bool {
 	return v.covered(n, path) || len(v.mounts.Below(path)) > 0

@@ -13,9 +13,9 @@ import (
 // HomeCandidate is a path whose folder may become a home.
 type HomeCandidate struct {
 	ID           string   // of the folder there, "" when it does not exist
-	FolderIDs    []string // the folders that it lies in, through all mounts, and itself
+	FolderIDs    []string // the folders that it is in, through all mounts, and itself
 	MountRootIDs []string // the roots of the mounts in it
-	Virtual      bool     // no mount covers it, but some lie below: a folder without an entry
+	Virtual      bool     // no mount covers it, but some are below: a folder without an entry
 
 	node *node
 }
@@ -86,7 +86,7 @@ func (t *Tree) CreateHome(tx *db.Tx, h HomeCandidate, ownerID string) (id string
 
 // RenameFormerHome renames the home of an account that is being deleted, so that a new account of
 // the same name does not get it. tx must hold the tree alone. Some folders keep their names: a
-// mount or a folder that one lies below, which cannot be renamed; a folder of another owner; and a
+// mount or a folder that one is below, which cannot be renamed; a folder of another owner; and a
 // folder at one of the paths in known, which rules and accounts refer to by name. No account ever
 // gets an existing folder as its new home.
 func (t *Tree) RenameFormerHome(tx *db.Tx, homeID, ownerID string, known []vpath.Path) error {

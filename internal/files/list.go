@@ -40,7 +40,7 @@ type sortOrder struct {
 }
 
 // List returns the entries in a folder, or those below it when q.Search is set. A mount is listed
-// as a folder and hides any entry at its path. A folder that exists only because a mount lies below
+// as a folder and hides any entry at its path. A folder that exists only because a mount is below
 // it is virtual: it has neither a Mount nor a Folder; the same holds for the root where nothing is
 // mounted. Faults: Invalid, NotFound (no mount at or below it, no such folder, a file), Forbidden
 // (the folder is not visible to the actor, whether or not it exists), PasswordRequired.

@@ -12,7 +12,7 @@ var noRules = access.NewPolicy(nil, false)
 
 // ListAll lists all files and folders whose name contains the search text, or all there are for "".
 // Rules do not restrict it: it is for administrators. Folders come first, then the entries in the
-// order of their last change. It leaves out entries that lie under no mount or are hidden by
+// order of their last change. It leaves out entries that are under no mount or are hidden by
 // another one. Only Page, Limit and Search of the query count. Faults: Invalid.
 func (t *Tree) ListAll(ctx context.Context, a access.Actor, q ListQuery) ([]Entry, int, error) {
 	q.Path, q.Sort, q.Order, q.Type = vpath.Root, "", "", ""

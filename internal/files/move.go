@@ -80,7 +80,7 @@ func targetExists() error {
 	return fault.New(fault.Conflict, "A file or folder of this name lies there already.")
 }
 
-// startMove is one call of Move, or one decision of its job.
+// moveOperation is one call of Move, or one decision of its job.
 type moveOperation struct {
 	*Tree
 	tx       *db.Tx

@@ -138,7 +138,7 @@ func nearestProtected(trail []trailEntry) string {
 }
 
 // maySetPassword decides who sets and removes the password of n: its owner and administrators. A
-// key may not, since it could then open what it can give no password for. Where a mount lies below,
+// key may not, since it could then open what it can give no password for. Where a mount is below,
 // only administrators may: otherwise the maker of a folder on the path to somebody else's mount
 // could lock that mount, and the owner of the folder that protects a mount could open it. An owner
 // cannot set a password over entries of others either, which would lock them out. Fault: Forbidden.

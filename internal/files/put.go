@@ -96,7 +96,7 @@ func (w *putOperation) putInto(n *node) (Entry, error) {
 		if err != nil {
 			return Entry{}, err
 		}
-		if w.rules.covered(n, dir) { // by a mount that lies on a missing folder by now
+		if w.rules.covered(n, dir) { // by a mount that is on a missing folder by now
 			return Entry{}, fault.New(fault.Conflict,
 				"The folder that the file was meant for lies in another mount now.")
 		}

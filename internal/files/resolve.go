@@ -131,7 +131,7 @@ func (v *ruleset) find(q db.Querier, p vpath.Path) (n node, version int64, err e
 
 // addOuterTrail prepends the folders above the root of its mount to the trail of n: those on the
 // mount's path, in the mounts that cover it. So the password of a folder also covers mounts below
-// it, and a home includes them. It costs one query for each mount that lies in another one; version
+// it, and a home includes them. It costs one query for each mount that is in another one; version
 // becomes the newest one read.
 func (v *ruleset) addOuterTrail(q db.Querier, n *node, version *int64) error {
 	if n.mount.Path.IsRoot() {
@@ -196,7 +196,7 @@ func parseTrail(s string) []trailEntry {
 	return levels
 }
 
-// within reports whether the entry is id or lies below it.
+// within reports whether the entry is id or is below it.
 func (n *node) within(id string) bool {
 	return slices.ContainsFunc(n.trail, func(l trailEntry) bool { return l.id == id })
 }

@@ -47,9 +47,9 @@ func (t *Tree) insertUnlimited(tx *db.Tx, r *row) (done bool, err error) {
 var HomesPath = vpath.Root.Child("home")
 
 // InsertHome makes /home/<username> for a new account, and returns its id and path. It takes
-// <username>-2 and so on when that name exists, or a mount lies at the path or below. It makes
+// <username>-2 and so on when that name exists, or a mount is at the path or below. It makes
 // /home itself when that is missing, and checks no permission. private reports whether somebody has
-// rights to everything in one of the folders that it gets: those that /home lies in, through all
+// rights to everything in one of the folders that it gets: those that /home is in, through all
 // mounts, and /home itself. No home is made then. Faults: Invalid, NotFound when no mount covers
 // /home or it is private, Conflict when /home is a file.
 func (t *Tree) InsertHome(

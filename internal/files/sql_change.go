@@ -125,7 +125,7 @@ func forbidIfFound(q db.Querier, query, folder, userID string) error {
 	return nil
 }
 
-// idsBelow returns those of the ids that lie below a folder, at any depth.
+// idsBelow returns those of the ids that are below a folder, at any depth.
 func idsBelow(q db.Querier, folder string, ids []string) (found []string, err error) {
 	err = db.EachChunk(ids, func(args []any) error {
 		rows, err := q.Query(`

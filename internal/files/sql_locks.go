@@ -57,7 +57,7 @@ func locksOn(q db.Querier, ids []string, now int64) (found []WriteLock, err erro
 
 // locksBelow returns the locks on everything below a folder, at any depth. It walks up from the
 // locked entries, which are few, not down the tree, and visits each folder once, however many locks
-// lie below it.
+// are below it.
 func locksBelow(q db.Querier, folder string, now int64) ([]WriteLock, error) {
 	return readLocks(q.Query(`
 		WITH RECURSIVE up (id, parent) AS (

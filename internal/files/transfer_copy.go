@@ -16,7 +16,7 @@ import (
 // sourceFilesPerQuery is the number of files that one query reads.
 const sourceFilesPerQuery = 200
 
-// copyAll copies the content of all files at or below the entry that lies in another provider.
+// copyAll copies the content of all files at or below the entry that is in another provider.
 func (x *transfer) copyAll(ctx context.Context) error {
 	var left int64
 	err := x.eachForeign(ctx, func(c sourceFile) error {
@@ -30,7 +30,7 @@ func (x *transfer) copyAll(ctx context.Context) error {
 	return x.eachForeign(ctx, func(c sourceFile) error { return x.copyOne(ctx, c) })
 }
 
-// eachForeign calls each for every file at or below the entry whose content lies in another
+// eachForeign calls each for every file at or below the entry whose content is in another
 // provider, folder by folder. It holds nothing but the path down to the current folder, so it may
 // miss files that others rename or move meanwhile, or meet them twice.
 func (x *transfer) eachForeign(ctx context.Context, each func(c sourceFile) error) error {
@@ -206,7 +206,7 @@ func (x *transfer) switchOver(ctx context.Context, c sourceFile, to object.Recor
 	})
 }
 
-// mustCopy reports whether a file is to be copied: it lies in the entry, and, once the entry has
+// mustCopy reports whether a file is to be copied: it is in the entry, and, once the entry has
 // been moved, in the provider that the job copies to.
 func (x *transfer) mustCopy(n *node) bool {
 	return n.within(x.payload.Entry) && (!x.payload.Moved || n.mount.ProviderID == x.payload.Provider)

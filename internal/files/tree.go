@@ -126,7 +126,7 @@ func (p mountLookup) Covering(path vpath.Path) string {
 	return m.ID
 }
 
-// RelativeTo implements access.Mounts.
+// Below implements access.Mounts.
 func (p mountLookup) Below(path vpath.Path) map[string]vpath.Path {
 	below := map[string]vpath.Path{}
 	for _, m := range p.table.Below(path) {

@@ -50,7 +50,7 @@ type Config struct {
 // Service runs the operations of this package. Its methods are safe for concurrent use.
 type Service struct{ cfg Config }
 
-// Spec returns a Service.
+// New returns a Service.
 func New(cfg Config) *Service {
 	cfg.HandoverPiece = cmp.Or(cfg.HandoverPiece, defaultHandoverPiece)
 	return &Service{cfg: cfg}

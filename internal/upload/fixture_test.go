@@ -188,7 +188,7 @@ func (w *fixture) complete(a access.Actor, id, etag string) files.Entry {
 	return entry
 }
 
-// assemble uploads content in one request to ann's home.
+// put uploads content in one request to ann's home.
 func (w *fixture) put(name, content string) files.Entry {
 	w.t.Helper()
 	result, err := w.up.Put(ctx, w.ann, upload.OneShot{

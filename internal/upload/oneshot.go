@@ -230,7 +230,7 @@ func (s *Service) putLarge(ctx context.Context, a access.Actor, o OneShot, place
 	}
 	var r row
 	err = s.db.Write(ctx, func(tx *db.Tx) error {
-		if err := tx.LockTree(false); err != nil { // see object.Keyring
+		if err := tx.LockTree(false); err != nil { // see object.KeySource
 			return err
 		}
 		r = fresh

@@ -39,7 +39,7 @@ func (s *Service) PutRaw(ctx context.Context, a access.Actor, sessionID string, 
 		return "", 0, err
 	}
 	err = s.db.Write(ctx, func(tx *db.Tx) error {
-		if err := tx.LockTree(false); err != nil { // see object.Keyring
+		if err := tx.LockTree(false); err != nil { // see object.KeySource
 			return err
 		}
 		return object.Discard(tx, r.dest.ProviderID, r.key, r.expiresAt+garbageDelay.Milliseconds())

@@ -288,7 +288,7 @@ func (s *Service) create(ctx context.Context, a access.Actor, n NewSession, old 
 // has taken over the parts kept in old.
 func (s *Service) reserve(tx *db.Tx, r row, old *row) error {
 	if r.inStaging() {
-		if err := tx.LockTree(false); err != nil { // see object.Keyring
+		if err := tx.LockTree(false); err != nil { // see object.KeySource
 			return err
 		}
 	}
