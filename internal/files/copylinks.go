@@ -12,7 +12,8 @@ import (
 // CopyLink is the outcome for one entry whose address the actor wants to hand out.
 type CopyLink struct {
 	Entry Entry
-	// visitors may be asked for a password, or come from an address that a rule excludes
+	// NeedsPassword says that visitors may be asked for a password, or come from an address that a
+	// rule excludes.
 	NeedsPassword bool
 	Content       string // Content.ID, for an address that is bound to it; "" for a folder
 	Err           error  // NotFound, Forbidden or PasswordRequired where no address may be handed out

@@ -39,9 +39,10 @@ type Destination struct {
 	Missing             []vpath.Name // missing folders below it, to be made
 	Name                vpath.Name
 	Conflict            Conflict
-	// the content of an existing file is replaced: the number of files stays the same
+	// Replaces says that the content of an existing file is replaced: the number of files stays the
+	// same.
 	Replaces bool
-	// user whose quota is charged: the owner of a replaced file, else the actor
+	// Payer is the user whose quota is charged: the owner of a replaced file, else the actor.
 	Payer      string
 	Freed      int64  // bytes that the replacement frees in that quota
 	ReplacesID string // id of the replaced file, "" for none

@@ -21,7 +21,8 @@ type ListQuery struct {
 	Type   string // file, folder or "" for both
 	Search string // part of the name regardless of case, at any depth; "" lists the folder itself
 
-	// id of the shared folder, see ListShared: entries outside of it do not exist; "" for none
+	// sharedFolderID is the id of the shared folder, see ListShared: entries outside of it do not
+	// exist; "" for none.
 	sharedFolderID string
 }
 

@@ -42,7 +42,8 @@ type Change struct {
 
 // NewPassword is a new access password for an entry.
 type NewPassword struct {
-	// makes the hash, once the actor is known to have the permission; nil removes the password
+	// Hash makes the hash, once the actor is known to have the permission; nil removes the
+	// password.
 	Hash func(ctx context.Context) (string, error)
 }
 

@@ -24,7 +24,8 @@ type PasswordGate struct {
 	Folder  bool
 	Exists  bool
 	Outcome access.Outcome // of the actor with the passwords given so far
-	// passwords that the actor or others need: that of the nearest entry, and those of rules
+	// Passwords are those that the actor or others need: that of the nearest entry, and those of
+	// rules.
 	Passwords []RequiredPassword
 }
 

@@ -24,7 +24,8 @@ import (
 type StoredObject struct {
 	Key  blob.Key
 	Size int64 // bytes
-	// hexadecimal; "" when the service has not hashed the bytes: a checksum job fills it in
+	// SHA256 is hexadecimal; "" when the service has not hashed the bytes: a checksum job fills it
+	// in.
 	SHA256   string
 	ETag     string // of the store
 	MimeType string

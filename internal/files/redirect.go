@@ -17,7 +17,7 @@ const redirectLifetime = 5 * time.Minute
 // RedirectTerms are the conditions under which a store may deliver bytes to a client directly.
 type RedirectTerms struct {
 	Type, Disposition string // headers of the response
-	// any headers that the other server sends are harmless for these bytes
+	// AnyHeaders says that any headers of the other server are harmless for these bytes.
 	AnyHeaders bool
 	HTTPSOnly  bool // only by https, since the page that asks came by https
 }

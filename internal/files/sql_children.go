@@ -11,7 +11,8 @@ type etagSource int
 
 const (
 	etagNone etagSource = iota
-	// no content has been copied to another provider yet: an ETag is the id of the object
+	// etagByObject is for the time before any content is copied to another provider: an ETag is the
+	// id of the object.
 	etagByObject
 	etagByContent // needs a look at each object
 )

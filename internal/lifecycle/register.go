@@ -19,7 +19,7 @@ type Registration struct {
 	Source   account.Source // who registers, for the queue of password hashing
 	Invite   string         // code, "" for none
 	Settings site.Settings  // present settings
-	// called after all other checks, before any costly work
+	// BotCheck is called after all other checks, before any costly work.
 	BotCheck func(ctx context.Context) error
 }
 

@@ -27,7 +27,8 @@ const noBound = math.MaxInt64
 // garbageWatch is what this process knows about the garbage of accounts. Safe for concurrent use.
 type garbageWatch struct {
 	mu sync.Mutex
-	// bytes that an account may still add before the next check; absent before the first one
+	// room is the number of bytes that an account may still add before the next check; absent
+	// before the first one.
 	room map[string]int64
 	due  map[string]bool // accounts to be checked
 }

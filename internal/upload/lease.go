@@ -26,8 +26,8 @@ import (
 // next completion finds the parts or the object and continues. If it finds neither, the store may
 // still be assembling: for assemblyTime it asks the client to retry.
 const (
-	// validity without renewal; less than leaseWait, so that the next completion outlasts a dead
-	// one
+	// leaseTime is the validity of a lease without renewal; less than leaseWait, so that the next
+	// completion outlasts a dead one.
 	leaseTime    = 15 * time.Second
 	leaseRenewal = 5 * time.Second
 	maxLease     = 10 * time.Minute // a lease that ends later was left by a clock that went back

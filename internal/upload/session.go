@@ -25,7 +25,8 @@ type NewSession struct {
 	PartCount      *int64         // nil = not given
 	IdempotencyKey string         // "" = none; at most 255 characters
 	Conflict       files.Conflict // "" = rename
-	// "worker" for a client that cannot reach the store; "" or "auto" leaves it to the provider
+	// Mode is "worker" for a client that cannot reach the store; "" or "auto" leaves it to the
+	// provider.
 	Mode  string
 	HTTPS bool // the site is reached by https, so its pages may not send anything by http
 }
@@ -33,8 +34,8 @@ type NewSession struct {
 // Session is an upload session as its owner sees it.
 type Session struct {
 	ID string
-	// "worker": the bytes go through the service; "presigned": they may also go directly to the
-	// store
+	// Mode is "worker" when the bytes go through the service, "presigned" when they may also go
+	// directly to the store.
 	Mode       string
 	TotalParts *int64 // nil for a session in one piece
 	ExpiresAt  int64  // ms

@@ -36,8 +36,8 @@ type row struct {
 	replaces          string // file whose bytes are deducted from the reservation, "" for none
 	freed             int64  // number of those bytes
 
-	// of the bytes received, "" for none yet; in parts: of the object that they become, from the
-	// start; see also inStaging
+	// key is that of the bytes received, "" for none yet; in parts that of the object that they
+	// become, from the start; see also inStaging.
 	key           blob.Key
 	totalParts    int    // 0 for a session whose bytes come in one piece
 	uploadID      string // upload id of the store

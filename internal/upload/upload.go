@@ -62,8 +62,8 @@ const (
 	// delete an unfinished upload: three days.
 	takeoverWindow = renewableFor + keepPartsFor
 
-	// answerTime is the time that a store has to report what came in, where no answer delays
-	// nothing.
+	// answerTime is how long a list or the sweep waits for a store to report what came in; without
+	// an answer they continue.
 	answerTime = 5 * time.Second
 
 	maxSingleSize    = 100 << 20 // bytes of the largest file in one piece
@@ -75,8 +75,8 @@ const (
 	keepCompletedFor = 48 * time.Hour // how long the row of a completed session stays
 	keepEndedFor     = 24 * time.Hour // how long other rows stay after the expiry
 	garbageDelay     = time.Hour      // from the expiry of a session until its key is garbage
-	// the same for bytes sent directly to the store: everything that came is deleted within the
-	// hour
+	// stagingDelay is the same for bytes sent directly to the store: everything that came is
+	// deleted within the hour.
 	stagingDelay = 50 * time.Minute
 )
 
