@@ -225,7 +225,7 @@ func (c *copyOperation) measureOutside(measured **extent) error {
 	apart := c.source.mount.ProviderID != provider
 	return &db.RetryError{Prepare: func(ctx context.Context) error {
 		e, err := extentOf(c.DB.Read(ctx), source.id, user)
-		if err == nil && apart { // within one provider little content is elsewhere; the job finds it in time
+		if err == nil && apart { // within one provider little content is elsewhere; the job finds it when it gets there
 			e.foreignBytes, err = foreignBytesBelow(c.DB.Read(ctx), source.id, provider)
 		}
 		*measured = &e

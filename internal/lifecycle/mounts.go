@@ -16,7 +16,7 @@ type Mount struct {
 	Hidden       bool // other mounts cover all of it
 }
 
-// AllMounts lists the mounts by path; those of one path in the order of their priority.
+// AllMounts lists the mounts by path; those of one path in the order in which they are tried.
 func (s *Service) AllMounts(ctx context.Context) ([]Mount, error) {
 	table, err := s.cfg.Mounts.TableIn(s.cfg.DB.Read(ctx))
 	if err != nil {
@@ -104,7 +104,7 @@ func (s *Service) inMountTx(ctx context.Context, fn func(tx *db.Tx) error) error
 		for id, guard := range before {
 			if now, there := after[id]; there && guard != "" && now != guard {
 				return fault.New(fault.Conflict,
-					"The password of a folder covers the content of a mount below it, and would not cover it any more. "+
+					"The password of a folder would no longer cover the content of a mount below it. "+
 						"Remove that password first, or give the mount's own folder one.")
 			}
 		}

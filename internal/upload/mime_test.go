@@ -23,7 +23,7 @@ func TestTypeOfAFile(t *testing.T) {
 		{"the session's when the request says nothing", "a", "", []string{"application/octet-stream", "text/csv"},
 			"text/csv"},
 		{"unknown bytes are no claim", "a.png", "", []string{"application/octet-stream"}, "image/png"},
-		{"the type that curl sends is no claim", "a.png", "", []string{"application/x-www-form-urlencoded"}, "image/png"},
+		{"curl's type is no claim", "a.png", "", []string{"application/x-www-form-urlencoded"}, "image/png"},
 		{"a form is no claim", "a.png", "", []string{"multipart/form-data; boundary=x"}, "image/png"},
 		{"upper case", "a", "", []string{"Image/PNG"}, "image/png"},
 		{"parameters are dropped", "a", "", []string{"video/mp4; codecs=avc1"}, "video/mp4"},
