@@ -370,7 +370,7 @@ func (c *copyOperation) queueContentCopy(copied string, target vpath.Path) (job.
 }
 
 // queueCopy reserves the quota of a large copy and queues a job for it. It makes the copied folder
-// itself below the staging root, where nobody sees it.
+// itself below the staging root, where it is not visible.
 func (c *copyOperation) queueCopy(e *extent, target vpath.Path, newName *vpath.Name, made *job.Job) error {
 	if err := c.judgeContents(*e); err != nil {
 		return err

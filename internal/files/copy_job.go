@@ -60,11 +60,11 @@ func (x *copyPayload) becomeMove(copied, provider string) {
 }
 
 // RunCopy makes the copy of a large folder below the staging root, one piece in each transaction,
-// so that nobody sees an incomplete copy. It copies the content of a folder as it is when its piece
-// is read, by the rights that the actor has at that time; changes before or after do not fail the
-// job. One transaction then decides about the copy once more, puts it in its place and charges it.
-// At the end content is copied to the target's provider, as after a move. Each piece records its
-// position, so the job continues there after a crash at any line. When the job fails for good,
+// so that an incomplete copy is never visible. It copies the content of a folder as it is when its
+// piece is read, by the rights that the actor has at that time; changes before or after do not fail
+// the job. One transaction then decides about the copy once more, puts it in its place and charges
+// it. At the end content is copied to the target's provider, as after a move. Each piece records
+// its position, so the job continues there after a crash at any line. When the job fails for good,
 // DropCopy removes what it has made.
 //
 // Faults: those of Copy, and Unverified as for RunMove when the copy is in its place already.

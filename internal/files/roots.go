@@ -11,7 +11,7 @@ import (
 )
 
 // InsertRoot makes the root entry of a mount that is about to be made, and returns its id. name is
-// the name in the database; nobody sees it.
+// the name in the database; it is never shown.
 func (t *Tree) InsertRoot(tx *db.Tx, ownerID, name string) (id string, err error) {
 	r := row{id: t.IDs.UUID(), name: name, folder: true, owner: ownerID}
 	if _, err := t.insertUnlimited(tx, &r); err != nil {

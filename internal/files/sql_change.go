@@ -9,8 +9,7 @@ import (
 	"larder/internal/vpath"
 )
 
-// graveyard is the root of deleted folders. No mount has it, so nothing below it is visible to
-// anybody.
+// graveyard is the root of deleted folders. No mount has it, so nothing below it is visible.
 const graveyard = "graveyard"
 
 // staging is the root of copies that jobs are making; no mount has it either.

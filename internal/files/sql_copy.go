@@ -74,8 +74,8 @@ func childrenAfter(q db.Querier, folder string, kind int, after sortKey, limit i
 	return found, rows.Err()
 }
 
-// Passwords that make a folder impossible to copy, whoever owns it. The first query is asked first,
-// as anyProtected.
+// Passwords that make a folder impossible to copy, whoever the owner is. The first query is asked
+// first, as anyProtected.
 const (
 	anyPassword   = "SELECT EXISTS (SELECT 1 FROM entries e WHERE e.password_hash IS NOT NULL)"
 	passwordBelow = foldersBelow + `

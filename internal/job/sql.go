@@ -189,8 +189,8 @@ func fail(tx *db.Tx, run *Run, message string, now int64) error {
 	return dropChore(tx, run)
 }
 
-// dropChore deletes an ended chore of the service. Nobody asks about it, and its payload may be an
-// address that a user typed. The log has the reason why it failed.
+// dropChore deletes an ended chore of the service. No client asks about it, and its payload may be
+// an address that a user typed. The log has the reason why it failed.
 func dropChore(tx *db.Tx, run *Run) error {
 	if run.OwnerID != "" {
 		return nil

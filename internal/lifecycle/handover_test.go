@@ -295,8 +295,7 @@ func TestDeletedEntriesAreNotCharged(t *testing.T) {
 	})
 }
 
-// A caller who is no administrator any more cannot end accounts, and nobody can delete their own
-// account.
+// A caller who is no administrator any more cannot end accounts, and no account can delete itself.
 func TestOnlyAdministratorsEndAccounts(t *testing.T) {
 	each(t, func(t *testing.T, d *db.DB, objects string) {
 		r := newReplica(t, d, objects)

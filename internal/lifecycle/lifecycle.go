@@ -65,7 +65,7 @@ type NewUser struct {
 	Source account.Source // who makes it, for the queue of password hashing
 }
 
-// CreateUser makes account, home and quota in one transaction, so that nobody sees the account
+// CreateUser makes account, home and quota in one transaction, so that the account is never visible
 // without them. The account has no home while nothing is mounted at the path of homes, or that path
 // is in somebody's home. Faults: Invalid, AlreadyExists.
 func (s *Service) CreateUser(ctx context.Context, n NewUser) (account.User, error) {

@@ -86,8 +86,8 @@ func (s *Service) CreateMount(ctx context.Context, ownerID string, m mount.Mount
 
 // inMountTx is inExclusiveTx for changes of mounts: none of them may remove a password. The folders
 // above a mount, and so whether a password covers it, depend on where all the mounts are. A mount
-// that is moved, deleted or laid over such a folder would open the content below, which nobody
-// intended. Fault: Conflict.
+// that is moved, deleted or laid over such a folder would open the content below, without any
+// intention. Fault: Conflict.
 func (s *Service) inMountTx(ctx context.Context, fn func(tx *db.Tx) error) error {
 	return s.inExclusiveTx(ctx, func(tx *db.Tx) error {
 		before, err := s.cfg.Tree.MountPasswords(tx)

@@ -146,9 +146,9 @@ func (s *Service) partURLs(ctx context.Context, r row, numbers []int) ([]PartURL
 }
 
 // copyFromStaging checks the bytes of a session that were sent directly to the store, and copies
-// them to a key where nobody can write. It returns r with the copy, whose key is on the garbage
-// list until a file is made of it. Faults: Unverified (no bytes, or not those announced or named by
-// etag), Unavailable. Error: errSessionChanged when the session has changed meanwhile.
+// them to a key that clients cannot write to. It returns r with the copy, whose key is on the
+// garbage list until a file is made of it. Faults: Unverified (no bytes, or not those announced or
+// named by etag), Unavailable. Error: errSessionChanged when the session has changed meanwhile.
 func (s *Service) copyFromStaging(ctx context.Context, r row, etag string) (row, error) {
 	gone, err := s.completionWaiters.enter(r.userID)
 	if err != nil {

@@ -34,7 +34,7 @@ func (s *Service) CompletionsWaiting() int {
 	return s.completionWaiters.all
 }
 
-// TakeLease takes the lease of a session as if nobody had taken it before.
+// TakeLease takes the lease of a session as if it had never been taken.
 func (s *Service) TakeLease(ctx context.Context, a access.Actor, id string) error {
 	r, err := find(s.db.Read(ctx), a.UserID, id)
 	if err != nil {

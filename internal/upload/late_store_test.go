@@ -13,8 +13,8 @@ import (
 	"larder/internal/upload"
 )
 
-// lateStore is a store whose answers to Put are lost, and which finishes the objects when nobody
-// waits any more.
+// lateStore is a store whose answers to Put are lost, and which finishes the objects after the
+// caller has gone.
 type lateStore struct {
 	blob.Store
 	finish *[]func() error

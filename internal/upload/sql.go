@@ -64,8 +64,8 @@ func (r row) inParts() bool { return r.totalParts > 0 }
 func (r row) mayGoDirect() bool { return r.mode == modePresigned && (r.inParts() || r.sha256 == "") }
 
 // inStaging reports whether key is a staging key, where bytes that are sent directly in one piece
-// wait to be copied to a key where nobody can write. Bytes that come through the service replace
-// them, and key is then theirs.
+// wait to be copied to a key that clients cannot write to. Bytes that come through the service
+// replace them, and key is then theirs.
 func (r row) inStaging() bool { return r.mayGoDirect() && !r.inParts() }
 
 // keepsParts reports whether the parts of a session are kept when it expires.
@@ -78,9 +78,9 @@ func (r row) partsKeptUntil() int64 {
 	return min(r.expiresAt+keepPartsFor.Milliseconds(), r.begunAt+takeoverWindow.Milliseconds())
 }
 
-// garbageAt is when the key of a session becomes garbage if nobody ends the session before (ms).
-// That is after the time for which its parts may be kept, so that a service that was down for a
-// night finds them.
+// garbageAt is when the key of a session becomes garbage unless the session ends before (ms). That
+// is after the time for which its parts may be kept, so that a service that was down for a night
+// finds them.
 func (r row) garbageAt() int64 {
 	switch {
 	case r.keepsParts():
