@@ -207,7 +207,7 @@ type contentSearch struct {
 
 // needsContentCopy reports whether the move has to copy content. The search stops at the first
 // file, but is slow in a large folder whose content is all in the target's provider. So it runs
-// outside of the transaction first, and again inside only when it found nothing.
+// outside of the transaction first (db.RetryError), and again inside only when it found nothing.
 func (m *moveOperation) needsContentCopy(looked *contentSearch) (bool, error) {
 	id, provider := m.source.id, m.dest.mount.ProviderID
 	switch {

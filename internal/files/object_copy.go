@@ -56,7 +56,8 @@ func (h *objectCopy) stream(ctx context.Context) (blob.Info, error) {
 
 // copyOnServer lets the server copy the object. This process has not seen those bytes, and a
 // server's report about its own copy proves little. So it reads the copy back and hashes it, which
-// is one transfer where streaming takes two. Error: blob.ErrNoCopy when no server has both stores.
+// is one transfer where streaming takes two. Error: blob.ErrCopyUnsupported when no server has both
+// stores.
 func (h *objectCopy) copyOnServer(ctx context.Context) (info blob.Info, err error) {
 	copier, can := h.toStore.(blob.Copier)
 	if !can {

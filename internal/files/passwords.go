@@ -10,7 +10,7 @@ import (
 	"larder/internal/vpath"
 )
 
-// RequiredPassword is a password that protects an entry.
+// RequiredPassword is a password that protects an entry: the entry's own, or that of a rule.
 type RequiredPassword struct {
 	ID       string // id in Actor.Unlocked once the password was given
 	Hash     string

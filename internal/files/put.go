@@ -37,7 +37,8 @@ type StoredObject struct {
 // object on it. s.Key must have been on the list since before its bytes were stored, or anybody
 // could delete them. Call Put before anything else in tx that locks rows. Faults: those of
 // ResolveDestination, Conflict when the folder is gone or the collector has claimed s.Key,
-// QuotaExceeded. It may ask for a new transaction: return its error as it is, or wrapped.
+// QuotaExceeded. It may ask for a new transaction (db.RetryError): return its error as it is, or
+// wrapped.
 func (t *Tree) Put(ctx context.Context, tx *db.Tx, a access.Actor, p Destination, s StoredObject) (Entry, error) {
 	if err := tx.LockTree(false); err != nil {
 		return Entry{}, fmt.Errorf("lock the tree: %w", err)

@@ -164,8 +164,8 @@ func (t *Tree) readConsistent(ctx context.Context, question versionedRead) (*rul
 	return nil, errors.New("the configuration changes too often to decide anything by it")
 }
 
-// readConsistentTx runs a read inside a transaction. It makes the transaction run again when the
-// ruleset has to be loaded, which happens outside.
+// readConsistentTx runs a read inside a transaction. It makes the transaction run again
+// (db.RetryError) when the ruleset has to be loaded, which happens outside.
 func (t *Tree) readConsistentTx(question versionedRead) (*ruleset, error) {
 	again := &db.RetryError{Prepare: func(ctx context.Context) error {
 		_, err := t.currentRules(ctx)

@@ -35,8 +35,8 @@ const (
 )
 
 // Usage returns the number and bytes of all files, and of those in each provider. It counts as
-// quotas do: shared content counts for each file, folders do not count, and deleted entries do not
-// count as soon as they are deleted.
+// quotas do: shared content counts for each file, folders do not count, and an entry stops counting
+// at the moment of its deletion.
 //
 // The sums of the quotas are the answer where one provider has all objects. Otherwise it counts
 // objects, which takes a second for a million files. A slow count is used for ten times as long as

@@ -52,9 +52,9 @@ type UserUpdate struct {
 }
 
 // UpdateUser changes an account for an administrator. Another role ends its sessions, and so does
-// every status except active; keys, links and shares of the account do not work while it is not
-// active. Faults: Invalid (also: no active administrator would be left), NotFound, Forbidden when
-// the caller is no administrator any more.
+// every status except active; what belongs to the account, such as its keys and permanent links,
+// does not work while it is not active. Faults: Invalid (also: no active administrator would be
+// left), NotFound, Forbidden when the caller is no administrator any more.
 func (s *Service) UpdateUser(ctx context.Context, adminID, id string, c UserUpdate) (UserWithQuota, error) {
 	var changed UserWithQuota
 	err := s.inExclusiveTx(ctx, func(tx *db.Tx) error {

@@ -218,7 +218,7 @@ func (s *Service) bytesMissing(ctx context.Context, r row, err error) error {
 }
 
 // copyObject copies the object with that ETag from r.key to made.key, in the store where possible.
-// Errors: those of blob.Copier, except ErrNoCopy.
+// Errors: those of blob.Copier, except ErrCopyUnsupported.
 func (s *Service) copyObject(ctx context.Context, store blob.Store, r, made row, etag string) (blob.Info, error) {
 	if copier, ok := store.(blob.Copier); ok {
 		info, err := copier.CopyFrom(ctx, made.key, store, r.key, made.mimeType, etag)
