@@ -17,7 +17,7 @@ import (
 	"larder/internal/zipstream"
 )
 
-// addManyFiles puts so many files of one content into a folder, at once.
+// addManyFiles inserts count files into a folder in one transaction. All share one object.
 func (h *fixture) addManyFiles(folder string, count int) {
 	h.t.Helper()
 	first := h.mustUpload(h.ann, "/home/ann/shared", "x")
@@ -32,8 +32,8 @@ func (h *fixture) addManyFiles(folder string, count int) {
 	})
 }
 
-// writeZip writes a whole archive to a file and returns what is in it, and how much the heap grew
-// on the way at most.
+// writeZip writes a whole archive to a file. It returns the names in the archive and the largest
+// growth of the heap meanwhile, in bytes.
 func (h *fixture) writeZip(archive *files.Archive) (names map[string]bool, grown int64) {
 	h.t.Helper()
 	dir := h.t.TempDir()
@@ -79,8 +79,8 @@ func (h *fixture) writeZip(archive *files.Archive) (names map[string]bool, grown
 	return names, grown
 }
 
-// More files than the old directory of an archive can number, in memory that stays flat. It is of
-// one engine: what it measures is not the database.
+// An archive may contain more files than a zip directory without zip64 can number, and memory use
+// stays flat. The test runs on one engine, because it does not measure the database.
 func TestArchiveOfManyFiles(t *testing.T) {
 	h := newFixture(t, dbtest.Open(t, "sqlite"))
 	folder := h.createFolder(h.ann, "/home/ann/many")
@@ -91,7 +91,7 @@ func TestArchiveOfManyFiles(t *testing.T) {
 	}
 }
 
-// Nothing is lost or told twice where one page follows another.
+// Each entry appears exactly once where a page of the walk ends and the next begins.
 func TestArchivePages(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -123,7 +123,7 @@ func TestArchivePages(t *testing.T) {
 	})
 }
 
-// BenchmarkArchive measures a file of an archive.
+// BenchmarkArchive measures the time for one file of an archive.
 func BenchmarkArchive(b *testing.B) {
 	for _, engine := range dbtest.Engines {
 		b.Run(engine, func(b *testing.B) {

@@ -19,12 +19,12 @@ import (
 	"larder/internal/files"
 )
 
-// fixedActor has the same actor ask for an archive, whatever the config.
+// fixedActor returns the same actor at each call, whatever the config version.
 func fixedActor(a access.Actor) func(context.Context, int64) (access.Actor, error) {
 	return func(context.Context, int64) (access.Actor, error) { return a, nil }
 }
 
-// mustArchive begins one, and fails the test when that is refused.
+// mustArchive begins an archive and fails the test when that is refused.
 func (h *fixture) mustArchive(a access.Actor, ids ...string) *files.Archive {
 	h.t.Helper()
 	archive, err := h.tree.Archive(h.t.Context(), files.ArchiveQuery{IDs: ids, ActorAt: fixedActor(a)})
@@ -58,8 +58,8 @@ func (h *fixture) remainingEntries(archive *files.Archive) []string {
 	return all
 }
 
-// checkArchive compares what is in an archive with what is wanted, which is in the order of the
-// walk: files by name, then folders by name, then mounts.
+// checkArchive compares the contents of an archive with the wanted list. The list is in the order
+// of the walk: files by name, then folders by name, then mounts.
 func (h *fixture) checkArchive(what string, archive *files.Archive, want ...string) {
 	h.t.Helper()
 	if got := h.remainingEntries(archive); !slices.Equal(got, want) {
@@ -119,7 +119,7 @@ func TestArchiveOfFolders(t *testing.T) {
 		if a.Title() != "trip" {
 			t.Errorf("title %q", a.Title())
 		}
-		h.checkArchive("what is foreign or not there is left out", a, below("trip")...)
+		h.checkArchive("foreign and missing ids are omitted", a, below("trip")...)
 		a = h.mustArchive(h.ann, one.ID)
 		if a.Title() != "cat.jpg" {
 			t.Errorf("title %q", a.Title())
@@ -146,8 +146,8 @@ func TestArchiveOfFolders(t *testing.T) {
 	})
 }
 
-// Each is judged as listings and downloads judge it: what does not show is not told
-// by its name either.
+// The archive judges each entry like listings and downloads do. An entry that does not show is not
+// named in the archive.
 func TestArchiveOmitsUnreadableEntries(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -169,7 +169,7 @@ func TestArchiveOmitsUnreadableEntries(t *testing.T) {
 			h.addRule(r)
 		}
 		deny("/public/album/*.key", access.Download)
-		deny("/public/album/hidden.txt", access.Read) // its bytes may be had by whoever knows its name
+		deny("/public/album/hidden.txt", access.Read) // its bytes may be downloaded by anybody who knows the name
 		deny("/public/album/denied/**", access.Read)
 		deny("/public/album/listed/**", access.Download)
 		protected := h.listNames(h.admin, files.ListQuery{Path: mustParsePath("/public/album"), Search: "protected"})
@@ -182,7 +182,7 @@ func TestArchiveOmitsUnreadableEntries(t *testing.T) {
 		lock := l.Folder.ID
 		h.protectEntry(lock)
 
-		h.checkArchive("what a user gets", h.mustArchive(h.ann, album.ID), "a.txt=a", "from afar/", "from afar/x.txt=x",
+		h.checkArchive("for a user", h.mustArchive(h.ann, album.ID), "a.txt=a", "from afar/", "from afar/x.txt=x",
 			"listed/")
 		ann := h.ann
 		ann.Unlocked = []string{lock}
@@ -192,8 +192,8 @@ func TestArchiveOmitsUnreadableEntries(t *testing.T) {
 		ann.Unlocked = []string{"another"}
 		h.checkArchive("with another", h.mustArchive(ann, album.ID), "a.txt=a", "from afar/", "from afar/x.txt=x",
 			"listed/")
-		// Bytes behind a password ask everybody for it, administrators and the owner too, and
-		// keys can't give it.
+		// A password is required for bytes from everybody, administrators and the owner included.
+		// Keys cannot give a password.
 		everything := []string{"a.txt=a", "b.key=b", "hidden.txt=h", "denied/", "denied/x.txt=x", "denied/but/",
 			"denied/but/x.txt=x", "from afar/", "from afar/x.txt=x", "listed/", "listed/x.txt=x"}
 		h.checkArchive("the owner", h.mustArchive(h.admin, album.ID), everything...)
@@ -205,7 +205,7 @@ func TestArchiveOmitsUnreadableEntries(t *testing.T) {
 
 		h.addRule(access.Rule{Pattern: "/public/album/denied/but/**", Effect: access.Allow, Role: access.User,
 			Permissions: access.Set(access.Read | access.Download), Priority: 2})
-		h.checkArchive("a folder on the way to what is allowed", h.mustArchive(h.ann, album.ID),
+		h.checkArchive("a folder on the way to an allowed one", h.mustArchive(h.ann, album.ID),
 			"a.txt=a", "denied/", "denied/but/", "denied/but/x.txt=x", "from afar/", "from afar/x.txt=x", "listed/")
 		afar := netip.MustParsePrefix("198.51.100.0/24")
 		h.addRule(access.Rule{Pattern: "/public/album/from afar/**", Effect: access.Deny, Role: access.User,
@@ -217,12 +217,12 @@ func TestArchiveOmitsUnreadableEntries(t *testing.T) {
 		h.checkArchive("from the address", h.mustArchive(away, album.ID),
 			"a.txt=a", "denied/", "denied/but/", "denied/but/x.txt=x", "from afar/", "from afar/x.txt=x", "listed/")
 
-		// A rule with a password, which is named as the one that was given.
+		// A rule with a password, identified by the rule's id in Unlocked.
 		rule := h.addRule(access.Rule{Pattern: "/uploads/vip/**", Effect: access.Allow, Role: access.User,
 			RequirePassword: true, Priority: 5})
 		vip := h.createFolder(h.admin, "/uploads/vip")
 		h.mustUpload(h.admin, "/uploads/vip/v.txt", "v")
-		// /uploads is there for everybody to write, and so lists, but just their own
+		// everybody may write in /uploads, so it is listed, with their own files only
 		h.checkArchive("without the rule's password", h.mustArchive(h.ann, vip.ID))
 		all, err := h.rules.All(t.Context())
 		h.must(err)
@@ -238,8 +238,8 @@ func TestArchiveOmitsUnreadableEntries(t *testing.T) {
 	})
 }
 
-// What a mount shows is in the archive in the place of what lies under it, and so are virtual
-// folders on the way to one.
+// The archive contains the contents of a mount in place of the entries that the mount covers. It
+// also contains the virtual folders on the way to a mount.
 func TestArchiveIncludesMounts(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -270,7 +270,7 @@ func TestArchiveIncludesMounts(t *testing.T) {
 		counted, err := h.tree.Archive(t.Context(),
 			files.ArchiveQuery{IDs: []string{photos.ID}, ActorAt: fixedActor(h.admin), MaxFiles: 6})
 		h.must(err)
-		if got := h.nextEntry(counted); got != "outer.jpg=outer" { // what lies under a mount is not counted either
+		if got := h.nextEntry(counted); got != "outer.jpg=outer" { // entries covered by a mount are not counted either
 			t.Errorf("got %q", got)
 		}
 
@@ -283,7 +283,7 @@ func TestArchiveIncludesMounts(t *testing.T) {
 		h.checkArchive("by the rules of each mount", h.mustArchive(h.ann, photos.ID), "outer.jpg=outer", "real/",
 			"real/r.jpg=r", "real/inner/", "real/inner/i.txt=i",
 			"note.txt/", "note.txt/n.txt=n")
-		h.protectEntry(photos.ID) // what is mounted below lies behind it too
+		h.protectEntry(photos.ID) // the mounts below are behind the password too
 		h.checkArchiveRefused("behind a password", h.ann, photos.ID)
 		ann := h.ann
 		ann.Unlocked = []string{photos.ID}
@@ -293,7 +293,7 @@ func TestArchiveIncludesMounts(t *testing.T) {
 	})
 }
 
-// The tree and the rules change while a walk is under way; the clock stands still.
+// The tree and the rules change during a walk. The clock does not advance.
 func TestArchiveChecksEachEntryWhenReached(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -326,7 +326,7 @@ func TestArchiveChecksEachEntryWhenReached(t *testing.T) {
 		_, err = h.upload(h.ann, "/home/ann/base/6", "other content", files.Replace)
 		h.must(err)
 		h.advance(2 * grace)
-		h.collect() // the content that 6 had is gone
+		h.collect() // deletes the content of 6
 		h.protectEntry(ids[6])
 		want("6 was replaced", "6=other content")
 		h.addRule(access.Rule{Pattern: "/home/ann/base/8", Effect: access.Deny, UserID: "ann",
@@ -348,7 +348,8 @@ func TestArchiveChecksEachEntryWhenReached(t *testing.T) {
 	})
 }
 
-// Who asks is asked about anew when the config has changed, and what they may do ends the walk.
+// The walk loads the actor again when the config version has changed, and ends when the actor may
+// no longer read.
 func TestArchiveEndsWhenActorLosesAccess(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -369,14 +370,14 @@ func TestArchiveEndsWhenActorLosesAccess(t *testing.T) {
 		if got := h.nextEntry(archive); got != "1=1" || len(asked) != 1 {
 			t.Errorf("%q, asked %v", got, asked)
 		}
-		h.addRule(access.Rule{Pattern: "/nowhere", Effect: access.Deny, UserID: "ann"}) // whatever changes
+		h.addRule(access.Rule{Pattern: "/nowhere", Effect: access.Deny, UserID: "ann"}) // any change of the config
 		if _, _, err := archive.Next(t.Context()); !errors.Is(err, banned) {
 			t.Errorf("then %v", err)
 		}
 	})
 }
 
-// A content that is gone or changed on the disk is never passed on as if it were whole.
+// Content that is missing or altered on the disk is never sent as if it were whole.
 func TestArchiveOfDamagedContent(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -387,14 +388,14 @@ func TestArchiveOfDamagedContent(t *testing.T) {
 			"longer":  func(file string) error { return os.WriteFile(file, []byte("contentX"), 0o600) },
 			"changed": func(file string) error { return os.WriteFile(file, []byte("kontent"), 0o600) },
 		}
-		// as of uploads in parts
+		// as for uploads in parts
 		damage["cut, of no known sum"], damage["longer, of no known sum"] = damage["cut"], damage["longer"]
 		for name, fn := range damage {
 			e := h.mustUpload(h.ann, "/home/ann/"+name, "content")
 			var key string
 			h.must(h.db.Read(t.Context()).QueryRow(
 				"SELECT o.key FROM entries e JOIN objects o ON o.id = e.object_id WHERE e.id = $1", e.ID).Scan(&key))
-			h.write(func(tx *db.Tx) error { // as the upload of a real client records it
+			h.write(func(tx *db.Tx) error { // as the upload of a client records it
 				_, err := tx.Exec(
 					"UPDATE objects SET sha256 = 'ed7002b439e9ac845f22357d822bac1444730fbdb6016d3ec9432297b9ec9f73' WHERE key = $1 AND $2 = 0", key, strings.Count(name, "no known sum"))
 				return err
@@ -403,7 +404,7 @@ func TestArchiveOfDamagedContent(t *testing.T) {
 				t.Errorf("before: %q", got)
 			}
 			h.must(fn(h.objectFilePath(key)))
-			archive := h.mustArchive(h.ann, h.ann.HomeID) // read by its page, and alone
+			archive := h.mustArchive(h.ann, h.ann.HomeID) // read page by page, and alone
 			if e.Name != name {
 				t.Fatal(e.Name)
 			}
@@ -423,7 +424,7 @@ func TestArchiveOfDamagedContent(t *testing.T) {
 	})
 }
 
-// objectFilePath is where an object of the house lies on the disk.
+// objectFilePath returns the path of an object's file on the disk.
 func (h *fixture) objectFilePath(key string) (found string) {
 	h.t.Helper()
 	h.must(filepath.WalkDir(h.objects, func(file string, _ os.DirEntry, err error) error {
@@ -438,7 +439,8 @@ func (h *fixture) objectFilePath(key string) (found string) {
 	return found
 }
 
-// Both bounds, on both sides of their edges; nothing is begun that can't be ended.
+// Both limits are tested on both sides of their edges. An archive that exceeds a limit is refused
+// before it begins.
 func TestArchiveBounds(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -448,7 +450,7 @@ func TestArchiveBounds(t *testing.T) {
 		h.mustUpload(h.ann, "/home/ann/f/1", "12345")
 		h.mustUpload(h.ann, "/home/ann/f/sub/2", "12345")
 		denied := h.mustUpload(h.bob, "/home/bob/denied", "12345")
-		for _, name := range []string{"denied", "hidden", "sub/protected"} { // counts for nothing
+		for _, name := range []string{"denied", "hidden", "sub/protected"} { // not counted
 			e := h.mustUpload(h.ann, "/home/ann/f/"+name, "12345")
 			if name == "sub/protected" {
 				h.protectEntry(e.ID)
@@ -476,7 +478,7 @@ func TestArchiveBounds(t *testing.T) {
 			h.checkArchive(fmt.Sprintf("%d files, %d bytes", test.files, test.bytes), archive, "f/", "f/1=12345",
 				"f/sub/", "f/sub/2=12345", "single=12345")
 		}
-		// What comes in meanwhile doesn't get past a bound.
+		// Files that are added during the walk do not exceed a limit either.
 		archive, err := h.tree.Archive(t.Context(),
 			files.ArchiveQuery{IDs: []string{f.ID}, ActorAt: fixedActor(h.ann), MaxFiles: 2})
 		h.must(err)
@@ -492,8 +494,8 @@ func TestArchiveBounds(t *testing.T) {
 	})
 }
 
-// A file whose content goes away between being judged and being opened is judged again: deleted, it
-// is left out; replaced, it has the new content.
+// A file whose content disappears between the check and the opening is checked again. If it was
+// deleted, the archive omits it; if it was replaced, the archive has the new content.
 func TestArchiveOfFileDeletedBeforeOpen(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -506,7 +508,7 @@ func TestArchiveOfFileDeletedBeforeOpen(t *testing.T) {
 		archive, err := h.tree.Archive(t.Context(),
 			files.ArchiveQuery{IDs: []string{h.ann.HomeID},
 				ActorAt: func(context.Context, int64) (access.Actor, error) {
-					between() // by a new config this is asked after a file was looked up, and before it is opened
+					between() // runs after the walk looked the file up, before it opens it
 					h.advance(2 * grace)
 					h.collect()
 					return h.ann, nil

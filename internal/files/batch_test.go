@@ -10,7 +10,7 @@ import (
 	"larder/internal/files"
 )
 
-// A batch that nobody waits for any more goes no further.
+// A batch stops when its context is cancelled.
 func TestBatchStopsWhenContextIsCancelled(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -41,8 +41,8 @@ func TestBatchStopsWhenContextIsCancelled(t *testing.T) {
 	})
 }
 
-// What lay in a folder that went before it is gone, too, at any depth, and is told so;
-// folders go within folders.
+// An entry inside a folder that the same batch has deleted before is reported as deleted, at any
+// depth. A batch may contain folders that lie in one another.
 func TestBatchDeletesNestedFolders(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {

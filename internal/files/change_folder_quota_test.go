@@ -15,8 +15,8 @@ import (
 	"larder/internal/vpath"
 )
 
-// setFolderRoom leaves a user room for that many folders more than there are, with
-// at most 500 files.
+// setFolderRoom sets a user's quota so that the user may create that many more folders and have at
+// most 500 files.
 func (h *fixture) setFolderRoom(user string, folders int64) {
 	h.t.Helper()
 	var used, reserved int64
@@ -34,13 +34,13 @@ func (h *fixture) setFolderRoom(user string, folders int64) {
 	})
 }
 
-// countFolders is how many folders a user's quota counts.
+// countFolders returns the number of folders that a user's quota counts.
 func (h *fixture) countFolders(user string) int64 {
 	h.t.Helper()
 	return h.queryNumber("SELECT used_folders FROM quotas WHERE user_id = '" + user + "'")
 }
 
-// checkFolderCounts checks that all quotas count the folders there are (abuse case C93).
+// checkFolderCounts checks that each quota counts the folders of its user (abuse case C93).
 func (h *fixture) checkFolderCounts() {
 	h.t.Helper()
 	n := h.queryNumber(`
@@ -52,14 +52,14 @@ func (h *fixture) checkFolderCounts() {
 		FROM quotas q
 		WHERE used_folders <> (SELECT COUNT(*) FROM entries e WHERE e.owner_id = q.user_id AND e.kind = 0 AND e.id NOT IN (SELECT id FROM apart))`)
 	if n != 0 {
-		h.t.Errorf("%d quotas count other folders than there are", n)
+		h.t.Errorf("%d quotas have a wrong count of folders", n)
 	}
 }
 
-// Every way to a new folder counts it, and none leads beyond the limit.
+// Every operation that creates a folder counts it, and none exceeds the limit.
 func TestFoldersCountAgainstTheQuota(t *testing.T) {
 	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
-		home := w.countFolders("ann") // with the root of the depot's mounts
+		home := w.countFolders("ann") // with the root of the fixture's mounts
 		w.setFolderRoom("ann", 5)
 		w.createFolder(w.ann, "/home/ann/a")
 		w.createFolder(w.ann, "/home/ann/a/b")
@@ -73,7 +73,7 @@ func TestFoldersCountAgainstTheQuota(t *testing.T) {
 		_, err = w.tree.Copy(t.Context(), w.ann, w.idAtPath("/home/ann/a/b"), mustParsePath("/home/ann"), nil)
 		w.wantFault("a copy of three folders", err, fault.QuotaExceeded)
 		if now, nowFiles := w.usage("ann"); now != used || nowFiles != files {
-			t.Errorf("what was refused is charged: %d bytes in %d files", now-used, nowFiles-files)
+			t.Errorf("a refused upload is charged: %d bytes in %d files", now-used, nowFiles-files)
 		}
 		_, err = w.tree.Copy(t.Context(), w.ann, w.idAtPath("/home/ann/a/b/c/d"), mustParsePath("/home/ann"), nil)
 		w.must(err)
@@ -84,7 +84,7 @@ func TestFoldersCountAgainstTheQuota(t *testing.T) {
 		w.mustUpload(w.ann, "/home/ann/a/g", "a file needs no room for folders")
 		w.checkFolderCounts()
 
-		w.write(func(tx *db.Tx) error { // what the service makes for a user is never refused, and counts
+		w.write(func(tx *db.Tx) error { // folders that the service creates for a user are never refused, and count
 			_, err := w.tree.InsertFolder(tx, w.ann.HomeID, "given", "ann")
 			return err
 		})
@@ -100,7 +100,7 @@ func TestFoldersCountAgainstTheQuota(t *testing.T) {
 			w.createFolder(w.ann, fmt.Sprint("/home/ann/again", i))
 		}
 		_, err = w.tree.CreateFolder(t.Context(), w.ann, mustParsePath("/home/ann"), "beyond")
-		w.wantFault("beyond what was given back", err, fault.QuotaExceeded)
+		w.wantFault("beyond the released folders", err, fault.QuotaExceeded)
 		unlimited := int64(quota.Unlimited)
 		w.write(func(tx *db.Tx) error { return quota.SetLimits(tx, "ann", nil, &unlimited) })
 		w.createFolder(w.ann, "/home/ann/beyond")
@@ -108,8 +108,8 @@ func TestFoldersCountAgainstTheQuota(t *testing.T) {
 	})
 }
 
-// A folder of somebody else's that goes with one is given back to its owner; what is copied over
-// is, too.
+// A deleted folder that belongs to another owner is released to that owner's quota. So is a folder
+// that a copy replaces.
 func TestDeletedFoldersReleaseOwnersQuota(t *testing.T) {
 	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		w.allowAllUsers("/team")
@@ -130,12 +130,12 @@ func TestDeletedFoldersReleaseOwnersQuota(t *testing.T) {
 		w.must(err)
 		w.checkFolderCounts()
 		if got := [2]int64{w.countFolders("ann"), w.countFolders("bob")}; got != before {
-			t.Errorf("folders after all went: %v, before %v", got, before)
+			t.Errorf("folders after everything was deleted: %v, before %v", got, before)
 		}
 	})
 }
 
-// A large copy reserves its folders before it begins, charges them at its end, and gives them back
+// A large copy reserves its folders before it begins, charges them at its end, and releases them
 // when it fails.
 func TestLargeCopiesReserveTheirFolders(t *testing.T) {
 	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
@@ -181,7 +181,7 @@ func TestLargeCopiesReserveTheirFolders(t *testing.T) {
 	})
 }
 
-// Of many at once as many folders are made as there is room for.
+// Concurrent requests create as many folders as the quota allows.
 func TestParallelFoldersStopAtTheLimit(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -210,7 +210,7 @@ func TestParallelFoldersStopAtTheLimit(t *testing.T) {
 	})
 }
 
-// Abuse case C93 for folders: random operations of two accounts in one place leave every count
+// Abuse case C93 for folders: random operations of two accounts in one folder leave every count
 // exact.
 func TestRandomOperationsCountFolders(t *testing.T) {
 	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {

@@ -13,8 +13,9 @@ import (
 	"larder/internal/files"
 )
 
-// Abuse case C91: two folders moved into each other, renamed, deleted and uploaded into at the same
-// time. No cycle comes of it, nothing is lost or charged twice, and everybody gets an answer.
+// Abuse case C91: two folders are moved into each other, renamed, deleted and uploaded into
+// concurrently. No cycle results, nothing is lost or charged twice, and every request gets an
+// answer.
 func TestConcurrentMovesMakeNoCycle(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := newFixture(t, d)
@@ -75,7 +76,7 @@ func TestConcurrentMovesMakeNoCycle(t *testing.T) {
 				}
 			}
 			if deleted[0] == deleted[1] {
-				t.Errorf("round %d: deleted by both or by neither: %v", round, deleted)
+				t.Errorf("round %d: both or neither of the deletions succeeded: %v", round, deleted)
 			}
 			if !uploaded {
 				t.Errorf("round %d: the upload did not follow its folder", round)
@@ -91,12 +92,12 @@ func TestConcurrentMovesMakeNoCycle(t *testing.T) {
 			}
 		}
 		if bytes, count := h.usage("ann"); bytes != h.sumFiles("size") || count != h.sumFiles("1") {
-			t.Errorf("charged %d bytes and %d files for %d and %d", bytes, count, h.sumFiles("size"), h.sumFiles("1"))
+			t.Errorf("%d bytes and %d files are charged, want %d and %d", bytes, count, h.sumFiles("size"), h.sumFiles("1"))
 		}
 	})
 }
 
-// sumFiles adds up a column over all files.
+// sumFiles sums a column over all files.
 func (h *fixture) sumFiles(column string) (n int64) {
 	h.t.Helper()
 	h.must(h.db.Read(h.t.Context()).QueryRow("SELECT CAST(COALESCE(SUM(" + column +
@@ -104,8 +105,8 @@ func (h *fixture) sumFiles(column string) (n int64) {
 	return n
 }
 
-// A folder is deleted while others upload into it: each upload is in it and goes with it, or is
-// refused; nobody is left with a charge.
+// While a folder is deleted, others upload into it. Each upload is deleted with the folder or
+// refused, and no account keeps a charge.
 func TestDeleteAgainstUploads(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := newFixture(t, d)
@@ -134,16 +135,16 @@ func TestDeleteAgainstUploads(t *testing.T) {
 		}
 		wg.Wait()
 		if bytes, count := h.usage("ann"); bytes != 0 || count != 0 {
-			t.Errorf("charged %d bytes and %d files for a folder that is gone", bytes, count)
+			t.Errorf("%d bytes and %d files are charged for a deleted folder", bytes, count)
 		}
 		h.collect()
 		if n := h.countRows("objects"); n != 0 {
-			t.Errorf("%d objects are still referred to", n)
+			t.Errorf("%d objects are still referenced", n)
 		}
 	})
 }
 
-// One file replaced by many at once: the last one stays, and its size is what is charged.
+// When many replace one file concurrently, the last content remains and its size is charged.
 func TestConcurrentReplacements(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := newFixture(t, d)
@@ -166,12 +167,12 @@ func TestConcurrentReplacements(t *testing.T) {
 			t.Errorf("charged %d bytes and %d files for %q", bytes, count, got)
 		}
 		if n := h.countRows("objects"); n != 1 {
-			t.Errorf("%d objects are referred to", n)
+			t.Errorf("%d objects are referenced", n)
 		}
 	})
 }
 
-// A link is made of a file that is there, or goes with it.
+// A link to a file that is being deleted is refused, or deleted with the file.
 func TestLinkAgainstDelete(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := newFixture(t, d)
@@ -192,7 +193,7 @@ func TestLinkAgainstDelete(t *testing.T) {
 			both.Wait()
 		}
 		if n := h.countRows("links"); n != 0 {
-			t.Errorf("%d links to files that are gone", n)
+			t.Errorf("%d links to deleted files", n)
 		}
 	})
 }

@@ -110,7 +110,7 @@ func TestRename(t *testing.T) {
 		h.addRule(access.Rule{Pattern: "/home/ann/Other/f.*", Effect: access.Deny, Role: access.User,
 			Permissions: access.Set(access.Update)})
 		h.wantFault("a folder with something denied in it", rename(h.ann, dir.ID, "fine"), fault.Forbidden)
-		h.wantFault("what is denied itself", rename(h.ann, f.ID, "fine"), fault.Forbidden)
+		h.wantFault("an entry that is denied itself", rename(h.ann, f.ID, "fine"), fault.Forbidden)
 	})
 }
 
@@ -121,7 +121,7 @@ func TestDeleteGivesQuotaBack(t *testing.T) {
 		h.mustUpload(h.ann, "/uploads/dir/a/b/one", "12345")
 		h.mustUpload(h.ann, "/uploads/dir/two", "123")
 		h.mustUpload(h.bob, "/uploads/dir/a/three", "1234567")
-		h.mustUpload(h.bob, "/uploads/dir/a/b/five", "12") // beside ann's
+		h.mustUpload(h.bob, "/uploads/dir/a/b/five", "12") // beside files of ann's
 		h.mustUpload(h.bob, "/uploads/four", "1")
 		_, _, err := h.tree.Delete(t.Context(), h.ann, dir.ID)
 		h.wantFault("somebody else's folder", err, fault.Forbidden)
@@ -136,7 +136,7 @@ func TestDeleteGivesQuotaBack(t *testing.T) {
 			}
 		}
 		_, err = h.readPath(h.ann, "/uploads/dir/two")
-		h.wantFault("what was deleted", err, fault.Forbidden) // as what never was
+		h.wantFault("a deleted entry", err, fault.Forbidden) // the same answer as for an entry that never existed
 		_, _, err = h.tree.Delete(t.Context(), h.admin, dir.ID)
 		h.wantFault("twice", err, fault.NotFound)
 		_, _, err = h.tree.Delete(t.Context(), h.admin, h.root)
@@ -144,7 +144,8 @@ func TestDeleteGivesQuotaBack(t *testing.T) {
 	})
 }
 
-// A folder is acted on as a whole: what is somebody else's, or has somebody's password, holds it.
+// A change of a folder applies to the whole folder. An entry of another owner, or behind another
+// user's password, makes the change refused.
 func TestFolderChangeNeedsAllContents(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := newFixture(t, d)
@@ -156,7 +157,7 @@ func TestFolderChangeNeedsAllContents(t *testing.T) {
 		h.must(err)
 		_, _, err = h.tree.Delete(t.Context(), h.ann, dir.ID)
 		h.wantFault("the folder x is still bob's", err, fault.Forbidden)
-		bobs := h.createFolder(h.bob, "/uploads/bobs") // and the other way round, whoever comes first by name
+		bobs := h.createFolder(h.bob, "/uploads/bobs") // the same with the names in the other order
 		mixed = h.mustUpload(h.ann, "/uploads/bobs/y/anns", "1")
 		_, _, err = h.tree.Delete(t.Context(), h.bob, bobs.ID)
 		h.wantFault("something is ann's", err, fault.Forbidden)
@@ -238,7 +239,7 @@ func TestMove(t *testing.T) {
 			h.wantFault(what, err, c.kind)
 		}
 		if got, err := h.readPath(h.ann, "/home/ann/to/renamed/f.txt"); got != "x" || err != nil {
-			t.Errorf("after what was refused: %q, %v", got, err)
+			t.Errorf("after the refusal: %q, %v", got, err)
 		}
 	})
 }

@@ -15,7 +15,7 @@ import (
 	"larder/internal/vpath"
 )
 
-// listChildren reads all pages of what is in a folder, and calls between after each.
+// listChildren reads all pages of a folder's members and calls between after each page.
 func (h *fixture) listChildren(a access.Actor, p string, between func()) (all []files.Member, err error) {
 	h.t.Helper()
 	return h.listChildrenWith(a, p, files.MemberFields{IDs: true}, between)
@@ -35,7 +35,7 @@ func (h *fixture) listChildrenWith(a access.Actor, p string, what files.MemberFi
 		}
 		if len(page) == 0 {
 			if again, err := c.Next(h.t.Context()); err != nil || len(again) > 0 {
-				h.t.Errorf("after the end come %d more, %v", len(again), err)
+				h.t.Errorf("%d more members after the end, %v", len(again), err)
 			}
 			return all, nil
 		}
@@ -56,8 +56,8 @@ func memberNames(list []files.Member) (names []string) {
 	return names
 }
 
-// What is read page by page is what a listing has, and what is seen of an entry alone is what is
-// listed of it; in random trees with mounts, rules and passwords.
+// The members read page by page equal the listing of the folder, and each entry read alone equals
+// its entry in the listing. The test uses random trees with mounts, rules and passwords.
 func TestChildrenMatchListings(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -114,7 +114,7 @@ func (w *randomTree) compareWithListings(t *testing.T, seed uint64) {
 		if err != nil {
 			continue
 		}
-		// which may leave out ids, and nothing else
+		// may omit ids, and nothing else
 		short, err := w.listChildrenWith(who.Actor, p.String(), files.MemberFields{}, nil)
 		w.must(err)
 		tagged, err := w.listChildrenWith(who.Actor, p.String(), files.MemberFields{IDs: true, ETags: true}, nil)
@@ -125,24 +125,24 @@ func (w *randomTree) compareWithListings(t *testing.T, seed uint64) {
 				m.ID = ""
 			}
 			if short[i] != m {
-				t.Errorf("seed %d: in %s there is %+v, told in short as %+v", seed, p, got[i], short[i])
+				t.Errorf("seed %d: %s contains %+v, without ids %+v", seed, p, got[i], short[i])
 			}
 			m = got[i]
 			if !m.Folder {
-				m.ETag = `"object"` // which all of them share
+				m.ETag = `"object"` // which all of the files share
 			}
 			if tagged[i] != m {
-				t.Errorf("seed %d: in %s there is %+v, told with its ETag as %+v", seed, p, m, tagged[i])
+				t.Errorf("seed %d: %s contains %+v, with its ETag %+v", seed, p, m, tagged[i])
 			}
 		}
 		if len(short) != len(got) || len(tagged) != len(got) {
-			t.Errorf("seed %d: in %s there are %d, %d and %d", seed, p, len(got), len(short), len(tagged))
+			t.Errorf("seed %d: %s has %d, %d and %d members", seed, p, len(got), len(short), len(tagged))
 		}
 	}
 }
 
-// The ETag that a folder tells of a file is the file's, whether or not content has been carried to
-// other providers and goes on under other objects.
+// The ETag in a folder's members equals the ETag of the file, also after its content was copied to
+// another provider and is stored as another object.
 func TestChildrenReturnETags(t *testing.T) {
 	eachFixture(t, func(t *testing.T, h *fixture) {
 		dir := h.createFolder(h.ann, "/home/ann/dir")
@@ -163,7 +163,7 @@ func TestChildrenReturnETags(t *testing.T) {
 				s := h.mustResource(h.tree.ResourceAt(t.Context(),
 					mustParsePath("/home/ann/dir").Child(vpath.Name(m.Name))))
 				if len(m.ETag) < 3 || m.ETag != s.ETag() || (m.ETag == `"before"`) != (carried && m.Name == "a") {
-					t.Errorf("%s is told as %s, it is %s", m.Name, m.ETag, s.ETag())
+					t.Errorf("%s is reported as %s, want %s", m.Name, m.ETag, s.ETag())
 				}
 			}
 			if len(got) != 2 {
@@ -173,7 +173,7 @@ func TestChildrenReturnETags(t *testing.T) {
 	})
 }
 
-// insertMany makes entries directly in a folder of ann's.
+// insertMany inserts entries directly in a folder of ann's.
 func (h *fixture) insertMany(parent string, folders bool, names ...string) {
 	h.t.Helper()
 	h.write(func(tx *db.Tx) error {
@@ -187,7 +187,8 @@ func (h *fixture) insertMany(parent string, folders bool, names ...string) {
 	})
 }
 
-// numberedNames are names that fold alike in pairs, in the order in which they are told.
+// numberedNames returns names that are equal in pairs when folded, in the order in which members
+// are returned.
 func numberedNames(n int) (names []string) {
 	for i := range n {
 		names = append(names, fmt.Sprintf("%c%04d", "Nn"[i%2], i/2))
@@ -195,7 +196,8 @@ func numberedNames(n int) (names []string) {
 	return names
 }
 
-// Each of many children is told once, folders first, each kind by name; at the edges of pages, too.
+// Each of many members is returned once: folders first, each kind by name, also at the edges of
+// pages.
 func TestChildrenPagination(t *testing.T) {
 	eachFixture(t, func(t *testing.T, h *fixture) {
 		for i, c := range []struct{ folders, files int }{{0, 0}, {0, 255}, {0, 256}, {0, 257}, {256, 0}, {255, 1},
@@ -210,13 +212,13 @@ func TestChildrenPagination(t *testing.T) {
 			got, err := h.listChildren(h.ann, dir.Path().String(), nil)
 			h.must(err)
 			if want := slices.Concat(f, g); !slices.Equal(memberNames(got), want) {
-				t.Errorf("%d folders and %d files: told %d, %.300q", c.folders, c.files, len(got), memberNames(got))
+				t.Errorf("%d folders and %d files: %d members, %.300q", c.folders, c.files, len(got), memberNames(got))
 			}
 		}
 	})
 }
 
-// With a rule about names, pages of which nothing shows are passed over.
+// Pages on which a rule about names hides every entry are skipped.
 func TestChildrenHiddenByRules(t *testing.T) {
 	eachFixture(t, func(t *testing.T, h *fixture) {
 		dir := h.createFolder(h.admin, "/public/dir")
@@ -234,8 +236,8 @@ func TestChildrenHiddenByRules(t *testing.T) {
 	})
 }
 
-// What comes and goes between two pages is told once or not at all, and nothing else is told
-// twice or left out.
+// An entry that is created or deleted between two pages is returned once or not at all. No other
+// entry is repeated or omitted.
 func TestChildrenChangedBetweenPages(t *testing.T) {
 	eachFixture(t, func(t *testing.T, h *fixture) {
 		for name, folders := range map[string]bool{"files": false, "folders": true} {
@@ -256,7 +258,7 @@ func TestChildrenChangedBetweenPages(t *testing.T) {
 			pages := 0
 			got, err := h.listChildren(h.ann, dir.Path().String(), func() {
 				switch pages++; pages {
-				case 1: // what was told, the last of it, and what comes next
+				case 1: // entries that were returned, the last of them, and the next ones
 					drop(names[0], names[100], names[255], names[256], names[257])
 					h.insertMany(dir.ID, folders, "a before", "n0000a", "n0127a", "n0127b", "n0128a", "z after")
 					came = append(came, "n0128a", "z after")
@@ -282,7 +284,7 @@ func TestChildrenChangedBetweenPages(t *testing.T) {
 			}
 			for _, name := range came {
 				if count[name] != 1 {
-					t.Errorf("%s came behind what was told, and is told %d times", name, count[name])
+					t.Errorf("%s was created behind the position of the reader and is returned %d times", name, count[name])
 				}
 			}
 			for name, n := range count {
@@ -294,7 +296,8 @@ func TestChildrenChangedBetweenPages(t *testing.T) {
 	})
 }
 
-// Each page is judged anew, and a folder that is gone is told so, wherever the reading was.
+// Permissions are checked for each page. When the folder is deleted, the next page reports that, at
+// any position.
 func TestChildrenCheckPermissionsForEachPage(t *testing.T) {
 	eachFixture(t, func(t *testing.T, h *fixture) {
 		h.addMount("/disk")
@@ -332,7 +335,7 @@ func TestChildrenCheckPermissionsForEachPage(t *testing.T) {
 				}
 			}
 		}
-		dir := h.createFolder(h.ann, "/home/ann/dir") // what moves is followed
+		dir := h.createFolder(h.ann, "/home/ann/dir") // a moved folder is followed
 		h.insertMany(dir.ID, false, numberedNames(300)...)
 		n := 0
 		got, err := h.listChildren(h.ann, "/home/ann/dir", func() {
@@ -348,7 +351,7 @@ func TestChildrenCheckPermissionsForEachPage(t *testing.T) {
 	})
 }
 
-// Only who may read there is told that there is nothing, or that something is there.
+// Only an actor who may read a folder learns whether an entry exists in it.
 func TestResourceHidesExistenceWithoutRead(t *testing.T) {
 	eachFixture(t, func(t *testing.T, h *fixture) {
 		h.mustUpload(h.bob, "/uploads/bobs", "x")
@@ -408,7 +411,7 @@ func (h *fixture) mustResource(s *files.Resource, err error) *files.Resource {
 	return s
 }
 
-// Virtual folders are there for who sees a mount below, and lead to it.
+// A virtual folder exists for an actor who sees a mount below it, and lists the way to the mount.
 func TestResourceOfVirtualFolder(t *testing.T) {
 	eachFixture(t, func(t *testing.T, h *fixture) {
 		h.addMount("/way/to/disk")

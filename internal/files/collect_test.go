@@ -39,7 +39,7 @@ func TestCollectorWaitsForGracePeriod(t *testing.T) {
 			return e, s.Key
 		}
 		a, first := put("/home/ann/a")
-		_, second := put("/home/ann/a") // replaces it
+		_, second := put("/home/ann/a") // replaces the file
 		_, kept := put("/home/ann/kept")
 		_, inFolder := put("/home/ann/dir/sub/b")
 		unused := h.storeContent("never put").Key
@@ -54,7 +54,7 @@ func TestCollectorWaitsForGracePeriod(t *testing.T) {
 		h.collect()
 		for _, key := range []blob.Key{first, second, kept, inFolder, unused} {
 			if !h.isStored(key) {
-				t.Errorf("%s is gone before its time", key)
+				t.Errorf("%s was deleted before its time", key)
 			}
 		}
 		h.advance(grace)
@@ -65,7 +65,7 @@ func TestCollectorWaitsForGracePeriod(t *testing.T) {
 			}
 		}
 		if got, err := h.readPath(h.ann, "/home/ann/kept"); got != "content of /home/ann/kept" || err != nil {
-			t.Errorf("what is in use: %q, %v", got, err)
+			t.Errorf("the objects in use: %q, %v", got, err)
 		}
 		if n := h.countRows("garbage"); n != 0 {
 			t.Errorf("%d keys left on the list", n)
@@ -81,8 +81,8 @@ func TestCollectorDeletesLargeFoldersInBatches(t *testing.T) {
 		h := newFixture(t, d)
 		before := h.countRows("entries")
 		dir := h.createFolder(h.ann, "/home/ann/big")
-		// 4,100 files with links that share 100 objects, and 300 folders in a chain
-		// and side by side.
+		// Inserts 4,100 files with links that share 100 objects, and 300 folders, nested and side
+		// by side.
 		h.write(func(tx *db.Tx) error {
 			for i := range 100 {
 				id := fmt.Sprintf("object%d", i)
@@ -128,7 +128,7 @@ func TestCollectorDeletesLargeFoldersInBatches(t *testing.T) {
 	})
 }
 
-// insertFile makes a file of one byte with a link.
+// insertFile inserts a file of one byte with a link.
 func (h *fixture) insertFile(tx *db.Tx, id, parent, object string) error {
 	_, err := tx.Exec(`
 		INSERT INTO entries (id, parent_id, name, name_fold, kind, size, mime_type, owner_id, object_id, created_at, updated_at)
@@ -140,7 +140,7 @@ func (h *fixture) insertFile(tx *db.Tx, id, parent, object string) error {
 	return err
 }
 
-// Once the collector has begun with a key nothing can be made of it any more.
+// After the collector has claimed a key, no file can be made of it.
 func TestPutFailsAfterCollectorClaimsKey(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := newFixture(t, d)
@@ -154,10 +154,10 @@ func TestPutFailsAfterCollectorClaimsKey(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := h.putEntry(h.ann, place, s); err != nil {
-			t.Errorf("due, but not begun with: %v", err)
+			t.Errorf("due, but not claimed: %v", err)
 		}
 		s = h.storeContent("y")
-		h.write(func(tx *db.Tx) error { // as after a crash between the claim and the deletion
+		h.write(func(tx *db.Tx) error { // the state after a crash between the claim and the deletion
 			_, err := tx.Exec("UPDATE garbage SET after = -1 WHERE key = $1", string(s.Key))
 			return err
 		})
@@ -165,13 +165,13 @@ func TestPutFailsAfterCollectorClaimsKey(t *testing.T) {
 		h.wantFault("begun with", err, fault.Conflict)
 		h.collect()
 		if h.isStored(s.Key) {
-			t.Error("what was begun with is not finished")
+			t.Error("the claimed key is not finished")
 		}
 	})
 }
 
-// Folders that come to the graveyard between two looks of the collector push others out of its
-// piece: those have to stay.
+// Folders that reach the graveyard between two queries of the collector push others out of its
+// batch. The collector must keep those.
 func TestCollectorDeletesOnlyEmptyFolders(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := newFixture(t, d)
@@ -180,7 +180,7 @@ func TestCollectorDeletesOnlyEmptyFolders(t *testing.T) {
 		before := h.countRows("entries")
 		h.write(func(tx *db.Tx) error { return files.DeleteFolders(tx, []string{full.ID, empty.ID}) })
 		if n := h.countRows("entries"); n != before-1 {
-			t.Errorf("%d entries are gone, want the empty folder alone", before-n)
+			t.Errorf("%d entries were deleted, want only the empty folder", before-n)
 		}
 		if got, err := h.readPath(h.ann, "/home/ann/full/f"); got != "x" || err != nil {
 			t.Errorf("the file in the other: %q, %v", got, err)

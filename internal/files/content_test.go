@@ -61,14 +61,14 @@ func TestPublicPathServing(t *testing.T) {
 				t.Errorf("%s: %+v", p, c)
 			}
 		}
-		// A rule made just now decides the next request, although rules are kept in memory.
+		// A new rule applies to the next request, although rules are cached.
 		h.addRule(access.Rule{Pattern: "/public/a.txt", Effect: access.Deny, Role: access.Guest})
 		_, err := h.readPath(h.visitor, "/public/a.txt")
 		h.wantFault("denied a moment ago", err, fault.Unauthorized)
 	})
 }
 
-// A store that has lost an object, or is not there, is never told as "not found".
+// When a store has lost an object or cannot be reached, the fault is never NotFound.
 func TestUnopenableContentIsNotReportedMissing(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := newFixture(t, d)
@@ -152,8 +152,8 @@ func TestPermanentLinks(t *testing.T) {
 		checkLink("with guest access", true)
 
 		_, err = h.tree.Link(t.Context(), h.bob, f.ID)
-		h.wantFault("made by who may not share", err, fault.Forbidden)
-		h.wantFault("revoked by who may not share", h.tree.Unlink(t.Context(), h.bob, f.ID), fault.Forbidden)
+		h.wantFault("made by an actor who may not share", err, fault.Forbidden)
+		h.wantFault("revoked by an actor who may not share", h.tree.Unlink(t.Context(), h.bob, f.ID), fault.Forbidden)
 		_, err = h.tree.Link(t.Context(), h.ann, h.ann.HomeID)
 		h.wantFault("for a folder", err, fault.Invalid)
 		h.must(h.tree.Unlink(t.Context(), h.admin, f.ID))
@@ -162,7 +162,7 @@ func TestPermanentLinks(t *testing.T) {
 		renewed, err := h.tree.Link(t.Context(), h.ann, f.ID)
 		h.must(err)
 		if renewed.ID == link.ID || renewed.Ext != "png" {
-			t.Errorf("a revoked link came back: %+v", renewed)
+			t.Errorf("a revoked link works again: %+v", renewed)
 		}
 		link = renewed
 		h.protectEntry(h.ann.HomeID)

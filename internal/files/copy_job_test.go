@@ -15,8 +15,8 @@ import (
 	"larder/internal/files"
 )
 
-// runBeforeTransaction calls do between two transactions of the copy that is run: before piece n,
-// counted from 1, or what comes after the last of them.
+// runBeforeTransaction calls do between two transactions of the running copy: before batch n,
+// counted from 1, or before the transaction after the last batch.
 func (w *storesFixture) runBeforeTransaction(n int, do func()) {
 	w.t.Helper()
 	pieces := 0
@@ -32,8 +32,8 @@ func (w *storesFixture) runBeforeTransaction(n int, do func()) {
 	}
 }
 
-// startLargeCopy puts content into a folder of ann's, and begins to copy it to the folder `to`, two
-// entries at a time.
+// startLargeCopy uploads content into a folder of ann's and starts a copy to the folder `to`, two
+// entries in a transaction.
 func (w *storesFixture) startLargeCopy(a access.Actor, from, to string,
 	content map[string]string) (g uploadedFiles, jobID string) {
 	w.t.Helper()
@@ -48,7 +48,7 @@ func (w *storesFixture) startLargeCopy(a access.Actor, from, to string,
 	return g, j.ID
 }
 
-// checkCopyOf checks that a copy has the content of goods, under other ids.
+// checkCopyOf checks that a copy has the same contents as the uploaded files, under other ids.
 func (w *storesFixture) checkCopyOf(folder string, g uploadedFiles) {
 	w.t.Helper()
 	for name, want := range g.content {
@@ -57,13 +57,13 @@ func (w *storesFixture) checkCopyOf(folder string, g uploadedFiles) {
 			continue
 		}
 		if w.entryIDAt(folder+"/"+name) == g.ids[name] {
-			w.t.Errorf("%s/%s is the original", folder, name)
+			w.t.Errorf("%s/%s is the original, not a copy", folder, name)
 		}
 	}
 }
 
-// A large folder is copied piece by piece. Nothing of it is seen before it is complete, and what it
-// will cost is set aside.
+// A large folder is copied in batches. The copy is invisible until it is complete, and its cost is
+// reserved.
 func TestCopyOfALargeFolder(t *testing.T) {
 	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		g, id := w.startLargeCopy(w.ann, "/home/ann/box", "/home/ann/to", sampleFiles())
@@ -80,7 +80,7 @@ func TestCopyOfALargeFolder(t *testing.T) {
 			w.must(w.db.Read(t.Context()).QueryRow("SELECT id FROM entries WHERE parent_id = 'staging'").Scan(&staged))
 			_, _, err := w.tree.Details(t.Context(), w.admin, staged)
 			w.wantFault("what is being copied", err, fault.NotFound)
-			w.collect() // leaves it alone
+			w.collect() // does not touch the copy
 			j := w.job(id)
 			if j.Status != "running" || j.Progress < last || j.Progress > 99 {
 				t.Errorf("job %+v after %d percent", j, last)
@@ -98,8 +98,8 @@ func TestCopyOfALargeFolder(t *testing.T) {
 	})
 }
 
-// Abuse case C127: a copy that is stopped between any two of its transactions goes on there;
-// nothing is copied twice.
+// Abuse case C127: a copy that stops between any two of its transactions resumes there. Nothing is
+// copied twice.
 func TestCopyResumesAfterStop(t *testing.T) {
 	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		for stopped := 1; ; stopped++ {
@@ -113,7 +113,7 @@ func TestCopyResumesAfterStop(t *testing.T) {
 					stop()
 				}
 			}
-			for range 2 { // the last claim of a runner that stops may come to nothing
+			for range 2 { // the last claim of a stopping runner may be lost
 				_, err := w.newJobRunner().RunNext(ctx)
 				if ctx.Err() == nil {
 					w.must(err)
@@ -144,7 +144,7 @@ func TestCopyResumesAfterStop(t *testing.T) {
 	})
 }
 
-// What happens to the source meanwhile is no reason to fail: what a piece finds is copied.
+// Changes of the source during the copy do not fail it: a batch copies the entries that it finds.
 func TestCopyFollowsConcurrentChanges(t *testing.T) {
 	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		w.tree.SetCopyBatchSize(2)
@@ -164,7 +164,7 @@ func TestCopyFollowsConcurrentChanges(t *testing.T) {
 			_, err = w.upload(w.ann, "/home/ann/box/d", "replaced", files.Replace)
 			w.must(err)
 			w.mustUpload(w.ann, "/home/ann/box/A/x", "a folder where a file was") // `a` stays in the copy, `A` comes
-			// by the very name: the file was there first
+			// of exactly the same name: the file was copied first
 			w.mustUpload(w.ann, "/home/ann/box/a/x", "likewise")
 			remove("c")
 			remove("gone")
@@ -184,8 +184,8 @@ func TestCopyFollowsConcurrentChanges(t *testing.T) {
 	})
 }
 
-// A folder that leaves the source while it is being copied takes no more along, and one
-// that is deleted ends.
+// A folder that is moved out of the source during the copy is not copied any further, and neither
+// is a deleted one.
 func TestCopySkipsFolderMovedOutOfSource(t *testing.T) {
 	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		w.tree.SetCopyBatchSize(2)
@@ -225,8 +225,8 @@ func TestCopySkipsFolderMovedOutOfSource(t *testing.T) {
 	})
 }
 
-// What changes while a copy is made decides: where it is not allowed or not possible any more, the
-// job fails with a sentence, gives back what was reserved, and leaves nothing.
+// Permissions and limits are checked again during the copy. When the copy is not allowed or not
+// possible any more, the job fails with a sentence, returns its reservation and leaves nothing.
 func TestCopyRechecksPermissions(t *testing.T) {
 	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		content := map[string]string{"a.txt": "first", "sub/deep/d": "deep", "sub/z": "last"}
@@ -241,16 +241,16 @@ func TestCopyRechecksPermissions(t *testing.T) {
 			message string
 		}{
 			// abuse case C31
-			"the right to write there is gone": {func(_, to string) { deny(to+"/**", access.Set(access.Write)) },
+			"the permission to write there is gone": {func(_, to string) { deny(to+"/**", access.Set(access.Write)) },
 				"permission"},
-			"what was copied must not be had": {func(from, _ string) {
+			"a copied entry may not be downloaded": {func(from, _ string) {
 				deny(from+"/a.txt", access.Set(access.Download))
 			}, "permission"},
-			"what is to come must not be seen": {func(from, _ string) { deny(from+"/sub/z", access.Set(access.Read)) },
+			"an entry not copied yet may not be read": {func(from, _ string) { deny(from+"/sub/z", access.Set(access.Read)) },
 				"permission"},
-			"a password on what was copied": {func(from, _ string) { w.protectEntry(w.entryIDAt(from + "/a.txt")) },
+			"a password on a copied entry": {func(from, _ string) { w.protectEntry(w.entryIDAt(from + "/a.txt")) },
 				"permission"},
-			"a password on what is to come": {func(from, _ string) {
+			"a password on an entry not copied yet": {func(from, _ string) {
 				w.protectEntry(w.entryIDAt(from + "/sub/deep"))
 			}, "permission"},
 			"a password on the source": {func(from, _ string) { w.protectEntry(w.entryIDAt(from)) },
@@ -291,7 +291,7 @@ func TestCopyRechecksPermissions(t *testing.T) {
 				w.must(err)
 				w.createFolder(w.ann, to)
 			}, "moved or replaced"},
-			"what belongs to somebody comes in": {func(from, _ string) {
+			"an entry of another owner is added": {func(from, _ string) {
 				w.mustUpload(w.admin, from+"/sub/zz", "the administrator's")
 			}, ""},
 		} {
@@ -308,7 +308,7 @@ func TestCopyRechecksPermissions(t *testing.T) {
 				w.inactive["ann"] = false
 				w.setQuota("ann", -1, -1)
 				w.write(func(tx *db.Tx) error { return tx.BumpConfig() })
-				// what came too late is not in the copy
+				// changes that came too late are not in the copy
 				if late && (strings.HasPrefix(what, "more ") || strings.HasSuffix(what, "deeper")) {
 					w.checkJobEnded(id, "")
 				} else {
@@ -327,15 +327,15 @@ func TestCopyRechecksPermissions(t *testing.T) {
 			}
 		}
 		if bytes, count := w.reserved("ann"); bytes != 0 || count != 0 {
-			t.Errorf("%d bytes and %d files are reserved still", bytes, count)
+			t.Errorf("%d bytes and %d files are still reserved", bytes, count)
 		}
 		w.collect()
 		w.checkChargesMatchOwnership()
 	})
 }
 
-// Each entry is judged when it is copied, and what was not foreseen is reserved then: what is
-// denied at that moment ends the copy, although it would be allowed again at the end.
+// Permission is checked for each entry when it is copied, and unforeseen quota is reserved then. A
+// denial at that moment ends the copy, even if the copy would be allowed again at the end.
 func TestCopyChecksAndReservesEachEntry(t *testing.T) {
 	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		content := map[string]string{"a.txt": "first", "sub/deep/d": "deep", "sub/z": "last"}
@@ -375,7 +375,7 @@ func TestCopyChecksAndReservesEachEntry(t *testing.T) {
 			var staged int64
 			w.must(w.db.Read(t.Context()).QueryRow("SELECT made_storage FROM copies").Scan(&staged))
 			if bytes, _ := w.reserved("ann"); bytes != max(staged, 13) {
-				t.Errorf("%d bytes are made, %d reserved", staged, bytes)
+				t.Errorf("%d bytes are recorded as copied, %d as reserved", staged, bytes)
 			}
 			beyond = beyond || staged > 13
 		}
@@ -383,14 +383,14 @@ func TestCopyChecksAndReservesEachEntry(t *testing.T) {
 		w.onOwner = nil
 		w.checkJobEnded(id, "")
 		if !beyond {
-			t.Error("nothing was copied beyond what was foreseen")
+			t.Error("the copy contains no unforeseen entry, so the test shows nothing")
 		}
 		w.collect()
 		w.checkChargesMatchOwnership()
 	})
 }
 
-// usedAndReserved is what ann has and has reserved, in bytes, and usedAndReservedFiles in files.
+// usedAndReserved returns the bytes that ann uses and has reserved, together.
 func (w *storesFixture) usedAndReserved() int64 {
 	bytes, _ := w.usage("ann")
 	reserved, _ := w.reserved("ann")
@@ -403,7 +403,8 @@ func (w *storesFixture) usedAndReservedFiles() int64 {
 	return count + reserved
 }
 
-// countTransactions is how many a large copy takes, the one included that gives it its place.
+// countTransactions counts the transactions of a large copy, including the one that gives it its
+// path.
 func (w *storesFixture) countTransactions(jobID string) (n int) {
 	w.t.Helper()
 	w.onOwner = func() { n++ }
@@ -413,8 +414,8 @@ func (w *storesFixture) countTransactions(jobID string) (n int) {
 	return n
 }
 
-// A key that cannot be used any more ends the copies that were asked for with it; one that is good
-// does no more than it may.
+// A copy by a key that has become unusable ends. A copy by a usable key is limited to the key's
+// permissions.
 func TestCopyByKeyNeedsTheKeyAtEachStep(t *testing.T) {
 	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		rights := access.Set(access.Read | access.Download | access.Write)
@@ -452,8 +453,8 @@ func TestCopyByKeyNeedsTheKeyAtEachStep(t *testing.T) {
 	})
 }
 
-// A password that had been given when the copy was asked for still counts when a piece is copied,
-// unless there is another by then.
+// A password that was given when the copy was requested still counts when a batch is copied, unless
+// the password has changed.
 func TestCopyKeepsPasswordsGivenAtRequest(t *testing.T) {
 	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		w.tree.SetCopyBatchSize(2)
@@ -476,7 +477,7 @@ func TestCopyKeepsPasswordsGivenAtRequest(t *testing.T) {
 		w.must(err)
 		k, err := w.requestCopy(given, box, "/home/ann/to", "other")
 		w.must(err)
-		_, err = w.newJobRunner().RunNext(t.Context()) // one of them
+		_, err = w.newJobRunner().RunNext(t.Context()) // one transaction
 		w.must(err)
 		lock("p2")
 		w.runJobs()
@@ -494,8 +495,8 @@ func TestCopyKeepsPasswordsGivenAtRequest(t *testing.T) {
 	})
 }
 
-// A copy to another provider's mount has its place as soon as a copy inside the provider would
-// have; then its content is brought there, and the originals stay where they are.
+// A copy to another provider's mount gets its path at the same time as a copy inside a provider. A
+// job then copies its content there; the originals stay in place.
 func TestCopyToAnotherProvider(t *testing.T) {
 	for name, batch := range map[string]int{"small": 1000, "large": 2} {
 		t.Run(name, func(t *testing.T) {
@@ -535,7 +536,7 @@ func TestCopyToAnotherProvider(t *testing.T) {
 				w.checkAccounting()
 				w.checkCopyOf("/vault/box", g)
 				w.checkReadableBelow(single, "/home/ann")
-				// Back again: nothing is shared with what is there.
+				// The copy back shares no object with the entries there.
 				w.mustCopy(w.ann, w.entryIDAt("/vault/box"), "/home/ann", "back")
 				w.checkCopyOf("/home/ann/back", g)
 				w.checkAccounting()
@@ -544,8 +545,8 @@ func TestCopyToAnotherProvider(t *testing.T) {
 	}
 }
 
-// Where content cannot be brought to its provider, the copy stays, readable where its original
-// lies, and charged; the job says so.
+// When the content cannot be copied to its provider, the copy stays, remains readable from the
+// original's store, and is charged. The job reports that.
 func TestCopyKeepsOriginalObjectWhenTransferFails(t *testing.T) {
 	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		g := w.uploadTree("/home/ann/box", map[string]string{"a": "1", "b": "22"})
@@ -567,8 +568,8 @@ func TestCopyKeepsOriginalObjectWhenTransferFails(t *testing.T) {
 	})
 }
 
-// Abuse case C126: a copy whose store is away waits for it, and its reservation is
-// given back only once.
+// Abuse case C126: a copy whose store is unreachable waits for it and releases its reservation only
+// once.
 func TestCopyWaitsForAStore(t *testing.T) {
 	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		g, id := w.startLargeCopy(w.ann, "/home/ann/box", "/vault/to", sampleFiles())
@@ -593,8 +594,8 @@ func TestCopyWaitsForAStore(t *testing.T) {
 	})
 }
 
-// Abuse case C20: providers in one directory. Copies there share no object across them, and nothing
-// is swept that either needs.
+// Abuse case C20: two providers in one directory. Copies between them share no object, and the
+// collector deletes no object that either uses.
 func TestCopyBetweenProvidersInOneDirectory(t *testing.T) {
 	eachSize(t, func(t *testing.T, w *storesFixture, _ bool) {
 		g := w.uploadTree("/home/ann/box", sampleFiles())
@@ -611,7 +612,7 @@ func TestCopyBetweenProvidersInOneDirectory(t *testing.T) {
 	})
 }
 
-// Two holders of one job at once, after a pause longer than the lease: one of them counts, and
+// Two replicas hold one job after a pause longer than the lease. Only one of them takes effect, and
 // nothing is copied twice.
 func TestTwoReplicasHoldingOneCopyJob(t *testing.T) {
 	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
@@ -621,7 +622,7 @@ func TestTwoReplicasHoldingOneCopyJob(t *testing.T) {
 		w.onOwner = func() {
 			if calls++; calls == 3 {
 				w.write(func(tx *db.Tx) error { _, err := tx.Exec("UPDATE jobs SET due = 0"); return err })
-				w.runJobs() // the other one does it to the end
+				w.runJobs() // the other replica finishes it
 			}
 		}
 		_, err := w.newJobRunner().RunNext(t.Context())

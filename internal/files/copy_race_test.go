@@ -11,7 +11,7 @@ import (
 	"larder/internal/vpath"
 )
 
-// concurrentTest does things at once, each of which may be refused in these ways.
+// concurrentTest runs operations concurrently. Each may fail with the listed faults only.
 type concurrentTest struct {
 	*storesFixture
 	wait sync.WaitGroup
@@ -31,7 +31,7 @@ func (c *concurrentTest) start(what string, fn func() error, refusals ...fault.K
 	})
 }
 
-// runReplica is a replica that runs jobs until none is due.
+// runReplica runs jobs as a replica does, until none is due.
 func (c *concurrentTest) runReplica() error {
 	for r := c.newJobRunner(); ; {
 		if ran, err := r.RunNext(c.t.Context()); err != nil || !ran {
@@ -40,9 +40,9 @@ func (c *concurrentTest) runReplica() error {
 	}
 }
 
-// Abuse case C91, with copies: of a folder that is moved, renamed, deleted and uploaded into, into
-// others that are, by two replicas. Everybody gets an answer, jobs end, quota and references are
-// exact, and each copy is read byte for byte.
+// Abuse case C91, with copies: two replicas copy folders that are moved, renamed, deleted and
+// uploaded into, also into one another. Every request gets an answer, jobs end, quota and
+// references are exact, and each copy reads byte for byte like its original.
 func TestCopiesAgainstConcurrentChanges(t *testing.T) {
 	for name, batch := range map[string]int{"at once": 1000, "by jobs": 2} {
 		t.Run(name, func(t *testing.T) {
@@ -104,7 +104,7 @@ func TestCopiesAgainstConcurrentChanges(t *testing.T) {
 					}
 					c.start("run", c.runReplica)
 					c.wait.Wait()
-					for range 12 { // what failed for a moment is tried again
+					for range 12 { // retries temporary failures
 						w.runJobs()
 						w.advance(10 * time.Minute)
 					}
@@ -114,7 +114,7 @@ func TestCopiesAgainstConcurrentChanges(t *testing.T) {
 					if open > 0 {
 						t.Errorf("round %d: %d jobs did not end", round, open)
 					}
-					w.contentsBelow(base) // each file can be read
+					w.contentsBelow(base) // reads every file
 				}
 				w.checkNothingStaged()
 				w.collect()
@@ -125,7 +125,7 @@ func TestCopiesAgainstConcurrentChanges(t *testing.T) {
 	}
 }
 
-// Abuse case C90, with copies: of many at once that want one name, one has it.
+// Abuse case C90, with copies: of many concurrent copies to one name, one succeeds.
 func TestConcurrentCopiesToOneName(t *testing.T) {
 	eachSize(t, func(t *testing.T, w *storesFixture, _ bool) {
 		w.mustUpload(w.ann, "/home/ann/box/a", "1")
@@ -162,22 +162,22 @@ func TestConcurrentCopiesToOneName(t *testing.T) {
 		c.wait.Wait()
 		w.runJobs()
 		if got := w.listFolder(w.ann, "/home/ann/to"); len(got) != 1 {
-			t.Errorf("there lie %q", got)
+			t.Errorf("the folder has %q", got)
 		}
 		w.checkNothingStaged()
-		w.collect() // copies that were too late
+		w.collect() // copies that lost the race
 		w.checkChargesMatchOwnership()
 		w.checkAccounting()
 	})
 }
 
-// Of many copies at once no more are taken than the quota holds.
+// Concurrent copies are accepted only as long as the quota lasts.
 func TestConcurrentCopiesRespectQuota(t *testing.T) {
 	eachSize(t, func(t *testing.T, w *storesFixture, _ bool) {
 		w.mustUpload(w.admin, "/public/box/a", "12345")
 		w.mustUpload(w.admin, "/public/box/b", "67890")
 		box := w.entryIDAt("/public/box")
-		w.setQuota("ann", 39, 100) // three of ten bytes each
+		w.setQuota("ann", 39, 100) // room for three copies of ten bytes
 		c := &concurrentTest{storesFixture: w}
 		for i := range 12 {
 			c.start("copy", func() error {
@@ -192,7 +192,7 @@ func TestConcurrentCopiesRespectQuota(t *testing.T) {
 		w.checkNothingStaged()
 		w.checkChargesMatchOwnership()
 		if got := w.contentsBelow("/home/ann"); len(got) != 9 {
-			t.Errorf("there lie %q", got)
+			t.Errorf("the folder has %q", got)
 		}
 	})
 }

@@ -16,7 +16,7 @@ import (
 	"larder/internal/vpath"
 )
 
-// requestCopy asks for a copy.
+// requestCopy requests a copy.
 func (w *storesFixture) requestCopy(a access.Actor, id, target string, newName ...vpath.Name) (job.Job, error) {
 	w.t.Helper()
 	var name *vpath.Name
@@ -26,7 +26,7 @@ func (w *storesFixture) requestCopy(a access.Actor, id, target string, newName .
 	return w.tree.Copy(w.t.Context(), a, id, mustParsePath(target), name)
 }
 
-// mustCopy asks for a copy and runs what jobs there are.
+// mustCopy requests a copy, runs the due jobs, and fails the test when the copy is refused.
 func (w *storesFixture) mustCopy(a access.Actor, id, target string, newName ...vpath.Name) {
 	w.t.Helper()
 	_, err := w.requestCopy(a, id, target, newName...)
@@ -40,7 +40,7 @@ func (w *storesFixture) setQuota(user string, bytes, count int64) {
 	w.write(func(tx *db.Tx) error { return quota.SetLimits(tx, user, &bytes, &count) })
 }
 
-// reserved returns what is set aside for an account.
+// reserved returns the bytes and files reserved for an account.
 func (w *storesFixture) reserved(user string) (bytes, count int64) {
 	w.t.Helper()
 	w.must(w.db.Read(w.t.Context()).QueryRow("SELECT reserved_storage, reserved_files FROM quotas WHERE user_id = $1",
@@ -48,7 +48,7 @@ func (w *storesFixture) reserved(user string) (bytes, count int64) {
 	return bytes, count
 }
 
-// checkUsage checks what an account is charged with and what is reserved for it.
+// checkUsage checks the bytes and files that an account uses and has reserved.
 func (w *storesFixture) checkUsage(when, user string, bytes, count, reserved, reservedCount int64) {
 	w.t.Helper()
 	gotBytes, gotCount := w.usage(user)
@@ -59,7 +59,7 @@ func (w *storesFixture) checkUsage(when, user string, bytes, count, reserved, re
 	}
 }
 
-// contentsBelow lists what lies below a folder as an administrator sees it, with the content of
+// contentsBelow lists everything below a folder as an administrator sees it, with the content of
 // files: `path/` and `path=content`, sorted.
 func (w *storesFixture) contentsBelow(folder string) (found []string) {
 	w.t.Helper()
@@ -84,7 +84,7 @@ func (w *storesFixture) contentsBelow(folder string) (found []string) {
 	return found
 }
 
-// checkContents checks what lies below a folder.
+// checkContents checks the contents of a folder.
 func (w *storesFixture) checkContents(folder string, want ...string) {
 	w.t.Helper()
 	slices.Sort(want)
@@ -93,7 +93,7 @@ func (w *storesFixture) checkContents(folder string, want ...string) {
 	}
 }
 
-// checkNothingStaged checks that no copy is under way, nor anything left of one.
+// checkNothingStaged checks that no copy is under way and that nothing of one is left.
 func (w *storesFixture) checkNothingStaged() {
 	w.t.Helper()
 	var rows, records int
@@ -125,8 +125,7 @@ func (w *storesFixture) entryIDAt(p string) string {
 	return ""
 }
 
-// eachSize runs a test with copies that are made at once, and with copies that a job
-// makes piece by piece.
+// eachSize runs a test with copies in one transaction and with copies that a job makes in batches.
 func eachSize(t *testing.T, test func(t *testing.T, w *storesFixture, jobs bool)) {
 	t.Helper()
 	for name, batch := range map[string]int{"at once": 1000, "by a job": 2} {
@@ -139,8 +138,8 @@ func eachSize(t *testing.T, test func(t *testing.T, w *storesFixture, jobs bool)
 	}
 }
 
-// A copy is the copier's, new, charged in full, with the metadata of the original and its content;
-// what is another's stays another's.
+// A copy belongs to the actor who made it. It is charged in full and has the metadata and the
+// content of the original. Entries of other owners stay theirs.
 func TestCopy(t *testing.T) {
 	eachSize(t, func(t *testing.T, w *storesFixture, jobs bool) {
 		w.createFolder(w.bob, "/uploads/box")
@@ -176,15 +175,15 @@ func TestCopy(t *testing.T) {
 		w.runJobs()
 		w.checkJobEnded(j.ID, "")
 		w.checkUsage("afterwards", "ann", 10, 4, 0, 0)
-		w.checkUsage("whose they were", "bob", 10, 4, 0, 0)
+		w.checkUsage("the former owners", "bob", 10, 4, 0, 0)
 		want := []string{"empty/", "a.txt=first", "B.txt=", "sub/", "sub/c=cc", "sub/deep/", "sub/deep/d=ddd"}
 		w.checkContents("/home/ann/mine", want...)
 		w.checkContents("/uploads/box", want...)
 		if n := w.countRows("entries"); n != originals+8 {
-			t.Errorf("%d entries came into being, want 8", n-originals)
+			t.Errorf("%d entries were created, want 8", n-originals)
 		}
 		if n := w.countRows("objects"); n != objects {
-			t.Errorf("%d objects came into being", n-objects)
+			t.Errorf("%d objects were created", n-objects)
 		}
 		for p, color := range map[string]string{"/home/ann/mine": "#112233", "/home/ann/mine/sub/c": "#445566"} {
 			e := w.entryAtPath(p)
@@ -205,7 +204,7 @@ func TestCopy(t *testing.T) {
 			c.Entry.Path() != mustParsePath("/uploads/box/a.txt") {
 			t.Errorf("the link leads to %+v, %v", c.Entry, err)
 		}
-		// Either goes without the other.
+		// Each of the two can be deleted without the other.
 		_, _, err = w.tree.Delete(t.Context(), w.admin, w.entryIDAt("/uploads/box"))
 		w.must(err)
 		w.advance(2 * time.Hour)
@@ -222,7 +221,7 @@ func TestCopy(t *testing.T) {
 	})
 }
 
-// A file is copied in one transaction, under its own name or another, also beside itself.
+// A file is copied in one transaction, under its own name or another, also in its own folder.
 func TestCopyOfAFile(t *testing.T) {
 	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		f := w.mustUpload(w.ann, "/home/ann/f", "content")
@@ -235,7 +234,7 @@ func TestCopyOfAFile(t *testing.T) {
 		if n := w.countRows("objects"); n != 1 {
 			t.Errorf("%d objects", n)
 		}
-		// A replacement is of one of them.
+		// Replacing one of the two does not change the other.
 		_, err := w.upload(w.ann, "/home/ann/g", "another", files.Replace)
 		w.must(err)
 		w.checkContents("/home/ann", "f=content", "g=another", "h=content", "to/", "to/f=content")
@@ -243,8 +242,8 @@ func TestCopyOfAFile(t *testing.T) {
 	})
 }
 
-// What a copy is refused for, before anything is done; who may not read or download the source, or
-// write at the target, is told nothing else.
+// A copy is refused before anything is done. An actor who may not read or download the source, or
+// not write at the target, learns nothing else.
 func TestCopyIsRefused(t *testing.T) {
 	eachSize(t, func(t *testing.T, w *storesFixture, _ bool) {
 		w.setQuota("ann", 1000, 1000)
@@ -283,7 +282,7 @@ func TestCopyIsRefused(t *testing.T) {
 		}{
 			"nobody":                {w.visitor, f, "/home/ann", "g", fault.Unauthorized},
 			"no such entry":         {w.ann, "none", "/home/ann", "g", fault.NotFound},
-			"what was deleted":      {w.ann, "graveyard", "/home/ann", "g", fault.NotFound},
+			"a deleted entry":       {w.ann, "graveyard", "/home/ann", "g", fault.NotFound},
 			"what is being copied":  {w.admin, "staging", "/home/ann", "g", fault.NotFound},
 			"into the staging root": {w.admin, f, "/staging", "g", fault.NotFound},
 			"another's file": {w.ann, w.entryIDAt("/home/bob/f"), "/home/ann", "g",
@@ -320,16 +319,16 @@ func TestCopyIsRefused(t *testing.T) {
 			w.wantFault(what, err, c.kind)
 		}
 		if n := w.countRows("entries"); n != before || w.countRows("jobs") != 0 {
-			t.Errorf("%d entries and %d jobs came into being", n-before, w.countRows("jobs"))
+			t.Errorf("%d entries and %d jobs were created", n-before, w.countRows("jobs"))
 		}
 		w.checkNothingStaged()
-		w.mustCopy(key, f, "/home/ann/to", "g") // from outside its root
+		w.mustCopy(key, f, "/home/ann/to", "g") // from outside of the key's root
 		w.checkContents("/home/ann/to", "box=in the way", "f=in the way", "g=x")
 	})
 }
 
-// Abuse cases C25 and C26: a folder is copied as a whole or not at all, whatever keeps one part of
-// it from being seen, had or put there.
+// Abuse cases C25 and C26: a folder is copied as a whole or not at all. One entry that the actor
+// may not see, download or write refuses all of it.
 func TestCopyOfFolderIsAllOrNothing(t *testing.T) {
 	eachSize(t, func(t *testing.T, w *storesFixture, _ bool) {
 		read, download := access.Set(access.Read), access.Set(access.Download)
@@ -339,7 +338,7 @@ func TestCopyOfFolderIsAllOrNothing(t *testing.T) {
 		for i, c := range []struct {
 			what    string
 			prepare func(box string)
-			kind    fault.Kind // Internal for none
+			kind    fault.Kind // Internal: no fault
 		}{
 			{"all of it may be had", func(box string) { reader(box, read|download) }, fault.Internal},
 			{"it may be seen only", func(box string) { reader(box, read) }, fault.Forbidden},
@@ -405,9 +404,9 @@ func TestCopyOfFolderIsAllOrNothing(t *testing.T) {
 	})
 }
 
-// Passwords: one that covers the source must have been given, by its owner and administrators too,
-// and keys can't. An entry's own one stays on the copy, so that nothing opens by being copied; one
-// below refuses the whole, whoever's it is.
+// A password that covers the source must be given, by the owner and administrators too; keys cannot
+// give one. A copy keeps the password of its own entry, so a copy never removes protection. A
+// password below the source refuses the whole copy, whoever owns the entry.
 func TestCopyAndPasswords(t *testing.T) {
 	eachSize(t, func(t *testing.T, w *storesFixture, _ bool) {
 		f := w.mustUpload(w.ann, "/home/ann/f", "x").ID
@@ -460,7 +459,7 @@ func TestCopyAndPasswords(t *testing.T) {
 		if hash, id := password("/home/ann/to/whole"); hash != "above" || id != "p3" {
 			t.Errorf("the copy of the folder has the password %q (%q)", hash, id)
 		}
-		for _, p := range []string{"/home/ann/to/part", "/home/ann/to/file"} { // as if downloaded, and uploaded there
+		for _, p := range []string{"/home/ann/to/part", "/home/ann/to/file"} { // as if it were downloaded and uploaded there
 			if hash, id := password(p); hash != "" || id != "" {
 				t.Errorf("%s has the password %q (%q)", p, hash, id)
 			}
@@ -484,8 +483,8 @@ func TestCopyAndPasswords(t *testing.T) {
 	})
 }
 
-// The quota is charged in full, in bytes and in files, and told at once when the
-// whole does not fit.
+// A copy is charged in full, in bytes and in files. A copy that does not fit is refused
+// immediately.
 func TestCopyIsChargedInFull(t *testing.T) {
 	eachSize(t, func(t *testing.T, w *storesFixture, jobs bool) {
 		w.mustUpload(w.admin, "/public/box/a", "12345")
@@ -507,7 +506,7 @@ func TestCopyIsChargedInFull(t *testing.T) {
 		w.checkNothingStaged()
 		w.checkContents("/home/ann")
 		if w.countRows("jobs") != 0 {
-			t.Error("a job came of it")
+			t.Error("a job was created")
 		}
 		w.must(try(10, 3))
 		w.wantFault("a second one that fits only alone", try(19, 6), fault.QuotaExceeded)
@@ -526,7 +525,7 @@ func TestCopyIsChargedInFull(t *testing.T) {
 	})
 }
 
-// checkChargesMatchOwnership checks that each account is charged with what it owns.
+// checkChargesMatchOwnership checks that each account is charged for the entries that it owns.
 func (w *storesFixture) checkChargesMatchOwnership() {
 	w.t.Helper()
 	for _, user := range []string{"admin", "ann", "bob"} {
@@ -538,8 +537,8 @@ func (w *storesFixture) checkChargesMatchOwnership() {
 	}
 }
 
-// The root of a mount is copied as a folder called by the end of its path; that of the mount at
-// `/` needs a name.
+// The root of a mount is copied as a folder with the last name of its path. The copy of the mount
+// at `/` needs a name.
 func TestCopyOfAMountsRoot(t *testing.T) {
 	eachSize(t, func(t *testing.T, w *storesFixture, _ bool) {
 		w.addMount("/uploads/disks/one")
@@ -550,7 +549,7 @@ func TestCopyOfAMountsRoot(t *testing.T) {
 		w.must(err)
 		w.mustCopy(w.admin, l.Items[0].ID, "/public")
 		w.checkContents("/public/one", "a=1", "sub/", "sub/b=22")
-		// there is no place for it that does not lie in it
+		// every target lies in the source
 		for _, rest := range []string{"with mounts below", "alone"} {
 			_, err = w.requestCopy(w.admin, w.root, "/public", "all")
 			w.wantFault("all there is, "+rest, err, fault.Conflict)
@@ -566,7 +565,7 @@ func TestCopyOfAMountsRoot(t *testing.T) {
 	})
 }
 
-// A path has at most 64 levels, in the copy too.
+// A path has at most 64 levels, also in a copy.
 func TestCopyRespectsDepthLimit(t *testing.T) {
 	eachSize(t, func(t *testing.T, w *storesFixture, _ bool) {
 		w.mustUpload(w.ann, "/home/ann/box/1/2/f", "deep") // three levels below box
@@ -583,7 +582,7 @@ func TestCopyRespectsDepthLimit(t *testing.T) {
 	})
 }
 
-// Moves and copies under way are counted together, up to 100 of an account.
+// Moves and copies under way are counted together: at most 100 of an account.
 func TestJobsUnderWayAreBounded(t *testing.T) {
 	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		w.tree.SetCopyBatchSize(1)

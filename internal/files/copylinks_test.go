@@ -10,8 +10,8 @@ import (
 	"larder/internal/files"
 )
 
-// Who gets to know an address: each kind asks for its permission, and passwords bar the name only
-// where they hide it.
+// Each kind of link requires its own permission. A password hides the file's name only where it
+// hides the file in listings too.
 func TestCopyLinksCheckEachKindSeparately(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := newFixture(t, d)
@@ -30,7 +30,7 @@ func TestCopyLinksCheckEachKindSeparately(t *testing.T) {
 		ids := []string{file.ID, inside.ID, dir.ID, closed.ID, hers.ID, "none"}
 		for name, c := range map[string]struct {
 			who          access.Actor
-			plain, signs []any // a fault, or whether a password is asked for
+			plain, signs []any // the fault, or whether a password is needed
 		}{
 			"bob": {h.bob, []any{true, fault.PasswordRequired, true, false, fault.Forbidden,
 				fault.NotFound}, []any{true, fault.PasswordRequired, true, fault.Forbidden, fault.Forbidden,
@@ -52,7 +52,7 @@ func TestCopyLinksCheckEachKindSeparately(t *testing.T) {
 					case fault.Kind:
 						h.wantFault(name+": "+ids[i], link.Err, want)
 						if link.Entry.Name != "" || link.Content != "" {
-							t.Errorf("%s: a refusal tells %+v", name, link)
+							t.Errorf("%s: a refusal reveals %+v", name, link)
 						}
 					case bool:
 						if link.Err != nil || link.NeedsPassword != want || link.Entry.ID != ids[i] ||
@@ -66,7 +66,8 @@ func TestCopyLinksCheckEachKindSeparately(t *testing.T) {
 	})
 }
 
-// A visitor's listing goes by the passwords that came along and by nothing else of whoever asks.
+// A public listing depends on the passwords given with the request and on no other right of the
+// caller.
 func TestListPublicIgnoresCallersRights(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := newFixture(t, d)

@@ -9,7 +9,7 @@ import (
 	"larder/internal/vpath"
 )
 
-// ByPath is FindPath and For in one.
+// ByPath looks up a path and returns its content for an actor.
 func (t *Tree) ByPath(ctx context.Context, a access.Actor, p vpath.Path) (Content, error) {
 	f, err := t.FindPath(ctx, p)
 	if err != nil {
@@ -21,7 +21,7 @@ func (t *Tree) ByPath(ctx context.Context, a access.Actor, p vpath.Path) (Conten
 // DeleteFolders is the last step of the collector.
 var DeleteFolders = deleteFolders
 
-// WrapStores puts wrap around every store that t copies from or to, or collects from, from now on.
+// WrapStores wraps every store that t copies from, copies to or collects from, from now on.
 func (t *Tree) WrapStores(wrap func(providerID string, store blob.Store) blob.Store) {
 	inner := t.Objects.Store
 	t.Objects.Store = func(ctx context.Context, providerID string) (blob.Store, error) {
@@ -33,7 +33,7 @@ func (t *Tree) WrapStores(wrap func(providerID string, store blob.Store) blob.St
 	}
 }
 
-// Rename is Update of a name alone.
+// Rename is Update with a name only.
 func (t *Tree) Rename(ctx context.Context, a access.Actor, id string, name vpath.Name) (Entry, error) {
 	return t.Update(ctx, a, id, Change{Name: &name})
 }
@@ -41,17 +41,18 @@ func (t *Tree) Rename(ctx context.Context, a access.Actor, id string, name vpath
 // EachInBatch is the loop of a batch.
 var EachInBatch = each
 
-// SetCopyBatchSize has copies of more than n entries made by a job, n in a transaction.
+// SetCopyBatchSize sets the number of entries above which a job makes a copy, and that the job
+// copies in one transaction.
 func (t *Tree) SetCopyBatchSize(n int) { t.copyBatchSize = n }
 
-// CacheUsage has what Usage counted last used until then, as if it had taken long.
+// CacheUsage sets until when Usage returns its cached count, as if the count had been slow.
 func (t *Tree) CacheUsage(until time.Time) { t.usageCache.slow, t.usageCache.until = true, until }
 
-// BlockUsage is somebody who counts until release.
+// BlockUsage blocks other counts like a running count does, until release.
 func (t *Tree) BlockUsage() (release func()) {
 	t.usageCache.counting <- struct{}{}
 	return func() { <-t.usageCache.counting }
 }
 
-// SetSampleSize has Usage look at n deleted files at most.
+// SetSampleSize sets the largest number of deleted files that Usage reads.
 func (t *Tree) SetSampleSize(n int64) { t.sampleSize = n }

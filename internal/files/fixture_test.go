@@ -27,7 +27,7 @@ import (
 
 const grace = time.Hour
 
-// fixture is a seeded tree on a real database and a real disk, with three accounts: an
+// fixture is a seeded tree on a real database and a real disk with three accounts: an
 // administrator, and ann and bob with homes.
 type fixture struct {
 	t     testing.TB
@@ -37,7 +37,7 @@ type fixture struct {
 	reg   *provider.Registry
 	ids   *ident.Source
 
-	root            string // entry
+	root            string // id of the root entry
 	objects         string // directory of the stores
 	admin, ann, bob access.Actor
 	visitor         access.Actor
@@ -46,7 +46,7 @@ type fixture struct {
 	now      time.Time
 	guests   bool
 	inactive map[string]bool // accounts that are not active
-	onOwner  func()          // called when a job asks for its owner's rights, outside of any transaction
+	onOwner  func()          // called when a job asks for the rights of its owner, outside of any transaction
 }
 
 func (h *fixture) clock() time.Time {
@@ -166,7 +166,7 @@ func mustParsePath(s string) vpath.Path {
 	return p
 }
 
-// createFolder makes a folder, with its parents, as the actor.
+// createFolder creates a folder and its missing parents as the actor.
 func (h *fixture) createFolder(a access.Actor, p string) files.Entry {
 	h.t.Helper()
 	e, err := h.tree.CreateFolder(h.t.Context(), a, mustParsePath(p).Parent(), mustParsePath(p).Base())
@@ -174,8 +174,8 @@ func (h *fixture) createFolder(a access.Actor, p string) files.Entry {
 	return e
 }
 
-// storeContent puts content into the store, on the garbage list until it is used,
-// as an upload does.
+// storeContent puts content into the store and its key on the garbage list, as an upload does
+// before the file exists.
 func (h *fixture) storeContent(content string) files.StoredObject {
 	h.t.Helper()
 	store, err := h.reg.Store(h.t.Context(), "local")
@@ -190,7 +190,7 @@ func (h *fixture) storeContent(content string) files.StoredObject {
 	return s
 }
 
-// upload uploads content and returns what came of it.
+// upload uploads content and returns the entry or the fault.
 func (h *fixture) upload(a access.Actor, p, content string, c files.Conflict) (files.Entry, error) {
 	h.t.Helper()
 	place, err := h.tree.ResolveDestination(h.t.Context(), a, mustParsePath(p).Parent(), mustParsePath(p).Base(), c)
@@ -216,7 +216,7 @@ func (h *fixture) mustUpload(a access.Actor, p, content string) files.Entry {
 	return e
 }
 
-// readPath returns the content at a path as an actor gets it.
+// readPath returns the content at a path as the actor gets it.
 func (h *fixture) readPath(a access.Actor, p string) (string, error) {
 	h.t.Helper()
 	c, err := h.tree.ByPath(h.t.Context(), a, mustParsePath(p))
@@ -236,7 +236,7 @@ func (h *fixture) readContent(c files.Content) string {
 	return string(b)
 }
 
-// listNames lists a folder, or what is searched for below it, as `name` and `name/`.
+// listNames lists a folder, or the results of a search below it, as `name` and `name/`.
 func (h *fixture) listNames(a access.Actor, q files.ListQuery) []string {
 	h.t.Helper()
 	if q.Page == 0 {
@@ -266,7 +266,7 @@ func (h *fixture) listFolder(a access.Actor, p string) []string {
 	return h.listNames(a, files.ListQuery{Path: mustParsePath(p)})
 }
 
-// usage returns what an account is charged for.
+// usage returns the bytes and files charged to an account.
 func (h *fixture) usage(user string) (bytes, count int64) {
 	h.t.Helper()
 	q, err := quota.Get(h.db.Read(h.t.Context()), user)
@@ -274,7 +274,7 @@ func (h *fixture) usage(user string) (bytes, count int64) {
 	return q.UsedStorage, q.UsedFiles
 }
 
-// protectEntry sets a password on an entry, as the metadata operation will.
+// protectEntry sets a password on an entry in the database.
 func (h *fixture) protectEntry(id string) {
 	h.t.Helper()
 	h.write(func(tx *db.Tx) error {
@@ -290,7 +290,7 @@ func (h *fixture) countRows(table string) (n int) {
 	return n
 }
 
-// collect runs the collector until it has nothing more to do.
+// collect runs the collector until nothing is due.
 func (h *fixture) collect() {
 	h.t.Helper()
 	for {
@@ -311,5 +311,5 @@ func (h *fixture) wantFault(what string, err error, kind fault.Kind) {
 	}
 }
 
-// noHome says that /home lies in nobody's home.
+// noHome reports that the given folders lie in no account's home.
 func noHome([]string) (bool, error) { return false, nil }

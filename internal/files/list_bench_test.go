@@ -9,7 +9,7 @@ import (
 	"larder/internal/files"
 )
 
-// BenchmarkByPath measures what a public GET asks the database: one query, four levels down.
+// BenchmarkByPath measures the database query of a public GET: one query, four levels deep.
 func BenchmarkByPath(b *testing.B) {
 	for _, engine := range dbtest.Engines {
 		b.Run(engine, func(b *testing.B) {
@@ -24,7 +24,7 @@ func BenchmarkByPath(b *testing.B) {
 	}
 }
 
-// newBenchFixture has files in a folder of 10,000 entries.
+// newBenchFixture makes a fixture with a folder of 10,000 entries.
 func newBenchFixture(b *testing.B, d *db.DB) *fixture {
 	b.Helper()
 	h := newFixture(b, d)
@@ -40,8 +40,8 @@ func newBenchFixture(b *testing.B, d *db.DB) *fixture {
 	return h
 }
 
-// BenchmarkList measures the first page of a folder of 10,000 entries, to who may see all of it and
-// to whom a rule about names leaves some.
+// BenchmarkList measures the first page of a folder of 10,000 entries, for an actor who may see all
+// of them and for an actor to whom a rule about names leaves some.
 func BenchmarkList(b *testing.B) {
 	for _, engine := range dbtest.Engines {
 		b.Run(engine, func(b *testing.B) {

@@ -11,8 +11,8 @@ import (
 	"larder/internal/vpath"
 )
 
-// newMillionFixture has a million files of ann's and bob's in /public/flat, and another million in
-// the thousand folders of /public/deep.
+// newMillionFixture makes a fixture with a million files of ann's and bob's in /public/flat and
+// another million in the thousand folders of /public/deep.
 func newMillionFixture(b *testing.B, d *db.DB) *fixture {
 	b.Helper()
 	h := newFixture(b, d)
@@ -104,8 +104,8 @@ func BenchmarkMillion(b *testing.B) {
 	}
 }
 
-// vacuumPostgres lets PostgreSQL answer from indexes alone, as it does by itself some time
-// after rows came in.
+// vacuumPostgres vacuums PostgreSQL so that it can answer from indexes alone, as autovacuum does
+// some time after an insert.
 func vacuumPostgres(b *testing.B, d *db.DB) {
 	b.Helper()
 	if fmt.Sprint(d.Dialect()) != "postgres" {

@@ -15,7 +15,7 @@ import (
 	"larder/internal/vpath"
 )
 
-// addMountOn makes a mount and returns its root's id.
+// addMountOn makes a mount with a priority and returns the id of its root.
 func (h *fixture) addMountOn(p string, priority int) (root string) {
 	h.t.Helper()
 	h.write(func(tx *db.Tx) (err error) {
@@ -30,7 +30,7 @@ func (h *fixture) addMountOn(p string, priority int) (root string) {
 	return root
 }
 
-// searchPaths searches and returns what was found by its path.
+// searchPaths searches and returns the paths of the results.
 func (h *fixture) searchPaths(a access.Actor, q files.ListQuery) []string {
 	h.t.Helper()
 	q.Page, q.Limit = 1, 100
@@ -46,7 +46,8 @@ func (h *fixture) searchPaths(a access.Actor, q files.ListQuery) []string {
 	return found
 }
 
-// Abuse case C19: a mount shows in place of what lies under it, in listings, searches and by id.
+// Abuse case C19: a mount appears in place of the entries that it covers, in listings, in searches
+// and by id.
 func TestMountsShowAsFolders(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := newFixture(t, d)
@@ -99,19 +100,19 @@ func TestMountsShowAsFolders(t *testing.T) {
 			t.Errorf("a file under a mount, by its id: %v", err)
 		}
 		if got, want := h.listFolder(h.ann, "/"), []string{"home/", "public/", "uploads/"}; !slices.Equal(got, want) {
-			t.Errorf("whoever may see nothing of it: %q, want %q", got, want)
+			t.Errorf("an actor who may see nothing of it: %q, want %q", got, want)
 		}
 		h.addRule(access.Rule{Pattern: "/photos/2026/**", Effect: access.Allow, Role: access.User,
 			Permissions: access.Set(access.Read)})
 		if got, want := h.listFolder(h.ann, "/photos"), []string{"2026/"}; !slices.Equal(got, want) {
-			t.Errorf("whoever may see the mount: %q, want %q", got, want)
+			t.Errorf("an actor who may see the mount: %q, want %q", got, want)
 		}
 		if got, want := h.searchPaths(h.ann, files.ListQuery{Path: mustParsePath("/"),
 			Search: "jpg"}), []string{"/photos/2026/inner/sun.jpg"}; !slices.Equal(got, want) {
 			t.Errorf("and search in it: %q, want %q", got, want)
 		}
-		// Where a rule judges names, each is asked about; what lies under a mount is
-		// left out there too.
+		// Where a rule judges names, each entry is judged. Entries covered by a mount are left out
+		// there too.
 		h.addRule(access.Rule{Pattern: "/photos/**", Effect: access.Allow, UserID: "bob",
 			Permissions: access.Set(access.Read)})
 		h.addRule(access.Rule{Pattern: "/photos/o*r.png", Effect: access.Deny, UserID: "bob"})
@@ -129,7 +130,7 @@ func TestMountsShowAsFolders(t *testing.T) {
 	})
 }
 
-// Folders above a mount are there although nothing is stored under their names.
+// The folders above a mount exist although no entries of their names are stored.
 func TestVirtualFolders(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := newFixture(t, d)
@@ -167,7 +168,7 @@ func TestVirtualFolders(t *testing.T) {
 		_, err = h.tree.List(t.Context(), h.admin, files.ListQuery{Path: mustParsePath("/other"), Page: 1, Limit: 9})
 		h.wantFault("a path above no mount", err, fault.NotFound)
 		_, err = h.tree.List(t.Context(), h.ann, files.ListQuery{Path: mustParsePath("/data"), Page: 1, Limit: 9})
-		h.wantFault("who may see nothing below", err, fault.Forbidden)
+		h.wantFault("an actor who may see nothing below", err, fault.Forbidden)
 		if got, want := h.searchPaths(h.admin, files.ListQuery{Search: "A"}), []string{"/data/a",
 			"/data"}; !slices.Equal(got, want) {
 			t.Errorf("search: %q, want %q", got, want)
@@ -177,7 +178,7 @@ func TestVirtualFolders(t *testing.T) {
 		for p, want := range map[string][]string{"/": {"data/"}, "/data": {"a/"}, "/data/a": {"photos/"},
 			"/data/a/photos": {"x.jpg"}} {
 			if got := h.listFolder(h.ann, p); !slices.Equal(got, want) {
-				t.Errorf("who may see one mount lists %s: %q, want %q", p, got, want)
+				t.Errorf("an actor who may see one mount lists %s: %q, want %q", p, got, want)
 			}
 		}
 		if got, want := h.searchPaths(h.ann, files.ListQuery{Path: mustParsePath("/data"),
@@ -187,8 +188,8 @@ func TestVirtualFolders(t *testing.T) {
 	})
 }
 
-// Where a mount covers the root, the folders on the way to another show as well, though none was
-// made; they are behind the passwords of those that were.
+// Where a mount covers the root, the folders on the way to another mount appear too, although they
+// are not stored. They are behind the passwords of the stored folders above them.
 func TestVirtualFoldersInAMount(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := newFixture(t, d)
@@ -211,16 +212,16 @@ func TestVirtualFoldersInAMount(t *testing.T) {
 		}
 		_, err = h.tree.CreateFolder(t.Context(), h.admin, mustParsePath("/public/way"), "new")
 		h.wantFault("a folder in a virtual one", err, fault.NotFound)
-		h.createFolder(h.admin, "/public/way") // now it is a folder like any other
+		h.createFolder(h.admin, "/public/way") // now it is stored like any folder
 		l, err := h.tree.List(t.Context(), h.admin,
 			files.ListQuery{Path: mustParsePath("/public/way"), Page: 1, Limit: 9})
 		if err != nil || l.Folder == nil || l.Mount == nil || l.Total != 1 {
-			t.Errorf("once it was made: %+v, %v", l, err)
+			t.Errorf("after its creation: %+v, %v", l, err)
 		}
 	})
 }
 
-// Of overlapping mounts the one with the higher priority is there, whichever path is longer.
+// Of overlapping mounts, the mount with the higher priority appears, whichever path is longer.
 func TestListShowsMountOfHigherPriority(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := newFixture(t, d)
@@ -234,7 +235,7 @@ func TestListShowsMountOfHigherPriority(t *testing.T) {
 				return err
 			})
 		}
-		// these mounts sort backwards
+		// these mounts sort in reverse order
 		for p, want := range map[string][]string{"/m": {"n/", "inner/"}, "/m/inner": {}, "/m/n": {"twin/"},
 			"/m/n/twin": {"in twin/"}} {
 			if got := h.listFolder(h.admin, p); !slices.Equal(got, want) {
@@ -249,7 +250,7 @@ func TestListShowsMountOfHigherPriority(t *testing.T) {
 	})
 }
 
-// Entries that are judged by themselves keep their place in every order, on every page.
+// Entries that are judged individually have the right position in every order, on every page.
 func TestListOrderOfIndividuallyCheckedEntries(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := newFixture(t, d)

@@ -18,8 +18,8 @@ import (
 	"larder/internal/vpath"
 )
 
-// randomTree is a random tree with mounts and rules, and what is known about it without asking
-// the package under test.
+// randomTree is a random tree with mounts and rules. It records the tree's facts without asking the
+// package under test.
 type randomTree struct {
 	*fixture
 	rand    *rand.Rand
@@ -28,7 +28,7 @@ type randomTree struct {
 	entries map[string][]treeEntry // by parent
 	roots   map[string]treeEntry
 
-	passwords []string // ids of the rules' passwords, and one of nothing
+	passwords []string // ids of the rules' passwords, and one that belongs to no rule
 }
 
 // treeEntry is an entry as it was inserted.
@@ -39,7 +39,7 @@ type treeEntry struct {
 	position                *int64
 }
 
-// entryAtPath is an entry at its path.
+// entryAtPath is an entry with its path.
 type entryAtPath struct {
 	treeEntry
 	path    vpath.Path
@@ -110,7 +110,7 @@ func newRandomTree(h *fixture, seed uint64) *randomTree {
 	return w
 }
 
-// mountLookup tells the policy where the mounts lie.
+// mountLookup tells the policy where the mounts are.
 type mountLookup struct{ *mount.Table }
 
 func (l mountLookup) Covering(p vpath.Path) string {
@@ -203,8 +203,8 @@ func (w *randomTree) insert(tx *db.Tx, l treeEntry) error {
 	return err
 }
 
-// reachable lists all entries that a path leads to, whoever may see them, with the
-// facts for an actor.
+// reachable returns all entries that a path leads to, visible or not, with their facts for an
+// actor.
 func (w *randomTree) reachable(a access.Actor) map[vpath.Path]entryAtPath {
 	all := map[vpath.Path]entryAtPath{}
 	var down func(m mount.Mount, l treeEntry, p vpath.Path, above access.Target)
@@ -234,7 +234,7 @@ func (w *randomTree) reachable(a access.Actor) map[vpath.Path]entryAtPath {
 		for p := m.Path; ; p = p.Parent() {
 			if _, there := all[p]; !there {
 				t := access.Target{Path: p}
-				for up := p; up != vpath.Root; { // the facts of the deepest folder that there is
+				for up := p; up != vpath.Root; { // the facts of the deepest existing folder
 					up = up.Parent()
 					if e, there := all[up]; there && !e.virtual {
 						if top, _ := w.mounts.Resolve(p); top.ID == e.target.MountID {
@@ -254,8 +254,8 @@ func (w *randomTree) reachable(a access.Actor) map[vpath.Path]entryAtPath {
 	return all
 }
 
-// inherited returns what reaches into a mount from the folders that its path leads through in the
-// mount that covers them: passwords, and the home.
+// inherited returns the facts that a mount inherits from the folders above its path in the covering
+// mount: passwords and the home.
 func (w *randomTree) inherited(m mount.Mount, a access.Actor) (t access.Target) {
 	top, covered := w.mounts.Resolve(m.Path.Parent())
 	if m.Path.IsRoot() || !covered {
@@ -279,7 +279,7 @@ func (w *randomTree) inherited(m mount.Mount, a access.Actor) (t access.Target) 
 	return t
 }
 
-// passwordMissing is the rule about passwords of entries, once more.
+// passwordMissing repeats the rule about passwords of entries independently of the tested code.
 func passwordMissing(a access.Actor, g *access.EntryPassword) bool {
 	given := g != nil && a.Key == nil && slices.Contains(a.Unlocked, g.ID)
 	return g != nil && !given && (a.UserID == "" || a.Role != access.Admin && a.UserID != g.OwnerID)
@@ -294,7 +294,7 @@ func (w *randomTree) visible(a access.Actor, e entryAtPath, home vpath.Path, has
 }
 
 // compareBy orders by the field, equal fields by name without case, then by name, and equal names
-// in different folders by those.
+// in different folders by those folders.
 func compareBy(sort string, desc bool) func(a, b entryAtPath) int {
 	return func(a, b entryAtPath) int {
 		name := cmp.Or(cmp.Compare(vpath.Fold(string(a.path.Base())), vpath.Fold(string(b.path.Base()))),
@@ -333,11 +333,11 @@ func compareBy(sort string, desc bool) func(a, b entryAtPath) int {
 	}
 }
 
-// seedCount is how many random trees are tried on each engine.
+// seedCount is the number of random trees tried on each engine.
 const seedCount = uint64(40)
 
-// Listings and searches are what comes of asking about each entry, in one order and with one
-// total on all pages.
+// Listings and searches return exactly the entries that a check of each entry allows, in one order
+// and with one total on all pages.
 func TestListMatchesPerEntryChecks(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := newFixture(t, d)
@@ -353,7 +353,7 @@ func TestListMatchesPerEntryChecks(t *testing.T) {
 	})
 }
 
-// viewer is somebody who looks at a wood, with what there is for them.
+// viewer is an actor who lists a random tree, with the entries that exist for that actor.
 type viewer struct {
 	access.Actor
 	visible map[vpath.Path]entryAtPath

@@ -15,7 +15,8 @@ import (
 	"larder/internal/vpath"
 )
 
-// What shows in a folder and below it, by the rules alone.
+// A listing shows the entries of a folder, and the folders leading to entries below, by the rules
+// alone.
 func TestListByRules(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := newFixture(t, d)
@@ -51,12 +52,12 @@ func TestListByRules(t *testing.T) {
 			who                access.Actor
 			want               string
 		}{
-			{"read, write and what lies below show", "/wing", "", h.ann, "/wing/drop /wing/read /wing/way"},
-			{"what a guest may see shows to whoever signs in", "/wing/way", "", h.ann, "/wing/way/to"},
+			{"readable, writable and parent folders are listed", "/wing", "", h.ann, "/wing/drop /wing/read /wing/way"},
+			{"entries of guests are listed for users", "/wing/way", "", h.ann, "/wing/way/to"},
 			{"a deny below shows to others", "/wing/read", "", h.ann, "/wing/read/deep /wing/read/a.txt"},
 			{"but not to whom it is for", "/wing/read", "", h.bob, "/wing/read/a.txt"},
 			{"where one may only write, one's own", "/wing/drop", "", h.ann, "/wing/drop/box /wing/drop/mine.txt"},
-			{"and nobody else's", "/wing/drop", "", h.bob, "/wing/drop/box"},
+			{"and only theirs", "/wing/drop", "", h.bob, "/wing/drop/box"},
 			{"an address that is allowed", "/wing", "", inOffice, "/wing/drop /wing/office /wing/read /wing/way"},
 			{"a visitor sees the way", "/", "", h.visitor, "/public /wing"},
 			{"and only that", "/wing", "", h.visitor, "/wing/way"},
@@ -78,7 +79,7 @@ func TestListByRules(t *testing.T) {
 			}
 		}
 		if mine.OwnerID != "ann" {
-			t.Errorf("mine is %s's", mine.OwnerID)
+			t.Errorf("the answer belongs to %s", mine.OwnerID)
 		}
 		h.guests = false
 		h.write(func(tx *db.Tx) error { return tx.BumpConfig() })
@@ -89,7 +90,7 @@ func TestListByRules(t *testing.T) {
 	})
 }
 
-// Abuse case C28: patterns of file names decide in order, and what they hide is not counted.
+// Abuse case C28: patterns of file names are applied in order, and hidden entries are not counted.
 func TestListByPatternsOfNames(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := newFixture(t, d)
@@ -133,7 +134,7 @@ func TestListByPatternsOfNames(t *testing.T) {
 				t.Errorf("%s, last page: %d of %d", c.who.UserID, len(l.Items), l.Total)
 			}
 		}
-		for i := range maxGlobs + 1 { // more than a query takes
+		for i := range maxGlobs + 1 { // more than one query takes
 			h.addRule(access.Rule{Pattern: "/shots/" + strings.Repeat("?", i+1) + ".png", Effect: access.Allow,
 				UserID: "bob", Permissions: read})
 		}
@@ -144,10 +145,10 @@ func TestListByPatternsOfNames(t *testing.T) {
 	})
 }
 
-// maxGlobs is how many patterns go into one query.
+// maxGlobs is the number of patterns that one query takes.
 const maxGlobs = 32
 
-// Abuse case C33: a pattern that is costly to match elsewhere.
+// Abuse case C33: a pattern that is costly in other matchers is fast here.
 func TestListIsFastWithCostlyPatterns(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := newFixture(t, d)
@@ -166,7 +167,7 @@ func TestListIsFastWithCostlyPatterns(t *testing.T) {
 	})
 }
 
-// Abuse cases C7 and C8: rules and names meet in NFC, and their case counts.
+// Abuse cases C7 and C8: rules and names are compared in NFC, with case.
 func TestListByNFCAndCase(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := newFixture(t, d)
@@ -192,8 +193,8 @@ func TestListByNFCAndCase(t *testing.T) {
 	})
 }
 
-// A password hides all that is below, of nested ones the nearest counts, in
-// listings and searches alike.
+// A password hides everything below it. Of nested passwords, the nearest counts, in listings and
+// searches alike.
 func TestListBehindPasswords(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := newFixture(t, d)
@@ -217,13 +218,13 @@ func TestListBehindPasswords(t *testing.T) {
 		}{
 			{"nobody's", h.ann, "/public/outer"},
 			{"the outer one", withUnlocked(h.ann, outer.ID), "/public/outer/inner /public/outer /public/outer/o.txt"},
-			{"the inner one, which is nearer to what is in it", withUnlocked(h.ann, inner.ID),
+			{"the inner one, nearer to its contents", withUnlocked(h.ann, inner.ID),
 				"/public/outer/inner/deep /public/outer /public/outer/inner/deep/d.txt /public/outer/inner/i.txt"},
 			{"both", withUnlocked(h.ann, outer.ID, inner.ID), all},
 			{"a visitor's", withUnlocked(h.visitor, outer.ID, inner.ID), all},
 			{"an administrator's", h.admin, all},
 			{"the administrator's key", adminKey, all},
-			{"ann's key, which sees what she would without one", key, "/public/outer"},
+			{"ann's key sees the same as ann without the password", key, "/public/outer"},
 			{"a key cannot give one", withUnlocked(key, outer.ID, inner.ID), "/public/outer"},
 		} {
 			found := h.searchPaths(c.who, files.ListQuery{Path: mustParsePath("/public")})
@@ -231,7 +232,7 @@ func TestListBehindPasswords(t *testing.T) {
 				t.Errorf("%s: listing %q", c.name, found)
 			}
 			var got []string
-			for _, search := range []string{"e", ".txt"} { // e is in deep, inner and outer
+			for _, search := range []string{"e", ".txt"} { // deep, inner and outer contain an e
 				got = append(got, h.searchPaths(c.who,
 					files.ListQuery{Path: mustParsePath("/public"), Search: search})...)
 			}
@@ -242,7 +243,7 @@ func TestListBehindPasswords(t *testing.T) {
 	})
 }
 
-// Abuse case C108: a search is bounded.
+// Abuse case C108: a search is limited.
 func TestSearchIsBounded(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := newFixture(t, d)

@@ -32,7 +32,7 @@ func TestListShowsOnlyReadableEntries(t *testing.T) {
 			{h.visitor, "/", []string{"public/"}},
 			{h.ann, "/home", []string{"ann/"}},
 			{h.ann, "/home/ann", []string{"secret.txt"}},
-			{h.ann, "/uploads", []string{"bobs/", "ann.txt"}}, // a folder shows to whoever may write in it
+			{h.ann, "/uploads", []string{"bobs/", "ann.txt"}}, // a folder is listed for an actor who may write in it
 			{h.bob, "/uploads", []string{"bobs/", "bob.txt"}},
 			{h.admin, "/uploads", []string{"bobs/", "ann.txt", "bob.txt"}},
 			{h.visitor, "/public", []string{"logo.png"}},
@@ -47,7 +47,7 @@ func TestListShowsOnlyReadableEntries(t *testing.T) {
 			kind fault.Kind
 		}{
 			{h.bob, "/home/ann", fault.Forbidden},
-			{h.bob, "/home/ann/absent", fault.Forbidden}, // judged before existence is told
+			{h.bob, "/home/ann/absent", fault.Forbidden}, // permission is checked before existence
 			{h.bob, "/absent", fault.Forbidden},
 			{h.visitor, "/uploads", fault.Forbidden},
 			{h.ann, "/home/ann/absent", fault.NotFound},
@@ -60,7 +60,7 @@ func TestListShowsOnlyReadableEntries(t *testing.T) {
 	})
 }
 
-// Abuse case C28: what is denied is neither shown nor counted, in a listing or a search.
+// Abuse case C28: a denied entry is neither listed nor counted, in a listing or a search.
 func TestDeniedNamesAreAbsentAndNotCounted(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := newFixture(t, d)
@@ -121,7 +121,7 @@ func TestListOrder(t *testing.T) {
 			{files.ListQuery{Limit: 2, Page: 2}, []string{"A", "b"}},
 			{files.ListQuery{Limit: 2, Page: 9}, []string{}},
 			{files.ListQuery{Limit: 2, Page: 1 << 62}, []string{}},
-			{files.ListQuery{Search: "e\u0301"}, []string{"É"}}, // without case, and written as NFD
+			{files.ListQuery{Search: "e\u0301"}, []string{"É"}}, // ignores case; the query is in NFD
 		} {
 			c.q.Path = mustParsePath(dir)
 			if got := h.listNames(h.ann, c.q); !slices.Equal(got, c.want) {
@@ -139,7 +139,7 @@ func TestListOrder(t *testing.T) {
 	})
 }
 
-// Abuse case C18: names that would be patterns elsewhere.
+// Abuse case C18: names that are patterns in other systems are literal here.
 func TestWildcardsInNamesAreLiteral(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := newFixture(t, d)
@@ -166,7 +166,7 @@ func TestWildcardsInNamesAreLiteral(t *testing.T) {
 	})
 }
 
-// Search looks into folders that do not show, and hides what lies under a password.
+// A search includes folders that are not listed, and hides the entries behind a password.
 func TestSearchFindsOwnEntriesInHiddenFolders(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := newFixture(t, d)
@@ -180,7 +180,7 @@ func TestSearchFindsOwnEntriesInHiddenFolders(t *testing.T) {
 			t.Errorf("search: %q, want %q", got, want)
 		}
 		if got := h.listFolder(h.ann, "/"); slices.Contains(got, "hidden/") {
-			t.Errorf("ownership alone shows the folder above: %q", got)
+			t.Errorf("ownership of an entry lists the folder above it: %q", got)
 		}
 		locked := h.createFolder(h.admin, "/public/locked")
 		h.mustUpload(h.admin, "/public/locked/mine.txt", "x")

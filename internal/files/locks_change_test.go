@@ -14,12 +14,12 @@ import (
 	"larder/internal/vpath"
 )
 
-// newLockTree is a folder of ann's with some in it, by path below it: dir, dir/f, dir/sub,
-// dir/sub/g, out, out/o. Nothing lies in a store.
+// lockTree is a folder of ann's with entries at the relative paths dir, dir/f, dir/sub, dir/sub/g,
+// out and out/o. Its files have no bytes in a store.
 type lockTree struct {
 	*fixture
 	root vpath.Path
-	ids  map[string]string // "" is the scene itself
+	ids  map[string]string // by relative path; "" is the folder itself
 }
 
 func (h *fixture) newLockTree(n int) *lockTree {
@@ -62,7 +62,7 @@ func joinPath(in, name string) string {
 	return in + "/" + name
 }
 
-// putFile puts a file there, which needs no bytes.
+// putFile puts a file there. The file needs no bytes.
 func (s *lockTree) putFile(a access.Actor, in string, name vpath.Name, c files.Conflict) error {
 	dir := s.root
 	for _, part := range mustParsePath("/" + in).Names() {
@@ -100,7 +100,7 @@ func (s *lockTree) delete(a access.Actor, what string) error {
 	return err
 }
 
-// firstErr is the error of the one outcome of a batch.
+// firstErr returns the error of the only outcome of a batch.
 func firstErr(outcomes []files.Outcome, err error) error {
 	if err == nil {
 		err = outcomes[0].Err
@@ -108,16 +108,16 @@ func firstErr(outcomes []files.Outcome, err error) error {
 	return err
 }
 
-// change is a change of entries.
+// change is an operation that changes entries.
 type change struct {
 	do func(s *lockTree, a access.Actor) error
-	// What becomes another (RFC 4918, sections 7.1 to 7.5): files with content and properties,
-	// folders with their own and with what comes or goes in them.
+	// The entries whose state changes (RFC 4918, sections 7.1 to 7.5): files with their content and
+	// properties, folders with their own properties and with the members that they gain or lose.
 	lockedBy []string
-	removes  string // with all that is below; "" for nothing
+	removes  string // removed with everything below; "" for nothing
 }
 
-// ownCodes are all methods of Tree that change an entry.
+// changes are all methods of Tree that change an entry.
 var changes = map[string]change{
 	"put over a file": {func(s *lockTree, a access.Actor) error { return s.putFile(a, "dir", "f", files.Replace) },
 		[]string{"dir/f"}, ""},
@@ -126,14 +126,14 @@ var changes = map[string]change{
 	"put beside a file": {func(s *lockTree, a access.Actor) error {
 		return s.putFile(a, "dir", "f", files.RenameNew)
 	}, []string{"dir"}, ""},
-	"put below what is missing": {func(s *lockTree, a access.Actor) error {
+	"put below a missing folder": {func(s *lockTree, a access.Actor) error {
 		return s.putFile(a, "dir/x/y", "n", files.Fail)
 	}, []string{"dir"}, ""},
 	"make a folder": {func(s *lockTree, a access.Actor) error {
 		_, err := s.tree.CreateFolder(s.t.Context(), a, s.path("dir"), "n")
 		return err
 	}, []string{"dir"}, ""},
-	"make a folder below what is missing": {func(s *lockTree, a access.Actor) error {
+	"make a folder below a missing one": {func(s *lockTree, a access.Actor) error {
 		return s.putFile(a, "dir/sub/x", "n", files.RenameNew)
 	}, []string{"dir/sub"}, ""},
 	"metadata of a file": {func(s *lockTree, a access.Actor) error {
@@ -205,8 +205,8 @@ func (s *lockTree) setProperty(a access.Actor, what string) error {
 		[]files.PropertyChange{{Property: files.Property{Name: "n"}}})
 }
 
-// A lock refuses each change of what it covers to everybody but its own key with its token, and no
-// other change; whichever door it comes through.
+// A lock refuses each change of the entries that it covers, by every operation, to every actor
+// except its own key with its token. It refuses no other change.
 func TestLocksForbidChanges(t *testing.T) {
 	for name, l := range map[string]files.WriteLock{"deep": deepLock, "alone": exclusiveLock} {
 		t.Run(name, func(t *testing.T) {
@@ -247,7 +247,7 @@ func TestLocksForbidChanges(t *testing.T) {
 	}
 }
 
-// A lock forbids nobody to read, nor what is said about an entry beside it: its password, its link.
+// A lock does not refuse reading, nor changes of data beside the entry: its password and its link.
 func TestLocksDoNotForbidReading(t *testing.T) {
 	eachFixture(t, func(t *testing.T, h *fixture) {
 		f := h.mustUpload(h.ann, "/home/ann/dir/f", "content")
@@ -281,8 +281,8 @@ func TestLocksDoNotForbidReading(t *testing.T) {
 	})
 }
 
-// Of several locks, which are shared, the token of one will do for what they cover; each of what
-// goes with a folder needs one.
+// Of several shared locks, the token of one is enough for the entries that they cover. An operation
+// on a folder needs one token for each locked entry in it.
 func TestOneSharedLockTokenSuffices(t *testing.T) {
 	eachFixture(t, func(t *testing.T, h *fixture) {
 		s := h.newLockTree(1)
@@ -313,7 +313,7 @@ func TestOneSharedLockTokenSuffices(t *testing.T) {
 	})
 }
 
-// Who may not do it is told that, not that it is locked.
+// An actor without the permission gets the fault for the permission, not for the lock.
 func TestLockErrorNeedsPermission(t *testing.T) {
 	eachFixture(t, func(t *testing.T, h *fixture) {
 		n := 0
@@ -326,7 +326,7 @@ func TestLockErrorNeedsPermission(t *testing.T) {
 	})
 }
 
-// Locks of mounts: what covers the way to a mount covers what is in it.
+// A lock on a folder on the way to a mount covers the entries in the mount.
 func TestLocksCoverMounts(t *testing.T) {
 	eachFixture(t, func(t *testing.T, h *fixture) {
 		s := h.newLockTree(1)
@@ -353,8 +353,7 @@ func TestLocksCoverMounts(t *testing.T) {
 	})
 }
 
-// A file that is put on a condition is not put when that does not hold, and the condition
-// sees what lies there.
+// A file is put only when its precondition holds. The precondition is given the existing file.
 func TestPutPreconditions(t *testing.T) {
 	eachFixture(t, func(t *testing.T, h *fixture) {
 		no := errors.New("no")
@@ -375,10 +374,10 @@ func TestPutPreconditions(t *testing.T) {
 			}
 		}
 		if got, err := h.readPath(h.ann, "/home/ann/dir/f"); got != "before" || err != nil || s.ETag() == "" {
-			t.Errorf("there is %q, %v, with the ETag %q", got, err, s.ETag())
+			t.Errorf("the path has %q, %v, with the ETag %q", got, err, s.ETag())
 		}
 		if got := h.listFolder(h.ann, "/home/ann/dir"); len(got) != 1 {
-			t.Errorf("there lie %q", got)
+			t.Errorf("the folder has %q", got)
 		}
 	})
 }

@@ -8,8 +8,8 @@ import (
 	"larder/internal/db"
 )
 
-// Locks deep down hold up nobody who moves or deletes a folder elsewhere: what they all lie in
-// is gone over once.
+// Many locks deep in the tree do not slow the move or deletion of a folder elsewhere. Their common
+// ancestors are read once.
 func TestManyDeepLocksDoNotSlowFolderChanges(t *testing.T) {
 	eachFixture(t, func(t *testing.T, h *fixture) {
 		top := h.createFolder(h.ann, "/home/ann/top")
@@ -43,6 +43,6 @@ func TestManyDeepLocksDoNotSlowFolderChanges(t *testing.T) {
 			t.Errorf("a DELETE of an empty folder took %v", took)
 		}
 		_, _, err := h.tree.Delete(t.Context(), h.ann, top.ID)
-		h.wantLocked("what they lie in", err, at+"/f")
+		h.wantLocked("their parent folder", err, at+"/f")
 	})
 }

@@ -15,7 +15,7 @@ import (
 	"larder/internal/vpath"
 )
 
-// Of two keys that lock one file at once, one gets it.
+// When two keys lock one file concurrently, one succeeds.
 func TestConcurrentLocks(t *testing.T) {
 	eachFixture(t, func(t *testing.T, h *fixture) {
 		f := h.mustUpload(h.ann, "/home/ann/dir/f", "x")
@@ -27,7 +27,7 @@ func TestConcurrentLocks(t *testing.T) {
 			var errs [2]error
 			for i, l := range []files.WriteLock{exclusiveLock, {Exclusive: true, Deep: true}} {
 				both.Go(func() {
-					on := []string{f.ID, dir.ID()}[(i*round)%2] // the second now on the file, now on the folder above
+					on := []string{f.ID, dir.ID()}[(i*round)%2] // the second locks the file and the folder above it in turn
 					got[i], errs[i] = h.tree.Lock(t.Context(), viaKey(h.ann, fmt.Sprint("key", i)), on, l, time.Hour)
 				})
 			}
@@ -86,7 +86,7 @@ func TestLockAgainstChanges(t *testing.T) {
 			}
 			switch {
 			case round%3 == 1 && changed == nil:
-				h.wantFault("locking what is deleted", locked, fault.NotFound)
+				h.wantFault("locking a deleted entry", locked, fault.NotFound)
 			case round%3 == 2 && changed == nil:
 				h.must(locked)
 				held, err := h.locksOf(s.ids["dir/f"])
@@ -101,15 +101,15 @@ func TestLockAgainstChanges(t *testing.T) {
 	})
 }
 
-// allowKey has the jobs of a depot find the key `one`, and returns ann through it.
+// allowKey registers the key `one` for the fixture's jobs and returns ann through that key.
 func (w *storesFixture) allowKey() access.Actor {
 	a := viaKey(w.ann, "one")
 	w.tree.Key = func(context.Context, int64, string, netip.Addr) (*access.Key, bool, error) { return a.Key, true, nil }
 	return a
 }
 
-// A move between providers is held up by a lock that came while it was under way, at either end,
-// and leaves everything where it was; the tokens that came with the order open it then as well.
+// A lock that is taken during a move between providers, at either end, refuses the move and leaves
+// everything in place. The tokens given with the request permit it then too.
 func TestMoveJobIsRefusedByNewLocks(t *testing.T) {
 	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		one := w.allowKey()
@@ -119,10 +119,10 @@ func TestMoveJobIsRefusedByNewLocks(t *testing.T) {
 			"the source":                 func(from, _ string) string { return from },
 			"something in the source":    func(from, _ string) string { return from + "/sub/b" },
 			"the folder that it lies in": func(string, string) string { return "/home/ann" },
-			"the mount that it goes to":  func(string, string) string { return "/vault" },
+			"the target mount":           func(string, string) string { return "/vault" },
 		} {
 			n++
-			as := files.WriteLock{Exclusive: true, Deep: what == "the mount that it goes to"}
+			as := files.WriteLock{Exclusive: true, Deep: what == "the target mount"}
 			for _, with := range []bool{false, true} {
 				from, to := fmt.Sprintf("/home/ann/box%d%v", n, with), fmt.Sprintf("/vault/to%d%v", n, with)
 				moved := to + "/" + string(mustParsePath(from).Base())
@@ -152,7 +152,7 @@ func TestMoveJobIsRefusedByNewLocks(t *testing.T) {
 	})
 }
 
-// idAtPath returns the id of what lies at a path.
+// idAtPath returns the id of the entry at a path.
 func (w *storesFixture) idAtPath(p string) string {
 	w.t.Helper()
 	s, err := w.tree.ResourceAt(w.t.Context(), mustParsePath(p))
@@ -163,7 +163,7 @@ func (w *storesFixture) idAtPath(p string) string {
 	return s.ID()
 }
 
-// A copy by a job is held up by a lock on its target, too, and by none on its source.
+// A lock on the target refuses a copy by a job, too. A lock on the source does not.
 func TestCopyJobIsRefusedByNewLocks(t *testing.T) {
 	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		one := w.allowKey()

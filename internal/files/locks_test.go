@@ -14,14 +14,14 @@ import (
 	"larder/internal/vpath"
 )
 
-// eachFixture runs a test in a house on each engine.
+// eachFixture runs a test with a fixture on each engine.
 func eachFixture(t *testing.T, test func(t *testing.T, h *fixture)) {
 	t.Helper()
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) { test(t, newFixture(t, d)) })
 }
 
-// viaKey is the actor through an API key that may do everything, with the tokens of locks.
+// viaKey returns the actor through an API key that may do everything, with the given lock tokens.
 func viaKey(a access.Actor, key string, tokens ...string) access.Actor {
 	a.Key = &access.Key{ID: key, Permissions: access.All, Root: vpath.Root}
 	a.Locks = tokens
@@ -42,7 +42,7 @@ var (
 	sharedLock    = files.WriteLock{}
 )
 
-// wantLocked checks that err is the refusal because of the lock on that path.
+// wantLocked checks that err is the refusal because of the lock at that path.
 func (h *fixture) wantLocked(what string, err error, at string) {
 	h.t.Helper()
 	h.wantFault(what, err, fault.Locked)
@@ -51,8 +51,7 @@ func (h *fixture) wantLocked(what string, err error, at string) {
 	}
 }
 
-// TestLockReturnsItsProperties of RFC 4918, section 14.1: scope, depth, owner, root and time are
-// told of the lock that was made.
+// A lock is returned with its scope, depth, owner, root and time (RFC 4918, section 14.1).
 func TestLockReturnsItsProperties(t *testing.T) {
 	eachFixture(t, func(t *testing.T, h *fixture) {
 		dir := h.createFolder(h.ann, "/home/ann/dir")
@@ -102,9 +101,9 @@ func (h *fixture) locksOf(id string) ([]files.WriteLock, error) {
 	return s.Locks(h.t.Context())
 }
 
-// Two locks go together when both are shared, or when neither covers what the other does;
-// whichever comes first (RFC 4918, section 6.2). What lies in a mount lies below the folders that
-// its path leads through.
+// Two locks are compatible when both are shared, or when neither covers what the other covers, in
+// either order (RFC 4918, section 6.2). The entries in a mount are below the folders that its path
+// leads through.
 func TestLockCompatibility(t *testing.T) {
 	t.Run("near the top", func(t *testing.T) { checkLockCompatibility(t, "/home/ann") })
 	t.Run("deep down", func(t *testing.T) { checkLockCompatibility(t, "/home/ann"+strings.Repeat("/x", 11)) })
@@ -154,7 +153,8 @@ func checkLockCompatibility(t *testing.T, base string) {
 	})
 }
 
-// A lock takes the permission to update and a key. Nobody else is told what there is.
+// A lock requires the permission to update and a key. Other actors do not learn whether the entry
+// exists.
 func TestWhoMayLock(t *testing.T) {
 	eachFixture(t, func(t *testing.T, h *fixture) {
 		f := h.mustUpload(h.ann, "/home/ann/f", "x")
@@ -168,7 +168,7 @@ func TestWhoMayLock(t *testing.T) {
 		}{
 			"a session":                  {h.ann, f.ID, fault.Unauthorized},
 			"another's file":             {viaKey(h.bob, "one"), f.ID, fault.Forbidden},
-			"what may only be read":      {viaKey(h.bob, "one"), open.ID, fault.Forbidden},
+			"a read-only entry":          {viaKey(h.bob, "one"), open.ID, fault.Forbidden},
 			"a key that may only read":   {reads, f.ID, fault.Forbidden},
 			"no such entry":              {viaKey(h.bob, "one"), "absent", fault.NotFound},
 			"a session, no such entry":   {h.ann, "absent", fault.Unauthorized},
@@ -179,15 +179,15 @@ func TestWhoMayLock(t *testing.T) {
 		}
 		h.mustLock("one", f.ID, exclusiveLock)
 		_, err := h.tree.Lock(t.Context(), viaKey(h.bob, "two"), f.ID, exclusiveLock, time.Hour)
-		h.wantFault("of what another has locked", err, fault.Forbidden)
+		h.wantFault("of an entry that another key has locked", err, fault.Forbidden)
 		if n := h.countRows("locks"); n != 1 {
 			t.Errorf("%d locks", n)
 		}
 	})
 }
 
-// A lock counts until its time is over, to the millisecond, and is refreshed by whoever shows its
-// token through its key.
+// A lock lasts until its expiry, to the millisecond. A client refreshes it with the token and the
+// lock's own key.
 func TestLocksExpire(t *testing.T) {
 	eachFixture(t, func(t *testing.T, h *fixture) {
 		dir := h.createFolder(h.ann, "/home/ann/dir")
@@ -217,8 +217,8 @@ func TestLocksExpire(t *testing.T) {
 		_, err = h.tree.Refresh(t.Context(), viaKey(h.ann, "one", l.Token), "absent", time.Hour)
 		h.wantFault("refreshed by nothing", err, fault.NotFound)
 		_, err = h.tree.Refresh(t.Context(), viaKey(h.ann, "one", l.Token), h.ann.HomeID, time.Hour)
-		h.wantFault("refreshed by what it does not cover", err, fault.Precondition)
-		// by what lies below
+		h.wantFault("refreshed through an entry that it does not cover", err, fault.Precondition)
+		// through an entry below
 		again, err := h.tree.Refresh(t.Context(), viaKey(h.ann, "one", l.Token), f.ID, 20*time.Second)
 		h.must(err)
 		want := l
@@ -244,12 +244,12 @@ func TestLocksExpire(t *testing.T) {
 		h.wantFault("over locks that count", err, fault.Locked)
 		h.must(h.tree.SweepLocks(t.Context()))
 		if n := h.countRows("locks"); n != 2 {
-			t.Errorf("%d locks are left, want those that count", n)
+			t.Errorf("%d locks are left, want the unexpired ones", n)
 		}
 	})
 }
 
-// A lock is ended by its key, through what it covers.
+// Its own key ends a lock, through any entry that the lock covers.
 func TestUnlock(t *testing.T) {
 	eachFixture(t, func(t *testing.T, h *fixture) {
 		dir := h.createFolder(h.ann, "/home/ann/dir")
@@ -280,7 +280,8 @@ func TestUnlock(t *testing.T) {
 	})
 }
 
-// Abuse case C110: a key holds so many locks, others are free, and what has expired does not count.
+// Abuse case C110: the number of locks of a key is limited. Other keys have their own limit, and
+// expired locks do not count.
 func TestLocksOfAKeyAreBounded(t *testing.T) {
 	eachFixture(t, func(t *testing.T, h *fixture) {
 		f := h.mustUpload(h.ann, "/home/ann/f", "x")
@@ -300,12 +301,12 @@ func TestLocksOfAKeyAreBounded(t *testing.T) {
 		h.must(more("one", g.ID))
 		h.wantFault("one more again", more("one", g.ID), fault.QuotaExceeded)
 		h.advance(time.Hour)
-		h.must(more("one", g.ID)) // before anything was swept
+		h.must(more("one", g.ID)) // before the sweep
 	})
 }
 
-// What is deleted or moved loses its locks, and those on what is in it; a copy has none (RFC 4918,
-// section 7.5 and 7.6).
+// Deletion and move of an entry end its locks and the locks on entries below. A copy has no locks
+// (RFC 4918, section 7.5 and 7.6).
 func TestLocksEndWhenEntryMovesOrIsDeleted(t *testing.T) {
 	eachFixture(t, func(t *testing.T, h *fixture) {
 		to := h.createFolder(h.ann, "/home/ann/to")
@@ -338,7 +339,7 @@ func TestLocksEndWhenEntryMovesOrIsDeleted(t *testing.T) {
 			two := h.mustLock("one", f.ID, sharedLock)
 			alone := h.mustUpload(h.ann, "/home/ann/alone "+what, "x")
 			three := h.mustLock("one", alone.ID, exclusiveLock)
-			beside := h.mustLock("two", h.ann.HomeID, sharedLock) // stays, whatever becomes of what is in the folder
+			beside := h.mustLock("two", h.ann.HomeID, sharedLock) // stays, whatever happens to the contents of the folder
 			a := viaKey(h.ann, "one", one.Token, two.Token, three.Token)
 			if c.gone {
 				h.wantLocked(what+" with the folder locked", c.do(a, dir.ID), "/home/ann")
@@ -358,7 +359,7 @@ func TestLocksEndWhenEntryMovesOrIsDeleted(t *testing.T) {
 	})
 }
 
-// DropLocks ends those of one key.
+// DropLocks ends the locks of one key.
 func TestLocksEndWithTheirKey(t *testing.T) {
 	eachFixture(t, func(t *testing.T, h *fixture) {
 		f := h.mustUpload(h.ann, "/home/ann/f", "x")

@@ -9,7 +9,7 @@ import (
 	"larder/internal/files"
 )
 
-// What any transport may ask for is judged here, whatever that transport has looked at before.
+// Update validates every request, whatever a transport has validated before.
 func TestUpdateValidatesPositions(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := newFixture(t, d)

@@ -13,7 +13,7 @@ import (
 	"larder/internal/vpath"
 )
 
-// addMount makes a mount of the same provider and returns its root's id.
+// addMount makes a mount of the same provider and returns the id of its root.
 func (h *fixture) addMount(p string) (root string) {
 	h.t.Helper()
 	h.write(func(tx *db.Tx) (err error) {
@@ -26,13 +26,13 @@ func (h *fixture) addMount(p string) (root string) {
 	return root
 }
 
-// A password on a folder covers what is mounted below it, at any depth, for every way of asking.
+// A password on a folder covers the mounts below it, at any depth, for every operation.
 func TestPasswordCoversMountsBelow(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := newFixture(t, d)
 		vault := h.createFolder(h.admin, "/public/vault")
 		h.addMount("/public/vault/disk")
-		h.addMount("/public/vault/disk/more/deep") // `more` is nothing but a part of its path
+		h.addMount("/public/vault/disk/more/deep") // `more` is only a part of the mount's path
 		near := h.mustUpload(h.admin, "/public/vault/disk/f", "near")
 		deep := h.mustUpload(h.admin, "/public/vault/disk/more/deep/f", "deep")
 		link, err := h.tree.Link(t.Context(), h.admin, near.ID)
@@ -41,7 +41,7 @@ func TestPasswordCoversMountsBelow(t *testing.T) {
 			t.Fatalf("without a password: %q, %v", got, err)
 		}
 		h.protectEntry(vault.ID)
-		for _, who := range []access.Actor{h.visitor, h.bob, h.admin} { // a download asks everybody
+		for _, who := range []access.Actor{h.visitor, h.bob, h.admin} { // a download asks everybody for the password
 			for _, p := range []string{"/public/vault/disk/f", "/public/vault/disk/more/deep/f"} {
 				_, err := h.readPath(who, p)
 				h.wantFault(who.UserID+" reads "+p, err, fault.PasswordRequired)
@@ -63,14 +63,14 @@ func TestPasswordCoversMountsBelow(t *testing.T) {
 	})
 }
 
-// What is mounted in a home is inside the home.
+// The entries of a mount inside a home belong to the home.
 func TestHomeIncludesMountsBelow(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := newFixture(t, d)
 		h.addMount("/home/ann/disk")
 		f := h.mustUpload(h.admin, "/home/ann/disk/f", "x")
 		if got, err := h.readPath(h.ann, "/home/ann/disk/f"); got != "x" || err != nil {
-			t.Errorf("ann reads: %q, %v", got, err)
+			t.Errorf("ann reads %q, %v", got, err)
 		}
 		_, err := h.tree.Rename(t.Context(), h.ann, f.ID, "g")
 		h.must(err)
@@ -80,7 +80,7 @@ func TestHomeIncludesMountsBelow(t *testing.T) {
 	})
 }
 
-// Whoever may not write somewhere does not learn from a refusal that something is mounted there.
+// An actor who may not write somewhere does not learn from the refusal that a mount is there.
 func TestRefusalsDoNotRevealMounts(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := newFixture(t, d)
@@ -106,7 +106,7 @@ func TestRefusalsDoNotRevealMounts(t *testing.T) {
 	})
 }
 
-// A new account is given no home that holds what was mounted before: it gets one with a number.
+// A new account gets no home that contains an existing mount. It gets a home with a number.
 func TestNewHomesAvoidExistingMounts(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := newFixture(t, d)
@@ -124,8 +124,7 @@ func TestNewHomesAvoidExistingMounts(t *testing.T) {
 	})
 }
 
-// A folder that is only there because a mount lies below it has its name: another entry under it
-// would hide what is in it.
+// A virtual folder above a mount reserves its name. An entry of that name would hide the mount.
 func TestVirtualFolderNamesAreReserved(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := newFixture(t, d)
@@ -150,15 +149,15 @@ func TestVirtualFolderNamesAreReserved(t *testing.T) {
 			t.Errorf("uploaded with a number: %q, %v", e.Name, err)
 		}
 		_, err = h.tree.Move(t.Context(), h.ann, away.ID, mustParsePath("/home/ann/dir"), &over)
-		h.must(err)                             // the same name elsewhere is free
-		h.createFolder(h.ann, "/home/ann/over") // and the folder may become a real one
+		h.must(err)                             // the same name is free elsewhere
+		h.createFolder(h.ann, "/home/ann/over") // and the virtual folder may be created
 		if got, err := h.readPath(h.ann, "/home/ann/dir/disk"); got != "would be hidden" || err != nil {
-			t.Errorf("what was not moved: %q, %v", got, err)
+			t.Errorf("the file that was not moved: %q, %v", got, err)
 		}
 	})
 }
 
-// A rule for one mount reveals nothing in another, and takes back what it denies in its own.
+// A rule for one mount reveals nothing in another mount, and a denial applies in its own mount.
 func TestMountRulesApplyToTheirMountOnly(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := newFixture(t, d)

@@ -13,8 +13,8 @@ import (
 	"larder/internal/provider"
 )
 
-// Content is never acknowledged in a provider that was deleted while it was stored, though its
-// mount goes on with another one.
+// An upload to a provider that was deleted meanwhile is never acknowledged, even if its mount
+// continues with another provider.
 func TestPutInADeletedProvider(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := newFixture(t, d)
@@ -39,15 +39,15 @@ func TestPutInADeletedProvider(t *testing.T) {
 		}
 		h.write(func(tx *db.Tx) error { return h.reg.Delete(tx, "local") })
 		_, err = h.putEntry(h.ann, other, two)
-		h.wantFault("its provider is gone", err, fault.Conflict)
+		h.wantFault("its provider was deleted", err, fault.Conflict)
 		if bytes, count := h.usage("ann"); bytes != 3 || count != 1 {
 			t.Errorf("charged %d bytes and %d files", bytes, count)
 		}
 	})
 }
 
-// Keys that were only noted are let go; what uses one of them first, or comes meanwhile, keeps
-// the provider in use.
+// Keys that were only recorded are released. A key that becomes used first, or is recorded
+// meanwhile, keeps the provider in use.
 func TestNotedKeysAreReleased(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := newFixture(t, d)
@@ -63,16 +63,16 @@ func TestNotedKeysAreReleased(t *testing.T) {
 		place, err := h.tree.ResolveDestination(t.Context(), h.ann, mustParsePath("/home/ann"), "f", files.RenameNew)
 		h.must(err)
 		s := h.storeContent("body")
-		h.wantFault("a key that came meanwhile", release(keys), fault.Conflict)
+		h.wantFault("a key that was recorded meanwhile", release(keys), fault.Conflict)
 		_, err = h.tree.Objects.UnusedKeys(t.Context(), "local")
 		h.wantFault("an object without a file", err, fault.Conflict)
 		e, err := h.putEntry(h.ann, place, s)
 		h.must(err)
-		h.wantFault("a file that came meanwhile", release(keys), fault.Conflict)
+		h.wantFault("a file that was added meanwhile", release(keys), fault.Conflict)
 		_, err = h.tree.Objects.UnusedKeys(t.Context(), "local")
 		h.wantFault("a file", err, fault.Conflict)
 		if n := h.countRows("garbage"); n != 1 {
-			t.Errorf("%d keys noted after what was refused, want 1", n)
+			t.Errorf("%d keys recorded after a refusal, want 1", n)
 		}
 
 		_, _, err = h.tree.Delete(t.Context(), h.ann, e.ID)
@@ -89,10 +89,10 @@ func TestNotedKeysAreReleased(t *testing.T) {
 		}
 		_, err = h.putEntry(h.ann, place, files.StoredObject{Key: key, Size: 1})
 		if !errors.Is(err, object.ErrCollected) {
-			t.Errorf("content under a key that was let go: %v", err)
+			t.Errorf("content under a released key: %v", err)
 		}
 
-		// parts may lie under a key that has no object
+		// parts may exist under a key without an object
 		h.write(func(tx *db.Tx) error {
 			if err := object.Discard(tx, "local", key, 1e15); err != nil {
 				return err

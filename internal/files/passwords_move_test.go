@@ -13,8 +13,8 @@ import (
 	"larder/internal/files"
 )
 
-// newProtectedHome gives ann a home with nested passwords, and returns an API key of hers. bob may
-// do everything in it, and owns nothing.
+// newProtectedHome gives ann a home with nested passwords and returns an API key of hers. bob may
+// do everything in the home and owns nothing.
 func (w *storesFixture) newProtectedHome() (key access.Actor) {
 	w.addRule(access.Rule{Pattern: "/home/ann/**", Effect: access.Allow, UserID: "bob"})
 	w.addRule(access.Rule{Pattern: "/vault/**", Effect: access.Allow, UserID: "bob"})
@@ -40,7 +40,7 @@ func (w *storesFixture) fillProtectedHome() {
 	}
 }
 
-// moveTo moves what lies at a path to another, over what is there where that is wanted.
+// moveTo moves the entry at a path to another path, over an existing entry if over is set.
 func (w *storesFixture) moveTo(a access.Actor, from, to string, over bool) error {
 	w.t.Helper()
 	_, err := w.tree.MoveWithOptions(w.t.Context(), a, w.idAtPath(from), mustParsePath(to).Parent(),
@@ -48,12 +48,12 @@ func (w *storesFixture) moveTo(a access.Actor, from, to string, over bool) error
 	return err
 }
 
-// movesOutOfPassword are moves that take something out of the reach of a password, or to
-// where another one asks.
+// movesOutOfPassword are moves that take an entry out of the reach of a password, or to a place
+// with another password.
 var movesOutOfPassword = []struct {
 	from, to string
 	over     bool
-	lifts    []string // the passwords that have to be given for it, by somebody who may not set them
+	lifts    []string // the passwords that an actor who may not set them has to give
 }{
 	{"/home/ann/shut/f", "/home/ann/free/f", false, []string{"p1"}},
 	{"/home/ann/shut/f", "/home/ann/f", false, []string{"p1"}},
@@ -61,23 +61,23 @@ var movesOutOfPassword = []struct {
 	{"/home/ann/shut/deep", "/home/ann/free/deep", false, []string{"p1"}},
 	{"/home/ann/shut/deep", "/vault/deep", false, []string{"p1"}},
 	{"/home/ann/shut/deep/d", "/home/ann/free/d", false, []string{"p1"}},
-	{"/home/ann/shut/f", "/home/ann/other/f", false, []string{"p1", "p3"}},      // where another password asks
-	{"/home/ann/shut/f", "/home/ann/shut/inner/f", false, []string{"p1", "p2"}}, // of nested ones the nearest asks
+	{"/home/ann/shut/f", "/home/ann/other/f", false, []string{"p1", "p3"}},      // another password covers the target
+	{"/home/ann/shut/f", "/home/ann/shut/inner/f", false, []string{"p1", "p2"}}, // of nested passwords the nearest counts
 	{"/home/ann/shut/inner/g", "/home/ann/shut/g", false, []string{"p1", "p2"}},
 	{"/home/ann/shut/inner/g", "/home/ann/free/g", false, []string{"p2"}},
 	{"/home/ann/shut/inner/low", "/home/ann/free/low", false, []string{"p2"}},
-	// the outer one stands before the folder itself
+	// the outer password covers the folder itself
 	{"/home/ann/shut/inner", "/home/ann/free/inner", false, []string{"p1", "p2"}},
 	{"/home/ann/shut/own", "/home/ann/free/own3", false, []string{"p1", "p4"}},
 	{"/home/ann/shut/f", "/home/ann/free/x", true, []string{"p1"}},
 	{"/home/ann/shut/deep", "/home/ann/free/x", true, []string{"p1"}},
-	{"/home/ann/shut/f", "/home/ann/free/own", true, []string{"p1", "p5"}},    // whose password is another
-	{"/home/ann/shut/f", "/home/ann/shut/own", true, []string{"p1", "p4"}},    // likewise
-	{"/home/ann/free/own", "/home/ann/free/own2", true, []string{"p5", "p6"}}, // likewise
+	{"/home/ann/shut/f", "/home/ann/free/own", true, []string{"p1", "p5"}},    // with another password
+	{"/home/ann/shut/f", "/home/ann/shut/own", true, []string{"p1", "p4"}},    // with another password
+	{"/home/ann/free/own", "/home/ann/free/own2", true, []string{"p5", "p6"}}, // with another password
 }
 
-// No API key takes anything out of the reach of a password, since it can lift none: not its
-// owner's, nor an administrator's.
+// No API key moves an entry out of the reach of a password, because a key can neither give nor
+// remove one. That includes keys of the owner and of administrators.
 func TestKeysCannotMoveOutOfProtectedFolder(t *testing.T) {
 	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		key := w.newProtectedHome()
@@ -97,7 +97,7 @@ func TestKeysCannotMoveOutOfProtectedFolder(t *testing.T) {
 				w.wantFault(what+", copied", err, fault.PasswordRequired)
 			}
 			if w.idAtPath(c.from) != id {
-				t.Errorf("%s has gone", c.from)
+				t.Errorf("%s was deleted", c.from)
 			}
 		}
 		if n := w.countRows("jobs"); n != 0 {
@@ -106,8 +106,8 @@ func TestKeysCannotMoveOutOfProtectedFolder(t *testing.T) {
 	})
 }
 
-// Within the reach of a password a key moves, renames and replaces as elsewhere; what has a
-// password itself takes it along (abuse case C82).
+// Within the reach of a password a key moves, renames and replaces as elsewhere. An entry with its
+// own password keeps it (abuse case C82).
 func TestKeysMoveWithinProtectedFolder(t *testing.T) {
 	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		key := w.newProtectedHome()
@@ -143,8 +143,8 @@ func TestKeysMoveWithinProtectedFolder(t *testing.T) {
 	})
 }
 
-// A session takes something out of the reach of a password when it could lift it: with the password
-// given, or as who may set and remove it.
+// A session moves an entry out of the reach of a password when it has given the password, or when
+// its user may set and remove the password.
 func TestSessionsMoveOutOfProtectedFolderTheyMayUnlock(t *testing.T) {
 	for who, given := range map[string]bool{"ann": false, "admin": false, "bob": true} {
 		t.Run(who, func(t *testing.T) {
@@ -154,7 +154,7 @@ func TestSessionsMoveOutOfProtectedFolderTheyMayUnlock(t *testing.T) {
 				for _, c := range movesOutOfPassword {
 					a := actors[who]
 					for i := range c.lifts {
-						if given { // not by one password less
+						if given { // one password less is not enough
 							a.Unlocked = slices.Delete(slices.Clone(c.lifts), i, i+1)
 							w.wantFault(c.from+" to "+c.to+" without "+c.lifts[i], w.moveTo(a, c.from, c.to, c.over),
 								fault.PasswordRequired)
@@ -162,7 +162,7 @@ func TestSessionsMoveOutOfProtectedFolderTheyMayUnlock(t *testing.T) {
 						}
 					}
 					w.must(w.moveTo(a, c.from, c.to, c.over))
-					w.runJobs() // what is a move to another provider
+					w.runJobs() // runs a move to another provider
 					w.idAtPath(c.to)
 					w.resetProtectedHome()
 				}
@@ -171,7 +171,7 @@ func TestSessionsMoveOutOfProtectedFolderTheyMayUnlock(t *testing.T) {
 	}
 }
 
-// resetProtectedHome puts the home of newProtectedHome back as it was.
+// resetProtectedHome restores the home of newProtectedHome.
 func (w *storesFixture) resetProtectedHome() {
 	w.t.Helper()
 	for _, top := range []string{"/home/ann", "/vault"} {
@@ -186,7 +186,7 @@ func (w *storesFixture) resetProtectedHome() {
 }
 
 // An owner who may not remove a folder's password, because something is mounted below the folder,
-// takes nothing out of it without the password either.
+// moves nothing out of it without the password either.
 func TestOwnerWithoutRightToRemovePassword(t *testing.T) {
 	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		w.newProtectedHome()
@@ -201,8 +201,8 @@ func TestOwnerWithoutRightToRemovePassword(t *testing.T) {
 	})
 }
 
-// A move to another provider is judged when it begins and again when it ends: a password that was
-// set meanwhile holds what a key moves.
+// A move to another provider is judged when it begins and when it ends. A password that is set
+// meanwhile stops a key's move.
 func TestMoveJobIsRefusedByNewPassword(t *testing.T) {
 	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		key := w.newProtectedHome()
@@ -226,7 +226,7 @@ func TestMoveJobIsRefusedByNewPassword(t *testing.T) {
 		})
 		second := w.startMove(key, w.idAtPath("/home/ann/box/ends"), "/vault")
 		w.setHook(func(_ int, op, _ string) error {
-			if op == "stored" { // copied, and not yet moved
+			if op == "stored" { // copied, not yet moved
 				w.setPassword(box, "p9")
 			}
 			return nil
@@ -236,11 +236,11 @@ func TestMoveJobIsRefusedByNewPassword(t *testing.T) {
 		w.checkJobEnded(second.ID, "password")
 		w.idAtPath("/home/ann/box/ends")
 
-		w.must(w.moveTo(w.ann, "/home/ann/box/ends", "/vault/ends", false)) // she may lift it
+		w.must(w.moveTo(w.ann, "/home/ann/box/ends", "/vault/ends", false)) // she may remove the password
 	})
 }
 
-// passwordsGiven returns what an actor has who was told a rule's password.
+// passwordsGiven returns the Unlocked value of an actor who has given a rule's password.
 func (w *storesFixture) passwordsGiven(rule string) []string {
 	w.t.Helper()
 	all, err := w.rules.All(w.t.Context())
@@ -254,8 +254,8 @@ func (w *storesFixture) passwordsGiven(rule string) []string {
 	return nil
 }
 
-// A rule's password protects like a folder's: who is asked for it takes nothing to where it is not
-// asked for, or where another one is.
+// A rule's password protects like a folder's. An actor who is asked for it moves nothing to a place
+// where it is not asked for or where another one is.
 func TestMovesOutOfARulesPassword(t *testing.T) {
 	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		read := access.Set(access.Read | access.Download)
@@ -274,8 +274,8 @@ func TestMovesOutOfARulesPassword(t *testing.T) {
 		one := requirePassword("/home/ann/one")
 		requirePassword("/home/ann/two")
 		key := w.ann
-		// it may not read: what it moved its owner, or a key of the owner's that
-		// reads, would find elsewhere
+		// The key may not read. Its owner, or a reading key of the owner, would find the moved
+		// entry elsewhere.
 		key.Key = &access.Key{ID: "k", Permissions: access.Set(access.Write | access.Update | access.Delete),
 			Root: mustParsePath("/")}
 		withCookie := key
@@ -291,9 +291,9 @@ func TestMovesOutOfARulesPassword(t *testing.T) {
 		with := w.ann
 		with.Unlocked = w.passwordsGiven(one)
 		w.must(w.moveTo(with, "/home/ann/one/f", "/home/ann/free/f", false))
-		w.must(w.moveTo(w.admin, "/home/ann/one/g", "/home/ann/free/g", false)) // whom no rule asks
+		w.must(w.moveTo(w.admin, "/home/ann/one/g", "/home/ann/free/g", false)) // no rule asks administrators
 
-		// nor out of a plain deny to where a password would let them see it
+		// nor from a denied place to one where a password would let them read it
 		w.addRule(access.Rule{Pattern: "/home/ann/free/**", Effect: access.Deny, UserID: "ann", Permissions: read,
 			Priority: 5})
 		w.wantFault("out of a deny", w.moveTo(w.ann, "/home/ann/free/f", "/home/ann/two/f", false), fault.Forbidden)

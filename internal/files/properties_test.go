@@ -21,7 +21,7 @@ func (h *fixture) setProperty(id, name, value string) {
 		[]files.PropertyChange{{Property: files.Property{Namespace: "urn:n", Name: name, Value: value}}}))
 }
 
-// listProperties returns those of an entry as `name=value`.
+// listProperties returns the properties of an entry as `name=value`.
 func (h *fixture) listProperties(id string) (list []string) {
 	h.t.Helper()
 	found, err := h.tree.Properties(h.t.Context(), []string{id})
@@ -39,8 +39,8 @@ func (h *fixture) wantProperties(what, id string, want ...string) {
 	}
 }
 
-// Properties are set, replaced and removed in the order given, all of it or nothing (RFC 4918,
-// section 9.2), and told in the order of their names.
+// Properties are set, replaced and removed in the given order, all or none (RFC 4918, section 9.2),
+// and returned in the order of their names.
 func TestProperties(t *testing.T) {
 	eachFixture(t, func(t *testing.T, h *fixture) {
 		f := h.mustUpload(h.ann, "/home/ann/f", "x")
@@ -83,7 +83,7 @@ func TestProperties(t *testing.T) {
 		h.must(change(h.ann))
 		h.wantFault("too long", change(h.ann, remove("", "a"), set("", "b", "", strings.Repeat("x", 65536))),
 			fault.QuotaExceeded)
-		want("after what was refused", all...)
+		want("after a refusal", all...)
 		h.wantFault("another's", change(h.bob, set("", "b", "", "")), fault.Forbidden)
 		h.wantFault("nothing's", h.tree.SetProperties(t.Context(), h.ann, "absent", nil), fault.NotFound)
 		reads := viaKey(h.ann, "one")
@@ -93,11 +93,11 @@ func TestProperties(t *testing.T) {
 		if err := change(h.bob, set("", "b", "", "")); err == nil {
 			t.Error("set on what has a password")
 		}
-		want("after what was refused", all...)
+		want("after a refusal", all...)
 	})
 }
 
-// An entry has so many properties, of so many bytes, and no more, however many come at once.
+// An entry has a limited number of properties of a limited size, also when requests are concurrent.
 func TestPropertiesAreBounded(t *testing.T) {
 	eachFixture(t, func(t *testing.T, h *fixture) {
 		dir := h.createFolder(h.ann, "/home/ann/dir")
@@ -116,9 +116,9 @@ func TestPropertiesAreBounded(t *testing.T) {
 		h.wantFault("one more", change(f.ID, named(100)), fault.QuotaExceeded)
 		gone := named(0)
 		gone.Remove = true
-		h.must(change(f.ID, named(100), gone)) // it counts in the end
+		h.must(change(f.ID, named(100), gone)) // the number at the end counts
 		h.must(change(f.ID, named(100)))
-		h.must(change(dir.ID, named(0))) // each by itself
+		h.must(change(dir.ID, named(0))) // each entry has its own limit
 
 		g := h.mustUpload(h.ann, "/home/ann/dir/g", "x")
 		full := files.Property{Namespace: "four", Name: "éx", Lang: "en", Value: strings.Repeat("x", 65536-4-3-2)}
@@ -154,7 +154,7 @@ func TestPropertiesAreBounded(t *testing.T) {
 	})
 }
 
-// Properties are never left behind by what is deleted at the same time.
+// No property of an entry remains when the entry is deleted concurrently.
 func TestPropertiesAgainstDelete(t *testing.T) {
 	eachFixture(t, func(t *testing.T, h *fixture) {
 		for i := range 50 {
@@ -175,13 +175,13 @@ func TestPropertiesAgainstDelete(t *testing.T) {
 			both.Wait()
 		}
 		if n := h.countRows("properties"); n != 0 {
-			t.Errorf("%d properties of nothing", n)
+			t.Errorf("%d properties without an entry", n)
 		}
 	})
 }
 
-// Properties go where their entry goes (RFC 4918, section 9.9.1), a copy has its own (section
-// 9.8.2), new content changes none, and nothing is left of those of what was deleted.
+// Properties move with their entry (RFC 4918, section 9.9.1), a copy has its own (section 9.8.2),
+// new content changes none, and deletion of the entry deletes all.
 func TestPropertiesFollowTheirEntry(t *testing.T) {
 	eachSize(t, func(t *testing.T, w *storesFixture, _ bool) {
 		w.uploadTree("/home/ann/box", map[string]string{"a": "1", "b": "22", "sub/c": "333", "sub/d": "4",
@@ -216,11 +216,11 @@ func TestPropertiesFollowTheirEntry(t *testing.T) {
 		there("moved", "/home/ann/copy/moved")
 		_, err = w.tree.Rename(t.Context(), w.ann, w.idAtPath("/home/ann/copy"), "outer")
 		w.must(err)
-		there("below what was renamed", "/home/ann/outer/moved")
+		there("below a renamed folder", "/home/ann/outer/moved")
 		_, err = w.tree.Move(t.Context(), w.ann, w.idAtPath("/home/ann/outer"), mustParsePath("/vault"), nil)
 		w.must(err)
 		w.runJobs()
-		there("below what was moved to another provider", "/vault/outer/moved")
+		there("below a folder moved to another provider", "/vault/outer/moved")
 		there("moved to another provider", "/vault/outer")
 		_, err = w.upload(w.ann, "/vault/outer/a", "new content", files.Replace)
 		w.must(err)
@@ -243,14 +243,13 @@ func TestPropertiesFollowTheirEntry(t *testing.T) {
 		}
 		w.collect()
 		if n := w.countRows("properties"); n != 0 {
-			t.Errorf("%d properties of what was deleted", n)
+			t.Errorf("%d properties of deleted entries", n)
 		}
 		w.checkAccounting()
 	})
 }
 
-// Nothing is left of the properties of a copy that failed, nor of those in a folder that is
-// taken away in pieces.
+// No properties remain of a copy that failed, nor of a folder that is deleted in batches.
 func TestPropertiesOfFailedCopyAreDeleted(t *testing.T) {
 	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		w.uploadTree("/home/ann/box", sampleFiles())
@@ -265,7 +264,7 @@ func TestPropertiesOfFailedCopyAreDeleted(t *testing.T) {
 			_, _, err := w.tree.Delete(t.Context(), w.ann, to.ID)
 			w.must(err)
 			if n := w.countRows("properties"); n <= 4 {
-				t.Errorf("%d properties with what was copied so far", n)
+				t.Errorf("%d properties in a partial copy", n)
 			}
 		})
 		w.checkJobEnded(j.ID, "target folder")

@@ -46,7 +46,7 @@ func TestPutResolvesNameConflicts(t *testing.T) {
 			t.Errorf("the ETag was %s and is %s", before.ETag, after.ETag)
 		}
 		if first.ETag != before.ETag || replaced.ETag != after.ETag {
-			t.Errorf("who put it was told the ETags %s and %s, want %s and %s", first.ETag, replaced.ETag, before.ETag,
+			t.Errorf("the uploads returned the ETags %s and %s, want %s and %s", first.ETag, replaced.ETag, before.ETag,
 				after.ETag)
 		}
 		if c, err := h.tree.ByLink(t.Context(), link.ID); err != nil || h.readContent(c) != "replaced" {
@@ -128,7 +128,7 @@ func TestManyFilesOfOneName(t *testing.T) {
 	})
 }
 
-// The folder that an upload began in is kept by its id.
+// An upload stays bound to the id of the folder in which it began.
 func TestPutFollowsRenamedFolder(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := newFixture(t, d)
@@ -147,12 +147,12 @@ func TestPutFollowsRenamedFolder(t *testing.T) {
 		_, _, err = h.tree.Delete(t.Context(), h.ann, dir.ID)
 		h.must(err)
 		_, err = h.putEntry(h.ann, place, h.storeContent("x"))
-		h.wantFault("the folder is gone", err, fault.Conflict)
+		h.wantFault("the folder was deleted", err, fault.Conflict)
 		if bytes, count := h.usage("ann"); bytes != 0 || count != 0 {
-			t.Errorf("charged %d bytes and %d files for what is gone", bytes, count)
+			t.Errorf("%d bytes and %d files are charged for deleted entries", bytes, count)
 		}
 
-		// Abuse case C31: judged again when it is put.
+		// Abuse case C31: permission is checked again when the file is put.
 		place, err = h.tree.ResolveDestination(t.Context(), h.bob, mustParsePath("/uploads"), "f.txt", files.RenameNew)
 		h.must(err)
 		h.addRule(access.Rule{Pattern: "/uploads/**", Effect: access.Deny, UserID: "bob",
@@ -209,7 +209,7 @@ func TestPutChargesTheQuota(t *testing.T) {
 		if _, err := h.upload(h.ann, "/home/ann/a", "1234", files.Replace); err != nil {
 			t.Errorf("a smaller replacement: %v", err)
 		}
-		// Somebody else's replacement is charged to the owner.
+		// A replacement by another user is charged to the file's owner.
 		h.addRule(access.Rule{Pattern: "/home/ann/a", Effect: access.Allow, UserID: "bob",
 			Permissions: access.Set(access.Update)})
 		_, err = h.upload(h.bob, "/home/ann/a", "123456789", files.Replace)

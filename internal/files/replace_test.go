@@ -14,7 +14,7 @@ import (
 	"larder/internal/vpath"
 )
 
-// overwrite is a way to put something over what is there.
+// overwrite is a move or a copy over an existing entry.
 type overwrite struct {
 	move    bool
 	shallow bool
@@ -22,7 +22,7 @@ type overwrite struct {
 
 func (o overwrite) String() string { return map[bool]string{true: "move", false: "copy"}[o.move] }
 
-// run asks for it, and runs what jobs there are.
+// run requests it and runs the due jobs.
 func (o overwrite) run(w *storesFixture, a access.Actor, from, to string) error {
 	w.t.Helper()
 	_, err := o.request(w, a, from, to)
@@ -76,8 +76,8 @@ func (w *storesFixture) passwordOf(id string) (password string) {
 	return password
 }
 
-// A file over a file gives its content and its properties to what is there, which stays the same
-// entry, whoever owns it.
+// A file over a file gives its content and properties to the existing entry. The entry keeps its id
+// and its owner.
 func TestFileOverFile(t *testing.T) {
 	eachOverwrite(t, func(t *testing.T, w *storesFixture, how overwrite) {
 		w.allowAllUsers("/team")
@@ -112,7 +112,7 @@ func TestFileOverFile(t *testing.T) {
 		if how.move {
 			w.checkContents("/team", "there=12345678")
 			_, err = w.tree.ByLink(t.Context(), old.ID)
-			w.wantFault("the link of what is gone", err, fault.NotFound)
+			w.wantFault("the link of a deleted entry", err, fault.NotFound)
 			w.checkUsage("ann has nothing", "ann", 0, 0, 0, 0)
 			if n := w.countRows("properties"); n != 1 {
 				t.Errorf("%d properties, want 1", n)
@@ -120,7 +120,7 @@ func TestFileOverFile(t *testing.T) {
 		} else {
 			w.checkContents("/team", "there=12345678", "source=12345678")
 			w.wantProperties("the source", source.ID, "of=the source")
-			w.checkUsage("ann has what she had", "ann", 8, 1, 0, 0)
+			w.checkUsage("ann's quota is unchanged", "ann", 8, 1, 0, 0)
 			if _, err = w.tree.ByLink(t.Context(), old.ID); err != nil {
 				t.Errorf("the source's link: %v", err)
 			}
@@ -129,18 +129,18 @@ func TestFileOverFile(t *testing.T) {
 		w.must(w.db.Read(t.Context()).QueryRow("SELECT COUNT(*) FROM garbage WHERE key = $1 AND after = $2", key,
 			w.clock().Add(grace).UnixMilli()).Scan(&garbage))
 		if objects := w.countRows("objects"); objects != 1 || garbage != 1 {
-			t.Errorf("%d objects, and what was there is garbage %d times; want one of each", objects, garbage)
+			t.Errorf("%d objects, and %d garbage rows of the replaced object; want one of each", objects, garbage)
 		}
-		// Shorter, and onto what has the same content by now.
+		// With shorter content, and with the content that the target has by now.
 		w.mustUpload(w.ann, "/team/short", "1")
 		w.must(how.run(w, w.ann, "/team/short", "/team/there"))
 		w.checkUsage("given back", "bob", 1, 1, 0, 0)
 		w.mustCopy(w.ann, w.idAtPath("/team/there"), "/team", "twin")
 		w.must(how.run(w, w.ann, "/team/twin", "/team/there"))
 		w.checkUsage("the same again", "bob", 1, 1, 0, 0)
-		w.must(how.run(w, w.ann, "/team/there", "/team/new")) // where there is nothing
+		w.must(how.run(w, w.ann, "/team/there", "/team/new")) // to a free name
 		if got := w.entryAtPath("/team/new"); got.OwnerID != map[bool]string{true: "bob", false: "ann"}[how.move] {
-			t.Errorf("where nothing was lies %+v", got)
+			t.Errorf("the free name has %+v", got)
 		}
 		w.collect()
 		w.checkChargesMatchOwnership()
@@ -148,8 +148,8 @@ func TestFileOverFile(t *testing.T) {
 	})
 }
 
-// What is there pays the difference, when that fits to the byte; a byte less,
-// and nothing is changed.
+// The owner of the existing file pays the difference, exact to the byte. If one byte is missing,
+// nothing changes.
 func TestReplacingKeepsToTheQuota(t *testing.T) {
 	eachOverwrite(t, func(t *testing.T, w *storesFixture, how overwrite) {
 		w.allowAllUsers("/team")
@@ -164,7 +164,7 @@ func TestReplacingKeepsToTheQuota(t *testing.T) {
 		w.wantProperties("refused", w.idAtPath("/team/source"), "of=source")
 		w.wantProperties("refused", w.idAtPath("/team/there"))
 		w.setQuota("bob", 8, 1)
-		w.setQuota("ann", 0, 0) // is charged with nothing
+		w.setQuota("ann", 0, 0) // is charged nothing
 		w.must(how.run(w, w.ann, "/team/source", "/team/there"))
 
 		w.setQuota("ann", -1, -1)
@@ -172,7 +172,7 @@ func TestReplacingKeepsToTheQuota(t *testing.T) {
 		w.mustUpload(w.ann, "/home/ann/b", "123")
 		_, count := w.usage("ann")
 		bytes, _ := w.usage("ann")
-		most := bytes // the source goes
+		most := bytes // the source is removed
 		if !how.move {
 			most = bytes + 5
 			w.setQuota("ann", most-1, count)
@@ -182,7 +182,7 @@ func TestReplacingKeepsToTheQuota(t *testing.T) {
 		w.setQuota("ann", most, count)
 		w.must(how.run(w, w.ann, "/home/ann/a", "/home/ann/b"))
 
-		w.setQuota("ann", -1, -1) // a folder gives back what it held before what comes is charged
+		w.setQuota("ann", -1, -1) // a replaced folder is released before the new one is charged
 		w.uploadTree("/home/ann/old", map[string]string{"x": "1234567890", "sub/y": "12345"})
 		w.uploadTree("/home/ann/new", map[string]string{"x": "123456789012345", "y": ""})
 		bytes, count = w.usage("ann")
@@ -195,8 +195,8 @@ func TestReplacingKeepsToTheQuota(t *testing.T) {
 	})
 }
 
-// Nothing opens by being put over something: what is there keeps its password, or
-// gets the source's own.
+// Replacing an entry removes no protection: the existing entry keeps its password or gets the
+// source's.
 func TestReplacingKeepsPasswords(t *testing.T) {
 	eachOverwrite(t, func(t *testing.T, w *storesFixture, how overwrite) {
 		w.allowAllUsers("/team")
@@ -233,8 +233,9 @@ func TestReplacingKeepsPasswords(t *testing.T) {
 	})
 }
 
-// A file over a file takes to write at the path and to update what is there; all else takes to
-// delete that, all through it.
+// A file over a file requires the permission to write at the path and to update the existing file.
+// Every other replacement requires the permission to delete the existing entry and everything in
+// it.
 func TestReplaceRequiresPermissions(t *testing.T) {
 	eachOverwrite(t, func(t *testing.T, w *storesFixture, how overwrite) {
 		n := 0
@@ -271,7 +272,7 @@ func TestReplaceRequiresPermissions(t *testing.T) {
 			if !c.may {
 				w.wantFault(fmt.Sprintf("%s over %s with %v", c.source, c.over, c.has), err, fault.Forbidden)
 				if after := w.contentsBelow(drop); !slices.Equal(before, after) {
-					t.Errorf("there lie %q, lay %q", after, before)
+					t.Errorf("the folder has %q, had %q", after, before)
 				}
 			}
 		}
@@ -290,7 +291,8 @@ func TestReplaceRequiresPermissions(t *testing.T) {
 	})
 }
 
-// All but a file over a file deletes what is there, with links, quota and all that is in it.
+// Every replacement except a file over a file deletes the existing entry with its links, its quota
+// and everything in it.
 func TestReplacingDeletesWhatIsThere(t *testing.T) {
 	eachOverwrite(t, func(t *testing.T, w *storesFixture, how overwrite) {
 		w.allowAllUsers("/team")
@@ -329,7 +331,7 @@ func TestReplacingDeletesWhatIsThere(t *testing.T) {
 			w.must(err)
 			w.checkContents("/team/to", c.want...)
 			_, err = w.tree.ByLink(t.Context(), links[c.over])
-			w.wantFault(what+": the link of what was there", err, fault.NotFound)
+			w.wantFault(what+": the link of the replaced entry", err, fault.NotFound)
 			w.checkUsage(what, "bob", 0, 0, 0, 0)
 			w.collect()
 			w.checkChargesMatchOwnership()
@@ -348,8 +350,8 @@ func TestReplacingDeletesWhatIsThere(t *testing.T) {
 	})
 }
 
-// What cannot be: over itself, over what it lies in, into itself, over a mount or
-// what is above one.
+// A replacement is refused over itself, over a folder that contains the source, into itself, over a
+// mount, and over a folder above a mount.
 func TestReplacingIsRefused(t *testing.T) {
 	for _, how := range []overwrite{{move: true}, {}, {shallow: true}} {
 		t.Run(fmt.Sprint(how, how.shallow), func(t *testing.T) {
@@ -362,24 +364,24 @@ func TestReplacingIsRefused(t *testing.T) {
 				w.setProperty(w.idAtPath("/home/ann/g"), "n", "v")
 				before := w.contentsBelow("/home/ann")
 				for what, c := range map[string][2]string{
-					"a file over itself":              {"/home/ann/g", "/home/ann/g"},
-					"a folder over itself":            {"/home/ann/a", "/home/ann/a"},
-					"a file over what it lies in":     {"/home/ann/a/b/f", "/home/ann/a/b"},
-					"a file further up":               {"/home/ann/a/b/f", "/home/ann/a"},
-					"a folder over what it lies in":   {"/home/ann/a/b", "/home/ann/a"},
-					"a folder into itself":            {"/home/ann/a", "/home/ann/a/b"},
-					"a folder over a file in it":      {"/home/ann/a", "/home/ann/a/b/f"},
-					"a file over a mount":             {"/home/ann/g", "/home/ann/m/disk"},
-					"a folder over a mount":           {"/home/ann/a", "/home/ann/m/disk"},
-					"a file over what is above one":   {"/home/ann/g", "/home/ann/m"},
-					"a folder over what is above one": {"/home/ann/a", "/home/ann/m"},
+					"a file over itself":                   {"/home/ann/g", "/home/ann/g"},
+					"a folder over itself":                 {"/home/ann/a", "/home/ann/a"},
+					"a file over its parent folder":        {"/home/ann/a/b/f", "/home/ann/a/b"},
+					"a file further up":                    {"/home/ann/a/b/f", "/home/ann/a"},
+					"a folder over its parent folder":      {"/home/ann/a/b", "/home/ann/a"},
+					"a folder into itself":                 {"/home/ann/a", "/home/ann/a/b"},
+					"a folder over a file in it":           {"/home/ann/a", "/home/ann/a/b/f"},
+					"a file over a mount":                  {"/home/ann/g", "/home/ann/m/disk"},
+					"a folder over a mount":                {"/home/ann/a", "/home/ann/m/disk"},
+					"a file over a folder above a mount":   {"/home/ann/g", "/home/ann/m"},
+					"a folder over a folder above a mount": {"/home/ann/a", "/home/ann/m"},
 				} {
 					w.wantFault(what, how.run(w, w.ann, c[0], c[1]), fault.Conflict)
 				}
 				w.wantFault("where no folder is", how.run(w, w.ann, "/home/ann/g", "/home/ann/absent/g"),
 					fault.NotFound)
 				if after := w.contentsBelow("/home/ann"); !slices.Equal(before, after) {
-					t.Errorf("there lie %q, lay %q", after, before)
+					t.Errorf("the folder has %q, had %q", after, before)
 				}
 				w.wantProperties("refused", w.idAtPath("/home/ann/g"), "n=v")
 				name := vpath.Name("g")
@@ -394,8 +396,8 @@ func TestReplacingIsRefused(t *testing.T) {
 	}
 }
 
-// A shallow copy of a folder has its metadata, properties and password, and nothing that is in it
-// (RFC 4918, section 9.8.3).
+// A shallow copy of a folder has the folder's metadata, properties and password, and none of its
+// contents (RFC 4918, section 9.8.3).
 func TestShallowCopy(t *testing.T) {
 	eachSize(t, func(t *testing.T, w *storesFixture, _ bool) {
 		w.uploadTree("/home/ann/box", map[string]string{"a": "1", "b": "22", "sub/c": "333"})
@@ -411,11 +413,11 @@ func TestShallowCopy(t *testing.T) {
 		w.checkUsage("two folders", "ann", bytes, count, 0, 0)
 		w.must(shallow.run(w, w.ann, "/home/ann/box", "/home/ann/there"))
 		w.checkContents("/home/ann/there")
-		w.checkUsage("what was there is given back", "ann", bytes-4, count-1, 0, 0)
+		w.checkUsage("the replaced entry is released", "ann", bytes-4, count-1, 0, 0)
 		for _, p := range []string{"/home/ann/new", "/vault/new", "/home/ann/there"} {
 			w.wantProperties(p, w.idAtPath(p), "n=v")
 		}
-		w.must(shallow.run(w, w.ann, "/home/ann/box/a", "/home/ann/there")) // a file is copied as ever
+		w.must(shallow.run(w, w.ann, "/home/ann/box/a", "/home/ann/there")) // a file is copied as usual
 		if got, err := w.readPath(w.ann, "/home/ann/there"); got != "1" || err != nil {
 			t.Errorf("the copy of a file: %q, %v", got, err)
 		}
@@ -432,8 +434,8 @@ func TestShallowCopy(t *testing.T) {
 	})
 }
 
-// A move to another provider replaces what is there when it is done, not before, and not at
-// all when it fails.
+// A move to another provider replaces the existing entry when it is complete, not before, and not
+// when it fails.
 func TestMoveJobReplacesAtTheEnd(t *testing.T) {
 	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		how := overwrite{move: true}
@@ -486,7 +488,7 @@ func TestMoveJobReplacesAtTheEnd(t *testing.T) {
 				t.Errorf("%v: what is there is the same: %v", c, same)
 			}
 		}
-		// Whoever may not delete it any more by then replaces nothing.
+		// An actor who may not delete the existing entry any more by then replaces nothing.
 		w.uploadTree("/home/ann/last", map[string]string{"a": "1", "b": "2"})
 		old := w.uploadTree("/vault/last", map[string]string{"c": "3"})
 		j, err := how.request(w, w.ann, "/home/ann/last", "/vault/last")
@@ -501,7 +503,7 @@ func TestMoveJobReplacesAtTheEnd(t *testing.T) {
 	})
 }
 
-// What is replaced in the source while it moves over a file in another provider ends up in
+// Content that is replaced in the source while it moves over a file in another provider is moved to
 // that provider as well.
 func TestMoveOverFileUsesLatestContent(t *testing.T) {
 	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
@@ -521,7 +523,7 @@ func TestMoveOverFileUsesLatestContent(t *testing.T) {
 		w.checkJobEnded(j.ID, "")
 		if got, err := w.readPath(w.ann, "/vault/f"); got != "second" || err != nil ||
 			w.idAtPath("/vault/f") != there.ID {
-			t.Errorf("there is %q, %v", got, err)
+			t.Errorf("the path has %q, %v", got, err)
 		}
 		if n := w.countObjects("local"); n != 0 {
 			t.Errorf("%d objects stayed with the old provider", n)
@@ -530,8 +532,8 @@ func TestMoveOverFileUsesLatestContent(t *testing.T) {
 	})
 }
 
-// A copy by a job replaces what is there when it is complete, and not when it fails; then what it
-// replaced is given back.
+// A copy by a job replaces the existing entry when it is complete, and not when it fails. Then it
+// releases the quota of the replaced entry.
 func TestCopyJobReplacesAtTheEnd(t *testing.T) {
 	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		w.tree.SetCopyBatchSize(2)
@@ -573,8 +575,8 @@ func TestCopyJobReplacesAtTheEnd(t *testing.T) {
 	})
 }
 
-// A copy of a file over one in another provider has its content at once, which a job brings there,
-// or leaves where it can be read.
+// A copy of a file over a file in another provider has its content immediately. A job copies the
+// content to that provider, or leaves it readable in its old place.
 func TestCopyOverAFileInAnotherProvider(t *testing.T) {
 	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		w.mustUpload(w.ann, "/home/ann/f", "content")

@@ -25,13 +25,13 @@ import (
 	"larder/internal/vpath"
 )
 
-// storesFixture is a house with a second provider, `vault`, mounted at /vault, which ann owns, and
-// a third, `twin`, that lies in the directory of the first and is mounted at /twin. What moves read
-// and write passes the hooks.
+// storesFixture is a fixture with a second provider, `vault`, mounted at /vault and owned by ann,
+// and a third, `twin`, that shares the directory of the first and is mounted at /twin. Store
+// operations of moves call the hooks.
 type storesFixture struct {
 	*fixture
 	mu         sync.Mutex
-	calls      int // of the hook
+	calls      int // number of calls of the hook
 	hook       func(n int, op, provider string) error
 	wrapObject func(o blob.Object) blob.Object
 }
@@ -71,7 +71,7 @@ func newStoresFixture(t *testing.T, d *db.DB) *storesFixture {
 	return w
 }
 
-// hookedStore is a store whose operations ask the depot first.
+// hookedStore is a store that calls the fixture's hook before each operation.
 type hookedStore struct {
 	blob.Store
 	id      string
@@ -119,14 +119,14 @@ func (h *hookedStore) Stat(ctx context.Context, key blob.Key) (blob.Info, error)
 	return h.Store.Stat(ctx, key)
 }
 
-// setHook sets what happens at the store operations to come, counted from 1.
+// setHook sets the hook of further store operations, which are counted from 1.
 func (w *storesFixture) setHook(hook func(n int, op, provider string) error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.calls, w.hook = 0, hook
 }
 
-// newJobRunner is a replica's.
+// newJobRunner returns a job runner like a replica's.
 func (w *storesFixture) newJobRunner() *job.Runner {
 	r := job.NewRunner(job.Config{DB: w.db, IDs: w.ids, Now: w.clock, Log: slog.New(slog.DiscardHandler)})
 	r.Handle(files.MoveJob, w.tree.RunMove)
@@ -136,7 +136,7 @@ func (w *storesFixture) newJobRunner() *job.Runner {
 	return r
 }
 
-// runJobs runs jobs until nothing is due.
+// runJobs runs jobs until none is due.
 func (w *storesFixture) runJobs() {
 	w.t.Helper()
 	for r := w.newJobRunner(); ; {
@@ -148,7 +148,7 @@ func (w *storesFixture) runJobs() {
 	}
 }
 
-// startMove asks for a move that has to copy.
+// startMove requests a move that needs to copy content.
 func (w *storesFixture) startMove(a access.Actor, id, target string) job.Job {
 	w.t.Helper()
 	j, err := w.tree.Move(w.t.Context(), a, id, mustParsePath(target), nil)
@@ -166,8 +166,8 @@ func (w *storesFixture) job(id string) job.Job {
 	return j
 }
 
-// checkJobEnded checks how a job ended; message is part of what a failed one says, ""
-// for a completed one.
+// checkJobEnded checks how a job ended: completed if message is "", otherwise failed with an error
+// that contains message.
 func (w *storesFixture) checkJobEnded(id, message string) {
 	w.t.Helper()
 	j := w.job(id)
@@ -183,8 +183,8 @@ func (w *storesFixture) checkJobEnded(id, message string) {
 	}
 }
 
-// uploadedFiles are files with their content, by path below a folder, and how
-// else they are reached.
+// uploadedFiles are files with their content, by path below a folder, and with their ids, links and
+// ETags.
 type uploadedFiles struct {
 	content map[string]string
 	ids     map[string]string
@@ -192,7 +192,7 @@ type uploadedFiles struct {
 	etags   map[string]string
 }
 
-// upload uploads content to where the place's provider has it.
+// upload uploads content to the provider of the destination.
 func (w *storesFixture) upload(a access.Actor, p, content string, c files.Conflict) (files.Entry, error) {
 	w.t.Helper()
 	place, err := w.tree.ResolveDestination(w.t.Context(), a, mustParsePath(p).Parent(), mustParsePath(p).Base(), c)
@@ -217,7 +217,7 @@ func (w *storesFixture) mustUpload(a access.Actor, p, content string) files.Entr
 	return e
 }
 
-// uploadTree puts files into a folder of ann's.
+// uploadTree uploads files into a folder of ann's.
 func (w *storesFixture) uploadTree(folder string, content map[string]string) uploadedFiles {
 	w.t.Helper()
 	g := uploadedFiles{content, map[string]string{}, map[string]string{}, map[string]string{}}
@@ -232,7 +232,7 @@ func (w *storesFixture) uploadTree(folder string, content map[string]string) upl
 	return g
 }
 
-// sampleFiles is content of all sizes, in folders.
+// sampleFiles returns content of different sizes in nested folders.
 func sampleFiles() map[string]string {
 	return map[string]string{
 		"a.txt": "first", "B.txt": "", "sub/c": strings.Repeat("0123456789abcdef", 40_000), "sub/deep/er/d.txt": "deep",
@@ -240,8 +240,8 @@ func sampleFiles() map[string]string {
 	}
 }
 
-// checkReadableBelow checks that every file can be read by path, id and link, with its content and
-// its ETag, below one folder, and not below the others.
+// checkReadableBelow checks that every file is readable by path, id and link, with its content and
+// its ETag, below one folder and not below the others.
 func (w *storesFixture) checkReadableBelow(g uploadedFiles, folder string, not ...string) {
 	w.t.Helper()
 	for name, want := range g.content {
@@ -286,20 +286,20 @@ func (w *storesFixture) countObjects(provider string) (n int) {
 	return n
 }
 
-// checkAccounting checks that nothing is charged but what is there, that references are counted,
-// that each object lies in its store and each object in a store is known, and that after the grace
-// period nothing is left but what is referred to.
+// checkAccounting checks the charges, the reference counts, and that the objects of the database
+// and of the stores are the same. It then checks that only referenced objects are left after the
+// grace period.
 func (w *storesFixture) checkAccounting() {
 	w.t.Helper()
-	w.collect() // rows of deleted folders
+	w.collect() // deletes the rows of deleted folders
 	if bytes, count := w.usage("ann"); bytes != w.sumFiles("size") || count != w.sumFiles("1") {
-		w.t.Errorf("charged %d bytes and %d files for %d and %d", bytes, count, w.sumFiles("size"), w.sumFiles("1"))
+		w.t.Errorf("%d bytes and %d files are charged, want %d and %d", bytes, count, w.sumFiles("size"), w.sumFiles("1"))
 	}
 	w.checkFolderCounts()
 	w.checkObjects()
 }
 
-// checkObjects is accounted without what is charged.
+// checkObjects is checkAccounting without the charges.
 func (w *storesFixture) checkObjects() {
 	w.t.Helper()
 	w.collect()
@@ -308,7 +308,7 @@ func (w *storesFixture) checkObjects() {
 		SELECT COUNT(*) FROM objects o WHERE o.refs <> (SELECT COUNT(*) FROM entries e WHERE e.object_id = o.id)`).
 		Scan(&wrong))
 	if wrong > 0 {
-		w.t.Errorf("%d objects are miscounted", wrong)
+		w.t.Errorf("%d objects have a wrong reference count", wrong)
 	}
 	unknown := func() (in []string) {
 		for bucket, ids := range map[string][2]string{"local": {"local", "twin"}, "vault": {"vault", "vault"}} {
@@ -329,12 +329,12 @@ func (w *storesFixture) checkObjects() {
 		return in
 	}
 	if lost := unknown(); len(lost) > 0 {
-		w.t.Errorf("nobody knows of %q", lost)
+		w.t.Errorf("objects without a row: %q", lost)
 	}
 	w.advance(3 * time.Hour)
 	w.collect()
 	if n := w.countRows("garbage"); n != 0 {
-		w.t.Errorf("%d keys are garbage still", n)
+		w.t.Errorf("%d keys are still garbage", n)
 	}
 	if lost := unknown(); len(lost) > 0 {
 		w.t.Errorf("left after the grace period: %q", lost)

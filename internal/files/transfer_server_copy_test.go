@@ -12,17 +12,17 @@ import (
 	"larder/internal/db"
 )
 
-// serverCopyFixture is the depot with one server behind all of its stores, which copies between
-// them. The real one is asked in package api; here it fails.
+// serverCopyFixture is a fixture whose stores belong to one server that copies between them.
+// Package api tests the real server; this one fails on demand.
 type serverCopyFixture struct {
 	*storesFixture
-	copiedTypes []string // that copies were told to have
-	// called when a copy was made, before that is told
+	copiedTypes []string // MIME types that the copies were given
+	// called when a copy was made, before the caller learns of it
 	afterCopy func(ctx context.Context, to *copyingStore, key blob.Key)
-	copyErr   error // what a copy is answered with instead
+	copyErr   error // if set, the error of each copy
 }
 
-// copyingStore is a store of the server's.
+// copyingStore is a store of the copying server.
 type copyingStore struct {
 	blob.Store
 	id      string
@@ -58,7 +58,7 @@ func (c *copyingStore) CopyFrom(ctx context.Context, key blob.Key, from blob.Sto
 	return info, errors.Join(err, ctx.Err())
 }
 
-// overwrite puts other bytes in an object's place.
+// overwrite replaces the bytes of an object.
 func (c *copyingStore) overwrite(ctx context.Context, key blob.Key, content string) {
 	c.fixture.must(c.Store.Delete(ctx, key))
 	_, err := c.Store.Put(ctx, key, strings.NewReader(content), blob.PutOptions{Size: int64(len(content))})
@@ -79,8 +79,8 @@ func (w *serverCopyFixture) queryInt(query string, args ...any) (n int) {
 	return n
 }
 
-// garbageDueAt is when a key of the vault is collected (ms), or when it is
-// taken up again, negative.
+// garbageDueAt returns the time (ms) from which a key of the vault may be collected. A negative
+// time is that of the next attempt.
 func (w *serverCopyFixture) garbageDueAt(key blob.Key) (after int64) {
 	w.t.Helper()
 	w.must(w.db.Read(context.Background()).QueryRow(
@@ -95,14 +95,14 @@ func (w *serverCopyFixture) waitUntil(what string, met func() bool) {
 	for !met() {
 		select {
 		case <-deadline:
-			w.t.Fatalf("it does not come to this: %s", what)
+			w.t.Fatalf("the condition did not hold in time: %s", what)
 		case <-time.After(5 * time.Millisecond):
 		}
 	}
 }
 
-// What a server has copied is read back and hashed, against the SHA-256 that is recorded; where
-// none is, it is recorded now. The type goes along.
+// A copy by the server is read back and hashed, and compared with the recorded SHA-256. If none is
+// recorded, it is recorded now. The copy keeps the MIME type.
 func TestServerCopyIsReadBack(t *testing.T) {
 	eachServerCopyFixture(t, func(t *testing.T, w *serverCopyFixture) {
 		known, unknown := w.uploadTree("/home/ann/known", sampleFiles()), w.uploadTree("/home/ann/unknown",
@@ -135,7 +135,7 @@ func TestServerCopyIsReadBack(t *testing.T) {
 			w.checkJobEnded(w.mustMoveToVault(from), "nothing was moved")
 			w.afterCopy = nil
 			w.checkReadableBelow(g, from, "/vault/"+string(mustParsePath(from).Base()))
-			w.collect() // at once
+			w.collect() // immediately
 			if n := w.countStored("vault"); n != 12 {
 				t.Errorf("%q: %d objects lie in the target, 12 are in use", content, n)
 			}
@@ -144,7 +144,7 @@ func TestServerCopyIsReadBack(t *testing.T) {
 	})
 }
 
-// mustMoveToVault moves a folder to the vault, as far as that goes, and returns the job.
+// mustMoveToVault moves a folder to the vault, runs the due jobs and returns the job.
 func (w *serverCopyFixture) mustMoveToVault(folder string) string {
 	w.t.Helper()
 	j := w.startMove(w.ann, w.folderID(folder), "/vault")
@@ -152,8 +152,8 @@ func (w *serverCopyFixture) mustMoveToVault(folder string) string {
 	return j.ID
 }
 
-// A copy that a server cannot make is streamed; one that it fails to make is tried again; an object
-// that it does not have fails the move.
+// If the server cannot copy, the content is streamed. If a copy by the server fails, it is retried.
+// If the server does not have the object, the move fails.
 func TestMoveStreamsWhenServerCannotCopy(t *testing.T) {
 	eachServerCopyFixture(t, func(t *testing.T, w *serverCopyFixture) {
 		g := w.uploadTree("/home/ann/box", sampleFiles())
@@ -190,8 +190,8 @@ func TestMoveStreamsWhenServerCannotCopy(t *testing.T) {
 	})
 }
 
-// A server may take hours. The key of the copy is kept from the collector meanwhile; when it is
-// lost all the same, the copy is given up, and made again under another one.
+// A server may copy for hours. The collector keeps the key of the copy meanwhile. If the key is
+// lost nevertheless, the copy is discarded and repeated under another key.
 func TestCollectorKeepsKeyDuringServerCopy(t *testing.T) {
 	eachServerCopyFixture(t, func(t *testing.T, w *serverCopyFixture) {
 		g := w.uploadTree("/home/ann/box", map[string]string{"f": "content"})
@@ -233,8 +233,8 @@ func TestCollectorKeepsKeyDuringServerCopy(t *testing.T) {
 	})
 }
 
-// Abuse case C127: a service that is stopped while a server copies puts the job aside at once, and
-// another replica does it.
+// Abuse case C127: a service that stops while a server copies releases the job immediately, and
+// another replica finishes it.
 func TestServerCopyStopsWithService(t *testing.T) {
 	eachServerCopyFixture(t, func(t *testing.T, w *serverCopyFixture) {
 		g := w.uploadTree("/home/ann/box", sampleFiles())
@@ -257,7 +257,7 @@ func TestServerCopyStopsWithService(t *testing.T) {
 		w.checkJobEnded(j.ID, "")
 		w.checkReadableBelow(g, "/vault/box", "/home/ann/box")
 		if made != 4+3 {
-			t.Errorf("%d copies were made of 6 objects, one of them twice", made)
+			t.Errorf("%d copies were made of 6 objects, want 7: one of them twice", made)
 		}
 		w.checkAccounting()
 	})

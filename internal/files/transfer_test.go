@@ -22,14 +22,14 @@ import (
 	"larder/internal/object"
 )
 
-// A folder and a file go to another provider: until the end they can be read where they were, by
-// every address, then where they are, with the same ids, links, ETags and charges. What they were
-// stored as goes after the grace period.
+// A folder and a file are moved to another provider. Until the end they are readable at their old
+// paths by every address, then at their new paths, with the same ids, links, ETags and charges. The
+// old objects are deleted after the grace period.
 func TestMoveBetweenProviders(t *testing.T) {
 	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		g := w.uploadTree("/home/ann/box", sampleFiles())
 		single := w.uploadTree("/home/ann", map[string]string{"single": "alone"})
-		// as of uploads in parts
+		// as for uploads in parts
 		w.write(func(tx *db.Tx) error { _, err := tx.Exec("UPDATE objects SET sha256 = NULL"); return err })
 		before, _ := w.usage("ann")
 		j := w.startMove(w.ann, w.folderID("/home/ann/box"), "/vault")
@@ -58,7 +58,7 @@ func TestMoveBetweenProviders(t *testing.T) {
 		w.checkReadableBelow(g, "/vault/box", "/home/ann/box")
 		w.checkReadableBelow(single, "/vault", "/home/ann")
 		if got := w.listFolder(w.ann, "/home/ann"); len(got) != 0 {
-			t.Errorf("left at the old place: %q", got)
+			t.Errorf("left at the old path: %q", got)
 		}
 		if stored != len(g.content)+1 || w.countObjects("local") != 0 || w.countObjects("vault") != stored {
 			t.Errorf("%d copies; objects: %d in the old provider, %d in the new one", stored, w.countObjects("local"),
@@ -77,7 +77,7 @@ func TestMoveBetweenProviders(t *testing.T) {
 			}
 		}
 		w.collect()
-		if n := w.countStored("local"); n != stored { // whoever is reading them reads on
+		if n := w.countStored("local"); n != stored { // open readers can continue
 			t.Errorf("%d of %d old objects are there within the grace period", n, stored)
 		}
 		w.checkAccounting()
@@ -85,7 +85,8 @@ func TestMoveBetweenProviders(t *testing.T) {
 	})
 }
 
-// What needs no copying is done at once: empty folders, a file whose content lies there already.
+// A move that needs no copying is done immediately: empty folders, and a file whose content is
+// already there.
 func TestMoveWithNothingToCopyNeedsNoJob(t *testing.T) {
 	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		w.createFolder(w.ann, "/home/ann/empty")
@@ -97,7 +98,8 @@ func TestMoveWithNothingToCopyNeedsNoJob(t *testing.T) {
 		}
 		w.folderID("/vault/empty/inner")
 
-		// A move that failed at the very end has copied everything: the second try copies nothing.
+		// A move that failed at the very end has copied everything. The second attempt copies
+		// nothing.
 		g := w.uploadTree("/home/ann/box", sampleFiles())
 		j := w.startMove(w.ann, w.folderID("/home/ann/box"), "/vault")
 		w.mustUpload(w.ann, "/vault/box", "in the way")
@@ -114,7 +116,7 @@ func TestMoveWithNothingToCopyNeedsNoJob(t *testing.T) {
 	})
 }
 
-// What is refused within a provider is refused between two, at once.
+// A move that is refused within a provider is refused between two providers, immediately.
 func TestMoveBetweenProvidersIsRefusedAtOnce(t *testing.T) {
 	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		f := w.mustUpload(w.ann, "/home/ann/f", "x")
@@ -143,8 +145,8 @@ func TestMoveBetweenProvidersIsRefusedAtOnce(t *testing.T) {
 	})
 }
 
-// Abuse case C127: a move that is stopped at any operation of a store, by a failure or by a stop of
-// the service, leaves every file where it was, and another replica does the rest.
+// Abuse case C127: a move that stops at any store operation, by a failure or by a shutdown, leaves
+// every file in its old place, and another replica completes it.
 func TestMoveResumesAfterStop(t *testing.T) {
 	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		content := map[string]string{"a": "first", "sub/b": "second", "sub/c": strings.Repeat("third", 100_000)}
@@ -168,7 +170,7 @@ func TestMoveResumesAfterStop(t *testing.T) {
 				})
 				_, err := w.newJobRunner().RunNext(ctx)
 				w.must(err)
-				// a stop after the last operation of a store may come too late
+				// a stop after the last store operation may come too late
 				last := w.job(j.ID).Status == "completed"
 				if last && (how != "stop" || stopped < operations-1) {
 					t.Errorf("%s: %+v", name, w.job(j.ID))
@@ -192,8 +194,8 @@ func TestMoveResumesAfterStop(t *testing.T) {
 	})
 }
 
-// Abuse case C127: a copy that is not what was recorded is swept, the job fails, and the source
-// is as it was.
+// Abuse case C127: a copy that differs from the recorded content is deleted, the job fails, and the
+// source is unchanged.
 func TestMoveRejectsCorruptCopy(t *testing.T) {
 	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		absent := func(where string) func() {
@@ -228,7 +230,7 @@ func TestMoveRejectsCorruptCopy(t *testing.T) {
 			t.Log(what)
 			w.checkJobEnded(j.ID, "nothing was moved")
 			w.checkReadableBelow(g, from, "/vault/"+string(mustParsePath(from).Base()))
-			w.collect() // swept at once: no grace is needed for what nobody could read
+			w.collect() // deleted immediately: unread content needs no grace period
 			if n := w.countStored("vault"); n != 0 {
 				t.Errorf("%s: %d objects lie in the target", what, n)
 			}
@@ -237,7 +239,7 @@ func TestMoveRejectsCorruptCopy(t *testing.T) {
 	})
 }
 
-// corruptObject is an object with one wrong bit, cut one that ends early.
+// corruptObject is an object with one wrong bit, truncatedObject an object that ends early.
 type corruptObject struct{ blob.Object }
 
 func (f *corruptObject) Read(p []byte) (int, error) {
@@ -258,7 +260,7 @@ func (c *truncatedObject) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// countStored counts what lies in a provider's store.
+// countStored counts the objects in a provider's store.
 func (w *storesFixture) countStored(id string) (n int) {
 	w.t.Helper()
 	store, err := w.reg.Store(w.t.Context(), id)
@@ -270,7 +272,7 @@ func (w *storesFixture) countStored(id string) (n int) {
 	return n
 }
 
-// Content that came in parts gets its checksum from a job that its upload has left.
+// Content that was uploaded in parts gets its checksum from a job of its upload.
 func TestChecksumJobFillsInSHA256(t *testing.T) {
 	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		w.fixture.mustUpload(w.ann, "/home/ann/f", "abc")
@@ -278,7 +280,7 @@ func TestChecksumJobFillsInSHA256(t *testing.T) {
 		w.write(func(tx *db.Tx) error {
 			return job.Insert(tx, job.Spec{ID: "of nothing", Type: object.ChecksumJob, Payload: "absent"})
 		})
-		// the first attempt meets a store that is away, and one of the files is deleted meanwhile
+		// the first attempt finds the store unreachable, and one of the files is deleted meanwhile
 		w.setHook(func(n int, op, _ string) error {
 			if n == 1 {
 				_, _, err := w.tree.Delete(t.Context(), w.ann, gone.ID)
@@ -299,7 +301,7 @@ func TestChecksumJobFillsInSHA256(t *testing.T) {
 		if n := w.countRows("jobs"); n != 0 {
 			t.Errorf("%d jobs are left", n)
 		}
-		// An object that is not as long as recorded gets none.
+		// An object whose length differs from the recorded one gets no checksum.
 		w.fixture.mustUpload(w.ann, "/home/ann/short", "short")
 		w.wrapObject = func(o blob.Object) blob.Object { return &truncatedObject{Object: o} }
 		w.runJobs()
@@ -311,7 +313,8 @@ func TestChecksumJobFillsInSHA256(t *testing.T) {
 	})
 }
 
-// An object that is carried to another provider while it is read keeps what the move found out.
+// An object that is moved to another provider while it is read keeps the checksum that the move
+// computed.
 func TestChecksumOfObjectMovedMeanwhile(t *testing.T) {
 	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		f := w.fixture.mustUpload(w.ann, "/home/ann/f", "abc")
@@ -344,7 +347,7 @@ func TestChecksumOfObjectMovedMeanwhile(t *testing.T) {
 	})
 }
 
-// runDuringCopy runs a job and calls do while the second of its objects is being copied.
+// runDuringCopy runs a job and calls do while the job copies its second object.
 func (w *storesFixture) runDuringCopy(do func()) {
 	w.t.Helper()
 	puts := 0
@@ -360,8 +363,9 @@ func (w *storesFixture) runDuringCopy(do func()) {
 	w.setHook(nil)
 }
 
-// What changes while the content is copied decides at the end: where the move is not allowed or not
-// possible any more, the job fails with a sentence, and everything can be read where it was.
+// Permissions and limits are checked again at the end of the copying. When the move is not allowed
+// or not possible any more, the job fails with a sentence and everything stays readable at its old
+// path.
 func TestMoveRechecksPermissionsAtTheEnd(t *testing.T) {
 	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		n := 0
@@ -370,11 +374,11 @@ func TestMoveRechecksPermissionsAtTheEnd(t *testing.T) {
 			message string
 		}{
 			// abuse case C31
-			"the right to write there is gone": {func(_, to string) {
+			"the permission to write there is gone": {func(_, to string) {
 				w.addRule(access.Rule{Pattern: to + "/**", Effect: access.Deny, UserID: "ann",
 					Permissions: access.Set(access.Write)})
 			}, "permission"},
-			"the right to delete is gone": {func(from, _ string) {
+			"the permission to delete is gone": {func(from, _ string) {
 				w.addRule(access.Rule{Pattern: from + "/sub/**", Effect: access.Deny, UserID: "ann",
 					Permissions: access.Set(access.Delete)})
 			}, "permission"},
@@ -415,8 +419,7 @@ func TestMoveRechecksPermissionsAtTheEnd(t *testing.T) {
 	})
 }
 
-// A key that was revoked ends the moves that were asked for with it; one that is good does no
-// more than it may.
+// A move by a key that was revoked ends. A move by a valid key is limited to the key's permissions.
 func TestMoveByKeyNeedsTheKeyAtTheEnd(t *testing.T) {
 	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		key := &access.Key{ID: "pk", Permissions: access.Set(access.Read | access.Write | access.Delete),
@@ -450,7 +453,7 @@ func TestMoveByKeyNeedsTheKeyAtTheEnd(t *testing.T) {
 	})
 }
 
-// What happens to the files while they are copied is no reason to fail.
+// Changes of the files while they are copied do not fail the move.
 func TestMoveFollowsConcurrentChanges(t *testing.T) {
 	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		g := w.uploadTree("/home/ann/box", map[string]string{"a": "1", "b": "22", "c": "333", "d": "4444",
@@ -459,7 +462,7 @@ func TestMoveFollowsConcurrentChanges(t *testing.T) {
 			etags: map[string]string{}}
 		j := w.startMove(w.ann, w.folderID("/home/ann/box"), "/vault")
 		w.runDuringCopy(func() { // a is copied, b is being copied
-			for _, name := range []string{"b", "c"} { // one under way, one to come
+			for _, name := range []string{"b", "c"} { // one copy under way, one still to come
 				_, _, err := w.tree.Delete(t.Context(), w.ann, g.ids[name])
 				w.must(err)
 				delete(g.content, name)
@@ -485,8 +488,8 @@ func TestMoveFollowsConcurrentChanges(t *testing.T) {
 	})
 }
 
-// What comes into the folder at the last moment is copied after it has its new place; a move
-// stopped there goes on from there.
+// Files that are added to the folder at the last moment are copied after the folder has its new
+// path. A move that stops there resumes there.
 func TestMoveCopiesLateFiles(t *testing.T) {
 	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		g := w.uploadTree("/home/ann/box", map[string]string{"a": "1", "z": "22"})
@@ -500,7 +503,7 @@ func TestMoveCopiesLateFiles(t *testing.T) {
 				puts++
 			}
 			switch {
-			case op == "put" && puts == 2: // the folder has been gone through but for z
+			case op == "put" && puts == 2: // every file except z was read
 				late = w.uploadTree("/home/ann/box", map[string]string{"b": "straggler", "c": "another"})
 			case op == "put" && puts == 3:
 				stop()
@@ -510,7 +513,7 @@ func TestMoveCopiesLateFiles(t *testing.T) {
 		_, err := w.newJobRunner().RunNext(ctx)
 		w.must(err)
 		if got := w.job(j.ID); got.Status != "pending" {
-			t.Errorf("parked as %+v", got)
+			t.Errorf("the waiting job is %+v", got)
 		}
 		w.setHook(nil)
 		w.checkReadableBelow(g, "/vault/box", "/home/ann/box")
@@ -518,7 +521,7 @@ func TestMoveCopiesLateFiles(t *testing.T) {
 		if w.countObjects("local") != 2 {
 			t.Errorf("%d objects are still to be copied, want 2", w.countObjects("local"))
 		}
-		// By now the actor may not do it any more: what is moved is moved.
+		// The actor may not do it any more. The entry is moved already.
 		w.addRule(access.Rule{Pattern: "/vault/**", Effect: access.Deny, UserID: "ann",
 			Permissions: access.Set(access.Write)})
 		w.runJobs()
@@ -532,7 +535,7 @@ func TestMoveCopiesLateFiles(t *testing.T) {
 	})
 }
 
-// The thing itself goes, before its job begins or while it runs.
+// The moved entry itself is deleted, before its job begins or while it runs.
 func TestMoveOfDeletedEntry(t *testing.T) {
 	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		for _, when := range []string{"before", "during"} {
@@ -552,7 +555,7 @@ func TestMoveOfDeletedEntry(t *testing.T) {
 			w.checkJobEnded(j.ID, "no such file or folder")
 		}
 		if n := w.countStored("vault"); n > 2 {
-			t.Errorf("%d objects were copied, most of them after the folder was gone", n)
+			t.Errorf("%d objects were copied, most of them after the folder was deleted", n)
 		}
 		w.checkAccounting()
 		if n := w.countStored("vault") + w.countStored("local"); n != 0 {
@@ -561,7 +564,7 @@ func TestMoveOfDeletedEntry(t *testing.T) {
 	})
 }
 
-// Copies that share an object keep it; the one that is moved gets its own.
+// Copies that share an object keep it. The moved copy gets its own object.
 func TestMoveKeepsSharedObjectForOtherCopies(t *testing.T) {
 	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		g := w.uploadTree("/home/ann/box", map[string]string{"a": "shared", "b": "shared"})
@@ -586,7 +589,7 @@ func TestMoveKeepsSharedObjectForOtherCopies(t *testing.T) {
 			}
 			return nil
 		})
-		g.etags["b"] = g.etags["a"] // the content is one, and so is its ETag, wherever copies of it lie
+		g.etags["b"] = g.etags["a"] // the content is the same, so the ETag is the same in every store
 		j := w.startMove(w.ann, w.folderID("/home/ann/box"), "/vault")
 		w.runJobs()
 		w.checkJobEnded(j.ID, "")
@@ -597,7 +600,7 @@ func TestMoveKeepsSharedObjectForOtherCopies(t *testing.T) {
 		if w.countObjects("local") != 1 || w.countObjects("vault") != 2 {
 			t.Errorf("%d objects in the old provider, %d in the new", w.countObjects("local"), w.countObjects("vault"))
 		}
-		w.write(func(tx *db.Tx) error { // the two whose rows were deleted above are nobody's
+		w.write(func(tx *db.Tx) error { // the two objects whose rows were deleted above belong to no entry
 			_, err := tx.Exec("DELETE FROM garbage WHERE after < 0")
 			return err
 		})
@@ -610,7 +613,7 @@ func TestMoveKeepsSharedObjectForOtherCopies(t *testing.T) {
 	})
 }
 
-// Abuse case C20: two providers in one directory. Nothing is lost, whichever way it goes.
+// Abuse case C20: two providers in one directory. A move in either direction loses nothing.
 func TestMoveBetweenProvidersInOneDirectory(t *testing.T) {
 	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		g := w.uploadTree("/home/ann/box", sampleFiles())
@@ -625,9 +628,9 @@ func TestMoveBetweenProvidersInOneDirectory(t *testing.T) {
 	})
 }
 
-// Whoever sends a provider to another bucket takes the tree alone and asks whether a key is noted
-// for it: a key must be noted before its store is asked for, or the copy would go to the old bucket
-// and count as one in the new.
+// A change of a provider's bucket takes the tree alone and asks whether keys are recorded for the
+// provider. A key must be recorded before its store is opened. Otherwise the copy would go to the
+// old bucket and count as one in the new bucket.
 func TestMoveNotesKeysBeforeOpeningStore(t *testing.T) {
 	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		g := w.uploadTree("/home/ann/box", sampleFiles())
@@ -635,7 +638,7 @@ func TestMoveNotesKeysBeforeOpeningStore(t *testing.T) {
 		w.tree.WrapStores(func(id string, s blob.Store) blob.Store {
 			if id == "vault" {
 				if asked++; w.countGarbage("vault") == 0 {
-					t.Error("the store of a copy is asked for while no key is noted")
+					t.Error("the store of a copy is opened before a key is recorded")
 				}
 			}
 			return s
@@ -645,12 +648,12 @@ func TestMoveNotesKeysBeforeOpeningStore(t *testing.T) {
 		w.checkJobEnded(j.ID, "")
 		w.checkReadableBelow(g, "/vault/box", "/home/ann/box")
 		if asked == 0 {
-			t.Error("the store was not asked for")
+			t.Error("the store was not opened")
 		}
 	})
 }
 
-// Abuse case C126: a store that is away for a minute costs a minute.
+// Abuse case C126: a store that is unreachable for a minute delays the move by a minute.
 func TestMoveWaitsForAStore(t *testing.T) {
 	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		g := w.uploadTree("/home/ann/box", sampleFiles())
@@ -675,7 +678,7 @@ func TestMoveWaitsForAStore(t *testing.T) {
 	})
 }
 
-// However long the copy of a large object takes, its key is not collected under way.
+// However long the copy of a large object takes, the collector does not delete its key meanwhile.
 func TestCollectorKeepsKeyDuringLargeMove(t *testing.T) {
 	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		g := w.uploadTree("/home/ann", map[string]string{"large": strings.Repeat("large", 300_000)})
@@ -691,7 +694,7 @@ func TestCollectorKeepsKeyDuringLargeMove(t *testing.T) {
 	})
 }
 
-// slowObject is an object that takes its time for each piece.
+// slowObject is an object that pauses before each read.
 type slowObject struct {
 	blob.Object
 	pause func()
@@ -702,7 +705,7 @@ func (s *slowObject) Read(p []byte) (int, error) {
 	return s.Object.Read(p)
 }
 
-// Two holders of one job at once, after a pause longer than the lease: each copies, one counts,
+// Two replicas hold one job after a pause longer than the lease. Each copies, one takes effect, and
 // nothing is left over.
 func TestTwoReplicasHoldingOneMoveJob(t *testing.T) {
 	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
@@ -713,7 +716,7 @@ func TestTwoReplicasHoldingOneMoveJob(t *testing.T) {
 			if op == "stored" && n > 5 && !taken {
 				taken = true
 				w.write(func(tx *db.Tx) error { _, err := tx.Exec("UPDATE jobs SET due = 0"); return err })
-				w.runJobs() // the other one does it to the end
+				w.runJobs() // the other replica finishes it
 			}
 			return nil
 		})
@@ -728,8 +731,8 @@ func TestTwoReplicasHoldingOneMoveJob(t *testing.T) {
 	})
 }
 
-// Abuse case C91: moves of one tree to two places, of one into the other, renames and uploads
-// meanwhile, by two replicas. The jobs end, nothing is lost, nothing makes a cycle.
+// Abuse case C91: two replicas run moves of one tree to two targets, moves of trees into each
+// other, renames and uploads. The jobs end, nothing is lost, and no cycle results.
 func TestConcurrentMovesBetweenProviders(t *testing.T) {
 	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		for round := range 6 {

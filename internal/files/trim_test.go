@@ -15,13 +15,13 @@ import (
 	"larder/internal/quota"
 )
 
-// setStorageQuota sets a user's storage quota.
+// setStorageQuota sets a user's storage quota in bytes.
 func (h *fixture) setStorageQuota(user string, bytes int64) {
 	h.t.Helper()
 	h.write(func(tx *db.Tx) error { return quota.SetLimits(tx, user, &bytes, nil) })
 }
 
-// replaceTimes puts content of 19 bytes at a path that many times, and returns the keys of all in
+// replaceTimes puts 19 bytes at a path that many times and returns the keys of all versions in
 // order.
 func (h *fixture) replaceTimes(p string, times int) (keys []blob.Key) {
 	h.t.Helper()
@@ -38,7 +38,7 @@ func (h *fixture) replaceTimes(p string, times int) (keys []blob.Key) {
 	return keys
 }
 
-// storedNumbers are the numbers of those keys that are in the store.
+// storedNumbers returns the indexes of the keys that are still in the store.
 func (h *fixture) storedNumbers(keys []blob.Key) (numbers []int) {
 	h.t.Helper()
 	for i, key := range keys {
@@ -56,8 +56,8 @@ func (h *fixture) wantStored(what string, keys []blob.Key, want ...int) {
 	}
 }
 
-// docs/decisions.md, Quota: what an account uses, has reserved and has in garbage is at most twice
-// its quota; beyond it its oldest garbage goes at once.
+// docs/decisions.md, Quota: the bytes that an account uses, has reserved and has in garbage are at
+// most twice its quota. Beyond that, its oldest garbage becomes due immediately.
 func TestGarbageOfAnAccountIsBounded(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -73,15 +73,15 @@ func TestGarbageOfAnAccountIsBounded(t *testing.T) {
 		h.wantStored("within the bound, in the grace period", keys, 0, 1)
 
 		asked = 0
-		keys = append(keys, h.replaceTimes("/home/ann/f", 8)...) // 0 is collected before: it has the same name
+		keys = append(keys, h.replaceTimes("/home/ann/f", 8)...) // key 0 is collected first: the file has the same name
 		if asked == 0 {
-			t.Error("nobody is told that there is too much")
+			t.Error("no answer says that there is too much")
 		}
 		if found, err := h.tree.Objects.Trim(t.Context()); err != nil || !found {
 			t.Errorf("trim: %v, %v", found, err)
 		}
 		h.collect()
-		h.wantStored("beyond it: what is there and one more", keys, 8, 9)
+		h.wantStored("beyond it: the present bytes and one more", keys, 8, 9)
 		if got, err := h.readPath(h.ann, "/home/ann/f"); got != fmt.Sprintf("%019d", 7) || err != nil {
 			t.Errorf("the file: %q, %v", got, err)
 		}
@@ -113,8 +113,8 @@ func TestGarbageOfAnAccountIsBounded(t *testing.T) {
 	})
 }
 
-// Garbage of one account makes none of another's due, and what is deleted with its folder counts as
-// well.
+// Garbage of one account does not make garbage of another due. Files that are deleted with their
+// folder count too.
 func TestGarbageIsBoundedByOwner(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -148,7 +148,7 @@ func TestGarbageIsBoundedByOwner(t *testing.T) {
 	})
 }
 
-// A backup has the collector wait, also with what an account has too much.
+// The collector waits for a backup, also with garbage beyond the limit.
 func TestGarbageLimitWaitsForBackup(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -166,8 +166,8 @@ func TestGarbageLimitWaitsForBackup(t *testing.T) {
 	})
 }
 
-// Replacements, trims and collectors at once: what files have stays, and what is left is within the
-// bound.
+// Replacements, trims and collectors run concurrently. The content of files is kept, and the
+// garbage left is within the limit.
 func TestTrimAgainstConcurrentReplacements(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -213,7 +213,7 @@ func TestTrimAgainstConcurrentReplacements(t *testing.T) {
 		h.collect()
 		if n := h.queryNumber(
 			"SELECT (SELECT used_storage FROM quotas WHERE user_id = 'ann') + (SELECT COALESCE(SUM(size), 0) FROM garbage)"); n > 400 || n < 380 {
-			t.Errorf("%d bytes are left to an account of 200", n)
+			t.Errorf("an account with a quota of 200 bytes has %d bytes of objects", n)
 		}
 	})
 }

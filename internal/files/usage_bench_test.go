@@ -10,9 +10,8 @@ import (
 	"larder/internal/provider"
 )
 
-// BenchmarkUsage measures what the dashboard asks for, with a million files, each with an
-// object of its own: all of them with one provider, spread over two, and spread with half
-// of them just deleted.
+// BenchmarkUsage measures the counts of the dashboard with a million files, each with its own
+// object: all in one provider, spread over two, and spread with half of them just deleted.
 func BenchmarkUsage(b *testing.B) {
 	for _, engine := range dbtest.Engines {
 		b.Run(engine, func(b *testing.B) {

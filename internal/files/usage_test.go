@@ -10,7 +10,7 @@ import (
 	"larder/internal/files"
 )
 
-// checkUsageReport asks for what all files are and what lies with each provider.
+// checkUsageReport checks the totals of all files and the totals of each provider.
 func (w *storesFixture) checkUsageReport(what string, all files.Amount, want map[string]files.Amount) {
 	w.t.Helper()
 	got, by, err := w.tree.Usage(w.t.Context(), []string{"local", "vault", "twin", "nobody's"})
@@ -21,8 +21,8 @@ func (w *storesFixture) checkUsageReport(what string, all files.Amount, want map
 	}
 }
 
-// What is deleted counts for nothing at once, whenever its rows and objects go, and what is shared
-// counts for each file, as in quotas.
+// A deleted file stops counting immediately, before its row and object are deleted. A shared object
+// counts once for each file, as in quotas.
 func TestUsage(t *testing.T) {
 	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		type by = map[string]files.Amount
@@ -66,7 +66,7 @@ func TestUsage(t *testing.T) {
 	})
 }
 
-// A large copy under way is not there yet.
+// A large copy under way does not count.
 func TestUsageIgnoresCopyUnderWay(t *testing.T) {
 	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		type by = map[string]files.Amount
@@ -90,8 +90,8 @@ func TestUsageIgnoresCopyUnderWay(t *testing.T) {
 	})
 }
 
-// What took long to count is used for a while, in proportion to what there is by then; never for
-// longer, and never with another provider.
+// A count that took long is cached for a time in proportion to its duration. The cache is never
+// used longer, and never after a change of providers.
 func TestUsageCachesSlowCounts(t *testing.T) {
 	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		type by = map[string]files.Amount
@@ -118,8 +118,8 @@ func TestUsageCachesSlowCounts(t *testing.T) {
 	})
 }
 
-// While somebody counts, others get what was counted last; if there is nothing yet they wait, no
-// longer than they want to.
+// While one caller counts, others get the cached count. Without a cached count they wait until
+// their context ends.
 func TestUsageWhileAnotherCountRuns(t *testing.T) {
 	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		type by = map[string]files.Amount
@@ -131,7 +131,7 @@ func TestUsageWhileAnotherCountRuns(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()
 		if _, _, err := w.tree.Usage(ctx, []string{"local", "vault"}); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("somebody who has gone: %v", err)
+			t.Errorf("a caller whose context ended: %v", err)
 		}
 		waits := make(chan by)
 		go func() {
@@ -143,14 +143,14 @@ func TestUsageWhileAnotherCountRuns(t *testing.T) {
 		}()
 		release()
 		if got := <-waits; !maps.Equal(got, both) {
-			t.Errorf("somebody who waited: %v", got)
+			t.Errorf("a caller that waited: %v", got)
 		}
 
 		w.tree.CacheUsage(w.clock())
 		w.mustUpload(w.ann, "/vault/y", "12")
 		w.mustUpload(w.ann, "/vault/z", "12")
 		release = w.tree.BlockUsage()
-		w.checkUsageReport("what was counted last, in proportion", files.Amount{Files: 4, Bytes: 8},
+		w.checkUsageReport("the last count, in proportion", files.Amount{Files: 4, Bytes: 8},
 			by{"local": {Files: 2, Bytes: 4}, "vault": {Files: 2, Bytes: 4}})
 		release()
 		w.checkUsageReport("counted anew", files.Amount{Files: 4, Bytes: 8},
@@ -158,8 +158,8 @@ func TestUsageWhileAnotherCountRuns(t *testing.T) {
 	})
 }
 
-// Of very many deleted files some are looked at: what all is stays exact, and so does what lies
-// with whom where a folder lay with one provider.
+// Of very many deleted files a sample is read. The total of all files stays exact, and so do the
+// totals of providers where a folder's files were all in one provider.
 func TestUsageSamplesDeletedFiles(t *testing.T) {
 	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		type by = map[string]files.Amount
