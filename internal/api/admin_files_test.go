@@ -65,12 +65,12 @@ func TestAdminFiles(t *testing.T) {
 		wantJSON(t, "of a folder", []any{folder["size"], folder["type"]}, []any{0, "folder"})
 		wantJSON(t, "pages", admin.Get("/api/admin/files?search=needle&limit=3").OK(200).Value("pagination"),
 			M{"total": 4, "page": 1, "limit": 3, "pages": 2})
-		// all there are: home, its alice, public, uploads, the folder, three files
+		// everything: home, alice's home, public, uploads, the folder, three files
 		wantJSON(t, "without a search", admin.Get("/api/admin/files").OK(200).Value("pagination"),
 			M{"total": 8, "page": 1, "limit": 20, "pages": 1})
-		expect("limit=1&page=6", "/public/needle 3") // of files the newest
+		expect("limit=1&page=6", "/public/needle 3") // the newest of the files
 
-		// passwords and rules keep names from nobody here
+		// passwords and rules hide no names from administrators
 		alice.Put("/api/files/"+id, M{"accessPassword": "open sesame"}).OK(200)
 		alice.Put("/api/files/"+folder["id"].(string), M{"accessPassword": "open sesame"}).OK(200)
 		rule := admin.Post("/api/admin/rules", M{"pathPattern": "/home/**", "effect": "deny", "role": "admin"}).OK(201).

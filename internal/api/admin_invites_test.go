@@ -18,7 +18,7 @@ func invite(admin *apptest.Client, body M) (code string) {
 	return admin.Post("/api/admin/invites", body).OK(201).Text("invite.code")
 }
 
-// execDDL changes the schema of the database under the service.
+// execDDL changes the schema of the service's database.
 func execDDL(t *testing.T, l *apptest.Larder, statement string) {
 	t.Helper()
 	if err := l.Apps[0].DB.Write(context.Background(),
@@ -114,7 +114,7 @@ func TestInvitesAreBounded(t *testing.T) {
 	admin.Post("/api/admin/invites", M{}).OK(201)
 }
 
-// What a code is good for, by the settings.
+// An invite code is valid or not depending on the settings.
 func TestInviteCodeValidity(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -175,14 +175,14 @@ func TestInviteCodeValidity(t *testing.T) {
 			}
 			try("valid no more", code, test.bad)
 
-			// whoever is refused uses none
+			// a refused registration does not use up a code
 			code = invite(admin, M{})
 			wantStatus(t, what+"a name that is taken", register(l.Client(t), "ADMIN", M{"inviteCode": code}), 409,
 				"ALREADY_EXISTS")
 			wantStatus(t, what+"an invalid name", register(l.Client(t), "a", M{"inviteCode": code}), 400,
 				"VALIDATION_ERROR")
 			if got := used(code); got != 0 {
-				t.Errorf("%sused %d times by who was refused", what, got)
+				t.Errorf("%sused %d times by refused requests", what, got)
 			}
 		}
 		if features := l.Client(t).Get("/api/public/features").OK(200); features.Value("inviteRequired") != true {
@@ -198,7 +198,7 @@ func TestInviteCodeValidity(t *testing.T) {
 	})
 }
 
-// A code is worth what whoever made it is worth.
+// A code is valid only as long as its creator is an active administrator.
 func TestInvitesEndWithTheirCreator(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {

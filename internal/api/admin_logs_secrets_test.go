@@ -9,8 +9,7 @@ import (
 	"larder/internal/apptest"
 )
 
-// Abuse case C114: nothing that opens anything stands in the log, in whatever way it
-// went through a request.
+// Abuse case C114: the log contains no secret, in whatever part of a request it was sent.
 func TestLogHoldsNoSecret(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -83,7 +82,7 @@ func TestLogHoldsNoSecret(t *testing.T) {
 	})
 }
 
-// dumpLog is every value in the tables of the log.
+// dumpLog returns every value in the tables of the log.
 func dumpLog(t *testing.T, l *apptest.Larder) string {
 	t.Helper()
 	var all strings.Builder

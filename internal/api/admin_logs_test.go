@@ -28,7 +28,7 @@ type logEntry struct {
 	Count            int64
 }
 
-// String leaves out what is always the same.
+// String leaves out the constant fields.
 func (e logEntry) String() string {
 	who := "visitor"
 	if e.Username != nil {
@@ -40,8 +40,7 @@ func (e logEntry) String() string {
 	return fmt.Sprintf("%s %s %s %d %d %d", who, e.Action, e.Path, e.BytesTransferred, e.StatusCode, e.Count)
 }
 
-// accessLogs asks for a page of the log, after all that was noted has been written; in the order
-// in which things happened.
+// accessLogs returns a page of the log, oldest first, after all pending entries are written.
 func accessLogs(t *testing.T, l *apptest.Larder, admin *apptest.Client, query string) []logEntry {
 	t.Helper()
 	l.FlushLog()
@@ -54,7 +53,7 @@ func accessLogs(t *testing.T, l *apptest.Larder, admin *apptest.Client, query st
 	return reply.Data.Logs
 }
 
-// Each thing that is done leaves the entries that are written here by hand, and no others.
+// Each action writes exactly the entries listed here by hand.
 func TestAccessLogEntries(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -88,7 +87,7 @@ func TestAccessLogEntries(t *testing.T) {
 				l.Client(t).Post("/api/auth/login", M{"username": "ALICE@example.org", "password": "wrong"}).
 					Fails(401, "INVALID_CREDENTIALS")
 			}, []string{"alice login_failed /api/auth/login 0 401 1"}},
-			{"login of nobody", func() {
+			{"login with an unknown name", func() {
 				l.Client(t).Post("/api/auth/login", M{"username": "hunter2", "password": "wrong"}).
 					Fails(401, "INVALID_CREDENTIALS")
 			}, []string{"visitor login_failed /api/auth/login 0 401 1"}},
@@ -123,7 +122,7 @@ func TestAccessLogEntries(t *testing.T) {
 			{"public path, signed in", read(alice, "/public/plain.txt"),
 				[]string{"alice download /public/plain.txt 5 200 1"}},
 			{"path of others", read(bob, "/home/alice/a.txt"), []string{"bob download /home/alice/a.txt 0 403 1"}},
-			{"path of nothing", read(bob, "/home/alice/nothing.txt"), nil},
+			{"path of a missing entry", read(bob, "/home/alice/nothing.txt"), nil},
 			{"visitors' reads wait for the end of the hour", func() {
 				read(visitor, "/public/plain.txt")()
 				read(visitor, "/public/plain.txt", "Range", "bytes=0-1")()
@@ -131,7 +130,7 @@ func TestAccessLogEntries(t *testing.T) {
 				read(visitor, "/home/alice/a.txt")()
 				read(visitor, "/public/nothing.txt")()
 				visitor.Get(link).OK(200)
-				alice.Get(link).OK(200) // who asks does not matter there
+				alice.Get(link).OK(200) // the link works for every caller
 			}, nil},
 			{"folder", func() { mkdir(alice, "/home/alice", "made") },
 				[]string{"alice folder /home/alice/made 0 201 1"}},
@@ -160,7 +159,7 @@ func TestAccessLogEntries(t *testing.T) {
 				visitor.Post("/api/public/unlock", M{"path": "/home/alice/a.txt", "password": "canary 2"}).
 					Fails(401, "INVALID_PASSWORD")
 			}, []string{"visitor download /home/alice/a.txt 0 401 1"}},
-			{"a password where nothing is", func() {
+			{"a password for a missing entry", func() {
 				visitor.Post("/api/public/unlock", M{"path": "/home/alice/nothing", "password": "canary 3"}).
 					Fails(401, "INVALID_PASSWORD")
 			}, []string{"visitor download /home/alice/nothing 0 401 1"}},
@@ -181,14 +180,14 @@ func TestAccessLogEntries(t *testing.T) {
 					M{"action": "move", "fileIds": []string{id, linked, "nothing"}, "targetPath": "/home/alice"}).
 					OK(200)
 			}, []string{"alice move /home/alice/a.txt 0 409 1", "alice move /public/linked.txt 0 403 1"}},
-			{"zip of nothing", func() { bob.Get("/api/files/zip?ids="+id).Fails(404, "NOT_FOUND") }, nil},
+			{"zip of missing entries", func() { bob.Get("/api/files/zip?ids="+id).Fails(404, "NOT_FOUND") }, nil},
 			{"move", func() { alice.Post("/api/files/"+id+"/move", M{"targetPath": "/home/alice/new"}).OK(200) },
 				[]string{"alice move /home/alice/a.txt 0 200 1"}},
 			{"delete of others", func() { bob.Delete("/api/files/"+id).Fails(403, "FORBIDDEN") },
 				[]string{"bob delete /home/alice/new/a.txt 0 403 1"}},
 			{"delete", func() { alice.Delete("/api/files/" + id).OK(200) },
 				[]string{"alice delete /home/alice/new/a.txt 0 200 1"}},
-			{"delete of nothing", func() { alice.Delete("/api/files/"+id).Fails(404, "NOT_FOUND") }, nil},
+			{"deletion of a missing entry", func() { alice.Delete("/api/files/"+id).Fails(404, "NOT_FOUND") }, nil},
 			{"key", func() { alice.Patch("/api/keys/"+keyID, M{"name": "other"}).OK(200) },
 				[]string{"alice key /api/keys/" + keyID + " 0 200 1"}},
 			{"key of others", func() { bob.Delete("/api/keys/"+keyID).Fails(404, "NOT_FOUND") }, nil},
@@ -199,12 +198,12 @@ func TestAccessLogEntries(t *testing.T) {
 			{"administration that fails", func() {
 				admin.Put("/api/admin/rules/nothing", M{"priority": 5}).Fails(404, "NOT_FOUND")
 			}, nil},
-			{"administration that only asks", func() {
+			{"administration routes that only read", func() {
 				admin.Get("/api/admin/rules").OK(200)
 				admin.Post("/api/admin/rules/explain", M{"path": "/a", "permission": "read", "anonymous": true}).OK(200)
 			}, nil},
 			{"administration by others", func() { alice.Post("/api/admin/rules", M{}).Fails(403, "FORBIDDEN") }, nil},
-			{"what only looks", func() {
+			{"requests that only read", func() {
 				alice.Get("/api/files?path=/home/alice").OK(200)
 				alice.Get("/api/auth/me").OK(200)
 				visitor.Get("/").OK(200)
@@ -228,7 +227,7 @@ func TestAccessLogEntries(t *testing.T) {
 
 		l.Clock.Advance(time.Hour)
 		sums := map[string]logEntry{}
-		rows := accessLogs(t, l, admin, "")[:len(l.Apps)*2] // as old as the hour they are of; each replica has its own
+		rows := accessLogs(t, l, admin, "")[:len(l.Apps)*2] // as old as their hour; each replica has its own
 		for _, e := range rows {
 			sum := sums[e.Path]
 			sum.BytesTransferred += e.BytesTransferred
@@ -244,7 +243,7 @@ func TestAccessLogEntries(t *testing.T) {
 			t.Errorf("at the end of the hour: %v", rows)
 		}
 		if strings.Contains(dumpLog(t, l)+l.Log.String(), "canary") {
-			t.Error("a password that was tried is kept")
+			t.Error("a password from a failed attempt is stored")
 		}
 		if all := accessLogs(t, l, admin, ""); len(all) != known+len(rows) {
 			t.Errorf("%d entries, want %d and the sums", len(all), known)
@@ -340,7 +339,7 @@ func TestEveryLogActionIsAFilter(t *testing.T) {
 	}
 }
 
-// Requests count over all replicas; probes and the page at `/` do not.
+// Requests are counted over all replicas. Probes and the page at `/` are not counted.
 func TestRequestsAreCounted(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -363,7 +362,7 @@ func TestRequestsAreCounted(t *testing.T) {
 		if n := requests(); n != before {
 			t.Errorf("%d probes were counted", n-before)
 		}
-		for range 4 { // of each an even number for either replica
+		for range 4 { // an even number each, for both replicas
 			visitor.Get("/api/auth/me")
 			visitor.Get("/api/nothing")
 			visitor.Get("/public/nothing")
@@ -376,8 +375,8 @@ func TestRequestsAreCounted(t *testing.T) {
 	})
 }
 
-// Abuse case C113: a log that can't be written, and whose database hangs, fails and
-// holds up no request.
+// Abuse case C113: an access log that cannot be written, or whose database hangs, neither fails nor
+// delays a request.
 func TestRequestsWhileTheLogHangs(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -406,7 +405,7 @@ func TestRequestsWhileTheLogHangs(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := accessLogs(t, l, l.Admin(t), "&action=folder"); len(got) != 50 {
-			t.Errorf("%d were logged once it went on", len(got))
+			t.Errorf("%d requests were logged after the log resumed", len(got))
 		}
 		if err := d.Write(t.Context(), func(tx *db.Tx) error {
 			_, err := tx.Exec("DROP TABLE access_log")

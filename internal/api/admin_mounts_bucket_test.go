@@ -60,7 +60,7 @@ func TestProvidersShareABucketOfAServer(t *testing.T) {
 			}
 		}
 		wantJSON(t, "objects", len(bucket.Keys(t)), len(all))
-		for i, id := range all { // nobody takes the others' along
+		for i, id := range all { // no provider deletes the objects of another
 			wantStatus(t, "DELETE of a provider with objects", admin.Delete(providersPath+"/"+id), 409,
 				"OPERATION_FAILED")
 			admin.Delete("/api/files/" + entryIDOf(admin, fmt.Sprint("/s", (i+1)%len(all)), fmt.Sprint("from ", i))).
@@ -71,8 +71,8 @@ func TestProvidersShareABucketOfAServer(t *testing.T) {
 	}, apptest.ReachLoopback)
 }
 
-// Abuse case C22, in a bucket: of the deletion of a mount and an upload into it one happens, and
-// nothing is left over.
+// Abuse case C22, in a bucket: of a mount's deletion and an upload into it, exactly one succeeds,
+// and nothing is left over.
 func TestMountDeletionRacesUploadsToABucket(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -115,8 +115,8 @@ func TestMountDeletionRacesUploadsToABucket(t *testing.T) {
 	}, apptest.ReachLoopback)
 }
 
-// Abuse case C24, between a bucket and a disk: a session stays with the provider and the mount
-// that it began on.
+// Abuse case C24, between a bucket and a disk: an upload session keeps the provider and the mount
+// with which it began.
 func TestUploadSessionsKeepTheirProvider(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -142,7 +142,7 @@ func TestUploadSessionsKeepTheirProvider(t *testing.T) {
 		kept := newUploadSession(admin, "/m", "kept", 5)
 		etag = putRaw(admin, kept, "other").OK(200).Text("etag")
 		over := addMount(admin, disk, "/m", M{"priority": 1})
-		wantStatus(t, "what is hidden takes nothing", completeUpload(admin, kept, etag), 409, "OPERATION_FAILED")
+		wantStatus(t, "a hidden mount gets no uploads", completeUpload(admin, kept, etag), 409, "OPERATION_FAILED")
 		admin.Put(mountsPath+"/"+over, M{"priority": -1}).OK(200)
 		completeUpload(admin, kept, etag).OK(200)
 		wantJSON(t, "objects in the bucket", len(bucket.Keys(t)), 3)

@@ -8,8 +8,8 @@ import (
 	"larder/internal/site"
 )
 
-// A mount that changes is another one with the next request, on every replica; what is in it stays,
-// and sessions stay with what they began on.
+// A changed mount applies to the next request on every replica. Its contents stay, and upload
+// sessions keep the mount and provider with which they began.
 func TestMountChangesTakeEffectAtOnce(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -57,7 +57,7 @@ func TestMountChangesTakeEffectAtOnce(t *testing.T) {
 		over := addMount(admin, first, "/moved", M{"priority": 1})
 		getFromEachReplica("/moved/here/new", 404)
 		wantJSON(t, "hidden", listFolder(admin, "/moved").OK(200).Value("items"), []string{})
-		wantStatus(t, "what is hidden takes nothing", completeUpload(admin, kept, etag), 409, "OPERATION_FAILED")
+		wantStatus(t, "a hidden mount gets no uploads", completeUpload(admin, kept, etag), 409, "OPERATION_FAILED")
 		admin.Put(mountsPath+"/"+id, M{"priority": 2}).OK(200)
 		getFromEachReplica("/moved/here/new", 200)
 		completeUpload(admin, kept, etag).OK(200)
@@ -71,8 +71,8 @@ func TestMountChangesTakeEffectAtOnce(t *testing.T) {
 	})
 }
 
-// Abuse case C19: what lies in an outer mount under the path of an inner one does not exist for
-// anybody, whichever way they ask.
+// Abuse case C19: entries of an outer mount under the path of an inner mount do not exist for any
+// request.
 func TestInnerMounts(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -131,7 +131,7 @@ func TestInnerMounts(t *testing.T) {
 		wantStatus(t, "a visitor", visitor.Get("/pub/priv/new/folder/inner.txt"), 401, "UNAUTHORIZED")
 		wantBody(t, visitor.Get("/pub/beside.txt").OK(200), "beside")
 
-		// a folder above a mount stays where it is, with everything in it
+		// a folder above a mount cannot be changed, with everything in it
 		for what, reply := range map[string]*apptest.Reply{
 			"renaming": admin.Put("/api/files/"+pub, M{"name": "x"}), "deleting": admin.Delete("/api/files/" + pub),
 			"moving": admin.Post("/api/files/"+pub+"/move", M{"targetPath": "/uploads"}),
@@ -144,7 +144,7 @@ func TestInnerMounts(t *testing.T) {
 			"ALREADY_EXISTS")
 		wantStatus(t, "a file of its name", admin.Put("/api/files/"+beside, M{"name": "priv"}), 409, "ALREADY_EXISTS")
 
-		// when the inner mount goes, the outer's things are back as they were
+		// when the inner mount is deleted, the outer entries are back unchanged
 		wantStatus(t, "a mount with files", admin.Delete(mountsPath+"/"+id), 409, "OPERATION_FAILED")
 		admin.Put(mountsPath+"/"+id, M{"mountPath": "/elsewhere"}).OK(200)
 		wantBody(t, admin.Get("/pub/priv/outer.txt").OK(200), "outer")
@@ -154,7 +154,7 @@ func TestInnerMounts(t *testing.T) {
 	})
 }
 
-// Moving between mounts of one provider touches no object.
+// A move between mounts of one provider changes no object.
 func TestMovesBetweenMountsOfOneProvider(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -202,7 +202,7 @@ func TestMountDeletion(t *testing.T) {
 		wantJSON(t, "rows", queryCount(t, l, "SELECT COUNT(*) FROM entries"), rows-3)
 		wantUsed(t, admin, 0, 0)
 
-		// its rules go with it: none of them may count for another mount
+		// its rules are deleted with it and cannot apply to another mount
 		wantJSON(t, "rules of the mount", queryCount(t, l, "SELECT COUNT(*) FROM rules WHERE id IN ($1, $2)", rule,
 			allow), 0)
 		wantJSON(t, "other rules", queryCount(t, l, "SELECT COUNT(*) FROM rules WHERE id = $1", others), 1)
@@ -214,7 +214,7 @@ func TestMountDeletion(t *testing.T) {
 		wantStatus(t, "a rule for it", admin.Post("/api/admin/rules", newRule(M{"mountId": id})), 400,
 			"VALIDATION_ERROR")
 
-		// the mount at / goes under the same rule
+		// the mount at / follows the same rule
 		root := admin.Get(mountsPath).OK(200).Text("mounts.0.id")
 		kept := admin.Upload("/uploads", "f", []byte("x"))
 		wantStatus(t, "/ with a file", admin.Delete(mountsPath+"/"+root), 409, "OPERATION_FAILED")
@@ -231,7 +231,7 @@ func TestMountDeletion(t *testing.T) {
 				Value("user.defaultPath"), "/")
 		l.SignIn(t, "bob", "a good password").Get("/api/auth/me").OK(200)
 
-		// and homes are made where they are mounted, beside mounts of their names
+		// homes are created in the mount at /home, without conflict with mounts of their names
 		addMount(admin, local, "/home")
 		addMount(admin, local, "/home/carl")
 		wantJSON(t, "a home beside a mount", admin.Post("/api/admin/users",
@@ -243,8 +243,8 @@ func TestMountDeletion(t *testing.T) {
 	})
 }
 
-// Abuse case C22: of the deletion of a mount and an upload into it one happens, and
-// nothing is left over.
+// Abuse case C22: of a mount's deletion and an upload into it, exactly one succeeds, and nothing is
+// left over.
 func TestMountDeletionRacesUploads(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -299,8 +299,8 @@ func TestMountDeletionRacesUploads(t *testing.T) {
 	})
 }
 
-// Over HTTP: a mount is a folder of its parent, and so are the folders above it, which belong to no
-// mount and lead nowhere by their id.
+// Over HTTP, a mount is a folder of its parent. So are the virtual folders above it, which belong
+// to no mount and cannot be opened by id.
 func TestMountsInListings(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {

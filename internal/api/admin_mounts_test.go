@@ -58,7 +58,7 @@ func TestMounts(t *testing.T) {
 			wantJSON(t, field, full.Value("mount."+field), want)
 		}
 
-		// its root: an empty folder of the administrator's that costs nobody anything
+		// its root is an empty folder of the administrator's that is charged to nobody
 		root := listFolder(admin, "/a/b").OK(200)
 		for field, want := range (M{"items": []string{}, "folder.ownerId": me.Value("user.id"), "folder.type": "folder",
 			"folder.name": "b", "folder.path": "/a", "mount.id": id, "mount.name": "Ä / b", "mount.sortBy": "time",
@@ -74,7 +74,7 @@ func TestMounts(t *testing.T) {
 			wantStatus(t, "changing a root", what, 409, "OPERATION_FAILED")
 		}
 
-		// one path twice, in order of priority; the older hides the newer one
+		// one path twice, in order of priority; of equal priorities the older mount wins
 		addMount(admin, local, "/a/b", M{"priority": 7, "name": "high"})
 		l.Clock.Advance(time.Second)
 		addMount(admin, local, "/a/b", M{"priority": 5, "name": "late"})
@@ -102,8 +102,8 @@ func TestMounts(t *testing.T) {
 			"/c")
 		wantJSON(t, "data of DELETE", parseObject(t, admin.Delete(mountsPath+"/"+id).OK(200).Body)["data"], nil)
 		for _, none := range []string{id, unknownID, "x", "%27"} {
-			wantStatus(t, "DELETE of none", admin.Delete(mountsPath+"/"+none), 404, "NOT_FOUND")
-			wantStatus(t, "PUT of none", admin.Put(mountsPath+"/"+none, M{"name": "x"}), 404, "NOT_FOUND")
+			wantStatus(t, "DELETE of an unknown id", admin.Delete(mountsPath+"/"+none), 404, "NOT_FOUND")
+			wantStatus(t, "PUT of an unknown id", admin.Put(mountsPath+"/"+none, M{"name": "x"}), 404, "NOT_FOUND")
 		}
 	})
 }
@@ -201,12 +201,12 @@ func TestMountsRefuse(t *testing.T) {
 				rows := tablesDigest(t, l)
 				wantStatus(t, "PUT "+row.name, admin.Put(mountsPath+"/"+id, M{field: value}), 400, "VALIDATION_ERROR")
 				if tablesDigest(t, l) != rows {
-					t.Errorf("PUT %s changed something", row.name)
+					t.Errorf("PUT %s changed a row", row.name)
 				}
 			}
 		}
 	}
-	// what is in a mount has to fit at its new path
+	// the contents of a mount must fit at its new path
 	mkdir(admin, "/put", "one")
 	mkdir(admin, "/put/one", "two")
 	wantStatus(t, "PUT 63 levels above two", admin.Put(mountsPath+"/"+id, M{"mountPath": "/q" + deep(62)}), 400,

@@ -10,7 +10,7 @@ import (
 	"larder/internal/db"
 )
 
-// sealedCredentials reads the two columns of a provider's credentials.
+// sealedCredentials reads the two credential columns of a provider.
 func sealedCredentials(t *testing.T, l *apptest.Larder, id string) (accessKeyID, secretKey string) {
 	t.Helper()
 	var q db.Querier = l.Apps[0].DB.Read(t.Context())
@@ -21,8 +21,8 @@ func sealedCredentials(t *testing.T, l *apptest.Larder, id string) (accessKeyID,
 	return accessKeyID, secretKey
 }
 
-// A provider in a bucket shows the end of its access key, never its secret, and keeps what an
-// update leaves out (abuse case C115).
+// A bucket's provider returns the end of its access key and never its secret. It keeps the
+// credentials that an update omits (abuse case C115).
 func TestProviderCredentials(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -81,8 +81,8 @@ func TestProviderCredentials(t *testing.T) {
 	}, apptest.ReachLoopback)
 }
 
-// New credentials count from the next request on, on every replica; a wrong one is 5xx,
-// never a missing file.
+// New credentials apply to the next request on every replica. Wrong credentials cause a 5xx, never
+// a missing file.
 func TestNewCredentialsTakeEffectAtOnce(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -97,15 +97,15 @@ func TestNewCredentialsTakeEffectAtOnce(t *testing.T) {
 			admin.Put(providersPath+"/"+id, M{"secretAccessKey": fmt.Sprint("wrong", round)}).OK(200)
 			for range len(l.Apps) {
 				wantStatus(t, "with a wrong secret", admin.Get("/bucket/f"), 500, "INTERNAL_ERROR")
-				wantStrings(t, "listed all the same", listNames(admin, "/bucket"), "f")
+				wantStrings(t, "listed nevertheless", listNames(admin, "/bucket"), "f")
 			}
 			admin.Put(providersPath+"/"+id, M{"secretAccessKey": bucket.SecretKey}).OK(200)
 		}
 	}, apptest.ReachLoopback)
 }
 
-// Abuse case C116: what was sealed for one provider does not open in the row of another. That one
-// is unavailable, says nothing, and can be given new credentials; the others go on.
+// Abuse case C116: sealed credentials of one provider do not open in the row of another. That
+// provider is unavailable, reveals nothing, and accepts new credentials; the others continue.
 func TestCredentialsAreBoundToTheirProvider(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -159,7 +159,7 @@ func TestCredentialsAreBoundToTheirProvider(t *testing.T) {
 	}, apptest.ReachLoopback)
 }
 
-// Of updates at the same moment each changes what it names and nothing else.
+// Concurrent updates of a provider each change only the fields that they name.
 func TestConcurrentProviderUpdates(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -196,14 +196,14 @@ func TestConcurrentProviderUpdates(t *testing.T) {
 		}
 		for _, reply := range replies {
 			if reply.Status != 200 {
-				wantStatus(t, "a change that came too late", reply, 409, "OPERATION_FAILED")
+				wantStatus(t, "a change after the commit", reply, 409, "OPERATION_FAILED")
 			}
 		}
 	}, apptest.ReachLoopback)
 }
 
-// A provider changes its kind, and goes, while nothing lies in it; its server may be called
-// otherwise at any time.
+// A provider can change its type or be deleted only while it has no objects. Its endpoint's name
+// can change at any time.
 func TestProvidersInBucketsWithObjects(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -262,8 +262,8 @@ func TestProvidersInBucketsWithObjects(t *testing.T) {
 	}, apptest.ReachLoopback)
 }
 
-// Without leave, no endpoint of the machine's own network is taken
-// (specification: Storage provider).
+// Without the permission for private endpoints, no endpoint in the machine's own network is
+// accepted (specification: Storage provider).
 func TestPrivateEndpointsAreRefused(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite")

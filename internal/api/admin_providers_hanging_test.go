@@ -12,11 +12,11 @@ import (
 	"larder/internal/blob/s3/s3test"
 )
 
-// countingStore is a store whose requests are counted, and that can be made to hang.
+// countingStore is a store that counts its requests and can be made to hang.
 type countingStore struct {
-	writes, reads atomic.Int64 // the reads of objects: a sweep lists as well, whenever its time comes
+	writes, reads atomic.Int64 // reads of objects only, because sweeps list the bucket as well
 	mu            sync.Mutex
-	hanging       chan struct{} // nil while it answers
+	hanging       chan struct{} // nil while the store answers
 }
 
 func (s *countingStore) setHanging(yes bool) {
@@ -51,8 +51,9 @@ func (s *countingStore) intercept(_ http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// A bucket that hangs holds up neither the list of providers nor the readiness probe, which writes
-// to none and is degraded by one that is down, and heals by itself (abuse cases C122, C126).
+// A hanging bucket delays neither the list of providers nor the readiness probe. The probe writes
+// to no bucket; a store that is down makes it degraded, and it recovers by itself (abuse cases
+// C122, C126).
 func TestStoresThatHang(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -61,7 +62,7 @@ func TestStoresThatHang(t *testing.T) {
 		bucket := s3test.New(t)
 		address := newInterceptingProxy(t, bucket, store.intercept, nil)
 		t.Cleanup(func() { store.setHanging(false) })
-		l.Clock.Advance(time.Second) // the seeded provider is the oldest
+		l.Clock.Advance(time.Second) // makes the seeded provider the oldest
 		const many = 3
 		for i := range many {
 			admin.Post(providersPath, M{"name": fmt.Sprint("p", i), "type": "store_b", "endpoint": address,
@@ -87,7 +88,7 @@ func TestStoresThatHang(t *testing.T) {
 		l.Clock.Advance(time.Millisecond)
 		probe("/ready")
 		if store.reads.Load() == asked {
-			t.Error("not asked again after 10 seconds")
+			t.Error("not retried after 10 seconds")
 		}
 
 		store.setHanging(true)
@@ -120,10 +121,10 @@ func TestStoresThatHang(t *testing.T) {
 			admin.Get(providersPath).OK(200).Text("providers.1.id"), M{"name": "P"}), 200, "")
 
 		store.setHanging(false)
-		for range len(l.Apps) { // each looks for itself
+		for range len(l.Apps) { // each replica checks on its own
 			for until := time.Now().Add(20 * time.Second); probe("/ready")["status"] != "ok"; {
 				if time.Now().After(until) {
-					t.Fatal("does not heal")
+					t.Fatal("the probe does not recover")
 				}
 			}
 		}

@@ -12,13 +12,13 @@ import (
 	"larder/internal/db"
 )
 
-// putWithKey uploads in one request, below a key's root, and returns the id.
+// putWithKey uploads a file in one request, below a key's root, and returns the id.
 func putWithKey(key *apptest.Client, name, body string) string {
 	return key.Post("/api/upload", body, "X-File-Name", name).OK(200).Text("fileId")
 }
 
-// A bucket, and a prefix, change only while nothing lies in the store or is on its way there; all
-// else changes at any time.
+// A provider's bucket and prefix can change only while the store has no objects and no uploads
+// under way. Its other fields can change at any time.
 func TestProvidersWithObjects(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -67,7 +67,7 @@ func TestProvidersWithObjects(t *testing.T) {
 		moves("kept parts", 409)
 		execAndRaiseVersion(t, l, "UPDATE upload_sessions SET kept_until = NULL WHERE id = $1", session)
 
-		// Keys that uploads have noted beforehand are nothing that lies there.
+		// Keys that uploads have recorded in advance do not count as objects.
 		wantJSON(t, "bucket", admin.Put(path, M{"bucket": "two", "pathPrefix": "q/r"}).OK(200).Value("provider.bucket"),
 			"two")
 		for i := range 2 * len(l.Apps) {
@@ -88,8 +88,8 @@ func TestProvidersWithObjects(t *testing.T) {
 			t.Errorf("%d objects in the new bucket, %d in the old one", n, none)
 		}
 
-		// A provider that is empty goes, whatever was noted; with files left in it, it stays
-		// even without a mount.
+		// An empty provider can be deleted even with recorded keys. With files left in it, it
+		// cannot, even without a mount.
 		wantStatus(t, "DELETE with a mount", admin.Delete(path), 409, "OPERATION_FAILED")
 		other := addProvider(admin, "three")
 		admin.Put(mountsPath+"/"+mount, M{"providerId": other}).OK(200)
@@ -105,7 +105,7 @@ func TestProvidersWithObjects(t *testing.T) {
 	})
 }
 
-// entryIDOf finds the entry of that name in a folder.
+// entryIDOf returns the id of the entry of that name in a folder.
 func entryIDOf(c *apptest.Client, dir, name string) string {
 	list := listFolder(c, dir, "limit", "1000").OK(200)
 	for i, have := range list.Names("items") {
@@ -116,7 +116,7 @@ func entryIDOf(c *apptest.Client, dir, name string) string {
 	return ""
 }
 
-// An upload that is acknowledged while its provider gets another bucket, or goes, can be read.
+// An upload that is acknowledged while its provider changes its bucket, or is deleted, can be read.
 func TestProviderChangesAgainstUploads(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -144,7 +144,7 @@ func TestProviderChangesAgainstUploads(t *testing.T) {
 			admin.Delete("/api/files/" + replies[0].Text("fileId")).OK(200)
 			collectGarbage(l, admin)
 		}
-		for round := range 15 { // of a mount and the deletion of its provider one happens
+		for round := range 15 { // of a mount's creation and its provider's deletion, one succeeds
 			other := addProvider(admin, "gone")
 			replies := runConcurrently(t, admin, 2, func(c *apptest.Client, i int) *apptest.Reply {
 				if i == 0 {
@@ -203,8 +203,8 @@ func TestProvidersShareABucket(t *testing.T) {
 	})
 }
 
-// A provider whose directory is missing fails by itself and is told by the readiness probe; the
-// others work, and nothing is written beneath.
+// A provider whose directory is missing fails alone, and the readiness probe reports it. The others
+// work, and nothing is written to the missing path.
 func TestMissingStoreDirectory(t *testing.T) { // abuse case C126
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -238,7 +238,7 @@ func TestMissingStoreDirectory(t *testing.T) { // abuse case C126
 		}
 		l.Sweep()
 		if entries, err := os.ReadDir(here); err != nil || len(entries) != 0 {
-			t.Errorf("written beneath: %v, %v", entries, err)
+			t.Errorf("written to the missing directory: %v, %v", entries, err)
 		}
 		if err := errors.Join(os.Remove(here), os.Rename(away, here)); err != nil {
 			t.Fatal(err)
@@ -252,7 +252,7 @@ func TestMissingStoreDirectory(t *testing.T) { // abuse case C126
 	})
 }
 
-// queryCount asks the database for one number.
+// queryCount reads one number from the database.
 func queryCount(t *testing.T, l *apptest.Larder, query string, args ...any) (n int) {
 	t.Helper()
 	var q db.Querier = l.Apps[0].DB.Read(t.Context())

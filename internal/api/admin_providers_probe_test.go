@@ -20,11 +20,11 @@ import (
 	"larder/internal/blob/s3/s3test"
 )
 
-// probeSteps are the names of the checks, in order; store_a has the first five.
+// probeSteps are the names of the checks in order; store_a has the first five.
 var probeSteps = []string{"write", "read", "range", "delete", "multipart", "copy", "presign", "cors", "clock"}
 
-// testProvider tests a provider and returns the answer, whose shape it holds against the interface,
-// with the checks that are not ok.
+// testProvider tests a provider and checks the shape of the answer. It returns the answer and the
+// failed checks.
 func testProvider(t *testing.T, admin *apptest.Client, id string, steps int) (reply *apptest.Reply, failed string) {
 	t.Helper()
 	reply = admin.Post(providersPath+"/"+id+"/test", nil).OK(200)
@@ -34,7 +34,7 @@ func testProvider(t *testing.T, admin *apptest.Client, id string, steps int) (re
 		check := fmt.Sprintf("checks.%d", i)
 		wantFields(t, check, reply.Value(check), "name", "ok", "message")
 		if reply.Text(check+".message") == "" {
-			t.Errorf("%s says nothing", name)
+			t.Errorf("%s has no text", name)
 		}
 		if reply.Value(check+".ok") != true {
 			failed += name + " "
@@ -54,7 +54,8 @@ func setCORS(t *testing.T, bucket s3test.Bucket, rule types.CORSRule) {
 	}
 }
 
-// checkBucketEmpty fails the test when anything lies in the bucket, uploads in parts included.
+// checkBucketEmpty fails the test when the bucket contains an object or an unfinished multipart
+// upload.
 func checkBucketEmpty(t *testing.T, bucket s3test.Bucket) {
 	t.Helper()
 	list, err := bucket.SDK(t).ListObjectsV2(context.Background(), &sdk.ListObjectsV2Input{Bucket: &bucket.Name})
@@ -68,7 +69,7 @@ func checkBucketEmpty(t *testing.T, bucket s3test.Bucket) {
 	}
 }
 
-// The test of a provider tells what works, and leaves nothing behind.
+// The test of a provider reports which operations work and leaves nothing in the store.
 func TestProviderTest(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -116,8 +117,8 @@ func TestProviderTest(t *testing.T) {
 	}, apptest.ReachLoopback)
 }
 
-// newInterceptingProxy stands before the S3 server: what before does not answer itself is passed
-// on, and after may alter the answer. It returns its address.
+// newInterceptingProxy starts a proxy in front of the S3 server and returns its address. before may
+// answer a request itself, and after may change an answer.
 func newInterceptingProxy(t *testing.T, bucket s3test.Bucket, before func(w http.ResponseWriter, r *http.Request) bool,
 	after func(*http.Response) error) string {
 	t.Helper()
@@ -128,7 +129,7 @@ func newInterceptingProxy(t *testing.T, bucket s3test.Bucket, before func(w http
 	proxy := &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(server)
-			r.Out.Host = r.In.Host // which is signed
+			r.Out.Host = r.In.Host // the host is signed
 		},
 		ModifyResponse: after,
 		ErrorLog:       log.New(io.Discard, "", 0),
@@ -142,7 +143,7 @@ func newInterceptingProxy(t *testing.T, bucket s3test.Bucket, before func(w http
 	return listener.URL
 }
 
-// writeDenied answers as a store whose policy does not allow something.
+// writeDenied answers like a store whose policy denies an operation.
 func writeDenied(w http.ResponseWriter) bool {
 	w.Header().Set("Content-Type", "application/xml")
 	w.WriteHeader(http.StatusForbidden)
@@ -150,7 +151,8 @@ func writeDenied(w http.ResponseWriter) bool {
 	return true
 }
 
-// A test that fails midway leaves nothing behind either, and the rest of it goes on where it can.
+// A test that fails midway leaves nothing in the store either, and its other checks run where they
+// can.
 func TestProviderTestThatFailsMidway(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite", apptest.ReachLoopback)
@@ -195,7 +197,7 @@ func TestProviderTestThatFailsMidway(t *testing.T) {
 			id := admin.Post(providersPath, M{"name": "front", "type": "store_b", "endpoint": address,
 				"bucket":      bucket.Name,
 				"accessKeyId": bucket.AccessKey, "secretAccessKey": bucket.SecretKey}).OK(201).Text("provider.id")
-			l.Clock.SetToNow() // the store's goes on
+			l.Clock.SetToNow() // the store's clock continues
 			reply, failed := testProvider(t, admin, id, 9)
 			wantJSON(t, "failed", failed, row.failed)
 			wantJSON(t, "connected", reply.Value("connected"), row.connected)
@@ -204,12 +206,13 @@ func TestProviderTestThatFailsMidway(t *testing.T) {
 	}
 }
 
-// What clients do by themselves goes by the upload domain, and is looked at as a browser would.
+// Checks of requests that clients send themselves use the upload domain and are judged like a
+// browser would.
 func TestProviderTestOfClientRequests(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite", apptest.ReachLoopback)
 	for name, row := range map[string]struct {
-		header, value string // of the answers, "" for taken away
+		header, value string // header of the answers, "" to remove it
 		failed        string
 		message       string // of the check that failed
 	}{
@@ -250,7 +253,7 @@ func TestProviderTestOfClientRequests(t *testing.T) {
 			id := admin.Post(providersPath, M{"name": "front", "type": "store_b", "endpoint": bucket.Endpoint,
 				"uploadDomain": address, "bucket": bucket.Name,
 				"accessKeyId": bucket.AccessKey, "secretAccessKey": bucket.SecretKey}).OK(201).Text("provider.id")
-			l.Clock.SetToNow() // the store's goes on
+			l.Clock.SetToNow() // the store's clock continues
 			reply, failed := testProvider(t, admin, id, 9)
 			wantJSON(t, "failed", failed, row.failed)
 			wantJSON(t, "connected", reply.Value("connected"), true)
@@ -263,7 +266,7 @@ func TestProviderTestOfClientRequests(t *testing.T) {
 			checkBucketEmpty(t, bucket)
 		})
 	}
-	t.Run("its clock 6 minutes off", func(t *testing.T) {
+	t.Run("clock 6 minutes off", func(t *testing.T) {
 		t.Parallel()
 		l := apptest.Start(t, "sqlite", apptest.ReachLoopback)
 		id, bucket := l.S3Provider(t)
@@ -280,7 +283,7 @@ func TestProviderTestOfClientRequests(t *testing.T) {
 			t.Error(message)
 		}
 	})
-	t.Run("a domain where nothing is", func(t *testing.T) {
+	t.Run("a domain without a server", func(t *testing.T) {
 		t.Parallel()
 		admin := l.Admin(t)
 		id, bucket := l.S3Provider(t, M{"uploadDomain": "http://127.0.0.1:1"})
@@ -290,7 +293,7 @@ func TestProviderTestOfClientRequests(t *testing.T) {
 		wantJSON(t, "failed", failed, "presign cors")
 		wantJSON(t, "message", reply.Value("message"),
 			"The store works. Not everything that clients do by themselves does: the checks tell.")
-		// as long as where something is that does not answer: abuse case C65
+		// as long as for an address that does not answer: abuse case C65
 		if took := time.Since(began); took < 5*time.Second {
 			t.Errorf("took %v", took)
 		}
@@ -298,8 +301,8 @@ func TestProviderTestOfClientRequests(t *testing.T) {
 	})
 }
 
-// The test is of the saved record, and tells neither credentials nor addresses
-// (abuse cases C65, C115).
+// The test uses the saved record and reveals neither credentials nor addresses (abuse cases C65,
+// C115).
 func TestProviderTestTellsNoSecrets(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite", apptest.ReachLoopback)

@@ -34,7 +34,7 @@ func newProvider(more M) M {
 	return body
 }
 
-// addProvider makes a provider for the built-in store and returns its id.
+// addProvider makes a provider in the built-in store and returns its id.
 func addProvider(admin *apptest.Client, bucket string, more ...M) string {
 	body := newProvider(M{"name": bucket, "bucket": bucket})
 	for _, m := range more {
@@ -56,7 +56,7 @@ func addMount(admin *apptest.Client, provider, path string, more ...M) string {
 	return admin.Post(mountsPath, body).OK(201).Text("mount.id")
 }
 
-// bucketObjects lists the objects in a bucket of the built-in store, by their path below it.
+// bucketObjects lists the objects in a bucket of the built-in store by their paths below it.
 func bucketObjects(t *testing.T, l *apptest.Larder, bucket string) []string {
 	t.Helper()
 	root := filepath.Join(l.Apps[0].Config.ObjectDir, bucket)
@@ -75,7 +75,7 @@ func bucketObjects(t *testing.T, l *apptest.Larder, bucket string) []string {
 	return found
 }
 
-// collectGarbage lets all grace pass and takes away what is garbage; c keeps a fresh CSRF token.
+// collectGarbage lets the grace period pass and collects garbage. It gives c a new CSRF token.
 func collectGarbage(l *apptest.Larder, c *apptest.Client) {
 	l.Clock.Advance(61 * time.Minute)
 	l.Sweep()
@@ -161,8 +161,8 @@ func TestStorageProviders(t *testing.T) {
 		admin.Delete(mountsPath + "/" + mount).OK(200)
 		wantJSON(t, "data of DELETE", parseObject(t, admin.Delete(providersPath+"/"+id).OK(200).Body)["data"], nil)
 		for _, none := range []string{id, unknownID, "x", "%27", "local"} {
-			wantStatus(t, "DELETE of none", admin.Delete(providersPath+"/"+none), 404, "NOT_FOUND")
-			wantStatus(t, "PUT of none", admin.Put(providersPath+"/"+none, M{"name": "x"}), 404, "NOT_FOUND")
+			wantStatus(t, "DELETE of an unknown id", admin.Delete(providersPath+"/"+none), 404, "NOT_FOUND")
+			wantStatus(t, "PUT of an unknown id", admin.Put(providersPath+"/"+none, M{"name": "x"}), 404, "NOT_FOUND")
 		}
 		if _, err := os.Stat(filepath.Join(l.Apps[0].Config.ObjectDir, "archive", ".larder-store")); err != nil {
 			t.Errorf("the directory goes with the provider: %v", err)
@@ -177,7 +177,7 @@ func TestStorageProviders(t *testing.T) {
 			admin.Get(mountsPath).OK(200)
 		}
 		if tablesDigest(t, l) != before {
-			t.Error("GET changed something")
+			t.Error("GET changed a row")
 		}
 	})
 }
@@ -289,7 +289,7 @@ func TestStorageProvidersRefuse(t *testing.T) {
 		reply := admin.Put(providersPath+"/"+id, body)
 		wantStatus(t, "PUT "+name, reply, 400, "VALIDATION_ERROR")
 		if tablesDigest(t, l) != before || strings.Contains(string(reply.Body), "geheim") { // abuse case C115
-			t.Errorf("PUT %s changed something or shows a secret: %s", name, reply.Body)
+			t.Errorf("PUT %s changed a row or reveals a secret: %s", name, reply.Body)
 		}
 	}
 	for _, body := range []string{"[]", "null", `"x"`, "{", `{"name":"x"`, ""} {
@@ -298,8 +298,8 @@ func TestStorageProvidersRefuse(t *testing.T) {
 	}
 }
 
-// A directory that holds anything but this database's store of that bucket is refused, and
-// left as it is.
+// A directory that contains anything except this database's store of that bucket is refused and
+// left unchanged.
 func TestForeignBucketDirectoryIsRefused(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -327,7 +327,7 @@ func TestForeignBucketDirectoryIsRefused(t *testing.T) {
 		}
 		addProvider(admin, "empty")
 
-		// What breaks off between directory and row is repeated, on either replica.
+		// A creation that stopped between directory and row can be repeated, on either replica.
 		id := addProvider(admin, "again")
 		marker, err := os.ReadFile(at("again", ".larder-store"))
 		must(err)
@@ -338,14 +338,14 @@ func TestForeignBucketDirectoryIsRefused(t *testing.T) {
 			t.Errorf("another marker: %s, was %s", now, marker)
 		}
 
-		// Another bucket has another marker: a directory that was swapped for
-		// another one is noticed.
+		// Each bucket has its own marker, so a directory that was exchanged for another is
+		// detected.
 		other, err := os.ReadFile(at("empty", ".larder-store"))
 		if must(err); string(other) == string(marker) {
 			t.Error("two buckets have one marker")
 		}
 
-		// All at once: one store, one marker.
+		// Concurrent creations make one store with one marker.
 		count := countStatuses(t, runConcurrently(t, admin, 8, func(c *apptest.Client, _ int) *apptest.Reply {
 			return c.Post(providersPath, newProvider(M{"bucket": "race"}))
 		}))
@@ -359,7 +359,7 @@ func TestForeignBucketDirectoryIsRefused(t *testing.T) {
 	})
 }
 
-// filesBelow is everything below a directory.
+// filesBelow lists everything below a directory.
 func filesBelow(t *testing.T, dir string) []string {
 	t.Helper()
 	var all []string

@@ -30,7 +30,7 @@ func TestRules(t *testing.T) {
 		me := alice.Get("/api/auth/me").OK(200).Text("user.id")
 		key := alice.Post("/api/keys/", newKey(nil)).OK(201).Text("key.id")
 
-		// what a first start makes
+		// the rules that a first start makes
 		seeded := admin.Get("/api/admin/rules").OK(200)
 		wantFields(t, "data", parseObject(t, seeded.Body)["data"], "rules", "pagination")
 		wantJSON(t, "pagination", seeded.Value("pagination"), M{"limit": 20, "page": 1, "pages": 1, "total": 3})
@@ -75,7 +75,7 @@ func TestRules(t *testing.T) {
 		}
 		wantJSON(t, "apiKeyId", admin.Post("/api/admin/rules",
 			M{"pathPattern": "/c", "effect": "allow", "apiKeyId": key}).OK(201).Value("rule.apiKeyId"), key)
-		wantJSON(t, "empty subjects count as none",
+		wantJSON(t, "empty subjects are ignored",
 			admin.Post("/api/admin/rules", newRule(M{"userId": "", "apiKeyId": nil, "mountId": ""})).OK(201).
 				Value("rule.userId"), nil)
 
@@ -117,8 +117,8 @@ func TestRules(t *testing.T) {
 			"VALIDATION_ERROR")
 		wantStatus(t, "PUT of nothing", admin.Put("/api/admin/rules/"+id, M{}), 200, "")
 		for _, none := range []string{"00000000-0000-4000-8000-000000000000", "x", "%27"} {
-			wantStatus(t, "PUT of none", admin.Put("/api/admin/rules/"+none, M{"priority": 1}), 404, "NOT_FOUND")
-			wantStatus(t, "DELETE of none", admin.Delete("/api/admin/rules/"+none), 404, "NOT_FOUND")
+			wantStatus(t, "PUT of an unknown id", admin.Put("/api/admin/rules/"+none, M{"priority": 1}), 404, "NOT_FOUND")
+			wantStatus(t, "DELETE of an unknown id", admin.Delete("/api/admin/rules/"+none), 404, "NOT_FOUND")
 		}
 		wantJSON(t, "data of DELETE", parseObject(t, admin.Delete("/api/admin/rules/"+id).OK(200).Body)["data"], nil)
 		wantStatus(t, "DELETE again", admin.Delete("/api/admin/rules/"+id), 404, "NOT_FOUND")
@@ -143,9 +143,9 @@ func TestRulesRefuse(t *testing.T) {
 		{"three subjects", M{"userId": me, "apiKeyId": "pk_aaaaaaaaaaaaaaaaaaaaaaaa"}, 400},
 		{"role unknown", M{"role": "root"}, 400},
 		{"role a number", M{"role": 1}, 400},
-		{"userId of nobody", M{"role": nil, "userId": unknown}, 400},
-		{"apiKeyId of nothing", M{"role": nil, "apiKeyId": "pk_aaaaaaaaaaaaaaaaaaaaaaaa"}, 400},
-		{"mountId of nothing", M{"mountId": unknown}, 400},
+		{"unknown userId", M{"role": nil, "userId": unknown}, 400},
+		{"unknown apiKeyId", M{"role": nil, "apiKeyId": "pk_aaaaaaaaaaaaaaaaaaaaaaaa"}, 400},
+		{"unknown mountId", M{"mountId": unknown}, 400},
 		{"no pattern", M{"pathPattern": nil}, 400},
 		{"an empty pattern", M{"pathPattern": ""}, 400},
 		{"no leading slash", M{"pathPattern": "public/**"}, 400},
@@ -187,7 +187,7 @@ func TestRulesRefuse(t *testing.T) {
 	wantJSON(t, "nothing stayed", admin.Get("/api/admin/rules?limit=100").OK(200).Value("pagination.total").(fmt.Stringer).String(), "11")
 }
 
-// A rule holds with the next request, on every replica.
+// A rule applies to the next request, on every replica.
 func TestRulesTakeEffectAtOnce(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -203,7 +203,7 @@ func TestRulesTakeEffectAtOnce(t *testing.T) {
 		id := admin.Post("/api/admin/rules", M{"pathPattern": "/shared/**", "effect": "allow", "role": "user",
 			"permissions": []string{"read"}}).OK(201).Text("rule.id")
 		getFromEachReplica("with the rule", 200)
-		wantStatus(t, "what it does not name", alice.Post("/api/files/folder", M{"path": "/shared", "name": "x"}), 403,
+		wantStatus(t, "fields that it does not name", alice.Post("/api/files/folder", M{"path": "/shared", "name": "x"}), 403,
 			"FORBIDDEN")
 		admin.Put("/api/admin/rules/"+id, M{"effect": "deny"}).OK(200)
 		getFromEachReplica("turned into a deny", 403)
@@ -247,11 +247,11 @@ func TestExplainRules(t *testing.T) {
 			{"an administrator", M{"path": "/anything/at/all", "permission": "delete", "userId": root}, true, false,
 				"administrator"},
 			{"a role", M{"path": "/x", "permission": "write", "role": "admin"}, true, false, "administrator"},
-			{"what another made in the home", M{"path": "/home/alice/gift/x", "permission": "write", "userId": me},
+			{"another user's entry in the home", M{"path": "/home/alice/gift/x", "permission": "write", "userId": me},
 				true, false, "home"},
 			{"the home itself", M{"path": "/home/alice", "permission": "read", "userId": me}, true, false, "owner"},
 			{"an owner", M{"path": "/uploads/own.txt", "permission": "delete", "userId": me}, true, false, "owner"},
-			{"nobody's concern", M{"path": "/office", "permission": "write", "userId": me}, false, false, "default"},
+			{"without a subject", M{"path": "/office", "permission": "write", "userId": me}, false, false, "default"},
 			{"another's home", M{"path": "/home/alice", "permission": "read", "role": "user"}, false, false, "default"},
 			{"a rule", M{"path": "/office/a", "permission": "read", "userId": me, "ip": "10.1.2.3"}, true, false,
 				office},
@@ -322,8 +322,8 @@ func TestExplainRules(t *testing.T) {
 	})
 }
 
-// Of two administrators who change different fields of a rule at once, neither undoes
-// what the other did.
+// Two administrators who change different fields of a rule concurrently do not undo each other's
+// change.
 func TestConcurrentRuleChanges(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {

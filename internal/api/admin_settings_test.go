@@ -18,7 +18,7 @@ import (
 	"larder/internal/config"
 )
 
-// defaults are the settings of a service that nobody has set up, with the defaults of
+// defaultSettings returns the settings of a new service, with the defaults of
 // LARDER_ALLOW_REGISTRATION and the like (docs/operate.md).
 func defaultSettings() M {
 	return M{
@@ -75,7 +75,7 @@ func TestSettings(t *testing.T) {
 				want[name] = value
 			}
 			see(fmt.Sprint(change), reply)
-			see("then", admin.Get(settingsPath)) // of the other replica
+			see("then", admin.Get(settingsPath)) // from the other replica
 		}
 	})
 }
@@ -122,7 +122,7 @@ func TestBadSettings(t *testing.T) {
 	})
 }
 
-// The bot check can be switched on where somebody is configured who judges it.
+// The bot check can be switched on only when a captcha provider is configured.
 func TestCaptchaNeedsAVerifyAddress(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -191,7 +191,7 @@ func TestMailPasswordIsNeverReturned(t *testing.T) {
 	})
 }
 
-// Each of many administrators changes one setting at the same moment; nobody's change is lost.
+// Many administrators each change one setting concurrently. No change is lost.
 func TestConcurrentSettingsChanges(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -220,7 +220,7 @@ func TestConcurrentSettingsChanges(t *testing.T) {
 	})
 }
 
-// A change counts from the next request on: for visitors as for users, on every replica.
+// A change applies from the next request on, for visitors and users, on every replica.
 func TestSettingsTakeEffectAtOnce(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -252,8 +252,8 @@ func TestSettingsTakeEffectAtOnce(t *testing.T) {
 	})
 }
 
-// The request limit of visitors costs no query. The process that made a change goes by it at once,
-// others within a second.
+// The request limit of visitors costs no query. The process that made a change applies it
+// immediately, the others within a second.
 func TestRequestLimitFollowsItsSetting(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite")
@@ -277,7 +277,7 @@ func TestTestEmail(t *testing.T) {
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		admin := l.Admin(t)
 		send := func(to any) *apptest.Reply { return admin.Post(settingsPath+"/test-email", M{"to": to}) }
-		wantStatus(t, "nothing set up", send("ann@example.org"), 400, "VALIDATION_ERROR")
+		wantStatus(t, "without configuration", send("ann@example.org"), 400, "VALIDATION_ERROR")
 		admin.Patch(settingsPath, M{"smtpHost": "127.0.0.1", "smtpPort": 1}).OK(200)
 		wantStatus(t, "no sender", send("ann@example.org"), 400, "VALIDATION_ERROR")
 		box := apptest.NewMailbox(t, apptest.NoTLS, "", "", func(b *apptest.Mailbox, _ *smtp.Server) {
@@ -307,7 +307,7 @@ func TestTestEmail(t *testing.T) {
 		refused := send("full@example.org")
 		wantStatus(t, "refused", refused, 500, "MAIL_ERROR")
 		if !bytes.Contains(refused.Body, []byte("552 5.2.2 mailbox of <b>full</b> is full")) {
-			t.Errorf("what the server said is not told: %s", refused.Body)
+			t.Errorf("the server's answer is missing: %s", refused.Body)
 		}
 		if !strings.Contains(l.Log.String(), "552 5.2.2") {
 			t.Error("nor logged")
@@ -320,9 +320,9 @@ func TestTestEmail(t *testing.T) {
 	})
 }
 
-// The mail server may lie at a public address, or in the ranges that are set for it: no mail goes
-// elsewhere, whoever it is for, and the test of the settings tells no more of an address that may
-// not be reached than of one where nothing listens.
+// The mail server must have a public address or one in the configured ranges. No mail goes to
+// another address. For a forbidden address, the test of the settings answers like for an address
+// where nothing listens.
 func TestMailServerAddressIsRestricted(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {
@@ -353,7 +353,7 @@ func TestMailServerAddressIsRestricted(t *testing.T) {
 				admin.Patch(settingsPath, M{"smtpPort": 1}).OK(200)
 				if closed := test(); failureMessage(t, reply) != failureMessage(t, closed) ||
 					!strings.Contains(failureMessage(t, reply), "LARDER_SMTP_ALLOW_PRIVATE") {
-					t.Errorf("%s is told as %s, a closed port as %s", host, reply.Body, closed.Body)
+					t.Errorf("%s gets the answer %s, a closed port gets %s", host, reply.Body, closed.Body)
 				}
 			}
 			if !row.comes && box.Len() != 0 {
@@ -366,7 +366,7 @@ func TestMailServerAddressIsRestricted(t *testing.T) {
 	}
 }
 
-// failureMessage is the sentence of a failure.
+// failureMessage returns the error message of a failure.
 func failureMessage(t *testing.T, r *apptest.Reply) string {
 	t.Helper()
 	var body struct{ Error struct{ Message string } }

@@ -19,7 +19,7 @@ import (
 	"larder/internal/secret"
 )
 
-// systemWarnings are what the page of the system warns of.
+// systemWarnings returns the warnings of the system page.
 func systemWarnings(c *apptest.Client) string {
 	return fmt.Sprint(c.Get("/api/admin/system").OK(200).Value("warnings"))
 }
@@ -109,7 +109,7 @@ func TestSystemListsReplicas(t *testing.T) {
 	})
 }
 
-// A store that hangs holds the page up for a moment only, and is warned of.
+// A hanging store delays the page only for a moment and is reported as a warning.
 func TestSystemWithAStoreThatHangs(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -132,7 +132,7 @@ func TestSystemWithAStoreThatHangs(t *testing.T) {
 			t.Errorf("warnings: %s", w)
 		}
 		store.setHanging(false)
-		for systemWarnings(admin) != "[]" { // a question that still hangs fails first
+		for systemWarnings(admin) != "[]" { // a check that still hangs fails first
 			<-time.After(time.Millisecond)
 		}
 	}, apptest.ReachLoopback)

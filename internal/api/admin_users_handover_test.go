@@ -21,22 +21,22 @@ func queryInt(t *testing.T, l *apptest.Larder, query string, args ...any) (n int
 	return n
 }
 
-// checkOwnershipAndCharges checks that nothing belongs to nobody, and that everything is charged to
-// whom it belongs (abuse case C93).
+// checkOwnershipAndCharges checks that every row has an owner and that each account is charged for
+// what it owns (abuse case C93).
 func checkOwnershipAndCharges(t *testing.T, l *apptest.Larder, when string) {
 	t.Helper()
 	for what, query := range map[string]string{
-		"entries of nobody":         "SELECT count(*) FROM entries WHERE owner_id <> '' AND owner_id NOT IN (SELECT id FROM users) AND owner_id NOT IN (SELECT user_id FROM legacies)",
-		"quotas of nobody":          "SELECT count(*) FROM quotas WHERE user_id NOT IN (SELECT id FROM users) AND user_id NOT IN (SELECT user_id FROM legacies)",
-		"users without a quota":     "SELECT count(*) FROM users WHERE id NOT IN (SELECT user_id FROM quotas)",
-		"live keys of nobody":       "SELECT count(*) FROM api_keys WHERE revoked_at IS NULL AND user_id NOT IN (SELECT id FROM users)",
-		"live shares of nobody":     "SELECT count(*) FROM shares WHERE revoked_at IS NULL AND creator_id NOT IN (SELECT id FROM users)",
-		"open uploads of nobody":    "SELECT count(*) FROM upload_sessions WHERE (status = 'pending' OR kept_until IS NOT NULL) AND user_id NOT IN (SELECT id FROM users)",
-		"copies of nobody":          "SELECT count(*) FROM copies WHERE user_id NOT IN (SELECT id FROM users)",
-		"rules of nobody":           "SELECT count(*) FROM rules WHERE user_id NOT IN (SELECT id FROM users)",
-		"heirs that are gone":       "SELECT count(*) FROM legacies WHERE heir_id NOT IN (SELECT id FROM users)",
-		"homes that are not there":  "SELECT count(*) FROM users WHERE home_id IS NOT NULL AND home_id NOT IN (SELECT id FROM entries)",
-		"one home for two accounts": "SELECT count(*) FROM users a JOIN users b ON a.home_id = b.home_id AND a.id < b.id",
+		"entries without an owner":       "SELECT count(*) FROM entries WHERE owner_id <> '' AND owner_id NOT IN (SELECT id FROM users) AND owner_id NOT IN (SELECT user_id FROM legacies)",
+		"quotas without an account":      "SELECT count(*) FROM quotas WHERE user_id NOT IN (SELECT id FROM users) AND user_id NOT IN (SELECT user_id FROM legacies)",
+		"users without a quota":          "SELECT count(*) FROM users WHERE id NOT IN (SELECT user_id FROM quotas)",
+		"active keys without an owner":   "SELECT count(*) FROM api_keys WHERE revoked_at IS NULL AND user_id NOT IN (SELECT id FROM users)",
+		"active shares without an owner": "SELECT count(*) FROM shares WHERE revoked_at IS NULL AND creator_id NOT IN (SELECT id FROM users)",
+		"open uploads without an owner":  "SELECT count(*) FROM upload_sessions WHERE (status = 'pending' OR kept_until IS NOT NULL) AND user_id NOT IN (SELECT id FROM users)",
+		"copies without an owner":        "SELECT count(*) FROM copies WHERE user_id NOT IN (SELECT id FROM users)",
+		"rules without a subject":        "SELECT count(*) FROM rules WHERE user_id NOT IN (SELECT id FROM users)",
+		"successors that do not exist":   "SELECT count(*) FROM legacies WHERE heir_id NOT IN (SELECT id FROM users)",
+		"homes that are not there":       "SELECT count(*) FROM users WHERE home_id IS NOT NULL AND home_id NOT IN (SELECT id FROM entries)",
+		"one home for two accounts":      "SELECT count(*) FROM users a JOIN users b ON a.home_id = b.home_id AND a.id < b.id",
 	} {
 		if n := queryInt(t, l, query); n != 0 {
 			t.Errorf("%s: %d %s", when, n, what)
@@ -49,7 +49,7 @@ func checkOwnershipAndCharges(t *testing.T, l *apptest.Larder, when string) {
 	}
 }
 
-// waitForHandover waits until no deleted account has anything left.
+// waitForHandover waits until no deleted account owns anything.
 func waitForHandover(t *testing.T, l *apptest.Larder) {
 	t.Helper()
 	deadline := time.After(60 * time.Second)
@@ -97,7 +97,7 @@ func TestDeleteUser(t *testing.T) {
 		updateUser(admin, id, M{"role": "user"}).Fails(404, "NOT_FOUND")
 		wantStrings(t, "accounts", usernames(admin.Get("/api/admin/users").OK(200)), "admin", "bob")
 
-		// what went along
+		// handed over
 		homes := listNames(admin, "/home")
 		if i := slices.IndexFunc(homes, regexp.MustCompile(`^alice\.deleted-[0-9a-f]{8}$`).MatchString); i < 0 ||
 			len(homes) != 2 {
@@ -115,7 +115,7 @@ func TestDeleteUser(t *testing.T) {
 		wantBody(t, visitor.Get(link).OK(200), onePixel)
 		wantBody(t, bob.Get("/home/"+homes[0]+"/both/bob's").OK(200), "12345")
 
-		// what ended
+		// ended
 		alice.Get("/api/auth/me").Fails(401, "SESSION_REVOKED")
 		postLogin(visitor, "alice", "password of alice").Fails(401, "INVALID_CREDENTIALS")
 		key.Get("/api/files?path=/home/alice").Fails(401, "INVALID_TOKEN")
@@ -131,11 +131,11 @@ func TestDeleteUser(t *testing.T) {
 		for _, session := range []string{open, parts} {
 			if n := queryInt(t, l, "SELECT count(*) FROM upload_sessions WHERE id = $1 AND status = 'aborted'",
 				session); n != 1 {
-				t.Error("an upload goes on")
+				t.Error("an upload continues")
 			}
 		}
 
-		// somebody else with that name
+		// another account with that name
 		again := l.User(t, "alice")
 		wantJSON(t, "home", again.Get("/api/auth/me").OK(200).Value("user.defaultPath"), "/home/alice")
 		wantStrings(t, "in it", listNames(again, "/home/alice"))
@@ -146,7 +146,7 @@ func TestDeleteUser(t *testing.T) {
 		key.Get("/api/files?path=/home/alice").Fails(401, "INVALID_TOKEN")
 		visitor.Get(signed).Fails(401, "INVALID_TOKEN")
 
-		// the bytes of what was under way are collected
+		// the bytes of uploads under way are collected
 		l.Clock.Advance(time.Hour + time.Minute)
 		l.Sweep()
 		if objects := bucketObjects(t, l, "default"); len(objects) != 3 {
@@ -156,7 +156,7 @@ func TestDeleteUser(t *testing.T) {
 	})
 }
 
-// Whoever gets the files is charged for them, whatever the quota allows.
+// The account that receives the files is charged for them, whatever its quota allows.
 func TestHandoverIgnoresQuota(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -171,7 +171,7 @@ func TestHandoverIgnoresQuota(t *testing.T) {
 	})
 }
 
-// A large account is handed over by a job; charged and owned agree all the time.
+// A job hands over a large account. Charges match ownership at every moment.
 func TestLargeAccountIsHandedOver(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -205,7 +205,7 @@ func TestLargeAccountIsHandedOver(t *testing.T) {
 		wantUsed(t, admin, before+3*(many+1), files+many+1)
 		wantBody(t, l.Client(t).Get(link).OK(200), "123")
 		if n := queryInt(t, l, "SELECT count(*) FROM jobs WHERE type = 'legacy'"); n != 0 {
-			// the row goes a moment after the last piece
+			// the row is deleted shortly after the last batch
 			l.Sweep()
 		}
 	})

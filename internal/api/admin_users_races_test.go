@@ -7,7 +7,7 @@ import (
 	"larder/internal/apptest"
 )
 
-// adminEnding is a way to take an administrator out.
+// adminEnding is a request that ends an administrator's rights.
 type adminEnding struct {
 	what string
 	ask  func(c *apptest.Client, id string) *apptest.Reply
@@ -21,8 +21,7 @@ var adminEndings = []adminEnding{
 	{"delete", func(c *apptest.Client, id string) *apptest.Reply { return c.Delete("/api/admin/users/" + id) }},
 }
 
-// Abuse case C54: two administrators who end each other, or themselves, at the
-// same moment leave one.
+// Abuse case C54: two administrators who remove each other, or themselves, concurrently leave one.
 func TestConcurrentRemovalOfLastAdministrators(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -67,7 +66,7 @@ func TestConcurrentRemovalOfLastAdministrators(t *testing.T) {
 	})
 }
 
-// An account that goes while things are made in its name leaves none of them behind.
+// Nothing that is made in the name of an account remains when the account is deleted concurrently.
 func TestAccountDeletionAgainstConcurrentWrites(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -101,7 +100,7 @@ func TestAccountDeletionAgainstConcurrentWrites(t *testing.T) {
 				case i < 13:
 					return c.Post("/api/files/upload-session",
 						M{"path": home, "fileName": fmt.Sprint("s", i), "fileSize": 5})
-				default: // somebody takes the name
+				default: // another account takes the name
 					return admin.Fork().Post("/api/admin/users",
 						M{"username": name, "email": name + "@example.org", "password": "another password"})
 				}

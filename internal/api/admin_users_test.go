@@ -45,7 +45,7 @@ func TestCreateUser(t *testing.T) {
 		wantStatus(t, "writing there", alice.Post("/api/files/folder", M{"path": "/home/alice", "name": "pics"}), 201,
 			"")
 
-		// without regard to case, name and address are unique
+		// names and addresses are unique, ignoring case
 		for name, body := range map[string]M{
 			"name":                newUser(M{"email": "b@example.org"}),
 			"name in capitals":    newUser(M{"username": "ALICE", "email": "b@example.org"}),
@@ -57,7 +57,7 @@ func TestCreateUser(t *testing.T) {
 		}
 		wantStatus(t, "no home is left behind", admin.Get("/api/files?path=/home/bob"), 404, "NOT_FOUND")
 
-		// a home is never an existing folder
+		// an existing folder never becomes a home
 		admin.Post("/api/files/folder", M{"path": "/home", "name": "bob"}).OK(201)
 		bob := admin.Post("/api/admin/users",
 			newUser(M{"username": "bob", "email": "bob@example.org", "role": "admin", "maxStorage": -1,

@@ -9,7 +9,7 @@ import (
 	"larder/internal/apptest"
 )
 
-// userIDOf is the id of an account, as the administrator finds it.
+// userIDOf returns the id of an account, found by the administrator.
 func userIDOf(t *testing.T, admin *apptest.Client, name string) string {
 	t.Helper()
 	r := admin.Get("/api/admin/users?limit=100").OK(200)
@@ -22,7 +22,7 @@ func userIDOf(t *testing.T, admin *apptest.Client, name string) string {
 	return ""
 }
 
-// updateUser has the administrator change an account.
+// updateUser changes an account as the administrator.
 func updateUser(admin *apptest.Client, id string, body M) *apptest.Reply {
 	return admin.Put("/api/admin/users/"+id, body)
 }
@@ -142,7 +142,7 @@ func TestUpdateUser(t *testing.T) {
 				updateUser(admin, none, M{}).Fails(404, "NOT_FOUND")
 				admin.Delete("/api/admin/users/"+none).Fails(404, "NOT_FOUND")
 			}
-			alice.In(t).Get("/api/auth/me").OK(200) // nothing of this ended the session
+			alice.In(t).Get("/api/auth/me").OK(200) // none of this ended the session
 		})
 
 		t.Run("sessions", func(t *testing.T) {
@@ -155,7 +155,7 @@ func TestUpdateUser(t *testing.T) {
 				updateUser(admin, id, M{"status": "active"}).OK(200)
 				ask(alice).Fails(401, "SESSION_REVOKED")
 				fresh := l.SignIn(t, "alice", "password of alice")
-				updateUser(admin, id, M{"status": "active", "role": "user"}).OK(200) // as it is
+				updateUser(admin, id, M{"status": "active", "role": "user"}).OK(200) // the present values
 				ask(fresh).OK(200)
 			}
 			alice := l.SignIn(t, "alice", "password of alice")
@@ -197,7 +197,7 @@ func TestLastAdministrator(t *testing.T) {
 			}
 			wantStatus(t, when+", deleting", admin.Delete("/api/admin/users/"+id), 400, "VALIDATION_ERROR")
 			r := admin.Get("/api/auth/me").OK(200)
-			wantJSON(t, "quota", r.Value("quota.maxFiles"), -1) // nothing of what was refused was done
+			wantJSON(t, "quota", r.Value("quota.maxFiles"), -1) // the refused request changed nothing
 		}
 		wantLastAdmin("alone")
 		updateUser(admin, id, M{"role": "admin", "status": "active"}).OK(200)
@@ -215,12 +215,13 @@ func TestLastAdministrator(t *testing.T) {
 		wantStatus(t, "one's own account", admin.Delete("/api/admin/users/"+id), 400, "VALIDATION_ERROR")
 		wantJSON(t, "oneself", updateUser(admin, id, M{"role": "user"}).OK(200).Value("user.role"), "user")
 		admin.Get("/api/auth/me").Fails(401, "ROLE_CHANGED")
-		wantStatus(t, "the one who is left", updateUser(l.SignIn(t, "second", "password of second"), second,
+		wantStatus(t, "the remaining administrator", updateUser(l.SignIn(t, "second", "password of second"), second,
 			M{"status": "banned"}), 400, "VALIDATION_ERROR")
 	})
 }
 
-// An administrator's defaultPath is a home, unless two would have it.
+// An administrator may set an account's defaultPath to a home of its own, unless two accounts would
+// share it.
 func TestAdministratorSetsHome(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -243,23 +244,23 @@ func TestAdministratorSetsHome(t *testing.T) {
 			path string
 			home bool
 		}{
-			{"/team/box", true},          // with somebody else's file in it
-			{"/team/new/deep", true},     // is made
-			{"/", false},                 // the root never
-			{"/home", false},             // holds bob's
-			{"/home/bob", false},         // is bob's
-			{"/home/bob/below", false},   // lies in bob's
-			{"/team", true},              // holds none but the present one
+			{"/team/box", true},          // with a file of another owner in it
+			{"/team/new/deep", true},     // is created
+			{"/", false},                 // never the root
+			{"/home", false},             // contains bob's home
+			{"/home/bob", false},         // bob's home
+			{"/home/bob/below", false},   // lies in bob's home
+			{"/team", true},              // contains no home except the current one
 			{"/vault/mine", true},        // in another mount
 			{"/vault", true},             // the mount itself
-			{"/home/alice", true},        // back
-			{"/home/alice/inside", true}, // smaller
+			{"/home/alice", true},        // the old home again
+			{"/home/alice/inside", true}, // a smaller folder
 			{"/home/alice", true},
 		} {
 			r := updateUser(admin, id, M{"defaultPath": c.path + "/"}).OK(200)
 			want := c.path
 			wantJSON(t, "defaultPath", r.Value("user.defaultPath"), want)
-			if c.path == "/vault" || c.path == "/vault/mine" { // where everybody may do everything
+			if c.path == "/vault" || c.path == "/vault/mine" { // everybody may do everything there
 				continue
 			}
 			if got := writes(alice, c.path); got != c.home {
@@ -267,8 +268,8 @@ func TestAdministratorSetsHome(t *testing.T) {
 			}
 		}
 		deep := admin.Get("/api/files?path=/team/new/deep").OK(200)
-		wantJSON(t, "owner of what was made", deep.Value("folder.ownerId"), id)
-		wantJSON(t, "owner of what was made above it",
+		wantJSON(t, "owner of the created folder", deep.Value("folder.ownerId"), id)
+		wantJSON(t, "owner of the folders created above it",
 			admin.Get("/api/files?path=/team/new").OK(200).Value("folder.ownerId"), userIDOf(t, admin, "admin"))
 		admin.Get("/api/files?path=/home/bob/below").Fails(404, "NOT_FOUND")
 		for _, path := range []string{"/team/file", "/team/file/x", "/api/x", "/Webdav"} {
@@ -278,7 +279,7 @@ func TestAdministratorSetsHome(t *testing.T) {
 			t.Error("homes are mixed up")
 		}
 
-		// a home that lies in a mount counts for what is above the mount, and the other way round
+		// a home in a mount counts for the folders above the mount, and the other way round
 		updateUser(admin, id, M{"defaultPath": "/vault/mine"}).OK(200)
 		bobs := userIDOf(t, admin, "bob")
 		for _, path := range []string{"/vault", "/vault/mine", "/vault/mine/x"} {
@@ -292,7 +293,7 @@ func TestAdministratorSetsHome(t *testing.T) {
 			t.Errorf("bob's home is %s, %v", home, err)
 		}
 
-		// the home of a guest rests
+		// a guest's home has no effect
 		updateUser(admin, id, M{"defaultPath": "/team/box", "role": "guest"}).OK(200)
 		guest := l.SignIn(t, "alice", "password of alice")
 		if writes(guest, "/team/box") {
@@ -301,12 +302,12 @@ func TestAdministratorSetsHome(t *testing.T) {
 		guest.Get("/api/files?path=/team/box").Fails(403, "FORBIDDEN")
 		updateUser(admin, id, M{"role": "user"}).OK(200)
 		if !writes(l.SignIn(t, "alice", "password of alice"), "/team/box") {
-			t.Error("the home did not come back")
+			t.Error("the home is missing after the change back")
 		}
 	})
 }
 
-// What an administrator changes is in the access log, under the path of the endpoint.
+// An administrator's changes are in the access log under the path of the endpoint.
 func TestUsersInTheAccessLog(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -323,7 +324,7 @@ func TestUsersInTheAccessLog(t *testing.T) {
 				got[fmt.Sprint(e.Path, " ", e.StatusCode)]++
 			}
 		}
-		if !maps.Equal(got, map[string]int{"/api/admin/users/" + id + " 200": 2}) { // the third changed nothing
+		if !maps.Equal(got, map[string]int{"/api/admin/users/" + id + " 200": 2}) { // the third request changed nothing
 			t.Errorf("the log has %v", got)
 		}
 	})

@@ -15,9 +15,9 @@ func TestAnnouncements(t *testing.T) {
 		admin, visitor := l.Admin(t), l.Client(t)
 		public := func(want ...any) {
 			t.Helper()
-			for range l.Apps { // whatever changed shows on each replica at once
+			for range l.Apps { // a change is visible on each replica immediately
 				got := visitor.Get("/api/public/announcements").OK(200)
-				wantJSON(t, "what everybody sees", got.Value("items"), append([]any{}, want...))
+				wantJSON(t, "for everybody", got.Value("items"), append([]any{}, want...))
 			}
 		}
 		public()
@@ -32,7 +32,7 @@ func TestAnnouncements(t *testing.T) {
 			"id": first, "title": "<b>Move</b>", "content": "*Sunday*\n[x](javascript:1)", "level": "warning",
 			"expiresAt": began + 60_000, "createdAt": began, "updatedAt": began,
 		}
-		wantJSON(t, "what was made", made.Value("announcement"), record)
+		wantJSON(t, "the created announcement", made.Value("announcement"), record)
 		l.Clock.Advance(time.Second)
 		second := admin.Post("/api/admin/announcements", M{"title": "Welcome", "content": "Hello"}).OK(201)
 		id := second.Text("announcement.id")
@@ -46,7 +46,7 @@ func TestAnnouncements(t *testing.T) {
 		}
 		public(shown(welcome), shown(record))
 
-		// the page of signing in shows them too
+		// the sign-in page shows them too
 		l.ChangeSettings(t, func(s *site.Settings) { s.AllowGuestAccess = false })
 		public(shown(welcome), shown(record))
 

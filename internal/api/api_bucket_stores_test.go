@@ -16,15 +16,15 @@ func waitUntil(t *testing.T, what string, met func() bool) {
 	for !met() {
 		select {
 		case <-deadline:
-			t.Fatalf("it does not come to this: %s", what)
+			t.Fatalf("the condition did not hold in time: %s", what)
 		case <-time.After(5 * time.Millisecond):
 		}
 	}
 }
 
-// A store goes down in the middle of a move. Everything can be read where it was; the job waits,
-// goes on when the store is back, and copies nothing twice. When the store stays away the job fails
-// with a sentence, and a second try completes.
+// A store goes down during a move. Everything stays readable at its old path. The job waits,
+// continues when the store is back, and copies nothing twice. If the store stays down the job fails
+// with a sentence, and a second attempt completes.
 func TestMoveIntoAStoreThatGoesDown(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -51,7 +51,7 @@ func TestMoveIntoAStoreThatGoesDown(t *testing.T) {
 			func() bool { return strings.Contains(l.Log.String(), "a job is tried again later") })
 		goods.checkLocation(t, onDisk)
 		copied := target.objects
-		if n := copied(t); n < 2 || n > 3 { // the answer to the third was on its way
+		if n := copied(t); n < 2 || n > 3 { // the answer to the third was under way
 			t.Errorf("%d objects are copied", n)
 		}
 		server.set(func() { server.down, server.onResponse = false, nil })
@@ -62,8 +62,8 @@ func TestMoveIntoAStoreThatGoesDown(t *testing.T) {
 		goods.checkLocation(t, target)
 		goods.checkLinks(t, l.Client(t))
 
-		// The other way, until the job is given up: nothing but what was copied in time can be read
-		// while the store is down.
+		// The other direction, until the job gives up: while the store is down, only files that
+		// were copied before are readable.
 		server.set(func() { server.down = true })
 		job = goods.startMove(own)
 		for tries := 1; tries <= 12; tries++ {
@@ -78,7 +78,7 @@ func TestMoveIntoAStoreThatGoesDown(t *testing.T) {
 		h.admin, h.alice = l.Admin(t), l.SignIn(t, "alice", "password of alice")
 		goods.checkJobEnded(t, job, "not available")
 		for how, link := range goods.links {
-			if !strings.HasSuffix(how, "(signed)") && how != "locked" { // whose time is over
+			if !strings.HasSuffix(how, "(signed)") && how != "locked" { // which have expired
 				wantStatus(t, how, l.Client(t).Get(link), 500, "INTERNAL_ERROR")
 			}
 		}
@@ -96,8 +96,8 @@ func TestMoveIntoAStoreThatGoesDown(t *testing.T) {
 	}, apptest.ReachLoopback)
 }
 
-// While a folder goes to a bucket it is renamed, a file in it is deleted, and others come; then a
-// folder that is on its way is deleted.
+// During its move to a bucket, a folder is renamed, a file in it is deleted and others are added.
+// Then a folder is deleted during its move.
 func TestFolderChangesWhileItMovesToABucket(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -106,7 +106,7 @@ func TestFolderChangesWhileItMovesToABucket(t *testing.T) {
 		server := newStoreProxy(t, bucket)
 		target, _ := h.bucket(t, m{"endpoint": server.address})
 		onDisk := h.disk()
-		// hold has the first object that is made wait until do is done.
+		// hold makes the first stored object wait until do returns.
 		hold := func(do func()) {
 			first := true
 			met, goOn := make(chan struct{}), make(chan struct{})
@@ -122,7 +122,7 @@ func TestFolderChangesWhileItMovesToABucket(t *testing.T) {
 				}
 			})
 			t.Cleanup(func() { server.set(func() { server.instead = nil }) })
-			go func() { // ends with the move, or the test does
+			go func() { // ends with the move or with the test
 				<-met
 				do()
 				close(goOn)
@@ -133,7 +133,7 @@ func TestFolderChangesWhileItMovesToABucket(t *testing.T) {
 		hold(func() {
 			alice.Put("/api/files/"+goods.id, m{"name": "crate"}).OK(200)
 			alice.Delete("/api/files/" + goods.ids["one"]).OK(200)
-			goods.ids["late"] = alice.Upload("/home/alice/crate", "late", []byte("it came late"))
+			goods.ids["late"] = alice.Upload("/home/alice/crate", "late", []byte("it arrived late"))
 		})
 		goods.checkJobEnded(t, goods.startMove(target), "")
 		delete(goods.ids, "one")
@@ -143,7 +143,7 @@ func TestFolderChangesWhileItMovesToABucket(t *testing.T) {
 				t.Errorf("%s lies in %s", name, at)
 			}
 		}
-		wantBody(t, h.alice.Get(target.path+"/crate/late").OK(200), "it came late")
+		wantBody(t, h.alice.Get(target.path+"/crate/late").OK(200), "it arrived late")
 		h.sweepAfterGrace()
 		if n := onDisk.objects(t); n != 0 {
 			t.Errorf("%d objects are left in the old store", n)
@@ -157,7 +157,7 @@ func TestFolderChangesWhileItMovesToABucket(t *testing.T) {
 		hold(func() { alice.Delete("/api/files/" + doomed.id).OK(200) })
 		job := doomed.startMove(target)
 		if r := waitForJob(t, h.alice, job); r.Text("job.status") != "failed" {
-			t.Errorf("the job of what was deleted: %s", r.Body)
+			t.Errorf("the job of a deleted entry: %s", r.Body)
 		}
 		h.sweepAfterGrace()
 		if disk, s3 := onDisk.objects(t), target.objects(t); disk != 0 || s3 != len(goods.ids) {
@@ -166,8 +166,8 @@ func TestFolderChangesWhileItMovesToABucket(t *testing.T) {
 	}, apptest.ReachLoopback)
 }
 
-// A copy into a bucket shares no object with its original: its content is brought there by a job,
-// and the original stays where it is.
+// A copy into a bucket shares no object with its original. A job copies its content there, and the
+// original stays in place.
 func TestCopyIntoABucket(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -177,7 +177,7 @@ func TestCopyIntoABucket(t *testing.T) {
 		goods := h.newFolder(t, onDisk, map[string]string{"one": "1", "sub/shared": pseudoRandom("shared", 6<<20)})
 		bytes, files := usedQuota(h.alice)
 		r := h.alice.Post("/api/files/"+goods.id+"/copy", m{"targetPath": target.path}).OK(200)
-		wantUsed(t, h.alice, 2*bytes, 2*files) // at once
+		wantUsed(t, h.alice, 2*bytes, 2*files) // immediately
 		goods.checkJobEnded(t, r.Text("jobId"), "")
 		goods.checkLocation(t, onDisk)
 		goods.checkLinks(t, l.Client(t))
@@ -199,8 +199,8 @@ func TestCopyIntoABucket(t *testing.T) {
 	}, apptest.ReachLoopback)
 }
 
-// A mount gets another provider. What is stored from then on goes there, what was there before
-// stays, and both are listed, read, replaced, copied and deleted alike.
+// A mount gets another provider. New content goes there and old content stays. Both are listed,
+// read, replaced, copied and deleted alike.
 func TestMountWithNewProvider(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -230,7 +230,7 @@ func TestMountWithNewProvider(t *testing.T) {
 		waitForJob(t, alice, r.Text("jobId"))
 		wantBody(t, alice.Get("/home/alice/copy").OK(200), "stays there")
 		h.sweepAfterGrace()
-		count(1, 3) // the copy is brought to where new content goes
+		count(1, 3) // the copy is stored where new content goes
 		alice = h.alice
 		wantUsed(t, alice, 8+13+11+11, 4)
 
@@ -242,8 +242,8 @@ func TestMountWithNewProvider(t *testing.T) {
 	}, apptest.ReachLoopback)
 }
 
-// A store that is away keeps its garbage until it is back; meanwhile the others are tidied, and
-// what a bucket holds besides is left alone.
+// The garbage of an unreachable store stays until the store is back. Meanwhile the other stores are
+// collected. Other objects of a bucket are kept.
 func TestBucketGarbageCollection(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -263,7 +263,7 @@ func TestBucketGarbageCollection(t *testing.T) {
 		server.set(func() { server.down = true })
 		h.sweepAfterGrace()
 		if near, far, disk := near.objects(t), far.objects(t), onDisk.objects(t); near != 0 || far != 5 || disk != 0 {
-			t.Errorf("left while a store is away: %d in the other bucket, %d in its own, %d on the disk", near, far,
+			t.Errorf("left while a store is unreachable: %d in the other bucket, %d in its own, %d on the disk", near, far,
 				disk)
 		}
 		server.set(func() { server.down = false })
@@ -288,9 +288,8 @@ func TestBucketGarbageCollection(t *testing.T) {
 	}, apptest.ReachLoopback)
 }
 
-// Abuse case C126: whatever a store says, no row changes because of it. One that denies
-// having anything answers 5xx to whoever wants the bytes; the files stay listed, and are
-// there again when it is.
+// Abuse case C126: no answer of a store changes a row. A store that denies having any object causes
+// a 5xx for requests of bytes. The files stay listed and are readable again when it recovers.
 func TestStoreThatLostEverything(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {

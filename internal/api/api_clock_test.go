@@ -11,9 +11,8 @@ import (
 	"larder/internal/fsck"
 )
 
-// Abuse case C129: the clock is set forward and back by two hours. No token lives longer than
-// its lifetime by the clock that counts then, nothing that is stored is lost to a sweep, and
-// people can go on.
+// Abuse case C129: the clock is set forward and back by two hours. No token lives longer than its
+// lifetime by the clock of the moment, no sweep deletes stored data, and users can continue.
 func TestClockChanges(t *testing.T) {
 	t.Parallel()
 	const home = "/home/alice"
@@ -29,7 +28,7 @@ func TestClockChanges(t *testing.T) {
 					m{"path": home, "fileName": "later.txt", "fileSize": 5}).OK(200).Text("sessionId")
 				etag := putRaw(alice, open, "later").OK(200).Text("etag")
 				key := alice.Key(m{"uploadPath": home})
-				reader, writer := io.Pipe() // a body under way while the clock is set
+				reader, writer := io.Pipe() // a body that is being sent while the clock is set
 				done := make(chan *apptest.Reply, 1)
 				go func() {
 					done <- key.Do(apptest.Request{Method: "POST", Path: "/api/upload", Body: reader,
@@ -39,8 +38,8 @@ func TestClockChanges(t *testing.T) {
 
 				set := func(by time.Duration) {
 					l.Clock.Advance(by)
-					// the limit on logins may take the new time for a burst, for as long as
-					// one refills
+					// the sign-in limit may take the new time for a burst, until one token is
+					// refilled
 					for range 2 * len(l.Apps) {
 						l.Client(t).Post("/api/auth/login", m{})
 					}
@@ -90,7 +89,7 @@ func TestClockChanges(t *testing.T) {
 					t.Errorf("the file holds %q", r.Body)
 				}
 				if strings.Contains(l.Log.String(), "panic") {
-					t.Error("something panicked")
+					t.Error("a handler panicked")
 				}
 			}, func(cfg *config.Config) { cfg.RateLimitEnabled = false })
 		})

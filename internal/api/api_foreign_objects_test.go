@@ -15,10 +15,9 @@ import (
 	"larder/internal/fsck"
 )
 
-// A bucket belongs to others as well: a thousand objects with names of their own, below the
-// provider's prefix too, and those of another service of this kind beside and beneath it. A
-// year of sweeps and the end of every file of ours leave all of them as they are, and fsck
-// says nothing of them.
+// A bucket may contain objects of others: a thousand objects with names of their own, also below
+// the provider's prefix, and those of another Larder beside and below it. A year of sweeps and the
+// deletion of all files leave them unchanged, and fsck does not report them.
 func TestForeignObjectsAreKept(t *testing.T) {
 	t.Parallel()
 	for _, engine := range dbtest.Engines {
@@ -42,7 +41,7 @@ func TestForeignObjectsAreKept(t *testing.T) {
 				l.Sweep()
 				if _, err := l.Apps[0].Fsck.Check(t.Context(), fsck.Options{Deep: true, Report: func(f fsck.Finding) {
 					if strings.Contains(f.Text, "foreign") || strings.Contains(f.Text, strings.Repeat("ee", 16)) {
-						t.Errorf("fsck speaks of what is not ours: %+v", f)
+						t.Errorf("fsck reports foreign objects: %+v", f)
 					}
 				}}); err != nil {
 					t.Fatal(err)
@@ -62,13 +61,13 @@ func TestForeignObjectsAreKept(t *testing.T) {
 				delete(have, name)
 			}
 			if len(have) > 0 {
-				t.Errorf("ours stay behind: %v", have)
+				t.Errorf("our own objects are left: %v", have)
 			}
 		})
 	}
 }
 
-// foreignKeys are what others call their objects.
+// foreignKeys returns keys that other software gives its objects.
 func foreignKeys() []string {
 	hex := strings.Repeat("ee", 16)
 	names := []string{

@@ -7,8 +7,8 @@ import (
 	"larder/internal/config"
 )
 
-// Browsers keep to https once they were told so, for a year and for this host alone; pages share no
-// window group with pages of other sites.
+// Browsers keep to https for a year after the first answer, for this host only. Pages share no
+// browsing context group with pages of other sites.
 func TestTransportAndOpenerHeaders(t *testing.T) {
 	t.Parallel()
 	for base, want := range map[string]string{"https://files.example": "max-age=31536000", "http://larder.test": ""} {

@@ -16,7 +16,8 @@ import (
 	"larder/internal/site"
 )
 
-// allowedStoreAddress is where stores may be although it is not public, and nothing listens.
+// allowedStoreAddress is an address that stores may have although it is not public. Nothing listens
+// there.
 const allowedStoreAddress = "127.0.0.77"
 
 func allowStoreAddress(cfg *config.Config) {
@@ -24,8 +25,8 @@ func allowStoreAddress(cfg *config.Config) {
 	cfg.FreeModeAllowPrivateEndpoints = cfg.AllowPrivateEndpoints
 }
 
-// privateEndpoints lists endpoints that are not public, at the canary's port where they say PORT,
-// and all of this machine's interfaces.
+// privateEndpoints lists endpoints that are not public, and the addresses of this machine's
+// interfaces. PORT stands for the canary's port.
 func privateEndpoints(t *testing.T, l *apptest.Larder) (list []string) {
 	t.Helper()
 	for name, addresses := range map[string][]string{
@@ -67,7 +68,7 @@ func privateEndpoints(t *testing.T, l *apptest.Larder) (list []string) {
 	return list
 }
 
-// invalidEndpoints lists what cannot be the address of a store at all.
+// invalidEndpoints lists texts that cannot be the address of a store.
 var invalidEndpoints = []string{
 	"file:///etc/passwd", "file://localhost/etc/passwd", "gopher://127.0.0.1:PORT/_x", "ftp://127.0.0.1:PORT",
 	"dict://127.0.0.1:PORT", "unix:///run/x.sock", "ldap://127.0.0.1:PORT",
@@ -82,15 +83,15 @@ var invalidEndpoints = []string{
 	"http://[fe80::1%25eth0]:PORT", "http://[::1%25lo]:PORT", "http://[::ffff:127.0.0.1%25lo]:PORT",
 }
 
-// errorMessage is what an error says to a person.
+// errorMessage returns the message of an error.
 func errorMessage(r *apptest.Reply) string {
 	var envelope struct{ Error struct{ Message string } }
 	_ = json.Unmarshal(r.Body, &envelope)
 	return envelope.Error.Message
 }
 
-// Whoever may name an address gets the service to connect to none that is not public (abuse cases
-// C60, C61, C62, C64).
+// No address that a user or administrator can configure makes the service connect to an address
+// that is not public (abuse cases C60, C61, C62, C64).
 func TestNoRequestReachesPrivateAddress(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite", allowStoreAddress)
@@ -139,7 +140,7 @@ func TestNoRequestReachesPrivateAddress(t *testing.T) {
 				told = sentence
 			}
 			if sentence == "" || sentence != told {
-				t.Errorf("%s %s is told as %q, others as %q", sink, endpoint, sentence, told)
+				t.Errorf("%s %s gets the answer %q, others get %q", sink, endpoint, sentence, told)
 			}
 		}
 		canary.WantNoConnections(sink)
@@ -150,8 +151,8 @@ func TestNoRequestReachesPrivateAddress(t *testing.T) {
 	admin.Put(providersPath+"/"+id, M{"endpoint": "http://store.example.org:2/"}).OK(200)
 }
 
-// The test of a provider reaches nothing inside either, wherever its record came to lead, nor does
-// it tell what is there (abuse cases C60, C65).
+// The test of a provider connects to no private address, whatever its record resolves to by now,
+// and reveals nothing about it (abuse cases C60, C65).
 func TestProviderTestReachesNoPrivateAddress(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite", allowStoreAddress)
@@ -180,8 +181,8 @@ func TestProviderTestReachesNoPrivateAddress(t *testing.T) {
 	canary.WantNoConnections("the test of a provider")
 }
 
-// A provider that was saved while its name was public is of no use, and no danger, once the name
-// leads inside (abuse case C62).
+// A provider whose host was public when it was saved fails without a connection once the host
+// resolves to a private address (abuse case C62).
 func TestHostResolvingToPrivateAddressLater(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -204,7 +205,7 @@ func TestHostResolvingToPrivateAddressLater(t *testing.T) {
 			"loopback and a private one": {"127.0.0.2", "10.0.0.1"}, "loopback in IPv6": {"::1"}, "nothing": nil,
 		} {
 			l.Resolver.Set("store.example.org", addresses...)
-			// gives up the connections that were made before
+			// closes the connections that were made before
 			saved := admin.Put(providersPath+"/"+id, M{"name": name}).OK(200)
 			wantJSON(t, name+": status", saved.Value("provider.status"), "unavailable")
 			uploaded := user.Do(apptest.Request{Method: "PUT", Path: "/api/files/upload/raw/" + session, Body: "hello"})
@@ -235,7 +236,7 @@ func TestHostResolvingToPrivateAddressLater(t *testing.T) {
 	})
 }
 
-// A store's redirect is a failure of the store, not a way to somewhere else (abuse case C63).
+// A redirect by a store is a failure of the store and is not followed (abuse case C63).
 func TestRedirectsOfStoresAreNotFollowed(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite", apptest.ReachLoopback)
@@ -262,12 +263,11 @@ func TestRedirectsOfStoresAreNotFollowed(t *testing.T) {
 	canary.WantNoConnections("a redirect")
 }
 
-// Addresses that are only handed on to browsers are never asked for by the
-// service (abuse case C66).
+// The service never requests addresses that it only passes on to browsers (abuse case C66).
 func TestAddressesForBrowsersAreNotFetched(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
-		canary := apptest.NewCanary(t, "127.0.0.1:0") // which the configuration allows to be reached
+		canary := apptest.NewCanary(t, "127.0.0.1:0") // the configuration permits this address
 		address := "http://127.0.0.1:" + canary.Port
 		admin := l.Admin(t)
 		l.RootOnS3(t, M{"publicDomain": address + "/cdn", "uploadDomain": address})

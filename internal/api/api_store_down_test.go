@@ -9,9 +9,9 @@ import (
 	"larder/internal/db/dbtest"
 )
 
-// Abuse case C126: the store is gone for a minute. What needs no bytes goes on, what needs them is
-// a 5xx and charges nothing, no row is removed, the health probe tells of it, and all is well by
-// itself when the store is back.
+// Abuse case C126: the store is unreachable for a minute. Requests without bytes succeed. Requests
+// for bytes get a 5xx and charge nothing. No row is deleted, the health probe reports the store,
+// and all recovers by itself when the store is back.
 func TestAStoreThatIsDown(t *testing.T) {
 	t.Parallel()
 	for _, engine := range dbtest.Engines {
@@ -66,7 +66,7 @@ func TestAStoreThatIsDown(t *testing.T) {
 
 			w.proxy.Restore()
 			w.waitForSuccess(t, func() *apptest.Reply { return w.key.Get(w.dir + "/a.txt") })
-			wantBody(t, visitor.Get(gateway), faultContent) // its token was not used up by what failed
+			wantBody(t, visitor.Get(gateway), faultContent) // the failed request did not use up its token
 			wantBody(t, visitor.Get(link), faultContent)
 			completeUpload(w.key, whole, etag).OK(200)
 			finishParts(w, parts).OK(200)
@@ -79,7 +79,7 @@ func TestAStoreThatIsDown(t *testing.T) {
 	}
 }
 
-// checkWorksWithoutBytes does what needs no bytes.
+// checkWorksWithoutBytes checks the requests that need no bytes.
 func (w *faultFixture) checkWorksWithoutBytes(t *testing.T, file string) {
 	t.Helper()
 	wantJSON(t, "files listed", len(w.listFolder()), 2)
@@ -88,14 +88,14 @@ func (w *faultFixture) checkWorksWithoutBytes(t *testing.T, file string) {
 		wantJSON(t, "the new name", w.key.Put("/api/files/"+file, M{"name": name}).OK(200).Text("file.name"), name)
 	}
 	w.key.Post("/api/files/folder", M{"path": w.dir, "name": "inner"}).OK(201)
-	for _, target := range []string{w.dir + "/inner", w.dir} { // within one provider nothing is copied
+	for _, target := range []string{w.dir + "/inner", w.dir} { // a move within one provider copies nothing
 		w.key.Post("/api/files/"+file+"/move", M{"targetPath": target}).OK(200)
 	}
 	w.key.Delete("/api/files/" + entryIDOf(w.key, w.dir, "inner")).OK(200)
 }
 
-// checkProbesDegraded checks that the probes tell of a store that is down, each replica's,
-// without being down themselves.
+// checkProbesDegraded checks that the probes of each replica report the store as down and answer
+// nevertheless.
 func (w *faultFixture) checkProbesDegraded(t *testing.T) {
 	t.Helper()
 	for range w.l.Apps {
@@ -107,7 +107,7 @@ func (w *faultFixture) checkProbesDegraded(t *testing.T) {
 	}
 }
 
-// waitForHealthyProbes waits until every replica's probes say that all is well.
+// waitForHealthyProbes waits until the probes of every replica report that all is well.
 func (w *faultFixture) waitForHealthyProbes(t *testing.T) {
 	t.Helper()
 	for range w.l.Apps {

@@ -13,11 +13,11 @@ import (
 	"larder/internal/blob/s3/s3test"
 )
 
-// faultContent is the content of the files that faults befall: long enough to be torn.
+// faultContent is the content of the files in these tests, long enough to be cut.
 var faultContent = strings.Repeat("all of it or nothing ", 4000)
 
-// operations are the seven kinds of calls that a store gets, by what somebody does who causes them;
-// some by more than one way.
+// operations are the seven kinds of calls to a store, by the requests that cause them; some have
+// more than one.
 var operations = []operation{
 	{"put by a compatible upload", s3test.Put, "worker", putOneRequest},
 	{"put of a session", s3test.Put, "worker", putSessionBytes},
@@ -45,8 +45,8 @@ func putOneRequest(_ *testing.T, w *faultFixture) attempt {
 		}}
 }
 
-// putSessionBytes is the bytes of a session in one piece; they may be sent again
-// whatever came of them.
+// putSessionBytes sends the bytes of a session in one piece. They may be sent again after any
+// result.
 func putSessionBytes(t *testing.T, w *faultFixture) attempt {
 	id := newUploadSession(w.key, w.dir, "a.txt", len(faultContent))
 	send := func() *apptest.Reply { return putRaw(w.key, id, faultContent) }
@@ -60,7 +60,7 @@ func putSessionBytes(t *testing.T, w *faultFixture) attempt {
 		}}
 }
 
-// newPartSession begins an upload of one short part.
+// newPartSession begins an upload session of one short part.
 func newPartSession(w *faultFixture) (id string) {
 	return newUploadSession(w.key, w.dir, "a.txt", len(faultContent), m{"partCount": 2})
 }
@@ -105,7 +105,7 @@ func completeFaulty(_ *testing.T, w *faultFixture) attempt {
 	}
 }
 
-// uploadHealthy is a file that was uploaded while all was well.
+// uploadHealthy uploads a file while the store works.
 func uploadHealthy(w *faultFixture) (id string) {
 	return w.key.Upload(w.dir, "a.txt", []byte(faultContent))
 }
@@ -117,7 +117,7 @@ func getPath(_ *testing.T, w *faultFixture) attempt {
 		retry: func(*testing.T, bool) *apptest.Reply { return get() }}
 }
 
-// getGateway uses a download address up only when bytes have gone out.
+// getGateway uses up a download address only when bytes were sent.
 func getGateway(t *testing.T, w *faultFixture) attempt {
 	door := w.key.Get("/api/files/" + uploadHealthy(w) + "/download").OK(200).Text("url")
 	opened := false
@@ -135,7 +135,7 @@ func getGateway(t *testing.T, w *faultFixture) attempt {
 				return nil
 			}
 			if r.Status == 200 {
-				opened = true // who comes again is late
+				opened = true // a second request comes too late
 				wantBody(t, r, faultContent)
 			}
 			return r
@@ -143,7 +143,8 @@ func getGateway(t *testing.T, w *faultFixture) attempt {
 	}
 }
 
-// headCompletes completes a session whose bytes are there, which the service asks the store about.
+// headCompletes completes a session whose bytes the store has; the service asks the store about
+// them.
 func headCompletes(_ *testing.T, w *faultFixture) attempt {
 	id := newUploadSession(w.key, w.dir, "a.txt", len(faultContent))
 	etag := putRaw(w.key, id, faultContent).OK(200).Text("etag")
@@ -154,7 +155,7 @@ func headCompletes(_ *testing.T, w *faultFixture) attempt {
 	}
 }
 
-// deleteSwept deletes a file, of which the store hears from the collector only.
+// deleteSwept deletes a file. Only the collector calls the store.
 func deleteSwept(t *testing.T, w *faultFixture) attempt {
 	w.key.Delete("/api/files/" + uploadHealthy(w)).OK(200)
 	return attempt{run: func() *apptest.Reply {
@@ -164,8 +165,8 @@ func deleteSwept(t *testing.T, w *faultFixture) attempt {
 	}, wantText: `"items":[]`}
 }
 
-// moveBetween moves a file between two prefixes of the bucket, which the server itself can copy.
-// The job goes on trying; where it gives up, the file is where it was and can be moved again.
+// moveBetween moves a file between two prefixes of the bucket, which the server can copy. The job
+// retries; if it gives up, the file is at its old path and can be moved again.
 func moveBetween(t *testing.T, w *faultFixture) attempt {
 	id, job := uploadHealthy(w), ""
 	order := func() *apptest.Reply {
@@ -208,7 +209,7 @@ func (w *faultFixture) jobStatus(id string) (status string) {
 	return w.key.Get("/api/files/jobs/" + id).OK(200).Text("job.status")
 }
 
-// directUpload sends bytes straight to the store where a session says so.
+// directUpload sends bytes directly to the store if the session says so.
 func directUpload(t *testing.T, w *faultFixture) attempt {
 	r := postUploadSession(w.key, w.dir, "a.txt", len(faultContent)).OK(200)
 	id, etag := r.Text("sessionId"), ""

@@ -15,24 +15,24 @@ import (
 	"larder/internal/db/dbtest"
 )
 
-// recoveryTime is how soon all must be well again once a store is.
+// recoveryTime is the time in which everything must work again after a store has recovered.
 const recoveryTime = 30 * time.Second
 
 // faultFixture is a service with two mounts in one bucket, /ward and /other, behind a proxy that
-// spoils calls, and somebody with a key who goes on working.
+// injects faults, and a client with a key.
 type faultFixture struct {
 	l      *apptest.Larder
 	key    *apptest.Client
-	bucket s3test.Bucket // past the proxy
+	bucket s3test.Bucket // without the proxy
 	proxy  *s3test.Proxy
-	dir    string // the folder of the cell under way
+	dir    string // folder of the current cell
 }
 
 func newFaultFixture(t *testing.T, engine, uploadMode string) *faultFixture {
 	t.Helper()
 	w := &faultFixture{l: apptest.Start(t, engine, apptest.ReachLoopback, shortGracePeriod), bucket: s3test.New(t)}
 	w.proxy = s3test.NewProxy(t, w.bucket)
-	w.proxy.HoldTime = -1 // until it is healed
+	w.proxy.HoldTime = -1 // until the proxy is healed
 	admin := w.l.Admin(t)
 	for _, name := range []string{"ward", "other"} {
 		id := admin.Post("/api/admin/storage/providers", M{
@@ -46,42 +46,40 @@ func newFaultFixture(t *testing.T, engine, uploadMode string) *faultFixture {
 	return w
 }
 
-// shortGracePeriod is a change for apptest.Start: what nothing refers to goes soon.
+// shortGracePeriod is a config change for apptest.Start: garbage is due after a minute.
 func shortGracePeriod(cfg *config.Config) { cfg.GarbageGrace = time.Minute }
 
-// forSubtest is the ward within a subtest.
+// forSubtest returns a copy for a subtest.
 func (w *faultFixture) forSubtest(t *testing.T, dir string) *faultFixture {
 	inner := *w
 	inner.key, inner.dir = w.key.In(t), dir
 	return &inner
 }
 
-// attempt is one request that the store spoils, prepared while all was well.
+// attempt is one request in which a fault is injected. It is prepared while the store works.
 type attempt struct {
 	run      func() *apptest.Reply // the request
-	wantText string                // what a success has in its body, "" for anything
-	wantBody string                // what a success has as its body, where it is a file
-	// the status below 500 that is right for a fault that the service cannot tell from a wrong
+	wantText string                // text in the body of a success, "" for any
+	wantBody string                // body of a success, for a file
+	// status below 500 that is right where the service cannot tell the fault from an invalid
 	// upload, 0 for none
 	refusal   int
 	retry     func(t *testing.T, done bool) *apptest.Reply
-	wantFiles map[string]string // what lies in the folder at the end, by name
+	wantFiles map[string]string // contents of the folder at the end, by name
 }
 
-// operation is what the service does when somebody asks for something that takes a
-// call of some kind.
+// operation is a request that causes one kind of call to the store.
 type operation struct {
 	name    string
 	call    s3test.Operation
-	mode    string // of uploads
+	mode    string // upload mode
 	prepare func(t *testing.T, w *faultFixture) attempt
 }
 
-// Abuse case C125: each fault in each call to a store, once and for as long as the request lasts.
-// The client gets what was asked for, byte for byte, or a 5xx, and never hears that something does
-// not exist; what the database says of files and quota does not depend on what the store answered;
-// once the store is well the same request succeeds at once, nothing is charged twice, and no byte
-// is left when the file is gone.
+// Abuse case C125: each fault in each call to a store, once and for the duration of the request.
+// The client gets the right answer, byte for byte, or a 5xx, and never a 404. The rows of files and
+// quota do not depend on the store's answer. Once the store works, the same request succeeds
+// immediately, nothing is charged twice, and no byte is left when the file is deleted.
 func TestStoreFaults(t *testing.T) {
 	t.Parallel()
 	for _, engine := range dbtest.Engines {
@@ -92,7 +90,7 @@ func TestStoreFaults(t *testing.T) {
 				for _, fault := range s3test.Faults {
 					for _, times := range []int{1, s3test.Always} {
 						if times == 1 && (fault == s3test.Slow || fault == s3test.TimedOut) {
-							continue // it lasts until the store is healed in any case
+							continue // it lasts until the proxy is healed in any case
 						}
 						name := fmt.Sprintf("%s/%d", fault, times)
 						t.Run(name, func(t *testing.T) {
@@ -106,7 +104,7 @@ func TestStoreFaults(t *testing.T) {
 	}
 }
 
-// runCell is one cell.
+// runCell tests one cell.
 func (w *faultFixture) runCell(t *testing.T, op operation, fault s3test.Fault, times int) {
 	w.key.Post("/api/files/folder", M{"path": "/ward", "name": strings.TrimPrefix(w.dir, "/ward/")}).OK(201)
 	a := op.prepare(t, w)
@@ -126,8 +124,8 @@ func (w *faultFixture) runCell(t *testing.T, op operation, fault s3test.Fault, t
 	w.checkNothingLeft(t)
 }
 
-// runWithFault runs a request while a fault befalls its calls. What would take for ever is healed
-// as soon as it has begun.
+// runWithFault runs a request while a fault is injected into its calls. A fault that would last
+// forever is healed as soon as it has begun.
 func (w *faultFixture) runWithFault(t *testing.T, op operation, fault s3test.Fault, times int,
 	run func() *apptest.Reply) *apptest.Reply {
 	t.Helper()
@@ -153,7 +151,8 @@ func (w *faultFixture) runWithFault(t *testing.T, op operation, fault s3test.Fau
 	return r
 }
 
-// checkReply says whether the request was done, and complains of an answer that is neither.
+// checkReply reports whether the request succeeded. It fails the test for an answer that is neither
+// a success nor a valid failure.
 func (w *faultFixture) checkReply(t *testing.T, fault s3test.Fault, r *apptest.Reply, a attempt) (done bool) {
 	t.Helper()
 	switch {
@@ -161,11 +160,11 @@ func (w *faultFixture) checkReply(t *testing.T, fault s3test.Fault, r *apptest.R
 		t.Fatal("no answer")
 	case r.Err != nil && a.wantBody != "" && r.Status/100 == 2 && len(r.Body) < len(a.wantBody) &&
 		strings.HasPrefix(a.wantBody, string(r.Body)):
-		return false // it broke off, and the client knows
+		return false // the connection broke, which the client notices
 	case r.Err != nil:
 		t.Errorf("the answer broke off: %v", r.Err)
 	case r.Status/100 == 2 && a.wantBody != "" && string(r.Body) != a.wantBody:
-		t.Errorf("%d with %d bytes that are not those of the file: %.80q", r.Status, len(r.Body), r.Body)
+		t.Errorf("status %d with %d bytes that differ from the file: %.80q", r.Status, len(r.Body), r.Body)
 	case r.Status/100 == 2 && !strings.Contains(string(r.Body), a.wantText):
 		t.Errorf("a success without %s: %.300s", a.wantText, r.Body)
 	case r.Status/100 == 2:
@@ -181,7 +180,8 @@ func (w *faultFixture) checkReply(t *testing.T, fault s3test.Fault, r *apptest.R
 	return false
 }
 
-// waitForSuccess has a request succeed once the store is well: at once, or very soon.
+// waitForSuccess repeats a request until it succeeds: immediately or soon after the store has
+// recovered.
 func (w *faultFixture) waitForSuccess(t *testing.T, request func() *apptest.Reply) {
 	t.Helper()
 	deadline := time.Now().Add(recoveryTime)
@@ -196,7 +196,8 @@ func (w *faultFixture) waitForSuccess(t *testing.T, request func() *apptest.Repl
 	}
 }
 
-// listFolder is everything that the service lists in the folder, without what moves by itself.
+// listFolder returns everything that the service lists in the folder, without the fields that
+// change by themselves.
 func (w *faultFixture) listFolder() []string {
 	var list struct {
 		Data struct{ Items []json.RawMessage }
@@ -209,7 +210,7 @@ func (w *faultFixture) listFolder() []string {
 	return items
 }
 
-// usageTotals are the sums of what is charged and of what is there.
+// usageTotals are the sums of charges and of stored data.
 type usageTotals struct{ Used, Files, Rows, Size, Objects int }
 
 func (w *faultFixture) accounts(t *testing.T) usageTotals {
@@ -223,8 +224,8 @@ func (w *faultFixture) accounts(t *testing.T) usageTotals {
 	}
 }
 
-// checkAccounting checks that what is charged is what is there, and that what is reserved belongs
-// to uploads under way (abuse case C93).
+// checkAccounting checks that the charges match the files and that each reservation belongs to an
+// upload under way (abuse case C93).
 func (w *faultFixture) checkAccounting(t *testing.T) {
 	t.Helper()
 	b := w.accounts(t)
@@ -234,7 +235,7 @@ func (w *faultFixture) checkAccounting(t *testing.T) {
 		queryCount(t, w.l, "SELECT COALESCE(SUM(reserved_storage), 0) FROM upload_sessions WHERE status = 'pending'"))
 }
 
-// checkFolder compares the folder with what should lie there.
+// checkFolder compares the folder with its wanted contents.
 func (w *faultFixture) checkFolder(t *testing.T, want map[string]string) {
 	t.Helper()
 	items := w.listFolder()
@@ -247,7 +248,7 @@ func (w *faultFixture) checkFolder(t *testing.T, want map[string]string) {
 	w.checkAccounting(t)
 }
 
-// checkNothingLeft deletes all there is, and waits until the bucket holds nothing more.
+// checkNothingLeft deletes everything and waits until the bucket is empty.
 func (w *faultFixture) checkNothingLeft(t *testing.T) {
 	t.Helper()
 	for _, root := range []string{"/ward", "/other"} {
@@ -278,5 +279,5 @@ func (w *faultFixture) checkNothingLeft(t *testing.T) {
 			t.Fatalf("%d objects and %d uploads stay in the bucket", len(objects.Contents), len(uploads.Uploads))
 		}
 	}
-	wantJSON(t, "what is charged for nothing", w.accounts(t), usageTotals{})
+	wantJSON(t, "charges without files", w.accounts(t), usageTotals{})
 }

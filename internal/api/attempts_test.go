@@ -17,11 +17,11 @@ func fromNetwork(n int) []string {
 	return []string{"X-Forwarded-For", fmt.Sprintf("2001:db8:%x::1", n)}
 }
 
-// attemptTarget is a target of wrong passwords.
+// attemptTarget is a target of password attempts.
 type attemptTarget struct {
 	name string
 	code string // of a wrong answer
-	// try gives a password from the n-th network: the right one, or a wrong one.
+	// try sends the right or a wrong password from the n-th network.
 	try func(c *apptest.Client, n int, right bool) *apptest.Reply
 }
 
@@ -82,7 +82,7 @@ func newAttemptTargets(t *testing.T, l *apptest.Larder) []attemptTarget {
 				fromNetwork(n)...)
 		}},
 		{"a file by its path", "INVALID_PASSWORD", by(always("/public/alone.txt"))},
-		{"a folder by whatever lies below it", "INVALID_PASSWORD", by(func(n int) string {
+		{"a folder by any path below it", "INVALID_PASSWORD", by(func(n int) string {
 			if n%2 == 0 {
 				return "/public/shut/in.txt"
 			}
@@ -94,8 +94,8 @@ func newAttemptTargets(t *testing.T, l *apptest.Larder) []attemptTarget {
 	}
 }
 
-// A target takes twenty wrong answers, whatever the addresses. Then it takes one a minute, and the
-// right password waits as well.
+// A target accepts twenty wrong answers from all addresses together. After that it accepts one
+// attempt a minute, also for the right password.
 func TestWrongPasswordsFromManyNetworks(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -142,8 +142,8 @@ func TestWrongPasswordsFromManyNetworks(t *testing.T) {
 	}, apptest.TrustLoopback)
 }
 
-// Of fifty wrong answers at once, from fifty addresses and to all replicas, twenty are judged.
-// Right answers and refused ones use up nothing.
+// Of fifty concurrent wrong answers, from fifty addresses and to all replicas, twenty are checked.
+// Right answers and refused ones do not count.
 func TestConcurrentWrongPasswordsFromManyNetworks(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -167,7 +167,7 @@ func TestConcurrentWrongPasswordsFromManyNetworks(t *testing.T) {
 	}, apptest.TrustLoopback)
 }
 
-// A target counts for itself alone, and a new password is a new target.
+// Each target has its own count, and a new password is a new target.
 func TestWrongPasswordsCountPerTarget(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -187,7 +187,7 @@ func TestWrongPasswordsCountPerTarget(t *testing.T) {
 		admin.Patch("/api/shares/"+one, m{"password": "open sesame"}).OK(200)
 		try(one, 23, "open sesame").OK(200)
 
-		// names that lead nowhere have no password: what is tried there counts by address alone
+		// a path that leads nowhere has no password: attempts there count by address only
 		for i := range 25 {
 			r := visitor.Post("/api/public/unlock", m{"path": "/nowhere", "password": "x"}, fromNetwork(i)...)
 			wantStatus(t, fmt.Sprint("nothing there ", i), r, 401, "INVALID_PASSWORD")
@@ -195,7 +195,7 @@ func TestWrongPasswordsCountPerTarget(t *testing.T) {
 	}, apptest.TrustLoopback)
 }
 
-// An address that is over its own limit uses up nothing of the target's.
+// An address over its own limit does not use up the target's attempts.
 func TestLimitedAddressDoesNotCountForTarget(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -204,7 +204,7 @@ func TestLimitedAddressDoesNotCountForTarget(t *testing.T) {
 		for range 100 {
 			visitor.Post("/api/shares/"+id+"/verify", m{"password": "x"}, fromNetwork(1)...)
 		}
-		if len(l.Apps) == 1 { // the counts by address are each replica's own
+		if len(l.Apps) == 1 { // each replica counts addresses on its own
 			for i := range 10 {
 				r := visitor.Post("/api/shares/"+id+"/verify", m{"password": "x"}, fromNetwork(i+2)...)
 				wantStatus(t, fmt.Sprint("another address ", i), r, 401, "INVALID_PASSWORD")
@@ -215,8 +215,8 @@ func TestLimitedAddressDoesNotCountForTarget(t *testing.T) {
 	}, apptest.TrustLoopback)
 }
 
-// The present password of a session has a count apart from sign-ins: strangers cannot keep an owner
-// from a new password, and a stolen session cannot guess without a limit.
+// The current password of a session is counted apart from sign-ins. Strangers cannot keep an owner
+// from setting a new password, and a stolen session cannot guess without a limit.
 func TestCurrentPasswordHasItsOwnLimit(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -238,7 +238,7 @@ func TestCurrentPasswordHasItsOwnLimit(t *testing.T) {
 	}, apptest.TrustLoopback)
 }
 
-// Where PostgreSQL keeps the counts, a crash of every replica loses none.
+// With the counts in PostgreSQL, a crash of every replica loses none.
 func TestWrongPasswordsSurviveARestart(t *testing.T) {
 	t.Parallel()
 	var same config.Config
@@ -250,7 +250,7 @@ func TestWrongPasswordsSurviveARestart(t *testing.T) {
 		wantStatus(t, "wrong", r, 401, "INVALID_PASSWORD")
 		postLogin(l.Client(t), "admin", "wrong", fromNetwork(i)...)
 	}
-	// processes that know nothing but the database
+	// processes that know only the database
 	again := apptest.Start(t, "postgres", func(cfg *config.Config) { *cfg = same })
 	again.Clock.Advance(l.Clock.Now().Sub(again.Clock.Now()))
 	for n := range 2 {
@@ -260,7 +260,7 @@ func TestWrongPasswordsSurviveARestart(t *testing.T) {
 	}
 }
 
-// Replicas with Redis count there, and each for itself while it is down.
+// Replicas with Redis count there. While Redis is down, each counts on its own.
 func TestWrongPasswordsCountInRedis(t *testing.T) {
 	t.Parallel()
 	server := kvtest.StartServer(t)
@@ -279,7 +279,7 @@ func TestWrongPasswordsCountInRedis(t *testing.T) {
 	}
 	id := shareFile(admin, file, m{"password": "open sesame"})
 	if n := judged(id); n != 20 {
-		t.Errorf("%d of 60 wrong answers are judged by two replicas, want 20", n)
+		t.Errorf("two replicas checked %d of 60 wrong answers, want 20", n)
 	}
 	if n := queryCount(t, l, "SELECT COUNT(*) FROM guesses"); n != 0 {
 		t.Errorf("%d counts are in the database beside Redis", n)
@@ -289,11 +289,11 @@ func TestWrongPasswordsCountInRedis(t *testing.T) {
 	wantStatus(t, "a minute later", r, 200, "")
 	server.Stop()
 	if n := judged(shareFile(admin, file, m{"password": "open sesame"})); n != 40 {
-		t.Errorf("%d of 60 wrong answers are judged without Redis, want 20 by each replica", n)
+		t.Errorf("without Redis, %d of 60 wrong answers were checked, want 20 by each replica", n)
 	}
 }
 
-// The sweep deletes counts that have ended, and no others.
+// The sweep deletes expired counts and no others.
 func TestExpiredCountsAreDeleted(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "postgres", apptest.TrustLoopback)
@@ -313,7 +313,7 @@ func TestExpiredCountsAreDeleted(t *testing.T) {
 	}
 }
 
-// Where two passwords are asked for, an answer that the limit of one refuses uses up nothing of the
+// Where two passwords are needed, an answer that the limit of one refuses does not count for the
 // other.
 func TestRefusedPasswordsCountForNoOtherTarget(t *testing.T) {
 	t.Parallel()
@@ -340,7 +340,7 @@ func TestRefusedPasswordsCountForNoOtherTarget(t *testing.T) {
 		for range 30 {
 			wantStatus(t, "the rule's is used up", try("both.txt", "x"), 429, "RATE_LIMIT_EXCEEDED")
 		}
-		link := shareFile(admin, file) // asks for the file's password alone, since its creator needs none for the rule
+		link := shareFile(admin, file) // asks for the file's password only, because its creator needs none for the rule
 		for i := range 20 {
 			r := visitor.Post("/api/shares/"+link+"/verify", m{"password": "x"}, fromNetwork(500+i)...)
 			wantStatus(t, fmt.Sprint("wrong for the file ", i+1), r, 401, "INVALID_PASSWORD")
@@ -350,8 +350,8 @@ func TestRefusedPasswordsCountForNoOtherTarget(t *testing.T) {
 	}, apptest.TrustLoopback)
 }
 
-// Strangers who use up the answers of a file's password do not hold up its owner, who has a count
-// apart of the same size.
+// Strangers who use up the attempts at a file's password do not delay its owner, who has a separate
+// count of the same size.
 func TestOwnerHasItsOwnPasswordLimit(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -382,7 +382,7 @@ func TestOwnerHasItsOwnPasswordLimit(t *testing.T) {
 	}, apptest.TrustLoopback)
 }
 
-// A right answer to a password that the caller has set makes no guess at another one free.
+// A right answer to a password that the caller has set frees no attempt at another password.
 func TestOwnPasswordDoesNotFreeGuesses(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite", apptest.TrustLoopback)

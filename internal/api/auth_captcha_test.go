@@ -13,7 +13,7 @@ import (
 	"larder/internal/site"
 )
 
-// captchaServer plays the verify address: the token `human` is good.
+// captchaServer plays the captcha provider's verify address. The token `human` is valid.
 type captchaServer struct {
 	mu       sync.Mutex
 	requests []string // secret, token, address
@@ -43,7 +43,7 @@ func newCaptchaServer(t *testing.T) *captchaServer {
 	return j
 }
 
-// takeRequests takes what was asked.
+// takeRequests returns the requests and forgets them.
 func (j *captchaServer) takeRequests() []string {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -58,7 +58,7 @@ func (j *captchaServer) setBroken(broken bool) {
 	j.broken = broken
 }
 
-// configure is a change for Each.
+// configure is a config change for apptest.Each.
 func (j *captchaServer) configure(cfg *config.Config) {
 	cfg.CaptchaVerifyURL, cfg.CaptchaSecret, cfg.CaptchaProvider = j.url, "canary-captcha-secret", "turnstile"
 }
@@ -84,7 +84,7 @@ func checkBotCheck(t *testing.T, l *apptest.Larder, j *captchaServer) {
 		return l.Client(t).Post("/api/auth/login", M{"username": name, "password": password, "captchaToken": token},
 			from...)
 	}
-	// while it is off, nobody is asked
+	// while the check is off, the provider is not asked
 	register(l.Client(t), "early", M{"captchaToken": "robot"}).OK(201)
 	signIn("early", "password of early", "robot").OK(200)
 	if asked := j.takeRequests(); asked != nil {
@@ -108,12 +108,12 @@ func checkBotCheck(t *testing.T, l *apptest.Larder, j *captchaServer) {
 	refused := register(l.Client(t), "ann", M{"captchaToken": "robot"}, from...)
 	wantStatus(t, "register, refused", refused, 400, "VALIDATION_ERROR")
 	wantStatus(t, "login, refused", signIn("early", "password of early", "robot"), 400, "VALIDATION_ERROR")
-	// it is judged first
+	// the captcha is checked first
 	wantStatus(t, "login, refused, wrong password", signIn("early", "wrong", "robot"), 400, "VALIDATION_ERROR")
 	want := "canary-captcha-secret robot 203.0.113.7"
 	wantJSON(t, "asked", j.takeRequests(), []string{want, want, want})
 
-	// what is refused anyway is refused before
+	// a request that is refused anyway is refused before
 	l.ChangeSettings(t, func(s *site.Settings) { s.AllowRegistration = false })
 	wantStatus(t, "closed", register(l.Client(t), "ann", M{"captchaToken": "human"}), 403, "FORBIDDEN")
 	wantStatus(t, "invalid", register(l.Client(t), "ann",
@@ -127,7 +127,7 @@ func checkBotCheck(t *testing.T, l *apptest.Larder, j *captchaServer) {
 		t.Errorf("asked %v", asked)
 	}
 
-	j.setBroken(true) // nobody gets in, and it isn't their fault
+	j.setBroken(true) // nobody can sign in, and the answer does not blame the client
 	wantStatus(t, "register, no answer", register(l.Client(t), "ann", M{"captchaToken": "human", "inviteCode": code}),
 		500, "INTERNAL_ERROR")
 	wantStatus(t, "login, no answer", signIn("early", "password of early", "human"), 500, "INTERNAL_ERROR")
@@ -145,7 +145,7 @@ func checkBotCheck(t *testing.T, l *apptest.Larder, j *captchaServer) {
 	}
 }
 
-// A verify address that may not be reached, or is none: fails closed.
+// When the verify address is forbidden or invalid, the check fails closed.
 func TestBotCheckFailsClosed(t *testing.T) {
 	t.Parallel()
 	j := newCaptchaServer(t)

@@ -24,8 +24,8 @@ func deviceCookie(r *apptest.Reply) *http.Cookie {
 	return nil
 }
 
-// newKnownDevice signs in with a new browser, and returns one that has just the cookie of that
-// sign-in.
+// newKnownDevice signs in from a new browser and returns a client that has only the known-device
+// cookie of that sign-in.
 func newKnownDevice(t *testing.T, l *apptest.Larder, name, password string) *apptest.Client {
 	t.Helper()
 	c := l.Client(t)
@@ -33,7 +33,7 @@ func newKnownDevice(t *testing.T, l *apptest.Larder, name, password string) *app
 	return withCookie(l.Client(t), api.DeviceCookie, c.Cookies[api.DeviceCookie])
 }
 
-// exhaustSignIns gives wrong passwords from many addresses until one is refused.
+// exhaustSignIns tries wrong passwords from many addresses until one is refused.
 func exhaustSignIns(t *testing.T, l *apptest.Larder, name string) {
 	t.Helper()
 	for i := range 40 {
@@ -41,10 +41,10 @@ func exhaustSignIns(t *testing.T, l *apptest.Larder, name string) {
 			return
 		}
 	}
-	t.Fatalf("%s can be guessed at for ever", name)
+	t.Fatalf("%s has no limit of attempts", name)
 }
 
-// checkSignInBlocked fails the test unless a sign-in with that password is refused for now.
+// checkSignInBlocked fails the test unless the limit refuses a sign-in with that password.
 func checkSignInBlocked(t *testing.T, what string, c *apptest.Client, name, password string) {
 	t.Helper()
 	wantStatus(t, what, postLogin(c.Fork(), name, password, fromNetwork(5000)...), 429, "RATE_LIMIT_EXCEEDED")
@@ -78,7 +78,7 @@ func TestKnownDeviceCookie(t *testing.T) {
 		}
 		only := withCookie(l.Client(t), api.DeviceCookie, got.Value)
 		for _, path := range []string{"/api/auth/me", "/api/auth/csrf-token", "/api/files", "/api/users/me/settings"} {
-			wantStatus(t, "it signs nobody in: "+path, only.Get(path), 401, "UNAUTHORIZED")
+			wantStatus(t, "it is no session: "+path, only.Get(path), 401, "UNAUTHORIZED")
 		}
 	})
 	t.Run("https", func(t *testing.T) {
@@ -92,7 +92,8 @@ func TestKnownDeviceCookie(t *testing.T) {
 	})
 }
 
-// Strangers who use up an account's tries keep out no browser that it was signed in with before.
+// A browser in which the account was signed in before can sign in, even when others have used up
+// the account's attempts.
 func TestKnownDeviceIgnoresAccountLimit(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -114,7 +115,7 @@ func TestKnownDeviceIgnoresAccountLimit(t *testing.T) {
 		}
 		checkSignInBlocked(t, "a new browser still", l.Client(t), "alice", right)
 
-		// a browser that two accounts are signed in with is known for both
+		// a browser with sign-ins of two accounts is a known device of both
 		shared := bobs.Fork()
 		value := bobs.Cookies[api.DeviceCookie]
 		l.Clock.Advance(time.Minute)
@@ -134,7 +135,7 @@ func TestKnownDeviceIgnoresAccountLimit(t *testing.T) {
 	}, apptest.TrustLoopback)
 }
 
-// A stolen cookie is no way around the limit: it has a count of its own.
+// A known device has its own limit, so a stolen cookie does not avoid the limit.
 func TestKnownDeviceHasItsOwnLimit(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -152,7 +153,7 @@ func TestKnownDeviceHasItsOwnLimit(t *testing.T) {
 			t.Errorf("Retry-After %s", got)
 		}
 		postLogin(second.Fork(), "alice", right).OK(200)
-		postLogin(l.Client(t), "alice", right).OK(200) // it counted nothing for the account
+		postLogin(l.Client(t), "alice", right).OK(200) // the device's attempts did not count for the account
 		l.Clock.Advance(time.Minute - time.Second)
 		checkSignInBlocked(t, "a second before the minute is over", known, "alice", right)
 		l.Clock.Advance(time.Second)
@@ -161,7 +162,7 @@ func TestKnownDeviceHasItsOwnLimit(t *testing.T) {
 	}, apptest.TrustLoopback)
 }
 
-// What ends a known device, and what does not.
+// The rows list events that end a known device, and events that do not.
 func TestKnownDeviceEnds(t *testing.T) {
 	t.Parallel()
 	const right = "password of alice"
@@ -211,7 +212,7 @@ func TestKnownDeviceEnds(t *testing.T) {
 					if row.ends {
 						checkSignInBlocked(t, "the browser", known, "alice", row.password)
 					} else {
-						// whose own limit the clock has not upset
+						// its own limit is not affected by the clock
 						postLogin(known.Fork(), "alice", row.password, fromNetwork(5000)...).OK(200)
 					}
 				}
@@ -250,8 +251,8 @@ func TestForgedKnownDeviceIsIgnored(t *testing.T) {
 	postLogin(withCookie(l.Client(t), api.DeviceCookie, good), "alice", right).OK(200)
 }
 
-// Names without an account, usernames and addresses are counted alike, each for itself, so that the
-// limit does not tell which of them exist or belong together. Abuse case C48.
+// Names without an account, usernames and addresses are each counted alone and alike, so the limit
+// reveals neither which of them exist nor which belong together. Abuse case C48.
 func TestSignInLimitRevealsNoAccounts(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {

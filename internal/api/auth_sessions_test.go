@@ -8,8 +8,8 @@ import (
 	"larder/internal/apptest"
 )
 
-// sessionEndings are the ways in which the sessions of an account end, and what its cookies get
-// from then on (specification: Session version).
+// sessionEndings are the ways in which the sessions of an account end, and the error code of its
+// cookies afterwards (specification: Session version).
 var sessionEndings = []struct {
 	name string
 	end  func(e endingAccount)
@@ -39,7 +39,7 @@ var sessionEndings = []struct {
 	{"disabled and another role", byAdminChange(M{"status": "disabled"}, M{"role": "guest"}), "SESSION_REVOKED"},
 }
 
-// endingAccount is whose sessions end.
+// endingAccount is the account whose sessions end.
 type endingAccount struct {
 	t        *testing.T
 	l        *apptest.Larder
@@ -48,7 +48,7 @@ type endingAccount struct {
 	name     string
 }
 
-// byAdminChange has an administrator make changes to the account.
+// byAdminChange returns an ending by an administrator's changes to the account.
 func byAdminChange(changes ...M) func(endingAccount) {
 	return func(e endingAccount) {
 		for _, change := range changes {
@@ -57,8 +57,8 @@ func byAdminChange(changes ...M) func(endingAccount) {
 	}
 }
 
-// A session that has ended opens no route that asks for one, an administrator's or not, and changes
-// nothing there. Abuse case C41.
+// A session that has ended opens no route that needs one, of users or administrators, and changes
+// nothing. Abuse case C41.
 func TestEndedSessionsOnEveryRoute(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -87,8 +87,8 @@ func TestEndedSessionsOnEveryRoute(t *testing.T) {
 	}, apptest.ReachLoopback)
 }
 
-// What this service signed for anything else is no session, and a session is nothing
-// else. Abuse case C40.
+// Tokens that the service signed for other purposes are not accepted as a session, nor a session as
+// one of them. Abuse case C40.
 func TestOtherTokensAreNoSession(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -133,11 +133,11 @@ func TestOtherTokensAreNoSession(t *testing.T) {
 	}, apptest.ReachLoopback)
 }
 
-// lastSegment is the last segment of an address.
+// lastSegment returns the last segment of an address.
 func lastSegment(address string) string { return address[strings.LastIndexByte(address, '/')+1:] }
 
-// Every write from across sites is refused, whatever credential a browser would send along, login
-// and the like too. Abuse case C43.
+// Every cross-site write is refused, with every credential that a browser would send, including
+// logins. Abuse case C43.
 func TestCrossSiteWritesAreRefused(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -152,7 +152,7 @@ func TestCrossSiteWritesAreRefused(t *testing.T) {
 			for _, who := range []string{"anonymous", "owner", "administrator", "free mode"} {
 				reply := send(w.clients[who].Fork(), row.method, path, sendableBody(body), "Sec-Fetch-Site",
 					"cross-site")
-				// no credential that counts here
+				// no credential that counts at this route
 				if reply.Status == 401 && (row.auth != noAuth && row.auth != optionalAuth) {
 					continue
 				}
@@ -166,7 +166,8 @@ func TestCrossSiteWritesAreRefused(t *testing.T) {
 	}, apptest.ReachLoopback)
 }
 
-// sendableBody is a body that can be sent: JSON stays, and what stands for a form becomes bytes.
+// sendableBody returns a body that can be sent: JSON is unchanged, and a placeholder for a form
+// becomes its bytes.
 func sendableBody(body any) any {
 	if _, isForm := body.(formBody); isForm {
 		return "x"
@@ -174,8 +175,8 @@ func sendableBody(body any) any {
 	return body
 }
 
-// A form that another site's page can send without asking first is no JSON, however much its text
-// looks like it. Abuse case C43.
+// A form that a page of another site can send without a preflight is not accepted as JSON, whatever
+// its text. Abuse case C43.
 func TestFormsAreNotAcceptedAsJSON(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {

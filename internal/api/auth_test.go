@@ -35,7 +35,7 @@ func postLogin(c *apptest.Client, username, password string, header ...string) *
 	return c.Post("/api/auth/login", M{"username": username, "password": password}, header...)
 }
 
-// onlyCookie returns the only Set-Cookie of a reply beside that of known devices.
+// onlyCookie returns the only cookie that a reply sets, apart from the known-device cookie.
 func onlyCookie(t *testing.T, r *apptest.Reply) *http.Cookie {
 	t.Helper()
 	all := (&http.Response{Header: r.Header}).Cookies()
@@ -138,7 +138,7 @@ func TestLogin(t *testing.T) {
 	})
 }
 
-// What state an account is in is told to who knows the password only.
+// Only a caller who knows the password learns the state of the account.
 func TestLoginOfAnInactiveAccount(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -167,7 +167,7 @@ func TestLoginBehindHTTPS(t *testing.T) {
 			set.Path != "/" || set.MaxAge != 7*24*3600 {
 			t.Errorf("the cookie is %+v", set)
 		}
-		for name, header := range map[string][]string{"none said": nil, "http": {"X-Forwarded-Proto", "http"}} {
+		for name, header := range map[string][]string{"no header": nil, "http": {"X-Forwarded-Proto", "http"}} {
 			c := l.Client(t)
 			c.Header.Del("X-Forwarded-Proto")
 			bad := postLogin(c, "admin", apptest.AdminPassword, header...)
@@ -180,7 +180,7 @@ func TestLoginBehindHTTPS(t *testing.T) {
 			t.Errorf("logout clears with %+v", set)
 		}
 	})
-	t.Run("from a stranger", func(t *testing.T) {
+	t.Run("through an unknown proxy", func(t *testing.T) {
 		t.Parallel()
 		l := apptest.Start(t, "sqlite", secure)
 		bad := postLogin(l.Client(t), "admin", apptest.AdminPassword, "X-Forwarded-Proto", "https")
@@ -205,7 +205,7 @@ func TestLogout(t *testing.T) {
 			set.Path != "/" || !set.HttpOnly {
 			t.Errorf("logout sets %+v", set)
 		}
-		for range 4 { // on both replicas
+		for range 4 { // twice on each replica
 			wantStatus(t, "the cookie that logged out", stale.Fork().Get("/api/auth/me"), 401, "SESSION_REVOKED")
 			wantStatus(t, "another session of the account", second.Fork().Get("/api/auth/me"), 401, "SESSION_REVOKED")
 			wantStatus(t, "another account", bob.Get("/api/auth/me"), 200, "")
@@ -213,7 +213,7 @@ func TestLogout(t *testing.T) {
 		wantStatus(t, "no cookie", l.Client(t).Post("/api/auth/logout", nil), 200, "")
 		wantStatus(t, "with a body", l.Client(t).Post("/api/auth/logout", M{}), 200, "")
 
-		// a stale or garbage cookie changes nothing
+		// a stale or invalid cookie changes nothing
 		fresh := l.SignIn(t, "alice", "password of alice")
 		stale.CSRF = ""
 		wantStatus(t, "a stale cookie", stale.Fork().Post("/api/auth/logout", nil), 200, "")
@@ -225,14 +225,14 @@ func TestLogout(t *testing.T) {
 		}
 		wantStatus(t, "the fresh session", fresh.Get("/api/auth/me"), 200, "")
 
-		fresh.CSRF = "" // logout needs none
+		fresh.CSRF = "" // logout needs no CSRF token
 		wantStatus(t, "logout without a CSRF token", fresh.Fork().Post("/api/auth/logout", nil), 200, "")
 		wantStatus(t, "after it", fresh.Fork().Get("/api/auth/me"), 401, "SESSION_REVOKED")
 	})
 }
 
-// execAndRaiseVersion runs one statement and raises the config version, as every change
-// of an account does.
+// execAndRaiseVersion runs one statement and raises the config version, like every change of an
+// account.
 func execAndRaiseVersion(t *testing.T, l *apptest.Larder, statement string, args ...any) {
 	t.Helper()
 	err := l.Apps[0].DB.Write(context.Background(), func(tx *db.Tx) error {
@@ -246,7 +246,7 @@ func execAndRaiseVersion(t *testing.T, l *apptest.Larder, statement string, args
 	}
 }
 
-// The order is: signature and lifetime, account and session version, role version.
+// The checks run in this order: signature and lifetime, account and session version, role version.
 func TestSessionChecks(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -302,7 +302,7 @@ func TestSessionLifetime(t *testing.T) {
 func TestForgedTokens(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite")
-	master := sha256.Sum256([]byte(t.Name())) // the secret key that apptest gives
+	master := sha256.Sum256([]byte(t.Name())) // the secret key that apptest configures
 	ring, err := secret.New(master[:])
 	if err != nil {
 		t.Fatal(err)
@@ -350,7 +350,7 @@ func TestForgedTokens(t *testing.T) {
 		c.Cookies["auth_token"] = token
 		return c.Get("/api/admin/rules")
 	}
-	// the key of this test is the real one
+	// shows that the test's key is the real one
 	wantStatus(t, "re-signed as it was", try(sign(jwt.SigningMethodHS256, key, nil)), 200, "")
 	now := l.Clock.Now().Unix()
 	parts := strings.Split(good, ".")
@@ -386,8 +386,8 @@ func TestForgedTokens(t *testing.T) {
 	} {
 		wantStatus(t, name, try(token), 401, "INVALID_TOKEN")
 	}
-	// a session that started as a mere user does not rise with the row, and one that claims a
-	// role gets the row's
+	// a session that started with the role user is not raised with the row, and a session that
+	// claims a role gets the row's role
 	alice := l.User(t, "alice")
 	text, _ := base64.RawURLEncoding.DecodeString(strings.Split(alice.Cookies["auth_token"], ".")[1])
 	if err := json.Unmarshal(text, &said); err != nil {
@@ -398,6 +398,6 @@ func TestForgedTokens(t *testing.T) {
 	wantStatus(t, "an older session version", try(sign(jwt.SigningMethodHS256, key, M{"sv": -1})), 401,
 		"SESSION_REVOKED")
 	wantStatus(t, "another role version", try(sign(jwt.SigningMethodHS256, key, M{"rv": 99})), 401, "ROLE_CHANGED")
-	wantStatus(t, "nobody's id", try(sign(jwt.SigningMethodHS256, key,
+	wantStatus(t, "an unknown id", try(sign(jwt.SigningMethodHS256, key,
 		M{"sub": "00000000-0000-4000-8000-000000000000"})), 401, "SESSION_REVOKED")
 }

@@ -9,7 +9,7 @@ import (
 	"larder/internal/db"
 )
 
-// postBatch asks for one action on ids; a target for a move.
+// postBatch posts a batch of one action on ids, with a target path for a move.
 func postBatch(c *apptest.Client, action string, ids []string, target ...string) *apptest.Reply {
 	body := m{"action": action, "fileIds": ids}
 	for _, path := range target {
@@ -18,8 +18,8 @@ func postBatch(c *apptest.Client, action string, ids []string, target ...string)
 	return c.Post("/api/files/batch", body)
 }
 
-// wantOutcomes fails the test unless the answer tells exactly these ids, in this order: one that
-// succeeded by itself, one that failed with its code behind it.
+// wantOutcomes fails the test unless the answer lists exactly these ids in this order: those that
+// succeeded, then those that failed with their error codes.
 func wantOutcomes(t *testing.T, what string, r *apptest.Reply, succeeded []string, failed ...[2]string) {
 	t.Helper()
 	if wantStatus(t, what, r, 200, ""); r.Status != 200 {
@@ -48,7 +48,7 @@ func TestBatchDelete(t *testing.T) {
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		admin, alice, bob := l.Admin(t), l.User(t, "alice"), l.User(t, "bob")
 		const home = "/home/alice"
-		t.Run("each on its own", func(t *testing.T) {
+		t.Run("each id has its own outcome", func(t *testing.T) {
 			admin, alice, bob := admin.In(t), alice.In(t), bob.In(t)
 			a, b := alice.Upload(home, "a.txt", []byte("aaaa")), alice.Upload(home, "b.txt", []byte("bb"))
 			foreign := bob.Upload("/home/bob", "a-secret-name.txt", []byte("x"))
@@ -66,7 +66,7 @@ func TestBatchDelete(t *testing.T) {
 			wantJSON(t, "jobs", r.Value("jobs"), []string{})
 			for _, word := range []string{"secret", "bob", "shown", "locked", "/home", "d.txt"} {
 				if strings.Contains(string(r.Body), word) {
-					t.Errorf("the answer tells %q: %s", word, r.Body)
+					t.Errorf("the answer reveals %q: %s", word, r.Body)
 				}
 			}
 			wantBody(t, bob.Get("/home/bob/a-secret-name.txt").OK(200), "x")
@@ -76,7 +76,7 @@ func TestBatchDelete(t *testing.T) {
 			wantOutcomes(t, "again", postBatch(alice, "delete", []string{a}, "../nonsense"), []string{},
 				[2]string{a, "NOT_FOUND"})
 		})
-		t.Run("a folder and things in it", func(t *testing.T) {
+		t.Run("a folder and its contents", func(t *testing.T) {
 			alice, bob := alice.In(t), bob.In(t)
 			bytes, files := usedQuota(alice)
 			folder, beside := mkdir(alice, home, "a_b"), mkdir(alice, home, "axb")
@@ -94,7 +94,7 @@ func TestBatchDelete(t *testing.T) {
 			alice.Get("/api/files/" + beside).OK(200)
 			wantUsed(t, alice, bytes+1, files+1)
 		})
-		t.Run("what is fixed", func(t *testing.T) {
+		t.Run("mounts and the root", func(t *testing.T) {
 			admin := admin.In(t)
 			over := mkdir(admin, "/", "over")
 			addMount(admin, addProvider(admin, "fixed"), "/over/mounted")
@@ -113,7 +113,7 @@ func TestBatchMove(t *testing.T) {
 		addVaultMount(t, l)
 		admin, alice, bob := l.Admin(t), l.User(t, "alice"), l.User(t, "bob")
 		const home = "/home/alice"
-		t.Run("each on its own", func(t *testing.T) {
+		t.Run("each id has its own outcome", func(t *testing.T) {
 			admin, alice, bob := admin.In(t), alice.In(t), bob.In(t)
 			to := mkdir(alice, home, "to")
 			a, folder := alice.Upload(home, "a.txt", []byte("a")), mkdir(alice, home, "folder")
@@ -130,10 +130,10 @@ func TestBatchMove(t *testing.T) {
 			wantOutcomes(t, "move", r, []string{a, folder}, [2]string{to, "OPERATION_FAILED"},
 				[2]string{foreign, "FORBIDDEN"}, [2]string{"none", "NOT_FOUND"},
 				[2]string{taken, "OPERATION_FAILED"}, [2]string{denied, "FORBIDDEN"})
-			wantJSON(t, "jobs of what is done at once", r.Value("jobs"), []string{})
+			wantJSON(t, "jobs of immediate moves", r.Value("jobs"), []string{})
 			for _, word := range []string{"secret", "bob", "taken", "d.txt", "/home"} {
 				if strings.Contains(string(r.Body), word) {
-					t.Errorf("the answer tells %q: %s", word, r.Body)
+					t.Errorf("the answer reveals %q: %s", word, r.Body)
 				}
 			}
 			wantStrings(t, "to", listNames(alice, home+"/to"), "folder", "a.txt", "taken.txt")
@@ -148,7 +148,7 @@ func TestBatchMove(t *testing.T) {
 					[2]string{a, code}, [2]string{foreign, "FORBIDDEN"})
 			}
 		})
-		t.Run("a folder and a thing in it", func(t *testing.T) {
+		t.Run("a folder and an entry in it", func(t *testing.T) {
 			alice := alice.In(t)
 			for i, order := range [][2]int{{0, 1}, {1, 0}} {
 				base := fmt.Sprintf("%s/order%d", home, i)
@@ -167,7 +167,7 @@ func TestBatchMove(t *testing.T) {
 			empty := mkdir(alice, home, "empty")
 			r := postBatch(alice, "move", []string{a, empty, "none", b, a}, "/vault")
 			wantOutcomes(t, "move", r, []string{a, empty, b}, [2]string{"none", "NOT_FOUND"})
-			if list, _ := r.Value("jobs").([]any); len(list) != 2 { // nothing is copied of an empty folder
+			if list, _ := r.Value("jobs").([]any); len(list) != 2 { // an empty folder needs no copying
 				t.Fatalf("jobs: %s", r.Body)
 			}
 			for i, id := range []string{a, b} {
@@ -247,8 +247,8 @@ func TestBatchBounds(t *testing.T) {
 	})
 }
 
-// Abuse cases C15, C32: of keys, only those with the permissions of the single
-// operation, inside their root.
+// Abuse cases C15 and C32: only keys with the permissions of the single operation run a batch,
+// inside their upload roots.
 func TestBatchByKeys(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -276,8 +276,8 @@ func TestBatchByKeys(t *testing.T) {
 					wantStatus(t, what, r, 403, "FORBIDDEN")
 					alice.Get(home + "/in/" + action).OK(200)
 				}
-				if !may { // and does not learn what it would come to
-					wantStatus(t, what+" to a path that is none", postBatch(key, action, []string{"none"}, "no path"),
+				if !may { // and does not learn how it would have ended
+					wantStatus(t, what+" to an invalid path", postBatch(key, action, []string{"none"}, "no path"),
 						403, "FORBIDDEN")
 				}
 				alice.Delete("/api/files/" + id)
@@ -295,8 +295,7 @@ func TestBatchByKeys(t *testing.T) {
 	})
 }
 
-// What fails inside fails for its entry alone, and is told and logged as a failure
-// of the server is.
+// An internal error fails only its own entry. It is reported and logged like any server error.
 func TestBatchContinuesAfterInternalError(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -305,7 +304,7 @@ func TestBatchContinuesAfterInternalError(t *testing.T) {
 		for _, name := range []string{"a", "broken", "c"} {
 			ids = append(ids, alice.Upload("/home/alice", name, []byte(name)))
 		}
-		err := l.Apps[0].DB.Write(t.Context(), func(tx *db.Tx) error { // an object that nothing knows any more
+		err := l.Apps[0].DB.Write(t.Context(), func(tx *db.Tx) error { // an object without a row
 			_, err := tx.Exec("DELETE FROM objects WHERE id = (SELECT object_id FROM entries WHERE id = $1)", ids[1])
 			return err
 		})
@@ -319,10 +318,10 @@ func TestBatchContinuesAfterInternalError(t *testing.T) {
 		wantOutcomes(t, "delete", r, []string{ids[0], ids[2]}, [2]string{ids[1], "INTERNAL_ERROR"})
 		if !strings.Contains(string(single.Body), `"message":"`+r.Text("failed.0.error")+`"`) ||
 			strings.Contains(string(r.Body), "object") {
-			t.Errorf("told %s, for a single one %s", r.Body, single.Body)
+			t.Errorf("the batch answers %s, the single request %s", r.Body, single.Body)
 		}
 		if n := lines(); n != before+1 {
-			t.Errorf("%d lines in the log, before %d", n, before)
+			t.Errorf("%d lines in the log, %d before", n, before)
 		}
 		wantUsed(t, alice, 6, 1)
 	})

@@ -9,8 +9,8 @@ import (
 	"larder/internal/apptest"
 )
 
-// Abuse case C31: an upload in one request that is under way when its key is revoked makes no file,
-// nor does one of a key that may write no more.
+// Abuse case C31: an upload in one request whose key is revoked meanwhile makes no file. Neither
+// does one whose key loses the permission to write.
 func TestUploadEndsWhenKeyIsRevoked(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {

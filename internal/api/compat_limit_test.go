@@ -10,18 +10,18 @@ import (
 	"larder/internal/apptest"
 )
 
-// eventuallyHolds waits until what is asked holds.
+// eventuallyHolds waits until a condition holds.
 func eventuallyHolds(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); !holds(); <-time.After(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("%s: not so in a minute", what)
+			t.Fatalf("%s: the condition did not hold within a minute", what)
 		}
 	}
 }
 
-// docs/decisions.md, Quota: an account has 16 uploads in one request at a time; the 17th is told to
-// wait, in the words of its protocol.
+// docs/decisions.md, Quota: an account has at most 16 uploads in one request at a time. The 17th is
+// told to wait, in the form of its protocol.
 func TestOneRequestUploadLimit(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -71,8 +71,8 @@ func TestOneRequestUploadLimit(t *testing.T) {
 	})
 }
 
-// A form whose path comes after its file waits with its room reserved: together they take no more
-// than the quota has.
+// A form whose path comes after its file waits with its quota reserved. Waiting forms together
+// reserve no more than the quota.
 func TestWaitingFormsReserveQuota(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -102,8 +102,8 @@ func TestWaitingFormsReserveQuota(t *testing.T) {
 	})
 }
 
-// Ten replacements leave no more on the disk than twice the quota, without a sweep and long before
-// the grace period ends.
+// Ten replacements leave at most twice the quota on the disk, without a sweep and long before the
+// grace period ends.
 func TestReplacementsDoNotFillTheDisk(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {

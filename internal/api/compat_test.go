@@ -18,10 +18,10 @@ import (
 
 const onePixel = "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x06\x00\x00\x00\x1f\x15\xc4\x89\x00\x00\x00\nIDATx\x9cc\x00\x01\x00\x00\x05\x00\x01\r\n-\xb4\x00\x00\x00\x00IEND\xaeB`\x82"
 
-// part is one part of a form; a part without disposition is a field.
+// part is one part of a form. A part without disposition is a field.
 type part struct{ name, disposition, mimeType, body string }
 
-// form writes parts in their order.
+// form encodes the parts in their order.
 func form(parts ...part) (body, contentType string) {
 	var b bytes.Buffer
 	w := multipart.NewWriter(&b)
@@ -34,14 +34,14 @@ func form(parts ...part) (body, contentType string) {
 		if p.mimeType != "" {
 			h.Set("Content-Type", p.mimeType)
 		}
-		writer, _ := w.CreatePart(h) // a bytes.Buffer takes everything
+		writer, _ := w.CreatePart(h) // a bytes.Buffer accepts every write
 		_, _ = io.WriteString(writer, p.body)
 	}
 	_ = w.Close()
 	return b.String(), w.FormDataContentType()
 }
 
-// filePart is the usual part.
+// filePart returns the usual file part.
 func filePart(name, body string) part {
 	return part{disposition: `form-data; name="file"; filename="` + name + `"`, mimeType: "application/octet-stream",
 		body: body}
@@ -52,7 +52,7 @@ func sendForm(c *apptest.Client, parts []part, header ...string) *apptest.Reply 
 	return c.Post("/api/upload", body, append([]string{"Content-Type", contentType}, header...)...)
 }
 
-// topMessage is the message that errors of these routes carry beside the envelope.
+// topMessage checks the message that errors of these routes carry beside the envelope.
 func topMessage(t *testing.T, r *apptest.Reply) {
 	t.Helper()
 	var envelope struct {
@@ -98,7 +98,7 @@ func TestCompatibleUpload(t *testing.T) {
 			wantBody(t, visitor.In(t).Get(direct).OK(200), onePixel)
 			wantHeader(t, r, "Access-Control-Allow-Origin", "*")
 			wantHeader(t, r, "Access-Control-Allow-Credentials", "")
-			if alice.In(t).Get("/api/files/"+id).OK(200).Text("file.mimeType") != "image/png" { // sniffed
+			if alice.In(t).Get("/api/files/"+id).OK(200).Text("file.mimeType") != "image/png" { // detected from the content
 				t.Error("not sniffed")
 			}
 			again := sendForm(key.In(t), []part{filePart("cat.png", onePixel)}).OK(200)
@@ -106,7 +106,7 @@ func TestCompatibleUpload(t *testing.T) {
 				t.Errorf("second: %s", again.Body)
 			}
 		})
-		t.Run("three routes, three ways to give the token", func(t *testing.T) {
+		t.Run("three routes, three headers for the token", func(t *testing.T) {
 			for _, route := range []string{"/api/upload", "/api/upload/upload", "/api/compat/upload"} {
 				for name, header := range map[string][]string{
 					"bearer": {"Authorization", "Bearer " + token}, "bare": {"Authorization", token},
@@ -134,7 +134,7 @@ func TestCompatibleUpload(t *testing.T) {
 				return r
 			}
 			send(visitor.In(t)).Fails(401, "UNAUTHORIZED")
-			send(alice.In(t)).Fails(401, "UNAUTHORIZED") // a session is no key
+			send(alice.In(t)).Fails(401, "UNAUTHORIZED") // a session does not replace a key
 			for _, bad := range []string{"Bearer junk", "Bearer " + token + "x", "Bearer " + token[:len(token)-1] + "!",
 				"Bearer pk_" + strings.Repeat("a", 24) + ".sk_" + strings.Repeat("b", 48),
 				strings.Replace(token, ".", ".sk_", 1)} {
@@ -300,7 +300,8 @@ func TestCompatibleUpload(t *testing.T) {
 			if r.Text("path") != "/home/alice/alice/"+day {
 				t.Errorf("path %s", r.Text("path"))
 			}
-			// a path of the request is relative to the part before the placeholders, and may hold them too
+			// a path of the request is relative to the part before the placeholders and may contain
+			// placeholders too
 			r = key.Post("/api/upload", "x", "X-File-Name", "t.Tar.GZ", "X-Path", "by/{ext}/{filename}").OK(200)
 			if !strings.EqualFold(r.Text("path"), "/home/alice/by/gz/t.Tar.GZ") &&
 				!strings.EqualFold(r.Text("path"), "/home/alice/by/gz/t.Tar") {
@@ -316,7 +317,7 @@ func TestCompatibleUpload(t *testing.T) {
 			if !regexp.MustCompile(`^/home/alice/[0-9a-f-]{36}/[0-9A-Za-z]+$`).MatchString(r.Text("path")) {
 				t.Errorf("path %s", r.Text("path"))
 			}
-			// what a file is called never becomes part of the path's syntax
+			// a file's name never becomes part of the path template
 			for _, name := range []string{"{year}", "{../..}", "..{ext}"} {
 				r := key.Post("/api/upload", "x", "X-File-Name", name, "X-Path", "lit/{filename}")
 				if r.Status == 200 && !strings.HasPrefix(r.Text("path"), "/home/alice/lit/") || r.Status >= 500 {
@@ -392,7 +393,8 @@ func TestCompatibleUpload(t *testing.T) {
 	})
 }
 
-// What a broken upload reserved is given back and nothing of it stays; the quota stops a body whose length nobody announced.
+// An interrupted upload releases its reservation and leaves nothing. The quota stops a body of
+// unknown length.
 func TestCompatibleUploadLeavesNothing(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -428,7 +430,8 @@ func TestCompatibleUploadLeavesNothing(t *testing.T) {
 		over, overType := form(filePart("c.bin", strings.Repeat("y", quota+1)))
 		topMessage(t, key.Post("/api/upload", over, "Content-Type", overType).Fails(413, "QUOTA_EXCEEDED"))
 		wantUsed(t, alice, 0, 0)
-		// All that was reserved is given back, if not at once: the client whose connection was cut goes on before the server has noticed.
+		// The whole reservation is released, possibly with a delay: the client goes on before the
+		// server has noticed the closed connection.
 		whole := chunked(quota)
 		for deadline := time.Now().Add(20 * time.Second); whole.Status == 413 && time.Now().Before(deadline); {
 			whole = chunked(quota)
@@ -437,7 +440,7 @@ func TestCompatibleUploadLeavesNothing(t *testing.T) {
 		wantUsed(t, alice, quota, 1)
 		chunked(1).Fails(413, "QUOTA_EXCEEDED")
 
-		// what a Content-Length announces is judged before a byte of the body comes
+		// a Content-Length is checked before the first byte of the body arrives
 		announce := func(c *apptest.Client, method, path string, size int64) *apptest.Reply {
 			body, writer := io.Pipe()
 			defer writer.Close()

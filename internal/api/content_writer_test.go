@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// uploadHealthy is an open object of a store on the disk.
+// stored is an open object of a store on the disk.
 type stored struct {
 	io.ReadSeekCloser
 	file *os.File
@@ -17,7 +17,7 @@ type stored struct {
 func (o stored) Size() int64    { return 10 }
 func (o stored) File() *os.File { return o.file }
 
-// fakeConn is a connection that knows files when it gets one.
+// fakeConn is a connection that accepts files in ReadFrom.
 type fakeConn struct {
 	*httptest.ResponseRecorder
 	from io.Reader
@@ -30,7 +30,7 @@ func (s *fakeConn) ReadFrom(r io.Reader) (int64, error) {
 	return io.Copy(s.ResponseRecorder, r)
 }
 
-// A file of the local store reaches the connection as the file that it is, from where it is read.
+// A file of the local store reaches the connection as an *os.File, at the right offset.
 func TestLocalFileReachesConnectionAsFile(t *testing.T) {
 	t.Parallel()
 	name := filepath.Join(t.TempDir(), "object")
@@ -54,6 +54,6 @@ func TestLocalFileReachesConnectionAsFile(t *testing.T) {
 	}
 	gate.closed = true
 	if n, err := io.CopyN(gate, gate, 3); n != 0 || err == nil {
-		t.Errorf("%d bytes of what was refused, %v", n, err)
+		t.Errorf("%d bytes of refused objects, %v", n, err)
 	}
 }

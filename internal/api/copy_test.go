@@ -44,7 +44,7 @@ func TestCopy(t *testing.T) {
 		t.Run("requests", func(t *testing.T) {
 			alice := alice.In(t)
 			copyTo(alice, id, home+"/to").Fails(409, "OPERATION_FAILED")
-			copyTo(alice, id, home+"/box").Fails(409, "OPERATION_FAILED") // where it is
+			copyTo(alice, id, home+"/box").Fails(409, "OPERATION_FAILED") // to the folder that it is in
 			copyTo(alice, box, home+"/box").Fails(409, "OPERATION_FAILED")
 			copyTo(alice, id, home+"/none").Fails(404, "NOT_FOUND")
 			copyTo(alice, id, home+"/to/a.txt").Fails(404, "NOT_FOUND") // a file
@@ -65,7 +65,7 @@ func TestCopy(t *testing.T) {
 			alice := alice.In(t)
 			copyTo(alice, id, home, "third.txt").OK(200)
 			big := alice.Upload(home, "big.txt", []byte("five!"))
-			wantUsed(t, alice, 20, 4) // full
+			wantUsed(t, alice, 20, 4) // the quota is full
 			copyTo(alice, id, home, "more.txt").Fails(413, "QUOTA_EXCEEDED")
 			copyTo(alice, box, home, "more").Fails(413, "QUOTA_EXCEEDED")
 			wantUsed(t, alice, 20, 4)
@@ -86,7 +86,7 @@ func TestCopy(t *testing.T) {
 				code := ""
 				if c.status == 403 {
 					code = "FORBIDDEN"
-					wantStatus(t, fmt.Sprint("a copy of what is not, by a key that may ", c.permissions),
+					wantStatus(t, fmt.Sprint("a copy of a missing entry, by a key that may ", c.permissions),
 						copyTo(key, "none", "/home/bob/in"), 403, code)
 				}
 				wantStatus(t, fmt.Sprint("a key that may ", c.permissions),
@@ -117,8 +117,7 @@ func TestCopy(t *testing.T) {
 	})
 }
 
-// A folder of 5,000 entries is copied by a job, a piece at a time, so that
-// others are served meanwhile.
+// A job copies a folder of 5,000 entries in batches, so that other requests are served meanwhile.
 func TestCopyOfFiveThousandEntries(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -126,7 +125,7 @@ func TestCopyOfFiveThousandEntries(t *testing.T) {
 		const home = "/home/alice"
 		box := mkdir(alice, home, "box")
 		first := alice.Upload(home+"/box", "first.txt", []byte("words"))
-		const folders, each = 8, 624 // 8 * 625 of both, with the folder and its first file 5,002
+		const folders, each = 8, 624 // 8 * 625 folders and files; 5,002 with the folder and its first file
 		err := l.Apps[0].DB.Write(t.Context(), func(tx *db.Tx) error {
 			for i := range folders {
 				folder := fmt.Sprint("folder", i)

@@ -57,7 +57,7 @@ func TestCopyLinks(t *testing.T) {
 			wantJSON(t, "what guests may have", copyLinks(bob.In(t), public, "").OK(200).Value("formats.direct"),
 				apptest.BaseURL+"/public/p.txt")
 		})
-		t.Run("a folder is its page, signed or not", func(t *testing.T) {
+		t.Run("a folder has its page's address, signed or not", func(t *testing.T) {
 			for _, query := range []string{"", "?signed=true", "?signed=true&expiresIn=60"} {
 				r := copyLinks(alice.In(t), folder, query).OK(200)
 				const address = apptest.BaseURL + "/app/files/home/alice/x%20&%20y"
@@ -100,7 +100,7 @@ func TestCopyLinks(t *testing.T) {
 				copyLinks(visitor.In(t), public, query).Fails(401, "UNAUTHORIZED")
 				blind := alice.In(t).Key(m{"permissions": []string{"write", "delete"}})
 				copyLinks(blind, photo, query).Fails(403, "FORBIDDEN")
-				copyLinks(blind, noSuchID, query).Fails(403, "FORBIDDEN") // nor does it learn what there is not
+				copyLinks(blind, noSuchID, query).Fails(403, "FORBIDDEN") // nor does it learn that there is no such file
 			}
 			for _, query := range []string{"expiresIn=59", "expiresIn=604801", "expiresIn=0", "expiresIn=-60",
 				"expiresIn=1e3", "expiresIn=99999999999999999999", "expiresIn=x"} {
@@ -123,7 +123,7 @@ func TestCopyLinks(t *testing.T) {
 			copyLinks(carol, file, "").OK(200)
 			copyLinks(carol, file, "?signed=true").Fails(403, "FORBIDDEN")
 			admin.In(t).Delete("/api/admin/rules/" + rule).OK(200)
-			rule = deny("read") // the answer would tell the name
+			rule = deny("read") // the answer would reveal the name
 			copyLinks(carol, file, "").Fails(403, "FORBIDDEN")
 			copyLinks(carol, file, "?signed=true").Fails(403, "FORBIDDEN")
 			admin.In(t).Delete("/api/admin/rules/" + rule).OK(200)
@@ -132,7 +132,8 @@ func TestCopyLinks(t *testing.T) {
 	})
 }
 
-// What needsPassword says, and what a password does to both kinds of link (abuse cases C79, C80).
+// The tests cover needsPassword and the effect of a password on both kinds of link (abuse cases
+// C79, C80).
 func TestCopyLinksAndPasswords(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -147,8 +148,8 @@ func TestCopyLinksAndPasswords(t *testing.T) {
 			wantJSON(t, "needsPassword of a signed link",
 				copyLinks(c, id, "?signed=true").OK(200).Value("needsPassword"), signed)
 		}
-		// shut holds both addresses of a file against every way of asking for bytes: nothing
-		// of them is told.
+		// shut checks that both addresses of a file refuse every kind of request for bytes and
+		// reveal nothing of them.
 		wantPasswordRequired := func(c *apptest.Client, id, before string) {
 			t.Helper()
 			plain, signed := copyLinks(c, id, "").OK(200).Text("formats.direct"), signedLink(c, id)
@@ -176,10 +177,10 @@ func TestCopyLinksAndPasswords(t *testing.T) {
 			wantNeedsPassword(admin, id, true, true)
 			wantPasswordRequired(admin, id, before)
 			switch id {
-			case file: // its name may be read, and so may its address
+			case file: // its name may be read, so its address may be too
 				wantNeedsPassword(bob, id, true, true)
 				wantPasswordRequired(bob, id, before)
-			case inside: // neither may, without the password
+			case inside: // neither may be read without the password
 				copyLinks(bob, id, "").Fails(403, "PASSWORD_REQUIRED")
 				copyLinks(bob, id, "?signed=true").Fails(403, "PASSWORD_REQUIRED")
 				wantJSON(t, "needsPassword of the folder", copyLinks(bob, dir, "").OK(200).Value("needsPassword"), true)
@@ -192,7 +193,7 @@ func TestCopyLinksAndPasswords(t *testing.T) {
 		}
 		wantJSON(t, "needsPassword of an open folder", copyLinks(bob, dir, "").OK(200).Value("needsPassword"), false)
 
-		// Rules. What is denied to bob without them is what makes the difference.
+		// Rules. Each case differs by what bob is denied without the rule.
 		t.Run("a rule with a password", func(t *testing.T) {
 			rule := m{"pathPattern": "/home/alice/**", "effect": "allow", "role": "user", "requirePassword": true,
 				"password": "open sesame", "permissions": []string{"download"}}
@@ -202,12 +203,12 @@ func TestCopyLinksAndPasswords(t *testing.T) {
 			made := addRule(admin, rule)
 			wantNeedsPassword(bob, own, true, true)
 			wantStatus(t, "the signed link", visitor.Get(signedLink(bob, own)), 403, "PASSWORD_REQUIRED")
-			wantNeedsPassword(alice, own, false, false) // hers
+			wantNeedsPassword(alice, own, false, false) // her own file
 			wantBody(t, visitor.Get(signedLink(alice, own)).OK(200), "alice's")
 			admin.Delete("/api/admin/rules/" + made).OK(200)
 			admin.Delete("/api/admin/rules/" + read).OK(200)
 
-			rule["role"] = "guest" // and it asks visitors
+			rule["role"] = "guest" // and the rule asks visitors
 			made = addRule(admin, rule)
 			wantNeedsPassword(alice, own, true, true)
 			wantStatus(t, "the path", visitor.Get("/home/alice/own.txt"), 403, "PASSWORD_REQUIRED")
@@ -219,21 +220,21 @@ func TestCopyLinksAndPasswords(t *testing.T) {
 				opens  bool
 				signed bool
 			}{
-				// hers anyway
+				// her own file anyway
 				{m{"effect": "allow", "role": "user", "allowedIps": []string{"127.0.0.0/8", "::1"}}, true, false},
-				// here alone
+				// at this address only
 				{m{"effect": "deny", "role": "user", "allowedIps": []string{"127.0.0.0/8", "::1"}}, true, true},
-				// here a visitor, too
+				// from this address a visitor, too
 				{m{"effect": "allow", "role": "guest", "allowedIps": []string{"127.0.0.0/8", "::1"}}, true, true},
-				// elsewhere a visitor not
+				// from that address a visitor not
 				{m{"effect": "deny", "role": "guest", "allowedIps": []string{"198.51.100.7"}}, true, true},
-				// not here: forbidden
+				// not at this address: forbidden
 				{m{"effect": "deny", "role": "user", "allowedIps": []string{"198.51.100.7"}}, false, true},
 				// nor does it help her
 				{m{"effect": "allow", "role": "user", "allowedIps": []string{"198.51.100.7"}}, true, false},
-				// no condition
+				// without a condition
 				{m{"effect": "deny", "role": "guest"}, true, false},
-				// after nothing
+				// sorted after all others
 				{m{"effect": "deny", "role": "user", "allowedIps": []string{"198.51.100.7"}, "priority": -1}, false,
 					true},
 			} {
@@ -253,15 +254,15 @@ func TestCopyLinksAndPasswords(t *testing.T) {
 			link := signedLink(alice, own)
 			made := addRule(admin, m{"pathPattern": "/home/alice/**", "effect": "deny", "role": "user",
 				"allowedIps": []string{"198.51.100.7"}, "permissions": []string{"download"}})
-			visitor.Get(link).Fails(401, "INVALID_TOKEN") // whoever opens it is at the wrong address
+			visitor.Get(link).Fails(401, "INVALID_TOKEN") // the request comes from the wrong address
 			admin.Delete("/api/admin/rules/" + made).OK(200)
 			wantBody(t, visitor.Get(link).OK(200), "alice's")
 		})
 	})
 }
 
-// A signed link is a token of its own kind: many uses, bound to the content and to what
-// its issuer may do.
+// A signed link is a download token of its own kind: it works many times and is bound to the
+// content and to its issuer's permissions.
 func TestSignedLink(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -276,7 +277,7 @@ func TestSignedLink(t *testing.T) {
 				wantHeader(t, r, "Content-Disposition", "")
 			}
 		}
-		t.Run("as often as one likes", func(t *testing.T) {
+		t.Run("any number of uses", func(t *testing.T) {
 			visitor := visitor.In(t)
 			id := alice.In(t).Upload("/home/alice", "data.txt", []byte(text))
 			address := signedLink(alice.In(t), id)
@@ -302,7 +303,7 @@ func TestSignedLink(t *testing.T) {
 				}
 			}
 			photo := signedLink(alice.In(t), alice.In(t).Upload("/home/alice", "photo.png", []byte(onePixel)))
-			// an <img> renders an attachment
+			// an <img> shows a response with Content-Disposition: attachment
 			r := visitor.Get(photo, "Sec-Fetch-Dest", "image", "Sec-Fetch-Site", "cross-site", "Accept", "image/*").
 				OK(200)
 			wantBody(t, r, onePixel)
@@ -313,7 +314,7 @@ func TestSignedLink(t *testing.T) {
 				t.Error("the log holds the token")
 			}
 		})
-		t.Run("ends with the content, not with the place", func(t *testing.T) {
+		t.Run("ends with the content, not with the path", func(t *testing.T) {
 			alice, visitor := alice.In(t), visitor.In(t)
 			addVaultMount(t, l)
 			id := alice.Upload("/home/alice", "f.txt", []byte("one"))
@@ -335,7 +336,7 @@ func TestSignedLink(t *testing.T) {
 			wantInvalidToken(t, address)
 			fresh := signedLink(alice, id)
 			wantBody(t, visitor.Get(fresh).OK(200), "two")
-			alice.Upload("/vault", "f.txt", []byte("two"), m{"conflict": "replace"}) // the same bytes are other content
+			alice.Upload("/vault", "f.txt", []byte("two"), m{"conflict": "replace"}) // equal bytes are stored as new content
 			wantInvalidToken(t, fresh)
 			fresh = signedLink(alice, id)
 			visitor.Get(fresh).OK(200)
@@ -358,7 +359,7 @@ func TestSignedLink(t *testing.T) {
 			token, _, _ := strings.Cut(strings.TrimPrefix(key.Header.Get("Authorization"), "Bearer "), ".")
 			carol.Delete("/api/keys/" + token).OK(200)
 			wantInvalidToken(t, byKey)
-			wantBody(t, visitor.In(t).Get(address).OK(200), "carol") // hers goes on
+			wantBody(t, visitor.In(t).Get(address).OK(200), "carol") // hers continues to work
 
 			execAndRaiseVersion(t, l, "UPDATE users SET status = 'disabled' WHERE username = 'carol'")
 			wantInvalidToken(t, address)
@@ -366,8 +367,8 @@ func TestSignedLink(t *testing.T) {
 	})
 }
 
-// Specification: Limits, Signed copy link expiresIn. Both ends of the lifetime, to the millisecond;
-// then the sweep takes the link away.
+// Specification: Limits, Signed copy link expiresIn. A link works at both ends of its lifetime, to
+// the millisecond. The sweep deletes it afterwards.
 func TestSignedLinkLifetime(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -390,8 +391,7 @@ func TestSignedLinkLifetime(t *testing.T) {
 				t.Errorf("%d tokens after the sweep", n)
 			}
 		}
-		// A clock that is set back (abuse case C129) makes none of them live longer than a
-		// week and an hour.
+		// If the clock is set back (abuse case C129), no link lives longer than a week and an hour.
 		alice := l.SignIn(t, "alice", "password of alice")
 		address := signedLink(alice, alice.Upload("/home/alice", "back", []byte("x")), "&expiresIn=604800")
 		l.Clock.Advance(-time.Hour)
@@ -429,12 +429,12 @@ func TestCopyManyLinks(t *testing.T) {
 				wantFields(t, item, r.Value(item), "id", "error", "code")
 				wantJSON(t, item+".code", r.Value(item+".code"), code)
 				if r.Text(item+".error") == "" {
-					t.Errorf("%s says nothing", item)
+					t.Errorf("%s has no text", item)
 				}
 			}
 			for _, secret := range []string{"bob's", "behind", "/home/bob", "dir"} {
 				if strings.Contains(strings.ReplaceAll(string(r.Body), "direct", ""), secret) {
-					t.Errorf("the answer tells %q: %s", secret, r.Body)
+					t.Errorf("the answer reveals %q: %s", secret, r.Body)
 				}
 			}
 			for _, i := range []int{0, 2, 4} {
@@ -512,7 +512,7 @@ func TestAccessMode(t *testing.T) {
 		mode(admin, public, "public_cdn")
 		mode(alice, private, "private_gateway")
 		mode(alice, folder, "private_gateway")
-		// the path in every mode
+		// the path, in every mode
 		wantJSON(t, "direct", copyLinks(alice, public, "").OK(200).Value("formats.direct"),
 			apptest.BaseURL+"/public/p.txt")
 		setAccessPassword(admin, public, "open sesame")
@@ -527,7 +527,7 @@ func TestAccessMode(t *testing.T) {
 	})
 }
 
-// Names that mean something in an address come out escaped, and the address works.
+// Names with characters that have a meaning in an address are escaped, and the address works.
 func TestCopyLinksAddresses(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite")
@@ -544,7 +544,7 @@ func TestCopyLinksAddresses(t *testing.T) {
 	}
 }
 
-// badNames are names that are legal and look like something else in an address.
+// badNames returns legal names that look like something else in an address.
 func badNames() (list []string) {
 	for _, bad := range badPaths() {
 		if bad.literal && !strings.ContainsAny(bad.text, `/\`) {

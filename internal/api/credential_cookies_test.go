@@ -6,8 +6,8 @@ import (
 	"larder/internal/apptest"
 )
 
-// Two session cookies that differ are no credential: another service of this host could put one
-// beside a person's own.
+// Two different session cookies count as no credential: another service on this host could have set
+// one beside the user's.
 func TestTwoSessionCookies(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite")
@@ -24,7 +24,7 @@ func TestTwoSessionCookies(t *testing.T) {
 		"two":                {mine + "; " + other},
 		"the other first":    {other + "; " + mine},
 		"in two headers":     {mine, other},
-		"one of nobody":      {mine + "; auth_token=x"},
+		"an unknown session": {mine + "; auth_token=x"},
 		"an empty one":       {mine + "; auth_token="},
 		"an empty one first": {"auth_token=; " + mine},
 		"three":              {mine + "; " + mine + "; " + other},
@@ -34,14 +34,14 @@ func TestTwoSessionCookies(t *testing.T) {
 		wantStatus(t, name+", write", c.Put("/api/users/me/settings", M{"displayName": "changed"}), 401,
 			"INVALID_TOKEN")
 		wantStatus(t, name+", administration", c.Get("/api/admin/users"), 401, "INVALID_TOKEN")
-		// where none is needed they count as none
+		// a public route ignores them
 		wantStatus(t, name+", public", c.Get("/api/public/settings"), 200, "")
-		wantStatus(t, name+", what visitors may list", c.Get("/api/public/files?path=/public"), 200, "")
+		wantStatus(t, name+", listing for visitors", c.Get("/api/public/files?path=/public"), 200, "")
 		wantStatus(t, name+", a private file", c.Get("/home/alice/a.txt"), 401, "UNAUTHORIZED")
 		wantStatus(t, name+", logout", c.Post("/api/auth/logout", nil), 200, "")
 	}
-	wantStatus(t, "alice goes on", alice.Get("/api/auth/me"), 200, "")
-	wantStatus(t, "bob goes on", bob.Get("/api/auth/me"), 200, "")
+	wantStatus(t, "alice's session continues", alice.Get("/api/auth/me"), 200, "")
+	wantStatus(t, "bob's session continues", bob.Get("/api/auth/me"), 200, "")
 	if name := alice.Get("/api/users/me/settings").OK(200).Value("profile.displayName"); name != nil {
 		t.Errorf("a write went through: %v", name)
 	}

@@ -12,7 +12,7 @@ import (
 	"larder/internal/apptest"
 )
 
-// tablesDigest is what the tables hold, for showing that a request changed nothing.
+// tablesDigest returns the contents of all tables as text, to show that a request changed nothing.
 func tablesDigest(t testing.TB, l *apptest.Larder) string {
 	t.Helper()
 	var all strings.Builder
@@ -23,7 +23,7 @@ func tablesDigest(t testing.TB, l *apptest.Larder) string {
 	return all.String()
 }
 
-// tableRows is what each table of the main database holds.
+// tableRows returns the contents of each table of the main database.
 func tableRows(t testing.TB, l *apptest.Larder) map[string]string {
 	t.Helper()
 	q := l.Apps[0].DB.Read(t.Context())
@@ -40,7 +40,7 @@ func tableRows(t testing.TB, l *apptest.Larder) map[string]string {
 		_, name, _ := strings.Cut(strings.TrimSpace(line), "=")
 		all[name] = ""
 	}
-	// it shares the database on PostgreSQL, and is for noting what was read
+	// the log shares the database on PostgreSQL, and reads are recorded there
 	for _, log := range []string{"access_log", "access_log_size", "request_minutes"} {
 		delete(all, log)
 	}
@@ -59,8 +59,7 @@ func tableRows(t testing.TB, l *apptest.Larder) map[string]string {
 	return all
 }
 
-// settledRows waits until no job runs, and the chores of the background find
-// nothing more to change.
+// settledRows waits until no job runs and the background sweeps find nothing to change.
 func settledRows(t testing.TB, l *apptest.Larder) (rows map[string]string) {
 	t.Helper()
 	deadline := time.After(30 * time.Second)
@@ -79,14 +78,14 @@ func settledRows(t testing.TB, l *apptest.Larder) (rows map[string]string) {
 		}
 		select {
 		case <-deadline:
-			t.Fatal("the background goes on changing rows")
+			t.Fatal("background work does not stop changing rows")
 		case <-time.After(5 * time.Millisecond):
 		}
 	}
 }
 
-// watchTables looks at all tables once they are settled; what it returns fails the test for each
-// that has changed since the last look, but for some.
+// watchTables records all tables once background work has ended. The function that it returns fails
+// the test for each table, except the named ones, that has changed since the last call.
 func watchTables(t testing.TB, l *apptest.Larder) (look func(what string, but ...string)) {
 	before := settledRows(t, l)
 	return func(what string, but ...string) {
@@ -146,7 +145,7 @@ func TestCSRFToken(t *testing.T) {
 		if len(token) != 32 {
 			t.Errorf("a token of %d characters", len(token))
 		}
-		for range 3 { // two tabs don't break each other
+		for range 3 { // two tabs do not invalidate each other's token
 			if again := c.Get("/api/auth/csrf-token").OK(200).Text("token"); again != token {
 				t.Errorf("a second tab got %s after %s", again, token)
 			}
@@ -174,14 +173,14 @@ func TestCSRFToken(t *testing.T) {
 	})
 }
 
-// Every write that relies on the cookie asks for the token, and changes nothing
-// without. Abuse case C42.
+// Every write that relies on the cookie requires the token and changes nothing without it. Abuse
+// case C42.
 func TestCSRFOnEveryWrite(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		w := newMatrixFixture(t, l)
 		foreign := l.Admin(t).CSRF
-		w.newItems("probe") // whatever the rows below name exists beforehand
+		w.newItems("probe") // creates the items that the rows below name
 		for _, row := range matrix {
 			if row.method == "GET" || row.method == "OPTIONS" || row.auth != sessionAuth &&
 				row.auth != sessionOrKeyAuth && row.auth != adminAuth {
@@ -208,7 +207,7 @@ func TestCSRFOnEveryWrite(t *testing.T) {
 					send(c, row.method, path, body, append(header, "Authorization", "Basic anVuazpqdW5r")...), 403,
 					"INVALID_CSRF")
 			}
-			// a Bearer token is judged alone, however good cookie and token are
+			// a Bearer token is judged alone, whatever cookie and CSRF token come with it
 			wantStatus(t, what+" with Bearer junk",
 				send(client.Fork(), row.method, path, body, "Authorization", "Bearer junk of "+row.pattern+row.method),
 				401, "INVALID_TOKEN")
@@ -257,7 +256,7 @@ func TestCrossSiteRequests(t *testing.T) {
 	wantStatus(t, "an image client", key.Post("/api/upload", form, "Content-Type", contentType, "Sec-Fetch-Site",
 		"cross-site"), 200, "")
 
-	// no credentialed CORS for strangers: abuse case C77
+	// no credentialed CORS for other origins: abuse case C77
 	for _, path := range []string{"/api/auth/me", "/api/files?path=/", "/api/keys/"} {
 		reply := admin.Get(path, "Origin", "https://evil.example")
 		if reply.Header.Get("Access-Control-Allow-Origin") != "" ||

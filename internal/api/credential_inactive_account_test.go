@@ -11,20 +11,19 @@ import (
 	"larder/internal/apptest"
 )
 
-// accountArtifacts is what hangs on an account.
+// accountArtifacts are links, sessions, jobs and tokens that belong to an account.
 type accountArtifacts struct {
 	l                               *apptest.Larder
 	admin, user, key                *apptest.Client
 	name, id, home                  string
 	link, signed, downloadURL       string
-	shareURL, shareDownloadURL      string            // a share, and an address that it gave out
+	shareURL, shareDownloadURL      string            // a share, and an address that it returned
 	sessions                        map[string]string // upload sessions that the key began
 	etag                            string
 	moved, copied, moveJob, copyJob string
 }
 
-// blockJobs keeps the runners from an account's jobs, which have two at a time at most; release
-// lets them go on.
+// blockJobs occupies both job slots of an account, so that its jobs wait. release frees them.
 func (h *accountArtifacts) blockJobs(t *testing.T) (release func()) {
 	for i := range 2 {
 		execAndRaiseVersion(t, h.l,
@@ -66,7 +65,7 @@ func newAccountArtifacts(t *testing.T, l *apptest.Larder, admin *apptest.Client,
 	return h
 }
 
-// requestJobs has both jobs asked for; they wait.
+// requestJobs requests both jobs, which wait.
 func (h *accountArtifacts) requestJobs() {
 	h.moveJob = h.user.Post("/api/files/"+h.moved+"/move", m{"targetPath": "/vault", "newName": "moved of " + h.name}).
 		OK(200).Text("jobId")
@@ -74,7 +73,7 @@ func (h *accountArtifacts) requestJobs() {
 		Text("jobId")
 }
 
-// keyRequests are requests with the key that work while the account is active.
+// keyRequests returns requests with the key that work while the account is active.
 func (h *accountArtifacts) keyRequests() map[string]func() *apptest.Reply {
 	return map[string]func() *apptest.Reply{
 		"listing":           func() *apptest.Reply { return h.key.Get("/api/files?path=" + h.home) },
@@ -87,8 +86,7 @@ func (h *accountArtifacts) keyRequests() map[string]func() *apptest.Reply {
 	}
 }
 
-// addresses are addresses that were handed out, with what they answer while the
-// account is not active.
+// addresses returns addresses that were issued, with their answers while the account is not active.
 func (h *accountArtifacts) addresses() map[string]string {
 	return map[string]string{
 		h.link: "404 NOT_FOUND", h.signed: "401 INVALID_TOKEN", h.downloadURL: "401 INVALID_TOKEN",
@@ -96,7 +94,7 @@ func (h *accountArtifacts) addresses() map[string]string {
 	}
 }
 
-// waitForJob waits for the end of a job that nobody can ask about any more.
+// waitForJob waits for the end of a job whose owner can no longer ask for it.
 func (h *accountArtifacts) waitForJob(t *testing.T, job string) (status, message string) {
 	t.Helper()
 	deadline := time.After(30 * time.Second)
@@ -117,15 +115,16 @@ func (h *accountArtifacts) waitForJob(t *testing.T, job string) (status, message
 	}
 }
 
-// placeholderItems stands for everything that a request could be about; who asks is told before.
+// placeholderItems stands for all items of a request. The credential is checked before them.
 var placeholderItems = ownedItems{
 	name: "n", file: "x", job: "x", session: "x", etag: "x", key: "pk_x", rule: "x", multipart: "x", locked: "x",
 	store: "x", provider: "x", mount: "x", user: "x",
 	invite: "x", share: "x", album: "x", picture: "x", announcement: "x",
 }
 
-// Everything that hangs on an account stops with it, on every replica and at its next use. It goes
-// on with an account that is active again, sessions and what hangs on them excepted.
+// Everything that belongs to an account stops with the account, on every replica and at its next
+// use. It works again when the account is active again, except sessions and whatever depends on
+// them.
 func TestInactiveAccountStopsItsArtifacts(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -163,7 +162,7 @@ func TestInactiveAccountStopsItsArtifacts(t *testing.T) {
 	})
 }
 
-// checkStopped asks twice for everything, so that each replica is asked.
+// checkStopped sends every request twice, so that each replica gets one.
 func (h *accountArtifacts) checkStopped(t *testing.T, state string) {
 	for range 2 {
 		for _, row := range matrix {
@@ -184,7 +183,7 @@ func (h *accountArtifacts) checkStopped(t *testing.T, state string) {
 			wantStatus(t, what, ask(), 401, "INVALID_TOKEN")
 		}
 		for address, want := range h.addresses() {
-			if state == "deleted" && address == h.link { // goes on under the new owner
+			if state == "deleted" && address == h.link { // works under the new owner
 				wantBody(t, h.l.Client(t).Get(address).OK(200), onePixel)
 				continue
 			}
@@ -203,8 +202,8 @@ func (h *accountArtifacts) checkStopped(t *testing.T, state string) {
 	}
 }
 
-// checkSourcesIntact checks that the sources of both jobs are where they were, and that
-// nothing came of them.
+// checkSourcesIntact checks that the sources of both jobs are in place and that the jobs made
+// nothing.
 func (h *accountArtifacts) checkSourcesIntact(t *testing.T) {
 	t.Helper()
 	for _, id := range []string{h.moved, h.copied} {
@@ -224,7 +223,7 @@ func (h *accountArtifacts) checkSourcesIntact(t *testing.T) {
 	}
 }
 
-// checkWorksAgain is after the account was made active again.
+// checkWorksAgain checks an account that was made active again.
 func (h *accountArtifacts) checkWorksAgain(t *testing.T) {
 	h.user.Get("/api/auth/me").Fails(401, "SESSION_REVOKED")
 	for what, ask := range h.keyRequests() {
@@ -232,7 +231,7 @@ func (h *accountArtifacts) checkWorksAgain(t *testing.T) {
 	}
 	h.l.Client(t).Get(h.shareURL).OK(200)
 	for address := range h.addresses() {
-		if address == h.downloadURL { // of a session, which has ended
+		if address == h.downloadURL { // belongs to a session, which has ended
 			h.l.Client(t).Get(address).Fails(401, "INVALID_TOKEN")
 			continue
 		}
@@ -240,8 +239,8 @@ func (h *accountArtifacts) checkWorksAgain(t *testing.T) {
 	}
 }
 
-// What was let in before the account ended, and comes to its end behind that, makes nothing: no
-// file without an owner, no charge that is lost.
+// A request that began before the account ended and finishes afterwards makes no file without an
+// owner and no lost charge.
 func TestUploadFailsWhenAccountEndsMeanwhile(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -283,7 +282,7 @@ func TestUploadFailsWhenAccountEndsMeanwhile(t *testing.T) {
 	})
 }
 
-// pausingBody is a body that stops before its last piece until it may go on.
+// pausingBody is a body that pauses before its last piece until it is resumed.
 type pausingBody struct {
 	pieces []string
 	resume chan struct{}

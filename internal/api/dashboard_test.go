@@ -78,8 +78,8 @@ func TestDashboard(t *testing.T) {
 	})
 }
 
-// How much there is can be told while the access log's database fails; the log on stderr
-// says what is missing.
+// The totals are available while the access log's database fails. The log on stderr reports the
+// missing part.
 func TestDashboardWithoutTheLog(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -117,24 +117,24 @@ func toAnySlice(all []M) []any {
 	return list
 }
 
-// Requests are counted over all replicas and the last 24 hours, the running minute and
-// the 1,439 before it.
+// Requests are counted over all replicas and the last 24 hours: the current minute and the 1,439
+// minutes before it.
 func TestDashboardRequestCount(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		admin, visitor := l.Admin(t), l.Client(t)
-		// the beginning of a minute, when nothing counts any more
+		// the beginning of a minute, after every counted minute has expired
 		l.Clock.Advance(48*time.Hour - time.Duration(l.Clock.Now().UnixNano())%time.Minute)
 		count := func(what string, want int64) {
 			t.Helper()
 			l.FlushLog()
-			// which does not count itself yet
+			// the request does not count itself yet
 			if n := admin.In(t).Get("/api/admin/dashboard").OK(200).Int("requests24h"); n != want {
 				t.Errorf("%s: %d requests, want %d", what, n, want)
 			}
 		}
 		count("after two days", 0)
-		for range 6 { // of each an even number for either replica
+		for range 6 { // an even number each, for both replicas
 			visitor.Get("/api/public/settings")
 			visitor.Get("/public/nothing")
 			visitor.Get("/api/public/health/live")
@@ -184,10 +184,10 @@ func TestSeriesEndpoint(t *testing.T) {
 			}
 		}
 		if got := points(fmt.Sprintf("metric=uploads&step=120&from=%d&to=%d", from, from+120_001)); got != "0:2 120:0" {
-			t.Errorf("a step that is cut off: %s", got)
+			t.Errorf("a step that was cut off: %s", got)
 		}
 		if got := points(fmt.Sprintf("metric=uploads&from=%d", from)); got != "0:1" {
-			t.Errorf("up to now, which is a minute later, by the hour: %s", got)
+			t.Errorf("a minute later, up to now, by the hour: %s", got)
 		}
 		if got := strings.Count(points("metric=logins"), ":"); got != 24 {
 			t.Errorf("by default %d points, want 24", got)

@@ -10,7 +10,8 @@ import (
 	"larder/internal/apptest"
 )
 
-// Every WebDAV request needs a key by Basic that counts (specification: WebDAV). Abuse case C32.
+// Every WebDAV request needs a valid key by Basic authentication (specification: WebDAV). Abuse
+// case C32.
 func TestDAVCredentials(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -108,12 +109,12 @@ func TestDAVCredentials(t *testing.T) {
 			basicAuth(good)), 200, "")
 		admin := l.Admin(t)
 		admin.Delete("/api/admin/users/" + userIDOf(t, admin, "alice")).OK(200)
-		ask(t, "of an owner who is deleted", basicAuth(good), 401)
+		ask(t, "of a deleted owner", basicAuth(good), 401)
 	})
 }
 
-// OPTIONS tells everybody what can be done here, at the root of the site as well:
-// Windows asks there first.
+// OPTIONS lists the supported methods to everybody, at the root of the site as well, where Windows
+// asks first.
 func TestDAVOptions(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -142,7 +143,7 @@ func TestDAVOptions(t *testing.T) {
 			}
 		}
 		wantDAVStatus(t, "OPTIONS of a bad path", dav(l.Client(t), "OPTIONS", "/a/../b", nil), 400)
-		// a method that there is none of
+		// an unknown method
 		_, key := davHome(t, l, "alice")
 		for _, method := range []string{"POST", "PATCH", "REPORT", "SEARCH", "TRACE", "ACL"} {
 			r := dav(key, method, "/home/alice", nil)
@@ -154,7 +155,8 @@ func TestDAVOptions(t *testing.T) {
 	})
 }
 
-// Basic counts below /webdav only; elsewhere it may be a proxy's in front of the service.
+// Basic authentication counts below /webdav only. Elsewhere it may belong to a proxy in front of
+// the service.
 func TestBasicAuthIsIgnoredOutsideWebDAV(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -174,13 +176,14 @@ func TestBasicAuthIsIgnoredOutsideWebDAV(t *testing.T) {
 			wantStatus(t, "beside a session", beside.Get("/api/files?path=/home/alice"), 200, "")
 			wantBody(t, beside.Get("/home/alice/mine.txt").OK(200), "mine")
 			beside.CSRF = ""
-			wantStatus(t, "CSRF is asked as ever",
+			wantStatus(t, "CSRF tokens are needed as usual",
 				beside.Post("/api/files/folder", M{"path": "/home/alice", "name": "x"}), 403, "")
 		}
 	})
 }
 
-// Abuse case C57: after ten wrong secrets in a minute nothing of that key is checked any more.
+// Abuse case C57: after ten wrong secrets in a minute, the secrets of that key are not checked any
+// more.
 func TestDAVKeyGuessingLimit(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite")
@@ -214,7 +217,7 @@ func TestDAVKeyGuessingLimit(t *testing.T) {
 	wantStatus(t, "a minute later", dav(key, "PROPFIND", "/", nil, "Depth", "0"), 207, "")
 }
 
-// WebDAV has the bucket of what moves bytes: 20 times the configured limit, a key by itself.
+// WebDAV shares the limit of transfers: 20 times the configured limit, per key.
 func TestDAVLimit(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite")
@@ -238,7 +241,7 @@ func TestDAVLimit(t *testing.T) {
 	wantStatus(t, "a minute later", dav(key, "PROPFIND", "/home/alice", nil, "Depth", "0"), 207, "")
 }
 
-// The use of a key by WebDAV is noted with the key.
+// Use of a key by WebDAV updates the key's last use.
 func TestDAVRecordsKeyUse(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite")

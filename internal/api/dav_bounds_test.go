@@ -9,8 +9,8 @@ import (
 	"larder/internal/apptest"
 )
 
-// Of headers that a request has one of, two are refused: the server and what stands before it could
-// go by different ones.
+// A request with two headers that must be unique is refused: the server and a proxy could use
+// different ones.
 func TestDAVDuplicateHeadersAreRefused(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite")
@@ -38,8 +38,8 @@ func TestDAVDuplicateHeadersAreRefused(t *testing.T) {
 	wantStrings(t, "what is there", davMembers(t, key, "/home/alice"), "f", "there")
 }
 
-// A lock lasts by being refreshed, which takes what making it took (docs/webdav.md): who may not
-// change a file any more cannot shut it for good.
+// A refresh prolongs a lock and requires the same permission as the lock (docs/webdav.md). An actor
+// who may not change a file any more cannot keep it locked.
 func TestDAVRefreshRequiresUpdate(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -62,8 +62,8 @@ func TestDAVRefreshRequiresUpdate(t *testing.T) {
 	})
 }
 
-// Of the locks that others share on a folder so many are told of each thing in it; of one's own
-// all, since nobody else knows their tokens.
+// A property answer lists a limited number of the shared locks of others on a folder for each entry
+// in it. It lists all locks of the caller's key, because nobody else knows their tokens.
 func TestDAVLockDiscoveryLimit(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite")
@@ -86,7 +86,7 @@ func TestDAVLockDiscoveryLimit(t *testing.T) {
 	}
 }
 
-// Dead properties are told of everything in a folder, however much of it is read at a time.
+// PROPFIND returns dead properties for all members of a folder, however many it reads at a time.
 func TestDAVPropertiesAcrossPages(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -100,7 +100,7 @@ func TestDAVPropertiesAcrossPages(t *testing.T) {
 			wantStatus(t, "PROPPATCH", dav(key, "PROPPATCH", path, set), 207, "")
 		}
 		all := parseMultistatus(t, "PROPFIND", dav(key, "PROPFIND", "/home/alice", nil, "Depth", "1"))
-		wantJSON(t, "what is told of", len(all), 1+count)
+		wantJSON(t, "entries with listed locks", len(all), 1+count)
 		for _, d := range all[1:] {
 			found, _ := d.has("urn:x", "number")
 			wantJSON(t, d.path(t), "/home/alice/"+found.Text, d.path(t))
@@ -108,8 +108,8 @@ func TestDAVPropertiesAcrossPages(t *testing.T) {
 	})
 }
 
-// A folder that is copied without what is in it (Depth 0) takes no rights to that (RFC 4918,
-// section 9.8.3), and may have mounts below.
+// A folder that is copied without its contents (Depth 0) requires no rights to the contents (RFC
+// 4918, section 9.8.3), and mounts may lie below it.
 func TestDAVShallowCopyOfFolder(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -125,15 +125,14 @@ func TestDAVShallowCopyOfFolder(t *testing.T) {
 		wantDAVStatus(t, "all of it", dav(key, "COPY", "/common", nil, "Destination", "/webdav/home/alice/copy"), 403)
 		wantStatus(t, "it alone", dav(key, "COPY", "/common", nil, "Destination", "/webdav/home/alice/copy", "Depth",
 			"0"), 201, "")
-		wantStrings(t, "what is in the copy", davMembers(t, key, "/home/alice/copy"))
-		wantDAVStatus(t, "what may not be read",
+		wantStrings(t, "contents of the copy", davMembers(t, key, "/home/alice/copy"))
+		wantDAVStatus(t, "an entry that may not be read",
 			dav(key, "COPY", "/common/closed", nil, "Destination", "/webdav/home/alice/closed", "Depth", "0"), 403)
 	})
 }
 
-// Of a DELETE of a file and a MOVE that takes it away at the same moment one finds it, and what
-// was moved stays; of COPYs to one name that replace nothing one gets it, and the others are told
-// why they did not.
+// Of a concurrent DELETE and MOVE of one file, one finds it, and a moved file stays. Of concurrent
+// COPYs to one name without overwrite, one succeeds, and the others get the reason.
 func TestDAVRaces(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -166,7 +165,7 @@ func TestDAVRaces(t *testing.T) {
 	})
 }
 
-// A lock ends with its key, also when that expires: nobody could end it or write through it then.
+// A lock ends when its key expires, because nobody could unlock it or write through it any more.
 func TestDAVLockEndsWithAKeyThatExpires(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite")

@@ -12,7 +12,7 @@ import (
 	"larder/internal/apptest"
 )
 
-// basicAuth is an Authorization header with the token of a key.
+// basicAuth returns an Authorization header with a key's token.
 func basicAuth(fullToken string) string {
 	id, secret, _ := strings.Cut(fullToken, ".")
 	return "Basic " + base64.StdEncoding.EncodeToString([]byte(id+":"+secret))
@@ -38,8 +38,8 @@ func davHome(t *testing.T, l *apptest.Larder, name string, extra ...M) (user, ke
 	return user, davKey(user, M{"uploadPath": "/home/" + name})
 }
 
-// dav sends a WebDAV request for what lies at path, percent-encoded already; header is name,
-// value, name, value …
+// dav sends a WebDAV request for a path that is percent-encoded already; header is name, value,
+// name, value …
 func dav(c *apptest.Client, method, path string, body any, header ...string) *apptest.Reply {
 	h := http.Header{}
 	for i := 0; i+1 < len(header); i += 2 {
@@ -48,8 +48,8 @@ func dav(c *apptest.Client, method, path string, body any, header ...string) *ap
 	return c.Do(apptest.Request{Method: method, Path: "/webdav" + path, Body: body, Header: h})
 }
 
-// wantDAVStatus fails the test unless the answer has that status, and is one of WebDAV: no
-// envelope, and nothing that the client shows as a page of ours.
+// wantDAVStatus fails the test unless the answer has that status and is a WebDAV answer: no JSON
+// envelope and no HTML page.
 func wantDAVStatus(t *testing.T, what string, r *apptest.Reply, want int) {
 	t.Helper()
 	wantStatus(t, what, r, want, "")
@@ -110,7 +110,7 @@ type davElement struct {
 	All     []davElement `xml:",any"`
 }
 
-// fixedRequest returns the element that a path of local names leads to; empty when there is none.
+// at returns the element at a path of local names, empty when there is none.
 func (e davElement) at(names ...string) davElement {
 	if len(names) == 0 {
 		return e
@@ -123,7 +123,7 @@ func (e davElement) at(names ...string) davElement {
 	return davElement{}
 }
 
-// statusLine is how a status stands in a multistatus.
+// statusLine returns a status as it is written in a multistatus.
 func statusLine(code string) string {
 	return "HTTP/1.1 " + code + " " + map[string]string{
 		"200": "OK", "403": "Forbidden", "404": "Not Found", "423": "Locked", "424": "Failed Dependency",
@@ -131,7 +131,7 @@ func statusLine(code string) string {
 	}[code]
 }
 
-// parseMultistatus reads a multistatus; each response has one href.
+// parseMultistatus parses a multistatus. Each response has one href.
 func parseMultistatus(t *testing.T, what string, r *apptest.Reply) []davResponse {
 	t.Helper()
 	var m multistatus
@@ -150,7 +150,7 @@ func parseMultistatus(t *testing.T, what string, r *apptest.Reply) []davResponse
 	return m.Responses
 }
 
-// has returns a property of a response with its status in digits, "" when it isn't there.
+// has returns a property of a response and its status in digits, "" when it is missing.
 func (d davResponse) has(space, name string) (davElement, string) {
 	for _, p := range d.Propstats {
 		for _, e := range p.Prop.All {
@@ -163,7 +163,7 @@ func (d davResponse) has(space, name string) (davElement, string) {
 	return davElement{}, ""
 }
 
-// live returns the text of a property in DAV: that is there.
+// live returns the text of a property in DAV: that must be there.
 func (d davResponse) live(t *testing.T, name string) string {
 	t.Helper()
 	e, code := d.has("DAV:", name)
@@ -173,7 +173,8 @@ func (d davResponse) live(t *testing.T, name string) string {
 	return e.Text
 }
 
-// path is what the href of a response leads to, below /webdav, and without the slash of a folder.
+// path returns the path of a response's href below /webdav, without the slash at the end of a
+// folder.
 func (d davResponse) path(t *testing.T) string {
 	t.Helper()
 	plain, err := url.PathUnescape(d.Hrefs[0])

@@ -10,7 +10,7 @@ import (
 	"larder/internal/apptest"
 )
 
-// davLock locks what is at path and returns the token without its brackets.
+// davLock locks the entry at path and returns the token without its brackets.
 func davLock(t *testing.T, c *apptest.Client, path string, header ...string) string {
 	t.Helper()
 	r := dav(c, "LOCK", path, lockBody, header...)
@@ -22,7 +22,7 @@ func davLock(t *testing.T, c *apptest.Client, path string, header ...string) str
 	return token
 }
 
-// wantDAVLocked fails the test unless the answer is 423 and names the lock's root.
+// wantDAVLocked fails the test unless the answer is 423 and names the root of the lock.
 func wantDAVLocked(t *testing.T, what string, r *apptest.Reply, root, token string) {
 	t.Helper()
 	wantDAVStatus(t, what, r, 423)
@@ -36,8 +36,8 @@ func wantDAVLocked(t *testing.T, what string, r *apptest.Reply, root, token stri
 	}
 }
 
-// A lock shuts what it covers to everybody without its token, that key's own requests included, by
-// every method and by JSON (RFC 4918, section 7).
+// A lock refuses changes of the entries that it covers to every request without its token,
+// including requests of the same key, by every method and by JSON (RFC 4918, section 7).
 func TestDAVLocks(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -61,7 +61,7 @@ func TestDAVLocks(t *testing.T) {
 				"DELETE above":  dav(c, "DELETE", home+"/dir", nil),
 				"MOVE of above": dav(c, "MOVE", home+"/dir", nil, "Destination", "/webdav"+home+"/x"),
 			} {
-				if r.Status == 207 { // what is in the way is below
+				if r.Status == 207 { // the locked entry is below
 					all := parseMultistatus(t, what, r)
 					if all[0].path(t) != file || all[0].Status != statusLine("423") {
 						t.Errorf("%s by %s: %s", what, name, r.Body)
@@ -89,7 +89,7 @@ func TestDAVLocks(t *testing.T) {
 		}
 		wantBody(t, dav(key, "GET", file, nil).OK(200), "old")
 
-		// whose token it is (C110): told to its key alone
+		// the token (C110) is returned to its own key only
 		for name, c := range map[string]*apptest.Client{"the key": key, "another key": other} {
 			r := dav(c, "PROPFIND", file, nil, "Depth", "0")
 			found, _ := parseMultistatus(t, name, r)[0].has("DAV:", "lockdiscovery")
@@ -117,7 +117,7 @@ func TestDAVLocks(t *testing.T) {
 		wantStatus(t, "UNLOCK", dav(key, "UNLOCK", file, nil, "Lock-Token", "<"+token+">"), 204, "")
 		wantStatus(t, "PUT by another", dav(other, "PUT", file, "newer"), 204, "")
 
-		// its time: at most an hour, anew by a refresh, and then it is over
+		// its timeout: at most an hour, renewed by a refresh, then it ends
 		for wish, want := range map[string]string{"Second-10": "Second-10", "Second-4100000000": "Second-3600",
 			"Infinite": "Second-3600", "": "Second-3600"} {
 			r := dav(key, "LOCK", file, lockBody, "Timeout", wish)
@@ -142,14 +142,15 @@ func TestDAVLocks(t *testing.T) {
 		wantDAVStatus(t, "refreshed without a token", dav(key, "LOCK", file, nil), 400)
 		wantDAVStatus(t, "Depth 1", dav(key, "LOCK", home+"/dir", lockBody, "Depth", "1"), 400)
 
-		// where nothing is, LOCK makes the empty file
+		// LOCK of a free name creates the empty file
 		r = dav(key, "LOCK", home+"/made.txt", lockBody)
 		wantStatus(t, "LOCK of nothing", r, 201, "")
 		wantBody(t, dav(other, "GET", home+"/made.txt", nil).OK(200), "")
 		davUnlock(t, key, home+"/made.txt", r)
 		wantBody(t, dav(other, "GET", home+"/made.txt", nil).OK(200), "")
 
-		// a deep lock covers what is below and what comes; one on what is below is in its way
+		// a deep lock covers existing and new entries below; a lock on an entry below conflicts
+		// with it
 		inner := davLock(t, other, file)
 		all := parseMultistatus(t, "LOCK above a lock", dav(key, "LOCK", home+"/dir", lockBody, "Depth", "infinity"))
 		if len(all) != 2 || all[0].path(t) != file || all[0].Status != statusLine("423") ||
@@ -163,7 +164,7 @@ func TestDAVLocks(t *testing.T) {
 		wantDAVLocked(t, "a new folder", dav(other, "MKCOL", home+"/dir/new", nil), home+"/dir", deep)
 		wantStatus(t, "a new member, with the token",
 			dav(key, "PUT", home+"/dir/new", "x", "If", "</webdav"+home+"/dir> (<"+deep+">)"), 201, "")
-		wantDAVLocked(t, "LOCK of nothing below, with the token",
+		wantDAVLocked(t, "LOCK of a free name below, with the token",
 			dav(key, "LOCK", home+"/dir/none", lockBody, "If", "(<"+deep+">)"), home+"/dir", deep)
 		wantDAVStatus(t, "which makes no file", dav(key, "GET", home+"/dir/none", nil), 404)
 		wantDAVStatus(t, "UNLOCK from below by another", dav(other, "UNLOCK", file, nil, "Lock-Token", "<"+deep+">"),
@@ -175,7 +176,7 @@ func TestDAVLocks(t *testing.T) {
 	})
 }
 
-// Abuse case C110: a key holds 100 locks at most.
+// Abuse case C110: a key has at most 100 locks.
 func TestDAVLocksOfAKey(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite")
@@ -194,7 +195,7 @@ func TestDAVLocksOfAKey(t *testing.T) {
 	davLock(t, key, "/home/alice/one%20more")
 }
 
-// The If header (RFC 4918, section 10.4): its examples, with the states that they name.
+// The examples of the If header in RFC 4918, section 10.4, with their states.
 func TestDAVIf(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -229,9 +230,9 @@ func TestDAVIf(t *testing.T) {
 			{free, "</webdav/home/alice/locked> (<TOKEN>)", 204},
 			{locked, "<http://other.test/webdav/home/alice/locked> (<TOKEN>)", 412},
 			{free, "<http://other.test/x> (Not <TOKEN>)", 204},
-			{free, "</webdav/home/alice/none> (Not [ETAG])", 204}, // 10.4.10 and 10.4.11: nothing has no state
+			{free, "</webdav/home/alice/none> (Not [ETAG])", 204}, // 10.4.10 and 10.4.11: a free name has no state
 			{free, "</webdav/home/alice/none> ([ETAG])", 412},
-			{free, "</webdav/home/alice/dir> (<FOREIGN>)", 412}, // a token of another key is none
+			{free, "</webdav/home/alice/dir> (<FOREIGN>)", 412}, // the token of another key does not count
 			{free, "</webdav/home/alice/dir> (Not <FOREIGN>)", 204},
 			{free, "([ETAG])", 204},
 			{free, "([W/ETAG])", 412},
@@ -248,8 +249,8 @@ func TestDAVIf(t *testing.T) {
 			wantStatus(t, "PUT "+row.path+", If: "+row.header, dav(key, "PUT", row.path, "y", "If", header), row.want,
 				"")
 		}
-		// without a tag on what it makes of two resources (10.4.9): the source's lock and the
-		// target's both are needed
+		// without a tag on an operation on two resources (10.4.9): the locks of source and target
+		// are both needed
 		wantDAVLocked(t, "MOVE onto", dav(key, "MOVE", free, nil, "Destination", "/webdav"+locked), locked, token)
 		wantStatus(t, "with the token", dav(key, "MOVE", free, nil, "Destination", "/webdav"+locked, "If",
 			"</webdav"+locked+"> (<"+token+">)"), 204, "")

@@ -10,8 +10,8 @@ import (
 	"larder/internal/apptest"
 )
 
-// What WebDAV leaves in the access log, as it is written here by hand; listings and OPTIONS leave
-// nothing, and no secret is anywhere.
+// WebDAV writes the access log entries listed here by hand. Listings and OPTIONS write none, and no
+// entry contains a secret.
 func TestDAVAccessLog(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -34,7 +34,7 @@ func TestDAVAccessLog(t *testing.T) {
 			method, path string
 			body         any
 			header       []string
-			logged       string // without who and what
+			logged       string // without user and key
 		}{
 			{"OPTIONS", at, nil, nil, ""},
 			{"PROPFIND", "/home/alice", nil, nil, ""},
@@ -80,7 +80,7 @@ func TestDAVAccessLog(t *testing.T) {
 		for _, e := range accessLogs(t, l, admin, "&action=webdav")[before:] {
 			if e.Username == nil || *e.Username != "alice" || e.KeyID == nil || e.Action != "webdav" || e.IP == nil ||
 				e.Count != 1 {
-				t.Errorf("who did it: %v", e)
+				t.Errorf("the user of the entry: %v", e)
 			}
 			bytes := fmt.Sprint(e.BytesTransferred)
 			if e.StatusCode == 423 || e.StatusCode == 403 && e.Path == "/home/bob/x" &&
@@ -89,7 +89,7 @@ func TestDAVAccessLog(t *testing.T) {
 			}
 			have = append(have, fmt.Sprintf("%s %s %d", e.Path, bytes, e.StatusCode))
 		}
-		slices.Sort(have) // entries of one moment, of two replicas, are in no order
+		slices.Sort(have) // entries of two replicas at one moment have no order
 		slices.Sort(want)
 		if !slices.Equal(have, want) {
 			t.Errorf("logged:\n%s\nwant:\n%s", strings.Join(have, "\n"), strings.Join(want, "\n"))

@@ -11,8 +11,8 @@ import (
 	"larder/internal/config"
 )
 
-// The vectors of TestPathVectors into a WebDAV address and a Destination (abuse cases C1 to C11):
-// refused, never 5xx, never another file.
+// The vectors of TestPathVectors in a WebDAV address and a Destination (abuse cases C1 to C11) are
+// refused, never answered with 5xx, and never reach another file.
 func TestDAVPathVectors(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -39,7 +39,7 @@ func TestDAVPathVectors(t *testing.T) {
 		for name, ask := range sinks {
 			for _, bad := range badPaths() {
 				if len(bad.text) > 4900 && name[0] == 'D' {
-					continue // as long a header as any
+					continue // the header is too long
 				}
 				r := ask("/home/alice/" + percentEncode(bad.text))
 				what := fmt.Sprintf("%s: %.60q", name, bad.text)
@@ -59,14 +59,14 @@ func TestDAVPathVectors(t *testing.T) {
 			known := slices.ContainsFunc(badPaths(),
 				func(bad badPath) bool { return bad.literal && strings.TrimSuffix(bad.text, "/") == name })
 			if !known && name != "a" && name != "source.txt" {
-				t.Errorf("something was made: %q", name)
+				t.Errorf("entries were created: %q", name)
 			}
 		}
 	})
 }
 
-// How an address is written: each segment decoded once, cleaned without a redirect (abuse cases C2,
-// C3, C12), names in NFC (C7), case told apart (C8).
+// Each segment of an address is decoded once and cleaned without a redirect (abuse cases C2, C3,
+// C12). Names are compared in NFC (C7) and with case (C8).
 func TestDAVAddresses(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -104,18 +104,18 @@ func TestDAVAddresses(t *testing.T) {
 				}
 			}
 		}
-		for _, address := range []string{"/webdav", "/webdav/", "/webdav//", "/webdav/."} { // the root, however it ends
+		for _, address := range []string{"/webdav", "/webdav/", "/webdav//", "/webdav/."} { // the root, whatever its end
 			r := parseMultistatus(t, address,
 				key.Do(apptest.Request{Method: "PROPFIND", Path: address, Header: map[string][]string{"Depth": {"0"}}}))
 			wantJSON(t, address, r[0].Hrefs, []string{"/webdav/"})
 		}
-		// other addresses: no redirect to this one
+		// other addresses: not redirected to this one
 		for _, address := range []string{"//webdav/home", "/WebDAV/home", "/webdavx/home", "/%77ebdav/home"} {
 			if r := key.Do(apptest.Request{Method: "PROPFIND", Path: address}); r.Status < 400 || r.Status >= 500 {
 				t.Errorf("%s: %d %s", address, r.Status, r.Header)
 			}
 		}
-		// a slash at the end means a folder; a folder is found without it
+		// a slash at the end means a folder; a folder is found without it too
 		for _, address := range []string{home + "/Folder", home + "/Folder/"} {
 			wantJSON(t, address, parseMultistatus(t, address,
 				dav(key, "PROPFIND", address, nil, "Depth", "0"))[0].Hrefs, []string{"/webdav/home/alice/Folder/"})
@@ -127,7 +127,7 @@ func TestDAVAddresses(t *testing.T) {
 		dav(key, "PUT", home+"/Folder/PLAIN.txt", "capitals").OK(201)
 		wantBody(t, dav(key, "GET", home+"/Folder/plain.txt", nil).OK(200), "plain")
 
-		// names like others (C10, C11, C13, C14)
+		// ordinary names (C10, C11, C13, C14)
 		odd := []string{"CON", "aux.png", ".htaccess", "...", "a.", "a..b.txt", "a?b#c;d%20&+.png", "%2e%2e", "<>&\"'",
 			"100%", "~", "a b", "😀", strings.Repeat("語", 255)}
 		for _, name := range odd {
@@ -147,7 +147,7 @@ func TestDAVAddresses(t *testing.T) {
 				"/-._~%abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789") != "" {
 				t.Errorf("not all is escaped in %s", one.Hrefs[0])
 			}
-			wantStatus(t, "MOVE to the address told",
+			wantStatus(t, "MOVE to the returned address",
 				dav(key, "MOVE", home+"/Folder/plain.txt", nil, "Destination", one.Hrefs[0]), 204, "")
 			wantStatus(t, "and back", dav(key, "MOVE", strings.TrimPrefix(one.Hrefs[0], "/webdav"), nil, "Destination",
 				"/webdav"+home+"/Folder/plain.txt"), 201, "")
@@ -225,7 +225,7 @@ func TestDAVDestination(t *testing.T) {
 			{"/file", home + "/none/x", 409},
 			{"/file", home + "/none/none/x", 409},
 			{"/dir", home + "/none/x", 409},
-			{"/file", home + "/other/x", 409}, // which is a file
+			{"/file", home + "/other/x", 409}, // the parent is a file
 			{"/none", home + "/x", 404},
 		} {
 			for _, method := range []string{"MOVE", "COPY"} {
@@ -291,15 +291,15 @@ func TestDAVDestination(t *testing.T) {
 			"0"), 400)
 		wantStatus(t, "COPY, Depth 0", dav(key, "COPY", "/home/alice/empty", nil, "Destination", home+"/shallow",
 			"Depth", "0"), 201, "")
-		wantStrings(t, "of which nothing inside", davMembers(t, key, "/home/alice/shallow"))
+		wantStrings(t, "no entry inside", davMembers(t, key, "/home/alice/shallow"))
 		wantStatus(t, "COPY, Depth infinity",
 			dav(key, "COPY", "/home/alice/empty", nil, "Destination", home+"/deep/", "Depth", "Infinity"), 201, "")
 		wantStrings(t, "with all inside", davMembers(t, key, "/home/alice/deep/sub"), "deep")
 	})
 }
 
-// A Destination may name base_url's host, or the one that was asked: a proxy may
-// pass on another name.
+// A Destination may name base_url's host or the requested host, because a proxy may pass on another
+// name.
 func TestDAVDestinationBehindAProxy(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite", func(cfg *config.Config) { cfg.BaseURL = "https://files.example:8443" },
@@ -317,8 +317,8 @@ func TestDAVDestinationBehindAProxy(t *testing.T) {
 	wantStrings(t, "the home", davMembers(t, key, "/home/alice"), "a", "b", "c", "file")
 }
 
-// A proxy that ends TLS in front of a service whose base_url, as the requests that reach it, says
-// http: the client says https.
+// A proxy ends TLS in front of a service whose base_url and requests say http. The client's
+// Destination says https.
 func TestDAVDestinationBehindAProxyThatEndsTLS(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite", func(cfg *config.Config) { cfg.BaseURL = "http://files.example" },
@@ -337,9 +337,9 @@ func TestDAVDestinationBehindAProxyThatEndsTLS(t *testing.T) {
 	wantStrings(t, "the home", davMembers(t, key, "/home/alice"), "a", "b", "c", "file")
 }
 
-// Mounts, what is above one, and the root stay where they are (abuse case C23); what is there only
-// as the way to a mount can be listed and nothing else; what the first segments of the service's
-// own addresses are called, nothing at the root can be (C21).
+// Mounts, folders above a mount, and the root cannot be changed (abuse case C23). A virtual folder
+// can be listed and nothing else. An entry at the root cannot have the name of the first segment of
+// a service address (C21).
 func TestDAVMountsAndReservedNames(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -424,7 +424,7 @@ func TestDAVMountsAndReservedNames(t *testing.T) {
 			}
 			wantStatus(t, "below the root", dav(key, "PUT", "/above/"+name, "x"), 201, "")
 		}
-		wantStatus(t, "what lies in it, by its name", dav(key, "PROPFIND", "/webdav", nil), 404, "")
+		wantStatus(t, "an entry in it, by its name", dav(key, "PROPFIND", "/webdav", nil), 404, "")
 		execAndRaiseVersion(t, l, "DELETE FROM mounts WHERE mount_path = '/'")
 		try("without a mount at the root: ", false)
 		wantStrings(t, "without a mount at the root", davMembers(t, key, "/"), "above", "disk", "way")

@@ -8,7 +8,7 @@ import (
 	"larder/internal/apptest"
 )
 
-// davRequest is a request about an entry, and what lets it be made.
+// davRequest is a request about an entry, with its body and headers.
 type davRequest struct {
 	name, method string
 	body         any
@@ -20,7 +20,7 @@ const (
 	patchBody = `<propertyupdate xmlns="DAV:"><set><prop><x xmlns="u:x">1</x></prop></set></propertyupdate>`
 )
 
-// davUnlock ends the lock that an answer gave.
+// davUnlock ends the lock that an answer returned.
 func davUnlock(t *testing.T, c *apptest.Client, path string, r *apptest.Reply) {
 	t.Helper()
 	if token := r.Header.Get("Lock-Token"); token != "" {
@@ -28,9 +28,9 @@ func davUnlock(t *testing.T, c *apptest.Client, path string, r *apptest.Reply) {
 	}
 }
 
-// Which permission of a key allows what, in its upload root and outside of it (specification:
-// WebDAV; docs/webdav.md). What a key may not do to a path is refused whether something is there or
-// not; what it may do to nothing is 404.
+// The test covers which permission of a key allows which method, inside and outside of its upload
+// root (specification: WebDAV; docs/webdav.md). A forbidden request is refused whether the entry
+// exists or not; an allowed one on a missing entry gets 404.
 func TestDAVPermissions(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -49,7 +49,7 @@ func TestDAVPermissions(t *testing.T) {
 			keys[letters] = davKey(alice, M{"name": letters, "permissions": permissions, "uploadPath": root})
 		}
 		dav(keys["w"], "PUT", root+"/there.txt", "there").OK(201)
-		// what is wanted of a key, r, w or d each, for another status than 403
+		// statuses other than 403 of a key with r, w or d each
 		for i, row := range []struct {
 			act   davRequest
 			path  string
@@ -161,8 +161,8 @@ func TestDAVPermissions(t *testing.T) {
 	})
 }
 
-// Rules count for each method as they do elsewhere (abuse cases C25, C26): who may not read sees
-// nothing, what may not be changed is not replaced by a move.
+// Rules apply to each method as they do elsewhere (abuse cases C25, C26): an actor without read
+// sees nothing, and a move does not replace an entry that the actor may not change.
 func TestDAVByRules(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -198,7 +198,7 @@ func TestDAVByRules(t *testing.T) {
 			{"PROPFIND", "/seen", nil, nil, 207},
 			{"PROPFIND", "/seen/theirs.txt", nil, nil, 207},
 			{"PROPFIND", "/seen/none", nil, nil, 404},
-			{"GET", "/seen/theirs.txt", nil, nil, 403}, // read is not download
+			{"GET", "/seen/theirs.txt", nil, nil, 403}, // read does not include download
 			{"GET", "/seen/none", nil, nil, 403},
 			{"COPY", "/seen/theirs.txt", nil, to("/home/alice/stolen.txt"), 403},
 			{"PUT", "/seen/new.txt", "x", nil, 403},
@@ -210,7 +210,7 @@ func TestDAVByRules(t *testing.T) {
 			{"PROPFIND", "/denied/none", nil, nil, 403},
 			{"PROPFIND", "/none", nil, nil, 403},
 			{"PUT", "/created/new.txt", "x", nil, 201},
-			{"PUT", "/created/new.txt", "x", nil, 204}, // one's own
+			{"PUT", "/created/new.txt", "x", nil, 204}, // her own file
 			{"PUT", "/created/theirs.txt", "x", nil, 403},
 			{"PROPPATCH", "/created/theirs.txt", patchBody, nil, 403},
 			{"LOCK", "/created/theirs.txt", lockBody, nil, 403},
@@ -247,8 +247,8 @@ func TestDAVByRules(t *testing.T) {
 				t.Errorf("%s: it tells %s", what, r.Body)
 			}
 		}
-		// LOCK of nothing takes the permission to write, and then leaves no file behind when
-		// the lock is refused
+		// LOCK of a free name requires the permission to write and leaves no file behind when it is
+		// refused
 		r := dav(key, "LOCK", "/narrow/locked.txt", lockBody)
 		if _, left := map[string]bool{}[""], listNames(admin, "/narrow"); r.Status == 403 && len(left) != 2 {
 			t.Errorf("LOCK where update is denied: %d, and in the folder %q", r.Status, left)
@@ -260,14 +260,14 @@ func TestDAVByRules(t *testing.T) {
 		wantBody(t, admin.Get("/narrow/new.txt").OK(200), "x")
 		wantBody(t, admin.Get("/home/alice/mixed/barred/kept.txt").OK(200), "kept")
 		wantBody(t, alice.Get("/home/alice/mine.txt").OK(200), "mine")
-		wantStrings(t, "what the key sees of the root", davMembers(t, key, "/"), "created", "home", "narrow", "public",
+		wantStrings(t, "the key's view of the root", davMembers(t, key, "/"), "created", "home", "narrow", "public",
 			"seen", "uploads")
-		wantStrings(t, "what it sees of the folder", davMembers(t, key, "/home/alice/mixed"))
+		wantStrings(t, "the key's view of the folder", davMembers(t, key, "/home/alice/mixed"))
 	})
 }
 
-// Whoever a key belongs to: it never may more than its owner, and rules about the key take from it
-// alone (abuse case C32). With rootOnly it reads nothing outside its upload root.
+// A key never may more than its owner, and rules about the key restrict that key only (abuse case
+// C32). With rootOnly it reads nothing outside its upload root.
 func TestDAVKeyAndOwner(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -281,12 +281,12 @@ func TestDAVKeyAndOwner(t *testing.T) {
 		key := l.Client(t)
 		key.Header.Set("Authorization", basicAuth(made.Text("key.fullToken")))
 		addRule(admin, M{"pathPattern": "/home/alice/b/**", "effect": "deny", "apiKeyId": made.Text("key.id")})
-		wantStatus(t, "what is left to it", dav(key, "GET", "/home/alice/a/f.txt", nil), 200, "")
-		wantDAVStatus(t, "what its rule takes", dav(key, "GET", "/home/alice/b/f.txt", nil), 403)
-		wantDAVStatus(t, "what its rule takes", dav(key, "PUT", "/home/alice/b/new", "x"), 403)
-		wantDAVStatus(t, "what its rule takes",
+		wantStatus(t, "requests left to the key", dav(key, "GET", "/home/alice/a/f.txt", nil), 200, "")
+		wantDAVStatus(t, "requests that the key's rule denies", dav(key, "GET", "/home/alice/b/f.txt", nil), 403)
+		wantDAVStatus(t, "requests that the key's rule denies", dav(key, "PUT", "/home/alice/b/new", "x"), 403)
+		wantDAVStatus(t, "requests that the key's rule denies",
 			dav(key, "COPY", "/home/alice/a/f.txt", nil, "Destination", "/webdav/home/alice/b/new"), 403)
-		wantStrings(t, "what it sees", davMembers(t, key, "/home/alice"), "a")
+		wantStrings(t, "the key's view", davMembers(t, key, "/home/alice"), "a")
 		wantBody(t, alice.Get("/home/alice/b/f.txt").OK(200), "b")
 
 		only := davKey(alice, M{"name": "only", "uploadPath": "/home/alice/a", "rootOnly": true})

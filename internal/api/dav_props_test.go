@@ -11,12 +11,12 @@ import (
 	"larder/internal/apptest"
 )
 
-// propOf asks for properties by name, in DAV: unless a namespace is declared.
+// propOf returns a PROPFIND body for properties by name, in DAV: unless a namespace is declared.
 func propOf(names ...string) string {
 	return `<propfind xmlns="DAV:"><prop><` + strings.Join(names, "/><") + `/></prop></propfind>`
 }
 
-// What PROPFIND takes (RFC 4918, section 9.1). Abuse case C109.
+// The test covers the request bodies of PROPFIND (RFC 4918, section 9.1). Abuse case C109.
 func TestDAVPropfindRequests(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite")
@@ -63,7 +63,7 @@ func TestDAVPropfindRequests(t *testing.T) {
 			t.Errorf("%s: %s", name, r.Body)
 		}
 	}
-	for depth, want := range map[string]int{"0": 1, "1": 2, "": 2} { // missing means 1
+	for depth, want := range map[string]int{"0": 1, "1": 2, "": 2} { // a missing Depth means 1
 		var header []string
 		if depth != "" {
 			header = []string{"Depth", depth}
@@ -81,8 +81,8 @@ func numberedPath(name string, n int) string {
 	return b.String()
 }
 
-// The live properties of a file and a folder, written here by hand (RFC 4918,
-// section 15; RFC 4331).
+// The live properties of a file and a folder equal those written here by hand (RFC 4918, section
+// 15; RFC 4331).
 func TestDAVLiveProperties(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -116,7 +116,7 @@ func TestDAVLiveProperties(t *testing.T) {
 		}
 		slices.Sort(scopes)
 		wantStrings(t, "supportedlock", scopes, "exclusive write", "shared write")
-		// by name only: RFC 4331, section 2
+		// only by name: RFC 4331, section 2
 		for _, name := range []string{"quota-used-bytes", "quota-available-bytes"} {
 			if _, code := all.has("DAV:", name); code != "" {
 				t.Errorf("allprop has %s", name)
@@ -125,7 +125,7 @@ func TestDAVLiveProperties(t *testing.T) {
 		folder := parseMultistatus(t, "a folder", dav(key, "PROPFIND", "/home/alice", nil, "Depth", "0"))[0]
 		wantJSON(t, "href", folder.Hrefs[0], "/webdav/home/alice/")
 		if e, _ := folder.has("DAV:", "resourcetype"); e.at("collection").XMLName.Local == "" {
-			t.Error("a folder is no collection")
+			t.Error("a folder is not reported as a collection")
 		}
 		for _, name := range []string{"getetag", "getcontentlength"} {
 			if _, code := folder.has("DAV:", name); code != "" {
@@ -164,7 +164,7 @@ func TestDAVLiveProperties(t *testing.T) {
 				`<propfind xmlns="DAV:"><allprop/><include><quota-used-bytes/></include></propfind>`, "Depth", "0"))[0]
 		wantJSON(t, "included", included.live(t, "quota-used-bytes"), "7")
 
-		// a folder of more than a page shows what the JSON listing shows
+		// a folder of more than a page lists the same entries as the JSON listing
 		dav(key, "MKCOL", "/home/alice/many", nil).OK(201)
 		parent := entryIDOf(alice, "/home/alice", "many")
 		execAndRaiseVersion(t, l, `
@@ -183,8 +183,8 @@ func TestDAVLiveProperties(t *testing.T) {
 	})
 }
 
-// Dead properties (RFC 4918, sections 4 and 9.2): all of a request or nothing, in order, kept with
-// the entry through a move, told to who may read it.
+// Dead properties (RFC 4918, sections 4 and 9.2) are set all or none, in order. They move with the
+// entry and are returned to actors who may read it.
 func TestDAVProppatch(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -233,7 +233,7 @@ func TestDAVProppatch(t *testing.T) {
 		if _, code := value(key, "a"); code != "404" {
 			t.Errorf("set, then removed: %s", code)
 		}
-		wantPropStatus("removing nothing", patch(`<D:remove><D:prop><u:none/></D:prop></D:remove>`), "u:x", "none",
+		wantPropStatus("removing a missing property", patch(`<D:remove><D:prop><u:none/></D:prop></D:remove>`), "u:x", "none",
 			"200")
 		for _, name := range []string{"getetag", "getcontentlength", "resourcetype", "lockdiscovery", "creationdate",
 			"getlastmodified", "supportedlock", "quota-used-bytes"} {
@@ -255,7 +255,7 @@ func TestDAVProppatch(t *testing.T) {
 			"another root": propOf("a")} {
 			wantDAVStatus(t, what, dav(key, "PROPPATCH", at, body), 400)
 		}
-		wantDAVStatus(t, "by who may read", dav(reader, "PROPPATCH", at, patchBody), 403)
+		wantDAVStatus(t, "by an actor who may read", dav(reader, "PROPPATCH", at, patchBody), 403)
 		dav(key, "MOVE", at, nil, "Destination", "/webdav/home/alice/moved.txt").OK(201)
 		at = "/home/alice/moved.txt"
 		if e, _ := value(key, "c"); e.Text != "2" {

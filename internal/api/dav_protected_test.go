@@ -9,10 +9,10 @@ import (
 	"larder/internal/apptest"
 )
 
-// The row of abuse cases C79 and C80 that is WebDAV's: no key gets bytes, size or validators of
-// what is behind a password, wherever that is, nor copies it; the keys of its owner and of
-// administrators may list it and replace it, and it keeps the password (C82). The key of anybody
-// else lists nothing that a folder's password covers.
+// The WebDAV row of abuse cases C79 and C80: no key gets bytes, size or validators of an entry
+// behind a password, wherever the password is, and no key copies it. Keys of its owner and of
+// administrators may list and replace it, and it keeps the password (C82). Keys of others list
+// nothing that a folder's password covers.
 func TestProtectedFilesByWebDAV(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -26,7 +26,7 @@ func TestProtectedFilesByWebDAV(t *testing.T) {
 			w.files = append(w.files, w.uploadFile(t, i, protection))
 		}
 		for _, g := range w.files {
-			for whose, key := range keys { // so that the rest can fail
+			for whose, key := range keys { // shows that the checks below can fail
 				wantStatus(t, "before, "+whose, dav(key, "GET", g.path, nil), 200, "")
 			}
 			w.setPassword(t, g)
@@ -74,14 +74,14 @@ func TestProtectedFilesByWebDAV(t *testing.T) {
 				t.Helper()
 				wantDAVStatus(t, g.protection+", "+what, dav(key, "GET", path, nil), 403)
 			}
-			if g.protection == "file" { // the others lose it with the folder that it is on
+			if g.protection == "file" { // the others lose it with the folder that has it
 				wantStatus(t, "MOVE", dav(key, "MOVE", g.path, nil, "Destination", "/webdav/home/ann/moved.mp4"), 201,
 					"")
 				refused("moved", "/home/ann/moved.mp4")
 				wantStatus(t, "PUT beside", dav(key, "PUT", "/home/ann/plain.mp4", "plain"), 201, "")
 				wantStatus(t, "MOVE over", dav(key, "MOVE", "/home/ann/moved.mp4", nil, "Destination",
 					"/webdav/home/ann/plain.mp4"), 204, "")
-				refused("moved over what had none", "/home/ann/plain.mp4")
+				refused("moved over an entry without one", "/home/ann/plain.mp4")
 				wantStatus(t, "PUT beside", dav(key, "PUT", "/home/ann/other.mp4", "plain"), 201, "")
 				wantStatus(t, "MOVE over it",
 					dav(key, "MOVE", "/home/ann/other.mp4", nil, "Destination", "/webdav/home/ann/plain.mp4"), 204, "")

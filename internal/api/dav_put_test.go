@@ -10,8 +10,8 @@ import (
 	"larder/internal/apptest"
 )
 
-// PUT stores a body whole, and tells the validator that GET and PROPFIND then tell (RFC 4918,
-// section 9.7; RFC 9110, section 9.3.4).
+// PUT stores the whole body and returns the same validator as GET and PROPFIND afterwards (RFC
+// 4918, section 9.7; RFC 9110, section 9.3.4).
 func TestDAVPut(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -67,7 +67,7 @@ func TestDAVPut(t *testing.T) {
 	})
 }
 
-// If-Match and If-None-Match of methods that change something (RFC 9110, section 13.1).
+// If-Match and If-None-Match apply to methods that change an entry (RFC 9110, section 13.1).
 func TestDAVPreconditions(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -75,8 +75,8 @@ func TestDAVPreconditions(t *testing.T) {
 		const there, none = "/home/alice/f.txt", "/home/alice/none.txt"
 		etag := ""
 		for _, row := range []struct {
-			name, value string // ETAG is what the file has
-			there, none int    // of a PUT to what is there, and to nothing
+			name, value string // ETAG stands for the file's ETag
+			there, none int    // statuses of a PUT to an existing file and to a free name
 		}{
 			{"If-Match", "*", 204, 412},
 			{"If-Match", "ETAG", 204, 412},
@@ -90,7 +90,7 @@ func TestDAVPreconditions(t *testing.T) {
 			{"If-Unmodified-Since", "Mon, 01 Jan 2001 00:00:00 GMT", 412, 201},
 			{"If-Unmodified-Since", "CHANGED", 204, 201},
 			{"If-Unmodified-Since", "Fri, 01 Jan 2100 00:00:00 GMT", 204, 201},
-			{"If-Unmodified-Since", "yesterday", 204, 201}, // no date is no condition
+			{"If-Unmodified-Since", "yesterday", 204, 201}, // an invalid date is no condition
 		} {
 			for method, body := range map[string]any{"PUT": "new", "PROPPATCH": patchBody, "DELETE": nil, "MOVE": nil} {
 				r := dav(key, "PUT", there, "old")
@@ -115,7 +115,7 @@ func TestDAVPreconditions(t *testing.T) {
 				if method == "PUT" {
 					wantStatus(t, what+", of nothing", dav(key, "PUT", none, "new", row.name, value), row.none, "")
 					if dav(key, "DELETE", none, nil).Status == 204 != (row.none == 201) {
-						t.Errorf("%s, of nothing: made or not", what)
+						t.Errorf("%s of a free name: the file was created although the request was refused", what)
 					}
 				}
 			}
@@ -127,7 +127,7 @@ func TestDAVPreconditions(t *testing.T) {
 		wantDAVStatus(t, "MKCOL where something is", dav(key, "MKCOL", there, nil, "If-None-Match", "*"), 412)
 		wantDAVStatus(t, "MKCOL where nothing is", dav(key, "MKCOL", none, nil, "If-Match", "*"), 412)
 
-		// who may not do it is told so before, and learns nothing of what is there
+		// a caller without permission is refused first and learns nothing about the entry
 		bobs := davKey(l.User(t, "bob"), M{"uploadPath": "/home/bob"})
 		for _, path := range []string{there, none} {
 			for _, header := range [][]string{{"If-Match", "*"}, {"If-None-Match", "*"}, {"If", `(["x"])`},
@@ -143,8 +143,8 @@ func TestDAVPreconditions(t *testing.T) {
 	})
 }
 
-// Abuse cases C93, C94, C97, C124: a body that breaks off leaves the old content, or nothing, the
-// quota as it was, and no bytes behind.
+// Abuse cases C93, C94, C97, C124: an interrupted body leaves the old content, or no file, an
+// unchanged quota, and no bytes.
 func TestDAVPutCutShort(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -158,7 +158,7 @@ func TestDAVPutCutShort(t *testing.T) {
 					key.Do(apptest.Request{Method: "PUT", Path: "/webdav" + path,
 						Body: io.MultiReader(strings.NewReader(strings.Repeat("x", int(cut)))), Length: size})
 				}
-				broken, writer := io.Pipe() // chunked, and broken off
+				broken, writer := io.Pipe() // chunked and interrupted
 				go func() {
 					_, _ = io.WriteString(writer, strings.Repeat("x", int(size)))
 					_ = writer.CloseWithError(io.ErrUnexpectedEOF)
@@ -184,7 +184,7 @@ func TestDAVPutCutShort(t *testing.T) {
 	})
 }
 
-// countingBody counts what is taken of a body.
+// countingBody counts the bytes read from a body.
 type countingBody struct {
 	io.Reader
 	read int64
@@ -196,8 +196,9 @@ func (r *countingBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Abuse cases C97 and C99: what does not fit is 507, with the length told or not, and stops about
-// where the quota does; the old content stays. What replaces something counts by the difference.
+// Abuse cases C97 and C99: a body beyond the quota gets 507, with a known or unknown length, and is
+// read about as far as the quota. The old content stays. A replacement counts by its difference in
+// size.
 func TestDAVQuota(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -221,7 +222,7 @@ func TestDAVQuota(t *testing.T) {
 				over("without end, "+what, r)
 			}
 			if endless.read > 64<<20 {
-				t.Errorf("without end, %s: %d bytes were taken for a quota of %d", what, endless.read, quota)
+				t.Errorf("endless body, %s: %d bytes were read for a quota of %d", what, endless.read, quota)
 			}
 		}
 		over("small", dav(key, "PUT", "/home/alice/new.bin", strings.Repeat("b", quota-700_000+1)))
@@ -238,7 +239,7 @@ func TestDAVQuota(t *testing.T) {
 		wantStatus(t, "less in its place", dav(key, "PUT", at, "d"), 204, "")
 		wantUsed(t, alice, 1, 1)
 
-		announce := func(path string, size int64) *apptest.Reply { // nothing of the body is sent
+		announce := func(path string, size int64) *apptest.Reply { // sends no byte of the body
 			body, writer := io.Pipe()
 			defer writer.Close()
 			return key.Do(apptest.Request{Method: "PUT", Path: "/webdav" + path, Body: body, Length: size})
@@ -250,7 +251,8 @@ func TestDAVQuota(t *testing.T) {
 	})
 }
 
-// Types as with every other upload, and nothing that runs as the site (abuse case C67 by WebDAV).
+// Content types are determined as for every upload, and no stored content runs as the site (abuse
+// case C67 by WebDAV).
 func TestDAVContentTypes(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -296,7 +298,8 @@ func TestDAVContentTypes(t *testing.T) {
 	})
 }
 
-// Abuse case C31: a key that is revoked, or may no more, while a body comes in stores nothing.
+// Abuse case C31: a key that is revoked or loses its permission while a body arrives stores
+// nothing.
 func TestDAVPutWithKeyRevokedMeanwhile(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -321,7 +324,7 @@ func TestDAVPutWithKeyRevokedMeanwhile(t *testing.T) {
 			"banned": {func(string) { updateUser(admin, id, M{"status": "banned"}).OK(200) }, 401},
 		} {
 			if what == "banned" {
-				continue // last, below
+				continue // this case comes last, below
 			}
 			davSlowPut(t, l, alice, what, at, row.meanwhile, row.want)
 			wantBody(t, dav(kept, "GET", at, nil).OK(200), "old")
@@ -337,8 +340,8 @@ func TestDAVPutWithKeyRevokedMeanwhile(t *testing.T) {
 	})
 }
 
-// davSlowPut puts a body with a new key of alice's that has something done when part of
-// it has come in.
+// davSlowPut puts a body with a new key of alice's and calls meanwhile when part of the body has
+// arrived.
 func davSlowPut(t *testing.T, l *apptest.Larder, alice *apptest.Client, what, path string, meanwhile func(keyID string),
 	want int) {
 	t.Helper()
@@ -365,7 +368,8 @@ func davSlowPut(t *testing.T, l *apptest.Larder, alice *apptest.Client, what, pa
 	wantStatus(t, what, <-done, want, "")
 }
 
-// Making and removing folders, and reading (RFC 4918, sections 9.3, 9.4 and 9.6).
+// The test covers creation and removal of folders, and reading (RFC 4918, sections 9.3, 9.4 and
+// 9.6).
 func TestDAVFoldersAndReads(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {

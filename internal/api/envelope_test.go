@@ -53,7 +53,7 @@ func TestEnvelopes(t *testing.T) {
 	wantJSON(t, "timestamp", bad["timestamp"], json.Number(now))
 }
 
-// error.details is for development only. Abuse case C120.
+// error.details is returned in development only. Abuse case C120.
 func TestErrorDetailsInDevelopment(t *testing.T) {
 	t.Parallel()
 	for _, development := range []bool{false, true} {
@@ -100,7 +100,8 @@ func TestHealthProbesAnswerBareObjects(t *testing.T) {
 	})
 }
 
-// Until the first start is seeded only the probes answer; readiness says 503.
+// Before the first start has seeded the database, only the probes answer, and readiness answers
+// 503.
 func TestProbesBeforeSeeding(t *testing.T) {
 	t.Parallel()
 	handler, err := api.New(api.Config{
@@ -117,11 +118,11 @@ func TestProbesBeforeSeeding(t *testing.T) {
 	}
 }
 
-// A panic is the 500 envelope, without a word of what happened. Abuse case C120.
+// A panic answers the 500 envelope without details. Abuse case C120.
 func TestPanicIsInternalError(t *testing.T) {
 	t.Parallel()
 	log := &apptest.LogBuffer{}
-	handler, err := api.New(api.Config{ // no database: reading the settings panics
+	handler, err := api.New(api.Config{ // without a database, reading the settings panics
 		Now: time.Now, Log: slog.New(slog.NewJSONHandler(log, nil)), Development: true,
 		Started: func() bool { return true },
 		Audit:   audit.New(audit.Config{Now: time.Now}),
@@ -300,10 +301,10 @@ func TestBodies(t *testing.T) {
 		wantStatus(t, row.name, admin.Post("/api/admin/rules", row.body, "Content-Type", row.contentType), row.status,
 			row.code)
 	}
-	// a stream of unknown length is counted, too
+	// a stream of unknown length is counted too
 	endless := apptest.Request{Method: "POST", Path: "/api/admin/rules", Body: io.LimitReader(zeroReader{}, 8<<20),
 		Header: http.Header{"Content-Type": {"application/json"}}}
-	if reply := admin.Do(endless); reply.Err == nil { // the server may hang up while we still send
+	if reply := admin.Do(endless); reply.Err == nil { // the server may close the connection while the client still sends
 		wantStatus(t, "8 MiB in chunks", reply, 413, "PAYLOAD_TOO_LARGE")
 	}
 	for _, coding := range []string{"gzip", "br", "deflate", "x"} {
@@ -325,7 +326,7 @@ func (zeroReader) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// A page or limit outside its range is refused, never clamped. Abuse case C106.
+// A page or limit outside its range is refused and not clamped. Abuse case C106.
 func TestPaginationRanges(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite")

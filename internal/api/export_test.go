@@ -6,11 +6,11 @@ import (
 	"larder/internal/concurrency"
 )
 
-// TableRow is a line of the route table, for tests that must cover every one.
+// TableRow is a row of the route table, for tests that must cover every route.
 type TableRow struct {
 	Method, Pattern string
 	Addition        bool
-	ServesContent   bool // it may answer the content of files
+	ServesContent   bool // may answer the content of files
 }
 
 // TableRows returns the route table.
@@ -23,16 +23,17 @@ func TableRows() []TableRow {
 	return lines
 }
 
-// Disposition is how a file is named to a client.
+// Disposition returns the Content-Disposition of a file.
 func Disposition(inline bool, name string) string { return disposition(inline, name) }
 
-// NewZipLimit returns how zips take places in a limit of their own.
+// NewZipLimit returns a function that takes a place in a new limit of zips.
 func NewZipLimit() func(who string) (release func(), err error) {
 	zips := concurrency.NewLimit(maxZips)
 	return func(who string) (func(), error) { return acquireZip(zips, who) }
 }
 
-// NewSearchLimit returns how searches of visitors take places in a limit of their own, by address.
+// NewSearchLimit returns a function that takes a place for an address in a new limit of visitors'
+// searches.
 func NewSearchLimit() func(ctx context.Context, address string) (release func(), err error) {
 	searches := concurrency.NewLimit(maxSearches)
 	return func(ctx context.Context, address string) (func(), error) {

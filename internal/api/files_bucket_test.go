@@ -9,7 +9,7 @@ import (
 	"larder/internal/apptest"
 )
 
-// A file's whole life in a bucket, through the service.
+// The test follows a file in a bucket from its upload to its deletion, through the service.
 func TestFilesInABucket(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {

@@ -7,8 +7,8 @@ import (
 	"larder/internal/apptest"
 )
 
-// docs/decisions.md, Quota: an account has at most max(1,000, 2 × maxFiles) folders, else
-// QUOTA_EXCEEDED, in the words of each protocol.
+// docs/decisions.md, Quota: an account has at most max(1,000, 2 × maxFiles) folders. Beyond that,
+// each protocol answers QUOTA_EXCEEDED in its own form.
 func TestFolderQuota(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -16,7 +16,7 @@ func TestFolderQuota(t *testing.T) {
 		images := alice.Key(m{"uploadPath": "/home/alice"})
 		box := mkdir(alice, "/home/alice", "box")
 		mkdir(alice, "/home/alice/box", "in")
-		// one more
+		// room for one more
 		execAndRaiseVersion(t, l, "UPDATE quotas SET reserved_folders = 1000 - used_folders - 1 WHERE max_files = 10")
 		copyTo(alice, box, "/home/alice", "copy").Fails(413, "QUOTA_EXCEEDED")
 		wantDAVStatus(t, "a copy of two folders",

@@ -6,8 +6,8 @@ import (
 	"larder/internal/apptest"
 )
 
-// An account does not delete its own home, by whichever way, nor a folder that the home lies in;
-// what is in the home it deletes. An administrator deletes the home of somebody else.
+// An account cannot delete its own home, nor a folder that contains the home, by any request. It
+// can delete the contents. An administrator can delete the home of another account.
 func TestUserCannotDeleteOwnHome(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -40,7 +40,7 @@ func TestUserCannotDeleteOwnHome(t *testing.T) {
 
 		alice.Delete("/api/files/" + file).OK(200)
 		mkdir(alice, home, "sub")
-		wantStatus(t, "what is in it, by WebDAV", dav(byDAV, "DELETE", home+"/sub", nil), 204, "")
+		wantStatus(t, "an entry in it, by WebDAV", dav(byDAV, "DELETE", home+"/sub", nil), 204, "")
 		wantStrings(t, "what is left", listNames(alice, home))
 		alice.Put("/api/files/"+id, m{"name": "renamed"}).OK(200)
 		wantStatus(t, "under another name", alice.Delete("/api/files/"+id), 409, "OPERATION_FAILED")

@@ -46,7 +46,7 @@ func TestPermanentLink(t *testing.T) {
 			}
 			wantHeader(t, visitor.Head(address).OK(200), "Content-Length", "67")
 			bare := strings.TrimSuffix(address, ".png")
-			wantBody(t, visitor.Get(bare).OK(200), onePixel) // the extension is decoration
+			wantBody(t, visitor.Get(bare).OK(200), onePixel) // the extension is optional
 			wantBody(t, visitor.Get(bare+".html").OK(200), onePixel)
 			visitor.Get(bare[:len(bare)-1]).Fails(404, "NOT_FOUND")
 			for _, none := range []string{"x", "%00", "%ff", ".png", strings.Repeat("a", 22),
@@ -63,7 +63,7 @@ func TestPermanentLink(t *testing.T) {
 			alice.Delete("/api/files/" + id + "/link").OK(200)
 			fresh := link(alice, id).OK(200).Text("link.url")
 			if fresh == address {
-				t.Error("a revoked link came back")
+				t.Error("a revoked link works again")
 			}
 			visitor.Get(address).Fails(404, "NOT_FOUND")
 			visitor.Get(fresh).OK(200)
@@ -92,7 +92,7 @@ func TestPermanentLink(t *testing.T) {
 			first := visitor.Get(address).OK(200)
 			alice.Put("/api/files/"+id, m{"name": "g.md"}).OK(200)
 			wantBody(t, visitor.Get(address).OK(200), "one")
-			// the extension stays as first given
+			// the extension stays as first issued
 			if again := link(alice, id).OK(200).Text("link.url"); again != address {
 				t.Errorf("now %s", again)
 			}
@@ -122,7 +122,7 @@ func TestPermanentLink(t *testing.T) {
 				}
 			}
 		})
-		t.Run("works while it may", func(t *testing.T) {
+		t.Run("works while the file may be published", func(t *testing.T) {
 			alice, visitor, admin := alice.In(t), visitor.In(t), admin.In(t)
 			id := alice.Upload(home, "cond.txt", []byte("x"))
 			address := link(alice, id).OK(200).Text("link.url")
@@ -174,7 +174,7 @@ func TestPermanentLink(t *testing.T) {
 				"permissions": []string{"write", "update", "delete"}})
 			checkLink("owner may still share and download", true)
 			admin.Delete("/api/admin/rules/" + made).OK(200)
-			// no condition: the link itself publishes
+			// the link itself publishes the file
 			made = addRule(admin, m{"pathPattern": home + "/**", "effect": "deny", "role": "guest"})
 			checkLink("guests are denied the path", true)
 			admin.Delete("/api/admin/rules/" + made).OK(200)

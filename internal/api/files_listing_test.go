@@ -36,7 +36,7 @@ func TestListingParameters(t *testing.T) {
 			{"sort=time order=desc", "A b a.txt B.txt c.txt"},
 			{"sort=size", "A b B.txt c.txt a.txt"},
 			{"sort=size order=desc type=file", "a.txt c.txt B.txt"},
-			{"sort=manual", "A b a.txt B.txt c.txt"}, // nothing has a position
+			{"sort=manual", "A b a.txt B.txt c.txt"}, // no entry has a position
 			{"type=file", "a.txt B.txt c.txt"},
 			{"type=folder", "A b"},
 			{"type=folder sort=name order=desc", "b A"},
@@ -118,7 +118,7 @@ func TestListingParameters(t *testing.T) {
 	})
 }
 
-// Abuse case C18: what SQL gives a meaning to is a literal in a search.
+// Abuse case C18: characters with a meaning in SQL are literal in a search.
 func TestListingSearch(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -174,7 +174,7 @@ func TestListingSearch(t *testing.T) {
 	})
 }
 
-// Abuse case C28: what may not be read is in no listing, search or count.
+// Abuse case C28: entries that the caller may not read are in no listing, search or count.
 func TestListingShowsOnlyReadableEntries(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -245,7 +245,7 @@ func TestListingShowsOnlyReadableEntries(t *testing.T) {
 			}
 			l.Client(t).Get("/api/files?path=/public").Fails(401, "UNAUTHORIZED")
 		})
-		t.Run("same verdict however the path is written", func(t *testing.T) { // abuse case C12
+		t.Run("same verdict for every spelling of the path", func(t *testing.T) { // abuse case C12
 			for _, path := range []string{"//public//secret", "/./public/secret", "/public/./secret/",
 				"/public/secret//"} {
 				if r := listFolder(alice.In(t), path); r.Status != 403 && r.Status != 400 {
@@ -304,7 +304,8 @@ func TestListingShowsOnlyReadableEntries(t *testing.T) {
 	})
 }
 
-// A key with rootOnly reads only inside its upload root; one without reads what its owner may.
+// A key with rootOnly reads only inside its upload root. A key without it reads the same as its
+// owner.
 func TestListingByKey(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -327,8 +328,8 @@ func TestListingByKey(t *testing.T) {
 	})
 }
 
-// What somebody owns in a folder that is closed to them is found by search and by its id and path,
-// but the folder does not show.
+// An entry that the caller owns in a folder without access is found by search, by id and by path,
+// but the folder is not listed.
 func TestOwnershipDoesNotRevealFolders(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {

@@ -11,8 +11,9 @@ import (
 	"larder/internal/vpath"
 )
 
-// What a WebDAV client has locked is refused at the doors for people and scripts, with a sentence;
-// until the key that locked it is revoked, its owner's account goes, or the lock's time is over.
+// The web UI and the API refuse changes of entries that a WebDAV client has locked, with a
+// sentence. The lock ends when its key is revoked, when the key's owner is deleted, or when it
+// expires.
 func TestWebDAVLockRefusesOtherChanges(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -75,12 +76,12 @@ func TestWebDAVLockRefusesOtherChanges(t *testing.T) {
 		alice.Put("/api/files/"+f, M{"customTitle": "newer"}).OK(200)
 		l.Sweep()
 		if n := queryCount(t, l, "SELECT COUNT(*) FROM locks"); n != 0 {
-			t.Errorf("%d locks whose time is over", n)
+			t.Errorf("%d expired locks", n)
 		}
 		locked(alice.Post("/api/keys/", newKey(nil)).OK(201).Text("key.id"), f)
 		l.Admin(t).Delete("/api/admin/users/" + user).OK(200)
 		if n := queryCount(t, l, "SELECT COUNT(*) FROM locks"); n != 0 {
-			t.Errorf("%d locks of an account that is gone", n)
+			t.Errorf("%d locks of a deleted account", n)
 		}
 	})
 }

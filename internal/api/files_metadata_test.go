@@ -32,7 +32,7 @@ func TestMetadata(t *testing.T) {
 			}
 			wantFields("all at once", full)
 			alice.Put("/api/files/"+id, m{"customTitle": "Other"}).OK(200)
-			wantFields("what is absent stays",
+			wantFields("omitted fields stay",
 				m{"customTitle": "Other", "customColor": "#1a2B3c", "coverUrl": "/public/cover.png", "iconEmoji": "🏖",
 					"manualPosition": 7})
 			alice.Put("/api/files/"+id, m{"customColor": nil, "manualPosition": nil, "name": nil}).OK(200)
@@ -47,7 +47,7 @@ func TestMetadata(t *testing.T) {
 				m{"customTitle": nil, "coverUrl": nil, "iconEmoji": nil, "customColor": "#1a2B3c"})
 		}
 
-		// a name along with the rest, or nothing at all
+		// a name and the other fields together, or nothing at all
 		alice.Put("/api/files/"+file, m{"name": "b.txt", "customTitle": "T", "accessPassword": "open sesame"}).OK(200)
 		reply := alice.Get("/api/files/" + file).OK(200)
 		wantJSON(t, "name", reply.Value("file.name"), "b.txt")
@@ -61,7 +61,7 @@ func TestMetadata(t *testing.T) {
 		wantJSON(t, "title after refusals", reply.Value("file.customTitle"), "T")
 		wantJSON(t, "hasPassword after refusals", reply.Value("hasPassword"), true)
 
-		// updatedAt rises with every change, and with nothing else
+		// updatedAt rises with every change and only then
 		last := alice.Get("/api/files/" + file).OK(200).Int("file.updatedAt")
 		for i, change := range []m{{"customTitle": "1"}, {"customTitle": nil}, {"manualPosition": 2}, {"name": "c.txt"},
 			{"accessPassword": "another one"}, {"accessPassword": nil}} {
@@ -85,7 +85,7 @@ func TestMetadata(t *testing.T) {
 	})
 }
 
-// Each limit on both sides of its edge. Abuse cases C66 and C75.
+// Each limit is tested on both sides of its edge. Abuse cases C66 and C75.
 func TestMetadataLimits(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite")
@@ -100,7 +100,7 @@ func TestMetadataLimits(t *testing.T) {
 	}{
 		{"customTitle", strings.Repeat(e, 200), strings.Repeat(e, 200)},
 		{"customTitle", strings.Repeat(e, 201), nil},
-		{"customTitle", strings.Repeat(decomposed, 200), strings.Repeat(e, 200)}, // NFC, as names
+		{"customTitle", strings.Repeat(decomposed, 200), strings.Repeat(e, 200)}, // NFC, like names
 		{"customTitle", strings.Repeat(decomposed, 201), nil},
 		{"customTitle", strings.Repeat("\u0958", 101), nil}, // becomes two characters each in NFC
 		{"customTitle", " a \"<b>\" & 中文 ", " a \"<b>\" & 中文 "},
@@ -164,7 +164,7 @@ func TestMetadataLimits(t *testing.T) {
 		{"manualPosition", "1", nil},
 		{"accessPassword", "", nil},
 		{"accessPassword", strings.Repeat("x", 129), nil},
-		{"accessPassword", strings.Repeat(decomposed, 100), nil}, // 200 characters: passwords are taken as they are
+		{"accessPassword", strings.Repeat(decomposed, 100), nil}, // 200 characters: passwords are not normalized
 		{"accessPassword", 5, nil},
 		{"accessPassword", false, nil},
 	} {
@@ -190,8 +190,8 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// Who may change what: metadata takes the permission to update, a password also to be the
-// owner or an administrator.
+// Metadata requires the permission to update. A password also requires the owner or an
+// administrator.
 func TestWhoMayChangeMetadata(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -222,7 +222,7 @@ func TestWhoMayChangeMetadata(t *testing.T) {
 			{"bob's title", bob, file, title, 200, ""},
 			{"bob's password", bob, file, password, 403, "FORBIDDEN"},
 			{"bob's both", bob, file, both, 403, "FORBIDDEN"},
-			{"bob takes a password off that is not there", bob, file, m{"accessPassword": nil}, 403, "FORBIDDEN"},
+			{"bob removes a missing password", bob, file, m{"accessPassword": nil}, 403, "FORBIDDEN"},
 			{"the folder's title by alice", alice, shared, title, 200, ""},
 			{"the folder's password by alice", alice, shared, password, 403, "FORBIDDEN"},
 			{"a key that reads", reader, file, title, 403, "FORBIDDEN"},
@@ -230,11 +230,11 @@ func TestWhoMayChangeMetadata(t *testing.T) {
 			{"the owner's key", key, file, password, 403, "FORBIDDEN"},
 			{"the owner's password", alice, file, password, 200, ""},
 			{"bob's title once there is a password", bob, file, title, 403, "PASSWORD_REQUIRED"},
-			{"the owner's key takes it off", key, file, m{"accessPassword": nil}, 403, "FORBIDDEN"},
+			{"the owner's key removes it", key, file, m{"accessPassword": nil}, 403, "FORBIDDEN"},
 			{"bob's folder, in which alice has a file", bob, his, password, 403, "FORBIDDEN"},
 			{"its title", bob, his, title, 200, ""},
 			{"bob's folder, in which all is his", bob, alone, password, 200, ""},
-			{"an administrator takes it off", admin, file, m{"accessPassword": nil}, 200, ""},
+			{"an administrator removes it", admin, file, m{"accessPassword": nil}, 200, ""},
 			{"an administrator's", admin, file, password, 200, ""},
 		} {
 			wantStatus(t, c.what, c.who.Put("/api/files/"+c.id, c.change), c.status, c.code)

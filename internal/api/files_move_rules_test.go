@@ -6,8 +6,8 @@ import (
 	"larder/internal/apptest"
 )
 
-// Abuse case C26: where a rule hides something, neither a move nor a new name brings it to where
-// the rule does not reach, although the rule says nothing of changing and deleting.
+// Abuse case C26: an entry that a rule hides cannot be moved or renamed out of the rule's reach,
+// even if the rule does not deny changes and deletion.
 func TestMoveKeepsHidingRules(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -35,7 +35,8 @@ func TestMoveKeepsHidingRules(t *testing.T) {
 		alice.Get("/team/deep/secret/plans.txt").Fails(403, "FORBIDDEN")
 		wantStrings(t, "home", listNames(alice, home))
 
-		// What stays hidden may be renamed, and what she sees goes where she may put it.
+		// A hidden entry may be renamed to another hidden name. An entry that alice sees may be
+		// moved to any place where she may write.
 		alice.Put("/api/files/"+file, m{"name": "plans-2.txt"}).OK(200)
 		alice.Put("/api/files/"+open, m{"name": "menu-2.txt"}).OK(200)
 		alice.Put("/api/files/"+outer, m{"name": "plain-2"}).OK(200)
@@ -44,8 +45,8 @@ func TestMoveKeepsHidingRules(t *testing.T) {
 	})
 }
 
-// A place where everybody may put, change and take away, but sees just their own: whoever takes
-// what is another's away does not get to see it.
+// In a folder where everybody may write, change and delete but reads only their own entries, moving
+// another user's entry away does not reveal it.
 func TestMovingRevealsNothing(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -62,14 +63,14 @@ func TestMovingRevealsNothing(t *testing.T) {
 			bob.Post("/api/files/"+id+"/move", m{"targetPath": "/drop"}).OK(200)
 		}
 		mkdir(alice, "/drop", "sorted")
-		alice.Post("/api/files/"+file+"/move", m{"targetPath": "/drop/sorted"}).OK(200) // nobody sees more of it there
+		alice.Post("/api/files/"+file+"/move", m{"targetPath": "/drop/sorted"}).OK(200) // nobody can read more of it there
 		alice.Put("/api/files/"+file, m{"name": "read-me.txt"}).OK(200)
 		alice.Get("/drop/sorted/read-me.txt").Fails(403, "FORBIDDEN")
 		wantBody(t, bob.Get("/drop/sorted/read-me.txt").OK(200), "dear")
 	})
 }
 
-// A rule that only keeps things as they are is not shed by moving them either.
+// A rule that only protects entries from changes is not avoided by a move either.
 func TestMoveKeepsProtectingRules(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -81,7 +82,7 @@ func TestMoveKeepsProtectingRules(t *testing.T) {
 			"permissions": []string{"delete"}})
 		alice.Delete("/api/files/"+file).Fails(403, "FORBIDDEN")
 		alice.Put("/api/files/"+folder, m{"name": "kept"}).Fails(403, "FORBIDDEN")
-		alice.Put("/api/files/"+file, m{"name": "record-1.txt"}).OK(200) // the rule holds for that name too
+		alice.Put("/api/files/"+file, m{"name": "record-1.txt"}).OK(200) // the rule covers that name too
 		alice.Delete("/api/files/"+file).Fails(403, "FORBIDDEN")
 	})
 }

@@ -12,14 +12,14 @@ import (
 	"larder/internal/blob/s3/s3test"
 )
 
-// location is a place in which alice keeps files: a folder of hers, and how many objects its store
-// has below its prefix.
+// location is a folder of alice's, with a function that counts the objects of its store below its
+// prefix.
 type location struct {
 	path    string
 	objects func(t *testing.T) int
 }
 
-// moveFixture is alice with the two ends of a move.
+// moveFixture is alice with the two locations of a move.
 type moveFixture struct {
 	t      *testing.T
 	l      *apptest.Larder
@@ -32,12 +32,12 @@ func newMoveFixture(t *testing.T, l *apptest.Larder) *moveFixture {
 	return &moveFixture{t: t, l: l, admin: l.Admin(t), alice: l.User(t, "alice")}
 }
 
-// disk is alice's home, on the local disk.
+// disk returns alice's home, on the local disk.
 func (h *moveFixture) disk() location {
 	return location{"/home/alice", func(t *testing.T) int { return len(bucketObjects(t, h.l, "default")) }}
 }
 
-// bucket mounts a bucket in which everybody may do everything: of its own, or that of extra.
+// bucket mounts a bucket in which everybody may do everything: a new one, or that of extra.
 func (h *moveFixture) bucket(t *testing.T, extra m) (location, s3test.Bucket) {
 	t.Helper()
 	h.serial++
@@ -54,18 +54,18 @@ func (h *moveFixture) bucket(t *testing.T, extra m) (location, s3test.Bucket) {
 	return location{path, func(t *testing.T) int { return len(keysBelow(t, bucket, prefix)) }}, bucket
 }
 
-// newFolder is a folder full of files, with how each can be reached wherever it lies.
+// movedFolder is a folder with files and the addresses of each.
 type movedFolder struct {
 	fixture *moveFixture
 	id      string
 	content map[string]string
 	ids     map[string]string
-	links   map[string]string // addresses that answer anybody with the content, all the time
+	links   map[string]string // addresses that always answer everybody with the content
 	etags   map[string]string
 	bytes   int64
 }
 
-// pseudoRandom is content that does not repeat.
+// pseudoRandom returns text without repetitions.
 func pseudoRandom(seed string, size int) string {
 	var b strings.Builder
 	for i := 0; b.Len() < size; i++ {
@@ -74,8 +74,7 @@ func pseudoRandom(seed string, size int) string {
 	return b.String()[:size]
 }
 
-// filesOfAllSizes are files of no byte, one, one part of an upload and several;
-// smallFiles are small ones.
+// filesOfAllSizes returns files of no byte, one byte, one part of an upload and several parts.
 func filesOfAllSizes() map[string]string {
 	return map[string]string{
 		"empty": "", "one": "1", "sub/shared": pseudoRandom("six", 6<<20),
@@ -88,8 +87,8 @@ func smallFiles() map[string]string {
 		"locked": "behind a password"}
 }
 
-// newFolder fills a folder `box` in a place: one of the files has a password, and one shares its
-// object with a copy.
+// newFolder makes a folder `box` at a location and fills it. One of the files has a password, and
+// one shares its object with a copy.
 func (h *moveFixture) newFolder(t *testing.T, in location, content map[string]string) *movedFolder {
 	t.Helper()
 	c := &movedFolder{fixture: h, ids: map[string]string{}, links: map[string]string{}, etags: map[string]string{},
@@ -135,10 +134,10 @@ func (h *moveFixture) newFolder(t *testing.T, in location, content map[string]st
 	return c
 }
 
-// fileOf is what a link leads to.
+// fileOf returns the file that a link leads to.
 func (c *movedFolder) fileOf(how string) string { return strings.TrimSuffix(how, " (signed)") }
 
-// checkLinks asks every link once, and whatever does not answer as ever is an error.
+// checkLinks requests every link once. Each must answer with the same content and ETag as before.
 func (c *movedFolder) checkLinks(t *testing.T, visitor *apptest.Client) {
 	t.Helper()
 	for how, link := range c.links {
@@ -151,7 +150,7 @@ func (c *movedFolder) checkLinks(t *testing.T, visitor *apptest.Client) {
 	}
 }
 
-// startReading reads again and again until stop, which returns how often that was.
+// startReading requests the links repeatedly until stop, which returns the number of rounds.
 func (c *movedFolder) startReading(t *testing.T) (stop func() int) {
 	visitor, done, rounds := c.fixture.l.Client(t), make(chan struct{}), 0
 	var loop sync.WaitGroup
@@ -173,14 +172,14 @@ func (c *movedFolder) startReading(t *testing.T) (stop func() int) {
 	}
 }
 
-// startMove begins to move the folder to a place.
+// startMove starts to move the folder to a location.
 func (c *movedFolder) startMove(to location) (job string) {
 	r := c.fixture.alice.Post("/api/files/"+c.id+"/move", m{"targetPath": to.path}).OK(200)
 	return r.Text("jobId")
 }
 
-// checkJobEnded waits for the job's end and checks how it ended: "" for completed, else
-// words of the sentence.
+// checkJobEnded waits for the job's end and checks it: completed if words is "", otherwise failed
+// with a sentence that contains words.
 func (c *movedFolder) checkJobEnded(t *testing.T, job, words string) {
 	t.Helper()
 	r := waitForJob(t, c.fixture.alice.In(t), job)
@@ -194,7 +193,7 @@ func (c *movedFolder) checkJobEnded(t *testing.T, job, words string) {
 	}
 }
 
-// checkLocation checks that everything is listed in one place.
+// checkLocation checks that everything is listed at one location.
 func (c *movedFolder) checkLocation(t *testing.T, in location) {
 	t.Helper()
 	for name, id := range c.ids {
@@ -205,19 +204,19 @@ func (c *movedFolder) checkLocation(t *testing.T, in location) {
 	}
 }
 
-// sweepAfterGrace lets the grace period pass, and everything that nothing refers to is
-// swept. Sessions end meanwhile.
+// sweepAfterGrace lets the grace period pass and sweeps garbage. Sessions end meanwhile, so it
+// signs in again.
 func (h *moveFixture) sweepAfterGrace() {
-	h.l.Sweep() // rows first, whose objects have their time from then on
+	h.l.Sweep() // first the rows; the grace period of their objects begins then
 	h.l.Clock.Advance(3 * time.Hour)
 	h.l.Sweep()
 	h.admin, h.alice = h.l.Admin(h.t), h.l.SignIn(h.t, "alice", "password of alice")
 }
 
-// A folder goes from each kind of store to each other. At every moment every link answers with the
-// same bytes and the same ETag; the quota stays as it was, and what the files were stored as is
-// swept after the grace period. Between two providers on one server the bytes stay there; providers
-// in one bucket never touch each other's (abuse case C20).
+// A folder moves from each kind of store to each other. At every moment every link answers with the
+// same bytes and ETag. The quota stays the same, and the old objects are swept after the grace
+// period. A move between two providers on one server copies inside the server. Providers in one
+// bucket never touch each other's objects (abuse case C20).
 func TestMoveBetweenStores(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -231,9 +230,9 @@ func TestMoveBetweenStores(t *testing.T) {
 		onDisk := h.disk()
 		plain, _ := h.bucket(t, ours(m{}))
 		other, bucket := h.bucket(t, ours(m{"pathPrefix": "some/where"}))
-		// the key below it could be the other's
+		// a key below this prefix could be the other provider's
 		beside, _ := h.bucket(t, ours(m{"bucket": bucket.Name, "pathPrefix": "some"}))
-		// the same server, at another address
+		// the same server at another address
 		apart, _ := h.bucket(t, m{})
 		for _, c := range []struct {
 			what     string
@@ -257,7 +256,7 @@ func TestMoveBetweenStores(t *testing.T) {
 				stop := goods.startReading(t)
 				goods.checkJobEnded(t, goods.startMove(c.to), "")
 				if rounds := stop(); rounds == 0 {
-					t.Error("nothing was read meanwhile")
+					t.Error("no read ran during the move")
 				}
 				sent, copies := server.takeCounts()
 				if copies != c.copies || c.sent != (sent >= goods.bytes) {
@@ -274,7 +273,7 @@ func TestMoveBetweenStores(t *testing.T) {
 				if n := c.to.objects(t); n != 6 {
 					t.Errorf("%d objects lie in the new store", n)
 				}
-				for how := range goods.links { // signed links and passwords given have ended by now
+				for how := range goods.links { // signed links and given passwords have expired by now
 					if strings.HasSuffix(how, "(signed)") || how == "locked" {
 						delete(goods.links, how)
 					}
@@ -291,8 +290,8 @@ func TestMoveBetweenStores(t *testing.T) {
 	}, apptest.ReachLoopback)
 }
 
-// Abuse case C127: what lies in the target is not what was copied. The job fails with a sentence,
-// the source is intact, and the target is swept.
+// Abuse case C127: the object in the target differs from the copied one. The job fails with a
+// sentence, the source is unchanged, and the target is swept.
 func TestMoveIntoCorruptingStore(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -305,16 +304,14 @@ func TestMoveIntoCorruptingStore(t *testing.T) {
 		for what, from := range map[string]location{"streamed": from, "copied by the server": source} {
 			for lie, content := range map[string]string{"other bytes": "2", "fewer": "", "more": "11"} {
 				if what == "copied by the server" && len(content) != 1 {
-					// which the store notices itself, and what is told then is that it fails:
-					// the job tries again
+					// the store detects this itself and reports a failure, so the job retries
 					continue
 				}
 				goods := h.newFolder(t, from, smallFiles())
 				before := from.objects(t)
 				server.set(func() {
 					server.onResponse = func(r *http.Request, status int) {
-						// Whatever is made of one byte there becomes something else before the
-						// service hears of it.
+						// Each object of one byte is replaced before the service gets the answer.
 						if r.Method == "PUT" && status == 200 && strings.Contains(r.URL.Path, "/"+there.Name+"/") {
 							overwriteOneByteObject(t, sdk, there, strings.TrimPrefix(r.URL.Path, "/"+there.Name+"/"),
 								content)
@@ -328,7 +325,7 @@ func TestMoveIntoCorruptingStore(t *testing.T) {
 				t.Log(what, lie)
 				goods.checkLocation(t, from)
 				goods.checkLinks(t, l.Client(t))
-				if n := from.objects(t); n < before-4 { // of which some were copied before, and lie in the target
+				if n := from.objects(t); n < before-4 { // some of them were copied before and are in the target
 					t.Errorf("%d objects are left in the source", n)
 				}
 				h.alice.Delete("/api/files/" + goods.id).OK(200)

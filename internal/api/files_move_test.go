@@ -54,7 +54,7 @@ func TestMove(t *testing.T) {
 			alice.Upload(home+"/n2", "taken.txt", []byte("x"))
 			move(alice, id, home+"/n2", "taken.txt").Fails(409, "OPERATION_FAILED")
 			move(alice, id, home+"/n2", "y.txt").OK(200)
-			move(alice, id, home+"/n2", "z.txt").OK(200) // a rename where it is
+			move(alice, id, home+"/n2", "z.txt").OK(200) // a rename in the same folder
 			wantStrings(t, "n2", listNames(alice, home+"/n2"), "taken.txt", "z.txt")
 			for _, bad := range []string{"", ".", "..", "a/b", "../a", `a\b`, "a\x00", " a"} {
 				move(alice, id, home+"/n1", bad).Fails(400, "VALIDATION_ERROR")
@@ -70,7 +70,7 @@ func TestMove(t *testing.T) {
 			a := mkdir(alice, home, "f1")
 			b := mkdir(alice, home+"/f1", "f2")
 			alice.Upload(home+"/f1/f2", "deep.txt", []byte("deep"))
-			mkdir(alice, home, "f1x") // shares a prefix
+			mkdir(alice, home, "f1x") // has the same text prefix
 			move(alice, a, home+"/f1").Fails(409, "OPERATION_FAILED")
 			move(alice, a, home+"/f1/f2").Fails(409, "OPERATION_FAILED")
 			move(alice, a, home+"/f1/f2", "other").Fails(409, "OPERATION_FAILED")
@@ -102,11 +102,11 @@ func TestMove(t *testing.T) {
 			alice.In(t).Post("/api/files/upload-session",
 				m{"path": home + "/denied", "fileName": "d.exe", "fileSize": 1}).Fails(403, "FORBIDDEN")
 			wantStrings(t, "unchanged", listNames(alice.In(t), home+"/denied"), "a.txt")
-			move(alice.In(t), mine, "/uploads").OK(200) // may write there, and still owns it
+			move(alice.In(t), mine, "/uploads").OK(200) // may write there and still owns it
 			wantBody(t, alice.In(t).Get("/uploads/a.txt").OK(200), "x")
 			bob.In(t).Get("/uploads/a.txt").Fails(403, "FORBIDDEN")
 		})
-		t.Run("moving must not shed a deny rule", func(t *testing.T) { // abuse case C26
+		t.Run("a move must not avoid a deny rule", func(t *testing.T) { // abuse case C26
 			folder := mkdir(alice.In(t), home, "carry")
 			mkdir(alice.In(t), home+"/carry", "hidden")
 			addRule(admin.In(t), m{"pathPattern": home + "/carry/hidden/**", "effect": "deny", "role": "user"})
@@ -120,8 +120,8 @@ func TestMove(t *testing.T) {
 	})
 }
 
-// Abuse cases C15, C32: what a key may change lies inside its upload root and its permissions, and
-// inside what its owner may.
+// Abuse cases C15, C32: a key changes entries inside its upload root, within its permissions and
+// those of its owner.
 func TestKeyChangePermissions(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -196,7 +196,8 @@ func TestKeyChangePermissions(t *testing.T) {
 	})
 }
 
-// A key's permission comes first: without it the key does not learn what the request would come to.
+// A key's permission is checked first. Without it, the key learns nothing about the result of the
+// request.
 func TestKeyWithoutAPermission(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -209,7 +210,7 @@ func TestKeyWithoutAPermission(t *testing.T) {
 		}
 		reads, writes, deletes := keyWith("read"), keyWith("write"), keyWith("delete")
 		for what, test := range map[string]struct {
-			key    *apptest.Client // lacks what the call needs
+			key    *apptest.Client // lacks the needed permission
 			call   func(c *apptest.Client) *apptest.Reply
 			status int // for a key with all permissions
 		}{
@@ -221,7 +222,7 @@ func TestKeyWithoutAPermission(t *testing.T) {
 			}, 404},
 			"a change of nothing": {reads,
 				func(c *apptest.Client) *apptest.Reply { return c.Put("/api/files/"+file, m{}) }, 200},
-			"another name for what is not": {reads,
+			"a rename of a missing entry": {reads,
 				func(c *apptest.Client) *apptest.Reply { return c.Put("/api/files/none", m{"name": "b"}) }, 404},
 			"a session for a name of two": {reads,
 				func(c *apptest.Client) *apptest.Reply { return postUploadSession(c, home, "a/b", 1) }, 400},
@@ -233,9 +234,9 @@ func TestKeyWithoutAPermission(t *testing.T) {
 				func(c *apptest.Client) *apptest.Reply { return abortUpload(c, "none") }, 404},
 			"a compatible upload of nothing": {reads,
 				func(c *apptest.Client) *apptest.Reply { return c.Post("/api/upload", nil) }, 400},
-			"the deletion of what is not": {writes,
+			"the deletion of a missing entry": {writes,
 				func(c *apptest.Client) *apptest.Reply { return c.Delete("/api/files/none") }, 404},
-			"a move of what is not": {writes,
+			"a move of a missing entry": {writes,
 				func(c *apptest.Client) *apptest.Reply { return c.Post("/api/files/none/move", m{"targetPath": home}) },
 				404},
 			"a move without the right to move": {deletes,
@@ -244,11 +245,11 @@ func TestKeyWithoutAPermission(t *testing.T) {
 			"a move to a path that is none": {reads, func(c *apptest.Client) *apptest.Reply {
 				return c.Post("/api/files/"+file+"/move", m{"targetPath": "x/.."})
 			}, 400},
-			"the details of what is not": {writes,
+			"the details of a missing entry": {writes,
 				func(c *apptest.Client) *apptest.Reply { return c.Get("/api/files/none") }, 404},
-			"a listing of what is not": {writes,
+			"a listing of a missing folder": {writes,
 				func(c *apptest.Client) *apptest.Reply { return listFolder(c, home+"/none") }, 404},
-			"an address for what is not there": {writes,
+			"an address for a missing entry": {writes,
 				func(c *apptest.Client) *apptest.Reply { return c.Get("/api/files/none/download") }, 404},
 		} {
 			wantStatus(t, what+", by a key that may not", test.call(test.key), 403, "FORBIDDEN")

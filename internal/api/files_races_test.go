@@ -10,8 +10,7 @@ import (
 	"larder/internal/apptest"
 )
 
-// runConcurrently runs n requests in parallel, each with a client of its own,
-// and returns the answers.
+// runConcurrently sends n concurrent requests, each with its own client, and returns the answers.
 func runConcurrently(t *testing.T, c *apptest.Client, n int,
 	ask func(c *apptest.Client, i int) *apptest.Reply) []*apptest.Reply {
 	t.Helper()
@@ -25,7 +24,7 @@ func runConcurrently(t *testing.T, c *apptest.Client, n int,
 	return replies
 }
 
-// countStatuses counts the answers by status and refuses what broke.
+// countStatuses counts the answers by status. It fails the test for broken connections.
 func countStatuses(t *testing.T, replies []*apptest.Reply) map[int]int {
 	t.Helper()
 	count := map[int]int{}
@@ -97,7 +96,7 @@ func TestConcurrentCreationOfOneName(t *testing.T) {
 			}
 			wantUsed(t, alice.In(t), before-5+int64(len(body)), files)
 		})
-		t.Run("deleting what is uploaded into", func(t *testing.T) {
+		t.Run("deleting a folder during uploads", func(t *testing.T) {
 			for round := range 5 {
 				before, files := usedQuota(alice.In(t))
 				dir := fmt.Sprintf("d%d", round)
@@ -117,8 +116,8 @@ func TestConcurrentCreationOfOneName(t *testing.T) {
 	})
 }
 
-// Abuse case C91: folders moved into each other at the same time never make a cycle, and
-// no file is lost.
+// Abuse case C91: folders that are moved into each other concurrently never make a cycle, and no
+// file is lost.
 func TestConcurrentMoves(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {

@@ -28,7 +28,7 @@ func TestCreateFolder(t *testing.T) {
 			create(alice.In(t), home+"/", "photos").Fails(409, "ALREADY_EXISTS")
 			alice.In(t).Upload(home, "taken", []byte("x"))
 			create(alice.In(t), home, "taken").Fails(409, "ALREADY_EXISTS")
-			wantUsed(t, alice.In(t), 1, 1) // folders don't count
+			wantUsed(t, alice.In(t), 1, 1) // folders do not count
 		})
 		t.Run("names that are refused", func(t *testing.T) { // abuse cases C4, C5, C6, C9, C11
 			long := strings.Repeat("语", 256)
@@ -47,7 +47,7 @@ func TestCreateFolder(t *testing.T) {
 			}
 			wantStrings(t, "nothing was made", listNames(alice.In(t), home, "type", "folder"), "photos")
 		})
-		t.Run("names like others", func(t *testing.T) { // abuse cases C9, C10, C11, C13, C14
+		t.Run("ordinary names", func(t *testing.T) { // abuse cases C9, C10, C11, C13, C14
 			mkdir(alice.In(t), home, "odd")
 			for _, name := range []string{
 				"...", "a.", "a..b.txt", "CON", "aux.png", ".htaccess", ".well-known", "api", "webdav", "~", "{year}",
@@ -65,7 +65,7 @@ func TestCreateFolder(t *testing.T) {
 				create(alice.In(t), home+"/odd", name).Fails(409, "ALREADY_EXISTS")
 			}
 		})
-		t.Run("one name however composed", func(t *testing.T) { // abuse case C7
+		t.Run("names are equal in NFC", func(t *testing.T) { // abuse case C7
 			id := mkdir(alice.In(t), home, "caf\u00e9")
 			create(alice.In(t), home, "cafe\u0301").Fails(409, "ALREADY_EXISTS")
 			if got := listFolder(alice.In(t), home+"/cafe\u0301").OK(200).Text("folder.id"); got != id {
@@ -75,7 +75,7 @@ func TestCreateFolder(t *testing.T) {
 				t.Errorf("stored as %q", got)
 			}
 		})
-		t.Run("case tells names apart", func(t *testing.T) { // abuse case C8
+		t.Run("names are case-sensitive", func(t *testing.T) { // abuse case C8
 			mkdir(alice.In(t), home, "Secret")
 			listFolder(alice.In(t), home+"/secret").Fails(404, "NOT_FOUND")
 			mkdir(alice.In(t), home, "secret")
@@ -117,7 +117,7 @@ func TestCreateFolder(t *testing.T) {
 				Fails(400, "VALIDATION_ERROR")
 			id := mkdir(alice.In(t), home, "moved")
 			mkdir(alice.In(t), home+"/moved", "below")
-			// moved would be level 64 and what is below it level 65
+			// moved would be on level 64 and its contents on level 65
 			alice.In(t).Post("/api/files/"+id+"/move", m{"targetPath": dir}).Fails(400, "VALIDATION_ERROR")
 		})
 		t.Run("4096 bytes of path", func(t *testing.T) { // abuse case C11
@@ -133,7 +133,7 @@ func TestCreateFolder(t *testing.T) {
 	})
 }
 
-// forbiddenCharacters is a name with each character that no name may hold (abuse case C5).
+// forbiddenCharacters returns names with each character that names may not contain (abuse case C5).
 func forbiddenCharacters() []string {
 	var names []string
 	for _, r := range [][2]rune{{0, 0x1f}, {0x7f, 0x9f}, {0x2028, 0x2029}, {0x202a, 0x202e}, {0x2066, 0x2069}} {
@@ -268,7 +268,8 @@ func TestDetailsRenameDelete(t *testing.T) {
 	})
 }
 
-// Abuse case C26: a folder that holds what the caller may not delete is refused as a whole.
+// Abuse case C26: a folder that contains an entry which the caller may not delete is refused as a
+// whole.
 func TestFolderDeletionIsAllOrNothing(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -290,7 +291,7 @@ func TestFolderDeletionIsAllOrNothing(t *testing.T) {
 			rule := addRule(admin.In(t), m{"pathPattern": home + "/a/b/locked/**", "effect": "deny", "userId": aliceID})
 			wantRefused(t, alice, folder)
 			wantStrings(t, "still there", listNames(alice.In(t), home+"/a/b"), "free.txt")
-			admin.In(t).Put("/api/files/"+folder, m{"name": "a2"}).OK(200) // administrators excepted
+			admin.In(t).Put("/api/files/"+folder, m{"name": "a2"}).OK(200) // an administrator may
 			admin.In(t).Put("/api/files/"+folder, m{"name": "a"}).OK(200)
 			admin.In(t).Delete("/api/admin/rules/" + rule).OK(200)
 			alice.In(t).Put("/api/files/"+folder, m{"name": "elsewhere"}).OK(200)
@@ -303,7 +304,7 @@ func TestFolderDeletionIsAllOrNothing(t *testing.T) {
 			admin.In(t).Delete("/api/admin/rules/" + rule).OK(200)
 			alice.In(t).Delete("/api/files/" + folder).OK(200)
 		})
-		t.Run("what belongs to others", func(t *testing.T) {
+		t.Run("entries of other owners", func(t *testing.T) {
 			folder := mkdir(alice.In(t), "/uploads", "shared")
 			alice.In(t).Upload("/uploads/shared", "hers.txt", []byte("x"))
 			mine := bob.In(t).Upload("/uploads/shared", "his.txt", []byte("x"))
@@ -312,7 +313,7 @@ func TestFolderDeletionIsAllOrNothing(t *testing.T) {
 			bob.In(t).Delete("/api/files/" + mine).OK(200)
 			alice.In(t).Delete("/api/files/" + folder).OK(200)
 		})
-		t.Run("what others put into a home", func(t *testing.T) {
+		t.Run("entries of others in a home", func(t *testing.T) {
 			addRule(admin.In(t), m{"pathPattern": home + "/inbox/**", "effect": "allow",
 				"userId": bob.In(t).Get("/api/auth/me").OK(200).Text("user.id"), "permissions": []string{"write"}})
 			folder := mkdir(alice.In(t), home, "inbox")

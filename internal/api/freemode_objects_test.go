@@ -23,7 +23,7 @@ import (
 	"larder/internal/config"
 )
 
-// putObject places an object in a bucket past the service.
+// putObject puts an object directly in a bucket.
 func putObject(t testing.TB, b s3test.Bucket, key, content string) {
 	t.Helper()
 	if _, err := b.SDK(t).PutObject(t.Context(),
@@ -32,7 +32,7 @@ func putObject(t testing.TB, b s3test.Bucket, key, content string) {
 	}
 }
 
-// getObject reads an object past the service.
+// getObject reads an object directly from a bucket.
 func getObject(t testing.TB, b s3test.Bucket, key string) string {
 	t.Helper()
 	got, err := b.SDK(t).GetObject(t.Context(), &s3.GetObjectInput{Bucket: &b.Name, Key: &key})
@@ -72,7 +72,7 @@ func TestFreeModeListing(t *testing.T) {
 				fmt.Sprint(file["size"]) != "8" || file["etag"] == "" {
 				t.Errorf("%v", file)
 			}
-			if data["cursor"] != nil || reply.Int("hidden") != 2 { // a~b and a..b can't be named here
+			if data["cursor"] != nil || reply.Int("hidden") != 2 { // a~b and a..b cannot be named in a path
 				t.Errorf("cursor %v, hidden %v", data["cursor"], data["hidden"])
 			}
 		}
@@ -93,7 +93,7 @@ func TestFreeModeListing(t *testing.T) {
 			"photos/..": "FORBIDDEN", "/photos/../../etc": "FORBIDDEN",
 			"~": "VALIDATION_ERROR", "a\\b": "VALIDATION_ERROR", "a\x01b": "VALIDATION_ERROR",
 			"a\x00b": "VALIDATION_ERROR", "\xff": "VALIDATION_ERROR", "a..b": "VALIDATION_ERROR",
-			strings.Repeat("x", 1024): "VALIDATION_ERROR", // 1,025 with its slash
+			strings.Repeat("x", 1024): "VALIDATION_ERROR", // 1,025 characters with the slash
 		} {
 			wanted := 400
 			if want == "FORBIDDEN" {
@@ -223,14 +223,15 @@ func (zeroBody) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// A GiB is taken and a byte more is not, by the length that is told at once, by count at the end.
+// A body of one GiB is accepted and one more byte is refused: immediately when the length is known,
+// otherwise while counting.
 func TestFreeModeUploadOfMoreThanAGiB(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite", apptest.ReachLoopback)
 	bucket := s3test.New(t)
 	c := openFreeSession(t, l, bucket)
 	const limit = 1 << 30
-	told := func(length int64, header, body string) string { // which is cut after body
+	told := func(length int64, header, body string) string { // the body is cut after `body`
 		conn, err := net.Dial("tcp", l.Apps[0].Addr().String())
 		if err != nil {
 			t.Fatal(err)
@@ -264,7 +265,7 @@ func TestFreeModeUploadOfMoreThanAGiB(t *testing.T) {
 		strings.NewReader("\r\n--b--\r\n"))
 	reply := c.Do(apptest.Request{Method: "POST", Path: "/api/free-mode/upload", Body: long,
 		Header: map[string][]string{"Content-Type": {kind}}})
-	if reply.Err == nil { // else the answer was lost, since the form goes on behind it
+	if reply.Err == nil { // otherwise the answer was lost, because the form continues after it
 		reply.Fails(413, "PAYLOAD_TOO_LARGE")
 	}
 	wantStrings(t, "the bucket", bucket.Keys(t))
@@ -307,7 +308,7 @@ func TestFreeModeDownloadAndDelete(t *testing.T) {
 			t.Errorf("%d %s", last.Status, last.Body)
 		}
 		if r := c.Get(address, "Range", "bytes=25-"); r.Status != 416 {
-			t.Errorf("behind the end: %d", r.Status)
+			t.Errorf("beyond the end: %d", r.Status)
 		}
 		if r := c.Get(address, "If-None-Match", tag); r.Status != 304 {
 			t.Errorf("unchanged: %d", r.Status)
@@ -341,11 +342,11 @@ func TestFreeModeDownloadAndDelete(t *testing.T) {
 		if parseObject(t, reply.Body)["data"] != nil {
 			t.Errorf("%s", reply.Body)
 		}
-		c.Delete("/api/free-mode/object?key=d%2Fx%20y.html").OK(200) // absent is success
+		c.Delete("/api/free-mode/object?key=d%2Fx%20y.html").OK(200) // deleting an absent key succeeds
 		c.Get(address).Fails(404, "NOT_FOUND")
 		wantStrings(t, "the bucket", bucket.Keys(t), "cat.png")
 
-		// a store that fails is never told as "not found"
+		// a failure of the store is never reported as "not found"
 		if _, err := bucket.SDK(t).DeleteObject(t.Context(),
 			&s3.DeleteObjectInput{Bucket: &bucket.Name, Key: aws.String("cat.png")}); err != nil {
 			t.Fatal(err)
@@ -366,7 +367,7 @@ func TestFreeModeDownloadAndDelete(t *testing.T) {
 	}, apptest.ReachLoopback)
 }
 
-// Two transfers at a time; one that ends makes room.
+// Two transfers run at a time. The end of one frees its place.
 func TestFreeModeTransferLimit(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite", apptest.ReachLoopback)
@@ -386,7 +387,7 @@ func TestFreeModeTransferLimit(t *testing.T) {
 			up.done <- client.Do(apptest.Request{Method: "POST", Path: "/api/free-mode/upload", Body: r,
 				Header: header})
 		}()
-		// the client reads it when the service asks for it, which it does inside
+		// the client reads this when the service asks for it, inside its own request
 		if _, err := w.Write([]byte("x")); err != nil {
 			t.Fatal(err)
 		}
@@ -410,14 +411,14 @@ func TestFreeModeTransferLimit(t *testing.T) {
 	wantStrings(t, "the bucket", bucket.Keys(t), "1", "2", "a")
 }
 
-// A session asks its store for two things at a time, whatever they are; the others wait.
+// A session sends its store two requests at a time, of any kind. Others wait.
 func TestFreeModeConcurrentCallLimit(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite", apptest.ReachLoopback, func(cfg *config.Config) { cfg.RateLimitEnabled = false })
 	var inside, seen atomic.Int64
 	release := make(chan struct{})
 	store := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Query().Get("max-keys") != "1" { // the test of the connection
+		if r.URL.Query().Get("max-keys") != "1" { // the connection test
 			inside.Add(1)
 			seen.Add(1)
 			<-release
@@ -442,10 +443,10 @@ func TestFreeModeConcurrentCallLimit(t *testing.T) {
 	for deadline := 0; inside.Load() < 2 && deadline < 10000; deadline++ {
 		c.Get("/api/free-mode/session").OK(200)
 	}
-	for range 50 { // time for the others
+	for range 50 { // gives the other requests time
 		c.Get("/api/free-mode/session").OK(200)
 		if n := inside.Load(); n != 2 {
-			t.Errorf("%d are inside", n)
+			t.Errorf("%d sessions were opened", n)
 		}
 	}
 	close(release)

@@ -14,8 +14,8 @@ import (
 	"larder/internal/config"
 )
 
-// Abuse cases C112, C114: what a visitor brings stands nowhere but sealed in the row of their
-// session: in no log, no other table, no answer.
+// Abuse cases C112, C114: a visitor's credentials are stored only sealed in the row of their
+// session. No log, no other table and no answer contains them.
 func TestFreeModeKeepsSecrets(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -46,7 +46,7 @@ func TestFreeModeKeepsSecrets(t *testing.T) {
 		if _, err := bucket.SDK(t).DeleteBucket(t.Context(), &s3.DeleteBucketInput{Bucket: &bucket.Name}); err != nil {
 			t.Fatal(err)
 		}
-		record(c.Get("/api/free-mode/files")).Fails(500, "INTERNAL_ERROR") // which is logged with its cause
+		record(c.Get("/api/free-mode/files")).Fails(500, "INTERNAL_ERROR") // the error is logged with its cause
 		l.Clock.Advance(10 * time.Minute)
 		l.FlushLog()
 		token := c.Cookies["fm_token"]
@@ -77,7 +77,7 @@ func TestFreeModeKeepsSecrets(t *testing.T) {
 				"endpoint":     strings.TrimPrefix(bucket.Endpoint, "http://"), "CSRF token": c.CSRF,
 			} {
 				if what == "CSRF token" && name != "the service's log" && name != "the access log" || len(secret) < 8 {
-					continue // it is told, and lies beside the hash
+					continue // it is returned to the client and stored beside the hash
 				}
 				if strings.Contains(text, secret) {
 					t.Errorf("%s holds the %s", name, what)
@@ -90,14 +90,14 @@ func TestFreeModeKeepsSecrets(t *testing.T) {
 			}
 		}
 
-		// what is sealed opens in no other row (abuse case C116)
+		// sealed credentials do not open in another row (abuse case C116)
 		other := openForeignFreeSession(t, l, c)
 		other.Get("/api/free-mode/session").Fails(500, "INTERNAL_ERROR")
 	}, apptest.ReachLoopback)
 }
 
-// openForeignFreeSession moves what is sealed in a session to another row, and
-// returns who holds that.
+// openForeignFreeSession moves the sealed credentials of a session to another row and returns the
+// client of that row.
 func openForeignFreeSession(t *testing.T, l *apptest.Larder, c *apptest.Client) *apptest.Client {
 	t.Helper()
 	other := l.Client(t)
@@ -108,7 +108,7 @@ func openForeignFreeSession(t *testing.T, l *apptest.Larder, c *apptest.Client) 
 	return other
 }
 
-// The access log tells what visitors did to which object.
+// The access log records which visitor did what to which object.
 func TestFreeModeInTheAccessLog(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -137,13 +137,13 @@ func TestFreeModeInTheAccessLog(t *testing.T) {
 	}, apptest.ReachLoopback)
 }
 
-// Visitors push nothing out of the access log: it takes 60 of their notes a minute and address, of
-// short paths, and none of what failed.
+// Visitors cannot fill the access log: it records 60 of their requests a minute and address, with
+// short paths, and no failed ones.
 func TestFreeModeAccessLogLimit(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite", apptest.ReachLoopback, func(cfg *config.Config) { cfg.RateLimitEnabled = false })
 	bucket := s3test.New(t)
-	c, again := openFreeSession(t, l, bucket), openFreeSession(t, l, bucket) // two notes
+	c, again := openFreeSession(t, l, bucket), openFreeSession(t, l, bucket) // two log entries
 	name := strings.Repeat("n", 300)
 	c.Post("/api/free-mode/upload", "x", "X-File-Name", name[:255]).OK(201)
 	c.Post("/api/free-mode/upload?path="+name[:100], "x", "X-File-Name", name[:200]).OK(201)

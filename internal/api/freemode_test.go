@@ -18,7 +18,7 @@ import (
 	"larder/internal/site"
 )
 
-// freeFields is what init takes for a bucket.
+// freeFields returns the body of init for a bucket.
 func freeFields(b s3test.Bucket, extra ...M) M {
 	body := M{"type": "store_b", "endpoint": b.Endpoint, "bucket": b.Name, "accessKeyId": b.AccessKey,
 		"secretAccessKey": b.SecretKey}
@@ -38,7 +38,7 @@ func openFreeSession(t testing.TB, l *apptest.Larder, b s3test.Bucket, extra ...
 	return c
 }
 
-// countFreeSessions counts the rows.
+// countFreeSessions counts the rows of sessions.
 func countFreeSessions(t testing.TB, l *apptest.Larder) (n int) {
 	t.Helper()
 	if err := l.Apps[0].DB.Read(context.Background()).QueryRow("SELECT COUNT(*) FROM free_sessions").
@@ -101,7 +101,7 @@ func TestFreeModeSession(t *testing.T) {
 		if n := countFreeSessions(t, l); n != 1 {
 			t.Errorf("%d sessions after the sweep", n)
 		}
-		// a clock that was set back does not lengthen a session of an hour beyond the longest
+		// a clock that is set back does not prolong a session of an hour beyond the maximum
 		l.Clock.Advance(-62 * time.Minute)
 		alive.Get("/api/free-mode/session").OK(200)
 		l.Clock.Advance(-9 * time.Hour)
@@ -118,11 +118,11 @@ func TestFreeModeCookieIsSecureOnHTTPS(t *testing.T) {
 	if !strings.Contains(reply.Header.Get("Set-Cookie"), "; Secure") {
 		t.Errorf("cookie %s", reply.Header.Get("Set-Cookie"))
 	}
-	// the cookie would be lost
+	// the browser would not send the cookie
 	l.Client(t).Post("/api/free-mode/init", freeFields(bucket), "X-Forwarded-Proto", "http").Fails(403, "FORBIDDEN")
 }
 
-// Refusals come in this order: switched off, fields, endpoint, limit, connection.
+// Refusals have this order: switched off, fields, endpoint, limit, connection.
 func TestFreeModeInitRefuses(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -179,18 +179,18 @@ func TestFreeModeInitRefuses(t *testing.T) {
 			}
 		}
 		l.ChangeSettings(t, func(s *site.Settings) { s.EnableFreeMode = false })
-		visitor.Post("/api/free-mode/logout", nil).OK(200) // what is there can be left
+		visitor.Post("/api/free-mode/logout", nil).OK(200) // an existing session can still be left
 		if countFreeSessions(t, l) != 0 {
 			t.Error("a session is left")
 		}
 	}, apptest.ReachLoopback)
 }
 
-// Without the permission for it nothing private is reached; neither are ports of mail, shells and
-// databases. Abuse cases C60, C64.
+// Without permission for private endpoints no private address is reached. Ports of mail, shells and
+// databases are never reached. Abuse cases C60, C64.
 func TestFreeModeReachesPublicAddressesOnly(t *testing.T) {
 	t.Parallel()
-	// for providers, not for visitors
+	// the permission is for providers, not for visitors
 	l := apptest.Start(t, "sqlite", func(c *config.Config) {
 		c.AllowPrivateEndpoints = append(c.AllowPrivateEndpoints, s3test.Loopback)
 	})
@@ -212,7 +212,7 @@ func TestFreeModeReachesPublicAddressesOnly(t *testing.T) {
 	}
 }
 
-// What is no S3 server answers alike, in words and in time, whatever it is. Abuse cases C63, C65.
+// Every endpoint that is no S3 server gets the same answer in the same time. Abuse cases C63, C65.
 func TestFreeModeConnectionTest(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "postgres", apptest.ReachLoopback)
@@ -222,7 +222,7 @@ func TestFreeModeConnectionTest(t *testing.T) {
 		t.Fatal(err)
 	}
 	closed.Close()
-	silent, err := net.Listen("tcp", "127.0.0.1:0") // takes connections, and says nothing
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // accepts connections and sends nothing
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -278,7 +278,8 @@ func TestFreeModeConnectionTest(t *testing.T) {
 	list.Get("/api/free-mode/session").Fails(401, "UNAUTHORIZED")
 }
 
-// Ten sessions an address, exactly, however many ask at once; a thousand in all.
+// An address has at most ten sessions, also with concurrent requests. All addresses together have
+// at most a thousand.
 func TestFreeModeSessionLimits(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -325,23 +326,23 @@ func TestFreeModeSessionLimits(t *testing.T) {
 		for _, c := range inside {
 			c.Get("/api/free-mode/session").OK(200)
 		}
-		// said before the limit
+		// refused before the limit is checked
 		init(from("203.0.113.1"), M{"endpoint": "http://127.0.0.1:25"}).Fails(400, "VALIDATION_ERROR")
 		init(from("203.0.113.2")).OK(201)
-		inside[0].Post("/api/free-mode/logout", nil).OK(200) // makes room for one
+		inside[0].Post("/api/free-mode/logout", nil).OK(200) // frees one place
 		init(from("203.0.113.1"), M{"secretAccessKey": "wrong"}).Fails(400, "OPERATION_FAILED")
 		init(from("203.0.113.1")).OK(201)
 		init(from("203.0.113.1")).Fails(429, "RATE_LIMIT_EXCEEDED")
 		l.Clock.Advance(time.Hour)
 		init(from("203.0.113.1")).OK(201)
 
-		for i := range 10 { // IPv6 counts by /64
+		for i := range 10 { // an IPv6 address counts by its /64
 			init(from(fmt.Sprintf("2001:db8:1:2::%x", i+1))).OK(201)
 		}
 		init(from("2001:db8:1:2:ffff::1")).Fails(429, "RATE_LIMIT_EXCEEDED")
 		init(from("2001:db8:1:3::1")).OK(201)
 
-		for i := range 38 { // with the eleven of before 49 of a /48, and one of another
+		for i := range 38 { // with the eleven from before, 49 of a /48 and one of another
 			execAndRaiseVersion(t, l, fmt.Sprintf(
 				"INSERT INTO free_sessions VALUES ('n%d', 'fm_x', 'c', 'p', '2001:db8:1:%x::/64', 0, %d)", i, i+16,
 				l.Clock.Now().Add(time.Hour).UnixMilli()))
@@ -410,7 +411,7 @@ func TestFreeModeWritesNeedTheToken(t *testing.T) {
 				wantStatus(t, name+" with the cookie "+cookie, f.Get(path), 401, "UNAUTHORIZED")
 			}
 		}
-		// abuse case C40: the token opens nothing else
+		// abuse case C40: the token opens no other session
 		mixed := l.Client(t)
 		mixed.Cookies["auth_token"] = c.Cookies["fm_token"]
 		mixed.Get("/api/auth/me").Fails(401, "INVALID_TOKEN")
@@ -424,7 +425,7 @@ func TestFreeModeLogout(t *testing.T) {
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		bucket := s3test.New(t)
 		c := openFreeSession(t, l, bucket)
-		kept := c.Fork() // with the cookie that was copied
+		kept := c.Fork() // with a copy of the cookie
 		reply := c.Post("/api/free-mode/logout", nil).OK(200)
 		if parseObject(t, reply.Body)["data"] != nil ||
 			reply.Header.Get("Set-Cookie") != "fm_token=; Path=/api/free-mode; Max-Age=0; HttpOnly; SameSite=Strict" {

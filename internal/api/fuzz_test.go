@@ -21,17 +21,17 @@ import (
 	"larder/internal/vpath"
 )
 
-// startFuzzed is a service that a fuzz target asks again and again.
+// startFuzzed starts a service that a fuzz target uses repeatedly.
 func startFuzzed(f *testing.F) *apptest.Larder {
 	return apptest.Start(f, "sqlite", func(cfg *config.Config) { cfg.RateLimitEnabled = false })
 }
 
-// headerValue reports what an HTTP client can send as the value of a header.
+// headerValue reports whether an HTTP client can send s as the value of a header.
 func headerValue(s string) bool {
 	return httpguts.ValidHeaderFieldValue(s) && strings.TrimSpace(s) == s && len(s) < 8<<10
 }
 
-// uploadNumbersFile is a public file of 1,000 bytes that differ.
+// uploadNumbersFile uploads a public file of 1,000 bytes without repetitions.
 func uploadNumbersFile(f *testing.F, l *apptest.Larder) []byte {
 	var content []byte
 	for i := range 250 {
@@ -41,8 +41,8 @@ func uploadNumbersFile(f *testing.F, l *apptest.Larder) []byte {
 	return content
 }
 
-// FuzzRange: whatever Range and If-Range say, the answer is the whole file, exactly the bytes that
-// it says it holds, or 416 (RFC 9110, section 14).
+// FuzzRange checks that for any Range and If-Range the answer is the whole file, exactly the
+// announced bytes, or 416 (RFC 9110, section 14).
 func FuzzRange(f *testing.F) {
 	for _, seed := range []string{
 		"", "bytes=0-0", "bytes=0-", "bytes=-1", "bytes=999-", "bytes=1000-", "bytes=5-2", "bytes=0-99999",
@@ -98,7 +98,7 @@ func FuzzRange(f *testing.F) {
 	})
 }
 
-// parsePlainRange reads `bytes=A-B` of up to three digits each that lies in 1,000 bytes.
+// parsePlainRange parses `bytes=A-B` with up to three digits each that lies in 1,000 bytes.
 func parsePlainRange(s string) (first, last int, ok bool) {
 	rest, found := strings.CutPrefix(s, "bytes=")
 	from, to, dash := strings.Cut(rest, "-")
@@ -111,7 +111,7 @@ func parsePlainRange(s string) (first, last int, ok bool) {
 	return first, last, first <= last
 }
 
-// checkByteRanges checks that every piece of a 206 is what its Content-Range says.
+// checkByteRanges checks that every piece of a 206 has the bytes of its Content-Range.
 func checkByteRanges(t *testing.T, r *apptest.Reply, content []byte) {
 	t.Helper()
 	piece := func(contentRange string, body []byte) {
@@ -149,8 +149,8 @@ func checkByteRanges(t *testing.T, r *apptest.Reply, content []byte) {
 	}
 }
 
-// FuzzMultipart: whatever a form holds, the answer is a file inside the key's upload
-// root or a refusal.
+// FuzzMultipart checks that the answer to any form is a file inside the key's upload root or a
+// refusal.
 func FuzzMultipart(f *testing.F) {
 	whole, contentType := form(part{name: "path", body: "sub"}, filePart("a.txt", "hello"))
 	boundary := strings.TrimPrefix(contentType, "multipart/form-data; boundary=")
@@ -190,8 +190,8 @@ func FuzzMultipart(f *testing.F) {
 	})
 }
 
-// FuzzKeyToken: no Authorization header but the key's own opens anything, and none is an
-// error of the server.
+// FuzzKeyToken checks that only the key's own Authorization header gives access, and that no header
+// causes a server error.
 func FuzzKeyToken(f *testing.F) {
 	l := startFuzzed(f)
 	key := l.Admin(f).Key(apptest.M{})
@@ -228,8 +228,8 @@ func FuzzKeyToken(f *testing.F) {
 	})
 }
 
-// FuzzDisposition: a name that may be stored makes one header of printable ASCII that names the
-// same file again (RFC 6266, RFC 8187).
+// FuzzDisposition checks that a storable name makes one header of printable ASCII that decodes to
+// the same name (RFC 6266, RFC 8187).
 func FuzzDisposition(f *testing.F) {
 	for _, seed := range []string{"cat.jpg", `a"b.txt`, "a;b=c.png", "猫.jpg", "100%.txt", "a%22b",
 		"x\r\nSet-Cookie: a=b", "\u202egpj.exe", "a'b''c", "=?utf-8?q?x?=", "😀", "~"} {

@@ -24,7 +24,7 @@ func addRule(admin *apptest.Client, body m) string {
 	return admin.Post("/api/admin/rules", body).OK(201).Text("rule.id")
 }
 
-// listFolder asks for GET /api/files with further parameters name, value, name, value …
+// listFolder requests GET /api/files with further parameters name, value, name, value …
 func listFolder(c *apptest.Client, path string, parameters ...string) *apptest.Reply {
 	q := url.Values{"path": {path}}
 	for i := 0; i+1 < len(parameters); i += 2 {
@@ -33,7 +33,7 @@ func listFolder(c *apptest.Client, path string, parameters ...string) *apptest.R
 	return c.Get("/api/files?" + q.Encode())
 }
 
-// listNames returns the names a listing shows, in its order.
+// listNames returns the names in a listing, in its order.
 func listNames(c *apptest.Client, path string, parameters ...string) []string {
 	return listFolder(c, path, parameters...).OK(200).Names("items")
 }
@@ -46,13 +46,13 @@ func wantStrings(t *testing.T, what string, got []string, want ...string) {
 	}
 }
 
-// usedQuota returns the caller's quota in use: bytes and files.
+// usedQuota returns the bytes and files that the caller uses.
 func usedQuota(c *apptest.Client) (bytes, files int64) {
 	me := c.Get("/api/auth/me").OK(200)
 	return me.Int("quota.usedStorage"), me.Int("quota.usedFiles")
 }
 
-// wantUsed fails the test unless the caller's quota in use is that.
+// wantUsed fails the test unless the caller uses exactly that many bytes and files.
 func wantUsed(t *testing.T, c *apptest.Client, bytes, files int64) {
 	t.Helper()
 	if b, f := usedQuota(c); b != bytes || f != files {
@@ -60,8 +60,7 @@ func wantUsed(t *testing.T, c *apptest.Client, bytes, files int64) {
 	}
 }
 
-// fields fails the test unless the object at path below data has exactly these fields,
-// and maybe the additions.
+// wantFieldsOf fails the test unless the object at path below data has all these fields.
 func wantFieldsOf(t *testing.T, r *apptest.Reply, path string, want ...string) {
 	t.Helper()
 	object, ok := r.Value(path).(map[string]any)
@@ -97,7 +96,7 @@ func wantBody(t *testing.T, r *apptest.Reply, want string) {
 		len(want), same, r.Body[same:], want[same:])
 }
 
-// setGuestAccess writes the site setting allowGuestAccess.
+// setGuestAccess sets the site setting allowGuestAccess.
 func setGuestAccess(t *testing.T, l *apptest.Larder, on bool) {
 	t.Helper()
 	l.ChangeSettings(t, func(s *site.Settings) { s.AllowGuestAccess = on })

@@ -14,7 +14,7 @@ import (
 // M is a JSON object.
 type M = apptest.M
 
-// parseObject reads a body as one JSON object; numbers are json.Number.
+// parseObject parses a body as one JSON object; numbers are json.Number.
 func parseObject(t testing.TB, body []byte) map[string]any {
 	t.Helper()
 	var out map[string]any
@@ -41,7 +41,7 @@ func wantFields(t testing.TB, what string, value any, names ...string) {
 	}
 }
 
-// wantJSON compares two JSON values.
+// wantJSON fails the test unless two values have the same JSON.
 func wantJSON(t testing.TB, what string, have, want any) {
 	t.Helper()
 	h, err1 := json.Marshal(have)
@@ -51,8 +51,8 @@ func wantJSON(t testing.TB, what string, have, want any) {
 	}
 }
 
-// wantStatus fails the test, going on, unless the answer has that status and, when code is given,
-// the error envelope with it.
+// wantStatus fails the test without stopping it unless the answer has that status and, if code is
+// given, the error envelope with that code.
 func wantStatus(t testing.TB, what string, r *apptest.Reply, want int, code string) {
 	t.Helper()
 	if r.Err != nil || r.Status != want {

@@ -20,18 +20,18 @@ import (
 	"larder/internal/blob/s3/s3test"
 )
 
-// storeProxy stands before the S3 server at an address of its own. It passes requests on as they
-// are, counts what goes through, and does to some of them what the test says.
+// storeProxy is a proxy in front of the S3 server with its own address. It passes requests on
+// unchanged, counts them, and calls the test's hooks.
 type storeProxy struct {
 	address string
 
 	mu         sync.Mutex
 	down       bool
-	onResponse func(r *http.Request, status int)                 // called before an answer goes back
-	instead    func(w http.ResponseWriter, r *http.Request) bool // true when it has answered
-	sent       int64                                             // bytes of bodies that went to the server
-	copies     int                                               // objects that the server was told to copy
-	inFlight   sync.RWMutex                                      // read by each request that is under way
+	onResponse func(r *http.Request, status int)                 // called before a response is sent
+	instead    func(w http.ResponseWriter, r *http.Request) bool // returns true when it has answered
+	sent       int64                                             // bytes of bodies sent to the server
+	copies     int                                               // copies that the server was asked for
+	inFlight   sync.RWMutex                                      // held for reading by each request under way
 }
 
 func newStoreProxy(t *testing.T, bucket s3test.Bucket) *storeProxy {
@@ -44,7 +44,7 @@ func newStoreProxy(t *testing.T, bucket s3test.Bucket) *storeProxy {
 	proxy := &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(at)
-			r.Out.Host = r.In.Host // which is part of what was signed
+			r.Out.Host = r.In.Host // the host is signed
 		},
 		ModifyResponse: func(r *http.Response) error {
 			if answered := f.responseHook(); answered != nil {
@@ -70,7 +70,7 @@ func newStoreProxy(t *testing.T, bucket s3test.Bucket) *storeProxy {
 		}
 		f.inFlight.RLock()
 		defer f.inFlight.RUnlock()
-		// what has reached the server ends there as well
+		// a request that has reached the server is completed there
 		proxy.ServeHTTP(w, r.WithContext(context.WithoutCancel(r.Context())))
 	}))
 	t.Cleanup(server.Close)
@@ -84,21 +84,21 @@ func (f *storeProxy) responseHook() func(r *http.Request, status int) {
 	return f.onResponse
 }
 
-// setHook changes what the front does.
+// set changes the hooks under the lock.
 func (f *storeProxy) set(change func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	change()
 }
 
-// waitIdle waits for what the server is still at, whoever has gone meanwhile: what is written after
-// a sweep is swept by none.
+// waitIdle waits for the requests that the server still handles, also those of gone clients. An
+// object written after a sweep would not be swept.
 func (f *storeProxy) waitIdle() {
 	f.inFlight.Lock()
 	defer f.inFlight.Unlock()
 }
 
-// takeCounts returns what went through since the last call.
+// takeCounts returns the counts since the last call.
 func (f *storeProxy) takeCounts() (sent int64, copies int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -107,8 +107,7 @@ func (f *storeProxy) takeCounts() (sent int64, copies int) {
 	return sent, copies
 }
 
-// overwriteOneByteObject puts other content in the place of an object of one
-// byte, past the service.
+// overwriteOneByteObject replaces the content of an object of one byte, directly in the bucket.
 func overwriteOneByteObject(t *testing.T, sdk *s3.Client, b s3test.Bucket, key, content string) {
 	head, err := sdk.HeadObject(t.Context(), &s3.HeadObjectInput{Bucket: &b.Name, Key: &key})
 	if err != nil || head.ContentLength == nil || *head.ContentLength != 1 {
@@ -121,7 +120,7 @@ func overwriteOneByteObject(t *testing.T, sdk *s3.Client, b s3test.Bucket, key, 
 	}
 }
 
-// putDirectly stores something past the service.
+// putDirectly stores an object directly in a bucket.
 func putDirectly(t *testing.T, b s3test.Bucket, key, content string) {
 	t.Helper()
 	if _, err := b.SDK(t).PutObject(t.Context(),
@@ -130,7 +129,7 @@ func putDirectly(t *testing.T, b s3test.Bucket, key, content string) {
 	}
 }
 
-// getDirectly reads something past the service.
+// getDirectly reads an object directly from a bucket.
 func getDirectly(t *testing.T, b s3test.Bucket, key string) string {
 	t.Helper()
 	got, err := b.SDK(t).GetObject(t.Context(), &s3.GetObjectInput{Bucket: &b.Name, Key: &key})
@@ -145,8 +144,8 @@ func getDirectly(t *testing.T, b s3test.Bucket, key string) string {
 	return string(text)
 }
 
-// keysBelow lists the keys in a bucket that are of a prefix, and not of one that begins with
-// it, past the service.
+// keysBelow lists the keys of a bucket below a prefix, read directly. Keys of a prefix that only
+// begins with the same text are left out.
 func keysBelow(t *testing.T, b s3test.Bucket, prefix string) (keys []string) {
 	t.Helper()
 	list, err := b.SDK(t).ListObjectsV2(t.Context(), &s3.ListObjectsV2Input{Bucket: &b.Name, Prefix: &prefix})

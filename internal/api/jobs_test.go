@@ -17,7 +17,7 @@ import (
 	"larder/internal/vpath"
 )
 
-// addVaultMount makes a second provider, mounted at /vault, where everybody may do everything, and
+// addVaultMount makes a second provider, mounted at /vault, where everybody may do everything. It
 // returns the directory of its store.
 func addVaultMount(t *testing.T, l *apptest.Larder) (dir string) {
 	t.Helper()
@@ -66,8 +66,8 @@ func waitForJob(t *testing.T, c *apptest.Client, id string) *apptest.Reply {
 	}
 }
 
-// A folder goes to another provider. Its store is away at first: until it is back everything can be
-// read where it was, then where it is.
+// A folder moves to another provider whose store is unreachable at first. Until the store is back,
+// everything is readable at the old path, then at the new one.
 func TestMoveToAnotherProvider(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -140,7 +140,7 @@ func TestMoveToAnotherProvider(t *testing.T) {
 		if n := len(bucketObjects(t, l, "vault")); n != len(content) {
 			t.Errorf("%d objects in the new store", n)
 		}
-		// The old objects stay for the grace period, the new ones for good.
+		// The old objects stay for the grace period, the new ones permanently.
 		l.Sweep()
 		if n := len(bucketObjects(t, l, "default")); n != len(content) {
 			t.Errorf("%d objects in the old store within the grace period", n)
@@ -162,8 +162,8 @@ func TestMoveToAnotherProvider(t *testing.T) {
 	})
 }
 
-// Abuse case C31: what asked for the move may not do it any more when it comes to it. The job fails
-// with a sentence that tells nothing else, and the source is intact.
+// Abuse case C31: the actor has lost the permission when the job runs. The job fails with a
+// sentence that reveals nothing else, and the source is unchanged.
 func TestMoveFailsWhenActorLosesRights(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -194,7 +194,7 @@ func TestMoveFailsWhenActorLosesRights(t *testing.T) {
 			for !strings.Contains(l.Log.String()[logged:], "a job is tried again later") {
 				<-time.After(5 * time.Millisecond)
 			}
-			if err := os.Rename(dir+"-away", dir); err != nil { // nothing is due until the clock moves
+			if err := os.Rename(dir+"-away", dir); err != nil { // no job is due until the clock advances
 				t.Fatal(err)
 			}
 			lose(key)
@@ -218,7 +218,7 @@ func TestMoveFailsWhenActorLosesRights(t *testing.T) {
 	})
 }
 
-// Abuse case C36: the list holds the caller's own jobs, newest first, at most 100.
+// Abuse case C36: the list has the caller's own jobs only, newest first, at most 100.
 func TestListOfJobs(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -270,7 +270,7 @@ func TestListOfJobs(t *testing.T) {
 	})
 }
 
-// What came in parts gets its checksum from a job, which leaves no row.
+// Content uploaded in parts gets its checksum from a job. The job leaves no row.
 func TestChecksumJob(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {

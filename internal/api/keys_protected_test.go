@@ -9,9 +9,9 @@ import (
 	"larder/internal/apptest"
 )
 
-// A key lists what is behind a password only where the session of its owner would without that
-// password: every answer that tells names, sizes or counts is the same for both, but for the key
-// that can never give the password (docs/decisions.md, Metadata and passwords).
+// A key lists entries behind a password only where the session of its owner would without that
+// password. Every answer with names, sizes or counts is the same for both, except for the key that
+// can never give the password (docs/decisions.md, Metadata and passwords).
 func TestKeysListProtectedLikeTheirOwner(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -77,7 +77,7 @@ func TestKeysListProtectedLikeTheirOwner(t *testing.T) {
 		compare("alice", alice, aliceKey)
 		compare("the administrator", admin, adminKey)
 
-		// what alice's session is told, so that the comparison means something
+		// the answers to alice's session, so that the comparison means something
 		wantStrings(t, "alice's search", listNames(aliceKey, "/public", "search", "find"), "find-outer", "find-plain",
 			"find-plain.png")
 		wantJSON(t, "its total", listFolder(aliceKey, "/public", "search", "find").OK(200).Int("pagination.total"),
@@ -92,8 +92,7 @@ func TestKeysListProtectedLikeTheirOwner(t *testing.T) {
 		wantStrings(t, "the administrator's key", listNames(adminKey, "/public/find-outer"), "find-inner",
 			"find-outer.png")
 
-		// WebDAV: the folder shows, as its name does in the folder above; nothing that is in it
-		// does
+		// WebDAV: the folder appears, as it does in its parent; its contents do not
 		for _, row := range []struct {
 			path, depth  string
 			alice, admin int
@@ -117,7 +116,7 @@ func TestKeysListProtectedLikeTheirOwner(t *testing.T) {
 		}
 		wantStrings(t, "the folder above, by WebDAV", davMembers(t, aliceDAV, "/public"), "find-outer", "find-plain")
 
-		// a password that the owner gives opens nothing to the key, and ends what sets them apart
+		// a password given by the owner gives the key no access, and removes the difference
 		verifyPassword(alice, outer, "the outer one").OK(200)
 		wantStrings(t, "alice, with the password", listNames(alice, "/public/find-outer"), "find-inner",
 			"find-outer.png")
@@ -132,7 +131,8 @@ func TestKeysListProtectedLikeTheirOwner(t *testing.T) {
 		wantStrings(t, "by WebDAV", davMembers(t, aliceDAV, "/public/find-outer"), "find-inner", "find-outer.png")
 		compare("without the outer password", alice, aliceKey)
 
-		// what alice has protected herself she lists without the password, and so does her key
+		// a folder that alice has protected herself is listed for her and her key without the
+		// password
 		own := mkdir(alice, "/uploads", "own")
 		alice.Upload("/uploads/own", "mine.png", []byte("mine"))
 		setAccessPassword(alice, own, "alice's")
@@ -142,8 +142,8 @@ func TestKeysListProtectedLikeTheirOwner(t *testing.T) {
 	})
 }
 
-// entryFacts is what an answer tells of entries: its status, and the names, sizes, counts, flags
-// and codes in it.
+// entryFacts returns the facts about entries in an answer: its status and the names, sizes, counts,
+// flags and codes.
 func entryFacts(r *apptest.Reply) string {
 	if r.Status != 200 || strings.Contains(r.Header.Get("Content-Type"), "zip") {
 		return fmt.Sprint(r.Status, " ", factFields.FindAllString(string(r.Body), 1))
@@ -153,9 +153,9 @@ func entryFacts(r *apptest.Reply) string {
 
 var factFields = regexp.MustCompile(`"(name|size|path|total|public|hasPassword|needsPassword|code)":("[^"]*"|[^,}]*)`)
 
-// What lies behind a password leaves its reach by no key: not by a move, a batch, a copy, nor by
-// MOVE and COPY. By the session of who may remove the password it does, and is served at its new
-// place as anything there.
+// No key moves or copies an entry out of the reach of a password, by move, batch, copy, MOVE or
+// COPY. The session of a user who may remove the password can, and the entry is then served at its
+// new path without it.
 func TestKeysCannotMoveOutOfProtectedFolder(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -192,7 +192,7 @@ func TestKeysCannotMoveOutOfProtectedFolder(t *testing.T) {
 				wantDAVStatus(t, method+" of the folder to "+to,
 					dav(byDAV, method, home+"/shut/deep", nil, "Destination", "/webdav"+home+to), 403)
 			}
-			dav(byDAV, "PUT", home+"/free.png", "beside") // and then over something
+			dav(byDAV, "PUT", home+"/free.png", "beside") // and then over an existing file
 		}
 		wantProtected("after all that", home+"/shut/deep/f.png")
 

@@ -12,9 +12,9 @@ import (
 	"larder/internal/site"
 )
 
-// A key opens no route of accounts, keys, links, shares and administration, whatever it may do and
-// whoever's it is, and even beside a session that would: it is judged alone (specification:
-// Authentication, rule 5; docs/security.md, Who asks).
+// A key opens no route of accounts, keys, links, shares and administration, whatever its
+// permissions and its owner, even beside a session that would. A key is judged alone
+// (specification: Authentication, rule 5; docs/security.md, Who asks).
 func TestKeysCannotUseAccountRoutes(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -46,8 +46,8 @@ func TestKeysCannotUseAccountRoutes(t *testing.T) {
 	}, apptest.ReachLoopback)
 }
 
-// What hangs on an account stops with it, and goes on with it; what its owner loses, a key loses
-// (docs/decisions.md, Accounts and administrators).
+// A key stops when its owner's account stops, and works again with it. A permission that the owner
+// loses, the key loses (docs/decisions.md, Accounts and administrators).
 func TestKeysEndWithTheirOwner(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -72,7 +72,7 @@ func TestKeysEndWithTheirOwner(t *testing.T) {
 			execAndRaiseVersion(t, l,
 				"UPDATE users SET status = $1, session_version = session_version + 1 WHERE username = 'alice'", state)
 			try(state, 401, "INVALID_TOKEN")
-			wantStatus(t, state+": not even what needs none",
+			wantStatus(t, state+": not even routes without credentials",
 				key.Get("/api/files/"+file+"/download", "Accept", "image/*"), 401, "INVALID_TOKEN")
 			execAndRaiseVersion(t, l, "UPDATE users SET status = 'active' WHERE username = 'alice'")
 			try("active again", 200, "")
@@ -89,8 +89,8 @@ func TestKeysEndWithTheirOwner(t *testing.T) {
 	})
 }
 
-// A key is expired from the very millisecond on that it says, by what it opens, by what is listed,
-// and by what is counted.
+// A key expires exactly at its expiry time in milliseconds: for its requests, in lists, and in the
+// count of keys.
 func TestKeyExpiresToTheMillisecond(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -103,11 +103,11 @@ func TestKeyExpiresToTheMillisecond(t *testing.T) {
 			alice.Key(M{})
 		}
 		for _, row := range []struct {
-			ms             int64 // from expiresAt
+			ms             int64 // relative to expiresAt
 			state          string
 			listing, other int
 		}{{-1, "active", 200, 403}, {0, "expired", 401, 201},
-			{1, "expired", 401, 403}} { // the place that comes free is taken at 0
+			{1, "expired", 401, 403}} { // the place of the expired key is taken at 0
 			l.Clock.Advance(time.Duration(expires+row.ms-l.Clock.Now().UnixMilli()) * time.Millisecond)
 			for range 2 {
 				wantStatus(t, row.state, key.Get("/api/files?path=/uploads"), row.listing, "")
@@ -122,7 +122,7 @@ func TestKeyExpiresToTheMillisecond(t *testing.T) {
 			wantStatus(t, row.state+": another key", alice.Post("/api/keys/", newKey(nil)), row.other, "")
 		}
 
-		// it comes back only where there is room, and then at once; with an end in the future
+		// renewal needs a free place and an end in the future, and works immediately
 		wantStatus(t, "renewed as the 21st", alice.Patch("/api/keys/"+id, M{"expiresIn": 60}), 403, "FORBIDDEN")
 		wantStatus(t, "still expired", key.Get("/api/files?path=/uploads"), 401, "INVALID_TOKEN")
 		alice.Delete("/api/keys/" + alice.Get("/api/keys/").OK(200).Text("keys.0.id")).OK(200)
@@ -138,12 +138,13 @@ func TestKeyExpiresToTheMillisecond(t *testing.T) {
 		for _, body := range []M{{"name": "x"}, {"expiresIn": 60}, {}, {"rootOnly": true}} {
 			wantStatus(t, "changing a revoked key", alice.Patch("/api/keys/"+id, body), 409, "OPERATION_FAILED")
 		}
-		wantStatus(t, "which is not told to others", l.User(t, "bob").Patch("/api/keys/"+id, M{"name": "x"}), 404,
+		wantStatus(t, "others do not see it", l.User(t, "bob").Patch("/api/keys/"+id, M{"name": "x"}), 404,
 			"NOT_FOUND")
 	})
 }
 
-// Of expired keys that are renewed at once, as many come back as there is room for. Abuse case C89.
+// Of expired keys that are renewed concurrently, only as many become active as there is room for.
+// Abuse case C89.
 func TestConcurrentKeyRenewalsAreLimited(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -178,8 +179,8 @@ func TestConcurrentKeyRenewalsAreLimited(t *testing.T) {
 	})
 }
 
-// When a key was used last is told within the minute, from whatever replica it was used at,
-// and raises no version.
+// The last use of a key is updated within a minute, on every replica, and does not raise the config
+// version.
 func TestLastUseOfAKey(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -222,7 +223,7 @@ func TestLastUseOfAKey(t *testing.T) {
 			read.Get("/api/files?path=/home/alice").OK(200)
 		}
 		write2()
-		wantStatus(t, "what is refused is a use as well",
+		wantStatus(t, "a refused request counts as a use",
 			read.Post("/api/files/folder", M{"path": "/uploads", "name": "x"}), 403, "FORBIDDEN")
 		wantStatus(t, "a wrong secret is none",
 			l.Client(t).Get("/api/files", "Authorization", "Bearer "+idOf(idle)+".sk_"+strings.Repeat("a", 48)), 401,
@@ -232,7 +233,7 @@ func TestLastUseOfAKey(t *testing.T) {
 		wantJSON(t, "of the one that writes", lastUse(write), first)
 		wantJSON(t, "of the one that was not used", lastUse(idle), nil)
 		if now := tableRows(t, l)["versions"]; now != version {
-			t.Errorf("a use raised a version:\n%s\nnow\n%s", version, now)
+			t.Errorf("the use of a key raised a version:\n%s\nnow\n%s", version, now)
 		}
 		l.Clock.Advance(time.Minute)
 		second := l.Clock.Now().UnixMilli()
@@ -248,8 +249,8 @@ func TestLastUseOfAKey(t *testing.T) {
 	})
 }
 
-// The rules that are shown are those that decide: of the keys, of the user, of the user's role, and
-// a guest's while guests are let in.
+// The listed rules are the rules that apply: those of the keys, of the user, of the user's role,
+// and of guests while guest access is on.
 func TestKeyRulesListApplicableRules(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {

@@ -7,8 +7,8 @@ import (
 	"larder/internal/apptest"
 )
 
-// A rule whose subject is a key takes from that key, at every route that it opens, and from nobody
-// else: not its owner, not the owner's other keys. Abuse cases C25, C27, C32.
+// A rule whose subject is a key restricts that key at every route that it opens. It restricts
+// neither the key's owner nor the owner's other keys. Abuse cases C25, C27, C32.
 func TestRulesOfAKeyAtEveryRoute(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -94,22 +94,22 @@ func TestRulesOfAKeyAtEveryRoute(t *testing.T) {
 		// abuse case C31
 		wantStatus(t, "an address from before", l.Client(t).Get(strings.TrimPrefix(address, apptest.BaseURL)), 401,
 			"INVALID_TOKEN")
-		wantStatus(t, "a zip of what is named", key.Get("/api/files/zip?ids="+secret), 404, "NOT_FOUND")
+		wantStatus(t, "a zip of the named entries", key.Get("/api/files/zip?ids="+secret), 404, "NOT_FOUND")
 		wantJSON(t, "a batch", key.Post("/api/files/batch",
 			M{"action": "delete", "fileIds": []string{secret, folder}}).OK(200).Value("succeeded"), []string{})
 		wantJSON(t, "many links", key.Post("/api/files/copy-links",
 			M{"ids": []string{secret}}).OK(200).Value("items.0.code"), "FORBIDDEN")
 		wantStrings(t, "the folder above", listNames(key, home), "open.png")
 		wantStrings(t, "a search", listNames(key, home, "search", "s"))
-		// a completion that is refused may let go of its bytes
-		look("what the key was refused", "upload_sessions", "objects", "garbage")
+		// a refused completion may release its bytes
+		look("after the key's refusals", "upload_sessions", "objects", "garbage")
 
 		for name, c := range map[string]*apptest.Client{"the owner": alice, "another key": other} {
 			wantStatus(t, name, listFolder(c, home+"/secret"), 200, "")
 			wantStatus(t, name+": details", c.Get("/api/files/"+secret), 200, "")
 		}
 
-		// no rule gives a key more than its owner has, and a password can't be given by a key
+		// no rule gives a key more than its owner has, and a key cannot give a password
 		admin.Delete("/api/admin/rules/" + rule).OK(200)
 		bobs := l.User(t, "bob").Upload("/home/bob", "b.png", []byte("x"))
 		for _, more := range []M{{"pathPattern": "/home/bob/**", "effect": "allow"},
@@ -117,9 +117,9 @@ func TestRulesOfAKeyAtEveryRoute(t *testing.T) {
 			more["apiKeyId"] = created.Text("key.id")
 			admin.Post("/api/admin/rules", more).OK(201)
 		}
-		wantStatus(t, "what the owner may not read", key.Get("/api/files/"+bobs), 403, "FORBIDDEN")
+		wantStatus(t, "an entry that the owner may not read", key.Get("/api/files/"+bobs), 403, "FORBIDDEN")
 		wantStatus(t, "by its path", listFolder(key, "/home/bob"), 403, "FORBIDDEN")
-		wantStatus(t, "the rule that denied is gone", key.Get("/api/files/"+secret), 200, "")
+		wantStatus(t, "the denying rule was deleted", key.Get("/api/files/"+secret), 200, "")
 		admin.Post("/api/admin/rules", M{
 			"pathPattern": home + "/secret/**", "effect": "allow", "apiKeyId": created.Text("key.id"),
 			"requirePassword": true, "password": "open sesame", "priority": 2000,
@@ -129,7 +129,7 @@ func TestRulesOfAKeyAtEveryRoute(t *testing.T) {
 		wantStatus(t, "a rule with a password", key.Get("/api/files/"+secret+"/download"), 403, "PASSWORD_REQUIRED")
 		wantStatus(t, "of which the owner hears nothing", alice.Get("/api/files/"+secret+"/download"), 200, "")
 
-		// an address in a rule is the address of the request
+		// an address in a rule is compared with the address of the request
 		from := admin.Post("/api/admin/rules", M{
 			"pathPattern": home + "/open.png", "effect": "deny", "apiKeyId": created.Text("key.id"),
 			"allowedIps": []string{"203.0.113.0/24"}, "priority": 3000,

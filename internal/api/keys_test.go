@@ -19,7 +19,7 @@ var (
 	keySecret = regexp.MustCompile(`^sk_[A-Za-z0-9]{48}$`)
 )
 
-// newKey is a body that makes a key, changed by more; nil takes a field out.
+// newKey returns a body that makes a key, changed by more; nil removes a field.
 func newKey(more M) M {
 	body := M{"name": "k", "permissions": []string{"read"}, "protocols": []string{"api"}}
 	for name, value := range more {
@@ -142,7 +142,7 @@ func TestCreateKeyRefuses(t *testing.T) {
 	}
 }
 
-// At most 20 keys are active, also when many are made at once. Abuse case C89.
+// A user has at most 20 active keys, also when many are made concurrently. Abuse case C89.
 func TestTwentyActiveKeys(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -217,7 +217,7 @@ func TestKeyLifecycle(t *testing.T) {
 			wantStatus(t, "just after", key.Get("/api/files?path=/home/alice"), 401, "INVALID_TOKEN")
 		}
 
-		// PATCH brings it back
+		// PATCH makes it active again
 		patched := alice.Patch("/api/keys/"+id,
 			M{"expiresIn": nil, "name": "renamed", "permissions": []string{"write"},
 				"allowedIps": []string{"10.0.0.0/8", "127.0.0.1"}, "publicLinks": "all", "rootOnly": true}).OK(200)
@@ -248,15 +248,15 @@ func TestKeyLifecycle(t *testing.T) {
 			alice.Patch("/api/keys/"+id, M{"uploadPath": "/", "protocols": []string{"webdav"}, "userId": "x",
 				"secret": "x", "expiresIn": 60}).OK(200).Value("key.uploadPath"), "/uploads")
 
-		// another user's key does not exist
-		wantStatus(t, "another's PATCH", bob.Patch("/api/keys/"+id, M{"name": "x"}), 404, "NOT_FOUND")
-		wantStatus(t, "another's DELETE", bob.Delete("/api/keys/"+id), 404, "NOT_FOUND")
+		// for another user the key does not exist
+		wantStatus(t, "another user's PATCH", bob.Patch("/api/keys/"+id, M{"name": "x"}), 404, "NOT_FOUND")
+		wantStatus(t, "another user's DELETE", bob.Delete("/api/keys/"+id), 404, "NOT_FOUND")
 		wantStatus(t, "an administrator's DELETE", l.Admin(t).Delete("/api/keys/"+id), 404, "NOT_FOUND")
 		for _, none := range []string{"pk_aaaaaaaaaaaaaaaaaaaaaaaa", "x", "%00", strings.Repeat("a", 5000)} {
-			wantStatus(t, "DELETE of none", alice.Delete("/api/keys/"+none), 404, "NOT_FOUND")
+			wantStatus(t, "DELETE of an unknown id", alice.Delete("/api/keys/"+none), 404, "NOT_FOUND")
 		}
 
-		for range 2 { // twice is fine
+		for range 2 { // revoking twice succeeds
 			wantJSON(t, "data of DELETE", parseObject(t, alice.Delete("/api/keys/"+id).OK(200).Body)["data"], nil)
 		}
 		wantJSON(t, "status", listed("status"), "revoked")
@@ -269,7 +269,7 @@ func TestKeyLifecycle(t *testing.T) {
 	})
 }
 
-// A key that came along is judged alone; the cookie is then ignored.
+// A key in the request is judged alone; the cookie is ignored.
 func TestKeyTakesPrecedenceOverCookie(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite")
@@ -290,7 +290,7 @@ func TestKeyTakesPrecedenceOverCookie(t *testing.T) {
 	wantStatus(t, "and is no credential", l.Client(t).Get("/api/files?path=/uploads", "Authorization", basic), 401,
 		"UNAUTHORIZED")
 
-	// a key has its own rights, not the session's
+	// a key has its own permissions, not those of the session
 	read := alice.Fork()
 	read.Header.Set("Authorization", "Bearer "+token)
 	wantStatus(t, "reading", read.Get("/api/files?path=/home/alice"), 200, "")
@@ -300,7 +300,7 @@ func TestKeyTakesPrecedenceOverCookie(t *testing.T) {
 		wantStatus(t, path, read.Get(path), 401, "UNAUTHORIZED")
 	}
 
-	// the upload root is a folder, not a prefix: abuse case C15
+	// the upload root is a folder, not a text prefix: abuse case C15
 	for _, row := range []struct {
 		path string
 		want int
@@ -332,7 +332,7 @@ func TestKeyRules(t *testing.T) {
 			admin.Post("/api/admin/rules", body).OK(201)
 			want[fmt.Sprintf("/rule%d/**", i)] = i < 2
 		}
-		want["/public/**"], want["/uploads/**"] = true, true // the rules of role user
+		want["/public/**"], want["/uploads/**"] = true, true // the rules of the role user
 		reply := alice.Get("/api/keys/rules").OK(200)
 		wantFields(t, "data", parseObject(t, reply.Body)["data"], "rules")
 		rules, _ := reply.Value("rules").([]any)

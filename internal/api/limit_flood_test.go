@@ -29,8 +29,8 @@ func inProcess(l *apptest.Larder, method, path, ip, body string, header ...strin
 	return w.Code
 }
 
-// checkLogin tries a wrong password, of a name that no other address tries: names
-// are limited as well.
+// signIn tries a wrong password for a name that no other address tries, because names are limited
+// as well.
 func signIn(l *apptest.Larder, ip string) int {
 	return inProcess(l, "POST", "/api/auth/login", ip,
 		fmt.Sprintf(`{"username": %q, "password": "not the password"}`, ip))
@@ -46,7 +46,7 @@ func sendKey(l *apptest.Larder, ip, path, token string) int {
 	return inProcess(l, "GET", path, ip, "", "Authorization", "Bearer "+token)
 }
 
-// flood sends n requests, two at a time. The answer to each has to be 401 or 429.
+// flood sends n requests, two at a time. Each answer must be 401 or 429.
 func flood(t *testing.T, n int, send func(i int) int) {
 	t.Helper()
 	var all sync.WaitGroup
@@ -63,8 +63,8 @@ func flood(t *testing.T, n int, send func(i int) int) {
 	all.Wait()
 }
 
-// A client that has used up its sign-ins can't make the limiter forget that by inventing more names
-// than the limiter keeps.
+// A client that has used up its sign-ins stays limited, even if it invents more names than the
+// limiter stores.
 func TestFloodKeepsLoginLimit(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite", withLimits(5, 600))
@@ -92,7 +92,7 @@ func TestFloodKeepsLoginLimit(t *testing.T) {
 		func(id string) int { return dav(id[3:]) },
 	}
 	flood(t, 110_000, func(i int) int { return kinds[i%len(kinds)](fmt.Sprintf("pk_%024d", i)) })
-	flood(t, 1000, func(i int) int { return unlockPath(l, ip, fmt.Sprint("/", i), "x") }) // paths are names, too
+	flood(t, 1000, func(i int) int { return unlockPath(l, ip, fmt.Sprint("/", i), "x") }) // paths count as names, too
 	for range 5 {
 		wantJSON(t, "after the flood", signIn(l, ip), 429)
 	}
@@ -101,8 +101,8 @@ func TestFloodKeepsLoginLimit(t *testing.T) {
 	wantJSON(t, "and no more", signIn(l, ip), 429)
 }
 
-// Requests from more addresses than the limiter keeps, of two IPv6 /48, don't make it forget that
-// another address has used up its sign-ins.
+// An address that has used up its sign-ins stays limited, even when more addresses of two IPv6 /48
+// send requests than the limiter stores.
 func TestFloodFromNetworksKeepsLoginLimit(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite", withLimits(5, 600))
@@ -122,8 +122,8 @@ func TestFloodFromNetworksKeepsLoginLimit(t *testing.T) {
 	}
 }
 
-// The addresses of an IPv6 /48 have five times the limit of one address in all. An address that is
-// over its own limit spends nothing of theirs.
+// All addresses of an IPv6 /48 together have five times the limit of one address. An address over
+// its own limit does not use up the limit of its network.
 func TestNetworkLimits(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite", withLimits(5, 600))
@@ -148,7 +148,7 @@ func TestNetworkLimits(t *testing.T) {
 	wantJSON(t, "when one has come back", signIn(l, address("a", 40)), 401)
 	wantJSON(t, "and no more", signIn(l, address("a", 41)), 429)
 
-	// passwords tried on paths: 60 of an address, 300 of a network
+	// passwords tried on paths: 60 per address, 300 per network
 	unlock := func(ip string, i int) int { return unlockPath(l, ip, fmt.Sprint("/public/none ", i), "wrong") }
 	for i := range 300 {
 		wantJSON(t, fmt.Sprint("path ", i), unlock(address("c", i/60), i), 401)
@@ -156,7 +156,7 @@ func TestNetworkLimits(t *testing.T) {
 	wantJSON(t, "the 301st path", unlock(address("c", 5), 300), 429)
 	wantJSON(t, "a path from another network", unlock(address("d", 1), 301), 401)
 
-	// wrong keys: 60 of an address, 300 of a network
+	// wrong keys: 60 per address, 300 per network
 	wrongKey := func(ip string, i int) int {
 		return sendKey(l, ip, "/api/files", fmt.Sprintf("pk_%024d.sk_%048d", i, i))
 	}
@@ -167,8 +167,8 @@ func TestNetworkLimits(t *testing.T) {
 	wantJSON(t, "from another network", wrongKey(address("f", 1), 301), 401)
 }
 
-// An address tries sixty wrong or unknown keys a minute, whatever their ids. A text that can't be a
-// key is no try.
+// An address may try sixty wrong or unknown keys a minute, whatever their ids. A text that cannot
+// be a key does not count.
 func TestWrongKeysPerAddressAreLimited(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -219,14 +219,14 @@ func TestWrongKeysPerAddressAreLimited(t *testing.T) {
 	})
 }
 
-// Right keys are never refused for each other, as many as are looked up at the same moment.
+// Valid keys are never refused because of one another, however many are looked up concurrently.
 func TestConcurrentValidKeysAreAccepted(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite", withLimits(10000, 10000))
 	admin := l.Admin(t)
 	var keys []string
 	for range 10 {
-		authorization := admin.Key(M{}).Header.Get("Authorization") // each new key clears the others from memory
+		authorization := admin.Key(M{}).Header.Get("Authorization") // each new key clears the cache of keys
 		keys = append(keys, strings.TrimPrefix(authorization, "Bearer "))
 	}
 	begin := make(chan struct{})
@@ -235,7 +235,7 @@ func TestConcurrentValidKeysAreAccepted(t *testing.T) {
 		all.Go(func() {
 			<-begin
 			if got := sendKey(l, "203.0.113.1:1", "/api/files?path=/uploads", keys[i%10]); got != http.StatusOK {
-				t.Errorf("a right key is answered %d", got)
+				t.Errorf("a valid key gets status %d", got)
 			}
 		})
 	}

@@ -15,8 +15,8 @@ import (
 	"larder/internal/secret"
 )
 
-// What administrators set holds from the next request on, on every replica, at both edges, and
-// switches all but the strict limit.
+// A limit set by an administrator applies from the next request on, on every replica, at both edges
+// of its range. The switch affects all limits except the strict one.
 func TestRateLimitSettings(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -53,7 +53,7 @@ func TestRateLimitSettings(t *testing.T) {
 		} {
 			admin.Patch(settingsPath, row.body).OK(200)
 			wantLimit("a user, at once", row.limit, func() *apptest.Reply { return alice.Get("/api/auth/me") })
-			l.Clock.Advance(2 * time.Minute) // a visitor's view may be a second old; and buckets are full again
+			l.Clock.Advance(2 * time.Minute) // a visitor's limit may be a second old; the buckets are full again
 			wantLimit("bytes", 20*row.limit, func() *apptest.Reply { return alice.Get("/api/files/nothing/download") })
 			wantLimit("a key", row.limit, func() *apptest.Reply { return key.Get("/api/files?path=/uploads") })
 			wantLimit("a visitor", row.limit, func() *apptest.Reply { return visitor.Get("/api/public/settings") })
@@ -73,8 +73,8 @@ func TestRateLimitSettings(t *testing.T) {
 	}, withLimits(9, 600))
 }
 
-// What takes or mails a credential is one bucket of an address; what comes with a session already
-// is under the other limit.
+// Routes that check or mail a credential share one bucket per address. Routes that need a session
+// are under the other limit.
 func TestTheStrictLimitIsOneBucket(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite", withLimits(7, 600))
@@ -115,7 +115,7 @@ func TestTheStrictLimitIsOneBucket(t *testing.T) {
 	}
 }
 
-// Two replicas count together in Redis, and each for itself while it is down: the limit is never
+// Two replicas count together in Redis, and each on its own while Redis is down. The limit is never
 // off. Abuse case C58.
 func TestLimitInRedis(t *testing.T) {
 	t.Parallel()
@@ -141,7 +141,7 @@ func TestLimitInRedis(t *testing.T) {
 	}
 	all.Wait()
 	if allowed.Load() != 5 {
-		t.Errorf("%d of 20 logins at once were let through by two replicas, want 5", allowed.Load())
+		t.Errorf("two replicas accepted %d of 20 concurrent logins, want 5", allowed.Load())
 	}
 	ask := func(ip string) (allowed int) { // the limit that administrators set
 		for range 300 {
@@ -152,14 +152,14 @@ func TestLimitInRedis(t *testing.T) {
 		return allowed
 	}
 	if n := ask("203.0.113.3"); n != 100 {
-		t.Errorf("%d of 300 requests were let through by two replicas, want 100", n)
+		t.Errorf("two replicas accepted %d of 300 requests, want 100", n)
 	}
 	if log := l.Log.String(); strings.Contains(log, "redis does not answer") {
 		t.Errorf("a replica left Redis:\n%s", log)
 	}
-	server.Stop() // which is told at once, without any wait
+	server.Stop() // the failure is reported immediately
 	if n := ask("203.0.113.4"); n != 200 {
-		t.Errorf("%d of 300 requests were let through without Redis, want 100 by each", n)
+		t.Errorf("without Redis, %d of 300 requests were accepted, want 100 by each replica", n)
 	}
 	count := 0
 	for range 20 {
@@ -168,7 +168,7 @@ func TestLimitInRedis(t *testing.T) {
 		}
 	}
 	if count < 5 || count > 10 { // five each
-		t.Errorf("%d of 20 logins were let through without Redis, want 5 to 10", count)
+		t.Errorf("without Redis, %d of 20 logins were accepted, want 5 to 10", count)
 	}
 	if got := l.Client(t).Get("/api/public/settings"); got.Status != 200 {
 		t.Errorf("without Redis: %d %s", got.Status, got.Body)

@@ -12,12 +12,12 @@ import (
 	"larder/internal/db"
 )
 
-// withLimits sets the two rate limits, requests a minute.
+// withLimits sets the two rate limits, in requests a minute.
 func withLimits(auth, others int) func(*config.Config) {
 	return func(cfg *config.Config) { cfg.AuthRateLimit, cfg.RateLimitPerMinute = auth, others }
 }
 
-// wantLimitHeaders checks the headers of a response under a limit.
+// wantLimitHeaders checks the rate-limit headers of an answer.
 func wantLimitHeaders(t testing.TB, what string, r *apptest.Reply, limit, remaining int) {
 	t.Helper()
 	h := r.Header
@@ -68,7 +68,7 @@ func TestAuthLimit(t *testing.T) {
 	wantStatus(t, "the sixth", sixth, 429, "RATE_LIMIT_EXCEEDED")
 	wantLimitHeaders(t, "the sixth", sixth, 5, 0)
 	if sixth.Header.Get("Set-Cookie") != "" {
-		t.Error("the sixth signs in")
+		t.Error("the sixth attempt signs in")
 	}
 	var wait int
 	if _, err := fmt.Sscan(sixth.Header.Get("Retry-After"), &wait); err != nil || wait < 1 || wait > 60 {
@@ -138,7 +138,7 @@ func TestAuthLimitIgnoresForwardedHeaders(t *testing.T) {
 			l := apptest.Start(t, "sqlite", changes...)
 			c := l.Client(t)
 			for i := range 5 {
-				// a user name that does not exist: nothing else may count per account
+				// an unknown username: no other limit, per account, may count
 				wantStatus(t, "one of five", postLogin(c, "nobody", "not the password", row.headers(i)...), 401, "")
 			}
 			wantStatus(t, "the sixth", postLogin(c, "nobody", "not the password", row.headers(5)...), row.want, "")
@@ -146,7 +146,7 @@ func TestAuthLimitIgnoresForwardedHeaders(t *testing.T) {
 	}
 }
 
-// save changes the site settings as an administrator would.
+// saveLimit changes the site settings as an administrator would.
 func saveLimit(t *testing.T, l *apptest.Larder, on bool, perMinute int) {
 	t.Helper()
 	a := l.Apps[0]
@@ -186,7 +186,7 @@ func TestConfigurableLimit(t *testing.T) {
 	wantLimitHeaders(t, "the 41st", over, 40, 0)
 	wantStatus(t, "an unknown id", alice.Get("/api/files/nothing"), 429, "")
 	wantLimitHeaders(t, "another user", bob.Get("/api/auth/me"), 40, 39)
-	// errors are counted and tell how things stand, too
+	// errors are counted and carry the headers too
 	for i, row := range []struct {
 		reply *apptest.Reply
 		want  int
@@ -200,7 +200,7 @@ func TestConfigurableLimit(t *testing.T) {
 		wantLimitHeaders(t, "an error", row.reply, 40, 38-i)
 	}
 
-	// per address when nobody is signed in; a bad credential counts there
+	// per address without a session; a bad credential counts by address too
 	visitor, liar := l.Client(t), l.Client(t)
 	liar.Cookies["auth_token"] = "garbage"
 	for i, row := range []struct {
@@ -215,7 +215,7 @@ func TestConfigurableLimit(t *testing.T) {
 		wantLimitHeaders(t, "a visitor", row.reply, 40, 39-i)
 	}
 
-	// bytes: a bucket of its own with 20 times as much
+	// bytes: a separate bucket, 20 times as large
 	wantLimitHeaders(t, "download", alice.Get("/api/files/"+id+"/download"), 800, 799)
 	wantLimitHeaders(t, "an upload session", alice.Post("/api/files/upload-session",
 		M{"path": "/home/alice", "fileName": "b", "fileSize": 1}), 800, 798)
@@ -223,7 +223,7 @@ func TestConfigurableLimit(t *testing.T) {
 	wantLimitHeaders(t, "the public path", visitor.Get("/public/nothing.png"), 800, 798)
 	wantLimitHeaders(t, "a permanent link", visitor.Get("/api/i/nothing.png"), 800, 797)
 
-	// keys: each for itself
+	// keys: each has its own bucket
 	wantLimitHeaders(t, "one key", first.Get("/api/files?path=/uploads"), 40, 39)
 	wantLimitHeaders(t, "the same", first.Get("/api/files?path=/uploads"), 40, 38)
 	wantLimitHeaders(t, "another key of the user", second.Get("/api/files?path=/uploads"), 40, 39)
@@ -261,8 +261,8 @@ func TestAuthLimitIsAlwaysOn(t *testing.T) {
 	}
 }
 
-// Ten wrong secrets a minute for an address and a key, then not even the right one is looked
-// at. Abuse case C57.
+// After ten wrong secrets a minute for an address and a key, not even the right secret is checked.
+// Abuse case C57.
 func TestGuessingKeySecrets(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite", apptest.TrustLoopback)
@@ -294,7 +294,7 @@ func TestGuessingKeySecrets(t *testing.T) {
 		wantStatus(t, "the right secret is no guess", try(key, "203.0.113.1"), 200, "")
 	}
 
-	// a client that was forgotten is told what is wrong, however often it asks
+	// a client with a deleted key gets the reason, however often it asks
 	admin.Delete("/api/keys/" + id).OK(200)
 	for range 15 {
 		wantStatus(t, "a revoked key", try(key, "203.0.113.3"), 401, "INVALID_TOKEN")
@@ -317,10 +317,10 @@ func TestAllowedIPs(t *testing.T) {
 		{"an address behind two proxies", []string{"203.0.113.5"},
 			map[string]bool{"203.0.113.5, 127.0.0.9": true, "203.0.113.5:4711, 127.0.0.9": true,
 				"203.0.113.5, 198.51.100.1, 127.0.0.9": false}},
-		{"an address left of what nobody said", []string{"203.0.113.5"},
+		{"an address left of the trusted ones", []string{"203.0.113.5"},
 			map[string]bool{"203.0.113.5, unknown": false, "203.0.113.5, ": false,
 				"203.0.113.5, unknown, 127.0.0.9": false}},
-		{"the proxy, for what nobody said", []string{"127.0.0.9"},
+		{"the proxy, without a header", []string{"127.0.0.9"},
 			map[string]bool{"203.0.113.5, unknown, 127.0.0.9": true, "127.0.0.9": true, "203.0.113.5": false}},
 		{"a mapped address", []string{"::ffff:203.0.113.5"},
 			map[string]bool{"203.0.113.5": true, "203.0.113.6": false}},
@@ -345,7 +345,7 @@ func TestAllowedIPs(t *testing.T) {
 		body := M{"name": "k", "permissions": []string{"read"}, "protocols": []string{"api"}, "allowedIps": bad}
 		wantStatus(t, fmt.Sprint(bad), admin.Post("/api/keys/", body), 400, "VALIDATION_ERROR")
 	}
-	// without a trusted proxy the peer counts
+	// without a trusted proxy, the address of the peer counts
 	plain := apptest.Start(t, "sqlite")
 	far := plain.Admin(t).Key(M{"allowedIps": []string{"203.0.113.5"}})
 	wantStatus(t, "a header of one's own", far.Get("/api/files?path=/uploads", "X-Forwarded-For", "203.0.113.5"), 403,

@@ -8,8 +8,8 @@ import (
 	"larder/internal/apptest"
 )
 
-// Abuse case C72: what a hostile name looks like in each format. `$` stands for the address; a
-// slash, a backslash and a line break are in no name.
+// Abuse case C72: the texts of hostile names in each format. `$` stands for the address. Names
+// contain no slash, backslash or line break.
 func TestLinkTextsOfHostileNames(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite")
@@ -53,12 +53,12 @@ func TestLinkTextsOfHostileNames(t *testing.T) {
 			strings.ReplaceAll(c.html, "$", strings.ReplaceAll(address, "&", "&amp;")))
 		wantJSON(t, c.name+": markdown", r.Value("formats.markdown"), put(c.markdown))
 		wantJSON(t, c.name+": bbcode", r.Value("formats.bbcode"), put(c.bbcode))
-		wantBody(t, alice.Get(address).OK(200), "x") // and it leads there
+		wantBody(t, alice.Get(address).OK(200), "x") // and it leads to the file
 	}
 }
 
-// Every printable character of ASCII, alone and twice, and all of them together, reads in every
-// format as the name and the address that it is.
+// Every printable character of ASCII, alone, twice and all together, parses in every format to the
+// right name and address.
 func TestLinkTextsParseToName(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite")
@@ -98,14 +98,14 @@ func TestLinkTextsParseToName(t *testing.T) {
 		read("markdown", label, target)
 		label, target = readBBCode(r.Text("formats.bbcode"), image)
 		if image {
-			label = name // it shows none
+			label = name // the format shows no name
 		}
 		read("bbcode", strings.NewReplacer("［", "[", "］", "]").Replace(label), target)
 	}
 }
 
-// cutBetween cuts what lies between two texts that begin and end s, and refuses what holds any of
-// the characters of barred unescaped.
+// cutBetween returns the text between begin and end. It refuses unescaped characters of barred in
+// it.
 func cutBetween(s, begin, end, barred string) string {
 	s, begins := strings.CutPrefix(s, begin)
 	s, ends := strings.CutSuffix(s, end)
@@ -115,7 +115,7 @@ func cutBetween(s, begin, end, barred string) string {
 	return s
 }
 
-// readHTML reads one <img> or <a> as a browser does: attributes end at the next quote, text at the
+// readHTML parses one <img> or <a> like a browser: attributes end at the next quote, text at the
 // next tag, and entities stand for characters.
 func readHTML(s string, image bool) (label, target string) {
 	if image {
@@ -129,9 +129,9 @@ func readHTML(s string, image bool) (label, target string) {
 	return html.UnescapeString(label), html.UnescapeString(target)
 }
 
-// readMarkdown reads one link or image as CommonMark 0.31 has it: a backslash makes the punctuation
-// after it plain (section 2.4); what would begin other markup in a link text, were it not plain, is
-// refused; the destination is bare, without space, parentheses, entities and angle brackets.
+// readMarkdown parses one link or image by CommonMark 0.31: a backslash makes the next punctuation
+// literal (section 2.4). It refuses characters that would begin other markup in the link text. The
+// destination is bare, without space, parentheses, entities and angle brackets.
 func readMarkdown(s string, image bool) (label, target string) {
 	if image {
 		var bang bool
@@ -158,7 +158,7 @@ func readMarkdown(s string, image bool) (label, target string) {
 	return "no end", ""
 }
 
-// readBBCode reads one tag: there is no other bracket in it.
+// readBBCode parses one tag that contains no other bracket.
 func readBBCode(s string, image bool) (label, target string) {
 	if image {
 		return "", cutBetween(s, "[img]", "[/img]", "[]")

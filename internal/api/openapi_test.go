@@ -13,7 +13,7 @@ import (
 	"larder/internal/apptest"
 )
 
-// servedDocument loads the document that the service gives out.
+// servedDocument loads the document that the service returns.
 func servedDocument(t *testing.T, l *apptest.Larder) *openapi3.T {
 	t.Helper()
 	reply := l.Client(t).Get("/api/openapi.json")
@@ -39,7 +39,7 @@ func TestOpenAPIDocument(t *testing.T) {
 		t.Error(err)
 	}
 
-	// every route is in it, and nothing else; additions are marked
+	// every route is in it and nothing else; additions are marked
 	var have, want []string
 	for path, item := range document.Paths.Map() {
 		for method, operation := range item.Operations() {
@@ -48,7 +48,7 @@ func TestOpenAPIDocument(t *testing.T) {
 		}
 	}
 	for _, row := range matrix {
-		if row.method != "OPTIONS" { // preflights are the browser's business
+		if row.method != "OPTIONS" { // browsers send preflights on their own
 			want = append(want, fmt.Sprint(row.method, " ", row.pattern, " addition: ", row.addition))
 		}
 	}
@@ -86,7 +86,7 @@ func TestOpenAPIDocument(t *testing.T) {
 		expected := map[string]string{noAuth: "", optionalAuth: "", sessionAuth: "session", adminAuth: "session",
 			sessionOrKeyAuth: "key session", freeModeAuth: "freeSession", uploadKeyAuth: "key"}[row.auth]
 		if row.auth != optionalAuth && strings.Join(schemes, " ") != expected {
-			t.Errorf("%s asks for %v, want %s", what, schemes, expected)
+			t.Errorf("%s: password needed for %v, want %s", what, schemes, expected)
 		}
 		_, body := row.request(ownedItems{})
 		if hasBody := operation.RequestBody != nil; hasBody != (body != nil) {
@@ -97,22 +97,22 @@ func TestOpenAPIDocument(t *testing.T) {
 		if row.auth == sessionAuth || row.auth == adminAuth || row.auth == sessionOrKeyAuth ||
 			row.auth == freeModeAuth {
 			if operation.Responses.Value("401") == nil {
-				t.Errorf("%s does not tell of 401", what)
+				t.Errorf("%s does not document 401", what)
 			}
 		}
 		if strings.HasPrefix(row.pattern, "/api/gateway/") || row.pattern == "/api/i/{link}" ||
 			row.method+" "+row.pattern == "GET /api/files/{id}/download" {
 			if operation.Responses.Value("302") == nil {
-				t.Errorf("%s does not tell of 302", what)
+				t.Errorf("%s does not document 302", what)
 			}
 		}
 		if operation.Responses.Value("429") == nil {
-			t.Errorf("%s does not tell of 429", what)
+			t.Errorf("%s does not document 429", what)
 		}
 	}
 }
 
-// What the service really answers, and takes, is what the document says.
+// The service's real requests and answers match the document.
 func TestOpenAPIHoldsForRealReplies(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite", apptest.ReachLoopback)
@@ -163,8 +163,8 @@ func TestOpenAPIHoldsForRealReplies(t *testing.T) {
 	}
 }
 
-// checkConforms holds a value against the schema of a media type, by JSON Schema 2020-12 as
-// OpenAPI 3.1 has it.
+// checkConforms validates a value against the schema of a media type, by JSON Schema 2020-12 as
+// OpenAPI 3.1 defines.
 func checkConforms(t *testing.T, what string, media *openapi3.MediaType, value any) {
 	t.Helper()
 	if media == nil || media.Schema == nil {

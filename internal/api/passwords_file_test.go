@@ -6,7 +6,7 @@ import (
 	"larder/internal/apptest"
 )
 
-// setAccessPassword puts an access password on an entry, or takes it off for nil.
+// setAccessPassword sets an access password on an entry; nil removes it.
 func setAccessPassword(c *apptest.Client, id string, password any) {
 	c.Put("/api/files/"+id, m{"accessPassword": password}).OK(200)
 }
@@ -68,7 +68,7 @@ func TestFileWithAPassword(t *testing.T) {
 			setAccessPassword(admin, id, nil)
 		}
 		wantHasPassword(false)
-		wantBody(t, visitor.Get(waiting).OK(200), "alice's") // the refusal has not used the token up
+		wantBody(t, visitor.Get(waiting).OK(200), "alice's") // the refusal has not used up the token
 		wantBody(t, visitor.Get("/public/p.txt").OK(200), "everybody's")
 		wantBody(t, visitor.Get("/public/shut/in.txt").OK(200), "below")
 		wantBody(t, visitor.Get(link).OK(200), "alice's")

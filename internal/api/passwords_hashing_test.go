@@ -12,11 +12,11 @@ import (
 	"larder/internal/apptest"
 )
 
-// hashGate holds up every hash that decides about no login, from the moment on that it is told to.
+// hashGate makes every hash wait that does not belong to a login, once it is closed.
 type hashGate struct {
 	closed  atomic.Bool
-	waiting chan account.Source // one for each that has got its place
-	proceed chan struct{}       // lets one go on; closed, all
+	waiting chan account.Source // one source for each hash that has its turn
+	proceed chan struct{}       // releases one hash; closing it releases all
 }
 
 func newHashGate() *hashGate {
@@ -30,8 +30,8 @@ func (h *hashGate) wait(source account.Source) {
 	}
 }
 
-// Passwords that 250 strangers try hold up no login and not the password that a signed-in caller
-// sets: that one has the second turn.
+// Passwords tried by 250 strangers delay no login. A password set by a signed-in caller has the
+// second turn.
 func TestVisitorsDoNotDelayLogins(t *testing.T) {
 	t.Parallel()
 	h := newHashGate()
@@ -44,7 +44,7 @@ func TestVisitorsDoNotDelayLogins(t *testing.T) {
 	for i := range 250 {
 		all.Go(func() {
 			if got := unlockPath(l, fmt.Sprintf("203.0.113.%d:1", i), "/nothing", "x"); got != 401 {
-				t.Errorf("a stranger's try is answered %d", got)
+				t.Errorf("a stranger's attempt gets status %d", got)
 			}
 		})
 	}
@@ -55,7 +55,7 @@ func TestVisitorsDoNotDelayLogins(t *testing.T) {
 	wantStatus(t, "a wrong password", postLogin(l.Client(t), "alice", "wrong"), 401, "INVALID_CREDENTIALS")
 	all.Go(func() { setAccessPassword(alice, id, "a password") })
 	waitUntil(t, "alice", func() bool { return l.Apps[0].Accounts.WaitingHashes() == 250 })
-	<-h.waiting // the first stranger
+	<-h.waiting // the first stranger's
 	h.proceed <- struct{}{}
 	if <-h.waiting != me {
 		t.Error("the second turn is not the signed-in caller's")
@@ -64,8 +64,8 @@ func TestVisitorsDoNotDelayLogins(t *testing.T) {
 	all.Wait()
 }
 
-// One account that sets 500 passwords at once holds up no login and the password of another account
-// for one turn; what is too much is refused.
+// One account that sets 500 passwords concurrently delays no login, and delays the password of
+// another account by one turn. Requests beyond the limit are refused.
 func TestOneAccountDoesNotDelayLogins(t *testing.T) {
 	t.Parallel()
 	h := newHashGate()
@@ -91,7 +91,7 @@ func TestOneAccountDoesNotDelayLogins(t *testing.T) {
 			}
 		})
 	}
-	waitUntil(t, "the flood", func() bool { return refused.Load() == 500-65 }) // one is hashed, 64 wait
+	waitUntil(t, "the flood", func() bool { return refused.Load() == 500-65 }) // one hash runs, 64 wait
 	l.SignIn(t, "bob", "password of bob")
 	wantStatus(t, "a wrong password", postLogin(l.Client(t), "bob", "wrong"), 401, "INVALID_CREDENTIALS")
 	waiting := l.Apps[0].Accounts.WaitingHashes()

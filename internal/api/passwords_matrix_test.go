@@ -18,16 +18,16 @@ import (
 	"larder/internal/download"
 )
 
-// protectedContent is what the protected files hold, which begin as a video does. Its length stands
-// in no other number of an answer.
+// protectedContent is the content of the protected files. It begins like a video. Its length is
+// part of no other number in an answer.
 var protectedContent = fileHeads["video/mp4"] + strings.Repeat("protected bytes ", 6735) + "eleven more"
 
 // protectedSize finds the length of protectedContent as a number of its own.
 var protectedSize = regexp.MustCompile(`\b107795\b`)
 
-// contentRoutes are the routes of the table that answer the content of files. Each has doors below;
-// a new one needs its own. The one of free mode answers what lies in a visitor's own bucket, and
-// never a file. Thumbnails have a matrix of their own (thumbnail_test.go).
+// contentRoutes are the routes of the table that answer the content of files. Each needs read
+// requests below. The route of free mode answers objects of a visitor's own bucket, never a file.
+// Thumbnails have a matrix of their own (thumbnail_test.go).
 var contentRoutes = []string{
 	"GET /api/files/{id}/download", "GET /api/files/{id}/thumbnail", "GET /api/files/zip",
 	"GET /api/shares/{id}/preview", "GET /api/shares/{id}/thumbnail",
@@ -35,29 +35,30 @@ var contentRoutes = []string{
 	"GET /api/i/{link}/thumbnail",
 }
 
-// protectedFile is a file with a password in its way.
+// protectedFile is a file behind a password.
 type protectedFile struct {
 	protection         string
 	id, dir, url       string // url is what the compatible upload answered
 	path, link         string
-	etag, lastModified string                       // of before
-	share, folder      string                       // shares of ann's: of the file, and of the folder two above
-	tokens             map[string]map[string]string // by door, by caller
+	etag, lastModified string                       // from before the password
+	share, folder      string                       // shares of ann's: of the file, and of the folder two levels above
+	tokens             map[string]map[string]string // by request, by caller
 }
 
-// The callers of the matrix. A visitor has no credential; bob may download everything that ann has.
+// callers are the callers of the matrix. A visitor has no credential; bob may download all files of
+// ann's.
 var callers = []string{"visitor", "bob", "ann", "admin", "ann's key", "bob's key"}
 
-// protections are where the password can be.
+// protections are the places of the password.
 var protections = []string{"file", "folder", "two above", "rule"}
 
-// readRequest is a way to a file, or to what is known about it.
+// readRequest is a request that reads a file or facts about it.
 type readRequest struct {
 	name    string
 	address func(g protectedFile, caller string) string
 	header  []string
-	// wants is what it answers: a status and a code, or 200 for facts about the file, which then
-	// may have its name in them or not.
+	// The expected answer: a status and a code, or 200 for facts about the file, which may contain
+	// its name.
 	expected func(protection, caller string) (status int, code string)
 }
 
@@ -80,7 +81,7 @@ var readRequests = []readRequest{
 			if caller == "visitor" {
 				return 401, "UNAUTHORIZED"
 			}
-			return 404, "NOT_FOUND" // it is left out, and nothing else was asked for
+			return 404, "NOT_FOUND" // the zip omits it, and nothing else was requested
 		}},
 	{"permanent link", func(g protectedFile, _ string) string { return g.link }, nil,
 		func(string, string) (int, string) { return 404, "NOT_FOUND" }},
@@ -111,7 +112,7 @@ var readRequests = []readRequest{
 		return "/api/shares/" + g.folder + "/files?path=/inner"
 	}, nil, func(protection, _ string) (int, string) {
 		if protection == "file" {
-			return 200, "" // without it
+			return 200, "" // without the file
 		}
 		return wantLeftOut(protection, "")
 	}},
@@ -124,8 +125,8 @@ var readRequests = []readRequest{
 		}},
 }
 
-// issuedToken is the address of the door's token that was issued to the caller before there was a
-// password; filled in by name.
+// issuedToken stands for the address of the token that was issued to the caller before the password
+// was set. The address is looked up by the request's name.
 func issuedToken(protectedFile, string) string { return "" }
 
 func wantPasswordRequired(string, string) (int, string) { return 403, "PASSWORD_REQUIRED" }
@@ -137,9 +138,9 @@ func wantSignInFirst(_, caller string) (int, string) {
 	return 403, "PASSWORD_REQUIRED"
 }
 
-// wantListedForOwners: what is in a folder with a password is listed for its owner, for
-// administrators, and for the keys of both. A file with a password stands in the listing of its
-// folder like any other, and a rule about downloads hides nothing.
+// wantListedForOwners expects that the contents of a folder with a password are listed for its
+// owner, for administrators, and for the keys of both. A file with its own password is listed like
+// any other, and a rule about downloads hides nothing.
 func wantListedForOwners(protection, caller string) (int, string) {
 	switch {
 	case caller == "visitor":
@@ -150,11 +151,12 @@ func wantListedForOwners(protection, caller string) (int, string) {
 	return 200, ""
 }
 
-// wantSharePassword: a share of what is protected asks whoever comes by it, its creator too.
+// wantSharePassword expects that a share of a protected file asks everybody for the password, its
+// creator too.
 func wantSharePassword(string, string) (int, string) { return 401, "INVALID_PASSWORD" }
 
-// wantLeftOut: of a shared folder what has a password of its own is not there; where the password
-// is on the shared folder itself the share asks for it.
+// wantLeftOut expects that a shared folder omits entries with a password of their own. If the
+// shared folder itself has a password, the share asks for it.
 func wantLeftOut(protection, _ string) (int, string) {
 	if protection == "file" || protection == "folder" {
 		return 404, "NOT_FOUND"
@@ -162,12 +164,11 @@ func wantLeftOut(protection, _ string) (int, string) {
 	return 401, "INVALID_PASSWORD"
 }
 
-// conditionalHeaders is a set of headers that would let a server answer less, or that something
-// is as it was.
+// conditionalHeaders is a set of headers that could make a server answer with less, or with 304.
 type conditionalHeaders struct {
 	name               string
 	header             func(g protectedFile) []string
-	statusWithPassword int // what a GET answers once the password was given
+	statusWithPassword int // status of a GET after the password was given
 }
 
 var conditionalHeaderSets = []conditionalHeaders{
@@ -190,16 +191,16 @@ var conditionalHeaderSets = []conditionalHeaders{
 		200},
 }
 
-// TestProtectedFiles is the matrix of abuse case C79, and C80: every door, method and condition,
-// for every caller, with a password on the file, on its folder, further above, or asked for by a
-// rule. None of them gives bytes, size or validators away; with the password given they do.
+// The matrix of abuse cases C79 and C80: every read request, method and condition, for every
+// caller, with a password on the file, on its folder, further above, or of a rule. No answer
+// reveals bytes, size or validators; with the password given, each does.
 func TestProtectedFiles(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) { newProtectedFixture(t, l).checkMatrix(t) })
 }
 
-// The same with the files in a bucket to which clients are sent: nobody is who may
-// not have the bytes.
+// The same matrix with the files in a bucket to which clients are redirected. A caller who may not
+// have the bytes is not redirected.
 func TestProtectedFilesInABucket(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -244,7 +245,7 @@ func (w *protectedFixture) checkMatrix(t *testing.T) {
 	}
 }
 
-// A route that may answer bytes needs its doors in the matrix.
+// A route that may answer bytes needs read requests in the matrix.
 func TestEveryRouteThatServesBytesIsInTheMatrix(t *testing.T) {
 	t.Parallel()
 	var routes []string
@@ -261,7 +262,7 @@ type protectedFixture struct {
 	clients map[string]*apptest.Client
 	actors  map[string]access.Actor
 	files   []protectedFile
-	bucket  *s3test.Bucket // to which clients are sent for bytes, nil for none
+	bucket  *s3test.Bucket // to which clients are redirected for bytes, nil for none
 }
 
 func newProtectedFixture(t *testing.T, l *apptest.Larder) *protectedFixture {
@@ -283,7 +284,7 @@ func newProtectedFixture(t *testing.T, l *apptest.Larder) *protectedFixture {
 	return w
 }
 
-// uploadFile uploads a file as an image client does, where nothing is in its way yet.
+// uploadFile uploads a file as an image client does, before the password is set.
 func (w *protectedFixture) uploadFile(t *testing.T, number int, protection string) protectedFile {
 	t.Helper()
 	g := protectedFile{protection: protection, dir: fmt.Sprintf("/home/ann/%d/inner", number),
@@ -324,7 +325,7 @@ func (w *protectedFixture) uploadFile(t *testing.T, number int, protection strin
 			a, known := w.actors[caller]
 			if !known {
 				w.addToken(g, "signed link", caller, w.signAsOwner(t, caller, g.id))
-				// a key gives no password, and makes no preview
+				// a key gives no password and makes no preview
 				g.tokens[door][caller] = downloadURL(w.clients[caller], g.id)
 				continue
 			}
@@ -336,7 +337,7 @@ func (w *protectedFixture) uploadFile(t *testing.T, number int, protection strin
 	return g
 }
 
-// sign makes a signed link that is the gateway's.
+// sign makes a signed link to the gateway.
 func (w *protectedFixture) sign(t *testing.T, a access.Actor, id string) string {
 	t.Helper()
 	links, err := w.l.Apps[0].Downloads.Sign(context.Background(), a, []string{id}, time.Hour, nil)
@@ -346,8 +347,8 @@ func (w *protectedFixture) sign(t *testing.T, a access.Actor, id string) string 
 	return "/api/gateway/download/" + links[0].Token
 }
 
-// signAsOwner has a key's owner make one. An address of the store's own that was handed out cannot
-// be taken back, and is no door of the service's.
+// signAsOwner makes a signed link, for a key as the key's owner. An issued address of the store
+// itself cannot be revoked and is not part of the matrix.
 func (w *protectedFixture) signAsOwner(t *testing.T, caller, id string) string {
 	t.Helper()
 	signed := w.clients[caller].Get("/api/files/" + id + "/copy-links?signed=true").OK(200).Text("formats.direct")
@@ -375,13 +376,13 @@ func (w *protectedFixture) issue(t *testing.T, a access.Actor, id string, purpos
 	return "/api/gateway/download/" + token
 }
 
-// checkReadable shows that everybody gets the bytes by every door as long as there is no password,
-// so that the matrix can fail.
+// checkReadable checks that everybody gets the bytes by every request as long as there is no
+// password. It shows that the matrix can fail.
 func (w *protectedFixture) checkReadable(t *testing.T, g protectedFile) {
 	t.Helper()
 	for _, d := range readRequests {
 		for _, caller := range callers {
-			r := w.send(t, g, d, caller, conditionalHeaderSets[4], "HEAD") // uses no token up
+			r := w.send(t, g, d, caller, conditionalHeaderSets[4], "HEAD") // does not use up a token
 			want := 304
 			switch {
 			case slices.Contains([]string{"download", "zip", "details", "listing", "search"}, d.name):
@@ -401,7 +402,7 @@ func (w *protectedFixture) checkReadable(t *testing.T, g protectedFile) {
 	}
 }
 
-// setPassword puts the password where the protection says.
+// setPassword sets the password at the place that the protection names.
 func (w *protectedFixture) setPassword(t *testing.T, g protectedFile) {
 	t.Helper()
 	upper := strings.TrimSuffix(g.dir, "/inner")
@@ -452,7 +453,7 @@ func (w *protectedFixture) send(t *testing.T, g protectedFile, d readRequest, ca
 	return w.clients[caller].In(t).Do(apptest.Request{Method: method, Path: address, Header: header})
 }
 
-// checkCell asks once, and looks for whatever an answer could give away.
+// checkCell sends one request and checks that its answer reveals nothing.
 func (w *protectedFixture) checkCell(t *testing.T, g protectedFile, d readRequest, caller string,
 	cond conditionalHeaders, method string) {
 	t.Helper()
@@ -495,9 +496,9 @@ func (w *protectedFixture) checkCell(t *testing.T, g protectedFile, d readReques
 	}
 }
 
-// checkAfterPassword asks at the gateway with tokens of callers who gave the password; it returns
-// how often. The service sends the bytes, from a bucket too: the publicDomain would answer whoever
-// has learned the key, for good.
+// checkAfterPassword sends requests to the gateway with tokens of callers who gave the password,
+// and returns their number. The service sends the bytes, also from a bucket: the publicDomain would
+// answer everybody who knows the key, permanently.
 func (w *protectedFixture) checkAfterPassword(t *testing.T, g protectedFile) (cells int) {
 	t.Helper()
 	given := []string{"password of " + g.protection}

@@ -6,8 +6,8 @@ import (
 	"larder/internal/apptest"
 )
 
-// What a rule keeps from a search stays away from it with a password of its own, and what is
-// found is found once.
+// An entry that a rule hides from a search stays hidden when it has a password too, and a found
+// entry is returned once.
 func TestSearchWithPasswords(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -29,8 +29,8 @@ func TestSearchWithPasswords(t *testing.T) {
 	})
 }
 
-// A folder that is there because somebody's mount lies below it can be made by whoever may write
-// there. Its password is for administrators.
+// A user with write permission may create the virtual folder above another user's mount. Only
+// administrators may set its password.
 func TestPasswordsAboveMounts(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -45,13 +45,13 @@ func TestPasswordsAboveMounts(t *testing.T) {
 			t.Helper()
 			wantBody(t, visitor.Get("/uploads/team/photos/p.txt").OK(200), "everybody's")
 		}
-		team := mkdir(alice, "/uploads", "team") // at the name of the virtual folder
+		team := mkdir(alice, "/uploads", "team") // with the name of the virtual folder
 		alice.Put("/api/files/"+team, m{"accessPassword": "mine now"}).Fails(403, "FORBIDDEN")
 		alice.Put("/api/files/"+team, m{"customTitle": "Team", "accessPassword": "mine now"}).Fails(403, "FORBIDDEN")
 		open("after alice's tries")
 		alice.Put("/api/files/"+team, m{"customTitle": "Team"}).OK(200)
 
-		// nor by bringing one that has a password to the name
+		// nor by moving a folder with a password to the name
 		brought := mkdir(alice, "/uploads", "brought")
 		setAccessPassword(alice, brought, "mine now")
 		admin.Upload("/uploads/other", "p.txt", []byte("x"))
@@ -72,7 +72,7 @@ func TestPasswordsAboveMounts(t *testing.T) {
 		setAccessPassword(admin, team, nil)
 		open("without")
 
-		// a folder that had one before something was mounted below
+		// a folder that had a password before something was mounted below
 		own := mkdir(alice, "/home/alice", "own")
 		setAccessPassword(alice, own, "mine")
 		mounted := addMount(admin, store, "/home/alice/own/disk")
@@ -82,7 +82,7 @@ func TestPasswordsAboveMounts(t *testing.T) {
 	})
 }
 
-// Nothing that is done to mounts takes a password away from what it covers, by the way.
+// No change of a mount removes a password from the entries that it covers.
 func TestMountsKeepPasswords(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -105,19 +105,19 @@ func TestMountsKeepPasswords(t *testing.T) {
 		}
 		refused("out of the folder", put(deep, m{"mountPath": "/public/deep"}))
 		refused("the one over it, out of the folder", put(disk, m{"mountPath": "/public/disk", "priority": 3}))
-		refused("what the folder is in, elsewhere", put(over, m{"mountPath": "/elsewhere"}))
-		refused("what the folder is in, deleted", admin.Delete("/api/admin/mounts/"+over))
+		refused("the parent folder, moved", put(over, m{"mountPath": "/elsewhere"}))
+		refused("the parent folder, deleted", admin.Delete("/api/admin/mounts/"+over))
 		refused("another over the folder", admin.Post("/api/admin/mounts",
 			m{"providerId": store, "mountPath": "/public/over/vault", "name": "m"}))
 		refused("another over all of it", admin.Post("/api/admin/mounts",
 			m{"providerId": store, "mountPath": "/public/over", "name": "m", "priority": 5}))
-		// it hides a mount, which keeps what it had
+		// it covers a mount, whose entries keep their passwords
 		hiding := addMount(admin, store, "/public/over/vault/disk/a/deep", m{"priority": 7})
 		wantStatus(t, "a mount that is hidden, elsewhere", put(deep, m{"mountPath": "/public/deep"}), 409,
 			"OPERATION_FAILED")
 		admin.Delete("/api/admin/mounts/" + hiding).OK(200)
 
-		// what changes nothing about passwords
+		// changes without effect on passwords
 		put(disk, m{"priority": 3, "name": "other", "mountPath": "/public/over/vault/moved"}).OK(200)
 		put(disk, m{"priority": 0, "mountPath": "/public/over/vault/disk"}).OK(200)
 		admin.Delete("/api/admin/mounts/" + empty).OK(200)
@@ -125,7 +125,7 @@ func TestMountsKeepPasswords(t *testing.T) {
 		addMount(admin, store, "/public/beside")
 		wantStatus(t, "all the same", visitor.Get(path), 403, "PASSWORD_REQUIRED")
 
-		// a password of the mount's own goes along with it
+		// a password of the mount's root moves with it
 		root := listFolder(admin, "/public/over/vault/disk/a/deep").OK(200).Text("folder.id")
 		setAccessPassword(admin, root, "its own")
 		put(deep, m{"mountPath": "/public/deep"}).OK(200)

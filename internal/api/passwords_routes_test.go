@@ -8,8 +8,8 @@ import (
 	"larder/internal/apptest"
 )
 
-// Abuse cases C79 and C80: whatever a password covers, by whichever way, method and condition it is
-// asked for, the answer is that a password is required, and tells nothing about the content.
+// Abuse cases C79 and C80: every request for an entry behind a password, by any route, method and
+// condition, answers that a password is required and reveals nothing about the content.
 func TestPasswordOnEveryRoute(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -75,7 +75,7 @@ func TestPasswordOnEveryRoute(t *testing.T) {
 				}
 			}
 		}
-		// who has the token redeems it once the password is there
+		// the holder of the token redeems it after the password was set
 		setAccessPassword(admin, file, nil)
 		wantBody(t, l.Client(t).Get(tokens[file]).OK(200), string(content))
 	})
@@ -89,8 +89,8 @@ func headerMap(pairs []string) map[string][]string {
 	return h
 }
 
-// checkPasswordRequired fails the test unless the answer is PASSWORD_REQUIRED and tells
-// nothing about the content.
+// checkPasswordRequired fails the test unless the answer is PASSWORD_REQUIRED and reveals nothing
+// about the content.
 func checkPasswordRequired(t *testing.T, what string, r *apptest.Reply, content []byte, etag string) {
 	t.Helper()
 	if r.Status != 403 || len(r.Body) > 0 && strings.HasPrefix(r.Header.Get("Content-Type"), "application/json") &&
@@ -111,7 +111,7 @@ func checkPasswordRequired(t *testing.T, what string, r *apptest.Reply, content 
 	}
 }
 
-// Abuse case C81: what a password has opened closes with it: tokens and cookies alike.
+// Abuse case C81: tokens and cookies of an old password end when the password changes.
 func TestNewPasswordEndsOldTokens(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -153,7 +153,7 @@ func TestNewPasswordEndsOldTokens(t *testing.T) {
 				unlock(visitor, dir, "the old one").OK(200)
 				wantBody(t, visitor.Get(c.path).OK(200), "content")
 			}
-			for _, password := range []string{"the new one", "the old one"} { // the same one again is another one
+			for _, password := range []string{"the new one", "the old one"} { // setting the same password again ends them too
 				set(password)
 				for i, token := range tokens[1:] {
 					wantStatus(t, fmt.Sprint(what, ": token ", i, " after ", password), l.Client(t).Get(token), 403,
@@ -163,7 +163,7 @@ func TestNewPasswordEndsOldTokens(t *testing.T) {
 				}
 				wantStatus(t, what+": the cookie after "+password, visitor.Get(c.path), 403, "PASSWORD_REQUIRED")
 			}
-			// a cookie that holds the present one opens what the token's proof does not
+			// a cookie with the current password opens what the token's proof does not
 			if what != "file" {
 				unlock(visitor, dir, "the old one").OK(200)
 				wantStatus(t, what+": the token alone", l.Client(t).Get(tokens[1]), 403, "PASSWORD_REQUIRED")
@@ -172,14 +172,13 @@ func TestNewPasswordEndsOldTokens(t *testing.T) {
 			if what != "rule" {
 				id := map[string]string{"file": file, "folder": folder}[what]
 				setAccessPassword(admin, id, nil)
-				wantBody(t, l.Client(t).Get(tokens[2]).OK(200), "content") // no password is asked for any more
+				wantBody(t, l.Client(t).Get(tokens[2]).OK(200), "content") // no password is needed any more
 			}
 		}
 	})
 }
 
-// Abuse case C82: a password stays through a new name, another place and new content, and goes
-// along with its entry.
+// Abuse case C82: a password stays with its entry through a rename, a move and new content.
 func TestPasswordStaysWithItsEntry(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -199,7 +198,7 @@ func TestPasswordStaysWithItsEntry(t *testing.T) {
 			for _, p := range []string{at, dir + "/in.txt"} {
 				wantStatus(t, what+": "+p, l.Client(t).Get(p), 403, "PASSWORD_REQUIRED")
 			}
-			wantBody(t, visitor.Get(dir+"/in.txt").OK(200), "in") // the same password, so its proof goes on
+			wantBody(t, visitor.Get(dir+"/in.txt").OK(200), "in") // the same password, so its proof stays valid
 			r := unlock(l.Client(t), at, "open sesame").OK(200)
 			visitor.Get(r.Text("url")).OK(200)
 		}
@@ -223,7 +222,7 @@ func TestPasswordStaysWithItsEntry(t *testing.T) {
 	})
 }
 
-// Rules with a password, alone and together with an entry's.
+// Rules with a password are tested alone and together with a password of an entry.
 func TestPasswordsOfRules(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -248,20 +247,20 @@ func TestPasswordsOfRules(t *testing.T) {
 			unlock(l.Client(t), "/uploads/ruled/sub/f.txt", "the rule's"), 401, "INVALID_PASSWORD")
 		wantBody(t, alice.Get(unlock(l.Client(t), "/uploads/ruled/sub/f.txt",
 			"the guests'").OK(200).Text("url")).OK(200), "content")
-		wantStatus(t, "an administrator, whom no rule asks", verifyPassword(admin, file, "the rule's"), 400,
+		wantStatus(t, "an administrator, for whom no rule needs a password", verifyPassword(admin, file, "the rule's"), 400,
 			"VALIDATION_ERROR")
 
-		// the folder's opens whatever the rule allows, for fifteen minutes
+		// the folder's password opens it under every rule, for fifteen minutes
 		wantStatus(t, "a new name without", alice.Put("/api/files/"+file, m{"customTitle": "T"}), 403,
 			"PASSWORD_REQUIRED")
 		wantStatus(t, "a listing without", listFolder(alice, "/uploads/ruled"), 403, "PASSWORD_REQUIRED")
 		verifyPassword(alice, folder, "the rule's").OK(200)
 		wantStrings(t, "a listing", listNames(alice, "/uploads/ruled"), "sub")
 		alice.Put("/api/files/"+file, m{"customTitle": "T"}).OK(200)
-		wantStatus(t, "what is denied all the same", alice.Delete("/api/files/"+file), 403, "FORBIDDEN")
+		wantStatus(t, "denied with the password too", alice.Delete("/api/files/"+file), 403, "FORBIDDEN")
 		wantBody(t, l.Client(t).Get(alice.Get("/api/files/"+file+"/download").OK(200).Text("url")).OK(200), "content")
 
-		// an entry asks and a rule does: one after the other
+		// an entry and a rule have passwords: both are needed, one after the other
 		setAccessPassword(admin, sub, "the folder's")
 		for i, order := range [][2]string{{"the folder's", "the rule's"}, {"the rule's", "the folder's"}} {
 			for j, id := range []string{sub, file} {
@@ -279,7 +278,7 @@ func TestPasswordsOfRules(t *testing.T) {
 			first, second, _ := strings.Cut(guests, "|")
 			wantStatus(t, "a visitor's first", unlock(visitor, "/uploads/ruled/sub/f.txt", first), 403,
 				"PASSWORD_REQUIRED")
-			wantStatus(t, "and what is not there", unlock(visitor, "/uploads/ruled/sub/absent", first), 403,
+			wantStatus(t, "and a missing entry", unlock(visitor, "/uploads/ruled/sub/absent", first), 403,
 				"PASSWORD_REQUIRED")
 			wantStatus(t, "nor then", unlock(visitor, "/uploads/ruled/sub/absent", second), 401, "INVALID_PASSWORD")
 			wantBody(t, alice.Get(unlock(visitor, "/uploads/ruled/sub/f.txt", second).OK(200).Text("url")).OK(200),
@@ -288,7 +287,7 @@ func TestPasswordsOfRules(t *testing.T) {
 		setAccessPassword(admin, sub, "the rule's") // one password for both
 		verifyPassword(l.User(t, "carol"), file, "the rule's").OK(200)
 
-		// a folder that one may only put things into, with a password
+		// a folder with a password that is write-only for the caller
 		drop := mkdir(admin, "/uploads", "drop")
 		addRule(admin, m{"pathPattern": "/uploads/drop/**", "effect": "deny", "role": "user", "priority": 1})
 		addRule(admin, m{"pathPattern": "/uploads/drop/**", "effect": "allow", "role": "user",

@@ -104,7 +104,8 @@ func TestVerifyPasswordOfAFile(t *testing.T) {
 	})
 }
 
-// A folder's password opens what is below by a cookie, for its listing and everything else.
+// A folder's password opens everything below it by a cookie, for its listing and all other
+// requests.
 func TestVerifyPasswordOfAFolder(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -125,28 +126,28 @@ func TestVerifyPasswordOfAFolder(t *testing.T) {
 			t.Errorf("the cookie is %v", proof)
 		}
 		if decoded := proof.Value; strings.Contains(decoded, "sesame") {
-			t.Errorf("the cookie tells the password: %s", decoded)
+			t.Errorf("the cookie reveals the password: %s", decoded)
 		}
 		wantStrings(t, "alice lists now", listNames(alice, dir), "inside")
 		wantStrings(t, "alice finds", listNames(alice, "/public", "search", "in."), "in.txt")
 		alice.Get(reply.Text("url")).OK(200)
 		wantBody(t, alice.Get("/public/shut%20&%20closed/inside/in.txt").OK(200), "below")
 		wantBody(t, alice.Get(alice.Get("/api/files/"+below+"/download").OK(200).Text("url")).OK(200), "below")
-		wantJSON(t, "cached by nobody else", alice.Get("/public/shut%20&%20closed/inside/in.txt").Header.Get(
+		wantJSON(t, "not cached by proxies", alice.Get("/public/shut%20&%20closed/inside/in.txt").Header.Get(
 			"Cache-Control"), "private, no-store")
 
-		// to nobody else, and to no key along with it
+		// not for others, and not for a key beside the cookie
 		key := alice.Key(m{"uploadPath": "/public"})
 		key.Cookies[api.ProofCookie] = proof.Value
 		wantStatus(t, "a key with the cookie", key.Get("/api/files/"+below+"/download"), 403, "PASSWORD_REQUIRED")
 		wantStatus(t, "bob", listFolder(l.User(t, "bob"), dir), 403, "PASSWORD_REQUIRED")
 
-		// a visitor who holds the cookie gets as far as visitors get
+		// a visitor with the cookie gets the same as other visitors
 		visitor := l.Client(t)
 		visitor.Cookies[api.ProofCookie] = proof.Value
 		wantBody(t, visitor.Get("/public/shut%20&%20closed/inside/in.txt").OK(200), "below")
 
-		// fifteen minutes from when it was given, whatever is given in between
+		// fifteen minutes from when it was given, whatever is given meanwhile
 		l.Clock.Advance(10 * time.Minute)
 		other := mkdir(admin, "/public", "other")
 		setAccessPassword(admin, other, "another one")
@@ -162,7 +163,7 @@ func TestVerifyPasswordOfAFolder(t *testing.T) {
 			t.Error("the cookie outlives the session")
 		}
 
-		// a file below is opened with the folder's password, the owner may give it too
+		// the folder's password opens a file below; the owner may give it too
 		wantBody(t, l.Client(t).Get(verifyPassword(admin, below, "open sesame").OK(200).Text("url")).OK(200), "below")
 		verifyPassword(admin, shut, "open sesame").OK(200)
 		wantStatus(t, "the owner, wrong", verifyPassword(admin, shut, "x"), 401, "INVALID_PASSWORD")
@@ -170,7 +171,7 @@ func TestVerifyPasswordOfAFolder(t *testing.T) {
 		verifyPassword(bob, inside, "open sesame").OK(200)
 		wantStrings(t, "all that it covers is open", listNames(bob, dir), "inside")
 
-		// of nested passwords the nearest asks
+		// of nested passwords, the nearest counts
 		setAccessPassword(admin, below, "the file's own")
 		wantStatus(t, "the folder's password at a file with its own", verifyPassword(bob, below, "open sesame"), 401,
 			"INVALID_PASSWORD")
@@ -178,7 +179,7 @@ func TestVerifyPasswordOfAFolder(t *testing.T) {
 	})
 }
 
-// A cookie that was not made here, for this, counts as none, and gets in nobody's way.
+// A cookie that this service did not make for this purpose is ignored and causes no error.
 func TestInvalidProofCookies(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -206,12 +207,12 @@ func TestInvalidProofCookies(t *testing.T) {
 			c.Cookies[api.ProofCookie] = value
 			wantStatus(t, what+", signed in", c.Get("/api/auth/me"), 200, "")
 		}
-		l.Clock.Advance(-2 * time.Hour) // one that would last longer than any does
+		l.Clock.Advance(-2 * time.Hour) // a cookie that would last longer than any does
 		wantStatus(t, "from the future", visitor.Get("/public/shut/in.txt"), 403, "PASSWORD_REQUIRED")
 	}, func(cfg *config.Config) { cfg.RateLimitEnabled = false }) // whose counters do not go back in time
 }
 
-// At most 32 passwords are remembered; the oldest go.
+// At most 32 passwords are remembered; the oldest are dropped first.
 func TestProofsAreBounded(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite")
@@ -222,7 +223,7 @@ func TestProofsAreBounded(t *testing.T) {
 		admin.Upload("/public/"+dir, "f", []byte("x"))
 		l.Clock.Advance(time.Second)
 		unlock(visitor, "/public/"+dir, "open sesame").OK(200)
-		unlock(visitor, "/public/"+dir, "open sesame").OK(200) // twice is once
+		unlock(visitor, "/public/"+dir, "open sesame").OK(200) // twice counts once
 		if i == 31 {
 			visitor.Get("/public/d00/f").OK(200)
 		}
@@ -236,7 +237,7 @@ func TestProofsAreBounded(t *testing.T) {
 	}
 }
 
-// Secure on https.
+// The proof cookie is Secure on https.
 func TestProofCookieOverHTTPS(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite", func(cfg *config.Config) { cfg.BaseURL = "https://larder.test" },
@@ -251,7 +252,7 @@ func TestProofCookieOverHTTPS(t *testing.T) {
 	}
 }
 
-// POST /api/public/unlock: everything but the right password is a wrong one.
+// POST /api/public/unlock: every answer except the right password is a wrong one.
 func TestUnlock(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -286,16 +287,16 @@ func TestUnlock(t *testing.T) {
 			"alice's")
 
 		refused := map[string]*apptest.Reply{
-			"wrong":                     unlock(l.Client(t), "/public/a b.txt", "x"),
-			"wrong for a folder":        unlock(l.Client(t), "/public/shut", "x"),
-			"nothing there":             unlock(l.Client(t), "/public/absent", "open sesame"),
-			"nothing there, below":      unlock(l.Client(t), "/public/shut/absent", "open sesame"),
-			"below a file":              unlock(l.Client(t), "/public/open.txt/x", "open sesame"),
-			"nothing asks":              unlock(l.Client(t), "/public/open.txt", "open sesame"),
-			"nothing asks for a folder": unlock(l.Client(t), "/public", "open sesame"),
-			"the top":                   unlock(l.Client(t), "/", "open sesame"),
-			"somebody's":                unlock(l.Client(t), "/home/alice/p.txt", "open sesame"),
-			"somebody's, by another":    unlock(l.User(t, "bob"), "/home/alice/p.txt", "open sesame"),
+			"wrong":                  unlock(l.Client(t), "/public/a b.txt", "x"),
+			"wrong for a folder":     unlock(l.Client(t), "/public/shut", "x"),
+			"nothing there":          unlock(l.Client(t), "/public/absent", "open sesame"),
+			"nothing there, below":   unlock(l.Client(t), "/public/shut/absent", "open sesame"),
+			"below a file":           unlock(l.Client(t), "/public/open.txt/x", "open sesame"),
+			"no password set":        unlock(l.Client(t), "/public/open.txt", "open sesame"),
+			"no folder password":     unlock(l.Client(t), "/public", "open sesame"),
+			"the top":                unlock(l.Client(t), "/", "open sesame"),
+			"somebody's":             unlock(l.Client(t), "/home/alice/p.txt", "open sesame"),
+			"somebody's, by another": unlock(l.User(t, "bob"), "/home/alice/p.txt", "open sesame"),
 			"somebody's, by bad session": withCookie(l.Client(t), api.SessionCookie, "junk").
 				Post("/api/public/unlock", m{"path": "/home/alice/p.txt", "password": "open sesame"}),
 			"a route of the service": unlock(l.Client(t), "/api/files", "open sesame"),
@@ -319,7 +320,7 @@ func TestUnlock(t *testing.T) {
 			wantStatus(t, what, l.Client(t).Post("/api/public/unlock", body), 400, "VALIDATION_ERROR")
 		}
 
-		// no CSRF token is asked for, but nobody else's page may ask
+		// no CSRF token is needed, but pages of other sites are refused
 		plain := alice.Fork()
 		plain.CSRF = ""
 		unlock(plain, "/home/alice/p.txt", "open sesame").OK(200)
@@ -341,17 +342,18 @@ func withCookie(c *apptest.Client, name, value string) *apptest.Client {
 	return c
 }
 
-// Ten wrong ones a minute, by address and target, and whatever leads to the same password.
+// A minute allows ten wrong passwords by address and target. All paths that lead to one password
+// are one target.
 func TestWrongPasswordsAreLimited(t *testing.T) {
 	t.Parallel()
-	l := apptest.Start(t, "sqlite") // replicas share counters through Redis alone
+	l := apptest.Start(t, "sqlite") // replicas share counters only through Redis
 	admin, visitor := l.Admin(t), l.Client(t)
 	shut := mkdir(admin, "/public", "shut")
 	in := admin.Upload("/public/shut", "in.txt", []byte("x"))
 	setAccessPassword(admin, shut, "open sesame")
 	alone := admin.Upload("/public", "alone.txt", []byte("x"))
 	setAccessPassword(admin, alone, "open sesame")
-	verifyPassword(admin, alone, "open sesame").OK(200) // right ones don't count
+	verifyPassword(admin, alone, "open sesame").OK(200) // right ones do not count
 	for i := range 10 {
 		wantStatus(t, fmt.Sprint("wrong ", i), verifyPassword(admin, alone, "x"), 401, "INVALID_PASSWORD")
 	}
@@ -374,7 +376,7 @@ func TestWrongPasswordsAreLimited(t *testing.T) {
 	} {
 		wantStatus(t, what, r, 429, "RATE_LIMIT_EXCEEDED")
 	}
-	for i := range 11 { // where nothing asks it is the same
+	for i := range 11 { // where no password is set, it is the same
 		want, code := 401, "INVALID_PASSWORD"
 		if i == 10 {
 			want, code = 429, "RATE_LIMIT_EXCEEDED"
@@ -385,8 +387,7 @@ func TestWrongPasswordsAreLimited(t *testing.T) {
 	verifyPassword(admin, alone, "open sesame").OK(200)
 	unlock(visitor, "/public/shut", "open sesame").OK(200)
 
-	// what a visitor may not see counts for nothing but its own name, whether something
-	// lies there or not
+	// an entry that a visitor may not see counts only for its own name, whether it exists or not
 	l.Clock.Advance(time.Minute)
 	setAccessPassword(admin, mkdir(admin, "/home", "secret"), "open sesame")
 	for i := range 10 {
@@ -394,7 +395,7 @@ func TestWrongPasswordsAreLimited(t *testing.T) {
 	}
 	wantStatus(t, "another name below it", unlock(visitor, "/home/secret/b", "x"), 401, "INVALID_PASSWORD")
 
-	// and an address tries so many in all
+	// and an address has a limit over all targets
 	l.Clock.Advance(time.Minute)
 	for i := range 60 {
 		wantStatus(t, fmt.Sprint("anywhere ", i), unlock(visitor, fmt.Sprint("/elsewhere/", i), "x"), 401,
@@ -403,8 +404,8 @@ func TestWrongPasswordsAreLimited(t *testing.T) {
 	wantStatus(t, "the sixty-first", unlock(visitor, "/elsewhere", "x"), 429, "RATE_LIMIT_EXCEEDED")
 }
 
-// Any number at once get no more than ten wrong ones (abuse case C57), ten right ones at once are
-// let in, and neither they nor what is refused uses anything up.
+// Any number of concurrent requests gets at most ten wrong answers (abuse case C57). Ten concurrent
+// right ones are accepted. Right and refused answers do not count.
 func TestConcurrentWrongPasswords(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite")
@@ -430,7 +431,7 @@ func TestConcurrentWrongPasswords(t *testing.T) {
 		},
 		"one's own": func(_ *apptest.Client, _ int, password string) *apptest.Reply {
 			if password == "open sesame" {
-				return changePassword(alice.In(t), "password of alice", "short") // a right one would end the session
+				return changePassword(alice.In(t), "password of alice", "short") // the right password would end the session
 			}
 			return changePassword(alice.In(t), password, "a new password")
 		},

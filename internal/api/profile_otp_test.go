@@ -27,7 +27,7 @@ func confirmCode(c *apptest.Client, email, code string) *apptest.Reply {
 
 var codePattern = regexp.MustCompile(`\b[0-9]{6}\b`)
 
-// mailedCode has a code mailed to an address and returns it.
+// mailedCode requests a code for an address and returns the mailed code.
 func mailedCode(t *testing.T, box *apptest.Mailbox, c *apptest.Client, email string) string {
 	t.Helper()
 	sendCode(c, email).OK(200)
@@ -39,7 +39,7 @@ func mailedCode(t *testing.T, box *apptest.Mailbox, c *apptest.Client, email str
 	return code
 }
 
-// wrongCode returns a code that is not any of codes.
+// wrongCode returns a code that is not in codes.
 func wrongCode(codes ...string) string {
 	for i := 0; ; i++ {
 		if code := fmt.Sprintf("%06d", i); !strings.Contains(strings.Join(codes, " "), code) {
@@ -48,7 +48,7 @@ func wrongCode(codes ...string) string {
 	}
 }
 
-// wantRetryAfter fails the test unless the answer is 429 with exactly that Retry-After, in seconds.
+// wantRetryAfter fails the test unless the answer is 429 with exactly that Retry-After in seconds.
 func wantRetryAfter(t *testing.T, what string, r *apptest.Reply, wait int) {
 	t.Helper()
 	wantStatus(t, what, r, 429, "RATE_LIMIT_EXCEEDED")
@@ -70,7 +70,7 @@ func TestChangeEmail(t *testing.T) {
 		mail := box.Next("New@Example.org")
 		code := codePattern.FindString(mail.Text)
 		if strings.Contains(mail.Raw, "alice@example.org") {
-			t.Errorf("the mail tells the present address:\n%s", mail.Raw)
+			t.Errorf("the mail reveals the current address:\n%s", mail.Raw)
 		}
 		rows, err := l.Apps[0].DB.Read(t.Context()).Query("SELECT * FROM email_codes")
 		if err != nil {
@@ -93,7 +93,7 @@ func TestChangeEmail(t *testing.T) {
 
 		done := confirmCode(alice, "new@example.org", code).OK(200)
 		wantJSON(t, "data", parseObject(t, done.Body)["data"], M{"success": true})
-		for range 2 { // both replicas, and the session goes on
+		for range 2 { // both replicas; the session continues
 			mine := alice.Get(mySettingsPath).OK(200)
 			wantJSON(t, "email", mine.Value("profile.email"), "New@Example.org")
 			wantJSON(t, "emailVerified", mine.Value("profile.emailVerified"), true)
@@ -110,7 +110,7 @@ func TestChangeEmail(t *testing.T) {
 			t.Error("the link that verifies the old address is still there")
 		}
 
-		// the present address can be verified
+		// the current address can be verified
 		code = mailedCode(t, box, bob, "bob@example.org")
 		wantStatus(t, "the present address", confirmCode(bob, "bob@example.org", code), 200, "")
 		wantJSON(t, "bob's", bob.Get(mySettingsPath).Value("profile.emailVerified"), true)
@@ -122,7 +122,7 @@ func TestSendCodeRefuses(t *testing.T) {
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		alice := l.User(t, "alice")
 		l.User(t, "bob")
-		for range 5 { // mail is off: this is no send
+		for range 5 { // mail is off: the requests do not count
 			wantStatus(t, "mail is off", sendCode(alice, "new@example.org"), 500, "MAIL_ERROR")
 		}
 		box := l.Mailbox(t)
@@ -131,7 +131,7 @@ func TestSendCodeRefuses(t *testing.T) {
 			"nothing": {}, "null": {"email": nil}, "empty": {"email": ""}, "a name": {"email": "new"},
 			"another header": {"email": "new@example.org\r\nBcc: eve@example.org"},
 			"two":            {"email": "new@example.org,eve@example.org"},
-			"another's":      {"email": "bob@example.org"}, "another's in capitals": {"email": "BOB@Example.org"},
+			"another's":      {"email": "bob@example.org"}, "another user's in upper case": {"email": "BOB@Example.org"},
 			"255 bytes": {"email": strings.Repeat("a", 251) + "@b.c"}, "a number": {"email": 1},
 		} {
 			wantStatus(t, name, alice.Post("/api/users/me/email/send-otp", body), 400, "VALIDATION_ERROR")
@@ -139,11 +139,11 @@ func TestSendCodeRefuses(t *testing.T) {
 		if box.Len() != 0 {
 			t.Errorf("%d mails", box.Len())
 		}
-		// a server that refuses: it counts, since another might have delivered it, and
-		// the code is dead
+		// a server that refuses: the mail counts, because another server might have delivered it,
+		// and the code is invalid
 		box.Refuse = func(to string) error {
 			if to == "refused@example.org" {
-				return &smtp.SMTPError{Code: 550, EnhancedCode: smtp.EnhancedCode{5, 1, 1}, Message: "nobody here"}
+				return &smtp.SMTPError{Code: 550, EnhancedCode: smtp.EnhancedCode{5, 1, 1}, Message: "no account"}
 			}
 			return nil
 		}
@@ -156,14 +156,14 @@ func TestSendCodeRefuses(t *testing.T) {
 		mailedCode(t, box, alice, "new@example.org")
 		wantRetryAfter(t, "the fourth", sendCode(alice, "new@example.org"), 900)
 		l.Clock.Advance(15 * time.Minute)
-		l.ChangeSettings(t, func(s *site.Settings) { s.SMTPPort = 1 }) // nobody listens there
+		l.ChangeSettings(t, func(s *site.Settings) { s.SMTPPort = 1 }) // no server listens there
 		wantStatus(t, "a server that is not there", sendCode(alice, "new@example.org"), 500, "MAIL_ERROR")
 	})
 }
 
-// Who has an account here is told twenty times an hour, as wrong codes are; beyond that, or
-// beyond three mails, the answer is one and the same whatever the address is. Where mail is
-// off nothing is told.
+// A user learns up to twenty times an hour whether an address has an account, as for wrong codes.
+// Beyond that, or beyond three mails, the answer is the same for every address. Where mail is off,
+// the answer reveals nothing.
 func TestSendCodeAddressCheckLimit(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -183,7 +183,7 @@ func TestSendCodeAddressCheckLimit(t *testing.T) {
 		n = countStatuses(t, runConcurrently(t, alice, 10,
 			func(c *apptest.Client, _ int) *apptest.Reply { return sendCode(c, "Bob@example.org") }))
 		if n[400] != 1 || n[429] != 9 {
-			t.Errorf("ten more: %v", n)
+			t.Errorf("after ten more: %v", n)
 		}
 		for _, email := range []string{"bob@example.org", "other@example.org", "alice@example.org"} {
 			wantRetryAfter(t, email, sendCode(alice, email), 3600)
@@ -203,7 +203,7 @@ func TestSendCodeAddressCheckLimit(t *testing.T) {
 	})
 }
 
-// At most three in a quarter of an hour, for a user and for an address.
+// A user and an address each get at most three mails in a quarter of an hour.
 func TestSendCodeLimit(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -266,7 +266,7 @@ func TestConcurrentSendCode(t *testing.T) {
 				return sendCode(c, "new@example.org")
 			}))
 
-		// two users prove the same address: one gets it
+		// two users verify the same address: one gets it
 		for round := range 3 {
 			email := fmt.Sprintf("both%d@example.org", round)
 			codes := []string{mailedCode(t, box, alice, email), mailedCode(t, box, bob, email)}
@@ -300,12 +300,12 @@ func TestCodeExpires(t *testing.T) {
 				l.Clock.Advance(5 * time.Minute)
 			}},
 			// abuse case C129
-			{"made by a clock that has gone back since", false, func(t *testing.T, _ *apptest.Client, email, _ string) {
+			{"made before the clock was set back", false, func(t *testing.T, _ *apptest.Client, email, _ string) {
 				execAndRaiseVersion(t, l, "UPDATE email_codes SET expires_at = expires_at + 7200000 WHERE email = $1",
 					email)
 			}},
 			{"a newer one", false, func(t *testing.T, c *apptest.Client, email, code string) {
-				if mailedCode(t, box, c, email) == code { // one of a million
+				if mailedCode(t, box, c, email) == code { // one chance in a million
 					t.Log("the same code twice")
 				}
 			}},
@@ -348,7 +348,7 @@ func TestCodeExpires(t *testing.T) {
 	})
 }
 
-// What was mailed may have been used since the backup was made.
+// A mailed code may have been used since the backup was made.
 func TestRestoreDropsCodes(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -361,8 +361,8 @@ func TestRestoreDropsCodes(t *testing.T) {
 	})
 }
 
-// Abuse case C50: however many try at once, five are evaluated; and twenty an hour are all
-// that a user has.
+// Abuse case C50: of many concurrent attempts five are checked, and a user has at most twenty an
+// hour.
 func TestCodeGuessLimit(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -405,7 +405,7 @@ func TestCodeGuessLimit(t *testing.T) {
 	})
 }
 
-// Of many right tries at once one succeeds.
+// Of many concurrent right attempts, one succeeds.
 func TestConcurrentConfirmCode(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {

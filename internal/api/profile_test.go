@@ -98,13 +98,13 @@ func TestMySettingsAreChecked(t *testing.T) {
 				strings.Repeat("/a", 65), "/" + strings.Repeat("a", 256), 1},
 		} {
 			for _, value := range values {
-				body := M{"theme": "light", "enableBlur": false} // which is refused along with it
+				body := M{"theme": "light", "enableBlur": false} // refused together with it
 				body[field] = value
 				wantStatus(t, fmt.Sprintf("%s %.60q", field, value), alice.Put(mySettingsPath, body), 400,
 					"VALIDATION_ERROR")
 			}
 		}
-		wantJSON(t, "the settings after what was refused", string(alice.Get(mySettingsPath).OK(200).Body), before)
+		wantJSON(t, "the settings after a refusal", string(alice.Get(mySettingsPath).OK(200).Body), before)
 		for field, values := range map[string][]any{
 			"displayName": {strings.Repeat("é", 100), strings.Repeat("e\u0301", 100), "Émilie 😀 <b>", "", "名字"},
 			"avatarUrl": {"https://e.org/" + strings.Repeat("a", 986), "/home/alice/a.png", "/",
@@ -127,7 +127,7 @@ func TestMySettingsAreChecked(t *testing.T) {
 	})
 }
 
-// The folder that opens first gives no right, and takes none.
+// The folder that opens first gives no permission and removes none.
 func TestDefaultPathGrantsNoRights(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -197,7 +197,7 @@ func TestChangePassword(t *testing.T) {
 	})
 }
 
-// Ten wrong ones a minute, then nothing is checked any more, for that account and address.
+// After ten wrong passwords a minute for an account and address, no password is checked.
 func TestOldPasswordGuessLimit(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite", apptest.TrustLoopback)
@@ -216,7 +216,7 @@ func TestOldPasswordGuessLimit(t *testing.T) {
 	wantStatus(t, "a minute later", changePassword(alice, "password of alice", "a new password"), 200, "")
 }
 
-// Two changes at once by the same old password: one succeeds, and its password counts.
+// Of two concurrent changes with the same old password, one succeeds and its password counts.
 func TestConcurrentPasswordChanges(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {

@@ -19,8 +19,8 @@ import (
 
 const publicSearchPath = "/api/public/files?path=/&search=seen"
 
-// startWithSearchableFiles is a service behind a proxy with 50 public files that a
-// search for "seen" finds.
+// startWithSearchableFiles starts a service behind a proxy with 50 public files that a search for
+// "seen" finds.
 func startWithSearchableFiles(t *testing.T) *apptest.Larder {
 	l := apptest.Start(t, "sqlite", apptest.TrustLoopback)
 	admin := l.Admin(t)
@@ -30,21 +30,21 @@ func startWithSearchableFiles(t *testing.T) *apptest.Larder {
 	return l
 }
 
-// Without an account 20 searches a minute are made for an address; listing goes on.
+// Without an account, an address may make 20 searches a minute. Listings are not limited by that.
 func TestVisitorSearchRateLimit(t *testing.T) {
 	t.Parallel()
 	l := startWithSearchableFiles(t)
 	visitor := l.Client(t)
 	from := func(address string) []string { return []string{"X-Forwarded-For", address} }
 	for i := range 20 {
-		r := visitor.Get(publicSearchPath, from(fmt.Sprintf("2001:db8:1:2::%x", i+1))...).OK(200) // of one /64
+		r := visitor.Get(publicSearchPath, from(fmt.Sprintf("2001:db8:1:2::%x", i+1))...).OK(200) // all in one /64
 		wantJSON(t, "found", r.Value("pagination.total"), 50.0)
 	}
 	refused := visitor.Get(publicSearchPath, from("2001:db8:1:2::99")...)
 	refused.Fails(429, "RATE_LIMIT_EXCEEDED")
 	wantHeader(t, refused, "Retry-After", "3")
 	visitor.Get("/api/public/files?path=/public&limit=1", from("2001:db8:1:2::99")...).OK(200)
-	// an empty search is none
+	// an empty search does not count
 	visitor.Get("/api/public/files?path=/public&search=", from("2001:db8:1:2::99")...).OK(200)
 	visitor.Get(publicSearchPath, from("2001:db8:1:3::1")...).OK(200)
 	l.Clock.Advance(3*time.Second - time.Millisecond)
@@ -52,13 +52,13 @@ func TestVisitorSearchRateLimit(t *testing.T) {
 	l.Clock.Advance(time.Millisecond)
 	visitor.Get(publicSearchPath, from("2001:db8:1:2::1")...).OK(200)
 	user := l.User(t, "ann")
-	for range 30 { // an account searches as often as its requests are allowed
+	for range 30 { // an account's searches are limited only by its requests
 		user.Get("/api/files?path=/&search=seen", from("2001:db8:1:2::1")...).OK(200)
 	}
 }
 
-// 600 searches at once: of those from one address 20 are judged, of one search from each of
-// 100 addresses all are.
+// Of 600 concurrent searches from one address, 20 are accepted. Of one search from each of 100
+// addresses, all are.
 func TestVisitorSearchLoad(t *testing.T) {
 	t.Parallel()
 	l := startWithSearchableFiles(t)
@@ -85,16 +85,16 @@ func TestVisitorSearchLoad(t *testing.T) {
 	}
 	all.Wait()
 	if judged.Load() != 20 || refused.Load() != 480 || other.Load() != 0 {
-		t.Errorf("one address: %d judged, %d refused, want 20 and 480; %d with another status", judged.Load(),
+		t.Errorf("one address: %d accepted, %d refused, want 20 and 480; %d with another status", judged.Load(),
 			refused.Load(), other.Load())
 	}
 	if each.Load() != 100 || eachRefused.Load() != 0 {
-		t.Errorf("100 addresses: %d judged, %d refused, want all judged", each.Load(), eachRefused.Load())
+		t.Errorf("100 addresses: %d accepted, %d refused, want all accepted", each.Load(), eachRefused.Load())
 	}
 }
 
-// One search of an address and four of all visitors run at once; the next one waits for its turn,
-// 10 seconds at most.
+// One search of an address and four of all visitors run at a time. The next waits at most 10
+// seconds.
 func TestConcurrentVisitorSearchLimit(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -131,12 +131,12 @@ func TestConcurrentVisitorSearchLimit(t *testing.T) {
 	})
 }
 
-// While the database answers no query on entries, four searches of visitors wait for it in each of
-// two replicas, however many are asked for, and one of an address.
+// While the database does not answer queries on entries, each of two replicas has four waiting
+// searches of visitors, however many are requested, and one of an address.
 func TestVisitorSearchesWaitForDatabase(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "postgres", apptest.TrustLoopback)
-	apart := l.AuditDB(t) // connections of its own, since all others may come to wait
+	apart := l.AuditDB(t) // its own connections, because all others may be waiting
 	waiting := func() (n int) {
 		t.Helper()
 		const query = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
@@ -165,7 +165,7 @@ func TestVisitorSearchesWaitForDatabase(t *testing.T) {
 			for waiting() < c.most {
 				runtime.Gosched()
 			}
-			for range 200 { // those that came later would be there by now
+			for range 200 { // gives later searches time to arrive
 				if n := waiting(); n > c.most {
 					t.Errorf("%s: %d searches run, want %d at most", name, n, c.most)
 					break

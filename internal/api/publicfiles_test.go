@@ -9,7 +9,7 @@ import (
 	"larder/internal/apptest"
 )
 
-// listPublic asks for GET /api/public/files with further parameters name, value, name, value …
+// listPublic requests GET /api/public/files with further parameters name, value, name, value …
 func listPublic(c *apptest.Client, path string, parameters ...string) *apptest.Reply {
 	q := url.Values{"path": {path}}
 	for i := 0; i+1 < len(parameters); i += 2 {
@@ -18,8 +18,8 @@ func listPublic(c *apptest.Client, path string, parameters ...string) *apptest.R
 	return c.Get("/api/public/files?" + q.Encode())
 }
 
-// Addition: GET /api/public/files is GET /api/files for a visitor without
-// an account, whoever calls.
+// Addition: GET /api/public/files answers every caller like GET /api/files answers a visitor
+// without an account.
 func TestPublicListing(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -56,7 +56,7 @@ func TestPublicListing(t *testing.T) {
 				wantJSON(t, "folder", r.Value("folder.name"), "public")
 				wantJSON(t, "mount", r.Value("mount.name"), "Files")
 				if strings.Contains(string(r.Body), "ownerId") || strings.Contains(string(r.Body), owner) {
-					t.Errorf("%s is told whose it is: %s", who, r.Body)
+					t.Errorf("%s learns the owner: %s", who, r.Body)
 				}
 				wantHeader(t, r, "Cache-Control", "private, no-store")
 				data := fmt.Sprint(r.Value("items"), r.Value("pagination"), r.Value("folder"))
@@ -94,14 +94,14 @@ func TestPublicListing(t *testing.T) {
 				listPublic(c, path).Fails(400, "VALIDATION_ERROR")
 			}
 		})
-		t.Run("what does not show is not told", func(t *testing.T) {
+		t.Run("hidden entries are not revealed", func(t *testing.T) {
 			for who, c := range everyone {
 				for _, path := range []string{"/home", "/home/alice", "/home/alice/none", "/home/nobody", "/uploads",
 					"/none", "/none/at/all", "/public/shut", "/public/shut/none", "/public/shut/a hidden.txt"} {
 					r := listPublic(c.In(t), path)
 					wantStatus(t, who+" at "+path, r, 401, "UNAUTHORIZED")
 				}
-				// where a visitor may look, nothing is there
+				// where a visitor may read, a missing entry is 404
 				for _, path := range []string{"/public/none", "/public/a.txt", "/public/sub/none/x"} {
 					wantStatus(t, who+" at "+path, listPublic(c.In(t), path), 404, "NOT_FOUND")
 				}
@@ -112,7 +112,7 @@ func TestPublicListing(t *testing.T) {
 			box := mkdir(admin.In(t), "/public", "box")
 			admin.In(t).Upload("/public/box", "a boxed.txt", []byte("x"))
 			setAccessPassword(admin, box, "open sesame")
-			// an administrator could list it as themselves
+			// an administrator could list it with their own rights
 			for _, who := range []*apptest.Client{c, admin.In(t), alice.In(t)} {
 				for _, path := range []string{"/public/box", "/public/box/none", "/public/box/a boxed.txt"} {
 					wantStatus(t, path, listPublic(who, path), 403, "PASSWORD_REQUIRED")
@@ -159,8 +159,8 @@ func TestPublicListing(t *testing.T) {
 	})
 }
 
-// Under no mount there is nothing for anybody, as on the public path; without guest access even
-// that is not told.
+// Outside of all mounts nothing exists for any caller, as on the public path. Without guest access,
+// not even that is revealed.
 func TestPublicListingWithoutMount(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {

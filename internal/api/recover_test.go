@@ -31,7 +31,7 @@ func resetPassword(c *apptest.Client, token, password string) *apptest.Reply {
 
 var mailLinkPattern = regexp.MustCompile(`(http\S*)[?&]token=([0-9A-Za-z_-]+)`)
 
-// resetLink is the address in a mail, without its token, and the token.
+// resetLink returns the address in a mail without its token, and the token.
 func resetLink(t *testing.T, mail apptest.Mail) (address, token string) {
 	t.Helper()
 	found := mailLinkPattern.FindStringSubmatch(mail.Text)
@@ -41,7 +41,7 @@ func resetLink(t *testing.T, mail apptest.Mail) (address, token string) {
 	return found[1], found[2]
 }
 
-// mailedResetToken has a reset link mailed and returns its token.
+// mailedResetToken requests a reset link and returns its token from the mail.
 func mailedResetToken(t *testing.T, l *apptest.Larder, box *apptest.Mailbox, email string) string {
 	t.Helper()
 	forgotPassword(l.Client(t), email).OK(200)
@@ -49,7 +49,7 @@ func mailedResetToken(t *testing.T, l *apptest.Larder, box *apptest.Mailbox, ema
 	return token
 }
 
-// waitForMails waits until no mail waits to be sent.
+// waitForMails waits until no mail is queued.
 func waitForMails(t *testing.T, l *apptest.Larder) {
 	t.Helper()
 	waitUntil(t, "all mails are sent", func() bool {
@@ -57,7 +57,8 @@ func waitForMails(t *testing.T, l *apptest.Larder) {
 	})
 }
 
-// inTransaction changes something by the domain, as a command or an administrator would.
+// inTransaction runs a change of the domain in a transaction, as a command or an administrator
+// would.
 func inTransaction(t *testing.T, l *apptest.Larder, do func(tx *db.Tx) error) {
 	t.Helper()
 	if err := l.Apps[0].DB.Write(context.Background(), do); err != nil {
@@ -111,7 +112,7 @@ func TestForgotPasswordTellsNothing(t *testing.T) {
 		wantStatus(t, "from across sites", forgotPassword(l.Client(t), "alice@example.org", "Sec-Fetch-Site",
 			"cross-site"), 403, "FORBIDDEN")
 
-		// mail that is off
+		// mail is off
 		l.ChangeSettings(t, func(s *site.Settings) { s.EmailEnabled = false })
 		l.Clock.Advance(time.Second)
 		off := forgotPassword(l.Client(t), "alice@example.org").OK(200)
@@ -123,12 +124,12 @@ func TestForgotPasswordTellsNothing(t *testing.T) {
 			t.Errorf("%d mails, although mail is off", box.Len())
 		}
 		if n := queryCount(t, l, "SELECT COUNT(*) FROM mailed_tokens"); n != 2 {
-			t.Errorf("%d tokens, want those of two mails", n)
+			t.Errorf("%d tokens, want the tokens of two mails", n)
 		}
 	})
 }
 
-// Abuse case C47: mails lead to the configured address, whatever the request says of itself.
+// Abuse case C47: mails link to the configured address, whatever the request's headers say.
 func TestResetLinkUsesBaseURL(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -170,7 +171,7 @@ func TestResetPassword(t *testing.T) {
 		execAndRaiseVersion(t, l, "UPDATE users SET email_verified = FALSE WHERE username = 'alice'")
 		token := mailedResetToken(t, l, box, "alice@example.org")
 
-		// stored as its SHA-256 alone, and in no job
+		// stored only as its SHA-256, and in no job
 		sum := sha256.Sum256([]byte(token))
 		rows, err := l.Apps[0].DB.Read(context.Background()).Query("SELECT * FROM mailed_tokens")
 		if err != nil {
@@ -184,7 +185,7 @@ func TestResetPassword(t *testing.T) {
 			t.Error("the token is logged")
 		}
 
-		// abuse case C40: it is good for nothing else, and nothing else is good for this
+		// abuse case C40: it works for nothing else, and no other token works here
 		c := l.Client(t)
 		c.Cookies["auth_token"] = token
 		wantStatus(t, "as a session", c.Get("/api/auth/me"), 401, "INVALID_TOKEN")
@@ -196,7 +197,7 @@ func TestResetPassword(t *testing.T) {
 			wantStatus(t, name, resetPassword(l.Client(t), other, "a new password"), 400, "VALIDATION_ERROR")
 		}
 
-		// what can't be a password leaves the token alone
+		// an invalid password does not use up the token
 		for name, password := range map[string]any{"7 characters": "1234567", "7 of four bytes": strings.Repeat("😀", 7),
 			"129 characters": strings.Repeat("a", 129), "1 MB": strings.Repeat("a", 1000000), "empty": "", "null": nil,
 			"a number": 12345678} {
@@ -244,7 +245,7 @@ func TestResetTokenExpires(t *testing.T) {
 				l.Clock.Advance(15*time.Minute - time.Millisecond)
 			}},
 			{"after 15 minutes", false, func(*testing.T, string, string) { l.Clock.Advance(15 * time.Minute) }},
-			{"made by a clock that has gone back since", false, func(t *testing.T, id, _ string) { // abuse case C129
+			{"made before the clock was set back", false, func(t *testing.T, id, _ string) { // abuse case C129
 				execAndRaiseVersion(t, l,
 					"UPDATE mailed_tokens SET expires_at = expires_at + 7200000 WHERE user_id = $1", id)
 			}},
@@ -292,7 +293,7 @@ func TestResetTokenExpires(t *testing.T) {
 	})
 }
 
-// Abuse case C49: of many at once one succeeds, and only its password counts.
+// Abuse case C49: of many concurrent requests one succeeds, and only its password counts.
 func TestConcurrentUseOfResetToken(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -319,7 +320,7 @@ func TestConcurrentUseOfResetToken(t *testing.T) {
 	})
 }
 
-// Three in a quarter of an hour, however often somebody asks; nobody is told.
+// An address gets at most three mails in a quarter of an hour. The answer does not reveal that.
 func TestResetMailLimit(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -351,8 +352,8 @@ func TestResetMailLimit(t *testing.T) {
 	})
 }
 
-// One address keeps one place in the queue, however many ask for it at once,
-// and in whatever letters.
+// One address has one place in the queue, for any number of concurrent requests and in any case of
+// letters.
 func TestResetMailQueuedOncePerAddress(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -376,8 +377,8 @@ func TestResetMailQueuedOncePerAddress(t *testing.T) {
 					times) == waiting()
 			}
 		}
-		// of those that came in one millisecond several, where a later one had its turn before
-		// the first was there
+		// of the mails queued in one millisecond, several are tried if a later one had its turn
+		// first
 		waitUntil(t, "all were tried", tried(1))
 		l.Clock.Advance(time.Minute)
 		waitUntil(t, "one mail waits to each", func() bool { return waiting() == people && tried(2)() })
@@ -397,7 +398,7 @@ func TestResetMailQueuedOncePerAddress(t *testing.T) {
 	})
 }
 
-// A mail server that fails for a while: the mail comes later, and what failed does not count.
+// When a mail server fails for a while, the mail is sent later, and failed attempts do not count.
 func TestResetMailIsRetried(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -431,7 +432,7 @@ func TestResetMailIsRetried(t *testing.T) {
 	})
 }
 
-// A queue that is full takes no more; the answer is the same.
+// A full queue accepts no more mails; the answer is the same.
 func TestResetMailsRespectQueueLimit(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -448,7 +449,7 @@ func TestResetMailsRespectQueueLimit(t *testing.T) {
 		})
 		execAndRaiseVersion(t, l,
 			"INSERT INTO jobs (id, type, owner_id, status, progress, created_at, payload, due) VALUES ('the last', 'reset-mail', '', 'running', 0, 0, 'nobody@example.org', 9000000000000)")
-		// what is queued all the same would stay
+		// a mail queued nevertheless would stay in the queue
 		l.ChangeSettings(t, func(s *site.Settings) { s.SMTPHost = "mail.invalid" })
 		full := forgotPassword(l.Client(t), "alice@example.org").OK(200)
 		wantJSON(t, "the answer", string(full.Body), string(good.Body))
@@ -458,7 +459,7 @@ func TestResetMailsRespectQueueLimit(t *testing.T) {
 	})
 }
 
-// Both take from the bucket that logins take from.
+// Both requests share the bucket of logins.
 func TestRecoveryIsLimitedByAddress(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite", withLimits(3, 10000))
@@ -472,8 +473,8 @@ func TestRecoveryIsLimitedByAddress(t *testing.T) {
 	wantStatus(t, "a minute later", forgotPassword(c, "nobody@example.org"), 200, "")
 }
 
-// Whoever made an account with somebody else's address has nothing of it once the owner of the
-// address sets a password: nothing that was left in it before works.
+// An account made with another person's address is lost for its maker once the owner of the address
+// sets a password: nothing left in it before works.
 func TestResetOfUnverifiedAccountRemovesOldAccess(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {

@@ -11,7 +11,7 @@ import (
 	"larder/internal/config"
 )
 
-// logRecords are the records of the log with that message, and that status.
+// logRecords returns the records of the log with that message and status.
 func logRecords(t *testing.T, l *apptest.Larder, message string, status float64) (lines []map[string]any) {
 	t.Helper()
 	for line := range strings.Lines(l.Log.String()) {
@@ -26,8 +26,8 @@ func logRecords(t *testing.T, l *apptest.Larder, message string, status float64)
 	return lines
 }
 
-// Requests that are refused for their number don't fill the log: the first of an address and minute
-// has a line, the others have one together.
+// Requests refused by a limit do not fill the log: the first of an address and minute has its own
+// line, the others share one.
 func TestRefusedRequestsShareLogLines(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite", func(cfg *config.Config) { cfg.AuthRateLimit = 2 }, apptest.TrustLoopback)
@@ -47,7 +47,7 @@ func TestRefusedRequestsShareLogLines(t *testing.T) {
 		t.Errorf("%d lines: %v", len(alone), alone)
 	}
 	if together := logRecords(t, l, "further requests refused", 429); len(together) != 0 {
-		t.Errorf("told before the minute is over: %v", together)
+		t.Errorf("logged before the minute is over: %v", together)
 	}
 	l.Clock.Advance(30 * time.Second)
 	l.Sweep()
@@ -59,16 +59,16 @@ func TestRefusedRequestsShareLogLines(t *testing.T) {
 		t.Errorf("told %v", got)
 	}
 	l.Sweep()
-	login("192.0.2.1", 10) // 2.5 of them are let through by now
+	login("192.0.2.1", 10) // 2.5 of them are accepted by now
 	if alone := logRecords(t, l, "request", 429); len(alone) != 4 {
-		t.Errorf("in another minute: %d lines: %v", len(alone), alone)
+		t.Errorf("in the next minute: %d lines: %v", len(alone), alone)
 	}
 	if together := logRecords(t, l, "further requests refused", 429); len(together) != 2 {
-		t.Errorf("told twice: %v", together)
+		t.Errorf("logged twice: %v", together)
 	}
 }
 
-// However many addresses are refused, a thousand a minute have lines of their own.
+// However many addresses are refused, at most a thousand a minute have their own lines.
 func TestRefusedRequestLogIsLimited(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite", func(cfg *config.Config) { cfg.AuthRateLimit = 1 }, apptest.TrustLoopback)
@@ -89,7 +89,7 @@ func TestRefusedRequestLogIsLimited(t *testing.T) {
 	}
 }
 
-// A path of the length that a head may have fills no log.
+// A path as long as a request head permits does not fill the log.
 func TestLongPathsAreTruncatedInLog(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite")

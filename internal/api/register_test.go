@@ -10,7 +10,7 @@ import (
 	"larder/internal/site"
 )
 
-// register registers somebody, with further fields.
+// register registers an account, with further fields.
 func register(c *apptest.Client, name string, more M, header ...string) *apptest.Reply {
 	body := M{"username": name, "email": name + "@example.org", "password": "password of " + name}
 	for field, value := range more {
@@ -24,8 +24,8 @@ func allowRegistration(t *testing.T, l *apptest.Larder) {
 	l.ChangeSettings(t, func(s *site.Settings) { s.AllowRegistration = true })
 }
 
-// countRegistrationRows counts what a registration makes: accounts, quotas, entries,
-// uses of invites, mails.
+// countRegistrationRows counts the rows that a registration makes: accounts, quotas, entries, uses
+// of invites, mails.
 func countRegistrationRows(t *testing.T, l *apptest.Larder) string {
 	t.Helper()
 	var all []string
@@ -56,7 +56,7 @@ func TestRegister(t *testing.T) {
 		if reply.Text("message") == "" || reply.Header.Get("Set-Cookie") != "" || len(c.Cookies) != 0 {
 			t.Errorf("%s, cookies %v", reply.Body, reply.Header.Values("Set-Cookie"))
 		}
-		ann := l.SignIn(t, "ann@example.org", "password of Ann") // at once: no address has to be verified
+		ann := l.SignIn(t, "ann@example.org", "password of Ann") // immediately: no address needs to be verified
 		me := ann.Get("/api/auth/me").OK(200)
 		wantJSON(t, "id", me.Value("user.id"), id)
 		wantJSON(t, "quota", me.Value("quota"),
@@ -64,7 +64,7 @@ func TestRegister(t *testing.T) {
 		wantJSON(t, "home", me.Value("user.defaultPath"), "/home/Ann")
 		ann.Upload("/home/Ann", "a.txt", []byte("x"))
 		if n := queryCount(t, l, "SELECT COUNT(*) FROM jobs WHERE type = 'verify-mail'"); n != 0 {
-			t.Error("a mail that nobody asked for")
+			t.Error("an unrequested mail was sent")
 		}
 
 		before := countRegistrationRows(t, l)
@@ -81,7 +81,7 @@ func TestRegister(t *testing.T) {
 		}
 		wantStatus(t, "bob", register(l.Client(t), "bob", nil), 201, "")
 
-		// closing it is felt at once, on every replica
+		// closing registration takes effect immediately on every replica
 		l.ChangeSettings(t, func(s *site.Settings) { s.AllowRegistration = false })
 		for range 2 {
 			wantStatus(t, "closed again", register(l.Client(t), "eve", nil), 403, "FORBIDDEN")
@@ -145,8 +145,8 @@ func TestRegisterFields(t *testing.T) {
 			wantStatus(t, name, post(change), 201, "")
 		}
 
-		// abuse case C52: only the last of two of a name counts, and none that
-		// merely looks like one
+		// abuse case C52: of a repeated field only the last counts, and no field that only looks
+		// alike
 		body := `{"username":"mallory","email":"m@example.org","password":"long enough","role":"admin","ROLE":"admin","Role":"admin","emailVerified":true,"EmailVerified":true,` +
 			`"status":"banned","maxStorage":-1,"maxFiles":-1,"MaxStorage":-1,"homeId":"x","HomeID":"x","defaultPath":"/","DefaultPath":"/","id":"x","ID":"x","Username":"admin2","PASSWORD":"another one",` +
 			`"locale":"zh-CN","sessionVersion":100}`
@@ -185,7 +185,7 @@ func TestRegisteredLocale(t *testing.T) {
 	}
 }
 
-// Email off, or not set up: whom nobody can verify can't register.
+// With e-mail off or not configured, a registration that needs verification is refused.
 func TestRegisterNeedsMailsForVerification(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -206,7 +206,7 @@ func TestRegisterNeedsMailsForVerification(t *testing.T) {
 		l.Client(t).Get(link).OK(200)
 		l.SignIn(t, "ann", "password of ann")
 
-		// who came while nothing had to be verified, must be once it has
+		// an account from before verification was required must verify its address once it is
 		l.ChangeSettings(t, func(s *site.Settings) { s.RequireEmailVerification, s.RequireInviteCode = false, false })
 		register(l.Client(t), "bob", nil).OK(201)
 		l.SignIn(t, "bob", "password of bob")
@@ -221,7 +221,7 @@ func TestRegisterNeedsMailsForVerification(t *testing.T) {
 	})
 }
 
-// Whatever breaks, nothing is left of a registration: the mail's job is its last step.
+// A failed registration leaves nothing, wherever it fails: the job for the mail is its last step.
 func TestFailedRegistrationLeavesNothing(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -296,7 +296,7 @@ func TestRegisterInParallel(t *testing.T) {
 	})
 }
 
-// withUpperCase writes text with the letters in upper case that the bits of n name.
+// withUpperCase returns text with those letters in upper case that the bits of n select.
 func withUpperCase(text string, n int) string {
 	out := []byte(text)
 	for i := range out {
@@ -331,14 +331,14 @@ func TestRegistrationsInTheLog(t *testing.T) {
 		}
 		for _, text := range []string{dumpLog(t, l), l.Log.String()} {
 			if strings.Contains(text, "canary") || strings.Contains(text, "password of ann") {
-				t.Errorf("what was typed is kept: %s", text)
+				t.Errorf("the typed password is stored: %s", text)
 			}
 		}
 	})
 }
 
-// Registering, following links and asking for another are under the strict limit, in one
-// bucket with the login.
+// Registration, verification links and requests for another link share one bucket of the strict
+// limit with logins.
 func TestRegistrationIsUnderTheAuthLimit(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -357,7 +357,7 @@ func TestRegistrationIsUnderTheAuthLimit(t *testing.T) {
 			},
 			func(c *apptest.Client) *apptest.Reply { return postLogin(c, "admin", "wrong") },
 		} {
-			want := 5 * len(l.Apps) // replicas that share no Redis count for themselves
+			want := 5 * len(l.Apps) // replicas without a shared Redis count on their own
 			for i := range want {
 				wantStatus(t, fmt.Sprint("link ", i), l.Client(t).Get("/api/auth/verify"+link), 400, "")
 			}

@@ -10,7 +10,7 @@ import (
 	"larder/internal/apptest"
 )
 
-// countingFormBody is a form's body that notes how much of it was taken.
+// countingFormBody counts the bytes read from a form's body.
 type countingFormBody struct {
 	io.Reader
 	read atomic.Int64
@@ -22,8 +22,7 @@ func (c *countingFormBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// A form whose path may still come waits on the disk of the service, where nobody puts more than
-// their quota has room for.
+// A form whose path may still follow waits on the service's disk, up to the quota of the account.
 func TestWaitingFormStopsAtQuota(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -37,8 +36,8 @@ func TestWaitingFormStopsAtQuota(t *testing.T) {
 			return r, body.read.Load()
 		}
 		r, taken := send(key, 64<<20)
-		if taken > 24<<20 { // what lies in the buffers of the connection comes on top
-			t.Errorf("%d bytes were taken in before the answer %d", taken, r.Status)
+		if taken > 24<<20 { // the buffers of the connection come on top
+			t.Errorf("%d bytes were read before the answer %d", taken, r.Status)
 		}
 		if r.Err == nil {
 			r.Fails(413, "QUOTA_EXCEEDED")
@@ -48,7 +47,7 @@ func TestWaitingFormStopsAtQuota(t *testing.T) {
 
 		none := l.User(t, "bob", m{"maxFiles": 0}).Key(m{"permissions": []string{"write"}})
 		if r, taken = send(none, 64<<20); taken > 24<<20 {
-			t.Errorf("%d bytes were taken in before the answer %d", taken, r.Status)
+			t.Errorf("%d bytes were read before the answer %d", taken, r.Status)
 		}
 		if r.Err == nil {
 			r.Fails(413, "QUOTA_EXCEEDED")
@@ -56,7 +55,8 @@ func TestWaitingFormStopsAtQuota(t *testing.T) {
 	})
 }
 
-// Abuse case C114: however it is written, the address of a token or link never stands in the log.
+// Abuse case C114: the address of a token or link is never in the log, however the request writes
+// it.
 func TestSecretAddressesAreNotLogged(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -77,17 +77,17 @@ func TestSecretAddressesAreNotLogged(t *testing.T) {
 			c.Get(path)
 			if !strings.Contains(l.Log.String(), "path="+path+" ") &&
 				!strings.Contains(l.Log.String(), `"path":"`+path+`"`) {
-				t.Errorf("the log doesn't tell of %s: %s", path, l.Log)
+				t.Errorf("the log has no record of %s: %s", path, l.Log)
 			}
 		}
 		if strings.Contains(l.Log.String(), "s3cretTokenOrLink") {
-			t.Errorf("the log tells: %s", l.Log)
+			t.Errorf("the log reveals: %s", l.Log)
 		}
 	})
 }
 
-// Whoever signs in never sees less than a visitor: an embed whose bytes the account may not have
-// leads to where they are published.
+// A signed-in user sees at least as much as a visitor: an embed that the account may not download
+// is redirected to the public address.
 func TestEmbedOfPublicFile(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -100,7 +100,7 @@ func TestEmbedOfPublicFile(t *testing.T) {
 		wantHeader(t, r, "Location", link)
 		wantHeader(t, r, "Cache-Control", "no-store")
 		wantHeader(t, r, "Vary", "Accept, Sec-Fetch-Dest, Cookie, Authorization")
-		// the address that can be used up is for who may download
+		// single-use addresses require the permission to download
 		bob.Get(address).Fails(403, "FORBIDDEN")
 		// a key is judged alone
 		bob.Key(m{"permissions": []string{"read"}}).Get(address, "Accept", "image/*").Fails(403, "FORBIDDEN")
@@ -110,8 +110,7 @@ func TestEmbedOfPublicFile(t *testing.T) {
 	})
 }
 
-// Abuse case C77: the page that a refused navigation gets is nobody else's, like the
-// envelope in its place.
+// Abuse case C77: the page of a refused navigation is not cached, like the envelope in its place.
 func TestRefusalPagesAreNotCached(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite")
@@ -124,7 +123,7 @@ func TestRefusalPagesAreNotCached(t *testing.T) {
 	}
 }
 
-// Thousands of ranges of a byte each are not worked off one by one.
+// Thousands of one-byte ranges are not answered one by one.
 func TestManyRangesAreNotServedOneByOne(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite")
@@ -142,7 +141,7 @@ func TestManyRangesAreNotServedOneByOne(t *testing.T) {
 	}
 }
 
-// Abuse case C68: no page of the site gets a stored file to run, from nowhere that serves bytes.
+// Abuse case C68: no page of the site can run a stored file, from any route that answers bytes.
 func TestStoredFilesAreNotRunAsTheSite(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -160,7 +159,7 @@ func TestStoredFilesAreNotRunAsTheSite(t *testing.T) {
 		for _, address := range []string{"/public/a.js", link, token} { // the token has not been used up
 			r := c.Get(address, "Sec-Fetch-Dest", "empty", "Sec-Fetch-Site", "same-origin").OK(200)
 			wantBody(t, r, "alert(1)")
-			wantHeader(t, r, "Vary", "Sec-Fetch-Dest, Sec-Fetch-Site") // or the copy that the browser keeps would run
+			wantHeader(t, r, "Vary", "Sec-Fetch-Dest, Sec-Fetch-Site") // otherwise the copy in the browser's cache would run
 		}
 		wantBody(t, c.Get("/public/a.js", "Sec-Fetch-Dest", "script", "Sec-Fetch-Site", "cross-site").OK(200),
 			"alert(1)")

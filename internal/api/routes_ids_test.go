@@ -10,10 +10,10 @@ import (
 	"larder/internal/apptest"
 )
 
-// foreignStatuses is what somebody gets for a thing of another's, by the parameter in a
-// route (abuse case C36): entries are told from nothing by their ids, which nobody can
-// guess; whatever belongs to one account alone does not exist for others, an administrator
-// outside of /api/admin included.
+// foreignStatuses lists the statuses for an item of another account, by the parameter of a route
+// (abuse case C36). Entries have unguessable ids, so their answers may differ by permission. An
+// item that belongs to one account does not exist for others, including administrators outside of
+// /api/admin.
 var foreignStatuses = []struct {
 	routes        *regexp.Regexp
 	another, boss int // another user, an administrator
@@ -26,26 +26,26 @@ var foreignStatuses = []struct {
 	{regexp.MustCompile(`^/api/admin/`), 403, 200},
 }
 
-// foreignStatusOf returns what another user and an administrator get at a route, 0 where
-// nobody has said so yet; asked is false for routes that name nothing by an id, or answer
-// whoever holds the address.
+// foreignStatusOf returns the statuses for another user and for an administrator at a route, 0 if
+// none is listed. asked is false for routes without an id, and for routes that answer every holder
+// of the address.
 func foreignStatusOf(row routeRow) (another, boss int, asked bool) {
 	if !strings.Contains(row.pattern, "{") || row.auth == noAuth {
 		return 0, 0, false
 	}
 	if strings.HasPrefix(row.pattern, "/api/shares/") && row.method == "GET" {
-		return 0, 0, false // for whoever holds the address
+		return 0, 0, false // open to every holder of the address
 	}
 	for _, f := range foreignStatuses {
 		if f.routes.MatchString(row.pattern) {
 			return f.another, f.boss, true
 		}
 	}
-	return 0, 0, true // nobody has said what is to be answered
+	return 0, 0, true // no status is listed
 }
 
-// Nobody does anything to what is another's by its id, and what was tried leaves no
-// trace. Abuse case C36.
+// No id lets a caller change an item of another account, and attempts leave no trace. Abuse case
+// C36.
 func TestForeignIDs(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -60,7 +60,7 @@ func TestForeignIDs(t *testing.T) {
 			}
 			what := row.method + " " + row.pattern
 			if another == 0 {
-				t.Errorf("%s: what does another user get?", what)
+				t.Errorf("%s: no statuses are listed for another user", what)
 				continue
 			}
 			asked++
@@ -79,21 +79,20 @@ func TestForeignIDs(t *testing.T) {
 		if asked < 20 {
 			t.Errorf("only %d routes take an id", asked)
 		}
-		// by ids in bodies: each is told apart, and nothing happens to any
+		// ids in bodies: each gets its own outcome, and none is changed
 		other := w.clients["another user"]
 		batch := other.Post("/api/files/batch", M{"action": "delete", "fileIds": []string{f.file}}).OK(200)
 		wantJSON(t, "succeeded", batch.Value("succeeded"), []string{})
 		links := other.Post("/api/files/copy-links", M{"ids": []string{f.file}, "signed": true}).OK(200)
 		wantJSON(t, "code of copy-links", links.Value("items.0.code"), "FORBIDDEN")
 		wantStatus(t, "a zip", other.Get("/api/files/zip?ids="+f.file), 404, "NOT_FOUND")
-		wantStatus(t, "the completion of another's session",
+		wantStatus(t, "the completion of another user's session",
 			other.Post("/api/files/upload-complete", M{"sessionId": f.session, "etag": f.etag}), 404, "NOT_FOUND")
 		look("ids in bodies")
 	}, apptest.ReachLoopback)
 }
 
-// Whatever stands for an id, the answer is a refusal and never the server's own failure. Abuse
-// cases C5, C6, C36.
+// Any text in place of an id gets a refusal and never a server error. Abuse cases C5, C6, C36.
 func TestInvalidIDs(t *testing.T) {
 	t.Parallel()
 	parameter := regexp.MustCompile(`\{\w+\}`)

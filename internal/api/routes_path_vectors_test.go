@@ -13,16 +13,16 @@ import (
 	"larder/internal/vpath"
 )
 
-// badPath is a path or name that must lead nowhere.
+// badPath is an invalid path or name that must not reach any file.
 type badPath struct {
 	text    string
-	dots    bool // it leaves its folder: where a root is to be stayed in, that is 403
-	isName  bool // it could only be meant as one segment
-	literal bool // it is a name like others once taken as it is: an encoded form, which nothing decodes a second time
+	dots    bool // leaves its folder; where a root limits the request, the answer is 403
+	isName  bool // could only be meant as one segment
+	literal bool // an ordinary name when taken literally: an encoded form, which is not decoded a second time
 }
 
-// badPaths are the vectors: at least 300, of every kind that the abuse cases list for paths and
-// names (abuse cases C1 to C11).
+// badPaths returns at least 300 vectors of every kind that the abuse cases list for paths and names
+// (abuse cases C1 to C11).
 func badPaths() []badPath {
 	var bad []badPath
 	add := func(kind badPath, texts ...string) {
@@ -31,15 +31,15 @@ func badPaths() []badPath {
 			bad = append(bad, kind)
 		}
 	}
-	// C1: every way out of a folder, in front, in the middle, at the end, with what hides it from
-	// a check by text.
+	// C1: every way out of a folder, in front, in the middle, at the end, and in forms that a text
+	// comparison misses.
 	for _, up := range []string{"..", "../..", "../../..", "./..", ".././..", "..//..", ".//.."} {
 		add(badPath{dots: true}, up, "/"+up, up+"/", up+"/x", "/"+up+"/x", "a/"+up, "a/"+up+"/b", "/a/"+up+"/b",
 			"a//"+up, "a/./"+up+"/.")
 	}
 	add(badPath{dots: true}, "../../../../etc/passwd", "/home/alice/..", "/home/alice/../bob",
 		"/home/alice/../../home/bob/x", "a/b/c/../../../../bob/x")
-	// C4: the other slash.
+	// C4: the backslash.
 	for _, text := range []string{`\`, `\`, `a\b`, `..\`, `..\x`, `..\..\x`, `\home\alice`, `C:\x`, `\host\share`,
 		`a/..\b`, `/home\bob`, `\..\bob`, `a\../b`, `\/..`, `.\x`} {
 		add(badPath{}, text)
@@ -66,7 +66,7 @@ func badPaths() []badPath {
 		"\xfe", "a\xffb", "\xed\xa0\x80", "\xed\xbf\xbf", "\xed\xa0\x80\xed\xb0\x80",
 		"\xc3\x28", "\xc3", "a\xc3", "\xe2\x82", "\x80", "\xbf", "\xf8\x88\x80\x80\x80", "\xfc\x84\x80\x80\x80\x80",
 		"\xf4\x90\x80\x80", "..\xff", "\xff/..x")
-	// C9: white space around a name, of every sort.
+	// C9: white space of every kind around a name.
 	for _, space := range []string{" ", "\u00a0", "\u1680", "\u2000", "\u2003", "\u2009", "\u200a", "\u202f", "\u205f",
 		"\u3000"} {
 		add(badPath{isName: true}, space, "a"+space, space+"a", space+space, ".."+space, space+"..", "."+space)
@@ -76,7 +76,7 @@ func badPaths() []badPath {
 		strings.Repeat("😀", 256), strings.Repeat("a", 5000), strings.Repeat("a/", 65)+"a",
 		strings.Repeat("a/", 1000)+"a",
 		strings.Repeat("语语语/", 60)+strings.Repeat("x", 5000), "ok/"+strings.Repeat("b", 256)+"/ok")
-	// C2, C3: encoded forms, which nothing decodes a second time.
+	// C2, C3: encoded forms, which are not decoded a second time.
 	add(badPath{literal: true}, "%2e%2e", "%2E%2E", "..%2f", "..%2F", "%2e%2e%2fbob", "%2e%2e/", ".%2e", "%2e.",
 		"%252e%252e", "%252e%252e%252f", "%25252e", "%c0%ae", "%c0%ae%c0%ae", "%e0%80%ae", "%00", "a%00b", "%5c",
 		"..%5c",
@@ -85,8 +85,8 @@ func badPaths() []badPath {
 	return bad
 }
 
-// Every bad path into everything that takes one: the answer is a refusal, never 5xx,
-// and never another file.
+// Every bad path in every parameter that takes one is refused, never answered with 5xx, and never
+// reaches another file.
 func TestPathVectors(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -103,7 +103,7 @@ func TestPathVectors(t *testing.T) {
 		keys := 0
 		provider := admin.Get("/api/admin/storage/providers").OK(200).Text("providers.0.id")
 
-		json := func(text string) string { // a JSON string that keeps broken UTF-8 as it is
+		json := func(text string) string { // a JSON string that keeps invalid UTF-8
 			var b strings.Builder
 			for i := range len(text) {
 				switch c := text[i]; {
@@ -121,12 +121,12 @@ func TestPathVectors(t *testing.T) {
 		}
 		header := headerValue // Go's client sends no others
 		bucket := s3test.New(t)
-		putObject(t, bucket, "x", "what is in the bucket")
+		putObject(t, bucket, "x", "contents of the bucket")
 		guest := openFreeSession(t, l, bucket)
-		inBucket := func(badPath) []int { return []int{400, 403} } // 403 for what leaves the session's root
+		inBucket := func(badPath) []int { return []int{400, 403} } // 403 for a path that leaves the session's root
 		sinks := []struct {
 			name   string
-			isName bool // takes one name, of which a compatible upload cuts off the directory
+			isName bool // takes one name; a compatible upload removes the directory of a name
 			ask    func(t *testing.T, bad badPath) *apptest.Reply
 			want   func(bad badPath) []int
 		}{
@@ -225,7 +225,7 @@ func TestPathVectors(t *testing.T) {
 			{"free-mode path", false, func(t *testing.T, bad badPath) *apptest.Reply {
 				if trimmedInTransit(bad.text) || bad.isName || len(bad.text) < 1024 &&
 					!strings.ContainsAny(bad.text, ".\\") && plainRunes(bad.text) {
-					return nil // keys are not names: white space, and what is long for one
+					return nil // rules for names do not apply to keys: white space, and the length of a name
 				}
 				return guest.In(t).Get("/api/free-mode/files?path=" + url.QueryEscape(bad.text))
 			}, inBucket},
@@ -247,7 +247,7 @@ func TestPathVectors(t *testing.T) {
 				return guest.In(t).Delete("/api/free-mode/object?key=" + url.QueryEscape("deleted/"+bad.text))
 			}, func(bad badPath) []int {
 				if len(bad.text) < 1000 && plainRunes(bad.text) && !strings.Contains(bad.text, "..") {
-					return []int{400, 200} // absent is success
+					return []int{400, 200} // deleting an absent key succeeds
 				}
 				return []int{400}
 			}},
@@ -291,8 +291,8 @@ func TestPathVectors(t *testing.T) {
 						strings.HasSuffix(sink.name, "filename") || sink.name == "filename encoded"
 					switch {
 					case compatible &&
-						// a directory is cut off a name, and a path of one request may be trimmed:
-						// but it stays inside
+						// the directory of a name is removed, and the path of one request may be
+						// trimmed; the file stays inside
 						r.Status == 200:
 						if dir := r.Text("path"); dir != home+"/a" && !strings.HasPrefix(dir, home+"/a/") {
 							t.Errorf("%.60q: stored in %q", bad.text, dir)
@@ -306,7 +306,7 @@ func TestPathVectors(t *testing.T) {
 							t.Errorf("%.60q: accepted as %q in %q", bad.text, r.Text("filename"), r.Text("path"))
 						}
 						continue
-					case bad.literal: // taken as it is: a name that may be made, or that is not there
+					case bad.literal: // taken literally: a name that may be created, or that does not exist
 						if sink.name == "key uploadPath" && r.Status == 201 || sink.name == "mountPath" &&
 							r.Status == 201 || r.Status < 300 || r.Status == 403 || r.Status == 404 ||
 							r.Status == 400 || r.Status == 409 {
@@ -341,7 +341,7 @@ func TestPathVectors(t *testing.T) {
 	}, apptest.ReachLoopback)
 }
 
-// plainRunes reports a text without anything that no path may hold.
+// plainRunes reports whether text has no character that is forbidden in paths.
 func plainRunes(text string) bool {
 	return utf8.ValidString(text) && !strings.ContainsFunc(text, vpath.IsUnprintable) && !strings.Contains(text, "\\")
 }
@@ -355,14 +355,14 @@ func contains(list []int, n int) bool {
 	return false
 }
 
-// trimmedInTransit reports texts that white space at an end is all that is wrong with: a header or
-// form field loses it on the way.
+// trimmedInTransit reports whether white space at an end is the only fault of text. A header or
+// form field loses it in transit.
 func trimmedInTransit(text string) bool {
 	return strings.TrimSpace(text) != text && !strings.ContainsAny(strings.TrimSpace(text), "\\\x00\n\r\t")
 }
 
-// percentEncode percent-encodes everything but slashes, so that a segment `..` goes over
-// the wire as %2E%2E.
+// percentEncode percent-encodes everything except slashes, so that a segment `..` is sent as
+// %2E%2E.
 func percentEncode(text string) string {
 	var b strings.Builder
 	for i := range len(text) {
@@ -376,7 +376,7 @@ func percentEncode(text string) string {
 	return b.String()
 }
 
-// Abuse case C5 beyond paths: a NUL in any text is refused or names nothing, on every engine.
+// Abuse case C5 beyond paths: a NUL in any text is refused or finds nothing, on every engine.
 func TestNULIsRefusedEverywhere(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {

@@ -6,29 +6,29 @@ import (
 	"larder/internal/apptest"
 )
 
-// What a GET changes, by its route: the tables, and why it is not a write all the same.
-// HEAD changes nothing anywhere.
+// tablesChangedByGet lists the tables that a GET changes, by route, with the reason why it is not a
+// write. HEAD changes nothing.
 var tablesChangedByGet = map[string][]string{
-	// made when it is first asked for, and the same from then on
+	// made at the first request and constant afterwards
 	"/api/auth/csrf-token":   {"csrf_tokens"},
-	"/api/auth/verify-email": {"users", "mailed_tokens"}, // a link in a mail can only be followed
+	"/api/auth/verify-email": {"users", "mailed_tokens"}, // a link in a mail can only be followed by GET
 	"/api/auth/verify":       {"users", "mailed_tokens"},
-	// each is another address, which changes nothing that anybody sees
+	// each answer is a new address, which changes no visible state
 	"/api/files/{id}/download":      {"download_tokens"},
-	"/api/files/{id}/copy-links":    {"download_tokens"},           // the gateway's address, where a store signs none
-	"/api/gateway/download/{token}": {"download_tokens", "shares"}, // serves once, and counts a share's download
+	"/api/files/{id}/copy-links":    {"download_tokens"},           // the gateway's address, where the store signs none
+	"/api/gateway/download/{token}": {"download_tokens", "shares"}, // works once, and counts a download of the share
 	"/api/shares/{id}":              {"shares"},                    // counts a view
 	"/api/shares/{id}/download":     {"download_tokens"},
 }
 
-// GET and HEAD change nothing but what is said above, at every route, and at those of writes,
-// too. Abuse case C44.
+// GET and HEAD change only the tables listed above, at every route, also at routes for writes.
+// Abuse case C44.
 func TestReadsChangeNothing(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		w := newMatrixFixture(t, l)
 		f := w.newItems("reads")
-		fresh := l.Client(t) // a session that has no CSRF token yet
+		fresh := l.Client(t) // a session without a CSRF token
 		postLogin(fresh, "owner", "password of owner").OK(200)
 		look := watchTables(t, l)
 		for _, row := range matrix {

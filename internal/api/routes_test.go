@@ -13,10 +13,10 @@ import (
 	"larder/internal/site"
 )
 
-// Who may call what (specification: Authentication, rule 5).
+// The credentials that a route accepts (specification: Authentication, rule 5).
 const (
-	noAuth           = "public"        // credentials don't matter
-	optionalAuth     = "anyone"        // public, and a credential that came along counts
+	noAuth           = "public"        // credentials are ignored
+	optionalAuth     = "anyone"        // public; a credential in the request counts
 	sessionAuth      = "session"       // the login cookie
 	sessionOrKeyAuth = "session, key"  // the login cookie or a key with protocol api
 	adminAuth        = "administrator" // the login cookie of an administrator
@@ -30,8 +30,8 @@ var principals = []string{
 	"key webdav", "revoked key", "expired key", "disabled owner's key", "disabled account", "free mode",
 }
 
-// routeRow is a row of the matrix: what each principal gets for a request about
-// something that `owner` owns.
+// routeRow is a row of the matrix: the status of each principal for a request about an item that
+// `owner` owns.
 type routeRow struct {
 	method, pattern string
 	auth            string
@@ -44,7 +44,7 @@ func fixedRequest(path string, body any) func(ownedItems) (string, any) {
 	return func(ownedItems) (string, any) { return path, body }
 }
 
-// formRequest is a multipart upload into the key's root.
+// formRequest returns a multipart upload into the key's root.
 func formRequest(path string) func(ownedItems) (string, any) {
 	return fixedRequest(path, formBody{})
 }
@@ -61,10 +61,10 @@ const (
 
 func asCreated(want string) string { return strings.ReplaceAll(want, "200", "201") }
 
-// ownersVerificationToken is a token that verifies the owner's address; see newMatrixFixture.
+// ownersVerificationToken verifies the owner's address; see newMatrixFixture.
 var ownersVerificationToken = strings.Repeat("v", 43)
 
-// checkMatrix has a row for each route. Expected values are written by hand.
+// matrix has a row for each route. Its expected values are written by hand.
 var matrix = []routeRow{
 	{"POST", "/api/auth/register", noAuth, func(f ownedItems) (string, any) {
 		return "/api/auth/register", M{"username": "r_" + f.name, "email": "r_" + f.name + "@example.org",
@@ -115,7 +115,7 @@ var matrix = []routeRow{
 	}, "401 200 403 200 403 403 403 403 403 401 401 401 401 401", false},
 	{"POST", "/api/files/batch", sessionOrKeyAuth, func(f ownedItems) (string, any) {
 		return "/api/files/batch", M{"action": "delete", "fileIds": []string{f.file}}
-	}, "401 200 200 200 200 403 403 200 403 401 401 401 401 401", false}, // who may not do it is told so beside the id
+	}, "401 200 200 200 200 403 403 200 403 401 401 401 401 401", false}, // the refusal is in the outcome
 	{"GET", "/api/files/zip", sessionOrKeyAuth,
 		func(f ownedItems) (string, any) { return "/api/files/zip?ids=" + f.file, nil },
 		"401 200 404 200 404 200 403 403 403 401 401 401 401 401", true},
@@ -199,8 +199,8 @@ var matrix = []routeRow{
 		false},
 	{"PUT", "/api/users/me/settings", sessionAuth, fixedRequest("/api/users/me/settings", M{"theme": "dark"}),
 		statusesForSessions, false},
-	// A wrong password, mail that is off, and no code: what they could do would end the sessions,
-	// or needs a mail server.
+	// A wrong password, mail that is off, and no code: success would end the sessions or need a
+	// mail server.
 	{"PUT", "/api/users/me/password", sessionAuth,
 		fixedRequest("/api/users/me/password", M{"oldPassword": "wrong", "newPassword": "a good password"}),
 		strings.ReplaceAll(statusesForSessions, "200", "401"), false},
@@ -244,7 +244,7 @@ var matrix = []routeRow{
 	{"GET", "/api/admin/settings", adminAuth, fixedRequest("/api/admin/settings", nil), statusesForAdmin, false},
 	{"PATCH", "/api/admin/settings", adminAuth, fixedRequest("/api/admin/settings", M{"siteTitle": "Larder"}),
 		statusesForAdmin, false},
-	// The address is none.
+	// The address is invalid.
 	{"POST", "/api/admin/settings/test-email", adminAuth,
 		fixedRequest("/api/admin/settings/test-email", M{"to": "nobody"}),
 		strings.ReplaceAll(statusesForAdmin, "200", "400"), false},
@@ -312,7 +312,7 @@ var matrix = []routeRow{
 		func(f ownedItems) (string, any) { return "/api/shares/" + f.album + "/files?path=/", nil }, statusesForAll,
 		true},
 
-	// The endpoint is a private one.
+	// The endpoint is private.
 	{"POST", "/api/free-mode/init", noAuth, fixedRequest("/api/free-mode/init", M{
 		"type": "store_b", "endpoint": "http://127.0.0.1:9000", "bucket": "bucket", "accessKeyId": "key",
 		"secretAccessKey": "secret",
@@ -332,7 +332,7 @@ var matrix = []routeRow{
 	{"GET", "/api/gateway/download/{token}", noAuth, func(f ownedItems) (string, any) { return f.gateway, nil },
 		statusesForAll, false},
 	{"GET", "/api/i/{link}", noAuth, func(f ownedItems) (string, any) { return f.link, nil }, statusesForAll, true},
-	// What is linked is no picture.
+	// The linked file is no picture.
 	{"GET", "/api/i/{link}/thumbnail", noAuth,
 		func(f ownedItems) (string, any) { return f.link + "/thumbnail?size=160", nil },
 		strings.ReplaceAll(statusesForAll, "200", "404"), true},
@@ -349,7 +349,7 @@ var matrix = []routeRow{
 	{"GET", "/api/public/health/ready", noAuth, fixedRequest("/api/public/health/ready", nil), statusesForAll, false},
 	{"GET", "/api/openapi.json", noAuth, fixedRequest("/api/openapi.json", nil), statusesForAll, true},
 
-	// last: it ends the sessions
+	// last, because it ends the sessions
 	{"POST", "/api/auth/logout", noAuth, fixedRequest("/api/auth/logout", nil), statusesForAll, false},
 }
 
@@ -359,7 +359,7 @@ type matrixFixture struct {
 	owner, admin, anonymous *apptest.Client
 	clients                 map[string]*apptest.Client
 	locked                  string // a file of the owner's with a password; another is public
-	album, picture          string // see fixture
+	album, picture          string // see ownedItems
 	serial                  int
 	last                    ownedItems
 }
@@ -388,7 +388,7 @@ func newMatrixFixture(t *testing.T, l *apptest.Larder) *matrixFixture {
 	disabled := l.SignIn(t, "victim", "password of victim")
 	execAndRaiseVersion(t, l,
 		"UPDATE users SET status = 'disabled', session_version = session_version + 1 WHERE username = 'victim'")
-	// not the owner, who makes so many keys in here that the oldest ended ones are forgotten
+	// not the owner, who makes so many keys here that the oldest revoked ones are deleted
 	former := l.User(t, "former")
 	revoked := key(former, M{"uploadPath": "/uploads"})
 	id, _, _ := strings.Cut(strings.TrimPrefix(revoked.Header.Get("Authorization"), "Bearer "), ".")
@@ -409,7 +409,7 @@ func newMatrixFixture(t *testing.T, l *apptest.Larder) *matrixFixture {
 	return w
 }
 
-// newItems is a set of fresh things that belong to the owner.
+// ownedItems are new items that belong to the owner.
 type ownedItems struct {
 	name                                               string
 	file, job, session, etag, key, rule, gateway, link string
@@ -442,7 +442,7 @@ func (w *matrixFixture) newItems(name string) ownedItems {
 	created := w.owner.Post("/api/keys/", M{"name": "of " + f.name, "permissions": []string{"read"},
 		"protocols": []string{"webdav"}}).OK(201)
 	f.key = created.Text("key.id")
-	if w.last.name != "" { // at most 20 keys are active and 100 sessions open
+	if w.last.name != "" { // at most 20 keys are active and 100 sessions are open
 		w.owner.Delete("/api/keys/" + w.last.key)
 		w.owner.Delete("/api/files/upload/multipart/" + w.last.session)
 		w.owner.Delete("/api/files/upload/multipart/" + w.last.multipart)
@@ -457,7 +457,7 @@ func (w *matrixFixture) newItems(name string) ownedItems {
 		OK(201).Text("provider.id")
 	f.mount = w.admin.Post("/api/admin/mounts",
 		M{"providerId": f.store, "mountPath": "/mounts/" + f.name, "name": "m"}).OK(201).Text("mount.id")
-	// to make one costs a password hash
+	// creating one costs a password hash
 	if f.user = w.last.user; f.user == "" || w.admin.Put("/api/admin/users/"+f.user, M{}).Status != 200 {
 		f.user = w.admin.Post("/api/admin/users",
 			M{"username": fmt.Sprint("spare", w.serial), "email": f.name + "@spare.example.org",
@@ -498,7 +498,7 @@ func TestEveryRouteIsInTheMatrix(t *testing.T) {
 	}
 }
 
-// Every route with every principal.
+// The matrix tests every route with every principal.
 func TestAuthorisation(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite", apptest.ReachLoopback)
@@ -510,7 +510,7 @@ func TestAuthorisation(t *testing.T) {
 		}
 		shared := ownedItems{}
 		for i, who := range principals {
-			// a new set of things where somebody before may have changed them
+			// makes new items where an earlier request may have changed them
 			if row.needsItems() && (shared.name == "" || row.method != "GET" ||
 				strings.Contains(row.pattern, "{token}")) {
 				shared = w.newItems("m")
@@ -550,7 +550,7 @@ func (row routeRow) needsItems() bool {
 	return strings.Contains(row.pattern, "{")
 }
 
-// expectedCode is the code that goes with a refusal.
+// expectedCode returns the error code of a refusal.
 func expectedCode(row routeRow, who string, status int) string {
 	switch {
 	case row.pattern == "/api/users/me/password" &&

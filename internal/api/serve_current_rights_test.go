@@ -7,15 +7,15 @@ import (
 	"larder/internal/apptest"
 )
 
-// What bytes are served by is never older than the request: both replicas know the file, the
-// credential and the rules, one of them takes a change, and whichever is asked next goes by it
-// (abuse cases C31, C49).
+// Bytes are served by the permissions at the time of the request. Both replicas have cached the
+// file, the credential and the rules. One of them makes a change, and each replica applies it to
+// the next request (abuse cases C31, C49).
 func TestBytesFollowCurrentPermissions(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		alice := l.User(t, "alice")
 		id := alice.Upload("/home/alice", "f.png", []byte(onePixel))
-		// both asks both replicas, since requests take turns.
+		// getFromBothReplicas sends two requests, which the replicas take in turn.
 		getFromBothReplicas := func(c *apptest.Client, path string, check func(r *apptest.Reply)) {
 			for range 2 {
 				check(c.Get(path, "Accept", "image/*"))
@@ -30,7 +30,7 @@ func TestBytesFollowCurrentPermissions(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				alice := l.SignIn(t, "alice", "password of alice") // the logout below ends every session
 				const missing = "/api/files/00000000-0000-4000-8000-000000000000/download"
-				// nor is it told what is not there
+				// nor does the answer reveal whether the file exists
 				for _, first := range []string{path, missing, "/home/alice/none.png"} {
 					key := alice.Key(m{})
 					getFromBothReplicas(key, path, wantBytes)
@@ -50,7 +50,7 @@ func TestBytesFollowCurrentPermissions(t *testing.T) {
 				other := l.SignIn(t, "alice", "password of alice")
 				getFromBothReplicas(other, path, wantBytes)
 				other.Fork().Post("/api/auth/logout", m{}).OK(200)
-				// on a public path a stale cookie counts as none
+				// on a public path, an ended session counts as no credential
 				ended := map[string]string{"by path": "UNAUTHORIZED", "by id": "SESSION_REVOKED"}[name]
 				getFromBothReplicas(other, path, wantFailure(401, ended))
 				getFromBothReplicas(alice, path, wantFailure(401, ended))

@@ -9,7 +9,7 @@ import (
 	"larder/internal/apptest"
 )
 
-// downloadURL asks for a single-use address of a file.
+// downloadURL requests a single-use address of a file.
 func downloadURL(c *apptest.Client, id string) string {
 	return c.Get("/api/files/" + id + "/download").OK(200).Text("url")
 }
@@ -54,7 +54,7 @@ func TestGateway(t *testing.T) {
 			visitor.In(t).Get(strings.Replace(downloadURL(alice.In(t), id), "download/", "download/x", 1)).
 				Fails(401, "INVALID_TOKEN")
 		})
-		t.Run("what does not use it up", func(t *testing.T) {
+		t.Run("requests that do not use it up", func(t *testing.T) {
 			visitor := visitor.In(t)
 			address := downloadURL(alice.In(t), id)
 			head := visitor.Head(address).OK(200)
@@ -114,7 +114,7 @@ func TestGateway(t *testing.T) {
 				}
 				wantBody(t, r, test.body)
 				wantHeader(t, r, "Content-Range", test.contentRange)
-				visitor.In(t).Get(address).Fails(401, "INVALID_TOKEN") // a part is a download, too
+				visitor.In(t).Get(address).Fails(401, "INVALID_TOKEN") // a part counts as a download, too
 			}
 			r := visitor.In(t).Get(downloadURL(alice.In(t), id), "Range", "bytes=0-1,8-9")
 			if r.Status != 206 || !strings.HasPrefix(r.Header.Get("Content-Type"), "multipart/byteranges; boundary=") ||
@@ -123,7 +123,7 @@ func TestGateway(t *testing.T) {
 			}
 			wantHeader(t, r, "X-Content-Type-Options", "nosniff")
 		})
-		t.Run("fifty at once", func(t *testing.T) { // abuse case C84
+		t.Run("fifty concurrent requests", func(t *testing.T) { // abuse case C84
 			address := downloadURL(alice.In(t), id)
 			var wait sync.WaitGroup
 			replies := make([]*apptest.Reply, 50)
@@ -142,14 +142,14 @@ func TestGateway(t *testing.T) {
 				r.Fails(401, "INVALID_TOKEN")
 				if r.Header.Get("ETag") != "" || r.Header.Get("Content-Disposition") != "" ||
 					strings.Contains(string(r.Body), text) {
-					t.Errorf("a loser learns of the file: %v", r.Header)
+					t.Errorf("a request that lost learns of the file: %v", r.Header)
 				}
 			}
 			if bodies != 1 {
 				t.Errorf("%d bodies", bodies)
 			}
 		})
-		t.Run("dies with what it hangs on", func(t *testing.T) { // abuse cases C31, C86
+		t.Run("ends with its session, file and rights", func(t *testing.T) { // abuse cases C31, C86
 			carol := l.User(t, "carol")
 			file := carol.Upload("/home/carol", "f.txt", []byte("carol"))
 			address := downloadURL(carol, file)
@@ -185,7 +185,7 @@ func TestGateway(t *testing.T) {
 			visitor.In(t).Get(late).Fails(401, "INVALID_TOKEN")
 			visitor.In(t).Head(late).Fails(401, "INVALID_TOKEN")
 		})
-		t.Run("who may ask for one", func(t *testing.T) {
+		t.Run("who may request one", func(t *testing.T) {
 			bob := l.User(t, "bob")
 			bob.Get("/api/files/"+id+"/download").Fails(403, "FORBIDDEN")
 			bob.Get("/api/files/none/download").Fails(404, "NOT_FOUND")
@@ -195,8 +195,8 @@ func TestGateway(t *testing.T) {
 	})
 }
 
-// GET /api/files/{id}/download answers by who asks: JSON for a session, bytes for an embed, a
-// redirect for a visitor to where it is published.
+// GET /api/files/{id}/download: a session gets JSON, an embed gets bytes, and a visitor is
+// redirected to the public address.
 func TestDownloadResponseByCaller(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {

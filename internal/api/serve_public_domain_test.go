@@ -13,8 +13,8 @@ import (
 	"larder/internal/blob/s3/s3test"
 )
 
-// makeBucketPublic lets anybody read a bucket's objects, as who puts a CDN before it does, and
-// returns where they are.
+// makeBucketPublic lets everybody read a bucket's objects, like a CDN in front of it, and returns
+// their base address.
 func makeBucketPublic(t *testing.T, bucket s3test.Bucket) (domain string) {
 	t.Helper()
 	policy := fmt.Sprintf(
@@ -37,9 +37,9 @@ func setProvider(t *testing.T, admin *apptest.Client, bucket s3test.Bucket, chan
 	}
 }
 
-// A public file that is shown, and that no condition holds back, is at its publicDomain; asked for
-// otherwise, at the store for some minutes. The key of what is not public is shown to nobody: the
-// domain would answer whoever knows it, for good.
+// A public file without conditions is redirected to its publicDomain. Otherwise a request is
+// redirected to the store for some minutes. The key of a file that is not public is never revealed,
+// because the domain would answer everybody who knows it, permanently.
 func TestPublicDomain(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -87,7 +87,7 @@ func TestPublicDomain(t *testing.T) {
 			apptest.BaseURL+"/public/dir/p.png")
 		wantJSON(t, "accessMode of the link", copyLinks(alice, photo, "").Value("accessMode"), "public_path")
 
-		// What holds it back, one after the other.
+		// Each condition is tested alone.
 		for what, shut := range map[string]func() (open func()){
 			"its password": func() func() {
 				setAccessPassword(admin, photo, "open sesame")
@@ -121,7 +121,7 @@ func TestPublicDomain(t *testing.T) {
 				alice.Get("/public/dir/p.png"), admin.Get("/public/dir/p.png")} {
 				if strings.HasPrefix(r.Header.Get("Location"), at) &&
 					!strings.Contains(r.Header.Get("Location"), "X-Amz-Signature=") {
-					t.Errorf("%s: sent to %s", what, r.Header.Get("Location"))
+					t.Errorf("%s: redirected to %s", what, r.Header.Get("Location"))
 				}
 			}
 			if r := visitor.Get("/public/dir/p.png"); what != "some allowed" &&
@@ -136,7 +136,7 @@ func TestPublicDomain(t *testing.T) {
 		private := alice.Upload("/home/alice", "a.png", []byte(onePixel))
 		mode(private, "signed_redirect")
 		wantBody(t, alice.Get("/home/alice/a.png").OK(200), onePixel)
-		// which can be revoked
+		// the link can be revoked
 		wantBody(t, visitor.Get(alice.Post("/api/files/"+private+"/link", m{}).OK(200).Text("link.url")).OK(200),
 			onePixel)
 		wantBody(t, visitor.Get(downloadURL(alice, private)).OK(200), onePixel)
@@ -152,8 +152,8 @@ func TestPublicDomain(t *testing.T) {
 	}, apptest.ReachLoopback)
 }
 
-// addGuestRules makes rules for guests below /public/dir, the first one first, and
-// returns what removes them.
+// addGuestRules makes rules for guests below /public/dir, the first one first, and returns a
+// function that removes them.
 func addGuestRules(admin *apptest.Client, rules ...m) (remove func()) {
 	var made []string
 	for i, rule := range rules {
@@ -168,8 +168,8 @@ func addGuestRules(admin *apptest.Client, rules ...m) (remove func()) {
 	}
 }
 
-// Abuse case C67, from the store: what could run is never at a publicDomain, and comes as an
-// attachment whichever way it is asked for.
+// Abuse case C67, from the store: active content is never redirected to a publicDomain and always
+// comes as an attachment.
 func TestActiveContentFromTheStore(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -188,7 +188,7 @@ func TestActiveContentFromTheStore(t *testing.T) {
 			direct := copyLinks(admin, id, "?signed=true").OK(200).Text("formats.direct")
 			checkPresigned(t, bucket, direct, 3600)
 			addresses := map[string]string{"signed link": direct}
-			bare, _, _ := strings.Cut(direct, "?") // tells the key: it must do no harm at the domain either
+			bare, _, _ := strings.Cut(direct, "?") // reveals the key, which must do no harm at the domain either
 			if got := fetchAsBrowser(t, bare); got.status != 200 ||
 				got.header.Get("Content-Type") != "application/octet-stream" &&
 					got.header.Get("Content-Type") != "binary/octet-stream" {
@@ -215,8 +215,8 @@ func TestActiveContentFromTheStore(t *testing.T) {
 	}, apptest.ReachLoopback)
 }
 
-// Specification: copy-links, signed. A pre-signed address of the store, where that is one that
-// clients reach and nothing else guards the file.
+// Specification: copy-links, signed. A signed link is a pre-signed address of the store where
+// clients reach the store and no other check protects the file.
 func TestSignedLinksOfAStore(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -232,7 +232,7 @@ func TestSignedLinksOfAStore(t *testing.T) {
 			wantJSON(t, what+": needsPassword", r.Value("needsPassword"), needsPassword)
 		}
 		gateway("a store in the service's own network", copyLinks(alice, id, "?signed=true"), false)
-		setProvider(t, admin, bucket, m{"uploadDomain": bucket.Endpoint}) // now somebody has said that clients reach it
+		setProvider(t, admin, bucket, m{"uploadDomain": bucket.Endpoint}) // now the provider says that clients reach it
 		wantJSON(t, "accessMode", alice.Get("/api/files/"+id).OK(200).Value("accessMode"), "signed_redirect")
 
 		for query, lasts := range map[string]int{"?signed=true": 3600, "?signed=true&expiresIn=60": 60,
@@ -275,11 +275,11 @@ func TestSignedLinksOfAStore(t *testing.T) {
 		var tokens int
 		if err := l.Apps[0].DB.Read(t.Context()).QueryRow("SELECT COUNT(*) FROM download_tokens").
 			Scan(&tokens); err != nil || tokens != 1 {
-			t.Errorf("%d tokens, %v: want that of the gateway's link alone, the others count towards no bound", tokens,
+			t.Errorf("%d tokens, %v: want only that of the gateway's link; the others count towards no limit", tokens,
 				err)
 		}
 
-		// The gateway keeps what must be asked for each time.
+		// The gateway serves files that need a check for each request.
 		setAccessPassword(alice, id, "open sesame")
 		gateway("behind a password", copyLinks(alice, id, "?signed=true"), true)
 		setAccessPassword(alice, id, nil)
@@ -292,7 +292,7 @@ func TestSignedLinksOfAStore(t *testing.T) {
 		checkPresigned(t, bucket, many.Text("items.0.formats.direct"), 60)
 		wantJSON(t, "a folder's", many.Value("items.1.formats.direct"), apptest.BaseURL+"/app/files/home/alice")
 
-		// It ends with the object, which goes when the grace period after a replacement is over.
+		// The link ends with the object, which is deleted after the grace period of a replacement.
 		direct := copyLinks(alice, id, "?signed=true&expiresIn=604800").OK(200).Text("formats.direct")
 		alice.Upload("/home/alice", "a b.png", []byte("second"), m{"conflict": "replace"})
 		if got := fetchAsBrowser(t, direct); got.body != "first" {

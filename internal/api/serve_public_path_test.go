@@ -27,7 +27,7 @@ func TestPublicPath(t *testing.T) {
 		addRule(admin, m{"pathPattern": "/public/verb\u00f6ten.txt", "effect": "deny", "userId": denied})
 
 		t.Run("headers", func(t *testing.T) {
-			for _, c := range []*apptest.Client{visitor.In(t), alice.In(t), admin.In(t)} { // whoever asks
+			for _, c := range []*apptest.Client{visitor.In(t), alice.In(t), admin.In(t)} { // for every caller
 				r := c.Get("/public/sub/open.png").OK(200)
 				wantBody(t, r, onePixel)
 				wantHeader(t, r, "Content-Type", "image/png")
@@ -88,7 +88,7 @@ func TestPublicPath(t *testing.T) {
 				r := alice.In(t).Get(path).Fails(403, "FORBIDDEN")
 				wantHeader(t, r, "ETag", "")
 			}
-			// folders, nothing, another case
+			// folders, missing entries, another case
 			for _, path := range []string{"/public", "/public/", "/public/sub", "/public/none.txt",
 				"/public/secret.txt", "/public/plain.txt/x"} {
 				for _, c := range []*apptest.Client{visitor.In(t), alice.In(t)} {
@@ -99,12 +99,12 @@ func TestPublicPath(t *testing.T) {
 			admin.In(t).Get("/none").Fails(404, "NOT_FOUND")
 			stale := l.Client(t)
 			stale.Cookies["auth_token"] = "stale"
-			wantBody(t, stale.Get("/public/plain.txt").OK(200), "words") // a bad cookie counts as none
+			wantBody(t, stale.Get("/public/plain.txt").OK(200), "words") // an invalid cookie counts as none
 			stale.Get("/priv/secret.txt").Fails(401, "UNAUTHORIZED")
 			l.Client(t).Get("/public/plain.txt", "Authorization", "Bearer junk").Fails(401, "INVALID_TOKEN")
 			wantBody(t, l.Client(t).Get("/public/plain.txt", "Authorization", "Basic anVuazpqdW5r").OK(200), "words")
 		})
-		t.Run("how the path is written", func(t *testing.T) {
+		t.Run("spellings of the path", func(t *testing.T) {
 			for path, want := range map[string]string{
 				"/public/caf%C3%A9.txt": "composed", "/public/cafe%CC%81.txt": "composed", "/public/a..b.txt": "dots",
 				"/public/a%2E.b.txt":                   "dots",
@@ -154,8 +154,8 @@ func TestPublicPath(t *testing.T) {
 			}
 			wantBody(t, visitor.In(t).Get("/public/plain.txt").OK(200), "words")
 		})
-		t.Run("browsers that navigate get a page", func(t *testing.T) {
-			page := func(r *apptest.Reply, status int, code string) { // that of the web UI, which is told why
+		t.Run("navigation gets a page", func(t *testing.T) {
+			page := func(r *apptest.Reply, status int, code string) { // the web UI's page, with the reason
 				t.Helper()
 				if r.Status != status || !strings.HasPrefix(r.Header.Get("Content-Type"), "text/html") ||
 					!strings.Contains(r.Header.Get("Content-Security-Policy"), "script-src 'nonce-") {
@@ -185,7 +185,7 @@ func TestPublicPath(t *testing.T) {
 			visitor.In(t).Get("/api/none", "Sec-Fetch-Dest", "document").Fails(404, "NOT_FOUND") // never below /api/
 			visitor.In(t).Get("/api/files", "Accept", "text/html").Fails(401, "UNAUTHORIZED")
 		})
-		t.Run("never shadows", func(t *testing.T) { // abuse case C21
+		t.Run("never hides a route", func(t *testing.T) { // abuse case C21
 			for _, path := range []string{"/api", "/api/", "/api/none", "/API/files", "/webdav", "/share/x", "/app/x",
 				"/robots.txt", "/favicon.ico", "/Robots.TXT"} {
 				r := visitor.In(t).Get(path)

@@ -21,14 +21,14 @@ import (
 	"larder/internal/config"
 )
 
-// storeReply is what somebody got who was sent on to a store.
+// storeReply is the answer of a store to a redirected client.
 type storeReply struct {
 	status int
 	header http.Header
 	body   string
 }
 
-// fetchAsBrowser asks a store as a browser would.
+// fetchAsBrowser requests an address of the store as a browser would.
 func fetchAsBrowser(t *testing.T, address string, header ...string) storeReply {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), "GET", address, nil)
@@ -52,8 +52,8 @@ func fetchAsBrowser(t *testing.T, address string, header ...string) storeReply {
 	return storeReply{answer.StatusCode, answer.Header, string(body)}
 }
 
-// redirectTarget fails the test unless the answer is nothing but the way to a
-// store, and returns that.
+// redirectTarget fails the test unless the answer is only a redirect to a store, and returns the
+// target.
 func redirectTarget(t *testing.T, r *apptest.Reply) string {
 	t.Helper()
 	if r.Status != 302 || len(r.Body) != 0 {
@@ -68,18 +68,18 @@ func redirectTarget(t *testing.T, r *apptest.Reply) string {
 	return r.Header.Get("Location")
 }
 
-// checkPresigned fails the test unless the address is one that the bucket's server gives out
-// for so many seconds.
+// checkPresigned fails the test unless the address is pre-signed for the bucket's server with that
+// lifetime.
 func checkPresigned(t *testing.T, bucket s3test.Bucket, address string, seconds int) {
 	t.Helper()
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme+"://"+u.Host != bucket.Endpoint || !strings.HasPrefix(u.Path, "/"+bucket.Name+"/") ||
 		u.Query().Get("X-Amz-Expires") != fmt.Sprint(seconds) {
-		t.Fatalf("%s is no address of %s for %d seconds", address, bucket.Name, seconds)
+		t.Fatalf("%s is not an address of %s with a lifetime of %d seconds", address, bucket.Name, seconds)
 	}
 }
 
-// onlyObject is the key of the only object in a bucket.
+// onlyObject returns the key of the only object in a bucket.
 func onlyObject(t *testing.T, bucket s3test.Bucket) string {
 	t.Helper()
 	list, err := bucket.SDK(t).ListObjectsV2(t.Context(), &s3.ListObjectsV2Input{Bucket: &bucket.Name})
@@ -89,7 +89,7 @@ func onlyObject(t *testing.T, bucket s3test.Bucket) string {
 	return *list.Contents[0].Key
 }
 
-// reverseProxy stands before a store; the host that it is asked by is part of what is signed.
+// reverseProxy returns a proxy in front of a store. It keeps the Host header, which is signed.
 func reverseProxy(to *url.URL) http.Handler {
 	return &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
 		r.SetURL(to)
@@ -97,8 +97,8 @@ func reverseProxy(to *url.URL) http.Handler {
 	}}
 }
 
-// With the provider's flag redirect bytes come from the store, by every door, with the type and
-// disposition that they would have here.
+// With the provider's flag redirect, the store sends the bytes of every route, with the same type
+// and disposition as the service.
 func TestBytesAreRedirectedToStore(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -109,7 +109,7 @@ func TestBytesAreRedirectedToStore(t *testing.T) {
 		public := admin.Upload("/public", "p.txt", []byte("public"))
 		const shown, saved = `inline; filename="gr_n.png"; filename*=UTF-8''gr%C3%BCn.png`, `attachment; filename="gr_n.png"; filename*=UTF-8''gr%C3%BCn.png`
 
-		t.Run("doors", func(t *testing.T) {
+		t.Run("routes", func(t *testing.T) {
 			alice, visitor := alice.In(t), visitor.In(t)
 			setAccessPassword(alice, id, "open sesame")
 			preview := alice.Post("/api/files/"+id+"/verify-password",
@@ -142,7 +142,7 @@ func TestBytesAreRedirectedToStore(t *testing.T) {
 				address := redirectTarget(t, r)
 				checkPresigned(t, bucket, address, 300)
 				cors, resource := "", ""
-				if door.open { // a page that reads such bytes is told so at each step
+				if door.open { // a page that reads such bytes gets the CORS headers at each step
 					cors, resource = "*", "cross-origin"
 				}
 				wantHeader(t, r, "Access-Control-Allow-Origin", cors)
@@ -159,7 +159,7 @@ func TestBytesAreRedirectedToStore(t *testing.T) {
 				}
 			}
 		})
-		t.Run("what needs no bytes comes from here", func(t *testing.T) {
+		t.Run("answers without bytes are not redirected", func(t *testing.T) {
 			visitor := visitor.In(t)
 			address := downloadURL(alice.In(t), id)
 			head := visitor.Head(address).OK(200)
@@ -176,19 +176,19 @@ func TestBytesAreRedirectedToStore(t *testing.T) {
 					t.Errorf("%v: %d, want %d", header, r.Status, want)
 				}
 			}
-			redirectTarget(t, visitor.Get(address, "Range", "bytes=9-")) // none of them has spent it
+			redirectTarget(t, visitor.Get(address, "Range", "bytes=9-")) // none of the requests has used up the token
 			visitor.Get(address).Fails(401, "INVALID_TOKEN")
 			visitor.Head(address).Fails(401, "INVALID_TOKEN")
 			visitor.Get("/public/p.txt", "Service-Worker", "script").Fails(403, "FORBIDDEN")
 			zip := admin.In(t).Get("/api/files/zip?ids=" + public).OK(200)
 			wantHeader(t, zip, "Content-Type", "application/zip")
 		})
-		t.Run("WebDAV is sent nowhere", func(t *testing.T) {
+		t.Run("WebDAV is not redirected", func(t *testing.T) {
 			drive := davKey(admin.In(t), M{"uploadPath": "/"})
 			wantBody(t, dav(drive, "GET", "/public/p.txt", nil).OK(200), "public")
 			wantBody(t, dav(drive, "GET", "/public/p.txt", nil, "Range", "bytes=2-4").OK(206), "bli")
 		})
-		t.Run("fifty at once", func(t *testing.T) { // abuse case C84
+		t.Run("fifty concurrent requests", func(t *testing.T) { // abuse case C84
 			address := downloadURL(alice.In(t), id)
 			var wait sync.WaitGroup
 			replies := make([]*apptest.Reply, 50)
@@ -207,10 +207,10 @@ func TestBytesAreRedirectedToStore(t *testing.T) {
 				wantHeader(t, r, "Location", "")
 			}
 			if sent != 1 {
-				t.Errorf("%d were sent on", sent)
+				t.Errorf("%d were redirected", sent)
 			}
 		})
-		t.Run("an address is for one thing", func(t *testing.T) { // abuse case C103
+		t.Run("an address is for one object", func(t *testing.T) { // abuse case C103
 			address := redirectTarget(t, visitor.In(t).Get(link))
 			other := redirectTarget(t, visitor.In(t).Get("/public/p.txt"))
 			mine, err := url.Parse(address)
@@ -259,7 +259,7 @@ func TestBytesAreRedirectedToStore(t *testing.T) {
 			}
 		})
 		t.Run("the log", func(t *testing.T) {
-			l.Clock.Advance(time.Millisecond) // of one moment the log knows no order, over replicas
+			l.Clock.Advance(time.Millisecond) // entries of one moment have no order in the log over replicas
 			redirectTarget(t, alice.In(t).Get("/home/alice/gr%C3%BCn.png"))
 			l.FlushLog()
 			log := admin.In(t).Get("/api/admin/logs?action=download").OK(200)
@@ -267,7 +267,7 @@ func TestBytesAreRedirectedToStore(t *testing.T) {
 			wantJSON(t, "statusCode", log.Int("logs.0.statusCode"), int64(302))
 			wantJSON(t, "bytesTransferred", log.Int("logs.0.bytesTransferred"), int64(0))
 		})
-		t.Run("only while it is asked for", func(t *testing.T) {
+		t.Run("only while the flag is set", func(t *testing.T) {
 			admin, visitor := admin.In(t), visitor.In(t)
 			path := ""
 			for i, name := range admin.Get(providersPath).OK(200).Names("providers") {
@@ -284,8 +284,8 @@ func TestBytesAreRedirectedToStore(t *testing.T) {
 	}, apptest.ReachLoopback)
 }
 
-// A store that has lost an object, or is down, is the server's failure and costs nobody a token;
-// nobody is sent to it for nothing.
+// A store that has lost an object, or is down, causes a server error and uses up no token. Clients
+// are not redirected to it.
 func TestNoRedirectToFailingStore(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -328,7 +328,7 @@ func TestNoRedirectToFailingStore(t *testing.T) {
 				t.Fatal(err)
 			}
 			wantServerError("an object that is lost")
-			// each is put over the other
+			// each replaces the one before
 			for text, want := range map[string]int{"hell": 500, "hello!": 500, "hello": 200} {
 				if _, err := sdk.PutObject(t.Context(),
 					&s3.PutObjectInput{Bucket: &bucket.Name, Key: &key, Body: strings.NewReader(text)}); err != nil {
@@ -356,18 +356,17 @@ func TestNoRedirectToFailingStore(t *testing.T) {
 			down.Store(true)
 			wantServerError("a store that is down")
 			if r := alice.Get(dir+"/a.txt", "If-None-Match", "*"); r.Status != 304 {
-				t.Errorf("what needs no store: %d", r.Status)
+				t.Errorf("a request that needs no store: %d", r.Status)
 			}
 			down.Store(false)
 			if r := alice.Get(token); r.Status >= 400 {
-				t.Errorf("once it is back: %d", r.Status)
+				t.Errorf("after the store is back: %d", r.Status)
 			}
 		}
 	}, apptest.ReachLoopback)
 }
 
-// Bytes that the service sends itself: just those that are asked for are fetched, and HEAD, 304
-// and 416 fetch none.
+// The service fetches only the requested range from the store, and nothing for HEAD, 304 and 416.
 func TestOnlyRequestedRangeIsFetched(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -436,7 +435,7 @@ func TestOnlyRequestedRangeIsFetched(t *testing.T) {
 	}, apptest.ReachLoopback)
 }
 
-// A page that came by https shows nothing that comes by http: the service sends it itself then.
+// A page loaded by https shows no content loaded by http. The service sends the bytes itself then.
 func TestHTTPSPagesAreNotRedirectedToHTTP(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {

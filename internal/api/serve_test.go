@@ -8,14 +8,14 @@ import (
 	"larder/internal/apptest"
 )
 
-// Abuse case C67: whatever is stored, nothing of it runs as the site. Types, dispositions and
-// policies are those of docs/decisions.md, Serving files.
+// Abuse case C67: no stored content runs as the site. Types, dispositions and policies are those of
+// docs/decisions.md, Serving files.
 func TestActiveContentDoesNotRun(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		admin, visitor := l.Admin(t), l.Client(t)
 		key := admin.Key(m{"uploadPath": "/public/c", "publicLinks": "all"})
-		inline := map[string]string{ // type → what the policy must allow beside default-src 'none'
+		inline := map[string]string{ // type → sources that the policy must allow in addition to default-src 'none'
 			"image/png": "img-src 'self'", "image/jpeg": "img-src 'self'", "image/gif": "img-src 'self'",
 			"image/webp": "img-src 'self'", "image/avif": "img-src 'self'",
 			"audio/mpeg": "media-src 'self'", "audio/ogg": "media-src 'self'", "video/mp4": "media-src 'self'",
@@ -82,7 +82,7 @@ func TestActiveContentDoesNotRun(t *testing.T) {
 				}
 			})
 		}
-		t.Run("types that are none", func(t *testing.T) { // abuse case C69
+		t.Run("invalid types", func(t *testing.T) { // abuse case C69
 			for _, mimeType := range []string{"text/html;x", "nonsense", "text", "/", "text/", "*/*", "image/*",
 				strings.Repeat("a", 600) + "/" + strings.Repeat("b", 600), "text/html,image/png", "image/png; a=\"\r",
 				"text/plain; charset=utf-7", "text/html\r\nSet-Cookie: a=b", "text/html\n\n<p>", "text/html\x00",
@@ -108,7 +108,7 @@ func TestActiveContentDoesNotRun(t *testing.T) {
 				}
 			}
 		})
-		t.Run("how long a type is", func(t *testing.T) { // abuse case C69
+		t.Run("length of a type", func(t *testing.T) { // abuse case C69
 			long := "x-type/" + strings.Repeat("a", 255-len("x-type/"))
 			postUploadSession(admin.In(t), "/public/d", "long", 4, m{"mimeType": long + "a"}).
 				Fails(400, "VALIDATION_ERROR")

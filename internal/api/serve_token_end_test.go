@@ -8,9 +8,8 @@ import (
 	"larder/internal/apptest"
 )
 
-// Download tokens that a session made, single-use ones and those of a preview, end with the
-// session, in each way it can end. Those of keys, of other accounts and of visitors don't,
-// nor do signed links.
+// Download tokens of a session, single-use and of a preview, end with the session in each way that
+// it can end. Tokens of keys, of other accounts and of visitors stay, and so do signed links.
 func TestDownloadTokensEndWithTheirSession(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -44,7 +43,7 @@ func TestDownloadTokensEndWithTheirSession(t *testing.T) {
 				wantStatus(t, how.name+": "+what, visitor.Get(address), 401, "INVALID_TOKEN")
 			}
 			if !slices.Contains([]string{"logout", "new password"}, how.name) {
-				continue // the account is another, or gone
+				continue // the account has changed or is deleted
 			}
 			for what, address := range stays {
 				wantStatus(t, how.name+": "+what, visitor.Get(address), 200, "")
@@ -60,7 +59,7 @@ func downloadAddress(c *apptest.Client, id string) (address string) {
 	return c.Get("/api/files/" + id + "/download").OK(200).Text("url")
 }
 
-// The next session of the account makes tokens that work.
+// The account's next session issues working tokens.
 func TestNextSessionsTokensWork(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -72,7 +71,7 @@ func TestNextSessionsTokensWork(t *testing.T) {
 	})
 }
 
-// A job is told of for 30 days after its end.
+// A job can be queried for 30 days after its end.
 func TestJobsAreDeletedAfterThirtyDays(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -84,7 +83,7 @@ func TestJobsAreDeletedAfterThirtyDays(t *testing.T) {
 		l.Sweep()
 		alice = l.SignIn(t, "alice", "password of alice")
 		alice.Get("/api/files/jobs/" + job).OK(200)
-		l.Clock.Advance(2 * time.Hour) // the sweep of jobs comes once an hour
+		l.Clock.Advance(2 * time.Hour) // the sweep of jobs runs once an hour
 		l.Sweep()
 		wantStatus(t, "a month later", alice.Get("/api/files/jobs/"+job), 404, "NOT_FOUND")
 	})

@@ -17,7 +17,7 @@ func listShare(c *apptest.Client, share, path string, more ...string) *apptest.R
 	return c.Get("/api/shares/" + share + "/files?path=" + url.QueryEscape(path) + strings.Join(more, ""))
 }
 
-// shareNames is what it lists, folders with a slash.
+// shareNames returns the names in a listing of a share, folders with a slash.
 func shareNames(t *testing.T, c *apptest.Client, share, path string, more ...string) []string {
 	t.Helper()
 	r := listShare(c.In(t), share, path, more...).OK(200)
@@ -31,8 +31,8 @@ func shareNames(t *testing.T, c *apptest.Client, share, path string, more ...str
 	return list
 }
 
-// docs/decisions.md, Shares: bytes and folders. A folder that is shared is listed, comes as a zip
-// or one file at a time, and nothing leads out of it.
+// docs/decisions.md, Shares: bytes and folders. A shared folder is listed and downloads as a zip or
+// one file at a time. No path leads out of it.
 func TestSharedFolder(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -45,7 +45,7 @@ func TestSharedFolder(t *testing.T) {
 		pixel := alice.Upload(home+"/trip", "pixel.png", []byte(onePixel))
 		deep := alice.Upload(home+"/trip/day one/deep", "deep.txt", []byte("deep"))
 		beside := alice.Upload(home, "beside.txt", []byte("beside"))
-		near := mkdir(alice, home, "trip two") // no prefix of a name is a way in
+		near := mkdir(alice, home, "trip two") // a common text prefix of names gives no access
 		nearby := alice.Upload(home+"/trip two", "nearby.txt", []byte("nearby"))
 		bobs := bob.Upload("/home/bob", "bobs.txt", []byte("of bob"))
 		homeID := entryIDOf(alice, "/home", "alice")
@@ -67,7 +67,7 @@ func TestSharedFolder(t *testing.T) {
 			wantJSON(t, "no parameter", visitor.In(t).Get("/api/shares/"+share+"/files").OK(200).Value("items"),
 				r.Value("items"))
 			if strings.Contains(string(r.Body), "alice") || strings.Contains(string(r.Body), "trip") {
-				t.Errorf("it tells whose it is, or where: %s", r.Body)
+				t.Errorf("the answer reveals the owner or the path: %s", r.Body)
 			}
 			r = listShare(visitor.In(t), share, "//day one/./deep/").OK(200)
 			wantJSON(t, "where it is, seen from there", r.Value("items.0.path"), "/day one/deep")
@@ -83,7 +83,7 @@ func TestSharedFolder(t *testing.T) {
 				t.Errorf("%d views are counted", got)
 			}
 		})
-		t.Run("no way out", func(t *testing.T) {
+		t.Run("no path leads out", func(t *testing.T) {
 			visitor := visitor.In(t)
 			for _, path := range []string{"..", "/..", "/day one/../..", "/../alice", "day one", "/\x00", "/a\\b"} {
 				listShare(visitor, share, path).Fails(400, "VALIDATION_ERROR")
@@ -137,7 +137,7 @@ func TestSharedFolder(t *testing.T) {
 			visitor.Get(late).Fails(410, "SHARE_LIMIT_REACHED")
 			checkDownloadCount(t, visitor, share, 3)
 		})
-		t.Run("a file that leaves", func(t *testing.T) {
+		t.Run("a file moved out", func(t *testing.T) {
 			visitor := visitor.In(t)
 			leaves := alice.In(t).Upload(home+"/trip", "leaves.txt", []byte("leaves"))
 			address := shareDownload(visitor, share, "?file=", leaves)
@@ -158,7 +158,7 @@ func TestSharedFolder(t *testing.T) {
 			wantStrings(t, "with it", shareNames(t, guest, share, "/"), "day one/", "note.txt", "pixel.png")
 			wantStrings(t, "all of it", unzip(t, visitor.In(t).Get(shareDownload(guest, share))), all...)
 		})
-		t.Run("what has ended", func(t *testing.T) {
+		t.Run("ended shares", func(t *testing.T) {
 			share := shareEntry(alice.In(t), trip)
 			alice.In(t).Delete("/api/shares/" + share).OK(200)
 			listShare(visitor.In(t), share, "/").Fails(410, "SHARE_REVOKED")
@@ -168,7 +168,7 @@ func TestSharedFolder(t *testing.T) {
 			l.Clock.Advance(time.Minute)
 			listShare(visitor.In(t), share, "/").Fails(410, "SHARE_EXPIRED")
 		})
-		t.Run("of the root", func(t *testing.T) { // an administrator's, mounts and all
+		t.Run("of the root", func(t *testing.T) { // an administrator's share, with mounts
 			top := admin.In(t).Get("/api/files?path=/").OK(200).Text("folder.id")
 			store := admin.In(t).Get("/api/admin/storage/providers").OK(200).Text("providers.0.id")
 			admin.In(t).Post("/api/admin/mounts", m{"providerId": store, "mountPath": "/far/away", "name": "m"}).OK(201)
@@ -187,8 +187,8 @@ func TestSharedFolder(t *testing.T) {
 	})
 }
 
-// Every child is judged with the creator's rights at that moment; what is protected, and what they
-// may not download, is left out and not counted.
+// Each member is judged with the creator's current rights. Protected members and members that the
+// creator may not download are omitted and not counted.
 func TestSharedFolderOmitsUnreadableEntries(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -238,8 +238,8 @@ func TestSharedFolderOmitsUnreadableEntries(t *testing.T) {
 			alice.Put("/api/files/"+ids["a.txt"], m{"accessPassword": "open sesame"}).OK(200)
 			alice.Put("/api/files/"+entryIDOf(alice, dir, "d"), m{"accessPassword": "open sesame"}).OK(200)
 			wantShared(t, share, "e/", "b.txt", "c.txt")
-			visitor.In(t).Get(token).Fails(404, "NOT_FOUND") // as if it were asked for now
-			// which stands in for what is above, not for what lies below
+			visitor.In(t).Get(token).Fails(404, "NOT_FOUND") // as if it were requested now
+			// the share's password replaces those above the folder, not those below
 			other := shareEntry(alice, folder, m{"password": "of the share"})
 			guest := l.Client(t)
 			unlockShare(guest, other, "of the share")
@@ -253,7 +253,7 @@ func TestSharedFolderOmitsUnreadableEntries(t *testing.T) {
 			for _, permission := range []string{"download", "read"} {
 				one := addRule(admin, m{"pathPattern": dir + "/b.*", "effect": "deny", "role": "user",
 					"permissions": []string{permission}})
-				// with none named, all of them
+				// if no permission is named, all are denied
 				two := addRule(admin, m{"pathPattern": dir + "/e/**", "effect": "deny", "role": "user"})
 				want := []string{"d/", "a.txt", "c.txt"}
 				wantShared(t, share, want...)
@@ -270,7 +270,7 @@ func TestSharedFolderOmitsUnreadableEntries(t *testing.T) {
 			admin.Delete("/api/admin/rules/" + two).OK(200)
 			wantShared(t, share, "d/", "e/", "a.txt", "b.txt", "c.txt")
 		})
-		t.Run("somebody else's", func(t *testing.T) { // bob sees and shares his own in /uploads, and nobody else's
+		t.Run("entries of others", func(t *testing.T) { // bob sees and shares only his own entries in /uploads
 			alices := alice.In(t).Upload("/uploads", "alices.txt", []byte("of alice"))
 			bobs := bob.In(t).Upload("/uploads", "bobs.txt", []byte("of bob"))
 			addRule(admin.In(t), m{"pathPattern": "/uploads", "effect": "allow",
@@ -286,8 +286,8 @@ func TestSharedFolderOmitsUnreadableEntries(t *testing.T) {
 	})
 }
 
-// At most 10,000 files and 20 GiB, told before anything is sent, and then nothing counts; two zips
-// at a time for an address.
+// A zip has at most 10,000 files and 20 GiB, checked before anything is sent; a refused one does
+// not count. An address may have two zips at a time.
 func TestSharedFolderLimits(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -325,8 +325,8 @@ func TestSharedFolderLimits(t *testing.T) {
 		visitor.Get(address).Fails(413, "PAYLOAD_TOO_LARGE")
 		checkDownloadCount(t, visitor, share, 1)
 		write("UPDATE entries SET size = $1 WHERE id = $2", int64(20<<30), first)
-		visitor.Get(address)                     // it begins, and is broken off where the store has less than that
-		checkDownloadCount(t, visitor, share, 2) // so that it was used up
+		visitor.Get(address)                     // it begins and breaks off, because the store has fewer bytes
+		checkDownloadCount(t, visitor, share, 2) // which shows that it was used up
 	})
 }
 
@@ -334,9 +334,9 @@ func TestSharedZipLimit(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		alice, visitor := l.User(t, "alice"), l.Client(t)
-		l.Apps = l.Apps[:1] // the places are those of one process
+		l.Apps = l.Apps[:1] // the limit is that of one process
 		folder := mkdir(alice, "/home/alice", "big")
-		for i := range 8 { // more than what the system takes in for a client that does not read
+		for i := range 8 { // more bytes than the system buffers for a client that does not read
 			alice.Upload("/home/alice/big", fmt.Sprint(i), make([]byte, 4<<20))
 		}
 		share := shareEntry(alice, folder)
@@ -349,6 +349,6 @@ func TestSharedZipLimit(t *testing.T) {
 		visitor.Get(third).Fails(429, "RATE_LIMIT_EXCEEDED")
 		visitor.Head(third).OK(200)
 		checkDownloadCount(t, visitor, share, 2)
-		getZip(alice, folder).OK(200) // an account has places of its own
+		getZip(alice, folder).OK(200) // an account has its own places
 	})
 }

@@ -11,15 +11,15 @@ import (
 	"larder/internal/apptest"
 )
 
-// Abuse case C86: what ends a share, or takes the bytes from it, ends its zips under way. The
-// config has no new version then.
+// Abuse case C86: a zip of a share under way ends when the share ends or loses the permission to
+// download. The config version does not change then.
 func TestSharedZipStopsWithShare(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		admin, alice, visitor := l.Admin(t), l.User(t, "alice"), l.Client(t)
 		const dir = "/home/alice/big"
 		folder := mkdir(alice, "/home/alice", "big")
-		for i := range 8 { // more than what the system takes in for a client that does not read
+		for i := range 8 { // more bytes than the system buffers for a client that does not read
 			alice.Upload(dir, fmt.Sprint(i), make([]byte, 4<<20))
 		}
 		mkdir(alice, dir, "later")
@@ -27,7 +27,7 @@ func TestSharedZipStopsWithShare(t *testing.T) {
 		serial := 0
 		for _, c := range []struct {
 			what string
-			goes bool // on to its end
+			goes bool // runs to its end
 			act  func(alice *apptest.Client, share string)
 		}{
 			{"nothing happens", true, func(*apptest.Client, string) {}},
@@ -62,11 +62,11 @@ func TestSharedZipStopsWithShare(t *testing.T) {
 				id := alice.Upload(dir+"/later", "after.txt", []byte(after))
 				got, err := io.ReadAll(response.Body)
 				if c.goes != (err == nil) {
-					t.Errorf("%d bytes, and then %v", len(got), err)
+					t.Errorf("%d bytes were written, then: %v", len(got), err)
 				}
 				if c.goes != bytes.Contains(got, []byte(after)) ||
 					c.goes != bytes.Contains(got, []byte("was there before")) {
-					t.Error("what was not sent yet when the share ended: it is in it, or not though it goes on")
+					t.Error("the zip contains files sent after the share ended, or omits files of a share that continues")
 				}
 				if c.goes {
 					if archive, err := zip.NewReader(bytes.NewReader(got), int64(len(got))); err != nil ||

@@ -19,12 +19,12 @@ func shareEntry(c *apptest.Client, entry string, more ...m) string {
 	return c.Post("/api/shares/", body).OK(201).Text("share.id")
 }
 
-// shareDownload asks a share for a download address.
+// shareDownload requests a download address of a share.
 func shareDownload(c *apptest.Client, share string, query ...string) string {
 	return c.Get("/api/shares/" + share + "/download" + strings.Join(query, "")).OK(200).Text("url")
 }
 
-// checkDownloadCount is how often a share says it was downloaded.
+// checkDownloadCount checks the download count of a share.
 func checkDownloadCount(t *testing.T, c *apptest.Client, share string, want int64) {
 	t.Helper()
 	if got := c.In(t).Get("/api/shares/" + share).OK(200).Int("share.downloadCount"); got != want {
@@ -32,7 +32,7 @@ func checkDownloadCount(t *testing.T, c *apptest.Client, share string, want int6
 	}
 }
 
-// unlockShare gives a share its password; the cookie stays with the client.
+// unlockShare gives a share its password; the client keeps the cookie.
 func unlockShare(c *apptest.Client, share, password string) {
 	c.Post("/api/shares/"+share+"/verify", m{"password": password}).OK(200)
 }
@@ -68,17 +68,17 @@ func TestShareDownload(t *testing.T) {
 			}
 			wantBody(t, visitor.In(t).Get(shareDownload(visitor.In(t), share, "?file="+file)).OK(200), text)
 		})
-		t.Run("HEAD makes nothing", func(t *testing.T) { // abuse case C44
+		t.Run("HEAD changes nothing", func(t *testing.T) { // abuse case C44
 			share, visitor := shareEntry(alice.In(t), file), visitor.In(t)
 			before := tablesDigest(t, l)
-			for range 1001 { // more than there are addresses
+			for range 1001 { // more than an address may have
 				r := visitor.Head("/api/shares/" + share + "/download")
 				wantStatus(t, "HEAD", r, 200, "")
 				wantHeader(t, r, "Content-Length", "")
 			}
 			wantStatus(t, "what is not there", visitor.Head("/api/shares/"+share+"/download?file=none"), 404, "")
 			if tablesDigest(t, l) != before {
-				t.Error("HEAD has changed something")
+				t.Error("HEAD changed a row")
 			}
 			wantBody(t, visitor.Get(shareDownload(visitor, share)).OK(200), text)
 			for what, c := range map[string]struct {
@@ -128,7 +128,7 @@ func TestShareDownload(t *testing.T) {
 			wantBody(t, visitor.Get(spare).OK(200), text) // it was not used up
 			checkDownloadCount(t, visitor, share, 3)
 		})
-		t.Run("views don't matter", func(t *testing.T) {
+		t.Run("views do not count", func(t *testing.T) {
 			share := shareEntry(alice.In(t), file, m{"maxViews": 1})
 			visitor.In(t).Get("/api/shares/" + share).OK(200)
 			visitor.In(t).Get("/api/shares/"+share).Fails(410, "SHARE_LIMIT_REACHED")
@@ -144,9 +144,9 @@ func TestShareDownload(t *testing.T) {
 			guest.Get("/api/shares/"+share+"/download").Fails(401, "INVALID_PASSWORD")
 			unlockShare(guest, share, "of the share")
 			address := shareDownload(guest, share)
-			wantBody(t, visitor.In(t).Get(address).OK(200), text) // the token carries the proof
+			wantBody(t, visitor.In(t).Get(address).OK(200), text) // the token contains the proof
 			address = shareDownload(guest, share)
-			// abuse case C81: another one, though it sounds the same
+			// abuse case C81: a new password, although its text is the same
 			alice.In(t).Patch("/api/shares/"+share, m{"password": "of the share"}).OK(200)
 			visitor.In(t).Get(address).Fails(401, "INVALID_TOKEN")
 			guest.Get(address).Fails(401, "INVALID_TOKEN")
@@ -154,7 +154,7 @@ func TestShareDownload(t *testing.T) {
 			alice.In(t).Patch("/api/shares/"+share, m{"password": nil}).OK(200)
 			wantBody(t, visitor.In(t).Get(address).OK(200), text)
 		})
-		t.Run("which refusal", func(t *testing.T) {
+		t.Run("order of refusals", func(t *testing.T) {
 			visitor, all := visitor.In(t), m{"allowDownload": false, "password": "of the share", "maxDownloads": 1}
 			for _, id := range []string{"none", "abcdefghijkl", "%00", "%ff", strings.Repeat("x", 4000), file} {
 				visitor.Get("/api/shares/"+id+"/download").Fails(404, "NOT_FOUND")
@@ -188,8 +188,8 @@ func TestShareDownload(t *testing.T) {
 			visitor.In(t).Get(late).Fails(401, "INVALID_TOKEN")
 			checkDownloadCount(t, visitor, share, 1)
 		})
-		t.Run("how many addresses", func(t *testing.T) {
-			l.Apps = l.Apps[:1] // what is counted in one process, without the store that replicas share
+		t.Run("number of addresses", func(t *testing.T) {
+			l.Apps = l.Apps[:1] // the count of one process, without the Redis that replicas share
 			share := shareEntry(l.SignIn(t, "alice", "password of alice"), file)
 			visitor := visitor.In(t)
 			for range 1000 {
@@ -205,8 +205,8 @@ func TestShareDownload(t *testing.T) {
 	})
 }
 
-// Abuse cases C84 and C85: one token gives one body however many ask at once, and no more downloads
-// are given out than the share allows.
+// Abuse cases C84 and C85: one token gives one body to any number of concurrent requests, and no
+// more downloads are given than the share allows.
 func TestShareDownloadRaces(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -224,7 +224,7 @@ func TestShareDownloadRaces(t *testing.T) {
 			for _, r := range replies {
 				if r.Status != 200 && (strings.Contains(string(r.Body), text) || r.Header.Get("ETag") != "" ||
 					r.Header.Get("Content-Disposition") != "") {
-					t.Errorf("a loser gets %v %s", r.Header, r.Body)
+					t.Errorf("a request that lost gets %v %s", r.Header, r.Body)
 				}
 			}
 		}
@@ -253,8 +253,8 @@ func TestShareDownloadRaces(t *testing.T) {
 	})
 }
 
-// Abuse case C86: whatever ends a share ends the tokens that are out, and so does what takes the
-// right from its creator.
+// Abuse case C86: issued tokens end when their share ends, and when its creator loses the
+// permission.
 func TestShareTokensEndWithShare(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -324,7 +324,7 @@ func TestShareTokensEndWithShare(t *testing.T) {
 				}
 			})
 		}
-		t.Run("a password given elsewhere", func(t *testing.T) { // what the cookie unlocked proves counts for no share
+		t.Run("a password given elsewhere", func(t *testing.T) { // proofs in the unlock cookie do not count for shares
 			folder := mkdir(admin.In(t), "/public", "given")
 			file := admin.In(t).Upload("/public/given", "a.txt", []byte(text))
 			address := shareDownload(visitor.In(t), shareEntry(admin.In(t), file))
@@ -335,7 +335,7 @@ func TestShareTokensEndWithShare(t *testing.T) {
 			guest.Get(address).Fails(403, "PASSWORD_REQUIRED")
 			wantStatus(t, "HEAD", guest.Head(address), 403, "")
 		})
-		t.Run("renamed and moved", func(t *testing.T) { // it goes on with the file
+		t.Run("renamed and moved", func(t *testing.T) { // the share follows the file
 			owner := l.User(t, "mover")
 			file := owner.Upload("/home/mover", "data.txt", []byte(text))
 			address := shareDownload(visitor.In(t), shareEntry(owner, file))

@@ -69,7 +69,7 @@ func TestListShares(t *testing.T) {
 		listed("one has expired", list("?status=expired"), 1, ending)
 		listed("revoked ones", list("?status=revoked"), 2, both, gone)
 		wantJSON(t, "status of the expired", list("?status=expired").Value("items.0.status"), "expired")
-		wantJSON(t, "status of what was both", list("?status=revoked").Value("items.0.status"), "revoked")
+		wantJSON(t, "status after both", list("?status=revoked").Value("items.0.status"), "revoked")
 		listed("a page", list("?page=2&limit=2"), 6, ending, ids[2])
 		wantJSON(t, "pagination", list("?page=2&limit=4").Value("pagination"),
 			m{"total": 6, "page": 2, "limit": 4, "pages": 2})
@@ -83,7 +83,7 @@ func TestListShares(t *testing.T) {
 
 		alice.Delete("/api/files/" + dir).OK(200)
 		after := list("?status=active")
-		listed("of a file that is gone", after, 3, ids[2], ids[1], ids[0])
+		listed("of a deleted file", after, 3, ids[2], ids[1], ids[0])
 		wantJSON(t, "file", after.Value("items.0.file"), nil)
 		wantJSON(t, "title", after.Value("items.0.title"), "")
 		l.Sweep()
@@ -92,7 +92,7 @@ func TestListShares(t *testing.T) {
 	})
 }
 
-// What the creator may not see any more is not told to them by their own list.
+// The creator's own list does not reveal files that the creator may not see any more.
 func TestListSharesOfUnreadableFiles(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -155,8 +155,7 @@ func TestAdminShares(t *testing.T) {
 	})
 }
 
-// What people do with their shares is in the access log, with the path of the file; that they are
-// looked at is not.
+// Changes of shares are in the access log with the path of the file. Views are not.
 func TestSharesInTheLog(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {

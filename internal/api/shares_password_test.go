@@ -12,12 +12,12 @@ import (
 	"larder/internal/config"
 )
 
-// verifySharePassword gives a share a password.
+// verifySharePassword gives a share its password.
 func verifySharePassword(c *apptest.Client, id, password string) *apptest.Reply {
 	return c.Post("/api/shares/"+id+"/verify", m{"password": password})
 }
 
-// checkShareClosed fails the test unless the share shows nothing of its file to the caller.
+// checkShareClosed fails the test unless the share reveals nothing of its file to the caller.
 func checkShareClosed(t *testing.T, what string, c *apptest.Client, id, title string) {
 	t.Helper()
 	r := visitShare(c, id)
@@ -86,7 +86,7 @@ func TestSharePassword(t *testing.T) {
 	})
 }
 
-// The cookie is good for one share and its present password. Abuse case C46.
+// The cookie opens one share, with its current password. Abuse case C46.
 func TestShareCookie(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -125,7 +125,7 @@ func TestShareCookie(t *testing.T) {
 			checkShareOpen(t, what+", given", visitor, other)
 		}
 		alice.Patch("/api/shares/"+other, m{"title": "other"}).OK(200)
-		wantJSON(t, "requiresPassword of what was changed otherwise",
+		wantJSON(t, "requiresPassword after another change",
 			alice.Get("/api/shares/").OK(200).Value("items.0.requiresPassword"), true)
 		wantJSON(t, "none any more", alice.Patch("/api/shares/"+other,
 			m{"password": nil}).OK(200).Value("share.requiresPassword"), false)
@@ -135,7 +135,7 @@ func TestShareCookie(t *testing.T) {
 
 		last := shareFile(alice, file, m{"password": "open sesame"})
 		verifySharePassword(visitor, last, "open sesame").OK(200)
-		l.Clock.Advance(-2 * time.Hour) // then it would last longer than any does
+		l.Clock.Advance(-2 * time.Hour) // the cookie would last longer than any does
 		checkShareClosed(t, "from the future", visitor, last, "")
 	}, func(cfg *config.Config) { cfg.RateLimitEnabled = false }) // whose counters do not go back in time
 }
@@ -151,16 +151,16 @@ func TestShareCookieOverHTTPS(t *testing.T) {
 	}
 }
 
-// Ten wrong ones a minute, and then none is looked at; and an address tries so many in
-// all. Abuse case C57.
+// After ten wrong passwords a minute none is checked, and an address has a limit over all shares.
+// Abuse case C57.
 func TestWrongSharePasswordsAreLimited(t *testing.T) {
 	t.Parallel()
-	l := apptest.Start(t, "sqlite") // replicas share counters through Redis alone
+	l := apptest.Start(t, "sqlite") // replicas share counters only through Redis
 	admin, visitor := l.Admin(t), l.Client(t)
 	file := admin.Upload("/public", "a.txt", []byte("x"))
 	id, other := shareFile(admin, file, m{"password": "open sesame"}), shareFile(admin, file,
 		m{"password": "open sesame"})
-	verifySharePassword(visitor, id, "open sesame").OK(200) // right ones don't count
+	verifySharePassword(visitor, id, "open sesame").OK(200) // right ones do not count
 	for i := range 10 {
 		wantStatus(t, fmt.Sprint("wrong ", i), verifySharePassword(visitor, id, "x"), 401, "INVALID_PASSWORD")
 	}
@@ -169,7 +169,7 @@ func TestWrongSharePasswordsAreLimited(t *testing.T) {
 	if r.Header.Get("Retry-After") == "" {
 		t.Error("no Retry-After")
 	}
-	checkShareOpen(t, "what is open stays so", visitor, id)
+	checkShareOpen(t, "an open share stays open", visitor, id)
 	verifySharePassword(visitor, other, "open sesame").OK(200)
 	l.Clock.Advance(time.Minute)
 	verifySharePassword(visitor, id, "open sesame").OK(200)
@@ -194,7 +194,8 @@ func TestWrongSharePasswordsAreLimited(t *testing.T) {
 		"RATE_LIMIT_EXCEEDED")
 }
 
-// A password that stands before the file asks visitors, too. Abuse cases C80, C81, C83.
+// Visitors of a share are asked for a password that protects its file, too. Abuse cases C80, C81,
+// C83.
 func TestShareOfProtectedFile(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -217,7 +218,7 @@ func TestShareOfProtectedFile(t *testing.T) {
 
 		visitor := l.Client(t)
 		verifySharePassword(visitor, early, "of the file").OK(200)
-		other := made.Text("share.id") // that asks for the very same password; abuse case C46
+		other := made.Text("share.id") // another share with the very same password; abuse case C46
 		checkShareClosed(t, "the cookie of another share of it",
 			withCookie(l.Client(t), "share_auth_"+other, visitor.Cookies["share_auth_"+early]), other, "")
 		setAccessPassword(alice, file, "changed")
@@ -235,7 +236,8 @@ func TestShareOfProtectedFile(t *testing.T) {
 		verifySharePassword(visitor, early, "of the folder").OK(200)
 		checkShareOpen(t, "with that of the folder", visitor, early)
 
-		// the share's own stands in for it: it is alice's, and administrators' to open
+		// the share's own password replaces it: alice and administrators may open the file to
+		// others
 		own := shareFile(alice, file, m{"password": "of the share"})
 		theirs := shareFile(admin, file, m{"password": "of the share"})
 		for what, id := range map[string]string{"the owner's": own, "an administrator's": theirs} {
@@ -248,8 +250,8 @@ func TestShareOfProtectedFile(t *testing.T) {
 	})
 }
 
-// A share's own password stands in for what its creator could let others pass, and for nothing
-// else. Abuse case C83.
+// A share's own password replaces only passwords that its creator may open to others. Abuse case
+// C83.
 func TestSharePasswordDoesNotCoverOthersPasswords(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -271,13 +273,13 @@ func TestSharePasswordDoesNotCoverOthersPasswords(t *testing.T) {
 		checkShareClosed(t, "with the file's alone", visitor, id, "")
 		setAccessPassword(admin, file, nil)
 
-		// given when it was made
+		// given when the share was made
 		setAccessPassword(admin, shelf, "of the folder")
-		wantStatus(t, "what bob may not see", bob.Post("/api/shares/", m{"fileId": file}), 403, "PASSWORD_REQUIRED")
+		wantStatus(t, "a file that bob may not see", bob.Post("/api/shares/", m{"fileId": file}), 403, "PASSWORD_REQUIRED")
 		verifyPassword(bob, shelf, "of the folder").OK(200)
 		known := shareFile(bob, file, m{"password": "bob's"})
 		late := shareFile(bob, file)
-		wantJSON(t, "that it is asked for", bob.Patch("/api/shares/"+late,
+		wantJSON(t, "that a password is needed", bob.Patch("/api/shares/"+late,
 			m{"password": "bob's"}).OK(200).Value("share.requiresPassword"), true)
 		for what, id := range map[string]string{"when it was made": known, "when its password was set": late} {
 			visitor := l.Client(t)
@@ -294,8 +296,8 @@ func TestSharePasswordDoesNotCoverOthersPasswords(t *testing.T) {
 	})
 }
 
-// A share's password stands in for what was asked for when it was set: what else its creator had
-// given that day lets nobody in, wherever the file goes.
+// A share's password replaces the passwords needed when it was set. Other passwords that its
+// creator had given then open nothing for visitors, wherever the file is moved.
 func TestSharePasswordCoversOnlyFoldersAtCreation(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -325,7 +327,7 @@ func TestSharePasswordCoversOnlyFoldersAtCreation(t *testing.T) {
 	})
 }
 
-// A rule that lets the creator in with a password alone lets nobody else in without.
+// A rule that lets the creator in only with a password lets nobody else in without it.
 func TestShareByARuleWithAPassword(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -351,7 +353,7 @@ func TestShareByARuleWithAPassword(t *testing.T) {
 	})
 }
 
-// Nothing of a password is in any answer or in the log. Abuse case C115.
+// No answer and no log entry contains anything of a password. Abuse case C115.
 func TestShareTellsNoSecrets(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite")

@@ -11,7 +11,7 @@ import (
 	"larder/internal/blob/s3/s3test"
 )
 
-// Files by their first bytes. What follows these doesn't matter.
+// fileHeads are the first bytes of files by type. The bytes after them do not matter.
 var fileHeads = map[string]string{
 	"image/png": onePixel, "image/jpeg": "\xff\xd8\xff\xe0\x00\x10JFIF\x00\x01", "image/gif": "GIF89a\x01\x00\x01\x00",
 	"image/webp": "RIFF\x1a\x00\x00\x00WEBPVP8L",
@@ -33,7 +33,7 @@ func TestSharePreview(t *testing.T) {
 			t.Helper()
 			return visitor.In(t).Get("/api/shares/"+shareEntry(alice.In(t), id)+"/preview", header...)
 		}
-		t.Run("what is shown", func(t *testing.T) {
+		t.Run("previewed types", func(t *testing.T) {
 			for media, head := range fileHeads {
 				for _, claim := range []string{media, "application/octet-stream"} {
 					id := alice.In(t).Upload("/home/alice/shown", "file", []byte(head+strings.Repeat("x", 9000)),
@@ -59,7 +59,7 @@ func TestSharePreview(t *testing.T) {
 			wantHeader(t, r, "Content-Disposition", `inline; filename="wrong.jpg"`)
 			preview(t, alice.In(t).Upload("/home/alice/shown", "empty.txt", nil)).OK(200)
 		})
-		t.Run("what is not", func(t *testing.T) { // abuse cases C67, C70
+		t.Run("types without preview", func(t *testing.T) { // abuse cases C67, C70
 			page := "<!DOCTYPE html><script>alert(1)</script>"
 			for what, c := range map[string][2]string{
 				"a page": {page, "text/html"}, "a page as a picture": {page, "image/png"},
@@ -105,7 +105,7 @@ func TestSharePreview(t *testing.T) {
 			wantHeader(t, head, "Content-Length", "10024")
 			wantHeader(t, head, "Accept-Ranges", "bytes")
 			etag := head.Header.Get("ETag")
-			for range 3 { // as often as it is asked for
+			for range 3 { // any number of times
 				wantBody(t, visitor.Get(at).OK(200), video)
 			}
 			r := visitor.Get(at, "Range", "bytes=10014-")
@@ -120,7 +120,7 @@ func TestSharePreview(t *testing.T) {
 			if share.Int("share.viewCount") != 1 || share.Int("share.downloadCount") != 0 {
 				t.Errorf("previews count: %s", share.Body)
 			}
-			wantBody(t, visitor.Get(at).OK(200), video) // who was shown the page still sees the picture
+			wantBody(t, visitor.Get(at).OK(200), video) // a visitor who saw the page still sees the picture
 		})
 		t.Run("replaced", func(t *testing.T) {
 			id := alice.In(t).Upload("/home/alice", "r.png", []byte(onePixel))
@@ -130,7 +130,7 @@ func TestSharePreview(t *testing.T) {
 			visitor.In(t).Get(at).Fails(403, "FORBIDDEN")
 			visitor.In(t).Get(at, "If-None-Match", etag).Fails(403, "FORBIDDEN")
 		})
-		t.Run("which refusal", func(t *testing.T) {
+		t.Run("order of refusals", func(t *testing.T) {
 			visitor, id := visitor.In(t), alice.In(t).Upload("/home/alice", "p.png", []byte(onePixel))
 			at := func(share string) string { return "/api/shares/" + share + "/preview" }
 			for _, share := range []string{"none", "abcdefghijkl", "%00", "%ff", id} {
@@ -171,8 +171,8 @@ func TestSharePreview(t *testing.T) {
 	})
 }
 
-// Previews and downloads of a share lead to the store where its provider says so, as all bytes do,
-// and count as much.
+// Previews and downloads of a share are redirected to the store where its provider says so, like
+// all bytes, and count in the same way.
 func TestShareBytesComeFromTheStore(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -194,7 +194,7 @@ func TestShareBytesComeFromTheStore(t *testing.T) {
 	}, apptest.ReachLoopback)
 }
 
-// What visitors of shares fetch is logged one by one, and as nobody's.
+// Each download by a visitor of a share is logged, without a user.
 func TestShareBytesAreLogged(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -204,7 +204,7 @@ func TestShareBytesAreLogged(t *testing.T) {
 		share := shareEntry(alice, folder)
 		address := shareDownload(alice, share, "?file=", id)
 		visitor.Head(address).OK(200)
-		alice.Get(address).OK(200) // a session is not looked at
+		alice.Get(address).OK(200) // the session is ignored
 		visitor.Get(address).Fails(401, "INVALID_TOKEN")
 		visitor.Get("/api/shares/"+share+"/preview?file="+id, "Range", "bytes=0-3")
 		listShare(visitor, share, "/").OK(200)
@@ -215,7 +215,7 @@ func TestShareBytesAreLogged(t *testing.T) {
 				got = append(got, strings.TrimSuffix(e.String(), " 1"))
 			}
 		}
-		slices.Sort(got) // each replica writes down its own
+		slices.Sort(got) // each replica writes its own
 		wantStrings(t, "logged", got, "visitor preview /home/alice/f/a.txt 4 206",
 			fmt.Sprintf("visitor share_download /home/alice/f %d 200", len(zipped.Body)),
 			"visitor share_download /home/alice/f/a.txt 10 200")

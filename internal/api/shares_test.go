@@ -24,7 +24,7 @@ func shareFile(c *apptest.Client, file string, more ...m) string {
 	return c.Post("/api/shares/", body).OK(201).Text("share.id")
 }
 
-// visitShare visits a share.
+// visitShare views a share.
 func visitShare(c *apptest.Client, id string) *apptest.Reply { return c.Get("/api/shares/" + id) }
 
 func callerID(c *apptest.Client) string { return c.Get("/api/auth/me").OK(200).Text("user.id") }
@@ -161,10 +161,11 @@ func TestShareRefuses(t *testing.T) {
 	wantStatus(t, "somebody else's file", bob.Post("/api/shares/", m{"fileId": file}), 403, "FORBIDDEN")
 	wantStatus(t, "a visitor", l.Client(t).Post("/api/shares/", m{"fileId": file}), 401, "UNAUTHORIZED")
 	wantStatus(t, "a key", alice.Key(m{}).Post("/api/shares/", m{"fileId": file}), 401, "UNAUTHORIZED")
-	wantJSON(t, "what bob has", bob.Get("/api/shares/").OK(200).Value("items"), []string{})
+	wantJSON(t, "bob's shares", bob.Get("/api/shares/").OK(200).Value("items"), []string{})
 }
 
-// The status of a share (specification: Share status), and in which order its ends are told.
+// The test covers the status of a share (specification: Share status) and the order in which
+// several ends are reported.
 func TestShareEnds(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -209,7 +210,7 @@ func TestShareEnds(t *testing.T) {
 			wantStatus(t, "deleted, and changed", alice.Patch("/api/shares/"+id, m{"title": "x"}), 404, "NOT_FOUND")
 			l.Sweep()
 			l.Sweep()
-			wantJSON(t, "what is kept of it", queryCount(t, l, "SELECT COUNT(*) FROM shares WHERE id = $1", id), 0)
+			wantJSON(t, "its remaining data", queryCount(t, l, "SELECT COUNT(*) FROM shares WHERE id = $1", id), 0)
 		})
 		for _, what := range []string{"disabled", "banned"} {
 			t.Run("creator "+what, func(t *testing.T) { // abuse case C86
@@ -240,7 +241,7 @@ func TestShareEnds(t *testing.T) {
 	})
 }
 
-// Who may not download it shares what it is called, not what is in it. Abuse case C27.
+// A creator who may not download a file shares its name, not its content. Abuse case C27.
 func TestShareWithoutDownload(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -253,7 +254,7 @@ func TestShareWithoutDownload(t *testing.T) {
 		wantJSON(t, "allowDownload", made.Value("share.allowDownload"), false)
 		wantJSON(t, "allowPreview", made.Value("share.allowPreview"), false)
 		id := made.Text("share.id")
-		wantJSON(t, "allowDownload, asked for again",
+		wantJSON(t, "allowDownload, set again",
 			alice.Patch("/api/shares/"+id, m{"allowDownload": true}).OK(200).Value("share.allowDownload"), false)
 
 		more := addRule(admin, m{"pathPattern": "/uploads/**", "effect": "allow", "userId": me,
@@ -267,8 +268,8 @@ func TestShareWithoutDownload(t *testing.T) {
 	})
 }
 
-// Rules with addresses are about the visitor's: whoever shares takes nobody where they could
-// not go from there.
+// Rules with addresses apply to the visitor's address. A share gives a visitor no access that the
+// creator would not have from that address.
 func TestShareChecksVisitorsAddress(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -336,8 +337,8 @@ func TestChangeShare(t *testing.T) {
 	})
 }
 
-// Exactly as many views as the limit says, whoever comes when (abuse case C85), and none after
-// the revocation was answered.
+// The number of views is exactly the limit, for any concurrency (abuse case C85), and none is given
+// after the revocation was answered.
 func TestShareRaces(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -356,7 +357,7 @@ func TestShareRaces(t *testing.T) {
 				counts[fmt.Sprint(r.Value("share.viewCount"))] = true
 			}
 		}
-		wantJSON(t, "the counts that were told", counts, map[string]bool{"1": true, "2": true, "3": true})
+		wantJSON(t, "the returned counts", counts, map[string]bool{"1": true, "2": true, "3": true})
 		wantJSON(t, "viewCount", alice.Get("/api/shares/").OK(200).Value("items.0.viewCount"), 3)
 
 		id = shareFile(alice, file)

@@ -6,9 +6,8 @@ import (
 	"larder/internal/apptest"
 )
 
-// A folder that the creator of a share may write in but not read shows to no visitor: it is in no
-// listing, no count and no zip. One that is the way to something that the creator may read shows
-// for that.
+// A folder in which a share's creator may write but not read is hidden from visitors: it is in no
+// listing, no count and no zip. A folder on the way to a readable entry is shown.
 func TestSharedFolderOmitsUnreadableFolders(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -31,7 +30,7 @@ func TestSharedFolderOmitsUnreadableFolders(t *testing.T) {
 		deny("/open/drop too/**", "read", "download")
 		deny("/nothing/**", "read", "write")
 		deny("/way", "read")
-		// who may still put something there
+		// who may still write there
 		wantStrings(t, "alice", listNames(alice, trip), "drop", "open", "way", "note.txt")
 
 		wantStrings(t, "a visitor", shareNames(t, visitor, share, "/"), "open/", "way/", "note.txt")

@@ -42,7 +42,8 @@ func TestPublicFeatures(t *testing.T) {
 	})
 }
 
-// Addresses are made of the configured base, whatever the request says. Abuse case C47.
+// Addresses are made from the configured base URL, whatever the request's headers say. Abuse case
+// C47.
 func TestForeignHostHeadersAreIgnored(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite", apptest.TrustLoopback)
@@ -76,8 +77,8 @@ func TestForeignHostHeadersAreIgnored(t *testing.T) {
 	}
 }
 
-// What a browser is sent for requests that never reach a handler is no page of ours, and no crash:
-// abuse cases C106, C121.
+// A malformed request that reaches no handler gets no page of the site and causes no crash: abuse
+// cases C106, C121.
 func TestMalformedHTTP(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite")
@@ -107,7 +108,7 @@ func TestMalformedHTTP(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, _ = io.WriteString(connection, row.request) // the server may hang up before it has read everything
+		_, _ = io.WriteString(connection, row.request) // the server may close the connection before it has read everything
 		line, err := bufio.NewReader(connection).ReadString('\n')
 		if fields := strings.Fields(line); err != nil || len(fields) < 2 || fields[1] != row.want {
 			t.Errorf("%s: %q, %v, want %s", name, line, err, row.want)

@@ -15,12 +15,12 @@ import (
 	"larder/internal/thumb/thumbtest"
 )
 
-// photo is a picture that a camera turned by a quarter, and marked with where it was.
+// photo is a picture with an EXIF rotation by a quarter turn and a GPS position.
 var photo = thumbtest.InJPEG(thumbtest.JPEG(thumbtest.Quarters(800, 600)), thumbtest.EXIF(binary.BigEndian, 6))
 
 func thumbnailPath(id, size string) string { return "/api/files/" + id + "/thumbnail?size=" + size }
 
-// thumbnailSize decodes a thumbnail.
+// thumbnailSize decodes a thumbnail and returns its size.
 func thumbnailSize(t *testing.T, r *apptest.Reply) image.Point {
 	t.Helper()
 	decoded, _, err := thumbtest.Decode(r.OK(200).Body)
@@ -46,7 +46,7 @@ func TestThumbnail(t *testing.T) {
 					t.Errorf("%s: %v, want %v", size, got, want)
 				}
 				if bytes.Contains(r.Body, []byte(thumbtest.CameraPlace)) {
-					t.Errorf("%s says where it was taken", size)
+					t.Errorf("%s contains the place where it was taken", size)
 				}
 			}
 			for _, query := range []string{"", "?size=", "?size=0", "?size=161", "?size=0160", "?size=-160",
@@ -124,8 +124,8 @@ func TestThumbnail(t *testing.T) {
 	})
 }
 
-// A thumbnail is for whoever may download the file, at each request; visitors are told nothing of
-// what is not for them.
+// Each request for a thumbnail requires the permission to download the file. A visitor without it
+// learns nothing about the file.
 func TestThumbnailPermissions(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -169,8 +169,8 @@ func TestThumbnailPermissions(t *testing.T) {
 	})
 }
 
-// Abuse case C79: with a password in its way nobody gets a thumbnail, a validator or a size, by no
-// door, method or condition; with the password given they do.
+// Abuse case C79: without the password of a protected file no request gets a thumbnail, a validator
+// or a size, by any route, method or condition; with the password given, each does.
 func TestThumbnailsAskForThePassword(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -237,7 +237,7 @@ func TestThumbnailsAskForThePassword(t *testing.T) {
 	})
 }
 
-// Shares show thumbnails of what they show, by the rules of previews.
+// Shares show thumbnails of the files that they preview, by the same rules.
 func TestShareThumbnail(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -273,7 +273,7 @@ func TestShareThumbnail(t *testing.T) {
 			file := alice.Upload("/home/alice", "x.png", []byte(content), m{"conflict": "rename"})
 			wantStatus(t, what, visitor.Get(at(shareEntry(alice, file), "")), 404, "NOT_FOUND")
 		}
-		// its preview is none either
+		// it has no preview either
 		said := alice.Upload("/home/alice", "says.html", photo, m{"mimeType": "text/html"})
 		wantStatus(t, "a picture that says it is a page", visitor.Get(at(shareEntry(alice, said), "")), 404,
 			"NOT_FOUND")
@@ -284,7 +284,7 @@ func TestShareThumbnail(t *testing.T) {
 	})
 }
 
-// A permanent link has a thumbnail as long as it works, which other sites may show, too.
+// A permanent link has a thumbnail as long as the link works, and other sites may show it, too.
 func TestLinkThumbnail(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -306,12 +306,12 @@ func TestLinkThumbnail(t *testing.T) {
 		alice.Delete("/api/files/" + id + "/link").OK(200)
 		visitor.Get(link+"/thumbnail?size=640").Fails(404, "NOT_FOUND")
 		if logs := l.Log.String(); strings.Contains(logs, strings.TrimPrefix(link, apptest.BaseURL+"/api/i/")) {
-			t.Error("the link stands in the log")
+			t.Error("the log contains the link")
 		}
 	})
 }
 
-// A hundred requests at once make one thumbnail, and all get it.
+// A hundred concurrent requests make one thumbnail, and all get it.
 func TestConcurrentThumbnailRequests(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite")
@@ -326,12 +326,12 @@ func TestConcurrentThumbnailRequests(t *testing.T) {
 	group.Wait()
 	for _, r := range replies {
 		if r.OK(200); !bytes.Equal(r.Body, replies[0].Body) {
-			t.Error("they got different ones")
+			t.Error("the requests got different ones")
 		}
 	}
 }
 
-// Deleting a file takes its thumbnails away as well; copies of it keep theirs.
+// Deleting a file deletes its thumbnails. Copies of the file keep theirs.
 func TestThumbnailsAreDeletedWithFile(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -356,7 +356,8 @@ func TestThumbnailsAreDeletedWithFile(t *testing.T) {
 	})
 }
 
-// Where libvips is installed it makes WebP, of HEIC and AVIF too; switched off there are none.
+// With libvips installed, thumbnails are WebP, also of HEIC and AVIF. With thumbnails switched off
+// there are none.
 func TestThumbnailSetting(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {

@@ -10,8 +10,8 @@ import (
 	"larder/internal/site"
 )
 
-// shellPolicy is the policy of the page that sent a reply, by directive, without the
-// nonce; abuse case C78.
+// shellPolicy returns the Content-Security-Policy of a page by directive, without the nonce; abuse
+// case C78.
 func shellPolicy(t *testing.T, r *apptest.Reply) (directives map[string]string, nonce string) {
 	t.Helper()
 	directives = map[string]string{}
@@ -27,8 +27,8 @@ func shellPolicy(t *testing.T, r *apptest.Reply) (directives map[string]string, 
 	return directives, found[1]
 }
 
-// The page of the web UI is at every address below /app and at the root, and nothing that anybody
-// stored runs in it.
+// The web UI's page is at every address below /app and at the root, and no stored content runs in
+// it.
 func TestShellPage(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite")
@@ -70,8 +70,8 @@ func TestShellPage(t *testing.T) {
 	}
 }
 
-// The files of the page never change under a name, and go out in the smallest form
-// that the client takes.
+// The files of the page never change under a name and are sent in the smallest encoding that the
+// client accepts.
 func TestShellAssets(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite")
@@ -99,7 +99,7 @@ func TestShellAssets(t *testing.T) {
 	}
 }
 
-// The page's policy names origins beyond its own only while something on the page needs them.
+// The page's policy names other origins only while the page needs them.
 func TestShellPolicyAllowsOnlyNeededOrigins(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite", apptest.ReachLoopback, func(cfg *config.Config) {
@@ -127,7 +127,7 @@ func TestShellPolicyAllowsOnlyNeededOrigins(t *testing.T) {
 		}
 		admin.Post("/api/admin/storage/providers", body).OK(201)
 	}
-	provider("inner", nil) // for the service alone
+	provider("inner", nil) // only the service connects to it
 	provider("sealed", m{"uploadDomain": "https://up.example.org"})
 	wantJSON(t, "without a plain store", policy()["connect-src"], "'self' https:")
 	provider("domain", m{"uploadDomain": "http://up.example.org:9000", "publicDomain": "http://cdn.example.org/files"})

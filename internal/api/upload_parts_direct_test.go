@@ -10,7 +10,7 @@ import (
 	"larder/internal/apptest"
 )
 
-// partURL is the address of a part in an answer.
+// partURL returns the address of a part in an answer.
 func partURL(t *testing.T, r *apptest.Reply, list string, number int64) string {
 	t.Helper()
 	for i := range r.Value(list).([]any) {
@@ -72,7 +72,7 @@ func TestDirectUploadInParts(t *testing.T) {
 			alice.Post("/api/files/upload-complete", m{"sessionId": id, "parts": bad}).Fails(400, "VALIDATION_ERROR")
 		}
 
-		// A renewal gives another hour and addresses that last as long.
+		// A renewal gives another hour, and addresses that last as long.
 		l.Clock.Advance(30*time.Minute + time.Second)
 		again := alice.Post(multipartPath+id+"/renew", nil).OK(200)
 		if addressLifetime(t, partURL(t, again, "parts", 1)) != 3600 || again.Int("expiresIn") != 3600 ||
@@ -84,7 +84,7 @@ func TestDirectUploadInParts(t *testing.T) {
 		if one = partURL(t, parts, "presignedParts", 1); addressLifetime(t, one) != 3000 {
 			t.Errorf("parts: %s", parts.Body)
 		}
-		putPart(alice, id, 1, twoPartContent()[1:partLength+1]).OK(200) // through the service, and then again straight
+		putPart(alice, id, 1, twoPartContent()[1:partLength+1]).OK(200) // through the service, and then directly again
 		mustPutToAddress(t, one, first)
 		if parts = alice.Get(multipartPath + id + "/parts").
 			OK(200); !bytes.Contains(parts.Body,
@@ -92,8 +92,7 @@ func TestDirectUploadInParts(t *testing.T) {
 			t.Errorf("parts: %s", parts.Body)
 		}
 
-		// What the client says of the parts does not matter: forged, twice, in any
-		// order, and too many.
+		// The client's list of parts does not matter: forged, repeated, in any order, or too long.
 		done := alice.Post("/api/files/upload-complete",
 			m{"sessionId": id, "etag": "forged",
 				"parts": []m{{"partNumber": 9, "etag": "x"}, {"partNumber": 2, "etag": "x"},
@@ -117,8 +116,8 @@ func TestDirectUploadInParts(t *testing.T) {
 	}, apptest.ReachLoopback)
 }
 
-// An abort leaves nothing, and its addresses lead nowhere. What is kept of an expired session is
-// gone on with by new ones.
+// An abort leaves nothing, and the session's addresses stop working. New sessions continue with the
+// parts kept from an expired one.
 func TestDirectUploadInPartsEnds(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -165,7 +164,7 @@ func TestDirectUploadInPartsEnds(t *testing.T) {
 			t.Errorf("%d other bytes", len(got.Body))
 		}
 
-		// Nobody comes back.
+		// No client continues.
 		r = postUploadSession(alice, home, "c", size, m{"partCount": 2, "idempotencyKey": "c"}).OK(200)
 		mustPutToAddress(t, partURL(t, r, "parts", 2), twoPartContent()[partLength:])
 		wantReserved(t, l, int64(size), 1)

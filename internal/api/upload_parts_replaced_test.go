@@ -12,7 +12,7 @@ import (
 	"larder/internal/blob/s3/s3test"
 )
 
-// putPartDirectly puts a part into the only unfinished upload of a bucket, past the service.
+// putPartDirectly puts a part directly into the only unfinished upload of a bucket.
 func putPartDirectly(t *testing.T, bucket s3test.Bucket, number int32, body string) {
 	t.Helper()
 	sdk := bucket.SDK(t)
@@ -29,8 +29,7 @@ func putPartDirectly(t *testing.T, bucket s3test.Bucket, number int32, body stri
 	}
 }
 
-// tornBody is what some servers keep of a body that was cut in its middle: its
-// first half, and zeros.
+// tornBody returns what some servers keep of an interrupted body: its first half, and zeros.
 func tornBody(body string) string {
 	return body[:len(body)/2] + strings.Repeat("\x00", len(body)-len(body)/2)
 }
@@ -43,9 +42,9 @@ func wantMissing(t *testing.T, c *apptest.Client, id string, numbers string) {
 	}
 }
 
-// A server that keeps a torn body as a whole part may do so after the next body for that part
-// was acknowledged, and in its place. The client is told that the part is missing, and the file
-// has the right bytes.
+// A server that stores an interrupted body as a complete part may do so after a later body for that
+// part was acknowledged, and replace it. The client is told that the part is missing, and the file
+// gets the right bytes.
 func TestPartReplacedByServer(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -53,7 +52,7 @@ func TestPartReplacedByServer(t *testing.T) {
 		alice := l.User(t, "alice")
 		first, last := string(twoPartContent()[:partLength]), string(twoPartContent()[partLength:])
 		id := newTwoPartSession(alice, "/home/alice", "a")
-		putPartDirectly(t, bucket, 2, tornBody(last)) // of a body that nobody acknowledged
+		putPartDirectly(t, bucket, 2, tornBody(last)) // of a body that was never acknowledged
 		wantMissing(t, alice, id, "1,2")
 		putPart(alice, id, 1, first).OK(200)
 		completeUpload(alice, id, nil).Fails(422, "OPERATION_FAILED")

@@ -14,8 +14,8 @@ import (
 
 const partLength = 8 << 20
 
-// twoPartContent is 8 MiB of noise and 5 bytes: two parts. Tests share it, since making and sending
-// it takes its time.
+// twoPartContent is 8 MiB and 5 bytes without repetitions: two parts. Tests share it, because
+// making it takes time.
 var twoPartContent = sync.OnceValue(func() []byte {
 	b := make([]byte, partLength+5)
 	state := uint64(1)
@@ -71,7 +71,7 @@ func TestMultipartSession(t *testing.T) {
 			if parts.Int("completedCount") != 2 || !bytes.Contains(parts.Body, []byte(`"missingParts":[]`)) {
 				t.Errorf("parts answers %s", parts.Body)
 			}
-			// What the client says of its parts does not matter.
+			// The client's list of parts does not matter.
 			done := alice.Post("/api/files/upload-complete",
 				m{"sessionId": id, "etag": "forged",
 					"parts": []m{{"partNumber": 2, "etag": "x"}, {"partNumber": 2, "etag": "y"}}}).OK(200)
@@ -85,7 +85,7 @@ func TestMultipartSession(t *testing.T) {
 			}
 			wantUsed(t, alice, int64(len(twoPartContent())), 1)
 		})
-		t.Run("what switches it on", func(t *testing.T) {
+		t.Run("conditions for parts", func(t *testing.T) {
 			alice := alice.In(t)
 			for _, c := range []struct {
 				size  int
@@ -116,7 +116,7 @@ func TestMultipartSession(t *testing.T) {
 				Fails(422, "OPERATION_FAILED")
 			putPart(alice, id, 1, io.MultiReader(bytes.NewReader(twoPartContent()[:partLength+1]))).
 				Fails(422, "OPERATION_FAILED")
-			// cut off
+			// interrupted
 			alice.Do(apptest.Request{Method: "PUT", Path: multipartPath + id + "/part/2",
 				Body: io.MultiReader(strings.NewReader("123")), Length: 5})
 			if parts := alice.Get(multipartPath + id + "/parts").OK(200); parts.Int("completedCount") != 0 {
@@ -177,7 +177,7 @@ func TestMultipartSession(t *testing.T) {
 			list(carol, "", one, other)
 			list(carol, "?status=pending", one, other)
 			list(carol, "?status=expired")
-			list(key, "", other) // a key sees what was begun with it
+			list(key, "", other) // a key sees the sessions that it began
 			list(bob.In(t), "")
 			reader.Get("/api/files/upload-sessions").Fails(403, "FORBIDDEN")
 			for _, status := range []string{"completed", "aborted", "Pending", "x"} {
@@ -187,7 +187,7 @@ func TestMultipartSession(t *testing.T) {
 	})
 }
 
-// What a day brings: renewals, an end, parts that are kept, and somebody who goes on with them.
+// The test covers a day: renewals, an expiry, kept parts, and a session that takes them over.
 func TestMultipartSessionExpiryAndResume(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -222,7 +222,7 @@ func TestMultipartSessionExpiryAndResume(t *testing.T) {
 				l.Clock.Now().Add(24*time.Hour).UnixMilli()))) {
 			t.Errorf("kept: %s", kept.Body)
 		}
-		postUploadSession(alice, home, "other", 16).Fails(413, "QUOTA_EXCEEDED") // all but 15 bytes are kept
+		postUploadSession(alice, home, "other", 16).Fails(413, "QUOTA_EXCEEDED") // the kept parts use all but 15 bytes
 		l.Clock.Advance(20 * time.Hour)
 		l.Sweep()
 		alice = l.SignIn(t, "alice", "password of alice")

@@ -12,9 +12,9 @@ import (
 	"larder/internal/db"
 )
 
-// beginAndUpload makes a session of those fields and sends its bytes, straight to the store
-// where the session says so. It returns the session with the etag that completes it, which
-// is "" for parts.
+// beginAndUpload makes a session with those fields and sends its bytes, directly to the store if
+// the session says so. It returns the session id and the etag that completes the session, "" for
+// parts.
 func beginAndUpload(t *testing.T, c *apptest.Client, dir, name string, content []byte, fields m) (id, etag string) {
 	t.Helper()
 	r := postUploadSession(c, dir, name, len(content), fields).OK(200)
@@ -40,8 +40,8 @@ func beginAndUpload(t *testing.T, c *apptest.Client, dir, name string, content [
 	return id, ""
 }
 
-// Abuse case C87: of 20 completions of one session at once one makes the file, and the others are
-// told of the same file. That holds for a bucket, in both modes, in one piece and in parts.
+// Abuse case C87: of 20 concurrent completions of one session, one makes the file, and the others
+// return the same file. That holds for a bucket, in both modes, in one piece and in parts.
 func TestUploadToABucketIsCompletedOnce(t *testing.T) {
 	t.Parallel()
 	const rounds, size = 4, partLength + 5
@@ -94,9 +94,9 @@ func TestUploadToABucketIsCompletedOnce(t *testing.T) {
 	}, apptest.ReachLoopback)
 }
 
-// While a store may still be assembling an object that a completion asked for, neither another
-// completion nor a question about the parts is told that they are lost: the answer is a 409 with
-// Retry-After. A quarter of an hour later they are.
+// A store may still be assembling an object that an earlier completion asked for. Until a quarter
+// of an hour has passed, another completion and a list of the parts answer 409 with Retry-After.
+// After that they report the parts as lost.
 func TestCompletionWhileStoreAssembles(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {

@@ -18,16 +18,16 @@ import (
 	"larder/internal/blob/s3/s3test"
 )
 
-// hookedProxy stands before an S3 server.
+// hookedProxy is a proxy in front of an S3 server, with a hook.
 type hookedProxy struct {
 	url   string
 	proxy *httputil.ReverseProxy
 
 	mu   sync.Mutex
-	hook func(w http.ResponseWriter, r *http.Request, pass func()) // nil lets everything pass
+	hook func(w http.ResponseWriter, r *http.Request, pass func()) // nil passes every request
 }
 
-// rootBehindProxy makes a bucket that is reached through a doorman, in the root mount's place.
+// rootBehindProxy makes a bucket behind a hooked proxy and mounts it as the root.
 func rootBehindProxy(t *testing.T, l *apptest.Larder) (*hookedProxy, s3test.Bucket) {
 	t.Helper()
 	bucket := s3test.New(t)
@@ -37,7 +37,7 @@ func rootBehindProxy(t *testing.T, l *apptest.Larder) (*hookedProxy, s3test.Buck
 	}
 	d := &hookedProxy{proxy: &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
 		r.SetURL(target)
-		r.Out.Host = r.In.Host // it is signed
+		r.Out.Host = r.In.Host // the host is signed
 	}}}
 	server := httptest.NewServer(d)
 	t.Cleanup(server.Close)
@@ -71,8 +71,8 @@ func (d *hookedProxy) setHook(hook func(w http.ResponseWriter, r *http.Request, 
 
 func isCopy(r *http.Request) bool { return r.Header.Get("X-Amz-Copy-Source") != "" }
 
-// Whatever the store does at completion, a file is made of the bytes that were named, or none is
-// and the session goes on.
+// Whatever the store answers at completion, a file is made of the announced bytes, or no file is
+// made and the session continues.
 func TestDirectUploadWithFailingStore(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -83,7 +83,7 @@ func TestDirectUploadWithFailingStore(t *testing.T) {
 		fails := func(r *apptest.Reply) {
 			t.Helper()
 			if r.Status < 500 {
-				t.Errorf("a store that fails is told as %d: %s", r.Status, r.Body)
+				t.Errorf("a failing store is reported as %d: %s", r.Status, r.Body)
 			}
 		}
 		id, _, etag := beginAndSend(t, alice, home, "down", "12345")
@@ -115,7 +115,7 @@ func TestDirectUploadWithFailingStore(t *testing.T) {
 		completeUpload(alice, id, etag).OK(200)
 		wantBody(t, alice.Get(home+"/down").OK(200), "12345")
 
-		// The copy is made and its answer is lost: what the store has by then is a whole copy.
+		// The copy is made and its answer is lost: the store has a complete copy.
 		id, _, etag = beginAndSend(t, alice, home, "lost", "12345")
 		door.setHook(func(w http.ResponseWriter, r *http.Request, pass func()) {
 			pass2 := httptest.NewRecorder()
@@ -134,8 +134,7 @@ func TestDirectUploadWithFailingStore(t *testing.T) {
 		door.setHook(nil)
 		wantBody(t, alice.Get(home+"/lost").OK(200), "12345")
 
-		// Other bytes come in after they were looked at: before whoever copies looks at
-		// them again, and afterwards.
+		// Other bytes arrive after the check: before the second check by the copy, and afterwards.
 		id, address, etag := beginAndSend(t, alice, home, "changed", "first")
 		key := keyOfAddress(t, s3test.Bucket{Endpoint: door.url, Name: bucket.Name}, address)
 		for _, late := range []bool{false, true} {
@@ -162,7 +161,7 @@ func TestDirectUploadWithFailingStore(t *testing.T) {
 		completeUpload(alice, id, etag).OK(200)
 		wantBody(t, alice.Get(home+"/changed").OK(200), "third")
 
-		// They vanish, before they are looked at and afterwards.
+		// The bytes disappear before the check and after it.
 		id, address, etag = beginAndSend(t, alice, home, "gone", "12345")
 		key = keyOfAddress(t, s3test.Bucket{Endpoint: door.url, Name: bucket.Name}, address)
 		remove := func() {
@@ -178,11 +177,11 @@ func TestDirectUploadWithFailingStore(t *testing.T) {
 			pass()
 		})
 		if r := completeUpload(alice, id, etag); r.Status != 422 && r.Status < 500 {
-			t.Errorf("bytes that vanish: %d %s", r.Status, r.Body)
+			t.Errorf("after the bytes disappeared: %d %s", r.Status, r.Body)
 		}
 		door.setHook(nil)
 		completeUpload(alice, id, etag).Fails(422, "OPERATION_FAILED")
-		// Of another length, which no address of ours lets through.
+		// An object of another length, which our addresses do not permit.
 		if _, err := bucket.SDK(t).PutObject(t.Context(),
 			&s3.PutObjectInput{Bucket: &bucket.Name, Key: &key, Body: strings.NewReader("123456")}); err != nil {
 			t.Fatal(err)
@@ -201,7 +200,7 @@ func TestDirectUploadWithFailingStore(t *testing.T) {
 	}, apptest.ReachLoopback)
 }
 
-// Abuse case C87: of many completions at once one makes the file.
+// Abuse case C87: of many concurrent completions, one makes the file.
 func TestDirectUploadIsCompletedOnce(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -226,7 +225,7 @@ func TestDirectUploadIsCompletedOnce(t *testing.T) {
 		}
 		wantUsed(t, alice, 5, 1)
 		wantStrings(t, "home", listNames(alice, "/home/alice"), "f")
-		l.Sweep() // copies that nobody needed, at once
+		l.Sweep() // unneeded copies are deleted immediately
 		wantBucketObjects(t, "after the race", bucket, 2)
 		l.Clock.Advance(2 * time.Hour)
 		l.Sweep()
@@ -234,8 +233,8 @@ func TestDirectUploadIsCompletedOnce(t *testing.T) {
 	}, apptest.ReachLoopback)
 }
 
-// Abuse case C96: the quota is back at once, the bytes go when nobody can send any more, and until
-// then the session counts.
+// Abuse case C96: the quota is released immediately. The bytes are deleted once no address works
+// any more, and until then the session counts.
 func TestDirectUploadAbortedOrExpired(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -278,12 +277,12 @@ func TestDirectUploadAbortedOrExpired(t *testing.T) {
 		}
 		many(99)
 		many(3, m{"uploadMode": "worker"})                        // these do not count
-		many(3, m{"partCount": 2})                                // nor do those whose addresses die at once
-		open := newUploadSession(alice, home, "the hundredth", 1) // one that is open counts beside them
+		many(3, m{"partCount": 2})                                // nor do sessions whose addresses end immediately
+		open := newUploadSession(alice, home, "the hundredth", 1) // an open session counts as well
 		postUploadSession(alice, home, "more", 1).Fails(409, "OPERATION_FAILED")
 		postUploadSession(alice, home, "more", 1, m{"partCount": 2}).Fails(409, "OPERATION_FAILED")
 		postUploadSession(l.User(t, "bob"), "/home/bob", "his", 1).OK(200)
-		putRaw(alice, open, "x").OK(200) // its address works all the same
+		putRaw(alice, open, "x").OK(200) // its address works nevertheless
 		abortUpload(alice, open).OK(200)
 		postUploadSession(alice, home, "more", 1).Fails(409, "OPERATION_FAILED")
 		l.Clock.Advance(time.Hour - time.Millisecond)
@@ -297,8 +296,8 @@ func TestDirectUploadAbortedOrExpired(t *testing.T) {
 	}, apptest.ReachLoopback)
 }
 
-// Abuse cases C22 and C24: a session ends where it began, whatever becomes of the mount's provider,
-// and not at all without its mount.
+// Abuse cases C22 and C24: a session is completed at the provider where it began, even if the mount
+// gets another provider, and fails without its mount.
 func TestDirectUploadWhileProvidersChange(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -316,7 +315,7 @@ func TestDirectUploadWhileProvidersChange(t *testing.T) {
 		wantBucketObjects(t, "where it began", first, 3)
 		wantBucketObjects(t, "elsewhere", second, 0)
 
-		// A mode that changes meanwhile is for later sessions.
+		// A changed upload mode applies to later sessions only.
 		id, _, etag = beginAndSend(t, admin, "/m", "before", "12345", m{"idempotencyKey": "k"})
 		admin.Put("/api/admin/storage/providers/"+other, m{"uploadMode": "worker"}).OK(200)
 		if r := postUploadSession(admin, "/m", "before", 5, m{"idempotencyKey": "k"}).
@@ -328,7 +327,7 @@ func TestDirectUploadWhileProvidersChange(t *testing.T) {
 		}
 		completeUpload(admin, id, etag).OK(200)
 
-		// Without its mount there is nowhere to go.
+		// Without the mount the upload has no destination.
 		admin.Put("/api/admin/storage/providers/"+other, m{"uploadMode": "auto"}).OK(200)
 		gone := admin.Post("/api/admin/mounts", m{"providerId": other, "mountPath": "/gone", "name": "gone"}).OK(201).
 			Text("mount.id")

@@ -11,8 +11,9 @@ import (
 	"larder/internal/apptest"
 )
 
-// Abuse case C103: headers that are not signed make no other request of an address; above all
-// nobody gets hold of what else lies in the bucket. And what they say of the bytes is not kept.
+// Abuse case C103: unsigned headers do not change the meaning of a pre-signed address. In
+// particular they give no access to other objects of the bucket, and their statements about the
+// bytes are not kept.
 func TestDirectUploadRefusesUnsignedHeaders(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -41,7 +42,7 @@ func TestDirectUploadRefusesUnsignedHeaders(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			response, err := http.DefaultClient.Do(request) // in chunks, of which nobody knows how much is to come
+			response, err := http.DefaultClient.Do(request) // chunked, of unknown length
 			if err != nil {
 				continue // refused before it was sent
 			}
@@ -70,7 +71,7 @@ func TestDirectUploadRefusesUnsignedHeaders(t *testing.T) {
 			}
 			head, err := client.HeadObject(t.Context(), &s3.HeadObjectInput{Bucket: &bucket.Name, Key: &key})
 			if err != nil || *head.ContentType != "text/plain; charset=utf-8" {
-				t.Errorf("the store calls the file %v, %v", head.ContentType, err)
+				t.Errorf("the store has the type %v for the file, %v", head.ContentType, err)
 			}
 		}
 		got, err := client.GetObject(t.Context(), &s3.GetObjectInput{Bucket: &bucket.Name, Key: &foreign})
@@ -79,7 +80,7 @@ func TestDirectUploadRefusesUnsignedHeaders(t *testing.T) {
 		}
 		defer got.Body.Close()
 		if body, err := io.ReadAll(got.Body); string(body) != "secret" {
-			t.Errorf("what is not ours is %q by now, %v", body, err)
+			t.Errorf("a foreign object is %q by now, %v", body, err)
 		}
 	}, apptest.ReachLoopback)
 }

@@ -17,7 +17,7 @@ import (
 	"larder/internal/fsck"
 )
 
-// checkFsckClean fails the test when a check finds anything.
+// checkFsckClean fails the test when fsck finds anything.
 func checkFsckClean(t *testing.T, l *apptest.Larder, when string) {
 	t.Helper()
 	_, err := l.Apps[0].Fsck.Check(t.Context(),
@@ -27,7 +27,8 @@ func checkFsckClean(t *testing.T, l *apptest.Larder, when string) {
 	}
 }
 
-// startSlowPut begins to send content to an address and returns what sends its end.
+// startSlowPut starts to send content to an address and returns a function that sends the end of
+// it.
 func startSlowPut(t *testing.T, address string, content []byte) (end func()) {
 	t.Helper()
 	body, more := io.Pipe()
@@ -60,8 +61,8 @@ func startSlowPut(t *testing.T, address string, content []byte) (end func()) {
 	}
 }
 
-// Bytes that began to go to the store before their address expired, and end after it was swept, are
-// removed as well: of a session that expired, was aborted or completed, up to three days later.
+// Bytes of an expired, aborted or completed session that arrive in the store after their key was
+// swept are deleted too, up to three days later, if they began before their address expired.
 func TestDirectUploadArrivingLateIsDeleted(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -100,7 +101,7 @@ func TestDirectUploadArrivingLateIsDeleted(t *testing.T) {
 		err := l.Apps[0].DB.Read(t.Context()).QueryRow("SELECT COUNT(*) FROM garbage WHERE late_from IS NOT NULL").
 			Scan(&number)
 		if err != nil || number != 0 {
-			t.Errorf("%d keys are looked for after three days, %v", number, err)
+			t.Errorf("%d late keys are still listed after three days, %v", number, err)
 		}
 		alice = l.SignIn(t, "alice", "password of alice")
 		wantBody(t, alice.Get(home+"/done").OK(200), "12345")
@@ -108,8 +109,8 @@ func TestDirectUploadArrivingLateIsDeleted(t *testing.T) {
 	}, apptest.ReachLoopback)
 }
 
-// What comes to a store after a session in parts has ended is removed as well: a part, and the
-// object that a completion asked for before.
+// Late objects of an ended session in parts are deleted too: a part, and the object of an earlier
+// completion.
 func TestDirectPartsArrivingLateAreDeleted(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -119,7 +120,7 @@ func TestDirectPartsArrivingLateAreDeleted(t *testing.T) {
 		address := partURL(t, r, "parts", 1)
 		abortUpload(alice, r.Text("sessionId")).OK(200)
 		l.Sweep()
-		putToAddress(t, address, []byte("12345")) // whatever the store says
+		putToAddress(t, address, []byte("12345")) // with any answer of the store
 		key := keyOfAddress(t, bucket, address)
 		_, err := bucket.SDK(t).PutObject(t.Context(), &s3.PutObjectInput{
 			Bucket: &bucket.Name, Key: &key, Body: bytes.NewReader([]byte("12345")),
@@ -127,7 +128,7 @@ func TestDirectPartsArrivingLateAreDeleted(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		checkFsckClean(t, l, "an object that came late")
+		checkFsckClean(t, l, "an object that arrived late")
 		var deleted, looked atomic.Int64
 		door.setHook(func(_ http.ResponseWriter, r *http.Request, pass func()) {
 			switch object := strings.HasSuffix(r.URL.Path, key) && !r.URL.Query().Has("uploadId"); {
@@ -143,15 +144,14 @@ func TestDirectPartsArrivingLateAreDeleted(t *testing.T) {
 		wantBucketObjects(t, "an hour later", bucket, 0)
 		l.Clock.Advance(2 * time.Hour)
 		l.Sweep()
-		// In a bucket with versions a deletion of nothing would leave a marker.
+		// In a bucket with versions, deleting a missing object would leave a delete marker.
 		if deleted.Load() != 1 || looked.Load() != 2 {
 			t.Errorf("looked %d times, deleted %d times; want 2 and 1", looked.Load(), deleted.Load())
 		}
 	}, apptest.ReachLoopback)
 }
 
-// A provider whose objects are all deleted can be deleted, whatever may still come to its bucket
-// late.
+// A provider without objects can be deleted, even if late uploads could still arrive in its bucket.
 func TestProviderDeletionIgnoresLateUploads(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {

@@ -22,8 +22,8 @@ import (
 	"larder/internal/config"
 )
 
-// putToAddress sends a body past the service, as a browser would, and returns the status and the
-// ETag of the answer.
+// putToAddress sends a body directly to the store, as a browser would, and returns the status and
+// the ETag of the answer.
 func putToAddress(t *testing.T, address string, body []byte, header ...string) (status int, etag string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPut, address, bytes.NewReader(body))
@@ -44,7 +44,7 @@ func putToAddress(t *testing.T, address string, body []byte, header ...string) (
 	return response.StatusCode, response.Header.Get("ETag")
 }
 
-// mustPutToAddress is putToAddress for what the store takes.
+// mustPutToAddress sends a body and fails the test unless the store accepts it.
 func mustPutToAddress(t *testing.T, address string, body []byte) (etag string) {
 	t.Helper()
 	status, etag := putToAddress(t, address, body)
@@ -54,7 +54,7 @@ func mustPutToAddress(t *testing.T, address string, body []byte) (etag string) {
 	return etag
 }
 
-// bucketContents lists the keys of a bucket, and how many uploads in parts are unfinished there.
+// bucketContents returns the keys of a bucket and the number of unfinished multipart uploads in it.
 func bucketContents(t *testing.T, bucket s3test.Bucket) (keys []string, unfinished int) {
 	t.Helper()
 	client := bucket.SDK(t)
@@ -72,7 +72,8 @@ func bucketContents(t *testing.T, bucket s3test.Bucket) (keys []string, unfinish
 	return keys, len(uploads.Uploads)
 }
 
-// wantBucketObjects fails the test unless a bucket has so many objects, and no unfinished upload.
+// wantBucketObjects fails the test unless a bucket has that many objects and no unfinished
+// multipart upload.
 func wantBucketObjects(t *testing.T, what string, bucket s3test.Bucket, objects int) {
 	t.Helper()
 	if keys, unfinished := bucketContents(t, bucket); len(keys) != objects || unfinished != 0 {
@@ -81,7 +82,7 @@ func wantBucketObjects(t *testing.T, what string, bucket s3test.Bucket, objects 
 	}
 }
 
-// keyOfAddress is the key in a pre-signed address with the bucket in its path.
+// keyOfAddress returns the key in a pre-signed address with the bucket in its path.
 func keyOfAddress(t *testing.T, bucket s3test.Bucket, address string) string {
 	t.Helper()
 	u, err := url.Parse(address)
@@ -95,7 +96,7 @@ func keyOfAddress(t *testing.T, bucket s3test.Bucket, address string) string {
 	return key
 }
 
-// addressLifetime is how many seconds a pre-signed address can be used.
+// addressLifetime returns the lifetime of a pre-signed address in seconds.
 func addressLifetime(t *testing.T, address string) int64 {
 	t.Helper()
 	u, err := url.Parse(address)
@@ -109,7 +110,7 @@ func addressLifetime(t *testing.T, address string) int64 {
 	return n
 }
 
-// wantReserved fails the test unless just that is reserved by all accounts together.
+// wantReserved fails the test unless all accounts together have exactly that reserved.
 func wantReserved(t *testing.T, l *apptest.Larder, bytes, files int64) {
 	t.Helper()
 	var b, f int64
@@ -122,7 +123,7 @@ func wantReserved(t *testing.T, l *apptest.Larder, bytes, files int64) {
 	}
 }
 
-// wantSessionReply fails the test unless the answer of the session has all these texts.
+// wantSessionReply fails the test unless the session's answer contains all these texts.
 func wantSessionReply(t *testing.T, r *apptest.Reply, want ...string) {
 	t.Helper()
 	for _, text := range want {
@@ -132,7 +133,7 @@ func wantSessionReply(t *testing.T, r *apptest.Reply, want ...string) {
 	}
 }
 
-// beginAndSend begins a session for content and sends it straight to the store.
+// beginAndSend begins a session for content and sends the content directly to the store.
 func beginAndSend(t *testing.T, c *apptest.Client, dir, name, content string, extra ...m) (id, address, etag string) {
 	t.Helper()
 	r := postUploadSession(c, dir, name, len(content), extra...).OK(200)
@@ -142,7 +143,7 @@ func beginAndSend(t *testing.T, c *apptest.Client, dir, name, content string, ex
 	return r.Text("sessionId"), r.Text("uploadUrl"), mustPutToAddress(t, r.Text("uploadUrl"), []byte(content))
 }
 
-// Bytes in one piece go to a staging key; completion looks at them and makes the file of a copy.
+// Bytes in one piece go to a staging key. Completion checks them and makes the file of a copy.
 func TestDirectUpload(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -185,7 +186,7 @@ func TestDirectUpload(t *testing.T) {
 		for i := range 100 { // abuse case C95
 			completeUpload(alice, id, strings.Repeat("0", i%33+1)).Fails(422, "OPERATION_FAILED")
 		}
-		// it is opaque
+		// the ETag is opaque
 		completeUpload(alice, id, strings.ToUpper(strings.Trim(etag, `"`))).Fails(422, "OPERATION_FAILED")
 		wantReserved(t, l, int64(len(text)), 1)
 		wantUsed(t, alice, 0, 0)
@@ -201,7 +202,7 @@ func TestDirectUpload(t *testing.T) {
 			t.Errorf("again: %s", again.Body)
 		}
 
-		// The address still works, and reaches nothing that anybody reads.
+		// The address still works and reaches no file.
 		mustPutToAddress(t, address, []byte(other))
 		wantBody(t, alice.Get(home+"/a.txt").OK(200), text)
 		keys, _ := bucketContents(t, bucket)
@@ -214,11 +215,11 @@ func TestDirectUpload(t *testing.T) {
 		}
 		head, err := bucket.SDK(t).HeadObject(t.Context(), &s3.HeadObjectInput{Bucket: &bucket.Name, Key: &final})
 		if err != nil || *head.ContentType != "text/plain; charset=utf-8" {
-			t.Errorf("the store calls it %v, %v", head.ContentType, err)
+			t.Errorf("the store has the type %v, %v", head.ContentType, err)
 		}
 		waitForChecksum(t, l, text)
 
-		// What came to the address is swept once it has expired, within an hour.
+		// Bytes sent to the address later are swept within an hour of its expiry.
 		l.Clock.Advance(time.Hour + 50*time.Minute - time.Millisecond)
 		l.Sweep()
 		wantBucketObjects(t, "before the sweep", bucket, 2)
@@ -235,7 +236,7 @@ func TestDirectUpload(t *testing.T) {
 	}, apptest.ReachLoopback)
 }
 
-// waitForChecksum waits until the only object that files have has the checksum of content.
+// waitForChecksum waits until the only object of files has the checksum of content.
 func waitForChecksum(t *testing.T, l *apptest.Larder, content string) {
 	t.Helper()
 	sum := sha256.Sum256([]byte(content))
@@ -259,8 +260,8 @@ func waitForChecksum(t *testing.T, l *apptest.Larder, content string) {
 	}
 }
 
-// The etag may come back without its quotes, the type is found by the first bytes where nothing
-// names it, and what is replaced keeps its id.
+// The ETag may come back without quotes. The type is detected from the first bytes when no name or
+// header gives it. A replaced file keeps its id.
 func TestDirectUploadDetails(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -278,7 +279,7 @@ func TestDirectUploadDetails(t *testing.T) {
 			}
 			head, err := bucket.SDK(t).HeadObject(t.Context(), &s3.HeadObjectInput{Bucket: &bucket.Name, Key: &key})
 			if err != nil || *head.ContentType != "image/png" {
-				t.Errorf("the store calls it %v, %v", head.ContentType, err)
+				t.Errorf("the store has the type %v, %v", head.ContentType, err)
 			}
 		}
 		id, _, etag = beginAndSend(t, alice, home, "picture", "a new one",
@@ -293,7 +294,7 @@ func TestDirectUploadDetails(t *testing.T) {
 		completeUpload(alice, id, etag).Fails(409, "ALREADY_EXISTS")
 		wantReserved(t, l, 6, 1)
 
-		// Keys with the protocol api get the same answers, and nobody else any.
+		// Keys with the protocol api get the same answers; other credentials get none.
 		key := alice.Key(m{"uploadPath": home})
 		id, _, etag = beginAndSend(t, key, home, "keyed", "by a key")
 		completeUpload(l.User(t, "bob"), id, etag).Fails(404, "NOT_FOUND")
@@ -303,7 +304,7 @@ func TestDirectUploadDetails(t *testing.T) {
 	}, apptest.ReachLoopback)
 }
 
-// Which uploads go straight to the store.
+// The test covers which uploads go directly to the store.
 func TestDirectUploadMode(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -356,7 +357,8 @@ func TestDirectUploadMode(t *testing.T) {
 	}, apptest.ReachLoopback)
 }
 
-// A page that came by https may not send anything by http: then auto goes through the service.
+// A page loaded by https may not send anything by http. In mode auto, such uploads go through the
+// service.
 func TestDirectUploadsDoNotMixContent(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -389,9 +391,9 @@ func TestDirectUploadsDoNotMixContent(t *testing.T) {
 	}, apptest.ReachLoopback, apptest.TrustLoopback, func(cfg *config.Config) { cfg.BaseURL = "https://larder.test" })
 }
 
-// What lies in the bucket is shown to everybody by a publicDomain, with the type that whoever sent
-// it gave it: what comes in one piece goes through the service then (abuse case C67). Of what comes
-// in parts the service says what type it is.
+// A publicDomain shows the bucket to everybody, with the content type that the sender gave. Uploads
+// in one piece go through the service then (abuse case C67). For uploads in parts the service sets
+// the type.
 func TestDirectUploadAvoidsPublicDomain(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -407,8 +409,8 @@ func TestDirectUploadAvoidsPublicDomain(t *testing.T) {
 	}, apptest.ReachLoopback)
 }
 
-// Whatever became of their sessions: a user has 100 addresses at most by which bytes that nobody is
-// charged for can be sent (abuse case C96).
+// A user has at most 100 usable addresses for bytes that are charged to nobody, whatever became of
+// the sessions (abuse case C96).
 func TestDirectUploadsHaveABound(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -428,8 +430,8 @@ func TestDirectUploadsHaveABound(t *testing.T) {
 	}, apptest.ReachLoopback)
 }
 
-// A client that does not reach the store sends the bytes through the service, whatever it was told
-// first. The last of them count.
+// A client that does not reach the store sends the bytes through the service, even if it got an
+// address of the store first. The last bytes count.
 func TestDirectUploadFallsBackToTheService(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -447,7 +449,7 @@ func TestDirectUploadFallsBackToTheService(t *testing.T) {
 		received("presigned", 5)
 		raw := putRaw(alice, id, "abcde").OK(200).Text("etag")
 		received("worker", 5)
-		l.Sweep() // what the address leads to stays garbage for later
+		l.Sweep() // the object at the address stays garbage for later
 		completeUpload(alice, id, direct).Fails(422, "OPERATION_FAILED")
 		mustPutToAddress(t, address, []byte("67890"))
 		completeUpload(alice, id, raw).OK(200)
@@ -456,8 +458,8 @@ func TestDirectUploadFallsBackToTheService(t *testing.T) {
 		l.Sweep()
 		wantBucketObjects(t, "the end", bucket, 1)
 
-		// Asking again with the same key and for the service gives the same session,
-		// with the service's address.
+		// A repeated request with the same idempotency key and the mode of the service returns the
+		// same session with the service's address.
 		alice = l.SignIn(t, "alice", "password of alice")
 		again := m{"idempotencyKey": "k"}
 		r := postUploadSession(alice, home, "g", 5, again).OK(200)
@@ -468,7 +470,7 @@ func TestDirectUploadFallsBackToTheService(t *testing.T) {
 			t.Errorf("first %s\nthen %s", r.Body, through.Body)
 		}
 		received("presigned", 0)
-		// And without asking for it new addresses, that end with the session.
+		// Without the mode it returns new addresses that end with the session.
 		l.Clock.Advance(20*time.Minute + 500*time.Millisecond)
 		r = postUploadSession(alice, home, "g", 5, again).OK(200)
 		if r.Text("uploadMode") != "presigned" || addressLifetime(t, r.Text("uploadUrl")) != 40*60-1 ||

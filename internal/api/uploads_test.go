@@ -13,7 +13,7 @@ import (
 	"larder/internal/apptest"
 )
 
-// postUploadSession asks for an upload session.
+// postUploadSession requests an upload session.
 func postUploadSession(c *apptest.Client, dir, name string, size any, extra ...m) *apptest.Reply {
 	body := m{"path": dir, "fileName": name, "fileSize": size}
 	for _, more := range extra {
@@ -24,7 +24,7 @@ func postUploadSession(c *apptest.Client, dir, name string, size any, extra ...m
 	return c.Post("/api/files/upload-session", body)
 }
 
-// newUploadSession begins an upload and returns its id.
+// newUploadSession begins an upload session and returns its id.
 func newUploadSession(c *apptest.Client, dir, name string, size int, extra ...m) string {
 	return postUploadSession(c, dir, name, size, extra...).OK(200).Text("sessionId")
 }
@@ -91,7 +91,7 @@ func TestUploadSession(t *testing.T) {
 				postUploadSession(alice.In(t), home, "b.txt", 1, extra).Fails(400, "VALIDATION_ERROR")
 			}
 			wantUsed(t, alice.In(t), 5, 1)
-			// whatever it says, no crash
+			// whatever the answer, no crash
 			postUploadSession(admin.In(t), "/uploads", "big", int64(20<<30), m{"partCount": 1})
 			for _, target := range []struct {
 				dir    string
@@ -114,7 +114,7 @@ func TestUploadSession(t *testing.T) {
 			wantBody(t, r, "")
 			wantHeader(t, r, "Content-Length", "0")
 		})
-		t.Run("raw bodies that lie", func(t *testing.T) { // abuse case C94
+		t.Run("raw bodies of the wrong length", func(t *testing.T) { // abuse case C94
 			before, files := usedQuota(alice.In(t))
 			id := newUploadSession(alice.In(t), home, "lie.txt", 5)
 			for _, body := range []string{"1234", "123456", "", strings.Repeat("x", 100000)} {
@@ -123,14 +123,14 @@ func TestUploadSession(t *testing.T) {
 				putRaw(alice.In(t), id, io.MultiReader(strings.NewReader(body))).Fails(422, "OPERATION_FAILED")
 			}
 			completeUpload(alice.In(t), id, "x").Fails(422, "OPERATION_FAILED")         // no bytes were kept
-			putRaw(alice.In(t), id, io.MultiReader(strings.NewReader("12345"))).OK(200) // chunked is fine when it fits
+			putRaw(alice.In(t), id, io.MultiReader(strings.NewReader("12345"))).OK(200) // chunked is accepted when it fits
 			// a body that ends before its Content-Length
 			alice.In(t).Do(apptest.Request{Method: "PUT", Path: "/api/files/upload/raw/" + id,
 				Body: io.MultiReader(strings.NewReader("123")), Length: 5})
 			etag := putRaw(alice.In(t), id, "abcde").OK(200).Text("etag")
 			etag2 := putRaw(alice.In(t), id, "54321").OK(200).Text("etag")
 			if etag != etag2 {
-				completeUpload(alice.In(t), id, etag).Fails(422, "OPERATION_FAILED") // of bytes that were replaced
+				completeUpload(alice.In(t), id, etag).Fails(422, "OPERATION_FAILED") // of replaced bytes
 			}
 			completeUpload(alice.In(t), id, `"`+etag2+`"`).OK(200) // quoted
 			wantBody(t, alice.In(t).Get("/home/alice/lie.txt").OK(200), "54321")
@@ -140,7 +140,7 @@ func TestUploadSession(t *testing.T) {
 			alice, bob := alice.In(t), bob.In(t)
 			before, files := usedQuota(alice)
 			id := newUploadSession(alice, home, "s.txt", 3)
-			completeUpload(alice, id, "abc").Fails(422, "OPERATION_FAILED") // before the bytes are there
+			completeUpload(alice, id, "abc").Fails(422, "OPERATION_FAILED") // before the bytes have arrived
 			etag := putRaw(alice, id, "abc").OK(200).Text("etag")
 			completeUpload(alice, id, nil).Fails(400, "VALIDATION_ERROR")
 			alice.Post("/api/files/upload-complete", m{"sessionId": id}).Fails(400, "VALIDATION_ERROR")
@@ -199,7 +199,7 @@ func TestUploadSession(t *testing.T) {
 			if r.Text("file.name") != "cat (1).jpg" {
 				t.Errorf("named %s", r.Text("file.name"))
 			}
-			// judged again at completion
+			// permission is checked again at completion
 			id := newUploadSession(alice, dir, "late.txt", 1, m{"conflict": "fail"})
 			etag := putRaw(alice, id, "x").OK(200).Text("etag")
 			alice.Upload(dir, "late.txt", []byte("y"))
@@ -225,7 +225,7 @@ func TestUploadSession(t *testing.T) {
 				t.Error("same ETag for other bytes")
 			}
 			wantUsed(t, alice, before+10, files+1)
-			// needs update, charges the owner
+			// requires update, charges the owner
 			addRule(admin.In(t), m{"pathPattern": home + "/r.txt", "effect": "allow",
 				"userId": bob.In(t).Get("/api/auth/me").OK(200).Text("user.id"), "permissions": []string{"write"}})
 			postUploadSession(bob.In(t), home, "r.txt", 4, m{"conflict": "replace"}).Fails(403, "FORBIDDEN")
@@ -249,7 +249,7 @@ func TestUploadSession(t *testing.T) {
 			if path := completeUpload(alice, id, etag).OK(200).Text("file.path"); path != home+"/new/deep/er" {
 				t.Errorf("path %s", path)
 			}
-			// kept by id: a rename meanwhile does not bring the old folder back
+			// the folder is kept by id: a rename meanwhile does not recreate the old folder
 			base := mkdir(alice, home, "base")
 			id = newUploadSession(alice, home+"/base/more", "f.txt", 1)
 			etag = putRaw(alice, id, "x").OK(200).Text("etag")
@@ -289,7 +289,7 @@ func TestUploadSession(t *testing.T) {
 				}
 			}
 		})
-		t.Run("many completes at once", func(t *testing.T) { // abuse case C87
+		t.Run("concurrent completions", func(t *testing.T) { // abuse case C87
 			before, files := usedQuota(alice.In(t))
 			id := newUploadSession(alice.In(t), home, "race.txt", 4)
 			etag := putRaw(alice.In(t), id, "race").OK(200).Text("etag")
@@ -306,11 +306,11 @@ func TestUploadSession(t *testing.T) {
 					fresh++
 				}
 				if r.Text("file.id") != replies[0].Text("file.id") {
-					t.Error("another file")
+					t.Error("the response names another file")
 				}
 			}
 			if fresh != 1 {
-				t.Errorf("%d fresh completions", fresh)
+				t.Errorf("%d completions made a file", fresh)
 			}
 			wantUsed(t, alice.In(t), before+4, files+1)
 		})
@@ -349,7 +349,7 @@ func TestUploadExpiry(t *testing.T) {
 		abortUpload(c, bare).OK(200)
 		abortUpload(c, out).OK(200)
 		wantUsed(t, c, 2, 1)
-		c.Upload("/home/alice", "again", []byte("12345678")) // what was reserved is free
+		c.Upload("/home/alice", "again", []byte("12345678")) // the reservation is released
 		wantUsed(t, c, 10, 2)
 		postUploadSession(c, "/home/alice", "full", 1).Fails(413, "QUOTA_EXCEEDED")
 	})
@@ -362,7 +362,7 @@ func TestUploadIdempotency(t *testing.T) {
 		const home = "/home/alice"
 		key := m{"idempotencyKey": "k1"}
 		first := newUploadSession(alice, home, "a", 6, key)
-		if again := newUploadSession(alice, home, "a", 6, key); again != first { // and not reserved twice
+		if again := newUploadSession(alice, home, "a", 6, key); again != first { // and nothing is reserved twice
 			t.Fatal("the pending session was not resumed")
 		}
 		postUploadSession(alice, home, "a", 7, key).Fails(400, "VALIDATION_ERROR")
@@ -387,15 +387,15 @@ func TestUploadIdempotency(t *testing.T) {
 			abortUpload(alice, fresh).OK(200)
 		}
 		alice.Delete("/api/files/" + file).OK(200)
-		r = postUploadSession(alice, home, "a", 6, key).OK(200) // the file is gone: begin again
+		r = postUploadSession(alice, home, "a", 6, key).OK(200) // the file is gone, so a new session begins
 		if r.Value("alreadyCompleted") == true {
 			t.Errorf("of a deleted file: %s", r.Body)
 		}
 	})
 }
 
-// The quota holds to the byte and to the file; what is reserved counts, what is given back
-// is free at once.
+// The quota is exact to the byte and to the file. Reservations count, and released ones are
+// available immediately.
 func TestUploadQuota(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -404,7 +404,7 @@ func TestUploadQuota(t *testing.T) {
 			dir := "/home/bytes"
 			postUploadSession(c, dir, "a", 11).Fails(413, "QUOTA_EXCEEDED")
 			id := newUploadSession(c, dir, "a", 10)
-			wantUsed(t, c, 0, 0) // reserved is not shown
+			wantUsed(t, c, 0, 0) // reservations are not shown
 			postUploadSession(c, dir, "b", 1).Fails(413, "QUOTA_EXCEEDED")
 			newUploadSession(c, dir, "b", 0)
 			abortUpload(c, id).OK(200)
@@ -427,10 +427,10 @@ func TestUploadQuota(t *testing.T) {
 			postUploadSession(c, dir, "c", 0).Fails(413, "QUOTA_EXCEEDED")
 			completeUpload(c, id, putRaw(c, id, "x").OK(200).Text("etag")).OK(200)
 			postUploadSession(c, dir, "c", 1).Fails(413, "QUOTA_EXCEEDED")
-			c.Upload(dir, "b", []byte("y"), m{"conflict": "replace"}) // no further file
+			c.Upload(dir, "b", []byte("y"), m{"conflict": "replace"}) // no additional file
 			wantUsed(t, c, 2, 2)
 		})
-		t.Run("unlimited and none", func(t *testing.T) {
+		t.Run("unlimited and zero quota", func(t *testing.T) {
 			c := l.User(t, "much", m{"maxStorage": -1, "maxFiles": -1})
 			id := newUploadSession(c, "/home/much", "a", 100<<20)
 			abortUpload(c, id).OK(200)
@@ -440,7 +440,7 @@ func TestUploadQuota(t *testing.T) {
 			c = l.User(t, "nofiles", m{"maxFiles": 0})
 			postUploadSession(c, "/home/nofiles", "a", 0).Fails(413, "QUOTA_EXCEEDED")
 		})
-		t.Run("many at once", func(t *testing.T) { // abuse case C88
+		t.Run("concurrent sessions", func(t *testing.T) { // abuse case C88
 			c := l.User(t, "racer", m{"maxStorage": 100})
 			var wait sync.WaitGroup
 			replies := make([]*apptest.Reply, 20)

@@ -12,7 +12,7 @@ import (
 	"larder/internal/site"
 )
 
-// setVerificationToken has a token verify a user's address until then.
+// setVerificationToken stores a token that verifies a user's address until end.
 func setVerificationToken(t *testing.T, l *apptest.Larder, username, token string, end time.Time) {
 	t.Helper()
 	sum := sha256.Sum256([]byte(token))
@@ -22,7 +22,7 @@ func setVerificationToken(t *testing.T, l *apptest.Larder, username, token strin
 		hex.EncodeToString(sum[:]), username, end.UnixMilli())
 }
 
-// requireVerifiedEmail has the site ask for verified addresses, and returns where its mails go.
+// requireVerifiedEmail requires verified addresses and returns the mailbox of the site.
 func requireVerifiedEmail(t *testing.T, l *apptest.Larder) *apptest.Mailbox {
 	t.Helper()
 	box := l.Mailbox(t)
@@ -47,7 +47,7 @@ func isVerified(t *testing.T, l *apptest.Larder, username string) bool {
 	return queryCount(t, l, "SELECT COUNT(*) FROM users WHERE username = $1 AND email_verified", username) == 1
 }
 
-// waitForMailJobs waits until nothing waits to be mailed.
+// waitForMailJobs waits until no mail is queued.
 func waitForMailJobs(t *testing.T, l *apptest.Larder) {
 	t.Helper()
 	waitUntil(t, "the mails are sent", func() bool {
@@ -67,7 +67,7 @@ func TestVerificationLink(t *testing.T) {
 			t.Error("the token itself is stored")
 		}
 
-		// told to the right password alone
+		// only the right password reveals it
 		wantStatus(t, "a wrong password", postLogin(l.Client(t), "Ann", "not it"), 401, "INVALID_CREDENTIALS")
 		wantStatus(t, "before", postLogin(l.Client(t), "Ann", "password of Ann"), 403, "EMAIL_NOT_VERIFIED")
 
@@ -82,7 +82,7 @@ func TestVerificationLink(t *testing.T) {
 		wantStatus(t, "POST", visitor.Post("/api/auth/verify-email?token="+token, nil), 405, "METHOD_NOT_ALLOWED")
 		wantStatus(t, "still", postLogin(l.Client(t), "Ann", "password of Ann"), 403, "EMAIL_NOT_VERIFIED")
 
-		for i, path := range []string{link, "/api/auth/verify?token=" + token, link} { // as often as one likes
+		for i, path := range []string{link, "/api/auth/verify?token=" + token, link} { // any number of times
 			page := visitor.Get(path).OK(200)
 			for header, want := range map[string]string{
 				"Content-Type": "text/html; charset=utf-8", "Cache-Control": "private, no-store",
@@ -100,7 +100,7 @@ func TestVerificationLink(t *testing.T) {
 				}
 			}
 			if strings.Contains(string(page.Body), token) {
-				t.Error("the page tells the token")
+				t.Error("the page reveals the token")
 			}
 			if !isVerified(t, l, "Ann") {
 				t.Error("not verified")
@@ -174,13 +174,13 @@ func TestBadVerificationLinks(t *testing.T) {
 		if n := queryCount(t, l, "SELECT COUNT(*) FROM users WHERE NOT email_verified"); n != 5 {
 			t.Errorf("%d are unverified, want 5", n)
 		}
-		// the same address in other letters is the same address
+		// the same address with other upper and lower case is the same address
 		execAndRaiseVersion(t, l, "UPDATE users SET email = 'ReSpelled@Example.org' WHERE username = 'respelled'")
 		visitor.Get("/api/auth/verify?token=" + names["respelled"]).OK(200)
 		if !isVerified(t, l, "respelled") {
 			t.Error("not verified")
 		}
-		// and no verification link is good for anything else
+		// and a verification link works for nothing else
 		alien := l.Client(t)
 		alien.Cookies["auth_token"] = names["respelled"]
 		wantStatus(t, "as a session", alien.Get("/api/auth/me"), 401, "INVALID_TOKEN")
@@ -193,7 +193,7 @@ func tokenHash(token string) string {
 	return hex.EncodeToString(sum[:])[:43]
 }
 
-// Abuse case C73, and the reader's language comes first.
+// Abuse case C73. The page's text is in the reader's language first.
 func TestVerificationPageIsEscapedAndInBothLanguages(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite")
@@ -251,7 +251,7 @@ func TestResendVerification(t *testing.T) {
 		_, two := linkInMail(t, box.Next("ann@example.org"))
 		_, three := linkInMail(t, box.Next("ann@example.org"))
 		if one == two || two == three || box.Len() != 0 {
-			t.Errorf("%d mails are left: three in 15 minutes are the most", box.Len())
+			t.Errorf("%d mails are left; the limit is three in 15 minutes", box.Len())
 		}
 		l.Clock.Advance(15*time.Minute - time.Millisecond)
 		resend("ann@example.org")
@@ -263,14 +263,14 @@ func TestResendVerification(t *testing.T) {
 		resend("ann@example.org")
 		waitForMailJobs(t, l)
 		_, four := linkInMail(t, box.Next("ann@example.org"))
-		for _, token := range []string{one, four} { // one voids no other
+		for _, token := range []string{one, four} { // one does not invalidate another
 			wantStatus(t, "any of them", l.Client(t).Get("/api/auth/verify?token="+token), 200, "")
 		}
 		l.Clock.Advance(time.Hour)
 		resend("ann@example.org") // verified by now
 		waitForMailJobs(t, l)
 		if box.Len() != 0 {
-			t.Error("a mail to who is verified")
+			t.Error("a mail to a verified account was sent")
 		}
 		for name, body := range map[string]M{"no address": {"email": "ann"}, "nothing": {}, "null": {"email": nil},
 			"a number": {"email": 1}, "too long": {"email": strings.Repeat("a", 251) + "@b.c"}} {
@@ -281,7 +281,7 @@ func TestResendVerification(t *testing.T) {
 	})
 }
 
-// Many at once get no more mails than one after the other, and keep one place in the queue.
+// Concurrent requests get no more mails than sequential ones and have one place in the queue.
 func TestResendVerificationInParallel(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -318,7 +318,7 @@ func TestResendVerificationInParallel(t *testing.T) {
 	})
 }
 
-// A mail server that is down for a while costs nobody their three mails.
+// A mail server that is down for a while does not use up anybody's three mails.
 func TestVerificationMailIsRetried(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {

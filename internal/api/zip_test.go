@@ -52,7 +52,7 @@ func getZip(c *apptest.Client, ids ...string) *apptest.Reply {
 	return c.Get("/api/files/zip?ids=" + strings.Join(ids, ","))
 }
 
-// album is a folder of alice's with something of every kind in it.
+// album makes a folder of alice's with an entry of every kind.
 func album(alice *apptest.Client) (id string, all []string) {
 	id = mkdir(alice, "/home/alice", "Urlaub 2026 🦀")
 	const dir = "/home/alice/Urlaub 2026 🦀"
@@ -88,7 +88,7 @@ func TestZip(t *testing.T) {
 			wantHeader(t, r, "Accept-Ranges", "none")
 			wantHeader(t, r, "Access-Control-Allow-Origin", "")
 			wantHeader(t, r, "ETag", "")
-			if r.Header.Get("RateLimit-Limit") != "200000" { // as other bytes: 20 times the setting
+			if r.Header.Get("RateLimit-Limit") != "200000" { // like other bytes: 20 times the setting
 				t.Errorf("RateLimit-Limit: %s", r.Header.Get("RateLimit-Limit"))
 			}
 			archive, err := zip.NewReader(bytes.NewReader(r.Body), int64(len(r.Body)))
@@ -139,7 +139,7 @@ func TestZip(t *testing.T) {
 				c.Head("/api/files/zip?ids="+foreign).Fails(404, "NOT_FOUND")
 			}
 		})
-		t.Run("how many", func(t *testing.T) {
+		t.Run("number of entries", func(t *testing.T) {
 			alice := alice.In(t)
 			ids := make([]string, 99)
 			for i := range ids {
@@ -166,7 +166,7 @@ func TestZip(t *testing.T) {
 					Fails(403, "FORBIDDEN")
 			}
 		})
-		t.Run("what is left out", func(t *testing.T) {
+		t.Run("omitted entries", func(t *testing.T) {
 			rules := []string{
 				addRule(admin.In(t), m{"pathPattern": "/home/alice/*/*.jpg", "effect": "deny", "role": "user",
 					"permissions": []string{"download"}}),
@@ -196,7 +196,7 @@ func TestZip(t *testing.T) {
 	})
 }
 
-// A folder's single-use address gives a zip of it.
+// The single-use address of a folder answers a zip of it.
 func TestGatewayServesFolderAsZip(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -229,7 +229,7 @@ func TestGatewayServesFolderAsZip(t *testing.T) {
 			{"Accept", "text/html"}, {"Accept", "image/*"}, {"Sec-Fetch-Dest", "image"}} {
 			visitor.Get("/api/files/"+folder+"/download", header...).Fails(401, "UNAUTHORIZED")
 		}
-		// nothing of it can be shown
+		// a folder cannot be embedded
 		alice.Get("/api/files/"+folder+"/download", "Sec-Fetch-Dest", "image").Fails(404, "NOT_FOUND")
 		setAccessPassword(admin, folder, "open sesame")
 		for _, c := range []*apptest.Client{alice, admin, alice.Key(m{})} {
@@ -237,7 +237,7 @@ func TestGatewayServesFolderAsZip(t *testing.T) {
 		}
 		setAccessPassword(admin, folder, nil)
 
-		t.Run("fifty at once", func(t *testing.T) { // abuse case C84
+		t.Run("fifty concurrent requests", func(t *testing.T) { // abuse case C84
 			address := downloadURL(alice.In(t), folder)
 			replies := runConcurrently(t, visitor.In(t), 50,
 				func(c *apptest.Client, _ int) *apptest.Reply { return c.Get(address) })
@@ -247,7 +247,7 @@ func TestGatewayServesFolderAsZip(t *testing.T) {
 				case r.Status == 200:
 					wantStrings(t, "the winner", unzip(t, r), all...)
 					bodies++
-				case r.Status == 429: // no more than two at a time begin
+				case r.Status == 429: // at most two run at a time
 				default:
 					r.Fails(401, "INVALID_TOKEN")
 					wantHeader(t, r, "Content-Disposition", "")
@@ -294,8 +294,8 @@ func TestGatewayServesFolderAsZip(t *testing.T) {
 	})
 }
 
-// A store that fails before the body is told; one that fails in the middle breaks the connection,
-// so that nobody takes a half for the whole.
+// A store that fails before the body causes an error answer. One that fails in the middle breaks
+// the connection, so that no client takes a part for the whole.
 func TestZipOfADamagedStore(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -318,7 +318,7 @@ func TestZipOfADamagedStore(t *testing.T) {
 		address := downloadURL(alice, folder)
 		getZip(alice, folder).Fails(500, "INTERNAL_ERROR")
 		l.Client(t).Get(address).Fails(500, "INTERNAL_ERROR")
-		l.Client(t).Head(address).OK(200) // a store that fails costs nobody a token
+		l.Client(t).Head(address).OK(200) // a failing store uses up no token
 
 		alice.Upload("/home/alice/f", "a", bytes.Repeat([]byte("x"), 100_000))
 		for _, r := range []*apptest.Reply{getZip(alice, folder), l.Client(t).Get(address),
@@ -327,13 +327,13 @@ func TestZipOfADamagedStore(t *testing.T) {
 				t.Errorf("status %d and %d bytes, %v", r.Status, len(r.Body), r.Err)
 			}
 			if _, err := zip.NewReader(bytes.NewReader(r.Body), int64(len(r.Body))); err == nil {
-				t.Error("what came is an archive")
+				t.Error("the answer is an archive")
 			}
 		}
 		l.Client(t).Get(address).Fails(401, "INVALID_TOKEN") // its body had begun
 		if log := l.Log.String(); !strings.Contains(log, "a zip was broken off") ||
 			strings.Contains(log, strings.TrimPrefix(address, apptest.BaseURL+"/api/gateway/download/")) {
-			t.Error("the log says nothing of it, or too much")
+			t.Error("the log has no record of it, or too many")
 		}
 		wantStrings(t, "and leaves room for the next", unzip(t, getZip(alice, alone)), "alone=x")
 
@@ -344,19 +344,19 @@ func TestZipOfADamagedStore(t *testing.T) {
 			"UPDATE objects SET sha256 = $1 WHERE id = (SELECT object_id FROM entries WHERE id = $2)",
 			strings.Repeat("0", 64), id)
 		if r := getZip(alice, damaged); r.Status != 200 || r.Err == nil {
-			t.Errorf("bytes that are not those that were stored: %d, %v", r.Status, r.Err)
+			t.Errorf("the bytes differ from the stored ones: %d, %v", r.Status, r.Err)
 		}
 	})
 }
 
-// startDownload sends a request for something large and returns it when its body has begun.
+// startDownload requests a large body and returns when the body has begun.
 func startDownload(t *testing.T, l *apptest.Larder, c *apptest.Client, path string) (status int, stop func()) {
 	t.Helper()
 	response := openStream(t, l, c, path)
 	return response.StatusCode, func() { _ = response.Body.Close() }
 }
 
-// openStream sends a request and leaves its body to be read.
+// openStream sends a request and returns its response with the body unread.
 func openStream(t *testing.T, l *apptest.Larder, c *apptest.Client, path string) *http.Response {
 	t.Helper()
 	r, err := http.NewRequest("GET", "http://"+l.Apps[0].Addr().String()+strings.TrimPrefix(path, apptest.BaseURL), nil)
@@ -382,15 +382,15 @@ func openStream(t *testing.T, l *apptest.Larder, c *apptest.Client, path string)
 	return response
 }
 
-// Two at a time for an account, however they are asked for, and a client that goes
-// away frees its place.
+// An account may have two zips at a time, however they are requested. A client that disconnects
+// frees its place.
 func TestZipLimitPerAccount(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		alice, bob := l.User(t, "alice"), l.User(t, "bob")
-		l.Apps = l.Apps[:1] // the places are those of one process
+		l.Apps = l.Apps[:1] // the limit is that of one process
 		folder := mkdir(alice, "/home/alice", "big")
-		for i := range 8 { // more than what the system takes in for a client that does not read
+		for i := range 8 { // more bytes than the system buffers for a client that does not read
 			alice.Upload("/home/alice/big", fmt.Sprint(i), make([]byte, 4<<20))
 		}
 		small, other := alice.Upload("/home/alice", "small", []byte("x")), bob.Upload("/home/bob", "small", []byte("x"))
@@ -412,8 +412,8 @@ func TestZipLimitPerAccount(t *testing.T) {
 			}
 			c.Head(path).OK(200) // sends nothing
 		}
-		l.Client(t).Get(thirdFolder).Fails(429, "RATE_LIMIT_EXCEEDED") // which uses nothing up
-		wantBody(t, l.Client(t).Get(third).OK(200), "x")               // no zip
+		l.Client(t).Get(thirdFolder).Fails(429, "RATE_LIMIT_EXCEEDED") // which does not use up the token
+		wantBody(t, l.Client(t).Get(third).OK(200), "x")               // not a zip
 		wantStrings(t, "somebody else", unzip(t, getZip(bob, other)), "small=x")
 
 		stop()
@@ -435,12 +435,12 @@ func TestZipLimitPerAccount(t *testing.T) {
 			t.Errorf("%d %v", r.Status, r.Err)
 		}
 		if strings.Contains(l.Log.String(), "a zip was broken off") {
-			t.Error("a client that goes away is no failure of the server's")
+			t.Error("a disconnected client was logged as a server error")
 		}
 	})
 }
 
-// There is a bound on all zips of a process, too.
+// All zips of a process together are limited, too.
 func TestZipLimitPerProcess(t *testing.T) {
 	t.Parallel()
 	enter := api.NewZipLimit()
@@ -464,8 +464,7 @@ func TestZipLimitPerProcess(t *testing.T) {
 	}
 }
 
-// Visitors have half of the places at most, so that no number of addresses takes all of
-// them from the accounts.
+// Visitors have at most half of the places, so that accounts always have the other half.
 func TestZipLimitForVisitors(t *testing.T) {
 	t.Parallel()
 	enter := api.NewZipLimit()
@@ -491,7 +490,7 @@ func TestZipLimitForVisitors(t *testing.T) {
 	wantAcquire("ip:new", true)
 	wantAcquire("ip:newer", false)
 	leave[1]()
-	wantAcquire("user:new", true) // whoever comes first
+	wantAcquire("user:new", true) // the first one
 	leave[2]()
 	wantAcquire("ip:newer", true)
 
