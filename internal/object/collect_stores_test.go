@@ -13,13 +13,13 @@ import (
 	"larder/internal/object"
 )
 
-// failingStore is a store whose deletions a test controls.
+// failingStore is a store whose deletions are controlled by a test.
 type failingStore struct {
 	blob.Store
 	mu          sync.Mutex
 	calls       int
-	hook        func(ctx context.Context, call int) error // nil for a store that works
-	undeletable map[blob.Key]bool                         // objects that it refuses to delete
+	hook        func(ctx context.Context, call int) error // nil lets deletions succeed
+	undeletable map[blob.Key]bool                         // keys that cannot be deleted
 }
 
 func (s *failingStore) Delete(ctx context.Context, key blob.Key) error {
@@ -39,8 +39,7 @@ func (s *failingStore) Delete(ctx context.Context, key blob.Key) error {
 	return s.Store.Delete(ctx, key)
 }
 
-// setHook sets a function that is called for each of the next deletions, and returns how many there
-// were.
+// setHook sets the hook of further deletions and returns the number of deletions so far.
 func (s *failingStore) setHook(hook func(ctx context.Context, call int) error) (calls int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -48,15 +47,15 @@ func (s *failingStore) setHook(hook func(ctx context.Context, call int) error) (
 	return calls
 }
 
-// setUndeletable sets the objects that cannot be deleted from now on.
+// setUndeletable sets the keys that cannot be deleted from now on.
 func (s *failingStore) setUndeletable(keys map[blob.Key]bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.undeletable = keys
 }
 
-// addFailingStore puts a failing store in front of the vault, with n keys that are collected before
-// any other.
+// addFailingStore wraps the vault's store in a failing store and adds n keys that are due before
+// all others.
 func addFailingStore(w *fixture, n int) *failingStore {
 	w.t.Helper()
 	store, err := w.reg.Store(w.t.Context(), "vault")
@@ -79,8 +78,8 @@ func addFailingStore(w *fixture, n int) *failingStore {
 	return s
 }
 
-// A store that does not answer delays the others by one deletion's timeout, however much is to be
-// deleted from it, and is asked once a minute.
+// A store that does not answer delays the other stores by one deletion timeout, however many keys
+// are due in it, and is tried once a minute.
 func TestCollectorSkipsHangingStore(t *testing.T) {
 	eachFixture(t, func(t *testing.T, w *fixture) {
 		s := addFailingStore(w, 1700)
@@ -119,7 +118,8 @@ func TestCollectorSkipsHangingStore(t *testing.T) {
 	})
 }
 
-// Two failures may be those of two objects; after the third one a store is paused for a minute.
+// Two failures count as failures of two objects. After the third, the collector pauses the store
+// for a minute.
 func TestCollectorPausesStoreAfterThreeFailures(t *testing.T) {
 	eachFixture(t, func(t *testing.T, w *fixture) {
 		s := addFailingStore(w, 20)
@@ -144,7 +144,7 @@ func TestCollectorPausesStoreAfterThreeFailures(t *testing.T) {
 	})
 }
 
-// A shutdown of the service is not a failure of the store.
+// A cancellation by the service's shutdown does not count as a failure of the store.
 func TestCollectorStopsWithTheService(t *testing.T) {
 	eachFixture(t, func(t *testing.T, w *fixture) {
 		s := addFailingStore(w, 20)
@@ -172,7 +172,7 @@ func TestCollectorStopsWithTheService(t *testing.T) {
 	})
 }
 
-// Three objects that cannot be deleted, at any position in a piece, delay the others of their store
+// Three objects that cannot be deleted, anywhere in a batch, delay the other objects of their store
 // by a few minutes at most.
 func TestCollectorSkipsUndeletableObjects(t *testing.T) {
 	eachFixture(t, func(t *testing.T, w *fixture) {
@@ -198,7 +198,8 @@ func TestCollectorSkipsUndeletableObjects(t *testing.T) {
 	})
 }
 
-// Objects that cannot be deleted, more than a piece holds, come after new ones.
+// Keys that failed before come after new keys, even when there are more of them than fit in a
+// batch.
 func TestCollectorTriesNewKeysBeforeFailedKeys(t *testing.T) {
 	eachFixture(t, func(t *testing.T, w *fixture) {
 		s := addFailingStore(w, 600)
@@ -221,8 +222,8 @@ func TestCollectorTriesNewKeysBeforeFailedKeys(t *testing.T) {
 	})
 }
 
-// A piece of a slow store ends with its budget; the rest follows after a pause of the same length,
-// and the objects of other stores are deleted at once.
+// The collector leaves a slow store when its time budget is spent. It retries the remaining keys
+// after the same time, and continues with other stores immediately.
 func TestCollectorLeavesSlowStoreAfterTimeBudget(t *testing.T) {
 	eachFixture(t, func(t *testing.T, w *fixture) {
 		s := addFailingStore(w, 1000)
@@ -230,7 +231,7 @@ func TestCollectorLeavesSlowStoreAfterTimeBudget(t *testing.T) {
 		w.advance(grace)
 		w.objects.SetStoreBudget(300 * time.Millisecond)
 		s.setHook(func(ctx context.Context, call int) error {
-			if call == 5 { // takes all of the budget, and succeeds
+			if call == 5 { // uses the whole time budget and succeeds
 				<-time.After(600 * time.Millisecond)
 			}
 			return nil
@@ -256,7 +257,7 @@ func TestCollectorLeavesSlowStoreAfterTimeBudget(t *testing.T) {
 	})
 }
 
-// Eight concurrent deletions in a store that is reached over a network.
+// The collector runs eight deletions at a time in a store that is reached over a network.
 func TestCollectorDeletesConcurrentlyFromBucket(t *testing.T) {
 	eachFixture(t, func(t *testing.T, w *fixture) {
 		s := addFailingStore(w, 100)

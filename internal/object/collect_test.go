@@ -11,7 +11,7 @@ import (
 	"larder/internal/provider"
 )
 
-// A provider that cannot be reached delays no other, and is asked again later.
+// A provider that cannot be reached delays no other provider and is retried later.
 func TestCollectorContinuesPastFailingStore(t *testing.T) {
 	eachFixture(t, func(t *testing.T, w *fixture) {
 		gone := w.storeContent("x").Key
@@ -41,7 +41,7 @@ func TestCollectorContinuesPastFailingStore(t *testing.T) {
 			return after
 		}
 		first := nextAttempt()
-		w.collect() // within the minute: not asked
+		w.collect() // within a minute: not retried
 		if nextAttempt() != first {
 			t.Error("asked again at once")
 		}
@@ -53,7 +53,7 @@ func TestCollectorContinuesPastFailingStore(t *testing.T) {
 	})
 }
 
-// The keys of an upload to a provider that is deleted meanwhile are forgotten.
+// Keys that an upload had recorded in a provider are deleted together with the provider.
 func TestCollectorForgetsKeysOfDeletedProviders(t *testing.T) {
 	eachFixture(t, func(t *testing.T, w *fixture) {
 		w.write(func(tx *db.Tx) error {

@@ -2,8 +2,8 @@ package object
 
 import "time"
 
-// SetDeleteTimeout sets how long the deletion of an object may take.
+// SetDeleteTimeout sets the timeout for the deletion of an object.
 func (r *Registry) SetDeleteTimeout(d time.Duration) { r.deleteTimeout = d }
 
-// SetStoreBudget sets how long a piece of deletions may take at one store.
+// SetStoreBudget sets the time budget for a batch of deletions in one store.
 func (r *Registry) SetStoreBudget(d time.Duration) { r.storeBudget = d }

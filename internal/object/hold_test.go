@@ -9,8 +9,8 @@ import (
 	"larder/internal/object"
 )
 
-// deletedFile makes an object and releases it. It returns a function that reports whether its bytes
-// still exist.
+// deletedFile creates a file, deletes it, and returns a function that reports whether its bytes are
+// still stored.
 func (w *fixture) deletedFile(name string) (there func() bool) {
 	w.t.Helper()
 	o := w.storeContent("content of " + name)
@@ -34,8 +34,8 @@ func (w *fixture) acquireHold() *object.Hold {
 	return hold
 }
 
-// During a backup that holds the collector back nothing is deleted, and everything that is due is
-// deleted when the backup ends.
+// While a backup's hold lasts, the collector deletes nothing. When the hold ends, it deletes
+// everything that is due.
 func TestHoldPausesCollector(t *testing.T) {
 	eachFixture(t, func(t *testing.T, w *fixture) {
 		w.objects.Grace = time.Millisecond
@@ -70,8 +70,8 @@ func TestHoldPausesCollector(t *testing.T) {
 	})
 }
 
-// A hold whose owner died lasts ten minutes, and may be renewed up to five minutes before its end,
-// since clocks differ.
+// A hold whose owner died lasts ten minutes. It may be renewed up to five minutes late, because
+// clocks differ.
 func TestHoldExpires(t *testing.T) {
 	eachFixture(t, func(t *testing.T, w *fixture) {
 		w.objects.Grace = time.Millisecond
@@ -105,7 +105,7 @@ func TestHoldExpires(t *testing.T) {
 	})
 }
 
-// A hold left by a wrong clock holds nothing, and the next hold deletes it.
+// A hold with a time from a wrong clock has no effect, and the next hold deletes it.
 func TestHoldFromWrongClockIsIgnored(t *testing.T) {
 	eachFixture(t, func(t *testing.T, w *fixture) {
 		w.objects.Grace = time.Millisecond
@@ -136,7 +136,7 @@ func (w *fixture) countHolds() (n int) {
 	return n
 }
 
-// A restored database has no garbage and no hold.
+// After a restore the database contains no garbage rows and no holds.
 func TestRestoredDatabaseHasNoGarbage(t *testing.T) {
 	eachFixture(t, func(t *testing.T, w *fixture) {
 		w.acquireHold()

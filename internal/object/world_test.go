@@ -83,8 +83,8 @@ func (w *fixture) write(fn func(tx *db.Tx) error) {
 	w.must(w.db.Write(w.t.Context(), fn))
 }
 
-// storeContent puts content into the store; its key is on the garbage list until it is used, as
-// after an upload.
+// storeContent puts content into the store and its key on the garbage list, as an upload does
+// before the file exists.
 func (w *fixture) storeContent(content string) object.Record {
 	w.t.Helper()
 	store, err := w.reg.Store(w.t.Context(), "local")
@@ -110,7 +110,7 @@ func (w *fixture) isStored(key blob.Key) bool {
 	return err == nil
 }
 
-// wrapStores wraps every store that is collected from now on.
+// wrapStores wraps every store that the collector opens from now on.
 func (w *fixture) wrapStores(wrap func(providerID string, store blob.Store) blob.Store) {
 	inner := w.objects.Store
 	w.objects.Store = func(ctx context.Context, providerID string) (blob.Store, error) {
@@ -122,7 +122,7 @@ func (w *fixture) wrapStores(wrap func(providerID string, store blob.Store) blob
 	}
 }
 
-// collect runs the collector until it has nothing more to do.
+// collect runs the collector until nothing is due.
 func (w *fixture) collect() {
 	w.t.Helper()
 	for {
@@ -141,7 +141,7 @@ func (w *fixture) countRows(table string) (n int) {
 	return n
 }
 
-// countGarbage counts the keys of a provider on the garbage list.
+// countGarbage counts the garbage rows of a provider.
 func (w *fixture) countGarbage(provider string) (n int) {
 	w.t.Helper()
 	w.must(w.db.Read(w.t.Context()).QueryRow("SELECT COUNT(*) FROM garbage WHERE provider_id = $1", provider).Scan(&n))
