@@ -93,27 +93,27 @@ func TestCollectorSkipsHangingStore(t *testing.T) {
 		w.advance(grace)
 		w.collect()
 		if w.isStored(gone) {
-			t.Error("the other store was not tidied")
+			t.Error("the garbage of the other store was not collected")
 		}
 		if calls := s.setHook(hangs); calls != 1 || w.countGarbage("vault") != 1700 {
-			t.Errorf("the store that hangs was asked %d times and has %d of 1700 keys left", calls,
+			t.Errorf("the hanging store was called %d times and has %d of 1700 keys left", calls,
 				w.countGarbage("vault"))
 		}
 		w.advance(time.Minute - time.Millisecond)
 		w.collect()
 		if calls := s.setHook(hangs); calls != 0 {
-			t.Errorf("asked %d times within the minute", calls)
+			t.Errorf("the store was called %d times within the minute", calls)
 		}
 		w.advance(time.Millisecond)
 		w.collect()
 		if calls := s.setHook(nil); calls != 1 {
-			t.Errorf("asked %d times after the minute", calls)
+			t.Errorf("the store was called %d times after the minute", calls)
 		}
 		w.objects.SetDeleteTimeout(time.Minute)
 		w.advance(time.Minute)
 		w.collect()
 		if n := w.countGarbage("vault"); n != 0 {
-			t.Errorf("%d keys are left of a store that works again", n)
+			t.Errorf("%d keys are left of the recovered store", n)
 		}
 	})
 }
@@ -134,12 +134,12 @@ func TestCollectorPausesStoreAfterThreeFailures(t *testing.T) {
 		s.setHook(failing(3))
 		w.collect()
 		if calls := s.setHook(failing(2)); calls != 3 || w.countGarbage("vault") != 20 {
-			t.Errorf("after three failures: asked %d times, %d of 20 keys left", calls, w.countGarbage("vault"))
+			t.Errorf("after three failures: %d calls, %d of 20 keys left", calls, w.countGarbage("vault"))
 		}
 		w.advance(time.Minute)
 		w.collect()
 		if calls := s.setHook(nil); calls != 20 || w.countGarbage("vault") != 2 {
-			t.Errorf("after two failures: asked %d times, %d of 20 keys left", calls, w.countGarbage("vault"))
+			t.Errorf("after two failures: %d calls, %d of 20 keys left", calls, w.countGarbage("vault"))
 		}
 	})
 }
@@ -193,7 +193,7 @@ func TestCollectorSkipsUndeletableObjects(t *testing.T) {
 		w.advance(time.Minute)
 		w.collect()
 		if n := w.countGarbage("vault"); n != 0 {
-			t.Errorf("%d keys are left once they can be deleted", n)
+			t.Errorf("%d keys are left although they can be deleted", n)
 		}
 	})
 }
@@ -241,13 +241,13 @@ func TestCollectorLeavesSlowStoreAfterTimeBudget(t *testing.T) {
 			t.Errorf("%d of 1000 keys are left, five were deleted", n)
 		}
 		if w.isStored(gone) {
-			t.Error("the other store was not tidied")
+			t.Error("the garbage of the other store was not collected")
 		}
 		w.objects.SetStoreBudget(time.Hour)
 		w.advance(300*time.Millisecond - time.Millisecond)
 		w.collect()
 		if n := w.countGarbage("vault"); n != 995 {
-			t.Errorf("%d keys are left of a store that rests", n)
+			t.Errorf("%d keys are left of a paused store", n)
 		}
 		w.advance(time.Millisecond)
 		w.collect()

@@ -31,10 +31,10 @@ func TestCollectorContinuesPastFailingStore(t *testing.T) {
 		w.advance(grace)
 		w.collect()
 		if w.isStored(gone) {
-			t.Error("the reachable store was not tidied")
+			t.Error("the garbage of the reachable store was not collected")
 		}
 		if n := w.countRows("garbage"); n != 500 {
-			t.Errorf("%d keys on the list, want those of the absent provider", n)
+			t.Errorf("%d keys on the list, want the keys of the unreachable provider", n)
 		}
 		nextAttempt := func() (after int64) {
 			w.must(w.db.Read(t.Context()).QueryRow("SELECT MIN(after) FROM garbage").Scan(&after))
@@ -43,12 +43,12 @@ func TestCollectorContinuesPastFailingStore(t *testing.T) {
 		first := nextAttempt()
 		w.collect() // within a minute: not retried
 		if nextAttempt() != first {
-			t.Error("asked again at once")
+			t.Error("retried immediately")
 		}
 		w.advance(time.Minute)
 		w.collect()
 		if nextAttempt() == first {
-			t.Error("not asked again")
+			t.Error("not retried")
 		}
 	})
 }
