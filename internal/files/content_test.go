@@ -162,7 +162,7 @@ func TestPermanentLinks(t *testing.T) {
 		renewed, err := h.tree.Link(t.Context(), h.ann, f.ID)
 		h.must(err)
 		if renewed.ID == link.ID || renewed.Ext != "png" {
-			t.Errorf("a revoked link works again: %+v", renewed)
+			t.Errorf("a new link after a revocation: %+v, want another id and the extension png", renewed)
 		}
 		link = renewed
 		h.protectEntry(h.ann.HomeID)

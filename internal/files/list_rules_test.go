@@ -15,8 +15,7 @@ import (
 	"larder/internal/vpath"
 )
 
-// A listing shows the entries of a folder, and the folders leading to entries below, by the rules
-// alone.
+// Listings and searches show entries, and the folders that lead to them, by the rules alone.
 func TestListByRules(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := newFixture(t, d)
@@ -53,10 +52,10 @@ func TestListByRules(t *testing.T) {
 			want               string
 		}{
 			{"readable, writable and parent folders are listed", "/wing", "", h.ann, "/wing/drop /wing/read /wing/way"},
-			{"entries of guests are listed for users", "/wing/way", "", h.ann, "/wing/way/to"},
-			{"a deny below shows to others", "/wing/read", "", h.ann, "/wing/read/deep /wing/read/a.txt"},
-			{"but not to whom it is for", "/wing/read", "", h.bob, "/wing/read/a.txt"},
-			{"where one may only write, one's own", "/wing/drop", "", h.ann, "/wing/drop/box /wing/drop/mine.txt"},
+			{"entries that guests may see are listed for users", "/wing/way", "", h.ann, "/wing/way/to"},
+			{"a denied folder is listed for others", "/wing/read", "", h.ann, "/wing/read/deep /wing/read/a.txt"},
+			{"but not to its subject", "/wing/read", "", h.bob, "/wing/read/a.txt"},
+			{"own entries in a write-only folder", "/wing/drop", "", h.ann, "/wing/drop/box /wing/drop/mine.txt"},
 			{"and only theirs", "/wing/drop", "", h.bob, "/wing/drop/box"},
 			{"an address that is allowed", "/wing", "", inOffice, "/wing/drop /wing/office /wing/read /wing/way"},
 			{"a visitor sees the way", "/", "", h.visitor, "/public /wing"},
@@ -79,7 +78,7 @@ func TestListByRules(t *testing.T) {
 			}
 		}
 		if mine.OwnerID != "ann" {
-			t.Errorf("the answer belongs to %s", mine.OwnerID)
+			t.Errorf("mine.txt belongs to %s", mine.OwnerID)
 		}
 		h.guests = false
 		h.write(func(tx *db.Tx) error { return tx.BumpConfig() })

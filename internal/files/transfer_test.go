@@ -503,7 +503,7 @@ func TestMoveCopiesLateFiles(t *testing.T) {
 				puts++
 			}
 			switch {
-			case op == "put" && puts == 2: // every file except z was read
+			case op == "put" && puts == 2: // the walk has passed every file except z
 				late = w.uploadTree("/home/ann/box", map[string]string{"b": "straggler", "c": "another"})
 			case op == "put" && puts == 3:
 				stop()
