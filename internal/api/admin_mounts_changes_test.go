@@ -231,7 +231,7 @@ func TestMountDeletion(t *testing.T) {
 				Value("user.defaultPath"), "/")
 		l.SignIn(t, "bob", "a good password").Get("/api/auth/me").OK(200)
 
-		// homes are created in the mount at /home, without conflict with mounts of their names
+		// homes are created in the mount at /home; a home does not get the name of a mount
 		addMount(admin, local, "/home")
 		addMount(admin, local, "/home/carl")
 		wantJSON(t, "a home beside a mount", admin.Post("/api/admin/users",

@@ -34,7 +34,7 @@ func testProvider(t *testing.T, admin *apptest.Client, id string, steps int) (re
 		check := fmt.Sprintf("checks.%d", i)
 		wantFields(t, check, reply.Value(check), "name", "ok", "message")
 		if reply.Text(check+".message") == "" {
-			t.Errorf("%s has no text", name)
+			t.Errorf("%s has no message", name)
 		}
 		if reply.Value(check+".ok") != true {
 			failed += name + " "

@@ -220,7 +220,7 @@ func TestLastAdministrator(t *testing.T) {
 	})
 }
 
-// An administrator may set an account's defaultPath to a home of its own, unless two accounts would
+// A defaultPath that an administrator sets becomes the account's home, unless two accounts would
 // share it.
 func TestAdministratorSetsHome(t *testing.T) {
 	t.Parallel()

@@ -54,6 +54,6 @@ func TestLocalFileReachesConnectionAsFile(t *testing.T) {
 	}
 	gate.closed = true
 	if n, err := io.CopyN(gate, gate, 3); n != 0 || err == nil {
-		t.Errorf("%d bytes of refused objects, %v", n, err)
+		t.Errorf("%d bytes after the refusal, %v", n, err)
 	}
 }

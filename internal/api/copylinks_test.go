@@ -148,7 +148,7 @@ func TestCopyLinksAndPasswords(t *testing.T) {
 			wantJSON(t, "needsPassword of a signed link",
 				copyLinks(c, id, "?signed=true").OK(200).Value("needsPassword"), signed)
 		}
-		// shut checks that both addresses of a file refuse every kind of request for bytes and
+		// wantPasswordRequired checks that both addresses of a file refuse every kind of request for bytes and
 		// reveal nothing of them.
 		wantPasswordRequired := func(c *apptest.Client, id, before string) {
 			t.Helper()
@@ -234,7 +234,7 @@ func TestCopyLinksAndPasswords(t *testing.T) {
 				{m{"effect": "allow", "role": "user", "allowedIps": []string{"198.51.100.7"}}, true, false},
 				// without a condition
 				{m{"effect": "deny", "role": "guest"}, true, false},
-				// sorted after all others
+				// with the lowest priority
 				{m{"effect": "deny", "role": "user", "allowedIps": []string{"198.51.100.7"}, "priority": -1}, false,
 					true},
 			} {
@@ -429,7 +429,7 @@ func TestCopyManyLinks(t *testing.T) {
 				wantFields(t, item, r.Value(item), "id", "error", "code")
 				wantJSON(t, item+".code", r.Value(item+".code"), code)
 				if r.Text(item+".error") == "" {
-					t.Errorf("%s has no text", item)
+					t.Errorf("%s has no message", item)
 				}
 			}
 			for _, secret := range []string{"bob's", "behind", "/home/bob", "dir"} {

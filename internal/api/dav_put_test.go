@@ -115,7 +115,7 @@ func TestDAVPreconditions(t *testing.T) {
 				if method == "PUT" {
 					wantStatus(t, what+", of nothing", dav(key, "PUT", none, "new", row.name, value), row.none, "")
 					if dav(key, "DELETE", none, nil).Status == 204 != (row.none == 201) {
-						t.Errorf("%s of a free name: the file was created although the request was refused", what)
+						t.Errorf("%s of a free name: the status and the existence of the file do not match", what)
 					}
 				}
 			}

@@ -63,7 +63,7 @@ func TestPermanentLink(t *testing.T) {
 			alice.Delete("/api/files/" + id + "/link").OK(200)
 			fresh := link(alice, id).OK(200).Text("link.url")
 			if fresh == address {
-				t.Error("a revoked link works again")
+				t.Error("the new link has the address of the revoked one")
 			}
 			visitor.Get(address).Fails(404, "NOT_FOUND")
 			visitor.Get(fresh).OK(200)

@@ -446,7 +446,7 @@ func TestFreeModeConcurrentCallLimit(t *testing.T) {
 	for range 50 { // gives the other requests time
 		c.Get("/api/free-mode/session").OK(200)
 		if n := inside.Load(); n != 2 {
-			t.Errorf("%d sessions were opened", n)
+			t.Errorf("%d requests to the store run at a time, want 2", n)
 		}
 	}
 	close(release)

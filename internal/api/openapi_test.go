@@ -86,7 +86,7 @@ func TestOpenAPIDocument(t *testing.T) {
 		expected := map[string]string{noAuth: "", optionalAuth: "", sessionAuth: "session", adminAuth: "session",
 			sessionOrKeyAuth: "key session", freeModeAuth: "freeSession", uploadKeyAuth: "key"}[row.auth]
 		if row.auth != optionalAuth && strings.Join(schemes, " ") != expected {
-			t.Errorf("%s: password needed for %v, want %s", what, schemes, expected)
+			t.Errorf("%s documents the security schemes %v, want %s", what, schemes, expected)
 		}
 		_, body := row.request(ownedItems{})
 		if hasBody := operation.RequestBody != nil; hasBody != (body != nil) {

@@ -62,7 +62,7 @@ func TestSharedZipStopsWithShare(t *testing.T) {
 				id := alice.Upload(dir+"/later", "after.txt", []byte(after))
 				got, err := io.ReadAll(response.Body)
 				if c.goes != (err == nil) {
-					t.Errorf("%d bytes were written, then: %v", len(got), err)
+					t.Errorf("%d bytes were read, then: %v", len(got), err)
 				}
 				if c.goes != bytes.Contains(got, []byte(after)) ||
 					c.goes != bytes.Contains(got, []byte("was there before")) {
