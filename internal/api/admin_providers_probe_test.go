@@ -320,14 +320,14 @@ func TestProviderTestTellsNoSecrets(t *testing.T) {
 			"There is no such bucket. Make it, or look at its name and the endpoint."},
 		"nothing there": {M{"endpoint": "http://127.0.0.1:1"},
 			"No S3 server answers as it should. Look at endpoint, region and bucket, and whether this machine may reach the endpoint."},
-		"all as it was": {M{}, "The store works. Not everything that clients do by themselves does: the checks tell."},
+		"unchanged": {M{}, "The store works. Not everything that clients do by themselves does: the checks tell."},
 	} {
 		admin.Put(providersPath+"/"+id, row.change).OK(200)
 		steps := 9
 		l.Clock.SetToNow()
 		reply, _ := testProvider(t, admin, id, steps)
 		wantJSON(t, name, reply.Value("message"), row.message)
-		wantJSON(t, name+": connected", reply.Value("connected"), name == "all as it was")
+		wantJSON(t, name+": connected", reply.Value("connected"), name == "unchanged")
 		for _, secret := range []string{bucket.SecretKey, bucket.AccessKey, bucket.Name, "127.0.0.1",
 			"0123456789abcdef"} {
 			if strings.Contains(string(reply.Body), secret) {

@@ -258,7 +258,7 @@ func TestExplainRules(t *testing.T) {
 			{"a rule, from a mapped address",
 				M{"path": "/office/a", "permission": "read", "userId": me, "ip": "::ffff:10.1.2.3"}, true, false,
 				office},
-			{"a rule, from elsewhere", M{"path": "/office/a", "permission": "read", "userId": me, "ip": "192.0.2.1"},
+			{"a rule, from another address", M{"path": "/office/a", "permission": "read", "userId": me, "ip": "192.0.2.1"},
 				false, false, "default"},
 			{"a rule, from here", M{"path": "/office/a", "permission": "read", "userId": me}, false, false, "default"},
 			{"a visitor", M{"path": "/public/a.png", "permission": "download", "anonymous": true}, true, false,

@@ -310,7 +310,7 @@ func TestTestEmail(t *testing.T) {
 			t.Errorf("the server's answer is missing: %s", refused.Body)
 		}
 		if !strings.Contains(l.Log.String(), "552 5.2.2") {
-			t.Error("nor logged")
+			t.Error("the log does not contain it either")
 		}
 		l.FlushLog()
 		if logged := string(admin.Get("/api/admin/logs?action=admin&limit=200").OK(200).Body); strings.Count(logged,

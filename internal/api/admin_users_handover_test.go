@@ -36,7 +36,7 @@ func checkOwnershipAndCharges(t *testing.T, l *apptest.Larder, when string) {
 		"rules without a subject":        "SELECT count(*) FROM rules WHERE user_id NOT IN (SELECT id FROM users)",
 		"successors that do not exist":   "SELECT count(*) FROM legacies WHERE heir_id NOT IN (SELECT id FROM users)",
 		"homes that are not there":       "SELECT count(*) FROM users WHERE home_id IS NOT NULL AND home_id NOT IN (SELECT id FROM entries)",
-		"one home for two accounts":      "SELECT count(*) FROM users a JOIN users b ON a.home_id = b.home_id AND a.id < b.id",
+		"one home of two accounts":       "SELECT count(*) FROM users a JOIN users b ON a.home_id = b.home_id AND a.id < b.id",
 	} {
 		if n := queryInt(t, l, query); n != 0 {
 			t.Errorf("%s: %d %s", when, n, what)

@@ -165,7 +165,7 @@ func TestUpdateUser(t *testing.T) {
 			ask(alice).Fails(401, "ROLE_CHANGED")
 		})
 
-		t.Run("quota below what is used", func(t *testing.T) { // abuse case C98
+		t.Run("quota below the usage", func(t *testing.T) { // abuse case C98
 			admin, alice := admin.In(t), l.SignIn(t, "alice", "password of alice")
 			file := alice.Upload("/home/alice", "a", []byte("12345"))
 			updateUser(admin, id, M{"maxStorage": 4}).OK(200)

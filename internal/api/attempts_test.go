@@ -131,7 +131,7 @@ func TestWrongPasswordsFromManyNetworks(t *testing.T) {
 				wantRetryAfter("the next", true, 60)
 				l.Clock.Advance(time.Minute)
 				from("a wrong one each minute", false, 401)
-				wantRetryAfter("and no more", false, 60)
+				wantRetryAfter("the next attempt", false, 60)
 				l.Clock.Advance(20 * time.Minute)
 				for i := range 20 {
 					from(fmt.Sprint("after twenty minutes, wrong ", i+1), false, 401)

@@ -158,7 +158,7 @@ func TestKnownDeviceHasItsOwnLimit(t *testing.T) {
 		checkSignInBlocked(t, "a second before the minute is over", known, "alice", right)
 		l.Clock.Advance(time.Second)
 		wantStatus(t, "a minute later", postLogin(known.Fork(), "alice", "wrong"), 401, "INVALID_CREDENTIALS")
-		checkSignInBlocked(t, "and no more", known, "alice", right)
+		checkSignInBlocked(t, "the next attempt", known, "alice", right)
 	}, apptest.TrustLoopback)
 }
 

@@ -95,7 +95,7 @@ func TestDAVCredentials(t *testing.T) {
 		_, both := key(alice, M{"name": "both", "protocols": []string{"api", "webdav"}})
 		wantStatus(t, "for both", dav(l.Client(t), "GET", "/home/alice/a.txt", nil, "Authorization", basicAuth(both)),
 			200, "")
-		wantStatus(t, "for WebDAV alone, elsewhere",
+		wantStatus(t, "for WebDAV only, outside of it",
 			l.Client(t).Get("/api/files?path=/home/alice", "Authorization", "Bearer "+good), 403, "FORBIDDEN")
 		_, away := key(alice, M{"name": "away", "allowedIps": []string{"10.0.0.0/8"}})
 		ask(t, "from another address", basicAuth(away), 403)

@@ -122,7 +122,7 @@ func TestDAVPreconditions(t *testing.T) {
 		}
 		dav(key, "PUT", there, "old")
 		long := []string{"If-Unmodified-Since", "Mon, 01 Jan 2001 00:00:00 GMT"}
-		wantStatus(t, "PUT with If-Match, which alone counts",
+		wantStatus(t, "PUT with If-Match, which takes precedence",
 			dav(key, "PUT", there, "old", append(long, "If-Match", "*")...), 204, "")
 		wantDAVStatus(t, "MKCOL where something is", dav(key, "MKCOL", there, nil, "If-None-Match", "*"), 412)
 		wantDAVStatus(t, "MKCOL where nothing is", dav(key, "MKCOL", none, nil, "If-Match", "*"), 412)
@@ -383,7 +383,7 @@ func TestDAVFoldersAndReads(t *testing.T) {
 			wantDAVStatus(t, "MKCOL with a body, "+what, dav(key, "MKCOL", home+"/other", body), 415)
 		}
 		dav(key, "PUT", home+"/dir/f.txt", "0123456789").OK(201)
-		wantDAVStatus(t, "MKCOL of what is there", dav(key, "MKCOL", home+"/dir", nil), 405)
+		wantDAVStatus(t, "MKCOL of an existing entry", dav(key, "MKCOL", home+"/dir", nil), 405)
 		wantDAVStatus(t, "MKCOL where a file is", dav(key, "MKCOL", home+"/dir/f.txt", nil), 405)
 		wantDAVStatus(t, "MKCOL of the root", dav(key, "MKCOL", "/", nil), 405)
 		wantDAVStatus(t, "MKCOL below nothing", dav(key, "MKCOL", home+"/none/x", nil), 409)

@@ -17,7 +17,7 @@ func TestPermanentLink(t *testing.T) {
 		const home = "/home/alice"
 		link := func(c *apptest.Client, id string) *apptest.Reply { return c.Post("/api/files/"+id+"/link", m{}) }
 
-		t.Run("made once, revoked, made anew", func(t *testing.T) {
+		t.Run("made, revoked, made again", func(t *testing.T) {
 			alice, visitor := alice.In(t), visitor.In(t)
 			id := alice.Upload(home, "a.PNG", []byte(onePixel))
 			r := link(alice, id).OK(200)

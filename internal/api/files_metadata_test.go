@@ -231,9 +231,9 @@ func TestWhoMayChangeMetadata(t *testing.T) {
 			{"the owner's password", alice, file, password, 200, ""},
 			{"bob's title once there is a password", bob, file, title, 403, "PASSWORD_REQUIRED"},
 			{"the owner's key removes it", key, file, m{"accessPassword": nil}, 403, "FORBIDDEN"},
-			{"bob's folder, in which alice has a file", bob, his, password, 403, "FORBIDDEN"},
+			{"bob's folder with a file of alice's", bob, his, password, 403, "FORBIDDEN"},
 			{"its title", bob, his, title, 200, ""},
-			{"bob's folder, in which all is his", bob, alone, password, 200, ""},
+			{"bob's folder with only his files", bob, alone, password, 200, ""},
 			{"an administrator removes it", admin, file, m{"accessPassword": nil}, 200, ""},
 			{"an administrator's", admin, file, password, 200, ""},
 		} {

@@ -132,7 +132,7 @@ func TestKeyExpiresToTheMillisecond(t *testing.T) {
 		for range 2 {
 			wantStatus(t, "renewed", key.Get("/api/files?path=/uploads"), 200, "")
 		}
-		wantStatus(t, "and counted", alice.Post("/api/keys/", newKey(nil)), 403, "FORBIDDEN")
+		wantStatus(t, "and counts", alice.Post("/api/keys/", newKey(nil)), 403, "FORBIDDEN")
 		wantStatus(t, "renewed while active, with no room", alice.Patch("/api/keys/"+id, M{"expiresIn": nil}), 200, "")
 		alice.Delete("/api/keys/" + id).OK(200)
 		for _, body := range []M{{"name": "x"}, {"expiresIn": 60}, {}, {"rootOnly": true}} {

@@ -127,14 +127,14 @@ func TestRulesOfAKeyAtEveryRoute(t *testing.T) {
 		admin.Post("/api/admin/rules", M{"pathPattern": home + "/secret/**", "effect": "deny",
 			"apiKeyId": created.Text("key.id"), "priority": 1999}).OK(201)
 		wantStatus(t, "a rule with a password", key.Get("/api/files/"+secret+"/download"), 403, "PASSWORD_REQUIRED")
-		wantStatus(t, "of which the owner hears nothing", alice.Get("/api/files/"+secret+"/download"), 200, "")
+		wantStatus(t, "without effect on the owner", alice.Get("/api/files/"+secret+"/download"), 200, "")
 
 		// an address in a rule is compared with the address of the request
 		from := admin.Post("/api/admin/rules", M{
 			"pathPattern": home + "/open.png", "effect": "deny", "apiKeyId": created.Text("key.id"),
 			"allowedIps": []string{"203.0.113.0/24"}, "priority": 3000,
 		}).OK(201).Text("rule.id")
-		wantStatus(t, "from elsewhere", key.Get("/api/files/"+open), 403, "FORBIDDEN")
+		wantStatus(t, "from another address", key.Get("/api/files/"+open), 403, "FORBIDDEN")
 		admin.Put("/api/admin/rules/"+from, M{"allowedIps": []string{"127.0.0.0/8"}}).OK(200)
 		wantStatus(t, "from here", key.Get("/api/files/"+open), 200, "")
 	})

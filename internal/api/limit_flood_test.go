@@ -70,7 +70,7 @@ func TestFloodKeepsLoginLimit(t *testing.T) {
 	l := apptest.Start(t, "sqlite", withLimits(5, 600))
 	const ip = "203.0.113.1:1000"
 	for range 5 {
-		wantJSON(t, "one of five", signIn(l, ip), 401)
+		wantJSON(t, "one failed sign-in of five", signIn(l, ip), 401)
 	}
 	wantJSON(t, "the sixth", signIn(l, ip), 429)
 
@@ -98,7 +98,7 @@ func TestFloodKeepsLoginLimit(t *testing.T) {
 	}
 	l.Clock.Advance(12 * time.Second)
 	wantJSON(t, "when one has come back", signIn(l, ip), 401)
-	wantJSON(t, "and no more", signIn(l, ip), 429)
+	wantJSON(t, "the next attempt", signIn(l, ip), 429)
 }
 
 // An address that has used up its sign-ins stays limited, even when more addresses of two IPv6 /48
@@ -108,7 +108,7 @@ func TestFloodFromNetworksKeepsLoginLimit(t *testing.T) {
 	l := apptest.Start(t, "sqlite", withLimits(5, 600))
 	const ip = "203.0.113.1:1000"
 	for range 5 {
-		wantJSON(t, "one of five", signIn(l, ip), 401)
+		wantJSON(t, "one failed sign-in of five", signIn(l, ip), 401)
 	}
 	flood(t, 110_000, func(i int) int {
 		from := fmt.Sprintf("[2001:db8:%x:%x::1]:1", i>>16, i&0xffff)
@@ -133,7 +133,7 @@ func TestNetworkLimits(t *testing.T) {
 		if i >= 5 {
 			want = 429
 		}
-		wantJSON(t, "one address hammers", signIn(l, address("a", 1)), want)
+		wantJSON(t, "many requests of one address", signIn(l, address("a", 1)), want)
 	}
 	for n := 2; n <= 30; n++ {
 		want := 401
@@ -146,7 +146,7 @@ func TestNetworkLimits(t *testing.T) {
 	wantJSON(t, "an IPv4 address", signIn(l, "203.0.113.1:1"), 401)
 	l.Clock.Advance(2400 * time.Millisecond) // 25 a minute
 	wantJSON(t, "when one has come back", signIn(l, address("a", 40)), 401)
-	wantJSON(t, "and no more", signIn(l, address("a", 41)), 429)
+	wantJSON(t, "the next attempt", signIn(l, address("a", 41)), 429)
 
 	// passwords tried on paths: 60 per address, 300 per network
 	unlock := func(ip string, i int) int { return unlockPath(l, ip, fmt.Sprint("/public/none ", i), "wrong") }
@@ -211,7 +211,7 @@ func TestWrongKeysPerAddressAreLimited(t *testing.T) {
 		for i := range len(l.Apps) {
 			wantStatus(t, "when one has come back", try(2000+i), 401, "INVALID_TOKEN")
 		}
-		wantStatus(t, "and no more", try(3000), 429, "RATE_LIMIT_EXCEEDED")
+		wantStatus(t, "the next attempt", try(3000), 429, "RATE_LIMIT_EXCEEDED")
 		l.Clock.Advance(time.Second)
 		for range 2 {
 			wantStatus(t, "a key that is looked up now", fresh.Get("/api/files?path=/uploads"), 200, "")

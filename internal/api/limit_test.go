@@ -139,7 +139,7 @@ func TestAuthLimitIgnoresForwardedHeaders(t *testing.T) {
 			c := l.Client(t)
 			for i := range 5 {
 				// an unknown username: no other limit, per account, may count
-				wantStatus(t, "one of five", postLogin(c, "nobody", "not the password", row.headers(i)...), 401, "")
+				wantStatus(t, "one failed sign-in of five", postLogin(c, "nobody", "not the password", row.headers(i)...), 401, "")
 			}
 			wantStatus(t, "the sixth", postLogin(c, "nobody", "not the password", row.headers(5)...), row.want, "")
 		})
@@ -253,7 +253,7 @@ func TestAuthLimitIsAlwaysOn(t *testing.T) {
 	l := apptest.Start(t, "sqlite", withLimits(5, 600), func(cfg *config.Config) { cfg.RateLimitEnabled = false })
 	c := l.Client(t)
 	for range 5 {
-		wantStatus(t, "one of five", postLogin(c, "nobody", "not the password"), 401, "")
+		wantStatus(t, "one failed sign-in of five", postLogin(c, "nobody", "not the password"), 401, "")
 	}
 	wantStatus(t, "the sixth", postLogin(c, "nobody", "not the password"), 429, "RATE_LIMIT_EXCEEDED")
 	for range 20 {

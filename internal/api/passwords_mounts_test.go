@@ -113,7 +113,7 @@ func TestMountsKeepPasswords(t *testing.T) {
 			m{"providerId": store, "mountPath": "/public/over", "name": "m", "priority": 5}))
 		// it covers a mount, whose entries keep their passwords
 		hiding := addMount(admin, store, "/public/over/vault/disk/a/deep", m{"priority": 7})
-		wantStatus(t, "a mount that is hidden, elsewhere", put(deep, m{"mountPath": "/public/deep"}), 409,
+		wantStatus(t, "a covered mount, moved", put(deep, m{"mountPath": "/public/deep"}), 409,
 			"OPERATION_FAILED")
 		admin.Delete("/api/admin/mounts/" + hiding).OK(200)
 

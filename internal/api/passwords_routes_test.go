@@ -280,7 +280,7 @@ func TestPasswordsOfRules(t *testing.T) {
 				"PASSWORD_REQUIRED")
 			wantStatus(t, "and a missing entry", unlock(visitor, "/uploads/ruled/sub/absent", first), 403,
 				"PASSWORD_REQUIRED")
-			wantStatus(t, "nor then", unlock(visitor, "/uploads/ruled/sub/absent", second), 401, "INVALID_PASSWORD")
+			wantStatus(t, "with both passwords", unlock(visitor, "/uploads/ruled/sub/absent", second), 401, "INVALID_PASSWORD")
 			wantBody(t, alice.Get(unlock(visitor, "/uploads/ruled/sub/f.txt", second).OK(200).Text("url")).OK(200),
 				"content")
 		}

@@ -169,7 +169,7 @@ func TestVerifyPasswordOfAFolder(t *testing.T) {
 		wantStatus(t, "the owner, wrong", verifyPassword(admin, shut, "x"), 401, "INVALID_PASSWORD")
 		bob := l.SignIn(t, "bob", "password of bob")
 		verifyPassword(bob, inside, "open sesame").OK(200)
-		wantStrings(t, "all that it covers is open", listNames(bob, dir), "inside")
+		wantStrings(t, "everything that it covers is open", listNames(bob, dir), "inside")
 
 		// of nested passwords, the nearest counts
 		setAccessPassword(admin, below, "the file's own")

@@ -218,7 +218,7 @@ func TestSendCodeLimit(t *testing.T) {
 		wantRetryAfter(t, "a second before the first stops counting", sendCode(alice, "new9@example.org"), 1)
 		l.Clock.Advance(time.Second)
 		wantStatus(t, "when it has stopped", sendCode(alice, "new9@example.org"), 200, "")
-		wantRetryAfter(t, "and one more", sendCode(alice, "new9@example.org"), 60)
+		wantRetryAfter(t, "one code more", sendCode(alice, "new9@example.org"), 60)
 
 		l.Clock.Advance(time.Hour)
 		wantStatus(t, "one of alice's", sendCode(alice, "target@example.org"), 200, "")

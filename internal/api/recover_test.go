@@ -379,7 +379,7 @@ func TestResetMailQueuedOncePerAddress(t *testing.T) {
 		}
 		// of the mails queued in one millisecond, several are tried if a later one had its turn
 		// first
-		waitUntil(t, "all were tried", tried(1))
+		waitUntil(t, "all mails were tried", tried(1))
 		l.Clock.Advance(time.Minute)
 		waitUntil(t, "one mail waits to each", func() bool { return waiting() == people && tried(2)() })
 		forgotPassword(l.Client(t), "USER0@example.org").OK(200)

@@ -343,7 +343,7 @@ func TestShareByARuleWithAPassword(t *testing.T) {
 		id := shareFile(bob, file)
 		visitor := l.Client(t)
 		checkShareClosed(t, "before", visitor, id, "")
-		wantStatus(t, "that of a rule about something else", verifySharePassword(visitor, id, "to delete"), 401,
+		wantStatus(t, "the password of a rule about another path", verifySharePassword(visitor, id, "to delete"), 401,
 			"INVALID_PASSWORD")
 		verifySharePassword(visitor, id, "of the rule").OK(200)
 		checkShareOpen(t, "with that of the rule", visitor, id)

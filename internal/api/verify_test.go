@@ -299,7 +299,7 @@ func TestResendVerificationInParallel(t *testing.T) {
 			return waiting, waiting == queryCount(t, l,
 				"SELECT COUNT(*) FROM jobs WHERE type = 'resend-mail' AND status = 'pending' AND attempts = $1", times)
 		}
-		waitUntil(t, "all were tried", func() bool { _, all := tried(1); return all })
+		waitUntil(t, "all mails were tried", func() bool { _, all := tried(1); return all })
 		l.Clock.Advance(time.Minute)
 		waitUntil(t, "one waits", func() bool { waiting, all := tried(2); return waiting == 1 && all })
 		l.ChangeSettings(t, func(s *site.Settings) { s.SMTPPort = port })

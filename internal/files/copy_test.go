@@ -299,7 +299,7 @@ func TestCopyIsRefused(t *testing.T) {
 			"its own place, of a folder":           {w.ann, box, "/home/ann", "", fault.Conflict},
 			"into itself":                          {w.ann, box, "/home/ann/box", "", fault.Conflict},
 			"below itself":                         {w.ann, box, "/home/ann/box/sub", "x", fault.Conflict},
-			"a folder that a mount lies below": {w.admin, w.entryIDAt("/home/ann/over"), "/home/ann", "x",
+			"a folder above a mount": {w.admin, w.entryIDAt("/home/ann/over"), "/home/ann", "x",
 				fault.Conflict},
 			"the home of a mount":          {w.admin, w.entryIDAt("/home/ann"), "/public", "x", fault.Conflict},
 			"onto a mount":                 {w.admin, f, "/home/ann/over", "disk", fault.Conflict},
@@ -340,7 +340,7 @@ func TestCopyOfFolderIsAllOrNothing(t *testing.T) {
 			prepare func(box string)
 			kind    fault.Kind // Internal: no fault
 		}{
-			{"all of it may be had", func(box string) { reader(box, read|download) }, fault.Internal},
+			{"all of it may be downloaded", func(box string) { reader(box, read|download) }, fault.Internal},
 			{"it may be seen only", func(box string) { reader(box, read) }, fault.Forbidden},
 			{"a part may not be downloaded", func(box string) {
 				reader(box, read|download)
@@ -369,7 +369,7 @@ func TestCopyOfFolderIsAllOrNothing(t *testing.T) {
 					return err
 				})
 			}, fault.Forbidden},
-			{"all of it is hers", func(box string) {
+			{"all of it belongs to her", func(box string) {
 				w.write(func(tx *db.Tx) error {
 					_, err := tx.Exec("UPDATE entries SET owner_id = 'ann' WHERE id IN ($1, $2, $3, $4)",
 						w.entryIDAt(box), w.entryIDAt(box+"/a"), w.entryIDAt(box+"/sub"), w.entryIDAt(box+"/sub/b"))

@@ -66,7 +66,7 @@ func TestListByRules(t *testing.T) {
 				"/wing/read/a.txt /wing/read/deep/b.txt /wing/drop/mine.txt /wing/way/to/it/yes.txt"},
 			{"search, with a deny", "/", "txt", h.bob, "/wing/read/a.txt /wing/way/to/it/yes.txt"},
 			{"search from the office", "/", "o.txt", inOffice, "/wing/office/o.txt"},
-			{"search from elsewhere", "/", "o.txt", h.ann, ""},
+			{"search from another address", "/", "o.txt", h.ann, ""},
 			{"search by a visitor", "/", "t", h.visitor, "/wing/way/to/it /wing/way/to /wing/way/to/it/yes.txt"},
 			{"search by a key", "/", "txt", confined, "/wing/drop/mine.txt"},
 			{"an administrator's search", "/wing", "txt", h.admin,

@@ -295,7 +295,7 @@ func TestLocksOfAKeyAreBounded(t *testing.T) {
 			return err
 		}
 		h.wantFault("one more", more("one", f.ID), fault.QuotaExceeded)
-		h.wantFault("one more elsewhere", more("one", g.ID), fault.QuotaExceeded)
+		h.wantFault("one more on another entry", more("one", g.ID), fault.QuotaExceeded)
 		h.must(more("two", f.ID))
 		h.must(h.tree.Unlock(t.Context(), viaKey(h.ann, "one"), f.ID, last.Token))
 		h.must(more("one", g.ID))

@@ -100,7 +100,7 @@ func TestRefusalsDoNotRevealMounts(t *testing.T) {
 		h.mustUpload(h.admin, "/held/f", "not his")
 		h.addMount("/held/disk")
 		_, err := h.tree.Rename(t.Context(), h.bob, held.ID, "help")
-		h.wantFault("bob renames a folder of which he may change nothing else", err, fault.Forbidden)
+		h.wantFault("bob renames a folder and may not change its other fields", err, fault.Forbidden)
 		_, err = h.tree.Rename(t.Context(), h.admin, held.ID, "help")
 		h.wantFault("the administrator renames it", err, fault.Conflict)
 	})

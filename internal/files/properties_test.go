@@ -91,7 +91,7 @@ func TestProperties(t *testing.T) {
 		h.wantFault("by a key that may only read", change(reads, set("", "b", "", "")), fault.Forbidden)
 		h.protectEntry(f.ID)
 		if err := change(h.bob, set("", "b", "", "")); err == nil {
-			t.Error("set on what has a password")
+			t.Error("set on an entry with a password")
 		}
 		want("after a refusal", all...)
 	})

@@ -282,7 +282,7 @@ func TestReplaceRequiresPermissions(t *testing.T) {
 		w.addRule(access.Rule{Pattern: "/drop/**", Effect: access.Allow, UserID: "bob"})
 		w.addRule(access.Rule{Pattern: "/drop/there/sub/**", Effect: access.Deny, UserID: "bob",
 			Permissions: access.Set(access.Delete)})
-		w.wantFault("something in it must not be deleted", how.run(w, w.bob, "/home/bob/f", "/drop/there"),
+		w.wantFault("an entry in it may not be deleted", how.run(w, w.bob, "/home/bob/f", "/drop/there"),
 			fault.Forbidden)
 		w.checkContents("/drop", "there/", "there/sub/", "there/sub/kept=1")
 		w.collect()

@@ -59,7 +59,7 @@ func TestUsage(t *testing.T) {
 		w.checkUsageReport("a folder deleted", files.Amount{Files: 3, Bytes: 11}, after)
 		w.advance(2 * grace)
 		w.collect()
-		w.checkUsageReport("and collected", files.Amount{Files: 3, Bytes: 11}, after)
+		w.checkUsageReport("after a collection", files.Amount{Files: 3, Bytes: 11}, after)
 		_, _, err = w.tree.Delete(t.Context(), w.ann, a.ID)
 		w.must(err)
 		w.checkUsageReport("one provider again", files.Amount{Files: 2, Bytes: 6}, by{"local": {Files: 2, Bytes: 6}})
@@ -153,7 +153,7 @@ func TestUsageWhileAnotherCountRuns(t *testing.T) {
 		w.checkUsageReport("the last count, in proportion", files.Amount{Files: 4, Bytes: 8},
 			by{"local": {Files: 2, Bytes: 4}, "vault": {Files: 2, Bytes: 4}})
 		release()
-		w.checkUsageReport("counted anew", files.Amount{Files: 4, Bytes: 8},
+		w.checkUsageReport("counted again", files.Amount{Files: 4, Bytes: 8},
 			by{"local": {Files: 1, Bytes: 2}, "vault": {Files: 3, Bytes: 6}})
 	})
 }
