@@ -141,7 +141,7 @@ func TestArchiveOfFolders(t *testing.T) {
 		}
 		if got := h.remainingEntries(h.mustArchive(h.admin, h.root, one.ID)); got[0] != "Files/" ||
 			!slices.Contains(got, "Files/home/bob/x.txt=of bob") {
-			t.Errorf("the root beside another: %q", got)
+			t.Errorf("the root together with another entry: %q", got)
 		}
 	})
 }

@@ -89,7 +89,7 @@ func TestRename(t *testing.T) {
 			t.Errorf("below the new name: %q, %v", got, err)
 		}
 		if got, want := h.listFolder(h.ann, "/home/ann"), []string{"Other/", "taken"}; !slices.Equal(got, want) {
-			t.Errorf("the folder holds %q, want %q", got, want)
+			t.Errorf("the folder contains %q, want %q", got, want)
 		}
 		if got := h.listNames(h.ann, files.ListQuery{Path: mustParsePath("/home/ann"),
 			Search: "oTHER"}); !slices.Equal(got, []string{"Other/"}) {

@@ -90,8 +90,8 @@ func (w *randomTree) compareWithListings(t *testing.T, seed uint64) {
 		saw, err := s.EntryFor(t.Context(), who.Actor)
 		if shows := w.visible(who.Actor, e, who.home, who.hasHome); shows != (err == nil) || !shows &&
 			!fault.Is(err, fault.Forbidden) && !fault.Is(err, fault.PasswordRequired) {
-			t.Errorf("seed %d: %s shows to %+v key %+v: %v, but is seen with %v", seed, p, who.Actor, who.Key, shows,
-				err)
+			t.Errorf("seed %d: %s is visible to %+v with key %+v: %v, but EntryFor returns %v", seed, p, who.Actor,
+				who.Key, shows, err)
 		} else if shows && (saw.Path() != p || saw.Folder != e.folder || saw.ID != e.id) {
 			t.Errorf("seed %d: %s is seen as %+v", seed, p, saw)
 		}
@@ -167,7 +167,7 @@ func TestChildrenReturnETags(t *testing.T) {
 				}
 			}
 			if len(got) != 2 {
-				t.Errorf("told %q", memberNames(got))
+				t.Errorf("the members are %q", memberNames(got))
 			}
 		}
 	})
@@ -231,7 +231,7 @@ func TestChildrenHiddenByRules(t *testing.T) {
 		got, err := h.listChildren(h.visitor, "/public/dir", nil)
 		h.must(err)
 		if !slices.Equal(memberNames(got), names[650:]) {
-			t.Errorf("told %d, %.300q", len(got), memberNames(got))
+			t.Errorf("%d members, %.300q", len(got), memberNames(got))
 		}
 	})
 }
@@ -279,7 +279,7 @@ func TestChildrenChangedBetweenPages(t *testing.T) {
 					want = 0
 				}
 				if count[name] != want {
-					t.Errorf("%s is told %d times, want %d", name, count[name], want)
+					t.Errorf("%s is returned %d times, want %d", name, count[name], want)
 				}
 			}
 			for _, name := range came {
@@ -289,7 +289,7 @@ func TestChildrenChangedBetweenPages(t *testing.T) {
 			}
 			for name, n := range count {
 				if n > 1 {
-					t.Errorf("%s is told %d times", name, n)
+					t.Errorf("%s is returned %d times", name, n)
 				}
 			}
 		}
@@ -331,7 +331,7 @@ func TestChildrenCheckPermissionsForEachPage(t *testing.T) {
 				page, err := read.Next(t.Context())
 				h.wantFault(what+" "+after, err, c.kind)
 				if len(page) > 0 {
-					t.Errorf("%s %s: told %q", what, after, memberNames(page))
+					t.Errorf("%s %s: the page has %q", what, after, memberNames(page))
 				}
 			}
 		}
@@ -346,7 +346,7 @@ func TestChildrenCheckPermissionsForEachPage(t *testing.T) {
 		})
 		h.must(err)
 		if len(got) != 300 || got[299].Name != "n0149" {
-			t.Errorf("told %q", memberNames(got))
+			t.Errorf("the members are %q", memberNames(got))
 		}
 	})
 }

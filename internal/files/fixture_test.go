@@ -256,7 +256,7 @@ func (h *fixture) listNames(a access.Actor, q files.ListQuery) []string {
 		names = append(names, name)
 	}
 	if q.Page == 1 && l.Total <= q.Limit && l.Total != len(names) {
-		h.t.Errorf("total %d beside %d items", l.Total, len(names))
+		h.t.Errorf("total %d, but %d items", l.Total, len(names))
 	}
 	return names
 }

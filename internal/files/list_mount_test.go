@@ -41,7 +41,7 @@ func (h *fixture) searchPaths(a access.Actor, q files.ListQuery) []string {
 		found = append(found, e.Path().String())
 	}
 	if l.Total != len(found) {
-		h.t.Errorf("total %d beside %d items", l.Total, len(found))
+		h.t.Errorf("total %d, but %d items", l.Total, len(found))
 	}
 	return found
 }

@@ -75,7 +75,7 @@ func TestDeniedNamesAreAbsentAndNotCounted(t *testing.T) {
 			t.Errorf("listing: %q, want %q", got, want)
 		}
 		if got := h.listNames(h.ann, files.ListQuery{Path: mustParsePath("/"), Search: "key"}); len(got) != 0 {
-			t.Errorf("search for what is denied: %q", got)
+			t.Errorf("search for a denied entry: %q", got)
 		}
 		if got, want := h.listNames(h.ann, files.ListQuery{Path: mustParsePath("/"),
 			Search: "B.TX"}), []string{"b.txt"}; !slices.Equal(got, want) {
@@ -189,7 +189,7 @@ func TestSearchFindsOwnEntriesInHiddenFolders(t *testing.T) {
 			t.Errorf("search below a password: %q", got)
 		}
 		if got, want := h.listFolder(h.ann, "/public"), []string{"locked/"}; !slices.Equal(got, want) {
-			t.Errorf("the folder itself shows: %q, want %q", got, want)
+			t.Errorf("the folder itself is listed: %q, want %q", got, want)
 		}
 		_, err := h.tree.List(t.Context(), h.ann,
 			files.ListQuery{Path: mustParsePath("/public/locked"), Page: 1, Limit: 1})

@@ -47,7 +47,7 @@ func (h *fixture) wantLocked(what string, err error, at string) {
 	h.t.Helper()
 	h.wantFault(what, err, fault.Locked)
 	if p, known := files.LockedAt(err); fault.Is(err, fault.Locked) && (!known || p.String() != at) {
-		h.t.Errorf("%s: the lock lies at %s (%v), want %s", what, p, known, at)
+		h.t.Errorf("%s: the lock is at %s (%v), want %s", what, p, known, at)
 	}
 }
 

@@ -62,7 +62,7 @@ func TestPutResolvesNameConflicts(t *testing.T) {
 		beside, err := h.upload(h.ann, "/home/ann/dir", "x", files.RenameNew)
 		h.must(err)
 		if beside.Name != "dir (1)" {
-			t.Errorf("beside a folder: %q", beside.Name)
+			t.Errorf("a file with the name of a folder: %q", beside.Name)
 		}
 	})
 }
@@ -141,7 +141,7 @@ func TestPutFollowsRenamedFolder(t *testing.T) {
 		e, err := h.putEntry(h.ann, place, h.storeContent("x"))
 		h.must(err)
 		if e.Path().String() != "/home/ann/renamed/b/f.txt" {
-			t.Errorf("the file lies at %s", e.Path())
+			t.Errorf("the file is at %s", e.Path())
 		}
 
 		_, _, err = h.tree.Delete(t.Context(), h.ann, dir.ID)

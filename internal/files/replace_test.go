@@ -100,7 +100,7 @@ func TestFileOverFile(t *testing.T) {
 		w.must(err)
 		if e := w.entryAtPath("/team/there"); e.ID != there.ID || e.OwnerID != "bob" || e.Size != 8 ||
 			e.CreatedAt != there.CreatedAt || e.UpdatedAt != w.clock().UnixMilli() || c.ETag != was.ETag {
-			t.Errorf("there lies %+v with the ETag %s, want that of %+v with %s", e, c.ETag, there, was.ETag)
+			t.Errorf("the path has %+v with the ETag %s, want that of %+v with %s", e, c.ETag, there, was.ETag)
 		}
 		byLink, err := w.tree.ByLink(t.Context(), link.ID)
 		w.must(err)
@@ -217,7 +217,7 @@ func TestReplacingKeepsPasswords(t *testing.T) {
 			}
 			w.must(how.run(w, with("p1", "p2"), "/team/source", "/team/there"))
 			if got := w.passwordOf(there.ID); got != c.want {
-				t.Errorf("%s: what is there has the password %q, want %q", what, got, c.want)
+				t.Errorf("%s: the existing entry has the password %q, want %q", what, got, c.want)
 			}
 			for _, e := range []string{"/team/source", "/team/there"} {
 				if s, err := w.tree.ResourceAt(t.Context(), mustParsePath(e)); err != nil || !s.Exists() {
@@ -485,7 +485,7 @@ func TestMoveJobReplacesAtTheEnd(t *testing.T) {
 				w.checkContents(to+"/"+c.there, "g=new too", "h=and this")
 			}
 			if same := w.idAtPath(to+"/"+c.there) == old.ids["f"]; same != (c.source == "f" && c.there == "f") {
-				t.Errorf("%v: what is there is the same: %v", c, same)
+				t.Errorf("%v: the existing entry kept its id: %v", c, same)
 			}
 		}
 		// An actor who may not delete the existing entry any more by then replaces nothing.
@@ -585,7 +585,7 @@ func TestCopyOverAFileInAnotherProvider(t *testing.T) {
 			j, err := overwrite{}.request(w, w.ann, "/home/ann/f", "/vault/f")
 			w.must(err)
 			if got, err := w.readPath(w.ann, "/vault/f"); got != "content" || err != nil {
-				t.Errorf("at once: %q, %v", got, err)
+				t.Errorf("immediately after the request: %q, %v", got, err)
 			}
 			w.setHook(func(_ int, op, _ string) error {
 				if op == "stat" && fails {

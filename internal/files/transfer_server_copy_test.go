@@ -137,7 +137,7 @@ func TestServerCopyIsReadBack(t *testing.T) {
 			w.checkReadableBelow(g, from, "/vault/"+string(mustParsePath(from).Base()))
 			w.collect() // immediately
 			if n := w.countStored("vault"); n != 12 {
-				t.Errorf("%q: %d objects lie in the target, 12 are in use", content, n)
+				t.Errorf("%q: the target has %d objects, 12 are in use", content, n)
 			}
 		}
 		w.checkAccounting()

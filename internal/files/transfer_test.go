@@ -232,7 +232,7 @@ func TestMoveRejectsCorruptCopy(t *testing.T) {
 			w.checkReadableBelow(g, from, "/vault/"+string(mustParsePath(from).Base()))
 			w.collect() // deleted immediately: unread content needs no grace period
 			if n := w.countStored("vault"); n != 0 {
-				t.Errorf("%s: %d objects lie in the target", what, n)
+				t.Errorf("%s: the target has %d objects", what, n)
 			}
 		}
 		w.checkAccounting()
