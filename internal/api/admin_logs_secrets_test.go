@@ -72,11 +72,11 @@ func TestLogHoldsNoSecret(t *testing.T) {
 		l.FlushLog()
 		dump := dumpLog(t, l)
 		if !strings.Contains(dump, "/public/b.txt") || !strings.Contains(dump, "/home/alice/a.txt") {
-			t.Fatalf("the dump holds no log: %s", dump)
+			t.Fatalf("the dump contains no log: %s", dump)
 		}
 		for name, secret := range secrets {
 			if strings.Contains(strings.ToLower(dump), strings.ToLower(secret)) {
-				t.Errorf("the log holds the %s", name)
+				t.Errorf("the log contains the %s", name)
 			}
 		}
 	})

@@ -62,7 +62,7 @@ func TestProviderCredentials(t *testing.T) {
 		for _, reply := range replies {
 			for _, secret := range []string{bucket.SecretKey, bucket.AccessKey, first, second, "geheim"} {
 				if strings.Contains(string(reply.Body), secret) {
-					t.Errorf("%q is told: %s", secret, reply.Body)
+					t.Errorf("the answer reveals %q: %s", secret, reply.Body)
 				}
 			}
 		}

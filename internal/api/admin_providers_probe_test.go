@@ -331,7 +331,7 @@ func TestProviderTestTellsNoSecrets(t *testing.T) {
 		for _, secret := range []string{bucket.SecretKey, bucket.AccessKey, bucket.Name, "127.0.0.1",
 			"0123456789abcdef"} {
 			if strings.Contains(string(reply.Body), secret) {
-				t.Errorf("%s: %s is told: %s", name, secret, reply.Body)
+				t.Errorf("%s: the answer reveals %s: %s", name, secret, reply.Body)
 			}
 		}
 		admin.Put(providersPath+"/"+id, M{"endpoint": bucket.Endpoint, "bucket": bucket.Name,

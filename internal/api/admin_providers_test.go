@@ -165,11 +165,11 @@ func TestStorageProviders(t *testing.T) {
 			wantStatus(t, "PUT of an unknown id", admin.Put(providersPath+"/"+none, M{"name": "x"}), 404, "NOT_FOUND")
 		}
 		if _, err := os.Stat(filepath.Join(l.Apps[0].Config.ObjectDir, "archive", ".larder-store")); err != nil {
-			t.Errorf("the directory goes with the provider: %v", err)
+			t.Errorf("the directory was deleted with the provider: %v", err)
 		}
 		again := admin.Post(providersPath, newProvider(nil)).OK(201)
 		if again.Text("provider.id") == id {
-			t.Error("an id came back")
+			t.Error("an id was reused")
 		}
 		before := tablesDigest(t, l) // abuse case C44
 		for range 2 * len(l.Apps) {

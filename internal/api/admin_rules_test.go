@@ -83,7 +83,7 @@ func TestRules(t *testing.T) {
 		wantJSON(t, "total", list.Int("pagination.total"), 7)
 		for _, secret := range []string{"argon2", "open sesame"} {
 			if strings.Contains(string(list.Body), secret) || strings.Contains(string(full.Body), secret) {
-				t.Errorf("a rule shows %s", secret)
+				t.Errorf("a rule reveals %s", secret)
 			}
 		}
 		seen := map[string]bool{}

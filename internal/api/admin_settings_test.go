@@ -179,14 +179,14 @@ func TestMailPasswordIsNeverReturned(t *testing.T) {
 		for rows.Next() {
 			var value string
 			if err := rows.Scan(&value); err != nil || strings.Contains(value, "canary") {
-				t.Errorf("the database holds %s, %v", value, err)
+				t.Errorf("the database contains %s, %v", value, err)
 			}
 		}
 		if err := rows.Err(); err != nil {
 			t.Error(err)
 		}
 		if strings.Contains(l.Log.String(), "canary") {
-			t.Error("the log holds the password")
+			t.Error("the log contains the password")
 		}
 	})
 }
@@ -296,13 +296,13 @@ func TestTestEmail(t *testing.T) {
 			wantStatus(t, fmt.Sprintf("to %v", bad), send(bad), 400, "VALIDATION_ERROR")
 		}
 		if box.Len() != 0 {
-			t.Fatalf("%d messages came", box.Len())
+			t.Fatalf("%d messages were sent", box.Len())
 		}
 		reply := send("ann@example.org").OK(200)
 		wantFields(t, "data", parseObject(t, reply.Body)["data"], "message")
 		if got := box.Next("ann@example.org"); !strings.Contains(got.Text, "admin") ||
 			!strings.Contains(got.Subject, "Larder") {
-			t.Errorf("came %s: %s", got.Subject, got.Text)
+			t.Errorf("the message is %s: %s", got.Subject, got.Text)
 		}
 		refused := send("full@example.org")
 		wantStatus(t, "refused", refused, 500, "MAIL_ERROR")
@@ -357,7 +357,7 @@ func TestMailServerAddressIsRestricted(t *testing.T) {
 				}
 			}
 			if !row.comes && box.Len() != 0 {
-				t.Errorf("%d messages came", box.Len())
+				t.Errorf("%d messages were sent", box.Len())
 			}
 			if !row.comes && !strings.Contains(l.Log.String(), "may be reached") {
 				t.Error("the log does not say why")

@@ -140,7 +140,7 @@ func TestFolderChangesWhileItMovesToABucket(t *testing.T) {
 		for name, id := range goods.ids {
 			if at := h.alice.Get("/api/files/"+id).OK(200).
 				Text("file.path") + "/"; !strings.HasPrefix(at, target.path+"/crate/") {
-				t.Errorf("%s lies in %s", name, at)
+				t.Errorf("%s is in %s", name, at)
 			}
 		}
 		wantBody(t, h.alice.Get(target.path+"/crate/late").OK(200), "it arrived late")
@@ -149,7 +149,7 @@ func TestFolderChangesWhileItMovesToABucket(t *testing.T) {
 			t.Errorf("%d objects are left in the old store", n)
 		}
 		if n := target.objects(t); n != len(goods.ids) {
-			t.Errorf("%d objects lie in the bucket for %d files", n, len(goods.ids))
+			t.Errorf("the bucket has %d objects for %d files", n, len(goods.ids))
 		}
 
 		doomed := h.newFolder(t, onDisk, smallFiles())
@@ -183,10 +183,10 @@ func TestCopyIntoABucket(t *testing.T) {
 		goods.checkLinks(t, l.Client(t))
 		h.sweepAfterGrace()
 		if n := target.objects(t); n != 3 {
-			t.Errorf("%d objects lie in the bucket for three files", n)
+			t.Errorf("the bucket has %d objects for three files", n)
 		}
 		if n := onDisk.objects(t); n != 2 {
-			t.Errorf("%d objects lie on the disk for three files of which two are copies", n)
+			t.Errorf("the disk has %d objects for three files of which two are copies", n)
 		}
 		h.alice.Delete("/api/files/" + goods.id).OK(200)
 		h.sweepAfterGrace()

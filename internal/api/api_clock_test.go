@@ -80,13 +80,13 @@ func TestClockChanges(t *testing.T) {
 				fresh := strings.TrimPrefix(alice.Get("/api/files/"+id+"/download").OK(200).Text("url"),
 					apptest.BaseURL)
 				if r := l.Client(t).Get(fresh).OK(200); string(r.Body) != "kept" {
-					t.Errorf("the file holds %q", r.Body)
+					t.Errorf("the file contains %q", r.Body)
 				}
 				set(-by)
 				check("after the clock was set again")
 				if r := l.SignIn(t, "alice", "password of alice").Get(home + "/kept.txt").
 					OK(200); string(r.Body) != "kept" {
-					t.Errorf("the file holds %q", r.Body)
+					t.Errorf("the file contains %q", r.Body)
 				}
 				if strings.Contains(l.Log.String(), "panic") {
 					t.Error("a handler panicked")

@@ -56,7 +56,7 @@ func TestForeignObjectsAreKept(t *testing.T) {
 			have := keysInBucket(t, bucket)
 			for _, name := range foreign {
 				if !have[name] {
-					t.Errorf("%s is gone", name)
+					t.Errorf("%s was deleted", name)
 				}
 				delete(have, name)
 			}

@@ -217,7 +217,7 @@ func TestHostResolvingToPrivateAddressLater(t *testing.T) {
 				for _, secret := range []string{"127.0", "::1", "10.0", port, "store.example.org", "lookup", "dial",
 					"refused", "may be reached"} {
 					if strings.Contains(string(reply.Body), secret) {
-						t.Errorf("%s: %s tells %q: %s", name, what, secret, reply.Body)
+						t.Errorf("%s: %s reveals %q: %s", name, what, secret, reply.Body)
 					}
 				}
 			}
@@ -256,7 +256,7 @@ func TestRedirectsOfStoresAreNotFollowed(t *testing.T) {
 		reply := admin.Do(apptest.Request{Method: "PUT", Path: "/api/files/upload/raw/" + session, Body: "hello"})
 		wantStatus(t, path+": upload", reply, 500, "INTERNAL_ERROR")
 		if strings.Contains(string(reply.Body), "127.0") || strings.Contains(string(reply.Body), canary.Port) {
-			t.Errorf("%s: told %s", path, reply.Body)
+			t.Errorf("%s: the answer reveals the address: %s", path, reply.Body)
 		}
 		store.Close()
 	}

@@ -153,13 +153,13 @@ func TestConcurrentWrongPasswordsFromManyNetworks(t *testing.T) {
 				return g.try(c, i, true)
 			}))
 			if right[200] != 20 {
-				t.Errorf("%s: twenty right ones at once: %v", g.name, right)
+				t.Errorf("%s: twenty concurrent right passwords: %v", g.name, right)
 			}
 			wrong := countStatuses(t, runConcurrently(t, visitor, 50, func(c *apptest.Client, i int) *apptest.Reply {
 				return g.try(c, 100+i, false)
 			}))
 			if wrong[401] != 20 || wrong[429] != 30 {
-				t.Errorf("%s: fifty wrong ones at once: %v, want twenty that were judged", g.name, wrong)
+				t.Errorf("%s: fifty concurrent wrong passwords: %v, want twenty checked", g.name, wrong)
 			}
 			l.Clock.Advance(time.Minute)
 			wantStatus(t, g.name+", a minute later", g.try(l.Client(t), 200, true), 200, "")

@@ -311,7 +311,7 @@ func TestSignedLink(t *testing.T) {
 			wantHeader(t, r, "Content-Disposition", `attachment; filename="photo.png"`)
 			wantHeader(t, r, "Cross-Origin-Resource-Policy", "")
 			if strings.Contains(l.Log.String(), strings.TrimPrefix(photo, apptest.BaseURL+"/api/gateway/download/")) {
-				t.Error("the log holds the token")
+				t.Error("the log contains the token")
 			}
 		})
 		t.Run("ends with the content, not with the path", func(t *testing.T) {

@@ -43,7 +43,7 @@ func TestDAVCredentials(t *testing.T) {
 					wantDAVStatus(t, what+", "+method, r, want)
 					if strings.Contains(string(r.Body), "content") ||
 						strings.Contains(string(r.Body), l.Apps[0].Config.DataDir) {
-						t.Errorf("%s, %s: it tells %s", what, method, r.Body)
+						t.Errorf("%s, %s: the answer reveals %s", what, method, r.Body)
 					}
 				}
 			}

@@ -244,7 +244,7 @@ func TestDAVByRules(t *testing.T) {
 				wantStatus(t, what, r, row.want, "")
 			}
 			if strings.Contains(string(r.Body), "barred/kept") || strings.Contains(string(r.Body), "theirs\n") {
-				t.Errorf("%s: it tells %s", what, r.Body)
+				t.Errorf("%s: the answer reveals %s", what, r.Body)
 			}
 		}
 		// LOCK of a free name requires the permission to write and leaves no file behind when it is

@@ -155,7 +155,7 @@ func TestDAVLiveProperties(t *testing.T) {
 			dav(key, "PROPFIND", file, `<propfind xmlns="DAV:"><propname/></propfind>`, "Depth", "0"))[0].Propstats {
 			for _, e := range one.Prop.All {
 				if e.Text != "" || len(e.All) != 0 {
-					t.Errorf("propname tells a value: %v", e)
+					t.Errorf("propname returns a value: %v", e)
 				}
 			}
 		}
@@ -244,7 +244,7 @@ func TestDAVProppatch(t *testing.T) {
 			wantPropStatus("behind it", d, "u:x", "e", "424")
 		}
 		if e, _ := value(key, "c"); e.Text != "2" {
-			t.Errorf("changed beside a protected one: %s", e.Text)
+			t.Errorf("a property changed together with a protected one: %s", e.Text)
 		}
 		d = patch(`<D:set><D:prop>` + numberedPath("p", 101) + `</D:prop></D:set>`)
 		wantPropStatus("too many", d, "u:x", "p0", "507")

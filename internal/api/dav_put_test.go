@@ -357,7 +357,7 @@ func davSlowPut(t *testing.T, l *apptest.Larder, alice *apptest.Client, what, pa
 		"SELECT COUNT(*) FROM upload_sessions WHERE one_shot") == 0 && time.Now().Before(deadline); {
 		select {
 		case r := <-done:
-			t.Errorf("%s: ended at once: %d %s", what, r.Status, r.Body)
+			t.Errorf("%s: ended immediately: %d %s", what, r.Status, r.Body)
 			return
 		case <-time.After(5 * time.Millisecond):
 		}

@@ -18,7 +18,7 @@ func TestFilesInABucket(t *testing.T) {
 		content := strings.Repeat("every byte counts ", 1000)
 		id := user.Upload("/home/anna", "a.txt", []byte(content))
 		if got := user.Get("/home/anna/a.txt"); got.Status != 200 || string(got.Body) != content {
-			t.Errorf("%d, %d bytes came back of %d", got.Status, len(got.Body), len(content))
+			t.Errorf("status %d, %d bytes of %d", got.Status, len(got.Body), len(content))
 		}
 		list, err := bucket.SDK(t).ListObjectsV2(t.Context(), &s3.ListObjectsV2Input{Bucket: &bucket.Name})
 		if err != nil || len(list.Contents) != 1 || !strings.HasPrefix(*list.Contents[0].Key, "larder/files/") {

@@ -199,7 +199,7 @@ func (c *movedFolder) checkLocation(t *testing.T, in location) {
 	for name, id := range c.ids {
 		r := c.fixture.alice.In(t).Get("/api/files/" + id).OK(200)
 		if at := r.Text("file.path") + "/" + r.Text("file.name"); at != in.path+"/box/"+name {
-			t.Errorf("%s lies at %s, not in %s", name, at, in.path)
+			t.Errorf("%s is at %s, not in %s", name, at, in.path)
 		}
 	}
 }
@@ -271,7 +271,7 @@ func TestMoveBetweenStores(t *testing.T) {
 					t.Errorf("%d objects are left in the old store, %d were there before", n, before)
 				}
 				if n := c.to.objects(t); n != 6 {
-					t.Errorf("%d objects lie in the new store", n)
+					t.Errorf("the new store has %d objects", n)
 				}
 				for how := range goods.links { // signed links and given passwords have expired by now
 					if strings.HasSuffix(how, "(signed)") || how == "locked" {
@@ -282,7 +282,7 @@ func TestMoveBetweenStores(t *testing.T) {
 				h.alice.Delete("/api/files/" + goods.id).OK(200)
 				h.sweepAfterGrace()
 				if n := c.to.objects(t); n != 0 {
-					t.Errorf("%d objects are left of what was deleted", n)
+					t.Errorf("%d objects of the deleted folder are left", n)
 				}
 				wantUsed(t, h.alice.In(t), bytes, files)
 			})

@@ -80,7 +80,7 @@ func TestFreeModeKeepsSecrets(t *testing.T) {
 					continue // it is returned to the client and stored beside the hash
 				}
 				if strings.Contains(text, secret) {
-					t.Errorf("%s holds the %s", name, what)
+					t.Errorf("%s contains the %s", name, what)
 				}
 			}
 		}

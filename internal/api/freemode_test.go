@@ -321,7 +321,7 @@ func TestFreeModeSessionLimits(t *testing.T) {
 		}
 		running.Wait()
 		if seen[201] != 10 || seen[429] != 10 {
-			t.Fatalf("of 20 at once: %v", seen)
+			t.Fatalf("of 20 concurrent requests: %v", seen)
 		}
 		for _, c := range inside {
 			c.Get("/api/free-mode/session").OK(200)

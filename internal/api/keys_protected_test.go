@@ -70,7 +70,7 @@ func TestKeysListProtectedLikeTheirOwner(t *testing.T) {
 			for name, door := range doors {
 				want, got := door(session.Fork()), door(key.Fork())
 				if session, key := entryFacts(want), entryFacts(got); session != key {
-					t.Errorf("%s, %s: the session is told\n%s\nthe key\n%s", when, name, session, key)
+					t.Errorf("%s, %s: the session gets\n%s\nthe key gets\n%s", when, name, session, key)
 				}
 			}
 		}

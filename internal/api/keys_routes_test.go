@@ -243,7 +243,7 @@ func TestLastUseOfAKey(t *testing.T) {
 		wantJSON(t, "of the other", lastUse(read), first)
 		for _, other := range []string{"/api/keys/", "/api/keys/rules"} {
 			if strings.Contains(string(alice.Get(other).OK(200).Body), "sk_") {
-				t.Errorf("%s tells a secret", other)
+				t.Errorf("%s reveals a secret", other)
 			}
 		}
 	})

@@ -69,7 +69,7 @@ func TestCreateKey(t *testing.T) {
 		wantJSON(t, "status", list.Value("keys.0.status"), "active")
 		wantJSON(t, "lastUsedAt", list.Value("keys.0.lastUsedAt"), nil)
 		if strings.Contains(string(list.Body), secret) || strings.Contains(string(list.Body), "sk_") {
-			t.Errorf("the list shows a secret: %s", list.Body)
+			t.Errorf("the list reveals a secret: %s", list.Body)
 		}
 		wantJSON(t, "another user's list", l.User(t, "bob").Get("/api/keys/").OK(200).Value("keys"), []string{})
 
@@ -82,7 +82,7 @@ func TestCreateKey(t *testing.T) {
 			newKey(M{"uploadPath": "/uploads/{year}/{month}"})).OK(201).Value("key.uploadPath"),
 			"/uploads/{year}/{month}")
 		if log := l.Log.String(); strings.Contains(log, secret) {
-			t.Error("the log holds a secret")
+			t.Error("the log contains a secret")
 		}
 	})
 }

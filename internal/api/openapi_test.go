@@ -61,7 +61,7 @@ func TestOpenAPIDocument(t *testing.T) {
 	}
 	for _, line := range have {
 		if !slices.Contains(want, line) {
-			t.Errorf("the document holds %s", line)
+			t.Errorf("the document contains %s", line)
 		}
 	}
 

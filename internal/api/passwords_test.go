@@ -440,12 +440,12 @@ func TestConcurrentWrongPasswords(t *testing.T) {
 		right := countStatuses(t, runConcurrently(t, visitor, 10,
 			func(c *apptest.Client, i int) *apptest.Reply { return try(c, i, "open sesame") }))
 		if right[401]+right[429] > 0 {
-			t.Errorf("%s: ten right ones at once: %v", what, right)
+			t.Errorf("%s: ten concurrent right passwords: %v", what, right)
 		}
 		wrong := countStatuses(t, runConcurrently(t, visitor, 30,
 			func(c *apptest.Client, i int) *apptest.Reply { return try(c, i, "wrong") }))
 		if wrong[401] != 10 || wrong[429] != 20 {
-			t.Errorf("%s: thirty wrong ones at once: %v, want ten that were checked", what, wrong)
+			t.Errorf("%s: thirty concurrent wrong passwords: %v, want ten checked", what, wrong)
 		}
 	}
 

@@ -214,7 +214,7 @@ func TestResetPassword(t *testing.T) {
 		done := resetPassword(l.Client(t), token, strings.Repeat("😀", 128)).OK(200) // 512 bytes
 		wantFields(t, "data", parseObject(t, done.Body)["data"], "message")
 		if done.Header.Get("Set-Cookie") != "" {
-			t.Error("a reset signs somebody in")
+			t.Error("a reset opens a session")
 		}
 		for range 2 { // both replicas; abuse case C41
 			for _, path := range []string{"/api/auth/me", "/api/auth/csrf-token", "/api/files?path=/home/alice",

@@ -56,7 +56,7 @@ func TestRefusedRequestsShareLogLines(t *testing.T) {
 		got[line["ip"]] = fmt.Sprint(line["count"], " ", line["minute"])
 	}
 	if len(got) != 2 || got["192.0.2.1"] != "19 "+minute || got["2001:db8::/64"] != "6 "+minute {
-		t.Errorf("told %v", got)
+		t.Errorf("the records are %v", got)
 	}
 	l.Sweep()
 	login("192.0.2.1", 10) // 2.5 of them are accepted by now
@@ -85,7 +85,7 @@ func TestRefusedRequestLogIsLimited(t *testing.T) {
 	l.Sweep()
 	if together := logRecords(t, l, "further requests refused", 429); len(together) != 1 ||
 		together[0]["ip"] != "others" || together[0]["count"] != 10.0 {
-		t.Errorf("told %v", together)
+		t.Errorf("the records are %v", together)
 	}
 }
 

@@ -330,7 +330,7 @@ func TestPathVectors(t *testing.T) {
 				return strings.Contains(key, "..") &&
 					!strings.Contains(key, "%")
 			}) {
-			t.Errorf("the bucket holds %q", keys)
+			t.Errorf("the bucket contains %q", keys)
 		}
 		wantStrings(t, "bob's home", listNames(bob, "/home/bob"), "x")
 		wantStrings(t, "homes", listNames(admin, "/home"), "alice", "bob")

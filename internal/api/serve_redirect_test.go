@@ -335,10 +335,10 @@ func TestNoRedirectToFailingStore(t *testing.T) {
 					t.Fatal(err)
 				}
 				if r := alice.Head(dir + "/a.txt"); r.Status != want {
-					t.Errorf("an object that holds %q: %d, want %d", text, r.Status, want)
+					t.Errorf("an object with the content %q: %d, want %d", text, r.Status, want)
 				}
 				if r := alice.Get(dir+"/a.txt", "Range", "bytes=0-1"); (r.Status < 400) != (want == 200) {
-					t.Errorf("a part of an object that holds %q: %d", text, r.Status)
+					t.Errorf("a part of an object with the content %q: %d", text, r.Status)
 				}
 			}
 			if _, err := sdk.PutObject(t.Context(),

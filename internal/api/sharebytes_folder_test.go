@@ -181,7 +181,7 @@ func TestSharedFolder(t *testing.T) {
 			wantBody(t, visitor.In(t).Get(shareDownload(visitor.In(t), share, "?file=", x)).OK(200), "far")
 			if got := unzip(t, visitor.In(t).Get(shareDownload(visitor.In(t), share))); !slices.Contains(got,
 				"far/away/x.txt=far") || !slices.Contains(got, "home/bob/bobs.txt=of bob") {
-				t.Errorf("the zip holds %q", got)
+				t.Errorf("the zip contains %q", got)
 			}
 		})
 	})

@@ -376,6 +376,6 @@ func TestShareTellsNoSecrets(t *testing.T) {
 	log := l.Log.String()
 	if strings.Contains(log, "a hidden word") || strings.Contains(log, id) ||
 		!strings.Contains(log, "/api/shares/[redacted]") {
-		t.Error("the log holds a password, or the address of a share")
+		t.Error("the log contains a password, or the address of a share")
 	}
 }

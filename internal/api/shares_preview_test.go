@@ -184,7 +184,7 @@ func TestShareBytesComeFromTheStore(t *testing.T) {
 			to := redirectTarget(t, visitor.Get(from))
 			checkPresigned(t, bucket, to, 300)
 			if got := fetchAsBrowser(t, to); got.status != 200 || got.body != onePixel {
-				t.Errorf("%s leads to %d", from, got.status)
+				t.Errorf("%s leads to status %d", from, got.status)
 			}
 		}
 		checkDownloadCount(t, visitor, share, 1)

@@ -96,7 +96,7 @@ func TestThumbnail(t *testing.T) {
 				m{"conflict": "replace"})
 			if got := thumbnailSize(t, alice.In(t).Get(thumbnailPath(id, "160"), "If-None-Match",
 				etag)); got != image.Pt(160, 160) {
-				t.Errorf("of what was replaced: %v", got)
+				t.Errorf("the thumbnail after a replacement: %v", got)
 			}
 		})
 		t.Run("none", func(t *testing.T) {

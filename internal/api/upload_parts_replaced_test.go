@@ -62,7 +62,7 @@ func TestPartReplacedByServer(t *testing.T) {
 		wantMissing(t, alice, id, "1")
 		if r := completeUpload(alice, id, nil).
 			Fails(422, "OPERATION_FAILED"); !bytes.Contains(r.Body, []byte("come in yet: 1.")) {
-			t.Errorf("told %s", r.Body)
+			t.Errorf("the message is %s", r.Body)
 		}
 		wantUsed(t, alice, 0, 0)
 		putPart(alice, id, 1, first).OK(200)

@@ -236,7 +236,7 @@ func TestResendVerification(t *testing.T) {
 			"UPDATE users SET email_verified = FALSE, status = 'disabled' WHERE username = 'disabled'")
 		first := resend("nobody@example.org") // while mails are off, too
 		if n := queryCount(t, l, "SELECT COUNT(*) FROM jobs WHERE type = 'resend-mail'"); n != 0 {
-			t.Errorf("%d jobs that nobody can do", n)
+			t.Errorf("%d jobs that no mail server could do", n)
 		}
 		box := requireVerifiedEmail(t, l)
 		register(l.Client(t), "Ann", nil).OK(201)
@@ -244,7 +244,7 @@ func TestResendVerification(t *testing.T) {
 		for _, email := range []string{"nobody@example.org", "verified@example.org", "disabled@example.org",
 			"ANN@example.org", "ann@example.org", "ann@example.org", "ann@example.org"} {
 			if got := resend(email); got != first {
-				t.Errorf("%s is told %q, others %q", email, got, first)
+				t.Errorf("%s gets the answer %q, others get %q", email, got, first)
 			}
 			waitForMailJobs(t, l)
 		}
