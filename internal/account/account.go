@@ -1,14 +1,14 @@
-// Package account keeps users: who they are, their passwords, their sessions and the
-// CSRF tokens of those.
+// Package account stores users, their password hashes, their sessions and the CSRF tokens of those
+// sessions.
 //
-// A session is a signed token (JWT) that names a user and the session version and role version
+// A session is a signed token (JWT) that names a user, and the session version and role version
 // under which it was issued. Raising one of these versions ends every session of the user: logout,
-// a new password, disabling and banning raise the first, a change of role the second. Whatever
-// changes a user raises the config version too, under which users are kept in memory, so that all
-// replicas learn of it at once.
+// a new password, disabling and banning raise the session version, a change of role raises the role
+// version. Every change of a user also raises the config version. Users are cached under the config
+// version, so all replicas learn of the change at once.
 //
-// Home and quota come with an account but belong to other packages; package
-// lifecycle brings them together.
+// An account has a home and a quota, which belong to other packages. Package lifecycle combines
+// them.
 //
 // Specification: User, User status, Session version, Authentication.
 package account
@@ -38,15 +38,15 @@ const (
 	Banned   Status = "banned"
 )
 
-// User is an account without its password. What the pointers point to may be shared: it
-// must not be changed.
+// User is an account without its password. The values behind the pointers may be shared and must
+// not be changed.
 type User struct {
 	ID, Username, Email         string
 	EmailVerified               bool
 	Role                        access.Role
 	Status                      Status
 	DisplayName, AvatarURL      *string
-	DefaultPath                 string // the folder that opens first
+	DefaultPath                 string // the folder that the UI opens first
 	HomeID                      string // entry, "" for none
 	Locale, Theme, AccentColor  string
 	EnableBlur                  bool
@@ -54,8 +54,8 @@ type User struct {
 	CreatedAt, UpdatedAt        int64 // ms
 }
 
-// Config is what a Service works with; every field is needed, but what is for mails
-// by who sends none.
+// Config holds the dependencies of a Service. Every field is required, except Letters and Wake in a
+// program that sends no mail.
 type Config struct {
 	DB      *db.DB
 	IDs     *ident.Source
@@ -66,24 +66,23 @@ type Config struct {
 	Letters *letter.Service
 	Wake    func() // called when a mail has been queued
 
-	// KiB that the hash of a new password takes, 0 for what protects real ones; tests take less,
-	// which spares their time
+	// KiB that the hash of a new password takes, 0 for the production default; tests set less to
+	// run faster
 	HashMemory uint32
-	// called before each hash, which has its place then; nil for nothing; tests hold
-	// hashes up by it
+	// called before each hash, once it has its slot; nil for none; tests use it to delay hashes
 	OnHash func(Source)
 }
 
 // maxCachedUsers bounds the users kept in memory, some hundred bytes each.
 const maxCachedUsers = 10000
 
-// Service is the accounts of one database. It is safe for concurrent use.
+// Service manages the accounts of one database. It is safe for concurrent use.
 type Service struct {
 	db         *db.DB
 	ids        *ident.Source
 	random     io.Reader
 	sessionKey []byte // signs sessions
-	codeKey    []byte // of what is kept of mailed codes
+	codeKey    []byte // MAC key of mailed codes
 	now        func() time.Time
 	log        *slog.Logger
 	keys       *secret.Keyring
@@ -95,11 +94,11 @@ type Service struct {
 	hashMemory uint32
 	onHash     func(Source)
 
-	deviceKey  []byte // of the proofs of known devices
-	unknownKey []byte // of the targets of names that no account has
+	deviceKey  []byte // MAC key of the proofs of known devices
+	unknownKey []byte // MAC key of the login targets of unknown names
 }
 
-// Spec returns the accounts in cfg.DB.
+// New returns the Service for the accounts in cfg.DB.
 func New(cfg Config) *Service {
 	return &Service{
 		db:         cfg.DB,
@@ -123,9 +122,9 @@ func New(cfg Config) *Service {
 	}
 }
 
-// Insert writes a new active user, whose password was hashed before, into the caller's transaction.
-// Home and quota are not its business. Faults: Invalid, AlreadyExists when the name or the address
-// is taken, in whatever case; the transaction can go on after that.
+// Insert writes a new active user with a password that is already hashed, in the caller's
+// transaction. It creates neither home nor quota. Faults: Invalid; AlreadyExists when the name or
+// the address is taken, compared without case. The transaction can continue after AlreadyExists.
 func (s *Service) Insert(tx *db.Tx, n NewUser, passwordHash string) (User, error) {
 	if err := n.checkIdentity(); err != nil {
 		return User{}, err
@@ -158,13 +157,14 @@ func (s *Service) Insert(tx *db.Tx, n NewUser, passwordHash string) (User, error
 	return u, tx.BumpConfig()
 }
 
-// SetHome gives a user a home, "" for none, and the folder that opens first. Fault: NotFound.
+// SetHome sets the home of a user ("" for none) and the folder that the UI opens first. Fault:
+// NotFound.
 func (s *Service) SetHome(tx *db.Tx, userID, homeID, defaultPath string) error {
 	return finishChange(tx, updateHome(tx, userID, homeID, defaultPath, s.now().UnixMilli()))
 }
 
-// SetPassword replaces the password by one that was hashed before and ends all sessions of the
-// user, and what was mailed to change it. Fault: NotFound.
+// SetPassword replaces the password with one that is already hashed. It ends all sessions of the
+// user and voids mailed reset links and codes. Fault: NotFound.
 func (s *Service) SetPassword(tx *db.Tx, userID, passwordHash string) error {
 	if _, err := parseHash(passwordHash); err != nil {
 		return fmt.Errorf("set password: %w", err)
@@ -175,8 +175,8 @@ func (s *Service) SetPassword(tx *db.Tx, userID, passwordHash string) error {
 	return s.VoidResetsAndCodes(tx, userID)
 }
 
-// SetStatus changes the status; every status but Active ends all sessions of the user, and what was
-// mailed to change the password. Fault: NotFound.
+// SetStatus changes the status. Every status but Active ends all sessions of the user and voids
+// mailed reset links and codes. Fault: NotFound.
 func (s *Service) SetStatus(tx *db.Tx, userID string, status Status) error {
 	if err := finishChange(tx, updateStatus(tx, userID, status, s.now().UnixMilli())); err != nil || status == Active {
 		return err
@@ -184,13 +184,13 @@ func (s *Service) SetStatus(tx *db.Tx, userID string, status Status) error {
 	return s.VoidResetsAndCodes(tx, userID)
 }
 
-// SetRole changes the role; a role other than the present one ends all sessions of
-// the user. Fault: NotFound.
+// SetRole changes the role. A role other than the present one ends all sessions of the user. Fault:
+// NotFound.
 func (s *Service) SetRole(tx *db.Tx, userID string, role access.Role) error {
 	return finishChange(tx, updateRole(tx, userID, role, s.now().UnixMilli()))
 }
 
-// finishChange raises the config version after a change that succeeded.
+// finishChange raises the config version after a change that succeeded. It returns err otherwise.
 func finishChange(tx *db.Tx, err error) error {
 	if err != nil {
 		return err
@@ -204,15 +204,16 @@ func (s *Service) ByID(q db.Querier, id string) (User, error) {
 	return u, err
 }
 
-// ByName returns the user of that name or address, of any status, without regard
-// to case. Fault: NotFound.
+// ByName returns the user of any status with that name or address, compared without case. Fault:
+// NotFound.
 func (s *Service) ByName(q db.Querier, usernameOrEmail string) (User, error) {
 	u, _, err := findUser(q, usernameOrEmail)
 	return u, err
 }
 
-// Cached returns a user of any status, from memory when known under version, the config version
-// read in this request. Whoever acts on the user's behalf must look at the status. Fault: NotFound.
+// Cached returns a user of any status. It reads the database only when the user is not cached under
+// version, the config version that the caller has read in this request. A caller that acts on
+// behalf of the user must check the status. Fault: NotFound.
 func (s *Service) Cached(ctx context.Context, version int64, id string) (User, error) {
 	return s.users.Get(version, id, func() (User, error) { return s.ByID(s.db.Read(ctx), id) })
 }

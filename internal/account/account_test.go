@@ -20,7 +20,7 @@ import (
 	"larder/internal/secret"
 )
 
-// fixture is the accounts of a database under a clock that stands still.
+// fixture holds the accounts of a database and a clock that moves only when told to.
 type fixture struct {
 	*account.Service
 	t    *testing.T
@@ -31,7 +31,7 @@ type fixture struct {
 
 var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// testSource is where hashes are asked for in these tests.
+// testSource is the source of hashes in these tests.
 var testSource = account.AddressSource("192.0.2.1")
 
 func newFixture(t *testing.T, d *db.DB) *fixture {
@@ -83,11 +83,11 @@ func (w *fixture) hash(password secret.Text) string {
 	return h
 }
 
-// cheapHash is "password" under a cost that tests can afford: 64 KiB, one pass,
-// as golang.org/x/crypto/argon2 publishes it.
+// cheapHash is the hash of "password" at a low cost: 64 KiB, one pass, as published in
+// golang.org/x/crypto/argon2.
 const cheapHash = "$argon2id$v=19$m=64,t=1,p=1$c29tZXNhbHQ$ZVrRXqxlLcWfcXCnMyv0m4Rpvh/bnCi7"
 
-// addUser makes a user whose password is "password".
+// addUser creates a user with the password "password".
 func (w *fixture) addUser(name string, change ...func(n *account.NewUser)) account.User {
 	w.t.Helper()
 	n := account.NewUser{Username: name, Email: name + "@example.org", Role: access.User, EmailVerified: true}
@@ -170,7 +170,7 @@ func TestUnknownUserIsNotFound(t *testing.T) {
 	})
 }
 
-// Abuse case C51, its second half.
+// Abuse case C51, second half.
 func TestNamesAndAddressesAreUniqueWithoutCase(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -191,7 +191,7 @@ func TestNamesAndAddressesAreUniqueWithoutCase(t *testing.T) {
 			}
 			_, err := w.Insert(tx, account.NewUser{Username: "other", Email: "other@example.org", Role: access.User},
 				cheapHash)
-			return err // the transaction goes on after a refusal
+			return err // the transaction continues after a refusal
 		})
 	})
 }

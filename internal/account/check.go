@@ -19,7 +19,7 @@ const (
 
 var usernamePattern = regexp.MustCompile(`^[A-Za-z0-9_]{3,20}$`)
 
-// NewUser is an account to be made.
+// NewUser describes an account to create.
 type NewUser struct {
 	Username, Email string
 	Password        secret.Text
@@ -30,7 +30,7 @@ type NewUser struct {
 	Locale          string // "" for en-US
 }
 
-// Check judges everything that a person typed, before anything costly is done. Fault: Invalid.
+// Check validates the values before any expensive work. Fault: Invalid.
 func (n NewUser) Check() error {
 	if err := n.checkIdentity(); err != nil {
 		return err
@@ -38,7 +38,7 @@ func (n NewUser) Check() error {
 	return CheckPassword(n.Password)
 }
 
-// checkIdentity is Check without the password, which is a hash by the time of Insert.
+// checkIdentity is Check without the password, which Insert receives as a hash.
 func (n NewUser) checkIdentity() error {
 	if !usernamePattern.MatchString(n.Username) {
 		return fault.New(fault.Invalid, "A username has 3 to 20 characters: letters, digits and underscores.")
@@ -63,11 +63,11 @@ func (n NewUser) checkIdentity() error {
 	return nil
 }
 
-// CheckEmail takes what a mail can be sent to, see mail.CheckAddress. Fault: Invalid.
+// CheckEmail reports whether mail can be sent to s (see mail.CheckAddress). Fault: Invalid.
 func CheckEmail(s string) error { return mail.CheckAddress(s) }
 
-// CheckPassword judges the password of an account: 8 to 128 characters, at most
-// 512 bytes. Fault: Invalid.
+// CheckPassword validates the password of an account: 8 to 128 characters, at most 512 bytes.
+// Fault: Invalid.
 func CheckPassword(password secret.Text) error {
 	if tooLong(password) || utf8.RuneCountInString(password.Reveal()) < minPasswordRunes {
 		return fault.New(fault.Invalid, "A password has 8 to 128 characters and at most 512 bytes.")
@@ -75,8 +75,8 @@ func CheckPassword(password secret.Text) error {
 	return nil
 }
 
-// tooLong looks at the bytes first: counting the characters of a megabyte is work
-// already (abuse case C107).
+// tooLong checks the bytes first, because counting the characters of a megabyte takes time (abuse
+// case C107).
 func tooLong(password secret.Text) bool {
 	return len(password) > maxPasswordBytes || utf8.RuneCountInString(password.Reveal()) > maxPasswordRunes
 }

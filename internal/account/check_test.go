@@ -24,7 +24,7 @@ func TestNewUserCheck(t *testing.T) {
 		user account.NewUser
 		ok   bool
 	}{
-		{"as it should be", good, true},
+		{"valid", good, true},
 		{"name of 2", name("ab"), false},
 		{"name of 3", name("a_9"), true},
 		{"name of 20", name("ABCDEFGHIJKLMNOPQRST"), true},
@@ -38,7 +38,7 @@ func TestNewUserCheck(t *testing.T) {
 		{"NUL", name("ann\x00"), false},
 		{"traversal", name("../x"), false},
 		{"local address", email("admin@localhost"), true},
-		{"plus and dots", email("a.b+c@mail.example.org"), true},
+		{"plus and dots in the local part", email("a.b+c@mail.example.org"), true},
 		{"address in another script", email("用户@例子.广告"), true},
 		{"signs in the local part", email("o'neil&co#1/2@example.org"), true},
 		{"host with hyphen", email("ann@my-mail.example.org"), true},
@@ -66,7 +66,7 @@ func TestNewUserCheck(t *testing.T) {
 		{"header injection", email("ann@example.org\r\nBcc: x@example.org"), false},
 		{"line end after", email("ann@example.org\n"), false},
 		{"space before", email(" ann@example.org"), false},
-		{"NUL in it", email("ann\x00@example.org"), false},
+		{"NUL in the address", email("ann\x00@example.org"), false},
 		{"no UTF-8", email("ann\xff@example.org"), false},
 		{"text direction", email("ann\u202e@example.org"), false},
 		{"no-break space", email("ann\u00a0@example.org"), false},

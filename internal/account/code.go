@@ -16,25 +16,30 @@ import (
 )
 
 const (
-	// CodeLifetime is how long a code holds that is mailed to a new address.
+	// CodeLifetime is how long a code is valid that was mailed to a new address.
 	CodeLifetime = 5 * time.Minute
 	codeDigits   = 6
-	// A user may be wrong maxWrongCodes times in wrongCodeWindow, whatever the codes; five times
-	// for each code, see countAttempt. An address that turns out to be another's counts as well, or
-	// anybody could ask who is here.
+	// A user may be wrong maxWrongCodes times in wrongCodeWindow over all codes, and five times for
+	// each code (see tryCode). Naming an address of another account counts as well: otherwise
+	// anybody could find out which addresses have accounts.
 	maxWrongCodes   = 20
 	wrongCodeWindow = time.Hour
 )
 
 var codePattern = regexp.MustCompile(`^[0-9]{6}$`)
 
-// SendCode mails a code to an address that a user wants to have, while the caller waits, and
-// voids the one before. It may be the present address, which is verified so. At most three go out
-// in 15 minutes to the wishes of a user, and to an address whoever wishes it; one that was handed
-// in but failed counts, since it may have arrived, and is good for nothing. That an address is
-// another's counts as a wrong code, and is told neither where mail is off nor to who has used up
-// what they may ask for. Where mail is off nothing counts. Faults: Invalid for what is no address
-// or another account's, RateLimited, MailFailed.
+// SendCode mails a code to the address that a user wants to have, and voids the code before it. It
+// returns once the mail server has taken the mail. The address may be the present one, which the
+// code then verifies.
+//
+// At most three codes are mailed in 15 minutes for one user, and at most three to one address,
+// whoever asks. A mail that failed after it was handed in counts, since it may have arrived; its
+// code is void. An address of another account counts as a wrong code. The caller does not learn
+// that the address is taken while mail is off, or when the user has reached a limit. Nothing counts
+// while mail is off.
+//
+// Faults: Invalid for a malformed address and for the address of another account, RateLimited,
+// MailFailed.
 func (s *Service) SendCode(ctx context.Context, userID, email string) error {
 	if err := CheckEmail(email); err != nil {
 		return err
@@ -69,9 +74,9 @@ func (s *Service) SendCode(ctx context.Context, userID, email string) error {
 	return errors.Join(sent, err)
 }
 
-// storeCode stores a code in place of the one before, unless the address is taken. That it is,
-// is no error: it must be remembered. What the user may ask for is looked at before the
-// address. Faults: RateLimited, SessionRevoked.
+// storeCode stores a code in place of the one before, unless the address is taken. A taken address
+// is no error, because an error would undo the count of it. The limits of the user are checked
+// before the address. Faults: RateLimited, SessionRevoked.
 func (s *Service) storeCode(tx *db.Tx, c emailCode) (u User, taken bool, err error) {
 	if err := tx.LockMailed(); err != nil {
 		return User{}, false, err
@@ -100,8 +105,7 @@ func (s *Service) storeCode(tx *db.Tx, c emailCode) (u User, taken bool, err err
 	return u, false, errors.Join(voidCodes(tx, c.userID, now.UnixMilli()), insertCode(tx, c))
 }
 
-// checkMailLimit refuses another code to the wishes of a user, or to an
-// address. Fault: RateLimited.
+// checkMailLimit refuses another code for a user, or to an address. Fault: RateLimited.
 func checkMailLimit(tx *db.Tx, rows, value string, now time.Time) error {
 	last, err := nthNewest(tx, rows, value, maxMailed, now.Add(-mailedWindow).UnixMilli(), now.UnixMilli())
 	if err == nil && last > 0 {
@@ -122,11 +126,11 @@ func checkTryLimit(tx *db.Tx, userID string, now time.Time) error {
 	return err
 }
 
-// ConfirmCode gives a user the address that a code was mailed to, which is verified thereby. A code
-// can be tried five times, and a user be wrong twenty times in an hour; tries at no code, or at one
-// that is dead, count as wrong ones. What is not six digits is none. A try is counted before it is
-// compared, so that any number at once get no more (abuse case C50). Faults: Invalid, also where
-// another account has got the address meanwhile; RateLimited.
+// ConfirmCode gives a user the address that a code was mailed to, and marks it as verified. A code
+// can be tried five times, and a user may be wrong twenty times in an hour. A try without a valid
+// code counts as wrong. A text that is not six digits is refused and does not count. A try is
+// counted before the code is compared, so that parallel requests get no more tries (abuse case
+// C50). Faults: Invalid, also when another account has taken the address meanwhile; RateLimited.
 func (s *Service) ConfirmCode(ctx context.Context, userID, email, code string) error {
 	if err := CheckEmail(email); err != nil {
 		return err
@@ -146,15 +150,15 @@ func (s *Service) ConfirmCode(ctx context.Context, userID, email, code string) e
 	case err != nil:
 		return err
 	case !right:
-		return fault.New(fault.Invalid, "This code is wrong, or does not count any more.")
+		return fault.New(fault.Invalid, "This code is wrong or no longer valid.")
 	}
 	return nil
 }
 
-// countAttempt is one try. That it was wrong is no error: it must be remembered. Faults: Invalid
-// for an address that is taken, RateLimited, SessionRevoked.
+// tryCode makes one try. A wrong code is no error, because an error would undo the count. Faults:
+// Invalid for an address that is taken, RateLimited, SessionRevoked.
 func (s *Service) tryCode(tx *db.Tx, userID, emailFold, code string) (right bool, err error) {
-	if _, err := s.lockActive(tx, userID); err != nil { // one after the other, else each would see the count before it
+	if _, err := s.lockActive(tx, userID); err != nil { // one try at a time: each must see the count of the one before
 		return false, err
 	}
 	now := s.now()
@@ -175,8 +179,8 @@ func (s *Service) tryCode(tx *db.Tx, userID, emailFold, code string) (right bool
 	return true, s.setEmail(tx, userID, c.email, now.UnixMilli())
 }
 
-// setEmail gives a user an address that they have proven to be theirs, and voids what was mailed to
-// the one before. Fault: Invalid.
+// setEmail gives a user an address that the user has proven to own. It voids mails that were sent
+// to the address before. Fault: Invalid.
 func (s *Service) setEmail(tx *db.Tx, userID, email string, now int64) error {
 	if err := updateEmail(tx, userID, email, now); err != nil {
 		return err
@@ -184,8 +188,8 @@ func (s *Service) setEmail(tx *db.Tx, userID, email string, now int64) error {
 	return errors.Join(s.VoidResetsAndCodes(tx, userID), deleteTokensOf(tx, userID, verifyPurpose), tx.BumpConfig())
 }
 
-// lockActive holds an active user until tx ends. Fault: SessionRevoked, since whoever asks was
-// signed in a moment ago.
+// lockActive locks the row of an active user until tx ends. Fault: SessionRevoked, since the caller
+// was signed in a moment ago.
 func (s *Service) lockActive(tx *db.Tx, userID string) (User, error) {
 	u, err := lockUser(tx, userID)
 	if fault.Is(err, fault.NotFound) || err == nil && u.Status != Active {
@@ -194,15 +198,16 @@ func (s *Service) lockActive(tx *db.Tx, userID string) (User, error) {
 	return u, err
 }
 
-// codeMAC binds a code to its row, which names the user and the address. A mere digest of six
-// digits would tell them to whoever reads the table.
+// codeMAC binds a code to its row, which names the user and the address. It uses a key, since a
+// plain digest of six digits could be reversed by a reader of the table.
 func (s *Service) codeMAC(c emailCode, code string) string {
 	mac := hmac.New(sha256.New, s.codeKey)
 	fmt.Fprintf(mac, "%s\x00%s\x00%s\x00%s", c.id, c.userID, c.emailFold, code)
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
-// rateLimited tells when the row of that time stops counting.
+// rateLimited returns the fault of a limit whose oldest counted row was created at the time at
+// (ms).
 func rateLimited(message string, at int64, within time.Duration, now time.Time) error {
 	return &fault.Error{Kind: fault.RateLimited, Message: message, RetryAfter: time.UnixMilli(at).Add(within).Sub(now)}
 }

@@ -12,13 +12,13 @@ import (
 )
 
 const (
-	// CSRFLifetime is how long a CSRF token holds.
+	// CSRFLifetime is how long a CSRF token is valid.
 	CSRFLifetime = 2 * time.Hour
 	csrfRunes    = 32
 )
 
-// CSRF returns the CSRF token of a session, 32 characters. It stays the same until its time is
-// over, so that two tabs don't break each other; many calls at once get the same one.
+// CSRF returns the CSRF token of a session, 32 characters. The token stays the same until it
+// expires, so that two tabs of a browser can use it. Parallel calls get the same token.
 func (s *Service) CSRF(ctx context.Context, session Session) (string, error) {
 	now := s.now()
 	token, err := readCSRF(s.db.Read(ctx), session.ID, now.UnixMilli())
@@ -40,7 +40,7 @@ func (s *Service) CSRF(ctx context.Context, session Session) (string, error) {
 	return token, nil
 }
 
-// CheckCSRF compares token with the session's, in constant time. Fault: InvalidCSRF.
+// CheckCSRF compares token with the token of the session, in constant time. Fault: InvalidCSRF.
 func (s *Service) CheckCSRF(ctx context.Context, session Session, token string) error {
 	if len(token) == csrfRunes {
 		want, err := readCSRF(s.db.Read(ctx), session.ID, s.now().UnixMilli())
@@ -54,13 +54,14 @@ func (s *Service) CheckCSRF(ctx context.Context, session Session, token string) 
 	return fault.New(fault.InvalidCSRF, "The CSRF token is missing, wrong or expired. Get a new one and try again.")
 }
 
-// Sweep deletes what is over: CSRF tokens, and what was mailed and tried.
+// Sweep deletes expired CSRF tokens, expired mailed tokens and codes, and counts of wrong codes
+// that no limit needs any more.
 func (s *Service) Sweep(ctx context.Context) error {
 	return errors.Join(s.sweepCSRF(ctx), s.sweepMailed(ctx))
 }
 
-// sweepMailed deletes mailed tokens and codes, and the memory of wrong ones, once no limit
-// counts them any more.
+// sweepMailed deletes mailed tokens and codes, and the counts of wrong codes, once no limit counts
+// them any more.
 func (s *Service) sweepMailed(ctx context.Context) error {
 	now := s.now()
 	err := s.db.Write(ctx, func(tx *db.Tx) error {

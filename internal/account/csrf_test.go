@@ -92,8 +92,8 @@ func TestCSRFTokenOfAnotherSessionIsWrong(t *testing.T) {
 	})
 }
 
-// swapCase turns every letter into the other case; 32 characters of base 62 without any
-// letter don't come up.
+// swapCase swaps the case of every letter. A token of 32 characters of base 62 practically always
+// has a letter.
 func swapCase(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' {
@@ -112,7 +112,7 @@ func TestManyTabsGetOneCSRFToken(t *testing.T) {
 		w, other := newFixture(t, d), newFixture(t, d)
 		s := w.session(w.addUser("ann"))
 		old := ""
-		for round := range 3 { // the first makes a row, the others replace an expired one
+		for round := range 3 { // the first round creates a row, the others replace an expired one
 			var got [20]string
 			var wg sync.WaitGroup
 			for i := range got {

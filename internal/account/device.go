@@ -16,39 +16,39 @@ import (
 	"larder/internal/vpath"
 )
 
-// A known device is a browser in which an account has signed in. It holds a proof, which lets its
-// next sign-in pass beside the wrong passwords that strangers have given for the account. The proof
-// signs nobody in. Its MAC covers the account and the stored password hash, so that a new password
-// ends it without a row in the database. The proof itself contains neither.
+// A known device is a browser in which an account has signed in. It holds a proof. With the proof,
+// wrong passwords that others have tried for the account do not block its next sign-in. The proof
+// does not replace the password. Its MAC covers the account and the stored password hash, so that a
+// new password ends it without a row in the database. The proof itself contains neither.
 
 // DeviceLifetime is how long a device is known after its last sign-in to the account.
 const DeviceLifetime = 180 * 24 * time.Hour
 
 const (
-	maxDevices  = 8 // proofs in one cookie, one for each account; the oldest go
+	maxDevices  = 8 // proofs in one cookie, one for each account; the oldest are dropped
 	deviceNonce = 16
-	deviceBody  = 8 + deviceNonce // the end (ms), the nonce
+	deviceBody  = 8 + deviceNonce // expiry (ms), then the nonce
 	// unknownNames is the number of targets that all names without an account share.
 	unknownNames = 1 << 16
 )
 
 var deviceEncoding = base64.RawURLEncoding.Strict()
 
-// deviceProof is one proof.
+// deviceProof is the proof of one account.
 type deviceProof struct {
 	body [deviceBody]byte
 	mac  [sha256.Size]byte
 }
 
-// LoginTarget returns the target that wrong passwords of a sign-in count for. name is the user name
-// or address that was typed, proofs the cookie of known devices, "" for none.
+// LoginTarget returns the target that wrong passwords of a sign-in are counted under. name is the
+// user name or address that was typed; proofs is the cookie of known devices, "" for none.
 //
 // A device that is known for the account is a target of its own. Otherwise an account has one
-// target for its user name and one for its address: one for both would tell that they belong
-// together. A name without an account has a target as well, at the same cost, so that the limit
-// does not tell which accounts exist. Such names share a fixed number of targets, chosen by a keyed
-// hash. A wrong password costs a hash, so that few of these targets are in use at a time, and a
-// caller cannot look for two names that share one.
+// target for its user name and one for its address: a single target would reveal that the two
+// belong together. A name without an account has a target as well, at the same cost, so that the
+// limit does not reveal which accounts exist. Such names share a fixed number of targets, chosen by
+// a keyed hash. A wrong password costs a hash, so few of these targets are in use at a time, and a
+// caller cannot search for two names that share one.
 func (s *Service) LoginTarget(ctx context.Context, name, proofs string) (string, error) {
 	u, stored, err := findUser(s.db.Read(ctx), name)
 	known := err == nil
@@ -76,21 +76,22 @@ func (s *Service) LoginTarget(ctx context.Context, name, proofs string) (string,
 	return "email:" + u.ID, nil
 }
 
-// unknownTarget is the target of a name without an account, whose case makes no difference.
+// unknownTarget returns the target of a name without an account. The case of the name makes no
+// difference.
 func (s *Service) unknownTarget(name string) string {
 	h := hmac.New(sha256.New, s.unknownKey)
 	h.Write([]byte(vpath.Fold(name)))
 	return fmt.Sprintf("nobody:%04x", binary.BigEndian.Uint32(h.Sum(nil))%unknownNames)
 }
 
-// DeviceCookie returns the value of the cookie for a browser in which u has just signed in, where u
-// is what Login returned: a new proof, and those of other accounts in proofs. It returns "" when
-// the password was replaced or the sessions were ended since Login.
+// DeviceCookie returns the value of the cookie for a browser in which u has just signed in: a new
+// proof for u, and the proofs of other accounts in proofs. u is the value that Login returned.
+// DeviceCookie returns "" when the password was replaced or the sessions were ended since Login.
 func (s *Service) DeviceCookie(ctx context.Context, u User, proofs string) (string, error) {
 	now, stored, err := readUser(s.db.Read(ctx), byID, u.ID)
 	switch {
 	case fault.Is(err, fault.NotFound) || err == nil && now.SessionVersion != u.SessionVersion:
-		return "", nil // stored may be a password that this browser never gave
+		return "", nil // stored may be the hash of a password that this browser never gave
 	case err != nil:
 		return "", err
 	}
@@ -109,9 +110,9 @@ func (s *Service) DeviceCookie(ctx context.Context, u User, proofs string) (stri
 	return strings.Join(all, "."), nil
 }
 
-// validProof reports whether a proof was made for the account with that stored password and has not
-// ended. A proof that would last longer than DeviceLifetime was made by a clock that has been put
-// back since, and does not hold.
+// validProof reports whether a proof was made for the account with that stored password hash and
+// has not expired. A proof that would last longer than DeviceLifetime was made by a clock that has
+// been put back since, and is not valid.
 func (s *Service) validProof(d deviceProof, userID, stored string) bool {
 	ends := int64(binary.BigEndian.Uint64(d.body[:8]))
 	now := s.now()
@@ -126,13 +127,13 @@ func (s *Service) deviceMAC(d deviceProof, userID, stored string) []byte {
 	return h.Sum(nil)
 }
 
-// String returns a proof as it stands in the cookie, 75 characters.
+// String returns the proof in the form of the cookie, 75 characters.
 func (d deviceProof) String() string {
 	return deviceEncoding.EncodeToString(append(d.body[:], d.mac[:]...))
 }
 
-// parseProofs reads the value of a cookie that DeviceCookie made. Any other text has no proofs at
-// all.
+// parseProofs reads the value of a cookie that DeviceCookie made. It returns no proofs for any
+// other text.
 func parseProofs(proofs string) []deviceProof {
 	const size = deviceBody + sha256.Size
 	if proofs == "" || len(proofs) >= maxDevices*(deviceEncoding.EncodedLen(size)+1) {

@@ -29,7 +29,7 @@ func (w *fixture) rememberDevice(u account.User, proofs string) string {
 	return proofs
 }
 
-// However many names are made up, they have 65,536 targets.
+// Unknown names share 65,536 targets, however many names are tried.
 func TestUnknownNamesShareTargets(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -55,8 +55,8 @@ func TestUnknownNamesShareTargets(t *testing.T) {
 	})
 }
 
-// A known device is bound to the password that was given at the sign-in, also where that was
-// replaced in the same moment.
+// A known device is bound to the password of the sign-in, even if the password was replaced at the
+// same moment.
 func TestKnownDeviceEndsWithThePassword(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -75,16 +75,16 @@ func TestKnownDeviceEndsWithThePassword(t *testing.T) {
 		}
 		w.mustWrite(func(tx *db.Tx) error { return w.SetPassword(tx, ann.ID, other) })
 		if got := w.rememberDevice(signedIn, ""); got != "" {
-			t.Errorf("who gave the old password is known by %s", got)
+			t.Errorf("a device with the old password is known by %s", got)
 		}
 		w.mustWrite(func(tx *db.Tx) error { _, err := tx.Exec("DELETE FROM users WHERE id = $1", gone.ID); return err })
 		if got := w.rememberDevice(gone, ""); got != "" {
-			t.Errorf("an account that has gone is known by %s", got)
+			t.Errorf("the device of a deleted account is known by %s", got)
 		}
 	})
 }
 
-// A cookie holds the proofs of eight accounts, one of each: the oldest goes.
+// A cookie holds the proofs of eight accounts, one for each. The oldest is dropped.
 func TestDeviceCookieHasAtMostEightProofs(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {

@@ -16,7 +16,7 @@ import (
 
 const (
 	inviteRunes = 20 // of base 62: 119 bits
-	// maxInvites bounds the list of all, which is told whole.
+	// maxInvites bounds the invites, since Invites returns all of them at once.
 	maxInvites        = 1000
 	maxInviteUses     = 10000
 	minInviteLifetime = time.Minute
@@ -24,7 +24,7 @@ const (
 	maxNoteRunes      = 200
 )
 
-// Invite lets some people register. Each registration with its code is one use.
+// Invite lets people register. Each registration with its code is one use.
 type Invite struct {
 	ID, Code           string
 	MaxUses, UsedCount int64
@@ -34,11 +34,11 @@ type Invite struct {
 	CreatedAt          int64  // ms
 }
 
-// NewInvite is an invite to be made.
+// NewInvite describes an invite to create.
 type NewInvite struct {
 	MaxUses   int64
-	Lifetime  time.Duration // 0 for no end
-	Note      string        // kept in NFC
+	Lifetime  time.Duration // 0 for no expiry
+	Note      string        // stored in NFC
 	CreatedBy string        // user
 }
 
@@ -56,8 +56,8 @@ func (n NewInvite) check() error {
 	return nil
 }
 
-// CreateInvite makes an invite with a code that nobody can guess. Faults: Invalid, Conflict when
-// there are too many.
+// CreateInvite creates an invite with a random code. Faults: Invalid, Conflict when there are too
+// many invites.
 func (s *Service) CreateInvite(ctx context.Context, n NewInvite) (Invite, error) {
 	n.Note = norm.NFC.String(n.Note)
 	if err := n.check(); err != nil {
@@ -77,7 +77,7 @@ func (s *Service) CreateInvite(ctx context.Context, n NewInvite) (Invite, error)
 		if err != nil {
 			return err
 		}
-		if there >= maxInvites { // of several at a time some may get in beyond: it is there against heaps
+		if there >= maxInvites { // parallel calls may exceed the limit by a few, which does no harm
 			return fault.Newf(fault.Conflict, "There are %d invites already. Delete some that are used up first.",
 				maxInvites)
 		}
@@ -89,22 +89,21 @@ func (s *Service) CreateInvite(ctx context.Context, n NewInvite) (Invite, error)
 	return i, nil
 }
 
-// Invites lists all invites, newest first, those that are used up or expired included.
+// Invites lists all invites, newest first, including those that are used up or expired.
 func (s *Service) Invites(ctx context.Context) ([]Invite, error) { return readInvites(s.db.Read(ctx)) }
 
-// DeleteInvite ends an invite. Who has registered with it stays. Fault: NotFound.
+// DeleteInvite deletes an invite. Accounts that registered with it remain. Fault: NotFound.
 func (s *Service) DeleteInvite(ctx context.Context, id string) error {
 	return s.db.Write(ctx, func(tx *db.Tx) error { return deleteInvite(tx, id) })
 }
 
-// InviteUsable reports whether a code can be used now. By the time that it is used it
-// may not any more.
+// InviteUsable reports whether a code can be used now. UseInvite may still fail later.
 func (s *Service) InviteUsable(ctx context.Context, code string) (bool, error) {
 	return usableInviteExists(s.db.Read(ctx), code, s.now().UnixMilli())
 }
 
-// UseInvite counts one registration with a code, as part of the transaction that makes it, and
-// reports whether the code had one left.
+// UseInvite counts one registration with a code in the transaction that creates the account. It
+// reports whether the code had a use left.
 func (s *Service) UseInvite(tx *db.Tx, code string) (bool, error) {
 	used, err := useInvite(tx, code, s.now().UnixMilli())
 	if err != nil {

@@ -15,11 +15,11 @@ import (
 	"larder/internal/secret"
 )
 
-// The cost of a new hash: argon2id with 2 passes over 19 MiB in one lane, some 30 ms. Stored hashes
-// carry the cost they were made with.
+// The cost of a new hash: argon2id with 2 passes over 19 MiB in one lane, about 30 ms. A stored
+// hash carries the cost that it was made with.
 const (
 	hashPasses  = 2
-	hashMemory  = 19 << 10 // KiB, unless Config says other
+	hashMemory  = 19 << 10 // KiB, unless Config.HashMemory is set
 	hashLanes   = 1
 	hashBytes   = 32
 	saltBytes   = 16
@@ -32,10 +32,10 @@ const (
 var phcEncoding = base64.RawStdEncoding.Strict()
 
 // HashPassword returns the argon2id hash of a password in PHC form. It serves accounts, and the
-// passwords of files, rules and shares; whether one is long enough is for CheckPassword or the
-// caller. It waits for its turn among the hashes of all sources (see Source). Faults: Invalid for
-// an empty one, more than 128 characters or more than 512 bytes, found before any hashing;
-// RateLimited when too many wait.
+// passwords of files, rules and shares. It does not check the minimum length (see CheckPassword).
+// It waits for its turn among the hashes of all sources (see Source). Faults: Invalid for an empty
+// password, for more than 128 characters and for more than 512 bytes, before any hashing;
+// RateLimited when too many hashes wait.
 func (s *Service) HashPassword(ctx context.Context, source Source, password secret.Text) (string, error) {
 	if password == "" || tooLong(password) {
 		return "", fault.New(fault.Invalid, "A password has at most 128 characters and 512 bytes, and is not empty.")
@@ -52,9 +52,8 @@ func (s *Service) HashPassword(ctx context.Context, source Source, password secr
 	return h.String(), nil
 }
 
-// VerifyPassword reports whether password is the one that stored was made of. One that
-// is too long to be any is told so without hashing. It waits for its turn as
-// HashPassword does. Fault: RateLimited.
+// VerifyPassword reports whether stored is the hash of password. It returns false without hashing
+// for a password that is too long. It waits for its turn as HashPassword does. Fault: RateLimited.
 func (s *Service) VerifyPassword(ctx context.Context, source Source, stored string,
 	password secret.Text) (bool, error) {
 	h, err := parseHash(stored)
@@ -71,7 +70,7 @@ func (s *Service) VerifyPassword(ctx context.Context, source Source, stored stri
 	return subtle.ConstantTimeCompare(sum, h.sum) == 1, nil
 }
 
-// computeHash computes the hash of password with the salt and the cost of h, once there is a place.
+// computeHash computes the hash of password with the salt and the cost of h, once it has a slot.
 func (s *Service) computeHash(ctx context.Context, source Source, h hash, password secret.Text,
 	length int) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
@@ -88,34 +87,34 @@ func (s *Service) computeHash(ctx context.Context, source Source, h hash, passwo
 	return argon2.IDKey([]byte(password.Reveal()), h.salt, h.passes, h.memory, h.lanes, uint32(length)), nil
 }
 
-// newHash is a new hash with the cost of this service, and neither salt nor sum yet.
+// newHash returns a hash with the cost of this service, and with neither salt nor sum yet.
 func (s *Service) newHash() hash {
 	return hash{passes: hashPasses, memory: s.hashMemory, lanes: hashLanes, salt: make([]byte, saltBytes)}
 }
 
-// dummyHash is verified when there is no such user, so that the answer takes as long as for a wrong
-// password. No password matches it, as far as anyone knows, and nothing asks.
+// dummyHash returns a hash to verify when there is no such user, so that the answer takes as long
+// as for a wrong password. No known password matches it, and callers ignore the result.
 func (s *Service) dummyHash() string {
 	h := s.newHash()
 	h.sum = make([]byte, hashBytes)
 	return h.String()
 }
 
-// hash is a password hash taken apart.
+// hash is a parsed password hash.
 type hash struct {
 	passes, memory uint32 // memory in KiB
 	lanes          uint8
 	salt, sum      []byte
 }
 
-// String writes the PHC form: `$argon2id$v=19$m=19456,t=2,p=1$<salt>$<hash>`, both
-// in base64 without padding.
+// String returns the PHC form: `$argon2id$v=19$m=19456,t=2,p=1$<salt>$<hash>`, both in base64
+// without padding.
 func (h hash) String() string {
 	return fmt.Sprintf(phcTemplate, argon2.Version, h.memory, h.passes, h.lanes, phcEncoding.EncodeToString(h.salt),
 		phcEncoding.EncodeToString(h.sum))
 }
 
-// parseHash reads the PHC form. Its errors don't repeat any of it.
+// parseHash parses the PHC form. Its errors do not quote the hash.
 func parseHash(s string) (hash, error) {
 	malformed := errors.New("malformed password hash")
 	parts := strings.Split(s, "$")

@@ -12,17 +12,17 @@ import (
 	"larder/internal/secret"
 )
 
-// publishedHashes are hashes of "password" with the salt "somesalt" from
-// the tests of golang.org/x/crypto/argon2.
+// publishedHashes are hashes of "password" with the salt "somesalt" from the tests of
+// golang.org/x/crypto/argon2.
 var publishedHashes = []string{
 	"$argon2id$v=19$m=64,t=1,p=1$c29tZXNhbHQ$ZVrRXqxlLcWfcXCnMyv0m4Rpvh/bnCi7",
 	"$argon2id$v=19$m=64,t=2,p=1$c29tZXNhbHQ$Bo1ismRVk2qm6+YAYLCmWHDb+j3fjUH3",
 }
 
-// testSource is where hashes are asked for in these tests, unless they are about that.
+// from is the source of hashes in these tests, unless they test sources.
 var from = AddressSource("192.0.2.1")
 
-// newHashingService is a Service that can do nothing but hash.
+// newHashingService returns a Service that can only hash.
 func newHashingService() *Service {
 	master := sha256.Sum256([]byte("a master key for tests"))
 	keys, err := secret.New(master[:])
@@ -94,8 +94,8 @@ func TestMalformedHashIsAnError(t *testing.T) {
 	}
 }
 
-// Abuse case C107. A cancelled context stops whatever would hash, so that an answer
-// proves that nothing did.
+// Abuse case C107. A cancelled context prevents hashing, so an answer proves that nothing was
+// hashed.
 func TestTooLongPasswordIsNeverHashed(t *testing.T) {
 	t.Parallel()
 	s := newHashingService()
@@ -127,7 +127,7 @@ func TestTooLongPasswordIsNeverHashed(t *testing.T) {
 func TestHashingWaitsForASlotUntilTheContextEnds(t *testing.T) {
 	t.Parallel()
 	s := newHashingService()
-	other := mustStart(t, s.hashing, AccountSource("ann")) // others are hashing
+	other := mustStart(t, s.hashing, AccountSource("ann")) // other sources are hashing
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 2)
 	go func() {
@@ -141,24 +141,24 @@ func TestHashingWaitsForASlotUntilTheContextEnds(t *testing.T) {
 	cancel()
 	for range 2 {
 		if err := <-done; !errors.Is(err, context.Canceled) {
-			t.Errorf("while all places are taken: %v", err)
+			t.Errorf("while all slots are in use: %v", err)
 		}
 	}
 	s.hashing.release(other)
 	for range 3 {
 		if right, err := s.VerifyPassword(context.Background(), from, publishedHashes[0], "password"); !right ||
 			err != nil {
-			t.Errorf("with a place: %v, %v", right, err)
+			t.Errorf("with a slot: %v, %v", right, err)
 		}
 	}
 	if s.hashing.freeSlots != parallelHashes || s.hashing.otherRunning != 0 ||
 		len(s.hashing.byKind[addressKind].sources) != 0 {
-		t.Errorf("after all of it: %d places are free, %d others, waiting %+v", s.hashing.freeSlots,
+		t.Errorf("at the end: %d slots are free, %d other hashes run, waiting %+v", s.hashing.freeSlots,
 			s.hashing.otherRunning, s.hashing.byKind)
 	}
 }
 
-// Abuse case C48: an unknown user costs what a known one does.
+// Abuse case C48: an unknown user takes as long as a known one.
 func TestLoginOfUnknownUserTakesAsLong(t *testing.T) {
 	t.Parallel()
 	s := newHashingService()
@@ -176,6 +176,6 @@ func TestLoginOfUnknownUserTakesAsLong(t *testing.T) {
 	}
 	if got.passes != want.passes || got.memory != want.memory || got.lanes != want.lanes ||
 		len(got.salt) != len(want.salt) || len(got.sum) != len(want.sum) {
-		t.Errorf("nobody costs %s, a user %s", s.dummyHash(), real)
+		t.Errorf("an unknown user takes %s, a known one %s", s.dummyHash(), real)
 	}
 }

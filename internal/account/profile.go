@@ -24,22 +24,23 @@ const (
 
 var accentPattern = regexp.MustCompile(`^#[0-9A-Fa-f]{6}$`)
 
-// TextChange is a text to be set, or to be taken away by a Value of nil or "". The zero value
-// leaves it as it is.
+// TextChange is a change of a text. Value is the new text; nil or "" removes the text. The zero
+// value leaves the text as it is.
 type TextChange struct {
 	Given bool
 	Value *string
 }
 
-// Profile is what people change about themselves. What is nil, or not given, stays.
+// Profile holds the changes that users make to their own account. A field that is nil or not given
+// is left as it is.
 type Profile struct {
 	DisplayName, AvatarURL     TextChange
 	Locale, Theme, AccentColor *string
-	DefaultPath                *string // the folder that opens first, nothing more: home and rights stay
+	DefaultPath                *string // the folder that the UI opens first; home and permissions stay as they are
 	EnableBlur                 *bool
 }
 
-// check judges and cleans what was given. Fault: Invalid.
+// check validates and normalises the given values. Fault: Invalid.
 func (p *Profile) check() (err error) {
 	if p.DisplayName, err = cleanText(p.DisplayName, "displayName", maxDisplayName); err != nil {
 		return err
@@ -71,13 +72,13 @@ func (p *Profile) check() (err error) {
 	return nil
 }
 
-// cleanText puts a text in NFC and makes an empty one none. Fault: Invalid.
+// cleanText puts a text in NFC and turns a blank one into none. Fault: Invalid.
 func cleanText(t TextChange, name string, most int) (TextChange, error) {
 	if t.Value == nil {
 		return t, nil
 	}
 	s := *t.Value
-	// the former before the cost of normalising: NFC never shrinks a character by more
+	// the length first, before the cost of normalising: NFC shrinks no character by more than this
 	if len(s) > 20*most || !utf8.ValidString(s) {
 		return t, fault.Newf(fault.Invalid, "%s has at most %d characters of valid UTF-8.", name, most)
 	}
@@ -93,8 +94,9 @@ func cleanText(t TextChange, name string, most int) (TextChange, error) {
 	return TextChange{Given: true, Value: &s}, nil
 }
 
-// isPictureURL reports addresses of the web and of this site; nothing here ever fetches one (abuse
-// case C66). Browsers take a backslash for a slash, so that `/\host` would lead away.
+// isPictureURL reports whether s is a web address or a path of this site. The service never fetches
+// it (abuse case C66). Browsers treat a backslash as a slash, so `/\host` would lead to another
+// site.
 func isPictureURL(s string) bool {
 	u, err := url.Parse(s)
 	if err != nil || strings.ContainsRune(s, '\\') || strings.ContainsFunc(s, unicode.IsSpace) {
@@ -106,8 +108,8 @@ func isPictureURL(s string) bool {
 	return (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" && u.Opaque == ""
 }
 
-// ChangeProfile changes what a user is shown as and shown. Faults: Invalid, SessionRevoked when the
-// account has gone meanwhile.
+// ChangeProfile changes the profile of a user. Faults: Invalid, SessionRevoked when the account was
+// deleted meanwhile.
 func (s *Service) ChangeProfile(ctx context.Context, userID string, p Profile) error {
 	if err := p.check(); err != nil {
 		return err
@@ -124,9 +126,10 @@ func (s *Service) ChangeProfile(ctx context.Context, userID string, p Profile) e
 	})
 }
 
-// ChangePassword gives a user, as a session knows them, another password and ends all sessions,
-// that one included. Of two changes at once the second finds that its session has ended. Faults:
-// Invalid, InvalidPassword for a wrong old one, SessionRevoked, RateLimited.
+// ChangePassword replaces the password of the user of a session and ends all sessions of the user,
+// including that one. u is the user as the session knows it. Of two parallel changes the second
+// fails with SessionRevoked. Faults: Invalid, InvalidPassword for a wrong old password,
+// SessionRevoked, RateLimited.
 func (s *Service) ChangePassword(ctx context.Context, u User, old, fresh secret.Text) error {
 	if err := CheckPassword(fresh); err != nil {
 		return err

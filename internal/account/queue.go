@@ -9,17 +9,17 @@ import (
 	"larder/internal/fault"
 )
 
-// Limits of hashing. A hash takes some 30 ms and 19 MiB.
+// Limits of hashing. A hash takes about 30 ms and 19 MiB.
 const (
-	parallelHashes     = 2                // hashes at a time; one place is for logins alone
+	parallelHashes     = 2                // hashes at a time; one slot is for logins only
 	maxQueuedPerSource = 64               // hashes that wait for one source
 	maxQueuedPerKind   = 256              // hashes that wait for all sources of a kind
 	maxQueueWait       = 10 * time.Second // the longest wait of a hash
-	queueRetryAfter    = 5 * time.Second  // Retry-After of a refusal
+	queueRetryAfter    = 5 * time.Second  // Retry-After of a refused hash
 )
 
-// Source says who causes a hash. Sources of a kind take turns at hashing. The zero Source is the
-// service itself.
+// Source identifies the caller that causes a hash. Sources of a kind take turns at hashing. The
+// zero Source is the service itself.
 type Source struct {
 	kind sourceKind
 	name string
@@ -30,30 +30,30 @@ type sourceKind int
 const (
 	accountKind sourceKind = iota // signed-in callers
 	addressKind                   // callers without an account
-	loginKind                     // by address; these wait for each other only
+	loginKind                     // by address; logins wait for other logins only
 	sourceKinds
 )
 
-// AccountSource returns the source of what a signed-in caller asks for.
+// AccountSource returns the source of a signed-in caller.
 func AccountSource(userID string) Source { return Source{accountKind, userID} }
 
-// AddressSource returns the source of what a caller without an account asks for: an IPv4 address
-// or an IPv6 /64.
+// AddressSource returns the source of a caller without an account: an IPv4 address or an IPv6 /64.
 func AddressSource(address string) Source { return Source{addressKind, address} }
 
-// login returns the source of the same caller's logins.
+// login returns the source of the logins of the same caller.
 func (s Source) login() Source { return Source{loginKind, s.name} }
 
-// IsLogin reports whether the hash decides about a login.
+// IsLogin reports whether the hash verifies the password of a login.
 func (s Source) IsLogin() bool { return s.kind == loginKind }
 
-// hashQueue hands out the places for hashing. Each kind of source has a line. One place is for
-// logins alone; the other goes to the lines of accounts and addresses in turns, and to logins while
-// both are empty. Within a line the sources take turns, whatever each of them has waiting.
+// hashQueue assigns the slots for hashing. Each kind of source has a queue. One slot is for logins
+// only. The other slot goes to accounts and addresses in turns, and to logins while no account or
+// address waits. Within a kind the sources take turns, however many hashes each of them has
+// waiting.
 type hashQueue struct {
 	mu           sync.Mutex
-	freeSlots    int // places
-	otherRunning int // hashes under way that are no logins
+	freeSlots    int // slots that no hash uses
+	otherRunning int // running hashes that are not logins
 	lastKind     sourceKind
 	byKind       [sourceKinds]kindQueue
 
@@ -62,26 +62,26 @@ type hashQueue struct {
 
 func newHashQueue() *hashQueue { return &hashQueue{freeSlots: parallelHashes, maxWait: maxQueueWait} }
 
-// kindQueue is what waits of one kind.
+// kindQueue holds the waiting hashes of one kind of source.
 type kindQueue struct {
 	waiting int
 	sources []*sourceQueue // the first has the next turn
 }
 
-// sourceQueue are the tickets of one source, oldest first.
+// sourceQueue holds the tickets of one source, oldest first.
 type sourceQueue struct {
 	name    string
 	tickets []*ticket
 }
 
-// ticket is one hash that waits or is under way. err is set before done is closed.
+// ticket is one hash that waits or runs. err is set before done is closed.
 type ticket struct {
 	source Source
 	done   chan struct{}
-	err    error // nil once it has a place
+	err    error // nil once it has a slot
 }
 
-// WaitingHashes returns how many passwords wait to be hashed at this moment.
+// WaitingHashes returns the number of passwords that wait to be hashed.
 func (s *Service) WaitingHashes() (waiting int) {
 	q := s.hashing
 	q.mu.Lock()
@@ -92,8 +92,8 @@ func (s *Service) WaitingHashes() (waiting int) {
 	return waiting
 }
 
-// acquire waits for a place, which leave gives back. Fault: RateLimited when too many wait, or
-// after maxQueueWait. Error: the context's.
+// acquire waits for a slot. release frees it. Fault: RateLimited when too many hashes wait, or
+// after maxQueueWait. Error: that of the context.
 func (q *hashQueue) acquire(ctx context.Context, source Source) (leave func(), err error) {
 	t, err := q.enqueue(source)
 	if err != nil {
@@ -108,7 +108,7 @@ func (q *hashQueue) acquire(ctx context.Context, source Source) (leave func(), e
 	case <-late.C:
 		q.cancel(t, queueFull())
 	}
-	if t.err == nil && ctx.Err() != nil { // it got a place and lost its caller at the same moment
+	if t.err == nil && ctx.Err() != nil { // it got a slot, and the context ended at the same moment
 		q.release(t)
 		return nil, ctx.Err()
 	}
@@ -118,8 +118,9 @@ func (q *hashQueue) acquire(ctx context.Context, source Source) (leave func(), e
 	return func() { q.release(t) }, nil
 }
 
-// enqueue puts a hash into the line of its source. A line that is full loses the last ticket of the
-// source that has the most, so that a source with few gets in. Fault: RateLimited.
+// enqueue adds a hash to the queue of its source. When the queue of the kind is full, the source
+// with the most tickets loses its last one, so that a source with few tickets gets in. Fault:
+// RateLimited.
 func (q *hashQueue) enqueue(source Source) (*ticket, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -151,7 +152,7 @@ func (q *hashQueue) enqueue(source Source) (*ticket, error) {
 	return t, nil
 }
 
-// cancel takes a ticket out of its line, unless it has a place or was refused just now.
+// cancel removes a ticket from its queue, unless it has just got a slot or was just refused.
 func (q *hashQueue) cancel(t *ticket, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -160,7 +161,7 @@ func (q *hashQueue) cancel(t *ticket, err error) {
 	}
 }
 
-// release gives the place of a hash to the next one.
+// release frees the slot of a hash for the next one.
 func (q *hashQueue) release(t *ticket) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -171,7 +172,7 @@ func (q *hashQueue) release(t *ticket) {
 	q.dispatch()
 }
 
-// dispatch gives away free places.
+// dispatch assigns the free slots.
 func (q *hashQueue) dispatch() {
 	for q.freeSlots > 0 {
 		t := q.next()
@@ -186,11 +187,11 @@ func (q *hashQueue) dispatch() {
 	}
 }
 
-// next takes out the ticket whose turn it is, nil when none may have a place.
+// next removes and returns the ticket whose turn it is, nil when no ticket may have a slot.
 func (q *hashQueue) next() *ticket {
 	if q.otherRunning < parallelHashes-1 {
 		for range 2 {
-			q.lastKind = addressKind - q.lastKind // the other of the two lines
+			q.lastKind = addressKind - q.lastKind // alternates between accounts and addresses
 			if t := q.byKind[q.lastKind].pop(); t != nil {
 				return t
 			}
@@ -204,7 +205,7 @@ func (t *ticket) finish(err error) {
 	close(t.done)
 }
 
-// find returns what a source has in the line, nil for nothing.
+// find returns the queue of a source, nil for none.
 func (l *kindQueue) find(name string) *sourceQueue {
 	if i := slices.IndexFunc(l.sources, func(s *sourceQueue) bool { return s.name == name }); i >= 0 {
 		return l.sources[i]
@@ -212,8 +213,8 @@ func (l *kindQueue) find(name string) *sourceQueue {
 	return nil
 }
 
-// pop takes out the oldest ticket of the source whose turn it is, which goes to the
-// end of the line.
+// pop removes and returns the oldest ticket of the source whose turn it is. The source moves to the
+// end of the queue.
 func (l *kindQueue) pop() *ticket {
 	if len(l.sources) == 0 {
 		return nil
@@ -227,7 +228,7 @@ func (l *kindQueue) pop() *ticket {
 	return t
 }
 
-// remove takes a ticket out and reports whether it was in the line.
+// remove removes a ticket and reports whether it was in the queue.
 func (l *kindQueue) remove(t *ticket) bool {
 	own := l.find(t.source.name)
 	if own == nil {

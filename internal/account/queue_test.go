@@ -9,7 +9,7 @@ import (
 	"larder/internal/fault"
 )
 
-// mustStart joins the queue and has to get a place at once.
+// mustStart enqueues a hash and fails the test unless it gets a slot at once.
 func mustStart(t *testing.T, q *hashQueue, source Source) *ticket {
 	t.Helper()
 	k := mustEnqueue(t, q, source)
@@ -19,7 +19,7 @@ func mustStart(t *testing.T, q *hashQueue, source Source) *ticket {
 	return k
 }
 
-// mustEnqueue joins the queue.
+// mustEnqueue enqueues a hash.
 func mustEnqueue(t *testing.T, q *hashQueue, source Source) *ticket {
 	t.Helper()
 	k, err := q.enqueue(source)
@@ -29,7 +29,7 @@ func mustEnqueue(t *testing.T, q *hashQueue, source Source) *ticket {
 	return k
 }
 
-// hasSlot reports whether a ticket has its place.
+// hasSlot reports whether a ticket has got its slot.
 func hasSlot(k *ticket) bool {
 	select {
 	case <-k.done:
@@ -39,7 +39,7 @@ func hasSlot(k *ticket) bool {
 	}
 }
 
-// wasRefused reports whether a ticket was pushed out of its line.
+// wasRefused reports whether a ticket was removed from its queue.
 func wasRefused(k *ticket) bool {
 	select {
 	case <-k.done:
@@ -57,8 +57,7 @@ func wantRetry(t *testing.T, what string, err error) {
 	}
 }
 
-// Sources take turns, whatever each of them has waiting, and so do signed-in
-// callers and the others.
+// Sources take turns, however many hashes each of them has waiting. So do accounts and addresses.
 func TestSourcesTakeTurnsAtHashing(t *testing.T) {
 	t.Parallel()
 	q := newHashQueue()
@@ -78,19 +77,19 @@ func TestSourcesTakeTurnsAtHashing(t *testing.T) {
 		for k, name := range names {
 			if hasSlot(k) {
 				if name != want {
-					t.Errorf("%s has the turn, want %s", name, want)
+					t.Errorf("the next turn is that of %s, want %s", name, want)
 				}
 				now = k
 				delete(names, k)
 			}
 		}
 		if now == nil {
-			t.Fatalf("nobody has the turn of %s", want)
+			t.Fatalf("no source has the turn of %s", want)
 		}
 	}
 }
 
-// One place is for logins alone. They have both while nothing else waits.
+// One slot is for logins only. Logins get both slots while nothing else waits.
 func TestLoginsHaveASlotOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	q, login := newHashQueue(), AddressSource("a").login()
@@ -99,18 +98,18 @@ func TestLoginsHaveASlotOfTheirOwn(t *testing.T) {
 		mustEnqueue(t, q, AddressSource("a"))
 		mustEnqueue(t, q, AccountSource("ann"))
 	}
-	first := mustStart(t, q, login) // however many others wait
+	first := mustStart(t, q, login) // however many other hashes wait
 	second := mustEnqueue(t, q, login)
 	if hasSlot(second) {
-		t.Error("three hashes are under way")
+		t.Error("three hashes run")
 	}
-	q.release(other) // a place for the next of the others
+	q.release(other) // frees the other slot for the next hash
 	if hasSlot(second) {
-		t.Error("a login has the place of others while they wait")
+		t.Error("a login has the slot of other hashes while they wait")
 	}
 	q.release(first)
 	if !hasSlot(second) {
-		t.Error("the login's own place went to somebody else")
+		t.Error("another hash got the slot of logins")
 	}
 
 	q = newHashQueue()
@@ -118,11 +117,11 @@ func TestLoginsHaveASlotOfTheirOwn(t *testing.T) {
 	third, other := mustEnqueue(t, q, login), mustEnqueue(t, q, AddressSource("a"))
 	q.release(first)
 	if hasSlot(third) || !hasSlot(other) {
-		t.Error("others get no place beside logins")
+		t.Error("other hashes get no slot beside logins")
 	}
 	q.release(second)
 	if !hasSlot(third) {
-		t.Error("the next login waits for others")
+		t.Error("the next login waits for other hashes")
 	}
 }
 
@@ -137,7 +136,7 @@ func TestHashingQueueIsBounded(t *testing.T) {
 	_, err := q.enqueue(AccountSource("ann"))
 	wantRetry(t, "one more of a source", err)
 
-	// in a full line the source that has most loses its last ticket to one that has few
+	// In a full queue the source with the most tickets loses its last one to a source with few.
 	filled := maxQueuedPerSource
 	for n := 0; filled < maxQueuedPerKind; n++ {
 		for range min(maxQueuedPerSource-1, maxQueuedPerKind-filled) {
@@ -148,26 +147,26 @@ func TestHashingQueueIsBounded(t *testing.T) {
 	last := anns[len(anns)-1]
 	bob := mustEnqueue(t, q, AccountSource("bob"))
 	if !wasRefused(last) || wasRefused(anns[0]) {
-		t.Error("bob doesn't get in for the last of ann's")
+		t.Error("bob does not replace the last hash of ann")
 	}
-	wantRetry(t, "what was pushed out", last.err)
+	wantRetry(t, "a hash that was replaced", last.err)
 	_, err = q.enqueue(AccountSource("0"))
-	wantRetry(t, "one more of a source that has as many as any", err)
+	wantRetry(t, "one more of a source with as many as any other", err)
 	if hasSlot(bob) || wasRefused(bob) || q.byKind[accountKind].waiting != maxQueuedPerKind {
 		t.Errorf("%d wait, want %d and bob among them", q.byKind[accountKind].waiting, maxQueuedPerKind)
 	}
-	mustEnqueue(t, q, AddressSource("a")) // the other lines have room
+	mustEnqueue(t, q, AddressSource("a")) // the other queues have room
 	mustStart(t, q, AddressSource("a").login())
 
-	// nobody waits longer than the longest time
+	// No hash waits longer than maxWait.
 	q.maxWait = time.Millisecond
 	_, err = q.acquire(t.Context(), AddressSource("a"))
-	wantRetry(t, "a wait that is too long", err)
-	if q.byKind[addressKind].waiting != 1 { // the one of above
-		t.Errorf("%d wait after one has given up", q.byKind[addressKind].waiting)
+	wantRetry(t, "a hash that waited too long", err)
+	if q.byKind[addressKind].waiting != 1 { // the ticket enqueued above
+		t.Errorf("%d wait after one was cancelled", q.byKind[addressKind].waiting)
 	}
 
-	// where each source has one, the next is refused
+	// If each source has one ticket, the next one is refused.
 	q = newHashQueue()
 	mustStart(t, q, AddressSource("first"))
 	for n := range maxQueuedPerKind {

@@ -15,25 +15,25 @@ import (
 	"larder/internal/vpath"
 )
 
-// ResetMailJob is the type of the job that mails a link to set a new password; its payload is the
-// address that somebody typed, folded, whether or not an account has it. MailReset does it.
+// ResetMailJob is the type of the job that mails a link to set a new password. Its payload is the
+// folded address that the caller typed, whether or not an account has it. MailReset runs it.
 const ResetMailJob = "reset-mail"
 
 const (
-	// ResetLifetime is how long such a link holds.
+	// ResetLifetime is how long a reset link is valid.
 	ResetLifetime = 15 * time.Minute
-	// Of what is mailed at somebody's wish, maxMailed go out in mailedWindow: links to an account,
-	// codes to a user and to an address.
+	// At most maxMailed mails go out in mailedWindow: reset links to an account, and codes for a
+	// user and to an address.
 	maxMailed    = 3
 	mailedWindow = 15 * time.Minute
-	// maxOpenAddressMails bounds the mails of a type that wait, to addresses that somebody typed.
-	// That many wait only where mail stands still.
+	// maxOpenAddressMails bounds the waiting mails of a type to addresses that callers typed. It is
+	// reached only when mail cannot be sent.
 	maxOpenAddressMails = 1000
 )
 
-// QueueReset has a reset link mailed to an address, if it is an account's. Whether it is, nobody
-// learns: what is done here is the same, and takes the same time, for every address (abuse case
-// C48). Fault: Invalid for what is no address at all.
+// QueueReset queues a reset link to an address, if an account has the address. The caller does not
+// learn whether one has: the work is the same and takes the same time for every address (abuse case
+// C48). Fault: Invalid for a malformed address.
 func (s *Service) QueueReset(ctx context.Context, email string) error {
 	if err := CheckEmail(email); err != nil {
 		return err
@@ -41,13 +41,13 @@ func (s *Service) QueueReset(ctx context.Context, email string) error {
 	return s.queueMailToAddress(ctx, ResetMailJob, email)
 }
 
-// queueMailToAddress queues a mail to an address that somebody typed. Whether one to it
-// waits already is found out when its turn comes: here it would show in the time, and what
-// waits longer is somebody's.
+// queueMailToAddress queues a mail to an address that the caller typed. The job itself checks
+// whether another mail to the address already waits. A check here would show in the response time
+// whether somebody has asked for that address.
 func (s *Service) queueMailToAddress(ctx context.Context, jobType, email string) error {
 	full := false
 	err := s.db.Write(ctx, func(tx *db.Tx) error {
-		if err := tx.LockMailed(); err != nil { // whatever the address, so that no more wait than may
+		if err := tx.LockMailed(); err != nil { // for all addresses together, so that the limit is exact
 			return err
 		}
 		open, err := job.CountOpenOfType(tx, jobType, maxOpenAddressMails)
@@ -68,15 +68,15 @@ func (s *Service) queueMailToAddress(ctx context.Context, jobType, email string)
 	return nil
 }
 
-// MailReset mails the account of that address, if there is one that is active, a link by which a
-// new password is set. The third within 15 minutes is the last one, and nobody is told. The
-// token is made here, so that no job holds one; one that could not be mailed is forgotten, and
-// the next attempt makes another.
+// MailReset mails a reset link to the account with that address, if the account is active. At most
+// three links are mailed within 15 minutes; further ones are dropped silently. The token is created
+// here, so that no job row contains it. A token whose mail failed is deleted, and the next attempt
+// creates another.
 func (s *Service) MailReset(ctx context.Context, run *job.Run) error {
 	if on, err := s.letters.Enabled(ctx); err != nil || !on {
 		return err
 	}
-	// else one address could take the places of all while mail stands still
+	// otherwise one address could fill the queue while mail cannot be sent
 	if waits, err := job.HasEarlier(s.db.Read(ctx), run); err != nil || waits {
 		return err
 	}
@@ -95,8 +95,9 @@ func (s *Service) MailReset(ctx context.Context, run *job.Run) error {
 	return errors.Join(letter.JobError(sent), err)
 }
 
-// storeResetToken stores a reset token for the account of an address and voids the ones before,
-// unless there is none or it has got enough of them.
+// storeResetToken stores a reset token for the account with an address and voids the tokens before
+// it. made is false when there is no such active account, or when the account has reached the
+// limit.
 func (s *Service) storeResetToken(ctx context.Context, email, token string) (u User, made bool, err error) {
 	err = s.db.Write(ctx, func(tx *db.Tx) error {
 		made = false
@@ -132,19 +133,19 @@ func (s *Service) storeResetToken(ctx context.Context, email, token string) (u U
 	return u, made, nil
 }
 
-// ResetPassword sets a new password by a token that MailReset has mailed, and ends all sessions of
-// the account. Whoever has the token has read a mail to the account's address, which counts as
-// verified from then on. A token works once, also when many try at once (abuse case C49), and
-// neither for another address than it was mailed to nor for an account that is not active. A
-// password that can't be one leaves the token alone, and without a token that holds nothing is
-// hashed. claim is called as a part of it where the address was not verified before, and may be
-// nil. Faults: Invalid, RateLimited (see HashPassword).
+// ResetPassword sets a new password with a token that MailReset has mailed, and ends all sessions
+// of the account. The token proves that its holder reads the mail of the account, so the address
+// counts as verified from then on. A token works once, also under parallel use (abuse case C49). It
+// works only for the address that it was mailed to and only for an active account. An invalid
+// password does not use the token up, and an invalid token causes no hashing. When the address was
+// not verified before, claim is called in the same transaction; claim may be nil. Faults: Invalid,
+// RateLimited (see HashPassword).
 func (s *Service) ResetPassword(ctx context.Context, source Source, token string, password secret.Text,
 	claim func(tx *db.Tx, userID string) error) error {
 	if err := CheckPassword(password); err != nil {
 		return err
 	}
-	bad := fault.New(fault.Invalid, "This link is not valid, or not any more. Ask for a new one.")
+	bad := fault.New(fault.Invalid, "This link is not valid or has expired. Ask for a new one.")
 	found, err := findToken(s.db.Read(ctx), resetPurpose, tokenHash(token), s.now().UnixMilli(), ResetLifetime)
 	if errors.Is(err, db.ErrNoRows) {
 		return bad
@@ -157,7 +158,7 @@ func (s *Service) ResetPassword(ctx context.Context, source Source, token string
 		return err
 	}
 	return s.db.Write(ctx, func(tx *db.Tx) error {
-		u, err := lockUser(tx, found.userID) // before the token: whoever mails another takes them in this order too
+		u, err := lockUser(tx, found.userID) // before the token, in the same order as storeResetToken
 		switch {
 		case fault.Is(err, fault.NotFound):
 			return bad
@@ -185,15 +186,15 @@ func (s *Service) ResetPassword(ctx context.Context, source Source, token string
 	})
 }
 
-// VoidResetsAndCodes ends what a user was mailed to set a password or to change the address by:
-// reset links and codes. A new password, another address and the end of an account call for it.
+// VoidResetsAndCodes voids the reset links and codes that were mailed to a user. A new password, a
+// new address and the end of an account require it.
 func (s *Service) VoidResetsAndCodes(tx *db.Tx, userID string) error {
 	now := s.now().UnixMilli()
 	return errors.Join(voidTokens(tx, userID, resetPurpose, now), voidCodes(tx, userID, now))
 }
 
-// recipient addresses a letter to u. It calls them by the username: a display name is free text,
-// and would be mailed to whatever address somebody types.
+// recipient returns u as the recipient of a letter to an address. The letter addresses the user by
+// username: a display name is free text, and would be mailed to any address that somebody types.
 func recipient(u User, email string) letter.Recipient {
 	return letter.Recipient{Email: email, Name: u.Username, Locale: u.Locale}
 }

@@ -18,8 +18,8 @@ import (
 	"larder/internal/secret"
 )
 
-// Nothing is hashed for who has no token, or gives a password that can't be one: here, whatever
-// hashes fails for want of a salt (abuse case C107).
+// An invalid token or an invalid password causes no hashing. Here every hash fails, because no salt
+// can be read (abuse case C107).
 func TestResetWithInvalidTokenHashesNothing(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -33,7 +33,7 @@ func TestResetWithInvalidTokenHashesNothing(t *testing.T) {
 		u := w.addUser("ann")
 		ctx := context.Background()
 		for name, token := range map[string]string{"empty": "", "garbage": "garbage",
-			"as long as one": strings.Repeat("a", 44), "huge": strings.Repeat("a", 1<<20), "NUL": "\x00",
+			"wrong, of the right length": strings.Repeat("a", 44), "huge": strings.Repeat("a", 1<<20), "NUL": "\x00",
 			"no UTF-8": "\xff"} {
 			wantKind(t, name, s.ResetPassword(ctx, testSource, token, "a new password", nil), fault.Invalid)
 		}
@@ -44,7 +44,7 @@ func TestResetWithInvalidTokenHashesNothing(t *testing.T) {
 			wantKind(t, name, s.ChangePassword(ctx, u, "password", password), fault.Invalid)
 		}
 		if err := s.ResetPassword(ctx, testSource, "a token", "a new password", nil); !errors.Is(err, noSalt) {
-			t.Errorf("a token that holds: %v", err)
+			t.Errorf("a valid token: %v", err)
 		}
 		wantKind(t, "a wrong old password", s.ChangePassword(ctx, u, "wrong", "a new password"), fault.InvalidPassword)
 		if err := s.ChangePassword(ctx, u, "password", "a new password"); !errors.Is(err, noSalt) {
@@ -53,15 +53,15 @@ func TestResetWithInvalidTokenHashesNothing(t *testing.T) {
 	})
 }
 
-// A change of password goes by the session that asks: one that has ended since it was
-// looked at changes nothing.
+// A change of password is bound to the session of the caller. If the session has ended since it was
+// checked, nothing changes.
 func TestChangePasswordOfAnEndedSession(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		w := newFixture(t, d)
 		ctx := context.Background()
 		for name, end := range map[string]func(tx *db.Tx, id string) error{
-			// the same hash, another session version
+			// same hash, another session version
 			"logged_out":   func(tx *db.Tx, id string) error { return w.SetPassword(tx, id, cheapHash) },
 			"disabled":     func(tx *db.Tx, id string) error { return w.SetStatus(tx, id, account.Disabled) },
 			"another_role": func(tx *db.Tx, id string) error { return w.SetRole(tx, id, "guest") },

@@ -15,32 +15,33 @@ import (
 	"larder/internal/secret"
 )
 
-// SessionLifetime is how long a session lasts that nothing ends before.
+// SessionLifetime is how long a session lasts unless it is ended earlier.
 const SessionLifetime = 7 * 24 * time.Hour
 
-// clockSlack is how far the clocks of replicas may differ. What was made later than that was made
-// by a clock that has gone back since, and would live too long by the present one.
+// clockSlack is how far the clocks of replicas may differ. A value with a later time was made by a
+// clock that has been put back since, and would live too long by the present clock.
 const clockSlack = time.Hour
 
-// audience marks a session's token; no other token that we sign carries it (abuse case C40).
+// audience marks the token of a session. No other token of this service carries it (abuse case
+// C40).
 const audience = "larder/session"
 
-// maxTokenBytes is far above any token that Issue makes, about 450 bytes.
+// maxTokenBytes is far above the length of any token that Issue makes, about 450 bytes.
 const maxTokenBytes = 4096
 
-// Session is what a token proves once Authenticate has checked it.
+// Session is the content of a token that Authenticate has checked.
 type Session struct {
 	ID        string // jti
 	User      User
 	ExpiresAt time.Time
 }
 
-// Login finds the user of that name or address who has that password. With requireVerified, an
-// address that was not verified keeps everybody out but administrators. An unknown user costs as
-// much time as a wrong password and gets the same answer; what state the account is in is only told
-// to who knows the password (abuse case C48). Logins wait for their turn at hashing among logins
-// alone; source is the caller's address. Faults: BadCredentials, UserDisabled, EmailNotVerified,
-// RateLimited when too many wait.
+// Login returns the user with that name or address and that password. With requireVerified, only
+// administrators can log in without a verified address. An unknown user takes as long as a wrong
+// password and gets the same answer. The state of the account is revealed only with the right
+// password (abuse case C48). Logins wait for hashing among other logins only; source is the address
+// of the caller. Faults: BadCredentials, UserDisabled, EmailNotVerified, RateLimited when too many
+// hashes wait.
 func (s *Service) Login(ctx context.Context, source Source, name string, password secret.Text,
 	requireVerified bool) (User, error) {
 	u, stored, err := findUser(s.db.Read(ctx), name)
@@ -87,11 +88,11 @@ func (s *Service) Issue(u User) (token string, session Session, err error) {
 	return token, session, nil
 }
 
-// Authenticate checks a token against the user as known under version, the config version
-// read in this request, in this order: signature and lifetime (fault InvalidToken); an
-// account that is gone, or whose sessions ended since (SessionRevoked: logout, a new
-// password, disabled, banned); a role that changed since, even when it changed back
-// (RoleChanged); the account's status (UserDisabled).
+// Authenticate checks a token against the user cached under version, the config version that the
+// caller has read in this request. It checks in this order: signature and lifetime (fault
+// InvalidToken); whether the account exists and its sessions were not ended (SessionRevoked:
+// logout, a new password, disabled, banned); whether the role has changed since, even if it changed
+// back (RoleChanged); the status of the account (UserDisabled).
 func (s *Service) Authenticate(ctx context.Context, version int64, token string) (Session, error) {
 	c, err := s.parse(token)
 	if err != nil {
@@ -113,12 +114,13 @@ func (s *Service) Authenticate(ctx context.Context, version int64, token string)
 	return Session{ID: c.sessionID, User: u, ExpiresAt: c.expiresAt}, nil
 }
 
-// Logout ends every session of whoever the token names. A token that is forged, expired or from
-// before the last logout, new password or change of role changes nothing, and is no error.
+// Logout ends every session of the user that the token names. It does nothing, without an error,
+// for a token that is forged, expired, or older than the last logout, new password or change of
+// role.
 func (s *Service) Logout(ctx context.Context, token string) error {
 	c, err := s.parse(token)
 	if err != nil {
-		return nil // nobody to log out
+		return nil // the token names no user
 	}
 	return s.db.Write(ctx, func(tx *db.Tx) error {
 		ended, err := endSessions(tx, c.userID, c.sessionVersion, c.roleVersion, s.now().UnixMilli())
@@ -129,14 +131,14 @@ func (s *Service) Logout(ctx context.Context, token string) error {
 	})
 }
 
-// claims is what a token with a good signature says.
+// claims are the verified claims of a token.
 type claims struct {
 	userID, sessionID           string
 	roleVersion, sessionVersion int64
 	expiresAt                   time.Time
 }
 
-// parse checks signature, purpose and lifetime. Fault: InvalidToken.
+// parse checks signature, audience and lifetime. Fault: InvalidToken.
 func (s *Service) parse(token string) (claims, error) {
 	if len(token) > maxTokenBytes {
 		return claims{}, invalidToken(errors.New("token too long"))

@@ -30,7 +30,7 @@ func (w *fixture) issue(u account.User) string {
 	return token
 }
 
-// authenticate judges a token as a request that comes now.
+// authenticate checks a token as a request at the present time does.
 func (w *fixture) authenticate(token string) (account.Session, error) {
 	w.t.Helper()
 	return w.Authenticate(context.Background(), w.version(), token)
@@ -108,15 +108,15 @@ func TestLogin(t *testing.T) {
 	})
 }
 
-// Abuse case C48: a cancelled context stops whatever hashes, so that its error proves that somebody
-// unknown is hashed for as well.
+// Abuse case C48. A cancelled context fails every hash, so the error proves that a hash is computed
+// for an unknown user as well.
 func TestLoginHashesForUnknownNamesToo(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		w := newFixture(t, d)
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
-		for _, name := range []string{"no name", "x", "\x00"} { // not even looked for
+		for _, name := range []string{"no name", "x", "\x00"} { // not looked up in the database
 			if _, err := w.Login(ctx, testSource, name, "password", false); !errors.Is(err, context.Canceled) {
 				t.Errorf("%q: got %v", name, err)
 			}
@@ -210,37 +210,37 @@ func TestForgedTokensAreInvalid(t *testing.T) {
 		admin := base64.RawURLEncoding.EncodeToString([]byte(`{"aud":"larder/session","sub":"` + u.ID +
 			`","role":"admin","rv":1,"sv":1,"jti":"j","exp":99999999999}`))
 		for name, token := range map[string]string{
-			"empty":                  "",
-			"garbage":                "garbage",
-			"dots":                   "..",
-			"a megabyte":             strings.Repeat("x", 1<<20),
-			"alg none":               sign(jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, as),
-			"HS512, our key":         sign(jwt.SigningMethodHS512, key, as),
-			"HS384, our key":         sign(jwt.SigningMethodHS384, key, as),
-			"another purpose's key":  sign(jwt.SigningMethodHS256, w.keys.Key("share"), as),
-			"empty key":              sign(jwt.SigningMethodHS256, []byte{}, as),
-			"no exp":                 sign(jwt.SigningMethodHS256, key, without("exp")),
-			"exp null":               sign(jwt.SigningMethodHS256, key, with("exp", nil)),
-			"exp past":               sign(jwt.SigningMethodHS256, key, with("exp", start.Unix())),
-			"exp text":               sign(jwt.SigningMethodHS256, key, with("exp", "soon")),
-			"another audience":       sign(jwt.SigningMethodHS256, key, with("aud", "larder/share")),
-			"no audience":            sign(jwt.SigningMethodHS256, key, without("aud")),
-			"not valid yet":          sign(jwt.SigningMethodHS256, key, with("nbf", start.Unix()+1)),
-			"no sub":                 sign(jwt.SigningMethodHS256, key, without("sub")),
-			"sub of another type":    sign(jwt.SigningMethodHS256, key, with("sub", 1)),
-			"no jti":                 sign(jwt.SigningMethodHS256, key, without("jti")),
-			"no rv":                  sign(jwt.SigningMethodHS256, key, without("rv")),
-			"no sv":                  sign(jwt.SigningMethodHS256, key, without("sv")),
-			"sv of another type":     sign(jwt.SigningMethodHS256, key, with("sv", "1")),
-			"sv not whole":           sign(jwt.SigningMethodHS256, key, with("sv", 1.5)),
-			"claims exchanged":       parts[0] + "." + admin + "." + parts[2],
-			"signature cut off":      parts[0] + "." + parts[1] + ".",
-			"no signature":           parts[0] + "." + parts[1],
-			"signature one bit off":  parts[0] + "." + parts[1] + "." + changeFirstCharacter(parts[2]),
-			"signature spelled anew": parts[0] + "." + parts[1] + "." + respellBase64(parts[2]),
-			"blank after":            good + " ",
-			"padding after":          good + "=",
-			"something else of ours": w.keys.Sign("session", []byte(u.ID)),
+			"empty":                          "",
+			"garbage":                        "garbage",
+			"dots":                           "..",
+			"a megabyte":                     strings.Repeat("x", 1<<20),
+			"alg none":                       sign(jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, as),
+			"HS512, our key":                 sign(jwt.SigningMethodHS512, key, as),
+			"HS384, our key":                 sign(jwt.SigningMethodHS384, key, as),
+			"another purpose's key":          sign(jwt.SigningMethodHS256, w.keys.Key("share"), as),
+			"empty key":                      sign(jwt.SigningMethodHS256, []byte{}, as),
+			"no exp":                         sign(jwt.SigningMethodHS256, key, without("exp")),
+			"exp null":                       sign(jwt.SigningMethodHS256, key, with("exp", nil)),
+			"exp past":                       sign(jwt.SigningMethodHS256, key, with("exp", start.Unix())),
+			"exp text":                       sign(jwt.SigningMethodHS256, key, with("exp", "soon")),
+			"another audience":               sign(jwt.SigningMethodHS256, key, with("aud", "larder/share")),
+			"no audience":                    sign(jwt.SigningMethodHS256, key, without("aud")),
+			"not valid yet":                  sign(jwt.SigningMethodHS256, key, with("nbf", start.Unix()+1)),
+			"no sub":                         sign(jwt.SigningMethodHS256, key, without("sub")),
+			"sub of another type":            sign(jwt.SigningMethodHS256, key, with("sub", 1)),
+			"no jti":                         sign(jwt.SigningMethodHS256, key, without("jti")),
+			"no rv":                          sign(jwt.SigningMethodHS256, key, without("rv")),
+			"no sv":                          sign(jwt.SigningMethodHS256, key, without("sv")),
+			"sv of another type":             sign(jwt.SigningMethodHS256, key, with("sv", "1")),
+			"sv not whole":                   sign(jwt.SigningMethodHS256, key, with("sv", 1.5)),
+			"claims exchanged":               parts[0] + "." + admin + "." + parts[2],
+			"signature cut off":              parts[0] + "." + parts[1] + ".",
+			"no signature":                   parts[0] + "." + parts[1],
+			"signature one bit off":          parts[0] + "." + parts[1] + "." + changeFirstCharacter(parts[2]),
+			"signature in another spelling":  parts[0] + "." + parts[1] + "." + respellBase64(parts[2]),
+			"blank after":                    good + " ",
+			"padding after":                  good + "=",
+			"a signed value of another kind": w.keys.Sign("session", []byte(u.ID)),
 		} {
 			_, err := w.authenticate(token)
 			wantKind(t, name, err, fault.InvalidToken)
@@ -262,8 +262,8 @@ func changeFirstCharacter(s string) string {
 	return "A" + s[1:]
 }
 
-// respellBase64 writes the same 32 bytes otherwise: the last of 43 characters carries two bits
-// that lax decoders ignore.
+// respellBase64 returns another spelling of the same 32 bytes: the last of 43 characters carries
+// two bits that lax decoders ignore.
 func respellBase64(s string) string {
 	const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 	last := strings.IndexByte(alphabet, s[len(s)-1])
@@ -274,7 +274,7 @@ func respellBase64(s string) string {
 func TestWhatEndsASession(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		w, other := newFixture(t, d), newFixture(t, d) // the other replica judges
+		w, other := newFixture(t, d), newFixture(t, d) // the other replica authenticates
 		status := func(s account.Status) func(tx *db.Tx, id string) error {
 			return func(tx *db.Tx, id string) error { return w.SetStatus(tx, id, s) }
 		}
@@ -291,13 +291,15 @@ func TestWhatEndsASession(t *testing.T) {
 			}}, fault.SessionRevoked},
 			{"disabled", []func(tx *db.Tx, id string) error{status(account.Disabled)}, fault.SessionRevoked},
 			{"banned", []func(tx *db.Tx, id string) error{status(account.Banned)}, fault.SessionRevoked},
-			{"disabled and back", []func(tx *db.Tx, id string) error{status(account.Disabled), status(account.Active)},
+			{"disabled and enabled again",
+				[]func(tx *db.Tx, id string) error{status(account.Disabled), status(account.Active)},
 				fault.SessionRevoked},
 			{"deleted", []func(tx *db.Tx, id string) error{deleteUser}, fault.SessionRevoked},
 			{"role", []func(tx *db.Tx, id string) error{role(access.Guest)}, fault.RoleChanged},
-			{"role and back", []func(tx *db.Tx, id string) error{role(access.Admin), role(access.User)},
+			{"role changed and changed back", []func(tx *db.Tx, id string) error{role(access.Admin), role(access.User)},
 				fault.RoleChanged},
-			{"role and password", []func(tx *db.Tx, id string) error{role(access.Admin), status(account.Banned)},
+			{"role and password changed",
+				[]func(tx *db.Tx, id string) error{role(access.Admin), status(account.Banned)},
 				fault.SessionRevoked},
 			{"the same role", []func(tx *db.Tx, id string) error{role(access.User)}, fault.Internal},
 			{"active already", []func(tx *db.Tx, id string) error{status(account.Active)}, fault.Internal},

@@ -39,18 +39,18 @@ func insertUser(tx *db.Tx, u User, passwordHash string) error {
 	return err
 }
 
-// Conditions that name one user.
+// Conditions that select one user.
 const (
 	byID       = "id = $1"
 	byUsername = "username_fold = $1"
 	byEmail    = "email_fold = $1"
 )
 
-// readUser returns the user for a condition, with the password hash. Fault: NotFound.
+// readUser returns the user for a condition, and the password hash. Fault: NotFound.
 func readUser(q db.Querier, condition, value string) (User, string, error) {
 	missing := fault.New(fault.NotFound, "There is no such user.")
 	if strings.ContainsRune(value, 0) || !utf8.ValidString(value) {
-		return User{}, "", missing // PostgreSQL takes no such text
+		return User{}, "", missing // PostgreSQL refuses such texts
 	}
 	u, passwordHash, err := scanUser(q.QueryRow("SELECT "+userColumns+" FROM users WHERE "+condition, value))
 	if errors.Is(err, db.ErrNoRows) {
@@ -65,7 +65,7 @@ func readUser(q db.Querier, condition, value string) (User, string, error) {
 const userColumns = `id, username, email, email_verified, password_hash, role, status, display_name, avatar_url, default_path, home_id, locale,
 	theme, accent_color, enable_blur, role_version, session_version, created_at, updated_at`
 
-// scanUser reads userColumns.
+// scanUser scans userColumns.
 func scanUser(row interface{ Scan(dest ...any) error }) (u User, passwordHash string, err error) {
 	var role, status string
 	var home *string
@@ -83,7 +83,8 @@ func scanUser(row interface{ Scan(dest ...any) error }) (u User, passwordHash st
 	return u, passwordHash, nil
 }
 
-// findUser is readUser by name or address; what can be neither is not looked for. Fault: NotFound.
+// findUser is readUser by name or address. It does not query for a text that can be neither. Fault:
+// NotFound.
 func findUser(q db.Querier, name string) (User, string, error) {
 	switch {
 	case usernamePattern.MatchString(name):
@@ -122,8 +123,7 @@ func updateRole(tx *db.Tx, userID string, role access.Role, now int64) error {
 		WHERE id = $1`, userID, string(role), now))
 }
 
-// endSessions raises the session version where it is still the one given, and
-// reports whether it was.
+// endSessions raises the session version if it is still the given one, and reports whether it was.
 func endSessions(tx *db.Tx, userID string, sessionVersion, roleVersion, now int64) (bool, error) {
 	n, err := tx.Exec(`
 		UPDATE users
@@ -135,7 +135,7 @@ func endSessions(tx *db.Tx, userID string, sessionVersion, roleVersion, now int6
 	return n > 0, nil
 }
 
-// checkUpdated reads the outcome of an UPDATE of one user. Fault: NotFound.
+// checkUpdated checks the result of an UPDATE of one user. Fault: NotFound.
 func checkUpdated(rows int64, err error) error {
 	if err != nil {
 		return fmt.Errorf("change user: %w", err)
@@ -146,11 +146,11 @@ func checkUpdated(rows int64, err error) error {
 	return nil
 }
 
-// latestCSRFExpiry is the latest time (ms) until which a token can hold that was not made by a
-// clock that has gone back since.
+// latestCSRFExpiry returns the latest plausible expiry (ms) of a CSRF token. A token with a later
+// one was made by a clock that has been put back since.
 func latestCSRFExpiry(now int64) int64 { return now + (CSRFLifetime + clockSlack).Milliseconds() }
 
-// readCSRF returns the token that holds now, "" for none.
+// readCSRF returns the token that is valid now, "" for none.
 func readCSRF(q db.Querier, sessionID string, now int64) (string, error) {
 	var token string
 	err := q.QueryRow(`
@@ -164,8 +164,7 @@ func readCSRF(q db.Querier, sessionID string, now int64) (string, error) {
 	return token, err
 }
 
-// ensureCSRF puts fresh in place of none or of one that is over, and returns the
-// token that holds then.
+// ensureCSRF stores fresh unless a valid token exists, and returns the token that is valid then.
 func ensureCSRF(tx *db.Tx, sessionID, fresh string, now, expiresAt int64) (string, error) {
 	var token string
 	err := tx.QueryRow(`
@@ -175,7 +174,7 @@ func ensureCSRF(tx *db.Tx, sessionID, fresh string, now, expiresAt int64) (strin
 			WHERE csrf_tokens.expires_at <= $4 OR csrf_tokens.expires_at > $5
 		RETURNING token`, sessionID, fresh, expiresAt, now, latestCSRFExpiry(now),
 	).Scan(&token)
-	if errors.Is(err, db.ErrNoRows) { // somebody was quicker
+	if errors.Is(err, db.ErrNoRows) { // another call was faster
 		return readCSRF(tx, sessionID, now)
 	}
 	return token, err
@@ -192,10 +191,10 @@ func orNull(s string) *string {
 	return &s
 }
 
-// Restored ends, in a database that comes from a backup, every session: one that was ended
-// since would go on, and what was mailed may have been used. The versions become at least the
-// time of the restore (ms), since the original may have counted on and issued sessions under
-// any number that follows.
+// Restored ends every session in a database that comes from a backup: a session that was ended
+// after the backup would otherwise be valid again, and mailed tokens may have been used. The
+// session versions become at least the time of the restore (ms), since the original database may
+// have issued sessions under any of the following numbers.
 func Restored(tx *db.Tx, now int64) error {
 	for _, table := range []string{"csrf_tokens", "mailed_tokens", "email_codes"} {
 		if _, err := tx.Exec("DELETE FROM " + table); err != nil {

@@ -7,8 +7,8 @@ import (
 	"larder/internal/db"
 )
 
-// emailCode is the row of a code that was mailed to a new address. The code itself is
-// in the mail alone.
+// emailCode is the row of a code that was mailed to a new address. Only the mail contains the code
+// itself.
 type emailCode struct {
 	id, userID           string
 	email, emailFold     string
@@ -26,15 +26,15 @@ func insertCode(tx *db.Tx, c emailCode) error {
 	return nil
 }
 
-// Of which rows the n-th newest is asked for.
+// The rows that nthNewest can count.
 const (
 	codesOfUser      = "email_codes WHERE user_id = $1"
 	codesOfAddress   = "email_codes WHERE email_fold = $1"
 	wrongCodesOfUser = "wrong_codes WHERE user_id = $1"
 )
 
-// nthNewest returns when the n-th newest row was made that came after a time, 0
-// when there are fewer.
+// nthNewest returns the creation time (ms) of the n-th newest row that was created after a time, 0
+// when there are fewer rows.
 func nthNewest(q db.Querier, rows, value string, n int, after, now int64) (at int64, err error) {
 	err = q.QueryRow("SELECT created_at FROM "+rows+
 		" AND created_at > $2 AND created_at <= $3 ORDER BY created_at DESC LIMIT 1 OFFSET $4",
@@ -48,9 +48,9 @@ func nthNewest(q db.Querier, rows, value string, n int, after, now int64) (at in
 	return at, nil
 }
 
-// countAttempt counts a try at the code that a user was mailed to an address, and returns it to be
-// compared: none has more than five, however many come at once. Error: db.ErrNoRows where no code
-// is left to try.
+// countAttempt counts a try at the code that was mailed for a user and an address, and returns the
+// code for comparison. A code has at most five tries, also under parallel use. Error: db.ErrNoRows
+// when there is no code left to try.
 func countAttempt(tx *db.Tx, userID, emailFold string, now int64) (c emailCode, err error) {
 	err = tx.QueryRow(`
 		UPDATE email_codes
@@ -64,8 +64,8 @@ func countAttempt(tx *db.Tx, userID, emailFold string, now int64) (c emailCode, 
 	return c, err
 }
 
-// voidCodes ends the codes that a user was mailed. Their rows stay: they count as
-// mails that were sent.
+// voidCodes voids the codes that were mailed for a user. The rows stay, because they count as mails
+// that were sent.
 func voidCodes(tx *db.Tx, userID string, now int64) error {
 	if _, err := tx.Exec("UPDATE email_codes SET used_at = $2 WHERE user_id = $1 AND used_at IS NULL", userID,
 		now); err != nil {

@@ -6,7 +6,7 @@ import (
 	"larder/internal/db"
 )
 
-// Count is how many accounts there are, whatever their role and status.
+// Count returns the number of accounts of any role and status.
 func Count(q db.Querier) (n int64, err error) {
 	if err = q.QueryRow("SELECT COUNT(*) FROM users").Scan(&n); err != nil {
 		return 0, fmt.Errorf("count users: %w", err)
@@ -14,8 +14,9 @@ func Count(q db.Querier) (n int64, err error) {
 	return n, nil
 }
 
-// Series counts the accounts that there are by when they were made: for each step of a span from a
-// time on, up to but without another (ms), by the step's number from 0.
+// Series counts the existing accounts by creation time. It divides the span from (inclusive) to to
+// (exclusive, both ms) into steps of step ms, and returns the count of each step by its number,
+// which starts at 0.
 func Series(q db.Querier, from, to, step int64) (map[int64]int64, error) {
 	rows, err := q.Query(`
 		SELECT (created_at - CAST($1 AS BIGINT)) / CAST($3 AS BIGINT) AS n, COUNT(*)

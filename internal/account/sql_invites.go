@@ -56,8 +56,8 @@ func deleteInvite(tx *db.Tx, id string) error {
 	return nil
 }
 
-// usableInviteCondition is the condition under which a code ($1) can be used at a moment ($2, ms):
-// whoever made it must be an active administrator still.
+// usableInviteCondition is the condition under which a code ($1) can be used at a time ($2, ms).
+// The creator of the invite must still be an active administrator.
 const usableInviteCondition = "code = $1 AND used_count < max_uses AND (expires_at IS NULL OR expires_at > $2) " +
 	"AND EXISTS (SELECT 1 FROM users WHERE users.id = invites.created_by AND role = 'admin' AND status = 'active')"
 
@@ -69,7 +69,7 @@ func usableInviteExists(q db.Querier, code string, now int64) (bool, error) {
 	return n > 0, nil
 }
 
-// useInvite counts one use where there is one left, and reports whether there was.
+// useInvite counts one use if one is left, and reports whether one was.
 func useInvite(tx *db.Tx, code string, now int64) (bool, error) {
 	n, err := tx.Exec("UPDATE invites SET used_count = used_count + 1 WHERE "+usableInviteCondition, code, now)
 	return n == 1, err

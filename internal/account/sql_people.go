@@ -9,7 +9,7 @@ import (
 	"larder/internal/vpath"
 )
 
-// filterCondition is the condition for a Filter without its search.
+// filterCondition is the condition for a Filter without its search text.
 const filterCondition = "(role = $1 OR $1 = '') AND (status = $2 OR $2 = '')"
 
 func countUsers(q db.Querier, f Filter) (n int64, err error) {
@@ -29,8 +29,8 @@ func pageOfUsers(q db.Querier, f Filter, limit, offset int64) ([]User, error) {
 		LIMIT $3 OFFSET $4`, string(f.Role), string(f.Status), limit, offset))
 }
 
-// searchUsers goes through all accounts, since no engine folds what people call themselves; there
-// are not so many.
+// searchUsers reads all accounts, since the engines do not fold display names. The number of
+// accounts is small.
 func searchUsers(q db.Querier, f Filter, limit, offset int64) (ids []string, total int64, err error) {
 	rows, err := q.Query(`
 		SELECT id, username_fold, email_fold, COALESCE(display_name, '')

@@ -8,8 +8,8 @@ import (
 	"larder/internal/vpath"
 )
 
-// lockUser holds the user's row until tx ends, so that what is counted for a user and what is added
-// to it cannot be parted, and returns the user as they are then. Fault: NotFound.
+// lockUser locks the user's row until tx ends, so that a limit of the user can be counted and used
+// up atomically. It returns the user as of then. Fault: NotFound.
 func lockUser(tx *db.Tx, userID string) (User, error) {
 	if err := checkUpdated(tx.Exec("UPDATE users SET updated_at = updated_at WHERE id = $1", userID)); err != nil {
 		return User{}, err
@@ -34,8 +34,8 @@ func updateProfile(tx *db.Tx, userID string, p Profile, now int64) error {
 		p.DefaultPath, p.EnableBlur, now))
 }
 
-// replacePassword puts a password in the place of the one that was verified, unless that one, or
-// the session that asks, has ended since.
+// replacePassword replaces the password hash that was verified. It reports false when that hash, or
+// the session of u, has ended since.
 func replacePassword(tx *db.Tx, u User, stored, fresh string, now int64) (bool, error) {
 	n, err := tx.Exec(`
 		UPDATE users
@@ -52,8 +52,8 @@ func updateVerified(tx *db.Tx, userID string, now int64) error {
 	return checkUpdated(tx.Exec("UPDATE users SET email_verified = TRUE, updated_at = $2 WHERE id = $1", userID, now))
 }
 
-// updateEmail sets an address that was verified. Fault: Invalid when another account has it; two
-// that take it at once meet at the unique index.
+// updateEmail sets a verified address. Fault: Invalid when another account has it. When two
+// accounts take it at once, the unique index refuses the second.
 func updateEmail(tx *db.Tx, userID, email string, now int64) error {
 	err := checkUpdated(tx.Exec(`
 		UPDATE users

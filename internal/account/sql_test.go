@@ -10,7 +10,7 @@ import (
 	"larder/internal/db"
 )
 
-// deleteUser takes an account away and tells the replicas.
+// deleteUser deletes an account and raises the config version.
 func deleteUser(tx *db.Tx, id string) error {
 	if _, err := tx.Exec("DELETE FROM users WHERE id = $1", id); err != nil {
 		return err
@@ -30,7 +30,7 @@ func (w *fixture) addResetToken(u account.User, token string) {
 	})
 }
 
-// csrfRows counts what is stored of CSRF tokens.
+// csrfRows returns the number of stored CSRF tokens.
 func (w *fixture) csrfRows() int {
 	w.t.Helper()
 	var n int

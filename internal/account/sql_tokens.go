@@ -10,23 +10,23 @@ import (
 	"larder/internal/db"
 )
 
-// What a mailed token is for.
+// The purposes of mailed tokens.
 const (
 	verifyPurpose = "verify"
 	resetPurpose  = "reset"
 )
 
-// tokenRunes of base 62 are 262 bits: nothing that anybody guesses.
+// tokenRunes characters of base 62 are 262 bits.
 const tokenRunes = 44
 
-// mailedToken is the row of a token that was mailed. The token itself is in the mail alone.
+// mailedToken is the row of a token that was mailed. Only the mail contains the token itself.
 type mailedToken struct {
 	hash                 string
-	userID, emailFold    string // whose it is, and the address it was mailed to
+	userID, emailFold    string // the user, and the address that it was mailed to
 	expiresAt, createdAt int64  // ms
 }
 
-// tokenHash is what is kept of a token.
+// tokenHash returns the hash under which a token is stored.
 func tokenHash(token string) string {
 	sum := sha256.Sum256([]byte(token))
 	return hex.EncodeToString(sum[:])
@@ -42,11 +42,11 @@ func insertToken(tx *db.Tx, purpose string, t mailedToken) error {
 	return nil
 }
 
-// usableTokenCondition is the condition for a token that can be spent; $3 is now, and $4 the latest
-// time until which one can hold that was not made by a clock that has gone back since.
+// usableTokenCondition is the condition for a token that can be used. $3 is the present time, and
+// $4 the latest plausible expiry (see latestExpiry).
 const usableTokenCondition = "hash = $1 AND purpose = $2 AND used_at IS NULL AND expires_at > $3 AND expires_at <= $4"
 
-// findToken returns a token that can be spent. Error: db.ErrNoRows.
+// findToken returns a token that can be used. Error: db.ErrNoRows.
 func findToken(q db.Querier, purpose, hash string, now int64, lifetime time.Duration) (mailedToken, error) {
 	t := mailedToken{hash: hash}
 	err := q.QueryRow(`
@@ -60,8 +60,8 @@ func findToken(q db.Querier, purpose, hash string, now int64, lifetime time.Dura
 	return t, err
 }
 
-// spendToken uses a token up, and reports whether it was still there to be spent: of many at
-// once one does it.
+// spendToken uses a token up and reports whether it could be used. Of parallel calls exactly one
+// succeeds.
 func spendToken(tx *db.Tx, purpose, hash string, now int64, lifetime time.Duration) (bool, error) {
 	n, err := tx.Exec("UPDATE mailed_tokens SET used_at = $3 WHERE "+usableTokenCondition, hash, purpose, now,
 		latestExpiry(now, lifetime))
@@ -71,8 +71,8 @@ func spendToken(tx *db.Tx, purpose, hash string, now int64, lifetime time.Durati
 	return n == 1, nil
 }
 
-// voidTokens uses up a user's tokens of a purpose. Their rows stay: they count as
-// mails that were sent.
+// voidTokens voids the tokens of a user for a purpose. The rows stay, because they count as mails
+// that were sent.
 func voidTokens(tx *db.Tx, userID, purpose string, now int64) error {
 	_, err := tx.Exec("UPDATE mailed_tokens SET used_at = $3 WHERE user_id = $1 AND purpose = $2 AND used_at IS NULL",
 		userID, purpose, now)
@@ -82,7 +82,7 @@ func voidTokens(tx *db.Tx, userID, purpose string, now int64) error {
 	return nil
 }
 
-// countTokens counts those of a user that were mailed after a time.
+// countTokens counts the tokens of a user for a purpose that were mailed after a time (ms).
 func countTokens(q db.Querier, userID, purpose string, after, now int64) (n int, err error) {
 	err = q.QueryRow(`
 		SELECT COUNT(*)
@@ -95,7 +95,7 @@ func countTokens(q db.Querier, userID, purpose string, after, now int64) (n int,
 	return n, nil
 }
 
-// deleteToken forgets a token whose mail could not be sent.
+// deleteToken deletes a token whose mail could not be sent.
 func deleteToken(tx *db.Tx, hash string) error {
 	if _, err := tx.Exec("DELETE FROM mailed_tokens WHERE hash = $1", hash); err != nil {
 		return fmt.Errorf("delete a mailed token: %w", err)
@@ -103,7 +103,7 @@ func deleteToken(tx *db.Tx, hash string) error {
 	return nil
 }
 
-// deleteTokensOf forgets all tokens of a purpose that a user was mailed.
+// deleteTokensOf deletes all tokens of a user for a purpose.
 func deleteTokensOf(tx *db.Tx, userID, purpose string) error {
 	if _, err := tx.Exec("DELETE FROM mailed_tokens WHERE user_id = $1 AND purpose = $2", userID, purpose); err != nil {
 		return fmt.Errorf("delete mailed tokens: %w", err)
@@ -118,8 +118,8 @@ func deleteExpiredTokens(tx *db.Tx, now int64) error {
 	return nil
 }
 
-// latestExpiry is the latest time (ms) at which something can end that was made with that lifetime,
-// unless by a clock that has gone back since.
+// latestExpiry returns the latest plausible expiry (ms) of a value with that lifetime. A value with
+// a later one was made by a clock that has been put back since.
 func latestExpiry(now int64, lifetime time.Duration) int64 {
 	return now + (lifetime + clockSlack).Milliseconds()
 }

@@ -6,7 +6,7 @@ import (
 	"larder/internal/db"
 )
 
-// uncountVerification has a link not count among those that were mailed.
+// uncountVerification excludes a link from the count of mailed links.
 func uncountVerification(tx *db.Tx, hash string) error {
 	if _, err := tx.Exec("UPDATE mailed_tokens SET created_at = 0 WHERE hash = $1 AND purpose = 'verify'",
 		hash); err != nil {
@@ -15,8 +15,8 @@ func uncountVerification(tx *db.Tx, hash string) error {
 	return nil
 }
 
-// readVerification returns the active user whose present address a link
-// verifies. Error: db.ErrNoRows.
+// readVerification returns the active user whose present address a link verifies. Error:
+// db.ErrNoRows.
 func readVerification(q db.Querier, hash string, now, latest int64) (userID string, err error) {
 	err = q.QueryRow(`
 		SELECT u.id
@@ -27,8 +27,8 @@ func readVerification(q db.Querier, hash string, now, latest int64) (userID stri
 	return userID, err
 }
 
-// confirmEmail marks the address as verified that the link was mailed to, and reports whether it
-// was the user's, and not verified yet.
+// confirmEmail marks the address that the link was mailed to as verified. It reports false when the
+// address is not the user's, or was verified before.
 func confirmEmail(tx *db.Tx, userID, hash string, now, latest int64) (bool, error) {
 	n, err := tx.Exec(`
 		UPDATE users

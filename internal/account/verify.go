@@ -15,8 +15,8 @@ import (
 	"larder/internal/vpath"
 )
 
-// VerificationLifetime is how long a link that verifies an address works, as often
-// as it is followed.
+// VerificationLifetime is how long a verification link works. It can be followed any number of
+// times.
 const VerificationLifetime = 24 * time.Hour
 
 const (
@@ -25,25 +25,26 @@ const (
 	verificationWindow = 15 * time.Minute
 )
 
-// VerifyMailJob is the type of the job that mails a verification link; its payload is the user's
-// id. MailVerification does it.
+// VerifyMailJob is the type of the job that mails a verification link. Its payload is the user's
+// id. MailVerification runs it.
 const VerifyMailJob = "verify-mail"
 
-// ResendMailJob is the type of the job that mails another one; its payload is the address that
-// somebody typed, folded, whether or not an account has it. MailVerificationAgain does it.
+// ResendMailJob is the type of the job that mails another verification link. Its payload is the
+// folded address that the caller typed, whether or not an account has it. MailVerificationAgain
+// runs it.
 const ResendMailJob = "resend-mail"
 
-// MailJobTypes are the types of all jobs that send mails.
+// MailJobTypes returns the types of all jobs that send mails.
 func MailJobTypes() []string { return []string{VerifyMailJob, ResendMailJob, ResetMailJob} }
 
-// QueueVerification has the user mailed a link once tx is committed.
+// QueueVerification queues a verification link for the user. The job starts once tx is committed.
 func (s *Service) QueueVerification(tx *db.Tx, userID string) error {
 	return s.queueVerification(tx, VerifyMailJob, userID)
 }
 
-// ResendVerification has another link mailed to an address, if there is an active account that
-// waits for one. That is found out later, by a job: whoever asks learns nothing, also not by the
-// time it takes. A site that can't send mails queues none. Fault: Invalid for what is no address.
+// ResendVerification queues another link to an address, if an active account waits for one. A job
+// checks that later, so that the caller does not learn it, not even by the response time. A site
+// that cannot send mails queues nothing. Fault: Invalid for a malformed address.
 func (s *Service) ResendVerification(ctx context.Context, settings site.Settings, email string) error {
 	if err := CheckEmail(email); err != nil || !settings.SendsMail() {
 		return err
@@ -56,12 +57,12 @@ func (s *Service) queueVerification(tx *db.Tx, jobType, payload string) error {
 	return job.Insert(tx, job.Spec{ID: s.ids.UUID(), Type: jobType, Payload: payload, CreatedAt: s.now().UnixMilli()})
 }
 
-// MailVerification mails the user a link that verifies their address.
+// MailVerification mails the user a link that verifies the user's address.
 func (s *Service) MailVerification(ctx context.Context, run *job.Run) error {
 	return s.mailVerification(ctx, run.Payload)
 }
 
-// MailVerificationAgain mails the account of that address another one.
+// MailVerificationAgain mails another link to the account with that address.
 func (s *Service) MailVerificationAgain(ctx context.Context, run *job.Run) error {
 	if waits, err := job.HasEarlier(s.db.Read(ctx), run); err != nil || waits {
 		return err
@@ -76,8 +77,8 @@ func (s *Service) MailVerificationAgain(ctx context.Context, run *job.Run) error
 	return s.mailVerification(ctx, u.ID)
 }
 
-// mailVerification makes a token and mails it. Nobody gets a mail who is gone, not active or
-// verified already, nor a fourth one within a quarter of an hour.
+// mailVerification creates a token and mails it. It mails nothing to a user who is deleted, not
+// active or already verified, and at most three mails within 15 minutes.
 func (s *Service) mailVerification(ctx context.Context, userID string) error {
 	token := s.ids.Base62(verificationRunes)
 	u, due, err := s.storeVerificationToken(ctx, userID, tokenHash(token))
@@ -90,15 +91,15 @@ func (s *Service) mailVerification(ctx context.Context, userID string) error {
 		crash.Point("verification.sent")
 		return nil
 	}
-	// The link stays good, since the mail may have got through all the same, but the next try must
-	// not find the limit used up.
+	// The link stays valid, since the mail may have arrived. It must not count, so that the next
+	// attempt does not find the limit reached.
 	uncounted := s.db.Write(context.WithoutCancel(ctx),
 		func(tx *db.Tx) error { return uncountVerification(tx, tokenHash(token)) })
 	return errors.Join(letter.JobError(err), uncounted)
 }
 
-// storeVerificationToken stores the token of a mail that is about to be sent, and returns to whom;
-// due is false where none is to be sent.
+// storeVerificationToken stores the token of a mail that is about to be sent, and returns the user
+// to mail it to. due is false when no mail is to be sent.
 func (s *Service) storeVerificationToken(ctx context.Context, userID, hash string) (to User, due bool, err error) {
 	err = s.db.Write(ctx, func(tx *db.Tx) error {
 		due = false
@@ -125,9 +126,9 @@ func (s *Service) storeVerificationToken(ctx context.Context, userID, hash strin
 	return to, due, err
 }
 
-// VerifyEmail does what a verification link is for, and returns whose address it is. Following it
-// again changes nothing. A link counts for the address that it was mailed to: for an account that
-// has another one by now it does nothing. Fault: Invalid.
+// VerifyEmail verifies the address that a link was mailed to, and returns its user. Following the
+// link again changes nothing. A link is valid for the address that it was mailed to, and not for an
+// account that has changed its address since. Fault: Invalid.
 func (s *Service) VerifyEmail(ctx context.Context, token string) (User, error) {
 	u, err := s.CheckVerification(ctx, token)
 	if err != nil || u.EmailVerified {
@@ -149,13 +150,14 @@ func (s *Service) VerifyEmail(ctx context.Context, token string) (User, error) {
 	return u, err
 }
 
-// CheckVerification returns whose address a link verifies, and changes nothing. Fault: Invalid.
+// CheckVerification returns the user whose address a link verifies, and changes nothing. Fault:
+// Invalid.
 func (s *Service) CheckVerification(ctx context.Context, token string) (User, error) {
 	return s.verificationUser(s.db.Read(ctx), token)
 }
 
 func (s *Service) verificationUser(q db.Querier, token string) (User, error) {
-	bad := fault.New(fault.Invalid, "This link is not valid, or not any more. Have another one mailed.")
+	bad := fault.New(fault.Invalid, "This link is not valid or has expired. Ask for another one.")
 	if len(token) != verificationRunes {
 		return User{}, bad
 	}
@@ -170,8 +172,8 @@ func (s *Service) verificationUser(q db.Querier, token string) (User, error) {
 	return s.ByID(q, userID)
 }
 
-// latestVerificationExpiry is the latest time (ms) until which a link can hold that was not made by
-// a clock that has gone back since.
+// latestVerificationExpiry returns the latest plausible expiry (ms) of a link. A link with a later
+// one was made by a clock that has been put back since.
 func latestVerificationExpiry(now time.Time) int64 {
 	return now.Add(VerificationLifetime + clockSlack).UnixMilli()
 }
