@@ -1,14 +1,14 @@
-// Package apikey keeps the keys that programs act with in a user's name: what each may do, from
-// where, and into which folder it uploads.
+// Package apikey stores the API keys with which programs act in a user's name: the permissions of a
+// key, the addresses it may be used from, and the folder it uploads into.
 //
-// A key has a public half, its id (`pk_` and 24 characters), and a secret half (`sk_` and 48);
-// joined by a dot they are the token. Only the SHA-256 of the whole token is stored, so that nobody
-// can read a token out of the database, and an id with another secret is worth nothing. Keys are
-// kept in memory under the config version, which every change raises; the time of the last use is
-// not part of that, and is written in batches.
+// A key has a public half, its id (`pk_` and 24 characters), and a secret half (`sk_` and 48
+// characters). Joined by a dot they are the token. The database holds only the SHA-256 of the whole
+// token, so no token can be read from it, and an id with another secret is worthless. Keys are
+// cached under the config version, which every change raises. The time of the last use does not
+// raise the version, and is written in batches.
 //
-// The package judges the key alone. Whether its owner is active, and what the owner may do, is
-// judged where both are known.
+// The package judges the key alone. Callers judge whether the owner is active and what the owner
+// may do.
 //
 // Specification: API key, Authentication, API key endpoints, Limits.
 package apikey
@@ -30,25 +30,25 @@ import (
 )
 
 const (
-	// MaxActive is how many keys of a user can be active at a time.
+	// MaxActive is the number of keys of a user that can be active at a time.
 	MaxActive = 20
-	// maxInactiveKeys is how many expired and revoked keys of a user are kept to be looked at; the
-	// oldest beyond go when a new key is made.
+	// maxInactiveKeys is the number of expired and revoked keys of a user that are kept for
+	// display. Creating a key deletes the oldest beyond it.
 	maxInactiveKeys = 200
-	// maxCachedKeys bounds the keys kept in memory, about a kilobyte each.
+	// maxCachedKeys bounds the cached keys, about a kilobyte each.
 	maxCachedKeys = 10000
 )
 
-// Key is an API key without its secret. Its slices may be shared: they must not be changed.
+// Key is an API key without its secret. Its slices may be shared and must not be changed.
 type Key struct {
 	ID          string // the public half, `pk_…`
 	UserID      string
 	Name        string
 	Permissions []string       // read, write, delete, in that order
 	Protocols   []string       // webdav, api, in that order
-	UploadPath  string         // clean; may hold placeholders
+	UploadPath  string         // clean; may contain placeholders
 	AllowedIPs  []netip.Prefix // nil for any address
-	// what compatible uploads make a permanent link for: none, images, all
+	// the files that compatible uploads make a permanent link for: none, images, all
 	PublicLinks                      string
 	RootOnly                         bool   // reading is confined to the upload root as well
 	LastUsedAt, ExpiresAt, RevokedAt *int64 // ms
@@ -66,9 +66,9 @@ func (k Key) Status(now time.Time) string {
 	return "active"
 }
 
-// Scope returns the key as permissions are decided with it. Writing includes changing, reading
-// includes the bytes; sharing is never done through a key. A key whose upload path cannot be
-// read may do nothing.
+// Scope returns the key in the form that package access decides with. Write includes update, and
+// read includes download. Sharing is never possible with a key. A key whose upload path cannot be
+// parsed has no permissions.
 func (k Key) Scope() *access.Key {
 	root, err := UploadRoot(k.UploadPath)
 	if err != nil {
@@ -88,8 +88,8 @@ func (k Key) Scope() *access.Key {
 	return scope
 }
 
-// Allows judges the protocol, `api` or `webdav`, and the address of a request. An IPv4 address
-// mapped into IPv6 is that IPv4 address (abuse cases C32, C59). Fault: Forbidden.
+// Allows checks the protocol, `api` or `webdav`, and the address of a request. An IPv4 address
+// mapped into IPv6 is treated as IPv4 (abuse cases C32, C59). Fault: Forbidden.
 func (k Key) Allows(protocol string, ip netip.Addr) error {
 	if !slices.Contains(k.Protocols, protocol) {
 		return fault.New(fault.Forbidden, "This API key is not made for this protocol.")
@@ -102,15 +102,15 @@ func (k Key) Allows(protocol string, ip netip.Addr) error {
 	return nil
 }
 
-// Service is the keys of one database. It is safe for concurrent use.
+// Service manages the keys of one database. It is safe for concurrent use.
 type Service struct {
 	db   *db.DB
 	ids  *ident.Source
 	now  func() time.Time
 	keys *db.VersionedMap[string, storedKey]
 
-	// Ended, unless it is nil, is called inside the transaction in which a key is revoked. Set it
-	// before the Service is used.
+	// OnRevoke, unless it is nil, is called inside the transaction in which a key is revoked. Set
+	// it before the Service is used.
 	OnRevoke func(tx *db.Tx, id string) error
 
 	mu            sync.Mutex
@@ -118,7 +118,7 @@ type Service struct {
 	writtenUses   map[string]int64 // last uses written less than a minute ago, ms
 }
 
-// New returns the keys in d.
+// New returns the Service for the keys in d.
 func New(d *db.DB, ids *ident.Source, now func() time.Time) *Service {
 	return &Service{
 		db:            d,
@@ -130,9 +130,9 @@ func New(d *db.DB, ids *ident.Source, now func() time.Time) *Service {
 	}
 }
 
-// Create makes a key and returns it with its secret half, which nothing can tell again. Faults:
-// Invalid; Forbidden for a bad upload path or when the user has MaxActive active keys; NotFound
-// when there is no such user.
+// Create creates a key and returns it with its secret half, which cannot be read again. Faults:
+// Invalid; Forbidden for an invalid upload path or when the user has MaxActive active keys;
+// NotFound when there is no such user.
 func (s *Service) Create(ctx context.Context, userID string, n NewKey) (Key, secret.Text, error) {
 	now := s.now()
 	k, err := n.build(now)
@@ -159,8 +159,8 @@ func (s *Service) Create(ctx context.Context, userID string, n NewKey) (Key, sec
 	return k, secret.Text(half), nil
 }
 
-// checkKeyLimit makes other changes of this user's keys wait until tx ends, and refuses when no
-// further key can be active. Faults: Forbidden, NotFound.
+// checkKeyLimit locks the user's row until tx ends, so that other changes of the user's keys wait,
+// and refuses when no further key can be active. Faults: Forbidden, NotFound.
 func checkKeyLimit(tx *db.Tx, userID string, now time.Time) error {
 	if err := lockUser(tx, userID); err != nil {
 		return err
@@ -175,24 +175,24 @@ func checkKeyLimit(tx *db.Tx, userID string, now time.Time) error {
 	return nil
 }
 
-// List returns all keys of a user, newest first, expired and revoked ones included.
+// List returns all keys of a user, newest first, including expired and revoked ones.
 func (s *Service) List(ctx context.Context, userID string) ([]Key, error) {
 	return list(s.db.Read(ctx), userID)
 }
 
-// Change says what to change; nil leaves a thing as it is.
+// Change describes a change of a key. A nil field leaves the value as it is.
 type Change struct {
 	Name        *string
 	Permissions *[]string
 	AllowedIPs  *[]string
-	ExpiresIn   **int64 // seconds from now; a nil within means that the key doesn't expire
+	ExpiresIn   **int64 // seconds from now; an inner nil means that the key does not expire
 	PublicLinks *string
 	RootOnly    *bool
 }
 
-// Change changes a key of the user. An expired key that gets a new time is active again, and
-// counts. Faults: Invalid; NotFound, also for somebody else's key; Conflict for a revoked one;
-// Forbidden when the user has MaxActive active ones.
+// Change changes a key of the user. An expired key with a new expiry is active again, and counts.
+// Faults: Invalid; NotFound, also for the key of another user; Conflict for a revoked key;
+// Forbidden when the user has MaxActive active keys.
 func (s *Service) Change(ctx context.Context, userID, id string, c Change) (Key, error) {
 	now := s.now()
 	if !isKeyID(id) {
@@ -230,8 +230,8 @@ func (s *Service) Change(ctx context.Context, userID, id string, c Change) (Key,
 	return k, nil
 }
 
-// Revoke ends a key of the user for good; once more does no harm. Fault: NotFound, also
-// for somebody else's key.
+// Revoke ends a key of the user for good. Revoking it again is no error. Fault: NotFound, also for
+// the key of another user.
 func (s *Service) Revoke(ctx context.Context, userID, id string) error {
 	if !isKeyID(id) {
 		return noKey()
@@ -247,8 +247,8 @@ func (s *Service) Revoke(ctx context.Context, userID, id string) error {
 	})
 }
 
-// RevokeAll ends all keys of a user for good, in the caller's transaction, and returns the ids of
-// all that the user ever had and that are kept.
+// RevokeAll ends all keys of a user for good, in the caller's transaction. It returns the ids of
+// all stored keys of the user, including those that were inactive before.
 func (s *Service) RevokeAll(tx *db.Tx, userID string) (ids []string, err error) {
 	if ids, err = revokeAll(tx, userID, s.now().UnixMilli()); err != nil {
 		return nil, err
@@ -270,7 +270,7 @@ func (s *Service) notifyRevoked(tx *db.Tx, id string) error {
 
 func noKey() error { return fault.New(fault.NotFound, "There is no such API key.") }
 
-// hashToken is how a token is stored.
+// hashToken returns the hash under which a token is stored.
 func hashToken(token string) string {
 	sum := sha256.Sum256([]byte(token))
 	return hex.EncodeToString(sum[:])

@@ -11,18 +11,18 @@ import (
 	"larder/internal/fault"
 )
 
-// storedKey is a key as a row: with the hash of its token.
+// storedKey is the row of a key, with the hash of its token.
 type storedKey struct {
 	Key
 	tokenHash string
 }
 
-// ErrEnded is the cause of an InvalidToken whose token was right once: the key is revoked or
-// expired. A client is not told; it is no guess.
+// ErrEnded is the cause of an InvalidToken whose token is right, but whose key is revoked or
+// expired. The client does not learn it. Such a request does not count as a guess.
 var ErrEnded = errors.New("the API key is revoked or expired")
 
 // ParseToken returns the key id in a token. Fault: InvalidToken for a text that does not have the
-// shape of a token, in the same words as for a wrong one.
+// form of a token, with the same message as for a wrong token.
 func ParseToken(token string) (id string, err error) {
 	id, half, _ := strings.Cut(token, ".")
 	if !isKeyID(id) || !hasTokenForm(half, "sk_", 48) {
@@ -31,13 +31,13 @@ func ParseToken(token string) (id string, err error) {
 	return id, nil
 }
 
-// hasToken reports whether token is the key's own, in constant time.
+// hasToken reports whether token is the token of the key. It compares in constant time.
 func (k storedKey) hasToken(token string) bool {
 	return subtle.ConstantTimeCompare([]byte(hashToken(token)), []byte(k.tokenHash)) == 1
 }
 
-// IsCached reports whether token belongs to a key that is in memory under version, whatever the
-// key's status: then Authenticate does not ask the database.
+// IsCached reports whether token belongs to a key that is cached under version, whatever the key's
+// status. Authenticate then does not query the database.
 func (s *Service) IsCached(version int64, token string) bool {
 	id, err := ParseToken(token)
 	if err != nil {
@@ -47,11 +47,11 @@ func (s *Service) IsCached(version int64, token string) bool {
 	return err == nil && found.hasToken(token)
 }
 
-// Authenticate finds the key of a token, `pk_….sk_…`, from memory when known under version, the
-// config version read in this request. The key is looked up by its id, then the hash of the whole
-// token is compared in constant time. Protocol and address are for Key.Allows; whether the owner is
-// active is for the caller. Fault: InvalidToken, the same for whatever is wrong, because of
-// ErrEnded where the token is the key's own.
+// Authenticate returns the key of a token, `pk_….sk_…`. It reads the database only when the key is
+// not cached under version, the config version that the caller has read in this request. It looks
+// the key up by its id and compares the hash of the whole token in constant time. Key.Allows checks
+// protocol and address; the caller checks whether the owner is active. Fault: InvalidToken, with
+// the same message for every reason; its cause is ErrEnded when the token itself is right.
 func (s *Service) Authenticate(ctx context.Context, version int64, token string) (Key, error) {
 	id, err := ParseToken(token)
 	if err != nil {
@@ -71,8 +71,9 @@ func (s *Service) Authenticate(ctx context.Context, version int64, token string)
 	return found.Key, nil
 }
 
-// rejectWrongSecret takes as long as an id that nobody has, which is in no memory: whoever guesses
-// is not to learn by the time which ids there are (abuse case C48). Fault: InvalidToken.
+// rejectWrongSecret takes as long as Authenticate does for an unknown id, which is never cached. A
+// caller that guesses cannot tell by the time which ids exist (abuse case C48). Fault:
+// InvalidToken.
 func (s *Service) rejectWrongSecret(ctx context.Context) error {
 	if _, err := byID(s.db.Read(ctx), ""); err != nil && !fault.Is(err, fault.NotFound) {
 		return fmt.Errorf("load an API key: %w", err)
@@ -80,8 +81,8 @@ func (s *Service) rejectWrongSecret(ctx context.Context) error {
 	return invalidToken()
 }
 
-// ByID returns a key of any user and any status, from memory when known
-// under version. Fault: NotFound.
+// ByID returns a key of any user and any status, from the cache when it is cached under version.
+// Fault: NotFound.
 func (s *Service) ByID(ctx context.Context, version int64, id string) (Key, error) {
 	if !isKeyID(id) {
 		return Key{}, noKey()
@@ -98,10 +99,10 @@ func invalidToken() *fault.Error {
 	return fault.New(fault.InvalidToken, "The API key is wrong, revoked or expired.")
 }
 
-// isKeyID reports whether s looks like the id of a key.
+// isKeyID reports whether s has the form of a key id.
 func isKeyID(s string) bool { return hasTokenForm(s, "pk_", 24) }
 
-// hasTokenForm reports whether s is prefix and n letters and digits.
+// hasTokenForm reports whether s is prefix followed by n letters and digits.
 func hasTokenForm(s, prefix string, n int) bool {
 	rest, ok := strings.CutPrefix(s, prefix)
 	return ok && len(rest) == n && !strings.ContainsFunc(rest, func(r rune) bool {
@@ -109,11 +110,11 @@ func hasTokenForm(s, prefix string, n int) bool {
 	})
 }
 
-// touchInterval is how often a last use is written for a key at most, ms.
+// touchInterval is the shortest time between two written last uses of a key, ms.
 const touchInterval = 60_000
 
-// Touch remembers that the key is used now, at most once a minute, in memory: Sweep writes it. It
-// never raises the config version.
+// Touch records in memory that the key is used now, at most once a minute. Sweep writes it to the
+// database. It never raises the config version.
 func (s *Service) Touch(id string) {
 	now := s.now().UnixMilli()
 	s.mu.Lock()
@@ -123,8 +124,8 @@ func (s *Service) Touch(id string) {
 	}
 }
 
-// Sweep writes the last uses that Touch remembered since the last time. It is also the last thing
-// to do before the database closes. What a failure leaves unwritten is tried again.
+// Sweep writes the last uses that Touch has recorded since the previous Sweep. Call it once more
+// before the database closes. Uses that could not be written are tried again.
 func (s *Service) Sweep(ctx context.Context) error {
 	now := s.now().UnixMilli()
 	s.mu.Lock()

@@ -19,20 +19,20 @@ const (
 	maxExpiresIn      = 100 * 365 * 24 * 3600 // seconds: a century
 )
 
-// NewKey is a key to be made.
+// NewKey describes a key to create.
 type NewKey struct {
 	Name        string
 	Permissions []string // of read, write, delete; at least one
 	Protocols   []string // of webdav, api; at least one
 	UploadPath  string   // "" for /uploads
 	AllowedIPs  []string // addresses and CIDRs; none for any address
-	ExpiresIn   *int64   // seconds, at least 60; nil for no end
+	ExpiresIn   *int64   // seconds, at least 60; nil for no expiry
 	PublicLinks string   // none, images, all; "" for images with protocol api, else none
 	RootOnly    bool
 }
 
-// build checks n and returns the key it describes, without an id. Faults: Invalid, Forbidden for
-// a bad upload path.
+// build validates n and returns the key that it describes, without an id. Faults: Invalid,
+// Forbidden for an invalid upload path.
 func (n NewKey) build(now time.Time) (Key, error) {
 	protocols, err := selectKnown(n.Protocols, "protocol", "webdav", "api")
 	if err != nil {
@@ -67,7 +67,7 @@ func (n NewKey) build(now time.Time) (Key, error) {
 	return k, nil
 }
 
-// apply checks c and carries it out on k. Fault: Invalid.
+// apply validates c and applies it to k. Fault: Invalid.
 func (c Change) apply(k *Key, now time.Time) error {
 	var err error
 	if c.Name != nil {
@@ -112,8 +112,8 @@ func cleanName(s string) (string, error) {
 	return s, nil
 }
 
-// selectKnown returns those of known that are in list, in the order of known, each once. Fault:
-// Invalid for others and for none at all.
+// selectKnown returns the elements of known that are in list, in the order of known, each once.
+// noun names an element in messages. Fault: Invalid for an unknown element and for an empty list.
 func selectKnown(list []string, noun string, known ...string) ([]string, error) {
 	for _, s := range list {
 		if !slices.Contains(known, s) {
@@ -126,7 +126,7 @@ func selectKnown(list []string, noun string, known ...string) ([]string, error) 
 	return slices.DeleteFunc(slices.Clone(known), func(s string) bool { return !slices.Contains(list, s) }), nil
 }
 
-// expiry turns seconds from now into ms. Fault: Invalid.
+// expiry converts seconds from now into a time in ms. Fault: Invalid.
 func expiry(seconds *int64, now time.Time) (*int64, error) {
 	if seconds == nil {
 		return nil, nil
@@ -139,7 +139,7 @@ func expiry(seconds *int64, now time.Time) (*int64, error) {
 }
 
 // cleanUploadPath normalises an upload path. Fault: Forbidden for `..` and `~` anywhere (abuse case
-// C17), for placeholders that nobody knows, and for whatever is no path.
+// C17), for unknown placeholders, and for anything else that is not a path.
 func cleanUploadPath(s string) (string, error) {
 	if s == "" {
 		return defaultUploadPath, nil

@@ -57,7 +57,7 @@ func TestCreatedKeyHasTheGivenValues(t *testing.T) {
 			t.Error("the config version did not rise")
 		}
 		if got := w.list("bob"); len(got) != 0 {
-			t.Errorf("somebody else has %+v", got)
+			t.Errorf("another user has %+v", got)
 		}
 
 		plain, _ := w.create("ann", newKey())
@@ -131,22 +131,22 @@ func TestNewKeyIsChecked(t *testing.T) {
 		"reserved, below":     {func(n *apikey.NewKey) { n.UploadPath = "//WebDAV/x/{year}" }, fault.Forbidden},
 		"reserved, a file":    {func(n *apikey.NewKey) { n.UploadPath = "Favicon.ICO" }, fault.Forbidden},
 		"reserved further in": {func(n *apikey.NewKey) { n.UploadPath = "/uploads/api" }, none},
-		"filled in later":     {func(n *apikey.NewKey) { n.UploadPath = "/{username}" }, none},
+		"a placeholder alone": {func(n *apikey.NewKey) { n.UploadPath = "/{username}" }, none},
 		// Abuse case C17.
-		"home":                 {func(n *apikey.NewKey) { n.UploadPath = "~" }, fault.Forbidden},
-		"home of somebody":     {func(n *apikey.NewKey) { n.UploadPath = "/home/~bob" }, fault.Forbidden},
-		"up":                   {func(n *apikey.NewKey) { n.UploadPath = "/uploads/../etc" }, fault.Forbidden},
-		"up, relative":         {func(n *apikey.NewKey) { n.UploadPath = "../etc" }, fault.Forbidden},
-		"two dots in a name":   {func(n *apikey.NewKey) { n.UploadPath = "/a..b" }, fault.Forbidden},
-		"backslash":            {func(n *apikey.NewKey) { n.UploadPath = `/a\b` }, fault.Forbidden},
-		"NUL in the path":      {func(n *apikey.NewKey) { n.UploadPath = "/a\x00" }, fault.Forbidden},
-		"unknown placeholder":  {func(n *apikey.NewKey) { n.UploadPath = "/uploads/{user}" }, fault.Forbidden},
-		"placeholder, capital": {func(n *apikey.NewKey) { n.UploadPath = "/uploads/{Year}" }, fault.Forbidden},
-		"empty placeholder":    {func(n *apikey.NewKey) { n.UploadPath = "/uploads/{}" }, fault.Forbidden},
-		"path too deep":        {func(n *apikey.NewKey) { n.UploadPath = strings.Repeat("/a", 65) }, fault.Forbidden},
-		"path just so deep":    {func(n *apikey.NewKey) { n.UploadPath = strings.Repeat("/a", 64) }, none},
-		"the root":             {func(n *apikey.NewKey) { n.UploadPath = "/" }, none},
-		"no leading slash":     {func(n *apikey.NewKey) { n.UploadPath = "pics" }, none},
+		"home":                  {func(n *apikey.NewKey) { n.UploadPath = "~" }, fault.Forbidden},
+		"home of somebody":      {func(n *apikey.NewKey) { n.UploadPath = "/home/~bob" }, fault.Forbidden},
+		"up":                    {func(n *apikey.NewKey) { n.UploadPath = "/uploads/../etc" }, fault.Forbidden},
+		"up, relative":          {func(n *apikey.NewKey) { n.UploadPath = "../etc" }, fault.Forbidden},
+		"two dots in a name":    {func(n *apikey.NewKey) { n.UploadPath = "/a..b" }, fault.Forbidden},
+		"backslash":             {func(n *apikey.NewKey) { n.UploadPath = `/a\b` }, fault.Forbidden},
+		"NUL in the path":       {func(n *apikey.NewKey) { n.UploadPath = "/a\x00" }, fault.Forbidden},
+		"unknown placeholder":   {func(n *apikey.NewKey) { n.UploadPath = "/uploads/{user}" }, fault.Forbidden},
+		"placeholder, capital":  {func(n *apikey.NewKey) { n.UploadPath = "/uploads/{Year}" }, fault.Forbidden},
+		"empty placeholder":     {func(n *apikey.NewKey) { n.UploadPath = "/uploads/{}" }, fault.Forbidden},
+		"path too deep":         {func(n *apikey.NewKey) { n.UploadPath = strings.Repeat("/a", 65) }, fault.Forbidden},
+		"path just deep enough": {func(n *apikey.NewKey) { n.UploadPath = strings.Repeat("/a", 64) }, none},
+		"the root":              {func(n *apikey.NewKey) { n.UploadPath = "/" }, none},
+		"no leading slash":      {func(n *apikey.NewKey) { n.UploadPath = "pics" }, none},
 	}
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		w := newFixture(t, d)
@@ -216,7 +216,7 @@ func TestParallelCreatesStopAtTwenty(t *testing.T) {
 		if got := len(w.list("ann")); made.Load() != 20 || got != 20 {
 			t.Errorf("%d were made, %d exist", made.Load(), got)
 		}
-		w.create("bob", newKey()) // somebody else's don't count
+		w.create("bob", newKey()) // keys of other users do not count
 	})
 }
 
@@ -247,7 +247,7 @@ func TestRevokedAndExpiredKeysDoNotCount(t *testing.T) {
 		w.create("ann", newKey())
 		full("after two more")
 
-		// An expired key comes back only where there is room.
+		// An expired key can be made active again only below the limit.
 		_, err := w.Change(ctx, "ann", first.ID, apikey.Change{ExpiresIn: ptr(ptr(int64(60)))})
 		wantKind(t, "renew an expired one", err, fault.Forbidden)
 		if _, err := w.Change(ctx, "ann", first.ID, apikey.Change{Name: ptr("old")}); err != nil {

@@ -13,8 +13,8 @@ import (
 	"larder/internal/ident"
 )
 
-// fixture is the keys of a database with the users "ann" and "bob", under a
-// clock that stands still.
+// fixture holds the keys of a database with the users "ann" and "bob", and a clock that moves only
+// when told to.
 type fixture struct {
 	*apikey.Service
 	t   *testing.T
@@ -37,7 +37,7 @@ func newFixture(t *testing.T, d *db.DB) *fixture {
 	return w
 }
 
-// replica is another process on the same database.
+// replica returns a Service of another process on the same database.
 func (w *fixture) replica() *apikey.Service {
 	return apikey.New(w.db, ident.New(rand.Reader), w.time)
 }
@@ -55,7 +55,7 @@ func (w *fixture) version() int64 {
 	return v
 }
 
-// newKey is a key as simple as it can be.
+// newKey returns a simple NewKey.
 func newKey(change ...func(n *apikey.NewKey)) apikey.NewKey {
 	n := apikey.NewKey{Name: "key", Permissions: []string{"write"}, Protocols: []string{"api"}}
 	for _, c := range change {
@@ -64,7 +64,7 @@ func newKey(change ...func(n *apikey.NewKey)) apikey.NewKey {
 	return n
 }
 
-// create makes a key and returns it with its whole token.
+// create creates a key and returns it with its whole token.
 func (w *fixture) create(user string, n apikey.NewKey) (apikey.Key, string) {
 	w.t.Helper()
 	k, half, err := w.Create(context.Background(), user, n)
@@ -74,7 +74,7 @@ func (w *fixture) create(user string, n apikey.NewKey) (apikey.Key, string) {
 	return k, k.ID + "." + half.Reveal()
 }
 
-// list returns the keys of a user by their ids.
+// list returns the keys of a user by id.
 func (w *fixture) list(user string) map[string]apikey.Key {
 	w.t.Helper()
 	keys, err := w.List(context.Background(), user)

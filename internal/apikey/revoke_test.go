@@ -11,8 +11,8 @@ import (
 	"larder/internal/fault"
 )
 
-// Ended hears of each key that is revoked, inside the transaction that revokes it: what fails there
-// leaves the key as it was.
+// OnRevoke is called for each key that is revoked, inside the transaction. If it fails, the key
+// stays as it was.
 func TestOnRevokeIsCalledForRevokedKeys(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {

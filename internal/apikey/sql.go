@@ -15,7 +15,7 @@ import (
 const columns = `id, user_id, name, token_hash, permissions, protocols, upload_path, allowed_ips, public_links, root_only, last_used_at, expires_at,
 	revoked_at, created_at`
 
-// scan reads the columns of one row.
+// scan scans the columns of one row.
 func scan(row interface{ Scan(dest ...any) error }) (storedKey, error) {
 	var k storedKey
 	var permissions, protocols, ips string
@@ -34,7 +34,7 @@ func scan(row interface{ Scan(dest ...any) error }) (storedKey, error) {
 	return k, nil
 }
 
-// scanOne reads the result of a query for one key. Fault: NotFound.
+// scanOne scans the result of a query for one key. Fault: NotFound.
 func scanOne(row db.Row) (storedKey, error) {
 	k, err := scan(row)
 	if errors.Is(err, db.ErrNoRows) {
@@ -76,8 +76,8 @@ func list(q db.Querier, userID string) ([]Key, error) {
 	return keys, rows.Err()
 }
 
-// lockUser holds the user's row until tx ends, so that counting keys and adding one cannot
-// be parted. Fault: NotFound.
+// lockUser locks the user's row until tx ends, so that keys are counted and added atomically.
+// Fault: NotFound.
 func lockUser(tx *db.Tx, userID string) error {
 	n, err := tx.Exec("UPDATE users SET updated_at = updated_at WHERE id = $1", userID)
 	if err != nil {
@@ -133,7 +133,7 @@ func deleteOldInactive(tx *db.Tx, userID string, now int64) error {
 	return nil
 }
 
-// update writes what can change.
+// update writes the columns that can change.
 func update(tx *db.Tx, k Key, now int64) error {
 	_, err := tx.Exec(`
 		UPDATE api_keys
@@ -147,7 +147,7 @@ func update(tx *db.Tx, k Key, now int64) error {
 	return nil
 }
 
-// revoke keeps the time of the first revocation. Fault: NotFound.
+// revoke revokes a key. A key that was revoked before keeps its time. Fault: NotFound.
 func revoke(tx *db.Tx, userID, id string, now int64) error {
 	n, err := tx.Exec(`
 		UPDATE api_keys
@@ -162,7 +162,7 @@ func revoke(tx *db.Tx, userID, id string, now int64) error {
 	return nil
 }
 
-// revokeAll is revoke for all keys of a user.
+// revokeAll is revoke for all keys of a user. It returns their ids.
 func revokeAll(tx *db.Tx, userID string, now int64) ([]string, error) {
 	rows, err := tx.Query(`
 		UPDATE api_keys
@@ -184,8 +184,8 @@ func revokeAll(tx *db.Tx, userID string, now int64) ([]string, error) {
 	return ids, rows.Err()
 }
 
-// writeUses sets the times of last use, never back; in the order of ids, so that two replicas
-// cannot block each other.
+// writeUses sets the times of last use, and never moves one back. It writes in the order of ids, so
+// that two replicas cannot deadlock.
 func writeUses(tx *db.Tx, uses map[string]int64) error {
 	for _, id := range slices.Sorted(maps.Keys(uses)) {
 		_, err := tx.Exec(`

@@ -7,7 +7,7 @@ import (
 	"larder/internal/db"
 )
 
-// insertUsers writes the least that a user can be.
+// insertUsers inserts users with minimal values.
 func insertUsers(tx *db.Tx, names ...string) error {
 	for _, name := range names {
 		_, err := tx.Exec(`
@@ -21,7 +21,7 @@ func insertUsers(tx *db.Tx, names ...string) error {
 	return nil
 }
 
-// rowContains reports whether the row of a key holds text anywhere.
+// rowContains reports whether the row of a key contains text in any column.
 func (w *fixture) rowContains(id, text string) bool {
 	w.t.Helper()
 	var row string
@@ -35,7 +35,7 @@ func (w *fixture) rowContains(id, text string) bool {
 	return strings.Contains(row, text)
 }
 
-// tokenHash is what is stored of a key's token.
+// tokenHash returns the stored hash of a key's token.
 func (w *fixture) tokenHash(id string) string {
 	w.t.Helper()
 	var hash string

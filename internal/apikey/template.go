@@ -14,25 +14,25 @@ import (
 	"larder/internal/vpath"
 )
 
-// placeholderPattern finds what may be a placeholder. Lone braces are ordinary characters.
+// placeholderPattern finds placeholders, known or not. Unpaired braces are ordinary characters.
 var placeholderPattern = regexp.MustCompile(`\{[^{}/]*\}`)
 
-// placeholders are all there are.
+// placeholders lists all placeholders.
 var placeholders = []string{
 	"{year}", "{month}", "{day}", "{hour}", "{minute}", "{second}", "{timestamp}", "{uuid}", "{random}", "{username}",
 	"{filename}", "{ext}",
 }
 
-// TemplateValues is what the placeholders of one upload stand for.
+// TemplateValues holds the values of the placeholders for one upload.
 type TemplateValues struct {
 	Now                    time.Time
 	UUID, Random, Username string
-	// as it will be stored; {filename} is what comes before its last dot, {ext} what comes after
+	// as it will be stored; {filename} is the part before its last dot, {ext} the part after
 	FileName string
 }
 
-// UploadRoot returns the upload root of an upload path: what comes before the first segment with
-// a placeholder. Fault: Forbidden.
+// UploadRoot returns the upload root of an upload path: the part before the first segment with a
+// placeholder. Fault: Forbidden.
 func UploadRoot(uploadPath string) (vpath.Path, error) {
 	clean, err := cleanUploadPath(uploadPath)
 	if err != nil {
@@ -41,7 +41,7 @@ func UploadRoot(uploadPath string) (vpath.Path, error) {
 	return templateRoot(clean)
 }
 
-// templateRoot is Root for a clean upload path.
+// templateRoot is UploadRoot for a clean upload path.
 func templateRoot(clean string) (vpath.Path, error) {
 	segments := strings.Split(clean, "/")
 	if i := slices.IndexFunc(segments, placeholderPattern.MatchString); i >= 0 {
@@ -50,12 +50,12 @@ func templateRoot(clean string) (vpath.Path, error) {
 	return vpath.FromSegments(segments)
 }
 
-// UploadFolder returns the folder that a compatible upload goes to: what the key's upload path
-// says, or else requestPath, which is relative to the upload root or, with a leading slash, an
-// absolute path inside it. Both may hold placeholders. What these stand for stays within its
-// segment, whatever it is: a file named `..` or `{year}` makes no other folder (abuse cases C15,
-// C16). Faults: Forbidden for a path that leaves the root or holds a `..` segment; Invalid for one
-// that is none, or has an unknown placeholder.
+// UploadFolder returns the folder of a compatible upload: that of the key's upload path, or else of
+// requestPath, which is relative to the upload root or, with a leading slash, an absolute path
+// inside it. Both may contain placeholders. The value of a placeholder stays within its segment: a
+// file named `..` or `{year}` creates no other folder (abuse cases C15, C16). Faults: Forbidden for
+// a path that leaves the root or contains a `..` segment; Invalid for a malformed path and for an
+// unknown placeholder.
 func (k Key) UploadFolder(requestPath string, v TemplateValues) (vpath.Path, error) {
 	template, err := cleanUploadPath(k.UploadPath)
 	if err != nil {
@@ -96,7 +96,7 @@ func leavesRootError() error {
 	return fault.New(fault.Forbidden, "The path leaves the upload root of this API key.")
 }
 
-// unknownPlaceholder returns the first placeholder in s that there is not.
+// unknownPlaceholder returns the first unknown placeholder in s.
 func unknownPlaceholder(s string) (string, bool) {
 	for _, found := range placeholderPattern.FindAllString(s, -1) {
 		if !slices.Contains(placeholders, found) {
@@ -106,9 +106,10 @@ func unknownPlaceholder(s string) (string, bool) {
 	return "", false
 }
 
-// expand replaces the placeholders of one segment, in one pass, so that braces in a value mean
-// nothing. The result is always one proper name: characters that no name may hold become `_`,
-// blanks at its ends and what is beyond 255 characters go, and what would be no name is `_`.
+// expand replaces the placeholders of one segment in one pass, so that braces in a value have no
+// meaning. The result is always one valid name: characters that a name cannot have become `_`,
+// blanks at the ends and characters beyond 255 are dropped, and a result that is no name becomes
+// `_`.
 func (v TemplateValues) expand(segment string) string {
 	s := placeholderPattern.ReplaceAllStringFunc(segment, func(placeholder string) string {
 		return strings.Map(nameRune, v.value(placeholder))
@@ -121,7 +122,7 @@ func (v TemplateValues) expand(segment string) string {
 	return s
 }
 
-// nameRune replaces what a name must not hold.
+// nameRune replaces a character that a name cannot have with `_`.
 func nameRune(r rune) rune {
 	if r == unicode.ReplacementChar {
 		return '_'
@@ -132,7 +133,7 @@ func nameRune(r rune) rune {
 	return r
 }
 
-// value returns what a placeholder stands for. Times are UTC.
+// value returns the value of a placeholder. Times are in UTC.
 func (v TemplateValues) value(placeholder string) string {
 	now := v.Now.UTC()
 	switch placeholder {

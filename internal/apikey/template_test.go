@@ -40,7 +40,7 @@ func TestUploadRootEndsBeforeTheFirstPlaceholder(t *testing.T) {
 	}
 }
 
-// testValues has 3 January 2026, 04:05:06.789 UTC, told in another zone.
+// testValues has the time 3 January 2026, 04:05:06.789 UTC, in another time zone.
 var testValues = apikey.TemplateValues{
 	Now:      time.Date(2026, 1, 3, 1, 5, 6, 789e6, time.FixedZone("west", -3*3600)),
 	UUID:     "0d5f9e0c-0000-4000-8000-000000000000",
@@ -62,7 +62,7 @@ func TestTargetExpandsPlaceholders(t *testing.T) {
 		{"/{username}", "", "/ann"},
 		{"/uploads/{{year}}", "", "/uploads/{2026}"},
 		{"/uploads/{year", "", "/uploads/{year"},
-		// the path of a request: relative to the root, or absolute inside it
+		// The path of a request, relative to the root or absolute inside it.
 		{"/uploads", "a/b", "/uploads/a/b"},
 		{"/uploads", "a//b/./c/", "/uploads/a/b/c"},
 		{"/uploads", ".", "/uploads"},
@@ -192,7 +192,7 @@ func TestValuesStayWithinTheirSegment(t *testing.T) {
 	}
 }
 
-// TestNoRequestPathLeavesTheUploadRoot tries paths and file names of the characters that matter.
+// TestNoRequestPathLeavesTheUploadRoot tries paths and file names of special characters.
 func TestNoRequestPathLeavesTheUploadRoot(t *testing.T) {
 	t.Parallel()
 	piece := rapid.SampledFrom([]string{"/", "/", "..", ".", "up", "upX", "{filename}", "{ext}", "{username}", "{", "}",
@@ -220,7 +220,7 @@ func TestNoRequestPathLeavesTheUploadRoot(t *testing.T) {
 	})
 }
 
-// FuzzTemplate: wherever a template, a request and a file name lead, it is a clean path inside the
+// FuzzTemplate checks that every template, request and file name gives a clean path inside the
 // upload root (abuse cases C15 to C17).
 func FuzzTemplate(f *testing.F) {
 	for _, seed := range [][3]string{

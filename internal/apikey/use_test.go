@@ -20,7 +20,7 @@ func TestAuthenticate(t *testing.T) {
 		w, ctx := newFixture(t, d), context.Background()
 		k, token := w.create("ann", newKey(func(n *apikey.NewKey) { n.AllowedIPs = []string{"192.0.2.0/24"} }))
 		_, other := w.create("bob", newKey())
-		for range 2 { // from the database, then from memory
+		for range 2 { // from the database, then from the cache
 			got, err := w.Authenticate(ctx, w.version(), token)
 			if err != nil || !reflect.DeepEqual(got, k) {
 				t.Errorf("got %+v, %v, want %+v", got, err, k)
@@ -33,25 +33,25 @@ func TestAuthenticate(t *testing.T) {
 			flipped = half[:len(half)-1] + "B"
 		}
 		for name, bad := range map[string]string{
-			"empty":                 "",
-			"the id alone":          id,
-			"the secret alone":      half,
-			"id and dot":            id + ".",
-			"somebody's secret":     id + "." + otherHalf,
-			"one character off":     id + "." + flipped,
-			"one character short":   token[:len(token)-1],
-			"one character more":    token + "A",
-			"a blank after":         token + " ",
-			"two dots":              id + ".." + half,
-			"halves exchanged":      half + "." + id,
-			"an unknown id":         "pk_" + strings.Repeat("a", 24) + "." + half,
-			"NUL in the id":         "pk_" + strings.Repeat("a", 23) + "\x00." + half,
-			"SQL in the id":         "pk_' OR '1'='1' --aaaaaaaa." + half,
-			"the hash":              w.tokenHash(k.ID),
-			"the hash as a secret":  id + ".sk_" + w.tokenHash(k.ID)[:48],
-			"a megabyte":            id + "." + strings.Repeat("A", 1<<20),
-			"the id in other case":  "PK_" + id[3:] + "." + half,
-			"nothing but the forms": "pk_.sk_",
+			"empty":                "",
+			"the id alone":         id,
+			"the secret alone":     half,
+			"id and dot":           id + ".",
+			"somebody's secret":    id + "." + otherHalf,
+			"one character off":    id + "." + flipped,
+			"one character short":  token[:len(token)-1],
+			"one character more":   token + "A",
+			"a blank after":        token + " ",
+			"two dots":             id + ".." + half,
+			"halves exchanged":     half + "." + id,
+			"an unknown id":        "pk_" + strings.Repeat("a", 24) + "." + half,
+			"NUL in the id":        "pk_" + strings.Repeat("a", 23) + "\x00." + half,
+			"SQL in the id":        "pk_' OR '1'='1' --aaaaaaaa." + half,
+			"the hash":             w.tokenHash(k.ID),
+			"the hash as a secret": id + ".sk_" + w.tokenHash(k.ID)[:48],
+			"a megabyte":           id + "." + strings.Repeat("A", 1<<20),
+			"the id in other case": "PK_" + id[3:] + "." + half,
+			"only the prefixes":    "pk_.sk_",
 		} {
 			_, err := w.Authenticate(ctx, w.version(), bad)
 			wantKind(t, name, err, fault.InvalidToken)
@@ -248,7 +248,7 @@ func TestAllowsProtocolAndAddress(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var ip netip.Addr // not valid
+			var ip netip.Addr // the invalid address
 			if c.ip != "" {
 				ip = netip.MustParseAddr(c.ip)
 			}
@@ -317,7 +317,7 @@ func TestLastUseIsWrittenInBatchesAtMostOnceAMinute(t *testing.T) {
 		if err := late.Sweep(ctx); err != nil {
 			t.Fatal(err)
 		}
-		used("a replica that comes late", 60_002, 60_001)
+		used("a replica that writes an older use", 60_002, 60_001)
 		if w.version() != before {
 			t.Error("using a key raised the config version")
 		}
