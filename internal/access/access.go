@@ -1,27 +1,28 @@
-// Package access decides who may do what to a path. It is pure: rules, the caller and the facts
-// about an entry come in, a verdict goes out; nothing is read, nothing is kept, no clock is asked.
-// Everything that touches an entry asks here, so that no transport can forget to.
+// Package access decides who may do what to a path. Its decisions are pure: they take rules, the
+// caller and the facts about an entry, and return a verdict. They read nothing, store nothing and
+// use no clock. All code that touches an entry asks this package, so that no transport can forget a
+// check. Store, which reads the rules, is the one exception.
 //
-// How a verdict comes about:
+// A verdict is found in these steps:
 //
-// 1. An API key must carry the permission, and what writes must lie in its upload root. 2. The
-// rules of the caller (of the account, then of its role) are asked in order of priority, subject,
-// specificity, deny before allow, and
+//  1. An API key must carry the permission. Permissions that change the tree apply only inside its
+//     upload root.
+//  2. The rules of the caller (of the account, then of its role) are evaluated in the order of
+//     priority, subject, specificity, deny before allow, and age. The first rule that matches the
+//     mount, the path and the address and names the permission decides. An allow rule whose
+//     password was not given is skipped and remembered.
+//  3. If no rule decides, an administrator may do everything, and a user may do everything with
+//     entries that the user owns or that lie in the user's home.
+//  4. Otherwise, while guest access is on, the rules of the role guest are evaluated in the same
+//     way. If they do not decide, the verdict is a refusal.
+//  5. A refusal becomes "needs a password" if a rule was skipped. A permission becomes "needs a
+//     password" if the entry has an access password.
 //
-//	age. The first that matches the mount, the path and the address and names the permission decides. An allow rule with a password that
-//	was not given is passed over, and remembered.
+// A request with a key must be allowed twice: as its owner without the key, and with the key's own
+// rules evaluated first. So a key never exceeds its owner.
 //
-// 3. Where none decides, an administrator may do everything, and a user everything with what
-// is theirs or lies in their home. 4. Else, while guest access is on, the rules of the role
-// guest are asked in the same way; and where they say nothing the answer is no. 5. A no
-// becomes "needs a password" when a rule was passed over, and a yes does when an entry's own
-// password stands before it.
-//
-// A key must get a yes twice: once as its owner would without it, and once with its own rules asked
-// first. So a key never exceeds its owner.
-//
-// A rule whose stored pattern cannot be read fails closed: as a deny it covers everything,
-// as an allow nothing.
+// A rule whose stored pattern cannot be parsed fails closed: a deny rule covers everything, an
+// allow rule nothing.
 //
 // Specification: Permission rule, Rules 2 and 6.
 package access
@@ -33,7 +34,7 @@ import (
 	"larder/internal/vpath"
 )
 
-// Role is what an account is.
+// Role is the role of an account.
 type Role string
 
 // The roles. A visitor without an account is judged as a Guest.
@@ -43,7 +44,7 @@ const (
 	Guest Role = "guest"
 )
 
-// ParseRole reads the name of a role. Fault: Invalid.
+// ParseRole parses the name of a role. Fault: Invalid.
 func ParseRole(s string) (Role, error) {
 	switch r := Role(s); r {
 	case Admin, User, Guest:
@@ -56,46 +57,47 @@ func ParseRole(s string) (Role, error) {
 type Key struct {
 	ID          string
 	Permissions Set        // mapped by KeyPermissions
-	Root        vpath.Path // upload root: writing, changing and deleting happen at or below it
-	RootOnly    bool       // reading is confined to Root too
+	Root        vpath.Path // upload root: write, update and delete apply only at or below it
+	RootOnly    bool       // read is limited to Root as well
 }
 
-// Actor is who asks. Its zero value is a visitor without an account, from an unknown address.
+// Actor is the caller. Its zero value is a visitor without an account, from an unknown address.
 type Actor struct {
 	UserID string // "" for a visitor without an account, whatever Role says
 	Role   Role
-	HomeID string     // entry id of the home, "" for none; whoever builds a Target sets InHome by it
+	HomeID string     // entry id of the home, "" for none; code that builds a Target sets InHome by it
 	Key    *Key       // the key that the account acts through, nil for a session
-	IP     netip.Addr // an address that is not valid lies in no prefix
-	// ids of the passwords that the caller has given, of rules and entries; ignored for keys,
-	// which cannot give one
+	IP     netip.Addr // an address that is not valid is in no prefix
+	// ids of the passwords that the caller has given, of rules and entries; ignored for keys, which
+	// cannot give one
 	Unlocked []string
-	// tokens of WebDAV locks that came along; they say nothing about permissions, and count only
+	// tokens of the WebDAV locks that the request names; they grant no permission, and count only
 	// for the key that made them
 	Locks []string
 }
 
-// Password is the access password of an entry.
+// EntryPassword identifies the access password of an entry.
 type EntryPassword struct {
-	ID      string // of the password: another one once the entry gets a new password
+	ID      string // of the password: a new id with each new password
 	OwnerID string // of the entry
 }
 
-// Target holds the facts about the entry in question, or about one that is about to come into
-// being: then Path is where it will lie and the rest are the facts of the folder that takes it (its
-// owner, since people may create inside what they own; its guard as both guards).
+// Target holds the facts about the entry in question. For an entry that is about to be created,
+// Path is its future path, and the other fields are those of the folder that will contain it: its
+// owner, since users may create inside folders that they own, and its password in both Password and
+// PasswordAbove.
 type Target struct {
 	Path          vpath.Path
 	MountID       string
-	OwnerID       string         // "" for nobody
-	InHome        bool           // the caller's home is the entry itself or a folder above it
-	Password      *EntryPassword // the nearest entry with a password: the entry itself, else above it
-	PasswordAbove *EntryPassword // the nearest one strictly above
+	OwnerID       string         // "" for none
+	InHome        bool           // the home of the caller is the entry itself or a folder above it
+	Password      *EntryPassword // the nearest entry with a password: the entry itself, else the nearest above
+	PasswordAbove *EntryPassword // the nearest strictly above
 }
 
-// ForChildren returns the facts that count for what lies directly in t, under t's own
-// path: an entry's password hides what is inside the entry, not the entry. Listing a
-// folder is Read of folder.Inside().
+// ForChildren returns the facts that apply to the direct children of t, under t's own path: the
+// password of an entry hides the contents of the entry, not the entry. Listing a folder requires
+// Read of folder.ForChildren().
 func (t Target) ForChildren() Target {
 	t.PasswordAbove = t.Password
 	return t
@@ -104,35 +106,36 @@ func (t Target) ForChildren() Target {
 // Outcome is the kind of a verdict.
 type Outcome uint8
 
-// The outcomes. The zero value refuses.
+// The outcomes. The zero value is a refusal.
 const (
 	Denied Outcome = iota
 	Allowed
 	NeedsPassword
 )
 
-// What decides where no rule does.
+// The values of Verdict.DecidedBy when no rule decides.
 const (
 	ByAdministrator = "administrator"
 	ByOwner         = "owner"
 	ByHome          = "home"
-	ByDefault       = "default" // nothing allows it, or the key's scope forbids it
+	ByDefault       = "default" // nothing allows it, or the key does not permit it
 )
 
-// Verdict is the answer to one question.
+// Verdict is the result of one decision.
 type Verdict struct {
 	Outcome Outcome
-	// the id of a rule, or one of the By constants; with NeedsPassword the first rule that was
-	// passed over, if any was
+	// the id of a rule, or one of the By constants; with NeedsPassword the first skipped rule, if
+	// there is one
 	DecidedBy string
-	// NeedsPassword: the id of the entry's password (first), and the ids of the rules (in order),
-	// whose passwords would help
+	// NeedsPassword: the id of the entry's password first, then the ids of the skipped rules in
+	// order
 	PasswordIDs []string
 }
 
-// lacksPassword reports whether g's password stands between a and that permission. A download asks
-// everybody; for all else the entry's owner and administrators pass. A key is judged as the session
-// of its owner, but it can never give a password.
+// lacksPassword reports whether a needs the password g for that permission and has not given it.
+// Downloads need it from everybody. For all other permissions the owner of the entry and
+// administrators do not need it. A key is judged as its owner's session is, but it can never give a
+// password.
 func (a *Actor) lacksPassword(g *EntryPassword, permission Permission) bool {
 	if g == nil || a.knowsPassword(g.ID) {
 		return false
@@ -140,13 +143,13 @@ func (a *Actor) lacksPassword(g *EntryPassword, permission Permission) bool {
 	return permission == Download || !a.ControlsPassword(*g)
 }
 
-// ControlsPassword reports whether the actor may let others pass the password that g is about: the
-// entry's owner and administrators.
+// ControlsPassword reports whether the actor may let others pass the password g: the owner of the
+// entry and administrators may.
 func (a *Actor) ControlsPassword(g EntryPassword) bool {
 	return a.UserID != "" && (a.Role == Admin || a.UserID == g.OwnerID)
 }
 
-// passwordFor returns the guard that counts for a permission on the entry itself.
+// passwordFor returns the password that applies to a permission on the entry itself.
 func (t *Target) passwordFor(permission Permission) *EntryPassword {
 	if permission == Read {
 		return t.PasswordAbove
@@ -154,7 +157,7 @@ func (t *Target) passwordFor(permission Permission) *EntryPassword {
 	return t.Password
 }
 
-// knowsPassword reports whether the caller has given the password of that id.
+// knowsPassword reports whether the caller has given the password with that id.
 func (a *Actor) knowsPassword(id string) bool {
 	if a.Key != nil {
 		return false
@@ -167,8 +170,8 @@ func (a *Actor) knowsPassword(id string) bool {
 	return false
 }
 
-// grantWithoutRule tells what the caller may do with everything about t where no rule decides: one
-// of the By constants, "" for nothing.
+// grantWithoutRule returns the reason for which the caller may do everything with t when no rule
+// decides: one of the By constants, "" for none.
 func (a *Actor) grantWithoutRule(t *Target) string {
 	switch {
 	case a.UserID == "":
@@ -177,17 +180,17 @@ func (a *Actor) grantWithoutRule(t *Target) string {
 		return ByAdministrator
 	case a.UserID == t.OwnerID:
 		return ByOwner
-	case t.InHome && a.Role == User: // the home of a guest rests
+	case t.InHome && a.Role == User: // the home of a guest grants nothing
 		return ByHome
 	}
 	return ""
 }
 
-// HasUnlocked reports whether the actor has given the password of that id.
+// HasUnlocked reports whether the actor has given the password with that id.
 func (a *Actor) HasUnlocked(id string) bool { return a.knowsPassword(id) }
 
-// limitToKey returns the permissions of want that a's key can use at path at all; all of
-// them without a key.
+// limitToKey returns the permissions of want that a's key can use at path, and all of want without
+// a key.
 func (a *Actor) limitToKey(path vpath.Path, want Set) Set {
 	if a.Key == nil {
 		return want
@@ -202,6 +205,6 @@ func (a *Actor) limitToKey(path vpath.Path, want Set) Set {
 	return want
 }
 
-// address returns the caller's address in the form that prefixes are compared in: IPv4 never mapped
-// into IPv6, no zone.
+// address returns the caller's address in the form that prefixes are compared with: IPv4 not mapped
+// into IPv6, without a zone.
 func (a *Actor) address() netip.Addr { return a.IP.Unmap().WithZone("") }

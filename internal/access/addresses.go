@@ -8,11 +8,11 @@ import (
 	"larder/internal/fault"
 )
 
-// maxAddresses bounds the list of a rule or key.
+// maxAddresses bounds the address list of a rule or key.
 const maxAddresses = 100
 
-// ParseAddresses reads a list of allowed addresses: IP addresses and CIDRs. Equal ones collapse, an
-// empty list is nil and means any address (abuse case C59). Fault: Invalid.
+// ParseAddresses parses a list of allowed addresses: IP addresses and CIDRs. Duplicates are
+// dropped. An empty list gives nil and means any address (abuse case C59). Fault: Invalid.
 func ParseAddresses(list []string) ([]netip.Prefix, error) {
 	if len(list) > maxAddresses {
 		return nil, fault.Newf(fault.Invalid, "At most %d allowed addresses can be given.", maxAddresses)
@@ -31,7 +31,7 @@ func ParseAddresses(list []string) ([]netip.Prefix, error) {
 	return prefixes, nil
 }
 
-// JoinAddresses writes a list as it is stored; ParseAddresses of its parts gives it back.
+// JoinAddresses returns a list in the form in which it is stored, separated by commas.
 func JoinAddresses(prefixes []netip.Prefix) string {
 	texts := make([]string, len(prefixes))
 	for i, prefix := range prefixes {
@@ -40,8 +40,8 @@ func JoinAddresses(prefixes []netip.Prefix) string {
 	return strings.Join(texts, ",")
 }
 
-// parsePrefix reads an address or a CIDR. What maps IPv4 into IPv6 becomes IPv4, as the addresses
-// do that it is compared with.
+// parsePrefix parses an address or a CIDR. IPv4 mapped into IPv6 becomes IPv4, like the addresses
+// that it is compared with.
 func parsePrefix(s string) (netip.Prefix, bool) {
 	prefix, err := netip.ParsePrefix(s)
 	if err != nil {
@@ -53,7 +53,7 @@ func parsePrefix(s string) (netip.Prefix, bool) {
 	}
 	if prefix.Addr().Is4In6() {
 		if prefix.Bits() < 96 {
-			return netip.Prefix{}, false // holds more than IPv4; nobody means that
+			return netip.Prefix{}, false // covers more than IPv4 addresses, which is a mistake
 		}
 		prefix = netip.PrefixFrom(prefix.Addr().Unmap(), prefix.Bits()-96)
 	}

@@ -7,8 +7,8 @@ import (
 	"larder/internal/access"
 )
 
-// fiftyRules returns rules as a busy installation has them, all of them for users,
-// the deciding one last.
+// fiftyRules returns the rules of a large installation, all of them for users, with the deciding
+// one last.
 func fiftyRules(shape string) []access.Rule {
 	rules := []access.Rule{withPriority(rule("last", "role:user", access.Allow, "/home/*/shared/**"), -1)}
 	for i := len(rules); i < 50; i++ {

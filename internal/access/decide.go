@@ -5,13 +5,13 @@ import (
 	"slices"
 )
 
-// Decide answers whether the actor may do that one thing to the target; what is not exactly
-// one permission is refused.
+// Decide decides whether the actor may use one permission on the target. It refuses a value that is
+// not exactly one permission.
 func (p *Policy) Decide(a Actor, t Target, permission Permission) Verdict {
 	return p.decide(&a, &t, permission, nil)
 }
 
-// Allowed returns the permissions for which Decide answers Allowed, for listings.
+// Allowed returns the permissions for which Decide answers Allowed. It is for listings.
 func (p *Policy) Allowed(a Actor, t Target) Set {
 	out := p.judge(&a, &t, a.limitToKey(t.Path, All), nil).allowed
 	for rest := out; rest != 0; rest &= rest - 1 {
@@ -23,10 +23,10 @@ func (p *Policy) Allowed(a Actor, t Target) Set {
 	return out
 }
 
-// decide is Decide; it tells notes, when there are any, what it looks at.
+// decide is Decide with a trace, which may be nil.
 func (p *Policy) decide(a *Actor, t *Target, permission Permission, trace *trace) Verdict {
 	if !permission.single() || a.limitToKey(t.Path, Set(permission)) == 0 {
-		trace.note("The key does not carry this permission, or not here.")
+		trace.note("The key does not have this permission, or not on this path.")
 		return Verdict{Outcome: Denied, DecidedBy: ByDefault}
 	}
 	j := p.judge(a, t, Set(permission), trace)
@@ -40,34 +40,34 @@ func (p *Policy) decide(a *Actor, t *Target, permission Permission, trace *trace
 		return v
 	}
 	if guard := t.passwordFor(permission); a.lacksPassword(guard, permission) {
-		trace.note("The password of an entry is asked for.")
+		trace.note("The password of an entry is required.")
 		v.Outcome, v.PasswordIDs = NeedsPassword, append([]string{guard.ID}, v.PasswordIDs...)
 	}
 	return v
 }
 
-// judgement is what rules, ownership and home say, before entries' passwords.
+// judgement is the result of rules, ownership and home, before the passwords of entries.
 type judgement struct {
 	allowed       Set
-	needPassword  Set      // not allowed, but only for want of a rule's password
-	decidedBy     string   // what decided last; of use when one permission was asked about
-	passwordRules []string // the rules that were passed over, in order
+	needPassword  Set      // refused only because a password of a rule was not given
+	decidedBy     string   // the last reason; meaningful for a single permission
+	passwordRules []string // the rules that were skipped, in order
 }
 
-// judge returns what the actor may do of want: for a key, what its owner's verdict and the one with
-// the key's own rules both allow.
+// judge returns what the actor may do of want. For a key it combines the verdict of the owner and
+// the verdict with the key's own rules: both must allow.
 func (p *Policy) judge(a *Actor, t *Target, want Set, trace *trace) judgement {
 	if !p.keyHasRules(a) {
 		return p.judgeAs(a, t, want, false, trace)
 	}
-	trace.note("What the key's owner may do:")
+	trace.note("As the key's owner:")
 	j := p.judgeAs(a, t, want, false, trace)
-	trace.note("What the key's own rules leave of it:")
+	trace.note("With the key's own rules:")
 	k := p.judgeAs(a, t, want, true, trace)
 	reachable := (j.allowed | j.needPassword) & (k.allowed | k.needPassword)
 	both := judgement{allowed: j.allowed & k.allowed, decidedBy: k.decidedBy}
 	both.needPassword = reachable &^ both.allowed
-	if j.allowed|j.needPassword == 0 { // the owner's own no comes before what the key's rules say
+	if j.allowed|j.needPassword == 0 { // a refusal of the owner comes before the key's rules
 		both.decidedBy = j.decidedBy
 	}
 	both.passwordRules = slices.Clip(j.passwordRules)
@@ -79,7 +79,8 @@ func (p *Policy) judge(a *Actor, t *Target, want Set, trace *trace) judgement {
 	return both
 }
 
-// judgeAs returns the verdict of one set of rules and of what holds where they are silent.
+// judgeAs returns the verdict of one set of rules, and of ownership and home where the rules do not
+// decide.
 func (p *Policy) judgeAs(a *Actor, t *Target, want Set, withKey bool, trace *trace) judgement {
 	j := judgement{decidedBy: ByDefault}
 	open := p.applyRules(p.rulesOf(a, withKey), a, t, want, &j, trace)
@@ -97,7 +98,8 @@ func (p *Policy) judgeAs(a *Actor, t *Target, want Set, withKey bool, trace *tra
 	return j
 }
 
-// applyRules lets the rules of q decide about open, in order, and returns what they leave open.
+// applyRules evaluates the rules of q in order for the permissions in open, and returns the
+// permissions that no rule decided.
 func (p *Policy) applyRules(q ruleQueue, a *Actor, t *Target, open Set, j *judgement, trace *trace) Set {
 	ip, path := a.address(), matchText(t.Path)
 	for open != 0 || trace != nil {
@@ -126,7 +128,7 @@ func (p *Policy) applyRules(q ruleQueue, a *Actor, t *Target, open Set, j *judge
 	return open
 }
 
-// ruleFit says how a rule suits a question.
+// ruleFit is the result of matching a rule.
 type ruleFit uint8
 
 const (
@@ -138,8 +140,8 @@ const (
 	otherAddress
 )
 
-// ruleFit returns how r, whose subject the caller is, suits a question about any of open; path is
-// the target's in the form that patterns read.
+// fit returns how r matches a question about any permission in open. The caller must be the subject
+// of r. path is the matchText of the target's path.
 func (r *rule) fit(a *Actor, t *Target, path string, ip netip.Addr, open Set) ruleFit {
 	switch {
 	case r.Permissions&open == 0:

@@ -1,15 +1,15 @@
 package access
 
-// Step is what Explain tells about one rule.
+// Step is one step of the trace that Explain returns.
 type Step struct {
-	RuleID  string // "" for what is no rule: a key's scope, what stands in for rules, an entry's password
-	Matched bool   // subject, mount, path, address and permission fit, whether or not the rule came to decide
+	RuleID  string // "" for a step without a rule: the key's permissions, ownership, an entry's password
+	Matched bool   // subject, mount, path, address and permission match, whether or not the rule decided
 	Reason  string // a sentence for a person
 }
 
-// Explain is Decide with a trace. Steps come in the order in which things were looked at, then the
-// rules that were not: each rule of the policy appears, those of the owner twice when a key has
-// rules of its own, since there are two verdicts then.
+// Explain is Decide with a trace. The steps come in the order of evaluation, followed by the rules
+// that were not evaluated. Each rule of the policy appears. The owner's rules appear twice when a
+// key has rules of its own, since there are two verdicts then.
 func (p *Policy) Explain(a Actor, t Target, permission Permission) (Verdict, []Step) {
 	n := &trace{permission: permission, seen: map[*rule]bool{}}
 	v := p.decide(&a, &t, permission, n)
@@ -23,23 +23,23 @@ func (p *Policy) Explain(a Actor, t Target, permission Permission) (Verdict, []S
 		switch {
 		case n.seen[r]:
 		case mine[r]:
-			n.add(r.ID, false, "Not asked.")
+			n.add(r.ID, false, "Not evaluated.")
 		case p.appliesWithGuestAccess(&a, r):
 			n.add(r.ID, false, "Guest access is off.")
 		default:
-			n.add(r.ID, false, "It is for somebody else.")
+			n.add(r.ID, false, "It is for another role, user or key.")
 		}
 	}
 	return v, n.steps
 }
 
-// appliesWithGuestAccess reports whether r would concern the caller as a guest,
-// were guest access on.
+// appliesWithGuestAccess reports whether r would apply to the caller as a guest if guest access
+// were on.
 func (p *Policy) appliesWithGuestAccess(a *Actor, r *rule) bool {
 	return !p.guestAccess && r.subject == forRole && r.Role == Guest
 }
 
-// trace collects what an evaluation looks at. A nil *notes takes no notes.
+// trace records the steps of an evaluation. A nil *trace records nothing.
 type trace struct {
 	permission Permission
 	steps      []Step
@@ -50,14 +50,14 @@ func (n *trace) add(id string, matched bool, reason string) {
 	n.steps = append(n.steps, Step{RuleID: id, Matched: matched, Reason: reason})
 }
 
-// note notes something that is not a rule.
+// note records a step without a rule.
 func (n *trace) note(reason string) {
 	if n != nil {
 		n.add("", true, reason)
 	}
 }
 
-// noteGrant notes what decided where no rule did.
+// noteGrant records why an actor is allowed without a rule.
 func (n *trace) noteGrant(by string) {
 	if n == nil {
 		return
@@ -66,13 +66,13 @@ func (n *trace) noteGrant(by string) {
 	case ByAdministrator:
 		n.note("No rule decides, and administrators may do everything.")
 	case ByOwner:
-		n.note("No rule decides, and it is the caller's own.")
+		n.note("No rule decides, and the caller is the owner.")
 	case ByHome:
-		n.note("No rule decides, and it lies in the caller's home.")
+		n.note("No rule decides, and it is in the caller's home.")
 	}
 }
 
-// noteRule notes a rule that was asked.
+// noteRule records a rule that was evaluated.
 func (n *trace) noteRule(r *rule, f ruleFit) {
 	if n == nil {
 		return
@@ -81,21 +81,21 @@ func (n *trace) noteRule(r *rule, f ruleFit) {
 	n.add(r.ID, f == decides || f == passedOver, f.reason(r))
 }
 
-// noteAfterDecision notes a rule that came after the decision.
+// noteAfterDecision records a rule that comes after the one that decided.
 func (n *trace) noteAfterDecision(r *rule, f ruleFit) {
 	if f == decides || f == passedOver {
 		n.seen[r] = true
-		n.add(r.ID, true, "It matches, but the decision had fallen before.")
+		n.add(r.ID, true, "It matches, but an earlier rule or ownership has decided.")
 		return
 	}
 	n.noteRule(r, f)
 }
 
-// reason returns the sentence for how r fits.
+// reason returns a sentence for the way in which r matched.
 func (f ruleFit) reason(r *rule) string {
 	switch f {
 	case passedOver:
-		return "It would allow this, but its password was not given: passed over."
+		return "It would allow this, but its password was not given, so it is skipped."
 	case otherPermission:
 		return "It does not name this permission."
 	case otherMount:

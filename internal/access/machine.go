@@ -1,61 +1,60 @@
 package access
 
-// machine runs a pattern over bytes as a set of states, one bit each: state n means that the first
-// n parts of the pattern are matched. A byte moves every state on at once with a shift and two
-// masks (R. Baeza-Yates and G. Gonnet, "A new approach to text searching", 1992), so the cost does
-// not depend on what the pattern or the path look like.
+// machine runs a pattern over bytes as a set of states with one bit each. State n means that the
+// first n parts of the pattern are matched. Each byte advances all states at once with a shift and
+// two masks (R. Baeza-Yates and G. Gonnet, "A new approach to text searching", 1992), so the cost
+// does not depend on the form of the pattern or the path.
 type machine struct {
-	states []state    // as the masks were made from it
-	words  int        // of 64 states
-	class  [256]uint8 // bytes that the pattern tells apart
-	step   []uint64   // per class: the states that a byte leads into from the one before
-	stay   []uint64   // per class: the states that a byte leaves as they are
-	// the states of `**` segments, which a single slash passes too: the one after
-	// is reached with it
+	states []state    // the masks were made from them
+	words  int        // words of 64 states
+	class  [256]uint8 // byte classes: bytes of a class act alike
+	step   []uint64   // per class: the states that the byte enters from the state before
+	stay   []uint64   // per class: the states that remain on the byte
+	// the states of `**` segments; a slash enters the state after them as well
 	skip      []uint64
-	entered   []uint64 // the states that some byte other than a slash leads into
-	nameLoops []uint64 // the states that every byte but a slash leaves as they are
-	final     []uint64 // the states in which the pattern is matched
-	acceptAll []uint64 // the states that are final and stay so whatever comes
+	entered   []uint64 // the states that some byte other than a slash enters
+	nameLoops []uint64 // the states that remain on every byte but a slash
+	final     []uint64 // the accepting states
+	acceptAll []uint64 // the accepting states that remain on every byte
 }
 
-// The first classes. A character that no part of the pattern names is classOther
-// whatever its bytes are.
+// The first byte classes. All bytes of a character that the pattern does not name are in classOther
+// or classContinuation.
 const (
 	classOther = iota
 	classContinuation
 	classSlash
-	classNamed // and on
+	classNamed // and above
 )
 
-// maxWords holds the states of the longest pattern: one for each byte, and the
-// one before the first.
+// maxWords is the number of words for the longest pattern: a state for each byte, and the start
+// state.
 const maxWords = MaxPatternBytes/64 + 1
 
-// states is a set of states of one machine; words past the machine's own are zero.
+// states is a set of states of one machine. Words beyond machine.words are zero.
 type states [maxWords]uint64
 
-// stay says what keeps a state as it is.
+// stay says on which bytes a state remains.
 type stay uint8
 
 const (
 	stayNone     stay = iota
-	stayRune          // what remains of a character: bytes that continue it
-	stayName          // `*`: everything but a slash
-	stayAnywhere      // `**`
+	stayRune          // continuation bytes: the rest of a character
+	stayName          // `*`: every byte but a slash
+	stayAnywhere      // `**`: every byte
 )
 
-// state is one state while a machine is built.
+// state describes one state while a machine is built.
 type state struct {
-	enter  byte // the byte that leads here from the state before
-	any    bool // instead: the first byte of any character but a slash
+	enter  byte // the byte that enters the state from the one before
+	any    bool // if set, the first byte of any character but a slash enters it instead
 	stay   stay
 	skip   bool
 	accept bool
 }
 
-// statesOf returns the states of a pattern with these clean segments, and how many bytes are
-// literal before the first wildcard; each of those has one state. The slash before a `**` segment
+// statesOf returns the states of a pattern with these clean segments, and the number of literal
+// bytes before the first wildcard, each of which has one state. The slash before a `**` segment
 // counts as part of the wildcard.
 func statesOf(segments []string) (list []state, fixed int) {
 	list, fixed = []state{{}}, -1
@@ -95,7 +94,7 @@ func statesOf(segments []string) (list []state, fixed int) {
 	return list, fixed
 }
 
-// newMachine turns states into masks.
+// newMachine builds the masks of a machine.
 func newMachine(list []state) *machine {
 	m := &machine{states: list, words: (len(list) + 63) / 64}
 	classes := m.classify(list)
@@ -132,10 +131,10 @@ func newMachine(list []state) *machine {
 	return m
 }
 
-// classify gives every byte that the pattern names a class of its own, and returns one
-// byte of each class.
+// classify gives each byte that the pattern names a class of its own, and returns one byte of each
+// class.
 func (m *machine) classify(list []state) []byte {
-	// no pattern names the byte 0, and slashes have their class
+	// no pattern names the byte 0, and slashes have their own class
 	classes := []byte{classOther: 0, classContinuation: 0x80, classSlash: '/'}
 	for b := range m.class {
 		if isContinuation(byte(b)) {
@@ -149,18 +148,18 @@ func (m *machine) classify(list []state) []byte {
 			classes = append(classes, s.enter)
 		}
 	}
-	// A continuation byte that is named keeps its class; the byte that stands for the rest only has
-	// to be one that is not.
+	// A continuation byte that the pattern names has a class of its own. The representative of
+	// classContinuation must be another one.
 	for classes[classContinuation] < 0xBF && m.class[classes[classContinuation]] != classContinuation {
 		classes[classContinuation]++
 	}
 	return classes
 }
 
-// isContinuation reports whether b is inside a character, not its first byte.
+// isContinuation reports whether b is a byte of a character other than its first.
 func isContinuation(b byte) bool { return b&0xC0 == 0x80 }
 
-// enteredBy reports whether b leads into s from the state before.
+// enteredBy reports whether b enters s from the state before.
 func (s state) enteredBy(b byte) bool {
 	if s.any {
 		return b != '/' && !isContinuation(b)
@@ -168,7 +167,7 @@ func (s state) enteredBy(b byte) bool {
 	return b == s.enter
 }
 
-// keptBy reports whether b leaves s as it is.
+// keptBy reports whether s remains on b.
 func (s state) keptBy(b byte) bool {
 	switch s.stay {
 	case stayRune:
@@ -179,7 +178,7 @@ func (s state) keptBy(b byte) bool {
 	return s.stay == stayAnywhere
 }
 
-// match reports whether the machine takes all of s when it begins in the given state.
+// match reports whether the machine accepts all of s, starting in the state from.
 func (m *machine) match(from int, s string) bool {
 	if m.words > 1 {
 		var d states
@@ -200,14 +199,14 @@ func (m *machine) match(from int, s string) bool {
 	return d&m.final[0] != 0
 }
 
-// statesAfter returns the states that s leads to from the start.
+// statesAfter returns the states after s, starting in the start state.
 func (m *machine) statesAfter(s string) states {
 	d := states{1}
 	m.run(&d, s)
 	return d
 }
 
-// run moves d over the bytes of s and reports whether anything is left of it.
+// run advances d over the bytes of s and reports whether any state is left.
 func (m *machine) run(d *states, s string) bool {
 	for i := range len(s) {
 		if !m.move(d, m.class[s[i]]) {
@@ -217,7 +216,7 @@ func (m *machine) run(d *states, s string) bool {
 	return true
 }
 
-// move takes d over one byte of a class and reports whether anything is left of it.
+// move advances d over one byte of a class and reports whether any state is left.
 func (m *machine) move(d *states, class uint8) bool {
 	at, set := int(class)*m.words, d[:m.words]
 	step, stay := m.step[at:][:len(set)], m.stay[at:][:len(set)]
@@ -239,7 +238,7 @@ func (m *machine) move(d *states, class uint8) bool {
 	return left != 0
 }
 
-// intersects reports whether d has a state of mask.
+// intersects reports whether d contains a state of mask.
 func (m *machine) intersects(d *states, mask []uint64) bool {
 	for w, bits := range mask {
 		if d[w]&bits != 0 {
@@ -249,5 +248,5 @@ func (m *machine) intersects(d *states, mask []uint64) bool {
 	return false
 }
 
-// accepts reports whether the pattern is matched in d.
+// accepts reports whether d contains an accepting state.
 func (m *machine) accepts(d *states) bool { return m.intersects(d, m.final) }

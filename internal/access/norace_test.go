@@ -2,5 +2,5 @@
 
 package access_test
 
-// timeFactor is how much longer things may take under the race detector.
+// timeFactor is the factor for time limits under the race detector.
 const timeFactor = 1

@@ -11,42 +11,43 @@ import (
 	"larder/internal/vpath"
 )
 
-// MaxPatternBytes is the longest pattern in bytes of UTF-8.
+// MaxPatternBytes is the maximum length of a pattern in bytes of UTF-8.
 const MaxPatternBytes = 4096
 
-// Pattern says which virtual paths a rule is about: `*` stands for any characters of one name, `?`
-// for exactly one, `**` for any characters with slashes among them. A segment that is `**` alone
-// stands for any number of names, none included, so `/a/**` covers `/a` too and `/a/**/b` covers
-// `/a/b`. Everything else is literal, `]`, `{` and `}` included; case counts.
+// Pattern selects the virtual paths that a rule applies to. `*` matches any characters of one name,
+// `?` exactly one character, `**` any characters including slashes. A segment that is `**` alone
+// matches any number of names, including none: `/a/**` covers `/a` too, and `/a/**/b` covers
+// `/a/b`. Every other character is literal, including `]`, `{` and `}`. Case matters.
 //
-// Matching never backtracks: it takes one step per byte of the path, each as long as the pattern
-// has 64 states (abuse case C33). The zero Pattern matches the root alone.
+// Matching never backtracks. It takes one step per byte of the path, and the cost of a step grows
+// by one word for each 64 states of the pattern (abuse case C33). The zero Pattern matches only the
+// root.
 type Pattern struct {
-	text    string     // as String returns it
-	prefix  string     // the bytes that every match begins with
-	base    vpath.Path // the folder that every match is or lies below, as deep as the prefix tells
-	shape   shape      // how Match can go about it
-	machine *machine   // nil in the zero Pattern only
+	text    string     // the result of String
+	prefix  string     // the literal bytes that every match begins with
+	base    vpath.Path // the deepest folder that the prefix names: every match is at or below it
+	shape   shape      // how Match works
+	machine *machine   // nil only in the zero Pattern
 	rank    specificity
 }
 
-// shape names the patterns that need no machine to be matched.
+// shape distinguishes the patterns that can be matched without the machine.
 type shape uint8
 
 const (
-	literal shape = iota // the prefix itself
-	tree                 // the prefix and all below it
-	glob                 // anything else
+	literal shape = iota // matches the prefix
+	tree                 // matches the prefix and everything below it
+	glob                 // every other pattern
 )
 
-// specificity orders patterns: more characters before the first wildcard, then more in
-// all, then fewer `**`.
+// specificity orders patterns: first by the characters before the first wildcard, then by all
+// literal characters, then by fewer `**`.
 type specificity struct{ literalPrefix, literals, globs int }
 
-// ParsePattern reads a pattern. Repeated and trailing slashes disappear, runs of more than two
-// stars are two, the text is put in NFC. Fault: Invalid for what begins without a slash, is longer
-// than MaxPatternBytes, is not UTF-8, has a `.` or `..` segment or a name that no entry can have,
-// or holds `[`, which other matchers give a meaning that this one does not.
+// ParsePattern parses a pattern. It drops repeated and trailing slashes, shortens runs of stars to
+// two, and puts the text in NFC. Fault: Invalid for a pattern that does not begin with a slash, is
+// longer than MaxPatternBytes, is not UTF-8, has a `.` or `..` segment or a name that no entry can
+// have, or contains `[`, which has a meaning in other matchers but not in this one.
 func ParsePattern(s string) (Pattern, error) {
 	if err := checkPattern(s); err != nil {
 		return Pattern{}, err
@@ -79,7 +80,7 @@ func ParsePattern(s string) (Pattern, error) {
 	return compilePattern(text, segments), nil
 }
 
-// checkPattern refuses what cannot be part of any pattern.
+// checkPattern refuses texts that no pattern can contain.
 func checkPattern(s string) error {
 	switch {
 	case len(s) > MaxPatternBytes:
@@ -95,8 +96,8 @@ func checkPattern(s string) error {
 	return nil
 }
 
-// forbiddenRune reports characters that names cannot hold, and the bracket that would look like
-// a set of characters.
+// forbiddenRune reports whether r cannot be part of a name, or is the bracket that looks like the
+// start of a character set.
 func forbiddenRune(r rune) bool {
 	switch {
 	case r == '[' || r == '\\' || unicode.IsControl(r):
@@ -131,8 +132,8 @@ func compilePattern(text string, segments []string) Pattern {
 	return p
 }
 
-// baseOf returns the folder that the first fixed bytes of text name in full. Of text that names
-// something too deep to exist it is the root.
+// baseOf returns the deepest folder that the first fixed bytes of text name completely. It returns
+// the root for a path that is too deep to exist.
 func baseOf(text string, fixed int) vpath.Path {
 	if fixed < len(text) && text[fixed] != '/' { // the wildcard is part of a name
 		fixed = strings.LastIndexByte(text[:fixed], '/')
@@ -144,7 +145,7 @@ func baseOf(text string, fixed int) vpath.Path {
 	return base
 }
 
-// rankOf counts what makes text specific, in characters, slashes included.
+// rankOf computes the specificity of text in characters, including slashes.
 func rankOf(text string) specificity {
 	r := specificity{literalPrefix: -1}
 	for i := 0; i < len(text); {
@@ -169,7 +170,7 @@ func rankOf(text string) specificity {
 	return r
 }
 
-// String returns the pattern in its clean form.
+// String returns the normalised pattern.
 func (p Pattern) String() string {
 	if p.text == "" {
 		return "/"
@@ -177,7 +178,8 @@ func (p Pattern) String() string {
 	return p.text
 }
 
-// matchText returns path as patterns see it: "" for the root, else with a slash before every name.
+// matchText returns the text of path that patterns are matched with: "" for the root, else a slash
+// before every name.
 func matchText(path vpath.Path) string {
 	if path.IsRoot() {
 		return ""

@@ -12,8 +12,8 @@ import (
 	"larder/internal/vpath"
 )
 
-// refMatch matches by trying every way to read the pattern: exponential, and nothing like the real
-// matcher. Both arguments are "" for the root.
+// refMatch matches by trying every reading of the pattern. It takes exponential time and shares
+// nothing with the real matcher. Both arguments are "" for the root.
 func refMatch(pattern, s string) bool {
 	switch {
 	case pattern == "":
@@ -38,7 +38,7 @@ func refMatch(pattern, s string) bool {
 		return false
 	case pattern[0] == '?':
 		first, width := utf8.DecodeRuneInString(s)
-		// a star may have stopped inside a character
+		// a star may have ended inside a character
 		return first != '/' && first != utf8.RuneError && refMatch(pattern[1:], s[width:])
 	}
 	return pattern[0] == s[0] && refMatch(pattern[1:], s[1:])
@@ -48,7 +48,7 @@ func refMatchPath(p access.Pattern, path vpath.Path) bool {
 	return refMatch(strings.TrimSuffix(p.String(), "/"), strings.TrimSuffix(path.String(), "/"))
 }
 
-// nearby are names and parts of patterns that have much in common.
+// Names and pattern segments that have much in common.
 var (
 	nearbyNames = []string{"a", "b", "é", "è", "aa", "ab", "ba", "aé", "aba", "z"}
 	nearbyParts = []string{"a", "b", "é", "*", "*", "?", "**"}
@@ -83,8 +83,8 @@ func TestPatternMatchesLikeReference(t *testing.T) {
 	})
 }
 
-// A pattern that needs several words of states is matched as its short form is, since both ends
-// only grow by the same literal names.
+// A pattern that needs several words of states matches like its short form, since both the pattern
+// and the path only get the same literal names in front.
 func TestLongPatternMatchesLikeShort(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -101,7 +101,7 @@ func TestLongPatternMatchesLikeShort(t *testing.T) {
 	})
 }
 
-// allPaths returns every path of these names below root, root included, to a number of levels.
+// allPaths returns root and every path of these names below it, down to a number of levels.
 func allPaths(root vpath.Path, names []string, levels int) []vpath.Path {
 	out := []vpath.Path{root}
 	if levels > 0 {

@@ -32,12 +32,12 @@ func TestParsePattern(t *testing.T) {
 		"/":               "/",
 		"//":              "/",
 		"/a":              "/a",
-		"//a///b/":        "/a/b", // abuse case C12: written differently, the same place
+		"//a///b/":        "/a/b", // abuse case C12: other spellings of the same path
 		"/a/**/**/b":      "/a/**/b",
 		"/a/*****":        "/a/**",
 		"/a***b":          "/a**b",
 		"/{a}]~#;%20.b..": "/{a}]~#;%20.b..",
-		"/e\u0301/*":      "/\u00e9/*", // abuse case C7: a rule typed in NFD is about the NFC name
+		"/e\u0301/*":      "/\u00e9/*", // abuse case C7: a rule in NFD applies to the NFC name
 		"/...":            "/...",
 	} {
 		p, err := access.ParsePattern(in)
@@ -47,7 +47,7 @@ func TestParsePattern(t *testing.T) {
 	}
 }
 
-// Abuse cases C1, C4, C5, C6, C9, C11 and C33 with a pattern as the sink.
+// Abuse cases C1, C4, C5, C6, C9, C11 and C33 with a pattern as the input.
 func TestParsePatternRefuses(t *testing.T) {
 	t.Parallel()
 	for name, in := range map[string]string{
@@ -112,7 +112,7 @@ func TestPatternMatch(t *testing.T) {
 		{"/a*b*c", "/abc /axbxc /abbcc", "/acb /ab /a/bc /ab/c"},
 		{"/é?", "/éa /éé", "/é /ea /éaa"},
 		{"/{a,b}]", "/{a,b}]", "/a /b /a]"},
-		{"/*é", "/é /aé /éé", "/e /éa /è"}, // é and è share their first byte
+		{"/*é", "/é /aé /éé", "/e /éa /è"}, // é and è have the same first byte
 		{"/" + strings.Repeat("long/", 20) + "*/x/**",
 			"/" + strings.Repeat("long/", 20) + "y/x /" + strings.Repeat("long/", 20) + "y/x/z", "/long/y/x"},
 	} {
@@ -130,7 +130,7 @@ func TestPatternMatch(t *testing.T) {
 	}
 }
 
-// Abuse case C7: a rule written in NFC stops what is asked for in NFD.
+// Abuse case C7: a rule in NFC matches a path that was requested in NFD.
 func TestPatternMatchNormalised(t *testing.T) {
 	t.Parallel()
 	if !pattern(t, "/caf\u00e9/**").Match(path(t, "/cafe\u0301/x")) {
@@ -175,7 +175,7 @@ func TestPatternWithin(t *testing.T) {
 		{"/**/c/**", "/x/c/y", true, true},
 		{"/**/c/**", "/x", true, false},
 		{"/**/*.jpg", "/x", true, false},
-		{"/a/**/*", "/a", true, false}, // all below it, and not the folder
+		{"/a/**/*", "/a", true, false}, // everything below, but not the folder
 		{"/a/**/*", "/a/b", true, true},
 		{"/a/**/*", "/a/b/c/d", true, true},
 		{"/a/**/*", "/", true, false},
@@ -192,7 +192,7 @@ func TestPatternWithin(t *testing.T) {
 		{"/a/**/*/*", "/a/b", true, false},
 		{"/a/**/*/*", "/a/b/c", true, true},
 		{"/a/**/*/*", "/a/b/c/d", true, true},
-		{"/a/**/?*", "/a/b", true, false}, // at once with the one before, and not found
+		{"/a/**/?*", "/a/b", true, false}, // true for the same reason as the pattern above, but not recognised
 		{"/a/**/*.jpg", "/a/b.jpg", true, false},
 		{"/a/**/*b", "/a/b", true, false},
 		{"/a/*/*", "/a/b", true, false},
@@ -211,8 +211,8 @@ func TestPatternWithin(t *testing.T) {
 	}
 }
 
-// A machine of several words hands its states on from one to the next, wherever in the
-// pattern the border falls.
+// A machine of several words carries its states from one word to the next, wherever the boundary
+// falls in the pattern.
 func TestPatternMatchAcrossWords(t *testing.T) {
 	t.Parallel()
 	for n := 1; n <= 140; n++ {
@@ -237,8 +237,8 @@ func TestPatternMatchAcrossWords(t *testing.T) {
 	}
 }
 
-// costlyPatterns are the pattern and path pairs that bring other matchers down, the first of
-// them abuse case C33.
+// costlyPatterns are pairs of pattern and path that take other matchers very long. The first is
+// abuse case C33.
 var costlyPatterns = []struct{ name, pattern, path string }{
 	{"a thousand stars", "/" + strings.Repeat("*a", 1000) + "*b", strings.Repeat("/"+strings.Repeat("a", 254), 16)},
 	{"a thousand double stars", "/" + strings.Repeat("**a", 1000) + "**b",
@@ -249,7 +249,7 @@ var costlyPatterns = []struct{ name, pattern, path string }{
 }
 
 // Abuse case C33: no pattern takes longer than a millisecond, whatever the path. The fastest of
-// many runs counts, since machines are shared.
+// many runs counts, since the test machine may be busy.
 func TestPatternMatchIsLinear(t *testing.T) {
 	t.Parallel()
 	for _, c := range costlyPatterns {

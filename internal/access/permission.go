@@ -2,30 +2,30 @@ package access
 
 import "larder/internal/fault"
 
-// Permission is one thing that can be done to a path.
+// Permission is an operation on a path.
 type Permission uint8
 
-// The permissions, in the order in which they are always listed.
+// The permissions, in the order in which they are listed.
 const (
-	Read     Permission = 1 << iota // see it and list it
+	Read     Permission = 1 << iota // see and list
 	Write                           // create inside
 	Update                          // rename, change metadata, replace content
-	Delete                          // remove
-	Share                           // make shares and links
-	Download                        // get the bytes
+	Delete                          // delete
+	Share                           // create shares and links
+	Download                        // read the content
 )
 
-// All holds the six permissions.
+// All contains the six permissions.
 const All = Set(Read | Write | Update | Delete | Share | Download)
 
-// writePermissions are the permissions that change the tree; a key has them in
-// its upload root only.
+// writePermissions are the permissions that change the tree. A key has them only in its upload
+// root.
 const writePermissions = Write | Update | Delete
 
 // single reports whether p is exactly one of the six.
 func (p Permission) single() bool { return All.Has(p) && p&(p-1) == 0 }
 
-// permissionNames are the permissions by bit.
+// permissionNames holds the names by bit position.
 var permissionNames = [...]string{"read", "write", "update", "delete", "share", "download"}
 
 // String returns the name of the permission.
@@ -38,7 +38,7 @@ func (p Permission) String() string {
 	return "unknown"
 }
 
-// ParsePermission reads the name of one permission. Fault: Invalid.
+// ParsePermission parses the name of a permission. Fault: Invalid.
 func ParsePermission(s string) (Permission, error) {
 	for i, name := range permissionNames {
 		if s == name {
@@ -51,10 +51,10 @@ func ParsePermission(s string) (Permission, error) {
 // Set is a set of permissions.
 type Set uint8
 
-// HasUnlocked reports whether s holds p.
+// Has reports whether s contains p.
 func (s Set) Has(p Permission) bool { return p != 0 && s&Set(p) == Set(p) }
 
-// Exceptions returns the names in the fixed order; never nil.
+// Names returns the names in the fixed order. The result is never nil.
 func (s Set) Names() []string {
 	out := make([]string, 0, len(permissionNames))
 	for i, name := range permissionNames {
@@ -65,8 +65,8 @@ func (s Set) Names() []string {
 	return out
 }
 
-// ParseSet reads names in any order, repeated ones once. Fault: Invalid for a name that is
-// none of the six.
+// ParseSet parses names in any order. Repeated names count once. Fault: Invalid for an unknown
+// name.
 func ParseSet(list []string) (Set, error) {
 	var s Set
 	for _, name := range list {
@@ -79,9 +79,9 @@ func ParseSet(list []string) (Set, error) {
 	return s, nil
 }
 
-// KeyPermissions maps what a key record says (read, write, delete) to what its bearer may do:
-// reading includes the bytes, writing includes changing, and sharing is never done through a key.
-// Fault: Invalid for another name or none at all.
+// KeyPermissions maps the permissions of a key record (read, write, delete) to a Set: read includes
+// download, write includes update, and sharing is never possible with a key. Fault: Invalid for an
+// unknown name and for an empty list.
 func KeyPermissions(list []string) (Set, error) {
 	var s Set
 	for _, name := range list {

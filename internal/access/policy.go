@@ -8,7 +8,7 @@ import (
 	"larder/internal/fault"
 )
 
-// Effect is what a rule does.
+// Effect is the effect of a rule.
 type Effect string
 
 // The effects.
@@ -17,8 +17,8 @@ const (
 	Deny  Effect = "deny"
 )
 
-// Rule is one path permission rule. Exactly one of Role, UserID and KeyID is set; where stored data
-// says otherwise, the key counts before the user and the user before the role.
+// Rule is a path permission rule. Exactly one of Role, UserID and KeyID is set. If stored data
+// violates this, KeyID counts before UserID, and UserID before Role.
 type Rule struct {
 	ID              string
 	Pattern         string
@@ -28,16 +28,17 @@ type Rule struct {
 	UserID          string
 	KeyID           string
 	Permissions     Set  // empty for all six
-	RequirePassword bool // allow only: passed over until the password was given
-	// what Actor.Unlocked names once it was; another one with each password, "" for the ID
+	RequirePassword bool // allow only: the rule is skipped until the password was given
+	// the id that Actor.Unlocked holds once the password was given; changes with each password; ""
+	// for ID
 	PasswordID string
-	AllowedIPs []netip.Prefix // an allow matches from there only; a deny denies everybody who is not there
-	Priority   int            // high first
-	CreatedAt  int64          // older first, in any unit
+	AllowedIPs []netip.Prefix // an allow rule applies to these addresses only, a deny rule to all others
+	Priority   int            // highest first
+	CreatedAt  int64          // oldest first, in any unit
 }
 
-// Validate reports what keeps r from being stored. That a required password exists is for the
-// caller to see to. Fault: Invalid.
+// Validate reports why r cannot be stored. The caller checks that a required password exists.
+// Fault: Invalid.
 func (r Rule) Validate() error {
 	if _, err := ParsePattern(r.Pattern); err != nil {
 		return err
@@ -66,26 +67,26 @@ func (r Rule) Validate() error {
 	return nil
 }
 
-// Policy is a set of rules ready to be asked, and whether guests are let in. It never changes and
-// is safe for concurrent use.
+// Policy is a set of compiled rules and the setting of guest access. It is immutable and safe for
+// concurrent use.
 type Policy struct {
 	guestAccess bool
-	mounts      Mounts  // nil when they are not known
+	mounts      Mounts  // nil if unknown
 	rules       []*rule // in order of evaluation
 	byKey       map[string][]*rule
 	byUser      map[string][]*rule
 	byRole      map[Role][]*rule
 }
 
-// noteRule is a Rule made ready.
+// rule is a compiled Rule.
 type rule struct {
 	Rule
 	pattern Pattern
 	subject subject
-	order   int // in Policy.rules
+	order   int // index in Policy.rules
 }
 
-// subject orders rules of one priority.
+// subject is the kind of subject, which orders rules of the same priority.
 type subject uint8
 
 const (
@@ -94,7 +95,7 @@ const (
 	forRole
 )
 
-// NewPolicy compiles and sorts rules, in whatever order they come. It keeps no reference to them.
+// NewPolicy compiles and sorts rules, which may come in any order. It keeps no reference to them.
 func NewPolicy(rules []Rule, guestAccess bool) *Policy {
 	p := &Policy{
 		guestAccess: guestAccess,
@@ -123,7 +124,7 @@ func NewPolicy(rules []Rule, guestAccess bool) *Policy {
 	return p
 }
 
-// compileRule compiles r; nil for what can never decide.
+// compileRule compiles r. It returns nil for a rule that can never decide.
 func compileRule(r Rule) *rule {
 	pattern, err := ParsePattern(r.Pattern)
 	if err != nil {
@@ -138,7 +139,7 @@ func compileRule(r Rule) *rule {
 	ready := &rule{Rule: r, pattern: pattern, subject: forRole}
 	switch {
 	case r.KeyID == "" && r.UserID == "" && r.Role == "":
-		return nil // it concerns nobody
+		return nil // without a subject
 	case r.KeyID != "":
 		ready.subject = forKey
 	case r.UserID != "":
@@ -154,8 +155,8 @@ func compileRule(r Rule) *rule {
 // matchAll covers all paths.
 var matchAll = compilePattern("/**", []string{"**"})
 
-// unmapped returns a prefix of IPv4 addresses that are mapped into IPv6 as one of IPv4
-// addresses (abuse case C59).
+// unmapped converts a prefix of IPv4 addresses mapped into IPv6 into an IPv4 prefix (abuse case
+// C59).
 func unmapped(prefix netip.Prefix) netip.Prefix {
 	if addr := prefix.Addr(); addr.Is4In6() && prefix.Bits() >= 96 {
 		return netip.PrefixFrom(addr.Unmap(), prefix.Bits()-96)
@@ -163,8 +164,8 @@ func unmapped(prefix netip.Prefix) netip.Prefix {
 	return prefix
 }
 
-// compareRules orders rules: the one that is asked first is the smaller. Ids settle what nothing
-// else does, so that equal sets of rules decide alike.
+// compareRules orders rules by their evaluation: the smaller one is evaluated first. The id comes
+// last, so that equal sets of rules always decide alike.
 func compareRules(a, b *rule) int {
 	return cmp.Or(
 		cmp.Compare(b.Priority, a.Priority),
@@ -178,7 +179,7 @@ func compareRules(a, b *rule) int {
 	)
 }
 
-// severity puts deny before allow.
+// severity orders deny before allow.
 func (r *rule) severity() int {
 	if r.allows() {
 		return 1
@@ -186,15 +187,14 @@ func (r *rule) severity() int {
 	return 0
 }
 
-// allows reports whether r grants; an effect that is unknown denies.
+// allows reports whether r grants permissions. An unknown effect denies.
 func (r *rule) allows() bool { return r.Effect == Allow }
 
-// ruleQueue hands out the rules of one caller in order, from up to three lists that
-// are in order themselves.
+// ruleQueue returns the rules of one caller in order. It merges up to three sorted lists.
 type ruleQueue [3][]*rule
 
-// rulesOf returns the rules that have the caller as their subject. Those for guests in general are
-// not among them, unless the caller's account is a guest's.
+// rulesOf returns the rules whose subject is the caller. The rules of the role guest are included
+// only for accounts of that role.
 func (p *Policy) rulesOf(a *Actor, withKey bool) ruleQueue {
 	var q ruleQueue
 	if a.UserID == "" {
@@ -207,8 +207,9 @@ func (p *Policy) rulesOf(a *Actor, withKey bool) ruleQueue {
 	return q
 }
 
-// guestRules returns the rules by which the caller is judged as a guest where nothing else decides;
-// none while guest access is off, and none for accounts of guests, whom they concern anyway.
+// guestRules returns the rules that apply to the caller as a guest when nothing else decides. It
+// returns none while guest access is off, and none for accounts with the role guest, whose rules
+// are in rulesOf.
 func (p *Policy) guestRules(a *Actor) ruleQueue {
 	if !p.guestAccess || a.UserID != "" && a.Role == Guest {
 		return ruleQueue{}
@@ -216,7 +217,7 @@ func (p *Policy) guestRules(a *Actor) ruleQueue {
 	return ruleQueue{p.byRole[Guest]}
 }
 
-// next takes the first rule out of the queue, nil when there is none.
+// next removes and returns the first rule, nil when the queue is empty.
 func (q *ruleQueue) next() *rule {
 	best := -1
 	for i, list := range q {
@@ -232,8 +233,8 @@ func (q *ruleQueue) next() *rule {
 	return r
 }
 
-// keyHasRules reports whether the caller acts through a key that has rules of its own, so that
-// there are two verdicts to agree.
+// keyHasRules reports whether the caller uses a key that has rules of its own, so that two verdicts
+// must agree.
 func (p *Policy) keyHasRules(a *Actor) bool {
 	return a.Key != nil && len(p.byKey[a.Key.ID]) > 0
 }
@@ -255,13 +256,12 @@ func (r *rule) contains(ip netip.Addr) bool {
 	return false
 }
 
-// needsPassword reports whether r allows, but only to those who give a password that the
-// caller has not given.
+// needsPassword reports whether r allows only with a password that the caller has not given.
 func (r *rule) needsPassword(a *Actor) bool {
 	return r.RequirePassword && r.allows() && !a.knowsPassword(cmp.Or(r.PasswordID, r.ID))
 }
 
-// downloadConditionalAs reports whether r asks for more than a path: a password, or an address.
+// conditional reports whether r depends on more than the path: on a password or on an address.
 func (r *rule) conditional() bool {
 	return len(r.AllowedIPs) > 0 || r.RequirePassword && r.allows()
 }

@@ -71,7 +71,7 @@ func drawActor(t *rapid.T) access.Actor {
 	return a
 }
 
-// drawTarget makes facts that can go together: what is above an entry is also the nearest, unless
+// drawTarget draws a consistent target: the password above an entry is also the nearest one, unless
 // the entry has a password itself.
 func drawTarget(t *rapid.T) access.Target {
 	names := rapid.SliceOfN(rapid.SampledFrom(worldNames), 0, 3).Draw(t, "names")
@@ -91,8 +91,8 @@ func drawTarget(t *rapid.T) access.Target {
 	return target
 }
 
-// refFirst returns the rule that decides, by weighing every rule against every other instead of
-// sorting, and the ids passed over on the way.
+// refFirst returns the rule that decides, and the ids of the skipped rules. It compares every rule
+// with every other instead of sorting.
 func refFirst(rules []access.Rule, concerns func(access.Rule) bool, a access.Actor, target access.Target,
 	p access.Permission) (*access.Rule, []string) {
 	var best *access.Rule
@@ -133,7 +133,7 @@ func refBefore(a, b access.Rule) bool {
 		}
 		return 2
 	}
-	lead := func(s string) int { // all the patterns here are ASCII
+	lead := func(s string) int { // all patterns here are ASCII
 		for i, c := range s {
 			if c == '*' || c == '?' {
 				return i
@@ -175,7 +175,8 @@ func refBefore(a, b access.Rule) bool {
 	return a.ID < b.ID
 }
 
-// refJudge is one of the two verdicts of a key, or the only one of everybody else.
+// refJudge is a reference for one of the two verdicts of a key, and for the only verdict of other
+// actors.
 func refJudge(rules []access.Rule, guests bool, a access.Actor, withKey bool, target access.Target,
 	p access.Permission) (access.Outcome, []string) {
 	account := a.UserID != ""
@@ -201,7 +202,7 @@ func refJudge(rules []access.Rule, guests bool, a access.Actor, withKey bool, ta
 	return access.Denied, nil
 }
 
-// refDecide is Decide, written from the rules once more and in another way.
+// refDecide is a second, independent implementation of Decide, written from the specified steps.
 func refDecide(rules []access.Rule, guests bool, a access.Actor, target access.Target,
 	p access.Permission) access.Outcome {
 	if k := a.Key; k != nil {
@@ -297,8 +298,8 @@ func TestDenyNeverWidens(t *testing.T) {
 	})
 }
 
-// Abuse case C32. Reading past an entry's password is the one thing that a key has before its
-// owner gave the password.
+// Abuse case C32. A key can do only one thing without its owner having given a password: read past
+// the password of an entry that the owner controls.
 func TestKeyNeverExceedsOwner(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -335,7 +336,7 @@ func TestUserMayDoWhatVisitorMay(t *testing.T) {
 		before.IP, before.Unlocked = a.IP, a.Unlocked
 		a.Key = nil
 		if lost := p.Allowed(before, target) &^ p.Allowed(a, target); lost != 0 {
-			t.Fatalf("%s loses %q by signing in", a.UserID, lost.Names())
+			t.Fatalf("%s may not do %q, which a visitor may", a.UserID, lost.Names())
 		}
 	})
 }
@@ -354,12 +355,12 @@ func TestPublicIsOpenToEverybody(t *testing.T) {
 			}
 		}
 		if !p.LinkAllowed(target) {
-			t.Fatal("public, but the link is closed")
+			t.Fatal("public, but the link is refused")
 		}
 	})
 }
 
-// A link is closed for a reason: what a guest gets there depends on the address or on a password.
+// If a link is refused, a guest's download depends on the address or on a password.
 func TestLinkIsRefusedOnlyForACondition(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -373,12 +374,12 @@ func TestLinkIsRefusedOnlyForACondition(t *testing.T) {
 			}
 		}
 		if p.LinkAllowed(target) && len(outcomes) > 1 {
-			t.Fatalf("the link is open, but guests get %v", outcomes)
+			t.Fatalf("the link is allowed, but guests get %v", outcomes)
 		}
 		if !p.LinkAllowed(target) && len(outcomes) == 1 && !slices.ContainsFunc(rules, func(r access.Rule) bool {
 			return r.Role == access.Guest && (len(r.AllowedIPs) > 0 || r.RequirePassword)
 		}) {
-			t.Fatal("the link is closed for no reason")
+			t.Fatal("the link is refused without a condition")
 		}
 	})
 }
@@ -415,8 +416,8 @@ func TestDecideTreeAgreesWithDecide(t *testing.T) {
 	})
 }
 
-// anyGlobAllow reports whether a rule allows with a pattern that covers a folder by other means
-// than ending in `**`, which Uniform cannot tell.
+// anyGlobAllow reports whether an allow rule covers a folder with a pattern that does not end in
+// `**`, which DecideTree cannot recognise.
 func anyGlobAllow(rules []access.Rule) bool {
 	return slices.ContainsFunc(rules, func(r access.Rule) bool {
 		return r.Effect == access.Allow &&
@@ -424,8 +425,8 @@ func anyGlobAllow(rules []access.Rule) bool {
 	})
 }
 
-// What Reveals keeps back is not to be read or written by anybody but its owner, at any depth
-// below, in any mount.
+// If ShowsFolder is false, only the owner can read or write anything below the folder, at any depth
+// and in any mount.
 func TestShowsFolderForEveryVisibleChild(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -438,15 +439,15 @@ func TestShowsFolderForEveryVisibleChild(t *testing.T) {
 			for _, mount := range []string{"m1", "m2"} {
 				entry := access.Target{Path: s, MountID: mount, InHome: hasHome && s.Within(home)}
 				if got := p.Allowed(a, entry) & permissionSet(read, write); got != 0 {
-					t.Fatalf("%s shows nothing, but %s is open for %q", folder.Path, s, got.Names())
+					t.Fatalf("%s does not show, but %s allows %q", folder.Path, s, got.Names())
 				}
 			}
 		}
 	})
 }
 
-// What Reveals shows has something in it, as long as no rule is for one mount and each pattern
-// names a whole tree.
+// If ShowsFolder is true, the folder has visible contents, provided that no rule is for one mount
+// and each pattern names a whole tree.
 func TestShowsFolderOnlyForAVisibleChild(t *testing.T) {
 	t.Parallel()
 	trees := []string{"/**", "/a/**", "/a/b/**", "/b/**", "/ab/**", "/a/b/ab/**"}
@@ -466,6 +467,6 @@ func TestShowsFolderOnlyForAVisibleChild(t *testing.T) {
 				return
 			}
 		}
-		t.Fatalf("%s shows, but there is nothing to be had in it", folder.Path)
+		t.Fatalf("%s shows, but has no visible contents", folder.Path)
 	})
 }

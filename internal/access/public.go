@@ -1,31 +1,32 @@
 package access
 
-// Public reports whether anybody, from any address and without a password or an account,
-// may download the target.
+// Public reports whether everybody may download the target, from any address and without a password
+// or an account.
 func (p *Policy) Public(t Target) bool {
-	// An address that is not known lies in no prefix: an allow for certain addresses does not help
-	// it, a deny except for some hits it.
+	// An unknown address is in no prefix: an allow rule for certain addresses does not apply to it,
+	// and a deny rule except for some addresses does.
 	return p.Decide(Actor{Role: Guest}, t, Download).Outcome == Allowed
 }
 
-// LinkAllowed reports whether a permanent link to the target works as far as guests are concerned:
-// they are let in, no entry asks for a password, and no rule makes a guest's download here depend
-// on a password or an address. What no rule opens is fine, and so is what one plainly denies: the
-// link is what publishes the file. A condition does no harm either where the next rule allows those
-// who do not meet it.
+// LinkAllowed reports whether a permanent link to the target works for guests: guest access is on,
+// no entry requires a password, and no rule makes a guest's download depend on a password or an
+// address. It also works where no rule allows the download, and where a rule denies it without a
+// condition, because the link itself publishes the file. A condition does no harm if the next rule
+// allows callers who do not meet it.
 func (p *Policy) LinkAllowed(t Target) bool {
 	return p.guestAccess && !p.DownloadConditional(Actor{Role: Guest}, t)
 }
 
-// DownloadConditional reports whether a download of the target in the name of a depends on a
-// password or on the address that it is asked for from. What passwords a has given, and from where
-// a asks, does not matter: it is whoever holds an address that will ask.
+// DownloadConditional reports whether a download of the target on behalf of a depends on a password
+// or on the address of the request. It ignores the passwords that a has given and the address of a,
+// since another client will send the request.
 func (p *Policy) DownloadConditional(a Actor, t Target) bool {
 	return t.Password != nil || p.downloadConditionalAs(&a, &t, false) || p.keyHasRules(&a) &&
 		p.downloadConditionalAs(&a, &t, true)
 }
 
-// downloadConditionalAs is Conditional for one set of rules and what holds where they are silent.
+// downloadConditionalAs is DownloadConditional for one set of rules, and for ownership and home
+// where the rules do not decide.
 func (p *Policy) downloadConditionalAs(a *Actor, t *Target, withKey bool) bool {
 	conditions := false
 	for _, q := range []ruleQueue{p.rulesOf(a, withKey), p.guestRules(a)} {
@@ -38,19 +39,19 @@ func (p *Policy) downloadConditionalAs(a *Actor, t *Target, withKey bool) bool {
 				return true
 			case r.conditional():
 				conditions = true
-			default: // it decides about those who meet no condition
+			default: // it decides for callers who meet no condition
 				return conditions && !r.allows()
 			}
 		}
-		if a.grantWithoutRule(t) != "" { // asked before the rules for guests
+		if a.grantWithoutRule(t) != "" { // comes before the rules of guests
 			return false
 		}
 	}
 	return conditions
 }
 
-// AsksPassword reports whether somebody needs a password for that one thing: a, whatever passwords
-// they have given, or a visitor at the same address.
+// AsksPassword reports whether a needs a password for one permission, ignoring the passwords that a
+// has given, or whether a visitor at the same address needs one.
 func (p *Policy) AsksPassword(a Actor, t Target, permission Permission) bool {
 	a.Unlocked = nil
 	visitor := Actor{Role: Guest, IP: a.IP}
@@ -58,5 +59,5 @@ func (p *Policy) AsksPassword(a Actor, t Target, permission Permission) bool {
 		p.Decide(visitor, t, permission).Outcome == NeedsPassword
 }
 
-// GuestAccess reports whether visitors without an account are let in at all.
+// GuestAccess reports whether visitors without an account have access at all.
 func (p *Policy) GuestAccess() bool { return p.guestAccess }

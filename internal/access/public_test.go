@@ -9,7 +9,7 @@ import (
 	"larder/internal/access"
 )
 
-// What a signed link to a file is bound by, and what it is told to need.
+// The conditions of a signed link, and whether a password is reported as required.
 func TestConditionalAndAsksPassword(t *testing.T) {
 	t.Parallel()
 	allow, deny := access.Allow, access.Deny
@@ -34,7 +34,8 @@ func TestConditionalAndAsksPassword(t *testing.T) {
 		{"a password that was given", nil, withPasswords(alice, "e1"), behindPasswords(alices, g, nil), true, true},
 		{"a rule with a password", []access.Rule{withPassword(here("a", "role:user", allow))}, bob, targetAt("/x/f"),
 			true, true},
-		{"the same, given", []access.Rule{withPassword(here("a", "role:user", allow))}, withPasswords(bob, "a"),
+		{"a rule with a password that was given",
+			[]access.Rule{withPassword(here("a", "role:user", allow))}, withPasswords(bob, "a"),
 			targetAt("/x/f"), true, true},
 		{"a rule with a password, but one's own", []access.Rule{withPassword(here("a", "role:user", allow))}, alice,
 			alices, false, false},
@@ -55,8 +56,9 @@ func TestConditionalAndAsksPassword(t *testing.T) {
 			calledFrom(bob, "10.0.0.1"), targetAt("/x/f"), true, false},
 		{"from the office, or anywhere", []access.Rule{withPriority(office(here("a", "role:user", allow)), 1),
 			here("b", "role:guest", allow)}, bob, targetAt("/x/f"), false, false},
-		{"not but from the office", []access.Rule{office(here("a", "role:user", deny))}, alice, alices, true, false},
-		{"not but from the office, outranked",
+		{"denied except from the office",
+			[]access.Rule{office(here("a", "role:user", deny))}, alice, alices, true, false},
+		{"denied except from the office, at lower priority",
 			[]access.Rule{office(here("a", "role:user", deny)), withPriority(here("b", "role:user", allow), 1)}, alice,
 			alices, false, false},
 		{"a condition in another mount", []access.Rule{onMount(office(here("a", "role:user", deny)), "m2")}, alice,
@@ -80,17 +82,17 @@ func TestConditionalAndAsksPassword(t *testing.T) {
 	shut := access.NewPolicy([]access.Rule{withPassword(here("a", "role:guest", allow))}, false)
 	if shut.DownloadConditional(visitor, targetAt("/x/f")) || shut.AsksPassword(bob, targetAt("/x/f"), dl) ||
 		shut.GuestAccess() || !access.NewPolicy(nil, true).GuestAccess() {
-		t.Error("rules for guests count while guests are not let in")
+		t.Error("rules for guests count without guest access")
 	}
-	folder := behindPasswords(targetAt("/x"), g, nil) // its name is to be read without a password, what is in it not
+	folder := behindPasswords(targetAt("/x"), g, nil) // its name can be read without a password, its contents cannot
 	if p := access.NewPolicy(nil, true); p.AsksPassword(root, folder, read) ||
 		!p.AsksPassword(root, folder.ForChildren(), read) {
 		t.Error("the password of a folder covers what is in it, and not the folder")
 	}
 }
 
-// Where nothing is conditional, a download comes to the same from everywhere
-// and with every password.
+// If nothing is conditional, a download has the same verdict from every address and with every
+// password.
 func TestUnconditionalDownloadIsTheSameForAll(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -6,27 +6,27 @@ import (
 	"larder/internal/vpath"
 )
 
-// ShowsFolder reports whether a folder shows to the actor for what lies in it: an allow rule of
-// theirs (a guest's included) that lets them read, download or write may match at or below path,
-// or their home lies there, and no deny takes all of it back. It is meant to be asked after
-// Decide refused to read the folder and to write in it, so that of what a home or an
-// administrator's office gives only what lies below path counts. Such a folder lists just what
-// may be seen in it. Ownership reveals nothing.
+// ShowsFolder reports whether the actor sees a folder because of its contents: an allow rule for
+// the actor (or for guests) that grants reading, downloading or writing may match at or below path,
+// or the actor's home lies there, and no deny rule removes all of it. Call it after Decide has
+// refused to read the folder and to write in it; of the rights of administrators and of a home,
+// only those below path count. Such a folder lists only the contents that the actor may see.
+// Ownership shows no folder.
 //
-// A rule whose password was not given reveals nothing. A rule for one mount counts where that mount
-// is: an allow where it lies at or below the folder, a deny when nothing else does.
+// A rule whose password was not given shows nothing. A rule for one mount counts where that mount
+// lies: an allow rule if the mount lies at or below the folder, a deny rule if no other mount does.
 func (p *Policy) ShowsFolder(a Actor, path vpath.Path, home vpath.Path, hasHome bool) bool {
 	return p.showsFolderForReading(a, path, home, hasHome) ||
 		p.showsFolderFor(a, path, home, hasHome, Set(Write), a.Key != nil)
 }
 
-// showsFolderForReading is Reveals for what may be read or downloaded below path alone.
+// showsFolderForReading is ShowsFolder for contents that the actor may read or download.
 func (p *Policy) showsFolderForReading(a Actor, path vpath.Path, home vpath.Path, hasHome bool) bool {
 	return p.showsFolderFor(a, path, home, hasHome, Set(Read|Download), a.Key != nil && a.Key.RootOnly)
 }
 
-// showsFolderFor is Reveals for some permissions, which a key has in its upload
-// root only if confined.
+// showsFolderFor is ShowsFolder for some permissions. With confined, a key has them only in its
+// upload root.
 func (p *Policy) showsFolderFor(
 	a Actor, path vpath.Path, home vpath.Path, hasHome bool, want Set, confined bool,
 ) bool {
@@ -45,18 +45,17 @@ func (p *Policy) showsFolderFor(
 	return want != 0 && v.anyVisible(region, want, false)
 }
 
-// folderQuery is what Reveals asks about.
+// folderQuery holds the question of ShowsFolder.
 type folderQuery struct {
 	policy  *Policy
 	actor   *Actor
 	ip      netip.Addr
-	folder  vpath.Path // refused itself
+	folder  vpath.Path // the folder itself, which Decide has refused
 	home    vpath.Path
 	hasHome bool
 }
 
-// longerPath returns the longer of two paths of which one holds the other; when
-// neither does, the second.
+// longerPath returns the longer of two paths if one contains the other, else the second.
 func longerPath(a, b vpath.Path) vpath.Path {
 	if a.Within(b) {
 		return a
@@ -64,9 +63,9 @@ func longerPath(a, b vpath.Path) vpath.Path {
 	return b
 }
 
-// anyVisible reports whether some of want may be had at or below region, by one set of rules and
-// what holds where they are silent. A key with rules of its own must find the same in both sets:
-// where the first gives something, the second is asked.
+// anyVisible reports whether one set of rules, or ownership and home where the rules do not decide,
+// grants some of want at or below region. If a key has rules of its own, both sets must grant it:
+// the second set is evaluated where the first grants something.
 func (v *folderQuery) anyVisible(region vpath.Path, want Set, withKey bool) bool {
 	agreed := func(at vpath.Path, given Set) bool {
 		return given != 0 && (withKey || !v.policy.keyHasRules(v.actor) || v.anyVisible(at, given, true))
@@ -89,8 +88,9 @@ func (v *folderQuery) anyVisible(region vpath.Path, want Set, withKey bool) bool
 	return v.anyGranted(v.policy.guestRules(v.actor), own, region, want, agreed)
 }
 
-// anyGranted reports whether an allow rule of q gives some of want at or below region, when the
-// rules of before are asked first. It tells agreed where, as closely as the rule's pattern says.
+// anyGranted reports whether an allow rule of q grants some of want at or below region, when the
+// rules of before are evaluated first. It calls agreed with the narrowest region that the rule's
+// pattern gives.
 func (v *folderQuery) anyGranted(q, before ruleQueue, region vpath.Path, want Set,
 	agreed func(vpath.Path, Set) bool) bool {
 	all := q
@@ -109,7 +109,7 @@ func (v *folderQuery) anyGranted(q, before ruleQueue, region vpath.Path, want Se
 		}
 		earlier := v.deniedThroughout(before, nil, at, r)
 		given := r.Permissions & want &^ earlier &^ v.deniedThroughout(all, r, at, r)
-		// Bytes that may be had by name do not make a name show that a rule hides.
+		// If a rule hides names, permission to download by name does not make them visible.
 		if !given.Has(Read) && (earlier | v.deniedThroughout(all, nil, at, r)).Has(Read) {
 			given &^= Set(Download)
 		}
@@ -120,9 +120,10 @@ func (v *folderQuery) anyGranted(q, before ruleQueue, region vpath.Path, want Se
 	return false
 }
 
-// remaining returns what the rules of q leave of want to one who may do everything at and below
-// path where they are silent; at the folder itself that is asked about nothing is left. It goes
-// down by names that no rule knows: what those are denied at some depth, all names there are.
+// remaining returns the permissions of want that the rules of q do not deny to an actor who may
+// otherwise do everything at and below path. The folder of the query itself does not count. It
+// descends by names that no rule contains: permissions denied to those at some depth are denied to
+// all names there.
 func (v *folderQuery) remaining(q ruleQueue, path vpath.Path, want Set) (left Set) {
 	list := v.denialsAt(q, path)
 	if path == v.folder {
@@ -146,16 +147,15 @@ func (v *folderQuery) remaining(q ruleQueue, path vpath.Path, want Set) (left Se
 	return left
 }
 
-// denial is a rule that takes permissions from the names at some depth below a path, by how far
-// they have come in its pattern.
+// denial is a rule that denies permissions to the names at some depth below a path, with the states
+// of its pattern at that depth.
 type denial struct {
 	permissions Set
 	pattern     *machine
 	states      states
 }
 
-// denialsAt returns the rules of q that deny the caller something at path or below
-// it, whatever the mount.
+// denialsAt returns the rules of q that deny the caller something at or below path, on any mount.
 func (v *folderQuery) denialsAt(q ruleQueue, path vpath.Path) (list []*denial) {
 	for r := q.next(); r != nil; r = q.next() {
 		if !r.allows() && r.appliesFrom(v.ip) && v.policy.whollyInMount(path, r.MountID) &&
@@ -167,7 +167,7 @@ func (v *folderQuery) denialsAt(q ruleQueue, path vpath.Path) (list []*denial) {
 	return list
 }
 
-// descend goes one level down, and reports whether anything is another there.
+// descendAll goes one level down, and reports whether any set of states has changed.
 func descendAll(list []*denial) (another bool) {
 	for _, d := range list {
 		before := d.states
@@ -177,9 +177,9 @@ func descendAll(list []*denial) (another bool) {
 	return another
 }
 
-// deniedThroughout returns the permissions that rules of q before until (all of them for nil)
-// deny the caller at and below the whole of path, or in all that the allow rule given, unless
-// it is nil, matches.
+// deniedThroughout returns the permissions that the rules of q before until (all rules for nil)
+// deny the caller at and below path as a whole, or, if given is not nil, on all paths that the
+// allow rule given matches.
 func (v *folderQuery) deniedThroughout(q ruleQueue, until *rule, path vpath.Path, given *rule) Set {
 	var out Set
 	for r := q.next(); r != nil && r != until; r = q.next() {
@@ -194,23 +194,23 @@ func (v *folderQuery) deniedThroughout(q ruleQueue, until *rule, path vpath.Path
 	return out
 }
 
-// Mounts tells where mounts lie.
+// Mounts gives the positions of mounts.
 type Mounts interface {
 	Covering(vpath.Path) string // the id of the mount that covers a path, "" for none
-	// where the mounts strictly below a path lie, by id, those that are hidden excepted
+	// the paths of the mounts strictly below a path, by id, without hidden mounts
 	Below(vpath.Path) map[string]vpath.Path
 }
 
-// WithMounts returns the policy for a tree with these mounts. Without them Reveals takes a rule for
-// one mount for one that allows everywhere and denies nowhere.
+// WithMounts returns the policy for a tree with these mounts. Without them, ShowsFolder assumes
+// that a rule for one mount allows everywhere and denies nowhere.
 func (p *Policy) WithMounts(mounts Mounts) *Policy {
 	on := *p
 	on.mounts = mounts
 	return &on
 }
 
-// partInMount returns the part of a region that lies in a mount (all of it for ""), and
-// whether there is one.
+// partInMount returns the part of a region that lies in a mount (the whole region for ""), and
+// whether there is such a part.
 func (p *Policy) partInMount(region vpath.Path, mountID string) (at vpath.Path, there bool) {
 	if mountID == "" || p.mounts == nil || p.mounts.Covering(region) == mountID {
 		return region, true
@@ -219,7 +219,7 @@ func (p *Policy) partInMount(region vpath.Path, mountID string) (at vpath.Path, 
 	return at, there
 }
 
-// whollyInMount reports whether a region lies in that mount whole.
+// whollyInMount reports whether the whole region lies in that mount.
 func (p *Policy) whollyInMount(region vpath.Path, mountID string) bool {
 	return mountID == "" || p.mounts != nil && p.mounts.Covering(region) == mountID && len(p.mounts.Below(region)) == 0
 }

@@ -15,14 +15,14 @@ import (
 	"larder/internal/vpath"
 )
 
-// StoredRule is a rule as a row: with the hash of its password, which nothing shows.
+// StoredRule is the row of a rule, with the hash of its password. The hash is never shown.
 type StoredRule struct {
 	Rule
 	PasswordHash string // "" for none
 	UpdatedAt    int64  // milliseconds, as CreatedAt
 }
 
-// Check reports what keeps r from being stored. Fault: Invalid.
+// Check reports why r cannot be stored. Fault: Invalid.
 func (r StoredRule) Check() error {
 	if err := r.Validate(); err != nil {
 		return err
@@ -33,8 +33,8 @@ func (r StoredRule) Check() error {
 	return nil
 }
 
-// Store keeps the rules, and the policy made of them in memory. It is the one part of this package
-// that reads anything. All methods are safe for concurrent use.
+// Store stores the rules and caches their policy. It is the only part of this package that reads
+// anything. All methods are safe for concurrent use.
 type Store struct {
 	db          *db.DB
 	now         func() time.Time
@@ -42,15 +42,15 @@ type Store struct {
 	policy      db.VersionedValue[*Policy]
 }
 
-// NewStore returns the Store in d. guestAccess tells the site setting allowGuestAccess
-// under a config version.
+// NewStore returns the Store in d. guestAccess returns the site setting allowGuestAccess under a
+// config version.
 func NewStore(d *db.DB, now func() time.Time,
 	guestAccess func(ctx context.Context, version int64) (bool, error)) *Store {
 	return &Store{db: d, now: now, guestAccess: guestAccess}
 }
 
-// Policy returns the compiled rules for that config version, which the caller has read outside of
-// any transaction; from memory when they are known.
+// Policy returns the compiled rules for a config version, from the cache if they are cached. The
+// caller has read the version outside any transaction.
 func (s *Store) Policy(ctx context.Context, version int64) (*Policy, error) {
 	return s.policy.Get(version, func() (*Policy, error) {
 		stored, err := readRules(s.db.Read(ctx), "")
@@ -69,7 +69,7 @@ func (s *Store) Policy(ctx context.Context, version int64) (*Policy, error) {
 	})
 }
 
-// List returns rules in the order of their priority, then their age, and how many there are in all.
+// List returns a page of the rules, ordered by priority and then by age, and their total number.
 func (s *Store) List(ctx context.Context, limit, offset int) ([]StoredRule, int, error) {
 	q := s.db.Read(ctx)
 	var total int
@@ -85,8 +85,7 @@ func (s *Store) All(ctx context.Context) ([]StoredRule, error) {
 	return readRules(s.db.Read(ctx), "ORDER BY priority DESC, created_at, id")
 }
 
-// WithPassword returns those of the rules with these ids that have a password, in
-// the order of List.
+// WithPassword returns the rules with these ids that have a password, in the order of List.
 func (s *Store) WithPassword(ctx context.Context, ids []string) ([]StoredRule, error) {
 	rules, err := readRules(s.db.Read(ctx), "WHERE password_hash IS NOT NULL ORDER BY priority DESC, created_at, id")
 	return slices.DeleteFunc(rules, func(r StoredRule) bool { return !slices.Contains(ids, r.ID) }), err
@@ -105,7 +104,8 @@ func readRule(q db.Querier, id string) (StoredRule, error) {
 
 func noRule() error { return fault.New(fault.NotFound, "There is no such rule.") }
 
-// Insert adds a rule, made now, and raises the config version. Fault: Invalid.
+// Insert adds a rule with the present time as its creation time, and raises the config version.
+// Fault: Invalid.
 func (s *Store) Insert(tx *db.Tx, r StoredRule) error {
 	if err := r.Check(); err != nil {
 		return err
@@ -121,8 +121,7 @@ func (s *Store) Insert(tx *db.Tx, r StoredRule) error {
 	return tx.BumpConfig()
 }
 
-// Lock returns one rule as it is in tx and keeps others from changing it until
-// tx ends. Fault: NotFound.
+// Lock returns a rule as it is in tx and locks its row until tx ends. Fault: NotFound.
 func (s *Store) Lock(tx *db.Tx, id string) (StoredRule, error) {
 	if _, err := tx.Exec("UPDATE rules SET updated_at = updated_at WHERE id = $1", id); err != nil {
 		return StoredRule{}, fmt.Errorf("lock rule: %w", err)
@@ -130,8 +129,8 @@ func (s *Store) Lock(tx *db.Tx, id string) (StoredRule, error) {
 	return readRule(tx, id)
 }
 
-// Replace gives the rule with r's id all of r's values, its age excepted, and raises the config
-// version. Faults: Invalid, NotFound.
+// Replace writes all values of r except the creation time to the rule with r's id, and raises the
+// config version. Faults: Invalid, NotFound.
 func (s *Store) Replace(tx *db.Tx, r StoredRule) error {
 	if err := r.Check(); err != nil {
 		return err
@@ -144,14 +143,14 @@ func (s *Store) Replace(tx *db.Tx, r StoredRule) error {
 	return finishChange(tx, "replace rule", n, err)
 }
 
-// Delete removes a rule and raises the config version. Fault: NotFound.
+// Delete deletes a rule and raises the config version. Fault: NotFound.
 func (s *Store) Delete(tx *db.Tx, id string) error {
 	n, err := tx.Exec("DELETE FROM rules WHERE id = $1", id)
 	return finishChange(tx, "delete rule", n, err)
 }
 
-// DeleteOfMount removes the rules that are for one mount alone. Left behind, they would decide
-// nothing but still make folders show.
+// DeleteOfMount deletes the rules that are for one mount only. Otherwise they would decide nothing,
+// but still make folders show.
 func (s *Store) DeleteOfMount(tx *db.Tx, mountID string) error {
 	if _, err := tx.Exec("DELETE FROM rules WHERE mount_id = $1", mountID); err != nil {
 		return fmt.Errorf("delete the rules of a mount: %w", err)
@@ -159,8 +158,8 @@ func (s *Store) DeleteOfMount(tx *db.Tx, mountID string) error {
 	return tx.BumpConfig()
 }
 
-// DeleteOfUser removes the rules whose subject is that user or one of those keys, and
-// raises the config version.
+// DeleteOfUser deletes the rules whose subject is the user or one of the keys, and raises the
+// config version.
 func (s *Store) DeleteOfUser(tx *db.Tx, userID string, keyIDs []string) error {
 	if _, err := tx.Exec("DELETE FROM rules WHERE user_id = $1", userID); err != nil {
 		return fmt.Errorf("delete the rules of a user: %w", err)
@@ -173,9 +172,9 @@ func (s *Store) DeleteOfUser(tx *db.Tx, userID string, keyIDs []string) error {
 	return tx.BumpConfig()
 }
 
-// MovePatterns has the rules that are for nothing but what lies at a path follow it to another one.
-// Raising the config version, whose row many wait for, is left to the caller. Fault: Invalid where
-// a pattern would become too long.
+// MovePatterns rewrites the patterns of the rules that apply only at or below from, so that they
+// apply at to. The caller raises the config version, since many transactions wait for that row.
+// Fault: Invalid if a pattern would become too long.
 func (s *Store) MovePatterns(tx *db.Tx, from, to vpath.Path) error {
 	rules, err := readRules(tx, "")
 	if err != nil {
@@ -184,7 +183,7 @@ func (s *Store) MovePatterns(tx *db.Tx, from, to vpath.Path) error {
 	for _, r := range rules {
 		pattern, err := ParsePattern(r.Pattern)
 		if err != nil || !pattern.base.Within(from) {
-			continue // what can't be read denies everything, or allows nothing, wherever it is
+			continue // an unreadable pattern denies everything or allows nothing, on every path
 		}
 		moved, err := pattern.moved(from, to)
 		if err != nil {
@@ -200,8 +199,8 @@ func (s *Store) MovePatterns(tx *db.Tx, from, to vpath.Path) error {
 	return nil
 }
 
-// HasDenyRule reports whether a rule for that user or role denies one of
-// those permissions somewhere.
+// HasDenyRule reports whether a rule for that user or role denies one of those permissions on some
+// path.
 func (s *Store) HasDenyRule(q db.Querier, userID string, role Role, permissions Set) (bool, error) {
 	rules, err := readRules(q, "WHERE effect <> 'allow' AND (user_id = $1 OR role = $2)", userID, string(role))
 	return slices.ContainsFunc(rules, func(r StoredRule) bool {
@@ -220,7 +219,7 @@ func finishChange(tx *db.Tx, doing string, n int64, err error) error {
 	return tx.BumpConfig()
 }
 
-// values are the columns of a rule from path_pattern to updated_at.
+// values returns the columns of a rule from path_pattern to updated_at.
 func (r *StoredRule) values(now int64) []any {
 	return []any{r.Pattern, string(r.Effect), nullable(r.MountID), nullable(string(r.Role)), nullable(r.UserID),
 		nullable(r.KeyID),
@@ -230,8 +229,8 @@ func (r *StoredRule) values(now int64) []any {
 
 func nullable(s string) sql.NullString { return sql.NullString{String: s, Valid: s != ""} }
 
-// readRules reads the rules that the rest of a query picks. What it cannot read is an error:
-// leaving a rule out could open what it denies.
+// readRules reads the rules that the rest of a query selects. A rule that cannot be read is an
+// error: without it, the policy could allow what the rule denies.
 func readRules(q db.Querier, rest string, args ...any) ([]StoredRule, error) {
 	rows, err := q.Query(`
 		SELECT id, path_pattern, effect, mount_id, role, user_id, api_key_id, permissions, require_password, password_hash, allowed_ips,
@@ -279,8 +278,8 @@ func scan(rows *sql.Rows) (StoredRule, error) {
 	return r, nil
 }
 
-// passwordID names a rule's password. A hash has a salt of its own, so that the same password set
-// again is another one.
+// passwordID returns an id for the password of a rule. Each hash has its own salt, so setting the
+// same password again gives another id.
 func passwordID(ruleID, hash string) string {
 	sum := sha256.Sum256([]byte(ruleID + " " + hash))
 	return hex.EncodeToString(sum[:16])

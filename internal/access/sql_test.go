@@ -15,7 +15,7 @@ import (
 	"larder/internal/vpath"
 )
 
-// newStore is a store of rules, with guests let in or not, and a clock that stands.
+// newStore returns a Store with guest access as in guests, and a fixed clock.
 func newStore(d *db.DB, guests *bool) *access.Store {
 	return access.NewStore(d, func() time.Time { return time.UnixMilli(1000) },
 		func(context.Context, int64) (bool, error) { return *guests, nil })
@@ -132,7 +132,7 @@ func TestPolicyFollowsTheConfigVersion(t *testing.T) {
 		guests = false
 		commit(t, d, func(tx *db.Tx) error { return tx.BumpConfig() })
 		if public() {
-			t.Error("public although guests are not let in")
+			t.Error("public without guest access")
 		}
 	})
 }
@@ -144,8 +144,8 @@ func commit(t *testing.T, d *db.DB, fn func(tx *db.Tx) error) {
 	}
 }
 
-// Rules for what lies at a path go along to another one, told by whole names; those that are for
-// more, or for something else, stay.
+// Rules that apply only at or below a path move along with it, compared by whole names. Rules that
+// apply to more, or to other paths, stay.
 func TestMovePatterns(t *testing.T) {
 	const from, to = "/home/ann", "/home/ann.deleted-0123abcd"
 	old, err := vpath.Parse(from)
@@ -189,7 +189,7 @@ func TestMovePatterns(t *testing.T) {
 			}
 		}
 
-		// one that would be a byte too long keeps the folder where it is
+		// A pattern that would become one byte too long prevents the move.
 		longest := from + "/*" + strings.Repeat("/"+strings.Repeat("x", 250), 16)
 		longest += strings.Repeat("x", access.MaxPatternBytes-len(longest)-len(to)+len(from))
 		long := access.StoredRule{Rule: access.Rule{ID: "long", Pattern: longest + "x", Effect: access.Deny,

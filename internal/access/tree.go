@@ -1,30 +1,33 @@
 package access
 
-// TreeVerdict says what acting on a folder with all that is in it comes to.
+// TreeVerdict is the verdict on a folder together with all its contents.
 type TreeVerdict uint8
 
-// The answers, the least first.
+// The verdicts, the most restrictive first.
 const (
-	TreeDenied  TreeVerdict = iota // something at or below the folder is denied, or hangs on a condition
-	TreeOwnOnly                    // only ownership can allow it: all that is below must be the caller's own
-	TreeAllowed                    // whatever is below, whosever it is
+	TreeDenied  TreeVerdict = iota // something at or below the folder is denied, or depends on a condition
+	TreeOwnOnly                    // only ownership can allow it: the caller must own everything below
+	TreeAllowed                    // allowed for everything below, whoever owns it
 )
 
-// DecideTree answers whether the actor may do something to a folder as a whole, such as moving,
-// renaming or deleting it (abuse case C26). It goes by what patterns can match at or below the
-// folder, not by what is there:
+// DecideTree decides whether the actor may do something to a folder with all its contents, such as
+// moving, renaming or deleting it (abuse case C26). It considers every path that patterns could
+// match at or below the folder, not the entries that exist:
 //
-//   - an allow rule without a condition that covers all of it settles the matter, since what comes after it decides nothing there;
-//   - a deny refuses, and so does a rule with a condition that the caller does not meet now, or that holds for part of the folder only;
-//   - what covers all of it and leaves this caller alone (a deny except from here, an allow from elsewhere) is no reason to refuse.
+//   - An allow rule without a condition that covers the whole folder decides, since no later rule
+//     decides anything there.
+//   - A deny rule refuses. So does a rule with a condition that the caller does not meet now, or
+//     that covers only part of the folder.
+//   - A rule that covers the whole folder but does not apply to this caller (a deny except from the
+//     caller's address, an allow from other addresses) does not refuse.
 //
-// Passwords of entries below the folder are not known here.
+// It does not know the passwords of entries below the folder.
 func (p *Policy) DecideTree(a Actor, folder Target, permission Permission) TreeVerdict {
 	switch {
 	case !permission.single() || a.limitToKey(folder.Path, Set(permission)) == 0:
 		return TreeDenied
 	case a.lacksPassword(folder.passwordFor(permission), permission),
-		a.lacksPassword(folder.Password, permission): // the folder itself, and what is in it
+		a.lacksPassword(folder.Password, permission): // the password of the folder itself, and that of its contents
 		return TreeDenied
 	}
 	found := p.decideTreeAs(&a, &folder, Set(permission), false)
@@ -34,7 +37,8 @@ func (p *Policy) DecideTree(a Actor, folder Target, permission Permission) TreeV
 	return found
 }
 
-// decideTreeAs returns the answer of one set of rules and of what holds where they are silent.
+// decideTreeAs returns the verdict of one set of rules, and of ownership and home where the rules
+// do not decide.
 func (p *Policy) decideTreeAs(a *Actor, folder *Target, want Set, withKey bool) TreeVerdict {
 	if answer, done := p.applyRulesToTree(p.rulesOf(a, withKey), a, folder, want); done {
 		return answer
@@ -50,10 +54,10 @@ func (p *Policy) decideTreeAs(a *Actor, folder *Target, want Set, withKey bool) 
 	if a.UserID == "" {
 		return TreeDenied
 	}
-	return TreeOwnOnly // ownership comes before what guests are denied
+	return TreeOwnOnly // ownership comes before the deny rules of guests
 }
 
-// applyRulesToTree returns the answer of the rules in q, if they have one.
+// applyRulesToTree returns the verdict of the rules in q, if one of them decides.
 func (p *Policy) applyRulesToTree(q ruleQueue, a *Actor, folder *Target, want Set) (answer TreeVerdict, done bool) {
 	ip := a.address()
 	for r := q.next(); r != nil; r = q.next() {

@@ -6,18 +6,18 @@ import (
 	"larder/internal/vpath"
 )
 
-// Viewer decides what shows to an actor in listings and searches.
+// Viewer decides which entries an actor sees in listings and searches.
 type Viewer struct {
 	Policy  *Policy
 	Actor   Actor
-	Home    vpath.Path // where the actor's home lies
+	Home    vpath.Path // the path of the actor's home
 	HasHome bool
-	// Shared says that the actor shows it to others, as by a share: then nothing shows because the
-	// actor may write in it.
+	// Shared says that the actor shows the contents to others, by a share for example. Then no
+	// folder shows because the actor may write in it.
 	Shared bool
 }
 
-// showsFolder reports whether a folder shows to the actor for what lies in it.
+// showsFolder reports whether the actor sees a folder because of its contents.
 func (v *Viewer) showsFolder(path vpath.Path) bool {
 	if v.Shared {
 		return v.Policy.showsFolderForReading(v.Actor, path, v.Home, v.HasHome)
@@ -28,9 +28,9 @@ func (v *Viewer) showsFolder(path vpath.Path) bool {
 // showsForWriting reports whether a folder shows because the actor may write in it.
 func (v *Viewer) showsForWriting(t *Target) bool { return !v.Shared && v.allowed(t, Write) }
 
-// Shows reports whether an entry shows: to whoever may read it, and a folder also to whoever may
-// write in it or has something to see below it. What lies behind a password that the actor would
-// have to give shows to nobody.
+// Shows reports whether the actor sees an entry: the actor may read it, or it is a folder that the
+// actor may write in, or it is a folder with visible contents. Nothing shows behind a password that
+// the actor still has to give.
 func (v *Viewer) Shows(t Target, folder bool) bool {
 	if v.Actor.lacksPassword(t.PasswordAbove, Read) {
 		return false
@@ -38,7 +38,8 @@ func (v *Viewer) Shows(t Target, folder bool) bool {
 	return v.allowed(&t, Read) || folder && (v.showsForWriting(&t) || v.showsFolder(t.Path))
 }
 
-// DecideListing decides whether a folder may be listed; it then lists what Shows says.
+// DecideListing decides whether the actor may list a folder. The listing contains the entries for
+// which Shows is true.
 func (v *Viewer) DecideListing(folder Target) Outcome {
 	in := folder.ForChildren()
 	outcome := v.Policy.Decide(v.Actor, in, Read).Outcome
@@ -53,19 +54,19 @@ func (v *Viewer) DecideListing(folder Target) Outcome {
 	return Allowed
 }
 
-// NeedsPasswordToList reports whether a password stands between the actor and what is inside the
-// entry that g is about.
+// NeedsPasswordToList reports whether the actor must give the password g to see the contents of its
+// entry.
 func (v *Viewer) NeedsPasswordToList(g *EntryPassword) bool { return v.Actor.lacksPassword(g, Read) }
 
-// NeedsPasswordToDownload reports whether the password that g is about stands between the actor and
-// the bytes inside the entry: it asks everybody who has not given it, whoever may list them.
+// NeedsPasswordToDownload reports whether the actor must give the password g to download the
+// contents of its entry. Everybody must give it, including actors who may list the contents.
 func (v *Viewer) NeedsPasswordToDownload(g *EntryPassword) bool {
 	return v.Actor.lacksPassword(g, Download)
 }
 
-// ReadImpliesDownload reports whether no rule that may match in a folder tells reading from
-// downloading. Then whoever is shown a file there may download it too, passwords of entries aside.
-// It is for accounts, whose keys have rules of their own.
+// ReadImpliesDownload reports whether no rule that may match in a folder treats reading and
+// downloading differently. Then everybody who sees a file there may download it, passwords of
+// entries aside. It is always false for a key, which has rules of its own.
 func (v *Viewer) ReadImpliesDownload(folder Target) bool {
 	if v.Actor.Key != nil {
 		return false
@@ -84,49 +85,49 @@ func (v *Viewer) allowed(t *Target, p Permission) bool {
 	return v.Policy.decide(&v.Actor, t, p, nil).Outcome == Allowed
 }
 
-// ShownEntries says which of many entries show, judged at once.
+// ShownEntries says which of many entries show.
 type ShownEntries uint8
 
-// The verdicts, the least first.
+// The values, the fewest entries first.
 const (
 	ShownNone   ShownEntries = iota // none of them
 	ShownOwn                        // those that the actor owns
 	ShownAll                        // every one
-	ShownByName                     // their names matter: ask Shows about each
+	ShownByName                     // depends on the names: call Shows for each
 )
 
-// ListingFilter says what shows in a folder, for all names but a few at once.
+// ListingFilter says which entries of a folder show, for all names except a few.
 type ListingFilter struct {
-	Exceptions []vpath.Name // ask Shows about entries of these names
-	Globs      []Glob       // about other files: the first that is like the name decides, before Files
-	Files      ShownEntries // about other files
-	Folders    ShownEntries // about other folders
+	Exceptions []vpath.Name // call Shows for entries with these names
+	Globs      []Glob       // for other files: the first glob that matches the name decides, before Files
+	Files      ShownEntries // for other files
+	Folders    ShownEntries // for other folders
 
-	SameBelow             bool // Files and Folders go for all that lies below, at any depth, passwords of entries aside
-	FolderNamesIrrelevant bool // what lies below other folders of the folder does not depend on their names
+	SameBelow             bool // Files and Folders apply at any depth below the folder, passwords of entries aside
+	FolderNamesIrrelevant bool // for other subfolders, the result below them does not depend on their names
 }
 
-// Glob is a verdict on the files whose names are like one of Names, in which `*` stands for any
+// Glob is a decision for the files whose names match one of Names, in which `*` stands for any
 // characters and `?` for one.
 type Glob struct {
 	Names []string
 	Files ShownEntries
 }
 
-// unmatchableName is a name that no entry can have, so that no pattern's characters are in it.
+// unmatchableName is a name that no entry can have, so no literal of a pattern matches it.
 const unmatchableName = vpath.Name("\x00")
 
-// SampleChild returns the facts about a folder in folder that is nobody's, by a name
-// that no rule has.
+// SampleChild returns the facts about a child folder of folder that has no owner and a name that no
+// rule contains.
 func (v *Viewer) SampleChild(folder Target) Target {
 	t := folder.ForChildren()
 	t.Path, t.OwnerID = t.Path.Child(unmatchableName), ""
 	return t
 }
 
-// ListingFilter returns what shows in a folder. It is what Shows says about each entry
-// there, arrived at without asking about each: names that no rule tells apart get the
-// verdict of one of them.
+// ListingFilter returns which entries of a folder show. The result agrees with Shows for each
+// entry, but does not need a call for each: all names that no rule distinguishes get the verdict of
+// one sample.
 func (v *Viewer) ListingFilter(folder Target) ListingFilter {
 	read := v.readingMatch(&folder)
 	in := ListingFilter{Exceptions: read.names, Files: ShownByName, Folders: ShownByName, SameBelow: read.sameBelow,
@@ -140,7 +141,7 @@ func (v *Viewer) ListingFilter(folder Target) ListingFilter {
 	if all := v.SampleChild(folder); !read.byWildcard && v.allowed(&all, Read) {
 		in.Folders = ShownAll
 	}
-	if in.Folders != ShownAll || !in.SameBelow { // further down it may be what they reveal that makes folders show
+	if in.Folders != ShownAll || !in.SameBelow { // folders further down may show because of their contents
 		wide := v.showingMatch(&folder)
 		in.Exceptions = append(in.Exceptions, wide.names...)
 		in.SameBelow = in.SameBelow && wide.sameBelow
@@ -160,8 +161,7 @@ func (v *Viewer) ListingFilter(folder Target) ListingFilter {
 	return in
 }
 
-// addException takes out the name that leads from folder down to something that has a
-// verdict of its own.
+// addException adds the name in folder on the way to a path with a verdict of its own.
 func (in *ListingFilter) addException(folder, to vpath.Path) {
 	if names, below := to.RelativeTo(folder); below && len(names) > 0 {
 		in.Exceptions = append(in.Exceptions, names[0])
@@ -169,7 +169,7 @@ func (in *ListingFilter) addException(folder, to vpath.Path) {
 	}
 }
 
-// judgeSample judges all files or folders in folder by what shows of some that no rule names.
+// judgeSample decides for all files or folders in folder by samples whose names no rule contains.
 func (v *Viewer) judgeSample(folder Target, folders bool) ShownEntries {
 	child := v.SampleChild(folder)
 	own := child
@@ -183,7 +183,7 @@ func (v *Viewer) judgeSample(folder Target, folders bool) ShownEntries {
 	return ShownNone
 }
 
-// readingMatch returns what the rules that have a say in reading do to the names in folder.
+// readingMatch returns how the rules about reading match the names in folder.
 func (v *Viewer) readingMatch(folder *Target) folderMatch {
 	p, a := v.Policy, &v.Actor
 	sum := folderMatch{sameBelow: true}
@@ -201,8 +201,8 @@ func (v *Viewer) readingMatch(folder *Target) folderMatch {
 	return sum
 }
 
-// addRules adds to sum what the rules of q do, and reports whether one of them decides about all
-// that lies in the folder.
+// addRules adds the rules of q to sum, and reports whether one of them decides for everything in
+// the folder.
 func (v *Viewer) addRules(sum *folderMatch, q ruleQueue, folder *Target, want Set) (done bool) {
 	ip := v.Actor.address()
 	for r := q.next(); r != nil; r = q.next() {
@@ -225,8 +225,8 @@ func (h *folderMatch) add(other folderMatch) {
 	h.sameBelow = h.sameBelow && other.sameBelow
 }
 
-// showingMatch returns what the rules that can make a folder show do to the names in folder; those
-// of other mounts count, see Reveals.
+// showingMatch returns how the rules that can make a folder show match the names in folder. Rules
+// for other mounts count (see ShowsFolder).
 func (v *Viewer) showingMatch(folder *Target) folderMatch {
 	sum, ip := folderMatch{sameBelow: true}, v.Actor.address()
 	for _, q := range []ruleQueue{v.Policy.rulesOf(&v.Actor, true), v.Policy.guestRules(&v.Actor)} {
@@ -239,8 +239,8 @@ func (v *Viewer) showingMatch(folder *Target) folderMatch {
 	return sum
 }
 
-// compileGlobs compiles the rules about reading, in order, into verdicts on the files of folder.
-// Names that are literal in a rule are not among them.
+// compileGlobs compiles the rules about reading, in order, into decisions for the files of folder.
+// It leaves out the names that are literal in a rule.
 func (v *Viewer) compileGlobs(folder *Target) (rest ShownEntries, globs []Glob) {
 	p, a := v.Policy, &v.Actor
 	if a.lacksPassword(folder.Password, Read) || a.limitToKey(folder.Path, Set(Read)) == 0 {
@@ -254,7 +254,7 @@ func (v *Viewer) compileGlobs(folder *Target) (rest ShownEntries, globs []Glob) 
 	}
 	if !done {
 		own := ShownNone
-		if a.UserID != "" { // ownership comes before guests' rules
+		if a.UserID != "" { // ownership comes before the rules of guests
 			own = ShownOwn
 		}
 		rest, _ = v.appendGlobs(&globs, p.guestRules(a), folder, own)
@@ -265,8 +265,8 @@ func (v *Viewer) compileGlobs(folder *Target) (rest ShownEntries, globs []Glob) 
 	return rest, globs
 }
 
-// appendGlobs appends the verdicts of q's rules, and returns the one on all names that are left,
-// and whether a rule gave it; no is what a refusal comes to.
+// appendGlobs appends the decisions of the rules in q. It returns the decision for all other names,
+// and whether a rule made it. no is the decision that a refusal stands for.
 func (v *Viewer) appendGlobs(globs *[]Glob, q ruleQueue, folder *Target,
 	no ShownEntries) (rest ShownEntries, done bool) {
 	ip := v.Actor.address()

@@ -32,14 +32,14 @@ func TestListingFilter(t *testing.T) {
 		{"visitors in public", seedRules, visitor, targetAt("/public"), all, all, "[]", true},
 		{"visitors elsewhere", seedRules, visitor, targetAt("/a"), none, none, "[]", true},
 		{"visitors at the root", seedRules, visitor, targetAt("/"), none, none, "[public]", false},
-		// folders show to whoever may write in them
+		// folders show to users who may write in them
 		{"users in uploads", seedRules, alice, targetAt("/uploads"), own, all, "[]", true},
 		{"users in public", seedRules, alice, targetAt("/public/x"), all, all, "[]", true},
 		{"users at home", seedRules, alice, inHome(targetAt("/home/alice")), all, all, "[]", true},
 		{"users at the root", seedRules, alice, targetAt("/"), own, own, "[public uploads]", false},
 		{"guests' accounts at home", seedRules, gus, inHome(targetAt("/home/gus")), own, own, "[]", true},
 		{"administrators", seedRules, root, targetAt("/a"), all, all, "[]", true},
-		{"owning the folder gives nothing of what is in it", nil, alice, ownedTarget(targetAt("/a")).of("alice"), own,
+		{"owning a folder does not show its contents", nil, alice, ownedTarget(targetAt("/a")).of("alice"), own,
 			own, "[]", true},
 		{"a deny on what is right in it", []access.Rule{rule("d", "role:user", deny, "/a/*")}, alice, targetAt("/a"),
 			none, none, "[]", false},
@@ -104,8 +104,8 @@ func TestListingFilter(t *testing.T) {
 	}
 }
 
-// What lies behind a password shows to nobody whom it bars, not even for the sake of what a
-// rule allows below it.
+// A password hides everything behind it from users who must give it, even if a rule allows
+// something below.
 func TestPasswordsHideFolders(t *testing.T) {
 	t.Parallel()
 	p := access.NewPolicy(seedRules, true)
@@ -119,7 +119,7 @@ func TestPasswordsHideFolders(t *testing.T) {
 		enter    access.Outcome
 	}{
 		{"a visitor", visitor, false, true, access.NeedsPassword},
-		{"who gave it", withPasswords(visitor, "e1"), true, true, access.Allowed},
+		{"a user who gave the password", withPasswords(visitor, "e1"), true, true, access.Allowed},
 		{"its owner", bob, true, true, access.Allowed},
 		{"an administrator", root, true, true, access.Allowed},
 		{"another's key", withPasswords(key(alice), "e1"), false, true, access.NeedsPassword},
@@ -133,7 +133,7 @@ func TestPasswordsHideFolders(t *testing.T) {
 				v.DecideListing(itself))
 		}
 	}
-	// Where a rule denies all but something further down, the password still comes first.
+	// If a rule denies everything but a path further down, the password still comes first.
 	p = access.NewPolicy([]access.Rule{rule("a", "role:user", access.Allow, "/a/x/y/**")}, true)
 	v := access.Viewer{Policy: p, Actor: alice}
 	if got := v.DecideListing(behindPasswords(targetAt("/a/x"), g, g)); got != access.NeedsPassword {
@@ -200,7 +200,7 @@ func TestListingFilterAgreesWithShows(t *testing.T) {
 	})
 }
 
-// filesVerdict is the verdict on files of a name.
+// filesVerdict returns the decision for files with a name.
 func filesVerdict(in access.ListingFilter, name string) access.ShownEntries {
 	for _, g := range in.Globs {
 		for _, glob := range g.Names {

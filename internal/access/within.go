@@ -6,22 +6,21 @@ import (
 	"larder/internal/vpath"
 )
 
-// MayMatchWithin reports whether the pattern covers path or anything that could lie below it.
-// It is exact for names of any characters; limits on length and depth are not looked at, so
-// it errs towards true.
+// MayMatchWithin reports whether the pattern covers path or a possible path below it. It is exact
+// for names of any characters. It ignores the limits on length and depth, so it errs towards true.
 func (p Pattern) MayMatchWithin(path vpath.Path) bool {
 	if p.machine == nil {
 		return path.IsRoot()
 	}
 	d := p.machine.statesAfter(matchText(path))
-	// Whatever is left of a pattern can be matched by some names: all there is to ask is whether it
-	// is matched here or goes on below.
+	// The states that remain can always be completed by some names, so it suffices to test for
+	// acceptance here and for a state after a slash.
 	return p.machine.accepts(&d) || p.machine.move(&d, classSlash)
 }
 
-// CoversTree reports whether the pattern surely covers path and everything that could lie below it,
-// at any depth. It finds what ends in `**` or in `**/*`, and errs towards false for patterns that
-// come to the same by other means.
+// CoversTree reports whether the pattern covers path and every possible path below it, at any
+// depth. It recognises patterns that end in `**` or `**/*`, and errs towards false for others that
+// have the same effect.
 func (p Pattern) CoversTree(path vpath.Path) bool {
 	if p.machine == nil {
 		return false
@@ -30,8 +29,8 @@ func (p Pattern) CoversTree(path vpath.Path) bool {
 	return p.machine.accepts(&d) && p.machine.coversBelow(&d)
 }
 
-// coversBelow reports whether everything that could lie below what led to d is surely matched. It
-// leaves d at some depth below.
+// coversBelow reports whether every possible path below the one that led to d is matched, as far as
+// it can tell. It changes d.
 func (m *machine) coversBelow(d *states) bool {
 	for before := *d; m.descend(d) && m.accepts(d); before = *d {
 		if m.intersects(d, m.acceptAll) || before == *d {
@@ -41,9 +40,9 @@ func (m *machine) coversBelow(d *states) bool {
 	return false
 }
 
-// descend takes d over a slash and any one name: what is left are the states that no name at all
-// leads out of. It reports whether there are any. Each step adds what the `**` before lead to and
-// loses what they do not, so that it comes to rest after as many steps as a path has names.
+// descend advances d over a slash and any one name. It keeps the states that no name leaves, and
+// reports whether there are any. Each call adds the states that `**` segments lead to and drops
+// those that they do not, so the set is stable after as many calls as a path has names.
 func (m *machine) descend(d *states) bool {
 	m.move(d, classSlash)
 	left := uint64(0)
@@ -54,28 +53,28 @@ func (m *machine) descend(d *states) bool {
 	return left != 0
 }
 
-// covers reports whether p surely covers all that other covers. It errs towards false.
+// covers reports whether p covers all paths that other covers. It errs towards false.
 func (p Pattern) covers(other Pattern) bool {
 	return p.text == other.text || other.shape == literal && p.Match(other.base) || p.CoversTree(other.base)
 }
 
-// moved returns the pattern for the same below another folder; its base must lie within the former
-// one. Fault: Invalid when it is too long there.
+// moved returns the pattern with its base moved from one folder to another. The base must lie
+// within from. Fault: Invalid if the result is too long.
 func (p Pattern) moved(from, to vpath.Path) (Pattern, error) {
 	return ParsePattern(matchText(to) + p.text[len(matchText(from)):])
 }
 
-// folderMatch is what a pattern does to the names in a folder.
+// folderMatch describes how a pattern matches the names in a folder.
 type folderMatch struct {
 	matchesAll bool         // every name is matched
-	names      []vpath.Name // these are matched, or something below them may be
-	globs      []string     // of `*` and `?`: names like these are matched
-	// what a name looks like decides whether it is matched, or whether something below it may be
+	names      []vpath.Name // literal names that are matched, or below which something may be
+	globs      []string     // names that match one of these are matched; they consist of literals, `*` and `?`
+	// a wildcard decides whether a name is matched, or whether something below it may be
 	byWildcard bool
-	sameBelow  bool // all that lies below the folder, at any depth, is matched, or none of it
+	sameBelow  bool // either everything below the folder is matched, at any depth, or nothing
 }
 
-// matchFolder returns what the pattern does to the names in folder.
+// matchFolder returns how the pattern matches the names in folder.
 func (p Pattern) matchFolder(folder vpath.Path) folderMatch {
 	m := p.machine
 	if m == nil {
@@ -107,8 +106,8 @@ func (p Pattern) matchFolder(folder vpath.Path) folderMatch {
 	return h
 }
 
-// segment returns what the pattern says from state n on up to the next slash, whether there are
-// wildcards in it, and whether a name that is like it is matched. Within one name `**` is `*`.
+// segment returns the text of the pattern from state n to the next slash, whether it contains
+// wildcards, and whether a name that matches it is accepted. Within one name `**` is `*`.
 func (m *machine) segment(n int) (text string, wild, matched bool) {
 	var b strings.Builder
 	star := func() {
