@@ -1,15 +1,15 @@
-// Package audit keeps the access log: who did what to which path, for administrators to read;
-// and it counts requests.
+// Package audit writes the access log, which tells administrators who did what to which path, and
+// counts requests.
 //
-// What a request leaves behind is noted in memory (Record, Read, Request) and written later, in
-// batches, by the goroutine that Run is. So the log holds up nothing and fails nothing: notes never
-// wait for the database, what can't be written is tried again, and when too much of it has gathered
-// further notes are dropped, which is logged (abuse case C113). A clean stop ends with Finish and
-// loses nothing; a crash loses the last seconds and the sums of the running hour; a connection that
-// breaks while PostgreSQL commits may have a batch written twice.
+// Record, CountRead and CountRequest store their data in memory. The goroutine in Run writes it to
+// the database in batches. So the log delays and fails no request: recording never waits for the
+// database, a failed write is tried again, and when too many entries wait, further ones are dropped
+// and the drop is logged (abuse case C113). A clean stop calls Finish and loses nothing. A crash
+// loses the last seconds and the sums of the running hour. If a connection breaks while PostgreSQL
+// commits, a batch may be written twice.
 //
-// It lies apart from the metadata: in an SQLite file of its own, or in tables of its own on
-// PostgreSQL (docs/adr/0005). It holds paths and ids, never a token, key, password or link.
+// The log is separate from the metadata: in an SQLite file of its own, or in tables of its own on
+// PostgreSQL (docs/adr/0005). It contains paths and ids, never a token, key, password or link.
 // Specification: Access log entry.
 package audit
 
@@ -29,10 +29,10 @@ import (
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// Schema is what the database of the log holds.
+// Schema is the schema of the log's database.
 var Schema = db.Schema{Files: migrations, Table: "audit_version", Replicas: "audit_schema"}
 
-// Action is what was done.
+// Action is the kind of an entry.
 type Action string
 
 // The actions.
@@ -55,27 +55,27 @@ const (
 	FreeMode      Action = "free_mode"
 )
 
-// Actions are all of them.
+// Actions lists all actions.
 var Actions = []Action{
 	Login, LoginFailed, Register, Upload, Download, Preview, Delete, Move, Rename, Folder, Share, ShareDownload, Key,
 	Admin, WebDAV, FreeMode,
 }
 
-// Entry is a row of the log.
+// Entry is one row of the log.
 type Entry struct {
-	ID        int64  // given when it is written
+	ID        int64  // assigned when it is written
 	UserID    string // "" for a visitor
 	KeyID     string // "" unless an API key was used
-	IP        string // "" for sums; a network for those of an address
+	IP        string // "" for sums; a network for the merged entries of an address
 	Action    Action
-	Path      string // a virtual path; a route's for what concerns none. At most 4,096 bytes are kept.
-	Bytes     int64  // of a file that went in or out
-	Status    int    // of the answer
-	Count     int64  // requests it stands for; 0 is taken for 1
-	CreatedAt int64  // ms; Record fills it in
+	Path      string // a virtual path, or a route for a request without one; at most 4,096 bytes are stored
+	Bytes     int64  // size of the file that was received or sent
+	Status    int    // of the response
+	Count     int64  // number of requests that the entry stands for; 0 means 1
+	CreatedAt int64  // ms; set by Record
 }
 
-// The bounds that hold unless a Config says otherwise.
+// The defaults of Config.
 const (
 	defaultBuffer      = 20_000
 	defaultHourPaths   = 10_000
@@ -84,40 +84,40 @@ const (
 	defaultMaxSources  = 10_000
 )
 
-// maxPath is how many bytes of a path are kept.
+// maxPath is the number of bytes of a path that are stored.
 const maxPath = 4096
 
-// Config is what a Log works with.
+// Config holds the dependencies and limits of a Log.
 type Config struct {
 	DB        *db.DB // with Schema
 	Now       func() time.Time
 	Log       *slog.Logger
-	Retention time.Duration // age of the oldest entry
+	Retention time.Duration // maximum age of an entry
 
 	MaxRows     int64 // rows that are kept, 0 for 5,000,000
-	Buffer      int   // entries that wait to be written, 0 for 20,000
+	Buffer      int   // entries that may wait to be written, 0 for 20,000
 	HourPaths   int   // paths whose public reads are summed at a time, 0 for 10,000
-	MaxUnmerged int   // entries of one account or address that a minute has before they are merged, 0 for 600
-	MaxSources  int   // accounts, and addresses, that are counted each, 0 for 10,000
+	MaxUnmerged int   // entries of one account or address in a minute before further ones are merged, 0 for 600
+	MaxSources  int   // accounts, and addresses, that are counted separately, 0 for 10,000
 }
 
 // Log is the access log. All methods are safe for concurrent use.
 type Log struct {
 	Config
-	batchReady chan struct{} // a whole batch waits
+	batchReady chan struct{} // receives a value when a whole batch waits
 	flushMu    sync.Mutex    // held by Flush
 
 	mu              sync.Mutex
 	waiting         []Entry
-	dropped         int64 // since it was last told
+	dropped         int64 // since it was last logged
 	droppedLoggedAt time.Time
-	failureLoggedAt time.Time // when a failure of the database was last told
+	failureLoggedAt time.Time // when a failure of the database was last logged
 	reads           sums[hourPath]
 	minutes         map[int64]int64
 	sources         minuteCounts
 }
 
-// New returns the log in cfg.DB, which must have been migrated.
+// New returns the Log in cfg.DB, which must have been migrated.
 func New(cfg Config) *Log {
 	cfg.MaxRows = cmp.Or(cfg.MaxRows, defaultMaxRows)
 	cfg.Buffer = cmp.Or(cfg.Buffer, defaultBuffer)
@@ -130,8 +130,8 @@ func New(cfg Config) *Log {
 	}
 }
 
-// Record notes an entry, with the present time; or merges it with others, where somebody does very
-// much. It neither waits nor fails.
+// Record adds an entry with the present time. When its source exceeds the limit of the minute, it
+// merges the entry with others. It neither waits nor fails.
 func (l *Log) Record(e Entry) {
 	now := l.Now()
 	e.CreatedAt, e.Path, e.Count = now.UnixMilli(), storable(e.Path), max(e.Count, 1)
@@ -154,12 +154,12 @@ func (l *Log) Record(e Entry) {
 	if whole {
 		select {
 		case l.batchReady <- struct{}{}:
-		default: // the writer knows
+		default: // the writer is notified already
 		}
 	}
 }
 
-// logDropped warns of entries that were dropped, once a minute at most.
+// logDropped logs the number of dropped entries, at most once a minute.
 func (l *Log) logDropped(now time.Time) {
 	l.mu.Lock()
 	n := l.dropped
@@ -169,11 +169,11 @@ func (l *Log) logDropped(now time.Time) {
 	}
 	l.dropped, l.droppedLoggedAt = 0, now
 	l.mu.Unlock()
-	l.Log.Warn("the access log takes no more: entries were dropped", "entries", n)
+	l.Log.Warn("the buffer of the access log is full: entries were dropped", "entries", n)
 }
 
-// storable makes a text one that both databases take, and no longer than is kept: one entry that
-// can't be written would hold up all the others.
+// storable makes a text valid for both databases and cuts it to maxPath bytes. One entry that
+// cannot be written would block all others.
 func storable(path string) string {
 	path = strings.ReplaceAll(strings.ToValidUTF8(path, "\uFFFD"), "\x00", "\uFFFD")
 	if len(path) > maxPath {
@@ -182,19 +182,19 @@ func storable(path string) string {
 	return path
 }
 
-// Query is what the list is to show; the zero value of a field filters nothing.
+// Query selects entries. The zero value of a field does not filter.
 type Query struct {
 	UserID   string
 	Action   Action
-	Search   string // part of the path, without case
-	From, To *int64 // ms, both included
+	Search   string // part of the path, compared without case
+	From, To *int64 // ms, both inclusive
 	Page     int64  // from 1
 	Limit    int64
 }
 
-// List returns a page of the entries that a query is about, newest first, and how many there are
-// in all. Sums of an hour or a minute carry the time when it began. What was noted in the last
-// second may be missing.
+// List returns a page of the entries that a query selects, newest first, and their total number.
+// Sums of an hour or a minute have the time at which it began. Entries of the last second may be
+// missing.
 func (l *Log) List(ctx context.Context, q Query) (entries []Entry, total int64, err error) {
 	read := l.DB.Read(ctx)
 	if total, err = count(read, l.DB.Dialect(), q); err != nil {

@@ -38,7 +38,7 @@ func TestListReturnsRecordedEntries(t *testing.T) {
 	})
 }
 
-// Of entries of one millisecond the one noted later comes first.
+// Of entries of the same millisecond the one recorded later comes first.
 func TestListFilters(t *testing.T) {
 	t.Parallel()
 	eachEngine(t, nil, func(t *testing.T, w *fixture) {
@@ -72,12 +72,12 @@ func TestListFilters(t *testing.T) {
 			"underscore is no wildcard":   {audit.Query{Search: "_"}, "sure.txt"},
 			"backslash and star are none": {audit.Query{Search: `\*`}, ""},
 			"search and user":             {audit.Query{Search: "home", UserID: "u2"}, "sure.txt"},
-			"from, at its edge":           {audit.Query{From: at(2, 0)}, "last login RGER"},
+			"from, inclusive":             {audit.Query{From: at(2, 0)}, "last login RGER"},
 			"from, beyond":                {audit.Query{From: at(2, 1)}, "last login"},
-			"to, at its edge":             {audit.Query{To: at(1, 0)}, "sure.txt e.jpg"},
+			"to, inclusive":               {audit.Query{To: at(1, 0)}, "sure.txt e.jpg"},
 			"to, before":                  {audit.Query{To: at(1, -1)}, "e.jpg"},
 			"from and to":                 {audit.Query{From: at(1, 0), To: at(1, 0)}, "sure.txt"},
-			"everything at once": {audit.Query{
+			"all filters at once": {audit.Query{
 				UserID: "u1", Action: audit.Delete, Search: "HOME", From: at(2, 0), To: at(2, 0),
 			}, "RGER"},
 		} {
@@ -129,7 +129,7 @@ func TestRetention(t *testing.T) {
 			later time.Duration
 			want  []string
 		}{
-			{90*24*time.Hour - time.Millisecond, []string{"/young", "/old"}}, // as old as it may be
+			{90*24*time.Hour - time.Millisecond, []string{"/young", "/old"}}, // the maximum age
 			{time.Millisecond, []string{"/young"}},
 			{time.Millisecond, []string{}},
 		} {
@@ -170,7 +170,8 @@ func TestRowBound(t *testing.T) {
 	})
 }
 
-// More than a step of 5,000 goes at once, and replicas that sweep together delete no row too many.
+// A sweep deletes more than one step of 5,000 rows, and replicas that sweep at once do not delete
+// too many.
 func TestSweepsOfReplicasTogether(t *testing.T) {
 	t.Parallel()
 	bound := func(c *audit.Config) { c.MaxRows = 100 }
@@ -179,7 +180,7 @@ func TestSweepsOfReplicasTogether(t *testing.T) {
 			w.Record(upload(fmt.Sprint("/", i)))
 		}
 		w.flush()
-		// many matches are looked for in another way than few
+		// many matches use another query than few
 		for search, want := range map[string]int64{"/": 10_100, "/100": 111, "/1": 1211} {
 			entries, total, err := w.List(t.Context(), audit.Query{Search: search, Page: 1, Limit: 2})
 			if err != nil || total != want || entries[0].Path != "/10099" || entries[1].Path != "/10098" {
@@ -240,7 +241,7 @@ func TestRequests24h(t *testing.T) {
 		w.advance(time.Second) // the next minute
 		other.CountRequest()
 		expect(7)
-		w.advance(24*time.Hour - 2*time.Minute) // the minute of the six is the 1,440th, counted from the running one
+		w.advance(24*time.Hour - 2*time.Minute) // the minute of the six is the 1,440th from the running one
 		expect(7)
 		if err := w.Sweep(t.Context()); err != nil {
 			t.Fatal(err)

@@ -13,10 +13,10 @@ import (
 	"larder/internal/db/dbtest"
 )
 
-// start is when the tests begin: at the full hour.
+// start is the time at which the tests begin, on the hour.
 var start = time.Date(2026, 5, 4, 10, 0, 0, 0, time.UTC)
 
-// fixture is a log with its database and a clock that the test moves.
+// fixture holds a log with its database, and a clock that the test moves.
 type fixture struct {
 	*audit.Log
 	t         *testing.T
@@ -27,7 +27,7 @@ type fixture struct {
 	now time.Time
 }
 
-// output collects what is logged.
+// output collects the log output.
 type output struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -73,7 +73,7 @@ func newFixture(t *testing.T, engine string, change func(*audit.Config)) *fixtur
 	return w
 }
 
-// open is another handle on the database.
+// open opens another handle on the database.
 func (w *fixture) open() *db.DB {
 	w.t.Helper()
 	d, err := db.Open(w.t.Context(), w.db)
@@ -112,8 +112,7 @@ func (w *fixture) flush() {
 	}
 }
 
-// allEntries is everything that is stored, newest first. That the total agrees is
-// checked on the way.
+// allEntries returns all stored entries, newest first, and checks the total.
 func (w *fixture) allEntries() []audit.Entry {
 	w.t.Helper()
 	entries, total, err := w.List(w.t.Context(), audit.Query{Page: 1, Limit: 100_000})
@@ -123,7 +122,7 @@ func (w *fixture) allEntries() []audit.Entry {
 	return entries
 }
 
-// waitForEntries waits until so many entries are stored.
+// waitForEntries waits until n entries are stored.
 func (w *fixture) waitForEntries(n int64) {
 	w.t.Helper()
 	for {
@@ -157,7 +156,7 @@ func (w *fixture) exec(statement string) {
 	}
 }
 
-// lockSize keeps every write out until release.
+// lockSize blocks every write until release.
 func (w *fixture) lockSize() (release func()) {
 	w.t.Helper()
 	d, held, end, ended := w.open(), make(chan struct{}), make(chan struct{}), make(chan error)

@@ -2,19 +2,19 @@ package audit
 
 import "net/netip"
 
-// An account or an address that does very much in a minute has so many entries of its own; the rest
-// of the minute is merged, so that nobody can push out of the log what others did, nor fill the
-// buffer (abuse case C113). Every replica counts for itself.
+// An account or address has a limited number of entries of its own in a minute. Further entries of
+// the minute are merged, so that no source can push the entries of others out of the log, or fill
+// the buffer (abuse case C113). Every replica counts separately.
 
-// source is whose entries are counted together. Traffic has an allowance of its own: no flood of
-// reads hides what was deleted.
+// source identifies the entries that are counted together. Traffic has a limit of its own, so that
+// many reads do not hide deletions.
 type source struct {
-	name    string // an account's id or a network; "" for those that are too many to count each
-	account bool   // an account
+	name    string // an account id or a network; "" when there are too many to count separately
+	account bool   // name is an account id
 	traffic bool
 }
 
-// mergeKey is what entries of a crowd are merged by.
+// mergeKey is the key under which entries of a source are merged.
 type mergeKey struct {
 	from   int64 // the first millisecond of the minute
 	userID string
@@ -25,16 +25,16 @@ type mergeKey struct {
 
 func (at mergeKey) end() int64 { return at.from + minute }
 
-// sources counts entries of the running minute. It is guarded by Log.mu.
+// minuteCounts counts the entries of the running minute. It is guarded by Log.mu.
 type minuteCounts struct {
 	from     int64 // the first millisecond of the minute
 	unmerged map[source]int
-	counted  [2]int // of visitors' networks and of accounts, how many are counted each
+	counted  [2]int // number of networks (of visitors) and of accounts that are counted separately
 	merged   sums[mergeKey]
 }
 
-// sourceOf tells whose an entry is. A failed login is told of the account that was meant, which has
-// no part in it: the address counts.
+// sourceOf returns the source of an entry. A failed login has the address as its source: the entry
+// names the account that was tried, which did nothing.
 func sourceOf(e *Entry) source {
 	c := source{name: e.UserID, account: true}
 	if e.UserID == "" || e.Action == LoginFailed {
@@ -47,7 +47,8 @@ func sourceOf(e *Entry) source {
 	return c
 }
 
-// network is an address, of IPv6 its /64, of which a household has a whole one.
+// network returns an IPv4 address as it is, and the /64 of an IPv6 address, since one household has
+// a whole /64.
 func network(ip string) string {
 	addr, err := netip.ParseAddr(ip)
 	if err != nil || addr.Unmap().Is4() {
@@ -60,8 +61,8 @@ func network(ip string) string {
 	return prefix.String()
 }
 
-// merge takes an entry that is one too many of its crowd, and reports whether it did. What
-// administrators change is never merged. It needs l.mu.
+// merge merges an entry that exceeds the limit of its source, and reports whether it did. Entries
+// of the action Admin are never merged. The caller holds l.mu.
 func (l *Log) merge(e *Entry) bool {
 	if e.Action == Admin {
 		return false
@@ -95,7 +96,7 @@ func (l *Log) merge(e *Entry) bool {
 	if _, known := c.merged[at]; !known && len(c.merged) >= l.MaxSources {
 		at.userID, at.ip = "", ""
 	}
-	if _, known := c.merged[at]; !known && len(c.merged) >= 2*l.MaxSources { // nothing has been written for long
+	if _, known := c.merged[at]; !known && len(c.merged) >= 2*l.MaxSources { // no write has succeeded for long
 		l.dropped++
 		return true
 	}
@@ -103,7 +104,7 @@ func (l *Log) merge(e *Entry) bool {
 	return true
 }
 
-// mergedEntries makes entries of what was merged.
+// mergedEntries returns the entries for what was merged.
 func mergedEntries(merged sums[mergeKey]) []Entry {
 	entries := make([]Entry, 0, len(merged))
 	for at, s := range merged {

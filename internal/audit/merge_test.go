@@ -15,7 +15,7 @@ func entryBy(user, ip string, action audit.Action) audit.Entry {
 	return audit.Entry{UserID: user, IP: ip, Action: action, Path: "/p", Bytes: 10, Status: 200}
 }
 
-// sums is what was merged, as text in order; and how many entries stand by themselves.
+// sums returns the merged entries as sorted text, and the number of entries that were not merged.
 func (w *fixture) sums() (merged []string, alone int) {
 	w.t.Helper()
 	for _, e := range w.allEntries() {
@@ -35,13 +35,13 @@ func (w *fixture) wantSums(what string, alone int, merged ...string) {
 	got, n := w.sums()
 	slices.Sort(merged)
 	if n != alone || !slices.Equal(got, merged) {
-		w.t.Errorf("%s: %d by themselves, want %d; merged\n%s\nwant\n%s", what, n, alone, strings.Join(got, "\n"),
+		w.t.Errorf("%s: %d not merged, want %d; merged\n%s\nwant\n%s", what, n, alone, strings.Join(got, "\n"),
 			strings.Join(merged, "\n"))
 	}
 }
 
-// Abuse case C113: 600 entries of an account a minute are written as they are, and the 601st with
-// all after it as one of its action.
+// Abuse case C113: the first 600 entries of an account in a minute are written as they are. From
+// the 601st on, the entries of an action are merged into one.
 func TestOneSourceCannotFillTheLog(t *testing.T) {
 	t.Parallel()
 	eachEngine(t, func(c *audit.Config) { c.MaxUnmerged = 0 }, func(t *testing.T, w *fixture) {
@@ -54,13 +54,13 @@ func TestOneSourceCannotFillTheLog(t *testing.T) {
 		for range 3 {
 			w.Record(entryBy("ann", "203.0.113.1", audit.Download))
 		}
-		w.Record(entryBy("ann", "203.0.113.2", audit.Download)) // from elsewhere
-		w.Record(entryBy("ann", "203.0.113.1", audit.Upload))   // another action of the same allowance
+		w.Record(entryBy("ann", "203.0.113.2", audit.Download)) // from another address
+		w.Record(entryBy("ann", "203.0.113.1", audit.Upload))   // another action with the same limit
 		failed := entryBy("ann", "203.0.113.1", audit.Download)
 		failed.Status, failed.Bytes = 403, 0
 		w.Record(failed)
 		w.flush()
-		w.wantSums("while the minute lasts", 600)
+		w.wantSums("within the minute", 600)
 		w.Record(entryBy("ann", "203.0.113.1", audit.Delete)) // not hidden by reads
 		w.Record(entryBy("bob", "203.0.113.1", audit.Download))
 		w.Record(entryBy("", "203.0.113.1", audit.Download))
@@ -68,8 +68,8 @@ func TestOneSourceCannotFillTheLog(t *testing.T) {
 		w.flush()
 		merged := []string{"ann - download 200: 4, 40 bytes, after 0s", "ann - upload 200: 1, 10 bytes, after 0s",
 			"ann - download 403: 1, 0 bytes, after 0s"}
-		w.wantSums("the minute is over", 603, merged...)
-		for range 600 { // which has an allowance of its own
+		w.wantSums("after the minute", 603, merged...)
+		for range 600 { // which has a limit of its own
 			w.Record(entryBy("ann", "203.0.113.1", audit.Download))
 		}
 		w.flush()
@@ -86,10 +86,10 @@ func TestMergeGroupsBySource(t *testing.T) {
 			entryBy("", "2001:db8::1", audit.ShareDownload), entryBy("", "2001:db8::2", audit.ShareDownload),
 			entryBy("", "2001:db8:0:1::1", audit.ShareDownload),
 			entryBy("", "", audit.Register), entryBy("", "", audit.Register),
-			// a failed login is the address's, whosever account was meant
+			// A failed login counts for the address, not for the account that was tried.
 			entryBy("ann", "203.0.113.7", audit.LoginFailed), entryBy("bob", "203.0.113.7", audit.LoginFailed),
 			entryBy("ann", "203.0.113.8", audit.LoginFailed), entryBy("ann", "203.0.113.9", audit.Login),
-			// what administrators change is never merged
+			// Entries of administrators are never merged.
 			entryBy("admin", "203.0.113.9", audit.Admin), entryBy("admin", "203.0.113.9", audit.Admin),
 			entryBy("admin", "203.0.113.9", audit.Admin), entryBy("admin", "203.0.113.9", audit.Delete),
 		} {
@@ -106,12 +106,12 @@ func TestMergeGroupsBySource(t *testing.T) {
 	})
 }
 
-// What is remembered of a minute is bounded: addresses that are too many count together, and
-// push out no account.
+// The memory for a minute is bounded: addresses beyond the limit are counted together, and do not
+// affect accounts.
 func TestCountedSourcesAreBounded(t *testing.T) {
 	t.Parallel()
 	eachEngine(t, func(c *audit.Config) { c.MaxUnmerged, c.MaxSources = 1, 2 }, func(t *testing.T, w *fixture) {
-		for i := range 5 { // two that are counted each, one that is the first of the rest
+		for i := range 5 { // two sources that are counted separately, and the first of the rest
 			w.Record(entryBy("", fmt.Sprint("203.0.113.", i), audit.ShareDownload))
 		}
 		w.Record(entryBy("ann", "203.0.113.9", audit.Download))
@@ -120,7 +120,7 @@ func TestCountedSourcesAreBounded(t *testing.T) {
 		w.flush()
 		w.wantSums("five addresses", 5, "- - share_download 200: 2, 20 bytes, after 0s")
 
-		// a database that takes nothing for long
+		// The database accepts no writes for long.
 		release := w.lockSize()
 		for range 6 {
 			for range 3 {
@@ -130,7 +130,7 @@ func TestCountedSourcesAreBounded(t *testing.T) {
 		}
 		release()
 		w.flush()
-		w.wantSums("nothing was written for six minutes", 11, "- - share_download 200: 2, 20 bytes, after 0s",
+		w.wantSums("after six minutes without a write", 11, "- - share_download 200: 2, 20 bytes, after 0s",
 			"ann - download 200: 2, 20 bytes, after 1m0s", "ann - download 200: 2, 20 bytes, after 2m0s",
 			"- - download 200: 2, 20 bytes, after 3m0s", "- - download 200: 2, 20 bytes, after 4m0s")
 		w.Finish(t.Context())
@@ -149,11 +149,11 @@ func TestMergedEntriesThatFailAreTriedAgain(t *testing.T) {
 		w.advance(time.Minute)
 		w.exec("ALTER TABLE access_log RENAME TO away")
 		if err := w.Flush(t.Context()); err == nil {
-			t.Fatal("a table is missing, and nobody noticed")
+			t.Fatal("a flush without its table succeeded")
 		}
 		w.exec("ALTER TABLE away RENAME TO access_log")
 		w.flush()
 		w.flush()
-		w.wantSums("in the end", 1, "ann - download 200: 3, 30 bytes, after 0s")
+		w.wantSums("at the end", 1, "ann - download 200: 3, 30 bytes, after 0s")
 	})
 }

@@ -5,11 +5,11 @@ import (
 	"fmt"
 )
 
-// Measure is what a Series counts.
+// Measure is the quantity that a Series returns.
 type Measure string
 
-// What can be counted. All but Requests come from the entries of requests that succeeded,
-// and the failed logins.
+// The measures. All but Requests are computed from the entries of successful requests, and
+// FailedLogins from those of failed logins.
 const (
 	Requests      Measure = "requests" // of the last 24 hours only
 	Uploads       Measure = "uploads"
@@ -20,8 +20,8 @@ const (
 	FailedLogins  Measure = "failedLogins"
 )
 
-// measures is which entries a series counts: those of two actions (or twice of one), failed or
-// not, or their bytes.
+// measures says which entries a measure counts: those of two actions (or the same action twice),
+// failed or successful, and whether it sums their bytes.
 var measures = map[Measure]struct {
 	actions       [2]Action
 	failed, bytes bool
@@ -34,9 +34,10 @@ var measures = map[Measure]struct {
 	FailedLogins:  {actions: [2]Action{LoginFailed, LoginFailed}, failed: true},
 }
 
-// Series counts for each step of a span from a time on, up to but without another (ms), by the
-// step's number from 0; steps without anything are missing. Minutes of requests and hours of sums
-// count where they begin. What was noted in the last second may be missing.
+// Series returns a measure over the span from (inclusive) to to (exclusive, both ms), in steps of
+// step ms. The keys are the numbers of the steps, which start at 0; steps without data are missing.
+// Minutes of requests and sums of an hour count at the time at which they begin. Entries of the
+// last second may be missing.
 func (l *Log) Series(ctx context.Context, measure Measure, from, to, step int64) (points map[int64]int64, err error) {
 	read := l.DB.Read(ctx)
 	if measure == Requests {

@@ -14,8 +14,8 @@ import (
 
 func nullable(s string) sql.NullString { return sql.NullString{String: s, Valid: s != ""} }
 
-// nullableFold is a text with its case folded, null where that changes nothing: most
-// paths are stored once.
+// nullableFold returns a text with its case folded, or NULL if that changes nothing. So most paths
+// are stored once.
 func nullableFold(path string) sql.NullString {
 	fold := vpath.Fold(path)
 	return sql.NullString{String: fold, Valid: fold != path}
@@ -23,8 +23,8 @@ func nullableFold(path string) sql.NullString {
 
 const insertColumns = "user_id, key_id, ip, action, path, path_fold, bytes, status, count, created_at"
 
-// insertStatements are statements for some numbers of rows, the largest first: whatever the number
-// of entries, these few texts stay prepared.
+// insertStatements are the statements for fixed numbers of rows, the largest first. These few
+// statements stay prepared, whatever the number of entries.
 var insertStatements = func() (all []struct {
 	rows int
 	text string
@@ -67,14 +67,14 @@ func insert(tx *db.Tx, entries []Entry) error {
 	return nil
 }
 
-// addSize notes that rows were added, or with a negative number deleted.
+// addSize adds to the stored number of rows. rows is negative for deleted rows.
 func addSize(tx *db.Tx, rows int64) error {
 	_, err := tx.Exec("UPDATE access_log_size SET size = size + $1", rows)
 	return err
 }
 
-// Check reads what each table holds of the oldest and the newest, which finds a damaged file out in
-// most cases. Error: db.ErrMalformed.
+// Check reads the oldest and the newest rows of each table, which detects a damaged file in most
+// cases. Error: db.ErrMalformed.
 func Check(q db.Querier) error {
 	for _, query := range []string{
 		"SELECT COUNT(*) FROM access_log_size",
@@ -90,7 +90,7 @@ func Check(q db.Querier) error {
 	return nil
 }
 
-// where is the condition of a query, with its arguments.
+// where returns the WHERE clause of a query, and its arguments.
 func (q Query) where(d db.Dialect) (text string, args []any) {
 	var all []string
 	add := func(condition string, value any) {
@@ -102,7 +102,7 @@ func (q Query) where(d db.Dialect) (text string, args []any) {
 	}
 	switch {
 	case q.Action != "" && q.UserID != "":
-		// which no index answers: that of the user has fewer rows, and the action in them
+		// COALESCE keeps the planner from using the index of the action: the user has fewer rows
 		add("COALESCE(action, '') = ?", string(q.Action))
 	case q.Action != "":
 		add("action = ?", string(q.Action))
@@ -132,16 +132,16 @@ func count(q db.Querier, d db.Dialect, query Query) (n int64, err error) {
 	return n, err
 }
 
-// fewMatches is the number of rows up to which it is faster to sort what a search has found than to
-// look for it row by row in order of time.
+// fewMatches is the number of matches up to which sorting them is faster than searching the rows in
+// the order of time.
 const fewMatches = 1000
 
-// list returns a page of the total rows that there are.
+// list returns a page of entries. total is the number of matching rows.
 func list(q db.Querier, d db.Dialect, query Query, total int64) ([]Entry, error) {
 	where, args := query.where(d)
 	order := "created_at DESC, id DESC"
 	if query.Search != "" && total <= fewMatches {
-		order = "created_at + 0 DESC, id DESC" // which no index answers
+		order = "created_at + 0 DESC, id DESC" // the expression keeps the planner from using the index
 	}
 	limit, offset := "$"+strconv.Itoa(len(args)+1), "$"+strconv.Itoa(len(args)+2)
 	found, err := q.Query(`
@@ -167,22 +167,22 @@ func list(q db.Querier, d db.Dialect, query Query, total int64) ([]Entry, error)
 	return entries, found.Err()
 }
 
-// sizeAndOldest returns how many rows there are, and the time (ms) of the oldest, 0 for none.
+// sizeAndOldest returns the number of rows, and the time (ms) of the oldest, 0 for none.
 func sizeAndOldest(q db.Querier) (size, oldest int64, err error) {
 	err = q.QueryRow("SELECT size, COALESCE((SELECT MIN(created_at) FROM access_log), 0) FROM access_log_size").
 		Scan(&size, &oldest)
 	return size, oldest, err
 }
 
-// lockSize returns the number of rows and keeps it as it is until the transaction ends.
-// Whoever deletes does this first: of two replicas that sweep together the second finds what
-// the first has left.
+// lockSize returns the number of rows and locks it until the transaction ends. Transactions that
+// delete rows call it first: of two replicas that sweep at once, the second then sees what the
+// first has left.
 func lockSize(tx *db.Tx) (size int64, err error) {
 	err = tx.QueryRow("UPDATE access_log_size SET size = size RETURNING size").Scan(&size)
 	return size, err
 }
 
-// deleteBefore deletes some of the rows from before a time (ms), and returns how many.
+// deleteBefore deletes up to sweepStep rows from before a time (ms), and returns their number.
 func deleteBefore(tx *db.Tx, before int64) (int64, error) {
 	if _, err := lockSize(tx); err != nil {
 		return 0, err
@@ -197,8 +197,7 @@ func deleteBefore(tx *db.Tx, before int64) (int64, error) {
 	return n, addSize(tx, -n)
 }
 
-// deleteExcess deletes some of the oldest rows while there are more than most,
-// and returns how many.
+// deleteExcess deletes up to sweepStep of the oldest rows beyond most, and returns their number.
 func deleteExcess(tx *db.Tx, most int64) (int64, error) {
 	size, err := lockSize(tx)
 	if err != nil || size <= most {
@@ -213,8 +212,8 @@ func deleteExcess(tx *db.Tx, most int64) (int64, error) {
 	return n, addSize(tx, -n)
 }
 
-// addMinutes adds to the counters in the order of their minutes, so that two replicas never wait
-// for each other in a circle.
+// addMinutes adds to the counters in the order of their minutes, so that two replicas cannot
+// deadlock.
 func addMinutes(tx *db.Tx, minutes map[int64]int64) error {
 	for _, at := range slices.Sorted(maps.Keys(minutes)) {
 		_, err := tx.Exec(`
@@ -228,7 +227,7 @@ func addMinutes(tx *db.Tx, minutes map[int64]int64) error {
 	return nil
 }
 
-// countRequests sums the minutes after one, up to another.
+// countRequests sums the minutes after after, up to and including until.
 func countRequests(q db.Querier, after, until int64) (n int64, err error) {
 	err = q.QueryRow(`
 		SELECT CAST(COALESCE(SUM(requests), 0) AS BIGINT)

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// hourPath is what public reads are summed by. An hour is named by its first millisecond.
+// hourPath is the key under which public reads are summed. An hour is identified by its first
+// millisecond.
 type hourPath struct {
 	hour int64
 	path string
@@ -15,10 +16,10 @@ type hourPath struct {
 
 func (at hourPath) end() int64 { return at.hour + hour }
 
-// sum is how much was done, of what was not noted one by one.
+// sum adds up requests that are not recorded one by one.
 type sum struct{ requests, bytes int64 }
 
-// sums are kept by what they are of, until the time of that is over. They are guarded by Log.mu.
+// sums holds the sum of each key until the key's period ends. It is guarded by Log.mu.
 type sums[K interface {
 	comparable
 	end() int64 // ms
@@ -29,8 +30,8 @@ func (s sums[K]) add(at K, more sum) {
 	s[at] = sum{have.requests + more.requests, have.bytes + more.bytes}
 }
 
-// takeFinished takes those whose time is over at now, all of them when the service stops;
-// at most a batch.
+// takeFinished removes and returns the sums whose period has ended at now, or all of them when the
+// service stops; at most batchSize.
 func (s sums[K]) takeFinished(now int64, stopping bool) sums[K] {
 	taken := sums[K]{}
 	for at, sum := range s {
@@ -45,18 +46,18 @@ func (s sums[K]) takeFinished(now int64, stopping bool) sums[K] {
 	return taken
 }
 
-// otherPaths stands for the paths that came when there were too many to sum each.
+// otherPaths stands for the paths beyond the number that is summed separately.
 const otherPaths = "/…"
 
 const (
 	hour   = int64(time.Hour / time.Millisecond)
 	minute = int64(time.Minute / time.Millisecond)
-	// requestWindow is how far back Requests24h counts, in minutes.
+	// requestWindow is the period of Requests24h, in minutes.
 	requestWindow = 24 * 60
 )
 
-// CountRead notes that a visitor read a public file. Reads of an hour become one entry for each
-// path, written when the hour is over or by Finish. It neither waits nor fails.
+// CountRead counts the read of a public file by a visitor. The reads of an hour become one entry
+// for each path, which is written when the hour is over, or by Finish. It neither waits nor fails.
 func (l *Log) CountRead(path string, bytes int64) {
 	now := l.Now().UnixMilli()
 	at := hourPath{now - now%hour, storable(path)}
@@ -68,7 +69,7 @@ func (l *Log) CountRead(path string, bytes int64) {
 	l.reads.add(at, sum{1, bytes})
 }
 
-// publicReadEntries makes entries of public reads.
+// publicReadEntries returns the entries for public reads.
 func publicReadEntries(reads sums[hourPath]) []Entry {
 	entries := make([]Entry, 0, len(reads))
 	for at, s := range reads {
@@ -79,7 +80,7 @@ func publicReadEntries(reads sums[hourPath]) []Entry {
 	return entries
 }
 
-// CountRequest notes that there was a request.
+// CountRequest counts one request.
 func (l *Log) CountRequest() {
 	at := l.Now().UnixMilli() / minute
 	l.mu.Lock()
@@ -87,11 +88,11 @@ func (l *Log) CountRequest() {
 	l.minutes[at]++
 }
 
-// Requests24h counts the requests of the last 24 hours, over all replicas: those of the running
-// minute and of the 1,439 before it. What was noted in the last second may be missing.
+// Requests24h returns the number of requests of the last 24 hours on all replicas: those of the
+// running minute and of the 1,439 minutes before it. Requests of the last second may be missing.
 func (l *Log) Requests24h(ctx context.Context) (int64, error) {
 	now := l.Now().UnixMilli() / minute
-	n, err := countRequests(l.DB.Read(ctx), now-requestWindow, now+1) // one ahead, for replicas whose clocks are
+	n, err := countRequests(l.DB.Read(ctx), now-requestWindow, now+1) // one ahead, for replicas whose clocks are ahead
 	if err != nil {
 		return 0, fmt.Errorf("count requests: %w", err)
 	}

@@ -10,18 +10,18 @@ import (
 )
 
 const (
-	// batchSize is how many entries go into one transaction.
+	// batchSize is the number of entries that one transaction writes.
 	batchSize = 1000
 	// writeInterval is the time between two writes, unless a whole batch waits.
 	writeInterval = time.Second
-	// retryInterval is the time after one that failed.
+	// retryInterval is the time after a write that failed.
 	retryInterval = 5 * time.Second
-	// writeTimeout bounds what a stop waits for a write under way: one that was given up may have
-	// been done, and would be done twice.
+	// writeTimeout bounds how long a stop waits for a running write. A write that is abandoned may
+	// still have succeeded, and would then be repeated.
 	writeTimeout = 15 * time.Second
 )
 
-// Run writes what was noted, about once a second, until ctx ends. Finish is to follow.
+// Run writes recorded data about once a second until ctx ends. The caller calls Finish afterwards.
 func (l *Log) Run(ctx context.Context) {
 	for {
 		wait, enough := writeInterval, l.batchReady
@@ -45,7 +45,7 @@ func (l *Log) flushInTime(ctx context.Context) error {
 	return l.Flush(ctx)
 }
 
-// logFailure warns of a database that fails, once a minute at most.
+// logFailure logs a failure of the database, at most once a minute.
 func (l *Log) logFailure(err error) {
 	now := l.Now()
 	l.mu.Lock()
@@ -60,21 +60,21 @@ func (l *Log) logFailure(err error) {
 	}
 }
 
-// Flush writes what was noted so far, except the sums of the running hour and minute.
+// Flush writes all recorded data, except the sums of the running hour and minute.
 func (l *Log) Flush(ctx context.Context) error { return l.flush(ctx, false) }
 
-// Finish writes all that is left, when nothing more is noted. What can't be written in two tries,
-// by the end of ctx, is lost, and that is logged.
+// Finish writes all remaining data, once nothing more is recorded. Data that cannot be written in
+// two tries before ctx ends is lost, and the loss is logged.
 func (l *Log) Finish(ctx context.Context) {
 	err := l.flush(ctx, true)
-	if err != nil { // the connection may have died in the middle of it: another one is to be had
+	if err != nil { // the connection may have died; the second try opens another
 		err = l.flush(ctx, true)
 	}
 	l.mu.Lock()
 	lost := l.dropped + int64(len(l.waiting)+len(l.reads)+len(l.sources.merged))
 	l.mu.Unlock()
 	if err != nil || lost > 0 {
-		l.Log.Error("the end of the access log is lost", "error", err, "entries", lost)
+		l.Log.Error("the last entries of the access log could not be written", "error", err, "entries", lost)
 	}
 }
 
@@ -94,7 +94,7 @@ func (l *Log) flush(ctx context.Context, stopping bool) error {
 	}
 }
 
-// writeBatch is what goes into one transaction.
+// writeBatch is the data that one transaction writes.
 type writeBatch struct {
 	entries []Entry
 	reads   sums[hourPath]
@@ -106,8 +106,8 @@ func (p writeBatch) empty() bool {
 	return len(p.entries)+len(p.reads)+len(p.merged)+len(p.minutes) == 0
 }
 
-// nextBatch collects a pack. The entries stay where they are until settle, so that they count
-// against the bound; sums and minutes are taken away.
+// nextBatch collects a batch. The entries stay in l.waiting until finishBatch, so that they count
+// towards the limit. Sums and minutes are removed.
 func (l *Log) nextBatch(stopping bool) writeBatch {
 	now := l.Now().UnixMilli()
 	l.mu.Lock()
@@ -119,7 +119,8 @@ func (l *Log) nextBatch(stopping bool) writeBatch {
 	return p
 }
 
-// finishBatch forgets what was written, or keeps it for the next time.
+// finishBatch removes the entries of a batch that was written, or restores the sums of one that
+// failed.
 func (l *Log) finishBatch(p writeBatch, written bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -151,11 +152,11 @@ func (p writeBatch) write(tx *db.Tx) error {
 	return nil
 }
 
-// sweepStep is how many rows one transaction deletes.
+// sweepStep is the number of rows that one transaction deletes.
 const sweepStep = 5000
 
-// Sweep deletes what is older than the retention, and the oldest beyond the most rows that are
-// kept, in steps that hold nobody up for long.
+// Sweep deletes entries older than the retention, and the oldest beyond MaxRows. It works in short
+// transactions, so that no writer waits for long.
 func (l *Log) Sweep(ctx context.Context) error {
 	now := l.Now()
 	before := now.Add(-l.Retention).UnixMilli()
@@ -175,7 +176,7 @@ func (l *Log) Sweep(ctx context.Context) error {
 	return nil
 }
 
-// inSteps repeats a step until it deletes less than a whole one.
+// inSteps repeats a step until it deletes fewer than sweepStep rows.
 func (l *Log) inSteps(ctx context.Context, step func(tx *db.Tx) (int64, error)) error {
 	for {
 		var deleted int64

@@ -11,8 +11,8 @@ import (
 	"larder/internal/audit"
 )
 
-// Abuse case C113: when the database takes nothing, requests go on, and what does not fit
-// is dropped and told.
+// Abuse case C113: when the database accepts no writes, requests continue, and entries beyond the
+// buffer are dropped and logged.
 func TestFullBufferDropsAndNeverWaits(t *testing.T) {
 	t.Parallel()
 	eachEngine(t, func(c *audit.Config) { c.Buffer = 2000 }, func(t *testing.T, w *fixture) {
@@ -29,7 +29,7 @@ func TestFullBufferDropsAndNeverWaits(t *testing.T) {
 		}
 		w.Record(upload("/dropped"))
 		if !strings.Contains(w.logOutput.String(), "entries=1") {
-			t.Errorf("the first that is dropped is not told: %q", w.logOutput)
+			t.Errorf("the first dropped entry is not logged: %q", w.logOutput)
 		}
 		for range 10 {
 			w.Record(upload("/dropped"))
@@ -37,12 +37,12 @@ func TestFullBufferDropsAndNeverWaits(t *testing.T) {
 		w.advance(time.Minute - time.Millisecond)
 		w.Record(upload("/dropped"))
 		if w.logOutput.lines() != 1 {
-			t.Errorf("told more than once a minute: %s", w.logOutput)
+			t.Errorf("logged more than once a minute: %s", w.logOutput)
 		}
 		w.advance(time.Millisecond)
 		w.Record(upload("/dropped"))
 		if w.logOutput.lines() != 2 || !strings.Contains(w.logOutput.String(), "entries=12") {
-			t.Errorf("told after a minute: %s", w.logOutput)
+			t.Errorf("logged after a minute: %s", w.logOutput)
 		}
 		release()
 		w.waitForEntries(2000)
@@ -63,11 +63,11 @@ func TestFailedWriteIsTriedAgain(t *testing.T) {
 		w.CountRead("/public/a", 10)
 		w.CountRequest()
 		w.advance(time.Hour)
-		w.exec("ALTER TABLE request_minutes RENAME TO away") // what is written last
+		w.exec("ALTER TABLE request_minutes RENAME TO away") // the table that is written last
 		if err := w.Flush(t.Context()); err == nil {
-			t.Fatal("a table is missing, and nobody noticed")
+			t.Fatal("a flush without its table succeeded")
 		}
-		w.CountRead("/public/a", 10) // another hour's
+		w.CountRead("/public/a", 10) // of another hour
 		w.CountRequest()
 		w.exec("ALTER TABLE away RENAME TO request_minutes")
 		if n := len(w.allEntries()); n != 0 {
@@ -110,7 +110,7 @@ func TestFinishWritesTheRestAndLogsWhatIsLost(t *testing.T) {
 	})
 }
 
-// A failure of the last write, as that of a connection that breaks, is followed by another try.
+// After a failure of the last write, such as a broken connection, Finish tries again.
 func TestFinishTriesOnceMore(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, "postgres", nil)
@@ -132,7 +132,7 @@ func TestFinishTriesOnceMore(t *testing.T) {
 	}
 }
 
-// Run ends with its context, writes about once a second before, and says so when it can't.
+// Run writes about once a second, logs failures, and ends with its context.
 func TestRun(t *testing.T) {
 	t.Parallel()
 	eachEngine(t, nil, func(t *testing.T, w *fixture) {
@@ -218,7 +218,7 @@ func TestSumsAreBounded(t *testing.T) {
 	})
 }
 
-// One entry that the database does not take would hold up all those behind it.
+// An entry that the database refuses would block all entries behind it.
 func TestAnyPathCanBeStored(t *testing.T) {
 	t.Parallel()
 	eachEngine(t, nil, func(t *testing.T, w *fixture) {
