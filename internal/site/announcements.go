@@ -17,14 +17,14 @@ import (
 const (
 	maxAnnouncementTitle = 200  // characters of an announcement's title
 	maxContent           = 5000 // characters
-	maxAnnouncements     = 200  // announcements that are kept
-	maxShown             = 50   // announcements that everybody is shown
+	maxAnnouncements     = 200  // announcements that are stored
+	maxShown             = 50   // announcements that Active returns
 	minLifetime          = 60   // seconds
 	maxLifetime          = 10 * 365 * 24 * 3600
 )
 
-// Announcement is what administrators tell everybody. Its texts are plain: nothing here or in the
-// interface reads markup in them (abuse case C74). Specification: Announcement.
+// Announcement is a notice from administrators to everybody. Its texts are plain: neither this
+// package nor the UI interprets markup in them (abuse case C74). Specification: Announcement.
 type Announcement struct {
 	ID        string
 	Title     string // one line
@@ -35,15 +35,15 @@ type Announcement struct {
 	UpdatedAt int64  // ms
 }
 
-// AnnouncementInput is what is given of an announcement: a nil text is none, or with a change the
-// one that it has.
+// AnnouncementInput holds the values of a new announcement or of a change. In a change, a nil text
+// leaves the value as it is.
 type AnnouncementInput struct {
 	Title, Content, Level *string
-	SetExpiry             bool   // ExpiresIn is given
-	ExpiresIn             *int64 // seconds; nil for ever
+	SetExpiry             bool   // ExpiresIn was given
+	ExpiresIn             *int64 // seconds; nil for no expiry
 }
 
-// Announcements keeps them. It is safe for concurrent use.
+// Announcements stores the announcements. It is safe for concurrent use.
 type Announcements struct {
 	db     *db.DB
 	ids    *ident.Source
@@ -51,18 +51,18 @@ type Announcements struct {
 	cached db.VersionedValue[[]Announcement]
 }
 
-// NewAnnouncements returns those in d.
+// NewAnnouncements returns the announcements in d.
 func NewAnnouncements(d *db.DB, ids *ident.Source, now func() time.Time) *Announcements {
 	return &Announcements{db: d, ids: ids, now: now}
 }
 
-// All lists them, the newest first, the expired ones too.
+// All lists all announcements, newest first, including expired ones.
 func (s *Announcements) All(ctx context.Context) ([]Announcement, error) {
 	return listAnnouncements(s.db.Read(ctx))
 }
 
-// Active lists the newest 50 that have not expired, under version, the config version that the
-// caller has just read.
+// Active lists the newest 50 announcements that have not expired, under version, the config version
+// that the caller has just read.
 func (s *Announcements) Active(ctx context.Context, version int64) ([]Announcement, error) {
 	all, err := s.cached.Get(version, func() ([]Announcement, error) { return s.All(ctx) })
 	now := s.now().UnixMilli()
@@ -75,11 +75,12 @@ func (s *Announcements) Active(ctx context.Context, version int64) ([]Announceme
 	return active, err
 }
 
-// Create makes one; its level is info unless given. Faults: Invalid, Conflict when there are 200.
+// Create creates an announcement. The default level is info. Faults: Invalid, Conflict when there
+// are 200.
 func (s *Announcements) Create(ctx context.Context, n AnnouncementInput) (made Announcement, err error) {
 	for _, field := range []**string{&n.Title, &n.Content} {
 		if *field == nil {
-			*field = new(string) // which check refuses
+			*field = new(string) // check refuses the empty text
 		}
 	}
 	if n.Level == nil {
@@ -95,7 +96,7 @@ func (s *Announcements) Create(ctx context.Context, n AnnouncementInput) (made A
 		CreatedAt: now, UpdatedAt: now,
 	}
 	err = s.db.Write(ctx, func(tx *db.Tx) error {
-		if err := tx.BumpConfig(); err != nil { // first: then whoever else makes one waits, and counts this one
+		if err := tx.BumpConfig(); err != nil { // first, so that other calls wait and then count this announcement
 			return err
 		}
 		fits, err := insertAnnouncement(tx, made)
@@ -108,7 +109,7 @@ func (s *Announcements) Create(ctx context.Context, n AnnouncementInput) (made A
 	return made, err
 }
 
-// Change gives one what is given. Faults: Invalid, NotFound.
+// Change changes the given values of an announcement. Faults: Invalid, NotFound.
 func (s *Announcements) Change(ctx context.Context, id string, n AnnouncementInput) (changed Announcement, err error) {
 	if err := n.check(); err != nil {
 		return Announcement{}, err
@@ -122,7 +123,7 @@ func (s *Announcements) Change(ctx context.Context, id string, n AnnouncementInp
 	return changed, err
 }
 
-// Delete removes one. Fault: NotFound.
+// Delete deletes an announcement. Fault: NotFound.
 func (s *Announcements) Delete(ctx context.Context, id string) error {
 	return s.db.Write(ctx, func(tx *db.Tx) error {
 		if err := deleteAnnouncement(tx, id); err != nil {
@@ -134,7 +135,7 @@ func (s *Announcements) Delete(ctx context.Context, id string) error {
 
 func noAnnouncement() error { return fault.New(fault.NotFound, "There is no such announcement.") }
 
-// expiry is when it ends (ms), nil for never.
+// expiry returns the time of expiry (ms), nil for never.
 func (n AnnouncementInput) expiry(now int64) *int64 {
 	if n.ExpiresIn == nil {
 		return nil
@@ -143,7 +144,7 @@ func (n AnnouncementInput) expiry(now int64) *int64 {
 	return &at
 }
 
-// check judges and cleans what was given. Fault: Invalid.
+// check validates and normalises the given values. Fault: Invalid.
 func (n *AnnouncementInput) check() (err error) {
 	if n.Title, err = cleanText(n.Title, "title", maxAnnouncementTitle, ""); err != nil {
 		return err
@@ -160,8 +161,8 @@ func (n *AnnouncementInput) check() (err error) {
 	return nil
 }
 
-// cleanText puts a text in NFC and its line ends into one form, and refuses what nobody sees: an
-// empty one, controls other than allowed, and what turns the direction of writing. Fault: Invalid.
+// cleanText puts a text in NFC and normalises its line ends. It refuses a blank text, control
+// characters other than those in allowed, and overrides of the text direction. Fault: Invalid.
 func cleanText(given *string, name string, most int, allowed string) (*string, error) {
 	if given == nil {
 		return nil, nil

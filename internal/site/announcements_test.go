@@ -17,14 +17,14 @@ import (
 	"larder/internal/site"
 )
 
-// newAnnouncements is announcements with a clock that the test moves.
+// newAnnouncements returns announcements with a clock that the test moves.
 func newAnnouncements(d *db.DB, now *time.Time) *site.Announcements {
 	return site.NewAnnouncements(d, ident.New(rand.Reader), func() time.Time { return *now })
 }
 
 func ptr[T any](v T) *T { return &v }
 
-// titles are those of the announcements, in order.
+// titles returns the titles of the announcements, in order.
 func titles(t *testing.T, list func() ([]site.Announcement, error)) string {
 	t.Helper()
 	all, err := list()
@@ -105,12 +105,12 @@ func TestAnnouncementsEndAtTheirTime(t *testing.T) {
 			t.Errorf("deleting what is gone: %v", err)
 		}
 		if version(t, d) != before {
-			t.Error("what failed raised the config version")
+			t.Error("a failed change raised the config version")
 		}
 	})
 }
 
-// Whoever opens a page asks: nothing is read again while nothing has changed.
+// Every page load asks for the announcements: nothing is read again until something has changed.
 func TestAnnouncementsAreKeptInMemoryUnderTheirVersion(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -130,37 +130,37 @@ func TestAnnouncementsAreKeptInMemoryUnderTheirVersion(t *testing.T) {
 	})
 }
 
-// Abuse case C74: markup is text like any other, and stays as it is; what nobody sees is refused.
+// Abuse case C74: markup is stored unchanged like any other text; invisible text is refused.
 func TestAnnouncementTextIsChecked(t *testing.T) {
 	t.Parallel()
 	const markup = `<script>alert(1)</script> [x](javascript:alert(1)) ![](https://example.org/a.png) <img src=x onerror=alert(1)>`
 	cases := map[string]struct {
 		title, content string
-		want           string // of the content; "" for refused
+		want           string // of the content; "" if refused
 	}{
-		"markup":                    {markup[:60], markup, markup},
-		"lines and tabs":            {"t", "a\n\tb", "a\n\tb"},
-		"lines of Windows":          {"t", "a\r\nb", "a\nb"},
-		"a lone carriage return":    {"t", "a\rb", ""},
-		"decomposed":                {"t", "u\u0308", "ü"},
-		"title of 200":              {strings.Repeat("ü", 200), "c", "c"},
-		"title of 201":              {strings.Repeat("ü", 201), "c", ""},
-		"title of 200, decomposed":  {strings.Repeat("u\u0308", 200), "c", "c"},
-		"content of 5000":           {"t", strings.Repeat("猫", 5000), strings.Repeat("猫", 5000)},
-		"content of 5001":           {"t", strings.Repeat("猫", 5001), ""},
-		"no title":                  {"", "c", ""},
-		"no content":                {"t", "", ""},
-		"a title of white space":    {" \u3000", "c", ""},
-		"a content of white space":  {"t", "\n\t ", ""},
-		"a title of two lines":      {"a\nb", "c", ""},
-		"a tab in the title":        {"a\tb", "c", ""},
-		"an escape":                 {"t", "a\x1b[31m", ""},
-		"NUL":                       {"t", "a\x00", ""},
-		"an override":               {"t", "a\u202Eb", ""},
-		"an isolate in the title":   {"a\u2066b", "c", ""},
-		"a line separator":          {"t", "a\u2028b", ""},
-		"broken UTF-8":              {"t", "a\xff", ""},
-		"a title as long as a book": {strings.Repeat("x", 5_000_000), "c", ""},
+		"markup":                   {markup[:60], markup, markup},
+		"lines and tabs":           {"t", "a\n\tb", "a\n\tb"},
+		"lines of Windows":         {"t", "a\r\nb", "a\nb"},
+		"a lone carriage return":   {"t", "a\rb", ""},
+		"decomposed":               {"t", "u\u0308", "ü"},
+		"title of 200":             {strings.Repeat("ü", 200), "c", "c"},
+		"title of 201":             {strings.Repeat("ü", 201), "c", ""},
+		"title of 200, decomposed": {strings.Repeat("u\u0308", 200), "c", "c"},
+		"content of 5000":          {"t", strings.Repeat("猫", 5000), strings.Repeat("猫", 5000)},
+		"content of 5001":          {"t", strings.Repeat("猫", 5001), ""},
+		"no title":                 {"", "c", ""},
+		"no content":               {"t", "", ""},
+		"a title of white space":   {" \u3000", "c", ""},
+		"a content of white space": {"t", "\n\t ", ""},
+		"a title of two lines":     {"a\nb", "c", ""},
+		"a tab in the title":       {"a\tb", "c", ""},
+		"an escape":                {"t", "a\x1b[31m", ""},
+		"NUL":                      {"t", "a\x00", ""},
+		"an override":              {"t", "a\u202Eb", ""},
+		"an isolate in the title":  {"a\u2066b", "c", ""},
+		"a line separator":         {"t", "a\u2028b", ""},
+		"broken UTF-8":             {"t", "a\xff", ""},
+		"a very long title":        {strings.Repeat("x", 5_000_000), "c", ""},
 	}
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		now := time.UnixMilli(1_800_000_000_000)
@@ -195,15 +195,16 @@ func TestAnnouncementTextIsChecked(t *testing.T) {
 		}
 		if _, err := b.Create(t.Context(), site.AnnouncementInput{Title: ptr("t"), Content: ptr("c"),
 			Level: ptr("notice")}); !fault.Is(err, fault.Invalid) {
-			t.Errorf("a level of one's own: %v", err)
+			t.Errorf("an unknown level: %v", err)
 		}
 		if _, err := b.Create(t.Context(), site.AnnouncementInput{}); !fault.Is(err, fault.Invalid) {
-			t.Errorf("nothing at all: %v", err)
+			t.Errorf("an empty input: %v", err)
 		}
 	})
 }
 
-// At most 200 are kept, also when they are made at the same moment, and the newest 50 are shown.
+// At most 200 announcements are stored, also when they are created at once, and the newest 50 are
+// shown.
 func TestAnnouncementsAreBounded(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {

@@ -22,7 +22,7 @@ const (
 	maxPasswordRunes = 1000
 )
 
-// Check judges the values. Fault: Invalid.
+// Check validates the values. Fault: Invalid.
 func (s Settings) Check() error {
 	for _, text := range []struct {
 		name, value string
@@ -44,7 +44,7 @@ func (s Settings) Check() error {
 		}
 	}
 	for name, shown := range map[string]string{"siteTitle": s.SiteTitle, "smtpFromName": s.SMTPFromName} {
-		if strings.ContainsFunc(shown, vpath.IsUnprintable) { // it would turn around the text that it stands in
+		if strings.ContainsFunc(shown, vpath.IsUnprintable) { // it would reverse the text around it
 			return fault.Newf(fault.Invalid, "%s must not contain text-direction overrides.", name)
 		}
 	}
@@ -71,20 +71,19 @@ func (s Settings) checkMail() error {
 	return nil
 }
 
-// SendsMail reports whether mails are sent: they are switched on, and there is a server to
-// hand them in to.
+// SendsMail reports whether the site sends mails: mail is switched on and configured.
 func (s Settings) SendsMail() bool { return s.EmailEnabled && s.MailConfigured() }
 
-// MailConfigured reports whether there is a server to hand mails in to, and a sender; whether any
-// are sent is EmailEnabled's business.
+// MailConfigured reports whether a mail server and a sender are configured. EmailEnabled says
+// whether mail is switched on.
 func (s Settings) MailConfigured() bool { return s.SMTPHost != "" && s.SMTPFromEmail != "" }
 
-// isControlOrBreak reports characters that end a line in some place or other, or are no text.
+// isControlOrBreak reports whether r ends a line in some program, or is a control character.
 func isControlOrBreak(r rune) bool { return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' }
 
-// isPictureURL reports whether an address may stand where the page shows an image: the browser asks
-// for it, the service never does. Nothing that a browser would run or read out of the address
-// itself passes (abuse case C66).
+// isPictureURL reports whether an address may be the source of an image on a page. The browser
+// fetches it, the service never does. Schemes that a browser executes, or that contain the content
+// themselves, are refused (abuse case C66).
 func isPictureURL(address string) bool {
 	if address == "" {
 		return true

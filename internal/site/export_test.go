@@ -2,8 +2,8 @@ package site
 
 import "time"
 
-// KeepsLateRead returns whether settings are kept that a reader got before a change and
-// hands in after it.
+// KeepsLateRead reports whether settings are cached that were read before a change and stored after
+// it.
 func KeepsLateRead() (kept bool) {
 	var r recentSettings
 	now := time.UnixMilli(1)

@@ -1,9 +1,9 @@
-// Package site keeps the site settings: what an administrator changes while the service runs, as
-// opposed to its configuration.
+// Package site stores the site settings, which an administrator changes while the service runs. The
+// configuration (package config) is fixed at start.
 //
-// A setting is a row of its name and its value in JSON; a row that is missing means the default,
-// so that a new setting needs no migration. Reading goes through memory, under the config version
-// that every change raises.
+// A setting is a row with its name and its value in JSON. A missing row means the default, so a new
+// setting needs no migration. Settings are cached under the config version, which every change
+// raises.
 //
 // Specification: Site settings.
 package site
@@ -20,7 +20,7 @@ import (
 	"larder/internal/secret"
 )
 
-// Settings are all settings. A zero Settings is none that anybody wants: begin with Defaults.
+// Settings holds all settings. The zero value is not useful: begin with Defaults.
 type Settings struct {
 	SiteTitle                  string
 	SiteLogo, SiteFavicon      string // addresses of images, empty for the built-in ones
@@ -38,13 +38,12 @@ type Settings struct {
 	SMTPPort                   int
 	SMTPSecure                 bool // TLS from the first byte on; else STARTTLS
 	SMTPUser                   string
-	SMTPPassword               secret.Text // "" for none; sealed where it is stored
+	SMTPPassword               secret.Text // "" for none; sealed in the database
 	SMTPFromName               string
 	SMTPFromEmail              string
 }
 
-// Defaults returns the settings of a service that nobody has set up: closed for registration, open
-// for guests, rate limits on.
+// Defaults returns the settings of a new service: no registration, guest access on, rate limits on.
 func Defaults() Settings {
 	return Settings{
 		SiteTitle:                  "Larder",
@@ -56,13 +55,13 @@ func Defaults() Settings {
 	}
 }
 
-// field is one setting: the name of its row and where its value lies.
+// field is one setting: the name of its row, and a pointer to its value.
 type field struct {
 	name  string
 	value any // a pointer into a Settings
 }
 
-// fields lists every setting of s under the name that the specification gives it.
+// fields lists every setting of s under its name in the specification.
 func (s *Settings) fields() []field {
 	return []field{
 		{"siteTitle", &s.SiteTitle},
@@ -91,7 +90,7 @@ func (s *Settings) fields() []field {
 // Store reads and writes the settings. It is safe for concurrent use.
 type Store struct {
 	db     *db.DB
-	keys   *secret.Keyring // seals what is secret among them
+	keys   *secret.Keyring // seals the secret settings
 	cached db.VersionedValue[Settings]
 	recent recentSettings
 }
@@ -99,8 +98,8 @@ type Store struct {
 // New returns the store of the settings in d.
 func New(d *db.DB, keys *secret.Keyring) *Store { return &Store{db: d, keys: keys} }
 
-// Save writes every setting in the caller's transaction and raises the
-// config version. Fault: Invalid.
+// Save writes every setting in the caller's transaction and raises the config version. Fault:
+// Invalid.
 func (s *Store) Save(tx *db.Tx, settings Settings) error {
 	if err := settings.Check(); err != nil {
 		return err
@@ -112,14 +111,14 @@ func (s *Store) Save(tx *db.Tx, settings Settings) error {
 	return tx.BumpConfig()
 }
 
-// Update changes what change changes, and returns the settings as they are then. Two who
-// change different ones at once both succeed: what is changed is what stands in the database
-// at that moment, and nothing else is written. change may run more than once. Fault: Invalid,
-// or what change returns.
+// Update applies change to the settings in the database, and returns the new settings. Parallel
+// updates of different settings both succeed: Update reads the current values under a lock, and
+// writes only those that changed. change may run more than once. Fault: Invalid, or the error of
+// change.
 func (s *Store) Update(ctx context.Context, change func(*Settings) error) (Settings, error) {
 	var settings Settings
 	err := s.db.Write(ctx, func(tx *db.Tx) error {
-		if err := tx.BumpConfig(); err != nil { // first: its row is the lock that makes the others wait
+		if err := tx.BumpConfig(); err != nil { // first: locking this row makes other updates wait
 			return fmt.Errorf("change site settings: %w", err)
 		}
 		settings = Defaults()
@@ -142,7 +141,7 @@ func (s *Store) Update(ctx context.Context, change func(*Settings) error) (Setti
 	return settings, err
 }
 
-// changedFields are the fields of now whose values are not those of before.
+// changedFields returns the fields of now whose values differ from those of before.
 func changedFields(before, now *Settings) []field {
 	var changed []field
 	old := before.fields()
@@ -161,20 +160,20 @@ func (s *Store) Current(ctx context.Context, version int64) (Settings, error) {
 		if err := s.load(s.db.Read(ctx), &settings); err != nil {
 			return Settings{}, fmt.Errorf("load site settings: %w", err)
 		}
-		s.recent.invalidate() // there is a new version: Recent has an older one
+		s.recent.invalidate() // Recent holds the settings of an older version
 		return settings, nil
 	})
 }
 
-// recentSettings is what Recent returned last.
+// recentSettings caches the last result of Recent.
 type recentSettings struct {
 	mu       sync.Mutex
 	settings Settings
-	until    time.Time // from then on it is read again
-	changes  uint64    // made by this process
+	until    time.Time // expiry of the cache
+	changes  uint64    // number of changes by this process
 }
 
-// invalidate drops the kept settings, and those that a reader under way would keep.
+// invalidate drops the cached settings, and makes store ignore settings that were read before.
 func (r *recentSettings) invalidate() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -182,15 +181,16 @@ func (r *recentSettings) invalidate() {
 	r.until = time.Time{}
 }
 
-// get returns the kept settings, whether they are good at now, and the count of changes for keep.
+// get returns the cached settings, whether they are fresh at now, and the number of changes to pass
+// to store.
 func (r *recentSettings) get(now time.Time) (settings Settings, fresh bool, changes uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.settings, now.Before(r.until), r.changes
 }
 
-// store takes settings that were read at now, unless this process has changed some
-// since get told changes.
+// store caches settings that were read at now, unless this process has changed some since get
+// returned changes.
 func (r *recentSettings) store(settings Settings, now time.Time, changes uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -199,9 +199,9 @@ func (r *recentSettings) store(settings Settings, now time.Time, changes uint64)
 	}
 }
 
-// Recent returns settings that another replica may have changed within the last second before now.
-// A change that this process made counts at once. It is for the limit of requests, which must cost
-// no query when it refuses.
+// Recent returns settings that are at most a second old at now: a change by another replica may
+// take that long to show, a change by this process shows at once. It is for the rate limit, which
+// must cost no query when it refuses.
 func (s *Store) Recent(ctx context.Context, now time.Time) (Settings, error) {
 	settings, fresh, changes := s.recent.get(now)
 	if fresh {
@@ -218,10 +218,11 @@ func (s *Store) Recent(ctx context.Context, now time.Time) (Settings, error) {
 	return settings, nil
 }
 
-// passwordField is the one setting that is secret.
+// passwordField is the only secret setting.
 const passwordField = "smtpPassword"
 
-// encode writes the value of a field, sealed if it is secret; no password is an empty text.
+// encode returns the value of a field as JSON. It seals a secret; an empty secret stays an empty
+// text.
 func (s *Store) encode(f field) (string, error) {
 	if password, ok := f.value.(*secret.Text); ok {
 		if *password == "" {
@@ -237,8 +238,8 @@ func (s *Store) encode(f field) (string, error) {
 	return string(text), err
 }
 
-// decode reads the value of a field. A secret that was sealed with another key is taken for none:
-// it has to be given anew.
+// decode parses the value of a field. A secret that was sealed with another key becomes empty, and
+// must be set again.
 func (s *Store) decode(f field, text string) error {
 	password, ok := f.value.(*secret.Text)
 	if !ok {

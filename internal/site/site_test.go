@@ -16,7 +16,7 @@ import (
 	"larder/internal/site"
 )
 
-// changedSettings is a value other than the default in every field.
+// changedSettings has a value other than the default in every field.
 var changedSettings = site.Settings{
 	SiteTitle:                  "Vorrat \"süß\" <&>",
 	SiteLogo:                   "https://example.org/logo.svg",
@@ -153,19 +153,19 @@ func TestBadSettingsAreRefusedAndChangeNothing(t *testing.T) {
 		"sender, two lines": {with(func(s *site.Settings) { s.SMTPFromEmail = "a@b\r\nBcc: eve@example.org" }), false},
 		"title, broken":     {with(func(s *site.Settings) { s.SiteTitle = "\xff" }), false},
 		// abuse case C66
-		"logo that runs":    {with(func(s *site.Settings) { s.SiteLogo = "javascript:alert(1)" }), false},
-		"logo inside":       {with(func(s *site.Settings) { s.SiteLogo = "data:image/png;base64,AAAA" }), false},
-		"logo of 2000":      {with(func(s *site.Settings) { s.SiteLogo = "/" + strings.Repeat("x", 1999) }), true},
-		"logo of 2001":      {with(func(s *site.Settings) { s.SiteLogo = "/" + strings.Repeat("x", 2000) }), false},
-		"favicon of 2001":   {with(func(s *site.Settings) { s.SiteFavicon = "/" + strings.Repeat("x", 2000) }), false},
-		"captcha key, 500":  {with(func(s *site.Settings) { s.CaptchaSiteKey = strings.Repeat("x", 500) }), true},
-		"captcha key, 501":  {with(func(s *site.Settings) { s.CaptchaSiteKey = strings.Repeat("x", 501) }), false},
-		"port 0":            {with(func(s *site.Settings) { s.SMTPPort = 0 }), false},
-		"port 1":            {with(func(s *site.Settings) { s.SMTPPort = 1 }), true},
-		"port 65535":        {with(func(s *site.Settings) { s.SMTPPort = 65535 }), true},
-		"port 65536":        {with(func(s *site.Settings) { s.SMTPPort = 65536 }), false},
-		"an untitled site":  {with(func(s *site.Settings) { s.SiteTitle = "" }), true},
-		"nothing but zeros": {site.Settings{}, false},
+		"logo with a script": {with(func(s *site.Settings) { s.SiteLogo = "javascript:alert(1)" }), false},
+		"logo inside":        {with(func(s *site.Settings) { s.SiteLogo = "data:image/png;base64,AAAA" }), false},
+		"logo of 2000":       {with(func(s *site.Settings) { s.SiteLogo = "/" + strings.Repeat("x", 1999) }), true},
+		"logo of 2001":       {with(func(s *site.Settings) { s.SiteLogo = "/" + strings.Repeat("x", 2000) }), false},
+		"favicon of 2001":    {with(func(s *site.Settings) { s.SiteFavicon = "/" + strings.Repeat("x", 2000) }), false},
+		"captcha key, 500":   {with(func(s *site.Settings) { s.CaptchaSiteKey = strings.Repeat("x", 500) }), true},
+		"captcha key, 501":   {with(func(s *site.Settings) { s.CaptchaSiteKey = strings.Repeat("x", 501) }), false},
+		"port 0":             {with(func(s *site.Settings) { s.SMTPPort = 0 }), false},
+		"port 1":             {with(func(s *site.Settings) { s.SMTPPort = 1 }), true},
+		"port 65535":         {with(func(s *site.Settings) { s.SMTPPort = 65535 }), true},
+		"port 65536":         {with(func(s *site.Settings) { s.SMTPPort = 65536 }), false},
+		"an untitled site":   {with(func(s *site.Settings) { s.SiteTitle = "" }), true},
+		"the zero value":     {site.Settings{}, false},
 	}
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		store := site.New(d, testKeyring)
@@ -185,8 +185,7 @@ func TestBadSettingsAreRefusedAndChangeNothing(t *testing.T) {
 	})
 }
 
-// What is changed at the same moment by many is all there in the end, whatever each
-// of them saw before.
+// Parallel updates all take effect, whatever each of them has read before.
 func TestUpdatesDoNotLoseEachOther(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -242,8 +241,8 @@ func TestUpdateThatFailsChangesNothing(t *testing.T) {
 	})
 }
 
-// The password lies sealed. With another key it is none, which is no error, and changing something
-// else leaves it as it lies: the key may come back.
+// The password is stored sealed. With another key it is empty, without an error. Changing other
+// settings then leaves the sealed value as it is, since the key may come back.
 func TestThePasswordIsSealed(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -276,8 +275,7 @@ func TestThePasswordIsSealed(t *testing.T) {
 	})
 }
 
-// A change that this process made counts at once, also when readers were under way
-// while it was made.
+// A change by this process shows at once, even if settings were being read while it was made.
 func TestRecentIsNeverOlderThanAChange(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -296,6 +294,6 @@ func TestRecentIsNeverOlderThanAChange(t *testing.T) {
 		}
 	})
 	if site.KeepsLateRead() {
-		t.Error("a reader that began before a change leaves behind what it read")
+		t.Error("a reader that began before a change caches what it read")
 	}
 }

@@ -29,8 +29,8 @@ func (s *Store) save(tx *db.Tx, fields []field) error {
 	return err
 }
 
-// load puts what is stored over the values in settings. Rows that it doesn't know belong to a newer
-// version of the service.
+// load overwrites the values in settings with the stored ones. It ignores unknown rows, which
+// belong to a newer version of the service.
 func (s *Store) load(q db.Querier, settings *Settings) error {
 	rows, err := q.Query("SELECT name, value FROM settings")
 	if err != nil {

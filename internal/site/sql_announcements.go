@@ -30,7 +30,8 @@ func listAnnouncements(q db.Querier) (all []Announcement, err error) {
 	return all, rows.Err()
 }
 
-// insertAnnouncement adds one while there is room, and says whether there was.
+// insertAnnouncement inserts an announcement unless there are maxAnnouncements, and reports whether
+// it did.
 func insertAnnouncement(tx *db.Tx, a Announcement) (bool, error) {
 	n, err := tx.Exec(`
 		INSERT INTO announcements (`+announcementColumns+`)
@@ -43,7 +44,7 @@ func insertAnnouncement(tx *db.Tx, a Announcement) (bool, error) {
 	return n == 1, nil
 }
 
-// updateAnnouncement changes what is given. Fault: NotFound.
+// updateAnnouncement changes the given values. Fault: NotFound.
 func updateAnnouncement(tx *db.Tx, id string, n AnnouncementInput, now int64) (Announcement, error) {
 	a, err := scanAnnouncement(tx.QueryRow(`
 		UPDATE announcements
@@ -60,7 +61,7 @@ func updateAnnouncement(tx *db.Tx, id string, n AnnouncementInput, now int64) (A
 	return a, nil
 }
 
-// deleteAnnouncement removes one. Fault: NotFound.
+// deleteAnnouncement deletes an announcement. Fault: NotFound.
 func deleteAnnouncement(tx *db.Tx, id string) error {
 	n, err := tx.Exec("DELETE FROM announcements WHERE id = $1", id)
 	if err != nil {
