@@ -17,13 +17,13 @@ const maxAddressBytes = 254 // RFC 5321, sections 4.5.3.1.3 and 4.1.2: a path of
 var hostPattern = regexp.MustCompile(
 	`^[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?(\.[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?)*$`)
 
-// IsHost reports a name that DNS may know, in ASCII.
+// IsHost reports whether s has the form of a DNS host name in ASCII.
 func IsHost(s string) bool { return hostPattern.MatchString(s) }
 
-// CheckAddress takes a bare address as RFC 5322 writes it, at most 254 bytes, whose host is one
-// that mail can go to (RFC 5321, section 4.1.2), in whatever script; `admin@localhost` is one.
-// Display names, comments, quotes, address literals, spaces and invisible characters are refused,
-// so that nothing but an address ever enters the header of a mail (abuse case C73). Fault: Invalid.
+// CheckAddress checks a bare address in the form of RFC 5322, at most 254 bytes, with a host that
+// mail can be sent to (RFC 5321, section 4.1.2), in any script; `admin@localhost` is valid. It
+// refuses display names, comments, quotes, address literals, spaces and invisible characters, so
+// that nothing but an address can get into the header of a mail (abuse case C73). Fault: Invalid.
 func CheckAddress(s string) error {
 	bad := fault.New(fault.Invalid, "This is not a valid e-mail address.")
 	if len(s) > maxAddressBytes || !utf8.ValidString(s) {
@@ -41,10 +41,10 @@ func CheckAddress(s string) error {
 	return nil
 }
 
-// hostOf is the part of an address behind the @, in ASCII.
+// hostOf returns the part of an address after the @, in ASCII.
 func hostOf(address string) string { return asciiHost(address[strings.LastIndexByte(address, '@')+1:]) }
 
-// asciiHost writes the name of a host as DNS knows it. One that can't be written so stays as it is.
+// asciiHost returns the DNS form of a host name. A name without one is returned as it is.
 func asciiHost(host string) string {
 	if isASCII(host) {
 		return host
@@ -55,7 +55,7 @@ func asciiHost(host string) string {
 	return host
 }
 
-// withASCIIHost is the address with its host in ASCII: any server takes that, as long as the part
+// withASCIIHost returns the address with its host in ASCII. Every server accepts it if the part
 // before the @ is ASCII too.
 func withASCIIHost(address string) string {
 	return address[:strings.LastIndexByte(address, '@')+1] + hostOf(address)

@@ -14,28 +14,28 @@ import (
 	"github.com/wneessen/go-mail/smtp"
 )
 
-// maxServerBytes bounds what a server may say altogether, in bytes, TLS included.
+// maxServerBytes bounds the bytes that a server may send over a connection, including TLS.
 const maxServerBytes = 256 << 10
 
 var errTooMuchData = errors.New("the server says too much")
 
-// expiredDeadline is a deadline that is over.
+// expiredDeadline is a deadline in the past.
 var expiredDeadline = time.Unix(1, 0)
 
 // delivery is one connection to a server, for one message.
 type delivery struct {
-	ctx    context.Context // of the whole
+	ctx    context.Context // ends with the whole delivery
 	sender *Sender
 	server Server
-	step   time.Duration // the time of each step
+	step   time.Duration // limit of each step
 
 	conn   net.Conn
 	client *smtp.Client
 	secure bool
 }
 
-// runStep has a step done in its time, 0 for no other limit than that of the whole. Every
-// error is an *Error.
+// runStep runs a step within its limit; 0 means that only the limit of the whole delivery applies.
+// Every error is an *Error.
 func (d *delivery) runStep(at step, limit time.Duration, fn func(ctx context.Context) error) error {
 	ctx, cancel := context.WithCancel(d.ctx)
 	defer cancel()
@@ -43,7 +43,7 @@ func (d *delivery) runStep(at step, limit time.Duration, fn func(ctx context.Con
 		ctx, cancel = context.WithTimeout(d.ctx, limit)
 		defer cancel()
 	}
-	if d.conn != nil { // what waits for the server knows no context
+	if d.conn != nil { // reads from the server ignore the context
 		defer context.AfterFunc(ctx, func() { _ = d.conn.SetDeadline(expiredDeadline) })()
 	}
 	err := fn(ctx)
@@ -93,7 +93,8 @@ func (d *delivery) dial(ctx context.Context, address string) error {
 	return nil
 }
 
-// greet hears who the server is, under TLS where that begins at once, and says who we are.
+// greet reads the greeting of the server, after the TLS handshake if TLS starts at once, and sends
+// the name of this service.
 func (d *delivery) greet(ctx context.Context, name string) error {
 	conn := d.conn
 	if d.server.TLS {
@@ -114,9 +115,9 @@ func (d *delivery) tls() *tls.Config {
 	return &tls.Config{ServerName: asciiHost(d.server.Host), RootCAs: d.sender.Roots, MinVersion: tls.VersionTLS12}
 }
 
-// signIn gives the password, in the safest way that both sides know. Without TLS it does so
-// to this machine alone, by no way: what hides a password from whoever listens lets them
-// guess it at leisure.
+// signIn sends the password with the strongest mechanism that both sides support. Without TLS it
+// sends the password only to a loopback address, and to other machines with no mechanism at all: a
+// listener could otherwise guess the password from the exchange.
 func (d *delivery) signIn() error {
 	if !d.secure && !d.loopback() {
 		return permanentError(
@@ -135,14 +136,14 @@ func (d *delivery) signIn() error {
 	return d.client.Auth(auth)
 }
 
-// loopback reports whether the connection, not just the name, stays on this machine.
+// loopback reports whether the connection itself, not only the host name, ends on this machine.
 func (d *delivery) loopback() bool {
 	host, _, err := net.SplitHostPort(d.conn.RemoteAddr().String())
 	ip := net.ParseIP(host)
 	return err == nil && ip != nil && ip.IsLoopback()
 }
 
-// auth picks a way to sign in among those the server offers, nil for none.
+// auth chooses a mechanism among those that the server offers, nil for none.
 func (d *delivery) auth(ways []string) smtp.Auth {
 	user, password := d.server.User, d.server.Password.Reveal()
 	state, bound := d.client.TLSConnectionState()
@@ -161,7 +162,7 @@ func (d *delivery) auth(ways []string) smtp.Auth {
 		return boundedSCRAM{smtp.ScramSHA1Auth(user, password)}
 	case offered["CRAM-MD5"]:
 		return smtp.CRAMMD5Auth(user, password)
-	case offered["PLAIN"]: // that the connection is safe was seen to above
+	case offered["PLAIN"]: // signIn has checked that the connection is safe
 		return smtp.PlainAuth("", user, password, d.server.Host, true)
 	case offered["LOGIN"]:
 		return smtp.LoginAuth(user, password, d.server.Host, true)
@@ -169,13 +170,13 @@ func (d *delivery) auth(ways []string) smtp.Auth {
 	return nil
 }
 
-// maxIterations is how much work a server may ask for in SCRAM, about half a second's: no
-// time limit reaches it.
+// maxIterations bounds the work that a server may ask for in SCRAM, about half a second. No time
+// limit interrupts that computation.
 const maxIterations = 1_000_000
 
 var iterationsPattern = regexp.MustCompile(`,i=(\d+)`)
 
-// boundedSCRAM is SCRAM that refuses a server which asks for endless work.
+// boundedSCRAM refuses a server that asks for more than maxIterations.
 type boundedSCRAM struct{ smtp.Auth }
 
 // Next implements smtp.Auth.
@@ -188,7 +189,7 @@ func (m boundedSCRAM) Next(said []byte, more bool) ([]byte, error) {
 	return m.Auth.Next(said, more)
 }
 
-// submit hands the message in.
+// submit hands the message to the server.
 func (d *delivery) submit(m Message, raw []byte) error {
 	from, to := withASCIIHost(m.From), withASCIIHost(m.To)
 	nonASCII := !isASCII(from) || !isASCII(to)
@@ -196,15 +197,15 @@ func (d *delivery) submit(m Message, raw []byte) error {
 		return permanentError(
 			"The mail server takes no addresses with letters beyond ASCII before the @ (it lacks SMTPUTF8).")
 	}
-	d.client.SkipSMTPUTF8(!nonASCII) // a mail marked so is refused by whoever doesn't know the mark
+	d.client.SkipSMTPUTF8(!nonASCII) // a server without SMTPUTF8 refuses a mail that asks for it
 	err := d.runStep(stepSender, d.step, func(context.Context) error { return d.client.Mail("<" + from + ">") })
 	if err == nil {
 		err = d.runStep(stepRecipient, d.step, func(context.Context) error { return d.client.Rcpt("<" + to + ">") })
 	}
-	if err == nil { // it may look for a long time at what it gets: only the whole is bounded
+	if err == nil { // the server may check the content for long: only the limit of the whole delivery applies
 		err = d.runStep(stepContent, 0, func(context.Context) error { return d.write(raw) })
 	}
-	if err == nil { // it has taken the message: what comes now is politeness
+	if err == nil { // the server has taken the message; errors of QUIT do not matter
 		_ = d.runStep(stepContent, min(d.step, 2*time.Second), func(context.Context) error { return d.client.Quit() })
 	}
 	return err
@@ -223,11 +224,11 @@ func (d *delivery) write(raw []byte) error {
 
 func (d *delivery) close() {
 	if d.conn != nil {
-		_ = d.conn.Close() // nothing is lost: the message was acknowledged, or is not
+		_ = d.conn.Close() // nothing is lost: the message was either acknowledged or not
 	}
 }
 
-// limitedConn is a connection that lets a server say so much and no more.
+// limitedConn is a connection that reads only a limited number of bytes.
 type limitedConn struct {
 	net.Conn
 	left int

@@ -16,19 +16,19 @@ import (
 	"unicode"
 )
 
-// maxQuotedReply is how much of what a server said is told, in characters.
+// maxQuotedReply is the number of characters of a server's reply that are quoted.
 const maxQuotedReply = 300
 
-// Error says why a message was not handed in. It is on one line, and holds neither the user nor the
-// password that the service signs in with.
+// Error says why a message could not be sent. It is one line, and contains neither the user nor the
+// password with which the service signs in.
 type Error struct {
-	Sentence  string // for an administrator; it holds what the server said, once that has spoken SMTP
-	Detail    string // for the log alone: why the connection failed, or what it said before SMTP; "" for nothing more
-	Code      int    // what the server answered, 0 where that is not the reason
-	Temporary bool   // another try may succeed as things are: the server said so, or could not be spoken to
+	Sentence  string // for an administrator; contains the server's reply only if the server has spoken SMTP
+	Detail    string // for the log only: why the connection failed, or a reply before SMTP; "" for none
+	Code      int    // the SMTP status, 0 if the server did not refuse
+	Temporary bool   // another try may succeed: the server said so, or could not be reached
 }
 
-// Error is what the log may hold.
+// Error returns the text for the log.
 func (e *Error) Error() string {
 	if e.Detail == "" {
 		return e.Sentence
@@ -36,11 +36,11 @@ func (e *Error) Error() string {
 	return e.Sentence + " (" + e.Detail + ")"
 }
 
-// unreachableSentence is told of whatever keeps a connection from becoming one to a mail server.
+// unreachableSentence is the message for every failure before a mail server is found.
 const unreachableSentence = "No mail server can be reached there. Check smtpHost, smtpPort and smtpSecure; " +
 	"an address that is not public must lie in LARDER_SMTP_ALLOW_PRIVATE."
 
-// step is a part of handing a message in, as it stands in "The mail server refused …".
+// step is a step of a delivery, in the words that follow "The mail server refused …".
 type step string
 
 const (
@@ -53,7 +53,7 @@ const (
 	stepContent   step = "the message"
 )
 
-// stepError makes an Error of whatever a step came to.
+// stepError returns the Error for the failure of a step.
 func stepError(at step, server Server, err error) *Error {
 	var existing *Error
 	var reply *textproto.Error
@@ -65,8 +65,8 @@ func stepError(at step, server Server, err error) *Error {
 	switch {
 	case errors.As(err, &existing):
 		return existing
-	case at != stepConnect && at != stepGreet: // it speaks SMTP
-	case errors.Is(err, context.Canceled), errors.As(err, &untrusted): // told below
+	case at != stepConnect && at != stepGreet: // the server speaks SMTP
+	case errors.Is(err, context.Canceled), errors.As(err, &untrusted): // handled below
 	case refused:
 		return &Error{
 			Sentence: fmt.Sprintf("The mail server refused %s: %d.", at, reply.Code), Detail: redact(reply.Msg, server),
@@ -104,14 +104,14 @@ func stepError(at step, server Server, err error) *Error {
 		strings.TrimPrefix(string(at), "to "), redact(err.Error(), server)), Temporary: true}
 }
 
-// permanentError is an Error of our own that no other try mends.
+// permanentError returns an Error of this service that another try does not mend.
 func permanentError(sentence string) *Error { return &Error{Sentence: sentence} }
 
-// base64Pattern matches what may be a credential in base64, whole or cut off.
+// base64Pattern matches text that may be a credential in base64, complete or truncated.
 var base64Pattern = regexp.MustCompile(`[A-Za-z0-9+/]{24,}=*`)
 
-// redact is what a server said as it may be repeated: one line of visible characters, cut to a sane
-// length, without the credentials that a server may have echoed.
+// redact returns a server's reply in a form that may be quoted: one line of visible characters, of
+// limited length, without credentials that the server may have echoed.
 func redact(said string, server Server) string {
 	if user, password := server.User, server.Password.Reveal(); user != "" {
 		for _, secret := range []string{"\x00" + user + "\x00" + password, password, user} {
@@ -137,7 +137,7 @@ func redact(said string, server Server) string {
 	return said
 }
 
-// secretPattern matches a secret, as it is or in base64.
+// secretPattern returns a pattern that matches a secret, in plain text or in base64.
 func secretPattern(secret string) *regexp.Regexp {
 	return regexp.MustCompile("(?i)" + regexp.QuoteMeta(base64.StdEncoding.EncodeToString([]byte(secret))) + "|" +
 		regexp.QuoteMeta(strings.ToValidUTF8(secret, "?")))

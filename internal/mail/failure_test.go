@@ -19,7 +19,7 @@ import (
 
 func portOf(box *apptest.Mailbox) string { return strconv.Itoa(box.Port) }
 
-// scriptedServer is a server that speaks to each connection as told, until the end of the test.
+// scriptedServer runs a server until the end of the test. speak handles each connection.
 func scriptedServer(t *testing.T, speak func(c net.Conn, lines *bufio.Reader)) mail.Server {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -45,14 +45,15 @@ func scriptedServer(t *testing.T, speak func(c net.Conn, lines *bufio.Reader)) m
 	return mail.Server{Host: "127.0.0.1", Port: listener.Addr().(*net.TCPAddr).Port}
 }
 
-// answers is a script: what is said to each command, by its first word; "" hangs, "!" hangs up.
+// answers is a script: the reply to each command, by its first word. "" hangs, "!" closes the
+// connection.
 type answers map[string]string
 
 func (a answers) speak(c net.Conn, lines *bufio.Reader) {
 	say := func(word string) bool {
 		switch text := a[word]; text {
 		case "":
-			_, _ = io.Copy(io.Discard, lines) // until the other side has enough
+			_, _ = io.Copy(io.Discard, lines) // until the other side closes
 			return false
 		case "!":
 			return false
@@ -86,7 +87,7 @@ func (a answers) speak(c net.Conn, lines *bufio.Reader) {
 	}
 }
 
-// goodAnswers is a server that takes everything.
+// goodAnswers is the script of a server that accepts everything.
 func goodAnswers(change ...string) answers {
 	a := answers{
 		"": "220 hello", "EHLO": "250 mail.test", "HELO": "250 mail.test", "MAIL": "250 ok", "RCPT": "250 ok",
@@ -107,7 +108,7 @@ func TestFailingServers(t *testing.T) {
 		code      int
 		says      string // "" for success
 	}{
-		"a good one":      {goodAnswers(), true, 0, ""},
+		"a good server":   {goodAnswers(), true, 0, ""},
 		"greets with 554": {goodAnswers("", "554 banner"), false, 554, "refused to be spoken to: 554."},
 		"greets with 421": {goodAnswers("", "421 banner"), true, 421, "refused to be spoken to: 421."},
 		"knows HELO only": {goodAnswers("EHLO", "502 what?"), true, 0, ""},
@@ -142,14 +143,14 @@ func TestFailingServers(t *testing.T) {
 		"is SSH":                   {goodAnswers("", "SSH-2.0-OpenSSH_9.6 internal banner"), true, 0, unreached},
 		"is FTP": {goodAnswers("", "220 vsftpd banner", "EHLO", "530 banner", "HELO", "530 banner"),
 			false, 530, "refused to be spoken to: 530."},
-		"answers 200":   {goodAnswers("EHLO", "200 banner", "HELO", "200 banner"), true, 0, unreached},
-		"says too much": {goodAnswers("", "220-"+strings.Repeat("x", 300<<10)), true, 0, unreached},
-		"breaks lines and shows off": {goodAnswers("RCPT",
+		"answers 200":    {goodAnswers("EHLO", "200 banner", "HELO", "200 banner"), true, 0, unreached},
+		"sends too much": {goodAnswers("", "220-"+strings.Repeat("x", 300<<10)), true, 0, unreached},
+		"replies with line breaks and control characters": {goodAnswers("RCPT",
 			"550-first\r\n550-\x1b[31msecond\x07\r\n550 "+strings.Repeat("third ", 200)), false, 550,
 			"550 first ?[31msecond? third third"},
-		"offers TLS, has none": {goodAnswers("EHLO", "250-mail.test\r\n250 STARTTLS", "STARTTLS", "454 not now"),
+		"refuses STARTTLS": {goodAnswers("EHLO", "250-mail.test\r\n250 STARTTLS", "STARTTLS", "454 not now"),
 			true, 454, "refused to begin TLS: 454 not now"},
-		"offers TLS, talks on": {goodAnswers("EHLO", "250-mail.test\r\n250 STARTTLS", "STARTTLS",
+		"continues in clear": {goodAnswers("EHLO", "250-mail.test\r\n250 STARTTLS", "STARTTLS",
 			"220 go\r\n250 mail.test\r\n250 ok"), true, 0, "TLS"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -157,7 +158,7 @@ func TestFailingServers(t *testing.T) {
 			server := scriptedServer(t, c.script.speak)
 			s := stepSender()
 			s.Limits = mail.Limits{Step: 300 * time.Millisecond, Total: time.Second}
-			if c.says != hanging && c.says != unreached && name != "hangs at QUIT" && name != "offers TLS, talks on" {
+			if c.says != hanging && c.says != unreached && name != "hangs at QUIT" && name != "continues in clear" {
 				s.Limits = mail.Limits{}
 			}
 			err := s.Send(t.Context(), server, message())
@@ -175,7 +176,7 @@ func TestFailingServers(t *testing.T) {
 	}
 }
 
-// A server that always says something soon, and never comes to an end, holds nobody either.
+// A server that keeps sending and never ends is cut off as well.
 func TestTotalTimeIsBounded(t *testing.T) {
 	t.Parallel()
 	server := scriptedServer(t, func(c net.Conn, _ *bufio.Reader) {
@@ -208,9 +209,9 @@ func TestCancelledContextEndsSend(t *testing.T) {
 	wantError(t, stepSender().Send(ctx, server, message()), true, 0, "broken off")
 }
 
-// A port that is closed, one that something else listens at, a name that nobody knows and an
-// address that may not be reached are told in one sentence, so that whoever may name the mail
-// server explores no network by it. The log says which it is.
+// A closed port, a port of another service, an unknown name and an address that is not allowed get
+// the same message, so that nobody can explore a network by naming mail servers. The log contains
+// the reason.
 func TestNonMailServersGetOneSentence(t *testing.T) {
 	t.Parallel()
 	closed, err := net.Listen("tcp", "127.0.0.1:0")
@@ -233,7 +234,7 @@ func TestNonMailServersGetOneSentence(t *testing.T) {
 	}{
 		"closed":      {nobody, system, "refused"},
 		"not allowed": {serverOf(plain, apptest.NoTLS), new(egress.Policy).DialContext, "may be reached"},
-		"its number elsewhere": {mail.Server{Host: "2130706433", Port: plain.Port}, new(egress.Policy).DialContext,
+		"an address as a number": {mail.Server{Host: "2130706433", Port: plain.Port}, new(egress.Policy).DialContext,
 			"may be reached"},
 		"unknown": {mail.Server{Host: "mail.invalid", Port: 25},
 			func(context.Context, string, string) (net.Conn, error) {
@@ -267,7 +268,7 @@ func TestNonMailServersGetOneSentence(t *testing.T) {
 	}
 }
 
-// Some servers repeat what they were sent.
+// Some servers echo what they were sent.
 func TestCredentialsAreNeverQuoted(t *testing.T) {
 	t.Parallel()
 	const user, password = "Bob-the-User", "the-password-of-bob"
@@ -277,14 +278,14 @@ func TestCredentialsAreNeverQuoted(t *testing.T) {
 		"in another case":  "535 no: " + strings.ToLower(user) + " " + strings.ToUpper(password),
 		"encoded":          "500 unknown: AUTH PLAIN " + both,
 		"encoded, cut off": "500 unknown: AUTH PLAIN " + both[:30],
-		"one by one encoded": "535 " + base64.StdEncoding.EncodeToString([]byte(user)) + " " +
+		"each encoded separately": "535 " + base64.StdEncoding.EncodeToString([]byte(user)) + " " +
 			base64.StdEncoding.EncodeToString([]byte(password)),
 	} {
 		server := scriptedServer(t, goodAnswers("EHLO", "250-mail.test\r\n250 AUTH PLAIN", "AUTH", said).speak)
 		server.User, server.Password = user, password
 		err := stepSender().Send(t.Context(), server, message())
 		if err == nil {
-			t.Fatalf("%s: it worked", name)
+			t.Fatalf("%s: the attempt succeeded", name)
 		}
 		got := strings.ToLower(err.Error())
 		for _, leak := range []string{user, password, both[:20], base64.StdEncoding.EncodeToString([]byte(user)),
@@ -294,7 +295,7 @@ func TestCredentialsAreNeverQuoted(t *testing.T) {
 			}
 		}
 		if !strings.Contains(got, "[redacted]") {
-			t.Errorf("%s: nothing is left of it: %v", name, err)
+			t.Errorf("%s: the reply is not quoted at all: %v", name, err)
 		}
 	}
 }

@@ -1,16 +1,17 @@
-// Package mail hands messages in to an SMTP server.
+// Package mail sends messages through an SMTP server.
 //
-// One connection for one message. TLS is used from the first byte on, or from STARTTLS on where the
-// server offers that, and certificates are always verified. A password goes out under TLS alone,
-// except to a loopback address. Every step has its time, and so has the whole: a server that hangs
-// holds nobody up for long. Nothing goes out that tells of the machine: the host of the sender's
-// address stands in the greeting and in the Message-ID.
+// Each message uses a connection of its own. The connection uses TLS from the first byte, or
+// STARTTLS if the server offers it, and always verifies certificates. A password is sent only under
+// TLS, except to a loopback address. Each step has a time limit, and so has the whole delivery, so
+// that a server that hangs blocks no caller for long. Messages do not reveal the name of the
+// machine: the greeting and the Message-ID contain the host of the sender's address.
 //
-// Send fails with an *Error. Whoever names the server learns what it said only once it has spoken
-// SMTP: until it has accepted a greeting, an address where nothing listens, where something else
-// does, and that may not be reached are told in one sentence, so that no network can be explored by
-// it. A message that was taken counts as sent, whatever the server does afterwards; one whose end
-// the server doesn't acknowledge may come twice when it is tried again.
+// Send fails with an *Error. The error contains the server's reply only if the server has spoken
+// SMTP. Until the server has accepted the greeting, every failure has the same message: nothing
+// listens at the address, something else listens there, or the address is not allowed. So nobody
+// can explore a network by naming servers. A message that the server has taken counts as sent,
+// whatever happens afterwards. A message whose end the server does not acknowledge may arrive twice
+// when it is tried again.
 //
 // Specification: Site settings (smtp…), Authentication rule 10 (outgoing emails).
 package mail
@@ -32,16 +33,16 @@ import (
 	"larder/internal/secret"
 )
 
-// Server is where messages are handed in.
+// Server is an SMTP server and the account to use there.
 type Server struct {
 	Host     string
 	Port     int
-	TLS      bool   // from the first byte on; else STARTTLS, where the server offers it
+	TLS      bool   // from the first byte; otherwise STARTTLS, if the server offers it
 	User     string // "" for no authentication
 	Password secret.Text
 }
 
-// Message is one message to one person. Text and HTML say the same.
+// Message is one message to one recipient. Text and HTML have the same content.
 type Message struct {
 	FromName, From string
 	To             string
@@ -49,22 +50,22 @@ type Message struct {
 	Text, HTML     string
 }
 
-// Limits are of time; 0 is the default.
+// Limits are time limits; 0 means the default.
 type Limits struct {
-	Step  time.Duration // for each answer of the server, 10 s
-	Total time.Duration // from the look-up of its name to its last word, 20 s
+	Step  time.Duration // for each reply of the server, 10 s
+	Total time.Duration // from the look-up of the name to the end of the connection, 20 s
 }
 
-// Sender hands messages in. It is safe for concurrent use.
+// Sender sends messages. It is safe for concurrent use.
 type Sender struct {
-	Roots  *x509.CertPool // whom certificates are trusted of; nil for the system's
+	Roots  *x509.CertPool // trusted certificate authorities; nil for those of the system
 	Now    func() time.Time
 	IDs    *ident.Source
 	Limits Limits
-	Dial   func(ctx context.Context, network, address string) (net.Conn, error) // nil: any address, in tests
+	Dial   func(ctx context.Context, network, address string) (net.Conn, error) // nil to dial any address, for tests
 }
 
-// Send hands a message in and returns once the server has taken it. Every error is an *Error.
+// Send sends a message and returns once the server has taken it. Every error is an *Error.
 func (s *Sender) Send(ctx context.Context, server Server, m Message) error {
 	raw, err := s.compose(m)
 	if err != nil {
@@ -87,7 +88,7 @@ func (s *Sender) Send(ctx context.Context, server Server, m Message) error {
 	return d.submit(m, raw)
 }
 
-// compose writes the message as it goes out.
+// compose returns the message in the form in which it is sent.
 func (s *Sender) compose(m Message) ([]byte, error) {
 	for _, field := range []string{m.FromName, m.Subject} {
 		if !utf8.ValidString(field) || strings.ContainsFunc(field, unicode.IsControl) {
@@ -107,7 +108,7 @@ func (s *Sender) compose(m Message) ([]byte, error) {
 	message.Subject(m.Subject)
 	message.SetDateWithValue(s.Now().UTC())
 	message.SetMessageIDWithValue(s.IDs.Hex(16) + "@" + hostOf(m.From))
-	message.SetGenHeader("Auto-Submitted", "auto-generated") // RFC 3834: nobody's absence assistant answers
+	message.SetGenHeader("Auto-Submitted", "auto-generated") // RFC 3834: prevents automatic replies
 	message.SetBodyString(gomail.TypeTextPlain, m.Text)
 	message.AddAlternativeString(gomail.TypeTextHTML, m.HTML)
 	var raw bytes.Buffer

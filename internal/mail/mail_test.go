@@ -37,7 +37,7 @@ func serverOf(box *apptest.Mailbox, how apptest.MailTLS) mail.Server {
 		Password: secret.Text(box.Password)}
 }
 
-// wantError is what an attempt must come to; nobody's credentials stand in it.
+// wantError checks the error of an attempt, and that it contains no credentials.
 func wantError(t *testing.T, err error, temporary bool, code int, parts ...string) {
 	t.Helper()
 	var why *mail.Error
@@ -53,7 +53,7 @@ func wantError(t *testing.T, err error, temporary bool, code int, parts ...strin
 		}
 	}
 	if strings.ContainsAny(why.Sentence, "\r\n") || len([]rune(why.Sentence)) > 420 {
-		t.Errorf("%q is not a line of sane length", why.Sentence)
+		t.Errorf("%q is not a line of limited length", why.Sentence)
 	}
 }
 
@@ -90,7 +90,7 @@ func TestSendByEveryTLSAndSignIn(t *testing.T) {
 	}
 }
 
-// The safest way comes first, whatever the order of the offer.
+// The strongest mechanism is chosen, whatever the order of the offer.
 func TestStrongestSignInIsChosen(t *testing.T) {
 	t.Parallel()
 	box := apptest.NewMailbox(t, apptest.StartTLS, "bob", "secret", func(b *apptest.Mailbox, _ *smtp.Server) {
@@ -124,7 +124,7 @@ func TestHeaders(t *testing.T) {
 		t.Errorf("Message-ID %q", id)
 	}
 	if got.Hello != "files.example.org" {
-		t.Errorf("introduced itself as %q", got.Hello)
+		t.Errorf("greeted as %q", got.Hello)
 	}
 	if name, err := os.Hostname(); err != nil || len(name) > 4 && strings.Contains(got.Raw, name) {
 		t.Errorf("the name of the machine %q, %v, stands in the mail:\n%s", name, err, got.Raw)
@@ -157,7 +157,7 @@ func TestLongSubjectsAreFolded(t *testing.T) {
 	}
 }
 
-// Nothing that was given can begin another header, or another command. Abuse case C73.
+// No given value can begin another header or another command. Abuse case C73.
 func TestNoFieldBreaksTheLine(t *testing.T) {
 	t.Parallel()
 	box := apptest.NewMailbox(t, apptest.NoTLS, "", "")
@@ -180,7 +180,7 @@ func TestNoFieldBreaksTheLine(t *testing.T) {
 	}
 }
 
-// remoteConn dials the mailbox, from where it looks like another machine.
+// remoteConn is a connection to the mailbox that looks like one to another machine.
 type remoteConn struct{ net.Conn }
 
 func (remoteConn) RemoteAddr() net.Addr { return &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 25} }
@@ -199,7 +199,7 @@ func TestPasswordIsNotSentWithoutTLS(t *testing.T) {
 	for _, way := range []string{"PLAIN", "LOGIN", "CRAM-MD5", "SCRAM-SHA-256"} {
 		box := apptest.NewMailbox(t, apptest.NoTLS, "bob", "secret",
 			func(b *apptest.Mailbox, _ *smtp.Server) { b.AuthMechanisms = []string{way} })
-		// what counts is who is spoken to, not by what name
+		// the address of the connection counts, not the host name
 		for _, host := range []string{"mail.test", "127.0.0.1", "localhost"} {
 			server := serverOf(box, apptest.NoTLS)
 			server.Host = host
@@ -212,11 +212,11 @@ func TestPasswordIsNotSentWithoutTLS(t *testing.T) {
 	box := apptest.NewMailbox(t, apptest.StartTLS, "bob", "secret")
 	server := serverOf(box, apptest.StartTLS)
 	server.Host = "mail.test"
-	if err := remoteSender(box).Send(t.Context(), server, message()); err != nil { // with STARTTLS it goes out
+	if err := remoteSender(box).Send(t.Context(), server, message()); err != nil { // with STARTTLS the password is sent
 		t.Error(err)
 	}
 	open := apptest.NewMailbox(t, apptest.NoTLS, "", "")
-	// and without a password nothing is in the way
+	// without a password the mail is sent
 	if err := remoteSender(open).Send(t.Context(), serverOf(open, apptest.NoTLS), message()); err != nil {
 		t.Error(err)
 	}
@@ -293,7 +293,8 @@ func TestServerReplyIsInTheError(t *testing.T) {
 	}
 }
 
-// Addresses beyond ASCII: the host goes out as DNS knows it, and the rest needs a server that can.
+// Addresses with other characters than ASCII: the host is sent in its DNS form, and the rest needs
+// a server with SMTPUTF8.
 func TestInternationalAddresses(t *testing.T) {
 	t.Parallel()
 	plain := apptest.NewMailbox(t, apptest.NoTLS, "", "")
@@ -323,6 +324,6 @@ func TestInternationalAddresses(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := able.Next("ann@example.org"); got.UTF8 {
-		t.Error("SMTPUTF8 was asked for without need")
+		t.Error("SMTPUTF8 was used without need")
 	}
 }
