@@ -7,7 +7,7 @@ import (
 	"larder/internal/db"
 )
 
-// Enabled reports whether mail is set up here and switched on: where it is not, sending fails.
+// Enabled reports whether mail is configured and switched on. Otherwise sending fails.
 func (s *Service) Enabled(ctx context.Context) (bool, error) {
 	version, err := db.ConfigVersion(s.DB.Read(ctx))
 	if err != nil {

@@ -1,11 +1,10 @@
-// Package letter writes what the service mails to people, in their language, and has it sent.
+// Package letter composes and sends the mails of the service to people, in their language.
 //
-// A letter is words in a language (words.go), filled with facts and laid out twice: as plain
-// text and as HTML, which escapes what it is given. Links begin with the configured base
-// address, nothing in a letter is fetched from anywhere, and each says who asked for it and that
-// it may be ignored.
+// A letter is a set of texts in one language (texts.go) with data filled in. It is laid out twice:
+// as plain text, and as HTML, which escapes the data. Links begin with the configured base URL. A
+// letter loads nothing from anywhere. Each letter says who asked for it and that it may be ignored.
 //
-// Every call sends while the caller waits; what may take its time is called from a job.
+// Every method returns after the mail was sent. Callers that must not wait call it from a job.
 // Specification: Authentication, rule 10 (outgoing emails).
 package letter
 
@@ -37,13 +36,13 @@ var (
 	htmlTemplate = htmltemplate.Must(htmltemplate.New("html").Parse(htmlLayout))
 )
 
-// Recipient is who gets a letter.
+// Recipient is the recipient of a letter.
 type Recipient struct {
-	Email, Name string // the name is that of the account that the letter is about
+	Email, Name string // Name is the name of the account that the letter is about
 	Locale      string // zh-CN or en-US
 }
 
-// Config is what a Service works with.
+// Config holds the dependencies of a Service.
 type Config struct {
 	DB      *db.DB
 	Site    *site.Store
@@ -51,7 +50,7 @@ type Config struct {
 	BaseURL func() string // scheme, host, port; known once the service listens
 }
 
-// Service writes letters. It is safe for concurrent use.
+// Service composes and sends letters. It is safe for concurrent use.
 type Service struct{ Config }
 
 // New returns a Service.
@@ -63,7 +62,7 @@ func (s *Service) Verification(ctx context.Context, to Recipient, token string) 
 		letterData{Link: s.BaseURL() + "/api/auth/verify-email?token=" + url.QueryEscape(token)})
 }
 
-// Reset mails the link by which a new password is set. Fault: MailFailed.
+// Reset mails the link to set a new password. Fault: MailFailed.
 func (s *Service) Reset(ctx context.Context, to Recipient, token string) error {
 	return s.send(ctx, to, resetLetter, letterData{Link: s.BaseURL() + "/app/reset?token=" + url.QueryEscape(token)})
 }
@@ -73,9 +72,10 @@ func (s *Service) Code(ctx context.Context, to Recipient, digits string) error {
 	return s.send(ctx, to, codeLetter, letterData{Code: digits})
 }
 
-// Test mails a message that shows an administrator, whose name is to.Name, that mail works; also
-// while e-mail is switched off, so that it can be tried before. Faults: Invalid when SMTP is not
-// set up; MailFailed, with what the server said in its sentence.
+// Test mails a message that shows an administrator that mail works. to.Name is the name of the
+// administrator. It also sends while e-mail is switched off, so that the settings can be tried
+// first. Faults: Invalid when SMTP is not set up; MailFailed, whose message contains the server's
+// reply.
 func (s *Service) Test(ctx context.Context, to Recipient) error {
 	settings, err := s.settings(ctx)
 	if err != nil {
@@ -92,9 +92,9 @@ func (s *Service) Test(ctx context.Context, to Recipient) error {
 	return err
 }
 
-// JobError makes of what a letter came to what the runner of jobs is to see. A failure that
-// another try can mend is no fault. One that nothing mends is, as is e-mail that is switched off:
-// the job has ended.
+// JobError converts the error of a letter for the job runner. A failure that another try may mend
+// becomes an ordinary error, so that the job is tried again. A permanent failure stays a fault,
+// which ends the job; so does e-mail that is switched off.
 func JobError(err error) error {
 	var why *mail.Error
 	if fault.Is(err, fault.MailFailed) && errors.As(err, &why) && why.Temporary {
@@ -103,8 +103,7 @@ func JobError(err error) error {
 	return err
 }
 
-// send is for the letters to people: they are not told what the server said, which is the
-// Cause of the fault.
+// send sends a letter to a user. The fault does not show the server's reply, which is in its cause.
 func (s *Service) send(ctx context.Context, to Recipient, k kind, f letterData) error {
 	settings, err := s.settings(ctx)
 	if err != nil {
@@ -130,7 +129,7 @@ func (s *Service) settings(ctx context.Context) (site.Settings, error) {
 	return s.Site.Current(ctx, version)
 }
 
-// deliver writes a letter and hands it in. Error: *mail.Error.
+// deliver composes a letter and sends it. Error: *mail.Error.
 func (s *Service) deliver(ctx context.Context, settings site.Settings, to Recipient, k kind, f letterData) error {
 	f.Site, f.Base, f.Name = singleLine(settings.SiteTitle), s.BaseURL(), singleLine(to.Name)
 	if f.Site == "" {
@@ -159,7 +158,8 @@ func (s *Service) deliver(ctx context.Context, settings site.Settings, to Recipi
 	})
 }
 
-// singleLine makes a single line of a name, whatever a former version has let in (abuse case C73).
+// singleLine turns a name into a single line, since former versions may have stored other
+// characters (abuse case C73).
 func singleLine(s string) string {
 	return strings.Join(strings.FieldsFunc(strings.ToValidUTF8(s, ""),
 		func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsGraphic(r) }), " ")

@@ -19,10 +19,10 @@ import (
 
 const token = "Token0123456789abcdefABCDEF"
 
-// sendByName is each letter, with what must stand in it in each language.
+// sendByName holds each letter, with the texts that it must contain in each language.
 var sendByName = map[string]struct {
 	send    func(s *letter.Service, to letter.Recipient) error
-	link    string // what it leads to, "" for none
+	link    string // the expected address, "" for none
 	code    string
 	english []string
 	chinese []string
@@ -64,7 +64,7 @@ var (
 	hrefs = regexp.MustCompile(`href="([^"]*)"`)
 )
 
-// visibleText is what a person reads in the HTML form, in one line.
+// visibleText returns the visible text of the HTML form, in one line.
 func visibleText(markup string) string {
 	_, body, _ := strings.Cut(markup, "<body")
 	return strings.TrimSpace(spaces.ReplaceAllString(html.UnescapeString(tags.ReplaceAllString("<body"+body, " ")),
@@ -109,8 +109,8 @@ func TestLetters(t *testing.T) {
 	})
 }
 
-// checkSame holds that both forms say the same: the name of the link's button is all that the
-// HTML form has beyond.
+// checkSame checks that both forms have the same content. Only the label of the link is in the HTML
+// form alone.
 func checkSame(t *testing.T, name, inText, inHTML string) {
 	t.Helper()
 	inText = strings.Replace(inText, "-- ", "", 1)
@@ -122,7 +122,7 @@ func checkSame(t *testing.T, name, inText, inHTML string) {
 	}
 }
 
-// checkLinks holds that a letter leads to where it should and nowhere else, and fetches nothing.
+// checkLinks checks that a letter leads to its link and nowhere else, and loads nothing.
 func checkLinks(t *testing.T, name string, got apptest.Mail, link string) {
 	t.Helper()
 	if found := remote.FindString(got.HTML); found != "" {
@@ -142,7 +142,7 @@ func checkLinks(t *testing.T, name string, got apptest.Mail, link string) {
 	}
 }
 
-// Whatever names hold, they are text. Abuse case C73.
+// Names are treated as text, whatever they contain. Abuse case C73.
 func TestNamesAreText(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -201,12 +201,12 @@ func TestTitles(t *testing.T) {
 	}
 }
 
-// What people are told, what administrators are told, and what is tried again.
+// The messages for users and for administrators, and which failures are tried again.
 func TestFailures(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		s, to := l.Apps[0].Letters, letter.Recipient{Email: "ann@example.org", Name: "ann"}
-		for name, row := range sendByName { // nothing is set up
+		for name, row := range sendByName { // nothing is configured
 			err := row.send(s, to)
 			want := fault.MailFailed
 			if name == "test" {
@@ -236,19 +236,19 @@ func TestFailures(t *testing.T) {
 				}
 				if strings.Contains(told.Message, "the words of the server") != (name == "test") ||
 					!strings.Contains(err.Error(), "the words of the server") {
-					t.Errorf("%s: told %q, logged %q", name, told.Message, err)
+					t.Errorf("%s: message %q, logged %q", name, told.Message, err)
 				}
 				if name == "test" {
 					continue
 				}
 				if again := !fault.Is(letter.JobError(err), fault.MailFailed); again != c.again ||
 					!strings.Contains(letter.JobError(err).Error(), "the words of the server") {
-					t.Errorf("%s, %d: for the runner %v", name, c.code, letter.JobError(err))
+					t.Errorf("%s, %d: error of the job %v", name, c.code, letter.JobError(err))
 				}
 			}
 		}
 		l.ChangeSettings(t, func(s *site.Settings) { s.SMTPPort, s.EmailEnabled = box.Port, false })
-		for name, row := range sendByName { // switched off: the test message alone goes out
+		for name, row := range sendByName { // switched off: only the test message is sent
 			err := row.send(s, to)
 			if name == "test" && err != nil || name != "test" && !fault.Is(letter.JobError(err), fault.MailFailed) {
 				t.Errorf("%s, switched off: %v", name, err)
@@ -268,7 +268,7 @@ func TestFailures(t *testing.T) {
 			}
 		}
 		if letter.JobError(nil) != nil || letter.JobError(context.Canceled) != context.Canceled {
-			t.Error("other errors are not left alone")
+			t.Error("other errors are changed")
 		}
 	})
 }

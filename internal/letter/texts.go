@@ -15,17 +15,17 @@ const (
 	testLetter
 )
 
-// letterText are a letter in one language. They are templates over facts, and come out as plain
-// text: both forms of the letter are laid out from them.
+// letterText holds the texts of a letter in one language. They are templates over letterData and
+// give plain text, from which both layouts are made.
 type letterText struct {
 	subject string
 	before  []string // paragraphs above the link or code
-	button  string   // what the link is called
+	button  string   // label of the link
 	after   []string // paragraphs below
 	goodbye string
 }
 
-// defaultLocale is what is written in where no other language is asked for.
+// defaultLocale is used for a locale without texts.
 const defaultLocale = "en-US"
 
 const (
@@ -134,14 +134,14 @@ var letters = map[string]map[kind]letterText{
 	},
 }
 
-// letterData are what stands in a letter besides its words: single lines all.
+// letterData is the data that is filled into the texts. All values are single lines.
 type letterData struct {
 	Site, Base string // title and address of the site
-	Name       string // whose account it is about
-	Link, Code string // one of them, or none
+	Name       string // the account that the letter is about
+	Link, Code string // at most one of them
 }
 
-// filledLetter is a letter whose words have been filled in, to be laid out.
+// filledLetter is a letter with its data filled in, for the layouts.
 type filledLetter struct {
 	Locale  string
 	Subject string
@@ -153,7 +153,7 @@ type filledLetter struct {
 	Goodbye string
 }
 
-// fill puts the facts into the words of a language.
+// fill fills the data into the texts of a language.
 func fill(locale string, k kind, f letterData) (filledLetter, error) {
 	if letters[locale] == nil {
 		locale = defaultLocale
