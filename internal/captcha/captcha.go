@@ -1,12 +1,13 @@
-// Package captcha has the bot check judged: it asks the verify address whether a token is one
-// that a person got.
+// Package captcha verifies bot-check tokens: it asks the verify address whether a token was issued
+// to a person.
 //
-// Turnstile, hCaptcha and reCAPTCHA speak the same form (`siteverify`): secret, response and
-// remoteip go there, and `success` of the answer decides. Which host or action a token was for is
-// not looked at. We keep no token: whether one may be used twice is for that address to say.
+// Turnstile, hCaptcha and reCAPTCHA use the same protocol (`siteverify`): the request contains
+// secret, response and remoteip, and the field `success` of the answer decides. The package does
+// not check for which host or action a token was issued. It stores no token: the verify address
+// decides whether a token may be used twice.
 //
-// It fails closed: when the address does not answer, or answers with something else, nobody is let
-// through, and told that it isn't their fault.
+// It fails closed: when the verify address does not answer, or answers with something else, the
+// check fails with a message that blames the service and not the visitor.
 package captcha
 
 import (
@@ -27,21 +28,22 @@ import (
 )
 
 const (
-	// MaxToken is the longest token in bytes; those of the services named above have at most 2048.
+	// MaxToken is the maximum length of a token in bytes. The services named above use at most
+	// 2048.
 	MaxToken    = 4096
 	maxAnswer   = 64 << 10
-	askTimeout  = 10 * time.Second // for all of it
-	maxParallel = 32               // questions; who comes beyond waits, no longer than that
+	askTimeout  = 10 * time.Second // for the whole request
+	maxParallel = 32               // parallel requests; further callers wait within askTimeout
 )
 
-// Config is what a Verifier works with.
+// Config holds the settings of a Verifier.
 type Config struct {
 	Address string // http(s), "" for none
 	Secret  secret.Text
 	Egress  *egress.Policy
 }
 
-// Verifier asks a verify address. It is safe for concurrent use.
+// Verifier verifies tokens at a verify address. It is safe for concurrent use.
 type Verifier struct {
 	address string
 	secret  secret.Text
@@ -56,12 +58,12 @@ func New(cfg Config) *Verifier {
 		slots: make(chan struct{}, maxParallel), timeout: askTimeout}
 }
 
-// Configured reports whether there is an address to ask.
+// Configured reports whether a verify address is configured.
 func (v *Verifier) Configured() bool { return v.address != "" }
 
-// Check lets a token pass that the verify address accepts. ip is the client's, and may be
-// none. Faults: Invalid for a token that is missing, too long or refused; Unavailable when
-// that can't be found out.
+// Check succeeds if the verify address accepts the token. ip is the address of the client, and may
+// be invalid for none. Faults: Invalid for a token that is missing, too long or refused;
+// Unavailable when the verify address gives no usable answer.
 func (v *Verifier) Check(ctx context.Context, token string, ip netip.Addr) error {
 	switch {
 	case !v.Configured():
@@ -88,7 +90,7 @@ func unavailable(cause error) error {
 		WithCause(fmt.Errorf("captcha: %w", cause))
 }
 
-// ask returns what the verify address says.
+// ask sends the request and returns the answer of the verify address.
 func (v *Verifier) ask(ctx context.Context, token string, ip netip.Addr) (accepted bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, v.timeout)
 	defer cancel()
@@ -119,8 +121,8 @@ func (v *Verifier) ask(ctx context.Context, token string, ip netip.Addr) (accept
 	return parseAnswer(response.Body)
 }
 
-// parseAnswer takes an answer apart. That our secret is wrong is told as a refusal, too, but is
-// nothing that another token mends.
+// parseAnswer parses an answer. A wrong secret is an error, although the answer has the form of a
+// refusal: another token would not help.
 func parseAnswer(body io.Reader) (accepted bool, err error) {
 	text, err := io.ReadAll(io.LimitReader(body, maxAnswer+1))
 	if err != nil {
@@ -129,7 +131,7 @@ func parseAnswer(body io.Reader) (accepted bool, err error) {
 	if len(text) > maxAnswer {
 		return false, errors.New("the answer is too long")
 	}
-	var answer map[string]any // not a struct: Success is not success
+	var answer map[string]any // not a struct, whose fields match without case
 	if err := json.Unmarshal(text, &answer); err != nil {
 		return false, errors.New("the answer is no JSON object")
 	}

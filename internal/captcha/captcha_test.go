@@ -19,7 +19,7 @@ import (
 
 const mySecret = "canary-secret"
 
-// newVerifier plays a verify address, and returns a Verifier that asks it.
+// newVerifier starts a verify address, and returns a Verifier that uses it.
 func newVerifier(t *testing.T, answer http.HandlerFunc) (*Verifier, *httptest.Server) {
 	t.Helper()
 	server := httptest.NewServer(answer)
@@ -77,7 +77,7 @@ func TestAnswers(t *testing.T) {
 		{200, long(64<<10 + 1), fault.Unavailable},
 		{200, `{"success": false}`, fault.Invalid},
 		{200, `{"success": false, "error-codes": ["timeout-or-duplicate"]}`, fault.Invalid},
-		// ours to mend
+		// a wrong configuration
 		{200, `{"success": false, "error-codes": ["invalid-input-response", "invalid-input-secret"]}`,
 			fault.Unavailable},
 		{200, `{"success": false, "error-codes": ["missing-input-secret"]}`, fault.Unavailable},
@@ -109,12 +109,12 @@ func TestAnswers(t *testing.T) {
 			t.Errorf("%d %.100s: %v", test.status, test.body, err)
 		}
 		if err != nil && strings.Contains(err.Error(), mySecret) {
-			t.Errorf("the secret is told: %v", err)
+			t.Errorf("the error contains the secret: %v", err)
 		}
 	}
 }
 
-// faultKind is the fault of an error, -1 for none.
+// faultKind returns the kind of an error, -1 for none.
 func faultKind(err error) fault.Kind {
 	if err == nil {
 		return -1
@@ -147,7 +147,7 @@ func TestInvalidTokensAreNotSent(t *testing.T) {
 	}
 }
 
-// Addresses that may not be reached, redirects and dead servers: nobody gets in.
+// The check fails for addresses that are not allowed, redirects and dead servers.
 func TestNoAnswer(t *testing.T) {
 	t.Parallel()
 	yes := func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"success": true}`) }
@@ -171,14 +171,14 @@ func TestNoAnswer(t *testing.T) {
 	dead, gone := newVerifier(t, yes)
 	gone.Close()
 	if err := dead.Check(t.Context(), "token", testClient); !fault.Is(err, fault.Unavailable) {
-		t.Errorf("nobody there: %v", err)
+		t.Errorf("a dead server: %v", err)
 	}
 }
 
 func TestASlowAnswerIsNotWaitedFor(t *testing.T) {
 	t.Parallel()
 	if v := New(Config{Egress: &egress.Policy{}}); v.timeout != 10*time.Second || cap(v.slots) != 32 {
-		t.Errorf("waits %v, asks %d at a time", v.timeout, cap(v.slots))
+		t.Errorf("waits %v, %d requests at a time", v.timeout, cap(v.slots))
 	}
 	for name, answer := range map[string]http.HandlerFunc{
 		"no head": func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
@@ -189,7 +189,7 @@ func TestASlowAnswerIsNotWaitedFor(t *testing.T) {
 		},
 	} {
 		v, _ := newVerifier(t, func(w http.ResponseWriter, r *http.Request) {
-			_, _ = io.ReadAll(r.Body) // then the end of the connection is noticed
+			_, _ = io.ReadAll(r.Body) // so that the end of the connection is noticed
 			answer(w, r)
 		})
 		v.timeout = 50 * time.Millisecond
@@ -200,7 +200,8 @@ func TestASlowAnswerIsNotWaitedFor(t *testing.T) {
 	}
 }
 
-// Who comes while as many as may are asking waits for a place, and no longer than for an answer.
+// Beyond the limit of parallel requests, a caller waits for a slot, and no longer than for an
+// answer.
 func TestParallelRequestsAreBounded(t *testing.T) {
 	t.Parallel()
 	v, _ := newVerifier(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -211,11 +212,11 @@ func TestParallelRequestsAreBounded(t *testing.T) {
 		v.slots <- struct{}{}
 	}
 	if err := v.Check(t.Context(), "token", testClient); !fault.Is(err, fault.Unavailable) {
-		t.Errorf("without a place: %v", err)
+		t.Errorf("without a slot: %v", err)
 	}
 	<-v.slots
 	v.timeout = 10 * time.Second
 	if err := v.Check(t.Context(), "token", testClient); err != nil || len(v.slots) != cap(v.slots)-1 {
-		t.Errorf("with one: %v, %d places are taken", err, len(v.slots))
+		t.Errorf("with a slot: %v, %d slots are in use", err, len(v.slots))
 	}
 }
