@@ -11,17 +11,17 @@ import (
 	"strings"
 )
 
-// maxKeyFile bounds what is read of a key file, in bytes; a good one has 45.
+// maxKeyFile bounds the bytes that are read of a key file; a valid one has 45.
 const maxKeyFile = 1024
 
-// LoadOrCreate returns the master key in the file at path, KeyBytes bytes, and makes it from
-// random where there is none: base64 in a file of mode 0600, its directory 0700 when that had to
-// be made as well.
+// LoadOrCreate returns the master key in the file at path, KeyBytes bytes. If there is no file, it
+// creates one with a key from random: base64, mode 0600, in a directory that is created with mode
+// 0700 if it is missing.
 //
-// A new key is on the disk before it is returned: temporary file, fsync, a link to the final name,
+// A new key is durable before it is returned: temporary file, fsync, a link to the final name,
 // fsync of the directory. Two processes that start at once get the same key, since a link never
-// replaces a file. A file that others may read, that is damaged or that holds a weak key is an
-// error, and is left as it is: a fresh key would make everything sealed so far unreadable.
+// replaces a file. It is an error if others may read the file, if it is damaged or if the key is
+// weak. The file is not changed then, since a new key would make all sealed values unreadable.
 func LoadOrCreate(path string, random io.Reader) ([]byte, error) {
 	key, err := Load(path)
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -43,8 +43,8 @@ func LoadOrCreate(path string, random io.Reader) ([]byte, error) {
 	return key, nil
 }
 
-// Load returns the master key in the file at path, KeyBytes bytes. Errors are those
-// of LoadOrCreate, and fs.ErrNotExist.
+// Load returns the master key in the file at path, KeyBytes bytes. The errors are those of
+// LoadOrCreate, and fs.ErrNotExist.
 func Load(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -70,7 +70,7 @@ func Load(path string) ([]byte, error) {
 	return key, nil
 }
 
-// writeKeyFile writes the key file durably; fs.ErrExist when another process was quicker.
+// writeKeyFile writes the key file durably. Error: fs.ErrExist when another process was faster.
 func writeKeyFile(path string, key []byte) error {
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o700); err != nil {

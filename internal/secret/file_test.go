@@ -55,7 +55,7 @@ func TestLoadOrCreateChecksAnExistingFile(t *testing.T) {
 	tests := map[string]struct {
 		content string
 		mode    os.FileMode
-		wrong   string // what the error must say; empty when the file is fine
+		wrong   string // part of the error; empty if the file is good
 	}{
 		"as written":          {good + "\n", 0o600, ""},
 		"without newline":     {good, 0o600, ""},

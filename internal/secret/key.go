@@ -11,19 +11,18 @@ import (
 // KeyBytes is the length of a master key and of every key derived from it, in bytes.
 const KeyBytes = 32
 
-// minDistinctBytes is how many different values the bytes of a key must have at least. Of 32 random
-// bytes about 30 differ; fewer than 16 come up less than once in 10^15 keys.
+// minDistinctBytes is the least number of different values among the bytes of a key. Of 32 random
+// bytes about 30 differ; fewer than 16 occur less than once in 10^15 keys.
 const minDistinctBytes = 16
 
-// These words stand in keys that were copied from an example.
+// exampleWords occur in keys that were copied from an example.
 var exampleWords = []string{"changeme", "change-me", "change_me", "password", "secret", "default", "example", "larder"}
 
-// ErrWeakKey is in the chain of what ParseKey, CheckKey and New return for a key
-// that anybody might guess.
+// ErrWeakKey is wrapped by the errors of ParseKey, CheckKey and New for a key that can be guessed.
 var ErrWeakKey = errors.New("the key can be guessed")
 
-// ParseKey decodes a master key from base64 (RFC 4648, the standard or the URL alphabet, padded or
-// not) and judges it as CheckKey does. No error repeats any of the key.
+// ParseKey decodes a master key from base64 (RFC 4648, the standard or the URL alphabet, with or
+// without padding) and checks it as CheckKey does. No error contains a part of the key.
 func ParseKey(text string) ([]byte, error) {
 	text = strings.TrimRight(text, "=")
 	alphabet := base64.RawStdEncoding
@@ -40,9 +39,9 @@ func ParseKey(text string) ([]byte, error) {
 	return key, nil
 }
 
-// CheckKey refuses a master key that is not KeyBytes long or that looks made by hand: one byte or a
-// short pattern over and over, bytes that count, readable text (abuse case C117). A random key is
-// refused less than once in 10^10 times.
+// CheckKey refuses a master key that is not KeyBytes long or that looks hand-made: a repeated byte
+// or pattern, a sequence of bytes, or readable text (abuse case C117). It refuses a random key less
+// than once in 10^10 times.
 func CheckKey(key []byte) error {
 	switch {
 	case len(key) == 0:
@@ -63,7 +62,7 @@ func CheckKey(key []byte) error {
 	return nil
 }
 
-// repeatsPattern reports whether key is a pattern of at most half its length, again and again.
+// repeatsPattern reports whether key repeats a pattern of at most half its length.
 func repeatsPattern(key []byte) bool {
 	for period := 1; period <= len(key)/2; period++ {
 		if bytes.Equal(key[period:], key[:len(key)-period]) {
@@ -73,7 +72,7 @@ func repeatsPattern(key []byte) bool {
 	return false
 }
 
-// isSequence reports whether each byte differs from the one before by the same step.
+// isSequence reports whether all neighbouring bytes differ by the same step.
 func isSequence(key []byte) bool {
 	step := key[1] - key[0]
 	for i := 2; i < len(key); i++ {
@@ -84,8 +83,7 @@ func isSequence(key []byte) bool {
 	return true
 }
 
-// isReadableText reports whether key is printable ASCII throughout, or holds a word
-// of the usual examples.
+// isReadableText reports whether key is printable ASCII, or contains one of exampleWords.
 func isReadableText(key []byte) bool {
 	lower := bytes.ToLower(key)
 	for _, word := range exampleWords {

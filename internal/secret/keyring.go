@@ -1,11 +1,11 @@
-// Package secret keeps what must not be seen: values that never print, keys derived from one master
-// key, sealed columns, signed tokens and the key file.
+// Package secret handles secrets: values that never print, keys derived from one master key, sealed
+// columns, signed tokens and the key file.
 //
-// Every purpose has a key of its own, derived by HKDF (RFC 5869), so that a token signed for one
-// purpose proves nothing for another and a leak of one derived key tells nothing about the rest. A
-// sealed value is bound to its purpose and to the record it belongs to: moved to another row it
-// doesn't open (abuse case C116). A master key that is short, empty or looks like a default is
-// refused (abuse case C117).
+// Every purpose has a key of its own, derived with HKDF (RFC 5869). So a token signed for one
+// purpose is not valid for another, and a leaked derived key reveals nothing about the others. A
+// sealed value is bound to its purpose and to its record: it cannot be opened in another row (abuse
+// case C116). A master key that is short, empty or looks like a default is refused (abuse case
+// C117).
 package secret
 
 import (
@@ -16,14 +16,13 @@ import (
 	"io"
 )
 
-// Keyring derives the keys of the service from its master key. It is safe for concurrent use,
-// and prints as `[redacted]`.
+// Keyring derives the keys of the service from its master key. It is safe for concurrent use, and
+// prints as `[redacted]`.
 type Keyring struct {
-	root []byte // HKDF's pseudorandom key; the master key itself is not kept
+	root []byte // HKDF's pseudorandom key; the master key itself is not stored
 }
 
-// New returns the keyring of a master key of KeyBytes bytes; a key that CheckKey
-// refuses is an error.
+// New returns the keyring of a master key of KeyBytes bytes. Errors are those of CheckKey.
 func New(master []byte) (*Keyring, error) {
 	if err := CheckKey(master); err != nil {
 		return nil, err
@@ -35,16 +34,17 @@ func New(master []byte) (*Keyring, error) {
 	return &Keyring{root: root}, nil
 }
 
-// Key returns the key for purpose, KeyBytes bytes: always the same for the same master key and
-// purpose. The purpose is a constant of the code ("session"), never something that a client sent.
-// Seal and Sign use keys of their own, so their purposes can't collide with these.
+// Key returns the key for purpose, KeyBytes bytes, which is always the same for the same master key
+// and purpose. The purpose is a constant in the code ("session"), never a value from a client. Seal
+// and Sign use separate keys, so their purposes cannot collide with these.
 func (k Keyring) Key(purpose string) []byte { return k.derive("key", purpose) }
 
-// Fingerprint tells two master keys apart without telling anything about them, as 16 hexadecimal
-// digits. Stored beside the sealed data, it lets a start with the wrong key be refused.
+// Fingerprint identifies the master key without revealing it, as 16 hexadecimal digits. It is
+// stored beside sealed data, so that a start with the wrong key can be refused.
 func (k Keyring) Fingerprint() string { return hex.EncodeToString(k.derive("fingerprint", "")[:8]) }
 
-// derive panics on an error: HKDF-Expand fails for lengths beyond 255 hashes alone.
+// derive derives a key. It panics on an error, since HKDF-Expand fails only for lengths beyond 255
+// hashes.
 func (k Keyring) derive(use, purpose string) []byte {
 	key, err := hkdf.Expand(sha256.New, k.root, "larder/1/"+use+"/"+purpose, KeyBytes)
 	if err != nil {

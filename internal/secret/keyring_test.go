@@ -12,7 +12,7 @@ import (
 	"larder/internal/secret"
 )
 
-// goodKey is a key that looks random, always the same:
+// goodKey returns a constant key that looks random:
 // 046e85399810d514d229702bfbdb9857c692b88d8f5d43e3783db6c6b2fe3286.
 func goodKey() []byte {
 	sum := sha256.Sum256([]byte("larder test master"))
@@ -28,7 +28,7 @@ func newRing(t *testing.T) *secret.Keyring {
 	return ring
 }
 
-// sequence is 0, step, 2·step, ... modulo 256.
+// sequence returns 0, step, 2·step, ... modulo 256.
 func sequence(step int) []byte {
 	key := make([]byte, 32)
 	for i := range key {
@@ -37,7 +37,7 @@ func sequence(step int) []byte {
 	return key
 }
 
-// distinctBytes is a key of n different bytes without a pattern of 16 or fewer.
+// distinctBytes returns a key of n different byte values without a repeated pattern of 16 or fewer.
 func distinctBytes(n int) []byte {
 	key := make([]byte, 32)
 	for i := range key {
@@ -57,25 +57,25 @@ func TestWeakKeysAreRefused(t *testing.T) {
 		key  []byte
 		weak bool
 	}{
-		"random":                       {good, false},
-		"empty":                        {nil, true},
-		"31 bytes":                     {good[:31], true},
-		"zeros":                        {make([]byte, 32), true},
-		"one byte":                     {bytes.Repeat([]byte{0xa7}, 32), true},
-		"two bytes repeated":           {bytes.Repeat([]byte{0xde, 0xad}, 16), true},
-		"three bytes repeated":         {bytes.Repeat([]byte{0xde, 0xad, 1}, 11)[:32], true},
-		"half a random key, twice":     {bytes.Repeat(good[8:24], 2), true},
-		"period 17":                    {append(append([]byte{}, good[:17]...), good[:15]...), false},
-		"counting up":                  {sequence(1), true},
-		"counting down by three":       {sequence(-3), true},
-		"counting, one byte off":       {append(sequence(1)[:31], 7), false},
-		"readable":                     {[]byte("Tr0ub4dor&3 correct horse batter"), true},
-		"readable save one byte":       {[]byte("Tr0ub4dor&3 correct horse batte\x80"), false},
-		"changeme among random bytes":  {append(append([]byte{}, good[:24]...), "ChangeMe"...), true},
-		"changemu among random bytes":  {append(append([]byte{}, good[:24]...), "ChangeMu"...), false},
-		"15 different bytes":           {distinctBytes(15), true},
-		"16 different bytes":           {distinctBytes(16), false},
-		"a short text padded by zeros": {append([]byte("Tr0ub4dor&3"), make([]byte, 21)...), true},
+		"random":                           {good, false},
+		"empty":                            {nil, true},
+		"31 bytes":                         {good[:31], true},
+		"zeros":                            {make([]byte, 32), true},
+		"one byte":                         {bytes.Repeat([]byte{0xa7}, 32), true},
+		"two bytes repeated":               {bytes.Repeat([]byte{0xde, 0xad}, 16), true},
+		"three bytes repeated":             {bytes.Repeat([]byte{0xde, 0xad, 1}, 11)[:32], true},
+		"half a random key, twice":         {bytes.Repeat(good[8:24], 2), true},
+		"period 17":                        {append(append([]byte{}, good[:17]...), good[:15]...), false},
+		"counting up":                      {sequence(1), true},
+		"counting down by three":           {sequence(-3), true},
+		"a sequence with one byte changed": {append(sequence(1)[:31], 7), false},
+		"readable":                         {[]byte("Tr0ub4dor&3 correct horse batter"), true},
+		"readable except for one byte":     {[]byte("Tr0ub4dor&3 correct horse batte\x80"), false},
+		"changeme among random bytes":      {append(append([]byte{}, good[:24]...), "ChangeMe"...), true},
+		"changemu among random bytes":      {append(append([]byte{}, good[:24]...), "ChangeMu"...), false},
+		"15 different bytes":               {distinctBytes(15), true},
+		"16 different bytes":               {distinctBytes(16), false},
+		"a short text padded by zeros":     {append([]byte("Tr0ub4dor&3"), make([]byte, 21)...), true},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -127,8 +127,8 @@ func TestParseKey(t *testing.T) {
 	}
 }
 
-// The expected values were computed apart from this code (Python's hmac and cryptography): what is
-// stored must open after an update.
+// The expected values were computed without this code (with Python's hmac and cryptography): stored
+// values must open after an update.
 func TestStoredFormsAreStable(t *testing.T) {
 	t.Parallel()
 	ring := newRing(t)
@@ -164,7 +164,7 @@ func TestKeysDiffer(t *testing.T) {
 		}
 		for _, b := range keys[i+1:] {
 			if bytes.Equal(a, b) {
-				t.Errorf("key %d comes twice", i)
+				t.Errorf("key %d occurs twice", i)
 			}
 		}
 	}
@@ -173,7 +173,7 @@ func TestKeysDiffer(t *testing.T) {
 	}
 }
 
-// The keyring must not follow a caller that wipes or reuses its buffer.
+// The keyring must not change when the caller wipes or reuses its buffer.
 func TestKeyringDoesNotAliasTheMasterKey(t *testing.T) {
 	t.Parallel()
 	master := goodKey()

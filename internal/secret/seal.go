@@ -11,19 +11,19 @@ import (
 	"strings"
 )
 
-// ErrForged says that a sealed value or a signed token was not made with this key, for this purpose
-// and record; it doesn't tell which differs.
+// ErrForged means that a sealed value or a signed token was not made with this key for this purpose
+// and record. It does not say which of them differs.
 var ErrForged = errors.New("not made with this key for this purpose")
 
-// sealVersion leads every sealed value, so that another cipher can come later.
+// sealVersion is the prefix of every sealed value. It allows another cipher later.
 const sealVersion = "v1."
 
 var encoding = base64.RawURLEncoding.Strict()
 
 // Seal encrypts plain with AES-256-GCM under the key for purpose and binds it to recordID, the id
-// of the row that will hold it. The same plain seals differently each time (a random nonce of 96
-// bits: up to 2^32 values for a purpose). The result is text of letters, digits, `.`, `-` and `_`,
-// about 4/3 of the plain and 41 characters more.
+// of the row that will hold it. Each call uses a random nonce of 96 bits, so the same plain gives
+// different results; a purpose allows up to 2^32 values. The result consists of letters, digits,
+// `.`, `-` and `_`, and is about 4/3 of the length of plain plus 41 characters.
 func (k Keyring) Seal(purpose, recordID string, plain []byte) (string, error) {
 	aead, err := k.aead(purpose)
 	if err != nil {
@@ -32,7 +32,8 @@ func (k Keyring) Seal(purpose, recordID string, plain []byte) (string, error) {
 	return sealVersion + encoding.EncodeToString(aead.Seal(nil, nil, plain, additionalData(purpose, recordID))), nil
 }
 
-// Open returns what Seal was given for the same purpose and record. Anything else is ErrForged.
+// Open returns the plain value that Seal was given for the same purpose and record. Error:
+// ErrForged for every other value.
 func (k Keyring) Open(purpose, recordID, sealed string) ([]byte, error) {
 	aead, err := k.aead(purpose)
 	if err != nil {
@@ -53,17 +54,17 @@ func (k Keyring) Open(purpose, recordID, sealed string) ([]byte, error) {
 	return plain, nil
 }
 
-// Sign returns a token that carries payload in the clear (base64) and proves, by HMAC-SHA256, that
-// this service made it for purpose. Whatever limits the token, its expiry above all, belongs into
-// the payload and is checked by the caller. It is fit for a cookie.
+// Sign returns a token that contains payload readably (in base64) and proves by HMAC-SHA256 that
+// this service made it for purpose. Limits of the token, such as its expiry, must be part of the
+// payload, and the caller checks them. The token can be used as a cookie value.
 func (k Keyring) Sign(purpose string, payload []byte) string {
 	body := encoding.EncodeToString(payload)
 	return body + "." + k.mac(purpose, body)
 }
 
-// Verify returns the payload of a token that Sign made for the same purpose, else
-// ErrForged. The comparison takes the same time wherever the tokens differ, and each
-// payload has exactly one spelling.
+// Verify returns the payload of a token that Sign made for the same purpose. Error: ErrForged for
+// every other token. The comparison takes constant time, and each payload has exactly one valid
+// encoding.
 func (k Keyring) Verify(purpose, token string) ([]byte, error) {
 	body, mac, ok := strings.Cut(token, ".")
 	if !ok || !hmac.Equal([]byte(mac), []byte(k.mac(purpose, body))) {
@@ -88,8 +89,8 @@ func (k Keyring) aead(purpose string) (cipher.AEAD, error) {
 	return aead, nil
 }
 
-// additionalData is the additional data of a sealed value. The length keeps
-// purpose and record apart.
+// additionalData returns the additional data of a sealed value. The length separates purpose and
+// record.
 func additionalData(purpose, recordID string) []byte {
 	return fmt.Appendf(nil, "larder/1/%d/%s/%s", len(purpose), purpose, recordID)
 }

@@ -10,8 +10,8 @@ import (
 	"larder/internal/secret"
 )
 
-// Abuse case C116: a ciphertext in another row, under another purpose or another
-// master key doesn't open.
+// Abuse case C116: a ciphertext cannot be opened in another row, for another purpose or with
+// another master key.
 func TestSealedValueIsBoundToItsRecord(t *testing.T) {
 	t.Parallel()
 	ring := newRing(t)
@@ -80,8 +80,8 @@ func TestEveryBitOfASealedValueCounts(t *testing.T) {
 	}
 }
 
-// The last character of 31 bytes in base64 has four bits to spare: other spellings of the
-// same bytes are refused.
+// The last character of 31 bytes in base64 has four unused bits. Other spellings of the same bytes
+// are refused.
 func TestSealedValueHasOneSpelling(t *testing.T) {
 	t.Parallel()
 	ring := newRing(t)
@@ -130,7 +130,7 @@ func TestSealHidesItsPlain(t *testing.T) {
 	}
 }
 
-// Abuse case C40: a token for one purpose is none for another.
+// Abuse case C40: a token for one purpose is not valid for another.
 func TestSignedTokens(t *testing.T) {
 	t.Parallel()
 	ring := newRing(t)

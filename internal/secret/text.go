@@ -8,15 +8,15 @@ import (
 
 const redacted = "[redacted]"
 
-// Text is a string that must not be seen: a password, a key, an address that holds one. Whatever
-// verb, handler or encoder prints it writes `[redacted]`; Reveal is the only way to the value. The
-// empty Text means "none" and is redacted too, so that a print tells nothing.
+// Text is a secret string: a password, a key, an address that contains one. Every verb, handler and
+// encoder prints it as `[redacted]`. Only Reveal returns the value. The empty Text means "none" and
+// prints as `[redacted]` too, so that the output does not show which it is.
 //
-// fmt can't call the methods of what lies in an unexported field of a struct that it prints: keep a
-// Text in an exported field, or don't print the struct.
+// Package fmt cannot call the methods of unexported struct fields. So keep a Text in an exported
+// field, or do not print the struct.
 type Text string
 
-// Reveal returns the value itself, for the one call that needs it.
+// Reveal returns the value itself, for the call that needs it.
 func (t Text) Reveal() string { return string(t) }
 
 // Format writes `[redacted]` for every verb and flag.
@@ -25,8 +25,8 @@ func (t Text) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, redacted) }
 // String returns `[redacted]`.
 func (t Text) String() string { return redacted }
 
-// LogValue is what log/slog records.
+// LogValue returns `[redacted]` for log/slog.
 func (t Text) LogValue() slog.Value { return slog.StringValue(redacted) }
 
-// MarshalText is what encoders of text formats write, JSON among them.
+// MarshalText returns `[redacted]` for encoders of text formats, including JSON.
 func (t Text) MarshalText() ([]byte, error) { return []byte(redacted), nil }

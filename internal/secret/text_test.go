@@ -12,7 +12,7 @@ import (
 	"larder/internal/secret"
 )
 
-// Abuse case C114: a secret shows in no log line, no print and no encoding.
+// Abuse case C114: a secret appears in no log line, no print and no encoding.
 func TestTextNeverPrints(t *testing.T) {
 	t.Parallel()
 	const value = "hunter2-in-the-clear"
@@ -56,13 +56,13 @@ func TestTextNeverPrints(t *testing.T) {
 		}
 		for _, leak := range []string{value, "hunter2", fmt.Sprintf("%x", value), fmt.Sprintf("%X", value)} {
 			if strings.Contains(got, leak) {
-				t.Errorf("%s: %q tells the secret", how, got)
+				t.Errorf("%s: %q contains the secret", how, got)
 			}
 		}
 	}
 	if got := slog.Any("password", text).Value.Resolve(); got.Kind() != slog.KindString ||
 		got.String() != "[redacted]" {
-		t.Errorf("a log handler gets %v of kind %v", got, got.Kind())
+		t.Errorf("a log handler receives %v of kind %v", got, got.Kind())
 	}
 	if got := text.Reveal(); got != value {
 		t.Errorf("Reveal() = %q, want %q", got, value)
