@@ -1,6 +1,6 @@
-// Package ident makes every identifier and secret of the service from an injected source of
-// randomness. All of them are unguessable: 122 bits or more, save the 71 bits of a share id (abuse
-// case C39) and the digits of a mailed code.
+// Package ident makes the identifiers and secrets of the service from an injected source of
+// randomness. All of them are unguessable, with 122 bits or more, except share ids with 71 bits
+// (abuse case C39) and the digits of mailed codes.
 package ident
 
 import (
@@ -11,11 +11,11 @@ import (
 
 const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
-// Source draws identifiers from a reader of random bytes; it is safe for concurrent use
-// when the reader is.
+// Source makes identifiers from a reader of random bytes. It is safe for concurrent use if the
+// reader is.
 type Source struct{ random io.Reader }
 
-// New returns a Source over random, crypto/rand.Reader outside tests.
+// New returns a Source that reads from random, which is crypto/rand.Reader outside tests.
 func New(random io.Reader) *Source { return &Source{random: random} }
 
 // UUID returns a random version 4 UUID in its text form, 36 characters (RFC 9562, section 5.4).
@@ -39,7 +39,7 @@ func (s *Source) Bytes(n int) []byte {
 
 // Base62 returns n characters of [0-9A-Za-z], each equally likely: 5.95 bits a character.
 func (s *Source) Base62(n int) string {
-	const fair = 256 - 256%len(base62) // bytes from here on would favour the first characters
+	const fair = 256 - 256%len(base62) // larger bytes would favour the first characters
 	out := make([]byte, 0, n)
 	buf := make([]byte, n+n/2+4)
 	for len(out) < n {
@@ -53,10 +53,10 @@ func (s *Source) Base62(n int) string {
 	return string(out)
 }
 
-// Digits returns n decimal digits, each equally likely: 3.32 bits a digit, for what is tried
-// a few times only.
+// Digits returns n decimal digits, each equally likely: 3.32 bits a digit. It is for values that
+// allow only a few tries.
 func (s *Source) Digits(n int) string {
-	const fair = 250 // bytes from here on would favour the first digits
+	const fair = 250 // larger bytes would favour the first digits
 	out := make([]byte, 0, n)
 	buf := make([]byte, n+4)
 	for len(out) < n {
@@ -76,7 +76,7 @@ func (s *Source) KeyID() string { return "pk_" + s.Base62(24) }
 // KeySecret returns the secret half of an API key, `sk_` and 48 characters.
 func (s *Source) KeySecret() string { return "sk_" + s.Base62(48) }
 
-// fill panics when the source runs dry: without randomness nothing that follows would be safe.
+// fill panics when the source fails, since nothing that follows would be safe without randomness.
 func (s *Source) fill(b []byte) {
 	if _, err := io.ReadFull(s.random, b); err != nil {
 		panic(fmt.Errorf("read randomness: %w", err))

@@ -34,8 +34,8 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// Each of the 62 characters is equally likely: of 62,000 draws each comes 1,000 times, give or
-// take six standard deviations.
+// Each of the 62 characters is equally likely: each comes 1,000 times in 62,000 draws, within six
+// standard deviations.
 func TestBase62IsFair(t *testing.T) {
 	t.Parallel()
 	counts := map[rune]int{}
@@ -52,8 +52,8 @@ func TestBase62IsFair(t *testing.T) {
 	}
 }
 
-// Each of the ten digits is equally likely: of 10,000 draws each comes 1,000 times, give or
-// take six standard deviations.
+// Each of the ten digits is equally likely: each comes 1,000 times in 10,000 draws, within six
+// standard deviations.
 func TestDigitsAreFair(t *testing.T) {
 	t.Parallel()
 	counts := map[rune]int{}
