@@ -12,11 +12,11 @@ import (
 	"larder/internal/fault"
 )
 
-// checkTimeout bounds how long a name may take to be looked up when an address is given.
+// checkTimeout bounds the look-up of a name in Check.
 const checkTimeout = 5 * time.Second
 
-// ParseEndpoint reads the address of a server that is to be reached: http or https, a host, maybe a
-// port, and nothing else but a slash. What the host means is not looked at. Fault: Invalid.
+// ParseEndpoint parses the address of a server: http or https, a host, an optional port, and
+// nothing else but a slash. It does not look the host up. Fault: Invalid.
 func ParseEndpoint(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	if err != nil || len(text) > 255 || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" ||
@@ -31,15 +31,15 @@ func ParseEndpoint(text string) (*url.URL, error) {
 	return u, nil
 }
 
-// isPlainHost reports whether a host has only the characters of names and addresses;
-// names in other scripts are written as `xn--…`, and addresses that hold on one interface
-// only (`fe80::1%eth0`) are none.
+// isPlainHost reports whether a host has only characters of names and addresses. Names in other
+// scripts must be in the form `xn--…`. Addresses that are valid on one interface only
+// (`fe80::1%eth0`) are refused.
 func isPlainHost(host string) bool {
 	const plain = "abcdefghijklmnopqrstuvwxyz" + "ABCDEFGHIJKLMNOPQRSTUVWXYZ" + "0123456789" + "-._:"
 	return strings.Trim(host, plain) == ""
 }
 
-// portOf is the port of an address, 0 for one that is none.
+// portOf returns the port of an address, 0 for an invalid one.
 func portOf(u *url.URL) uint16 {
 	switch {
 	case u.Port() != "":
@@ -54,10 +54,10 @@ func portOf(u *url.URL) uint16 {
 	return 443
 }
 
-// Check reports whether an endpoint can be reached as far as that can be known beforehand: its host
-// is looked up, and every address of it must be allowed. The sentence is the same for whatever is
-// not, and for names that nobody knows, so that it tells nothing of what lies behind a name, nor
-// which names are known inside. Fault: Invalid.
+// Check checks in advance whether an endpoint may be reached: it looks the host up, and every
+// address of it must be allowed. The message is the same for unknown names and for all addresses
+// that are not allowed, so that it reveals neither the address of a name nor which internal names
+// exist. Fault: Invalid.
 func (p *Policy) Check(ctx context.Context, endpoint *url.URL) error {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()

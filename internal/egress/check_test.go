@@ -11,7 +11,7 @@ import (
 	"larder/internal/fault"
 )
 
-// fakeResolver answers lookups from a table; whatever is not in it is a public host.
+// fakeResolver answers look-ups from a table. Other names have a public address.
 type fakeResolver map[string][]string
 
 func (n fakeResolver) LookupNetIP(_ context.Context, _, host string) ([]netip.Addr, error) {
@@ -29,7 +29,7 @@ func (n fakeResolver) LookupNetIP(_ context.Context, _, host string) ([]netip.Ad
 	return addrs, nil
 }
 
-// What an endpoint may be.
+// The results of checkEndpoint.
 const (
 	allowed   = "fine"
 	refused   = "refused" // not public
@@ -152,7 +152,7 @@ func TestWhichEndpointsMayBeReached(t *testing.T) {
 		{"https://larder.example.org", refused}, // this service
 		{"https://LARDER.example.org.:443/", refused},
 		{"http://larder.example.org:0443", refused},
-		{"https://203.0.114.7", refused}, // and where it is
+		{"https://203.0.114.7", refused}, // and its address
 		{"https://[::ffff:203.0.114.7]", refused},
 		{"http://203.0.114.7:443", refused},
 
@@ -215,7 +215,7 @@ func TestWhichEndpointsMayBeReached(t *testing.T) {
 		{"http://" + strings.Repeat("a.", 123) + "b", allowed},           // 254 bytes
 		{"http://" + strings.Repeat("a.", 123) + "bc", allowed},          // 255
 		{"http://" + strings.Repeat("a.", 123) + "bcd", malformed},       // 256
-		{"https://s3.example.org" + strings.Repeat("/", 250), malformed}, // however it is filled
+		{"https://s3.example.org" + strings.Repeat("/", 250), malformed}, // even if filled up with slashes
 	} {
 		got, err := checkEndpoint(policy, row.endpoint)
 		if got != row.want {
@@ -227,11 +227,11 @@ func TestWhichEndpointsMayBeReached(t *testing.T) {
 		}
 		var told *fault.Error
 		if !errors.As(err, &told) || !fault.Is(err, fault.Invalid) {
-			t.Errorf("%q: %v is no fault for a client", row.endpoint, err)
+			t.Errorf("%q: %v is not a fault", row.endpoint, err)
 			continue
 		}
 		if first, seen := sentences[got]; seen && told.Message != first {
-			t.Errorf("%q is told as %q, others as %q", row.endpoint, told.Message, first)
+			t.Errorf("the message for %q is %q, for others %q", row.endpoint, told.Message, first)
 		}
 		sentences[got] = told.Message
 	}
@@ -264,7 +264,7 @@ func TestAllowedRangesMayBeReached(t *testing.T) {
 	for endpoint, want := range map[string]string{
 		"http://127.0.0.1": allowed, "http://[::1]": allowed, "http://localhost": allowed,
 		"http://169.254.169.254": allowed,
-		// all of them this machine
+		// all of them reach this machine
 		"http://0.0.0.0": refused, "http://[::]": refused, "http://[::ffff:0.0.0.0]": refused,
 		"http://none.example.org": refused,
 		"http://224.0.0.1":        refused, "http://[ff02::1]": refused, "http://[fe80::1%25eth0]": malformed,

@@ -19,7 +19,7 @@ import (
 	"larder/internal/egress"
 )
 
-// noVisitListener listens where nobody is to come.
+// noVisitListener listens where no connection is expected.
 type noVisitListener struct {
 	net.Listener
 	t        *testing.T
@@ -52,8 +52,8 @@ func (c *noVisitListener) port() string {
 	return port
 }
 
-// wantNoConnection fails when somebody came. Who comes is taken in turn, so that whoever was there
-// before us would be the first.
+// wantNoConnection fails the test if there was a connection. Connections are accepted in order, so
+// an earlier one would come before that of the check itself.
 func (c *noVisitListener) wantNoConnection(what string) {
 	c.t.Helper()
 	conn, err := net.Dial("tcp", c.Addr().String())
@@ -62,11 +62,11 @@ func (c *noVisitListener) wantNoConnection(what string) {
 	}
 	defer conn.Close()
 	for came := <-c.accepted; came.String() != conn.LocalAddr().String(); came = <-c.accepted {
-		c.t.Errorf("%s: somebody came to %s", what, c.Addr())
+		c.t.Errorf("%s: there was a connection to %s", what, c.Addr())
 	}
 }
 
-// changingResolver answers a lookup differently each time; the last answer stays.
+// changingResolver answers each look-up differently. The last answer stays.
 type changingResolver struct {
 	mu      sync.Mutex
 	answers [][]string
@@ -82,7 +82,7 @@ func (r *changingResolver) LookupNetIP(ctx context.Context, network, host string
 	return fakeResolver{host: now}.LookupNetIP(ctx, network, host)
 }
 
-// dialRecorder notes where connections go, and makes none.
+// dialRecorder records the dialled addresses and makes no connection.
 type dialRecorder struct {
 	mu sync.Mutex
 	to []string
@@ -97,7 +97,7 @@ func (d *dialRecorder) dial(_ context.Context, _, address string) (net.Conn, err
 	return nil, errNotMade
 }
 
-// get asks with a fresh client of p, and returns the answer's status, 0 for none.
+// get sends a request with a new client of p, and returns the status, 0 for none.
 func get(t *testing.T, p *egress.Policy, address string) (int, error) {
 	t.Helper()
 	client := p.Client()
@@ -129,7 +129,7 @@ func TestRebindingNamesAreCheckedWhenDialling(t *testing.T) {
 		}
 		hidden.wantNoConnection("rebinding")
 		if got, err := checkEndpoint(policy, address); got != refused {
-			t.Errorf("asked again: %s, %v", got, err)
+			t.Errorf("looked up again: %s, %v", got, err)
 		}
 	}
 }
@@ -150,7 +150,7 @@ func TestOnlyVettedAddressesAreDialled(t *testing.T) {
 		{"none", []string{"0.0.0.0", "::"}, nil},
 		{"eight", slices.Repeat([]string{"8.8.8.8"}, 8), slices.Repeat([]string{"8.8.8.8:9000"}, 8)},
 		{"more than are tried", slices.Repeat([]string{"8.8.8.8"}, 9), slices.Repeat([]string{"8.8.8.8:9000"}, 8)},
-		{"the ninth alone is public", append(slices.Repeat([]string{"10.0.0.1"}, 8), "8.8.8.8"),
+		{"only the ninth is public", append(slices.Repeat([]string{"10.0.0.1"}, 8), "8.8.8.8"),
 			[]string{"8.8.8.8:9000"}},
 	} {
 		var tried dialRecorder
@@ -165,7 +165,7 @@ func TestOnlyVettedAddressesAreDialled(t *testing.T) {
 	}
 }
 
-// What Check would have refused is refused without it as well.
+// An address that Check would refuse is refused when dialling as well.
 func TestAddressesAreJudgedWhenDialling(t *testing.T) {
 	t.Parallel()
 	for _, address := range []string{
@@ -223,7 +223,7 @@ func TestProxiesOfTheEnvironmentAreIgnored(t *testing.T) {
 	}
 	if seen, err := http.ProxyFromEnvironment(request); err != nil || seen == nil || seen.Host != proxy.Addr().
 		String() {
-		t.Fatalf("the environment names the proxy %v, %v: the test shows nothing", seen, err)
+		t.Fatalf("the environment names the proxy %v, %v: the test is meaningless", seen, err)
 	}
 	var tried dialRecorder
 	policy := &egress.Policy{Resolver: hosts, Dial: tried.dial}
@@ -242,8 +242,8 @@ func TestProxiesOfTheEnvironmentAreIgnored(t *testing.T) {
 	}
 }
 
-// A server that answers with ever more header lines does not fill the memory, and one that nobody
-// vouches for is not believed (abuse case C65).
+// A server that sends header lines without end does not fill the memory, and a server without a
+// trusted certificate is refused (abuse case C65).
 func TestAnswersAreBounded(t *testing.T) {
 	t.Parallel()
 	loopback := &egress.Policy{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
@@ -261,6 +261,6 @@ func TestAnswersAreBounded(t *testing.T) {
 	unknown.StartTLS()
 	defer unknown.Close()
 	if got, err := get(t, loopback, unknown.URL); err == nil || !strings.Contains(fmt.Sprint(err), "certificate") {
-		t.Errorf("a certificate of nobody: %d, %v", got, err)
+		t.Errorf("an untrusted certificate: %d, %v", got, err)
 	}
 }

@@ -1,11 +1,11 @@
-// Package egress is the one way out of the service: HTTP clients, and connections to mail servers,
-// that reach only addresses which a Policy allows.
+// Package egress makes the outgoing connections of the service: HTTP clients, and connections to
+// mail servers, that reach only addresses which a Policy allows.
 //
-// Where a client is sent is often for somebody else to say: an administrator names an endpoint, in
-// free mode anybody does. So an address is judged twice: when it is given (Check), for a clear
-// answer, and at each connection on the address that is really dialled, since a name can mean
-// something else by then (abuse cases C60 to C64). Redirects are not followed, and proxies of the
-// environment are not used: both would take the judgement elsewhere.
+// Others often choose the target of a connection: an administrator names an endpoint, or in free
+// mode any visitor does. So an address is checked twice: when it is given (Check), to return a
+// clear message, and for each connection, on the address that is actually dialled, since a name may
+// have another address by then (abuse cases C60 to C64). Redirects are not followed and proxies of
+// the environment are not used, since both would bypass the check.
 //
 // Specification: Storage provider (public http(s) addresses only), Free-mode endpoints.
 package egress
@@ -23,40 +23,42 @@ import (
 	"time"
 )
 
-// ErrRefused says that a policy does not let a connection be made. It is told to nobody but the
-// log: which address a name means is not for others.
+// ErrRefused means that a policy does not allow a connection. Only the log contains it, since it
+// reveals the address of a name.
 var ErrRefused = errors.New("the address is not one that may be reached")
 
-// Resolver looks names up, as net.Resolver does.
+// Resolver looks up names like net.Resolver.
 type Resolver interface {
 	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
 }
 
-// Policy says which addresses may be reached: public ones, and those that were allowed. The zero
-// Policy allows public ones. Do not change it once it is in use.
+// Policy decides which addresses may be reached: public addresses, and those in Allow. The zero
+// Policy allows public addresses. A Policy must not be changed once it is in use.
 type Policy struct {
-	// not public, and may be reached all the same
+	// not public, but allowed
 	Allow []netip.Prefix
-	// may not be reached though public or allowed, nil for none: this service itself
+	// reports addresses that are refused even if public or in Allow, such as those of this service;
+	// nil for none
 	Refuse func(netip.AddrPort) bool
-	// host:port, names of this service: not to be reached by them, nor by number where they lead
+	// names of this service as host:port; refused by name, and so are the addresses that they
+	// resolve to
 	OwnHosts []string
-	Ports    func(port uint16) bool // may be reached, nil for all but 0
-	Resolver Resolver               // nil for the system's
+	Ports    func(port uint16) bool // reports allowed ports; nil for all but 0
+	Resolver Resolver               // nil for that of the system
 	// nil for a net.Dialer; address is numeric
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// Limits of a client. The bodies of requests and answers have none: who sends or
-// reads them sets it.
+// Limits of a client. The bodies of requests and responses have no limit here; the caller sets one.
 const (
 	dialTimeout   = 10 * time.Second
-	answerTimeout = time.Minute // until the head of the answer, once the request is written
-	maxHead       = 64 << 10    // bytes of the head of an answer
-	maxTried      = 8           // addresses of one name that are tried
+	answerTimeout = time.Minute // from the end of the request to the head of the response
+	maxHead       = 64 << 10    // size of the head of a response
+	maxTried      = 8           // addresses of a name that are tried
 )
 
-// Client returns a client that connects to what p allows. The caller may shorten its limits.
+// Client returns a client that connects only to addresses that p allows. The caller may shorten its
+// limits.
 func (p *Policy) Client() *http.Client {
 	return &http.Client{
 		Transport:     p.Transport(),
@@ -64,8 +66,8 @@ func (p *Policy) Client() *http.Client {
 	}
 }
 
-// Transport is the transport of Client, for callers with limits of their own. Who adds a Proxy or
-// dials otherwise goes around the policy.
+// Transport returns the transport of Client, for callers with limits of their own. A caller that
+// adds a proxy or another dialer bypasses the policy.
 func (p *Policy) Transport() *http.Transport {
 	return &http.Transport{
 		DialContext:            p.DialContext,
@@ -80,9 +82,9 @@ func (p *Policy) Transport() *http.Transport {
 	}
 }
 
-// DialContext connects to the first of a name's addresses that p allows and that answers; what it
-// does not allow is never tried. It is for protocols other than HTTP; Client and Transport use it,
-// too.
+// DialContext connects to the first address of a name that p allows and that answers. It never
+// tries an address that p does not allow. It is for protocols other than HTTP; Client and Transport
+// use it, too.
 func (p *Policy) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
@@ -113,7 +115,7 @@ func (p *Policy) DialContext(ctx context.Context, network, address string) (net.
 	return nil, fmt.Errorf("dial: %w", failed)
 }
 
-// connect connects to one address, which does not get the time of those after it.
+// connect connects to one address within limit, so that time remains for the other addresses.
 func (p *Policy) connect(ctx context.Context, network string, to netip.AddrPort,
 	limit time.Duration) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
@@ -124,9 +126,9 @@ func (p *Policy) connect(ctx context.Context, network string, to netip.AddrPort,
 	return new(net.Dialer).DialContext(ctx, network, to.String())
 }
 
-// lookUp returns the addresses of a name, or the one that it is. What other programs read as an
-// address though it is none as written (127.1, 0x7f.1, 017700000001) is not looked up: some
-// resolvers know what is meant (abuse case C61).
+// lookUp returns the addresses of a host name, or the address that host itself is. It does not look
+// up forms that only some programs read as an address (127.1, 0x7f.1, 017700000001), since some
+// resolvers understand them (abuse case C61).
 func (p *Policy) lookUp(ctx context.Context, host string, port uint16) ([]netip.Addr, error) {
 	name := strings.ToLower(strings.TrimSuffix(host, "."))
 	if slices.ContainsFunc(p.OwnHosts, func(own string) bool {
@@ -143,8 +145,8 @@ func (p *Policy) lookUp(ctx context.Context, host string, port uint16) ([]netip.
 	return p.resolve(ctx, host)
 }
 
-// refuseOwn refuses an address that a name of this service leads to. Other names may lead there: a
-// proxy can stand before several services.
+// refuseOwn refuses an address that a name of this service resolves to. Other names may resolve to
+// it: several services can share one proxy.
 func (p *Policy) refuseOwn(ctx context.Context, addr netip.Addr, port uint16) error {
 	for _, own := range p.OwnHosts {
 		host, digits, err := net.SplitHostPort(own)
@@ -159,8 +161,8 @@ func (p *Policy) refuseOwn(ctx context.Context, addr netip.Addr, port uint16) er
 	return nil
 }
 
-// looksNumeric reports whether a host is an address in no form that is known here, or nothing at
-// all: a name's last part never is a number.
+// looksNumeric reports whether a host is a number-like text that is not a valid address. The last
+// label of a host name is never a number.
 func looksNumeric(host string) bool {
 	last := host[strings.LastIndexByte(host, '.')+1:]
 	digits, hex := strings.CutPrefix(last, "0x")
@@ -182,8 +184,8 @@ func (p *Policy) resolve(ctx context.Context, host string) ([]netip.Addr, error)
 	return slices.Clone(addrs), nil
 }
 
-// Allows reports whether a connection to an address may be made. The address that stands for none,
-// 0.0.0.0 or ::, leads to this machine and is no place even where its range is allowed.
+// Allows reports whether a connection to an address may be made. The unspecified address, 0.0.0.0
+// or ::, reaches this machine, so it is refused even if its range is allowed.
 func (p *Policy) Allows(to netip.AddrPort) bool {
 	addr := to.Addr().Unmap()
 	switch {

@@ -5,21 +5,21 @@ import (
 	"testing"
 )
 
-// Each special range at both its ends, with the addresses just outside.
+// Each special range at both ends, with the addresses just outside.
 func TestPublicAtTheEdgesOfSpecialRanges(t *testing.T) {
 	t.Parallel()
 	for _, r := range []struct {
 		name        string
-		before      string // the last address before the range, "" for none or one that is special too
+		before      string // the last address before the range, "" if there is none or it is special too
 		first, last string
-		after       string // the first one after it, likewise
+		after       string // the first address after it, likewise
 	}{
 		{"this network", "", "0.0.0.0", "0.255.255.255", "1.0.0.0"},
 		{"private 10/8", "9.255.255.255", "10.0.0.0", "10.255.255.255", "11.0.0.0"},
 		{"carriers' NAT", "100.63.255.255", "100.64.0.0", "100.127.255.255", "100.128.0.0"},
 		{"loopback", "126.255.255.255", "127.0.0.0", "127.255.255.255", "128.0.0.0"},
 		{"link local", "169.253.255.255", "169.254.0.0", "169.254.255.255", "169.255.0.0"},
-		{"what Azure serves its machines by", "168.63.129.15", "168.63.129.16", "168.63.129.16", "168.63.129.17"},
+		{"Azure's services for its machines", "168.63.129.15", "168.63.129.16", "168.63.129.16", "168.63.129.17"},
 		{"private 172.16/12", "172.15.255.255", "172.16.0.0", "172.31.255.255", "172.32.0.0"},
 		{"protocol assignments", "191.255.255.255", "192.0.0.0", "192.0.0.255", "192.0.1.0"},
 		{"documentation 1", "192.0.1.255", "192.0.2.0", "192.0.2.255", "192.0.3.0"},
@@ -62,7 +62,7 @@ func TestPublicAtTheEdgesOfSpecialRanges(t *testing.T) {
 	}
 }
 
-// What lies within the ranges of IPv6 above and has a name of its own.
+// Ranges with names of their own within the IPv6 ranges above.
 func TestPublicIsNothingOfThese(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{
@@ -85,7 +85,7 @@ func TestPublicIsNothingOfThese(t *testing.T) {
 		}
 	}
 	if Public(netip.Addr{}) {
-		t.Error("no address at all counts as public")
+		t.Error("the invalid address counts as public")
 	}
 	for _, text := range []string{"8.8.8.8", "1.1.1.1", "::ffff:8.8.8.8", "2606:4700::1111",
 		"2a00:1450:4001:800::200e"} {
