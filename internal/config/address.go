@@ -17,8 +17,8 @@ import (
 	"larder/internal/secret"
 )
 
-// Limits of the first administrator. Specification: Limits. 128 characters of UTF-8 are
-// at most 512 bytes.
+// Limits of the first administrator. Specification: Limits. 128 characters of UTF-8 are at most 512
+// bytes.
 const (
 	minPasswordRunes = 8
 	maxPasswordRunes = 128
@@ -30,10 +30,10 @@ var (
 	hostPattern     = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_.])?$`)
 )
 
-// The readers below return the value in its one spelling, or an error that finishes
-// the sentence "LARDER_X …".
+// The readers below return the value in its normalised form, or an error that completes the
+// sentence "LARDER_X …".
 
-// optional lets the empty value stand for none.
+// optional accepts the empty value, which means none.
 func optional(read func(string) (string, error)) func(string) (string, error) {
 	return func(value string) (string, error) {
 		if value == "" {
@@ -64,7 +64,7 @@ func directory(value string) (string, error) {
 	return filepath.Clean(value), nil
 }
 
-// listenAddress reads host:port; an empty host is all interfaces, port 0 any free port.
+// listenAddress reads host:port. An empty host means all interfaces, port 0 any free port.
 func listenAddress(value string) (string, error) {
 	host, port, err := net.SplitHostPort(value)
 	if err != nil || !validPort(port, 0) {
@@ -76,8 +76,8 @@ func listenAddress(value string) (string, error) {
 	return value, nil
 }
 
-// origin reads scheme://host[:port] and returns it in lower case, without the port
-// that the scheme implies.
+// origin reads scheme://host[:port] and returns it in lower case, without the default port of the
+// scheme.
 func origin(value string) (string, error) {
 	shape := errors.New("must be http:// or https://, a host and perhaps a port, nothing more")
 	u, err := url.Parse(value)
@@ -116,7 +116,8 @@ func validPort(port string, least uint64) bool {
 	return err == nil && n >= least && strconv.FormatUint(n, 10) == port
 }
 
-// urlWithScheme checks the scheme of an address that may hold a password, and never repeats it.
+// urlWithScheme checks the scheme of an address that may contain a password. Its errors do not
+// repeat the address.
 func urlWithScheme(schemes ...string) func(string) (string, error) {
 	return func(value string) (string, error) {
 		u, err := url.Parse(value)
@@ -139,8 +140,8 @@ func webAddress(value string) (string, error) {
 	return value, nil
 }
 
-// masterKey returns the decoded key. An empty one is refused: it is a variable that
-// somebody meant to fill.
+// masterKey returns the decoded key. It refuses an empty one, which is most likely a variable that
+// was not filled in.
 func masterKey(value string) (string, error) {
 	key, err := secret.ParseKey(value)
 	if err != nil {

@@ -1,10 +1,10 @@
 // Package config turns flags, environment and an optional file into one Config value.
 //
-// One table (settings.go) holds every setting once: its names, default, meaning and rule; the help
-// text and the table in docs/operate.md are made from it. A flag wins over the environment, that
-// over the file, that over the default. Load looks at everything before it answers, so that an
-// operator learns of all mistakes at once; a name that it doesn't know is a mistake too, in all
-// three places. No problem that it reports holds the value of a secret setting.
+// One table (settings.go) holds each setting once, with its names, default, meaning and rule. The
+// help text and the table in docs/operate.md are made from it. A flag takes precedence over the
+// environment, the environment over the file, and the file over the default. Load checks everything
+// before it returns, so that an operator sees all mistakes at once. An unknown name is a mistake
+// too, in all three places. No reported problem contains the value of a secret setting.
 package config
 
 import (
@@ -17,10 +17,10 @@ import (
 	"larder/internal/secret"
 )
 
-// Unlimited is the quota without a limit.
+// Unlimited is the value of a quota without a limit.
 const Unlimited = -1
 
-// LogFormat is how log lines are written.
+// LogFormat is the format of log lines.
 type LogFormat string
 
 // The log formats. LogAuto is text on a terminal and JSON elsewhere.
@@ -30,44 +30,44 @@ const (
 	LogJSON LogFormat = "json"
 )
 
-// Thumbnails is who makes thumbnails of pictures.
+// Thumbnails says which program makes the thumbnails of pictures.
 type Thumbnails string
 
-// The choices. ThumbnailsAuto is libvips where it is installed and runs, and what
-// is built in elsewhere.
+// The choices. ThumbnailsAuto uses libvips if it is installed and works, and the built-in code
+// otherwise.
 const (
 	ThumbnailsAuto    Thumbnails = "auto"
 	ThumbnailsBuiltIn Thumbnails = "built-in"
 	ThumbnailsOff     Thumbnails = "off"
 )
 
-// Config is every setting, checked. Exported fields alone, so that a print of it
-// redacts what is secret.
+// Config holds all settings, validated. All fields are exported, so that printing a Config redacts
+// the secrets.
 type Config struct {
 	Listen    string // host:port of the public listener; the host may be empty (all interfaces), the port 0
 	OpsListen string // host:port for metrics and profiles, "" for none
-	// scheme://host[:port], no slash at the end; "" when the port is known after
-	// listening only: see BaseURLAt
+	// scheme://host[:port] without a slash at the end; "" if the port is known only after
+	// listening: see BaseURLAt
 	BaseURL    string
 	ContentURL string // like BaseURL, "" for none: reserved
 
-	TrustedProxies []netip.Prefix // masked, IPv4 unmapped, as are all prefixes here
+	TrustedProxies []netip.Prefix // masked, IPv4 unmapped, like all prefixes here
 
 	DataDir     string
 	ObjectDir   string      // never empty
 	MinFree     int64       // bytes
 	DatabaseURL secret.Text // postgres://…, "" for SQLite in the data directory
-	RedisURL    secret.Text // redis://…, rediss://… or unix://…, "" for in-process
-	SecretKey   secret.Text // the 32 bytes themselves, decoded; "" for the generated key in KeyFile
+	RedisURL    secret.Text // redis://…, rediss://… or unix://…, "" to keep counters in the process
+	SecretKey   secret.Text // the decoded 32 bytes; "" for the generated key in KeyFile
 
 	AdminUsername     string
 	AdminEmail        string
 	AdminPassword     secret.Text // "" for a random one
-	AllowRegistration bool        // what the site setting starts with
+	AllowRegistration bool        // initial value of the site setting
 
-	RateLimitEnabled   bool  // what the site setting starts with
-	RateLimitPerMinute int   // what the site setting starts with, 1 to 10000
-	AuthRateLimit      int   // requests a minute and IP
+	RateLimitEnabled   bool  // initial value of the site setting
+	RateLimitPerMinute int   // initial value of the site setting, 1 to 10000
+	AuthRateLimit      int   // requests per minute and IP address
 	DefaultMaxStorage  int64 // bytes, or Unlimited
 	DefaultMaxFiles    int64 // files, or Unlimited
 
@@ -85,28 +85,28 @@ type Config struct {
 	LogRetention time.Duration
 	GarbageGrace time.Duration
 
-	Development bool // error.details is sent
+	Development bool // responses contain error.details
 	LogFormat   LogFormat
 	LogLevel    slog.Level
 }
 
-// Postgres reports whether metadata lies in PostgreSQL.
+// Postgres reports whether the metadata is in PostgreSQL.
 func (c Config) Postgres() bool { return c.DatabaseURL != "" }
 
-// KeyFile is where the generated secret key lies.
+// KeyFile returns the path of the generated secret key.
 func (c Config) KeyFile() string { return filepath.Join(c.DataDir, "secret.key") }
 
-// DatabaseFile is where SQLite keeps the metadata.
+// DatabaseFile returns the path of the SQLite metadata database.
 func (c Config) DatabaseFile() string { return filepath.Join(c.DataDir, "larder.db") }
 
-// ThumbnailDir is where thumbnails are kept.
+// ThumbnailDir returns the directory of the cached thumbnails.
 func (c Config) ThumbnailDir() string { return filepath.Join(c.DataDir, "cache", "thumbs") }
 
-// AuditFile is where SQLite keeps the access log.
+// AuditFile returns the path of the SQLite access log.
 func (c Config) AuditFile() string { return filepath.Join(c.DataDir, "audit.db") }
 
-// BaseURLAt returns the base URL once the listener is bound to bound, an address as net.Addr.String
-// writes it: BaseURL where that is set, else the host of Listen with the port of bound.
+// BaseURLAt returns the base URL once the listener is bound to bound, an address in the form of
+// net.Addr.String. It is BaseURL if that is set, else the host of Listen with the port of bound.
 func (c Config) BaseURLAt(bound string) string {
 	if c.BaseURL != "" {
 		return c.BaseURL

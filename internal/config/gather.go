@@ -17,27 +17,27 @@ import (
 
 const (
 	envPrefix  = "LARDER_"
-	testPrefix = "LARDER_TEST_" // read by tests alone
+	testPrefix = "LARDER_TEST_" // read only by tests
 	configEnv  = "LARDER_CONFIG"
 	configFlag = "config"
 )
 
-// Kubernetes and Docker put the addresses of a service called "larder" into the environment of its
-// neighbours under such names.
+// Kubernetes and Docker set variables with such names for the containers beside a service called
+// "larder".
 var (
 	serviceLink = regexp.MustCompile(
 		`^LARDER_(\w+_)?(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)$`)
 	portLink = regexp.MustCompile(`^LARDER_(\w+_)?PORT$`)
 )
 
-// rawValue is a value as somebody wrote it.
+// rawValue is a value as it was written.
 type rawValue struct {
-	name  string // how they named it: --listen, LARDER_LISTEN, larder.toml: listen
+	name  string // its name in its place: --listen, LARDER_LISTEN, larder.toml: listen
 	value string
-	err   error // it can't even be read: another kind of TOML value
+	err   error // it cannot be read: a wrong kind of TOML value
 }
 
-// describe is the name and, unless it is a secret, the value.
+// describe returns the name and, unless it is a secret, the value.
 func (g rawValue) describe(s setting) string {
 	if s.secret || g.err != nil {
 		return g.name
@@ -45,8 +45,8 @@ func (g rawValue) describe(s setting) string {
 	return fmt.Sprintf("%s=%q", g.name, g.value)
 }
 
-// gather collects the value that counts for each setting, by flag name, and the words of the
-// command line that are no flags. The error is ErrHelp; everything else goes to faults.
+// gather collects the effective value of each setting, by flag name, and the arguments that are not
+// flags. The only error is ErrHelp. All problems are added to faults.
 func gather(args, environ []string, own *flag.FlagSet, faults *Error) (map[string]rawValue, []string, error) {
 	in := map[string]rawValue{}
 	words, err := readFlags(args, own, in, faults)
@@ -60,7 +60,7 @@ func gather(args, environ []string, own *flag.FlagSet, faults *Error) (map[strin
 	return in, words, nil
 }
 
-// recorder notes the value of a flag as it stands; rules come later.
+// recorder stores the value of a flag unparsed. The rules are applied later.
 type recorder struct {
 	flag string
 	bool bool
@@ -74,8 +74,8 @@ func (r recorder) Set(value string) error {
 	return nil
 }
 
-// readFlags parses args with the flag package, starting again after every mistake, so
-// that all are found.
+// readFlags parses args with the flag package. It starts again after each mistake, so that all are
+// found.
 func readFlags(args []string, own *flag.FlagSet, in map[string]rawValue, faults *Error) (words []string, err error) {
 	set := flag.NewFlagSet("larder", flag.ContinueOnError)
 	set.SetOutput(io.Discard)
@@ -93,7 +93,7 @@ func readFlags(args []string, own *flag.FlagSet, in map[string]rawValue, faults 
 			return nil, ErrHelp
 		}
 		rest := set.Args()
-		last := "" // what Parse looked at last
+		last := "" // the last argument that Parse consumed
 		if n := len(args) - len(rest); n > 0 {
 			last = args[n-1]
 		}
@@ -112,7 +112,7 @@ func readFlags(args []string, own *flag.FlagSet, in map[string]rawValue, faults 
 		default:
 			faults.add("", "%v", err)
 			if len(rest) > 0 && !strings.Contains(last, "=") && !strings.HasPrefix(rest[0], "-") {
-				rest = rest[1:] // the value of a flag that nobody knows
+				rest = rest[1:] // the value of an unknown flag
 			}
 		}
 		args = rest
@@ -174,8 +174,8 @@ func readFile(path string, in map[string]rawValue, faults *Error) {
 	}
 }
 
-// describeTOMLError says where the file is wrong; what is wrong only where the line can't be
-// that of a secret.
+// describeTOMLError says where the file is wrong. It says what is wrong only if the line cannot
+// belong to a secret.
 func describeTOMLError(content string, err error) string {
 	var parse toml.ParseError
 	if !errors.As(err, &parse) {
@@ -191,7 +191,7 @@ func describeTOMLError(content string, err error) string {
 	return where + ": " + cmp.Or(parse.Message, "unreadable")
 }
 
-// fromTOML writes a TOML value as it would stand in the environment.
+// fromTOML converts a TOML value to the form that it has in the environment.
 func fromTOML(value any, f form) (string, error) {
 	switch v := value.(type) {
 	case string:

@@ -9,22 +9,22 @@ import (
 	"strings"
 )
 
-// ErrHelp is returned when the command line asks for help (-h, --help): the caller prints Usage
-// and exits with 0.
+// ErrHelp is returned when the command line asks for help (-h, --help). The caller prints Usage and
+// exits with 0.
 var ErrHelp = flag.ErrHelp
 
-// Error is everything that is wrong with a configuration.
+// Error holds all problems of a configuration.
 type Error struct{ Problems []Problem }
 
 // Problem is one mistake.
 type Problem struct {
-	Setting string // name of the flag without dashes; "" when no setting is concerned, as with an unknown name
-	// names the setting and where it came from, and says what would be right; never the
-	// value of a secret
+	Setting string // name of the flag without dashes; "" if no setting is concerned, as for an unknown name
+	// names the setting and its source, and says how to correct it; never contains the value of a
+	// secret
 	Text string
 }
 
-// Error lists the problems, one on a line.
+// Error lists the problems, one per line.
 func (e *Error) Error() string {
 	var b strings.Builder
 	if len(e.Problems) == 1 {
@@ -38,17 +38,17 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// Load reads the configuration of `larder serve` from the arguments after the command's name and
-// from environ, lines of NAME=value as os.Environ returns them. It returns ErrHelp, or a *Error
-// with all problems at once.
+// Load reads the configuration of `larder serve` from the arguments after the command and from
+// environ, lines of NAME=value as os.Environ returns them. Error: ErrHelp, or a *Error with all
+// problems.
 func Load(args, environ []string) (Config, error) {
 	c, _, err := load(args, environ, nil)
 	return c, err
 }
 
-// LoadCommand is Load for a command with words and flags of its own, such as `larder admin
-// create NAME --role user`: flags of own and of the settings may stand anywhere, and what is no
-// flag is returned in order.
+// LoadCommand is Load for a command with arguments and flags of its own, such as `larder admin
+// create NAME --role user`. Flags of own and of the settings may stand anywhere. It returns the
+// other arguments in order.
 func LoadCommand(args, environ []string, own *flag.FlagSet) (Config, []string, error) {
 	if own == nil {
 		own = flag.NewFlagSet("", flag.ContinueOnError)
@@ -56,7 +56,8 @@ func LoadCommand(args, environ []string, own *flag.FlagSet) (Config, []string, e
 	return load(args, environ, own)
 }
 
-// load reads for a command that takes words, or, without own, for one that takes none.
+// load reads the configuration for a command that takes arguments, or, if own is nil, for one that
+// takes none.
 func load(args, environ []string, own *flag.FlagSet) (Config, []string, error) {
 	faults := &Error{}
 	in, words, err := gather(args, environ, own, faults)
@@ -94,8 +95,8 @@ func load(args, environ []string, own *flag.FlagSet) (Config, []string, error) {
 	return c, words, nil
 }
 
-// fillAndCheck fills in what follows from other settings, and checks what only shows when they are
-// seen together. Settings that are bad in themselves are left alone.
+// fillAndCheck fills in settings that follow from others, and checks settings that depend on each
+// other. It skips settings that are invalid in themselves.
 func fillAndCheck(c *Config, in map[string]rawValue, bad map[string]bool, faults *Error) {
 	if c.ObjectDir == "" {
 		c.ObjectDir = filepath.Join(c.DataDir, "objects")
@@ -127,9 +128,9 @@ func fillAndCheck(c *Config, in map[string]rawValue, bad map[string]bool, faults
 	}
 }
 
-// deriveBaseURL makes the base URL from the listen address: "" for port 0 on loopback,
-// where only the bound address tells; false where people can't be expected to reach the
-// service under that address.
+// deriveBaseURL derives the base URL from the listen address. It returns "" for port 0 on loopback,
+// where the port is known only after listening, and false if people cannot reach the service at
+// that address.
 func deriveBaseURL(listen string) (string, bool) {
 	host, port, err := net.SplitHostPort(listen)
 	if err != nil || host == "" {

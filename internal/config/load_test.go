@@ -80,7 +80,7 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// everything sets each setting to something other than its default.
+// everything sets each setting to a value other than its default.
 var everything = map[string]string{
 	"listen": "0.0.0.0:9000", "base-url": "https://files.example.org", "trusted-proxies": "10.0.0.0/8,192.0.2.7",
 	"content-url": "https://bytes.example.org",
@@ -121,10 +121,10 @@ func wantEverything() config.Config {
 	}
 }
 
-// Every setting can be given in all three places, under the name that its flag gives it.
+// Every setting can be given in all three places, under the names that follow from its flag.
 func TestEverySettingInEveryPlace(t *testing.T) {
 	t.Parallel()
-	// Those that TOML writes otherwise than as text.
+	// Settings that TOML does not write as text.
 	native := map[string]string{
 		"trusted-proxies": `["10.0.0.0/8", "192.0.2.7"]`, "allow-registration": "true", "rate-limit-enabled": "false",
 		"rate-limit-per-minute": "1200", "auth-rate-limit": "50", "default-max-storage": "-1",
@@ -181,7 +181,7 @@ func TestPrecedence(t *testing.T) {
 			"from_flag"},
 		"flag over file":       {[]string{"--auth-rate-limit=1"}, file, 1, "from_file"},
 		"last flag over first": {[]string{"--auth-rate-limit=9", "--auth-rate-limit=8"}, nil, 8, "admin"},
-		"a bad value that does not count": {[]string{"--auth-rate-limit=7"},
+		"an invalid value that is overridden": {[]string{"--auth-rate-limit=7"},
 			append(slices.Clone(file), "LARDER_AUTH_RATE_LIMIT=x"), 7, "from_file"},
 	}
 	for name, tt := range tests {
@@ -198,7 +198,7 @@ func TestPrecedence(t *testing.T) {
 	}
 }
 
-// An empty value overrides what the file says with "none".
+// An empty value overrides the file with "none".
 func TestEmptyMeansNone(t *testing.T) {
 	t.Parallel()
 	path := writeFile(t, "redis_url = \"redis://cache\"\ntrusted_proxies = \"10.0.0.0/8\"")
@@ -246,7 +246,8 @@ func TestAllProblemsAtOnce(t *testing.T) {
 	}
 }
 
-// What the neighbourhood puts into the environment is not a typo, save where it looks like one.
+// Variables that Kubernetes and Docker set are not reported as unknown, unless they look like a
+// typing error.
 func TestServiceLinksAreNoSettings(t *testing.T) {
 	t.Parallel()
 	_, err := config.Load(nil, []string{
@@ -314,7 +315,7 @@ func TestLoadCommand(t *testing.T) {
 	}
 }
 
-// Abuse case C114: neither a print of the configuration nor a problem tells a secret.
+// Abuse case C114: neither a print of the configuration nor a problem shows a secret.
 func TestSecretsAreNotTold(t *testing.T) {
 	t.Parallel()
 	want := wantEverything()
@@ -346,19 +347,19 @@ func TestSecretsAreNotTold(t *testing.T) {
 	for _, got := range prints {
 		for _, s := range secrets {
 			if strings.Contains(got, s) {
-				t.Errorf("%q tells %q", got, s)
+				t.Errorf("%q contains %q", got, s)
 			}
 		}
 	}
 }
 
-// What the TOML parser says may quote from the line, so it is left out where that is a secret's,
-// whichever way that shows.
+// The message of the TOML parser may quote the line, so it is left out if the line belongs to a
+// secret, however that is found out.
 func TestErrorsOnLinesWithSecretsAreNotQuoted(t *testing.T) {
 	t.Parallel()
 	for content, explained := range map[string]bool{
-		"admin_password = 12ab\n":                    false, // the line names it
-		"admin_password = \"\"\"\nab\\qcd\n\"\"\"\n": false, // the line before does
+		"admin_password = 12ab\n":                    false, // the line names the secret
+		"admin_password = \"\"\"\nab\\qcd\n\"\"\"\n": false, // the line before names it
 		"admin_username = 12ab\n":                    true,
 	} {
 		got := problems(t, []string{"--config=" + writeFile(t, content)}, nil)

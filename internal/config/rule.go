@@ -16,8 +16,7 @@ import (
 
 type prefixList = []netip.Prefix
 
-// form is how a value is written, which says what a TOML file may hold and what the help
-// shows for the value.
+// form is the form of a value. It decides which TOML values are accepted and what the help shows.
 type form int
 
 const (
@@ -29,14 +28,14 @@ const (
 	formDuration
 )
 
-// rule reads a value as written and stores it. Its errors finish the sentence "LARDER_X …" and
-// don't repeat the value.
+// rule parses a value and stores it. Its errors complete the sentence "LARDER_X …" and do not
+// repeat the value.
 type rule struct {
 	form  form
 	store func(c *Config, value string) error
 }
 
-// text stores what read makes of a value.
+// text stores the result of read.
 func text(read func(string) (string, error), field func(*Config) *string) rule {
 	return rule{formText, func(c *Config, value string) (err error) {
 		*field(c), err = read(value)
@@ -53,7 +52,7 @@ func secretText(read func(string) (string, error), field func(*Config) *secret.T
 	}}
 }
 
-// choice stores what one of a few words stands for.
+// choice stores the value of one of a few words.
 func choice[V comparable](words map[string]V, field func(*Config) *V) rule {
 	return rule{formText, func(c *Config, value string) error {
 		v, ok := words[value]
@@ -85,7 +84,7 @@ func integer[N int | int64](least, most N, field func(*Config) *N) rule {
 	}}
 }
 
-// size stores bytes, at least least.
+// size stores a number of bytes that is at least least.
 func size(least int64, field func(*Config) *int64) rule {
 	return rule{formSize, func(c *Config, value string) error {
 		n, err := parseSize(value)
@@ -114,8 +113,8 @@ func duration(least time.Duration, field func(*Config) *time.Duration) rule {
 	}}
 }
 
-// prefixes stores a list of CIDRs, separated by commas; a lone address is the prefix
-// of just that address.
+// prefixes stores a list of CIDRs, separated by commas. An address stands for the prefix of that
+// address only.
 func prefixes(field func(*Config) *prefixList) rule {
 	return rule{formList, func(c *Config, value string) error {
 		var list prefixList
@@ -135,8 +134,8 @@ func prefixes(field func(*Config) *prefixList) rule {
 	}}
 }
 
-// parsePrefix reads a CIDR or an address. Bits beyond the length are cleared and IPv4 written as
-// IPv6 becomes IPv4, else it would match nothing.
+// parsePrefix parses a CIDR or an address. It clears the bits beyond the length, and converts IPv4
+// written as IPv6 to IPv4, which would match nothing otherwise.
 func parsePrefix(s string) (netip.Prefix, error) {
 	prefix, err := netip.ParsePrefix(s)
 	if err != nil {
@@ -155,7 +154,7 @@ func parsePrefix(s string) (netip.Prefix, error) {
 	return prefix.Masked(), nil
 }
 
-// parseSize reads bytes: a whole number, or one with KiB, MiB or GiB, or -1.
+// parseSize parses bytes: a whole number, a number with KiB, MiB or GiB, or -1.
 func parseSize(value string) (int64, error) {
 	wrong := errors.New("must be a number of bytes, or a number with KiB, MiB or GiB")
 	if value == "-1" {
@@ -180,7 +179,7 @@ func parseSize(value string) (int64, error) {
 	return int64(n << shift), nil
 }
 
-// parseDuration reads what time.ParseDuration does, and whole days such as 90d.
+// parseDuration parses the durations of time.ParseDuration, and whole days such as 90d.
 func parseDuration(value string) (time.Duration, error) {
 	if digits, ok := strings.CutSuffix(value, "d"); ok {
 		days, err := strconv.ParseUint(digits, 10, 31)

@@ -9,15 +9,15 @@ import (
 	"larder/internal/secret"
 )
 
-// setting is one line of the table. The flag gives the other two names:
-// `data-dir`, LARDER_DATA_DIR, `data_dir`.
+// setting is one row of the table. The flag determines the other two names: `data-dir`,
+// LARDER_DATA_DIR, `data_dir`.
 type setting struct {
 	flag        string
 	group       string // heading in the help and the document, on the first setting of a group
-	def         string // the default as somebody would write it, "" for none
-	defaultText string // what happens without it, where def doesn't say
+	def         string // the default in the form of a value, "" for none
+	defaultText string // describes the default if def is ""
 	meaning     string
-	secret      bool // its value is never shown
+	secret      bool // its value is never printed
 	rule        rule
 }
 
@@ -27,10 +27,10 @@ func (s setting) key() string { return strings.ReplaceAll(s.flag, "-", "_") }
 
 const (
 	day         = 24 * time.Hour
-	maxDuration = 36500 * day // a hundred years, for what has no natural bound
+	maxDuration = 36500 * day // a hundred years, for durations without a natural limit
 )
 
-// The table. `config` is not in it: it says where the file is, so it can't be in the file.
+// The table of settings. `config` is not in it, since the path of the file cannot be in the file.
 var settings = []setting{
 	{
 		flag: "listen", group: "Addresses", def: "127.0.0.1:8080", meaning: "address of the public listener",

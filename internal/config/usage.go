@@ -8,8 +8,8 @@ import (
 
 //go:generate go test -run ^TestDocument$ -update
 
-// Usage writes all settings to w, as `larder serve --help` shows them: flag,
-// environment variable, default, meaning.
+// Usage writes all settings to w in the form of `larder serve --help`: flag, environment variable,
+// default, meaning.
 func Usage(w io.Writer) error {
 	var b strings.Builder
 	b.WriteString(
@@ -34,7 +34,7 @@ lists are separated by commas.
 	return nil
 }
 
-// synopsis is the flag with a word for its value.
+// synopsis returns the flag with a word for its value.
 func (s setting) synopsis() string {
 	word := map[form]string{formText: "TEXT", formList: "LIST", formInteger: "NUMBER", formSize: "SIZE",
 		formDuration: "DURATION"}[s.rule.form]
@@ -44,7 +44,7 @@ func (s setting) synopsis() string {
 	return "--" + s.flag + " " + word
 }
 
-// describeDefault is what applies when the setting isn't given, in Markdown.
+// describeDefault returns the default in Markdown.
 func (s setting) describeDefault() string {
 	if s.def == "" {
 		return s.defaultText
@@ -52,5 +52,5 @@ func (s setting) describeDefault() string {
 	return "`" + s.def + "`"
 }
 
-// stripMarkdown takes the Markdown out of a sentence of the table.
+// stripMarkdown removes the backquotes from a text of the table.
 func stripMarkdown(s string) string { return strings.ReplaceAll(s, "`", "") }

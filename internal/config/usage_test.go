@@ -12,7 +12,7 @@ import (
 
 var update = flag.Bool("update", false, "write the table of settings into docs/operate.md")
 
-// Every setting that the service has, with its default as the help words it.
+// Every setting of the service, with its default as the help shows it.
 var wantSettings = []struct{ env, flag, def string }{
 	{"LARDER_CONFIG", "--config FILE", "none"},
 	{"LARDER_LISTEN", "--listen TEXT", "127.0.0.1:8080"},
@@ -82,7 +82,7 @@ func TestUsageReportsABrokenPipe(t *testing.T) {
 	}
 }
 
-// docs/operate.md shows the table as it is; `go generate ./internal/config` writes it anew.
+// docs/operate.md contains the current table; `go generate ./internal/config` writes it.
 func TestDocument(t *testing.T) {
 	t.Parallel()
 	const (

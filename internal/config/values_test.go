@@ -10,8 +10,8 @@ import (
 	"larder/internal/config"
 )
 
-// Each value on both sides of its rule's edge: want is the field as %v prints it, "" when
-// the value is refused.
+// Each value on both sides of its rule's limit. want is the field as %v prints it, "" if the value
+// is refused.
 func TestValues(t *testing.T) {
 	t.Parallel()
 	read := map[string]func(config.Config) any{
@@ -62,7 +62,7 @@ func TestValues(t *testing.T) {
 		{"listen", "", refused},
 		{"ops-listen", ":9100", ":9100"},
 		{"ops-listen", "9100", refused},
-		{"ops-listen", "127.0.0.1:8080", refused}, // the public listener's own
+		{"ops-listen", "127.0.0.1:8080", refused}, // that of the public listener
 
 		{"base-url", "https://files.example.org", "https://files.example.org"},
 		{"base-url", "https://files.example.org/", "https://files.example.org"},
@@ -107,7 +107,7 @@ func TestValues(t *testing.T) {
 		{"min-free", "8589934592GiB", refused},
 		{"min-free", "9223372036854775807", "9223372036854775807"},
 		{"min-free", "9223372036854775808", refused},
-		{"min-free", "17179869184GiB", refused}, // 2^64: nothing is left after the shift
+		{"min-free", "17179869184GiB", refused}, // 2^64: zero after the shift
 		{"min-free", "1.5GiB", refused},
 		{"min-free", "1GB", refused},
 		{"min-free", "1gib", refused},
@@ -251,13 +251,13 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// What the base URL is when it isn't given.
+// The base URL if it is not given.
 func TestBaseURLFollowsListen(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		listen, base string
 		ok           bool
-		bound, at    string // address after listening, and the base URL then
+		bound, at    string // the address after listening, and the base URL then
 	}{
 		{"127.0.0.1:8080", "http://127.0.0.1:8080", true, "127.0.0.1:8080", "http://127.0.0.1:8080"},
 		{"192.0.2.5:8080", "http://192.0.2.5:8080", true, "192.0.2.5:8080", "http://192.0.2.5:8080"},
@@ -315,9 +315,9 @@ func TestSettingsThatNeedEachOther(t *testing.T) {
 		"SQLite with key":       {[]string{"--secret-key=" + goodKey}, nil},
 		"bad listen, no base":   {[]string{"--listen=nowhere"}, []string{"listen"}},
 		"open listen, bad base": {[]string{"--listen=:1", "--base-url=nowhere"}, []string{"base-url"}},
-		"content on the base": {[]string{"--content-url=https://A.b", "--base-url=https://a.b/"},
+		"content URL equal to the base URL": {[]string{"--content-url=https://A.b", "--base-url=https://a.b/"},
 			[]string{"content-url"}},
-		"ops on the public": {[]string{"--listen=127.0.0.1:1", "--ops-listen=127.0.0.1:1"},
+		"ops listener equal to the public one": {[]string{"--listen=127.0.0.1:1", "--ops-listen=127.0.0.1:1"},
 			[]string{"ops-listen"}},
 		"both on any port": {[]string{"--listen=127.0.0.1:0", "--ops-listen=127.0.0.1:0"}, nil},
 		"captcha whole": {[]string{"--captcha-verify-url=http://c/v", "--captcha-secret=s",
@@ -354,30 +354,30 @@ func TestFiles(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		content string
-		wrong   string // part of the one problem, "" for none
+		wrong   string // part of the only problem, "" for none
 	}{
-		"empty":                        {"", ""},
-		"comments":                     {"# nothing\n", ""},
-		"numbers as text":              {"auth_rate_limit = \"7\"\nmin_free = 1024\nallow_registration = \"true\"", ""},
-		"list as text":                 {"trusted_proxies = \"10.0.0.0/8, 192.0.2.1\"", ""},
-		"empty list":                   {"trusted_proxies = []", ""},
-		"text as number":               {"admin_username = 12345", "admin_username must be text in quotes"},
-		"list for text":                {"admin_username = [\"x\"]", "admin_username must be text in quotes"},
-		"number for boolean":           {"allow_registration = 1", "allow_registration must be true or false"},
-		"boolean for number":           {"auth_rate_limit = true", "auth_rate_limit must be a whole number"},
-		"fraction for number":          {"auth_rate_limit = 1.5", "auth_rate_limit must be a whole number"},
-		"number for duration":          {"link_max_age = 0", "link_max_age must be text"},
-		"numbers in a list":            {"trusted_proxies = [1]", "trusted_proxies must hold texts only"},
-		"table for a setting":          {"[listen]\nport = 1", "listen must be text in quotes"},
-		"flag for key":                 {"data-dir = \"x\"", "data-dir is no setting"},
-		"upper case":                   {"DATA_DIR = \"x\"", "DATA_DIR is no setting"},
-		"config in the config":         {"config = \"x\"", "config is no setting"},
-		"bad value in a list":          {"trusted_proxies = [\"10.0.0.0/8\", \"x\"]", "holds \"x\""},
-		"syntax":                       {"# one\nlisten = 127.0.0.1:1", "line 2 is not TOML"},
-		"twice":                        {"listen = \"127.0.0.1:1\"\nlisten = \"127.0.0.1:2\"", "already"},
-		"wrong value, named":           {"auth_rate_limit = 0", "auth_rate_limit=\"0\" must be a whole number from 1"},
-		"empty key":                    {"secret_key = \"\"", "secret_key must be 32 random bytes"},
-		"a key that counts for naught": {"\"\" = 1", " is no setting"},
+		"empty":                {"", ""},
+		"comments":             {"# nothing\n", ""},
+		"numbers as text":      {"auth_rate_limit = \"7\"\nmin_free = 1024\nallow_registration = \"true\"", ""},
+		"list as text":         {"trusted_proxies = \"10.0.0.0/8, 192.0.2.1\"", ""},
+		"empty list":           {"trusted_proxies = []", ""},
+		"text as number":       {"admin_username = 12345", "admin_username must be text in quotes"},
+		"list for text":        {"admin_username = [\"x\"]", "admin_username must be text in quotes"},
+		"number for boolean":   {"allow_registration = 1", "allow_registration must be true or false"},
+		"boolean for number":   {"auth_rate_limit = true", "auth_rate_limit must be a whole number"},
+		"fraction for number":  {"auth_rate_limit = 1.5", "auth_rate_limit must be a whole number"},
+		"number for duration":  {"link_max_age = 0", "link_max_age must be text"},
+		"numbers in a list":    {"trusted_proxies = [1]", "trusted_proxies must hold texts only"},
+		"table for a setting":  {"[listen]\nport = 1", "listen must be text in quotes"},
+		"flag name as key":     {"data-dir = \"x\"", "data-dir is no setting"},
+		"upper case":           {"DATA_DIR = \"x\"", "DATA_DIR is no setting"},
+		"config in the config": {"config = \"x\"", "config is no setting"},
+		"bad value in a list":  {"trusted_proxies = [\"10.0.0.0/8\", \"x\"]", "holds \"x\""},
+		"syntax":               {"# one\nlisten = 127.0.0.1:1", "line 2 is not TOML"},
+		"twice":                {"listen = \"127.0.0.1:1\"\nlisten = \"127.0.0.1:2\"", "already"},
+		"wrong value, named":   {"auth_rate_limit = 0", "auth_rate_limit=\"0\" must be a whole number from 1"},
+		"empty key":            {"secret_key = \"\"", "secret_key must be 32 random bytes"},
+		"an empty key":         {"\"\" = 1", " is no setting"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
