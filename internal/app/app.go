@@ -1,5 +1,5 @@
-// Package app puts the service together: New builds it bottom-up, Run serves until its context ends
-// and stops in reverse. It can be started several times in one process.
+// Package app assembles the service: New builds it bottom-up, Run serves until its context ends and
+// stops the parts in reverse order. It can be started several times in one process.
 package app
 
 import (
@@ -51,37 +51,36 @@ import (
 	"larder/web"
 )
 
-// Deps are what a test replaces.
+// Deps holds the dependencies that tests replace.
 type Deps struct {
 	Now    func() time.Time
 	Random io.Reader
 	Log    *slog.Logger
-	Out    io.Writer     // the address and, on first start, the administrator's password are printed here
-	Drain  time.Duration // how long requests in flight may take to finish at a stop, 0 for 30 s
+	Out    io.Writer     // receives the address and, on the first start, the administrator's password
+	Drain  time.Duration // time for requests in flight to finish at a stop, 0 for 30 s
 
-	Version string // of this binary, for administrators
+	Version string // of this binary, shown to administrators
 
-	Resolver egress.Resolver // of the names of stores, nil for the system's
-	Limits   s3.Limits       // of time, of stores in buckets
+	Resolver egress.Resolver // for the host names of stores, nil for that of the system
+	Limits   s3.Limits       // time limits of stores in buckets
 
-	MailRoots  *x509.CertPool // that sign for mail servers, nil for the system's
-	MailLimits mail.Limits    // of time, of mail servers
+	MailRoots  *x509.CertPool // certificate authorities of mail servers, nil for those of the system
+	MailLimits mail.Limits    // time limits of mail servers
 
-	HashMemory uint32 // KiB that the hash of a new password takes, 0 for what protects real ones
+	HashMemory uint32 // KiB that the hash of a new password takes, 0 for the production default
 
-	OnHash func(account.Source) // called before a password is hashed, which has its place then; nil for nothing
+	OnHash func(account.Source) // called before a password is hashed, once the hash has its slot; nil for none
 
-	RedisTimeout time.Duration // for one look at a limit, 0 for 2 s
-	OwnClock     bool          // limits and leases of replicas follow Now, not the clock of Redis or of the database
+	RedisTimeout time.Duration // for one operation on a rate limit, 0 for 2 s
+	OwnClock     bool          // rate limits and leases of replicas follow Now, not the clock of Redis or the database
 
-	UI fs.FS // the web UI, nil for the one that was built into the binary
+	UI fs.FS // the web UI, nil for the one built into the binary
 
-	// chores are done when Sweep is called, not at a time of their own, which would be any time
-	// by a test's clock
+	// periodic sweeps run only when Sweep is called; for tests with a clock of their own
 	ManualSweep bool
 }
 
-// App is the service, put together. Its parts are exported for the command line.
+// App is the assembled service. Its parts are exported for the command line.
 type App struct {
 	Config        config.Config
 	BaseURL       string
@@ -100,16 +99,16 @@ type App struct {
 	Lifecycle     *lifecycle.Service
 	FreeMode      *freemode.Service
 	Jobs          *job.Runner
-	MailJobs      *job.Runner // of jobs that send mails: those must not wait for moves
+	MailJobs      *job.Runner // runs the jobs that send mails, which must not wait for moves
 	Letters       *letter.Service
 	Fsck          *fsck.Service
 	Announcements *site.Announcements
-	Thumbs        *thumb.Maker // nil where they are switched off
-	Audit         *audit.Log   // nil after Open: only the server writes it
+	Thumbs        *thumb.Maker // nil if thumbnails are switched off
+	Audit         *audit.Log   // nil after Open: only the server writes the access log
 
 	deps             Deps
 	auditDB          *db.DB
-	damagedAuditFile string // where a malformed access log was found at this start: the name that it has now; "" else
+	damagedAuditFile string // the new name of an access log that was malformed at this start; "" if none was
 	masterKey        *secret.Keyring
 	ids              *ident.Source
 	counters         kv.Store
@@ -119,16 +118,16 @@ type App struct {
 	opsListener      net.Listener
 	api              *api.API
 	server           *http.Server
-	servingMu        sync.RWMutex // held by each request that is served
+	servingMu        sync.RWMutex // read-locked by each request in progress
 	unlock           func() error
-	replica          db.Replica    // this process, once New has joined it to the others
-	joined           bool          // its row is there
-	outdated         chan error    // holds why this process may not go on
-	trimRequested    chan struct{} // holds one while an account may have too much garbage
+	replica          db.Replica    // this process, once New has registered it
+	joined           bool          // the row of this process exists
+	outdated         chan error    // receives the reason why this process must stop
+	trimRequested    chan struct{} // holds a value while an account may have too much garbage
 }
 
-// Open builds everything that speaks to the database, without listening: what the commands beside
-// `serve` need. The schema is left alone.
+// Open builds everything that uses the database, without listening: the parts that commands other
+// than `serve` need. It does not change the schema.
 func Open(ctx context.Context, cfg config.Config, deps Deps) (*App, error) {
 	a := &App{Config: cfg, BaseURL: cfg.BaseURL, deps: deps, ids: ident.New(deps.Random),
 		trimRequested: make(chan struct{}, 1), outdated: make(chan error, 1)}
@@ -161,8 +160,8 @@ func Open(ctx context.Context, cfg config.Config, deps Deps) (*App, error) {
 	return a, nil
 }
 
-// build wires the domain. A cache of one package learns of the settings of another through a
-// function, so that both stay ignorant of each other.
+// build wires the domain packages. A cache in one package gets settings of another package through
+// a function, so that neither imports the other.
 func (a *App) build() {
 	now, d := a.deps.Now, a.DB
 	a.Site = site.New(d, a.masterKey)
@@ -199,7 +198,7 @@ func (a *App) build() {
 		TrimSoon: func() {
 			select {
 			case a.trimRequested <- struct{}{}:
-			default: // it is noted already
+			default: // a trim is requested already
 			}
 		},
 		Unreserved: upload.Unreserved,
@@ -237,7 +236,7 @@ func (a *App) build() {
 		Log: a.deps.Log})
 }
 
-// owner is an account as an actor, and whether it is active.
+// owner returns an account as an actor, and whether it is active.
 func (a *App) owner(ctx context.Context, version int64, userID string) (access.Actor, bool, error) {
 	user, err := a.Accounts.Cached(ctx, version, userID)
 	if fault.Is(err, fault.NotFound) {
@@ -246,7 +245,7 @@ func (a *App) owner(ctx context.Context, version int64, userID string) (access.A
 	return access.Actor{UserID: user.ID, Role: user.Role, HomeID: user.HomeID}, user.Status == "active", err
 }
 
-// key is what an API key may do, and whether it can be used from that address now.
+// key returns the permissions of an API key, and whether the key can be used from that address now.
 func (a *App) key(ctx context.Context, version int64, keyID string, ip netip.Addr) (*access.Key, bool, error) {
 	key, err := a.Keys.ByID(ctx, version, keyID)
 	if fault.Is(err, fault.NotFound) {
@@ -259,8 +258,8 @@ func (a *App) key(ctx context.Context, version int64, keyID string, ip netip.Add
 	return key.Scope(), here && key.Status(a.deps.Now()) == "active", nil
 }
 
-// New is Open for `larder serve`: it takes the lock on the data directory, binds the listeners and
-// brings the schema up to date.
+// New is Open for `larder serve`: it also locks the data directory, binds the listeners and
+// migrates the schema.
 func New(ctx context.Context, cfg config.Config, deps Deps) (*App, error) {
 	unlock := func() error { return nil }
 	if !cfg.Postgres() {
@@ -324,7 +323,7 @@ func (a *App) start(ctx context.Context) (err error) {
 			rate: 1 << 10})),
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       2 * time.Minute,
-		MaxHeaderBytes:    64<<10 - 4096, // net/http allows 4 KiB more than it is told
+		MaxHeaderBytes:    64<<10 - 4096, // net/http adds 4 KiB to this limit
 		ErrorLog:          slog.NewLogLogger(a.deps.Log.Handler(), slog.LevelDebug),
 		Protocols:         new(http.Protocols),
 	}
@@ -332,7 +331,7 @@ func (a *App) start(ctx context.Context) (err error) {
 	return nil
 }
 
-// ui is the web UI that the service shows.
+// ui returns the web UI to serve.
 func (a *App) ui() fs.FS {
 	if a.deps.UI != nil {
 		return a.deps.UI
@@ -340,7 +339,7 @@ func (a *App) ui() fs.FS {
 	return web.Dist()
 }
 
-// Close frees what Open and New took, for an App that is not running.
+// Close releases the resources of Open and New, for an App that is not running.
 func (a *App) Close() error {
 	var errs []error
 	for _, l := range []net.Listener{a.listener, a.opsListener} {
@@ -351,7 +350,7 @@ func (a *App) Close() error {
 		}
 	}
 	if a.auditDB != nil {
-		if err := a.auditDB.Close(); err != nil { // as with every failure of the log
+		if err := a.auditDB.Close(); err != nil { // failures of the access log are only logged
 			a.deps.Log.Error("close the access log", "error", err)
 		}
 	}
@@ -367,7 +366,7 @@ func (a *App) Close() error {
 	return errors.Join(errs...)
 }
 
-// spool opens a temporary file without a name, in the data directory.
+// spool opens a temporary file without a name in the data directory.
 func (a *App) spool() (*os.File, error) {
 	file, err := os.CreateTemp(a.Config.DataDir, "spool-*")
 	if err != nil {
@@ -379,7 +378,8 @@ func (a *App) spool() (*os.File, error) {
 	return file, nil
 }
 
-// checkSpoolSpace holds the disk of the data directory to the floor of free space that stores keep.
+// checkSpoolSpace checks that the disk of the data directory has the free space MinFree. Fault:
+// Unavailable.
 func (a *App) checkSpoolSpace() error {
 	var disk syscall.Statfs_t
 	if err := syscall.Statfs(a.Config.DataDir, &disk); err != nil {

@@ -44,7 +44,7 @@ func deps(out io.Writer) app.Deps {
 	return app.Deps{Now: time.Now, Random: rand.Reader, Log: slog.New(slog.DiscardHandler), Out: out}
 }
 
-// run starts the service, calls while it is ready, and stops it.
+// run starts the service, calls while once it is ready, and stops it.
 func run(t *testing.T, cfg config.Config, while func(base string)) (printed string) {
 	t.Helper()
 	var out bytes.Buffer
@@ -124,7 +124,7 @@ func TestAnotherMasterKeyIsRefused(t *testing.T) {
 	}
 }
 
-// Abuse case C121: what the operations listener serves is not on the public one.
+// Abuse case C121: the public listener does not serve what the operations listener serves.
 func TestOperationsHaveTheirOwnListener(t *testing.T) {
 	t.Parallel()
 	cfg := settings(t, "sqlite")

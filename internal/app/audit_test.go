@@ -16,8 +16,8 @@ import (
 	"larder/internal/db/dbtest"
 )
 
-// A clean stop in the middle of requests loses none that were answered: not their entries, not the
-// sums of the running hour, not their number.
+// A clean stop during requests loses nothing of those that were answered: neither their entries,
+// nor the sums of the running hour, nor their number.
 func TestStopKeepsTheLog(t *testing.T) {
 	t.Parallel()
 	for _, engine := range dbtest.Engines {
@@ -86,13 +86,13 @@ func TestStopKeepsTheLog(t *testing.T) {
 				}
 				return rows, requests, bytes
 			}
-			// 600 entries a minute, the upload among them, and one for what comes on top; twice
-			// that when the minute turned
+			// 600 entries in a minute including the upload, and one for the merged rest; twice as
+			// many if the minute changed.
 			if rows, requests, bytes := counted("mine"); requests != mine.Load() || bytes != 10*requests ||
 				rows < min(requests, 600) || rows > 2*601 {
 				t.Errorf("%d requests with %d bytes in %d entries, of %d", requests, bytes, rows, mine.Load())
 			}
-			// 2 when the hour turned
+			// 2 if the hour changed
 			if rows, requests, bytes := counted(""); requests != visitors.Load() || bytes != 10*requests || rows > 2 {
 				t.Errorf("%d requests with %d bytes in %d sums, of %d", requests, bytes, rows, visitors.Load())
 			}

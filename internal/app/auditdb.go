@@ -11,9 +11,9 @@ import (
 	"larder/internal/db"
 )
 
-// openAudit opens the access log, which lies apart from the metadata. A malformed audit.db is set
-// aside, since the service is worth more than its log, and a new one begins. Neither happens to one
-// that a newer Larder has migrated, nor to a file that can't be read.
+// openAudit opens the access log, which is separate from the metadata. It renames a malformed
+// audit.db and begins a new one, since the service matters more than its log. It does not do that
+// for a file that a newer Larder has migrated, nor for one that cannot be read: these are errors.
 func (a *App) openAudit(ctx context.Context) error {
 	err := a.openAuditDB(ctx)
 	if errors.Is(err, db.ErrMalformed) {
@@ -31,8 +31,8 @@ func (a *App) openAudit(ctx context.Context) error {
 	return nil
 }
 
-// openAuditDB opens the database of the access log as far as a start can tell whether it is whole:
-// what is written and listed first is read.
+// openAuditDB opens the database of the access log, and reads the parts that are written and listed
+// first, to detect damage.
 func (a *App) openAuditDB(ctx context.Context) error {
 	d, err := db.Open(ctx, db.Config{URL: a.Config.DatabaseURL.Reveal(), Path: a.Config.AuditFile(),
 		Schema: audit.Schema, Secondary: true, Log: a.deps.Log})
@@ -41,7 +41,7 @@ func (a *App) openAuditDB(ctx context.Context) error {
 	}
 	err = d.Migrate(ctx)
 	if err == nil {
-		// else it is like a failure while running, which is no reason not to start
+		// other failures are handled as they are while running, and do not prevent the start
 		if damage := audit.Check(d.Read(ctx)); errors.Is(damage, db.ErrMalformed) {
 			err = damage
 		}
@@ -53,9 +53,9 @@ func (a *App) openAuditDB(ctx context.Context) error {
 	return nil
 }
 
-// setAsideAuditFile renames audit.db and the files beside it, and returns the new name of the
-// first. That one is renamed last: a crash in between leaves no journal of the old file for the new
-// one to be filled from.
+// setAsideAuditFile renames audit.db and the files beside it, and returns the new name of audit.db.
+// It renames audit.db last: after a crash in between, no journal of the old file is left beside the
+// new one.
 func (a *App) setAsideAuditFile() (name string, err error) {
 	path := a.Config.AuditFile()
 	name = path + ".malformed-" + a.deps.Now().UTC().Format("20060102T150405.000Z")

@@ -18,7 +18,7 @@ import (
 	"larder/internal/config"
 )
 
-// runOnce is the configuration of a service that has run, with an access log in a file.
+// runOnce returns the configuration of a service that has run, with an access log in a file.
 func runOnce(t *testing.T) config.Config {
 	t.Helper()
 	cfg := settings(t, "sqlite")
@@ -26,7 +26,7 @@ func runOnce(t *testing.T) config.Config {
 	return cfg
 }
 
-// setAsideFiles are the files beside audit.db that were one.
+// setAsideFiles returns the renamed files beside audit.db.
 func setAsideFiles(t *testing.T, cfg config.Config) []string {
 	t.Helper()
 	names, err := filepath.Glob(cfg.AuditFile() + ".malformed-*")
@@ -36,7 +36,8 @@ func setAsideFiles(t *testing.T, cfg config.Config) []string {
 	return names
 }
 
-// withRunningApp starts the service, hands over what its readiness probe says, and stops it.
+// withRunningApp starts the service, calls while with the text of the readiness check, and stops
+// the service.
 func withRunningApp(t *testing.T, cfg config.Config, while func(a *app.App, detail string)) (logged string) {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
@@ -76,8 +77,8 @@ func probe(t *testing.T, a *app.App) (status int, body string) {
 	return response.StatusCode, string(text)
 }
 
-// A malformed audit.db keeps no service from starting: it is set aside with its journal, which is
-// told until the next start, and a new one is filled.
+// A malformed audit.db does not prevent the start: it is renamed together with its journal, a
+// warning is shown until the next start, and a new log begins.
 func TestMalformedAccessLogIsSetAside(t *testing.T) {
 	t.Parallel()
 	junk := bytes.Repeat([]byte("this is no database. "), 1000)
@@ -145,8 +146,8 @@ func write(t *testing.T, path string, content []byte) {
 	}
 }
 
-// Only the access log is set aside, and only when it is malformed: a newer Larder's stays, as does
-// the metadata whatever it is. The service does not start.
+// Only a malformed access log is renamed. The log of a newer Larder stays, and so does the metadata
+// in any state; the service does not start then.
 func TestOtherDatabasesAreNotSetAside(t *testing.T) {
 	t.Parallel()
 	for name, spoil := range map[string]func(t *testing.T, cfg config.Config){

@@ -10,7 +10,7 @@ import (
 	"larder/internal/secret"
 )
 
-// Backup copies what there is into a directory, beside a running server or without one.
+// Backup writes a backup into a directory. It can run beside a server.
 func (a *App) Backup(ctx context.Context, larder string, o backup.Options) (backup.Summary, error) {
 	if err := a.Lifecycle.CheckKey(ctx, a.masterKey.Fingerprint()); err != nil {
 		return backup.Summary{}, err
@@ -26,8 +26,8 @@ func (a *App) Backup(ctx context.Context, larder string, o backup.Options) (back
 	return backup.New(cfg).Run(ctx, o)
 }
 
-// Restore makes an installation of a backup, in an empty place. Nothing is made but what the backup
-// holds: no key, no first start.
+// Restore restores a backup into an empty installation. It creates only what the backup contains:
+// no key, no first administrator.
 func Restore(ctx context.Context, cfg config.Config, deps Deps,
 	o backup.RestoreOptions) (sum backup.Restored, err error) {
 	to := backup.Destination{
@@ -51,7 +51,8 @@ func Restore(ctx context.Context, cfg config.Config, deps Deps,
 	return backup.Restore(ctx, to, o)
 }
 
-// checkRestoreFinished refuses a place into which a restore was begun and not finished.
+// checkRestoreFinished returns an error for a data directory into which a restore was begun and not
+// finished.
 func checkRestoreFinished(dir string) error {
 	unfinished, err := backup.Unfinished(dir)
 	if err == nil && unfinished {

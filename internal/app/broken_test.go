@@ -15,8 +15,8 @@ import (
 	"larder/internal/db/dbtest"
 )
 
-// The server closes every connection, as a restart does. Requests that come right after it are
-// answered, a stop right after it loses nothing of the access log, and all of it has happened once.
+// The server closes every connection, like a restart. Requests right after it are answered, a stop
+// right after it loses nothing of the access log, and each change was made once.
 func TestDatabaseThatClosesItsConnections(t *testing.T) {
 	t.Parallel()
 	cfg := settings(t, "postgres")
@@ -60,7 +60,7 @@ func TestDatabaseThatClosesItsConnections(t *testing.T) {
 			all.Go(func() { upload(worker) })
 		}
 		all.Wait()
-		if err := a.Audit.Flush(t.Context()); err != nil { // or it may be in the middle of its COMMIT
+		if err := a.Audit.Flush(t.Context()); err != nil { // else its COMMIT may be interrupted
 			t.Fatal(err)
 		}
 		dbtest.Disconnect(t, cfg.DatabaseURL.Reveal())

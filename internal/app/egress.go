@@ -11,8 +11,8 @@ import (
 	"larder/internal/egress"
 )
 
-// egressPolicy is what may be reached of the outside: public addresses, those that the
-// configuration adds, and never the service itself.
+// egressPolicy returns the policy for outgoing connections: public addresses and those in allow,
+// but never the service itself.
 func (a *App) egressPolicy(allow []netip.Prefix) *egress.Policy {
 	p := &egress.Policy{Allow: allow, Refuse: a.isOwnAddress, Resolver: a.deps.Resolver}
 	for _, origin := range a.publicHosts() {
@@ -23,14 +23,15 @@ func (a *App) egressPolicy(allow []netip.Prefix) *egress.Policy {
 	return p
 }
 
-// captchaVerifier asks the configured verify address, which may lie where stores may.
+// captchaVerifier returns the verifier for the configured verify address, which may be in the same
+// networks as stores.
 func (a *App) captchaVerifier() *captcha.Verifier {
 	return captcha.New(captcha.Config{Address: a.Config.CaptchaVerifyURL, Secret: a.Config.CaptchaSecret,
 		Egress: a.egressPolicy(a.Config.AllowPrivateEndpoints)})
 }
 
-// publicHosts is where others reach the service, as host:port: behind a router or a proxy that is
-// not where it listens.
+// publicHosts returns the addresses, as host:port, at which others reach the service. Behind a
+// router or a proxy they differ from the listen address.
 func (a *App) publicHosts() (list []string) {
 	for _, base := range []string{a.Config.BaseURL, a.Config.ContentURL} {
 		u, err := url.Parse(base)
@@ -50,8 +51,8 @@ func (a *App) publicHosts() (list []string) {
 	return list
 }
 
-// isOwnAddress reports whether an address is one of the service's own listeners, wherever they are
-// bound, or the one that its base URL names.
+// isOwnAddress reports whether an address belongs to a listener of the service, whatever it is
+// bound to, or is named by the base URL.
 func (a *App) isOwnAddress(to netip.AddrPort) bool {
 	for _, l := range []net.Listener{a.listener, a.opsListener} {
 		if l == nil {
@@ -71,8 +72,8 @@ func (a *App) isOwnAddress(to netip.AddrPort) bool {
 	})
 }
 
-// isLocalAddress reports whether an address is that of an interface here. All of loopback is,
-// whatever the interface says.
+// isLocalAddress reports whether an address belongs to an interface of this machine. Every loopback
+// address does.
 func isLocalAddress(addr netip.Addr) bool {
 	own, err := net.InterfaceAddrs()
 	return err != nil || addr.IsLoopback() || slices.ContainsFunc(own, func(a net.Addr) bool {

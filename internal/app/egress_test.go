@@ -31,7 +31,7 @@ func bind(t *testing.T, address string) net.Listener {
 	return l
 }
 
-// interfaceAddresses returns the addresses of this machine's interfaces, loopback excepted.
+// interfaceAddresses returns the addresses of this machine's interfaces, except loopback.
 func interfaceAddresses(t *testing.T) (list []string) {
 	t.Helper()
 	all, err := net.InterfaceAddrs()
@@ -53,8 +53,8 @@ func TestTheServiceDoesNotReachItself(t *testing.T) {
 	here := interfaceAddresses(t)
 	for _, row := range []struct {
 		listen  string
-		mine    []string // may not be reached at its port
-		foreign []string // may
+		mine    []string // must not be reachable at its port
+		foreign []string // must be reachable
 	}{
 		{"127.0.0.1:0", []string{"127.0.0.1", "::ffff:127.0.0.1"},
 			append([]string{"::1", "127.0.0.2", "10.0.0.1"}, here...)},
@@ -94,7 +94,7 @@ func TestTheServiceDoesNotReachItself(t *testing.T) {
 	}
 }
 
-// Behind a router or a proxy the service is where its base URL says.
+// Behind a router or a proxy the address of the service is its base URL.
 func TestTheServiceDoesNotReachItsBaseURL(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {

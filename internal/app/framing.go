@@ -12,24 +12,24 @@ import (
 )
 
 const (
-	// lineLimit is how many bytes of a line are kept: the names and values that framing reads are
-	// shorter.
+	// lineLimit is the number of bytes of a line that are kept. The names and values that framing
+	// reads are shorter.
 	lineLimit = 64
-	// lingerTime and lingerBytes bound how long a refused connection reads on after the answer.
+	// lingerTime and lingerBytes bound how long a refused connection is read after the answer.
 	lingerTime  = 500 * time.Millisecond
 	lingerBytes = 256 << 10
 )
 
-// invalidLine is a line that no head and no chunked body may hold: net/http answers 400
+// invalidLine is a line that neither a head nor a chunked body may contain: net/http answers 400
 // and closes the connection.
 const invalidLine = "\x00\n"
 
-// framedListener accepts connections that refuse a request whose end is in doubt (RFC 9112,
-// sections 5.2, 6.1 and 6.3; abuse case C121): one with both Transfer-Encoding and Content-Length,
-// one with Transfer-Encoding in HTTP/1.0, and one with a folded header line. A proxy in front may
-// end such a request elsewhere than this server does, and take what follows for a part of its body.
-// net/http decides for one of the two lengths, removes both headers before a handler sees them, and
-// keeps the connection. So the connection itself reads along.
+// framedListener accepts connections that refuse requests with ambiguous framing (RFC 9112,
+// sections 5.2, 6.1 and 6.3; abuse case C121): requests with both Transfer-Encoding and
+// Content-Length, with Transfer-Encoding in HTTP/1.0, or with a folded header line. A proxy in
+// front may see another end of such a request than this server, and take the bytes after it for a
+// part of its body. net/http chooses one of the two lengths, removes both headers before a handler
+// sees them, and keeps the connection. So the check is in the connection itself.
 type framedListener struct{ net.Listener }
 
 // Accept implements net.Listener.
@@ -42,18 +42,19 @@ func (l framedListener) Accept() (net.Conn, error) {
 }
 
 // framedConn is a connection of the public listener. It embeds the TCP connection, so that files
-// still go out by sendfile. It must not be hijacked: whatever passes is taken for HTTP.
+// are still sent with sendfile. It must not be hijacked, because it parses everything that it reads
+// as HTTP.
 type framedConn struct {
 	*net.TCPConn
 	framing framing
-	rest    string      // of invalidLine, once faulty
-	faulty  atomic.Bool // nothing more that the client sends reaches the server
+	rest    string      // unread rest of invalidLine, once faulty
+	faulty  atomic.Bool // the server receives nothing more from the client
 	closing atomic.Bool
 }
 
-// Read implements net.Conn. A faulty head ends in invalidLine instead of its own last line. Only
-// that head is lost: requests before it on the connection are answered as ever, even those that the
-// server has not begun yet.
+// Read implements net.Conn. It replaces the last line of a faulty head with invalidLine. Only that
+// request is lost: requests before it on the connection are answered as usual, even if the server
+// has not begun them yet.
 func (c *framedConn) Read(p []byte) (int, error) {
 	if c.faulty.Load() {
 		return c.refuse(p)
@@ -80,23 +81,23 @@ func (c *framedConn) refuse(p []byte) (int, error) {
 	return n, nil
 }
 
-// Close implements net.Conn. A refused client may still be sending: bytes that were not read
-// would have the kernel reset the connection, and the client lose the answer. So they are read for
-// a moment, in the background, since a server that stops closes one connection after another. A
-// second Close ends that.
+// Close implements net.Conn. A refused client may still be sending, and unread bytes would make the
+// kernel reset the connection, so that the client would lose the answer. So Close reads them for a
+// moment. It does so in the background, since a server that stops closes one connection after
+// another. A second Close ends it.
 func (c *framedConn) Close() error {
 	if !c.faulty.Load() || c.closing.Swap(true) {
 		return c.TCPConn.Close()
 	}
 	err := errors.Join(c.CloseWrite(), c.SetReadDeadline(time.Now().Add(lingerTime)))
-	go func() { // for lingerTime at most
+	go func() { // for at most lingerTime
 		_, _ = io.CopyN(io.Discard, c.TCPConn, lingerBytes)
 		_ = c.TCPConn.Close()
 	}()
 	return err
 }
 
-// closeHTTP10 ends the connection after each answer to a client of HTTP/1.0, which has no chunked
+// closeHTTP10 closes the connection after each response to an HTTP/1.0 client, which has no chunked
 // bodies and keeps connections only by an extension.
 func closeHTTP10(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -107,7 +108,7 @@ func closeHTTP10(next http.Handler) http.Handler {
 	})
 }
 
-// linePart is what the current line belongs to.
+// linePart is the part of a request that the current line belongs to.
 type linePart int
 
 const (
@@ -118,21 +119,21 @@ const (
 	trailerLine
 )
 
-// framing follows the requests on a connection: where each head ends, and each body. It is as
-// strict as net/http or stricter: where the two could disagree, the request is refused.
+// framing follows the requests on a connection, to find the end of each head and body. It is at
+// least as strict as net/http. Where the two could disagree, it refuses the request.
 type framing struct {
 	part   linePart
 	buffer [lineLimit]byte
-	line   []byte // of the current line the first bytes, of a request line the last ones
-	skip   int64  // bytes of a body or chunk that are still to come
+	line   []byte // the first bytes of the current line; the last bytes of a request line
+	skip   int64  // remaining bytes of a body or chunk
 
 	http10           bool  // the request is HTTP/1.0
 	transferEncoding bool  // it has Transfer-Encoding
-	length           int64 // its Content-Length, -1 for none
+	length           int64 // its Content-Length, -1 if it has none
 }
 
-// scan follows p. It returns how many bytes are good, and whether all are; if not, the next one is
-// the end of a faulty line.
+// scan parses p. It returns the number of good bytes, and whether all are good. If not, the next
+// byte is the end of a faulty line.
 func (f *framing) scan(p []byte) (good int, ok bool) {
 	for i := 0; i < len(p); {
 		if f.skip > 0 {
@@ -156,12 +157,12 @@ func (f *framing) scan(p []byte) (good int, ok bool) {
 	return len(p), true
 }
 
-// gather keeps what may count of the current line.
+// gather keeps the bytes of the current line that are needed.
 func (f *framing) gather(p []byte) {
 	if f.line == nil {
 		f.line = f.buffer[:0]
 	}
-	if f.part == requestLine { // its end says the version
+	if f.part == requestLine { // the end of the line contains the version
 		p = p[max(0, len(p)-lineLimit):]
 		over := max(0, len(f.line)+len(p)-lineLimit)
 		f.line = f.line[:copy(f.line, f.line[over:])]
@@ -169,15 +170,15 @@ func (f *framing) gather(p []byte) {
 	f.line = append(f.line, p[:min(len(p), lineLimit-len(f.line))]...)
 }
 
-// endLine takes the line as complete, and reports whether it is good.
+// endLine parses the complete line, and reports whether it is valid.
 func (f *framing) endLine() bool {
 	line, long := bytes.TrimSuffix(f.line, []byte("\r")), len(f.line) == lineLimit
 	f.line = f.line[:0]
 	switch {
 	case f.part == requestLine && len(line) > 0 &&
-		len(bytes.Trim(line, "\r")) == 0: // net/http takes it for an empty line
+		len(bytes.Trim(line, "\r")) == 0: // net/http treats it as an empty line
 		return false
-	case f.part == requestLine && len(line) > 0: // net/http lets a few empty lines pass before one
+	case f.part == requestLine && len(line) > 0: // net/http skips a few empty lines before one
 		f.part, f.transferEncoding, f.length = headerLine, false, -1
 		f.http10 = bytes.HasSuffix(line, []byte("HTTP/1.0"))
 	case f.part == headerLine && len(line) > 0:
@@ -198,7 +199,7 @@ func (f *framing) endLine() bool {
 func (f *framing) header(line []byte, long bool) bool {
 	name, value, _ := bytes.Cut(line, []byte(":"))
 	switch {
-	case line[0] == ' ' || line[0] == '\t': // a folded line continues the value before it, which some ignore
+	case line[0] == ' ' || line[0] == '\t': // a folded line continues the value before it; some servers ignore it
 		return false
 	case bytes.EqualFold(bytes.TrimSpace(name), []byte("Transfer-Encoding")):
 		f.transferEncoding = true

@@ -17,8 +17,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// framedServer serves on a loopback port as the public listener does; every request is answered by
-// its path and body.
+// framedServer serves on a loopback port like the public listener. The response to every request
+// contains its path and body.
 func framedServer(t *testing.T, handler http.HandlerFunc) *httptest.Server {
 	t.Helper()
 	server := httptest.NewUnstartedServer(closeHTTP10(handler))
@@ -37,8 +37,8 @@ func echo(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, "%s=%s", r.URL.Path, body)
 }
 
-// answers reads what comes back until the server hangs up: statuses, and the bodies of what was
-// served.
+// answers reads the responses until the server closes the connection: the statuses, and the bodies
+// of successful ones.
 func answers(t *testing.T, conn net.Conn) string {
 	t.Helper()
 	var all []string
@@ -60,8 +60,8 @@ func answers(t *testing.T, conn net.Conn) string {
 }
 
 // Abuse case C121, RFC 9112 section 6.1: a request with two lengths, or with Transfer-Encoding in
-// HTTP/1.0, is answered by 400 and ends the connection; what follows, which may be its body or
-// another request, is never answered. Each row is followed by a request for /last.
+// HTTP/1.0, gets the status 400 and ends the connection. The bytes after it, which may be its body
+// or another request, are never answered. Each row is followed by a request for /last.
 func TestAmbiguousRequestFramingIsRefused(t *testing.T) {
 	t.Parallel()
 	const (
@@ -74,42 +74,42 @@ func TestAmbiguousRequestFramingIsRefused(t *testing.T) {
 	long := "X-Long: " + strings.Repeat("a", 50<<10) + "\r\n"
 	server := framedServer(t, echo)
 	for name, row := range map[string]struct{ request, want string }{
-		"both":                           {post + "Content-Length: 3\r\n" + chunked + "\r\n" + abc, "400"},
-		"both, the other way round":      {post + chunked + "Content-Length: 3\r\n\r\n" + abc, "400"},
-		"both, with a length of nothing": {post + chunked + "Content-Length: 0\r\n\r\n" + abc, "400"},
+		"both":                     {post + "Content-Length: 3\r\n" + chunked + "\r\n" + abc, "400"},
+		"both, in the other order": {post + chunked + "Content-Length: 3\r\n\r\n" + abc, "400"},
+		"both, with length 0":      {post + chunked + "Content-Length: 0\r\n\r\n" + abc, "400"},
 		"both, with a GET": {"GET /a HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n" + chunked +
 			"\r\n" + abc, "400"},
-		"both, to the server as a whole": {"OPTIONS * HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n" + chunked +
+		"both, in OPTIONS *": {"OPTIONS * HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n" + chunked +
 			"\r\n" + abc, "400"},
 		"hidden by the length": {post + chunked + fmt.Sprintf("Content-Length: %d\r\n\r\n0\r\n\r\n%s",
 			5+len(hidden), hidden), "400"},
 		"hidden by the chunks": {
 			post + chunked + fmt.Sprintf("Content-Length: 4\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", len(hidden), hidden), "400"},
-		"in other letters": {post + "content-LENGTH: 3\r\ntransfer-ENCODING: Chunked\r\n\r\n" + abc,
+		"in other case": {post + "content-LENGTH: 3\r\ntransfer-ENCODING: Chunked\r\n\r\n" + abc,
 			"400"},
-		"another coding beside": {post +
+		"with another coding": {post +
 			"Content-Length: 3\r\nTransfer-Encoding: CHUNKED, identity\r\n\r\nabc", "400"},
 		"identity beside": {post + "Content-Length: 3\r\nTransfer-Encoding: identity\r\n\r\nabc",
 			"400"},
-		"no coding beside": {post + "Content-Length: 3\r\nTransfer-Encoding:\r\n\r\nabc", "400"},
-		"twice, beside a length": {post + "Content-Length: 3\r\n" + chunked + chunked + "\r\n" + abc,
+		"with an empty Transfer-Encoding": {post + "Content-Length: 3\r\nTransfer-Encoding:\r\n\r\nabc", "400"},
+		"Transfer-Encoding twice and a length": {post + "Content-Length: 3\r\n" + chunked + chunked + "\r\n" + abc,
 			"400"},
 		"a space before the colon": {post + "Content-Length: 3\r\nTransfer-Encoding : chunked\r\n\r\n" + abc,
 			"400"},
 		"a tab before the colon": {post + "Content-Length: 3\r\nTransfer-Encoding\t: chunked\r\n\r\n" +
 			abc, "400"},
 		"a space before the length": {post + chunked + "Content-Length : 3\r\n\r\n" + abc, "400"},
-		"a folded coding": {post + "Content-Length: 3\r\nTransfer-Encoding:\r\n chunked\r\n\r\n" +
+		"a folded Transfer-Encoding": {post + "Content-Length: 3\r\nTransfer-Encoding:\r\n chunked\r\n\r\n" +
 			abc, "400"},
-		"a folded length": {post + "Content-Length:\r\n 3\r\n\r\nabc", "400"},
-		"a coding folded into another": {post +
+		"a folded Content-Length": {post + "Content-Length:\r\n 3\r\n\r\nabc", "400"},
+		"Transfer-Encoding folded into another": {post +
 			"Content-Length: 3\r\nX-Other: a\r\n Transfer-Encoding: chunked\r\n\r\nabc", "400"},
-		"a coding folded into another, alone": {post + "X-Other: a\r\n Transfer-Encoding: chunked\r\n\r\n" + abc,
+		"Transfer-Encoding folded into another, no length": {post + "X-Other: a\r\n Transfer-Encoding: chunked\r\n\r\n" + abc,
 			"400"},
 		"a folded line": {post + "X-Other: a\r\n\tb\r\nContent-Length: 3\r\n\r\nabc", "400"},
 		"lines that end in LF alone": {
 			"POST /a HTTP/1.1\nHost: x\nContent-Length: 3\nTransfer-Encoding: chunked\n\n" + abc, "400"},
-		"behind a long head": {post + "Content-Length: 3\r\n" + long + chunked + "\r\n" + abc, "400"},
+		"at the end of a long head": {post + "Content-Length: 3\r\n" + long + chunked + "\r\n" + abc, "400"},
 		"in a long request line": {"POST /a?" + strings.Repeat("a", 9<<10) +
 			" HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n" + chunked + "\r\n" + abc, "400"},
 		"two lengths":             {post + "Content-Length: 3\r\nContent-Length: 4\r\n\r\nabcd", "400"},
@@ -167,7 +167,7 @@ func TestAmbiguousRequestFramingIsRefused(t *testing.T) {
 					for rest := row.request + last; rest != ""; {
 						n, err := io.WriteString(conn, rest[:min(step, len(rest))])
 						if rest = rest[n:]; err != nil {
-							return // refused before it was sent
+							return // refused before everything was sent
 						}
 					}
 				}()
@@ -179,8 +179,8 @@ func TestAmbiguousRequestFramingIsRefused(t *testing.T) {
 	}
 }
 
-// A client that still sends a body gets the answer all the same: the connection is not reset, which
-// has some systems forget what came before.
+// A client that is still sending a body gets the answer: the connection is not reset, which makes
+// some systems discard received data.
 func TestARefusedClientGetsItsAnswer(t *testing.T) {
 	t.Parallel()
 	server := framedServer(t, echo)
@@ -194,7 +194,7 @@ func TestARefusedClientGetsItsAnswer(t *testing.T) {
 	}
 }
 
-// What was asked before a faulty request, and is being served, is not cut by it.
+// A faulty request does not affect requests before it that are still being served.
 func TestRequestsBeforeAFaultyOneAreAnswered(t *testing.T) {
 	t.Parallel()
 	reached, gone := make(chan struct{}), make(chan struct{})
@@ -213,7 +213,8 @@ func TestRequestsBeforeAFaultyOneAreAnswered(t *testing.T) {
 	}
 }
 
-// The connection keeps what a TCP connection can do: files by sendfile, an end of one direction.
+// The connection keeps the abilities of a TCP connection: sending files with sendfile, and closing
+// one direction.
 func TestAFramedConnectionIsATCPConnection(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "file")
@@ -223,10 +224,10 @@ func TestAFramedConnectionIsATCPConnection(t *testing.T) {
 	}
 	var conn net.Conn = &framedConn{}
 	if _, ok := conn.(io.ReaderFrom); !ok {
-		t.Error("files are copied through memory")
+		t.Error("files are not sent with sendfile")
 	}
 	if _, ok := conn.(interface{ CloseWrite() error }); !ok {
-		t.Error("one direction can't be ended alone")
+		t.Error("one direction can't be closed alone")
 	}
 	server := framedServer(t, func(w http.ResponseWriter, r *http.Request) { http.ServeFile(w, r, path) })
 	response, err := http.Get(server.URL)
@@ -239,8 +240,8 @@ func TestAFramedConnectionIsATCPConnection(t *testing.T) {
 	}
 }
 
-// requestHeads returns where net/http ends the heads of the requests in a stream, and for each
-// whether it names a coding and a length.
+// requestHeads returns the offsets at which net/http ends the heads of the requests in a stream,
+// and for each whether it has both Transfer-Encoding and Content-Length.
 func requestHeads(stream []byte) (ends []int, both []bool) {
 	source := bytes.NewReader(stream)
 	reader := bufio.NewReader(source)
@@ -261,8 +262,8 @@ func requestHeads(stream []byte) (ends []int, both []bool) {
 	}
 }
 
-// Whatever is sent, in whichever pieces: what passes is split into requests as net/http splits it,
-// and none of these has a coding and a length.
+// For any bytes in any pieces: the bytes that pass are split into requests as net/http splits them,
+// and no request has both a coding and a length.
 func TestFramingSplitsRequestsAsTheServerDoes(t *testing.T) {
 	t.Parallel()
 	pieces := []string{
@@ -282,7 +283,7 @@ func TestFramingSplitsRequestsAsTheServerDoes(t *testing.T) {
 		var f framing
 		var ends []int
 		passed := len(stream)
-		// byte by byte to see where heads end, but with the pieces' own calls
+		// byte by byte to find the ends of heads, with Read calls of the pieces' sizes
 		for i := 0; i < len(stream) && passed == len(stream); i += step {
 			piece := stream[i:min(i+step, len(stream))]
 			twin := f

@@ -15,8 +15,8 @@ import (
 	"larder/internal/secret"
 )
 
-// The counters whose names callers choose push no count of wrong passwords out, neither in memory
-// nor while Redis is down.
+// The counters whose names clients choose evict no count of wrong passwords, neither in memory nor
+// while Redis is down.
 func TestGuessesHaveAStoreOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	for name, redis := range map[string]secret.Text{"memory": "", "redis": "unix:///nothing/listens/here"} {
@@ -53,7 +53,7 @@ func TestGuessesHaveAStoreOfTheirOwn(t *testing.T) {
 				}
 			}
 			if guess() {
-				t.Error("a flood of names has pushed the count out")
+				t.Error("a flood of names has evicted the count")
 			}
 		})
 	}

@@ -12,8 +12,8 @@ import (
 	"larder/internal/job"
 )
 
-// Abuse case C131: a stop puts running jobs aside, at once and not only when the last request is
-// done; the next start resumes them.
+// Abuse case C131: a stop interrupts running jobs at once, not only after the last request. The
+// next start resumes them.
 func TestStopPutsJobsAside(t *testing.T) {
 	t.Parallel()
 	for _, engine := range dbtest.Engines {

@@ -6,12 +6,12 @@ import (
 	"unicode/utf8"
 )
 
-// logLimit is how many bytes of one value stand in the log.
+// logLimit is the number of bytes of one value that the log contains.
 const logLimit = 1 << 10
 
-// LogOptions are those of the handler that writes the log. Clients choose paths, names and the
-// texts of errors, and choose them long: whatever is longer than logLimit is cut, says so, and is
-// valid UTF-8 up to there. Only the stack of a panic, which no client writes, is whole.
+// LogOptions returns the options of the log handler. Clients choose paths, names and the texts of
+// errors, which can be long. A value longer than logLimit is cut at a character boundary and marked
+// as cut. The stack of a panic is not cut, since no client chooses it.
 func LogOptions(level slog.Leveler) *slog.HandlerOptions {
 	return &slog.HandlerOptions{Level: level, ReplaceAttr: truncateAttr}
 }

@@ -12,7 +12,7 @@ import (
 	"larder/internal/app"
 )
 
-// Whatever a client chose may be long; a value in the log is not.
+// Values that a client chooses may be long. The log cuts them.
 func TestLongValuesAreCutInTheLog(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer

@@ -14,7 +14,7 @@ import (
 	"larder/internal/config"
 )
 
-// The metrics tell that rate limits count in this process alone, since Redis is down.
+// The metrics show that rate limits count in this process only while Redis is down.
 func TestMetricsTellOfRedis(t *testing.T) {
 	t.Parallel()
 	dir, now := t.TempDir(), time.Now()

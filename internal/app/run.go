@@ -16,30 +16,30 @@ import (
 )
 
 const (
-	// drainTime is how long requests in flight may take to finish at a stop.
+	// drainTime is the time for requests in flight to finish at a stop.
 	drainTime = 30 * time.Second
-	// cutTimeout is how long those that did not may take to tidy up once their connections are cut.
+	// cutTimeout is the time for requests to clean up after their connections were closed.
 	cutTimeout = 5 * time.Second
-	// auditTimeout is how long the rest of the access log may take to be written.
+	// auditTimeout is the time to write the rest of the access log.
 	auditTimeout = 10 * time.Second
-	// sweepInterval keeps what a sweep has to bring about "within a minute".
+	// sweepInterval is short enough for results that must come "within a minute".
 	sweepInterval = 15 * time.Second
-	// storeSweepInterval is how often a replica asks whether it is its turn to sweep the stores,
-	// which is done once a day.
+	// storeSweepInterval is how often a replica checks whether it should sweep the stores, which
+	// happens once a day.
 	storeSweepInterval = 10 * time.Minute
-	// thumbSweepInterval is how often thumbnails are compared with the contents that there are.
+	// thumbSweepInterval is how often thumbnails are compared with the existing contents.
 	thumbSweepInterval = 10 * time.Minute
-	// readyTimeout bounds what the readiness probe waits for.
+	// readyTimeout bounds the readiness check.
 	readyTimeout = 3 * time.Second
-	// bucketTimeout is how much of it buckets get: those who ask often give a probe a second.
+	// bucketTimeout is the part of it that buckets get. Monitors often allow a probe one second.
 	bucketTimeout = 800 * time.Millisecond
 )
 
-// Run seeds a first start, prints the address, serves until ctx ends, lets requests in flight
-// finish, and closes everything. It returns nil after a clean stop.
+// Run makes the first start's accounts and folders, prints the address, serves until ctx ends,
+// waits for requests in flight, and closes everything. It returns nil after a clean stop.
 func (a *App) Run(ctx context.Context) error {
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
-	jobsCtx, stopJobs := context.WithCancel(ctx) // jobs are put aside at once, while requests may still finish
+	jobsCtx, stopJobs := context.WithCancel(ctx) // jobs stop at once, while requests may still finish
 	defer stopJobs()
 	failed := make(chan error, 2)
 	var running sync.WaitGroup
@@ -58,11 +58,11 @@ func (a *App) Run(ctx context.Context) error {
 	}
 	running.Go(func() { a.Audit.Run(background) })
 	err := a.seed(ctx)
-	if err == nil && !a.Config.Postgres() { // then the data directory is this process's alone
+	if err == nil && !a.Config.Postgres() { // then no other process uses the data directory
 		err = a.Jobs.RequeueRunning(ctx)
 	}
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
-		err = nil // stopped before it began: the next start begins again
+		err = nil // stopped during the first start, which the next start repeats
 	} else if err == nil {
 		running.Go(func() { a.Jobs.Run(jobsCtx) })
 		running.Go(func() { a.MailJobs.Run(jobsCtx) })
@@ -71,9 +71,9 @@ func (a *App) Run(ctx context.Context) error {
 		if !a.deps.ManualSweep {
 			running.Go(func() { a.repeat(background, heartbeatEvery, "say that this replica is running", a.heartbeat) })
 			running.Go(func() { a.repeat(background, sweepInterval, "sweep", a.sweepAll) })
-			// waits for stores, and holds no other chore up
+			// waits for stores, so it must not delay the other sweeps
 			running.Go(func() { a.repeat(background, sweepInterval, "collect", a.collect) })
-			// takes its time as well
+			// takes long as well
 			running.Go(func() { a.repeat(background, storeSweepInterval, "sweep the stores", a.sweepStores) })
 			running.Go(func() { a.repeat(background, thumbSweepInterval, "sweep the thumbnails", a.sweepThumbs) })
 		}
@@ -93,25 +93,25 @@ func (a *App) Run(ctx context.Context) error {
 		a.waitForHandlers()
 	}
 	err = errors.Join(err, ops.Close())
-	a.api.LogRefusals(a.deps.Now().Add(time.Minute)) // those of the last minute, too
+	a.api.LogRefusals(a.deps.Now().Add(time.Minute)) // includes those of the last minute
 	stop()
 	running.Wait()
 	a.finishAudit(ctx)
 	return errors.Join(err, a.Keys.Sweep(context.WithoutCancel(ctx)), a.Close())
 }
 
-// finishAudit writes what the last requests have left behind. That the log fails is logged,
-// and fails no stop.
+// finishAudit writes the rest of the access log. A failure of the log is logged and does not fail
+// the stop.
 func (a *App) finishAudit(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), auditTimeout)
 	defer cancel()
 	a.Audit.Finish(ctx)
 }
 
-// Handler serves the requests of the public listener. Tests call it that send very many.
+// Handler returns the handler of the public listener, for tests that send many requests.
 func (a *App) Handler() http.Handler { return a.server.Handler }
 
-// trackServing has waitForHandlers wait for those that are being served.
+// trackServing wraps a handler so that waitForHandlers can wait for its requests.
 func (a *App) trackServing(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		a.servingMu.RLock()
@@ -120,8 +120,8 @@ func (a *App) trackServing(handler http.Handler) http.Handler {
 	})
 }
 
-// waitForHandlers gives handlers whose connections were cut the time to give back what they hold,
-// before the database closes.
+// waitForHandlers waits until handlers whose connections were closed have released what they hold,
+// before the database is closed.
 func (a *App) waitForHandlers() {
 	done := make(chan struct{})
 	go func() {
@@ -136,7 +136,7 @@ func (a *App) waitForHandlers() {
 	}
 }
 
-// seed makes what a first start makes and prints what a person must know.
+// seed performs the first start if it is due, and prints the address and a generated password.
 func (a *App) seed(ctx context.Context) error {
 	cfg := a.Config
 	settings := site.Defaults()
@@ -162,7 +162,7 @@ func (a *App) seed(ctx context.Context) error {
 	return nil
 }
 
-// ready says whether requests can be served, in words that tell a stranger nothing.
+// ready reports whether requests can be served, with a text that reveals nothing to strangers.
 func (a *App) ready(r *http.Request) (bool, string) {
 	if !a.seedDone.Load() {
 		return false, "starting"
@@ -180,9 +180,9 @@ func (a *App) ready(r *http.Request) (bool, string) {
 	return ready, detail
 }
 
-// storesReady says whether the stores let requests be served: without a disk of ours they do not,
-// since it may only be missing here, and other replicas have it. A bucket is the same for all of
-// them: taking them all away would turn one dead bucket into a dead service.
+// storesReady reports whether the stores allow requests to be served. A missing local disk does
+// not: it may be missing on this replica only. A bucket is the same for all replicas: if an
+// unreachable bucket made all of them not ready, the whole service would be down.
 func (a *App) storesReady(ctx context.Context) (ready bool, detail string) {
 	standings, err := a.Providers.StoreStatuses(ctx, bucketTimeout)
 	if err != nil {
@@ -206,7 +206,7 @@ func (a *App) storesReady(ctx context.Context) (ready bool, detail string) {
 	return ready, detail
 }
 
-// repeat does a chore until ctx ends.
+// repeat runs a task at an interval until ctx ends.
 func (a *App) repeat(ctx context.Context, every time.Duration, name string, task func(context.Context) error) {
 	for {
 		if err := task(ctx); err != nil && ctx.Err() == nil {
@@ -220,13 +220,13 @@ func (a *App) repeat(ctx context.Context, every time.Duration, name string, task
 	}
 }
 
-// Sweep does every chore once: the heartbeat, expired sessions and tokens, old jobs, the rows,
+// Sweep runs every sweep once: the heartbeat, expired sessions and tokens, old jobs, and the rows,
 // objects and thumbnails of what was deleted.
 func (a *App) Sweep(ctx context.Context) error {
 	return errors.Join(a.heartbeat(ctx), a.sweepAll(ctx), a.collect(ctx), a.sweepThumbs(ctx))
 }
 
-// sweepAll are those that hardly wait for a store.
+// sweepAll runs the sweeps that hardly wait for a store.
 func (a *App) sweepAll(ctx context.Context) error {
 	if a.api != nil {
 		a.api.LogRefusals(a.deps.Now())
@@ -236,13 +236,13 @@ func (a *App) sweepAll(ctx context.Context) error {
 		a.Jobs.Sweep(ctx), a.Lifecycle.Sweep(ctx), a.Audit.Sweep(ctx), a.DB.SweepReplicas(ctx), a.DB.LimitWAL(ctx))
 }
 
-// sweepStores is what takes its time in the database.
+// sweepStores runs the sweeps that take long in the database.
 func (a *App) sweepStores(ctx context.Context) error {
 	return errors.Join(a.Fsck.Sweep(ctx), a.Fsck.Recount(ctx))
 }
 
-// trim takes garbage away from accounts that have too much of it, as soon as that may be so, for
-// half of the time at most.
+// trim removes garbage of accounts that have too much of it, as soon as it is requested. It runs
+// for at most half of the time.
 func (a *App) trim(ctx context.Context) {
 	for {
 		select {
@@ -266,7 +266,7 @@ func (a *App) trim(ctx context.Context) {
 	}
 }
 
-// collect takes away the rows and objects of what was deleted, until nothing is left to do now.
+// collect deletes the rows and objects of what was deleted, until no more are due.
 func (a *App) collect(ctx context.Context) error {
 	return errors.Join(a.Objects.TrimAll(ctx), a.collectDue(ctx))
 }
@@ -280,5 +280,5 @@ func (a *App) collectDue(ctx context.Context) error {
 	return nil
 }
 
-// Addr is the address that the public listener is bound to.
+// Addr returns the address of the public listener.
 func (a *App) Addr() net.Addr { return a.listener.Addr() }

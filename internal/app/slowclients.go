@@ -8,40 +8,40 @@ import (
 	"time"
 )
 
-// slowClientHandler hangs up on clients that keep a connection without using it (abuse case C105).
-// A body, in whichever direction, may take its time for as long as it moves: 20 GiB over a slow
-// line are fine, a byte a minute is not. Only the time that is spent waiting for the client counts,
-// so that a store or database that is slow is nobody's fault.
+// slowClientHandler closes the connections of clients that do not use them (abuse case C105). A
+// body in either direction may take long, as long as it makes progress: 20 GiB over a slow line are
+// fine, a byte a minute is not. Only the time spent waiting for the client counts, and not that of
+// a slow store or database.
 type slowClientHandler struct {
 	next  http.Handler
-	grace time.Duration // what one read or write may wait, and what a body may wait beyond what its length is worth
-	rate  int64         // bytes a second that a body has to bring on average
+	grace time.Duration // longest wait of one read or write; a body may wait so long beyond what it has earned
+	rate  int64         // bytes a second that a request body must bring on average
 }
 
-// writeStepBytes is how many bytes have to go out within one grace.
+// writeStepBytes is the number of bytes that must be sent within one grace.
 const writeStepBytes = 512 << 10
 
-// copyBuffers hold what passes from a store to a client.
+// copyBuffers holds the buffers for bytes that pass from a store to a client.
 var copyBuffers = sync.Pool{New: func() any { b := make([]byte, 256<<10); return &b }}
 
 // ServeHTTP implements http.Handler.
 func (p slowClientHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	conn := http.NewResponseController(w)
-	_ = conn.SetWriteDeadline(time.Time{}) // of the connection's last request; what can't have deadlines goes without
+	_ = conn.SetWriteDeadline(time.Time{}) // clears that of the previous request; not all writers have one
 	if r.Body != nil && r.Body != http.NoBody {
-		_ = conn.SetReadDeadline(time.Now().Add(p.grace)) // for a body that nobody reads but the server, at the end
+		_ = conn.SetReadDeadline(time.Now().Add(p.grace)) // for an unread body, which the server reads at the end
 		body := &timedBody{ReadCloser: r.Body, slowClientHandler: p, conn: conn}
-		// a copy: by the body of its own request the server sees how much was left unread, and
-		// answers before it comes
+		// a copy: the server looks at the body of its own request to see how much was left unread,
+		// and answers before the rest arrives
 		r = r.WithContext(r.Context())
 		r.Body = body
 	}
 	reply := &timedWriter{ResponseWriter: w, slowClientHandler: p, conn: conn}
 	p.next.ServeHTTP(reply, r)
-	reply.extendDeadline() // for what the server sends by itself at the end
+	reply.extendDeadline() // for what the server sends after the handler
 }
 
-// timedBody is a request's body.
+// timedBody is the body of a request.
 type timedBody struct {
 	io.ReadCloser
 	slowClientHandler
@@ -58,18 +58,18 @@ func (b *timedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	b.waited += time.Since(began)
 	b.read += int64(n)
-	if err == io.EOF { // what the server waits for now is the end of the connection, which must not be made up
+	if err == io.EOF { // from here on the server waits for the connection to end; a deadline would look like it
 		_ = b.conn.SetReadDeadline(time.Time{})
 	}
 	return n, err
 }
 
-// timedWriter is a reply.
+// timedWriter writes a response.
 type timedWriter struct {
 	http.ResponseWriter
 	slowClientHandler
 	conn   *http.ResponseController
-	waited time.Duration // for the client, beyond what the bytes that went out are worth
+	waited time.Duration // time spent waiting for the client, beyond the time that the sent bytes are worth
 }
 
 // Unwrap serves http.ResponseController.
@@ -79,10 +79,10 @@ func (w *timedWriter) extendDeadline() {
 	_ = w.conn.SetWriteDeadline(time.Now().Add(w.grace - w.waited))
 }
 
-// writeTimed has send send up to writeStepBytes bytes. An answer may consist of many small pieces
-// (an archive does), so that it is the average that counts; what was taken fast gains nothing for
-// later. What passes between two pieces is the server's own: the deadline of the one before may be
-// long over, and must not cut whoever has taken everything in time.
+// writeTimed calls send, which sends up to writeStepBytes bytes. A response may consist of many
+// small pieces, like an archive, so the average speed counts; fast pieces earn no credit for later.
+// The time between two pieces is the server's: the deadline of the previous piece may have passed,
+// and must not end the connection of a client that has read everything in time.
 func (w *timedWriter) writeTimed(send func() (int64, error)) (n int64, err error) {
 	began := time.Now()
 	w.extendDeadline()
@@ -92,7 +92,7 @@ func (w *timedWriter) writeTimed(send func() (int64, error)) (n int64, err error
 	return n, err
 }
 
-// FlushError serves http.ResponseController: it waits for the client as a write does.
+// FlushError serves http.ResponseController. It waits for the client like a write.
 func (w *timedWriter) FlushError() error {
 	_, err := w.writeTimed(func() (int64, error) { return 0, w.conn.Flush() })
 	return err
@@ -113,9 +113,9 @@ func (w *timedWriter) Write(p []byte) (written int, err error) {
 	}
 }
 
-// ReadFrom hands files on step by step, so that they still go out by sendfile. What comes from
-// elsewhere is read here, in large pieces: each read and write costs a system call, and the wait
-// for a store is not one for the client.
+// ReadFrom sends files in steps, so that they are still sent with sendfile. It copies other readers
+// in large pieces, since each read and write costs a system call, and since waiting for a store
+// does not count as waiting for the client.
 func (w *timedWriter) ReadFrom(r io.Reader) (written int64, err error) {
 	limited, ok := r.(*io.LimitedReader)
 	if ok {

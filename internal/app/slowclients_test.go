@@ -33,7 +33,7 @@ func dial(t *testing.T, server *httptest.Server) net.Conn {
 	return conn
 }
 
-// Abuse case C105: a body that stands still is cut, whether anybody reads it or not.
+// Abuse case C105: a body without progress ends the connection, whether or not a handler reads it.
 func TestIdleBodyIsCut(t *testing.T) {
 	t.Parallel()
 	read := make(chan error, 1)
@@ -50,13 +50,13 @@ func TestIdleBodyIsCut(t *testing.T) {
 		"not read": slowClientServer(t, 50*time.Millisecond, 1, func(http.ResponseWriter, *http.Request) {})} {
 		conn := dial(t, server)
 		fmt.Fprint(conn, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nabc")
-		if _, err := io.ReadAll(conn); err != nil { // until the server hangs up
+		if _, err := io.ReadAll(conn); err != nil { // until the server closes the connection
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
 
-// A body that is announced as long, and refused, is not waited for before the answer goes out.
+// The answer to a refused body does not wait for the rest of it, however long its announced length.
 func TestARefusedBodyIsNotWaitedFor(t *testing.T) {
 	t.Parallel()
 	server := slowClientServer(t, time.Minute, 1,
@@ -72,7 +72,7 @@ func TestARefusedBodyIsNotWaitedFor(t *testing.T) {
 	}
 }
 
-// A byte now and then is not enough, however often it comes: the average counts.
+// A byte now and then is not enough: the average speed counts.
 func TestSlowBodyIsCut(t *testing.T) {
 	t.Parallel()
 	read := make(chan error, 1)
@@ -97,8 +97,8 @@ func TestSlowBodyIsCut(t *testing.T) {
 	}
 }
 
-// The time that the server takes itself is not the client's, neither before a body
-// is read nor after.
+// The time that the server takes itself does not count for the client, neither before a body is
+// read nor after.
 func TestTimeOfTheServerIsNotCountedInABody(t *testing.T) {
 	t.Parallel()
 	const grace = 50 * time.Millisecond
@@ -124,7 +124,8 @@ func TestTimeOfTheServerIsNotCountedInABody(t *testing.T) {
 	}
 }
 
-// Whoever asks for a file and does not take it is cut off, and a file arrives whole.
+// A client that requests a file and does not read it is cut off. A client that reads gets the whole
+// file.
 func TestReplies(t *testing.T) {
 	t.Parallel()
 	content := bytes.Repeat([]byte("0123456789abcdef"), 2<<20)
@@ -158,18 +159,18 @@ func TestReplies(t *testing.T) {
 	for _, name := range []string{"/memory", "/other"} {
 		conn := dial(t, hasty)
 		fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: x\r\n\r\n", name)
-		<-served // comes only when the server gives up, since nobody reads
+		<-served // returns only when the server gives up, since the client does not read
 	}
 }
 
-// An answer that is put together on the way, with long pauses of the server's own in it, reaches
-// whoever takes it; flushing is no trap.
+// A response with long pauses of the server in it reaches a client that reads. Flushing does not
+// change that.
 func TestTimeOfTheServerIsNotCountedInAReply(t *testing.T) {
 	t.Parallel()
 	const grace = 50 * time.Millisecond
 	server := slowClientServer(t, grace, 1<<20, func(w http.ResponseWriter, r *http.Request) {
 		for range 3 {
-			fmt.Fprint(w, "words ") // waits in the server's own buffer
+			fmt.Fprint(w, "words ") // stays in the server's buffer
 			<-time.After(3 * grace)
 			if err := http.NewResponseController(w).Flush(); err != nil {
 				t.Error(err)
@@ -187,7 +188,7 @@ func TestTimeOfTheServerIsNotCountedInAReply(t *testing.T) {
 	}
 }
 
-// Taking a little now and then is not enough, in however small pieces an answer is written.
+// Reading a little now and then is not enough, however small the pieces of a response are.
 func TestSlowReaderIsCut(t *testing.T) {
 	t.Parallel()
 	const little = 64 << 10
@@ -195,7 +196,7 @@ func TestSlowReaderIsCut(t *testing.T) {
 	server := httptest.NewUnstartedServer(slowClientHandler{grace: 500 * time.Millisecond, rate: 1,
 		next: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			piece, err := make([]byte, little/2), error(nil)
-			for range 100 { // seconds, for this client; each piece waits for a fraction of the grace
+			for range 100 { // this client takes seconds; each piece waits for a fraction of the grace
 				if _, err = w.Write(piece); err != nil {
 					break
 				}
@@ -203,7 +204,7 @@ func TestSlowReaderIsCut(t *testing.T) {
 			served <- err
 		})})
 	server.Config.ConnContext = func(ctx context.Context, conn net.Conn) context.Context {
-		// what the system buffers is no time of the client's
+		// writing into the system's buffer takes none of the client's time
 		if err := conn.(*net.TCPConn).SetWriteBuffer(little); err != nil {
 			t.Error(err)
 		}

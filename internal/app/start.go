@@ -25,8 +25,8 @@ import (
 	"larder/internal/secret"
 )
 
-// makePrivateDir makes a directory that only its owner can look into. One that was there keeps its
-// mode: it may be a mounted volume.
+// makePrivateDir creates a directory that only its owner can read. An existing directory keeps its
+// mode, since it may be a mounted volume.
 func makePrivateDir(dir string) error {
 	if err := disk.MakeDir(dir); err != nil {
 		return fmt.Errorf("make the data directory: %w", err)
@@ -34,8 +34,7 @@ func makePrivateDir(dir string) error {
 	return nil
 }
 
-// lockDir keeps a second server away from the data directory. The lock ends with the
-// process, however it ends.
+// lockDir locks the data directory against a second server. The lock ends with the process.
 func lockDir(dir string) (unlock func() error, err error) {
 	path := filepath.Join(dir, "larder.lock")
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
@@ -70,9 +69,9 @@ func openCounters(cfg config.Config, deps Deps) (kv.Store, error) {
 	return memory.New(deps.Now, 0), nil
 }
 
-// openGuesses opens the store that counts wrong passwords by target: in Redis where there is one,
+// openGuesses opens the store that counts wrong passwords by target: in Redis if it is configured,
 // else in PostgreSQL, else in memory. It shares no memory with the store of the other counters,
-// where callers choose the names and could push these counts out.
+// whose names clients choose, and which could evict these counts.
 func openGuesses(cfg config.Config, deps Deps, d *db.DB) (kv.Store, error) {
 	switch {
 	case cfg.RedisURL != "":
@@ -90,7 +89,7 @@ func openGuesses(cfg config.Config, deps Deps, d *db.DB) (kv.Store, error) {
 	return memory.New(deps.Now, 0), nil
 }
 
-// sweepGuesses deletes the counts of wrong passwords that have ended from the database.
+// sweepGuesses deletes expired counts of wrong passwords from the database.
 func (a *App) sweepGuesses(ctx context.Context) error {
 	if table, ok := a.guesses.(*postgres.Store); ok {
 		return table.Sweep(ctx)
@@ -98,8 +97,8 @@ func (a *App) sweepGuesses(ctx context.Context) error {
 	return nil
 }
 
-// opsHandler serves metrics and profiles; it is never reached through the public
-// listener (abuse case C121).
+// opsHandler serves metrics and profiles. It is never reachable through the public listener (abuse
+// case C121).
 func (a *App) opsHandler() http.Handler {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(),
@@ -120,8 +119,8 @@ func (a *App) opsHandler() http.Handler {
 	return mux
 }
 
-// redisMetrics tell how the limiter stands with Redis: the operator is to see
-// when replicas count apart.
+// redisMetrics shows the state of the rate limiter, so that operators notice when replicas count
+// separately.
 func redisMetrics(store *redis.Store) []prometheus.Collector {
 	return []prometheus.Collector{
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{

@@ -18,8 +18,8 @@ import (
 	"larder/internal/fault"
 )
 
-// Abuse case C131: uploads that do not end in time are cut; the stop is clean all the same, and
-// nothing of them is left.
+// Abuse case C131: uploads that do not end in time are cut off. The stop is clean, and nothing of
+// them is left.
 func TestStopCutsUploadsThatDoNotEnd(t *testing.T) {
 	t.Parallel()
 	for _, engine := range dbtest.Engines {
@@ -37,7 +37,7 @@ func TestStopCutsUploadsThatDoNotEnd(t *testing.T) {
 			done := make(chan error, 1)
 			go func() { done <- a.Run(ctx) }()
 			token := adminKey(t, a, "/uploads")
-			const size, uploads = 1 << 20, 16 // as many as an account may have
+			const size, uploads = 1 << 20, 16 // as many uploads as an account may have
 			conns := make([]net.Conn, uploads)
 			for i := range conns {
 				if conns[i], err = net.Dial("tcp", a.Addr().String()); err != nil {
@@ -77,7 +77,7 @@ func TestStopCutsUploadsThatDoNotEnd(t *testing.T) {
 	}
 }
 
-// adminKey waits for the first start and makes a key of the administrator.
+// adminKey waits for the first start and creates a key for the administrator.
 func adminKey(t *testing.T, a *app.App, uploadPath string) string {
 	t.Helper()
 	for {
@@ -108,7 +108,7 @@ func reserved(t *testing.T, d *db.DB) (bytes int64) {
 	return bytes
 }
 
-// A stop before the first start is through is a clean one.
+// A stop during the first start is clean.
 func TestStopBeforeTheStart(t *testing.T) {
 	t.Parallel()
 	for _, engine := range dbtest.Engines {

@@ -2,8 +2,8 @@ package app
 
 import "larder/internal/kv/redis"
 
-// warnings are what an administrator should know about this process, a sentence each. To add one,
-// add a function that returns it, or "".
+// warnings returns sentences for an administrator about problems of this process. To add one, add a
+// function that returns it, or "".
 func (a *App) warnings() []string {
 	var sentences []string
 	for _, warn := range []func() string{

@@ -9,10 +9,11 @@ import (
 	"larder/internal/thumb/picture"
 )
 
-// selfCommand is this very program, whatever file lies in its place meanwhile.
+// selfCommand starts this program again, even if its file has been replaced.
 var selfCommand = []string{"/proc/self/exe"}
 
-// newThumbMaker makes thumbnails by processes of this program.
+// newThumbMaker returns the maker of thumbnails, which uses processes of this program. It returns
+// nil if thumbnails are switched off.
 func (a *App) newThumbMaker() *thumb.Maker {
 	if a.Config.Thumbnails == config.ThumbnailsOff {
 		return nil
@@ -25,8 +26,8 @@ func (a *App) newThumbMaker() *thumb.Maker {
 	})
 }
 
-// findVips returns the path of vipsthumbnail, "" to do without. The log tells what
-// follows for the operator.
+// findVips returns the path of vipsthumbnail, "" to work without it. It logs what that means for
+// the operator.
 func (a *App) findVips() string {
 	if a.Config.Thumbnails == config.ThumbnailsBuiltIn {
 		return ""
@@ -48,7 +49,7 @@ func (a *App) findVips() string {
 	return path
 }
 
-// sweepThumbs takes away the thumbnails of what was deleted; each replica has its own.
+// sweepThumbs deletes the thumbnails of deleted contents. Each replica has its own thumbnails.
 func (a *App) sweepThumbs(ctx context.Context) error {
 	if a.Thumbs == nil {
 		return nil
