@@ -8,8 +8,8 @@ import (
 	"larder/internal/egress"
 )
 
-// PublicAddress is the address of an object under the provider's publicDomain, "" without one. The
-// address of an object is its own for good.
+// PublicAddress returns the address of an object under the provider's publicDomain, "" if there is
+// none. The address never changes and belongs to one object.
 func (p Provider) PublicAddress(key blob.Key) string {
 	if p.PublicDomain == "" {
 		return ""
@@ -18,11 +18,11 @@ func (p Provider) PublicAddress(key blob.Key) string {
 	if !strings.Contains(base, "://") {
 		base = "https://" + base
 	}
-	return base + "/" + string(key) // of letters, digits, dots, underscores, hyphens and slashes
+	return base + "/" + string(key) // keys consist of letters, digits, dots, underscores, hyphens and slashes
 }
 
-// BrowserAddresses are the addresses of all stores that browsers may be sent to or upload to, as
-// far as that is known without asking the network.
+// BrowserAddresses returns the addresses of all stores that browsers may be redirected to or upload
+// to, as far as they are known without network access.
 func (r *Registry) BrowserAddresses(ctx context.Context) ([]string, error) {
 	all, err := r.All(ctx)
 	var addresses []string
@@ -35,8 +35,8 @@ func (r *Registry) BrowserAddresses(ctx context.Context) ([]string, error) {
 	return addresses, err
 }
 
-// origin is where the bucket of a store without a domain is reached: at its endpoint, or at a host
-// of its own there.
+// origin returns the address of the bucket for a store without a domain: its endpoint, or a host of
+// its own there.
 func (p Provider) origin() string {
 	if p.Type == PathStyle {
 		return p.Endpoint
@@ -44,10 +44,9 @@ func (p Provider) origin() string {
 	return strings.Replace(p.Endpoint, "://", "://"+p.Bucket+".", 1)
 }
 
-// ReachableByClients reports whether clients, wherever they are, can be given addresses of the
-// provider's store: an administrator says so by an uploadDomain or by redirect, or its endpoint
-// is a public address. One that lies in the service's own network, by a name or an address, is
-// for the service alone.
+// ReachableByClients reports whether clients anywhere can use addresses of the provider's store: an
+// administrator has set an uploadDomain or redirect, or the endpoint is a public address. A store
+// in the service's own network is used by the service only.
 func (r *Registry) ReachableByClients(ctx context.Context, p Provider) bool {
 	if !p.Presigns() {
 		return false

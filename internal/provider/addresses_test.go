@@ -11,7 +11,7 @@ import (
 	"larder/internal/provider"
 )
 
-// fakeResolver is a resolver that knows a few.
+// fakeResolver is a resolver that knows a few names.
 type fakeResolver map[string]string
 
 func (n fakeResolver) LookupNetIP(_ context.Context, _, host string) ([]netip.Addr, error) {
@@ -22,12 +22,12 @@ func (n fakeResolver) LookupNetIP(_ context.Context, _, host string) ([]netip.Ad
 	return []netip.Addr{netip.MustParseAddr(addr)}, nil
 }
 
-// Clients are given addresses of a store that they can be thought to reach: a public one, or one of
-// which an administrator has said so.
+// Clients get addresses of stores that they can reach: public ones, and those for which an
+// administrator has set a domain or redirect.
 func TestReachable(t *testing.T) {
 	t.Parallel()
 	r := provider.New(provider.Config{Egress: &egress.Policy{
-		// for the service itself
+		// for the service only
 		Allow:    []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("127.0.0.0/8")},
 		Resolver: fakeResolver{"minio": "10.0.0.5", "s3.example": "93.184.215.14", "mixed.example": "192.168.1.2"},
 	}})

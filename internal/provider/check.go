@@ -15,7 +15,7 @@ import (
 	"larder/internal/secret"
 )
 
-// Limits, in characters. Specification: Storage provider.
+// Limits in characters. Specification: Storage provider.
 const (
 	maxName   = 100
 	maxRegion = 64
@@ -24,8 +24,8 @@ const (
 	maxCredential = 256
 )
 
-// Check reports what keeps p from being stored, and brings what was left out and what can be
-// written in several ways into the form that is stored. Fault: Invalid.
+// Check validates p, fills in defaults and normalises the values to the form that is stored. Fault:
+// Invalid.
 func (p *Provider) Check() error {
 	if err := p.checkStoreLocation(); err != nil {
 		return err
@@ -52,11 +52,11 @@ func (p *Provider) Check() error {
 			"A path prefix is segments of 1 to 64 letters, digits, dots, underscores and hyphens that begin with a letter or digit, "+
 				"joined by slashes, 459 characters in all; the first must not be tmp.").WithCause(err)
 	}
-	p.CredentialsUnreadable = false // what there must be of credentials is there
+	p.CredentialsUnreadable = false // the credentials that the type needs have been checked
 	return nil
 }
 
-// checkStoreLocation is Check for what says where the store is.
+// checkStoreLocation is Check for the fields that say where the store is.
 func (p *Provider) checkStoreLocation() error {
 	switch p.Type {
 	case BuiltIn:
@@ -83,7 +83,7 @@ func (p *Provider) checkRemote() error {
 		return err
 	}
 	p.Endpoint = endpoint.Scheme + "://" + strings.ToLower(endpoint.Host)
-	// one server, one spelling
+	// each server has one spelling
 	if at, usual := endpoint.Port(), map[string]string{"http": "80", "https": "443"}[endpoint.Scheme]; at == usual {
 		p.Endpoint = strings.TrimSuffix(p.Endpoint, ":"+at)
 	}
@@ -109,16 +109,15 @@ func (p *Provider) checkRemote() error {
 	return nil
 }
 
-// s3BucketPattern is what a bucket of an S3-compatible server may be called; some take more than
-// the rules of the protocol's owner.
+// s3BucketPattern matches bucket names of S3-compatible servers. Some allow more than AWS does.
 var s3BucketPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{2,62}$`)
 
-// specialBucketSuffixes end what is no bucket that is reached at its endpoint, or not by signatures
-// alone: directory buckets, table buckets, and access points by their aliases. The names of buckets
-// are never made like that.
+// specialBucketSuffixes are the suffixes of names that are not reached at an endpoint, or not with
+// signatures alone: directory buckets, table buckets, and aliases of access points. No ordinary
+// bucket has such a name.
 var specialBucketSuffixes = []string{"--x-s3", "--table-s3", "--ol-s3", "-s3alias", ".mrap"}
 
-// hostBucketPattern is what stands in front of a host name.
+// hostBucketPattern matches bucket names that can precede a host name.
 var hostBucketPattern = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$`)
 
 func validCredential(c secret.Text) bool {
@@ -126,12 +125,13 @@ func validCredential(c secret.Text) bool {
 		!strings.ContainsFunc(c.Reveal(), func(r rune) bool { return r <= ' ' || r > '~' })
 }
 
-// hostPattern is a name or an IPv4 address, or an IPv6 address in brackets, with or without a port.
+// hostPattern matches a name, an IPv4 address, or an IPv6 address in brackets, with or without a
+// port.
 var hostPattern = regexp.MustCompile(
 	`^([A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)*|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?$`)
 
-// validDomain reports whether s is empty, a host, or an http(s) address without
-// credentials, query and fragment.
+// validDomain reports whether s is empty, a host, or an http(s) address without credentials, query
+// and fragment.
 func validDomain(s string) bool {
 	if s == "" || len(s) <= maxDomain && isHost(s) {
 		return true

@@ -9,8 +9,8 @@ import (
 	"larder/internal/secret"
 )
 
-// Every field of a provider in a bucket, on both sides of its limit
-// (specification: Storage provider).
+// Every field of a provider with a bucket, on both sides of its limit (specification: Storage
+// provider).
 func TestLimitsOfProvidersInBuckets(t *testing.T) {
 	base := func(kind string) provider.Provider {
 		return provider.Provider{Name: "n", Type: kind, Endpoint: "https://s3.example.org", Bucket: "bucket",
@@ -21,9 +21,9 @@ func TestLimitsOfProvidersInBuckets(t *testing.T) {
 	for _, row := range []struct {
 		name   string
 		change func(p *provider.Provider)
-		b, c   bool // whether store_b and store_c take it
+		b, c   bool // whether store_b and store_c accept it
 	}{
-		{"as it is", func(*provider.Provider) {}, true, true},
+		{"valid", func(*provider.Provider) {}, true, true},
 		{"a name of 100", func(p *provider.Provider) { p.Name = strings.Repeat("é", 100) }, true, true},
 		{"a name of 101", func(p *provider.Provider) { p.Name = strings.Repeat("é", 101) }, false, false},
 		{"a region of 64", func(p *provider.Provider) { p.Region = long(64) }, true, true},
@@ -55,8 +55,8 @@ func TestLimitsOfProvidersInBuckets(t *testing.T) {
 		{"an alias of an access point", func(p *provider.Provider) { p.Bucket = "abc-s3alias" }, false, false},
 		{"an access point of several regions", func(p *provider.Provider) { p.Bucket = "abc.mrap" }, false, false},
 		{"an ARN", func(p *provider.Provider) { p.Bucket = "arn:aws:s3:::bucket" }, false, false},
-		{"a bucket that is nearly one", func(p *provider.Provider) { p.Bucket = "abc-x-s3" }, true, true},
-		{"a bucket with it inside", func(p *provider.Provider) { p.Bucket = "abc--x-s3-d" }, true, true},
+		{"a bucket that nearly has such a suffix", func(p *provider.Provider) { p.Bucket = "abc-x-s3" }, true, true},
+		{"a bucket with such a suffix inside", func(p *provider.Provider) { p.Bucket = "abc--x-s3-d" }, true, true},
 		{"a key of 256", func(p *provider.Provider) { p.AccessKeyID = secret.Text(long(256)) }, true, true},
 		{"a key of 257", func(p *provider.Provider) { p.AccessKeyID = secret.Text(long(257)) }, false, false},
 		{"a key with a space", func(p *provider.Provider) { p.AccessKeyID = "a b" }, false, false},
@@ -87,7 +87,7 @@ func TestLimitsOfProvidersInBuckets(t *testing.T) {
 			true, true},
 		{"a prefix of 460", func(p *provider.Provider) { p.PathPrefix = strings.Repeat(long(64)+"/", 7) + "abcde" },
 			false, false},
-		{"a mode that nobody knows", func(p *provider.Provider) { p.UploadMode = "direct" }, false, false},
+		{"an unknown mode", func(p *provider.Provider) { p.UploadMode = "direct" }, false, false},
 	} {
 		for kind, want := range map[string]bool{provider.PathStyle: row.b, provider.VirtualHost: row.c} {
 			p := base(kind)
@@ -99,7 +99,7 @@ func TestLimitsOfProvidersInBuckets(t *testing.T) {
 	}
 }
 
-// One server has one spelling, so that what lies there is known to lie in one place.
+// Each server has one spelling, so that providers on the same store are recognised.
 func TestEndpointsAreSpeltOneWay(t *testing.T) {
 	for given, want := range map[string]string{
 		"https://S3.Example.org/": "https://s3.example.org", "https://s3.example.org:443": "https://s3.example.org",

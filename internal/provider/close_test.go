@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A disk that hangs while it is asked whether it is there holds up no stop.
+// A disk that hangs during a status check does not delay a stop.
 func TestCloseDoesNotWaitForAHangingDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := New(Config{Now: time.Now})

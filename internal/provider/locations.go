@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// StoreLocation is a directory or bucket with all providers that keep objects there, each under a
-// prefix of its own. What one of them knows is nobody's leftover.
+// StoreLocation is a directory or bucket with all providers that store objects there, each under a
+// prefix of its own. An object that any of them knows is not an orphan.
 type StoreLocation struct {
-	ID        string     // the same for as long as its providers keep their type, endpoint and bucket
+	ID        string     // constant while its providers keep their type, endpoint and bucket
 	Providers []Provider // at least one
 }
 
-// ProviderOf returns the provider that a key belongs to by its prefix, the longest that fits; the
-// first one when none does.
+// ProviderOf returns the provider that a key belongs to: the one with the longest matching prefix,
+// or the first provider if none matches.
 func (p StoreLocation) ProviderOf(key string) Provider {
 	owner, longest := p.Providers[0], -1
 	for _, candidate := range p.Providers {
@@ -28,7 +28,7 @@ func (p StoreLocation) ProviderOf(key string) Provider {
 	return owner
 }
 
-// ProviderIDs are the ids of the place's providers.
+// ProviderIDs returns the ids of the location's providers.
 func (p StoreLocation) ProviderIDs() []string {
 	ids := make([]string, len(p.Providers))
 	for i, provider := range p.Providers {
@@ -37,8 +37,8 @@ func (p StoreLocation) ProviderIDs() []string {
 	return ids
 }
 
-// StoreLocations returns where the providers keep their objects, whether or not a mount uses them.
-// No store is touched.
+// StoreLocations returns the locations of all providers, whether or not a mount uses them. It does
+// not access any store.
 func (r *Registry) StoreLocations(ctx context.Context) ([]StoreLocation, error) {
 	all, err := r.All(ctx)
 	if err != nil {

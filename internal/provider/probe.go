@@ -15,39 +15,39 @@ import (
 
 // Limits of a probe (abuse case C65).
 const (
-	stepTimeout    = 5 * time.Second  // of each step
-	cleanUpTimeout = 3 * time.Second  // of taking away what the steps have left
-	probeTimeout   = 30 * time.Second // of all steps
+	stepTimeout    = 5 * time.Second  // for each step
+	cleanUpTimeout = 3 * time.Second  // for removing what the steps have left
+	probeTimeout   = 30 * time.Second // for all steps
 
-	probeBodyBytes = 512 // random bytes, twice as many characters: what is written and must come back
+	probeBodyBytes = 512 // random bytes, written as twice as many characters
 	maxProbeAnswer = 64 << 10
 )
 
-// Finding is what one step of a probe has found. Its message is one of a few fixed ones.
+// Finding is the result of one step of a probe. Its message is one of a few fixed ones.
 type Finding struct {
 	Name    string // write, read, range, delete, multipart, copy, presign, cors or clock
 	OK      bool
 	Message string
 }
 
-// Report is what a probe has found.
+// Report is the result of a probe.
 type Report struct {
 	Connected bool   // write, read, range, delete and multipart work
 	Message   string // one of a few fixed ones
 	Findings  []Finding
 }
 
-// The steps in the order in which they are told. What clients do by themselves is for stores
-// that hand out addresses.
+// The steps in the order of the report. The direct steps check what clients do without the service,
+// so they are for stores that presign.
 var (
 	essentialSteps = []string{"write", "read", "range", "delete", "multipart"}
 	directSteps    = []string{"copy", "presign", "cors", "clock"}
 )
 
-// Probe tries out what a provider's store can do: by the service, and by a browser on a page of the
-// site at origin (scheme, host, port). It works with objects of its own, which it takes away again.
-// What is told says nothing of what else may lie at the endpoint: whatever does not answer as an S3
-// server does is told in the same words after the same time (abuse case C65). Fault: NotFound.
+// Probe tests a provider's store: as the service uses it, and as a browser does on a page of the
+// site at origin (scheme, host, port). It creates objects of its own and deletes them. The report
+// reveals nothing about other services at the endpoint: everything that does not answer like an S3
+// server gets the same message after the same time (abuse case C65). Fault: NotFound.
 func (r *Registry) Probe(ctx context.Context, id, origin string) (Report, error) {
 	p, err := r.ByID(ctx, id)
 	if err != nil {
@@ -66,14 +66,14 @@ func (r *Registry) probe(ctx context.Context, p Provider, origin string) Report 
 	all, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	t.run(all)
-	if t.transport != nil && t.isStore { // else the date would tell that something is there
+	if t.transport != nil && t.isStore { // otherwise the date would reveal that something answers
 		t.found["clock"] = t.transport.clock()
 	}
 	t.cleanUp(context.WithoutCancel(ctx))
 	return t.report()
 }
 
-// probeRun is one probe.
+// probeRun is one run of a probe.
 type probeRun struct {
 	r         *Registry
 	p         Provider
@@ -83,22 +83,22 @@ type probeRun struct {
 	shard     *blob.Shard
 	body      []byte
 
-	// the store has shown that it is one: it gave back what it was given, or refused it
-	// in the protocol's words
+	// the store has proven to be one: it returned what was written, or refused it in the S3
+	// protocol
 	isStore bool
 	key     blob.Key
-	keys    []blob.Key // made and not known to be gone
+	keys    []blob.Key // created and not known to be deleted
 	uploads []blob.Upload
 	found   map[string]Finding
 }
 
-// open opens a store of the probe's own in a bucket, whose connections it can listen to and cut.
+// open opens a store for the probe, whose connections the probe can observe and end.
 func (t *probeRun) open(ctx context.Context) (err error) {
 	if t.shard, err = blob.NewShard(t.p.PathPrefix, t.r.cfg.Now); err != nil {
 		return fmt.Errorf("probe a store: %w", err)
 	}
 	if t.p.Type == BuiltIn {
-		if err := t.r.CheckStore(ctx, t.p); err != nil { // a disk that hangs cannot be cut
+		if err := t.r.CheckStore(ctx, t.p); err != nil { // a hanging disk cannot be interrupted
 			return err
 		}
 		t.isStore = true
@@ -116,8 +116,7 @@ func (t *probeRun) open(ctx context.Context) (err error) {
 	return err
 }
 
-// run takes the steps. What one needs another must have done: of what was not tried there
-// is no finding yet.
+// run runs the steps. A step that depends on a failed one is left out, so it has no finding.
 func (t *probeRun) run(ctx context.Context) {
 	t.key = t.newKey()
 	var readError error
@@ -125,7 +124,7 @@ func (t *probeRun) run(ctx context.Context) {
 		if _, err := t.store.Put(ctx, t.key, bytes.NewReader(t.body), t.putOptions()); err != nil {
 			return err
 		}
-		// only an echo tells a store from what takes anything
+		// only reading the object back distinguishes a store from a server that accepts everything
 		if readError = t.checkObject(ctx, t.key, 0); readError != nil && !isS3Error(readError) {
 			return readError
 		}
@@ -148,9 +147,9 @@ func (t *probeRun) run(ctx context.Context) {
 	t.step(ctx, "delete", t.delete)
 }
 
-// step takes one step within its time and keeps what it found. A store that has not yet shown to be
-// one gets all of the time, so that how long it takes tells nothing either; as does a second
-// address that clients are sent to.
+// step runs one step within its time limit and records the finding. Until the store has proven to
+// be one, a failed step takes the whole time limit, so that the time reveals nothing either. So
+// does presign, which uses a second address.
 func (t *probeRun) step(ctx context.Context, name string, do func(ctx context.Context) error) bool {
 	ctx, cancel := context.WithTimeout(ctx, stepTimeout)
 	defer cancel()
@@ -174,10 +173,10 @@ func (t *probeRun) putOptions() blob.PutOptions {
 	return blob.PutOptions{Size: int64(len(t.body)), Max: int64(len(t.body))}
 }
 
-// errDiffers says that something else came back than was written.
+// errDiffers means that the store returned something else than was written.
 var errDiffers = errors.New("the store gives back something else than it was given")
 
-// checkObject reports whether an object is what was written, from an offset on.
+// checkObject checks that an object has the written content, from an offset on.
 func (t *probeRun) checkObject(ctx context.Context, key blob.Key, offset int64) error {
 	object, err := t.store.Open(ctx, key)
 	if err != nil {
@@ -198,7 +197,7 @@ func (t *probeRun) checkBody(from io.Reader, offset int64) error {
 	return err
 }
 
-// multipart makes an object of one part, which may be as small as one likes, since it is the last.
+// multipart uploads an object of one part. The last part may be small.
 func (t *probeRun) multipart(ctx context.Context) error {
 	key, size := t.newKey(), int64(len(t.body))
 	upload, err := t.store.Begin(ctx, key, size, size, "")
@@ -236,7 +235,7 @@ func (t *probeRun) copy(ctx context.Context) error {
 	return t.checkObject(ctx, key, 0)
 }
 
-// delete removes the first object, and asks whether it is gone.
+// delete deletes the first object and checks that it is gone.
 func (t *probeRun) delete(ctx context.Context) error {
 	if err := t.store.Delete(ctx, t.key); err != nil {
 		return err
@@ -244,7 +243,7 @@ func (t *probeRun) delete(ctx context.Context) error {
 	_, err := t.store.Stat(ctx, t.key)
 	switch {
 	case errors.Is(err, blob.ErrNotFound):
-		t.keys = t.keys[1:] // it was the first
+		t.keys = t.keys[1:] // the first object
 		return nil
 	case err == nil:
 		return errDiffers
@@ -252,8 +251,8 @@ func (t *probeRun) delete(ctx context.Context) error {
 	return err
 }
 
-// cleanUp takes away what the steps have left, whatever became of them and of the request. What it
-// cannot is nobody's object, as `larder fsck` finds.
+// cleanUp deletes what the steps have left, even if the request has ended. `larder fsck` finds
+// objects that it cannot delete.
 func (t *probeRun) cleanUp(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, cleanUpTimeout)
 	defer cancel()

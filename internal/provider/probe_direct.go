@@ -16,16 +16,16 @@ import (
 	"larder/internal/egress"
 )
 
-// transport is a way out whose calls end with the step that makes them and whose answers have a
-// bound; it notes what time the other side believes it is.
+// probeTransport is an HTTP transport whose calls end with their step and whose responses have a
+// limited size. It records the clock of the server.
 type probeTransport struct {
 	next *http.Transport
 	now  func() time.Time
 
 	mu      sync.Mutex
 	step    context.Context
-	skew    time.Duration // by how much our clock is ahead
-	hasDate bool          // there was an answer with a date
+	skew    time.Duration // how far our clock is ahead
+	hasDate bool          // a response had a date
 }
 
 func newProbeTransport(policy *egress.Policy, now func() time.Time) *probeTransport {
@@ -40,7 +40,7 @@ func (e *probeTransport) close() {
 	}
 }
 
-// setStep names the step that calls belong to from now on.
+// setStep sets the step that calls belong to from now on.
 func (e *probeTransport) setStep(ctx context.Context) {
 	if e != nil {
 		e.mu.Lock()
@@ -49,21 +49,21 @@ func (e *probeTransport) setStep(ctx context.Context) {
 	}
 }
 
-// client returns a client that goes this way. Redirects are not followed.
+// client returns a client with this transport. It does not follow redirects.
 func (e *probeTransport) client() *http.Client {
 	return &http.Client{Transport: e, CheckRedirect: func(*http.Request, []*http.Request) error {
 		return http.ErrUseLastResponse
 	}}
 }
 
-// RoundTrip implements http.RoundTripper. A store may detach its calls from the context of whoever
-// asked it: here they end all the same.
+// RoundTrip implements http.RoundTripper. A store may detach its calls from the caller's context;
+// the calls still end with the step.
 func (e *probeTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	e.mu.Lock()
 	step := e.step
 	e.mu.Unlock()
 	ctx, cancel := context.WithCancel(r.Context())
-	context.AfterFunc(step, cancel) // at the end of the step at the latest
+	context.AfterFunc(step, cancel) // at the latest at the end of the step
 	answer, err := e.next.RoundTrip(r.WithContext(ctx))
 	if err != nil {
 		cancel()
@@ -78,18 +78,18 @@ func (e *probeTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, nil
 }
 
-// boundedBody is a body of which no more than a bound is read.
+// boundedBody is a body of which only a limited part is read.
 type boundedBody struct {
 	io.Reader
 	io.Closer
 }
 
 const (
-	maxSkew  = 5 * time.Minute // signatures of either side are refused by the other then, or are about to
+	maxSkew  = 5 * time.Minute // beyond it signatures are refused, or about to be
 	warnSkew = 30 * time.Second
 )
 
-// clock tells how the store's clock stands to ours.
+// clock returns the finding about the store's clock.
 func (e *probeTransport) clock() Finding {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -106,10 +106,10 @@ func (e *probeTransport) clock() Finding {
 	return Finding{"clock", true, worksMessage}
 }
 
-// presignLifetime is how long the addresses of a probe can be used.
+// presignLifetime is how long the presigned addresses of a probe are valid.
 const presignLifetime = time.Minute
 
-// presign puts and gets an object by addresses that clients would be given.
+// presign puts and gets an object with presigned addresses like those for clients.
 func (t *probeRun) presign(ctx context.Context) error {
 	put, get, err := t.presignedURLs(ctx)
 	if err != nil {
@@ -122,7 +122,7 @@ func (t *probeRun) presign(ctx context.Context) error {
 	return err
 }
 
-// presignedURLs signs addresses at which an object of the probe can be put and got.
+// presignedURLs returns presigned addresses to put and get an object of the probe.
 func (t *probeRun) presignedURLs(ctx context.Context) (put, get string, err error) {
 	signer, ok := t.store.(blob.Presigner)
 	if !ok {
@@ -136,8 +136,8 @@ func (t *probeRun) presignedURLs(ctx context.Context) (put, get string, err erro
 	return put, get, err
 }
 
-// send makes a request as a browser would and returns the header of the answer, which must be one
-// of success; a GET must give back what was put.
+// send sends a request like a browser and returns the header of the response. The response must be
+// successful, and the response to a GET must have the written content.
 func (t *probeRun) send(ctx context.Context, method, address string, header http.Header) (http.Header, error) {
 	var body io.Reader
 	if method == http.MethodPut {
@@ -152,7 +152,7 @@ func (t *probeRun) send(ctx context.Context, method, address string, header http
 	}
 	answer, err := t.transport.client().Do(r)
 	if err != nil {
-		return nil, errors.New("no answer") // the error itself would name the address, which opens the object
+		return nil, errors.New("no answer") // the error would contain the address, which grants access to the object
 	}
 	defer answer.Body.Close()
 	if answer.StatusCode != http.StatusOK && answer.StatusCode != http.StatusNoContent {
@@ -164,14 +164,15 @@ func (t *probeRun) send(ctx context.Context, method, address string, header http
 	return answer.Header, nil
 }
 
-// What a browser would stumble over.
+// The CORS problems that a browser would have.
 var (
 	errNoCORS   = errors.New("pages of the site are not let in")
 	errNoETag   = errors.New("the ETag is not shown to pages")
 	errNoHeader = errors.New("Content-Type is not let through")
 )
 
-// cors does what a browser does on a page of the site that uploads to the bucket and reads from it.
+// cors sends the requests of a browser on a page of the site that uploads to the bucket and reads
+// from it.
 func (t *probeRun) cors(ctx context.Context) error {
 	put, get, err := t.presignedURLs(ctx)
 	if err != nil {
@@ -211,7 +212,7 @@ func (t *probeRun) allowsOrigin(answer http.Header) bool {
 	return allowed == "*" || allowed == t.origin
 }
 
-// headerLists reports whether a header's list has a word, or stands for all.
+// headerLists reports whether the list in a header contains a word or `*`.
 func headerLists(answer http.Header, header, word string) bool {
 	return slices.ContainsFunc(strings.Split(strings.Join(answer.Values(header), ","), ","), func(have string) bool {
 		have = strings.TrimSpace(have)

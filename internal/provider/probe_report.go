@@ -9,8 +9,8 @@ import (
 	"larder/internal/blob"
 )
 
-// What a probe tells. Each says how to mend what it found; none of them holds anything that
-// a server has sent.
+// The messages of a probe. Each says how to correct the problem. None contains anything that a
+// server has sent.
 const (
 	worksMessage      = "Works."
 	notTriedMessage   = "Not tried, since an earlier step failed."
@@ -39,10 +39,10 @@ const (
 	mostWorksMessage = "The store works. Not everything that clients do by themselves does: the checks tell."
 )
 
-// errLocked says that the credentials in the row do not open.
+// errLocked means that the credentials in the row cannot be opened.
 var errLocked = errors.New("the credentials do not open")
 
-// codeMessages are the error codes of the protocol that say something to a person.
+// codeMessages maps S3 error codes to messages.
 var codeMessages = map[string]string{
 	"InvalidAccessKeyId": unknownMessage, "SignatureDoesNotMatch": unknownMessage, "InvalidSecurity": unknownMessage,
 	"InvalidToken": unknownMessage,
@@ -62,12 +62,12 @@ var codeMessages = map[string]string{
 	"InvalidRequest": brokenMessage, "InvalidArgument": brokenMessage,
 }
 
-// ambiguousCodes are those codes that are also made of the status of an answer without words, which
-// any HTTP server may give.
+// ambiguousCodes are codes that the client library also derives from the status of a response
+// without a body, which any HTTP server may send.
 var ambiguousCodes = []string{"MethodNotAllowed", "ServiceUnavailable", "TooManyRequests", "NotImplemented",
 	"Unauthorized"}
 
-// isS3Error reports whether an error is one that a store has told in the protocol's words.
+// isS3Error reports whether an error was reported in the S3 protocol.
 func isS3Error(err error) bool {
 	_, known := codeMessages[errorCode(err)]
 	return known && !slices.Contains(ambiguousCodes, errorCode(err)) || errors.Is(err, blob.ErrNotFound)
@@ -81,7 +81,7 @@ func errorCode(err error) string {
 	return ""
 }
 
-// finding puts what came of a step into one of the fixed sentences.
+// finding returns the finding of a step, with one of the fixed messages.
 func (t *probeRun) finding(name string, err error) Finding {
 	message, known := codeMessages[errorCode(err)]
 	switch {
@@ -112,7 +112,7 @@ func (t *probeRun) finding(name string, err error) Finding {
 	return Finding{name, false, message}
 }
 
-// report puts the findings together, in order, with those of what was not tried.
+// report returns the findings in order, including those of steps that were not run.
 func (t *probeRun) report() Report {
 	report := Report{Connected: true, Message: allWorksMessage}
 	names := essentialSteps

@@ -21,7 +21,7 @@ import (
 	"larder/internal/secret"
 )
 
-// connHandler is what a connection leads to.
+// connHandler handles the server side of a connection.
 type connHandler func(conn net.Conn)
 
 // fixedAnswer is an HTTP server that answers every request with the same text.
@@ -44,8 +44,8 @@ func fixedAnswer(text string) connHandler {
 	}
 }
 
-// registryTo returns a registry for whom all addresses lead to who, nil for a port that is closed,
-// and a provider there.
+// registryTo returns a registry for which all addresses lead to handler, or to a closed port if it
+// is nil, and a provider there.
 func registryTo(handler connHandler) (*Registry, Provider) {
 	policy := &egress.Policy{
 		Allow: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")},
@@ -63,8 +63,8 @@ func registryTo(handler connHandler) (*Registry, Provider) {
 		Bucket: "bucket", AccessKeyID: "key", SecretKey: secret.Text("secret")}
 }
 
-// Abuse case C65: what is no S3 server is told in the same words after the same time, whatever it
-// is, and is not listened to for long.
+// Abuse case C65: everything that is not an S3 server gets the same message after the same time,
+// and little of its answer is read.
 func TestProbeGivesOneAnswerForNonStores(t *testing.T) {
 	html := "<html><body>Secret intranet</body></html>"
 	page := func(status string) string {
@@ -96,25 +96,25 @@ func TestProbeGivesOneAnswerForNonStores(t *testing.T) {
 				select {
 				case <-gone:
 					return
-				case <-time.After(time.Second): // of the bubble
+				case <-time.After(time.Second): // in the bubble's time
 				}
 				if _, err := conn.Write([]byte{c}); err != nil {
 					return
 				}
 			}
 		},
-		"takes everything":   fixedAnswer("HTTP/1.1 200 OK\r\nETag: \"x\"\r\nContent-Length: 0\r\n\r\n"),
-		"a page":             fixedAnswer(page("200 OK")),
-		"a page that is not": fixedAnswer(page("404 Not Found")),
-		"a page for members": fixedAnswer(page("403 Forbidden")),
-		"no such method":     fixedAnswer("HTTP/1.1 405 Method Not Allowed\r\nContent-Length: 0\r\n\r\n"),
-		"not implemented":    fixedAnswer("HTTP/1.1 501 Not Implemented\r\nContent-Length: 0\r\n\r\n"),
-		"members only":       fixedAnswer("HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n"),
-		"overloaded":         fixedAnswer("HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n"),
+		"takes everything":       fixedAnswer("HTTP/1.1 200 OK\r\nETag: \"x\"\r\nContent-Length: 0\r\n\r\n"),
+		"a page":                 fixedAnswer(page("200 OK")),
+		"a page with status 404": fixedAnswer(page("404 Not Found")),
+		"a page with status 403": fixedAnswer(page("403 Forbidden")),
+		"no such method":         fixedAnswer("HTTP/1.1 405 Method Not Allowed\r\nContent-Length: 0\r\n\r\n"),
+		"not implemented":        fixedAnswer("HTTP/1.1 501 Not Implemented\r\nContent-Length: 0\r\n\r\n"),
+		"members only":           fixedAnswer("HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n"),
+		"overloaded":             fixedAnswer("HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n"),
 		"moved": fixedAnswer(
 			"HTTP/1.1 301 Moved Permanently\r\nLocation: http://192.0.2.9/\r\nContent-Length: 0\r\n\r\n"),
 		"nothing there": fixedAnswer("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"),
-		"a word of its own": fixedAnswer(
+		"an error code of its own": fixedAnswer(
 			"HTTP/1.1 400 Bad Request\r\nContent-Length: 42\r\n\r\n<Error><Code>IntranetSecret</Code></Error>"),
 		"a document, endless": endless,
 	} {
@@ -145,7 +145,7 @@ func TestProbeGivesOneAnswerForNonStores(t *testing.T) {
 	}
 }
 
-// What a store refuses in the protocol's words is told in ours, at once.
+// A refusal in the S3 protocol is reported at once, in fixed words.
 func TestProbeReportsTheStoresRefusal(t *testing.T) {
 	for code, want := range map[string]string{
 		"InvalidAccessKeyId": unknownMessage, "SignatureDoesNotMatch": unknownMessage, "AccessDenied": rightsMessage,
@@ -162,7 +162,7 @@ func TestProbeReportsTheStoresRefusal(t *testing.T) {
 						time.Now().UTC().Add(-301*time.Second).Format(http.TimeFormat), len(body), body)))
 				began := time.Now()
 				got := r.probe(t.Context(), p, "http://larder.test")
-				// what may be tried again is
+				// steps that may be tried again are tried again
 				if got.Connected || got.Message != want || got.Findings[0].Message != want ||
 					time.Since(began) > time.Second {
 					t.Errorf("after %v: %+v", time.Since(began), got)
@@ -171,7 +171,7 @@ func TestProbeReportsTheStoresRefusal(t *testing.T) {
 					t.Errorf("%+v", clock)
 				}
 				if strings.Contains(fmt.Sprint(got), "geheim") {
-					t.Errorf("the server's words are told: %+v", got)
+					t.Errorf("the report contains the server's text: %+v", got)
 				}
 				if err := r.Close(); err != nil {
 					t.Error(err)
@@ -181,7 +181,8 @@ func TestProbeReportsTheStoresRefusal(t *testing.T) {
 	}
 }
 
-// More than 5 minutes apart is a failure, more than 30 seconds a warning, in either direction.
+// A difference of more than 5 minutes is a failure, of more than 30 seconds a warning, in either
+// direction.
 func TestProbeComparesClocks(t *testing.T) {
 	const warning = "The clocks of this machine and of the store differ by more than 30 seconds. Have both set by a time server."
 	for _, c := range []struct {
@@ -216,7 +217,7 @@ func TestProbeComparesClocks(t *testing.T) {
 	}
 }
 
-// Of an answer 64 KiB are read at most.
+// At most 64 KiB of an answer are read.
 func TestProbeReadIsBounded(t *testing.T) {
 	for size, want := range map[int]int{64 << 10: 64 << 10, 64<<10 + 1: 64 << 10, 1 << 20: 64 << 10} {
 		synctest.Test(t, func(t *testing.T) {
@@ -240,7 +241,7 @@ func TestProbeReadIsBounded(t *testing.T) {
 	}
 }
 
-// What a browser reads out of the headers of CORS.
+// How a browser reads the CORS headers.
 func TestListsOfHeaders(t *testing.T) {
 	for _, c := range []struct {
 		header []string

@@ -1,10 +1,10 @@
-// Package provider keeps the records of storage providers and their open stores.
+// Package provider stores the records of storage providers and opens their stores.
 //
-// A store that is missing or failing is told as fault.Unavailable and never as "not found". The
-// built-in store (store_a) of a provider lies in the directory <objectDir>/<bucket>, recognised
-// by a marker file whose id is in the provider's row: a disk that is not mounted is noticed
-// before anything is written to the directory beneath. Providers on one bucket share its
-// directory, its marker and its open store; their keys are random, so they never meet, whatever
+// A store that is missing or failing is reported as fault.Unavailable and never as "not found". The
+// built-in store (store_a) of a provider is the directory <objectDir>/<bucket>. A marker file there
+// contains an id that the provider's row contains as well, so that a disk that is not mounted is
+// noticed before anything is written to the directory beneath. Providers on one bucket share its
+// directory, its marker and its open store. Their keys are random, so they never collide, whatever
 // the prefixes (abuse case C20).
 //
 // Specification: Storage provider.
@@ -33,53 +33,52 @@ import (
 const (
 	BuiltIn     = "store_a" // on the local disk
 	PathStyle   = "store_b" // an S3-compatible server, the bucket in the path
-	VirtualHost = "store_c" // a cloud vendor's, the bucket in front of the host name
+	VirtualHost = "store_c" // a cloud vendor's store, the bucket in front of the host name
 )
 
-// Provider is one provider's record. Its credentials are sealed in the database.
-// Times are in milliseconds.
+// Provider is the record of a provider. Its credentials are sealed in the database. Times are in
+// milliseconds.
 type Provider struct {
 	ID, Name string
 	Type     string // store_a, store_b or store_c
-	// of an S3-compatible store: https:// or http://, a host, maybe a port; "" for store_a,
-	// as are the credentials
+	// of an S3-compatible store: https:// or http://, a host, an optional port; "" for store_a,
+	// like the credentials
 	Endpoint     string
 	Region       string
 	Bucket       string
 	AccessKeyID  secret.Text
 	SecretKey    secret.Text // secretAccessKey
-	PublicDomain string      // a host or an http(s) address, "" for none; as is UploadDomain
+	PublicDomain string      // a host or an http(s) address, "" for none; likewise UploadDomain
 	UploadDomain string
-	PathPrefix   string // of object keys, as blob.NewShard takes it
+	PathPrefix   string // of object keys, in the form of blob.NewShard
 	UploadMode   string // auto, presigned or worker
 	Redirect     bool
 	Marker       string // store_a: the id in the store's marker file
-	// the credentials in the row do not open, being another row's or another key's; they
-	// are left out here
+	// the credentials in the row were sealed for another row or with another key; they are empty
+	// here
 	CredentialsUnreadable bool
 
 	CreatedAt, UpdatedAt int64
 }
 
-// Presigns reports whether the store hands out addresses of its own that clients fetch bytes from,
-// or send them to.
+// Presigns reports whether the store can presign addresses at which clients download and upload
+// bytes.
 func (p Provider) Presigns() bool { return p.Type != BuiltIn }
 
-// Config is what a Registry needs.
+// Config holds the dependencies of a Registry.
 type Config struct {
 	DB        *db.DB
-	ObjectDir string // where the built-in store keeps its buckets
-	MinFree   int64  // bytes of free space below which nothing is taken in
-	// nil for who only reads the records: they come without credentials, and no
-	// bucket can be opened
+	ObjectDir string // the parent directory of the built-in store's buckets
+	MinFree   int64  // bytes of free space below which uploads are refused
+	// nil to read records only: they have no credentials then, and no bucket can be opened
 	Secrets *secret.Keyring
-	Egress  *egress.Policy // which endpoints may be reached
-	Limits  s3.Limits      // of time, of stores in buckets
+	Egress  *egress.Policy // decides which endpoints may be reached
+	Limits  s3.Limits      // time limits of stores in buckets
 	IDs     *ident.Source
 	Now     func() time.Time
 }
 
-// Registry hands out providers and their stores. All methods are safe for concurrent use. Close
+// Registry reads providers and opens their stores. All methods are safe for concurrent use. Close
 // it at the end.
 type Registry struct {
 	cfg    Config
@@ -87,22 +86,22 @@ type Registry struct {
 
 	mu           sync.Mutex
 	disks        map[string]*disk.Store  // by directory and marker
-	buckets      map[string]openBucket   // by provider
-	sweptAt      map[string]time.Time    // when the bucket of a provider was swept, by this process
-	statusChecks map[string]*statusCheck // by provider, the newest one
+	buckets      map[string]openBucket   // by provider id
+	sweptAt      map[string]time.Time    // when this process last swept the bucket of a provider
+	statusChecks map[string]*statusCheck // the newest check of each provider
 
-	ctx      context.Context // of the looks
+	ctx      context.Context // of the status checks
 	stop     context.CancelFunc
 	checking sync.WaitGroup
 }
 
-// openBucket is an open store in a bucket, and the record it was opened by.
+// openBucket is an open store in a bucket, and the record it was opened with.
 type openBucket struct {
 	provider Provider
 	store    *s3.Store
 }
 
-// New returns a Registry. No store is touched.
+// New returns a Registry. It does not access any store.
 func New(cfg Config) *Registry {
 	r := &Registry{
 		cfg: cfg, cached: db.NewVersionedMap[string, Provider](1000), disks: map[string]*disk.Store{},
@@ -113,10 +112,10 @@ func New(cfg Config) *Registry {
 	return r
 }
 
-// Close gives the stores up once the operations under way are done.
+// Close closes the stores once their running operations are done.
 func (r *Registry) Close() error {
 	r.mu.Lock()
-	r.stop() // none begins to look after this
+	r.stop() // no status check starts after this
 	r.mu.Unlock()
 	r.waitForStatusChecks()
 	r.mu.Lock()
@@ -133,8 +132,7 @@ func (r *Registry) Close() error {
 	return err
 }
 
-// bucketNamePattern is what a bucket of the built-in store may be called: it becomes the
-// name of a directory.
+// bucketNamePattern matches bucket names of the built-in store, which become names of directories.
 var bucketNamePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
 
 func (r *Registry) dir(bucket string) (string, error) {
@@ -149,10 +147,10 @@ func badBucket() error {
 		"A bucket of the built-in store has 1 to 63 letters, digits, dots, underscores and hyphens and begins with a letter or digit.")
 }
 
-// Prepare makes the directory of a new built-in store with marker as its id, before its row is
-// committed with that marker. Doing it again is success; a directory that holds anything else is
-// refused. Faults: Invalid for a bucket that cannot be a directory or whose directory is something
-// else already, Unavailable when it cannot be made.
+// Prepare creates the directory of a new built-in store with marker as its id. Call it before the
+// row with that marker is committed. Repeating the call succeeds. A directory with other contents
+// is refused. Faults: Invalid for a bucket that cannot be a directory or whose directory is in use
+// for something else, Unavailable when it cannot be created.
 func (r *Registry) Prepare(bucket, marker string) error {
 	dir, err := r.dir(bucket)
 	if err != nil {
@@ -172,11 +170,11 @@ func (r *Registry) Prepare(bucket, marker string) error {
 	return nil
 }
 
-// ErrGone is the cause of the fault for a provider that does not exist any more.
+// ErrGone is the cause of the fault for a provider that no longer exists.
 var ErrGone = errors.New("no such provider")
 
 // Store returns the open store of a provider. Fault: Unavailable for a provider that is unknown or
-// of a kind that cannot be opened; that the store itself is missing shows when it is used.
+// cannot be opened. A missing store shows only when it is used.
 func (r *Registry) Store(ctx context.Context, id string) (blob.Store, error) {
 	version, err := db.ConfigVersion(r.cfg.DB.Read(ctx))
 	if err != nil {
@@ -185,14 +183,12 @@ func (r *Registry) Store(ctx context.Context, id string) (blob.Store, error) {
 	return r.StoreAt(ctx, version, id)
 }
 
-// ByIDAt is ByID for a caller that knows the present config version: it reads nothing that is in
-// memory already. Fault: NotFound.
+// ByIDAt is ByID with a cache, for a caller that knows the present config version. Fault: NotFound.
 func (r *Registry) ByIDAt(ctx context.Context, version int64, id string) (Provider, error) {
 	return r.cached.Get(version, id, func() (Provider, error) { return r.ByID(ctx, id) })
 }
 
-// StoreAt is Store for a caller that knows the present config version: it reads nothing that
-// is in memory already.
+// StoreAt is Store with a cache of the record, for a caller that knows the present config version.
 func (r *Registry) StoreAt(ctx context.Context, version int64, id string) (blob.Store, error) {
 	p, err := r.ByIDAt(ctx, version, id)
 	if fault.Is(err, fault.NotFound) {
@@ -232,7 +228,7 @@ func (r *Registry) open(p Provider) (blob.Store, error) {
 	return store, nil
 }
 
-// openBucket returns the open store of a provider that is not on the disk.
+// bucketStore returns the open store of a provider with a bucket.
 func (r *Registry) bucketStore(p Provider) (blob.Store, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -251,7 +247,7 @@ func (r *Registry) bucketStore(p Provider) (blob.Store, error) {
 	return store, nil
 }
 
-// Options is how the bucket of a provider that is not on the disk is opened.
+// Options returns the options with which the bucket of a provider is opened.
 func (r *Registry) Options(p Provider) s3.Options {
 	return s3.Options{
 		Endpoint: p.Endpoint, Region: p.Region, Bucket: p.Bucket, AccessKey: p.AccessKeyID.Reveal(),
@@ -261,8 +257,8 @@ func (r *Registry) Options(p Provider) s3.Options {
 	}
 }
 
-// CheckEndpoint reports whether the provider's endpoint may be reached (specification:
-// Storage provider). Fault: Invalid.
+// CheckEndpoint checks that the provider's endpoint may be reached (specification: Storage
+// provider). Fault: Invalid.
 func (r *Registry) CheckEndpoint(ctx context.Context, p Provider) error {
 	if p.Type == BuiltIn {
 		return nil
@@ -275,21 +271,21 @@ func (r *Registry) CheckEndpoint(ctx context.Context, p Provider) error {
 }
 
 const (
-	// tempAge is how old a temporary file is when no upload writes to it any more: the pauses of a
+	// tempAge is the age at which no upload writes to a temporary file any more. The pauses of a
 	// body end with its session, after an hour.
 	tempAge = 3 * time.Hour
-	// uploadAge is how old an unfinished upload in a bucket is that no session can go on with:
-	// another session takes it over within 48 hours of its beginning, and lives for up to 24; a day
-	// is for clocks that differ.
+	// uploadAge is the age at which no session can continue an unfinished upload in a bucket.
+	// Another session takes an upload over within 48 hours of its beginning, and lives for up to 24
+	// hours; one day is added for differing clocks.
 	uploadAge = 96 * time.Hour
 
-	bucketSweepInterval = time.Hour        // a bucket is swept
-	bucketSweepTimeout  = 20 * time.Second // for sweeping one; what is left waits for the next time
+	bucketSweepInterval = time.Hour        // time between two sweeps of a bucket
+	bucketSweepTimeout  = 20 * time.Second // for sweeping one bucket; the rest waits for the next sweep
 )
 
-// Sweep removes what crashes left in the stores of all providers, half-written objects that no row
-// knows. A store that is not available is passed over. Of the buckets one at most is swept at a
-// time, since other chores wait meanwhile.
+// Sweep removes half-written objects that crashes have left in the stores of all providers. It
+// skips a store that is not available. It sweeps at most one bucket per call, since other sweeps
+// wait for it.
 func (r *Registry) Sweep(ctx context.Context) error {
 	all, err := r.All(ctx)
 	if err != nil {
@@ -315,7 +311,7 @@ func (r *Registry) Sweep(ctx context.Context) error {
 	return nil
 }
 
-// claimSweep reports whether a provider's bucket is to be swept, and takes it that it is.
+// claimSweep reports whether a provider's bucket is due for a sweep, and records the sweep as done.
 func (r *Registry) claimSweep(id string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -336,9 +332,9 @@ func (r *Registry) sweepBucket(ctx context.Context, store *s3.Store) error {
 	return ctx.Err()
 }
 
-// Fault says what a client is told about an error of a store: a body that is not as announced is
-// Unverified, one over the limit TooLarge, a store that is missing, failing or full Unavailable.
-// Others come back as they are.
+// Fault converts an error of a store into a fault: Unverified for a body that does not have the
+// announced size, TooLarge for one over the limit, Unavailable for a store that is missing, failing
+// or full. It returns other errors as they are.
 func Fault(err error) error {
 	var size blob.ErrSize
 	var existing *fault.Error
@@ -348,7 +344,7 @@ func Fault(err error) error {
 	case errors.As(err, &size):
 		return fault.New(fault.Unverified, "The content is not as long as was announced.").WithCause(err)
 	case errors.Is(err, blob.ErrTooLarge):
-		return fault.New(fault.TooLarge, "The content is larger than what is taken.").WithCause(err)
+		return fault.New(fault.TooLarge, "The content is larger than allowed.").WithCause(err)
 	case errors.Is(err, blob.ErrNoSpace):
 		return fault.New(fault.Unavailable, "The storage is nearly full and takes nothing more in.").WithCause(err)
 	case errors.Is(err, blob.ErrUnavailable):

@@ -46,7 +46,7 @@ func insert(t *testing.T, d *db.DB, r *provider.Registry, p provider.Provider) {
 	}
 }
 
-// statusByID asks all stores.
+// statusByID checks all stores.
 func statusByID(t *testing.T, r *provider.Registry) map[string]error {
 	t.Helper()
 	list, err := r.StoreStatuses(t.Context(), provider.StatusTimeout)
@@ -60,14 +60,14 @@ func statusByID(t *testing.T, r *provider.Registry) map[string]error {
 	return by
 }
 
-// check returns what keeps any store from being used.
+// check returns the errors of all stores that cannot be used.
 func check(t *testing.T, r *provider.Registry) error {
 	t.Helper()
 	return errors.Join(slices.Collect(maps.Values(statusByID(t, r)))...)
 }
 
-// A store whose marker is missing (a disk that is not mounted) is Unavailable, is not written to,
-// and is back when the marker is.
+// A store without its marker (a disk that is not mounted) is Unavailable and is not written to. It
+// is available again when the marker is back.
 func TestMissingMarker(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		r, dir := newRegistry(t, d)
@@ -86,7 +86,7 @@ func TestMissingMarker(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := check(t, r); err != nil {
-			t.Errorf("all is well: %v", err)
+			t.Errorf("all stores work: %v", err)
 		}
 		here, away := filepath.Join(dir, "default"), filepath.Join(dir, "away")
 		if err := os.Rename(here, away); err != nil {
@@ -118,7 +118,7 @@ func TestMissingMarker(t *testing.T) {
 	})
 }
 
-// A provider without mounts may still hold objects.
+// A provider without mounts may still have objects.
 func TestCheckAsksProvidersWithoutMounts(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		r, dir := newRegistry(t, d)
@@ -134,7 +134,7 @@ func TestCheckAsksProvidersWithoutMounts(t *testing.T) {
 			}
 		}
 		if err := check(t, r); err != nil {
-			t.Errorf("all is well: %v", err)
+			t.Errorf("all stores work: %v", err)
 		}
 		if err := os.Remove(filepath.Join(dir, "b", ".larder-store")); err != nil {
 			t.Fatal(err)
@@ -143,12 +143,12 @@ func TestCheckAsksProvidersWithoutMounts(t *testing.T) {
 			t.Errorf("one is missing: %v", err)
 		}
 		if err := statusByID(t, r)["a"]; err != nil {
-			t.Errorf("the other: %v", err)
+			t.Errorf("the other provider: %v", err)
 		}
 	})
 }
 
-// What a crash leaves in a store is no row's: it goes by its age.
+// Files that a crash leaves in a store have no row, so they are deleted by age.
 func TestSweepRemovesWhatCrashesLeft(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		dir := filepath.Join(t.TempDir(), "objects")
@@ -224,6 +224,6 @@ func TestFault(t *testing.T) {
 		}
 	}
 	if provider.Fault(nil) != nil {
-		t.Error("no error became one")
+		t.Error("nil became an error")
 	}
 }

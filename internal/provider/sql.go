@@ -28,13 +28,14 @@ func (r *Registry) scan(from interface{ Scan(dest ...any) error }) (Provider, er
 	if p.AccessKeyID, err = r.unseal(p.ID, accessKeyID); err == nil {
 		p.SecretKey, err = r.unseal(p.ID, secretKey)
 	}
-	if err != nil { // abuse case C116; the other providers must go on working, and this one be given new credentials
+	if err != nil { // abuse case C116; the other providers must keep working, and this one can be given new credentials
 		p.AccessKeyID, p.SecretKey, p.CredentialsUnreadable = "", "", true
 	}
 	return p, nil
 }
 
-// sealPurpose is what credentials are sealed for: they open in the row of their provider only.
+// sealPurpose is the purpose for which credentials are sealed. They can be opened only in the row
+// of their provider.
 const sealPurpose = "provider"
 
 func (r *Registry) seal(id string, credential secret.Text) (string, error) {
@@ -52,8 +53,8 @@ func (r *Registry) unseal(id, column string) (secret.Text, error) {
 	return secret.Text(plain), err
 }
 
-// Insert adds a provider and raises the config version. A built-in store must have
-// been prepared with p.Marker.
+// Insert adds a provider and raises the config version. A built-in store must have been prepared
+// with p.Marker.
 func (r *Registry) Insert(tx *db.Tx, p Provider) error {
 	values, err := r.values(p)
 	if err == nil {
@@ -69,7 +70,7 @@ func (r *Registry) Insert(tx *db.Tx, p Provider) error {
 	return tx.BumpConfig()
 }
 
-// values are the columns that Replace sets, and the id.
+// values returns the columns that Replace sets, followed by the id.
 func (r *Registry) values(p Provider) ([]any, error) {
 	accessKeyID, err := r.seal(p.ID, p.AccessKeyID)
 	if err != nil {
@@ -89,13 +90,13 @@ func (r *Registry) ByID(ctx context.Context, id string) (Provider, error) {
 	return r.ByIDIn(r.cfg.DB.Read(ctx), id)
 }
 
-// ByIDIn is ByID as q sees it. Who holds the tree alone in a transaction has the provider to
-// themselves until it ends.
+// ByIDIn is ByID within a transaction or another querier. A transaction that holds the exclusive
+// lock on the tree can rely on the record until it ends.
 func (r *Registry) ByIDIn(q db.Querier, id string) (Provider, error) {
 	return r.scan(q.QueryRow(`SELECT `+columns+` FROM providers WHERE id = $1`, id))
 }
 
-// All reads all providers, the oldest first.
+// All reads all providers, oldest first.
 func (r *Registry) All(ctx context.Context) ([]Provider, error) {
 	rows, err := r.cfg.DB.Read(ctx).Query(`SELECT ` + columns + ` FROM providers ORDER BY created_at, id`)
 	if err != nil {
@@ -113,8 +114,8 @@ func (r *Registry) All(ctx context.Context) ([]Provider, error) {
 	return all, rows.Err()
 }
 
-// Replace gives the provider with p's id all of p's values, its age excepted, and raises the
-// config version. Fault: NotFound.
+// Replace writes all values of p except the creation time to the provider with p's id, and raises
+// the config version. Fault: NotFound.
 func (r *Registry) Replace(tx *db.Tx, p Provider) error {
 	values, err := r.values(p)
 	if err != nil {
@@ -128,8 +129,8 @@ func (r *Registry) Replace(tx *db.Tx, p Provider) error {
 	return finishChange(tx, "replace provider", n, err)
 }
 
-// Delete removes a provider's row and raises the config version; nothing in its store
-// is touched. Fault: NotFound.
+// Delete deletes a provider's row and raises the config version. It does not change the store.
+// Fault: NotFound.
 func (r *Registry) Delete(tx *db.Tx, id string) error {
 	n, err := tx.Exec(`DELETE FROM providers WHERE id = $1`, id)
 	return finishChange(tx, "delete provider", n, err)

@@ -11,33 +11,33 @@ import (
 )
 
 const (
-	// StatusTimeout is how long a store has to answer when it is asked whether it is there.
+	// StatusTimeout is how long a store has to answer a status check.
 	StatusTimeout = 4 * time.Second
-	// statusCacheTime is for how long a bucket that has answered is not asked again: probes come
-	// often, and some vendors count requests.
+	// statusCacheTime is how long the answer of a bucket is cached. Probes come often, and some
+	// vendors charge for requests.
 	statusCacheTime = 10 * time.Second
 )
 
-// StoreStatus is how a provider's store stands at the moment.
+// StoreStatus is the present state of a provider's store.
 type StoreStatus struct {
 	Provider Provider
-	Err      error         // why it cannot be used, nil when it can
-	Latency  time.Duration // of its answer, where Err is nil
-	Free     int64         // bytes free on the disk; -1 where that isn't known
+	Err      error         // why the store cannot be used, nil if it can
+	Latency  time.Duration // of its answer, if Err is nil
+	Free     int64         // bytes free on the disk; -1 if unknown
 }
 
-// statusCheck is one question to a store, for all who ask at the same time.
+// statusCheck is one check of a store, shared by all callers that ask at the same time.
 type statusCheck struct {
 	provider Provider
-	done     chan struct{} // closed when what follows is there
+	done     chan struct{} // closed when the fields below are set
 	err      error
-	at       time.Time // when it was answered
+	at       time.Time // time of the answer
 	took     time.Duration
-	free     int64 // see Standing
+	free     int64 // see StoreStatus
 }
 
-// waitForStatusChecks waits for those who are asking a store, though for no longer than they should
-// take: a disk that hangs is not to hold up a stop.
+// waitForStatusChecks waits for running checks, for at most StatusTimeout: a hanging disk must not
+// delay a stop.
 func (r *Registry) waitForStatusChecks() {
 	done := make(chan struct{})
 	go func() {
@@ -50,14 +50,14 @@ func (r *Registry) waitForStatusChecks() {
 	}
 }
 
-// errNoAnswer says that a store has not answered yet.
+// errNoAnswer means that a store has not answered in time.
 var errNoAnswer = errors.New("the store does not answer in time")
 
-// StoreStatuses asks the stores of all providers side by side whether they can be used, the oldest
-// provider first. A disk must have its marker and take writes. A bucket is asked for an object that
-// it does not have, so that nothing is written; one that has answered in the last seconds is not
-// asked again. A bucket that takes longer than patience counts as one that does not answer, as does
-// a disk when ctx ends.
+// StoreStatuses checks in parallel whether the stores of all providers can be used. The oldest
+// provider comes first. A disk must have its marker and accept writes. A bucket is asked for an
+// object that does not exist, so nothing is written; an answer of the last seconds is reused. A
+// bucket that takes longer than bucketTimeout, or a disk that takes until ctx ends, counts as not
+// answering.
 func (r *Registry) StoreStatuses(ctx context.Context, bucketTimeout time.Duration) ([]StoreStatus, error) {
 	all, err := r.All(ctx)
 	if err != nil {
@@ -81,7 +81,7 @@ func (r *Registry) StoreStatuses(ctx context.Context, bucketTimeout time.Duratio
 	return list, nil
 }
 
-// CheckStore is Standings for one provider's record.
+// CheckStore checks the store of one provider's record.
 func (r *Registry) CheckStore(ctx context.Context, p Provider) error {
 	ctx, cancel := context.WithTimeout(ctx, StatusTimeout)
 	defer cancel()
@@ -107,8 +107,8 @@ func (l *statusCheck) wait(ctx context.Context) error {
 	}
 }
 
-// statusCheck asks a store, or joins those who are asking it. A store that hangs is asked once,
-// however many want to know.
+// startStatusCheck starts a check of a store, or returns the one that is running or cached. A
+// hanging store is asked only once, however many callers wait.
 func (r *Registry) startStatusCheck(p Provider) *statusCheck {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -137,8 +137,8 @@ func (r *Registry) startStatusCheck(p Provider) *statusCheck {
 	return l
 }
 
-// stale reports whether a store must be asked again: that one failed is not remembered, so that its
-// return shows at once, and a disk costs nothing.
+// stale reports whether a store must be checked again. Failures are not cached, so that a store is
+// used again at once when it is back. Disks are not cached, since checking one costs nothing.
 func (r *Registry) stale(l *statusCheck) bool {
 	select {
 	case <-l.done:
@@ -149,7 +149,7 @@ func (r *Registry) stale(l *statusCheck) bool {
 	}
 }
 
-// pingStore asks a store.
+// pingStore checks a store.
 func (r *Registry) pingStore(ctx context.Context, p Provider) error {
 	store, err := r.open(p)
 	if err != nil {
@@ -163,13 +163,13 @@ func (r *Registry) pingStore(ctx context.Context, p Provider) error {
 		return fmt.Errorf("ask a store: %w", err)
 	}
 	_, err = store.Stat(ctx, blob.NewKey(r.cfg.IDs, shard, "absent"))
-	if errors.Is(err, blob.ErrNotFound) { // which only a healthy store says
+	if errors.Is(err, blob.ErrNotFound) { // only a working store answers this
 		return nil
 	}
 	return err
 }
 
-// free returns how many bytes are free on the disk of a provider, -1 when that can't be told.
+// free returns the bytes free on the disk of a provider, -1 if unknown.
 func (r *Registry) free(p Provider) int64 {
 	dir, err := r.dir(p.Bucket)
 	if err != nil {
@@ -182,7 +182,7 @@ func (r *Registry) free(p Provider) int64 {
 	return int64(disk.Bavail) * int64(disk.Bsize)
 }
 
-// dropRemoved drops what was known of providers that are gone.
+// dropRemoved drops the checks and stores of removed providers.
 func (r *Registry) dropRemoved(all []Provider) {
 	there := make(map[string]bool, len(all))
 	for _, p := range all {

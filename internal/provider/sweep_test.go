@@ -15,8 +15,7 @@ import (
 	"larder/internal/secret"
 )
 
-// Uploads that no session can go on with are dropped, an hour after the last sweep at the
-// earliest (abuse case C96).
+// Uploads that no session can continue are aborted, at most once an hour (abuse case C96).
 func TestSweepDropsUnfinishedUploads(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		master := make([]byte, 32)
@@ -79,7 +78,7 @@ func TestSweepDropsUnfinishedUploads(t *testing.T) {
 		}
 		now = now.Add(time.Minute)
 		left := 2
-		for range 3 { // one that is away, and these two
+		for range 3 { // one that is not available, and these two
 			sweep()
 			now := uploads(buckets[0]) + uploads(buckets[1])
 			if now < left-1 {
