@@ -1,6 +1,6 @@
-// Package mount says which mount covers a path. A mount is a place in the tree of virtual paths
-// where a folder, its root entry, and the provider that stores what is in it appear. There are few
-// mounts: all of them sit in memory under the config version.
+// Package mount finds the mount that covers a path. A mount binds a path of the virtual tree to a
+// folder, its root entry, and to the provider that stores the contents. There are few mounts, so
+// all of them are cached under the config version.
 //
 // Specification: Mount.
 package mount
@@ -19,7 +19,7 @@ import (
 // Mount is one mount.
 type Mount struct {
 	ID, ProviderID string
-	RootID         string // the entry that lies at Path
+	RootID         string // the entry that appears at Path
 	Path           vpath.Path
 	Name           string
 	SortBy         string // name, time, size or manual
@@ -29,7 +29,7 @@ type Mount struct {
 	CreatedAt, UpdatedAt int64 // milliseconds
 }
 
-// Check reports what keeps m from being stored, its provider excepted. Fault: Invalid.
+// Check reports why m cannot be stored. It does not check the provider. Fault: Invalid.
 func (m *Mount) Check() error {
 	switch {
 	case m.Path.Reserved():
@@ -47,13 +47,13 @@ func (m *Mount) Check() error {
 
 const maxName = 255 // characters
 
-// Table is all mounts of one config version. It never changes and is safe for concurrent use.
+// Table holds all mounts of one config version. It is immutable and safe for concurrent use.
 type Table struct {
-	mounts []Mount // in the order in which they are asked
+	mounts []Mount // in the order of precedence
 	byID   map[string]Mount
 }
 
-// NewTable returns the table of mounts, in whatever order they come. It keeps no reference to them.
+// NewTable returns the table of mounts, which may come in any order. It keeps no reference to them.
 func NewTable(mounts []Mount) *Table {
 	t := &Table{mounts: slices.Clone(mounts), byID: make(map[string]Mount, len(mounts))}
 	slices.SortFunc(t.mounts, func(a, b Mount) int {
@@ -71,9 +71,9 @@ func NewTable(mounts []Mount) *Table {
 	return t
 }
 
-// Resolve returns the mount that covers p, and whether there is one: of several the one with the
-// highest priority, then the one with the longest path, then the oldest, so that a new mount hides
-// none that was there unless it is told to.
+// Resolve returns the mount that covers p, and whether there is one. Of several mounts it returns
+// the one with the highest priority, then the one with the longest path, then the oldest. So a new
+// mount hides no existing one unless its priority is higher.
 func (t *Table) Resolve(p vpath.Path) (Mount, bool) {
 	for _, m := range t.mounts {
 		if p.Within(m.Path) {
@@ -83,26 +83,26 @@ func (t *Table) Resolve(p vpath.Path) (Mount, bool) {
 	return Mount{}, false
 }
 
-// All lists the mounts by path; those on one path in the order in which they are asked.
+// All lists the mounts by path. Mounts on the same path come in the order of precedence.
 func (t *Table) All() []Mount {
 	all := slices.Clone(t.mounts)
 	slices.SortStableFunc(all, func(a, b Mount) int { return strings.Compare(a.Path.String(), b.Path.String()) })
 	return all
 }
 
-// Hidden reports whether others cover all of m, so that no path leads to anything in it.
+// Hidden reports whether other mounts cover all of m, so that no path leads to its contents.
 func (t *Table) Hidden(m Mount) bool {
 	top, _ := t.Resolve(m.Path)
 	return top.ID != m.ID
 }
 
-// ByID returns a mount, hidden or not.
+// ByID returns a mount, even if it is hidden.
 func (t *Table) ByID(id string) (Mount, bool) {
 	m, found := t.byID[id]
 	return m, found
 }
 
-// ByRoot returns the mounts whose root is that entry, in the order in which they are asked.
+// ByRoot returns the mounts with that root entry, in the order of precedence.
 func (t *Table) ByRoot(rootID string) []Mount {
 	var found []Mount
 	for _, m := range t.mounts {
@@ -113,8 +113,8 @@ func (t *Table) ByRoot(rootID string) []Mount {
 	return found
 }
 
-// Below lists the mounts strictly below p that are not hidden: of which at least the root can be
-// reached by its path.
+// Below lists the mounts strictly below p that are not hidden: the path of such a mount leads to
+// its root.
 func (t *Table) Below(p vpath.Path) []Mount {
 	var found []Mount
 	for _, m := range t.mounts {

@@ -10,7 +10,7 @@ import (
 	"larder/internal/vpath"
 )
 
-// Store keeps the mounts. All methods are safe for concurrent use.
+// Store stores the mounts. All methods are safe for concurrent use.
 type Store struct {
 	db    *db.DB
 	table db.VersionedValue[*Table]
@@ -31,14 +31,14 @@ func (s *Store) Insert(tx *db.Tx, m Mount, now int64) error {
 	return tx.BumpConfig()
 }
 
-// Table returns the mounts for that config version, which the caller has read outside of any
-// transaction; from memory when they are known.
+// Table returns the mounts for a config version, from the cache if they are cached. The caller has
+// read the version outside any transaction.
 func (s *Store) Table(ctx context.Context, version int64) (*Table, error) {
 	return s.table.Get(version, func() (*Table, error) { return s.TableIn(s.db.Read(ctx)) })
 }
 
-// TableIn reads the mounts as q sees them. It is for transactions, whose own changes must
-// not get into memory.
+// TableIn reads the mounts with q. It is for transactions, whose own changes must not get into the
+// cache.
 func (s *Store) TableIn(q db.Querier) (*Table, error) {
 	rows, err := q.Query(`SELECT ` + columns + ` FROM mounts`)
 	if err != nil {
@@ -77,14 +77,13 @@ func scan(from interface{ Scan(dest ...any) error }) (m Mount, err error) {
 	return m, nil
 }
 
-// Lock returns a mount as it is in tx and keeps others from changing or locking it until
-// tx ends. Fault: NotFound.
+// Lock returns a mount as it is in tx and locks its row until tx ends. Fault: NotFound.
 func (s *Store) Lock(tx *db.Tx, id string) (Mount, error) {
 	return scan(tx.QueryRow(`UPDATE mounts SET updated_at = updated_at WHERE id = $1 RETURNING `+columns, id))
 }
 
-// Replace gives the mount with m's id all of m's values, its root and age excepted, and raises the
-// config version. Fault: NotFound.
+// Replace writes all values of m except the root and the creation time to the mount with m's id,
+// and raises the config version. Fault: NotFound.
 func (s *Store) Replace(tx *db.Tx, m Mount) error {
 	n, err := tx.Exec(`
 		UPDATE mounts
@@ -93,8 +92,8 @@ func (s *Store) Replace(tx *db.Tx, m Mount) error {
 	return finishChange(tx, "replace mount", n, err)
 }
 
-// Delete removes a mount and raises the config version; its root is the caller's
-// to bury. Fault: NotFound.
+// Delete deletes a mount and raises the config version. The caller deletes its root entry. Fault:
+// NotFound.
 func (s *Store) Delete(tx *db.Tx, id string) error {
 	n, err := tx.Exec(`DELETE FROM mounts WHERE id = $1`, id)
 	return finishChange(tx, "delete mount", n, err)
