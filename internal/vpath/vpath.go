@@ -1,9 +1,9 @@
-// Package vpath is the only virtual path type. A Path can be built by Parse and from other paths
-// alone, so a Path in hand is always clean: absolute, NFC, without empty, `.` or `..` segments, at
-// most 64 levels and 4,096 bytes. Within compares segments, never bytes.
+// Package vpath provides the only type for virtual paths. A Path comes only from Parse or from
+// other paths, so every Path is clean: absolute, NFC, without empty, `.` or `..` segments, at most
+// 64 levels and 4,096 bytes. Within compares segments, never bytes.
 //
-// Percent-decoding happens once, in the transport; nothing here or below decodes again (abuse
-// cases C1 to C14).
+// Percent-decoding happens once, in the transport. Neither this package nor the packages below it
+// decode again (abuse cases C1 to C14).
 package vpath
 
 import (
@@ -18,15 +18,15 @@ import (
 )
 
 const (
-	// MaxBytes is the longest path in bytes of UTF-8.
+	// MaxBytes is the maximum length of a path in bytes of UTF-8.
 	MaxBytes = 4096
-	// MaxDepth is the deepest path in segments.
+	// MaxDepth is the maximum depth of a path in segments.
 	MaxDepth = 64
-	// MaxNameRunes is the longest name in characters.
+	// MaxNameRunes is the maximum length of a name in characters.
 	MaxNameRunes = 255
 )
 
-// Path is a clean absolute virtual path. The zero value is the root. Paths compare with ==.
+// Path is a clean absolute virtual path. The zero value is the root. Paths can be compared with ==.
 type Path struct{ s string } // "" for the root, else "/a/b"
 
 // Root is the path `/`.
@@ -35,8 +35,8 @@ var Root = Path{}
 // Name is one clean segment of a path: 1 to 255 characters, NFC.
 type Name string
 
-// Parse reads an absolute path. Repeated, leading and trailing slashes and `.` segments disappear;
-// a `..` segment is refused. Fault: Invalid.
+// Parse parses an absolute path. It drops repeated, leading and trailing slashes and `.` segments,
+// and refuses a `..` segment. Fault: Invalid.
 func Parse(s string) (Path, error) {
 	if !strings.HasPrefix(s, "/") {
 		return Path{}, fault.New(fault.Invalid, "A path starts with \"/\".")
@@ -44,8 +44,8 @@ func Parse(s string) (Path, error) {
 	return FromSegments(strings.Split(s, "/"))
 }
 
-// FromSegments builds a path from segments that were decoded one by one; empty and `.`
-// segments disappear. Fault: Invalid.
+// FromSegments builds a path from segments that were decoded separately. It drops empty and `.`
+// segments. Fault: Invalid.
 func FromSegments(segments []string) (Path, error) {
 	var names []Name
 	for _, segment := range segments {
@@ -61,8 +61,8 @@ func FromSegments(segments []string) (Path, error) {
 	return Root.Append(names...)
 }
 
-// ParseName checks one name and puts it in NFC. Fault: Invalid, with a sentence that
-// says what is wrong.
+// ParseName validates a name and puts it in NFC. Fault: Invalid, with a message that says what is
+// wrong.
 func ParseName(s string) (Name, error) {
 	if !utf8.ValidString(s) {
 		return "", fault.New(fault.Invalid, "A name must be valid UTF-8.")
@@ -88,11 +88,12 @@ func ParseName(s string) (Name, error) {
 	return Name(s), nil
 }
 
-// isForbidden reports characters that no name may hold: separators, and what Unprintable reports.
+// isForbidden reports whether no name may contain r: separators, and the characters of
+// IsUnprintable.
 func isForbidden(r rune) bool { return r == '/' || r == '\\' || IsUnprintable(r) }
 
-// IsUnprintable reports characters that no text shown beside others may hold: controls, line and
-// paragraph separators, bidirectional overrides.
+// IsUnprintable reports whether r may not be part of a text that is shown beside others: control
+// characters, line and paragraph separators, overrides of the text direction.
 func IsUnprintable(r rune) bool {
 	return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' || r >= '\u202A' && r <= '\u202E' || r >= '\u2066' &&
 		r <= '\u2069'
@@ -136,7 +137,8 @@ func (p Path) Parent() Path {
 	return Path{p.s[:strings.LastIndexByte(p.s, '/')]}
 }
 
-// Append returns the path with names below it. Fault: Invalid when it grows too long or too deep.
+// Append returns the path with names below it. Fault: Invalid when the result is too long or too
+// deep.
 func (p Path) Append(names ...Name) (Path, error) {
 	var b strings.Builder
 	b.WriteString(p.s)
@@ -154,16 +156,16 @@ func (p Path) Append(names ...Name) (Path, error) {
 	return out, nil
 }
 
-// Child returns the path of name inside p without checking the limits: for names
-// that are stored already.
+// Child returns the path of name inside p without checking the limits. It is for names that are
+// already stored.
 func (p Path) Child(name Name) Path { return Path{p.s + "/" + string(name)} }
 
-// Within reports whether p is root or lies below it, segment by segment.
+// Within reports whether p is root or lies below it. It compares segments.
 func (p Path) Within(root Path) bool {
 	return p.s == root.s || len(p.s) > len(root.s) && p.s[:len(root.s)] == root.s && p.s[len(root.s)] == '/'
 }
 
-// RelativeTo returns the segments of p after root and whether p lies within root.
+// RelativeTo returns the segments of p after root, and whether p is within root.
 func (p Path) RelativeTo(root Path) ([]Name, bool) {
 	if !p.Within(root) {
 		return nil, false
@@ -171,16 +173,16 @@ func (p Path) RelativeTo(root Path) ([]Name, bool) {
 	return Path{p.s[len(root.s):]}.Names(), true
 }
 
-// reservedNames are the first segments that routes of the service own, in folded form.
+// reservedNames are the first segments that belong to routes of the service, in folded form.
 var reservedNames = map[string]bool{"api": true, "webdav": true, "share": true, "app": true, "favicon.ico": true,
 	"robots.txt": true}
 
-// Reserved reports whether the first segment of p belongs to a route of the
-// service, compared without case.
+// Reserved reports whether the first segment of p belongs to a route of the service, compared
+// without case.
 func (p Path) Reserved() bool {
 	names := p.Names()
 	return len(names) > 0 && reservedNames[Fold(string(names[0]))]
 }
 
-// Fold returns s with its case folded and in NFC, for comparing and searching without case.
+// Fold returns s in NFC with its case folded, for comparing and searching without case.
 func Fold(s string) string { return norm.NFC.String(cases.Fold().String(s)) }

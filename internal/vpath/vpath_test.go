@@ -18,7 +18,7 @@ func TestParse(t *testing.T) {
 		// abuse case C12
 		"/": "/", "//": "/", "/.": "/", "/a": "/a", "/a/": "/a", "//a///b/": "/a/b", "/./a/./b": "/a/b",
 		"/a..b.txt": "/a..b.txt", "/...": "/...", "/a.": "/a.", "/CON/aux.png": "/CON/aux.png", // C9, C10, C14
-		"/%2e%2e":           "/%2e%2e",           // C3: nothing here decodes
+		"/%2e%2e":           "/%2e%2e",           // C3: nothing is decoded here
 		"/e\u0301":          "/\u00e9",           // C7: NFC
 		"/a?b#c;d%20&+.png": "/a?b#c;d%20&+.png", // C13
 	} {
@@ -63,7 +63,7 @@ func TestLimitsAtTheirEdge(t *testing.T) {
 	if _, err := vpath.Parse(full[:len(full)-1] + "猫"); !fault.Is(err, fault.Invalid) {
 		t.Errorf("4098 bytes: %v", err)
 	}
-	// Marks that NFC takes into their letters don't count.
+	// Combining marks that NFC merges into their letters do not count.
 	if _, err := vpath.ParseName(strings.Repeat("e\u0301", 255)); err != nil {
 		t.Errorf("255 letters with marks: %v", err)
 	}
