@@ -1,10 +1,10 @@
-// Package kv is the contract of the short-lived counters that replicas share, and the arithmetic of
-// the rate limit they keep.
+// Package kv defines the interface of the short-lived counters that replicas share, and computes
+// their rate limit.
 //
-// Rights and content never depend on it: tokens, sessions and quota have tables of their own. Three
-// implementations, checked by one suite (package kvtest): memory for a single process, redis for
-// several, and postgres for the wrong passwords of several that have no Redis. Specification: Rate
-// limits; abuse case C58.
+// Permissions and content never depend on these counters: tokens, sessions and quota have tables of
+// their own. There are three implementations, checked by one suite (package kvtest): memory for a
+// single process, redis for several replicas, and postgres for the wrong passwords of several
+// replicas without Redis. Specification: Rate limits; abuse case C58.
 package kv
 
 import (
@@ -15,32 +15,33 @@ import (
 	"time"
 )
 
-// Result says what became of a Take, in the words of the RateLimit header fields.
+// Result is the result of a Take, in the terms of the RateLimit header fields.
 type Result struct {
 	Allowed    bool
-	Limit      int           // units the bucket holds when full
+	Limit      int           // units in a full bucket
 	Remaining  int           // whole units left
-	Reset      time.Duration // until the bucket is full again, if nothing else is taken
-	RetryAfter time.Duration // when not allowed: until the same Take can succeed; at least a microsecond
+	Reset      time.Duration // until the bucket is full again, if nothing more is taken
+	RetryAfter time.Duration // if not allowed: until the same Take can succeed; at least a microsecond
 }
 
-// Store keeps buckets by key. Safe for concurrent use.
+// Store stores buckets by key. It is safe for concurrent use.
 //
-// A key begins with its class, which ends at the first colon: the class of `auth:192.0.2.1`
-// is `auth`. There are few classes, named in the source and never by a client. A store that
-// has to forget buckets takes them from the largest class, so that a flood in one class costs
-// no other class any.
+// A key begins with its class, which ends at the first colon: the class of `auth:192.0.2.1` is
+// `auth`. There are few classes. They are constants in the code, and never chosen by a client. A
+// store that must evict buckets takes them from the largest class, so that a flood in one class
+// evicts nothing from the others.
 type Store interface {
-	// Take spends cost units from the bucket key, which holds limit units and refills evenly within
-	// period; a bucket never heard of is full. Nothing is spent when it is not allowed. Cost 0
-	// spends nothing in any case and tells whether 1 would be allowed. A cost over the limit is
-	// never allowed. A negative cost gives back what was taken for nothing: it is always allowed,
-	// and fills no bucket beyond its limit. Keys may have any length. One key must always come with
-	// the same limit and period, save for a change of settings: what was spent before it then
-	// counts as time. Error: the context's when it has ended, and ErrArguments.
+	// Take takes cost units from the bucket key. The bucket holds limit units and refills evenly
+	// within period. An unknown bucket is full. A Take that is not allowed takes nothing. Cost 0
+	// never takes anything, and reports whether cost 1 would be allowed. A cost over the limit is
+	// never allowed. A negative cost returns units that were taken in vain: it is always allowed,
+	// and fills a bucket up to its limit at most. Keys may have any length. A key must always be
+	// used with the same limit and period. When settings change them, the units taken before count
+	// as the time that they needed to come back. Errors: that of a context that has ended, and
+	// ErrArguments.
 	Take(ctx context.Context, key string, limit int, period time.Duration, cost int) (Result, error)
 
-	// Close gives up what the store holds. It is not used afterwards.
+	// Close releases the resources of the store, which must not be used afterwards.
 	Close() error
 }
 
@@ -53,11 +54,11 @@ func Class(key string) string {
 	return class
 }
 
-// maxKey is the longest key in bytes that is stored as it is.
+// maxKey is the length in bytes up to which a key is stored as it is.
 const maxKey = 64
 
-// HashLongKey returns key, or its hash where it is long, so that clients cannot choose how much
-// memory a bucket takes.
+// HashLongKey returns key, or its hash if it is longer than maxKey, so that clients cannot choose
+// how much memory a bucket takes.
 func HashLongKey(key string) string {
 	if len(key) <= maxKey {
 		return key

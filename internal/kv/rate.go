@@ -6,26 +6,26 @@ import (
 	"time"
 )
 
-// ErrArguments: a limit below 1, a period below a microsecond, or a negative cost that gives back
-// more than the limit.
+// ErrArguments is returned for a limit below 1, a period below a microsecond, and a negative cost
+// that returns more than the limit.
 var ErrArguments = errors.New("impossible rate limit")
 
-// GCRA is one Take in the terms of GCRA, the virtual scheduling of ITU-T I.371: a bucket is nothing
-// but the instant at which it will be full again, and its level is how far away that is. Everything
-// is in microseconds, since Redis counts in doubles.
+// GCRA holds the parameters of one Take for the generic cell rate algorithm, the virtual scheduling
+// of ITU-T I.371. A bucket is stored as the time at which it will be full again, and its level is
+// the time until then. All values are in microseconds, since Redis computes with doubles.
 //
-// A take is allowed when level + Need <= Burst, and then the level moves by Need, to 0 at the
-// lowest, unless Cost is 0.
+// A Take is allowed when level + Increment <= Burst. It then moves the level by Increment, to 0 at
+// the lowest, unless Cost is 0.
 type GCRA struct {
 	Limit     int
 	Cost      int
-	Interval  int64 // µs in which one unit comes back
+	Interval  int64 // µs in which one unit is refilled
 	Burst     int64 // µs from empty to full, Limit * Interval
-	Increment int64 // µs that Cost is worth; of one unit where Cost is 0
+	Increment int64 // µs that Cost is worth; those of one unit if Cost is 0
 }
 
-// NewGCRA checks the arguments of a Take. A limit of more than one unit a microsecond refills at
-// that speed. Error: ErrArguments.
+// NewGCRA checks the arguments of a Take. A limit of more than one unit per microsecond refills at
+// one unit per microsecond. Error: ErrArguments.
 func NewGCRA(limit int, period time.Duration, cost int) (GCRA, error) {
 	if limit < 1 || period < time.Microsecond || cost < -limit {
 		return GCRA{}, fmt.Errorf("%w: %d of %d in %v", ErrArguments, cost, limit, period)
@@ -37,16 +37,17 @@ func NewGCRA(limit int, period time.Duration, cost int) (GCRA, error) {
 		s.Increment = s.Interval
 	}
 	if cost > limit {
-		s.Increment = s.Burst + s.Interval // fits at no level
+		s.Increment = s.Burst + s.Interval // not allowed at any level
 	}
 	return s, nil
 }
 
-// Level returns how far from full a bucket is that will be full at the instant full, both µs since
-// 1970. A clock that was put back cannot make a bucket emptier than empty (abuse case C129).
+// Level returns the level of a bucket that will be full at the time full (both in µs since 1970).
+// It is at most Burst, so a clock that was put back cannot make a bucket emptier than empty (abuse
+// case C129).
 func (s GCRA) Level(full, now int64) int64 { return min(max(full-now, 0), s.Burst) }
 
-// Take decides at that level; after is the level that the bucket has then.
+// Take decides at a level. after is the level of the bucket afterwards.
 func (s GCRA) Take(level int64) (after int64, result Result) {
 	allowed := level+s.Increment <= s.Burst
 	if allowed && s.Cost != 0 {
@@ -55,7 +56,7 @@ func (s GCRA) Take(level int64) (after int64, result Result) {
 	return level, s.Result(level, allowed)
 }
 
-// Result puts a decision into words; level is the one after it.
+// Result returns the Result of a decision. level is the level after it.
 func (s GCRA) Result(level int64, allowed bool) Result {
 	r := Result{
 		Allowed:   allowed,

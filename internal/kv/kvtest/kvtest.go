@@ -1,5 +1,5 @@
-// Package kvtest checks that a kv.Store keeps its contract, one suite for every implementation, and
-// starts a real Redis for tests.
+// Package kvtest tests implementations of kv.Store with one suite, and starts a real Redis for
+// tests.
 package kvtest
 
 import (
@@ -13,13 +13,13 @@ import (
 	"larder/internal/kv"
 )
 
-// Clock is a clock that stands still until it is moved. Safe for concurrent use.
+// Clock is a clock that moves only when it is told to. It is safe for concurrent use.
 type Clock struct {
 	mu  sync.Mutex
 	now time.Time
 }
 
-// NewClock returns a clock that stands at an hour of November 2023.
+// NewClock returns a clock set to a fixed time in November 2023.
 func NewClock() *Clock { return &Clock{now: time.Unix(1_700_000_000, 123_456_789)} }
 
 // Now returns the time of the clock.
@@ -29,31 +29,31 @@ func (c *Clock) Now() time.Time {
 	return c.now
 }
 
-// Advance moves the clock, back when by is negative.
+// Advance moves the clock forward, or back if by is negative.
 func (c *Clock) Advance(by time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.now = c.now.Add(by)
 }
 
-// Run checks the store that open returns, anew for every test and following the clock; open
-// registers its own cleanup.
+// Run runs the suite. open returns a new store on the given clock for each test, and registers its
+// cleanup.
 func Run(t *testing.T, open func(t *testing.T, now func() time.Time) kv.Store) {
 	for name, test := range map[string]func(*suiteTest){
-		"limit_of_5_lets_5_through_at_once":         testBurst,
-		"bucket_refills_evenly":                     testRefill,
-		"cost_0_looks_and_does_not_spend":           testCostZero,
-		"cost_is_taken_whole_or_not_at_all":         testCostIsTakenWhole,
-		"what_is_given_back_can_be_taken_again":     testNegativeCost,
-		"keys_do_not_touch_each_other":              testKeysAreSeparate,
-		"parallel_takes_never_exceed_the_limit":     testParallelTakes,
-		"clock_that_is_put_back_locks_nobody_out":   testClockSetBack,
-		"limit_that_changes_takes_effect":           testLimitChange,
-		"limit_that_divides_no_period_holds":        testUnevenPeriod,
-		"impossible_arguments_are_refused":          testInvalidArguments,
-		"ended_context_is_told":                     testEndedContext,
-		"refusals_do_not_prolong_the_wait":          testRefusalsCostNothing,
-		"limit_beyond_one_a_microsecond_is_counted": testHighRate,
+		"limit_of_5_allows_5_at_once":            testBurst,
+		"bucket_refills_evenly":                  testRefill,
+		"cost_0_takes_nothing":                   testCostZero,
+		"cost_is_taken_completely_or_not_at_all": testCostIsTakenWhole,
+		"returned_units_can_be_taken_again":      testNegativeCost,
+		"keys_are_independent":                   testKeysAreSeparate,
+		"parallel_takes_never_exceed_the_limit":  testParallelTakes,
+		"clock_that_is_put_back_does_not_block":  testClockSetBack,
+		"changed_limit_takes_effect":             testLimitChange,
+		"limit_that_does_not_divide_the_period":  testUnevenPeriod,
+		"invalid_arguments_are_refused":          testInvalidArguments,
+		"ended_context_returns_its_error":        testEndedContext,
+		"refusals_do_not_prolong_the_wait":       testRefusalsCostNothing,
+		"limit_above_one_unit_per_microsecond":   testHighRate,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -107,13 +107,13 @@ func testRefill(b *suiteTest) {
 	b.want(b.take("k", 5, time.Minute, 0), kv.Result{Allowed: true, Limit: 5, Remaining: 2, Reset: 30 * time.Second})
 	b.clock.Advance(time.Hour)
 	b.want(b.take("k", 5, time.Minute, 0), kv.Result{Allowed: true, Limit: 5, Remaining: 5})
-	for range 5 { // an hour of rest saves up no more than a full bucket
+	for range 5 { // an hour without takes refills the bucket to its limit only
 		if !b.take("k", 5, time.Minute, 1).Allowed {
 			b.Error("a full bucket refuses")
 		}
 	}
 	if b.take("k", 5, time.Minute, 1).Allowed {
-		b.Error("more than the limit at once after a rest")
+		b.Error("more than the limit at once after an hour without takes")
 	}
 }
 
@@ -141,7 +141,7 @@ func testCostIsTakenWhole(b *suiteTest) {
 }
 
 func testNegativeCost(b *suiteTest) {
-	b.want(b.take("fresh", 5, time.Minute, -1), kv.Result{Allowed: true, Limit: 5, Remaining: 5}) // no more than full
+	b.want(b.take("fresh", 5, time.Minute, -1), kv.Result{Allowed: true, Limit: 5, Remaining: 5}) // at most the limit
 	b.want(b.take("fresh", 5, time.Minute, 5), kv.Result{Allowed: true, Limit: 5, Reset: time.Minute})
 	b.want(b.take("fresh", 5, time.Minute, 1), kv.Result{Limit: 5, Reset: time.Minute, RetryAfter: 12 * time.Second})
 
@@ -153,7 +153,7 @@ func testNegativeCost(b *suiteTest) {
 	b.want(b.take("k", 5, time.Minute, -5), kv.Result{Allowed: true, Limit: 5, Remaining: 5})
 	b.want(b.take("k", 5, time.Minute, 0), kv.Result{Allowed: true, Limit: 5, Remaining: 5})
 	b.take("k", 5, time.Minute, 1)
-	b.clock.Advance(6 * time.Second) // half of it has come back by itself
+	b.clock.Advance(6 * time.Second) // half a unit has been refilled
 	b.want(b.take("k", 5, time.Minute, -1), kv.Result{Allowed: true, Limit: 5, Remaining: 5})
 	b.want(b.take("k", 5, time.Minute, 0), kv.Result{Allowed: true, Limit: 5, Remaining: 5})
 	b.take("huge", 5_000_000, time.Second, -5_000_000)
@@ -200,11 +200,11 @@ func testClockSetBack(b *suiteTest) { // abuse case C129
 	b.clock.Advance(12 * time.Second)
 	b.want(b.take("k", 5, time.Minute, 1), kv.Result{Allowed: true, Limit: 5, Reset: time.Minute})
 	b.clock.Advance(-2 * time.Hour)
-	b.take("k", 5, time.Minute, 0) // a look is enough to notice
+	b.take("k", 5, time.Minute, 0) // cost 0 is enough to notice
 	b.clock.Advance(time.Minute)
 	b.want(b.take("k", 5, time.Minute, 0), kv.Result{Allowed: true, Limit: 5, Remaining: 5})
 
-	b.take("returned", 5, time.Minute, 1) // and given back: a full bucket stays full
+	b.take("returned", 5, time.Minute, 1) // then returned below: a full bucket stays full
 	b.take("returned", 5, time.Minute, -1)
 	b.clock.Advance(-2 * time.Hour)
 	b.want(b.take("returned", 5, time.Minute, 0), kv.Result{Allowed: true, Limit: 5, Remaining: 5})
@@ -230,7 +230,7 @@ func testUnevenPeriod(b *suiteTest) {
 	}
 	b.clock.Advance(r.RetryAfter)
 	if r := b.take("k", 7, time.Minute, 1); !r.Allowed {
-		b.Errorf("take after the wait that was told: %+v", r)
+		b.Errorf("take after RetryAfter: %+v", r)
 	}
 }
 
@@ -255,7 +255,7 @@ func testEndedContext(b *suiteTest) {
 		b.Errorf("Take = %+v, %v, want context.Canceled", r, err)
 	}
 	if !b.take("k", 1, time.Minute, 1).Allowed {
-		b.Error("the take that was not made has spent")
+		b.Error("the cancelled take has taken a unit")
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// Server is a real Redis of one test, on a unix socket, without persistence.
+// Server is a real Redis server of one test, on a Unix socket, without persistence.
 type Server struct {
 	URL string // for the client
 
@@ -31,7 +31,7 @@ func StartServer(t testing.TB) *Server {
 		t.Fatalf(
 			"redis-server is missing: these tests need a real one; install the package redis-server (make test does): %v", err)
 	}
-	dir, err := os.MkdirTemp("", "redis") // t.TempDir may be longer than a socket's path can be
+	dir, err := os.MkdirTemp("", "redis") // t.TempDir may be longer than the path of a socket may be
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +47,7 @@ func StartServer(t testing.TB) *Server {
 	return s
 }
 
-// Start starts the server anew, empty, and returns when it takes connections.
+// Start starts the server again, empty, and returns when it accepts connections.
 func (s *Server) Start() {
 	s.t.Helper()
 	cmd := exec.Command(s.binary, "--port", "0", "--unixsocket", s.socket, "--save", "", "--appendonly", "no",
@@ -64,26 +64,26 @@ func (s *Server) Start() {
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		said.WriteString(lines.Text() + "\n")
 		if strings.Contains(lines.Text(), "ready to accept connections") {
-			return // what it says later fits the pipe
+			return // later output fits into the pipe
 		}
 	}
 	s.t.Fatalf("redis-server did not start:\n%s", said.String())
 }
 
-// Stop kills the server, as an outage does.
+// Stop kills the server, like an outage.
 func (s *Server) Stop() {
 	if s.process == nil {
 		return
 	}
 	s.signal(syscall.SIGKILL)
-	_ = s.process.Wait() // tells that it was killed
+	_ = s.process.Wait() // reports that the process was killed
 	s.process = nil
 }
 
-// Hang makes the server keep its connections without answering; Resume and Stop end that.
+// Hang makes the server keep its connections without answering, until Resume or Stop.
 func (s *Server) Hang() { s.signal(syscall.SIGSTOP) }
 
-// Resume ends a Hang: the server answers what it was asked meanwhile.
+// Resume ends a Hang. The server then answers the requests that it received meanwhile.
 func (s *Server) Resume() { s.signal(syscall.SIGCONT) }
 
 func (s *Server) signal(signal syscall.Signal) {

@@ -1,11 +1,11 @@
-// Package memory keeps rate limit buckets in the process: the store of a single replica, and the
-// one that takes over while Redis is down.
+// Package memory keeps rate limit buckets in the process. It is the store of a single replica, and
+// takes over while Redis is down.
 //
-// At most a fixed number of buckets is held. A bucket that is full again is worth nothing and goes
-// first. Beyond the bound the largest class (see kv.Store) loses the bucket that was used least
-// recently, full or not. So a class that holds no more than its equal part of the bound loses none,
-// whatever happens in the others, and within a class a bucket that is being hammered stays. A
-// bucket takes about 300 bytes, 100,000 of them 30 MB. Specification: Rate limits.
+// The number of buckets is bounded. A bucket that is full again carries no information and is
+// dropped first. At the bound, the largest class (see kv.Store) loses its least recently used
+// bucket, full or not. So a class with no more than its equal share of the bound loses none,
+// whatever happens in the others, and within a class a bucket in frequent use stays. A bucket takes
+// about 300 bytes, so 100,000 of them take 30 MB. Specification: Rate limits.
 package memory
 
 import (
@@ -18,7 +18,7 @@ import (
 	"larder/internal/kv"
 )
 
-// MaxKeys is the number of buckets held when New is given none.
+// MaxKeys is the default bound of the number of buckets.
 const MaxKeys = 100_000
 
 // Store is a kv.Store in memory.
@@ -39,8 +39,8 @@ type bucket struct {
 	fullAt int64 // µs since 1970 at which it will be full
 }
 
-// New returns an empty store on the clock now that holds up to maxKeys buckets, MaxKeys when that
-// is 0 or less.
+// New returns an empty store on the clock now that holds up to maxKeys buckets, or MaxKeys if
+// maxKeys is 0 or less.
 func New(now func() time.Time, maxKeys int) *Store {
 	if maxKeys <= 0 {
 		maxKeys = MaxKeys
@@ -48,7 +48,7 @@ func New(now func() time.Time, maxKeys int) *Store {
 	return &Store{now: now, maxBuckets: maxKeys, buckets: map[string]*list.Element{}, classes: map[string]*list.List{}}
 }
 
-// Take spends from a bucket. Errors: those of kv.Store.
+// Take takes from a bucket. Errors: those of kv.Store.
 func (s *Store) Take(ctx context.Context, key string, limit int, period time.Duration, cost int) (kv.Result, error) {
 	if err := ctx.Err(); err != nil {
 		return kv.Result{}, fmt.Errorf("take: %w", err)
@@ -73,20 +73,20 @@ func (s *Store) Take(ctx context.Context, key string, limit int, period time.Dur
 	b := element.Value.(*bucket)
 	b.class.MoveToFront(element)
 	level, result := gcra.Take(gcra.Level(b.fullAt, now))
-	if b.fullAt = now + level; level == 0 { // full: a clock that is put back would make it look empty
+	if b.fullAt = now + level; level == 0 { // a full bucket would look empty after the clock is put back
 		s.remove(element)
 	}
 	return result, nil
 }
 
-// add makes room and takes a new bucket in.
+// add adds a new bucket, and makes room for it.
 func (s *Store) add(class, key string, now, full int64) {
 	own := s.classes[class]
 	if own == nil {
 		own = list.New()
 		s.classes[class] = own
 	}
-	for range 2 { // twice as fast as they come, so that full ones do not pile up
+	for range 2 { // two for each new bucket, so that full ones do not pile up
 		s.dropFull(own, now)
 	}
 	if len(s.buckets) >= s.maxBuckets {
@@ -95,8 +95,8 @@ func (s *Store) add(class, key string, now, full int64) {
 	s.buckets[key] = own.PushFront(&bucket{key: key, class: own, fullAt: full})
 }
 
-// evict drops full buckets at the end of each class, or else the last bucket of the largest class,
-// which is own among equals.
+// evict drops full buckets at the end of each class. If there were none, it drops the last bucket
+// of the largest class, which is own among equals.
 func (s *Store) evict(own *list.List, now int64) {
 	largest := own
 	for _, class := range s.classes {
@@ -130,5 +130,5 @@ func (s *Store) Len() int {
 	return len(s.buckets)
 }
 
-// Close does nothing: there is nothing to give up.
+// Close does nothing, since the store holds no resources.
 func (s *Store) Close() error { return nil }

@@ -31,10 +31,10 @@ func TestBoundDropsTheLeastRecentlyUsed(t *testing.T) {
 	for _, key := range []string{"a", "b", "c"} {
 		take(t, s, key)
 	}
-	if take(t, s, "a") { // refused, and used by that
+	if take(t, s, "a") { // refused, but used by that
 		t.Error("a was allowed twice")
 	}
-	take(t, s, "d") // b goes
+	take(t, s, "d") // b is dropped
 	for key, held := range map[string]bool{"a": true, "c": true, "d": true} {
 		if take(t, s, key) == held {
 			t.Errorf("bucket %s is held: %t, want %t", key, !held, held)
@@ -48,8 +48,8 @@ func TestBoundDropsTheLeastRecentlyUsed(t *testing.T) {
 	}
 }
 
-// A flood in one class costs no other class a bucket, as long as that one keeps to its equal
-// part of the store.
+// A flood in one class costs no other class a bucket, as long as that class keeps to its equal
+// share of the store.
 func TestFloodStaysInItsClass(t *testing.T) {
 	t.Parallel()
 	s := memory.New(kvtest.NewClock().Now, 300)
@@ -62,24 +62,24 @@ func TestFloodStaysInItsClass(t *testing.T) {
 	}
 	for i := range 100 {
 		if take(t, s, "auth:"+strconv.Itoa(i)) {
-			t.Errorf("bucket auth:%d was pushed out by other classes", i)
+			t.Errorf("bucket auth:%d was evicted by other classes", i)
 		}
 	}
 	if s.Len() != 300 {
 		t.Errorf("%d buckets are held, the bound is 300", s.Len())
 	}
-	for i := range 1000 { // beyond its part the class loses its own, the least recently used first
+	for i := range 1000 { // beyond its share the class loses its own buckets, the least recently used first
 		take(t, s, "auth:more"+strconv.Itoa(i))
 	}
 	if !take(t, s, "auth:0") || take(t, s, "auth:more999") {
-		t.Error("a class beyond its part keeps what was used least recently")
+		t.Error("a class beyond its share keeps its least recently used bucket")
 	}
 	if s.Len() != 300 {
 		t.Errorf("%d buckets are held, the bound is 300", s.Len())
 	}
 }
 
-// Buckets that are full again make room for those of other classes.
+// Buckets that are full again are dropped to make room for those of other classes.
 func TestFullBucketsOfOtherClassesAreDroppedFirst(t *testing.T) {
 	t.Parallel()
 	clock := kvtest.NewClock()
@@ -118,7 +118,7 @@ func TestFullBucketsAreDropped(t *testing.T) {
 		}
 	}
 	if _, err := s.Take(t.Context(), "looked at", 1, time.Minute, 0); err != nil || s.Len() != 10 {
-		t.Errorf("a look leaves a bucket behind: %d, %v", s.Len(), err)
+		t.Errorf("a take with cost 0 leaves a bucket: %d, %v", s.Len(), err)
 	}
 }
 

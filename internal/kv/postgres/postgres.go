@@ -1,12 +1,12 @@
 // Package postgres keeps rate limit buckets in PostgreSQL, so that replicas without Redis share
 // them and a crash loses none.
 //
-// It is for wrong passwords, which come rarely and must not be forgotten. A Take that is allowed
-// costs a look-up and a durable transaction. A Take that is refused costs a look-up by the key, so
-// that a flood of refusals writes nothing. One conditional statement decides between takes at the
-// same moment (sql.go). The buckets follow the clock of the database, since replicas may disagree
-// on the time. A database that fails is an error: nothing else works without it either.
-// Specification: Rate limits.
+// It is for wrong passwords, which are rare and must not be forgotten. An allowed Take costs a
+// look-up and a durable transaction. A refused Take costs a look-up by the key, so a flood of
+// refusals writes nothing. One conditional statement decides between parallel takes (sql.go). The
+// buckets follow the clock of the database, since the clocks of replicas may differ. A database
+// failure is returned as an error: nothing else works without the database either. Specification:
+// Rate limits.
 package postgres
 
 import (
@@ -22,9 +22,10 @@ import (
 	"larder/internal/kv"
 )
 
-// Options are the settings of a store.
+// Options holds the settings of a store.
 type Options struct {
-	// Now is the clock of the buckets; nil for that of the database. For tests that move the time.
+	// Now is the clock of the buckets, nil for that of the database. It is for tests that move the
+	// time.
 	Now func() time.Time
 }
 
@@ -36,11 +37,11 @@ type Store struct {
 
 var _ kv.Store = (*Store)(nil)
 
-// New returns a store in d, a PostgreSQL database with the schema of the metadata. The database
-// stays the caller's.
+// New returns a store in d, a PostgreSQL database with the schema of the metadata. The caller
+// closes the database.
 func New(d *db.DB, opts Options) *Store { return &Store{db: d, opts: opts} }
 
-// Take spends from a bucket. Errors: those of kv.Store, and those of the database.
+// Take takes from a bucket. Errors: those of kv.Store, and those of the database.
 func (s *Store) Take(ctx context.Context, key string, limit int, period time.Duration, cost int) (kv.Result, error) {
 	if err := ctx.Err(); err != nil {
 		return kv.Result{}, fmt.Errorf("take: %w", err)
@@ -70,15 +71,15 @@ func (s *Store) Take(ctx context.Context, key string, limit int, period time.Dur
 	case taken:
 		return gcra.Result(after, true), nil
 	}
-	if level, err = s.level(ctx, b); err != nil { // others were quicker
+	if level, err = s.level(ctx, b); err != nil { // parallel takes were faster
 		return kv.Result{}, err
 	}
 	result = gcra.Result(level, false)
-	result.RetryAfter = max(result.RetryAfter, time.Microsecond) // there may be room again by now
+	result.RetryAfter = max(result.RetryAfter, time.Microsecond) // by now there may be room again
 	return result, nil
 }
 
-// level returns how far from full a bucket is, in µs.
+// level returns the level of a bucket in µs (see kv.GCRA).
 func (s *Store) level(ctx context.Context, b bucket) (int64, error) {
 	level, err := b.level(s.db.Read(ctx))
 	if err == nil && level > b.gcra.Burst { // the clock was put back
@@ -98,7 +99,7 @@ func (s *Store) giveBack(ctx context.Context, b bucket) (kv.Result, error) {
 	return b.gcra.Result(after, true), nil
 }
 
-// Sweep deletes buckets that are full again, which are worth nothing.
+// Sweep deletes buckets that are full again.
 func (s *Store) Sweep(ctx context.Context) error {
 	if err := s.db.Write(ctx, func(tx *db.Tx) error { return sweep(tx, s.now()) }); err != nil {
 		return fmt.Errorf("sweep the counts of wrong passwords: %w", err)
@@ -106,10 +107,10 @@ func (s *Store) Sweep(ctx context.Context) error {
 	return nil
 }
 
-// Close does nothing: the database is the caller's.
+// Close does nothing. The caller closes the database.
 func (s *Store) Close() error { return nil }
 
-// now is the time in µs since 1970, nil for that of the database.
+// now returns the time in µs since 1970, nil for that of the database.
 func (s *Store) now() *int64 {
 	if s.opts.Now == nil {
 		return nil
@@ -118,7 +119,8 @@ func (s *Store) now() *int64 {
 	return &now
 }
 
-// storableKey is kv.Bound for a column of text, which takes no NUL and no broken UTF-8.
+// storableKey is kv.HashLongKey for a TEXT column. It also hashes a key that contains a NUL or is
+// not valid UTF-8.
 func storableKey(key string) string {
 	if strings.ContainsRune(key, 0) || !utf8.ValidString(key) {
 		sum := sha256.Sum256([]byte(key))

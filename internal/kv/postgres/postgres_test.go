@@ -21,7 +21,7 @@ func TestContract(t *testing.T) {
 	})
 }
 
-// Two stores over one database are two replicas; a store that is opened later is one after a crash.
+// Two stores on one database are two replicas. A store that is opened later is one after a crash.
 func TestReplicasShareBuckets(t *testing.T) {
 	t.Parallel()
 	d, clock := dbtest.Open(t, "postgres"), kvtest.NewClock()
@@ -53,7 +53,7 @@ func TestReplicasShareBuckets(t *testing.T) {
 	}
 }
 
-// Without a clock of its own a store follows the database's, whatever time it is here.
+// Without a clock of its own a store follows the clock of the database.
 func TestClockOfTheDatabase(t *testing.T) {
 	t.Parallel()
 	d := dbtest.Open(t, "postgres")
@@ -85,7 +85,7 @@ func TestClockOfTheDatabase(t *testing.T) {
 	}
 }
 
-// A flood of what is refused writes nothing.
+// A flood of refused takes writes nothing.
 func TestRefusalsDoNotWrite(t *testing.T) {
 	t.Parallel()
 	d, clock := dbtest.Open(t, "postgres"), kvtest.NewClock()
@@ -143,7 +143,7 @@ func rows(t *testing.T, d *db.DB) (n int) {
 	return n
 }
 
-// prefixed keeps the buckets of tests that share a database apart.
+// prefixed separates the buckets of tests that share a database.
 type prefixed struct {
 	kv.Store
 	prefix string

@@ -8,18 +8,18 @@ import (
 	"larder/internal/kv"
 )
 
-// bucket is what one Take is about.
+// bucket holds the parameters of one Take.
 type bucket struct {
 	key  string
 	now  *int64 // µs since 1970, nil for the clock of the database
 	gcra kv.GCRA
 }
 
-// clock is the SQL expression for the time in µs since 1970: the parameter $1, or where that is
-// NULL the time at which the statement began.
+// clock is the SQL expression for the time in µs since 1970: the parameter $1, or the start of the
+// statement if $1 is NULL.
 const clock = `COALESCE($1::BIGINT, (EXTRACT(EPOCH FROM statement_timestamp()) * 1000000)::BIGINT)`
 
-// level returns how far from full the bucket is, in µs; 0 or less for full.
+// level returns the level of the bucket in µs. It is 0 or less for a full bucket.
 func (b bucket) level(q db.Querier) (level int64, err error) {
 	err = q.QueryRow("SELECT full_at - "+clock+" FROM guesses WHERE target = $2", b.now, b.key).Scan(&level)
 	if errors.Is(err, db.ErrNoRows) {
@@ -28,8 +28,8 @@ func (b bucket) level(q db.Querier) (level int64, err error) {
 	return level, err
 }
 
-// take spends from the bucket and returns the level afterwards. taken is false when the bucket has
-// no room for the cost. It is kv.Spend.Take in SQL, for a cost above 0 and at most the limit.
+// take takes from the bucket and returns the level afterwards. taken is false if the bucket has too
+// few units. It is kv.GCRA.Take in SQL, for a cost above 0 and up to the limit.
 func (b bucket) take(tx *db.Tx) (after int64, taken bool, err error) {
 	const had = "LEAST(GREATEST(g.full_at - (excluded.full_at - $3::BIGINT), 0), $4::BIGINT)"
 	err = tx.QueryRow(`
@@ -45,9 +45,9 @@ func (b bucket) take(tx *db.Tx) (after int64, taken bool, err error) {
 	return after, err == nil, err
 }
 
-// giveBack returns a negative cost to the bucket, up to full, and returns the level
-// afterwards. A full bucket is deleted: it is worth nothing, and a clock that is put back
-// would make it look empty.
+// giveBack applies a negative cost to the bucket, which fills it up to its limit at most, and
+// returns the level afterwards. It deletes a full bucket, which carries no information and would
+// look empty after the clock is put back.
 func (b bucket) giveBack(tx *db.Tx) (after int64, err error) {
 	err = tx.QueryRow(`
 		UPDATE guesses
@@ -63,7 +63,8 @@ func (b bucket) giveBack(tx *db.Tx) (after int64, err error) {
 	return after, err
 }
 
-// clamp makes the bucket empty where it is further from full than that: the clock was put back.
+// clamp makes the bucket empty if its level is beyond that, which means that the clock was put
+// back.
 func (b bucket) clamp(tx *db.Tx) error {
 	_, err := tx.Exec(`
 		UPDATE guesses

@@ -1,14 +1,16 @@
 // Package redis keeps rate limit buckets in a Redis-compatible server, so that replicas share them.
 //
-// One short script per Take reads the server's clock, so that replicas agree on the time as well.
+// Each Take runs a short script. The script reads the server's clock, so that replicas agree on the
+// time as well.
 //
-// The limiter is never off. While the server is down, a limiter in this process takes over, whose
-// buckets start full. The server is down when it can't be reached, breaks off or answers with an
-// error, at once, or when it leaves a Take without an answer for 2 s: a busy machine or a fork of
-// the server takes less, and buckets that start full let too much through. Then it is left alone
-// but for one try a second, which waits a tenth of that time, until one succeeds. So no request
-// waits longer than 2 s, and none that comes after the first has. The beginning and the end of an
-// outage are logged, each once, and State tells of it. Specification: Rate limits; abuse case C58.
+// The rate limit is never off. While the server is down, buckets in this process take over, which
+// start full. The server counts as down as soon as it cannot be reached, breaks a connection off or
+// answers with an error, and also when it leaves a Take without an answer for 2 s. The limit is
+// that long because a busy machine or a fork of the server takes less, and because buckets that
+// start full let too much through. While the server is down, the store tries it once a second and
+// waits a tenth of that time, until a try succeeds. So no request waits longer than 2 s, and none
+// waits after the first one has. The beginning and the end of an outage are logged once each, and
+// State reports it. Specification: Rate limits; abuse case C58.
 package redis
 
 import (
@@ -33,22 +35,23 @@ import (
 const (
 	defaultTimeout     = 2 * time.Second
 	retryInterval      = time.Second // between tries while the server is down
-	downTimeoutDivisor = 10          // how much shorter the patience is then
+	downTimeoutDivisor = 10          // divisor of the time-out while the server is down
 )
 
 //go:embed take.lua
 var takeSource string
 
-// Options are the settings of a store.
+// Options holds the settings of a store.
 type Options struct {
-	Now    func() time.Time // the clock of outages and of the limiter that takes over, required
-	Log    *slog.Logger     // told about outages, required
-	Prefix string           // of every key, "larder:rate:" when empty
+	Now    func() time.Time // the clock of outages and of the buckets in this process, required
+	Log    *slog.Logger     // logs outages, required
+	Prefix string           // of every key, "larder:rate:" if empty
 
-	// OwnClock makes buckets follow Now instead of the server's clock. For tests
-	// that move the time.
+	// OwnClock makes buckets follow Now instead of the server's clock. It is for tests that move
+	// the time.
 	OwnClock bool
-	// Patience is how long one Take waits for a server that is up, connecting included; 0 for 2 s.
+	// Timeout is how long one Take waits for a server that is up, including the connection; 0 for 2
+	// s.
 	Timeout time.Duration
 }
 
@@ -63,13 +66,13 @@ type Store struct {
 
 var _ kv.Store = (*Store)(nil)
 
-// New returns a store on the server at url: redis://, rediss:// or unix://, as the client library
-// reads them. It does not connect: a server that is down now is an outage like any other. The
-// client library's own log is turned off for the whole process.
+// New returns a store on the server at url: redis://, rediss:// or unix://, in the form of the
+// client library. It does not connect, and treats a server that is down now like any other outage.
+// It turns the client library's own log off for the whole process.
 func New(url string, opts Options) (*Store, error) {
 	settings, err := redis.ParseURL(url)
 	if err != nil {
-		// the cause would show the password
+		// the cause would contain the password
 		return nil,
 			errors.New("the Redis URL cannot be read; it looks like redis://[user:password@]host[:port][/database]")
 	}
@@ -102,7 +105,7 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// Take spends from a bucket on the server, or from one in this process while the server is down.
+// Take takes from a bucket on the server, or from one in this process while the server is down.
 // Errors: those of kv.Store.
 func (s *Store) Take(ctx context.Context, key string, limit int, period time.Duration, cost int) (kv.Result, error) {
 	if err := ctx.Err(); err != nil {
@@ -120,7 +123,7 @@ func (s *Store) Take(ctx context.Context, key string, limit int, period time.Dur
 			}
 			return result, nil
 		}
-		if ctx.Err() != nil { // the caller has gone, which says nothing about the server
+		if ctx.Err() != nil { // the caller has given up, which says nothing about the server
 			return kv.Result{}, fmt.Errorf("take: %w", ctx.Err())
 		}
 		if s.outage.begin(s.opts.Now()) {
@@ -131,11 +134,11 @@ func (s *Store) Take(ctx context.Context, key string, limit int, period time.Dur
 	return s.local.Take(ctx, key, limit, period, cost)
 }
 
-// State describes the server as the store last saw it.
+// State is the state of the server as the store last saw it.
 type State struct {
 	Down       bool  // at this moment
-	Outages    int64 // begun so far
-	LocalTakes int64 // Takes so far that counted in this process alone
+	Outages    int64 // number of outages so far
+	LocalTakes int64 // takes so far that were counted in this process only
 }
 
 // State returns the state of the server as the last Take found it.
@@ -145,7 +148,7 @@ func (s *Store) State() State {
 	return s.outage.State
 }
 
-// runScript runs the script, which knows the rule and leaves the wording to kv.Spend.
+// runScript runs the script, which applies the rate limit. The Result is computed by kv.GCRA.
 func (s *Store) runScript(ctx context.Context, key string, gcra kv.GCRA, timeout time.Duration) (kv.Result, error) {
 	caller := ctx
 	ctx, cancel := context.WithTimeout(caller, timeout)
@@ -170,8 +173,8 @@ func (s *Store) runScript(ctx context.Context, key string, gcra kv.GCRA, timeout
 	return gcra.Result(reply[1], reply[0] == 1), nil
 }
 
-// waitForCallerDeadline returns once caller is done when err is its deadline, which a connection
-// can notice a moment before the context does.
+// waitForCallerDeadline waits until caller is done if err is its deadline, which a connection can
+// notice a moment before the context does.
 func waitForCallerDeadline(caller, ctx context.Context, err error) {
 	theirs, limited := caller.Deadline()
 	deadline, _ := ctx.Deadline()
@@ -180,36 +183,37 @@ func waitForCallerDeadline(caller, ctx context.Context, err error) {
 	}
 }
 
-// outage remembers that the server is down, so that requests do not each wait for it.
+// outage records that the server is down, so that requests do not each wait for it.
 type outage struct {
 	mu sync.Mutex
 	State
 	next time.Time // when one caller may try again
 }
 
-// allowedWait returns how long the server may take to answer, 0 for not asking it: while it is up
-// every caller may ask, while it is down one a second, in a hurry.
+// allowedWait returns how long the caller may wait for the server, 0 for not asking it. While the
+// server is up every caller may ask. While it is down one caller a second may, with a shorter
+// time-out.
 func (o *outage) allowedWait(now time.Time, timeout time.Duration) time.Duration {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if !o.Down {
 		return timeout
 	}
-	if wait := o.next.Sub(now); wait > 0 && wait <= retryInterval { // more than a pause: the clock was put back
+	if wait := o.next.Sub(now); wait > 0 && wait <= retryInterval { // longer than the interval: the clock was put back
 		return 0
 	}
 	o.next = now.Add(retryInterval)
 	return timeout / downTimeoutDivisor
 }
 
-// countLocal counts a Take that was decided in this process alone.
+// countLocal counts a Take that was decided in this process only.
 func (o *outage) countLocal() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.LocalTakes++
 }
 
-// begin notes a failure and reports whether it is the first of an outage.
+// begin records a failure and reports whether it begins an outage.
 func (o *outage) begin(now time.Time) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -221,7 +225,7 @@ func (o *outage) begin(now time.Time) bool {
 	return first
 }
 
-// end notes a success and reports whether it ends an outage.
+// end records a success and reports whether it ends an outage.
 func (o *outage) end() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -30,11 +30,11 @@ func open(t testing.TB, server *kvtest.Server, opts redis.Options) *redis.Store 
 	return s
 }
 
-// refuseWarnings is a logger that fails the test when the store gives up on the server, since a
-// limiter in memory would pass the suite.
+// refuseWarnings returns a logger that fails the test when the store treats the server as down,
+// since the buckets in memory would pass the suite.
 func refuseWarnings(t testing.TB) *slog.Logger {
 	return slog.New(slog.NewTextHandler(writerFunc(func(line []byte) (int, error) {
-		t.Errorf("the store left the server: %s", line)
+		t.Errorf("the store treats the server as down: %s", line)
 		return len(line), nil
 	}), nil))
 }
@@ -75,7 +75,7 @@ func TestReplicasShareBucketsAndTheServersClock(t *testing.T) { // abuse case C5
 		}
 	}
 	if allowed(t, a, "ip") || allowed(t, b, "ip") {
-		t.Error("a sixth take passes on one of two replicas")
+		t.Error("a sixth take is allowed on one of two replicas")
 	}
 
 	rdb := client.NewClient(&client.Options{Network: "unix", Addr: strings.TrimPrefix(server.URL, "unix://")})
@@ -123,17 +123,17 @@ func TestLimiterWorksDuringAnOutage(t *testing.T) { // abuse case C58
 				t.Errorf("before the outage: %+v", got)
 			}
 			fail(server)
-			if name == "server_hangs" { // the others are told at once, however patient the store is
+			if name == "server_hangs" { // the other callers are answered at once, however long the time-out is
 				s.SetTimeout(10 * time.Millisecond)
 			}
-			for range 3 { // seconds of outage, one limit for all of them
+			for range 3 { // seconds of outage with one limit for all of them
 				clock.Advance(time.Second)
 				for range 5 {
 					allowed(t, s, "ip")
 				}
 			}
 			if allowed(t, s, "ip") {
-				t.Error("the limiter is off during an outage")
+				t.Error("the rate limit is off during an outage")
 			}
 			if log.count("WARN") != 1 || log.count("INFO") != 0 {
 				t.Errorf("%d warnings for one outage, want 1:\n%s", log.count("WARN"), log.lines.String())
@@ -146,7 +146,7 @@ func TestLimiterWorksDuringAnOutage(t *testing.T) { // abuse case C58
 			server.Start()
 			s.SetTimeout(time.Hour)
 			if allowed(t, s, "ip") {
-				t.Error("the server is asked again within a second of its failure")
+				t.Error("the server is tried again within a second of its failure")
 			}
 			clock.Advance(time.Second)
 			if !allowed(t, s, "ip") { // the server starts empty
@@ -162,7 +162,7 @@ func TestLimiterWorksDuringAnOutage(t *testing.T) { // abuse case C58
 	}
 }
 
-// During an outage, too, a flood of other buckets pushes out none of the limit on signing in.
+// During an outage, too, a flood of other buckets evicts none of the limit on signing in.
 func TestFloodDuringAnOutage(t *testing.T) {
 	t.Parallel()
 	server, clock := kvtest.StartServer(t), kvtest.NewClock()
@@ -175,18 +175,18 @@ func TestFloodDuringAnOutage(t *testing.T) {
 		allowed(t, s, "wrong:"+strconv.Itoa(i))
 	}
 	if allowed(t, s, "auth:ip") {
-		t.Error("the flood has pushed the bucket out")
+		t.Error("the flood has evicted the bucket")
 	}
 }
 
-// refuseWrites makes a replica of a server, as a failover does.
+// refuseWrites turns a server into a replica, like a failover.
 func refuseWrites(server *kvtest.Server) {
 	rdb := client.NewClient(&client.Options{Network: "unix", Addr: strings.TrimPrefix(server.URL, "unix://")})
 	defer rdb.Close()
 	rdb.ReplicaOf(context.Background(), "127.0.0.1", "1")
 }
 
-// A server that answers late is no outage: what replicas count stays shared.
+// A slow server is not an outage: replicas still share what they count.
 func TestSlowServerIsNoOutage(t *testing.T) {
 	t.Parallel()
 	server := kvtest.StartServer(t)
@@ -233,23 +233,23 @@ func TestHangingServerDelaysNoCallerBeyondTheTimeout(t *testing.T) {
 	server.Hang()
 	s.SetTimeout(10 * time.Millisecond)
 	allowed(t, s, "ip")
-	s.SetTimeout(time.Hour) // for whoever waits for the server now
+	s.SetTimeout(time.Hour) // for the caller that waits for the server now
 	for range 200 {
 		allowed(t, s, "ip")
 	}
-	clock.Advance(-time.Hour) // a clock that is put back: one tries, in a tenth of the patience
+	clock.Advance(-time.Hour) // after the clock is put back one caller tries, with a tenth of the time-out
 	s.SetTimeout(10 * time.Second)
 	ctx, cancel := context.WithTimeout(t.Context(), 9*time.Second)
 	defer cancel()
 	if _, err := s.Take(ctx, "ip", 5, time.Hour, 1); err != nil {
-		t.Errorf("the one that tries: %v", err)
+		t.Errorf("the caller that tries: %v", err)
 	}
 	s.SetTimeout(time.Hour)
 	for range 200 {
 		allowed(t, s, "ip")
 	}
 	if got := s.State(); got.LocalTakes != 402 {
-		t.Errorf("%d takes counted alone, want 402", got.LocalTakes)
+		t.Errorf("%d takes counted in this process, want 402", got.LocalTakes)
 	}
 }
 
