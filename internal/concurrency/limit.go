@@ -1,8 +1,8 @@
-// Package concurrency limits how many operations run at once in this process: in all, and for
-// each source of them.
+// Package concurrency limits the number of operations that run at once in this process: in total,
+// and for each source.
 //
-// A limit is for work that costs much while it runs, such as a search or an archive. How often
-// something may be asked for is a matter of package kv.
+// Use it for work that is expensive while it runs, such as a search or an archive. Package kv
+// limits how often something may be requested.
 package concurrency
 
 import (
@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Limit counts the operations that run. It is safe for concurrent use. Use NewLimit.
+// Limit counts the running operations. It is safe for concurrent use. Use NewLimit.
 type Limit struct {
 	max int
 
@@ -21,18 +21,18 @@ type Limit struct {
 	released chan struct{} // closed at the next release; nil while no caller waits for it
 }
 
-// NewLimit returns a limit of all operations at once.
+// NewLimit returns a limit of max operations at once.
 func NewLimit(all int) *Limit { return &Limit{max: all, running: map[string]int{}} }
 
-// Source bounds the operations of one origin: an account, an address, or a group of them.
+// Source limits the operations of one origin: an account, an address, or a group of them.
 type Source struct {
 	Name string
 	Max  int // operations at once
 }
 
-// LimitError is the error of an operation that has no place.
+// LimitError is the error of an operation that exceeds a limit.
 type LimitError struct {
-	Source string // the name of the first source that has its most; "" when the limit of all is reached
+	Source string // the name of the first source at its limit; "" if the total limit is reached
 }
 
 func (e *LimitError) Error() string {
@@ -42,8 +42,8 @@ func (e *LimitError) Error() string {
 	return "too many operations at once of " + e.Source
 }
 
-// TryAcquire takes a place in the limit and in each source, until release is called once. Error:
-// *Full; then nothing is taken.
+// TryAcquire takes a slot of the limit and of each source. The caller calls release once to return
+// them. Error: *LimitError; then no slot is taken.
 func (l *Limit) TryAcquire(sources ...Source) (release func(), err error) {
 	release, full, _ := l.try(sources, false)
 	if full != nil {
@@ -52,8 +52,8 @@ func (l *Limit) TryAcquire(sources ...Source) (release func(), err error) {
 	return release, nil
 }
 
-// Acquire is TryAcquire that waits for a place, for patience at most. Errors: *Full,
-// and that of ctx.
+// Acquire is TryAcquire, but waits for a slot for up to timeout. Errors: *LimitError, and that of
+// ctx.
 func (l *Limit) Acquire(ctx context.Context, timeout time.Duration, sources ...Source) (release func(), err error) {
 	late := time.NewTimer(timeout)
 	defer late.Stop()
@@ -72,8 +72,8 @@ func (l *Limit) Acquire(ctx context.Context, timeout time.Duration, sources ...S
 	}
 }
 
-// try takes the places, or returns which one is missing and, to callers that wait, a channel closed
-// at the next release.
+// try takes the slots. If one is missing, it returns the error and, to callers that wait, a channel
+// that is closed at the next release.
 func (l *Limit) try(sources []Source, wait bool) (release func(), full *LimitError, released <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

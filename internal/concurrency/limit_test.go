@@ -13,7 +13,7 @@ import (
 	"larder/internal/concurrency"
 )
 
-// isLimitError reports whether err says that source has its most.
+// isLimitError reports whether err says that source has reached its limit.
 func isLimitError(err error, source string) bool {
 	var f *concurrency.LimitError
 	return errors.As(err, &f) && f.Source == source
@@ -42,7 +42,7 @@ func TestLimitOfAllAndOfEachSource(t *testing.T) {
 	}
 	release()
 	if _, err := l.TryAcquire(office, bob); err != nil {
-		t.Errorf("bob after a release, which a refusal took nothing from: %v", err)
+		t.Errorf("bob after a release, a refusal having taken no slot: %v", err)
 	}
 }
 
@@ -66,12 +66,12 @@ func TestAcquireWaitsForAPlace(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if _, err := l.Acquire(ctx, time.Minute, alice); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("a caller that gives up: %v", err)
+			t.Errorf("a caller whose context ends: %v", err)
 		}
 		time.AfterFunc(3*time.Second, release)
 		began = time.Now()
 		if _, err := l.Acquire(t.Context(), time.Minute, alice); err != nil || time.Since(began) != 3*time.Second {
-			t.Errorf("%v after %v, want a place when it is released", err, time.Since(began))
+			t.Errorf("%v after %v, want a slot when it is released", err, time.Since(began))
 		}
 	})
 }
