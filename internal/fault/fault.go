@@ -1,8 +1,8 @@
-// Package fault holds the kinds of error that a client is told about, without any word of HTTP.
+// Package fault defines the errors that a client is told about. It does not depend on HTTP.
 //
-// A domain package returns a *Error with a sentence for a person; the transport turns its Kind into
-// a code and a status in one table. Every other error is unexpected: it is logged with its cause
-// and the client only learns INTERNAL_ERROR. Specification: Errors.
+// A domain package returns a *Error with a sentence for a person. The transport converts its Kind
+// into a code and a status with one table. Every other error is unexpected: it is logged with its
+// cause, and the client gets INTERNAL_ERROR. Specification: Errors.
 package fault
 
 import (
@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// Kind says what went wrong, one value per cause that a client can tell apart.
+// Kind is the kind of an error, one value for each cause that a client can distinguish.
 type Kind int
 
-// The kinds, each with the code and status that the specification gives it.
+// The kinds, each with its code and status in the specification.
 const (
 	Internal          Kind = iota // INTERNAL_ERROR 500: unexpected, or a stated failure of the server (see Unavailable)
 	Invalid                       // VALIDATION_ERROR 400
@@ -33,9 +33,9 @@ const (
 	MethodNotAllowed              // METHOD_NOT_ALLOWED 405
 	AlreadyExists                 // ALREADY_EXISTS 409
 	Conflict                      // OPERATION_FAILED 409: the state forbids it
-	Locked                        // OPERATION_FAILED 409: a WebDAV client has locked it
-	Precondition                  // OPERATION_FAILED 412: it is not what the request says it must be; WebDAV only
-	Unverified                    // OPERATION_FAILED 422: what came in is not what was announced
+	Locked                        // OPERATION_FAILED 409: locked by a WebDAV client
+	Precondition                  // OPERATION_FAILED 412: a precondition of the request is not met; WebDAV only
+	Unverified                    // OPERATION_FAILED 422: the received content differs from the announced one
 	ConnectionRefused             // OPERATION_FAILED 400: a free-mode connection test failed
 	ShareExpired                  // SHARE_EXPIRED 410
 	ShareRevoked                  // SHARE_REVOKED 410
@@ -44,17 +44,17 @@ const (
 	QuotaExceeded                 // QUOTA_EXCEEDED 413
 	TooLarge                      // PAYLOAD_TOO_LARGE 413
 	RateLimited                   // RATE_LIMIT_EXCEEDED 429, with RetryAfter
-	// INTERNAL_ERROR 500 with a sentence that may be told: disk nearly full, store not mounted
+	// INTERNAL_ERROR 500 with a message for the client: disk nearly full, store not mounted
 	Unavailable
 	MailFailed // MAIL_ERROR 500
 )
 
-// Error is a failure that a client may be told about.
+// Error is an error that a client may be told about.
 type Error struct {
 	Kind    Kind
 	Message string // a sentence for a person
-	// when the next try can succeed: of RateLimited always, of Conflict where it passes
-	// by itself, else 0
+	// when the next try can succeed: always set for RateLimited, for Conflict if it resolves by
+	// itself, else 0
 	RetryAfter time.Duration
 	Cause      error // for the log and, in development, for error.details
 }
@@ -71,18 +71,18 @@ func (e *Error) Unwrap() error { return e.Cause }
 // New returns an error of kind with a sentence for a person.
 func New(kind Kind, message string) *Error { return &Error{Kind: kind, Message: message} }
 
-// Newf is New with a format.
+// Newf is New with a format string.
 func Newf(kind Kind, format string, args ...any) *Error {
 	return &Error{Kind: kind, Message: fmt.Sprintf(format, args...)}
 }
 
-// WithCause adds the cause, which only the log and a development server show.
+// WithCause sets the cause, which is shown only in the log and by a development server.
 func (e *Error) WithCause(cause error) *Error {
 	e.Cause = cause
 	return e
 }
 
-// KindOf returns the kind of the nearest *Error in err's chain, Internal when there is none.
+// KindOf returns the kind of the first *Error in err's chain, Internal if there is none.
 func KindOf(err error) Kind {
 	var e *Error
 	if errors.As(err, &e) {
