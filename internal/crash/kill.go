@@ -10,17 +10,16 @@ import (
 	"syscall"
 )
 
-// at is the point to die at, and times how often it is passed until then:
-// `LARDER_CRASH_AT=upload.stored:3` dies the third time.
+// at is the point to crash at, and times the number of passes after which it crashes:
+// `LARDER_CRASH_AT=upload.stored:3` crashes at the third pass.
 var at, times = parse(taken("LARDER_CRASH_AT"))
 
 var passed atomic.Int64
 
-// taken returns a variable and takes it out of the environment, since it is no
-// setting of the service.
+// taken returns an environment variable and removes it, since it is no setting of the service.
 func taken(name string) string {
 	value := os.Getenv(name)
-	_ = os.Unsetenv(name) // fails for no name that is written here
+	_ = os.Unsetenv(name) // cannot fail for a constant name
 	return value
 }
 
@@ -32,7 +31,7 @@ func parse(s string) (string, int64) {
 	return name, 1
 }
 
-// Point kills the process, without any tidying up, when name is where it is to crash.
+// Point kills the process at once if name is the point to crash at.
 func Point(name string) {
 	if name == at && passed.Add(1) == times {
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
