@@ -13,8 +13,8 @@ import (
 	"larder/internal/db/dbtest"
 )
 
-// openWithFullPools opens a database of its own on PostgreSQL and leaves the pools of readers and
-// writers full of idle connections.
+// openWithFullPools opens a new PostgreSQL database and fills the pools of readers and writers with
+// idle connections.
 func openWithFullPools(t *testing.T) (d *db.DB, cfg db.Config) {
 	t.Helper()
 	cfg = dbtest.Config(t, "postgres")
@@ -27,11 +27,11 @@ func openWithFullPools(t *testing.T) (d *db.DB, cfg db.Config) {
 		t.Fatal(err)
 	}
 	fillPools(t, d)
-	fillPools(t, d) // the driver looks after a connection before its second use, and after a second
+	fillPools(t, d) // the driver checks a connection before its second use, and after a second
 	return d, cfg
 }
 
-// fillPools has 16 writers and 8 readers hold a connection each at one moment.
+// fillPools makes 16 writers and 8 readers hold a connection each at the same time.
 func fillPools(t *testing.T, d *db.DB) {
 	t.Helper()
 	var all, held sync.WaitGroup
@@ -66,7 +66,7 @@ func closeRows(rows *sql.Rows, err error) error {
 	return rows.Close()
 }
 
-// The server has closed every idle connection, as a restart does. No caller is told: neither one
+// The server has closed every idle connection, like a restart. No caller gets an error, neither one
 // after the other nor all at once.
 func TestIdleConnectionsThatWereClosedAreReplaced(t *testing.T) {
 	t.Parallel()
@@ -116,8 +116,8 @@ func TestIdleConnectionsThatWereClosedAreReplaced(t *testing.T) {
 	}
 }
 
-// A connection that dies within a transaction has committed nothing, so the transaction is run
-// again; what it did before is there once.
+// A connection that breaks within a transaction has committed nothing, so the transaction is run
+// again. Its changes are made once.
 func TestTransactionIsRetriedWhenItsConnectionClosesBeforeCommit(t *testing.T) {
 	t.Parallel()
 	for name, do := range map[string]func(tx *db.Tx) error{
@@ -147,13 +147,13 @@ func TestTransactionIsRetriedWhenItsConnectionClosesBeforeCommit(t *testing.T) {
 				t.Errorf("%v after %d runs, %d hooks", err, runs, hooks)
 			}
 			if q := d.Read(t.Context()); setting(t, q, "run1") == "x" || setting(t, q, "run2") != "x" {
-				t.Error("the first run left something, or the second nothing")
+				t.Error("a change of the first run is left, or one of the second is missing")
 			}
 		})
 	}
 }
 
-// A failure of the caller's own is not run again, even when its connection died as well.
+// An error of the function itself is not retried, even if its connection has broken as well.
 func TestErrorOfTheFunctionOnAClosedConnectionIsReturned(t *testing.T) {
 	t.Parallel()
 	d, cfg := openWithFullPools(t)
@@ -168,8 +168,8 @@ func TestErrorOfTheFunctionOnAClosedConnectionIsReturned(t *testing.T) {
 	}
 }
 
-// Abuse case C125: a transaction whose connection died before it sent its COMMIT, unnoticed, is
-// told as a failure: whether the server got it isn't known.
+// Abuse case C125: if the connection breaks unnoticed before COMMIT is sent, Write fails, since it
+// is unknown whether the server has received it.
 func TestCommitOnAClosedConnectionIsNotRepeated(t *testing.T) {
 	t.Parallel()
 	d, cfg := openWithFullPools(t)
@@ -185,8 +185,8 @@ func TestCommitOnAClosedConnectionIsNotRepeated(t *testing.T) {
 	}
 }
 
-// A changing statement outside a transaction could be sent twice when its answer is lost,
-// so there is none.
+// A changing statement outside a transaction is refused, since it could be sent twice when its
+// answer is lost.
 func TestStatementOutsideATransactionIsRefused(t *testing.T) {
 	t.Parallel()
 	d := dbtest.Open(t, "postgres")

@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// ChunkSize is how many ids one statement takes, as its first parameters; always the same number,
-// so that its text is prepared once.
+// ChunkSize is the number of ids that one statement takes, as its first parameters. It is constant,
+// so that the statement is prepared once.
 const ChunkSize = 100
 
-// InChunk is `IN ($1, …)` for one chunk.
+// InChunk is the SQL text `IN ($1, …)` for one chunk.
 var InChunk = func() string {
 	var b strings.Builder
 	b.WriteString("IN (")
@@ -22,14 +22,14 @@ var InChunk = func() string {
 	return b.String() + ")"
 }()
 
-// AfterChunk is the parameter that comes after a chunk of ids, and AfterChunk2 the one after that.
+// AfterChunk is the first parameter after a chunk of ids, and AfterChunk2 the second.
 const (
 	AfterChunk  = "$101"
 	AfterChunk2 = "$102"
 )
 
-// EachChunk calls do with a chunk of ids, the last one filled up by repeating an id, and what
-// more the statement takes.
+// EachChunk calls do for each chunk of ids with the arguments of a statement: the ids, where the
+// last chunk is filled up by repeating an id, and then more.
 func EachChunk(ids []string, do func(args []any) error, more ...any) error {
 	for len(ids) > 0 {
 		n := min(len(ids), ChunkSize)

@@ -5,17 +5,17 @@ import (
 	"fmt"
 )
 
-// resultPrefix begins the names of outcomes in the table versions, where those of a backup's holds
-// begin with "backup ".
+// resultPrefix begins the names of command results in the table versions. The names of backup holds
+// there begin with "backup ".
 const resultPrefix = "last "
 
-// CommandResult is how a command that an operator runs now and then has ended last.
+// CommandResult is the result of the last run of a command of an operator.
 type CommandResult struct {
 	EndedAt  int64 // ms
-	Problems int64 // that it told of
+	Problems int64 // number of problems that it reported
 }
 
-// SetCommandResult records how the command of that name has ended.
+// SetCommandResult stores the result of a command.
 func (t *Tx) SetCommandResult(command string, o CommandResult) error {
 	for name, value := range map[string]int64{resultPrefix + command + " ended": o.EndedAt,
 		resultPrefix + command + " problems": o.Problems} {
@@ -28,8 +28,7 @@ func (t *Tx) SetCommandResult(command string, o CommandResult) error {
 	return nil
 }
 
-// LastCommandResult returns what SetCommandResult has recorded last of a command. Error: ErrNoRows
-// when it has recorded nothing.
+// LastCommandResult returns the last stored result of a command. Error: ErrNoRows if there is none.
 func LastCommandResult(q Querier, command string) (o CommandResult, err error) {
 	err = q.QueryRow("SELECT e.value, p.value FROM versions e JOIN versions p ON p.name = $2 WHERE e.name = $1",
 		resultPrefix+command+" ended", resultPrefix+command+" problems").

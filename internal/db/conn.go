@@ -30,12 +30,12 @@ func (c pgConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	return &pgConn{opened.(*stdlib.Conn)}, nil
 }
 
-// pgConn is a connection to PostgreSQL. When the server closes one that is idle, as it does when it
-// restarts, this is found out by the next statement. A statement that can be repeated then fails
-// with driver.ErrBadConn, and database/sql sends it again: on another idle connection, at last on a
-// new one. These are the BEGIN of a transaction and, outside of one, queries, which only read.
-// Inside a transaction database/sql repeats nothing: writePostgres does, from the start. COMMIT is
-// never repeated, here or there: when its answer is missing the server may have done it.
+// pgConn is a connection to PostgreSQL. When the server closes an idle connection, as it does when
+// it restarts, the next statement fails. A statement that can be repeated then fails with
+// driver.ErrBadConn, and database/sql sends it again on another connection, and in the end on a new
+// one. These statements are the BEGIN of a transaction and, outside a transaction, queries, which
+// only read. Inside a transaction database/sql repeats nothing, and writePostgres repeats the whole
+// transaction. COMMIT is never repeated: if its answer is missing, the server may have committed.
 type pgConn struct{ *stdlib.Conn }
 
 // BeginTx implements driver.ConnBeginTx.
@@ -44,15 +44,15 @@ func (c *pgConn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx,
 	return tx, c.repeatable(ctx, err)
 }
 
-// QueryContext implements driver.QueryerContext. It has read the first row when it returns without
-// an error, so that no row is given out twice.
+// QueryContext implements driver.QueryerContext. It returns after reading the first row, so that a
+// repeated query returns no row twice.
 func (c *pgConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
 	rows, err := c.Conn.QueryContext(ctx, query, args)
 	return rows, c.repeatable(ctx, err)
 }
 
-// ExecContext implements driver.ExecerContext. It refuses statements outside a transaction: when
-// their answer is lost the driver takes some of them for not sent (it tells "conn closed", which
+// ExecContext implements driver.ExecerContext. It refuses statements outside a transaction: if
+// their answer is lost, the driver reports some of them as not sent ("conn closed", which
 // SafeToRetry believes), and database/sql would send them twice.
 func (c *pgConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
 	if c.Conn.Conn().PgConn().TxStatus() == 'I' {
@@ -62,8 +62,8 @@ func (c *pgConn) ExecContext(ctx context.Context, query string, args []driver.Na
 	return result, c.repeatable(ctx, err)
 }
 
-// repeatable makes driver.ErrBadConn of an error that has closed the connection, unless that
-// is the caller's doing.
+// repeatable wraps driver.ErrBadConn around an error that has closed the connection, unless the
+// caller's context has ended.
 func (c *pgConn) repeatable(ctx context.Context, err error) error {
 	if err == nil || ctx.Err() != nil || !c.Conn.Conn().IsClosed() || errors.Is(err, driver.ErrBadConn) {
 		return err

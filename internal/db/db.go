@@ -1,13 +1,13 @@
 // Package db opens the metadata database, SQLite or PostgreSQL, and runs transactions on it. The
 // same SQL text serves both.
 //
-// Write is the only way to change anything. On SQLite there is one writer: whoever waits for it
-// joins the next transaction, a savepoint each, so that many small commits share one sync of the
-// log (group commit); on PostgreSQL callers commit side by side. In both, Write returns nil only
+// Write is the only way to change anything. On SQLite there is one writer. Callers that wait for it
+// join the next transaction, each with a savepoint, so that many small commits share one sync of
+// the log (group commit). On PostgreSQL callers commit in parallel. On both, Write returns nil only
 // when the change is durable (SQLite: WAL with synchronous=FULL).
 //
-// Errors of the drivers become ErrNoRows, ErrUnique, ErrBusy and ErrMalformed; nothing above this
-// package knows a driver.
+// Errors of the drivers become ErrNoRows, ErrUnique, ErrBusy and ErrMalformed. No other package
+// depends on a driver.
 package db
 
 import (
@@ -25,19 +25,19 @@ import (
 	_ "modernc.org/sqlite" // driver "sqlite"
 )
 
-// Config says which database to open.
+// Config selects the database to open.
 type Config struct {
-	URL  string // postgres://… or empty for SQLite
+	URL  string // postgres://…, or empty for SQLite
 	Path string // the SQLite file, used when URL is empty
 	Log  *slog.Logger
 
-	Schema Schema // what Migrate makes; the zero value is the schema of the metadata
-	// Now is the clock of replicas and leases; nil for that of the database, which all replicas
-	// share. For tests that move the time.
+	Schema Schema // the schema that Migrate creates; the zero value is that of the metadata
+	// Now is the clock of replicas and leases, nil for that of the database, which all replicas
+	// share. It is for tests that move the time.
 	Now func() time.Time
-	// Aside is for what may lose its last seconds in a power cut and must take little from the
-	// rest: SQLite doesn't sync each commit (it stays consistent all the same), PostgreSQL is
-	// asked over few connections.
+	// Secondary is for a database that may lose its last seconds in a power cut and must take few
+	// resources. SQLite does not sync each commit (it stays consistent), and PostgreSQL gets few
+	// connections.
 	Secondary bool
 }
 
@@ -46,7 +46,7 @@ type DB struct {
 	dialect   Dialect
 	readPool  *sql.DB
 	writePool *sql.DB
-	forceSync bool   // PostgreSQL only: a commit is not durable unless the transaction says so
+	forceSync bool   // PostgreSQL only: each transaction must turn synchronous_commit on
 	path      string // SQLite only
 	stmts     stmtCache
 	writer    *writer // SQLite only
@@ -56,7 +56,7 @@ type DB struct {
 	log       *slog.Logger
 }
 
-// Open connects, without migrating. The SQLite file is made with mode 0600.
+// Open connects to the database and does not migrate it. It creates the SQLite file with mode 0600.
 func Open(ctx context.Context, cfg Config) (*DB, error) {
 	if cfg.URL != "" {
 		return openPostgres(ctx, cfg)
@@ -101,8 +101,8 @@ func openSQLite(ctx context.Context, cfg Config) (*DB, error) {
 	return d, nil
 }
 
-// connect opens the writer's connection. Processes that open a fresh file together race for its
-// switch to WAL, where SQLite answers "busy" whatever busy_timeout says: whoever loses tries again.
+// connect opens the writer's connection. Processes that open a new file at once compete to switch
+// it to WAL. SQLite then answers "busy" whatever busy_timeout says, so connect tries again.
 func connect(ctx context.Context, pool *sql.DB) (*sql.Conn, error) {
 	const tries = 100
 	for try := 1; ; try++ {
@@ -118,7 +118,7 @@ func connect(ctx context.Context, pool *sql.DB) (*sql.Conn, error) {
 	}
 }
 
-// Close waits for writes under way and closes the connections.
+// Close waits for running writes and closes the connections.
 func (d *DB) Close() error {
 	var err error
 	if d.writer != nil {
@@ -134,22 +134,22 @@ func (d *DB) Ping(ctx context.Context) error {
 	return d.Read(ctx).QueryRow("SELECT 1").Scan(&one)
 }
 
-// Dialect tells the engine.
+// Dialect returns the engine.
 func (d *DB) Dialect() Dialect { return d.dialect }
 
-// Read returns a querier outside any transaction: each call sees what was committed before it.
+// Read returns a querier outside any transaction. Each call sees what was committed before it.
 func (d *DB) Read(ctx context.Context) Querier { return reader{ctx, d} }
 
-// MaxTries is how often something is decided anew because what it was decided by has changed
-// meanwhile, before that is an error. One person who makes their 20 keys at once changes the config
-// version 20 times in a moment, and nobody else may fail for it.
+// MaxTries is how often a decision is repeated because its basis has changed meanwhile, before that
+// becomes an error. A user who creates 20 keys at once changes the config version 20 times in a
+// moment, and other requests must not fail because of that.
 const MaxTries = 50
 
-// Write runs fn in a transaction and returns once the change is durable. When fn returns an error
-// nothing is changed and that error comes back as it is. fn may run more than once (on PostgreSQL
-// after a deadlock, and when the connection died before COMMIT was sent), may share a database
-// transaction with other callers of Write, and must not touch anything but tx: side effects go into
-// tx.AfterCommit. It may return an *Again.
+// Write runs fn in a transaction and returns once the change is durable. If fn returns an error,
+// nothing is changed and Write returns that error as it is. fn may run more than once: on
+// PostgreSQL after a deadlock, and after the connection broke before COMMIT was sent. fn may share
+// a database transaction with other callers of Write. It must not change anything except through
+// tx, and passes side effects to tx.AfterCommit. It may return a *RetryError.
 func (d *DB) Write(ctx context.Context, fn func(tx *Tx) error) error {
 	for try := 1; ; try++ {
 		err := d.write(ctx, fn)
@@ -163,9 +163,9 @@ func (d *DB) Write(ctx context.Context, fn func(tx *Tx) error) error {
 	}
 }
 
-// RetryError is returned by a function given to Write that has found out, inside the transaction,
-// that it lacks something that can only be had outside. Nothing is changed, Prepare runs outside
-// any transaction, and the function runs once more in a new one; after some tries Write gives up.
+// RetryError is returned by a function given to Write if it needs something that can only be
+// obtained outside the transaction. Write then changes nothing, runs Prepare outside any
+// transaction, and runs the function again in a new one. After MaxTries it gives up.
 type RetryError struct {
 	Prepare func(ctx context.Context) error
 }
@@ -193,8 +193,8 @@ func (d *DB) write(ctx context.Context, fn func(tx *Tx) error) error {
 	}
 }
 
-// callRecovering runs fn and turns a panic into an error, so that one caller's fault never takes
-// the shared writer down.
+// callRecovering runs fn and turns a panic into an error, so that a bug in one caller does not stop
+// the shared writer.
 func callRecovering(fn func(tx *Tx) error, tx *Tx) (err error) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -218,14 +218,14 @@ func TestWriteRunsAgainWhenAsked(t *testing.T) {
 			return &db.RetryError{Prepare: func(context.Context) error { return nil }}
 		})
 		if err == nil || runs > 100 {
-			t.Errorf("asked without end: %d runs, %v", runs, err)
+			t.Errorf("retried without end: %d runs, %v", runs, err)
 		}
 		broken := errors.New("broken")
 		err = d.Write(t.Context(), func(*db.Tx) error {
 			return &db.RetryError{Prepare: func(context.Context) error { return broken }}
 		})
 		if !errors.Is(err, broken) {
-			t.Errorf("nothing to be had outside: %v", err)
+			t.Errorf("Prepare fails: %v", err)
 		}
 	})
 }

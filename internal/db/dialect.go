@@ -11,7 +11,7 @@ import (
 	sqlitedriver "modernc.org/sqlite"
 )
 
-// Dialect is the engine behind a DB.
+// Dialect is the engine of a DB.
 type Dialect string
 
 const (
@@ -28,18 +28,18 @@ var ErrBusy = errors.New("the database is busy")
 // ErrMalformed means that a SQLite file is not a database, or is damaged.
 var ErrMalformed = errors.New("the database is malformed")
 
-// errRetry marks transactions that PostgreSQL ended to resolve a deadlock or a serialisation
-// conflict, or whose connection died before their COMMIT.
+// errRetry marks transactions that PostgreSQL ended because of a deadlock or a serialisation
+// conflict, and those whose connection broke before COMMIT.
 var errRetry = errors.New("transaction to be retried")
 
-// ErrUnique says which unique index a statement ran into.
+// ErrUnique is returned for a statement that violates a unique index.
 type ErrUnique struct {
 	Name string // the index, such as `users_username_unique`, on both engines
 }
 
 func (e *ErrUnique) Error() string { return "unique index " + e.Name + " violated" }
 
-// uniqueColumns gives the index for the columns that SQLite names in its message.
+// uniqueColumns maps the columns that SQLite names in its message to the index.
 var uniqueColumns = map[string]string{
 	"users.username_fold":             "users_username_unique",
 	"users.email_fold":                "users_email_unique",
@@ -48,7 +48,7 @@ var uniqueColumns = map[string]string{
 	"upload_sessions.user_id, upload_sessions.idempotency_key": "upload_sessions_key_unique",
 }
 
-// translate turns a driver's error into one of this package where it has a meaning above.
+// translate converts a driver's error into an error of this package, if there is one for it.
 func translate(err error) error {
 	if err == nil || errors.Is(err, sql.ErrNoRows) {
 		return err
@@ -81,7 +81,7 @@ func translate(err error) error {
 	return err
 }
 
-// uniqueName finds the index for SQLite's "UNIQUE constraint failed: users.email_fold (2067)".
+// uniqueName returns the index for SQLite's "UNIQUE constraint failed: users.email_fold (2067)".
 func uniqueName(message string) string {
 	const marker = "UNIQUE constraint failed: "
 	at := strings.LastIndex(message, marker)
@@ -101,8 +101,8 @@ var (
 	serial   = regexp.MustCompile(`\bINTEGER PRIMARY KEY AUTOINCREMENT\b`)
 )
 
-// ddl writes a migration for the dialect: PostgreSQL gets byte-order collation, its own name for
-// bytes, and its own way to number rows.
+// ddl translates a migration into the dialect. For PostgreSQL it adds byte-order collation, and
+// changes the type of bytes and the numbering of rows.
 func (d Dialect) ddl(text string) string {
 	if d == sqlite {
 		return text
@@ -111,7 +111,7 @@ func (d Dialect) ddl(text string) string {
 	return blobType.ReplaceAllString(textType.ReplaceAllString(text, `TEXT COLLATE "C"`), "BYTEA")
 }
 
-// now is the expression for the time in milliseconds since 1970.
+// now returns the SQL expression for the time in milliseconds since 1970.
 func (d Dialect) now() string {
 	if d == sqlite {
 		return "CAST(unixepoch('subsec') * 1000 AS INTEGER)"
@@ -119,8 +119,8 @@ func (d Dialect) now() string {
 	return "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)"
 }
 
-// Position is the expression for where a text holds a part, counted in characters from 1; 0 where
-// it does not. Nothing in the part is a wildcard.
+// Position returns the SQL expression for the position of part in text, counted in characters from
+// 1, or 0 if text does not contain it. No character of part is a wildcard.
 func (d Dialect) Position(text, part string) string {
 	if d == sqlite {
 		return "instr(" + text + ", " + part + ")"
@@ -128,7 +128,7 @@ func (d Dialect) Position(text, part string) string {
 	return "strpos(" + text + ", " + part + ")"
 }
 
-// Like is the condition that a text is like the pattern that Glob has made, case included.
+// Like returns the SQL condition that a text matches a pattern of GlobPattern. Case matters.
 func (d Dialect) Like(text, pattern string) string {
 	if d == sqlite {
 		return text + " GLOB " + pattern
@@ -136,11 +136,11 @@ func (d Dialect) Like(text, pattern string) string {
 	return text + " LIKE " + pattern
 }
 
-// globPattern writes the wildcards of a glob as LIKE reads them.
+// globPattern converts the wildcards of a glob into those of LIKE.
 var globPattern = strings.NewReplacer(`\`, `\\`, "%", `\%`, "_", `\_`, "*", "%", "?", "_")
 
-// GlobPattern is a pattern for Like: in glob `*` stands for any characters, `?` for exactly one,
-// and there is no `[`.
+// GlobPattern converts a glob into a pattern for Like. In the glob `*` stands for any characters
+// and `?` for exactly one; it contains no `[`.
 func (d Dialect) GlobPattern(glob string) string {
 	if d == sqlite {
 		return glob

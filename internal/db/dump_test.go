@@ -15,8 +15,8 @@ import (
 	"larder/internal/db/dbtest"
 )
 
-// A filled dump of each released schema version stays in testdata, for both engines, and must
-// migrate to the newest. The dump of a version is written once, before its release: go test
+// A filled dump of each released schema version is kept in testdata, for both engines, and must
+// migrate to the newest version. The dump of a version is written once, before its release: go test
 // ./internal/db -run TestDumps -update
 var update = flag.Bool("update", false, "write the dump of the newest schema version")
 
@@ -109,7 +109,7 @@ func exec(t *testing.T, d *db.DB, text string) {
 	}
 }
 
-// tableCounts counts the rows of every table.
+// tableCounts returns the number of rows of every table.
 func tableCounts(t *testing.T, d *db.DB) map[string]int {
 	t.Helper()
 	query := "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
@@ -149,7 +149,7 @@ func queryTexts(t *testing.T, d *db.DB, query string) []string {
 	return list
 }
 
-// columns lists every column and index, for comparing two schemas.
+// columns lists every column and index, to compare two schemas.
 func columns(t *testing.T, d *db.DB, tables map[string]int) string {
 	t.Helper()
 	var list []string
@@ -174,7 +174,7 @@ func columns(t *testing.T, d *db.DB, tables map[string]int) string {
 	return strings.Join(list, "\n")
 }
 
-// writeDump freezes the schema of a version with a row in every table.
+// writeDump writes the dump of a schema version with a row in every table.
 func (s schema) writeDump(t *testing.T, engine string, version int) {
 	t.Helper()
 	d := s.openEmpty(t, engine)
@@ -195,7 +195,7 @@ func (s schema) writeDump(t *testing.T, engine string, version int) {
 	}
 }
 
-// auditSample is sample for the access log; its size has a row already.
+// auditSample is sample for the access log. Its size table has a row already.
 const auditSample = `
 INSERT INTO access_log (user_id, key_id, ip, action, path, path_fold, bytes, status, count, created_at)
     VALUES ('u1', 'pk_1', '192.0.2.1', 'download', '/home/Alice/猫.jpg', '/home/alice/猫.jpg', 5, 200, 1, 1700000000000);
@@ -203,7 +203,7 @@ UPDATE access_log_size SET size = 1;
 INSERT INTO request_minutes VALUES (28333333, 7);
 `
 
-// sample is a row for every table of the newest version.
+// sample contains a row for every table of the newest version.
 const sample = `
 INSERT INTO settings VALUES ('siteTitle', '"Larder"');
 INSERT INTO users VALUES ('u1', 'Alice', 'alice', 'alice@example.org', 'alice@example.org', TRUE, '$argon2id$x', 'user', 'active', 'Alice', NULL, '/home/Alice', 'home1', 'en-US',

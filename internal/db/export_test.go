@@ -10,13 +10,14 @@ func (d *DB) MigrateTo(ctx context.Context, version int) error {
 	return d.migrateTo(ctx, migrationTo{last: version})
 }
 
-// Metadata is the schema of a Config that names none.
+// Metadata is the schema of a Config without one.
 var Metadata = metadata
 
-// VersionColumns are those of the table that holds the version of a schema.
+// VersionColumns are the columns of the version table.
 const VersionColumns = versionColumns
 
-// Oldest is the oldest version that may run beside the newest of a schema in this binary.
+// Oldest returns the oldest version that a replica must know to run beside the newest version of a
+// schema in this binary.
 func Oldest(s Schema) (oldest int, err error) {
 	all, err := s.migrations()
 	for _, m := range all {
@@ -25,7 +26,7 @@ func Oldest(s Schema) (oldest int, err error) {
 	return oldest, err
 }
 
-// DDL is the text of all migrations up to version as the dialect runs them.
+// DDL returns the text of all migrations up to version, translated into the dialect.
 func (d *DB) DDL(version int) (string, error) {
 	all, err := d.schema.migrations()
 	if err != nil {
@@ -38,7 +39,7 @@ func (d *DB) DDL(version int) (string, error) {
 	return text, nil
 }
 
-// CheckSteps returns an error when a step of the schema is not as Step has it.
+// CheckSteps returns an error if a step of the schema violates the rules of Step.
 func CheckSteps(s Schema) error {
 	all, err := s.migrations()
 	if err != nil {
@@ -59,7 +60,7 @@ func CheckSteps(s Schema) error {
 	return nil
 }
 
-// ExecOutside runs a statement of PostgreSQL that no transaction may hold.
+// ExecOutside runs a PostgreSQL statement that cannot run in a transaction.
 func (d *DB) ExecOutside(ctx context.Context, statement string) error {
 	conn, err := d.writePool.Conn(ctx)
 	if err != nil {
@@ -69,17 +70,17 @@ func (d *DB) ExecOutside(ctx context.Context, statement string) error {
 	return alone(ctx, conn, statement)
 }
 
-// LimitWALTo is Tidy for a log over so many bytes.
+// LimitWALTo is LimitWAL with another size.
 func (d *DB) LimitWALTo(ctx context.Context, most int64) error { return d.truncateWAL(ctx, most) }
 
-// BreakConnection closes the connection under tx, on SQLite, as a driver does with a broken one.
+// BreakConnection closes the connection of tx, on SQLite, as a driver does with a broken one.
 func (t *Tx) BreakConnection() {
 	on := t.conn.(*preparedConn)
 	on.discard()
 	clear(on.stmts)
 }
 
-// ExecAlone runs a statement on the pool of writers, outside any transaction.
+// ExecAlone runs a statement on the write pool, outside any transaction.
 func (d *DB) ExecAlone(ctx context.Context, statement string) error {
 	_, err := d.writePool.ExecContext(ctx, statement)
 	return err

@@ -12,15 +12,15 @@ import (
 	"larder/internal/db/dbtest"
 )
 
-// writeTogether runs writes so that they share one transaction: the first holds the writer until
-// the others are queued.
+// writeTogether runs writes in one transaction: a first write blocks the writer until the others
+// are queued.
 func writeTogether(t *testing.T, d *db.DB, fns ...func(tx *db.Tx) error) []error {
 	t.Helper()
 	errs, running, release := make([]error, len(fns)), make(chan struct{}), make(chan struct{})
 	var all, queued sync.WaitGroup
 	all.Go(func() {
 		if err := d.Write(context.Background(),
-			func(*db.Tx) error { close(running); <-release; return errors.New("only in the way") }); err == nil {
+			func(*db.Tx) error { close(running); <-release; return errors.New("only blocks the writer") }); err == nil {
 			t.Error("a refused write succeeded")
 		}
 	})
@@ -37,7 +37,7 @@ func writeTogether(t *testing.T, d *db.DB, fns ...func(tx *db.Tx) error) []error
 	return errs
 }
 
-// signallingContext is a context that tells when Write has looked at it, right before it queues.
+// signallingContext is a context that reports when Write has checked it, right before it queues.
 type signallingContext struct {
 	context.Context
 	seen func()
@@ -48,13 +48,13 @@ func (s signallingContext) Err() error {
 	return nil
 }
 
-// Abuse case C128: whoever shares a transaction with the one that met a full disk is told, nothing
-// of theirs is kept, and once there is room the next write goes through.
+// Abuse case C128: every caller in a transaction that meets a full disk gets an error, none of
+// their changes is kept, and once there is room the next write succeeds.
 func TestFailedTransactionFailsForAllItsCallers(t *testing.T) {
 	t.Parallel()
 	for name, spoil := range map[string]func(tx *db.Tx) error{
 		"full disk": func(tx *db.Tx) error {
-			if _, err := tx.Exec("PRAGMA max_page_count = 1"); err != nil { // that is: as many as there are
+			if _, err := tx.Exec("PRAGMA max_page_count = 1"); err != nil { // no more pages than there are
 				return err
 			}
 			_, err := tx.Exec("INSERT INTO settings (name, value) VALUES ('big', CAST(zeroblob($1) AS TEXT))", 4<<20)
@@ -66,7 +66,7 @@ func TestFailedTransactionFailsForAllItsCallers(t *testing.T) {
 			}
 			return errors.New("disk I/O error")
 		},
-		"rolled back and not noticed": func(tx *db.Tx) error {
+		"rolled back without an error": func(tx *db.Tx) error {
 			_, err := tx.Exec("ROLLBACK")
 			return err
 		},
@@ -88,16 +88,16 @@ func TestFailedTransactionFailsForAllItsCallers(t *testing.T) {
 				func(tx *db.Tx) error { return insertSetting(tx, "last", "x") },
 			)
 			if errs[1] == nil {
-				t.Error("the one that failed was told that it did not")
+				t.Error("the failed write returned no error")
 			}
 			for i, name := range map[int]string{0: "first", 2: "last"} {
 				stored := setting(t, d.Read(t.Context()), name) == "x"
 				if stored != (errs[i] == nil) {
-					t.Errorf("%s: told %v, stored %v", name, errs[i], stored)
+					t.Errorf("%s: returned %v, stored %v", name, errs[i], stored)
 				}
 			}
 			if hooked != (errs[0] == nil) {
-				t.Errorf("the hook ran: %v, told %v", hooked, errs[0])
+				t.Errorf("the hook ran: %v, returned %v", hooked, errs[0])
 			}
 			for i := range 3 {
 				name := fmt.Sprint("after", i)

@@ -16,8 +16,8 @@ import (
 	"larder/internal/db/dbtest"
 )
 
-// commitBreaker stands between a client and PostgreSQL. While armed it breaks the connection that
-// brings the next COMMIT: once the server has answered, or before the server hears of it.
+// commitBreaker is a proxy between a client and PostgreSQL. While armed it closes the connection on
+// which the next COMMIT arrives: after the server has answered, or before the server receives it.
 type commitBreaker struct {
 	server        *pgconn.Config
 	armed         atomic.Bool
@@ -86,8 +86,8 @@ func (c *commitBreaker) serve(client net.Conn) {
 	}
 }
 
-// Abuse case C125: when the answer to a commit is lost nobody knows what came of it. It is told as
-// a failure and never run a second time.
+// Abuse case C125: if the answer to a COMMIT is lost, the result is unknown. Write fails and never
+// runs the function again.
 func TestCommitWhoseAnswerIsLost(t *testing.T) {
 	t.Parallel()
 	for name, delivers := range map[string]bool{"committed": true, "not committed": false} {
@@ -118,7 +118,7 @@ func TestCommitWhoseAnswerIsLost(t *testing.T) {
 				return insertSetting(tx, "run"+strconv.Itoa(runs), "x")
 			})
 			if err == nil || runs != 1 || hooked {
-				t.Errorf("told %v after %d runs, hook %v", err, runs, hooked)
+				t.Errorf("returned %v after %d runs, hook %v", err, runs, hooked)
 			}
 			if stored := setting(t, d.Read(t.Context()), "run1") == "x"; stored != delivers {
 				t.Errorf("stored %v", stored)

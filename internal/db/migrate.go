@@ -15,17 +15,17 @@ import (
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// Schema is a set of tables with migrations of its own. Several may lie in one database.
+// Schema is a set of tables with its own migrations. One database may contain several schemas.
 type Schema struct {
 	Files fs.FS  // migrations/NNNN_name.sql, from 0001 without a gap
-	Table string // holds the version
-	// Replicas is the column of the table replicas that says which version of this schema a process
-	// knows; "" for a schema of tests, for which no process is asked.
+	Table string // contains the version
+	// Replicas is the column of the table replicas that holds the version of this schema which a
+	// process knows; "" for a schema of tests, which does not depend on other processes.
 	Replicas string
-	Steps    []Step // what goes on after migrations, in this order; only the metadata may have some
+	Steps    []Step // run after the migrations, in this order; only the metadata may have steps
 }
 
-// metadata is the schema of a Config that names none.
+// metadata is the schema of a Config without one.
 var metadata = Schema{Files: migrations, Table: "schema_version", Replicas: "schema", Steps: steps}
 
 func (s Schema) orMetadata() Schema {
@@ -35,32 +35,32 @@ func (s Schema) orMetadata() Schema {
 	return s
 }
 
-// migration is one file `NNNN_name.sql`. Its first line states the oldest schema that a replica may
-// know and still work on this one, with the reason: `-- oldest: 0012: only tables are added`.
+// migration is one file `NNNN_name.sql`. Its first line names the oldest schema version that a
+// replica must know to work on this one, with the reason: `-- oldest: 0012: only tables are added`.
 type migration struct {
 	version int
 	oldest  int // at most version
 	text    string
 }
 
-// oldestLine is the first line of a migration.
+// oldestLine matches the first line of a migration.
 var oldestLine = regexp.MustCompile(`^-- oldest: ([0-9]{4}): \S.*\n`)
 
-// Migrate brings the schema to the version of this binary: everything pending in one transaction,
-// one process at a time. It refuses, and leaves the database alone, while a replica runs that the
-// new schema is too new for, and when the schema it finds is too new for this binary.
+// Migrate migrates the schema to the version of this binary: all pending migrations in one
+// transaction, one process at a time. It refuses, without a change, while a replica is running that
+// cannot work on the new schema, and when the database's schema is too new for this binary.
 func (d *DB) Migrate(ctx context.Context) error {
 	return d.migrateTo(ctx, migrationTo{})
 }
 
-// migrationTo is how far to migrate, and for whom.
+// migrationTo is the target of a migration, and the process that it is for.
 type migrationTo struct {
 	last    int      // version, 0 for the newest
-	replica *Replica // whose row is written, nil for none
+	replica *Replica // the replica whose row is written, nil for none
 }
 
-// CheckSchema returns an error unless the schema is exactly the one of this
-// binary; nothing is changed.
+// CheckSchema returns an error unless the schema has exactly the version of this binary. It changes
+// nothing.
 func (d *DB) CheckSchema(ctx context.Context) error {
 	all, err := d.schema.migrations()
 	if err != nil {
@@ -78,7 +78,7 @@ func (d *DB) CheckSchema(ctx context.Context) error {
 	return nil
 }
 
-// SchemaVersion reads the version of the schema that the database has.
+// SchemaVersion returns the version of the database's schema.
 func (d *DB) SchemaVersion(ctx context.Context) (version int, err error) {
 	err = d.Read(ctx).QueryRow("SELECT version FROM " + d.schema.Table).Scan(&version)
 	return version, err
@@ -91,9 +91,9 @@ func (d *DB) migrateTo(ctx context.Context, to migrationTo) error {
 	return d.Write(ctx, func(tx *Tx) error { return migrate(tx, to) })
 }
 
-// migrateSQLite migrates on a connection of its own, which sorts in files beside the database: an
-// index of a large table, built in memory as the other connections would, takes as much of it as
-// the index is large.
+// migrateSQLite migrates on a connection of its own, which sorts in files beside the database. The
+// other connections sort in memory: building an index there would take as much memory as the index
+// is large.
 func (d *DB) migrateSQLite(ctx context.Context, to migrationTo) error {
 	conn, err := connect(ctx, d.writePool)
 	if err != nil {
@@ -147,11 +147,11 @@ func migrate(tx *Tx, to migrationTo) error {
 	return err
 }
 
-// ErrTooOld means that the database has a schema that this binary may not work on.
+// ErrTooOld means that this binary is too old to work on the database's schema.
 var ErrTooOld = errors.New("this Larder is too old for the database")
 
-// tolerated returns ErrTooOld unless this binary, which knows the schema up to newest, may
-// work on version have.
+// tolerated returns ErrTooOld unless this binary, which knows the schema up to newest, may work on
+// version have.
 func tolerated(tx *Tx, have, oldest, newest int) error {
 	if oldest == 0 || newest < oldest {
 		return fmt.Errorf(
@@ -165,8 +165,8 @@ func tolerated(tx *Tx, have, oldest, newest int) error {
 	return nil
 }
 
-// apply runs the migrations of all that are newer than version have, and writes down the version
-// and the oldest one that may run beside it.
+// apply runs the migrations of all that are newer than version have. It stores the new version and
+// the oldest version that a replica must know.
 func apply(tx *Tx, all []migration, have, oldest int) error {
 	last := len(all)
 	for _, m := range all {
@@ -192,7 +192,7 @@ func apply(tx *Tx, all []migration, have, oldest int) error {
 	return nil
 }
 
-// lockSchema lets one process at a time change the schema.
+// lockSchema lets only one process at a time change the schema.
 func lockSchema(tx *Tx) error {
 	if tx.db.dialect == sqlite {
 		return nil // one writer
@@ -203,9 +203,9 @@ func lockSchema(tx *Tx) error {
 	return nil
 }
 
-// schemaVersion reads under the migration lock the version and the oldest one that may run
-// beside it, making the table that holds them on an empty database. oldest is 0 where no binary
-// has written it yet.
+// schemaVersion reads, under the migration lock, the version of the schema and the oldest version
+// that a replica must know. It creates the version table in an empty database. oldest is 0 if no
+// binary has stored it yet.
 func schemaVersion(tx *Tx) (version, oldest int, err error) {
 	if err := lockSchema(tx); err != nil {
 		return 0, 0, err
@@ -218,7 +218,7 @@ func schemaVersion(tx *Tx) (version, oldest int, err error) {
 	if err != nil {
 		return 0, 0, fmt.Errorf("read the schema version: %w", err)
 	}
-	if !stated { // made before there was that column
+	if !stated { // created before that column existed
 		if _, err := tx.Exec("ALTER TABLE " + table + " ADD COLUMN oldest BIGINT NOT NULL DEFAULT 0"); err != nil {
 			return 0, 0, fmt.Errorf("read the schema version: %w", err)
 		}
@@ -233,16 +233,16 @@ func schemaVersion(tx *Tx) (version, oldest int, err error) {
 	return version, oldest, nil
 }
 
-// versionColumns are those of the table that holds the version of a schema.
+// versionColumns are the columns of the version table.
 const versionColumns = "version BIGINT NOT NULL, oldest BIGINT NOT NULL DEFAULT 0"
 
-// Newest is the version that the schema has in this binary.
+// Newest returns the version of the schema in this binary.
 func (s Schema) Newest() (int, error) {
 	all, err := s.orMetadata().migrations()
 	return len(all), err
 }
 
-// migrations returns them in order; their versions run from 1 without a gap.
+// migrations returns the migrations in order. Their versions run from 1 without a gap.
 func (s Schema) migrations() ([]migration, error) {
 	files, err := fs.Glob(s.Files, "migrations/*.sql")
 	if err != nil {

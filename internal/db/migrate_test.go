@@ -11,7 +11,7 @@ import (
 	"larder/internal/db/dbtest"
 )
 
-// versions is a schema of these migrations, beside each of which any other may run.
+// versions returns a schema of these migrations, beside each of which every other version may run.
 func versions(texts ...string) db.Schema {
 	files := fstest.MapFS{}
 	for i, text := range texts {
@@ -21,8 +21,8 @@ func versions(texts ...string) db.Schema {
 	return db.Schema{Files: files, Table: "steps"}
 }
 
-// An upgrade says that it runs, for it may take long; a first start and one without
-// an upgrade do not.
+// An upgrade is logged, since it may take long. A first start and a start without an upgrade are
+// not.
 func TestMigratingIsLogged(t *testing.T) {
 	t.Parallel()
 	for _, engine := range dbtest.Engines {
@@ -61,7 +61,7 @@ func TestMigratingIsLogged(t *testing.T) {
 	}
 }
 
-// An index of a large table is not sorted in memory while it is built.
+// Building an index of a large table does not sort in memory.
 func TestMigratingSortsInFiles(t *testing.T) {
 	t.Parallel()
 	cfg := dbtest.Config(t, "sqlite")
@@ -80,7 +80,7 @@ func TestMigratingSortsInFiles(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if at != 1 || after != 2 { // 1 are files, 2 is memory
+	if at != 1 || after != 2 { // 1 means files, 2 memory
 		t.Errorf("temporary store %d, afterwards %d", at, after)
 	}
 }

@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// Reads have connections of their own: writes that wait for each other, all of them for whoever
-// deletes a large folder, hold up no download.
+// Reads have connections of their own, so that writes which wait for each other, for example for
+// the deletion of a large folder, delay no download.
 const (
 	readConns      = 8
 	writeConns     = 16
-	secondaryConns = 2 // of each, for a Config with Aside
+	secondaryConns = 2 // of each kind, for a Config with Secondary
 )
 
 func openPostgres(ctx context.Context, cfg Config) (*DB, error) {
@@ -48,9 +48,9 @@ func postgresPool(url string, size int) (*sql.DB, error) {
 	return pool, nil
 }
 
-// readDurability learns whether the server acknowledges commits before they are durable. Then each
-// transaction asks for it by itself, which holds behind a connection pooler too. A server that
-// never syncs is not ours to change.
+// readDurability finds out whether the server acknowledges commits before they are durable. If so,
+// each transaction turns synchronous_commit on for itself, which also works behind a connection
+// pooler. A server with fsync off cannot be corrected from here.
 func (d *DB) readDurability(ctx context.Context) error {
 	var commits, fsync string
 	if err := d.writePool.QueryRowContext(ctx,
@@ -66,9 +66,9 @@ func (d *DB) readDurability(ctx context.Context) error {
 	return nil
 }
 
-// writePostgres is one attempt at a transaction of its own. What tx does relies on statements that
-// see what was committed before each of them, after waiting for a lock above all; a default of the
-// server must not change that.
+// writePostgres makes one attempt at a transaction. It sets the isolation level, whatever the
+// default of the server is: fn relies on statements that see everything committed before each of
+// them, especially after waiting for a lock.
 func (d *DB) writePostgres(ctx context.Context, fn func(tx *Tx) error) (err error) {
 	conn, err := d.writePool.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
 	if err != nil {
@@ -83,7 +83,7 @@ func (d *DB) writePostgres(ctx context.Context, fn func(tx *Tx) error) (err erro
 	}
 	if err != nil {
 		rollback := conn.Rollback()
-		if errors.Is(err, driver.ErrBadConn) { // COMMIT was not sent: the server has undone it all
+		if errors.Is(err, driver.ErrBadConn) { // COMMIT was not sent, so the server has rolled back
 			return fmt.Errorf("%w: %w", errRetry, err)
 		}
 		if rollback != nil && !errors.Is(rollback, sql.ErrTxDone) {

@@ -7,7 +7,7 @@ import (
 	"larder/internal/db/dbtest"
 )
 
-// What a server or a role is set to must not weaken what Write promises.
+// Settings of a server or a role must not weaken the guarantees of Write.
 func TestTransactionsDoNotDependOnTheServersDefaults(t *testing.T) {
 	t.Parallel()
 	cfg := dbtest.Config(t, "postgres")

@@ -11,9 +11,9 @@ import (
 	"strings"
 )
 
-// Snapshot writes the database as it is at one moment into a new SQLite file of this binary's
-// schema at path, mode 0600, durable. The tables named in without are left empty. Reads and
-// writes go on meanwhile.
+// Snapshot writes a consistent copy of the database into a new SQLite file of this binary's schema
+// at path, with mode 0600, durably. The tables named in without are left empty. Reads and writes
+// continue meanwhile.
 func (d *DB) Snapshot(ctx context.Context, path string, without ...string) error {
 	var err error
 	if d.dialect == sqlite {
@@ -30,7 +30,7 @@ func (d *DB) Snapshot(ctx context.Context, path string, without ...string) error
 	return nil
 }
 
-// CopyFile is Snapshot for any SQLite database that lies in a file, whoever has it open.
+// CopyFile is Snapshot for any SQLite database file, even if another process has it open.
 func CopyFile(ctx context.Context, from, to string) error {
 	pool, err := sql.Open("sqlite", fileURI(from)+"?_pragma=busy_timeout(15000)")
 	if err == nil {
@@ -45,9 +45,9 @@ func CopyFile(ctx context.Context, from, to string) error {
 	return nil
 }
 
-// snapshotFile uses a connection of its own: it takes as long as reading everything does.
+// snapshotFile uses a connection of its own, since it takes as long as reading the whole database.
 func snapshotFile(ctx context.Context, pool *sql.DB, path string, without []string) error {
-	if err := createPrivateFile(path); err != nil { // SQLite would make it readable by others
+	if err := createPrivateFile(path); err != nil { // SQLite would create it readable for others
 		return err
 	}
 	conn, err := pool.Conn(ctx)
@@ -61,7 +61,7 @@ func snapshotFile(ctx context.Context, pool *sql.DB, path string, without []stri
 	if len(without) == 0 {
 		return nil
 	}
-	// What is deleted here is overwritten as well.
+	// secure_delete overwrites the deleted rows.
 	copied, err := sql.Open("sqlite", fileURI(path)+"?_pragma=journal_mode(OFF)&_pragma=secure_delete(ON)")
 	if err != nil {
 		return err
@@ -74,7 +74,7 @@ func snapshotFile(ctx context.Context, pool *sql.DB, path string, without []stri
 	return copied.Close()
 }
 
-// exportTo copies every table, in one transaction that sees one moment.
+// exportTo copies every table in one transaction with a consistent view.
 func (d *DB) exportTo(ctx context.Context, path string, without []string) (err error) {
 	if err := createPrivateFile(path); err != nil {
 		return err
@@ -83,7 +83,7 @@ func (d *DB) exportTo(ctx context.Context, path string, without []string) (err e
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, to.Close()) }() // which leaves one file, without a log beside it
+	defer func() { err = errors.Join(err, to.Close()) }() // closing leaves a single file without a log beside it
 	if err := to.Migrate(ctx); err != nil {
 		return err
 	}
@@ -93,7 +93,7 @@ func (d *DB) exportTo(ctx context.Context, path string, without []string) (err e
 	}
 	defer func() { _ = at.Rollback() }() // it has changed nothing
 	from := &Tx{ctx: ctx, conn: at, db: d}
-	return to.Write(ctx, func(tx *Tx) error { // nobody else knows this file
+	return to.Write(ctx, func(tx *Tx) error { // no other caller uses this file
 		return copyTables(from, tx, without, func(table string, columns []string, rows *sql.Rows) error {
 			insert := "INSERT INTO " + quoteName(table) + " (" + columnList(columns) + ") VALUES (" +
 				strings.TrimSuffix(strings.Repeat("?, ", len(columns)), ", ") + ")"
@@ -105,8 +105,7 @@ func (d *DB) exportTo(ctx context.Context, path string, without []string) (err e
 	})
 }
 
-// OpenSnapshot opens a file that Snapshot wrote, to read and nothing else: not even a file
-// beside it is made.
+// OpenSnapshot opens a file that Snapshot wrote, read-only. It does not create any file beside it.
 func OpenSnapshot(ctx context.Context, path string, log *slog.Logger) (*DB, error) {
 	pool, err := sql.Open("sqlite", fileURI(path)+"?mode=ro&immutable=1&_pragma=query_only(1)")
 	if err != nil {
@@ -121,7 +120,7 @@ func OpenSnapshot(ctx context.Context, path string, log *slog.Logger) (*DB, erro
 	return d, nil
 }
 
-// SchemaVersion is the newest version of the schema that this binary knows.
+// SchemaVersion returns the newest version of the schema that this binary knows.
 func SchemaVersion() (int, error) { return metadata.Newest() }
 
 func fileURI(path string) string {

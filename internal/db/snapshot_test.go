@@ -14,7 +14,7 @@ import (
 	"larder/internal/db/dbtest"
 )
 
-// openFilled is a migrated database with the sample rows and some that are hard to copy.
+// openFilled opens a migrated database with the sample rows and some that are hard to copy.
 func openFilled(t *testing.T, engine string) *db.DB {
 	t.Helper()
 	d := dbtest.Open(t, engine)
@@ -29,7 +29,7 @@ INSERT INTO csrf_tokens VALUES ('jti2', 'canary-of-a-token', 1700000000000);
 	return d
 }
 
-// rowsOf prints every row of every table, sorted, with the type of each value.
+// rowsOf returns every row of every table, sorted, with the type of each value.
 func rowsOf(t *testing.T, d *db.DB) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -92,8 +92,8 @@ func openSnapshot(t *testing.T, path string) *db.DB {
 	return d
 }
 
-// Every row of every table goes from either engine into a SQLite file, from there into PostgreSQL
-// and back, and is what it was.
+// Every row of every table is copied from either engine into a SQLite file, from there into
+// PostgreSQL and back, without a change.
 func TestSnapshotKeepsEveryRow(t *testing.T) {
 	t.Parallel()
 	want := rowsOf(t, openFilled(t, "sqlite"))
@@ -144,7 +144,7 @@ func TestSnapshotKeepsEveryRow(t *testing.T) {
 	}
 }
 
-// wantSingleFile checks that a snapshot is one file that its owner alone may read.
+// wantSingleFile checks that a snapshot is one file that only its owner can read.
 func wantSingleFile(t *testing.T, path string) {
 	t.Helper()
 	names, err := os.ReadDir(filepath.Dir(path))
@@ -156,8 +156,8 @@ func wantSingleFile(t *testing.T, path string) {
 	}
 }
 
-// A table that is left out is there, and nothing of what it held: not even in what SQLite
-// has not overwritten yet.
+// A table that is left out exists and is empty. The file contains none of its data, not even in
+// pages that SQLite has not overwritten yet.
 func TestSnapshotLeavesTablesOut(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -185,8 +185,8 @@ func TestSnapshotLeavesTablesOut(t *testing.T) {
 	})
 }
 
-// A snapshot shows one moment, whatever is written meanwhile: here two rows that
-// only ever change together.
+// A snapshot shows one moment, whatever is written meanwhile. Here two rows only ever change
+// together.
 func TestSnapshotIsOfOneMoment(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -233,7 +233,7 @@ func TestSnapshotIsOfOneMoment(t *testing.T) {
 	})
 }
 
-// Nothing can be written to an open snapshot, and a file that is none is an error.
+// An open snapshot cannot be written to, and opening a file that is not a snapshot is an error.
 func TestOpenSnapshotReads(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "snapshot.db")
@@ -252,7 +252,7 @@ func TestOpenSnapshotReads(t *testing.T) {
 	}
 }
 
-// A database of another package that lies in a file is copied whole, its log included.
+// CopyFile copies a database of another package completely, including its log.
 func TestCopyFile(t *testing.T) {
 	t.Parallel()
 	cfg := dbtest.Config(t, "sqlite")
@@ -273,8 +273,8 @@ func TestCopyFile(t *testing.T) {
 	}
 }
 
-// Both engines have the same tables with the same columns: what is in the one can be copied into
-// the other, whatever is added to the schema.
+// Both engines have the same tables with the same columns, so that the data can be copied from one
+// to the other after any change of the schema.
 func TestEnginesHaveTheSameTables(t *testing.T) {
 	t.Parallel()
 	describe := func(d *db.DB) string {

@@ -7,11 +7,12 @@ import (
 	"sync"
 )
 
-// maxCachedStmts bounds the prepared statements kept; past it further texts are run unprepared.
+// maxCachedStmts bounds the cached prepared statements. Further statements are run unprepared.
 const maxCachedStmts = 400
 
-// stmtCache keeps the prepared statements of SQLite's readers, whose driver would parse the text
-// anew at each call. On PostgreSQL pool is nil and nothing is kept: pgx has a cache of its own.
+// stmtCache caches the prepared statements of SQLite's readers, since the driver would otherwise
+// parse the text at each call. On PostgreSQL pool is nil and nothing is cached: pgx has a cache of
+// its own.
 type stmtCache struct {
 	pool *sql.DB
 
@@ -20,7 +21,7 @@ type stmtCache struct {
 	closed bool
 }
 
-// prepare returns the statement for query, or nil when it should be run as text.
+// prepare returns the statement for query, or nil if the query should be run as text.
 func (c *stmtCache) prepare(ctx context.Context, query string) *sql.Stmt {
 	if c.pool == nil {
 		return nil
@@ -59,8 +60,8 @@ func (c *stmtCache) close() {
 	c.stmts = nil
 }
 
-// preparedConn is the one writing connection of SQLite with the statements prepared on it. Only the
-// writer's goroutine uses it.
+// preparedConn is the writing connection of SQLite with its prepared statements. Only the writer's
+// goroutine uses it.
 type preparedConn struct {
 	conn  *sql.Conn
 	stmts map[string]*sql.Stmt
@@ -85,7 +86,7 @@ func (c *preparedConn) prepare(ctx context.Context, query string) *sql.Stmt {
 
 func (c *preparedConn) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
 	if len(args) == 0 {
-		return c.conn.ExecContext(ctx, query) // may hold several statements
+		return c.conn.ExecContext(ctx, query) // may contain several statements
 	}
 	if stmt := c.prepare(ctx, query); stmt != nil {
 		return stmt.ExecContext(ctx, args...)
@@ -114,7 +115,7 @@ func (c *preparedConn) close() error {
 	return c.conn.Close()
 }
 
-// discard closes the connection for good, where close hands it back to its pool.
+// discard closes the connection for good. close would return it to its pool.
 func (c *preparedConn) discard() {
 	for _, stmt := range c.stmts {
 		_ = stmt.Close()
@@ -122,8 +123,8 @@ func (c *preparedConn) discard() {
 	discard(c.conn)
 }
 
-// discard closes a connection instead of handing it back to its pool. That it may be broken is
-// why it is discarded.
+// discard closes a connection instead of returning it to its pool. It ignores errors, since the
+// connection may be broken.
 func discard(conn *sql.Conn) {
 	_ = conn.Raw(func(any) error { return driver.ErrBadConn })
 	_ = conn.Close()

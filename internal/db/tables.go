@@ -11,10 +11,10 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// ErrNotEmpty is what Fill returns for a database that holds tables already.
+// ErrNotEmpty is the error of ImportFrom for a database that contains tables.
 var ErrNotEmpty = errors.New("the database is not empty: it has tables")
 
-// IsEmpty reports whether the database has no table at all.
+// IsEmpty reports whether the database has no table.
 func (d *DB) IsEmpty(ctx context.Context) (bool, error) {
 	names, err := tables(d.dialect, d.Read(ctx))
 	if err != nil {
@@ -23,9 +23,9 @@ func (d *DB) IsEmpty(ctx context.Context) (bool, error) {
 	return len(names) == 0, nil
 }
 
-// ImportFrom gives an empty PostgreSQL database the schema of this binary and the
-// rows of from, a SQLite database of the same schema that nobody changes meanwhile,
-// in one transaction. Error: ErrNotEmpty.
+// ImportFrom creates the schema of this binary in an empty PostgreSQL database and imports the rows
+// of from, in one transaction. from is a SQLite database of the same schema that is not changed
+// meanwhile. Error: ErrNotEmpty.
 func (d *DB) ImportFrom(ctx context.Context, from *DB) error {
 	if d.dialect != postgres || from.dialect != sqlite {
 		return errors.New("only a PostgreSQL database is filled, from SQLite")
@@ -47,7 +47,7 @@ func (d *DB) ImportFrom(ctx context.Context, from *DB) error {
 		err = d.importFrom(ctx, conn, tx, from)
 	}
 	if err != nil {
-		_ = to.Rollback() // the connection may be what failed
+		_ = to.Rollback() // the connection may be broken
 		return fmt.Errorf("fill the database: %w", err)
 	}
 	if err := to.Commit(); err != nil {
@@ -100,7 +100,8 @@ func (d *DB) importFrom(ctx context.Context, conn *sql.Conn, tx *Tx, from *DB) e
 	})
 }
 
-// booleanColumns says which columns of a PostgreSQL table are BOOLEAN: SQLite has numbers there.
+// booleanColumns returns the indexes of the BOOLEAN columns of a PostgreSQL table, for which SQLite
+// has numbers.
 func booleanColumns(q Querier, table string) (columns []int, err error) {
 	rows, err := q.Query("SELECT * FROM " + quoteName(table) + " LIMIT 0")
 	if err != nil {
@@ -116,9 +117,9 @@ func booleanColumns(q Querier, table string) (columns []int, err error) {
 	return columns, err
 }
 
-// copyTables empties every table of to and hands its columns and the rows of from to put. Both have
-// the same tables with the same columns. The tables are those of the schema, so that none can be
-// forgotten; of those in without no row is copied.
+// copyTables empties every table of to, and calls put with the columns and the rows of from. Both
+// have the same tables with the same columns. It lists the tables of the database itself, so that
+// none can be forgotten. It copies no rows of the tables in without.
 func copyTables(from Querier, to *Tx, without []string,
 	put func(table string, columns []string, rows *sql.Rows) error) error {
 	source, target := postgres, to.db.dialect
@@ -159,7 +160,7 @@ func copyTables(from Querier, to *Tx, without []string,
 	return nil
 }
 
-// eachRow calls do with the values of each row, as the driver gives them.
+// eachRow calls do with the values of each row, in the types of the driver.
 func eachRow(rows *sql.Rows, columns int, do func(values []any) error) error {
 	values, left := make([]any, columns), make([]any, columns)
 	for i := range values {
@@ -176,7 +177,7 @@ func eachRow(rows *sql.Rows, columns int, do func(values []any) error) error {
 	return rows.Err()
 }
 
-// tables lists the tables of the schema, sorted.
+// tables returns the names of all tables, sorted.
 func tables(dialect Dialect, q Querier) ([]string, error) {
 	query := "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
 	if dialect == postgres {
@@ -208,8 +209,8 @@ func columnsOf(q Querier, table string) ([]string, error) {
 	return rows.Columns()
 }
 
-// hasColumn asks the catalogue: a SELECT * of before would be a plan that no longer fits once
-// there is another column.
+// hasColumn asks the catalogue: a prepared SELECT * would have a plan that no longer fits once a
+// column is added.
 func hasColumn(tx *Tx, table, column string) (there bool, err error) {
 	query := "SELECT COUNT(*) > 0 FROM pragma_table_info($1) WHERE name = $2"
 	if tx.db.dialect == postgres {
@@ -219,7 +220,7 @@ func hasColumn(tx *Tx, table, column string) (there bool, err error) {
 	return there, err
 }
 
-// quoteName writes a name from the schema itself as SQL has it.
+// quoteName quotes a name of the schema for SQL.
 func quoteName(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
 
 func columnList(names []string) string {

@@ -5,8 +5,8 @@ import (
 	"database/sql"
 )
 
-// Querier reads, inside a transaction (*Tx) or outside (DB.Read). Its context is the one
-// it was made with.
+// Querier reads inside a transaction (*Tx) or outside (DB.Read). It uses the context that it was
+// created with.
 type Querier interface {
 	// Query runs a SELECT, or a changing statement with RETURNING. The caller closes the rows.
 	Query(query string, args ...any) (*sql.Rows, error)
@@ -14,10 +14,10 @@ type Querier interface {
 	QueryRow(query string, args ...any) Row
 }
 
-// Row is the one row of QueryRow.
+// Row is the result of QueryRow.
 type Row struct {
 	row *sql.Row
-	err error // instead of the row
+	err error // set instead of row
 }
 
 // Scan copies the columns, or returns ErrNoRows.
@@ -28,15 +28,15 @@ func (r Row) Scan(dest ...any) error {
 	return translate(r.row.Scan(dest...))
 }
 
-// statements is what a transaction runs on: *sql.Tx on PostgreSQL, the writer's
-// own connection on SQLite.
+// statements is the connection of a transaction: *sql.Tx on PostgreSQL, the writer's own connection
+// on SQLite.
 type statements interface {
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
-// Tx is a write transaction, for the time of one call of the function given to DB.Write.
+// Tx is a write transaction. It is valid during one call of the function given to DB.Write.
 type Tx struct {
 	ctx   context.Context
 	conn  statements
@@ -55,7 +55,7 @@ func (t *Tx) QueryRow(query string, args ...any) Row {
 	return Row{row: t.conn.QueryRowContext(t.ctx, query, args...)}
 }
 
-// Exec runs a changing statement and returns the number of rows it touched.
+// Exec runs a changing statement and returns the number of affected rows.
 func (t *Tx) Exec(query string, args ...any) (int64, error) {
 	result, err := t.conn.ExecContext(t.ctx, query, args...)
 	if err != nil {
@@ -65,9 +65,9 @@ func (t *Tx) Exec(query string, args ...any) (int64, error) {
 	return n, translate(err)
 }
 
-// LockTree makes changes of the tree wait for each other where the engine does not do so anyway:
-// commits of single entries share the lock, moves and deletes of folders take it alone, or two
-// crossing moves could make a cycle. It lasts until the transaction ends.
+// LockTree locks the tree until the transaction ends, if the engine does not serialise writes
+// anyway. Changes of single entries share the lock. Moves and deletes of folders take it
+// exclusively, since two crossing moves could otherwise create a cycle.
 func (t *Tx) LockTree(exclusive bool) error {
 	if t.db.dialect == sqlite {
 		return nil // one writer
@@ -80,7 +80,7 @@ func (t *Tx) LockTree(exclusive bool) error {
 	return err
 }
 
-// LockSeed lets one process at a time make what a first start makes.
+// LockSeed lets one process at a time perform the first start.
 func (t *Tx) LockSeed() error {
 	if t.db.dialect == sqlite {
 		return nil
@@ -89,7 +89,7 @@ func (t *Tx) LockSeed() error {
 	return err
 }
 
-// LockFreeSessions lets one transaction at a time count free-mode sessions and add to them.
+// LockFreeSessions serialises transactions that count free-mode sessions and add to them.
 func (t *Tx) LockFreeSessions() error {
 	if t.db.dialect == sqlite {
 		return nil
@@ -98,7 +98,7 @@ func (t *Tx) LockFreeSessions() error {
 	return err
 }
 
-// LockMailed lets one transaction at a time count what was mailed to an address and add to it.
+// LockMailed serialises transactions that count the mails to an address and add to them.
 func (t *Tx) LockMailed() error {
 	if t.db.dialect == sqlite {
 		return nil
@@ -107,7 +107,7 @@ func (t *Tx) LockMailed() error {
 	return err
 }
 
-// LockTokens lets one transaction at a time count the download tokens of an owner and add to them.
+// LockTokens serialises transactions that count the download tokens of an owner and add to them.
 func (t *Tx) LockTokens(owner string) error {
 	if t.db.dialect == sqlite {
 		return nil
@@ -116,14 +116,14 @@ func (t *Tx) LockTokens(owner string) error {
 	return err
 }
 
-// BumpConfig raises the version under which every replica caches users, keys,
-// mounts, rules and settings.
+// BumpConfig raises the config version, under which every replica caches users, keys, mounts, rules
+// and settings.
 func (t *Tx) BumpConfig() error {
 	_, err := t.Exec("UPDATE versions SET value = value + 1 WHERE name = 'config'")
 	return err
 }
 
-// AfterCommit has fn called once the transaction is durable.
+// AfterCommit registers fn to be called once the transaction is durable.
 func (t *Tx) AfterCommit(fn func()) { t.hooks = append(t.hooks, fn) }
 
 func (t *Tx) committed() {
@@ -132,14 +132,14 @@ func (t *Tx) committed() {
 	}
 }
 
-// ConfigVersion reads the version that BumpConfig raises.
+// ConfigVersion returns the version that BumpConfig raises.
 func ConfigVersion(q Querier) (int64, error) {
 	var version int64
 	err := q.QueryRow("SELECT value FROM versions WHERE name = 'config'").Scan(&version)
 	return version, err
 }
 
-// reader runs single statements on the pool of readers.
+// reader runs single statements on the pool for reads.
 type reader struct {
 	ctx context.Context
 	db  *DB
@@ -154,8 +154,9 @@ func (r reader) Query(query string, args ...any) (*sql.Rows, error) {
 	return rows, translate(err)
 }
 
-// QueryRow looks one row up. On SQLite it ends by itself, soon, whatever becomes of the context: to
-// watch one costs a fifth of a look-up, for the goroutines that database/sql and the driver start.
+// QueryRow queries one row. On SQLite it ignores the context once it has begun, since a look-up is
+// short: database/sql and the driver start goroutines to watch a context, which cost a fifth of a
+// look-up.
 func (r reader) QueryRow(query string, args ...any) Row {
 	if stmt := r.db.stmts.prepare(r.ctx, query); stmt != nil {
 		if err := r.ctx.Err(); err != nil {

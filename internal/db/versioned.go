@@ -2,17 +2,17 @@ package db
 
 import "sync"
 
-// VersionedValue keeps one value in memory for as long as the config version it was loaded under is
-// the present one. The zero value is empty.
+// VersionedValue caches one value for as long as its config version is the present one. The zero
+// value is empty.
 type VersionedValue[T any] struct {
 	mu      sync.RWMutex
 	version int64
 	value   T
 }
 
-// Get returns the value for version, which the caller has just read, loading it when the one in
-// memory is of another version. What load returns may be newer than version, never older; a later
-// version loads again. An error is not kept.
+// Get returns the value for version, which the caller has just read. It calls load if the cached
+// value has another version. The loaded value may be newer than version, but never older; it is
+// loaded again for a later version. Errors are not cached.
 func (v *VersionedValue[T]) Get(version int64, load func() (T, error)) (T, error) {
 	v.mu.RLock()
 	value, hit := v.value, v.version == version
@@ -30,7 +30,7 @@ func (v *VersionedValue[T]) Get(version int64, load func() (T, error)) (T, error
 	return value, nil
 }
 
-// VersionedMap is Versioned for many values by key, at most limit of them. Use NewVersionedMap.
+// VersionedMap is VersionedValue for values by key, for at most limit of them. Use NewVersionedMap.
 type VersionedMap[K comparable, T any] struct {
 	limit int
 
@@ -39,12 +39,12 @@ type VersionedMap[K comparable, T any] struct {
 	values  map[K]T
 }
 
-// NewVersionedMap returns an empty map that starts anew when it has grown to limit values.
+// NewVersionedMap returns an empty map that is emptied when it has reached limit values.
 func NewVersionedMap[K comparable, T any](limit int) *VersionedMap[K, T] {
 	return &VersionedMap[K, T]{limit: limit, values: map[K]T{}}
 }
 
-// Get is Versioned.Get for key.
+// Get is VersionedValue.Get for a key.
 func (v *VersionedMap[K, T]) Get(version int64, key K, load func() (T, error)) (T, error) {
 	v.mu.RLock()
 	value, hit := v.values[key]

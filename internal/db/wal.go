@@ -8,13 +8,13 @@ import (
 	"os"
 )
 
-// maxWALBytes is the size of SQLite's log, in bytes, from which Tidy empties it. Left alone it
-// stays at 4 MiB or so; but it is only begun anew at a moment when nobody reads from it, and where
-// readers always overlap there is none.
+// maxWALBytes is the size of SQLite's log in bytes above which LimitWAL empties it. Normally the
+// log stays at about 4 MiB. But SQLite restarts it only when no reader uses it, and overlapping
+// readers prevent that.
 const maxWALBytes = 64 << 20
 
-// LimitWAL keeps SQLite's log from growing without end; to be called now and then. It may hold
-// writes up for two seconds. On PostgreSQL there is nothing to do.
+// LimitWAL keeps SQLite's log from growing without limit. Call it regularly. It may delay writes
+// for two seconds. It does nothing on PostgreSQL.
 func (d *DB) LimitWAL(ctx context.Context) error { return d.truncateWAL(ctx, maxWALBytes) }
 
 func (d *DB) truncateWAL(ctx context.Context, most int64) error {
@@ -36,8 +36,8 @@ func (d *DB) truncateWAL(ctx context.Context, most int64) error {
 	if _, err := conn.ExecContext(ctx, "PRAGMA busy_timeout = 2000"); err != nil {
 		return fmt.Errorf("empty the database's log: %w", translate(err))
 	}
-	// Readers that begin once all is copied read the database file, so that it need wait only for
-	// those that are there now. When they take longer the next call tries again.
+	// Readers that begin after everything is copied read the database file, so the checkpoint waits
+	// only for the present readers. If they take longer, the next call tries again.
 	var busy, frames, copied int64
 	if err := conn.QueryRowContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &frames, &copied); err != nil {
 		return fmt.Errorf("empty the database's log: %w", translate(err))

@@ -7,16 +7,16 @@ import (
 	"sync"
 )
 
-// maxGroup bounds how many callers share one transaction, so that nobody waits for a
-// long row of others.
+// maxGroup bounds the number of callers that share one transaction, so that no caller waits for too
+// many others.
 const maxGroup = 64
 
-// writer is the one goroutine that writes to SQLite. Callers that wait while it commits are taken
-// together into its next transaction, each behind a savepoint of its own; all of them get their
-// answer after the one commit.
+// writer is the only goroutine that writes to SQLite. Callers that wait while it commits are
+// grouped into its next transaction, each with a savepoint. All of them are answered after the one
+// commit.
 type writer struct {
 	db    *DB
-	conn  *preparedConn // nil after a failure; only the goroutine uses it
+	conn  *preparedConn // nil after a failure; used only by the goroutine
 	queue chan *request
 	quit  chan struct{}
 	done  chan struct{}
@@ -40,9 +40,9 @@ func startWriter(d *DB, conn *preparedConn) *writer {
 	return w
 }
 
-// write waits for its turn, for its commit, and returns its own outcome. Once queued it is
-// not abandoned: a caller whose context ends is skipped when its turn comes, or learns what
-// became of its change.
+// write waits for its turn and for the commit, and returns the result of its own request. It does
+// not abandon a queued request: if the context ends, the request is skipped when its turn comes, or
+// its result is returned.
 func (w *writer) write(ctx context.Context, fn func(tx *Tx) error) error {
 	r := &request{ctx: ctx, fn: fn, done: make(chan struct{})}
 	w.mu.RLock()
@@ -61,7 +61,7 @@ func (w *writer) write(ctx context.Context, fn func(tx *Tx) error) error {
 	return r.err
 }
 
-// stop lets what is queued finish, ends the goroutine and closes its connection.
+// stop finishes the queued requests, ends the goroutine and closes its connection.
 func (w *writer) stop() error {
 	w.mu.Lock()
 	if !w.closed {
@@ -95,7 +95,7 @@ func (w *writer) loop() {
 	}
 }
 
-// collectGroup takes along whoever waits already; it never waits for more.
+// collectGroup adds the requests that are already queued. It never waits for more.
 func (w *writer) collectGroup(first *request) []*request {
 	group := append(make([]*request, 0, 8), first)
 	for len(group) < maxGroup {
@@ -109,7 +109,7 @@ func (w *writer) collectGroup(first *request) []*request {
 	return group
 }
 
-// commit runs a group in one transaction and answers everybody in it.
+// commit runs a group in one transaction and answers all its requests.
 func (w *writer) commit(group []*request) {
 	if err := w.transact(group); err != nil {
 		w.db.log.Error("write to the database", "error", err, "callers", len(group))
@@ -128,10 +128,10 @@ func (w *writer) commit(group []*request) {
 	}
 }
 
-// transact fills in each request's own error; the error it returns is that of the
-// transaction as a whole.
+// transact sets each request's own error. The error that it returns is that of the transaction as a
+// whole.
 func (w *writer) transact(group []*request) error {
-	// Not the callers' contexts: a cancelled one would tear the transaction of all the others.
+	// Not a caller's context: if it ended, the transaction of all the others would fail.
 	ctx := context.Background()
 	if w.conn == nil {
 		conn, err := connect(ctx, w.db.writePool)
@@ -162,9 +162,9 @@ func (w *writer) transact(group []*request) error {
 	return nil
 }
 
-// dropConn gives the connection up after a transaction that failed as a whole: a full disk or a
-// failed write leaves it in a state that depends on where SQLite met it, a rollback of its own
-// included. The next group opens another.
+// dropConn discards the connection after a transaction that failed as a whole. A full disk or a
+// failed write leaves it in an unknown state, in which SQLite may even have rolled back by itself.
+// The next group opens another connection.
 func (w *writer) dropConn() {
 	if w.conn != nil {
 		w.conn.discard()
@@ -179,7 +179,7 @@ func (w *writer) statement(ctx context.Context, text string) error {
 	return nil
 }
 
-// savepoint runs one request so that its failure undoes its own changes alone.
+// savepoint runs one request in a savepoint, so that its failure undoes only its own changes.
 func (w *writer) savepoint(ctx context.Context, r *request) error {
 	if err := w.statement(ctx, "SAVEPOINT caller"); err != nil {
 		return err

@@ -1,7 +1,7 @@
-// Package dbtest gives tests an empty, migrated database on each engine.
+// Package dbtest provides empty, migrated databases on each engine for tests.
 //
-// PostgreSQL comes from the environment: LARDER_TEST_POSTGRES is the address of a server that may
-// be filled with databases, which `make test` starts (scripts/services does it alone).
+// LARDER_TEST_POSTGRES is the address of a PostgreSQL server on which the tests create databases.
+// `make test` starts one (scripts/services does it alone).
 package dbtest
 
 import (
@@ -20,10 +20,10 @@ import (
 	"larder/internal/db"
 )
 
-// Engines are the names that Each and URL know.
+// Engines lists the engines that Each, Open and Config accept.
 var Engines = []string{"sqlite", "postgres"}
 
-// Each runs test once on each engine, in parallel, with a migrated database of its own.
+// Each runs test once on each engine, in parallel, each with its own migrated database.
 func Each(t *testing.T, test func(t *testing.T, d *db.DB)) {
 	t.Helper()
 	for _, engine := range Engines {
@@ -34,7 +34,7 @@ func Each(t *testing.T, test func(t *testing.T, d *db.DB)) {
 	}
 }
 
-// Open returns a migrated database of its own on engine, closed at the end of the test.
+// Open returns a new migrated database on engine. It is closed at the end of the test.
 func Open(t testing.TB, engine string) *db.DB {
 	t.Helper()
 	cfg := Config(t, engine)
@@ -53,7 +53,7 @@ func Open(t testing.TB, engine string) *db.DB {
 	return d
 }
 
-// Config returns where an empty database of its own on engine is.
+// Config returns the configuration of a new empty database on engine.
 func Config(t testing.TB, engine string) db.Config {
 	t.Helper()
 	cfg := db.Config{Log: slog.New(slog.DiscardHandler)}
@@ -72,7 +72,8 @@ var (
 	serial     atomic.Int64
 )
 
-// URL makes an empty PostgreSQL database, dropped at the end of the test, and returns its address.
+// URL creates an empty PostgreSQL database and returns its address. The database is dropped at the
+// end of the test.
 func URL(t testing.TB) string {
 	t.Helper()
 	if testing.Short() {
@@ -108,8 +109,8 @@ func URL(t testing.TB) string {
 	return u.String()
 }
 
-// Disconnect closes every connection to the PostgreSQL database at address, as a restart of the
-// server does. It returns when they are closed.
+// Disconnect closes every connection to the PostgreSQL database at address, like a restart of the
+// server. It returns when they are closed.
 func Disconnect(t testing.TB, address string) {
 	t.Helper()
 	u, err := url.Parse(address)
