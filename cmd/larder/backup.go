@@ -14,19 +14,19 @@ import (
 	"larder/internal/config"
 )
 
-// takeBackup prints a line for each object that the backup lacks, and what it holds; how far it
-// is goes to errs.
+// takeBackup prints a line for each object that the backup lacks, and a summary. It prints the
+// progress to errs.
 func takeBackup(ctx context.Context, args, environ []string, out, errs io.Writer) (err error) {
 	own := flag.NewFlagSet("backup", flag.ContinueOnError)
-	keep := own.Int("keep", 1, "how many snapshots stay")
-	verify := own.Bool("verify", false, "read what the backup holds already, and copy anew what is damaged")
+	keep := own.Int("keep", 1, "how many snapshots to keep")
+	verify := own.Bool("verify", false, "read the existing objects of the backup, and copy damaged ones again")
 	a, dir, err := openForName(ctx, args, environ, own, out, errs)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, a.Close()) }()
 	if *keep < 1 {
-		return fmt.Errorf("larder: --keep %d: at least 1 snapshot must stay: %w", *keep, errUsage)
+		return fmt.Errorf("larder: --keep %d: at least 1 snapshot must be kept: %w", *keep, errUsage)
 	}
 	sum, err := a.Backup(ctx, version, backup.Options{Dir: dir, Keep: *keep, Verify: *verify, Report: reporter(out),
 		Progress: progress(errs)})
@@ -36,7 +36,7 @@ func takeBackup(ctx context.Context, args, environ []string, out, errs io.Writer
 	fmt.Fprintf(out, "Snapshot %s in %s: %d objects with %d bytes, of which %d with %d bytes are new.\n", sum.Snapshot,
 		dir, sum.Objects, sum.Bytes, sum.Copied, sum.Added)
 	if sum.Elsewhere > 0 {
-		fmt.Fprintf(out, "%d objects that do not lie on this disk are listed and not copied.\n", sum.Elsewhere)
+		fmt.Fprintf(out, "%d objects that are not on this disk are listed and not copied.\n", sum.Elsewhere)
 	}
 	if sum.Unhashed > 0 {
 		fmt.Fprintf(out, "%d objects have no SHA-256 to compare with yet.\n", sum.Unhashed)
@@ -45,19 +45,18 @@ func takeBackup(ctx context.Context, args, environ []string, out, errs io.Writer
 		fmt.Fprintf(out, "Removed %d objects that no snapshot needs any more.\n", sum.Pruned)
 	}
 	if sum.Spared > 0 {
-		fmt.Fprintf(out, "Kept %d snapshots of newer databases, and what they need.\n", sum.Spared)
+		fmt.Fprintf(out, "Kept %d snapshots of newer databases, and their objects.\n", sum.Spared)
 		err = errFindings
 	}
 	if sum.Wrong > 0 {
 		fmt.Fprintf(out,
-			"The backup lacks %d objects, which are not as they should be: `larder fsck --deep` tells which files they belong to.\n", sum.Wrong)
+			"The backup lacks %d objects, which are missing or damaged: `larder fsck --deep` lists the files they belong to.\n", sum.Wrong)
 		return errFindings
 	}
 	return err
 }
 
-// restore prints a line for each object that can't be had from the backup, and what
-// there is by then.
+// restore prints a line for each object that cannot be restored from the backup, and a summary.
 func restore(ctx context.Context, args, environ []string, out, errs io.Writer) error {
 	own := flag.NewFlagSet("restore", flag.ContinueOnError)
 	snapshot := own.String("snapshot", "", "which snapshot (default: the newest)")
@@ -80,11 +79,11 @@ func restore(ctx context.Context, args, environ []string, out, errs io.Writer) e
 		sum.Snapshot, cmp.Or(m.BaseURL, "a service without an address"), m.Larder, sum.Objects, sum.Bytes)
 	if m.Elsewhere > 0 {
 		fmt.Fprintf(out,
-			"%d objects do not lie on this disk and are used where they are: see the manual before both services run.\n", m.Elsewhere)
+			"%d objects are not on this disk and are used where they are: read the manual before you run both services.\n", m.Elsewhere)
 	}
 	fmt.Fprintln(out, "Every session has ended. Now run `larder fsck --deep`, then `larder serve`.")
 	if sum.Wrong > 0 {
-		fmt.Fprintf(out, "%d objects are missing: `larder fsck` tells which files they belong to.\n", sum.Wrong)
+		fmt.Fprintf(out, "%d objects are missing: `larder fsck` lists the files they belong to.\n", sum.Wrong)
 		return errFindings
 	}
 	return nil
@@ -94,7 +93,7 @@ func reporter(out io.Writer) func(string) {
 	return func(line string) { fmt.Fprintln(out, line) }
 }
 
-// progress tells now and then how far something is that takes long.
+// progress returns a function that prints the progress of a long operation every few seconds.
 func progress(errs io.Writer) func(backup.Progress) {
 	const pause = 10 * time.Second
 	told := time.Now()

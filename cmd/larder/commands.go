@@ -59,7 +59,7 @@ func printDocument(out io.Writer) error {
 	return err
 }
 
-// openForName is what commands about one name begin with.
+// openForName opens the service for a command that takes one name.
 func openForName(ctx context.Context, args, environ []string, own *flag.FlagSet, out,
 	errs io.Writer) (*app.App, string, error) {
 	a, words, err := openForWords(ctx, args, environ, own, 1, out, errs)
@@ -69,8 +69,8 @@ func openForName(ctx context.Context, args, environ []string, own *flag.FlagSet,
 	return a, words[0], nil
 }
 
-// openForWords is what the commands beside serve begin with, which take a number of words. They
-// work beside a running server.
+// openForWords opens the service for a command other than serve, which takes a number of arguments.
+// Such commands can run beside a server.
 func openForWords(ctx context.Context, args, environ []string, own *flag.FlagSet, number int, out,
 	errs io.Writer) (*app.App, []string, error) {
 	cfg, words, err := config.LoadCommand(args, environ, own)
@@ -120,7 +120,7 @@ func adminCreate(ctx context.Context, args, environ []string, out, errs io.Write
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(out, "Made %s (%s) with the password %s\n", user.Username, user.Role, password.Reveal())
+	_, err = fmt.Fprintf(out, "Created %s (%s) with the password %s\n", user.Username, user.Role, password.Reveal())
 	return err
 }
 
@@ -139,7 +139,8 @@ func adminResetPassword(ctx context.Context, args, environ []string, out, errs i
 	return err
 }
 
-// adminDisableCaptcha is for who can't sign in because the bot check can't be asked.
+// adminDisableCaptcha switches the bot check off, for administrators who cannot sign in because the
+// verify address does not answer.
 func adminDisableCaptcha(ctx context.Context, args, environ []string, out, errs io.Writer) (err error) {
 	a, _, err := openForWords(ctx, args, environ, nil, 0, out, errs)
 	if err != nil {

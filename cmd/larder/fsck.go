@@ -10,14 +10,14 @@ import (
 	"larder/internal/fsck"
 )
 
-// errFindings says that fsck found something: it is told already.
+// errFindings means that a command has found problems, which it has already printed.
 var errFindings = errors.New("not everything is as it should be")
 
-// runFsck prints a line for each thing that is not as it should be, and what was looked at.
+// runFsck prints a line for each problem, and a summary of what was checked.
 func runFsck(ctx context.Context, args, environ []string, out, errs io.Writer) (err error) {
 	own := flag.NewFlagSet("fsck", flag.ContinueOnError)
 	deep := own.Bool("deep", false, "read every object and compare its SHA-256")
-	repair := own.String("repair", "", "what to put right: orphans, quota, refs, hashes, with commas between them")
+	repair := own.String("repair", "", "what to repair: orphans, quota, refs, hashes, separated by commas")
 	a, _, err := openForWords(ctx, args, environ, own, 0, out, errs)
 	if err != nil {
 		return err
@@ -25,7 +25,7 @@ func runFsck(ctx context.Context, args, environ []string, out, errs io.Writer) (
 	defer func() { err = errors.Join(err, a.Close()) }()
 	mend, wrong := fsck.ParseRepairs(*repair)
 	if wrong == nil && mend.Hashes && !*deep {
-		wrong = errors.New("--repair hashes takes --deep, which reads the objects")
+		wrong = errors.New("--repair hashes needs --deep, which reads the objects")
 	}
 	if wrong != nil {
 		return fmt.Errorf("larder: %w: %w", wrong, errUsage)
@@ -44,7 +44,7 @@ func runFsck(ctx context.Context, args, environ []string, out, errs io.Writer) (
 }
 
 func summarise(out io.Writer, sum fsck.Summary, deep bool) error {
-	fmt.Fprintf(out, "Looked at %d entries, %d objects, and %d objects in the stores.\n", sum.Entries, sum.Objects,
+	fmt.Fprintf(out, "Checked %d entries, %d objects, and %d objects in the stores.\n", sum.Entries, sum.Objects,
 		sum.Stored)
 	if deep {
 		fmt.Fprintf(out, "Read %d bytes; %d objects have no SHA-256 to compare with.\n", sum.Bytes, sum.Unhashed)
@@ -54,10 +54,10 @@ func summarise(out io.Writer, sum fsck.Summary, deep bool) error {
 			sum.TooYoung)
 	}
 	if sum.Unchecked > 0 {
-		fmt.Fprintf(out, "Did not look at %d objects whose store is not there.\n", sum.Unchecked)
+		fmt.Fprintf(out, "Did not check %d objects whose store is not available.\n", sum.Unchecked)
 	}
 	if sum.Unlisted > 0 {
-		fmt.Fprintf(out, "Did not look for what is left over in %d stores, which can't be listed.\n", sum.Unlisted)
+		fmt.Fprintf(out, "Did not search for orphans in %d stores, which cannot be listed.\n", sum.Unlisted)
 	}
 	if sum.Repaired > 0 {
 		fmt.Fprintf(out, "Repaired %d.\n", sum.Repaired)

@@ -13,7 +13,7 @@ import (
 	"larder/internal/fault"
 )
 
-// preset is what a kind of client needs of its key.
+// preset holds the values of a key for a kind of client.
 type preset struct {
 	permissions, protocols []string
 	path                   string
@@ -27,8 +27,8 @@ var presets = map[string]preset{
 	"webdav": {[]string{"read", "write", "delete"}, []string{"webdav"}, ""},
 }
 
-// keyCreate prints the key, and on request the configuration of a client: that alone on out, so
-// that it can be piped into the client's file; what a person should know goes to errs.
+// keyCreate prints the key, and on request the configuration of a client. Only these go to out, so
+// that the output can be written into the client's file. Messages for the user go to errs.
 func keyCreate(ctx context.Context, args, environ []string, out, errs io.Writer) (err error) {
 	own := flag.NewFlagSet("key create", flag.ContinueOnError)
 	client := own.String("for", "", "picgo, sharex, curl or webdav: print a ready configuration")
@@ -44,7 +44,7 @@ func keyCreate(ctx context.Context, args, environ []string, out, errs io.Writer)
 		return fmt.Errorf("larder: --for %q: there is picgo, sharex, curl and webdav: %w", *client, errUsage)
 	}
 	base := a.BaseURL
-	if base == "" { // port 0
+	if base == "" { // with port 0
 		return fmt.Errorf("larder: the port is chosen at start: say with --base-url how clients reach the service: %w",
 			errUsage)
 	}
@@ -58,7 +58,7 @@ func keyCreate(ctx context.Context, args, environ []string, out, errs io.Writer)
 	if *path != "" {
 		p.path = *path
 	}
-	if p.path == "" { // a drive begins where its user does
+	if p.path == "" { // a WebDAV drive begins at the user's default folder
 		p.path = user.DefaultPath
 	}
 	if *name == "" {
@@ -69,14 +69,13 @@ func keyCreate(ctx context.Context, args, environ []string, out, errs io.Writer)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(errs, "Made the key %s of %s: %s by %s, uploading to %s. Its secret is shown this once.\n",
+	fmt.Fprintf(errs, "Created the key %s of %s: %s by %s, uploading to %s. Its secret is shown this once.\n",
 		key.ID, user.Username, strings.Join(key.Permissions, " and "), strings.Join(key.Protocols, " and "),
 		key.UploadPath)
 	return printKey(out, *client, base, key, secret.Reveal())
 }
 
-// printKey writes the configuration that the client reads, as the web UI
-// does (web/src/lib/clients).
+// printKey prints the configuration in the client's format, like the web UI (web/src/lib/clients).
 func printKey(out io.Writer, client, base string, key apikey.Key, secret string) error {
 	bearer := "Bearer " + key.ID + "." + secret
 	var document any

@@ -1,5 +1,5 @@
-// Command larder is image hosting and file storage in one binary. `larder help` lists
-// what it can do.
+// Command larder provides image hosting and file storage in one binary. `larder help` lists its
+// commands.
 package main
 
 import (
@@ -21,16 +21,16 @@ var version = "development"
 const usage = `Larder: image hosting and file storage.
 
   larder serve                                    run the service (larder serve --help lists every setting)
-  larder admin create NAME [--role user]          make an account (an administrator without --role) and print its password
+  larder admin create NAME [--role user]          create an account (an administrator without --role) and print its password
   larder admin reset-password NAME                set a new random password and print it
-  larder admin disable-captcha                    switch the bot check off, for when nobody gets past it
+  larder admin disable-captcha                    switch the bot check off when it keeps people from signing in
   larder key create USER [--for picgo|sharex|curl|webdav]
-                                                  make an API key and print it, with a ready configuration
+                                                  create an API key and print it, with the configuration of a client
   larder fsck [--deep] [--repair orphans,quota,refs,hashes]
-                                                  compare the database with the stores, and say what is not as it should be
+                                                  compare the database with the stores and report problems
   larder backup DIR [--keep N] [--verify]         copy database, key and files into a directory, beside the running service
   larder restore DIR [--snapshot TIME] [--incomplete]
-                                                  make a service of a backup, in an empty place
+                                                  restore a backup into an empty installation
   larder openapi                                  print the description of the interface (OpenAPI 3.1)
   larder version
 
@@ -43,7 +43,7 @@ func main() {
 	os.Exit(run(ctx, os.Args[1:], os.Environ(), os.Stdout, os.Stderr))
 }
 
-// run returns the exit code: 0, 1 for a failure, 2 for wrong arguments, picture.Unconfined.
+// run returns the exit code: 0; 1 for a failure; 2 for wrong arguments; picture.Unconfined.
 func run(ctx context.Context, args, environ []string, out, errs io.Writer) int {
 	err := dispatch(ctx, args, environ, out, errs)
 	var wrong *config.Error
@@ -68,7 +68,7 @@ func run(ctx context.Context, args, environ []string, out, errs io.Writer) int {
 	return 1
 }
 
-// errUsage marks a command line that asks for nothing we have.
+// errUsage marks an invalid command line.
 var errUsage = errors.New("see `larder help`")
 
 func dispatch(ctx context.Context, args, environ []string, out, errs io.Writer) error {
@@ -85,7 +85,7 @@ func dispatch(ctx context.Context, args, environ []string, out, errs io.Writer) 
 		return err
 	case args[0] == "openapi":
 		return printDocument(out)
-	case args[0] == picture.Command: // for the server alone, which starts it for each picture
+	case args[0] == picture.Command: // for the server only, which starts it for each picture
 		return picture.Main(args[1:], os.Stdin, os.Stdout)
 	case args[0] == "serve":
 		return serve(ctx, args[1:], environ, out, errs)
