@@ -3,4 +3,4 @@
 package access_test
 
 // timeFactor is the factor for time limits under the race detector.
-const slower = 20
+const timeFactor = 20
