@@ -43,7 +43,7 @@ func (d *DB) truncateWAL(ctx context.Context, most int64) error {
 		return fmt.Errorf("empty the database's log: %w", translate(err))
 	}
 	if busy != 0 {
-		d.log.Warn("the database's log could not be emptied: somebody reads all the time", "bytes", info.Size())
+		d.log.Warn("the database's log could not be emptied, since readers are always active", "bytes", info.Size())
 	}
 	return nil
 }

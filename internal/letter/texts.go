@@ -5,7 +5,7 @@ import (
 	"text/template"
 )
 
-// The kinds of letter.
+// kind is the kind of a letter.
 type kind int
 
 const (

@@ -130,7 +130,7 @@ func (d *delivery) signIn() error {
 	}
 	auth := d.auth(strings.Fields(ways))
 	if auth == nil {
-		return permanentError("The mail server and this service know no common way to sign in. It offers " +
+		return permanentError("The mail server and this service have no common sign-in mechanism. It offers " +
 			redact(ways, d.server) + ".")
 	}
 	return d.client.Auth(auth)
@@ -195,7 +195,7 @@ func (d *delivery) submit(m Message, raw []byte) error {
 	nonASCII := !isASCII(from) || !isASCII(to)
 	if supported, _ := d.client.Extension("SMTPUTF8"); nonASCII && !supported {
 		return permanentError(
-			"The mail server takes no addresses with letters beyond ASCII before the @ (it lacks SMTPUTF8).")
+			"The mail server takes no addresses with non-ASCII letters before the @ (it lacks SMTPUTF8).")
 	}
 	d.client.SkipSMTPUTF8(!nonASCII) // a server without SMTPUTF8 refuses a mail that asks for it
 	err := d.runStep(stepSender, d.step, func(context.Context) error { return d.client.Mail("<" + from + ">") })

@@ -82,7 +82,7 @@ func stepError(at step, server Server, err error) *Error {
 			Code:     reply.Code, Temporary: reply.Code < 500,
 		}
 	case errors.Is(err, context.Canceled):
-		return &Error{Sentence: "Sending was broken off.", Temporary: true}
+		return &Error{Sentence: "Sending was cancelled.", Temporary: true}
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
 		return &Error{Sentence: fmt.Sprintf("The mail server did not answer in time (when it came to %s).",
 			strings.TrimPrefix(string(at), "to ")), Temporary: true}
@@ -93,7 +93,7 @@ func stepError(at step, server Server, err error) *Error {
 		return &Error{Sentence: "The mail server does not speak TLS there. Is the port right, and smtpSecure?",
 			Temporary: true}
 	case errors.As(err, &malformed), errors.As(err, &reply), errors.Is(err, errTooMuchData):
-		return &Error{Sentence: "What answers at that address and port is not a mail server, or expects TLS at once.",
+		return &Error{Sentence: "The server at that address and port is not a mail server, or expects TLS at once.",
 			Temporary: true}
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET),
 		errors.Is(err, syscall.EPIPE), errors.As(err, &network):
