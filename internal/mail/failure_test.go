@@ -206,7 +206,7 @@ func TestCancelledContextEndsSend(t *testing.T) {
 		cancel()
 		_, _ = io.Copy(io.Discard, lines)
 	})
-	wantError(t, stepSender().Send(ctx, server, message()), true, 0, "broken off")
+	wantError(t, stepSender().Send(ctx, server, message()), true, 0, "cancelled")
 }
 
 // A closed port, a port of another service, an unknown name and an address that is not allowed get
