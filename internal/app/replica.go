@@ -12,23 +12,23 @@ import (
 )
 
 const (
-	// heartbeatEvery is how often a replica says that it is running. The page of the system shows
-	// those of the last minute.
+	// heartbeatEvery is how often a replica records that it is running. The system page shows the
+	// replicas of the last minute.
 	heartbeatEvery = 30 * time.Second
-	// stepsEvery is how often a replica asks whether it is its turn at the steps of the schema.
+	// stepsEvery is how often a replica tries to run the steps of the schema.
 	stepsEvery = 15 * time.Second
-	// leaveTime bounds what a stop waits for the row of the replica to be removed.
+	// leaveTime bounds how long a stop waits for the deletion of the replica's row.
 	leaveTime = 5 * time.Second
-	// maxHost is how many characters of a host's name stand in the id of a replica.
+	// maxHost is the number of characters of the host name in the id of a replica.
 	maxHost = 100
 )
 
-// join brings the schema up to date and writes the row of this process, unless replicas that run,
-// or the schema that is there, forbid it.
+// join migrates the schema and writes the row of this process, unless running replicas or the
+// present schema forbid it.
 func (a *App) join(ctx context.Context) error {
 	host, err := os.Hostname()
 	if err != nil {
-		host = "" // the id is unique all the same
+		host = "" // the id is unique without it
 	}
 	auditSchema, err := audit.Schema.Newest()
 	if err != nil {
@@ -37,7 +37,7 @@ func (a *App) join(ctx context.Context) error {
 	a.replica = db.Replica{
 		ID: cmp.Or(host[:min(len(host), maxHost)], "replica") + "-" + a.ids.Hex(5), Version: a.deps.Version,
 		AuditSchema: auditSchema,
-		Alone:       !a.Config.Postgres(), // whose data directory is locked
+		Alone:       !a.Config.Postgres(), // the data directory of SQLite is locked
 	}
 	if err := a.DB.Join(ctx, a.replica); err != nil {
 		return err
@@ -47,7 +47,7 @@ func (a *App) join(ctx context.Context) error {
 	return nil
 }
 
-// leave removes the row of this process. Where that fails it goes by itself after some minutes.
+// leave deletes the row of this process. If that fails, the row expires after some minutes.
 func (a *App) leave(ctx context.Context) {
 	if !a.joined {
 		return
@@ -69,7 +69,7 @@ func (a *App) heartbeat(ctx context.Context) error {
 	if errors.Is(err, db.ErrTooOld) {
 		select {
 		case a.outdated <- err:
-		default: // it ends already
+		default: // Run is ending already
 		}
 	}
 	return err

@@ -18,7 +18,7 @@ import (
 	"larder/internal/db/dbtest"
 )
 
-// hand is a handle of a test's own on the metadata.
+// hand opens the metadata with a handle of the test's own.
 func hand(t *testing.T, cfg config.Config) *db.DB {
 	t.Helper()
 	d, err := db.Open(t.Context(), db.Config{URL: cfg.DatabaseURL.Reveal(), Path: cfg.DatabaseFile(),
@@ -49,8 +49,8 @@ func replicas(t *testing.T, d *db.DB) []db.Replica {
 	return all
 }
 
-// A process has a row while it runs, with what it knows; an orderly stop removes it, and so does a
-// start that fails after it.
+// A process has a row with its versions while it runs. A clean stop deletes the row, and so does a
+// start that fails after writing it.
 func TestReplicaHasARowWhileItRuns(t *testing.T) {
 	t.Parallel()
 	for _, engine := range dbtest.Engines {
@@ -72,7 +72,7 @@ func TestReplicaHasARowWhileItRuns(t *testing.T) {
 			if all := replicas(t, d); len(all) != 0 {
 				t.Errorf("after the stop: %+v", all)
 			}
-			// found out after the row is written
+			// noticed after the row is written
 			change(t, d, "UPDATE versions SET value = value + 1 WHERE name = 'key'")
 			if _, err := app.New(t.Context(), cfg, deps(io.Discard)); err == nil {
 				t.Error("starts with another key")
@@ -84,8 +84,8 @@ func TestReplicaHasARowWhileItRuns(t *testing.T) {
 	}
 }
 
-// With SQLite what a killed process has left is gone with the next start, which is alone; with
-// PostgreSQL it may be another replica.
+// With SQLite the next start deletes the row of a killed process, since it runs alone. With
+// PostgreSQL the row may belong to another replica and stays.
 func TestRowsOfKilledReplicas(t *testing.T) {
 	t.Parallel()
 	for engine, want := range map[string]int{"sqlite": 1, "postgres": 2} {
@@ -104,7 +104,7 @@ func TestRowsOfKilledReplicas(t *testing.T) {
 	}
 }
 
-// A migration of the access log waits for replicas, too.
+// A migration of the access log waits for replicas as well.
 func TestAccessLogWaitsForOlderReplicas(t *testing.T) {
 	t.Parallel()
 	cfg := settings(t, "postgres")
@@ -118,8 +118,8 @@ func TestAccessLogWaitsForOlderReplicas(t *testing.T) {
 	}
 }
 
-// A process that stood still while others migrated without it stops with an error instead of going
-// on with a schema that it does not know.
+// A process that stood still while the schema was migrated without it stops with an error, instead
+// of continuing with a schema that it does not know.
 func TestReplicaThatIsTooOldStops(t *testing.T) {
 	t.Parallel()
 	for _, engine := range dbtest.Engines {
@@ -138,7 +138,7 @@ func TestReplicaThatIsTooOldStops(t *testing.T) {
 			}
 			done := make(chan error, 1)
 			go func() { done <- a.Run(ctx) }()
-			adminKey(t, a, "/uploads") // it has started
+			adminKey(t, a, "/uploads") // the start is complete
 			d := hand(t, cfg)
 			change(t, d, "UPDATE schema_version SET version = 9999, oldest = 9999")
 			if err := a.Sweep(ctx); errors.Is(err, db.ErrTooOld) {
@@ -160,7 +160,7 @@ func TestReplicaThatIsTooOldStops(t *testing.T) {
 	}
 }
 
-// The log names the replica as others will.
+// The log names the replica with the id that others see.
 func TestReplicaIsNamedInTheLog(t *testing.T) {
 	t.Parallel()
 	cfg := settings(t, "sqlite")

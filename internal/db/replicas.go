@@ -9,9 +9,9 @@ import (
 )
 
 const (
-	// aliveFor is how long a replica counts as running after it was seen last.
+	// aliveFor is how long a replica counts as running after it was last seen.
 	aliveFor = 5 * time.Minute
-	// lapse is the same in milliseconds.
+	// lapse is aliveFor in milliseconds.
 	lapse = int64(aliveFor / time.Millisecond)
 )
 
@@ -20,19 +20,19 @@ var ErrOlderReplica = errors.New("an older replica is running")
 
 // Replica is a process that serves on this database.
 type Replica struct {
-	ID          string // unique, and for people to recognise
+	ID          string // unique; readable for people
 	Version     string // of the program
-	Schema      int    // newest version of the metadata that it knows; Join and Heartbeat fill it in
-	AuditSchema int    // the same of the access log
-	Seen        int64  // ms; as Replicas returns it
+	Schema      int    // newest version of the metadata schema that it knows; set by Join and Heartbeat
+	AuditSchema int    // the same for the access log
+	Seen        int64  // ms; set by Replicas
 
 	// Alone is set when no other process can use the database, as with SQLite, whose data directory
 	// is locked. Join then removes all other rows: they belong to processes that were killed.
 	Alone bool
 }
 
-// Join is Migrate for a process that is about to serve: it writes the row of r in the same
-// transaction, so that from then on no migration happens that r is too old for. Errors:
+// Join is Migrate for a process that is about to serve. It writes the row of r in the same
+// transaction, so that from then on no migration can run for which r is too old. Errors:
 // ErrOlderReplica, ErrTooOld.
 func (d *DB) Join(ctx context.Context, r Replica) error {
 	return d.migrateTo(ctx, migrationTo{replica: &r})
@@ -71,7 +71,7 @@ func (d *DB) Heartbeat(ctx context.Context, r Replica) error {
 	})
 }
 
-// Leave removes the row of a replica that stops.
+// Leave deletes the row of a replica that stops.
 func (d *DB) Leave(ctx context.Context, id string) error {
 	return d.Write(ctx, func(tx *Tx) error {
 		if _, err := tx.Exec("DELETE FROM replicas WHERE id = $1", id); err != nil {
@@ -81,7 +81,7 @@ func (d *DB) Leave(ctx context.Context, id string) error {
 	})
 }
 
-// Replicas returns the replicas that were seen within the time, ordered by their ids.
+// Replicas returns the replicas that were seen within the given time, ordered by id.
 func (d *DB) Replicas(ctx context.Context, within time.Duration) ([]Replica, error) {
 	q := d.Read(ctx)
 	now, err := d.clock(q)
@@ -105,7 +105,7 @@ func (d *DB) Replicas(ctx context.Context, within time.Duration) ([]Replica, err
 	return all, rows.Err()
 }
 
-// SweepReplicas removes the rows of replicas that count as stopped.
+// SweepReplicas deletes the rows of replicas that count as stopped.
 func (d *DB) SweepReplicas(ctx context.Context) error {
 	return d.Write(ctx, func(tx *Tx) error {
 		now, err := d.clock(tx)
@@ -123,7 +123,7 @@ func (d *DB) SweepReplicas(ctx context.Context) error {
 // this transaction on. It is for rows that an older replica would misread or drop. Error:
 // ErrOlderReplica while one is running.
 func (t *Tx) RequireSchema(version int) error {
-	_, oldest, err := schemaVersion(t) // locked from here on: nobody joins before this is committed
+	_, oldest, err := schemaVersion(t) // takes the lock: no replica joins before this is committed
 	if err != nil || oldest >= version {
 		return err
 	}
@@ -141,8 +141,8 @@ func (t *Tx) RequireSchema(version int) error {
 	return nil
 }
 
-// replicasAllow returns ErrOlderReplica while a replica runs that may not work on version next, for
-// which it would have to know version oldest.
+// replicasAllow returns ErrOlderReplica while a replica is running that knows less than version
+// oldest, which version next needs.
 func replicasAllow(tx *Tx, oldest, next int) error {
 	if tx.db.schema.Replicas == "" {
 		return nil
@@ -168,7 +168,7 @@ func replicasAllow(tx *Tx, oldest, next int) error {
 		ErrOlderReplica, older.ID, older.Version, next, tx.db.schema.Table, oldest)
 }
 
-// olderReplica returns a replica that is running and knows less than the version, nil for none.
+// olderReplica returns a running replica that knows less than the version, nil for none.
 func olderReplica(tx *Tx, version int) (*Replica, error) {
 	now, err := tx.db.clock(tx)
 	if err != nil {
@@ -201,7 +201,7 @@ func insertReplica(tx *Tx, r Replica, schema int) error {
 	return nil
 }
 
-// dropReplicas removes the rows of all replicas, for the only process that the database can have.
+// dropReplicas deletes the rows of all replicas, for a process that uses the database alone.
 func dropReplicas(tx *Tx) error {
 	names, err := tables(tx.db.dialect, tx)
 	if err != nil || !slices.Contains(names, "replicas") {
@@ -214,7 +214,7 @@ func dropReplicas(tx *Tx) error {
 }
 
 // clock returns the time in milliseconds since 1970. Replicas share the clock of the database,
-// since their own may disagree.
+// since their own clocks may differ.
 func (d *DB) clock(q Querier) (ms int64, err error) {
 	if d.now != nil {
 		return d.now().UnixMilli(), nil

@@ -18,8 +18,8 @@ import (
 	"larder/internal/db/dbtest"
 )
 
-// later is the schema of the metadata with migrations of a time to come, whose oldest are given as
-// what they add to the newest of this binary.
+// later returns the schema of the metadata with future migrations. Their oldest versions are given
+// relative to the newest version of this binary.
 func later(t *testing.T, oldest ...int) db.Schema {
 	t.Helper()
 	files, newest := fstest.MapFS{}, newestVersion(t)
@@ -52,7 +52,7 @@ func newestVersion(t *testing.T) int {
 	return newest
 }
 
-// place is one database that several binaries open, with a clock that the test moves.
+// place is a database that several binaries open, with a clock that the test moves.
 type place struct {
 	t   *testing.T
 	cfg db.Config
@@ -117,7 +117,7 @@ func no(t *testing.T, err error) {
 	}
 }
 
-// An error of one kind whose sentence has the words.
+// is checks that an error is of one kind and that its message contains the words.
 func is(t *testing.T, err, kind error, words ...string) {
 	t.Helper()
 	if !errors.Is(err, kind) {
@@ -155,8 +155,8 @@ func TestEveryMigrationStatesTheOldestSchemaBesideIt(t *testing.T) {
 	}
 }
 
-// A migration that running replicas can't work beside waits for them: the start fails, says which
-// one is in the way, and changes nothing.
+// A migration that running replicas cannot work with waits for them: the start fails, names the
+// replica, and changes nothing.
 func TestMigrationWaitsForOlderReplicas(t *testing.T) {
 	t.Parallel()
 	eachPlace(t, func(t *testing.T, p *place) {
@@ -170,7 +170,7 @@ func TestMigrationWaitsForOlderReplicas(t *testing.T) {
 				fmt.Sprintf("version %d", newest+2), "Stop that replica")
 			no(t, old.Leave(t.Context(), "web-1"))
 			is(t, without.Migrate(t.Context()), db.ErrOlderReplica, "web-2") // it lacks one version, too
-			// older than the schema, which says that it may
+			// older than the schema, which allows it
 			no(t, p.join(old, "web-1"))
 		}
 		if version, err := old.SchemaVersion(t.Context()); err != nil || version != newest+1 ||
@@ -189,7 +189,7 @@ func TestMigrationWaitsForOlderReplicas(t *testing.T) {
 }
 
 // A replica that was killed counts as running for 5 minutes. One that only stood still for so long
-// looks at the schema before it goes on.
+// checks the schema before it continues.
 func TestReplicasThatAreSilent(t *testing.T) {
 	t.Parallel()
 	eachPlace(t, func(t *testing.T, p *place) {
@@ -208,7 +208,7 @@ func TestReplicasThatAreSilent(t *testing.T) {
 		p.pass(time.Second)
 		is(t, p.join(next, "next"), db.ErrOlderReplica, "steady")
 		no(t, old.SweepReplicas(t.Context()))
-		no(t, old.Heartbeat(t.Context(), silent)) // nothing has happened meanwhile
+		no(t, old.Heartbeat(t.Context(), silent)) // no migration has run meanwhile
 		if got := p.ids(old); got != "silent steady" {
 			t.Errorf("replicas %s", got)
 		}
@@ -224,7 +224,7 @@ func TestReplicasThatAreSilent(t *testing.T) {
 	})
 }
 
-// Of an old and a new replica that start at the same moment one is refused, whichever is later.
+// If an old and a new replica start at the same moment, the later one is refused.
 func TestReplicasThatStartTogether(t *testing.T) {
 	t.Parallel()
 	for _, engine := range dbtest.Engines {
@@ -252,12 +252,12 @@ func TestReplicasThatStartTogether(t *testing.T) {
 	}
 }
 
-// The only process that a database can have finds no other, whatever a killed one has left.
+// A process that uses the database alone ignores rows that killed processes have left.
 func TestReplicaThatIsAlone(t *testing.T) {
 	t.Parallel()
 	eachPlace(t, func(t *testing.T, p *place) {
 		alone := db.Replica{ID: "next", Version: "2", Alone: true}
-		no(t, p.open(db.Metadata).Join(t.Context(), alone)) // an empty database has no table to look into
+		no(t, p.open(db.Metadata).Join(t.Context(), alone)) // an empty database has no table of replicas
 		next := p.open(later(t, 1))
 		no(t, next.Join(t.Context(), alone))
 		all, err := next.Replicas(t.Context(), time.Minute)
@@ -268,8 +268,8 @@ func TestReplicaThatIsAlone(t *testing.T) {
 	})
 }
 
-// The rows of an older version that a newer one would misread are made by nobody while it runs, and
-// keep it away from then on.
+// Rows that an older version would misread are not written while one is running, and prevent it
+// from starting afterwards.
 func TestRequiredSchema(t *testing.T) {
 	t.Parallel()
 	eachPlace(t, func(t *testing.T, p *place) {
@@ -287,13 +287,13 @@ func TestRequiredSchema(t *testing.T) {
 		no(t, require())
 		no(t, require())
 		is(t, p.join(old, "old"), db.ErrTooOld)
-		no(t, next.Migrate(t.Context())) // keeps what is required
+		no(t, next.Migrate(t.Context())) // the requirement is kept
 		is(t, p.join(old, "old"), db.ErrTooOld)
 	})
 }
 
-// Versions before 0013 leave no rows: on PostgreSQL, where several replicas may run, the start says
-// so.
+// Versions before 0013 write no rows. On PostgreSQL, where several replicas may run, the start logs
+// that.
 func TestReplicasThatLeaveNoSign(t *testing.T) {
 	t.Parallel()
 	eachPlace(t, func(t *testing.T, p *place) {
@@ -310,7 +310,7 @@ func TestReplicasThatLeaveNoSign(t *testing.T) {
 	})
 }
 
-// A database of before the column oldest gets it, also where nothing else is to be done.
+// An older database gets the column oldest, even if there is nothing else to migrate.
 func TestVersionTableOfBefore(t *testing.T) {
 	t.Parallel()
 	eachPlace(t, func(t *testing.T, p *place) {
@@ -328,7 +328,7 @@ func TestVersionTableOfBefore(t *testing.T) {
 	})
 }
 
-// Without a clock of a test's own the database's counts, in milliseconds of today.
+// Without a clock of a test, replicas follow the clock of the database, in milliseconds.
 func TestReplicasFollowTheClockOfTheDatabase(t *testing.T) {
 	t.Parallel()
 	eachPlace(t, func(t *testing.T, p *place) {

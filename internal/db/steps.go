@@ -9,11 +9,11 @@ import (
 )
 
 const (
-	// stepLease is how long a step stays with a replica that gives no sign of life.
+	// stepLease is how long a replica keeps a step without renewing its lease.
 	stepLease = 20 * time.Second
 	// stepBeat is how often the lease is renewed.
 	stepBeat = 5 * time.Second
-	// stepRelease bounds what the end of a step waits for the database.
+	// stepRelease bounds how long the end of a step waits for the database.
 	stepRelease = 5 * time.Second
 )
 
@@ -21,13 +21,13 @@ const (
 // replica at a time works on it while all serve. A kill may interrupt it at any point; another run
 // resumes it. Code that depends on it asks Completed. Exactly one of Index and Batch is set.
 type Step struct {
-	Name  string // unique, and never changed once it is released
-	After int    // the version of the schema with which it comes
+	Name  string // unique; never changed after its release
+	After int    // the schema version that introduces the step
 
-	// Index is what the step builds. On PostgreSQL reads and writes go on meanwhile. On SQLite
-	// writes wait: where a table is large, let the index be a partial one over what the next step
-	// fills in (`WHERE column IS NOT NULL`), which is empty when it is built and grows with each
-	// batch.
+	// Index is the index that the step builds. On PostgreSQL reads and writes continue meanwhile.
+	// On SQLite writes wait. For a large table, let the index be a partial one over the column that
+	// the next step fills in (`WHERE column IS NOT NULL`): it is empty when it is built, and grows
+	// with each batch.
 	Index Index
 	// Batch fills in the next rows after position, some hundred of them. It returns the position of
 	// the last of them and whether there may be more. The first position is "". The first batch
@@ -36,24 +36,25 @@ type Step struct {
 	Batch func(tx *Tx, position string) (next string, more bool, err error)
 }
 
-// Index is an index that a step builds. Comment it with the query that needs it, as in a migration.
+// Index is an index that a step builds. Like an index in a migration, it needs a comment that names
+// its query.
 type Index struct {
 	Name string
 	On   string // table, columns and condition: `entries (owner_id, size) WHERE kind = 1`
 }
 
-// steps are those of the metadata, in the order in which they run. Append only; one may be removed
-// when no supported upgrade begins before its end.
+// steps are the steps of the metadata, in the order in which they run. Append only. A step may be
+// removed once every supported upgrade begins after its end.
 var steps []Step
 
 var (
 	// errHeld means that another replica works on the step.
 	errHeld = errors.New("another replica works on this step")
-	// errLeaseLost means that another replica may work on the step by now.
+	// errLeaseLost means that another replica may have taken the step over.
 	errLeaseLost = errors.New("the lease of the step is lost")
 )
 
-// Completed reports whether the step of that name is complete.
+// Completed reports whether the step with that name is complete.
 func (d *DB) Completed(ctx context.Context, name string) (bool, error) {
 	for _, s := range d.schema.Steps {
 		if s.Name == name {
@@ -89,9 +90,9 @@ func (d *DB) completed(ctx context.Context, s Step) (ended bool, err error) {
 	return ended, nil
 }
 
-// RunSteps runs the steps that are not complete, and reports whether all are by then. It stops at a
-// step that another replica works on, or that waits for older replicas to stop: call it again
-// later. holder is the id of this replica.
+// RunSteps runs the steps that are not complete, and reports whether all of them are complete then.
+// It stops at a step that another replica works on, or that waits for older replicas to stop; the
+// caller calls it again later. holder is the id of this replica.
 func (d *DB) RunSteps(ctx context.Context, holder string) (all bool, err error) {
 	for _, s := range d.schema.Steps {
 		ended, err := d.completed(ctx, s)
@@ -137,7 +138,7 @@ func (d *DB) runStep(ctx context.Context, s Step, holder string) error {
 	return nil
 }
 
-// runBatch does one batch and notes how far it came, in one transaction.
+// runBatch does one batch and stores its position, in one transaction.
 func runBatch(tx *Tx, s Step, holder string) (more bool, err error) {
 	now, err := tx.db.clock(tx)
 	if err != nil {
@@ -167,7 +168,7 @@ func runBatch(tx *Tx, s Step, holder string) (more bool, err error) {
 	return more, err
 }
 
-// hold calls work while this replica has the lease of the step; the context of work ends when the
+// hold calls work while this replica has the lease of the step. The context of work ends when the
 // lease is lost. Error: errHeld.
 func (d *DB) hold(ctx context.Context, name, holder string, work func(ctx context.Context) error) error {
 	if err := d.Write(ctx, func(tx *Tx) error { return claimStep(tx, name, holder) }); err != nil {

@@ -7,7 +7,7 @@ import (
 	"fmt"
 )
 
-// buildIndex makes an index that is not there or not valid.
+// buildIndex builds an index unless it exists and is valid.
 func (d *DB) buildIndex(ctx context.Context, index Index) error {
 	if d.dialect == sqlite {
 		return d.Write(ctx, func(tx *Tx) error {
@@ -29,7 +29,7 @@ func (d *DB) buildIndex(ctx context.Context, index Index) error {
 	case errors.Is(err, sql.ErrNoRows):
 	case err != nil:
 		return translate(err)
-	case valid: // by a replica that had the lease until now
+	case valid: // built by the replica that had the lease before
 		return nil
 	case running: // the server still builds it for a replica that was killed
 		return errHeld
@@ -44,8 +44,8 @@ func (d *DB) buildIndex(ctx context.Context, index Index) error {
 	return nil
 }
 
-// alone runs a statement outside any transaction, which some of PostgreSQL's must be. It is sent
-// once: whether it was done is seen by what it makes.
+// alone runs a statement outside any transaction, which some PostgreSQL statements require. It
+// sends the statement once; the caller checks the result in the database.
 func alone(ctx context.Context, conn *sql.Conn, statement string) error {
 	return conn.Raw(func(driver any) error {
 		_, err := driver.(*pgConn).Conn.Conn().Exec(ctx, statement)

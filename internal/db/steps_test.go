@@ -15,14 +15,14 @@ import (
 	"larder/internal/db/dbtest"
 )
 
-// rows is how many settings the backfill of these tests goes through, pieceOf how many of them in a
-// batch.
+// rows is the number of settings that the backfill of these tests goes through, pieceOf the number
+// of settings in a batch.
 const (
 	rows    = 95
 	pieceOf = 10
 )
 
-// filling is a schema of a time to come whose two steps build an index over what the second one
+// filling is a future schema whose two steps build an index over the values that the second step
 // fills in.
 type filling struct {
 	batches atomic.Int64
@@ -54,7 +54,7 @@ func (f *filling) batch(tx *db.Tx, position string) (next string, more bool, err
 	return next, true, err
 }
 
-// fill makes the rows that the steps are about.
+// fill inserts the rows for the steps.
 func (p *place) fill(d *db.DB) {
 	p.t.Helper()
 	no(p.t, p.join(d, "web-1"))
@@ -65,7 +65,7 @@ func (p *place) fill(d *db.DB) {
 	exec(p.t, d, text.String())
 }
 
-// complete checks that both steps are, and that each row was filled in once.
+// complete checks that both steps are complete, and that each row was filled in once.
 func (p *place) complete(d *db.DB) {
 	p.t.Helper()
 	for _, name := range []string{"index of settings", "fill settings"} {
@@ -91,7 +91,7 @@ func (p *place) steps(ctx context.Context, d *db.DB, holder string, want bool) {
 	}
 }
 
-// The registry of the metadata, which an upgrade relies on.
+// The steps of the metadata, on which an upgrade relies.
 func TestStepsAreWellFormed(t *testing.T) {
 	t.Parallel()
 	batch := func(*db.Tx, string) (string, bool, error) { return "", false, nil }
@@ -115,7 +115,7 @@ func TestStepsAreWellFormed(t *testing.T) {
 	}
 }
 
-// Steps run in their order, in as many batches as they take, and once.
+// Steps run in their order, in as many batches as they need, and only once.
 func TestSteps(t *testing.T) {
 	t.Parallel()
 	eachPlace(t, func(t *testing.T, p *place) {
@@ -139,8 +139,8 @@ func TestSteps(t *testing.T) {
 	})
 }
 
-// A step that is broken off between two batches, or whose batch fails, goes on from the last batch
-// that was committed.
+// A step that is interrupted between two batches, or whose batch fails, continues after the last
+// committed batch.
 func TestStepGoesOnWhereItWasBrokenOff(t *testing.T) {
 	t.Parallel()
 	eachPlace(t, func(t *testing.T, p *place) {
@@ -167,17 +167,17 @@ func TestStepGoesOnWhereItWasBrokenOff(t *testing.T) {
 		if all, err := d.RunSteps(t.Context(), "web-1"); all || err == nil {
 			t.Errorf("with a fault: %v, %v", all, err)
 		}
-		p.steps(t.Context(), d, "web-2", true) // given back: nobody waits for the lease
+		p.steps(t.Context(), d, "web-2", true) // the lease was released: no need to wait for its end
 		p.complete(d)
-		// Of the fourth, SQLite commits what PostgreSQL undoes with its context; the seventh was
-		// undone.
+		// The fourth batch is committed by SQLite and undone by PostgreSQL, whose context has
+		// ended. The seventh was undone.
 		if n := f.batches.Load(); n != rows/pieceOf+3 && n != rows/pieceOf+4 {
 			t.Errorf("%d batches", n)
 		}
 	})
 }
 
-// The lease of a replica that was killed runs out, and another goes on.
+// When the lease of a killed replica has expired, another replica continues.
 func TestStepOfAKilledReplicaIsTakenOver(t *testing.T) {
 	t.Parallel()
 	eachPlace(t, func(t *testing.T, p *place) {
@@ -197,7 +197,7 @@ func TestStepOfAKilledReplicaIsTakenOver(t *testing.T) {
 	})
 }
 
-// A batch of a replica whose lease went to another changes nothing.
+// A batch of a replica that has lost its lease changes nothing.
 func TestStepWhoseLeaseIsLost(t *testing.T) {
 	t.Parallel()
 	eachPlace(t, func(t *testing.T, p *place) {
@@ -214,7 +214,7 @@ func TestStepWhoseLeaseIsLost(t *testing.T) {
 		s := f.schema(t)
 		s.Steps[1].Batch = func(tx *db.Tx, position string) (string, bool, error) {
 			next, more, err := batch(tx, position)
-			if f.batches.Load() == 2 { // and another has taken it over before the next one
+			if f.batches.Load() == 2 { // another replica takes over before the next batch
 				_, steal := tx.Exec("UPDATE schema_steps SET holder = 'web-2', held_until = held_until + 3600000")
 				err = errors.Join(err, steal)
 			}
@@ -261,8 +261,8 @@ func TestStepsOfTwoReplicas(t *testing.T) {
 	})
 }
 
-// A backfill waits for replicas that would write rows without what it fills in, and keeps them away
-// from then on. An index does not wait.
+// A backfill waits for replicas that would write rows without the filled-in value, and prevents
+// them from starting afterwards. An index does not wait.
 func TestBackfillWaitsForOlderReplicas(t *testing.T) {
 	t.Parallel()
 	eachPlace(t, func(t *testing.T, p *place) {
@@ -282,7 +282,7 @@ func TestBackfillWaitsForOlderReplicas(t *testing.T) {
 	})
 }
 
-// On PostgreSQL an index that was broken off is there and not valid: it is dropped and built again.
+// On PostgreSQL an interrupted build leaves an invalid index, which is dropped and built again.
 func TestIndexThatWasBrokenOff(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, "postgres")
@@ -293,7 +293,7 @@ func TestIndexThatWasBrokenOff(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	begun, end, ended := make(chan struct{}), make(chan struct{}), make(chan error, 2)
-	go func() { // the build waits for whoever has changed the table
+	go func() { // the build waits for transactions that have changed the table
 		ended <- d.Write(t.Context(), func(tx *db.Tx) error {
 			if err := insertSetting(tx, "other", "other"); err != nil {
 				return err
@@ -330,7 +330,7 @@ func TestIndexThatWasBrokenOff(t *testing.T) {
 	p.complete(d)
 }
 
-// While the server still builds an index for a replica that is gone, nobody drops it.
+// While the server still builds an index for a replica that is gone, the index is not dropped.
 func TestIndexThatIsStillBuilt(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, "postgres")
@@ -357,7 +357,7 @@ func TestIndexThatIsStillBuilt(t *testing.T) {
 		no(t, d.Read(t.Context()).QueryRow(
 			"SELECT COUNT(*) FROM pg_stat_progress_create_index WHERE datname = current_database() AND index_relid = to_regclass('settings_filled')").Scan(&n))
 	}
-	soon, cancel := context.WithTimeout(t.Context(), 20*time.Second) // to drop it would wait for the build
+	soon, cancel := context.WithTimeout(t.Context(), 20*time.Second) // dropping it would wait for the build
 	defer cancel()
 	p.steps(soon, d, "web-2", false)
 	close(end)
@@ -369,7 +369,7 @@ func TestIndexThatIsStillBuilt(t *testing.T) {
 	p.complete(d)
 }
 
-// A copy of the rows has no index: the catalogue says what is complete.
+// A copy of the rows has no index: the catalogue decides what is complete.
 func TestIndexIsAskedOfTheCatalogue(t *testing.T) {
 	t.Parallel()
 	for _, engine := range dbtest.Engines {
