@@ -3,13 +3,13 @@ package picture
 import "golang.org/x/sys/unix"
 
 const (
-	auditArch    = unix.AUDIT_ARCH_AARCH64
-	foreignCalls = 0 // numbers of another ABI have another auditArch
+	auditArch       = unix.AUDIT_ARCH_AARCH64
+	foreignABIStart = 0 // numbers of another ABI have another auditArch
 )
 
 // This architecture has only the calls of seccomp.go.
 var (
-	olderCalls     []uint32
-	olderFileCalls []uint32
-	olderOpen      []limitedCall
+	legacyCalls     []uint32
+	legacyFileCalls []uint32
+	legacyOpenCalls []conditionalCall
 )

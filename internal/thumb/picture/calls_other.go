@@ -4,11 +4,11 @@ package picture
 
 // The filter is untested on this architecture: without one the child refuses to decode.
 const (
-	auditArch    = 0
-	foreignCalls = 0
+	auditArch       = 0
+	foreignABIStart = 0
 )
 
-var ownCalls, olderCalls, fileCalls, olderFileCalls []uint32
+var commonCalls, legacyCalls, fileCalls, legacyFileCalls []uint32
 
-func limitedCalls(uint32) []limitedCall { return nil }
-func readOnlyCalls() []limitedCall      { return nil }
+func conditionalCalls(uint32) []conditionalCall { return nil }
+func readOnlyCalls() []conditionalCall          { return nil }
