@@ -7,20 +7,20 @@ import (
 	"math"
 )
 
-// Body is what a store reads instead of the caller's reader: it counts, keeps PutOptions and wraps
-// the reader's own errors. io.EOF from Read means that the body is whole and as announced. Not
-// safe for concurrent use.
+// Body wraps the caller's reader for a store: it counts the bytes, enforces PutOptions and wraps
+// the reader's own errors in ErrReader. Read returns io.EOF only when the body is complete and as
+// announced. Body is not safe for concurrent use.
 type Body struct {
 	ctx       context.Context
 	r         io.Reader
 	announced int64 // bytes announced, negative when unknown
-	limit     int64 // bytes taken at most
+	limit     int64 // largest number of bytes accepted
 	count     int64
-	err       error // what ended the body, told again by every later Read
+	err       error // the error that ended the body; every later Read returns it again
 }
 
-// NewBody returns r under opts. Error: ErrTooLarge when the size announced is over the bound
-// already; r is then untouched.
+// NewBody wraps r with opts. Error: ErrTooLarge when the announced size exceeds the limit already;
+// NewBody has not read from r then.
 func NewBody(ctx context.Context, r io.Reader, opts PutOptions) (*Body, error) {
 	b := &Body{ctx: ctx, r: r, announced: opts.Size, limit: opts.Max}
 	switch {
@@ -34,11 +34,11 @@ func NewBody(ctx context.Context, r io.Reader, opts PutOptions) (*Body, error) {
 	return b, nil
 }
 
-// Count returns the bytes read so far.
+// Count returns the number of bytes read so far.
 func (b *Body) Count() int64 { return b.count }
 
-// Read reads on. Errors: io.EOF at the end of a body that is as announced, ErrSize, ErrTooLarge,
-// ErrReader, the context's error.
+// Read reads the next bytes. Errors: io.EOF at the end of a body that is as announced, ErrSize,
+// ErrTooLarge, ErrReader, the context's error.
 func (b *Body) Read(p []byte) (int, error) {
 	if b.err != nil {
 		return 0, b.err
@@ -47,7 +47,7 @@ func (b *Body) Read(p []byte) (int, error) {
 		b.err = fmt.Errorf("take body: %w", err)
 		return 0, b.err
 	}
-	if room := b.limit - b.count; int64(len(p)) > room+1 { // one byte beyond the bound tells that the body goes on
+	if room := b.limit - b.count; int64(len(p)) > room+1 { // one byte beyond the limit shows that the body is too long
 		p = p[:room+1]
 	}
 	n, err := b.r.Read(p)
@@ -57,7 +57,7 @@ func (b *Body) Read(p []byte) (int, error) {
 		b.err = ErrSize{Want: b.announced, Got: b.count}
 	case b.count > b.limit:
 		b.err = fmt.Errorf("%w: more than %d bytes", ErrTooLarge, b.limit)
-	case err == io.EOF && b.count < b.announced: // compared, since a wrapped io.EOF is a failure and no end
+	case err == io.EOF && b.count < b.announced: // compared with ==, since a wrapped io.EOF is a failure and not the end
 		b.err = ErrSize{Want: b.announced, Got: b.count}
 	case err == io.EOF:
 		b.err = io.EOF
@@ -67,7 +67,8 @@ func (b *Body) Read(p []byte) (int, error) {
 	return n, b.err
 }
 
-// ReadFull reads until p is full (nil) or r ends, with r's own error, io.EOF included.
+// ReadFull reads until p is full, and then returns nil, or until r fails or ends, and then returns
+// r's error, including io.EOF.
 func ReadFull(r io.Reader, p []byte) (n int, err error) {
 	idle := 0
 	for n < len(p) {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// rasterTypes are the image types that can't carry script.
+// rasterTypes are the image types that cannot contain scripts.
 var rasterTypes = map[string]bool{
 	"image/png": true, "image/jpeg": true, "image/gif": true, "image/webp": true, "image/avif": true, "image/bmp": true,
 	"image/apng":   true,
@@ -13,10 +13,10 @@ var rasterTypes = map[string]bool{
 	"image/jxl": true,
 }
 
-// InlineType decides which types a browser may show of what users have stored: raster images,
-// audio, video, PDF and plain text. Everything else could run as a page of whoever serves it,
-// and must come as an attachment (abuse case C67). media is the type to serve it with; one
-// that is none becomes application/octet-stream (C69).
+// InlineType decides whether a browser may display user content of a type: raster images, audio,
+// video, PDF and plain text. Any other type could run scripts as a page of the serving site, and
+// must be sent as an attachment (abuse case C67). media is the type to send; an invalid type
+// becomes application/octet-stream (C69).
 func InlineType(mimeType string) (media string, shown bool) {
 	base, params, err := mime.ParseMediaType(mimeType)
 	if err != nil || strings.Count(base, "/") != 1 || len(mimeType) > 255 {
@@ -38,9 +38,9 @@ func InlineType(mimeType string) (media string, shown bool) {
 
 const octetStream = "application/octet-stream"
 
-// StoredType is the type that a store is to keep beside an object of some type, "" for none.
-// Whoever gets at the object past the service, by a domain that serves the bucket to anybody, sees
-// it without the headers that keep it harmless here: so only what may be shown keeps its type.
+// StoredType returns the type that a store records with an object, "" for none. A client that reads
+// the object past the service, from a domain that serves the bucket publicly, receives this type
+// without the protective headers of the service. Therefore only inline types are recorded.
 func StoredType(mimeType string) string {
 	if mimeType == "" {
 		return ""

@@ -12,20 +12,20 @@ import (
 const (
 	maxKey    = 512 // bytes
 	maxExt    = 16  // characters
-	maxPrefix = 64  // characters a segment
+	maxPrefix = 64  // characters per segment
 
-	shardKeys   = 256         // a shard is left after this many keys
-	shardMaxAge = time.Second // or after this long
+	shardKeys   = 256         // number of keys after which a shard directory is changed
+	shardMaxAge = time.Second // time after which it is changed
 )
 
-// Key names an object inside its store: `[prefix/]ab/<32 hex>[.ext]`. It is opaque, built by NewKey
-// alone and read back by ParseKey. 128 random bits keep keys apart; `ab` is one of 256 shard
-// directories and no part of the name.
+// Key names an object inside its store: `[prefix/]ab/<32 hex>[.ext]`. Keys are opaque: only NewKey
+// builds them, and ParseKey reads them back. Their 128 random bits make them unique; `ab` is one of
+// 256 shard directories and not part of those bits.
 type Key string
 
-// NewKey draws a key in shard's present directory, in a random one when shard is nil. ext is what
-// the name ended in, with or without its dot; it is kept in lower case when it is 1 to 16 of
-// [a-z0-9] and dropped otherwise.
+// NewKey draws a key in the current directory of shard, or in a random directory when shard is nil.
+// ext is the file name's extension, with or without its dot. NewKey keeps it in lower case when it
+// has 1 to 16 characters of [a-z0-9], and drops it otherwise.
 func NewKey(ids *ident.Source, shard *Shard, ext string) Key {
 	key := shard.directory(ids) + "/" + ids.Hex(16)
 	ext = strings.ToLower(strings.TrimPrefix(ext, "."))
@@ -35,7 +35,7 @@ func NewKey(ids *ident.Source, shard *Shard, ext string) Key {
 	return Key(key)
 }
 
-// ParseKey reads a key that was stored. Error: ErrKey for whatever NewKey cannot have built.
+// ParseKey parses a stored key. Error: ErrKey for a key that NewKey cannot have built.
 func ParseKey(s string) (Key, error) {
 	parts := strings.Split(s, "/")
 	if len(s) > maxKey || len(parts) < 2 {
@@ -54,7 +54,7 @@ func ParseKey(s string) (Key, error) {
 	return Key(s), nil
 }
 
-// Split returns the directory of a key without a slash at its end, and the name inside it.
+// Split returns the directory of a key, without a trailing slash, and the name in that directory.
 func (k Key) Split() (dir, name string) {
 	i := strings.LastIndexByte(string(k), '/')
 	return string(k[:max(i, 0)]), string(k[i+1:])
@@ -62,9 +62,8 @@ func (k Key) Split() (dir, name string) {
 
 func invalidKey(s string) error { return fmt.Errorf("%w %.80q", ErrKey, s) }
 
-// Shard hands consecutive keys of one process the same directory for a while (256 keys
-// or a second), so that uploads side by side can share the sync of that directory.
-// Safe for concurrent use.
+// Shard gives consecutive keys of one process the same directory (for 256 keys or one second), so
+// that parallel uploads can share the sync of that directory. It is safe for concurrent use.
 type Shard struct {
 	prefix string // "" or ends in a slash
 	now    func() time.Time
@@ -75,9 +74,9 @@ type Shard struct {
 	drawnAt   time.Time // when dir was drawn
 }
 
-// NewShard returns a Shard whose keys begin with prefix, "" for none. A prefix is segments of 1 to
-// 64 of [A-Za-z0-9._-] that begin with a letter or digit, joined by slashes; its first may not be
-// `tmp`, which a disk keeps for itself.
+// NewShard returns a Shard whose keys begin with prefix, "" for none. A prefix consists of segments
+// of 1 to 64 characters of [A-Za-z0-9._-], each beginning with a letter or digit, joined by
+// slashes. Its first segment may not be `tmp`, which a store on a disk uses itself.
 func NewShard(prefix string, now func() time.Time) (*Shard, error) {
 	if prefix == "" {
 		return &Shard{now: now}, nil
@@ -107,7 +106,7 @@ func (s *Shard) directory(ids *ident.Source) string {
 	return s.dir
 }
 
-// isPrefixSegment reports whether segment may stand at place i of a prefix.
+// isPrefixSegment reports whether segment is allowed as segment number i of a prefix.
 func isPrefixSegment(i int, segment string) bool {
 	if i == 0 && segment == "tmp" || strings.ContainsAny(segment[:min(1, len(segment))], "._-") {
 		return false
@@ -115,7 +114,7 @@ func isPrefixSegment(i int, segment string) bool {
 	return isPlainName(segment, maxPrefix, "ABCDEFGHIJKLMNOPQRSTUVWXYZ._-")
 }
 
-// isPlainName reports whether s is 1 to limit of [a-z0-9] and the characters of extra.
+// isPlainName reports whether s has 1 to limit characters, all of them from [a-z0-9] or extra.
 func isPlainName(s string, limit int, extra string) bool {
 	if s == "" || len(s) > limit {
 		return false

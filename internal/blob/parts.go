@@ -7,18 +7,18 @@ import (
 	"slices"
 )
 
-// Upload names an object that comes in parts.
+// Upload identifies an object that is uploaded in parts.
 type Upload struct {
 	Key      Key
-	ID       string // what the store calls it; opaque
+	ID       string // the store's own name for the upload; opaque
 	Size     int64  // bytes of the whole object, at least 1
-	PartSize int64  // bytes of every part but the last, which has what remains
+	PartSize int64  // bytes of every part but the last, which holds the remainder
 }
 
-// MaxParts is how many parts an object may have at most, as on S3.
+// MaxParts is the largest number of parts of an object, as on S3.
 const MaxParts = 10_000
 
-// Check answers ErrKey or ErrPart for an upload that Begin cannot have returned.
+// Check returns ErrKey or ErrPart for an upload that Begin cannot have returned.
 func (u Upload) Check() error {
 	if _, err := ParseKey(string(u.Key)); err != nil {
 		return err
@@ -29,10 +29,10 @@ func (u Upload) Check() error {
 	return nil
 }
 
-// Parts returns how many parts the object has.
+// Parts returns the number of parts of the object.
 func (u Upload) Parts() int { return int((u.Size-1)/u.PartSize + 1) }
 
-// PartLength returns the bytes of part number, 0 for a number out of range.
+// PartLength returns the length of a part in bytes, 0 for a number out of range.
 func (u Upload) PartLength(number int) int64 {
 	switch {
 	case number < 1 || number > u.Parts():
@@ -43,8 +43,8 @@ func (u Upload) PartLength(number int) int64 {
 	return u.PartSize
 }
 
-// CheckParts answers ErrPart unless wanted are all parts of u, by number and as long as they must
-// be, and just what is listed.
+// CheckParts returns ErrPart unless wanted lists all parts of u in order with their lengths, and
+// equals listed.
 func (u Upload) CheckParts(wanted, listed []Part) error {
 	for i, p := range wanted {
 		if p.Number != i+1 || p.Size != u.PartLength(p.Number) {
@@ -60,44 +60,48 @@ func (u Upload) CheckParts(wanted, listed []Part) error {
 	return nil
 }
 
-// Part is a part that lies durable in the store.
+// Part is a part that is durable in the store.
 type Part struct {
 	Number int   // from 1
 	Size   int64 // bytes
 	ETag   string
 }
 
-// PartStore takes objects in parts: any order, several at once, as often as the caller likes. What
-// holds for every implementation:
-//   - the store itself remembers which parts it has: Parts tells after any crash exactly those whose bytes are whole and durable;
-//   - of several bodies for one part, at once or one after the other, one counts as a whole, and its ETag is the one told;
-//   - a body that fails or is refused leaves the part as it was, or missing, never torn;
-//   - nothing can be read at the key before Finish, and nothing changes it afterwards, a late PutPart included.
+// PartStore accepts objects in parts, in any order, in parallel, and repeatedly. These rules hold
+// for every implementation:
+//   - The store itself records which parts it has. After any crash, Parts lists exactly the parts
+//     whose bytes are complete and durable.
+//   - Of several bodies for one part, in parallel or in sequence, exactly one becomes the part as a
+//     whole, and Parts reports its ETag.
+//   - A body that fails or is refused leaves the part unchanged or missing, never partly written.
+//   - Nothing can be read at the key before Finish, and nothing changes the object afterwards, not
+//     even a late PutPart.
 type PartStore interface {
-	// Begin announces an object of size bytes in parts of partSize (both at least 1), of a type as
-	// in PutOptions, and returns its name in the store. Beginning again with the same key is
-	// another upload or the same one, as the store likes. Errors: ErrPart (sizes below 1, more than
+	// Begin announces an object of size bytes in parts of partSize bytes (both at least 1), with a
+	// type as in PutOptions, and returns the upload. A second Begin with the same key returns the
+	// same upload or another one, depending on the store. Errors: ErrPart (sizes below 1, more than
 	// MaxParts), ErrExists, ErrNoSpace, ErrUnavailable.
 	Begin(ctx context.Context, key Key, size, partSize int64, mimeType string) (Upload, error)
 
-	// PutPart takes body, which must have exactly PartLength(number) bytes, as that part. Errors:
-	// ErrPart (number out of range), ErrNotFound (finished or aborted), ErrSize, ErrNoSpace,
-	// ErrUnavailable, ErrReader, the context's error.
+	// PutPart stores body, which must have exactly PartLength(number) bytes, as that part. Errors:
+	// ErrPart (number out of range), ErrNotFound (the upload is finished or aborted), ErrSize,
+	// ErrNoSpace, ErrUnavailable, ErrReader, the context's error.
 	PutPart(ctx context.Context, u Upload, number int, body io.Reader) (Part, error)
 
-	// Parts lists the parts that are there, by number. Errors: ErrNotFound (finished, aborted,
-	// or never begun), ErrUnavailable.
+	// Parts lists the stored parts by number. Errors: ErrNotFound (the upload is finished, aborted,
+	// or was never begun), ErrUnavailable.
 	Parts(ctx context.Context, u Upload) ([]Part, error)
 
-	// Finish makes the object of parts, which are all that it has, by number and as Parts lists
-	// them; when it returns nil, the object is durable and complete at u.Key. SHA256 is nil. Doing
-	// it again is success, whatever parts are named then. Errors: ErrPart (some are missing, not as
-	// long as they must be, or others are there by now), ErrBusy (a part is being written at this
-	// moment; it is told before ErrPart), ErrNotFound (aborted, or never begun), ErrUnavailable.
+	// Finish assembles the object from parts, which must be all of its parts, ordered by number and
+	// as Parts lists them. When Finish returns nil, the object is complete and durable at u.Key.
+	// SHA256 is nil. Finishing a finished upload again succeeds, whatever parts are given. Errors:
+	// ErrPart (parts are missing, have the wrong length, or were replaced), ErrBusy (a part is
+	// being written; it takes precedence over ErrPart), ErrNotFound (the upload was aborted or
+	// never begun), ErrUnavailable.
 	Finish(ctx context.Context, u Upload, parts []Part) (Info, error)
 
-	// Abort drops the parts; what is absent already is success, and so is an upload
-	// that was finished, whose object stays. A PutPart under way fails or is dropped
-	// as well. Error: ErrUnavailable.
+	// Abort deletes the parts. Aborting an absent upload succeeds, and so does aborting a finished
+	// one, whose object stays. A PutPart in progress fails or its part is deleted as well. Error:
+	// ErrUnavailable.
 	Abort(ctx context.Context, u Upload) error
 }

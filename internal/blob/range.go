@@ -2,12 +2,11 @@ package blob
 
 import "context"
 
-// RangeOpener is a Store of which part of an object can be had without the rest
-// of it being fetched.
+// RangeOpener is a Store that can read a part of an object without fetching the rest.
 type RangeOpener interface {
-	// OpenRange is Open for a reader who wants length bytes (1 at least) from first on: it
-	// stands there, and only those are fetched for as long as nothing else is read. size is
-	// what the object is known to have. Errors: ErrNotFound, ErrUnavailable, which is also an
-	// object of another size.
+	// OpenRange is Open for a reader that needs length bytes (at least 1) from offset first. The
+	// object is positioned at first, and only these bytes are fetched unless the caller reads
+	// others. size is the known size of the object. Errors: ErrNotFound, ErrUnavailable, also when
+	// the object has another size.
 	OpenRange(ctx context.Context, key Key, size, first, length int64) (Object, error)
 }

@@ -1,5 +1,5 @@
-// Package blobtest checks that a blob.Store keeps its contract, one suite for every implementation,
-// and offers other packages' tests a store that fails on command.
+// Package blobtest tests the contract of blob.Store, with one suite for all implementations, and
+// provides a store with injected faults for the tests of other packages.
 package blobtest
 
 import (
@@ -18,13 +18,13 @@ import (
 	"larder/internal/ident"
 )
 
-// ids draws keys that differ between test runs, since a bucket may outlive one.
+// ids draws keys that differ between test runs, since a bucket may outlive a run.
 var ids = ident.New(rand.Reader)
 
 // NewKey returns a fresh key in a random directory.
 func NewKey() blob.Key { return blob.NewKey(ids, nil, "bin") }
 
-// Run checks the store that open returns, anew for every test; open registers its own cleanup.
+// Run tests the stores that open returns, a new one for every test. open registers its own cleanup.
 func Run(t *testing.T, open func(t *testing.T) blob.Store) {
 	tests := map[string]func(*testing.T, blob.Store){
 		"put_then_read_gives_the_same_bytes":            roundTrip,
@@ -58,7 +58,7 @@ func Run(t *testing.T, open func(t *testing.T) blob.Store) {
 	}
 }
 
-// unknownSize is the options of a body without announced size or bound.
+// unknownSize is the options for a body without announced size or limit.
 var unknownSize = blob.PutOptions{Size: -1, Max: -1}
 
 func put(t *testing.T, s blob.Store, body []byte) blob.Key {
@@ -88,7 +88,7 @@ func Content(t *testing.T, s blob.Store, key blob.Key) []byte {
 	return got
 }
 
-// WantAbsent fails the test unless a healthy store says that there is no such object.
+// WantAbsent fails the test unless the store returns ErrNotFound for key.
 func WantAbsent(t *testing.T, s blob.Store, key blob.Key) {
 	t.Helper()
 	if _, err := s.Stat(context.WithoutCancel(t.Context()), key); !errors.Is(err, blob.ErrNotFound) {
@@ -103,7 +103,7 @@ func WantAbsent(t *testing.T, s blob.Store, key blob.Key) {
 	}
 }
 
-// pattern returns n bytes in which no two buffers of a store are alike.
+// pattern returns n bytes in which no two buffers of a store are equal.
 func pattern(n int) []byte {
 	b := make([]byte, n)
 	for i := range b {
@@ -144,7 +144,7 @@ func roundTrip(t *testing.T, s blob.Store) {
 
 func knownHashes(t *testing.T, s blob.Store) {
 	for _, c := range []struct {
-		body, sha256 string // as FIPS 180-2 and its examples have them
+		body, sha256 string // from the examples of FIPS 180-2
 	}{
 		{"", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"},
 		{"abc", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"},
@@ -178,7 +178,7 @@ func absentObject(t *testing.T, s blob.Store) {
 	if err := s.Delete(t.Context(), key); err != nil {
 		t.Errorf("Delete of an absent key = %v", err)
 	}
-	neighbour := put(t, s, []byte("x")) // now the directory of a neighbour exists
+	neighbour := put(t, s, []byte("x")) // the directory of a neighbour exists from here on
 	dir, _ := neighbour.Split()
 	_, name := key.Split()
 	key = blob.Key(dir + "/" + name)

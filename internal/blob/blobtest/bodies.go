@@ -14,7 +14,7 @@ import (
 	"larder/internal/blob"
 )
 
-// sizes are the lengths around which stores change their way of working.
+// sizes are lengths on both sides of the sizes at which the stores change their method.
 var sizes = []int{1, 20_000, 256 << 10, 600_000}
 
 func wrongSize(t *testing.T, s blob.Store) {
@@ -59,7 +59,7 @@ func tooLarge(t *testing.T, s blob.Store) {
 	}
 }
 
-// endlessBody counts what was read of it.
+// endlessBody counts the bytes read from it.
 type endlessBody struct{ count int64 }
 
 func (e *endlessBody) Read(p []byte) (int, error) {
@@ -123,7 +123,7 @@ func noProgress(t *testing.T, s blob.Store) {
 	WantAbsent(t, s, key)
 }
 
-// bodyWithHook is a body that calls then once, after the first n bytes.
+// bodyWithHook returns a body that calls then once, after its first n bytes.
 func bodyWithHook(body []byte, n int, then func()) io.Reader {
 	return io.MultiReader(bytes.NewReader(body[:n]), &hookReader{hook: then}, bytes.NewReader(body[n:]))
 }

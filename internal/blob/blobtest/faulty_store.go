@@ -10,13 +10,13 @@ import (
 	"larder/internal/blob"
 )
 
-// fixedClock is a clock that stands still.
+// fixedClock is a clock that never advances.
 func fixedClock() time.Time { return time.Unix(1_700_000_000, 0) }
 
 // Op is an operation of a store.
 type Op int
 
-// The operations that can be told to fail.
+// The operations for which faults can be injected.
 const (
 	Put Op = iota
 	Open
@@ -30,20 +30,19 @@ const (
 	Abort
 )
 
-// Fault is what happens to one operation.
+// Fault is the injected behaviour of one call.
 type Fault struct {
-	Err error // what the caller is told; nil lets the operation go through after Until
-	// the operation is done first, and the caller is told Err all the same: an answer
-	// lost on its way
+	Err error // returned to the caller; with nil the operation proceeds after WaitFor
+	// the operation is carried out, and the caller still receives Err: a lost answer
 	AnswerLost bool
-	// Put and Open: this many bytes of the body pass before Err; then nothing is left of a Put
+	// Put and Open: number of bytes of the body that pass before Err; a Put leaves nothing then
 	FailAfter int64
-	// the operation begins once this is closed, or ends with the context's error: a slow store
+	// the operation begins when this is closed, or returns the context's error: a slow store
 	WaitFor <-chan struct{}
 }
 
-// FaultyStore is a store that fails on command. Without a command it does what the store inside
-// does. Safe for concurrent use.
+// FaultyStore is a store with injected faults. Without a fault it does the same as the inner store.
+// It is safe for concurrent use.
 type FaultyStore struct {
 	inner blob.Store
 
@@ -55,35 +54,35 @@ type FaultyStore struct {
 
 var _ blob.Store = (*FaultyStore)(nil)
 
-// NewFaultyStore returns inner, ready to fail.
+// NewFaultyStore wraps inner.
 func NewFaultyStore(inner blob.Store) *FaultyStore {
 	return &FaultyStore{inner: inner, faults: map[Op][]Fault{}, calls: map[Op]int{}}
 }
 
-// QueueFaults makes the coming calls of op suffer these faults, one each, in order, after those
-// that are queued already.
+// QueueFaults injects the faults into the next calls of op, one per call, after the faults queued
+// before.
 func (f *FaultyStore) QueueFaults(op Op, faults ...Fault) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.faults[op] = append(f.faults[op], faults...)
 }
 
-// SetDown makes every operation that has no fault of its own fail as an unavailable store with
-// that cause, until Down(nil).
+// SetDown makes every call without a queued fault fail with blob.ErrUnavailable and that cause.
+// SetDown(nil) ends it.
 func (f *FaultyStore) SetDown(cause error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.down = cause
 }
 
-// Calls returns how often op was called, failed ones included.
+// Calls returns the number of calls of op, including failed ones.
 func (f *FaultyStore) Calls(op Op) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.calls[op]
 }
 
-// takeFault takes the fault of one call and waits as long as it says.
+// takeFault removes the fault of one call from the queue and waits for Fault.WaitFor.
 func (f *FaultyStore) takeFault(ctx context.Context, op Op) (Fault, error) {
 	f.mu.Lock()
 	f.calls[op]++
@@ -108,7 +107,7 @@ func (f *FaultyStore) takeFault(ctx context.Context, op Op) (Fault, error) {
 	return fault, nil
 }
 
-// Put puts, unless told otherwise.
+// Put stores an object, or applies the queued fault.
 func (f *FaultyStore) Put(ctx context.Context, key blob.Key, body io.Reader, opts blob.PutOptions) (blob.Info, error) {
 	fault, err := f.takeFault(ctx, Put)
 	if err != nil {
@@ -131,8 +130,8 @@ func (f *FaultyStore) Put(ctx context.Context, key blob.Key, body io.Reader, opt
 	return info, err
 }
 
-// Open opens, unless told otherwise; a Short fault lets the object be read that far. The object
-// is no blob.FileBacked then.
+// Open opens an object, or applies the queued fault. With FailAfter the object can be read that
+// far, and it is not a blob.FileBacked.
 func (f *FaultyStore) Open(ctx context.Context, key blob.Key) (blob.Object, error) {
 	fault, err := f.takeFault(ctx, Open)
 	if err != nil {
@@ -149,7 +148,7 @@ func (f *FaultyStore) Open(ctx context.Context, key blob.Key) (blob.Object, erro
 	return &truncatedObject{Object: o, left: fault.FailAfter, err: fault.Err}, nil
 }
 
-// Stat tells, unless told otherwise.
+// Stat describes an object, or applies the queued fault.
 func (f *FaultyStore) Stat(ctx context.Context, key blob.Key) (blob.Info, error) {
 	fault, err := f.takeFault(ctx, Stat)
 	if err != nil {
@@ -162,7 +161,7 @@ func (f *FaultyStore) Stat(ctx context.Context, key blob.Key) (blob.Info, error)
 	return info, err
 }
 
-// Delete deletes, unless told otherwise.
+// Delete deletes an object, or applies the queued fault.
 func (f *FaultyStore) Delete(ctx context.Context, key blob.Key) error {
 	fault, err := f.takeFault(ctx, Delete)
 	if err == nil {
@@ -174,7 +173,7 @@ func (f *FaultyStore) Delete(ctx context.Context, key blob.Key) error {
 	return err
 }
 
-// Check checks, unless told otherwise.
+// Check checks the store, or applies the queued fault.
 func (f *FaultyStore) Check(ctx context.Context) error {
 	fault, err := f.takeFault(ctx, Check)
 	if err == nil {
@@ -186,7 +185,7 @@ func (f *FaultyStore) Check(ctx context.Context) error {
 	return err
 }
 
-// truncatedObject fails after a number of bytes, wherever they were read.
+// truncatedObject fails after a number of bytes, at whatever offsets they were read.
 type truncatedObject struct {
 	blob.Object
 	left int64
@@ -202,7 +201,7 @@ func (o *truncatedObject) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// ClearFaults takes back the faults that no call has met yet.
+// ClearFaults removes the queued faults.
 func (f *FaultyStore) ClearFaults() {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -7,7 +7,7 @@ import (
 	"larder/internal/blob"
 )
 
-// Begin begins, unless told otherwise.
+// Begin begins an upload, or applies the queued fault.
 func (f *FaultyStore) Begin(ctx context.Context, key blob.Key, size, partSize int64,
 	mimeType string) (blob.Upload, error) {
 	fault, err := f.takeFault(ctx, Begin)
@@ -21,7 +21,8 @@ func (f *FaultyStore) Begin(ctx context.Context, key blob.Key, size, partSize in
 	return u, err
 }
 
-// PutPart puts a part, unless told otherwise; with Short so many bytes of the body pass first.
+// PutPart stores a part, or applies the queued fault. With FailAfter, that many bytes of the body
+// are read first.
 func (f *FaultyStore) PutPart(ctx context.Context, u blob.Upload, number int, body io.Reader) (blob.Part, error) {
 	fault, err := f.takeFault(ctx, PutPart)
 	if err != nil {
@@ -40,7 +41,7 @@ func (f *FaultyStore) PutPart(ctx context.Context, u blob.Upload, number int, bo
 	return part, err
 }
 
-// Parts lists, unless told otherwise.
+// Parts lists the parts, or applies the queued fault.
 func (f *FaultyStore) Parts(ctx context.Context, u blob.Upload) ([]blob.Part, error) {
 	fault, err := f.takeFault(ctx, Parts)
 	if err != nil {
@@ -53,7 +54,7 @@ func (f *FaultyStore) Parts(ctx context.Context, u blob.Upload) ([]blob.Part, er
 	return parts, err
 }
 
-// Finish finishes, unless told otherwise.
+// Finish finishes an upload, or applies the queued fault.
 func (f *FaultyStore) Finish(ctx context.Context, u blob.Upload, parts []blob.Part) (blob.Info, error) {
 	fault, err := f.takeFault(ctx, Finish)
 	if err != nil {
@@ -66,7 +67,7 @@ func (f *FaultyStore) Finish(ctx context.Context, u blob.Upload, parts []blob.Pa
 	return info, err
 }
 
-// Abort aborts, unless told otherwise.
+// Abort aborts an upload, or applies the queued fault.
 func (f *FaultyStore) Abort(ctx context.Context, u blob.Upload) error {
 	fault, err := f.takeFault(ctx, Abort)
 	if err == nil {

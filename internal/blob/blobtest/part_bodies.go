@@ -41,7 +41,7 @@ func parallelBodiesOfOnePart(t *testing.T, s blob.Store) { // abuse case C100
 	mustFinish(t, s, u, slices.Concat(bodies[winner], last))
 }
 
-// wrongBody is a body that no part may be made of.
+// wrongBody is a body that PutPart must refuse.
 type wrongBody struct {
 	name string
 	body func(cancel func()) io.Reader // cancel ends the context of the operation
@@ -109,11 +109,11 @@ func partsPanic(t *testing.T, s blob.Store) {
 		}()
 		wantParts(t, s, u)
 	}
-	_, body := mustPutPart(t, s, u, 1, 1) // nobody holds it any more
+	_, body := mustPutPart(t, s, u, 1, 1) // the part is no longer locked
 	mustFinish(t, s, u, body)
 }
 
-// putPartWithHook puts a part and calls then when half of its body was taken.
+// putPartWithHook puts a part and calls then after half of its body was read.
 func putPartWithHook(t *testing.T, s blob.Store, u blob.Upload, number int, body []byte, then func()) error {
 	t.Helper()
 	called := false
@@ -132,7 +132,7 @@ func partsDuringFinish(t *testing.T, s blob.Store) {
 	var finished error
 	late := putPartWithHook(t, s, u, 1, other, func() { _, finished = s.Finish(t.Context(), u, []blob.Part{p1, p2}) })
 	switch {
-	case finished == nil: // with what was there before
+	case finished == nil: // with the earlier parts
 		if late == nil {
 			t.Error("a part was taken after Finish")
 		}

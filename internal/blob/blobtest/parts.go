@@ -13,14 +13,14 @@ import (
 	"larder/internal/blob"
 )
 
-// partSize is the least that S3 takes for a part that is not the last; lastSize makes
-// the last one odd.
+// partSize is the smallest part that S3 accepts, except for the last part. lastSize gives the last
+// part an odd length.
 const (
 	partSize = 5 << 20
 	lastSize = 70_001
 )
 
-// partTests are the part of the suite for uploads in parts.
+// partTests are the tests of uploads in parts.
 var partTests = map[string]func(*testing.T, blob.Store){
 	"parts_in_any_order_make_the_object":                   partsInAnyOrder,
 	"parts_side_by_side_make_the_object":                   partsInParallel,
@@ -46,7 +46,7 @@ var partTests = map[string]func(*testing.T, blob.Store){
 	"object_put_at_the_key_meanwhile_is_never_replaced":    partsNeverReplace,
 }
 
-// seededContent returns n bytes that differ from those of every other seed at each place.
+// seededContent returns n bytes that differ at every offset from those of any other seed.
 func seededContent(n int, seed byte) []byte {
 	b := pattern(n)
 	for i := range b {
@@ -55,7 +55,7 @@ func seededContent(n int, seed byte) []byte {
 	return b
 }
 
-// beginUpload begins an upload of whole parts and a last one of last bytes.
+// beginUpload begins an upload of whole full parts and a last part of last bytes.
 func beginUpload(t *testing.T, s blob.Store, whole int, last int64) blob.Upload {
 	t.Helper()
 	u, err := s.Begin(t.Context(), NewKey(), int64(whole)*partSize+last, partSize, "")
@@ -65,7 +65,7 @@ func beginUpload(t *testing.T, s blob.Store, whole int, last int64) blob.Upload 
 	return u
 }
 
-// mustPutPart puts the right number of bytes made of seed.
+// mustPutPart puts a part of the right length, filled from seed.
 func mustPutPart(t *testing.T, s blob.Store, u blob.Upload, number int, seed byte) (blob.Part, []byte) {
 	t.Helper()
 	body := seededContent(int(u.PartLength(number)), seed)
@@ -79,7 +79,7 @@ func mustPutPart(t *testing.T, s blob.Store, u blob.Upload, number int, seed byt
 	return p, body
 }
 
-// wantParts fails the test unless these very parts are there.
+// wantParts fails the test unless the store lists exactly these parts.
 func wantParts(t *testing.T, s blob.Store, u blob.Upload, want ...blob.Part) {
 	t.Helper()
 	got, err := s.Parts(t.Context(), u)
@@ -88,7 +88,7 @@ func wantParts(t *testing.T, s blob.Store, u blob.Upload, want ...blob.Part) {
 	}
 }
 
-// FinishListed finishes an upload with whatever parts the store lists.
+// FinishListed finishes an upload with the parts that the store lists.
 func FinishListed(ctx context.Context, s blob.PartStore, u blob.Upload) (blob.Info, error) {
 	parts, err := s.Parts(ctx, u)
 	if err != nil && !errors.Is(err, blob.ErrNotFound) {
@@ -97,7 +97,7 @@ func FinishListed(ctx context.Context, s blob.PartStore, u blob.Upload) (blob.In
 	return s.Finish(ctx, u, parts)
 }
 
-// mustFinish finishes and compares the object.
+// mustFinish finishes the upload and compares the object with want.
 func mustFinish(t *testing.T, s blob.Store, u blob.Upload, want []byte) {
 	t.Helper()
 	info, err := FinishListed(t.Context(), s, u)
@@ -123,7 +123,7 @@ func commonPrefix(a, b []byte) int {
 	return min(len(a), len(b))
 }
 
-// wantNoUpload fails the test unless the store knows of no such upload.
+// wantNoUpload fails the test unless the store returns ErrNotFound for the upload.
 func wantNoUpload(t *testing.T, s blob.Store, u blob.Upload) {
 	t.Helper()
 	if parts, err := s.Parts(t.Context(), u); !errors.Is(err, blob.ErrNotFound) {
@@ -144,7 +144,7 @@ func partsInAnyOrder(t *testing.T, s blob.Store) {
 	p1, b1 := mustPutPart(t, s, u, 1, 1)
 	p2, b2 := mustPutPart(t, s, u, 2, 2)
 	wantParts(t, s, u, p1, p2, p3)
-	WantAbsent(t, s, u.Key) // whole, and still nothing to read
+	WantAbsent(t, s, u.Key) // all parts are stored, and the object still cannot be read
 	mustFinish(t, s, u, slices.Concat(b1, b2, b3))
 	if info, err := s.Stat(t.Context(), u.Key); err != nil || info.Size != u.Size {
 		t.Errorf("Stat = %+v, %v", info, err)
@@ -426,8 +426,8 @@ func partsNeverReplace(t *testing.T, s blob.Store) {
 	wantContent(t, s, u.Key, []byte("first"))
 }
 
-// RunResumedUpload checks that again, which is the same store opened anew, goes on with an
-// upload that s began.
+// RunResumedUpload tests that again, the same store opened a second time, continues an upload that
+// s began.
 func RunResumedUpload(t *testing.T, s, again blob.Store) {
 	u := beginUpload(t, s, 2, lastSize)
 	p2, b2 := mustPutPart(t, s, u, 2, 2)

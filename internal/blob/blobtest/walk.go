@@ -10,7 +10,7 @@ import (
 	"larder/internal/blob"
 )
 
-// walkedObjects holds for a store that can list what it holds; others have nothing to show.
+// walkedObjects tests blob.Walker. It passes for a store that cannot list its objects.
 func walkedObjects(t *testing.T, s blob.Store) {
 	walker, ok := s.(blob.Walker)
 	if !ok {

@@ -1,19 +1,21 @@
-// Package disk keeps objects as files below one directory, `[prefix/]ab/<32 hex>[.ext]`, mode 0600
-// in directories of mode 0700.
+// Package disk keeps objects as files below one directory, named `[prefix/]ab/<32 hex>[.ext]`, mode
+// 0600 in directories of mode 0700.
 //
-// Durability. Put writes a temporary file below `tmp/`, then: fsync of the file, rename to its key,
-// fsync of the directory, and on the first use of a directory also of the one that holds it; only
-// then it returns. Puts side by side in one directory share its fsync. A file or directory whose
-// fsync failed is given up, never synced again: the kernel reports such a loss once, and a second
-// try would succeed over missing bytes. What a crash leaves below `tmp/` is removed by SweepTemp.
+// Durability. Put writes a temporary file below `tmp/`, syncs it, renames it to its key and syncs
+// the directory; on the first use of a directory Put also syncs the parent directory. Put returns
+// only after these steps. Parallel Puts into one directory share its sync. After a failed fsync the
+// package never syncs the same descriptor again: the kernel reports lost writes once, and a second
+// fsync would succeed although bytes are missing. SweepTemp removes the files that a crash leaves
+// below `tmp/`.
 //
-// The right disk. The directory holds a marker file with the store's id. Every operation looks at
-// it first, and answers blob.ErrUnavailable and touches nothing when it is missing or names another
-// store: a disk that is not mounted. When it is back, so is the store. Everything below is reached
-// from an open descriptor of that directory, name by name and without following symbolic links.
+// The right disk. The directory holds a marker file with the store's id. Every operation checks the
+// marker first. When the marker is missing or names another store, which is how a disk that is not
+// mounted looks, the operation returns blob.ErrUnavailable and changes nothing. When the disk is
+// back, the store works again. All files are opened relative to an open descriptor of that
+// directory, one path segment at a time, without following symbolic links.
 //
-// It fails, with nothing readable, on a file system that cannot sync directories. Linux only.
-// Specification: Providers; abuse cases C126 and C128.
+// On a file system that cannot sync directories every Put fails, and nothing becomes readable. The
+// package works on Linux only. Specification: Providers; abuse cases C126 and C128.
 package disk
 
 import (
@@ -31,18 +33,17 @@ import (
 
 // Options are the settings of a store.
 type Options struct {
-	MinFree int64            // bytes of free space below which Put refuses with blob.ErrNoSpace; 0 or less: no floor
+	MinFree int64            // bytes of free space below which Put refuses with blob.ErrNoSpace; 0 or less: no minimum
 	Now     func() time.Time // the clock, required
 }
 
-// Store is a blob.Store on a directory. Safe for concurrent use, also by several
-// processes on one directory.
+// Store is a blob.Store in a directory. It is safe for concurrent use, also by several processes.
 type Store struct {
 	dir, id string
 	space   *freeSpace
 
 	mu     sync.Mutex
-	volume *volume // the directory as last verified, nil when it was missing then
+	volume *volume // the directory as last verified, nil when it was missing at that time
 	closed bool
 }
 
@@ -51,8 +52,8 @@ var (
 	_ blob.Walker = (*Store)(nil)
 )
 
-// Open returns the store with that id in dir. The disk is not touched: a store that is missing now
-// works from the moment it is there.
+// Open returns the store with that id in dir. It does not access the disk: a store that is missing
+// now works as soon as its disk is mounted.
 func Open(dir, id string, opts Options) (*Store, error) {
 	if err := checkID(id); err != nil {
 		return nil, err
@@ -63,8 +64,8 @@ func Open(dir, id string, opts Options) (*Store, error) {
 	return &Store{dir: dir, id: id, space: &freeSpace{minFree: opts.MinFree, now: opts.Now, query: freeBytes}}, nil
 }
 
-// Close gives up the directory once the operations under way are done.
-// Later ones answer blob.ErrUnavailable.
+// Close closes the directory after the operations in progress have ended. Later operations return
+// blob.ErrUnavailable.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -73,7 +74,8 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// acquireFor returns the verified volume, to be released, and the two parts of key.
+// acquireFor returns the verified volume, which the caller releases, and the directory and name of
+// key.
 func (s *Store) acquireFor(key blob.Key) (v *volume, dir, name string, err error) {
 	if _, err := blob.ParseKey(string(key)); err != nil {
 		return nil, "", "", err
@@ -85,13 +87,13 @@ func (s *Store) acquireFor(key blob.Key) (v *volume, dir, name string, err error
 	return v, dir, name, nil
 }
 
-// object is an open file; it shows the *os.File so that net/http can use sendfile.
+// object is an open file. It exposes the *os.File so that net/http can use sendfile.
 type object struct {
 	*osFile
 	size int64
 }
 
-type osFile = os.File // so that the embedded field leaves the name File to the method
+type osFile = os.File // keeps the name File free for the method
 
 var _ blob.FileBacked = object{}
 
@@ -108,14 +110,14 @@ func (s *Store) Open(ctx context.Context, key blob.Key) (blob.Object, error) {
 	return object{f, size}, nil
 }
 
-// Stat tells the size of an object; its hash is not known here. Errors:
-// blob.ErrNotFound, blob.ErrUnavailable.
+// Stat returns the size of an object; it does not know the hash. Errors: blob.ErrNotFound,
+// blob.ErrUnavailable.
 func (s *Store) Stat(ctx context.Context, key blob.Key) (blob.Info, error) {
 	f, size, err := s.open(ctx, key)
 	if err != nil {
 		return blob.Info{}, err
 	}
-	f.Close() // opened to read: there is nothing to lose
+	f.Close() // opened for reading: there is nothing to lose
 	return blob.Info{Size: size}, nil
 }
 
@@ -140,8 +142,8 @@ func (s *Store) open(ctx context.Context, key blob.Key) (*os.File, int64, error)
 	return f, st.Size, nil
 }
 
-// Delete removes an object, and what came in parts for its key; absent is
-// success. Error: blob.ErrUnavailable.
+// Delete removes an object and the unfinished uploads in parts for its key. Deleting an absent
+// object succeeds. Error: blob.ErrUnavailable.
 func (s *Store) Delete(ctx context.Context, key blob.Key) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("delete object: %w", err)
@@ -165,9 +167,9 @@ func (s *Store) Delete(ctx context.Context, key blob.Key) error {
 	return nil
 }
 
-// Check verifies the marker and that a file can be made, written and removed. Errors:
-// blob.ErrUnavailable, blob.ErrNoSpace (the disk is full; the floor of free space alone is no
-// reason, since reading goes on).
+// Check verifies the marker and creates, writes and removes a file. Errors: blob.ErrUnavailable,
+// blob.ErrNoSpace when the disk is full. Free space below MinFree is no error here, since reading
+// still works.
 func (s *Store) Check(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("check store: %w", err)
@@ -188,8 +190,8 @@ func (s *Store) Check(ctx context.Context) error {
 	return nil
 }
 
-// storeError maps an error of the operating system to what a caller can tell apart. "Not found"
-// never comes out of here.
+// storeError maps an error of the operating system to blob.ErrNoSpace or blob.ErrUnavailable, never
+// to blob.ErrNotFound.
 func storeError(doing string, err error) error {
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
 		return blob.NoSpace(doing, err)
@@ -197,8 +199,8 @@ func storeError(doing string, err error) error {
 	return blob.Unavailable(doing, err)
 }
 
-// notFoundOr is failed, for the places where a missing name means a missing object: below a
-// directory whose marker was seen.
+// notFoundOr is storeError, but maps ENOENT to blob.ErrNotFound. It is for places where a missing
+// name means a missing object: below a directory whose marker was verified.
 func notFoundOr(doing string, err error) error {
 	if errors.Is(err, syscall.ENOENT) {
 		return fmt.Errorf("%s: %w", doing, blob.ErrNotFound)

@@ -9,27 +9,26 @@ import (
 	"larder/internal/blob"
 )
 
-// freeSpaceMaxAge is how long one answer of the file system serves.
+// freeSpaceMaxAge is how long a measurement of the free space is used.
 const freeSpaceMaxAge = time.Second
 
-// freeSpace keeps the floor of free space. Between two questions to the file system, what was
-// written since is counted off the answer, so that a fast body cannot run far below the
-// floor within a second.
+// freeSpace enforces the minimum of free space. Between two measurements it subtracts the bytes
+// written, so that a fast body cannot go far below the minimum within a second.
 type freeSpace struct {
 	minFree int64 // bytes
 	now     func() time.Time
 	query   func(dir *os.File) (int64, error)
 
 	mu        sync.Mutex
-	available int64 // bytes free, less what was taken since
+	available int64 // bytes free at the last measurement, less the bytes reserved since
 	queriedAt time.Time
 }
 
-// reserve counts n bytes that are about to be written below dir; it refuses with blob.ErrNoSpace
-// when less than the floor would be left.
+// reserve subtracts n bytes that are about to be written below dir. It returns blob.ErrNoSpace when
+// less than the minimum would remain.
 func (s *freeSpace) reserve(dir *os.File, n int64) error { return s.checkFree(dir, n, true) }
 
-// check is take without the counting, for a body of n bytes that is only announced.
+// check is reserve without subtracting, for a body of n bytes that is only announced.
 func (s *freeSpace) check(dir *os.File, n int64) error { return s.checkFree(dir, n, false) }
 
 func (s *freeSpace) checkFree(dir *os.File, n int64, count bool) error {

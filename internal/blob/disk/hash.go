@@ -11,8 +11,8 @@ import (
 
 const (
 	largeBuffer     = 256 << 10
-	smallBuffer     = 32 << 10 // for bodies announced as shorter
-	hashQueueLength = 2        // buffers that wait for the hash
+	smallBuffer     = 32 << 10 // for bodies announced as shorter than this
+	hashQueueLength = 2        // buffers that may wait for the hash
 )
 
 var (
@@ -20,9 +20,9 @@ var (
 	smallBuffers = sync.Pool{New: func() any { b := make([]byte, smallBuffer); return &b }}
 )
 
-// hashAndWrite hands body to write, piece by piece, and returns its SHA-256. announced is the
-// size in bytes, negative when unknown. A body of one buffer is hashed in place, a longer
-// one beside the writing.
+// hashAndWrite passes body to write, one buffer at a time, and returns its SHA-256. announced is
+// the size in bytes, negative when unknown. A body that fits into one buffer is hashed in the
+// calling goroutine, a longer one in a goroutine of its own, in parallel to the writing.
 func hashAndWrite(body io.Reader, announced int64, write func([]byte) error) ([]byte, error) {
 	pool := &largeBuffers
 	if announced >= 0 && announced < smallBuffer {
@@ -41,9 +41,8 @@ func hashAndWrite(body io.Reader, announced int64, write func([]byte) error) ([]
 	return hashInParallel(body, pool, buf, write)
 }
 
-// hashInParallel goes on after a first buffer that body filled to the brim. It never holds
-// more than hashQueueLength+2 buffers, whatever the pool does: one is filled, one is
-// hashed, the others wait.
+// hashInParallel continues after a full first buffer. It holds at most hashQueueLength+2 buffers:
+// one is being filled, one is being hashed, and the others wait.
 func hashInParallel(body io.Reader, pool *sync.Pool, first *[]byte, write func([]byte) error) (sum []byte, err error) {
 	type chunk struct {
 		buf *[]byte
@@ -87,7 +86,7 @@ func hashInParallel(body io.Reader, pool *sync.Pool, first *[]byte, write func([
 		}
 		chunks <- chunk{buf, n}
 		if end == io.EOF {
-			return nil, nil // the sum is set on the way out
+			return nil, nil // the deferred function sets the sum
 		}
 		buf = buffer()
 		if n, end = blob.ReadFull(body, *buf); end != nil && end != io.EOF {
@@ -96,7 +95,7 @@ func hashInParallel(body io.Reader, pool *sync.Pool, first *[]byte, write func([
 	}
 }
 
-// write appends p to the file, within the floor of free space.
+// write appends p to the file, unless less than the minimum of free space would remain.
 func (v *volume) write(file *os.File, p []byte) error {
 	if err := v.space.reserve(v.root, int64(len(p))); err != nil {
 		return err

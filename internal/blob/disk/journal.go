@@ -12,16 +12,16 @@ import (
 	"larder/internal/blob"
 )
 
-// A journal says which parts of an upload are there. It is text: a line that tells what was begun,
-// then for every part one line at a place of its own, so that the file never grows and a part's
-// line is written by nobody but who holds the lock of that part. Every line ends in a checksum: one
-// that a crash tore is no line, and its part is missing.
+// A journal records which parts of an upload are stored. It is a text file: a header line that
+// identifies the upload, then one line for every part at a fixed offset, so that the file never
+// grows, and only the holder of the part's lock writes its line. Every line ends with a checksum. A
+// line that a crash left half written has a wrong checksum, and its part counts as missing.
 const (
-	headerLength = 640 // bytes of the first line: a key, two numbers, a checksum, filled up with spaces
+	headerLength = 640 // bytes of the header: a key, two numbers and a checksum, padded with spaces
 	lineLength   = 85  // bytes: `0000000007 <64 hex> <8 hex>` and a newline
 )
 
-// withChecksum returns text filled up to length bytes with its checksum and the newline at the end.
+// withChecksum pads text and appends its checksum and a newline, length bytes in all.
 func withChecksum(text string, length int) []byte {
 	text = fmt.Sprintf("%-*s", length-len(" 01234567\n"), text)
 	return fmt.Appendf(nil, "%s %08x\n", text, crc32.ChecksumIEEE([]byte(text)))
@@ -31,14 +31,16 @@ func headerLine(u blob.Upload) []byte {
 	return withChecksum(fmt.Sprintf("larder parts 1 %s %d %d", u.Key, u.Size, u.PartSize), headerLength)
 }
 
-// partLine is the line of a part with that SHA-256 in hex; "" says that the part was dropped.
+// partLine returns the line of a part with that SHA-256 in hexadecimal. An empty sum records that
+// the part is missing.
 func partLine(number int, sum string) []byte {
 	return withChecksum(fmt.Sprintf("%010d %s", number, sum), lineLength)
 }
 
 func lineOffset(number int) int64 { return headerLength + int64(number-1)*lineLength }
 
-// parseLine returns the SHA-256 in hex that line tells of part number, "" when it tells of none.
+// parseLine returns the hexadecimal SHA-256 that line records for part number, "" when the line is
+// invalid or records none.
 func parseLine(line []byte, number int) string {
 	if len(line) != lineLength {
 		return ""
@@ -50,7 +52,7 @@ func parseLine(line []byte, number int) string {
 	return sum
 }
 
-// checkHeader checks that journal is that of u. Errors: blob.ErrNotFound, blob.ErrUnavailable.
+// checkHeader checks that journal belongs to u. Errors: blob.ErrNotFound, blob.ErrUnavailable.
 func checkHeader(journal io.ReaderAt, u blob.Upload) error {
 	head := make([]byte, headerLength)
 	if _, err := journal.ReadAt(head, 0); err != nil && err != io.EOF {
@@ -62,8 +64,8 @@ func checkHeader(journal io.ReaderAt, u blob.Upload) error {
 	return nil
 }
 
-// readParts reads the parts of u that its journal tells of and that a data file of size bytes
-// can hold, by number.
+// readParts returns, by number, the parts of u that its journal records and that a data file of
+// size bytes can hold.
 func readParts(journal io.ReaderAt, u blob.Upload, size int64) (parts []blob.Part, err error) {
 	lines, err := io.ReadAll(io.NewSectionReader(journal, headerLength, int64(u.Parts())*lineLength))
 	if err != nil {
@@ -79,8 +81,8 @@ func readParts(journal io.ReaderAt, u blob.Upload, size int64) (parts []blob.Par
 	return parts, nil
 }
 
-// isUnwritten reports whether nothing was ever written to the line of a part, as far
-// as this file shows.
+// isUnwritten reports whether the line of a part contains only zero bytes or lies beyond the end of
+// the file.
 func isUnwritten(journal *os.File, number int) (bool, error) {
 	line := make([]byte, lineLength)
 	n, err := journal.ReadAt(line, lineOffset(number))
@@ -90,7 +92,7 @@ func isUnwritten(journal *os.File, number int) (bool, error) {
 	return len(bytes.Trim(line[:n], "\x00")) == 0, nil
 }
 
-// writeLine makes a line of the journal durable.
+// writeLine writes a line of the journal and syncs the file.
 func writeLine(journal *os.File, line []byte, offset int64) error {
 	if _, err := journal.WriteAt(line, offset); err != nil {
 		return storeError("write line "+strconv.FormatInt(offset, 10)+" of journal of upload", err)

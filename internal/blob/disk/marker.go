@@ -20,14 +20,14 @@ const (
 	maxID         = 128 // bytes
 )
 
-// ErrForeign refuses a directory that is another store's, or that holds something else,
-// or that is none.
+// ErrForeign refuses a path that is no directory, the directory of another store, or one that holds
+// other files.
 var ErrForeign = errors.New("not an empty directory and not this store's")
 
-// Create makes dir a store with that id: the directory itself (its parent must exist), `tmp/`, and
-// the marker last. Doing it again with the same id is success, as is doing it twice at the same
-// time. It refuses a directory that is another store's or holds anything else, save the
-// `lost+found` of a new disk, with ErrForeign.
+// Create makes dir a store with that id. It creates the directory itself, whose parent must exist,
+// then `tmp/`, and the marker last. Repeated and parallel calls with the same id succeed. Create
+// returns ErrForeign for the directory of another store and for one that holds anything else,
+// except the `lost+found` of a new disk.
 func Create(dir, id string) error {
 	if err := checkID(id); err != nil {
 		return err
@@ -43,11 +43,12 @@ func Create(dir, id string) error {
 		return fmt.Errorf("create store: %w", err)
 	}
 	defer root.Close()
-	// of two at a time one makes the store; where there are no such locks, one of them fails
+	// of two parallel calls one creates the store; on a file system without such locks one of them
+	// fails
 	_ = syscall.Flock(int(root.Fd()), syscall.LOCK_EX)
 	switch _, err := readMarker(root, id); {
 	case err == nil:
-		return syncPath(filepath.Dir(dir)) // whoever made it may have died before this
+		return syncPath(filepath.Dir(dir)) // the process that created the store may have ended before this sync
 	case !errors.Is(err, syscall.ENOENT):
 		return fmt.Errorf("create store: %w", err)
 	}
@@ -69,8 +70,8 @@ func Create(dir, id string) error {
 	return syncPath(filepath.Dir(dir))
 }
 
-// MakeDir makes a directory with those above it that are missing, mode 0700, and returns when their
-// names are durable. One that is there keeps its mode.
+// MakeDir creates a directory and its missing parents, mode 0700, and returns when their names are
+// durable. An existing directory keeps its mode.
 func MakeDir(dir string) error {
 	err := os.Mkdir(dir, 0o700)
 	if errors.Is(err, fs.ErrNotExist) && filepath.Dir(dir) != dir {
@@ -90,7 +91,7 @@ func MakeDir(dir string) error {
 	return syncPath(filepath.Dir(dir))
 }
 
-// writeMarker puts the marker in place whole or not at all.
+// writeMarker creates the marker atomically.
 func writeMarker(root *os.File, id string) error {
 	f, err := openAt(root, markerNewName, syscall.O_WRONLY|syscall.O_CREAT|syscall.O_TRUNC, 0o600)
 	if err != nil {
@@ -117,7 +118,7 @@ func syncPath(dir string) error {
 	return nil
 }
 
-// checkID refuses ids that a marker could not hold on one line.
+// checkID refuses ids that do not fit on the one line of a marker.
 func checkID(id string) error {
 	if id == "" || len(id) > maxID || strings.ContainsFunc(id, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
 		return fmt.Errorf("invalid store id %.80q", id)
@@ -125,7 +126,7 @@ func checkID(id string) error {
 	return nil
 }
 
-// markerStat tells whether a marker file is still the one that was read.
+// markerStat identifies a version of the marker file, to detect that it was replaced.
 type markerStat struct {
 	dev, ino uint64
 	size     int64
@@ -153,9 +154,9 @@ func readMarker(root *os.File, id string) (markerStat, error) {
 	return markerStatOf(st), nil
 }
 
-// acquire returns the volume, to be released, after a look at the marker by its path. One stat is
-// the whole price while nothing changed; otherwise (another disk is mounted, the marker was written
-// anew) everything is opened again.
+// acquire returns the volume, which the caller releases, after checking the marker by its path.
+// While nothing has changed this costs one lstat. When another disk was mounted or the marker was
+// rewritten, acquire opens the directory again.
 func (s *Store) acquire() (*volume, error) {
 	var st syscall.Stat_t
 	missing := syscall.Lstat(filepath.Join(s.dir, markerName), &st)
@@ -183,8 +184,8 @@ func (s *Store) acquire() (*volume, error) {
 	return v, nil
 }
 
-// dropVolume gives up the volume at hand; operations under way keep it open until they are
-// done. s.mu is held.
+// dropVolume releases the current volume. Operations in progress keep it open until they end. The
+// caller holds s.mu.
 func (s *Store) dropVolume() {
 	if s.volume != nil {
 		s.volume.release()

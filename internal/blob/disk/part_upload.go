@@ -13,23 +13,25 @@ import (
 
 const (
 	partsPath     = tempName + "/parts"
-	journalSuffix = "-journal" // no key ends like that
+	journalSuffix = "-journal" // no key ends with it
 
-	// beyond all parts: its lock is held by who gives the data file its name, another one, or none
+	// an offset beyond all parts; Begin, Finish and Abort lock it while they create, rename or
+	// remove the data file
 	nameLockOffset = 1 << 62
 	pollMin        = time.Millisecond
 	pollMax        = 64 * time.Millisecond
 )
 
-// partUpload is an upload in parts with its two files open.
+// partUpload is an upload in parts with its two open files.
 type partUpload struct {
 	dir           *os.File // tmp/parts
 	name          string   // of the data file
-	data, journal *os.File // journal is nil when there is none
+	data, journal *os.File // journal is nil when the file does not exist
 }
 
-// openPartUpload opens the files called name in dir, which is closed with them; flags complete
-// those of the data file. Error: syscall.ENOENT for a missing data file; a missing journal is none.
+// openPartUpload opens the files with that name in dir. Closing the partUpload closes dir as well.
+// flags are added to those of the data file. Error: syscall.ENOENT for a missing data file. A
+// missing journal is no error.
 func openPartUpload(dir *os.File, name string, flags int) (*partUpload, error) {
 	data, _, err := openRegularFlags(dir, name, syscall.O_RDWR|flags)
 	if err != nil {
@@ -43,7 +45,7 @@ func openPartUpload(dir *os.File, name string, flags int) (*partUpload, error) {
 	return p, nil
 }
 
-// openJournal opens the journal, where there is one by now.
+// openJournal opens the journal if it exists.
 func (p *partUpload) openJournal() error {
 	journal, _, err := openRegularFlags(p.dir, p.name+journalSuffix, syscall.O_RDWR)
 	if err != nil && !errors.Is(err, syscall.ENOENT) {
@@ -53,7 +55,8 @@ func (p *partUpload) openJournal() error {
 	return nil
 }
 
-// partUpload returns upload u, to be closed. Errors: blob.ErrNotFound, blob.ErrUnavailable.
+// openUpload opens the files of u, which the caller closes. Errors: blob.ErrNotFound,
+// blob.ErrUnavailable.
 func (v *volume) openUpload(u blob.Upload) (*partUpload, error) {
 	dir, err := v.openDir(partsPath)
 	if err != nil {
@@ -72,7 +75,7 @@ func (v *volume) openUpload(u blob.Upload) (*partUpload, error) {
 	return p, nil
 }
 
-// close gives up the locks as well. Whatever counts was synced before.
+// close releases the locks and closes the files. Stored parts were synced before.
 func (p *partUpload) close() {
 	unlock(p.data)
 	for _, f := range []*os.File{p.data, p.journal, p.dir} {
@@ -82,8 +85,8 @@ func (p *partUpload) close() {
 	}
 }
 
-// checkJournal makes sure that these are the files of u. Errors:
-// blob.ErrNotFound, blob.ErrUnavailable.
+// checkJournal checks that the open files belong to u. Errors: blob.ErrNotFound,
+// blob.ErrUnavailable.
 func (p *partUpload) checkJournal(u blob.Upload) error {
 	if p.journal == nil {
 		return fmt.Errorf("read journal of upload: %w", blob.ErrNotFound)
@@ -91,7 +94,7 @@ func (p *partUpload) checkJournal(u blob.Upload) error {
 	return checkHeader(p.journal, u)
 }
 
-// parts lists the parts of u that are there.
+// parts lists the stored parts of u.
 func (p *partUpload) parts(u blob.Upload) ([]blob.Part, error) {
 	size, err := p.size()
 	if err != nil {
@@ -100,14 +103,14 @@ func (p *partUpload) parts(u blob.Upload) ([]blob.Part, error) {
 	return readParts(p.journal, u, size)
 }
 
-// hasPartLines reports whether the journal has lines of parts, which one beside an empty data file
-// has only when that is not its own.
+// hasPartLines reports whether the journal has lines of parts. A journal with such lines beside an
+// empty data file belongs to another data file.
 func (p *partUpload) hasPartLines() bool {
 	st, err := p.journal.Stat()
 	return err != nil || st.Size() > headerLength
 }
 
-// size returns the bytes of the data file, holes included.
+// size returns the length of the data file in bytes, including holes.
 func (p *partUpload) size() (int64, error) {
 	st, err := p.data.Stat()
 	if err != nil {
@@ -116,8 +119,8 @@ func (p *partUpload) size() (int64, error) {
 	return st.Size(), nil
 }
 
-// lock waits until nobody else has a lock on length bytes of the data file from start.
-// Errors: the context's, blob.ErrUnavailable.
+// lock waits for an exclusive lock on length bytes of the data file from start. Errors: the
+// context's, blob.ErrUnavailable.
 func (p *partUpload) lock(ctx context.Context, start, length int64) error {
 	for wait := pollMin; ; wait = min(2*wait, pollMax) {
 		got, err := tryLock(p.data, start, length)
@@ -137,9 +140,10 @@ func (p *partUpload) lock(ctx context.Context, start, length int64) error {
 	}
 }
 
-// isCurrent reports whether the open files are those of an upload that is neither finished nor
-// aborted: both lie under their names, and the data file has no other name, which it has when a
-// crash came between giving it that of the object and taking this one away.
+// isCurrent reports whether the open files belong to an upload that is neither finished nor
+// aborted. Both must still have their names, and the data file must have no second name. A second
+// name means that a crash interrupted Finish between linking the object's name and removing this
+// one.
 func (p *partUpload) isCurrent() (bool, error) {
 	here, links, err := p.isNamed(p.data, p.name)
 	if !here || links != 1 || err != nil || p.journal == nil {
@@ -149,8 +153,8 @@ func (p *partUpload) isCurrent() (bool, error) {
 	return here, err
 }
 
-// isNamed reports whether the open file f is still what name in tmp/parts means, and how
-// many names it has.
+// isNamed reports whether name in tmp/parts still refers to the open file f, and returns the number
+// of f's links.
 func (p *partUpload) isNamed(f *os.File, name string) (here bool, links uint64, err error) {
 	var open syscall.Stat_t
 	if err := syscall.Fstat(int(f.Fd()), &open); err != nil {
@@ -167,8 +171,8 @@ func (p *partUpload) isNamed(f *os.File, name string) (here bool, links uint64, 
 	return named.Dev == open.Dev && named.Ino == open.Ino, uint64(named.Nlink), nil
 }
 
-// removeUpload takes away the names of an upload's files. What was removed does not come back after
-// a crash, since nobody might come for it again. Both names may be absent.
+// removeUpload removes the files of an upload, of which either may be absent, and syncs the
+// directory: a crash must not bring them back, since nothing would remove them again.
 func removeUpload(dir *os.File, name string) error {
 	removed, err := removeNames(dir, name)
 	if err != nil || !removed {
@@ -177,8 +181,8 @@ func removeUpload(dir *os.File, name string) error {
 	return syncDirectory(dir)
 }
 
-// removeNames is removeUpload as far as no crash comes. First goes the name that says that
-// there is an upload.
+// removeNames is removeUpload without the sync. It removes the data file first, since the upload
+// exists as long as that file does.
 func removeNames(dir *os.File, name string) (removed bool, err error) {
 	for _, name := range []string{name, name + journalSuffix} {
 		err := removeAt(dir, name)

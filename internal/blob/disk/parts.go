@@ -12,19 +12,20 @@ import (
 	"larder/internal/blob"
 )
 
-// An upload in parts is two files below tmp/parts/: one called like the object, into which every
-// part is written at its place, so that finishing is a rename, and its journal. A part counts
-// when its bytes are synced and then its line of the journal is. Before bytes that may count are
-// overwritten, that line is made to say so and synced: a crash in between leaves the part
-// missing. So does a body that breaks off, once more of it has come than fits into one buffer;
-// the part before stays otherwise.
+// An upload in parts consists of two files below tmp/parts/: a data file named like the object,
+// into which every part is written at its offset, so that Finish is a rename, and its journal. A
+// part counts as stored when its bytes are synced and after them its line of the journal. Before
+// the bytes of a stored part are overwritten, its line is changed to record that the part is
+// missing, and synced. A crash in between therefore leaves the part missing. So does a body that
+// fails after more of it has arrived than fits into one buffer; if less has arrived, the earlier
+// part stays.
 //
-// Who writes a part holds a lock on its bytes, who finishes one on the whole file, and both look
-// afterwards whether the file still lies where it lay: a part that comes late goes into no object.
-// The locks hold between processes, too, and end with the process.
+// The writer of a part holds a lock on its bytes, and Finish holds a lock on the whole file. Both
+// check afterwards that the file still has its name, so that a late part cannot change an object.
+// The locks are valid between processes and end with the process.
 
-// Begin implements blob.PartStore. Beginning again with the same sizes is the same upload; with
-// others, what was there is dropped.
+// Begin implements blob.PartStore. A second Begin with the same sizes returns the same upload. With
+// other sizes it deletes the existing parts.
 func (s *Store) Begin(ctx context.Context, key blob.Key, size, partSize int64, _ string) (blob.Upload, error) {
 	_, name := key.Split()
 	u := blob.Upload{Key: key, ID: name, Size: size, PartSize: partSize}
@@ -50,7 +51,7 @@ func (s *Store) Begin(ctx context.Context, key blob.Key, size, partSize int64, _
 	return blob.Upload{}, blob.Unavailable("begin upload", errors.New("somebody else begins or drops it all the time"))
 }
 
-// acquireForUpload returns the verified volume, to be released, for an operation on u.
+// acquireForUpload returns the verified volume, which the caller releases, for an operation on u.
 func (s *Store) acquireForUpload(ctx context.Context, u blob.Upload) (*volume, error) {
 	if err := u.Check(); err != nil {
 		return nil, err
@@ -77,8 +78,8 @@ func (v *volume) statObject(key blob.Key) (int64, error) {
 	return st.Size, nil
 }
 
-// begin makes the files of u, or finds them. It says false when it must be tried again,
-// because others were removed.
+// begin creates the files of u, or opens the existing ones. It returns false when it removed
+// outdated files or another call has removed the files, and must be called again.
 func (v *volume) begin(ctx context.Context, u blob.Upload) (done bool, err error) {
 	dir, err := v.makeDir(partsPath)
 	if err != nil {
@@ -94,7 +95,7 @@ func (v *volume) begin(ctx context.Context, u blob.Upload) (done bool, err error
 	if err := p.lock(ctx, nameLockOffset, 1); err != nil {
 		return false, err
 	}
-	if p.journal == nil { // whoever had the lock before may have made it
+	if p.journal == nil { // the previous holder of the lock may have created it
 		if err := p.openJournal(); err != nil {
 			return false, storeError("begin upload", err)
 		}
@@ -107,12 +108,12 @@ func (v *volume) begin(ctx context.Context, u blob.Upload) (done bool, err error
 		return false, err
 	}
 	switch err := p.checkJournal(u); {
-	case err == nil && (size > 0 || !p.hasPartLines()): // begun already
+	case err == nil && (size > 0 || !p.hasPartLines()): // begun earlier
 		return true, syncDirectory(p.dir)
 	case err != nil && !errors.Is(err, blob.ErrNotFound):
 		return false, err
 	case p.journal != nil ||
-		size > 0: // a journal of other sizes or another file; the data file goes as well, as somebody may write to it
+		size > 0: // a journal for other sizes or of another file; the data file is removed as well, since another call may be writing to it
 		return false, removeUpload(p.dir, p.name)
 	}
 	if err := p.createJournal(u); err != nil {
@@ -134,8 +135,8 @@ func (p *partUpload) createJournal(u blob.Upload) (err error) {
 	return syncDirectory(p.dir)
 }
 
-// syncDirectory syncs a directory through a descriptor of its own: after a failed sync none
-// is used for another.
+// syncDirectory syncs a directory through a new descriptor: after a failed sync a descriptor is
+// never synced again.
 func syncDirectory(dir *os.File) error {
 	again, err := openAt(dir, ".", openDirectory, 0)
 	if err == nil {
@@ -147,8 +148,8 @@ func syncDirectory(dir *os.File) error {
 	return nil
 }
 
-// PutPart implements blob.PartStore; the ETag is the SHA-256 of the part in hex. Of several bodies
-// for one part each waits for the one before it; the last to be taken counts.
+// PutPart implements blob.PartStore. The ETag is the SHA-256 of the part in hexadecimal. Bodies for
+// the same part wait for each other; the last one stored becomes the part.
 func (s *Store) PutPart(ctx context.Context, u blob.Upload, number int, body io.Reader) (blob.Part, error) {
 	v, err := s.acquireForUpload(ctx, u)
 	if err != nil {
@@ -184,14 +185,14 @@ func (s *Store) PutPart(ctx context.Context, u blob.Upload, number int, body io.
 	if err := p.data.Sync(); err != nil {
 		return blob.Part{}, storeError("sync part", err)
 	}
-	if err := ctx.Err(); err != nil { // the last moment: from here on it counts
+	if err := ctx.Err(); err != nil { // the last moment to cancel: the next step stores the part
 		return blob.Part{}, fmt.Errorf("put part: %w", err)
 	}
 	part := blob.Part{Number: number, Size: length, ETag: hex.EncodeToString(sum)}
 	if err := writeLine(p.journal, partLine(number, part.ETag), lineOffset(number)); err != nil {
 		return blob.Part{}, err
 	}
-	return part, p.requireCurrent() // Abort waits for nobody
+	return part, p.requireCurrent() // Abort does not wait for parts
 }
 
 func (p *partUpload) requireCurrent() error {
@@ -202,8 +203,8 @@ func (p *partUpload) requireCurrent() error {
 	return err
 }
 
-// hashAndWrite writes the body of a part to its place and returns its SHA-256. The line of the part
-// is dropped before the first byte is written.
+// writePart writes the body of a part at its offset and returns its SHA-256. It clears the part's
+// line before it writes the first byte.
 func (p *partUpload) writePart(v *volume, number int, offset int64, body io.Reader, length int64) ([]byte, error) {
 	dropped := false
 	return hashAndWrite(body, length, func(b []byte) error {
@@ -220,8 +221,8 @@ func (p *partUpload) writePart(v *volume, number int, offset int64, body io.Read
 	})
 }
 
-// clearPart makes durable that a part is missing. Where its line says so already it is written all
-// the same, as the sync of that may have failed.
+// clearPart records durably that a part is missing. It writes the line even when the line says so
+// already, since the sync of the earlier write may have failed.
 func (p *partUpload) clearPart(number int) error {
 	if fresh, err := isUnwritten(p.journal, number); fresh || err != nil {
 		return err
@@ -244,8 +245,8 @@ func (s *Store) Parts(ctx context.Context, u blob.Upload) ([]blob.Part, error) {
 	return p.parts(u)
 }
 
-// Finish implements blob.PartStore. It also answers blob.ErrExists, when another object
-// has taken the key.
+// Finish implements blob.PartStore. It also returns blob.ErrExists, when another object has the
+// key.
 func (s *Store) Finish(ctx context.Context, u blob.Upload, parts []blob.Part) (blob.Info, error) {
 	v, err := s.acquireForUpload(ctx, u)
 	if err != nil {
@@ -278,7 +279,7 @@ func (s *Store) Finish(ctx context.Context, u blob.Upload, parts []blob.Part) (b
 	}
 	dir, name := u.Key.Split()
 	err = v.publish(p.dir, p.name, dir, name, func(dir *os.File) {
-		_ = renameNoReplace(dir, name, p.dir, p.name) // so that finishing again makes the name anew
+		_ = renameNoReplace(dir, name, p.dir, p.name) // so that the next Finish publishes it again
 	})
 	if err != nil {
 		return blob.Info{}, fmt.Errorf("finish upload: %w", err)
@@ -286,8 +287,8 @@ func (s *Store) Finish(ctx context.Context, u blob.Upload, parts []blob.Part) (b
 	return blob.Info{Size: u.Size}, removeUpload(p.dir, p.name)
 }
 
-// verifyComplete makes sure that these parts are all, there and durable. Error:
-// blob.ErrPart, blob.ErrUnavailable.
+// verifyComplete checks that parts are all parts of u, and that they are stored and durable.
+// Errors: blob.ErrPart, blob.ErrUnavailable.
 func (p *partUpload) verifyComplete(u blob.Upload, parts []blob.Part) error {
 	listed, err := p.parts(u)
 	if err != nil {
@@ -309,9 +310,10 @@ func (p *partUpload) verifyComplete(u blob.Upload, parts []blob.Part) error {
 	return nil
 }
 
-// finishedInfo answers for an upload that lies in tmp/parts no more. An object of its size is the
-// one that was made of it; whoever finished it may have died before its name was durable and what
-// is left in tmp/parts removed.
+// finishedInfo answers Finish for an upload that has no files in tmp/parts any more. An object of
+// the upload's size is the result of an earlier Finish. That call may have been interrupted before
+// the object's name was durable and the remaining files were removed, so finishedInfo repeats both
+// steps.
 func (v *volume) finishedInfo(u blob.Upload) (blob.Info, error) {
 	size, err := v.statObject(u.Key)
 	if err == nil && size != u.Size {
@@ -341,7 +343,7 @@ func (v *volume) finishedInfo(u blob.Upload) (blob.Info, error) {
 	return blob.Info{Size: size}, removeUpload(parts, name)
 }
 
-// Abort implements blob.PartStore. It waits for no part; one under way is dropped.
+// Abort implements blob.PartStore. It does not wait for parts; a part in progress is deleted.
 func (s *Store) Abort(ctx context.Context, u blob.Upload) error {
 	v, err := s.acquireForUpload(ctx, u)
 	if err != nil {
@@ -351,7 +353,7 @@ func (s *Store) Abort(ctx context.Context, u blob.Upload) error {
 	return v.abort(ctx, u.Key)
 }
 
-// abort removes what lies in tmp/parts for key, once nobody gives it its name at this moment.
+// abort removes the files of the upload for key. It waits for a Finish in progress.
 func (v *volume) abort(ctx context.Context, key blob.Key) error {
 	_, name := key.Split()
 	for range tempTries {
@@ -378,8 +380,8 @@ func (v *volume) abort(ctx context.Context, key blob.Key) error {
 	return blob.Unavailable("abort upload", errors.New("somebody else begins it all the time"))
 }
 
-// abort is volume.abort for the files at hand, which it closes. It says false when others
-// have taken their place.
+// abort is volume.abort for opened files, which it closes. It returns false when other files have
+// replaced them.
 func (p *partUpload) abort(ctx context.Context) (done bool, err error) {
 	defer p.close()
 	if err := p.lock(ctx, nameLockOffset, 1); err != nil {

@@ -14,8 +14,8 @@ import (
 
 const tempTries = 100
 
-// Put takes body into a temporary file and gives it its key once it is durable.
-// Errors: those of blob.Store.
+// Put writes body to a temporary file and renames it to its key when it is durable. Errors: those
+// of blob.Store.
 func (s *Store) Put(ctx context.Context, key blob.Key, body io.Reader, opts blob.PutOptions) (blob.Info, error) {
 	counted, err := blob.NewBody(ctx, body, opts)
 	if err != nil {
@@ -41,7 +41,7 @@ func (s *Store) Put(ctx context.Context, key blob.Key, body io.Reader, opts blob
 	if err := t.file.Sync(); err != nil {
 		return blob.Info{}, storeError("sync object", err)
 	}
-	if err := ctx.Err(); err != nil { // the last moment: from here on it is stored
+	if err := ctx.Err(); err != nil { // the last moment to cancel: the next step stores the object
 		return blob.Info{}, fmt.Errorf("put object: %w", err)
 	}
 	if err := t.publish(dir, name); err != nil {
@@ -54,11 +54,11 @@ func (s *Store) Put(ctx context.Context, key blob.Key, body io.Reader, opts blob
 type tempFile struct {
 	volume *volume
 	file   *os.File
-	name   string // in tmp/, "" once it has moved away
+	name   string // in tmp/, "" after the file was renamed
 }
 
-// newTempFile makes an empty file named after the object. Another replica may be taking the same
-// key in, hence the number.
+// newTempFile creates an empty file named after the object. The number at its end allows another
+// replica to store the same key at the same time.
 func newTempFile(v *volume, object string) (*tempFile, error) {
 	for i := range tempTries {
 		name := object + "-" + strconv.Itoa(i)
@@ -74,21 +74,21 @@ func newTempFile(v *volume, object string) (*tempFile, error) {
 		fmt.Errorf("%d of them for %s lie in %s", tempTries, object, v.tmp.Name()))
 }
 
-// discard closes the file and removes it unless it has become an object. What cannot be removed
-// is left for SweepTemp.
+// discard closes the file, and removes it unless it has become an object. SweepTemp removes files
+// for which this fails.
 func (t *tempFile) discard() {
-	t.file.Close() // synced before it counts
+	t.file.Close() // synced before it was published
 	if t.name != "" {
 		_ = removeAt(t.volume.tmp, t.name)
 	}
 }
 
-// publish gives the file, whose content is durable, its name in dir, and returns when
-// that is durable too.
+// publish renames the file, whose content is durable, to its name in a directory, and returns when
+// the name is durable.
 func (t *tempFile) publish(dirPath, name string) error {
 	err := t.volume.publish(t.volume.tmp, t.name, dirPath, name, func(dir *os.File) {
 		t.name = ""
-		_ = removeAt(dir, name) // never acknowledged: at worst an object that nothing refers to
+		_ = removeAt(dir, name) // Put has not succeeded: at worst an object without references stays
 	})
 	if err == nil {
 		t.name = ""
@@ -96,9 +96,8 @@ func (t *tempFile) publish(dirPath, name string) error {
 	return err
 }
 
-// publish moves a file, whose content is durable, to its name below root, which must be free, and
-// returns when that is durable too. When the file has the name, but that may not last, undo takes
-// the name away again.
+// publish renames a file, whose content is durable, to a free name below root, and returns when the
+// name is durable. When the rename succeeded and the sync failed, undo removes the name again.
 func (v *volume) publish(from *os.File, oldName, dirPath, name string, undo func(dir *os.File)) error {
 	dir, err := v.enterDir(dirPath)
 	if err != nil {

@@ -13,12 +13,12 @@ import (
 	"larder/internal/blob"
 )
 
-// namesPerRead is how many names of a directory are in memory at once.
+// namesPerRead is how many names of a directory are held in memory at once.
 const namesPerRead = 1000
 
-// SweepTemp removes what crashes left below tmp/ and counts it: files last written before
-// olderThan. That must lie further back than any body may pause, since an upload whose file is
-// taken away fails. Error: blob.ErrUnavailable.
+// SweepTemp removes the files below tmp/ that were last written before olderThan, which crashes
+// have left, and returns their number. olderThan must be further in the past than the longest pause
+// of a body, since an upload whose file is removed fails. Error: blob.ErrUnavailable.
 func (s *Store) SweepTemp(olderThan time.Time) (removed int, err error) {
 	v, err := s.acquire()
 	if err != nil {
@@ -31,7 +31,7 @@ func (s *Store) SweepTemp(olderThan time.Time) (removed int, err error) {
 		}
 		f, st, err := openRegular(dir, entry.Name())
 		if errors.Is(err, syscall.ENOENT) {
-			return nil // became an object meanwhile
+			return nil // it has become an object
 		}
 		if err != nil {
 			return storeError("look at temporary file", err)
@@ -49,9 +49,7 @@ func (s *Store) SweepTemp(olderThan time.Time) (removed int, err error) {
 	return removed, err
 }
 
-// Walk calls fn for every object, in no order, with its size in bytes and the time it was written.
-// Objects that come or go meanwhile may be seen or not; names that are no keys are passed over. An
-// error of fn ends the walk and is returned as it is. Error: blob.ErrUnavailable.
+// Walk implements blob.Walker.
 func (s *Store) Walk(ctx context.Context, fn func(key blob.Key, size int64, written time.Time) error) error {
 	v, err := s.acquire()
 	if err != nil {
@@ -78,7 +76,7 @@ func walk(ctx context.Context, dir *os.File, below string, fn func(blob.Key, int
 		}
 		f, st, err := openRegular(dir, entry.Name())
 		if errors.Is(err, syscall.ENOENT) {
-			return nil // deleted meanwhile
+			return nil // deleted during the walk
 		}
 		if err != nil {
 			return storeError("walk objects", err)
@@ -88,7 +86,8 @@ func walk(ctx context.Context, dir *os.File, below string, fn func(blob.Key, int
 	})
 }
 
-// eachName reads dir through a descriptor of its own, a batch at a time.
+// eachName calls fn for every entry of dir. It reads namesPerRead names at a time through a
+// descriptor of its own.
 func eachName(ctx context.Context, dir *os.File, fn func(dir *os.File, entry os.DirEntry) error) error {
 	list, err := openAt(dir, ".", openDirectory, 0)
 	if err != nil {

@@ -2,18 +2,18 @@ package disk
 
 import "sync"
 
-// groupSync lets callers share a sync: whoever comes while one runs waits for the next, which
-// begins after all of them came.
+// groupSync lets parallel callers share syncs. Callers that arrive during a sync share the next
+// one, which begins after their calls.
 type groupSync struct {
 	do      func() error
 	running chan struct{} // holds one value while a sync runs
 
 	mu      sync.Mutex
-	next    *round // the round that has not begun, nil when nobody waits
-	failure error  // of the sync that failed
+	next    *round // the round that has not begun, nil when no caller waits
+	failure error  // the error of the sync that failed
 }
 
-// round is one sync and those who wait for it.
+// round is one sync with the callers that wait for it.
 type round struct {
 	done chan struct{} // closed when err is set
 	err  error
@@ -23,8 +23,8 @@ func newGroupSync(do func() error) *groupSync {
 	return &groupSync{do: do, running: make(chan struct{}, 1)}
 }
 
-// wait returns the outcome of a sync that began after the call. Once one has failed there is no
-// other: all that follow fail alike.
+// wait returns the result of a sync that began after the call. After a failed sync it runs no
+// other, and all later calls return the same error.
 func (g *groupSync) wait() error {
 	g.mu.Lock()
 	r := g.next
@@ -46,7 +46,7 @@ func (g *groupSync) wait() error {
 
 func (g *groupSync) run() error {
 	g.mu.Lock()
-	g.next = nil // whoever comes from here on is too late for this round
+	g.next = nil // later callers wait for the next round
 	broken := g.failure
 	g.mu.Unlock()
 	if broken != nil {

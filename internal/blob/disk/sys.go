@@ -11,13 +11,13 @@ import (
 	"unsafe"
 )
 
-// The calls below take a name inside an open directory and never follow a symbolic link. The
-// standard library has no such *at calls but in os.Root, which follows links that stay inside.
+// The calls below take a name in an open directory and never follow a symbolic link. The standard
+// library offers such calls only in os.Root, which follows links that stay inside the directory.
 // Errors are *fs.PathError or *os.LinkError around the errno.
 
 const openDirectory = syscall.O_RDONLY | syscall.O_DIRECTORY
 
-// openAt opens name in dir; flags are completed with O_NOFOLLOW and O_CLOEXEC.
+// openAt opens name in dir, with O_NOFOLLOW and O_CLOEXEC added to flags.
 func openAt(dir *os.File, name string, flags int, mode uint32) (*os.File, error) {
 	path := filepath.Join(dir.Name(), name)
 	for {
@@ -25,19 +25,19 @@ func openAt(dir *os.File, name string, flags int, mode uint32) (*os.File, error)
 		switch err {
 		case nil:
 			return os.NewFile(uintptr(fd), path), nil
-		case syscall.EINTR: // a network file system was interrupted by one of the runtime's signals
+		case syscall.EINTR: // a network file system was interrupted by a signal of the Go runtime
 		default:
 			return nil, &fs.PathError{Op: "openat", Path: path, Err: err}
 		}
 	}
 }
 
-// openRegular opens name in dir for reading and refuses whatever is not a plain file.
+// openRegular opens name in dir for reading. It refuses anything but a regular file.
 func openRegular(dir *os.File, name string) (*os.File, *syscall.Stat_t, error) {
 	return openRegularFlags(dir, name, syscall.O_RDONLY)
 }
 
-// openRegularFlags is openRegular for whatever flags say; what it makes has mode 0600.
+// openRegularFlags is openRegular with other flags. It creates files with mode 0600.
 func openRegularFlags(dir *os.File, name string, flags int) (*os.File, *syscall.Stat_t, error) {
 	f, err := openAt(dir, name, flags, 0o600)
 	if err != nil {
@@ -68,13 +68,14 @@ func removeAt(dir *os.File, name string) error {
 	return nil
 }
 
-// renameat2 is the number of a system call that package syscall lists nowhere, by architecture.
+// renameat2 is the number of that system call on this architecture. Package syscall does not define
+// it.
 var renameat2 = map[string]uintptr{"amd64": 316, "arm64": 276, "riscv64": 276, "loong64": 276, "386": 353, "arm": 382,
 	"ppc64le": 357, "s390x": 347}[runtime.GOARCH]
 
-// renameNoReplace renames a name to one that must be free: EEXIST otherwise, decided by the kernel,
-// also between processes. Where the file system has no such rename, a hard link takes its place,
-// which is refused in the same way.
+// renameNoReplace renames a file to a free name. It returns EEXIST when the name exists; the kernel
+// decides that atomically, also between processes. On a file system without such a rename it
+// creates a hard link, which fails in the same way, and removes the old name.
 func renameNoReplace(from *os.File, name string, to *os.File, newName string) error {
 	const noReplace = 1
 	err := error(syscall.ENOSYS)
@@ -93,8 +94,8 @@ func renameNoReplace(from *os.File, name string, to *os.File, newName string) er
 	return nil
 }
 
-// directoryPairCall makes one of the calls that take two directories with a name each and
-// a word of flags.
+// directoryPairCall makes a system call whose arguments are two directories with a name in each,
+// and flags.
 func directoryPairCall(number uintptr, from *os.File, name string, to *os.File, newName string, flags uintptr) error {
 	oldPath, err := syscall.BytePtrFromString(name)
 	if err != nil {
@@ -117,8 +118,8 @@ func directoryPairCall(number uintptr, from *os.File, name string, to *os.File, 
 	}
 }
 
-// freeBytes returns the bytes that an unprivileged process may still write to the
-// file system of dir.
+// freeBytes returns the bytes that an unprivileged process may still write to the file system of
+// dir.
 func freeBytes(dir *os.File) (int64, error) {
 	var st syscall.Statfs_t
 	if err := syscall.Fstatfs(int(dir.Fd()), &st); err != nil {
@@ -131,9 +132,9 @@ func freeBytes(dir *os.File) (int64, error) {
 	return int64(st.Bavail) * unit, nil
 }
 
-// tryLock takes a lock that belongs to the open file (no other open file, here or in another
-// process, gets one that overlaps) on length bytes from start, 0 for all that follow. It says false
-// when somebody else holds one there.
+// tryLock locks length bytes from start, 0 for all bytes after start, for this open file; no other
+// open file of this or another process can lock an overlapping range. It returns false when another
+// one holds a lock there.
 func tryLock(f *os.File, start, length int64) (bool, error) {
 	switch err := setLock(f, syscall.F_WRLCK, start, length); err {
 	case nil:
@@ -145,12 +146,12 @@ func tryLock(f *os.File, start, length int64) (bool, error) {
 	}
 }
 
-// unlock gives up all locks of an open file. Closing it is not enough: a child process that this
-// one is just starting has it open as well for a moment.
+// unlock releases all locks of an open file. Closing the file is not enough: a child process that
+// is just being started may share it for a moment.
 func unlock(f *os.File) { _ = setLock(f, syscall.F_UNLCK, 0, 0) }
 
 func setLock(f *os.File, kind int16, start, length int64) error {
-	const openFileSetLock = 37 // F_OFD_SETLK, the same on all architectures; package syscall lists it nowhere
+	const openFileSetLock = 37 // F_OFD_SETLK, the same on all architectures; package syscall does not define it
 	lock := syscall.Flock_t{Type: kind, Whence: io.SeekStart, Start: start, Len: length}
 	for {
 		if err := syscall.FcntlFlock(f.Fd(), openFileSetLock, &lock); err != syscall.EINTR {

@@ -10,7 +10,8 @@ import (
 	"syscall"
 )
 
-// volume is a store's directory, verified and open. It closes when the last user releases it.
+// volume is the verified and open directory of a store. It is closed when the last user releases
+// it.
 type volume struct {
 	root, tmp *os.File
 	marker    markerStat
@@ -18,8 +19,8 @@ type volume struct {
 	refs      atomic.Int64
 
 	mu      sync.Mutex
-	dirs    map[string]*shardDir // those in use by a Put, by path below root
-	durable map[string]bool      // directories whose own entry is durable; as many as there are shard directories
+	dirs    map[string]*shardDir // those in use by a Put or Finish, by path below root
+	durable map[string]bool      // paths of directories whose own entry is durable; bounded by the number of shard directories
 }
 
 func openVolume(dir, id string) (*volume, error) {
@@ -41,7 +42,7 @@ func openVolume(dir, id string) (*volume, error) {
 
 func (v *volume) release() {
 	if v.refs.Add(-1) == 0 {
-		v.root.Close() // directories, opened to read
+		v.root.Close() // directories, opened for reading
 		v.tmp.Close()
 	}
 }
@@ -53,8 +54,8 @@ func (v *volume) openDir(path string) (*os.File, error) {
 	})
 }
 
-// makeDir opens a directory below root, making what is missing on the way, and returns when its
-// own name is durable.
+// makeDir opens a directory below root, creating the missing ones on its path, and returns when
+// their names are durable. The caller closes it.
 func (v *volume) makeDir(path string) (*os.File, error) {
 	return v.descend(path, func(parent *os.File, name, path string) (*os.File, error) {
 		dir, err := openOrMakeDir(parent, name)
@@ -69,8 +70,8 @@ func (v *volume) makeDir(path string) (*os.File, error) {
 	})
 }
 
-// descend steps from root down path with step, which gets the open parent, the name in it and
-// the path so far.
+// descend opens the directories along path with step, starting at root. step receives the open
+// parent, the name in it and the path so far.
 func (v *volume) descend(path string, step func(parent *os.File, name,
 	path string) (*os.File, error)) (*os.File, error) {
 	at, end := v.root, 0
@@ -89,9 +90,9 @@ func (v *volume) descend(path string, step func(parent *os.File, name,
 	return at, nil
 }
 
-// makeDurable syncs parent unless the entry of path in it is known to be durable. A directory that
-// is found may have been made a moment ago, by another Put or by a process that is gone, so that
-// the first use in this process syncs in either case.
+// makeDurable syncs parent unless the entry of path in it is known to be durable. An existing
+// directory may have been created a moment ago by another Put or by a process that has ended, so
+// the first use in this process always syncs.
 func (v *volume) makeDurable(parent *os.File, path string) error {
 	v.mu.Lock()
 	done := v.durable[path]
@@ -99,15 +100,15 @@ func (v *volume) makeDurable(parent *os.File, path string) error {
 	if done {
 		return nil
 	}
-	// of its own: after a failed sync no descriptor is used for another
+	// a descriptor of its own: after a failed sync a descriptor is never synced again
 	again, err := openAt(parent, ".", openDirectory, 0)
 	if err != nil {
 		return err
 	}
 	if err := errors.Join(again.Sync(), again.Close()); err != nil {
-		// The entry may be lost while memory still shows it, and no later sync would write it:
-		// it must be made anew. Where the directory holds objects, its entry was durable
-		// before, and it stays.
+		// The entry may be lost on the disk although the kernel still shows it, and no later sync
+		// would write it. The directory must be created again. If it holds objects, its entry was
+		// durable before, and Rmdir fails.
 		_ = syscall.Rmdir(filepath.Join(parent.Name(), filepath.Base(path)))
 		return err
 	}
@@ -128,18 +129,18 @@ func openOrMakeDir(parent *os.File, name string) (*os.File, error) {
 	return openAt(parent, name, openDirectory, 0)
 }
 
-// shardDir is a shard directory that Puts side by side share while they put their names into it.
+// shardDir is an open shard directory that parallel Puts share.
 type shardDir struct {
 	path  string
 	file  *os.File
 	sync  *groupSync
 	ready sync.Once
-	err   error // of opening
+	err   error // the error of opening it
 	users int   // guarded by volume.mu
 }
 
-// enterDir returns the shared directory of path, made durable where it is new.
-// The caller leaves it.
+// enterDir returns the shared directory of path, and creates it durably if it is missing. The
+// caller leaves it with leaveDir.
 func (v *volume) enterDir(path string) (*shardDir, error) {
 	v.mu.Lock()
 	d := v.dirs[path]
@@ -172,11 +173,11 @@ func (v *volume) leaveDir(d *shardDir) {
 		delete(v.dirs, d.path)
 	}
 	if d.file != nil {
-		d.file.Close() // its content was synced or has failed by now
+		d.file.Close() // its content was synced, or the sync has failed
 	}
 }
 
-// abandonDir makes sure that nobody else enters d: its sync failed, and later Puts open a
+// abandonDir removes d from the shared directories after a failed sync. Later Puts open a
 // descriptor of their own.
 func (v *volume) abandonDir(d *shardDir) {
 	v.mu.Lock()

@@ -20,13 +20,13 @@ import (
 )
 
 const (
-	maxAnswer   = 1 << 20 // bytes; no document that answers a call which changes something is as long
-	maxAttempts = 3       // of a call that may be repeated
+	maxAnswer   = 1 << 20 // bytes; answers to calls that change something are shorter
+	maxAttempts = 3       // attempts at a call that may be repeated
 )
 
-// readWholeAnswer reads the body of an answer, and makes a success that holds an error document the
-// failure that it is: servers that need long have sent their 200 before they knew. So it does with
-// a page in place of the answer to a deletion.
+// readWholeAnswer reads the body of an answer. It turns a success whose body is an error document
+// into status 500: a server whose call takes long sends its 200 before it knows the outcome. It
+// does the same when a web page or plain text answers a DELETE.
 func readWholeAnswer(resp *http.Response) error {
 	content, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	resp.Body.Close()
@@ -41,18 +41,17 @@ func readWholeAnswer(resp *http.Response) error {
 	return nil
 }
 
-// isError reports whether a document is an error's.
+// isError reports whether a document is an S3 error document.
 func isError(document []byte) bool { return rootElement(document) == "Error" }
 
-// isForeignPage reports whether an answer was made by something on the way, a page of the web or a
-// plain text. A server that has deleted sends nothing, or a document of the protocol; what it has
-// done shows in nothing else.
+// isForeignPage reports whether something between client and server wrote the answer to a DELETE:
+// an HTML page or plain text. After a deletion an S3 server sends nothing or an XML document.
 func isForeignPage(content []byte) bool {
 	name := rootElement(content)
 	return len(bytes.TrimSpace(content)) > 0 && (name == "" || strings.EqualFold(name, "html"))
 }
 
-// rootElement is the name of a document's outermost element, "" of what is no XML.
+// rootElement returns the name of the outermost element, "" for anything but XML.
 func rootElement(document []byte) string {
 	d := xml.NewDecoder(bytes.NewReader(document))
 	for {
@@ -66,9 +65,9 @@ func rootElement(document []byte) string {
 	}
 }
 
-// retryOption lets a call be repeated that changes nothing, or nothing more the second time: the
-// caller says so by handing it on with the call. What may have come about although its answer was
-// lost is never repeated: what became of it is found out.
+// retryOption makes a call retryable. It is for calls that change nothing, or nothing more when
+// repeated. A call that creates something is never repeated after a lost answer; the caller finds
+// out what it did.
 func retryOption(limits Limits) func(*sdk.Options) {
 	retryable := retry.IsErrorRetryables{
 		retry.IsErrorRetryableFunc(func(err error) aws.Ternary {

@@ -18,42 +18,39 @@ import (
 	"larder/internal/egress"
 )
 
-// Bucket is somebody else's bucket: its keys are what others have chosen, objects are overwritten
-// and changed by them at any time, and its server is not trusted. It is no blob.Store, and shares
-// only the settings with one.
+// Bucket is a bucket of a third party. Others choose its keys and may change its objects at any
+// time, and its server is not trusted. It is not a blob.Store and shares only the settings with
+// one.
 //
-// Of what the server says nothing but statuses and the names of errors (Refusal) gets
-// out, so that no error holds an address, a key or a text of its making. Answers that
-// are read whole have bounds, and every call has a limit of time. Nothing is tried
-// twice. Specification: Free-mode endpoints.
+// Errors contain only statuses and error codes of the server (Refusal), so that no error discloses
+// an address, a key or a text of the server. Answers that are read whole have limits of length, and
+// every call has a time limit. No call is retried. Specification: Free-mode endpoints.
 type Bucket struct {
-	// its answers have maxErrorBytes bytes, those to calls that the SDK makes of
-	// its own accord included
+	// reads at most maxErrorBytes of an answer, also for calls that the SDK makes by itself
 	client   *sdk.Client
-	listings *http.Client // whose answers have maxListingBytes
-	contents *http.Client // whose answers have no bound, and are streamed
+	listings *http.Client // reads at most maxListingBytes of an answer
+	contents *http.Client // has no limit of length; the answers are streamed
 	name     string
 	partSize int64
 }
 
-// The bounds of a call.
+// The limits of a call.
 const (
-	callTimeout = 30 * time.Second // of one that carries no content
-	partTimeout = 10 * time.Minute // of one that sends a part
-	readTimeout = time.Minute      // until the next bytes of an object come
+	callTimeout = 30 * time.Second // of a call without content
+	partTimeout = 10 * time.Minute // of a call that sends a part
+	readTimeout = time.Minute      // until the next bytes of an object arrive
 
-	maxErrorBytes = 64 << 10 // bytes of any answer that is neither a listing nor content, refusals among them
-	// bytes of a listing: a thousand keys of 1,024 bytes, three for each when encoded, and what is
-	// told of each beside
+	maxErrorBytes = 64 << 10 // bytes of an answer that is neither a listing nor content; error documents included
+	// bytes of a listing: a thousand keys of 1,024 bytes, each byte encoded as three, and their
+	// other fields
 	maxListingBytes = 4 << 20
 )
 
-// bucketPartSize is how much of a body is held in memory, in bytes: the least that S3 takes of a
-// part that is not the last.
+// bucketPartSize is how many bytes of a body are held in memory: the smallest part that S3 accepts,
+// except for the last one.
 const bucketPartSize = minPart
 
-// OpenBucket returns the bucket; the server is not asked. Prefix and
-// UploadDomain mean nothing here.
+// OpenBucket returns the bucket. It sends no request. Prefix and UploadDomain are ignored.
 func OpenBucket(opts Options) (*Bucket, error) {
 	if opts.Egress == nil {
 		return nil, errors.New("open bucket: a policy is required")
@@ -82,13 +79,13 @@ func OpenBucket(opts Options) (*Bucket, error) {
 
 func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
-// Buckets opens buckets that come and go; they share its connections.
+// Buckets opens buckets for a short time each; they share its connections.
 type Buckets struct {
 	policy *egress.Policy
 	client *http.Client
 }
 
-// NewBuckets returns what opens buckets that a policy lets be reached.
+// NewBuckets returns a Buckets for the servers that policy allows.
 func NewBuckets(policy *egress.Policy) *Buckets {
 	transport := policy.Transport()
 	transport.MaxResponseHeaderBytes = maxErrorBytes
@@ -97,17 +94,17 @@ func NewBuckets(policy *egress.Policy) *Buckets {
 	return &Buckets{policy, &http.Client{Transport: transport}}
 }
 
-// Open is OpenBucket by the policy, whatever opts say of that.
+// Open is OpenBucket with the policy and the connections of b, which replace those of opts.
 func (b *Buckets) Open(opts Options) (*Bucket, error) {
 	opts.Egress, opts.Client = b.policy, b.client
 	return OpenBucket(opts)
 }
 
-// Close gives up connections that are idle.
+// Close closes idle connections.
 func (b *Buckets) Close() { b.client.CloseIdleConnections() }
 
-// Refusal is what an S3 server calls its refusal, such as AccessDenied; "" when its answer is no
-// error document of the protocol. For errors.As.
+// Refusal is an error that an S3 server returned, with its code, such as AccessDenied. The code is
+// "" when the answer was not an S3 error document. Use errors.As.
 type Refusal struct {
 	Status int
 	Code   string
@@ -115,17 +112,17 @@ type Refusal struct {
 
 func (r Refusal) Error() string { return fmt.Sprintf("the server answers %d %s", r.Status, r.Code) }
 
-// ErrDenied says that the credentials may not do it, or are not good any more. For errors.Is.
+// ErrDenied: the credentials are invalid, or do not allow the call. Use errors.Is.
 var ErrDenied = errors.New("the server denies it")
 
-// errNoAnswer stands for whatever ends a call without an answer of the protocol, such as the 200
-// of a maintenance page.
+// errNoAnswer replaces any error of a call that received no S3 answer, such as a maintenance page
+// with status 200.
 var errNoAnswer = errors.New("no answer that can be used")
 
-// errorCodePattern is what the names of errors look like.
+// errorCodePattern is the form of error codes.
 var errorCodePattern = regexp.MustCompile(`^[A-Za-z.]{1,64}$`)
 
-// deniedCodes are the errors that say so of the credentials.
+// deniedCodes are the error codes that mean ErrDenied.
 var deniedCodes = map[string]bool{
 	"AccessDenied": true, "AllAccessDisabled": true, "AccountProblem": true, "InvalidAccessKeyId": true,
 	"SignatureDoesNotMatch": true, "Forbidden": true,
@@ -133,7 +130,7 @@ var deniedCodes = map[string]bool{
 	"NotSignedUp": true,
 }
 
-// refusalOf is what an error of a call tells about the server.
+// refusalOf returns what an error of a call discloses: a Refusal or errNoAnswer.
 func refusalOf(err error) error {
 	if status(err) == 0 {
 		return errNoAnswer
@@ -145,12 +142,12 @@ func refusalOf(err error) error {
 	return r
 }
 
-// invalidKeyCodes are the errors that say of a key that the server can't have it.
+// invalidKeyCodes are the error codes by which a server refuses a key.
 var invalidKeyCodes = map[string]bool{"KeyTooLongError": true, "KeyTooLong": true, "InvalidObjectName": true,
 	"InvalidURI": true, "InvalidArgument": true, "InvalidRequest": true}
 
-// bucketError maps an error of a call: ErrDenied, blob.ErrKey for a key that the server can't have,
-// context.Canceled when the caller gave up, or blob.ErrUnavailable.
+// bucketError maps an error of a call to ErrDenied, blob.ErrKey for a key that the server refuses,
+// context.Canceled when the caller cancelled, or blob.ErrUnavailable.
 func bucketError(ctx context.Context, doing string, err error) error {
 	if ended := ctx.Err(); errors.Is(ended, context.Canceled) {
 		return fmt.Errorf("%s: %w", doing, ended)
@@ -166,9 +163,8 @@ func bucketError(ctx context.Context, doing string, err error) error {
 	return blob.Unavailable(doing, why)
 }
 
-// Check reports whether the bucket can be listed, by looking for one object; nothing is written.
-// ctx bounds the time. Error: a Refusal of an S3 server that said no, or another for whatever else
-// there is in place of one.
+// Check reports whether the bucket can be listed, by asking for one object. It writes nothing. ctx
+// limits the time. Error: a Refusal when an S3 server refused, errNoAnswer otherwise.
 func (b *Bucket) Check(ctx context.Context) error {
 	page, err := b.client.ListObjectsV2(ctx, &sdk.ListObjectsV2Input{Bucket: &b.name, MaxKeys: aws.Int32(1)})
 	switch {
@@ -180,29 +176,30 @@ func (b *Bucket) Check(ctx context.Context) error {
 	return nil
 }
 
-// isListing reports whether an answer is one at all: any page of the web is taken for an empty one.
+// isListing reports whether an answer is a listing: the SDK decodes any other XML document as an
+// empty one.
 func isListing(page *sdk.ListObjectsV2Output) bool {
 	return page.Name != nil || page.IsTruncated != nil || page.MaxKeys != nil || page.KeyCount != nil
 }
 
-// Item is an object of a bucket, or a folder: what all keys that go on behind a slash have in
-// common up to it.
+// Item is an object of a bucket, or a folder: the common prefix, up to the next slash, of the keys
+// below it.
 type Item struct {
-	Key    string // whatever bytes the server gives; a folder's ends in a slash
+	Key    string // as the server returned it, not necessarily UTF-8; a folder's key ends in a slash
 	Folder bool
 	Size   int64 // bytes
 	ETag   string
 }
 
-// Listing is a page of a bucket, folders first.
+// Listing is one page of a listing, folders first.
 type Listing struct {
 	Items  []Item
-	Cursor string // of the next page, "" after the last one
+	Cursor string // of the next page, "" on the last page
 }
 
-// List lists one level: what begins with prefix, which is "" or ends in a slash, up to the next
-// slash. An object called prefix is left out, as is what does not begin with it. An answer of more
-// than limit items is none. Errors: ErrDenied, blob.ErrUnavailable.
+// List lists one level: the keys that begin with prefix, which is "" or ends in a slash, up to the
+// next slash. It omits an object whose key equals prefix and keys that do not begin with it. An
+// answer with more than limit items is an error. Errors: ErrDenied, blob.ErrUnavailable.
 func (b *Bucket) List(ctx context.Context, prefix, cursor string, limit int) (Listing, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -221,7 +218,7 @@ func (b *Bucket) List(ctx context.Context, prefix, cursor string, limit int) (Li
 		return Listing{}, bucketError(ctx, "list bucket", err)
 	}
 	name := func(key *string) string { return aws.ToString(key) }
-	if page.EncodingType == types.EncodingTypeUrl { // XML has no way to write every key
+	if page.EncodingType == types.EncodingTypeUrl { // XML cannot represent every key
 		name = func(key *string) string {
 			if plain, err := url.QueryUnescape(aws.ToString(key)); err == nil {
 				return plain
@@ -249,7 +246,8 @@ func (b *Bucket) List(ctx context.Context, prefix, cursor string, limit int) (Li
 	return list, nil
 }
 
-// Delete removes an object; absent is success. Errors: ErrDenied, blob.ErrUnavailable.
+// Delete removes an object. Deleting an absent object succeeds. Errors: ErrDenied,
+// blob.ErrUnavailable.
 func (b *Bucket) Delete(ctx context.Context, key string) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()

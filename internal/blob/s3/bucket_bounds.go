@@ -10,17 +10,17 @@ import (
 	sdk "github.com/aws/aws-sdk-go-v2/service/s3"
 )
 
-// errTooLong ends an answer that goes on behind its bound.
+// errTooLong ends the reading of an answer that exceeds its limit.
 var errTooLong = errors.New("the answer is too long")
 
-// cappedTransport is an http.RoundTripper whose answers have a bound. It is the innermost one, so
-// that whatever reads an answer stops there.
+// cappedTransport is an http.RoundTripper that limits the length of answers. It is the innermost
+// one, so that no layer reads more.
 type cappedTransport struct {
 	inner http.RoundTripper
-	limit int64 // bytes of a good answer, -1 for one that is streamed
+	limit int64 // bytes of a successful answer, -1 for one that is streamed
 }
 
-// CloseIdleConnections serves http.Client.
+// CloseIdleConnections is called by http.Client.
 func (c cappedTransport) CloseIdleConnections() {
 	(&http.Client{Transport: c.inner}).CloseIdleConnections()
 }
@@ -48,19 +48,19 @@ func (c cappedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, nil
 }
 
-// withClient has a call made by a client.
+// withClient makes a call with another HTTP client.
 func withClient(client *http.Client) func(*sdk.Options) {
 	return func(o *sdk.Options) { o.HTTPClient = client }
 }
 
-// cappedBody fails once more than left bytes have come.
+// cappedBody fails after left bytes.
 type cappedBody struct {
 	io.ReadCloser
 	left int64
 }
 
 func (b *cappedBody) Read(p []byte) (int, error) {
-	if b.left < 0 { // whoever was told may read on, only to be done with it
+	if b.left < 0 { // a caller that received the error may read again to drain the body
 		return 0, errTooLong
 	}
 	if int64(len(p)) > b.left+1 {
@@ -77,22 +77,23 @@ func (b *cappedBody) Read(p []byte) (int, error) {
 
 type itemLimitKey struct{}
 
-// withItemLimit has the answer to a listing end when it has more than so many items: what is read
-// of it takes many times its own length in memory.
+// withItemLimit ends the answer to a listing when it has more items than that: the decoded items
+// take many times more memory than the answer.
 func withItemLimit(ctx context.Context, items int) context.Context {
 	return context.WithValue(ctx, itemLimitKey{}, items)
 }
 
-// itemCountingBody counts the items of a listing, in whatever way its tags are written, and fails
-// behind the last one that there may be.
+// itemCountingBody counts the items of a listing, in any spelling of the tags, and fails at the
+// first item beyond the limit.
 type itemCountingBody struct {
 	io.ReadCloser
 	left int
 	tag  bool   // inside the name of a tag
-	name []byte // of it, as far as it matters
+	name []byte // the name so far, up to maxTagName bytes
 }
 
-// maxTagName is more bytes than the names of items have, with any letters that count as theirs.
+// maxTagName is longer than the names of the counted tags in any Unicode letters that fold to
+// theirs, in bytes.
 const maxTagName = 64
 
 func (b *itemCountingBody) Read(p []byte) (int, error) {

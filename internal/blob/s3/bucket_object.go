@@ -16,11 +16,11 @@ import (
 	"larder/internal/blob"
 )
 
-// ForeignObject is an object of a Bucket. It is asked for when it is read, from where it is read
-// on; one that was changed meanwhile fails.
+// ForeignObject is an object of a Bucket. It requests its content when it is read, from the current
+// offset on. A read fails when the object was changed after Open.
 type ForeignObject struct {
 	Key      string
-	MimeType string // as its server says
+	MimeType string // as the server returned it
 	ETag     string // without quotes, "" for none
 	Modified time.Time
 
@@ -29,23 +29,23 @@ type ForeignObject struct {
 	match  *string
 	size   int64
 
-	offset     int64         // where the next Read reads
-	body       io.ReadCloser // of a GET under way, nil when there is none
-	bodyOffset int64         // where body is
+	offset     int64         // of the next Read
+	body       io.ReadCloser // of the current GET, nil when there is none
+	bodyOffset int64         // offset of the next byte of body
 	cancel     context.CancelFunc
 }
 
 var _ blob.Object = (*ForeignObject)(nil)
 
-// Open finds an object; reads go on under ctx. Errors: blob.ErrNotFound,
-// blob.ErrKey, ErrDenied, blob.ErrUnavailable.
+// Open finds an object. Its reads use ctx. Errors: blob.ErrNotFound, blob.ErrKey, ErrDenied,
+// blob.ErrUnavailable.
 func (b *Bucket) Open(ctx context.Context, key string) (*ForeignObject, error) {
 	asked, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	head, err := b.client.HeadObject(asked, &sdk.HeadObjectInput{Bucket: &b.name, Key: &key})
 	switch {
 	case status(err) == http.StatusNotFound, status(
-		err) == http.StatusBadRequest: // without a word on what is missing or bad
+		err) == http.StatusBadRequest: // an answer to HEAD has no error document
 		return nil, b.explainMissing(asked, key)
 	case err != nil:
 		return nil, bucketError(asked, "ask for object", err)
@@ -59,8 +59,8 @@ func (b *Bucket) Open(ctx context.Context, key string) (*ForeignObject, error) {
 	}, nil
 }
 
-// explainMissing finds out whether it is the object that is missing or the bucket, or the key that
-// the server can't have.
+// explainMissing finds out by a GET whether the object or the bucket is missing, or the server
+// refuses the key.
 func (b *Bucket) explainMissing(ctx context.Context, key string) error {
 	got, err := b.client.GetObject(ctx, &sdk.GetObjectInput{Bucket: &b.name, Key: &key}, withClient(b.contents))
 	switch {
@@ -76,7 +76,7 @@ func (b *Bucket) explainMissing(ctx context.Context, key string) error {
 // Size implements blob.Object.
 func (o *ForeignObject) Size() int64 { return o.size }
 
-// Seek implements io.Seeker; nothing is asked of the server before the next Read.
+// Seek implements io.Seeker. It sends no request; the next Read does.
 func (o *ForeignObject) Seek(offset int64, whence int) (int64, error) {
 	switch whence {
 	case io.SeekCurrent:
@@ -91,8 +91,8 @@ func (o *ForeignObject) Seek(offset int64, whence int) (int64, error) {
 	return offset, nil
 }
 
-// Read reads on. A body that ends early, or stands still for a minute, is blob.ErrUnavailable and
-// never the end of the object.
+// Read implements io.Reader. It returns blob.ErrUnavailable, and never io.EOF, for a body that ends
+// early or sends nothing for a minute.
 func (o *ForeignObject) Read(p []byte) (int, error) {
 	if o.offset >= o.size {
 		return 0, io.EOF
@@ -120,7 +120,7 @@ func (o *ForeignObject) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// reopen begins a GET of what lies from o.at on.
+// reopen begins a GET from the current offset on.
 func (o *ForeignObject) reopen() error {
 	o.Close()
 	ctx, stop := context.WithCancel(o.ctx)
@@ -145,11 +145,11 @@ func (o *ForeignObject) reopen() error {
 	return nil
 }
 
-// Close ends the GET under way. A closed object may be read on.
+// Close ends the current GET. A closed object may be read again.
 func (o *ForeignObject) Close() error {
 	if o.body != nil {
 		o.cancel()
-		o.body.Close() // opened to read: there is nothing to lose
+		o.body.Close() // opened for reading: there is nothing to lose
 		o.body = nil
 	}
 	return nil

@@ -16,10 +16,10 @@ import (
 	"larder/internal/blob"
 )
 
-// Put makes an object of body, or puts it in the place of the one that is there, and returns its
-// size. At most one part is held in memory. Of a body that fails or is not as announced nothing is
-// left, and what was there stays. Errors: ErrDenied, blob.ErrSize, blob.ErrTooLarge,
-// blob.ErrReader, blob.ErrUnavailable, and the context's error.
+// Put creates or replaces an object with body and returns its size in bytes. It holds at most one
+// part in memory. When the body fails or is not as announced, Put leaves nothing and keeps the
+// previous object. Errors: ErrDenied, blob.ErrSize, blob.ErrTooLarge, blob.ErrReader,
+// blob.ErrUnavailable, and the context's error.
 func (b *Bucket) Put(ctx context.Context, key string, body io.Reader, opts blob.PutOptions) (size int64, err error) {
 	counted, err := blob.NewBody(ctx, body, opts)
 	if err != nil {
@@ -41,12 +41,12 @@ func (b *Bucket) Put(ctx context.Context, key string, body io.Reader, opts blob.
 	return counted.Count(), err
 }
 
-// readFirstPart reads the first part of a body of size bytes, -1 when unknown; io.EOF tells that it
-// is all of it. A short body takes little memory.
+// readFirstPart reads the first part of a body of size bytes, -1 when unknown. It returns io.EOF
+// when that is the whole body. A short body uses a small buffer.
 func (b *Bucket) readFirstPart(body io.Reader, size int64) (part []byte, n int, err error) {
 	length := min(b.partSize, firstBuffer)
 	if size >= 0 && size < b.partSize {
-		length = size + 1 // its end shows within it
+		length = size + 1 // one byte more, to see the end of the body
 	}
 	part = make([]byte, length)
 	n, err = blob.ReadFull(body, part)
@@ -71,14 +71,13 @@ func (b *Bucket) putShort(ctx context.Context, key string, body []byte, mimeType
 	return nil
 }
 
-// contentMD5 lets the server check what came.
+// contentMD5 returns the Content-MD5 of body, by which the server checks what it received.
 func contentMD5(body []byte) *string {
 	sum := md5.Sum(body)
 	return aws.String(base64.StdEncoding.EncodeToString(sum[:]))
 }
 
-// putLong makes an object of part and what follows in rest, in parts as long as part, which it
-// uses as its buffer.
+// putLong uploads part and then rest in parts as long as part, whose memory it uses as its buffer.
 func (b *Bucket) putLong(ctx context.Context, key string, rest *blob.Body, part []byte, mimeType *string) error {
 	created, err := b.client.CreateMultipartUpload(ctx,
 		&sdk.CreateMultipartUploadInput{Bucket: &b.name, Key: &key, ContentType: mimeType})
@@ -95,7 +94,7 @@ func (b *Bucket) putLong(ctx context.Context, key string, rest *blob.Body, part 
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, partTimeout) // some servers put the whole together first
+	ctx, cancel := context.WithTimeout(ctx, partTimeout) // some servers assemble the object before they answer
 	defer cancel()
 	_, err = b.client.CompleteMultipartUpload(ctx, &sdk.CompleteMultipartUploadInput{
 		Bucket: &b.name, Key: &key, UploadId: created.UploadId,
@@ -109,7 +108,7 @@ func (b *Bucket) putLong(ctx context.Context, key string, rest *blob.Body, part 
 	if err == nil && aws.ToInt64(head.ContentLength) != rest.Count() {
 		return blob.Unavailable("complete upload", errors.New("the object has another size than what was sent"))
 	}
-	return nil // who may write need not be one who may read
+	return nil // credentials that may write need not be allowed to read
 }
 
 func (b *Bucket) putParts(ctx context.Context, key string, id *string, rest io.Reader,
@@ -152,8 +151,8 @@ func (b *Bucket) putPart(ctx context.Context, key string, id *string, number int
 	return up.ETag, nil
 }
 
-// markAborted gives up an upload in parts; what stays where that fails is the bucket's owner's to
-// find, and told by nobody.
+// abort aborts an upload in parts. When that fails, the parts stay for the bucket's owner to
+// remove, without a message.
 func (b *Bucket) abort(ctx context.Context, key string, id *string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
 	defer cancel()

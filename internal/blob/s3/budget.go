@@ -6,27 +6,27 @@ import (
 	"sync"
 )
 
-// partBuffers is what all stores of the process may hold of parts that are read into memory; the
-// first bytes of each body (firstBuffer) are not counted.
+// partBuffers is the memory for parts that all stores of the process share. The first bytes of each
+// body (firstBuffer) do not count.
 var partBuffers = &memoryBudget{available: 256 << 20}
 
-// memoryBudget is memory that those who take of it share. Who asks for more than is left
-// waits, in turn. Nobody who has taken some may ask for more before giving it back: they would
-// wait for each other.
+// memoryBudget is an amount of memory that several bodies share. A body that asks for more than is
+// available waits, first come, first served. A holder must release its memory before it asks for
+// more; otherwise holders could wait for each other.
 type memoryBudget struct {
 	mu        sync.Mutex
-	available int64 // bytes; below 0 while one who takes more than there is in all has it
-	holders   int   // by so many
+	available int64 // bytes; negative while the only holder has more than the whole budget
+	holders   int   // number of acquisitions that are not released
 	queue     []*waiter
 }
 
 type waiter struct {
 	bytes   int64
-	granted chan struct{} // closed by whoever gives
+	granted chan struct{} // closed when the memory is granted
 }
 
-// acquire waits for so many bytes, or until ctx is over. More than there is in all is
-// had by one alone.
+// acquire waits until bytes are available or ctx ends. A request for more than the whole budget is
+// granted when there is no other holder.
 func (b *memoryBudget) acquire(ctx context.Context, bytes int64) error {
 	w := &waiter{bytes, make(chan struct{})}
 	b.mu.Lock()
@@ -43,13 +43,13 @@ func (b *memoryBudget) acquire(ctx context.Context, bytes int64) error {
 	if i := slices.Index(b.queue, w); i >= 0 {
 		b.queue = slices.Delete(b.queue, i, i+1)
 	} else {
-		b.available, b.holders = b.available+bytes, b.holders-1 // granted meanwhile
+		b.available, b.holders = b.available+bytes, b.holders-1 // granted at the same moment
 	}
-	b.grantWaiting() // whoever stood behind it may ask for less
+	b.grantWaiting() // the next waiter may ask for less
 	return ctx.Err()
 }
 
-// release gives back what was taken.
+// release returns bytes that were acquired.
 func (b *memoryBudget) release(bytes int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -57,7 +57,7 @@ func (b *memoryBudget) release(bytes int64) {
 	b.grantWaiting()
 }
 
-// grantWaiting lets in who can be, in turn; b.mu is held.
+// grantWaiting grants the memory to waiters in their order. The caller holds b.mu.
 func (b *memoryBudget) grantWaiting() {
 	for len(b.queue) > 0 && (b.queue[0].bytes <= b.available || b.holders == 0) {
 		b.available, b.holders = b.available-b.queue[0].bytes, b.holders+1
@@ -66,21 +66,21 @@ func (b *memoryBudget) grantWaiting() {
 	}
 }
 
-// hasWaiters reports whether somebody waits.
+// hasWaiters reports whether a body waits.
 func (b *memoryBudget) hasWaiters() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return len(b.queue) > 0
 }
 
-// partBuffer holds a part of a body; it belongs to one goroutine.
+// partBuffer holds a part of a body. It belongs to one goroutine.
 type partBuffer struct {
 	budget   *memoryBudget
 	bytes    []byte
 	reserved int64
 }
 
-// reserve takes what a buffer of that length needs, which is more than it has taken.
+// reserve acquires length bytes for the buffer, which must hold none.
 func (b *partBuffer) reserve(ctx context.Context, length int64) error {
 	if err := b.budget.acquire(ctx, length); err != nil {
 		return err
@@ -89,8 +89,8 @@ func (b *partBuffer) reserve(ctx context.Context, length int64) error {
 	return nil
 }
 
-// yield lets those go first who wait, for as long as that takes, with a buffer whose bytes are
-// not needed any more.
+// yield lets waiting bodies use the memory first, for as long as they need it. The content of the
+// buffer is lost.
 func (b *partBuffer) yield(ctx context.Context) error {
 	if b.reserved == 0 || !b.budget.hasWaiters() {
 		return nil
@@ -104,7 +104,7 @@ func (b *partBuffer) yield(ctx context.Context) error {
 	return nil
 }
 
-// release gives all of it back.
+// release returns the memory of the buffer.
 func (b *partBuffer) release() {
 	b.bytes = nil
 	if b.reserved > 0 {

@@ -19,22 +19,22 @@ var _ blob.Copier = (*Store)(nil)
 
 const (
 	copyMax  = 5 << 30   // bytes; the largest object that one call copies. Larger ones are copied in parts
-	copyPart = 512 << 20 // bytes of such a part; more for an object of more than blob.MaxParts of them
+	copyPart = 512 << 20 // bytes of such a part; more when the object would have more than blob.MaxParts
 
-	copiesAtOnce = 4 // parts
+	copiesAtOnce = 4 // parts copied in parallel
 )
 
-// copySource is what is copied.
+// copySource is the object to copy.
 type copySource struct {
 	store *Store
 	name  *string
-	path  *string // as the protocol wants it
+	path  *string // in the form of the CopySource header
 	blob.Info
 }
 
-// CopyFrom implements blob.Copier. Buckets at one endpoint that are used with the same
-// credentials lie on one server. The source must be the same object before and after: a server
-// may know no conditions of copies.
+// CopyFrom implements blob.Copier. Two buckets are on one server when they have the same endpoint
+// and the same credentials. CopyFrom compares the source before and after the copy, since a server
+// may ignore the conditions of copies.
 func (s *Store) CopyFrom(ctx context.Context, key blob.Key, from blob.Store, source blob.Key, mimeType,
 	match string) (blob.Info, error) {
 	there, ok := from.(*Store)
@@ -73,13 +73,13 @@ func (s *Store) CopyFrom(ctx context.Context, key blob.Key, from blob.Store, sou
 		return blob.Info{}, err
 	}
 	if err := src.checkUnchanged(context.WithoutCancel(ctx)); err != nil {
-		// it was made a moment ago, by this call
+		// this call has just created it
 		return blob.Info{}, errors.Join(err, s.deleteName(context.WithoutCancel(ctx), name))
 	}
 	return made, nil
 }
 
-// checkUnchanged reports whether the source is still what it was.
+// checkUnchanged returns blob.ErrChanged when the source differs from its state before the copy.
 func (o copySource) checkUnchanged(ctx context.Context) error {
 	now, _, err := o.store.statName(ctx, o.name)
 	if err == nil && (!sameETag(now.ETag, o.ETag) || now.Size != o.Size) {
@@ -88,7 +88,7 @@ func (o copySource) checkUnchanged(ctx context.Context) error {
 	return err
 }
 
-// copySingle copies by one call.
+// copySingle copies the object with one call.
 func (s *Store) copySingle(ctx context.Context, name string, src copySource, mimeType, mark string) (blob.Info, error) {
 	input := &sdk.CopyObjectInput{
 		Bucket: &s.bucket, Key: &name, CopySource: src.path, CopySourceIfMatch: &src.ETag,
@@ -100,7 +100,7 @@ func (s *Store) copySingle(ctx context.Context, name string, src copySource, mim
 	}
 	copied, err := s.client.CopyObject(ctx, input)
 	if notImplemented(err) {
-		input.IfNoneMatch, input.CopySourceIfMatch = nil, nil // what they are for is looked at before and after
+		input.IfNoneMatch, input.CopySourceIfMatch = nil, nil // the source and the target are checked before and after
 		copied, err = s.client.CopyObject(ctx, input)
 	}
 	if refusesCopies(err) {
@@ -110,9 +110,9 @@ func (s *Store) copySingle(ctx context.Context, name string, src copySource, mim
 		err = errors.New("the server does not tell what it made")
 	}
 	if err == nil {
-		err = errNotCreated // the answer tells no size
+		err = errNotCreated // the answer holds no size
 	}
-	if preconditionFailed(err) { // the source is another one, or something lies at the target
+	if preconditionFailed(err) { // the source has changed, or the target exists
 		if _, _, there := s.statName(context.WithoutCancel(ctx), &name); errors.Is(there, blob.ErrNotFound) {
 			return blob.Info{}, src.mapCopyError(storeError(ctx, "copy object", err))
 		}
@@ -121,19 +121,18 @@ func (s *Store) copySingle(ctx context.Context, name string, src copySource, mim
 	return made, src.mapCopyError(err)
 }
 
-// refusesCopies reports whether the server does not copy, or not for these credentials. It
-// has made nothing then.
+// refusesCopies reports whether the server does not copy at all, or not with these credentials. It
+// has created nothing then.
 func refusesCopies(err error) bool {
 	return notImplemented(err) || status(err) == http.StatusMethodNotAllowed || status(err) == http.StatusForbidden &&
 		code(err) == "AccessDenied"
 }
 
-// errNotCreated is the cause of the failure when the server has said that all is well and the
-// object is not there.
+// errNotCreated is the cause when the server reported success and the object does not exist.
 var errNotCreated = errors.New("the object that the server says it made is not there")
 
-// mapCopyError makes what a copy failed by ErrNotFound when the server says that there is no
-// source, and ErrChanged when it says that it is another.
+// mapCopyError maps the error of a copy to blob.ErrNotFound when the server says that the source
+// does not exist, and to blob.ErrChanged when it says that the source has changed.
 func (o copySource) mapCopyError(err error) error {
 	switch {
 	case err == nil:
@@ -146,7 +145,7 @@ func (o copySource) mapCopyError(err error) error {
 	return err
 }
 
-// copyLong copies in parts, a few at once.
+// copyLong copies the object in parts, copiesAtOnce of them in parallel.
 func (s *Store) copyLong(ctx context.Context, name string, src copySource, mimeType, mark string) (blob.Info, error) {
 	part := max(s.copyPart, (src.Size-1)/blob.MaxParts+1)
 	return s.makeMultipart(ctx, name, mimeType, mark, func(id *string) ([]types.CompletedPart, int64, error) {
@@ -161,7 +160,7 @@ func (s *Store) copyLong(ctx context.Context, name string, src copySource, mimeT
 					etag, err := s.copyRange(ctx, name, id, int32(i+1), src, int64(i)*part,
 						min(part, src.Size-int64(i)*part))
 					if err != nil {
-						cancel(err) // the first one counts
+						cancel(err) // the first error is the cause
 					}
 					parts[i] = types.CompletedPart{ETag: &etag, PartNumber: aws.Int32(int32(i + 1))}
 				}
@@ -178,7 +177,7 @@ func (s *Store) copyLong(ctx context.Context, name string, src copySource, mimeT
 	})
 }
 
-// copyRange copies a part. Nothing else writes it, so that it may be tried again.
+// copyRange copies one part. It may be retried, since no other call writes this part.
 func (s *Store) copyRange(ctx context.Context, name string, id *string, number int32, src copySource, at,
 	length int64) (string, error) {
 	input := &sdk.UploadPartCopyInput{

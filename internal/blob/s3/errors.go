@@ -12,7 +12,7 @@ import (
 	"larder/internal/blob"
 )
 
-// code returns what the server's error document calls the error, "" when there was none.
+// code returns the error code of the server's error document, "" when there was none.
 func code(err error) string {
 	var api smithy.APIError
 	if errors.As(err, &api) {
@@ -21,7 +21,7 @@ func code(err error) string {
 	return ""
 }
 
-// status returns the HTTP status of an error, 0 when no answer came.
+// status returns the HTTP status of an error, 0 when there was no answer.
 func status(err error) int {
 	var response *smithyhttp.ResponseError
 	if errors.As(err, &response) && response.Response != nil {
@@ -30,8 +30,8 @@ func status(err error) int {
 	return 0
 }
 
-// storeError maps an error of a call to what a caller can tell apart. "Not found" never
-// comes out of here.
+// storeError maps an error of a call to blob.ErrNoSpace, blob.ErrUnavailable or the context's
+// error, never to blob.ErrNotFound.
 func storeError(ctx context.Context, doing string, err error) error {
 	if ended := ctx.Err(); ended != nil {
 		return fmt.Errorf("%s: %w", doing, ended)
@@ -46,7 +46,8 @@ func storeError(ctx context.Context, doing string, err error) error {
 	return blob.Unavailable(doing, err)
 }
 
-// notFoundOr is failed, for calls whose error document can say that this object is missing.
+// notFoundOr is storeError, but maps NoSuchKey to blob.ErrNotFound. It is for calls whose error
+// document can say that the object is missing.
 func notFoundOr(ctx context.Context, doing string, err error) error {
 	if status(err) == http.StatusNotFound && code(err) == "NoSuchKey" {
 		return fmt.Errorf("%s: %w", doing, blob.ErrNotFound)
@@ -54,16 +55,17 @@ func notFoundOr(ctx context.Context, doing string, err error) error {
 	return storeError(ctx, doing, err)
 }
 
-// notImplemented reports whether the server says that it does not know what was asked for, a call
-// or a header. Some say so with another status.
+// notImplemented reports whether the server says that it does not support a call or a header. Some
+// servers use another status than 501.
 func notImplemented(err error) bool {
 	return status(err) == http.StatusNotImplemented || code(err) == "NotImplemented"
 }
 
-// isNoSuchUpload reports whether the server says that there is no such upload in parts.
+// isNoSuchUpload reports whether the server says that the upload in parts does not exist.
 func isNoSuchUpload(err error) bool { return code(err) == "NoSuchUpload" }
 
-// preconditionFailed reports whether the server refused to make an object because one is there.
+// preconditionFailed reports whether the server refused the call because of its conditions, such as
+// If-None-Match when the object exists.
 func preconditionFailed(err error) bool {
 	return status(err) == http.StatusPreconditionFailed || code(err) == "PreconditionFailed"
 }

@@ -15,18 +15,18 @@ import (
 	"larder/internal/blob"
 )
 
-// errWrongETag says that an answer does not speak of what was sent, as far as its ETag shows.
+// errWrongETag: by its ETag, an answer is about other bytes than those sent.
 var errWrongETag = errors.New("the answer's ETag is not that of what was sent")
 
-// unquotedETag is an ETag without the quotes that some servers leave out.
+// unquotedETag removes the quotes of an ETag, which some servers omit.
 func unquotedETag(etag string) string { return strings.Trim(etag, `"`) }
 
-// sameETag compares two ETags of one server. None is like no other.
+// sameETag reports whether two ETags of one server are equal. An empty ETag equals no other.
 func sameETag(a, b string) bool { return unquotedETag(a) == unquotedETag(b) && unquotedETag(a) != "" }
 
-// etagFits reports whether an ETag can be that of bytes with an MD5. One that does not look like an
-// MD5 can (parts of an upload, encrypted objects), one that does must be this one, unless the
-// server has shown that it means something else. No ETag is no answer.
+// etagFits reports whether an ETag can belong to bytes with the MD5 sum. An ETag in another form
+// than an MD5 can (multipart uploads, encrypted objects). One in the form of an MD5 must equal sum,
+// unless the server has shown that its ETags are not MD5s. An empty ETag never fits.
 func (s *Store) etagFits(etag string, sum []byte) bool {
 	plain := strings.ToLower(unquotedETag(etag))
 	if raw, err := hex.DecodeString(plain); err != nil || len(raw) != md5.Size {
@@ -55,9 +55,9 @@ func (s *Store) listedPart(ctx context.Context, name string, id *string, number 
 	return blob.Part{}, blob.Unavailable("list parts", fmt.Errorf("the server does not list part %d", number))
 }
 
-// verifyPartETag returns the ETag of a part whose bytes the server could not check, by what it
-// answered. An ETag that could be the MD5 of other bytes means that these were garbled on the way,
-// or that the server's ETags are no MD5 at all: a part of known bytes tells which.
+// verifyPartETag returns the ETag of a streamed part. answered is the ETag in the server's answer.
+// When it looks like the MD5 of other bytes, either the bytes were corrupted in transit or the
+// server's ETags are not MD5s; a test part with known content tells which.
 func (s *Store) verifyPartETag(ctx context.Context, u blob.Upload, number int, answered string,
 	sum []byte) (string, error) {
 	if s.etagFits(answered, sum) {
@@ -81,15 +81,15 @@ func (s *Store) verifyPartETag(ctx context.Context, u blob.Upload, number int, a
 	return answered, nil
 }
 
-// probeETags finds out whether the ETags of the server's parts are what they look like, by one
-// that it can check.
+// probeETags uploads a test part with known content, to find out whether the server's ETags are
+// MD5s.
 func (s *Store) probeETags(ctx context.Context) error {
 	name, body := s.prefix+checkName+s.ids.Hex(16), []byte("larder")
 	id, err := s.begin(ctx, &sdk.CreateMultipartUploadInput{Bucket: &s.bucket, Key: &name})
 	if err != nil {
 		return err
 	}
-	defer func() { _ = s.abort(context.WithoutCancel(ctx), blob.Key(name), *id) }() // else it is swept
+	defer func() { _ = s.abort(context.WithoutCancel(ctx), blob.Key(name), *id) }() // when this fails, the sweep removes the upload
 	_, err = s.putPart(ctx, name, id, 1, body)
 	return err
 }

@@ -10,27 +10,27 @@ import (
 	"time"
 )
 
-// Limits are how long the server may take. Connecting has limits of its own, those of package
-// egress. What is zero is as it says here.
+// Limits are the time limits of calls to the server. Connecting has the limits of package egress. A
+// zero field has the default that its comment states.
 //
-// Only the time that is spent waiting for the server counts: a client that sends a part slowly, or
-// reads an object slowly, is not the server's fault, and is limited elsewhere.
+// Only the time spent waiting for the server counts. A client that sends or reads slowly is limited
+// elsewhere.
 type Limits struct {
-	// Stall is how long a body may wait, in either direction, beyond what the bytes that moved are
-	// worth: 30 seconds. A connection that has died without a word is noticed by it.
+	// Stall is how long a body may wait, in either direction, beyond the time that the transferred
+	// bytes are worth at MinRate; default 30 seconds. It detects dead connections.
 	Stall time.Duration
-	// Rate is what bytes are worth, in bytes a second: 1 KiB. What moved fast
-	// gains nothing for later.
+	// MinRate is the slowest accepted rate of a body in bytes per second; default 1 KiB. Bytes that
+	// moved faster give no credit for later.
 	MinRate int64
-	// Answer is how long an answer may take once the request is out: a minute. Of one without an
-	// object it counts until its end.
+	// Answer is how long an answer may take after the request was sent; default 1 minute. For a
+	// call without an object in its answer, the time runs until the end of the answer.
 	Answer time.Duration
-	// Making is Answer for calls that have the server make an object out of others, whose
-	// bytes it may have to copy: 15 minutes, in which the largest copy of one call (5 GiB)
-	// needs 6 MB a second.
+	// Assembly is Answer for calls that make the server create an object from others, whose bytes
+	// it may have to copy; default 15 minutes. The largest single copy (5 GiB) then needs 6 MB per
+	// second.
 	Assembly time.Duration
-	// Pause is how long the first repetition of a call waits: 100 milliseconds. Each one after it
-	// waits twice as long.
+	// RetryPause is the wait before the first retry of a call; default 100 milliseconds. It doubles
+	// with each retry.
 	RetryPause time.Duration
 }
 
@@ -43,23 +43,23 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// errTooSlow ends a call that ran into one of the limits. It is not tried again: that
-// would double the wait.
+// errTooSlow ends a call that exceeded a limit. Such a call is not retried, since that would double
+// the wait.
 var errTooSlow = errors.New("the server is too slow")
 
-// limitedTransport is an http.RoundTripper with limits.
+// limitedTransport is an http.RoundTripper that enforces Limits.
 type limitedTransport struct {
 	inner  http.RoundTripper
 	limits Limits
 }
 
-// CloseIdleConnections serves http.Client.
+// CloseIdleConnections is called by http.Client.
 func (l *limitedTransport) CloseIdleConnections() {
 	(&http.Client{Transport: l.inner}).CloseIdleConnections()
 }
 
-// RoundTrip implements http.RoundTripper. The answer to whatever is no GET is
-// small, and comes whole.
+// RoundTrip implements http.RoundTripper. Answers to methods other than GET and HEAD are small, and
+// it reads them whole.
 func (l *limitedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(r.Context())
 	w := newWatch(l.limits, answerLimit(l.limits, r), cancel)
@@ -85,7 +85,7 @@ func (l *limitedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// answerLimit is how long the answer to r may take.
+// answerLimit returns how long the answer to r may take.
 func answerLimit(limits Limits, r *http.Request) time.Duration {
 	if r.Method == http.MethodPost && r.URL.Query().Has("uploadId") || r.Header.Get("X-Amz-Copy-Source") != "" {
 		return limits.Assembly
@@ -93,8 +93,8 @@ func answerLimit(limits Limits, r *http.Request) time.Duration {
 	return limits.Answer
 }
 
-// watchdog ends a call whose server lets it wait too long. It looks at regular times whether
-// somebody waits, rather than reading a clock.
+// watchdog ends a call that waits too long for the server. Instead of reading a clock, it checks at
+// regular intervals whether the call waits.
 type watchdog struct {
 	limits      Limits
 	answerLimit time.Duration
@@ -103,7 +103,7 @@ type watchdog struct {
 	mu      sync.Mutex
 	phase   phase
 	waiting bool          // for the server
-	debt    time.Duration // waited, less what has moved meanwhile
+	debt    time.Duration // time waited, less the worth of the bytes that moved
 	timer   *time.Timer
 }
 
@@ -111,12 +111,12 @@ type phase int
 
 const (
 	sending        phase = iota // the body of the request
-	awaitingAnswer              // for the answer
+	awaitingAnswer              // the call waits for the answer
 	receiving                   // the body of the answer
 	ended
 )
 
-// checksPerStall is how often a watch looks within one Stall.
+// checksPerStall is the number of checks within Limits.Stall.
 const checksPerStall = 30
 
 func newWatch(limits Limits, answer time.Duration, cancel context.CancelCauseFunc) *watchdog {
@@ -151,14 +151,14 @@ func (w *watchdog) check() {
 	w.timer.Reset(w.interval())
 }
 
-// setWaiting tells that the server is waited for from now on, or is not.
+// setWaiting records whether the call waits for the server from now on.
 func (w *watchdog) setWaiting(waiting bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.waiting = waiting
 }
 
-// moved tells that bytes were taken, by the server or from it.
+// moved records that n bytes were sent or received.
 func (w *watchdog) moved(n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -173,20 +173,21 @@ func (w *watchdog) enterPhase(next phase, waiting bool) {
 	}
 }
 
-// sent tells that the request is out as far as its sender knows.
+// sent records that the request has been sent.
 func (w *watchdog) sent() { w.enterPhase(awaitingAnswer, true) }
 
-// answered tells that the answer has begun.
+// answered records that the answer has begun.
 func (w *watchdog) answered() { w.enterPhase(receiving, false) }
 
-// stop ends the call; whatever of it still goes on is cut.
+// stop ends the watchdog and cancels what remains of the call.
 func (w *watchdog) stop() {
 	w.enterPhase(ended, false)
 	w.timer.Stop()
 	w.cancel(nil)
 }
 
-// requestBody is the body of a request: the time between two reads is the server's.
+// requestBody is the body of a request. The time between two reads counts as waiting for the
+// server.
 type requestBody struct {
 	io.ReadCloser
 	watch *watchdog
@@ -205,7 +206,7 @@ func (o *requestBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// answerBody is the body of an answer: the time of a read is the server's.
+// answerBody is the body of an answer. The time of a read counts as waiting for the server.
 type answerBody struct {
 	io.ReadCloser
 	ctx   context.Context

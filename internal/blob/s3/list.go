@@ -17,10 +17,9 @@ import (
 
 var _ blob.Walker = (*Store)(nil)
 
-// Walk implements blob.Walker for what lies right below the store's prefix. A bucket holds other
-// people's objects too, those of another service of this kind below a prefix beneath this one for
-// example, and whoever walks may be looking for what to remove: what has not the name of one of
-// this store's keys is passed over.
+// Walk implements blob.Walker for the objects directly below the store's prefix. The bucket may
+// hold other objects, for example those of another installation below a longer prefix, and the
+// caller may delete what it finds. Therefore Walk skips names that this store does not build.
 func (s *Store) Walk(ctx context.Context, fn func(key blob.Key, size int64, written time.Time) error) error {
 	return s.list(ctx, s.prefix, func(name string, o types.Object) error {
 		if !s.isKey(name) || o.Size == nil || o.LastModified == nil {
@@ -30,11 +29,11 @@ func (s *Store) Walk(ctx context.Context, fn func(key blob.Key, size int64, writ
 	})
 }
 
-// list calls fn for every object whose name begins with prefix. An error of fn ends it and is
-// returned as it is.
+// list calls fn for every object whose name begins with prefix. An error of fn ends the listing and
+// is returned unchanged.
 func (s *Store) list(ctx context.Context, prefix string, fn func(name string, o types.Object) error) error {
 	input := &sdk.ListObjectsV2Input{
-		// names may hold what XML cannot
+		// XML cannot represent every name
 		Bucket: &s.bucket, Prefix: &prefix, MaxKeys: s.pageSize, EncodingType: types.EncodingTypeUrl,
 	}
 	for {
@@ -68,7 +67,7 @@ func (s *Store) list(ctx context.Context, prefix string, fn func(name string, o 
 	}
 }
 
-// listedName is a name out of a list: what a server encodes, it says that it did.
+// listedName decodes a name of a listing. The answer states whether its names are encoded.
 func listedName(name *string, encoding types.EncodingType) (string, bool) {
 	if encoding != types.EncodingTypeUrl {
 		return aws.ToString(name), name != nil
@@ -77,7 +76,8 @@ func listedName(name *string, encoding types.EncodingType) (string, bool) {
 	return plain, err == nil && name != nil
 }
 
-// hasProperPrefix compares bytes: to a bucket a prefix is no path, and a server may ignore it.
+// hasProperPrefix reports whether name begins with prefix and is longer. A bucket's prefix is no
+// path, and a server may ignore it.
 func hasProperPrefix(name, prefix string) bool {
 	rest, ok := strings.CutPrefix(name, prefix)
 	return ok && rest != ""

@@ -14,12 +14,12 @@ import (
 )
 
 const (
-	maxResumes       = 3       // times that a read goes on in another GET, without resumeResetBytes bytes between
+	maxResumes       = 3       // GETs that may break off and be resumed without resumeResetBytes bytes between them
 	resumeResetBytes = 1 << 20 // bytes
 )
 
-// object reads from one GET as long as it is read in order, and begins another where it is read
-// after a Seek, or where the server broke off.
+// object reads from one GET while the reads are sequential. It begins another after a Seek, and
+// when the server broke off.
 type object struct {
 	ctx   context.Context // of Open: the reads are part of that operation
 	store *Store
@@ -27,18 +27,18 @@ type object struct {
 	etag  string // "" before the first GET
 	size  int64
 
-	offset          int64         // where the next Read reads
-	body            io.ReadCloser // of a GET under way, nil when there is none
-	bodyOffset      int64         // where body is
-	bodyEnd         int64         // where body ends
-	rangeEnd        int64         // how far a reader who begins before it was said to read
-	interruptions   int           // GETs that broke off, since the last resumeResetBytes bytes
-	readSinceResume int64         // bytes read since the last one that did
+	offset          int64         // of the next Read
+	body            io.ReadCloser // of the current GET, nil when there is none
+	bodyOffset      int64         // offset of the next byte of body
+	bodyEnd         int64         // offset at which body ends
+	rangeEnd        int64         // end of the range that the caller of OpenRange announced
+	interruptions   int           // GETs that broke off since the last resumeResetBytes bytes
+	readSinceResume int64         // bytes read since the last GET that broke off
 }
 
 var _ blob.RangeOpener = (*Store)(nil)
 
-// Open opens an object; reads go on under ctx. Errors: blob.ErrNotFound, blob.ErrUnavailable.
+// Open opens an object. Its reads use ctx. Errors: blob.ErrNotFound, blob.ErrUnavailable.
 func (s *Store) Open(ctx context.Context, key blob.Key) (blob.Object, error) {
 	name, err := s.checkKey(ctx, key)
 	if err != nil {
@@ -57,7 +57,7 @@ func (s *Store) Open(ctx context.Context, key blob.Key) (blob.Object, error) {
 		bodyEnd: info.Size}, nil
 }
 
-// OpenRange implements blob.Ranger.
+// OpenRange implements blob.RangeOpener.
 func (s *Store) OpenRange(ctx context.Context, key blob.Key, size, first, length int64) (blob.Object, error) {
 	name, err := s.checkKey(ctx, key)
 	if err != nil {
@@ -76,7 +76,7 @@ func (s *Store) OpenRange(ctx context.Context, key blob.Key, size, first, length
 // Size implements blob.Object.
 func (o *object) Size() int64 { return o.size }
 
-// Seek implements io.Seeker; nothing is asked of the server before the next Read.
+// Seek implements io.Seeker. It sends no request; the next Read does.
 func (o *object) Seek(offset int64, whence int) (int64, error) {
 	switch whence {
 	case io.SeekCurrent:
@@ -91,8 +91,8 @@ func (o *object) Seek(offset int64, whence int) (int64, error) {
 	return offset, nil
 }
 
-// Read reads on. A body that the server ends early is no end of the object: reading goes on from
-// there, a few times, and is blob.ErrUnavailable then.
+// Read implements io.Reader. When the server ends a body early, Read resumes at that offset, up to
+// maxResumes times, and then returns blob.ErrUnavailable.
 func (o *object) Read(p []byte) (int, error) {
 	if o.offset >= o.size {
 		return 0, io.EOF
@@ -124,13 +124,13 @@ func (o *object) Read(p []byte) (int, error) {
 		}
 		o.readSinceResume = 0
 		if n > 0 {
-			return n, nil // the next Read goes on
+			return n, nil // the next Read resumes
 		}
 	}
 }
 
-// reopen begins a GET of what lies from o.at on, as far as it was said that it will be read, of the
-// same object as before.
+// reopen begins a GET of the same object from the current offset on, to the end of the announced
+// range or of the object.
 func (o *object) reopen() error {
 	o.Close()
 	end := o.size
@@ -147,11 +147,11 @@ func (o *object) reopen() error {
 		return notFoundOr(o.ctx, "read object", err)
 	}
 	want, length := fmt.Sprintf("bytes %d-%d/%d", o.offset, end-1, o.size), end-o.offset
-	if o.offset == 0 && got.ContentRange == nil { // the whole, as an answer to a Range may be
+	if o.offset == 0 && got.ContentRange == nil { // a server may answer a Range with the whole object
 		want, length = "", o.size
 	}
 	switch sent := aws.ToString(got.ContentRange); {
-	case unquotedETag(aws.ToString(got.ETag)) == "": // nothing could be told to be the same object, see known
+	case unquotedETag(aws.ToString(got.ETag)) == "": // without an ETag a later GET could not be compared, see objectInfo
 		err = errWrongETag
 	case o.etag != "" && !sameETag(aws.ToString(got.ETag), o.etag):
 		err = errWrongETag
@@ -171,10 +171,10 @@ func (o *object) reopen() error {
 	return nil
 }
 
-// Close ends the GET under way. A closed object may be read on.
+// Close ends the current GET. A closed object may be read again.
 func (o *object) Close() error {
 	if o.body != nil {
-		o.body.Close() // opened to read: there is nothing to lose
+		o.body.Close() // opened for reading: there is nothing to lose
 		o.body = nil
 	}
 	return nil

@@ -19,11 +19,11 @@ import (
 	"larder/internal/fault"
 )
 
-// abortTries is how often Abort asks whether parts that were under way have come after it.
+// abortTries is how often Abort checks whether parts in progress have been stored after the abort.
 const abortTries = 5
 
-// Begin implements blob.PartStore. Beginning again is another upload. Parts that are not the last
-// need 5 MiB (blob.ErrPart).
+// Begin implements blob.PartStore. A second Begin returns another upload. Parts other than the last
+// need at least 5 MiB; otherwise Begin returns blob.ErrPart.
 func (s *Store) Begin(ctx context.Context, key blob.Key, size, partSize int64, mimeType string) (blob.Upload, error) {
 	u := blob.Upload{Key: key, Size: size, PartSize: partSize}
 	name, err := s.upload(ctx, u)
@@ -51,7 +51,7 @@ func (s *Store) Begin(ctx context.Context, key blob.Key, size, partSize int64, m
 	return u, nil
 }
 
-// begin has the server begin an upload and returns its id.
+// begin begins an upload on the server and returns its id.
 func (s *Store) begin(ctx context.Context, input *sdk.CreateMultipartUploadInput) (id *string, err error) {
 	created, err := s.client.CreateMultipartUpload(ctx, input)
 	if err != nil {
@@ -63,7 +63,7 @@ func (s *Store) begin(ctx context.Context, input *sdk.CreateMultipartUploadInput
 	return created.UploadId, nil
 }
 
-// upload checks an upload and returns its key as the protocol wants it.
+// upload checks an upload and returns its key in the form of the SDK.
 func (s *Store) upload(ctx context.Context, u blob.Upload) (*string, error) {
 	if err := u.Check(); err != nil {
 		return nil, err
@@ -71,8 +71,8 @@ func (s *Store) upload(ctx context.Context, u blob.Upload) (*string, error) {
 	return s.checkKey(ctx, u.Key)
 }
 
-// PutPart implements blob.PartStore. Of several bodies for one part that come through this process
-// each waits for the one before it.
+// PutPart implements blob.PartStore. Within this process, bodies for the same part wait for each
+// other.
 func (s *Store) PutPart(ctx context.Context, u blob.Upload, number int, body io.Reader) (blob.Part, error) {
 	name, err := s.upload(ctx, u)
 	if err != nil {
@@ -97,13 +97,13 @@ func (s *Store) PutPart(ctx context.Context, u blob.Upload, number int, body io.
 			Bucket: &s.bucket, Key: name, UploadId: &u.ID, PartNumber: aws.Int32(int32(number)), Body: body,
 			ContentLength: &length,
 		}, sdk.WithAPIOptions(
-			v4.SwapComputePayloadSHA256ForUnsignedPayloadMiddleware)) // it cannot be hashed before it is sent
+			v4.SwapComputePayloadSHA256ForUnsignedPayloadMiddleware)) // the body is streamed and cannot be hashed before
 		if err != nil {
 			return "", err
 		}
 		return aws.ToString(up.ETag), nil
 	})
-	if s.locks.isAborted(u) { // the server may have kept the part, and with it the upload
+	if s.locks.isAborted(u) { // the server may have kept the part and with it the upload
 		_ = s.abort(context.WithoutCancel(ctx), u.Key, u.ID)
 		return blob.Part{}, fmt.Errorf("put part: %w", blob.ErrNotFound)
 	}
@@ -115,13 +115,13 @@ func (s *Store) PutPart(ctx context.Context, u blob.Upload, number int, body io.
 		return blob.Part{Number: number, Size: length, ETag: etag}, nil
 	case !sent:
 		return blob.Part{}, fmt.Errorf("put part: %w", err)
-	case ctx.Err() == nil && s.isEnded(ctx, u): // servers tell it in several ways when that came while the body did
+	case ctx.Err() == nil && s.isEnded(ctx, u): // servers report it in several ways when it happened during the body
 		return blob.Part{}, fmt.Errorf("put part: %w", blob.ErrNotFound)
 	}
 	return blob.Part{}, storeError(ctx, "put part", err)
 }
 
-// isEnded reports whether the server says that the upload was finished or aborted.
+// isEnded reports whether the server says that the upload is finished or aborted.
 func (s *Store) isEnded(ctx context.Context, u blob.Upload) bool {
 	_, err := s.Parts(ctx, u)
 	return errors.Is(err, blob.ErrNotFound)
@@ -162,13 +162,12 @@ func (s *Store) Parts(ctx context.Context, u blob.Upload) ([]blob.Part, error) {
 	}
 }
 
-// Finish implements blob.PartStore. It also answers blob.ErrExists, when another object
-// has taken the key.
+// Finish implements blob.PartStore. It also returns blob.ErrExists, when another object has the
+// key.
 //
-// What the server lists may have changed by the time it makes the object: a body that was cut in
-// its middle and answered by nobody may be kept as a whole part, by servers that take the end of a
-// connection for that of a body, in the place of one that came whole meanwhile. So the server is
-// told the ETags of the parts that the caller wants, and refuses others.
+// The parts may change between the listing and the completion: a server that takes the end of a
+// connection for the end of a body may keep a body that was cut as a whole part, in place of the
+// right one. Therefore Finish names the ETags of the wanted parts, and the server refuses others.
 func (s *Store) Finish(ctx context.Context, u blob.Upload, parts []blob.Part) (blob.Info, error) {
 	name, err := s.upload(ctx, u)
 	if err != nil {
@@ -198,7 +197,7 @@ func (s *Store) Finish(ctx context.Context, u blob.Upload, parts []blob.Part) (b
 	case fault.Is(err, fault.Unavailable):
 		return blob.Info{}, err
 	case err == nil, s.isEnded(context.WithoutCancel(ctx),
-		u): // whatever it answered: the upload is over, and the object tells how
+		u): // whatever the answer was, the upload is over, and the object shows how it ended
 		return s.finishedInfo(context.WithoutCancel(ctx), u)
 	case preconditionFailed(err), errors.Is(err, blob.ErrExists):
 		return blob.Info{}, fmt.Errorf("finish upload: %w", blob.ErrExists)
@@ -208,8 +207,8 @@ func (s *Store) Finish(ctx context.Context, u blob.Upload, parts []blob.Part) (b
 	return blob.Info{}, storeError(ctx, "finish upload", err)
 }
 
-// finishedInfo answers for an upload that the server has no more. An object of its size is the one
-// that was made of it.
+// finishedInfo answers Finish for an upload that no longer exists on the server. An object of the
+// upload's size is the result of an earlier Finish.
 func (s *Store) finishedInfo(ctx context.Context, u blob.Upload) (blob.Info, error) {
 	info, err := s.Stat(ctx, u.Key)
 	if err == nil && info.Size != u.Size {
@@ -229,10 +228,10 @@ func (s *Store) Abort(ctx context.Context, u blob.Upload) error {
 	return s.abort(ctx, u.Key, u.ID)
 }
 
-// markAborted drops an upload until the server knows nothing of it any more: a part that was under
-// way may be kept after the first time. One that comes through this process later drops itself;
-// one through another process may bring the upload back, until the bucket's own rule for
-// incomplete uploads removes it.
+// abort aborts an upload until the server does not know it any more, since the server may keep a
+// part that was in progress during the first attempt. A part that arrives later through this
+// process aborts the upload again. One through another process may revive the upload until the
+// bucket's lifecycle rule for incomplete uploads removes it.
 func (s *Store) abort(ctx context.Context, key blob.Key, id string) error {
 	s.locks.markAborted(key, id)
 	name := aws.String(string(key))
@@ -254,13 +253,13 @@ func (s *Store) abort(ctx context.Context, key blob.Key, id string) error {
 	return blob.Unavailable("abort upload", fmt.Errorf("the server still lists its parts after %d times", abortTries))
 }
 
-// abortAll drops all uploads for a key, of which there are few. A server that cannot list them is
-// taken to have none.
+// abortAll aborts all uploads for a key; there are few. A server that cannot list uploads is
+// assumed to have none.
 func (s *Store) abortAll(ctx context.Context, key blob.Key) error {
 	dropped := map[string]bool{}
 	for {
-		// all of a list, and then it is asked for anew: servers don't find the page behind an
-		// upload that is gone, or any
+		// a whole listing, then another: servers do not find the next page when the upload at its
+		// marker is gone
 		var ids []string
 		err := s.eachUpload(ctx, string(key), func(name string, up types.MultipartUpload) error {
 			if id := aws.ToString(up.UploadId); name == string(key) && !dropped[id] {

@@ -16,16 +16,16 @@ import (
 
 var _ blob.Presigner = (*Store)(nil)
 
-// fixedEndpoint resolves every call to one address, at which the bucket itself lies.
+// fixedEndpoint resolves every call to one address, which is that of the bucket.
 type fixedEndpoint url.URL
 
 func (d fixedEndpoint) ResolveEndpoint(context.Context, sdk.EndpointParameters) (transport.Endpoint, error) {
 	return transport.Endpoint{URI: url.URL(d)}, nil
 }
 
-// presigner returns what signs addresses for clients, by the domain that they reach the
-// bucket by: with path-style addresses it stands in the endpoint's place, else in the place
-// of the bucket's own host.
+// presigner returns the signer of addresses for clients. uploadDomain is the domain by which
+// clients reach the bucket. It replaces the endpoint with path-style addresses, and the bucket's
+// own host otherwise.
 func presigner(base sdk.Options, uploadDomain string) (*sdk.PresignClient, error) {
 	if uploadDomain != "" {
 		if !strings.Contains(uploadDomain, "://") {

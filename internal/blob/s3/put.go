@@ -17,13 +17,13 @@ import (
 )
 
 const (
-	markName = "larder-put" // the metadata that tells the object of one Put from that of any other: 32 hex
+	markName = "larder-put" // the metadata that identifies the object of one Put: 32 hexadecimal digits, called its mark
 
-	maxObject   = 5 << 40   // bytes; what S3 takes
-	firstBuffer = 256 << 10 // bytes; a body that is no longer takes no more memory, and none of the budget
+	maxObject   = 5 << 40   // bytes; the largest object on S3
+	firstBuffer = 256 << 10 // bytes; a body up to this length needs no more memory and nothing of the budget
 )
 
-// Put takes body, a part at a time, and makes the object of it. Errors: those of blob.Store.
+// Put reads body one part at a time and creates the object. Errors: those of blob.Store.
 func (s *Store) Put(ctx context.Context, key blob.Key, body io.Reader, opts blob.PutOptions) (blob.Info, error) {
 	counted, err := blob.NewBody(ctx, body, opts)
 	if err != nil {
@@ -56,13 +56,13 @@ func (s *Store) Put(ctx context.Context, key blob.Key, body io.Reader, opts blob
 	return info, nil
 }
 
-// readFirstPart reads the first part of a body of size bytes, -1 when unknown, into a buffer that
-// becomes as long as every part but the last, or ends behind the whole body, which io.EOF tells.
-// The buffer grows with what comes: an announced size costs its sender nothing.
+// readFirstPart reads the first part of a body of size bytes, -1 when unknown, into part. The
+// buffer gets the length of a full part, or ends with the body, which io.EOF reports. It grows with
+// the bytes that arrive, so that an announced size alone allocates nothing.
 func (s *Store) readFirstPart(ctx context.Context, body io.Reader, size int64, part *partBuffer) (n int, err error) {
 	length := max(s.partSize, (size-1)/blob.MaxParts+1)
 	if size >= 0 && size < length {
-		length = size + 1 // its end shows within it
+		length = size + 1 // one byte more, to see the end of the body
 	}
 	part.bytes = make([]byte, min(length, firstBuffer+1))
 	n, err = blob.ReadFull(body, part.bytes)
@@ -82,7 +82,7 @@ func (s *Store) readFirstPart(ctx context.Context, body io.Reader, size int64, p
 	return n, err
 }
 
-// putSingle makes an object of body and returns when the server has it.
+// putSingle creates an object with one call and returns when the server has it.
 func (s *Store) putSingle(ctx context.Context, name string, body []byte, mimeType, mark string) (blob.Info, error) {
 	condition, err := s.ifNoneMatch(ctx, name)
 	if err != nil {
@@ -91,7 +91,7 @@ func (s *Store) putSingle(ctx context.Context, name string, body []byte, mimeTyp
 	sum := md5.Sum(body)
 	put, err := s.client.PutObject(ctx, &sdk.PutObjectInput{
 		Bucket: &s.bucket, Key: &name, Body: bytes.NewReader(body), ContentLength: aws.Int64(int64(len(body))),
-		ContentMD5:  aws.String(base64.StdEncoding.EncodeToString(sum[:])), // the server checks what came
+		ContentMD5:  aws.String(base64.StdEncoding.EncodeToString(sum[:])), // the server checks the body by it
 		IfNoneMatch: condition, ContentType: contentType(mimeType), Metadata: map[string]string{markName: mark},
 	})
 	if err == nil {
@@ -109,15 +109,15 @@ func (s *Store) putSingle(ctx context.Context, name string, body []byte, mimeTyp
 	case err != nil || s.etagFits(info.ETag, sum[:]):
 		return info, err
 	case put != nil && sameETag(info.ETag, aws.ToString(put.ETag)):
-		s.opaqueETags.Store(true) // it says so twice, of bytes that it has checked
+		s.opaqueETags.Store(true) // the server reported it twice, for bytes that it has checked
 		return info, nil
 	}
 	return s.verifyStored(context.WithoutCancel(ctx), name, info)
 }
 
-// verifyStored returns what is known of an object that this store has made, of which the server has
-// told by its ETag alone that it holds something else, unless that is so: a body that was cut in
-// its middle may have been kept, and even be as long as it was to be. Then it is removed.
+// verifyStored handles an object of this store whose ETag is not the MD5 of its content. The server
+// may have kept a body that was cut, even one of the right length. Unless the server's ETags are
+// not MD5s, verifyStored removes the object and returns blob.ErrUnavailable.
 func (s *Store) verifyStored(ctx context.Context, name string, info blob.Info) (blob.Info, error) {
 	err := s.probeETags(ctx)
 	if err == nil && s.opaqueETags.Load() {
@@ -129,7 +129,7 @@ func (s *Store) verifyStored(ctx context.Context, name string, info blob.Info) (
 	return blob.Info{}, errors.Join(err, s.deleteName(ctx, &name))
 }
 
-// contentType is the type that the server is to keep, as the protocol wants it.
+// contentType returns the type to store, in the form of the SDK.
 func contentType(mimeType string) *string {
 	if mimeType = blob.StoredType(mimeType); mimeType == "" {
 		return nil
@@ -137,8 +137,8 @@ func contentType(mimeType string) *string {
 	return &mimeType
 }
 
-// ifNoneMatch returns the header that keeps an object from being overwritten; nil, once it has
-// looked itself, for a server that knows none.
+// ifNoneMatch returns the header that prevents overwriting. For a server that does not support it,
+// ifNoneMatch checks itself that name is free and returns nil.
 func (s *Store) ifNoneMatch(ctx context.Context, name string) (*string, error) {
 	if !s.noIfNoneMatch.Load() {
 		return aws.String("*"), nil
@@ -152,8 +152,8 @@ func (s *Store) ifNoneMatch(ctx context.Context, name string) (*string, error) {
 	return nil, nil
 }
 
-// resolveOutcome finds out what came of a call that was to make an object of size bytes with that
-// mark and failed with cause.
+// resolveOutcome finds out whether a failed call has created the object of size bytes with that
+// mark.
 func (s *Store) resolveOutcome(ctx context.Context, name, mark string, size int64, doing string,
 	cause error) (blob.Info, error) {
 	info, found, err := s.statName(context.WithoutCancel(ctx), &name)

@@ -16,8 +16,8 @@ import (
 	"larder/internal/blob"
 )
 
-// putLong makes an object of first and what follows in rest, in parts as long as first, which it
-// uses as its buffer. Between two parts others may have that memory.
+// putLong uploads first and then rest in parts as long as first, whose memory it uses as its
+// buffer. Between two parts waiting bodies may use that memory.
 func (s *Store) putLong(ctx context.Context, name string, counted *blob.Body, rest io.Reader, first *partBuffer,
 	mimeType,
 	mark string) (blob.Info, error) {
@@ -52,11 +52,11 @@ func (s *Store) putLong(ctx context.Context, name string, counted *blob.Body, re
 		})
 }
 
-// makeMultipart makes an object of the parts that fill puts into an upload; fill returns them and
-// their length in all. When it fails, nothing is left.
+// makeMultipart creates an object by a multipart upload. fill uploads the parts and returns them
+// with their total length in bytes. After a failure nothing is left.
 func (s *Store) makeMultipart(ctx context.Context, name, mimeType, mark string,
 	fill func(id *string) ([]types.CompletedPart, int64, error)) (info blob.Info, err error) {
-	if _, err := s.ifNoneMatch(ctx, name); err != nil { // before the bytes go out
+	if _, err := s.ifNoneMatch(ctx, name); err != nil { // before the bytes are sent
 		return blob.Info{}, err
 	}
 	id, err := s.begin(ctx, &sdk.CreateMultipartUploadInput{
@@ -68,7 +68,7 @@ func (s *Store) makeMultipart(ctx context.Context, name, mimeType, mark string,
 	done := false
 	defer func() { // also when a body panics
 		if !done {
-			_ = s.abort(context.WithoutCancel(ctx), blob.Key(name), *id) // what stays is told by nobody, and swept
+			_ = s.abort(context.WithoutCancel(ctx), blob.Key(name), *id) // a failure is not reported; the sweep removes the upload
 		}
 	}()
 	parts, size, err := fill(id)
@@ -91,8 +91,8 @@ func (s *Store) makeMultipart(ctx context.Context, name, mimeType, mark string,
 	return info, err
 }
 
-// complete has the server make the object of parts. Nothing is overwritten, see condition. Errors:
-// blob.ErrExists, or what the server says.
+// complete makes the server assemble the object. Nothing is overwritten, see ifNoneMatch. Errors:
+// blob.ErrExists, or the server's.
 func (s *Store) complete(ctx context.Context, name, id *string, parts []types.CompletedPart) error {
 	condition, err := s.ifNoneMatch(ctx, *name)
 	if err != nil {
@@ -112,8 +112,8 @@ func (s *Store) complete(ctx context.Context, name, id *string, parts []types.Co
 	return err
 }
 
-// putPart sends a part that is in memory and returns its ETag. Nobody else writes this part, so
-// that it may be sent again.
+// putPart sends a part from memory and returns its ETag. It may be retried, since no other call
+// writes this part.
 func (s *Store) putPart(ctx context.Context, name string, id *string, number int32, part []byte) (string, error) {
 	sum := md5.Sum(part)
 	up, err := s.client.UploadPart(ctx, &sdk.UploadPartInput{
@@ -131,7 +131,7 @@ func (s *Store) putPart(ctx context.Context, name string, id *string, number int
 		return "", err
 	}
 	if sameETag(listed.ETag, aws.ToString(up.ETag)) {
-		s.opaqueETags.Store(true) // it says so twice, of bytes that it has checked
+		s.opaqueETags.Store(true) // the server reported it twice, for bytes that it has checked
 	}
 	return listed.ETag, nil
 }

@@ -1,33 +1,33 @@
-// Package s3 keeps objects in a bucket of any server that speaks the S3 protocol, at the key
-// `[prefix/]ab/<32 hex>[.ext]` as it is.
+// Package s3 keeps objects in a bucket of any server with the S3 protocol, at the key
+// `[prefix/]ab/<32 hex>[.ext]`.
 //
-// Put holds at most one part in memory (Options.PartSize), and all Puts of a process together 256
-// MiB beyond the first 256 KiB of each: more wait for each other, a part at a time. A body that
-// ends within it is one PutObject; a longer one is a multipart upload, which is completed only when
-// the body has ended as announced, and aborted otherwise: until then nothing can be read.
+// Put holds at most one part in memory (Options.PartSize). All Puts of the process together hold
+// 256 MiB beyond the first 256 KiB of each; more Puts wait, one part at a time. A body that fits
+// into the first part is sent by one PutObject. A longer one is a multipart upload, which Put
+// completes only when the body has ended as announced, and aborts otherwise. Nothing can be read
+// before that.
 //
-// Nothing is overwritten: every object is made with `If-None-Match: *`. Of a server that does not
-// know the header (it answers NotImplemented) the store asks first, which leaves a gap between
-// question and answer; one that ignores it overwrites. Keys have 128 random bits and belong to one
-// upload, so that only a caller who uses a key twice can get there.
+// Nothing is overwritten: every object is created with `If-None-Match: *`. When a server does not
+// support the header (it answers NotImplemented), the store checks for the object first, which is
+// not atomic. A server that ignores the header overwrites. Keys have 128 random bits and belong to
+// one upload, so only a caller that uses a key twice is affected.
 //
-// A call may be carried out although its answer was lost. Put marks what it makes and looks for
-// its mark then; Finish asks whether the upload is still there. What stays in doubt is told as
-// blob.ErrUnavailable, and may leave an object that nothing refers to: a request that the server
-// still holds can take effect after the store looked. Calls that make something are never
-// repeated; those that read, delete or list are, a few times, and so are parts that are in memory,
-// or copied by the server; and a read that breaks off goes on where it was, as long as the object
-// has the same ETag.
+// The server may carry out a call whose answer is lost. Put then looks for the mark in the object's
+// metadata, and Finish asks whether the upload still exists. A doubtful outcome is reported as
+// blob.ErrUnavailable and may leave an object without references, since a delayed request can take
+// effect after the check. Calls that create something are never retried. Calls that read, delete or
+// list are retried a few times, and so are parts that are in memory or copied by the server. A read
+// that breaks off is resumed at its offset as long as the object has the same ETag.
 //
-// Every call has limits of time, and so have bodies as far as they wait for the server (Limits).
+// Every call has time limits, and so has every body while it waits for the server (Limits).
 //
-// What is sent is protected: by Content-MD5, which the server checks, and a part that passes
-// through by the ETag, where that is the MD5 of what the server has (no server has to). The store
-// relies on no form of an ETag.
+// Bodies are protected by Content-MD5, which the server checks. A streamed part is checked by its
+// ETag where that is the MD5 of the content, which the protocol does not require. The store relies
+// on no particular form of ETags.
 //
-// blob.ErrNotFound comes from a server that said so of this very object or upload: a missing bucket
-// or a proxy's 404 is blob.ErrUnavailable. Redirects are not followed, since they would carry
-// credentials to another host. Specification: Providers.
+// blob.ErrNotFound means that the server named this object or upload as missing. A missing bucket,
+// or a 404 of a proxy, is blob.ErrUnavailable. Redirects are not followed, since they would send
+// the credentials to another host. Specification: Providers.
 package s3
 
 import (
@@ -48,59 +48,58 @@ import (
 )
 
 const (
-	minPart     = 5 << 20 // bytes; what S3 takes of a part that is not the last
+	minPart     = 5 << 20 // bytes; the smallest part on S3, except for the last one
 	defaultPart = 8 << 20 // bytes
 )
 
-// Options say where the bucket is.
+// Options are the address and the settings of a bucket.
 type Options struct {
 	Endpoint  string // https://host[:port], or http://; required
-	Region    string // us-east-1 when empty, which servers without regions take
+	Region    string // us-east-1 when empty, which servers without regions accept
 	Bucket    string // required; it must exist
 	AccessKey string
 	SecretKey string
-	PathStyle bool   // the bucket in the path instead of in front of the host name
-	Prefix    string // of the keys, "" or without a slash at its end; Check writes below it
+	PathStyle bool   // the bucket is in the path instead of the host name
+	Prefix    string // of the keys, "" or without a trailing slash; Check writes below it
 
-	// a host or an http(s) address by which clients reach the bucket, in pre-signed addresses;
-	// "" for the endpoint
+	// host or http(s) address by which clients reach the bucket, used in pre-signed addresses; ""
+	// for the endpoint
 	UploadDomain string
 
-	PartSize int64          // bytes, 5 MiB at least, of the parts of a body that Put takes; 8 MiB when 0
-	Egress   *egress.Policy // what may be reached; required
-	Client   *http.Client   // does the calls; that of Egress when nil. Its redirects are ignored
+	PartSize int64          // bytes of the parts that Put sends, at least 5 MiB; 8 MiB when 0
+	Egress   *egress.Policy // the allowed addresses; required
+	Client   *http.Client   // sends the requests; a client of Egress when nil. It does not follow redirects
 	IDs      *ident.Source  // draws marks; required
 	Limits   Limits         // of time
 }
 
-// server is who copies between two of its buckets when asked to.
+// server identifies a server; it can copy between two of its buckets.
 type server struct{ endpoint, accessKey, secretKey string }
 
-// Store is a blob.Store in a bucket. Safe for concurrent use, also by several
-// processes on one bucket.
+// Store is a blob.Store in a bucket. It is safe for concurrent use, also by several processes.
 type Store struct {
 	http     *http.Client
 	client   *sdk.Client
 	presign  *sdk.PresignClient
 	server   server
 	bucket   string
-	prefix   string // "" or with a slash at its end
+	prefix   string // "" or with a trailing slash
 	partSize int64
 	ids      *ident.Source
 	locks    uploadLocks
 	budget   *memoryBudget
-	retry    func(*sdk.Options) // for calls that may be repeated
+	retry    func(*sdk.Options) // option for calls that may be retried
 
-	noIfNoneMatch atomic.Bool // the server does not know If-None-Match
-	opaqueETags   atomic.Bool // its ETags may look like an MD5 and are none
-	pageSize      *int32      // entries that a page of a list may have, nil for the server's own bound
+	noIfNoneMatch atomic.Bool // the server does not support If-None-Match
+	opaqueETags   atomic.Bool // the server's ETags look like MD5s and are others
+	pageSize      *int32      // entries per page of a listing, nil for the server's default
 	copyMax       int64       // bytes; larger objects are copied in parts
-	copyPart      int64       // bytes of such a part, or more
+	copyPart      int64       // bytes of such a part, or more for an object with too many parts
 }
 
 var _ blob.Store = (*Store)(nil)
 
-// Open returns the store; the server is not asked.
+// Open returns the store. It sends no request.
 func Open(opts Options) (*Store, error) {
 	endpoint, err := url.Parse(opts.Endpoint)
 	if err != nil || endpoint.Host == "" || endpoint.Scheme != "https" && endpoint.Scheme != "http" ||
@@ -121,7 +120,7 @@ func Open(opts Options) (*Store, error) {
 	opts.Limits = opts.Limits.withDefaults()
 	if opts.Client == nil {
 		transport := opts.Egress.Transport()
-		transport.ResponseHeaderTimeout = 0 // Limits knows which calls take long
+		transport.ResponseHeaderTimeout = 0 // Limits has a longer limit for some calls
 		opts.Client = &http.Client{Transport: transport}
 	}
 	if opts.Prefix != "" {
@@ -136,12 +135,12 @@ func Open(opts Options) (*Store, error) {
 		Credentials:  credentials.NewStaticCredentialsProvider(opts.AccessKey, opts.SecretKey, ""),
 		UsePathStyle: opts.PathStyle,
 		HTTPClient:   &client,
-		// a body is read once, and what a lost answer means is decided here
+		// a body can be read only once, and this package decides what a lost answer means
 		Retryer:                    aws.NopRetryer{},
 		RequestChecksumCalculation: aws.RequestChecksumCalculationWhenRequired,
 		ResponseChecksumValidation: aws.ResponseChecksumValidationWhenRequired,
 
-		DisableS3ExpressSessionAuth: aws.Bool(true), // the name of a bucket has the SDK make no call of its own
+		DisableS3ExpressSessionAuth: aws.Bool(true), // otherwise the name of a bucket can make the SDK send a call of its own
 	}
 	presign, err := presigner(settings, opts.UploadDomain)
 	if err != nil {
@@ -156,10 +155,10 @@ func Open(opts Options) (*Store, error) {
 	}, nil
 }
 
-// Close gives up connections that are idle. Calls under way go on, and later ones connect anew.
+// Close closes idle connections. Calls in progress continue, and later calls connect again.
 func (s *Store) Close() { s.http.CloseIdleConnections() }
 
-// checkKey checks a key and returns it as the protocol wants it.
+// checkKey checks a key and returns it in the form of the SDK.
 func (s *Store) checkKey(ctx context.Context, key blob.Key) (*string, error) {
 	if _, err := blob.ParseKey(string(key)); err != nil {
 		return nil, err
@@ -170,14 +169,14 @@ func (s *Store) checkKey(ctx context.Context, key blob.Key) (*string, error) {
 	return aws.String(string(key)), nil
 }
 
-// Stat tells what the server knows of an object; its hash is not among
-// that. Errors: blob.ErrNotFound, blob.ErrUnavailable.
+// Stat returns the size and the ETag of an object, without the hash. Errors: blob.ErrNotFound,
+// blob.ErrUnavailable.
 func (s *Store) Stat(ctx context.Context, key blob.Key) (blob.Info, error) {
 	info, _, err := s.statKey(ctx, key)
 	return info, err
 }
 
-// statKey tells what lies at key, with the mark that Put left.
+// statKey describes the object at key and returns its mark.
 func (s *Store) statKey(ctx context.Context, key blob.Key) (info blob.Info, mark string, err error) {
 	name, err := s.checkKey(ctx, key)
 	if err != nil {
@@ -186,8 +185,8 @@ func (s *Store) statKey(ctx context.Context, key blob.Key) (info blob.Info, mark
 	return s.statName(ctx, name)
 }
 
-// statName is head for any name. A 404 without a body may mean a missing bucket just as well, or
-// come too early, so that a GET decides.
+// statName is statKey for any name. It repeats a 404 with a GET, since an answer to HEAD cannot
+// tell a missing object from a missing bucket and may come too early.
 func (s *Store) statName(ctx context.Context, name *string) (info blob.Info, mark string, err error) {
 	head, err := s.client.HeadObject(ctx, &sdk.HeadObjectInput{Bucket: &s.bucket, Key: name}, s.retry)
 	if err == nil {
@@ -204,8 +203,8 @@ func (s *Store) statName(ctx context.Context, name *string) (info blob.Info, mar
 	return objectInfo(got.ContentLength, got.ETag, got.Metadata)
 }
 
-// objectInfo is what a server told of an object. Every server tells an ETag: an answer without one
-// is something else than an object, such as an error that came with 200.
+// objectInfo converts the answer about an object. Every server returns an ETag: an answer without
+// one is not about an object, but for example an error with status 200.
 func objectInfo(size *int64, etag *string, metadata map[string]string) (blob.Info, string, error) {
 	if size == nil || *size < 0 || aws.ToString(etag) == "" {
 		return blob.Info{}, "", blob.Unavailable("ask for object",
@@ -214,8 +213,8 @@ func objectInfo(size *int64, etag *string, metadata map[string]string) (blob.Inf
 	return blob.Info{Size: *size, ETag: *etag}, metadata[markName], nil
 }
 
-// Delete removes an object and the uploads in parts for its key; absent
-// is success. Error: blob.ErrUnavailable.
+// Delete removes an object and the uploads in parts for its key. Deleting an absent object
+// succeeds. Error: blob.ErrUnavailable.
 func (s *Store) Delete(ctx context.Context, key blob.Key) error {
 	name, err := s.checkKey(ctx, key)
 	if err != nil {
@@ -227,7 +226,7 @@ func (s *Store) Delete(ctx context.Context, key blob.Key) error {
 	return s.deleteName(ctx, name)
 }
 
-// deleteName is Delete for an object of any name.
+// deleteName deletes an object of any name.
 func (s *Store) deleteName(ctx context.Context, name *string) error {
 	_, err := s.client.DeleteObject(ctx, &sdk.DeleteObjectInput{Bucket: &s.bucket, Key: name}, s.retry)
 	if err != nil && code(err) != "NoSuchKey" {
@@ -236,11 +235,11 @@ func (s *Store) deleteName(ctx context.Context, name *string) error {
 	return nil
 }
 
-// checkName is what the names of the objects that Check makes begin with, behind the prefix: no
-// key looks like that.
+// checkName begins the names, after the prefix, of the objects that Check creates. No key has this
+// form.
 const checkName = "larder-check-"
 
-// Check makes a small object and removes it. Errors: blob.ErrUnavailable, blob.ErrNoSpace.
+// Check creates a small object and removes it. Errors: blob.ErrUnavailable, blob.ErrNoSpace.
 func (s *Store) Check(ctx context.Context) error {
 	name := s.prefix + checkName + s.ids.Hex(16)
 	if _, err := s.putSingle(ctx, name, []byte("larder"), "text/plain", s.ids.Hex(16)); err != nil {

@@ -9,7 +9,7 @@ import (
 	"larder/internal/blob"
 )
 
-// streamBuffer is how much of a body is held back until more has come, or its end.
+// streamBuffer is how many bytes of a body are held back until more bytes or its end arrive.
 const streamBuffer = 64 << 10
 
 var (
@@ -19,10 +19,11 @@ var (
 	errStopped  = errors.New("the body has failed")
 )
 
-// stream hands body to send, which runs beside it, and returns what the server called it. body is
-// read by the caller's goroutine only, and never after stream has returned. Its last bytes are held
-// back until it has ended as it must, so that the server never has the whole of one that fails or
-// goes on. sent tells that an error is that of send and not of body.
+// stream passes body to send, which runs in a goroutine of its own, and returns the ETag that send
+// returned. Only the caller's goroutine reads body, and never after stream has returned. The last
+// bytes are held back until body has ended correctly, so that the server never receives the whole
+// of a body that fails or is too long. sent reports whether err is an error of send rather than of
+// body.
 func stream(ctx context.Context, body io.Reader,
 	send func(context.Context, io.Reader) (string, error)) (etag string, sent bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
@@ -34,7 +35,7 @@ func stream(ctx context.Context, body io.Reader,
 	)
 	go func() {
 		defer close(done)
-		answer, sendErr = send(ctx, struct{ io.Reader }{r}) // bare, the SDK takes a pipe for one of unknown length
+		answer, sendErr = send(ctx, struct{ io.Reader }{r}) // wrapped, since the SDK treats a pipe as a body of unknown length
 		r.CloseWithError(errAnswered)
 	}()
 	defer func() { // also when body panics
@@ -54,7 +55,7 @@ func stream(ctx context.Context, body io.Reader,
 	return answer, true, sendErr
 }
 
-// feedBody writes body to w, a buffer behind what it reads, and tells whether w was closed before
+// feedBody copies body to w, one buffer behind its reading, and reports whether w was closed before
 // the end. Error: that of body.
 func feedBody(w io.Writer, body io.Reader) (early bool, err error) {
 	held, next := streamBuffers.Get().(*[]byte), streamBuffers.Get().(*[]byte)
@@ -74,8 +75,8 @@ func feedBody(w io.Writer, body io.Reader) (early bool, err error) {
 		}
 		held, next, n = next, held, m
 	}
-	// a pipe would wait for a reader even with nothing to hand over, and whoever has all
-	// bytes reads no more
+	// a write to the pipe would wait for a reader even with no bytes, and send reads no more after
+	// the last byte
 	if n == 0 {
 		return false, nil
 	}

@@ -13,11 +13,11 @@ import (
 	"larder/internal/blob"
 )
 
-// Sweep drops what crashes left, and counts it: unfinished uploads that began before
-// olderThan, which must lie further back than any upload lasts, and objects that Check
-// made before it. Only what lies right below the store's prefix, under names that this
-// package makes, is touched: the bucket may be other people's too, another service of this
-// kind included. Error: blob.ErrUnavailable.
+// Sweep removes what crashes have left: unfinished uploads that began before olderThan, and objects
+// of Check from before it. It returns their number. olderThan must be further in the past than the
+// longest upload. Sweep touches only names of this package directly below the store's prefix, since
+// the bucket may also hold objects of others, such as another installation. Error:
+// blob.ErrUnavailable.
 func (s *Store) Sweep(ctx context.Context, olderThan time.Time) (dropped int, err error) {
 	n, err := s.sweepUploads(ctx, olderThan)
 	if err != nil {
@@ -33,7 +33,7 @@ func (s *Store) Sweep(ctx context.Context, olderThan time.Time) (dropped int, er
 	return n, err
 }
 
-// sweepUploads drops old uploads. A server that cannot list them is taken to have none.
+// sweepUploads aborts old uploads. A server that cannot list uploads is assumed to have none.
 func (s *Store) sweepUploads(ctx context.Context, olderThan time.Time) (dropped int, err error) {
 	err = s.eachUpload(ctx, s.prefix, func(name string, up types.MultipartUpload) error {
 		if !s.isKey(name) && !s.isCheck(name) || up.Initiated == nil || !up.Initiated.Before(olderThan) {
@@ -48,8 +48,9 @@ func (s *Store) sweepUploads(ctx context.Context, olderThan time.Time) (dropped 
 	return dropped, err
 }
 
-// eachUpload calls fn for every unfinished upload whose name begins with prefix, or more. An error
-// of fn ends it and is returned as it is. A server that cannot list them is taken to have none.
+// eachUpload calls fn for every unfinished upload whose name begins with prefix; a server may
+// return others too. An error of fn ends the listing and is returned unchanged. A server that
+// cannot list uploads is assumed to have none.
 func (s *Store) eachUpload(ctx context.Context, prefix string,
 	fn func(name string, up types.MultipartUpload) error) error {
 	input := &sdk.ListMultipartUploadsInput{Bucket: &s.bucket, Prefix: &prefix, MaxUploads: s.pageSize,
@@ -59,7 +60,7 @@ func (s *Store) eachUpload(ctx context.Context, prefix string,
 		if notImplemented(err) {
 			return nil
 		}
-		// that upload was dropped meanwhile; the next sweep sees others of its key
+		// the upload at the marker was aborted; the next sweep sees the others of its key
 		if code(err) == "InvalidArgument" && input.UploadIdMarker != nil {
 			input.UploadIdMarker = nil
 			continue
@@ -89,12 +90,12 @@ func (s *Store) eachUpload(ctx context.Context, prefix string,
 	}
 }
 
-// isUploadListing is listing, for a list of uploads.
+// isUploadListing is isListing for a list of uploads.
 func isUploadListing(page *sdk.ListMultipartUploadsOutput) bool {
 	return page.Bucket != nil || page.IsTruncated != nil || page.MaxUploads != nil
 }
 
-// isKey reports whether a name is a key of this store: one right below its prefix.
+// isKey reports whether a name is a key of this store, directly below its prefix.
 func (s *Store) isKey(name string) bool {
 	rest, ok := strings.CutPrefix(name, s.prefix)
 	if _, err := blob.ParseKey(rest); !ok || err != nil {
@@ -103,7 +104,7 @@ func (s *Store) isKey(name string) bool {
 	return strings.Count(rest, "/") == 1
 }
 
-// isCheck reports whether a name is one that Check draws.
+// isCheck reports whether a name belongs to an object of Check.
 func (s *Store) isCheck(name string) bool {
 	random, ok := strings.CutPrefix(name, s.prefix+checkName)
 	return ok && len(random) == 32 && strings.Trim(random, "0123456789abcdef") == ""

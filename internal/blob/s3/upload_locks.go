@@ -8,26 +8,25 @@ import (
 	"larder/internal/blob"
 )
 
-// uploadLocks keep bodies for the same part of an upload apart, and parts from an upload that is
-// being finished, as far as they come through this process. Between processes the server decides,
-// for each part as a whole.
+// uploadLocks serializes bodies for the same part of an upload, and separates parts from Finish,
+// within this process. Between processes the server serializes whole parts.
 type uploadLocks struct {
 	mu      sync.Mutex
 	uploads map[string]*uploadLock
 }
 
-// uploadLock is the one of an upload that somebody uses or waits for.
+// uploadLock is the lock of one upload that is in use or waited for.
 type uploadLock struct {
-	users     int // all that hold or wait
+	users     int // holders and waiters
 	parts     map[int]bool
 	finishing bool
 	aborted   bool
-	changed   chan struct{} // closed when somebody lets go
+	changed   chan struct{} // closed when a holder releases the lock
 }
 
 func uploadLockName(key blob.Key, id string) string { return string(key) + "\n" + id }
 
-// enterPhase counts one user more and returns the gate; g.mu is held.
+// enter adds a user to the lock of u and returns the lock with its name. The caller holds g.mu.
 func (g *uploadLocks) enter(u blob.Upload) (*uploadLock, string) {
 	name := uploadLockName(u.Key, u.ID)
 	at := g.uploads[name]
@@ -42,7 +41,7 @@ func (g *uploadLocks) enter(u blob.Upload) (*uploadLock, string) {
 	return at, name
 }
 
-// leave does what let says and tells those who wait.
+// leave applies the change, removes a user from the lock and wakes the waiters.
 func (g *uploadLocks) leave(at *uploadLock, name string, let func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -54,8 +53,8 @@ func (g *uploadLocks) leave(at *uploadLock, name string, let func()) {
 	}
 }
 
-// lockPart waits until nobody else has that part or finishes the upload. The part is
-// the caller's until leave.
+// lockPart waits until no other call writes that part or finishes the upload. The caller has the
+// part until it calls leave.
 func (g *uploadLocks) lockPart(ctx context.Context, u blob.Upload, number int) (leave func(), err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -76,20 +75,20 @@ func (g *uploadLocks) lockPart(ctx context.Context, u blob.Upload, number int) (
 	return func() { g.leave(at, name, func() { delete(at.parts, number) }) }, nil
 }
 
-// tryLockAll takes all parts of an upload, or says false when somebody has one.
+// tryLockAll locks all parts of an upload. It returns false when another call has one.
 func (g *uploadLocks) tryLockAll(u blob.Upload) (leave func(), ok bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	at, name := g.enter(u)
 	if at.finishing || len(at.parts) > 0 {
-		at.users-- // never the last one
+		at.users-- // another user remains
 		return nil, false
 	}
 	at.finishing = true
 	return func() { g.leave(at, name, func() { at.finishing = false }) }, true
 }
 
-// markAborted marks an upload that somebody here puts parts into.
+// markAborted records the abort of an upload whose parts are being written in this process.
 func (g *uploadLocks) markAborted(key blob.Key, id string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -98,7 +97,7 @@ func (g *uploadLocks) markAborted(key blob.Key, id string) {
 	}
 }
 
-// isAborted reports whether abort came while the caller, or others before it left, had a part.
+// isAborted reports whether markAborted was called while the lock was in use.
 func (g *uploadLocks) isAborted(u blob.Upload) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// Operation is a kind of call. Those of Operations are what a store does with objects.
+// Operation is a kind of S3 call. Operations lists those on objects.
 type Operation string
 
 // The kinds of calls.
@@ -30,51 +30,53 @@ const (
 	Abort Operation = "abort"
 	List  Operation = "list" // objects, uploads or parts
 	Other Operation = "other"
-	Any   Operation = "" // for Spoil: whichever comes
+	Any   Operation = "" // for InjectFault: any kind of call
 )
 
-// Operations are those that every fault is tried on.
+// Operations are the calls for which every fault is tested.
 var Operations = []Operation{Put, Part, Complete, Get, Head, Copy, Delete}
 
-// Fault is what befalls a call.
+// Fault is an injected failure of a call.
 type Fault string
 
-// The faults. Unless it says that the server did the call, the server has never heard of it, or
-// only of half of its body.
+// The faults. Unless the comment says that the server carries out the call, the server receives
+// nothing of it, or only half of its body.
 const (
-	Refused      Fault = "refused"   // the connection is reset at once; Down refuses it to begin with
-	Reset        Fault = "reset"     // the connection is reset in mid-body, that of the request or else of the answer
-	Slow         Fault = "slow"      // a byte every Pace, of the body of the request or else of the answer
-	TimedOut     Fault = "timed out" // the server did it, and no answer comes for as long as Patience says
+	Refused      Fault = "refused"   // the connection is reset at once; Down refuses new connections instead
+	Reset        Fault = "reset"     // the connection is reset in the middle of the request's body, or of the answer's when the request has none
+	Slow         Fault = "slow"      // one byte every ByteInterval, of the request's body, or of the answer's when the request has none
+	TimedOut     Fault = "timed out" // the server carries out the call, and the answer is withheld for HoldTime
 	Internal     Fault = "500"       //
 	SlowDown     Fault = "503"       //
-	ErrorIn200   Fault = "200 error" // 200 with an error document, and no other sign of trouble
+	ErrorIn200   Fault = "200 error" // status 200 with an error document in the body
 	Skewed       Fault = "skewed"    // 403 RequestTimeTooSkewed
-	NoSuchUpload Fault = "no upload" // the server did it, and 404 NoSuchUpload is told
-	// the server did it, and the next HEAD says 404; a HEAD that is spoilt says so itself
+	NoSuchUpload Fault = "no upload" // the server carries out the call, and the client receives 404 NoSuchUpload
+	// the server carries out the call, and the next HEAD returns 404; a faulty HEAD returns 404
+	// itself
 	NotFoundAtHead Fault = "404 at HEAD"
-	// the server did it, and the answer ends half-way through its body, or else its head,
-	// in a clean close
+	// the server carries out the call, and the answer ends half-way through its body, or through
+	// its head when it has no body, with a clean close
 	Truncated Fault = "truncated"
-	WrongTag  Fault = "wrong tag" // the server did it, and every ETag in the answer is another
+	WrongTag  Fault = "wrong tag" // the server carries out the call, and every ETag in the answer is replaced by another
 )
 
-// Faults are all of them.
+// Faults lists all faults.
 var Faults = []Fault{Refused, Reset, Slow, TimedOut, Internal, SlowDown, ErrorIn200, Skewed, NoSuchUpload,
 	NotFoundAtHead,
 	Truncated, WrongTag}
 
-// Always is for Spoil: every call, until Heal.
+// Always makes InjectFault affect every call until Restore.
 const Always = -1
 
-// Proxy stands before the server of a bucket, at a loopback address of its own, and spoils calls on
-// command. It hands on the Host header as it came, so that what was signed for its address holds,
-// pre-signed addresses too. Without a command it changes nothing. Safe for concurrent use.
+// Proxy forwards calls to the server of a bucket from its own loopback address and injects faults.
+// It forwards the Host header unchanged, so that signatures for its address stay valid, including
+// pre-signed addresses. Without an injected fault it changes nothing. It is safe for concurrent
+// use.
 type Proxy struct {
 	Endpoint     string        // http://127.0.0.1:port
-	ByteInterval time.Duration // between two bytes of a slow body; a second. Set it before the first call
-	// how long TimedOut holds a call back: 0 not at all, negative until the client hangs up, or
-	// Heal. Set it before the first call
+	ByteInterval time.Duration // between two bytes of a slow body, 1 s by default; set it before the first call
+	// how long TimedOut withholds the answer: 0 for no time, negative until the client disconnects
+	// or Restore; set it before the first call
 	HoldTime time.Duration
 
 	bucket    Bucket
@@ -90,14 +92,14 @@ type Proxy struct {
 	injected int
 }
 
-// pendingFault is a fault that stands out.
+// pendingFault is a fault that has calls left to affect.
 type pendingFault struct {
 	fault Fault
 	op    Operation
-	times int // left, negative for no end
+	times int // remaining calls, negative for all
 }
 
-// NewProxy starts a proxy before the server of a bucket; it ends with the test.
+// NewProxy starts a proxy for the server of a bucket. It ends with the test.
 func NewProxy(t testing.TB, b Bucket) *Proxy {
 	t.Helper()
 	backend, err := url.Parse(b.Endpoint)
@@ -108,7 +110,7 @@ func NewProxy(t testing.TB, b Bucket) *Proxy {
 		ByteInterval: time.Second, bucket: b, backend: backend, released: make(chan struct{}),
 		transport: &http.Transport{DisableCompression: true, DisableKeepAlives: true},
 	}
-	for range 100 { // below the ports that the system hands out, so that nobody takes it while the proxy is down
+	for range 100 { // below the ephemeral ports, so that no other process takes the port while the proxy is down
 		listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 10_000+rand.IntN(10_000)))
 		if err == nil {
 			p.Endpoint = "http://" + listener.Addr().String()
@@ -123,34 +125,35 @@ func NewProxy(t testing.TB, b Bucket) *Proxy {
 	return p
 }
 
-// Bucket is the bucket as it is reached through the proxy.
+// Bucket returns the bucket with the proxy's address.
 func (p *Proxy) Bucket() Bucket {
 	b := p.bucket
 	b.Endpoint = p.Endpoint
 	return b
 }
 
-// InjectFault lets a fault befall the next so many calls of a kind, every one when times is Always.
-// Of several faults for one call the first that was given counts.
+// InjectFault injects a fault into the next times calls of a kind, into every one when times is
+// Always. When several faults apply to a call, the earliest injected one is used.
 func (p *Proxy) InjectFault(fault Fault, op Operation, times int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.pending = append(p.pending, pendingFault{fault, op, times})
 }
 
-// Down refuses connections, and cuts those that there are, until Heal.
+// Down refuses connections and closes the existing ones until Restore.
 func (p *Proxy) Down() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.releaseHeldCalls()
 	if p.server != nil {
-		p.listener.Close() // a server that has not begun yet would leave it open
+		p.listener.Close() // Server.Close does not close the listener of a server that has not begun to serve
 		p.server.Close()
 		p.server = nil
 	}
 }
 
-// Restore takes back every fault. Calls that are held back or go slowly are cut.
+// Restore removes all faults and accepts connections again. It closes the connections of withheld
+// and slow calls.
 func (p *Proxy) Restore() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -166,33 +169,33 @@ func (p *Proxy) Restore() {
 	p.serve(listener)
 }
 
-// Injected returns how many calls a fault befell.
+// Injected returns the number of calls that had a fault.
 func (p *Proxy) Injected() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.injected
 }
 
-// Calls returns the calls that came, in order, spoilt or not.
+// Calls returns the kinds of all calls in order, with or without faults.
 func (p *Proxy) Calls() []Operation {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Clone(p.calls)
 }
 
-// releaseHeldCalls ends the waiting of calls under way; p.mu is held.
+// releaseHeldCalls ends the waiting of the calls in progress. The caller holds p.mu.
 func (p *Proxy) releaseHeldCalls() {
 	close(p.released)
 	p.released = make(chan struct{})
 }
 
-// serve begins to take calls.
+// serve begins to accept calls.
 func (p *Proxy) serve(listener net.Listener) {
 	p.listener, p.server = listener, &http.Server{Handler: p, ReadHeaderTimeout: time.Minute}
 	go p.server.Serve(listener) // until Down
 }
 
-// takeFault counts a call and takes the fault that it meets, "" for none.
+// takeFault counts a call and returns its fault, "" for none.
 func (p *Proxy) takeFault(op Operation) (fault Fault, released <-chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -209,7 +212,7 @@ func (p *Proxy) takeFault(op Operation) (fault Fault, released <-chan struct{}) 
 	return fault, p.released
 }
 
-// operation tells the kind of a call, wherever the bucket stands in its address.
+// operation returns the kind of a call, for path-style and virtual-host addresses.
 func operation(r *http.Request) Operation {
 	q := r.URL.Query()
 	copies := r.Header.Get("X-Amz-Copy-Source") != ""
@@ -231,7 +234,7 @@ func operation(r *http.Request) Operation {
 	for name := range q {
 		if name != "x-id" && name != "versionId" && !strings.HasPrefix(name, "response-") &&
 			!strings.HasPrefix(name, "X-Amz-") {
-			return Other // about the bucket, or something else of the object
+			return Other // about the bucket, or another property of the object
 		}
 	}
 	return map[string]Operation{"PUT": Put, "GET": Get, "HEAD": Head, "DELETE": Delete}[r.Method]

@@ -12,14 +12,14 @@ import (
 	"time"
 )
 
-// answer is what the server said, whole.
+// answer is a complete answer of the server.
 type answer struct {
 	status int
 	header http.Header
 	body   []byte
 }
 
-// ServeHTTP hands a call on, or does what befalls it.
+// ServeHTTP forwards a call, or applies the injected fault.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	op := operation(r)
 	fault, released := p.takeFault(op)
@@ -49,7 +49,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		p.pending = append([]pendingFault{{NotFoundAtHead, Head, 1}}, p.pending...)
 		p.mu.Unlock()
 		p.forward(w, r)
-	default: // what the server did
+	default: // the server carries out the call
 		got, err := p.fetchAnswer(r, r.Body)
 		if err != nil {
 			closeConnection(w, false)
@@ -59,7 +59,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// spoilAnswer tells of what the server did in the way of a fault.
+// spoilAnswer applies a fault to the answer of a call that the server has carried out.
 func (p *Proxy) spoilAnswer(w http.ResponseWriter, r *http.Request, fault Fault, got answer, released <-chan struct{}) {
 	switch fault {
 	case TimedOut:
@@ -82,7 +82,7 @@ func (p *Proxy) spoilAnswer(w http.ResponseWriter, r *http.Request, fault Fault,
 		if got.header.Get("Etag") != "" {
 			got.header.Set("Etag", wrongETag)
 		}
-		if r.Method != http.MethodGet || operation(r) == List { // else it is an object's own bytes
+		if r.Method != http.MethodGet || operation(r) == List { // otherwise the body holds the object's own bytes
 			got.body = etagElement.ReplaceAll(got.body, []byte("<ETag>"+wrongETag+"</ETag>"))
 		}
 		got.reply(w)
@@ -93,7 +93,7 @@ const wrongETag = `"0123456789abcdef0123456789abcdef"`
 
 var etagElement = regexp.MustCompile(`<ETag>[^<]*</ETag>`)
 
-// cutOffset is where an answer ends that is cut half-way.
+// cutOffset returns the offset of half of an answer, at which Truncated and Reset cut it.
 func cutOffset(r *http.Request, head, body []byte) int {
 	if len(body) == 0 || r.Method == http.MethodHead {
 		return len(head) / 2
@@ -101,7 +101,7 @@ func cutOffset(r *http.Request, head, body []byte) int {
 	return len(head) + len(body)/2
 }
 
-// forward hands a call on as it is.
+// forward forwards a call and its answer unchanged.
 func (p *Proxy) forward(w http.ResponseWriter, r *http.Request) {
 	resp, err := p.transport.RoundTrip(p.outgoingRequest(r, r.Body))
 	if err != nil {
@@ -118,11 +118,11 @@ func (p *Proxy) forward(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// outgoingRequest is r as it is sent on.
+// outgoingRequest returns the request to the server for r.
 func (p *Proxy) outgoingRequest(r *http.Request, body io.Reader) *http.Request {
 	out := r.Clone(r.Context())
 	out.RequestURI, out.Close = "", false
-	out.URL.Scheme, out.URL.Host = p.backend.Scheme, p.backend.Host // and out.Host stays what was signed
+	out.URL.Scheme, out.URL.Host = p.backend.Scheme, p.backend.Host // out.Host stays as it was signed
 	out.Header.Del("Expect")
 	out.Body = http.NoBody
 	if r.ContentLength != 0 {
@@ -131,7 +131,7 @@ func (p *Proxy) outgoingRequest(r *http.Request, body io.Reader) *http.Request {
 	return out
 }
 
-// fetchAnswer hands a call on, with body, and returns the whole answer.
+// fetchAnswer forwards a call with body and returns the complete answer.
 func (p *Proxy) fetchAnswer(r *http.Request, body io.Reader) (answer, error) {
 	resp, err := p.transport.RoundTrip(p.outgoingRequest(r, body))
 	if err != nil {
@@ -145,7 +145,8 @@ func (p *Proxy) fetchAnswer(r *http.Request, body io.Reader) (answer, error) {
 	return answer{resp.StatusCode, resp.Header, content}, err
 }
 
-// reset lets half of the request's body through, or half of the answer's when the request has none.
+// reset forwards half of the request's body, or half of the answer's when the request has none, and
+// resets the connection.
 func (p *Proxy) reset(w http.ResponseWriter, r *http.Request) {
 	if r.ContentLength != 0 {
 		_, _ = p.fetchAnswer(r, io.MultiReader(io.LimitReader(r.Body, r.ContentLength/2), brokenBody{}))
@@ -165,12 +166,12 @@ func (p *Proxy) reset(w http.ResponseWriter, r *http.Request) {
 	writeAndClose(w, true, append(head, got.body...)[:cutOffset(r, head, got.body)])
 }
 
-// brokenBody is a body that breaks off.
+// brokenBody is a body that fails at once.
 type brokenBody struct{}
 
 func (brokenBody) Read([]byte) (int, error) { return 0, errors.New("the connection was reset") }
 
-// slow lets a byte through every p.Pace.
+// slow forwards one byte every p.ByteInterval.
 func (p *Proxy) slow(w http.ResponseWriter, r *http.Request, released <-chan struct{}) {
 	wait := func() error {
 		select {
@@ -214,7 +215,7 @@ func (p *Proxy) slow(w http.ResponseWriter, r *http.Request, released <-chan str
 	}
 }
 
-// throttledBody is a body of which a byte is read at a time, after a wait.
+// throttledBody returns one byte per read, after a wait.
 type throttledBody struct {
 	io.Reader
 	wait func() error
@@ -227,7 +228,7 @@ func (t throttledBody) Read(p []byte) (int, error) {
 	return t.Reader.Read(p[:min(1, len(p))])
 }
 
-// replyError answers with an error document and reads no more of the request than it must.
+// replyError answers with an error document, after discarding the body of the request.
 func replyError(w http.ResponseWriter, r *http.Request, status int, code string) {
 	_, _ = io.Copy(io.Discard, r.Body)
 	document := `<?xml version="1.0" encoding="UTF-8"?>` + "\n<Error><Code>" + code +
@@ -236,7 +237,7 @@ func replyError(w http.ResponseWriter, r *http.Request, status int, code string)
 		[]byte(document)}.reply(w)
 }
 
-// reply sends an answer as it is. What belongs to no HEAD is dropped by the server.
+// reply sends an answer unchanged. The server drops the body of an answer to HEAD.
 func (a answer) reply(w http.ResponseWriter) {
 	if len(a.body) > 0 {
 		a.header.Set("Content-Length", strconv.Itoa(len(a.body)))
@@ -248,7 +249,7 @@ func (a answer) reply(w http.ResponseWriter) {
 	_, _ = w.Write(a.body)
 }
 
-// head is what precedes the body of an answer.
+// head returns the status line and the headers of an answer.
 func (a answer) head() []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "HTTP/1.1 %d %s\r\n", a.status, http.StatusText(a.status))
@@ -257,7 +258,7 @@ func (a answer) head() []byte {
 	return b.Bytes()
 }
 
-// hijack takes the connection away from the server.
+// hijack takes the connection over from the server.
 func hijack(w http.ResponseWriter) *net.TCPConn {
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {
@@ -266,10 +267,10 @@ func hijack(w http.ResponseWriter) *net.TCPConn {
 	return conn.(*net.TCPConn)
 }
 
-// closeConnection ends a connection without another word, by a reset or cleanly.
+// closeConnection ends a connection with a reset or cleanly.
 func closeConnection(w http.ResponseWriter, reset bool) { writeAndClose(w, reset, nil) }
 
-// writeAndClose writes content as it is and ends the connection.
+// writeAndClose writes content unchanged and ends the connection.
 func writeAndClose(w http.ResponseWriter, reset bool, content []byte) {
 	conn := hijack(w)
 	defer conn.Close()

@@ -1,4 +1,4 @@
-// Package s3test makes buckets on the S3 server that scripts/services started.
+// Package s3test creates buckets on the S3 server that scripts/services started.
 package s3test
 
 import (
@@ -18,10 +18,10 @@ import (
 	"larder/internal/ident"
 )
 
-// Loopback is where the server is.
+// Loopback is the network of the server's address.
 var Loopback = netip.MustParsePrefix("127.0.0.0/8")
 
-// Bucket says where a bucket is and who may use it.
+// Bucket is the address of a bucket with its credentials.
 type Bucket struct {
 	Endpoint  string // http://127.0.0.1:port
 	Name      string
@@ -29,17 +29,17 @@ type Bucket struct {
 	SecretKey string
 }
 
-// Egress returns a policy that lets the server be reached. Names below `test.` mean the server, the
-// names of virtual hosts among them.
+// Egress returns a policy that allows connections to the server. All names below `test.` resolve to
+// the server, including those of virtual hosts.
 func Egress() *egress.Policy {
 	return &egress.Policy{Allow: []netip.Prefix{Loopback}, Resolver: Resolver{}}
 }
 
-// VirtualDomain is the name of the server below which it takes the first label of a
-// host for a bucket.
+// VirtualDomain is the server's domain for virtual hosts: the server takes the label before it for
+// a bucket.
 const VirtualDomain = "s3.test"
 
-// Resolver knows the names below `test.` and no others.
+// Resolver resolves the names below `test.` and no others.
 type Resolver struct{}
 
 // LookupNetIP implements egress.Resolver.
@@ -50,14 +50,14 @@ func (Resolver) LookupNetIP(_ context.Context, _, host string) ([]netip.Addr, er
 	return []netip.Addr{netip.MustParseAddr("127.0.0.1")}, nil
 }
 
-// Virtual is the bucket as it is reached by virtual-host addresses (store_c).
+// Virtual returns the bucket with virtual-host addressing (store_c).
 func (b Bucket) Virtual() Bucket {
 	_, port, _ := strings.Cut(strings.TrimPrefix(b.Endpoint, "http://"), ":")
 	b.Endpoint = "http://" + VirtualDomain + ":" + port
 	return b
 }
 
-// New makes an empty bucket that no other test uses.
+// New creates an empty bucket for one test.
 func New(t testing.TB) Bucket {
 	t.Helper()
 	if testing.Short() {
@@ -80,7 +80,7 @@ func New(t testing.TB) Bucket {
 	return b
 }
 
-// SDK returns a client that speaks to the bucket's server past whatever is under test.
+// SDK returns a client of the bucket's server that bypasses the code under test.
 func (b Bucket) SDK(t testing.TB) *sdk.Client {
 	client := Egress().Client()
 	t.Cleanup(client.CloseIdleConnections)
@@ -90,7 +90,7 @@ func (b Bucket) SDK(t testing.TB) *sdk.Client {
 	})
 }
 
-// Keys lists all that lies in the bucket, past whatever is under test.
+// Keys lists all keys of the bucket, bypassing the code under test.
 func (b Bucket) Keys(t testing.TB) []string {
 	t.Helper()
 	keys := []string{}
