@@ -22,28 +22,29 @@ import (
 )
 
 const (
-	maxBytes   = 1 << 30 // of thumbnails, in blocks
+	maxBytes   = 1 << 30 // bytes of all thumbnails, counted in blocks
 	maxEntries = 100_000
 	block      = 4 << 10
-	// age of a temporary file that nobody writes to any more, and of a time of use that is worth
-	// to be written down
+	// age of a temporary file after which no process writes to it any more, and age of a recorded
+	// time of use after which it is recorded anew
 	maxIdle   = time.Hour
 	temporary = "tmp-"
 )
 
 // cache keeps thumbnails as files `ab/<content>_<edge>_<half a SHA-256>.<type>` below a directory.
-// The hash is that of the file: after a restart a file is compared with it before it is served, so
-// that none has to be synced. What was used longest ago goes first. Several processes may use one
-// directory: each counts what it knows of, and a file that another has taken away is not there.
+// The hash is that of the file's bytes. After a restart a file is compared with its hash before it
+// is served, so that files need no sync. The least recently used files are removed first. Several
+// processes may use one directory: each counts the files that it knows, and treats a file that
+// another process has removed as absent.
 type cache struct {
 	dir   string
 	limit int64 // bytes
 	now   func() time.Time
 
-	mu      sync.Mutex // guards the rest
+	mu      sync.Mutex // guards the fields below
 	loaded  bool
 	entries map[key]*list.Element
-	used    list.List // of *entry, the latest first
+	used    list.List // of *entry, the most recently used first
 	bytes   int64     // in blocks
 }
 
@@ -52,28 +53,28 @@ type entry struct {
 	key
 	name     string // below the directory
 	hash     string
-	ext      string // extension
+	ext      string // the extension
 	size     int64
-	touched  time.Time // as the file says
-	verified bool      // it has the hash that it is named by
+	touched  time.Time // modification time of the file
+	verified bool      // the content has the hash of the file's name
 }
 
-// types are those of thumbnails, by extension.
+// types are the MIME types of thumbnails by extension.
 var types = map[string]string{"webp": "image/webp", "jpg": "image/jpeg", "png": "image/png"}
 
-// namePattern is the form of files' names.
+// namePattern is the form of the file names.
 var namePattern = regexp.MustCompile(`^([0-9A-Za-z-]{2,64})_([0-9]{1,4})_([0-9a-f]{32})\.(webp|jpg|png)$`)
 
-// Thumbnail is a thumbnail, open: a blob.FileBacked.
+// Thumbnail is an open thumbnail. It is a blob.FileBacked.
 type Thumbnail struct {
 	*osFile
 	size int64
 	Type string // image/webp, image/jpeg or image/png
-	Ext  string // the extension that goes with it
-	ETag string // strong, quoted: another one for other bytes
+	Ext  string // the extension of that type
+	ETag string // strong and quoted; differs for other bytes
 }
 
-type osFile = os.File // so that the embedded field leaves the name File to the method
+type osFile = os.File // keeps the name File free for the method
 
 var _ blob.FileBacked = Thumbnail{}
 
@@ -83,7 +84,7 @@ func (t Thumbnail) Size() int64 { return t.size }
 // File returns the file.
 func (t Thumbnail) File() *os.File { return t.osFile }
 
-// open opens a thumbnail.
+// open opens a thumbnail and records its use.
 func (c *cache) open(k key) (t Thumbnail, found bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -96,19 +97,19 @@ func (c *cache) open(k key) (t Thumbnail, found bool, err error) {
 	}
 	e := at.Value.(*entry)
 	file, err := c.openVerified(e)
-	if err != nil { // lost, or damaged
+	if err != nil { // missing or damaged
 		c.remove(at)
 		return Thumbnail{}, false, nil
 	}
 	c.used.MoveToFront(at)
 	if now := c.now(); now.Sub(e.touched) > maxIdle {
 		e.touched = now
-		_ = os.Chtimes(file.Name(), now, now) // at worst it is thrown out too early, after a restart
+		_ = os.Chtimes(file.Name(), now, now) // without the new time it may be removed too early, after a restart
 	}
 	return Thumbnail{osFile: file, size: e.size, Type: types[e.ext], Ext: e.ext, ETag: `"` + e.hash + `"`}, true, nil
 }
 
-// openVerified opens the file of an entry, if it is what it was.
+// openVerified opens the file of an entry and checks its size and, once per process, its hash.
 func (c *cache) openVerified(e *entry) (*os.File, error) {
 	file, err := os.Open(filepath.Join(c.dir, e.name))
 	if err != nil {
@@ -131,7 +132,7 @@ func (c *cache) openVerified(e *entry) (*os.File, error) {
 	return file, nil
 }
 
-// hashOf hashes a file, which stands at its beginning afterwards.
+// hashOf returns the hash of a file in hexadecimal, and seeks to its beginning.
 func hashOf(file *os.File) (string, error) {
 	h := sha256.New()
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
@@ -144,12 +145,12 @@ func hashOf(file *os.File) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)[:16]), err
 }
 
-// draft is a file that a thumbnail is written to.
+// draft is a temporary file to which a thumbnail is written.
 type draft struct{ file *os.File }
 
-// discard removes what was not kept.
+// discard removes a draft that was not stored.
 func (d draft) discard() {
-	d.file.Close() // what is kept was read back whole
+	d.file.Close() // a stored draft was read back completely
 	_ = os.Remove(d.file.Name())
 }
 
@@ -164,8 +165,8 @@ func (c *cache) createDraft() (draft, error) {
 	return draft{file}, nil
 }
 
-// store takes a draft in, and throws out what there is no room for any more. Fault: NotFound, when
-// it holds no picture.
+// store moves a draft into the cache and removes the least recently used thumbnails beyond the
+// limits. Fault: NotFound, when the draft is not a picture.
 func (c *cache) store(k key, d draft) error {
 	kind, size, err := extensionOf(d.file)
 	if err != nil {
@@ -202,7 +203,7 @@ func (c *cache) store(k key, d draft) error {
 	return nil
 }
 
-// extensionOf tells what a child has written, by its first bytes.
+// extensionOf returns the type of a child's output by its first bytes.
 func extensionOf(file *os.File) (kind string, size int64, err error) {
 	head := make([]byte, 12)
 	if _, err := file.ReadAt(head, 0); err != nil {
@@ -243,11 +244,11 @@ func (c *cache) forget(at *list.Element, file bool) {
 	delete(c.entries, e.key)
 	c.bytes -= blocks(e.size)
 	if file {
-		_ = os.Remove(filepath.Join(c.dir, e.name)) // what stays is found at the next start
+		_ = os.Remove(filepath.Join(c.dir, e.name)) // a file that remains is found at the next start
 	}
 }
 
-// load reads what the directory holds, once.
+// load reads the directory, once per process.
 func (c *cache) load() error {
 	if c.loaded {
 		return nil
@@ -271,7 +272,7 @@ func (c *cache) load() error {
 				ext: m[4], size: info.Size(), touched: info.ModTime(),
 			})
 		case strings.HasPrefix(d.Name(), temporary) && c.now().Sub(info.ModTime()) > maxIdle:
-			_ = os.Remove(path) // at worst the next start does it
+			_ = os.Remove(path) // otherwise the next start removes it
 		}
 		return nil
 	})
@@ -289,7 +290,7 @@ func (c *cache) load() error {
 	return nil
 }
 
-// ignoreNotExist is nil for what another process has taken away meanwhile.
+// ignoreNotExist returns nil for a file that another process has removed.
 func ignoreNotExist(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -297,7 +298,7 @@ func ignoreNotExist(err error) error {
 	return err
 }
 
-// contents lists whose thumbnails there are.
+// contents lists the ids of the contents that have thumbnails.
 func (c *cache) contents() ([]string, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -312,7 +313,7 @@ func (c *cache) contents() ([]string, error) {
 	return slices.Compact(ids), nil
 }
 
-// size tells how many thumbnails are kept, as far as is known, and their bytes.
+// size returns the number of known thumbnails and their bytes.
 func (c *cache) size() (files int, bytes int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

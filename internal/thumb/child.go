@@ -20,11 +20,12 @@ import (
 	"larder/internal/thumb/picture"
 )
 
-// maxChildOutput is how much of what a child says on its way out is kept for the log.
+// maxChildOutput is how many bytes of a child's standard error are kept for the log.
 const maxChildOutput = 1 << 10
 
-// runDecoders has a child write the thumbnail of in to out: with libvips where that is there, and
-// by itself if that fails. Both together get as long as one. Fault: NotFound, when there is none.
+// runDecoders makes a child write the thumbnail of in to out: first with libvips where it is
+// installed, and when that fails with Go's decoders. Both attempts together have ChildTimeout.
+// Fault: NotFound, when the picture has no thumbnail.
 func (m *Maker) runDecoders(ctx context.Context, in, out *os.File, edge int) error {
 	patient, cancel := context.WithTimeout(ctx, m.ChildTimeout)
 	defer cancel()
@@ -50,13 +51,13 @@ func (m *Maker) runDecoders(ctx context.Context, in, out *os.File, edge int) err
 			return nil
 		}
 		if code := new(exec.ExitError); errors.As(err, &code) && code.ExitCode() == picture.Unconfined {
-			return fmt.Errorf("make a thumbnail: %w", err) // no property of the picture
+			return fmt.Errorf("make a thumbnail: %w", err) // the cause is not the picture
 		}
 		failed = errors.Join(failed, err)
 	}
 	var ended *exec.ExitError
 	switch {
-	case ctx.Err() != nil: // nobody waits for it
+	case ctx.Err() != nil: // no request waits for it
 		return ctx.Err()
 	case patient.Err() != nil, errors.As(failed, &ended), errors.Is(failed, errNoPicture):
 		return noThumbnail(failed)
@@ -64,11 +65,11 @@ func (m *Maker) runDecoders(ctx context.Context, in, out *os.File, edge int) err
 	return fmt.Errorf("make a thumbnail: %w", failed)
 }
 
-// runChild runs one child, the program child with more arguments, in a group of its own that is
-// killed when ctx ends, with nothing of the server's environment and no other file of the server's.
-// The child dies with the server, too.
+// runChild runs one child with additional arguments. The child has a process group of its own,
+// which is killed when ctx ends, an empty environment, and no files but in and out. It dies with
+// the server.
 func runChild(ctx context.Context, child, args []string, in, out *os.File) error {
-	runtime.LockOSThread() // to the kernel the parent is the thread
+	runtime.LockOSThread() // to the kernel a child's parent is a thread
 	defer runtime.UnlockOSThread()
 	cmd := exec.CommandContext(ctx, child[0], append(slices.Clone(child[1:]), args...)...)
 	said := &outputHead{}
@@ -82,7 +83,7 @@ func runChild(ctx context.Context, child, args []string, in, out *os.File) error
 	return nil
 }
 
-// outputHead keeps the beginning of what a child says.
+// outputHead keeps the first maxChildOutput bytes of a child's output.
 type outputHead struct{ bytes.Buffer }
 
 // Write implements io.Writer.
@@ -91,8 +92,8 @@ func (s *outputHead) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// CheckVips makes a thumbnail with the vipsthumbnail at path. It fails where libvips needs what the
-// child's confinement refuses, or where the kernel cannot confine it.
+// CheckVips makes a thumbnail with the vipsthumbnail at path. It fails when libvips needs what the
+// child's confinement refuses, and when the kernel cannot confine the child.
 func CheckVips(child []string, path string, spool func() (*os.File, error)) error {
 	in, err := spool()
 	if err != nil {
@@ -117,10 +118,10 @@ func CheckVips(child []string, path string, spool func() (*os.File, error)) erro
 
 var vipsVersion = regexp.MustCompile(`\b8\.(\d+)\.\d+`)
 
-// FindVips returns the path of vipsthumbnail, "" where it isn't installed, doesn't run or is too
-// old to keep the loaders out that it does not trust.
+// FindVips returns the path of vipsthumbnail. It returns "" when the program is not installed, does
+// not run, or is too old to block untrusted loaders.
 func FindVips() string {
-	const since = 13 // 8.13 knows VIPS_BLOCK_UNTRUSTED
+	const since = 13 // 8.13 supports VIPS_BLOCK_UNTRUSTED
 	path, err := exec.LookPath("vipsthumbnail")
 	if err != nil {
 		return ""

@@ -10,24 +10,25 @@ import (
 )
 
 const (
-	maxWaiting     = 1024 // thumbnails that wait to be made
+	maxWaiting     = 1024 // requests that may wait
 	maxWaitingEach = 256  // of one account or address
 	retry          = 10 * time.Second
 )
 
-// queue lets a number of thumbnails be made at a time. The others wait; whose turn it is goes round
-// among those for whom any wait.
+// queue limits how many thumbnails are made at a time. The other requests wait in one lane per
+// account or address, and the lanes take turns.
 type queue struct {
 	mu      sync.Mutex
 	free    int
 	waiting int
-	lanes   map[string][]chan struct{} // by who; what is closed has its turn
-	order   []string                   // the keys of lanes, who is next first
+	lanes   map[string][]chan struct{} // by account or address; a channel is closed when its turn comes
+	order   []string                   // the keys of lanes, the next one first
 }
 
 func newQueue(places int) *queue { return &queue{free: places, lanes: map[string][]chan struct{}{}} }
 
-// enter waits for a place, which leave gives back. Fault: RateLimited; else the error of ctx.
+// enter waits for a slot, which leave returns. Fault: RateLimited when too many requests wait;
+// otherwise the error of ctx.
 func (q *queue) enter(ctx context.Context, who string) error {
 	turn, err := q.join(who)
 	if turn == nil {
@@ -42,7 +43,7 @@ func (q *queue) enter(ctx context.Context, who string) error {
 	}
 }
 
-// join returns what to wait for, nil for nothing.
+// join takes a slot and returns nil, or returns a channel to wait for.
 func (q *queue) join(who string) (chan struct{}, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -62,7 +63,8 @@ func (q *queue) join(who string) (chan struct{}, error) {
 	return turn, nil
 }
 
-// abandon takes one out of its lane; a turn that has come meanwhile is the next one's.
+// abandon removes a waiting request from its lane. If its turn has come meanwhile, abandon passes
+// the slot on.
 func (q *queue) abandon(who string, turn chan struct{}) {
 	q.mu.Lock()
 	at := slices.Index(q.lanes[who], turn)
@@ -76,7 +78,7 @@ func (q *queue) abandon(who string, turn chan struct{}) {
 	}
 }
 
-// removeTurn takes out of a lane what stands at at, and the lane out of the order when it is empty.
+// removeTurn removes the request at index at from a lane, and an empty lane from the order.
 func (q *queue) removeTurn(who string, at int) {
 	q.lanes[who] = slices.Delete(q.lanes[who], at, at+1)
 	if len(q.lanes[who]) == 0 {
@@ -85,7 +87,7 @@ func (q *queue) removeTurn(who string, at int) {
 	}
 }
 
-// leaveBuild gives a place back, or on.
+// leave returns a slot or passes it to the next lane.
 func (q *queue) leave() {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -8,18 +8,18 @@ import (
 	"os"
 )
 
-// pixelChunks are the chunks of a WebP that make the picture.
+// pixelChunks are the chunks of a WebP file that hold the pixels.
 var pixelChunks = map[string]bool{"VP8X": true, "VP8 ": true, "VP8L": true, "ALPH": true}
 
 const (
 	riffHead  = 12
 	chunkHead = 8
-	alphaFlag = 0x10 // in the flags of VP8X: it has transparency. The others announce chunks that are taken out.
+	alphaFlag = 0x10 // in the flags of VP8X: the picture has transparency; the other flags announce chunks that are removed
 )
 
-// stripMetadata takes everything out of a WebP but the pixels. libvips is told to leave the rest
-// away, and still writes EXIF of its own, as versions of it differ; where a picture was taken must
-// not hang on that.
+// stripMetadata removes everything but the pixels from a WebP file. vipsthumbnail is told to write
+// no metadata and still writes EXIF, depending on its version. Whether the place of a photograph is
+// removed must not depend on that.
 func stripMetadata(file *os.File) error {
 	info, err := file.Stat()
 	if err != nil {
@@ -61,5 +61,5 @@ func stripMetadata(file *os.File) error {
 	return file.Truncate(to)
 }
 
-// errNoPicture is what a child has written that is no picture.
+// errNoPicture: the child's output is not a picture.
 var errNoPicture = errors.New("the child wrote no picture")

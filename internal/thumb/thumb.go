@@ -1,14 +1,14 @@
-// Package thumb makes thumbnails and keeps them. Who may see one is not asked here: whoever calls
-// Get has judged it, each time.
+// Package thumb makes and caches thumbnails. It does not check permissions: the caller of Get does,
+// for each request.
 //
-// A thumbnail is made by a child process, `larder thumb` (package picture): a picture that is
-// hostile, broken or too large ends that and nothing else (abuse case C104). There are as many
-// children at a time as processors; who waits is let in by turns, so that nobody's gallery holds
-// another's up, and there is a bound to those who wait. Requests for the same thumbnail share one
-// child, which is stopped when the last of them has gone. What can't be made is remembered for a
-// while, so that it costs no child a request.
+// A child process, `larder thumb` (package picture), makes each thumbnail, so that a hostile,
+// broken or too large picture ends only that process (abuse case C104). As many children run at a
+// time as there are processors. Waiting requests take turns by account or address, so that a large
+// gallery does not delay other users, and their number is limited. Requests for the same thumbnail
+// share one child, which is stopped when the last of them is cancelled. Failures are remembered for
+// a while, so that repeated requests start no child.
 //
-// What was made lies in files (cache.go). They can be lost at any time: they are made again.
+// Thumbnails are kept in files (cache.go). A lost file is made again.
 package thumb
 
 import (
@@ -28,66 +28,65 @@ import (
 )
 
 const (
-	// MaxSource is how long a picture may be, in bytes: 50 megapixels without compression.
+	// MaxSource is the largest picture in bytes: 50 megapixels without compression.
 	MaxSource = 200 << 20
-	// childTimeout is how long one child may take.
+	// childTimeout is how long one child may run.
 	childTimeout = 10 * time.Second
-	// fetchTimeout is how long a picture that lies elsewhere may take to come.
+	// fetchTimeout is how long the transfer of a picture from its store may take.
 	fetchTimeout = 30 * time.Second
-	// queueTimeout is how long somebody waits for their turn.
+	// queueTimeout is how long a request may wait for its turn.
 	queueTimeout = 20 * time.Second
-	// failureTTL is how long it is remembered that there is no thumbnail of a content.
+	// failureTTL is how long a content without a thumbnail is remembered.
 	failureTTL  = 15 * time.Minute
 	maxFailures = 10_000
 )
 
-// Config is what a Maker needs.
+// Config holds the settings of a Maker.
 type Config struct {
-	Dir          string                   // where thumbnails are kept; made when it is needed
-	Child        []string                 // the program that makes one, and its first arguments
-	Vips         func() string            // the path of vipsthumbnail, "" to do without; asked once
+	Dir          string                   // directory of the cache; created when needed
+	Child        []string                 // the program that makes a thumbnail, and its first arguments
+	Vips         func() string            // the path of vipsthumbnail, "" to use only Go's decoders; called once
 	Spool        func() (*os.File, error) // opens a temporary file without a name
-	CheckSpace   func() error             // refuses when the disk of both is nearly full
-	Slots        int                      // children at a time
-	ChildTimeout time.Duration            // with one child, 0 for 10 s
+	CheckSpace   func() error             // returns an error when the disk of Dir and Spool is nearly full
+	Slots        int                      // children that run at a time
+	ChildTimeout time.Duration            // for one child; 0 for 10 s
 	Now          func() time.Time
 	Log          *slog.Logger
 }
 
-// Maker makes thumbnails. Safe for concurrent use.
+// Maker makes thumbnails. It is safe for concurrent use.
 type Maker struct {
 	Config
 	vips    func() string
 	cache   *cache
 	queue   *queue
 	slots   chan struct{}
-	ctx     context.Context // of all flights
+	ctx     context.Context // of all builds
 	cancel  context.CancelFunc
 	running sync.WaitGroup
 
-	mu     sync.Mutex // guards the rest
+	mu     sync.Mutex // guards the fields below
 	closed bool
 	builds map[key]*build
-	failed map[string]time.Time // until when there is no thumbnail, by id of the content
+	failed map[string]time.Time // contents without a thumbnail, by id, with the time at which the entry expires
 }
 
-// New returns a Maker; nothing is started or read yet.
+// New returns a Maker. It starts and reads nothing.
 func New(cfg Config) *Maker {
 	cfg.ChildTimeout = cmp.Or(cfg.ChildTimeout, childTimeout)
 	m := &Maker{
 		Config: cfg, vips: sync.OnceValue(cfg.Vips), cache: &cache{dir: cfg.Dir, now: cfg.Now, limit: maxBytes},
 		builds: map[key]*build{}, failed: map[string]time.Time{},
-		queue: newQueue(4 * cfg.Slots), slots: make(chan struct{}, cfg.Slots), // some fetch what the others decode
+		queue: newQueue(4 * cfg.Slots), slots: make(chan struct{}, cfg.Slots), // some requests fetch their picture while others decode
 	}
 	m.ctx, m.cancel = context.WithCancel(context.Background())
 	return m
 }
 
-// CacheSize tells how many thumbnails this process knows to be in the cache, and how
-// many bytes they take.
+// CacheSize returns the number of thumbnails in the cache that this process knows, and their bytes.
 func (m *Maker) CacheSize() (files int, bytes int64) { return m.cache.size() }
 
-// Close stops what is under way and waits for its end. Later calls of Get fail.
+// Close stops the builds and waits for their end. Later calls of Get fail.
 func (m *Maker) Close() {
 	m.mu.Lock()
 	m.closed = true
@@ -96,33 +95,34 @@ func (m *Maker) Close() {
 	m.running.Wait()
 }
 
-// Source is a picture.
+// Source is a picture to make a thumbnail of.
 type Source struct {
-	ID   string // of the content: another one for other content
+	ID   string // of the content; differs for other content
 	Size int64  // bytes
 	Open func(ctx context.Context) (blob.Object, error)
 }
 
-// key names a thumbnail.
+// key identifies a thumbnail.
 type key struct {
 	content string
-	edge    int // the longest, in pixels
+	edge    int // the longest edge in pixels
 }
 
 // build is a thumbnail that is being made.
 type build struct {
 	done    chan struct{}
-	err     error // read after done
+	err     error // valid after done is closed
 	waiting int   // guarded by Maker.mu
 	cancel  context.CancelFunc
 }
 
-// Get returns the thumbnail of a picture, open, to be closed; its longest edge is at most edge. who
-// is whose turn it takes. Faults: NotFound (there is none: it is no picture, or can't or mustn't be
-// decoded), RateLimited (too many wait), and those of Open.
+// Get returns the open thumbnail of a picture, whose longest edge has at most edge pixels. The
+// caller closes it. who is the account or address in whose lane the request waits. Faults: NotFound
+// (the content is not a picture, or cannot or must not be decoded), RateLimited (too many requests
+// wait), and those of Source.Open.
 func (m *Maker) Get(ctx context.Context, who string, from Source, edge int) (Thumbnail, error) {
 	k := key{from.ID, edge}
-	for range 2 { // it may be thrown out just when it was made
+	for range 2 { // the cache may remove it right after it was made
 		t, found, err := m.cache.open(k)
 		if found || err != nil {
 			return t, err
@@ -134,7 +134,7 @@ func (m *Maker) Get(ctx context.Context, who string, from Source, edge int) (Thu
 	return Thumbnail{}, errors.New("a thumbnail was made and lost at once")
 }
 
-// awaitBuild waits until the thumbnail has been made, by this call or another.
+// awaitBuild waits until the thumbnail has been made, by this or another request.
 func (m *Maker) awaitBuild(ctx context.Context, who string, from Source, k key) error {
 	f, err := m.joinBuild(who, from, k)
 	if err != nil {
@@ -169,7 +169,7 @@ func (m *Maker) joinBuild(who string, from Source, k key) (*build, error) {
 	return f, nil
 }
 
-// leaveBuild ends a flight that nobody waits for any more.
+// leaveBuild stops a build for which no request waits any more.
 func (m *Maker) leaveBuild(k key, f *build) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -180,7 +180,7 @@ func (m *Maker) leaveBuild(k key, f *build) {
 	m.removeBuild(k, f)
 }
 
-// removeBuild has the next request make the thumbnail anew. The lock is held.
+// removeBuild lets the next request start a new build. The caller holds m.mu.
 func (m *Maker) removeBuild(k key, f *build) {
 	if m.builds[k] == f {
 		delete(m.builds, k)
@@ -202,12 +202,12 @@ func (m *Maker) runBuild(ctx context.Context, f *build, who string, from Source,
 	close(f.done)
 }
 
-// noThumbnail is the fault of a picture without a thumbnail.
+// noThumbnail returns the fault for a picture without a thumbnail.
 func noThumbnail(cause error) error {
 	return fault.New(fault.NotFound, "There is no thumbnail of this file.").WithCause(cause)
 }
 
-// makeAndCache makes the thumbnail and puts it into the cache.
+// makeAndCache makes the thumbnail and stores it in the cache.
 func (m *Maker) makeAndCache(ctx context.Context, who string, from Source, k key) error {
 	patient, cancel := context.WithTimeout(ctx, queueTimeout)
 	defer cancel()
@@ -241,7 +241,7 @@ func (m *Maker) makeAndCache(ctx context.Context, who string, from Source, k key
 	return m.cache.store(k, out)
 }
 
-// queueError tells whose turn did not come.
+// queueError converts the end of queueTimeout to the fault RateLimited.
 func queueError(ctx context.Context, err error) error {
 	if ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
 		return tooManyWaiting()
@@ -249,7 +249,7 @@ func queueError(ctx context.Context, err error) error {
 	return err
 }
 
-// fetch returns the picture as a file: its own where the store has one, else a copy without a name.
+// fetch returns the picture as a file: the store's own, or a nameless copy.
 func (m *Maker) fetch(ctx context.Context, from Source) (in *os.File, done func(), err error) {
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
@@ -257,7 +257,7 @@ func (m *Maker) fetch(ctx context.Context, from Source) (in *os.File, done func(
 	if err != nil {
 		return nil, nil, err
 	}
-	closeObject := func() { object.Close() } // opened to read: there is nothing to lose
+	closeObject := func() { object.Close() } // opened for reading: there is nothing to lose
 	if local, ok := object.(blob.FileBacked); ok {
 		return local.File(), closeObject, nil
 	}
@@ -272,8 +272,8 @@ func (m *Maker) fetch(ctx context.Context, from Source) (in *os.File, done func(
 	return spool, func() { spool.Close() }, nil
 }
 
-// Sweep forgets the thumbnails of contents that do not exist any more; existing tells which
-// of some ids do.
+// Sweep removes the thumbnails of contents that no longer exist. existing returns which of the ids
+// exist.
 func (m *Maker) Sweep(ctx context.Context, existing func(ctx context.Context,
 	ids []string) (map[string]bool, error)) error {
 	ids, err := m.cache.contents()
@@ -292,5 +292,5 @@ func (m *Maker) Sweep(ctx context.Context, existing func(ctx context.Context,
 	return nil
 }
 
-// Edges are the lengths of the longest edge that a thumbnail may be asked for with.
+// Edges are the lengths of the longest edge, in pixels, that a request may ask for.
 var Edges = picture.Edges

@@ -4,8 +4,8 @@ package picture
 
 import "golang.org/x/sys/unix"
 
-// commonCalls are the calls that both decoders need: memory, threads, time, signals within the
-// process, files that are open already.
+// commonCalls are the system calls that both decoders need: memory, threads, time, signals within
+// the process, open files.
 var commonCalls = []uint32{
 	unix.SYS_BRK, unix.SYS_MMAP, unix.SYS_MUNMAP, unix.SYS_MPROTECT, unix.SYS_MREMAP, unix.SYS_MADVISE,
 	unix.SYS_MINCORE, unix.SYS_MEMBARRIER,
@@ -24,7 +24,8 @@ var commonCalls = []uint32{
 	unix.SYS_EPOLL_CREATE1, unix.SYS_EPOLL_CTL, unix.SYS_EPOLL_PWAIT, unix.SYS_EVENTFD2, unix.SYS_PIPE2,
 }
 
-// fileCalls are the calls by which libvips finds its libraries. Go's decoders open no file.
+// fileCalls are the system calls with which libvips finds its libraries. Go's decoders open no
+// file.
 var fileCalls = []uint32{
 	unix.SYS_NEWFSTATAT, unix.SYS_STATX, unix.SYS_FACCESSAT, unix.SYS_FACCESSAT2, unix.SYS_READLINKAT,
 	unix.SYS_GETDENTS64, unix.SYS_GETCWD,
@@ -32,12 +33,12 @@ var fileCalls = []uint32{
 
 const (
 	namespaces = unix.CLONE_NEWCGROUP | unix.CLONE_NEWIPC | unix.CLONE_NEWNET | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWTIME | unix.CLONE_NEWUSER | unix.CLONE_NEWUTS
-	// writeFlags is every flag of open(2) that opens a file for more than reading.
+	// writeFlags are the flags of open(2) that allow more than reading.
 	writeFlags = unix.O_ACCMODE | unix.O_CREAT | unix.O_TRUNC | unix.O_APPEND | unix.O_TMPFILE&^unix.O_DIRECTORY
 )
 
-// conditionalCalls returns the calls that both decoders need with some arguments only. pid is the
-// id of this process.
+// conditionalCalls returns the system calls that both decoders need only with certain arguments.
+// pid is the id of this process.
 func conditionalCalls(pid uint32) []conditionalCall {
 	return []conditionalCall{
 		{unix.SYS_CLONE, []condition{{argument: 0, mask: unix.CLONE_THREAD | namespaces,
@@ -49,14 +50,14 @@ func conditionalCalls(pid uint32) []conditionalCall {
 		{unix.SYS_FCNTL, []condition{{argument: 1,
 			values: []uint32{unix.F_DUPFD, unix.F_DUPFD_CLOEXEC, unix.F_GETFD, unix.F_SETFD, unix.F_GETFL}}}},
 		{unix.SYS_IOCTL, []condition{{argument: 1, values: []uint32{unix.TCGETS, unix.TIOCGWINSZ}}}},
-		{unix.SYS_PRLIMIT64, []condition{ // its own limits, to be read
+		{unix.SYS_PRLIMIT64, []condition{ // only to read its own limits
 			{argument: 0, values: []uint32{0}}, {argument: 2, values: []uint32{0}},
 			{argument: 2, high: true, values: []uint32{0}},
 		}},
 	}
 }
 
-// readOnlyCalls open files to be read.
+// readOnlyCalls are the calls that open files for reading.
 func readOnlyCalls() []conditionalCall {
 	return append([]conditionalCall{{unix.SYS_OPENAT,
 		[]condition{{argument: 2, mask: writeFlags, values: []uint32{0}}}}},

@@ -4,11 +4,11 @@ import "golang.org/x/sys/unix"
 
 const (
 	auditArch = unix.AUDIT_ARCH_X86_64
-	// foreignABIStart is where the numbers of the x32 ABI begin, which the kernel counts as x86-64.
+	// foreignABIStart is the first call number of the x32 ABI, which the kernel reports as x86-64.
 	foreignABIStart = 0x40000000
 )
 
-// The calls that only this architecture has, beside those of seccomp.go that they stand for.
+// Older calls that only this architecture has, in addition to their successors in calls.go.
 var (
 	legacyCalls = []uint32{unix.SYS_DUP2, unix.SYS_POLL, unix.SYS_SELECT, unix.SYS_EPOLL_WAIT, unix.SYS_TIME,
 		unix.SYS_ARCH_PRCTL}

@@ -7,7 +7,7 @@ const (
 	foreignABIStart = 0 // numbers of another ABI have another auditArch
 )
 
-// This architecture has only the calls of seccomp.go.
+// This architecture has only the calls of calls.go.
 var (
 	legacyCalls     []uint32
 	legacyFileCalls []uint32

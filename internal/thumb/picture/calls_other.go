@@ -2,7 +2,7 @@
 
 package picture
 
-// The filter is untested on this architecture: without one the child refuses to decode.
+// The filter is untested on this architecture. Without a filter the child refuses to decode.
 const (
 	auditArch       = 0
 	foreignABIStart = 0

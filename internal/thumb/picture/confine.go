@@ -14,26 +14,29 @@ import (
 )
 
 const (
-	maxMemory      = 256 << 20 // bytes that may be written to, beyond what the program itself has
-	vipsBaseMemory = 16 << 20  // which is this much of vipsthumbnail, in bytes
+	maxMemory      = 256 << 20 // bytes of writable memory beyond the program's own
+	vipsBaseMemory = 16 << 20  // bytes of writable memory that vipsthumbnail itself has
 	maxSeconds     = 10        // of processor time
-	// MaxOutput is how long a thumbnail may be, in bytes: the largest without
-	// compression, and some.
+	// MaxOutput is the largest thumbnail in bytes: the largest one without compression, and a
+	// reserve.
 	MaxOutput = 20 << 20
-	// gcTarget is from what on Go collects garbage rather than take more memory.
+	// gcTarget is the memory size in bytes above which Go collects garbage more often instead of
+	// growing.
 	gcTarget = maxMemory * 4 / 5
 )
 
-// ErrUnconfined is the error of Main when it cannot confine the process. It has read nothing then.
+// ErrUnconfined is the error of Main when it cannot confine the process. Main has read nothing
+// then.
 var ErrUnconfined = errors.New("thumb: the child cannot be confined")
 
-// Unconfined is the exit code of a child whose Main returned ErrUnconfined: the cause is the
+// Unconfined is the exit code of a child whose Main returned ErrUnconfined. The cause is the
 // machine and not the picture.
 const Unconfined = 3
 
-// confine limits this process for good. With vips, the path of vipsthumbnail, it
-// confines this thread alone, for execVips to execute that program in it: then
-// listener decides about execve(2).
+// confine limits this process permanently. When vips, the path of vipsthumbnail, is not empty,
+// confine limits the memory and the other resources of the process, and restricts the system calls
+// and files of this thread alone, in which execVips then runs that program. listener decides about
+// its execve(2).
 func confine(vips string) (listener int, err error) {
 	most, processors := uint64(maxMemory+vipsBaseMemory), 2 // the second one for allowNotified
 	if vips == "" {
@@ -55,15 +58,14 @@ func confine(vips string) (listener int, err error) {
 	}
 	debug.SetMemoryLimit(gcTarget)
 	runtime.GOMAXPROCS(processors)
-	runtime.LockOSThread() // what follows applies to a thread
+	runtime.LockOSThread() // the restrictions below apply to one thread
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return 0, fmt.Errorf("give up privileges: %w", err)
 	}
 	if vips == "" {
 		return filterCalls(goFilter(os.Getpid()), unix.SECCOMP_FILTER_FLAG_TSYNC)
 	}
-	// The server set this signal for the first thread. The thread that executes vipsthumbnail
-	// may be another one.
+	// The server set this signal for the first thread, and vipsthumbnail may run in another.
 	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0); err != nil {
 		return 0, fmt.Errorf("end with the parent: %w", err)
 	}
@@ -77,9 +79,8 @@ func confine(vips string) (listener int, err error) {
 	return filterCalls(vipsFilter(os.Getpid()), unix.SECCOMP_FILTER_FLAG_NEW_LISTENER)
 }
 
-// writableBytes returns how many bytes this process may write to already, as proc(5) tells: Go
-// sets 32 MiB aside for the maps of its heap, and how much more it is depends on where that
-// heap happens to begin.
+// writableBytes returns how many bytes this process may write to already, see proc(5). Go reserves
+// 32 MiB for the metadata of its heap, and more depending on the address of the heap.
 func writableBytes() (uint64, error) {
 	told, err := os.ReadFile("/proc/self/statm")
 	if err != nil {
@@ -92,9 +93,9 @@ func writableBytes() (uint64, error) {
 	return data * uint64(os.Getpagesize()), nil
 }
 
-// execVips has libvips do the rest. Loaders that it does not trust itself stay closed, and of the
-// others only those are reached whose pictures were told by their first bytes: nothing that is
-// drawn rather than decoded (SVG, PDF), no scripts of ImageMagick's.
+// execVips replaces this process with vipsthumbnail. Loaders that libvips does not trust are
+// blocked. The check of the first bytes excludes other formats: those that are drawn rather than
+// decoded (SVG, PDF), and scripts of ImageMagick.
 func execVips(program string, edge int, is kind, gray bool, in *os.File, listener int) error {
 	if is == isBMP {
 		return fmt.Errorf("thumb: libvips does not decode %s by itself", is)
@@ -107,10 +108,10 @@ func execVips(program string, edge int, is kind, gray bool, in *os.File, listene
 		"vipsthumbnail", "stdin[fail_on=error]", "--size", side + "x" + side + ">", "--export-profile", "srgb",
 		"--output", ".webp[Q=80,strip,profile=none]",
 	}
-	if !gray { // colours without a profile are sRGB's; without this pure ones come out wrong, and with it gray fails
+	if !gray { // colours without a profile are in sRGB; without this argument pure colours come out wrong, and with it gray fails
 		args = append(args, "--import-profile", "srgb")
 	}
-	// what doesn't fit into memory isn't put on a disk either
+	// a picture that exceeds the memory is not written to a disk either
 	environ := []string{"VIPS_BLOCK_UNTRUSTED=1", "VIPS_CONCURRENCY=1", "VIPS_DISC_THRESHOLD=1g", "LC_ALL=C"}
 	if err := startExecListener(listener); err != nil {
 		return err
@@ -118,27 +119,27 @@ func execVips(program string, edge int, is kind, gray bool, in *os.File, listene
 	return fmt.Errorf("thumb: run vipsthumbnail: %w", syscall.Exec(program, args, environ))
 }
 
-// startExecListener lets this thread execute vipsthumbnail, which it waits for within the call of
-// execve(2) as if it ran: nothing in this process may wait for this thread meanwhile, or interrupt
-// it or the thread that answers.
+// startExecListener allows this thread to execute vipsthumbnail. During execve(2) the thread waits
+// in the kernel, but for the Go runtime it runs. Therefore nothing in this process may wait for it
+// or interrupt it or the answering thread.
 func startExecListener(listener int) error {
 	debug.SetGCPercent(-1)
 	debug.SetMemoryLimit(math.MaxInt64)
-	runtime.GC() // ends the collection that may be under way, which stops all threads
+	runtime.GC() // ends a garbage collection in progress, which would stop all threads
 	if err := blockSIGURG(); err != nil {
 		return err
 	}
 	ready := make(chan error)
 	go func() {
-		runtime.LockOSThread() // while execve(2) is under way no thread can be started
+		runtime.LockOSThread() // no thread can be started during execve(2)
 		ready <- blockSIGURG()
 		allowNotified(listener)
 	}()
 	return <-ready
 }
 
-// blockSIGURG keeps the runtime from interrupting this thread by SIGURG, which
-// libvips does not use.
+// blockSIGURG prevents the runtime from interrupting this thread with SIGURG, which libvips does
+// not use.
 func blockSIGURG() error {
 	var urgent unix.Sigset_t
 	urgent.Val[0] = 1 << (unix.SIGURG - 1)

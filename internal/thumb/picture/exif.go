@@ -8,13 +8,13 @@ import (
 const (
 	orientationTag = 0x0112
 	shortType      = 3
-	maxSteps       = 4096 // segments, chunks or tags that are looked at
+	maxSteps       = 4096 // segments, chunks or tags that are examined
 )
 
-// orientation is how a picture says it has to be turned, from 1 to 8 (EXIF 2.32, section 4.6.4); 1
-// where it says nothing that makes sense.
+// orientation returns the EXIF orientation of a picture, from 1 to 8 (EXIF 2.32, section 4.6.4); 1
+// when there is none or it is invalid.
 func orientation(in io.ReaderAt, is kind) int {
-	at, found := int64(0), is == isTIFF // which EXIF is in, being that itself
+	at, found := int64(0), is == isTIFF // a TIFF file is itself the EXIF structure
 	switch is {
 	case isJPEG:
 		at, found = exifOfJPEG(in)
@@ -31,7 +31,7 @@ func orientation(in io.ReaderAt, is kind) int {
 
 const exifHeader = "Exif\x00\x00"
 
-// exifOfJPEG goes from segment to segment, as far as the pixels.
+// exifOfJPEG examines the segments before the pixels.
 func exifOfJPEG(in io.ReaderAt) (at int64, found bool) {
 	at = 2
 	for range maxSteps {
@@ -39,7 +39,7 @@ func exifOfJPEG(in io.ReaderAt) (at int64, found bool) {
 		if len(head) < 4 || head[0] != 0xff || head[1] == 0xda {
 			return 0, false
 		}
-		if head[1] == 0xff { // filling
+		if head[1] == 0xff { // padding
 			at++
 			continue
 		}
@@ -51,7 +51,8 @@ func exifOfJPEG(in io.ReaderAt) (at int64, found bool) {
 	return 0, false
 }
 
-// chunkParser reads the head of one: its name, where its content is and where the next one begins.
+// chunkParser parses the head of a chunk and returns its name, the offset of its content and the
+// offset of the next chunk.
 type chunkParser func(head []byte, at int64) (name string, content, next int64)
 
 func pngChunk(head []byte, at int64) (name string, content, next int64) {
@@ -86,7 +87,8 @@ func exifOfChunks(in io.ReaderAt, at int64, parse chunkParser) (exif int64, foun
 	return 0, false
 }
 
-// readOrientation reads the tag in the first directory of the TIFF that begins at at.
+// readOrientation reads the orientation from the first directory of the TIFF structure at offset
+// at.
 func readOrientation(in io.ReaderAt, at int64) int {
 	head := read(in, at, 8)
 	if len(head) < 8 {
@@ -113,9 +115,9 @@ func readOrientation(in io.ReaderAt, at int64) int {
 	return 1
 }
 
-// read reads up to n bytes.
+// read reads up to n bytes at offset at. What cannot be read is left out.
 func read(in io.ReaderAt, at int64, n int) []byte {
 	b := make([]byte, n)
-	got, _ := in.ReadAt(b, at) // what can't be read isn't there
+	got, _ := in.ReadAt(b, at) // an error means fewer bytes
 	return b[:got]
 }

@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Landlock returns the version of the kernel's Landlock, from 1. It fails where the kernel has none
-// or does not use it.
+// Landlock returns the Landlock version of the kernel, from 1. It fails when the kernel has no
+// Landlock or has it disabled.
 func Landlock() (version int, err error) {
 	got, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	if errno != 0 {
@@ -30,10 +30,10 @@ const (
 	rightsList    = unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_READ_DIR
 )
 
-// ruleset returns the rights that are refused unless a rule grants them: all that the version of
-// Landlock knows, up to 6. A kernel answers EINVAL to one that it does not know.
+// ruleset returns the rights that are refused unless a rule grants them: all rights of that
+// Landlock version, up to version 6. The kernel returns EINVAL for rights that it does not know.
 func ruleset(version int) unix.LandlockRulesetAttr {
-	// the last one of version 1, and those before
+	// the last right of version 1 and all before it
 	attr := unix.LandlockRulesetAttr{Handled_access_fs: unix.LANDLOCK_ACCESS_FS_MAKE_SYM<<1 - 1}
 	if version >= 2 {
 		attr.Handled_access_fs |= unix.LANDLOCK_ACCESS_FS_REFER
@@ -59,8 +59,8 @@ type rule struct {
 	rights uint64
 }
 
-// vipsRules are what vipsthumbnail needs: itself, its loader and its libraries. The picture and the
-// thumbnail are open already.
+// vipsRules returns the files that vipsthumbnail needs: itself, its loader and its libraries. The
+// picture and the thumbnail are open already.
 func vipsRules(program string) ([]rule, error) {
 	rules := []rule{{program, rightsExecute}, {"/etc/ld.so.cache", rightsRead}, {"/dev/null", rightsRead},
 		{"/dev/urandom", rightsRead}}
@@ -78,14 +78,14 @@ func vipsRules(program string) ([]rule, error) {
 	if err != nil {
 		return nil, err
 	}
-	// where it was installed with libraries of its own
+	// for an installation with libraries of its own
 	if prefix, name := filepath.Split(filepath.Dir(real)); name == "bin" {
 		rules = append(rules, rule{filepath.Join(prefix, "lib"), rightsList})
 	}
 	return rules, nil
 }
 
-// loaderOf returns the path of the loader that a program asks for, "" when it is linked statically.
+// loaderOf returns the path of a program's dynamic loader, "" when it is linked statically.
 func loaderOf(program string) (string, error) {
 	file, err := elf.Open(program)
 	if err != nil {
@@ -101,8 +101,8 @@ func loaderOf(program string) (string, error) {
 	return "", nil
 }
 
-// restrictThread refuses this thread, and the program that it turns into, everything that rules do
-// not grant. Without Landlock it does nothing; the server's log says so.
+// restrictThread refuses all file accesses that rules do not grant to this thread and the program
+// that it executes. Without Landlock it does nothing, and the server's log reports that.
 func restrictThread(rules []rule) error {
 	version, err := Landlock()
 	if err != nil {

@@ -1,15 +1,14 @@
-// Package picture makes thumbnails, in a process of its own: what decodes a stranger's picture is
-// never the server (abuse case C104).
+// Package picture makes thumbnails in a process of its own, so that the server itself never decodes
+// a picture of a user (abuse case C104).
 //
-// Main is the hidden command `larder thumb`: it reads a picture from a file and writes a smaller
-// one, without any metadata. First it puts limits on itself, which last over whatever becomes of
-// the process: memory, processor time, the length of what it writes, no core dump, no new
-// privileges. Then the picture's own words are checked: what kind it is by its first bytes, how
-// many pixels it says it has. Only then it is decoded. Where libvips is to do that the process
-// turns into it, under the same limits.
+// Main is the hidden command `larder thumb`. It reads a picture from a file and writes a smaller
+// one without metadata. First it sets limits on itself that cannot be removed: memory, processor
+// time, length of the output, no core dump, no new privileges. Then it checks the format by the
+// first bytes, and the number of pixels in the header. Only then the picture is decoded. When
+// libvips is to decode it, the process executes vipsthumbnail under the same limits.
 //
-// It fails by an error or by dying, which are one to the server: there is no thumbnail. Memory that
-// runs out is such a death.
+// Main fails with an error, or the process dies, for example of too little memory. In both cases
+// the server answers that there is no thumbnail.
 package picture
 
 import (
@@ -31,23 +30,23 @@ import (
 	"golang.org/x/image/webp"
 )
 
-// Command is the name that Main has on the command line.
+// Command is the name of Main on the command line.
 const Command = "thumb"
 
 const (
 	maxPixels = 50_000_000
 	quality   = 82 // of JPEG
-	headBytes = 32 // tell what kind of picture it is
+	headBytes = 32 // bytes read to recognize the format
 )
 
-// Edges are the lengths of the longest edge of a thumbnail, in pixels. One that is smaller already
-// stays as it is.
+// Edges are the lengths of the longest edge of a thumbnail, in pixels. A smaller picture keeps its
+// size.
 var Edges = []int{160, 320, 640, 1280, 2048}
 
-// Main makes a thumbnail of in, a file that can be read anywhere, and writes it to out: JPEG,
-// or PNG where something shines through. Its arguments are the longest edge and, where
-// libvips is to make it, as WebP, the path of its program vipsthumbnail; then Main does not
-// return unless it fails.
+// Main makes a thumbnail of in, which must be seekable, and writes it to out, as JPEG, or as PNG
+// when it has transparency. Its arguments are the longest edge in pixels and optionally the path of
+// vipsthumbnail, which then writes the thumbnail as WebP; in that case Main returns only when it
+// fails.
 func Main(args []string, in, out *os.File) error {
 	if len(args) != 1 && len(args) != 2 {
 		return errors.New("thumb: the longest edge is expected, and perhaps the path of vipsthumbnail")
@@ -78,7 +77,7 @@ func Main(args []string, in, out *os.File) error {
 	return thumbnail(in, kind, edge, out)
 }
 
-// kind is what a picture is by its first bytes.
+// kind is the format of a picture, recognized by its first bytes.
 type kind string
 
 const (
@@ -88,10 +87,10 @@ const (
 	isWebP kind = "webp"
 	isTIFF kind = "tiff"
 	isBMP  kind = "bmp"
-	isHEIF kind = "heif" // HEIC and AVIF, which libvips alone reads
+	isHEIF kind = "heif" // HEIC and AVIF, which only libvips decodes
 )
 
-// brands are those of ISO media files that are pictures.
+// brands are the brands of ISO media files that are pictures.
 var brands = map[string]bool{"heic": true, "heix": true, "mif1": true, "avif": true}
 
 func kindOf(in io.ReaderAt) (kind, error) {
@@ -121,7 +120,7 @@ func kindOf(in io.ReaderAt) (kind, error) {
 	return "", errors.New("thumb: this is no kind of picture that is known here")
 }
 
-// decoders are those of the built-in kinds.
+// decoders are Go's decoders by format.
 var decoders = map[kind]struct {
 	config func(io.Reader) (image.Config, error)
 	decode func(io.Reader) (image.Image, error)
@@ -134,9 +133,9 @@ var decoders = map[kind]struct {
 	isBMP:  {bmp.DecodeConfig, bmp.Decode},
 }
 
-// checkHeader refuses a picture that says it has too many pixels, before any is decoded, and
-// tells whether it is known to have no colours. Of HEIF libvips reads the header, under the
-// limits of this process.
+// checkHeader refuses a picture whose header announces too many pixels, and reports whether the
+// picture is known to be gray. libvips reads the header of HEIF files itself, under the limits of
+// this process.
 func checkHeader(in io.ReaderAt, is kind) (gray bool, err error) {
 	decoder, known := decoders[is]
 	if !known {
@@ -152,8 +151,7 @@ func checkHeader(in io.ReaderAt, is kind) (gray bool, err error) {
 	return config.ColorModel == color.GrayModel || config.ColorModel == color.Gray16Model, nil
 }
 
-// pictureReader is a picture read from its beginning; the decoder of TIFF goes to
-// and fro by ReadAt.
+// pictureReader reads a picture from its beginning. The decoder of TIFF also uses ReadAt.
 type pictureReader struct {
 	*bufio.Reader
 	io.ReaderAt

@@ -10,18 +10,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The filter of system calls is a list of those that are allowed. A list of forbidden ones would
-// let every call through that a later kernel adds. A call that is not on the list fails with
-// ENOSYS, as on a kernel that does not have it, so that the C library falls back to an older one
-// (clone3 to clone, for one). A call that is on the list with other arguments fails with EPERM.
+// The filter of system calls is a list of allowed calls, so that calls which a later kernel adds
+// are refused. A call that is not listed fails with ENOSYS, as on a kernel without it, so that the
+// C library falls back to an older call (clone3 to clone, for example). A listed call with refused
+// arguments fails with EPERM.
 
-// conditionalCall is a call that is allowed when all conditions hold.
+// conditionalCall is a system call that is allowed when all conditions hold.
 type conditionalCall struct {
 	number     uint32
 	conditions []condition
 }
 
-// condition holds when the bits of mask (all for 0) of half an argument have one of the values.
+// condition compares one half of an argument: its bits in mask (all bits for 0) must equal one of
+// the values.
 type condition struct {
 	argument int
 	high     bool // the upper 32 bits, else the lower
@@ -29,13 +30,12 @@ type condition struct {
 	values   []uint32
 }
 
-// goFilter allows what Go's decoders need. They open nothing, so that they need no Landlock.
+// goFilter returns the filter for Go's decoders. They open no files, so they need no Landlock.
 func goFilter(pid int) []unix.SockFilter {
 	return assemble(slices.Concat(commonCalls, legacyCalls), conditionalCalls(uint32(pid)))
 }
 
-// vipsFilter allows what libvips needs. Whether execve(2) is allowed is asked of the
-// listener of the filter.
+// vipsFilter returns the filter for libvips. The listener of the filter decides about execve(2).
 func vipsFilter(pid int) []unix.SockFilter {
 	return assemble(slices.Concat(commonCalls, legacyCalls, fileCalls, legacyFileCalls),
 		slices.Concat(conditionalCalls(uint32(pid)), readOnlyCalls()), unix.SYS_EXECVE)
@@ -48,8 +48,8 @@ const (
 	argumentsAt = 16
 )
 
-// assemble writes a filter: calls of another architecture end the process, asked ones are for the
-// listener of the filter to decide.
+// assemble builds a filter. Calls of another architecture kill the process; the listener of the
+// filter decides about the calls in asked.
 func assemble(allowed []uint32, limited []conditionalCall, asked ...uint32) []unix.SockFilter {
 	const refused = unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)
 	filter := []unix.SockFilter{load(archAt), jump(unix.BPF_JEQ, auditArch, 1, 0), ret(unix.SECCOMP_RET_KILL_PROCESS),
@@ -97,9 +97,9 @@ func ret(action uint32) unix.SockFilter {
 	return unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: action}
 }
 
-// filterCalls puts a filter on this thread, with SECCOMP_FILTER_FLAG_TSYNC on all threads, for
-// good. With SECCOMP_FILTER_FLAG_NEW_LISTENER it returns the descriptor of the filter's listener,
-// which is closed by execve(2).
+// filterCalls installs a filter permanently on this thread, and with SECCOMP_FILTER_FLAG_TSYNC on
+// all threads. With SECCOMP_FILTER_FLAG_NEW_LISTENER it returns the descriptor of the filter's
+// listener, which execve(2) closes.
 func filterCalls(filter []unix.SockFilter, flags uintptr) (listener int, err error) {
 	if auditArch == 0 {
 		return 0, errors.New("filter system calls: there is no filter for this architecture")
@@ -116,26 +116,26 @@ func filterCalls(filter []unix.SockFilter, flags uintptr) (listener int, err err
 	return int(got), nil
 }
 
-// Sizes of struct seccomp_notif and struct seccomp_notif_resp, as the numbers of
-// their ioctls say them.
+// Sizes of struct seccomp_notif and struct seccomp_notif_resp, as encoded in the numbers of their
+// ioctls.
 const (
 	questionSize = 80
 	answerSize   = 24
 )
 
-// allowNotified lets the calls through that the filter asks about, until execve(2) ends this thread
-// and closes the listener. A filter without a listener answers ENOSYS, so that the program which
-// this process has turned into executes nothing any more, not even itself: by that it could shed
-// the signal at its parent's death, which belongs to a thread.
+// allowNotified allows the calls about which the filter asks, until execve(2) ends this thread and
+// closes the listener. A filter without a listener returns ENOSYS, so that the executed program
+// cannot execute another one, not even itself. Otherwise it could drop the signal at its parent's
+// death, which belongs to a thread.
 //
-// It never returns to Go's scheduler: its calls are raw ones, and it checks no stack. The scheduler
-// could give the processor of this thread to another one, and while execve(2) is under way it can
-// start none, so that this thread would wait for a processor for ever.
+// It never returns to Go's scheduler: it makes raw system calls and does not check the stack. The
+// scheduler could give this thread's processor to another thread. During execve(2) no thread can be
+// started, so this thread would then wait for a processor forever.
 //
 //go:nosplit
 func allowNotified(listener int) {
 	for {
-		var question [questionSize / 8]uint64 // zero, as the kernel demands
+		var question [questionSize / 8]uint64 // zero, as the kernel requires
 		_, _, errno := unix.RawSyscall(unix.SYS_IOCTL, uintptr(listener), unix.SECCOMP_IOCTL_NOTIF_RECV,
 			uintptr(unsafe.Pointer(&question)))
 		if errno == unix.EINTR || errno == unix.ENOENT {
@@ -150,7 +150,7 @@ func allowNotified(listener int) {
 			errno int32
 			flags uint32
 		}{id: question[0], flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}
-		// else it is asked again
+		// after a failure the kernel asks again
 		_, _, _ = unix.RawSyscall(unix.SYS_IOCTL, uintptr(listener), unix.SECCOMP_IOCTL_NOTIF_SEND,
 			uintptr(unsafe.Pointer(&answer)))
 	}

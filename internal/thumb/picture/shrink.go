@@ -6,13 +6,13 @@ import (
 	"math"
 )
 
-// shrink draws a picture so that its longest edge is at most edge. Large ones are first averaged
-// over squares of whole pixels, then weighed by Catmull and Rom's spline. Besides the picture and
-// the result no more than a few rows are held.
+// shrink scales a picture so that its longest edge is at most edge. It first averages squares of
+// whole pixels, then filters with a Catmull-Rom spline. Besides the picture and the result it holds
+// only a few rows.
 func shrink(full image.Image, edge int) *image.RGBA {
 	bounds := full.Bounds()
 	longest := max(bounds.Dx(), bounds.Dy())
-	scale := max(1, float64(longest)/float64(edge)) // pixels that become one
+	scale := max(1, float64(longest)/float64(edge)) // source pixels per pixel of the result
 	to := image.Rect(0, 0, scaledLength(bounds.Dx(), scale), scaledLength(bounds.Dy(), scale))
 	small := image.NewRGBA(to)
 	if scale == 1 {
@@ -47,7 +47,7 @@ func scaledLength(length int, scale float64) int {
 	return max(1, int(math.Round(float64(length)/scale)))
 }
 
-// clampToAlpha holds colours to what their alpha allows: the spline swings beyond edges.
+// clampToAlpha limits premultiplied colours to their alpha, which the spline exceeds at edges.
 func clampToAlpha(line []uint8) {
 	for i := 0; i < len(line); i += 4 {
 		alpha := line[i+3]
@@ -55,11 +55,11 @@ func clampToAlpha(line []uint8) {
 	}
 }
 
-// boxAverager is a picture averaged over squares, read row by row.
+// boxAverager averages squares of a picture, row by row.
 type boxAverager struct {
 	full          image.Image
-	side          int // of a square, pixels
-	width, height int // in squares; the last ones may lie over the edge
+	side          int // edge of a square in pixels
+	width, height int // in squares; the last ones may be incomplete
 	strip         *image.RGBA
 	sums          []uint32
 	out           []float32
@@ -75,8 +75,8 @@ func newBoxAverager(full image.Image, side int) *boxAverager {
 	}
 }
 
-// row averages a row of squares, four numbers each, from 0 to 255, colours multiplied by alpha. The
-// next call overwrites it.
+// row returns a row of averages, four numbers each, from 0 to 255, colours premultiplied by alpha.
+// The next call overwrites it.
 func (b *boxAverager) row(y int) []float32 {
 	bounds := b.full.Bounds()
 	rows := min(b.side, bounds.Dy()-y*b.side)
@@ -102,8 +102,8 @@ func (b *boxAverager) row(y int) []float32 {
 	return b.out
 }
 
-// kernel are the numbers that one number of the result is made of: weights from first on, which
-// sum up to 1.
+// kernel holds the weights of the input numbers for one output number, from input first on. Their
+// sum is 1.
 type kernel struct {
 	first   int
 	weights []float32
@@ -111,7 +111,7 @@ type kernel struct {
 
 type filter []kernel
 
-// newFilter makes the filter from length numbers, of which have exist, to count.
+// newFilter returns the filter that scales length numbers, of which have exist, to count.
 func newFilter(count int, length float64, have int) filter {
 	f := make(filter, count)
 	step := length / float64(count)
@@ -134,7 +134,7 @@ func newFilter(count int, length float64, have int) filter {
 	return f
 }
 
-// spline is Catmull and Rom's.
+// spline is the Catmull-Rom spline.
 func spline(t float64) float64 {
 	t = math.Abs(t)
 	switch {
@@ -162,10 +162,10 @@ func (f filter) row(from, to []float32) {
 	}
 }
 
-// rowRing holds as many filtered rows as one row of the result is made of.
+// rowRing holds the filtered rows from which one row of the result is computed.
 type rowRing struct {
 	rows [][]float32
-	next int // the first row that was not filtered yet
+	next int // the first row that is not filtered yet
 }
 
 func newRowRing(down filter, width int) *rowRing {
@@ -182,8 +182,7 @@ func newRowRing(down filter, width int) *rowRing {
 
 func (r *rowRing) row(y int) []float32 { return r.rows[y%len(r.rows)] }
 
-// orient turns and mirrors a picture so that it stands as the camera was held: orientation as EXIF
-// numbers it, 1 for as it is.
+// orient rotates and mirrors a picture by its EXIF orientation; 1 means unchanged.
 func orient(from *image.RGBA, orientation int) *image.RGBA {
 	w, h := from.Bounds().Dx(), from.Bounds().Dy()
 	var source func(x, y int) (int, int)

@@ -7,9 +7,9 @@ import (
 	"golang.org/x/image/webp"
 )
 
-// decodeWebP is webp.Decode with the colours right. Lossy WebP keeps them as video does, luma from
-// 16 to 235 and chroma from 16 to 240 (RFC 6386, section 9.2); the decoder hands them on as they
-// are, in a type whose colours go from 0 to 255.
+// decodeWebP is webp.Decode with corrected colours. Lossy WebP uses the range of video, luma from
+// 16 to 235 and chroma from 16 to 240 (RFC 6386, section 9.2). The decoder returns them unchanged
+// in a type whose range is 0 to 255.
 func decodeWebP(r io.Reader) (image.Image, error) {
 	decoded, err := webp.Decode(r)
 	if err != nil {

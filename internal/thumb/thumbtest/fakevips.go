@@ -15,39 +15,39 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Attacks is what a decoder that was taken over tries. A picture carries them to the stand-in.
+// Attacks lists what a compromised decoder tries. A picture carries them to the fake vipsthumbnail.
 type Attacks struct {
 	Read        []string // files
 	List        []string // directories
-	Write       []string // files to be made or changed
-	TCP         int      // a port that is listened to on 127.0.0.1
+	Write       []string // files to create or change
+	TCP         int      // a listening port on 127.0.0.1
 	UDP         int
-	Unix        string // a socket's path, and one's name without a path
+	Unix        string // the path of a listening socket, and the abstract name of another
 	Socket      string
 	Parent      int    // the server's process
-	ForeignCall string // ForeignCalls: "i386" or "x32"
-	WaitForKill bool   // until it is killed, when it has written its id
+	ForeignCall string // "i386" or "x32": a call of another ABI, which kills the process
+	WaitForKill bool   // write the process id and wait to be killed
 }
 
 const attacksMark = "\nORDERS:"
 
-// WithAttacks appends orders to a picture, which decodes as before.
+// WithAttacks appends attacks to a picture, which can still be decoded.
 func WithAttacks(picture []byte, orders Attacks) []byte {
 	text, err := json.Marshal(orders)
 	must(err)
 	return append(append(bytes.Clone(picture), attacksMark...), text...)
 }
 
-// ParseAttacks reads what WithAttacks appends.
+// ParseAttacks parses the text that WithAttacks appends.
 func ParseAttacks(text []byte) Attacks {
 	var orders Attacks
 	must(json.Unmarshal(text, &orders))
 	return orders
 }
 
-// FakeVips copies the running test into dir, as a vipsthumbnail that was taken over, and returns
-// its path. It makes a thumbnail of a picture without orders; else it writes a WebP that holds
-// what came of them.
+// FakeVips copies the running test program into dir as a compromised vipsthumbnail, and returns its
+// path. For a picture without attacks it writes a thumbnail, otherwise a WebP file that contains
+// their outcome.
 func FakeVips(dir string) (path string, err error) {
 	program, err := os.ReadFile("/proc/self/exe")
 	if err != nil {
@@ -59,7 +59,8 @@ func FakeVips(dir string) (path string, err error) {
 
 const fakeVipsName = "vipsthumbnail"
 
-// Outcome reads what the stand-in wrote: for each attempt the name of its error, "" for a success.
+// Outcome parses the output of the fake vipsthumbnail: the name of the error by attempt, "" for a
+// success.
 func Outcome(thumbnail []byte) (map[string]string, error) {
 	const head = 20
 	if len(thumbnail) < head {
@@ -108,8 +109,8 @@ func runFakeVips() {
 	must(err)
 }
 
-// Attempt tries all of it in this process, on the calling goroutine's thread. What
-// succeeds does no harm.
+// Attempt tries all attacks in this process, on the calling goroutine's thread. A success does no
+// damage.
 func (o Attacks) Attempt() map[string]string {
 	runtime.LockOSThread()
 	outcome := map[string]string{}
@@ -163,12 +164,12 @@ func (o Attacks) Attempt() map[string]string {
 	var pair [2]int32
 	call("socketpair", unix.SYS_SOCKETPAIR, unix.AF_UNIX, unix.SOCK_STREAM, 0, uintptr(unsafe.Pointer(&pair)))
 
-	if call("fork", fork); outcome["fork"] != "" { // else the new process would write over this one's stack
+	if call("fork", fork); outcome["fork"] != "" { // otherwise the new process would overwrite the stack of this one
 		call("vfork", vfork)
 	}
 	call("clone", unix.SYS_CLONE, uintptr(unix.SIGCHLD))
 	call("clone into a namespace", unix.SYS_CLONE, unix.CLONE_NEWNET|uintptr(unix.SIGCHLD))
-	// makes no sense to the kernel otherwise either
+	// the kernel refuses it in any case
 	call("clone a thread into a namespace", unix.SYS_CLONE, unix.CLONE_THREAD|unix.CLONE_NEWNET)
 	clone3 := [8]uint64{4: uint64(unix.SIGCHLD)}
 	call("clone3", unix.SYS_CLONE3, uintptr(unsafe.Pointer(&clone3)), unsafe.Sizeof(clone3))
@@ -178,7 +179,7 @@ func (o Attacks) Attempt() map[string]string {
 	call("setsid", unix.SYS_SETSID)
 	call("setpgid", unix.SYS_SETPGID, 0, parent)
 	call("outlive the parent", unix.SYS_PRCTL, unix.PR_SET_PDEATHSIG, 0)
-	call("ptrace", unix.SYS_PTRACE, unix.PTRACE_PEEKDATA, parent) // does not stop it
+	call("ptrace", unix.SYS_PTRACE, unix.PTRACE_PEEKDATA, parent) // does not stop the parent
 	there := []byte("here")
 	pieces := unix.Iovec{Base: &there[0], Len: uint64(len(there))}
 	call("process_vm_readv", unix.SYS_PROCESS_VM_READV, parent, uintptr(unsafe.Pointer(&pieces)), 1,
@@ -204,7 +205,7 @@ func (o Attacks) Attempt() map[string]string {
 	limit := unix.Rlimit{Cur: maxLimit, Max: maxLimit}
 	call("more memory", unix.SYS_PRLIMIT64, 0, unix.RLIMIT_DATA, uintptr(unsafe.Pointer(&limit)))
 	var zero unix.Rlimit
-	// which takes no privilege
+	// which needs no privilege
 	call("another limit", unix.SYS_PRLIMIT64, 0, unix.RLIMIT_CORE, uintptr(unsafe.Pointer(&zero)))
 	call("more time", unix.SYS_SETRLIMIT, unix.RLIMIT_CPU, uintptr(unsafe.Pointer(&limit)))
 	call("the parent's limits", unix.SYS_PRLIMIT64, parent, unix.RLIMIT_NOFILE, 0, uintptr(unsafe.Pointer(&limit)))
@@ -230,7 +231,7 @@ func (o Attacks) Attempt() map[string]string {
 	arguments[0] = cString(fakeVipsName)
 	call("execve itself", unix.SYS_EXECVE, self, uintptr(unsafe.Pointer(&arguments[0])))
 	done := make(chan bool)
-	go func() { // with another thread the signal at the parent's death is gone
+	go func() { // in another thread there is no signal at the parent's death
 		runtime.LockOSThread()
 		call("execve in a thread", unix.SYS_EXECVE, self, uintptr(unsafe.Pointer(&arguments[0])))
 		close(done)
@@ -248,7 +249,7 @@ func (o Attacks) Attempt() map[string]string {
 
 const maxLimit = 1 << 40
 
-// cStrings are strings that the kernel is given.
+// cStrings keeps the strings passed to the kernel alive.
 var cStrings [][]byte
 
 func cString(s string) uintptr {
@@ -272,7 +273,7 @@ func readByte(path string) error {
 	}
 	defer unix.Close(file)
 	_, err = unix.Pread(file, make([]byte, 1), 0)
-	if err == unix.EIO { // of mem at 0, which was opened
+	if err == unix.EIO { // reading mem at 0, after a successful open
 		return nil
 	}
 	return err
@@ -290,20 +291,20 @@ func (o Attacks) dial(family, kind int, to unix.Sockaddr) error {
 const withoutCall = "without-call"
 
 // WithoutCall returns the beginning of a command line that runs a program for which a system call
-// fails, as on a kernel that does not have it.
+// fails, as on a kernel without it.
 func WithoutCall(number uintptr, answer unix.Errno) []string {
 	self, err := os.Executable()
 	must(err)
 	return []string{self, withoutCall, strconv.Itoa(int(number)), strconv.Itoa(int(answer))}
 }
 
-// WithoutLandlock is WithoutCall for Landlock: ENOSYS where the kernel was built without it,
-// EOPNOTSUPP where it is switched off.
+// WithoutLandlock is WithoutCall for Landlock: ENOSYS as on a kernel built without it, EOPNOTSUPP
+// as when it is disabled.
 func WithoutLandlock(answer unix.Errno) []string {
 	return WithoutCall(unix.SYS_LANDLOCK_CREATE_RULESET, answer)
 }
 
-// hideCall becomes a program to which a system call fails.
+// hideCall executes a program for which a system call fails.
 func hideCall(number, answer string, command []string) error {
 	call, err := strconv.Atoi(number)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package thumbtest makes pictures to be decoded: good ones, and such as nobody sends by chance. It
-// also lets a test's own program be the child that makes thumbnails.
+// Package thumbtest makes pictures for tests of thumbnails, valid and hostile ones. It also lets a
+// test program act as the child process that makes thumbnails.
 package thumbtest
 
 import (
@@ -19,7 +19,8 @@ import (
 	"larder/internal/thumb/picture"
 )
 
-// The service makes thumbnails by starting its own program again, which in a test is the test's.
+// The service makes thumbnails by starting its own program again, which in a test is the test
+// program.
 func init() {
 	if len(os.Args) < 2 || os.Args[1] != picture.Command {
 		return
@@ -42,7 +43,7 @@ var (
 	BottomRight = color.NRGBA{R: 255, G: 255, B: 255, A: 255}
 )
 
-// Quarters is a picture with another colour in each of its quarters.
+// Quarters returns a picture with a different colour in each quarter.
 func Quarters(width, height int) *image.NRGBA {
 	picture := image.NewNRGBA(image.Rect(0, 0, width, height))
 	for y := range height {
@@ -62,7 +63,7 @@ func Quarters(width, height int) *image.NRGBA {
 	return picture
 }
 
-// HalfTransparent is Quarters through which one sees: the upper half does not cover at all.
+// HalfTransparent is Quarters with a fully transparent upper half.
 func HalfTransparent(width, height int) *image.NRGBA {
 	picture := Quarters(width, height)
 	clear(picture.Pix[:height/2*picture.Stride])
@@ -83,7 +84,7 @@ func JPEG(picture image.Image) []byte {
 	return b.Bytes()
 }
 
-// GIF encodes a picture that moves: the first frame, and then a black one.
+// GIF encodes an animation: the picture, followed by a black frame.
 func GIF(picture image.Image) []byte {
 	palette := color.Palette{TopLeft, TopRight, BottomLeft, BottomRight, color.Black}
 	frames := &gif.GIF{Delay: []int{10, 10}}
@@ -102,11 +103,10 @@ func GIF(picture image.Image) []byte {
 	return b.Bytes()
 }
 
-// CameraPlace stands in the EXIF that EXIF makes, where a camera writes down where it was.
+// CameraPlace is the text in the EXIF of EXIF that stands for the place of a photograph.
 const CameraPlace = "48 deg 51 min 30 N"
 
-// EXIF is the content of an EXIF block that says how a picture is to be turned and
-// where it was taken.
+// EXIF returns the content of an EXIF block with an orientation and CameraPlace.
 func EXIF(order binary.AppendByteOrder, orientation uint16) []byte {
 	mark := "II"
 	if order.AppendUint16(nil, 1)[0] == 0 {
@@ -122,20 +122,20 @@ func EXIF(order binary.AppendByteOrder, orientation uint16) []byte {
 	return append(order.AppendUint32(b, 0), CameraPlace...)
 }
 
-// InJPEG puts EXIF into a JPEG, as its first segment.
+// InJPEG inserts EXIF into a JPEG as its first segment.
 func InJPEG(jpeg, exif []byte) []byte {
 	b := append([]byte{}, jpeg[:2]...)
 	b = binary.BigEndian.AppendUint16(append(b, 0xff, 0xe1), uint16(2+6+len(exif)))
 	return append(append(append(b, "Exif\x00\x00"...), exif...), jpeg[2:]...)
 }
 
-// InPNG puts EXIF into a PNG, behind its header.
+// InPNG inserts EXIF into a PNG after its header.
 func InPNG(png, exif []byte) []byte {
 	const header = 8 + 12 + 13
 	return append(append(append([]byte{}, png[:header]...), pngChunk("eXIf", exif)...), png[header:]...)
 }
 
-// InWebP puts EXIF into a WebP of one chunk, as its last.
+// InWebP inserts EXIF into a WebP of one chunk as its last chunk.
 func InWebP(webp, exif []byte, width, height int) []byte {
 	extended := []byte{8, 0, 0, 0, byte(width - 1), byte((width - 1) >> 8), 0, byte(height - 1),
 		byte((height - 1) >> 8), 0}
@@ -155,23 +155,23 @@ func pngChunk(name string, content []byte) []byte {
 	return binary.BigEndian.AppendUint32(b, crc32.ChecksumIEEE(b[4:]))
 }
 
-// HugePNG is the header of a PNG that says how large it is, and nothing else.
+// HugePNG returns a PNG header that announces a size, without pixels.
 func HugePNG(width, height uint32) []byte {
 	header := append(binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(nil, width), height), 8, 6, 0, 0, 0)
 	return append([]byte("\x89PNG\r\n\x1a\n"),
 		append(pngChunk("IHDR", header), pngChunk("IDAT", []byte("x\x9c\x03\x00\x00\x00\x00\x01"))...)...)
 }
 
-// HugeGIF is the header of a GIF that says how large it is, and one dot.
+// HugeGIF returns a GIF header that announces a size, with one pixel.
 func HugeGIF(width, height uint16) []byte {
 	b := binary.LittleEndian.AppendUint16(binary.LittleEndian.AppendUint16([]byte("GIF89a"), width), height)
 	return append(b, "\x80\x00\x00\x00\x00\x00\xff\xff\xff,\x00\x00\x00\x00\x01\x00\x01\x00\x00\x02\x02D\x01\x00;"...)
 }
 
-// Quarters of 64 by 48 pixels in formats that nothing here writes.
+// Quarters of 64 by 48 pixels in formats without an encoder here.
 var (
 	WebP = decoded("UklGRjoAAABXRUJQVlA4TC0AAAAvP8ALAB8gEEjeHzqN+RcQFPwf3fxHZA+ASIDEk570pIlOjOj/BAyLvgWPvgEA")
-	// WebP, too
+	// also WebP
 	Lossy = decoded(
 		"UklGRo4AAABXRUJQVlA4IIIAAABwBgCdASpAADAAPmkokEWkIqGZVABABoSgDEXex+AfgBtRXAPwr/YDjAu1+Z+A8T3vxMy4q7yyh79ploAA/vDDqVi+P5o4ijU4+sfwvRgfpMy3jFDi6PcahcNGkPj2zrm7rw9ydDL78An/CxrVYa6bg7ILxMmL97odqNDAPfBCJNgA")
 	HEIC = decoded(
@@ -180,8 +180,8 @@ var (
 		"AAAAHGZ0eXBhdmlmAAAAAGF2aWZtaWYxbWlhZgAAAOptZXRhAAAAAAAAACFoZGxyAAAAAAAAAABwaWN0AAAAAAAAAAAAAAAAAAAAAA5waXRtAAAAAAABAAAAImlsb2MAAAAAREAAAQABAAAAAAEOAAEAAAAAAAAAMQAAACNpaW5mAAAAAAABAAAAFWluZmUCAAAAAAEAAGF2MDEAAAAAamlwcnAAAABLaXBjbwAAABNjb2xybmNseAACAAIABoAAAAAMYXYxQ4EADAAAAAAUaXNwZQAAAAAAAABAAAAAMAAAABBwaXhpAAAAAAMICAgAAAAXaXBtYQAAAAAAAAABAAEEgYIDhAAAADltZGF0EgAKCRgVf72CBAQNCDIiRgACiiihALhm8bO1NdQRC2J7P2Ps7SxjHmhlz1Tm0mV5mw==")
 )
 
-// Decode decodes a thumbnail. The decoder of WebP takes its colours for JPEG's, which go from 0 to
-// 255; WebP's go from 16 to 235, or 240 (RFC 6386, section 9.2; ITU-R BT.601).
+// Decode decodes a thumbnail. The WebP decoder interprets colours like those of JPEG, from 0 to
+// 255; in WebP they range from 16 to 235, or 240 (RFC 6386, section 9.2; ITU-R BT.601).
 func Decode(thumbnail []byte) (decoded image.Image, format string, err error) {
 	decoded, format, err = image.Decode(bytes.NewReader(thumbnail))
 	if err != nil || format != "webp" {
