@@ -1,19 +1,20 @@
-// Package backup copies a running service into a directory, and makes a service of
-// such a directory again.
+// Package backup copies a running service into a directory, and restores a service from such a
+// directory.
 //
-// A backup has two halves. `objects/` is a pool: every object of the local stores under its
-// provider and key. Objects never change, so a further backup copies what is new. `snapshots/`
-// holds one directory for each backup that is kept: the database as it was at one moment (a SQLite
-// file, whichever engine the service runs on), what the pool has to hold for it, and, if the
-// service made its key itself, that key. docs/adr/0006 has it in full.
+// A backup has two parts. `objects/` is the pool: every object of the local stores, under its
+// provider and key. Objects never change, so a later backup copies only new ones. `snapshots/`
+// holds one directory for each kept backup: the database at one moment (a SQLite file, whichever
+// engine the service uses), the list of objects that are not on the local disk, and the master key
+// if the service made it itself. docs/adr/0006 describes the format.
 //
-// What makes it consistent: a hold keeps the collector from deleting anything, then the snapshot is
-// taken, then what the snapshot names is copied. A backup that lost its hold fails. A snapshot gets
-// its name when all is durable; what is older goes after that. So whatever is interrupted leaves
-// the previous backup as it was, and the next run goes on with what is in the pool already.
+// A backup is consistent because of its order: a hold stops the collector from deleting objects,
+// then the database is copied, then the objects that the copy names. A backup that loses its hold
+// fails. A snapshot gets its name when everything is durable, and older snapshots are removed after
+// that. An interrupted run therefore leaves the previous backup unchanged, and the next run reuses
+// the objects that are in the pool already.
 //
-// A restore begins with an empty place and ends with the database, so that what is interrupted
-// never looks like a service. It can be begun again.
+// A restore requires an empty destination and puts the database in place last, so that an
+// interrupted restore never looks like a service. It can be started again.
 //
 // Abuse cases C114, C116, C118 and C132.
 package backup
@@ -36,7 +37,7 @@ import (
 	"larder/internal/provider"
 )
 
-// Config is what a Service works with.
+// Config holds the dependencies and settings of a Service.
 type Config struct {
 	DB        *db.DB
 	Objects   *object.Registry
@@ -46,9 +47,9 @@ type Config struct {
 
 	DataDir, ObjectDir string
 	Fingerprint        string        // of the master key
-	KeyFile            string        // where the service has made its key, "" for a key that was given to it
-	BaseURL, Larder    string        // address and version, for the manifest
-	RenewEvery         time.Duration // how often the hold is renewed, 0 for a minute
+	KeyFile            string        // the key file that the service made, "" for a key that was given to it
+	BaseURL, Larder    string        // address and version of the service, for the manifest
+	RenewEvery         time.Duration // interval between renewals of the hold, 0 for a minute
 }
 
 // Service takes backups.
@@ -62,56 +63,57 @@ func New(cfg Config) *Service {
 	return &Service{cfg}
 }
 
-// Options say what is wanted of one backup.
+// Options are the settings of one backup.
 type Options struct {
 	Dir      string
-	Keep     int          // how many snapshots stay, at least 1
-	Verify   bool         // read what the pool has already, too
-	Report   func(string) // called for each thing that is wrong
+	Keep     int          // number of snapshots to keep, at least 1
+	Verify   bool         // also verify the objects that are in the pool already
+	Report   func(string) // called with each problem
 	Progress func(Progress)
 }
 
-// Progress is how far a backup or a restore is.
+// Progress is the progress of a backup or a restore.
 type Progress struct {
 	Objects, Bytes       int64 // done
 	AllObjects, AllBytes int64
 }
 
-// Summary is what came of a backup.
+// Summary is the result of a backup.
 type Summary struct {
 	Snapshot       string // its name
 	Objects, Bytes int64  // on the local disk
-	Copied, Added  int64  // those of them that were new to the pool, and their bytes
-	Elsewhere      int64  // objects that are only listed
-	Unhashed       int64  // objects that have no SHA-256 to compare with yet
-	Wrong          int64  // objects, or the access log, that could not be had as they should be: the backup lacks them
-	Pruned         int64  // objects that left the pool
-	Spared         int64  // snapshots that stay because their databases are newer
+	Copied, Added  int64  // objects that were new to the pool, and their bytes
+	Elsewhere      int64  // objects that are not on the local disk and only listed
+	Unhashed       int64  // objects without a SHA-256 to compare with
+	Wrong          int64  // objects, or the access log, that could not be read correctly and are missing from the backup
+	Pruned         int64  // objects removed from the pool
+	Spared         int64  // old snapshots kept because their databases are newer
 }
 
 // Command is the name under which Run records its outcome, see db.LastOutcome.
 const Command = "backup"
 
-// backupRun is one backup.
+// backupRun is one backup in progress.
 type backupRun struct {
 	*Service
 	Options
 	dir  *directory
 	hold *renewedHold
-	rows *db.DB // the snapshot's
+	rows *db.DB // the database of the new snapshot
 
-	sources  map[string]blob.Store  // of local providers
-	pools    map[string]*disk.Store // of the same
+	sources  map[string]blob.Store  // by local provider
+	pools    map[string]*disk.Store // by local provider
 	manifest Manifest
-	taken    time.Time // when the snapshot was begun
+	taken    time.Time // the time at which the snapshot was begun
 
-	mu      sync.Mutex // guards what follows, Report and Progress
+	mu      sync.Mutex // guards the fields below, and calls of Report and Progress
 	summary Summary
 	total   Progress
 }
 
-// Run takes a backup. An error means that there is no new one, and that those of before are as they
-// were; what is wrong with single objects is reported and counted.
+// Run makes a backup. An error means that there is no new snapshot and that the earlier ones are
+// unchanged, unless it says that the new backup is complete. Problems with single objects are
+// reported and counted, and are not errors.
 func (s *Service) Run(ctx context.Context, o Options) (sum Summary, err error) {
 	if o.Keep < 1 {
 		return Summary{}, errors.New("at least one snapshot must be kept")
@@ -154,7 +156,7 @@ func (s *Service) Run(ctx context.Context, o Options) (sum Summary, err error) {
 	return r.summary, noted
 }
 
-// checkApart refuses a directory inside what it is to be a copy of, and the reverse.
+// checkApart refuses a directory that lies inside the service's data or contains it.
 func (s *Service) checkApart(ctx context.Context, dir string) error {
 	of := []string{s.DataDir, s.ObjectDir}
 	all, err := s.Providers.All(ctx)
@@ -183,15 +185,15 @@ func (s *Service) checkApart(ctx context.Context, dir string) error {
 	return nil
 }
 
-// hold is a hold that is looked after.
+// renewedHold is a hold that is renewed in the background.
 type renewedHold struct {
 	*object.Hold
-	ctx      context.Context // ends with the hold, because of object.ErrHoldLost
+	ctx      context.Context // ends when the hold is lost, with the cause object.ErrHoldLost
 	cancel   context.CancelCauseFunc
 	renewing sync.WaitGroup
 }
 
-// holdCollector keeps the collector back until release.
+// holdCollector stops the collector from deleting objects until release.
 func (s *Service) holdCollector(ctx context.Context) (*renewedHold, error) {
 	hold, err := s.Objects.Hold(ctx)
 	if err != nil {
@@ -211,7 +213,7 @@ func (s *Service) holdCollector(ctx context.Context) (*renewedHold, error) {
 			switch err := h.Renew(h.ctx); {
 			case errors.Is(err, object.ErrHoldLost):
 				h.cancel(err)
-			case err != nil && h.ctx.Err() == nil: // the next time will tell whether it was too late
+			case err != nil && h.ctx.Err() == nil: // the next renewal shows whether the hold was lost
 				s.Log.Warn("renew the hold of a backup", "error", err)
 			}
 		}
@@ -225,13 +227,13 @@ func (h *renewedHold) release() error {
 	return h.Release(context.WithoutCancel(h.ctx))
 }
 
-// takeSnapshot makes the new snapshot, up to its name.
+// takeSnapshot makes the new snapshot and publishes it under its name.
 func (r *backupRun) takeSnapshot(ctx context.Context) error {
 	if err := os.Mkdir(r.dir.newSnapshotPath(), 0o700); err != nil {
 		return fmt.Errorf("begin a snapshot: %w", err)
 	}
 	path := filepath.Join(r.dir.newSnapshotPath(), databaseName)
-	r.taken = r.Now() // before it begins: what came later may be missing in it
+	r.taken = r.Now() // before the copy begins, since later changes may be missing from it
 	if err := r.DB.Snapshot(ctx, path, secretTables...); err != nil {
 		return err
 	}
@@ -240,7 +242,7 @@ func (r *backupRun) takeSnapshot(ctx context.Context) error {
 	if r.rows, err = db.OpenSnapshot(ctx, path, r.Log); err != nil {
 		return err
 	}
-	defer r.rows.Close() // opened to read
+	defer r.rows.Close() // opened for reading
 	if err := r.openStores(ctx); err != nil {
 		return err
 	}
@@ -253,7 +255,7 @@ func (r *backupRun) takeSnapshot(ctx context.Context) error {
 		return err
 	}
 	crash.Point("backup.described")
-	if err := r.hold.Renew(ctx); err != nil { // up to here all that the snapshot names was there
+	if err := r.hold.Renew(ctx); err != nil { // a successful renewal proves that no object of the snapshot was deleted before
 		return err
 	}
 	if err := r.dir.publish(r.summary.Snapshot); err != nil {

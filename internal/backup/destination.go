@@ -14,21 +14,20 @@ import (
 	"larder/internal/db"
 )
 
-// markerName is the file in the data directory that says that a restore into it was begun
-// and is not finished.
+// markerName is the file in the data directory that marks a restore that is not finished.
 const markerName = "restoring.json"
 
-// restoreMarker is what it holds.
+// restoreMarker is the content of that file.
 type restoreMarker struct{ Snapshot, Fingerprint, ObjectDir string }
 
-// Unfinished reports whether a restore into a data directory was begun and not finished: no
-// service may start there.
+// Unfinished reports whether a restore into a data directory was begun and not finished. No service
+// may start there.
 func Unfinished(dataDir string) (bool, error) {
 	m, err := readMarker(dataDir)
 	return m != nil, err
 }
 
-// readMarker returns nil where no restore was begun.
+// readMarker returns nil when no restore was begun.
 func readMarker(dataDir string) (*restoreMarker, error) {
 	var m restoreMarker
 	err := readJSON(filepath.Join(dataDir, markerName), &m)
@@ -38,13 +37,13 @@ func readMarker(dataDir string) (*restoreMarker, error) {
 	return &m, err
 }
 
-// What is wrong with a key, and what to do about it.
+// Messages about the master key, with the next step.
 const (
 	needsKey = "the secret key was given to the service that this backup is of, so the backup does not hold it: give the same LARDER_SECRET_KEY"
 	wrongKey = "the secret key is not the one that this backup was made with: give the LARDER_SECRET_KEY of the service that it is of"
 )
 
-// checkKey makes sure that the restored service will have the key of the original.
+// checkKey checks that the restored service will have the master key of the original.
 func (r *restore) checkKey() error {
 	want := r.manifest.Fingerprint
 	if r.Key != nil {
@@ -82,7 +81,7 @@ func (r *restore) checkKey() error {
 	return nil
 }
 
-// checkEmpty refuses a place where anything is.
+// checkEmpty returns an error when the destination holds anything.
 func (r *restore) checkEmpty(ctx context.Context) error {
 	for _, path := range []string{r.DatabaseFile, r.DatabaseFile + "-wal", filepath.Join(r.DataDir, auditName)} {
 		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
@@ -94,7 +93,7 @@ func (r *restore) checkEmpty(ctx context.Context) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("look into the object directory: %w", err)
 	}
-	for _, entry := range entries { // directories to mount disks on, or links to some, may be there
+	for _, entry := range entries { // empty directories to mount disks on, or links to such, are allowed
 		if entry.Name() == "lost+found" {
 			continue
 		}
@@ -115,7 +114,8 @@ func (r *restore) checkEmpty(ctx context.Context) error {
 	})
 }
 
-// isFinished reports whether all that an interrupted restore had left to do was to say so.
+// isFinished reports whether an interrupted restore lacked only the last step, the removal of its
+// marker.
 func (r *restore) isFinished(ctx context.Context) (done bool, err error) {
 	taken, err := r.manifest.takenAt()
 	if err != nil {
@@ -148,13 +148,13 @@ func (r *restore) isFinished(ctx context.Context) (done bool, err error) {
 	return done, errors.Join(ours(d), d.Close())
 }
 
-// exportToPostgres moves the database into PostgreSQL, in one transaction.
+// exportToPostgres copies the database into PostgreSQL in one transaction.
 func (r *restore) exportToPostgres(ctx context.Context) error {
 	from, err := db.OpenSnapshot(ctx, r.loadingPath(), r.Log)
 	if err != nil {
 		return err
 	}
-	defer from.Close() // opened to read
+	defer from.Close() // opened for reading
 	return r.inPostgres(ctx, func(d *db.DB) error { return d.ImportFrom(ctx, from) })
 }
 
@@ -166,7 +166,7 @@ func (r *restore) inPostgres(ctx context.Context, do func(d *db.DB) error) error
 	return errors.Join(do(d), d.Close())
 }
 
-// finish makes a service of it.
+// finish removes the temporary files and the marker, after which the service can start.
 func (r *restore) finish() error {
 	for _, path := range []string{r.loadingPath(), filepath.Join(r.DataDir, markerName)} {
 		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -179,7 +179,7 @@ func (r *restore) finish() error {
 	return nil
 }
 
-// copyFile copies a file of the snapshot, provided that it is what the manifest says.
+// copyFile copies a file of the snapshot and checks its size and hash against the manifest.
 func (r *restore) copyFile(name, to string) (err error) {
 	want, known := r.manifest.Files[name]
 	if !known {
@@ -189,7 +189,7 @@ func (r *restore) copyFile(name, to string) (err error) {
 	if err != nil {
 		return fmt.Errorf("read the backup: %w", err)
 	}
-	defer from.Close() // opened to read
+	defer from.Close() // opened for reading
 	file, err := os.OpenFile(to, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err

@@ -14,33 +14,33 @@ import (
 	"larder/internal/blob/disk"
 )
 
-// What lies in a backup.
+// The files of a backup.
 const (
-	identityName  = "larder-backup.json" // whose backup it is
+	identityName  = "larder-backup.json" // identifies the service
 	lockName      = "lock"
 	snapshotsName = "snapshots"
 	objectsName   = "objects"
 
-	// In a snapshot.
+	// The files of a snapshot.
 	databaseName  = "larder.db"
 	manifestName  = "manifest.json"
 	elsewhereName = "elsewhere.jsonl"
 	keyName       = "secret.key"
-	auditName     = "audit.db" // in the data directory, too
+	auditName     = "audit.db" // the same name as in the data directory
 
 	newSnapshotName = ".new" // a snapshot that is being written
-	removedName     = ".old" // one that is being removed, or a pool
+	removedName     = ".old" // a snapshot or a pool that is being removed
 	nameLayout      = "20060102T150405.000Z"
 )
 
-// directory is a backup that is open to be written: nobody else writes to it.
+// directory is a backup that is open for writing. Its lock excludes other writers.
 type directory struct {
 	path string
 	lock *os.File
 }
 
-// openDirectory takes an empty directory, or one that does not exist, for the backup of the service
-// with that key, or goes on with one that is.
+// openDirectory opens the backup of the service with that master key. It begins a new backup in a
+// directory that is empty or does not exist.
 func openDirectory(path, fingerprint string) (*directory, error) {
 	if err := disk.MakeDir(path); err != nil {
 		return nil, fmt.Errorf("make the backup's directory: %w", err)
@@ -65,9 +65,9 @@ func openDirectory(path, fingerprint string) (*directory, error) {
 	return d, nil
 }
 
-// claim writes down whose backup this is, unless that is written already.
+// claim records the service in the directory, unless it is recorded already.
 func (d *directory) claim(fingerprint string) error {
-	if err := checkOwner(d.path, fingerprint); err != nil { // once more, now that nobody else can change it
+	if err := checkOwner(d.path, fingerprint); err != nil { // again, now under the lock
 		return err
 	}
 	for _, name := range []string{objectsName, snapshotsName} {
@@ -81,7 +81,8 @@ func (d *directory) claim(fingerprint string) error {
 	return writeJSON(d.path, identityName, identity{Format: format, Fingerprint: fingerprint})
 }
 
-// checkOwner refuses a directory that holds anything but a backup of the service with that key.
+// checkOwner returns an error when the directory holds anything but a backup of the service with
+// that master key.
 func checkOwner(path, fingerprint string) error {
 	id, err := readIdentity(path)
 	if err == nil {
@@ -99,7 +100,7 @@ func checkOwner(path, fingerprint string) error {
 	if err != nil {
 		return fmt.Errorf("look into the backup's directory: %w", err)
 	}
-	for _, name := range names { // what is made before the identity is written may be there
+	for _, name := range names { // files that are made before the identity is written
 		if !slices.Contains([]string{"lost+found", lockName, objectsName, snapshotsName, identityName + newSuffix},
 			name.Name()) {
 			return fmt.Errorf("%s holds something else (%q): choose an empty directory", path, name.Name())
@@ -123,7 +124,7 @@ func (d *directory) pool(providerID string) string {
 	return filepath.Join(d.path, objectsName, providerID)
 }
 
-// removeLeftovers removes what an interrupted run has left of snapshots.
+// removeLeftovers removes the incomplete snapshots and pools that an interrupted run left.
 func (d *directory) removeLeftovers() error {
 	for _, path := range []string{filepath.Join(snapshotsName, newSnapshotName),
 		filepath.Join(snapshotsName, removedName),
@@ -135,7 +136,7 @@ func (d *directory) removeLeftovers() error {
 	return nil
 }
 
-// nextName names a snapshot of that moment, after all that there are.
+// nextName returns the name for a snapshot of that moment. It sorts after all existing names.
 func (d *directory) nextName(now time.Time) (string, error) {
 	names, err := snapshots(d.path)
 	if err != nil {
@@ -152,7 +153,7 @@ func (d *directory) nextName(now time.Time) (string, error) {
 	return name, nil
 }
 
-// publish gives the fresh snapshot its name, when it is durable.
+// publish gives the new snapshot its name when its content is durable.
 func (d *directory) publish(name string) error {
 	parent := filepath.Join(d.path, snapshotsName)
 	if err := syncDir(d.newSnapshotPath()); err != nil {
@@ -167,12 +168,12 @@ func (d *directory) publish(name string) error {
 	return nil
 }
 
-// remove takes a snapshot away. It is none from the first step on.
+// remove removes a snapshot. The rename at its beginning already ends the snapshot.
 func (d *directory) remove(name string) error {
 	old := filepath.Join(d.path, snapshotsName, removedName)
 	err := os.Rename(filepath.Join(d.path, snapshotsName, name), old)
 	if err == nil {
-		err = syncDir(filepath.Dir(old)) // before objects go that it names
+		err = syncDir(filepath.Dir(old)) // before its objects are removed
 	}
 	if err == nil {
 		err = os.RemoveAll(old)
@@ -183,8 +184,8 @@ func (d *directory) remove(name string) error {
 	return nil
 }
 
-// removePool takes the objects of a provider away that no snapshot knows. They are no pool from the
-// first step on, so that the rest goes the next time.
+// removePool removes the pool of a provider that no snapshot names. The rename at its beginning
+// already ends the pool; an interrupted removal is completed by the next run.
 func (d *directory) removePool(providerID string) error {
 	old := filepath.Join(d.path, objectsName, removedName)
 	if err := os.Rename(d.pool(providerID), old); err != nil {
@@ -193,14 +194,14 @@ func (d *directory) removePool(providerID string) error {
 	return os.RemoveAll(old)
 }
 
-// snapshots lists those that are complete, the oldest first.
+// snapshots lists the complete snapshots, the oldest first.
 func snapshots(path string) ([]string, error) {
 	entries, err := os.ReadDir(filepath.Join(path, snapshotsName))
 	if err != nil {
 		return nil, fmt.Errorf("list the snapshots of a backup: %w", err)
 	}
 	var names []string
-	for _, entry := range entries { // sorted
+	for _, entry := range entries { // sorted by name
 		if _, err := time.Parse(nameLayout, entry.Name()); err == nil && entry.IsDir() {
 			names = append(names, entry.Name())
 		}
@@ -208,12 +209,13 @@ func snapshots(path string) ([]string, error) {
 	return names, nil
 }
 
-// flock locks a file until it is closed, or says that somebody else has it.
+// flock locks a file until it is closed. It returns an error when another process has the lock.
 func flock(file *os.File, how int) error {
 	return syscall.Flock(int(file.Fd()), how|syscall.LOCK_NB)
 }
 
-// checkEmptyDir refuses a directory that holds anything; one that does not exist is empty.
+// checkEmptyDir returns an error when the directory holds anything. A directory that does not exist
+// is empty.
 func checkEmptyDir(path string) error {
 	names, err := os.ReadDir(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -227,7 +229,7 @@ func checkEmptyDir(path string) error {
 	return nil
 }
 
-// resolve is a path without symbolic links, as far as it exists.
+// resolve returns the absolute path without symbolic links, as far as the path exists.
 func resolve(path string) (string, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -242,13 +244,13 @@ func resolve(path string) (string, error) {
 	return real, err
 }
 
-// inside reports whether a path is another or lies below it.
+// inside reports whether path equals of or lies below it.
 func inside(path, of string) bool {
 	way, err := filepath.Rel(of, path)
 	return err == nil && filepath.IsLocal(way)
 }
 
-// checkProviderName is what the directory of a provider may be called.
+// checkProviderName returns an error for a provider id that cannot be the name of a directory.
 func checkProviderName(id string) error {
 	if id == "" || id[0] == '.' || strings.ContainsFunc(id,
 		func(r rune) bool { return r <= ' ' || r > '~' || r == '/' }) || len(id) > 100 {

@@ -18,35 +18,35 @@ import (
 	"larder/internal/secret"
 )
 
-// format is the version of everything that is described here. Another one is refused.
+// format is the version of the backup's format. Other versions are refused.
 const format = 1
 
 const newSuffix = ".new"
 
-// identity says whose backup a directory is.
+// identity identifies the service of a backup.
 type identity struct {
 	Format      int
 	Fingerprint string // of the master key, 16 hexadecimal digits
 }
 
-// Manifest says what a snapshot is, and what belongs to it.
+// Manifest describes a snapshot and its files.
 type Manifest struct {
 	Format      int
-	Schema      int    // version of the database's schema
+	Schema      int    // version of the database schema
 	Larder      string // version of the program
-	Taken       string // when, RFC 3339
-	Engine      string // that the service ran on
+	Taken       string // time of the snapshot, RFC 3339
+	Engine      string // database engine of the service
 	BaseURL     string
 	Fingerprint string // of the master key, 16 hexadecimal digits
-	KeyIncluded bool   // else it was given to the service, and must be given to the restored one
+	KeyIncluded bool   // otherwise the key was given to the service and must be given to the restored one
 
 	Files     map[string]File
 	Providers []ProviderTotals
 
 	Objects, Bytes int64 // in the pool
-	Elsewhere      int64 // objects that elsewhere.jsonl lists
+	Elsewhere      int64 // objects listed in elsewhere.jsonl
 	Unhashed       int64 // objects without a SHA-256
-	Wrong          int64 // objects that the backup lacks
+	Wrong          int64 // objects missing from the backup
 }
 
 // File is a file of the snapshot.
@@ -55,20 +55,20 @@ type File struct {
 	SHA256 string // hexadecimal
 }
 
-// ProviderTotals is what one provider had.
+// ProviderTotals counts the objects of one provider.
 type ProviderTotals struct {
 	ID, Name, Type, Bucket string
 	Objects, Bytes         int64
 }
 
-// elsewhereLine is one of elsewhere.jsonl: an object that does not lie on the local disk.
+// elsewhereLine is one line of elsewhere.jsonl: an object that is not on the local disk.
 type elsewhereLine struct {
 	Provider, Key string
 	Size          int64
 	SHA256, ETag  string
 }
 
-// takenAt is when a snapshot was taken, ms.
+// takenAt returns the time of the snapshot in ms.
 func (m Manifest) takenAt() (int64, error) {
 	t, err := time.Parse(time.RFC3339Nano, m.Taken)
 	if err != nil {
@@ -77,7 +77,7 @@ func (m Manifest) takenAt() (int64, error) {
 	return t.UnixMilli(), nil
 }
 
-// describe writes what belongs to the snapshot beside its database, and the manifest.
+// describe writes the other files of the snapshot, and the manifest last.
 func (r *backupRun) describe(ctx context.Context) error {
 	into := r.dir.newSnapshotPath()
 	m := &r.manifest
@@ -100,7 +100,7 @@ func (r *backupRun) describe(ctx context.Context) error {
 			names = append(names, auditName)
 		case ctx.Err() != nil:
 			return err
-		default: // a log is no reason to have no backup
+		default: // a damaged access log does not prevent the backup
 			r.mu.Lock()
 			r.summary.Wrong++
 			if r.Report != nil {
@@ -132,8 +132,7 @@ func (r *backupRun) describe(ctx context.Context) error {
 	return writeJSON(into, manifestName, m)
 }
 
-// readIdentity returns whose backup a directory is. Error: fs.ErrNotExist for a
-// directory that is none.
+// readIdentity returns the identity of a backup. Error: fs.ErrNotExist for a directory without one.
 func readIdentity(dir string) (identity, error) {
 	var id identity
 	if err := readJSON(filepath.Join(dir, identityName), &id); err != nil {
@@ -167,7 +166,7 @@ func checkFormat(of int) error {
 	return nil
 }
 
-// fingerprintNumber is the fingerprint as databases hold it.
+// fingerprintNumber converts a fingerprint to the number that databases store.
 func fingerprintNumber(fingerprint string) (int64, error) {
 	n, err := strconv.ParseUint(fingerprint, 16, 64)
 	if err != nil {
@@ -176,7 +175,7 @@ func fingerprintNumber(fingerprint string) (int64, error) {
 	return int64(n), nil
 }
 
-// fingerprintOf is that of the key in a file.
+// fingerprintOf returns the fingerprint of the master key in a file.
 func fingerprintOf(path string) (string, error) {
 	key, err := secret.Load(path)
 	if err != nil {
@@ -194,7 +193,7 @@ func measureFile(path string) (File, error) {
 	if err != nil {
 		return File{}, err
 	}
-	defer file.Close() // opened to read
+	defer file.Close() // opened for reading
 	h := sha256.New()
 	n, err := io.Copy(h, file)
 	return File{Size: n, SHA256: hex.EncodeToString(h.Sum(nil))}, err
@@ -219,7 +218,7 @@ func writeJSON(dir, name string, v any) error {
 	return writeFile(dir, name, append(text, '\n'))
 }
 
-// writeFile puts a file in place whole and durable, mode 0600, or not at all.
+// writeFile writes a file atomically and durably, mode 0600.
 func writeFile(dir, name string, content []byte) error {
 	path := filepath.Join(dir, name)
 	file, err := os.OpenFile(path+newSuffix, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
@@ -233,7 +232,7 @@ func writeFile(dir, name string, content []byte) error {
 	return renameDurably(path+newSuffix, path)
 }
 
-// renameDurably renames a file whose content is durable.
+// renameDurably renames a file whose content is durable, and syncs the directory.
 func renameDurably(from, to string) error {
 	if err := os.Rename(from, to); err != nil {
 		return err

@@ -23,16 +23,16 @@ import (
 const (
 	// objectsPerQuery is how many rows are in memory at once.
 	objectsPerQuery = 1000
-	// copyWorkers is how many objects are copied at a time: syncs of one directory
-	// are shared between them.
+	// copyWorkers is how many objects are copied in parallel, so that they share the syncs of
+	// directories.
 	copyWorkers = 8
 )
 
-// absentKey is a key that no object has: a healthy store says so, any other fails.
+// absentKey is a key that no object has. A healthy store returns blob.ErrNotFound for it, any other
+// another error.
 const absentKey = blob.Key("00/00000000000000000000000000000000")
 
-// openStores has a look at the stores of all local providers of the snapshot,
-// and makes their pools.
+// openStores checks the stores of all local providers of the snapshot and opens their pools.
 func (r *backupRun) openStores(ctx context.Context) error {
 	then := provider.New(provider.Config{DB: r.rows, ObjectDir: r.ObjectDir, Now: r.Now})
 	all, err := then.All(ctx)
@@ -48,7 +48,7 @@ func (r *backupRun) openStores(ctx context.Context) error {
 		if err := checkProviderName(p.ID); err != nil {
 			return err
 		}
-		// What it has keeps it from going to another bucket meanwhile.
+		// The provider has objects, so its bucket cannot be changed meanwhile.
 		if r.sources[p.ID], err = r.Providers.Store(ctx, p.ID); err == nil {
 			err = r.probeStore(ctx, p.ID)
 		}
@@ -63,7 +63,7 @@ func (r *backupRun) openStores(ctx context.Context) error {
 		if r.pools[p.ID], err = disk.Open(r.dir.pool(p.ID), marker, disk.Options{Now: r.Now}); err != nil {
 			return err
 		}
-		// of whatever age: nobody else writes here
+		// of any age, since no other process writes here
 		if _, err := r.pools[p.ID].SweepTemp(r.Now().AddDate(100, 0, 0)); err != nil {
 			return fmt.Errorf("remove what an interrupted backup left: %w", err)
 		}
@@ -73,11 +73,12 @@ func (r *backupRun) openStores(ctx context.Context) error {
 
 func (r *backupRun) closePools() {
 	for _, pool := range r.pools {
-		_ = pool.Close() // gives up descriptors
+		_ = pool.Close() // closes descriptors
 	}
 }
 
-// probeStore tells why the store of a provider can't be used.
+// probeStore returns the error because of which the store of a provider cannot be used, nil when it
+// can.
 func (r *backupRun) probeStore(ctx context.Context, providerID string) error {
 	if _, err := r.sources[providerID].Stat(ctx, absentKey); err != nil && !errors.Is(err, blob.ErrNotFound) {
 		return err
@@ -85,7 +86,8 @@ func (r *backupRun) probeStore(ctx context.Context, providerID string) error {
 	return nil
 }
 
-// copyObjects puts into the pools what the snapshot names, and lists what lies elsewhere.
+// copyObjects copies the objects of the snapshot into the pools, and lists those that are not on
+// the local disk.
 func (r *backupRun) copyObjects(ctx context.Context) (err error) {
 	if r.total.AllObjects, r.total.AllBytes, err = totals(r.rows.Read(ctx)); err != nil {
 		return err
@@ -124,7 +126,7 @@ func (r *backupRun) copyObjects(ctx context.Context) (err error) {
 	return nil
 }
 
-// holding finds the provider of an object in the manifest.
+// holding returns the provider of an object in the manifest, and whether it is local.
 func (r *backupRun) holding(o storedObject) (*ProviderTotals, bool, error) {
 	for i := range r.manifest.Providers {
 		if h := &r.manifest.Providers[i]; h.ID == o.provider {
@@ -134,7 +136,7 @@ func (r *backupRun) holding(o storedObject) (*ProviderTotals, bool, error) {
 	return nil, false, fmt.Errorf("%s: there is no such provider", o)
 }
 
-// addProgress tells how far things are. r.mu is held.
+// addProgress adds an object to the progress. The caller holds r.mu.
 func (r *backupRun) addProgress(o storedObject) {
 	r.total.Objects, r.total.Bytes = r.total.Objects+1, r.total.Bytes+o.size
 	if r.Progress != nil {
@@ -142,7 +144,7 @@ func (r *backupRun) addProgress(o storedObject) {
 	}
 }
 
-// reportWrong notes an object that the backup lacks.
+// reportWrong reports and counts an object that is missing from the backup.
 func (r *backupRun) reportWrong(o storedObject, format string, args ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -153,7 +155,7 @@ func (r *backupRun) reportWrong(o storedObject, format string, args ...any) {
 	r.addProgress(o)
 }
 
-// copyObject has an object in its pool. An error means that the backup can't go on.
+// copyObject copies an object into its pool, unless it is there. An error ends the backup.
 func (r *backupRun) copyObject(ctx context.Context, o storedObject) error {
 	pool := r.pools[o.provider]
 	has, err := r.isInPool(ctx, pool, o)
@@ -178,7 +180,7 @@ func (r *backupRun) copyObject(ctx context.Context, o storedObject) error {
 	case err != nil:
 		return r.reportUnreadable(ctx, o, err)
 	}
-	defer source.Close() // opened to read
+	defer source.Close() // opened for reading
 	_, err = pool.Put(ctx, o.key, newCheckedReader(source, o), blob.PutOptions{Size: o.size})
 	var size blob.ErrSize
 	var reading blob.ErrReader
@@ -201,8 +203,8 @@ func (r *backupRun) copyObject(ctx context.Context, o storedObject) error {
 	return fmt.Errorf("write to the backup: %w", err)
 }
 
-// reportUnreadable tells an object that its store can't read from a store that can't
-// be read at all.
+// reportUnreadable reports an object that the store cannot read. It returns an error when the whole
+// store has failed.
 func (r *backupRun) reportUnreadable(ctx context.Context, o storedObject, cause error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -214,9 +216,9 @@ func (r *backupRun) reportUnreadable(ctx context.Context, o storedObject, cause 
 	return nil
 }
 
-// isInPool reports whether the pool has an object already. What is not as long as it should be, or,
-// where that is asked for, not what it should be, is taken out, once it is known that the store has
-// it whole: until then it is the best copy that there may be.
+// isInPool reports whether the pool has the object. It deletes an object of the wrong length, and
+// with Verify one of the wrong content, but only after it has verified that the store has the right
+// one. Until then the damaged object may be the best copy.
 func (r *backupRun) isInPool(ctx context.Context, pool *disk.Store, o storedObject) (bool, error) {
 	info, err := pool.Stat(ctx, o.key)
 	if errors.Is(err, blob.ErrNotFound) {
@@ -249,18 +251,17 @@ func (r *backupRun) isInPool(ctx context.Context, pool *disk.Store, o storedObje
 	return false, pool.Delete(ctx, o.key)
 }
 
-// errNoGoodCopy says that neither the backup nor the store has an object as it should be; what
-// the backup has stays.
+// errNoGoodCopy: neither the pool nor the store has the object undamaged. The copy in the pool
+// stays.
 var errNoGoodCopy = errors.New("it is damaged in the backup, and the store can't give it whole")
 
-// verifyObject reads an object of a store to its end. An error says that it is not what is
-// recorded, or can't be read.
+// verifyObject reads an object completely and compares its size and hash with the database.
 func verifyObject(ctx context.Context, from blob.Store, o storedObject) error {
 	content, err := from.Open(ctx, o.key)
 	if err != nil {
 		return err
 	}
-	defer content.Close() // opened to read
+	defer content.Close() // opened for reading
 	n, err := io.Copy(io.Discard, newCheckedReader(contextReader{ctx, content}, o))
 	if err == nil && n != o.size {
 		err = fmt.Errorf("it has %d bytes", n)
@@ -268,7 +269,7 @@ func verifyObject(ctx context.Context, from blob.Store, o storedObject) error {
 	return err
 }
 
-// eachObject calls do for every object that sort wants, several at a time.
+// eachObject calls do, in parallel, for every object for which sort returns true.
 func eachObject(ctx context.Context, rows *db.DB, sort func(storedObject) (bool, error),
 	do func(context.Context, storedObject) error) error {
 	ctx, end := context.WithCancelCause(ctx)
@@ -321,11 +322,11 @@ func eachObject(ctx context.Context, rows *db.DB, sort func(storedObject) (bool,
 	return err
 }
 
-// errWrongHash says that bytes are not those that were stored.
+// errWrongHash: the bytes differ from those that were stored.
 var errWrongHash = errors.New("its bytes are not those that were stored: the SHA-256 is another one")
 
-// checkedReader is content that fails at its end unless it has the SHA-256 that is
-// recorded, where one is.
+// checkedReader fails at its end when the content does not have the recorded SHA-256. It checks
+// nothing when none is recorded.
 type checkedReader struct {
 	from io.Reader
 	want storedObject
@@ -348,7 +349,7 @@ func (c *checkedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// contextReader is content that ends with a context.
+// contextReader fails when its context ends.
 type contextReader struct {
 	ctx  context.Context
 	from io.Reader

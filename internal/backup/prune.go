@@ -14,11 +14,11 @@ import (
 	"larder/internal/provider"
 )
 
-// oldDatabaseAge is how much older than a snapshot a database must be to be taken for an old one:
-// less may be what was deleted since.
+// oldDatabaseAge is by how much the newest change of a database must precede that of an older
+// snapshot before the database counts as an old one. A smaller difference may come from deletions.
 const oldDatabaseAge = 24 * time.Hour
 
-// prune removes the snapshots that are not to be kept, and then what no snapshot names.
+// prune removes the snapshots beyond Keep, and then the objects that no snapshot names.
 func (r *backupRun) prune(ctx context.Context) error {
 	all, err := snapshots(r.dir.path)
 	if err != nil {
@@ -31,10 +31,10 @@ func (r *backupRun) prune(ctx context.Context) error {
 	kept := make([]*db.DB, 0, len(names))
 	defer func() {
 		for _, d := range kept {
-			_ = d.Close() // opened to read
+			_ = d.Close() // opened for reading
 		}
 	}()
-	used := map[string]bool{} // providers
+	used := map[string]bool{} // local providers
 	for _, name := range names {
 		d, err := db.OpenSnapshot(ctx, filepath.Join(r.dir.path, snapshotsName, name, databaseName), r.Log)
 		if err != nil {
@@ -66,9 +66,9 @@ func (r *backupRun) prune(ctx context.Context) error {
 	return nil
 }
 
-// dropSnapshots removes the oldest snapshots until as many are left as are to be kept, and returns
-// those that are left. One that knows more than the new one stays: then it is an old database that
-// was backed up, and what is about to be removed may be all that there is of the files since.
+// dropSnapshots removes the oldest snapshots beyond Keep and returns the names of the others. It
+// keeps a snapshot whose database is newer than that of the new one: then an old database was
+// backed up, and the snapshot may hold the only record of later files.
 func (r *backupRun) dropSnapshots(ctx context.Context, names []string) (left []string, err error) {
 	here, err := r.snapshotState(ctx, names[len(names)-1])
 	if err != nil {
@@ -82,7 +82,7 @@ func (r *backupRun) dropSnapshots(ctx context.Context, names []string) (left []s
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		if err == nil && here.isBehind(there) { // one that cannot be read is of no use to anybody
+		if err == nil && here.isBehind(there) { // a snapshot that cannot be read is removed
 			r.reportSpared(name)
 			left = append(left, name)
 			continue
@@ -94,27 +94,28 @@ func (r *backupRun) dropSnapshots(ctx context.Context, names []string) (left []s
 	return left, nil
 }
 
-// snapshotState tells how far the database of a snapshot has come.
+// snapshotState returns the state of the database in a snapshot.
 func (r *backupRun) snapshotState(ctx context.Context, name string) (at databaseState, err error) {
 	d, err := db.OpenSnapshot(ctx, filepath.Join(r.dir.path, snapshotsName, name, databaseName), r.Log)
 	if err != nil {
 		return databaseState{}, err
 	}
-	defer d.Close() // opened to read
+	defer d.Close() // opened for reading
 	return databaseStateOf(d.Read(ctx))
 }
 
-// databaseState is how far a database has come. Both only ever grow while one is used.
+// databaseState shows how recent a database is. Both numbers only grow while a service uses the
+// database.
 type databaseState struct {
 	config int64 // version of the configuration
-	newest int64 // when the newest thing in it was made or changed, ms
+	newest int64 // time of the newest change in ms
 }
 
 func (p databaseState) isBehind(other databaseState) bool {
 	return p.config < other.config || p.newest < other.newest-oldDatabaseAge.Milliseconds()
 }
 
-// reportSpared tells of a snapshot that was not removed.
+// reportSpared reports a snapshot that was not removed.
 func (r *backupRun) reportSpared(name string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -128,18 +129,18 @@ func (r *backupRun) reportSpared(name string) {
 	}
 }
 
-// isPool reports whether a directory beside the pools in use was made as one.
+// isPool reports whether a directory in objects/ that no snapshot uses is a pool of this service.
 func (r *backupRun) isPool(ctx context.Context, name string) bool {
 	pool, err := disk.Open(r.dir.pool(name), "larder-backup-"+r.Fingerprint, disk.Options{Now: r.Now})
 	if err != nil {
 		return false
 	}
-	defer pool.Close() // gives up descriptors
+	defer pool.Close() // closes descriptors
 	_, err = pool.Stat(ctx, absentKey)
 	return errors.Is(err, blob.ErrNotFound)
 }
 
-// prunePool takes out of one provider's pool what no snapshot names.
+// prunePool deletes the objects of one provider's pool that no snapshot names.
 func (r *backupRun) prunePool(ctx context.Context, providerID string, kept []*db.DB) (err error) {
 	pool, err := disk.Open(r.dir.pool(providerID), "larder-backup-"+r.Fingerprint, disk.Options{Now: r.Now})
 	if err != nil {

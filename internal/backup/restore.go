@@ -29,56 +29,58 @@ import (
 	"larder/internal/upload"
 )
 
-// Destination is the empty place that a service is restored to. Nobody else may use it meanwhile.
+// Destination is the empty place to which a service is restored. No other process may use it during
+// the restore.
 type Destination struct {
 	DataDir, ObjectDir string
 	DatabaseFile       string          // of SQLite, in DataDir
 	DatabaseURL        secret.Text     // of PostgreSQL, "" for SQLite
-	KeyFile            string          // where a key goes that came with the backup
-	Key                *secret.Keyring // as it was given to this service, nil for none
-	MinFree            int64           // bytes of free space to be left
+	KeyFile            string          // where the key of the backup is written
+	Key                *secret.Keyring // the key given to this service, nil for none
+	MinFree            int64           // bytes of free space to leave
 	Now                func() time.Time
 	Log                *slog.Logger
 }
 
-// RestoreOptions say what is to be restored.
+// RestoreOptions select what is restored.
 type RestoreOptions struct {
 	Dir        string
 	Snapshot   string       // its name, "" for the newest
-	Incomplete bool         // go on without objects that are missing or damaged
-	Report     func(string) // called for each of them
+	Incomplete bool         // continue without missing or damaged objects
+	Report     func(string) // called with each of them
 	Progress   func(Progress)
 }
 
-// AfterRestore is what came of it.
+// Restored is the result of a restore.
 type Restored struct {
 	Manifest       Manifest
 	Snapshot       string
-	Objects, Bytes int64 // on the local disk by now
-	Wrong          int64 // objects that are missing or damaged in the backup, beside those that it never had
+	Objects, Bytes int64 // on the local disk
+	Wrong          int64 // objects missing or damaged in the backup, besides those that it never had
 }
 
-// restore is one restore.
+// restore is one restore in progress.
 type restore struct {
 	Destination
 	RestoreOptions
 	manifest   Manifest
-	keyInPlace bool   // the right key lies in its file already
-	rows       *db.DB // the database to come
+	keyInPlace bool   // the right key is in its file already
+	rows       *db.DB // the database being restored
 	stores     *provider.Registry
-	pools      map[string]*os.Root // of local providers; nil for one that has no object
+	pools      map[string]*os.Root // by local provider; nil for one without objects
 
-	mu      sync.Mutex // guards what follows, Report and Progress
+	mu      sync.Mutex // guards the fields below, and calls of Report and Progress
 	summary Restored
 	total   Progress
 }
 
-// ErrIncomplete ends a restore that found objects missing or damaged and was not told to
-// go on without them.
+// ErrIncomplete ends a restore that found missing or damaged objects without
+// RestoreOptions.Incomplete.
 var ErrIncomplete = errors.New("the backup is damaged")
 
-// Restore makes a service of a backup: objects first, then the key, the database last. What is
-// interrupted is no service, and goes on when it is begun again with the same snapshot.
+// Restore makes a service from a backup: objects first, then the key, the database last. An
+// interrupted restore leaves no service, and continues when it is started again with the same
+// snapshot.
 func Restore(ctx context.Context, to Destination, o RestoreOptions) (sum Restored, err error) {
 	r := &restore{Destination: to, RestoreOptions: o, pools: map[string]*os.Root{}}
 	unlock, err := r.lock()
@@ -97,8 +99,8 @@ func Restore(ctx context.Context, to Destination, o RestoreOptions) (sum Restore
 	return r.summary, err
 }
 
-// lock keeps a backup from changing what is restored from. A backup that can't be written
-// to needs no lock.
+// lock prevents backups into the directory during the restore. A backup that cannot be opened for
+// writing needs no lock.
 func (r *restore) lock() (unlock func() error, err error) {
 	file, err := os.Open(filepath.Join(r.Dir, lockName))
 	if err != nil {
@@ -110,8 +112,8 @@ func (r *restore) lock() (unlock func() error, err error) {
 	return file.Close, nil
 }
 
-// begin chooses the snapshot, and makes sure of the key and of an empty place. done says that an
-// earlier restore got to its end but for the last step.
+// begin selects the snapshot and checks the key and the destination. done reports that an earlier
+// restore was interrupted before its last step only.
 func (r *restore) begin(ctx context.Context) (done bool, err error) {
 	id, err := readIdentity(r.Dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -174,13 +176,13 @@ func (r *restore) file(name string) string {
 	return filepath.Join(r.Dir, snapshotsName, r.Snapshot, name)
 }
 
-// restoreAll puts everything in place, the database last.
+// restoreAll restores the objects and files, and puts the database in place last.
 func (r *restore) restoreAll(ctx context.Context) error {
 	if err := r.loadDatabase(ctx); err != nil {
 		return err
 	}
 	err := r.restoreStores(ctx)
-	if err = errors.Join(err, r.rows.Close()); err != nil { // which leaves one file
+	if err = errors.Join(err, r.rows.Close()); err != nil { // which merges the WAL into one file
 		return err
 	}
 	if r.DatabaseURL == "" {
@@ -195,11 +197,11 @@ func (r *restore) restoreAll(ctx context.Context) error {
 	return nil
 }
 
-// loadingPath is where the database lies until it is complete.
+// loadingPath is the path of the database until it is complete.
 func (r *restore) loadingPath() string { return filepath.Join(r.DataDir, databaseName+".restoring") }
 
-// loadDatabase takes the database of the snapshot, in the schema of this binary, and makes it that
-// of a service that has just been restored.
+// loadDatabase copies the database of the snapshot, migrates it to the schema of this binary, and
+// resets what a restored service must not keep.
 func (r *restore) loadDatabase(ctx context.Context) error {
 	path := r.loadingPath()
 	for _, suffix := range []string{"", "-wal", "-shm"} {
@@ -237,8 +239,8 @@ func (r *restore) loadDatabase(ctx context.Context) error {
 	return nil
 }
 
-// resetRestored takes out of a database what ended with the original, or speaks of
-// what no backup holds.
+// resetRestored removes from a database what ended with the original service, or refers to data
+// that no backup holds.
 func resetRestored(tx *db.Tx, now, taken int64) error {
 	for _, change := range []func(tx *db.Tx) error{
 		object.AfterRestore, upload.AfterRestore, quota.AfterRestore, download.Restored, freemode.Restored,
@@ -254,7 +256,7 @@ func resetRestored(tx *db.Tx, now, taken int64) error {
 	return tx.BumpConfig()
 }
 
-// restoreStores puts objects, access log and key in place.
+// restoreStores restores the objects, the access log and the key.
 func (r *restore) restoreStores(ctx context.Context) (err error) {
 	r.stores = provider.New(provider.Config{DB: r.rows, ObjectDir: r.ObjectDir, MinFree: r.MinFree, Now: r.Now})
 	defer func() { err = errors.Join(err, r.stores.Close()) }()
@@ -286,7 +288,7 @@ func (r *restore) restoreStores(ctx context.Context) (err error) {
 	return nil
 }
 
-// restoreObjects puts every object that the database names into its store.
+// restoreObjects copies every object that the database names into its store.
 func (r *restore) restoreObjects(ctx context.Context) (err error) {
 	all, err := r.stores.All(ctx)
 	if err != nil {
@@ -296,7 +298,7 @@ func (r *restore) restoreObjects(ctx context.Context) (err error) {
 	defer func() {
 		for _, root := range r.pools {
 			if root != nil {
-				_ = root.Close() // opened to read
+				_ = root.Close() // opened for reading
 			}
 		}
 	}()
@@ -327,7 +329,7 @@ func (r *restore) restoreObjects(ctx context.Context) (err error) {
 	}, r.restoreObject)
 }
 
-// addProgress tells how far things are. r.mu is held.
+// addProgress adds an object to the progress. The caller holds r.mu.
 func (r *restore) addProgress(o storedObject) {
 	r.total.Objects, r.total.Bytes = r.total.Objects+1, r.total.Bytes+o.size
 	if r.Progress != nil {
@@ -335,14 +337,14 @@ func (r *restore) addProgress(o storedObject) {
 	}
 }
 
-// restoreObject has an object in its store. An error means that the restore can't go on.
+// restoreObject copies an object into its store. An error ends the restore.
 func (r *restore) restoreObject(ctx context.Context, o storedObject) error {
 	store, err := r.stores.Store(ctx, o.provider)
 	if err != nil {
 		return err
 	}
 	info, err := store.Stat(ctx, o.key)
-	if err == nil && info.Size == o.size { // an interrupted restore brought it
+	if err == nil && info.Size == o.size { // restored before an interruption
 		r.reportRestored(o)
 		return nil
 	}
@@ -354,7 +356,7 @@ func (r *restore) restoreObject(ctx context.Context, o storedObject) error {
 		r.reportWrong(o, "%v", err)
 		return nil
 	}
-	defer file.Close() // opened to read
+	defer file.Close() // opened for reading
 	_, err = store.Put(ctx, o.key, newCheckedReader(file, o), blob.PutOptions{Size: o.size})
 	var size blob.ErrSize
 	var reading blob.ErrReader

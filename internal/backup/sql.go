@@ -11,17 +11,17 @@ import (
 	"larder/internal/db"
 )
 
-// secretTables are the tables that no snapshot holds: short-lived tokens, of which a restored
-// service would take none anyway, counts of wrong passwords, which are over by then, and
-// the replicas that run.
+// secretTables are the tables whose rows no snapshot holds: short-lived tokens, which a restored
+// service would refuse anyway, counts of wrong passwords, which have expired by then, and the
+// running replicas.
 var secretTables = []string{"csrf_tokens", "download_tokens", "free_sessions", "guesses", "replicas"}
 
-// storedObject is a row: what a backup has to hold.
+// storedObject is a row of objects: an object that a backup has to hold.
 type storedObject struct {
 	id, provider string
 	key          blob.Key
 	size         int64
-	sha256       string // hexadecimal, "" when nobody has read it yet
+	sha256       string // hexadecimal, "" when not computed yet
 	etag         string
 }
 
@@ -29,7 +29,7 @@ func (o storedObject) String() string {
 	return fmt.Sprintf("object %s of provider %s", o.key, o.provider)
 }
 
-// objectsAfter lists the next objects by id.
+// objectsAfter lists the next objects in the order of their ids.
 func objectsAfter(q db.Querier, id string, limit int) ([]storedObject, error) {
 	rows, err := q.Query(`
 		SELECT id, provider_id, key, size, COALESCE(sha256, ''), etag
@@ -56,7 +56,7 @@ func objectsAfter(q db.Querier, id string, limit int) ([]storedObject, error) {
 	return found, rows.Err()
 }
 
-// totals counts all objects and adds their bytes up.
+// totals returns the number of objects and their bytes.
 func totals(q db.Querier) (objects, bytes int64, err error) {
 	err = q.QueryRow("SELECT count(*), CAST(COALESCE(sum(size), 0) AS BIGINT) FROM objects").Scan(&objects, &bytes)
 	if err != nil {
@@ -65,7 +65,7 @@ func totals(q db.Querier) (objects, bytes int64, err error) {
 	return objects, bytes, nil
 }
 
-// databaseStateOf reads all rows, which takes a moment.
+// databaseStateOf reads all rows of four tables, which takes a moment.
 func databaseStateOf(q db.Querier) (p databaseState, err error) {
 	err = q.QueryRow(`
 		SELECT COALESCE((SELECT value FROM versions WHERE name = 'config'), 0), CAST(COALESCE(MAX(at), 0) AS BIGINT)
@@ -84,13 +84,13 @@ func databaseStateOf(q db.Querier) (p databaseState, err error) {
 	return p, nil
 }
 
-// keysPerQuery is how many keys one statement asks for.
+// keysPerQuery is the number of keys in one statement.
 const keysPerQuery = 200
 
-// keysInUse returns those of at most keysPerQuery keys that an object of the provider has.
+// keysInUse returns those of at most keysPerQuery keys that belong to an object of the provider.
 func keysInUse(q db.Querier, providerID string, keys []blob.Key) (map[blob.Key]bool, error) {
 	args := []any{providerID}
-	for i := range keysPerQuery { // always as many, so that the text of the statement stays the same
+	for i := range keysPerQuery { // always the same number, so that the statement's text does not change
 		args = append(args, string(keys[min(i, len(keys)-1)]))
 	}
 	marks := make([]string, keysPerQuery)
@@ -114,8 +114,8 @@ func keysInUse(q db.Querier, providerID string, keys []blob.Key) (map[blob.Key]b
 	return there, rows.Err()
 }
 
-// keyFingerprint is the fingerprint of the master key that a database was made with,
-// as lifecycle notes it.
+// keyFingerprint returns the fingerprint of the master key with which a database was made, as
+// package lifecycle records it.
 func keyFingerprint(q db.Querier) (fingerprint int64, err error) {
 	if err := q.QueryRow("SELECT value FROM versions WHERE name = 'key'").Scan(&fingerprint); err != nil {
 		return 0, fmt.Errorf("look up the key's fingerprint: %w", err)
@@ -123,7 +123,7 @@ func keyFingerprint(q db.Querier) (fingerprint int64, err error) {
 	return fingerprint, nil
 }
 
-// recordOrigin notes which snapshot, by its time (ms), a database comes from.
+// recordOrigin records in a restored database the time of its snapshot in ms.
 func recordOrigin(tx *db.Tx, taken int64) error {
 	_, err := tx.Exec(
 		"INSERT INTO versions (name, value) VALUES ('restored', $1) ON CONFLICT (name) DO UPDATE SET value = excluded.value", taken)
@@ -133,8 +133,7 @@ func recordOrigin(tx *db.Tx, taken int64) error {
 	return nil
 }
 
-// restoredFrom is what mark noted, 0 for a database that comes from no backup, or from a database
-// that can't be read.
+// restoredFrom returns the time that recordOrigin recorded, 0 for a database that was not restored.
 func restoredFrom(ctx context.Context, d *db.DB) (taken int64, err error) {
 	err = d.Read(ctx).QueryRow("SELECT value FROM versions WHERE name = 'restored'").Scan(&taken)
 	if errors.Is(err, sql.ErrNoRows) {
