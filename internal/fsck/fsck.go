@@ -1,20 +1,19 @@
-// Package fsck compares what the database says with itself and with the object stores, and sweeps
-// from the stores what nothing refers to.
+// Package fsck compares the database with itself and with the object stores, and sweeps objects
+// without references from the stores.
 //
-// It works beside running servers. What the database says about itself is asked piece by piece,
-// each piece in one statement: a snapshot that no transaction is half in, so that nothing under
-// way looks wrong. What a store shows is compared with the database twice, the second time
-// after a moment and with the row read anew. It is a piece at a time that is in memory,
-// whatever the number of files.
+// It works beside running servers. The database's own consistency is checked range by range, each
+// range in one statement, so that it sees no transaction half done. What a store shows is compared
+// with the database twice, the second time after a pause and with the row read again. Only one
+// range of rows is in memory at a time, whatever the number of files.
 //
-// An object that nothing knows stays unknown for ever: a key is on the garbage list before
-// its bytes are written, and a file is only ever made of a key that is on it. So the sweep
-// can't take what an upload is about to use; the age that it asks for besides is for what it
-// has not thought of.
+// An object without references never gets one later: a key is on the garbage list before its bytes
+// are written, and files are only created from keys on that list. Therefore the sweep cannot remove
+// an object that an upload is about to use. The minimum age of swept objects is an additional
+// protection against cases that were not foreseen.
 //
-// It reads the tables of all packages, since it holds them against each other, and changes
-// them through their owners only. Nothing is mended unless it was asked for, and a file whose
-// bytes are gone never.
+// The package reads the tables of all packages, since it compares them, and changes them only
+// through the owning packages. It repairs nothing without being asked, and never a file whose bytes
+// are missing.
 package fsck
 
 import (
@@ -30,44 +29,43 @@ import (
 	"larder/internal/provider"
 )
 
-// Kind is what a finding is about.
+// Kind is the kind of a finding.
 type Kind string
 
 // The kinds of finding.
 const (
-	StoreUnavailable Kind = "store"       // a provider's store is not there; its objects were not looked at
+	StoreUnavailable Kind = "store"       // the store of a provider is unavailable; its objects were not checked
 	Missing          Kind = "missing"     // the bytes of an object are not in its store
-	Unreadable       Kind = "unreadable"  // they are there, and the store can't read them
-	WrongSize        Kind = "size"        // the store, the object or the file differ about the number of bytes
-	WrongHash        Kind = "hash"        // the bytes are not those that were stored
-	Orphaned         Kind = "orphaned"    // an object in a store that nothing refers to
+	Unreadable       Kind = "unreadable"  // the bytes are there, and the store cannot read them
+	WrongSize        Kind = "size"        // the sizes of the store, the object and the file differ
+	WrongHash        Kind = "hash"        // the bytes differ from those that were stored
+	Orphaned         Kind = "orphaned"    // an object in a store without any reference
 	NoObject         Kind = "no-object"   // a file without content
-	WrongRefs        Kind = "refs"        // an object counts its files wrongly
-	OnGarbageList    Kind = "doomed"      // the collector is to delete the object of a file
-	Unreachable      Kind = "unreachable" // an entry that hangs below nothing, or in a circle
-	WrongQuota       Kind = "quota"       // a counter of a user is not the sum of what there is
-	BrokenLink       Kind = "link"        // a permanent link of nothing
-	LeftoverCopy     Kind = "copy"        // what is left of a copy that no job goes on with
+	WrongRefs        Kind = "refs"        // the reference count of an object is wrong
+	OnGarbageList    Kind = "doomed"      // the object of a file is on the garbage list
+	Unreachable      Kind = "unreachable" // an entry without a parent, or a folder that contains itself
+	WrongQuota       Kind = "quota"       // a counter of a user differs from the sum
+	BrokenLink       Kind = "link"        // a permanent link to a missing file
+	LeftoverCopy     Kind = "copy"        // the remains of a copy that no job continues
 )
 
-// Finding is one thing that is not as it should be.
+// Finding is one inconsistency.
 type Finding struct {
 	Kind     Kind
-	Text     string // what it is about and what is wrong, for a person
+	Text     string // the subject and the problem, for a person
 	Repaired bool
 }
 
-// Repairs says what is to be put right.
+// Repairs selects what a check repairs.
 type Repairs struct {
-	// objects that nothing refers to go on the garbage list, and copies that no job goes on
-	// with are taken down
+	// put unreferenced objects on the garbage list, and delete copies that no job continues
 	Orphans bool
-	Quota   bool // counters become the sums
-	Refs    bool // objects count their files anew, and are taken off the garbage list when a file needs them
-	Hashes  bool // a SHA-256 that nobody has computed yet is filled in; takes Deep
+	Quota   bool // set the counters to the sums
+	Refs    bool // recount the references of objects, and take objects that files need off the garbage list
+	Hashes  bool // fill in missing SHA-256s; needs Deep
 }
 
-// ParseRepairs reads a list such as "orphans,quota".
+// ParseRepairs parses a list such as "orphans,quota".
 func ParseRepairs(list string) (Repairs, error) {
 	var m Repairs
 	for word := range strings.SplitSeq(list, ",") {
@@ -88,25 +86,25 @@ func ParseRepairs(list string) (Repairs, error) {
 	return m, nil
 }
 
-// Options are what a check is asked for.
+// Options are the options of a check.
 type Options struct {
 	Deep   bool // read every object and compare its SHA-256
 	Repair Repairs
-	Report func(Finding) // called for each finding as it comes
+	Report func(Finding) // called with each finding as it is found
 }
 
-// Summary is what was looked at.
+// Summary counts what a check has examined.
 type Summary struct {
 	Entries, Objects, Stored int64 // rows of entries and objects; objects seen in stores
 	Bytes                    int64 // read because of Deep
-	TooYoung                 int64 // objects that nothing refers to, too young to judge
-	Unhashed                 int64 // objects without SHA-256, after filling in
-	Unchecked                int64 // objects whose store was not there
-	Unlisted                 int64 // places that can't list what lies there
+	TooYoung                 int64 // unreferenced objects below the minimum age
+	Unhashed                 int64 // objects still without SHA-256
+	Unchecked                int64 // objects whose store was unavailable
+	Unlisted                 int64 // places whose objects cannot be listed
 	Findings, Repaired       int64
 }
 
-// Config is what a Service works with.
+// Config holds the dependencies and settings of a Service.
 type Config struct {
 	DB        *db.DB
 	Tree      *files.Tree
@@ -114,10 +112,10 @@ type Config struct {
 	Providers *provider.Registry
 	Now       func() time.Time
 	Log       *slog.Logger
-	Pause     time.Duration // before the second look at what seems wrong, 0 for half a second
+	Pause     time.Duration // before an apparent problem is checked again, 0 for half a second
 }
 
-// Service checks and sweeps. All methods are safe for concurrent use.
+// Service checks and sweeps. Its methods are safe for concurrent use.
 type Service struct{ Config }
 
 // New returns a Service.
@@ -135,14 +133,14 @@ type check struct {
 	Summary
 	ctx          context.Context
 	stores       map[string]*storeState // by provider
-	namedObjects int                    // objects whose files were looked for
+	namedObjects int                    // objects whose files were looked up
 }
 
 // Command is the name under which Check records its outcome, see db.LastOutcome.
 const Command = "fsck"
 
-// Check looks at everything and reports what it finds. An error means that it could not go on; what
-// a store does not do is a finding.
+// Check examines the database and all stores and reports its findings. It returns an error when it
+// could not continue; a failing store is a finding and not an error.
 func (s *Service) Check(ctx context.Context, o Options) (Summary, error) {
 	c := &check{Service: s, Options: o, ctx: ctx, stores: map[string]*storeState{}}
 	places, err := s.Providers.StoreLocations(ctx)
@@ -181,7 +179,7 @@ func (s *Service) Check(ctx context.Context, o Options) (Summary, error) {
 	return c.Summary, err
 }
 
-// addFinding reports a finding, and mends it first when mend is not nil.
+// addFinding reports a finding. When mend is not nil it repairs the problem first.
 func (c *check) addFinding(kind Kind, mend func() error, format string, args ...any) error {
 	f := Finding{Kind: kind, Text: fmt.Sprintf(format, args...)}
 	if mend != nil {
@@ -198,7 +196,7 @@ func (c *check) addFinding(kind Kind, mend func() error, format string, args ...
 	return nil
 }
 
-// wait lets a moment pass before a second look.
+// wait waits for Config.Pause before a second check.
 func (c *check) wait() error {
 	select {
 	case <-c.ctx.Done():

@@ -14,8 +14,8 @@ import (
 	"larder/internal/provider"
 )
 
-// How old an object that nothing refers to must be before it is taken for left over. Replicas may
-// have clocks that differ, and share a file system whose clock is another one.
+// The age from which an unreferenced object counts as left over. The clocks of replicas may differ
+// from each other and from that of a shared file system.
 const (
 	ageSingle   = 24 * time.Hour
 	ageReplicas = 48 * time.Hour
@@ -28,17 +28,17 @@ func (s *Service) leftoverAge() time.Duration {
 	return ageSingle
 }
 
-// leftover is an object that nothing refers to.
+// leftover is an object without references.
 type leftover struct {
 	key     blob.Key
 	size    int64
 	written time.Time
 }
 
-// errCannotList marks a store that can't say what it holds.
+// errCannotList: the store cannot list its objects.
 var errCannotList = errors.New("this store can't list its objects")
 
-// listableArea is a part of a place that can be listed: a directory, or what lies right below one
+// listableArea is a part of a place that can be listed: a directory, or the keys directly below one
 // prefix of a bucket.
 type listableArea struct {
 	walker   blob.Walker
@@ -46,9 +46,9 @@ type listableArea struct {
 	prefix   string // in a bucket
 }
 
-// mayOwn reports whether an object can be one of this service's. A directory has a marker and holds
-// nothing else. A bucket may hold anything, another service's objects under names of the same form
-// among them; those lie below another prefix, or it is no place to work in.
+// mayOwn reports whether an object can belong to this service. A directory has a marker and holds
+// nothing else. A bucket may also hold objects of another service with names of the same form,
+// which must be below another prefix.
 func (g listableArea) mayOwn(key blob.Key) bool {
 	if !g.inBucket {
 		return true
@@ -58,8 +58,8 @@ func (g listableArea) mayOwn(key blob.Key) bool {
 	return strings.TrimSuffix(above, "/") == g.prefix
 }
 
-// listableAreas are the parts of a place with a store that works: the directory, which its
-// providers share, or each prefix of a bucket.
+// listableAreas returns the parts of a place whose stores work: the directory, which its providers
+// share, or each prefix of a bucket.
 func (s *Service) listableAreas(ctx context.Context, place provider.StoreLocation) (all []listableArea, err error) {
 	inBucket := place.Providers[0].Type != provider.BuiltIn
 	walked := map[string]bool{}
@@ -93,9 +93,9 @@ func (s *Service) listableAreas(ctx context.Context, place provider.StoreLocatio
 	return all, nil
 }
 
-// eachLeftover walks through a place and calls do with pieces of what nothing refers to, of any
-// age. It returns how many objects it saw. What has no store that works is passed over, unless that
-// is all of the place.
+// eachLeftover lists a place and calls do with batches of unreferenced objects of any age. It
+// returns the number of objects seen. It skips areas without a working store, and fails when no
+// area has one.
 func (s *Service) eachLeftover(ctx context.Context, place provider.StoreLocation,
 	do func([]leftover) error) (seen int64, err error) {
 	grounds, err := s.listableAreas(ctx, place)
@@ -141,7 +141,7 @@ func (s *Service) eachLeftover(ctx context.Context, place provider.StoreLocation
 	return seen, ask()
 }
 
-// checkLeftovers reports what lies in a place and nothing refers to.
+// checkLeftovers reports the unreferenced objects of a place.
 func (c *check) checkLeftovers(place provider.StoreLocation) error {
 	away := true
 	for _, id := range place.ProviderIDs() {
@@ -177,7 +177,8 @@ func (c *check) checkLeftovers(place provider.StoreLocation) error {
 	return err
 }
 
-// stillStored reports whether an object has not been collected since the walk came by it.
+// stillStored reports whether an object still exists. The collector may have deleted it since the
+// listing.
 func (c *check) stillStored(place provider.StoreLocation, key blob.Key) bool {
 	store, err := c.Providers.Store(c.ctx, place.ProviderOf(string(key)).ID)
 	if err == nil {
@@ -192,7 +193,7 @@ func (c *check) reportLeftovers(place provider.StoreLocation, old []leftover) er
 		if err := c.discard(c.ctx, place, old); err != nil {
 			return err
 		}
-		mend = func() error { return nil } // all of them in one go
+		mend = func() error { return nil } // all were repaired by discard
 	}
 	for _, l := range old {
 		if !c.stillStored(place, l.key) {
@@ -206,8 +207,7 @@ func (c *check) reportLeftovers(place provider.StoreLocation, old []leftover) er
 	return nil
 }
 
-// discard puts what nothing refers to on the garbage list; the collector deletes it
-// after the grace period.
+// discard puts objects on the garbage list. The collector deletes them after the grace period.
 func (s *Service) discard(ctx context.Context, place provider.StoreLocation, old []leftover) error {
 	after := s.Now().Add(s.Objects.Grace).UnixMilli()
 	err := s.DB.Write(ctx, func(tx *db.Tx) error {

@@ -14,17 +14,18 @@ import (
 	"larder/internal/provider"
 )
 
-// storeOf is the store of one provider during a check.
+// storeState is the store of one provider during a check.
 type storeState struct {
 	name  string
 	store blob.Store
-	err   error // why it can't be used, nil while it can
+	err   error // why the store cannot be used, nil while it can
 }
 
-// absentKey is a key that no object has: a healthy store says so, any other fails.
+// absentKey is a key that no object has. A healthy store returns blob.ErrNotFound for it, any other
+// another error.
 const absentKey = blob.Key("00/00000000000000000000000000000000")
 
-// openStores has a look at every store, without writing to it.
+// openStores checks every store without writing to it.
 func (c *check) openStores(places []provider.StoreLocation) error {
 	for _, place := range places {
 		for _, p := range place.Providers {
@@ -47,7 +48,7 @@ func (c *check) openStores(places []provider.StoreLocation) error {
 	return nil
 }
 
-// probe tells why a store can't be used.
+// probe returns the error because of which a store cannot be used, nil when it can.
 func (c *check) probe(s *storeState) error {
 	if _, err := s.store.Stat(c.ctx, absentKey); err != nil && !errors.Is(err, blob.ErrNotFound) {
 		return err
@@ -55,7 +56,7 @@ func (c *check) probe(s *storeState) error {
 	return nil
 }
 
-// storeOf returns the store of a provider, which may be one that no row describes any more.
+// storeOf returns the store of a provider, also of one whose row no longer exists.
 func (c *check) storeOf(providerID string) (*storeState, error) {
 	if s := c.stores[providerID]; s != nil {
 		return s, nil
@@ -65,8 +66,8 @@ func (c *check) storeOf(providerID string) (*storeState, error) {
 	return s, c.addFinding(StoreUnavailable, nil, "%s: objects lie there, and it is not set up any more", s.name)
 }
 
-// refreshStore takes the store that a provider has now: one that had no objects yet may have gone
-// to another bucket since.
+// refreshStore gets the current store of a provider. A provider that had no objects may have been
+// moved to another bucket during the check.
 func (c *check) refreshStore(providerID string) error {
 	s, err := c.storeOf(providerID)
 	if err != nil || s.err != nil {
@@ -78,7 +79,7 @@ func (c *check) refreshStore(providerID string) error {
 	return nil
 }
 
-// storedObject is a row to be compared with its store.
+// storedObject is a row of objects to compare with its store.
 type storedObject struct {
 	id, provider string
 	key          blob.Key
@@ -86,14 +87,14 @@ type storedObject struct {
 	sha256       string // "" for none
 }
 
-// suspect is what seems wrong with an object.
+// suspect is an object with an apparent problem.
 type suspect struct {
 	storedObject
 	kind Kind
 	text string
 }
 
-// checkObjects compares each object with what its store holds.
+// checkObjects compares each object with its store.
 func (c *check) checkObjects() error {
 	q := c.DB.Read(c.ctx)
 	return eachRange(func(low string) (string, error) { return lastOfRange(q, nextObject, low, objectPiece) },
@@ -126,7 +127,7 @@ func (c *check) checkObjects() error {
 		})
 }
 
-// compare compares one object. An error means that the check ends.
+// compare compares one object with its store. An error ends the check.
 func (c *check) compare(o storedObject) (suspect, error) {
 	s, err := c.storeOf(o.provider)
 	if err != nil {
@@ -162,8 +163,8 @@ func (c *check) compare(o storedObject) (suspect, error) {
 	return suspect{}, nil
 }
 
-// recheck takes a second look, after a moment, at what the rows say by then: a file may have been
-// deleted or moved meanwhile.
+// recheck reads the rows of suspects again after a pause and compares them once more, since files
+// may have been deleted or moved meanwhile. It reports the problems that remain.
 func (c *check) recheck(doubts []suspect) error {
 	if err := c.wait(); err != nil {
 		return err
@@ -198,8 +199,8 @@ func (c *check) recheck(doubts []suspect) error {
 	return nil
 }
 
-// describeFiles names some files that an object is the content of, for the first of many objects:
-// it takes a look through all files.
+// describeFiles names some files whose content is the object. The query reads all files, so after
+// many objects it is left out.
 func (c *check) describeFiles(objectID string) (string, error) {
 	const some, enough = 3, 200
 	if c.namedObjects++; c.namedObjects > enough {
@@ -230,13 +231,13 @@ func (c *check) describeFiles(objectID string) (string, error) {
 	return text, nil
 }
 
-// read returns the SHA-256 of what the store holds, hexadecimal.
+// read returns the SHA-256 of a stored object in hexadecimal.
 func (c *check) read(store blob.Store, key blob.Key) (string, error) {
 	o, err := store.Open(c.ctx, key)
 	if err != nil {
 		return "", err
 	}
-	defer o.Close() // opened to read
+	defer o.Close() // opened for reading
 	h := sha256.New()
 	n, err := io.Copy(h, contextReader{c, o})
 	c.Bytes += n
@@ -246,7 +247,7 @@ func (c *check) read(store blob.Store, key blob.Key) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// contextReader ends with the check.
+// contextReader fails when the context of the check ends.
 type contextReader struct {
 	c *check
 	r io.Reader
@@ -259,8 +260,8 @@ func (r contextReader) Read(p []byte) (int, error) {
 	return r.r.Read(p)
 }
 
-// fillHash notes the SHA-256 of an object that has none, if it can be read whole; whatever is wrong
-// with it is found by the look that follows.
+// fillHash records the SHA-256 of an object that has none, if the object can be read completely.
+// compare reports other problems.
 func (c *check) fillHash(o *storedObject) error {
 	s, err := c.storeOf(o.provider)
 	if err != nil || s.err != nil {

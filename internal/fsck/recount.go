@@ -9,16 +9,16 @@ import (
 	"larder/internal/quota"
 )
 
-// A replica of a version before makes and deletes folders without counting them, so while such
-// replicas run beside this one the numbers of folders may be wrong. They are put right every
-// recountEvery, by one replica or another. With SQLite there are no replicas, and the numbers are
-// counted once, when the database is migrated.
+// Replicas of an earlier version create and delete folders without counting them. While such
+// replicas run beside this one, the numbers of folders may become wrong. One replica corrects them
+// every recountEvery. SQLite has no replicas; there the folders are counted once, when the database
+// is migrated.
 const (
 	recountEvery    = time.Hour
 	recountMaxDelay = 24 * time.Hour
 )
 
-// Recount puts the numbers of folders right, once in an hour; most calls do nothing.
+// Recount corrects the numbers of folders once an hour. Most calls do nothing.
 func (s *Service) Recount(ctx context.Context) error {
 	if s.DB.Dialect() != "postgres" {
 		return nil

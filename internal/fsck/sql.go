@@ -10,7 +10,7 @@ import (
 	"larder/internal/quota"
 )
 
-// The last id of a piece: the nth one after low.
+// The last id of a range: the nth after low.
 const (
 	nextEntry  = "SELECT id FROM entries WHERE id > $1 ORDER BY id LIMIT 1 OFFSET $2"
 	nextLink   = "SELECT id FROM links WHERE id > $1 ORDER BY id LIMIT 1 OFFSET $2"
@@ -19,7 +19,7 @@ const (
 	countEntries = "SELECT count(*) FROM entries WHERE id > $1 AND id <= $2"
 )
 
-// lastOfRange returns the last id of the piece of n after low, "" when fewer are left.
+// lastOfRange returns the last id of the range of n rows after low, "" when fewer are left.
 func lastOfRange(q db.Querier, query, low string, n int) (string, error) {
 	var high string
 	err := q.QueryRow(query, low, n-1).Scan(&high)
@@ -34,7 +34,7 @@ func count(q db.Querier, query string, args ...any) (n int64, err error) {
 	return n, err
 }
 
-// entry is what a finding tells of one.
+// entry holds the fields of an entry that findings mention.
 type entry struct {
 	id, parent, name, owner string
 	folder                  bool
@@ -49,7 +49,7 @@ func (e entry) kind() string {
 	return "file"
 }
 
-// queryAll reads the rows of a query, each by scan.
+// queryAll returns the rows of a query, each converted by scan.
 func queryAll[T any](q db.Querier, scan func(rows *sql.Rows) (T, error), query string, args ...any) ([]T, error) {
 	rows, err := q.Query(query, args...)
 	if err != nil {
@@ -67,8 +67,8 @@ func queryAll[T any](q db.Querier, scan func(rows *sql.Rows) (T, error), query s
 	return out, rows.Err()
 }
 
-// unreachableEntries lists entries whose parent is not there or no folder, and those without one
-// that are neither a mount's root nor one of the tree's own.
+// unreachableEntries lists the entries whose parent is missing or not a folder, and the entries
+// without a parent that are neither the root of a mount nor a hidden folder.
 func unreachableEntries(q db.Querier, low, high string) ([]entry, error) {
 	return queryAll(q, func(rows *sql.Rows) (e entry, err error) {
 		var kind int
@@ -83,7 +83,7 @@ func unreachableEntries(q db.Querier, low, high string) ([]entry, error) {
 		ORDER BY e.id`, low, high)
 }
 
-// folderCycles lists folders that one comes back to on the way up.
+// folderCycles lists the folders that are their own ancestors.
 func folderCycles(q db.Querier, low, high string) ([]entry, error) {
 	return queryAll(q, func(rows *sql.Rows) (e entry, err error) {
 		err = rows.Scan(&e.id, &e.name, &e.owner)
@@ -99,8 +99,7 @@ func folderCycles(q db.Querier, low, high string) ([]entry, error) {
 		ORDER BY e.id`, low, high)
 }
 
-// filesWithoutContent lists files whose object is not there (then object is "")
-// or has another size.
+// filesWithoutContent lists files whose object is missing (object is "" then) or has another size.
 func filesWithoutContent(q db.Querier, low, high string) ([]entry, error) {
 	return queryAll(q, func(rows *sql.Rows) (e entry, err error) {
 		err = rows.Scan(&e.id, &e.name, &e.owner, &e.size, &e.object, &e.objectSize)
@@ -112,7 +111,7 @@ func filesWithoutContent(q db.Querier, low, high string) ([]entry, error) {
 		ORDER BY e.id`, low, high)
 }
 
-// brokenLinks lists the entries of links that are not there or no files.
+// brokenLinks lists the entry ids of permanent links whose file is missing.
 func brokenLinks(q db.Querier, low, high string) ([]string, error) {
 	return queryAll(q, scanText, `
 		SELECT l.entry_id
@@ -131,7 +130,7 @@ type wrongRef struct {
 	refs, files int64
 }
 
-// wrongRefs lists objects that count other than the files there are, and those that should be gone.
+// wrongRefs lists objects whose reference count differs from the number of files, or is 0.
 func wrongRefs(q db.Querier, low, high string) ([]wrongRef, error) {
 	return queryAll(q, func(rows *sql.Rows) (w wrongRef, err error) {
 		err = rows.Scan(&w.id, &w.refs, &w.files)
@@ -149,7 +148,7 @@ func wrongRefs(q db.Querier, low, high string) ([]wrongRef, error) {
 
 type condemnedObject struct{ id, provider, key string }
 
-// condemnedObjects lists objects whose key is on the garbage list.
+// condemnedObjects lists referenced objects whose key is on the garbage list.
 func condemnedObjects(q db.Querier, low, high string) ([]condemnedObject, error) {
 	return queryAll(q, func(rows *sql.Rows) (d condemnedObject, err error) {
 		err = rows.Scan(&d.id, &d.provider, &d.key)
@@ -161,20 +160,20 @@ func condemnedObjects(q db.Querier, low, high string) ([]condemnedObject, error)
 		ORDER BY o.id`, low, high)
 }
 
-// hiddenFolders are the folders below the graveyard and the staging root: what lies in them is
-// given back already, and not yet taken away, or not yet charged.
+// hiddenFolders selects the folders below the graveyard, whose content no longer counts into
+// quotas, and below the staging root, whose content does not count yet.
 const hiddenFolders = `
 	RECURSIVE apart(id) AS (
 		SELECT id FROM entries WHERE id IN ('graveyard', 'staging')
 		UNION ALL
 		SELECT e.id FROM apart b JOIN entries e ON e.parent_id = b.id AND e.kind = 0)`
 
-// leftoverCopy is what is left of a copy that no job goes on with: its record (then job is set),
-// or the entry alone.
+// leftoverCopy is the remains of a copy that no job continues: its record (job is set then), or
+// only the entry.
 type leftoverCopy struct{ job, entry, user string }
 
-// leftoverCopies lists them. It is one statement: a copy comes and goes with its record, and the
-// record with its job.
+// leftoverCopies lists the remains of copies that no job continues. It is one statement, since a
+// copy and its record, and the record and its job, change together.
 func leftoverCopies(q db.Querier) ([]leftoverCopy, error) {
 	return queryAll(q, func(rows *sql.Rows) (s leftoverCopy, err error) {
 		err = rows.Scan(&s.job, &s.entry, &s.user)
@@ -192,13 +191,13 @@ func leftoverCopies(q db.Querier) ([]leftoverCopy, error) {
 
 type wrongQuota struct {
 	user, name        string
-	hasQuota          bool // there is a quota
+	hasQuota          bool // a row of quotas exists
 	recorded, counted quota.Counters
 }
 
-// wrongQuotas lists users whose counters are not the sums. Files are added up by folder first, in
-// the order of the index entries_sums, and without a comparison that would let SQLite choose
-// another order: by owner it would look up each row where it lies, or sort them all in memory.
+// wrongQuotas lists users whose counters differ from the sums. It first adds up the files by
+// folder, in the order of the index entries_sums. `kind + 0` keeps SQLite from another order: by
+// owner it would look up each row separately, or sort all rows in memory.
 func wrongQuotas(q db.Querier) ([]wrongQuota, error) {
 	return queryAll(q, func(rows *sql.Rows) (w wrongQuota, err error) {
 		var kept int
@@ -245,7 +244,7 @@ func wrongQuotas(q db.Querier) ([]wrongQuota, error) {
 		ORDER BY h.user_id`)
 }
 
-// sumsOf adds up what one user has.
+// sumsOf returns the sums over the files, folders and reservations of one user.
 func sumsOf(q db.Querier, user string) (sums quota.Counters, err error) {
 	err = q.QueryRow(`
 		WITH `+hiddenFolders+`
@@ -275,7 +274,7 @@ func sumsOf(q db.Querier, user string) (sums quota.Counters, err error) {
 	return sums, nil
 }
 
-// pathOf is where an entry lies, for a person.
+// pathOf returns the path of an entry for a person.
 func pathOf(q db.Querier, id string) (string, error) {
 	names, err := queryAll(q, func(rows *sql.Rows) (s string, err error) {
 		var name, root, mount string

@@ -7,15 +7,15 @@ import (
 	"larder/internal/db"
 )
 
-// liveFolders counts the folders of each owner that are neither deleted nor being copied. It goes
-// after apart.
+// liveFolders counts the folders of each owner that are neither deleted nor being copied. The
+// statement must define hiddenFolders before it.
 const liveFolders = `
 	SELECT owner_id, count(*) AS folders
 	FROM entries
 	WHERE kind + 0 = 0 AND id NOT IN (SELECT id FROM apart)
 	GROUP BY owner_id`
 
-// wrongFolders lists the users whose quota has another number of folders than there are.
+// wrongFolders lists the users whose quota has a wrong number of folders.
 func wrongFolders(q db.Querier) ([]string, error) {
 	return queryAll(q, func(rows *sql.Rows) (user string, err error) {
 		err = rows.Scan(&user)

@@ -25,34 +25,34 @@ func objectRow(q db.Querier, id string) (o storedObject, err error) {
 	return o, err
 }
 
-// filesOf lists some files that have an object as their content. It looks through all files.
+// filesOf lists some files whose content is the object. It reads all files.
 func filesOf(q db.Querier, objectID string, limit int) ([]string, error) {
 	return queryAll(q, scanText, "SELECT id FROM entries WHERE object_id = $1 ORDER BY id LIMIT $2", objectID, limit)
 }
 
-// keysPerQuery is how many keys one statement asks for.
+// keysPerQuery is the number of keys in one statement.
 const keysPerQuery = 200
 
-// unreferencedKeys returns those of at most keysPerQuery keys that no object, no entry of the
-// garbage list and no upload under way has, with any provider there is now: which of them share a
-// place may change while that is walked through, and keys are random, so that none is taken for
-// another's. It is one statement: a key moves from the garbage list to an object in one
-// transaction, and is seen here or there.
+// unreferencedKeys returns those of at most keysPerQuery keys that no object, no row of the garbage
+// list and no open upload session of any provider has. It asks for all providers, since providers
+// may be moved to or from a place during its listing; keys are random, so none is mistaken for
+// another provider's. It is one statement: a key moves from the garbage list to an object in one
+// transaction, and the statement sees it in one of them.
 func unreferencedKeys(q db.Querier, keys []blob.Key) ([]blob.Key, error) {
-	// Asked apart, so that PostgreSQL goes by the indexes. What a provider has that is made in
-	// between is too young to be asked for.
+	// A query of its own, so that PostgreSQL uses the indexes. Objects of a provider that is
+	// created in between are too young to be asked for.
 	providers, err := queryAll(q, scanText, "SELECT id FROM providers")
 	if err != nil {
 		return nil, fmt.Errorf("ask for providers: %w", err)
 	}
 	if len(providers) == 0 {
-		return nil, nil // then there is nobody to delete anything
+		return nil, nil // without providers nothing is deleted
 	}
 	args := make([]any, 0, len(providers)+keysPerQuery)
 	for _, p := range providers {
 		args = append(args, p)
 	}
-	for i := range keysPerQuery { // always as many, so that the text of the statement stays the same
+	for i := range keysPerQuery { // always the same number, so that the statement's text does not change
 		args = append(args, string(keys[min(i, len(keys)-1)]))
 	}
 	all, these := placeholders(1, len(providers)), placeholders(1+len(providers), keysPerQuery)
@@ -82,7 +82,7 @@ func unreferencedKeys(q db.Querier, keys []blob.Key) ([]blob.Key, error) {
 	return rest, nil
 }
 
-// placeholders is `($first, …)` for n parameters.
+// placeholders returns `($first, …)` for n parameters.
 func placeholders(first, n int) string {
 	marks := make([]string, n)
 	for i := range marks {
@@ -91,10 +91,11 @@ func placeholders(first, n int) string {
 	return "(" + strings.Join(marks, ", ") + ")"
 }
 
-// claimTurn decides who sweeps a store: one caller within every so many milliseconds. The first
-// call of all makes the row and takes no turn, nor does one that comes late: then the service was
-// down for long, or this is a database from a backup, whose last turn says nothing about what has
-// been stored since. A turn that lies far in the future is of a clock that went back, and is over.
+// claimTurn reports whether the caller sweeps a store now: one caller within every `every` ms. The
+// first call of all creates the row and gets no turn. Neither does a call that is more than late ms
+// overdue: then the service was down for long, or the database comes from a backup, and the last
+// turn says nothing about what has been stored since. A turn far in the future was recorded by a
+// wrong clock and counts as over.
 func claimTurn(tx *db.Tx, name string, now, every, late int64) (bool, error) {
 	made, err := tx.Exec("INSERT INTO versions (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING", name, now)
 	if err != nil || made == 1 {
@@ -109,8 +110,8 @@ func claimTurn(tx *db.Tx, name string, now, every, late int64) (bool, error) {
 	return false, err
 }
 
-// Restored begins, in a database that comes from a backup, the day anew after
-// which stores are swept.
+// Restored deletes the recorded turns from a restored database, so that the interval before the
+// first sweep begins again.
 func Restored(tx *db.Tx) error {
 	if _, err := tx.Exec("DELETE FROM versions WHERE name LIKE 'swept %'"); err != nil {
 		return fmt.Errorf("forget when stores were swept: %w", err)

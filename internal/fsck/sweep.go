@@ -13,24 +13,24 @@ import (
 const (
 	// sweepEvery is how often each store is swept.
 	sweepEvery = 24 * time.Hour
-	// sweepMaxDelay is how much later its turn may come; after that the day begins anew, so that
-	// whoever has brought an old database back has a day to notice before the files that it does
-	// not know are on the garbage list.
+	// sweepMaxDelay is how late a sweep may be. After a longer delay the interval begins again, so
+	// that after restoring an old database an administrator has a day to notice before its missing
+	// files are put on the garbage list.
 	sweepMaxDelay = 2 * time.Hour
-	// A sweep that would take away more than one object in maxSweepFraction, and more than few of
-	// them, takes none: what is wrong then is the database, perhaps one from before the
-	// files that lie there.
+	// A sweep that would remove more than one object in maxSweepFraction, and more than smallSweep
+	// objects, removes none. Then the database is probably wrong, for example older than the stored
+	// files.
 	smallSweep       = 100
 	maxSweepFraction = 10
 )
 
-// Sweep puts what nothing refers to on the garbage list, in each local store once a day, by one
-// replica or another; most calls do nothing. A store that fails is left alone until the next day.
-// Only the database's own failure is an error.
+// Sweep puts unreferenced objects on the garbage list, once a day for each local store, by one of
+// the replicas. Most calls do nothing. A failing store is skipped until the next day. Only a
+// failure of the database is an error.
 //
-// Buckets are not swept: nothing in one says whose it is, and should two services be given the same
-// one, neither may take the other's objects for leftovers. What nothing refers to there is told by
-// Check, and removed when an administrator says so.
+// Buckets are not swept: they have no marker of their owner, and when two services use the same
+// bucket, neither may delete the other's objects. Check reports unreferenced objects in buckets and
+// deletes them only on request.
 func (s *Service) Sweep(ctx context.Context) error {
 	places, err := s.Providers.StoreLocations(ctx)
 	if err != nil {
@@ -62,7 +62,8 @@ func (s *Service) Sweep(ctx context.Context) error {
 	return nil
 }
 
-// sweepPlace walks twice: how much there is to take away must be known before any of it is.
+// sweepPlace lists the place twice, since it must know the number of unreferenced objects before it
+// removes any.
 func (s *Service) sweepPlace(ctx context.Context, place provider.StoreLocation) error {
 	before := s.Now().Add(-s.leftoverAge())
 	walk := func(do func(old []leftover) error) (seen int64, err error) {

@@ -8,21 +8,21 @@ import (
 	"larder/internal/quota"
 )
 
-// How many rows one statement looks at.
+// The number of rows that one statement examines.
 const (
 	entryPiece = 5000
 	linkPiece  = 5000
-	// each piece counts over all files, so that there should be few; it is what
-	// SQLite sorts in memory
+	// each range counts over all files, so there should be few ranges; SQLite sorts this many rows
+	// in memory
 	refsPiece   = 250_000
 	objectPiece = 500
 )
 
-// maxID comes after every id.
+// maxID sorts after every id.
 const maxID = "\U0010FFFF"
 
-// eachRange calls do with one range of ids after another, (low, high], until the last, whose high
-// is top. Both bounds are plain comparisons, so that each piece costs what is in it.
+// eachRange calls do with consecutive ranges of ids (low, high]; the last high is maxID. Both
+// bounds are plain comparisons, so that a range costs only its own rows.
 func eachRange(after func(low string) (high string, err error), do func(low, high string) error) error {
 	for low := ""; ; {
 		high, err := after(low)
@@ -39,8 +39,8 @@ func eachRange(after func(low string) (high string, err error), do func(low, hig
 	}
 }
 
-// checkEntries finds entries that hang below nothing or in a circle, and files without content or
-// with another size than that.
+// checkEntries finds unreachable entries, folders that contain themselves, and files whose content
+// is missing or has another size.
 func (c *check) checkEntries() error {
 	q := c.DB.Read(c.ctx)
 	return eachRange(func(low string) (string, error) { return lastOfRange(q, nextEntry, low, entryPiece) },
@@ -97,7 +97,7 @@ func (c *check) checkEntries() error {
 		})
 }
 
-// checkLinks finds permanent links of what is not there, or no file.
+// checkLinks finds permanent links to missing files.
 func (c *check) checkLinks() error {
 	q := c.DB.Read(c.ctx)
 	return eachRange(func(low string) (string, error) { return lastOfRange(q, nextLink, low, linkPiece) },
@@ -106,7 +106,7 @@ func (c *check) checkLinks() error {
 			if err != nil {
 				return err
 			}
-			for _, entry := range dead { // by the entry: whoever reads this must not learn the link
+			for _, entry := range dead { // names the entry, since readers of the report must not learn the link
 				if err := c.addFinding(BrokenLink, nil, "a permanent link leads to the file %s, which does not exist",
 					entry); err != nil {
 					return err
@@ -116,7 +116,7 @@ func (c *check) checkLinks() error {
 		})
 }
 
-// checkCopies finds what is left of copies that no job goes on with.
+// checkCopies finds the remains of copies that no job continues.
 func (c *check) checkCopies() error {
 	stray, err := leftoverCopies(c.DB.Read(c.ctx))
 	if err != nil {
@@ -143,7 +143,8 @@ func (c *check) checkCopies() error {
 	return nil
 }
 
-// checkReferences finds objects that count their files wrongly, or that the collector is to delete.
+// checkReferences finds objects with a wrong reference count, and referenced objects on the garbage
+// list.
 func (c *check) checkReferences() error {
 	q := c.DB.Read(c.ctx)
 	return eachRange(func(low string) (string, error) { return lastOfRange(q, nextObject, low, refsPiece) },
@@ -187,8 +188,8 @@ func (c *check) checkReferences() error {
 		})
 }
 
-// checkQuotas finds users whose counters are not the sums over their files and uploads. It is one
-// statement over all files, since the counters and what they count must be of one moment.
+// checkQuotas finds users whose counters differ from the sums over their files and uploads. It is
+// one statement over all files, since counters and files must be read at the same moment.
 func (c *check) checkQuotas() error {
 	wrong, err := wrongQuotas(c.DB.Read(c.ctx))
 	if err != nil {
@@ -217,8 +218,8 @@ func (c *check) checkQuotas() error {
 	return nil
 }
 
-// recount sets the counters of one user to the sums. The user's row is locked first: whoever
-// changes it then comes before, and is in the sums, or after, and changes what they are.
+// recount sets the counters of one user to the sums. It locks the user's quota first, so that every
+// change is either included in the sums or made after them.
 func (c *check) recount(user string) error {
 	return c.DB.Write(c.ctx, func(tx *db.Tx) error {
 		if err := quota.Lock(tx, user); err != nil {
