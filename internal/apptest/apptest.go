@@ -1,8 +1,8 @@
-// Package apptest runs the whole service inside a test: free ports, a temporary directory, a chosen
-// engine, a clock that the test moves.
+// Package apptest runs the whole service inside a test, with free ports, a temporary directory, a
+// chosen database engine, and a clock that the test moves.
 //
-// Each runs a test on both standing set-ups: SQLite, and two replicas on one PostgreSQL
-// between which requests alternate.
+// Each runs a test on both set-ups: SQLite, and two replicas on one PostgreSQL, which receive
+// requests in turn.
 package apptest
 
 import (
@@ -26,12 +26,12 @@ import (
 	"larder/internal/db/dbtest"
 	"larder/internal/secret"
 	"larder/internal/site"
-	// the service starts its own program for thumbnails, which in a test is the test's
+	// the service starts its own program for thumbnails, which in a test is the test program
 	_ "larder/internal/thumb/thumbtest"
 )
 
-// BaseURL is what the service under test believes its address to be. A Client reaches
-// the replicas behind it.
+// BaseURL is the base URL of the service under test. A Client sends requests below it to the
+// replicas.
 const BaseURL = "http://larder.test"
 
 // AdminPassword is the password of the administrator `admin`.
@@ -41,7 +41,7 @@ const AdminPassword = "correct horse battery"
 type Larder struct {
 	Clock    *Clock
 	Apps     []*app.App // the replicas
-	Log      *LogBuffer // everything that was logged, as JSON lines
+	Log      *LogBuffer // all log output, as JSON lines
 	Resolver *Resolver
 	cfg      config.Config
 	t        testing.TB
@@ -52,10 +52,10 @@ type Larder struct {
 	onHash     func(account.Source) // see app.Deps
 
 	sharedAdminMu     sync.Mutex
-	sharedAdminClient *Client // see maker
+	sharedAdminClient *Client // see sharedAdmin
 }
 
-// Each runs test once on each set-up, in parallel. change may alter the configuration.
+// Each runs test once on each set-up, in parallel. change may change the configuration.
 func Each(t *testing.T, test func(t *testing.T, l *Larder), change ...func(*config.Config)) {
 	t.Helper()
 	for _, engine := range dbtest.Engines {
@@ -67,21 +67,21 @@ func Each(t *testing.T, test func(t *testing.T, l *Larder), change ...func(*conf
 }
 
 // Start runs the service on engine until the end of the test: one process on SQLite, two replicas
-// on PostgreSQL. Passwords are hashed at next to no cost.
+// on PostgreSQL. Passwords are hashed with minimal memory.
 func Start(t testing.TB, engine string, change ...func(*config.Config)) *Larder {
 	t.Helper()
 	return start(t, engine, 64, nil, change)
 }
 
-// StartWithHashHook is Start with a function that is called before each hash of a password and
-// may hold it up.
+// StartWithHashHook is Start with a function that is called before each password hash and may delay
+// it.
 func StartWithHashHook(t testing.TB, engine string, onHash func(account.Source),
 	change ...func(*config.Config)) *Larder {
 	t.Helper()
 	return start(t, engine, 64, onHash, change)
 }
 
-// StartWithRealHashes is Start with passwords hashed at the cost that protects real ones.
+// StartWithRealHashes is Start with passwords hashed at the cost used in production.
 func StartWithRealHashes(t testing.TB, engine string, change ...func(*config.Config)) *Larder {
 	t.Helper()
 	return start(t, engine, 0, nil, change)
@@ -119,7 +119,7 @@ func start(
 	return l
 }
 
-// TrustLoopback is a change for Each: the test's requests come through a trusted proxy.
+// TrustLoopback is a change for Each: it treats the test's client as a trusted proxy.
 func TrustLoopback(cfg *config.Config) {
 	cfg.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 }
@@ -132,7 +132,7 @@ func (l *Larder) startReplica(t testing.TB) {
 		Now: l.Clock.Now, Random: rand.Reader, Log: log, Out: io.Discard, Resolver: l.Resolver, MailRoots: MailRoots(),
 		HashMemory:   l.hashMemory,
 		OnHash:       l.onHash,
-		RedisTimeout: time.Minute, // a busy machine is no outage
+		RedisTimeout: time.Minute, // long, since a busy machine may answer late
 		OwnClock:     true,
 		UI:           UI,
 		Version:      "1.2.3-test",
@@ -161,7 +161,7 @@ func (l *Larder) startReplica(t testing.TB) {
 	}
 }
 
-// Sweep does every chore of the background once.
+// Sweep runs each background task once.
 func (l *Larder) Sweep() {
 	l.t.Helper()
 	if err := l.Apps[0].Sweep(context.Background()); err != nil {
@@ -169,7 +169,7 @@ func (l *Larder) Sweep() {
 	}
 }
 
-// FlushLog has every replica write what it has noted for the access log.
+// FlushLog makes every replica write its pending rows of the access log.
 func (l *Larder) FlushLog() {
 	l.t.Helper()
 	for _, a := range l.Apps {
@@ -179,7 +179,7 @@ func (l *Larder) FlushLog() {
 	}
 }
 
-// AuditDB is a handle of one's own on the database of the access log.
+// AuditDB opens the database of the access log for the test.
 func (l *Larder) AuditDB(t testing.TB) *db.DB {
 	t.Helper()
 	d, err := db.Open(context.Background(), db.Config{URL: l.cfg.DatabaseURL.Reveal(), Path: l.cfg.AuditFile(),
@@ -200,7 +200,7 @@ func (l *Larder) ChangeSettings(t testing.TB, change func(*site.Settings)) {
 	}
 }
 
-// replica picks the next one in turn.
+// replica returns the next replica in turn.
 func (l *Larder) replica() *app.App {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -208,34 +208,34 @@ func (l *Larder) replica() *app.App {
 	return l.Apps[l.next%len(l.Apps)]
 }
 
-// Clock is a clock that stands still until the test moves it.
+// Clock is a clock that only the test moves.
 type Clock struct {
 	mu  sync.Mutex
 	now time.Time
 }
 
-// Now returns the present moment.
+// Now returns the time of the clock.
 func (c *Clock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.now
 }
 
-// SetToNow moves the clock to what it is outside, for those whose time goes on: real stores.
+// SetToNow sets the clock to the real time, for tests with real stores.
 func (c *Clock) SetToNow() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.now = time.Now()
 }
 
-// Advance moves the clock forward, or back.
+// Advance moves the clock forward, or back for a negative duration.
 func (c *Clock) Advance(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.now = c.now.Add(d)
 }
 
-// LogBuffer is a bytes.Buffer for several writers.
+// LogBuffer is a bytes.Buffer that is safe for concurrent use.
 type LogBuffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer

@@ -12,13 +12,14 @@ import (
 	"time"
 )
 
-// Client speaks to the service as one person or program: it keeps a session cookie with its CSRF
-// token, or an API key. Not for concurrent use; Fork gives another with the same credential.
+// Client sends requests as one user or program. It keeps a session cookie with its CSRF token, or
+// an API key. It is not safe for concurrent use; Fork returns another client with the same
+// credential.
 type Client struct {
 	l       *Larder
 	t       testing.TB
 	http    *http.Client
-	replica int // replica, -1 for each in turn
+	replica int // index of the replica, -1 for each in turn
 	Cookies map[string]string
 	CSRF    string
 	Header  http.Header // sent with every request
@@ -27,8 +28,8 @@ type Client struct {
 // Client returns a visitor without credentials.
 func (l *Larder) Client(t testing.TB) *Client {
 	header := http.Header{}
-	// the service then trusts loopback, see TrustLoopback: the client is the
-	// proxy that speaks https
+	// the service trusts loopback then, see TrustLoopback: the client acts as the proxy that
+	// terminates https
 	if strings.HasPrefix(l.cfg.BaseURL, "https://") {
 		header.Set("X-Forwarded-Proto", "https")
 	}
@@ -52,7 +53,7 @@ func (c *Client) Fork() *Client {
 	return f
 }
 
-// In returns a client with the same credential whose failures are those of the subtest t.
+// In returns a client with the same credential that reports failures to the subtest t.
 func (c *Client) In(t testing.TB) *Client {
 	f := c.Fork()
 	f.t = t
@@ -77,7 +78,7 @@ func (l *Larder) SignIn(t testing.TB, username, password string) *Client {
 	return c
 }
 
-// User makes an account with the role user, named name, and returns a client signed in with it.
+// User creates an account with the role user and returns a client that is signed in with it.
 func (l *Larder) User(t testing.TB, name string, extra ...M) *Client {
 	t.Helper()
 	body := M{"username": name, "email": name + "@example.org", "password": "password of " + name}
@@ -86,14 +87,14 @@ func (l *Larder) User(t testing.TB, name string, extra ...M) *Client {
 			body[field] = value
 		}
 	}
-	if l.sharedAdmin(t).Post("/api/admin/users", body).Status != 201 { // its session may have ended meanwhile
+	if l.sharedAdmin(t).Post("/api/admin/users", body).Status != 201 { // the shared session may have ended
 		l.Admin(t).Post("/api/admin/users", body).OK(201)
 	}
 	return l.SignIn(t, name, "password of "+name)
 }
 
-// sharedAdmin is an administrator's session of our own, signed in once: a login
-// costs a password hash.
+// sharedAdmin returns an administrator's session that is signed in once, since each login costs a
+// password hash.
 func (l *Larder) sharedAdmin(t testing.TB) *Client {
 	t.Helper()
 	l.sharedAdminMu.Lock()
@@ -104,7 +105,7 @@ func (l *Larder) sharedAdmin(t testing.TB) *Client {
 	return l.sharedAdminClient.In(t)
 }
 
-// Key makes an API key of the signed-in user and returns a client that uses it.
+// Key creates an API key of the signed-in user and returns a client that uses it.
 func (c *Client) Key(body M) *Client {
 	c.t.Helper()
 	for field, value := range (M{"name": "test", "permissions": []string{"read", "write", "delete"},
@@ -121,15 +122,15 @@ func (c *Client) Key(body M) *Client {
 // M is a JSON object.
 type M map[string]any
 
-// Request is one request; Body may be an M (JSON), a string, a []byte, an io.Reader or nil.
+// Request is one request. Body may be an M (JSON), a string, a []byte, an io.Reader or nil.
 type Request struct {
 	Method, Path string
 	Body         any
 	Header       http.Header
-	Length       int64 // Content-Length of an io.Reader, 0 for chunked
+	Length       int64 // Content-Length of an io.Reader, 0 for chunked encoding
 }
 
-// Get sends a GET; header is name, value, name, value …
+// Get sends a GET. header alternates names and values.
 func (c *Client) Get(path string, header ...string) *Reply { return c.send("GET", path, nil, header) }
 
 // Head sends a HEAD.
@@ -164,8 +165,8 @@ func (c *Client) send(method, path string, body any, header []string) *Reply {
 	return c.Do(Request{Method: method, Path: path, Body: body, Header: h})
 }
 
-// Do sends a request to the next replica. Path may be absolute (under BaseURL) or a raw path, which
-// is sent as it is.
+// Do sends a request to the next replica. Path may be an absolute URL below BaseURL or a raw path,
+// which is sent unchanged.
 func (c *Client) Do(in Request) *Reply {
 	c.t.Helper()
 	target := c.l.Apps[max(c.replica, 0)]
@@ -229,13 +230,12 @@ func (c *Client) Do(in Request) *Reply {
 		Body: text, Err: err}
 }
 
-// Form builds a multipart form: a field `file` with a file name and content, and
-// further fields before it.
+// Form builds a multipart form with a file in the field fileField, after the other fields.
 func Form(fields map[string]string, fileField, fileName string, content []byte) (body []byte, contentType string) {
 	var b bytes.Buffer
 	w := multipart.NewWriter(&b)
 	for name, value := range fields {
-		_ = w.WriteField(name, value) // a bytes.Buffer takes everything
+		_ = w.WriteField(name, value) // a bytes.Buffer never fails
 	}
 	part, _ := w.CreateFormFile(fileField, fileName)
 	_, _ = part.Write(content)
@@ -257,7 +257,7 @@ func (c *Client) Upload(dir, name string, content []byte, extra ...M) string {
 	return c.Post("/api/files/upload-complete", M{"sessionId": session, "etag": etag}).OK(200).Text("file.id")
 }
 
-// Reply is an answer.
+// Reply is the response to a request.
 type Reply struct {
 	t       testing.TB
 	request string
@@ -267,7 +267,7 @@ type Reply struct {
 	Err     error // the connection failed
 }
 
-// OK fails the test unless the answer has that status and, when it is JSON, the success envelope.
+// OK fails the test unless the response has that status and, if it is JSON, the success envelope.
 func (r *Reply) OK(status int) *Reply {
 	r.t.Helper()
 	if r.Err != nil || r.Status != status {
@@ -279,7 +279,7 @@ func (r *Reply) OK(status int) *Reply {
 	return r
 }
 
-// Fails fails the test unless the answer is the error envelope with that status and code.
+// Fails fails the test unless the response is the error envelope with that status and code.
 func (r *Reply) Fails(status int, code string) *Reply {
 	r.t.Helper()
 	if r.Err != nil || r.Status != status {
@@ -307,8 +307,8 @@ func (r *Reply) object() map[string]any {
 	return object
 }
 
-// Value returns what lies at a dotted path below `data`; numbers are json.Number, items of arrays
-// are numbered. nil when it is not there.
+// Value returns the value at a dotted path below `data`, nil when it does not exist. Numbers are
+// json.Number; a number in the path is the index of an array.
 func (r *Reply) Value(path string) any {
 	r.t.Helper()
 	var value any = r.object()["data"]
@@ -350,7 +350,7 @@ func (r *Reply) Int(path string) int64 {
 	return n
 }
 
-// Resolver returns the `name` of every item of a list below `data`.
+// Names returns the `name` of every item of a list below `data`.
 func (r *Reply) Names(path string) []string {
 	r.t.Helper()
 	list, _ := r.Value(path).([]any)

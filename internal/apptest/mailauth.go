@@ -15,7 +15,7 @@ import (
 	"github.com/emersion/go-smtp"
 )
 
-// errBadCredentials refuses a sign-in.
+// errBadCredentials is the answer to a wrong user or password.
 var errBadCredentials = &smtp.SMTPError{Code: 535, EnhancedCode: smtp.EnhancedCode{5, 7, 8}, Message: "who are you?"}
 
 // AuthMechanisms implements smtp.AuthSession.
@@ -108,7 +108,8 @@ func scram(password string, iterations int, enter func(user string, proven bool)
 	}.server()
 }
 
-// saslSteps are what a server says to each thing it hears; after the last the client is in.
+// saslSteps are the server's answers to the client's messages. The client is authenticated after
+// the last one.
 type saslSteps []func(heard []byte) ([]byte, error)
 
 func (s saslSteps) server() sasl.Server { return &saslServer{left: s} }

@@ -25,30 +25,30 @@ import (
 	"larder/internal/site"
 )
 
-// Mail is a message that came in.
+// Mail is a received message.
 type Mail struct {
 	From, To      string // of the envelope
 	Header        mail.Header
 	Subject       string // decoded
 	Text, HTML    string // decoded
 	Raw           string
-	User          string // who was signed in, "" for nobody
-	AuthMechanism string // how
+	User          string // the authenticated user, "" for none
+	AuthMechanism string // of the authentication
 	TLS           bool
-	Hello         string // how the client introduced itself
+	Hello         string // the client's name in EHLO
 	UTF8          bool   // the envelope asked for SMTPUTF8
 }
 
-// Mailbox is a real SMTP server that keeps what it gets.
+// Mailbox is an SMTP server that keeps the messages that it receives.
 type Mailbox struct {
 	Host     string
 	Port     int
-	Refuse   func(to string) error // asked for each recipient, nil takes all; return an *smtp.SMTPError
-	User     string                // needed to sign in, "" for no authentication
+	Refuse   func(to string) error // called for each recipient; nil accepts all; returns an *smtp.SMTPError
+	User     string                // of the authentication, "" for none
 	Password string
 
-	AuthMechanisms []string // to sign in: PLAIN, LOGIN, CRAM-MD5, SCRAM-SHA-256; nil for PLAIN
-	Iterations     int      // that SCRAM asks for, 0 for 4096
+	AuthMechanisms []string // offered: PLAIN, LOGIN, CRAM-MD5, SCRAM-SHA-256; nil for PLAIN
+	Iterations     int      // for SCRAM, 0 for 4096
 
 	t       testing.TB
 	mu      sync.Mutex
@@ -56,18 +56,18 @@ type Mailbox struct {
 	arrived chan struct{}
 }
 
-// MailTLS is how a Mailbox speaks TLS.
+// MailTLS is the TLS mode of a Mailbox.
 type MailTLS int
 
-// The ways.
+// The TLS modes.
 const (
 	NoTLS MailTLS = iota
 	StartTLS
 	ImplicitTLS
 )
 
-// NewMailbox starts a server that ends with the test. User and Password are both needed to sign in,
-// when given. change may alter it before it starts.
+// NewMailbox starts a server that ends with the test. It requires authentication when user is not
+// empty. change may change it before it starts.
 func NewMailbox(t testing.TB, how MailTLS, user, password string, change ...func(*Mailbox, *smtp.Server)) *Mailbox {
 	t.Helper()
 	box := &Mailbox{t: t, User: user, Password: password, arrived: make(chan struct{}, 1)}
@@ -93,7 +93,7 @@ func NewMailbox(t testing.TB, how MailTLS, user, password string, change ...func
 	return box
 }
 
-// Mailbox starts a server without TLS and authentication, and has the service send its mails there.
+// Mailbox starts a server without TLS and authentication and sets it as the service's mail server.
 func (l *Larder) Mailbox(t testing.TB) *Mailbox {
 	t.Helper()
 	box := NewMailbox(t, NoTLS, "", "")
@@ -104,7 +104,7 @@ func (l *Larder) Mailbox(t testing.TB) *Mailbox {
 	return box
 }
 
-// Next waits for the next message to an address, without case, and takes it out of the box.
+// Next waits for the next message to an address, ignoring case, and removes it from the mailbox.
 func (b *Mailbox) Next(to string) Mail {
 	b.t.Helper()
 	late := time.After(20 * time.Second)
@@ -127,7 +127,7 @@ func (b *Mailbox) Next(to string) Mail {
 	}
 }
 
-// Len is how many messages lie in the box.
+// Len returns the number of messages in the mailbox.
 func (b *Mailbox) Len() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -143,7 +143,7 @@ func (b *Mailbox) NewSession(c *smtp.Conn) (smtp.Session, error) {
 type mailSession struct {
 	box     *Mailbox
 	mail    Mail
-	claimed string // who the client says it is, half-way through LOGIN
+	claimed string // the user name that the client gave in the first step of LOGIN
 }
 
 // Mail implements smtp.Session.
@@ -196,7 +196,7 @@ func (s *mailSession) Reset() { s.mail.From, s.mail.To = "", "" }
 // Logout implements smtp.Session.
 func (s *mailSession) Logout() error { return nil }
 
-// read takes a message apart.
+// read parses a message.
 func (m *Mail) read() error {
 	message, err := mail.ReadMessage(strings.NewReader(m.Raw))
 	if err != nil {
@@ -215,7 +215,7 @@ func (m *Mail) read() error {
 	}
 	parts := multipart.NewReader(message.Body, params["boundary"])
 	for {
-		part, err := parts.NextPart() // which decodes quoted-printable
+		part, err := parts.NextPart() // NextPart decodes quoted-printable
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
@@ -244,7 +244,7 @@ type mailAuthority struct {
 	roots       *x509.CertPool
 }
 
-// mailCertificate is what mailboxes show, made once in a process.
+// mailCertificate is the certificate of all mailboxes, made once per process.
 var mailCertificate = sync.OnceValue(func() mailAuthority {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -269,10 +269,11 @@ var mailCertificate = sync.OnceValue(func() mailAuthority {
 	return mailAuthority{tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}, roots}
 })
 
-// MailRoots sign the certificate that mailboxes show, for 127.0.0.1 and mail.test.
+// MailRoots returns the root of the mailboxes' certificate, which is valid for 127.0.0.1 and
+// mail.test.
 func MailRoots() *x509.CertPool { return mailCertificate().roots }
 
-// MailRootsPEM is what signs it as a file that another process can be told to trust.
+// MailRootsPEM returns the same root in PEM, for another process.
 func MailRootsPEM() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: mailCertificate().certificate.Certificate[0]})
 }

@@ -8,14 +8,13 @@ import (
 	"testing"
 )
 
-// Resolver is what the names of stores mean to the service. Those that a test says nothing
-// about are looked up.
+// Resolver resolves host names for the service. It looks up names that the test has not set.
 type Resolver struct {
 	mu        sync.Mutex
 	addresses map[string][]netip.Addr
 }
 
-// Set has a name mean these addresses from now on; none for a name that nobody knows.
+// Set sets the addresses of a name; without addresses the name does not exist.
 func (n *Resolver) Set(name string, addresses ...string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -42,7 +41,7 @@ func (n *Resolver) LookupNetIP(ctx context.Context, network, host string) ([]net
 	return addrs, nil
 }
 
-// Canary listens where the service must not come.
+// Canary is a listener to which the service must not connect.
 type Canary struct {
 	Port        string
 	t           testing.TB
@@ -78,8 +77,8 @@ func NewCanary(t testing.TB, address string) *Canary {
 	return c
 }
 
-// WantNoConnections fails when somebody came since it was last asked. Who comes is let in in turn,
-// so that whoever was there before us is met before us.
+// WantNoConnections fails the test when the service has connected since the last call. It connects
+// itself and accepts all connections up to its own, which come in order.
 func (c *Canary) WantNoConnections(what string) {
 	c.t.Helper()
 	conn, err := net.Dial("tcp", c.address.String())

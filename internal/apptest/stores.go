@@ -9,15 +9,15 @@ import (
 	"larder/internal/config"
 )
 
-// ReachLoopback is a change for Each: stores on this machine may be reached, the S3 server of
-// the tests among them.
+// ReachLoopback is a change for Each: it allows stores on this machine, such as the S3 server of
+// the tests.
 func ReachLoopback(cfg *config.Config) {
 	cfg.AllowPrivateEndpoints = []netip.Prefix{s3test.Loopback}
 	cfg.FreeModeAllowPrivateEndpoints = []netip.Prefix{s3test.Loopback}
 }
 
-// S3Provider makes a bucket and a provider (store_b) for it, with the fields of extra besides. The
-// service must be started with ReachLoopback.
+// S3Provider creates a bucket and a provider (store_b) for it, with the additional fields of extra.
+// The service must be started with ReachLoopback.
 func (l *Larder) S3Provider(t testing.TB, extra ...M) (id string, bucket s3test.Bucket) {
 	t.Helper()
 	bucket = s3test.New(t)
@@ -38,7 +38,7 @@ func s3Fields(bucket s3test.Bucket, extra []M) M {
 	return fields
 }
 
-// S3Mount makes a provider as S3Provider does, and mounts it at path.
+// S3Mount creates a provider as S3Provider does and mounts it at path.
 func (l *Larder) S3Mount(t testing.TB, path string, extra ...M) (mountID string, bucket s3test.Bucket) {
 	t.Helper()
 	id, bucket := l.S3Provider(t, extra...)
@@ -46,8 +46,7 @@ func (l *Larder) S3Mount(t testing.TB, path string, extra ...M) (mountID string,
 		Text("mount.id"), bucket
 }
 
-// RootOnS3 puts what is stored from now on in the root mount, homes and uploads
-// included, into a bucket.
+// RootOnS3 changes the root mount, which holds homes and uploads, to a provider with a bucket.
 func (l *Larder) RootOnS3(t testing.TB, extra ...M) s3test.Bucket {
 	t.Helper()
 	id, bucket := l.S3Provider(t, extra...)
@@ -57,7 +56,7 @@ func (l *Larder) RootOnS3(t testing.TB, extra ...M) s3test.Bucket {
 	return bucket
 }
 
-// Thumbnails lists the files that thumbnails are kept in.
+// Thumbnails lists the files of the thumbnail cache.
 func (l *Larder) Thumbnails(t testing.TB) []string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(l.cfg.ThumbnailDir(), "??", "*"))

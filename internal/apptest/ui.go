@@ -2,8 +2,8 @@ package apptest
 
 import "testing/fstest"
 
-// UI stands for the web UI, which need not be built to test the service: a page with a place for
-// the nonce and for a failure, a script in every encoding, and a style sheet in one.
+// UI replaces the web UI, which need not be built for tests: a page with placeholders for the nonce
+// and for a failure, a script in every encoding, and a style sheet in one.
 var UI = fstest.MapFS{
 	"index.html": {Data: []byte(
 		`<!doctype html><html lang="en" data-failure=""><title>Larder</title><script nonce="LARDER-NONCE" src="/app/assets/index-0a1b.js"></script></html>`)},
