@@ -13,8 +13,7 @@ import (
 	"time"
 )
 
-// bucket is an S3 server of our own (versitygw) on the disk that is measured, with
-// one bucket in it.
+// bucket is an S3 server (versitygw) with one bucket on the measured disk.
 type bucket struct {
 	cmd              *exec.Cmd
 	address          string // host:port
@@ -35,7 +34,7 @@ func startBucket(ctx context.Context, dir string) (*bucket, error) {
 			return nil, errors.New("no versitygw here; scripts/install-test-tools installs it")
 		}
 	}
-	if err := os.MkdirAll(filepath.Join(dir, bucketName), 0o700); err != nil { // to this server a directory is a bucket
+	if err := os.MkdirAll(filepath.Join(dir, bucketName), 0o700); err != nil { // this server treats a directory as a bucket
 		return nil, err
 	}
 	s := &bucket{access: "bench", password: hex.EncodeToString(bodyBlock[:16])}
@@ -59,14 +58,13 @@ func startBucket(ctx context.Context, dir string) (*bucket, error) {
 
 func (s *bucket) stop() {
 	_ = s.cmd.Process.Kill() // fails when it has ended
-	_ = s.cmd.Wait()         // it dies of the signal
+	_ = s.cmd.Wait()         // returns the error of the signal
 }
 
-// bucketFile is what W2 reads from the bucket.
+// bucketFile is the file that W2 reads from the bucket.
 const bucketFile = "/uploads/cloud/large.bin"
 
-// setUpBucket puts a bucket below the upload root of keys, and the large file into
-// it, through the service.
+// setUpBucket mounts a bucket below the upload root of keys and uploads the large file into it.
 func (b *bench) setUpBucket(ctx context.Context) (err error) {
 	if b.bucket, err = startBucket(ctx, filepath.Join(b.dir, "bucket")); err != nil {
 		return err

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// figure is a number of the server alone, with the most that it may be.
+// figure is a measured value of the server alone, with its upper limit.
 type figure struct {
 	id, name, value, goal string
 	met                   bool
@@ -24,7 +24,7 @@ func (b *bench) addFigure(f figure) {
 	b.figures = append(b.figures, f)
 }
 
-// record is limit without a goal.
+// record adds a value without a limit.
 func (b *bench) record(id, name, value string) {
 	b.addFigure(figure{id: id, name: name, value: value, met: true})
 }
@@ -45,8 +45,8 @@ func median(values []float64) float64 {
 	return (sorted[middle-1] + sorted[middle]) / 2
 }
 
-// startsAndMemory is W8 and the first half of W7: on fresh directories and then on
-// the same ones again.
+// startsAndMemory runs W8 and the first half of W7, on fresh directories and then on the same ones
+// again.
 func (b *bench) startsAndMemory(ctx context.Context) error {
 	var first, warm, idle, busy []float64
 	for round := range b.rounds {
@@ -103,10 +103,9 @@ func memoryOf(p *server) (idle, busy float64, err error) {
 	return float64(before), float64(after), err
 }
 
-// memoryWhenFull is the memory of a server on what the other workloads left, beside that
-// of one with nothing.
+// memoryWhenFull measures the memory of a server with the files of the other workloads.
 func (b *bench) memoryWhenFull(ctx context.Context) error {
-	if b.serial == 0 { // no workload filled it
+	if b.serial == 0 { // no workload has run
 		return nil
 	}
 	p, err := b.site.start(ctx)
@@ -133,15 +132,15 @@ func (b *bench) memoryWhenFull(ctx context.Context) error {
 	return nil
 }
 
-// countSyncs uploads under strace, and counts what is synced between the first request and the
-// end of the last.
+// countSyncs uploads under strace and counts the syncs between the first request and the end of the
+// last.
 func (b *bench) countSyncs(ctx context.Context, connections int) error {
 	trace := filepath.Join(b.dir, fmt.Sprintf("syncs%d", connections))
 	strace := func(output string) []string {
 		return []string{"strace", "-D", "-f", "-q", "--seccomp-bpf", "-e", "trace=fsync,fdatasync", "-o", output}
 	}
 	traces := []string{trace}
-	if c := b.cluster; c != nil { // PostgreSQL's count as well
+	if c := b.cluster; c != nil { // include the syncs of PostgreSQL
 		traces = append(traces, filepath.Join(c.dir, filepath.Base(trace)))
 		c.stop()
 		if err := c.start(ctx, strace(traces[1])...); err != nil {
@@ -176,7 +175,7 @@ func (b *bench) countSyncs(ctx context.Context, connections int) error {
 	return nil
 }
 
-// syncsIn counts the successful calls in what strace has put out, which writes line by line.
+// syncsIn counts the successful calls in the output of strace, which writes line by line.
 func syncsIn(traces []string) (n int, err error) {
 	for _, trace := range traces {
 		text, err := os.ReadFile(trace)

@@ -11,11 +11,11 @@ import (
 
 const (
 	folderFiles = 10_000 // in a folder of W6
-	folderCount = 4      // folders that are deleted in a round
+	folderCount = 4      // folders that a round deletes
 )
 
-// folders is W6 beside the reference: folders of 10,000 files are moved, there
-// and back, and deleted.
+// folders is the part of W6 with a reference: it moves folders of 10,000 files there and back, and
+// deletes them.
 func (b *bench) folders(ctx context.Context, _ addresses) error {
 	if !b.wants("W6") {
 		return nil
@@ -58,7 +58,7 @@ func (b *bench) folders(ctx context.Context, _ addresses) error {
 	return nil
 }
 
-// folderFigures are those of W6 that have no reference.
+// folderFigures records the values of W6 that have no reference.
 func (b *bench) folderFigures() {
 	if len(b.moves) == 0 {
 		return
@@ -67,8 +67,8 @@ func (b *bench) folderFigures() {
 	b.recordLimit("W6", "longest wait of an upload beside that and the DELETE", median(b.waits), 100, milliseconds)
 }
 
-// fillFolders makes folders on both sides, called prefix and a number, and returns the
-// ids of the server's.
+// fillFolders creates folders named prefix and a number on both servers, and returns the ids on the
+// measured one.
 func (b *bench) fillFolders(ctx context.Context, prefix string, count int) (ids []string, err error) {
 	d, err := b.site.seeder(ctx)
 	if err != nil {
@@ -100,8 +100,8 @@ func (b *bench) fillFolders(ctx context.Context, prefix string, count int) (ids 
 	return ids, d.fill(ids, folderFiles)
 }
 
-// longestUpload has a second client upload small files, one after another, while fn runs, and
-// returns the longest that it waited for an answer, in ms.
+// longestUpload makes a second client upload small files one after another while fn runs, and
+// returns the longest time until an answer in ms.
 func (b *bench) longestUpload(ctx context.Context, p *server, token string,
 	fn func() error) (longest float64, err error) {
 	c, err := connect(p)

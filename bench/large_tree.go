@@ -10,11 +10,11 @@ import (
 
 const (
 	treeFan        = 10          // folders in each folder of the tree: three levels, a thousand at the bottom
-	collectTimeout = time.Minute // that a collection is looked at
+	collectTimeout = time.Minute // how long the collection of deleted files is observed
 )
 
-// largeTree is W9 and the second half of W6: a user's home holds a flat folder of so many entries,
-// and as many in a deep tree.
+// largeTree is W9 and the second half of W6. The home of a user holds a flat folder of
+// options.entries files and a deep tree with as many.
 type largeTree struct {
 	*bench
 	site       *installation
@@ -26,7 +26,7 @@ type largeTree struct {
 	seeder     *seeder
 }
 
-const homeUser = "ann" // whose home it is
+const homeUser = "ann" // the user whose home is measured
 
 func (b *bench) measureLargeTree(ctx context.Context) (err error) {
 	m := &largeTree{bench: b}
@@ -107,7 +107,7 @@ func (m *largeTree) seed(ctx context.Context) (err error) {
 	return d.analyze()
 }
 
-// medianTime returns the median time of as many calls as there are rounds, in ms.
+// medianTime calls fn once per round and returns the median time in ms.
 func (m *largeTree) medianTime(fn func() error) (float64, error) {
 	var all []float64
 	for range m.rounds {
@@ -120,7 +120,7 @@ func (m *largeTree) medianTime(fn func() error) (float64, error) {
 	return median(all), nil
 }
 
-// list asks for a page and checks the total.
+// list requests a page and checks the total.
 func (m *largeTree) list(ctx context.Context, query string, total int) error {
 	var page struct {
 		Items      []struct{ Name string }
@@ -135,7 +135,7 @@ func (m *largeTree) list(ctx context.Context, query string, total int) error {
 	return nil
 }
 
-// read is W9.
+// read runs W9.
 func (m *largeTree) read(ctx context.Context) error {
 	n, last := m.entries, m.entries/100
 	flat := "path=/home/" + homeUser + "/flat"
@@ -167,7 +167,7 @@ func (m *largeTree) read(ctx context.Context) error {
 	return m.depth(ctx)
 }
 
-// underRule lists the folder while a rule judges file names: once when the rule is new, then again.
+// underRule lists the folder under a rule on file names: once when the rule is new, and once more.
 func (m *largeTree) underRule(ctx context.Context, flat string) error {
 	admin, _, err := m.site.login(ctx, m.server)
 	if err != nil {
@@ -204,8 +204,8 @@ func (m *largeTree) underRule(ctx context.Context, flat string) error {
 	return nil
 }
 
-// depth measures a path lookup at depth 8 as what a HEAD costs the server beyond a request
-// that looks nothing up.
+// depth measures a path lookup at depth 8: the CPU time of a HEAD beyond that of a request without
+// a lookup.
 func (m *largeTree) depth(ctx context.Context) error {
 	content, err := picture()
 	if err != nil {
@@ -226,7 +226,7 @@ func (m *largeTree) depth(ctx context.Context) error {
 	}
 	head := request{method: "HEAD", path: (&url.URL{Path: dir + "/" + made.Filename}).EscapedPath(),
 		headers: []string{m.cookie}}
-	// leaves what the listings have left to collect behind
+	// collects the garbage of the listings before the measurement
 	if _, err := run(ctx, m.server, smallConnections, m.reads, same(head)); err != nil {
 		return err
 	}
@@ -248,7 +248,7 @@ func (m *largeTree) depth(ctx context.Context) error {
 	return nil
 }
 
-// write is W6 at its largest: both are moved and deleted while another client uploads.
+// write runs the second half of W6: it moves and deletes both trees while another client uploads.
 func (m *largeTree) write(ctx context.Context) error {
 	quiet, err := m.longestUpload(ctx, m.server, m.token, func() error {
 		select {
@@ -325,8 +325,8 @@ func (m *largeTree) moveAndDelete(ctx context.Context, name, id string) error {
 	return nil
 }
 
-// collectionRate looks on for a minute, or until nothing is left of what was deleted, and returns
-// how many rows went in a second.
+// collectionRate waits until the deleted rows are collected, for at most a minute, and returns the
+// rows per second.
 func (m *largeTree) collectionRate(ctx context.Context) (perSecond float64, err error) {
 	var before, after int
 	const rows = "SELECT COUNT(*) FROM entries"

@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// propfinds is how many listings a round of W5 takes.
+// propfinds is the number of listings in a round of W5.
 const propfinds = 10
 
-// rclonePropfind is what rclone asks of a folder.
+// rclonePropfind is the PROPFIND body that rclone sends.
 const rclonePropfind = `<?xml version="1.0" encoding="utf-8"?>
 <d:propfind xmlns:d="DAV:" xmlns:oc="http://owncloud.org/ns" xmlns:nc="http://nextcloud.org/ns">
  <d:prop>
@@ -23,8 +23,8 @@ const rclonePropfind = `<?xml version="1.0" encoding="utf-8"?>
  </d:prop>
 </d:propfind>`
 
-// listings is W5: a folder of 10,000 files by PROPFIND, as rclone asks for it
-// and with all properties.
+// listings is W5: PROPFIND of a folder of 10,000 files, with the properties that rclone asks for
+// and with all.
 func (b *bench) listings(ctx context.Context, _ addresses) error {
 	if !b.wants("W5") {
 		return nil
@@ -54,14 +54,14 @@ func (b *bench) listings(ctx context.Context, _ addresses) error {
 	return nil
 }
 
-// listingFigures are those of W5 that have no reference.
+// listingFigures records the values of W5 that have no reference.
 func (b *bench) listingFigures() {
 	if len(b.firstBytes) > 0 {
 		b.recordLimit("W5", "first byte of a PROPFIND of 10,000 files", median(b.firstBytes), 10, milliseconds)
 	}
 }
 
-// firstByte returns how long it takes until an answer begins, in ms.
+// firstByte returns the time until an answer begins in ms.
 func firstByte(p *server, r request) (float64, error) {
 	c, err := connect(p)
 	if err != nil {

@@ -15,15 +15,15 @@ import (
 	"time"
 )
 
-// request is what the load generator sends: a head written once, and a body of so many bytes.
+// request is a request of the load generator: a fixed head and a body of a given length.
 type request struct {
 	method, path string
-	headers      []string // whole lines without the line end
+	headers      []string // complete lines without line ends
 	body         int64    // bytes; 0 for none
-	text         string   // a body in words, where body is 0
+	text         string   // the content of the body when body is 0
 }
 
-// bodyBlock is what bodies consist of, over and over.
+// bodyBlock is repeated as the content of bodies.
 var bodyBlock = func() []byte {
 	b := make([]byte, 1<<20)
 	state := uint64(20480)
@@ -34,7 +34,7 @@ var bodyBlock = func() []byte {
 	return b
 }()
 
-// head is the request up to the empty line.
+// head returns the request up to the empty line, and text.
 func (r request) head(host string) []byte {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\nHost: %s\r\n", r.method, r.path, host)
@@ -51,7 +51,7 @@ func (r request) head(host string) []byte {
 	return []byte(b.String())
 }
 
-// connection sends requests one after another.
+// connection sends requests one after another over one connection.
 type connection struct {
 	conn   net.Conn
 	reader *bufio.Reader
@@ -70,11 +70,11 @@ func connect(p *server) (*connection, error) {
 
 func (c *connection) close() { c.conn.Close() }
 
-// do sends r and reads the whole answer, whose status must be 2xx. It returns the
-// length of the body.
+// do sends r and reads the whole answer. It fails unless the status is 2xx. It returns the length
+// of the answer's body in bytes.
 func (c *connection) do(r request) (int64, error) {
 	head := r.head(c.host)
-	if r.body > 0 && r.body <= 64<<10 { // small ones leave in one packet
+	if r.body > 0 && r.body <= 64<<10 { // a small request is sent in one packet
 		head = append(head, bodyBlock[:r.body]...)
 	}
 	if _, err := c.conn.Write(head); err != nil {
@@ -101,20 +101,19 @@ func (c *connection) do(r request) (int64, error) {
 	return io.CopyBuffer(struct{ io.Writer }{io.Discard}, resp.Body, c.buffer)
 }
 
-// outcome is one round of a workload against one server.
+// outcome is the result of one round of a workload on one server.
 type outcome struct {
 	requests int
-	cpu      time.Duration // of the server, in all
-	database time.Duration // CPU of its database server, in all; 0 for SQLite
+	cpu      time.Duration // of the server, for all requests
+	database time.Duration // CPU time of the database server for all requests; 0 for SQLite
 	elapsed  time.Duration
-	growth   int64 // of its memory at the most, in bytes
+	growth   int64 // largest growth of the memory in bytes
 }
 
 func (o outcome) cpuPerRequest() time.Duration { return o.cpu / time.Duration(o.requests) }
 func (o outcome) rate() float64                { return float64(o.requests) / o.elapsed.Seconds() }
 
-// run sends n requests over so many connections, kept alive. make builds the
-// request with that number.
+// run sends n requests over keep-alive connections. make builds the request with that number.
 func run(ctx context.Context, p *server, connections, n int, make func(i int) request) (outcome, error) {
 	var open []*connection
 	defer func() {

@@ -1,16 +1,15 @@
-// Command bench measures the real server beside a reference and prints the figures
-// as a Markdown table.
+// Command bench measures the server beside a reference and prints the results as Markdown tables.
 //
-// The reference is the cheapest thing that a Go program can do: http.FileServer for reads,
-// golang.org/x/net/webdav on a directory for writes; no accounts, no metadata, no sync. Both run as
-// child processes on fresh directories, and take turns round by round, so that what else the
-// machine does hits both alike. A figure is the median of the rounds and counts as a ratio. CPU
-// time is the server's own, children included, as the kernel accounts for it, in steps of 10 ms.
+// The reference is a minimal Go program: http.FileServer for reads and golang.org/x/net/webdav on a
+// directory for writes, without accounts, metadata or syncs. Both servers run as child processes on
+// fresh directories and alternate round by round, so that other load on the machine affects both. A
+// result is the median of the rounds and is compared as a ratio. CPU time is the server's own
+// including its children, as the kernel accounts it, in steps of 10 ms.
 //
-// It takes `bin/larder` as `make build` leaves it, makes its keys with the command line, and speaks
-// HTTP through a load generator of its own. Syncs are counted by strace in a run of their own. It
-// measures on SQLite and on a PostgreSQL of its own, whose fsync is on. With -write the tables go
-// between the markers of docs/performance.md.
+// bench uses `bin/larder` as built by `make build`, creates keys with the command line, and sends
+// HTTP requests with its own load generator. It counts syncs with strace in separate runs. It
+// measures on SQLite and on its own PostgreSQL server with fsync enabled. With -write it replaces
+// the tables between the markers of docs/performance.md.
 package main
 
 import (
@@ -24,17 +23,17 @@ import (
 	"syscall"
 )
 
-// options are the flags.
+// options are the command-line flags.
 type options struct {
 	binary  string
 	engine  string // engines, separated by commas
 	only    string // workloads, separated by commas; empty for all
 	rounds  int
-	reads   int    // requests of W1 in a round
-	uploads int    // requests of W4 in a round
-	large   int64  // bytes of W2 and W3
+	reads   int    // requests per round of W1
+	uploads int    // requests per round of W4
+	large   int64  // bytes of the file of W2 and W3
 	profile string // directory for CPU profiles, "" for none
-	entries int    // of the large folder of W6 and W9, and of the tree beside it
+	entries int    // in the large folder of W6 and W9, and again in the tree beside it
 }
 
 // The engines.
@@ -45,7 +44,7 @@ const (
 
 func (o options) engines() []string { return strings.Split(o.engine, ",") }
 
-// wants reports whether one of the workloads is asked for.
+// wants reports whether one of the workloads is selected.
 func (o options) wants(workloads ...string) bool {
 	if o.only == "" {
 		return true

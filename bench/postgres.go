@@ -19,27 +19,27 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib" // driver "pgx"
 )
 
-// cluster is a PostgreSQL server of the bench's own, as it comes but for its address: fsync is on,
-// so that what it acknowledges is durable.
+// cluster is a PostgreSQL server for the benchmark, with default settings except for its address.
+// fsync is enabled.
 type cluster struct {
 	programs string // directory
 	dir      string
-	owner    *syscall.Credential // nil for our own
+	owner    *syscall.Credential // nil for the current user
 	server   *exec.Cmd
 	log      bytes.Buffer
 }
 
-// startCluster makes a cluster on the disk that is measured and starts it.
+// startCluster creates a cluster on the measured disk and starts it.
 func startCluster(ctx context.Context) (c *cluster, err error) {
 	c = &cluster{}
 	if c.programs, err = postgresPrograms(); err != nil {
 		return nil, err
 	}
-	// short: the path of a socket has 107 bytes at most
+	// short: the path of a socket is limited to 107 bytes
 	if c.dir, err = os.MkdirTemp("", "larder-bench-pg-"); err != nil {
 		return nil, err
 	}
-	if os.Getuid() == 0 { // whom PostgreSQL refuses to serve
+	if os.Getuid() == 0 { // PostgreSQL refuses to run as root
 		if err := c.chownToUnprivileged(); err != nil {
 			return nil, err
 		}
@@ -64,7 +64,7 @@ func postgresPrograms() (string, error) {
 	return filepath.Dir(initdb), nil
 }
 
-// chownToUnprivileged hands the directory to an account that is not root.
+// chownToUnprivileged gives the directory to an account other than root.
 func (c *cluster) chownToUnprivileged() error {
 	account, err := user.Lookup("postgres")
 	if err != nil {
@@ -94,7 +94,7 @@ func (c *cluster) command(ctx context.Context, words ...string) *exec.Cmd {
 	return cmd
 }
 
-// start runs the server, behind the words of wrapper if any, until it answers.
+// start runs the server, after the words of wrapper if any, and waits until it answers.
 func (c *cluster) start(ctx context.Context, wrapper ...string) error {
 	c.server = c.command(ctx, append(slices.Clone(wrapper), filepath.Join(c.programs, "postgres"), "-D", c.data(), "-c",
 		"listen_addresses=", "-c", "unix_socket_directories="+c.dir)...)
@@ -116,7 +116,7 @@ func (c *cluster) start(ctx context.Context, wrapper ...string) error {
 	return fmt.Errorf("PostgreSQL does not answer: %s", tail(c.log.String()))
 }
 
-// stop ends the server by a fast shutdown.
+// stop ends the server with a fast shutdown.
 func (c *cluster) stop() {
 	c.server.Process.Signal(syscall.SIGINT) // fails when it has ended
 	c.server.Wait()
@@ -131,7 +131,7 @@ func (c *cluster) url(database string) string {
 	return fmt.Sprintf("postgres:///%s?host=%s&user=postgres", database, c.dir)
 }
 
-// create makes a database and returns its address.
+// create creates a database and returns its URL.
 func (c *cluster) create(ctx context.Context, database string) (string, error) {
 	db, err := sql.Open("pgx", c.url("postgres"))
 	if err != nil {
@@ -144,7 +144,7 @@ func (c *cluster) create(ctx context.Context, database string) (string, error) {
 	return c.url(database), nil
 }
 
-// cpu is the CPU time of all of PostgreSQL's processes, those that have ended included.
+// cpu returns the CPU time of all PostgreSQL processes, including those that have ended.
 func (c *cluster) cpu() (time.Duration, error) {
 	total, err := cpuOf(c.server.Process.Pid)
 	if err != nil {
@@ -159,7 +159,7 @@ func (c *cluster) cpu() (time.Duration, error) {
 		if err != nil {
 			return 0, err
 		}
-		if own, err := cpuOf(pid); err == nil { // it may have ended, and counts as the parent's then
+		if own, err := cpuOf(pid); err == nil { // an ended process is counted by its parent
 			total += own
 		}
 	}

@@ -20,7 +20,8 @@ import (
 	"time"
 )
 
-// tick is the unit of CPU time in /proc, USER_HZ: 100 a second on every Linux that Go runs on.
+// tick is the unit of CPU time in /proc (USER_HZ), 100 per second on every Linux architecture of
+// Go.
 const tick = 10 * time.Millisecond
 
 // server is a child process that serves HTTP.
@@ -31,17 +32,17 @@ type server struct {
 	log      bytes.Buffer
 }
 
-// installation is where a larder keeps everything, over several processes.
+// installation is the directory and the database of a server, used by several processes in turn.
 type installation struct {
 	binary, dir string
 	password    string   // of the administrator
 	database    *cluster // nil for SQLite
 	url         string   // of the database, "" for SQLite
-	ops         string   // address of the ops listener, "" for none
+	ops         string   // address of the listener for operators, "" for none
 	grace       time.Duration
 }
 
-// newInstallation returns a site with nothing in it, on PostgreSQL with a database of its own.
+// newInstallation returns an empty installation, on PostgreSQL with its own database.
 func (b *bench) newInstallation(ctx context.Context, name string) (s *installation, err error) {
 	s = &installation{binary: b.binary, dir: filepath.Join(b.dir, name),
 		password: "bench-password-of-the-administrator",
@@ -70,7 +71,7 @@ func (s *installation) environ() []string {
 	return env
 }
 
-// start runs the server, behind the words of wrapper if any, until it is ready.
+// start runs the server, after the words of wrapper if any, and waits until it is ready.
 func (s *installation) start(ctx context.Context, wrapper ...string) (*server, error) {
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return nil, err
@@ -88,7 +89,7 @@ func (s *installation) start(ctx context.Context, wrapper ...string) (*server, e
 	return p, nil
 }
 
-// awaitReady asks the readiness probe until it says 200.
+// awaitReady polls the readiness probe until it answers 200.
 func (p *server) awaitReady(ctx context.Context) error {
 	deadline := time.Now().Add(time.Minute)
 	for time.Now().Before(deadline) && ctx.Err() == nil {
@@ -106,15 +107,14 @@ func (p *server) awaitReady(ctx context.Context) error {
 
 var fullToken = regexp.MustCompile(`pk_[0-9A-Za-z]{24}\.sk_[0-9A-Za-z]{48}`)
 
-// key makes an API key of an account with the command line.
+// key creates an API key of an account with the command line.
 func (s *installation) key(ctx context.Context, username string) (string, error) {
 	return s.tool(ctx, fullToken, "key", "create", username, "--for", "curl", "--base-url", "http://larder.test")
 }
 
 var madeDAVKey = regexp.MustCompile(`(?s)user name (pk_\w+).*password +(sk_\w+)`)
 
-// davKey makes a key for WebDAV with the command line and returns the line of a header that
-// it is sent with.
+// davKey creates a WebDAV key with the command line and returns its Authorization header line.
 func (s *installation) davKey(ctx context.Context, username string) (string, error) {
 	made, err := s.tool(ctx, madeDAVKey, "key", "create", username, "--for", "webdav", "--base-url",
 		"http://larder.test")
@@ -127,13 +127,13 @@ func (s *installation) davKey(ctx context.Context, username string) (string, err
 
 var madePassword = regexp.MustCompile(`with the password (\S+)`)
 
-// account makes a user with the command line and returns the password.
+// account creates a user with the command line and returns the password.
 func (s *installation) account(ctx context.Context, username string) (string, error) {
 	found, err := s.tool(ctx, madePassword, "admin", "create", username, "--role", "user")
 	return strings.TrimPrefix(found, "with the password "), err
 }
 
-// tool runs the binary and returns what it prints that looks like wanted.
+// tool runs the binary and returns the part of its output that matches wanted.
 func (s *installation) tool(ctx context.Context, wanted *regexp.Regexp, words ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, s.binary, words...)
 	cmd.Env = s.environ()
@@ -160,7 +160,7 @@ func startReference(ctx context.Context, dir string) (*server, error) {
 	return launch(ctx, os.Environ(), []string{self, referenceCommand, dir})
 }
 
-// launch starts a program that prints "… serves http://host:port" on its first line that says so.
+// launch starts a program and waits for its line "… serves http://host:port".
 func launch(ctx context.Context, env, words []string) (*server, error) {
 	p := &server{cmd: exec.CommandContext(ctx, words[0], words[1:]...)}
 	p.cmd.Env = env
@@ -188,13 +188,13 @@ func launch(ctx context.Context, env, words []string) (*server, error) {
 	}
 }
 
-// stop ends the process, by SIGTERM and, for programs that don't heed it, by what the context does.
+// stop ends the process with SIGTERM. The end of the context kills a program that ignores it.
 func (p *server) stop() {
 	p.cmd.Process.Signal(syscall.SIGTERM) // fails when it has ended
-	p.cmd.Wait()                          // the reference dies of the signal
+	p.cmd.Wait()                          // the reference ends by the signal
 }
 
-// cpu is the CPU time that the process and its children have used.
+// cpu returns the CPU time of the process and its children.
 func (p *server) cpu() (time.Duration, error) { return cpuOf(p.cmd.Process.Pid) }
 
 func cpuOf(pid int) (time.Duration, error) {
@@ -202,7 +202,7 @@ func cpuOf(pid int) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:])) // from field 3 on, the state
+	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:])) // from field 3, the state
 	total := int64(0)
 	for _, i := range []int{14, 15, 16, 17} { // utime, stime, cutime, cstime
 		n, err := strconv.ParseInt(fields[i-3], 10, 64)
@@ -228,7 +228,7 @@ func (p *server) memory(field string) (int64, error) {
 	return n << 10, err
 }
 
-// resetPeak makes VmHWM start again from the present memory.
+// resetPeak resets VmHWM to the current memory.
 func (p *server) resetPeak() error { return os.WriteFile(p.proc("clear_refs"), []byte("5"), 0) }
 
 func (p *server) proc(file string) string {

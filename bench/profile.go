@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// freeAddress returns an address that nobody listens on at the moment.
+// freeAddress returns an address without a listener.
 func freeAddress() (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -20,8 +20,9 @@ func freeAddress() (string, error) {
 	return l.Addr().String(), l.Close()
 }
 
-// profiled takes a CPU profile of the server while a workload runs, if that is wanted, overwriting
-// that of the round before; the function that it returns waits for it.
+// profiled starts a CPU profile of the server while a workload runs, if a directory for profiles is
+// set. It overwrites the profile of the previous round. The returned function waits for the
+// profile.
 func (b *bench) profiled(ctx context.Context, p pair) (wait func() error) {
 	if b.profile == "" {
 		return func() error { return nil }
@@ -34,7 +35,7 @@ func (b *bench) profiled(ctx context.Context, p pair) (wait func() error) {
 	return func() error { return <-done }
 }
 
-// fetch writes what an address answers into a file.
+// fetch writes the answer of an address into a file.
 func fetch(ctx context.Context, address, file string) error {
 	req, err := http.NewRequestWithContext(ctx, "GET", address, nil)
 	if err != nil {

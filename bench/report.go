@@ -14,14 +14,14 @@ const (
 	endMarker   = "<!-- figures: end -->"
 )
 
-// heading says where the report comes from.
+// heading describes the machine and the command of the report.
 func heading(o options) string {
 	return fmt.Sprintf("Taken on %s, %d cores, %s %s/%s, by `%s`; medians over %d interleaved round(s).\n\n",
 		time.Now().UTC().Format("2006-01-02"), runtime.NumCPU(), runtime.Version(), runtime.GOOS, runtime.GOARCH,
 		command(), o.rounds)
 }
 
-// report is the tables of one engine.
+// report returns the tables of one engine.
 func (b *bench) report() string {
 	var s strings.Builder
 	if b.engine == onPostgres {
@@ -51,7 +51,7 @@ func (b *bench) report() string {
 
 func command() string { return strings.Join(append([]string{"go run ./bench"}, os.Args[1:]...), " ") }
 
-// goal marks what was missed.
+// goal marks a missed goal.
 func goal(text string, met bool) string {
 	if !met {
 		return text + " (missed)"
@@ -89,7 +89,7 @@ func (p *pair) line() string {
 		p.rateText(rateHere), p.rateText(rateThere), ratio(rateHere, rateThere), rateGoal, grown)
 }
 
-// ratio says so when the reference was too quick for the clock.
+// ratio returns "–" when the reference used no measurable CPU time.
 func ratio(here, there float64) string {
 	if there == 0 {
 		return "–"
@@ -121,7 +121,7 @@ func countLines(text []byte, end string) int {
 	return n
 }
 
-// insert puts the report between the markers of a file.
+// insert writes the report between the markers of a file.
 func insert(file, report string) error {
 	text, err := os.ReadFile(file)
 	if err != nil {

@@ -10,14 +10,14 @@ import (
 	_ "modernc.org/sqlite" // driver "sqlite"
 )
 
-// seeder puts entries straight into the database of a site, as uploads would have left them; the
-// bytes of their objects are not there.
+// seeder inserts entries directly into the database of an installation, in the state that uploads
+// would leave. The bytes of their objects do not exist.
 type seeder struct {
 	ctx       context.Context
 	db        *sql.DB
-	conn      *sql.Conn // one, for its temporary tables
-	padFormat string    // format of the expression for an integer with leading zeros, of expression and width
-	hexFormat string    // format of the expression for an integer in 8 hexadecimal digits
+	conn      *sql.Conn // a single connection, for its temporary tables
+	padFormat string    // format of the SQL expression for an integer with leading zeros, with expression and width
+	hexFormat string    // format of the SQL expression for an integer in 8 hexadecimal digits
 	next      int       // number of the next entry
 }
 
@@ -43,7 +43,7 @@ func (d *seeder) close() error {
 	return d.db.Close()
 }
 
-// exec runs statements of which each changes something.
+// exec runs a statement.
 func (d *seeder) exec(query string, args ...any) error {
 	if _, err := d.conn.ExecContext(d.ctx, query, args...); err != nil {
 		return fmt.Errorf("%w in %s", err, query)
@@ -71,7 +71,7 @@ func (d *seeder) transact(fn func() error) error {
 	return d.exec("COMMIT")
 }
 
-// folder makes a folder and returns its id; it belongs to whom parent belongs to.
+// folder inserts a folder with the owner of its parent and returns its id.
 func (d *seeder) folder(parent, name string) (id string, err error) {
 	id = fmt.Sprintf("f0000000-0000-4000-8000-%012d", d.next)
 	d.next++
@@ -82,8 +82,8 @@ func (d *seeder) folder(parent, name string) (id string, err error) {
 		WHERE id = $3`, id, name, parent)
 }
 
-// tree makes folders three levels deep below parent, so many in each, and returns the
-// ids of the deepest.
+// tree inserts three levels of folders below parent, fan in each, and returns the ids of the
+// deepest.
 func (d *seeder) tree(parent string, fan int) (deepest []string, err error) {
 	level := []string{parent}
 	for range 3 {
@@ -102,9 +102,9 @@ func (d *seeder) tree(parent string, fan int) (deepest []string, err error) {
 	return level, nil
 }
 
-// fill makes so many files in each of the folders; every 100,000th is a needle. Their owner, who
-// owns the folders, has no limits afterwards. Ids come in no order, like those of uploads, and
-// names are in yet another order.
+// fill inserts `each` files into each of the folders; every 100,000th is named needle. The owner of
+// the folders gets an unlimited quota. The order of the ids is random, like that of uploads, and
+// the order of the names differs from it.
 func (d *seeder) fill(folders []string, each int) error {
 	return d.transact(func() error {
 		if err := d.exec("DROP TABLE IF EXISTS seed_folder"); err != nil {
@@ -167,7 +167,7 @@ func (d *seeder) fill(folders []string, each int) error {
 	})
 }
 
-// analyze leaves PostgreSQL the statistics that its background processes would gather before long.
+// analyze gathers the statistics that PostgreSQL would otherwise gather in the background.
 func (d *seeder) analyze() error {
 	if d.hexFormat[0] == 'p' { // printf: SQLite
 		return nil
@@ -175,8 +175,8 @@ func (d *seeder) analyze() error {
 	return d.exec("VACUUM ANALYZE")
 }
 
-// deletionPending reports whether anything that was deleted is still there: rows below the
-// graveyard, or objects whose time has come.
+// deletionPending reports whether deleted data still exists: rows below the graveyard, or garbage
+// that is due.
 func (d *seeder) deletionPending(now int64) (left bool, err error) {
 	err = d.queryOne(&left, `
 		SELECT EXISTS (SELECT 1 FROM entries WHERE parent_id = 'graveyard')

@@ -18,7 +18,7 @@ import (
 
 const smallFile = 20480 // bytes of the file of W1 and W4
 
-// picture is a JPEG of exactly smallFile bytes: what follows its end is ignored by decoders.
+// picture returns a JPEG of exactly smallFile bytes. Decoders ignore the padding after its end.
 func picture() ([]byte, error) {
 	img := image.NewGray(image.Rect(0, 0, 128, 128))
 	for i := range img.Pix {
@@ -34,12 +34,12 @@ func picture() ([]byte, error) {
 	return append(b.Bytes(), make([]byte, smallFile-b.Len())...), nil
 }
 
-// addresses are the ways to read one small file, as requests.
+// addresses are the requests that read the small file in different ways.
 type addresses struct {
 	publicPath, permanentLink, withSession, withKey request
 }
 
-// caller speaks JSON with a running server.
+// caller sends JSON requests to a running server.
 type caller struct {
 	http   *http.Client
 	base   string
@@ -51,7 +51,7 @@ func newCaller(p *server) *caller {
 	return &caller{http: &http.Client{Jar: jar}, base: "http://" + p.address, header: http.Header{}}
 }
 
-// call sends body (nil, []byte or JSON) and reads the data of the answer into v, if it is not nil.
+// call sends body (nil, []byte or JSON) and decodes the data of the answer into v unless v is nil.
 func (c *caller) call(ctx context.Context, method, path string, body, v any, headers ...string) error {
 	var reader io.Reader
 	switch b := body.(type) {
@@ -94,7 +94,7 @@ func (c *caller) call(ctx context.Context, method, path string, body, v any, hea
 	return json.Unmarshal(text, &struct{ Data any }{v})
 }
 
-// login signs in as the administrator and returns the session cookie as a header line too.
+// login signs in as the administrator. It also returns the session cookie as a header line.
 func (s *installation) login(ctx context.Context, p *server) (c *caller, cookie string, err error) {
 	return signIn(ctx, p, "admin", s.password)
 }
@@ -120,8 +120,8 @@ func signIn(ctx context.Context, p *server, username, password string) (c *calle
 	return c, cookie, nil
 }
 
-// uploadSmallFile puts the small file where each way of reading finds it: on a public path, and as
-// a private file with a permanent link.
+// uploadSmallFile uploads the small file for each way of reading: to a public path, and as a
+// private file with a permanent link.
 func (s *installation) uploadSmallFile(ctx context.Context, p *server, token string) (addresses, error) {
 	content, err := picture()
 	if err != nil {
@@ -163,7 +163,7 @@ func (s *installation) uploadSmallFile(ctx context.Context, p *server, token str
 	}, nil
 }
 
-// writeReferenceFile puts the same file into the directory of the reference.
+// writeReferenceFile writes the same file into the directory of the reference.
 func writeReferenceFile(dir string) error {
 	content, err := picture()
 	if err != nil {

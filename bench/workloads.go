@@ -10,37 +10,37 @@ import (
 
 const smallConnections = 8
 
-// pair is one workload against both servers: one outcome of each a round.
+// pair is one workload on both servers, with one outcome of each per round.
 type pair struct {
 	id, name          string
-	cpuGoal, rateGoal float64 // ratios to the reference: at most, at least; 0 for none
-	bytes             int64   // of one request, for rates in MB/s; 0 for rates in requests
+	cpuGoal, rateGoal float64 // ratios to the reference: an upper and a lower limit; 0 for none
+	bytes             int64   // per request, for rates in MB/s; 0 for rates in requests
 	growthGoal        int64   // bytes; 0 for none
 
 	larder, reference []outcome
 }
 
-// bench is a measurement on one engine under way.
+// bench is the measurement on one engine.
 type bench struct {
 	options
 	engine    string
-	dir       string   // of everything, on the disk that is measured
+	dir       string   // for all files, on the measured disk
 	cluster   *cluster // nil for SQLite
 	site      *installation
 	token     string
 	larder    *server
 	reference *server
-	bucket    *bucket // nil where W2 is not wanted
+	bucket    *bucket // nil without W2
 	serial    int     // makes names unique
 
 	pairs        []*pair
 	figures      []figure
 	moves, waits []float64 // of W6, ms, by round
 	firstBytes   []float64 // of W5: first bytes, ms
-	davHeader    string    // what a WebDAV key is sent with
+	davHeader    string    // the Authorization header line of a WebDAV key
 }
 
-// measure runs what the options ask for, on one engine after another, and returns the report.
+// measure runs the selected workloads on each engine and returns the report.
 func measure(ctx context.Context, o options) (report string, err error) {
 	if o.binary, err = filepath.Abs(o.binary); err != nil {
 		return "", err
@@ -57,7 +57,7 @@ func measure(ctx context.Context, o options) (report string, err error) {
 	return report, nil
 }
 
-// runAll runs every workload that is wanted.
+// runAll runs all selected workloads.
 func (b *bench) runAll(ctx context.Context) (err error) {
 	if b.dir, err = os.MkdirTemp("", "larder-bench-"); err != nil {
 		return err
@@ -107,7 +107,7 @@ func (b *bench) runAll(ctx context.Context) (err error) {
 	return nil
 }
 
-// compareWithReference runs the workloads that are compared with the reference.
+// compareWithReference runs the workloads that have a reference.
 func (b *bench) compareWithReference(ctx context.Context) (err error) {
 	shared := filepath.Join(b.dir, "reference")
 	if err := writeReferenceFile(shared); err != nil {
@@ -149,8 +149,8 @@ func (b *bench) compareWithReference(ctx context.Context) (err error) {
 	return nil
 }
 
-// runPair runs a workload of n requests on both servers, the reference first,
-// and files the outcomes.
+// runPair runs a workload of n requests on both servers, the reference first, and records the
+// outcomes.
 func (b *bench) runPair(ctx context.Context, p pair, connections, n int, reference, larder func(i int) request) error {
 	var known *pair
 	for _, each := range b.pairs {
@@ -182,7 +182,7 @@ func (b *bench) runPair(ctx context.Context, p pair, connections, n int, referen
 
 func same(r request) func(int) request { return func(int) request { return r } }
 
-// readSmall is W1.
+// readSmall runs W1.
 func (b *bench) readSmall(ctx context.Context, ways addresses) error {
 	if !b.wants("W1") {
 		return nil
@@ -206,7 +206,7 @@ func (b *bench) readSmall(ctx context.Context, ways addresses) error {
 	return nil
 }
 
-// transferLarge is W3, whose file is W2's.
+// transferLarge runs W3 and then W2, which reads the file of W3.
 func (b *bench) transferLarge(ctx context.Context, ways addresses) error {
 	if !b.wants("W3") && !b.wants("W2") {
 		return nil
@@ -244,7 +244,7 @@ func (b *bench) transferLarge(ctx context.Context, ways addresses) error {
 		same(get), same(read))
 }
 
-// writeSmall is W4.
+// writeSmall runs W4.
 func (b *bench) writeSmall(ctx context.Context, _ addresses) error {
 	if !b.wants("W4") {
 		return nil
