@@ -1,11 +1,11 @@
-// Package house holds the rules of this source tree that no compiler and no linter knows: which
-// package may import which, where SQL, JSON tags, the clock and net/http may stand, how long a file
-// may grow, what may be named how, how many modules we depend on, where references in comments and
-// documents lead, which tests show an abuse case, how long the subject of a commit may be.
+// Package house checks the rules of this source tree that no compiler and no linter knows: which
+// package may import which; where SQL, JSON tags, the clock and net/http are allowed; the length of
+// files; the names of packages and files; the number of direct modules; references in comments and
+// documents; the tests listed for each abuse case; the length of commit subjects.
 //
-// Its tests apply the rules to the tree, and each rule to samples that break it, since a check
-// that cannot fail checks nothing. They need neither network nor services. CONTRIBUTING.md tells
-// the rules in prose.
+// Its tests apply the rules to the tree, and apply each rule to samples that break it, since a
+// check that cannot fail checks nothing. They need neither network nor services. CONTRIBUTING.md
+// explains the rules.
 package house
 
 import (
@@ -15,14 +15,14 @@ import (
 	"strings"
 )
 
-// Finding is one breach of a rule.
+// Finding is one violation of a rule.
 type Finding struct {
 	File string // or the directory of a package, from the root, with slashes
 	Line int    // from 1; 0 for the whole file
 	Text string
 }
 
-// String returns the finding as compilers write theirs.
+// String formats the finding like a compiler message.
 func (f Finding) String() string {
 	if f.Line == 0 {
 		return f.File + ": " + f.Text
@@ -30,11 +30,11 @@ func (f Finding) String() string {
 	return fmt.Sprintf("%s:%d: %s", f.File, f.Line, f.Text)
 }
 
-// machinePaths matches what belongs to the machine of a developer: its directories, and documents
-// that are not part of the project. It is put together so that it does not match itself.
+// machinePaths matches names that exist on a developer's machine only: directories, and documents
+// outside the project. The pattern is split so that it does not match itself.
 var machinePaths = regexp.MustCompile(`/wor` + `k/|/far` + `m/|\.\./sha` + `red|\b(SPE` + `C|DECI` + `SIONS)\.md\b`)
 
-// Text finds places of one machine in a file of any kind.
+// Text finds machinePaths in a file of any kind.
 func Text(name string, text []byte) []Finding {
 	var found []Finding
 	for number, line := range strings.Split(string(text), "\n") {
@@ -46,7 +46,7 @@ func Text(name string, text []byte) []Finding {
 	return found
 }
 
-// Lock finds packages of a package-lock.json that are bound to one registry.
+// Lock finds packages of a package-lock.json that name a registry's host.
 func Lock(name string, text []byte) []Finding {
 	var found []Finding
 	for number, line := range strings.Split(string(text), "\n") {
@@ -58,17 +58,17 @@ func Lock(name string, text []byte) []Finding {
 	return found
 }
 
-// maxModules is how many modules the product may depend on directly.
+// maxModules is the largest number of direct module dependencies of the product.
 const maxModules = 25
 
-// Requirement is a module as `go mod edit -json` tells it.
+// Requirement is a module in the output of `go mod edit -json`.
 type Requirement struct {
 	Path     string
 	Indirect bool
 }
 
-// Modules finds too many direct dependencies of the product; modules that only tests, benchmarks
-// and test support import do not count.
+// Modules returns a finding when the product has too many direct dependencies. Modules that only
+// tests, benchmarks and test support import do not count.
 func Modules(required []Requirement, packages []Package) []Finding {
 	var counted []string
 	for _, requirement := range required {

@@ -8,8 +8,8 @@ import (
 // module is the path of the main module.
 const module = "larder"
 
-// layers says which package may import which: only what stands in a row above, or further left in
-// its own row. A package below another (internal/blob/disk) counts as that one.
+// layers defines which package may import which: only packages of an earlier row, or further left
+// in the same row. A package below another (internal/blob/disk) belongs to that one's place.
 // docs/architecture.md draws the same picture.
 var layers = [][]string{
 	{"internal/fault", "internal/vpath", "internal/ident", "internal/crash", "internal/concurrency",
@@ -30,23 +30,23 @@ var layers = [][]string{
 	{"cmd", "bench", "e2e"},
 }
 
-// restrictedImporters names packages that few may import: the value lists these.
+// restrictedImporters lists, for packages that few may import, the packages that may.
 var restrictedImporters = map[string][]string{
 	"internal/config": {"internal/app", "internal/apptest", "cmd"},
 }
 
-// vagueNames are names that say nothing about what a package or file holds.
+// vagueNames are names that do not describe the content of a package or file.
 var vagueNames = []string{"util", "common", "helper", "model", "type", "service", "misc"}
 
-// Package is what `go list -json` tells of a package.
+// Package is a package in the output of `go list -json`.
 type Package struct {
 	ImportPath string
 	Name       string
 	Imports    []string // without those of its tests
 }
 
-// Layers finds imports that do not go down, packages that no layer knows, and test support in
-// what is no test.
+// Layers finds imports against the order of layers, packages that no layer contains, and imports of
+// test support outside of tests.
 func Layers(packages []Package) []Finding {
 	var found []Finding
 	for _, pkg := range packages {
@@ -79,8 +79,8 @@ func Layers(packages []Package) []Finding {
 	return found
 }
 
-// layerOf finds the row and column of a package in the table and the name that stands there; the
-// row is -1 when there is none.
+// layerOf returns the row, the column and the entry of the table for a package. The row is -1 when
+// there is none.
 func layerOf(pkg string) (row, column int, seat string) {
 	for row, names := range layers {
 		for column, name := range names {
@@ -92,7 +92,7 @@ func layerOf(pkg string) (row, column int, seat string) {
 	return -1, -1, ""
 }
 
-// Names finds packages whose name says nothing.
+// Names finds packages with vague names.
 func Names(packages []Package) []Finding {
 	var found []Finding
 	for _, pkg := range packages {
@@ -104,15 +104,14 @@ func Names(packages []Package) []Finding {
 	return found
 }
 
-// saysNothing reports names such as util, helpers and stringutil.
+// saysNothing reports whether a name is vague, such as util, helpers and stringutil.
 func saysNothing(name string) bool {
 	singular := strings.TrimSuffix(strings.ToLower(name), "s")
 	return slices.Contains(vagueNames, singular) || strings.HasSuffix(singular, "util") ||
 		strings.HasSuffix(singular, "helper")
 }
 
-// within reports whether the slash-separated place in the tree is one of the roots
-// or lies below one.
+// within reports whether a slash-separated path equals one of the roots or lies below one.
 func within(place string, roots ...string) bool {
 	return slices.ContainsFunc(roots, func(root string) bool {
 		return place == root ||
@@ -120,7 +119,7 @@ func within(place string, roots ...string) bool {
 	})
 }
 
-// isTestSupport reports whether a package exists for tests: apptest, blobtest, kvtest.
+// isTestSupport reports whether a package only supports tests: apptest, blobtest, kvtest.
 func isTestSupport(pkg string) bool {
 	return slices.ContainsFunc(strings.Split(pkg, "/"),
 		func(segment string) bool { return strings.HasSuffix(segment, "test") })

@@ -17,8 +17,8 @@ const (
 	maxTestLines = 800
 )
 
-// Where something may stand, besides tests and test support. Commands, benchmarks, black-box tests
-// and tools are free in all but form.
+// Where something is allowed, besides tests and test support. Commands, benchmarks, black-box tests
+// and tools are subject to the rules of form only.
 var (
 	exemptRoots   = []string{"cmd", "bench", "e2e", "tools"}
 	sqlPackages   = []string{"internal/db"}
@@ -27,16 +27,17 @@ var (
 	httpPackages  = []string{"internal/api", "internal/webdav", "internal/egress", "internal/captcha",
 		"internal/blob/s3",
 		"internal/app", "web",
-		"internal/provider/probe_direct.go"} // which does to a store what a browser does
+		"internal/provider/probe_direct.go"} // sends to a store the requests of a browser
 )
 
-// sqlStatement matches SQL: loosely in upper case, which is how we write it, strictly in any other.
+// sqlStatement matches SQL: loosely in upper case, which this project uses, and strictly in lower
+// case.
 var sqlStatement = regexp.MustCompile(
 	`^\s*(SELECT\s|INSERT\s+(OR\s+\w+\s+)?INTO\s|UPDATE\s+\w+\s|DELETE\s+FROM\s|WITH\s+(RECURSIVE\s+)?\w+\s*(\([^)]*\)\s*)?AS\s|` +
 		`CREATE\s+((UNIQUE\s+)?INDEX|TABLE)\s|ALTER\s+TABLE\s|DROP\s+(TABLE|INDEX)\s|ORDER\s+BY\s|ON\s+CONFLICT\s)` +
 		`|(?i)^\s*(select\s.*\sfrom\s+\w+\s+(where|join|order|group|limit)\s|insert\s+into\s+\w+\s*\(|update\s+\w+\s+set\s+\w+\s*=|delete\s+from\s+\w+\s+where\s|with\s+recursive\s)`)
 
-// file is a parsed Go file and what the checks have found in it.
+// file is a parsed Go file with its findings.
 type file struct {
 	path  string // from the root, with slashes
 	test  bool   // a test, or test support
@@ -45,9 +46,9 @@ type file struct {
 	found []Finding
 }
 
-// Source applies the rules that one Go file can break by itself: where SQL, JSON tags, the clock
-// and net/http may stand, its length, its name, switched-off linters, commented-out code, and
-// sleeping or skipped tests. path is from the root, with slashes.
+// Source checks the rules that a single Go file can violate: where SQL, JSON tags, the clock and
+// net/http are used, the length and the name of the file, disabled linters, commented-out code, and
+// sleeping or skipped tests. name is the path from the root, with slashes.
 func Source(name string, text []byte) []Finding {
 	f := &file{path: name, test: strings.HasSuffix(name, "_test.go") || isTestSupport(path.Dir(name)),
 		set: token.NewFileSet()}
@@ -67,7 +68,7 @@ func (f *file) report(at token.Pos, format string, args ...any) {
 	f.found = append(f.found, Finding{File: f.path, Line: f.set.Position(at).Line, Text: fmt.Sprintf(format, args...)})
 }
 
-// exempt reports whether the file is a test or lies in one of the places.
+// exempt reports whether the file is a test or lies below one of the paths.
 func (f *file) exempt(homes []string) bool {
 	return f.test || within(f.path, homes...) || within(f.path, exemptRoots...)
 }
@@ -87,7 +88,7 @@ func (f *file) form(text []byte) {
 	}
 }
 
-// imports checks who imports net/http.
+// imports checks imports of net/http.
 func (f *file) imports() {
 	for _, spec := range f.ast.Imports {
 		if spec.Path.Value == `"net/http"` && !f.exempt(httpPackages) {
@@ -148,8 +149,8 @@ func (f *file) selector(n *ast.SelectorExpr) {
 	}
 }
 
-// localName is what the file calls a package of the standard library, "" when it
-// does not import it.
+// localName returns the name under which the file imports a package of the standard library, ""
+// when it does not import it.
 func (f *file) localName(pkg string) string {
 	for _, spec := range f.ast.Imports {
 		if spec.Path.Value == strconv.Quote(pkg) {
@@ -162,7 +163,7 @@ func (f *file) localName(pkg string) string {
 	return ""
 }
 
-// comments finds linters that are switched off, and code that is.
+// comments finds disabled linters and commented-out code.
 func (f *file) comments() {
 	for _, group := range f.ast.Comments {
 		for _, comment := range group.List {
@@ -178,12 +179,12 @@ func (f *file) comments() {
 	}
 }
 
-// callLine is a whole line that calls a function of a package or a method: prose
-// seldom looks like that.
+// callLine matches a line that consists of a call of a package's function or of a method; prose
+// seldom has this form.
 var callLine = regexp.MustCompile(`^\w+(\.\w+)+\(.*\)$`)
 
-// isCode reports whether a comment line is a Go statement. Only forms that prose does not take
-// count: definitions with :=, blocks, calls with a selector.
+// isCode reports whether a comment line is a Go statement. Only forms that prose does not have
+// count: definitions with :=, blocks, and calls with a selector.
 func isCode(line string) bool {
 	if strings.HasSuffix(line, "{") {
 		line += "}" // the head of a block

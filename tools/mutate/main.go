@@ -1,13 +1,13 @@
-// Command mutate takes away the guards of the service one by one (table.go) and runs the test that
-// each is said to be held by: a guard without which that test still passes is not tested. It works
-// on a copy of the source tree, committed or not, in a temporary directory.
+// Command mutate removes the guards of the service one by one (table.go) and runs the test that
+// covers each: if the test passes without the guard, the guard is not tested. It works on a copy of
+// the source tree, including uncommitted changes, in a temporary directory.
 //
-//	mutate [NAME...]    run at the top of the tree; names of guards, or beginnings of them; all of them without
+//	mutate [NAME...]    run at the top of the tree; names of guards or prefixes of names; without names all guards
 //
-// It prints a line for each guard, and exits 1 when one survives: when its test passes without
-// it, when the text that is to be changed isn't there exactly once, when what comes out
-// doesn't compile, or when the test fails, with all guards in place. scripts/mutate starts
-// what the tests need.
+// It prints a line for each guard. It exits with 1 when a guard survives: when its test passes
+// without it, when the text to be replaced does not occur exactly once, when the mutated code does
+// not compile, or when the test fails with all guards in place. scripts/mutate starts the services
+// that the tests need.
 package main
 
 import (
@@ -37,7 +37,8 @@ func main() {
 	}
 }
 
-// run tries the named mutations, all of them for no name, and reports whether every one was killed.
+// run applies the named mutations, all of them without names, and reports whether every one was
+// killed.
 func run(ctx context.Context, out io.Writer, names []string) (ok bool, err error) {
 	chosen, err := choose(mutations, names)
 	if err != nil {
@@ -73,7 +74,7 @@ func run(ctx context.Context, out io.Writer, names []string) (ok bool, err error
 	return survived == 0, nil
 }
 
-// choose returns the mutations whose names begin with one of the given.
+// choose returns the mutations whose names begin with one of the given names.
 func choose(all []mutation, names []string) ([]mutation, error) {
 	if len(names) == 0 {
 		return all, nil
@@ -93,7 +94,7 @@ func choose(all []mutation, names []string) ([]mutation, error) {
 	return chosen, nil
 }
 
-// copyTree copies what git tracks or would track, as it lies on disk.
+// copyTree copies the files that git tracks or would track, in their state on disk.
 func copyTree(to string) error {
 	list, err := exec.Command("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard").Output()
 	if err != nil {
@@ -122,8 +123,8 @@ func copyTree(to string) error {
 	return nil
 }
 
-// checkUnmutated runs the tests with all guards in place: one that fails
-// anyway would kill everything.
+// checkUnmutated runs the tests with all guards in place, since a test that fails anyway would kill
+// every mutation.
 func checkUnmutated(ctx context.Context, dir string, chosen []mutation) error {
 	tests := map[string][]string{}
 	for _, m := range chosen {
@@ -141,7 +142,7 @@ func checkUnmutated(ctx context.Context, dir string, chosen []mutation) error {
 	return nil
 }
 
-// tryMutation takes one guard away, runs its test and puts the guard back.
+// tryMutation removes one guard, runs its test and restores the guard.
 func tryMutation(ctx context.Context, dir string, m mutation) (outcome, said string) {
 	file := filepath.Join(dir, m.file)
 	before, err := os.ReadFile(file)
@@ -155,7 +156,7 @@ func tryMutation(ctx context.Context, dir string, m mutation) (outcome, said str
 	if err := os.WriteFile(file, []byte(after), 0o644); err != nil {
 		return notApplied, err.Error()
 	}
-	defer func() { _ = os.WriteFile(file, before, 0o644) }() // a copy that can't be written fails the next one
+	defer func() { _ = os.WriteFile(file, before, 0o644) }() // after a failed write the next mutation fails
 	said, err = runTest(ctx, dir, m.pkg, m.test, "-failfast")
 	return outcomeOf(said, err), said
 }
@@ -169,7 +170,7 @@ const (
 	noTest     = "NO SUCH TEST"
 )
 
-// outcomeOf reads what a run of go test came to.
+// outcomeOf returns the outcome of a run of go test.
 func outcomeOf(said string, err error) string {
 	switch {
 	case strings.Contains(said, "[build failed]"), strings.Contains(said, "[setup failed]"):
@@ -182,14 +183,14 @@ func outcomeOf(said string, err error) string {
 	return killed
 }
 
-// runTest runs tests of one package in the copy.
+// runTest runs tests of one package of the copy.
 func runTest(ctx context.Context, dir, pkg, pattern string, flags ...string) (said string, err error) {
 	// the last two for speed
 	args := append([]string{"test", "-count=1", "-timeout=10m", "-vet=off", "-ldflags=-s -w"}, flags...)
 	command := exec.CommandContext(ctx, "go", append(args, "-run", pattern, "./"+pkg)...)
 	command.Dir = dir
 	command.Env = append(os.Environ(), "CGO_ENABLED=0")
-	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) } // go test passes it on
+	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) } // go test passes the signal on
 	command.WaitDelay = 10 * time.Second
 	out, err := command.CombinedOutput()
 	return string(out), err

@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// mutation is one guard, and how to take it away.
+// mutation describes a guard and how to remove it.
 type mutation struct {
-	name  string // to be asked for by; those of one kind begin alike
-	guard string // what is taken away, in words
+	name  string // for selection; related guards have a common prefix
+	guard string // description of the guard
 	file  string // from the top of the tree
-	old   string // a text that is in the file exactly once
-	new   string // what stands there without the guard: something that compiles
-	pkg   string // whose test must fail then
-	test  string // as go test -run takes it
+	old   string // text that occurs in the file exactly once
+	new   string // the replacement without the guard, which must compile
+	pkg   string // package whose test must fail then
+	test  string // pattern for go test -run
 }
 
 // apply returns text without the guard.

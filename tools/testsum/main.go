@@ -1,11 +1,10 @@
-// Command testsum reads what scripts/test writes, the events of `go test -json` suite after
-// suite, and prints what a person wants of it: go's closing line of each package, the failures
-// in full, the tests that were skipped, the seconds of each suite, the slowest tests, and last
+// Command testsum reads the output of scripts/test, the events of `go test -json` for one suite
+// after another, and prints a summary: the closing line of each package, the complete output of
+// failures, the skipped tests, the duration of each suite in seconds, the slowest tests, and last
 // "N passed, N failed".
 //
-// It exits 1 when anything failed: a test, a package that did not build, a command with a non-zero
-// exit code although its events were good, a stream that ends early, no test at all, and, with
-// CI=true, a skipped test.
+// It exits with 1 when anything failed: a test, a package that did not build, a command with a
+// non-zero exit code, a stream that ends early, no test at all, and, with CI=true, a skipped test.
 package main
 
 import (

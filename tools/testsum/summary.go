@@ -10,15 +10,15 @@ import (
 	"strings"
 )
 
-// event is one line of the stream: an event of `go test -json` (see `go doc test2json`), or, with
-// Suite set, where a suite begins or ends.
+// event is one line of the stream: an event of `go test -json` (see `go doc test2json`), or, when
+// Suite is set, the beginning or the end of a suite.
 type event struct {
 	Action     string
 	Package    string // of the events of a package
 	ImportPath string // of the events of a build
 	Test       string // "" for events of the whole package
 	Output     string
-	Elapsed    float64 // seconds, of the result of a test: without those of its parallel subtests
+	Elapsed    float64 // of a test, in seconds, without its parallel subtests
 
 	Suite   string
 	Ended   bool
@@ -26,36 +26,36 @@ type event struct {
 	Code    int // exit code of the suite's command
 }
 
-// suite is one command and what its events amounted to.
+// suite is one command with the results of its tests.
 type suite struct {
 	name           string
-	events         bool // the command spoke JSON, so its tests can be counted
+	events         bool // the command printed events, so its tests can be counted
 	ended          bool
 	seconds        int
 	passed, failed int
 }
 
-// line is a line of output and the test that wrote it, "" for the package.
+// line is a line of output with the test that wrote it, "" for the package.
 type line struct{ test, text string }
 
-// packageRun is a package whose tests are under way.
+// packageRun is a package whose tests are running.
 type packageRun struct {
 	lines  []line
 	open   map[string]bool // tests without a result so far
-	hidden map[string]bool // tests that passed or were skipped: nobody reads what they wrote
+	hidden map[string]bool // tests that passed or were skipped, whose output is not printed
 	failed int             // tests that failed
 }
 
-// timing is how long a test took.
+// timing is the duration of a test.
 type timing struct {
 	test    string  // package and name
-	seconds float64 // without waiting for its turn
+	seconds float64 // without waiting for a free slot
 }
 
-// slowestTests is how many of the slowest tests are printed.
+// slowestTests is the number of slowest tests that are printed.
 const slowestTests = 10
 
-// summary counts tests and prints results as they come.
+// summary counts tests and prints results as they arrive.
 type summary struct {
 	out     io.Writer
 	strict  bool // a skipped test is a failure
@@ -69,10 +69,10 @@ func newSummary(out io.Writer, strict bool) *summary {
 	return &summary{out: out, strict: strict, runs: map[string]*packageRun{}}
 }
 
-// read takes the stream to its end. Lines that are no event (of `go vet`, of a crashing
-// program) are passed on.
+// read reads the stream to its end. It prints lines that are not events, such as the output of `go
+// vet` or of a crashing program.
 func (s *summary) read(in io.Reader) error {
-	reader := bufio.NewReader(in) // no Scanner: a test may print a line of any length
+	reader := bufio.NewReader(in) // a Scanner would limit the length of a line
 	for {
 		text, err := reader.ReadString('\n')
 		var e event
@@ -102,7 +102,7 @@ func (s *summary) handleSuite(e event) {
 	}
 	current := s.current()
 	current.ended, current.seconds = true, e.Seconds
-	for name, open := range s.runs { // the command died in the middle of these packages
+	for name, open := range s.runs { // the command ended during these packages
 		s.finish(name, open, "fail")
 	}
 	switch {
@@ -114,7 +114,7 @@ func (s *summary) handleSuite(e event) {
 	}
 }
 
-// current is the suite that events belong to.
+// current returns the suite of the current events.
 func (s *summary) current() *suite {
 	if len(s.suites) == 0 {
 		s.suites = append(s.suites, &suite{name: "tests"})
@@ -167,12 +167,12 @@ func (s *summary) result(e event, pkg *packageRun) {
 	}
 }
 
-// finish prints a package's closing line, and when it failed all that its failing
-// and unfinished tests wrote.
+// finish prints the closing line of a package, and for a failed package the output of its failed
+// and unfinished tests.
 func (s *summary) finish(name string, pkg *packageRun, action string) {
 	delete(s.runs, name)
 	if action == "fail" {
-		lost := len(pkg.open) // a panic or the time limit ended the process in the middle of these
+		lost := len(pkg.open) // a panic or the time limit ended the process during these
 		if lost+pkg.failed == 0 {
 			lost = 1 // it did not build, or failed outside its tests
 		}
@@ -221,8 +221,8 @@ func (s *summary) close() bool {
 	return whole && failed == 0 && passed > 0
 }
 
-// slowest returns the tests that took longest, in descending order. A test that has subtests is
-// left out: they are tests of their own.
+// slowest returns the slowest tests in descending order. It omits tests with subtests, since the
+// subtests are listed themselves.
 func (s *summary) slowest() []timing {
 	parents := map[string]bool{}
 	for _, t := range s.timings {
