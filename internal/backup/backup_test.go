@@ -23,9 +23,8 @@ import (
 // freeSession is a free-mode session that ends at $1.
 const freeSession = "INSERT INTO free_sessions VALUES ('hash', 'fm_x', 'csrf', 'canary-sealed-place', '192.0.2.1', 0, $1)"
 
-// What was there when the backup was taken is there in the restored service, on either engine:
-// bytes, links, passwords, quotas. What ended with the original does not come back: sessions,
-// uploads under way, tokens.
+// A restored service has the bytes, links, passwords and quotas of the time of the backup, on
+// either engine. Sessions, open uploads and tokens of the original do not come back.
 func TestRestoredServiceIsTheSame(t *testing.T) {
 	each(t, func(t *testing.T, s *fixture) {
 		const cat = "not really a picture of a cat 🐈"
@@ -42,8 +41,8 @@ func TestRestoredServiceIsTheSame(t *testing.T) {
 		token := alice.Get("/api/files/" + id + "/download").OK(200).Text("url")
 		key := alice.Key(M{})
 		s.exec(freeSession, s.l.Clock.Now().Add(time.Hour).UnixMilli())
-		// These would be valid again if versions only rose by one: the original goes on
-		// counting after the backup.
+		// These would become valid again if the versions rose by one only, since the original
+		// continues to count after the backup.
 		cookies := []*apptest.Client{alice}
 		then := fingerprintNumber(t, s.a.DB, "SELECT value FROM versions WHERE name = 'config'")
 		s.mustBackUp()
@@ -104,7 +103,7 @@ func TestRestoredServiceIsTheSame(t *testing.T) {
 	})
 }
 
-// A second backup copies what is new, and drops what no snapshot needs.
+// A second backup copies only new objects and removes those that no snapshot needs.
 func TestSecondBackupCopiesWhatIsNew(t *testing.T) {
 	each(t, func(t *testing.T, s *fixture) {
 		old := s.alice.Upload("/home/alice", "old", []byte("old content"))
@@ -142,8 +141,8 @@ func TestSecondBackupCopiesWhatIsNew(t *testing.T) {
 	})
 }
 
-// While a backup copies, files are deleted and the collector runs; the backup has what the snapshot
-// names. Later the collector goes on.
+// Files are deleted and the collector runs while a backup copies. The backup has all objects of its
+// snapshot, and the collector continues afterwards.
 func TestBackupHoldsTheCollector(t *testing.T) {
 	each(t, func(t *testing.T, s *fixture) {
 		const many = 30
@@ -184,7 +183,7 @@ func TestBackupHoldsTheCollector(t *testing.T) {
 	})
 }
 
-// A backup that could not hold the collector back all the time fails, and leaves the one before.
+// A backup that lost its hold fails and leaves the previous one unchanged.
 func TestBackupThatLostItsHoldFails(t *testing.T) {
 	each(t, func(t *testing.T, s *fixture) {
 		s.alice.Upload("/home/alice", "a", []byte("a"))
@@ -218,7 +217,7 @@ func TestBackupThatLostItsHoldFails(t *testing.T) {
 	})
 }
 
-// A backup that is broken off leaves what it has copied to the next one.
+// A backup after an interrupted one reuses the objects copied so far.
 func TestInterruptedBackupGoesOn(t *testing.T) {
 	each(t, func(t *testing.T, s *fixture) {
 		for i := range 50 {
@@ -247,8 +246,8 @@ func TestInterruptedBackupGoesOn(t *testing.T) {
 	})
 }
 
-// Objects that are not what was recorded are told, by their keys and not by the names of files; the
-// rest is backed up.
+// Damaged objects are reported by their keys and not by file names, and the other objects are
+// backed up.
 func TestBackupTellsOfDamage(t *testing.T) {
 	each(t, func(t *testing.T, s *fixture) {
 		damage := map[string]func(path string) error{
@@ -296,7 +295,7 @@ func TestBackupTellsOfDamage(t *testing.T) {
 	})
 }
 
-// A store that is away ends a backup before anything of the one before is given up.
+// An unavailable store ends a backup before anything of the previous one is removed.
 func TestBackupNeedsEveryStore(t *testing.T) {
 	each(t, func(t *testing.T, s *fixture) {
 		s.alice.Upload("/home/alice", "a", []byte("a"))
@@ -318,7 +317,7 @@ func TestBackupNeedsEveryStore(t *testing.T) {
 	})
 }
 
-// What the pool has is trusted by its length, and with Verify by its bytes.
+// Objects in the pool are checked by their size, and with Verify by their content.
 func TestVerifyReadsThePool(t *testing.T) {
 	each(t, func(t *testing.T, s *fixture) {
 		key := s.object(s.alice.Upload("/home/alice", "a", []byte("original")))
@@ -335,7 +334,8 @@ func TestVerifyReadsThePool(t *testing.T) {
 		if text, err := os.ReadFile(s.poolContent(key)); err != nil || string(text) != "original" {
 			t.Errorf("the pool holds %q, %v", text, err)
 		}
-		// what the store can't give whole either stays as it is: there may be no better copy
+		// an object that the store does not have undamaged stays in the pool, since there may be no
+		// better copy
 		write(t, s.poolContent(key), "originaL")
 		write(t, s.storedPath(key), "orig")
 		sum, said, err = s.backUp(func(o *backup.Options) { o.Verify = true })
@@ -412,8 +412,8 @@ func TestBackupIsPrivate(t *testing.T) {
 	})
 }
 
-// A backup goes into a directory that is empty, or holds a backup of the same installation and of
-// no other, apart from what it is a copy of.
+// A backup requires a directory that is empty or holds a backup of the same installation, and that
+// is separate from the backed-up data.
 func TestBackupRefusesDirectories(t *testing.T) {
 	each(t, func(t *testing.T, s *fixture) {
 		s.mustBackUp()
@@ -449,7 +449,7 @@ func TestBackupRefusesDirectories(t *testing.T) {
 		}(), "at least one")
 
 		write(t, filepath.Join(t.TempDir(), "lost+found", "x"), "")
-		disk := t.TempDir() // a new one
+		disk := t.TempDir() // a new disk
 		if err := os.Mkdir(filepath.Join(disk, "lost+found"), 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -466,7 +466,8 @@ func TestBackupRefusesDirectories(t *testing.T) {
 	})
 }
 
-// Of two backups into one directory one is refused; into two directories both are fine.
+// Of two parallel backups into one directory one is refused. Backups into two directories both
+// succeed.
 func TestBackupsAtOnce(t *testing.T) {
 	each(t, func(t *testing.T, s *fixture) {
 		s.alice.Upload("/home/alice", "a", []byte("a"))
@@ -489,7 +490,7 @@ func TestBackupsAtOnce(t *testing.T) {
 	})
 }
 
-// Snapshots stay in order when the clock goes back.
+// The names of snapshots stay in order when the clock goes back.
 func TestSnapshotsStayInOrder(t *testing.T) {
 	each(t, func(t *testing.T, s *fixture) {
 		first := s.mustBackUp(func(o *backup.Options) { o.Keep = 3 }).Snapshot

@@ -17,7 +17,7 @@ import (
 	"larder/internal/db/dbtest"
 )
 
-// bucketFixture is a shop with a mount in a bucket.
+// bucketFixture is a fixture with a mount in a bucket.
 type bucketFixture struct {
 	*fixture
 	bucket s3test.Bucket
@@ -51,7 +51,7 @@ func (s *bucketFixture) inBucket() (keys []string) {
 	return keys
 }
 
-// elsewhere reads the list of the newest snapshot.
+// elsewhere returns the lines of elsewhere.jsonl in the newest snapshot.
 func (s *bucketFixture) elsewhere() (lines []map[string]any) {
 	s.t.Helper()
 	names := s.snapshots()
@@ -71,8 +71,8 @@ func (s *bucketFixture) elsewhere() (lines []map[string]any) {
 }
 
 // A service with files on the disk and in a bucket is backed up and restored on both engines. The
-// objects in the bucket are listed, stay where they are, and are used from there: every link
-// answers with the same bytes, and a deep check finds nothing.
+// objects in the bucket are listed and stay there. After the restore every link returns the same
+// bytes, and a deep check finds nothing.
 func TestBackupWithABucket(t *testing.T) {
 	eachBucketFixture(t, func(t *testing.T, s *bucketFixture) {
 		content := map[string]string{
@@ -113,7 +113,7 @@ func TestBackupWithABucket(t *testing.T) {
 				wantContent(t, l.Client(t), link, content[id])
 			}
 			wantSound(t, l)
-			l.Sweep() // and nothing in the bucket is garbage to it
+			l.Sweep() // which collects nothing from the bucket
 			l.Clock.Advance(3 * time.Hour)
 			l.Sweep()
 		}
@@ -126,8 +126,8 @@ func TestBackupWithABucket(t *testing.T) {
 	})
 }
 
-// The collector takes nothing out of a bucket while a backup holds it back; what is deleted after
-// the backup goes, since a bucket's objects are not in it.
+// The collector removes nothing from a bucket during a backup. It removes what is deleted
+// afterwards, since the backup does not contain objects of buckets.
 func TestHoldKeepsObjectsInBuckets(t *testing.T) {
 	eachBucketFixture(t, func(t *testing.T, s *bucketFixture) {
 		id := s.admin.Upload("/bucket", "b.txt", []byte("in the bucket"))
@@ -155,7 +155,7 @@ func TestHoldKeepsObjectsInBuckets(t *testing.T) {
 	})
 }
 
-// A bucket that is out of reach is no reason to have no backup: what is in it is only listed.
+// A backup succeeds while a bucket is unavailable, since its objects are only listed.
 func TestBackupWhileABucketIsAway(t *testing.T) {
 	eachBucketFixture(t, func(t *testing.T, s *bucketFixture) {
 		s.admin.Upload("/bucket", "b.txt", []byte("in the bucket"))

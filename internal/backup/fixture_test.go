@@ -53,7 +53,7 @@ func keyFingerprint(name string) secret.Text {
 	return secret.Text(key[:])
 }
 
-// each runs test in a shop on each engine.
+// each runs test with a fixture on each engine.
 func each(t *testing.T, test func(t *testing.T, s *fixture)) {
 	t.Helper()
 	t.Parallel()
@@ -65,7 +65,7 @@ func each(t *testing.T, test func(t *testing.T, s *fixture)) {
 	}
 }
 
-// backUp takes a backup and returns what it said.
+// backUp makes a backup and returns its reports.
 func (s *fixture) backUp(change ...func(*backup.Options)) (sum backup.Summary, said []string, err error) {
 	o := backup.Options{Dir: s.dir, Keep: 1, Report: func(line string) { said = append(said, line) }}
 	for _, fn := range change {
@@ -75,7 +75,7 @@ func (s *fixture) backUp(change ...func(*backup.Options)) (sum backup.Summary, s
 	return sum, said, err
 }
 
-// mustBackUp is take for a backup in which nothing is wrong.
+// mustBackUp is backUp for a backup without problems.
 func (s *fixture) mustBackUp(change ...func(*backup.Options)) backup.Summary {
 	s.t.Helper()
 	sum, said, err := s.backUp(change...)
@@ -109,7 +109,7 @@ func fingerprintNumber(t *testing.T, d *db.DB, query string, args ...any) (n int
 	return n
 }
 
-// object is the key of a file's object.
+// object returns the key of a file's object.
 func (s *fixture) object(id string) (key string) {
 	s.t.Helper()
 	err := s.a.DB.Read(context.Background()).
@@ -120,12 +120,12 @@ func (s *fixture) object(id string) (key string) {
 	return key
 }
 
-// storedPath is where an object lies in the service.
+// storedPath returns the path of an object in the service's store.
 func (s *fixture) storedPath(key string) string {
 	return filepath.Join(s.a.Config.ObjectDir, "default", key)
 }
 
-// poolContent is where it lies in the backup.
+// poolContent returns the content of an object in the backup.
 func (s *fixture) poolContent(key string) string {
 	s.t.Helper()
 	found, err := filepath.Glob(filepath.Join(s.dir, "objects", "*", key))
@@ -151,7 +151,8 @@ func (s *fixture) snapshots() []string {
 	return names
 }
 
-// emptyPlace is the configuration of a service to come on an engine, with the key of the shop.
+// emptyPlace returns the configuration of an empty destination on an engine, with the fixture's
+// master key.
 func (s *fixture) emptyPlace(t *testing.T, engine string) config.Config {
 	t.Helper()
 	cfg := s.a.Config
@@ -175,8 +176,8 @@ func restore(cfg config.Config, dir string, change ...func(
 	return sum, said, err
 }
 
-// restored restores the newest snapshot into an empty place on an engine and
-// starts the service there.
+// restored restores the newest snapshot into an empty destination on an engine and starts the
+// service there.
 func (s *fixture) restored(t *testing.T, engine string, change ...func(*backup.RestoreOptions)) *apptest.Larder {
 	t.Helper()
 	cfg := s.emptyPlace(t, engine)
@@ -193,7 +194,7 @@ func start(t *testing.T, engine string, cfg config.Config) *apptest.Larder {
 	return l
 }
 
-// wantSound checks that a deep check finds nothing and passes nothing over.
+// wantSound fails the test unless a deep check has no findings and has checked everything.
 func wantSound(t *testing.T, l *apptest.Larder) {
 	t.Helper()
 	sum, err := l.Apps[0].Fsck.Check(context.Background(),
@@ -210,7 +211,7 @@ func wantContent(t *testing.T, c *apptest.Client, path, want string) {
 	}
 }
 
-// wantError checks that an error says what it should.
+// wantError fails the test unless the error contains the words.
 func wantError(t *testing.T, what string, err error, words ...string) {
 	t.Helper()
 	if err == nil {
@@ -224,7 +225,7 @@ func wantError(t *testing.T, what string, err error, words ...string) {
 	}
 }
 
-// wantUntouched checks that a refused restore has made nothing of a service.
+// wantUntouched fails the test if a refused restore has created files of a service.
 func wantUntouched(t *testing.T, cfg config.Config) {
 	t.Helper()
 	entries, err := os.ReadDir(cfg.DataDir)

@@ -13,8 +13,8 @@ import (
 	"larder/internal/blob/disk"
 )
 
-// Somebody has brought an old database back. Its backups don't take away what was saved of
-// the time after it.
+// After an old database was brought back, its backups do not remove the snapshots of the later
+// time.
 func TestOldDatabaseDoesNotPruneNewSnapshots(t *testing.T) {
 	each(t, func(t *testing.T, s *fixture) {
 		two := func(o *backup.Options) { o.Keep = 2 }
@@ -34,7 +34,7 @@ func TestOldDatabaseDoesNotPruneNewSnapshots(t *testing.T) {
 		if names := s.snapshots(); !slices.Equal(names, []string{second, sum.Snapshot}) || s.poolContent(key) == "" {
 			t.Errorf("snapshots %q, the new object at %q", names, s.poolContent(key))
 		}
-		if err := os.RemoveAll(filepath.Join(s.dir, "snapshots", second)); err != nil { // as the sentence says
+		if err := os.RemoveAll(filepath.Join(s.dir, "snapshots", second)); err != nil { // as the message says
 			t.Fatal(err)
 		}
 		if sum := s.mustBackUp(); sum.Pruned != 1 || s.poolContent(key) != "" {
@@ -43,8 +43,8 @@ func TestOldDatabaseDoesNotPruneNewSnapshots(t *testing.T) {
 	})
 }
 
-// A day less is what may have been deleted since; a millisecond more is an old database, and so
-// is an older configuration.
+// A difference below a day may come from deletions. A millisecond more means an old database, and
+// so does an older configuration.
 func TestOldDatabaseThreshold(t *testing.T) {
 	each(t, func(t *testing.T, s *fixture) {
 		s.alice.Upload("/home/alice", "f", []byte("content"))
@@ -73,7 +73,7 @@ func TestOldDatabaseThreshold(t *testing.T) {
 		if n := spared(); n != 1 {
 			t.Errorf("a day and a millisecond: %d snapshots stay", n)
 		}
-		newest(now) // it catches up
+		newest(now) // the database is used until it is as recent
 		if s.mustBackUp(); len(s.snapshots()) != 1 {
 			t.Errorf("snapshots %q", s.snapshots())
 		}
@@ -88,8 +88,8 @@ func TestOldDatabaseThreshold(t *testing.T) {
 	})
 }
 
-// Beside the pools there may be what others keep there. A pool of a provider that no snapshot knows
-// goes, and only that.
+// Only the pools of providers that no snapshot names are removed from the directory, and no other
+// files.
 func TestPruneLeavesForeignNamesAlone(t *testing.T) {
 	each(t, func(t *testing.T, s *fixture) {
 		s.mustBackUp()

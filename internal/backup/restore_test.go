@@ -24,7 +24,7 @@ import (
 	"larder/internal/db/dbtest"
 )
 
-// A backup is restored into an empty place and nowhere else.
+// A restore refuses a destination that is not empty.
 func TestRestoreRequiresAnEmptyDestination(t *testing.T) {
 	each(t, func(t *testing.T, s *fixture) {
 		s.alice.Upload("/home/alice", "a", []byte("a"))
@@ -54,7 +54,7 @@ func TestRestoreRequiresAnEmptyDestination(t *testing.T) {
 		wantError(t, "a PostgreSQL database with tables", err, "tables", "empty")
 		wantUntouched(t, cfg)
 
-		// What an empty place may hold: directories for disks, a new disk, the files of others.
+		// Allowed in an empty destination: directories for disks, a new disk, unrelated files.
 		cfg = s.emptyPlace(t, s.engine)
 		for _, dir := range []string{"objects/default/lost+found", "objects/lost+found"} {
 			if err := os.MkdirAll(filepath.Join(cfg.DataDir, dir), 0o700); err != nil {
@@ -69,8 +69,8 @@ func TestRestoreRequiresAnEmptyDestination(t *testing.T) {
 	})
 }
 
-// Abuse case C116: without the key of the original nothing is restored, and the message
-// says what to do.
+// Abuse case C116: without the master key of the original nothing is restored, and the message
+// names the next step.
 func TestRestoreRequiresTheKey(t *testing.T) {
 	each(t, func(t *testing.T, s *fixture) {
 		s.alice.Upload("/home/alice", "a", []byte("a"))
@@ -89,7 +89,7 @@ func TestRestoreRequiresTheKey(t *testing.T) {
 	})
 }
 
-// A key that the service made itself comes with the backup.
+// A key that the service made itself is restored from the backup.
 func TestRestoreBringsTheKeyThatWasMade(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t, "sqlite", func(c *config.Config) { c.SecretKey = "" })
@@ -133,7 +133,7 @@ func TestRestoreBringsTheKeyThatWasMade(t *testing.T) {
 	wantUntouched(t, cfg)
 }
 
-// manifest changes what the manifest of the only snapshot says.
+// manifest changes the manifest of the only snapshot.
 func (s *fixture) manifest(change func(m *backup.Manifest)) {
 	s.t.Helper()
 	path := filepath.Join(s.dir, "snapshots", s.snapshots()[0], "manifest.json")
@@ -152,7 +152,7 @@ func (s *fixture) manifest(change func(m *backup.Manifest)) {
 	write(s.t, path, string(text))
 }
 
-// What this version does not know, or what is damaged, is refused before anything is made of it.
+// A restore refuses unknown and damaged backups before it creates anything.
 func TestRestoreRefusesBackups(t *testing.T) {
 	each(t, func(t *testing.T, s *fixture) {
 		s.alice.Upload("/home/alice", "a", []byte("a"))
@@ -227,8 +227,8 @@ func fingerprint(t *testing.T, dir string) string {
 	return id.Fingerprint
 }
 
-// Damaged and missing objects are all told; the restore goes on when they are back, or without them
-// when it is told to.
+// All damaged and missing objects are reported. The restore continues when they are back, or
+// without them with Incomplete.
 func TestRestoreTellsOfDamage(t *testing.T) {
 	each(t, func(t *testing.T, s *fixture) {
 		content := map[string]string{"gone": "gone content", "changed": "changed content", "short": "short content",
@@ -280,7 +280,7 @@ func TestRestoreTellsOfDamage(t *testing.T) {
 	})
 }
 
-// A restore that is broken off leaves nothing that starts, and goes on with the same snapshot.
+// An interrupted restore leaves nothing that starts, and continues with the same snapshot.
 func TestInterruptedRestoreGoesOn(t *testing.T) {
 	each(t, func(t *testing.T, s *fixture) {
 		for i := range 50 {
@@ -331,8 +331,8 @@ func TestInterruptedRestoreGoesOn(t *testing.T) {
 	})
 }
 
-// Several providers, one of them under a prefix and with the bucket of another, come back to
-// where their rows say.
+// Several providers, one of them with a prefix in the bucket of another, are restored to the places
+// in their rows.
 func TestRestoreBringsEveryProvider(t *testing.T) {
 	each(t, func(t *testing.T, s *fixture) {
 		admin := s.l.Admin(t)
@@ -369,7 +369,7 @@ func TestRestoreBringsEveryProvider(t *testing.T) {
 	})
 }
 
-// A move that was under way when the backup was taken is done by the restored service.
+// The restored service completes a move that was in progress during the backup.
 func TestRestoredServiceGoesOnWithJobs(t *testing.T) {
 	each(t, func(t *testing.T, s *fixture) {
 		admin := s.l.Admin(t)
@@ -385,7 +385,7 @@ func TestRestoredServiceGoesOnWithJobs(t *testing.T) {
 			}
 		}
 		second := filepath.Join(s.a.Config.ObjectDir, "second")
-		if err := os.Rename(second, second+"-away"); err != nil { // so that it can't get far
+		if err := os.Rename(second, second+"-away"); err != nil { // so that the move cannot finish
 			t.Fatal(err)
 		}
 		job := admin.Post("/api/files/"+folder+"/move", M{"targetPath": "/second"}).OK(200).Text("jobId")
@@ -411,8 +411,8 @@ func TestRestoredServiceGoesOnWithJobs(t *testing.T) {
 	})
 }
 
-// Mails that waited when the backup was taken are not sent by the restored service: the
-// original has sent them.
+// Mails that were queued during the backup are not sent by the restored service, since the original
+// has sent them.
 func TestRestoredServiceSendsNoMailsThatWaited(t *testing.T) {
 	each(t, func(t *testing.T, s *fixture) {
 		for i, kind := range []string{"verify-mail", "resend-mail", "reset-mail", "move"} {
@@ -427,7 +427,7 @@ func TestRestoredServiceSendsNoMailsThatWaited(t *testing.T) {
 		if n := fingerprintNumber(t, l.Apps[0].DB, "SELECT count(*) FROM jobs WHERE type LIKE '%mail'"); n != 0 {
 			t.Errorf("%d mails wait", n)
 		}
-		// that one is tried at once
+		// which runs at once
 		if n := fingerprintNumber(t, l.Apps[0].DB,
 			"SELECT count(*) FROM jobs WHERE type = 'move' AND id <> 'running3'"); n != 2 {
 			t.Errorf("%d other jobs", n)
@@ -456,8 +456,8 @@ func (s *fixture) wait(what string, condition func() bool) {
 	}
 }
 
-// A snapshot of an older schema is brought up to date: here the frozen dump of each version before
-// this one takes the place of the database.
+// A snapshot with an older schema is migrated: the frozen dump of each earlier version replaces the
+// database of the snapshot.
 func TestRestoreMigratesOlderSchemas(t *testing.T) {
 	each(t, func(t *testing.T, s *fixture) {
 		s.mustBackUp()
@@ -515,7 +515,7 @@ func TestRestoreMigratesOlderSchemas(t *testing.T) {
 	})
 }
 
-// The access log lies in a database of its own, which comes along.
+// The access log, which has a database of its own, is backed up.
 func TestBackupTakesTheAccessLogAlong(t *testing.T) {
 	each(t, func(t *testing.T, s *fixture) {
 		log, err := db.Open(t.Context(), db.Config{Path: filepath.Join(s.a.Config.DataDir, "audit.db"),
