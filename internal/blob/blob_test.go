@@ -11,7 +11,7 @@ import (
 	"larder/internal/ident"
 )
 
-// counting is a source of randomness whose every byte is one more than the last.
+// counting is a source of random bytes in which each byte is one more than the last.
 type counting struct{ next byte }
 
 func (c *counting) Read(p []byte) (int, error) {

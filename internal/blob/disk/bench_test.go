@@ -10,8 +10,7 @@ import (
 	"larder/internal/ident"
 )
 
-// BenchmarkPut stores bodies of 20 KB as uploads do, one after the other and 32 side by side, and
-// one large body with its hash.
+// BenchmarkPut stores bodies of 20 KB one after another and 32 in parallel, and one large body.
 func BenchmarkPut(b *testing.B) {
 	setup := func(b *testing.B) (*Store, func() blob.Key) {
 		dir := b.TempDir()
@@ -68,7 +67,7 @@ func BenchmarkPut(b *testing.B) {
 	})
 }
 
-// BenchmarkOpen is what a download pays before its first byte.
+// BenchmarkOpen measures opening an object.
 func BenchmarkOpen(b *testing.B) {
 	dir := b.TempDir()
 	if err := Create(dir, storeID); err != nil {

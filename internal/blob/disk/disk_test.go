@@ -49,7 +49,7 @@ func mustPut(t *testing.T, s *Store, key blob.Key, body string) {
 	}
 }
 
-// listTree lists everything below dir with its mode, directories with a slash, sorted.
+// listTree lists everything below dir with its mode, sorted; directories end in a slash.
 func listTree(t *testing.T, dir string) (names []string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -69,7 +69,7 @@ func listTree(t *testing.T, dir string) (names []string) {
 	return names
 }
 
-// wantNoTempFiles fails the test when a temporary file or one of an upload in parts was left.
+// wantNoTempFiles fails the test when a temporary file or a file of an upload in parts is left.
 func wantNoTempFiles(t *testing.T, dir string) {
 	t.Helper()
 	if left := listTree(t, filepath.Join(dir, tempName)); len(left) > 0 && !slices.Equal(left, []string{"parts/"}) {
@@ -232,7 +232,7 @@ func TestWalkVisitsEveryObject(t *testing.T) {
 		mustPut(t, s, key, strings.Repeat("x", i))
 		want[key] = int64(i)
 	}
-	for _, name := range []string{"README", "tmp/00112233445566778899aabbccddeeff-0", "default/notes.txt"} { // no keys
+	for _, name := range []string{"README", "tmp/00112233445566778899aabbccddeeff-0", "default/notes.txt"} { // names that are not keys
 		if err := os.WriteFile(filepath.Join(dir, name), []byte("foreign"), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -259,7 +259,7 @@ func TestWalkVisitsEveryObject(t *testing.T) {
 	}
 }
 
-func TestFreeSpaceFloor(t *testing.T) { // the disk fills up while bodies come in
+func TestFreeSpaceFloor(t *testing.T) { // the disk becomes full during bodies
 	t.Parallel()
 	_, dir := newStore(t)
 	now, asked, free := fixedClock(), 0, int64(1_000_000)

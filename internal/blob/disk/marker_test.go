@@ -16,8 +16,8 @@ import (
 	"larder/internal/fault"
 )
 
-// wantRefused fails the test unless every operation of s answers ErrUnavailable and
-// changes nothing below dir.
+// wantRefused fails the test unless every operation of s returns ErrUnavailable and changes nothing
+// below dir.
 func wantRefused(t *testing.T, s *Store, dir string, key blob.Key) {
 	t.Helper()
 	before := listTree(t, dir)
@@ -66,7 +66,7 @@ func TestMissingStoreIsUnavailableUntilItIsBack(t *testing.T) { // abuse case C1
 	must(os.Rename(marker+".away", marker))
 	works()
 
-	must(os.Rename(dir, away), os.Mkdir(dir, 0o700)) // what an unmounted disk looks like
+	must(os.Rename(dir, away), os.Mkdir(dir, 0o700)) // as for a disk that is not mounted
 	wantRefused(t, s, dir, key)
 	must(os.Remove(dir))
 	must(os.Mkdir(dir+".other", 0o700), os.Rename(dir+".other", dir),
@@ -186,7 +186,7 @@ func TestCreate(t *testing.T) {
 	}
 }
 
-func TestCreateMakesNoParents(t *testing.T) { // a mount point that is missing must not become a directory
+func TestCreateMakesNoParents(t *testing.T) { // a missing mount point must not be created as a directory
 	t.Parallel()
 	dir := t.TempDir()
 	if err := Create(filepath.Join(dir, "mnt", "objects"), storeID); !errors.Is(err, os.ErrNotExist) {

@@ -19,7 +19,7 @@ import (
 	"larder/internal/blob/blobtest"
 )
 
-// A disk takes parts of any size, so that these tests can be small.
+// A disk accepts parts of any size, so these tests use small ones.
 const partLength = 1000
 
 func mustBegin(t *testing.T, s *Store, size int64) blob.Upload {
@@ -31,7 +31,7 @@ func mustBegin(t *testing.T, s *Store, size int64) blob.Upload {
 	return u
 }
 
-// mustPart puts a part that is all letter.
+// mustPart puts a part filled with letter.
 func mustPart(t *testing.T, s *Store, u blob.Upload, number int, letter byte) (blob.Part, []byte) {
 	t.Helper()
 	body := bytes.Repeat([]byte{letter}, int(u.PartLength(number)))
@@ -66,7 +66,7 @@ func uploadFiles(dir string, u blob.Upload) (data, journal string) {
 	return data, data + "-journal"
 }
 
-// openAfterCrash returns the store as it would be found after a crash at this moment.
+// openAfterCrash returns the store in the state after a crash at this moment.
 func openAfterCrash(t *testing.T, dir string) *Store {
 	t.Helper()
 	image := filepath.Join(t.TempDir(), "image")
@@ -174,7 +174,7 @@ func TestCrashWhileAPartIsOverwritten(t *testing.T) {
 	mustFinish(t, after, u, b1, bytes.Repeat([]byte("c"), length))
 }
 
-// hookReader is a reader without bytes that calls f.
+// hookReader is an empty reader that calls f.
 type hookReader func()
 
 func (f hookReader) Read([]byte) (int, error) { f(); return 0, io.EOF }
@@ -191,7 +191,7 @@ func TestCrashWhileFinishing(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	// A file system without the right kind of rename: the file has two names, and the process dies.
+	// On a file system without an atomic rename the process ends while the file has two names.
 	if err := errors.Join(os.Mkdir(filepath.Dir(object), 0o700), os.Link(data, object)); err != nil {
 		t.Fatal(err)
 	}
@@ -202,7 +202,7 @@ func TestCrashWhileFinishing(t *testing.T) {
 	mustFinish(t, s, u, body)
 	wantNoTempFiles(t, dir)
 
-	// The name is given, and the process dies before the journal is removed.
+	// The object has its name, and the process ends before the journal is removed.
 	if err := os.WriteFile(journal, lines, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -212,7 +212,7 @@ func TestCrashWhileFinishing(t *testing.T) {
 	mustFinish(t, s, u, body)
 	wantNoTempFiles(t, dir)
 
-	// The journal is there again, and beside it comes another upload.
+	// The journal is back, and another upload of the same key exists beside it.
 	if err := errors.Join(os.Remove(object), os.WriteFile(journal, lines, 0o600)); err != nil {
 		t.Fatal(err)
 	}
@@ -220,7 +220,7 @@ func TestCrashWhileFinishing(t *testing.T) {
 		t.Fatalf("Begin = %+v, %v", again, err)
 	}
 	wantParts(t, s, u)
-	if err := os.Truncate(data, partLength); err != nil { // as another part would
+	if err := os.Truncate(data, partLength); err != nil { // as after another part
 		t.Fatal(err)
 	}
 	wantParts(t, s, u)
@@ -325,7 +325,7 @@ func TestBeginWaitsForConcurrentBegin(t *testing.T) {
 	if got, err := tryLock(p.data, nameLockOffset, 1); !got || err != nil {
 		t.Fatal(got, err)
 	}
-	if err := os.Rename(journal, journal+".later"); err != nil { // the other one has not come to it
+	if err := os.Rename(journal, journal+".later"); err != nil { // the other part has not reached it
 		t.Fatal(err)
 	}
 	again, ctx := make(chan error, 1), signallingContext{t.Context(), &sync.Once{}, make(chan struct{})}
@@ -349,7 +349,7 @@ func TestBeginWaitsForConcurrentBegin(t *testing.T) {
 	mustFinish(t, s, u, body)
 }
 
-// as two processes are: the locks belong to open files. Abuse case C100
+// as in two processes, since locks belong to open files. Abuse case C100
 func TestTwoStoresOnOneDirectory(t *testing.T) {
 	t.Parallel()
 	one, dir := newStore(t)
@@ -388,7 +388,7 @@ func TestTwoStoresOnOneDirectory(t *testing.T) {
 	mustFinish(t, two, u, bytes.Repeat([]byte(winner), length))
 }
 
-// signallingContext is a context that tells when somebody waits for its end.
+// signallingContext closes told when a caller waits for its end.
 type signallingContext struct {
 	context.Context
 	once *sync.Once
@@ -447,7 +447,7 @@ func TestPartThatGetsItsLockTooLateChangesNothing(t *testing.T) {
 				_, err := s.PutPart(ctx, u, 1, bytes.NewReader(make([]byte, partLength)))
 				late <- err
 			}()
-			<-ctx.told // it has the file open and waits for the lock
+			<-ctx.told // the part has the file open and waits for the lock
 			end(t, s, v, p, u)
 			p.close()
 			if err := <-late; !errors.Is(err, blob.ErrNotFound) {
@@ -519,7 +519,7 @@ func TestUploadsArePrivateAndLeftAloneBySweepAndWalk(t *testing.T) { // abuse ca
 		t.Error(err)
 	}
 	wantParts(t, s, u, p1)
-	// abuse case C126: the disk is not mounted
+	// abuse case C126: as for a disk that is not mounted
 	if err := os.Rename(filepath.Join(dir, markerName), filepath.Join(dir, "away")); err != nil {
 		t.Fatal(err)
 	}
@@ -539,7 +539,7 @@ func TestUploadsArePrivateAndLeftAloneBySweepAndWalk(t *testing.T) { // abuse ca
 	mustFinish(t, s, u, body)
 }
 
-// though a child process that is being started has the file open for a moment
+// although a child process that is being started shares the file for a moment
 func TestLocksEndWithTheirOperation(t *testing.T) {
 	t.Parallel()
 	s, dir := newStore(t)
@@ -567,7 +567,7 @@ func TestLocksEndWithTheirOperation(t *testing.T) {
 	wantNoTempFiles(t, dir)
 }
 
-func TestAbortWaitsForFinish(t *testing.T) { // else it could take away the name of what is begun after it
+func TestAbortWaitsForFinish(t *testing.T) { // otherwise it could remove the file of a later upload
 	t.Parallel()
 	s, dir := newStore(t)
 	u := mustBegin(t, s, partLength)

@@ -18,11 +18,11 @@ import (
 )
 
 const (
-	partsVar   = "DISK_TEST_PARTS" // set: the helper puts an upload of one part, that part twice
+	partsVar   = "DISK_TEST_PARTS" // when set, the helper puts an upload of one part, and that part twice
 	traceParts = 600_000           // bytes of that part
 )
 
-// putParts is what the helper does with partsVar.
+// putParts is the task of the helper with partsVar.
 func putParts(s *Store) error {
 	ctx := context.Background()
 	u, err := s.Begin(ctx, traceKey, traceParts, traceParts, "")
@@ -98,9 +98,9 @@ func TestFailingSystemCallWhileAnUploadComesInParts(t *testing.T) { // abuse cas
 	t.Parallel()
 	faults := []string{"fcntl:error=ENOLCK:when=1+", "renameat2,linkat:error=EIO", "unlinkat:error=EIO",
 		"mkdirat:error=ENOSPC"}
-	// faults that come when the part was taken
+	// faults after the part was stored
 	finishing := []string{"renameat2,linkat:error=EIO", "unlinkat:error=EIO"}
-	for n := 1; n <= 13; n++ { // as many as the test above finds
+	for n := 1; n <= 13; n++ { // as many as the previous test finds
 		faults = append(faults, fmt.Sprintf("fsync:error=EIO:when=%d", n))
 		if n >= 10 {
 			finishing = append(finishing, faults[len(faults)-1])
@@ -119,7 +119,7 @@ func TestFailingSystemCallWhileAnUploadComesInParts(t *testing.T) { // abuse cas
 			trace := filepath.Join(t.TempDir(), "trace")
 			calls, _, _ := strings.Cut(fault, ":")
 			args := []string{"-y", "-o", trace, "-e", "trace=" + calls + ",fsync", "-e", "inject=" + fault}
-			if calls == "fcntl" { // Go itself makes others, on other files
+			if calls == "fcntl" { // the Go runtime makes such calls on other files
 				args = append(args, "-P", filepath.Join(dir, partsPath, "00112233445566778899aabbccddeeff.bin"))
 			}
 			result := runPartsHelper(t, dir, args...)
@@ -140,7 +140,7 @@ func TestFailingSystemCallWhileAnUploadComesInParts(t *testing.T) { // abuse cas
 				}
 			}
 			u := blob.Upload{Key: traceKey, Size: traceParts, PartSize: traceParts}
-			if slices.Contains(finishing, fault) { // what was acknowledged is there still
+			if slices.Contains(finishing, fault) { // the acknowledged part still exists
 				mustFinish(t, s, u, make([]byte, traceParts))
 			}
 			if err := putParts(s); err != nil && !errors.Is(err, blob.ErrExists) {

@@ -21,11 +21,11 @@ import (
 	"larder/internal/blob"
 )
 
-// The tests below run this test binary again as a small process that puts one object, and look at
-// its system calls with strace, or let strace make one of them fail.
+// The tests below run this test binary again as a small process that puts one object. They examine
+// its system calls with strace, or make strace inject a failure into one of them.
 
 const (
-	helperVar = "DISK_TEST_HELPER" // directory of the store; set only in the process that puts
+	helperVar = "DISK_TEST_HELPER" // directory of the store; set only in the helper process
 	sizeVar   = "DISK_TEST_SIZE"   // bytes to put, - for standard input
 	traceKey  = blob.Key("0a/00112233445566778899aabbccddeeff.bin")
 )
@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// helper puts one object and prints what came of it, with the bytes allocated meanwhile.
+// helper puts one object and prints the result and the bytes allocated.
 func helper(dir, size string) int {
 	runtime.LockOSThread() // strace counts calls by thread
 	s, err := Open(dir, storeID, Options{Now: fixedClock})
@@ -81,7 +81,7 @@ func (zeros) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// helperCommand returns the helper, below strace with the given arguments when there are any.
+// helperCommand returns the command of the helper, under strace when arguments for it are given.
 func helperCommand(t *testing.T, dir, size string, strace ...string) *exec.Cmd {
 	t.Helper()
 	self, err := os.Executable()
@@ -120,7 +120,7 @@ type call struct {
 
 var traceLine = regexp.MustCompile(`^(\d+) +(?:<\.\.\. \w+ resumed>)?(.*)$`)
 
-// readTrace joins calls that strace shows in two parts because threads took turns.
+// readTrace joins the calls that strace shows in two parts.
 func readTrace(t *testing.T, path string) (calls []call) {
 	t.Helper()
 	content, err := os.ReadFile(path)
@@ -153,7 +153,7 @@ func readTrace(t *testing.T, path string) (calls []call) {
 	return calls
 }
 
-func TestPutSyncsFileThenNameThenDirectory(t *testing.T) { // abuse case C128, and the order that durability rests on
+func TestPutSyncsFileThenNameThenDirectory(t *testing.T) { // abuse case C128, and the order of steps that durability requires
 	t.Parallel()
 	for _, size := range []string{"20000", "1000000"} {
 		t.Run(size+"_bytes", func(t *testing.T) {
@@ -185,7 +185,7 @@ func TestPutSyncsFileThenNameThenDirectory(t *testing.T) { // abuse case C128, a
 				found := -1
 				for i, c := range calls {
 					if pattern.MatchString(c.text) {
-						found = i // the last one, as there are several writes
+						found = i // the last one, since there are several writes
 					}
 				}
 				if found < 0 {
@@ -212,7 +212,7 @@ func TestFailingSystemCallLeavesNothing(t *testing.T) { // abuse case C128
 	const unavailable, full = "object store unavailable;", "no space in object store;"
 	for name, c := range map[string]struct {
 		inject, result string
-		kept           bool // the call is not needed
+		kept           bool // the call is not essential
 	}{
 		"open_of_anything_EMFILE":    {"openat:error=EMFILE:when=4+", unavailable, false},
 		"temporary_file_EMFILE":      {"openat:error=EMFILE", unavailable, false},
@@ -308,8 +308,8 @@ func TestKilledPutLeavesOnlyATemporaryFile(t *testing.T) { // abuse case C123
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	// Everything beyond the pipe's own 64 KiB has been read once this returns, and two buffers of
-	// it are in the file.
+	// This returns when everything but the 64 KiB in the pipe has been read, and two buffers of it
+	// are in the file.
 	if _, err := body.Write(make([]byte, 1<<20)); err != nil {
 		t.Fatal(err)
 	}
@@ -326,7 +326,7 @@ func TestKilledPutLeavesOnlyATemporaryFile(t *testing.T) { // abuse case C123
 	if _, err := s.Stat(t.Context(), traceKey); !errors.Is(err, blob.ErrNotFound) {
 		t.Errorf("Stat after the kill = %v, want ErrNotFound", err)
 	}
-	mustPut(t, s, traceKey, "second try") // beside what the first left
+	mustPut(t, s, traceKey, "second try") // beside the file that the first Put left
 	path := filepath.Join(dir, tempName, "00112233445566778899aabbccddeeff.bin-0")
 	if err := os.Chtimes(path, fixedClock(), fixedClock()); err != nil {
 		t.Fatal(err)

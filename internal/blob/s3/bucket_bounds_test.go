@@ -18,8 +18,7 @@ import (
 	"larder/internal/blob/s3/s3test"
 )
 
-// endlessServer is a server whose answers begin with a text and go on with x for 64 MiB, as far
-// as somebody takes them.
+// endlessServer answers with a text followed by 64 MiB of x.
 type endlessServer struct {
 	s3test.Bucket
 
@@ -58,8 +57,7 @@ func newEndlessServer(t *testing.T, status int, text string) *endlessServer {
 	return e
 }
 
-// bytesSent is how many bytes were sent: those that were read, and what lay in the
-// buffers of the connections.
+// bytesSent returns the bytes sent, including those in the buffers of the connections.
 func (e *endlessServer) bytesSent() int {
 	e.answers.Wait()
 	e.mu.Lock()
@@ -67,7 +65,7 @@ func (e *endlessServer) bytesSent() int {
 	return e.sent
 }
 
-// No answer is read to an end that never comes, whatever was asked. Abuse case C63.
+// An endless answer is never read to its end, for any call. Abuse case C63.
 func TestBucketReadsNoEndlessAnswer(t *testing.T) {
 	t.Parallel()
 	for name, call := range map[string]func(b *s3.Bucket) error{
@@ -98,8 +96,8 @@ func TestBucketReadsNoEndlessAnswer(t *testing.T) {
 	}
 }
 
-// The name of a bucket changes neither who is asked nor what for: of directory buckets the SDK
-// would ask for a session first.
+// The name of a bucket does not change which server is asked for what. For directory buckets the
+// SDK would first request a session.
 func TestBucketNamesAskForNoSession(t *testing.T) {
 	t.Parallel()
 	server := newEndlessServer(t, 200, `<?xml version="1.0"?><CreateSessionResult><Credentials><SessionToken>`)
@@ -114,7 +112,7 @@ func TestBucketNamesAskForNoSession(t *testing.T) {
 	}
 }
 
-// An answer has 64 KiB at most, a listing 4 MiB.
+// Answers are limited to 64 KiB and listings to 4 MiB.
 func TestBucketAnswersHaveBounds(t *testing.T) {
 	t.Parallel()
 	answer := func(head, tail string, length int) s3test.Bucket {
@@ -139,8 +137,8 @@ func TestBucketAnswersHaveBounds(t *testing.T) {
 	}
 }
 
-// A page holds what was asked for, objects and folders together; a longest page of longest keys
-// passes. Otherwise a small answer would fill much memory.
+// A page has at most the requested number of items, objects and folders together. The longest page
+// with the longest keys passes. Otherwise a small answer could fill much memory.
 func TestBucketListingsHaveNoMoreItemsThanAskedFor(t *testing.T) {
 	t.Parallel()
 	page := func(fields string) string {
@@ -158,7 +156,7 @@ func TestBucketListingsHaveNoMoreItemsThanAskedFor(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		fields string
-		items  int // that come out, -1 for an error
+		items  int // expected items, -1 for an error
 	}{
 		"as many objects":              {objects(1000), 1000},
 		"as many of both":              {objects(600) + folders(400), 1000},

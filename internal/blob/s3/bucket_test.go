@@ -58,7 +58,7 @@ func keysOf(l s3.Listing) []string {
 	return keys
 }
 
-// uploads counts the uploads in parts that are under way in a bucket.
+// uploads returns the number of unfinished uploads in a bucket.
 func uploads(t *testing.T, b s3test.Bucket) int {
 	t.Helper()
 	list, err := b.SDK(t).ListMultipartUploads(t.Context(), &sdk.ListMultipartUploadsInput{Bucket: &b.Name})
@@ -137,8 +137,8 @@ func TestBucketListsInPages(t *testing.T) {
 	}
 }
 
-// serverAnswering is a server that answers everything with one text: what real ones say to keys
-// that ours can't have.
+// serverAnswering starts a server that answers every request with one text, such as answers that
+// the test server never gives.
 func serverAnswering(t *testing.T, status int, text string) s3test.Bucket {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -150,8 +150,8 @@ func serverAnswering(t *testing.T, status int, text string) s3test.Bucket {
 	return s3test.Bucket{Endpoint: server.URL, Name: "bucket", AccessKey: "a", SecretKey: "s"}
 }
 
-// What a server encodes comes out as the bytes that they are; without its word nothing is decoded.
-// What does not begin with the prefix is none of ours.
+// Keys are decoded only when the server says that they are encoded. Keys that do not begin with the
+// prefix are omitted.
 func TestBucketRejectsInvalidListings(t *testing.T) {
 	t.Parallel()
 	page := func(fields string) string {
@@ -189,8 +189,7 @@ func TestBucketRejectsInvalidListings(t *testing.T) {
 	}
 }
 
-// A check tells an S3 server that refuses from whatever else there is, and from nothing
-// else. Abuse case C65.
+// Check distinguishes a refusal of an S3 server from any other failure. Abuse case C65.
 func TestBucketCheck(t *testing.T) {
 	t.Parallel()
 	b := s3test.New(t)
@@ -203,7 +202,7 @@ func TestBucketCheck(t *testing.T) {
 		code   string
 	}{
 		"wrong secret": {func(o *s3.Options) { o.SecretKey = "wrong" }, "SignatureDoesNotMatch"},
-		"wrong key":    {func(o *s3.Options) { o.AccessKey = "wrong" }, "XAdminUserNotFound"}, // as this server has it
+		"wrong key":    {func(o *s3.Options) { o.AccessKey = "wrong" }, "XAdminUserNotFound"}, // the code of the test server
 		"no bucket":    {func(o *s3.Options) { o.Bucket = "nobody-has-this" }, "NoSuchBucket"},
 	} {
 		if err := openBucket(t, b, c.change).Check(t.Context()); !errors.As(err, &refusal) || refusal.Code != c.code {
@@ -225,7 +224,7 @@ func TestBucketCheck(t *testing.T) {
 		"a code of its own":  serverAnswering(t, 403, `<Error><Code>secret words, 10.0.0.1</Code></Error>`),
 	} {
 		err := openBucket(t, place).Check(t.Context())
-		// the latter by the status
+		// a forbidden bucket may also be recognized by the status
 		if err == nil || errors.As(err, &refusal) && refusal.Code != "" && refusal.Code != "UnknownError" &&
 			refusal.Code != "Forbidden" {
 			t.Errorf("%s: %v", name, err)
@@ -236,7 +235,7 @@ func TestBucketCheck(t *testing.T) {
 	}
 }
 
-// bodies are shorter and longer than a part, and end at its edge.
+// Bodies are shorter and longer than a part, and end at its boundary.
 func TestBucketPut(t *testing.T) {
 	t.Parallel()
 	b := s3test.New(t)
@@ -245,7 +244,7 @@ func TestBucketPut(t *testing.T) {
 		content := bytes.Repeat([]byte("0123456789abcdef"), length/16+1)[:length]
 		for _, size := range []int64{int64(length), -1} {
 			key := fmt.Sprintf("n/%d %d", length, size)
-			// what is overwritten
+			// to be overwritten
 			n, err := bucket.Put(t.Context(), key, iotest.OneByteReader(bytes.NewReader(content[:min(length, 10)])),
 				blob.PutOptions{Size: -1, Max: 20})
 			if err != nil || n != int64(min(length, 10)) {
@@ -269,8 +268,7 @@ func TestBucketPut(t *testing.T) {
 	}
 }
 
-// Of a body that is too long, cut or other than announced nothing is left, and
-// what was there stays.
+// A body that is too long, cut or not as announced leaves nothing, and the previous object stays.
 func TestBucketPutLeavesNothing(t *testing.T) {
 	t.Parallel()
 	b := s3test.New(t)
@@ -361,7 +359,7 @@ func TestBucketObjectIsReadInPieces(t *testing.T) {
 	}
 }
 
-// Denials are told apart from failures; a store that fails is never told as "not found".
+// Denials are distinguished from failures. A failing store is never reported as "not found".
 func TestBucketFaults(t *testing.T) {
 	t.Parallel()
 	denied := serverAnswering(t, 403, `<Error><Code>AccessDenied</Code></Error>`)

@@ -17,7 +17,7 @@ import (
 	"larder/internal/blob/blobtest"
 )
 
-// acceptingTransport answers every PUT as a server does that has taken it.
+// acceptingTransport answers every PUT like a server that has stored it.
 func acceptingTransport(r *http.Request) (*http.Response, error) {
 	h := md5.New()
 	if r.Body != nil {
@@ -29,11 +29,12 @@ func acceptingTransport(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// haltingBody is a body that gives a bit more than what costs nothing, and the rest once it is let.
+// haltingBody returns a little more than the bytes that do not count, and the rest after resume is
+// closed.
 type haltingBody struct {
 	free, rest int
 	resume     chan struct{}
-	holds      *atomic.Int32 // bodies of which more than the free bytes were read
+	holds      *atomic.Int32 // number of bodies that were read beyond the bytes that do not count
 	counted    bool
 }
 
@@ -56,8 +57,8 @@ func (h *haltingBody) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// However many bodies come slowly: those that have begun hold no more than the budget, and small
-// ones pass beside them.
+// However many slow bodies there are, those in progress hold at most the budget, and small bodies
+// are not delayed.
 func TestSlowBodiesShareABudget(t *testing.T) {
 	t.Parallel()
 	opts := newBucket(t)
@@ -111,7 +112,7 @@ func TestSlowBodiesShareABudget(t *testing.T) {
 	})
 }
 
-// What was announced takes memory only as it comes.
+// A buffer grows with the bytes that arrive, not with the announced size.
 func TestBufferGrowsWithWhatComes(t *testing.T) {
 	t.Parallel()
 	s := open(t, newBucket(t))
@@ -153,15 +154,15 @@ func TestBudget(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		take(ctx, "a", 6)
-		take(ctx, "b", 5) // more than is left
+		take(ctx, "b", 5) // more than is available
 		take(t.Context(), "c", 4)
 		take(t.Context(), "d", 1)
 		see("a")
-		cancel() // b goes: c had to wait behind it
+		cancel() // b is removed from the queue, and c waited behind it
 		see("a c")
 		b.release(6)
 		see("a c d")
-		take(t.Context(), "e", 11) // more than there is in all
+		take(t.Context(), "e", 11) // more than the whole budget
 		take(t.Context(), "f", 1)
 		b.release(4)
 		see("a c d")
@@ -176,7 +177,7 @@ func TestBudget(t *testing.T) {
 	})
 }
 
-// Long bodies pass the budget on, part by part: none waits for the end of another.
+// Long bodies yield the budget between parts, so that none waits for the end of another.
 func TestLongBodiesTakeTurns(t *testing.T) {
 	t.Parallel()
 	opts := newBucket(t)

@@ -16,13 +16,13 @@ import (
 	"larder/internal/blob/blobtest"
 )
 
-// withSmallCopyParts makes a store copy in parts whatever is longer than one.
+// withSmallCopyParts makes a store copy everything longer than one part in parts.
 func withSmallCopyParts(s *Store) *Store {
 	s.copyMax, s.copyPart = minPart, minPart
 	return s
 }
 
-// statKey returns what lies at a key, asked past the store.
+// head returns the description of a key, bypassing the store.
 func head(t *testing.T, opts Options, key blob.Key) *sdk.HeadObjectOutput {
 	t.Helper()
 	opts.Client = nil
@@ -34,7 +34,7 @@ func head(t *testing.T, opts Options, key blob.Key) *sdk.HeadObjectOutput {
 	return got
 }
 
-// variedContent returns n bytes in which no two parts are alike.
+// variedContent returns n bytes in which no two parts are equal.
 func variedContent(n int) []byte {
 	b := make([]byte, n)
 	for i := range b {
@@ -62,7 +62,7 @@ func TestCopyBetweenBucketsOfOneServer(t *testing.T) {
 			t.Errorf("%d bytes: copy of other bytes: %v, want ErrChanged", size, err)
 		}
 		blobtest.WantAbsent(t, target, key)
-		// quoted or not
+		// with or without quotes
 		info, err := target.CopyFrom(t.Context(), key, source, original, "image/png", unquotedETag(was.ETag))
 		if err != nil || info.Size != int64(size) || info.ETag == "" {
 			t.Fatalf("%d bytes: CopyFrom = %+v, %v", size, info, err)
@@ -186,7 +186,7 @@ func TestCopyDuringFaults(t *testing.T) {
 	}
 }
 
-// A server may know no conditions: then what was copied may not be what was looked at.
+// On a server that ignores conditions, the copied object may differ from the one that was checked.
 func TestSourceThatChangesWhileItIsCopied(t *testing.T) {
 	t.Parallel()
 	for name, size := range map[string]int{"at once": len(small), "in parts": minPart + 1} {
@@ -221,8 +221,8 @@ func TestSourceThatChangesWhileItIsCopied(t *testing.T) {
 	}
 }
 
-// Whoever comes second finds the key taken, also when he did not see it coming: where the server
-// knows the condition, which not all do.
+// Of two copies to one key the second returns ErrExists, also when it began before the first ended,
+// on a server that supports conditions.
 func TestCopiesToOneKey(t *testing.T) {
 	t.Parallel()
 	s, p, _ := newFaultyStore(t)

@@ -14,7 +14,7 @@ import (
 	"larder/internal/blob/s3/s3test"
 )
 
-// send makes a request past the store, as a browser would.
+// send sends a request like a browser, bypassing the store.
 func send(t *testing.T, method, address string, body []byte) (int, string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, address, bytes.NewReader(body))

@@ -18,7 +18,7 @@ import (
 	"larder/internal/blob/s3/s3test"
 )
 
-// etagTransport is a server whose answers' ETags are changed on the way.
+// etagTransport changes the ETags in the answers of a server.
 type etagTransport struct {
 	inner  http.RoundTripper
 	change func(etag string) string // without its quotes
@@ -56,7 +56,7 @@ func newStoreWithETags(t *testing.T, change func(string) string) (*Store, Option
 	return open(t, opts), opts
 }
 
-// Some servers leave the quotes out, some write in upper case: it is the same object.
+// Some servers omit the quotes, and some use upper case. These ETags are equal.
 func TestETagsInOtherForms(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(string) string{
@@ -69,7 +69,7 @@ func TestETagsInOtherForms(t *testing.T) {
 			withSmallCopyParts(s)
 			for _, size := range []int{len(small), minPart + 1} { // the longer one's ETag ends in -2
 				if name == "upper case" && size > minPart {
-					continue // the real server would not know its own parts
+					continue // the real server would not recognize its own parts
 				}
 				body, key, again := variedContent(size), blobtest.NewKey(), blobtest.NewKey()
 				info, err := s.Put(t.Context(), key, bytes.NewReader(body), blob.PutOptions{Size: int64(size)})
@@ -83,7 +83,7 @@ func TestETagsInOtherForms(t *testing.T) {
 					t.Error("read other bytes")
 				}
 				if name == "upper case" {
-					continue // the real server does not know it for a condition
+					continue // the real server would not accept it in a condition
 				}
 				o, err := s.Open(t.Context(), key)
 				if err != nil {
@@ -105,8 +105,8 @@ func TestETagsInOtherForms(t *testing.T) {
 	}
 }
 
-// backwards makes an ETag that looks like an MD5 and is not that of the bytes, as those
-// of encrypted objects do.
+// backwards returns an ETag in the form of an MD5 that is not the MD5 of the bytes, as for
+// encrypted objects.
 func backwards(tag string) string {
 	b := []byte(tag)
 	if len(b) == 32 {
@@ -151,7 +151,7 @@ func TestETagsThatAreNoMD5(t *testing.T) {
 	}
 }
 
-// garbleBody turns a byte of the body over.
+// garbleBody changes one byte of the body.
 func garbleBody(r *http.Request, send func() (*http.Response, error)) (*http.Response, error) {
 	content, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -162,7 +162,7 @@ func garbleBody(r *http.Request, send func() (*http.Response, error)) (*http.Res
 	return send()
 }
 
-// What is garbled on the way is noticed, whoever of the two can.
+// Corrupted bodies are detected by the server or by the store.
 func TestGarbledBodies(t *testing.T) {
 	t.Parallel()
 	for call, size := range map[string]int{"PUT": len(small), "PUT part": minPart + 1} {
@@ -212,7 +212,7 @@ func TestAnswersWithoutAnETag(t *testing.T) {
 	}
 }
 
-// An object has the type that it was made with, however it was made.
+// An object has the type given at its creation, for each way of creating it.
 func TestTypes(t *testing.T) {
 	t.Parallel()
 	opts := newBucket(t)
@@ -252,8 +252,8 @@ func TestTypes(t *testing.T) {
 	}
 }
 
-// A body that was cut in its middle, of which the server keeps an object as long as it was to be,
-// with the mark and all, is not what was put.
+// A cut body that the server stored as an object of the expected size, with the mark, is not a
+// success of Put.
 func TestPutOfATornBodyIsNoSuccess(t *testing.T) {
 	t.Parallel()
 	s, p, opts := newFaultyStore(t)

@@ -13,19 +13,19 @@ import (
 	"larder/internal/blob/s3/s3test"
 )
 
-// The outcomes of an operation during a fault.
+// The outcomes of an operation with a fault.
 const (
-	ok = "ok" // it was done, and all is as it must be
-	no = "no" // blob.ErrUnavailable, and nothing has changed as far as anybody can see
+	ok = "ok" // it succeeded, and the state is as expected
+	no = "no" // blob.ErrUnavailable, without any visible change
 )
 
-// once says what comes of each operation when one call of it is spoilt, in the order of
+// once is the outcome of each operation when one of its calls has a fault, in the order of
 // s3test.Faults: refused, reset, slow, timed out, 500, 503, 200 error, skewed, no upload, 404 at
 // HEAD, truncated, wrong tag.
 //
-// What makes something is done when the server did it, and never repeated; a part whose answer is
-// lost is sent again by whoever sent it. What reads or deletes is repeated, but not when it was
-// slow, nor when the server knows what it says (403, 404).
+// An operation that creates something succeeds if the server carried out the call, and is never
+// repeated; after a lost answer the client sends the part again. Calls that read or delete are
+// repeated, but not when they were too slow or the server's answer is final (403, 404).
 var once = map[s3test.Operation]string{
 	s3test.Put:      "no no no ok no no no no ok ok ok ok",
 	s3test.Part:     "no no no no no no no no no ok no ok",
@@ -36,7 +36,8 @@ var once = map[s3test.Operation]string{
 	s3test.Delete:   "ok ok no ok ok ok ok no no ok ok ok",
 }
 
-// always is the same when every call of it is spoilt. A HEAD that says 404 is decided by a GET.
+// always is the outcome when every call of the operation has the fault. A GET decides after a 404
+// to HEAD.
 var always = map[s3test.Operation]string{
 	s3test.Put:      once[s3test.Put],
 	s3test.Part:     once[s3test.Part],
@@ -47,7 +48,7 @@ var always = map[s3test.Operation]string{
 	s3test.Delete:   "no no no no no no no no no ok no ok",
 }
 
-// shortLimits are for calls that are meant to run into them.
+// shortLimits are for calls that exceed them intentionally.
 var shortLimits = Limits{Stall: 500 * time.Millisecond, Answer: time.Second, Assembly: time.Second,
 	RetryPause: time.Millisecond}
 
@@ -74,7 +75,7 @@ func TestEveryFaultOfEveryOperation(t *testing.T) {
 	}
 }
 
-// A server that has done its work and then says nothing is waited for as long as the limits say.
+// The wait for a server that has carried out the call and never answers ends with the limits.
 func TestServerThatNeverAnswers(t *testing.T) {
 	t.Parallel()
 	for op, want := range map[s3test.Operation]string{
@@ -90,7 +91,7 @@ func TestServerThatNeverAnswers(t *testing.T) {
 	}
 }
 
-// faultCase is a store behind a proxy that spoils calls, and the same store past it.
+// faultCase is a store behind a proxy that injects faults, and the same store without the proxy.
 type faultCase struct {
 	*testing.T
 	proxy          *s3test.Proxy
@@ -119,7 +120,7 @@ func newFaultCase(t *testing.T, limits Limits) *faultCase {
 	return c
 }
 
-// putSingle puts small at key.
+// put stores small at key.
 func put(t *testing.T, s *Store, key blob.Key) error {
 	t.Helper()
 	info, err := s.Put(t.Context(), key, strings.NewReader(small), blob.PutOptions{Size: int64(len(small))})
@@ -129,8 +130,7 @@ func put(t *testing.T, s *Store, key blob.Key) error {
 	return err
 }
 
-// runOperation does an operation; err tells whether the store did, and whatever it hands
-// back is looked at.
+// runOperation runs an operation and checks its result. err is the error of the store.
 func (c *faultCase) runOperation(op s3test.Operation) (err error) {
 	c.Helper()
 	switch op {
@@ -177,8 +177,8 @@ func (c *faultCase) runOperation(op s3test.Operation) (err error) {
 	return err
 }
 
-// tryFault does an operation under a fault, looks at what came of it, heals the server
-// and does it again.
+// tryFault runs an operation under a fault, checks the outcome, removes the fault and runs the
+// operation again.
 func (c *faultCase) tryFault(op s3test.Operation, fault s3test.Fault, times int, want string) {
 	if op == s3test.Part || op == s3test.Complete {
 		var err error
@@ -235,5 +235,5 @@ func (c *faultCase) content(key blob.Key) {
 	}
 }
 
-// smallTag is the ETag of small on a server whose ETags are MD5.
+// smallTag is the ETag of small on a server whose ETags are MD5s.
 const smallTag = `"b6579723102f9c0a77d5069aafd0c000"`

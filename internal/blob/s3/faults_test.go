@@ -23,25 +23,25 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// faultTransport stands before the real server and spoils answers.
+// faultTransport forwards calls to the real server and injects faults.
 type faultTransport struct {
 	inner http.RoundTripper
 
 	mu      sync.Mutex
-	planned []plannedFault // those that are still to come
+	planned []plannedFault // faults that have not occurred yet
 	calls   []string
 }
 
-// plannedFault is what happens to the next call of that name.
+// plannedFault is the fault of the next call with that name.
 type plannedFault struct {
-	call string // as callName has it
+	call string // as callName returns it
 	do   faultFunc
 }
 
-// faultFunc does a call in its own way; send is the server's.
+// faultFunc replaces a call; send sends it to the server.
 type faultFunc func(r *http.Request, send func() (*http.Response, error)) (*http.Response, error)
 
-// callName names a call: its method, and what it is about as far as that stands in the query.
+// callName returns the name of a call: its method and the parts of its query that identify it.
 func callName(r *http.Request) string {
 	q := r.URL.Query()
 	switch {
@@ -82,14 +82,14 @@ func (p *faultTransport) inject(call string, faults ...faultFunc) {
 	}
 }
 
-// clear takes back the faults that are still to come.
+// clear removes the planned faults.
 func (p *faultTransport) clear() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.planned = nil
 }
 
-// wantNoPending fails the test when a fault did not come to pass.
+// wantNoPending fails the test when a planned fault has not occurred.
 func (p *faultTransport) wantNoPending(t *testing.T) {
 	t.Helper()
 	p.mu.Lock()
@@ -99,7 +99,7 @@ func (p *faultTransport) wantNoPending(t *testing.T) {
 	}
 }
 
-// newFaultyStore returns a store in a new bucket, and its proxy.
+// newFaultyStore returns a store in a new bucket and its transport.
 func newFaultyStore(t *testing.T) (*Store, *faultTransport, Options) {
 	t.Helper()
 	opts := newBucket(t)
@@ -117,7 +117,7 @@ func newFaultyStore(t *testing.T) (*Store, *faultTransport, Options) {
 
 var errTimeout = errors.New("timeout awaiting response headers")
 
-// loseAnswer lets the server do the call and loses its answer.
+// loseAnswer sends the call to the server and loses the answer.
 func loseAnswer(_ *http.Request, send func() (*http.Response, error)) (*http.Response, error) {
 	resp, err := send()
 	if err != nil {
@@ -128,7 +128,7 @@ func loseAnswer(_ *http.Request, send func() (*http.Response, error)) (*http.Res
 	return nil, errTimeout
 }
 
-// loseRequest loses the call.
+// loseRequest loses the call before it reaches the server.
 func loseRequest(r *http.Request, _ func() (*http.Response, error)) (*http.Response, error) {
 	if r.Body != nil {
 		io.Copy(io.Discard, r.Body)
@@ -137,7 +137,7 @@ func loseRequest(r *http.Request, _ func() (*http.Response, error)) (*http.Respo
 	return nil, errTimeout
 }
 
-// answerWith answers in the server's place; a document is made of code where there is one.
+// answerWith answers instead of the server, with an error document if code is not empty.
 func answerWith(status int, code string) func(*http.Request, func() (*http.Response, error)) (*http.Response, error) {
 	return func(r *http.Request, _ func() (*http.Response, error)) (*http.Response, error) {
 		if r.Body != nil {
@@ -211,8 +211,8 @@ func TestPutWhoseAnswerIsLost(t *testing.T) {
 	}
 }
 
-// A part that is in memory is sent again, from its beginning; one that comes from a
-// client is not (TestPutPartWhoseAnswerIsLost).
+// A part in memory is sent again from its beginning. A part streamed from a client is not
+// (TestPutPartWhoseAnswerIsLost).
 func TestPutSendsPartsAgain(t *testing.T) {
 	t.Parallel()
 	// in the middle of the body
@@ -242,8 +242,8 @@ func TestPutSendsPartsAgain(t *testing.T) {
 	noUploads(t, opts)
 }
 
-// twice lets the server do the call and answers with an error, as for a repetition by
-// something on the way.
+// twice sends the call to the server and then answers with an error, as when an intermediary
+// repeats the request.
 func twice(code string) func(*http.Request, func() (*http.Response, error)) (*http.Response, error) {
 	status := map[string]int{"NoSuchUpload": 404, "PreconditionFailed": 412}[code]
 	return func(r *http.Request, send func() (*http.Response, error)) (*http.Response, error) {
@@ -291,7 +291,7 @@ func TestFinishWhoseAnswerIsLost(t *testing.T) {
 		call  string
 		fault faultFunc
 		want  error // nil: finished
-		times int   // 0: once
+		times int   // 0 means once
 	}{
 		"completed":                   {"POST upload", loseAnswer, nil, 0},
 		"not completed":               {"POST upload", loseRequest, blob.ErrUnavailable, 0},
@@ -353,7 +353,7 @@ func TestPutPartWhoseAnswerIsLost(t *testing.T) {
 			t.Errorf("PutPart = %v, want ErrUnavailable", err)
 		}
 	}
-	// and reads nothing of the body
+	// without reading the body
 	early := func(r *http.Request, _ func() (*http.Response, error)) (*http.Response, error) {
 		r.Body.Close()
 		return answerWith(403, "AccessDenied")(&http.Request{Method: r.Method, URL: r.URL}, nil)
@@ -374,7 +374,7 @@ func TestPutPartWhoseAnswerIsLost(t *testing.T) {
 		t.Errorf("Abort whose answer is lost = %v, want ErrUnavailable", err)
 	}
 	p.inject("DELETE upload", func(r *http.Request, send func() (*http.Response, error)) (*http.Response, error) {
-		return answerWith(204, "")(r, send) // some servers answer like this for what is gone
+		return answerWith(204, "")(r, send) // some servers answer this way for an absent object
 	})
 	if err := s.Abort(t.Context(), u); err != nil {
 		t.Errorf("Abort of what is gone = %v", err)
@@ -388,7 +388,7 @@ func TestAbortGoesOnUntilNoPartIsListed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range 3 { // the server says so and does not do it: a part came after it
+	for range 3 { // the server reports success and does nothing, as when a part arrives after the abort
 		p.inject("DELETE upload", answerWith(204, ""))
 	}
 	if err := s.Abort(t.Context(), u); err != nil {
@@ -417,12 +417,12 @@ func TestStatAndOpenDuringFaults(t *testing.T) {
 	if _, err := s.Put(t.Context(), key, strings.NewReader(small), blob.PutOptions{Size: -1, Max: -1}); err != nil {
 		t.Fatal(err)
 	}
-	p.inject("HEAD", answerWith(404, "")) // and the GET that asks again says 200
+	p.inject("HEAD", answerWith(404, "")) // the GET that follows answers 200
 	if info, err := s.Stat(t.Context(), key); err != nil || info.Size != int64(len(small)) {
 		t.Errorf("Stat when HEAD says 404 and GET 200 = %+v, %v", info, err)
 	}
 	for i, fault := range []faultFunc{
-		// these are tried again
+		// these are retried
 		loseRequest, answerWith(500, "InternalError"), answerWith(502, ""), answerWith(503, "SlowDown"),
 		answerWith(504, ""),
 		answerWith(404, ""), answerWith(404, "NoSuchBucket"), answerWith(403, "AccessDenied"),
@@ -454,7 +454,7 @@ func TestStatAndOpenDuringFaults(t *testing.T) {
 	}
 }
 
-// No call goes elsewhere, whatever it is redirected by: it would carry credentials there.
+// No call follows a redirect, which would carry the credentials to another host.
 func TestRedirectIsNotFollowed(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{301, 302, 303, 307, 308} {

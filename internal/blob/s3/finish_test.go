@@ -10,19 +10,19 @@ import (
 	"larder/internal/blob/blobtest"
 )
 
-// Of two that finish one upload the second finds its object there, also on a server without
-// conditions, and is told of it as of its own; of another's object it is told that it exists.
+// When two calls finish one upload, the second finds its own object and succeeds, also on a server
+// without conditions. If the object is another one, it returns ErrExists.
 func TestFinishMeetsAnother(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		own  bool // the other one finishes this upload
+		own  bool // the other call finishes the same upload
 		want error
 	}{"the same upload": {true, nil}, "another object": {false, blob.ErrExists}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s, p, opts := newFaultyStore(t)
 			opts.Client = nil
-			other := open(t, opts) // as of another process
+			other := open(t, opts) // as in another process
 			s.noIfNoneMatch.Store(true)
 			u, err := s.Begin(t.Context(), blobtest.NewKey(), int64(len(small)), minPart, "")
 			if err != nil {
@@ -56,13 +56,13 @@ func TestFinishMeetsAnother(t *testing.T) {
 	}
 }
 
-// A part that is replaced behind the look at the list, by a torn body that the server took for a
-// whole one say, goes into no object: the server knows what was asked for.
+// A part that is replaced after the listing, for example by a cut body that the server took for
+// complete, is not assembled, since the server compares the ETags.
 func TestFinishRefusesAPartReplacedAtTheLastMoment(t *testing.T) {
 	t.Parallel()
 	s, p, opts := newFaultyStore(t)
 	opts.Client = nil
-	other := open(t, opts) // as of another process
+	other := open(t, opts) // as in another process
 	u, err := s.Begin(t.Context(), blobtest.NewKey(), int64(len(small)), minPart, "")
 	if err != nil {
 		t.Fatal(err)

@@ -16,15 +16,15 @@ import (
 	"larder/internal/blob/blobtest"
 )
 
-// pages are what something in front of a server may answer in its place, with 200. What the last
-// one is made of is XML too.
+// pages are answers with status 200 from something in front of a server. The last one is
+// well-formed XML, too.
 var pages = map[string]string{
 	"nothing":       "",
 	"a page":        "<!DOCTYPE html><html><head><meta charset=utf-8><title>Back soon</title></head><p>Back soon<br></html>",
 	"a page of XML": `<?xml version="1.0"?><html xmlns="http://www.w3.org/1999/xhtml"><body><p>Back soon</p></body></html>`,
 }
 
-// pageSize answers 200 with content in the server's place.
+// page answers 200 with content instead of the server.
 func page(content string) faultFunc {
 	return func(r *http.Request, _ func() (*http.Response, error)) (*http.Response, error) {
 		resp, err := answerWith(200, "")(r, nil)
@@ -34,8 +34,7 @@ func page(content string) faultFunc {
 	}
 }
 
-// A list that is none is no empty list, nor is anything else done that a page in the server's
-// place seems to say.
+// A page in place of an S3 answer is an error, not an empty list or another success.
 func TestPagesInTheServersPlace(t *testing.T) {
 	t.Parallel()
 	for name, content := range pages {
@@ -81,7 +80,7 @@ func TestPagesInTheServersPlace(t *testing.T) {
 					t.Errorf("%s = %v, want ErrUnavailable", what, err)
 				}
 			}
-			if content != "" { // an empty 200 is how some servers say that it is gone
+			if content != "" { // some servers answer an empty 200 for a finished deletion
 				p.inject("DELETE", slices.Repeat([]faultFunc{page(content)}, maxAttempts)...)
 				if err := s.Delete(t.Context(), key); !errors.Is(err, blob.ErrUnavailable) {
 					t.Errorf("Delete = %v, want ErrUnavailable", err)
@@ -123,7 +122,7 @@ func TestWhatAnswersADeletion(t *testing.T) {
 	}
 }
 
-// A server whose list never moves on is asked again once, and not for ever.
+// A listing that returns the same page again ends with an error.
 func TestListsThatDoNotGoOn(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -167,8 +166,8 @@ func TestListsThatDoNotGoOn(t *testing.T) {
 	}
 }
 
-// Delete sees all uploads for its key, on however many pages they are, and none of a key
-// that begins like it.
+// Delete finds all uploads for its key on any number of pages, and none for a longer key with the
+// same beginning.
 func TestDeleteDropsUploadsOfManyPages(t *testing.T) {
 	t.Parallel()
 	opts := newBucket(t)

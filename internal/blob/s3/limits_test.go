@@ -11,9 +11,10 @@ import (
 	"time"
 )
 
-// slowServer takes and gives a body in steps; in a bubble of synctest its time passes for nothing.
+// slowServer receives and sends bodies in steps. It runs in a bubble of synctest, where waiting
+// takes no real time.
 type slowServer struct {
-	step   int           // bytes of a body that are taken, or given, at once
+	step   int           // bytes per step
 	every  time.Duration // between two steps
 	asked  time.Duration // until the head of the answer
 	length int           // bytes of the answer
@@ -39,7 +40,7 @@ func (s slowServer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: 200, Header: http.Header{}, Body: body, Request: r}, nil
 }
 
-// sleep waits, or until ctx is over.
+// sleep waits for d, or until ctx ends.
 func sleep(ctx context.Context, d time.Duration) error {
 	select {
 	case <-time.After(d):
@@ -49,7 +50,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// steps is a body that comes step by step.
+// steps is a body that arrives in steps.
 type steps struct {
 	step, left int
 	wait       func() error
@@ -77,7 +78,7 @@ func TestLimitsOfTime(t *testing.T) {
 	for name, c := range map[string]struct {
 		request *http.Request
 		server  slowServer
-		read    time.Duration // what whoever reads the answer waits before each read
+		read    time.Duration // wait of the client before each read of the answer
 		slow    bool
 	}{
 		"answer within a minute":          {get(), slowServer{asked: 59 * time.Second}, 0, false},
@@ -154,7 +155,7 @@ func copyRequest() *http.Request {
 	return r
 }
 
-// A call that is cancelled is not told as a slow server's.
+// A cancelled call is not reported as errTooSlow.
 func TestCancelledIsNotSlow(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

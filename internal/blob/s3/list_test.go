@@ -19,7 +19,7 @@ import (
 
 const hex32 = "0123456789abcdef0123456789abcdef"
 
-// putForeign are names that other people's objects have, or that look like keys without being ones.
+// foreign are names of others' objects, and names that resemble keys.
 var foreign = []string{
 	"readme.txt", "photos/2024/café & <tea>.jpg", "100%/a+b c.txt", "a%2Fb", "tab\there", "quote\"'`", "emoji-🦊",
 	"a?b#c", "~/.bashrc",
@@ -29,7 +29,7 @@ var foreign = []string{
 	checkName + hex32 + "0",
 }
 
-// putNames makes an object of each name past the store.
+// putNames creates an object with each name, bypassing the store.
 func putNames(t *testing.T, s *Store, names []string) {
 	t.Helper()
 	for _, name := range names {
@@ -107,7 +107,7 @@ func TestWalkEndsWithTheErrorOfItsCaller(t *testing.T) {
 	}
 }
 
-// What is left of uploads is dropped when it is old enough and ours (abuse case C96).
+// Sweep removes the store's own unfinished uploads when they are old enough (abuse case C96).
 func TestSweep(t *testing.T) {
 	t.Parallel()
 	for _, prefix := range []string{"", "team"} {
@@ -163,7 +163,7 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// uploads are the unfinished uploads of a bucket.
+// uploads lists the unfinished uploads of a bucket.
 func uploads(t *testing.T, opts Options) (names []string) {
 	t.Helper()
 	opts.Client = nil
@@ -191,7 +191,8 @@ func TestSweepOfAServerThatIsAwayOrCannotList(t *testing.T) {
 	}
 }
 
-// Only what a server says to be encoded is: a name may hold a percent sign of its own.
+// A name is decoded only when the server says that names are encoded, since it may contain a
+// percent sign.
 func TestListedNames(t *testing.T) {
 	t.Parallel()
 	name := "ab/0123456789abcdef0123456789abcde%66"

@@ -10,8 +10,8 @@ import (
 	"larder/internal/blob/blobtest"
 )
 
-// A server that knows no conditions is found out by the first call that has one, whichever it is,
-// and whatever the status it says so with.
+// A server without conditions is recognized by the first call that has one, with either status for
+// it.
 func TestServerWithoutConditionsTakesParts(t *testing.T) {
 	t.Parallel()
 	for name, status := range map[string]int{"501": 501, "400": 400} {
@@ -50,8 +50,8 @@ func TestServerWithoutConditionsTakesParts(t *testing.T) {
 	}
 }
 
-// A server that does not copy, or not for these credentials, leaves it to the caller, in one piece
-// and in parts, and makes nothing.
+// When the server does not copy, or not for these credentials, CopyFrom returns ErrCopyUnsupported
+// and creates nothing, in one call and in parts.
 func TestServerThatDoesNotCopy(t *testing.T) {
 	t.Parallel()
 	for name, refusal := range map[string]struct {
@@ -68,7 +68,7 @@ func TestServerThatDoesNotCopy(t *testing.T) {
 				t.Fatal(err)
 			}
 			p.inject("PUT", answerWith(refusal.status, refusal.code))
-			if refusal.code == "NotImplemented" { // it might be the conditions that it lacks
+			if refusal.code == "NotImplemented" { // the server might lack only the conditions
 				p.inject("PUT", answerWith(refusal.status, refusal.code))
 			}
 			if _, err := s.CopyFrom(t.Context(), key, s, source, "", ""); !errors.Is(err, blob.ErrCopyUnsupported) {
@@ -91,7 +91,7 @@ func TestServerThatDoesNotCopy(t *testing.T) {
 	}
 }
 
-// A server that cannot list uploads in parts still deletes.
+// Delete works on a server that cannot list uploads.
 func TestDeleteWithoutAListOfUploads(t *testing.T) {
 	t.Parallel()
 	s, p, _ := newFaultyStore(t)

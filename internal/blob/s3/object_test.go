@@ -42,7 +42,7 @@ func TestReadGoesOnWhereTheServerBrokeOff(t *testing.T) {
 		if string(got) != small[:20] || !errors.Is(err, blob.ErrUnavailable) {
 			t.Errorf("body that breaks off four times with %q: read %q, %v, want ErrUnavailable", end, got, err)
 		}
-		rest, err := io.ReadAll(o) // another GET goes on from there
+		rest, err := io.ReadAll(o) // another GET resumes there
 		if err != nil || string(got)+string(rest) != small {
 			t.Errorf("read on: %q, %v", rest, err)
 		}
@@ -56,11 +56,11 @@ func TestReadGoesOnWhereTheServerBrokeOff(t *testing.T) {
 	if _, err := o.Seek(5, io.SeekStart); err != nil {
 		t.Fatal(err)
 	}
-	// the range is ignored
+	// the server ignores the range
 	p.inject("GET", func(r *http.Request, send func() (*http.Response, error)) (*http.Response, error) {
 		r.Header.Del("Range")
 		resp, err := send()
-		if err == nil && resp.StatusCode != http.StatusOK { // its signature did not hold: as good
+		if err == nil && resp.StatusCode != http.StatusOK { // the changed request has no valid signature, which serves as well
 			resp.Body.Close()
 			return answerWith(200, "")(&http.Request{Method: "GET", URL: r.URL}, nil)
 		}
@@ -71,7 +71,7 @@ func TestReadGoesOnWhereTheServerBrokeOff(t *testing.T) {
 	}
 }
 
-// What a read goes on with must be the object that it began with, and as much as is missing.
+// A resumed read must continue the same object and have the right length.
 func TestReadGoesOnInTheSameObjectOnly(t *testing.T) {
 	t.Parallel()
 	s, p, _ := newFaultyStore(t)
@@ -115,7 +115,7 @@ func TestReadGoesOnInTheSameObjectOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer o.Close()
-	for range 2 { // a proxy's 404, and an answer that is no object's
+	for range 2 { // a proxy's 404, and an answer without an object
 		if got, err := io.ReadAll(o); !errors.Is(err, blob.ErrUnavailable) || errors.Is(err, blob.ErrNotFound) {
 			t.Errorf("read %q, %v, want ErrUnavailable", got, err)
 		}

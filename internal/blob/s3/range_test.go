@@ -12,7 +12,7 @@ import (
 	"larder/internal/blob/blobtest"
 )
 
-// recordingTransport notes which parts of objects are asked for.
+// recordingTransport records the requested ranges.
 type recordingTransport struct {
 	http.RoundTripper
 	asked []string
@@ -23,8 +23,8 @@ func (w *recordingTransport) RoundTrip(r *http.Request) (*http.Response, error) 
 	return w.RoundTripper.RoundTrip(r)
 }
 
-// Who wants a part of an object has no more fetched, may read on all the same, and never takes
-// another object's bytes for it.
+// OpenRange fetches only the range, allows reading beyond it, and never returns bytes of another
+// object.
 func TestOpenRange(t *testing.T) {
 	t.Parallel()
 	opts := newBucket(t)
@@ -81,7 +81,7 @@ func TestOpenRange(t *testing.T) {
 	}
 }
 
-// An answer without an ETag is none of an object, the first one of a range like any other.
+// An answer without an ETag is refused, also for the first range.
 func TestRangeWithoutETag(t *testing.T) {
 	t.Parallel()
 	s, p, _ := newFaultyStore(t)

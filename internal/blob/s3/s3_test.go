@@ -22,7 +22,8 @@ import (
 
 var ids = ident.New(rand.Reader)
 
-// newBucket makes a bucket on the server that scripts/services started, and returns where it is.
+// newBucket creates a bucket on the server that scripts/services started, and returns the options
+// for it.
 func newBucket(t testing.TB) Options {
 	t.Helper()
 	b := s3test.New(t)
@@ -43,7 +44,7 @@ func open(t testing.TB, opts Options) *Store {
 	return s
 }
 
-// noUploads fails the test when parts were left that belong to nothing.
+// noUploads fails the test when an unfinished upload is left.
 func noUploads(t *testing.T, opts Options) {
 	t.Helper()
 	opts.Client = nil
@@ -63,7 +64,7 @@ func TestUploadsGoOnInAStoreOpenedAnew(t *testing.T) {
 	t.Parallel()
 	opts := newBucket(t)
 	again := open(t, opts)
-	again.pageSize = aws.Int32(1) // a page of the list for every part
+	again.pageSize = aws.Int32(1) // one part per page of the listing
 	blobtest.RunResumedUpload(t, open(t, opts), again)
 	noUploads(t, opts)
 }
@@ -153,8 +154,7 @@ func TestUnreachableServerIsAFault(t *testing.T) {
 	faults(t, open(t, opts))
 }
 
-// faults fails the test unless every operation says that the store is unavailable, and none that
-// something is not found.
+// faults fails the test unless every operation returns ErrUnavailable and none ErrNotFound.
 func faults(t *testing.T, s *Store) {
 	t.Helper()
 	u := blob.Upload{Key: blobtest.NewKey(), ID: "x", Size: 3, PartSize: 3}
@@ -222,7 +222,7 @@ func TestBucketGoesIntoTheHostNameOrThePath(t *testing.T) {
 	}
 }
 
-func TestPartStaysOutOfMemory(t *testing.T) { // not parallel: it counts what this process allocates
+func TestPartStaysOutOfMemory(t *testing.T) { // not parallel, since it counts the allocations of this process
 	opts := newBucket(t)
 	s := open(t, opts)
 	const size, most = 64 << 20, 8 << 20

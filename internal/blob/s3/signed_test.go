@@ -11,7 +11,7 @@ import (
 	"larder/internal/blob/blobtest"
 )
 
-// Whatever is changed in an address that was signed, the server refuses it (abuse case C103).
+// The server refuses a signed address after any change (abuse case C103).
 func TestSignedAddressesHoldAsTheyAre(t *testing.T) {
 	t.Parallel()
 	for name, opts := range map[string]Options{"path": newBucket(t), "host": virtual(t)} {
@@ -98,7 +98,7 @@ func TestSignedAddressesHoldAsTheyAre(t *testing.T) {
 			if parts, err := s.Parts(t.Context(), u); len(parts) > 0 || err != nil {
 				t.Errorf("Parts = %v, %v", parts, err)
 			}
-			for address, body := range map[string][]byte{put: body, part: body} { // and as they are they hold
+			for address, body := range map[string][]byte{put: body, part: body} { // unchanged addresses work
 				if status, answer := send(t, "PUT", address, body); status != 200 {
 					t.Errorf("PUT: %d %s", status, answer)
 				}

@@ -10,7 +10,7 @@ import (
 	"larder/internal/blob/s3/s3test"
 )
 
-// virtual returns the options of a new bucket that is reached by its own host name (store_c).
+// virtual returns the options of a new bucket with virtual-host addressing (store_c).
 func virtual(t testing.TB) Options {
 	t.Helper()
 	opts := newBucket(t)
@@ -58,15 +58,15 @@ func TestCopyListAndSweepByVirtualHosts(t *testing.T) {
 	}
 }
 
-// The upload domain stands for the endpoint's host where the bucket is in the path, and else
-// for the bucket's own.
+// The upload domain replaces the endpoint's host with path-style addresses, and the bucket's own
+// host otherwise.
 func TestUploadDomain(t *testing.T) {
 	t.Parallel()
 	path, host := newBucket(t), virtual(t)
 	port := path.Endpoint[strings.LastIndex(path.Endpoint, ":"):]
 	path.UploadDomain = "http://files.test" + port
 	host.UploadDomain = "http://" + host.Bucket + "." + s3test.VirtualDomain + port + "/"
-	host.Endpoint = "http://inside.test" + port // a name by which the server takes no bucket
+	host.Endpoint = "http://inside.test" + port // a host name from which the server derives no bucket
 	for name, c := range map[string]struct {
 		opts Options
 		want string
