@@ -13,8 +13,8 @@ import (
 	"larder/internal/fsck"
 )
 
-// bucketFixture is a shop with a mount in a bucket, and one in the same bucket below a prefix, each
-// with a file of alice.
+// bucketFixture is a fixture with a mount in a bucket and another below a prefix in the same
+// bucket, each with a file of alice.
 type bucketFixture struct {
 	*fixture
 	bucket s3test.Bucket
@@ -61,8 +61,8 @@ func (s *bucketFixture) has(key string) bool {
 	return err == nil
 }
 
-// What is wrong with an object in a bucket is found as on a disk, and no row goes because of
-// it (abuse case C126).
+// Problems of objects in a bucket are found as on a disk, and no row is deleted because of them
+// (abuse case C126).
 func TestObjectsInBucketsAreChecked(t *testing.T) {
 	eachBucketFixture(t, func(t *testing.T, s *bucketFixture) {
 		s.wantFindings(deep, "")
@@ -87,8 +87,8 @@ func TestObjectsInBucketsAreChecked(t *testing.T) {
 	})
 }
 
-// A bucket that is gone, or that its credentials don't open any more, is told as such, and nothing
-// in it is called missing.
+// An unavailable bucket, or one with invalid credentials, is reported as such, and its objects are
+// not reported as missing.
 func TestBucketsOutOfReachAreNotCalledEmpty(t *testing.T) {
 	eachBucketFixture(t, func(t *testing.T, s *bucketFixture) {
 		for _, key := range s.keys {
@@ -104,7 +104,7 @@ func TestBucketsOutOfReachAreNotCalledEmpty(t *testing.T) {
 	})
 }
 
-// The daily sweep does not look into buckets: nothing there says whose an object is.
+// The daily sweep skips buckets, which have no marker of their owner.
 func TestBucketsAreNotSwept(t *testing.T) {
 	eachBucketFixture(t, func(t *testing.T, s *bucketFixture) {
 		strays := []string{fmt.Sprintf("ab/%032x", 1), fmt.Sprintf("some/where/ab/%032x", 2)}

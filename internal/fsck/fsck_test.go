@@ -25,7 +25,7 @@ type fixture struct {
 	key     string // of its object
 }
 
-// each runs test in a shop of its own on both set-ups.
+// each runs test with its own fixture on both set-ups.
 func each(t *testing.T, test func(t *testing.T, s *fixture)) {
 	t.Helper()
 	t.Parallel()
@@ -77,7 +77,7 @@ func (s *fixture) must(err error) {
 	}
 }
 
-// check runs a check and returns the findings, one a line.
+// check runs a check and returns one line per finding.
 func (s *fixture) check(o fsck.Options) (lines []string, sum fsck.Summary) {
 	s.t.Helper()
 	o.Report = func(f fsck.Finding) {
@@ -95,8 +95,8 @@ func (s *fixture) check(o fsck.Options) (lines []string, sum fsck.Summary) {
 	return lines, sum
 }
 
-// wantFindings checks that a check reports exactly these kinds, each in a line that names
-// what it is about.
+// wantFindings fails the test unless a check reports exactly these kinds, each in a line that names
+// the subject.
 func (s *fixture) wantFindings(o fsck.Options, about string, kinds ...fsck.Kind) {
 	s.t.Helper()
 	lines, _ := s.check(o)
@@ -118,10 +118,10 @@ func (s *fixture) wantFindings(o fsck.Options, about string, kinds ...fsck.Kind)
 	}
 }
 
-// file is the path of an object on the disk.
+// file returns the path of an object on the disk.
 func (s *fixture) file(key string) string { return filepath.Join(s.objects, filepath.FromSlash(key)) }
 
-// putUnreferenced writes an object that nothing refers to, of some age.
+// putUnreferenced writes an unreferenced object of a given age.
 func (s *fixture) putUnreferenced(number int, age time.Duration) (key string) {
 	s.t.Helper()
 	key = fmt.Sprintf("ab/%032x", number)
@@ -140,7 +140,7 @@ func TestCheckOfConsistentDataFindsNothing(t *testing.T) {
 		alice.Upload("/home/alice", "photo.jpg", []byte("another one"), apptest.M{"conflict": "replace"})
 		alice.Upload("/home/alice/gone", "a.txt", []byte("a"))
 		folder := s.text("SELECT id FROM entries WHERE name = 'gone'")
-		alice.Delete("/api/files/" + folder).OK(200) // lies below the graveyard, given back and not yet collected
+		alice.Delete("/api/files/" + folder).OK(200) // the folder is below the graveyard: no longer in the quota, and not yet collected
 		alice.Post("/api/files/upload-session", apptest.M{"path": "/home/alice", "fileName": "b", "fileSize": 7}).
 			OK(200)
 		s.wantFindings(deep, "")
@@ -153,7 +153,7 @@ func TestCheckOfConsistentDataFindsNothing(t *testing.T) {
 	})
 }
 
-// Abuse cases C93 and C128; each is found as what it is, and nothing besides.
+// Abuse cases C93 and C128: each problem is reported with its kind, and no others.
 func TestCheckFindsInconsistencies(t *testing.T) {
 	each(t, func(t *testing.T, s *fixture) {
 		object := s.text("SELECT object_id FROM entries WHERE id = $1", s.photo)
@@ -171,7 +171,7 @@ func TestCheckFindsInconsistencies(t *testing.T) {
 			heals       func()
 			options     fsck.Options
 			about       string
-			want, still []fsck.Kind // still: what a check that is not deep finds
+			want, still []fsck.Kind // still: the findings of a check without Deep
 		}{
 			{"bytes that are gone", func() { s.must(os.Remove(s.file(s.key))) }, rewrite(string(content)), deep,
 				"/home/alice/photo.jpg",
@@ -243,8 +243,8 @@ func TestCheckFindsInconsistencies(t *testing.T) {
 	})
 }
 
-// A copy under way is neither lost nor charged, and what is reserved for it counts. What is left of
-// one that no job goes on with is found, and taken down with the other leftovers.
+// A copy in progress is neither unreachable nor counted into the quota, and its reservation counts.
+// The remains of a copy that no job continues are found, and deleted with Repairs.Orphans.
 func TestCopiesUnderWayAndLeftOver(t *testing.T) {
 	each(t, func(t *testing.T, s *fixture) {
 		alice := s.text("SELECT id FROM users WHERE username = 'alice'")
@@ -276,7 +276,7 @@ func TestCopiesUnderWayAndLeftOver(t *testing.T) {
 			},
 		} {
 			begin()
-			s.wantFindings(mend, "") // while the job is under way
+			s.wantFindings(mend, "") // while the job is running
 			s.l.Sweep()
 			s.wantFindings(deep, "")
 			lose()
@@ -305,11 +305,11 @@ func TestCopiesUnderWayAndLeftOver(t *testing.T) {
 	})
 }
 
-// A store that is not there says nothing about its objects.
+// The objects of an unavailable store are not reported as missing.
 func TestObjectsOfAStoreThatIsAwayAreNotCalledMissing(t *testing.T) {
 	each(t, func(t *testing.T, s *fixture) {
 		s.must(os.Rename(s.objects, s.objects+"-away"))
-		s.must(os.Mkdir(s.objects, 0o700)) // the empty directory below a disk that is not mounted
+		s.must(os.Mkdir(s.objects, 0o700)) // as for a disk that is not mounted
 		lines, sum := s.check(deep)
 		if len(lines) != 1 || !strings.HasPrefix(lines[0], "store ") || sum.Unchecked != 2 {
 			t.Errorf("%q, %+v", lines, sum)
@@ -333,7 +333,7 @@ func TestOnlyRequestedRepairsAreMade(t *testing.T) {
 			fsck.Orphaned}
 
 		s.wantFindings(deep, "", everything...)
-		s.wantFindings(deep, "", everything...) // the first check has mended nothing
+		s.wantFindings(deep, "", everything...) // the first check has repaired nothing
 		if s.number("SELECT count(*) FROM objects WHERE sha256 IS NULL") != 2 {
 			t.Error("a check filled a hash in")
 		}
@@ -383,7 +383,7 @@ func TestOnlyRequestedRepairsAreMade(t *testing.T) {
 	})
 }
 
-// Two providers may keep their objects in one directory, each below a prefix of its own.
+// Two providers may keep their objects in one directory below different prefixes.
 func TestObjectKnownToAnotherProviderIsNoLeftover(t *testing.T) {
 	each(t, func(t *testing.T, s *fixture) {
 		s.must(s.l.Apps[0].DB.Write(t.Context(), func(tx *db.Tx) error {

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// A replica of a version before does not count folders: an hour later the numbers are right again.
-// With SQLite there is none.
+// Replicas of an earlier version do not count folders. The numbers are corrected within an hour.
+// This does not apply to SQLite.
 func TestFoldersAreCountedAgain(t *testing.T) {
 	each(t, func(t *testing.T, s *fixture) {
 		const wrong = `SELECT used_folders - (SELECT COUNT(*) FROM entries e WHERE e.owner_id = u.id AND e.kind = 0)

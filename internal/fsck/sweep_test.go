@@ -13,7 +13,7 @@ import (
 	"larder/internal/provider"
 )
 
-// sweep lets every replica ask for its turn, and the collector do its part.
+// sweep runs Sweep and then the collector on every replica.
 func (s *fixture) sweep() {
 	s.t.Helper()
 	for _, a := range s.l.Apps {
@@ -33,7 +33,7 @@ func (s *fixture) garbage() int64 {
 
 const day = 24 * time.Hour
 
-// Abuse cases C96 and C97: what a crash left is gone one sweep later, and nothing else.
+// Abuse cases C96 and C97: a sweep removes what a crash left, and nothing else.
 func TestSweepRemovesUnreferencedObjects(t *testing.T) {
 	each(t, func(t *testing.T, s *fixture) {
 		stray := s.putUnreferenced(1, 72*time.Hour)
@@ -50,7 +50,7 @@ func TestSweepRemovesUnreferencedObjects(t *testing.T) {
 		old := s.l.Clock.Now().Add(-72 * time.Hour)
 		s.must(filepath.WalkDir(s.objects, func(path string, entry os.DirEntry, err error) error {
 			if err == nil && entry.Type().IsRegular() && path != s.file(young) && !strings.Contains(path, ".larder") {
-				return os.Chtimes(path, old, old) // the age of what is in use is no reason
+				return os.Chtimes(path, old, old) // objects in use may be old
 			}
 			return err
 		}))
@@ -73,8 +73,8 @@ func TestSweepRemovesUnreferencedObjects(t *testing.T) {
 	})
 }
 
-// Replicas may differ by an hour, and a shared directory has a clock of its own: with them an
-// object must be two days old.
+// The clocks of replicas may differ by an hour, and a shared directory has its own clock. With
+// replicas an object must be two days old.
 func TestTheAgeOfLeftoversAllowsForClocksThatDiffer(t *testing.T) {
 	each(t, func(t *testing.T, s *fixture) {
 		s.sweep()
@@ -111,9 +111,9 @@ func TestOneReplicaSweepsOnceADay(t *testing.T) {
 				t.Fatalf("day %d: swept twice", i)
 			}
 			s.must(os.Remove(s.file(keyed(2*i + 1))))
-			s.exec("UPDATE garbage SET after = after + 864000000") // the collector is not what this is about
+			s.exec("UPDATE garbage SET after = after + 864000000") // the collector must not run here
 		}
-		s.l.Clock.Advance(-30 * day) // abuse case C129: a clock that went back holds no sweep up
+		s.l.Clock.Advance(-30 * day) // abuse case C129: a clock that was set back does not delay a sweep
 		s.putUnreferenced(100, 72*time.Hour)
 		s.sweep()
 		if n := s.garbage(); n != 4 {
@@ -124,8 +124,8 @@ func TestOneReplicaSweepsOnceADay(t *testing.T) {
 
 func keyed(number int) string { return "ab/" + strings.Repeat("0", 31) + string(rune('0'+number)) }
 
-// Abuse case C126: a store that is down while its turn comes loses nothing, and has its next
-// turn a day later.
+// Abuse case C126: when a store is unavailable at its turn, nothing is lost, and its next turn is a
+// day later.
 func TestAStoreThatIsDownIsSweptTheNextDay(t *testing.T) {
 	each(t, func(t *testing.T, s *fixture) {
 		s.putUnreferenced(1, 72*time.Hour)
@@ -149,7 +149,7 @@ func TestAStoreThatIsDownIsSweptTheNextDay(t *testing.T) {
 	})
 }
 
-// A database from before the files that lie there, a backup brought back, must not cost them.
+// When an old database is brought back, the objects stored after it must not be swept.
 func TestSweepRefusesLargePartOfStore(t *testing.T) {
 	each(t, func(t *testing.T, s *fixture) {
 		s.sweep()
@@ -171,7 +171,7 @@ func TestSweepRefusesLargePartOfStore(t *testing.T) {
 	})
 }
 
-// What is on the garbage list and in use all the same stays: the collector asks once more.
+// The collector checks the references again and keeps an object on the garbage list that is in use.
 func TestTheCollectorPassesOverWhatAFileRefersTo(t *testing.T) {
 	each(t, func(t *testing.T, s *fixture) {
 		s.exec("INSERT INTO garbage (provider_id, key, after) SELECT provider_id, key, 1 FROM objects")
@@ -183,7 +183,7 @@ func TestTheCollectorPassesOverWhatAFileRefersTo(t *testing.T) {
 	})
 }
 
-// A check beside a service under load finds nothing that is only under way.
+// A check beside a busy service reports nothing that is only in progress.
 func TestACheckBesideUploadsFindsNothing(t *testing.T) {
 	each(t, func(t *testing.T, s *fixture) {
 		for _, a := range s.l.Apps {
@@ -228,8 +228,7 @@ func TestACheckBesideUploadsFindsNothing(t *testing.T) {
 	})
 }
 
-// What the collector takes away between the walk through a store and the look into the
-// database is nobody's leftover.
+// Objects that the collector deletes between the listing and the query are not reported.
 func TestObjectsCollectedDuringCheckAreNotReported(t *testing.T) {
 	each(t, func(t *testing.T, s *fixture) {
 		keys := []string{s.putUnreferenced(1, 72*time.Hour), s.putUnreferenced(2, 72*time.Hour)}
@@ -249,8 +248,8 @@ func TestObjectsCollectedDuringCheckAreNotReported(t *testing.T) {
 	})
 }
 
-// A provider that joins a place while a check is under way: what its neighbours there
-// have is nobody's leftover.
+// When a provider joins a place during a check, the objects of the place's other providers are not
+// reported.
 func TestAProviderThatChangesItsBucketDuringACheckCostsNobodyAnything(t *testing.T) {
 	each(t, func(t *testing.T, s *fixture) {
 		lifecycle := s.l.Apps[0].Lifecycle
@@ -262,7 +261,7 @@ func TestAProviderThatChangesItsBucketDuringACheckCostsNobodyAnything(t *testing
 			s.text("SELECT min(key) FROM objects")} {
 			s.must(os.Chtimes(s.file(key), old, old))
 		}
-		// something that is told before the stores are walked through
+		// a finding that is reported before the stores are listed
 		s.exec("UPDATE quotas SET reserved_files = 1 WHERE used_files > 0")
 		moved := false
 		_, err = s.l.Apps[0].Fsck.Check(t.Context(),
@@ -292,7 +291,7 @@ func TestAProviderThatChangesItsBucketDuringACheckCostsNobodyAnything(t *testing
 	})
 }
 
-// What is stored in another bucket since is looked for there.
+// An object stored after the provider moved to another bucket is looked for there.
 func TestAProviderThatChangesItsBucketDuringACheckMissesNothing(t *testing.T) {
 	each(t, func(t *testing.T, s *fixture) {
 		lifecycle, admin := s.l.Apps[0].Lifecycle, s.l.Admin(t)
@@ -301,7 +300,7 @@ func TestAProviderThatChangesItsBucketDuringACheckMissesNothing(t *testing.T) {
 		s.must(err)
 		admin.Post("/api/admin/mounts", apptest.M{"name": "Spare", "mountPath": "/spare", "providerId": spare.ID}).
 			OK(201)
-		// something that is told before the objects are looked at
+		// a finding that is reported before the objects are compared
 		s.exec("UPDATE quotas SET reserved_files = 1 WHERE used_files > 0")
 		var kinds []fsck.Kind
 		_, err = s.l.Apps[0].Fsck.Check(t.Context(), fsck.Options{Report: func(f fsck.Finding) {
@@ -323,8 +322,8 @@ func TestAProviderThatChangesItsBucketDuringACheckMissesNothing(t *testing.T) {
 	})
 }
 
-// A database from a backup does not know the files that came after it: they stay for a day at
-// least, to be found by whoever looks into it.
+// A database from a backup does not know later files. They stay for at least a day, so that an
+// administrator can notice.
 func TestTheFirstSweepAfterALongPauseWaitsADay(t *testing.T) {
 	each(t, func(t *testing.T, s *fixture) {
 		s.sweep()
