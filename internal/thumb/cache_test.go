@@ -12,7 +12,7 @@ import (
 	"larder/internal/fault"
 )
 
-// storeOne puts a thumbnail of so many bytes into a cache.
+// storeOne stores a thumbnail of size bytes in a cache.
 func storeOne(t testing.TB, c *cache, content string, size int) {
 	t.Helper()
 	d, err := c.createDraft()
@@ -40,8 +40,8 @@ func has(t testing.TB, c *cache, content string) bool {
 	return found
 }
 
-// What was used longest ago goes first, over a restart, too; a file counts by the
-// blocks that it takes.
+// The least recently used thumbnails are removed first, also after a restart. A file counts by its
+// blocks.
 func TestEviction(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -77,8 +77,8 @@ func TestEviction(t *testing.T) {
 	}
 }
 
-// Foreign files stay what and where they are; what a crash has left is removed once nobody can
-// be writing to it.
+// Foreign files stay unchanged. Files left by a crash are removed when no process can be writing to
+// them.
 func TestLeftovers(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -113,7 +113,7 @@ func TestLeftovers(t *testing.T) {
 	}
 }
 
-// Turns go round among those who wait; one with a thousand pictures holds nobody up.
+// Waiting clients take turns, so that one with a thousand pictures does not delay the others.
 func TestQueueFairness(t *testing.T) {
 	t.Parallel()
 	q := newQueue(1)
@@ -145,8 +145,8 @@ func TestQueueFairness(t *testing.T) {
 	}
 }
 
-// Who waits is bounded, for one and for all; who gives up leaves no trace, whether their turn
-// had come or not.
+// The number of waiting requests is limited, per client and in all. An abandoned request leaves no
+// trace, whether its turn had come or not.
 func TestQueueLimits(t *testing.T) {
 	t.Parallel()
 	q := newQueue(1)
@@ -190,7 +190,7 @@ func TestQueueLimits(t *testing.T) {
 	}
 }
 
-// Of a WebP nothing stays but what makes the picture, whoever wrote it.
+// stripMetadata keeps only the chunks of the picture, for any writer of the WebP.
 func TestStripMetadata(t *testing.T) {
 	t.Parallel()
 	chunk := func(name, content string) string {

@@ -22,7 +22,7 @@ import (
 	"larder/internal/thumb/thumbtest"
 )
 
-// attackedServer is what a decoder that was taken over would reach.
+// attackedServer holds the files and sockets that a compromised decoder tries to reach.
 type attackedServer struct {
 	orders thumbtest.Attacks
 	secret string
@@ -55,8 +55,7 @@ func newAttackedServer(t testing.TB) attackedServer {
 	}}
 }
 
-// runAttack runs the stand-in as vipsthumbnail, by a command line that may run the
-// child in another way.
+// runAttack runs the fake vipsthumbnail, with a command line that may change how the child runs.
 func (s attackedServer) runAttack(t testing.TB, orders thumbtest.Attacks,
 	command ...string) (map[string]string, error) {
 	t.Helper()
@@ -93,8 +92,8 @@ func (s attackedServer) runAttack(t testing.TB, orders thumbtest.Attacks,
 	return outcome, nil
 }
 
-// wantRefused is what the kernel answers to each attempt. opened is its answer to an attempt to
-// read a file of the server, written to one to write it.
+// wantRefused returns the kernel's expected answer to each attempt. opened is the answer to reading
+// a file of the server, written the one to writing it.
 func (s attackedServer) wantRefused(opened, written string) map[string]string {
 	const no, none = "EPERM", "ENOSYS"
 	want := map[string]string{
@@ -147,8 +146,8 @@ func compare(t *testing.T, got, want map[string]string) {
 	}
 }
 
-// A decoder that was taken over reaches nothing of the server: no file, no socket, no other
-// process, and it cannot become another program.
+// A compromised decoder reaches nothing of the server, neither files nor sockets nor other
+// processes, and cannot execute another program.
 func TestTakenOver(t *testing.T) {
 	t.Parallel()
 	if _, err := picture.Landlock(); err != nil {
@@ -165,7 +164,7 @@ func TestTakenOver(t *testing.T) {
 	}
 }
 
-// Without Landlock it reads files of the server's account, and still nothing else.
+// Without Landlock it can read files of the server's account, and nothing else.
 func TestTakenOverWithoutLandlock(t *testing.T) {
 	t.Parallel()
 	for _, answer := range []unix.Errno{unix.ENOSYS, unix.EOPNOTSUPP} {
@@ -181,8 +180,8 @@ func TestTakenOverWithoutLandlock(t *testing.T) {
 	}
 }
 
-// asDecoder is the argument by which this program confines itself as the child does that decodes by
-// itself, and then carries out orders.
+// asDecoder is the argument with which this program confines itself like the child with Go's
+// decoders and then runs attacks.
 const asDecoder = "as-decoder"
 
 func init() {
@@ -191,7 +190,7 @@ func init() {
 	}
 	confined := make(chan error)
 	done := make(chan map[string]string)
-	go func() { // on a thread that was there before
+	go func() { // on a thread that existed before
 		runtime.LockOSThread()
 		if <-confined == nil {
 			done <- thumbtest.ParseAttacks([]byte(os.Args[2])).Attempt()
@@ -210,8 +209,8 @@ func init() {
 	os.Exit(0)
 }
 
-// The child that decodes by itself is no better off, on any of its threads and with or without
-// Landlock: it opens no file at all.
+// Go's decoders are confined as well, on all threads and with or without Landlock: they open no
+// file at all.
 func TestDecoderTakenOver(t *testing.T) {
 	t.Parallel()
 	s := newAttackedServer(t)
@@ -232,7 +231,7 @@ func TestDecoderTakenOver(t *testing.T) {
 	compare(t, got, s.wantRefused("ENOSYS", "ENOSYS"))
 }
 
-// It ends with its parent, whatever it has tried.
+// The child ends with its parent, whatever it has tried.
 func TestEndsWithParent(t *testing.T) {
 	t.Parallel()
 	s := newAttackedServer(t)
@@ -267,7 +266,7 @@ func TestEndsWithParent(t *testing.T) {
 		t.Fatal(err)
 	}
 	var child int
-	if _, err := fmt.Fscanln(read, &child); err != nil { // it has tried all
+	if _, err := fmt.Fscanln(read, &child); err != nil { // all attempts are done
 		t.Fatal(err)
 	}
 	if err := parent.Process.Kill(); err != nil {
@@ -276,12 +275,11 @@ func TestEndsWithParent(t *testing.T) {
 	_ = parent.Wait() // it was killed
 	if n, err := read.Read(make([]byte, 1)); n != 0 || !errors.Is(err, io.EOF) {
 		t.Errorf("process %d has outlived its parent: %v", child, err)
-		_ = syscall.Kill(child, syscall.SIGKILL) // it is gone, or this test's
+		_ = syscall.Kill(child, syscall.SIGKILL) // it has ended, or is a child of this test
 	}
 }
 
-// A child that cannot be confined decodes nothing, and says by its exit code that the picture
-// is not to blame.
+// A child that cannot be confined decodes nothing and returns the exit code Unconfined.
 func TestUnconfined(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "original")
@@ -314,8 +312,8 @@ func TestUnconfined(t *testing.T) {
 	}
 }
 
-// A kernel with an older Landlock is asked for what that knows, and one with a newer for what
-// is known here (landlock(7)).
+// With an older Landlock the child requests the rights of that version, with a newer one those
+// known here (landlock(7)).
 func TestLandlockVersions(t *testing.T) {
 	t.Parallel()
 	for version, want := range map[int][3]uint64{
@@ -329,11 +327,11 @@ func TestLandlockVersions(t *testing.T) {
 	}
 }
 
-// Calls by the numbers of another ABI end the process.
+// System calls of another ABI kill the process.
 func TestForeignCalls(t *testing.T) {
 	t.Parallel()
 	if runtime.GOARCH != "amd64" {
-		return // no other architecture has them here
+		return // other architectures have no such calls here
 	}
 	for _, foreign := range []string{"i386", "x32"} {
 		s := newAttackedServer(t)

@@ -1,6 +1,6 @@
 package picture
 
-// For tests that are the child, or look at what the kernel is told.
+// For tests that run as the child or examine the filter.
 var (
 	Confine = confine
 	Ruleset = ruleset

@@ -25,7 +25,8 @@ import (
 	"larder/internal/thumb/thumbtest"
 )
 
-// child makes a thumbnail as the server has it made. peak is the memory that it took, in bytes.
+// child makes a thumbnail in a process like the server's. peak is the memory that it used, in
+// bytes.
 func child(t testing.TB, original []byte, edge int, more ...string) (thumbnail []byte, peak int64, err error) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "original")
@@ -38,7 +39,7 @@ func child(t testing.TB, original []byte, edge int, more ...string) (thumbnail [
 	}
 	defer in.Close()
 	var out, said bytes.Buffer
-	// the limits of the child end what works, not what waits
+	// the child's own limits end computing, not waiting
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "/proc/self/exe", append([]string{picture.Command, strconv.Itoa(edge)}, more...)...)
@@ -49,7 +50,7 @@ func child(t testing.TB, original []byte, edge int, more ...string) (thumbnail [
 	return out.Bytes(), cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss << 10, err
 }
 
-// made is child for a picture that has a thumbnail.
+// made is child for a picture that must have a thumbnail.
 func made(t testing.TB, original []byte, edge int) (image.Image, string) {
 	t.Helper()
 	thumbnail, _, err := child(t, original, edge)
@@ -63,7 +64,7 @@ func made(t testing.TB, original []byte, edge int) (image.Image, string) {
 	return decoded, format
 }
 
-// corners compares the middles of the quarters with colours, as far as a JPEG keeps them.
+// corners compares the centres of the quarters with colours, within the precision of JPEG.
 func corners(t testing.TB, got image.Image, topLeft, topRight, bottomLeft, bottomRight color.NRGBA) {
 	t.Helper()
 	b := got.Bounds()
@@ -102,7 +103,7 @@ func tiffOf(t testing.TB, p image.Image) []byte {
 	return b.Bytes()
 }
 
-// Every kind that is decoded without libvips; of a GIF the first frame.
+// All formats that Go decodes; of a GIF the first frame.
 func TestKinds(t *testing.T) {
 	t.Parallel()
 	quarters := thumbtest.Quarters(64, 48)
@@ -121,8 +122,8 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// The longest edge is at most what was asked for, the other one in proportion,
-// and nothing is enlarged.
+// The longest edge is at most the requested one, the other is in proportion, and nothing is
+// enlarged.
 func TestSizes(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -149,8 +150,7 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// What a thumbnail shows is what the picture shows: one colour stays that colour, a fine pattern
-// becomes its average, up to the edges.
+// A single colour stays the same, and a fine pattern becomes its average, up to the edges.
 func TestShades(t *testing.T) {
 	t.Parallel()
 	for name, shade := range map[string]func(x, y int) uint8{
@@ -177,7 +177,7 @@ func TestShades(t *testing.T) {
 	}
 }
 
-// What shines through does so in the thumbnail, which is then a PNG.
+// Transparency is kept, and the thumbnail is a PNG then.
 func TestTransparency(t *testing.T) {
 	t.Parallel()
 	for _, edge := range []int{160, 1280} {
@@ -189,8 +189,7 @@ func TestTransparency(t *testing.T) {
 	}
 }
 
-// EXIF 2.32, section 4.6.4: where the first row and the first column of what is stored
-// are to be seen.
+// EXIF 2.32, section 4.6.4: the positions of the first row and the first column.
 func TestOrientation(t *testing.T) {
 	t.Parallel()
 	r, g, b, w := thumbtest.TopLeft, thumbtest.TopRight, thumbtest.BottomLeft, thumbtest.BottomRight
@@ -226,7 +225,7 @@ func TestOrientation(t *testing.T) {
 	}
 }
 
-// EXIF that makes no sense, or leads beyond the file, turns nothing and breaks nothing.
+// Invalid EXIF, or EXIF with offsets beyond the file, has no effect.
 func TestBrokenEXIF(t *testing.T) {
 	t.Parallel()
 	whole := thumbtest.EXIF(binary.BigEndian, 6)
@@ -234,7 +233,7 @@ func TestBrokenEXIF(t *testing.T) {
 	binary.BigEndian.PutUint32(far[4:], 0xfffffff0)
 	binary.BigEndian.PutUint16(many[8:], 0xffff)
 	long := bytes.Clone(whole)
-	binary.BigEndian.PutUint16(long[12:], 4) // a type that an orientation does not have
+	binary.BigEndian.PutUint16(long[12:], 4) // a type that an orientation cannot have
 	for name, exif := range map[string][]byte{"far": far, "another type": long, "cut off": whole[:14], "nothing": nil,
 		"noise": []byte("\xff\xd9\xff\xff\xff\xff")} {
 		got, _ := made(t, thumbtest.InJPEG(thumbtest.JPEG(thumbtest.Quarters(64, 48)), exif), 160)
@@ -245,7 +244,7 @@ func TestBrokenEXIF(t *testing.T) {
 	made(t, thumbtest.InJPEG(thumbtest.JPEG(thumbtest.Quarters(64, 48)), many), 160)
 }
 
-// Where a picture was taken stays with it: a thumbnail carries pixels and nothing else.
+// A thumbnail contains pixels and no metadata such as the place of the photograph.
 func TestMetadataDoesNotSurvive(t *testing.T) {
 	t.Parallel()
 	exif := thumbtest.EXIF(binary.BigEndian, 1)
@@ -270,7 +269,7 @@ func TestMetadataDoesNotSurvive(t *testing.T) {
 	}
 }
 
-// gray encodes a picture of one colour, which takes no room however large it is.
+// gray encodes a picture of one colour, which is small for any size.
 func gray(t testing.TB, width, height int) []byte {
 	var b bytes.Buffer
 	if err := (&png.Encoder{CompressionLevel: png.BestSpeed}).
@@ -280,7 +279,7 @@ func gray(t testing.TB, width, height int) []byte {
 	return b.Bytes()
 }
 
-// At most 50 megapixels are decoded, whatever they weigh when they come.
+// At most 50 megapixels are decoded, whatever the length of the file.
 func TestPixels(t *testing.T) {
 	allowed, _, err := child(t, gray(t, 7000, 7100), 160)
 	if err != nil {
@@ -305,8 +304,8 @@ func TestPixels(t *testing.T) {
 	}
 }
 
-// Abuse case C104: a picture gets 256 MiB at most. One of 24 megapixels from a
-// camera needs far less.
+// Abuse case C104: decoding a picture uses at most 256 MiB. A camera's picture of 24 megapixels
+// needs far less.
 func TestMemory(t *testing.T) {
 	camera := func() []byte {
 		frame := image.NewYCbCr(image.Rect(0, 0, 6000, 4000), image.YCbCrSubsampleRatio420)
@@ -332,7 +331,7 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// deep is a picture that takes 288 MB when it is decoded, and nothing before.
+// deep is a picture that needs 288 MB when decoded and nothing before.
 type deep struct{}
 
 func (deep) ColorModel() color.Model { return color.NRGBA64Model }
@@ -340,8 +339,8 @@ func (deep) Bounds() image.Rectangle { return image.Rect(0, 0, 6000, 6000) }
 func (deep) At(int, int) color.Color { return color.NRGBA64{} }
 func (deep) Opaque() bool            { return false }
 
-// What is no picture that is known here is not decoded: nothing that is drawn by a program, nothing
-// that only says that it is one.
+// Unknown formats are not decoded: neither drawings nor files that only have the first bytes of a
+// picture.
 func TestNoPicture(t *testing.T) {
 	t.Parallel()
 	whole := thumbtest.JPEG(thumbtest.Quarters(640, 480))

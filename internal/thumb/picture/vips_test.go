@@ -18,7 +18,7 @@ import (
 	"larder/internal/thumb/thumbtest"
 )
 
-// vips is the path of vipsthumbnail, which scripts/install-test-tools installs.
+// vips returns the path of vipsthumbnail, which scripts/install-test-tools installs.
 func vips(t testing.TB) string {
 	t.Helper()
 	if testing.Short() {
@@ -45,7 +45,7 @@ func madeByVips(t testing.TB, original []byte, edge int) image.Image {
 	return decoded
 }
 
-// libvips makes WebP of all that is made without it, and of HEIC and AVIF.
+// libvips makes WebP thumbnails of all formats of Go's decoders, and of HEIC and AVIF.
 func TestVipsKinds(t *testing.T) {
 	t.Parallel()
 	quarters := thumbtest.Quarters(64, 48)
@@ -65,7 +65,7 @@ func TestVipsKinds(t *testing.T) {
 	}
 }
 
-// The same sizes, the same way up, the same transparency and as little metadata.
+// libvips keeps sizes, orientation and transparency like Go's decoders, and writes no metadata.
 func TestVipsAgrees(t *testing.T) {
 	t.Parallel()
 	exif := thumbtest.EXIF(binary.LittleEndian, 6)
@@ -88,7 +88,7 @@ func TestVipsAgrees(t *testing.T) {
 	}
 }
 
-// Without colours, too.
+// Gray pictures work as well.
 func TestVipsGray(t *testing.T) {
 	t.Parallel()
 	shade := color.NRGBA{R: 100, G: 100, B: 100, A: 255}
@@ -101,7 +101,7 @@ func TestVipsGray(t *testing.T) {
 	}
 }
 
-// The child turns into vipsthumbnail however long each of its threads waits for a processor.
+// The child executes vipsthumbnail even when each of its threads waits long for a processor.
 func TestVipsManyAtOnce(t *testing.T) {
 	t.Parallel()
 	original := thumbtest.PNG(thumbtest.Quarters(64, 48))
@@ -115,8 +115,8 @@ func TestVipsManyAtOnce(t *testing.T) {
 	}
 }
 
-// What is refused without libvips is refused with it, and what it would draw rather than
-// decode never reaches it.
+// What is refused without libvips is refused with it. Formats that libvips would draw never reach
+// it.
 func TestVipsRefusals(t *testing.T) {
 	t.Parallel()
 	whole := thumbtest.JPEG(thumbtest.Quarters(640, 480))
@@ -141,8 +141,8 @@ func TestVipsRefusals(t *testing.T) {
 	}
 }
 
-// The limits that the child puts on itself are those of the kernel, for it and for what it turns
-// into; of its surroundings it sees nothing.
+// The kernel has the limits that the child sets, for it and for the program it executes. The child
+// sees nothing of its environment.
 func TestConfined(t *testing.T) {
 	t.Parallel()
 	noise := image.NewNRGBA(image.Rect(0, 0, 1000, 1000))
@@ -160,7 +160,7 @@ func TestConfined(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer in.Close()
-		unread, out, err := os.Pipe() // a thumbnail of noise does not fit in, so that the child waits
+		unread, out, err := os.Pipe() // a thumbnail of noise does not fit into the pipe, so the child waits
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -176,7 +176,7 @@ func TestConfined(t *testing.T) {
 			return string(text)
 		}
 		began := []byte{0}
-		if _, err := unread.Read(began); err != nil { // it writes: it has long limited itself
+		if _, err := unread.Read(began); err != nil { // it has begun to write, after limiting itself
 			t.Fatal(err)
 		}
 		limits := map[string]string{}
@@ -190,7 +190,7 @@ func TestConfined(t *testing.T) {
 		memory := "285212672 285212672" // 272 MiB
 		if name == "by itself" {
 			var itself int
-			// a program of Go has from 32 to 128 MiB mapped
+			// a Go program has from 32 to 128 MiB mapped
 			if _, err := fmt.Sscan(limits["Max data size"], &itself); err != nil || itself < 288<<20 ||
 				itself > 384<<20 {
 				t.Errorf("data of at most %d bytes, %v", itself, err)
