@@ -15,11 +15,11 @@ import (
 	"time"
 )
 
-// soaking tells whether this is the long run of `make soak`.
+// soaking reports whether this is the long run of `make soak`.
 func soaking() bool { return os.Getenv("LARDER_TEST_TRIALS") != "" }
 
-// Abuse case C111: clients that go away in the middle leave nothing behind, neither goroutines nor
-// open files. 400 of them, and 10,000 in a soak.
+// Abuse case C111: clients that disconnect during a request leave neither goroutines nor open
+// files. There are 400 of them, and 10,000 in a soak.
 func TestAbortedRequestsLeaveNothingBehind(t *testing.T) {
 	t.Parallel()
 	count := 400
@@ -43,16 +43,16 @@ func TestAbortedRequestsLeaveNothingBehind(t *testing.T) {
 		}
 		defer conn.Close()
 		switch i % 5 {
-		case 0: // in the middle of the head
+		case 0: // during the head
 			fmt.Fprintf(conn, "GET /api/files HTTP/1.1\r\nHost: %s\r\nX-", address)
-		case 1: // in the middle of a small body
+		case 1: // during a small body
 			fmt.Fprintf(conn,
 				"POST /api/upload HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nX-File-Name: small\r\nContent-Length: 1000\r\n\r\nhalf", address, token)
-		case 2: // in the middle of a body that is being written
+		case 2: // during a body that is being written
 			fmt.Fprintf(conn,
 				"POST /api/upload HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nX-File-Name: large\r\nContent-Length: 1000000\r\n\r\n", address, token)
-			io.WriteString(conn, strings.Repeat("x", 400_000)) // fails when it was refused
-		case 3: // in the middle of an answer
+			io.WriteString(conn, strings.Repeat("x", 400_000)) // fails when the request was refused
+		case 3: // during an answer
 			fmt.Fprintf(conn, "GET /uploads/large.bin HTTP/1.1\r\nHost: %s\r\n", address)
 			admin.Write(conn)
 			io.WriteString(conn, "\r\n")
@@ -73,7 +73,7 @@ func TestAbortedRequestsLeaveNothingBehind(t *testing.T) {
 		}
 		all.Wait()
 	}
-	run(40) // what is kept once it was used: connections to the database, buffers
+	run(40) // creates what is kept after the first use: connections to the database, buffers
 	settled := func() (goroutines, files int) {
 		files = p.openFiles(t)
 		goroutines = p.goroutines(t)
@@ -95,7 +95,7 @@ func TestAbortedRequestsLeaveNothingBehind(t *testing.T) {
 	p.stop(t)
 }
 
-// openFiles counts the descriptors of the process.
+// openFiles returns the number of descriptors of the process.
 func (p *process) openFiles(t *testing.T) int {
 	t.Helper()
 	names, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", p.cmd.Process.Pid))
@@ -126,9 +126,9 @@ func (p *process) goroutines(t *testing.T) int {
 	return n
 }
 
-// Abuse case C131: SIGTERM in the middle of 20 uploads. Those that go on are finished and durable,
-// those whose clients went away can be sent again, within the session that they began. In a soak
-// half of them stand still, and are cut after 30 seconds.
+// Abuse case C131: SIGTERM during 20 uploads. Uploads that continue are completed and durable.
+// Uploads whose clients disconnected can be sent again within their sessions. In a soak half of the
+// uploads stall, and are cut after 30 seconds.
 func TestStopInTheMiddleOfUploads(t *testing.T) {
 	t.Parallel()
 	const uploads = 20
@@ -182,7 +182,7 @@ func TestStopInTheMiddleOfUploads(t *testing.T) {
 	if code := p.ended(t); code != 0 && !soaking() {
 		t.Errorf("exit code %d, want 0", code)
 	}
-	if took := time.Since(began); took > 35*time.Second { // 30 s for those that stand still, and the tidying up
+	if took := time.Since(began); took > 35*time.Second { // 30 s for the stalled uploads, and the cleanup
 		t.Errorf("the stop took %v", took)
 	}
 

@@ -6,38 +6,39 @@ import (
 	"unicode/utf16"
 )
 
-// activeFile is a file that would like to run.
+// activeFile is a file with active content.
 type activeFile struct {
-	name, claim string // what it is called, and of what type its sender says it is; "" for nothing
+	name, claim string // the file name, and the type that the uploader claims; "" for none
 	body        string
-	kind        activeKind // how the service has to send it
-	media       string     // as what; "" where the service has to find that out from the bytes
-	// by which manners a bare file server lets it run, at least; "" when this browser never runs it
+	kind        activeKind // how the service must serve it
+	media       string     // the expected type; "" when the service determines it from the bytes
+	// the manners in which a bare file server lets it run, at least; "" when this browser never
+	// runs it
 	runs  string
 	class string
 	id    string
 }
 
-// activeKind is how content goes out (docs/decisions.md, Serving files).
+// activeKind is a way to serve content (docs/decisions.md, Serving files).
 type activeKind int
 
 const (
-	boxed  activeKind = iota // as an attachment in a sandbox
+	boxed  activeKind = iota // as an attachment with a sandbox
 	raster                   // inline, may load images
 	media                    // inline, may load media
 	plain                    // inline, may load nothing: PDF and text
 )
 
-// What shows documents, and what runs scripts.
+// The manners that display documents, and those that run scripts.
 const (
 	framed    = "top iframe object embed"
 	scripted  = "script module import worker moduleworker shared service"
-	classical = "script worker shared service" // where a name may be used before it is made
+	classical = "script worker shared service" // where a name may be used before its definition
 )
 
-// payload is a script that tells of itself in every way there is: to the console, to the page
-// around it, to whoever started it as a worker, to the server that it came from; and that tries to
-// read there who is signed in. It holds no character that XML or an attribute would mind.
+// payload is a script that reports itself to the console, to the surrounding page, to the page that
+// started it as a worker, and to its server, and that tries to read there who is signed in. It
+// contains no character that XML or an attribute would not allow.
 func payload(id string) string {
 	return strings.ReplaceAll(
 		`(function(){var d=self.document,b=self.location.href,o=self.origin,m='canary ID '+o;console.log(m);`+
@@ -51,7 +52,7 @@ func payload(id string) string {
 			`})()`, "ID", id)
 }
 
-// activeFiles makes the files. Everything in them is ours.
+// activeFiles returns the files. All of their content is written for this test.
 func activeFiles() []activeFile {
 	var all []activeFile
 	for _, f := range append(append(pages(), drawings()...), append(scripts(), disguised()...)...) {
@@ -78,12 +79,12 @@ func utf16le(s string) string {
 
 const script = "<!doctype html><title>page</title><script>RUN</script>"
 
-// pages are HTML under its own names.
+// pages returns HTML files under HTML names.
 func pages() []activeFile {
 	html := func(name, body string) activeFile {
 		return activeFile{name: name, body: body, kind: boxed, media: "text/html", runs: framed, class: "html"}
 	}
-	found := func(class, name, body string) activeFile { // the type is found out
+	found := func(class, name, body string) activeFile { // the type is determined from the bytes
 		return activeFile{name: name, body: body, kind: boxed, runs: framed, class: class}
 	}
 	xhtml := `<?xml version="1.0"?><html xmlns="http://www.w3.org/1999/xhtml"><head><title>page</title><script>RUN</script></head></html>`
@@ -131,7 +132,7 @@ func pages() []activeFile {
 	}
 }
 
-// drawings are SVG and other XML.
+// drawings returns SVG and other XML files.
 func drawings() []activeFile {
 	svg := func(name, content string) activeFile {
 		return activeFile{
@@ -147,14 +148,14 @@ func drawings() []activeFile {
 	load := svg("load.svg", "")
 	load.body = `<svg xmlns="http://www.w3.org/2000/svg" onload="RUN"/>`
 	still := svg("use.svg", `<use xlink:href="script.svg#x"/><a xlink:href="javascript:RUN"><text y="9">x</text></a>`)
-	still.runs = "" // nobody clicks, and what is used does not run
+	still.runs = "" // no one clicks, and referenced content does not run
 	styled := xml("xslt", "styled.xml", "application/xml",
 		`<?xml-stylesheet type="text/xsl" href="style.xsl"?><a>`+inner+`</a>`)
-	styled.runs = "" // whether browsers still transform is theirs
+	styled.runs = "" // whether browsers still apply the transformation may change
 	atom := xml("feed", "feed.atom", "",
 		`<feed xmlns="http://www.w3.org/2005/Atom"><title>t</title><entry><content type="xhtml">`+inner+
 			`</content></entry></feed>`)
-	atom.runs = "" // bare servers call it differently
+	atom.runs = "" // bare servers use another type
 	return []activeFile{
 		svg("script.svg", `<script id="x">RUN</script>`),
 		load,
@@ -181,7 +182,7 @@ func drawings() []activeFile {
 	}
 }
 
-// scripts are what pages and workers take, and what plugins once did.
+// scripts returns files for pages, workers and former plugins.
 func scripts() []activeFile {
 	js := func(name, claim, mediaType string) activeFile {
 		return activeFile{name: name, claim: claim, kind: boxed, media: mediaType, runs: scripted, class: "javascript",
@@ -215,7 +216,7 @@ func scripts() []activeFile {
 
 const gif = "GIF89a\x01\x00\x01\x00\x80\x00\x00\xff\xff\xff\x00\x00\x00,\x00\x00\x00\x00\x01\x00\x01\x00\x00\x02\x02D\x01\x00;"
 
-// disguised are files that say they are something else, by name, by claim or by their first bytes.
+// disguised returns files that pretend another type by name, claim or first bytes.
 func disguised() []activeFile {
 	picture := func(name, claim, mediaType, body string) activeFile {
 		return activeFile{name: name, claim: claim, kind: raster, media: mediaType, class: "disguised as a picture",

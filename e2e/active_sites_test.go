@@ -19,20 +19,20 @@ import (
 	"time"
 )
 
-// proxiedSite stands before a server, on the same origin, as the browser sees it: it adds pages of
-// the test's own below /__host, without any policy, as if the site had forgotten its own, and takes
-// note of the canaries that come in.
+// proxiedSite is a proxy in front of a server, on one origin for the browser. It adds pages of the
+// test below /__host without any policy, as if the site had forgotten its own, and records the
+// canaries that it receives.
 type proxiedSite struct {
 	url  string
 	next http.Handler // set before the first request
 	mu   sync.Mutex   // guards heard
-	// heard are the files whose canary came in, each with the origin that it ran in, or `page` for
-	// what a page loads without a script.
+	// heard holds the files whose canary arrived, each with the origin in which it ran, or `page`
+	// for what a page loads without a script.
 	heard map[string][]string
 }
 
-// lastPage is loaded after everything else: when it has told of itself, what others do as slowly
-// has had its time.
+// lastPage is loaded after everything else. When it has reported itself, slower scripts have had
+// enough time.
 const lastPage = `<!doctype html><svg xmlns="http://www.w3.org/2000/svg"><rect><animate attributeName="x" dur="1s" onbegin="begun()"/></rect></svg>
 <script>function begun() { fetch('/__canary/last/page').then(() => requestAnimationFrame(() => setTimeout(() => parent.postMessage('last', '*')))) }</script>`
 
@@ -70,18 +70,18 @@ func (f *proxiedSite) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// canaries are those heard so far.
+// canaries returns those received so far.
 func (f *proxiedSite) canaries() map[string][]string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return maps.Clone(f.heard)
 }
 
-// elsewhere is the address of the pages of the front as another site sees them: another host name
-// of the same machine.
+// elsewhere returns the address of the test's pages on another host name of this machine, which is
+// another site.
 func (f *proxiedSite) elsewhere() string { return strings.Replace(f.url, "127.0.0.1", "localhost", 1) }
 
-// pass makes the front hand everything else on.
+// pass makes the proxy forward all other requests to target.
 func (f *proxiedSite) pass(t *testing.T, target string) {
 	t.Helper()
 	to, err := url.Parse(target)
@@ -94,8 +94,8 @@ func (f *proxiedSite) pass(t *testing.T, target string) {
 	}}
 }
 
-// bareSite is a file server that knows nothing of what it serves: types as claimed, else as
-// http.FileServer guesses, and a session that its pages may read.
+// bareSite starts a file server without any protection: types as claimed or as http.FileServer
+// guesses, and a session cookie that its pages may read.
 func bareSite(t *testing.T, files []activeFile) *proxiedSite {
 	t.Helper()
 	f, dir, claims := newProxiedSite(t), t.TempDir(), map[string]string{}
@@ -123,7 +123,7 @@ func bareSite(t *testing.T, files []activeFile) *proxiedSite {
 	return f
 }
 
-// What browser/active.mjs takes and tells.
+// The input and output of browser/active.mjs.
 type (
 	browserCookie struct {
 		Name  string `json:"name"`
@@ -132,13 +132,13 @@ type (
 	}
 	visit struct {
 		Host   string            `json:"host"`
-		Sealed bool              `json:"sealed"` // by a policy of its own
+		Sealed bool              `json:"sealed"` // with a policy of its own
 		Manner string            `json:"manner"`
 		URLs   map[string]string `json:"urls"`
 		Expect []string          `json:"expect"`
 
-		way string // how the urls are served
-		own bool   // the host is of the files' origin
+		way string // how the URLs are served
+		own bool   // the host has the origin of the files
 	}
 	profile struct {
 		Cookies []browserCookie `json:"cookies"`
@@ -154,7 +154,7 @@ type (
 	}
 )
 
-// browse shows all that to the browser.
+// browse shows the visits to the browser.
 func browse(t *testing.T, profiles ...profile) []profiled {
 	t.Helper()
 	oneBrowser <- struct{}{}

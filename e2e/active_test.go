@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// sameKinds are the manners in which a browser takes a file. Those of a line are alike.
+// sameKinds are the manners in which a browser loads a file. Those in one line are equivalent.
 var sameKinds = [][]string{
 	{"top", "iframe", "object", "embed"},
 	{"img", "video"},
@@ -22,19 +22,18 @@ var sameKinds = [][]string{
 	{"service"},
 }
 
-// all stands for every manner; other numbers let a file take one of each line, in turn.
+// all selects every manner; other numbers select one of each line, in turn.
 const all = -1
 
-// requestWays are those in which the service hands files out.
+// requestWays are the ways in which the service serves files.
 var requestWays = []string{"path", "private", "link", "gateway", "embed"}
 
-// publicWays are those whose answers anybody may embed and keep.
+// publicWays are those whose answers any site may embed and cache.
 var publicWays = []string{"path", "link"}
 
-// TestActiveContent stores files that would like to run, and shows them to a browser that is signed
-// in. Abuse cases C67 and C68: whatever way they came in, by whatever way they are served, in
-// whatever manner they are shown, no script of theirs runs on the site's origin. The same files run
-// when a bare file server has them.
+// TestActiveContent stores files with active content and shows them to a signed-in browser. Abuse
+// cases C67 and C68: no script of a file runs on the site's origin, whatever way the file was
+// uploaded, served and displayed. The same files run when a bare file server serves them.
 func TestActiveContent(t *testing.T) {
 	t.Parallel()
 	files := activeFiles()
@@ -56,7 +55,7 @@ func TestActiveContent(t *testing.T) {
 	larder.judge(t, results[1])
 }
 
-// bareVisits takes every file from the bare server in every manner.
+// bareVisits loads every file from the bare server in every manner.
 func bareVisits(bare *proxiedSite, files []activeFile) profile {
 	p := profile{Cookies: []browserCookie{{"auth_token", "anybody", bare.url}}}
 	for _, manner := range slices.Concat(sameKinds...) {
@@ -73,10 +72,10 @@ func bareVisits(bare *proxiedSite, files []activeFile) profile {
 	return p
 }
 
-// silent are the files that act without a script, which only the server hears of.
+// silent are the files that act without a script, which only the server notices.
 var silent = map[string]bool{"refresh.html": true, "style.svg": true}
 
-// judgeBare holds the control against the table: what must run ran, in the bare site's origin, and
+// judgeBare checks the control: each file that must run has run, in the bare site's origin, and
 // could read who is signed in.
 func judgeBare(t *testing.T, bare *proxiedSite, files []activeFile, result profiled) {
 	t.Helper()
@@ -115,28 +114,28 @@ func judgeBare(t *testing.T, bare *proxiedSite, files []activeFile, result profi
 	}
 	t.Logf("the control: %d runs of %d classes (%v), %d files read who is signed in", ran, len(classes),
 		slices.Sorted(maps.Keys(classes)), readers)
-	if ran < 240 || len(classes) < 20 || readers < 10 { // reading takes longer than running, and nothing waits for it
+	if ran < 240 || len(classes) < 20 || readers < 10 { // reading takes longer than running, and the test does not wait for it
 		t.Errorf("the control: too little runs for this test to mean anything")
 	}
 }
 
-// larderSite is the service with the files in it.
+// larderSite is the service with the stored files.
 type larderSite struct {
 	front  *proxiedSite
 	admin  *client
 	anyone *client
 	files  []activeFile
-	stored []map[string]placed // in the order of files, by way in
-	done   []visit             // what the browser is shown
+	stored []map[string]placed // in the order of files, by way of upload
+	done   []visit             // the visits of the browser
 }
 
-// placed is a file in the service.
+// placed is a file stored in the service.
 type placed struct{ id, path, link, private string }
 
 var waysIn = []string{"session", "form", "raw"}
 
-// storeActive brings every file in by every way, and a copy of each where only
-// the administrator may read.
+// storeActive uploads every file in every way, and a copy of each that only the administrator may
+// read.
 func storeActive(t *testing.T, f *proxiedSite, files []activeFile) *larderSite {
 	t.Helper()
 	l := &larderSite{front: f, admin: login(t, "admin", adminPassword, f.url), anyone: newClient(f.url), files: files}
@@ -179,7 +178,7 @@ func storeActive(t *testing.T, f *proxiedSite, files []activeFile) *larderSite {
 	return l
 }
 
-// session brings a file in by an upload session.
+// session uploads a file by an upload session.
 func (l *larderSite) session(t *testing.T, dir string, file activeFile) (id string) {
 	t.Helper()
 	body := object{"path": dir, "fileName": file.name, "fileSize": len(file.body)}
@@ -199,14 +198,14 @@ func (l *larderSite) session(t *testing.T, dir string, file activeFile) (id stri
 	return done.File.ID
 }
 
-// fileNamed is the file as the part of a form.
+// fileNamed returns the file as a part of a form.
 func fileNamed(file activeFile) formPart {
 	return formPart{disposition: `form-data; name="file"; filename="` + url.PathEscape(file.name) + `"`,
 		mime: file.claim, content: file.body}
 }
 
-// address is where a file that came in by one way goes out by another. A gateway address is a
-// new one each time.
+// address returns the address of a file for one way of upload and one way of serving. A gateway
+// address is new each time.
 func (l *larderSite) address(t *testing.T, file int, in, out string) string {
 	t.Helper()
 	at := l.stored[file][in]
@@ -225,7 +224,7 @@ func (l *larderSite) address(t *testing.T, file int, in, out string) string {
 	return issued.URL
 }
 
-// checkHeaders holds every answer, by each way in and out, against what is decided for its kind.
+// checkHeaders checks the headers of every file, for each way of upload and of serving.
 func (l *larderSite) checkHeaders(t *testing.T) {
 	t.Helper()
 	for i, file := range l.files {
@@ -252,8 +251,7 @@ func (l *larderSite) checkHeaders(t *testing.T) {
 	}
 }
 
-// checkParts does the same for a file that came in in parts, which is by another way
-// of finding its type.
+// checkParts does the same for a file uploaded in parts, whose type is determined in another way.
 func (l *larderSite) checkParts(t *testing.T) {
 	t.Helper()
 	for i, file := range l.files {
@@ -273,7 +271,7 @@ func (l *larderSite) checkParts(t *testing.T) {
 	}
 }
 
-// wrongHeaders tells what is wrong with the headers of an answer.
+// wrongHeaders lists what is wrong with the headers of an answer.
 func wrongHeaders(r reply, file activeFile, out string) (wrong []string) {
 	expect := func(name, want string) {
 		if got := r.header.Get(name); got != want {
@@ -323,9 +321,9 @@ func wrongHeaders(r reply, file activeFile, out string) (wrong []string) {
 	return wrong
 }
 
-// visits takes every file by every way, from a page of the site that forgot its policy, from the
-// site's own page, and from a page of another site: from the public path in every manner, otherwise
-// in one of each line. Which way the file came in by takes turns.
+// visits loads every file in every way from a page of the site without its policy, from the site's
+// own page, and from a page of another site: from the public path in every manner, otherwise in one
+// of each line. The ways of upload take turns.
 func (l *larderSite) visits(t *testing.T) profile {
 	t.Helper()
 	l.done = l.planned(t)
@@ -364,17 +362,17 @@ func (l *larderSite) planned(t *testing.T) (visits []visit) {
 		if way != "path" {
 			add(l.front.url+"/__host", way, turn)
 		}
-		if way != "private" { // a page of another site sends no cookie along
+		if way != "private" { // a page of another site sends no cookie
 			add(l.front.elsewhere()+"/__host", way, turn)
 		}
 	}
 	add(l.front.url+"/", "path", 0)
-	return slices.DeleteFunc(visits, func(v visit) bool { // where it begins makes no difference to a navigation
+	return slices.DeleteFunc(visits, func(v visit) bool { // the starting page makes no difference to a navigation
 		return v.Manner == "top" && v.Host != l.front.url+"/__host"
 	})
 }
 
-// judge looks for a script that ran.
+// judge fails the test for every script that ran.
 func (l *larderSite) judge(t *testing.T, result profiled) {
 	t.Helper()
 	name := map[string]string{}
@@ -387,7 +385,7 @@ func (l *larderSite) judge(t *testing.T, result profiled) {
 		what := fmt.Sprintf("%s by %s from %s", v.Manner, v.way, v.Host)
 		for _, report := range got.Reports {
 			words := strings.SplitN(report, " ", 3)
-			// what another site takes as its own script runs as theirs
+			// a script that another site includes runs with that site's origin
 			if words[0] != "canary" || len(words) != 3 || words[2] != l.front.elsewhere() {
 				t.Errorf("%s: %s (%s)", what, report, name[words[min(1, len(words)-1)]])
 			}

@@ -21,10 +21,11 @@ const (
 	backupRuns    = 3
 )
 
-// Abuse case C132: clients upload, replace, rename, move and delete while three backups go into one
-// directory. Each snapshot, restored on this engine and on the other, has every file that was
-// acknowledged before and not touched since, answers every permanent link of before with the same
-// bytes, lets people in with their passwords and nobody with an old session; fsck finds nothing.
+// Abuse case C132: clients upload, replace, rename, move and delete while three backups are made
+// into one directory. Each snapshot is restored on this engine and on the other. It has every file
+// that was acknowledged before and not changed since, and returns the same bytes for every earlier
+// permanent link. Users can sign in with their passwords, and old sessions are invalid. fsck finds
+// nothing.
 func TestBackupUnderLoad(t *testing.T) {
 	t.Parallel()
 	seed := crashSeed(t)
@@ -34,7 +35,7 @@ func TestBackupUnderLoad(t *testing.T) {
 			t.Parallel()
 			s := newSite(t)
 			s.env["LARDER_RATE_LIMIT_ENABLED"] = "false"
-			s.env["LARDER_GARBAGE_GRACE"] = "1ms" // without a hold the collector would be at the heels of the backup
+			s.env["LARDER_GARBAGE_GRACE"] = "1ms" // without a hold the collector would delete objects during the backup
 			if engine == "postgres" {
 				s.onPostgres(t)
 			}
@@ -61,7 +62,7 @@ func TestBackupUnderLoad(t *testing.T) {
 			wantPrivate(t, dir, c.token)
 			for i, name := range names {
 				for _, to := range dbtest.Engines {
-					if to != engine && i != 1 { // the other engine once: all snapshots are the same kind of file
+					if to != engine && i != 1 { // the other engine once, since all snapshots have the same format
 						continue
 					}
 					t.Run(fmt.Sprintf("%d to %s", i, to), func(t *testing.T) {
@@ -76,13 +77,13 @@ func TestBackupUnderLoad(t *testing.T) {
 	}
 }
 
-// emptied is a site to come, with the key of s, on an engine.
+// emptied returns an empty site with the key of s on an engine.
 func (s *site) emptied(t *testing.T, engine string) *site {
 	t.Helper()
 	r := newSite(t)
 	r.program = s.program
 	r.env["LARDER_RATE_LIMIT_ENABLED"] = "false"
-	delete(r.env, "LARDER_ADMIN_PASSWORD") // nothing of it is seeded
+	delete(r.env, "LARDER_ADMIN_PASSWORD") // no account is seeded
 	if engine == "postgres" {
 		r.onPostgres(t)
 	}
@@ -110,7 +111,7 @@ func snapshotNames(t *testing.T, dir string) (names []string) {
 	return names
 }
 
-// wantPrivate looks for what must not be readable in a backup (abuse case C114).
+// wantPrivate fails the test when a backup contains readable secrets (abuse case C114).
 func wantPrivate(t *testing.T, dir, token string) {
 	t.Helper()
 	seen := 0
@@ -132,7 +133,7 @@ func wantPrivate(t *testing.T, dir, token string) {
 	}
 }
 
-// load is work that goes on until it is stopped.
+// load is a workload that runs until it is stopped.
 type load struct {
 	done   atomic.Int64 // operations
 	ending atomic.Bool
@@ -181,7 +182,7 @@ func (l *load) stop(t *testing.T) {
 	}
 }
 
-// fixedContent is what was there before the first backup and is not touched again.
+// fixedContent is content from before the first backup that does not change.
 type fixedContent struct {
 	files  contents // by path
 	links  contents // by address, without the host
@@ -227,7 +228,7 @@ func (k *fixedContent) wantPresent(t *testing.T, p *process) {
 	if r := k.cookie.do(t, "GET", "/api/auth/me", nil); r.status != 401 {
 		t.Errorf("an old session goes on: %d %s", r.status, r.body)
 	}
-	admin := p.admin(t) // with the password of before
+	admin := p.admin(t) // with the earlier password
 	for path, content := range k.files {
 		if body := admin.do(t, "GET", (&url.URL{Path: path}).EscapedPath(), nil).want(t, 200).
 			body; string(body) != content {
@@ -241,7 +242,7 @@ func (k *fixedContent) wantPresent(t *testing.T, p *process) {
 			t.Errorf("a permanent link gives %d bytes, want %d", len(body), len(content))
 		}
 	}
-	for _, e := range admin.walk(t, "/uploads") { // whatever was under way is there as a whole
+	for _, e := range admin.walk(t, "/uploads") { // each file that was being uploaded is complete
 		if body := admin.do(t, "GET", (&url.URL{Path: e.full()}).EscapedPath(), nil).want(t, 200).
 			body; int64(len(body)) != e.Size {
 			t.Errorf("%s is listed with %d bytes and has %d", e.full(), e.Size, len(body))
@@ -249,7 +250,7 @@ func (k *fixedContent) wantPresent(t *testing.T, p *process) {
 	}
 }
 
-// The commands say what was asked wrongly (2) and what can't be done (1).
+// The commands exit with 2 for wrong arguments and with 1 when they fail.
 func TestBackupCommand(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -304,15 +305,15 @@ func TestBackupCommand(t *testing.T) {
 	}
 }
 
-// backupPoints and restorePoints are the lines between which a backup and a restore may be killed.
+// backupPoints and restorePoints are the crash points of a backup and a restore.
 var (
 	backupPoints = []string{"backup.held", "backup.snapshot", "backup.copied", "backup.described", "backup.published",
 		"backup.pruned"}
 	restorePoints = []string{"restore.begun", "restore.objects", "restore.placed"}
 )
 
-// A backup that is killed leaves the one before as it was, and a restore that is killed leaves
-// nothing that starts; done again, both succeed.
+// A killed backup leaves the previous one unchanged, and a killed restore leaves nothing that
+// starts. When repeated, both succeed.
 func TestKilledBackupAndRestore(t *testing.T) {
 	t.Parallel()
 	for _, engine := range dbtest.Engines {
@@ -353,14 +354,14 @@ func TestKilledBackupAndRestore(t *testing.T) {
 				}
 				r.restoresSoundly(t, dir, len(backupPoints))
 			}
-			// What killed backups hold is let go in time, and the next ones do not wait for it.
+			// The holds of killed backups expire, and later backups do not wait for them.
 			p.stop(t)
 			s.fsck(t)
 		})
 	}
 }
 
-// runUntilCrash runs a command that kills itself at a point.
+// runUntilCrash runs a command that kills itself at a crash point.
 func (s *site) runUntilCrash(t *testing.T, point string, args ...string) {
 	t.Helper()
 	s.env["LARDER_CRASH_AT"] = point
@@ -374,8 +375,8 @@ func (s *site) runUntilCrash(t *testing.T, point string, args ...string) {
 	}
 }
 
-// restoresSoundly restores, goes on if that was begun before, and has a look at the first of so
-// many files and more.
+// restoresSoundly restores, or continues a restore, and checks the first of at least that many
+// files.
 func (s *site) restoresSoundly(t *testing.T, dir string, files int) {
 	t.Helper()
 	s.mustRun(t, "restore", dir)

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// elsewhere is a web site of another host name whose page /?src=ADDRESS shows one image.
+// elsewhere starts a web site with another host name. Its page /?src=ADDRESS shows one image.
 func elsewhere(t *testing.T) (pageFor func(image string) string) {
 	t.Helper()
 	pages := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -29,11 +29,11 @@ func elsewhere(t *testing.T) (pageFor func(image string) string) {
 	return func(image string) string { return "http://other.test" + port + "/?src=" + url.QueryEscape(image) }
 }
 
-// oneBrowser keeps the tests from starting several browsers side by side.
+// oneBrowser prevents the tests from running several browsers in parallel.
 var oneBrowser = make(chan struct{}, 1)
 
-// rendered opens a page of another site for each image, in a fresh profile each, and returns the
-// widths they rendered with.
+// rendered opens a page of another site for each image, each in a fresh profile, and returns the
+// widths with which they rendered.
 func rendered(t *testing.T, pageFor func(image string) string, images ...string) []int {
 	t.Helper()
 	oneBrowser <- struct{}{}
@@ -70,7 +70,7 @@ func rendered(t *testing.T, pageFor func(image string) string, images ...string)
 	return widths
 }
 
-// TestRenderedTellsBrokenImages shows that the measure itself can fail.
+// TestRenderedTellsBrokenImages shows that rendered can fail.
 func TestRenderedTellsBrokenImages(t *testing.T) {
 	t.Parallel()
 	images := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -78,7 +78,7 @@ func TestRenderedTellsBrokenImages(t *testing.T) {
 		case "/photo.jpg":
 			w.Header().Set("Content-Type", "image/jpeg")
 			w.Write(photograph(t))
-		case "/cookie.jpg": // would show if a cookie of the page before were sent
+		case "/cookie.jpg": // would render if a cookie of the previous page were sent
 			http.SetCookie(w, &http.Cookie{Name: "seen", Value: "1"})
 			if _, err := r.Cookie("seen"); err != nil {
 				http.Error(w, "who are you", http.StatusUnauthorized)

@@ -12,9 +12,8 @@ import (
 	"larder/internal/db/dbtest"
 )
 
-// A bucket next to the disk, as somebody has it who rents one: made in the administration, filled
-// by every way to upload, read by every address, moved to and fro while links go on to answer, and
-// empty in the end.
+// A bucket beside the disk: created by an administrator, filled by every way of upload, read by
+// every address, with files moved to it and back while links keep working, and empty at the end.
 func TestABucketNextToTheDisk(t *testing.T) {
 	t.Parallel()
 	for _, engine := range dbtest.Engines {
@@ -22,7 +21,7 @@ func TestABucketNextToTheDisk(t *testing.T) {
 			t.Parallel()
 			s := newSetup(t, engine, onDisk)
 			bucket := s3test.New(t)
-			// what clients put there themselves waits for an hour
+			// objects at staging keys stay for an hour
 			id := s.provider(t, bucket, object{"pathPrefix": "larder", "uploadMode": "worker"})
 			s.mount(t, "/cloud", id)
 			s.admin.do(t, "DELETE", "/api/admin/storage/providers/"+id, nil).fails(t, 409, "OPERATION_FAILED")
@@ -40,7 +39,7 @@ func TestABucketNextToTheDisk(t *testing.T) {
 			anna.upload(t, "/cloud/album", "one piece.txt", contents["one piece.txt"], nil)
 			anna.upload(t, "/cloud/album", oddName, contents[oddName], nil)
 			file := anna.upload(t, "/cloud/album", "parts.bin", parts, object{"partCount": 2})
-			// below its upload root, which is on the disk
+			// below the key's upload root, which is on the disk
 			raw := withKey(s.key(t, "anna"), s.admin.bases...).mustRaw(t, "raw.jpg", "", "image/jpeg", picture)
 			s.move(t, anna, raw.FileID, "/cloud/album")
 			link := at(t, raw.DirectURL)
@@ -87,7 +86,7 @@ func TestABucketNextToTheDisk(t *testing.T) {
 	}
 }
 
-// wantNoSecretsInLogs checks that neither an answer nor a log tells the credentials of a bucket.
+// wantNoSecretsInLogs fails the test when an answer or a log contains the credentials of a bucket.
 func (s *setup) wantNoSecretsInLogs(t *testing.T, bucket s3test.Bucket) {
 	t.Helper()
 	list := s.admin.do(t, "GET", "/api/admin/storage/providers", nil).want(t, 200)
@@ -101,16 +100,15 @@ func (s *setup) wantNoSecretsInLogs(t *testing.T, bucket s3test.Bucket) {
 	}
 }
 
-// Buckets are other people's too. What lies in one under any name that is not ours, a thousand
-// objects, is neither listed nor reported nor removed, and a key that has to be escaped everywhere
-// is as good as any.
+// A bucket may hold foreign objects. A thousand of them, under names that are not keys, are neither
+// listed nor reported nor removed, and a key that needs escaping works.
 func TestABucketWithForeignObjects(t *testing.T) {
 	t.Parallel()
 	s := newSetup(t, "sqlite", onDisk)
 	bucket := s3test.New(t)
 	foreign := foreignObjects(t, bucket)
 	s.mount(t, "/bare", s.provider(t, bucket, object{"uploadMode": "worker"}))
-	// where others keep theirs
+	// below the names of foreign objects
 	s.mount(t, "/cloud", s.provider(t, bucket,
 		object{"name": "prefixed", "pathPrefix": "photos", "uploadMode": "worker"}))
 	for _, folder := range []string{"/bare", "/cloud"} {
@@ -143,8 +141,8 @@ func TestABucketWithForeignObjects(t *testing.T) {
 	}
 }
 
-// foreignObjects puts a thousand objects of other people into a bucket, as far as its
-// server takes their names.
+// foreignObjects puts a thousand foreign objects into a bucket, as far as its server accepts their
+// names.
 func foreignObjects(t *testing.T, bucket s3test.Bucket) map[string]bool {
 	t.Helper()
 	names := []string{"a b/ü?#%.txt", "photos/a b/ü?#%25+&=.txt", "photos/日本語/ファイル", "ends with space ",

@@ -45,7 +45,7 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// The administrator's commands work beside a running server, which knows of the change at once.
+// The administrator's commands work beside a running server, which applies the change at once.
 func TestAdminCommands(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -83,13 +83,13 @@ func TestAdminCommands(t *testing.T) {
 	}
 }
 
-// While the bot check can't be asked nobody gets in, whatever the password; the command opens the
-// door of a running server at once, and leaves the rest of the settings.
+// While the captcha service cannot be reached, no one can sign in. The command disables the captcha
+// on a running server at once and leaves the other settings unchanged.
 func TestDisableCaptcha(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	s.env["LARDER_CAPTCHA_PROVIDER"], s.env["LARDER_CAPTCHA_SECRET"] = "turnstile", "secret"
-	s.env["LARDER_CAPTCHA_VERIFY_URL"] = "https://127.0.0.1:1/siteverify" // no address of the internet, so never asked
+	s.env["LARDER_CAPTCHA_VERIFY_URL"] = "https://127.0.0.1:1/siteverify" // not an internet address, so no request is sent
 	p := s.start(t)
 	admin := login(t, "admin", adminPassword, p.url)
 	admin.do(t, "PATCH", "/api/admin/settings",
@@ -103,7 +103,7 @@ func TestDisableCaptcha(t *testing.T) {
 		t.Errorf("with a word too many: exit code %d, want 2", code)
 	}
 	signIn().fails(t, 500, "INTERNAL_ERROR")
-	for range 2 { // again where it is off
+	for range 2 { // again when it is disabled
 		s.mustRun(t, "admin", "disable-captcha")
 		signIn().want(t, 200)
 	}
@@ -117,7 +117,7 @@ func TestDisableCaptcha(t *testing.T) {
 	}
 }
 
-// The command that `key create --for curl` prints works as it stands, once it names a file.
+// The command that `key create --for curl` prints works unchanged with the name of a file.
 func TestKeyForCurl(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -145,8 +145,8 @@ func TestKeyForCurl(t *testing.T) {
 	}
 }
 
-// The file that `key create --for sharex` prints is a custom uploader; it is used
-// here as ShareX does.
+// The file that `key create --for sharex` prints is a custom uploader. The test uses it like
+// ShareX.
 func TestKeyForShareX(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -181,7 +181,7 @@ func TestKeyForShareX(t *testing.T) {
 		headers = append(headers, name, value)
 	}
 	r := newClient(p.url).do(t, uploader.RequestMethod, uploader.RequestURL, body, headers...).want(t, 200)
-	// ShareX takes {json:path} out of the answer
+	// ShareX extracts {json:path} from the answer
 	path, ok := strings.CutPrefix(strings.TrimSuffix(uploader.URL, "}"), "{json:")
 	if !ok {
 		t.Fatalf("URL %q, want {json:…}", uploader.URL)
@@ -200,7 +200,7 @@ func TestKeyForShareX(t *testing.T) {
 	}
 }
 
-// A WebDAV client needs three things: address, user name, password. Specification: the webdav
+// A WebDAV client needs an address, a user name and a password. Specification: the webdav
 // configuration of a key.
 func TestKeyForWebDAV(t *testing.T) {
 	t.Parallel()
@@ -214,14 +214,14 @@ func TestKeyForWebDAV(t *testing.T) {
 			t.Errorf("%s is not in %q", pattern, out)
 		}
 	}
-	// such a key is for WebDAV alone
+	// such a key is valid for WebDAV only
 	id, secret := regexp.MustCompile(`pk_[0-9A-Za-z]{24}`).FindString(out), regexp.MustCompile(`sk_[0-9A-Za-z]{48}`).
 		FindString(out)
 	withKey(id+"."+secret, p.url).do(t, "GET", "/api/files", nil).fails(t, 403, "FORBIDDEN")
 }
 
-// larder fsck works beside a running server and without one: exit code 0 when everything is right,
-// 1 when not, 2 for a wrong question.
+// larder fsck works beside a running server and without one. Its exit code is 0 without findings, 1
+// with findings, and 2 for wrong arguments.
 func TestFsckCommand(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

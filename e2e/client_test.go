@@ -17,8 +17,8 @@ import (
 	"testing"
 )
 
-// client speaks the JSON interface. With several bases its requests alternate between them,
-// as behind a balancer.
+// client sends requests to the JSON API. With several bases they alternate, as behind a load
+// balancer.
 type client struct {
 	http   *http.Client
 	bases  []string
@@ -36,7 +36,7 @@ func newClient(bases ...string) *client {
 		header: http.Header{}}
 }
 
-// login signs in as username with cookie and CSRF token.
+// login signs in as username and keeps the cookie and the CSRF token.
 func login(t testing.TB, username, password string, bases ...string) *client {
 	t.Helper()
 	c := newClient(bases...)
@@ -65,15 +65,15 @@ func withKey(token string, bases ...string) *client {
 
 type object = map[string]any
 
-// reply is a whole answer.
+// reply is a complete answer.
 type reply struct {
 	status int
 	header http.Header
 	body   []byte
 }
 
-// send makes a request with a body of any kind (nil, io.Reader, []byte, else JSON) and pairs of
-// headers, and returns an error of the transport.
+// send sends a request with a body (nil, io.Reader, []byte, otherwise JSON) and pairs of header
+// names and values. It returns errors of the transport.
 func (c *client) send(method, path string, body any, headers ...string) (reply, error) {
 	var reader io.Reader
 	kind := ""
@@ -119,7 +119,7 @@ func (c *client) send(method, path string, body any, headers ...string) (reply, 
 	return reply{status: resp.StatusCode, header: resp.Header, body: text}, err
 }
 
-// do is send for requests that must get an answer.
+// do is send for requests that must receive an answer.
 func (c *client) do(t testing.TB, method, path string, body any, headers ...string) reply {
 	t.Helper()
 	r, err := c.send(method, path, body, headers...)
@@ -138,7 +138,7 @@ func (r reply) want(t testing.TB, status int) reply {
 	return r
 }
 
-// data checks the status and the success envelope and reads its data into v.
+// data checks the status and the success envelope and decodes its data into v.
 func (r reply) data(t testing.TB, status int, v any) {
 	t.Helper()
 	r.want(t, status)
@@ -155,7 +155,7 @@ func (r reply) decode(v any) error {
 	return json.Unmarshal(r.body, &envelope)
 }
 
-// fails checks status and code of an error envelope.
+// fails checks the status and the code of an error envelope.
 func (r reply) fails(t testing.TB, status int, code string) {
 	t.Helper()
 	r.want(t, status)
@@ -169,7 +169,7 @@ func (r reply) fails(t testing.TB, status int, code string) {
 	}
 }
 
-// entry is a file or folder as listings show it.
+// entry is a file or folder in a listing.
 type entry struct {
 	ID, Name, Path, Type string
 	Size                 int64
@@ -219,7 +219,7 @@ func (c *client) walk(t testing.TB, path string) []entry {
 	return files
 }
 
-// mkdir makes a folder and returns its id.
+// mkdir creates a folder and returns its id.
 func (c *client) mkdir(t testing.TB, parent, name string) string {
 	t.Helper()
 	var made struct{ File entry }
@@ -227,7 +227,7 @@ func (c *client) mkdir(t testing.TB, parent, name string) string {
 	return made.File.ID
 }
 
-// usage returns what the quota of the signed-in user says is used.
+// usage returns the used storage and files in the quota of the signed-in user.
 func (c *client) usage(t testing.TB) (storage, files int64) {
 	t.Helper()
 	var me struct {
@@ -252,7 +252,7 @@ func (c *client) raw(name, dir, mime string, body any) (uploaded, reply, error) 
 	return u, r, err
 }
 
-// mustRaw is raw for an upload that has to succeed.
+// mustRaw is raw for an upload that must succeed.
 func (c *client) mustRaw(t testing.TB, name, dir, mime string, body []byte) uploaded {
 	t.Helper()
 	u, r, err := c.raw(name, dir, mime, body)
@@ -266,7 +266,7 @@ func (c *client) mustRaw(t testing.TB, name, dir, mime string, body []byte) uplo
 	return u
 }
 
-// formPart is a part of a form; a file when it has a disposition of its own.
+// formPart is a part of a form. It is a file when it has its own disposition.
 type formPart struct{ disposition, mime, content string }
 
 func field(name, content string) formPart {
@@ -278,7 +278,7 @@ func file(name, rawName, mime, content string) formPart {
 		content: content}
 }
 
-// form writes a multipart body with dispositions exactly as given.
+// form writes a multipart body with the dispositions exactly as given.
 func form(t testing.TB, parts ...formPart) (body []byte, contentType string) {
 	t.Helper()
 	var b bytes.Buffer
@@ -300,7 +300,7 @@ func form(t testing.TB, parts ...formPart) (body []byte, contentType string) {
 
 var fullToken = regexp.MustCompile(`pk_[0-9A-Za-z]{24}\.sk_[0-9A-Za-z]{48}`)
 
-// key makes an API key with the command line and returns its full token.
+// key creates an API key with the command line and returns its full token.
 func (s *site) key(t testing.TB, user string) string {
 	t.Helper()
 	out := s.mustRun(t, "key", "create", user, "--for", "curl", "--base-url", "http://larder.test")

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// docs/decisions.md, Uploads: compatible uploads are liberal in what they take. Each of these is
-// the same picture, sent as some client does.
+// docs/decisions.md, Uploads: compatible uploads accept many forms. Each case sends the same
+// picture like some client.
 func TestCompatibleUploads(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -113,7 +113,7 @@ func TestCompatibleUploads(t *testing.T) {
 	}
 }
 
-// What an image client must be told, and that nothing is stored by it.
+// Image clients receive the right errors, and nothing is stored.
 func TestCompatibleUploadRefusals(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

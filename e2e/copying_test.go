@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// copyCommitted loses the answer to a copy that is done within the request, and not the copy.
+// copyCommitted loses the answer to a copy that is done within the request. The copy stays.
 func copyCommitted(t *testing.T, w *crashFixture) crashAttempt {
 	content := w.content(small(w))
 	path, id := w.put(t, w.fresh(), content)
@@ -14,14 +14,14 @@ func copyCommitted(t *testing.T, w *crashFixture) crashAttempt {
 	return crashAttempt{
 		run: func() (reply, error) { return w.admin.send("POST", "/api/files/"+id+"/copy", order) },
 		may: map[string][]string{path: {content}, "/uploads/" + name: {content}},
-		again: func(t *testing.T) { // it lies there already
+		again: func(t *testing.T) { // the copy exists already
 			w.admin.do(t, "POST", "/api/files/"+id+"/copy", order).fails(t, 409, "OPERATION_FAILED")
 		},
 	}
 }
 
-// copying copies a folder that takes a job, and is killed during that. Nothing of the copy is seen
-// before all of it is; the job is resumed and comes to its end.
+// copying kills the service during the copy of a folder, which is a job. Nothing of the copy is
+// visible before it is complete, and the job is resumed and completed.
 func copying(t *testing.T, w *crashFixture) crashAttempt {
 	source, target := w.fresh(), w.fresh()
 	id := w.admin.mkdir(t, "/uploads", source)
@@ -41,7 +41,7 @@ func copying(t *testing.T, w *crashFixture) crashAttempt {
 	run := func() (reply, error) {
 		r, err := w.admin.send("POST", "/api/files/"+id+"/copy", object{"targetPath": "/uploads", "newName": target})
 		for deadline := time.Now().Add(patience); err == nil && r.status == 200 && time.Now().Before(deadline); {
-			r, err = w.admin.send("GET", "/api/files/jobs", nil) // until the job has come to the point
+			r, err = w.admin.send("GET", "/api/files/jobs", nil) // until the job has reached the crash point
 		}
 		return r, err
 	}
@@ -62,7 +62,7 @@ func copying(t *testing.T, w *crashFixture) crashAttempt {
 			t.Errorf("%d of 4 entries of the copy are seen", n)
 		}
 	}
-	again := func(t *testing.T) { // either goes without the other
+	again := func(t *testing.T) { // each can be deleted without the other
 		_, copied := below(t)
 		w.admin.do(t, "DELETE", "/api/files/"+id, nil).want(t, 200)
 		for path, content := range may {
@@ -81,7 +81,7 @@ func copying(t *testing.T, w *crashFixture) crashAttempt {
 	return crashAttempt{may: may, run: run, first: first, again: again}
 }
 
-// makeTree makes more folders below a folder than are copied within a request, by copying them.
+// makeTree creates more folders than a request copies, by copying.
 func (w *crashFixture) makeTree(t *testing.T, at string) {
 	t.Helper()
 	id := w.admin.mkdir(t, at, "1")

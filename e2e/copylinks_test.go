@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// docs/decisions.md, Copied links. A page of another site shows what was copied: the gateway's
-// answer is an attachment, and an <img> renders it all the same. The markup is one image whatever
-// the file is called (abuse case C72).
+// docs/decisions.md, Copied links. A page of another site shows the copied addresses: an <img>
+// renders the gateway's answer although it is an attachment. The markup is one image for any file
+// name (abuse case C72).
 func TestCopiedLinksInABrowser(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

@@ -20,13 +20,13 @@ import (
 )
 
 const (
-	crashLanes   = 2 // sites of each engine
+	crashLanes   = 2 // sites per engine
 	crashTrials  = 10
 	crashWorkers = 4
-	crashDrives  = 2 // workers beside them that speak WebDAV
+	crashDrives  = 2 // additional workers that use WebDAV
 )
 
-// crashSeed is random unless LARDER_TEST_SEED gives it.
+// crashSeed returns the seed, which is random unless LARDER_TEST_SEED sets it.
 func crashSeed(t *testing.T) uint64 {
 	t.Helper()
 	if text := os.Getenv("LARDER_TEST_SEED"); text != "" {
@@ -39,9 +39,9 @@ func crashSeed(t *testing.T) uint64 {
 	return rand.Uint64()
 }
 
-// abuse case C123: SIGKILL under a stream of uploads, replacements, renames, moves and deletes, and
-// of all that changes anything by WebDAV, with readers beside it. 40 trials: on each engine two
-// sites are killed ten times over, so that what one crash left is what the next one hits.
+// Abuse case C123: SIGKILL during uploads, replacements, renames, moves and deletions, and during
+// all changes by WebDAV, with readers in parallel. 40 trials: on each engine two sites are killed
+// ten times, so that each crash meets the remains of the previous ones.
 func TestCrash(t *testing.T) {
 	t.Parallel()
 	seed := crashSeed(t)
@@ -61,11 +61,11 @@ func TestCrash(t *testing.T) {
 	}
 }
 
-// onPostgres moves the metadata of the site to a database of its own.
+// onPostgres moves the metadata of the site to its own database.
 func (s *site) onPostgres(t testing.TB) {
 	t.Helper()
 	s.env["LARDER_DATABASE_URL"] = dbtest.URL(t)
-	key := sha256.Sum256([]byte(s.dir)) // one that looks random
+	key := sha256.Sum256([]byte(s.dir)) // looks random
 	s.env["LARDER_SECRET_KEY"] = base64.StdEncoding.EncodeToString(key[:])
 	s.env["LARDER_OBJECT_DIR"] = filepath.Join(filepath.Dir(s.dir), "objects")
 }
@@ -80,7 +80,7 @@ type crasher struct {
 	drives  []*davLedger
 }
 
-// worker is who does one thing after another, or reads.
+// worker executes one operation after another, or reads.
 type worker interface {
 	step() (acknowledged bool, err error)
 	readOne(random *rand.Rand) (acknowledged bool, err error)
@@ -96,7 +96,7 @@ func (c *crasher) workers() (all []worker) {
 	return all
 }
 
-// newCrasher makes the folders and ledgers of all workers.
+// newCrasher creates the folders and ledgers of all workers.
 func newCrasher(t *testing.T, s *site, random *rand.Rand) *crasher {
 	t.Helper()
 	c := &crasher{site: s, random: random, sent: &sent{hashes: map[string]bool{}}}
@@ -128,7 +128,7 @@ func newCrasher(t *testing.T, s *site, random *rand.Rand) *crasher {
 	return c
 }
 
-// run lets the workers loose, kills, restarts and compares, again and again.
+// run repeats: start the workers, kill the service, restart it and compare.
 func (c *crasher) run(t *testing.T) {
 	acknowledged := int64(0)
 	p := c.site.start(t)
@@ -154,7 +154,7 @@ func (c *crasher) run(t *testing.T) {
 	t.Logf("%d trials, %d operations acknowledged", trials, acknowledged)
 }
 
-// connect gives every worker clients of the process that runs now.
+// connect gives every worker clients of the current process.
 func (c *crasher) connect(t *testing.T, p *process) {
 	t.Helper()
 	admin, keyed := p.admin(t), withKey(c.token, p.url)
@@ -166,8 +166,8 @@ func (c *crasher) connect(t *testing.T, p *process) {
 	}
 }
 
-// stream works and reads until the process dies: a while after a random number of acknowledged
-// operations. It returns how many there were, and the answers that were wrong.
+// stream works and reads until the process is killed, a moment after a random number of
+// acknowledged operations. It returns their number and the wrong answers.
 func (c *crasher) stream(p *process) (int64, []error) {
 	var count atomic.Int64
 	enough, jitter := int64(4+c.random.IntN(80)), time.Duration(c.random.IntN(20_000))*time.Microsecond
@@ -193,7 +193,7 @@ func (c *crasher) stream(p *process) (int64, []error) {
 					return
 				}
 				if !acknowledged {
-					die() // a server that drops connections by itself is found dead by the restart
+					die() // the restart detects a server that drops connections by itself
 					return
 				}
 				if count.Add(1) >= enough {
@@ -235,8 +235,7 @@ func (f *faultList) add(err error) {
 	f.errs = append(f.errs, err)
 }
 
-// compare holds what the restarted service shows against every ledger, and the quota against the
-// sum of it all.
+// compare compares the restarted service with every ledger, and the quota with the sums.
 func (c *crasher) compare(t *testing.T, p *process, trial int) {
 	t.Helper()
 	admin := p.admin(t)

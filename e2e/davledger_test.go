@@ -10,12 +10,12 @@ import (
 	"testing"
 )
 
-// mostLocked is how many locks a drive has at a time.
+// mostLocked is the largest number of locks of a davLedger.
 const mostLocked = 12
 
-// davLedger is a worker that speaks WebDAV, and its account of what it asked for below a folder of
-// its own: contents, folders, properties and locks. Like a ledger it has one request under way at a
-// time, so after a crash the service must show exactly `before` or exactly `after`.
+// davLedger is a worker that uses WebDAV, and its record of the contents, folders, properties and
+// locks below its own folder. Like a ledger it has one request at a time, so after a crash the
+// service must be in the state `before` or `after`.
 type davLedger struct {
 	root   string // /uploads/d0
 	random *rand.Rand
@@ -25,10 +25,10 @@ type davLedger struct {
 
 	mu            sync.Mutex // guards before and after, which readers look at
 	before, after davTree
-	between       davTree // nil unless the request is one of two changes, the first of which may stand alone
+	between       davTree // nil unless the request consists of two changes, of which the first may happen alone
 }
 
-// davOperation is a request of a drive and what there is once it succeeded.
+// davOperation is a request of a davLedger with the state after its success.
 type davOperation struct {
 	method, path string // relative
 	body         []byte
@@ -38,7 +38,7 @@ type davOperation struct {
 	between      davTree
 }
 
-// step does one random request, see ledger.step.
+// step executes one random request, see ledger.step.
 func (d *davLedger) step() (acknowledged bool, err error) {
 	e := d.choose()
 	d.mu.Lock()
@@ -97,7 +97,7 @@ func (d *davLedger) choose() davOperation {
 	return d.proppatch(d.pick(append(files, folders...)))
 }
 
-// paths lists the folders that there are, or the files.
+// paths lists the existing folders, or the files.
 func (d *davLedger) paths(folders bool) (list []string) {
 	for path, is := range d.before {
 		if path != "" && is.folder == folders {
@@ -110,7 +110,7 @@ func (d *davLedger) paths(folders bool) (list []string) {
 
 func (d *davLedger) pick(from []string) string { return from[d.random.IntN(len(from))] }
 
-// fresh is the path of a file that never was, in one of the folders.
+// fresh returns an unused path for a file in one of the folders.
 func (d *davLedger) fresh() string {
 	return fmt.Sprintf("%s/f%05d.bin", d.pick(d.paths(true)), d.serial)
 }
@@ -155,7 +155,7 @@ func (d *davLedger) proppatch(path string) davOperation {
 		after: with(d.before, path, is)}
 }
 
-// lock locks a file, or what is not there, which makes an empty one first.
+// lock locks a file. Locking an absent one first creates an empty file.
 func (d *davLedger) lock(files []string) davOperation {
 	path := d.pick(files)
 	if d.random.IntN(3) == 0 {
@@ -176,7 +176,7 @@ func (d *davLedger) lock(files []string) davOperation {
 	return e
 }
 
-// unknownToken stands for that of a lock whose answer is not known.
+// unknownToken stands for the token of a lock whose answer was lost.
 const unknownToken = "?"
 
 func (d *davLedger) unlock(path string) davOperation {
@@ -186,8 +186,8 @@ func (d *davLedger) unlock(path string) davOperation {
 	return davOperation{method: "UNLOCK", path: path, headers: headers, status: 204, after: with(d.before, path, is)}
 }
 
-// transfer moves or copies a file or a folder, to a new name or over another of its kind that
-// nothing in is locked: who may keep the lock of what is replaced is open.
+// transfer moves or copies a file or folder to a new name, or over another of its kind without
+// locks: it is not specified who keeps the lock of a replaced file.
 func (d *davLedger) transfer(method string, files, folders []string) davOperation {
 	from, to := d.pick(files), d.fresh()
 	if d.random.IntN(4) == 0 {
@@ -203,14 +203,14 @@ func (d *davLedger) transfer(method string, files, folders []string) davOperatio
 		after = without(after, from)
 	}
 	for path, is := range under(d.before, from) {
-		is.lock = "" // stays with the address
+		is.lock = "" // a lock stays with the address
 		after[to+strings.TrimPrefix(path, from)] = is
 	}
 	return davOperation{method: method, path: from, headers: []string{"Destination", dav(d.root + "/" + to)},
 		status: settled(existed), after: after}
 }
 
-// under is what lies at a path and below it.
+// under returns the resources at a path and below it.
 func under(all davTree, top string) davTree {
 	some := maps.Clone(all)
 	maps.DeleteFunc(some, func(path string, _ davResource) bool {
@@ -234,7 +234,7 @@ func with(all davTree, path string, is davResource) davTree {
 	return more
 }
 
-// readOne reads a random file while others change it, see ledger.readOne.
+// readOne reads a random file during changes, see ledger.readOne.
 func (d *davLedger) readOne(random *rand.Rand) (acknowledged bool, err error) {
 	d.mu.Lock()
 	var paths []string
@@ -245,7 +245,7 @@ func (d *davLedger) readOne(random *rand.Rand) (acknowledged bool, err error) {
 	}
 	d.mu.Unlock()
 	if len(paths) == 0 {
-		paths = []string{"nothing"} // asked for as well, or nobody would notice that the service is dead
+		paths = []string{"nothing"} // requested as well, to detect the end of the service
 	}
 	path := paths[random.IntN(len(paths))]
 	r, err := d.client.send("GET", dav(d.root+"/"+path), nil)
@@ -261,8 +261,8 @@ func (d *davLedger) readOne(random *rand.Rand) (acknowledged bool, err error) {
 	return true, nil
 }
 
-// compare holds what the restarted service shows against the account, and takes it over; it returns
-// how much there is.
+// compare compares the restarted service with the record and adopts its state. It returns the bytes
+// and files.
 func (d *davLedger) compare(t *testing.T) (size, files int64) {
 	t.Helper()
 	seen := d.client.things(t, d.root)
@@ -285,14 +285,14 @@ func (d *davLedger) compare(t *testing.T) (size, files int64) {
 		if !is.folder {
 			size, files = size+is.size, files+1
 		}
-		if is.lock != "" { // and it does what a lock is for
+		if is.lock != "" { // the lock is in effect
 			d.client.do(t, "PROPPATCH", dav(d.root+"/"+path), setBoth("no token")).want(t, 423)
 		}
 	}
 	return size, files
 }
 
-// davDifference lists what differs.
+// davDifference lists the differences.
 func davDifference(want, seen davTree) (text string) {
 	for path, w := range want {
 		s, there := seen[path]

@@ -6,10 +6,10 @@ import (
 	"testing"
 )
 
-// What WebDAV runs into the crash points with.
+// The crash scenarios of WebDAV.
 
-// davPut puts a file, new or over one that is there and locked. Before its commit what was there
-// stays, after it there is what was sent.
+// davPut puts a file, new or over an existing locked one. Before the commit the old content stays,
+// and after it the new content is stored.
 func davPut(size func(*crashFixture) int, over, committed bool) func(*testing.T, *crashFixture) crashAttempt {
 	return func(t *testing.T, w *crashFixture) crashAttempt {
 		path, before, after := "/uploads/"+w.fresh(), "", w.content(size(w))
@@ -27,7 +27,7 @@ func davPut(size func(*crashFixture) int, over, committed bool) func(*testing.T,
 			run: func() (reply, error) { return w.dav.send("PUT", dav(path), []byte(after), headers...) },
 			may: map[string][]string{path: {may}},
 			again: func(t *testing.T) {
-				if over { // the lock that was acknowledged holds
+				if over { // the acknowledged lock is still valid
 					w.dav.do(t, "PUT", dav(path), []byte(after)).want(t, 423)
 				}
 				w.dav.do(t, "PUT", dav(path), []byte(after), headers...).want(t, settled(over || committed))
@@ -37,14 +37,14 @@ func davPut(size func(*crashFixture) int, over, committed bool) func(*testing.T,
 	}
 }
 
-// davPut uploads with a process that lives, and keeps account of it.
+// davPut uploads to a running process and records the content.
 func (w *crashFixture) davPut(t *testing.T, path, content string) {
 	t.Helper()
 	w.dav.do(t, "PUT", dav(path), []byte(content)).want(t, 201)
 	w.kept[path] = content
 }
 
-// lock locks something and returns the token.
+// lock locks a resource and returns the token.
 func (w *crashFixture) lock(t *testing.T, path string) string {
 	t.Helper()
 	token := strings.Trim(w.dav.do(t, "LOCK", dav(path), []byte(lockIt)).want(t, 200).header.Get("Lock-Token"), "<>")
@@ -58,7 +58,7 @@ func holding(path, token string) []string {
 	return []string{"If", fmt.Sprintf("<%s> (<%s>)", dav(path), token)}
 }
 
-// resourceAt returns what a PROPFIND tells of something itself.
+// resourceAt returns the PROPFIND answer about a resource itself.
 func (w *crashFixture) resourceAt(t *testing.T, path string) davResource {
 	t.Helper()
 	is, told := w.dav.propfind(t, path)[path]
@@ -68,7 +68,7 @@ func (w *crashFixture) resourceAt(t *testing.T, path string) davResource {
 	return is
 }
 
-// davDelete loses the answer to a folder that is deleted with what was locked in it.
+// davDelete loses the answer to the deletion of a folder with locks in it.
 func davDelete(t *testing.T, w *crashFixture) crashAttempt {
 	folder := "/uploads/" + w.fresh()
 	w.dav.do(t, "MKCOL", dav(folder), nil).want(t, 201)
@@ -95,8 +95,8 @@ func davMkcol(t *testing.T, w *crashFixture) crashAttempt {
 	}
 }
 
-// davOver moves or copies a file over another, each with properties of its own, the first locked.
-// All of that is there, or none.
+// davOver moves or copies a file over another. Each has its own properties, and the first is
+// locked. All of the change happens, or none.
 func davOver(method, fromMount, toMount string) func(*testing.T, *crashFixture) crashAttempt {
 	return func(t *testing.T, w *crashFixture) crashAttempt {
 		if fromMount != toMount {
@@ -131,7 +131,7 @@ func davOver(method, fromMount, toMount string) func(*testing.T, *crashFixture) 
 			},
 		}
 		if fromMount != toMount {
-			a.first = func(t *testing.T) { // the job goes on by itself
+			a.first = func(t *testing.T) { // the job continues by itself
 				switch r := w.dav.do(t, "GET", dav(to), nil).want(t, 200); string(r.body) {
 				case content:
 				case old:
@@ -148,8 +148,8 @@ func davOver(method, fromMount, toMount string) func(*testing.T, *crashFixture) 
 	}
 }
 
-// davFolderOver moves or copies a folder over another: what is below the address is all of the old,
-// or all of the new.
+// davFolderOver moves or copies a folder over another. Afterwards the address has all of the old
+// content or all of the new.
 func davFolderOver(method string) func(*testing.T, *crashFixture) crashAttempt {
 	return func(t *testing.T, w *crashFixture) crashAttempt {
 		from, to := "/uploads/"+w.fresh(), "/uploads/"+w.fresh()
@@ -174,7 +174,7 @@ func davFolderOver(method string) func(*testing.T, *crashFixture) crashAttempt {
 	}
 }
 
-// davLock loses the answer to a lock, and not the lock: who comes back finds the token.
+// davLock loses the answer to a lock. The lock stays, and a client can find its token.
 func davLock(t *testing.T, w *crashFixture) crashAttempt {
 	path, content := "/uploads/"+w.fresh(), w.content(small(w))
 	w.davPut(t, path, content)
@@ -202,7 +202,7 @@ func (w *crashFixture) idOf(t *testing.T, path string) string {
 	return ""
 }
 
-// davLockNothing makes an empty file and a lock on it, both at once.
+// davLockNothing creates an empty file and its lock in one change.
 func davLockNothing(t *testing.T, w *crashFixture) crashAttempt {
 	path := "/uploads/" + w.fresh()
 	return crashAttempt{
@@ -216,7 +216,7 @@ func davLockNothing(t *testing.T, w *crashFixture) crashAttempt {
 	}
 }
 
-// davRefresh loses the answer to a refreshed lock.
+// davRefresh loses the answer to the refresh of a lock.
 func davRefresh(t *testing.T, w *crashFixture) crashAttempt {
 	path := "/uploads/" + w.fresh()
 	w.davPut(t, path, w.content(small(w)))
@@ -246,7 +246,7 @@ func davUnlock(t *testing.T, w *crashFixture) crashAttempt {
 	}
 }
 
-// davProppatch loses the answer to new properties.
+// davProppatch loses the answer to a change of properties.
 func davProppatch(t *testing.T, w *crashFixture) crashAttempt {
 	path := "/uploads/" + w.fresh()
 	w.davPut(t, path, w.content(small(w)))

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// driveKey makes an API key for WebDAV that may change everything below /uploads, and
-// returns it as id.secret.
+// driveKey creates a WebDAV key that may change everything below /uploads, and returns it as
+// id.secret.
 func driveKey(t testing.TB, admin *client) string {
 	t.Helper()
 	var made struct{ Key struct{ FullToken string } }
@@ -22,7 +22,7 @@ func driveKey(t testing.TB, admin *client) string {
 	return made.Key.FullToken
 }
 
-// withDAV returns a client that sends an API key as WebDAV programs do: the id as the user, the
+// withDAV returns a client that sends an API key like WebDAV programs: the id as the user, the
 // secret as the password.
 func withDAV(token string, bases ...string) *client {
 	c := newClient(bases...)
@@ -31,30 +31,30 @@ func withDAV(token string, bases ...string) *client {
 	return c
 }
 
-// dav is the address of a path.
+// dav returns the address of a path.
 func dav(path string) string { return "/webdav" + (&url.URL{Path: path}).EscapedPath() }
 
-// davResource is what lies at an address, as a PROPFIND and a GET show it.
+// davResource is a resource as PROPFIND and GET show it.
 type davResource struct {
 	folder     bool
-	hash       string // "" of a folder
+	hash       string // "" for a folder
 	size       int64
-	properties string // the values of the two that askAbout names
-	lock       string // token, "" for none
+	properties string // the values of the two properties that askAbout names
+	lock       string // the token, "" for none
 }
 
-// davTree is what lies below a folder, by relative paths.
+// davTree holds the resources below a folder by relative path.
 type davTree map[string]davResource
 
 const askAbout = `<?xml version="1.0"?><propfind xmlns="DAV:" xmlns:c="urn:crash"><prop><resourcetype/><getcontentlength/><lockdiscovery/><c:one/><c:two/></prop></propfind>`
 
-// setBoth is a PROPPATCH of both.
+// setBoth returns a PROPPATCH of both properties.
 func setBoth(value string) []byte {
 	return fmt.Appendf(nil,
 		`<propertyupdate xmlns="DAV:" xmlns:c="urn:crash"><set><prop><c:one>%s</c:one><c:two>%[1]s</c:two></prop></set></propertyupdate>`, value)
 }
 
-// bothAre is what thing.properties is after setBoth.
+// bothAre returns davResource.properties after setBoth.
 func bothAre(value string) string { return value + "|" + value }
 
 const lockIt = `<lockinfo xmlns="DAV:"><lockscope><exclusive/></lockscope><locktype><write/></locktype><owner>crash</owner></lockinfo>`
@@ -75,8 +75,8 @@ type driveListing struct {
 	} `xml:"DAV: response"`
 }
 
-// davTree walks through a folder, reads every file, and returns its own lock and properties
-// as those of "".
+// things walks through a folder and reads every file. The folder's own lock and properties have the
+// path "".
 func (c *client) things(t testing.TB, folder string) davTree {
 	t.Helper()
 	found := davTree{}
@@ -106,7 +106,7 @@ func (c *client) walkThings(t testing.TB, top, at string, found davTree, read fu
 	}
 }
 
-// propfind asks about something and what is in it, and returns that by whole paths.
+// propfind returns a resource and its children by absolute path.
 func (c *client) propfind(t testing.TB, path string) map[string]davResource {
 	t.Helper()
 	r := c.do(t, "PROPFIND", dav(path), []byte(askAbout), "Depth", "1").want(t, 207)
@@ -140,7 +140,7 @@ func (c *client) propfind(t testing.TB, path string) map[string]davResource {
 	return all
 }
 
-// ifHeader shows the tokens of all locks below a folder, each with what it is on.
+// ifHeader returns an If header with the tokens of all locks below a folder and their resources.
 func ifHeader(top string, locked davTree) []string {
 	var lists []string
 	for path, is := range locked {

@@ -15,8 +15,8 @@ import (
 	"larder/internal/thumb/thumbtest"
 )
 
-// withStandIn starts a server whose vipsthumbnail was taken over, and returns what that is to try:
-// all files of the data directory, and the server itself.
+// withStandIn starts a server with a compromised vipsthumbnail, and returns the attacks for it: on
+// all files of the data directory and on the server itself.
 func withStandIn(t *testing.T, s *site, wrapper ...string) (*process, thumbtest.Attacks) {
 	t.Helper()
 	dir := t.TempDir()
@@ -47,7 +47,7 @@ func withStandIn(t *testing.T, s *site, wrapper ...string) (*process, thumbtest.
 	return p, orders
 }
 
-// A picture decoder that was taken over reaches nothing of the running server, and ends with it.
+// A compromised picture decoder reaches nothing of the running server, and ends with it.
 func TestDecoderTakenOver(t *testing.T) {
 	t.Parallel()
 	p, orders := withStandIn(t, newSite(t))
@@ -74,7 +74,7 @@ func TestDecoderTakenOver(t *testing.T) {
 	asked := make(chan struct{})
 	go func() {
 		defer close(asked)
-		_, _ = admin.send("GET", address, nil) // the server is killed meanwhile
+		_, _ = admin.send("GET", address, nil) // the server is killed during the request
 	}()
 	child := 0
 	p.await(t, "decoding", func() bool {
@@ -98,7 +98,7 @@ func TestDecoderTakenOver(t *testing.T) {
 	})
 }
 
-// Where the kernel has no Landlock thumbnails are made, and the log says so once.
+// Without Landlock in the kernel thumbnails are made, and the log mentions it once.
 func TestNoLandlockIsLogged(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// uploadSession is what the service answers to the wish to upload.
+// uploadSession is the answer to an upload announcement.
 type uploadSession struct {
 	SessionID, UploadURL, UploadMode string
 	UploadID                         *string
@@ -26,14 +26,14 @@ type partURL struct {
 	URL        string
 }
 
-// body gives length bytes of a content from a place on.
+// body returns length bytes of a content from an offset on.
 type body func(from, length int64) io.Reader
 
 func bytesOf(content []byte) body {
 	return func(from, length int64) io.Reader { return bytes.NewReader(content[from : from+length]) }
 }
 
-// announce begins an upload session; more are further fields.
+// announce begins an upload session; more holds additional fields.
 func (c *client) announce(t testing.TB, dir, name string, size int64, more object) uploadSession {
 	t.Helper()
 	wish := object{"path": dir, "fileName": name, "fileSize": size}
@@ -53,10 +53,10 @@ func (c *client) announce(t testing.TB, dir, name string, size int64, more objec
 	return session
 }
 
-// directClient is a client of the store: it has nothing of the service's, no cookie and no token.
+// directClient is a client of the store, without cookies and tokens of the service.
 var directClient = newClient()
 
-// tag is an ETag with or without its quotes: both must do.
+// tag returns an ETag with or without quotes: both must be accepted.
 func tag(etag string, quoted bool) string {
 	if etag = strings.Trim(etag, `"`); quoted {
 		return `"` + etag + `"`
@@ -64,8 +64,8 @@ func tag(etag string, quoted bool) string {
 	return etag
 }
 
-// put sends a piece of the content: to the service, or straight to the store. It returns the
-// ETag as it came.
+// put sends a piece of the content to the service or directly to the store. It returns the ETag
+// unchanged.
 func (c *client) put(session uploadSession, number int, content io.Reader, length int64) (etag string, err error) {
 	path, address := "/api/files/upload/raw/"+session.SessionID, session.UploadURL
 	if number > 0 {
@@ -107,8 +107,8 @@ func sizedBody(content io.Reader, length int64) any {
 	return &sized{content, length}
 }
 
-// deliver sends the whole content as the session says, so many parts at once, and returns what
-// completes it. ETags are given back with quotes and without in turn.
+// deliver sends the whole content as the session requires, with atOnce parts in parallel, and
+// returns the completion request. The ETags have quotes in turn.
 func (c *client) deliver(t testing.TB, session uploadSession, size int64, content body,
 	atOnce int) (completion object) {
 	t.Helper()
@@ -120,15 +120,15 @@ func (c *client) deliver(t testing.TB, session uploadSession, size int64, conten
 		return object{"sessionId": session.SessionID, "etag": tag(etag, size%2 == 0)}
 	}
 	var numbers []int
-	for number := *session.TotalParts; number > 0; number-- { // the last one first: the order is the client's
+	for number := *session.TotalParts; number > 0; number-- { // the last one first, since the client chooses the order
 		numbers = append(numbers, number)
 	}
 	parts := c.parts(t, session, size, content, atOnce, numbers)
-	slices.Reverse(parts) // a completion names them in their order
+	slices.Reverse(parts) // a completion lists them in order
 	return object{"sessionId": session.SessionID, "parts": parts}
 }
 
-// parts sends some parts and returns them as a completion names them.
+// parts sends some parts and returns them in the form of a completion.
 func (c *client) parts(t testing.TB, session uploadSession, size int64, content body, atOnce int,
 	numbers []int) []object {
 	t.Helper()
@@ -159,7 +159,7 @@ func (c *client) parts(t testing.TB, session uploadSession, size int64, content 
 	return done
 }
 
-// complete ends an upload and returns the file.
+// complete completes an upload and returns the file.
 func (c *client) complete(t testing.TB, completion object) entry {
 	t.Helper()
 	var done struct {
@@ -170,7 +170,7 @@ func (c *client) complete(t testing.TB, completion object) entry {
 	return done.File
 }
 
-// upload takes all three steps for a small file.
+// upload executes all three steps for a small file.
 func (c *client) upload(t testing.TB, dir, name string, content []byte, more object) entry {
 	t.Helper()
 	session := c.announce(t, dir, name, int64(len(content)), more)
@@ -181,7 +181,7 @@ func (c *client) upload(t testing.TB, dir, name string, content []byte, more obj
 	return file
 }
 
-// reads checks that a path gives just that content.
+// reads checks the content at a path.
 func (c *client) reads(t testing.TB, path string, content []byte) {
 	t.Helper()
 	if r := c.do(t, "GET", path, nil); r.status != http.StatusOK || !bytes.Equal(r.body, content) {

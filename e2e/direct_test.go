@@ -9,10 +9,10 @@ import (
 	"larder/internal/blob/s3/s3test"
 )
 
-// directMount is a folder whose content goes straight to a bucket.
+// directMount is a folder with direct uploads to a bucket.
 const directMount = "/uploads/straight"
 
-// inBucket makes sure of directMount.
+// inBucket creates directMount unless it exists.
 func (w *crashFixture) inBucket(t *testing.T) {
 	t.Helper()
 	w.mount(t, directMount, func() object {
@@ -24,7 +24,7 @@ func (w *crashFixture) inBucket(t *testing.T) {
 	})
 }
 
-// putDirect sends content past the service, and returns the etag that the store answers.
+// putDirect sends content directly to the store and returns the ETag of its answer.
 func putDirect(t *testing.T, address, content string) string {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPut, address, bytes.NewReader([]byte(content)))
@@ -43,7 +43,7 @@ func putDirect(t *testing.T, address, content string) string {
 	return response.Header.Get("ETag")
 }
 
-// directCopied loses the copy that a file was to be made of, and not what was sent.
+// directCopied loses the copy from the staging key. The content at the staging key stays.
 func directCopied(t *testing.T, w *crashFixture) crashAttempt {
 	w.inBucket(t)
 	name, content := w.fresh(), w.content(small(w))

@@ -9,12 +9,12 @@ import (
 	"testing"
 )
 
-// Every way to get bytes out, with every set-up: the public path, the gateway, the permanent link,
-// a key, an archive; whole, in ranges, and not at all where the client has them.
+// Downloads in every way with every set-up: the public path, the gateway, the permanent link, a
+// key, an archive; complete, in ranges, and with preconditions.
 func TestDownloadsEverywhere(t *testing.T) {
 	t.Parallel()
 	eachSetup(t, func(t *testing.T, s *setup) {
-		content := contentOf("download", 3<<20+17) // more than one buffer anywhere
+		content := contentOf("download", 3<<20+17) // larger than any buffer
 		private := s.admin.upload(t, "/uploads", "a b.txt", content, nil)
 		s.admin.upload(t, "/public", oddName, content, nil)
 		empty := s.admin.upload(t, "/uploads", "empty.txt", nil, nil)
@@ -38,7 +38,7 @@ func TestDownloadsEverywhere(t *testing.T) {
 		s.gateway(t, empty, nil)
 		s.archive(t, private, empty, content)
 
-		// replaced, it is another file to whoever kept the old one
+		// after a replacement an old ETag no longer matches
 		etag := visitor.do(t, "HEAD", link, nil).want(t, 200).header.Get("ETag")
 		after := contentOf("replaced", 5000)
 		s.admin.upload(t, "/uploads", "a b.txt", after, object{"conflict": "replace"})
@@ -52,7 +52,7 @@ func TestDownloadsEverywhere(t *testing.T) {
 	})
 }
 
-// ranges asks one address in every way that RFC 9110 knows.
+// ranges requests an address with all forms of ranges in RFC 9110.
 func ranges(t *testing.T, c *client, path string, content []byte) {
 	t.Helper()
 	c.reads(t, path, content)
@@ -76,8 +76,7 @@ func ranges(t *testing.T, c *client, path string, content []byte) {
 	c.do(t, "GET", path, nil, "If-Match", `"another"`).want(t, 412)
 }
 
-// gateway uses a download address up: a HEAD and what gives no bytes leave it,
-// the first bytes don't.
+// gateway uses up a download address: a HEAD and answers without bytes do not, the first bytes do.
 func (s *setup) gateway(t *testing.T, file entry, content []byte) {
 	t.Helper()
 	var issued struct{ URL string }

@@ -7,20 +7,20 @@ import (
 	"testing"
 )
 
-// traced is the calls that the tests of durability look at.
+// traced are the system calls that the durability tests examine.
 const traced = "trace=read,openat,write,writev,pwrite64,pwritev,fsync,fdatasync,rename,renameat,renameat2,sendto,sendmsg"
 
-// SIGKILL leaves the page cache alone, so the order of system calls is what proves that an upload
-// outlives a loss of power. abuse case C123
+// SIGKILL does not affect the page cache, so only the order of system calls proves that an upload
+// survives a power failure. Abuse case C123
 func TestUploadIsDurableBeforeItsAnswer(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	trace := filepath.Join(t.TempDir(), "trace")
-	// -D: the server, not strace, is the child that signals reach
+	// -D: the server, not strace, is the child that receives signals
 	p := s.start(t, "strace", "-D", "-f", "-q", "-y", "-s", "64", "-e", traced, "-o", trace)
 	token := s.key(t, "admin")
-	// Another address for each kind, so that it can be found in the trace; a connection for each,
-	// since on one that is kept the server waits for the next request with a read of a single byte.
+	// A different address for each kind, to find it in the trace. A connection for each, since on a
+	// kept one the server waits for the next request with a read of a single byte.
 	withKey(token, p.url).mustRaw(t, "first.jpg", "", "image/jpeg", photograph(t))
 	body, kind := form(t, file("file", "second.jpg", "image/jpeg", string(photograph(t))))
 	withKey(token, p.url).do(t, "POST", "/api/compat/upload", body, "Content-Type", kind).want(t, 200)
@@ -36,8 +36,7 @@ func TestUploadIsDurableBeforeItsAnswer(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", request, err)
 		}
-		// The first object of a directory makes that directory durable as well; there are 256
-		// of them in all.
+		// The first object of a directory also makes that directory durable; there are 256 of them.
 		syncs, above := syncsOf(exchange)
 		t.Logf("%s: syncs %s; of new directories %s", request, syncs, above)
 		if len(syncs) > 4 || len(above) > 1 {
@@ -53,17 +52,16 @@ func TestUploadIsDurableBeforeItsAnswer(t *testing.T) {
 	}
 }
 
-// accessLog is the file that the access log is written to, at times of its own: who uploads does
-// not wait for it.
+// accessLog is the file of the access log. It is written independently, and uploads do not wait for
+// it.
 const accessLog = "audit.db-wal"
 
-// syncsOf lists the files that were synced for an upload, those apart in which
-// the object's directory lies.
+// syncsOf lists the files synced for an upload, and separately the directories above the object.
 func syncsOf(calls []call) (syncs, above []string) {
 	grandparent, besides := "", ""
 	for _, c := range calls {
 		if path.Base(c.file()) == accessLog {
-			besides = path.Dir(c.file()) // where it is new, its directory is synced as well
+			besides = path.Dir(c.file()) // the parent of a new directory is synced as well
 		}
 		if _, to, ok := c.renamed(); ok {
 			grandparent = path.Dir(path.Dir(to))
