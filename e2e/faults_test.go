@@ -18,7 +18,7 @@ import (
 	"testing"
 )
 
-// faultFixture is a site whose store or database is made to fail in the middle of a request.
+// faultFixture is a site whose store or database fails during a request.
 type faultFixture struct {
 	*site
 	p     *process
@@ -28,15 +28,15 @@ type faultFixture struct {
 	kept  string // content of /uploads/kept.bin
 }
 
-// systemFault makes a running server suffer; the function it returns ends that. temp is the
-// temporary file of the body under way.
+// systemFault is a fault of the operating system. begin injects it into a running server and
+// returns a function that ends it. temp is the temporary file of the body in progress.
 type systemFault struct {
 	name         string
 	begin        func(t *testing.T, a *faultFixture, temp string) (end func())
-	failsStores  bool // bytes can't be stored
+	failsStores  bool // bytes cannot be stored
 	failsCommits bool // nothing can be committed
 	failsOpens   bool // nothing can be opened
-	separate     bool // the store is a small file system of its own
+	separate     bool // the store is on a small file system of its own
 }
 
 var systemFaults = []systemFault{
@@ -69,9 +69,9 @@ var systemFaults = []systemFault{
 	}},
 }
 
-// Abuse cases C124 and C128: a store or database that fails in the middle of an upload, a
-// replacement or a completion. The client is told so and never "stored", what was there before can
-// be read, nothing stays reserved, and the server is well as soon as the fault is gone.
+// Abuse cases C124 and C128: the store or the database fails during an upload, a replacement or a
+// completion. The client receives an error and never a success, earlier content stays readable,
+// nothing stays reserved, and the server works again when the fault ends.
 func TestFaultsOfTheSystem(t *testing.T) {
 	t.Parallel()
 	for _, m := range systemFaults {
@@ -91,7 +91,7 @@ func TestFaultsOfTheSystem(t *testing.T) {
 			}
 			key := http.Header{"Authorization": {"Bearer " + a.token}, "X-File-Name": {"new.bin"}}
 			during(func(between func()) reply { return a.halves(t, "POST", "/api/upload", key, content, between) })
-			// where the answer to a commit is lost, the file may be there
+			// when the answer to a commit is lost, the file may exist
 			if n := len(a.admin.list(t, "/uploads")); n != 1 && !m.failsCommits {
 				t.Errorf("%d files after an upload that failed, want the one before", n)
 			}
@@ -166,7 +166,7 @@ func newFaultFixture(t *testing.T, separate bool) *faultFixture {
 	return a
 }
 
-// wantHealthy checks that the server is ready and shows what it should.
+// wantHealthy fails the test unless the server is ready and shows the expected files.
 func (a *faultFixture) wantHealthy(t *testing.T) {
 	t.Helper()
 	a.p.await(t, "ready", func() bool { return a.p.probe("/api/public/health/ready") == 200 })
@@ -175,8 +175,8 @@ func (a *faultFixture) wantHealthy(t *testing.T) {
 	}
 }
 
-// wantFreed checks that nothing is reserved. Where even giving back could not be committed, what is
-// reserved goes with its row within the hour.
+// wantFreed fails the test when a reservation remains. When even the release could not be
+// committed, it is released within the hour.
 func (a *faultFixture) wantFreed(t *testing.T, later bool) {
 	t.Helper()
 	d, err := sql.Open("sqlite", "file:"+filepath.Join(a.dir, "larder.db")+
@@ -199,7 +199,7 @@ func (a *faultFixture) wantFreed(t *testing.T, later bool) {
 	}
 }
 
-// temporary waits for the file that a body under way is written to.
+// temporary waits for the file to which the body in progress is written.
 func (a *faultFixture) temporary(t *testing.T) string {
 	t.Helper()
 	path := ""
@@ -213,7 +213,7 @@ func (a *faultFixture) temporary(t *testing.T) string {
 	return path
 }
 
-// headers are what a client sends besides the body: its cookies and token.
+// headers returns the client's headers: its cookies and its token.
 func (c *client) headers(t *testing.T) http.Header {
 	t.Helper()
 	req, err := http.NewRequest("GET", c.bases[0], nil)
@@ -229,7 +229,7 @@ func (c *client) headers(t *testing.T) http.Header {
 	return req.Header
 }
 
-// halves sends a request whose body pauses in the middle for between.
+// halves sends a request whose body pauses in the middle while between runs.
 func (a *faultFixture) halves(t *testing.T, method, path string, header http.Header, body []byte,
 	between func()) reply {
 	t.Helper()
@@ -249,7 +249,7 @@ func (a *faultFixture) halves(t *testing.T, method, path string, header http.Hea
 	}
 	between()
 	sent := make(chan struct{})
-	go func() { // the answer may come before all is sent
+	go func() { // the answer may arrive before all is sent
 		defer close(sent)
 		conn.Write(body[len(body)/2:])
 	}()
@@ -266,8 +266,8 @@ func (a *faultFixture) halves(t *testing.T, method, path string, header http.Hea
 
 var attached = regexp.MustCompile(`Process (\d+) attached`)
 
-// inject has system calls on some files fail, from now until the function it returns is called,
-// which also checks that one did.
+// inject makes system calls on some files fail until the returned function is called, which also
+// checks that one failed.
 func (p *process) inject(t *testing.T, calls, errno string, paths ...string) (end func()) {
 	t.Helper()
 	log := filepath.Join(t.TempDir(), "trace")
@@ -296,7 +296,7 @@ func (p *process) inject(t *testing.T, calls, errno string, paths ...string) (en
 	}
 }
 
-// fillUp leaves half a MiB of the small file system.
+// fillUp leaves half a MiB free on the small file system.
 func fillUp(t *testing.T, a *faultFixture, temp string) (end func()) {
 	t.Helper()
 	var disk syscall.Statfs_t
@@ -312,7 +312,7 @@ func fillUp(t *testing.T, a *faultFixture, temp string) (end func()) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	// the server may still be writing what it was sent before
+	// the server may still be writing earlier data
 	for err = syscall.ENOSPC; errors.Is(err, syscall.ENOSPC); {
 		if err := syscall.Statfs(a.root, &disk); err != nil {
 			t.Fatal(err)
@@ -335,7 +335,7 @@ func fillUp(t *testing.T, a *faultFixture, temp string) (end func()) {
 
 var openFiles = regexp.MustCompile(`(?m)^Max open files\s+(\d+)`)
 
-// limitFiles sets how many files the process may have open, and returns how many it could before.
+// limitFiles sets the limit of open files of the process and returns the previous one.
 func (p *process) limitFiles(t *testing.T, soft string) (before string) {
 	t.Helper()
 	limits, err := os.ReadFile(fmt.Sprintf("/proc/%d/limits", p.cmd.Process.Pid))

@@ -12,8 +12,8 @@ import (
 	"larder/internal/blob/s3/s3test"
 )
 
-// A visitor without an account works in a bucket of their own, and is forgotten when they leave.
-// Where the service keeps its own files doesn't matter. Specification: Free-mode endpoints.
+// A visitor without an account works in a bucket with their own credentials, and the session ends
+// when they leave. The service's own store does not matter. Specification: Free-mode endpoints.
 func TestAVisitorWithABucket(t *testing.T) {
 	t.Parallel()
 	eachSetup(t, func(t *testing.T, s *setup) {
@@ -42,7 +42,7 @@ func TestAVisitorWithABucket(t *testing.T) {
 			fails(t, 403, "INVALID_CSRF")
 		visitor.header.Set("X-CSRF-Token", began.CSRFToken)
 
-		// keys take neither
+		// characters that keys do not allow
 		picture, name := contentOf("of a visitor", 6<<20+1), strings.NewReplacer("~", "-", "..", "-").Replace(oddName)
 
 		var up struct {

@@ -2,7 +2,7 @@ package e2e
 
 import "testing"
 
-// When a key was used last is known after a stop that comes right behind the use.
+// The time of a key's last use survives a stop right after the use.
 func TestLastUseOfAKeySurvivesAStop(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

@@ -15,11 +15,11 @@ import (
 const (
 	gibibyte        = int64(1) << 30
 	largeUpload     = 2 * gibibyte
-	maxMemoryGrowth = int64(100) << 20 // what the server may take for it
+	maxMemoryGrowth = int64(100) << 20 // allowed growth of the server's memory
 )
 
-// pattern is a stream of length bytes from at on: blocks of the same noise, each of which
-// begins with its number.
+// pattern is a stream of length bytes from offset at: blocks of the same noise, each beginning with
+// its number.
 type pattern struct {
 	block      []byte
 	at, length int64
@@ -34,7 +34,7 @@ func newPattern(length int64) *pattern {
 	return &pattern{block: block, length: length}
 }
 
-// rest returns what is left of the present block.
+// rest returns the rest of the current block.
 func (p *pattern) rest() []byte {
 	size := int64(len(p.block))
 	copy(p.block, fmt.Sprintf("%08d", p.at/size))
@@ -50,7 +50,7 @@ func (p *pattern) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// Write compares what comes with the stream.
+// Write compares the bytes with the stream.
 func (p *pattern) Write(b []byte) (int, error) {
 	for done := 0; done < len(b); {
 		rest := p.rest()
@@ -64,7 +64,7 @@ func (p *pattern) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// A large file costs no memory on its way in, and goes out by sendfile.
+// Uploading a large file needs no memory in proportion, and downloading it uses sendfile.
 func TestLargeFile(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -87,7 +87,7 @@ func TestLargeFile(t *testing.T) {
 		t.Errorf("memory grew from %d to %d MiB, want %d MiB more at most", before>>20, peak>>20, maxMemoryGrowth>>20)
 	}
 
-	// the first GiB, and from somewhere within to the end
+	// the first GiB, and a range from the middle to the end
 	admin := p.admin(t)
 	if n := admin.download(t, "/uploads/large.bin", 0, gibibyte); n != gibibyte {
 		t.Errorf("got %d bytes, want %d", n, gibibyte)
@@ -112,13 +112,13 @@ func TestLargeFile(t *testing.T) {
 	}
 }
 
-// sized is a body of known length; net/http only knows those of buffers by itself.
+// sized is a body of known length; net/http recognizes the length of buffers only.
 type sized struct {
 	io.Reader
 	size int64
 }
 
-// download reads a range of a file that holds a pattern and returns how many bytes came.
+// download reads a range of a file that contains a pattern and returns the number of bytes.
 func (c *client) download(t *testing.T, path string, from, length int64) int64 {
 	t.Helper()
 	req, err := http.NewRequest("GET", c.bases[0]+path, nil)

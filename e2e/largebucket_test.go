@@ -15,12 +15,12 @@ import (
 )
 
 const (
-	throughMemory = int64(100) << 20 // what the server may take for a large upload that goes through it to a bucket
-	besideMemory  = int64(20) << 20  // and for one that goes there without it
+	throughMemory = int64(100) << 20 // allowed memory of the server for a large upload through it to a bucket
+	besideMemory  = int64(20) << 20  // and for a direct upload
 )
 
-// largeBytes is the length of the large uploads: 2 GiB, or as many GiB as LARDER_TEST_LARGE says,
-// which is what a soak sets.
+// largeBytes returns the length of the large uploads in bytes: 2 GiB, or LARDER_TEST_LARGE GiB,
+// which a soak sets.
 func largeBytes(t *testing.T) int64 {
 	t.Helper()
 	text := os.Getenv("LARDER_TEST_LARGE")
@@ -34,18 +34,18 @@ func largeBytes(t *testing.T) int64 {
 	return n * gibibyte
 }
 
-// A large upload in parts into a bucket costs the server little memory when it goes through it, and
-// nearly none when it goes past it.
+// A large upload in parts to a bucket needs little memory of the server when it passes through it,
+// and almost none when it is direct.
 func TestLargeUploadToABucket(t *testing.T) {
 	t.Parallel()
 	size := largeBytes(t)
 	for _, mode := range []string{"worker", "auto"} {
-		t.Run(mode, func(t *testing.T) { // one after another: that is enough for the disk
+		t.Run(mode, func(t *testing.T) { // in sequence, to spare the disk
 			s := newSetup(t, "sqlite", onBucket)
 			s.admin.do(t, "PUT", "/api/admin/storage/providers/"+s.root, object{"uploadMode": mode}).want(t, 200)
 			t.Cleanup(func() { empty(t, *s.bucket) })
 			s.processes[0].stop(t)
-			p := s.start(t) // one that holds no memory of hashing a password
+			p := s.start(t) // a new process, without memory from password hashing
 			s.admin.bases = []string{p.url}
 			begin, before := time.Now(), p.resetPeak(t)
 			session := s.admin.announce(t, "/uploads", "large.bin", size, nil)
@@ -77,14 +77,14 @@ func TestLargeUploadToABucket(t *testing.T) {
 	}
 }
 
-// patternRange is a part of a pattern.
+// patternRange returns a range of a pattern.
 func patternRange(from, length int64) io.Reader {
 	p := newPattern(from + length)
 	p.at = from
 	return p
 }
 
-// resetPeak makes VmHWM begin anew from the memory that there is, which it returns.
+// resetPeak resets VmHWM to the current memory, which it returns.
 func (p *process) resetPeak(t testing.TB) (rss int64) {
 	t.Helper()
 	if err := os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", p.cmd.Process.Pid), []byte("5"), 0); err != nil {
@@ -93,13 +93,13 @@ func (p *process) resetPeak(t testing.TB) (rss int64) {
 	return p.procStatus(t, "VmRSS")
 }
 
-// empty gives the space of a bucket back.
+// empty deletes the objects of a bucket to free their space.
 func empty(t *testing.T, bucket s3test.Bucket) {
 	client := bucket.SDK(t)
-	ctx := context.Background() // the test's own has ended
+	ctx := context.Background() // the test's own context has ended
 	list, err := client.ListObjectsV2(ctx, &s3.ListObjectsV2Input{Bucket: &bucket.Name})
 	if err != nil {
-		return // it is a test's, and goes with the server
+		return // the bucket belongs to a test and ends with the server
 	}
 	for _, o := range list.Contents {
 		_, _ = client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &bucket.Name, Key: o.Key})

@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// What the crash points around accounts, mails and shares are run into with.
+// The crash scenarios of accounts, mails and shares.
 
-// untilDead asks on until nobody answers any more.
+// untilDead repeats a request until the process has died.
 func (w *crashFixture) untilDead(r reply, err error) (reply, error) {
 	for deadline := time.Now().Add(patience); err == nil && time.Now().Before(deadline); {
 		r, err = w.admin.send("GET", "/api/auth/me", nil)
@@ -19,7 +19,7 @@ func (w *crashFixture) untilDead(r reply, err error) (reply, error) {
 	return r, err
 }
 
-// until asks until condition holds.
+// until polls until condition holds.
 func until(t *testing.T, what string, condition func() bool) {
 	t.Helper()
 	deadline, tick := time.After(patience), time.NewTicker(20*time.Millisecond)
@@ -33,21 +33,20 @@ func until(t *testing.T, what string, condition func() bool) {
 	}
 }
 
-// visitor is a client without an account, of the process that runs now.
+// visitor returns a client without an account for the current process.
 func (w *crashFixture) visitor() *client { return newClient(w.admin.bases...) }
 
-// accountWithFiles is somebody with files whose account is about to go. All files
-// have the same content.
+// accountWithFiles is an account with files that will be deleted. All files have the same content.
 type accountWithFiles struct {
 	id, name, content  string
 	file, link, share  string
 	files              int
-	adminSize, adminOf int64 // what the administrator was charged for before
+	adminSize, adminOf int64 // the administrator's usage before
 	keyed              *client
 }
 
-// createAccountWithFiles makes an account with some files; with many, more than are handed
-// over within a request.
+// createAccountWithFiles creates an account with some files; with many, more than a request hands
+// over.
 func (w *crashFixture) createAccountWithFiles(t *testing.T, many bool) *accountWithFiles {
 	t.Helper()
 	w.serial++
@@ -87,7 +86,7 @@ func (w *crashFixture) createAccountWithFiles(t *testing.T, many bool) *accountW
 	return r
 }
 
-// account has the administrator make one.
+// account creates an account as the administrator.
 func (w *crashFixture) account(t *testing.T, name string) (id string) {
 	t.Helper()
 	var made struct{ User struct{ ID string } }
@@ -96,7 +95,7 @@ func (w *crashFixture) account(t *testing.T, name string) (id string) {
 	return made.User.ID
 }
 
-// leaving deletes an account; leavingMuch one whose files a job goes on to hand over.
+// leaving deletes an account; leavingMuch deletes one whose files are handed over by a job.
 func leaving(t *testing.T, w *crashFixture) crashAttempt     { return w.leaving(t, false) }
 func leavingMuch(t *testing.T, w *crashFixture) crashAttempt { return w.leaving(t, true) }
 
@@ -110,7 +109,7 @@ func (w *crashFixture) leaving(t *testing.T, many bool) crashAttempt {
 		}
 		return r, err
 	}
-	first := func(t *testing.T) { // while things are handed over
+	first := func(t *testing.T) { // during the handover
 		w.gone(t, ann)
 		until(t, "all of "+ann.name+"'s with the administrator", func() bool {
 			size, files := w.admin.usage(t)
@@ -135,7 +134,7 @@ func (w *crashFixture) leaving(t *testing.T, many bool) crashAttempt {
 	return crashAttempt{run: run, first: first, again: again}
 }
 
-// gone checks that nothing of an account goes on but what its files are.
+// gone fails the test when anything of the account but its files remains.
 func (w *crashFixture) gone(t *testing.T, ann *accountWithFiles) {
 	t.Helper()
 	anybody := w.visitor()
@@ -151,8 +150,7 @@ func (w *crashFixture) gone(t *testing.T, ann *accountWithFiles) {
 	}
 }
 
-// inherited is what lies in homes: whoever lived there is gone, and the administrator
-// is charged for it.
+// inherited returns the files in the homes of deleted accounts, which the administrator owns.
 func (w *crashFixture) inherited(t *testing.T) (size, files int64) {
 	t.Helper()
 	for _, e := range w.admin.walk(t, "/home") {
@@ -161,7 +159,7 @@ func (w *crashFixture) inherited(t *testing.T) (size, files int64) {
 	return size, files
 }
 
-// configureMail has the site mail to a server of the test, and register whoever comes.
+// configureMail sets the test's mail server and opens the registration.
 func (w *crashFixture) configureMail(t *testing.T) *mailServer {
 	t.Helper()
 	p := newMailServer(t)
@@ -171,8 +169,9 @@ func (w *crashFixture) configureMail(t *testing.T) *mailServer {
 	return p
 }
 
-// registering is killed between an account and the mail that verifies its address: both are there
-// in the end. With one more mail where it was killed after sending; each of the links works.
+// registering kills the service between the creation of an account and its verification mail.
+// Afterwards both exist, with an additional mail when the crash came after the sending; each of the
+// links works.
 func registering(mails int) func(*testing.T, *crashFixture) crashAttempt {
 	return func(t *testing.T, w *crashFixture) crashAttempt {
 		p := w.configureMail(t)
@@ -188,7 +187,7 @@ func registering(mails int) func(*testing.T, *crashFixture) crashAttempt {
 				address, _ := link(t, p.mail(t, name+"@example.org"))
 				links = append(links, address)
 			}
-			for _, address := range links { // none is mailed to whoever has followed one
+			for _, address := range links { // no mail is sent after the verification
 				w.visitor().do(t, "GET", at(t, address), nil).want(t, 200)
 			}
 			login(t, name, firstPassword, w.admin.bases...)
@@ -199,8 +198,8 @@ func registering(mails int) func(*testing.T, *crashFixture) crashAttempt {
 	}
 }
 
-// forgetting is killed while a link to set a new password is mailed. The last one works,
-// and those before don't.
+// forgetting kills the service while it sends a link to reset the password. The last link works,
+// and the earlier ones do not.
 func forgetting(mails int) func(*testing.T, *crashFixture) crashAttempt {
 	return func(t *testing.T, w *crashFixture) crashAttempt {
 		p := w.configureMail(t)
@@ -231,8 +230,8 @@ func forgetting(mails int) func(*testing.T, *crashFixture) crashAttempt {
 	}
 }
 
-// redeeming loses the bytes that a download address was used up for. It counts, and
-// there is no second.
+// redeeming loses the answer to a download. The download address is used up and does not work
+// again.
 func redeeming(t *testing.T, w *crashFixture) crashAttempt {
 	content := w.content(small(w))
 	path, id := w.put(t, w.fresh(), content)

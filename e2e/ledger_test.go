@@ -10,19 +10,19 @@ import (
 	"sync"
 )
 
-// stored is a file as a ledger knows it.
+// stored is a file in a ledger.
 type stored struct {
-	id   string // "" while the service has not told it
+	id   string // "" until the service has returned it
 	hash string
 	size int64
 }
 
-// tree is what lies below a worker's folder: paths relative to it. Folders are not kept; the two
-// that there are stand in ledger.folders.
+// tree holds the files below a worker's folder by relative path. The two folders are in
+// ledger.folders.
 type tree map[string]stored
 
-// sent is the hash of every content that anybody began to send. Whatever can be read must be
-// one of them, whole.
+// sent holds the hash of every content whose upload began. Every complete download must be one of
+// them.
 type sent struct {
 	mu     sync.Mutex // guards hashes
 	hashes map[string]bool
@@ -40,10 +40,9 @@ func (s *sent) has(h string) bool {
 	return s.hashes[h]
 }
 
-// ledger is one worker's account of what it asked for below a folder of its own. It has one
-// request under way at a time, so after a crash the service must show exactly `before` or
-// exactly `after`: the operation under way happened as a whole or not at all, and nothing that
-// was acknowledged is undone.
+// ledger records what one worker has requested below its own folder. It has one request at a time,
+// so after a crash the service must be in the state `before` or `after`: the operation in progress
+// happened completely or not at all, and nothing acknowledged is undone.
 type ledger struct {
 	root    string // /uploads/w0
 	random  *rand.Rand
@@ -52,22 +51,22 @@ type ledger struct {
 	sent    *sent
 	serial  int
 	folders [2]entry // id and name
-	deleted []string // ids whose deletion was acknowledged since the last look
+	deleted []string // ids whose deletion was acknowledged since the last comparison
 
 	mu            sync.Mutex // guards before and after, which readers look at
 	before, after tree
 }
 
-// operation is a request and what the tree looks like once it succeeded.
+// operation is a request with the tree after its success.
 type operation struct {
 	name  string
 	after tree
 	run   func() (reply, error)
-	done  func(r reply) error // learns what the answer tells, such as a new id; may be nil
+	done  func(r reply) error // receives data of the answer, such as a new id; may be nil
 }
 
-// step does one random operation. acknowledged is false when the transport failed, as it does in a
-// crash; err is an answer that is wrong.
+// step executes one random operation. acknowledged is false when the transport failed, as in a
+// crash; err describes a wrong answer.
 func (l *ledger) step() (acknowledged bool, err error) {
 	op := l.choose()
 	l.mu.Lock()
@@ -147,8 +146,8 @@ func (l *ledger) upload() operation {
 	}
 }
 
-// replace gives a file new content through an upload session; the commit under way is the
-// last of three requests.
+// replace replaces a file's content by an upload session, with three requests; the last one
+// commits.
 func (l *ledger) replace(path string) operation {
 	content := l.content()
 	after := maps.Clone(l.before)
@@ -234,8 +233,8 @@ func relocated(t tree, from, to string) tree {
 	return after
 }
 
-// readOne reads a random file of the ledger while others change it. Whatever comes back whole must
-// have been sent as a whole.
+// readOne reads a random file of the ledger during changes. A complete answer must be a complete
+// sent content.
 func (l *ledger) readOne(random *rand.Rand) (acknowledged bool, err error) {
 	l.mu.Lock()
 	paths := slices.Sorted(maps.Keys(l.after))
@@ -248,7 +247,7 @@ func (l *ledger) readOne(random *rand.Rand) (acknowledged bool, err error) {
 	switch {
 	case err != nil:
 		return false, nil
-	case r.status == 404: // it has moved on
+	case r.status == 404: // the file was moved
 		return true, nil
 	case r.status != 200:
 		return true, fmt.Errorf("reading %s answered %d: %s", path, r.status, tail(string(r.body), 300))
@@ -258,8 +257,8 @@ func (l *ledger) readOne(random *rand.Rand) (acknowledged bool, err error) {
 	return true, nil
 }
 
-// wantState compares what the service shows after a crash with before and after, takes over what it
-// is, and describes what differs.
+// settle compares the state after a crash with before and after, adopts it, and describes the
+// differences.
 func (l *ledger) settle(seen tree) error {
 	toBefore, toAfter := difference(l.before, seen), difference(l.after, seen)
 	if toBefore != "" && toAfter != "" {
@@ -270,7 +269,7 @@ func (l *ledger) settle(seen tree) error {
 	return nil
 }
 
-// difference lists what is missing, added or changed in seen; an id that was never told fits any.
+// difference lists what is missing, added or changed in seen; an unknown id matches any.
 func difference(want, seen tree) string {
 	text := ""
 	for path, w := range want {

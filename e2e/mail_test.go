@@ -16,18 +16,17 @@ import (
 
 const smtpUser, smtpPassword = "larder", "canary-smtp-password-5"
 
-// mailServer is a real mail server that speaks STARTTLS and wants a password, behind a door that
-// can be shut: then nobody answers at its address.
+// mailServer is an SMTP server with STARTTLS and a password behind a listener that can be closed.
 type mailServer struct {
 	*apptest.Mailbox
 	address string
 
 	mu          sync.Mutex // guards door and passed
 	listener    net.Listener
-	connections []net.Conn // what goes through it
+	connections []net.Conn // connections through the listener
 }
 
-// newMailServer starts one that ends with the test.
+// newMailServer starts a server that ends with the test.
 func newMailServer(t *testing.T) *mailServer {
 	t.Helper()
 	p := &mailServer{Mailbox: apptest.NewMailbox(t, apptest.StartTLS, smtpUser, smtpPassword), address: freeAddress(t)}
@@ -36,7 +35,7 @@ func newMailServer(t *testing.T) *mailServer {
 	return p
 }
 
-// settings has a service send its mails there.
+// settings returns the site settings for this mail server.
 func (p *mailServer) settings(t *testing.T) object {
 	t.Helper()
 	host, port, err := net.SplitHostPort(p.address)
@@ -67,14 +66,14 @@ func (p *mailServer) open(t *testing.T) {
 		for {
 			outside, err := door.Accept()
 			if err != nil {
-				return // it is shut
+				return // the listener is closed
 			}
 			go p.pass(outside)
 		}
 	}()
 }
 
-// pass brings together who came in and the mail server.
+// pass connects a client with the mail server.
 func (p *mailServer) pass(outside net.Conn) {
 	inside, err := net.Dial("tcp", net.JoinHostPort(p.Host, strconv.Itoa(p.Port)))
 	if err != nil {
@@ -102,8 +101,8 @@ func (p *mailServer) shut() {
 	p.connections = nil
 }
 
-// mailRoots is a file with what services have to trust to send mails there,
-// for the variable SSL_CERT_FILE.
+// mailRoots writes the root certificate of the mail server to a file, for the variable
+// SSL_CERT_FILE.
 func mailRoots(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "roots.pem")
@@ -129,7 +128,7 @@ var (
 	mailedCode = regexp.MustCompile(`(?m)(?:^|\s)([0-9]{6})(?:\s|$)`)
 )
 
-// link takes the link and its token out of a mail.
+// link returns the link in a mail and its token.
 func link(t *testing.T, m apptest.Mail) (address, token string) {
 	t.Helper()
 	found := mailedLink.FindStringSubmatch(m.Text)

@@ -1,9 +1,9 @@
-// Package e2e drives the real binary from outside: processes, sockets, files, real clients. It
-// knows the interface and nothing within.
+// Package e2e tests the real binary from outside, with processes, sockets, files and real clients.
+// It uses only the public interface.
 //
-// The binary is built once for a run. Every test starts processes of its own on a directory of its
-// own, so all run in parallel. It needs LARDER_TEST_POSTGRES, strace, Chromium, Node and the npm
-// packages of browser/ (`make test` has them installed and started).
+// The binary is built once per run. Every test starts its own processes on its own directory, so
+// all tests run in parallel. The tests need LARDER_TEST_POSTGRES, strace, Chromium, Node and the
+// npm packages of browser/ (`make test` installs and starts them).
 package e2e
 
 import (
@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// binary is the path of the program under test; its version was set to builtVersion.
+// binary is the path of the tested program, whose version is set to builtVersion.
 var binary string
 
 const builtVersion = "e2e-4711"

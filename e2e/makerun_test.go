@@ -9,12 +9,12 @@ import (
 	"testing"
 )
 
-// What the README promises a newcomer: `make run` on an empty directory, the password that it
-// prints, and the first visit in the browser, with all settings as they come. It needs what
-// builds the web UI.
+// The first steps of the README: `make run` on an empty directory, the password that it prints, and
+// the first visit in the browser with default settings. The test needs the tools that build the web
+// UI.
 func TestMakeRunLeadsThroughAFirstVisit(t *testing.T) {
 	t.Parallel()
-	build := exec.Command("make", "build") // for as long as it takes; what runs then has to come up in time
+	build := exec.Command("make", "build") // without the time limit of the start
 	build.Dir = ".."
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("make build: %v\n%s", err, out)
@@ -25,8 +25,8 @@ func TestMakeRunLeadsThroughAFirstVisit(t *testing.T) {
 		"only": "a first visit/en-US", "opens": "home"}, nil)
 }
 
-// makeRun starts `make run` on a data directory that is not there yet and waits until it is ready.
-// It and what it has started are ended at the end of the test.
+// makeRun starts `make run` on a data directory that does not exist and waits until it is ready.
+// All of its processes end with the test.
 func makeRun(t *testing.T) *process {
 	t.Helper()
 	s := &site{dir: filepath.Join(t.TempDir(), "data")}
@@ -34,7 +34,7 @@ func makeRun(t *testing.T) *process {
 	p := &process{site: s, cmd: exec.Command("make", "run"), stdout: newOutput(), stderr: newOutput(),
 		exited: make(chan struct{})}
 	p.cmd.Dir, p.cmd.Stdout, p.cmd.Stderr = "..", p.stdout, p.stderr
-	for _, variable := range os.Environ() { // go and npm need theirs
+	for _, variable := range os.Environ() { // go and npm need their variables
 		if !strings.Contains(variable, "LARDER_") {
 			p.cmd.Env = append(p.cmd.Env, variable)
 		}

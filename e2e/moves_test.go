@@ -9,8 +9,8 @@ import (
 	"larder/internal/blob/s3/s3test"
 )
 
-// moved waits for the job of a move, while somebody reads by a link all the time, who must get the
-// same bytes each time.
+// moved waits for the job of a move while a client reads by a link, which must return the same
+// bytes each time.
 func (s *setup) moved(t *testing.T, by *client, id, target, link string, content []byte) {
 	t.Helper()
 	visitor, want := s.visitor(), hash(content)
@@ -37,7 +37,7 @@ func (s *setup) moved(t *testing.T, by *client, id, target, link string, content
 	}
 }
 
-// move moves an entry and waits until that is done.
+// move moves an entry and waits for the end.
 func (s *setup) move(t *testing.T, by *client, id, target string) {
 	t.Helper()
 	var ordered struct{ JobID, Status string }
@@ -62,8 +62,8 @@ func (s *setup) move(t *testing.T, by *client, id, target string) {
 }
 
 // Folders move between the disk, buckets, and two prefixes of one bucket, with every set-up. Names,
-// ids and links are as before, everything is read all the time, the quota does not change, and
-// nothing is left where the bytes were.
+// ids and links stay the same, all files can be read during the moves, the quota does not change,
+// and nothing is left at the old place.
 func TestMovesEverywhere(t *testing.T) {
 	t.Parallel()
 	eachSetup(t, func(t *testing.T, s *setup) {

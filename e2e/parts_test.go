@@ -13,13 +13,13 @@ import (
 
 const partBytes = int64(8) << 20
 
-// sender sends the parts of one upload, four at once, and keeps account of them.
+// sender sends the parts of one upload, four in parallel, and records them.
 type sender struct {
 	client *client
 	id     string // of the session
 
 	mu           sync.Mutex
-	sent         map[int]int  // how often each part was begun
+	sent         map[int]int  // how often the sending of each part began
 	acknowledged map[int]bool // answered with 200
 }
 
@@ -40,8 +40,8 @@ func partSum(t testing.TB, number int) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// send sends parts until all are acknowledged or, after so many more, calls enough in the middle
-// of the others, once.
+// send sends parts until all are acknowledged. After atMost more, it calls enough once during the
+// others.
 func (s *sender) send(t *testing.T, numbers []int, atMost int, enough func()) {
 	t.Helper()
 	todo := make(chan int, len(numbers))
@@ -61,7 +61,7 @@ func (s *sender) send(t *testing.T, numbers []int, atMost int, enough func()) {
 				r, err := s.client.send("PUT", fmt.Sprintf("/api/files/upload/multipart/%s/part/%d", s.id, number),
 					&sized{partBody(number), partBytes})
 				if err != nil {
-					return // the server is gone
+					return // the server has ended
 				}
 				if r.status != http.StatusOK {
 					t.Errorf("part %d: status %d: %s", number, r.status, r.body)
@@ -81,8 +81,9 @@ func (s *sender) send(t *testing.T, numbers []int, atMost int, enough func()) {
 	workers.Wait()
 }
 
-// A large upload in parts, out of order, four at once, by a server that is killed twice: what was
-// acknowledged is never sent again, the file has the bytes, and they cost no memory.
+// A large upload in parts, out of order, four in parallel, to a server that is killed twice.
+// Acknowledged parts are not sent again, the file has the right bytes, and the upload needs no
+// memory in proportion.
 func TestLargeUploadInParts(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -127,7 +128,7 @@ func TestLargeUploadInParts(t *testing.T) {
 			t.Errorf("part %d was sent %d times", number, times)
 		}
 	}
-	if again > 2*4 { // those in flight at each of the two crashes
+	if again > 2*4 { // the parts in flight at each of the two crashes
 		t.Errorf("%d parts were sent again", again)
 	}
 	var done struct{ File struct{ Size int64 } }
@@ -142,7 +143,7 @@ func TestLargeUploadInParts(t *testing.T) {
 	p.stop(t)
 }
 
-// frugal checks what the upload cost in memory so far.
+// frugal checks the memory used so far.
 func (s *sender) frugal(t *testing.T, p *process, before int64) {
 	t.Helper()
 	select {
@@ -157,8 +158,8 @@ func (s *sender) frugal(t *testing.T, p *process, before int64) {
 	}
 }
 
-// check asks what the server has: everything that was acknowledged, each part with the checksum of
-// its bytes. It returns what is missing.
+// check compares the server's list of parts with the acknowledged ones and their checksums. It
+// returns the missing parts.
 func (s *sender) check(t *testing.T) (missing []int) {
 	t.Helper()
 	var have struct {

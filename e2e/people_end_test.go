@@ -7,8 +7,7 @@ import (
 	"testing"
 )
 
-// endpoint is a way to something that hangs on ann's account, and what it answers
-// where that is shut.
+// endpoint is a request that depends on ann's account, with the expected refusal.
 type endpoint struct {
 	name   string
 	by     *client
@@ -25,7 +24,7 @@ func (s *accountStory) doors() []endpoint {
 	}
 	for name, id := range s.shares {
 		doors = append(doors, endpoint{"share", s.visitor(), "/api/shares/" + id, 410, "SHARE_REVOKED"})
-		if name == "file" { // where there is one answer for all shares that are not active
+		if name == "file" { // all inactive shares have the same answer
 			doors = append(doors, endpoint{"share", s.visitor(), "/api/shares/" + id + "/preview", 410,
 				"SHARE_EXPIRED"})
 		}
@@ -33,11 +32,11 @@ func (s *accountStory) doors() []endpoint {
 	return doors
 }
 
-// failsOpens tries every door; those that are not named must be shut.
+// opens tries every endpoint; those that are not named must refuse.
 func (s *accountStory) opens(t *testing.T, open ...string) {
 	t.Helper()
 	for _, d := range s.doors() {
-		for range s.processes { // each of them is asked
+		for range s.processes { // on each replica
 			r := d.by.do(t, "GET", d.path, nil)
 			if !slices.Contains(open, d.name) {
 				r.fails(t, d.status, d.code)
@@ -49,9 +48,9 @@ func (s *accountStory) opens(t *testing.T, open ...string) {
 		}
 	}
 	for name, path := range s.tokens {
-		// ends with the session that made it
+		// ends with the session that created it
 		if slices.Contains(open, "tokens") && (name != ownToken || slices.Contains(open, "session")) {
-			s.visitor().do(t, "HEAD", path, nil).want(t, 200) // which doesn't use it up
+			s.visitor().do(t, "HEAD", path, nil).want(t, 200) // which does not use it up
 		} else if r := s.visitor().do(t, "GET", path, nil); r.status != 401 {
 			t.Errorf("the download address %s answers %d: %s", name, r.status, tail(string(r.body), 200))
 		}
@@ -122,7 +121,7 @@ func (s *accountStory) isBannedForAWhile(t *testing.T) {
 	credentials := object{"username": "ann", "password": secondPassword}
 	s.visitor().do(t, "POST", "/api/auth/login", credentials).fails(t, 401, "USER_DISABLED")
 	s.admin.do(t, "PUT", "/api/admin/users/"+s.annID, object{"status": "active"}).want(t, 200)
-	s.opens(t, "key", "link", "share", "tokens") // the session is over for good
+	s.opens(t, "key", "link", "share", "tokens") // the session has ended permanently
 	s.ann = login(t, "ann", secondPassword, s.admin.bases...)
 	s.cookies(t, s.ann)
 }
@@ -153,8 +152,8 @@ func (s *accountStory) isDeleted(t *testing.T) {
 	}
 }
 
-// comesAgain has somebody register under the name and address that have become free: nothing of the
-// account before is theirs.
+// comesAgain registers another user with the released name and address, who gets nothing of the
+// earlier account.
 func (s *accountStory) comesAgain(t *testing.T) {
 	again := object{"username": "ann", "password": firstPassword, "email": "ann@elsewhere.example",
 		"inviteCode": s.invite}
@@ -182,8 +181,8 @@ func (s *accountStory) comesAgain(t *testing.T) {
 	s.visitor().do(t, "POST", "/api/auth/register", third).fails(t, 400, "VALIDATION_ERROR") // the invite is used up
 }
 
-// logsHoldNoSecret looks for everything secret that went in or out, in what all processes have
-// written and in the access log (abuse case C114).
+// logsHoldNoSecret searches the output of all processes and the access log for every secret sent or
+// received (abuse case C114).
 func (s *accountStory) logsHoldNoSecret(t *testing.T) {
 	s.cookies(t, s.admin)
 	s.cookies(t, s.guest, "/api/shares/"+s.shares["folder"])
@@ -203,7 +202,7 @@ func (s *accountStory) logsHoldNoSecret(t *testing.T) {
 	for kind, values := range s.secrets {
 		for _, value := range values {
 			switch {
-			case kind == "code": // digits stand in a log in many places, but not by themselves
+			case kind == "code": // digits may be part of other numbers in a log
 				if regexp.MustCompile(`["=: ]` + value + `["& ]`).MatchString(log) {
 					t.Errorf("a %s is in the log", kind)
 				}
@@ -216,7 +215,7 @@ func (s *accountStory) logsHoldNoSecret(t *testing.T) {
 	}
 }
 
-// around is the line of a log that holds a value.
+// around returns the line of a log that contains a value.
 func around(log, value string) string {
 	for line := range strings.Lines(log) {
 		if strings.Contains(line, value) {

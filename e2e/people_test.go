@@ -19,10 +19,10 @@ const (
 	wrongPassword  = "canary-wrong-password-4"
 )
 
-// ownToken is the name of the download address that ann's session made.
+// ownToken is the name of the download address that ann's session created.
 const ownToken = "ann's own"
 
-// accountStory is what happens to the account ann on a service, told from outside.
+// accountStory is the life of the account ann, tested from outside.
 type accountStory struct {
 	*setup
 	post     *mailServer
@@ -31,19 +31,19 @@ type accountStory struct {
 	annID    string
 	keyed    *client             // with ann's key
 	folder   string              // id of /home/ann/trip
-	pictures map[string][]byte   // in it, by their paths there
-	ids      map[string]string   // of them
-	link     string              // permanent, of the first
-	guest    *client             // who knows the password of the folder's share
+	pictures map[string][]byte   // in the folder, by path
+	ids      map[string]string   // of the pictures
+	link     string              // permanent link of the first picture
+	guest    *client             // has given the password of the folder's share
 	shares   map[string]string   // ids: folder, file
-	tokens   map[string]string   // download addresses that were not used, by name; one is ownToken
-	secrets  map[string][]string // what no log may hold
+	tokens   map[string]string   // unused download addresses by name; one is ownToken
+	secrets  map[string][]string // values that no log may contain
 	ended    []*process
 }
 
-// An account from its invite to its end, with every set-up: mails by a real server that is down for
-// a while, restarts in the middle, shares, a new password, another address, a ban, and the deletion
-// that leaves the files to the administrator. Specification: Authentication, Shares, Users.
+// An account from its invite to its deletion, with every set-up: mails by a mail server that is
+// down for a while, restarts, shares, a new password, a new address, a ban, and the deletion, after
+// which the administrator owns the files. Specification: Authentication, Shares, Users.
 func TestAnAccountFromInviteToDeletion(t *testing.T) {
 	t.Parallel()
 	eachSetup(t, func(t *testing.T, s *setup) {
@@ -64,10 +64,10 @@ func TestAnAccountFromInviteToDeletion(t *testing.T) {
 	}, "LARDER_LOG_LEVEL", "debug", "SSL_CERT_FILE", mailRoots(t))
 }
 
-// secret takes note of something that no log may hold.
+// secret records a value that no log may contain.
 func (s *accountStory) secret(kind, value string) { s.secrets[kind] = append(s.secrets[kind], value) }
 
-// cookies takes note of a client's cookies and CSRF token.
+// cookies records a client's cookies and CSRF token.
 func (s *accountStory) cookies(t *testing.T, c *client, paths ...string) {
 	t.Helper()
 	for _, path := range append(paths, "/") {
@@ -107,7 +107,7 @@ func (s *accountStory) setsUpMail(t *testing.T) {
 	s.secret("invite code", s.invite)
 }
 
-// registers ann while the mail server is down and the service is restarted.
+// registers registers ann while the mail server is down and the service is restarted.
 func (s *accountStory) registers(t *testing.T) {
 	visitor := s.visitor()
 	ann := object{"username": "ann", "password": firstPassword, "email": "ann@example.org"}
@@ -141,8 +141,8 @@ func (s *accountStory) registers(t *testing.T) {
 	s.cookies(t, s.ann)
 }
 
-// verifies follows the link out of the mail to an address. Looking at it verifies
-// nothing (abuse case C44).
+// verifies follows the link in the verification mail. A HEAD does not verify the address (abuse
+// case C44).
 func (s *accountStory) verifies(t *testing.T, email string) {
 	t.Helper()
 	address, token := link(t, s.post.mail(t, email))
@@ -179,7 +179,7 @@ func (s *accountStory) uploads(t *testing.T) {
 	s.opens(t, "session", "key", "link")
 }
 
-// share makes a share and returns its id.
+// share creates a share and returns its id.
 func (s *accountStory) share(t *testing.T, body object) string {
 	t.Helper()
 	var made struct{ Share struct{ ID, URL string } }
@@ -190,7 +190,7 @@ func (s *accountStory) share(t *testing.T, body object) string {
 	return made.Share.ID
 }
 
-// download asks for a download address.
+// download requests a download address.
 func (s *accountStory) download(t *testing.T, c *client, path string) string {
 	t.Helper()
 	var issued struct{ URL string }
@@ -199,7 +199,7 @@ func (s *accountStory) download(t *testing.T, c *client, path string) string {
 	return at(t, issued.URL)
 }
 
-// listed are the names in a folder of a share.
+// listed returns the names in a folder of a share.
 func listed(t *testing.T, c *client, share, path string) (names []string) {
 	t.Helper()
 	var page struct{ Items []entry }
@@ -232,11 +232,11 @@ func (s *accountStory) sharesWithVisitors(t *testing.T) {
 	}
 	visitor.do(t, "POST", address+"/verify", object{"password": wrongPassword}).fails(t, 401, "INVALID_PASSWORD")
 	visitor.do(t, "POST", address+"/verify", object{"password": sharePassword}).want(t, 200)
-	s.visitor().do(t, "GET", address+"/files", nil).fails(t, 401, "INVALID_PASSWORD") // who gave none
+	s.visitor().do(t, "GET", address+"/files", nil).fails(t, 401, "INVALID_PASSWORD") // without the password
 	s.cookies(t, visitor, address)
 	used, spare := s.download(t, visitor, address+"/download"), s.download(t, visitor, address+"/download")
 
-	s.ended = append(s.ended, s.restart(t)...) // what was given, begun and signed in stays
+	s.ended = append(s.ended, s.restart(t)...) // passwords given, uploads begun and sessions stay
 	s.ann.do(t, "GET", "/api/auth/me", nil).want(t, 200)
 	if got := listed(t, visitor, s.shares["folder"], "/"); !slices.Equal(got,
 		[]string{"file beach.jpg", "folder day two"}) {
@@ -250,7 +250,7 @@ func (s *accountStory) sharesWithVisitors(t *testing.T) {
 		t.Errorf("the preview is %d bytes of %s", len(shown.body), shown.header.Get("Content-Type"))
 	}
 	s.visitor().do(t, "HEAD", used, nil).want(t, 200)
-	s.unpacks(t, s.visitor().do(t, "GET", used, nil).want(t, 200).body) // whoever holds the address has the right to it
+	s.unpacks(t, s.visitor().do(t, "GET", used, nil).want(t, 200).body) // a download address needs no other credential
 	s.visitor().do(t, "GET", used, nil).fails(t, 401, "INVALID_TOKEN")
 	s.visitor().do(t, "GET", spare, nil).fails(t, 410, "SHARE_LIMIT_REACHED")
 	visitor.do(t, "GET", address+"/download", nil).fails(t, 410, "SHARE_LIMIT_REACHED")

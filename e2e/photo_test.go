@@ -34,9 +34,9 @@ var encodePhoto = sync.OnceValues(func() ([]byte, error) {
 	return b.Bytes(), err
 })
 
-// realPhotograph returns a photograph that a camera took, and its width: the one that the Go
-// distribution tests its decoder with. Where the distribution came without its test data, the
-// made one stands in.
+// realPhotograph returns a camera's photograph and its width: the one with which the Go
+// distribution tests its decoder. When the distribution has no test data, it returns the generated
+// one.
 func realPhotograph(t testing.TB) (jpegData []byte, width int) {
 	t.Helper()
 	root, err := exec.Command("go", "env", "GOROOT").Output()

@@ -12,13 +12,13 @@ import (
 	"time"
 )
 
-// picgoPatience is long for a program that takes half a second, and short of the time that
+// picgoPatience is long for a program that takes half a second, and shorter than the time for which
 // servers keep idle connections.
 const picgoPatience = 45 * time.Second
 
-// picgo uploads a file with the PicGo program under a configuration, and returns the address that
-// it printed. The program ends when its connection does, and editors that call it wait for that: a
-// server that keeps the connection open makes every paste hang.
+// picgo uploads a file with the PicGo program and a configuration, and returns the address that it
+// printed. The program ends when its connection ends, and editors wait for it: a server that keeps
+// the connection open would delay every paste.
 func picgo(t *testing.T, config, file string) string {
 	t.Helper()
 	home := t.TempDir()
@@ -66,9 +66,9 @@ func picgo(t *testing.T, config, file string) string {
 	return results[0].ImgURL
 }
 
-// The whole way of a picture: a configuration that the service prints, the real client, a page of
-// another site that shows it. The page shows the permanent link, and the address that the
-// specification has image clients paste.
+// A picture is uploaded by the real client with the configuration that the service prints, and
+// shown on a page of another site, both by the permanent link and by the address that image clients
+// paste according to the specification.
 func TestPicGo(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

@@ -21,11 +21,11 @@ import (
 	"larder/internal/blob/s3/s3test"
 )
 
-// crashPoint is a named crash point and what runs into it. A new point is one line here.
+// crashPoint is a named crash point with a scenario that reaches it. A new point is one line here.
 type crashPoint struct {
 	point    string
 	scenario func(t *testing.T, w *crashFixture) crashAttempt
-	postgres bool // also there in every run; a soak tries all of them on both engines
+	postgres bool // tested on PostgreSQL in every run; a soak tests all points on both engines
 }
 
 var crashPoints = []crashPoint{
@@ -95,22 +95,23 @@ var crashPoints = []crashPoint{
 	{"properties.committed", davProppatch, true},
 }
 
-// crashAttempt is what a process dies of.
+// crashAttempt is a request during which the process dies.
 type crashAttempt struct {
 	run func() (reply, error)
-	// may is what may lie at a path afterwards, "" for nothing. What it does not name is as it was.
+	// may lists the allowed contents of paths afterwards, "" for an absent file. Other paths are
+	// unchanged.
 	may map[string][]string
-	// first looks at what lies there while jobs go on, nil where there are none.
+	// first checks the state while jobs continue, nil without jobs.
 	first func(t *testing.T)
-	// again does it once more, with a process that lives on, and says what lies there then; nil
-	// where there is nothing to do.
+	// again repeats the request with a running process and returns the state; nil when it cannot be
+	// repeated.
 	again func(t *testing.T)
 }
 
-// contents is the content of files by their paths.
+// contents holds the content of files by path.
 type contents map[string]string
 
-// pointTrials is how often each point is tried.
+// pointTrials returns the number of trials of each point.
 func pointTrials(t *testing.T) int {
 	t.Helper()
 	text := os.Getenv("LARDER_TEST_TRIALS")
@@ -124,22 +125,21 @@ func pointTrials(t *testing.T) int {
 	return n
 }
 
-// crashFixture is a site that is killed over and over again, with what was acknowledged on it.
+// crashFixture is a site that is killed repeatedly, with what was acknowledged on it.
 type crashFixture struct {
 	site   *site
-	admin  *client // a session outlives its server
+	admin  *client // the session survives restarts
 	keyed  *client
 	dav    *client
 	random *rand.Rand
 	serial int
-	bucket s3test.Bucket // when one was wanted
-	kept   contents      // what was acknowledged
+	bucket s3test.Bucket // set when a scenario uses it
+	kept   contents      // acknowledged contents
 }
 
-// Abuse case C123, at the lines between which a crash could lose something: the process kills
-// itself at each named point. What was acknowledged is there byte for byte, what was not is there
-// as a whole or not at all, the quota is the sum, fsck finds nothing, and the same request succeeds
-// when it comes again.
+// Abuse case C123, at the lines between which a crash could lose data: the process kills itself at
+// each named point. Acknowledged content is complete, other content exists completely or not at
+// all, the quota equals the sum, fsck finds nothing, and the repeated request succeeds.
 func TestCrashPoints(t *testing.T) {
 	t.Parallel()
 	times := pointTrials(t)
@@ -164,7 +164,7 @@ func TestCrashPoints(t *testing.T) {
 	}
 }
 
-// Every crash point in the source has a trial, and every trial a point.
+// Every crash point in the source has a trial, and every trial a crash point.
 func TestEveryCrashPointIsTried(t *testing.T) {
 	t.Parallel()
 	call, named := regexp.MustCompile(`\bcrash\.Point\(`), regexp.MustCompile(`\bcrash\.Point\("([a-z]+\.[a-z]+)"\)`)
@@ -208,7 +208,7 @@ func TestEveryCrashPointIsTried(t *testing.T) {
 	}
 }
 
-// crashing is the binary with crash points, built when the first test wants it.
+// crashing is the binary with crash points, built when the first test needs it.
 var crashing = sync.OnceValues(func() (string, error) {
 	path := filepath.Join(filepath.Dir(binary), "larder-crashing")
 	build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-tags", "crashpoints", "-o", path,
@@ -241,7 +241,7 @@ func newCrashFixture(t *testing.T, engine string, random *rand.Rand) *crashFixtu
 	return w
 }
 
-// try lets the process die at a point, and looks at what it left.
+// try makes the process die at a point and checks the state that it left.
 func (w *crashFixture) try(t *testing.T, c crashPoint) {
 	calm := w.site.start(t)
 	w.connect(calm)
@@ -284,7 +284,7 @@ func (w *crashFixture) connect(p *process) {
 	}
 }
 
-// readyOrDead waits until the server answers or has ended, and reports which.
+// readyOrDead waits until the server answers or has ended, and reports whether it answers.
 func (p *process) readyOrDead(t *testing.T) bool {
 	t.Helper()
 	deadline := time.After(patience)
@@ -307,8 +307,8 @@ func (p *process) readyOrDead(t *testing.T) bool {
 	}
 }
 
-// wantState compares everything below /uploads and the quota with what was acknowledged, and takes
-// over what there is.
+// wantState compares everything below /uploads and the quota with what was acknowledged, and adopts
+// the state.
 func (w *crashFixture) wantState(t *testing.T, may map[string][]string) {
 	t.Helper()
 	seen := contents{}
@@ -321,7 +321,7 @@ func (w *crashFixture) wantState(t *testing.T, may map[string][]string) {
 	}
 	for _, e := range found {
 		if _, twice := seen[e.full()]; twice {
-			continue // a mount may show as a folder of the one that it lies in
+			continue // a mount may appear as a folder of the mount around it
 		}
 		body := w.admin.do(t, "GET", (&url.URL{Path: e.full()}).EscapedPath(), nil).want(t, 200).body
 		seen[e.full()], size = string(body), size+int64(len(body))
@@ -356,7 +356,7 @@ func (w *crashFixture) wantState(t *testing.T, may map[string][]string) {
 	}
 }
 
-// fsck checks that nothing is wrong, and that nothing lies there that is not known, however young.
+// fsck fails the test when fsck has findings or reports unreferenced objects of any age.
 func (s *site) fsck(t testing.TB) {
 	t.Helper()
 	out, stderr, code := s.run(t, "fsck", "--deep")

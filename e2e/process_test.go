@@ -20,20 +20,21 @@ import (
 	"time"
 )
 
-// patience is how long a test waits for what should be there at once. The machine may be busy.
+// patience is how long a test waits for a result that should come at once, since the machine may be
+// busy.
 const patience = 60 * time.Second
 
 const adminPassword = "canary-Admin-pass-7731"
 
-// site is a data directory with settings. Processes come and go on it.
+// site is a data directory with settings, on which processes are started.
 type site struct {
 	dir string            // the data directory
-	env map[string]string // the whole environment of its processes, PATH and the like left out
+	env map[string]string // the whole environment of its processes, except PATH and the like
 	// program is another build of the binary, "" for the one under test.
 	program string
 }
 
-// binary is the path of the program that the site runs.
+// binary returns the path of the program of the site.
 func (s *site) binary() string {
 	if s.program != "" {
 		return s.program
@@ -41,8 +42,8 @@ func (s *site) binary() string {
 	return binary
 }
 
-// newSite returns a site with SQLite whose administrator has adminPassword, on a port
-// of the system's choice.
+// newSite returns a site with SQLite and the administrator's password adminPassword, on a port that
+// the system chooses.
 func newSite(t testing.TB) *site {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "data")
@@ -56,8 +57,8 @@ func newSite(t testing.TB) *site {
 	}}
 }
 
-// environ is the environment of a process of the site: nothing of the test's own gets in but what
-// programs need to run.
+// environ returns the environment of a process of the site. Of the test's own environment it
+// contains only what programs need to run.
 func (s *site) environ() []string {
 	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Dir(s.dir), "TMPDIR=" + os.TempDir()}
 	for name, value := range s.env {
@@ -81,14 +82,14 @@ func (s *site) run(t testing.TB, args ...string) (stdout, stderr string, code in
 	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
 }
 
-// command is a command of the binary, on this site.
+// command returns a command of the binary on this site.
 func (s *site) command(args ...string) *exec.Cmd {
 	cmd := exec.Command(s.binary(), args...)
 	cmd.Env = s.environ()
 	return cmd
 }
 
-// mustRun is run for a command that has to succeed; it returns what it printed on stdout.
+// mustRun is run for a command that must succeed; it returns the standard output.
 func (s *site) mustRun(t testing.TB, args ...string) string {
 	t.Helper()
 	stdout, stderr, code := s.run(t, args...)
@@ -102,15 +103,15 @@ func (s *site) mustRun(t testing.TB, args ...string) string {
 type process struct {
 	site   *site
 	cmd    *exec.Cmd
-	url    string // what it printed, no slash at the end
+	url    string // the printed URL, without a trailing slash
 	stdout *output
 	stderr *output
-	exited chan struct{} // closed when it has ended and its output is whole
-	err    error         // of the wait, read after exited
+	exited chan struct{} // closed when the process has ended and its output is complete
+	err    error         // of the wait, valid after exited
 }
 
-// launch starts `larder serve`, behind the words of wrapper if any, and waits for nothing. The
-// process is killed at the end of the test.
+// launch starts `larder serve`, after the words of wrapper if any, without waiting. The process is
+// killed at the end of the test.
 func (s *site) launch(t testing.TB, wrapper ...string) *process {
 	t.Helper()
 	words := append(append([]string{}, wrapper...), s.binary(), "serve")
@@ -145,17 +146,17 @@ func (s *site) start(t testing.TB, wrapper ...string) *process {
 	return p
 }
 
-// ready waits until the server answers and takes note of its address.
+// ready waits until the server answers and records its address.
 func (p *process) ready(t testing.TB) {
 	t.Helper()
 	p.url = p.stdout.wait(t, p.exited, servesLine)
 	if listen := p.site.env["LARDER_LISTEN"]; !strings.HasSuffix(listen, ":0") {
-		p.url = "http://" + listen // it may have printed the address of a balancer
+		p.url = "http://" + listen // the printed address may be that of a load balancer
 	}
 	p.await(t, "ready", func() bool { return p.probe("/api/public/health/ready") == http.StatusOK })
 }
 
-// await asks again and again until condition holds, and fails when the process ends before that.
+// await polls until condition holds, and fails when the process ends before that.
 func (p *process) await(t testing.TB, what string, condition func() bool) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
@@ -183,7 +184,7 @@ func (p *process) probe(path string) int {
 	return resp.StatusCode
 }
 
-// kill ends the process as a crash does.
+// kill ends the process like a crash.
 func (p *process) kill() {
 	p.cmd.Process.Kill() // fails when it has ended already
 	<-p.exited
@@ -217,17 +218,17 @@ func (p *process) stop(t testing.TB) {
 	}
 }
 
-// nextPort walks through a range that the system gives to nobody by itself, so that a port is still
+// nextPort iterates over ports that the system does not assign by itself, so that a port is still
 // free after a restart.
 var nextPort atomic.Int64
 
-// keepPort gives the site an address that stays the same over restarts and is known to commands.
+// keepPort gives the site a fixed address, which commands know.
 func (s *site) keepPort(t testing.TB) {
 	t.Helper()
 	s.env["LARDER_LISTEN"] = freeAddress(t)
 }
 
-// freeAddress returns an address that nobody listens on.
+// freeAddress returns an address without a listener.
 func freeAddress(t testing.TB) string {
 	t.Helper()
 	for range 1000 {
@@ -242,7 +243,7 @@ func freeAddress(t testing.TB) string {
 	return ""
 }
 
-// output collects what a process writes, and wakes those who wait for a line.
+// output collects the output of a process and wakes the waiters for a line.
 type output struct {
 	mu   sync.Mutex // guards text and more
 	text bytes.Buffer

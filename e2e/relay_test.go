@@ -7,18 +7,18 @@ import (
 	"testing"
 )
 
-// relay stands between clients and a service as a network does, and can be cut.
+// relay is a network connection between clients and a service that can be cut.
 type relay struct {
 	address string // where it listens
 	target  string
 
-	mu    sync.Mutex // guards what is below
+	mu    sync.Mutex // guards the fields below
 	cut   bool
 	conns map[net.Conn]bool
 	group sync.WaitGroup
 }
 
-// newRelay starts one; it ends with the test.
+// newRelay starts a relay that ends with the test.
 func newRelay(t testing.TB, target string) *relay {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -43,7 +43,7 @@ func newRelay(t testing.TB, target string) *relay {
 	return r
 }
 
-// set cuts every connection and takes no other, or takes them again.
+// set cuts all connections and refuses new ones, or accepts them again.
 func (r *relay) set(cut bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -55,7 +55,7 @@ func (r *relay) set(cut bool) {
 	}
 }
 
-// carry joins a client with the service until either ends, or the cut.
+// carry connects a client with the service until either ends or the relay is cut.
 func (r *relay) carry(client net.Conn) {
 	defer r.forget(client)
 	if !r.keep(client) {
@@ -76,7 +76,7 @@ func (r *relay) carry(client net.Conn) {
 	io.Copy(client, service)
 }
 
-// keep takes note of a connection, and says whether it may go on.
+// keep records a connection, and reports whether it may continue.
 func (r *relay) keep(conn net.Conn) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// replicas starts two servers on one database and one object directory, both at once, and returns
-// them with their site. Settings are names and values.
+// replicas starts two servers at the same time on one database and one object directory, and
+// returns them with their site. settings alternates names and values.
 func replicas(t *testing.T, settings ...string) (*site, [2]*process) {
 	t.Helper()
 	s := newSite(t)
@@ -23,15 +23,15 @@ func replicas(t *testing.T, settings ...string) (*site, [2]*process) {
 	for _, name := range []string{"LARDER_DATABASE_URL", "LARDER_SECRET_KEY", "LARDER_OBJECT_DIR", "LARDER_BASE_URL"} {
 		other.env[name] = s.env[name]
 	}
-	first, second := s.launch(t), other.launch(t) // both seed, one wins
+	first, second := s.launch(t), other.launch(t) // both seed the database, and one succeeds
 	for _, p := range []*process{first, second} {
 		p.ready(t)
 	}
 	return s, [2]*process{first, second}
 }
 
-// Nothing may be kept in one process by accident: every request goes to the other replica
-// than the one before.
+// No state may be kept in one process by mistake: every request goes to another replica than the
+// one before.
 func TestReplicas(t *testing.T) {
 	t.Parallel()
 	s, two := replicas(t)
@@ -49,7 +49,7 @@ func TestReplicas(t *testing.T) {
 	for i := range 6 {
 		u := keyed.mustRaw(t, fmt.Sprintf("p%d.jpg", i), "", "image/jpeg", picture)
 		ids = append(ids, u.FileID)
-		for range 2 { // the address names the first replica; both give the bytes
+		for range 2 { // the address names the first replica; both return the bytes
 			path := u.DirectURL[len(s.env["LARDER_BASE_URL"]):]
 			if got := anonymous.do(t, "GET", path, nil).want(t, 200); hash(got.body) != hash(picture) {
 				t.Errorf("%s gives other bytes than were sent", path)
@@ -86,7 +86,7 @@ func TestReplicas(t *testing.T) {
 	}
 }
 
-// A session ended on one replica is ended on the other.
+// A session that is ended on one replica is ended on the other.
 func TestReplicasForgetSessions(t *testing.T) {
 	t.Parallel()
 	_, two := replicas(t)
@@ -96,7 +96,7 @@ func TestReplicasForgetSessions(t *testing.T) {
 	second.do(t, "GET", "/api/auth/me", nil).fails(t, 401, "SESSION_REVOKED")
 }
 
-// abuse case C84: of 40 requests with one download token, half at each replica, one gets the file.
+// Abuse case C84: of 40 requests with one download token, half to each replica, one gets the file.
 func TestReplicasRedeemOnce(t *testing.T) {
 	t.Parallel()
 	s, two := replicas(t)

@@ -11,9 +11,9 @@ import (
 	"larder/internal/blob/s3/s3test"
 )
 
-// What the crash points are run into with.
+// The crash scenarios of files.
 
-// loopFolder is where a scenario keeps itself busy; nothing is expected of what lies there.
+// loopFolder is the folder of a scenario's repeated requests; its content is not checked.
 const loopFolder = "/uploads/loop"
 
 func small(w *crashFixture) int { return 1 + w.random.IntN(200_000) }
@@ -27,19 +27,19 @@ func (w *crashFixture) content(size int) string {
 	return fmt.Sprintf("%d %x", w.serial, w.random.Uint64()) + string(b)
 }
 
-// fresh is a name that was never used.
+// fresh returns an unused name.
 func (w *crashFixture) fresh() string {
 	w.serial++
 	return fmt.Sprintf("f%04d.bin", w.serial)
 }
 
-// upload is one request; its answer says where the file lies.
+// upload sends a file in one request; the answer contains its path.
 func (w *crashFixture) upload(name, content string) (reply, error) {
 	return w.keyed.send("POST", "/api/upload", []byte(content), "X-File-Name", name, "Content-Type",
 		"application/x-crash")
 }
 
-// put uploads a file with a process that lives, and keeps account of it.
+// put uploads a file to a running process and records it.
 func (w *crashFixture) put(t *testing.T, name, content string) (path, id string) {
 	t.Helper()
 	r, err := w.upload(name, content)
@@ -53,7 +53,7 @@ func (w *crashFixture) put(t *testing.T, name, content string) (path, id string)
 	return path, u.FileID
 }
 
-// begin makes an upload session.
+// begin creates an upload session.
 func (w *crashFixture) begin(t *testing.T, name, conflict string, size int) string {
 	t.Helper()
 	var session struct{ SessionID string }
@@ -74,7 +74,7 @@ func (w *crashFixture) complete(session, etag string) (reply, error) {
 	return w.admin.send("POST", "/api/files/upload-complete", object{"sessionId": session, "etag": etag})
 }
 
-// putBeforeStored is an upload in one request before its commit: nothing comes of it.
+// putBeforeStored is an upload in one request before its commit: no file is created.
 func putBeforeStored(size func(*crashFixture) int) func(*testing.T, *crashFixture) crashAttempt {
 	return func(t *testing.T, w *crashFixture) crashAttempt {
 		name, content := w.fresh(), w.content(size(w))
@@ -90,8 +90,8 @@ func putBeforeStored(size func(*crashFixture) int) func(*testing.T, *crashFixtur
 	}
 }
 
-// published is an upload in one request after its commit: the file is there,
-// though nobody was told.
+// published is an upload in one request after its commit: the file exists, although the answer is
+// lost.
 func published(size func(*crashFixture) int) func(*testing.T, *crashFixture) crashAttempt {
 	return func(t *testing.T, w *crashFixture) crashAttempt {
 		name, content := w.fresh(), w.content(size(w))
@@ -103,7 +103,7 @@ func published(size func(*crashFixture) int) func(*testing.T, *crashFixture) cra
 	}
 }
 
-// rawStored loses the bytes of a session and not the session.
+// rawStored loses the bytes of a session. The session stays.
 func rawStored(t *testing.T, w *crashFixture) crashAttempt {
 	name, content := w.fresh(), w.content(small(w))
 	session := w.begin(t, name, "fail", len(content))
@@ -146,10 +146,10 @@ func replaceCommitted(t *testing.T, w *crashFixture) crashAttempt {
 	}
 }
 
-// partSize is how many bytes a part of a multipart upload has, save for the last.
+// partSize is the length of a part in bytes, except for the last one.
 const partSize = 8 << 20
 
-// inParts is a file of two parts.
+// inParts returns a file of two parts.
 func (w *crashFixture) inParts() (name, content string) {
 	return w.fresh(), w.content(partSize + small(w))
 }
@@ -199,7 +199,7 @@ func (w *crashFixture) mustCompleteParts(t *testing.T, session, name, content st
 	w.kept["/uploads/"+name] = content
 }
 
-// partsBegun loses a session that nobody was told of.
+// partsBegun loses the answer to the creation of a session.
 func partsBegun(t *testing.T, w *crashFixture) crashAttempt {
 	name, content := w.inParts()
 	return crashAttempt{
@@ -215,7 +215,7 @@ func partsBegun(t *testing.T, w *crashFixture) crashAttempt {
 	}
 }
 
-// partsStored loses the answer and not the part: it need not be sent again.
+// partsStored loses the answer to a part. The part stays and need not be sent again.
 func partsStored(t *testing.T, w *crashFixture) crashAttempt {
 	name, content := w.inParts()
 	session := w.beginParts(t, name, content)
@@ -229,7 +229,7 @@ func partsStored(t *testing.T, w *crashFixture) crashAttempt {
 	}
 }
 
-// partsAcknowledged is a part that counts, whether its client has heard of it or not.
+// partsAcknowledged loses the answer to a part after its record is committed. The part counts.
 func partsAcknowledged(t *testing.T, w *crashFixture) crashAttempt {
 	name, content := w.inParts()
 	session := w.beginParts(t, name, content)
@@ -242,7 +242,7 @@ func partsAcknowledged(t *testing.T, w *crashFixture) crashAttempt {
 	}
 }
 
-// ready is a session whose parts are all there.
+// ready returns a session with all parts.
 func (w *crashFixture) ready(t *testing.T) (session, name, content string) {
 	t.Helper()
 	name, content = w.inParts()
@@ -288,7 +288,7 @@ func moveCommitted(t *testing.T, w *crashFixture) crashAttempt {
 	return crashAttempt{
 		run: func() (reply, error) { return w.admin.send("POST", "/api/files/"+id+"/move", move) },
 		may: map[string][]string{path: {""}, "/uploads/" + folder + "/" + name: {content}},
-		again: func(t *testing.T) { // it lies there already
+		again: func(t *testing.T) { // the file exists already
 			w.admin.do(t, "POST", "/api/files/"+id+"/move", move).fails(t, 409, "OPERATION_FAILED")
 			move["targetPath"] = "/uploads"
 			w.admin.do(t, "POST", "/api/files/"+id+"/move", move).want(t, 200)
@@ -298,8 +298,8 @@ func moveCommitted(t *testing.T, w *crashFixture) crashAttempt {
 	}
 }
 
-// collecting leaves garbage for the first sweep of the process, and makes more until
-// that dies of it.
+// collecting leaves garbage for the first sweep of the process, and makes more until the process
+// dies in the sweep.
 func collecting(t *testing.T, w *crashFixture) crashAttempt {
 	litter := func() error {
 		folder := w.fresh()
@@ -324,7 +324,7 @@ func collecting(t *testing.T, w *crashFixture) crashAttempt {
 		}
 		return err
 	}
-	w.admin.send("POST", "/api/files/folder", object{"path": "/uploads", "name": "loop"}) // there after the first time
+	w.admin.send("POST", "/api/files/folder", object{"path": "/uploads", "name": "loop"}) // it exists after the first time
 	w.put(t, w.fresh(), w.content(small(w)))
 	for range 2 {
 		if err := litter(); err != nil {
@@ -341,15 +341,15 @@ func collecting(t *testing.T, w *crashFixture) crashAttempt {
 	}}
 }
 
-// otherMount is a folder whose content lies with another provider, bucketMount one whose content
-// lies in a bucket, and besideMount one in that bucket below a prefix.
+// otherMount is a folder with another provider, bucketMount one with a bucket, and besideMount one
+// in the same bucket below a prefix.
 const (
 	otherMount  = "/uploads/other"
 	bucketMount = "/uploads/bucket"
 	besideMount = "/uploads/beside"
 )
 
-// mount makes a provider with a mount, where there is none yet.
+// mount creates a provider with a mount, unless it exists.
 func (w *crashFixture) mount(t *testing.T, path string, provider func() object) {
 	t.Helper()
 	if r := w.admin.do(t, "GET", "/api/files?path="+path, nil); r.status != 404 {
@@ -361,7 +361,7 @@ func (w *crashFixture) mount(t *testing.T, path string, provider func() object) 
 		object{"providerId": made.Provider.ID, "mountPath": path, "name": "other"}).want(t, 201)
 }
 
-// mountAll has all of them.
+// mountAll creates all mounts.
 func (w *crashFixture) mountAll(t *testing.T) {
 	t.Helper()
 	inBucket := func(more object) func() object {
@@ -383,11 +383,11 @@ func (w *crashFixture) mountAll(t *testing.T) {
 	w.mount(t, besideMount, inBucket(object{"pathPrefix": "be/side"}))
 }
 
-// moving sends a folder to another provider, and is killed during the job. Each file lies at the
-// old or at the new path then, and the job is resumed and comes to its end.
+// moving kills the service during a move of a folder to another provider. Each file is then at the
+// old or at the new path, and the job is resumed and completed.
 func moving(t *testing.T, w *crashFixture) crashAttempt { return w.moving(t, "/uploads", otherMount) }
 
-// movingToBucket streams to a server that knows nothing of crashes; movingInBucket has it copy.
+// movingToBucket streams the bytes to the server; in movingInBucket the server copies them.
 func movingToBucket(t *testing.T, w *crashFixture) crashAttempt {
 	return w.moving(t, "/uploads", bucketMount)
 }
@@ -414,14 +414,14 @@ func (w *crashFixture) moving(t *testing.T, from, to string) crashAttempt {
 	run := func() (reply, error) {
 		r, err := w.admin.send("POST", "/api/files/"+id+"/move", object{"targetPath": to})
 		for deadline := time.Now().Add(patience); err == nil && r.status == 200 && time.Now().Before(deadline); {
-			r, err = w.admin.send("GET", "/api/files/jobs", nil) // until the job has come to the point
+			r, err = w.admin.send("GET", "/api/files/jobs", nil) // until the job has reached the crash point
 		}
 		return r, err
 	}
 	first := func(t *testing.T) {
 		for name, content := range moved {
 			r := w.admin.do(t, "GET", from+name, nil)
-			if r.status == 404 { // in this order: the job may come to its end in between
+			if r.status == 404 { // in this order, since the job may end in between
 				r = w.admin.do(t, "GET", to+name, nil)
 			}
 			if r.status != 200 || string(r.body) != content {
@@ -433,8 +433,8 @@ func (w *crashFixture) moving(t *testing.T, from, to string) crashAttempt {
 	return crashAttempt{may: may, run: run, first: first}
 }
 
-// finishJobs waits until the jobs that were under way at a crash have come to their end: within 10
-// seconds they are taken up again.
+// finishJobs waits for the jobs that were interrupted by a crash; they are resumed within 10
+// seconds.
 func (w *crashFixture) finishJobs(t *testing.T, p *process) {
 	t.Helper()
 	p.await(t, "done with all jobs", func() bool {

@@ -11,26 +11,26 @@ import (
 	"larder/internal/db/dbtest"
 )
 
-// Where the root mount keeps its bytes.
+// The store of the root mount.
 const (
 	onDisk   = "disk"
 	onBucket = "s3"
 )
 
-// setup is a service with all its replicas: a database of one kind, and the root mount in a
-// store of one kind.
+// setup is a service with all its replicas, one kind of database, and one kind of store for the
+// root mount.
 type setup struct {
 	*site
 	engine, store string
 	processes     []*process
-	admin, keyed  *client        // requests alternate between the replicas
+	admin, keyed  *client        // their requests alternate between the replicas
 	root          string         // id of the root mount's provider
 	bucket        *s3test.Bucket // of the root mount, nil on a disk
 }
 
-// eachSetup runs a scenario on both databases with both stores: one process on SQLite, two
-// replicas on PostgreSQL between which requests alternate; objects on the disk, or in a bucket of a
-// real S3 server. Settings are names and values.
+// eachSetup runs a scenario on both databases with both stores: one process on SQLite, and two
+// replicas on PostgreSQL with alternating requests; objects on the disk, and in a bucket of a real
+// S3 server. settings alternates names and values.
 func eachSetup(t *testing.T, scenario func(t *testing.T, s *setup), settings ...string) {
 	t.Helper()
 	for _, engine := range dbtest.Engines {
@@ -45,8 +45,8 @@ func eachSetup(t *testing.T, scenario func(t *testing.T, s *setup), settings ...
 	}
 }
 
-// reachable are the settings of a service that may reach the S3 server of the tests, and removes
-// without delay what nothing refers to.
+// reachable are the settings of a service that may connect to the tests' S3 server and collects
+// garbage without delay.
 var reachable = []string{
 	"LARDER_ALLOW_PRIVATE_ENDPOINTS", "127.0.0.0/8", "LARDER_FREE_MODE_ALLOW_PRIVATE_ENDPOINTS", "127.0.0.0/8",
 	"LARDER_GARBAGE_GRACE", "1ms", "LARDER_RATE_LIMIT_ENABLED", "false",
@@ -86,15 +86,15 @@ func newSetup(t *testing.T, engine, store string, settings ...string) *setup {
 	return s
 }
 
-// set gives a site settings: names and values.
+// set changes settings of a site: names and values.
 func (s *site) set(settings ...string) {
 	for i := 0; i+1 < len(settings); i += 2 {
 		s.env[settings[i]] = settings[i+1]
 	}
 }
 
-// restart ends every process cleanly, one after the other, and starts it again at its address. It
-// returns those that ended.
+// restart stops every process cleanly, one after another, and starts it again at its address. It
+// returns the stopped processes.
 func (s *setup) restart(t *testing.T) (ended []*process) {
 	t.Helper()
 	for i, p := range s.processes {
@@ -104,10 +104,10 @@ func (s *setup) restart(t *testing.T) (ended []*process) {
 	return ended
 }
 
-// visitor is somebody without an account.
+// visitor returns a client without an account.
 func (s *setup) visitor() *client { return newClient(s.admin.bases...) }
 
-// provider makes a provider (store_b) for a bucket, with further fields, and returns its id.
+// provider creates a provider (store_b) for a bucket, with further fields, and returns its id.
 func (s *setup) provider(t testing.TB, bucket s3test.Bucket, more object) string {
 	t.Helper()
 	fields := object{
@@ -122,14 +122,14 @@ func (s *setup) provider(t testing.TB, bucket s3test.Bucket, more object) string
 	return made.Provider.ID
 }
 
-// mount makes a mount.
+// mount creates a mount.
 func (s *setup) mount(t testing.TB, path, provider string) {
 	t.Helper()
 	s.admin.do(t, "POST", "/api/admin/mounts",
 		object{"providerId": provider, "mountPath": path, "name": "mount of " + path[1:]}).want(t, 201)
 }
 
-// keysIn lists a bucket past the service, all of it.
+// keysIn lists all keys of a bucket, bypassing the service.
 func keysIn(t testing.TB, bucket s3test.Bucket) map[string]int64 {
 	t.Helper()
 	keys := map[string]int64{}
@@ -146,8 +146,8 @@ func keysIn(t testing.TB, bucket s3test.Bucket) map[string]int64 {
 	return keys
 }
 
-// awaitEmpty waits until the collector has removed everything from a bucket,
-// uploads in parts included.
+// awaitEmpty waits until the collector has removed everything from a bucket, including unfinished
+// uploads.
 func (s *setup) awaitEmpty(t testing.TB, bucket s3test.Bucket) {
 	t.Helper()
 	client := bucket.SDK(t)
@@ -160,7 +160,7 @@ func (s *setup) awaitEmpty(t testing.TB, bucket s3test.Bucket) {
 	})
 }
 
-// at is the path of an address of the service without its host, so that any replica may be asked.
+// at returns the path of a URL without its host, so that it can be requested from any replica.
 func at(t testing.TB, address string) string {
 	t.Helper()
 	u, err := url.Parse(address)
@@ -170,5 +170,5 @@ func at(t testing.TB, address string) string {
 	return u.RequestURI()
 }
 
-// escaped is a virtual path as it stands in a request.
+// escaped returns a virtual path in the form of a request.
 func escaped(path string) string { return (&url.URL{Path: path}).EscapedPath() }
