@@ -12,11 +12,11 @@ import (
 	"larder/internal/apptest"
 )
 
-// WebDAV asks about paths what the JSON interface asks about ids. For a key the verdict is the
-// same; only the words differ.
+// WebDAV addresses by path what the JSON API addresses by id. For a key the verdict is the same,
+// and only the statuses differ.
 
-// inDAV puts an answer of the JSON interface into the statuses of WebDAV; more are what else the
-// words there may be: of what is refused for another reason than a right.
+// inDAV converts an expected answer of the JSON API to the statuses of WebDAV. words maps codes
+// whose status is another one when the reason is not a missing right.
 func inDAV(a answer, words map[string]string) answer {
 	var statuses answer
 	for _, one := range a {
@@ -30,7 +30,7 @@ func inDAV(a answer, words map[string]string) answer {
 	return statuses
 }
 
-// byDAV is a key's caller at a door of WebDAV, nil for who has none.
+// byDAV returns the caller for WebDAV, nil for a caller without a key.
 func (b *oracle) byDAV(c caller) *caller {
 	if c.key == nil && len(b.w.keys) > 0 {
 		c.key = pick(b.d, b.w.keys)
@@ -41,7 +41,7 @@ func (b *oracle) byDAV(c caller) *caller {
 	return &caller{user: c.key.owner, key: c.key, ip: c.ip, protocol: "webdav"}
 }
 
-// sendDAV sends a request as a key by Basic.
+// sendDAV sends a request with a key by Basic authentication.
 func (b *oracle) sendDAV(c *caller, method, at string, body any, header ...string) *apptest.Reply {
 	h := http.Header{
 		"Authorization":   {"Basic " + base64.StdEncoding.EncodeToString([]byte(c.key.id+":"+c.key.secret))},
@@ -59,7 +59,7 @@ func (b *oracle) sendDAV(c *caller, method, at string, body any, header ...strin
 
 func status(r *apptest.Reply) string { return fmt.Sprint(r.Status) }
 
-// askDAVList asks what is at a path, with what is in it or without.
+// askDAVList requests the properties of a path, with or without its children.
 func (b *oracle) askDAVList(by caller) {
 	c := b.byDAV(by)
 	if c == nil {
@@ -82,7 +82,8 @@ func (b *oracle) askDAVList(by caller) {
 	b.compare("dav list", *c, "PROPFIND "+at+" depth "+depth, got, want)
 }
 
-// davList is PROPFIND: the way of GET /api/files for a folder, of details for a file.
+// davList is the expected answer to PROPFIND: like GET /api/files for a folder, and like the
+// details for a file.
 func (w *world) davList(c caller, at, depth string) answer {
 	if a := c.keyAdmitted("read"); a != nil {
 		return inDAV(a, nil)
@@ -90,7 +91,7 @@ func (w *world) davList(c caller, at, depth string) answer {
 	shows, e := w.seen(c, at), w.at(at)
 	switch {
 	case at != "/" && !w.opens(c, parentOf(at)), depth == "1" && w.isFolder(at) &&
-		!w.opens(c, at): // whether it is there or not
+		!w.opens(c, at): // whether it exists or not
 		return answer{"403"}
 	case e == nil && !w.virtual(at):
 		if w.has(c, "read", at) == allow {
@@ -105,7 +106,7 @@ func (w *world) davList(c caller, at, depth string) answer {
 	return answer{"403"}
 }
 
-// hrefs are the resources of a multistatus.
+// hrefs returns the resources of a multistatus.
 func (b *oracle) hrefs(r *apptest.Reply) (items []item) {
 	var m struct {
 		Responses []struct {
@@ -177,19 +178,19 @@ func (b *oracle) askDAVPut(by caller) {
 	if b.w.at(at) != nil {
 		success = "204"
 	}
-	if on := b.w.at(dir); on == nil || !on.folder { // the JSON interface would make it
+	if on := b.w.at(dir); on == nil || !on.folder { // the JSON API would create it
 		success = "409"
 	}
 	want := orNoParent(b.w, dir, inDAV(b.w.uploadSession(*c, dir, name, "replace"),
 		map[string]string{done: success, notFound: "409", taken: "405"}))
-	if b.w.isFolder(at) && b.w.has(*c, "write", at) == allow { // a folder is told of to who may write to it
+	if b.w.isFolder(at) && b.w.has(*c, "write", at) == allow { // a folder is visible to callers that may write to it
 		want = append(want, "405")
 	}
 	b.changeDAV("dav put", c, "PUT "+at, b.sendDAV(c, "PUT", at, "x"), want)
 }
 
-// orNoParent lets a missing mount be told to keys that could write nowhere, which the JSON
-// interface refuses before it looks; and the other way round.
+// orNoParent also allows the answer for a missing mount where a key can write nowhere, which the
+// JSON API refuses earlier, and the reverse.
 func orNoParent(w *world, dir string, a answer) answer {
 	if w.covering(dir) == nil {
 		return append(a, "403", "409")
@@ -210,7 +211,7 @@ func (b *oracle) askDAVFolder(by caller) {
 	b.changeDAV("dav folder", c, "MKCOL "+child(dir, name), b.sendDAV(c, "MKCOL", child(dir, name), nil), want)
 }
 
-// davEntry is something that can be named by its path.
+// davEntry picks an entry that has a path.
 func (b *oracle) davEntry() *entry {
 	for range 20 {
 		if e := b.entry(); !b.w.hidden(e) {
@@ -229,7 +230,7 @@ func (b *oracle) askDAVDelete(by caller) {
 	b.changeDAV("dav delete", c, "DELETE "+e.place(), b.sendDAV(c, "DELETE", e.place(), nil), want)
 }
 
-// askDAVTransfer moves or copies, to where nothing lies: what is there stays.
+// askDAVTransfer moves or copies to a free path.
 func (b *oracle) askDAVTransfer(by caller) {
 	c, e, folder, name := b.byDAV(by), b.davEntry(), b.folder(), b.freshName()
 	if b.d.chance(10) {
@@ -244,7 +245,7 @@ func (b *oracle) askDAVTransfer(by caller) {
 		method, want = "COPY", b.w.copy
 	}
 	words := inDAV(want(*c, e, folder, name), map[string]string{done: "201", conflict: "403 412", notFound: "409"})
-	if within(to, e.place()) { // told apart from a folder that is missing
+	if within(to, e.place()) { // distinguished from a missing folder
 		words = append(words, "403")
 	}
 	if b.w.at(to) != nil && slices.Contains(words, "412") && b.w.has(*c, "write", to) != allow {
@@ -254,7 +255,7 @@ func (b *oracle) askDAVTransfer(by caller) {
 	b.changeDAV("dav "+strings.ToLower(method), c, method+" "+e.place()+" to "+to, r, words)
 }
 
-// copy is POST /api/files/{id}/copy.
+// copy is the expected answer to POST /api/files/{id}/copy.
 func (w *world) copy(c caller, e *entry, folder, name string) answer {
 	if a := c.keyAdmitted("read", "write"); a != nil {
 		return a
@@ -283,7 +284,7 @@ func (w *world) copy(c caller, e *entry, folder, name string) answer {
 				also = true
 			}
 		}
-		also = also || w.mayBeRefusedBelow(c, []string{"write"}, to) == open // what comes into being below
+		also = also || w.mayBeRefusedBelow(c, []string{"write"}, to) == open // entries that would be created below
 	}
 	var faults answer
 	if e.folder && (w.mountsBelow(e.place()) || within(folder, e.place())) || w.at(to) != nil || w.virtual(to) {

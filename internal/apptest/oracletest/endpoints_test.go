@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// What each door answers: the status, and the code of an error. Several where the documents leave
-// open which of two refusals is told.
+// The expected answer of each endpoint: the status, and the code of an error. There are several
+// where the documents do not specify which of two refusals comes first.
 
 const (
 	signInFirst = "401 UNAUTHORIZED"
@@ -25,8 +25,8 @@ const (
 
 type answer []string
 
-// admitted judges the credential at a door that wants a session or a key with a permission; nil
-// when it is let through.
+// admitted checks the credential at an endpoint that requires a session or a key with a permission;
+// nil when it is accepted.
 func (c caller) admitted(permissions ...string) answer {
 	if c.user == nil {
 		return answer{signInFirst}
@@ -49,7 +49,7 @@ func (c caller) keyAdmitted(permissions ...string) answer {
 	return nil
 }
 
-// refusal is what a verdict that is not allow is told as.
+// refusal returns the answer for a verdict other than allow.
 func refusal(verdict outcome) string {
 	if verdict == needsPassword {
 		return askPassword
@@ -57,14 +57,14 @@ func refusal(verdict outcome) string {
 	return forbidden
 }
 
-// list is GET /api/files: what it answers instead of a listing, and whether a listing
-// is fine as well.
+// list is the expected answer to GET /api/files: the refusal, and whether a listing is also
+// correct.
 func (w *world) list(c caller, folder string) (refused answer, fine bool) {
 	if a := c.admitted("read"); a != nil {
 		return a, false
 	}
 	shows, verdict := w.seen(c, folder), w.has(c, "read", folder)
-	if e := w.at(folder); e == nil { // as a folder that is not there
+	if e := w.at(folder); e == nil { // as for a missing folder
 		shows = w.shows(c, folder)
 	} else if !e.folder && shows == no && w.shows(c, folder) != no {
 		shows = open
@@ -94,7 +94,7 @@ func (w *world) list(c caller, folder string) (refused answer, fine bool) {
 	return nil, true
 }
 
-// details is GET /api/files/{id}.
+// details is the expected answer to GET /api/files/{id}.
 func (w *world) details(c caller, e *entry) answer {
 	if a := c.admitted("read"); a != nil {
 		return a
@@ -113,7 +113,8 @@ func (w *world) details(c caller, e *entry) answer {
 	return answer{done}
 }
 
-// download is GET /api/files/{id}/download of a file, by a program that wants JSON.
+// download is the expected answer to GET /api/files/{id}/download of a file, for a client that
+// accepts JSON.
 func (w *world) download(c caller, e *entry) answer {
 	if c.user == nil {
 		return answer{signInFirst}
@@ -132,7 +133,7 @@ func (w *world) download(c caller, e *entry) answer {
 	return answer{done}
 }
 
-// public is GET and HEAD of a virtual path.
+// public is the expected answer to GET and HEAD of a virtual path.
 func (w *world) public(c caller, at string) answer {
 	if a := c.keyAdmitted(); a != nil {
 		return a
@@ -158,7 +159,7 @@ func (w *world) public(c caller, at string) answer {
 	return answer{done}
 }
 
-// permanent is GET of a permanent link.
+// permanent is the expected answer to GET of a permanent link.
 func (w *world) permanent(e *entry) answer {
 	if w.hidden(e) || !w.guests || w.guard(e.place()) != nil {
 		return answer{notFound}
@@ -180,7 +181,7 @@ func (w *world) permanent(e *entry) answer {
 		switch {
 		case plain && i == 0:
 			return answer{done}
-		case plain && !r.deny: // the conditions before it change nothing: everybody may have the file
+		case plain && !r.deny: // the conditions before it change nothing, since every guest may download the file
 			return answer{notFound, done}
 		case r.deny:
 			return answer{notFound}
@@ -192,9 +193,8 @@ func (w *world) permanent(e *entry) answer {
 	return answer{done}
 }
 
-// shared is GET of a download address at a share of a file, by a visitor who comes from where
-// the caller does and has given the share what the caller has. The caller made it, without a
-// password of its own.
+// shared is the expected answer to GET of a download address of a share of a file, for a visitor
+// with the caller's address and passwords. The caller created the share, without a password.
 func (w *world) shared(c caller, e *entry) answer {
 	download, asks := w.has(c, "download", e.place()), w.locked(c, e.place()) != nil
 	for _, permission := range []string{"read", "share", "download"} {
@@ -215,10 +215,10 @@ func (w *world) shared(c caller, e *entry) answer {
 	return answer{done}
 }
 
-// nowhere is an address that no rule names.
+// nowhere is an address in no rule.
 const nowhere = "203.0.113.99"
 
-// makeLink is POST /api/files/{id}/link.
+// makeLink is the expected answer to POST /api/files/{id}/link.
 func (w *world) makeLink(c caller, e *entry) answer {
 	if a := c.keyAdmitted(); a != nil {
 		return a
@@ -244,7 +244,7 @@ func (w *world) makeLink(c caller, e *entry) answer {
 	return answer{done}
 }
 
-// mayCreate is a verdict about what would come into being, the password above it included.
+// mayCreate returns the refusal of creating an entry at a path, including the passwords above it.
 func (w *world) mayCreate(c caller, at string) []string {
 	if verdict := w.creates(c, at); verdict != allow {
 		return []string{refusal(verdict)}
@@ -255,7 +255,7 @@ func (w *world) mayCreate(c caller, at string) []string {
 	return nil
 }
 
-// createFolder is POST /api/files/folder.
+// createFolder is the expected answer to POST /api/files/folder.
 func (w *world) createFolder(c caller, parent, name string) answer {
 	if a := c.admitted("write"); a != nil {
 		return a
@@ -277,7 +277,8 @@ func (w *world) createFolder(c caller, parent, name string) answer {
 	return answer{created}
 }
 
-// uploadSession is POST /api/files/upload-session: missing folders come into being as well.
+// uploadSession is the expected answer to POST /api/files/upload-session, which also creates
+// missing folders.
 func (w *world) uploadSession(c caller, dir, name, onConflict string) answer {
 	if a := c.admitted("write"); a != nil {
 		return a
@@ -315,14 +316,14 @@ func (w *world) uploadSession(c caller, dir, name, onConflict string) answer {
 	return answer{done}
 }
 
-// whole judges changing a folder with all that is in it. Where the decisions refuse by what could
-// be there they leave room: refused is sure when something that is there, or that a rule can match,
-// may not be changed; it is open when any rule with a condition, or a deny, can match at all.
+// whole judges a change of a folder with all its content. The decisions allow refusals because of
+// possible paths: the result is yes when an existing entry, or a path that a rule can match, may
+// not be changed, and open when any deny or conditional rule can match at all.
 func (w *world) whole(c caller, permission, top string, below_ []string) certainty {
 	if found := w.wholly(c, permission, top, below_); found != no || c.given == nil {
 		return found
 	}
-	c.given = nil // a password further down may be asked for whether it was given or not
+	c.given = nil // a password further down may be required whether it was given or not
 	if w.wholly(c, permission, top, below_) != no {
 		return open
 	}
@@ -344,7 +345,7 @@ func (w *world) wholly(c caller, permission, top string, below_ []string) certai
 	}
 	if c.user.role != "admin" && !w.homeCovers(c.user, top) && !w.plainlyAllowed(c, permission, top) &&
 		slices.ContainsFunc(below_, func(at string) bool { return w.ownerAt(at) != c.user }) {
-		return open // that other patterns cover all there is may go unnoticed
+		return open // other patterns may cover everything without being noticed
 	}
 	return w.mayBeRefusedBelow(c, []string{permission}, top)
 }
@@ -359,7 +360,7 @@ func (w *world) plainlyAllowed(c caller, permission, top string) bool {
 	})
 }
 
-// mayBeRefusedBelow is open when a deny or a rule with a condition about one of the permissions can
+// mayBeRefusedBelow is open when a deny or a conditional rule about one of the permissions can
 // match at or below a path.
 func (w *world) mayBeRefusedBelow(c caller, permissions []string, top string) certainty {
 	for _, r := range w.rules {
@@ -372,14 +373,14 @@ func (w *world) mayBeRefusedBelow(c caller, permissions []string, top string) ce
 	return no
 }
 
-// under is every path strictly below a folder at which there is an entry.
+// under returns every path strictly below a folder at which an entry exists.
 func (w *world) under(top string) []string {
 	return slices.DeleteFunc(slices.Clone(w.paths()),
 		func(at string) bool { return !below(at, top) || w.at(at) == nil })
 }
 
-// mayChange judges changing an entry: the verdict, its password, and all below when it is a folder.
-// open tells that a refusal is fine as well.
+// mayChange judges a change of an entry: the verdict, its password, and everything below a folder.
+// also reports that a refusal is correct as well.
 func (w *world) mayChange(c caller, permission string, e *entry) (refused []string, also bool) {
 	if verdict := w.has(c, permission, e.place()); verdict != allow {
 		return []string{refusal(verdict)}, false
@@ -399,9 +400,9 @@ func (w *world) mayChange(c caller, permission string, e *entry) (refused []stri
 	return nil, false
 }
 
-// losesReaders judges a new place for an entry: it is refused when something that the caller could
-// not see or fetch could be seen or fetched there. Other refusals to carry things past rules are
-// left open where rules differ at all between the places.
+// losesReaders judges a new place for an entry. The move is refused when the caller could then see
+// or download something that they could not before. Other refusals are optional where the rules of
+// the two places differ.
 func (w *world) losesReaders(c caller, e *entry, to string) certainty {
 	from := e.place()
 	if w.mayBeRefusedBelow(c, allPermissions, from) == open || w.mayBeRefusedBelow(c, allPermissions, to) == open {
@@ -410,8 +411,8 @@ func (w *world) losesReaders(c caller, e *entry, to string) certainty {
 	return w.gainsReaders(c, e, to, no)
 }
 
-// gainsReaders is yes when a move would open something to the caller, open when it would change any
-// of the caller's rights, else otherwise.
+// gainsReaders is yes when a move would give the caller access to something, open when it would
+// change any of the caller's rights, and otherwise the given value.
 func (w *world) gainsReaders(c caller, e *entry, to string, otherwise certainty) certainty {
 	from, callers := e.place(), []caller{c}
 	if c.key != nil {
@@ -424,7 +425,7 @@ func (w *world) gainsReaders(c caller, e *entry, to string, otherwise certainty)
 				before, after := w.has(who, p, at), w.decide(who, p, there, w.ownerAt(at))
 				more := before != allow && after == allow || before == deny && after == needsPassword
 				gained := more && (p == "read" || p == "download") && (who.key == nil || who.key.may(p, from))
-				if gained && (at != from || !e.folder) { // of the folder itself there is nothing to see but its name
+				if gained && (at != from || !e.folder) { // of the folder itself only the name is visible
 					return yes
 				}
 				if before != allow || after != allow {
@@ -446,7 +447,7 @@ func (w *world) carriesHome(c caller, e *entry) bool {
 	return c.user != nil && c.user.home != nil && !w.hidden(c.user.home) && within(c.user.home.place(), e.place())
 }
 
-// remove is DELETE /api/files/{id}.
+// remove is the expected answer to DELETE /api/files/{id}.
 func (w *world) remove(c caller, e *entry) answer {
 	if a := c.admitted("delete"); a != nil {
 		return a
@@ -472,7 +473,8 @@ func orRefusedAnswer(a answer, also bool) answer {
 	return a
 }
 
-// rename is PUT /api/files/{id} with a name. The new name must not shed rules.
+// rename is the expected answer to PUT /api/files/{id} with a name. The new name must not evade
+// rules.
 func (w *world) rename(c caller, e *entry, name string) answer {
 	if a := c.admitted("write"); a != nil {
 		return a
@@ -505,9 +507,9 @@ func (w *world) rename(c caller, e *entry, name string) answer {
 	return orRefusedAnswer(answer{done}, also)
 }
 
-// takes reports whether a caller may take an entry out of the reach of the password above it:
-// within that reach everybody may, out of it who could lift the password, by having given it or
-// because they may remove it, and never a key.
+// takes reports whether a caller may move an entry out of the scope of the password above it.
+// Within that scope every caller may. Out of it, a caller may who has given the password or may
+// remove it, and a key never may.
 func (w *world) takes(c caller, e *entry, folder string) bool {
 	if e.place() == "/" {
 		return true
@@ -520,7 +522,7 @@ func (w *world) takes(c caller, e *entry, folder string) bool {
 	return c.key == nil && (c.gave(above.id) || mayRemove)
 }
 
-// move is POST /api/files/{id}/move.
+// move is the expected answer to POST /api/files/{id}/move.
 func (w *world) move(c caller, e *entry, folder, name string) answer {
 	if a := c.admitted("write", "delete"); a != nil {
 		return a
@@ -532,7 +534,7 @@ func (w *world) move(c caller, e *entry, folder, name string) answer {
 		name = baseOf(e.place())
 	}
 	if name == "" {
-		name = "root" // of the mount at the root: it stays where it is, whatever it would be called
+		name = "root" // of the root mount, which cannot be moved
 	}
 	to := child(folder, name)
 	refused, also := w.mayChange(c, "delete", e)

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// certainty is whether something shows. Where it hangs on which allow rules "lie below" a folder,
-// the decisions leave room: a rule that grants nothing which could be seen, or that others take
-// back, may count or not. It is yes where some path below, there or thinkable, may be read or
-// written by rule or home; no where not even the widest reading finds a rule; open between the two.
+// certainty is whether an entry is visible. The decisions do not specify exactly which allow rules
+// "lie below" a folder: a rule that grants nothing visible, or that others revoke, may or may not
+// count. The result is yes when some existing or possible path below may be read or written by rule
+// or home, no when even the widest interpretation finds no rule, and open otherwise.
 type certainty int
 
 const (
@@ -18,8 +18,8 @@ const (
 	yes
 )
 
-// candidatePaths is paths below a folder that tell what rules can do there: what exists, what
-// patterns can match, a key's upload root, and a name that no rule knows.
+// candidatePaths returns paths below a folder that show the effect of rules there: existing ones,
+// samples of patterns, a key's upload root, and a name in no rule.
 func (w *world) candidatePaths(folder string) []string {
 	list := []string{child(folder, "unheard of"), child(child(folder, "unheard of"), "unheard of")}
 	for _, k := range w.keys {
@@ -38,7 +38,8 @@ func (w *world) candidatePaths(folder string) []string {
 	return list
 }
 
-// reaches tells whether a folder shows for what lies below it: the home, or allow rules.
+// reaches reports whether a folder is visible because of what lies below it: the home, or allow
+// rules.
 func (w *world) reaches(c caller, folder string) certainty {
 	for _, at := range w.candidatePaths(folder) {
 		if w.decide(c, "read", at, nil) == allow || w.decide(c, "write", at, nil) == allow {
@@ -72,9 +73,10 @@ func (w *world) canMatchBelow(r *rule, folder string) bool {
 	return false
 }
 
-// shows tells whether a folder shows to a caller: read or write in it, or something of theirs below
-// it. A key that may read nothing outside its upload root still finds the way to it. It is open
-// whether a folder shows that may only be written in, where a password is in the way of that.
+// shows reports whether a folder is visible to a caller: because of read or write, or something of
+// theirs below it. A key that may read nothing outside its upload root still sees the folders above
+// it. Whether a folder is visible that the caller may only write to and whose password prevents
+// that is open.
 func (w *world) shows(c caller, folder string) certainty {
 	writes := w.has(c, "write", folder) == allow
 	if w.has(c, "read", folder) == allow || writes && w.opens(c, folder) {
@@ -87,7 +89,7 @@ func (w *world) shows(c caller, folder string) certainty {
 	return reaches
 }
 
-// seen tells whether what is at a path appears to a caller.
+// seen reports whether the entry at a path is visible to a caller.
 func (w *world) seen(c caller, path string) certainty {
 	switch {
 	case w.isFolder(path):
@@ -98,8 +100,8 @@ func (w *world) seen(c caller, path string) certainty {
 	return no
 }
 
-// opens reports whether the password that covers a path does not hinder a caller from
-// listing and changing there.
+// opens reports whether the password that covers a path allows the caller to list and change
+// entries there.
 func (w *world) opens(c caller, path string) bool {
 	g := w.locked(c, path)
 	return g == nil || c.user != nil && (c.user.role == "admin" || g.owner == c.user)
@@ -108,16 +110,16 @@ func (w *world) opens(c caller, path string) bool {
 type item struct {
 	path   string
 	folder bool
-	open   bool // may be there or not
+	open   bool // optional in an answer
 }
 
-// listing is what a listing of a folder shows, in the order of names.
+// listing returns the expected listing of a folder, in the order of names.
 func (w *world) listing(c caller, folder, kind string) []item {
 	return w.pick(c, kind, func(path string) bool { return path != "/" && parentOf(path) == folder })
 }
 
-// found is what a search below a folder finds: what is in protected folders is told only to those
-// who may list them.
+// found returns the expected results of a search below a folder. The content of protected folders
+// is visible only to callers who may list them.
 func (w *world) found(c caller, folder, kind, needle string) []item {
 	return w.pick(c, kind, func(path string) bool {
 		return below(path, folder) && strings.Contains(strings.ToLower(baseOf(path)), strings.ToLower(needle)) &&

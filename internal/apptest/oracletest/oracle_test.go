@@ -25,9 +25,9 @@ var (
 	door   = flag.String("door", "", "ask only at this door")
 )
 
-// TestRightsAgainstOracle asks every door in random worlds and finds no answer that differs from
-// the naive reading of who may do what. Abuse case C34, and every other by which somebody would
-// see, count or change what is not theirs.
+// TestRightsAgainstOracle sends requests to every endpoint in random worlds and compares each
+// answer with the naive implementation. Abuse case C34, and all others in which a user would see,
+// count or change what is not theirs.
 func TestRightsAgainstOracle(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -39,23 +39,23 @@ func TestRightsAgainstOracle(t *testing.T) {
 	}, apptest.TrustLoopback, func(cfg *config.Config) { cfg.RateLimitEnabled = false })
 }
 
-// oracle is a running service that takes one world after another.
+// oracle is a running service that receives one world after another.
 type oracle struct {
 	t                *testing.T
 	l                *apptest.Larder
 	accounts         []*user
-	clients          map[string]*apptest.Client // by user name, "" for nobody
+	clients          map[string]*apptest.Client // by user name, "" for a visitor
 	keys             *apptest.Client
 	object, provider string
 	guests           bool
-	secrets          *secret.Keyring // the service's own, to sign what a caller has given
+	secrets          *secret.Keyring // the service's own, to sign the proofs of given passwords
 
 	w       *world
 	seed    uint64
 	d       random
-	printed uint64 // seed of the world that was printed last
+	printed uint64 // seed of the world printed last
 
-	outcomes    map[string]int // how often which door answered what
+	outcomes    map[string]int // number of answers by endpoint and outcome
 	differences map[string]int
 }
 
@@ -82,7 +82,7 @@ func newOracle(t *testing.T, l *apptest.Larder) *oracle {
 	return b
 }
 
-// world judges one world.
+// world tests one world.
 func (b *oracle) world(seed uint64) {
 	b.seed, b.d = seed, random{rand.New(rand.NewPCG(seed, 0))}
 	b.w = newWorld(b.d, b.accounts)
@@ -106,7 +106,7 @@ func (b *oracle) restore() {
 	}
 }
 
-// caller picks who asks, from where.
+// caller picks the caller and the address.
 func (b *oracle) caller() caller {
 	c := caller{ip: pick(b.d, addresses)}
 	switch n := b.d.IntN(100); {
@@ -116,7 +116,7 @@ func (b *oracle) caller() caller {
 		c.user = c.key.owner
 	default:
 		c.user = pick(b.d, b.w.users)
-		if c.user.role == "admin" && b.d.chance(60) { // most of what an administrator asks is granted
+		if c.user.role == "admin" && b.d.chance(60) { // administrators are allowed nearly everything
 			c.user = pick(b.d, b.w.users)
 		}
 	}
@@ -128,7 +128,7 @@ func (b *oracle) caller() caller {
 	return c
 }
 
-// passwords are the ids of the entries and rules that have one.
+// passwords returns the ids of the entries and rules with a password.
 func (w *world) passwords() (ids []string) {
 	for _, e := range w.entries {
 		if e.password {
@@ -143,7 +143,7 @@ func (w *world) passwords() (ids []string) {
 	return ids
 }
 
-// proofs is what a cookie holds of a caller who has given passwords.
+// proofs returns the cookie value of a caller who has given passwords.
 func (b *oracle) proofs(c caller) string {
 	var items []string
 	for _, id := range c.given {
@@ -178,7 +178,7 @@ func (b *oracle) send(c caller, method, path string, body any) *apptest.Reply {
 	return reply
 }
 
-// describeReply is what an answer says: its status, and the code of an error.
+// describeReply returns the status of an answer and the code of an error.
 func describeReply(r *apptest.Reply) string {
 	if r.Status < 400 {
 		return fmt.Sprint(r.Status)
@@ -188,7 +188,7 @@ func describeReply(r *apptest.Reply) string {
 	return fmt.Sprint(r.Status, " ", code)
 }
 
-// compare notes an answer, and whether it differs. It reports whether it is as wanted.
+// compare records an answer and reports whether it is expected.
 func (b *oracle) compare(door string, c caller, request, got string, want answer) bool {
 	b.outcomes[door+": "+summary(got)]++
 	if slices.Contains(want, got) {
@@ -206,7 +206,7 @@ func (b *oracle) compare(door string, c caller, request, got string, want answer
 	return false
 }
 
-// summary cuts off what differs from world to world.
+// summary removes what differs between worlds.
 func summary(outcome string) string {
 	words, _, more := strings.Cut(outcome, "\t")
 	if more {

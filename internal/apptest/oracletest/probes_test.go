@@ -11,7 +11,7 @@ import (
 	"larder/internal/apptest"
 )
 
-// probe asks one question at a door.
+// probe sends one random request.
 func (b *oracle) probe() {
 	weighted := []struct {
 		weight int
@@ -31,7 +31,7 @@ func (b *oracle) probe() {
 	c, n := b.caller(), b.d.IntN(144)
 	for _, at := range weighted {
 		if n -= at.weight; n < 0 {
-			// it would just be asked to sign in
+			// the answer would only be that a sign-in is required
 			if c.user == nil && at.name != "public" && at.name != "explain" && b.d.chance(80) {
 				c.user = pick(b.d, b.w.users)
 			}
@@ -45,7 +45,7 @@ func (b *oracle) probe() {
 
 func (b *oracle) entry() *entry { return pick(b.d, b.w.entries) }
 
-// file picks a file; a world without one has nil.
+// file picks a file, nil in a world without files.
 func (b *oracle) file() *entry {
 	for range 20 {
 		if e := b.entry(); !e.folder {
@@ -55,7 +55,7 @@ func (b *oracle) file() *entry {
 	return nil
 }
 
-// folder is a path that is mostly one of a folder.
+// folder picks a path, mostly that of a folder.
 func (b *oracle) folder() string {
 	for range 10 {
 		if at := pick(b.d, b.w.paths()); b.w.isFolder(at) {
@@ -85,8 +85,7 @@ func (b *oracle) items(r *apptest.Reply) (items []item, total int) {
 	return items, p.Data.Pagination.Total
 }
 
-// write puts a list into words for comparing. What may be there or not is left out, and
-// out of the total.
+// write formats a list for comparison. It omits the optional items, also from the total.
 func write(items, openOnes []item, total int) string {
 	words := []string{"200\t"}
 	for _, i := range items {
@@ -138,7 +137,7 @@ func (b *oracle) askList(c caller) {
 		want)
 }
 
-// toldItems is told with the items of a list, sorted by path when their order is not judged.
+// toldItems formats the items of an answer, sorted by path when their order is not tested.
 func (b *oracle) toldItems(r *apptest.Reply, openOnes []item, sorted bool) string {
 	if r.Status != 200 {
 		return describeReply(r)
@@ -225,7 +224,7 @@ func (b *oracle) askPublic(c caller) {
 	method := pick(b.d, []string{"GET", "GET", "HEAD"})
 	got := describeReply(b.send(c, method, escape(at), nil))
 	want := slices.Clone(b.w.public(c, at))
-	if method == "HEAD" { // no body, no code
+	if method == "HEAD" { // without a body there is no code
 		got, _, _ = strings.Cut(got, " ")
 		for i := range want {
 			want[i], _, _ = strings.Cut(want[i], " ")
@@ -286,7 +285,7 @@ func (b *oracle) askShared(c caller) {
 
 func (b *oracle) askExplain(c caller) {
 	at, permission := b.w.anyPath(b.d), pick(b.d, allPermissions)
-	c.given = nil // it is about those who have given none
+	c.given = nil // the rule is about callers who have given no password
 	body := apptest.M{"path": at, "permission": permission, "ip": c.ip}
 	verdict, by := b.w.judge(caller{user: c.user, ip: c.ip}, permission, at, b.w.ownerAt(at))
 	switch {
@@ -325,8 +324,8 @@ func (b *oracle) askExplain(c caller) {
 	b.compare("explain", c, fmt.Sprint("explain ", permission, " ", at, " ", body), got, want)
 }
 
-// barred reports whether the password of an entry stands before a permission: reading asks for
-// those above only, since what has a password itself shows.
+// barred reports whether the password of an entry prevents a permission. For reading only the
+// passwords above count, since a protected entry itself is visible.
 func (w *world) barred(c caller, permission, at string, stranger bool) bool {
 	if permission == "read" {
 		if at == "/" {
@@ -337,12 +336,12 @@ func (w *world) barred(c caller, permission, at string, stranger bool) bool {
 	return w.guard(at) != nil && (permission == "download" || !w.opens(c, at) || stranger && c.user.role != "admin")
 }
 
-// homes reports whether a path is the caller's home itself, which nothing can be made at.
+// homes reports whether a path is the caller's home itself, where nothing can be created.
 func (b *oracle) homes(c caller, at string) bool {
 	return c.user != nil && c.user.home != nil && c.user.home.place() == at
 }
 
-// change is compare for what may have changed the world, which is then put back.
+// change is compare for requests that may have changed the world, which it restores.
 func (b *oracle) change(door string, c caller, request string, r *apptest.Reply, want answer) {
 	b.compare(door, c, request, describeReply(r), want)
 	if r.Status < 300 {
@@ -350,7 +349,7 @@ func (b *oracle) change(door string, c caller, request string, r *apptest.Reply,
 	}
 }
 
-// freshName is a name for something new, now and then one that is taken.
+// freshName returns a name for a new entry, sometimes an existing one.
 func (b *oracle) freshName() string {
 	if b.d.chance(35) {
 		return pick(b.d, names)
@@ -407,7 +406,7 @@ func (b *oracle) askMove(c caller) {
 		body["newName"] = name
 	}
 	if e.parent != nil && parentOf(e.place()) == folder && (name == "" || name == baseOf(e.place())) {
-		return // it lies there
+		return // it exists
 	}
 	if b.homes(c, child(folder, name)) || b.homes(c, child(folder, baseOf(e.place()))) {
 		return

@@ -9,11 +9,11 @@ import (
 	"larder/internal/db"
 )
 
-// standIn is a password hash that no password has.
+// standIn is a password hash that matches no password.
 const standIn = "$argon2id$v=19$m=19456,t=2,p=1$c2FsdHNhbHRzYWx0c2FsdA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
 
-// proofOf is what the cookie calls the password of an entry: half of them are of before passwords
-// had names of their own.
+// proofOf returns the cookie's name of an entry's password. Half of the entries use the older form
+// without password ids.
 func proofOf(entryID string) string {
 	if entryID[0] < '8' {
 		return entryID
@@ -21,14 +21,14 @@ func proofOf(entryID string) string {
 	return strings.ReplaceAll(entryID, "-", "")
 }
 
-// proofOfRule is what the cookie calls the password of a rule.
+// proofOfRule returns the cookie's name of a rule's password.
 func proofOfRule(ruleID string) string {
 	sum := sha256.Sum256([]byte(ruleID + " " + standIn))
 	return hex.EncodeToString(sum[:16])
 }
 
-// put makes a world the only one in the database. object is content that all files share, in
-// the store of provider.
+// put replaces the content of the database by the world. object is the content of all files, in the
+// store of provider.
 func (w *world) put(ctx context.Context, d *db.DB, provider, object string, now int64) error {
 	return d.Write(ctx, func(tx *db.Tx) error {
 		x := script{tx: tx}
@@ -96,7 +96,7 @@ func (r *rule) put(x *script, now int64) {
 		now+r.created, now)
 }
 
-// share makes a share of a file, in place of the one before.
+// share replaces the share of the world by one of a file.
 func (w *world) share(ctx context.Context, d *db.DB, id string, e *entry, creator *user, now int64) error {
 	return d.Write(ctx, func(tx *db.Tx) error {
 		x := script{tx: tx}
@@ -106,7 +106,7 @@ func (w *world) share(ctx context.Context, d *db.DB, id string, e *entry, creato
 	})
 }
 
-// restore puts the entries back as they were.
+// restore restores the entries to their original state.
 func (w *world) restore(ctx context.Context, d *db.DB, object string, now int64) error {
 	return d.Write(ctx, func(tx *db.Tx) error {
 		x := script{tx: tx}
@@ -144,7 +144,7 @@ func (w *world) putEntries(x *script, object string, now int64) {
 	}
 }
 
-// networksOf writes addresses as the service stores them.
+// networksOf formats addresses as the service stores them.
 func networksOf(ips []string) []string {
 	var all []string
 	for _, ip := range ips {
@@ -156,7 +156,7 @@ func networksOf(ips []string) []string {
 	return all
 }
 
-// script is a row of statements up to the first that fails.
+// script executes statements until the first failure.
 type script struct {
 	tx  *db.Tx
 	err error
@@ -168,7 +168,7 @@ func (x *script) do(statement string, args ...any) {
 	}
 }
 
-// sharedObject returns the content of a file and the store that it is in.
+// sharedObject returns the object of a file and its provider.
 func sharedObject(ctx context.Context, d *db.DB, file string) (object, provider string, err error) {
 	err = d.Read(ctx).
 		QueryRow(`SELECT o.id, o.provider_id FROM entries e JOIN objects o ON o.id = e.object_id WHERE e.id = $1`,

@@ -18,7 +18,7 @@ const (
 // `/a/**` covers /a itself.
 func glob(pattern, path string) bool {
 	for _, plain := range expand(pattern) {
-		// the root has no segment that a `*` could stand for
+		// the root has no segment for `*`
 		if globRunes([]rune(strings.TrimSuffix(plain, "/")), []rune(strings.TrimSuffix(path, "/"))) {
 			return true
 		}
@@ -26,7 +26,7 @@ func glob(pattern, path string) bool {
 	return false
 }
 
-// expand writes out what `/**` leaves out when it stands for no segment at all.
+// expand returns the pattern without each `/**` that may match no segment.
 func expand(pattern string) []string {
 	all := []string{pattern}
 	if top, ends := strings.CutSuffix(pattern, "/**"); ends {
@@ -59,8 +59,8 @@ func globRunes(pattern, text []rune) bool {
 // globBelow reports whether a pattern can match some path strictly below a folder.
 func globBelow(pattern, folder string) bool { return len(matchesBelow(pattern, folder)) > 0 }
 
-// matchesBelow is some paths strictly below a folder that a pattern matches; none when
-// it can match none.
+// matchesBelow returns some paths strictly below a folder that match a pattern, none when no path
+// can.
 func matchesBelow(pattern, folder string) []string {
 	prefix := strings.TrimSuffix(folder, "/") + "/"
 	var list []string
@@ -76,7 +76,7 @@ func matchesBelow(pattern, folder string) []string {
 	return list
 }
 
-// remainders are the ends of a pattern that are left when its beginning has matched prefix.
+// remainders returns the rests of a pattern after its beginning has matched prefix.
 func remainders(pattern, prefix []rune) [][]rune {
 	switch {
 	case len(prefix) == 0:
@@ -97,7 +97,7 @@ func remainders(pattern, prefix []rune) [][]rune {
 	return nil
 }
 
-// samples are texts that a pattern matches, enough to see whether one of them is a path.
+// samples returns texts that match a pattern, enough to find a valid path among them.
 func samples(pattern string) []string {
 	i := strings.IndexAny(pattern, "*?")
 	if i < 0 {
@@ -119,7 +119,8 @@ func samples(pattern string) []string {
 	return all
 }
 
-// addressAllowed reports whether an address is among addresses and networks; none means any.
+// addressAllowed reports whether an address is in a list of addresses and networks; an empty list
+// allows all.
 func addressAllowed(ip string, allowed []string) bool {
 	address := netip.MustParseAddr(ip)
 	for _, text := range allowed {
@@ -134,7 +135,7 @@ func (r *rule) names(permission string) bool {
 	return len(r.permissions) == 0 || slices.Contains(r.permissions, permission)
 }
 
-// concerns reports whether a rule speaks of an account with that role, or of a key.
+// concerns reports whether a rule applies to an account with that role, or to a key.
 func (r *rule) concerns(u *user, k *key) bool {
 	switch {
 	case r.key != nil:
@@ -156,7 +157,8 @@ func (r *rule) subject() int {
 	return 2
 }
 
-// literals counts the characters before the first wildcard, all that are none, and the `**`.
+// literals counts the characters before the first wildcard, all other characters than wildcards,
+// and the `**`.
 func literals(pattern string) (before, all, doubles int) {
 	wild := false
 	for _, c := range pattern {
@@ -172,7 +174,7 @@ func literals(pattern string) (before, all, doubles int) {
 	return before, all, strings.Count(pattern, "**")
 }
 
-// inOrder reports whether rule a is asked before b.
+// inOrder reports whether rule a is evaluated before rule b.
 func inOrder(a, b *rule) int {
 	aBefore, aAll, aDoubles := literals(a.pattern)
 	bBefore, bAll, bDoubles := literals(b.pattern)
@@ -192,7 +194,7 @@ func inOrder(a, b *rule) int {
 }
 
 // matches reports whether a rule decides about a path from an address, its password aside. A deny
-// with addresses denies whoever does not come from there.
+// with addresses applies to all other addresses.
 func (w *world) matches(r *rule, permission, path, ip string) bool {
 	if !r.names(permission) || r.mount != nil && r.mount != w.covering(path) || !glob(r.pattern, path) {
 		return false
@@ -203,8 +205,8 @@ func (w *world) matches(r *rule, permission, path, ip string) bool {
 	return addressAllowed(ip, r.ips)
 }
 
-// decided is what the rules of a subject say to a caller; asked tells that a rule was passed over
-// for want of its password.
+// decided returns the verdict of the rules for a caller. asked reports that a rule was skipped
+// because its password was not given.
 func (w *world) decided(concerned func(*rule) bool, c caller, permission,
 	path string) (verdict outcome, by string, asked bool) {
 	rules := []*rule{}
@@ -230,13 +232,13 @@ func (w *world) decided(concerned func(*rule) bool, c caller, permission,
 
 func ofGuests(r *rule) bool { return r.role == "guest" }
 
-// homeCovers reports whether a path is a user's home or lies in it; the home of a guest rests.
+// homeCovers reports whether a path is a user's home or below it. The home of a guest has no
+// effect.
 func (w *world) homeCovers(u *user, path string) bool {
 	return u != nil && u.home != nil && u.role != "guest" && !w.hidden(u.home) && within(path, u.home.place())
 }
 
-// judge decides about a caller, a key's own rules included, before what the key
-// itself is limited to.
+// judge decides for a caller, including a key's own rules, without the key's limits.
 func (w *world) judge(c caller, permission, path string, owner *user) (outcome, string) {
 	u := c.user
 	verdict, by, asked := w.decided(func(r *rule) bool { return r.concerns(u, c.key) }, c, permission, path)
@@ -264,7 +266,7 @@ func (w *world) judge(c caller, permission, path string, owner *user) (outcome, 
 	return deny, "default"
 }
 
-// decide is the verdict about what is, or would be, at a path and belongs to owner.
+// decide returns the verdict about an existing or future entry at a path that belongs to owner.
 func (w *world) decide(c caller, permission, path string, owner *user) outcome {
 	if c.key == nil {
 		verdict, _ := w.judge(c, permission, path, owner)
@@ -284,8 +286,8 @@ func (w *world) decide(c caller, permission, path string, owner *user) outcome {
 	return needsPassword
 }
 
-// may is what a key is limited to: its permissions, its upload root when something changes, or when
-// it may read nothing else.
+// may checks the limits of a key: its permissions, and its upload root for changes, or for
+// everything when it may read nothing else.
 func (k *key) may(permission, path string) bool {
 	var named string
 	switch permission {
@@ -301,13 +303,12 @@ func (k *key) may(permission, path string) bool {
 	return slices.Contains(k.permissions, named) && (named == "read" && !k.rootOnly || within(path, k.root))
 }
 
-// has decides about what is at a path.
+// has decides about an existing entry.
 func (w *world) has(c caller, permission, path string) outcome {
 	return w.decide(c, permission, path, w.ownerAt(path))
 }
 
-// creates decides about what would come into being at a path: whoever owns the folder may
-// do everything in it.
+// creates decides about a new entry: the owner of the folder may do everything in it.
 func (w *world) creates(c caller, path string) outcome {
 	return w.decide(c, "write", path, w.ownerAt(parentOf(path)))
 }
