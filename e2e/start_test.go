@@ -36,7 +36,7 @@ func TestFirstStart(t *testing.T) {
 		t.Errorf("the second start speaks of a password: %s", out)
 	}
 	login(t, "admin", password, second.url)
-	// abuse case C53: no password that somebody could guess
+	// abuse case C53: the password cannot be guessed
 	for _, guess := range []string{"admin", "password", "larder", "changeme"} {
 		newClient(second.url).do(t, "POST", "/api/auth/login", object{"username": "admin", "password": guess}).
 			fails(t, 401, "INVALID_CREDENTIALS")
@@ -58,7 +58,8 @@ func TestSeededTree(t *testing.T) {
 	}
 }
 
-// abuse case C131: what is under way at SIGTERM is finished and durable, then the exit code is 0.
+// Abuse case C131: requests in progress at SIGTERM are completed and durable; then the exit code is
+// 0.
 func TestStopFinishesUpload(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -129,7 +130,7 @@ func TestSecondProcessRefused(t *testing.T) {
 	p.admin(t)
 }
 
-// Specification: health probes are a bare object; abuse case C122: they tell nothing else.
+// Specification: health probes return a bare object. Abuse case C122: they disclose nothing else.
 func TestHealth(t *testing.T) {
 	t.Parallel()
 	p := newSite(t).start(t)

@@ -16,7 +16,7 @@ import (
 	"larder/internal/thumb/thumbtest"
 )
 
-// decodedSize says what a picture of a size is shown as, "" for nothing.
+// decodedSize returns the size of the thumbnail in a reply, "" for none.
 func decodedSize(t testing.TB, r reply) string {
 	t.Helper()
 	if r.status == 404 {
@@ -29,8 +29,8 @@ func decodedSize(t testing.TB, r reply) string {
 	return fmt.Sprint(format, " ", decoded.Bounds().Dx(), "x", decoded.Bounds().Dy())
 }
 
-// Thumbnails of the real program, with libvips and without. It makes them even after an upgrade has
-// put another file in its place.
+// Thumbnails of the real program, with libvips and without. The program makes them even after an
+// upgrade has replaced its file.
 func TestThumbnails(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string][4]string{
@@ -80,21 +80,21 @@ func TestThumbnails(t *testing.T) {
 	}
 }
 
-// uniformImage is a large picture that takes no memory here.
+// uniformImage is a large picture of one colour that needs no memory here.
 type uniformImage struct{ width, height int }
 
 func (uniformImage) ColorModel() color.Model   { return color.GrayModel }
 func (f uniformImage) Bounds() image.Rectangle { return image.Rect(0, 0, f.width, f.height) }
 func (uniformImage) At(int, int) color.Color   { return color.Gray{128} }
 
-// transparentImage is flat with four bytes a pixel.
+// transparentImage is a uniformImage with four bytes per pixel.
 type transparentImage struct{ uniformImage }
 
 func (transparentImage) ColorModel() color.Model { return color.NRGBAModel }
 func (transparentImage) Opaque() bool            { return false }
 
-// Abuse case C104: what is decoded takes at most 256 MiB, of a process that is not the server,
-// whose own memory hardly grows.
+// Abuse case C104: decoding uses at most 256 MiB of a separate process. The server's own memory
+// hardly grows.
 func TestThumbnailMemory(t *testing.T) {
 	t.Parallel()
 	largest := filepath.Join(t.TempDir(), "largest.png")

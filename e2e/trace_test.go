@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// call is a system call out of the output of `strace -f -y`. begin and end are positions in that
-// output: a call whose end comes before another's begin was over by then.
+// call is a system call in the output of `strace -f -y`. begin and end are positions in that
+// output: a call whose end precedes another's begin had returned by then.
 type call struct {
 	begin, end int
 	name       string
@@ -19,10 +19,10 @@ type call struct {
 	result     int64
 }
 
-// failed tells that the call did nothing.
+// failed reports whether the call failed.
 func (c call) failed() bool { return c.result < 0 }
 
-// file is the path or address behind the descriptor in the first argument.
+// file returns the path or address of the descriptor in the first argument.
 func (c call) file() string { return descriptorPath(c.args) }
 
 var (
@@ -33,11 +33,11 @@ var (
 	quoted     = regexp.MustCompile(`"((?:[^"\\]|\\.)*)"`)
 )
 
-// parseTrace reads the output of strace; lines that are no calls are passed over. Calls come in the
-// order in which they began.
+// parseTrace parses the output of strace and skips other lines. The calls are in the order of their
+// beginnings.
 func parseTrace(text string) []call {
 	var calls []call
-	open := map[string]int{} // thread and name -> index of the call that is under way
+	open := map[string]int{} // thread and name -> index of the call in progress
 	for at, line := range strings.Split(text, "\n") {
 		if m := unfinished.FindStringSubmatch(line); m != nil {
 			open[m[1]+m[2]] = len(calls)
@@ -62,7 +62,7 @@ func parseTrace(text string) []call {
 }
 
 func number(text string) int64 {
-	n, _ := strconv.ParseInt(text, 10, 64) // matched as a number
+	n, _ := strconv.ParseInt(text, 10, 64) // the pattern matches numbers only
 	return n
 }
 
@@ -92,7 +92,7 @@ func (c call) renamed() (from, to string, ok bool) {
 func (c call) isSync() bool { return (c.name == "fsync" || c.name == "fdatasync") && !c.failed() }
 
 // exchangeOf returns the calls from the read of a request on a connection to the first write of its
-// answer, both included. request is how it begins, such as "POST /api/upload ".
+// answer, both included. request is its beginning, such as "POST /api/upload ".
 func exchangeOf(calls []call, request string) ([]call, error) {
 	for i, c := range calls {
 		if c.name != "read" || !strings.Contains(c.args, `, "`+request) {
@@ -113,16 +113,16 @@ func (c call) isAnswer() bool {
 		strings.Contains(c.args, `"HTTP/1.1 200 OK`)
 }
 
-// durable reports how calls, from a request to its answer, miss the order that makes an upload
-// survive a loss of power: the object's bytes are synced before it gets its name, then the
-// directory is synced, then the database's log, and only then the answer goes out.
+// durable checks the order of the calls of a request that makes an upload survive a power failure:
+// sync the object's bytes, rename it, sync the directory, sync the database's log, and only then
+// answer. It returns an error for a wrong order.
 func durable(calls []call) error {
 	answer := calls[len(calls)-1]
 	if !answer.isAnswer() {
 		return errors.New("the last call is no answer")
 	}
-	// after returns the first sync of a file that began when position was past, and had ended
-	// when the answer began.
+	// after returns the first sync of a matching file that began after the position and ended
+	// before the answer began.
 	after := func(position int, what string, match func(file string) bool) (call, error) {
 		for _, c := range calls {
 			if c.isSync() && match(c.file()) && c.begin > position && c.end < answer.begin {
@@ -172,8 +172,8 @@ func durable(calls []call) error {
 	return errors.New("no file was renamed")
 }
 
-// recorded is what strace wrote about one upload (shortened paths), with a second thread that looks
-// after something else meanwhile.
+// recorded is the output of strace for one upload, with shortened paths and a second thread with
+// other calls.
 const recorded = `41 read(9<TCP:[127.0.0.1:8080->127.0.0.1:50000]>, "POST /api/upload HTTP/1.1\r\nHost:"..., 4096) = 720
 41 openat(5</d/objects/tmp>, "55aa-0", O_WRONLY|O_CREAT|O_EXCL|O_CLOEXEC, 0600) = 11</d/objects/tmp/55aa-0>
 42 read(3<pipe:[77]>, "x", 16) = -1 EAGAIN (Resource temporarily unavailable)
@@ -216,7 +216,7 @@ func TestDurableOrder(t *testing.T) {
 		}
 		return rest
 	}
-	moved := func(from, to int) []string { // line from comes to stand before line to
+	moved := func(from, to int) []string { // line from is moved before line to
 		rest := without(from)
 		if from < to {
 			to--

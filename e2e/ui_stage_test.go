@@ -17,16 +17,16 @@ import (
 	"larder/internal/blob/s3/s3test"
 )
 
-// uiStage does what scenarios of the web UI ask for and no page can do.
+// uiStage executes the requests of UI scenarios that a page cannot execute.
 type uiStage struct {
-	site    *process // the one that the scenarios run against
+	site    *process // the service of the scenarios
 	keyed   *client  // of it
-	trouble *process // a second one, that troubles are made for
-	relay   *relay   // before the second
-	stocked bool     // the second has its stores
+	trouble *process // a second service, for faults
+	relay   *relay   // in front of the second service
+	stocked bool     // the second service has its stores
 }
 
-// lan starts the second service, which people reach by plain http and a name of their network,
+// lan starts the second service, which is reached by plain http and a host name of a local network,
 // and returns its address.
 func (s *uiStage) lan(t *testing.T) string {
 	t.Helper()
@@ -41,11 +41,11 @@ func (s *uiStage) lan(t *testing.T) string {
 	return base
 }
 
-// do does it and returns the answer.
+// do executes a request and returns the answer.
 func (s *uiStage) do(t *testing.T, what string, with json.RawMessage) any {
 	t.Helper()
 	switch what {
-	case "many": // ten thousand files, in the first service; all others are done to the second
+	case "many": // ten thousand files in the first service; all other requests concern the second
 		createManyFiles(t, s.site.admin(t), s.keyed)
 	case "settings":
 		s.trouble.admin(t).do(t, "PATCH", "/api/admin/settings", with).want(t, 200)
@@ -57,7 +57,7 @@ func (s *uiStage) do(t *testing.T, what string, with json.RawMessage) any {
 		s.trouble.kill()
 	case "start":
 		s.trouble = s.trouble.site.start(t)
-	case "calm": // the next scenario finds things as this one did, however it went
+	case "calm": // resets the state for the next scenario
 		s.calm(t)
 	case "expire":
 		s.expire(t)
@@ -71,7 +71,7 @@ func (s *uiStage) do(t *testing.T, what string, with json.RawMessage) any {
 	return nil
 }
 
-// calm ends all trouble.
+// calm ends all faults.
 func (s *uiStage) calm(t *testing.T) {
 	t.Helper()
 	s.relay.set(false)
@@ -83,8 +83,8 @@ func (s *uiStage) calm(t *testing.T) {
 	s.trouble.admin(t).do(t, "PATCH", "/api/admin/settings", object{"rateLimitRequestsPerMinute": 10_000}).want(t, 200)
 }
 
-// expire lets the hour of all open upload sessions be over. No setting shortens it, and the clock
-// of a program of its own is not to be moved.
+// expire expires all open upload sessions in the database, since no setting shortens their lifetime
+// and the clock of a separate process cannot be moved.
 func (s *uiStage) expire(t *testing.T) {
 	t.Helper()
 	d, err := sql.Open("sqlite", "file:"+filepath.Join(s.trouble.site.dir, "larder.db")+"?_pragma=busy_timeout(15000)")
@@ -97,9 +97,9 @@ func (s *uiStage) expire(t *testing.T) {
 	}
 }
 
-// failsStores makes folders whose bytes browsers send straight to a bucket: /open, which lets the
-// site in; /shut, which does not; /mute, which keeps from pages what it answers. The server of the
-// tests shows its ETag in any case, so that is done by a proxy.
+// stores creates folders with direct uploads to a bucket: /open, which allows the site's origin;
+// /shut, which does not; /mute, which hides the headers of its answers from pages. The tests'
+// server always exposes its ETag, so a proxy does that.
 func (s *uiStage) stores(t *testing.T) {
 	t.Helper()
 	if s.stocked {
@@ -135,7 +135,7 @@ func (s *uiStage) stores(t *testing.T) {
 	}
 }
 
-// mute starts a proxy that lets pages see no header of a store, and returns its address.
+// mute starts a proxy that hides the headers of a store from pages, and returns its address.
 func mute(t *testing.T, store string) string {
 	t.Helper()
 	target, err := url.Parse(store)
@@ -145,7 +145,7 @@ func mute(t *testing.T, store string) string {
 	server := httptest.NewServer(&httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(target)
-			r.Out.Host = r.In.Host // it was signed
+			r.Out.Host = r.In.Host // the signature covers it
 		},
 		ModifyResponse: func(answer *http.Response) error {
 			answer.Header.Del("Access-Control-Expose-Headers")
@@ -156,7 +156,7 @@ func mute(t *testing.T, store string) string {
 	return server.URL
 }
 
-// sums are those of the contents of files, by sha256.
+// sums returns the SHA-256 of files' contents.
 func (s *uiStage) sums(t *testing.T, paths json.RawMessage) []string {
 	t.Helper()
 	var all []string

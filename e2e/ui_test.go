@@ -14,12 +14,12 @@ import (
 	"time"
 )
 
-// uiPatience is for all scenarios together.
+// uiPatience is the time limit of all scenarios together.
 const uiPatience = 25 * time.Minute
 
-// The web UI, by what people see of it: each flow in each language and theme, every screen judged
-// for accessibility, no violation of the page's policy in the whole run (browser/ui).
-// LARDER_TEST_UI_ONLY is a part of the names of those to run.
+// The web UI as users see it: each flow in each language and theme, an accessibility check of every
+// screen, and no violation of the page's content security policy during the run (browser/ui).
+// LARDER_TEST_UI_ONLY selects scenarios by a part of their names.
 func TestUI(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -32,11 +32,11 @@ func TestUI(t *testing.T) {
 	runBrowser(t, run, st)
 }
 
-// uiInFull is whether screens are looked at in every form, and uploads get into trouble.
+// uiInFull reports whether screens are checked in every variant and uploads meet faults.
 func uiInFull() bool { return os.Getenv("LARDER_TEST_UI_FULL") != "" }
 
-// runBrowser runs scenarios in a browser, as browser/ui/main.mjs says. LARDER_TEST_SHOTS is a
-// directory for pictures; with LARDER_TEST_STILL they show nothing that no two runs have in common.
+// runBrowser runs scenarios in a browser, see browser/ui/main.mjs. LARDER_TEST_SHOTS is a directory
+// for screenshots; with LARDER_TEST_STILL they omit what differs between runs.
 func runBrowser(t *testing.T, run object, st *uiStage) {
 	t.Helper()
 	run["full"], run["shots"], run["still"] = uiInFull(), os.Getenv("LARDER_TEST_SHOTS"), os.Getenv(
@@ -104,11 +104,10 @@ func runBrowser(t *testing.T, run object, st *uiStage) {
 	}
 }
 
-// uiUsers are administrators by the language that they have chosen; their
-// password is adminPassword.
+// uiUsers are administrators by their language; their password is adminPassword.
 var uiUsers = map[string]string{"en-US": "ann", "zh-CN": "lin"}
 
-// createManyFiles puts ten thousand files into one folder.
+// createManyFiles uploads ten thousand files into one folder.
 func createManyFiles(t *testing.T, admin, keyed *client) {
 	t.Helper()
 	admin.mkdir(t, "/public", "many")
@@ -128,8 +127,8 @@ func createManyFiles(t *testing.T, admin, keyed *client) {
 	group.Wait()
 }
 
-// hostileNames are files whose names or contents would run a script where a page took them for
-// markup (abuse cases C67 to C72). What runs says so by an alert.
+// hostileNames are files whose names or contents would run a script on a page that treats them as
+// markup (abuse cases C67 to C72). A script that runs shows an alert.
 var hostileNames = map[string]string{
 	`<img src=x onerror=alert(1)>.txt`:          "<script>alert(2)</script>",
 	`"><svg onload=alert(3)>.png`:               "no picture",
@@ -142,7 +141,7 @@ var hostileNames = map[string]string{
 	"long-" + strings.Repeat("n", 240) + ".txt": "a long name",
 }
 
-// createUsers makes the accounts.
+// createUsers creates the accounts.
 func createUsers(t *testing.T, p *process) {
 	t.Helper()
 	admin := p.admin(t)
@@ -155,7 +154,7 @@ func createUsers(t *testing.T, p *process) {
 	}
 }
 
-// furnish puts there what the scenarios find, and returns the client that did so, by a
+// furnish creates the content that the scenarios expect, and returns the client that did so, with a
 // key for every folder.
 func furnish(t *testing.T, p *process) *client {
 	t.Helper()

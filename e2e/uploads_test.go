@@ -8,16 +8,16 @@ import (
 	"testing"
 )
 
-// content makes bytes that differ by their seed.
+// contentOf returns bytes that depend on the seed.
 func contentOf(seed string, size int) []byte {
 	return []byte(strings.Repeat(seed+" ", size/(len(seed)+1)+1)[:size])
 }
 
-// oddName is a file name with what addresses, headers and signatures have to escape.
+// oddName is a file name with characters that addresses, headers and signatures must escape.
 const oddName = "ä ?#%2F&+='\"~.txt"
 
-// Every way to upload, with every set-up; into a bucket also with every mode of upload that its
-// provider may have. What was sent comes back, the quota is the sum.
+// Uploads in every way with every set-up, and into a bucket also with every upload mode of its
+// provider. The content can be read back, and the quota equals the sum.
 func TestUploadsEverywhere(t *testing.T) {
 	t.Parallel()
 	eachSetup(t, func(t *testing.T, s *setup) {
@@ -41,7 +41,7 @@ func TestUploadsEverywhere(t *testing.T) {
 	})
 }
 
-// uploads is a folder with what was sent into it.
+// uploads is a folder with the content uploaded into it.
 type uploads struct {
 	*setup
 	folder string
@@ -56,7 +56,7 @@ func (u *uploads) inOnePiece(t *testing.T) {
 		}
 		u.sent[name] = content
 	}
-	// a name that is taken: a number, or the new content under the old id
+	// an existing name: a number is added, or the content is replaced under the same id
 	again := contentOf("again", 500)
 	if file := u.admin.upload(t, u.folder, "plain.txt", again, nil); file.Name != "plain (1).txt" {
 		t.Errorf("a second file of one name is called %q", file.Name)
@@ -69,7 +69,7 @@ func (u *uploads) inOnePiece(t *testing.T) {
 		t.Errorf("a replacement has id %s, want %s", second.ID, first.ID)
 	}
 	u.sent["replaced.txt"] = after
-	// what is not as long as was announced
+	// bodies of another length than announced
 	session := u.admin.announce(t, u.folder, "short.txt", 1000, nil)
 	if _, err := u.admin.put(session, 0, bytes.NewReader(contentOf("x", 999)), 999); err == nil {
 		t.Error("999 bytes of 1,000 were taken")
@@ -79,7 +79,7 @@ func (u *uploads) inOnePiece(t *testing.T) {
 	u.admin.do(t, "DELETE", "/api/files/upload/multipart/"+session.SessionID, nil).want(t, 200)
 }
 
-// progress is the answer to what has come in so far.
+// progress is the answer about the received parts.
 type progress struct {
 	CompletedCount int
 	MissingParts   []int
@@ -96,7 +96,7 @@ func (u *uploads) inParts(t *testing.T) {
 	u.admin.do(t, "POST", "/api/files/upload-complete", object{"sessionId": session.SessionID, "parts": sent}).
 		fails(t, 422, "OPERATION_FAILED")
 
-	// the client comes back and goes on
+	// the client returns and continues
 	resumed := u.admin.announce(t, u.folder, "parts.bin", size, wish)
 	if resumed.SessionID != session.SessionID || resumed.UploadMode != session.UploadMode {
 		t.Errorf("resumed as %+v", resumed)
@@ -135,12 +135,12 @@ func (u *uploads) compatible(t *testing.T) {
 	u.keyed.do(t, "POST", "/api/upload", body, "Content-Type", kind).want(t, 200)
 	r := u.keyed.do(t, "POST", "/api/upload", io.MultiReader(bytes.NewReader(raw), bytes.NewReader(raw)), "X-File-Name",
 		"chunked.dat", "X-Path", u.folder)
-	r.want(t, 200) // its length is told by nobody
+	r.want(t, 200) // without a Content-Length
 	u.sent["raw.dat"], u.sent["formed.dat"], u.sent["chunked.dat"] = raw, formed, append(raw[:len(raw):len(raw)],
 		raw...)
 }
 
-// givenUp aborts an upload of each kind: what was reserved is free again, and nothing comes of it.
+// givenUp aborts an upload of each kind: its reservation is released, and no file is created.
 func (u *uploads) givenUp(t *testing.T) {
 	content := contentOf("given up", partSize+1)
 	for name, more := range map[string]object{"given-up.txt": nil, "given-up.bin": {"partCount": 2}} {
@@ -155,7 +155,7 @@ func (u *uploads) givenUp(t *testing.T) {
 	}
 }
 
-// check compares listing, bytes and quota with what was sent into all folders so far.
+// check compares the listing, the content and the quota with everything uploaded so far.
 func (u *uploads) check(t *testing.T) {
 	t.Helper()
 	listed := u.admin.list(t, u.folder)

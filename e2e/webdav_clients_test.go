@@ -15,8 +15,8 @@ import (
 	"larder/internal/blob/s3/s3test"
 )
 
-// litmusTests is how many tests each suite of litmus 0.13 has, the two that begin it and the one
-// that ends it included.
+// litmusTests is the number of tests in each suite of litmus 0.13, including the two at its
+// beginning and the one at its end.
 var litmusTests = map[string]int{"basic": 16, "copymove": 13, "props": 30, "locks": 41, "http": 4}
 
 var (
@@ -24,13 +24,14 @@ var (
 	litmusTest  = regexp.MustCompile(`^ ?(\d+)\. \w+[. ]+pass$`)
 )
 
-// litmus runs all suites of litmus in a folder. Each of its lines is one that is expected: a warning, a test skipped and a test missing are all failures.
+// litmus runs all suites of litmus in a folder. Every line of its output must be expected: a
+// warning, a skipped test and a missing test are failures.
 func litmus(t *testing.T, folder string, k davKey) {
 	out, code := program(t, t.TempDir(), "", "litmus", "-k", folder, k.user, k.password)
 	passed, suite, ended := map[string]int{}, "", 0
 	for line := range strings.Lines(out) {
 		line = strings.TrimSuffix(line, "\n")
-		// each test is printed when it begins and over it when it has ended
+		// each test is printed at its beginning and overwritten at its end
 		line = line[strings.LastIndex(line, "\r")+1:]
 		if m := litmusBegin.FindStringSubmatch(line); m != nil {
 			suite = m[1]
@@ -52,8 +53,7 @@ func litmus(t *testing.T, folder string, k davKey) {
 	}
 }
 
-// cadaver runs cadaver in a folder, and checks that what it prints holds all of
-// said, in that order.
+// cadaver runs cadaver in a folder and checks that its output contains all of said, in order.
 func cadaver(t *testing.T, dir, folder, script string, said ...string) (out string) {
 	t.Helper()
 	out, code := program(t, dir, script+"quit\n", "cadaver", folder)
@@ -71,9 +71,9 @@ func cadaver(t *testing.T, dir, folder, script string, said ...string) (out stri
 	return out
 }
 
-// cadaver goes through all that the program can do to a file. It keeps its locks no longer than it
-// runs, so that the second run of their owner has to look them up; in between somebody else may
-// read what is locked, and nothing more.
+// cadaver runs all commands of the program on a file. The program forgets its locks when it ends,
+// so the second run of their owner has to discover them. In between another user can read the
+// locked file and not change it.
 func (w *davFixture) cadaver(t *testing.T) {
 	folder := w.url + "/webdav/shared/"
 	host := strings.TrimPrefix(w.url, "http://")
@@ -130,7 +130,7 @@ func (w *davFixture) cadaver(t *testing.T) {
 	w.admin.do(t, "GET", "/api/files?path=/shared/box", nil).fails(t, 404, "NOT_FOUND")
 }
 
-// wantSameFile checks the content of a file.
+// wantSameFile compares the content of a file.
 func wantSameFile(t *testing.T, want []byte, path ...string) {
 	t.Helper()
 	got, err := os.ReadFile(filepath.Join(path...))
@@ -139,7 +139,7 @@ func wantSameFile(t *testing.T, want []byte, path ...string) {
 	}
 }
 
-// oddNames are what files are called that clients, proxies and servers stumble over.
+// oddNames are file names that clients, proxies and servers often handle wrongly.
 func oddNames() []string {
 	names := []string{
 		"a b", "a  b", "a+b", "50%", "50%25", "%2F", "%00", "%", "x#y", "#", "q?z", "a&b", "a&amp;b", "a;b", "it's",
@@ -154,11 +154,11 @@ func oddNames() []string {
 	return append(names, oddName)
 }
 
-// emptyFolders are those of oddTree.
+// emptyFolders are the empty folders of oddTree.
 var emptyFolders = []string{"nothing in it", "nor/in \u65e5/here"}
 
-// oddTree writes files into a directory, and returns their contents by path. Some are empty, some
-// lie deep, all names are odd.
+// oddTree writes files into a directory and returns their contents by path. Some are empty, some
+// are deep, and all have odd names.
 func oddTree(t *testing.T, dir string, files int) map[string][]byte {
 	t.Helper()
 	contents := map[string][]byte{}
@@ -170,14 +170,14 @@ func oddTree(t *testing.T, dir string, files int) map[string][]byte {
 	for _, name := range names {
 		put("odd/"+name, "odd/"+name, contentOf(name, len(name)))
 	}
-	// What macOS calls its files, which is stored as everybody else spells it.
+	// A decomposed name as on macOS, which is stored in composed form.
 	put("nfd/u\u0308ber.txt", "nfd/\u00fcber.txt", []byte("decomposed"))
 	deep := "1/2 2/3#/4%/5\u00fc/\u65e56/7+/8"
 	put(deep+"/deep", deep+"/deep", []byte("deep"))
 	for i := len(contents); i < files; i++ {
 		name := names[i%len(names)]
 		path := fmt.Sprintf("many/%d %s/%d %s", i%7, names[i%7], i, name[:min(len(name), 20)])
-		if strings.ToValidUTF8(path, "") != path { // cut in the middle of a character
+		if strings.ToValidUTF8(path, "") != path { // cut within a character
 			path = fmt.Sprintf("many/%d", i)
 		}
 		put(path, path, contentOf(path, i%9*50))
@@ -190,7 +190,7 @@ func oddTree(t *testing.T, dir string, files int) map[string][]byte {
 	return contents
 }
 
-// below returns what is in a folder by its path from there, folders with a slash at the end.
+// below returns the entries below a folder by relative path; folders end in a slash.
 func (c *client) below(t *testing.T, folder, prefix string) map[string]entry {
 	t.Helper()
 	all := map[string]entry{}
@@ -205,14 +205,14 @@ func (c *client) below(t *testing.T, folder, prefix string) map[string]entry {
 	return all
 }
 
-// rclone is the program with a configuration, and a tree of files. The program paces itself, at a
-// hundred requests a second, so that several of them carry a part of the tree each.
+// rclone is the program with a configuration and a tree of files. It limits itself to a hundred
+// requests per second, so several processes copy a part of the tree each.
 type rclone struct {
 	dir, source string
 	parts       []string
 }
 
-// run runs rclone, and checks its exit code and that it prints some words.
+// run runs rclone and checks its exit code and a part of its output.
 func (r *rclone) run(t *testing.T, want int, said string, args ...string) {
 	t.Helper()
 	args = append(args, "--config", filepath.Join(r.dir, "config"), "--transfers", "8", "--checkers", "8", "--retries",
@@ -222,7 +222,7 @@ func (r *rclone) run(t *testing.T, want int, said string, args ...string) {
 	}
 }
 
-// each runs rclone for each part of the tree and the same part of a folder there, all at once.
+// each runs rclone for each part of the tree and the corresponding remote folder, in parallel.
 func (r *rclone) each(t *testing.T, want int, said, verb, folder string, more ...string) {
 	t.Helper()
 	var all sync.WaitGroup
@@ -237,8 +237,8 @@ func (r *rclone) each(t *testing.T, want int, said, verb, folder string, more ..
 	}
 }
 
-// rclone carries a tree of files there, finds nothing to do when asked again, moves it, to another
-// store as well where there is one, and takes it away.
+// rclone copies a tree of files, copies nothing the second time, moves the tree, also to another
+// store where there is one, and deletes it.
 func (w *davFixture) rclone(t *testing.T, parts, files int) {
 	dir := t.TempDir()
 	r := &rclone{dir: dir, source: filepath.Join(dir, "source")}

@@ -16,8 +16,8 @@ import (
 	"testing"
 )
 
-// davfs2 mounts a drive, and returns where, and how to unmount it, which waits until all is
-// uploaded. Its cache is empty.
+// davfs2 mounts a drive with an empty cache. It returns the directory and a function that waits for
+// all uploads and unmounts it.
 func (w *davFixture) davfs2(t *testing.T) (mounted string, unmount func()) {
 	t.Helper()
 	dir := t.TempDir()
@@ -27,7 +27,7 @@ func (w *davFixture) davfs2(t *testing.T) (mounted string, unmount func()) {
 			t.Fatal(err)
 		}
 	}
-	group, err := user.LookupGroup("davfs2") // which the program works as
+	group, err := user.LookupGroup("davfs2") // the program runs with this group
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +39,7 @@ func (w *davFixture) davfs2(t *testing.T) (mounted string, unmount func()) {
 	}
 	address := w.url + "/webdav"
 	writeFile(t, fmt.Appendf(nil, "%s %s %s\n", address, w.adminKey.user, w.adminKey.password), dir, "secrets")
-	// buf_size: Linux 6.18 reads folders in larger pieces than davfs2 1.6 takes by default.
+	// buf_size: Linux 6.18 reads folders in larger pages than davfs2 1.6 supports by default.
 	writeFile(t, fmt.Appendf(nil, "secrets %s/secrets\ncache_dir %s/cache\nask_auth 0\nbuf_size 1024\ndelay_upload 0\n",
 		dir, dir), dir, "davfs2.conf")
 	if out, code := program(t, dir, "", "/usr/sbin/mount.davfs", "-o", "conf="+filepath.Join(dir, "davfs2.conf"),
@@ -60,13 +60,12 @@ func (w *davFixture) davfs2(t *testing.T) (mounted string, unmount func()) {
 	return mounted, unmount
 }
 
-// filesBelow returns the contents of the files below a directory by their paths, and the folders
-// with a slash behind.
+// filesBelow returns the contents of the files below a directory by path; folders end in a slash.
 func filesBelow(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	found := map[string]string{}
 	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
-		rel, _ := filepath.Rel(dir, path) // both are absolute
+		rel, _ := filepath.Rel(dir, path) // both paths are absolute
 		switch {
 		case err != nil || rel == ".":
 			return err
@@ -84,8 +83,8 @@ func filesBelow(t *testing.T, dir string) map[string]string {
 	return found
 }
 
-// A drive that davfs2 mounts is like any other folder: what is written there is read there, by the
-// interface, and after it was mounted anew. It takes root and FUSE, so that scripts/soak runs it.
+// A drive mounted by davfs2 behaves like a folder: what is written there can be read there, by the
+// API, and after a new mount. The test requires root and FUSE, so scripts/soak runs it.
 func TestMountByDavfs2(t *testing.T) {
 	w := newDAVFixture(t, "sqlite", onDisk)
 	c := w.adminKey.client(w.url)
@@ -101,7 +100,7 @@ func TestMountByDavfs2(t *testing.T) {
 		}
 	}
 	for _, name := range oddNames() {
-		if len(name) < 240 { // davfs2 appends to them in its cache
+		if len(name) < 240 { // davfs2 appends to names in its cache
 			put("odd/"+name, contentOf(name, 3000))
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// Bodies as the programs send them.
+// Request bodies as the programs send them.
 const (
 	finderLock = `<?xml version="1.0" encoding="utf-8"?>
 <D:lockinfo xmlns:D="DAV:">
@@ -52,10 +52,10 @@ const (
 		`</D:prop></D:set></D:propertyupdate>`
 )
 
-// streamed is a body whose length nobody knows: it is sent in chunks.
+// streamed returns a body of unknown length, which is sent in chunks.
 func streamed(content []byte) io.Reader { return io.MultiReader(strings.NewReader(string(content))) }
 
-// lockToken takes the token out of the answer to a LOCK.
+// lockToken returns the token in the answer to a LOCK.
 func (r reply) lockToken(t *testing.T, status int) string {
 	t.Helper()
 	r.want(t, status)
@@ -69,8 +69,8 @@ func (r reply) lockToken(t *testing.T, status int) string {
 	return token
 }
 
-// finder saves a picture as macOS does: an empty file first, then its lock, then the content in
-// chunks, and all that again for what it keeps beside it.
+// finder saves a picture like macOS: it creates an empty file, locks it, sends the content in
+// chunks, and repeats this for the file beside it.
 func (w *davFixture) finder(t *testing.T) {
 	c := w.bertaKey.client(w.url)
 	c.header.Set("User-Agent", "WebDAVFS/3.0.0 (03008000) Darwin/23.6.0 (x86_64)")
@@ -88,7 +88,7 @@ func (w *davFixture) finder(t *testing.T) {
 	c.do(t, "PROPFIND", album, []byte(finderFolder), "Content-Type", "text/xml", "Depth", "1").multi(t)
 	for name, content := range map[string][]byte{"a%CC%88.jpg": photograph(t),
 		"._a%CC%88.jpg": contentOf("\x00\x05\x16\x07", 4096), ".DS_Store": contentOf("Bud1", 6148)} {
-		path := album + name // names are decomposed there
+		path := album + name // macOS decomposes names
 		c.do(t, "PROPFIND", path, []byte(finderFolder), "Content-Type", "text/xml", "Depth", "0").want(t, 404)
 		c.do(t, "PUT", path, []byte{}).want(t, 201)
 		token := c.do(t, "LOCK", path, []byte(finderLock), "Content-Type", "text/xml; charset=utf-8", "Depth", "0",
@@ -99,7 +99,7 @@ func (w *davFixture) finder(t *testing.T) {
 			fmt.Sprint(len(content))).want(t, 204).header.Get("ETag")
 		w.admin.do(t, "PUT", w.stored(t, "/home/berta/Finder album", len(content)), object{"name": "taken.jpg"}).
 			fails(t, 409, "OPERATION_FAILED")
-		// while it is open, every few minutes
+		// repeated every few minutes while the file is open
 		c.do(t, "LOCK", path, nil, "If", held, "Timeout", "Second-600").want(t, 200)
 		done := c.do(t, "PROPPATCH", path, []byte(
 			`<?xml version="1.0" encoding="utf-8"?><D:propertyupdate xmlns:D="DAV:"><D:set><D:prop>`+
@@ -131,7 +131,7 @@ func sorted(names []string) []string {
 	return names
 }
 
-// stored is the address of the one file in a folder that has this size.
+// stored returns the address of the only file of this size in a folder.
 func (w *davFixture) stored(t *testing.T, folder string, size int) string {
 	t.Helper()
 	for _, e := range w.admin.list(t, folder) {
@@ -143,7 +143,7 @@ func (w *davFixture) stored(t *testing.T, folder string, size int) string {
 	return ""
 }
 
-// windows saves a document as Explorer does, which asks the root of the host first what it is.
+// windows saves a document like Explorer, which first asks for the options of the host's root.
 func (w *davFixture) windows(t *testing.T) {
 	nobody, c := newClient(w.url), w.bertaKey.client(w.url)
 	for _, one := range []*client{nobody, c} {
@@ -196,9 +196,9 @@ func (w *davFixture) windows(t *testing.T) {
 	c.do(t, "DELETE", path, nil).want(t, 204)
 }
 
-// curl uploads as people do by hand.
+// curl uploads like users by hand.
 func (w *davFixture) curl(t *testing.T) {
-	dir, base := t.TempDir(), w.processes[0].url // a proxy between would answer for itself
+	dir, base := t.TempDir(), w.processes[0].url // a proxy in between would answer by itself
 	folder := base + "/webdav/home/berta/curl/"
 	large := contentOf("two mebibytes and one", 2<<20+1)
 	writeFile(t, large, dir, "large.bin")
@@ -232,10 +232,10 @@ func (w *davFixture) curl(t *testing.T) {
 	expect(curl("", "-T", "/dev/null", folder+"empty"), "< HTTP/1.1 201 ")
 	curl("", "-o", "empty", folder+"empty")
 	wantSameFile(t, nil, dir, "empty")
-	// no Depth is 1
+	// without a Depth header
 	expect(curl("", "-X", "PROPFIND", folder), "< HTTP/1.1 207 ", "/webdav/home/berta/curl/</D:href>",
 		"/webdav/home/berta/curl/large.bin<", "/webdav/home/berta/curl/empty<")
-	// A refusal comes before the body when the client waits for it.
+	// A refusal is sent before the body when the client waits for it.
 	out, code := program(t, dir, "", "curl", "-sS", "-v", "-u", w.bertaKey.user+":"+w.bertaKey.password,
 		"-T", "large.bin", "-H", "Expect: 100-continue", "--expect100-timeout", "60",
 		base+"/webdav/home/berta/nowhere/")
@@ -245,8 +245,8 @@ func (w *davFixture) curl(t *testing.T) {
 	expect(curl("", "-X", "DELETE", folder), "< HTTP/1.1 204 ")
 }
 
-// cutShort replaces a file by one whose sender goes away in the middle: with a length, and in
-// chunks. The old content stays, and nothing is charged.
+// cutShort replaces a file with a body whose sender disconnects, with a length and in chunks. The
+// old content stays, and nothing is charged.
 func (w *davFixture) cutShort(t *testing.T) {
 	t.Helper()
 	p := w.processes[0]
@@ -311,8 +311,8 @@ func (w *davFixture) cutShort(t *testing.T) {
 	}
 }
 
-// locksLast checks that a lock made by one replica, if there are several, is in the way at the
-// others, and that it outlives a crash of them all.
+// locksLast checks that a lock of one replica is enforced by all replicas and survives a crash of
+// all of them.
 func (w *davFixture) locksLast(t *testing.T) {
 	t.Helper()
 	const path = "/webdav/shared/locked%20file"

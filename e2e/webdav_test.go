@@ -19,22 +19,22 @@ import (
 	"time"
 )
 
-// davFixture is a service that WebDAV clients are let loose on.
+// davFixture is a service for the tests with WebDAV clients.
 type davFixture struct {
 	*setup
-	url                         string // where clients reach it, by turns each replica
-	adminKey, annaKey, bertaKey davKey // the administrator's writes everywhere, those of the others below their homes
-	sharedKey                   davKey // another of anna's, for /shared
+	url                         string // the address for clients, alternating between the replicas
+	adminKey, annaKey, bertaKey davKey // the administrator's key writes everywhere, the others below their owners' homes
+	sharedKey                   davKey // another key of anna, for /shared
 }
 
-// TestWebDAV lets the programs that people have work with both databases and both stores: one
-// process on SQLite whose objects lie on the disk, with a bucket mounted beside it, and two
-// replicas on PostgreSQL with a bucket, between which the requests of every program alternate.
+// TestWebDAV runs real WebDAV programs with both databases and both stores: one process on SQLite
+// with objects on the disk and a bucket mounted beside it, and two replicas on PostgreSQL with a
+// bucket, which receive the requests in turn.
 func TestWebDAV(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		engine, store string
-		parts, files  int // that rclone carries: so many files in each part
+		parts, files  int // of rclone: parts, with so many files each
 	}{{"sqlite", onDisk, 4, 250}, {"postgres", onBucket, 1, 200}} {
 		t.Run(c.engine+"/"+c.store, func(t *testing.T) {
 			t.Parallel()
@@ -80,12 +80,12 @@ func newDAVFixture(t *testing.T, engine, store string) *davFixture {
 	return w
 }
 
-// davKey is an API key as WebDAV clients are given it.
+// davKey is a WebDAV key as user name and password.
 type davKey struct{ user, password string }
 
 var davLines = regexp.MustCompile(`^address   (http://\S+)/webdav\nuser name (pk_\w{24})\npassword  (sk_\w{48})\n$`)
 
-// davKey makes a key with the command line.
+// davKey creates a key with the command line.
 func (s *site) davKey(t testing.TB, user string, more ...string) davKey {
 	t.Helper()
 	args := append([]string{"key", "create"}, more...)
@@ -104,8 +104,8 @@ func (k davKey) client(bases ...string) *client {
 	return c
 }
 
-// balancer stands before replicas and sends each request to another one than the request before.
-// It returns its address.
+// balancer starts a load balancer that sends consecutive requests to different replicas. It returns
+// its address.
 func balancer(t *testing.T, bases []string) string {
 	t.Helper()
 	var targets []*url.URL
@@ -130,10 +130,10 @@ func balancer(t *testing.T, bases []string) string {
 	return server.URL
 }
 
-// program runs a program in a directory that is its home as well, to its end.
+// program runs a program in a directory, which is also its home, and waits for its end.
 func program(t *testing.T, dir, stdin, name string, args ...string) (out string, code int) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 2*time.Minute) // cleanups run programs too
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 2*time.Minute) // cleanups run programs as well
 	defer cancel()
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir, cmd.Stdin = dir, strings.NewReader(stdin)
@@ -141,13 +141,13 @@ func program(t *testing.T, dir, stdin, name string, args ...string) (out string,
 	text, err := cmd.CombinedOutput()
 	var exit *exec.ExitError
 	if err != nil && (ctx.Err() != nil || !errors.As(err, &exit)) {
-		t.Errorf("%s %q: %v\n%s", name, args, err, text) // not Fatalf: programs run side by side
+		t.Errorf("%s %q: %v\n%s", name, args, err, text) // not Fatalf, since programs run in parallel
 		return string(text), -1
 	}
 	return string(text), cmd.ProcessState.ExitCode()
 }
 
-// writeFile writes a file that a program finds, with the folders above it.
+// writeFile writes a file for a program, with its parent folders.
 func writeFile(t *testing.T, content []byte, path ...string) {
 	t.Helper()
 	name := filepath.Join(path...)
@@ -183,7 +183,7 @@ func (r reply) multi(t *testing.T) (m multistatus) {
 	return m
 }
 
-// hrefs are what a multistatus tells of.
+// hrefs returns the hrefs of a multistatus.
 func (m multistatus) hrefs() (all []string) {
 	for _, r := range m.Responses {
 		all = append(all, r.Href)

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// exchange sends bytes as they are and returns the first answer.
+// exchange sends bytes unchanged and returns the first answer.
 func (p *process) exchange(t *testing.T, request string) (*http.Response, string) {
 	t.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(p.url, "http://"))
@@ -23,7 +23,7 @@ func (p *process) exchange(t *testing.T, request string) (*http.Response, string
 	sent := make(chan struct{})
 	go func() {
 		defer close(sent)
-		io.WriteString(conn, request) // may be cut short by an early answer
+		io.WriteString(conn, request) // an early answer may interrupt it
 	}()
 	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if err != nil {
@@ -75,8 +75,8 @@ func TestWire(t *testing.T) {
 	}
 }
 
-// abuse case C121: of two readings of one request, neither gets an answer to what is hidden in its
-// body.
+// Abuse case C121: a request with two possible interpretations. The request hidden in its body is
+// not answered.
 func TestHiddenRequestsAreNotAnswered(t *testing.T) {
 	t.Parallel()
 	p := newSite(t).start(t)
@@ -97,7 +97,7 @@ func TestHiddenRequestsAreNotAnswered(t *testing.T) {
 			}
 			defer conn.Close()
 			io.WriteString(conn, request)
-			answer, err := io.ReadAll(conn) // until the server hangs up
+			answer, err := io.ReadAll(conn) // until the server closes the connection
 			if err != nil || strings.Count(string(answer), "HTTP/1.1 ") != 1 ||
 				!strings.HasPrefix(string(answer), "HTTP/1.1 400 ") {
 				t.Errorf("%v: %s", err, answer)
@@ -106,7 +106,7 @@ func TestHiddenRequestsAreNotAnswered(t *testing.T) {
 	}
 }
 
-// abuse case C119: whatever a client sends, a log line is one line of JSON.
+// Abuse case C119: whatever a client sends, a log line is one line of JSON.
 func TestLogLines(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -138,7 +138,7 @@ func TestLogLines(t *testing.T) {
 	}
 }
 
-// abuse case C114: what was secret on the way in or out is in no log line.
+// Abuse case C114: secrets sent or received are in no log line.
 func TestNoSecretsInLog(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -167,7 +167,7 @@ func TestNoSecretsInLog(t *testing.T) {
 	var issued struct{ URL string }
 	c.do(t, "GET", "/api/files/"+u.FileID+"/download", nil).data(t, 200, &issued)
 	secrets["download token"] = issued.URL[strings.LastIndex(issued.URL, "/")+1:]
-	for _, status := range []int{200, 401} { // used, then used up
+	for _, status := range []int{200, 401} { // valid, then used up
 		newClient(p.url).do(t, "GET", issued.URL, nil).want(t, status)
 	}
 	c.do(t, "PUT", "/api/files/"+u.FileID, object{"accessPassword": secrets["file password"]}).want(t, 200)
