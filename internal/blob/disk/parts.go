@@ -48,7 +48,7 @@ func (s *Store) Begin(ctx context.Context, key blob.Key, size, partSize int64, _
 			return u, err
 		}
 	}
-	return blob.Upload{}, blob.Unavailable("begin upload", errors.New("somebody else begins or drops it all the time"))
+	return blob.Upload{}, blob.Unavailable("begin upload", errors.New("other calls keep beginning or aborting it"))
 }
 
 // acquireForUpload returns the verified volume, which the caller releases, for an operation on u.
@@ -377,7 +377,7 @@ func (v *volume) abort(ctx context.Context, key blob.Key) error {
 			return err
 		}
 	}
-	return blob.Unavailable("abort upload", errors.New("somebody else begins it all the time"))
+	return blob.Unavailable("abort upload", errors.New("other calls keep beginning it"))
 }
 
 // abort is volume.abort for opened files, which it closes. It returns false when other files have
