@@ -25,16 +25,16 @@ import (
 	"larder/internal/thumb/thumbtest"
 )
 
-// fixture is a Maker whose children are counted.
+// fixture is a Maker that records its children.
 type fixture struct {
 	*thumb.Maker
 	dir   string
-	count string // a line for each child
+	count string // a file with a line per child
 	clock atomic.Int64
 }
 
-// script is a shell's child: it notes that it was started, does what it says, and may
-// become the real one.
+// script is the shell script of a child. The shell records its start, runs the script, and may
+// execute the real child.
 func newFixture(t testing.TB, script string, change ...func(*thumb.Config)) *fixture {
 	t.Helper()
 	k := &fixture{dir: filepath.Join(t.TempDir(), "cache", "thumbs"), count: filepath.Join(t.TempDir(), "children")}
@@ -63,10 +63,10 @@ func (k *fixture) config(t testing.TB, script string, change ...func(*thumb.Conf
 	return cfg
 }
 
-// childScript is the real child.
+// childScript executes the real child.
 const childScript = `exec "$0" "$@"`
 
-// children are those that were started, by their ids.
+// children returns the process ids of the started children.
 func (k *fixture) children(t testing.TB) []string {
 	t.Helper()
 	text, err := os.ReadFile(k.count)
@@ -83,7 +83,7 @@ func (k *fixture) wantStarted(t testing.TB, want int) {
 	}
 }
 
-// memoryObject is an object in memory, which is spooled.
+// memoryObject is an object in memory, which has to be spooled.
 type memoryObject struct{ *bytes.Reader }
 
 func (memoryObject) Close() error { return nil }
@@ -98,7 +98,7 @@ func source(id string, content []byte) thumb.Source {
 
 var photo = thumbtest.JPEG(thumbtest.Quarters(640, 480))
 
-// get returns a thumbnail's bytes.
+// get returns the bytes of a thumbnail.
 func (k *fixture) get(t testing.TB, from thumb.Source, edge int) (string, thumb.Thumbnail) {
 	t.Helper()
 	got, err := k.Get(t.Context(), "somebody", from, edge)
@@ -113,7 +113,7 @@ func (k *fixture) get(t testing.TB, from thumb.Source, edge int) (string, thumb.
 	return string(content), got
 }
 
-// wantNoThumbnail has a picture without a thumbnail.
+// wantNoThumbnail fails the test unless Get returns NotFound.
 func (k *fixture) wantNoThumbnail(t testing.TB, from thumb.Source, edge int) {
 	t.Helper()
 	if _, err := k.Get(t.Context(), "somebody", from, edge); !fault.Is(err, fault.NotFound) {
@@ -121,7 +121,7 @@ func (k *fixture) wantNoThumbnail(t testing.TB, from thumb.Source, edge int) {
 	}
 }
 
-// A thumbnail is made once, for all who ask: at the same time, later, and after a restart.
+// A thumbnail is made once for all requests: in parallel, later, and after a restart.
 func TestMadeOnce(t *testing.T) {
 	t.Parallel()
 	k := newFixture(t, childScript)
@@ -162,8 +162,7 @@ func TestMadeOnce(t *testing.T) {
 	k.wantStarted(t, 2)
 }
 
-// What lies in the directory can be lost, cut off and changed: it is made again, and never served
-// otherwise than it was made.
+// Files of the cache that are lost, truncated or changed are made again and never served.
 func TestCacheIsNotTrusted(t *testing.T) {
 	t.Parallel()
 	for name, harm := range map[string]func(path string) error{
@@ -200,8 +199,7 @@ func TestCacheIsNotTrusted(t *testing.T) {
 	}
 }
 
-// Whatever has no thumbnail costs a child once in a quarter of an hour, whichever sizes it
-// is asked for in.
+// A picture without a thumbnail starts one child in 15 minutes, for all sizes.
 func TestFailuresAreRemembered(t *testing.T) {
 	t.Parallel()
 	k := newFixture(t, childScript)
@@ -225,8 +223,7 @@ func TestFailuresAreRemembered(t *testing.T) {
 	k.wantStarted(t, 3)
 }
 
-// A child that hangs is killed, and whatever it has started: nothing is left, and
-// there is no thumbnail.
+// A hanging child is killed with all processes that it started, and there is no thumbnail.
 func TestHangingChildIsKilled(t *testing.T) {
 	t.Parallel()
 	k := newFixture(t, "sleep 3600 & sleep 3600", func(cfg *thumb.Config) { cfg.ChildTimeout = 200 * time.Millisecond })
@@ -242,7 +239,7 @@ func TestHangingChildIsKilled(t *testing.T) {
 	}
 }
 
-// wantNoProcess waits until a group of processes is gone.
+// wantNoProcess waits until a process group has ended.
 func wantNoProcess(t testing.TB, id string) {
 	t.Helper()
 	var group int
@@ -261,8 +258,8 @@ func wantNoProcess(t testing.TB, id string) {
 	}
 }
 
-// Who has gone waits for nothing: the child of whom nobody waits for any more is killed, and that
-// is no failure of the picture.
+// A child is killed when no request waits for it any more, and the picture is not remembered as a
+// failure.
 func TestAbandonedChildIsStopped(t *testing.T) {
 	t.Parallel()
 	k := newFixture(t, "sleep 3600")
@@ -293,7 +290,7 @@ func TestAbandonedChildIsStopped(t *testing.T) {
 	k.Close()
 }
 
-// What the child writes must be a picture, and of a length that thumbnails have.
+// The output of a child must be a picture of an allowed length.
 func TestOutput(t *testing.T) {
 	t.Parallel()
 	for name, script := range map[string]string{
@@ -310,8 +307,8 @@ func TestOutput(t *testing.T) {
 	}
 }
 
-// A child that the machine can't confine is no property of the picture either: it is an error each
-// time, and remembered of no picture.
+// A child that cannot be confined is an error of the machine: each request fails, and no picture is
+// remembered as a failure.
 func TestUnconfinedChild(t *testing.T) {
 	t.Parallel()
 	k := newFixture(t, fmt.Sprintf("exit %d", picture.Unconfined))
@@ -324,7 +321,7 @@ func TestUnconfinedChild(t *testing.T) {
 	k.wantStarted(t, 2)
 }
 
-// Try tells whether libvips works as it is confined.
+// CheckVips reports whether libvips works under the confinement.
 func TestTry(t *testing.T) {
 	t.Parallel()
 	spool := func() (*os.File, error) { return os.CreateTemp(t.TempDir(), "spool") }
@@ -347,8 +344,8 @@ func TestTry(t *testing.T) {
 	}
 }
 
-// A child that can't be started, and a store that fails, are no property of the picture: the
-// next request tries again.
+// A child that cannot be started, and a failing store, are not failures of the picture: the next
+// request tries again.
 func TestFailuresOfOthers(t *testing.T) {
 	t.Parallel()
 	k := newFixture(t, childScript, func(cfg *thumb.Config) {
@@ -373,8 +370,8 @@ func TestFailuresOfOthers(t *testing.T) {
 	full.wantStarted(t, 0)
 }
 
-// The child sees nothing of the server's surroundings, and none of its files but the
-// picture and the thumbnail.
+// The child has an empty environment and none of the server's files but the picture and the
+// thumbnail.
 func TestChildEnvironment(t *testing.T) {
 	t.Setenv("LARDER_SECRET_KEY", "a secret")
 	told := filepath.Join(t.TempDir(), "told")
@@ -390,8 +387,8 @@ func TestChildEnvironment(t *testing.T) {
 	}
 }
 
-// libvips makes it where that is there; where that fails, the rest is tried; either way nothing
-// is left but pixels.
+// libvips makes the thumbnail where it is installed, and Go's decoders after its failure. The
+// thumbnail contains only pixels.
 func TestVips(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -439,7 +436,7 @@ func seesThrough(t testing.TB, thumbnail string) bool {
 	return alpha < 0x1000
 }
 
-// The thumbnails of what does not exist any more go; those of the others stay.
+// Sweep removes the thumbnails of contents that no longer exist, and no others.
 func TestSweep(t *testing.T) {
 	t.Parallel()
 	k := newFixture(t, childScript)
