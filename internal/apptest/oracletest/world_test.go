@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// The data of a world, plain as it is. Paths are strings, "/" or "/a/b".
+// The data of a world. Paths are strings, "/" or "/a/b".
 
 type world struct {
 	guests  bool // site setting allowGuestAccess
@@ -16,7 +16,7 @@ type world struct {
 	entries []*entry // parents before children
 	rules   []*rule
 
-	there map[string]*entry // what is at which path, written down once all entries are made
+	there map[string]*entry // entries by path, filled in once all entries exist
 	all   []string          // see paths
 }
 
@@ -67,14 +67,14 @@ type rule struct {
 	password    bool
 }
 
-// caller is who asks, from where: nobody, an account, or a key.
+// caller is a visitor, an account or a key with an address.
 type caller struct {
-	user  *user // nil for nobody; a key's owner
+	user  *user // nil for a visitor; a key's owner
 	key   *key
 	ip    string
-	given []string // ids of the entries and rules whose password the cookie says was given
+	given []string // ids of the entries and rules whose password was given, by the cookie
 
-	protocol string // that a key speaks, "" for api
+	protocol string // of a key, "" for api
 }
 
 // gave reports whether a caller has given the password of an entry or rule; a key cannot.
@@ -115,7 +115,7 @@ func within(path, top string) bool {
 
 func below(path, top string) bool { return path != top && within(path, top) }
 
-// place is where an entry would be if no other mount covered it.
+// place returns the path of an entry without regard to mounts that cover it.
 func (e *entry) place() string {
 	if e.parent == nil {
 		return e.mount.path
@@ -123,7 +123,7 @@ func (e *entry) place() string {
 	return child(e.parent.place(), e.name)
 }
 
-// covering is the mount that covers a path: highest priority, then longest mount path.
+// covering returns the mount of a path: the highest priority, then the longest mount path.
 func (w *world) covering(path string) *mount {
 	var best *mount
 	for _, m := range w.mounts {
@@ -135,13 +135,13 @@ func (w *world) covering(path string) *mount {
 	return best
 }
 
-// hidden reports whether another mount lies over an entry: then it does not exist for anybody.
+// hidden reports whether another mount covers an entry, which then does not exist for any caller.
 func (w *world) hidden(e *entry) bool { return w.covering(e.place()) != e.mount }
 
-// at is the entry at a path, nil for none.
+// at returns the entry at a path, nil for none.
 func (w *world) at(path string) *entry { return w.there[path] }
 
-// settle writes down what is where. Mounts and entries don't change any more.
+// settle computes the paths of all entries. Mounts and entries do not change afterwards.
 func (w *world) settle() {
 	w.there = map[string]*entry{}
 	for _, e := range w.entries {
@@ -163,8 +163,8 @@ func (w *world) settle() {
 	w.all = slices.Sorted(maps.Keys(all))
 }
 
-// virtual reports whether a path without an entry is shown as a folder: the root, and what lies
-// above a mount that is not hidden.
+// virtual reports whether a path without an entry is shown as a folder: the root, and the paths
+// above visible mounts.
 func (w *world) virtual(path string) bool {
 	if w.at(path) != nil {
 		return false
@@ -180,7 +180,7 @@ func (w *world) virtual(path string) bool {
 	return false
 }
 
-// paths is every path at which there is something, a virtual folder included.
+// paths returns every path of an entry or a virtual folder.
 func (w *world) paths() []string { return w.all }
 
 func (w *world) isFolder(path string) bool {
@@ -188,8 +188,7 @@ func (w *world) isFolder(path string) bool {
 	return w.virtual(path) || e != nil && e.folder
 }
 
-// ownerAt is who owns what is at a path; what is not there would belong to whoever owns the
-// deepest thing above it.
+// ownerAt returns the owner of the entry at a path, or of the deepest entry above it.
 func (w *world) ownerAt(path string) *user {
 	for ; ; path = parentOf(path) {
 		if e := w.at(path); e != nil {
@@ -201,7 +200,7 @@ func (w *world) ownerAt(path string) *user {
 	}
 }
 
-// locked is guard for a caller: nil when they have given that password.
+// locked is guard for a caller: nil when they have given the password.
 func (w *world) locked(c caller, path string) *entry {
 	if g := w.guard(path); g != nil && !c.gave(g.id) {
 		return g
@@ -209,7 +208,7 @@ func (w *world) locked(c caller, path string) *entry {
 	return nil
 }
 
-// guard is the entry whose password covers a path: the nearest at it or above it.
+// guard returns the entry whose password covers a path: the nearest at or above it.
 func (w *world) guard(path string) *entry {
 	for {
 		if e := w.at(path); e != nil && e.password {

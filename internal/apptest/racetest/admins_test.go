@@ -9,7 +9,7 @@ import (
 	"larder/internal/config"
 )
 
-// accountEnding is a way to end an administrator.
+// accountEnding is a request that removes an administrator's rights.
 type accountEnding struct {
 	name string
 	ask  func(c *apptest.Client, id string) *apptest.Reply
@@ -21,8 +21,8 @@ type administrator struct {
 	id, name string
 }
 
-// Two administrators demote, disable and delete each other, or themselves, at once: one is left,
-// who makes the other one what they were (abuse case C54).
+// Two administrators demote, disable and delete each other, or themselves, in parallel. One
+// administrator remains and restores the other (abuse case C54).
 func TestRacesOfAdministrators(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -55,7 +55,7 @@ func TestRacesOfAdministrators(t *testing.T) {
 				t.Fatalf("%s: %d administrators are left; answers %d and %d", what, n, replies[0].Status,
 					replies[1].Status)
 			}
-			lost := winner // who has ended themselves
+			lost := winner // the administrator who succeeded against themselves
 			if !themselves {
 				lost = 1 - winner
 			}
@@ -70,8 +70,8 @@ func (w *world) newAdministrator(t *testing.T, name string) administrator {
 	return administrator{c, c.Get("/api/auth/me").OK(200).Text("user.id"), name}
 }
 
-// restored has the administrator who is left make the one who was ended what they were, or another
-// one in their place, and signs them in.
+// restored makes the remaining administrator restore or replace the other one, and signs that one
+// in.
 func (w *world) restored(t *testing.T, left, lost administrator, deleted bool, round int) administrator {
 	t.Helper()
 	if !deleted {

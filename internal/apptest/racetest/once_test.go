@@ -7,7 +7,7 @@ import (
 	"larder/internal/apptest"
 )
 
-// oneToken: of 50 requests with one download token one gets the file (abuse case C84).
+// oneToken: of 50 requests with one download token one receives the file (abuse case C84).
 func oneToken(t *testing.T, w *world) {
 	ann := w.member(t, "ann")
 	visitor := w.Client(t)
@@ -28,8 +28,8 @@ func oneToken(t *testing.T, w *world) {
 	}
 }
 
-// deadTokens: once the file is deleted, its owner disabled or a rule denies it, a token gives no
-// byte; until then all of them or none (abuse case C86).
+// deadTokens: after the file is deleted, its owner is disabled or a rule denies it, a token gives
+// no byte. Before that a request receives all bytes or none (abuse case C86).
 func deadTokens(t *testing.T, w *world) {
 	ben := w.member(t, "ben")
 	visitor := w.Client(t)
@@ -78,8 +78,8 @@ func deadTokens(t *testing.T, w *world) {
 	}
 }
 
-// oneCompletion: of 20 requests that complete a session one makes the file, and the others get to
-// know it (abuse case C87).
+// oneCompletion: of 20 requests that complete a session one creates the file, and the others
+// receive it in their answer (abuse case C87).
 func oneCompletion(t *testing.T, w *world) {
 	cleo := w.member(t, "cleo")
 	for round := range rounds {
@@ -103,7 +103,7 @@ func oneCompletion(t *testing.T, w *world) {
 	}
 }
 
-// oneReservation: of 50 uploads that would take 60 % of the quota each one begins (abuse case C88).
+// oneReservation: of 50 uploads that each need 60 % of the quota one begins (abuse case C88).
 func oneReservation(t *testing.T, w *world) {
 	dora := w.member(t, "dora", M{"maxStorage": 1000})
 	for round := range rounds {

@@ -30,8 +30,8 @@ func TestRacesOfPeople(t *testing.T) {
 	}, func(cfg *config.Config) { cfg.RateLimitEnabled = false })
 }
 
-// mailed makes a token as a mail to a user would hold it, without the mail: of those an account
-// gets three in a quarter of an hour.
+// mailed creates a token as in a mail to a user, without the mail, since an account gets only three
+// mails in 15 minutes.
 func (w *world) mailed(t *testing.T, username, purpose string, serial int) (token string) {
 	t.Helper()
 	token = fmt.Sprintf("%.1s%042d", purpose, serial)
@@ -43,8 +43,8 @@ func (w *world) mailed(t *testing.T, username, purpose string, serial int) (toke
 	return token
 }
 
-// oneReset: of 4 who spend one reset token at once one sets the password, and sessions end once
-// (abuse case C49). Few, since each may hash; many at once are tried where the endpoint is tested.
+// oneReset: of 4 parallel uses of one reset token one sets the password, and the sessions end once
+// (abuse case C49). There are few, since each may hash; the endpoint's own test uses many.
 func oneReset(t *testing.T, w *world) {
 	w.User(t, "max")
 	visitor, password := w.Client(t), ""
@@ -75,8 +75,7 @@ func oneReset(t *testing.T, w *world) {
 	w.SignIn(t, "max", password)
 }
 
-// sameVerification: of 8 who follow one verification link at once all are told that
-// the address is verified.
+// sameVerification: 8 parallel uses of one verification link all succeed.
 func sameVerification(t *testing.T, w *world) {
 	w.User(t, "ned")
 	visitor := w.Client(t)
@@ -94,8 +93,8 @@ func sameVerification(t *testing.T, w *world) {
 
 var sixDigits = regexp.MustCompile(`\b[0-9]{6}\b`)
 
-// fiveTries: of 12 wrong tries at a code at once five are evaluated, after which the right one is
-// worth nothing; and of 24 in an hour, beside the right one, 19 are answered (abuse case C50).
+// fiveTries: of 12 parallel wrong codes five are evaluated, and the right code is invalid
+// afterwards. Of 24 wrong codes in an hour beside the right one 19 are answered (abuse case C50).
 func fiveTries(t *testing.T, w *world) {
 	const address = "olga@new.example.org"
 	olga := w.User(t, "olga")
@@ -124,8 +123,8 @@ func fiveTries(t *testing.T, w *world) {
 	}
 }
 
-// threeCodes: three codes are mailed in a quarter of an hour, to the wishes of one user as to one
-// address at the wishes of several.
+// threeCodes: three codes are mailed in 15 minutes, for the requests of one user, and for those of
+// several users to one address.
 func threeCodes(t *testing.T, w *world) {
 	var people [6]*apptest.Client
 	for i := range people {
@@ -168,7 +167,7 @@ func register(c *apptest.Client, name, address, invite string) *apptest.Reply {
 		"password": "a good password", "inviteCode": invite})
 }
 
-// oneInvited: of 3 who register with an invite for one at once one gets in (abuse case C51).
+// oneInvited: of 3 parallel registrations with an invite for one, one succeeds (abuse case C51).
 func oneInvited(t *testing.T, w *world) {
 	visitor := w.Client(t)
 	for round := range peopleRounds {
@@ -194,8 +193,8 @@ func oneInvited(t *testing.T, w *world) {
 	}
 }
 
-// oneRegistered: of two who register one name, or one address, in different cases at once one gets
-// it; who does not has used no invite (abuse case C51).
+// oneRegistered: of two parallel registrations of one name or address in different case one
+// succeeds, and the other uses up no invite (abuse case C51).
 func oneRegistered(t *testing.T, w *world) {
 	visitor, code := w.Client(t), w.invite(t, 10000)
 	for round := range peopleRounds {
@@ -221,8 +220,8 @@ func oneRegistered(t *testing.T, w *world) {
 	}
 }
 
-// oneMoreKey: who has 19 active keys gets one more, of 8 that are made at once, and of 20 expired
-// ones that are renewed at once (abuse case C89).
+// oneMoreKey: a user with 19 active keys gets one more, of 8 created in parallel, and of 20 expired
+// ones renewed in parallel (abuse case C89).
 func oneMoreKey(t *testing.T, w *world) {
 	sam := w.User(t, "sam")
 	id := sam.Get("/api/auth/me").OK(200).Text("user.id")
@@ -269,7 +268,7 @@ func oneMoreKey(t *testing.T, w *world) {
 	}
 }
 
-// changedSettings: of changes of different settings at once none is lost.
+// changedSettings: parallel changes of different settings are all kept.
 func changedSettings(t *testing.T, w *world) {
 	admin := w.admin.In(t)
 	for round := range peopleRounds {
@@ -295,9 +294,9 @@ func changedSettings(t *testing.T, w *world) {
 	}
 }
 
-// leavingAccount: an account is deleted while uploads of it are completed, keys and shares are made
-// and folders as well. None of it lives on, and every file has an owner that exists, or is about to
-// be handed to one.
+// leavingAccount: an account is deleted while its uploads are completed and its keys, shares and
+// folders are created. Nothing of it remains active, and every file has an existing owner or is
+// about to be handed over.
 func leavingAccount(t *testing.T, w *world) {
 	for round := range peopleRounds {
 		name := fmt.Sprint("tom", round)

@@ -26,7 +26,7 @@ func (s sharer) share(fields M) string {
 	return s.Post("/api/shares/", fields).OK(201).Text("share.id")
 }
 
-// tokens has n addresses made that a share's file comes from.
+// tokens requests n download addresses of a share's file.
 func tokens(visitor *apptest.Client, share string, n int) []string {
 	urls := make([]string, n)
 	for i := range urls {
@@ -35,7 +35,7 @@ func tokens(visitor *apptest.Client, share string, n int) []string {
 	return urls
 }
 
-// gaveStatus reports whether an answer is the shared file; if not, it must be that refusal.
+// gaveStatus reports whether an answer is the shared file; otherwise it must be that refusal.
 func gaveStatus(r *apptest.Reply, status int, code string) bool {
 	if r.Status == 200 && string(r.Body) == shared {
 		return true
@@ -44,8 +44,8 @@ func gaveStatus(r *apptest.Reply, status int, code string) bool {
 	return false
 }
 
-// oneShareToken: of 50 requests with one token of a share one gets the file, and one download is
-// counted (abuse case C84).
+// oneShareToken: of 50 requests with one token of a share one receives the file, and one download
+// is counted (abuse case C84).
 func oneShareToken(t *testing.T, w *world) {
 	hal, visitor := w.sharer(t, "hal"), w.Client(t)
 	id := hal.share(M{})
@@ -63,8 +63,8 @@ func oneShareToken(t *testing.T, w *world) {
 	}
 }
 
-// oneDownload: a share that may be downloaded once gives the file to one of 8 tokens that are used
-// at once (abuse case C85).
+// oneDownload: a share with one allowed download gives the file to one of 8 tokens used in parallel
+// (abuse case C85).
 func oneDownload(t *testing.T, w *world) {
 	ida, visitor := w.sharer(t, "ida"), w.Client(t)
 	for round := range peopleRounds {
@@ -85,8 +85,7 @@ func oneDownload(t *testing.T, w *world) {
 	}
 }
 
-// threeViews: a share that may be viewed three times is shown to three of 12 visitors, who are told
-// which they are (abuse case C85).
+// threeViews: a share with three allowed views is shown to three of 12 visitors (abuse case C85).
 func threeViews(t *testing.T, w *world) {
 	jon, visitor := w.sharer(t, "jon"), w.Client(t)
 	for round := range peopleRounds {
@@ -109,8 +108,8 @@ func threeViews(t *testing.T, w *world) {
 	}
 }
 
-// revokedShare: once a revocation is answered, no body begins and nothing is counted; what was
-// counted before was given out (abuse case C86).
+// revokedShare: after the answer to a revocation no body begins and nothing is counted. Downloads
+// counted before were served (abuse case C86).
 func revokedShare(t *testing.T, w *world) {
 	kai, visitor := w.sharer(t, "kai"), w.Client(t)
 	for round := range peopleRounds {
@@ -153,8 +152,8 @@ func revokedShare(t *testing.T, w *world) {
 	}
 }
 
-// changedShare: of changes of different fields at once none is lost. In every second round the
-// share is revoked beside them, and stays so.
+// changedShare: parallel changes of different fields are all kept. In every second round the share
+// is revoked in parallel and stays revoked.
 func changedShare(t *testing.T, w *world) {
 	lia := w.sharer(t, "lia")
 	for round := range peopleRounds {

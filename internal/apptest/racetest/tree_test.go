@@ -8,18 +8,19 @@ import (
 	"larder/internal/apptest"
 )
 
-// nameContest is one round of oneName: four times five ways to the name `cat` in a folder.
+// nameContest is one round of oneName: four requests of each of five kinds for the name `cat` in a
+// folder.
 type nameContest struct {
 	member
 	t                        *testing.T
 	dir                      string
 	moved, renamed, sessions [4]string
 	winners, completed       int
-	want                     map[string]string // what must be there in the end: ids by name
+	want                     map[string]string // the expected ids by name
 }
 
-// oneName: of 20 that want one name in a folder, in every way there is, one gets it; the others are
-// refused and stay as they were, or get another (abuse case C90).
+// oneName: of 20 requests for one name in a folder, of all kinds, one gets it. The others are
+// refused without a change, or get another name (abuse case C90).
 func oneName(t *testing.T, w *world) {
 	fay := w.member(t, "fay")
 	files := 0
@@ -54,7 +55,7 @@ func oneName(t *testing.T, w *world) {
 	}
 }
 
-// The ways to the name, in the order of prepare.
+// The kinds of requests, in the order of prepare.
 const (
 	asFolder = iota
 	byCompletion
@@ -64,7 +65,7 @@ const (
 	ways
 )
 
-// prepare makes what will be renamed, moved and completed.
+// prepare creates the entries to rename, move and complete.
 func (c *nameContest) prepare() (asks []call) {
 	for i := range c.moved {
 		session := c.begin(c.dir, "cat", "complete", "fail")
@@ -82,11 +83,11 @@ func (c *nameContest) prepare() (asks []call) {
 	return asks
 }
 
-// judge holds an answer against its way, and notes what there must be after it.
+// judge checks an answer by its kind and records the expected entry.
 func (c *nameContest) judge(request int, r *apptest.Reply) {
 	i, way := request/ways, request%ways
 	won := r.Status == 200 || r.Status == 201
-	if way == bySending { // which takes another name where this one is taken
+	if way == bySending { // which chooses another name when this one is taken
 		if r.OK(200).Text("filename") == "cat" {
 			c.winners++
 		}
@@ -129,14 +130,14 @@ type folderCrossing struct {
 	up     [2]string
 	parent string            // id of a's
 	ids    [2]string         // of a and b
-	doomed string            // id of a folder in b that is deleted, with a file in it
+	doomed string            // id of a folder in b that is deleted with its file
 	kept   map[string]string // content by id, of every file that was acknowledged
 }
 
-// crossingFolders: two folders are moved into each other while one is deleted from, uploaded into,
-// and lies in a folder that gets another name. No circle comes of it, every file that was
-// acknowledged is there, at one path, and all jobs end (abuse case C91). In each fourth round the
-// folders lie with two providers, so that moves are jobs.
+// crossingFolders: two folders are moved into each other while one of them receives an upload and a
+// deletion, and its parent is renamed. No cycle results, every acknowledged file exists at one
+// path, and all jobs end (abuse case C91). In each fourth round the folders have two providers, so
+// that the moves are jobs.
 func crossingFolders(t *testing.T, w *world) {
 	gus := w.member(t, "gus")
 	provider := w.admin.In(t).Post("/api/admin/storage/providers",
@@ -160,7 +161,7 @@ func crossingFolders(t *testing.T, w *world) {
 	gus.uses(t, bytes, files)
 }
 
-// dir is the folder that folder i, 0 for a, lies in.
+// dir returns the parent of folder i, 0 for a.
 func (c *folderCrossing) dir(i int) string { return c.up[i] + "/" + c.name }
 
 func (c *folderCrossing) prepare() {
@@ -217,10 +218,10 @@ func (c *folderCrossing) cross(round int) {
 	c.check(round)
 }
 
-// check looks at what there is once all is quiet.
+// check checks the tree after all jobs have ended.
 func (c *folderCrossing) check(round int) {
 	for _, id := range c.ids {
-		c.Get("/api/files/" + id).OK(200) // a circle would not reach the root
+		c.Get("/api/files/" + id).OK(200) // a cycle would not reach the root
 	}
 	c.Get("/api/files/"+c.doomed).Fails(404, "NOT_FOUND")
 	for id, content := range c.kept {

@@ -1,10 +1,10 @@
-// Package racetest has two replicas on one PostgreSQL asked the same thing at the same moment,
-// round after round: what may happen once happens once, whichever replica was asked, and nothing is
-// lost (abuse cases C49 to C51, C54 and C84 to C91). What concerns accounts and shares is asked of
-// one process on SQLite too.
+// Package racetest sends the same requests to two replicas on one PostgreSQL at the same moment, in
+// many rounds: what may happen once happens once, whichever replica was asked, and nothing is lost
+// (abuse cases C49 to C51, C54 and C84 to C91). The cases of accounts and shares also run on one
+// process with SQLite.
 //
-// The cases run side by side in one service, each as a user of its own; what they leave behind is
-// checked as a whole at the end.
+// The cases run in parallel in one service, each with its own user. The resulting state is checked
+// as a whole at the end.
 package racetest
 
 import (
@@ -38,10 +38,10 @@ func TestRaces(t *testing.T) {
 	})
 }
 
-// cases are what is raced for, by name.
+// cases are the races by name.
 type cases map[string]func(t *testing.T, w *world)
 
-// run runs cases side by side and then looks at what they have left behind.
+// run runs cases in parallel and then checks the resulting state.
 func (w *world) run(t *testing.T, all cases) {
 	t.Run("cases", func(t *testing.T) {
 		for name, test := range all {
@@ -61,8 +61,8 @@ type world struct {
 	box   *apptest.Mailbox // of the mails, where there are any
 }
 
-// wantConsistent checks that everything the cases have left behind is as it should be: no circle,
-// no counter that is not the sum, no object too much or too few.
+// wantConsistent fails the test when the database has a cycle, a counter that differs from the sum,
+// or an object too many or too few.
 func (w *world) wantConsistent(t *testing.T) {
 	t.Helper()
 	sum, err := w.Apps[0].Fsck.Check(context.Background(),
@@ -77,8 +77,7 @@ func (w *world) wantConsistent(t *testing.T) {
 	}
 }
 
-// change changes rows below the service, as an endpoint would that is not there yet, and has the
-// replicas learn of it.
+// change changes rows directly, and makes the replicas read the new configuration.
 func (w *world) change(t *testing.T, statement string, args ...any) {
 	t.Helper()
 	err := w.Apps[0].DB.Write(t.Context(), func(tx *db.Tx) error {
@@ -92,7 +91,7 @@ func (w *world) change(t *testing.T, statement string, args ...any) {
 	}
 }
 
-// count returns the one number that a query finds.
+// count returns the number that a query returns.
 func (w *world) count(t *testing.T, query string, args ...any) (n int) {
 	t.Helper()
 	if err := w.Apps[0].DB.Read(t.Context()).QueryRow(query, args...).Scan(&n); err != nil {
@@ -127,14 +126,14 @@ func (m member) mkdir(dir, name string) string {
 	return m.Post("/api/files/folder", M{"path": dir, "name": name}).OK(201).Text("file.id")
 }
 
-// begin makes an upload session with its bytes and returns what completes it.
+// begin creates an upload session, sends its bytes and returns the completion request.
 func (m member) begin(dir, name, content, conflict string) M {
 	id := m.Post("/api/files/upload-session",
 		M{"path": dir, "fileName": name, "fileSize": len(content), "conflict": conflict}).OK(200).Text("sessionId")
 	return M{"sessionId": id, "etag": m.Put("/api/files/upload/raw/"+id, content).OK(200).Text("etag")}
 }
 
-// uses fails the test unless that is what the user is charged for.
+// uses fails the test unless the user's usage equals these numbers.
 func (m member) uses(t *testing.T, bytes, files int64) {
 	t.Helper()
 	me := m.Get("/api/auth/me").OK(200)
@@ -160,10 +159,10 @@ func (m member) listed(t *testing.T, dir string) map[string]string {
 	return ids
 }
 
-// call is one of the requests that are made at the same moment.
+// call is one of several requests sent at the same moment.
 type call func() *apptest.Reply
 
-// repeat is n times the same request.
+// repeat returns the same request n times.
 func repeat(n int, one call) []call {
 	asks := make([]call, n)
 	for i := range asks {
@@ -172,8 +171,8 @@ func repeat(n int, one call) []call {
 	return asks
 }
 
-// runAtOnce lets requests go at the same moment, each to the other replica than the one before, and
-// returns their answers. None may be a failure of the server's own.
+// runAtOnce sends requests at the same moment, alternating between the replicas, and returns their
+// answers. None may be an internal error.
 func runAtOnce(t *testing.T, asks ...call) []*apptest.Reply {
 	t.Helper()
 	replies := make([]*apptest.Reply, len(asks))
@@ -195,7 +194,7 @@ func runAtOnce(t *testing.T, asks ...call) []*apptest.Reply {
 	return replies
 }
 
-// countStatuses counts answers by their status.
+// countStatuses counts answers by status.
 func countStatuses(replies []*apptest.Reply) map[int]int {
 	count := map[int]int{}
 	for _, r := range replies {
