@@ -33,7 +33,7 @@ func TestMoveIntoAStoreThatGoesDown(t *testing.T) {
 		server := newStoreProxy(t, bucket)
 		target, _ := h.bucket(t, m{"endpoint": server.address})
 		onDisk := h.disk()
-		goods := h.newFolder(t, onDisk, smallFiles())
+		moved := h.newFolder(t, onDisk, smallFiles())
 		made := 0
 		server.set(func() {
 			server.onResponse = func(r *http.Request, status int) {
@@ -46,10 +46,10 @@ func TestMoveIntoAStoreThatGoesDown(t *testing.T) {
 				})
 			}
 		})
-		job := goods.startMove(target)
+		job := moved.startMove(target)
 		waitUntil(t, "the job is tried again later",
 			func() bool { return strings.Contains(l.Log.String(), "a job is tried again later") })
-		goods.checkLocation(t, onDisk)
+		moved.checkLocation(t, onDisk)
 		copied := target.objects
 		if n := copied(t); n < 2 || n > 3 { // the answer to the third was under way
 			t.Errorf("%d objects are copied", n)
@@ -58,14 +58,14 @@ func TestMoveIntoAStoreThatGoesDown(t *testing.T) {
 		server.takeCounts()
 		l.Clock.Advance(time.Minute)
 		l.Apps[0].Jobs.Wake()
-		goods.checkJobEnded(t, job, "")
-		goods.checkLocation(t, target)
-		goods.checkLinks(t, l.Client(t))
+		moved.checkJobEnded(t, job, "")
+		moved.checkLocation(t, target)
+		moved.checkLinks(t, l.Client(t))
 
 		// The other direction, until the job gives up: while the store is down, only files that
 		// were copied before are readable.
 		server.set(func() { server.down = true })
-		job = goods.startMove(own)
+		job = moved.startMove(own)
 		for tries := 1; tries <= 12; tries++ {
 			waitUntil(t, "another try", func() bool {
 				r := h.alice.Get("/api/files/jobs/" + job).OK(200)
@@ -76,19 +76,19 @@ func TestMoveIntoAStoreThatGoesDown(t *testing.T) {
 			l.Apps[0].Jobs.Wake()
 		}
 		h.admin, h.alice = l.Admin(t), l.SignIn(t, "alice", "password of alice")
-		goods.checkJobEnded(t, job, "not available")
-		for how, link := range goods.links {
+		moved.checkJobEnded(t, job, "not available")
+		for how, link := range moved.links {
 			if !strings.HasSuffix(how, "(signed)") && how != "locked" { // which have expired
 				wantStatus(t, how, l.Client(t).Get(link), 500, "INTERNAL_ERROR")
 			}
 		}
-		goods.checkLocation(t, target)
+		moved.checkLocation(t, target)
 		server.set(func() { server.down = false })
-		goods.checkJobEnded(t, goods.startMove(own), "")
-		goods.checkLocation(t, own)
-		delete(goods.links, "one (signed)")
-		delete(goods.links, "locked")
-		goods.checkLinks(t, l.Client(t))
+		moved.checkJobEnded(t, moved.startMove(own), "")
+		moved.checkLocation(t, own)
+		delete(moved.links, "one (signed)")
+		delete(moved.links, "locked")
+		moved.checkLinks(t, l.Client(t))
 		h.sweepAfterGrace()
 		if n := target.objects(t); n != 0 {
 			t.Errorf("%d objects are left in the old store", n)
@@ -128,16 +128,16 @@ func TestFolderChangesWhileItMovesToABucket(t *testing.T) {
 				close(goOn)
 			}()
 		}
-		goods := h.newFolder(t, onDisk, smallFiles())
+		moved := h.newFolder(t, onDisk, smallFiles())
 		alice := h.alice.Fork()
 		hold(func() {
-			alice.Put("/api/files/"+goods.id, m{"name": "crate"}).OK(200)
-			alice.Delete("/api/files/" + goods.ids["one"]).OK(200)
-			goods.ids["late"] = alice.Upload("/home/alice/crate", "late", []byte("it arrived late"))
+			alice.Put("/api/files/"+moved.id, m{"name": "crate"}).OK(200)
+			alice.Delete("/api/files/" + moved.ids["one"]).OK(200)
+			moved.ids["late"] = alice.Upload("/home/alice/crate", "late", []byte("it arrived late"))
 		})
-		goods.checkJobEnded(t, goods.startMove(target), "")
-		delete(goods.ids, "one")
-		for name, id := range goods.ids {
+		moved.checkJobEnded(t, moved.startMove(target), "")
+		delete(moved.ids, "one")
+		for name, id := range moved.ids {
 			if at := h.alice.Get("/api/files/"+id).OK(200).
 				Text("file.path") + "/"; !strings.HasPrefix(at, target.path+"/crate/") {
 				t.Errorf("%s is in %s", name, at)
@@ -148,8 +148,8 @@ func TestFolderChangesWhileItMovesToABucket(t *testing.T) {
 		if n := onDisk.objects(t); n != 0 {
 			t.Errorf("%d objects are left in the old store", n)
 		}
-		if n := target.objects(t); n != len(goods.ids) {
-			t.Errorf("the bucket has %d objects for %d files", n, len(goods.ids))
+		if n := target.objects(t); n != len(moved.ids) {
+			t.Errorf("the bucket has %d objects for %d files", n, len(moved.ids))
 		}
 
 		doomed := h.newFolder(t, onDisk, smallFiles())
@@ -160,7 +160,7 @@ func TestFolderChangesWhileItMovesToABucket(t *testing.T) {
 			t.Errorf("the job of a deleted entry: %s", r.Body)
 		}
 		h.sweepAfterGrace()
-		if disk, s3 := onDisk.objects(t), target.objects(t); disk != 0 || s3 != len(goods.ids) {
+		if disk, s3 := onDisk.objects(t), target.objects(t); disk != 0 || s3 != len(moved.ids) {
 			t.Errorf("%d objects are left on the disk and %d in the bucket, of a folder that was deleted", disk, s3)
 		}
 	}, apptest.ReachLoopback)
@@ -174,13 +174,13 @@ func TestCopyIntoABucket(t *testing.T) {
 		h := newMoveFixture(t, l)
 		target, _ := h.bucket(t, nil)
 		onDisk := h.disk()
-		goods := h.newFolder(t, onDisk, map[string]string{"one": "1", "sub/shared": pseudoRandom("shared", 6<<20)})
+		moved := h.newFolder(t, onDisk, map[string]string{"one": "1", "sub/shared": pseudoRandom("shared", 6<<20)})
 		bytes, files := usedQuota(h.alice)
-		r := h.alice.Post("/api/files/"+goods.id+"/copy", m{"targetPath": target.path}).OK(200)
+		r := h.alice.Post("/api/files/"+moved.id+"/copy", m{"targetPath": target.path}).OK(200)
 		wantUsed(t, h.alice, 2*bytes, 2*files) // immediately
-		goods.checkJobEnded(t, r.Text("jobId"), "")
-		goods.checkLocation(t, onDisk)
-		goods.checkLinks(t, l.Client(t))
+		moved.checkJobEnded(t, r.Text("jobId"), "")
+		moved.checkLocation(t, onDisk)
+		moved.checkLinks(t, l.Client(t))
 		h.sweepAfterGrace()
 		if n := target.objects(t); n != 3 {
 			t.Errorf("the bucket has %d objects for three files", n)
@@ -188,9 +188,9 @@ func TestCopyIntoABucket(t *testing.T) {
 		if n := onDisk.objects(t); n != 2 {
 			t.Errorf("the disk has %d objects for three files of which two are copies", n)
 		}
-		h.alice.Delete("/api/files/" + goods.id).OK(200)
+		h.alice.Delete("/api/files/" + moved.id).OK(200)
 		h.sweepAfterGrace()
-		for name, text := range goods.content {
+		for name, text := range moved.content {
 			wantBody(t, h.alice.Get(target.path+"/box/"+name).OK(200), text)
 		}
 		if n := onDisk.objects(t); n != 0 {
@@ -263,7 +263,8 @@ func TestBucketGarbageCollection(t *testing.T) {
 		server.set(func() { server.down = true })
 		h.sweepAfterGrace()
 		if near, far, disk := near.objects(t), far.objects(t), onDisk.objects(t); near != 0 || far != 5 || disk != 0 {
-			t.Errorf("left while a store is unreachable: %d in the other bucket, %d in its own, %d on the disk", near, far,
+			t.Errorf("left while a store is unreachable: %d in the other bucket, %d in its own, %d on the disk", near,
+				far,
 				disk)
 		}
 		server.set(func() { server.down = false })
@@ -297,7 +298,7 @@ func TestStoreThatLostEverything(t *testing.T) {
 		_, bucket := h.bucket(t, nil)
 		server := newStoreProxy(t, bucket)
 		in, _ := h.bucket(t, m{"endpoint": server.address})
-		goods := h.newFolder(t, in, smallFiles())
+		moved := h.newFolder(t, in, smallFiles())
 		bytes, files := usedQuota(h.alice)
 		listed := listNames(h.alice, in.path+"/box")
 		answerNoSuchKey := func(w http.ResponseWriter, r *http.Request) bool {
@@ -311,19 +312,19 @@ func TestStoreThatLostEverything(t *testing.T) {
 			return true
 		}
 		server.set(func() { server.instead = answerNoSuchKey })
-		for how, link := range goods.links {
+		for how, link := range moved.links {
 			wantStatus(t, how, l.Client(t).Get(link), 500, "INTERNAL_ERROR")
 		}
-		goods.checkJobEnded(t, goods.startMove(h.disk()), "nothing was moved")
+		moved.checkJobEnded(t, moved.startMove(h.disk()), "nothing was moved")
 		for range 2 {
 			h.sweepAfterGrace()
 		}
 		wantStrings(t, "the folder", listNames(h.alice, in.path+"/box"), listed...)
 		wantUsed(t, h.alice, bytes, files)
-		goods.checkLocation(t, in)
+		moved.checkLocation(t, in)
 		server.set(func() { server.instead = nil })
-		delete(goods.links, "one (signed)")
-		delete(goods.links, "locked")
-		goods.checkLinks(t, l.Client(t))
+		delete(moved.links, "one (signed)")
+		delete(moved.links, "locked")
+		moved.checkLinks(t, l.Client(t))
 	}, apptest.ReachLoopback)
 }

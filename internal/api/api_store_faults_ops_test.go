@@ -119,17 +119,17 @@ func getPath(_ *testing.T, w *faultFixture) attempt {
 
 // getGateway uses up a download address only when bytes were sent.
 func getGateway(t *testing.T, w *faultFixture) attempt {
-	door := w.key.Get("/api/files/" + uploadHealthy(w) + "/download").OK(200).Text("url")
+	address := w.key.Get("/api/files/" + uploadHealthy(w) + "/download").OK(200).Text("url")
 	opened := false
 	return attempt{
 		run: func() *apptest.Reply {
-			r := w.l.Client(t).Get(door)
+			r := w.l.Client(t).Get(address)
 			opened = r.Status/100 == 2
 			return r
 		},
 		wantBody: faultContent, wantFiles: map[string]string{"a.txt": faultContent},
 		retry: func(t *testing.T, _ bool) *apptest.Reply {
-			r := w.l.Client(t).Get(door)
+			r := w.l.Client(t).Get(address)
 			if opened {
 				r.Fails(401, "INVALID_TOKEN")
 				return nil

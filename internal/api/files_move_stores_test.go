@@ -250,22 +250,22 @@ func TestMoveBetweenStores(t *testing.T) {
 			t.Run(c.what, func(t *testing.T) {
 				before := c.from.objects(t)
 				bytes, files := usedQuota(h.alice)
-				goods := h.newFolder(t, c.from, filesOfAllSizes())
+				moved := h.newFolder(t, c.from, filesOfAllSizes())
 				mkdir(h.alice.In(t), c.from.path+"/box", "nothing")
 				server.takeCounts()
-				stop := goods.startReading(t)
-				goods.checkJobEnded(t, goods.startMove(c.to), "")
+				stop := moved.startReading(t)
+				moved.checkJobEnded(t, moved.startMove(c.to), "")
 				if rounds := stop(); rounds == 0 {
 					t.Error("no read ran during the move")
 				}
 				sent, copies := server.takeCounts()
-				if copies != c.copies || c.sent != (sent >= goods.bytes) {
+				if copies != c.copies || c.sent != (sent >= moved.bytes) {
 					t.Errorf("%d objects were copied by the server, %d bytes of %d sent to it", copies, sent,
-						goods.bytes)
+						moved.bytes)
 				}
-				goods.checkLocation(t, c.to)
-				goods.checkLinks(t, l.Client(t))
-				wantUsed(t, h.alice.In(t), bytes+goods.bytes, files+int64(len(goods.content)))
+				moved.checkLocation(t, c.to)
+				moved.checkLinks(t, l.Client(t))
+				wantUsed(t, h.alice.In(t), bytes+moved.bytes, files+int64(len(moved.content)))
 				h.sweepAfterGrace()
 				if n := c.from.objects(t); n != before {
 					t.Errorf("%d objects are left in the old store, %d were there before", n, before)
@@ -273,13 +273,13 @@ func TestMoveBetweenStores(t *testing.T) {
 				if n := c.to.objects(t); n != 6 {
 					t.Errorf("the new store has %d objects", n)
 				}
-				for how := range goods.links { // signed links and given passwords have expired by now
+				for how := range moved.links { // signed links and given passwords have expired by now
 					if strings.HasSuffix(how, "(signed)") || how == "locked" {
-						delete(goods.links, how)
+						delete(moved.links, how)
 					}
 				}
-				goods.checkLinks(t, l.Client(t))
-				h.alice.Delete("/api/files/" + goods.id).OK(200)
+				moved.checkLinks(t, l.Client(t))
+				h.alice.Delete("/api/files/" + moved.id).OK(200)
 				h.sweepAfterGrace()
 				if n := c.to.objects(t); n != 0 {
 					t.Errorf("%d objects of the deleted folder are left", n)
@@ -307,7 +307,7 @@ func TestMoveIntoCorruptingStore(t *testing.T) {
 					// the store detects this itself and reports a failure, so the job retries
 					continue
 				}
-				goods := h.newFolder(t, from, smallFiles())
+				moved := h.newFolder(t, from, smallFiles())
 				before := from.objects(t)
 				server.set(func() {
 					server.onResponse = func(r *http.Request, status int) {
@@ -318,17 +318,17 @@ func TestMoveIntoCorruptingStore(t *testing.T) {
 						}
 					}
 				})
-				job := goods.startMove(target)
-				goods.checkJobEnded(t, job, "nothing was moved")
+				job := moved.startMove(target)
+				moved.checkJobEnded(t, job, "nothing was moved")
 				server.waitIdle()
 				server.set(func() { server.onResponse = nil })
 				t.Log(what, lie)
-				goods.checkLocation(t, from)
-				goods.checkLinks(t, l.Client(t))
+				moved.checkLocation(t, from)
+				moved.checkLinks(t, l.Client(t))
 				if n := from.objects(t); n < before-4 { // some of them were copied before and are in the target
 					t.Errorf("%d objects are left in the source", n)
 				}
-				h.alice.Delete("/api/files/" + goods.id).OK(200)
+				h.alice.Delete("/api/files/" + moved.id).OK(200)
 				h.sweepAfterGrace()
 				if n := target.objects(t) + from.objects(t); n != 0 {
 					t.Errorf("%s, %s: %d objects are left", what, lie, n)

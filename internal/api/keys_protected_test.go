@@ -40,35 +40,35 @@ func TestKeysListProtectedLikeTheirOwner(t *testing.T) {
 
 		shut := []string{outer, inner, deep, ruled, files["find-outer.png"], files["find-inner.png"],
 			files["find-deep.png"], files["find-ruled.png"]}
-		doors := map[string]func(c *apptest.Client) *apptest.Reply{}
+		routes := map[string]func(c *apptest.Client) *apptest.Reply{}
 		for _, path := range []string{"/public", "/public/find-outer", "/public/find-outer/find-inner",
 			"/public/find-outer/find-inner/find-deep", "/public/find-plain", "/public/find-ruled",
 			"/public/find-outer/none"} {
-			doors["listing of "+path] = func(c *apptest.Client) *apptest.Reply { return listFolder(c, path) }
-			doors["search in "+path] = func(c *apptest.Client) *apptest.Reply {
+			routes["listing of "+path] = func(c *apptest.Client) *apptest.Reply { return listFolder(c, path) }
+			routes["search in "+path] = func(c *apptest.Client) *apptest.Reply {
 				return listFolder(c, path, "search", "FIND", "sort", "name")
 			}
-			doors["page of "+path] = func(c *apptest.Client) *apptest.Reply {
+			routes["page of "+path] = func(c *apptest.Client) *apptest.Reply {
 				return listFolder(c, path, "search", "find", "limit", "1", "page", "2")
 			}
 		}
 		for _, id := range append(shut, plain, files["find-plain.png"]) {
-			doors["details of "+id] = func(c *apptest.Client) *apptest.Reply { return c.Get("/api/files/" + id) }
-			doors["link of "+id] = func(c *apptest.Client) *apptest.Reply {
+			routes["details of "+id] = func(c *apptest.Client) *apptest.Reply { return c.Get("/api/files/" + id) }
+			routes["link of "+id] = func(c *apptest.Client) *apptest.Reply {
 				return c.Get("/api/files/" + id + "/copy-links")
 			}
-			doors["links of "+id] = func(c *apptest.Client) *apptest.Reply {
+			routes["links of "+id] = func(c *apptest.Client) *apptest.Reply {
 				return c.Post("/api/files/copy-links", m{"ids": []string{id}})
 			}
-			doors["thumbnail of "+id] = func(c *apptest.Client) *apptest.Reply {
+			routes["thumbnail of "+id] = func(c *apptest.Client) *apptest.Reply {
 				return c.Get("/api/files/" + id + "/thumbnail?size=160")
 			}
-			doors["zip of "+id] = func(c *apptest.Client) *apptest.Reply { return c.Get("/api/files/zip?ids=" + id) }
+			routes["zip of "+id] = func(c *apptest.Client) *apptest.Reply { return c.Get("/api/files/zip?ids=" + id) }
 		}
 		compare := func(when string, session, key *apptest.Client) {
 			t.Helper()
-			for name, door := range doors {
-				want, got := door(session.Fork()), door(key.Fork())
+			for name, route := range routes {
+				want, got := route(session.Fork()), route(key.Fork())
 				if session, key := entryFacts(want), entryFacts(got); session != key {
 					t.Errorf("%s, %s: the session gets\n%s\nthe key gets\n%s", when, name, session, key)
 				}

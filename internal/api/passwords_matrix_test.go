@@ -313,25 +313,25 @@ func (w *protectedFixture) uploadFile(t *testing.T, number int, protection strin
 		w.addToken(g, "share, token", caller, shareDownload(w.clients[caller], g.share))
 		w.addToken(g, "shared folder, token", caller, shareDownload(w.clients[caller], g.folder, "?file=", g.id))
 	}
-	for door, how := range map[string]struct {
+	for route, how := range map[string]struct {
 		purpose download.Purpose
 		given   []string
 	}{
 		"gateway": {download.Save, nil}, "gateway, preview": {download.Preview, nil},
 		"gateway, another password given": {download.Save, []string{"another"}},
 	} {
-		g.tokens[door] = map[string]string{}
+		g.tokens[route] = map[string]string{}
 		for _, caller := range callers {
 			a, known := w.actors[caller]
 			if !known {
 				w.addToken(g, "signed link", caller, w.signAsOwner(t, caller, g.id))
 				// a key gives no password and makes no preview
-				g.tokens[door][caller] = downloadURL(w.clients[caller], g.id)
+				g.tokens[route][caller] = downloadURL(w.clients[caller], g.id)
 				continue
 			}
 			w.addToken(g, "signed link", caller, w.sign(t, a, g.id))
 			a.Unlocked = how.given
-			g.tokens[door][caller] = w.issue(t, a, g.id, how.purpose)
+			g.tokens[route][caller] = w.issue(t, a, g.id, how.purpose)
 		}
 	}
 	return g
@@ -360,11 +360,11 @@ func (w *protectedFixture) signAsOwner(t *testing.T, caller, id string) string {
 	return w.sign(t, w.actors[owner], id)
 }
 
-func (w *protectedFixture) addToken(g protectedFile, door, caller, address string) {
-	if g.tokens[door] == nil {
-		g.tokens[door] = map[string]string{}
+func (w *protectedFixture) addToken(g protectedFile, route, caller, address string) {
+	if g.tokens[route] == nil {
+		g.tokens[route] = map[string]string{}
 	}
-	g.tokens[door][caller] = address
+	g.tokens[route][caller] = address
 }
 
 func (w *protectedFixture) issue(t *testing.T, a access.Actor, id string, purpose download.Purpose) string {

@@ -39,8 +39,8 @@ func TestPasswordOnEveryRoute(t *testing.T) {
 				"priority": 9})
 		}
 		for id, path := range paths {
-			doors := map[string]string{"public path": path, "gateway": tokens[id]}
-			for door, address := range doors {
+			routes := map[string]string{"public path": path, "gateway": tokens[id]}
+			for route, address := range routes {
 				for _, method := range []string{"GET", "HEAD"} {
 					for condition, header := range map[string][]string{
 						"plain": {}, "range": {"Range", "bytes=0-4"}, "suffix": {"Range", "bytes=-4"},
@@ -56,7 +56,7 @@ func TestPasswordOnEveryRoute(t *testing.T) {
 							"alice": alice.Fork()} {
 							r := c.Do(apptest.Request{Method: method, Path: address, Header: headerMap(header)})
 							checkPasswordRequired(t,
-								fmt.Sprint(method, " ", path, " by ", door, ", ", condition, ", ", name), r, content,
+								fmt.Sprint(method, " ", path, " by ", route, ", ", condition, ", ", name), r, content,
 								etags[id])
 						}
 					}
@@ -153,7 +153,8 @@ func TestNewPasswordEndsOldTokens(t *testing.T) {
 				unlock(visitor, dir, "the old one").OK(200)
 				wantBody(t, visitor.Get(c.path).OK(200), "content")
 			}
-			for _, password := range []string{"the new one", "the old one"} { // setting the same password again ends them too
+			for _, password := range []string{"the new one",
+				"the old one"} { // setting the same password again ends them too
 				set(password)
 				for i, token := range tokens[1:] {
 					wantStatus(t, fmt.Sprint(what, ": token ", i, " after ", password), l.Client(t).Get(token), 403,
@@ -247,7 +248,8 @@ func TestPasswordsOfRules(t *testing.T) {
 			unlock(l.Client(t), "/uploads/ruled/sub/f.txt", "the rule's"), 401, "INVALID_PASSWORD")
 		wantBody(t, alice.Get(unlock(l.Client(t), "/uploads/ruled/sub/f.txt",
 			"the guests'").OK(200).Text("url")).OK(200), "content")
-		wantStatus(t, "an administrator, for whom no rule needs a password", verifyPassword(admin, file, "the rule's"), 400,
+		wantStatus(t, "an administrator, for whom no rule needs a password", verifyPassword(admin, file, "the rule's"),
+			400,
 			"VALIDATION_ERROR")
 
 		// the folder's password opens it under every rule, for fifteen minutes
@@ -280,7 +282,8 @@ func TestPasswordsOfRules(t *testing.T) {
 				"PASSWORD_REQUIRED")
 			wantStatus(t, "and a missing entry", unlock(visitor, "/uploads/ruled/sub/absent", first), 403,
 				"PASSWORD_REQUIRED")
-			wantStatus(t, "with both passwords", unlock(visitor, "/uploads/ruled/sub/absent", second), 401, "INVALID_PASSWORD")
+			wantStatus(t, "with both passwords", unlock(visitor, "/uploads/ruled/sub/absent", second), 401,
+				"INVALID_PASSWORD")
 			wantBody(t, alice.Get(unlock(visitor, "/uploads/ruled/sub/f.txt", second).OK(200).Text("url")).OK(200),
 				"content")
 		}

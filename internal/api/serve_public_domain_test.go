@@ -194,20 +194,20 @@ func TestActiveContentFromTheStore(t *testing.T) {
 					got.header.Get("Content-Type") != "binary/octet-stream" {
 				t.Errorf("%s at %s: %d, %s", name, bare, got.status, got.header.Get("Content-Type"))
 			}
-			for door, r := range map[string]*apptest.Reply{
+			for route, r := range map[string]*apptest.Reply{
 				"path": visitor.Get("/public/" + name), "link": visitor.Get(link),
 				"embed":   admin.Get("/api/files/"+id+"/download", "Sec-Fetch-Dest", "image"),
 				"gateway": visitor.Get(downloadURL(admin, id)),
 			} {
-				addresses[door] = redirectTarget(t, r)
-				checkPresigned(t, bucket, addresses[door], 300)
+				addresses[route] = redirectTarget(t, r)
+				checkPresigned(t, bucket, addresses[route], 300)
 			}
 			want, _, _ := strings.Cut(kind, ";")
-			for door, address := range addresses {
+			for route, address := range addresses {
 				got := fetchAsBrowser(t, address)
 				if got.status != 200 || got.header.Get("Content-Type") != want ||
 					got.header.Get("Content-Disposition") != `attachment; filename="`+name+`"` {
-					t.Errorf("%s by %s: %d, %s, %s", name, door, got.status, got.header.Get("Content-Type"),
+					t.Errorf("%s by %s: %d, %s, %s", name, route, got.status, got.header.Get("Content-Type"),
 						got.header.Get("Content-Disposition"))
 				}
 			}

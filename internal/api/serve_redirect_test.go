@@ -115,7 +115,7 @@ func TestBytesAreRedirectedToStore(t *testing.T) {
 			preview := alice.Post("/api/files/"+id+"/verify-password",
 				m{"password": "open sesame", "purpose": "preview"}).OK(200).Text("url")
 			setAccessPassword(alice, id, nil)
-			for name, door := range map[string]struct {
+			for name, route := range map[string]struct {
 				ask         func(header ...string) *apptest.Reply
 				kind, shown string
 				open        bool
@@ -138,22 +138,22 @@ func TestBytesAreRedirectedToStore(t *testing.T) {
 				if name == "public" {
 					want = "public"
 				}
-				r := door.ask()
+				r := route.ask()
 				address := redirectTarget(t, r)
 				checkPresigned(t, bucket, address, 300)
 				cors, resource := "", ""
-				if door.open { // a page that reads such bytes gets the CORS headers at each step
+				if route.open { // a page that reads such bytes gets the CORS headers at each step
 					cors, resource = "*", "cross-origin"
 				}
 				wantHeader(t, r, "Access-Control-Allow-Origin", cors)
 				wantHeader(t, r, "Cross-Origin-Resource-Policy", resource)
 				got := fetchAsBrowser(t, address)
-				if got.status != 200 || got.body != want || got.header.Get("Content-Type") != door.kind ||
-					got.header.Get("Content-Disposition") != door.shown {
+				if got.status != 200 || got.body != want || got.header.Get("Content-Type") != route.kind ||
+					got.header.Get("Content-Disposition") != route.shown {
 					t.Errorf("%s: %d %q, %s, %s", name, got.status, got.body, got.header.Get("Content-Type"),
 						got.header.Get("Content-Disposition"))
 				}
-				part := fetchAsBrowser(t, redirectTarget(t, door.ask("Range", "bytes=2-4")), "Range", "bytes=2-4")
+				part := fetchAsBrowser(t, redirectTarget(t, route.ask("Range", "bytes=2-4")), "Range", "bytes=2-4")
 				if part.status != 206 || part.body != want[2:5] {
 					t.Errorf("%s, a range: %d %q", name, part.status, part.body)
 				}

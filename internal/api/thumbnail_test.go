@@ -184,7 +184,7 @@ func TestThumbnailsAskForThePassword(t *testing.T) {
 		id := ann.Upload("/home/ann/a/b", "photo.jpeg", photo)
 		link := ann.Post("/api/files/"+id+"/link", m{}).OK(200).Text("link.url") + "/thumbnail?size=160"
 		share := shareEntry(ann, id)
-		doors := map[string]struct {
+		routes := map[string]struct {
 			address string
 			status  int
 			code    string
@@ -193,7 +193,7 @@ func TestThumbnailsAskForThePassword(t *testing.T) {
 			"share": {"/api/shares/" + share + "/thumbnail?size=160", 401, "INVALID_PASSWORD"},
 		}
 		etags := []string{"*"}
-		for name, d := range doors {
+		for name, d := range routes {
 			for range len(l.Apps) {
 				r := clients["visitor"].Get(d.address)
 				if got := thumbnailSize(t, r); got != image.Pt(120, 160) {
@@ -205,7 +205,7 @@ func TestThumbnailsAskForThePassword(t *testing.T) {
 		for protected, at := range map[string]string{"file": id, "folder": entryIDOf(ann, "/home/ann/a", "b"),
 			"two above": entryIDOf(ann, "/home/ann", "a")} {
 			ann.Put("/api/files/"+at, m{"accessPassword": "open sesame"}).OK(200)
-			for name, d := range doors {
+			for name, d := range routes {
 				for who, client := range clients {
 					for _, etag := range etags {
 						for _, header := range [][]string{nil, {"If-None-Match", etag}, {"If-None-Match", "W/" + etag},

@@ -76,7 +76,7 @@ func isCopy(r *http.Request) bool { return r.Header.Get("X-Amz-Copy-Source") != 
 func TestDirectUploadWithFailingStore(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
-		door, bucket := rootBehindProxy(t, l)
+		proxy, bucket := rootBehindProxy(t, l)
 		alice := l.User(t, "alice")
 		const home = "/home/alice"
 		down := func(w http.ResponseWriter, _ *http.Request, _ func()) { w.WriteHeader(http.StatusServiceUnavailable) }
@@ -105,42 +105,42 @@ func TestDirectUploadWithFailingStore(t *testing.T) {
 				pass()
 			},
 		} {
-			door.setHook(hook)
+			proxy.setHook(hook)
 			t.Log(name)
 			fails(completeUpload(alice, id, etag))
 			wantReserved(t, l, 5, 1)
 			wantUsed(t, alice, 0, 0)
 		}
-		door.setHook(nil)
+		proxy.setHook(nil)
 		completeUpload(alice, id, etag).OK(200)
 		wantBody(t, alice.Get(home+"/down").OK(200), "12345")
 
 		// The copy is made and its answer is lost: the store has a complete copy.
 		id, _, etag = beginAndSend(t, alice, home, "lost", "12345")
-		door.setHook(func(w http.ResponseWriter, r *http.Request, pass func()) {
+		proxy.setHook(func(w http.ResponseWriter, r *http.Request, pass func()) {
 			pass2 := httptest.NewRecorder()
 			if !isCopy(r) {
 				pass()
 				return
 			}
-			door.proxy.ServeHTTP(pass2, r)
+			proxy.proxy.ServeHTTP(pass2, r)
 			w.WriteHeader(http.StatusInternalServerError)
 		})
 		if r := completeUpload(alice, id, etag); r.Status != 200 {
 			fails(r)
-			door.setHook(nil)
+			proxy.setHook(nil)
 			completeUpload(alice, id, etag).OK(200)
 		}
-		door.setHook(nil)
+		proxy.setHook(nil)
 		wantBody(t, alice.Get(home+"/lost").OK(200), "12345")
 
 		// Other bytes arrive after the check: before the second check by the copy, and afterwards.
 		id, address, etag := beginAndSend(t, alice, home, "changed", "first")
-		key := keyOfAddress(t, s3test.Bucket{Endpoint: door.url, Name: bucket.Name}, address)
+		key := keyOfAddress(t, s3test.Bucket{Endpoint: proxy.url, Name: bucket.Name}, address)
 		for _, late := range []bool{false, true} {
 			mustPutToAddress(t, address, []byte("first"))
 			var looks atomic.Int32
-			door.setHook(func(_ http.ResponseWriter, r *http.Request, pass func()) {
+			proxy.setHook(func(_ http.ResponseWriter, r *http.Request, pass func()) {
 				if late && isCopy(r) || !late && r.Method == http.MethodHead && strings.HasSuffix(r.URL.Path, key) &&
 					looks.Add(1) == 2 {
 					if _, err := bucket.SDK(t).
@@ -153,7 +153,7 @@ func TestDirectUploadWithFailingStore(t *testing.T) {
 				pass()
 			})
 			completeUpload(alice, id, etag).Fails(422, "OPERATION_FAILED")
-			door.setHook(nil)
+			proxy.setHook(nil)
 			completeUpload(alice, id, etag).Fails(422, "OPERATION_FAILED")
 			wantReserved(t, l, 5, 1)
 		}
@@ -163,14 +163,14 @@ func TestDirectUploadWithFailingStore(t *testing.T) {
 
 		// The bytes disappear before the check and after it.
 		id, address, etag = beginAndSend(t, alice, home, "gone", "12345")
-		key = keyOfAddress(t, s3test.Bucket{Endpoint: door.url, Name: bucket.Name}, address)
+		key = keyOfAddress(t, s3test.Bucket{Endpoint: proxy.url, Name: bucket.Name}, address)
 		remove := func() {
 			if _, err := bucket.SDK(t).DeleteObject(t.Context(),
 				&s3.DeleteObjectInput{Bucket: &bucket.Name, Key: &key}); err != nil {
 				t.Error(err)
 			}
 		}
-		door.setHook(func(_ http.ResponseWriter, r *http.Request, pass func()) {
+		proxy.setHook(func(_ http.ResponseWriter, r *http.Request, pass func()) {
 			if isCopy(r) {
 				remove()
 			}
@@ -179,7 +179,7 @@ func TestDirectUploadWithFailingStore(t *testing.T) {
 		if r := completeUpload(alice, id, etag); r.Status != 422 && r.Status < 500 {
 			t.Errorf("after the bytes disappeared: %d %s", r.Status, r.Body)
 		}
-		door.setHook(nil)
+		proxy.setHook(nil)
 		completeUpload(alice, id, etag).Fails(422, "OPERATION_FAILED")
 		// An object of another length, which our addresses do not permit.
 		if _, err := bucket.SDK(t).PutObject(t.Context(),

@@ -114,7 +114,7 @@ func TestDirectUploadArrivingLateIsDeleted(t *testing.T) {
 func TestDirectPartsArrivingLateAreDeleted(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
-		door, bucket := rootBehindProxy(t, l)
+		proxy, bucket := rootBehindProxy(t, l)
 		alice := l.User(t, "alice")
 		r := postUploadSession(alice, "/home/alice", "f", 5, m{"partCount": 2}).OK(200)
 		address := partURL(t, r, "parts", 1)
@@ -130,7 +130,7 @@ func TestDirectPartsArrivingLateAreDeleted(t *testing.T) {
 		}
 		checkFsckClean(t, l, "an object that arrived late")
 		var deleted, looked atomic.Int64
-		door.setHook(func(_ http.ResponseWriter, r *http.Request, pass func()) {
+		proxy.setHook(func(_ http.ResponseWriter, r *http.Request, pass func()) {
 			switch object := strings.HasSuffix(r.URL.Path, key) && !r.URL.Query().Has("uploadId"); {
 			case object && r.Method == http.MethodDelete:
 				deleted.Add(1)

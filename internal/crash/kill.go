@@ -10,14 +10,14 @@ import (
 	"syscall"
 )
 
-// at is the point to crash at, and times the number of passes after which it crashes:
+// target is the point to crash at, and passes the number of passes after which it crashes:
 // `LARDER_CRASH_AT=upload.stored:3` crashes at the third pass.
-var at, times = parse(taken("LARDER_CRASH_AT"))
+var target, passes = parse(takeEnv("LARDER_CRASH_AT"))
 
 var passed atomic.Int64
 
-// taken returns an environment variable and removes it, since it is no setting of the service.
-func taken(name string) string {
+// takeEnv returns an environment variable and removes it, since it is no setting of the service.
+func takeEnv(name string) string {
 	value := os.Getenv(name)
 	_ = os.Unsetenv(name) // cannot fail for a constant name
 	return value
@@ -33,7 +33,7 @@ func parse(s string) (string, int64) {
 
 // Point kills the process at once if name is the point to crash at.
 func Point(name string) {
-	if name == at && passed.Add(1) == times {
+	if name == target && passed.Add(1) == passes {
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 		select {} // the signal is on its way
 	}

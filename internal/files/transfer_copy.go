@@ -228,7 +228,7 @@ func (x *transfer) lockSource(tx *db.Tx, c sourceFile) (refs int64, owner string
 	if there, err := lockContent(tx, c.id, c.object); err != nil || !there {
 		return 0, "", err
 	}
-	at, refs, err := object.RequiredPassword(tx, c.object)
+	at, refs, err := object.Lock(tx, c.object)
 	if err != nil || at != c.Location {
 		return 0, "", err
 	}

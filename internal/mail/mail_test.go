@@ -21,7 +21,7 @@ import (
 
 var noon = time.Date(2026, 3, 4, 12, 0, 0, 0, time.FixedZone("", 3600))
 
-func stepSender() *mail.Sender {
+func newSender() *mail.Sender {
 	return &mail.Sender{Roots: apptest.MailRoots(), Now: func() time.Time { return noon }, IDs: ident.New(rand.Reader)}
 }
 
@@ -73,7 +73,7 @@ func TestSendByEveryTLSAndSignIn(t *testing.T) {
 						b.AuthMechanisms = []string{way}
 					}
 				})
-				if err := stepSender().Send(t.Context(), serverOf(box, how), message()); err != nil {
+				if err := newSender().Send(t.Context(), serverOf(box, how), message()); err != nil {
 					t.Fatal(err)
 				}
 				got := box.Next("ann@example.org")
@@ -96,7 +96,7 @@ func TestStrongestSignInIsChosen(t *testing.T) {
 	box := apptest.NewMailbox(t, apptest.StartTLS, "bob", "secret", func(b *apptest.Mailbox, _ *smtp.Server) {
 		b.AuthMechanisms = []string{"LOGIN", "PLAIN", "CRAM-MD5", "SCRAM-SHA-256"}
 	})
-	if err := stepSender().Send(t.Context(), serverOf(box, apptest.StartTLS), message()); err != nil {
+	if err := newSender().Send(t.Context(), serverOf(box, apptest.StartTLS), message()); err != nil {
 		t.Fatal(err)
 	}
 	if got := box.Next("ann@example.org"); got.AuthMechanism != "SCRAM-SHA-256" {
@@ -107,7 +107,7 @@ func TestStrongestSignInIsChosen(t *testing.T) {
 func TestHeaders(t *testing.T) {
 	t.Parallel()
 	box := apptest.NewMailbox(t, apptest.NoTLS, "", "")
-	if err := stepSender().Send(t.Context(), serverOf(box, apptest.NoTLS), message()); err != nil {
+	if err := newSender().Send(t.Context(), serverOf(box, apptest.NoTLS), message()); err != nil {
 		t.Fatal(err)
 	}
 	got := box.Next("ann@example.org")
@@ -138,7 +138,7 @@ func TestLongSubjectsAreFolded(t *testing.T) {
 		strings.Repeat("x", 150) + " end", "<b>&amp;"} {
 		m := message()
 		m.Subject, m.FromName = subject, subject
-		if err := stepSender().Send(t.Context(), serverOf(box, apptest.NoTLS), m); err != nil {
+		if err := newSender().Send(t.Context(), serverOf(box, apptest.NoTLS), m); err != nil {
 			t.Fatal(err)
 		}
 		got := box.Next("ann@example.org")
@@ -172,7 +172,7 @@ func TestNoFieldBreaksTheLine(t *testing.T) {
 			m := message()
 			change(&m)
 			t.Log(name)
-			wantError(t, stepSender().Send(t.Context(), serverOf(box, apptest.NoTLS), m), false, 0, "of")
+			wantError(t, newSender().Send(t.Context(), serverOf(box, apptest.NoTLS), m), false, 0, "of")
 		}
 	}
 	if box.Len() != 0 {
@@ -186,7 +186,7 @@ type remoteConn struct{ net.Conn }
 func (remoteConn) RemoteAddr() net.Addr { return &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 25} }
 
 func remoteSender(box *apptest.Mailbox) *mail.Sender {
-	s := stepSender()
+	s := newSender()
 	s.Dial = func(ctx context.Context, network, _ string) (net.Conn, error) {
 		conn, err := new(net.Dialer).DialContext(ctx, network, net.JoinHostPort("127.0.0.1", portOf(box)))
 		return remoteConn{conn}, err
@@ -226,7 +226,7 @@ func TestCertificatesAreVerified(t *testing.T) {
 	t.Parallel()
 	for name, how := range map[string]apptest.MailTLS{"STARTTLS": apptest.StartTLS, "TLS": apptest.ImplicitTLS} {
 		box := apptest.NewMailbox(t, how, "bob", "secret")
-		s := stepSender()
+		s := newSender()
 		s.Roots = x509.NewCertPool()
 		wantError(t, s.Send(t.Context(), serverOf(box, how), message()), true, 0, "certificate", "unknown authority")
 		other := serverOf(box, how)
@@ -245,7 +245,7 @@ func TestWrongPassword(t *testing.T) {
 			func(b *apptest.Mailbox, _ *smtp.Server) { b.AuthMechanisms = []string{way} })
 		server := serverOf(box, apptest.StartTLS)
 		server.Password = "another-word"
-		err := stepSender().Send(t.Context(), server, message())
+		err := newSender().Send(t.Context(), server, message())
 		wantError(t, err, false, 535, "535", "who are you?", "sign-in")
 		if strings.Contains(err.Error(), "bob-the-user") || strings.Contains(err.Error(), "another-word") {
 			t.Errorf("credentials in %v", err)
@@ -254,10 +254,10 @@ func TestWrongPassword(t *testing.T) {
 	none := apptest.NewMailbox(t, apptest.StartTLS, "", "")
 	server := serverOf(none, apptest.StartTLS)
 	server.User = "bob"
-	wantError(t, stepSender().Send(t.Context(), server, message()), false, 0, "no sign-in")
+	wantError(t, newSender().Send(t.Context(), server, message()), false, 0, "no sign-in")
 	odd := apptest.NewMailbox(t, apptest.StartTLS, "bob", "secret",
 		func(b *apptest.Mailbox, _ *smtp.Server) { b.AuthMechanisms = []string{"NTLM", "XOAUTH2"} })
-	wantError(t, stepSender().Send(t.Context(), serverOf(odd, apptest.StartTLS), message()), false, 0, "NTLM XOAUTH2")
+	wantError(t, newSender().Send(t.Context(), serverOf(odd, apptest.StartTLS), message()), false, 0, "NTLM XOAUTH2")
 }
 
 func TestSCRAMIterationsAreBounded(t *testing.T) {
@@ -266,7 +266,7 @@ func TestSCRAMIterationsAreBounded(t *testing.T) {
 		box := apptest.NewMailbox(t, apptest.StartTLS, "bob", "secret", func(b *apptest.Mailbox, _ *smtp.Server) {
 			b.AuthMechanisms, b.Iterations = []string{"SCRAM-SHA-256"}, asked
 		})
-		err := stepSender().Send(t.Context(), serverOf(box, apptest.StartTLS), message())
+		err := newSender().Send(t.Context(), serverOf(box, apptest.StartTLS), message())
 		if ok && err != nil {
 			t.Error(err)
 		}
@@ -288,7 +288,7 @@ func TestServerReplyIsInTheError(t *testing.T) {
 					Message: "no such user here"}
 			}
 		})
-		err := stepSender().Send(t.Context(), serverOf(box, apptest.NoTLS), message())
+		err := newSender().Send(t.Context(), serverOf(box, apptest.NoTLS), message())
 		wantError(t, err, c.temporary, c.code, "refused the recipient", "no such user here")
 	}
 }
@@ -300,7 +300,7 @@ func TestInternationalAddresses(t *testing.T) {
 	plain := apptest.NewMailbox(t, apptest.NoTLS, "", "")
 	m := message()
 	m.From, m.To = "larder@bücher.example", "ann@例子.example"
-	if err := stepSender().Send(t.Context(), serverOf(plain, apptest.NoTLS), m); err != nil {
+	if err := newSender().Send(t.Context(), serverOf(plain, apptest.NoTLS), m); err != nil {
 		t.Fatal(err)
 	}
 	if got := plain.Next("ann@xn--fsqu00a.example"); got.UTF8 || got.From != "larder@xn--bcher-kva.example" ||
@@ -308,19 +308,19 @@ func TestInternationalAddresses(t *testing.T) {
 		t.Errorf("came %+v", got)
 	}
 	m.To = "张三@例子.example"
-	wantError(t, stepSender().Send(t.Context(), serverOf(plain, apptest.NoTLS), m), false, 0, "SMTPUTF8")
+	wantError(t, newSender().Send(t.Context(), serverOf(plain, apptest.NoTLS), m), false, 0, "SMTPUTF8")
 	if plain.Len() != 0 {
 		t.Error("a message came")
 	}
 	able := apptest.NewMailbox(t, apptest.NoTLS, "", "",
 		func(_ *apptest.Mailbox, s *smtp.Server) { s.EnableSMTPUTF8 = true })
-	if err := stepSender().Send(t.Context(), serverOf(able, apptest.NoTLS), m); err != nil {
+	if err := newSender().Send(t.Context(), serverOf(able, apptest.NoTLS), m); err != nil {
 		t.Fatal(err)
 	}
 	if got := able.Next("张三@xn--fsqu00a.example"); !got.UTF8 {
 		t.Errorf("came %+v", got)
 	}
-	if err := stepSender().Send(t.Context(), serverOf(able, apptest.NoTLS), message()); err != nil {
+	if err := newSender().Send(t.Context(), serverOf(able, apptest.NoTLS), message()); err != nil {
 		t.Fatal(err)
 	}
 	if got := able.Next("ann@example.org"); got.UTF8 {

@@ -94,9 +94,9 @@ func AddReferences(tx *db.Tx, more map[string]int64) (all bool, err error) {
 	return true, nil
 }
 
-// RequiredPassword locks an object until the transaction ends, and returns its location and the
+// Lock locks an object until the transaction ends, and returns its location and the
 // number of files that have it.
-func RequiredPassword(tx *db.Tx, id string) (at Location, refs int64, err error) {
+func Lock(tx *db.Tx, id string) (at Location, refs int64, err error) {
 	var key string
 	err = tx.QueryRow("UPDATE objects SET refs = refs WHERE id = $1 RETURNING provider_id, key, refs", id).
 		Scan(&at.Provider, &key, &refs)

@@ -44,7 +44,7 @@ func get(t *testing.T, d *db.DB, user string) quota.Quota {
 // remaining is the result of quota.Remaining.
 type remaining struct{ bytes, files int64 }
 
-func remainder(t *testing.T, d *db.DB, user string) remaining {
+func remainingOf(t *testing.T, d *db.DB, user string) remaining {
 	t.Helper()
 	bytes, files, err := quota.Remaining(d.Read(context.Background()), user)
 	if err != nil {
@@ -122,7 +122,7 @@ func TestLoweredLimitRefusesOnlyGrowth(t *testing.T) {
 			UsedFiles: 4}); got != want {
 			t.Fatalf("got %+v, want %+v", got, want)
 		}
-		if got := remainder(t, d, "u"); got != (remaining{0, 6}) {
+		if got := remainingOf(t, d, "u"); got != (remaining{0, 6}) {
 			t.Errorf("left: %+v", got)
 		}
 		for _, step := range []struct {
@@ -179,13 +179,13 @@ func TestReservationIsHiddenAndReleased(t *testing.T) {
 		if got := get(t, d, "u"); got.UsedStorage != 0 || got.UsedFiles != 0 {
 			t.Errorf("a reservation shows: %+v", got)
 		}
-		if got := remainder(t, d, "u"); got != (remaining{30, 1}) {
+		if got := remainingOf(t, d, "u"); got != (remaining{30, 1}) {
 			t.Errorf("left with a reservation: %+v", got)
 		}
 		write(t, d, func(tx *db.Tx) error {
 			return errors.Join(quota.Release(tx, "u", 70, 1), quota.Charge(tx, "u", 100, 1))
 		})
-		if got := remainder(t, d, "u"); got != (remaining{0, 1}) {
+		if got := remainingOf(t, d, "u"); got != (remaining{0, 1}) {
 			t.Errorf("left after the commit: %+v", got)
 		}
 	})
@@ -202,10 +202,10 @@ func TestAfterRestoreKeepsReservationsOfCopies(t *testing.T) {
 				quota.Create(tx, "w", 100, 10), quota.Reserve(tx, "w", 90, 9))
 		})
 		write(t, d, quota.AfterRestore)
-		if got := remainder(t, d, "u"); got != (remaining{63, 7}) {
+		if got := remainingOf(t, d, "u"); got != (remaining{63, 7}) {
 			t.Errorf("remaining for the user who copies: %+v", got)
 		}
-		if got := remainder(t, d, "w"); got != (remaining{100, 10}) {
+		if got := remainingOf(t, d, "w"); got != (remaining{100, 10}) {
 			t.Errorf("remaining for the user who uploaded: %+v", got)
 		}
 	})
@@ -226,7 +226,7 @@ func TestAmountsNeverFallBelowZero(t *testing.T) {
 		if err := try(d, quota.Charge, "u", -1, -1); err != nil {
 			t.Error(err)
 		}
-		if got := remainder(t, d, "u"); got != (remaining{100, 10}) {
+		if got := remainingOf(t, d, "u"); got != (remaining{100, 10}) {
 			t.Errorf("left: %+v", got)
 		}
 		for name, change := range map[string]operation{"release": quota.Release, "reserve": quota.Reserve} {
@@ -267,7 +267,7 @@ func TestLimitsAreCheckedAndChangedOneByOne(t *testing.T) {
 		if got, want := get(t, d, "u"), (quota.Quota{MaxStorage: -1, MaxFiles: 0}); got != want {
 			t.Errorf("got %+v, want %+v", got, want)
 		}
-		if got := remainder(t, d, "u"); got != (remaining{math.MaxInt64, 0}) {
+		if got := remainingOf(t, d, "u"); got != (remaining{math.MaxInt64, 0}) {
 			t.Errorf("left: %+v", got)
 		}
 		for name, err := range map[string]error{

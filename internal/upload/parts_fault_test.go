@@ -161,18 +161,18 @@ func TestAssembledObjectIsKept(t *testing.T) {
 	})
 }
 
-// typeBeforeBytes is a store that alters what it reports about its objects.
-type typeBeforeBytes struct {
+// alteringStore is a store that alters what it reports about its objects.
+type alteringStore struct {
 	blob.Store
 	finished, stat func(blob.Info) blob.Info
 }
 
-func (s typeBeforeBytes) Finish(ctx context.Context, u blob.Upload, parts []blob.Part) (blob.Info, error) {
+func (s alteringStore) Finish(ctx context.Context, u blob.Upload, parts []blob.Part) (blob.Info, error) {
 	info, err := s.Store.Finish(ctx, u, parts)
 	return s.finished(info), err
 }
 
-func (s typeBeforeBytes) Stat(ctx context.Context, key blob.Key) (blob.Info, error) {
+func (s alteringStore) Stat(ctx context.Context, key blob.Key) (blob.Info, error) {
 	info, err := s.Store.Stat(ctx, key)
 	return s.stat(info), err
 }
@@ -197,7 +197,7 @@ func TestCompletionComparesSizeAndETag(t *testing.T) {
 		"one byte is gone": {same, shorter, fault.Unverified},
 	} {
 		eachInPartsNamed(t, name, func(t *testing.T, w *fixture) {
-			w.up.WrapStores(func(inner blob.Store) blob.Store { return typeBeforeBytes{inner, c.finished, c.stat} })
+			w.up.WrapStores(func(inner blob.Store) blob.Store { return alteringStore{inner, c.finished, c.stat} })
 			id := w.beginParts("", 1, 2, 3)
 			if _, _, err := w.up.Complete(ctx, w.ann, id, `"a-3"`); kindOf(err) != c.want {
 				t.Errorf("got %v", err)

@@ -20,8 +20,8 @@ import (
 	"larder/internal/vpath"
 )
 
-// modeWorker does random operations in a folder of its own and records the results.
-type modeWorker struct {
+// randomClient does random operations in a folder of its own and records the results.
+type randomClient struct {
 	*fixture
 	actor access.Actor
 	dir   vpath.Path
@@ -42,9 +42,9 @@ func TestRandomSequencesKeepWhatWasAcknowledged(t *testing.T) {
 		if err := errors.Join(w.setLimits(w.ann, 4*mebibyte, 20), w.setLimits(w.ben, 4*mebibyte, 20)); err != nil {
 			t.Fatal(err)
 		}
-		var workers []*modeWorker
+		var workers []*randomClient
 		for i := range 4 {
-			k := &modeWorker{fixture: w, actor: w.ann, r: rand.New(rand.NewPCG(seed, uint64(i))),
+			k := &randomClient{fixture: w, actor: w.ann, r: rand.New(rand.NewPCG(seed, uint64(i))),
 				possible: map[string][]string{}, ids: map[string]string{}}
 			home := "/home/ann"
 			if i%2 == 1 {
@@ -116,7 +116,7 @@ func (w *fixture) sweepAndCollect() {
 	}
 }
 
-func (k *modeWorker) step() {
+func (k *randomClient) step() {
 	name := fmt.Sprint("f", k.r.IntN(4))
 	if k.r.IntN(4) == 0 { // the next Put fails, of this client or another
 		op := []blobtest.Op{blobtest.Put, blobtest.Put, blobtest.Begin, blobtest.PutPart, blobtest.Parts,
@@ -143,13 +143,13 @@ func (k *modeWorker) step() {
 	}
 }
 
-func (k *modeWorker) content(size int) string {
+func (k *randomClient) content(size int) string {
 	unit := fmt.Sprintf("%016x", k.r.Uint64())
 	return strings.Repeat(unit, size/len(unit)+1)[:size]
 }
 
 // context ends at a random time in one call of four.
-func (k *modeWorker) context() (context.Context, context.CancelFunc) {
+func (k *randomClient) context() (context.Context, context.CancelFunc) {
 	if k.r.IntN(4) > 0 {
 		return context.WithCancel(ctx)
 	}
@@ -158,7 +158,7 @@ func (k *modeWorker) context() (context.Context, context.CancelFunc) {
 
 // record records the possible outcomes of changing name to content. Only a fault proves that
 // nothing was changed.
-func (k *modeWorker) record(name, content, id string, err error) {
+func (k *randomClient) record(name, content, id string, err error) {
 	switch {
 	case err == nil:
 		k.possible[name], k.ids[name] = []string{content}, id
@@ -167,14 +167,14 @@ func (k *modeWorker) record(name, content, id string, err error) {
 	}
 }
 
-func (k *modeWorker) possibleNow(name string) []string {
+func (k *randomClient) possibleNow(name string) []string {
 	if may := k.possible[name]; may != nil {
 		return may
 	}
 	return []string{""}
 }
 
-func (k *modeWorker) putOnce(name string, size int) {
+func (k *randomClient) putOnce(name string, size int) {
 	ctx, cancel := k.context()
 	defer cancel()
 	content := k.content(size)
@@ -194,7 +194,7 @@ type brokenReader struct{}
 
 func (brokenReader) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
-func (k *modeWorker) session(name string) {
+func (k *randomClient) session(name string) {
 	ctx, cancel := k.context()
 	defer cancel()
 	content := k.content(1 + k.r.IntN(3000))
@@ -222,7 +222,7 @@ func (k *modeWorker) session(name string) {
 
 // inParts sends a file in parts, in any order, some of them twice, or only some. Under an
 // idempotency key it continues the same content.
-func (k *modeWorker) inParts(name string) {
+func (k *randomClient) inParts(name string) {
 	ctx, cancel := k.context()
 	defer cancel()
 	n, content := inParts(name, int64(1+k.r.IntN(4000)), ""), ""
@@ -255,7 +255,7 @@ func (k *modeWorker) inParts(name string) {
 	}
 }
 
-func (k *modeWorker) delete(name string) {
+func (k *randomClient) delete(name string) {
 	id := k.ids[name]
 	if id == "" {
 		return
@@ -267,7 +267,7 @@ func (k *modeWorker) delete(name string) {
 }
 
 // move renames a file to another of the names.
-func (k *modeWorker) move(name string) {
+func (k *randomClient) move(name string) {
 	id, other := k.ids[name], vpath.Name(fmt.Sprint("f", k.r.IntN(4)))
 	if id == "" {
 		return
@@ -279,7 +279,7 @@ func (k *modeWorker) move(name string) {
 }
 
 // check compares the files with the records, and makes uncertain records certain.
-func (k *modeWorker) check() {
+func (k *randomClient) check() {
 	k.t.Helper()
 	found := map[string]string{}
 	list, err := k.tree.List(ctx, k.actor, files.ListQuery{Path: k.dir, Page: 1, Limit: 100})
