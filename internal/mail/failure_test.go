@@ -156,7 +156,7 @@ func TestFailingServers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			server := scriptedServer(t, c.script.speak)
-			s := stepSender()
+			s := newSender()
 			s.Limits = mail.Limits{Step: 300 * time.Millisecond, Total: time.Second}
 			if c.says != hanging && c.says != unreached && name != "hangs at QUIT" && name != "continues in clear" {
 				s.Limits = mail.Limits{}
@@ -189,7 +189,7 @@ func TestTotalTimeIsBounded(t *testing.T) {
 			}
 		}
 	})
-	s := stepSender()
+	s := newSender()
 	s.Limits = mail.Limits{Step: time.Hour, Total: 200 * time.Millisecond}
 	var why *mail.Error
 	if err := s.Send(t.Context(), server, message()); err == nil || !asError(err, &why) || !why.Temporary {
@@ -206,7 +206,7 @@ func TestCancelledContextEndsSend(t *testing.T) {
 		cancel()
 		_, _ = io.Copy(io.Discard, lines)
 	})
-	wantError(t, stepSender().Send(ctx, server, message()), true, 0, "cancelled")
+	wantError(t, newSender().Send(ctx, server, message()), true, 0, "cancelled")
 }
 
 // A closed port, a port of another service, an unknown name and an address that is not allowed get
@@ -251,7 +251,7 @@ func TestNonMailServersGetOneSentence(t *testing.T) {
 		"no TLS there": {overTLS, system, "TLS"},
 		"TLS there":    {serverOf(under, apptest.NoTLS), system, ""},
 	} {
-		s := stepSender()
+		s := newSender()
 		s.Dial, s.Limits = c.dial, mail.Limits{Step: 300 * time.Millisecond}
 		err := s.Send(t.Context(), c.server, message())
 		wantError(t, err, true, 0, "No mail server", "LARDER_SMTP_ALLOW_PRIVATE", "smtpSecure")
@@ -283,7 +283,7 @@ func TestCredentialsAreNeverQuoted(t *testing.T) {
 	} {
 		server := scriptedServer(t, goodAnswers("EHLO", "250-mail.test\r\n250 AUTH PLAIN", "AUTH", said).speak)
 		server.User, server.Password = user, password
-		err := stepSender().Send(t.Context(), server, message())
+		err := newSender().Send(t.Context(), server, message())
 		if err == nil {
 			t.Fatalf("%s: the attempt succeeded", name)
 		}

@@ -8,6 +8,7 @@ import (
 	"path"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -44,6 +45,8 @@ type file struct {
 	set   *token.FileSet
 	ast   *ast.File
 	found []Finding
+
+	shortForm []*ast.BlockStmt // bodies of `if testing.Short()`, which may skip a test
 }
 
 // Source checks the rules that a single Go file can violate: where SQL, JSON tags, the clock and
@@ -113,10 +116,28 @@ func (f *file) visit(node ast.Node) bool {
 				f.report(n.Tag.Pos(), "has a JSON tag; what clients see is written in internal/api")
 			}
 		}
+	case *ast.IfStmt:
+		if f.isShort(n.Cond) {
+			f.shortForm = append(f.shortForm, n.Body)
+		}
 	case *ast.SelectorExpr:
 		f.selector(n)
 	}
 	return true
+}
+
+// isShort reports whether a condition is testing.Short().
+func (f *file) isShort(condition ast.Expr) bool {
+	call, ok := condition.(*ast.CallExpr)
+	if !ok {
+		return false
+	}
+	of, ok := call.Fun.(*ast.SelectorExpr)
+	if !ok || of.Sel.Name != "Short" {
+		return false
+	}
+	from, ok := of.X.(*ast.Ident)
+	return ok && from.Name == f.localName("testing")
 }
 
 // sqlForbidden reports whether the file may not hold SQL.
@@ -143,8 +164,9 @@ func (f *file) selector(n *ast.SelectorExpr) {
 			f.report(n.Pos(), "sleeps in a test; wait for a condition or move the clock")
 		}
 	case "Skip", "Skipf", "SkipNow":
-		if f.test && (from.Name == "t" || from.Name == "b") {
-			f.report(n.Pos(), "skips a test")
+		inShortForm := func(b *ast.BlockStmt) bool { return b.Pos() <= n.Pos() && n.Pos() < b.End() }
+		if f.test && (from.Name == "t" || from.Name == "b") && !slices.ContainsFunc(f.shortForm, inShortForm) {
+			f.report(n.Pos(), "skips a test; only the short form may (testing.Short)")
 		}
 	}
 }

@@ -11,6 +11,8 @@ import (
 var (
 	//go:embed testdata/sleep.txt
 	sleeps string
+	//go:embed testdata/short.txt
+	shortForm string
 	//go:embed testdata/skip.txt
 	skips string
 )
@@ -65,6 +67,7 @@ func TestSource(t *testing.T) {
 		{"sleep in a test", "internal/job/job_test.go", sleeps, []string{"sleeps in a test"}},
 		{"sleep in the product", "internal/job/job.go", sleeps, nil},
 		{"skip", "e2e/login_test.go", skips, []string{"skips a test"}},
+		{"skip in the short form", "e2e/login_test.go", shortForm, nil},
 
 		{"linter off", "internal/job/job.go", "//nolint:all\nvar x int", []string{"job.go:2: switches a linter off"}},
 		{"staticcheck off", "internal/job/job.go", "//lint:ignore U1000 later\nvar x int",
