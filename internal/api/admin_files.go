@@ -7,13 +7,13 @@ import "larder/internal/files"
 type adminFileReply struct {
 	ID          string  `json:"id" required:"true"`
 	Name        string  `json:"name" required:"true"`
-	Path        string  `json:"path" required:"true" description:"The folder it is in."`
+	Path        string  `json:"path" required:"true" description:"Path of the parent folder."`
 	Type        string  `json:"type" required:"true" enum:"file,folder"`
 	Size        int64   `json:"size" required:"true" description:"Bytes."`
 	MimeType    string  `json:"mimeType,omitempty"`
 	HasPassword bool    `json:"hasPassword" required:"true"`
-	OwnerID     *string `json:"ownerId" required:"true" description:"null for a folder that is there only because a mount lies below it."`
-	Username    *string `json:"username" required:"true" description:"The owner's; null when the account is gone."`
+	OwnerID     *string `json:"ownerId" required:"true" description:"null for a folder that exists only because a mount lies below it."`
+	Username    *string `json:"username" required:"true" description:"Username of the owner; null when the account was deleted."`
 	CreatedAt   int64   `json:"createdAt" required:"true"`
 	UpdatedAt   int64   `json:"updatedAt" required:"true"`
 }
@@ -21,7 +21,7 @@ type adminFileReply struct {
 type adminFilesInput struct {
 	Page   *int64  `query:"page" json:"-" minimum:"1" maximum:"1000000000" default:"1"`
 	Limit  *int64  `query:"limit" json:"-" minimum:"1" maximum:"100" default:"20"`
-	Search *string `query:"search" json:"-" maxLength:"255" description:"Part of a name, without case; of all files and folders unless given."`
+	Search *string `query:"search" json:"-" maxLength:"255" description:"Part of a name, case-insensitive. Default: all files and folders."`
 }
 
 type adminFilesReply struct {

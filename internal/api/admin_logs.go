@@ -12,15 +12,15 @@ import (
 type logEntryReply struct {
 	ID               string  `json:"id" required:"true"`
 	UserID           *string `json:"userId" required:"true" description:"null for a visitor."`
-	Username         *string `json:"username" required:"true" description:"null as well when the account is gone."`
+	Username         *string `json:"username" required:"true" description:"null for a visitor, or when the account was deleted."`
 	KeyID            *string `json:"keyId" required:"true" description:"The API key that was used."`
-	IP               *string `json:"ip" required:"true" description:"null for sums."`
+	IP               *string `json:"ip" required:"true" description:"null for an entry that sums several requests."`
 	Action           string  `json:"action" required:"true"`
-	Path             string  `json:"path" required:"true" description:"Of the file or folder, as it was; for what concerns none the endpoint's."`
+	Path             string  `json:"path" required:"true" description:"Path of the file or folder at that time; path of the endpoint when the action concerns neither."`
 	BytesTransferred int64   `json:"bytesTransferred" required:"true"`
 	StatusCode       int     `json:"statusCode" required:"true"`
-	Count            int64   `json:"count" required:"true" description:"Requests it stands for: visitors' reads of a public file are summed by the hour."`
-	CreatedAt        int64   `json:"createdAt" required:"true" description:"Of a sum: the beginning of its hour."`
+	Count            int64   `json:"count" required:"true" description:"Number of requests in this entry: visitors' reads of a public file are summed by the hour."`
+	CreatedAt        int64   `json:"createdAt" required:"true" description:"ms; for an entry that sums requests the beginning of its hour."`
 }
 
 type listLogsInput struct {
@@ -28,9 +28,9 @@ type listLogsInput struct {
 	Limit  *int64  `query:"limit" json:"-" minimum:"1" maximum:"200" default:"50"`
 	UserID *string `query:"userId" json:"-" maxLength:"255"`
 	Action *string `query:"action" json:"-" enum:"login,login_failed,register,upload,download,preview,delete,move,rename,folder,share,share_download,key,admin,webdav,free_mode"`
-	Search *string `query:"search" json:"-" maxLength:"255" description:"Part of the path, without case."`
-	From   *int64  `query:"from" json:"-" minimum:"0" maximum:"9007199254740991" description:"ms; included."`
-	To     *int64  `query:"to" json:"-" minimum:"0" maximum:"9007199254740991" description:"ms; included."`
+	Search *string `query:"search" json:"-" maxLength:"255" description:"Part of the path, case-insensitive."`
+	From   *int64  `query:"from" json:"-" minimum:"0" maximum:"9007199254740991" description:"ms, inclusive."`
+	To     *int64  `query:"to" json:"-" minimum:"0" maximum:"9007199254740991" description:"ms, inclusive."`
 }
 
 type listLogsReply struct {

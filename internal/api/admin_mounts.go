@@ -16,7 +16,7 @@ type adminMountReply struct {
 	SortBy       string `json:"sortBy" required:"true" enum:"name,time,size,manual"`
 	SortOrder    string `json:"sortOrder" required:"true" enum:"asc,desc"`
 	Priority     int    `json:"priority" required:"true"`
-	Hidden       bool   `json:"hidden" required:"true" description:"Other mounts cover all of it."`
+	Hidden       bool   `json:"hidden" required:"true" description:"true when other mounts cover this one completely."`
 	CreatedAt    int64  `json:"createdAt" required:"true"`
 	UpdatedAt    int64  `json:"updatedAt" required:"true"`
 }
@@ -48,12 +48,12 @@ type createMountInput struct {
 	Name       *string `json:"name" required:"true" maxLength:"255"`
 	SortBy     *string `json:"sortBy" enum:"name,time,size,manual" default:"name"`
 	SortOrder  *string `json:"sortOrder" enum:"asc,desc" default:"asc"`
-	Priority   *int64  `json:"priority" minimum:"-1000000" maximum:"1000000" default:"0" description:"Of overlapping mounts the higher one wins."`
+	Priority   *int64  `json:"priority" minimum:"-1000000" maximum:"1000000" default:"0" description:"Where mounts overlap, the one with the higher priority wins."`
 }
 
 type updateMountInput struct {
 	ID         string  `path:"id" json:"-"`
-	ProviderID *string `json:"providerId" minLength:"1" description:"For new objects; what is stored stays where it is."`
+	ProviderID *string `json:"providerId" minLength:"1" description:"Provider of new objects; stored objects stay where they are."`
 	MountPath  *string `json:"mountPath" minLength:"1"`
 	Name       *string `json:"name" minLength:"1" maxLength:"255"`
 	SortBy     *string `json:"sortBy" enum:"name,time,size,manual"`

@@ -14,14 +14,14 @@ type providerReply struct {
 	Endpoint     string `json:"endpoint" required:"true"`
 	Region       string `json:"region" required:"true"`
 	Bucket       string `json:"bucket" required:"true"`
-	AccessKeyID  string `json:"accessKeyId" required:"true" description:"Its last 4 characters at most."`
+	AccessKeyID  string `json:"accessKeyId" required:"true" description:"Masked; at most the last 4 characters are shown."`
 	PublicDomain string `json:"publicDomain" required:"true"`
 	UploadDomain string `json:"uploadDomain" required:"true"`
 	PathPrefix   string `json:"pathPrefix" required:"true"`
 	UploadMode   string `json:"uploadMode" required:"true" enum:"auto,presigned,worker"`
 	Redirect     bool   `json:"redirect" required:"true"`
 	MountCount   int    `json:"mountCount" required:"true"`
-	Status       string `json:"status" required:"true" enum:"ok,unavailable" description:"Whether the store answers now; of store_a also whether it takes writes."`
+	Status       string `json:"status" required:"true" enum:"ok,unavailable" description:"Whether the store answers now; for store_a also whether it accepts writes."`
 	CreatedAt    int64  `json:"createdAt" required:"true"`
 	UpdatedAt    int64  `json:"updatedAt" required:"true"`
 }
@@ -69,13 +69,13 @@ type createProviderInput struct {
 	Name            *string          `json:"name" required:"true" maxLength:"100"`
 	Type            *string          `json:"type" required:"true" enum:"store_a,store_b,store_c"`
 	Endpoint        nullable[string] `json:"endpoint" description:"A public http(s) address without a path; empty for store_a."`
-	Region          nullable[string] `json:"region" description:"At most 64 characters; default auto for store_a, us-east-1 else."`
+	Region          nullable[string] `json:"region" description:"At most 64 characters; default auto for store_a, otherwise us-east-1."`
 	Bucket          *string          `json:"bucket" required:"true" description:"store_a: a directory below the object directory, 1 to 63 letters, digits, dots, underscores and hyphens."`
 	AccessKeyID     nullable[string] `json:"accessKeyId" description:"Empty for store_a."`
 	SecretAccessKey nullable[string] `json:"secretAccessKey" description:"Empty for store_a."`
 	PublicDomain    nullable[string] `json:"publicDomain" description:"A host or an http(s) address, at most 255 characters."`
 	UploadDomain    nullable[string] `json:"uploadDomain" description:"A host or an http(s) address, at most 255 characters."`
-	PathPrefix      nullable[string] `json:"pathPrefix" description:"Of object keys; segments of letters, digits, dots, underscores and hyphens joined by slashes."`
+	PathPrefix      nullable[string] `json:"pathPrefix" description:"Prefix of object keys: segments of letters, digits, dots, underscores and hyphens joined by slashes."`
 	UploadMode      *string          `json:"uploadMode" enum:"auto,presigned,worker" default:"auto"`
 	Redirect        *bool            `json:"redirect" default:"false"`
 }
@@ -86,9 +86,9 @@ type updateProviderInput struct {
 	Type            *string          `json:"type" enum:"store_a,store_b,store_c"`
 	Endpoint        nullable[string] `json:"endpoint" description:"A public http(s) address without a path; empty for store_a."`
 	Region          nullable[string] `json:"region" description:"Empty or null for the default."`
-	Bucket          *string          `json:"bucket" minLength:"1" description:"Not while there are objects; nor type and pathPrefix."`
-	AccessKeyID     nullable[string] `json:"accessKeyId" description:"Left out, empty or as it is shown: stays as it is."`
-	SecretAccessKey nullable[string] `json:"secretAccessKey" description:"Left out or empty: stays as it is."`
+	Bucket          *string          `json:"bucket" minLength:"1" description:"bucket, type and pathPrefix can't change while the provider has objects."`
+	AccessKeyID     nullable[string] `json:"accessKeyId" description:"The stored value is kept when this is absent, empty or the masked value."`
+	SecretAccessKey nullable[string] `json:"secretAccessKey" description:"The stored value is kept when this is absent or empty."`
 	PublicDomain    nullable[string] `json:"publicDomain" description:"Empty or null for none."`
 	UploadDomain    nullable[string] `json:"uploadDomain" description:"Empty or null for none."`
 	PathPrefix      nullable[string] `json:"pathPrefix" description:"Empty or null for none."`
@@ -156,14 +156,14 @@ func (a *API) deleteProvider(c *call, in idInput) (none, error) {
 type testProviderReply struct {
 	Connected bool         `json:"connected" required:"true" description:"Write, read, range, delete and multipart work."`
 	Message   string       `json:"message" required:"true"`
-	Checks    []checkReply `json:"checks" required:"true" description:"For store_a the first five."`
+	Checks    []checkReply `json:"checks" required:"true" description:"For store_a only the first five."`
 }
 
 // checkReply is what one step of a provider test has found.
 type checkReply struct {
 	Name    string `json:"name" required:"true" enum:"write,read,range,delete,multipart,copy,presign,cors,clock"`
 	OK      bool   `json:"ok" required:"true"`
-	Message string `json:"message" required:"true" description:"What to do about it, where something is to be done."`
+	Message string `json:"message" required:"true" description:"What to do about the result, if anything."`
 }
 
 func (a *API) testProvider(c *call, in idInput) (testProviderReply, error) {

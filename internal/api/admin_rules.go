@@ -19,7 +19,7 @@ type ruleReply struct {
 	Role            *string  `json:"role" required:"true"`
 	UserID          *string  `json:"userId" required:"true"`
 	APIKeyID        *string  `json:"apiKeyId" required:"true"`
-	Permissions     []string `json:"permissions" required:"true" description:"Empty for all six."`
+	Permissions     []string `json:"permissions" required:"true" description:"Empty means all six."`
 	RequirePassword bool     `json:"requirePassword" required:"true"`
 	PasswordHash    *string  `json:"passwordHash" required:"true" description:"Masked."`
 	AllowedIPs      []string `json:"allowedIps" required:"true"`
@@ -76,7 +76,7 @@ type createRuleInput struct {
 	Role            nullable[string] `json:"role" description:"Exactly one of role, userId, apiKeyId."`
 	UserID          nullable[string] `json:"userId"`
 	APIKeyID        nullable[string] `json:"apiKeyId" description:"The id or the key id."`
-	Permissions     *[]string        `json:"permissions" description:"None or empty for all six."`
+	Permissions     *[]string        `json:"permissions" description:"Absent or empty means all six."`
 	RequirePassword *bool            `json:"requirePassword"`
 	Password        *string          `json:"password" description:"Only a hash is stored."`
 	AllowedIPs      *[]string        `json:"allowedIps"`
@@ -91,7 +91,7 @@ type updateRuleInput struct {
 	Role            nullable[string] `json:"role" description:"Exactly one of role, userId, apiKeyId."`
 	UserID          nullable[string] `json:"userId"`
 	APIKeyID        nullable[string] `json:"apiKeyId" description:"The id or the key id."`
-	Permissions     *[]string        `json:"permissions" description:"None or empty for all six."`
+	Permissions     *[]string        `json:"permissions" description:"Absent or empty means all six."`
 	RequirePassword *bool            `json:"requirePassword"`
 	Password        *string          `json:"password" description:"Only a hash is stored."`
 	AllowedIPs      *[]string        `json:"allowedIps"`

@@ -28,7 +28,7 @@ type settingsReply struct {
 	SMTPPort                   int    `json:"smtpPort" required:"true"`
 	SMTPSecure                 bool   `json:"smtpSecure" required:"true"`
 	SMTPUser                   string `json:"smtpUser" required:"true"`
-	SMTPPassword               string `json:"smtpPassword" required:"true" description:"****** when one is set, else empty."`
+	SMTPPassword               string `json:"smtpPassword" required:"true" description:"******* when a password is stored, otherwise empty."`
 	SMTPFromName               string `json:"smtpFromName" required:"true"`
 	SMTPFromEmail              string `json:"smtpFromEmail" required:"true"`
 	EmailEnabled               bool   `json:"emailEnabled" required:"true"`
@@ -73,9 +73,9 @@ type changeSettingsInput struct {
 	RateLimitRequestsPerMinute *int64  `json:"rateLimitRequestsPerMinute" minimum:"1" maximum:"10000"`
 	SMTPHost                   *string `json:"smtpHost" maxLength:"253" description:"A host name or IP address; empty for none."`
 	SMTPPort                   *int64  `json:"smtpPort" minimum:"1" maximum:"65535"`
-	SMTPSecure                 *bool   `json:"smtpSecure" description:"TLS from the first byte on; else STARTTLS where the server offers it."`
+	SMTPSecure                 *bool   `json:"smtpSecure" description:"true: TLS from the first byte on; false: STARTTLS if the server offers it."`
 	SMTPUser                   *string `json:"smtpUser" maxLength:"320" description:"Empty for no sign-in."`
-	SMTPPassword               *string `json:"smtpPassword" maxLength:"1000" description:"****** or empty keeps the one that is set."`
+	SMTPPassword               *string `json:"smtpPassword" maxLength:"1000" description:"******* or empty keeps the stored password."`
 	SMTPFromName               *string `json:"smtpFromName" maxLength:"200" description:"Empty for the site's title."`
 	SMTPFromEmail              *string `json:"smtpFromEmail" maxLength:"254"`
 	EmailEnabled               *bool   `json:"emailEnabled"`

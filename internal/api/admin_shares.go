@@ -5,16 +5,16 @@ type adminShareReply struct {
 	ID            string           `json:"id" required:"true"`
 	Title         string           `json:"title" required:"true"`
 	CreatorID     string           `json:"creatorId" required:"true"`
-	CreatorName   *string          `json:"creatorName" required:"true" description:"The account's name; null when it is gone."`
+	CreatorName   *string          `json:"creatorName" required:"true" description:"Username of the creator; null when the account was deleted."`
 	Status        string           `json:"status" required:"true" enum:"active,expired,revoked"`
 	URL           string           `json:"url" required:"true"`
-	File          *sharedFileReply `json:"file" required:"true" description:"null when it is gone."`
+	File          *sharedFileReply `json:"file" required:"true" description:"null when the file or folder was deleted."`
 	ExpiresAt     *int64           `json:"expiresAt" required:"true"`
 	ViewCount     int64            `json:"viewCount" required:"true"`
 	DownloadCount int64            `json:"downloadCount" required:"true"`
 	MaxViews      *int64           `json:"maxViews" required:"true"`
 	MaxDownloads  *int64           `json:"maxDownloads" required:"true"`
-	HasPassword   bool             `json:"hasPassword" required:"true" description:"It has a password of its own."`
+	HasPassword   bool             `json:"hasPassword" required:"true" description:"The share has its own password."`
 	CreatedAt     int64            `json:"createdAt" required:"true"`
 }
 

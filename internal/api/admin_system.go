@@ -27,9 +27,9 @@ const (
 )
 
 type systemReplicaReply struct {
-	ID            string `json:"id" required:"true" description:"Of the process, which begins with the name of its host."`
+	ID            string `json:"id" required:"true" description:"Id of the process; begins with the name of its host."`
 	Version       string `json:"version" required:"true"`
-	SchemaVersion int    `json:"schemaVersion" required:"true" description:"The newest that it knows."`
+	SchemaVersion int    `json:"schemaVersion" required:"true" description:"The newest schema version that the replica knows."`
 	SeenAt        int64  `json:"seenAt" required:"true" description:"ms, by the clock of the database."`
 }
 
@@ -44,7 +44,7 @@ type systemStoreReply struct {
 	Name       string `json:"name" required:"true"`
 	Type       string `json:"type" required:"true" enum:"store_a,store_b,store_c"`
 	Status     string `json:"status" required:"true" enum:"ok,unavailable"`
-	LatencyMS  *int64 `json:"latencyMs" required:"true" description:"Of its answer, at most some seconds old; null when it is unavailable."`
+	LatencyMS  *int64 `json:"latencyMs" required:"true" description:"Latency of the last answer, at most some seconds old; null when the store is unavailable."`
 	FreeSpace  *int64 `json:"freeSpace" required:"true" description:"Bytes free on the disk; null for buckets and for a disk that is not available."`
 }
 
@@ -56,8 +56,8 @@ type systemJobsReply struct {
 }
 
 type systemGarbageReply struct {
-	Objects int64 `json:"objects" required:"true" description:"That wait to be removed from the stores."`
-	Bytes   int64 `json:"bytes" required:"true" description:"Of those that were the content of files."`
+	Objects int64 `json:"objects" required:"true" description:"Objects that wait to be removed from the stores."`
+	Bytes   int64 `json:"bytes" required:"true" description:"Bytes of those objects that were the content of files."`
 }
 
 type systemThumbnailsReply struct {
@@ -66,25 +66,25 @@ type systemThumbnailsReply struct {
 }
 
 type systemCachesReply struct {
-	Thumbnails *systemThumbnailsReply `json:"thumbnails" required:"true" description:"Of the replica that answers; null when they are switched off."`
+	Thumbnails *systemThumbnailsReply `json:"thumbnails" required:"true" description:"Thumbnail cache of the replica that answers; null when thumbnails are switched off."`
 }
 
 type systemOutcomeReply struct {
 	EndedAt  int64 `json:"endedAt" required:"true" description:"ms."`
-	Problems int64 `json:"problems" required:"true" description:"That it told of."`
+	Problems int64 `json:"problems" required:"true" description:"Number of problems that the command reported."`
 }
 
 type systemReply struct {
 	Version    string               `json:"version" required:"true"`
-	Replicas   []systemReplicaReply `json:"replicas" required:"true" description:"Those seen in the last minute, by their ids."`
+	Replicas   []systemReplicaReply `json:"replicas" required:"true" description:"Replicas seen in the last minute, sorted by id."`
 	Database   systemDatabaseReply  `json:"database" required:"true"`
-	Stores     []systemStoreReply   `json:"stores" required:"true" description:"All providers, the oldest first."`
-	Jobs       systemJobsReply      `json:"jobs" required:"true" description:"Counted as far as 100000 of each status."`
-	Garbage    systemGarbageReply   `json:"garbage" required:"true" description:"Counted as far as 100000."`
+	Stores     []systemStoreReply   `json:"stores" required:"true" description:"Stores of all providers, oldest first."`
+	Jobs       systemJobsReply      `json:"jobs" required:"true" description:"Each status is counted up to 100000."`
+	Garbage    systemGarbageReply   `json:"garbage" required:"true" description:"Counted up to 100000."`
 	Caches     systemCachesReply    `json:"caches" required:"true"`
-	LastBackup *systemOutcomeReply  `json:"lastBackup" required:"true" description:"The last one that was completed; null when there was none."`
-	LastFsck   *systemOutcomeReply  `json:"lastFsck" required:"true" description:"The last one that came to its end; null when there was none."`
-	Warnings   []string             `json:"warnings" required:"true" description:"What an administrator should look after, in sentences; some concern the replica that answers alone."`
+	LastBackup *systemOutcomeReply  `json:"lastBackup" required:"true" description:"The last completed backup; null when there was none."`
+	LastFsck   *systemOutcomeReply  `json:"lastFsck" required:"true" description:"The last fsck that ran to its end; null when there was none."`
+	Warnings   []string             `json:"warnings" required:"true" description:"Problems that need an administrator, a sentence each; some concern only the replica that answers."`
 }
 
 // system tells the state of the installation. It waits for no store beyond systemTimeout, and

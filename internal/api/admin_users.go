@@ -56,7 +56,7 @@ type listUsersInput struct {
 	Limit  *int64  `query:"limit" json:"-" minimum:"1" maximum:"100" default:"20"`
 	Role   *string `query:"role" json:"-" enum:"admin,user,guest"`
 	Status *string `query:"status" json:"-" enum:"active,disabled,banned"`
-	Search *string `query:"search" json:"-" maxLength:"255" description:"Part of the username, the address or the display name, without case."`
+	Search *string `query:"search" json:"-" maxLength:"255" description:"Part of the username, e-mail address or display name, case-insensitive."`
 }
 
 type listUsersReply struct {
@@ -81,7 +81,7 @@ type updateUserInput struct {
 	ID          string  `path:"id" json:"-"`
 	Role        *string `json:"role" enum:"admin,user,guest"`
 	Status      *string `json:"status" enum:"active,disabled,banned"`
-	DefaultPath *string `json:"defaultPath" minLength:"1" description:"Becomes the home, unless it is the root or shared with another account's home: then it only opens first."`
+	DefaultPath *string `json:"defaultPath" minLength:"1" description:"Becomes the home, unless it is the root or shared with another account's home; then it is only the folder that opens first."`
 	MaxStorage  *int64  `json:"maxStorage" minimum:"-1" description:"Bytes; -1 for unlimited."`
 	MaxFiles    *int64  `json:"maxFiles" minimum:"-1" description:"-1 for unlimited."`
 }

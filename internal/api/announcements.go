@@ -32,7 +32,7 @@ func (a *API) publicAnnouncements(c *call, _ struct{}) (announcementsReply, erro
 // adminAnnouncementReply is one as administrators see it.
 type adminAnnouncementReply struct {
 	announcementReply
-	ExpiresAt *int64 `json:"expiresAt" required:"true" description:"null for never."`
+	ExpiresAt *int64 `json:"expiresAt" required:"true" description:"null when it never expires."`
 	CreatedAt int64  `json:"createdAt" required:"true"`
 	UpdatedAt int64  `json:"updatedAt" required:"true"`
 }
@@ -59,7 +59,7 @@ type createAnnouncementInput struct {
 	Title     *string `json:"title" required:"true" maxLength:"200"`
 	Content   *string `json:"content" required:"true" maxLength:"5000"`
 	Level     *string `json:"level" enum:"info,warning,danger" default:"info"`
-	ExpiresIn *int64  `json:"expiresIn" minimum:"60" maximum:"315360000" description:"Seconds; null for ever."`
+	ExpiresIn *int64  `json:"expiresIn" minimum:"60" maximum:"315360000" description:"Seconds; null for no end."`
 }
 
 type updateAnnouncementInput struct {
@@ -67,7 +67,7 @@ type updateAnnouncementInput struct {
 	Title     *string         `json:"title" minLength:"1" maxLength:"200"`
 	Content   *string         `json:"content" minLength:"1" maxLength:"5000"`
 	Level     *string         `json:"level" enum:"info,warning,danger"`
-	ExpiresIn nullable[int64] `json:"expiresIn" minimum:"60" maximum:"315360000" description:"Seconds from now; null for ever."`
+	ExpiresIn nullable[int64] `json:"expiresIn" minimum:"60" maximum:"315360000" description:"Seconds from now; null for no end."`
 }
 
 type oneAnnouncementReply struct {

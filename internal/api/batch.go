@@ -11,20 +11,20 @@ import (
 
 type batchInput struct {
 	Action     *string `json:"action" required:"true" enum:"delete,move"`
-	FileIDs    []text  `json:"fileIds" required:"true" minItems:"1" maxItems:"100" description:"An id that is there more than once counts once."`
+	FileIDs    []text  `json:"fileIds" required:"true" minItems:"1" maxItems:"100" description:"A repeated id counts once."`
 	TargetPath *string `json:"targetPath" description:"The folder to move to; required for move, ignored for delete."`
 }
 
 type batchReply struct {
-	Succeeded []string     `json:"succeeded" required:"true" description:"Ids of what was done, or accepted as a job."`
+	Succeeded []string     `json:"succeeded" required:"true" description:"Ids of the entries that were deleted or moved, or whose move was accepted as a job."`
 	Failed    []batchError `json:"failed" required:"true"`
-	Jobs      []batchJob   `json:"jobs" required:"true" description:"An addition: the jobs of moves to another storage provider, which are under way."`
+	Jobs      []batchJob   `json:"jobs" required:"true" description:"An addition: the running jobs of moves to another storage provider."`
 }
 
 type batchError struct {
 	ID    string `json:"id" required:"true"`
 	Error string `json:"error" required:"true" description:"A sentence for a person."`
-	Code  string `json:"code" required:"true" description:"An addition: the error code that the operation answers for a single entry."`
+	Code  string `json:"code" required:"true" description:"An addition: the error code of the operation on a single entry."`
 }
 
 type batchJob struct {

@@ -21,10 +21,10 @@ import (
 type compatibleUploadReply struct {
 	URL       string         `json:"url" required:"true"`
 	FileID    string         `json:"fileId" required:"true"`
-	Path      string         `json:"path" required:"true" description:"The folder it is in."`
+	Path      string         `json:"path" required:"true" description:"Path of the parent folder."`
 	Size      int64          `json:"size" required:"true"`
 	Filename  string         `json:"filename" required:"true"`
-	DirectURL string         `json:"directUrl" required:"true" description:"The permanent link when the key makes them, else the public path."`
+	DirectURL string         `json:"directUrl" required:"true" description:"The permanent link when the key creates links, otherwise the public path."`
 	Links     linkTextsReply `json:"links" required:"true"`
 }
 

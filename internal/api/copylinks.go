@@ -22,7 +22,7 @@ type linkFormats struct {
 type copyLinksInput struct {
 	ID        string `path:"id" json:"-"`
 	Signed    *bool  `query:"signed" json:"-" default:"false" description:"Without effect on a folder."`
-	ExpiresIn *int64 `query:"expiresIn" json:"-" minimum:"60" maximum:"604800" default:"3600" description:"Seconds that a signed link lasts."`
+	ExpiresIn *int64 `query:"expiresIn" json:"-" minimum:"60" maximum:"604800" default:"3600" description:"Lifetime of a signed link in seconds."`
 }
 
 type copyLinksReply struct {
@@ -46,7 +46,7 @@ func (a *API) copyLinks(c *call, in copyLinksInput) (copyLinksReply, error) {
 type copyManyLinksInput struct {
 	IDs       []string `json:"ids" required:"true" minItems:"1" maxItems:"100"`
 	Signed    *bool    `json:"signed" default:"false" description:"Without effect on folders."`
-	ExpiresIn *int64   `json:"expiresIn" minimum:"60" maximum:"604800" default:"3600" description:"Seconds that signed links last."`
+	ExpiresIn *int64   `json:"expiresIn" minimum:"60" maximum:"604800" default:"3600" description:"Lifetime of signed links in seconds."`
 }
 
 type copyManyLinksReply struct {
@@ -60,7 +60,7 @@ type copyLinksItem struct {
 	AccessMode    string          `json:"accessMode,omitempty" enum:"public_path,signed"`
 	NeedsPassword *bool           `json:"needsPassword,omitempty"`
 	ExpiresIn     nullable[int64] `json:"expiresIn,omitzero"`
-	Error         string          `json:"error,omitempty" description:"A sentence; the other fields but id are absent then."`
+	Error         string          `json:"error,omitempty" description:"A sentence for a person; only id, error and code are present then."`
 	Code          string          `json:"code,omitempty" enum:"NOT_FOUND,FORBIDDEN,PASSWORD_REQUIRED"`
 }
 

@@ -10,14 +10,14 @@ import (
 type storageReply struct {
 	ProviderID string `json:"providerId" required:"true"`
 	Name       string `json:"name" required:"true"`
-	UsedSpace  int64  `json:"usedSpace" required:"true" description:"Bytes of the files, each in full, as quotas count."`
+	UsedSpace  int64  `json:"usedSpace" required:"true" description:"Sum of the file sizes in bytes; each file counts in full, as in quotas."`
 	FileCount  int64  `json:"fileCount" required:"true"`
 }
 
 // totalsReply is how much there is of everything (specification: Dashboard and statistics).
 type totalsReply struct {
 	Users   int64          `json:"users" required:"true"`
-	Files   int64          `json:"files" required:"true" description:"Without folders."`
+	Files   int64          `json:"files" required:"true" description:"Number of files, without folders."`
 	Storage []storageReply `json:"storage" required:"true" description:"All providers."`
 }
 
@@ -26,7 +26,7 @@ type activityReply struct {
 	Action     string  `json:"action" required:"true"`
 	Path       string  `json:"path" required:"true"`
 	UserID     *string `json:"userId" required:"true" description:"null for a visitor."`
-	Username   *string `json:"username" required:"true" description:"null as well when the account is gone."`
+	Username   *string `json:"username" required:"true" description:"null for a visitor, or when the account was deleted."`
 	StatusCode int     `json:"statusCode" required:"true"`
 	CreatedAt  int64   `json:"createdAt" required:"true"`
 }
@@ -34,7 +34,7 @@ type activityReply struct {
 type dashboardReply struct {
 	Stats          totalsReply     `json:"stats" required:"true"`
 	Requests24h    int64           `json:"requests24h" required:"true" description:"0 while the access log can't be read."`
-	RecentActivity []activityReply `json:"recentActivity" required:"true" description:"The newest 10 entries of the access log; none while it can't be read."`
+	RecentActivity []activityReply `json:"recentActivity" required:"true" description:"The newest 10 entries of the access log; empty while the log can't be read."`
 }
 
 func (a *API) dashboard(c *call, _ struct{}) (reply dashboardReply, err error) {
@@ -56,13 +56,13 @@ func (c *call) tolerateLogError(err error) error {
 	if c.ctx().Err() != nil {
 		return err
 	}
-	c.a.Log.ErrorContext(c.ctx(), "the access log can't be read: the dashboard goes without", "error", err)
+	c.a.Log.ErrorContext(c.ctx(), "the access log can't be read, the dashboard omits its figures", "error", err)
 	return nil
 }
 
 type statsReply struct {
 	totalsReply
-	RecentActivity []activityReply `json:"recentActivity" required:"true" description:"The newest 20 entries of the access log; none while it can't be read."`
+	RecentActivity []activityReply `json:"recentActivity" required:"true" description:"The newest 20 entries of the access log; empty while the log can't be read."`
 }
 
 func (a *API) stats(c *call, _ struct{}) (reply statsReply, err error) {
@@ -107,19 +107,19 @@ const (
 )
 
 type seriesInput struct {
-	Metric *string `query:"metric" json:"-" required:"true" enum:"requests,uploads,uploadBytes,downloads,downloadBytes,logins,failedLogins,users" description:"requests: of the last 24 hours only. users: accounts made, of those that there are."`
-	From   *int64  `query:"from" json:"-" minimum:"0" maximum:"9007199254740991" description:"ms; included. Default: a day before to."`
-	To     *int64  `query:"to" json:"-" minimum:"0" maximum:"9007199254740991" description:"ms; not included. Default: now."`
+	Metric *string `query:"metric" json:"-" required:"true" enum:"requests,uploads,uploadBytes,downloads,downloadBytes,logins,failedLogins,users" description:"requests: only the last 24 hours. users: accounts created, without those deleted since."`
+	From   *int64  `query:"from" json:"-" minimum:"0" maximum:"9007199254740991" description:"ms, inclusive. Default: a day before to."`
+	To     *int64  `query:"to" json:"-" minimum:"0" maximum:"9007199254740991" description:"ms, exclusive. Default: now."`
 	Step   *int64  `query:"step" json:"-" minimum:"60" maximum:"2678400" default:"3600" description:"Seconds. At most 1000 steps."`
 }
 
 type pointReply struct {
-	At    int64 `json:"at" required:"true" description:"ms; where the step begins."`
+	At    int64 `json:"at" required:"true" description:"ms; beginning of the step."`
 	Value int64 `json:"value" required:"true"`
 }
 
 type seriesReply struct {
-	Points []pointReply `json:"points" required:"true" description:"One for each step, also where nothing happened; the last step may be cut off by to."`
+	Points []pointReply `json:"points" required:"true" description:"One point for each step, also without any event; to may cut the last step short."`
 }
 
 func (a *API) series(c *call, in seriesInput) (seriesReply, error) {
@@ -131,7 +131,7 @@ func (a *API) series(c *call, in seriesInput) (seriesReply, error) {
 	n := (to - from + step - 1) / step
 	if n > maxPoints {
 		return seriesReply{}, fault.Newf(fault.Invalid,
-			"These would be more than %d points: take a longer step or a shorter time.", maxPoints)
+			"The answer would have more than %d points. Choose a longer step or a shorter time.", maxPoints)
 	}
 	var values map[int64]int64
 	var err error

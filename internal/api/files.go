@@ -18,7 +18,7 @@ import (
 type entryReply struct {
 	ID             string   `json:"id" required:"true"`
 	Name           string   `json:"name" required:"true"`
-	Path           string   `json:"path" required:"true" description:"The folder it is in."`
+	Path           string   `json:"path" required:"true" description:"Path of the parent folder."`
 	Type           string   `json:"type" required:"true" enum:"file,folder"`
 	Size           int64    `json:"size" required:"true" description:"Bytes."`
 	MimeType       string   `json:"mimeType,omitempty"`
@@ -75,17 +75,17 @@ type listFilesInput struct {
 	Path   *string `query:"path" json:"-" default:"/"`
 	Page   *int64  `query:"page" json:"-" minimum:"1" maximum:"1000000000" default:"1"`
 	Limit  *int64  `query:"limit" json:"-" minimum:"1" maximum:"1000" default:"100"`
-	Sort   *string `query:"sort" json:"-" enum:"name,time,size,manual" description:"Default: the mount's."`
+	Sort   *string `query:"sort" json:"-" enum:"name,time,size,manual" description:"Default: as set for the mount."`
 	Order  *string `query:"order" json:"-" enum:"asc,desc"`
 	Type   *string `query:"type" json:"-" enum:"file,folder"`
-	Search *string `query:"search" json:"-" maxLength:"255" description:"Part of a name, below path at any depth, without case."`
+	Search *string `query:"search" json:"-" maxLength:"255" description:"Part of a name, at any depth below path, case-insensitive."`
 }
 
 type listFilesReply struct {
 	Items      []entryReply `json:"items" required:"true"`
 	Pagination pagination   `json:"pagination" required:"true"`
 	Mount      *mountReply  `json:"mount" required:"true"`
-	Folder     *entryReply  `json:"folder" required:"true" description:"The folder's own entry, null where it is virtual."`
+	Folder     *entryReply  `json:"folder" required:"true" description:"Entry of the folder itself; null when the folder is virtual."`
 }
 
 func (a *API) listFiles(c *call, in listFilesInput) (listFilesReply, error) {
@@ -136,7 +136,7 @@ func valueOr[T any](p *T, otherwise T) T {
 }
 
 type createFolderInput struct {
-	Path *string `json:"path" required:"true" description:"The folder to create it in."`
+	Path *string `json:"path" required:"true" description:"The parent folder of the new folder."`
 	Name *string `json:"name" required:"true" maxLength:"255"`
 }
 
@@ -199,7 +199,7 @@ type updateFileInput struct {
 	CustomColor    nullable[string] `json:"customColor" pattern:"^#[0-9A-Fa-f]{6}$" description:"Null for none."`
 	CoverURL       nullable[string] `json:"coverUrl" maxLength:"2048" description:"An http or https address, or a path of this site. Null or empty for none."`
 	IconEmoji      nullable[string] `json:"iconEmoji" maxLength:"16" description:"Null or empty for none."`
-	AccessPassword nullable[string] `json:"accessPassword" minLength:"1" maxLength:"128" description:"Only a hash is stored. Null removes it. For the owner and administrators."`
+	AccessPassword nullable[string] `json:"accessPassword" minLength:"1" maxLength:"128" description:"Only a hash is stored. Null removes it. Only the owner and administrators may set it."`
 	ManualPosition nullable[int64]  `json:"manualPosition" minimum:"-9007199254740991" maximum:"9007199254740991" description:"Null for none."`
 }
 
@@ -246,7 +246,7 @@ func changeField[T any](n nullable[T]) files.Field[T] {
 }
 
 type deleteFileReply struct {
-	Deleted int64 `json:"deleted" required:"true" description:"Files and folders, itself included."`
+	Deleted int64 `json:"deleted" required:"true" description:"Number of deleted files and folders, the entry itself included."`
 	Size    int64 `json:"size" required:"true" description:"Bytes."`
 }
 

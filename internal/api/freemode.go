@@ -19,7 +19,7 @@ const FreeCookie = "fm_token"
 const freeModePath = "/api/free-mode"
 
 type freeInitInput struct {
-	Type            *string `json:"type" required:"true" enum:"store_a,store_b,store_c" description:"All three are S3-compatible here; store_c has the bucket in front of the host name."`
+	Type            *string `json:"type" required:"true" enum:"store_a,store_b,store_c" description:"All three are S3-compatible here; store_c addresses have the bucket in front of the host name."`
 	Endpoint        *string `json:"endpoint" required:"true" maxLength:"255" description:"Public http(s) only."`
 	Region          *string `json:"region" maxLength:"64"`
 	Bucket          *string `json:"bucket" required:"true" maxLength:"63"`

@@ -23,11 +23,11 @@ import (
 
 type freeListInput struct {
 	Path   *string `query:"path" json:"-" description:"A folder inside the session's root."`
-	Cursor *string `query:"cursor" json:"-" maxLength:"4096" description:"Of the page before."`
+	Cursor *string `query:"cursor" json:"-" maxLength:"4096" description:"Cursor from the previous page."`
 }
 
 type freeItemReply struct {
-	Key  string `json:"key" required:"true" description:"Of a folder it ends in a slash."`
+	Key  string `json:"key" required:"true" description:"The key of a folder ends in a slash."`
 	Name string `json:"name" required:"true"`
 	Path string `json:"path" required:"true" description:"Path of the parent folder."`
 	Type string `json:"type" required:"true" enum:"file,folder"`
@@ -47,7 +47,7 @@ type freeListReply struct {
 	Items  []freeItemReply `json:"items" required:"true"`
 	Mount  freeMountReply  `json:"mount" required:"true"`
 	Cursor *string         `json:"cursor" required:"true" description:"For the next page; null after the last one."`
-	Hidden int             `json:"hidden" required:"true" description:"How many more the bucket has on this page, under keys that cannot be used here."`
+	Hidden int             `json:"hidden" required:"true" description:"Number of further objects on this page whose keys cannot be used here."`
 }
 
 func (a *API) freeList(c *call, in freeListInput) (freeListReply, error) {

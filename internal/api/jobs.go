@@ -10,7 +10,7 @@ type jobReply struct {
 	Progress     int     `json:"progress" required:"true" minimum:"0" maximum:"100"`
 	ErrorMessage *string `json:"errorMessage" required:"true"`
 	CreatedAt    int64   `json:"createdAt" required:"true"`
-	CompletedAt  *int64  `json:"completedAt" required:"true" description:"When it ended, also of a failed one."`
+	CompletedAt  *int64  `json:"completedAt" required:"true" description:"End of the job, also of a failed one."`
 }
 
 func viewJob(j job.Job) jobReply {

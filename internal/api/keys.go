@@ -62,7 +62,7 @@ type createKeyInput struct {
 	UploadPath  *string   `json:"uploadPath" default:"/uploads"`
 	AllowedIPs  *[]string `json:"allowedIps"`
 	ExpiresIn   *int64    `json:"expiresIn" minimum:"60" description:"Seconds."`
-	PublicLinks *string   `json:"publicLinks" enum:"none,images,all" description:"Whether compatible uploads make a permanent link at once."`
+	PublicLinks *string   `json:"publicLinks" enum:"none,images,all" description:"Which compatible uploads get a permanent link at once."`
 	RootOnly    *bool     `json:"rootOnly" description:"Confines reading to the upload root as well."`
 }
 

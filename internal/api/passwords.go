@@ -17,11 +17,11 @@ import (
 type verifyPasswordInput struct {
 	ID       string  `path:"id" json:"-"`
 	Password *string `json:"password" required:"true" late:"true" maxLength:"128"`
-	Purpose  *string `json:"purpose" enum:"download,preview" default:"download" description:"Addition, for files: preview for an address that shows the file any number of times within its 15 minutes."`
+	Purpose  *string `json:"purpose" enum:"download,preview" default:"download" description:"An addition, for files. preview: the address shows the file any number of times for 15 minutes."`
 }
 
 type unlockedReply struct {
-	URL       string `json:"url" required:"true" description:"Of a file the download address, of a folder its listing."`
+	URL       string `json:"url" required:"true" description:"For a file its download address, for a folder the address of its listing."`
 	ExpiresIn int64  `json:"expiresIn" required:"true" description:"Seconds."`
 }
 
@@ -40,7 +40,7 @@ func (a *API) verifyPassword(c *call, in verifyPasswordInput) (unlockedReply, er
 	case valueOr(in.Password, "") == "":
 		return unlockedReply{}, fault.New(fault.Invalid, "password is required.")
 	case len(gate.Passwords) == 0:
-		return unlockedReply{}, fault.New(fault.Invalid, "There is no password to be given here.")
+		return unlockedReply{}, fault.New(fault.Invalid, "No password is asked for here.")
 	}
 	var given []string
 	byAddress, everywhere := c.attemptTargets("entry:"+in.ID, gate.Passwords)

@@ -81,7 +81,7 @@ func (a *API) changeMyPassword(c *call, in changeMyPasswordInput) (messageReply,
 }
 
 type sendCodeInput struct {
-	Email *string `json:"email" required:"true" description:"The address to be; another account's is refused."`
+	Email *string `json:"email" required:"true" description:"The new address; the address of another account is refused."`
 }
 
 type sendCodeReply struct {
@@ -95,7 +95,7 @@ func (a *API) sendCode(c *call, in sendCodeInput) (sendCodeReply, error) {
 }
 
 type confirmCodeInput struct {
-	Email *string `json:"email" required:"true" description:"As the code was asked for."`
+	Email *string `json:"email" required:"true" description:"The address that the code was mailed to."`
 	Code  *string `json:"code" required:"true" pattern:"^[0-9]{6}$"`
 }
 

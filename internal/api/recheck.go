@@ -39,7 +39,7 @@ func (c *call) recheckCredential() error {
 	}
 	was, is := c.actor, now.actor
 	if was.UserID != is.UserID || was.Role != is.Role || was.HomeID != is.HomeID || *was.Key != *is.Key {
-		return fault.New(fault.Forbidden, "What this key may do has changed while the file came in. Send it again.")
+		return fault.New(fault.Forbidden, "The rights of this key changed during the upload. Send the file again.")
 	}
 	return nil
 }

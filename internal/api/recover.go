@@ -8,7 +8,7 @@ type messageReply struct {
 }
 
 type forgotPasswordInput struct {
-	Email *string `json:"email" required:"true" description:"Of the account."`
+	Email *string `json:"email" required:"true" description:"E-mail address of the account."`
 }
 
 // forgotPassword answers alike whoever the address belongs to, and takes as long: what there is to
@@ -19,7 +19,7 @@ func (a *API) forgotPassword(c *call, in forgotPasswordInput) (messageReply, err
 }
 
 type resetPasswordInput struct {
-	Token    *string `json:"token" required:"true" description:"From the link that was mailed; good for 15 minutes, and once."`
+	Token    *string `json:"token" required:"true" description:"From the mailed link; valid once, for 15 minutes."`
 	Password *string `json:"password" required:"true" minLength:"8" maxLength:"128" description:"At most 512 bytes."`
 }
 

@@ -16,7 +16,7 @@ type registerInput struct {
 	Username     *string `json:"username" required:"true" minLength:"3" maxLength:"20" pattern:"^[A-Za-z0-9_]+$"`
 	Password     *string `json:"password" required:"true" minLength:"8" maxLength:"128" description:"At most 512 bytes."`
 	Email        *string `json:"email" required:"true" maxLength:"254"`
-	InviteCode   *string `json:"inviteCode" maxLength:"200" description:"Needed while invite codes are; a valid one also opens registration while it is closed."`
+	InviteCode   *string `json:"inviteCode" maxLength:"200" description:"Needed while the site requires invite codes; a valid one also allows registration while it is closed."`
 	CaptchaToken *string `json:"captchaToken" maxLength:"4096" description:"Needed while the bot check is on."`
 }
 
@@ -58,7 +58,7 @@ func (a *API) register(c *call, in registerInput) (registerReply, error) {
 	c.actor.UserID = user.ID
 	message := "Your account is ready. You can sign in now."
 	if settings.RequireEmailVerification {
-		message = "Your account is made. Follow the link that is being mailed to you, then sign in."
+		message = "Your account was created. Follow the link that is being mailed to you, then sign in."
 	}
 	return registerReply{registeredUser{user.ID, user.Username, user.Email, user.EmailVerified, string(user.Role)},
 		message}, nil

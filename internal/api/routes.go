@@ -13,28 +13,28 @@ func (a *API) routeTable() []route {
 	return []route{
 		// Authentication endpoints
 		post("/api/auth/register", jsonRoute(201, a.register)).withAuth(noAuth).withLimit(authLimit).
-			withSummary("Make an account for oneself").
+			withSummary("Register an account").
 			withFaults(fault.Forbidden, fault.AlreadyExists, fault.MailFailed),
 		post("/api/auth/login", jsonRoute(200, a.login)).withAuth(noAuth).withLimit(authLimit).withSummary("Sign in").
 			withFaults(fault.BadCredentials, fault.UserDisabled, fault.EmailNotVerified, fault.Forbidden),
 		post("/api/auth/logout", jsonRoute(200, a.logout)).withAuth(noAuth).
 			withSummary("Sign out: ends every session of the account"),
-		get("/api/auth/me", jsonRoute(200, a.me)).withAuth(sessionAuth).withSummary("Who is signed in"),
+		get("/api/auth/me", jsonRoute(200, a.me)).withAuth(sessionAuth).withSummary("The signed-in user, with the quota"),
 		get("/api/auth/csrf-token", jsonRoute(200, a.csrfToken)).withAuth(sessionAuth).
-			withSummary("The token that cookie-authenticated writes must send in X-CSRF-Token"),
+			withSummary("The CSRF token; writes with the session cookie send it in X-CSRF-Token"),
 		post("/api/auth/forgot-password", jsonRoute(200, a.forgotPassword)).withAuth(noAuth).withLimit(authLimit).
-			withSummary("Have a link mailed by which a new password is set").withFaults(fault.Forbidden),
+			withSummary("Mail a link for setting a new password").withFaults(fault.Forbidden),
 		post("/api/auth/reset-password", jsonRoute(200, a.resetPassword)).withAuth(noAuth).withLimit(authLimit).
-			withSummary("Set a new password by a mailed token, which ends all sessions").withFaults(fault.Forbidden),
+			withSummary("Set a new password with the mailed token; this ends all sessions").withFaults(fault.Forbidden),
 
 		get("/api/auth/verify-email", streamRoute("text/html", a.verifyEmail)).withInput(verifyInput{}).
 			withAuth(noAuth).withLimit(authLimit).
-			withSummary("Verify an e-mail address by the link that was mailed to it; a page says so").
+			withSummary("Verify an e-mail address with the mailed token; the answer is a page").
 			withFaults(fault.Invalid),
 		get("/api/auth/verify", streamRoute("text/html", a.verifyEmail)).withInput(verifyInput{}).withAuth(noAuth).
-			withLimit(authLimit).withSummary("The same").withFaults(fault.Invalid),
+			withLimit(authLimit).withSummary("Verify an e-mail address, as verify-email does").withFaults(fault.Invalid),
 		post("/api/auth/resend-verification", jsonRoute(200, a.resendVerification)).withAuth(noAuth).
-			withLimit(authLimit).withSummary("Have another verification link mailed; the answer is always the same").
+			withLimit(authLimit).withSummary("Mail another verification link; the answer is always the same").
 			withFaults(fault.Forbidden).asAddition(),
 
 		// File endpoints
@@ -47,27 +47,27 @@ func (a *API) routeTable() []route {
 			withSummary("Details of a file or folder").
 			withFaults(fault.PasswordRequired, fault.Forbidden, fault.NotFound),
 		put("/api/files/{id}", jsonRoute(200, a.updateFile)).withAuth(sessionOrKeyAuth).
-			withSummary("Rename, set metadata and the access password").
+			withSummary("Rename a file or folder, set its metadata or access password").
 			withFaults(fault.PasswordRequired, fault.Forbidden, fault.NotFound, fault.AlreadyExists, fault.Conflict),
 		post("/api/files/{id}/verify-password", jsonRoute(200, a.verifyPassword)).withAuth(sessionOrKeyAuth).
-			withSummary("Give the password of a file, for a download address, or of a folder, for a cookie").
+			withSummary("Submit the password of a file, for a download address, or of a folder, for a cookie").
 			withFaults(fault.InvalidPassword, fault.PasswordRequired, fault.Forbidden, fault.NotFound),
 		get("/api/files/{id}/copy-links", jsonRoute(200, a.copyLinks)).withAuth(sessionOrKeyAuth).
-			withSummary("Addresses to paste into documents: the public path, or a signed link to a file").
+			withSummary("Links to paste into documents: the public path, or a signed link to a file").
 			withFaults(fault.PasswordRequired, fault.Forbidden, fault.NotFound, fault.Conflict),
 		post("/api/files/copy-links", jsonRoute(200, a.copyManyLinks)).withAuth(sessionOrKeyAuth).
-			withSummary("Copy-links of up to 100 files and folders, each judged by itself").withFaults(fault.Conflict).
+			withSummary("Copy-links of up to 100 files and folders, each with its own result").withFaults(fault.Conflict).
 			asAddition(),
 		del("/api/files/{id}", jsonRoute(200, a.deleteFile)).withAuth(sessionOrKeyAuth).
-			withSummary("Delete a file or folder for good").
+			withSummary("Delete a file or folder permanently").
 			withFaults(fault.PasswordRequired, fault.Forbidden, fault.NotFound, fault.Conflict),
 		get("/api/files/{id}/download", streamRoute("application/json", a.fileDownload)).withFind((*call).findEmbedded).
 			withReply(envelope[downloadReply]{}).withAuth(optionalAuth).withLimit(transferLimit).
 			withSummary(
-				"A single-use download address; for an embed the bytes, for a visitor a redirect to where the file is published").withFaults(fault.PasswordRequired, fault.Forbidden, fault.NotFound).withRedirect("To where the file is published, for a visitor; for an embed to the file's store, where the provider says so"),
+				"A single-use download address; an embed gets the bytes, a visitor a redirect to the public address of the file").withFaults(fault.PasswordRequired, fault.Forbidden, fault.NotFound).withRedirect("For a visitor to the public address of the file; for an embed to the file's store, if the provider has redirect on"),
 		get("/api/files/{id}/thumbnail", streamRoute("image/*", a.thumbnail)).withFind((*call).findFile).
 			withInput(thumbnailInput{}).withAuth(optionalAuth).withLimit(transferLimit).
-			withSummary("A small picture of a picture, for whoever may download it: WebP, JPEG or PNG").
+			withSummary("Thumbnail of an image that the caller may download: WebP, JPEG or PNG").
 			withFaults(fault.PasswordRequired, fault.Forbidden, fault.NotFound).asAddition(),
 		post("/api/files/{id}/move", jsonRoute(200, a.moveFile)).withAuth(sessionOrKeyAuth).
 			withSummary("Move or rename").withFaults(fault.Forbidden, fault.PasswordRequired, fault.NotFound,
@@ -78,16 +78,16 @@ func (a *API) routeTable() []route {
 			asAddition(),
 		get("/api/files/zip", streamRoute("application/zip", a.zipFiles)).withInput(zipInput{}).
 			withAuth(sessionOrKeyAuth).withLimit(transferLimit).
-			withSummary("A zip of what the caller may download of some files and folders").
+			withSummary("A zip of files and folders, without those that the caller may not download").
 			withFaults(fault.Invalid, fault.Forbidden, fault.NotFound).asAddition(),
 		get("/api/files/jobs", jsonRoute(200, a.listJobs)).withAuth(sessionOrKeyAuth).
 			withSummary("The caller's newest jobs").asAddition(),
 		get("/api/files/jobs/{jobId}", jsonRoute(200, a.jobDetails)).withAuth(sessionOrKeyAuth).
-			withSummary("A job of the caller's").withFaults(fault.NotFound),
+			withSummary("One of the caller's jobs").withFaults(fault.NotFound),
 		post("/api/files/batch", jsonRoute(200, a.batch)).withAuth(sessionOrKeyAuth).
-			withSummary("Delete or move up to 100 files and folders, each on its own").withFaults(fault.Forbidden),
+			withSummary("Delete or move up to 100 files and folders, each with its own result").withFaults(fault.Forbidden),
 		post("/api/files/{id}/link", jsonRoute(200, a.makeLink)).withAuth(sessionAuth).
-			withSummary("Make or return the permanent link").withFaults(fault.Forbidden, fault.NotFound).asAddition(),
+			withSummary("Create the permanent link, or return the existing one").withFaults(fault.Forbidden, fault.NotFound).asAddition(),
 		del("/api/files/{id}/link", jsonRoute(200, a.revokeLink)).withAuth(sessionAuth).
 			withSummary("Revoke the permanent link").withFaults(fault.Forbidden, fault.NotFound).asAddition(),
 
@@ -100,7 +100,7 @@ func (a *API) routeTable() []route {
 			withSummary("Send the bytes of a single-file session").
 			withFaults(fault.NotFound, fault.Conflict, fault.UploadExpired, fault.Unverified),
 		post("/api/files/upload-complete", jsonRoute(200, a.completeUpload)).withAuth(sessionOrKeyAuth).
-			withLimit(transferLimit).withSummary("Make the file of what was uploaded").
+			withLimit(transferLimit).withSummary("Complete an upload and create its file").
 			withFaults(fault.Forbidden, fault.NotFound, fault.AlreadyExists, fault.Conflict, fault.UploadExpired,
 				fault.QuotaExceeded, fault.Unverified),
 		put("/api/files/upload/multipart/{sessionId}/part/{partNumber}", streamRoute("application/json", a.putPart)).
@@ -108,10 +108,10 @@ func (a *API) routeTable() []route {
 			withSummary("Send one part of a multipart session").
 			withFaults(fault.Invalid, fault.NotFound, fault.Conflict, fault.UploadExpired, fault.Unverified),
 		get("/api/files/upload/multipart/{sessionId}/parts", jsonRoute(200, a.listParts)).withAuth(sessionOrKeyAuth).
-			withLimit(transferLimit).withSummary("What has come in of a multipart session: the truth for resuming").
+			withLimit(transferLimit).withSummary("The parts of a multipart session that have arrived; clients resume by this list").
 			withFaults(fault.NotFound, fault.Conflict, fault.UploadExpired),
 		post("/api/files/upload/multipart/{sessionId}/renew", jsonRoute(200, a.renewUpload)).withAuth(sessionOrKeyAuth).
-			withLimit(transferLimit).withSummary("Give a multipart session another hour, up to a day in all").
+			withLimit(transferLimit).withSummary("Renew a multipart session for another hour, up to a day in all").
 			withFaults(fault.NotFound, fault.Conflict, fault.UploadExpired).asAddition(),
 		get("/api/files/upload-sessions", jsonRoute(200, a.listSessions)).withAuth(sessionOrKeyAuth).
 			withLimit(transferLimit).withSummary(
@@ -142,47 +142,47 @@ func (a *API) routeTable() []route {
 		get("/api/shares/", jsonRoute(200, a.listShares)).withAuth(sessionAuth).
 			withSummary("The caller's shares, newest first"),
 		get("/api/shares/{id}", jsonRoute(200, a.visitShare)).withAuth(noAuth).
-			withSummary("What is shared, for whoever has the address; each time counts as a view").
+			withSummary("Open a share as a visitor; each request counts as a view").
 			withFaults(fault.NotFound, fault.ShareRevoked, fault.ShareExpired, fault.ShareLimitReached),
 		post("/api/shares/{id}/verify", jsonRoute(200, a.verifyShare)).withAuth(noAuth).
-			withSummary("Give the password of a share, for a cookie").
+			withSummary("Submit the password of a share, for a cookie").
 			withFaults(fault.NotFound, fault.ShareRevoked, fault.ShareExpired, fault.InvalidPassword,
 				fault.PasswordRequired),
 		get("/api/shares/{id}/download", jsonRoute(200, a.shareDownload)).withAuth(noAuth).withLimit(transferLimit).
-			withSummary("A single-use download address of what is shared; the download counts when it is used").
+			withSummary("A single-use download address for a share; the download is counted when the address is used").
 			withFaults(fault.NotFound, fault.ShareRevoked, fault.ShareExpired, fault.Forbidden, fault.InvalidPassword,
 				fault.ShareLimitReached),
 		get("/api/shares/{id}/preview", streamRoute("*/*", a.sharePreview)).withInput(shareFileInput{}).
 			withAuth(noAuth).withLimit(transferLimit).
-			withSummary("The picture that is shared, to be shown; also video, audio, PDF and plain text").
+			withSummary("Preview of a shared image, video, audio, PDF or plain text").
 			withFaults(fault.Invalid, fault.NotFound, fault.ShareExpired, fault.Forbidden, fault.InvalidPassword).
 			withRedirect(storeRedirect),
 		get("/api/shares/{id}/thumbnail", streamRoute("image/*", a.shareThumbnail)).withInput(shareThumbnailInput{}).
-			withAuth(noAuth).withLimit(transferLimit).withSummary("A small picture of the picture that is shared").
+			withAuth(noAuth).withLimit(transferLimit).withSummary("Thumbnail of a shared image").
 			withFaults(fault.NotFound, fault.ShareExpired, fault.Forbidden, fault.InvalidPassword).asAddition(),
 		get("/api/shares/{id}/files", jsonRoute(200, a.listShare)).withAuth(noAuth).
-			withSummary("List a folder that is shared, or one in it").
+			withSummary("List a shared folder or a folder below it").
 			withFaults(fault.NotFound, fault.ShareRevoked, fault.ShareExpired, fault.InvalidPassword).asAddition(),
 		patch("/api/shares/{id}", jsonRoute(200, a.changeShare)).withAuth(sessionAuth).withSummary("Change a share").
 			withFaults(fault.NotFound, fault.Forbidden, fault.PasswordRequired, fault.Conflict).asAddition(),
 		del("/api/shares/{id}", jsonRoute(200, a.revokeShare)).withAuth(sessionAuth).
-			withSummary("Revoke a share for good").withFaults(fault.NotFound),
+			withSummary("Revoke a share permanently").withFaults(fault.NotFound),
 
 		// User endpoints
 		get("/api/users/me/settings", jsonRoute(200, a.mySettings)).withAuth(sessionAuth).
-			withSummary("One's own profile, appearance and quota").withFaults(fault.NotFound),
+			withSummary("The caller's profile, appearance and quota").withFaults(fault.NotFound),
 		put("/api/users/me/settings", jsonRoute(200, a.changeMySettings)).withAuth(sessionAuth).
-			withSummary("Change one's own profile and appearance"),
+			withSummary("Change the caller's profile and appearance"),
 		put("/api/users/me/password", jsonRoute(200, a.changeMyPassword)).withAuth(sessionAuth).
-			withSummary("Change one's own password, which ends all sessions").withFaults(fault.InvalidPassword),
+			withSummary("Change the caller's password; this ends all sessions").withFaults(fault.InvalidPassword),
 		post("/api/users/me/email/send-otp", jsonRoute(200, a.sendCode)).withAuth(sessionAuth).
-			withSummary("Have a code mailed to a new address").withFaults(fault.MailFailed),
+			withSummary("Mail a code to a new e-mail address").withFaults(fault.MailFailed),
 		post("/api/users/me/email/verify-otp", jsonRoute(200, a.confirmCode)).withAuth(sessionAuth).
-			withSummary("Take the address that the code was mailed to"),
+			withSummary("Confirm the new e-mail address with the mailed code"),
 
 		// API key endpoints
 		post("/api/keys/", jsonRoute(201, a.createKey)).withAuth(sessionAuth).
-			withSummary("Create an API key; its secret is shown this once").withFaults(fault.Forbidden),
+			withSummary("Create an API key; only this answer shows its secret").withFaults(fault.Forbidden),
 		get("/api/keys/", jsonRoute(200, a.listKeys)).withAuth(sessionAuth).withSummary("The caller's API keys"),
 		get("/api/keys/rules", jsonRoute(200, a.keyRules)).withAuth(sessionAuth).
 			withSummary("The path rules that apply to the caller's keys"),
@@ -193,35 +193,35 @@ func (a *API) routeTable() []route {
 
 		// Admin endpoints
 		get("/api/admin/dashboard", jsonRoute(200, a.dashboard)).withAuth(adminAuth).
-			withSummary("How much there is of everything, requests of a day, what happened last"),
+			withSummary("Dashboard: totals, requests in the last 24 hours, recent activity"),
 		get("/api/admin/stats", jsonRoute(200, a.stats)).withAuth(adminAuth).
-			withSummary("How much there is of everything, and what happened last"),
+			withSummary("Totals and recent activity"),
 		get("/api/admin/stats/series", jsonRoute(200, a.series)).withAuth(adminAuth).
-			withSummary("A number over time, for charts").asAddition(),
+			withSummary("Time series of one metric, for charts").asAddition(),
 		get("/api/admin/system", jsonRoute(200, a.system)).withAuth(adminAuth).
 			withSummary("The state of this installation, and warnings").asAddition(),
 		post("/api/admin/users", jsonRoute(201, a.createUser)).withAuth(adminAuth).withSummary("Create an account").
 			withFaults(fault.AlreadyExists).asAddition(),
-		get("/api/admin/users", jsonRoute(200, a.listUsers)).withAuth(adminAuth).withSummary("Accounts, by username"),
+		get("/api/admin/users", jsonRoute(200, a.listUsers)).withAuth(adminAuth).withSummary("Accounts, sorted by username"),
 		put("/api/admin/users/{id}", jsonRoute(200, a.updateUser)).withAuth(adminAuth).
 			withSummary("Change an account's role, status, home or quota").withFaults(fault.NotFound),
 		del("/api/admin/users/{id}", jsonRoute(200, a.deleteUser)).withAuth(adminAuth).
-			withSummary("Delete an account; its files go to whoever deletes it").withFaults(fault.NotFound),
+			withSummary("Delete an account; its files go to the calling administrator").withFaults(fault.NotFound),
 		get("/api/admin/shares", jsonRoute(200, a.listAllShares)).withAuth(adminAuth).
-			withSummary("Everybody's shares, newest first"),
+			withSummary("Shares of all users, newest first"),
 		del("/api/admin/shares/{id}", jsonRoute(200, a.revokeAnyShare)).withAuth(adminAuth).
-			withSummary("Revoke anybody's share for good").withFaults(fault.NotFound),
+			withSummary("Revoke a share of any user permanently").withFaults(fault.NotFound),
 		get("/api/admin/files", jsonRoute(200, a.adminFiles)).withAuth(adminAuth).
-			withSummary("Files and folders in all mounts, whosever they are"),
+			withSummary("Files and folders of all users in all mounts"),
 		get("/api/admin/settings", jsonRoute(200, a.siteSettings)).withAuth(adminAuth).withSummary("The site settings"),
 		patch("/api/admin/settings", jsonRoute(200, a.changeSettings)).withAuth(adminAuth).
 			withSummary("Change any of the site settings"),
 		post("/api/admin/settings/test-email", jsonRoute(200, a.testEmail)).withAuth(adminAuth).
-			withSummary("Send a test message, and tell what the mail server said").withFaults(fault.MailFailed),
+			withSummary("Send a test message and report the mail server's answer").withFaults(fault.MailFailed),
 		get("/api/admin/announcements", jsonRoute(200, a.listAnnouncements)).withAuth(adminAuth).
-			withSummary("Announcements, the newest first, expired ones too"),
+			withSummary("All announcements, also expired ones, newest first"),
 		post("/api/admin/announcements", jsonRoute(201, a.createAnnouncement)).withAuth(adminAuth).
-			withSummary("Make an announcement").withFaults(fault.Conflict),
+			withSummary("Create an announcement").withFaults(fault.Conflict),
 		put("/api/admin/announcements/{id}", jsonRoute(200, a.updateAnnouncement)).withAuth(adminAuth).
 			withSummary("Change an announcement").withFaults(fault.NotFound),
 		del("/api/admin/announcements/{id}", jsonRoute(200, a.deleteAnnouncement)).withAuth(adminAuth).
@@ -231,7 +231,7 @@ func (a *API) routeTable() []route {
 		post("/api/admin/invites", jsonRoute(201, a.createInvite)).withAuth(adminAuth).
 			withSummary("Create an invite code").withFaults(fault.Conflict).asAddition(),
 		del("/api/admin/invites/{id}", jsonRoute(200, a.deleteInvite)).withAuth(adminAuth).
-			withSummary("Delete an invite code, which ends it").withFaults(fault.NotFound).asAddition(),
+			withSummary("Delete an invite code; it can't be used any more").withFaults(fault.NotFound).asAddition(),
 		get("/api/admin/storage/providers", jsonRoute(200, a.listProviders)).withAuth(adminAuth).
 			withSummary("Storage providers"),
 		post("/api/admin/storage/providers", jsonRoute(201, a.createProvider)).withAuth(adminAuth).
@@ -242,7 +242,7 @@ func (a *API) routeTable() []route {
 			withSummary("Delete a storage provider that is empty and has no mounts").
 			withFaults(fault.NotFound, fault.Conflict),
 		post("/api/admin/storage/providers/{id}/test", jsonRoute(200, a.testProvider)).withAuth(adminAuth).asReadOnly().
-			withSummary("Try out what a provider's store can do").withFaults(fault.NotFound),
+			withSummary("Test the store of a provider").withFaults(fault.NotFound),
 		get("/api/admin/mounts", jsonRoute(200, a.listMounts)).withAuth(adminAuth).withSummary("Mounts"),
 		post("/api/admin/mounts", jsonRoute(201, a.createMount)).withAuth(adminAuth).withSummary("Create a mount").
 			withFaults(fault.Conflict),
@@ -258,13 +258,13 @@ func (a *API) routeTable() []route {
 		del("/api/admin/rules/{id}", jsonRoute(200, a.deleteRule)).withAuth(adminAuth).
 			withSummary("Delete a permission rule").withFaults(fault.NotFound),
 		post("/api/admin/rules/explain", jsonRoute(200, a.explainRules)).withAuth(adminAuth).asReadOnly().
-			withSummary("What the permission decision says, and why").withFaults(fault.NotFound).asAddition(),
+			withSummary("Explain a permission decision").withFaults(fault.NotFound).asAddition(),
 		get("/api/admin/logs", jsonRoute(200, a.listLogs)).withAuth(adminAuth).
 			withSummary("The access log, newest first"),
 
 		// Free-mode endpoints
 		post("/api/free-mode/init", jsonRoute(201, a.freeInit)).withAuth(noAuth).withLimit(authLimit).asFreeMode().
-			withSummary("Connect to a bucket of one's own, as a visitor").
+			withSummary("Begin a free-mode session with the visitor's own bucket").
 			withFaults(fault.Forbidden, fault.ConnectionRefused),
 		get("/api/free-mode/session", jsonRoute(200, a.freeSession)).withAuth(freeModeAuth).asFreeMode().
 			withSummary("The free-mode session, as init answered").asAddition(),
@@ -272,7 +272,7 @@ func (a *API) routeTable() []route {
 			withSummary("List a folder of the bucket"),
 		get("/api/free-mode/download", streamRoute("*/*", a.freeDownload)).withInput(freeKeyInput{}).
 			withAuth(freeModeAuth).asFreeMode().withLimit(transferLimit).
-			withSummary("The bytes of an object, as an attachment").withFaults(fault.Invalid, fault.NotFound).
+			withSummary("Download an object as an attachment").withFaults(fault.Invalid, fault.NotFound).
 			asAddition(),
 		post("/api/free-mode/upload", streamRoute("application/json", a.freeUpload).withStatus(201)).
 			withInput(freeUploadInput{}).withReply(envelope[freeUploadReply]{}).withAuth(freeModeAuth).asFreeMode().
@@ -285,26 +285,26 @@ func (a *API) routeTable() []route {
 
 		// Download gateway, permanent links
 		get("/api/gateway/download/{token}", streamRoute("*/*", a.gateway)).withAuth(noAuth).withLimit(transferLimit).
-			withSummary("Redeem a single-use download token").
+			withSummary("Redeem a download token").
 			withFaults(fault.InvalidToken, fault.PasswordRequired, fault.NotFound, fault.ShareLimitReached,
 				fault.TooLarge).withRedirect(storeRedirect),
 		get("/api/i/{link}", streamRoute("*/*", a.permanentLink)).withAuth(noAuth).withLimit(transferLimit).
-			withSummary("The bytes behind a permanent link").withFaults(fault.NotFound).asAddition().
+			withSummary("Get the file of a permanent link").withFaults(fault.NotFound).asAddition().
 			withRedirect(storeRedirect),
 		get("/api/i/{link}/thumbnail", streamRoute("image/*", a.linkThumbnail)).withInput(linkThumbnailInput{}).
 			withAuth(noAuth).withLimit(transferLimit).
-			withSummary("A small picture of the picture behind a permanent link").withFaults(fault.NotFound).
+			withSummary("Thumbnail of the image behind a permanent link").withFaults(fault.NotFound).
 			asAddition(),
 
 		// Public endpoints
 		get("/api/public/settings", jsonRoute(200, a.publicSettings)).withAuth(noAuth).
-			withSummary("What a visitor may know of the site's settings"),
+			withSummary("The site settings that visitors may read"),
 		get("/api/public/features", jsonRoute(200, a.publicFeatures)).withAuth(noAuth).
 			withSummary("Which features are on").asAddition(),
 		get("/api/public/announcements", jsonRoute(200, a.publicAnnouncements)).withAuth(noAuth).
 			withSummary("Announcements that have not expired, the newest first"),
 		post("/api/public/unlock", jsonRoute(200, a.unlock)).withAuth(optionalAuth).
-			withSummary("Give the password of what lies at a path").
+			withSummary("Submit the password of the file or folder at a path").
 			withFaults(fault.InvalidPassword, fault.PasswordRequired, fault.Forbidden).asAddition(),
 		get("/api/public/files", jsonRoute(200, a.listPublicFiles)).withAuth(noAuth).
 			withSummary("List or search a folder as a visitor without an account").
@@ -321,7 +321,7 @@ func (a *API) routeTable() []route {
 }
 
 // putToStore is where who downloads is sent with the provider's flag redirect.
-const storeRedirect = "To the file's store, where the provider says so; HEAD is answered here"
+const storeRedirect = "To the file's store, if the provider has redirect on; HEAD is answered by this service"
 
 var compatibleFaults = []fault.Kind{fault.InvalidToken, fault.Forbidden, fault.TooLarge, fault.QuotaExceeded,
 	fault.Unverified}

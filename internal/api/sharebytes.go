@@ -12,7 +12,7 @@ import (
 
 type shareFileInput struct {
 	ID   string  `path:"id" json:"-"`
-	File *string `query:"file" json:"-" description:"The id of one file in a shared folder; without it a folder comes as a zip."`
+	File *string `query:"file" json:"-" description:"The id of one file in a shared folder; without it a folder is sent as a zip."`
 }
 
 type shareDownloadReply struct {
@@ -91,17 +91,17 @@ func (c *call) previewContent(id string, file *string) (files.Content, error) {
 
 type listShareInput struct {
 	ID    string  `path:"id" json:"-"`
-	Path  *string `query:"path" json:"-" default:"/" description:"A folder, seen from the one that is shared."`
+	Path  *string `query:"path" json:"-" default:"/" description:"Path of the folder, relative to the shared folder."`
 	Page  *int64  `query:"page" json:"-" minimum:"1" maximum:"1000000000" default:"1"`
 	Limit *int64  `query:"limit" json:"-" minimum:"1" maximum:"1000" default:"100"`
-	Sort  *string `query:"sort" json:"-" enum:"name,time,size,manual" description:"Default: the mount's."`
+	Sort  *string `query:"sort" json:"-" enum:"name,time,size,manual" description:"Default: as set for the mount."`
 	Order *string `query:"order" json:"-" enum:"asc,desc"`
 }
 
 type shareItemReply struct {
 	ID        string `json:"id" required:"true"`
 	Name      string `json:"name" required:"true"`
-	Path      string `json:"path" required:"true" description:"The folder it is in, seen from the one that is shared."`
+	Path      string `json:"path" required:"true" description:"Path of the parent folder, relative to the shared folder."`
 	Type      string `json:"type" required:"true" enum:"file,folder"`
 	Size      int64  `json:"size" required:"true" description:"Bytes."`
 	MimeType  string `json:"mimeType,omitempty"`

@@ -14,7 +14,7 @@ import (
 type sharedFileReply struct {
 	ID   string `json:"id" required:"true"`
 	Name string `json:"name" required:"true"`
-	Path string `json:"path" required:"true" description:"The folder it is in."`
+	Path string `json:"path" required:"true" description:"Path of the parent folder."`
 	Type string `json:"type" required:"true" enum:"file,folder"`
 	Size int64  `json:"size" required:"true" description:"Bytes."`
 }
@@ -22,7 +22,7 @@ type sharedFileReply struct {
 // visitedFileReply is that file as visitors see it: where it lies is not told.
 type visitedFileReply struct {
 	sharedFileReply
-	MimeType string `json:"mimeType,omitempty" description:"Of a file."`
+	MimeType string `json:"mimeType,omitempty" description:"Only of a file."`
 }
 
 func viewSharedFile(e *files.Entry) *sharedFileReply {
@@ -49,7 +49,7 @@ func shareTitle(title *string, e *files.Entry) string {
 
 type createShareInput struct {
 	FileID        *string `json:"fileId" required:"true" maxLength:"255"`
-	Title         *string `json:"title" maxLength:"200" description:"Default, and where it is blank: the file's name."`
+	Title         *string `json:"title" maxLength:"200" description:"Default, also for a blank title: the file's name."`
 	Password      *string `json:"password" minLength:"1" maxLength:"128"`
 	ExpiresIn     *int64  `json:"expiresIn" minimum:"60" maximum:"31536000" description:"Seconds; null for no end."`
 	MaxViews      *int64  `json:"maxViews" minimum:"1" maximum:"1000000000" description:"null for no limit."`
@@ -98,7 +98,7 @@ type shareReply struct {
 	ID               string           `json:"id" required:"true"`
 	URL              string           `json:"url" required:"true"`
 	Title            string           `json:"title" required:"true"`
-	File             *sharedFileReply `json:"file" required:"true" description:"null when it is gone, or not for the creator to see any more."`
+	File             *sharedFileReply `json:"file" required:"true" description:"null when it was deleted, or when the creator may not see it any more."`
 	ExpiresAt        *int64           `json:"expiresAt" required:"true"`
 	ViewCount        int64            `json:"viewCount" required:"true"`
 	DownloadCount    int64            `json:"downloadCount" required:"true"`
@@ -107,7 +107,7 @@ type shareReply struct {
 	AllowPreview     bool             `json:"allowPreview" required:"true"`
 	AllowDownload    bool             `json:"allowDownload" required:"true"`
 	RequiresPassword bool             `json:"requiresPassword" required:"true" description:"Visitors are asked for a password: the share's, or the file's."`
-	HasPassword      bool             `json:"hasPassword" required:"true" description:"It has a password of its own."`
+	HasPassword      bool             `json:"hasPassword" required:"true" description:"The share has its own password."`
 	Status           string           `json:"status" required:"true" enum:"active,expired,revoked"`
 	CreatedAt        int64            `json:"createdAt" required:"true"`
 	UpdatedAt        int64            `json:"updatedAt" required:"true"`
@@ -153,13 +153,13 @@ func (a *API) listShares(c *call, in listSharesInput) (listSharesReply, error) {
 // visitedShareReply is a share as visitors see it.
 type visitedShareReply struct {
 	ID               string            `json:"id" required:"true"`
-	Title            string            `json:"title" required:"true" description:"Until the password is given empty, unless the creator set one."`
+	Title            string            `json:"title" required:"true" description:"Empty until the password is given, unless the creator set a title."`
 	CreatorName      string            `json:"creatorName" required:"true"`
 	File             *visitedFileReply `json:"file" required:"true" description:"null until the password is given."`
 	AllowPreview     *bool             `json:"allowPreview" required:"true" description:"null until the password is given."`
 	AllowDownload    *bool             `json:"allowDownload" required:"true" description:"null until the password is given."`
 	ExpiresAt        *int64            `json:"expiresAt" required:"true"`
-	RequiresPassword bool              `json:"requiresPassword" required:"true" description:"A password is still to be given."`
+	RequiresPassword bool              `json:"requiresPassword" required:"true" description:"The visitor still has to give a password."`
 	ViewCount        int64             `json:"viewCount" required:"true"`
 	MaxViews         *int64            `json:"maxViews" required:"true"`
 	DownloadCount    int64             `json:"downloadCount" required:"true"`
@@ -241,7 +241,7 @@ func (a *API) verifyShare(c *call, in verifyShareInput) (verifyShareReply, error
 type changeShareInput struct {
 	ID            string           `path:"id" json:"-"`
 	Title         nullable[string] `json:"title" maxLength:"200" description:"null or blank for the file's name."`
-	Password      nullable[string] `json:"password" minLength:"1" maxLength:"128" description:"null for none; whatever was opened with the one before is shut."`
+	Password      nullable[string] `json:"password" minLength:"1" maxLength:"128" description:"null for none. A change ends the access that visitors gained with the previous password."`
 	ExpiresIn     nullable[int64]  `json:"expiresIn" minimum:"60" maximum:"31536000" description:"Seconds from now; null for no end."`
 	MaxViews      nullable[int64]  `json:"maxViews" minimum:"1" maximum:"1000000000" description:"null for no limit."`
 	MaxDownloads  nullable[int64]  `json:"maxDownloads" minimum:"1" maximum:"1000000000" description:"null for no limit."`

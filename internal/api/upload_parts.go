@@ -32,7 +32,7 @@ func (a *API) putPart(c *call) error {
 func partNumber(s string) (int, error) {
 	n, err := strconv.Atoi(s)
 	if err != nil || strconv.Itoa(n) != s {
-		return 0, fault.New(fault.Invalid, "The number of a part is an integer from 1 up.").WithCause(err)
+		return 0, fault.New(fault.Invalid, "The part number must be an integer from 1 up.").WithCause(err)
 	}
 	return n, nil
 }
@@ -86,22 +86,22 @@ func (a *API) renewUpload(c *call, in sessionInput) (createSessionReply, error) 
 }
 
 type listSessionsInput struct {
-	Status *string `query:"status" json:"-" enum:"pending,expired" description:"expired: those whose parts are kept."`
+	Status *string `query:"status" json:"-" enum:"pending,expired" description:"expired: expired sessions whose parts are kept."`
 }
 
 type uploadSessionReply struct {
 	SessionID      string  `json:"sessionId" required:"true"`
 	Status         string  `json:"status" required:"true" enum:"pending,expired"`
-	Path           string  `json:"path" required:"true" description:"The folder it goes into."`
+	Path           string  `json:"path" required:"true" description:"The folder that the file goes into."`
 	FileName       string  `json:"fileName" required:"true"`
 	FileSize       int64   `json:"fileSize" required:"true" description:"Bytes."`
 	UploadMode     string  `json:"uploadMode" required:"true" enum:"presigned,worker"`
 	TotalParts     *int64  `json:"totalParts" required:"true"`
-	ReceivedBytes  *int64  `json:"receivedBytes" required:"true" description:"null when the store does not tell."`
+	ReceivedBytes  *int64  `json:"receivedBytes" required:"true" description:"null when the store does not report it."`
 	IdempotencyKey *string `json:"idempotencyKey" required:"true"`
 	CreatedAt      int64   `json:"createdAt" required:"true"`
 	ExpiresAt      int64   `json:"expiresAt" required:"true"`
-	KeptUntil      *int64  `json:"keptUntil" required:"true" description:"Until when the parts of an expired session are kept."`
+	KeptUntil      *int64  `json:"keptUntil" required:"true" description:"End of the time for which the parts of an expired session are kept."`
 }
 
 type listSessionsReply struct {

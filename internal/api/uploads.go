@@ -10,14 +10,14 @@ import (
 )
 
 type createSessionInput struct {
-	Path           *string `json:"path" required:"true" description:"The folder it goes into."`
+	Path           *string `json:"path" required:"true" description:"The folder that the file goes into."`
 	FileName       *string `json:"fileName" required:"true" maxLength:"255"`
 	FileSize       *int64  `json:"fileSize" required:"true" minimum:"0" maximum:"21474836480" description:"Bytes."`
 	MimeType       *string `json:"mimeType" maxLength:"255"`
 	PartCount      *int64  `json:"partCount" minimum:"1" maximum:"2560"`
 	IdempotencyKey *string `json:"idempotencyKey" minLength:"1" maxLength:"255"`
 	Conflict       *string `json:"conflict" enum:"rename,replace,fail" default:"rename"`
-	UploadMode     *string `json:"uploadMode" enum:"auto,worker" default:"auto" description:"worker asks for a session through the service, for a client that does not reach the store."`
+	UploadMode     *string `json:"uploadMode" enum:"auto,worker" default:"auto" description:"worker: the bytes go through the service, for a client that can't reach the store."`
 }
 
 type partURL struct {
@@ -28,9 +28,9 @@ type partURL struct {
 type createSessionReply struct {
 	SessionID        string      `json:"sessionId" required:"true"`
 	UploadURL        string      `json:"uploadUrl" required:"true" description:"Where the bytes are PUT. Single: the store's address in mode presigned (exactly fileSize bytes, once or again, until expiresAt), else the service's. Multipart: the service's in both modes; the number of the part is added."`
-	UploadID         *string     `json:"uploadId" required:"true" description:"What the store calls a multipart upload in mode presigned, else null."`
+	UploadID         *string     `json:"uploadId" required:"true" description:"The store's id of the multipart upload in mode presigned, otherwise null."`
 	UploadMode       string      `json:"uploadMode" required:"true" enum:"presigned,worker" description:"presigned: the bytes may go straight to the store, without cookies or keys of this service. The raw and part endpoints take them as well."`
-	TotalParts       *int64      `json:"totalParts" required:"true" description:"Parts of 8 MiB, the last one of what remains; null for a session whose bytes come in one piece."`
+	TotalParts       *int64      `json:"totalParts" required:"true" description:"Number of parts of 8 MiB; the last one may be shorter. null for a session whose bytes come in one piece."`
 	Parts            []partURL   `json:"parts" required:"true" description:"Addresses at the store for every part, in mode presigned."`
 	ExpiresAt        int64       `json:"expiresAt" required:"true"`
 	ExpiresIn        int64       `json:"expiresIn" required:"true" description:"Seconds."`
@@ -116,7 +116,7 @@ type uploadPart struct {
 
 type completeUploadInput struct {
 	SessionID *string       `json:"sessionId" required:"true"`
-	ETag      *string       `json:"etag" description:"What the raw upload answered, or the store in its header ETag, quoted or not; needed for single-file sessions."`
+	ETag      *string       `json:"etag" description:"The etag from the answer to the raw upload, or the store's ETag header, quoted or not; needed for single-file sessions."`
 	Parts     *[]uploadPart `json:"parts" description:"Ignored where the server recorded the parts."`
 }
 

@@ -24,7 +24,7 @@ import (
 const maxZipIDs = 100
 
 type zipInput struct {
-	IDs []string `query:"ids" json:"-" required:"true" description:"1 to 100 files and folders: separated by commas, or the parameter repeated. What may not be downloaded is left out."`
+	IDs []string `query:"ids" json:"-" required:"true" description:"Ids of 1 to 100 files and folders, separated by commas or in repeated parameters. Entries that the caller may not download are left out."`
 }
 
 // zipFiles streams a zip of what the caller may download of the files and folders they name.
@@ -63,7 +63,7 @@ func idsOf(rawQuery string) ([]string, error) {
 		}
 	}
 	if len(ids) < 1 || len(ids) > maxZipIDs {
-		return nil, fault.Newf(fault.Invalid, "ids names 1 to %d files and folders.", maxZipIDs)
+		return nil, fault.Newf(fault.Invalid, "ids must name 1 to %d files and folders.", maxZipIDs)
 	}
 	return ids, nil
 }
