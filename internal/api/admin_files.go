@@ -2,8 +2,8 @@ package api
 
 import "larder/internal/files"
 
-// adminFileReply is a file or folder as administrators find it (specification:
-// Admin endpoints, with additions).
+// adminFileReply is a file or folder in the listing for administrators (specification: Admin
+// endpoints, with additions).
 type adminFileReply struct {
 	ID          string  `json:"id" required:"true"`
 	Name        string  `json:"name" required:"true"`

@@ -63,7 +63,8 @@ func (a *API) listLogs(c *call, in listLogsInput) (listLogsReply, error) {
 	return reply, nil
 }
 
-// userNamed is an account by its id, the zero value when there is none (any more).
+// userNamed returns the account with an id, or the zero value when the account does not exist any
+// more.
 func (c *call) userNamed(id string) (account.User, error) {
 	if id == "" {
 		return account.User{}, nil

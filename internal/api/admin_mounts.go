@@ -83,8 +83,8 @@ func (a *API) updateMount(c *call, in updateMountInput) (oneMountReply, error) {
 	return oneMountReply{viewAdminMount(changed)}, err
 }
 
-// apply puts what was given into the mount; the whole is checked by whoever
-// stores it. Fault: Invalid.
+// apply copies the given fields into the mount. The caller that stores the mount checks it as a
+// whole. Fault: Invalid.
 func (in updateMountInput) apply(m *mount.Mount) error {
 	if in.MountPath != nil {
 		path, err := vpath.Parse(*in.MountPath)

@@ -6,7 +6,7 @@ import (
 	"larder/internal/secret"
 )
 
-// providerReply is a storage provider; its secret never shows.
+// providerReply is a storage provider as administrators see it. It never contains the secret key.
 type providerReply struct {
 	ID           string `json:"id" required:"true"`
 	Name         string `json:"name" required:"true"`
@@ -39,7 +39,8 @@ func viewProvider(p lifecycle.StorageProvider) providerReply {
 	return reply
 }
 
-// masked shows the end of a credential's name, so that a person can tell which it is.
+// masked returns the last four characters of an access key id behind asterisks, so that a person
+// can recognize the key. Ids of less than 12 characters are masked completely.
 func masked(id secret.Text) string {
 	const shown, stars = 4, "****"
 	text := id.Reveal()
@@ -121,14 +122,14 @@ func (a *API) updateProvider(c *call, in updateProviderInput) (oneProviderReply,
 	return oneProviderReply{viewProvider(changed)}, err
 }
 
-// apply puts what was given into the provider; the whole is checked by whoever
-// stores it. Fault: Invalid.
+// apply copies the given fields into the provider. The caller that stores the provider checks it as
+// a whole. Fault: Invalid.
 func (in updateProviderInput) apply(p *provider.Provider) error {
 	if kind := valueOr(in.Type, p.Type); (kind == provider.BuiltIn) != (p.Type == provider.BuiltIn) {
-		p.Region = "" // the default is another one
+		p.Region = "" // built-in and S3 providers have different defaults
 	}
 	p.Type = valueOr(in.Type, p.Type)
-	if p.Type == provider.BuiltIn { // of what another kind had
+	if p.Type == provider.BuiltIn { // clear the fields of the former type
 		p.Endpoint, p.AccessKeyID, p.SecretKey = "", "", ""
 	}
 	setNullable(&p.Endpoint, in.Endpoint)
@@ -159,7 +160,7 @@ type testProviderReply struct {
 	Checks    []checkReply `json:"checks" required:"true" description:"For store_a only the first five."`
 }
 
-// checkReply is what one step of a provider test has found.
+// checkReply is the result of one step of a provider test.
 type checkReply struct {
 	Name    string `json:"name" required:"true" enum:"write,read,range,delete,multipart,copy,presign,cors,clock"`
 	OK      bool   `json:"ok" required:"true"`

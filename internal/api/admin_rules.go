@@ -10,7 +10,7 @@ import (
 	"larder/internal/vpath"
 )
 
-// ruleReply is a permission rule; its password shows as a mask.
+// ruleReply is a permission rule as administrators see it; the password hash is masked.
 type ruleReply struct {
 	ID              string   `json:"id" required:"true"`
 	PathPattern     string   `json:"pathPattern" required:"true"`
@@ -127,8 +127,8 @@ func (a *API) createRule(c *call, in createRuleInput) (oneRuleReply, error) {
 	return oneRuleReply{viewRule(rule)}, err
 }
 
-// updateRule changes the rule as it is when nobody else changes it: of two administrators neither
-// undoes what the other did.
+// updateRule locks the rule before it changes it, so that two administrators who change the rule at
+// the same time don't undo each other's change.
 func (a *API) updateRule(c *call, in updateRuleInput) (oneRuleReply, error) {
 	hash, err := c.prepareRule(in)
 	if err != nil {
@@ -151,8 +151,8 @@ func (a *API) updateRule(c *call, in updateRuleInput) (oneRuleReply, error) {
 	return oneRuleReply{viewRule(rule)}, err
 }
 
-// prepareRule does what can't be done inside a transaction: it looks for what the change names,
-// and hashes its password.
+// prepareRule does the work that can't be done inside a transaction: it checks that the named user
+// or key exists and hashes the password. It returns the hash, or "" when no password was given.
 func (c *call) prepareRule(in updateRuleInput) (hash string, err error) {
 	named := access.StoredRule{Rule: access.Rule{UserID: valueOr(in.UserID.value, ""),
 		KeyID: valueOr(in.APIKeyID.value, "")}}
@@ -162,15 +162,16 @@ func (c *call) prepareRule(in updateRuleInput) (hash string, err error) {
 	return c.a.Accounts.HashPassword(c.ctx(), c.hashSource(), secret.Text(*in.Password))
 }
 
-// setHook gives a field what was given; null empties it.
+// setNullable sets a field to the given value; null empties it, and an absent value leaves it
+// unchanged.
 func setNullable(field *string, given nullable[string]) {
 	if given.isSet {
 		*field = valueOr(given.value, "")
 	}
 }
 
-// apply puts what was given into the rule and checks the whole; hash is of the password given,
-// if any. Fault: Invalid.
+// apply copies the given fields into the rule and checks the rule as a whole. hash is the hash of
+// the given password, "" for none. Fault: Invalid.
 func (in updateRuleInput) apply(rule *access.StoredRule, hash string) error {
 	rule.Pattern = valueOr(in.PathPattern, rule.Pattern)
 	rule.Effect = access.Effect(valueOr(in.Effect, string(rule.Effect)))
@@ -203,8 +204,8 @@ func (in updateRuleInput) apply(rule *access.StoredRule, hash string) error {
 	return rule.Check()
 }
 
-// requireSubject refuses a rule for somebody or something that does not exist: it
-// would silently never match.
+// requireSubject refuses a rule for a user or key that does not exist, since such a rule would
+// never match and nothing would tell so. Fault: Invalid.
 func (c *call) requireSubject(rule access.StoredRule) error {
 	version, err := c.configVersion()
 	if err != nil {
@@ -223,8 +224,8 @@ func (c *call) requireSubject(rule access.StoredRule) error {
 	return nil
 }
 
-// lockMount refuses a mount that does not exist, and has whoever deletes it meanwhile wait, so that
-// its rules go with it.
+// lockMount refuses a mount that does not exist, and locks the mount: a transaction that deletes it
+// waits, so that it deletes the new rule as well. Fault: Invalid.
 func (a *API) lockMount(tx *db.Tx, mountID nullable[string]) error {
 	if valueOr(mountID.value, "") == "" {
 		return nil
@@ -233,7 +234,8 @@ func (a *API) lockMount(tx *db.Tx, mountID nullable[string]) error {
 	return invalidIfMissing(err, "mountId names no mount.")
 }
 
-// invalidIfMissing turns "not found" about a field's value into a complaint about the field.
+// invalidIfMissing turns a NotFound fault about a field's value into an Invalid fault about the
+// field.
 func invalidIfMissing(err error, message string) error {
 	if fault.Is(err, fault.NotFound) {
 		return fault.New(fault.Invalid, message)
@@ -268,7 +270,7 @@ type explainReply struct {
 	Trace         []explainStepReply `json:"trace" required:"true"`
 }
 
-// explainRules asks the real evaluator.
+// explainRules explains a permission decision. It asks the evaluator that decides real requests.
 func (a *API) explainRules(c *call, in explainInput) (explainReply, error) {
 	path, err := vpath.Parse(*in.Path)
 	if err != nil {
@@ -295,7 +297,7 @@ func (a *API) explainRules(c *call, in explainInput) (explainReply, error) {
 	return reply, nil
 }
 
-// explainedActor is the actor that the question is about.
+// explainedActor returns the actor that the question is about. Fault: Invalid.
 func (c *call) explainedActor(in explainInput) (access.Actor, error) {
 	actor := access.Actor{Role: access.Guest, IP: c.ip}
 	if in.IP != nil {

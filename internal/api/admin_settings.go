@@ -8,11 +8,11 @@ import (
 	"larder/internal/site"
 )
 
-// hiddenPassword stands for a password that is set. Sent back, it means that one.
+// hiddenPassword is shown in place of a stored password. A client that sends it back keeps the
+// stored password.
 const hiddenPassword = "******"
 
-// settingsReply is the record of the site settings (specification: Site settings), with
-// those that we add.
+// settingsReply holds the site settings (specification: Site settings) and our additions.
 type settingsReply struct {
 	SiteTitle                  string `json:"siteTitle" required:"true"`
 	SiteLogo                   string `json:"siteLogo" required:"true"`
@@ -58,8 +58,8 @@ func (a *API) siteSettings(c *call, _ struct{}) (settingsReply, error) {
 	return viewSettings(settings), err
 }
 
-// changeSettingsInput is any of the settings; what is left out, or null, stays as it is. Texts are
-// judged by package site.
+// changeSettingsInput holds any of the settings. A setting that is absent or null stays unchanged.
+// Package site checks the texts.
 type changeSettingsInput struct {
 	SiteTitle                  *string `json:"siteTitle" maxLength:"200"`
 	SiteLogo                   *string `json:"siteLogo" maxLength:"2000" description:"An http(s) address, a path of this site, or empty for none."`
@@ -92,7 +92,7 @@ func (a *API) changeSettings(c *call, in changeSettingsInput) (settingsReply, er
 	return viewSettings(settings), err
 }
 
-// apply puts what was given into the settings; the whole is checked by whoever stores it.
+// apply copies the given settings. The caller that stores them checks them as a whole.
 func (in changeSettingsInput) apply(s *site.Settings) error {
 	s.SiteTitle = valueOr(in.SiteTitle, s.SiteTitle)
 	s.SiteLogo = valueOr(in.SiteLogo, s.SiteLogo)

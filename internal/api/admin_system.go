@@ -15,14 +15,14 @@ import (
 )
 
 const (
-	// systemTimeout bounds what the page waits for disks, and systemBucketTimeout what
-	// it waits for buckets.
+	// systemTimeout bounds the time that the page waits for disks, and systemBucketTimeout the time
+	// that it waits for buckets.
 	systemTimeout       = 2 * time.Second
 	systemBucketTimeout = 1500 * time.Millisecond
-	// systemReplicaTime is how long a replica is listed after it was seen last: it is
-	// seen twice as often.
+	// systemReplicaTime is how long a replica stays listed after it last reported. Replicas report
+	// twice in this time.
 	systemReplicaTime = time.Minute
-	// maxCountedRows is how far rows are counted.
+	// maxCountedRows is the number of rows at which counting stops.
 	maxCountedRows = 100_000
 )
 
@@ -87,8 +87,8 @@ type systemReply struct {
 	Warnings   []string             `json:"warnings" required:"true" description:"Problems that need an administrator, a sentence each; some concern only the replica that answers."`
 }
 
-// system tells the state of the installation. It waits for no store beyond systemTimeout, and
-// counts no further than maxCountedRows.
+// system reports the state of the installation. It waits at most systemTimeout for stores and
+// counts at most maxCountedRows rows.
 func (a *API) system(c *call, _ struct{}) (systemReply, error) {
 	reply := systemReply{Version: a.Version, Replicas: []systemReplicaReply{}, Stores: []systemStoreReply{},
 		Warnings: []string{}}
@@ -120,7 +120,8 @@ func (a *API) systemReplicas(ctx context.Context, reply *systemReply) error {
 	return err
 }
 
-// systemCounts fills in what the database knows.
+// systemCounts fills in the numbers that come from the database: jobs, garbage and the last runs of
+// commands.
 func (a *API) systemCounts(ctx context.Context, reply *systemReply) error {
 	q := a.DB.Read(ctx)
 	jobs, err := job.Count(q, maxCountedRows)
@@ -144,7 +145,8 @@ func (a *API) systemCounts(ctx context.Context, reply *systemReply) error {
 	return nil
 }
 
-// systemStores fills in how the stores stand, with a warning for each that is away or nearly full.
+// systemStores fills in the status of each store, and a warning for each store that does not answer
+// or is nearly full.
 func (a *API) systemStores(ctx context.Context, reply *systemReply) error {
 	ctx, cancel := context.WithTimeout(ctx, systemTimeout)
 	defer cancel()
@@ -171,7 +173,7 @@ func (a *API) systemStores(ctx context.Context, reply *systemReply) error {
 	return nil
 }
 
-// storeWarning describes the fault of a store, "" for none.
+// storeWarning describes the problem of a store in a sentence; "" for none.
 func (a *API) storeWarning(status provider.StoreStatus) string {
 	switch {
 	case status.Err != nil:

@@ -2,7 +2,7 @@ package api
 
 import "larder/internal/site"
 
-// announcementReply is an announcement as everybody sees it (specification: Public endpoints).
+// announcementReply is an announcement as everyone sees it (specification: Public endpoints).
 type announcementReply struct {
 	ID      string `json:"id" required:"true"`
 	Title   string `json:"title" required:"true" description:"Plain text."`
@@ -14,8 +14,8 @@ type announcementsReply struct {
 	Items []announcementReply `json:"items" required:"true"`
 }
 
-// publicAnnouncements is for the page of signing in as well, so it does not ask whether
-// guests are let in.
+// publicAnnouncements lists the active announcements. The sign-in page shows them too, so it does
+// not check whether guest access is on.
 func (a *API) publicAnnouncements(c *call, _ struct{}) (announcementsReply, error) {
 	reply := announcementsReply{Items: []announcementReply{}}
 	version, err := c.configVersion()
@@ -29,7 +29,7 @@ func (a *API) publicAnnouncements(c *call, _ struct{}) (announcementsReply, erro
 	return reply, err
 }
 
-// adminAnnouncementReply is one as administrators see it.
+// adminAnnouncementReply is an announcement as administrators see it.
 type adminAnnouncementReply struct {
 	announcementReply
 	ExpiresAt *int64 `json:"expiresAt" required:"true" description:"null when it never expires."`

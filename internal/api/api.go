@@ -1,11 +1,11 @@
 // Package api translates between HTTP and the domain: every JSON endpoint, the download gateway,
-// permanent links and public path serving. It holds no rule and no SQL. routes.go is the table of
-// all endpoints; nothing is registered outside it.
+// permanent links and public path serving. It contains no rules and no SQL. routes.go is the table
+// of all endpoints; nothing is registered outside it.
 //
-// A request passes, in this order: the escaped path is looked at before anything decodes it · the
-// route · who asks (credential.go) · the rate limit (limit.go) · cross-site and CSRF checks · the
-// body limit · the handler. Handlers return a reply or an error; both become the envelope in one
-// place (envelope.go). Bytes are served in one place (serve.go).
+// A request passes these steps in this order: check of the escaped path, before anything decodes it
+// · route · authentication (credential.go) · rate limit (limit.go) · cross-site and CSRF checks ·
+// body limit · handler. Handlers return a reply or an error; one place turns both into the envelope
+// (envelope.go). One place serves bytes (serve.go).
 package api
 
 import (
@@ -44,7 +44,7 @@ import (
 	"larder/internal/webdav"
 )
 
-// Config is what the transport stands on.
+// Config holds the services and settings that an API uses.
 type Config struct {
 	DB        *db.DB
 	Site      *site.Store
@@ -60,8 +60,8 @@ type Config struct {
 	FreeMode  *freemode.Service
 	Captcha   *captcha.Verifier
 	Counters  kv.Store
-	Attempts  kv.Store        // wrong passwords by target, see guess.go
-	Secrets   *secret.Keyring // signs the cookie of passwords that were given
+	Attempts  kv.Store        // wrong passwords by target, see attempts.go
+	Secrets   *secret.Keyring // signs the cookies of given passwords
 	Audit     *audit.Log
 	IDs       *ident.Source
 	Letters   *letter.Service
@@ -70,8 +70,8 @@ type Config struct {
 	Thumbs        *thumb.Maker // nil when thumbnails are switched off
 
 	UI fs.FS // the web UI, see web.Dist; nil for none
-	// StoreAddresses are where browsers may be sent to or upload to: web addresses,
-	// empty ones among them.
+	// StoreAddresses returns the web addresses of stores that browsers may be redirected to or may
+	// upload to. Some may be empty.
 	StoreAddresses func(context.Context) ([]string, error)
 
 	BaseURL         string // scheme, host, port; no trailing slash
@@ -79,27 +79,30 @@ type Config struct {
 	AuthRateLimit   int           // requests a minute and IP on the auth endpoints
 	LinkMaxAge      time.Duration // max-age of public bytes
 	CaptchaProvider string
-	CaptchaReady    bool // somebody is configured who judges the tokens of the bot check
+	CaptchaReady    bool // a verifier of bot-check tokens is configured
 	Development     bool // adds error.details
 
 	Now func() time.Time
 	Log *slog.Logger
-	// Spool opens an unnamed temporary file for a form whose path comes after a big file.
+	// OpenSpoolFile opens an unnamed temporary file. It takes the bytes of a form whose path field
+	// comes after a big file.
 	OpenSpoolFile func() (*os.File, error)
-	// CheckSpoolSpace refuses with fault.Unavailable when the disk of such files is nearly full.
+	// CheckSpoolSpace returns fault.Unavailable when the disk of the spool files is nearly full.
 	CheckSpoolSpace func() error
-	// Started is false until the first start is seeded; until then only the health probes answer.
+	// Started returns false until the first start has written its initial rows; until then only the
+	// health probes answer.
 	Started func() bool
-	// Ready says whether the service can work, and in a sentence why not. It tells no versions,
-	// paths or errors (abuse case C122).
+	// Ready reports whether the service can work, and if not, the reason in a sentence. It reveals
+	// no versions, paths or errors (abuse case C122).
 	Ready func(r *http.Request) (ready bool, detail string)
 
-	// What follows is for administrators.
+	// The following fields serve the pages for administrators.
 	Version string // of this binary
-	MinFree int64  // bytes of free space below which nothing is taken in
-	// Standings are how the stores stand, see provider.Registry.
+	MinFree int64  // bytes of free space below which uploads are refused
+	// StoreStatuses returns the status of every store, see provider.Registry.
 	StoreStatuses func(ctx context.Context, patience time.Duration) ([]provider.StoreStatus, error)
-	// Warnings describe faults of this process, in sentences; Standings has those of stores.
+	// Warnings returns the problems of this process, in sentences. StoreStatuses has those of
+	// stores.
 	Warnings func() []string
 }
 
@@ -109,7 +112,8 @@ type API struct {
 	secure bool // base_url is https
 	router *router
 	routes []route
-	// made on the first request, since it takes longer than the whole rest of a start
+	// cachedDocument makes the OpenAPI document on the first request, since that takes longer than
+	// the rest of a start.
 	cachedDocument func() ([]byte, error)
 	sniffer        sniffer
 	refusalLog     refusalLog
@@ -171,8 +175,8 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.dispatch(c)
 }
 
-// dispatch looks at the escaped path, so that nothing is decoded twice or cleaned by a redirect
-// (abuse cases C2, C12, C14).
+// dispatch chooses the route by the escaped path, so that nothing is decoded twice or cleaned by a
+// redirect (abuse cases C2, C12, C14).
 func (a *API) dispatch(c *call) {
 	escaped := c.r.URL.EscapedPath()
 	first, _, _ := strings.Cut(strings.TrimPrefix(escaped, "/"), "/")
@@ -188,7 +192,7 @@ func (a *API) dispatch(c *call) {
 	case first == "webdav":
 		a.run(c, &davRoute)
 	case escaped == "/" && c.r.Method == http.MethodOptions:
-		a.run(c, &davRoute) // Windows asks the root what the server can do before it goes to the folder that was typed
+		a.run(c, &davRoute) // Windows sends OPTIONS to the root before it opens the folder
 	case escaped == "/" || escaped == "":
 		a.run(c, &homeRoute)
 	case a.ui.index != "" && strings.HasPrefix(escaped, assetsPath):

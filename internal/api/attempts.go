@@ -12,22 +12,23 @@ import (
 	"larder/internal/secret"
 )
 
-// A target takes attemptBurst wrong answers, from whatever addresses, and then one a minute.
+// Limits of wrong answers for one target, from all addresses together: a burst of attemptBurst,
+// then one a minute.
 const (
 	attemptBurst  = 20
 	attemptRefill = attemptBurst * time.Minute
 )
 
-// DeviceCookie is the name of the cookie by which a browser proves that an account has signed in
-// with it before. See account.Service.LoginTarget.
+// DeviceCookie is the name of the cookie that proves that an account signed in with this browser
+// before. See account.Service.LoginTarget.
 const DeviceCookie = "known_device"
 
-// limitAttempts limits wrong answers for each of targets, whatever addresses they come from. It
-// takes a place of every target before it calls check, and gives the places back unless check
-// returns a fault of the kind wrong. So the limit holds for any number of calls at the same
-// moment, on any number of replicas. A right answer resets nothing, since it does not say who
-// gave the wrong ones. Targets must exist or be bounded in number: a caller must not be able to
-// invent them. Fault: RateLimited.
+// limitAttempts limits the wrong answers for each of targets, from all addresses together. It
+// counts an attempt for every target before it calls check, and takes the attempts back unless
+// check returns a fault of the kind wrong. So the limit holds for any number of concurrent calls on
+// any number of replicas. A right answer resets no count, since it does not tell who gave the wrong
+// ones. Targets must exist or be bounded in number, so that a caller can't invent them. Fault:
+// RateLimited.
 func (c *call) limitAttempts(targets []string, wrong fault.Kind, check func() error) error {
 	for i, target := range targets {
 		seen, err := c.countAttempt(c.ctx(), target, 1)
@@ -48,7 +49,8 @@ func (c *call) limitAttempts(targets []string, wrong fault.Kind, check func() er
 	return errors.Join(err, c.refundAttempts(targets))
 }
 
-// refundAttempts gives back the places that guess took, also when the client has gone meanwhile.
+// refundAttempts takes back the attempts that limitAttempts counted, even if the client has
+// disconnected.
 func (c *call) refundAttempts(targets []string) error {
 	for _, target := range targets {
 		if _, err := c.countAttempt(context.WithoutCancel(c.ctx()), target, -1); err != nil {
@@ -62,7 +64,7 @@ func (c *call) countAttempt(ctx context.Context, target string, cost int) (kv.Re
 	return c.a.Attempts.Take(ctx, target, attemptBurst, attemptRefill, cost)
 }
 
-// checkLogin judges name and password. Faults: RateLimited, and those of account.Service.Login.
+// checkLogin verifies name and password. Faults: RateLimited, and those of account.Service.Login.
 func (c *call) checkLogin(name string, password secret.Text, requireVerified bool) (user account.User, err error) {
 	target, err := c.a.Accounts.LoginTarget(c.ctx(), name, c.deviceCookieValue())
 	if err != nil {
@@ -70,7 +72,7 @@ func (c *call) checkLogin(name string, password secret.Text, requireVerified boo
 	}
 	err = c.limitAttempts([]string{target}, fault.BadCredentials, func() (err error) {
 		user, err = c.a.Accounts.Login(c.ctx(), c.hashSource(), name, password, requireVerified)
-		if err != nil && !fault.Is(err, fault.RateLimited) { // then the password was not looked at
+		if err != nil && !fault.Is(err, fault.RateLimited) { // RateLimited: the password was not checked
 			c.auditLoginFailed(name)
 		}
 		return err
@@ -78,7 +80,7 @@ func (c *call) checkLogin(name string, password secret.Text, requireVerified boo
 	return user, err
 }
 
-// deviceCookieValue returns the value of the cookie of known devices, "" for none.
+// deviceCookieValue returns the value of the device cookie, "" for none.
 func (c *call) deviceCookieValue() string {
 	cookie, err := c.r.Cookie(DeviceCookie)
 	if err != nil {
@@ -87,7 +89,8 @@ func (c *call) deviceCookieValue() string {
 	return cookie.Value
 }
 
-// rememberDevice sets the cookie by which the browser proves later that user has signed in with it.
+// rememberDevice sets the device cookie, by which the browser can prove later that user has signed
+// in with it.
 func (c *call) rememberDevice(user account.User) error {
 	devices, err := c.a.Accounts.DeviceCookie(c.ctx(), user, c.deviceCookieValue())
 	if err == nil && devices != "" {
@@ -96,7 +99,7 @@ func (c *call) rememberDevice(user account.User) error {
 	return err
 }
 
-// deviceCookie makes the cookie, which browsers send to the authentication endpoints only.
+// deviceCookie makes the device cookie. Browsers send it to the authentication endpoints only.
 func (a *API) deviceCookie(value string) *http.Cookie {
 	return &http.Cookie{
 		Name: DeviceCookie, Value: value, Path: "/api/auth", MaxAge: int(account.DeviceLifetime.Seconds()),

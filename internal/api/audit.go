@@ -11,38 +11,39 @@ import (
 	"larder/internal/vpath"
 )
 
-// What stands in the access log is noted by handlers, each in one line before it acts, and written
-// by audited once the request is answered, with the status that came out. Paths are those of files,
-// or a route's own; a request's address is never taken where a token or a link's id stands in it.
+// Handlers note the entries of the access log, one line each, before they act. writeAuditNotes
+// writes the notes after the request was answered, with the status of the answer. A note's path is
+// that of a file or folder, or the route's own path. It is never the request's address when that
+// contains a token or the id of a link.
 
-// auditNote is one thing that a request does.
+// auditNote is one entry of the access log that a request causes.
 type auditNote struct {
 	action       audit.Action
 	path         string
-	userID       string // "" for whoever asks
+	userID       string // "" for the caller
 	keyID        string
-	size         int64 // bytes that came in
-	status       int   // its own, where a request does several things; 0 for the request's
-	aggregated   bool  // a visitor's read of a public file: one of many
-	onlySuccess  bool  // of no interest unless it succeeded
-	countsSent   bool  // what went out counts, though the action does not say so
-	withoutBytes bool  // the bytes are told by the note before
+	size         int64 // received bytes
+	status       int   // of this action, where a request does several; 0 for the request's status
+	aggregated   bool  // a visitor's read of a public file, which is summed with others
+	onlySuccess  bool  // written only if the request succeeded
+	countsSent   bool  // the sent bytes count, although the action alone does not tell so
+	withoutBytes bool  // an earlier note counts the bytes
 }
 
-// audit notes what is done to a path.
+// audit notes an action on a path.
 func (c *call) audit(action audit.Action, path vpath.Path) {
 	c.auditNotes = append(c.auditNotes, auditNote{action: action, path: path.String()})
 }
 
-// auditEntry notes what is done to an entry, under the path that it has now; nothing
-// when there is none.
+// auditEntry notes an action on an entry, under its present path. It notes nothing when the entry
+// does not exist.
 func (c *call) auditEntry(action audit.Action, id string) {
 	if path, err := c.a.Tree.PathOf(c.ctx(), id); err == nil {
 		c.audit(action, path)
 	}
 }
 
-// pathsOf is where the entries lie that are about to be acted on; those that there are.
+// pathsOf returns the present paths of entries by id, without those that do not exist.
 func (c *call) pathsOf(ids []string) map[string]vpath.Path {
 	paths := map[string]vpath.Path{}
 	for _, id := range ids {
@@ -53,18 +54,19 @@ func (c *call) pathsOf(ids []string) map[string]vpath.Path {
 	return paths
 }
 
-// auditOne notes what became of one of several entries.
+// auditOne notes the result for one of several entries; status is the HTTP status of that result.
 func (c *call) auditOne(action audit.Action, path vpath.Path, status int) {
 	c.auditNotes = append(c.auditNotes, auditNote{action: action, path: path.String(), status: status})
 }
 
-// auditRead notes a read of stored bytes: a person's by itself, visitors' in sums.
+// auditRead notes a read of stored bytes. Reads of a signed-in user are single log entries; reads
+// of visitors are summed.
 func (c *call) auditRead(path vpath.Path) {
 	c.auditNotes = append(c.auditNotes, auditNote{action: audit.Download, path: path.String(),
 		aggregated: c.actor.UserID == ""})
 }
 
-// auditZip notes what is read in one archive, all of its bytes with the first.
+// auditZip notes the files and folders in one zip. The first note counts all bytes of the zip.
 func (c *call) auditZip(ids []string) {
 	paths := c.pathsOf(ids)
 	for _, id := range ids {
@@ -75,27 +77,27 @@ func (c *call) auditZip(ids []string) {
 	}
 }
 
-// auditFound is auditRead for what the route has found.
+// auditFound is auditRead for the entry that the route has found.
 func (c *call) auditFound(found *files.FoundEntry) {
 	if path, exists := found.Path(); exists {
 		c.auditRead(path)
 	}
 }
 
-// auditWrongPassword notes a wrong password for what lies at a path, if err says so: administrators
-// are to see that somebody tries. What was typed is not kept.
+// auditWrongPassword notes a wrong password for the entry at a path if err is such a fault, so that
+// administrators see the attempts. The submitted password is not stored.
 func (c *call) auditWrongPassword(err error, action audit.Action, path vpath.Path) {
 	if fault.Is(err, fault.InvalidPassword) {
 		c.audit(action, path)
 	}
 }
 
-// auditUpload notes a file that came in, in place of what was noted when it began.
+// auditUpload notes an uploaded file. It replaces the note from the beginning of the upload.
 func (c *call) auditUpload(file files.Entry) {
 	c.auditNotes = []auditNote{{action: audit.Upload, path: file.Path().String(), size: file.Size}}
 }
 
-// auditRedemption notes who uses a download token, and for what.
+// auditRedemption notes the use of a download token, with the user and key that it was issued to.
 func (c *call) auditRedemption(r download.Redemption) {
 	n := auditNote{action: audit.Download, path: r.Path.String(), userID: r.UserID, keyID: r.KeyID}
 	switch {
@@ -107,23 +109,23 @@ func (c *call) auditRedemption(r download.Redemption) {
 	c.auditNotes = append(c.auditNotes, n)
 }
 
-// auditKey notes that an API key was made, changed or revoked.
+// auditKey notes that an API key was created, changed or revoked.
 func (c *call) auditKey(id string) {
 	c.auditNotes = append(c.auditNotes, auditNote{action: audit.Key, path: "/api/keys/" + id, onlySuccess: true})
 }
 
-// auditLoginFailed notes it for the account that was meant, if there is one; what was
-// typed is not kept.
+// auditLoginFailed notes a failed sign-in for the named account, if it exists. The submitted name
+// is not stored.
 func (c *call) auditLoginFailed(name string) {
-	user, _ := c.a.Accounts.ByName(c.a.DB.Read(c.ctx()), name) // none is as good as one that can't be read
+	user, _ := c.a.Accounts.ByName(c.a.DB.Read(c.ctx()), name) // an unreadable account is treated as a missing one
 	c.auditNotes = append(c.auditNotes, auditNote{action: audit.LoginFailed, path: "/api/auth/login", userID: user.ID})
 }
 
-// writeAuditNotes writes down what was noted of the request, and counts it. Administrators' changes
-// are noted here, for all their routes alike. HEAD moves nothing.
+// writeAuditNotes writes the notes of the request to the access log and counts the request. It adds
+// the note for changes by administrators, for all their routes. HEAD requests write nothing.
 func (c *call) writeAuditNotes() {
 	log := c.a.Audit
-	if c.route == nil || c.route.probe { // the service is starting, or is being watched
+	if c.route == nil || c.route.probe { // the service is starting, or this is a health probe
 		return
 	}
 	if c.route.limit != unlimited {

@@ -11,7 +11,7 @@ import (
 	"larder/internal/secret"
 )
 
-// meUser is the account as it reads about itself.
+// meUser is an account as its own user reads it.
 type meUser struct {
 	ID            string  `json:"id" required:"true"`
 	Username      string  `json:"username" required:"true"`
@@ -29,7 +29,7 @@ func viewMe(u account.User) meUser {
 		u.Theme}
 }
 
-// userReply is the account as login answers it.
+// userReply is an account as login returns it.
 type userReply struct {
 	meUser
 	AvatarURL *string `json:"avatarUrl" required:"true"`
@@ -95,8 +95,8 @@ func (a *API) login(c *call, in loginInput) (sessionReply, error) {
 	return sessionReply{viewUser(user), used}, c.rememberDevice(user)
 }
 
-// requireCookieTransport refuses to sign anybody in where the cookie would
-// be lost. Fault: Forbidden.
+// requireCookieTransport refuses a sign-in over plain http on an https site, since the browser
+// would drop the cookie. Fault: Forbidden.
 func (c *call) requireCookieTransport() error {
 	if c.a.secure && !c.a.overTLS(c.r) {
 		return fault.New(fault.Forbidden,
@@ -106,7 +106,8 @@ func (c *call) requireCookieTransport() error {
 	return nil
 }
 
-// sessionCookie is HttpOnly and SameSite=Strict, for seven days; a negative lifetime clears it.
+// sessionCookie makes the session cookie: HttpOnly and SameSite=Strict, with the given lifetime. A
+// negative lifetime clears the cookie.
 func (a *API) sessionCookie(token string, lifetime time.Duration) *http.Cookie {
 	seconds := int(lifetime.Seconds())
 	if lifetime < 0 {
@@ -116,8 +117,8 @@ func (a *API) sessionCookie(token string, lifetime time.Duration) *http.Cookie {
 		SameSite: http.SameSiteStrictMode}
 }
 
-// logout needs no CSRF token and no session: a cookie that does not count changes nothing. What
-// passwords were given is forgotten, too.
+// logout needs no CSRF token and no session: a cookie that is not valid changes nothing. It also
+// clears the cookie of given passwords.
 func (a *API) logout(c *call, _ struct{}) (none, error) {
 	if cookie, err := c.sessionToken(); err == nil && cookie != "" {
 		if err := a.Accounts.Logout(c.ctx(), cookie); err != nil {

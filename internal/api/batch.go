@@ -32,14 +32,14 @@ type batchJob struct {
 	JobID string `json:"jobId" required:"true"`
 }
 
-// postBatch deletes or moves entries one by one; what an entry fails with is told beside its id, in
-// the words of the operation for a single one.
+// batch deletes or moves entries one by one. For each entry that fails, the reply has the id with
+// the code and message of the operation on a single entry.
 func (a *API) batch(c *call, in batchInput) (batchReply, error) {
 	ids := make([]string, len(in.FileIDs))
 	for i, id := range in.FileIDs {
 		ids[i] = string(id)
 	}
-	paths := c.pathsOf(ids) // as long as they lie there
+	paths := c.pathsOf(ids) // read before the entries are deleted or moved
 	outcomes, err := a.batchOutcomes(c, in, ids)
 	if err != nil {
 		return batchReply{}, err

@@ -23,14 +23,14 @@ import (
 // maxJSONBody is the largest JSON body in bytes.
 const maxJSONBody = 1 << 20
 
-// binding knows which field of an input struct comes from where. The tags are those of the OpenAPI
+// binding maps the fields of an input struct to their sources. The tags are those of the OpenAPI
 // document, so the document and the checks can't disagree: path, query or json name the source;
 // required, minimum, maximum, minLength, maxLength, minItems, maxItems and enum bound the value.
 //
 // Fields of path and query are strings, *string, *int64 or *bool; JSON fields are pointers where
 // absence matters. A field is checked for presence, not for zero: a missing number and null are the
-// same, and never 0. One that is required with late:"true" is for the handler to miss, since
-// something else is told first.
+// same, and never 0. A required field with late:"true" is checked by the handler, which returns
+// other faults first.
 type binding struct {
 	fields  []inputField
 	hasBody bool
@@ -50,8 +50,8 @@ type inputField struct {
 	enum      []string
 }
 
-// bindingOf reads the tags; a mistake in them is a programming error and panics when
-// the table is built.
+// bindingOf reads the tags of an input struct. A mistake in them is a programming error and panics
+// when the route table is built.
 func bindingOf(t reflect.Type) binding {
 	var b binding
 	if t.Kind() != reflect.Struct {
@@ -107,7 +107,7 @@ func split(s string) []string {
 	return strings.Split(s, ",")
 }
 
-// bind fills the struct. Faults: Invalid, TooLarge.
+// bind fills the struct that into refers to from path, query and body. Faults: Invalid, TooLarge.
 func (b binding) bind(c *call, into reflect.Value) error {
 	if b.hasBody {
 		if err := b.decodeBody(c, into.Addr().Interface()); err != nil {
@@ -135,14 +135,14 @@ func (b binding) bind(c *call, into reflect.Value) error {
 	return nil
 }
 
-// bindInput is the input of a stream, whose handler binds it itself. Faults: as bind.
+// bindInput binds the input of a stream route, whose handler calls it. Faults: those of bind.
 func bindInput[In any](c *call) (In, error) {
 	var in In
 	err := bindingOf(reflect.TypeFor[In]()).bind(c, reflect.ValueOf(&in).Elem())
 	return in, err
 }
 
-// fromQuery reads one parameter; an empty one counts as absent.
+// fromQuery reads one query parameter. An empty parameter counts as absent. Fault: Invalid.
 func (f inputField) fromQuery(query url.Values, into reflect.Value) error {
 	text := query.Get(f.name)
 	if text == "" {
@@ -173,7 +173,7 @@ func (f inputField) fromQuery(query url.Values, into reflect.Value) error {
 	return nil
 }
 
-// check holds a value against its tags.
+// check checks a value against the bounds in its tags. Fault: Invalid.
 func (f inputField) check(value reflect.Value) error {
 	if n, ok := value.Interface().(interface{ given() any }); ok {
 		value = reflect.ValueOf(n.given())
@@ -220,8 +220,8 @@ func (f inputField) checkText(s string) error {
 	return nil
 }
 
-// fitsComposed reports whether a text is short enough in the form that names and titles are kept in
-// (NFC); of the rest the domain counts.
+// fitsComposed reports whether a text is short enough in NFC, the form in which names and titles
+// are stored. The domain counts all other texts itself.
 func (f inputField) fitsComposed(s string) bool {
 	return len(s) <= 20*f.maxLength && utf8.RuneCountInString(norm.NFC.String(s)) <= f.maxLength
 }
@@ -268,8 +268,9 @@ func (b binding) decodeBody(c *call, into any) error {
 	return nil
 }
 
-// dropUnknownNames takes out the fields whose names only look like ours: encoding/json would take
-// ROLE for role, but it is an unknown field, and those are ignored (abuse case C52).
+// dropUnknownNames removes the fields whose names differ from ours, even if only in case:
+// encoding/json would accept ROLE for role, but ROLE is an unknown field, and unknown fields are
+// ignored (abuse case C52).
 func (b binding) dropUnknownNames(text []byte) ([]byte, error) {
 	var given map[string]json.RawMessage
 	if err := json.Unmarshal(text, &given); err != nil {
@@ -288,8 +289,8 @@ func (b binding) dropUnknownNames(text []byte) ([]byte, error) {
 	return json.Marshal(given)
 }
 
-// hasInvalidEscape finds a \u0000, which no database takes, and a \uD800–\uDFFF escape without its
-// other half, which encoding/json would silently replace (abuse cases C5, C6).
+// hasInvalidEscape reports whether JSON text contains \u0000, which no database accepts, or an
+// unpaired \uD800–\uDFFF escape, which encoding/json would silently replace (abuse cases C5, C6).
 func hasInvalidEscape(text []byte) bool {
 	for i := 0; i+1 < len(text); i++ {
 		if text[i] != '\\' {
@@ -314,7 +315,7 @@ func hasInvalidEscape(text []byte) bool {
 	return false
 }
 
-// escapedUnit reads a \uXXXX at the beginning of text.
+// escapedUnit reads a \uXXXX escape at the beginning of text.
 func escapedUnit(text []byte) (uint64, bool) {
 	if len(text) < 6 || text[0] != '\\' || text[1] != 'u' {
 		return 0, false
@@ -323,14 +324,14 @@ func escapedUnit(text []byte) (uint64, bool) {
 	return unit, err == nil
 }
 
-// nullable is a JSON field where absent, null and a value mean three things. The
-// zero value is absent.
+// nullable is a JSON field for which absent, null and a value mean three things. The zero value is
+// absent.
 type nullable[T any] struct {
 	isSet bool
 	value *T // nil for null
 }
 
-// MarshalJSON implements json.Marshaler; with omitzero, what is absent stays away.
+// MarshalJSON implements json.Marshaler. With omitzero an absent field is omitted.
 func (n nullable[T]) MarshalJSON() ([]byte, error) { return json.Marshal(n.value) }
 
 // UnmarshalJSON implements json.Unmarshaler; it is not called for an absent field.
@@ -339,10 +340,11 @@ func (n *nullable[T]) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, &n.value)
 }
 
-// patchField returns the *T, nil for absent and for null; see inputField.check.
+// given returns the *T, nil for absent and for null; see inputField.check.
 func (n nullable[T]) given() any { return n.value }
 
-// text is a string in a list, where null is refused: encoding/json would take it for an empty one.
+// text is a string in a list, where null is refused; encoding/json would read null as an empty
+// string.
 type text string
 
 // UnmarshalJSON implements json.Unmarshaler.
