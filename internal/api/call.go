@@ -16,35 +16,37 @@ import (
 	"larder/internal/freemode"
 )
 
-// call is one request on its way through a route: who asks is filled in before the handler runs.
+// call is one request on its way through a route. The credential is filled in before the handler
+// runs.
 type call struct {
 	a          *API
 	w          *recorder
 	r          *http.Request
 	route      *route
 	htmlErrors bool // errors may be shown as a page to a browser that navigates here
-	isWebDAV   bool // errors are WebDAV's
+	isWebDAV   bool // errors are written in WebDAV's format
 
 	ip            netip.Addr
 	version       int64             // config version, read once when a credential needs it
-	found         *files.FoundEntry // what the route's find has found, nil before
+	found         *files.FoundEntry // the entry that the route's find returned, nil before
 	actor         access.Actor
-	proofs        []proof           // that came along, see unlocked
+	proofs        []proof           // from the cookie, see givenPasswords
 	user          account.User      // of a session or of a key's owner
 	session       *account.Session  // nil unless the cookie is the credential
 	key           *apikey.Key       // nil unless an API key is the credential
 	free          *freemode.Session // nil unless a free-mode session is the credential
-	credentialErr error             // optionalAuth: why the credential that came along does not count, or does not do
-	auditNotes    []auditNote       // for the access log; see audited
+	credentialErr error             // optionalAuth: why the credential is not valid or not sufficient
+	auditNotes    []auditNote       // for the access log; see writeAuditNotes
 	omitBody      bool              // see headOnly
 }
 
 func (c *call) ctx() context.Context { return c.r.Context() }
 
-// url returns base_url with a path of the service's own behind it.
+// url returns the base URL followed by a path of this service.
 func (c *call) url(path string) string { return c.a.BaseURL + path }
 
-// recorder remembers what was answered. It passes sendfile through.
+// recorder is a ResponseWriter that records the status and the number of bytes written. It keeps
+// sendfile possible.
 type recorder struct {
 	http.ResponseWriter
 	status  int
@@ -67,7 +69,7 @@ func (w *recorder) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// ReadFrom hands an *os.File on to the connection, which sends it by sendfile.
+// ReadFrom passes an *os.File on to the connection, which sends it by sendfile.
 func (w *recorder) ReadFrom(r io.Reader) (int64, error) {
 	if w.status == 0 {
 		w.status = http.StatusOK
@@ -77,11 +79,11 @@ func (w *recorder) ReadFrom(r io.Reader) (int64, error) {
 	return n, err
 }
 
-// Unwrap serves http.ResponseController.
+// Unwrap returns the underlying writer for http.ResponseController.
 func (w *recorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// logEntry is the path as it may stand in the log: tokens and the ids of links and shares are
-// secrets, in whatever way and place they are written.
+// loggedPath returns the path of a request as the log may contain it. Tokens and the ids of links
+// and shares are secrets; they are replaced in every spelling and position.
 func loggedPath(r *http.Request) string {
 	path := r.URL.EscapedPath()
 	plain, err := url.PathUnescape(path)
@@ -95,7 +97,7 @@ func loggedPath(r *http.Request) string {
 		}
 	}
 	if rest, found := strings.CutPrefix(strings.TrimLeft(plain, "/"), "share/"); found && rest != "" {
-		return "/share/[redacted]" // only there: anywhere else it is a folder of somebody's
+		return "/share/[redacted]" // only at the beginning: elsewhere "share" is a folder of a user
 	}
 	return path
 }
@@ -124,7 +126,8 @@ func escapePath(path string) string {
 	return strings.Join(segments, "/")
 }
 
-// isNavigation reports a browser that navigates, as opposed to a client or an embed.
+// isNavigation reports whether the request comes from a browser that navigates, as opposed to a
+// client or an embed.
 func isNavigation(r *http.Request) bool {
 	if dest := r.Header.Get("Sec-Fetch-Dest"); dest != "" {
 		return dest == "document"
@@ -132,8 +135,8 @@ func isNavigation(r *http.Request) bool {
 	return acceptBegins(r, "text/html")
 }
 
-// acceptBegins reports whether the first entry of Accept is one of media, or below one that
-// ends in a slash.
+// acceptBegins reports whether the first entry of Accept is one of media. A media that ends in a
+// slash matches all its subtypes.
 func acceptBegins(r *http.Request, media ...string) bool {
 	first, _, _ := strings.Cut(r.Header.Get("Accept"), ",")
 	first, _, _ = strings.Cut(first, ";")

@@ -28,24 +28,25 @@ type compatibleUploadReply struct {
 	Links     linkTextsReply `json:"links" required:"true"`
 }
 
-// incomingFile is the file of a compatible upload before it is stored.
+// incomingFile is the file of an upload in one request before it is stored.
 type incomingFile struct {
 	body     io.Reader
 	size     int64 // -1 unknown
 	name     string
 	mimeType string
-	path     string                 // as the request gives it, may be empty
-	buffered *upload.BufferedUpload // nil for a body that comes from the client now
+	path     string                 // from the request, may be empty
+	buffered *upload.BufferedUpload // nil for a body that is read from the client
 }
 
-// compatibleUpload takes a file as a form or as the raw body, in whatever shape image clients send
-// (specification: Compatible upload endpoints).
+// compatibleUpload stores a file that comes as a form or as the raw body, in the variants that
+// image clients send (specification: Compatible upload endpoints).
 func (a *API) compatibleUpload(c *call) error {
 	if err := c.requirePermission("write"); err != nil {
 		return err
 	}
 	if c.r.UserAgent() == "PicGo" {
-		// its command line ends when the connection does, and an idle one stays open for minutes
+		// PicGo's command line exits when the connection closes, and an idle connection stays open
+		// for minutes.
 		c.w.Header().Set("Connection", "close")
 	}
 	media, params, _ := mime.ParseMediaType(c.r.Header.Get("Content-Type"))
@@ -59,7 +60,8 @@ func (a *API) compatibleUpload(c *call) error {
 	return c.storeUpload(in)
 }
 
-// readRawUpload reads name and path from the headers.
+// readRawUpload reads the name and path of a raw upload from the headers. Fault: Invalid, when the
+// request has no file.
 func (c *call) readRawUpload(media string) (incomingFile, error) {
 	in := incomingFile{body: c.r.Body, size: c.r.ContentLength, mimeType: c.r.Header.Get("Content-Type"),
 		path: c.r.Header.Get("X-Path")}
@@ -74,8 +76,8 @@ func (c *call) readRawUpload(media string) (incomingFile, error) {
 	return in, nil
 }
 
-// storeUpload puts the file where the key's template or the request says and
-// answers with its addresses.
+// storeUpload stores the file in the folder that the key's template or the request names, and
+// answers with the addresses of the file.
 func (c *call) storeUpload(in incomingFile) error {
 	in.body = &recheckedBody{Reader: in.body, call: c}
 	name, body, err := c.uploadName(in)
@@ -115,7 +117,8 @@ func (c *call) viewUpload(result upload.Result) compatibleUploadReply {
 	}
 }
 
-// uploadName finds the file's name, or makes one out of the time and the type.
+// uploadName returns the file's name; without one it makes a name from the time and the type. It
+// returns the reader to continue with, since it may have looked at the first bytes.
 func (c *call) uploadName(in incomingFile) (vpath.Name, io.Reader, error) {
 	text := decodeName(in.name, true)
 	if text != "" {
@@ -139,9 +142,9 @@ func (c *call) uploadName(in incomingFile) (vpath.Name, io.Reader, error) {
 	return vpath.Name("upload-" + c.a.Now().UTC().Format("20060102-150405.000") + extension), peeked, nil
 }
 
-// decodeName reads a name or path that a client sent in a header or form: raw UTF-8, RFC 2047, or
-// percent-encoded (then it holds nothing but what encodeURIComponent leaves). Of a file name the
-// directory part is cut off, with either slash.
+// decodeName decodes a name or path that a client sent in a header or form: raw UTF-8, RFC 2047, or
+// percent-encoded. Text counts as percent-encoded only if all its characters are such that
+// encodeURIComponent leaves. A file name loses its directory part, with either slash.
 func decodeName(text string, isName bool) string {
 	if strings.Contains(text, "=?") {
 		decoder := mime.WordDecoder{}
@@ -161,8 +164,8 @@ func decodeName(text string, isName bool) string {
 	return text
 }
 
-// isEncodedName reports the characters of a percent-encoded name; a path also has slashes,
-// and braces of placeholders.
+// isEncodedName reports whether a character can occur in a percent-encoded name. A path may also
+// contain slashes, and braces of placeholders.
 func isEncodedName(r rune, isName bool) bool {
 	switch {
 	case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9':
@@ -173,12 +176,13 @@ func isEncodedName(r rune, isName bool) bool {
 	return !isName && strings.ContainsRune("/{}", r)
 }
 
-// bodyError is what becomes of a body that ends early or can't be read.
+// bodyError returns the fault for a body that ends early or can't be read: Unverified.
 func bodyError(err error) error {
 	return fault.New(fault.Unverified, "The body ended before it was complete.").WithCause(err)
 }
 
-// compatiblePreflight lets pages of other sites upload with a key.
+// compatiblePreflight answers the CORS preflight, so that pages of other sites can upload with a
+// key.
 func (a *API) compatiblePreflight(c *call) error {
 	h := c.w.Header()
 	allowAllOrigins(h)
@@ -189,12 +193,13 @@ func (a *API) compatiblePreflight(c *call) error {
 	return nil
 }
 
-// maxParts is how many fields of a form are looked at.
+// maxParts is the largest number of fields that are read from a form.
 const maxParts = 1000
 
-// uploadForm walks through a form once. The file field is `file`, else the first file whatever its
-// name. When the path is known before the file comes, the bytes go straight to the store; else they
-// wait, in memory while they are few, on disk otherwise.
+// uploadForm reads a form once, from beginning to end. The file is the field `file`, or the first
+// file field if none has that name. If the path is known before the file begins, the bytes go
+// straight to the store. Otherwise they wait for the path, in memory while they are few, then on
+// disk.
 func (c *call) uploadForm(boundary string) error {
 	if boundary == "" {
 		return fault.New(fault.Invalid, "The form has no boundary.")
@@ -208,7 +213,7 @@ func (c *call) uploadForm(boundary string) error {
 		switch {
 		case count > maxParts:
 			return fault.Newf(fault.Invalid, "A form has at most %d fields.", maxParts)
-		case err == io.EOF: // not errors.Is: of a form that ends early the error wraps io.EOF
+		case err == io.EOF: // not errors.Is: the error of a form that ends early wraps io.EOF
 			if waiting == nil {
 				return fault.New(fault.Invalid, "There is no file in the form: the field is called `file`.")
 			}
@@ -241,7 +246,7 @@ func (c *call) uploadForm(boundary string) error {
 	}
 }
 
-// partNames reads a part's field and file name. A form that a client wrote by hand may hold either
+// partNames returns the field name and file name of a form part. Some clients write these names
 // without quotes or in raw UTF-8.
 func partNames(part *multipart.Part) (field, name string, isFile bool) {
 	_, params, err := mime.ParseMediaType(part.Header.Get("Content-Disposition"))
@@ -252,7 +257,7 @@ func partNames(part *multipart.Part) (field, name string, isFile bool) {
 	return params["name"], name, isFile
 }
 
-// formBody tells a cut form from a complete one.
+// formBody is the body of a form part. It returns the fault Unverified when the form ends early.
 type formBody struct{ io.Reader }
 
 func (b formBody) Read(p []byte) (int, error) {

@@ -13,28 +13,28 @@ import (
 	"larder/internal/files"
 )
 
-// contentWriter is where http.ServeContent comes out: what it would read, and what it writes to.
-// The store is asked for nothing before an answer with a body is due: conditions and ranges are
-// judged by what the database knows. Then, at the last moment, the part that goes out is opened, or
-// an address found where the client gets it, and a single-use token is spent. HEAD has the store
-// asked whether the object is there; 304, 412 and 416 need no store and spend nothing.
+// contentWriter is both the content that http.ServeContent reads and the ResponseWriter that it
+// writes to. It asks the store for nothing until an answer with a body is due: conditions and
+// ranges are evaluated with data from the database. Immediately before the body is sent, it opens
+// the requested part, or finds the address to redirect to, and uses up a single-use token. For HEAD
+// it asks the store whether the object exists; 304, 412 and 416 need no store and use up nothing.
 type contentWriter struct {
 	*recorder
 	call          *call
 	content       servedContent
 	redirectTerms files.RedirectTerms
-	public        bool         // anybody may have it
-	beforeBody    func() error // nil for nothing
+	public        bool         // without credentials
+	beforeBody    func() error // runs immediately before the body, nil for none
 
-	// of the next two: several ranges are read by a goroutine of net/http's, which
-	// may outlast the answer
+	// mu guards offset and object: net/http reads several ranges in a goroutine that may outlast
+	// the answer.
 	mu     sync.Mutex
 	offset int64       // where the next Read reads
 	object blob.Object // nil before it is opened, and at the end
-	closed bool        // nothing more goes out: it was refused, or the client sent on
+	closed bool        // no more content is written: the answer is an error or a redirect
 }
 
-// Seek implements io.Seeker; nothing is asked of a store.
+// Seek implements io.Seeker. It does not access the store.
 func (g *contentWriter) Seek(offset int64, whence int) (int64, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -54,7 +54,7 @@ func (g *contentWriter) Seek(offset int64, whence int) (int64, error) {
 	return g.object.Seek(offset, io.SeekStart)
 }
 
-// CountRead reads the part that was opened.
+// Read implements io.Reader for the opened part.
 func (g *contentWriter) Read(p []byte) (int, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -70,7 +70,7 @@ func (g *contentWriter) close() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.object != nil {
-		g.object.Close() // opened to read: there is nothing to lose
+		g.object.Close() // opened for reading: the error doesn't matter
 		g.object = nil
 	}
 }
@@ -95,14 +95,14 @@ func (g *contentWriter) WriteHeader(status int) {
 	g.recorder.WriteHeader(status)
 }
 
-// openBody has ready what the answer needs. It returns where the client is to be sent
-// instead, if it is.
+// openBody opens the part that the answer needs. It returns the address to redirect the client to
+// instead, "" for none.
 func (g *contentWriter) openBody() (address string, err error) {
 	ctx := g.call.ctx()
 	if g.call.r.Method != http.MethodGet { // a pre-signed address is for GET alone
 		return "", g.content.Check(ctx)
 	}
-	if !g.call.isWebDAV { // many of whose clients follow nowhere
+	if !g.call.isWebDAV { // many WebDAV clients don't follow redirects
 		if address, err = g.content.RedirectAddress(ctx, g.redirectTerms); err != nil {
 			return "", err
 		}
@@ -122,7 +122,8 @@ func (g *contentWriter) openBody() (address string, err error) {
 	return address, err
 }
 
-// dropContentHeaders takes back what was said of the content.
+// dropContentHeaders removes the headers that describe the content, and refuses further writes of
+// it.
 func (g *contentWriter) dropContentHeaders() {
 	g.closed = true
 	h := g.Header()
@@ -135,8 +136,8 @@ func (g *contentWriter) dropContentHeaders() {
 	}
 }
 
-// redirect answers with where the store has the content. The address is a secret in most cases, and
-// never one to keep.
+// redirect sends the client to the store's address of the content. The answer is never cached,
+// since the address is a secret in most cases.
 func (g *contentWriter) redirect(address string) {
 	h := g.Header()
 	h.Set("Location", address)
@@ -157,7 +158,7 @@ func (g *contentWriter) Write(b []byte) (int, error) {
 	return g.recorder.Write(b)
 }
 
-// ReadFrom keeps sendfile: it passes on the file that stands behind the content.
+// ReadFrom keeps sendfile possible: it passes on the file behind the content.
 func (g *contentWriter) ReadFrom(r io.Reader) (int64, error) {
 	if g.closed {
 		return 0, http.ErrBodyNotAllowed

@@ -11,8 +11,8 @@ type copyFileInput struct {
 	NewName    *string `json:"newName" maxLength:"255"`
 }
 
-// copyFile answers as moveFile does: `pending`, also for a copy that is done by then,
-// as its job says.
+// copyFile answers like moveFile: `pending`, even if the copy is complete already. The job has the
+// actual status.
 func (a *API) copyFile(c *call, in copyFileInput) (moveFileReply, error) {
 	for _, permission := range []string{"read", "write"} {
 		if err := c.requirePermission(permission); err != nil {

@@ -8,10 +8,10 @@ import (
 	"larder/internal/files"
 )
 
-// maxLinkIDs is how many entries' links are asked for at once.
+// maxLinkIDs is the largest number of entries whose links one request can ask for.
 const maxLinkIDs = 100
 
-// linkFormats is an address in the shapes that documents want.
+// linkFormats holds an address in the formats that documents use.
 type linkFormats struct {
 	Direct   string `json:"direct" required:"true"`
 	HTML     string `json:"html" required:"true"`
@@ -53,7 +53,7 @@ type copyManyLinksReply struct {
 	Items []copyLinksItem `json:"items" required:"true" description:"In the order of ids, duplicates once."`
 }
 
-// copyLinksItem is the links of one entry, or what is wrong with it.
+// copyLinksItem holds the links of one entry, or its error.
 type copyLinksItem struct {
 	ID            string          `json:"id" required:"true"`
 	Formats       *linkFormats    `json:"formats,omitempty"`
@@ -89,7 +89,7 @@ func (a *API) copyManyLinks(c *call, in copyManyLinksInput) (copyManyLinksReply,
 	return reply, nil
 }
 
-// linkResult is the links of one entry, or the fault instead.
+// linkResult holds the links of one entry, or the fault that prevents them.
 type linkResult struct {
 	reply copyLinksReply
 	err   error
@@ -109,7 +109,7 @@ func (l linkResult) item(id string) copyLinksItem {
 		ExpiresIn: nullable[int64]{true, r.ExpiresIn}}
 }
 
-// linkResult makes the links of entries, each judged by itself.
+// linkResults makes the links of entries. Each entry has its own result.
 func (c *call) linkResults(ids []string, signed bool, expiresIn int64) ([]linkResult, error) {
 	out := make([]linkResult, len(ids))
 	if !signed {
@@ -142,7 +142,7 @@ func (c *call) linkResults(ids []string, signed bool, expiresIn int64) ([]linkRe
 	return out, err
 }
 
-// pathLink is the address of a file's path, or of the page that shows a folder.
+// pathLink returns the address of a file's path, or of the page that shows a folder.
 func (c *call) pathLink(link files.CopyLink) linkResult {
 	if link.Err != nil {
 		return linkResult{err: link.Err}

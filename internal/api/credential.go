@@ -12,25 +12,25 @@ import (
 	"larder/internal/files"
 )
 
-// auth says which credential a route takes (specification: Authentication, rule 5).
+// authMode determines which credential a route accepts (specification: Authentication, rule 5).
 type authMode int
 
 const (
 	noAuth           authMode = iota // public; credentials are not looked at
-	optionalAuth                     // public; a session or key counts when it is good, a bad cookie counts as none
+	optionalAuth                     // public; a valid session or key counts, an invalid cookie counts as none
 	sessionAuth                      // the session cookie
 	sessionOrKeyAuth                 // the session cookie, or a Bearer key with protocol api
 	adminAuth                        // the session cookie of an administrator
 	freeModeAuth                     // the cookie of a free-mode session
-	uploadKeyAuth                    // a key in any of the shapes that image clients send
+	uploadKeyAuth                    // a key in any of the forms that image clients send
 	webdavKeyAuth                    // a key by Basic, with protocol webdav; OPTIONS needs none
 )
 
 // SessionCookie is the name of the login cookie.
 const SessionCookie = "auth_token"
 
-// identify finds out who asks: one principal per request. A Bearer token is judged alone, the
-// cookie is then ignored.
+// identify authenticates the caller; a request has one principal. If a Bearer token came along, it
+// alone counts and the cookie is ignored.
 func (c *call) identify() error {
 	c.actor = access.Actor{Role: access.Guest, IP: c.ip, Unlocked: c.givenPasswords()}
 	if c.route.freeMode {
@@ -81,9 +81,9 @@ func (c *call) identify() error {
 	return nil
 }
 
-// sessionToken returns the value of the session cookie, "" for none. Whoever can set cookies for
-// this host, as another service of the machine, can put a second one beside it, and which comes
-// first is for the browser to say: two that differ are no credential. Fault: InvalidToken.
+// sessionToken returns the value of the session cookie, "" for none. Another service on the same
+// host can set a second cookie of the same name, and the browser chooses their order, so two
+// cookies with different values are no credential. Fault: InvalidToken.
 func (c *call) sessionToken() (string, error) {
 	value := ""
 	for i, cookie := range c.r.CookiesNamed(SessionCookie) {
@@ -96,8 +96,8 @@ func (c *call) sessionToken() (string, error) {
 	return value, nil
 }
 
-// bearer returns the API key that came along. Image clients also send it bare, in Authorization or
-// in a header `token`.
+// bearer returns the API key of the request. With liberal it also accepts the variants that image
+// clients send: a bare key in Authorization, or a key in the header `token`.
 func bearer(r *http.Request, liberal bool) (token string, found bool) {
 	header := strings.TrimSpace(r.Header.Get("Authorization"))
 	scheme, rest, _ := strings.Cut(header, " ")
@@ -118,9 +118,9 @@ func bearer(r *http.Request, liberal bool) (token string, found bool) {
 	return "", false
 }
 
-// authenticateBasic authenticates a key whose id came as the user name and whose secret as the
-// password. What can be done is told to anybody who asks, as clients ask before they know what to
-// send. Faults: Unauthorized, and those of keyRequests.
+// authenticateBasic authenticates a key by Basic authentication: the key id is the user name and
+// the secret is the password. OPTIONS needs no key, since clients ask for the server's abilities
+// before they know which credential to send. Faults: Unauthorized, and those of authenticateKey.
 func (c *call) authenticateBasic() error {
 	if c.r.Method == http.MethodOptions {
 		return nil
@@ -132,10 +132,10 @@ func (c *call) authenticateBasic() error {
 	return c.authenticateKey(id+"."+secret, "webdav")
 }
 
-// keyRequests authenticates an API key for a protocol, and its owner. Faults: InvalidToken,
+// authenticateKey authenticates an API key and its owner for a protocol. Faults: InvalidToken,
 // Forbidden (protocol or address), RateLimited.
 //
-// A token of the wrong shape is refused before anything is counted or looked up, since the caller
+// It refuses a token of the wrong shape before it counts or looks up anything, since the caller
 // chooses the id in it.
 func (c *call) authenticateKey(token, protocol string) error {
 	id, err := apikey.ParseToken(token)
@@ -170,8 +170,8 @@ func (c *call) authenticateKey(token, protocol string) error {
 	return nil
 }
 
-// authenticateSession authenticates the cookie. Faults: InvalidToken,
-// SessionRevoked, RoleChanged, UserDisabled.
+// authenticateSession authenticates the session cookie. Faults: InvalidToken, SessionRevoked,
+// RoleChanged, UserDisabled.
 func (c *call) authenticateSession(token string) error {
 	version, err := c.configVersion()
 	if err != nil {
@@ -187,8 +187,8 @@ func (c *call) authenticateSession(token string) error {
 	return nil
 }
 
-// configVersion reads the config version once a request; along with what the route serves, where it
-// has a find, in one query.
+// configVersion returns the config version, which it reads once a request. If the route has a find,
+// one query reads the version and the entry.
 func (c *call) configVersion() (int64, error) {
 	if c.version == 0 {
 		found, err := c.lookUp()
@@ -209,8 +209,8 @@ func (c *call) configVersion() (int64, error) {
 	return c.version, nil
 }
 
-// lookUp finds what the route serves, nil when it serves nothing that is looked up. Whoever asks
-// for it is judged by the version that it was found with.
+// lookUp finds the entry that the route serves; nil if the route has no find. The caller is
+// authenticated with the config version that was read along with the entry.
 func (c *call) lookUp() (*files.FoundEntry, error) {
 	if c.found != nil || c.route.find == nil {
 		return c.found, nil
@@ -223,10 +223,10 @@ func (c *call) lookUp() (*files.FoundEntry, error) {
 	return found, nil
 }
 
-// refuseCrossSite refuses writes that another site could have made a browser send: those that rely
-// on the session cookie need its CSRF token, and neither they nor logins may come from across sites
-// (abuse cases C42, C43). Public endpoints ask for no token, whether a session came along or not.
-// Requests with a key never are refused here.
+// refuseCrossSite refuses writes that another site could have made a browser send. Writes with the
+// session cookie need its CSRF token, and neither they nor logins may come from another site (abuse
+// cases C42, C43). Public endpoints need no token, with or without a session. Requests with a key
+// are never refused here.
 func (c *call) refuseCrossSite() error {
 	switch {
 	case c.r.Method == http.MethodGet, c.r.Method == http.MethodHead, c.r.Method == http.MethodOptions, c.key != nil:
@@ -244,7 +244,8 @@ func (c *call) refuseCrossSite() error {
 	return c.a.Accounts.CheckCSRF(c.ctx(), *c.session, c.r.Header.Get("X-CSRF-Token"))
 }
 
-// requirePermission refuses a key that lacks a permission. Sessions pass.
+// requirePermission refuses a key that lacks a permission. Requests without a key pass. Fault:
+// Forbidden.
 func (c *call) requirePermission(permission string) error {
 	if c.key == nil {
 		return nil

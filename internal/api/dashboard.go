@@ -6,7 +6,7 @@ import (
 	"larder/internal/fault"
 )
 
-// storageReply is what lies with a provider.
+// storageReply holds the use of one provider.
 type storageReply struct {
 	ProviderID string `json:"providerId" required:"true"`
 	Name       string `json:"name" required:"true"`
@@ -14,14 +14,14 @@ type storageReply struct {
 	FileCount  int64  `json:"fileCount" required:"true"`
 }
 
-// totalsReply is how much there is of everything (specification: Dashboard and statistics).
+// totalsReply holds the totals of the installation (specification: Dashboard and statistics).
 type totalsReply struct {
 	Users   int64          `json:"users" required:"true"`
 	Files   int64          `json:"files" required:"true" description:"Number of files, without folders."`
 	Storage []storageReply `json:"storage" required:"true" description:"All providers."`
 }
 
-// activityReply is what somebody did.
+// activityReply is one recent action from the access log.
 type activityReply struct {
 	Action     string  `json:"action" required:"true"`
 	Path       string  `json:"path" required:"true"`
@@ -50,8 +50,8 @@ func (a *API) dashboard(c *call, _ struct{}) (reply dashboardReply, err error) {
 	return reply, err
 }
 
-// tolerateLogError lets a page go without what the access log would tell: how much there is can be
-// told while its database fails.
+// tolerateLogError logs an error of the access log and returns nil, so that the dashboard still
+// shows the totals. It returns the error when the request was canceled.
 func (c *call) tolerateLogError(err error) error {
 	if c.ctx().Err() != nil {
 		return err

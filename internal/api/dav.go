@@ -9,8 +9,8 @@ import (
 	"larder/internal/webdav"
 )
 
-// davRoute is everything below /webdav, which package webdav answers (specification: WebDAV). What
-// is refused before that, as a key that is not valid, is told in the words of WebDAV as well.
+// davRoute serves everything below /webdav by package webdav (specification: WebDAV). Errors that
+// occur before that, such as an invalid key, are WebDAV errors too.
 var davRoute = route{auth: webdavKeyAuth, limit: transferLimit, handler: (*call).webdav}
 
 func (c *call) webdav() error {
@@ -31,13 +31,13 @@ func (c *call) webdav() error {
 		W: c.w, R: c.r, Path: path, TrailingSlash: slash, Actor: c.actor, Body: body,
 		Send: func(content files.Content) error { return c.serveContent(content, serveOptions{}) },
 	}
-	if c.key != nil { // without one there is OPTIONS
+	if c.key != nil { // only OPTIONS comes without a key
 		r.KeyExpiresAt = c.key.ExpiresAt
 	}
 	return c.a.webdav.Serve(r)
 }
 
-// failDAV writes an error in the words of WebDAV.
+// failDAV writes an error in WebDAV's format.
 func (c *call) failDAV(err error) {
 	if webdav.IsProtocolError(err) {
 		webdav.WriteError(c.w, c.r, err, "")
@@ -46,7 +46,7 @@ func (c *call) failDAV(err error) {
 	webdav.WriteError(c.w, c.r, err, c.describeError(err).message)
 }
 
-// countingReader counts what is read.
+// countingReader counts the bytes read.
 type countingReader struct {
 	io.Reader
 	bytes int64

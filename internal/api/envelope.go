@@ -33,10 +33,10 @@ type failureError struct {
 	Details map[string]any `json:"details,omitempty" description:"Development environments only."`
 }
 
-// none is the payload of endpoints that answer null.
+// none is the payload of endpoints whose data is null.
 type none struct{}
 
-// codes gives every kind of fault its code and status (specification: Errors).
+// codes maps each kind of fault to its code and status (specification: Errors).
 var codes = map[fault.Kind]struct {
 	code   string
 	status int
@@ -75,9 +75,9 @@ var codes = map[fault.Kind]struct {
 
 const internalMessage = "Something went wrong on the server. The time of this answer helps the administrator to find out what."
 
-// headOnly reports whether the request is a HEAD, for which nothing is made that a GET makes:
-// nobody would see it (abuse case C44). How long the answer to the GET would be isn't known then,
-// and is not told (RFC 9110, section 8.6).
+// headOnly reports whether the request is a HEAD. A handler then makes nothing that a GET makes,
+// such as a token, since nobody would see it (abuse case C44). The answer has no Content-Length
+// then, since the length of the answer to a GET isn't known (RFC 9110, section 8.6).
 func (c *call) headOnly() bool {
 	c.omitBody = c.r.Method == http.MethodHead
 	return c.omitBody
@@ -96,7 +96,7 @@ func (c *call) answer(status int, data any) {
 	c.writeJSON(status, envelope[any]{Success: true, Data: data, Timestamp: c.a.Now().UnixMilli()})
 }
 
-// clientError is what a client is told of an error.
+// clientError is an error in the form that a client sees.
 type clientError struct {
 	code    string
 	status  int
@@ -104,8 +104,8 @@ type clientError struct {
 	fault   *fault.Error
 }
 
-// parseMultistatus decides what the client is told, and logs what is the server's own failure; it
-// is the only place where an error becomes a code.
+// describeError decides the code, status and message for an error, and logs it if its status is 500
+// or higher. No other code turns an error into a code.
 func (c *call) describeError(err error) clientError {
 	var f *fault.Error
 	if !errors.As(err, &f) {
@@ -113,7 +113,7 @@ func (c *call) describeError(err error) clientError {
 	}
 	known := codes[f.Kind]
 	if known.status >= 500 {
-		if c.r.Context().Err() == nil { // else the client has gone, and that is all there is to say
+		if c.r.Context().Err() == nil { // otherwise the client has disconnected, which is no failure
 			c.a.Log.Error("request failed", "method", c.r.Method, "path", loggedPath(c.r), "error", err)
 		}
 	}
@@ -173,5 +173,5 @@ func (c *call) writeJSON(status int, body any) {
 	}
 	h.Set("Content-Length", strconv.Itoa(len(text)))
 	c.w.WriteHeader(status)
-	_, _ = c.w.Write(text) // a client that has gone reads nothing
+	_, _ = c.w.Write(text) // the client has disconnected if this fails
 }

@@ -13,8 +13,8 @@ import (
 	"larder/internal/vpath"
 )
 
-// entryReply is a file or folder (specification: File or folder entry, with
-// the additions of listings).
+// entryReply is a file or folder (specification: File or folder entry, with the additions of
+// listings).
 type entryReply struct {
 	ID             string   `json:"id" required:"true"`
 	Name           string   `json:"name" required:"true"`
@@ -49,7 +49,7 @@ func viewEntry(e files.Entry) entryReply {
 	return reply
 }
 
-// mountReply is a mount as embedded in listings and details.
+// mountReply is a mount in listings and details.
 type mountReply struct {
 	ID        string `json:"id" required:"true"`
 	Name      string `json:"name" required:"true"`
@@ -59,7 +59,7 @@ type mountReply struct {
 
 func viewMount(m mount.Mount) *mountReply { return &mountReply{m.ID, m.Name, m.SortBy, m.SortOrder} }
 
-// pagination accompanies every page of results.
+// pagination describes a page of results.
 type pagination struct {
 	Total int64 `json:"total" required:"true"`
 	Page  int64 `json:"page" required:"true"`
@@ -203,7 +203,7 @@ type updateFileInput struct {
 	ManualPosition nullable[int64]  `json:"manualPosition" minimum:"-9007199254740991" maximum:"9007199254740991" description:"Null for none."`
 }
 
-// updateFile changes what is given, all of it or nothing.
+// updateFile applies all given changes or none.
 func (a *API) updateFile(c *call, in updateFileInput) (fileReply, error) {
 	if err := c.requirePermission("write"); err != nil {
 		return fileReply{}, err
@@ -227,7 +227,7 @@ func (a *API) updateFile(c *call, in updateFileInput) (fileReply, error) {
 			}
 		}
 	}
-	if change.Name != nil || change.Password != nil { // a password says who gets at it, like a link
+	if change.Name != nil || change.Password != nil { // a password controls access, like a link
 		action := audit.Rename
 		if change.Name == nil {
 			action = audit.Share
@@ -270,8 +270,8 @@ type moveFileReply struct {
 	Status string `json:"status" required:"true" enum:"pending,running,completed,failed"`
 }
 
-// moveFile answers `pending` as the specification has it; a move that has nothing to copy is done
-// by then, and its job says so.
+// moveFile answers `pending`, as the specification requires. A move without anything to copy is
+// complete already, and its job has that status.
 func (a *API) moveFile(c *call, in moveFileInput) (moveFileReply, error) {
 	if err := c.requireMovePermissions(); err != nil {
 		return moveFileReply{}, err
@@ -293,7 +293,8 @@ func (a *API) moveFile(c *call, in moveFileInput) (moveFileReply, error) {
 	return moveFileReply{moved.ID, "pending"}, err
 }
 
-// requireMovePermissions refuses a key that may not both make and take away.
+// requireMovePermissions refuses a key that lacks one of the permissions write and delete. Fault:
+// Forbidden.
 func (c *call) requireMovePermissions() error {
 	if err := c.requirePermission("write"); err != nil {
 		return err
@@ -323,7 +324,7 @@ func (a *API) revokeLink(c *call, in idInput) (none, error) {
 
 func (c *call) linkURL(link files.Link) string { return c.url("/api/i/" + link.ID + "." + link.Ext) }
 
-// pathURL is where public path serving has an entry.
+// pathURL returns the public address of an entry by its path.
 func (c *call) pathURL(path vpath.Path) string { return c.url(escapePath(path.String())) }
 
 type downloadReply struct {
@@ -331,10 +332,9 @@ type downloadReply struct {
 	ExpiresAt int64  `json:"expiresAt" required:"true"`
 }
 
-// fileDownload is an endpoint of the interface and the address that image clients paste
-// into documents at once. With a session or key it answers a single-use address, except to
-// an embed, which gets the bytes; without, whoever would show the answer is sent to where
-// the file is published.
+// fileDownload is both an endpoint of the interface and an address that image clients paste into
+// documents. For a session or key it answers a single-use address; an embed gets the bytes instead.
+// A caller without either that could display the file is redirected to its public address.
 func (a *API) fileDownload(c *call) error {
 	id := c.r.PathValue("id")
 	signedIn := c.actor.UserID != ""
@@ -377,7 +377,8 @@ func (a *API) fileDownload(c *call) error {
 	return fault.New(fault.Unauthorized, "Please sign in.")
 }
 
-// findEmbedded finds what fileDownload serves as bytes.
+// findEmbedded finds the entry that fileDownload serves as bytes, nil unless the request is an
+// embed.
 func (c *call) findEmbedded() (*files.FoundEntry, error) {
 	if !isEmbed(c.r) {
 		return nil, nil
@@ -385,7 +386,8 @@ func (c *call) findEmbedded() (*files.FoundEntry, error) {
 	return c.a.Tree.FindID(c.ctx(), c.r.PathValue("id"))
 }
 
-// redirectRefused shows to those who are signed in and refused what any visitor gets to see.
+// redirectRefused redirects a signed-in user who may not download a file to the file's public
+// address, as any visitor. Without a public address it returns the refusal.
 func (c *call) redirectRefused(id string, refusal error) error {
 	if c.key != nil || !fault.Is(refusal, fault.Forbidden) && !fault.Is(refusal, fault.PasswordRequired) {
 		return refusal
@@ -420,7 +422,7 @@ func (c *call) redirectToPublished(id string) error {
 	return nil
 }
 
-// isEmbed reports a request made for an <img>, <video> or <audio>.
+// isEmbed reports whether the request was made for an <img>, <video> or <audio>.
 func isEmbed(r *http.Request) bool {
 	switch r.Header.Get("Sec-Fetch-Dest") {
 	case "image", "video", "audio":
@@ -429,7 +431,7 @@ func isEmbed(r *http.Request) bool {
 	return acceptBegins(r, "image/")
 }
 
-// wantsDisplayable reports whoever wants something to show rather than JSON.
+// wantsDisplayable reports whether the client asks for something to display rather than for JSON.
 func wantsDisplayable(r *http.Request) bool {
 	return acceptBegins(r, "image/", "video/", "audio/", "text/html", "*/*")
 }

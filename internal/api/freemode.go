@@ -12,8 +12,8 @@ import (
 	"larder/internal/secret"
 )
 
-// FreeCookie is the name of the cookie of a free-mode session. It is sent to the addresses
-// of free mode only.
+// FreeCookie is the name of the cookie of a free-mode session. Browsers send it to the addresses of
+// free mode only.
 const FreeCookie = "fm_token"
 
 const freeModePath = "/api/free-mode"
@@ -56,8 +56,8 @@ func viewFree(s freemode.Session) freeSessionReply {
 	}
 }
 
-// requireFreeMode refuses while free mode is switched off, or visitors are not let in
-// at all. Fault: Forbidden.
+// requireFreeMode refuses the request while free mode or guest access is switched off. Fault:
+// Forbidden.
 func (c *call) requireFreeMode() error {
 	version, err := c.configVersion() // the settings of this moment
 	if err != nil {
@@ -73,8 +73,8 @@ func (c *call) requireFreeMode() error {
 	return nil
 }
 
-// authenticateFreeSession authenticates the cookie of free mode. Whoever it is stays a guest: the
-// session gives no right to what is stored here. Fault: Unauthorized.
+// authenticateFreeSession authenticates the free-mode cookie. The caller stays a guest: the session
+// gives no right to anything stored in this service. Fault: Unauthorized.
 func (c *call) authenticateFreeSession() error {
 	cookie, err := c.r.Cookie(FreeCookie)
 	if err != nil || cookie.Value == "" {
@@ -112,7 +112,8 @@ func (a *API) freeInit(c *call, in freeInitInput) (freeSessionReply, error) {
 	return viewFree(session), nil
 }
 
-// freeCookie is HttpOnly and SameSite=Strict; a negative lifetime clears it.
+// freeCookie makes the free-mode cookie: HttpOnly and SameSite=Strict. A negative lifetime clears
+// the cookie.
 func (a *API) freeCookie(token string, lifetime time.Duration) *http.Cookie {
 	cookie := a.sessionCookie(token, lifetime)
 	cookie.Name, cookie.Path = FreeCookie, freeModePath
@@ -123,8 +124,8 @@ func (a *API) freeSession(c *call, _ struct{}) (freeSessionReply, error) {
 	return viewFree(*c.free), nil
 }
 
-// freeLogout answers without a session, too. With one it is a write like others, and goes on while
-// free mode is switched off.
+// freeLogout succeeds without a session, too. With a session it needs the CSRF token like other
+// writes. It works while free mode is switched off.
 func (a *API) freeLogout(c *call, _ struct{}) (none, error) {
 	err := c.authenticateFreeSession()
 	switch {
@@ -143,15 +144,16 @@ func (a *API) freeLogout(c *call, _ struct{}) (none, error) {
 	return none{}, nil
 }
 
-// Bounds of what visitors leave in the access log, which keeps so many rows: they must not push
-// out those of others.
+// Bounds of the access log entries of visitors in free mode. The log keeps a limited number of
+// rows, and visitors must not displace the entries of others.
 const (
-	maxFreeNotes    = 60  // a minute, of the address that a session began at
+	maxFreeNotes    = 60  // a minute, for the address that began the session
 	maxFreeNotePath = 256 // bytes
 )
 
-// auditFree notes what a visitor does in free mode, once it has come about, and with how many
-// bytes; a path is that of an object in their own bucket, which is not told.
+// auditFree notes an action of a visitor in free mode, with a number of bytes; it is written only
+// if the request succeeds. path is that of an object in the visitor's bucket, whose name is not
+// logged.
 func (c *call) auditFree(path string, bytes int64) {
 	if len(path) > maxFreeNotePath {
 		path = strings.ToValidUTF8(path[:maxFreeNotePath], "")
@@ -159,7 +161,8 @@ func (c *call) auditFree(path string, bytes int64) {
 	c.auditNotes = []auditNote{{action: audit.FreeMode, path: path, size: bytes, onlySuccess: true}}
 }
 
-// allowFreeNote reports whether there is room for one more note of this visitor.
+// allowFreeNote reports whether the visitor may write one more entry to the access log, and counts
+// it.
 func (c *call) allowFreeNote() bool {
 	address := addressKey(c.ip)
 	if c.free != nil {

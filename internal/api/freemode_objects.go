@@ -99,7 +99,7 @@ func (a *API) freeDelete(c *call, in freeKeyInput) (none, error) {
 	return none{}, a.FreeMode.Delete(c.ctx(), *c.free, key)
 }
 
-// freeDownload hands an object to the one place that serves bytes, always as an attachment.
+// freeDownload sends an object by serveBytes, always as an attachment.
 func (a *API) freeDownload(c *call) error {
 	in, err := bindInput[freeKeyInput](c)
 	if err != nil {
@@ -129,7 +129,7 @@ func (a *API) freeDownload(c *call) error {
 		visitorObject{object}}, serveOptions{attachment: true})
 }
 
-// foreignStatuses is an object of a visitor's, which was looked at already.
+// visitorObject is an open object in a visitor's bucket.
 type visitorObject struct{ *s3.ForeignObject }
 
 func (visitorObject) Check(context.Context) error { return nil }
@@ -144,8 +144,8 @@ func (f visitorObject) OpenRange(_ context.Context, first, _ int64) (blob.Object
 
 var etagPattern = regexp.MustCompile(`^[!#-~]{1,200}$`)
 
-// strongTag is the ETag header for what a store that is not ours calls the bytes of an object; made
-// of what else it says of them when that can't be one.
+// strongTag returns the ETag header for an object in a store that is not ours. If the store's ETag
+// can't be a header value, the tag is a hash of that ETag, the size and the modification time.
 func strongTag(object *s3.ForeignObject) string {
 	if etagPattern.MatchString(object.ETag) {
 		return `"` + object.ETag + `"`
@@ -163,11 +163,11 @@ type freeUploadReply struct {
 	Size int64  `json:"size" required:"true" description:"Bytes."`
 }
 
-// formOverhead is how much longer than its file a form may be, in bytes.
+// formOverhead is the number of bytes that a form may be longer than its file.
 const formOverhead = 1 << 20
 
-// freeUpload takes a file as a form or as the raw body. An object that has the
-// key already is replaced.
+// freeUpload stores a file that comes as a form or as the raw body. It replaces an object with the
+// same key.
 func (a *API) freeUpload(c *call) error {
 	asked, err := bindInput[freeUploadInput](c)
 	if err != nil {
@@ -210,8 +210,8 @@ func (a *API) freeUpload(c *call) error {
 	return nil
 }
 
-// freeForm finds the field `file` of a form; it is read while it is
-// stored. Faults: Invalid, TooLarge.
+// freeForm finds the field `file` of a form. The file is read while it is stored. Faults: Invalid,
+// TooLarge.
 func (c *call) freeForm(boundary string) (incomingFile, error) {
 	switch {
 	case boundary == "":
@@ -222,7 +222,7 @@ func (c *call) freeForm(boundary string) (incomingFile, error) {
 	form := multipart.NewReader(http.MaxBytesReader(c.w, c.r.Body, freemode.MaxUpload+formOverhead), boundary)
 	for range maxParts {
 		part, err := form.NextRawPart()
-		if err == io.EOF { // not errors.Is: of a form that ends early the error wraps io.EOF
+		if err == io.EOF { // not errors.Is: the error of a form that ends early wraps io.EOF
 			return incomingFile{}, fault.New(fault.Invalid, "There is no file in the form: the field is called `file`.")
 		}
 		if err != nil {
@@ -237,7 +237,8 @@ func (c *call) freeForm(boundary string) (incomingFile, error) {
 	return incomingFile{}, fault.Newf(fault.Invalid, "A form has at most %d fields.", maxParts)
 }
 
-// freeFormBody tells a form that is cut, and one that is too long, from a complete one.
+// freeFormBody is the body of a form part in free mode. It returns Unverified when the form ends
+// early, and TooLarge when the form is too long.
 type freeFormBody struct{ io.Reader }
 
 func (b freeFormBody) Read(p []byte) (int, error) {

@@ -7,9 +7,9 @@ import (
 	"larder/internal/files"
 )
 
-// gateway redeems a token (specification: Download gateway). The object is opened first, then the
-// token is used up if it serves once, and only by a GET that is answered with a body. A token for a
-// folder is redeemed for a zip of it.
+// gateway redeems a download token (specification: Download gateway). It opens the object first.
+// Then it uses up a token that is valid once, and only for a GET that is answered with a body. For
+// a token of a folder it sends a zip of the folder.
 func (a *API) gateway(c *call) error {
 	token := c.r.PathValue("token")
 	redemption, err := a.Downloads.Resolve(c.ctx(), token, c.ip, c.actor.Unlocked...)
@@ -32,7 +32,7 @@ func (a *API) gateway(c *call) error {
 	return c.serveContent(redemption.Content, opts)
 }
 
-// permanentLink serves the file behind a permanent link.
+// permanentLink serves the file of a permanent link.
 func (a *API) permanentLink(c *call) error {
 	content, err := c.linkedContent(c.r.PathValue("link"))
 	if err != nil {
@@ -42,7 +42,7 @@ func (a *API) permanentLink(c *call) error {
 	return c.serveContent(content, serveOptions{public: true})
 }
 
-// linkedContent finds the file of a permanent link; the extension is decoration.
+// linkedContent finds the file of a permanent link. It ignores the extension.
 func (c *call) linkedContent(link string) (files.Content, error) {
 	id, _, _ := strings.Cut(link, ".")
 	return c.a.Tree.ByLink(c.ctx(), id)

@@ -25,13 +25,13 @@ type jobDetailsReply struct {
 	Job jobReply `json:"job" required:"true"`
 }
 
-// jobDetails takes any key: whoever may use one sees the jobs of its owner.
+// jobDetails accepts a key with any permissions: every key may see the jobs of its owner.
 func (a *API) jobDetails(c *call, in jobInput) (jobDetailsReply, error) {
 	j, err := job.ByID(a.DB.Read(c.ctx()), c.actor.UserID, in.JobID)
 	return jobDetailsReply{viewJob(j)}, err
 }
 
-// maxListedJobs is how many jobs are told at most.
+// maxListedJobs is the largest number of jobs in a listing.
 const maxListedJobs = 100
 
 type listJobsInput struct {

@@ -8,7 +8,7 @@ import (
 	"larder/internal/apikey"
 )
 
-// keyFields are the fields that an API key has from the beginning, with the additive ones.
+// keyFields are the fields that an API key has from its creation, with our additions.
 type keyFields struct {
 	ID          string   `json:"id" required:"true"`
 	Name        string   `json:"name" required:"true"`
