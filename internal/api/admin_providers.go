@@ -40,7 +40,7 @@ func viewProvider(p lifecycle.StorageProvider) providerReply {
 }
 
 // masked returns the last four characters of an access key id behind asterisks, so that a person
-// can recognize the key. Ids of less than 12 characters are masked completely.
+// can recognize the key. Ids shorter than 12 bytes are masked completely.
 func masked(id secret.Text) string {
 	const shown, stars = 4, "****"
 	text := id.Reveal()

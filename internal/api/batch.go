@@ -18,7 +18,7 @@ type batchInput struct {
 type batchReply struct {
 	Succeeded []string     `json:"succeeded" required:"true" description:"Ids of the entries that were deleted or moved, or whose move was accepted as a job."`
 	Failed    []batchError `json:"failed" required:"true"`
-	Jobs      []batchJob   `json:"jobs" required:"true" description:"An addition: the running jobs of moves to another storage provider."`
+	Jobs      []batchJob   `json:"jobs" required:"true" description:"An addition: the unfinished jobs of moves to another storage provider."`
 }
 
 type batchError struct {

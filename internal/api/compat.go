@@ -143,8 +143,8 @@ func (c *call) uploadName(in incomingFile) (vpath.Name, io.Reader, error) {
 }
 
 // decodeName decodes a name or path that a client sent in a header or form: raw UTF-8, RFC 2047, or
-// percent-encoded. Text counts as percent-encoded only if all its characters are such that
-// encodeURIComponent leaves. A file name loses its directory part, with either slash.
+// percent-encoded. Text counts as percent-encoded only if it contains no characters other than
+// those that encodeURIComponent produces. A file name loses its directory part, with either slash.
 func decodeName(text string, isName bool) string {
 	if strings.Contains(text, "=?") {
 		decoder := mime.WordDecoder{}

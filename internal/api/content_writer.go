@@ -23,7 +23,7 @@ type contentWriter struct {
 	call          *call
 	content       servedContent
 	redirectTerms files.RedirectTerms
-	public        bool         // without credentials
+	public        bool         // any site may embed it
 	beforeBody    func() error // runs immediately before the body, nil for none
 
 	// mu guards offset and object: net/http reads several ranges in a goroutine that may outlast

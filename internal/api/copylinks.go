@@ -8,7 +8,7 @@ import (
 	"larder/internal/files"
 )
 
-// maxLinkIDs is the largest number of entries whose links one request can ask for.
+// maxLinkIDs is the largest number of entries in one request for links.
 const maxLinkIDs = 100
 
 // linkFormats holds an address in the formats that documents use.

@@ -127,7 +127,7 @@ func viewListing(listing files.Listing, in listFilesInput) listFilesReply {
 	return reply
 }
 
-// valueOr returns what p points to, or the default.
+// valueOr returns the value that p points to, or otherwise when p is nil.
 func valueOr[T any](p *T, otherwise T) T {
 	if p == nil {
 		return otherwise
@@ -387,7 +387,8 @@ func (c *call) findEmbedded() (*files.FoundEntry, error) {
 }
 
 // redirectRefused redirects a signed-in user who may not download a file to the file's public
-// address, as any visitor. Without a public address it returns the refusal.
+// address, as any visitor. It returns the refusal for a key, for another fault than Forbidden and
+// PasswordRequired, and for a file without a public address.
 func (c *call) redirectRefused(id string, refusal error) error {
 	if c.key != nil || !fault.Is(refusal, fault.Forbidden) && !fault.Is(refusal, fault.PasswordRequired) {
 		return refusal

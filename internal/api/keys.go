@@ -42,7 +42,8 @@ func viewKey(k apikey.Key, now time.Time) keyReply {
 	return keyReply{viewKeyFields(k), k.LastUsedAt, k.Status(now)}
 }
 
-// viewPrefixes writes single addresses as such.
+// viewPrefixes returns the texts of prefixes. A prefix of a single address is written as the
+// address.
 func viewPrefixes(prefixes []netip.Prefix) []string {
 	list := []string{}
 	for _, p := range prefixes {
@@ -66,7 +67,7 @@ type createKeyInput struct {
 	RootOnly    *bool     `json:"rootOnly" description:"Confines reading to the upload root as well."`
 }
 
-// newKeyReply is a key at its creation, the one time that its secret is told.
+// newKeyReply is a key at its creation. It is the only reply that contains the secret.
 type newKeyReply struct {
 	keyFields
 	Secret    string `json:"secret" required:"true"`
@@ -131,9 +132,8 @@ type keyRulesReply struct {
 	Rules []ruleReply `json:"rules" required:"true"`
 }
 
-// keyRules shows the rules that can decide for the caller's keys: those of the keys themselves,
-// of the caller, and of the roles that the caller is judged as, which is a guest as well while
-// guests are let in.
+// keyRules lists the rules that can apply to the caller's keys: those for the keys themselves, for
+// the caller, for the caller's role, and for guests while guest access is on.
 func (a *API) keyRules(c *call, _ struct{}) (keyRulesReply, error) {
 	keys, err := a.Keys.List(c.ctx(), c.user.ID)
 	if err != nil {

@@ -16,14 +16,14 @@ import (
 	"larder/internal/kv"
 )
 
-// limit is which rate limit a route falls under (specification: Limits).
+// limitClass is the kind of rate limit that applies to a route (specification: Limits).
 type limitClass int
 
 const (
 	defaultLimit  limitClass = iota // the configurable limit: per user when signed in, else per IP
 	authLimit                       // the strict limit of endpoints that take or mail a credential; always on
 	transferLimit                   // file bytes and uploads: 20 times the configurable limit, keys per key
-	// the page of the web UI, which costs one small query, and its files, which cost none
+	// the page of the web UI, which costs one small query, and its files, which cost no query
 	unlimited
 )
 
@@ -32,14 +32,14 @@ const (
 	maxWrongAnswers = 10 // wrong passwords or key secrets a minute, IP and target
 	maxWrongKeys    = 60 // wrong or unknown keys a minute and IP
 
-	// networkFactor is how many times the allowance of one address an IPv6 /48
-	// has in all, since one customer may hold all 65,536 /64 of it. Free mode has
-	// the same proportion (sessionsNetwork).
+	// networkFactor is the allowance of an IPv6 /48 as a multiple of the allowance of one address,
+	// since one customer may hold all 65,536 /64 networks of it. Free mode uses the same proportion
+	// (sessionsPerNetwork).
 	networkFactor = 5
 )
 
-// takeRequest takes one request from the route's bucket and tells the client how
-// it stands. Fault: RateLimited.
+// takeRequest takes one request from the route's bucket and sets the headers that tell the client
+// the state of its limit. Fault: RateLimited.
 func (c *call) takeRequest() error {
 	var result kv.Result
 	var err error
@@ -73,7 +73,8 @@ func (c *call) takeRequest() error {
 	return nil
 }
 
-// limitKey names whose requests are counted together.
+// limitKey returns the name under which the caller's requests are counted together: the key, the
+// user or the address.
 func (c *call) limitKey() string {
 	switch {
 	case c.key != nil:
@@ -84,7 +85,8 @@ func (c *call) limitKey() string {
 	return "ip:" + addressKey(c.ip)
 }
 
-// hashSource returns who causes the hash of a password, for the turns at hashing.
+// hashSource returns the account or address that causes a password hash. Sources take turns at
+// hashing.
 func (c *call) hashSource() account.Source {
 	if c.user.ID != "" {
 		return account.AccountSource(c.user.ID)
@@ -92,7 +94,8 @@ func (c *call) hashSource() account.Source {
 	return account.AddressSource(addressKey(c.ip))
 }
 
-// addressKey counts IPv6 by /64, since a household has a whole one (abuse case C56).
+// addressKey returns the text by which an address is counted. IPv6 addresses are counted by /64,
+// since a household has a whole /64 (abuse case C56).
 func addressKey(ip netip.Addr) string {
 	if ip.Is6() {
 		if prefix, err := ip.Prefix(64); err == nil {
@@ -102,11 +105,11 @@ func addressKey(ip netip.Addr) string {
 	return ip.String()
 }
 
-// takeByAddress spends cost units from the bucket of the client's address in a class, which holds
-// limit units and refills within a minute, and for IPv6 from the bucket of its /48 as well. The /48
-// is asked first, so that its addresses can't fill the store with buckets. If either refuses,
-// nothing is spent: an address that is over its limit takes nothing from its neighbours.
-// Cost 0 looks and a negative cost gives back, as in kv.Store.
+// takeByAddress takes cost units from the bucket of the client's address in a class. The bucket
+// holds limit units and refills within a minute. For IPv6 it takes them from the bucket of the /48
+// as well, and from that first, so that the addresses of a /48 can't fill the store with buckets.
+// If either refuses, nothing is taken, so that an address over its limit takes nothing from its
+// neighbors. Cost 0 only looks and a negative cost gives back, as in kv.Store.
 func (c *call) takeByAddress(ctx context.Context, class string, limit, cost int) (kv.Result, error) {
 	address, network := class+":"+addressKey(c.ip), networkKey(c.ip)
 	if network == "" {
@@ -125,7 +128,7 @@ func (c *call) takeByAddress(ctx context.Context, class string, limit, cost int)
 	return result, err
 }
 
-// networkKey is the /48 of an IPv6 address, "" for others.
+// networkKey returns the /48 of an IPv6 address, "" for other addresses.
 func networkKey(ip netip.Addr) string {
 	if !ip.Is6() {
 		return ""
@@ -143,16 +146,16 @@ func setLimitHeaders(h http.Header, result kv.Result) {
 	h.Set("RateLimit-Reset", strconv.Itoa(int(math.Ceil(result.Reset.Seconds()))))
 }
 
-// limitKeyAttempts runs check, which authenticates the key of that id, and limits wrong
-// keys: ten wrong secrets a minute for an address and id, sixty wrong or unknown keys a
-// minute for an address. Beyond the first limit the id is refused unchecked. Beyond the
-// second a key is refused unchecked unless it is remembered, so that check doesn't need
-// the database (see apikey.Service.Remembers).
+// limitKeyAttempts runs check, which authenticates the key of that id, and limits wrong keys: ten
+// wrong secrets a minute for an address and id, sixty wrong or unknown keys a minute for an
+// address. Beyond the first limit the id is refused unchecked. Beyond the second limit a key is
+// refused unchecked unless it is cached, so that check doesn't need the database (see
+// apikey.Service.IsCached).
 //
-// Wrong keys are counted after the check, for the address first: beyond its limit the ids that a
-// client invents make no buckets. Several at once may be checked before the first one counts. That
-// is harmless, since a secret has 256 bits and no slow hash, and right keys are never refused for
-// other right ones that are checked at the same moment. Faults: RateLimited, and those of check.
+// It counts wrong keys after the check, for the address first: beyond the address's limit, invented
+// ids make no buckets. Several concurrent keys may be checked before the first one counts. That is
+// harmless, since a secret has 256 bits and no slow hash, and concurrent requests with right keys
+// never cause a refusal. Faults: RateLimited, and those of check.
 func (c *call) limitKeyAttempts(id string, remembered bool, check func() error) error {
 	target := "wrong key:" + id + ":" + addressKey(c.ip)
 	if err := attemptFault(c.a.Counters.Take(c.ctx(), target, maxWrongAnswers, time.Minute, 0)); err != nil {
@@ -164,7 +167,7 @@ func (c *call) limitKeyAttempts(id string, remembered bool, check func() error) 
 		}
 	}
 	err := check()
-	if errors.Is(err, apikey.ErrEnded) { // the right secret of a key that has ended: no guess
+	if errors.Is(err, apikey.ErrEnded) { // the right secret of an ended key is no guess
 		return err
 	}
 	if fault.Is(err, fault.InvalidToken) {
@@ -179,10 +182,11 @@ func (c *call) limitKeyAttempts(id string, remembered bool, check func() error) 
 	return err
 }
 
-// limitPasswordAttempts limits wrong passwords: ten a minute for an IP and each of addresses, and
-// for each of everywhere whatever the IP (see guess). It takes a place of every one of them before
-// it calls check, and gives the places back unless the password is wrong. So of any number at once,
-// on any number of replicas, no more are checked than there are places.
+// limitPasswordAttempts limits wrong passwords: ten a minute for the client's address and each
+// target of byAddress, and for each target of everywhere from all addresses together (see
+// limitAttempts). It counts an attempt for every target before it calls check, and takes the
+// attempts back unless the password is wrong. So the limits hold for any number of concurrent calls
+// on any number of replicas. Faults: RateLimited, and those of check.
 func (c *call) limitPasswordAttempts(byAddress, everywhere []string, check func() error) error {
 	for i, target := range byAddress {
 		if err := c.countAddressAttempt(target, 1); err != nil {
@@ -196,8 +200,8 @@ func (c *call) limitPasswordAttempts(byAddress, everywhere []string, check func(
 	return errors.Join(err, c.refundAddressAttempts(byAddress))
 }
 
-// refundAddressAttempts takes back what was counted for answers that were not wrong, also where the
-// client has gone meanwhile.
+// refundAddressAttempts takes back the attempts that countAddressAttempt counted, even if the
+// client has disconnected.
 func (c *call) refundAddressAttempts(targets []string) error {
 	for _, target := range targets {
 		if _, err := c.takeByAddress(context.WithoutCancel(c.ctx()), "wrong "+target, maxWrongAnswers, -1); err != nil {
@@ -207,13 +211,12 @@ func (c *call) refundAddressAttempts(targets []string) error {
 	return nil
 }
 
-// countAddressAttempt takes places for wrong answers. Fault: RateLimited.
+// countAddressAttempt counts attempts of the client's address at a target. Fault: RateLimited.
 func (c *call) countAddressAttempt(target string, cost int) error {
 	return attemptFault(c.takeByAddress(c.ctx(), "wrong "+target, maxWrongAnswers, cost))
 }
 
-// attemptFault returns the fault for a count of wrong answers that has
-// reached its limit: RateLimited.
+// attemptFault returns the fault RateLimited if a count of wrong answers has reached its limit.
 func attemptFault(seen kv.Result, err error) error {
 	if err != nil {
 		return err
@@ -225,9 +228,9 @@ func attemptFault(seen kv.Result, err error) error {
 	return nil
 }
 
-// clientIP is the address that limits and allowedIps go by: the peer's, or behind trusted
-// proxies the right-most address in X-Forwarded-For that is not itself a trusted proxy
-// (abuse cases C55, C59).
+// clientIP returns the address that limits and allowedIps apply to: the peer's address, or behind
+// trusted proxies the right-most address in X-Forwarded-For that is not a trusted proxy (abuse
+// cases C55, C59).
 func (a *API) clientIP(r *http.Request) netip.Addr {
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
@@ -244,7 +247,7 @@ func (a *API) clientIP(r *http.Request) netip.Addr {
 		if err != nil {
 			withPort, err := netip.ParseAddrPort(hop)
 			if err != nil {
-				return ip // what stands further left was said by nobody we trust
+				return ip // no trusted proxy added the entries further left
 			}
 			addr = withPort.Addr()
 		}
@@ -265,7 +268,8 @@ func (a *API) isTrustedProxy(ip netip.Addr) bool {
 	return false
 }
 
-// overTLS reports whether the client speaks https with us or with a trusted proxy in front.
+// overTLS reports whether the client uses https, either to this service or to a trusted proxy in
+// front of it.
 func (a *API) overTLS(r *http.Request) bool {
 	if r.TLS != nil {
 		return true

@@ -7,7 +7,7 @@ import (
 	"larder/internal/files"
 )
 
-// linkTextsReply is an address in the shapes that documents want.
+// linkTextsReply holds an address in the formats that documents use.
 type linkTextsReply struct {
 	URL      string `json:"url" required:"true"`
 	HTML     string `json:"html" required:"true"`
@@ -15,8 +15,8 @@ type linkTextsReply struct {
 	BBCode   string `json:"bbcode" required:"true"`
 }
 
-// linkTexts writes an address as image markup for images and as a link for everything else.
-// Names are escaped for each format, so that none can break out of it (abuse case C72); the
+// linkTexts formats an address as image markup for images and as a link for all other files. It
+// escapes names for each format, so that none can break out of the markup (abuse case C72). The
 // address is percent-encoded already.
 func linkTexts(url string, file files.Entry) linkTextsReply {
 	texts := linkTextsReply{URL: url}
@@ -33,7 +33,7 @@ func linkTexts(url string, file files.Entry) linkTextsReply {
 	return texts
 }
 
-// markdownText escapes what Markdown or the HTML in it would read as markup.
+// markdownText escapes the characters that Markdown, or HTML in Markdown, reads as markup.
 func markdownText(s string) string {
 	var b strings.Builder
 	for _, r := range s {
@@ -53,7 +53,7 @@ func bbcodeURL(url string) string {
 	return strings.NewReplacer("[", "%5B", "]", "%5D").Replace(url)
 }
 
-// bbcodeText replaces the brackets, which BBCode can't escape, by look-alikes.
+// bbcodeText replaces brackets, which BBCode can't escape, by similar-looking characters.
 func bbcodeText(s string) string {
 	return strings.NewReplacer("[", "［", "]", "］").Replace(s)
 }

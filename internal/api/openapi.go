@@ -15,15 +15,15 @@ import (
 	"larder/internal/fault"
 )
 
-// Document is the OpenAPI 3.1 document of the interface, as /api/openapi.json serves it.
+// Document returns the OpenAPI 3.1 document of the interface, as /api/openapi.json serves it.
 func Document() ([]byte, error) {
 	a := &API{}
 	a.routes = a.routeTable()
 	return a.document()
 }
 
-// document writes the OpenAPI 3.1 document out of the route table and the structs that the
-// handlers bind and answer.
+// document generates the OpenAPI 3.1 document from the route table and from the input and output
+// structs of the handlers.
 func (a *API) document() ([]byte, error) {
 	reflector := openapi31.NewReflector()
 	reflector.DefaultOptions = append(reflector.DefaultOptions,
@@ -100,7 +100,8 @@ func describe(reflector *openapi31.Reflector, rt *route) error {
 	return reflector.AddOperation(op)
 }
 
-// addPathParameters gives the parameters of a stream's pattern a struct made on the spot.
+// addPathParameters declares the path parameters of a stream route, by a struct type that it makes
+// at run time.
 func addPathParameters(op openapi.OperationContext, path string) {
 	var fields []reflect.StructField
 	for _, segment := range strings.Split(path, "/") {
@@ -115,7 +116,7 @@ func addPathParameters(op openapi.OperationContext, path string) {
 	}
 }
 
-// envelopeOf makes the typed envelope of one route.
+// envelopeOf makes the typed success envelope of one route.
 func envelopeOf(data reflect.Type) any {
 	envelope := reflect.TypeFor[envelope[any]]()
 	var fields []reflect.StructField
@@ -129,8 +130,8 @@ func envelopeOf(data reflect.Type) any {
 	return reflect.New(reflect.StructOf(fields)).Interface()
 }
 
-// failures groups what can go wrong by status: what the handler may answer and what the
-// way to it adds.
+// failures groups the error codes of a route by status: the faults of the handler and those of the
+// steps before it.
 func (rt *route) failures() map[int][]string {
 	kinds := append([]fault.Kind{}, rt.faults...)
 	kinds = append(kinds, fault.RateLimited, fault.Internal)
@@ -176,5 +177,5 @@ func (nullable[T]) JSONSchemaBytes() ([]byte, error) {
 	return json.Marshal(map[string]any{"type": []string{kind, "null"}})
 }
 
-// JSONSchemaBytes describes what endpoints without a payload answer.
+// JSONSchemaBytes describes the null data of endpoints without a payload.
 func (none) JSONSchemaBytes() ([]byte, error) { return []byte(`{"type":"null"}`), nil }

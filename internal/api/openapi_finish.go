@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// flushLocked says in the document what the structs can't: which operations go beyond the
-// specification, that bodies are required, what streams take, and where null does not stand
-// although Go's pointers and slices could hold it.
+// finish adds the facts to the document that the structs can't express: which operations go beyond
+// the specification, that bodies are required, and the bodies that streams accept. It removes null
+// where it does not occur although Go's pointers and slices allow it.
 func finish(text []byte, routes []route) ([]byte, error) {
 	var document map[string]any
 	if err := json.Unmarshal(text, &document); err != nil {
@@ -43,8 +43,8 @@ func child(object map[string]any, name string) map[string]any {
 	return inner
 }
 
-// withoutNull takes null from required fields of a request, where it counts as missing, and from
-// lists of a reply, which are empty at least.
+// withoutNull removes null from the required fields of a request, where null counts as missing, and
+// from the lists of a reply, which are never null.
 func withoutNull(schema map[string]any, request bool) {
 	required, _ := schema["required"].([]any)
 	for name, property := range child(schema, "properties") {
@@ -60,7 +60,7 @@ func withoutNull(schema map[string]any, request bool) {
 	}
 }
 
-// Bodies that are no JSON, by media type.
+// Bodies other than JSON, by media type.
 var (
 	rawBody    = map[string]any{"application/octet-stream": map[string]any{"schema": map[string]any{}}}
 	uploadBody = map[string]any{

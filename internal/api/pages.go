@@ -11,13 +11,13 @@ import (
 	"larder/internal/vpath"
 )
 
-// The routes that are dispatched by hand, since the mux must not see their paths.
+// Routes that dispatch chooses itself, since the router must not see their paths.
 var (
 	homeRoute   = route{auth: noAuth, limit: unlimited, handler: (*call).home}
 	publicRoute = route{auth: optionalAuth, limit: transferLimit, find: (*call).findPublic, handler: (*call).publicPath}
 )
 
-// pageStyle is how the pages look that come without the web UI.
+// pageStyle is the style of the pages that don't come from the web UI.
 const pageStyle = `<style>
 body { font: 16px/1.6 system-ui, sans-serif; max-width: 36rem; margin: 18vh auto 0; padding: 0 1.5rem; color: #1c1b19; background: #faf8f4 }
 h1 { font-size: 1.6rem; margin: 0 0 .5rem }
@@ -27,8 +27,8 @@ a { color: #7a4a12 }
 @media (prefers-color-scheme: dark) { body { color: #eae6df; background: #1b1a18 } code { background: #2c2a26 } a { color: #e0b070 } }
 </style>`
 
-// htmlErrors is the plain page of a binary that was built without the web UI: what this is, and,
-// for a navigation that failed, why.
+// page is the plain page of a binary without the web UI. It tells which service this is, and after
+// a failed navigation the reason.
 var page = template.Must(template.New("page").Parse(`<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
@@ -56,7 +56,7 @@ func (c *call) home() error {
 	return nil
 }
 
-// writeErrorPage answers a browser that navigated to what it cannot have.
+// writeErrorPage answers a navigation that failed, with a page.
 func (c *call) writeErrorPage(answer clientError) {
 	if c.a.ui.index != "" && answer.status < 500 {
 		c.writeShell(answer.status, answer.code)
@@ -65,7 +65,7 @@ func (c *call) writeErrorPage(answer clientError) {
 	c.writePage(answer.status, answer.message)
 }
 
-// writePage writes the plain page; text says what went wrong, empty for the page at `/`.
+// writePage writes the plain page. text describes the failure; it is empty for the page at `/`.
 func (c *call) writePage(status int, text string) {
 	title := c.siteTitle()
 	var b strings.Builder
@@ -82,7 +82,7 @@ func (c *call) writePage(status int, text string) {
 		c.a.Log.Error("render the page", "error", err)
 	}
 	cache := "no-cache"
-	if status != http.StatusOK { // it depends on who asks, and how
+	if status != http.StatusOK { // the answer depends on the caller and the request
 		cache = "private, no-store"
 	}
 	c.sendPage(status, cache, b.String())
@@ -95,7 +95,7 @@ func (c *call) siteTitle() string {
 	return "Larder"
 }
 
-// sendPage writes a page that runs no script and loads nothing.
+// sendPage writes a page that may run no script and load nothing.
 func (c *call) sendPage(status int, cache, text string) {
 	c.sendHTML(status, cache, pagePolicy, text)
 }
@@ -111,11 +111,11 @@ func (c *call) sendHTML(status int, cache, policy, text string) {
 	h.Set("Cache-Control", cache)
 	h.Set("Content-Length", strconv.Itoa(len(text)))
 	c.w.WriteHeader(status)
-	_, _ = c.w.Write([]byte(text)) // a client that has gone reads nothing
+	_, _ = c.w.Write([]byte(text)) // the client has disconnected if this fails
 }
 
 // publicPath serves a file from its virtual path (specification: Public path serving). Each segment
-// is decoded once, here.
+// is decoded once, by pathOf.
 func (c *call) publicPath() error {
 	if c.r.Method != http.MethodGet && c.r.Method != http.MethodHead {
 		return c.refuseMethod()
@@ -135,7 +135,7 @@ func (c *call) publicPath() error {
 	return c.serveContent(content, serveOptions{public: content.Public})
 }
 
-// findPublic finds what publicPath serves, nil for a path that leads nowhere.
+// findPublic finds the entry that publicPath serves, nil for a path that is not valid.
 func (c *call) findPublic() (*files.FoundEntry, error) {
 	path, err := pathOf(c.r)
 	if err != nil || c.r.Method != http.MethodGet && c.r.Method != http.MethodHead {
@@ -149,8 +149,8 @@ func (c *call) refuseMethod() error {
 	return fault.Newf(fault.MethodNotAllowed, "The method %s is not allowed here.", c.r.Method)
 }
 
-// pathOf reads the virtual path of a request. A segment that decodes to `.` or `..` leads
-// nowhere, in any encoding.
+// pathOf returns the virtual path of a request. A segment that decodes to `.` or `..` is an error,
+// in any encoding.
 func pathOf(r *http.Request) (vpath.Path, error) {
 	segments, err := decodeSegments(r.URL.EscapedPath())
 	if err != nil {

@@ -25,8 +25,8 @@ type unlockedReply struct {
 	ExpiresIn int64  `json:"expiresIn" required:"true" description:"Seconds."`
 }
 
-// verifyPassword takes the password of what has that id. What is there and whether it may be seen
-// is told first, as anywhere else.
+// verifyPassword takes a password for the entry with an id. As for every endpoint, faults about the
+// entry's existence and the caller's permission come before those about the password.
 func (a *API) verifyPassword(c *call, in verifyPasswordInput) (unlockedReply, error) {
 	if err := c.refuseKey(); err != nil {
 		return unlockedReply{}, err
@@ -70,9 +70,9 @@ type unlockInput struct {
 	Purpose  *string `json:"purpose" enum:"download,preview" default:"download"`
 }
 
-// unlock takes the password of what lies at a path, from whoever calls. Whatever is in the
-// way is a wrong password, in the same words and after the same work, so that nothing is
-// told about the path.
+// unlock takes a password for the entry at a path, from any caller. Every other obstacle is
+// answered like a wrong password, in the same words and after the same work, so that the answer
+// reveals nothing about the path.
 func (a *API) unlock(c *call, in unlockInput) (unlockedReply, error) {
 	if err := c.refuseKey(); err != nil {
 		return unlockedReply{}, err
@@ -89,7 +89,7 @@ func (a *API) unlock(c *call, in unlockInput) (unlockedReply, error) {
 		return unlockedReply{}, err
 	}
 	if gate.Outcome == access.Denied {
-		gate.Passwords = nil // that somebody guesses there tells nobody anything
+		gate.Passwords = nil // a denied path answers like a path without a password
 	}
 	var given []string
 	byAddress, everywhere := c.attemptTargets("path:"+path.String(), gate.Passwords)
@@ -113,12 +113,12 @@ func (a *API) unlock(c *call, in unlockInput) (unlockedReply, error) {
 	return c.answerUnlocked(gate, given, in.Purpose)
 }
 
-// unlocksPerMinute is how often an address may try passwords on paths, whatever they are: each
-// costs a hash, which those who sign in wait for.
+// unlocksPerMinute is the number of passwords that an address may try in a minute, for all paths
+// together. Each costs a hash, and sign-ins wait for the same hashing.
 const unlocksPerMinute = 60
 
-// limitUnlocks holds an address to unlocksPerMinute, also where nothing else
-// is limited. Fault: RateLimited.
+// limitUnlocks limits an address to unlocksPerMinute, even if the request limit is switched off.
+// Fault: RateLimited.
 func (c *call) limitUnlocks() error {
 	result, err := c.takeByAddress(c.ctx(), "unlock", unlocksPerMinute, 1)
 	if err == nil && !result.Allowed {
@@ -132,7 +132,7 @@ func wrongPassword() error {
 	return fault.New(fault.InvalidPassword, "The password is wrong, or none is asked for here.")
 }
 
-// refuseKey refuses API keys, which cannot give passwords.
+// refuseKey refuses API keys, which may not submit passwords. Fault: Forbidden.
 func (c *call) refuseKey() error {
 	if c.key != nil {
 		return fault.New(fault.Forbidden, "API keys cannot give passwords.")
@@ -140,10 +140,10 @@ func (c *call) refuseKey() error {
 	return nil
 }
 
-// attemptTargets are what wrong answers count for: by address the name that was called, and each
-// password itself, since many names can lead to one; over all addresses each password. A new
-// password has a new id, and so a new count. Who may set a password is no stranger to it, and has a
-// count over all addresses that strangers can't use up.
+// attemptTargets returns the targets that a wrong answer counts for. Those for the client's address
+// are the name used in the request and each password, since many names can lead to one password.
+// Those for all addresses together are the passwords. A new password has a new id, and so a new
+// count. A caller who may set a password has a separate count for it, which strangers can't use up.
 func (c *call) attemptTargets(named string, locks []files.RequiredPassword) (byAddress, everywhere []string) {
 	byAddress = []string{named}
 	for _, lock := range locks {
@@ -157,9 +157,9 @@ func (c *call) attemptTargets(named string, locks []files.RequiredPassword) (byA
 	return byAddress, everywhere
 }
 
-// countMissedPasswords counts a wrong answer for each password that was asked for and not given,
-// when the caller could have set all that were given: else a right answer to a password of their
-// own would make guesses at the others free.
+// countMissedPasswords counts a wrong answer for each required password that was not given, if the
+// caller may set all passwords that were given. Without this, a right answer to a password of the
+// caller's own would make guesses at the others free.
 func (c *call) countMissedPasswords(locks []files.RequiredPassword, given []string) error {
 	var others []files.RequiredPassword
 	for _, lock := range locks {
@@ -183,8 +183,9 @@ func (c *call) countMissedPasswords(locks []files.RequiredPassword, given []stri
 	return nil
 }
 
-// runCell holds a password against all that are asked for, and returns the ids of those that it is.
-// Without any it takes as long as for one. Fault: InvalidPassword when it is none of them.
+// matchPasswords compares a password with all that are required, and returns the ids of those that
+// match. Without a required password it takes as long as for one. Fault: InvalidPassword when none
+// matches.
 func (c *call) matchPasswords(locks []files.RequiredPassword, password secret.Text) (given []string, err error) {
 	for _, lock := range locks {
 		right, err := c.a.Accounts.VerifyPassword(c.ctx(), c.hashSource(), lock.Hash, password)
@@ -207,15 +208,15 @@ func (c *call) matchPasswords(locks []files.RequiredPassword, password secret.Te
 	return given, nil
 }
 
-// actorWith is the caller with some more passwords given.
+// actorWith returns the caller as an actor that has given some more passwords.
 func (c *call) actorWith(given []string) access.Actor {
 	a := c.actor
 	a.Unlocked = append(a.Unlocked[:len(a.Unlocked):len(a.Unlocked)], given...)
 	return a
 }
 
-// answerUnlocked answers somebody who has just given passwords. Where they don't do yet, they are
-// remembered until the next one comes. Fault: PasswordRequired.
+// answerUnlocked answers a caller who has just given passwords. If another one is required, it
+// stores the given ones in the cookie and refuses. Fault: PasswordRequired.
 func (c *call) answerUnlocked(gate files.PasswordGate, given []string, purpose *string) (unlockedReply, error) {
 	seconds := int64(proofLifetime.Seconds())
 	switch {

@@ -67,8 +67,9 @@ type changeMyPasswordInput struct {
 	NewPassword *string `json:"newPassword" required:"true" minLength:"8" maxLength:"128" description:"At most 512 bytes."`
 }
 
-// changeMyPassword ends all sessions, this one too: its cookie goes. Wrong present passwords have a
-// count apart from sign-ins, so that strangers do not hold up an owner who is signed in.
+// changeMyPassword ends all sessions of the user, this one too, and clears the session cookie.
+// Wrong present passwords are counted apart from sign-ins, so that strangers can't block an owner
+// who is signed in.
 func (a *API) changeMyPassword(c *call, in changeMyPasswordInput) (messageReply, error) {
 	err := c.limitPasswordAttempts([]string{"account:" + c.user.ID}, []string{"present:" + c.user.ID}, func() error {
 		return a.Accounts.ChangePassword(c.ctx(), c.user, secret.Text(*in.OldPassword), secret.Text(*in.NewPassword))

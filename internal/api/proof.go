@@ -9,25 +9,26 @@ import (
 	"time"
 )
 
-// ProofCookie is the name of the cookie that holds which passwords of folders and rules were given.
-// It names passwords, never says them, and a new password has another name.
+// ProofCookie is the name of the cookie that lists the passwords of folders and rules that the
+// caller has given. It contains the ids of passwords, never the passwords. A new password has
+// another id.
 const ProofCookie = "unlocked"
 
 const (
 	proofLifetime = 15 * time.Minute // from when a password was given
-	maxProofs     = 32               // in one cookie; the oldest go
+	maxProofs     = 32               // in one cookie; the oldest are dropped
 	proofPurpose  = "unlocked"       // of the key that signs them
 	clockSlack    = time.Hour        // how far the clocks of replicas may differ; see docs/decisions.md: Clocks
 )
 
-// proof says that a password was given.
+// proof states that a password was given.
 type proof struct {
 	id      string // of the password
 	expires int64  // ms
 }
 
-// givenPasswords returns the ids of the passwords that the caller has given by the cookie. One that
-// is forged, damaged or expired counts as none.
+// givenPasswords returns the ids of the passwords in the caller's cookie. A cookie that is forged
+// or damaged, and a proof that has expired, count as none.
 func (c *call) givenPasswords() []string {
 	cookie, err := c.r.Cookie(ProofCookie)
 	if err != nil || cookie.Value == "" {
@@ -44,12 +45,12 @@ func (c *call) givenPasswords() []string {
 	return ids
 }
 
-// addToken adds passwords that were given to the cookie.
+// addProofs adds given passwords to the cookie.
 func (c *call) addProofs(ids []string) {
 	c.setProofs(c.a.Secrets.Sign(proofPurpose, []byte(c.formatProofs(c.proofs, ids))), int(proofLifetime.Seconds()))
 }
 
-// parseProofs reads what formatProofs wrote, as far as it holds now.
+// parseProofs reads the text of formatProofs and returns the proofs that are valid now.
 func (c *call) parseProofs(list string) (proofs []proof) {
 	now := c.a.Now()
 	latest := now.Add(proofLifetime + clockSlack).UnixMilli()
@@ -64,7 +65,8 @@ func (c *call) parseProofs(list string) (proofs []proof) {
 	return proofs
 }
 
-// formatProofs writes down which passwords were given, those of ids just now.
+// formatProofs returns the text of proofs: the existing ones, and new ones for ids that expire
+// after proofLifetime.
 func (c *call) formatProofs(had []proof, ids []string) string {
 	expires := c.a.Now().Add(proofLifetime).UnixMilli()
 	all := slices.DeleteFunc(slices.Clone(had), func(p proof) bool { return slices.Contains(ids, p.id) })
@@ -80,7 +82,7 @@ func (c *call) formatProofs(had []proof, ids []string) string {
 	return strings.Join(items, ",")
 }
 
-// clearProofs clears the cookie where there is one.
+// clearProofs clears the cookie if the request has one.
 func (c *call) clearProofs() {
 	if _, err := c.r.Cookie(ProofCookie); err == nil {
 		c.setProofs("", -1)

@@ -12,7 +12,7 @@ import (
 )
 
 // A search reads every name below its path and costs some hundred milliseconds of processor time
-// among 100,000 files, so visitors, who need no account for it, share a few places. Each replica
+// among 100,000 files. Visitors need no account for it, so they share a few places. Each replica
 // has its own places.
 const (
 	searchesPerMinute     = 20 // of an address
@@ -21,8 +21,8 @@ const (
 	searchWait            = 10 * time.Second // how long a search waits for a place
 )
 
-// listPublicFiles lists what a visitor without an account sees, whoever asks. Whose the files
-// are is not told.
+// listPublicFiles lists the entries that a visitor without an account sees, for every caller. The
+// reply omits the owners.
 func (a *API) listPublicFiles(c *call, in listFilesInput) (listFilesReply, error) {
 	path, err := vpath.Parse(valueOr(in.Path, "/"))
 	if err != nil {
@@ -50,8 +50,8 @@ func (a *API) listPublicFiles(c *call, in listFilesInput) (listFilesReply, error
 	return reply, nil
 }
 
-// startSearch counts a search of a visitor and waits for a place among those that run, until
-// release is called. Fault: RateLimited.
+// startSearch counts a visitor's search and waits for a place among the running searches. The
+// caller keeps the place until it calls release. Fault: RateLimited.
 func (c *call) startSearch() (release func(), err error) {
 	address := addressKey(c.ip)
 	seen, err := c.takeByAddress(c.ctx(), "search", searchesPerMinute, 1)
@@ -66,8 +66,8 @@ func (c *call) startSearch() (release func(), err error) {
 	return acquireSearch(c.ctx(), c.a.searchLimit, address)
 }
 
-// acquireSearch takes a place among the searches for an address, until release is called. Fault:
-// RateLimited. Error: that of ctx.
+// acquireSearch takes a place among the searches for an address. The caller keeps the place until
+// it calls release. Fault: RateLimited. Error: that of ctx.
 func acquireSearch(ctx context.Context, searches *concurrency.Limit, address string) (release func(), err error) {
 	release, err = searches.Acquire(ctx, searchWait, concurrency.Source{Name: address, Max: maxSearchesPerAddress})
 	var full *concurrency.LimitError

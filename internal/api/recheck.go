@@ -7,17 +7,17 @@ import (
 	"larder/internal/fault"
 )
 
-// recheckCredential is a body that ends well only when the key that it came with still counts by
-// then, for what it did at first. A big file takes hours to come in, and whoever revokes a key or
-// bans its owner in the meantime means this upload too (abuse case C31). What the key may do where
-// the file goes is asked again when the file is made.
+// recheckedBody is a request body that checks the credential again at its end. A big file takes
+// hours to upload, and an administrator who revokes a key or bans its owner in the meantime means
+// to stop this upload too (abuse case C31). The permissions in the target folder are checked again
+// when the file is created.
 type recheckedBody struct {
 	io.Reader
 	call *call
 }
 
-// CountRead implements io.Reader. Faults at the end of the body: those of a key that does not
-// count, Forbidden when its rights have changed.
+// Read implements io.Reader. Faults at the end of the body: those of a key that is no longer valid,
+// Forbidden when its rights have changed.
 func (s *recheckedBody) Read(p []byte) (int, error) {
 	n, err := s.Reader.Read(p)
 	if err == io.EOF {

@@ -2,7 +2,7 @@ package api
 
 import "larder/internal/secret"
 
-// messageReply is the answer of what has nothing to show but that it was done.
+// messageReply is the reply of an endpoint that only confirms its action.
 type messageReply struct {
 	Message string `json:"message" required:"true"`
 }
@@ -11,8 +11,8 @@ type forgotPasswordInput struct {
 	Email *string `json:"email" required:"true" description:"E-mail address of the account."`
 }
 
-// forgotPassword answers alike whoever the address belongs to, and takes as long: what there is to
-// do is done by a job (abuse case C48).
+// forgotPassword gives the same answer in the same time for every address; a job does the work
+// (abuse case C48).
 func (a *API) forgotPassword(c *call, in forgotPasswordInput) (messageReply, error) {
 	err := a.Accounts.QueueReset(c.ctx(), *in.Email)
 	return messageReply{"If this address belongs to an account, a link to set a new password is on its way to it."}, err

@@ -7,22 +7,22 @@ import (
 	"time"
 )
 
-// maxRefusalAddresses is how many addresses a minute have lines of their own in the log for
-// requests that were refused for their number.
+// maxRefusalAddresses is the number of addresses that have log lines of their own in a minute for
+// requests refused by a rate limit.
 const maxRefusalAddresses = 1000
 
-// refusalLog keeps answers of 429 from flooding the log. Of those to one address in a minute the
-// first stands in the log, like any request; the others are counted, and one line says how many
-// they were once the minute is over.
+// refusalLog limits the log lines for answers of status 429. The first refusal of an address in a
+// minute has a log line, like any request. The others are counted, and one line gives their number
+// when the minute is over.
 type refusalLog struct {
 	mu     sync.Mutex
 	minute time.Time
-	counts map[string]int // by address, what has no line of its own; an address that has a line is in it
+	counts map[string]int // refusals without a line, by address; an address with a line has an entry
 	others int            // from addresses beyond maxRefusalAddresses
 }
 
-// queryCount takes one refusal and reports whether it stands in the log by itself. Refusals of a
-// minute before are told first.
+// shouldLog counts one refusal and returns true if it has its own log line. It reports the counts
+// of an earlier minute first.
 func (r *refusalLog) shouldLog(ip netip.Addr, now time.Time, report func(minute time.Time, ip string, count int)) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -44,7 +44,7 @@ func (r *refusalLog) shouldLog(ip netip.Addr, now time.Time, report func(minute 
 	return false
 }
 
-// verifySharePassword tells what was counted in a minute that is over.
+// flush reports the counts of a minute that is over.
 func (r *refusalLog) flush(now time.Time, report func(minute time.Time, ip string, count int)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -66,8 +66,8 @@ func (r *refusalLog) flushLocked(now time.Time, report func(minute time.Time, ip
 	r.counts, r.others = nil, 0
 }
 
-// LogRefusals logs the counts of requests that were refused for their number in a minute that is
-// over by now.
+// LogRefusals logs the counts of requests that a rate limit refused in a minute that is over by
+// now.
 func (a *API) LogRefusals(now time.Time) { a.refusalLog.flush(now, a.logRefusals) }
 
 func (a *API) logRefusals(minute time.Time, ip string, count int) {

@@ -20,7 +20,7 @@ type registerInput struct {
 	CaptchaToken *string `json:"captchaToken" maxLength:"4096" description:"Needed while the bot check is on."`
 }
 
-// registeredUser is an account as whoever made it is told of it.
+// registeredUser is a new account in the reply to its registration.
 type registeredUser struct {
 	ID            string `json:"id" required:"true"`
 	Username      string `json:"username" required:"true"`
@@ -34,8 +34,8 @@ type registerReply struct {
 	Message string         `json:"message" required:"true"`
 }
 
-// register makes an account and signs nobody in. In the access log stands who registered, and that
-// somebody tried to, but not what they typed.
+// register creates an account without signing it in. The access log records successful and failed
+// registrations, but not the submitted values.
 func (a *API) register(c *call, in registerInput) (registerReply, error) {
 	settings, err := c.currentSettings()
 	if err != nil {
@@ -64,8 +64,8 @@ func (a *API) register(c *call, in registerInput) (registerReply, error) {
 		message}, nil
 }
 
-// currentSettings returns the settings of this very moment, where closing a door must
-// be felt at once.
+// currentSettings returns the settings as they are now. Registration and sign-in use it, where a
+// change must take effect at once.
 func (c *call) currentSettings() (site.Settings, error) {
 	if _, err := c.configVersion(); err != nil {
 		return site.Settings{}, err
@@ -73,7 +73,8 @@ func (c *call) currentSettings() (site.Settings, error) {
 	return c.settings()
 }
 
-// checkCaptcha has the bot check judged while it is on. Faults: Invalid, Unavailable.
+// checkCaptcha verifies the token of the bot check while the check is on. Faults: Invalid,
+// Unavailable.
 func (c *call) checkCaptcha(settings site.Settings, token *string) error {
 	if !settings.EnableCaptcha {
 		return nil
@@ -81,17 +82,17 @@ func (c *call) checkCaptcha(settings site.Settings, token *string) error {
 	return c.a.Captcha.Check(c.ctx(), valueOr(token, ""), c.ip)
 }
 
-// preferredLocale is the one of our locales that a browser asks for first (RFC 9110, section
-// 12.5.4): en-US unless it is Chinese.
+// preferredLocale returns the supported locale that a browser prefers (RFC 9110, section 12.5.4):
+// en-US unless it prefers Chinese.
 func preferredLocale(acceptLanguage string) string {
-	const most = 20 // that are looked at
+	const most = 20 // entries are read
 	locale, best := "en-US", 0.0
 	for _, entry := range strings.SplitN(acceptLanguage, ",", most) {
 		tag, params, _ := strings.Cut(strings.TrimSpace(entry), ";")
 		language, _, _ := strings.Cut(strings.ToLower(strings.TrimSpace(tag)), "-")
 		weight := 1.0
 		if q, found := strings.CutPrefix(strings.TrimSpace(params), "q="); found {
-			weight, _ = strconv.ParseFloat(q, 64) // what is no number is no wish
+			weight, _ = strconv.ParseFloat(q, 64) // 0 if it is no number
 		}
 		if weight <= best {
 			continue
@@ -114,8 +115,8 @@ type resendReply struct {
 	Message string `json:"message" required:"true"`
 }
 
-// resendVerification queues the same for every address, so that neither answer nor time tells
-// whether an account has it.
+// resendVerification queues the same job for every address, so that neither answer nor time reveals
+// whether an account has the address.
 func (a *API) resendVerification(c *call, in resendInput) (resendReply, error) {
 	settings, err := c.currentSettings()
 	if err != nil {

@@ -11,33 +11,34 @@ import (
 	"larder/internal/site"
 )
 
-// route is one line of the table.
+// route is one line of the route table.
 type route struct {
 	method   string
-	pattern  string // below /api/, with {name} for a parameter; "" for what is dispatched by hand
+	pattern  string // below /api/, with {name} for a parameter; "" for routes outside the table
 	auth     authMode
 	limit    limitClass
 	addition bool // not in the specification: x-addition in the OpenAPI document
-	probe    bool // for machines that watch: no request to be counted
-	freeMode bool // closed while free mode is
+	probe    bool // a health probe, which is not counted as a request
+	freeMode bool // refused while free mode is switched off
 	readOnly bool // changes nothing although it is no GET
 	summary  string
 	status   int // of success
-	// those the specification lists, beyond what the credential, the limit and the body can give
+	// the faults that the specification lists, besides those of the credential, the limit and the
+	// body
 	faults        []fault.Kind
-	input, output reflect.Type   // nil for streams, but for the query of some
+	input, output reflect.Type   // nil for streams, except for the input of some
 	jsonBody      bool           // a JSON body is read
-	mediaType     string         // what is streamed out, for the document
-	redirect      string         // where a 302 leads, for the document; "" for none
+	mediaType     string         // type of a streamed answer, for the document
+	redirect      string         // target of a 302, for the document; "" for none
 	bodies        map[string]any // streamed bodies by media type, for the document
-	reply         reflect.Type   // the JSON that a stream answers, for the document
+	reply         reflect.Type   // JSON answer of a stream, for the document
 	handler       func(c *call) error
-	// what the handler serves, nil when nothing is asked for; see lookUp
+	// finds the entry that the handler serves, nil when there is none to find; see lookUp
 	find func(c *call) (*files.FoundEntry, error)
 }
 
-// jsonRoute makes a handler out of a function from input to output: the input is bound from path,
-// query and body by its field tags, the output becomes the data of the envelope.
+// jsonRoute makes a route from a function of input to output. It binds the input from path, query
+// and body by the field tags; the output becomes the data of the envelope.
 func jsonRoute[In, Out any](status int, fn func(c *call, in In) (Out, error)) route {
 	in, out := reflect.TypeFor[In](), reflect.TypeFor[Out]()
 	binding := bindingOf(in)
@@ -58,12 +59,12 @@ func jsonRoute[In, Out any](status int, fn func(c *call, in In) (Out, error)) ro
 	}
 }
 
-// mediaType makes a route of a function that answers by itself.
+// streamRoute makes a route from a function that writes the answer itself.
 func streamRoute(media string, fn func(c *call) error) route {
 	return route{status: http.StatusOK, mediaType: media, handler: fn}
 }
 
-// run takes a request through a route.
+// run executes a request on a route and writes the error, if any.
 func (a *API) run(c *call, rt *route) {
 	c.route = rt
 	if err := c.serve(); err != nil {
@@ -91,7 +92,8 @@ func (c *call) serve() error {
 	return c.route.handler(c)
 }
 
-// settings returns the site settings of this request: as they are now, on every replica.
+// settings returns the site settings as they are now on every replica, by the config version of
+// this request.
 func (c *call) settings() (site.Settings, error) {
 	version, err := c.configVersion()
 	if err != nil {
@@ -100,8 +102,8 @@ func (c *call) settings() (site.Settings, error) {
 	return c.a.Site.Current(context.WithoutCancel(c.ctx()), version)
 }
 
-// limitSettings returns the settings that the request limit goes by. A request that has read
-// nothing from the database so far reads nothing for them either, see site.Store.Recent.
+// limitSettings returns the settings for the request limit. If the request has not read the
+// database yet, they need no query and may be up to a second out of date, see site.Store.Recent.
 func (c *call) limitSettings() (site.Settings, error) {
 	if c.version != 0 {
 		return c.settings()

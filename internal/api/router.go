@@ -9,9 +9,9 @@ import (
 	"larder/internal/fault"
 )
 
-// router finds the route for a path below /api/. The standard mux can't hold the interface: it
-// takes /api/files/jobs/{jobId} beside /api/files/{id}/download for a conflict. Here a literal
-// segment goes before a parameter, from left to right.
+// router finds the route for a path below /api/. The standard mux refuses this interface: it
+// considers /api/files/jobs/{jobId} and /api/files/{id}/download a conflict. In this router a
+// literal segment precedes a parameter, from left to right.
 type router struct{ patterns []pattern }
 
 // pattern is one path with its methods.
@@ -21,7 +21,7 @@ type pattern struct {
 	notAllowed route // answers the other methods
 }
 
-// newRouter builds the router of a table; it fails when a route is there twice.
+// newRouter builds the router of a table. It fails when a route occurs twice.
 func newRouter(routes []route) (*router, error) {
 	rt := &router{}
 	for i := range routes {
@@ -57,7 +57,7 @@ func literalFirst(a, b string) int {
 
 func isParameter(segment string) bool { return segment[0] == '{' }
 
-// notAllowed is the route of the methods that a path does not have.
+// notAllowedRoute answers the methods that a path does not have.
 func notAllowedRoute(methods map[string]*route) route {
 	var allowed []string
 	for method := range methods {
@@ -77,9 +77,9 @@ var unknownRoute = route{auth: noAuth, handler: func(*call) error {
 	return fault.New(fault.NotFound, "There is no such endpoint.")
 }}
 
-// find returns the route for an escaped path and puts the parameters, decoded once, into the
-// request. A trailing slash makes no difference where the specification writes one; empty and
-// dotted segments lead nowhere.
+// find returns the route for an escaped path and stores the parameters, decoded once, in the
+// request. A trailing slash is optional if the specification writes one. Empty segments and dot
+// segments match nothing.
 func (rt *router) find(r *http.Request) *route {
 	segments, err := decodeSegments(strings.TrimPrefix(r.URL.EscapedPath(), "/"))
 	if err != nil {
@@ -114,8 +114,8 @@ func (rt *router) find(r *http.Request) *route {
 	return &unknownRoute
 }
 
-// sanitizeID replaces what no database takes as text, so that an id with a NUL or a broken
-// character in it is one that names nothing.
+// sanitizeID replaces the characters that no database accepts as text, so that an id with a NUL or
+// an invalid character names nothing.
 func sanitizeID(id string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(id, "\uFFFD"), "\x00", "\uFFFD")
 }
@@ -129,7 +129,7 @@ func (p *pattern) match(segments []string) bool {
 	})
 }
 
-// endsInSlash reports whether the specification writes the path with a slash at its end.
+// endsInSlash reports whether the specification writes the path with a trailing slash.
 func (p *pattern) endsInSlash() bool {
 	for _, r := range p.methods {
 		return strings.HasSuffix(r.pattern, "/")

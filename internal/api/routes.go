@@ -7,8 +7,8 @@ import (
 	"larder/internal/files"
 )
 
-// routeTable is every endpoint of the service, in the order of the specification. Pages and public
-// path serving are dispatched by hand (pages.go).
+// routeTable returns all endpoints of the service, in the order of the specification. dispatch
+// handles pages and public paths (pages.go).
 func (a *API) routeTable() []route {
 	return []route{
 		// Authentication endpoints
@@ -320,7 +320,7 @@ func (a *API) routeTable() []route {
 	}
 }
 
-// putToStore is where who downloads is sent with the provider's flag redirect.
+// storeRedirect describes the redirect to the store for providers with the redirect flag.
 const storeRedirect = "To the file's store, if the provider has redirect on; HEAD is answered by this service"
 
 var compatibleFaults = []fault.Kind{fault.InvalidToken, fault.Forbidden, fault.TooLarge, fault.QuotaExceeded,

@@ -13,22 +13,24 @@ import (
 	"larder/internal/files"
 )
 
-// serveOptions is how a piece of content goes out.
+// serveOptions controls how content is served.
 type serveOptions struct {
-	public bool // anybody may keep it; else private, no-store
-	// whoever got it may keep it, and asks each time whether it still stands and is still theirs
+	public bool // any cache may store it; otherwise private, no-store
+	// the client may cache it, and must revalidate it each time: the answer depends on the content
+	// and on the client's rights
 	revalidate bool
-	attachment bool // as an attachment whatever the type is
-	// called once, after the object is open and just before a body goes out: a download token
-	// is used up here
+	attachment bool // as an attachment for every type
+	// called once, after the object is open and immediately before the body is sent; it uses up a
+	// download token
 	beforeBody func() error
 }
 
-// maxRanges is how many ranges of a file are sent in one reply. Who asks for more gets the whole
-// (RFC 9110, sections 14.2 and 17.15): each costs a seek, a read and a header, however short it is.
+// maxRanges is the largest number of ranges of a file in one reply. A request for more gets the
+// whole file (RFC 9110, sections 14.2 and 17.15), since each range costs a seek, a read and a
+// header, however short it is.
 const maxRanges = 32
 
-// servedContent is content about to go out, whoever's it is.
+// servedContent is content to serve, from any source.
 type servedContent struct {
 	name, mimeType, etag string
 	size                 int64
@@ -36,13 +38,14 @@ type servedContent struct {
 	contentSource
 }
 
-// contentSource is where bytes come from. Its faults are those of files.Content.
+// contentSource is the source of the bytes. Its faults are those of files.Content.
 type contentSource interface {
-	// Check reports whether they are there.
+	// Check returns an error unless the bytes exist.
 	Check(ctx context.Context) error
-	// Elsewhere is where the client is sent for them, "" for nowhere.
+	// RedirectAddress returns the address to which the client is redirected for the bytes, "" for
+	// none.
 	RedirectAddress(ctx context.Context, terms files.RedirectTerms) (string, error)
-	// OpenRange opens them at first, for length bytes to be read.
+	// OpenRange opens the content at offset first, for reading length bytes.
 	OpenRange(ctx context.Context, first, length int64) (blob.Object, error)
 }
 
@@ -52,9 +55,9 @@ func (c *call) serveContent(content files.Content, opts serveOptions) error {
 		content.Modified, content}, opts)
 }
 
-// serveBytes is the one place that serves bytes (docs/decisions.md: Serving files): type,
-// disposition, policy, caching, validators, ranges, HEAD. A file of the local store reaches
-// the socket by sendfile.
+// serveBytes serves all bytes of the service (docs/decisions.md: Serving files). It decides type,
+// disposition, policy, caching, validators, ranges and HEAD. A file of the local store is sent by
+// sendfile.
 func (c *call) serveBytes(content servedContent, opts serveOptions) error {
 	if requestsActiveContent(c.r) {
 		return fault.New(fault.Forbidden, "Stored files are not run as part of this site.")
@@ -67,7 +70,8 @@ func (c *call) serveBytes(content servedContent, opts serveOptions) error {
 	h.Set("Content-Security-Policy", policy)
 	h.Set("Content-Disposition", disposition(inline, content.name))
 	h.Set("ETag", content.etag)
-	// scripts and styles are among these; a copy that was fetched otherwise must not be run either
+	// The sandbox policy applies to scripts and styles. The same URL is refused to a page of this
+	// site that would run it, so a cached copy must not serve such a request.
 	if policy == sandboxPolicy {
 		h.Set("Vary", "Sec-Fetch-Dest, Sec-Fetch-Site")
 	}
@@ -95,9 +99,9 @@ func (c *call) serveBytes(content servedContent, opts serveOptions) error {
 	return nil
 }
 
-// redirectTerms are what an answer must be like that comes from a store itself. Whoever serves
-// the bytes of a publicDomain leaves out policy and disposition, so that only what is shown
-// anyway may come from there.
+// redirectTerms returns the requirements on an answer that a store gives itself. A publicDomain
+// serves bytes without policy and disposition, so only content that is displayed anyway may come
+// from it.
 func (c *call) redirectTerms(name, mimeType string, attach bool) files.RedirectTerms {
 	media, inline, _ := safeType(mimeType)
 	inline = inline && !attach
@@ -105,8 +109,8 @@ func (c *call) redirectTerms(name, mimeType string, attach bool) files.RedirectT
 		HTTPSOnly: c.a.secure}
 }
 
-// withoutEmptySuffix replaces ranges of the last 0 bytes, which nothing satisfies (RFC 9110,
-// section 14.1.2), by ranges that begin at the end of the file: net/http would answer 206 to the
+// withoutEmptySuffix replaces ranges of the last 0 bytes, which can't be satisfied (RFC 9110,
+// section 14.1.2), by ranges that begin at the end of the file. net/http would answer 206 to the
 // former, with a range that ends before it begins.
 func withoutEmptySuffix(asked string, size int64) string {
 	unit, list, _ := strings.Cut(asked, "=")
@@ -120,9 +124,9 @@ func withoutEmptySuffix(asked string, size int64) string {
 	return unit + "=" + strings.Join(specs, ",")
 }
 
-// requestsActiveContent reports whether a page of this very site asks for something to run: a
-// script, a worker, a style sheet. A policy of the site's pages that trusts their own origin then
-// trusts no stored file (abuse case C68). What other sites embed runs as theirs.
+// requestsActiveContent reports whether a page of this site requests something to run: a script, a
+// worker, a style sheet. A policy that trusts the site's own origin then does not make stored files
+// trusted (abuse case C68). Content embedded by other sites runs as theirs.
 func requestsActiveContent(r *http.Request) bool {
 	if r.Header.Get("Service-Worker") == "script" {
 		return true
@@ -141,8 +145,9 @@ const (
 	sandboxPolicy = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
 )
 
-// safeType decides how a stored type goes out, so that nothing a user stored runs as the site: what
-// is shown goes out inline, everything else as an attachment in a sandbox (abuse case C67).
+// safeType decides how a stored type is served, so that nothing a user stored runs as part of the
+// site. Types that browsers display safely are served inline, all others as an attachment in a
+// sandbox (abuse case C67).
 func safeType(stored string) (media string, inline bool, policy string) {
 	media, inline = blob.InlineType(stored)
 	top, _, _ := strings.Cut(media, "/")
@@ -157,8 +162,8 @@ func safeType(stored string) (media string, inline bool, policy string) {
 	return media, true, plainPolicy
 }
 
-// disposition names the file twice: in ASCII for old clients, in UTF-8 for the others
-// (RFC 6266, RFC 8187).
+// disposition returns a Content-Disposition header. It contains the file name in ASCII for old
+// clients, and in UTF-8 if the name is not ASCII (RFC 6266, RFC 8187).
 func disposition(inline bool, name string) string {
 	kind := "attachment"
 	if inline {

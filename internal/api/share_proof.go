@@ -7,15 +7,15 @@ import (
 	"larder/internal/share"
 )
 
-// ShareCookie is what the names of the cookies begin with that hold which passwords were given to a
-// share. The share's id follows, and stands in what is signed as well: copied to another share it
-// says nothing there, though that may have the same password (abuse case C46).
+// ShareCookie is the prefix of the names of the cookies that list the passwords given to a share.
+// The share's id follows it. The signed value contains the id as well, so that a cookie copied to
+// another share is not valid there, even if that share has the same password (abuse case C46).
 const ShareCookie = "share_auth_"
 
 const shareProofPurpose = "share" // of the key that signs them
 
-// shareProofs reads which passwords the caller has given to a share. A cookie that is forged,
-// damaged, expired or another share's counts as none.
+// shareProofs returns the passwords that the caller has given to a share. A cookie that is forged,
+// damaged, expired or for another share counts as none.
 func (c *call) shareProofs(id string) []proof {
 	cookie, err := c.r.Cookie(ShareCookie + id)
 	if err != nil || cookie.Value == "" {
@@ -32,8 +32,8 @@ func (c *call) shareProofs(id string) []proof {
 	return c.parseProofs(list)
 }
 
-// visitor is the caller as they stand before a share: from where, and with what they have given to
-// it. Nothing else of theirs counts.
+// visitor returns the caller as a visitor of a share: the address, the passwords given to this
+// share, and those of more. No other rights of the caller count.
 func (c *call) visitor(id string, more ...string) share.Visitor {
 	v := share.Visitor{IP: c.ip, PasswordIDs: more}
 	for _, p := range c.shareProofs(id) {
@@ -42,8 +42,8 @@ func (c *call) visitor(id string, more ...string) share.Visitor {
 	return v
 }
 
-// addShareProofs adds passwords that were given to the share's cookie. A page of the share asks for
-// them with requests of its own, which carry the cookie however strict it is.
+// addShareProofs adds given passwords to the share's cookie. The page of the share fetches files
+// with its own requests, which carry the cookie although it is SameSite=Strict.
 func (c *call) addShareProofs(id string, given []string) {
 	http.SetCookie(c.w, &http.Cookie{
 		Name: ShareCookie + id, Value: c.a.Secrets.Sign(shareProofPurpose,

@@ -20,12 +20,12 @@ type shareDownloadReply struct {
 	ExpiresIn int64  `json:"expiresIn" required:"true" description:"Seconds."`
 }
 
-// shareTokensPerAddress is how many download addresses one share gives to one visitor's address in
-// the time that they last: anybody may ask, and each is a row.
+// shareTokensPerAddress is the number of download addresses that one share issues to one address
+// during their lifetime. Any visitor may request them, and each is a row.
 const shareTokensPerAddress = 1000
 
-// shareDownload hands out an address that a visitor gets the bytes from; the download counts
-// when that is used.
+// shareDownload issues a download address for a share. The download is counted when the address is
+// used.
 func (a *API) shareDownload(c *call, in shareFileInput) (shareDownloadReply, error) {
 	visitor := c.visitor(in.ID)
 	visit, err := a.Shares.Visit(c.ctx(), in.ID, visitor)
@@ -52,9 +52,9 @@ func (a *API) shareDownload(c *call, in shareFileInput) (shareDownloadReply, err
 	return shareDownloadReply{c.url("/api/gateway/download/" + token), int64(download.Lifetime / time.Second)}, nil
 }
 
-// sharePreview shows a file of a share, as often as a visitor likes: it counts as nothing, and a
-// share that was viewed as often as it may be still shows the picture to whoever has its page open.
-// There is one answer for all shares that are not active.
+// sharePreview shows a file of a share. Previews are not counted, so a share that has reached its
+// limit of views still shows the image to visitors with its page open. All shares that are not
+// active get the same answer.
 func (a *API) sharePreview(c *call) error {
 	in, err := bindInput[shareFileInput](c)
 	if err != nil {
@@ -76,8 +76,7 @@ func (a *API) sharePreview(c *call) error {
 		content}, serveOptions{})
 }
 
-// previewContent finds what a share shows, whatever kind of file it is.
-// Faults: those of sharePreview.
+// previewContent finds the file that a share shows, of any type. Faults: those of sharePreview.
 func (c *call) previewContent(id string, file *string) (files.Content, error) {
 	visit, err := c.a.Shares.Visit(c.ctx(), id, c.visitor(id))
 	if fault.Is(err, fault.ShareRevoked) {
@@ -114,8 +113,8 @@ type listShareReply struct {
 	Pagination pagination       `json:"pagination" required:"true"`
 }
 
-// listShare lists a folder of a shared folder: what an archive of it would hold. Where it lies and
-// whose it is is not told.
+// listShare lists a folder of a shared folder: the entries that a zip of it would contain. The
+// reply reveals neither the owner nor the path outside the share.
 func (a *API) listShare(c *call, in listShareInput) (listShareReply, error) {
 	inside, err := vpath.Parse(valueOr(in.Path, "/"))
 	if err != nil {

@@ -19,7 +19,7 @@ type sharedFileReply struct {
 	Size int64  `json:"size" required:"true" description:"Bytes."`
 }
 
-// visitedFileReply is that file as visitors see it: where it lies is not told.
+// visitedFileReply is the file or folder of a share as visitors see it, without its real path.
 type visitedFileReply struct {
 	sharedFileReply
 	MimeType string `json:"mimeType,omitempty" description:"Only of a file."`
@@ -36,7 +36,7 @@ func viewSharedFile(e *files.Entry) *sharedFileReply {
 	return reply
 }
 
-// shareTitle is the title of a share: the file's name, unless it was given one.
+// shareTitle returns the title of a share, or the file's name if the share has no title.
 func shareTitle(title *string, e *files.Entry) string {
 	switch {
 	case title != nil:
@@ -90,7 +90,7 @@ func (a *API) createShare(c *call, in createShareInput) (createShareReply, error
 	}}, nil
 }
 
-// shareURL is where people open a share.
+// shareURL returns the address at which people open a share.
 func (c *call) shareURL(id string) string { return c.url("/share/" + id) }
 
 // shareReply is a share as its creator sees it.
@@ -170,8 +170,7 @@ type visitShareReply struct {
 	Share visitedShareReply `json:"share" required:"true"`
 }
 
-// visitShare shows a share to whoever holds its address, and counts it: HEAD, which
-// shows nothing, does not.
+// visitShare shows a share to a visitor and counts a view. HEAD shows nothing and is not counted.
 func (a *API) visitShare(c *call, in idInput) (visitShareReply, error) {
 	visit, err := a.Shares.View(c.ctx(), in.ID, c.visitor(in.ID), c.r.Method == http.MethodGet)
 	if err != nil {
@@ -204,8 +203,8 @@ type verifyShareReply struct {
 	Authorized bool `json:"authorized" required:"true"`
 }
 
-// verifyShare takes a password of a share, its own or one of its file, and remembers it
-// in the share's cookie.
+// verifyShare takes a password of a share, either its own or one of its file, and stores it in the
+// share's cookie.
 func (a *API) verifyShare(c *call, in verifyShareInput) (verifyShareReply, error) {
 	visit, err := a.Shares.Visit(c.ctx(), in.ID, c.visitor(in.ID))
 	switch {
@@ -271,7 +270,8 @@ func (a *API) changeShare(c *call, in changeShareInput) (changeShareReply, error
 	return changeShareReply{c.viewShare(item)}, nil
 }
 
-// patchField is a field of a change: nil where it is absent, and a nil within where it is null.
+// patchField returns a field of a change: nil when the field is absent, a pointer to nil when it is
+// null.
 func patchField[T any](n nullable[T]) **T {
 	if !n.isSet {
 		return nil

@@ -15,22 +15,22 @@ import (
 )
 
 const (
-	sniffBytes = 3072  // of a file tell what it is
-	maxSniffed = 10000 // contents of which it is remembered
+	sniffBytes = 3072  // of a file that its type is detected from
+	maxSniffed = 10000 // contents whose types are cached
 )
 
-// sniffer tells what files are by their first bytes, and remembers it, so that HEAD, conditions and
-// ranges of a video don't read them again. A content never changes, so that nothing here can be out
-// of date. Its zero value knows nothing yet.
+// sniffer detects the types of files from their first bytes. It caches them, so that HEAD,
+// conditions and ranges of a video don't read the bytes again. A content never changes, so the
+// cache is never out of date. The zero value is ready to use.
 type sniffer struct {
 	mu    sync.Mutex
 	types map[string]string // type by id of the content
 }
 
-// previewType decides how a file is shown to who does not know its owner, by what it is
-// and not by what it says it is (abuse case C70). media is what to serve it as. What says
-// that it is something that is never shown isn't, whatever it is, and text has to say that
-// it is text. Fault: Unavailable.
+// previewType decides how a file is shown to visitors who don't know its owner. It uses the
+// detected type rather than the declared type (abuse case C70). media is the type to serve. A file
+// whose declared type is never displayed is not shown, whatever its content, and text is shown as
+// text only if declared so or undeclared. Fault: Unavailable.
 func (m *sniffer) previewType(ctx context.Context, content files.Content) (media string, shown bool, err error) {
 	detected, err := m.typeOf(ctx, content)
 	if err != nil {
@@ -54,8 +54,8 @@ func (m *sniffer) previewType(ctx context.Context, content files.Content) (media
 	return detected, shown, nil
 }
 
-// typeOf tells the type of a content. For text that no browser could take for a page or a
-// program it is text/plain.
+// typeOf returns the detected type of a content. The type is text/plain for text that no browser
+// could interpret as a page or a program.
 func (m *sniffer) typeOf(ctx context.Context, content files.Content) (string, error) {
 	m.mu.Lock()
 	detected, known := m.types[content.ID]
@@ -108,7 +108,7 @@ func detectedType(t *mimetype.MIME) string {
 	return found
 }
 
-// isAudioOrVideo reports what a <video> or <audio> takes.
+// isAudioOrVideo reports whether a <video> or <audio> accepts the type.
 func isAudioOrVideo(media string) bool {
 	return strings.HasPrefix(media, "audio/") || strings.HasPrefix(media, "video/")
 }

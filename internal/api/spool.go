@@ -13,10 +13,10 @@ import (
 
 const (
 	spoolMemory    = 1 << 20  // bytes of a waiting file that stay in memory
-	spoolCheckStep = 16 << 20 // bytes between two looks at the room on the disk
+	spoolCheckStep = 16 << 20 // bytes between two checks of the free disk space
 )
 
-// spooledFile is a file of a form that waits for the rest of the form.
+// spooledFile is the file of a form that waits until the rest of the form is read.
 type spooledFile struct {
 	in          incomingFile
 	isFileField bool // the field is called `file`
@@ -28,7 +28,7 @@ func (c *call) discard(s *spooledFile) {
 		return
 	}
 	if s.file != nil {
-		_ = s.file.Close() // it has no name any more: closing it frees it
+		_ = s.file.Close() // the file is unlinked already: closing it frees its space
 	}
 	s.in.buffered.End(c.ctx())
 }
@@ -47,7 +47,7 @@ func (c *call) spoolPart(part *multipart.Part, name string, named bool) (*spoole
 	return s, nil
 }
 
-// readPart reads a file of a form, into memory while it is small.
+// readPart reads a file of a form, into memory if it is small, otherwise into a spool file.
 func (c *call) readPart(s *spooledFile, part *multipart.Part) error {
 	head, err := io.ReadAll(io.LimitReader(part, spoolMemory+1))
 	if err != nil {
@@ -69,8 +69,8 @@ func (c *call) readPart(s *spooledFile, part *multipart.Part) error {
 	return err
 }
 
-// fillSpool copies a body, which reserves its room in the quota, to a file, which it leaves at its
-// beginning, and stops where the disk gets full. Faults: those of the body, TooLarge, Unavailable.
+// fillSpool copies a body to a file and rewinds the file. The body reserves the quota as it is
+// read. The copy stops when the disk gets full. Faults: those of the body, TooLarge, Unavailable.
 func (c *call) fillSpool(file *os.File, body io.Reader) (size int64, err error) {
 	for {
 		if err := c.a.CheckSpoolSpace(); err != nil {

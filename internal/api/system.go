@@ -2,7 +2,8 @@ package api
 
 import "encoding/json"
 
-// publicSettingsReply is what is told without authentication (specification: Site settings).
+// publicSettingsReply holds the settings that need no authentication (specification: Site
+// settings).
 type publicSettingsReply struct {
 	SiteTitle                string `json:"siteTitle" required:"true"`
 	SiteLogo                 string `json:"siteLogo" required:"true"`
@@ -41,14 +42,15 @@ type healthReply struct {
 	Detail  string `json:"detail" required:"true"`
 }
 
-// health tells the state with 200 always: whoever wants a status asks the readiness probe.
+// health reports the state, always with status 200. Clients that need a status code use the
+// readiness probe.
 func (a *API) health(c *call) error { return c.probe(200, 200, "degraded") }
 
-// live is ok for as long as the process answers.
+// live reports ok as long as the process answers.
 func (a *API) live(c *call) error { return c.probe(200, 200, "ok") }
 
-// ready answers 503 until the first start is seeded, and while the database or a disk of ours can't
-// be reached. While a bucket can't, it is degraded, and ready.
+// ready answers 503 until the first start has written its initial rows, and while the database or a
+// local disk can't be reached. While a bucket can't be reached, it answers degraded and ready.
 func (a *API) ready(c *call) error { return c.probe(200, 503, "unavailable") }
 
 func (c *call) probe(good, bad int, otherwise string) error {

@@ -14,9 +14,8 @@ import (
 	"larder/internal/thumb"
 )
 
-// A thumbnail is judged like the original, at each request: it may be kept by who got it, and is
-// never shown again unasked.
-
+// thumbnailInput asks for a thumbnail. The same rules as for the original apply to each request:
+// the client may cache the thumbnail, but must revalidate it before each use.
 type thumbnailInput struct {
 	ID   string  `path:"id" json:"-"`
 	Size *string `query:"size" json:"-" required:"true" enum:"160,320,640,1280,2048" description:"The longest edge in pixels. No picture is enlarged."`
@@ -33,7 +32,7 @@ type linkThumbnailInput struct {
 	Size *string `query:"size" json:"-" required:"true" enum:"160,320,640,1280,2048" description:"The longest edge in pixels. No picture is enlarged."`
 }
 
-// thumbnail shows a picture to whoever may download it, visitors included.
+// thumbnail shows an image to callers who may download it, visitors included.
 func (a *API) thumbnail(c *call) error {
 	in, err := bindInput[thumbnailInput](c)
 	if err != nil {
@@ -63,7 +62,8 @@ func (c *call) findFile() (*files.FoundEntry, error) {
 	return c.a.Tree.FindID(c.ctx(), c.r.PathValue("id"))
 }
 
-// shareThumbnail shows what sharePreview does, by the same rules, and counts as little.
+// shareThumbnail shows a thumbnail of the file that sharePreview shows, by the same rules. It is
+// not counted either.
 func (a *API) shareThumbnail(c *call) error {
 	in, err := bindInput[shareThumbnailInput](c)
 	if err != nil {
@@ -83,7 +83,8 @@ func (a *API) shareThumbnail(c *call) error {
 	return c.serveThumbnail(content, *in.Size, serveOptions{revalidate: true})
 }
 
-// linkThumbnail may be embedded anywhere, as the original.
+// linkThumbnail shows a thumbnail of the file of a permanent link. Any site may embed it, as the
+// original.
 func (a *API) linkThumbnail(c *call) error {
 	in, err := bindInput[linkThumbnailInput](c)
 	if err != nil {
@@ -96,7 +97,7 @@ func (a *API) linkThumbnail(c *call) error {
 	return c.serveThumbnail(content, *in.Size, serveOptions{public: true, revalidate: true})
 }
 
-// serveThumbnail serves the thumbnail of a content that the caller may have. Faults: NotFound, when
+// serveThumbnail serves the thumbnail of a content that the caller may have. Faults: NotFound when
 // there is none; RateLimited; Unavailable.
 func (c *call) serveThumbnail(content files.Content, size string, opts serveOptions) error {
 	if c.a.Thumbs == nil {
@@ -121,25 +122,25 @@ func (c *call) serveThumbnail(content files.Content, size string, opts serveOpti
 	if err != nil {
 		return err
 	}
-	defer t.Close() // twice, where it was sent: the second time does nothing
+	defer t.Close() // after a sent answer this is the second Close, which does nothing
 	name := strings.TrimSuffix(content.Entry.Name, path.Ext(content.Entry.Name)) + "." + t.Ext
 	return c.serveBytes(servedContent{name, t.Type, t.ETag, t.Size(), time.Time{}, thumbnailSource{t}}, opts)
 }
 
 func noThumbnail() error { return fault.New(fault.NotFound, "There is no thumbnail of this file.") }
 
-// countRegistrationRows is a thumbnail as a source of bytes.
+// thumbnailSource is a thumbnail as a contentSource.
 type thumbnailSource struct{ thumb.Thumbnail }
 
-// Check implements source.
+// Check implements contentSource.
 func (m thumbnailSource) Check(context.Context) error { return nil }
 
-// RedirectAddress implements source: no store has it.
+// RedirectAddress implements contentSource; no store has the thumbnail.
 func (m thumbnailSource) RedirectAddress(context.Context, files.RedirectTerms) (string, error) {
 	return "", nil
 }
 
-// OpenRange implements source.
+// OpenRange implements contentSource.
 func (m thumbnailSource) OpenRange(_ context.Context, first, _ int64) (blob.Object, error) {
 	_, err := m.Seek(first, io.SeekStart)
 	return m.Thumbnail, err

@@ -19,36 +19,34 @@ import (
 	"larder/internal/site"
 )
 
-// The routes of the web UI, dispatched by hand as public paths are. Loading a page
-// counts against no limit.
+// Routes of the web UI, which dispatch chooses itself. Loading a page counts against no limit.
 var (
 	shellRoute = route{auth: noAuth, limit: unlimited, handler: (*call).shell}
 	assetRoute = route{auth: noAuth, limit: unlimited, handler: (*call).asset}
 )
 
-// noncePlaceholder is what the build writes where the nonce of an answer belongs, and
-// failurePlaceholder where the web UI looks for why it was sent.
+// The build writes noncePlaceholder where the nonce of an answer belongs, and failurePlaceholder
+// where the web UI reads why the page was sent.
 const (
 	noncePlaceholder   = "LARDER-NONCE"
 	failurePlaceholder = `data-failure=""`
 )
 
-// ui is the web UI as it was built: one page for all its addresses, and the files
-// that this page loads.
+// ui is the built web UI: one page for all its addresses, and the files that this page loads.
 type ui struct {
-	index  string // "" when the binary was built without it
+	index  string // "" when the binary was built without the web UI
 	assets map[string]asset
 
 	httpOrigins db.VersionedValue[[]string] // see httpOrigins
 }
 
-// asset is one file, whole in memory, in the encodings there are.
+// asset is one file of the web UI in memory, in the available encodings.
 type asset struct {
 	media            string
 	identity, br, gz []byte // nil for an encoding that gains nothing
 }
 
-// newUI reads what was built into dist, see web.Dist.
+// newUI reads the web UI from dist, see web.Dist. Without an index.html the result is an empty ui.
 func newUI(dist fs.FS) (*ui, error) {
 	if dist == nil {
 		return &ui{}, nil
@@ -88,7 +86,7 @@ func newUI(dist fs.FS) (*ui, error) {
 func assetType(extension string) string {
 	switch extension {
 	case ".js":
-		return "text/javascript; charset=utf-8" // whatever the machine says
+		return "text/javascript; charset=utf-8" // independent of the machine's MIME table
 	case ".css":
 		return "text/css; charset=utf-8"
 	case ".svg":
@@ -100,8 +98,8 @@ func assetType(extension string) string {
 	return "application/octet-stream"
 }
 
-// asset serves a file of the web UI. Its name changes with its content, so that whoever has
-// it never asks again.
+// asset serves a file of the web UI. Its name changes with its content, so clients may cache it
+// forever.
 func (c *call) asset() error {
 	if c.r.Method != http.MethodGet && c.r.Method != http.MethodHead {
 		return c.refuseMethod()
@@ -126,11 +124,11 @@ func (c *call) asset() error {
 	h.Set("Vary", "Accept-Encoding")
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	c.w.WriteHeader(http.StatusOK)
-	_, _ = c.w.Write(body) // a client that has gone reads nothing
+	_, _ = c.w.Write(body) // the client has disconnected if this fails
 	return nil
 }
 
-// assetsPath is where the files of the web UI are.
+// assetsPath is the path prefix of the files of the web UI.
 const assetsPath = "/app/assets/"
 
 // accepts reports whether Accept-Encoding names an encoding without refusing it
@@ -146,7 +144,7 @@ func accepts(r *http.Request, encoding string) bool {
 	return false
 }
 
-// shell answers an address of the web UI.
+// shell serves the page of the web UI for all its addresses.
 func (c *call) shell() error {
 	if c.r.Method != http.MethodGet && c.r.Method != http.MethodHead {
 		return c.refuseMethod()
@@ -155,8 +153,8 @@ func (c *call) shell() error {
 	return nil
 }
 
-// writeShell writes the page of the web UI. A code is that of the failure which the browser
-// navigated to, for the page to show.
+// writeShell writes the page of the web UI. code is the error code of a failed navigation, for the
+// page to show; "" for none.
 func (c *call) writeShell(status int, code string) {
 	nonce := rand.Text()
 	text := strings.ReplaceAll(c.a.ui.index, noncePlaceholder, nonce)
@@ -164,19 +162,20 @@ func (c *call) writeShell(status int, code string) {
 		text = strings.Replace(text, failurePlaceholder, `data-failure="`+code+`"`, 1)
 	}
 	cache := "no-cache"
-	if status != http.StatusOK { // it depends on who asks, and how
+	if status != http.StatusOK { // the answer depends on the caller and the request
 		cache = "private, no-store"
 	}
 	c.sendHTML(status, cache, c.shellPolicy(nonce), text)
 }
 
-// shellPolicy lets run what this answer names by its nonce and what that loads, and nothing that
-// anybody stored (abuse case C78). Bytes may come from and go to stores by https, and to those that
-// an administrator has set up without it.
+// shellPolicy returns the content security policy of the page. It allows the scripts with this
+// answer's nonce and those that they load, and nothing that a user stored (abuse case C78). Bytes
+// may come from and go to stores by https, and by http to stores that an administrator has set up
+// so.
 func (c *call) shellPolicy(nonce string) string {
 	http, captcha := "", ""
 	settings, err := c.settings()
-	if err != nil { // the page still opens, and tells that the service does not answer
+	if err != nil { // the page still opens, and shows that the service does not answer
 		c.a.Log.Warn("read the settings for the page's policy", "error", err)
 	} else if origins := c.httpOrigins(settings); len(origins) > 0 {
 		http = " " + strings.Join(origins, " ")
@@ -191,17 +190,17 @@ func (c *call) shellPolicy(nonce string) string {
 		"; object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 }
 
-// captchaOrigins are where the scripts and frames of the bot checks come from, by their
-// documentation on content security policies.
+// captchaOrigins holds the origins of the scripts and frames of the bot checks, from the
+// documentation of the providers on content security policies.
 var captchaOrigins = map[string]string{
 	"turnstile": " https://challenges.cloudflare.com",
 	"hcaptcha":  " https://hcaptcha.com https://*.hcaptcha.com",
 	"recaptcha": " https://www.google.com/recaptcha/ https://www.gstatic.com/recaptcha/",
 }
 
-// httpOrigins are the origins without TLS that the page must reach: stores that browsers upload to
-// or are sent to, and the site's logo. They are read again when the config version has risen. When
-// they can't be read there are none.
+// httpOrigins returns the origins without TLS that the page must reach: stores that browsers upload
+// to or are redirected to, and the site's logo. It reads them again when the config version has
+// risen. It returns none when they can't be read.
 func (c *call) httpOrigins(settings site.Settings) []string {
 	origins, err := c.a.ui.httpOrigins.Get(c.version, func() ([]string, error) {
 		addresses, err := c.a.StoreAddresses(context.WithoutCancel(c.ctx()))

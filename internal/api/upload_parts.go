@@ -28,7 +28,7 @@ func (a *API) putPart(c *call) error {
 	return nil
 }
 
-// partNumber reads a decimal number of which there is one way to write it (abuse case C100).
+// partNumber parses a decimal number in its only canonical form (abuse case C100). Fault: Invalid.
 func partNumber(s string) (int, error) {
 	n, err := strconv.Atoi(s)
 	if err != nil || strconv.Itoa(n) != s {

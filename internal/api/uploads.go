@@ -56,7 +56,7 @@ func (a *API) createSession(c *call, in createSessionInput) (createSessionReply,
 		Mode: valueOr(in.UploadMode, "auto"), HTTPS: a.secure,
 	})
 	if err != nil {
-		c.audit(audit.Upload, dir.Child(name)) // one that is let in is noted when it is complete
+		c.audit(audit.Upload, dir.Child(name)) // an accepted upload is noted when it is complete
 		return createSessionReply{}, err
 	}
 	return c.viewSession(session), nil

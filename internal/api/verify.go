@@ -12,7 +12,7 @@ type verifyInput struct {
 	Token *string `query:"token" json:"-" required:"true" description:"The token from the mailed link; valid for 24 hours."`
 }
 
-// verificationText is what a verification link came to, in one language.
+// verificationText is the result of following a verification link, in one language.
 type verificationText struct{ Lang, Heading, Text, Login string }
 
 var (
@@ -27,7 +27,7 @@ var (
 	}
 )
 
-// verifyPage says it in both languages, the reader's first.
+// verifyPage shows the result in both languages, the reader's first.
 var verifyPage = template.Must(template.New("verify").Parse(`<!doctype html>
 <html lang="{{(index .Verdicts 0).Lang}}">
 <meta charset="utf-8">
@@ -43,8 +43,9 @@ var verifyPage = template.Must(template.New("verify").Parse(`<!doctype html>
 {{end}}</html>
 `))
 
-// verifyEmail follows a verification link. It signs nobody in. HEAD tells what GET would answer,
-// and verifies nothing: it is what programs send that look at links in mails (abuse case C44).
+// verifyEmail verifies an e-mail address by the mailed link. It does not sign in. HEAD returns the
+// status that GET would return, and verifies nothing: programs that inspect links in mails send
+// HEAD (abuse case C44).
 func (a *API) verifyEmail(c *call) error {
 	locale, err := c.followVerification()
 	if err == nil {
@@ -57,7 +58,8 @@ func (a *API) verifyEmail(c *call) error {
 	return err
 }
 
-// followVerification returns the language of whose address it is. Fault: Invalid.
+// followVerification verifies the address, or for HEAD checks the token only. It returns the locale
+// of the account. Fault: Invalid.
 func (c *call) followVerification() (locale string, err error) {
 	in, err := bindInput[verifyInput](c)
 	if err != nil {

@@ -20,14 +20,15 @@ import (
 	"larder/internal/zipstream"
 )
 
-// maxZipIDs is how many ids one zip is asked for with.
+// maxZipIDs is the largest number of ids in a request for a zip.
 const maxZipIDs = 100
 
 type zipInput struct {
 	IDs []string `query:"ids" json:"-" required:"true" description:"Ids of 1 to 100 files and folders, separated by commas or in repeated parameters. Entries that the caller may not download are left out."`
 }
 
-// zipFiles streams a zip of what the caller may download of the files and folders they name.
+// zipFiles streams a zip of the named files and folders, without those that the caller may not
+// download.
 func (a *API) zipFiles(c *call) error {
 	if err := c.requirePermission("read"); err != nil {
 		return err
@@ -43,7 +44,7 @@ func (a *API) zipFiles(c *call) error {
 	return c.serveZip(files.ArchiveQuery{IDs: ids, ActorAt: c.actorAt}, "user:"+c.user.ID, beforeBody)
 }
 
-// idsOf reads the parameter ids; one that comes twice counts once. Fault: Invalid.
+// idsOf reads the parameter ids. A repeated id counts once. Fault: Invalid.
 func idsOf(rawQuery string) ([]string, error) {
 	query, err := url.ParseQuery(rawQuery)
 	if err != nil {
@@ -68,8 +69,9 @@ func idsOf(rawQuery string) ([]string, error) {
 	return ids, nil
 }
 
-// actorAt tells who asks, as they are by a config version: a zip takes its time, and what it holds
-// is judged until its end. That a session ends meanwhile stops it as little as any other download.
+// actorAt returns the caller with the rights of a config version. A zip takes time, and each file
+// in it is checked with the rights at that moment. The end of a session does not stop a zip, like
+// any other download. Fault: InvalidToken when the account or key is not active any more.
 func (c *call) actorAt(ctx context.Context, version int64) (access.Actor, error) {
 	if version == c.version {
 		return c.actor, nil
@@ -97,21 +99,21 @@ func (c *call) actorAt(ctx context.Context, version int64) (access.Actor, error)
 	return actor, err
 }
 
-// maxZipsPerSource is how many zips one account, or one address without an account, gets at a time;
-// maxZips is how many there are in this process. Addresses cost nothing: those without an account
-// get maxVisitorZips of them together, and accounts find room.
+// maxZipsPerSource is the number of concurrent zips for one account, or for one address without an
+// account. maxZips is the number in this process. Addresses are cheap to obtain, so all callers
+// without an account share maxVisitorZips, and room remains for accounts.
 const (
 	maxZipsPerSource = 2
 	maxZips          = 32
 	maxVisitorZips   = maxZips / 2
-	zipRetry         = 10 * time.Second // the end of a zip is not known
+	zipRetry         = 10 * time.Second // Retry-After: the end of a zip is not known
 )
 
-// addresses is the beginning of the source's name for callers without an account.
+// addressSource is the prefix of the source's name for callers without an account.
 const addressSource = "ip:"
 
-// acquireZip takes a place among the zips for who, an account or an address, until release
-// is called. Fault: RateLimited.
+// acquireZip takes a place among the zips for source, an account or an address. The caller keeps
+// the place until it calls release. Fault: RateLimited.
 func acquireZip(zips *concurrency.Limit, source string) (release func(), err error) {
 	sources := []concurrency.Source{{Name: source, Max: maxZipsPerSource}}
 	if strings.HasPrefix(source, addressSource) {
@@ -129,9 +131,9 @@ func acquireZip(zips *concurrency.Limit, source string) (release func(), err err
 	return nil, &fault.Error{Kind: fault.RateLimited, Message: message, RetryAfter: zipRetry}
 }
 
-// serveZip is the one place that sends zips; who is whose they are counted as, and begins is called
-// once, after the first file is open and just before the body goes out. HEAD is answered by what
-// was asked for alone.
+// serveZip sends all zips of the service. source is the account or address that the zip is counted
+// for. beforeBody is called once, after the first file is open and immediately before the body is
+// sent. HEAD evaluates the query only, without opening a file.
 func (c *call) serveZip(q files.ArchiveQuery, source string, beforeBody func() error) error {
 	if requestsActiveContent(c.r) {
 		return fault.New(fault.Forbidden, "Stored files are not run as part of this site.")
@@ -174,7 +176,7 @@ func (c *call) serveZip(q files.ArchiveQuery, source string, beforeBody func() e
 		if c.ctx().Err() == nil && !z.clientGone {
 			c.a.Log.Error("a zip was broken off", "method", c.r.Method, "path", loggedPath(c.r), "error", err)
 		}
-		panic(http.ErrAbortHandler) // nobody is to take what came of it for all of it
+		panic(http.ErrAbortHandler) // the client must not take the partial zip for a complete one
 	}
 	return nil
 }
@@ -186,21 +188,22 @@ func zipName(title string) string {
 	return title + ".zip"
 }
 
-// zipResponse is a zip on its way to a client.
+// zipResponse is a zip that is being sent to a client.
 type zipResponse struct {
 	*call
 	archive    *files.Archive
-	readAhead  []files.ArchiveEntry // read before the body began; only the last may be a file
-	exhausted  bool                 // ahead is all there is
+	readAhead  []files.ArchiveEntry // entries read before the body; only the last may be a file
+	exhausted  bool                 // readAhead holds all remaining entries
 	writer     *zipstream.Writer
-	clientGone bool // by the client
+	clientGone bool // a write to the client failed
 	flushed    time.Time
 }
 
-// maxReadAhead bounds how many folders are passed in search of the first file.
+// maxReadAhead is the largest number of entries that are read in search of the first file.
 const maxReadAhead = 100
 
-// openFirst reads up to the first file and opens it, so that a store that is down is told as such.
+// openFirst reads entries up to the first file and opens that file, so that an unavailable store
+// causes an error status.
 func (z *zipResponse) openFirst() error {
 	for len(z.readAhead) < maxReadAhead {
 		e, found, err := z.archive.Next(z.ctx())
@@ -219,7 +222,7 @@ func (z *zipResponse) openFirst() error {
 func (z *zipResponse) close() {
 	for _, e := range z.readAhead {
 		if e.Body != nil {
-			_ = e.Body.Close() // it was only read
+			_ = e.Body.Close() // opened for reading: the error doesn't matter
 		}
 	}
 	if z.writer != nil {
@@ -227,7 +230,7 @@ func (z *zipResponse) close() {
 	}
 }
 
-// Write implements io.Writer for the archive.
+// Write implements io.Writer for the zip writer.
 func (z *zipResponse) Write(p []byte) (int, error) {
 	n, err := z.w.Write(p)
 	z.clientGone = z.clientGone || err != nil
@@ -265,7 +268,7 @@ func (z *zipResponse) next() (e files.ArchiveEntry, found bool, err error) {
 	return z.archive.Next(z.ctx())
 }
 
-// addEntry sends one entry.
+// addEntry sends one file or folder.
 func (z *zipResponse) addEntry(e files.ArchiveEntry) error {
 	if e.Body == nil {
 		return z.writer.Folder(e.Name, e.Modified)
@@ -277,8 +280,8 @@ func (z *zipResponse) addEntry(e files.ArchiveEntry) error {
 	return errors.Join(err, e.Body.Close())
 }
 
-// flush sends on what has come together, once a second at most: small files would otherwise
-// be a packet each.
+// flush sends the buffered bytes, at most once a second. Without that bound each small file would
+// be a packet.
 func (z *zipResponse) flush() error {
 	now := z.a.Now()
 	if now.Sub(z.flushed) < time.Second {
