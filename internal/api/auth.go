@@ -101,7 +101,7 @@ func (c *call) requireCookieTransport() error {
 	if c.a.secure && !c.a.overTLS(c.r) {
 		return fault.New(fault.Forbidden,
 			"This site is set up for https, but the request came over plain http, where the login cookie would be lost. "+
-				"If a proxy in front speaks https, name its address in LARDER_TRUSTED_PROXIES and have it send X-Forwarded-Proto.")
+				"If a proxy in front speaks https, name its address in LARDER_TRUSTED_PROXIES and make it send X-Forwarded-Proto.")
 	}
 	return nil
 }

@@ -209,8 +209,8 @@ func (c *call) configVersion() (int64, error) {
 	return c.version, nil
 }
 
-// lookUp finds the entry that the route serves; nil if the route has no find. The caller is
-// authenticated with the config version that was read along with the entry.
+// lookUp finds the entry that the route serves; nil if the route has no find, or find returns none.
+// The caller is authenticated with the config version that was read along with the entry.
 func (c *call) lookUp() (*files.FoundEntry, error) {
 	if c.found != nil || c.route.find == nil {
 		return c.found, nil

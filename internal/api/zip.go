@@ -71,7 +71,8 @@ func idsOf(rawQuery string) ([]string, error) {
 
 // actorAt returns the caller with the rights of a config version. A zip takes time, and each file
 // in it is checked with the rights at that moment. The end of a session does not stop a zip, like
-// any other download. Fault: InvalidToken when the account or key is not active any more.
+// any other download. Faults: InvalidToken when the account or key is not active any more, and
+// those of apikey.Key.Allows.
 func (c *call) actorAt(ctx context.Context, version int64) (access.Actor, error) {
 	if version == c.version {
 		return c.actor, nil
