@@ -7,19 +7,20 @@ import (
 )
 
 const (
-	// maxOwner is the longest owner of a lock in bytes.
+	// maxOwner is the longest owner of a lock, in bytes.
 	maxOwner = 4096
-	// maxValues is how many bytes the values of one PROPPATCH may have together once we wrote them:
-	// escapes may make a full body four times as long.
+	// maxValues limits the values of one PROPPATCH together, in bytes as we write them: escapes may
+	// make a full body four times as long.
 	maxValues = 4 * maxBody
-	// maxLang is the longest xml:lang in bytes; one on top counts for every property below it.
+	// maxLang is the longest xml:lang, in bytes. An xml:lang of an outer element applies to every
+	// property inside and is stored with each.
 	maxLang = 100
 )
 
 // propfind is what a PROPFIND asks for (RFC 4918 sections 9.1 and 14.20).
 type propfind struct {
 	kind  propfindKind
-	props []qname // each once, in the order asked for; of allprop those it includes, of propname none
+	props []qname // without repeats, as requested; for allprop the names in its include, for propname none
 }
 
 type propfindKind int
@@ -30,9 +31,9 @@ const (
 	prop
 )
 
-// parsePropfind reads the body of a PROPFIND; none asks for all properties. Elements that don't
-// belong are ignored, as RFC 4918 section 17 has it, so an include beside anything but allprop
-// is too. Fault: Invalid.
+// parsePropfind reads the body of a PROPFIND. An empty body asks for all properties. Elements that
+// are not expected are ignored, as RFC 4918 section 17 requires; an include beside anything but
+// allprop is one of them. Fault: Invalid.
 func parsePropfind(e *element) (propfind, error) {
 	if e == nil {
 		return propfind{kind: allprop}, nil
@@ -61,7 +62,7 @@ func parsePropfind(e *element) (propfind, error) {
 	return found[0], nil
 }
 
-// namesIn returns the names of the elements inside lists, each once.
+// namesIn returns the names of the elements in lists, without repeats.
 func namesIn(lists []*element) []qname {
 	var names []qname
 	seen := map[qname]bool{}
@@ -79,14 +80,14 @@ func namesIn(lists []*element) []qname {
 // propUpdate is one property that a PROPPATCH sets or removes.
 type propUpdate struct {
 	name   qname
-	value  string // what innerXML made of its content; "" when it is removed
-	lang   string // xml:lang where it stands, unescaped, "" for none: it is part of the value (RFC 4918 section 4.3)
+	value  string // content as innerXML writes it; "" for remove
+	lang   string // xml:lang in effect, unescaped, "" for none; part of the value (RFC 4918 section 4.3)
 	remove bool
 }
 
-// parsePropertyUpdate reads the body of a PROPPATCH (RFC 4918 section 14.19), in document
-// order, which is the order to carry it out in. Faults: Invalid; TooLarge when the values
-// are longer than maxValues.
+// parsePropertyUpdate reads the body of a PROPPATCH (RFC 4918 section 14.19). It returns the
+// updates in document order, in which they must be applied. Faults: Invalid; TooLarge when the
+// values are longer than maxValues.
 func parsePropertyUpdate(e *element) ([]propUpdate, error) {
 	if e == nil || e.name != davName("propertyupdate") {
 		return nil, fault.New(fault.Invalid, "The body must be a DAV: propertyupdate element.")
@@ -122,8 +123,10 @@ func parsePropertyUpdate(e *element) ([]propUpdate, error) {
 	return updates, nil
 }
 
-// valueOf returns the value of a property in at most room bytes, and its language: the innermost of
-// its own and those of the elements around it, given from the outermost in.
+// valueOf returns the value of a property and its language. The language is the innermost xml:lang
+// of the property and of the elements around it, which the caller lists from the outermost in.
+// Faults: TooLarge when the value has more than room bytes; Invalid for a language longer than
+// maxLang.
 func valueOf(property *element, room int, around ...*element) (value, lang string, err error) {
 	for _, e := range append(around, property) {
 		for _, a := range e.attrs {
@@ -142,14 +145,15 @@ func valueOf(property *element, room int, around ...*element) (value, lang strin
 	return value, lang, nil
 }
 
-// lockInfo is the lock that a LOCK asks for: a write lock, there are no others.
+// lockInfo describes the lock that a LOCK asks for. It is always a write lock, the only type that
+// exists.
 type lockInfo struct {
 	exclusive bool
-	owner     string // what innerXML made of the content of DAV:owner, "" for none
+	owner     string // content of DAV:owner as innerXML writes it, "" for none
 }
 
-// parseLockInfo reads the body of a LOCK that makes a lock (RFC 4918
-// section 14.11). Fault: Invalid.
+// parseLockInfo reads the body of a LOCK that creates a lock (RFC 4918 section 14.11). Fault:
+// Invalid.
 func parseLockInfo(e *element) (lockInfo, error) {
 	if e == nil || e.name != davName("lockinfo") {
 		return lockInfo{}, fault.New(fault.Invalid, "The body must be a DAV: lockinfo element.")
@@ -175,8 +179,8 @@ func parseLockInfo(e *element) (lockInfo, error) {
 	return info, nil
 }
 
-// choice returns which one of the given names the only element called name holds. Fault: Invalid
-// when that is not exactly one.
+// choice finds the child of e that is called name and returns which of the given names it contains.
+// Fault: Invalid unless there is exactly one such child with exactly one of these names.
 func choice(e *element, name string, of ...string) (string, error) {
 	var chosen []string
 	elements := e.named(davName(name))

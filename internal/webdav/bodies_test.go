@@ -30,7 +30,7 @@ func TestParsePropfind(t *testing.T) {
 		},
 		"included before all": {`<propfind xmlns="DAV:"><include><a/></include><allprop/></propfind>`, allprop,
 			[]qname{davName("a")}},
-		"included nothing": {`<propfind xmlns="DAV:"><allprop/><include/></propfind>`, allprop, nil},
+		"an empty include": {`<propfind xmlns="DAV:"><allprop/><include/></propfind>`, allprop, nil},
 		"duplicates": {
 			`<propfind xmlns="DAV:"><prop><b/><a/><b/><b xmlns=""/><a>x</a></prop></propfind>`,
 			prop, []qname{davName("b"), davName("a"), {"", "b"}},
@@ -40,7 +40,7 @@ func TestParsePropfind(t *testing.T) {
 			`<propfind xmlns="DAV:"><x/><propname/><y xmlns="u:1"><prop/></y><prop xmlns="u:1"/></propfind>`, propname,
 			nil,
 		},
-		"include that belongs to none": {`<propfind xmlns="DAV:"><prop><a/></prop><include><b/></include></propfind>`,
+		"include beside a prop": {`<propfind xmlns="DAV:"><prop><a/></prop><include><b/></include></propfind>`,
 			prop, []qname{davName("a")}},
 		"unknown attributes (17)": {`<propfind xmlns="DAV:" a="b"><propname c="d"/></propfind>`, propname, nil},
 	} {
@@ -54,17 +54,17 @@ func TestParsePropfind(t *testing.T) {
 func TestParsePropfindRefuses(t *testing.T) {
 	t.Parallel()
 	for name, in := range map[string]string{
-		"another root":        `<prop xmlns="DAV:"/>`,
-		"another namespace":   `<propfind><allprop xmlns="DAV:"/></propfind>`,
-		"nothing":             `<propfind xmlns="DAV:"/>`,
-		"nothing it knows":    `<propfind xmlns="DAV:"><expired-props xmlns="u:1"/></propfind>`,
-		"include alone":       `<propfind xmlns="DAV:"><include><a/></include></propfind>`,
-		"all and names":       `<propfind xmlns="DAV:"><propname/><allprop/></propfind>`,
-		"all and some":        `<propfind xmlns="DAV:"><allprop/><prop><a/></prop></propfind>`,
-		"two lists":           `<propfind xmlns="DAV:"><prop><a/></prop><prop><b/></prop></propfind>`,
-		"all twice":           `<propfind xmlns="DAV:"><allprop/><allprop/></propfind>`,
-		"what lies too deep":  `<propfind xmlns="DAV:"><x><allprop/></x></propfind>`,
-		"a prop of elsewhere": `<propfind xmlns="DAV:"><prop xmlns=""><a/></prop></propfind>`,
+		"another root":                   `<prop xmlns="DAV:"/>`,
+		"another namespace":              `<propfind><allprop xmlns="DAV:"/></propfind>`,
+		"nothing":                        `<propfind xmlns="DAV:"/>`,
+		"nothing it knows":               `<propfind xmlns="DAV:"><expired-props xmlns="u:1"/></propfind>`,
+		"include alone":                  `<propfind xmlns="DAV:"><include><a/></include></propfind>`,
+		"all and names":                  `<propfind xmlns="DAV:"><propname/><allprop/></propfind>`,
+		"all and some":                   `<propfind xmlns="DAV:"><allprop/><prop><a/></prop></propfind>`,
+		"two lists":                      `<propfind xmlns="DAV:"><prop><a/></prop><prop><b/></prop></propfind>`,
+		"all twice":                      `<propfind xmlns="DAV:"><allprop/><allprop/></propfind>`,
+		"allprop inside another element": `<propfind xmlns="DAV:"><x><allprop/></x></propfind>`,
+		"a prop of another namespace":    `<propfind xmlns="DAV:"><prop xmlns=""><a/></prop></propfind>`,
 	} {
 		if got, err := parsePropfind(mustReadXML(t, in)); !fault.Is(err, fault.Invalid) {
 			t.Errorf("%s: %+v, %v", name, got, err)
@@ -100,7 +100,7 @@ func TestParsePropertyUpdate(t *testing.T) {
 			`<propertyupdate xmlns="DAV:"><set><prop><a xmlns="">x</a></prop></set></propertyupdate>`,
 			[]propUpdate{{name: qname{"", "a"}, value: "x"}},
 		},
-		"what is removed": {
+		"the value of a removed property is ignored": {
 			`<propertyupdate xmlns="DAV:"><remove><prop><a xml:lang="de">x</a></prop></remove></propertyupdate>`,
 			[]propUpdate{{name: davName("a"), remove: true}},
 		},
@@ -143,16 +143,16 @@ func TestParsePropertyUpdateRefuses(t *testing.T) {
 		"nothing": {`<propertyupdate xmlns="DAV:"/>`, fault.Invalid},
 		"nothing it knows": {`<propertyupdate xmlns="DAV:"><set xmlns="u:1"><prop/></set></propertyupdate>`,
 			fault.Invalid},
-		"a set of nothing": {`<propertyupdate xmlns="DAV:"><set/></propertyupdate>`, fault.Invalid},
-		"a remove likewise": {
+		"a set without a prop": {`<propertyupdate xmlns="DAV:"><set/></propertyupdate>`, fault.Invalid},
+		"a remove without a prop": {
 			`<propertyupdate xmlns="DAV:"><set><prop><a/></prop></set><remove><a/></remove></propertyupdate>`,
 			fault.Invalid},
 		"a long language": {set(`<a xml:lang="` + strings.Repeat("x", 101) + `"/>`), fault.Invalid},
-		"values that grow": { // 300 elements that each need their namespace of 1000 bytes
+		"a value that grows beyond the limit": { // each of 300 elements declares its namespace of 1000 bytes
 			set(`<x:a xmlns:x="u:1" xmlns:y="` + strings.Repeat("y", 1000) + `">` + strings.Repeat(`<y:b/>`, 300) +
 				`</x:a>`), fault.TooLarge,
 		},
-		"values that grow together": {
+		"values that grow beyond the limit together": {
 			`<propertyupdate xmlns="DAV:" xmlns:y="` + strings.Repeat("y", 1000) + `"><set><prop>` +
 				strings.Repeat(`<a><y:b/></a>`, 300) + `</prop></set></propertyupdate>`, fault.TooLarge,
 		},
@@ -209,20 +209,20 @@ func TestParseLockInfoRefuses(t *testing.T) {
 	t.Parallel()
 	const scope, kind = `<lockscope><exclusive/></lockscope>`, `<locktype><write/></locktype>`
 	for name, inside := range map[string]string{
-		"nothing":             ``,
-		"no scope":            kind,
-		"no type":             scope,
-		"a scope of nothing":  `<lockscope/>` + kind,
-		"a type of nothing":   scope + `<locktype/>`,
-		"both scopes":         `<lockscope><exclusive/><shared/></lockscope>` + kind,
-		"a scope twice":       `<lockscope><shared/><shared/></lockscope>` + kind,
-		"two scopes":          `<lockscope><shared/></lockscope><lockscope><x/></lockscope>` + kind,
-		"an unknown scope":    `<lockscope><local/></lockscope>` + kind,
-		"another's exclusive": `<lockscope><exclusive xmlns=""/></lockscope>` + kind,
-		"an unknown type":     scope + `<locktype><read/></locktype>`,
-		"two owners":          scope + kind + `<owner/><owner/>`,
-		"a long owner":        scope + kind + `<owner>` + strings.Repeat("x", 4097) + `</owner>`,
-		"an owner that grows": scope + kind + `<owner>` + strings.Repeat("&lt;", 1025) + `</owner>`,
+		"nothing":                              ``,
+		"no scope":                             kind,
+		"no type":                              scope,
+		"an empty scope":                       `<lockscope/>` + kind,
+		"an empty type":                        scope + `<locktype/>`,
+		"both scopes":                          `<lockscope><exclusive/><shared/></lockscope>` + kind,
+		"a scope twice":                        `<lockscope><shared/><shared/></lockscope>` + kind,
+		"two scopes":                           `<lockscope><shared/></lockscope><lockscope><x/></lockscope>` + kind,
+		"an unknown scope":                     `<lockscope><local/></lockscope>` + kind,
+		"exclusive of another namespace":       `<lockscope><exclusive xmlns=""/></lockscope>` + kind,
+		"an unknown type":                      scope + `<locktype><read/></locktype>`,
+		"two owners":                           scope + kind + `<owner/><owner/>`,
+		"a long owner":                         scope + kind + `<owner>` + strings.Repeat("x", 4097) + `</owner>`,
+		"an owner that grows beyond the limit": scope + kind + `<owner>` + strings.Repeat("&lt;", 1025) + `</owner>`,
 	} {
 		if got, err := parseLockInfo(mustReadXML(t, `<lockinfo xmlns="DAV:">`+inside+`</lockinfo>`)); !fault.Is(err,
 			fault.Invalid) {

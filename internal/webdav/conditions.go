@@ -11,12 +11,13 @@ import (
 	"larder/internal/vpath"
 )
 
-// tokenScheme is what a lock's UUID is written after, as a URI (RFC 4918, section 6.5).
+// tokenScheme precedes the UUID of a lock in its token, which is a URI (RFC 4918, section 6.5).
 const tokenScheme = "urn:uuid:"
 
-// checkIf judges the If header, whose tokens come along from here on. That it does not hold is told
-// only to who may do what is asked, or it would tell others what is there (RFC 9110, section
-// 13.2.1). Faults: Invalid, Precondition, Forbidden, PasswordRequired.
+// checkIf evaluates the If header and adds the lock tokens in it to the actor. An actor without the
+// permission for the request gets the fault of the permission instead of Precondition, which would
+// tell whether the resource exists (RFC 9110, section 13.2.1). Faults: Invalid, Precondition,
+// Forbidden, PasswordRequired.
 func (q *request) checkIf() error {
 	lists, err := parseIf(q.R.Header.Get("If"))
 	if err != nil {
@@ -34,8 +35,8 @@ func (q *request) checkIf() error {
 	return q.concealPrecondition(q.evaluateIf(nil))
 }
 
-// concealPrecondition is what the verdict of the conditions becomes for who may not
-// do what is asked.
+// concealPrecondition returns the verdict on the conditions unchanged, except that it replaces
+// Precondition by the fault of the permission when the actor may not do what the request asks.
 func (q *request) concealPrecondition(verdict error) error {
 	if !fault.Is(verdict, fault.Precondition) {
 		return verdict
@@ -68,8 +69,8 @@ func (q *request) concealPrecondition(verdict error) error {
 	return err
 }
 
-// recheckContent judges the conditions once more by what lies at the path at the moment when its
-// content is replaced. Fault: Precondition.
+// recheckContent checks the conditions again at the moment when the content at the path is
+// replaced; etag is that of the present content, "" for none. Fault: Precondition.
 func (q *request) recheckContent(etag string) error {
 	changed := q.Now().UnixMilli()
 	if at, err := q.resource(); err != nil {
@@ -86,8 +87,9 @@ func (q *request) recheckContent(etag string) error {
 	return q.evaluateIf(&etag)
 }
 
-// recheckTarget holds what is changed by its id to what the request was about: others may have
-// moved it away meanwhile, or given it other content. Faults: those of expect; 404.
+// recheckTarget checks, at the moment when an entry is changed by its id, that the entry is still
+// at the path of the request, and checks the conditions again when its content has changed since.
+// Other requests may have moved or changed it meanwhile. Faults: those of recheckContent; 404.
 func (q *request) recheckTarget(at vpath.Path, etag string) error {
 	if at != q.Path {
 		return protocolError{status: http.StatusNotFound, message: "There is no such file or folder."}
@@ -99,11 +101,11 @@ func (q *request) recheckTarget(at vpath.Path, etag string) error {
 }
 
 func preconditionFailed() error {
-	return fault.New(fault.Precondition, "It is not what the request says it must be.")
+	return fault.New(fault.Precondition, "A condition in the headers of the request does not hold.")
 }
 
-// evaluateIf evaluates the If header; etag, unless it is nil, is what the file at the
-// path has by now.
+// evaluateIf evaluates the If header. Unless etag is nil, it is the present ETag of the file at the
+// path. Fault: Precondition.
 func (q *request) evaluateIf(etag *string) error {
 	var broken error
 	state := map[string]*resourceState{}
@@ -129,11 +131,12 @@ func (q *request) evaluateIf(etag *string) error {
 // resourceState is the state of a resource that an If header names.
 type resourceState struct {
 	etag   string
-	tokens []string // of the locks that cover it and are the key's
-	own    bool     // it is what the request is about
+	tokens []string // of the key's own locks that cover it
+	own    bool     // it is the resource of the request
 }
 
-// stateOf looks the state of a resource up, "" for the request's own. What is not here has none.
+// stateOf returns the state of a resource, "" for the request's own, and remembers it in known. A
+// resource on another server, or with a malformed address, has an empty state.
 func (q *request) stateOf(known map[string]*resourceState, resource string) (*resourceState, error) {
 	if s := known[resource]; s != nil {
 		return s, nil
@@ -172,8 +175,9 @@ func (q *request) resourceAt(path vpath.Path) (*files.Resource, error) {
 	return q.Tree.ResourceAt(q.ctx(), path)
 }
 
-// checkConditions judges If-Match, without it If-Unmodified-Since, and If-None-Match (RFC 9110,
-// section 13.2.2). changed is when what is there changed last, in ms. Fault: Precondition.
+// checkConditions checks If-Match, or If-Unmodified-Since when there is no If-Match, and then
+// If-None-Match (RFC 9110, section 13.2.2). changed is the time of the resource's last change in
+// ms. Fault: Precondition.
 func (q *request) checkConditions(etag string, exists bool, changed int64) error {
 	if wanted := q.R.Header.Values("If-Match"); len(wanted) > 0 {
 		if !listsETag(wanted, etag, exists, false) {
@@ -189,8 +193,8 @@ func (q *request) checkConditions(etag string, exists bool, changed int64) error
 	return nil
 }
 
-// listsETag reports whether a list of ETags names this one, or is `*` and there is something. A
-// weak one is the same as a strong one where weak counts.
+// listsETag reports whether a list of ETags contains etag, or contains `*` while the resource
+// exists. With weak, a weak ETag in the list equals the strong one.
 func listsETag(headers []string, etag string, exists, weak bool) bool {
 	for one := range strings.SplitSeq(strings.Join(headers, ","), ",") {
 		one = trimBlank(one)

@@ -11,7 +11,7 @@ import (
 	"larder/internal/vpath"
 )
 
-// get serves a file. A folder has no content: what is in it is told by PROPFIND.
+// get serves a file. A folder has no content: clients list it with PROPFIND.
 func (q *request) get() error {
 	at, err := q.resource()
 	if err != nil {
@@ -27,9 +27,9 @@ func (q *request) get() error {
 	return q.Send(content)
 }
 
-// put stores the body as a file. It takes the place of what is there only once it is stored, whole.
+// put stores the body as a file. An existing file is replaced only after the whole body is stored.
 func (q *request) put() error {
-	if q.R.Header.Get("Content-Range") != "" { // RFC 9110, section 14.5: a part must not be taken for the whole
+	if q.R.Header.Get("Content-Range") != "" { // RFC 9110, section 14.5: a part must not replace the whole
 		return fault.New(fault.Invalid, "Parts of files are not taken: send the whole file.")
 	}
 	if q.Path.IsRoot() || q.TrailingSlash {
@@ -46,7 +46,7 @@ func (q *request) put() error {
 	if at.Exists() {
 		wanted = access.Update
 	}
-	// before the body is read in vain
+	// refuse before reading the body
 	if err := at.Authorize(q.Actor, wanted); err != nil && !fault.Is(err, fault.NotFound) {
 		return err
 	}
@@ -66,7 +66,8 @@ func (q *request) put() error {
 	return nil
 }
 
-// store puts a file at the path, into a folder that must be there.
+// store uploads a file to the request's path. Its folder must exist. Fault, among those of
+// upload.Service.Put: Conflict when the folder is missing.
 func (q *request) store(o upload.OneShot) (files.Entry, error) {
 	o.Dir, o.Name, o.RequireFolder = q.Path.Parent(), q.Path.Base(), true
 	o.Precondition = q.recheckContent
@@ -77,20 +78,21 @@ func (q *request) store(o upload.OneShot) (files.Entry, error) {
 	return result.File, err
 }
 
-// missingParent is what RFC 4918 calls a missing intermediate collection.
+// missingParent is the fault for a missing intermediate collection (RFC 4918).
 func missingParent() error {
-	return fault.New(fault.Conflict, "The folder that this is meant for does not exist.")
+	return fault.New(fault.Conflict, "The folder for this does not exist: create it first.")
 }
 
-// occupied is AlreadyExists, told to who may write there.
+// alreadyExists returns the fault AlreadyExists, or that of the permission when the actor may not
+// write at the path.
 func (q *request) alreadyExists(at *files.Resource) error {
 	if err := at.Authorize(q.Actor, access.Write); err != nil {
 		return err
 	}
-	return fault.New(fault.AlreadyExists, "Something lies there already that cannot be replaced by this.")
+	return fault.New(fault.AlreadyExists, "Something exists there already, and this request cannot replace it.")
 }
 
-// mkcol makes a folder.
+// mkcol creates a folder.
 func (q *request) mkcol() error {
 	if q.Path.IsRoot() {
 		return fault.New(fault.MethodNotAllowed, "The root is there already.")
@@ -123,7 +125,7 @@ func (q *request) mkcol() error {
 	return nil
 }
 
-// delete removes a file, or a folder with all that is in it.
+// delete removes a file, or a folder with everything in it.
 func (q *request) delete() error {
 	at, err := q.checkedResource(access.Delete)
 	if err != nil {
@@ -139,8 +141,8 @@ func (q *request) delete() error {
 	return nil
 }
 
-// forbiddenIfConflict is Forbidden for what must stay where it is: a mount, and what is above
-// one (abuse case C23).
+// forbiddenIfConflict turns a Conflict into Forbidden: mounts and the folders above them must not
+// be moved or deleted (abuse case C23).
 func forbiddenIfConflict(err error) error {
 	if fault.Is(err, fault.Conflict) {
 		return fault.New(fault.Forbidden, faultMessage(err)).WithCause(err)
@@ -148,7 +150,7 @@ func forbiddenIfConflict(err error) error {
 	return err
 }
 
-// copyOrMove copies or moves to where the Destination header says.
+// copyOrMove copies or moves the resource to the path in the Destination header.
 func (q *request) copyOrMove() error {
 	move := q.R.Method == "MOVE"
 	to, err := q.destination()
@@ -182,7 +184,7 @@ func (q *request) copyOrMove() error {
 	}
 	if to.IsRoot() || to == q.Path || to.Within(q.Path) || q.Path.Within(to) {
 		return fault.New(fault.Forbidden,
-			"Nothing is moved or copied onto itself, into itself or onto what it lies in.")
+			"A file or folder cannot be moved or copied onto itself, into itself or onto a folder that contains it.")
 	}
 	if err := q.runTransfer(at.ID(), to, move, overwrite, d == depth0); err != nil {
 		return err
@@ -191,7 +193,7 @@ func (q *request) copyOrMove() error {
 	return nil
 }
 
-// destination is where the request says that something is to go.
+// destination returns the path in the Destination header. Fault: Invalid; 502 for another server.
 func (q *request) destination() (vpath.Path, error) {
 	header := q.R.Header.Get("Destination")
 	if header == "" {
@@ -205,8 +207,9 @@ func (q *request) destination() (vpath.Path, error) {
 	return to, err
 }
 
-// checkDestination reports whether something lies at the destination, and refuses it unless it is
-// to be replaced; who may not write there is not told.
+// checkDestination reports whether something exists at the destination. Faults: Precondition when
+// something exists and overwrite is false; before that, the fault of the permission when the actor
+// may not write there.
 func (q *request) checkDestination(to vpath.Path, overwrite bool) (existed bool, err error) {
 	at, err := q.Tree.ResourceAt(q.ctx(), to)
 	if err != nil {
@@ -224,11 +227,11 @@ func (q *request) checkDestination(to vpath.Path, overwrite bool) (existed bool,
 	return true, nil
 }
 
-// runTransfer moves or copies, and waits for the job where that takes one.
+// runTransfer moves or copies an entry. When the domain starts a job for it, it waits for the job.
 func (q *request) runTransfer(id string, to vpath.Path, move, overwrite, shallow bool) error {
 	name, dir := to.Base(), to.Parent()
 	j, err := q.startTransfer(id, dir, name, move, overwrite, shallow)
-	if fault.Is(err, fault.Conflict) && !overwrite { // somebody has just put something there
+	if fault.Is(err, fault.Conflict) && !overwrite { // an entry may have appeared there since the check
 		if _, occupied := q.checkDestination(to, overwrite); occupied != nil {
 			return occupied
 		}

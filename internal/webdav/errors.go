@@ -13,8 +13,8 @@ import (
 	"larder/internal/files"
 )
 
-// protocolError is an error that only WebDAV has: its status, and the precondition of RFC 4918,
-// section 16, that was not met, "" for none.
+// protocolError is an error that is specific to WebDAV. It holds the status and the precondition of
+// RFC 4918, section 16, that was not met, "" for none.
 type protocolError struct {
 	status    int
 	message   string
@@ -23,7 +23,7 @@ type protocolError struct {
 
 func (r protocolError) Error() string { return r.message }
 
-// statuses gives every kind of fault its status; what is not here is 500.
+// statuses maps kinds of faults to HTTP statuses. A kind that is missing here is 500.
 var statuses = map[fault.Kind]int{
 	fault.Invalid:          http.StatusBadRequest,
 	fault.Unauthorized:     http.StatusUnauthorized,
@@ -45,14 +45,15 @@ var statuses = map[fault.Kind]int{
 	fault.Unavailable:      http.StatusServiceUnavailable,
 }
 
-// IsProtocolError reports whether an error is one of the protocol's own, nothing to be logged.
+// IsProtocolError reports whether err is an error of the WebDAV protocol. Such errors need no log
+// entry.
 func IsProtocolError(err error) bool {
 	var r protocolError
 	return errors.As(err, &r)
 }
 
-// WriteError answers with an error: its status, and a body that names the precondition, or else
-// says in a sentence what is wrong; message is that sentence for a fault.
+// WriteError sends the status of an error and a body. The body is XML that names the violated
+// precondition when there is one, else message as plain text. message is the sentence of a fault.
 func WriteError(w http.ResponseWriter, r *http.Request, err error, message string) {
 	status, condition := statuses[fault.KindOf(err)], ""
 	if status == 0 {
@@ -103,11 +104,12 @@ func WriteError(w http.ResponseWriter, r *http.Request, err error, message strin
 
 const xmlHead = `<?xml version="1.0" encoding="utf-8"?>` + "\n"
 
-// lockCondition names what is locked. Whose lock it is is not told, nor its token.
+// lockCondition returns the XML element that names the locked resource. It tells neither the owner
+// of the lock nor its token.
 func lockCondition(r *http.Request, err error) string {
 	path, known := files.LockedAt(err)
 	if !known {
-		path, _, _ = ParsePath(r) // which was read before
+		path, _, _ = ParsePath(r) // cannot fail: it was parsed before
 	}
 	name := "lock-token-submitted"
 	if r.Method == "LOCK" {
@@ -116,7 +118,7 @@ func lockCondition(r *http.Request, err error) string {
 	return fmt.Sprintf("<D:%s><D:href>%s</D:href></D:%s>", name, href(path, false), name)
 }
 
-// faultMessage is the sentence of a fault.
+// faultMessage returns the sentence of a fault, or the text of any other error.
 func faultMessage(err error) string {
 	var f *fault.Error
 	if errors.As(err, &f) {

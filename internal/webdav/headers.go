@@ -21,7 +21,7 @@ const (
 	depthInfinity
 )
 
-// parseDepth reads a Depth header; without one it is absent. Fault: Invalid.
+// parseDepth reads a Depth header. It returns absent for an empty header. Fault: Invalid.
 func parseDepth(header string, absent depth) (depth, error) {
 	switch strings.ToLower(trimBlank(header)) {
 	case "":
@@ -36,8 +36,8 @@ func parseDepth(header string, absent depth) (depth, error) {
 	return 0, fault.New(fault.Invalid, "The Depth header is 0, 1 or infinity.")
 }
 
-// parseOverwrite reads an Overwrite header; without one it is true (RFC 4918
-// section 10.6). Fault: Invalid.
+// parseOverwrite reads an Overwrite header; an empty one means true (RFC 4918 section 10.6). Fault:
+// Invalid.
 func parseOverwrite(header string) (bool, error) {
 	switch trimBlank(header) {
 	case "", "T", "t":
@@ -48,8 +48,9 @@ func parseOverwrite(header string) (bool, error) {
 	return false, fault.New(fault.Invalid, "The Overwrite header is T or F.")
 }
 
-// parseTimeout reads a Timeout header (RFC 4918 section 10.7), which is a wish: the first time in
-// it that is understood counts, between a second and most; without any it is most.
+// parseTimeout reads a Timeout header (RFC 4918 section 10.7). The header is only a wish, so there
+// is no fault: the first time that is understood counts, raised to a second and lowered to most.
+// Without one, the timeout is most.
 func parseTimeout(header string, most time.Duration) time.Duration {
 	for wish := range strings.SplitSeq(header, ",") {
 		wish = strings.ToLower(trimBlank(wish))
@@ -59,7 +60,7 @@ func parseTimeout(header string, most time.Duration) time.Duration {
 			return most
 		case limited && digits != "" && strings.Trim(digits, "0123456789") == "":
 			seconds, err := strconv.ParseInt(digits, 10, 64)
-			if err != nil || seconds > int64(most/time.Second) { // digits alone can only be too many
+			if err != nil || seconds > int64(most/time.Second) { // digits that fail are too large
 				return most
 			}
 			return max(time.Duration(seconds)*time.Second, time.Second)
@@ -84,15 +85,15 @@ func trimBlank(header string) string { return strings.Trim(header, " \t") }
 // pathSegment is the first segment of every WebDAV address.
 const pathSegment = "webdav"
 
-// errOtherServer says that an address names what another server has (502: RFC 4918 section 9.8.5).
+// errOtherServer says that an address is on another server (502: RFC 4918 section 9.8.5).
 var errOtherServer = errors.New("the address is on another server")
 
 // parseDestination reads a Destination header or a tag of an If header (RFC 4918 sections 10.3 and
-// 8.3): an absolute path, or an http or https URI on the server of base, which is the service's own
-// address, or of host, which is the request's own; see sameServer. It returns the path below
-// /webdav and whether a slash ended it. Segments are decoded once, one by one. Fault: Invalid for
-// what is malformed, relative, not below /webdav, has a query, a fragment or user information, or
-// names what no entry can be called; errOtherServer.
+// 8.3). The address is an absolute path, or an http or https URI on the server of base, which is
+// the service's own address, or of host, which is the request's own; see sameServer. It returns the
+// path below /webdav and whether a slash ended it. Each segment is decoded once. Fault: Invalid for
+// an address that is malformed, relative or not below /webdav, that has a query, a fragment or user
+// information, or in which a segment is no valid name. Error: errOtherServer.
 func parseDestination(header, base, host string) (vpath.Path, bool, error) {
 	target, ok := splitAddress(trimBlank(header))
 	if !ok {
@@ -123,13 +124,13 @@ func parseDestination(header, base, host string) (vpath.Path, bool, error) {
 	return path, slash && err == nil, err
 }
 
-// address is a URI in its parts as written, but for the case of the scheme.
+// address is a URI split into its parts, as written except for the case of the scheme.
 type address struct {
 	scheme, authority string // "" for a path alone
 	path              string // with query and fragment
 }
 
-// splitAddress takes an absolute URI or an absolute path apart; false for anything else.
+// splitAddress splits an absolute URI or an absolute path. It returns false for anything else.
 func splitAddress(s string) (address, bool) {
 	if s != "" && s[0] == '/' {
 		return address{path: s}, true
@@ -146,9 +147,9 @@ func splitAddress(s string) (address, bool) {
 	return a, !strings.Contains(a.authority, "@") && (!isWeb(a.scheme) || canonicalHost(a.scheme, a.authority) != "")
 }
 
-// sameServer reports whether a is reached by scheme at authority. http and https at their default
-// ports are the same server: a proxy in front may end TLS, and then the client, the proxy and this
-// service each know another scheme and another of these ports.
+// sameServer reports whether scheme and authority lead to the server of a. http and https at their
+// default ports are the same server: a proxy in front may end TLS, and then the client, the proxy
+// and this service each know another scheme and another of these ports.
 func (a address) sameServer(scheme, authority string) bool {
 	host := canonicalHost(a.scheme, a.authority)
 	if host != canonicalHost(scheme, authority) {
@@ -159,14 +160,14 @@ func (a address) sameServer(scheme, authority string) bool {
 
 func isWeb(scheme string) bool { return scheme == "http" || scheme == "https" }
 
-// hasPort reports whether an authority names a port; the colons of an IPv6 address are inside
+// hasPort reports whether an authority names a port. The colons of an IPv6 address are inside
 // brackets.
 func hasPort(authority string) bool {
 	return strings.Contains(authority[strings.LastIndexByte(authority, ']')+1:], ":")
 }
 
-// canonicalHost returns host and port in the one form that is compared: in lower case, and without
-// a port that goes without saying.
+// canonicalHost returns host and port in the form in which they are compared: in lower case,
+// without the default port of the scheme.
 func canonicalHost(scheme, authority string) string {
 	host := strings.TrimSuffix(strings.ToLower(authority), ":")
 	switch scheme {
@@ -178,8 +179,8 @@ func canonicalHost(scheme, authority string) string {
 	return host
 }
 
-// splitPath returns the segments of a path, empty ones and `.` left out, and whether it names what
-// it names with a slash at the end. Fault: Invalid for bad escapes.
+// splitPath returns the decoded segments of a path without empty ones and `.`, and whether a slash
+// ends it. Fault: Invalid for bad escapes.
 func splitPath(path string) (segments []string, slash bool, err error) {
 	for part := range strings.SplitSeq(path, "/") {
 		segment, err := url.PathUnescape(part)
@@ -193,8 +194,9 @@ func splitPath(path string) (segments []string, slash bool, err error) {
 	return segments, slash, nil
 }
 
-// href returns the address of p as a path, all but the unreserved characters of RFC 3986 escaped,
-// since clients compare it letter by letter. A folder ends in a slash (RFC 4918 section 5.2).
+// href returns the address of p as a path. It escapes all but the unreserved characters of RFC
+// 3986, since clients compare addresses letter by letter. The address of a folder ends in a slash
+// (RFC 4918 section 5.2).
 func href(p vpath.Path, folder bool) string {
 	b := []byte("/" + pathSegment)
 	for _, name := range p.Names() {
@@ -206,7 +208,7 @@ func href(p vpath.Path, folder bool) string {
 	return string(b)
 }
 
-// appendSegment writes one segment of an address.
+// appendSegment appends one escaped segment of an address.
 func appendSegment(b []byte, name string) []byte {
 	const digits = "0123456789ABCDEF"
 	for i := range len(name) {

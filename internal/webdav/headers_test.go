@@ -177,14 +177,14 @@ func TestParseDestinationByBaseAndHost(t *testing.T) {
 		{"http://h/webdav/a", "https://x", "h:80", true},
 		{"https://h/webdav/a", "http://x", "h:443", true}, {"https://h/webdav/a", "http://x", "h:80", true},
 		{"http://h/webdav/a", "", "", false},
-		// the default ports of http and https are one
+		// the default ports of http and https are the same server
 		{"https://h/webdav/a", "http://h", "", true}, {"https://h:443/webdav/a", "http://h", "", true},
 		{"https://h/webdav/a", "http://h:80", "", true},
 		{"https://H:/webdav/a", "http://h:80", "", true}, {"http://h/webdav/a", "https://h", "", true},
 		{"http://h:80/webdav/a", "https://h:443", "", true},
 		{"http://h/webdav/a", "https://x", "h:443", true}, {"https://[::1]/webdav/a", "http://[::1]:80", "", true},
 		{"https://h/webdav/a", "http://x", "h", true},
-		// other ports are others, and are those of one scheme
+		// any other port is another server, and differs by scheme
 		{"https://h:80/webdav/a", "http://h", "", false}, {"https://h:80/webdav/a", "http://h:80", "", false},
 		{"https://h:8443/webdav/a", "http://h", "", false},
 		{"https://h/webdav/a", "http://h:8080", "", false}, {"https://h:8080/webdav/a", "http://h:8080", "", false},
@@ -210,7 +210,7 @@ func TestParseDestinationByBaseAndHost(t *testing.T) {
 	for _, in := range []string{"/webdav/a", "/files", "https://h/webdav/a", "https://h/filesx/webdav/a",
 		"https://h/files/x/webdav/a"} {
 		if got, _, err := parseDestination(in, "https://h/files", "x"); !fault.Is(err, fault.Invalid) {
-			t.Errorf("%s beside a base of /files: %s, %v", in, got, err)
+			t.Errorf("%s with the base /files: %s, %v", in, got, err)
 		}
 	}
 }
@@ -238,7 +238,7 @@ func TestHref(t *testing.T) {
 		}
 		back, slash, err := parseDestination(c.want, "https://files.example.org", "")
 		if err != nil || back != p || slash != c.folder {
-			t.Errorf("%s leads to %s, %v, %v", c.want, back, slash, err)
+			t.Errorf("%s parses as %s, %v, %v", c.want, back, slash, err)
 		}
 	}
 }
@@ -264,7 +264,7 @@ func FuzzDestination(f *testing.F) {
 		}
 		back, backSlash, err := parseDestination(href(p, slash), base, host)
 		if err != nil || back != p || backSlash != slash {
-			t.Fatalf("%q is %q, whose address leads to %q, %v: %v", header, p, back, backSlash, err)
+			t.Fatalf("%q is the path %q, but its address gives %q, %v: %v", header, p, back, backSlash, err)
 		}
 	})
 }

@@ -7,21 +7,21 @@ import (
 	"larder/internal/fault"
 )
 
-// What an If header may have at most.
+// Limits of an If header.
 const (
 	maxIf         = 16 << 10 // bytes
 	maxLists      = 64
 	maxConditions = 256 // in all lists together
 )
 
-// condition is one state that a resource shall have: exactly one of token and etag is set.
+// condition is one state that a resource must have. Exactly one of token and etag is set.
 type condition struct {
 	not   bool
 	token string // a state token without its angle brackets
 	etag  string // an entity tag as written, with its quotes and W/
 }
 
-// ifList is a list of conditions that shall all hold.
+// ifList is a list of conditions that must all hold.
 type ifList struct {
 	// the tag as written without its angle brackets, an absolute URI or path; "" for the
 	// resource of the request
@@ -29,8 +29,8 @@ type ifList struct {
 	conditions []condition
 }
 
-// parseIf reads an If header by the grammar of RFC 4918 section 10.4.2; "" is no header and gives
-// nil. Either all lists are tagged or none is. Fault: Invalid, also for more than the limits.
+// parseIf reads an If header by the grammar of RFC 4918 section 10.4.2; it returns nil for "", no
+// header. Either all lists are tagged or none is. Fault: Invalid, also when a limit is exceeded.
 func parseIf(header string) ([]ifList, error) {
 	if header == "" {
 		return nil, nil
@@ -50,14 +50,14 @@ func parseIf(header string) ([]ifList, error) {
 	return lists, nil
 }
 
-// ifScanner takes an If header apart from left to right. Its methods return false for what
-// the grammar doesn't have.
+// ifScanner reads an If header from left to right. Its methods return false when the header does
+// not match the grammar.
 type ifScanner struct {
 	rest       string
 	conditions int // so far
 }
 
-// next skips white space and returns the byte that follows, 0 at the end.
+// next skips white space and returns the following byte without consuming it, 0 at the end.
 func (s *ifScanner) next() byte {
 	s.rest = strings.TrimLeft(s.rest, " \t")
 	if s.rest == "" {
@@ -66,7 +66,7 @@ func (s *ifScanner) next() byte {
 	return s.rest[0]
 }
 
-// take reports whether text, in any case, comes next, and goes past it.
+// take reports whether text, in any case, comes next, and consumes it.
 func (s *ifScanner) take(text string) bool {
 	if len(s.rest) < len(text) || !strings.EqualFold(s.rest[:len(text)], text) {
 		return false
@@ -126,15 +126,15 @@ func (s *ifScanner) condition() (condition, bool) {
 	return c, ok
 }
 
-// bracketed returns what stands between angle brackets.
+// bracketed reads text in angle brackets and returns it without them.
 func (s *ifScanner) bracketed() (string, bool) {
 	inside, rest, ok := strings.Cut(s.rest[1:], ">")
 	s.rest = rest
 	return inside, ok
 }
 
-// entityTag returns what stands between square brackets: an entity tag (RFC 9110 section 8.8.3)
-// without white space around it. Spaces inside are let pass, as in HTTP before.
+// entityTag reads an entity tag (RFC 9110 section 8.8.3) in square brackets, without white space
+// around it. It accepts spaces inside the tag, as HTTP once did.
 func (s *ifScanner) entityTag() (string, bool) {
 	weak := strings.TrimPrefix(s.rest[1:], "W/")
 	if weak == "" || weak[0] != '"' {
@@ -150,13 +150,14 @@ func (s *ifScanner) entityTag() (string, bool) {
 	return tag, true
 }
 
-// isReference reports whether s can be what RFC 4918 section 8.3 calls a Simple-ref: an absolute
-// URI or an absolute path.
+// isReference reports whether s can be a Simple-ref of RFC 4918 section 8.3: an absolute URI or an
+// absolute path.
 func isReference(s string) bool {
 	return s != "" && s[0] == '/' && !strings.ContainsFunc(s, notInURI) || isAbsoluteURI(s)
 }
 
-// isAbsoluteURI reports whether s begins with a scheme and holds nothing that no URI can.
+// isAbsoluteURI reports whether s begins with a scheme and contains no character for which notInURI
+// is true.
 func isAbsoluteURI(s string) bool {
 	scheme, _, ok := strings.Cut(s, ":")
 	return ok && isScheme(scheme) && !strings.ContainsFunc(s, notInURI)
@@ -175,12 +176,12 @@ func isScheme(s string) bool {
 	return s != ""
 }
 
-// notInURI reports the ASCII characters that would make the end of a URI doubtful. Others that a
-// URI must escape are let pass: clients don't.
+// notInURI reports whether r is an ASCII character that would make the end of a URI ambiguous.
+// Other characters that a URI must escape are accepted, since clients do not escape them.
 func notInURI(r rune) bool { return r <= ' ' || r == 0x7f || r == '<' || r == '>' || r == '"' }
 
-// submittedTokens returns the state tokens that the header submits, each once, in order: every one
-// that appears, also under Not (RFC 4918 section 10.4.1).
+// submittedTokens returns the state tokens that the header submits, in order and without repeats.
+// Tokens under Not count too (RFC 4918 section 10.4.1).
 func submittedTokens(lists []ifList) []string {
 	var tokens []string
 	for _, list := range lists {
@@ -193,9 +194,9 @@ func submittedTokens(lists []ifList) []string {
 	return tokens
 }
 
-// anyListHolds reports whether all conditions of any list hold, or there is no list. matches is
-// asked whether the resource ("" for that of the request) has the state, without regard to Not, and
-// only as far as the answer needs it (RFC 4918 section 10.4.3).
+// anyListHolds reports whether all conditions of any list hold, or there is no list. It calls
+// matches to ask whether the resource ("" for that of the request) has the state, without regard to
+// Not, and only until the answer is known (RFC 4918 section 10.4.3).
 func anyListHolds(lists []ifList, matches func(resource string, c condition) bool) bool {
 	for _, list := range lists {
 		if !slices.ContainsFunc(list.conditions, func(c condition) bool { return matches(list.resource, c) == c.not }) {

@@ -132,7 +132,7 @@ func TestSubmitted(t *testing.T) {
 	}
 }
 
-// RFC 4918 section 10.4.3: all conditions of a list, any of the lists.
+// RFC 4918 section 10.4.3: the header holds when all conditions of any list hold.
 func TestHolds(t *testing.T) {
 	t.Parallel()
 	states := map[string]bool{" u:1": true, ` "a"`: true, "/b u:2": true} // resource and state

@@ -13,15 +13,15 @@ import (
 	"larder/internal/upload"
 )
 
-// lock makes a lock, or gives one its time anew when there is no body (RFC 4918, section 9.10).
-// Where nothing is, it makes an empty file, which others then see and cannot write.
+// lock creates a lock, or refreshes one when the request has no body (RFC 4918, section 9.10).
+// Where nothing exists, it creates an empty, locked file, which others see and cannot write.
 func (q *request) lock() error {
 	tree, err := readXML(q.R.Body)
 	if err != nil {
 		return err
 	}
 	timeout := parseTimeout(q.R.Header.Get("Timeout"), files.MaxLockTime)
-	if q.KeyExpiresAt != nil { // nobody could end it then
+	if q.KeyExpiresAt != nil { // an expired key could not end the lock
 		timeout = min(timeout, time.UnixMilli(*q.KeyExpiresAt).Sub(q.Now()))
 	}
 	if tree == nil {
@@ -42,7 +42,7 @@ func (q *request) lock() error {
 	}
 	if !resource.Exists() && !resource.Virtual() {
 		l, err := q.lockNewFile(resource, requested, timeout)
-		if !fault.Is(err, fault.AlreadyExists) { // else somebody has just made it
+		if !fault.Is(err, fault.AlreadyExists) { // else another request has just created the file
 			return q.writeNewLock(http.StatusCreated, l, err)
 		}
 		q.target = nil
@@ -57,7 +57,9 @@ func (q *request) lock() error {
 	return q.writeNewLock(http.StatusOK, l, err)
 }
 
-// lockNewFile makes an empty file and its lock, both or neither.
+// lockNewFile creates an empty file and its lock in one transaction. Faults: AlreadyExists when the
+// file exists by now, Conflict when its folder is missing, Precondition, and those of
+// upload.Service.Put.
 func (q *request) lockNewFile(at *files.Resource, requested files.WriteLock,
 	timeout time.Duration) (l files.WriteLock, err error) {
 	if err := at.Authorize(q.Actor, access.Write); err != nil && !fault.Is(err, fault.NotFound) {
@@ -78,16 +80,17 @@ func (q *request) lockNewFile(at *files.Resource, requested files.WriteLock,
 	return l, err
 }
 
-// refresh gives the lock whose token came along its time anew.
+// refresh renews the lock whose token is in the If header. Faults: Invalid without a token; 412
+// when the lock is not on this resource or has ended.
 func (q *request) refresh(timeout time.Duration) error {
 	if len(q.Actor.Locks) == 0 {
-		return fault.New(fault.Invalid, "A lock is made with a body, and refreshed with its token in the If header.")
+		return fault.New(fault.Invalid, "Send a body to create a lock, or its token in the If header to refresh one.")
 	}
 	at, err := q.resource()
 	if err != nil {
 		return err
 	}
-	// who may not change it any more cannot hold it for good
+	// an actor who may no longer change the file must not keep it locked for ever
 	if err := at.Authorize(q.Actor, access.Update); err != nil && !fault.Is(err, fault.NotFound) {
 		return err
 	}
@@ -101,7 +104,7 @@ func (q *request) refresh(timeout time.Duration) error {
 	return q.writeLock(http.StatusOK, l)
 }
 
-// writeNewLock answers with a lock that was made, or returns why there is none.
+// writeNewLock sends a new lock with its token, or returns err.
 func (q *request) writeNewLock(status int, l files.WriteLock, err error) error {
 	if err != nil {
 		return err
@@ -110,18 +113,19 @@ func (q *request) writeNewLock(status int, l files.WriteLock, err error) error {
 	return q.writeLock(status, l)
 }
 
-// writeLock answers with a lock.
+// writeLock sends a status and a lock as XML.
 func (q *request) writeLock(status int, l files.WriteLock) error {
 	body := append([]byte(xmlHead), `<D:prop xmlns:D="DAV:">`...)
 	body = q.appendLockDiscovery(body, []files.WriteLock{l})
 	body = append(body, "</D:prop>\n"...)
 	setXMLHeaders(q.W.Header())
 	q.W.WriteHeader(status)
-	_, _ = q.W.Write(body) // a client that has gone reads nothing; its lock ends by itself
+	_, _ = q.W.Write(body) // if the client is gone, its lock ends by itself
 	return nil
 }
 
-// unlock ends a lock (RFC 4918, section 9.11).
+// unlock ends a lock (RFC 4918, section 9.11). Fault: 409 when the token belongs to no lock of this
+// resource.
 func (q *request) unlock() error {
 	token, err := parseLockToken(q.R.Header.Get("Lock-Token"))
 	if err != nil {

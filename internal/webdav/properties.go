@@ -14,8 +14,8 @@ import (
 // liveSet is a set of live properties.
 type liveSet uint16
 
-// liveByName are the properties that the service itself knows (RFC 4918, section 15; RFC 4331), by
-// their names in DAV:. None of them can be set.
+// liveByName maps the names of the live properties, in the namespace DAV:, to their bits (RFC 4918,
+// section 15; RFC 4331). Clients cannot set live properties.
 var liveByName = map[string]liveSet{
 	"creationdate":          creationDate,
 	"displayname":           displayName,
@@ -46,11 +46,11 @@ const (
 	notInAllprop = quotaAvailable | quotaUsed // RFC 4331, section 2
 )
 
-// plan is what a PROPFIND asks for, put so that it is quick to answer for many entries.
+// propertyPlan is a PROPFIND in the form that answers fast for many entries.
 type propertyPlan struct {
 	propfind
 	live      liveSet
-	deadNames []qname // those asked for by name that are not live
+	deadNames []qname // requested names of properties that are not live
 }
 
 func planProperties(p propfind) propertyPlan {
@@ -68,7 +68,7 @@ func planProperties(p propfind) propertyPlan {
 	return w
 }
 
-// liveProperty returns the live property of that name, 0 for none.
+// liveProperty returns the bit of the live property with that name, 0 for none.
 func liveProperty(name qname) liveSet {
 	if name.space != davSpace {
 		return 0
@@ -78,10 +78,11 @@ func liveProperty(name qname) liveSet {
 
 func (w *propertyPlan) includes(p liveSet) bool { return w.live&p != 0 }
 
-// properties reports whether dead properties are asked for.
+// needsDead reports whether the answer needs dead properties.
 func (w *propertyPlan) needsDead() bool { return w.kind != prop || len(w.deadNames) > 0 }
 
-// writeMember writes what was asked for of an entry in the folder.
+// writeMember writes the response for a member of the folder. deep are the locks of the folder that
+// also cover its members.
 func (a *multistatus) writeMember(m *files.Member, f entryDetails, deep []files.WriteLock) {
 	locks := deep
 	if own := f.locks[m.ID]; len(own) > 0 {
@@ -97,7 +98,7 @@ func (a *multistatus) writeMember(m *files.Member, f entryDetails, deep []files.
 	a.writeResponse(string(a.hrefBuf), m, f, locks)
 }
 
-// writeResponse writes what was asked for of one entry.
+// writeResponse writes the response for the entry at an address.
 func (a *multistatus) writeResponse(at string, m *files.Member, f entryDetails, locks []files.WriteLock) {
 	b := append(a.buf[:0], "<D:response><D:href>"...)
 	b = append(b, at...)
@@ -119,7 +120,7 @@ const (
 	propstatNone  = "</D:prop><D:status>HTTP/1.1 404 Not Found</D:status></D:propstat>"
 )
 
-// liveProperties are the live properties that an entry has.
+// liveProperties returns the live properties that an entry has.
 func (a *multistatus) liveProperties(e *files.Member) liveSet {
 	set := creationDate | displayName | lastModified | resourceType
 	if !e.Virtual {
@@ -137,7 +138,7 @@ func (a *multistatus) liveProperties(e *files.Member) liveSet {
 	return set | contentLength | contentType | entityTag
 }
 
-// appendNames writes which properties an entry has.
+// appendNames appends the names of the properties that an entry has.
 func (a *multistatus) appendNames(b []byte, e *files.Member, dead []files.Property) []byte {
 	b = append(b, propstatBegin...)
 	for _, name := range liveNames {
@@ -151,7 +152,7 @@ func (a *multistatus) appendNames(b []byte, e *files.Member, dead []files.Proper
 	return append(b, propstatOK...)
 }
 
-// liveNames are the names of the live properties in an order that is always the same.
+// liveNames are the names of the live properties in alphabetical order.
 var liveNames = func() (names []string) {
 	for name := range liveByName {
 		names = append(names, name)
@@ -160,8 +161,8 @@ var liveNames = func() (names []string) {
 	return names
 }()
 
-// appendValues writes the properties that are asked for and there, then the names of those
-// that are not there.
+// appendValues appends the requested properties that the entry has, then the names of those that it
+// lacks.
 func (a *multistatus) appendValues(b []byte, e *files.Member, dead []files.Property, locks []files.WriteLock) []byte {
 	has := a.liveProperties(e)
 	b = append(b, propstatBegin...)
@@ -172,7 +173,7 @@ func (a *multistatus) appendValues(b []byte, e *files.Member, dead []files.Prope
 			b = appendDead(b, &dead[i])
 		}
 		missing = 0
-		for _, name := range a.plan.props { // those of an include
+		for _, name := range a.plan.props { // names in an include
 			missing |= liveProperty(name) &^ has
 		}
 	}
@@ -207,7 +208,7 @@ func (a *multistatus) appendValues(b []byte, e *files.Member, dead []files.Prope
 	return append(b, propstatNone...)
 }
 
-// appendLive writes a set of the live properties of an entry.
+// appendLive appends the values of the live properties in set.
 func (a *multistatus) appendLive(b []byte, e *files.Member, set liveSet, locks []files.WriteLock) []byte {
 	if set&resourceType != 0 {
 		if e.Folder {
@@ -265,18 +266,18 @@ func (a *multistatus) appendLive(b []byte, e *files.Member, set liveSet, locks [
 	return b
 }
 
-// supportedLocks is the same everywhere.
+// supportedLocks is the value of supportedlock, the same for every entry.
 const supportedLocks = "<D:supportedlock>" +
 	"<D:lockentry><D:lockscope><D:exclusive/></D:lockscope><D:locktype><D:write/></D:locktype></D:lockentry>" +
 	"<D:lockentry><D:lockscope><D:shared/></D:lockscope><D:locktype><D:write/></D:locktype></D:lockentry>" +
 	"</D:supportedlock>"
 
-// maxForeignLocks is how many locks of other keys are told of one entry: shared ones on a folder
-// may be many, and are told of everything in it.
+// maxForeignLocks limits how many locks of other keys lockdiscovery lists for one entry: a folder
+// may have many shared locks, and they are listed for every member.
 const maxForeignLocks = 10
 
-// appendLockDiscovery writes the locks that cover an entry (RFC 4918, section 15.8). The token is
-// told to the key that made the lock, and to nobody else (abuse case C110).
+// appendLockDiscovery appends the locks that cover an entry (RFC 4918, section 15.8). It shows the
+// token of a lock only to the key that created the lock (abuse case C110).
 func (q *request) appendLockDiscovery(b []byte, locks []files.WriteLock) []byte {
 	b = append(b, "<D:lockdiscovery>"...)
 	foreign := 0
@@ -313,14 +314,14 @@ func (q *request) appendLockDiscovery(b []byte, locks []files.WriteLock) []byte 
 	return append(b, "</D:lockdiscovery>"...)
 }
 
-// appendEmptyElement writes the name of a property.
+// appendEmptyElement appends a property as an empty element.
 func appendEmptyElement(b []byte, name qname) []byte {
 	b = appendStartTag(b, name, "")
 	b[len(b)-1] = '/'
 	return append(b, '>')
 }
 
-// appendStartTag writes the start tag of a property.
+// appendStartTag appends the start tag of a property; lang is "" for none.
 func appendStartTag(b []byte, name qname, lang string) []byte {
 	if name.space == davSpace {
 		b = append(append(b, "<D:"...), name.local...)
@@ -334,7 +335,7 @@ func appendStartTag(b []byte, name qname, lang string) []byte {
 	return append(b, '>')
 }
 
-// appendDead writes a dead property as it was set.
+// appendDead appends a dead property with the value that the client stored.
 func appendDead(b []byte, p *files.Property) []byte {
 	name := qname{p.Namespace, p.Name}
 	if p.Value == "" && p.Lang == "" {

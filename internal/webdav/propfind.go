@@ -11,18 +11,19 @@ import (
 	"larder/internal/quota"
 )
 
-// maxProperties is how many properties a request names at most: each is answered for every entry.
+// maxProperties limits how many properties a request may name, since each is answered for every
+// entry.
 const maxProperties = 256
 
-// detailsBatch is of how many entries dead properties are in memory at a time: those of one
-// may have 64 KiB.
+// detailsBatch is the number of entries whose dead properties are in memory at a time: those of one
+// entry may have 64 KiB.
 const detailsBatch = 32
 
-// propfind tells the properties of an entry, and with Depth 1 those of what is in it. More is
-// refused; without a Depth it is 1 (docs/webdav.md), since nobody is served by an answer that never
-// ends (abuse case C109).
+// propfind returns the properties of an entry, and with Depth 1 also those of its members. It
+// refuses Depth infinity, and takes a missing Depth for 1 (docs/webdav.md), since the answer for a
+// whole tree could be endless (abuse case C109).
 func (q *request) propfind() error {
-	// which a listing tells no names, but that there is a folder
+	// to a key without this permission a listing would show no names, but that the folder exists
 	if k := q.Actor.Key; k != nil && !k.Permissions.Has(access.Read) {
 		return fault.New(fault.Forbidden, "The API key lacks the permission to read.")
 	}
@@ -31,7 +32,8 @@ func (q *request) propfind() error {
 		return err
 	}
 	if d == depthInfinity {
-		return protocolError{http.StatusForbidden, "Folders are listed one by one.", "propfind-finite-depth"}
+		return protocolError{http.StatusForbidden, "Folders are listed one by one: send Depth 0 or 1.",
+			"propfind-finite-depth"}
 	}
 	tree, err := readXML(q.R.Body)
 	if err != nil {
@@ -42,7 +44,7 @@ func (q *request) propfind() error {
 		return err
 	}
 	if len(asked.props) > maxProperties {
-		return fault.Newf(fault.Invalid, "At most %d properties are told at a time.", maxProperties)
+		return fault.Newf(fault.Invalid, "A request can ask for at most %d properties.", maxProperties)
 	}
 	at, err := q.resource()
 	if err != nil {
@@ -65,7 +67,7 @@ func (q *request) propfind() error {
 		if children, err = at.Children(q.ctx(), q.Actor, a.memberFields()); err != nil {
 			return err
 		}
-		if page, err = children.Next(q.ctx()); err != nil { // before the answer begins, which cannot be taken back
+		if page, err = children.Next(q.ctx()); err != nil { // before the status is sent, which cannot be changed
 			return err
 		}
 	}
@@ -96,13 +98,13 @@ func (q *request) propfind() error {
 	return a.end(err)
 }
 
-// memberFields is what the answer needs to know of each member.
+// memberFields returns which optional fields of the members the answer needs.
 func (a *multistatus) memberFields() files.MemberFields {
 	return files.MemberFields{IDs: a.anyDead && a.plan.needsDead() || a.anyLocks && a.plan.includes(lockDiscovery),
 		ETags: a.plan.includes(entityTag)}
 }
 
-// deepLocks is what covers the members of a folder of the locks that cover the folder.
+// deepLocks returns those locks of a folder that also cover its members.
 func deepLocks(held []files.WriteLock) (deep []files.WriteLock) {
 	for _, l := range held {
 		if l.Deep {
@@ -112,19 +114,19 @@ func deepLocks(held []files.WriteLock) (deep []files.WriteLock) {
 	return deep
 }
 
-// multistatus is a multistatus on its way out (RFC 4918, section 13).
+// multistatus is a multistatus response that is being written (RFC 4918, section 13).
 type multistatus struct {
 	*request
 	plan              propertyPlan
-	parent            string            // address of what was asked for, as a folder
-	covering          []files.WriteLock // that cover it
-	anyLocks, anyDead bool              // there are locks, and dead properties, anywhere
+	parent            string            // address of the request's resource, as a folder
+	covering          []files.WriteLock // locks that cover the request's resource
+	anyLocks, anyDead bool              // the database has any locks, any dead properties
 	out               *bufio.Writer
 	buf, hrefBuf      []byte
 	quota             *quota.Quota
 }
 
-// entryDetails is what is read for some entries beside themselves.
+// entryDetails are the dead properties and locks of some entries, by the ids of the entries.
 type entryDetails struct {
 	properties map[string][]files.Property
 	locks      map[string][]files.WriteLock
@@ -155,7 +157,7 @@ func (a *multistatus) readDetails(page []files.Member) (f entryDetails, err erro
 	return f, nil
 }
 
-// startTransfer begins a multistatus.
+// begin sends the status and writes the start of the body.
 func (a *multistatus) begin() {
 	setXMLHeaders(a.W.Header())
 	a.W.WriteHeader(http.StatusMultiStatus)
@@ -163,8 +165,8 @@ func (a *multistatus) begin() {
 	a.writeText(xmlHead + `<D:multistatus xmlns:D="DAV:">` + "\n")
 }
 
-// setXMLHeaders says what an answer is, and that no browser is to do anything with it: clients' own
-// words stand in it.
+// setXMLHeaders sets the headers of an XML response. They forbid browsers to run anything in it,
+// since the body contains text that clients have written.
 func setXMLHeaders(h http.Header) {
 	h.Set("Content-Type", "application/xml; charset=utf-8")
 	setSandboxHeaders(h)
@@ -176,10 +178,11 @@ func setSandboxHeaders(h http.Header) {
 	h.Set("Content-Security-Policy", "default-src 'none'; sandbox")
 }
 
-// writeText appends to the answer; what fails is told by flush.
+// writeText appends to the response. flush returns the errors of earlier writes.
 func (a *multistatus) writeText(s string) { _, _ = a.out.WriteString(s) }
 
-// flush sends what there is: the client sees the first entries before the last are read.
+// flush sends the buffered part of the response, so that the client sees the first entries before
+// the last ones are read.
 func (a *multistatus) flush() error {
 	if err := a.out.Flush(); err != nil {
 		return err
@@ -187,7 +190,8 @@ func (a *multistatus) flush() error {
 	return http.NewResponseController(a.W).Flush()
 }
 
-// end ends a multistatus. One that breaks off is cut, so that nobody takes it for whole.
+// end completes the response. After an error it aborts the connection, so that the client cannot
+// take the response for complete.
 func (a *multistatus) end(err error) error {
 	if err == nil {
 		a.writeText("</D:multistatus>\n")

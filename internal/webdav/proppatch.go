@@ -11,7 +11,7 @@ import (
 )
 
 // proppatch sets and removes dead properties, all of them or none (RFC 4918, section 9.2). The
-// answer tells of each how it fared.
+// response gives the outcome of each property.
 func (q *request) proppatch() error {
 	tree, err := readXML(q.R.Body)
 	if err != nil {
@@ -68,7 +68,7 @@ func (q *request) proppatch() error {
 	return a.end(nil)
 }
 
-// writePropstat tells how one property fared.
+// writePropstat writes the outcome of one property.
 func (a *multistatus) writePropstat(name qname, status int) {
 	a.writeText(propstatBegin + string(appendEmptyElement(nil, name)) + "</D:prop>" + statusLine(status))
 	switch status {
@@ -85,8 +85,8 @@ func statusLine(status int) string {
 	return "<D:status>HTTP/1.1 " + strconv.Itoa(status) + " " + http.StatusText(status) + "</D:status>"
 }
 
-// failedDependency answers with a multistatus of what was in the way of a request, and that the
-// request failed because of it.
+// failedDependency sends a multistatus of two responses: the path that blocked the request with its
+// status, and the request's own path with 424 Failed Dependency.
 func (q *request) failedDependency(path string, status int, folder bool) error {
 	a := &multistatus{request: q, out: bufio.NewWriter(q.W)}
 	a.begin()
@@ -96,7 +96,8 @@ func (q *request) failedDependency(path string, status int, folder bool) error {
 	return a.end(nil)
 }
 
-// lockedBelow reports where a lock is in the way that lies below the request's path.
+// lockedBelow returns the address of the lock that caused err, and whether that lock is below the
+// request's path.
 func (q *request) lockedBelow(err error) (path string, below bool) {
 	at, known := files.LockedAt(err)
 	if !known || at == q.Path || !at.Within(q.Path) {

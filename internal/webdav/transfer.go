@@ -9,7 +9,7 @@ import (
 	"larder/internal/vpath"
 )
 
-// startTransfer starts to move or copy an entry into a folder under a name.
+// startTransfer starts to move or copy an entry into the folder dir under the given name.
 func (q *request) startTransfer(id string, dir vpath.Path, name vpath.Name, move, overwrite,
 	shallow bool) (job.Job, error) {
 	how := files.CopyMoveOptions{Replace: overwrite, Shallow: shallow, Precondition: q.recheckTarget}
@@ -19,17 +19,17 @@ func (q *request) startTransfer(id string, dir vpath.Path, name vpath.Name, move
 	return q.Tree.CopyWithOptions(q.ctx(), q.Actor, id, dir, name, how)
 }
 
-// jobPollInterval is how often a job that is under way is looked at.
+// jobPollInterval is the time between two reads of a job that is not finished.
 const jobPollInterval = 200 * time.Millisecond
 
-// waitForJob waits until a job has ended, or the client has gone: then the job goes on without it.
+// waitForJob waits until a job has ended or the client is gone. The job goes on without the client.
 // Fault: Unavailable when the job fails.
 func (q *request) waitForJob(j job.Job) (err error) {
 	tick := time.NewTicker(jobPollInterval)
 	defer tick.Stop()
 	for j.Status != job.Completed {
 		if j.Status == job.Failed {
-			why := "It could not be done."
+			why := "The file or folder could not be moved or copied."
 			if j.ErrorMessage != nil {
 				why = *j.ErrorMessage
 			}

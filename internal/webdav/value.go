@@ -6,22 +6,22 @@ import (
 	"unicode/utf8"
 )
 
-// unusedNamespace is a default namespace that no element has, so what is written under
-// it declares its own.
+// unusedNamespace is a namespace that no element has. As the outer default namespace it makes every
+// outermost element declare its own.
 const unusedNamespace = "\x00"
 
-// innerXML writes the content of e so that it means the same wherever it is put: elements declare
-// their namespace by default where it changes, and attributes get prefixes of our making (a0, a1,
-// …). RFC 4918 section 4.3 would like the client's own prefixes kept, for values that name them in
-// text. White space stays as it is. It returns false when that takes more than most bytes: a
-// namespace name may be repeated for every element.
+// innerXML returns the content of e as XML that has the same meaning wherever it is inserted.
+// Elements declare their namespace by default where it changes; attributes get generated prefixes
+// (a0, a1, …). RFC 4918 section 4.3 recommends keeping the client's own prefixes, for values that
+// name them in text. White space is kept. It returns false when the result has more than most
+// bytes: a namespace name may be repeated for every element.
 func innerXML(e *element, most int) (string, bool) {
 	w := innerWriter{limit: most}
 	w.content(e, unusedNamespace)
 	return string(w.b), len(w.b) <= most
 }
 
-// innerWriter stops soon after it has written more than most bytes.
+// innerWriter stops soon after it has written more than limit bytes.
 type innerWriter struct {
 	b     []byte
 	limit int
@@ -40,12 +40,12 @@ func (w *innerWriter) content(e *element, space string) {
 	}
 }
 
-// element writes e where space is the default namespace.
+// element writes e; space is the default namespace in effect.
 func (w *innerWriter) element(e *element, space string) {
 	tag := e.name.local
 	w.b = append(w.b, '<')
 	switch e.name.space {
-	case xmlSpace: // which nothing but the prefix xml may stand for
+	case xmlSpace: // only the prefix xml may be bound to it
 		tag = "xml:" + tag
 		w.b = append(w.b, tag...)
 	case space:
@@ -96,13 +96,12 @@ func (w *innerWriter) attribute(name, value string) {
 	w.b = append(w.b, '"')
 }
 
-// appendEscaped appends s as text or as an attribute value in double quotes, so that a
-// reader gets s back to the letter. Characters that XML 1.0 doesn't have, and bytes that are
-// no UTF-8, become U+FFFD.
+// appendEscaped appends s, escaped so that it can be text or an attribute value in double quotes
+// and a parser reads exactly s. Characters that XML 1.0 does not have, and bytes that are not
+// UTF-8, become U+FFFD.
 func appendEscaped(b []byte, s string) []byte { return escape(b, s, true) }
 
-// appendText is appendEscaped for text alone, where tabs, line feeds and
-// quotes stand for themselves.
+// appendText is appendEscaped for text only: it does not escape tabs, line feeds and quotes.
 func appendText(b []byte, s string) []byte { return escape(b, s, false) }
 
 func escape(b []byte, s string, inAttribute bool) []byte {

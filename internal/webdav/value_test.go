@@ -38,9 +38,9 @@ func TestInnerXMLLimit(t *testing.T) {
 		t.Errorf("9 bytes of 9: %q, %v", got, ok)
 	}
 	if _, ok := innerXML(e, 8); ok {
-		t.Error("9 bytes passed for 8")
+		t.Error("9 bytes were accepted with a limit of 8")
 	}
-	// Said once, repeated 10,000 times: 10 MB of namespace names, if nothing stopped it.
+	// The namespace is declared once in the body and repeated 10,000 times in the value: 10 MB
 	many := mustReadXML(t, `<p xmlns:x="`+strings.Repeat("u", 1024)+`">`+strings.Repeat("<x:a/>", 10_000)+`</p>`)
 	if got, ok := innerXML(many, maxBody); ok || len(got) > maxBody+2048 {
 		t.Errorf("wrote %d bytes, %v", len(got), ok)
@@ -63,7 +63,7 @@ func TestAppendEscaped(t *testing.T) {
 	}
 }
 
-// anyTree draws elements of all that a body can hold.
+// anyTree generates elements with everything that a body can contain.
 func anyTree() *rapid.Generator[*element] {
 	local := rapid.SampledFrom([]string{"a", "b", "xmlns", "a0", "xml", "é", "_-.1", "日本"})
 	space := rapid.SampledFrom([]string{"", "", "DAV:", "u:1", "u:<&\"\n", "a0", xmlSpace})
@@ -71,7 +71,7 @@ func anyTree() *rapid.Generator[*element] {
 	var draw func(t *rapid.T, levels int) *element
 	draw = func(t *rapid.T, levels int) *element {
 		e := &element{name: qname{space.Draw(t, "space"), local.Draw(t, "local")}}
-		seen := map[qname]bool{{"", "xmlns"}: true} // no attribute, a declaration
+		seen := map[qname]bool{{"", "xmlns"}: true} // not an attribute but a declaration
 		for range rapid.IntRange(0, 4).Draw(t, "attributes") {
 			a := attribute{qname{space.Draw(t, "space"), local.Draw(t, "local")}, text.Draw(t, "value")}
 			if !seen[a.name] {
@@ -109,7 +109,7 @@ func TestInnerXMLRoundTrip(t *testing.T) {
 				t.Fatalf("%s: %v", inner, err)
 			}
 			if !reflect.DeepEqual(back.content, e.content) {
-				t.Fatalf("%s became %s by %s", formatTree(e), formatTree(back), inner)
+				t.Fatalf("%s became %s, written as %s", formatTree(e), formatTree(back), inner)
 			}
 		}
 	})

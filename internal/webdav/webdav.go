@@ -1,11 +1,11 @@
-// Package webdav speaks WebDAV, classes 1 and 2 (RFC 4918), and quota properties (RFC 4331). It
-// translates between the protocol and the domain: which method does what, which header means what,
-// what an error is called in XML. What is allowed, what is locked and what happens to a file is
-// decided below, in the packages of the domain; who asks is settled above, in the API, which serves
-// the bytes as well.
+// Package webdav implements WebDAV, classes 1 and 2 (RFC 4918), with the quota properties of RFC
+// 4331. It translates between the protocol and the domain: it reads methods, headers and XML
+// bodies, calls the domain, and writes its answers and faults as WebDAV does. The domain packages
+// decide about permissions, locks and changes of files. The API authenticates the actor before it
+// calls this package, and serves the bytes of files.
 //
-// Answers of PROPFIND are streamed, so that memory does not grow with a
-// folder. Specification: WebDAV.
+// PROPFIND responses are streamed, so that memory does not grow with the size of a folder.
+// Specification: WebDAV.
 package webdav
 
 import (
@@ -23,12 +23,12 @@ import (
 	"larder/internal/vpath"
 )
 
-// Config is what a Handler works with.
+// Config holds the dependencies of a Handler.
 type Config struct {
 	DB      *db.DB
 	Tree    *files.Tree
 	Uploads *upload.Service
-	BaseURL string // scheme, host, port: what a Destination may name beside the host that was asked
+	BaseURL string // scheme, host, port; a Destination may name it or the host of the request
 	Now     func() time.Time
 }
 
@@ -38,22 +38,23 @@ type Handler struct{ Config }
 // New returns a Handler.
 func New(cfg Config) *Handler { return &Handler{cfg} }
 
-// Request is a request whose sender is known, or an OPTIONS, which anybody may send.
+// Request is an authenticated request, or an OPTIONS request, which needs no authentication.
 type Request struct {
 	W             http.ResponseWriter
 	R             *http.Request
 	Path          vpath.Path // see ParsePath
-	TrailingSlash bool       // the address ends in one
+	TrailingSlash bool       // the address ends in a slash
 	Actor         access.Actor
 	KeyExpiresAt  *int64                            // ms: when the actor's key expires, nil for never
 	Body          io.Reader                         // of a PUT
 	Send          func(content files.Content) error // serves the bytes of a file
 }
 
-// Prefix is where WebDAV is, seen from the root of the service.
+// Prefix is the path of WebDAV below the root of the service.
 const Prefix = "/" + pathSegment
 
-// ParsePath reads the path of a request below Prefix. Each segment is decoded once. Fault: Invalid.
+// ParsePath reads the path of a request below Prefix and reports whether a slash ends it. It
+// decodes each segment once. Fault: Invalid.
 func ParsePath(r *http.Request) (path vpath.Path, slash bool, err error) {
 	segments, slash, err := splitPath(strings.TrimPrefix(r.URL.EscapedPath(), Prefix))
 	if err != nil {
@@ -63,16 +64,17 @@ func ParsePath(r *http.Request) (path vpath.Path, slash bool, err error) {
 	return path, slash, err
 }
 
-// methods are what a request can ask for, as Allow names them.
+// methods are the supported methods, in the order in which the Allow header lists them.
 var methods = []string{
 	"OPTIONS", "GET", "HEAD", "PUT", "DELETE", "MKCOL", "COPY", "MOVE", "PROPFIND", "PROPPATCH", "LOCK", "UNLOCK",
 }
 
-// singleHeaders are the headers of which a request has one at most: of two that differ, the one
-// that is read could be the one that nobody meant.
+// singleHeaders are the headers that a request may have only once. Of two different values, Serve
+// might read the wrong one.
 var singleHeaders = []string{"Content-Range", "Depth", "Destination", "If", "Lock-Token", "Overwrite"}
 
-// Serve answers a request. What it returns has not been answered yet: WriteError does that.
+// Serve answers a request. When it returns an error, it has written nothing: the caller passes the
+// error to WriteError.
 func (h *Handler) Serve(r Request) error {
 	q := &request{Handler: h, Request: r}
 	if q.R.Method == http.MethodOptions {
@@ -81,7 +83,7 @@ func (h *Handler) Serve(r Request) error {
 	}
 	for _, name := range singleHeaders {
 		if len(q.R.Header.Values(name)) > 1 {
-			return fault.Newf(fault.Invalid, "There is one %s header at most.", name)
+			return fault.Newf(fault.Invalid, "A request can have only one %s header.", name)
 		}
 	}
 	if err := q.checkIf(); err != nil {
@@ -110,17 +112,17 @@ func (h *Handler) Serve(r Request) error {
 	return fault.Newf(fault.MethodNotAllowed, "The method %s is not allowed here.", q.R.Method)
 }
 
-// request is one request on its way.
+// request is a request that is being served.
 type request struct {
 	*Handler
 	Request
 	ifLists []ifList        // of the If header
-	target  *files.Resource // what lies at Path, looked up once; see spot
+	target  *files.Resource // resource at Path, looked up once; see resource
 }
 
 func (q *request) ctx() context.Context { return q.R.Context() }
 
-// resource is what lies at the request's path.
+// resource returns the resource at the request's path, looked up at the first call.
 func (q *request) resource() (*files.Resource, error) {
 	if q.target != nil {
 		return q.target, nil
@@ -132,8 +134,7 @@ func (q *request) resource() (*files.Resource, error) {
 	return at, err
 }
 
-// options tells what can be done here. Windows looks for MS-Author-Via before
-// it tries anything else.
+// options answers OPTIONS. Windows looks for MS-Author-Via before it tries anything else.
 func (q *request) options() {
 	h := q.W.Header()
 	h.Set("DAV", "1,2")
@@ -143,9 +144,11 @@ func (q *request) options() {
 	q.W.WriteHeader(http.StatusOK)
 }
 
-// checkedResource decides about a permission for what lies at the path, refuses what is only the
-// way to a mount, and then judges the conditions of HTTP: whether something is there is told to
-// nobody who may not know. Faults: those of files.Spot.May, Forbidden, Precondition.
+// checkedResource returns the resource at the path after three checks: the actor has the
+// permission; the resource is not virtual, that is, not merely a folder on the way to a mount; the
+// HTTP conditions hold. The permission comes first, so that the conditions tell nothing to an actor
+// who may not know whether the resource exists. Faults: those of files.Resource.Authorize,
+// Forbidden, Precondition.
 func (q *request) checkedResource(p access.Permission) (*files.Resource, error) {
 	at, err := q.resource()
 	if err != nil {
@@ -155,12 +158,13 @@ func (q *request) checkedResource(p access.Permission) (*files.Resource, error) 
 		return nil, err
 	}
 	if at.Virtual() {
-		return nil, fault.New(fault.Forbidden, "This folder is only the way to what is mounted below it.")
+		return nil, fault.New(fault.Forbidden,
+			"This folder only leads to the mounts below it: it cannot be changed or copied.")
 	}
 	return at, q.checkConditions(at.ETag(), true, at.UpdatedAt())
 }
 
-// writeStatus answers without a body.
+// writeStatus sends a status without a body.
 func (q *request) writeStatus(status int) {
 	if status == http.StatusCreated {
 		q.W.Header().Set("Content-Length", "0")
@@ -168,7 +172,8 @@ func (q *request) writeStatus(status int) {
 	q.W.WriteHeader(status)
 }
 
-// storedStatus is how a request ended that made something or replaced it.
+// storedStatus returns the status of a successful request that created a resource (201) or replaced
+// one that existed (204).
 func storedStatus(existed bool) int {
 	if existed {
 		return http.StatusNoContent

@@ -14,19 +14,19 @@ import (
 )
 
 const (
-	// maxBody is the longest XML body in bytes.
+	// maxBody is the longest XML body, in bytes.
 	maxBody = 64 << 10
-	// maxNesting is how deep elements may lie in each other.
+	// maxNesting is how deep elements may be nested.
 	maxNesting = 64
-	// maxSpace is the longest namespace name in bytes: a body says it once, what we make of it says
-	// it over and over.
+	// maxSpace is the longest namespace name, in bytes. A body declares it once, but the stored
+	// value may repeat it for every element.
 	maxSpace = 1024
 )
 
 const (
 	davSpace   = "DAV:"
-	xmlSpace   = "http://www.w3.org/XML/1998/namespace" // what the prefix xml always stands for
-	xmlnsSpace = "http://www.w3.org/2000/xmlns/"        // what nothing may be bound to
+	xmlSpace   = "http://www.w3.org/XML/1998/namespace" // always bound to the prefix xml
+	xmlnsSpace = "http://www.w3.org/2000/xmlns/"        // must not be bound to any prefix
 )
 
 // qname is an expanded XML name; space is "" for a name in no namespace.
@@ -35,12 +35,12 @@ type qname struct{ space, local string }
 // davName returns a name in WebDAV's own namespace.
 func davName(local string) qname { return qname{davSpace, local} }
 
-// element is an XML tree as read from a body, with its prefixes resolved. Comments and processing
-// instructions are not kept.
+// element is an XML element as read from a body, with its prefixes resolved. Comments and
+// processing instructions are dropped.
 type element struct {
 	name    qname
 	attrs   []attribute // in the order written, without namespace declarations
-	content []node      // in document order; no text is empty or stands next to another
+	content []node      // in document order; texts are not empty and never adjacent
 }
 
 type attribute struct {
@@ -54,7 +54,7 @@ type node struct {
 	text    string
 }
 
-// elements yields the elements right inside e.
+// elements yields the child elements of e.
 func (e *element) elements() iter.Seq[*element] {
 	return func(yield func(*element) bool) {
 		for _, n := range e.content {
@@ -65,7 +65,7 @@ func (e *element) elements() iter.Seq[*element] {
 	}
 }
 
-// listsETag returns the elements right inside e that have that name.
+// named returns the child elements of e that have that name.
 func (e *element) named(name qname) []*element {
 	var found []*element
 	for child := range e.elements() {
@@ -76,11 +76,11 @@ func (e *element) named(name qname) []*element {
 	return found
 }
 
-// readXML reads a body: nil without a fault when it is empty or white space alone. Beyond XML 1.0
-// and its namespaces it refuses document type declarations, so nothing expands; charsets other than
-// UTF-8 and US-ASCII; and what is longer, deeper or has longer namespace names than the limits.
-// encoding/xml doesn't tell line breaks in attribute values from references to them, so they are
-// kept. Faults: Invalid, TooLarge.
+// readXML parses a body. For one that is empty or white space only it returns nil without a fault.
+// Beyond XML 1.0 and its namespaces it refuses document type declarations, so that no entity
+// expands; charsets other than UTF-8 and US-ASCII; and bodies that exceed the limits of length,
+// nesting or namespace names. encoding/xml does not distinguish line breaks in attribute values
+// from references to them, so they are kept. Faults: Invalid, TooLarge.
 func readXML(r io.Reader) (*element, error) {
 	body, err := io.ReadAll(io.LimitReader(r, maxBody+1))
 	switch {
@@ -99,7 +99,7 @@ func parseXML(body []byte) (*element, error) {
 		return nil, nil
 	}
 	if !utf8.Valid(body) || bytes.ContainsFunc(body, func(r rune) bool { return !isXML(r) }) {
-		return nil, notWellFormed("it holds what is no character")
+		return nil, notWellFormed("it contains an invalid character")
 	}
 	d := xml.NewDecoder(bytes.NewReader(body))
 	d.CharsetReader = func(charset string, in io.Reader) (io.Reader, error) {
@@ -125,7 +125,7 @@ func parseXML(body []byte) (*element, error) {
 	}
 }
 
-// isXML reports the characters that XML 1.0 has (section 2.2).
+// isXML reports whether r is a character of XML 1.0 (section 2.2).
 func isXML(r rune) bool {
 	return r == '\t' || r == '\n' || r == '\r' || r >= 0x20 && r <= 0xD7FF || r >= 0xE000 && r <= 0xFFFD ||
 		r >= 0x10000 && r <= utf8.MaxRune
@@ -135,38 +135,38 @@ func notWellFormed(format string, args ...any) error {
 	return fault.Newf(fault.Invalid, "The body is not well-formed XML: %s.", fmt.Sprintf(format, args...))
 }
 
-// treeBuilder builds an element from raw tokens, whose tags need not match and whose
-// prefixes are as written.
+// treeBuilder builds an element from raw tokens. It checks that their tags match and resolves their
+// prefixes.
 type treeBuilder struct {
 	root *element
 	open []frame // from the root down
 }
 
-// frame is an element whose end has not come yet.
+// frame is an element whose end tag has not been read yet.
 type frame struct {
 	element *element
 	tag     xml.Name          // as written, the prefix as its space
-	spaces  map[string]string // what this element declares: prefixes ("" for the default) to namespaces
+	spaces  map[string]string // declared by this element: prefixes ("" for the default) to namespaces
 }
 
 func (t *treeBuilder) end() (*element, error) {
 	switch {
 	case len(t.open) > 0:
-		return nil, notWellFormed("<%s> has no end", t.open[len(t.open)-1].tag.Local)
+		return nil, notWellFormed("<%s> has no end tag", t.open[len(t.open)-1].tag.Local)
 	case t.root == nil:
 		return nil, notWellFormed("it has no element")
 	}
 	return t.root, nil
 }
 
-// add takes the next token; first tells that nothing stood before it.
+// add processes the next token; first says that it is at the beginning of the body.
 func (t *treeBuilder) add(token xml.Token, first bool) error {
 	switch token := token.(type) {
 	case xml.StartElement:
 		return t.start(token)
 	case xml.EndElement:
 		if len(t.open) == 0 || t.open[len(t.open)-1].tag != token.Name {
-			return notWellFormed("</%s> ends nothing", token.Name.Local)
+			return notWellFormed("</%s> has no start tag", token.Name.Local)
 		}
 		t.open = t.open[:len(t.open)-1]
 	case xml.CharData:
@@ -227,8 +227,8 @@ func (t *treeBuilder) start(tag xml.StartElement) error {
 	return nil
 }
 
-// declares returns the prefix that an attribute binds, "" for the default namespace, and
-// whether it binds one.
+// declares returns the prefix that an attribute declares, "" for the default namespace, and whether
+// it declares one.
 func declares(a xml.Attr) (string, bool) {
 	if a.Name.Space == "" && a.Name.Local == "xmlns" {
 		return "", true
@@ -236,8 +236,8 @@ func declares(a xml.Attr) (string, bool) {
 	return a.Name.Local, a.Name.Space == "xmlns"
 }
 
-// declarations returns what attributes declare, nil for nothing, held against the constraints of
-// Namespaces in XML 1.0 (sections 2.2 and 3).
+// declarations returns the namespaces that the attributes declare, by prefix, nil for none. It
+// enforces the constraints of Namespaces in XML 1.0 (sections 2.2 and 3). Fault: Invalid.
 func declarations(attrs []xml.Attr) (map[string]string, error) {
 	var spaces map[string]string
 	for _, a := range attrs {
@@ -266,7 +266,8 @@ func declarations(attrs []xml.Attr) (map[string]string, error) {
 	return spaces, nil
 }
 
-// attributes returns what is no declaration.
+// attributes returns the attributes that are not namespace declarations, with their prefixes
+// resolved. Fault: Invalid.
 func (t *treeBuilder) attributes(written []xml.Attr) ([]attribute, error) {
 	var attrs []attribute
 	seen := map[qname]bool{}
@@ -287,8 +288,8 @@ func (t *treeBuilder) attributes(written []xml.Attr) ([]attribute, error) {
 	return attrs, nil
 }
 
-// expand resolves the prefix of a name where the open elements stand. The default namespace
-// is for elements only.
+// expand resolves the prefix of a name by the declarations of the open elements. The default
+// namespace applies to elements only. Fault: Invalid.
 func (t *treeBuilder) expand(name xml.Name, isElement bool) (qname, error) {
 	if !isNCName(name.Local) {
 		return qname{}, notWellFormed("%s is no name", name.Local)
@@ -310,8 +311,9 @@ func (t *treeBuilder) expand(name xml.Name, isElement bool) (qname, error) {
 	return qname{"", name.Local}, nil
 }
 
-// isNCName reports whether the rest of a name that encoding/xml read is a name by itself: it knows
-// which characters names have, but lets colons stand at either end and anything behind one.
+// isNCName reports whether s, part of a name that encoding/xml has read, is a valid name by itself.
+// encoding/xml checks the characters of names, but accepts colons at either end and any character
+// after a colon.
 func isNCName(s string) bool {
 	if strings.Contains(s, ":") {
 		return false

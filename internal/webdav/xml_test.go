@@ -12,7 +12,7 @@ import (
 	"larder/internal/fault"
 )
 
-// formatTree writes a tree as {space}local[attributes](content), text quoted.
+// formatTree formats a tree as {space}local[attributes](content), with quoted text.
 func formatTree(e *element) string {
 	if e == nil {
 		return "nil"
@@ -54,7 +54,7 @@ func TestReadXML(t *testing.T) {
 		`<a xmlns="DAV:"><b/></a>`:                            `{DAV:}a({DAV:}b)`,
 		`<a xmlns="DAV:"><b xmlns=""/><c/></a>`:               `{DAV:}a({}b{DAV:}c)`,
 		`<x:a xmlns:x="u:1"><x:b xmlns:x="u:2"/><x:c/></x:a>`: `{u:1}a({u:2}b{u:1}c)`,
-		// the default is not for attributes; order doesn't matter
+		// the default namespace does not apply to attributes; order does not matter
 		`<a xmlns="u:1" b="1" x:b="2" xmlns:x="u:2"/>`:                        `{u:1}a[{}b="1"][{u:2}b="2"]`,
 		`<a xml:lang="de" xmlns:xml="http://www.w3.org/XML/1998/namespace"/>`: `{}a[{http://www.w3.org/XML/1998/namespace}lang="de"]`,
 		`<xml:a/>`:                  `{http://www.w3.org/XML/1998/namespace}a`,
@@ -84,13 +84,13 @@ func TestReadXMLRefuses(t *testing.T) {
 		"text alone":                           `x`,
 		"text before":                          `x<a/>`,
 		"text behind":                          `<a/>x`,
-		"a reference behind":                   `<a/>&amp;`,
+		"a reference after the root":           `<a/>&amp;`,
 		"a second root":                        `<a/><b/>`,
 		"no end":                               `<a>`,
-		"no end of the inner":                  `<a><b></a>`,
+		"no end tag of the inner element":      `<a><b></a>`,
 		"half a tag":                           `<a`,
-		"an end alone":                         `</a>`,
-		"an end too many":                      `<a/></a>`,
+		"an end tag alone":                     `</a>`,
+		"an end tag too many":                  `<a/></a>`,
 		"ends crossed":                         `<a><b></a></b>`,
 		"another prefix at the end":            `<x:a xmlns:x="u:1" xmlns:y="u:1"></y:a>`,
 		"a document type":                      `<!DOCTYPE a><a/>`,
@@ -101,7 +101,7 @@ func TestReadXMLRefuses(t *testing.T) {
 		"an unknown entity in an attribute":    `<a b="&nbsp;"/>`,
 		"an undeclared prefix":                 `<x:a/>`,
 		"an undeclared prefix of an attribute": `<a x:b=""/>`,
-		"a prefix that is over":                `<a><b xmlns:x="u:1"/><x:c/></a>`,
+		"a prefix outside its element":         `<a><b xmlns:x="u:1"/><x:c/></a>`,
 		"a prefix declared as nothing":         `<a xmlns:x=""/>`,
 		"the prefix xmlns":                     `<xmlns:a/>`,
 		"the prefix xmlns declared":            `<a xmlns:xmlns="http://www.w3.org/2000/xmlns/"/>`,
@@ -115,12 +115,12 @@ func TestReadXMLRefuses(t *testing.T) {
 		"an attribute twice":                   `<a b="1" b="2"/>`,
 		"an attribute twice by two prefixes":   `<a xmlns:x="u:1" xmlns:y="u:1" x:b="1" y:b="2"/>`,
 		"two colons":                           `<x:y:a xmlns:x="u:1"/>`,
-		"a colon before":                       `<:a/>`,
-		"a colon behind":                       `<a:/>`,
-		"a digit behind the prefix":            `<x:1 xmlns:x="u:1"/>`,
-		"a mark behind the prefix":             "<x:\u0301 xmlns:x=\"u:1\"/>",
+		"a colon before the name":              `<:a/>`,
+		"a colon after the name":               `<a:/>`,
+		"a digit after the prefix":             `<x:1 xmlns:x="u:1"/>`,
+		"a combining mark after the prefix":    "<x:\u0301 xmlns:x=\"u:1\"/>",
 		"a digit as prefix":                    `<a xmlns:1="u:1"/>`,
-		"a name that is none":                  `<1/>`,
+		"a name that begins with a digit":      `<1/>`,
 		"an attribute without quotes":          `<a b=c/>`,
 		"an attribute without a value":         `<a b/>`,
 		"less-than in an attribute":            `<a b="<"/>`,
@@ -128,20 +128,20 @@ func TestReadXMLRefuses(t *testing.T) {
 		"CDATA without end":                    `<a><![CDATA[x</a>`,
 		"two dashes in a comment":              `<a><!-- -- --></a>`,
 		"another charset":                      `<?xml version="1.0" encoding="ISO-8859-1"?><a/>`,
-		"US-ASCII that is none":                `<?xml version="1.0" encoding="us-ascii"?><a>ä</a>`,
+		"US-ASCII with a character beyond it":  `<?xml version="1.0" encoding="us-ascii"?><a>ä</a>`,
 		"another version":                      `<?xml version="1.1"?><a/>`,
 		"a declaration later":                  `<a/><?xml version="1.0"?>`,
 		"a declaration inside":                 `<a><?XML x?></a>`,
 		"UTF-16":                               "\xff\xfe<\x00a\x00/\x00>\x00",
 		"Latin-1":                              "<a>\xe4</a>",
-		"a half character":                     "<a>\xed\xa0\x80</a>",
+		"half a surrogate pair":                "<a>\xed\xa0\x80</a>",
 		"a control character":                  "<a>\x01</a>",
 		"NUL":                                  "<a>\x00</a>",
-		"no character":                         "<a>\ufffe</a>",
+		"a noncharacter":                       "<a>\ufffe</a>",
 		"NUL by reference":                     "<a>&#0;</a>",
 		"a control character by reference":     `<a b="&#1;"/>`,
-		"a reference beyond all":               "<a>&#x110000;</a>",
-		"no UTF-8 in a comment":                "<a><!-- \xff --></a>",
+		"a reference beyond Unicode":           "<a>&#x110000;</a>",
+		"invalid UTF-8 in a comment":           "<a><!-- \xff --></a>",
 		"a control character in a comment":     "<a><!-- \x01 --></a>",
 	} {
 		if e, err := readXML(strings.NewReader(in)); !fault.Is(err, fault.Invalid) || e != nil {
@@ -176,7 +176,7 @@ func TestReadXMLLimits(t *testing.T) {
 	}
 }
 
-// countingReader counts the bytes that are taken from it.
+// countingReader counts the bytes that are read from it.
 type countingReader struct {
 	from io.Reader
 	n    int
@@ -218,7 +218,7 @@ func FuzzReadXML(f *testing.F) {
 		_, lockErr := parseLockInfo(e)
 		for _, err := range []error{err, findErr, updateErr, lockErr} {
 			if err != nil && !fault.Is(err, fault.Invalid) && !fault.Is(err, fault.TooLarge) {
-				t.Fatalf("%q is no fault of the client: %v", body, err)
+				t.Fatalf("%q gave an error that is not Invalid or TooLarge: %v", body, err)
 			}
 		}
 		if e == nil {
