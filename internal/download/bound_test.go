@@ -12,8 +12,8 @@ import (
 	"larder/internal/share"
 )
 
-// storeTokens adds n tokens of a purpose that end after lasting and, each a
-// millisecond later, behind it.
+// storeTokens adds n tokens of a purpose. The first expires after lasting, each further one a
+// millisecond later.
 func (w *fixture) storeTokens(n int, name, userID, shareID, entryID, purpose string, lasting time.Duration) {
 	w.t.Helper()
 	const rows = `
@@ -28,12 +28,12 @@ func (w *fixture) storeTokens(n int, name, userID, shareID, entryID, purpose str
 	}
 }
 
-// countTokens counts the tokens whose names begin so.
+// countTokens counts the tokens whose hashes begin with name.
 func (w *fixture) countTokens(name string) int {
 	return w.count("SELECT count(*) FROM download_tokens WHERE hash LIKE $1", name+"%")
 }
 
-// An account has at most 1,000 tokens that are valid: the oldest go, and none but its own.
+// An account has at most 1,000 valid tokens. Further ones end the oldest of that account only.
 func TestTokenLimitOfAccount(t *testing.T) {
 	eachEngine(t, func(t *testing.T, w *fixture) {
 		w.storeTokens(600, "save", w.ann.UserID, "", "e", "download", 5*time.Minute)
@@ -52,13 +52,13 @@ func TestTokenLimitOfAccount(t *testing.T) {
 		}
 		first, second := w.issue(w.ann, w.file.ID), w.issue(w.ann, w.file.ID)
 		if n := w.countTokens("save"); n != 600 {
-			t.Errorf("%d of the oldest are left when 1,000 are valid", n)
+			t.Errorf("%d of the oldest tokens are left when 1,000 are valid", n)
 		}
 		third := w.issue(w.ann, w.file.ID)
 		if saves, oldest, next := w.countTokens("save"), w.count(
 			"SELECT count(*) FROM download_tokens WHERE hash = 'save1'"), w.count(
 			"SELECT count(*) FROM download_tokens WHERE hash = 'save2'"); saves != 599 || oldest != 0 || next != 1 {
-			t.Errorf("%d of the oldest are left when one more was issued; the oldest of all: %d, the next: %d", saves,
+			t.Errorf("after one more token: %d of the oldest are left; the very oldest: %d, the next: %d", saves,
 				oldest, next)
 		}
 		for _, token := range []string{first, second, third} {
@@ -71,19 +71,19 @@ func TestTokenLimitOfAccount(t *testing.T) {
 		for name, want := range map[string]int{"save": 598, "preview": 398, "signed": 50, "expired": 50, "used": 50,
 			"other": 50, "share": 50, "visitor": 50} {
 			if n := w.countTokens(name); n != want {
-				t.Errorf("%s: %d are left, want %d", name, n, want)
+				t.Errorf("%s: %d tokens are left, want %d", name, n, want)
 			}
 		}
 		w.clock.Add((6 * time.Minute).Milliseconds()) // the first ones expire
 		w.issue(w.ann, w.file.ID)
 		if n := w.countTokens("preview"); n != 398 {
-			t.Errorf("%d are left although few are valid", n)
+			t.Errorf("%d tokens are left, although few are valid", n)
 		}
 	})
 }
 
-// However many are issued at the same moment, over all connections, no more than 1,000 stay, and
-// the new ones are among them.
+// Tokens issued at the same moment over all connections leave at most 1,000, the new ones among
+// them.
 func TestTokenLimitIsExactUnderConcurrency(t *testing.T) {
 	eachEngine(t, func(t *testing.T, w *fixture) {
 		w.storeTokens(995, "old", w.ann.UserID, "", "e", "download", time.Minute)
@@ -100,12 +100,12 @@ func TestTokenLimitIsExactUnderConcurrency(t *testing.T) {
 			w.requireUsable(token, fmt.Sprint("token ", i))
 		}
 		if n, old := w.count("SELECT count(*) FROM download_tokens"), w.countTokens("old"); n != 1000 || old != 976 {
-			t.Errorf("%d tokens are left, %d of the old ones", n, old)
+			t.Errorf("%d tokens are left, %d of them old", n, old)
 		}
 	})
 }
 
-// Visitors share the bound of the share, or of the public file, that they have a token of.
+// Visitors share one bound for each share and for each public file.
 func TestTokenLimitOfVisitors(t *testing.T) {
 	eachEngine(t, func(t *testing.T, w *fixture) {
 		shared, err := w.shares.Create(ctx, w.ann,
@@ -123,9 +123,9 @@ func TestTokenLimitOfVisitors(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.requireUsable(token, "of a share")
+		w.requireUsable(token, "a share's token")
 		if mine, other := w.countTokens("mine"), w.countTokens("other"); mine != 999 || other != 1000 {
-			t.Errorf("%d are left of the share, %d of another", mine, other)
+			t.Errorf("%d tokens of the share are left, %d of another share", mine, other)
 		}
 
 		admin, err := w.accounts.ByName(w.db.Read(ctx), "admin")
@@ -135,9 +135,9 @@ func TestTokenLimitOfVisitors(t *testing.T) {
 		public := w.put(access.Actor{UserID: admin.ID, Role: access.Admin}, "/public", "open.txt")
 		w.storeTokens(1000, "visitor", "", "", public.ID, "download", time.Minute)
 		w.storeTokens(1000, "file", "", "", "another", "download", time.Minute)
-		w.requireUsable(w.issue(access.Actor{Role: access.Guest}, public.ID), "of a public file")
+		w.requireUsable(w.issue(access.Actor{Role: access.Guest}, public.ID), "a public file's token")
 		if visitors, file := w.countTokens("visitor"), w.countTokens("file"); visitors != 999 || file != 1000 {
-			t.Errorf("%d are left of the file, %d of another", visitors, file)
+			t.Errorf("%d tokens of the file are left, %d of another file", visitors, file)
 		}
 	})
 }

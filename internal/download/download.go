@@ -1,14 +1,14 @@
 // Package download issues the tokens that the gateway turns into bytes.
 //
-// A token lasts 15 minutes and serves once, or as often as one likes when it was made for a
-// preview; a signed link is one that lasts as long as was asked for and is bound to the content,
-// see signed.go. Only its SHA-256 is stored. It carries no right of its own: each look judges anew,
-// with what the account and the key it was issued to may do at that moment, so that a disabled
-// account, a revoked key or a changed rule ends it. One that a session made ends with the session
-// too; a signed link does not. What is shared comes by tokens of no account, see shared.go. Of an
-// account's tokens at most 1,000 are valid: the oldest end when more are issued. Looking and using
-// up are two steps, since a token must survive what sends no body: HEAD, 304, 416, a store that
-// fails. Specification: Download token, Download gateway.
+// A token is valid for 15 minutes and serves once; a token for a preview serves any number of
+// times. A signed link is a token with a lifetime that its issuer chose; it is bound to the
+// content, see signed.go. The database stores only the SHA-256 of a token. A token grants no right
+// of its own: each use is judged anew by what the account and the key it was issued to may do at
+// that moment, so that disabling the account, revoking the key or changing a rule ends it. A token
+// that a session issued ends with the session too; a signed link does not. The tokens of shares
+// belong to no account, see share.go. An account has at most 1,000 valid tokens: issuing more ends
+// the oldest. Resolve and Consume are separate steps, since a response without a body must not use
+// the token up: HEAD, 304, 416, a failing store. Specification: Download token, Download gateway.
 package download
 
 import (
@@ -32,13 +32,13 @@ import (
 	"larder/internal/vpath"
 )
 
-// Purpose is what a token is for.
+// Purpose says how a token may be used.
 type Purpose string
 
 // The purposes.
 const (
-	Save    Purpose = "download" // once, as an attachment
-	Preview Purpose = "preview"  // to be shown, any number of times
+	Save    Purpose = "download" // used once, as an attachment
+	Preview Purpose = "preview"  // shown in the browser, any number of times
 	Signed  Purpose = "signed"   // a signed link: any number of times, as an attachment
 )
 
@@ -46,16 +46,17 @@ const (
 const Lifetime = 15 * time.Minute
 
 // maxTokens is how many tokens of an account, or of a share, may be valid at a time; signed links
-// have a bound of their own. Visitors of a public file share its bound. A token is followed at once
-// by whoever asked for it, so that those who ask for very many lose none that is waited for.
+// have a bound of their own. All visitors of one public file share one bound. Clients redeem a
+// token right after they asked for it, so ending the oldest tokens ends none that a client still
+// needs.
 const maxTokens = 1000
 
-// clockSlack is how far the clocks of replicas may differ. A token with longer to live than its
-// lifetime and that was made by a clock that has gone back since.
+// clockSlack is how far the clocks of replicas may differ. A token that would live longer than its
+// lifetime plus clockSlack is not valid: the clock that issued it has been set back since.
 const clockSlack = time.Hour
 
-// latestExpiry is the latest time (ms) at which a token that holds now can end. It is not kept how
-// long a signed link was to last: the longest counts.
+// latestExpiry returns the latest time (ms) at which a token that is valid now can expire. The row
+// does not record the lifetime of a signed link, so the longest allowed one is used.
 func latestExpiry(now int64, purpose Purpose) int64 {
 	lifetime := Lifetime
 	if purpose == Signed {
@@ -64,10 +65,10 @@ func latestExpiry(now int64, purpose Purpose) int64 {
 	return now + (lifetime + clockSlack).Milliseconds()
 }
 
-// tokenLength of a token in characters of base62: 256 bits.
+// tokenLength is the length of a token in characters of base62: 256 bits.
 const tokenLength = 43
 
-// Config is what a Service works with.
+// Config holds the dependencies of a Service.
 type Config struct {
 	DB       *db.DB
 	Tree     *files.Tree
@@ -95,9 +96,10 @@ func New(cfg Config) *Service {
 		ids: cfg.IDs, now: cfg.Now}
 }
 
-// Issue makes a token for a file that the actor may download, or to save a folder that they may
-// download; what passwords they have given goes along as its proof. session is the actor's, nil for
-// a key or a visitor: the token ends with it. Faults: NotFound, Forbidden, PasswordRequired.
+// Issue creates a token for a file that the actor may download, or, with the purpose Save, for a
+// folder that the actor may download. The row keeps the ids of the passwords that the actor has
+// given as the token's proof. session is the actor's session, with which the token ends; nil for a
+// key or a visitor. Faults: NotFound, Forbidden, PasswordRequired.
 func (s *Service) Issue(ctx context.Context, a access.Actor, session *account.Session, entryID string,
 	purpose Purpose) (
 	token string, expiresAt time.Time, err error,
@@ -120,7 +122,7 @@ func (s *Service) Issue(ctx context.Context, a access.Actor, session *account.Se
 	return token, expiresAt, nil
 }
 
-// CheckIssue decides whether Issue would make a token, and makes none. Faults: those of Issue.
+// CheckIssue reports whether Issue would succeed, without creating a token. Faults: those of Issue.
 func (s *Service) CheckIssue(ctx context.Context, a access.Actor, entryID string, purpose Purpose) error {
 	found, err := s.tree.FindID(ctx, entryID)
 	if err != nil {
@@ -133,22 +135,22 @@ func (s *Service) CheckIssue(ctx context.Context, a access.Actor, entryID string
 	return err
 }
 
-// Redemption is what a valid token stands for.
+// Redemption describes what a valid token gives access to.
 type Redemption struct {
 	Content       files.Content
 	Purpose       Purpose
-	Path          vpath.Path          // of what is downloaded
-	Folder        *files.ArchiveQuery // for a folder, which has no Content: what its archive is asked for with
-	UserID, KeyID string              // whom it was issued to; "" for a visitor, for no key
-	ShareID       string              // that it belongs to, "" for none
+	Path          vpath.Path          // of the downloaded file or folder
+	Folder        *files.ArchiveQuery // for a folder, which has no Content: the query for its archive
+	UserID, KeyID string              // to which it was issued; "" for a visitor, for no key
+	ShareID       string              // share that the token belongs to, "" for none
 }
 
-// Resolve finds what a token stands for, without using it up; ip is where the request comes from,
-// for rules that ask, and given are passwords that were given besides those of the token's proof;
-// for a share's token none of them counts. Faults: InvalidToken (unknown, used, expired, or
-// whoever it was issued to may not download the file any more; a signed link also when the file
-// is gone or has other content; a share's when that has ended), PasswordRequired, NotFound (the
-// file is gone), ShareLimitReached.
+// Resolve returns what a token gives access to, without using it up. ip is the address of the
+// request, for rules that depend on it. given are ids of passwords given in addition to the token's
+// proof; they do not count for a share's token. Faults: InvalidToken (unknown, used or expired; the
+// account or key may not download the file any more; for a signed link also when the file is gone
+// or has other content; for a share's token also when the share has ended), PasswordRequired,
+// NotFound (the file is gone), ShareLimitReached.
 func (s *Service) Resolve(ctx context.Context, token string, ip netip.Addr, given ...string) (Redemption, error) {
 	if len(token) != tokenLength {
 		return Redemption{}, invalidToken()
@@ -203,10 +205,10 @@ func (s *Service) Resolve(ctx context.Context, token string, ip netip.Addr, give
 	return redemption, nil
 }
 
-// currentActor returns whom a token was issued to, as they are now. Fault: InvalidToken for an
-// account that is not active, for a key that is revoked or expired, and when the session that made
-// the token has ended. From where a key may be used is not asked: what fetches the bytes is often
-// another machine than the key's.
+// currentActor returns the actor that a token was issued to, with its present rights. Fault:
+// InvalidToken for an account that is not active, for a key that is revoked or expired, and when
+// the session that issued the token has ended. The addresses from which a key may be used are not
+// checked: often another machine than the key's fetches the bytes.
 func (s *Service) currentActor(ctx context.Context, r row, ip netip.Addr) (access.Actor, error) {
 	if r.userID == "" {
 		return s.actorAt(ctx, r, ip, 0)
@@ -227,8 +229,8 @@ func (s *Service) currentActor(ctx context.Context, r row, ip netip.Addr) (acces
 	return s.actorAt(ctx, r, ip, version)
 }
 
-// actorAt is actor by a config version, for what is under way: the end of a
-// session stops no download.
+// actorAt is currentActor by a given config version, without the check of the session: it serves
+// downloads in progress, which the end of a session does not stop.
 func (s *Service) actorAt(ctx context.Context, r row, ip netip.Addr, version int64) (access.Actor, error) {
 	a := access.Actor{Role: access.Guest, IP: ip, Unlocked: r.proof}
 	if r.userID == "" {
@@ -256,8 +258,8 @@ func (s *Service) actorAt(ctx context.Context, r row, ip netip.Addr, version int
 	return a, nil
 }
 
-// asInvalidToken makes InvalidToken of what is told about an account or key that cannot be used,
-// and leaves a failure of the server what it is.
+// asInvalidToken turns a fault about an account or key that cannot be used into InvalidToken. It
+// returns failures of the server unchanged.
 func asInvalidToken(err error) error {
 	if fault.KindOf(err) == fault.Internal || fault.Is(err, fault.Unavailable) {
 		return err
@@ -265,9 +267,9 @@ func asInvalidToken(err error) error {
 	return invalidToken().WithCause(err)
 }
 
-// Consume uses up a token that serves once: of any number of callers exactly one gets nil. Faults:
-// InvalidToken for everybody else; ShareLimitReached when its share has been downloaded as often as
-// it may, and then it is not used up.
+// Consume uses up a token that serves once. Of any number of concurrent callers exactly one gets
+// nil. Faults: InvalidToken for all others; ShareLimitReached when its share has no downloads left,
+// and then the token is not used up.
 func (s *Service) Consume(ctx context.Context, token string) error {
 	if len(token) != tokenLength {
 		return invalidToken()
@@ -300,8 +302,8 @@ func (s *Service) Sweep(ctx context.Context) error {
 	return nil
 }
 
-// hash is what is stored of a token. It holds 256 random bits, so that a plain
-// digest cannot be searched.
+// hash returns the form of a token that is stored. A token has 256 random bits, so a plain digest
+// cannot be reversed by search.
 func hash(token string) string {
 	sum := sha256.Sum256([]byte(token))
 	return hex.EncodeToString(sum[:])

@@ -38,7 +38,7 @@ import (
 
 var ctx = context.Background()
 
-// fixture is a service after its first start, with one user who has one file.
+// fixture is a service after its first start, with the user ann, who has one file.
 type fixture struct {
 	t        *testing.T
 	db       *db.DB
@@ -153,7 +153,7 @@ func (w *fixture) wantFault(err error, kind fault.Kind, doing string) {
 	}
 }
 
-// requireUsable fails the test when the token is not good for the bytes of the file.
+// requireUsable fails the test unless the token gives the bytes of the file.
 func (w *fixture) requireUsable(token, doing string) {
 	w.t.Helper()
 	redemption, err := w.resolve(token)
@@ -176,7 +176,7 @@ func TestTokenServesOnceAndForFifteenMinutes(t *testing.T) {
 	eachEngine(t, func(t *testing.T, w *fixture) {
 		token := w.issue(w.ann, w.file.ID)
 		w.requireUsable(token, "new")
-		w.requireUsable(token, "looked at before")
+		w.requireUsable(token, "resolved before")
 		if err := w.tokens.Consume(ctx, token); err != nil {
 			t.Fatal(err)
 		}
@@ -186,7 +186,7 @@ func TestTokenServesOnceAndForFifteenMinutes(t *testing.T) {
 
 		old := w.issue(w.ann, w.file.ID)
 		w.clock.Add(900_000 - 1)
-		w.requireUsable(old, "a millisecond before its end")
+		w.requireUsable(old, "a millisecond before it expires")
 		w.clock.Add(1)
 		_, err = w.resolve(old)
 		w.wantFault(err, fault.InvalidToken, "expired")
@@ -195,7 +195,7 @@ func TestTokenServesOnceAndForFifteenMinutes(t *testing.T) {
 			t.Fatal(err)
 		}
 		if n := w.count("SELECT count(*) FROM download_tokens"); n != 0 {
-			t.Errorf("%d rows stay", n)
+			t.Errorf("%d rows are left", n)
 		}
 	})
 }
@@ -208,7 +208,7 @@ func (w *fixture) count(query string, args ...any) (n int) {
 	return n
 }
 
-// Abuse case C39: 256 bits, of which only the SHA-256 is kept.
+// Abuse case C39: a token has 256 bits, and only its SHA-256 is stored.
 func TestTokenIsUnguessableAndStoredAsItsHash(t *testing.T) {
 	eachEngine(t, func(t *testing.T, w *fixture) {
 		token, other := w.issue(w.ann, w.file.ID), w.issue(w.ann, w.file.ID)
@@ -223,7 +223,7 @@ func TestTokenIsUnguessableAndStoredAsItsHash(t *testing.T) {
 			strings.Repeat("0", 43), strings.Repeat("x", 1<<20)} {
 			_, err := w.resolve(bad)
 			w.wantFault(err, fault.InvalidToken, "a token that was never issued")
-			w.wantFault(w.tokens.Consume(ctx, bad), fault.InvalidToken, "using one that was never issued")
+			w.wantFault(w.tokens.Consume(ctx, bad), fault.InvalidToken, "consuming a token that was never issued")
 		}
 	})
 }
@@ -248,7 +248,7 @@ func TestTokenIsConsumedOnceUnderConcurrency(t *testing.T) {
 		}
 		wg.Wait()
 		if won.Load() != 1 || lost.Load() != 49 {
-			t.Errorf("%d used it, %d did not", won.Load(), lost.Load())
+			t.Errorf("%d callers used the token, %d got InvalidToken", won.Load(), lost.Load())
 		}
 	})
 }
@@ -310,7 +310,7 @@ func TestTokenEndsWithTheRightsOfItsAccount(t *testing.T) {
 	})
 }
 
-// A token carries the passwords that were given when it was issued, and nobody else's.
+// A token carries the passwords that its actor had given when it was issued, and no others.
 func TestTokenCarriesProofOfPasswords(t *testing.T) {
 	const ruleID = "7d3f9a52-0000-4000-8000-000000000001"
 	eachEngine(t, func(t *testing.T, w *fixture) {
@@ -334,7 +334,7 @@ func TestTokenCarriesProofOfPasswords(t *testing.T) {
 		for _, unlocked := range [][]string{nil, {rules[0].PasswordID}, {"another-entry"}} {
 			given.Unlocked = unlocked
 			_, _, err := w.tokens.Issue(ctx, given, nil, w.file.ID, download.Save)
-			w.wantFault(err, fault.PasswordRequired, "not the file's password")
+			w.wantFault(err, fault.PasswordRequired, "a password of another file")
 		}
 		given.Unlocked = []string{rules[0].PasswordID, w.file.ID}
 		token := w.issue(given, w.file.ID)

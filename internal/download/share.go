@@ -14,18 +14,18 @@ import (
 	"larder/internal/vpath"
 )
 
-// What the archive of a shared folder holds at most: whoever has the address may ask for it, and
-// has all of it read.
+// Limits of the archive of a shared folder. Any visitor of a share may ask for one, and the service
+// then reads all of its files.
 const (
 	MaxSharedFiles = 10_000
 	MaxSharedBytes = 20 << 30
 )
 
-// IssueShared makes a token for what a visitor may have of a share: its file, its folder, or a file
-// in that, by its id. It is nobody's, belongs to the share, and carries those of the passwords
-// given that the share asks for. Faults: Forbidden (the share gives no downloads, or its creator
-// may not), InvalidPassword, ShareLimitReached, NotFound (also for what lies elsewhere, and for
-// what is not shown of a folder).
+// IssueShared creates a token for a visitor of a share: for the shared file or folder, or for a
+// file in that folder, by its id. The token belongs to the share and to no account. Its proof are
+// those of the given passwords that the share asks for. Faults: Forbidden (the share allows no
+// downloads, or its creator may not download), InvalidPassword, ShareLimitReached, NotFound (also
+// for an entry outside of the share, and for one that the share does not show).
 func (s *Service) IssueShared(ctx context.Context, v share.Visit, given []string,
 	entryID string) (token string, err error) {
 	if err := s.CheckIssueShared(ctx, v, entryID); err != nil {
@@ -45,8 +45,8 @@ func (s *Service) IssueShared(ctx context.Context, v share.Visit, given []string
 	return token, nil
 }
 
-// CheckIssueShared decides whether IssueShared would make a token, and makes none.
-// Faults: those of IssueShared.
+// CheckIssueShared reports whether IssueShared would succeed, without creating a token. Faults:
+// those of IssueShared.
 func (s *Service) CheckIssueShared(ctx context.Context, v share.Visit, entryID string) error {
 	if !v.AllowDownload {
 		return fault.New(fault.Forbidden, "Downloads of this share are switched off.")
@@ -61,15 +61,15 @@ func (s *Service) CheckIssueShared(ctx context.Context, v share.Visit, entryID s
 	return asInvalidPassword(err)
 }
 
-// exhausted reports a share that nothing more can be downloaded from; when a token is used
-// up the database decides.
+// exhausted reports whether the share has no downloads left. This is an early check: the database
+// decides when a token is used up.
 func exhausted(v share.Visit) bool {
 	return v.MaxDownloads != nil && v.DownloadCount >= *v.MaxDownloads
 }
 
-// PreviewShared finds the file that a share shows: its own, or by its id one in its folder. What
-// kinds of files are shown is not decided here. Faults: Forbidden (the share shows none, a folder),
-// InvalidPassword, NotFound (as IssueShared).
+// PreviewShared returns the content of the shared file, or of a file in the shared folder, by its
+// id. The caller decides which kinds of files can be previewed. Faults: Forbidden (the share allows
+// no previews, or the entry is a folder), InvalidPassword, NotFound (as IssueShared).
 func (s *Service) PreviewShared(ctx context.Context, v share.Visit, entryID string) (files.Content, error) {
 	if !v.AllowPreview {
 		return files.Content{}, fault.New(fault.Forbidden, "Previews of this share are switched off.")
@@ -84,7 +84,8 @@ func (s *Service) PreviewShared(ctx context.Context, v share.Visit, entryID stri
 	return p.content, asInvalidPassword(err)
 }
 
-// asInvalidPassword tells of a password what shares tell: one has come meanwhile.
+// asInvalidPassword turns PasswordRequired into InvalidPassword, the fault that shares use. It
+// happens when a password was set after the visit was judged.
 func asInvalidPassword(err error) error {
 	if fault.Is(err, fault.PasswordRequired) {
 		return fault.New(fault.InvalidPassword, "Give the password first.").WithCause(err)
@@ -92,17 +93,17 @@ func asInvalidPassword(err error) error {
 	return err
 }
 
-// sharedContent is what a share gives under an id.
+// sharedContent is the file or folder that a share gives for an id.
 type sharedContent struct {
 	content files.Content // of a file
-	folder  bool          // all of the shared folder: there is no content
+	folder  bool          // the whole shared folder; content is unset
 	path    vpath.Path
 }
 
-// findShared finds what a share gives: its entry, or a file in its folder. It is judged as its
-// creator; what they may not read and download, or not without a password that was not given, is
-// not there when it lies in the folder, nor is a folder. Faults: NotFound; Forbidden and
-// PasswordRequired for the share's own entry.
+// findShared returns the share's own entry, or a file in its folder. The permissions are those of
+// the share's creator. A file in the folder that the creator may not read and download, or that
+// needs a password that was not given, counts as missing; so does a folder in it. Faults: NotFound;
+// Forbidden and PasswordRequired for the share's own entry.
 func (s *Service) findShared(ctx context.Context, v share.Visit, entryID string) (p sharedContent, err error) {
 	found, err := s.tree.FindBelow(ctx, v.EntryID, entryID)
 	if err != nil {
@@ -123,8 +124,8 @@ func (s *Service) findShared(ctx context.Context, v share.Visit, entryID string)
 	return p, err
 }
 
-// resolveShared is Look for a token of a share. It is judged as one that was asked for now, save
-// that what has ended the share has made the token invalid.
+// resolveShared is Resolve for a token of a share. The rules are those for issuing the token now,
+// except that it returns InvalidToken when the share has ended.
 func (s *Service) resolveShared(ctx context.Context, r row, ip netip.Addr) (Redemption, error) {
 	visit, err := s.visitShare(ctx, r, ip)
 	if err != nil {
@@ -144,7 +145,7 @@ func (s *Service) resolveShared(ctx context.Context, r row, ip netip.Addr) (Rede
 	if p.folder {
 		redemption.Folder = &files.ArchiveQuery{
 			IDs: []string{r.entryID}, MaxFiles: MaxSharedFiles, MaxBytes: MaxSharedBytes, Shared: true,
-			ReloadActor: true, // a share ends or is shut without another config
+			ReloadActor: true, // a share can end or change without a new config version
 			ActorAt: func(ctx context.Context, _ int64) (access.Actor, error) {
 				visit, err := s.visitShare(ctx, r, ip)
 				return visit.Creator, err
@@ -154,9 +155,9 @@ func (s *Service) resolveShared(ctx context.Context, r row, ip netip.Addr) (Rede
 	return redemption, nil
 }
 
-// visitShare finds the share of a token as its holder does. Faults: InvalidToken when it has
-// ended, gives no downloads any more or has another password since; PasswordRequired for another
-// one that was not given.
+// visitShare judges the share of a token for its holder. Faults: InvalidToken when the share has
+// ended, allows no downloads any more or has got another password; PasswordRequired for any other
+// password that was not given.
 func (s *Service) visitShare(ctx context.Context, r row, ip netip.Addr) (share.Visit, error) {
 	visit, err := s.shares.Visit(ctx, r.shareID, share.Visitor{IP: ip, PasswordIDs: r.proof})
 	switch {
@@ -172,8 +173,8 @@ func (s *Service) visitShare(ctx context.Context, r row, ip netip.Addr) (share.V
 	return visit, nil
 }
 
-// countDownload counts the download that a token of a share was used up for, in the same
-// transaction, so that neither happens without the other. Faults: ShareLimitReached, InvalidToken.
+// countDownload counts the download for which a share's token is used up, in the same transaction,
+// so that both happen or neither. Faults: ShareLimitReached, InvalidToken.
 func (s *Service) countDownload(tx *db.Tx, shareID string) error {
 	err := s.shares.CountDownload(tx, shareID)
 	switch fault.KindOf(err) {

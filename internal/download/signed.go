@@ -11,7 +11,7 @@ import (
 	"larder/internal/files"
 )
 
-// How long a signed link may last (specification: Limits).
+// Shortest and longest lifetime of a signed link (specification: Limits).
 const (
 	MinSignedLifetime = time.Minute
 	MaxSignedLifetime = 7 * 24 * time.Hour
@@ -20,22 +20,22 @@ const (
 // maxSignedLinks is how many signed links of an account may be valid at a time.
 const maxSignedLinks = 10_000
 
-// SignedLink is a link that was asked for, or why there is none.
+// SignedLink is a requested link, or the fault why there is none (CopyLink.Err).
 type SignedLink struct {
 	files.CopyLink
-	Address string // pre-signed, of the store that has the file; "" when it is the gateway's
-	// of the gateway, else; both are "" for a folder, of which only the address of its page
-	// can be handed out
+	Address string // pre-signed, of the file's store; "" when the gateway serves the link
+	// of the gateway, if Address is "". Both are "" for a folder, for which only the address of its
+	// page can be given out
 	Token string
 }
 
-// Sign makes signed links to files that the actor may download, passwords aside, in the order of
-// entryIDs: addresses of their stores where those pre-sign on the terms for the file and no
-// password or address rule covers it, else the gateway's. Both serve any number of times. The
-// gateway's carries no proof of passwords, follows its file wherever that goes, and ends with the
-// content, and with what the actor may do; the store's lasts. With nil for terms all are the
-// gateway's. Fault: Conflict when the account has too many of the gateway's; what is wrong with one
-// entry is told in its link.
+// Sign creates signed links to files that the actor may download, passwords aside, in the order of
+// entryIDs. A link is a pre-signed address of the file's store when that store pre-signs on the
+// terms for the file and no password or address rule covers the file; else it is a token for the
+// gateway. With nil for terms, all links are the gateway's. Both kinds serve any number of times. A
+// gateway link carries no proof of passwords, follows its file when it is moved, and ends with the
+// content and with the actor's rights. A store's address lasts until it expires. Fault: Conflict
+// when the account has too many gateway links; the faults of single entries are in their links.
 func (s *Service) Sign(ctx context.Context, a access.Actor, entryIDs []string, lifetime time.Duration,
 	terms func(files.Entry) files.RedirectTerms) ([]SignedLink, error) {
 	judged, err := s.tree.CopyLinks(ctx, a, entryIDs, true)
@@ -71,7 +71,8 @@ func (s *Service) Sign(ctx context.Context, a access.Actor, entryIDs []string, l
 	return links, s.db.Write(ctx, func(tx *db.Tx) error { return insertSigned(tx, a.UserID, now.UnixMilli(), rows) })
 }
 
-// insertSigned records signed links of an account by the hashes of their tokens.
+// insertSigned stores signed links of an account, keyed by the hashes of their tokens. Fault:
+// Conflict.
 func insertSigned(tx *db.Tx, userID string, now int64, rows map[string]row) error {
 	valid, err := countSigned(tx, userID, now, maxSignedLinks)
 	if err != nil {

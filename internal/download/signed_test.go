@@ -13,7 +13,7 @@ import (
 	"larder/internal/vpath"
 )
 
-// sign makes signed links and returns them.
+// sign creates signed links and returns them.
 func (w *fixture) sign(a access.Actor, lifetime time.Duration, ids ...string) []download.SignedLink {
 	w.t.Helper()
 	links, err := w.tokens.Sign(ctx, a, ids, lifetime, nil)
@@ -29,7 +29,7 @@ func TestSignedLinksAreAuthorizedSeparately(t *testing.T) {
 		links := w.sign(w.ann, time.Minute, "no-such-id", w.file.ID, w.ann.HomeID, other.ID)
 		w.wantFault(links[0].Err, fault.NotFound, "no such file")
 		if links[0].Token != "" || links[2].Token != "" || links[2].Err != nil || !links[2].Entry.Folder {
-			t.Errorf("a link to nothing, or to a folder: %+v, %+v", links[0], links[2])
+			t.Errorf("links to a missing entry and to a folder: %+v, %+v", links[0], links[2])
 		}
 		for _, link := range []download.SignedLink{links[1], links[3]} {
 			if link.Err != nil || link.NeedsPassword {
@@ -39,7 +39,7 @@ func TestSignedLinksAreAuthorizedSeparately(t *testing.T) {
 			if err != nil || redemption.Purpose != download.Signed || redemption.Content.Entry.ID != link.Entry.ID {
 				t.Errorf("%+v, %v", redemption, err)
 			}
-			w.wantFault(w.tokens.Consume(ctx, link.Token), fault.InvalidToken, "using it up")
+			w.wantFault(w.tokens.Consume(ctx, link.Token), fault.InvalidToken, "consuming a signed link")
 		}
 		links = w.sign(access.Actor{UserID: "somebody", Role: access.User}, time.Minute, w.file.ID)
 		w.wantFault(links[0].Err, fault.Forbidden, "somebody else")
@@ -49,8 +49,8 @@ func TestSignedLinksAreAuthorizedSeparately(t *testing.T) {
 	})
 }
 
-// It carries no proof: neither a password that its issuer has given nor one that was taken off and
-// set anew opens it.
+// A signed link carries no proof of passwords: a password on the file stops it, even if the issuer
+// has given that password, or if it was removed and set again.
 func TestSignedLinkCarriesNoProof(t *testing.T) {
 	eachEngine(t, func(t *testing.T, w *fixture) {
 		guard := func(hash any) {
@@ -70,7 +70,7 @@ func TestSignedLinkCarriesNoProof(t *testing.T) {
 			t.Errorf("got %+v", link)
 		}
 		_, err := w.resolve(link.Token)
-		w.wantFault(err, fault.PasswordRequired, "behind a password that its issuer has given")
+		w.wantFault(err, fault.PasswordRequired, "with a password that its issuer has given")
 		guard(nil)
 		if _, err := w.resolve(link.Token); err != nil {
 			t.Errorf("without the password: %v", err)
@@ -92,7 +92,7 @@ func TestSignedLinkEndsWithTheContent(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = w.resolve(link.Token)
-		w.wantFault(err, fault.InvalidToken, "replaced, by the same bytes")
+		w.wantFault(err, fault.InvalidToken, "after the file was replaced by the same bytes")
 		link = w.sign(w.ann, time.Minute, w.file.ID)[0]
 		if _, _, err := w.tree.Delete(ctx, w.ann, w.file.ID); err != nil {
 			t.Fatal(err)
@@ -102,7 +102,7 @@ func TestSignedLinkEndsWithTheContent(t *testing.T) {
 	})
 }
 
-// An account has at most 10,000 that are valid, expired and other tokens aside.
+// An account has at most 10,000 valid signed links. Expired ones and other tokens do not count.
 func TestSignedLinkLimitOfAccount(t *testing.T) {
 	eachEngine(t, func(t *testing.T, w *fixture) {
 		const already = `

@@ -12,17 +12,19 @@ import (
 type row struct {
 	entryID       string
 	userID, keyID string // "" for a visitor, for no key
-	shareID       string // that a visitor has it from; "" for none
+	shareID       string // share that issued it to a visitor; "" for none
 	purpose       Purpose
-	content       string   // signed: what the file had; "" else
+	content       string   // signed: content id of the file at issue; "" else
 	proof         []string // ids of the passwords that were given
 	expiresAt     int64    // ms
 	consumed      bool
-	// that made it; nil for none, for a signed link, and for a token of an older Larder
+	// of the session that issued it; nil for no session, for a signed link, and for a token of an
+	// older Larder
 	sessionVersions *sessionVersions
 }
 
-// sessionVersions are those of the account that a session has: it ends when one of them changes.
+// sessionVersions are the account's versions that a session was made with. The session ends when
+// one of them changes.
 type sessionVersions struct{ session, role int64 }
 
 func null(s string) sql.NullString { return sql.NullString{String: s, Valid: s != ""} }
@@ -42,8 +44,8 @@ func insertToken(tx *db.Tx, hash string, r row) error {
 	return err
 }
 
-// tokenGroup is whose tokens are counted together with r: those of its account, its share, or for a
-// visitor its file or folder.
+// tokenGroup returns the SQL condition for the tokens that are counted together with r: those of
+// its account, of its share, or for a visitor of its file or folder.
 func (r row) tokenGroup() (condition, id string) {
 	switch {
 	case r.userID != "":
@@ -54,9 +56,9 @@ func (r row) tokenGroup() (condition, id string) {
 	return "entry_id = $1 AND user_id IS NULL AND share_id IS NULL", r.entryID
 }
 
-// insertEvicting is insert for a token that lasts no longer than Lifetime. Of those of its owner
-// that are valid, signed links aside, the newest stay, so that there are at most maxTokens: the new
-// one always does, and those that end soonest go.
+// insertEvicting is insertToken for a token that is valid for at most Lifetime. It keeps at most
+// maxTokens valid tokens of the group, signed links aside: the new token always stays, and those
+// that expire soonest are deleted.
 func insertEvicting(tx *db.Tx, hash string, r row, now int64) error {
 	condition, id := r.tokenGroup()
 	if err := tx.LockTokens(id); err != nil {
@@ -100,8 +102,8 @@ func findToken(q db.Querier, hash string) (row, error) {
 	return r, err
 }
 
-// consumeToken marks a token as used, provided that nobody has, and tells the share that it is of,
-// "" for none. Else: db.ErrNoRows.
+// consumeToken marks a token as used and returns its share, "" for none. Error: db.ErrNoRows when
+// the token was used before, is expired or does not exist.
 func consumeToken(tx *db.Tx, hash string, now int64) (shareID string, err error) {
 	err = tx.QueryRow(`
 		UPDATE download_tokens
@@ -125,8 +127,8 @@ func deleteExpired(tx *db.Tx, now int64) error {
 	return err
 }
 
-// Restored ends, in a database that comes from a backup, every download token: one that was used
-// since would open once more.
+// Restored deletes all download tokens in a database restored from a backup: a token that was used
+// after the backup would otherwise be valid again.
 func Restored(tx *db.Tx) error {
 	if _, err := tx.Exec("DELETE FROM download_tokens"); err != nil {
 		return fmt.Errorf("drop download tokens: %w", err)
