@@ -9,8 +9,7 @@ import (
 	"larder/internal/secret"
 )
 
-// Change says what to change of a share; nil leaves a thing as it is, and a nil
-// within takes it away.
+// Change lists changes of a share. A nil field keeps the value; a pointer to nil removes it.
 type Change struct {
 	Title                       **string
 	Password                    **secret.Text
@@ -19,9 +18,10 @@ type Change struct {
 	AllowPreview, AllowDownload *bool
 }
 
-// Change changes a share of the actor's; it takes the same permissions as making it. One that has
-// expired works again with another end. Faults: Invalid; NotFound, also for somebody else's share
-// and when the file is gone; Forbidden, PasswordRequired; Conflict when it is revoked.
+// Change changes a share of the actor's own. It needs the same permissions as Create. A share that
+// has expired becomes active again with a new end. Faults: Invalid; NotFound, also for somebody
+// else's share and when the file is gone; Forbidden, PasswordRequired; Conflict when the share is
+// revoked.
 func (s *Service) Change(ctx context.Context, a access.Actor, id string, c Change) (Item, error) {
 	row, err := findOwn(s.db.Read(ctx), a.UserID, id)
 	if err != nil {
@@ -35,7 +35,7 @@ func (s *Service) Change(ctx context.Context, a access.Actor, id string, c Chang
 	if err := c.apply(&probe, s); err != nil { // before the cost of a hash
 		return Item{}, err
 	}
-	var protected Share // nothing but its password counts
+	var protected Share // only the fields of its password are used
 	if c.Password != nil {
 		found, err := s.checkSharing(ctx, a, row.EntryID, *c.Password)
 		if err != nil {
@@ -78,7 +78,7 @@ func (s *Service) Change(ctx context.Context, a access.Actor, id string, c Chang
 	return s.item(ctx, a, row)
 }
 
-// apply changes all but the password. Fault: Invalid.
+// apply applies all changes but that of the password. Fault: Invalid.
 func (c Change) apply(row *Share, s *Service) (err error) {
 	if c.Title != nil {
 		if row.Title, err = cleanTitle(*c.Title); err != nil {
@@ -107,8 +107,8 @@ func (c Change) apply(row *Share, s *Service) (err error) {
 
 func revokedConflict() error { return fault.New(fault.Conflict, "A revoked share cannot be changed.") }
 
-// Revoke ends a share of the user's for good; once more does no harm. It returns whose file it was.
-// Fault: NotFound, also for somebody else's share.
+// Revoke ends a share of the user's for good. Revoking it again is no error. It returns the id of
+// the shared entry. Fault: NotFound, also for somebody else's share.
 func (s *Service) Revoke(ctx context.Context, userID, id string) (entryID string, err error) {
 	if userID == "" {
 		return "", notFound()
@@ -116,7 +116,8 @@ func (s *Service) Revoke(ctx context.Context, userID, id string) (entryID string
 	return s.revoke(ctx, id, userID)
 }
 
-// RevokeAny is Revoke of anybody's share, for administrators.
+// RevokeAny is Revoke for the shares of all users. Only administrators may call it. Faults:
+// Forbidden, NotFound.
 func (s *Service) RevokeAny(ctx context.Context, a access.Actor, id string) (entryID string, err error) {
 	if a.Role != access.Admin || a.Key != nil {
 		return "", fault.New(fault.Forbidden, "This is for administrators.")

@@ -19,15 +19,15 @@ import (
 )
 
 const (
-	// MaxTitle is how many characters a title has at most.
+	// MaxTitle is the longest title, in characters.
 	MaxTitle = 200
-	// MinSeconds and MaxSeconds bound how long a share that ends lasts.
+	// MinSeconds and MaxSeconds bound the lifetime of a share that has an end.
 	MinSeconds, MaxSeconds = 60, 365 * 24 * 3600
 	// MaxCount is the highest limit of views and downloads.
 	MaxCount = 1_000_000_000
 )
 
-// Draft is a share to be made.
+// Draft holds the values of a new share.
 type Draft struct {
 	EntryID                     string
 	Title                       *string      // nil or blank for the name of the file
@@ -37,9 +37,9 @@ type Draft struct {
 	AllowPreview, AllowDownload bool
 }
 
-// Create shares an entry. Whoever may not download it makes a share that shows no content. Faults:
-// Invalid, NotFound, Forbidden, PasswordRequired when they may not even see it without one,
-// Conflict when they have too many shares.
+// Create shares an entry. If the actor may not download the entry, the share shows no content.
+// Faults: Invalid, NotFound, Forbidden, PasswordRequired when the actor may not see the entry
+// without a password, Conflict when the actor has too many shares.
 func (s *Service) Create(ctx context.Context, a access.Actor, d Draft) (Item, error) {
 	now := s.now()
 	row := Share{EntryID: d.EntryID, CreatorID: a.UserID, MaxViews: d.MaxViews, MaxDownloads: d.MaxDownloads,
@@ -82,13 +82,13 @@ func (s *Service) Create(ctx context.Context, a access.Actor, d Draft) (Item, er
 	return s.item(ctx, a, share)
 }
 
-// checkSharing decides, before a password is hashed, whether the actor may make or
-// change a share of the entry with it; the transaction decides again. Faults:
-// Invalid, NotFound, Forbidden, PasswordRequired.
+// checkSharing checks, before a password is hashed, whether the actor may make or change a share of
+// the entry with that password. The transaction checks the permission again. Faults: Invalid,
+// NotFound, Forbidden, PasswordRequired.
 func (s *Service) checkSharing(ctx context.Context, a access.Actor, entryID string,
 	password *secret.Text) (*files.FoundEntry, error) {
 	if a.UserID == "" || a.Key != nil {
-		return nil, fault.New(fault.Forbidden, "Only people with an account share, and by themselves.")
+		return nil, fault.New(fault.Forbidden, "Only signed-in users can share; visitors and API keys cannot.")
 	}
 	if password != nil && *password == "" {
 		return nil, fault.New(fault.Invalid, "A password has 1 to 128 characters and at most 512 bytes.")
@@ -101,15 +101,15 @@ func (s *Service) checkSharing(ctx context.Context, a access.Actor, entryID stri
 	return found, err
 }
 
-// setPassword gives a share a password, which stands in for those of its entry that the actor has
-// given, for this one or one before. What else they have given is not the share's, wherever the
-// entry goes. Faults: Invalid, NotFound, RateLimited.
+// setPassword gives a share a password. It replaces those passwords of the entry that the actor has
+// given, for this share password or an earlier one. It replaces no other password that the actor
+// has given, even if the entry later moves below one. Faults: Invalid, NotFound, RateLimited.
 func (s *Service) setPassword(ctx context.Context, row *Share, found *files.FoundEntry, a access.Actor,
 	password secret.Text) (err error) {
 	if row.passwordHash, err = s.accounts.HashPassword(ctx, account.AccountSource(a.UserID), password); err != nil {
 		return err
 	}
-	row.PasswordID = s.ids.UUID() // whatever was signed for another one is void
+	row.PasswordID = s.ids.UUID() // voids what was signed for an earlier password
 	locks, err := found.SharePasswords(ctx, a)
 	if err != nil {
 		return err
@@ -119,11 +119,11 @@ func (s *Service) setPassword(ctx context.Context, row *Share, found *files.Foun
 	return nil
 }
 
-// maxProof is how many passwords a share remembers that its creator had given.
+// maxProof is how many passwords a share remembers as given by its creator.
 const maxProof = 64
 
-// applyRights decides whether the actor may share the entry, and takes from the share what they may
-// not give. Faults: NotFound, Forbidden, PasswordRequired.
+// applyRights checks whether the actor may share the entry, and turns previews and downloads off
+// when the actor may not download it. Faults: NotFound, Forbidden, PasswordRequired.
 func (s *Service) applyRights(tx *db.Tx, a access.Actor, row *Share) error {
 	sharing, err := s.tree.RequireShareableTx(tx, a, row.EntryID)
 	if err != nil {
@@ -135,8 +135,8 @@ func (s *Service) applyRights(tx *db.Tx, a access.Actor, row *Share) error {
 	return nil
 }
 
-// makeRoom makes other changes of this account's shares wait until tx ends, and refuses when no
-// further one can be kept. Faults: Conflict, NotFound.
+// makeRoom locks the account's shares until tx ends, and deletes ended ones when the account has no
+// room for another. Faults: Conflict when none has ended, NotFound.
 func (s *Service) makeRoom(tx *db.Tx, userID string, now int64) error {
 	if err := lockUser(tx, userID); err != nil {
 		return err
@@ -147,31 +147,30 @@ func (s *Service) makeRoom(tx *db.Tx, userID string, now int64) error {
 	}
 	gone, err := deleteEnded(tx, userID, now, 100)
 	if err == nil && gone == 0 {
-		err = fault.Newf(fault.Conflict, "You have %d shares that work already: revoke one first.", s.maxShares)
+		err = fault.Newf(fault.Conflict, "You already have %d active shares: revoke one first.", s.maxShares)
 	}
 	return err
 }
 
-// requiresPassword reports whether visitors are asked for a password as things stand; a
-// is the share's creator.
+// requiresPassword reports whether the share asks its visitors for a password at present; a is the
+// share's creator.
 func requiresPassword(ctx context.Context, found *files.FoundEntry, a access.Actor, row Share) (bool, error) {
 	visit, err := judge(ctx, found, row, a, nil)
 	switch fault.KindOf(err) {
-	case fault.NotFound, fault.ShareRevoked: // nobody gets as far as being asked
+	case fault.NotFound, fault.ShareRevoked: // the visit fails before it asks for a password
 		return row.PasswordID != "", nil
 	}
 	return len(visit.Passwords) > 0, err
 }
 
-// cleanTitle judges a title and brings it into its one form; an empty or blank one
-// becomes none. Fault: Invalid.
+// cleanTitle checks a title and normalizes it to NFC; a blank one becomes nil. Fault: Invalid.
 func cleanTitle(title *string) (*string, error) {
 	if title == nil {
 		return nil, nil
 	}
 	wrong := fault.Newf(fault.Invalid,
 		"title has at most %d characters, none of them control characters or text-direction overrides.", MaxTitle)
-	// the former before the cost of normalising: NFC never shrinks a character by more
+	// checked first, to save the cost of normalizing: NFC shrinks no character by more than this
 	if len(*title) > 20*MaxTitle || !utf8.ValidString(*title) {
 		return nil, wrong
 	}
@@ -190,7 +189,8 @@ func cleanTitle(title *string) (*string, error) {
 	return &clean, nil
 }
 
-// expiry is when a share ends that lasts so many seconds from now, nil for never. Fault: Invalid.
+// expiry returns the time (ms) at which a share ends that lasts the given seconds from now, nil for
+// never. Fault: Invalid.
 func expiry(seconds *int64, now time.Time) (*int64, error) {
 	if seconds == nil {
 		return nil, nil
@@ -202,7 +202,7 @@ func expiry(seconds *int64, now time.Time) (*int64, error) {
 	return &at, nil
 }
 
-// checkLimits judges limits. Fault: Invalid.
+// checkLimits checks limits of views and downloads. Fault: Invalid.
 func checkLimits(limits ...*int64) error {
 	for _, limit := range limits {
 		if limit != nil && (*limit < 1 || *limit > MaxCount) {

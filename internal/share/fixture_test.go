@@ -112,7 +112,7 @@ func (w *fixture) user(life *lifecycle.Service, name string) access.Actor {
 	return access.Actor{UserID: u.ID, Role: u.Role, HomeID: u.HomeID}
 }
 
-// replica is another process on the same database.
+// replica returns the service of another process on the same database.
 func (w *fixture) replica() *share.Service {
 	return share.New(share.Config{DB: w.db, Tree: w.tree, Accounts: w.accounts, IDs: w.ids, Now: w.now})
 }

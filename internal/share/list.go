@@ -8,24 +8,24 @@ import (
 	"larder/internal/files"
 )
 
-// Query asks for a page of shares, newest first.
+// Query selects a page of shares, newest first.
 type Query struct {
-	CreatorID   string // "" for everybody's
+	CreatorID   string // "" for the shares of all users
 	Status      Status // "" for all
 	Page, Limit int64  // from 1
 }
 
-// Item is a share as it is listed. What becomes of its file and of its creator's rights does not
-// show in its status, which is what was done with it.
+// Item is a share in a list. Its status is the stored one: it does not depend on the file or on the
+// present rights of the creator.
 type Item struct {
 	Share
 	Status           Status
-	Entry            *files.Entry // as who lists sees it; nil when it is gone, or is not for them to see
-	RequiresPassword bool         // visitors are asked for a password; of somebody else's share: by the share itself
+	Entry            *files.Entry // as the actor sees it; nil when it is gone or the actor may not see it
+	RequiresPassword bool         // visitors must give a password; for somebody else's share: the share's own
 }
 
-// List returns the actor's own shares that q asks for, and how many there are
-// in all. Fault: Invalid.
+// List returns a page of the actor's own shares that q selects, and how many there are in all.
+// Faults: Invalid, Unauthorized.
 func (s *Service) List(ctx context.Context, a access.Actor, q Query) (items []Item, total int64, err error) {
 	q.CreatorID = a.UserID
 	if a.UserID == "" {
@@ -34,7 +34,7 @@ func (s *Service) List(ctx context.Context, a access.Actor, q Query) (items []It
 	return s.list(ctx, a, q)
 }
 
-// ListAll returns anybody's shares, for administrators. Faults: Invalid, Forbidden.
+// ListAll is List for the shares of all users, for administrators. Faults: Invalid, Forbidden.
 func (s *Service) ListAll(ctx context.Context, a access.Actor, q Query) (items []Item, total int64, err error) {
 	if a.Role != access.Admin || a.Key != nil {
 		return nil, 0, fault.New(fault.Forbidden, "This is for administrators.")
@@ -66,7 +66,7 @@ func (s *Service) list(ctx context.Context, a access.Actor, q Query) (items []It
 	return items, total, nil
 }
 
-// item shows a share to somebody who may list it.
+// item returns a share as the actor sees it in a list.
 func (s *Service) item(ctx context.Context, a access.Actor, row Share) (Item, error) {
 	item := Item{Share: row, Status: row.Status(s.now()), RequiresPassword: row.PasswordID != ""}
 	found, err := s.tree.FindID(ctx, row.EntryID)

@@ -1,19 +1,19 @@
-// Package share keeps what people hand out to others: a file or folder behind an address, for a
-// time, for so many views and downloads, behind a password.
+// Package share keeps shares: addresses through which people give others a file or folder, with an
+// optional password, an end, and limits of views and downloads.
 //
-// A share carries no right of its own. Each visit is judged anew with what its creator may do at
-// that moment, from the visitor's address: a disabled account or a changed rule ends it, and what
-// stands before the file for the creator stands before it for visitors. It belongs to the entry, so
-// that it goes on when that is renamed or moved, and ends with it.
+// A share grants no right of its own. Each visit is judged by what its creator may do at that
+// moment, from the visitor's address. So disabling the account or changing a rule ends the share,
+// and a restriction of the file that applies to the creator applies to visitors. A share refers to
+// an entry by its id: it survives renaming and moving, and ends with the entry.
 //
-// A password on the file, above it or on a rule that lets the creator in is asked of visitors
-// too. A password of the share's own stands in for those that its creator could let others pass:
-// where they own what is protected or administer it, now, and those that they had given when they
-// set the share's. A password that was changed since is another one: who no longer knows it can
-// let nobody pass it.
+// Visitors must also give a password that protects the file, a folder above it, or a rule that
+// gives the creator access. The share's own password replaces those of them that its creator could
+// let others pass: the passwords of entries that the creator owns or administers now, and the
+// passwords that the creator had given when they set the share's password. A password that was
+// changed since counts as a new one, so a creator who does not know it cannot let others pass it.
 //
-// Views are counted and limited by one conditional update, whichever replica shows the file, and so
-// are downloads. Specification: Share, Share status, Share endpoints.
+// One conditional update counts and limits views, on whichever replica; downloads likewise.
+// Specification: Share, Share status, Share endpoints.
 package share
 
 import (
@@ -30,10 +30,10 @@ import (
 )
 
 const (
-	// idLength is the length of a share's id: 12 of 62 characters, 71 bits.
+	// idLength is the length of a share's id: 12 characters of base62, 71 bits.
 	idLength = 12
-	// MaxShares is how many shares of an account are kept at a time. Where they are as many, the
-	// oldest that have ended make room.
+	// MaxShares is how many shares of an account are kept at a time. At the limit, a new share
+	// replaces the oldest one that has ended.
 	MaxShares = 10000
 )
 
@@ -54,10 +54,10 @@ type Share struct {
 	proof                  []string // ids of passwords that the creator had given when they set the share's own
 }
 
-// Status is what became of a share.
+// Status is the stored state of a share.
 type Status string
 
-// The statuses. What visitors are told can be less: an active share answers that it is revoked
+// The statuses. Visitors may get another answer: an active share answers that it is revoked
 // while its creator lacks the permission.
 const (
 	Active  Status = "active"
@@ -76,31 +76,31 @@ func (s Share) Status(now time.Time) Status {
 	return Active
 }
 
-// Visitor is who stands before a share.
+// Visitor is a person who opens a share.
 type Visitor struct {
 	IP          netip.Addr
-	PasswordIDs []string // ids of passwords that they have given to this share
+	PasswordIDs []string // ids of the passwords that the visitor has given for this share
 }
 
-// Visit is a share as a visitor finds it, judged with what its creator may do at this moment.
-// Unless Open, nothing of the file may be told.
+// Visit is a share as judged for a visitor, by what its creator may do at this moment. Unless
+// Authorized is true, nothing about the file may be shown.
 type Visit struct {
-	// AllowPreview and AllowDownload are what holds now: neither without the
-	// creator's permission to download
+	// AllowPreview and AllowDownload are the effective values: both are false without the creator's
+	// permission to download
 	Share
 	CreatorName string
-	// at the visitor's address, with the passwords that count as given: content and listings are
+	// at the visitor's address, with the passwords that count as given; content and listings are
 	// judged as this actor
 	Creator access.Actor
 	Entry   files.Entry // as the creator sees it
 	Path    vpath.Path
-	// the passwords that ask, given or not: the share's own, and of the file's those that it does
-	// not stand in for
+	// passwords that protect the visit, given or not: the share's own, and those of the file that
+	// the share's own does not replace
 	Passwords  []files.RequiredPassword
 	Authorized bool // no password is missing
 }
 
-// Config is what a Service works with.
+// Config holds the dependencies of a Service.
 type Config struct {
 	DB       *db.DB
 	Tree     *files.Tree
@@ -109,7 +109,7 @@ type Config struct {
 	Now      func() time.Time
 }
 
-// Service is the shares of one database. All methods are safe for concurrent use.
+// Service manages the shares of one database. All methods are safe for concurrent use.
 type Service struct {
 	db        *db.DB
 	tree      *files.Tree
@@ -120,7 +120,7 @@ type Service struct {
 	position  sweepPosition
 }
 
-// New returns the shares in cfg.DB.
+// New returns a Service for the shares in cfg.DB.
 func New(cfg Config) *Service {
 	return &Service{db: cfg.DB, tree: cfg.Tree, accounts: cfg.Accounts, ids: cfg.IDs, now: cfg.Now,
 		maxShares: MaxShares}

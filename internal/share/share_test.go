@@ -15,7 +15,8 @@ import (
 	"larder/internal/share"
 )
 
-// An account has so many shares at most; what has ended makes room, oldest first.
+// The number of an account's shares is limited. At the limit, the oldest share that has ended is
+// replaced.
 func TestShareLimitOfAccount(t *testing.T) {
 	eachEngine(t, func(t *testing.T, w *fixture) {
 		w.shares.SetMaxShares(3)
@@ -25,16 +26,16 @@ func TestShareLimitOfAccount(t *testing.T) {
 		third := w.create()
 		draft := share.Draft{EntryID: w.file.ID}
 		_, err := w.shares.Create(ctx, w.ann, draft)
-		w.wantFault(err, fault.Conflict, "the fourth, a millisecond before one ends")
+		w.wantFault(err, fault.Conflict, "the fourth share, a millisecond before another one ends")
 		if _, err := w.shares.Create(ctx, w.bob, share.Draft{EntryID: w.put(w.bob, "/home/bob", "b").ID}); err != nil {
-			t.Errorf("somebody else's first: %v", err)
+			t.Errorf("the first share of another user: %v", err)
 		}
 		w.advance(time.Millisecond)
 		w.create()
 		_, err = w.visit(ended.ID)
-		w.wantFault(err, fault.NotFound, "the one that made room")
+		w.wantFault(err, fault.NotFound, "the ended share that was replaced")
 		_, err = w.shares.Create(ctx, w.ann, draft)
-		w.wantFault(err, fault.Conflict, "when all work")
+		w.wantFault(err, fault.Conflict, "a fourth share when all three are active")
 		if _, err := w.shares.Revoke(ctx, w.ann.UserID, third.ID); err != nil {
 			t.Fatal(err)
 		}
@@ -62,7 +63,7 @@ func TestShareLimitOfAccount(t *testing.T) {
 	})
 }
 
-// Neither keys nor visitors share, whoever calls.
+// API keys and visitors cannot share, even if the package is called directly.
 func TestKeysAndVisitorsCannotShare(t *testing.T) {
 	eachEngine(t, func(t *testing.T, w *fixture) {
 		key := w.ann
@@ -74,18 +75,17 @@ func TestKeysAndVisitorsCannotShare(t *testing.T) {
 		}
 		item := w.create()
 		_, _, err := w.shares.ListAll(ctx, w.ann, share.Query{Page: 1, Limit: 1})
-		w.wantFault(err, fault.Forbidden, "everybody's shares, for a user")
+		w.wantFault(err, fault.Forbidden, "a user lists the shares of all users")
 		_, err = w.shares.RevokeAny(ctx, w.ann, item.ID)
-		w.wantFault(err, fault.Forbidden, "revoking anybody's, for a user")
+		w.wantFault(err, fault.Forbidden, "a user calls RevokeAny")
 		_, err = w.shares.Revoke(ctx, "", item.ID)
-		w.wantFault(err, fault.NotFound, "revoking for nobody")
+		w.wantFault(err, fault.NotFound, "revoking without a user id")
 		_, _, err = w.shares.List(ctx, access.Actor{}, share.Query{Page: 1, Limit: 1})
-		w.wantFault(err, fault.Unauthorized, "nobody's list")
+		w.wantFault(err, fault.Unauthorized, "listing without a user id")
 	})
 }
 
-// What passwords a visit stands for: those of the file that the share's own stands in for, and
-// nothing before it was given.
+// The share's own password unlocks the passwords of the file that it replaces, once it is given.
 func TestVisitUnlocksPasswordsOfFile(t *testing.T) {
 	eachEngine(t, func(t *testing.T, w *fixture) {
 		if err := w.db.Write(ctx, func(tx *db.Tx) error {
@@ -107,19 +107,20 @@ func TestVisitUnlocksPasswordsOfFile(t *testing.T) {
 		}
 		plain := w.create()
 		unlocked("nothing given", plain.ID, false, nil)
-		unlocked("something else given", plain.ID, false, nil, "other", plain.ID)
-		unlocked("the file's given", plain.ID, true, []string{"of the file"}, "other", "of the file")
+		unlocked("another password given", plain.ID, false, nil, "other", plain.ID)
+		unlocked("the file's password given", plain.ID, true, []string{"of the file"}, "other", "of the file")
 		own := w.create(func(d *share.Draft) { d.Password = ptr(secret.Text("x")) })
 		if own.PasswordID == "" || own.PasswordID == own.ID {
-			t.Fatalf("the password is called %q", own.PasswordID)
+			t.Fatalf("the id of the password is %q", own.PasswordID)
 		}
-		unlocked("its own not given", own.ID, false, nil)
-		unlocked("the file's instead of its own", own.ID, false, nil, "of the file")
-		unlocked("its own given", own.ID, true, []string{"of the file"}, own.PasswordID)
+		unlocked("the share's password not given", own.ID, false, nil)
+		unlocked("the file's password instead of the share's", own.ID, false, nil, "of the file")
+		unlocked("the share's password given", own.ID, true, []string{"of the file"}, own.PasswordID)
 	})
 }
 
-// Downloads are counted up to their limit, by however many at once; what has ended counts none.
+// Downloads are counted up to their limit, also under concurrency; a share that has ended counts
+// none.
 func TestCountDownload(t *testing.T) {
 	eachEngine(t, func(t *testing.T, w *fixture) {
 		item := w.create(func(d *share.Draft) { d.MaxDownloads, d.ExpiresIn = ptr(int64(3)), ptr(int64(60)) })
@@ -149,7 +150,7 @@ func TestCountDownload(t *testing.T) {
 			t.Errorf("a view after the last download: %v", err)
 		}
 		free := w.create(func(d *share.Draft) { d.MaxViews, d.ExpiresIn = ptr(int64(1)), ptr(int64(60)) })
-		for range 2 { // its limit is of views
+		for range 2 { // it has a limit of views only
 			if err := count(w.shares, free.ID); err != nil {
 				t.Error(err)
 			}
@@ -167,8 +168,8 @@ func TestCountDownload(t *testing.T) {
 	})
 }
 
-// Shares that ended long ago go, and those whose file is gone; a sweep takes a step and goes
-// on where it was.
+// A sweep deletes shares that ended 90 days ago and those whose file is gone. It works in steps,
+// and each step goes on where the one before ended.
 func TestSweep(t *testing.T) {
 	eachEngine(t, func(t *testing.T, w *fixture) {
 		const days = 24 * time.Hour
@@ -193,22 +194,22 @@ func TestSweep(t *testing.T) {
 		sweep()
 		for _, id := range []string{works.ID, expires.ID, revoked.ID, both.ID} {
 			if !left(id) {
-				t.Error("a share went a millisecond early")
+				t.Error("a share was deleted a millisecond early")
 			}
 		}
 		w.advance(time.Millisecond)
 		sweep()
 		for _, id := range []string{expires.ID, revoked.ID, both.ID} {
 			if left(id) {
-				t.Error("a share stays that ended 90 days ago")
+				t.Error("a share that ended 90 days ago was not deleted")
 			}
 		}
 		if !left(works.ID) {
-			t.Error("a share went that works")
+			t.Error("an active share was deleted")
 		}
 
 		if err := w.db.Write(ctx, func(tx *db.Tx) error {
-			for i := range share.SweepBatch { // before any real id
+			for i := range share.SweepBatch { // these ids sort before any real id
 				if _, err := tx.Exec(`
 					INSERT INTO shares (id, entry_id, creator_id, allow_preview, allow_download, created_at, updated_at)
 					VALUES ($1, $2, 'u', TRUE, TRUE, 0, 0)`, fmt.Sprintf("!%04d", i), w.file.ID); err != nil {
@@ -224,21 +225,21 @@ func TestSweep(t *testing.T) {
 		}
 		sweep()
 		if !left("!9999") {
-			t.Error("one step took more than a step")
+			t.Error("one step looked at more shares than SweepBatch")
 		}
 		sweep()
 		if left("!9999") || !left("!0000") || !left(works.ID) {
-			t.Error("the second step took the wrong ones")
+			t.Error("the second step deleted the wrong shares")
 		}
-		sweep() // from the beginning again
+		sweep() // starts at the beginning again
 		if n := w.count("SELECT COUNT(*) FROM shares"); n != share.SweepBatch+1 {
-			t.Errorf("%d shares stay", n)
+			t.Errorf("%d shares are left", n)
 		}
 	})
 }
 
-// What counts a view decides by itself whether there is one: the visit before it may have been
-// judged by what has changed since.
+// countView itself checks that a view is allowed, since the share may have changed after the visit
+// was judged.
 func TestCountView(t *testing.T) {
 	eachEngine(t, func(t *testing.T, w *fixture) {
 		item := w.create(func(d *share.Draft) {
@@ -254,18 +255,18 @@ func TestCountView(t *testing.T) {
 				t.Errorf("%s: %v", what, err)
 			}
 		}
-		count("the first", item.PasswordID, nil)
-		count("by another password", "other", db.ErrNoRows)
+		count("the first view", item.PasswordID, nil)
+		count("with another password", "other", db.ErrNoRows)
 		count("without a password", "", db.ErrNoRows)
 		w.advance(time.Minute)
 		count("expired", item.PasswordID, db.ErrNoRows)
 		w.advance(-time.Millisecond)
-		count("the second", item.PasswordID, nil)
-		count("the third of two", item.PasswordID, db.ErrNoRows)
+		count("the second view", item.PasswordID, nil)
+		count("the third view of two", item.PasswordID, db.ErrNoRows)
 		if _, err := w.shares.Change(ctx, w.ann, item.ID, share.Change{MaxViews: ptr[*int64](nil)}); err != nil {
 			t.Fatal(err)
 		}
-		count("the third, once there is no limit", item.PasswordID, nil)
+		count("the third view, after the limit was removed", item.PasswordID, nil)
 		if _, err := w.shares.Revoke(ctx, w.ann.UserID, item.ID); err != nil {
 			t.Fatal(err)
 		}

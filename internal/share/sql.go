@@ -32,7 +32,7 @@ func find(q db.Querier, id string) (Share, error) {
 	return scanOne(q.QueryRow("SELECT "+columns+" FROM shares WHERE id = $1", id))
 }
 
-// findOwn is find for who made it. Fault: NotFound.
+// findOwn reads a share that creatorID has made. Fault: NotFound.
 func findOwn(q db.Querier, creatorID, id string) (Share, error) {
 	return scanOne(q.QueryRow("SELECT "+columns+" FROM shares WHERE id = $1 AND creator_id = $2", id, creatorID))
 }
@@ -64,8 +64,8 @@ func insert(tx *db.Tx, s Share) error {
 	return nil
 }
 
-// lockUser holds the user's row until tx ends, so that counting shares and adding one cannot be
-// parted, nor reading one and changing it. Fault: NotFound.
+// lockUser locks the user's row until tx ends, so that no other transaction changes the user's
+// shares between reading or counting and writing. Fault: NotFound.
 func lockUser(tx *db.Tx, userID string) error {
 	n, err := tx.Exec("UPDATE users SET updated_at = updated_at WHERE id = $1", userID)
 	if err != nil {
@@ -77,7 +77,7 @@ func lockUser(tx *db.Tx, userID string) error {
 	return nil
 }
 
-// countShares counts the shares of an account up to limit, by the index alone.
+// countShares counts the shares of an account, up to limit, with an index-only scan.
 func countShares(tx *db.Tx, creatorID string, limit int) (n int, err error) {
 	err = tx.QueryRow("SELECT COUNT(*) FROM (SELECT 1 FROM shares WHERE creator_id = $1 LIMIT $2) t", creatorID, limit).
 		Scan(&n)
@@ -87,8 +87,8 @@ func countShares(tx *db.Tx, creatorID string, limit int) (n int, err error) {
 	return n, nil
 }
 
-// deleteEnded deletes the oldest shares of an account that have ended, so many at most, and tells
-// how many it were.
+// deleteEnded deletes up to limit of the account's oldest shares that have ended, and returns how
+// many it deleted.
 func deleteEnded(tx *db.Tx, creatorID string, now int64, limit int) (int64, error) {
 	n, err := tx.Exec(`
 		DELETE FROM shares
@@ -105,8 +105,8 @@ func deleteEnded(tx *db.Tx, creatorID string, now int64, limit int) (int64, erro
 	return n, nil
 }
 
-// countView counts one view of a share that can be viewed, with the password that it was judged by,
-// and returns how many it are. Without one: db.ErrNoRows.
+// countView counts a view of a share that still has passwordID and returns the new number of views.
+// Error: db.ErrNoRows when the share has ended, has another password or has no views left.
 func countView(tx *db.Tx, id, passwordID string, now int64) (views int64, err error) {
 	err = tx.QueryRow(`
 		UPDATE shares
@@ -117,7 +117,8 @@ func countView(tx *db.Tx, id, passwordID string, now int64) (views int64, err er
 	return views, err
 }
 
-// countDownload counts one download of a share that can be downloaded, and reports whether it did.
+// countDownload counts a download of a share. It returns false when the share has ended or has no
+// downloads left.
 func countDownload(tx *db.Tx, id string, now int64) (bool, error) {
 	n, err := tx.Exec(`
 		UPDATE shares
@@ -130,7 +131,7 @@ func countDownload(tx *db.Tx, id string, now int64) (bool, error) {
 	return n == 1, nil
 }
 
-// update writes what can change of a share that is not revoked, and reports whether it did.
+// update writes the changeable fields of a share. It returns false when the share is revoked.
 func update(tx *db.Tx, s Share) (bool, error) {
 	n, err := tx.Exec(`
 		UPDATE shares
@@ -146,7 +147,7 @@ func update(tx *db.Tx, s Share) (bool, error) {
 	return n == 1, nil
 }
 
-// RevokeAll ends, at a time (ms), all shares that a user has made.
+// RevokeAll revokes all shares that a user has made; now is in ms.
 func RevokeAll(tx *db.Tx, userID string, now int64) error {
 	_, err := tx.Exec("UPDATE shares SET revoked_at = $2, updated_at = $2 WHERE creator_id = $1 AND revoked_at IS NULL",
 		userID, now)
@@ -156,8 +157,8 @@ func RevokeAll(tx *db.Tx, userID string, now int64) error {
 	return nil
 }
 
-// revoke ends a share, of anybody where creatorID is "", and keeps the time of the
-// first revocation. Fault: NotFound.
+// revoke revokes a share, of any user if creatorID is "", and keeps the time of the first
+// revocation. It returns the id of the shared entry. Fault: NotFound.
 func revoke(tx *db.Tx, id, creatorID string, now int64) (entryID string, err error) {
 	err = tx.QueryRow(`
 		UPDATE shares
@@ -173,7 +174,7 @@ func revoke(tx *db.Tx, id, creatorID string, now int64) (entryID string, err err
 	return entryID, nil
 }
 
-// Which shares have a status at the time $1.
+// statusConditions are the SQL conditions for each status at the time $1.
 var statusConditions = map[Status]string{
 	"":      "CAST($1 AS BIGINT) IS NOT NULL",
 	Active:  "revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $1)",
@@ -181,7 +182,7 @@ var statusConditions = map[Status]string{
 	Revoked: "revoked_at IS NOT NULL AND CAST($1 AS BIGINT) IS NOT NULL",
 }
 
-// readPage reads a page of shares, and how many there are in all.
+// readPage returns a page of shares and the total number of matching shares.
 func readPage(q db.Querier, query Query, now int64) (shares []Share, total int64, err error) {
 	where := " FROM shares WHERE " + statusConditions[query.Status]
 	args := []any{now}
@@ -208,13 +209,13 @@ func readPage(q db.Querier, query Query, now int64) (shares []Share, total int64
 	return shares, total, rows.Err()
 }
 
-// sweptShare is a share that a sweep comes by.
+// sweptShare is a share that a sweep looks at.
 type sweptShare struct {
 	id, entryID string
 	ended       *int64 // ms
 }
 
-// nextShares lists shares in the order of their ids.
+// nextShares returns up to limit shares in the order of their ids, beginning after an id.
 func nextShares(q db.Querier, after string, limit int) (found []sweptShare, err error) {
 	rows, err := q.Query(`
 		SELECT id, entry_id, COALESCE(revoked_at, expires_at)
@@ -236,15 +237,15 @@ func nextShares(q db.Querier, after string, limit int) (found []sweptShare, err 
 	return found, rows.Err()
 }
 
-// deleteEndedBefore deletes, among the shares after one id up to another, those
-// that ended long ago.
+// deleteEndedBefore deletes those shares with ids after one id and up to another that ended at a
+// time or earlier (ms).
 func deleteEndedBefore(tx *db.Tx, after, last string, before int64) error {
 	_, err := tx.Exec("DELETE FROM shares WHERE id > $1 AND id <= $2 AND COALESCE(revoked_at, expires_at) <= $3", after,
 		last, before)
 	return err
 }
 
-// deleteOfEntries deletes the shares of entries that are gone.
+// deleteOfEntries deletes the shares of the given entries.
 func deleteOfEntries(tx *db.Tx, entries []string) error {
 	for _, id := range entries {
 		if _, err := tx.Exec("DELETE FROM shares WHERE entry_id = $1", id); err != nil {

@@ -11,21 +11,22 @@ import (
 )
 
 const (
-	// endedRetention is how long shares that were revoked or have expired are kept to be looked at.
+	// endedRetention is how long revoked and expired shares are kept, so that their creators still
+	// see them.
 	endedRetention = 90 * 24 * time.Hour
 	// sweepBatch is how many shares one sweep looks at.
 	sweepBatch = 500
 )
 
-// position is how far a replica has come through all shares. Each walks for itself: they
-// take away the same.
+// sweepPosition is how far a replica has come through all shares. Each replica keeps its own; they
+// delete the same shares.
 type sweepPosition struct {
 	mu    sync.Mutex
-	after string // the last share that was looked at
+	after string // id of the last share of the latest step
 }
 
-// Sweep takes the next step through all shares, and deletes those whose file is gone, which nobody
-// can visit any more, and those that ended long ago.
+// Sweep does the next step through all shares. It deletes the shares whose entry is gone and those
+// that ended longer than endedRetention ago.
 func (s *Service) Sweep(ctx context.Context) error {
 	s.position.mu.Lock()
 	defer s.position.mu.Unlock()

@@ -12,9 +12,9 @@ import (
 	"larder/internal/files"
 )
 
-// Visit judges a share for a visitor; nothing is counted. Faults: NotFound (no such share, or
-// its file is gone), ShareRevoked (also when its creator is gone, not active, or may not share
-// the file now), ShareExpired.
+// Visit judges a share for a visitor and counts nothing. Faults: NotFound (no such share, or its
+// file is gone), ShareRevoked (also when its creator is gone or not active, or may not share the
+// file now), ShareExpired.
 func (s *Service) Visit(ctx context.Context, id string, v Visitor) (Visit, error) {
 	row, err := find(s.db.Read(ctx), id)
 	if err != nil {
@@ -52,7 +52,8 @@ func (s *Service) Visit(ctx context.Context, id string, v Visitor) (Visit, error
 	return visit, nil
 }
 
-// judge is Visit of a share whose creator and entry are known. Faults: NotFound, ShareRevoked.
+// judge is Visit for a known creator and entry, without the check of the end. passwordIDs are the
+// passwords that the visitor has given. Faults: NotFound, ShareRevoked.
 func judge(ctx context.Context, found *files.FoundEntry, row Share, creator access.Actor,
 	passwordIDs []string) (Visit, error) {
 	creator.Unlocked = nil
@@ -97,8 +98,8 @@ func judge(ctx context.Context, found *files.FoundEntry, row Share, creator acce
 	return visit, nil
 }
 
-// replacedPasswords returns the ids of those passwords of the file that the share's
-// own stands in for.
+// replacedPasswords returns the ids of those passwords of the file that the share's own password
+// replaces.
 func replacedPasswords(found *files.FoundEntry, creator access.Actor, proof []string,
 	locks []files.RequiredPassword) ([]string, error) {
 	sharing, err := found.SharePermissions(creator)
@@ -112,7 +113,7 @@ func replacedPasswords(found *files.FoundEntry, creator access.Actor, proof []st
 	return ids, nil
 }
 
-// intersect returns those ids that locks have.
+// intersect returns the ids of those locks that are also in ids.
 func intersect(locks []files.RequiredPassword, ids []string) []string {
 	var have []string
 	for _, lock := range locks {
@@ -123,8 +124,8 @@ func intersect(locks []files.RequiredPassword, ids []string) []string {
 	return have
 }
 
-// View is Visit for somebody who is shown the file, which is counted unless it is only asked about.
-// Faults: as Visit, and ShareLimitReached when the share has been viewed as often as it may.
+// View is Visit for a visitor who is shown the file. With count, it counts a view if the visit is
+// authorized. Faults: as Visit, and ShareLimitReached when the share has no views left.
 func (s *Service) View(ctx context.Context, id string, v Visitor, count bool) (Visit, error) {
 	for range db.MaxTries {
 		visit, err := s.Visit(ctx, id, v)
@@ -144,12 +145,12 @@ func (s *Service) View(ctx context.Context, id string, v Visitor, count bool) (V
 		if !errors.Is(err, db.ErrNoRows) {
 			return visit, err
 		}
-	} // it was changed meanwhile: what it has come to is told by another visit
+	} // the share was changed meanwhile: visit again
 	return Visit{}, errors.New("a share changes too often to be shown")
 }
 
-// CountDownload counts a download of the share, in the transaction that uses up its token. Faults:
-// NotFound, ShareRevoked, ShareExpired, ShareLimitReached: then nothing is counted.
+// CountDownload counts a download of the share, in the transaction that uses up its token. With a
+// fault it counts nothing. Faults: NotFound, ShareRevoked, ShareExpired, ShareLimitReached.
 func (s *Service) CountDownload(tx *db.Tx, id string) error {
 	counted, err := countDownload(tx, id, s.now().UnixMilli())
 	if err != nil || counted {
@@ -168,7 +169,7 @@ func (s *Service) CountDownload(tx *db.Tx, id string) error {
 	return LimitReached()
 }
 
-// LimitReached is what those are told who come after the last download.
+// LimitReached returns the fault for a download after the last allowed one.
 func LimitReached() error {
 	return fault.New(fault.ShareLimitReached, "This share has been downloaded as often as it may be.")
 }
