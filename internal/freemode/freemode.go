@@ -1,13 +1,14 @@
 // Package freemode lets a visitor without an account work in a bucket of their own for some hours.
 //
-// A session is a row under the SHA-256 of what the visitor's cookie holds. Where the bucket is and
-// with which credentials lies in it sealed, bound to that row, and is gone with it: at logout, on
-// every replica at once, and when its time is over. The bucket is reached by the policy of free
-// mode alone, which is not that of providers; the built-in store is out of reach, whatever a
-// visitor sends (abuse cases C60 to C65).
+// A session is a row whose key is the SHA-256 of the token in the visitor's cookie. The row holds
+// the connection, that is, the bucket and its credentials, sealed and bound to the row. It is
+// deleted with the row: at logout, on every replica at once, and when the session's time is over.
+// Connections to buckets obey the egress policy of free mode only, which differs from that of
+// providers; no input of a visitor reaches the built-in store (abuse cases C60 to C65).
 //
-// The server behind the endpoint may be anybody's. What it answers is bounded, and no text of its
-// making is passed on or logged. Specification: Free-mode session, Free-mode endpoints.
+// Anybody may run the server behind the endpoint. The package bounds the size of its responses, and
+// neither passes on nor logs any text from it. Specification: Free-mode session, Free-mode
+// endpoints.
 package freemode
 
 import (
@@ -34,7 +35,7 @@ const (
 	MaxHours  = 8       // of a session
 	MaxUpload = 1 << 30 // bytes
 
-	sessionsPerAddress = 10 // of an address, those that are being tested among them
+	sessionsPerAddress = 10 // of an address, with those whose connection is being tested
 	maxSessions        = 1000
 
 	sessionsPerNetwork = 50 // of an IPv6 /48
@@ -42,38 +43,38 @@ const (
 	tokenLength = 43 // characters of base62: 256 bits
 	csrfLength  = 32
 
-	testTimeout = 5 * time.Second // of a connection test; one that finds no S3 server takes just as long
-	// how long a session that is being tested, or waits for that, counts, should
-	// the process end meanwhile
+	testTimeout = 5 * time.Second // of a connection test; one that finds no S3 server always takes this long
+	// how long a session counts while its connection is tested or waits for the test, in case the
+	// process ends meanwhile
 	reservationTime = time.Minute
 
-	// clockSlack is how far the clocks of replicas may differ. A session with longer to live than
-	// the longest was made by a clock that has gone back.
+	// clockSlack is how far the clocks of replicas may differ. A session that would live longer
+	// than MaxHours plus clockSlack is not valid: the clock that made it has been set back since.
 	clockSlack = time.Hour
 )
 
-// Connection is a bucket and who uses it.
+// Connection is a bucket and the credentials for it.
 type Connection struct {
 	Type                     string // store_a, store_b: path style; store_c: the bucket in front of the host name
 	Endpoint, Region, Bucket string
 	AccessKeyID, SecretKey   secret.Text
 }
 
-// Session is a visit. Times are in milliseconds.
+// Session is a session of free mode. Times are in milliseconds.
 type Session struct {
-	Username             string // fm_ and 10 characters; their id, too
+	Username             string // fm_ and 10 characters; also the visitor's id
 	CSRFToken            string // 32 characters
 	Connection           Connection
-	Address              string // that began it: an IPv4 address or an IPv6 /64
+	Address              string // that started it: an IPv4 address or an IPv6 /64
 	CreatedAt, ExpiresAt int64
 
 	hash string
 }
 
-// Hours is how long the session was asked for.
+// Hours returns the requested length of the session in hours.
 func (s Session) Hours() int64 { return (s.ExpiresAt - s.CreatedAt) / time.Hour.Milliseconds() }
 
-// CheckCSRF compares the token that came along with a write. Fault: InvalidCSRF.
+// CheckCSRF checks the CSRF token of a write request. Fault: InvalidCSRF.
 func (s Session) CheckCSRF(token string) error {
 	if subtle.ConstantTimeCompare([]byte(token), []byte(s.CSRFToken)) != 1 {
 		return fault.New(fault.InvalidCSRF, "The X-CSRF-Token of this session is missing or wrong.")
@@ -81,36 +82,36 @@ func (s Session) CheckCSRF(token string) error {
 	return nil
 }
 
-// Config is what a Service works with.
+// Config holds the dependencies of a Service.
 type Config struct {
 	DB      *db.DB
 	Secrets *secret.Keyring
-	Egress  *egress.Policy // with Port as its Ports
+	Egress  *egress.Policy // with PortAllowed as its Ports
 	IDs     *ident.Source
 	Now     func() time.Time
 }
 
-// Service is free mode. All methods are safe for concurrent use.
+// Service manages the sessions of free mode and their access to buckets. All methods are safe for
+// concurrent use.
 type Service struct {
 	Config
 	buckets       *s3.Buckets
 	transferLimit *operationLimit
-	callLimit     *operationLimit // of a store, other than transfers
+	callLimit     *operationLimit // calls of stores other than transfers
 }
 
-// New returns the service.
+// New returns a Service.
 func New(cfg Config) *Service {
 	return &Service{Config: cfg, buckets: s3.NewBuckets(cfg.Egress), transferLimit: newTransferLimit(),
 		callLimit: newCallLimit()}
 }
 
-// Close gives up connections that are idle.
+// Close closes idle connections.
 func (s *Service) Close() { s.buckets.Close() }
 
-// Begin tests the connection to a place and makes a session of 1 to MaxHours hours for
-// whoever asks from an address (an IPv4 address, or an IPv6 /64). The token is what the
-// visitor's cookie holds. Faults: Invalid for a malformed place or an endpoint that may not
-// be reached, RateLimited, ConnectionRefused.
+// Begin tests a connection and starts a session of 1 to MaxHours hours for a visitor at an address
+// (an IPv4 address or an IPv6 /64). token is the value of the visitor's cookie. Faults: Invalid for
+// a malformed connection or an endpoint that must not be reached, RateLimited, ConnectionRefused.
 func (s *Service) Begin(ctx context.Context, conn Connection, hours int64,
 	address string) (session Session, token secret.Text, err error) {
 	if err := s.checkConnection(ctx, &conn); err != nil {
@@ -133,8 +134,8 @@ func (s *Service) Begin(ctx context.Context, conn Connection, hours int64,
 	return session, secret.Text(plain), nil
 }
 
-// checkConnection holds a place against what a provider may have, brings it into the form that is
-// stored, and judges its endpoint by the policy of free mode. Fault: Invalid.
+// checkConnection checks a connection by the rules for providers, normalizes it to the stored form,
+// and checks its endpoint against the policy of free mode. Fault: Invalid.
 func (s *Service) checkConnection(ctx context.Context, conn *Connection) error {
 	as := provider.Provider{
 		Name: "free mode", Type: conn.Type, Endpoint: conn.Endpoint, Region: conn.Region, Bucket: conn.Bucket,
@@ -151,7 +152,8 @@ func (s *Service) checkConnection(ctx context.Context, conn *Connection) error {
 	if err != nil {
 		return err
 	}
-	// one sentence: whether a name is known inside is nobody's business
+	// one message for all refusals, so that a visitor cannot find out which names exist in the
+	// internal network
 	if err := s.Egress.Check(ctx, endpoint); err != nil {
 		return fault.New(fault.Invalid,
 			"The endpoint must be a public http(s) address, at a port that object stores use.")
@@ -159,8 +161,8 @@ func (s *Service) checkConnection(ctx context.Context, conn *Connection) error {
 	return nil
 }
 
-// connect tests a place. What is no S3 server is told alike, in words and in time, whatever it is
-// (abuse case C65). Faults: ConnectionRefused, RateLimited.
+// connect tests a connection. For any endpoint that is not an S3 server, the message and the time
+// are the same, whatever runs there (abuse case C65). Faults: ConnectionRefused, RateLimited.
 func (s *Service) connect(ctx context.Context, session Session) error {
 	bucket, leave, err := s.acquireBucket(ctx, session)
 	if err != nil {
@@ -181,14 +183,14 @@ func (s *Service) connect(ctx context.Context, session Session) error {
 	return fault.New(fault.ConnectionRefused, "No S3-compatible store answered at the endpoint within 5 seconds.")
 }
 
-// credentialErrors are the errors of S3 that say what is wrong with keys, bucket or region.
+// credentialErrors are the S3 error codes for wrong keys, a wrong bucket or a wrong region.
 var credentialErrors = map[string]bool{
 	"AccessDenied": true, "AllAccessDisabled": true, "AccountProblem": true, "InvalidAccessKeyId": true,
 	"SignatureDoesNotMatch": true, "NoSuchBucket": true,
 	"InvalidBucketName": true, "AuthorizationHeaderMalformed": true, "RequestTimeTooSkewed": true,
 	"PermanentRedirect": true, "InvalidRegion": true,
 	"IllegalLocationConstraintException": true, "ExpiredToken": true, "NotSignedUp": true,
-	"XAdminUserNotFound": true, // versitygw, of a key that it does not know
+	"XAdminUserNotFound": true, // versitygw, for an unknown key
 }
 
 func (s *Service) bucket(conn Connection) (*s3.Bucket, error) {
@@ -203,8 +205,8 @@ func (s *Service) bucket(conn Connection) (*s3.Bucket, error) {
 	return bucket, nil
 }
 
-// acquireBucket waits for its turn to ask a session's store for
-// something. Faults: RateLimited, Unavailable.
+// acquireBucket opens the session's bucket and waits for a slot to call its store. The caller calls
+// leave after the call. Faults: RateLimited, Unavailable.
 func (s *Service) acquireBucket(ctx context.Context, session Session) (bucket *s3.Bucket, leave func(), err error) {
 	if bucket, err = s.bucket(session.Connection); err != nil {
 		return nil, nil, err
@@ -215,7 +217,7 @@ func (s *Service) acquireBucket(ctx context.Context, session Session) (bucket *s
 	return bucket, leave, nil
 }
 
-// Authenticate returns the session of a token. Fault: Unauthorized.
+// Authenticate returns the session that a token belongs to. Fault: Unauthorized.
 func (s *Service) Authenticate(ctx context.Context, token string) (Session, error) {
 	now := s.Now()
 	session, sealed, err := find(s.DB.Read(ctx), hash(token), now.UnixMilli(),
@@ -242,10 +244,11 @@ func hash(token string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// sealPurpose is what places are sealed for: they open in the row of their session only.
+// sealPurpose is the purpose that connections are sealed for. A connection can only be opened in
+// the row of its own session.
 const sealPurpose = "free-mode"
 
-// seal writes a place down. None of its fields holds a line's end.
+// seal encrypts a connection. None of its fields contains a line feed.
 func (s *Service) seal(hash string, p Connection) (string, error) {
 	lines := []string{p.Type, p.Endpoint, p.Region, p.Bucket, p.AccessKeyID.Reveal(), p.SecretKey.Reveal()}
 	return s.Secrets.Seal(sealPurpose, hash, []byte(strings.Join(lines, "\n")))
@@ -258,7 +261,7 @@ func (s *Service) unseal(hash, text string) (Connection, error) {
 	}
 	lines := strings.Split(string(plain), "\n")
 	if len(lines) != 6 {
-		return Connection{}, errors.New("the place has another form")
+		return Connection{}, errors.New("the sealed connection has an unexpected form")
 	}
 	return Connection{lines[0], lines[1], lines[2], lines[3], secret.Text(lines[4]), secret.Text(lines[5])}, nil
 }

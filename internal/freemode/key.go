@@ -8,15 +8,15 @@ import (
 	"larder/internal/vpath"
 )
 
-// maxKey is the longest key in bytes that S3 takes.
+// maxKey is the longest key that S3 accepts, in bytes.
 const maxKey = 1024
 
-// Key is the key of an object in a visitor's bucket, as the bucket has it:
-// neither normalised nor decoded.
+// Key is the key of an object in a visitor's bucket, exactly as the bucket has it: neither
+// normalized nor decoded.
 type Key string
 
-// ParseKey reads a key. One that a folder is marked by ends in a slash. Faults: Invalid, Forbidden
-// for one that begins with a slash.
+// ParseKey reads a key. The key of an object that marks a folder ends in a slash. Faults: Invalid,
+// Forbidden for a key that begins with a slash.
 func ParseKey(text string) (Key, error) {
 	if err := checkKey(text); err != nil {
 		return "", err
@@ -47,27 +47,27 @@ func checkKey(text string) error {
 	return nil
 }
 
-// Name is the last segment of a key.
+// Name returns the last segment of the key.
 func (k Key) Name() string {
 	plain := strings.TrimSuffix(string(k), "/")
 	return plain[strings.LastIndexByte(plain, '/')+1:]
 }
 
-// Parent is the path of the folder that holds what k names, `/` for the root.
+// Parent returns the path of the folder that contains the object, `/` for the root.
 func (k Key) Parent() string {
 	plain := strings.TrimSuffix(string(k), "/")
 	return "/" + plain[:max(0, strings.LastIndexByte(plain, '/'))]
 }
 
-// Path is where the object lies in the session's root.
+// Path returns the path of the object below the session's root.
 func (k Key) Path() string { return "/" + string(k) }
 
-// Dir is a folder in a visitor's bucket: "" for the root, else what its keys begin
-// with, the slash included.
+// Dir is a folder in a visitor's bucket: the prefix of its keys with the slash at the end, "" for
+// the root.
 type Dir string
 
-// ParseDir reads the path of a folder, absolute or not; repeated slashes and `.` segments
-// disappear. Faults: Forbidden for one that leaves the root, Invalid.
+// ParseDir reads the path of a folder, absolute or relative to the root; repeated slashes and `.`
+// segments are removed. Faults: Forbidden for a path that leaves the root, Invalid.
 func ParseDir(text string) (Dir, error) {
 	var segments []string
 	for _, segment := range strings.Split(text, "/") {
@@ -89,5 +89,5 @@ func ParseDir(text string) (Dir, error) {
 	return Dir(dir), nil
 }
 
-// Child is the key of a file in the folder. Fault: Invalid.
+// Child returns the key of a file in the folder. Fault: Invalid.
 func (d Dir) Child(name vpath.Name) (Key, error) { return ParseKey(string(d) + string(name)) }

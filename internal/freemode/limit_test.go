@@ -13,7 +13,7 @@ import (
 	"larder/internal/freemode"
 )
 
-// Two transfers of a session, six of an address, and fifty in all.
+// At most two transfers of a session, six of an address, and fifty in total run at once.
 func TestTransferLimits(t *testing.T) {
 	t.Parallel()
 	enter := freemode.TransferLimit()
@@ -27,27 +27,27 @@ func TestTransferLimits(t *testing.T) {
 		leave[session] = out
 	}
 	if _, err := enter("another", "another"); !fault.Is(err, fault.RateLimited) {
-		t.Errorf("the 51st of all: %v", err)
+		t.Errorf("the 51st in total: %v", err)
 	}
 	leave["s0"]()
 	if _, err := enter("s1", "another"); !fault.Is(err, fault.RateLimited) {
-		t.Errorf("a third of one session: %v", err)
+		t.Errorf("a third transfer of one session: %v", err)
 	}
 	if _, err := enter("another", "a1"); !fault.Is(err, fault.RateLimited) {
-		t.Errorf("a seventh of one address: %v", err)
+		t.Errorf("a seventh transfer of one address: %v", err)
 	}
 	out, err := enter("another", "another")
 	if err != nil {
-		t.Fatalf("after one has left: %v", err)
+		t.Fatalf("after one transfer ended: %v", err)
 	}
 	out()
 	if _, err := enter("s0", "a0"); err != nil {
-		t.Errorf("the session that has one less: %v", err)
+		t.Errorf("a session with one transfer left: %v", err)
 	}
 }
 
-// Two other calls of a session, six of an address and sixteen in all; what comes then waits,
-// and not for ever.
+// At most two other calls of a session, six of an address and sixteen in total run at once. Further
+// calls wait for a limited time.
 func TestCallsWaitForASlot(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -73,7 +73,7 @@ func TestCallsWaitForASlot(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if _, err := await(ctx, "s10", "a10"); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("the 17th, which gives up: %v", err)
+			t.Errorf("the 17th, whose context ends: %v", err)
 		}
 		time.AfterFunc(3*time.Second, leave[0])
 		began := time.Now()
@@ -83,7 +83,7 @@ func TestCallsWaitForASlot(t *testing.T) {
 	})
 }
 
-// A transfer ends with its session, by the clock that the session goes by.
+// A transfer ends with its session, by the clock of the service.
 func TestTransfersEndWithTheirSession(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -96,7 +96,7 @@ func TestTransfersEndWithTheirSession(t *testing.T) {
 		began := time.Now()
 		<-ctx.Done()
 		if took := time.Since(began); took != time.Hour {
-			t.Errorf("it ended after %v", took)
+			t.Errorf("the transfer ended after %v", took)
 		}
 		leave()
 	})

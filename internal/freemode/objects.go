@@ -11,12 +11,12 @@ import (
 	"larder/internal/fault"
 )
 
-// PageSize is how many items a page of a listing has at most.
+// PageSize is the largest number of items in a page of a listing.
 const PageSize = 1000
 
 const (
 	unavailableMessage = "The store of this session does not answer as it should. Please try again."
-	deniedMessage      = "The store of this session refuses it: its keys may not do that, or are not valid any more."
+	deniedMessage      = "The store of this session refused: its keys may not do that, or are not valid any more."
 )
 
 // Item is an object or folder in a listing.
@@ -30,12 +30,12 @@ type Item struct {
 // Page is a page of a listing.
 type Page struct {
 	Items   []Item
-	Skipped int    // of what else the store listed: keys that ParseKey refuses
+	Skipped int    // number of listed keys that ParseKey refuses
 	Cursor  string // of the next page, "" after the last one
 }
 
-// List lists a folder, one level deep; one that does not exist is empty, as stores have no folders.
-// Faults: Forbidden when the store denies it, Unavailable, RateLimited.
+// List lists a folder, one level deep. A folder that does not exist is empty, since stores have no
+// folders. Faults: Forbidden when the store denies it, Unavailable, RateLimited.
 func (s *Service) List(ctx context.Context, session Session, dir Dir, cursor string) (Page, error) {
 	bucket, leave, err := s.acquireBucket(ctx, session)
 	if err != nil {
@@ -58,10 +58,10 @@ func (s *Service) List(ctx context.Context, session Session, dir Dir, cursor str
 	return page, nil
 }
 
-// Put makes an object of body, size bytes long or -1, or puts it in the place of the one
-// that is there. Of a body that fails, or has more than MaxUpload bytes, nothing is left.
-// Faults: TooLarge, Unverified for a body that ended early, Forbidden when the store
-// denies it, Unavailable, RateLimited.
+// Put creates or replaces an object with the content of body, which has size bytes, or -1 if
+// unknown. If body fails or has more than MaxUpload bytes, nothing of it is stored. It returns the
+// number of bytes stored. Faults: TooLarge, Unverified for a body that ended early, Forbidden when
+// the store denies it, Unavailable, RateLimited.
 func (s *Service) Put(ctx context.Context, session Session, key Key, body io.Reader, size int64,
 	mimeType string) (stored int64, err error) {
 	if size > MaxUpload {
@@ -82,13 +82,13 @@ func (s *Service) Put(ctx context.Context, session Session, key Key, body io.Rea
 	return stored, visitorFault(err)
 }
 
-// TooLarge is the fault of an upload over MaxUpload.
+// TooLarge returns the fault of an upload over MaxUpload.
 func TooLarge() error {
 	return fault.New(fault.TooLarge, "A file has at most 1 GiB in free mode.")
 }
 
-// Open opens an object for reading; reads go on under ctx, and are counted by Transfer. Faults:
-// NotFound, Forbidden when the store denies it, Unavailable, RateLimited.
+// Open opens an object for reading. ctx also covers the reads. The caller counts the download with
+// Transfer. Faults: NotFound, Forbidden when the store denies it, Unavailable, RateLimited.
 func (s *Service) Open(ctx context.Context, session Session, key Key) (*s3.ForeignObject, error) {
 	bucket, leave, err := s.acquireBucket(ctx, session)
 	if err != nil {
@@ -102,8 +102,8 @@ func (s *Service) Open(ctx context.Context, session Session, key Key) (*s3.Forei
 	return object, nil
 }
 
-// Transfer counts a download among the transfers of a session until leave is called; its context
-// ends with the session. Fault: RateLimited.
+// Transfer counts a download as one of the session's transfers until leave is called. The returned
+// context ends with the session. Fault: RateLimited.
 func (s *Service) Transfer(ctx context.Context,
 	session Session) (transferCtx context.Context, leave func(), err error) {
 	release, err := s.transferLimit.tryAcquire(session.hash, session.Address)
@@ -114,13 +114,13 @@ func (s *Service) Transfer(ctx context.Context,
 	return transferCtx, func() { cancel(); release() }, nil
 }
 
-// untilExpiry is ctx, until the session is over.
+// untilExpiry returns ctx with the end of the session as its timeout.
 func (s *Service) untilExpiry(ctx context.Context, session Session) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, time.UnixMilli(session.ExpiresAt).Sub(s.Now()))
 }
 
-// Delete removes an object; one that is not there is success. Faults: Forbidden when the store
-// denies it, Unavailable, RateLimited.
+// Delete deletes an object; a missing object is no error. Faults: Forbidden when the store denies
+// it, Unavailable, RateLimited.
 func (s *Service) Delete(ctx context.Context, session Session, key Key) error {
 	bucket, leave, err := s.acquireBucket(ctx, session)
 	if err != nil {
@@ -130,7 +130,7 @@ func (s *Service) Delete(ctx context.Context, session Session, key Key) error {
 	return visitorFault(bucket.Delete(ctx, string(key)))
 }
 
-// visitorFault is what a visitor learns of an error of their store.
+// visitorFault turns an error of the visitor's store into the fault that the visitor sees.
 func visitorFault(err error) error {
 	var size blob.ErrSize
 	var reader blob.ErrReader

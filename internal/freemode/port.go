@@ -1,8 +1,9 @@
 package freemode
 
-// PortAllowed reports whether visitors may have a port reached. Servers at some can be made to take
-// part of an HTTP request for orders of their own: those that browsers refuse (WHATWG Fetch: Port
-// blocking), mail and shells among them, and those of databases, caches and the like.
+// PortAllowed reports whether visitors may connect to a port. Some servers can be made to read part
+// of an HTTP request as commands of their own protocol. So the refused ports are those that
+// browsers refuse (WHATWG Fetch: Port blocking), mail and shells among them, and those of
+// databases, caches and the like.
 func PortAllowed(port uint16) bool { return !refusedPorts[port] }
 
 var refusedPorts = ports(

@@ -10,8 +10,8 @@ import (
 	"larder/internal/fault"
 )
 
-// reserve makes the row of a session that is being tested, which opens nothing yet, so that limits
-// hold for tests as well. Fault: RateLimited.
+// reserve inserts the row of a session whose connection is being tested, so that limits count tests
+// too. No token opens such a row yet. Fault: RateLimited.
 func (s *Service) reserve(ctx context.Context, session Session, address string) error {
 	return s.DB.Write(ctx, func(tx *db.Tx) error {
 		if err := tx.LockFreeSessions(); err != nil {
@@ -51,8 +51,8 @@ func (s *Service) reserve(ctx context.Context, session Session, address string) 
 	})
 }
 
-// checkNetworkLimit counts the sessions of an IPv6 address's /48, which is what one customer may
-// have: all its addresses would fill free mode. Fault: RateLimited.
+// checkNetworkLimit limits the sessions of an IPv6 address's /48. One customer may own a whole /48
+// and could fill free mode from its addresses. Fault: RateLimited.
 func checkNetworkLimit(tx *db.Tx, address string, now time.Time) error {
 	network, ok := networkOf(address)
 	if !ok {
@@ -88,7 +88,7 @@ func checkNetworkLimit(tx *db.Tx, address string, now time.Time) error {
 	return nil
 }
 
-// networkOf is the /48 that an IPv6 /64 lies in.
+// networkOf returns the /48 that contains an IPv6 /64, and false for any other address.
 func networkOf(address string) (netip.Prefix, bool) {
 	prefix, err := netip.ParsePrefix(address)
 	if err != nil || !prefix.Addr().Is6() {
@@ -98,8 +98,8 @@ func networkOf(address string) (netip.Prefix, bool) {
 	return network, err == nil
 }
 
-// countOpen counts the sessions of an address, of all for "", and tells when (ms) the
-// first of them ends.
+// countOpen counts the open sessions of an address, or all for "", and returns when (ms) the first
+// of them ends.
 func countOpen(tx *db.Tx, address string, now int64) (count int, ends int64, err error) {
 	err = tx.QueryRow(`
 		SELECT COUNT(*), COALESCE(MIN(expires_at), 0)
@@ -111,7 +111,8 @@ func countOpen(tx *db.Tx, address string, now int64) (count int, ends int64, err
 	return count, ends, nil
 }
 
-// activate has the session that was held begin.
+// activate stores the connection and the times of a reserved session. From then on its token is
+// valid.
 func (s *Service) activate(ctx context.Context, session Session) error {
 	sealed, err := s.seal(session.hash, session.Connection)
 	if err != nil {
@@ -132,7 +133,8 @@ func (s *Service) activate(ctx context.Context, session Session) error {
 	})
 }
 
-// find looks a session up that has begun, is not over by now, and ends at latest.
+// find returns the session with that hash that has begun, ends after now and not later than latest
+// (ms). Error: db.ErrNoRows.
 func find(q db.Querier, hash string, now, latest int64) (session Session, sealed string, err error) {
 	session.hash = hash
 	err = q.QueryRow(`
@@ -152,7 +154,7 @@ func (s *Service) deleteSession(ctx context.Context, hash string) error {
 	})
 }
 
-// Sweep removes the sessions that are over.
+// Sweep deletes the sessions whose time is over.
 func (s *Service) Sweep(ctx context.Context) error {
 	return s.DB.Write(ctx, func(tx *db.Tx) error {
 		if _, err := tx.Exec(`DELETE FROM free_sessions WHERE expires_at <= $1`, s.Now().UnixMilli()); err != nil {
@@ -162,8 +164,8 @@ func (s *Service) Sweep(ctx context.Context) error {
 	})
 }
 
-// Restored ends, in a database that comes from a backup, every session: one that was ended
-// since would go on.
+// Restored deletes all sessions in a database restored from a backup: a session that was ended
+// after the backup would otherwise go on.
 func Restored(tx *db.Tx) error {
 	if _, err := tx.Exec("DELETE FROM free_sessions"); err != nil {
 		return fmt.Errorf("drop free-mode sessions: %w", err)
