@@ -7,13 +7,13 @@ import (
 	"os"
 )
 
-// spoolMemory is how many bytes of a directory stay in memory: that of some thousand entries.
+// spoolMemory is how many bytes of a directory stay in memory, enough for some thousand entries.
 const spoolMemory = 1 << 20
 
-// directorySpool keeps the directory until the end of the archive.
+// directorySpool keeps the directory of the archive until Finish writes it.
 type directorySpool struct {
 	openFile func() (*os.File, error)
-	memory   bytes.Buffer // what comes after what is in the file
+	memory   bytes.Buffer // the part that follows the content of file
 	file     *os.File
 }
 
@@ -49,7 +49,7 @@ func (s *directorySpool) writeTo(out io.Writer) error {
 
 func (s *directorySpool) close() {
 	if s.file != nil {
-		_ = s.file.Close() // it has no name any more: closing it frees it
+		_ = s.file.Close() // the file is unlinked: closing it frees its space
 		s.file = nil
 	}
 }

@@ -1,11 +1,11 @@
-// Package zipstream writes a zip archive to a stream, in memory that does not grow with the number
-// of entries: archive/zip remembers every one of them until the end.
+// Package zipstream writes a zip archive to a stream. Its memory does not grow with the number of
+// entries, while archive/zip keeps every entry in memory until the end.
 //
-// Contents are stored as they are, since pictures, video and archives are compressed already.
-// Their sizes and checksums follow them (data descriptors), and the directory at the end, without
-// which no program takes the archive for a whole one, is written by Finish alone. Names are
-// UTF-8; what is too large or too much for the old fields is in the Zip64 ones. Format:
-// APPNOTE.TXT 6.3.10 of PKWARE.
+// Contents are stored without compression, since pictures, video and archives are compressed
+// already. Sizes and checksums follow the contents (data descriptors). The directory follows at the
+// end; only Finish writes it, so that programs recognize an unfinished archive as incomplete. Names
+// are UTF-8. Values that exceed the old fields are in the Zip64 ones. Format: APPNOTE.TXT 6.3.10 of
+// PKWARE.
 package zipstream
 
 import (
@@ -18,32 +18,32 @@ import (
 	"time"
 )
 
-// segmentSize is how many entries one zip.Writer gets. Then it is ended, and of what it writes the
-// directory is set aside.
+// segmentSize is how many entries one zip.Writer writes. Then it is closed, and its directory is
+// kept for the end of the archive.
 const segmentSize = 512
 
-// Writer writes one archive. Not for concurrent use.
+// Writer writes one archive. It is not safe for concurrent use.
 type Writer struct {
 	out            segmentOutput
-	segment        *zip.Writer // of the present stretch, nil before its first entry
-	segmentEntries int         // in it
+	segment        *zip.Writer // of the present segment, nil before its first entry
+	segmentEntries int         // entries in the present segment
 	total          uint64      // entries in all
 	directory      directorySpool
 }
 
-// New returns a Writer to out. Directories of more than a mebibyte wait in the file that open
-// returns; Close closes it.
+// New returns a Writer to out. A directory of more than one MiB is kept in the file that open
+// returns; Close closes the file.
 func New(out io.Writer, open func() (*os.File, error)) *Writer {
 	return &Writer{out: segmentOutput{out: out}, directory: directorySpool{openFile: open}}
 }
 
-// Folder adds a folder; its name has slashes between its segments and none at its end.
+// Folder adds a folder. The segments of its name are separated by slashes; no slash ends it.
 func (w *Writer) Folder(name string, modified time.Time) error {
 	_, err := w.add(&zip.FileHeader{Name: name + "/", Modified: modified})
 	return err
 }
 
-// File adds a file, whose content is what is written to the result before anything else is added.
+// File adds a file. The caller writes its content to the result before it adds anything else.
 func (w *Writer) File(name string, modified time.Time) (io.Writer, error) {
 	return w.add(&zip.FileHeader{Name: name, Method: zip.Store, Modified: modified})
 }
@@ -63,7 +63,7 @@ func (w *Writer) add(h *zip.FileHeader) (io.Writer, error) {
 	return w.segment.CreateHeader(h)
 }
 
-// Flush sends on what has been written so far.
+// Flush sends buffered bytes to the output.
 func (w *Writer) Flush() error {
 	if w.segment == nil {
 		return nil
@@ -71,9 +71,9 @@ func (w *Writer) Flush() error {
 	return w.segment.Flush()
 }
 
-// endSegment ends the present stretch. Its zip.Writer then writes what belongs after its last
-// content, its directory, and an end of an archive; the first goes out, the second is kept for the
-// end, the third is dropped.
+// endSegment ends the present segment. Closing its zip.Writer writes three things: the descriptor
+// of the last content, which is sent; the directory, which is kept for the end of the archive; and
+// an end of the archive, which is dropped.
 func (w *Writer) endSegment() error {
 	if w.segment == nil {
 		return nil
@@ -98,7 +98,7 @@ func (w *Writer) endSegment() error {
 	return w.directory.append(directory)
 }
 
-// Sizes and signatures of what ends an archive.
+// Sizes and signatures of the records that end an archive.
 const (
 	endSize          = 22
 	end64Size        = 56
@@ -110,7 +110,7 @@ const (
 	max32            = 1<<32 - 1
 )
 
-// splitTail splits what a zip.Writer has written at its end.
+// splitTail splits the bytes that a zip.Writer writes when it is closed.
 func splitTail(tail []byte) (descriptor, directory []byte, err error) {
 	rest := len(tail) - endSize
 	if rest < 0 || binary.LittleEndian.Uint32(tail[rest:]) != endSignature {
@@ -131,7 +131,7 @@ func splitTail(tail []byte) (descriptor, directory []byte, err error) {
 	return tail[:at], tail[at:rest], nil
 }
 
-// Finish writes the directory and with it ends the archive.
+// Finish ends the archive: it writes the directory and the end records.
 func (w *Writer) Finish() error {
 	if err := w.endSegment(); err != nil {
 		return err
@@ -144,7 +144,8 @@ func (w *Writer) Finish() error {
 	return err
 }
 
-// endRecords is what follows a directory of so many entries, which begins at start.
+// endRecords returns the records after the directory. entries is the number of entries, start and
+// size are the offset and the length of the directory in bytes.
 func endRecords(entries, start, size uint64) []byte {
 	var b []byte
 	le := binary.LittleEndian
@@ -152,7 +153,7 @@ func endRecords(entries, start, size uint64) []byte {
 		b = le.AppendUint32(b, end64Signature)
 		b = le.AppendUint64(b, end64Size-12) // without the signature and this field
 		b = le.AppendUint16(b, 45)           // made by version 4.5
-		b = le.AppendUint16(b, 45)           // as is needed for reading
+		b = le.AppendUint16(b, 45)           // version needed for reading
 		b = le.AppendUint32(b, 0)            // this disk
 		b = le.AppendUint32(b, 0)            // the disk of the directory
 		b = le.AppendUint64(b, entries)      // on this disk
@@ -174,10 +175,11 @@ func endRecords(entries, start, size uint64) []byte {
 	return le.AppendUint16(b, 0) // no comment
 }
 
-// Close frees what waits on the disk. It finishes nothing.
+// Close releases the file of the directory. It does not finish the archive.
 func (w *Writer) Close() { w.directory.close() }
 
-// segmentOutput counts what goes out; while held is set it goes there.
+// segmentOutput counts the bytes that it sends to out. While tail is set, it writes to tail instead
+// and counts nothing.
 type segmentOutput struct {
 	out     io.Writer
 	written int64

@@ -16,9 +16,9 @@ import (
 	"larder/internal/zipstream"
 )
 
-var noon = time.Date(2026, 5, 4, 12, 0, 1, 0, time.UTC) // an odd second, which the old field of two seconds cannot hold
+var noon = time.Date(2026, 5, 4, 12, 0, 1, 0, time.UTC) // an odd second, which the old two-second field cannot hold
 
-// spoolFiles returns what opens spool files, and how many it has opened.
+// spoolFiles returns a function that opens spool files, and the number of files it has opened.
 func spoolFiles(t *testing.T) (open func() (*os.File, error), opened *int) {
 	opened = new(int)
 	dir := t.TempDir()
@@ -39,7 +39,7 @@ func write(t *testing.T, w *zipstream.Writer, name, content string) {
 	}
 }
 
-// Every entry is found again, on both sides of where one stretch follows another.
+// Every entry can be read, also around the boundaries of segments.
 func TestEntryCounts(t *testing.T) {
 	t.Parallel()
 	for _, count := range []int{0, 1, 2, 511, 512, 513, 1024, 1025, 65534, 65535, 65536} {
@@ -94,7 +94,7 @@ func TestEntryCounts(t *testing.T) {
 	}
 }
 
-// sparseBuffer keeps what is written, but of long runs of zeros only that they were there.
+// sparseBuffer keeps written bytes, but of long runs of zeros only their position and length.
 type sparseBuffer struct {
 	pieces []piece
 	size   int64
@@ -129,7 +129,7 @@ func (s *sparseBuffer) ReadAt(p []byte, off int64) (int, error) {
 	return n, nil
 }
 
-// A file of more than 4 GiB, and one that begins beyond.
+// A file of more than 4 GiB, and files that begin beyond 4 GiB, can be read.
 func TestArchivesOfMoreThan4GiB(t *testing.T) {
 	t.Parallel()
 	open, _ := spoolFiles(t)
@@ -146,7 +146,7 @@ func TestArchivesOfMoreThan4GiB(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range 600 { // beyond the stretch
+	for i := range 600 { // into a second segment
 		write(t, w, fmt.Sprint("beyond ", i), "content")
 	}
 	if err := w.Finish(); err != nil {
@@ -167,8 +167,8 @@ func TestArchivesOfMoreThan4GiB(t *testing.T) {
 	}
 }
 
-// Memory does not grow with the number of entries: archive/zip alone would hold some hundred bytes
-// of each of these.
+// Memory does not grow with the number of entries: archive/zip alone would keep some hundred bytes
+// for each.
 func TestMemoryDoesNotGrowWithEntries(t *testing.T) {
 	open, _ := spoolFiles(t)
 	w := zipstream.New(io.Discard, open)
@@ -195,7 +195,7 @@ func TestMemoryDoesNotGrowWithEntries(t *testing.T) {
 	}
 }
 
-// An archive that was not finished is none.
+// Readers refuse an archive that was not finished.
 func TestUnfinishedArchiveIsInvalid(t *testing.T) {
 	t.Parallel()
 	open, _ := spoolFiles(t)
@@ -209,11 +209,11 @@ func TestUnfinishedArchiveIsInvalid(t *testing.T) {
 	}
 	w.Close()
 	if _, err := zip.NewReader(bytes.NewReader(out.Bytes()), int64(out.Len())); err == nil {
-		t.Error("it can be read")
+		t.Error("an unfinished archive can be read")
 	}
 }
 
-// Failures of where the archive goes, and of the disk that its directory waits on, are told.
+// Errors of the output, and of the disk that holds the directory, are returned.
 func TestWriteErrorsAreReturned(t *testing.T) {
 	t.Parallel()
 	full := errors.New("full")
