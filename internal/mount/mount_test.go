@@ -45,10 +45,10 @@ func TestResolve(t *testing.T) {
 	}
 	slices.Sort(within)
 	if want := []string{"priv", "pub", "top", "twin-a"}; !slices.Equal(within, want) {
-		t.Errorf("shown below the root: %q, want %q", within, want)
+		t.Errorf("mounts below the root: %q, want %q", within, want)
 	}
 	if len(table.Below(path(t, "/pub/priv"))) != 0 {
-		t.Error("a mount lies below itself")
+		t.Error("Below returns the mount at the path itself")
 	}
 	if _, found := mount.NewTable([]mount.Mount{m("a", "/a", 0)}).Resolve(path(t, "/b")); found {
 		t.Error("a path under no mount is covered")
@@ -91,7 +91,7 @@ func TestStoreFollowsTheConfigVersion(t *testing.T) {
 			t.Errorf("version %d to %d, mount %+v", before, after, got)
 		}
 		if _, again := at(); again != table {
-			t.Error("read anew although nothing changed")
+			t.Error("the mounts were read again although nothing changed")
 		}
 	})
 }
