@@ -34,7 +34,8 @@ func startBucket(ctx context.Context, dir string) (*bucket, error) {
 			return nil, errors.New("no versitygw here; scripts/install-test-tools installs it")
 		}
 	}
-	if err := os.MkdirAll(filepath.Join(dir, bucketName), 0o700); err != nil { // this server treats a directory as a bucket
+	// this server treats a directory as a bucket
+	if err := os.MkdirAll(filepath.Join(dir, bucketName), 0o700); err != nil {
 		return nil, err
 	}
 	s := &bucket{access: "bench", password: hex.EncodeToString(bodyBlock[:16])}

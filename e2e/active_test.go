@@ -114,7 +114,8 @@ func judgeBare(t *testing.T, bare *proxiedSite, files []activeFile, result profi
 	}
 	t.Logf("the control: %d runs of %d classes (%v), %d files read who is signed in", ran, len(classes),
 		slices.Sorted(maps.Keys(classes)), readers)
-	if ran < 240 || len(classes) < 20 || readers < 10 { // reading takes longer than running, and the test does not wait for it
+	// reading takes longer than running, and the test does not wait for it
+	if ran < 240 || len(classes) < 20 || readers < 10 {
 		t.Errorf("the control: too little runs for this test to mean anything")
 	}
 }

@@ -89,7 +89,8 @@ func TestDisableCaptcha(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	s.env["LARDER_CAPTCHA_PROVIDER"], s.env["LARDER_CAPTCHA_SECRET"] = "turnstile", "secret"
-	s.env["LARDER_CAPTCHA_VERIFY_URL"] = "https://127.0.0.1:1/siteverify" // not an internet address, so no request is sent
+	// not an internet address, so no request is sent
+	s.env["LARDER_CAPTCHA_VERIFY_URL"] = "https://127.0.0.1:1/siteverify"
 	p := s.start(t)
 	admin := login(t, "admin", adminPassword, p.url)
 	admin.do(t, "PATCH", "/api/admin/settings",

@@ -324,7 +324,8 @@ func collecting(t *testing.T, w *crashFixture) crashAttempt {
 		}
 		return err
 	}
-	w.admin.send("POST", "/api/files/folder", object{"path": "/uploads", "name": "loop"}) // it exists after the first time
+	// it exists after the first time
+	w.admin.send("POST", "/api/files/folder", object{"path": "/uploads", "name": "loop"})
 	w.put(t, w.fresh(), w.content(small(w)))
 	for range 2 {
 		if err := litter(); err != nil {

@@ -22,8 +22,9 @@ import (
 // davFixture is a service for the tests with WebDAV clients.
 type davFixture struct {
 	*setup
-	url                         string // the address for clients, alternating between the replicas
-	adminKey, annaKey, bertaKey davKey // the administrator's key writes everywhere, the others below their owners' homes
+	url string // the address for clients, alternating between the replicas
+	// the administrator's key writes everywhere, the others below their owners' homes
+	adminKey, annaKey, bertaKey davKey
 	sharedKey                   davKey // another key of anna, for /shared
 }
 
@@ -133,7 +134,8 @@ func balancer(t *testing.T, bases []string) string {
 // program runs a program in a directory, which is also its home, and waits for its end.
 func program(t *testing.T, dir, stdin, name string, args ...string) (out string, code int) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 2*time.Minute) // cleanups run programs as well
+	// cleanups run programs as well
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 2*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir, cmd.Stdin = dir, strings.NewReader(stdin)

@@ -117,7 +117,8 @@ func TestRules(t *testing.T) {
 			"VALIDATION_ERROR")
 		wantStatus(t, "PUT of nothing", admin.Put("/api/admin/rules/"+id, M{}), 200, "")
 		for _, none := range []string{"00000000-0000-4000-8000-000000000000", "x", "%27"} {
-			wantStatus(t, "PUT of an unknown id", admin.Put("/api/admin/rules/"+none, M{"priority": 1}), 404, "NOT_FOUND")
+			wantStatus(t, "PUT of an unknown id", admin.Put("/api/admin/rules/"+none, M{"priority": 1}), 404,
+				"NOT_FOUND")
 			wantStatus(t, "DELETE of an unknown id", admin.Delete("/api/admin/rules/"+none), 404, "NOT_FOUND")
 		}
 		wantJSON(t, "data of DELETE", parseObject(t, admin.Delete("/api/admin/rules/"+id).OK(200).Body)["data"], nil)
@@ -203,7 +204,8 @@ func TestRulesTakeEffectAtOnce(t *testing.T) {
 		id := admin.Post("/api/admin/rules", M{"pathPattern": "/shared/**", "effect": "allow", "role": "user",
 			"permissions": []string{"read"}}).OK(201).Text("rule.id")
 		getFromEachReplica("with the rule", 200)
-		wantStatus(t, "fields that it does not name", alice.Post("/api/files/folder", M{"path": "/shared", "name": "x"}), 403,
+		wantStatus(t, "fields that it does not name",
+			alice.Post("/api/files/folder", M{"path": "/shared", "name": "x"}), 403,
 			"FORBIDDEN")
 		admin.Put("/api/admin/rules/"+id, M{"effect": "deny"}).OK(200)
 		getFromEachReplica("turned into a deny", 403)
@@ -258,7 +260,8 @@ func TestExplainRules(t *testing.T) {
 			{"a rule, from a mapped address",
 				M{"path": "/office/a", "permission": "read", "userId": me, "ip": "::ffff:10.1.2.3"}, true, false,
 				office},
-			{"a rule, from another address", M{"path": "/office/a", "permission": "read", "userId": me, "ip": "192.0.2.1"},
+			{"a rule, from another address", M{"path": "/office/a", "permission": "read", "userId": me,
+				"ip": "192.0.2.1"},
 				false, false, "default"},
 			{"a rule, from here", M{"path": "/office/a", "permission": "read", "userId": me}, false, false, "default"},
 			{"a visitor", M{"path": "/public/a.png", "permission": "download", "anonymous": true}, true, false,

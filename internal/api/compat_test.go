@@ -98,7 +98,8 @@ func TestCompatibleUpload(t *testing.T) {
 			wantBody(t, visitor.In(t).Get(direct).OK(200), onePixel)
 			wantHeader(t, r, "Access-Control-Allow-Origin", "*")
 			wantHeader(t, r, "Access-Control-Allow-Credentials", "")
-			if alice.In(t).Get("/api/files/"+id).OK(200).Text("file.mimeType") != "image/png" { // detected from the content
+			// detected from the content
+			if alice.In(t).Get("/api/files/"+id).OK(200).Text("file.mimeType") != "image/png" {
 				t.Error("not sniffed")
 			}
 			again := sendForm(key.In(t), []part{filePart("cat.png", onePixel)}).OK(200)

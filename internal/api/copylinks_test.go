@@ -100,7 +100,8 @@ func TestCopyLinks(t *testing.T) {
 				copyLinks(visitor.In(t), public, query).Fails(401, "UNAUTHORIZED")
 				blind := alice.In(t).Key(m{"permissions": []string{"write", "delete"}})
 				copyLinks(blind, photo, query).Fails(403, "FORBIDDEN")
-				copyLinks(blind, noSuchID, query).Fails(403, "FORBIDDEN") // nor does it learn that there is no such file
+				// nor does it learn that there is no such file
+				copyLinks(blind, noSuchID, query).Fails(403, "FORBIDDEN")
 			}
 			for _, query := range []string{"expiresIn=59", "expiresIn=604801", "expiresIn=0", "expiresIn=-60",
 				"expiresIn=1e3", "expiresIn=99999999999999999999", "expiresIn=x"} {
@@ -148,8 +149,8 @@ func TestCopyLinksAndPasswords(t *testing.T) {
 			wantJSON(t, "needsPassword of a signed link",
 				copyLinks(c, id, "?signed=true").OK(200).Value("needsPassword"), signed)
 		}
-		// wantPasswordRequired checks that both addresses of a file refuse every kind of request for bytes and
-		// reveal nothing of them.
+		// wantPasswordRequired checks that both addresses of a file refuse every kind of request
+		// for bytes and reveal nothing of them.
 		wantPasswordRequired := func(c *apptest.Client, id, before string) {
 			t.Helper()
 			plain, signed := copyLinks(c, id, "").OK(200).Text("formats.direct"), signedLink(c, id)
@@ -336,7 +337,8 @@ func TestSignedLink(t *testing.T) {
 			wantInvalidToken(t, address)
 			fresh := signedLink(alice, id)
 			wantBody(t, visitor.Get(fresh).OK(200), "two")
-			alice.Upload("/vault", "f.txt", []byte("two"), m{"conflict": "replace"}) // equal bytes are stored as new content
+			// equal bytes are stored as new content
+			alice.Upload("/vault", "f.txt", []byte("two"), m{"conflict": "replace"})
 			wantInvalidToken(t, fresh)
 			fresh = signedLink(alice, id)
 			visitor.Get(fresh).OK(200)

@@ -104,7 +104,8 @@ func TestDAVAddresses(t *testing.T) {
 				}
 			}
 		}
-		for _, address := range []string{"/webdav", "/webdav/", "/webdav//", "/webdav/."} { // the root, whatever its end
+		// the root, whatever its end
+		for _, address := range []string{"/webdav", "/webdav/", "/webdav//", "/webdav/."} {
 			r := parseMultistatus(t, address,
 				key.Do(apptest.Request{Method: "PROPFIND", Path: address, Header: map[string][]string{"Depth": {"0"}}}))
 			wantJSON(t, address, r[0].Hrefs, []string{"/webdav/"})

@@ -233,7 +233,8 @@ func TestDAVProppatch(t *testing.T) {
 		if _, code := value(key, "a"); code != "404" {
 			t.Errorf("set, then removed: %s", code)
 		}
-		wantPropStatus("removing a missing property", patch(`<D:remove><D:prop><u:none/></D:prop></D:remove>`), "u:x", "none",
+		wantPropStatus("removing a missing property", patch(`<D:remove><D:prop><u:none/></D:prop></D:remove>`), "u:x",
+			"none",
 			"200")
 		for _, name := range []string{"getetag", "getcontentlength", "resourcetype", "lockdiscovery", "creationdate",
 			"getlastmodified", "supportedlock", "quota-used-bytes"} {

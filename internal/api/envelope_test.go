@@ -304,7 +304,8 @@ func TestBodies(t *testing.T) {
 	// a stream of unknown length is counted too
 	endless := apptest.Request{Method: "POST", Path: "/api/admin/rules", Body: io.LimitReader(zeroReader{}, 8<<20),
 		Header: http.Header{"Content-Type": {"application/json"}}}
-	if reply := admin.Do(endless); reply.Err == nil { // the server may close the connection while the client still sends
+	// the server may close the connection while the client still sends
+	if reply := admin.Do(endless); reply.Err == nil {
 		wantStatus(t, "8 MiB in chunks", reply, 413, "PAYLOAD_TOO_LARGE")
 	}
 	for _, coding := range []string{"gzip", "br", "deflate", "x"} {

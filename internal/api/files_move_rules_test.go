@@ -63,7 +63,8 @@ func TestMovingRevealsNothing(t *testing.T) {
 			bob.Post("/api/files/"+id+"/move", m{"targetPath": "/drop"}).OK(200)
 		}
 		mkdir(alice, "/drop", "sorted")
-		alice.Post("/api/files/"+file+"/move", m{"targetPath": "/drop/sorted"}).OK(200) // nobody can read more of it there
+		// nobody can read more of it there
+		alice.Post("/api/files/"+file+"/move", m{"targetPath": "/drop/sorted"}).OK(200)
 		alice.Put("/api/files/"+file, m{"name": "read-me.txt"}).OK(200)
 		alice.Get("/drop/sorted/read-me.txt").Fails(403, "FORBIDDEN")
 		wantBody(t, bob.Get("/drop/sorted/read-me.txt").OK(200), "dear")

@@ -139,7 +139,8 @@ func TestAuthLimitIgnoresForwardedHeaders(t *testing.T) {
 			c := l.Client(t)
 			for i := range 5 {
 				// an unknown username: no other limit, per account, may count
-				wantStatus(t, "one failed sign-in of five", postLogin(c, "nobody", "not the password", row.headers(i)...), 401, "")
+				wantStatus(t, "one failed sign-in of five",
+					postLogin(c, "nobody", "not the password", row.headers(i)...), 401, "")
 			}
 			wantStatus(t, "the sixth", postLogin(c, "nobody", "not the password", row.headers(5)...), row.want, "")
 		})

@@ -434,7 +434,8 @@ func TestConcurrentWrongPasswords(t *testing.T) {
 		},
 		"one's own": func(_ *apptest.Client, _ int, password string) *apptest.Reply {
 			if password == "open sesame" {
-				return changePassword(alice.In(t), "password of alice", "short") // the right password would end the session
+				// the right password would end the session
+				return changePassword(alice.In(t), "password of alice", "short")
 			}
 			return changePassword(alice.In(t), password, "a new password")
 		},

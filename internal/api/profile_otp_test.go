@@ -129,10 +129,11 @@ func TestSendCodeRefuses(t *testing.T) {
 		for name, body := range map[string]M{
 			// abuse case C73
 			"nothing": {}, "null": {"email": nil}, "empty": {"email": ""}, "a name": {"email": "new"},
-			"another header": {"email": "new@example.org\r\nBcc: eve@example.org"},
-			"two":            {"email": "new@example.org,eve@example.org"},
-			"another's":      {"email": "bob@example.org"}, "another user's in upper case": {"email": "BOB@Example.org"},
-			"255 bytes": {"email": strings.Repeat("a", 251) + "@b.c"}, "a number": {"email": 1},
+			"another header":               {"email": "new@example.org\r\nBcc: eve@example.org"},
+			"two":                          {"email": "new@example.org,eve@example.org"},
+			"another's":                    {"email": "bob@example.org"},
+			"another user's in upper case": {"email": "BOB@Example.org"},
+			"255 bytes":                    {"email": strings.Repeat("a", 251) + "@b.c"}, "a number": {"email": 1},
 		} {
 			wantStatus(t, name, alice.Post("/api/users/me/email/send-otp", body), 400, "VALIDATION_ERROR")
 		}

@@ -159,7 +159,8 @@ func TestStoredFilesAreNotRunAsTheSite(t *testing.T) {
 		for _, address := range []string{"/public/a.js", link, token} { // the token has not been used up
 			r := c.Get(address, "Sec-Fetch-Dest", "empty", "Sec-Fetch-Site", "same-origin").OK(200)
 			wantBody(t, r, "alert(1)")
-			wantHeader(t, r, "Vary", "Sec-Fetch-Dest, Sec-Fetch-Site") // otherwise the copy in the browser's cache would run
+			// otherwise the copy in the browser's cache would run
+			wantHeader(t, r, "Vary", "Sec-Fetch-Dest, Sec-Fetch-Site")
 		}
 		wantBody(t, c.Get("/public/a.js", "Sec-Fetch-Dest", "script", "Sec-Fetch-Site", "cross-site").OK(200),
 			"alert(1)")

@@ -19,7 +19,8 @@ func (a *API) routeTable() []route {
 			withFaults(fault.BadCredentials, fault.UserDisabled, fault.EmailNotVerified, fault.Forbidden),
 		post("/api/auth/logout", jsonRoute(200, a.logout)).withAuth(noAuth).
 			withSummary("Sign out: ends every session of the account"),
-		get("/api/auth/me", jsonRoute(200, a.me)).withAuth(sessionAuth).withSummary("The signed-in user, with the quota"),
+		get("/api/auth/me", jsonRoute(200, a.me)).withAuth(sessionAuth).
+			withSummary("The signed-in user, with the quota"),
 		get("/api/auth/csrf-token", jsonRoute(200, a.csrfToken)).withAuth(sessionAuth).
 			withSummary("The CSRF token; writes with the session cookie send it in X-CSRF-Token"),
 		post("/api/auth/forgot-password", jsonRoute(200, a.forgotPassword)).withAuth(noAuth).withLimit(authLimit).
@@ -32,7 +33,8 @@ func (a *API) routeTable() []route {
 			withSummary("Verify an e-mail address with the mailed token; the answer is a page").
 			withFaults(fault.Invalid),
 		get("/api/auth/verify", streamRoute("text/html", a.verifyEmail)).withInput(verifyInput{}).withAuth(noAuth).
-			withLimit(authLimit).withSummary("Verify an e-mail address, as verify-email does").withFaults(fault.Invalid),
+			withLimit(authLimit).withSummary("Verify an e-mail address, as verify-email does").
+			withFaults(fault.Invalid),
 		post("/api/auth/resend-verification", jsonRoute(200, a.resendVerification)).withAuth(noAuth).
 			withLimit(authLimit).withSummary("Mail another verification link; the answer is always the same").
 			withFaults(fault.Forbidden).asAddition(),
@@ -56,7 +58,8 @@ func (a *API) routeTable() []route {
 			withSummary("Links to paste into documents: the public path, or a signed link to a file").
 			withFaults(fault.PasswordRequired, fault.Forbidden, fault.NotFound, fault.Conflict),
 		post("/api/files/copy-links", jsonRoute(200, a.copyManyLinks)).withAuth(sessionOrKeyAuth).
-			withSummary("Copy-links of up to 100 files and folders, each with its own result").withFaults(fault.Conflict).
+			withSummary("Copy-links of up to 100 files and folders, each with its own result").
+			withFaults(fault.Conflict).
 			asAddition(),
 		del("/api/files/{id}", jsonRoute(200, a.deleteFile)).withAuth(sessionOrKeyAuth).
 			withSummary("Delete a file or folder permanently").
@@ -85,9 +88,11 @@ func (a *API) routeTable() []route {
 		get("/api/files/jobs/{jobId}", jsonRoute(200, a.jobDetails)).withAuth(sessionOrKeyAuth).
 			withSummary("One of the caller's jobs").withFaults(fault.NotFound),
 		post("/api/files/batch", jsonRoute(200, a.batch)).withAuth(sessionOrKeyAuth).
-			withSummary("Delete or move up to 100 files and folders, each with its own result").withFaults(fault.Forbidden),
+			withSummary("Delete or move up to 100 files and folders, each with its own result").
+			withFaults(fault.Forbidden),
 		post("/api/files/{id}/link", jsonRoute(200, a.makeLink)).withAuth(sessionAuth).
-			withSummary("Create the permanent link, or return the existing one").withFaults(fault.Forbidden, fault.NotFound).asAddition(),
+			withSummary("Create the permanent link, or return the existing one").
+			withFaults(fault.Forbidden, fault.NotFound).asAddition(),
 		del("/api/files/{id}/link", jsonRoute(200, a.revokeLink)).withAuth(sessionAuth).
 			withSummary("Revoke the permanent link").withFaults(fault.Forbidden, fault.NotFound).asAddition(),
 
@@ -108,7 +113,8 @@ func (a *API) routeTable() []route {
 			withSummary("Send one part of a multipart session").
 			withFaults(fault.Invalid, fault.NotFound, fault.Conflict, fault.UploadExpired, fault.Unverified),
 		get("/api/files/upload/multipart/{sessionId}/parts", jsonRoute(200, a.listParts)).withAuth(sessionOrKeyAuth).
-			withLimit(transferLimit).withSummary("The parts of a multipart session that have arrived; clients resume by this list").
+			withLimit(transferLimit).withSummary(
+			"The parts of a multipart session that have arrived; clients resume by this list").
 			withFaults(fault.NotFound, fault.Conflict, fault.UploadExpired),
 		post("/api/files/upload/multipart/{sessionId}/renew", jsonRoute(200, a.renewUpload)).withAuth(sessionOrKeyAuth).
 			withLimit(transferLimit).withSummary("Renew a multipart session for another hour, up to a day in all").
@@ -202,7 +208,8 @@ func (a *API) routeTable() []route {
 			withSummary("The state of this installation, and warnings").asAddition(),
 		post("/api/admin/users", jsonRoute(201, a.createUser)).withAuth(adminAuth).withSummary("Create an account").
 			withFaults(fault.AlreadyExists).asAddition(),
-		get("/api/admin/users", jsonRoute(200, a.listUsers)).withAuth(adminAuth).withSummary("Accounts, sorted by username"),
+		get("/api/admin/users", jsonRoute(200, a.listUsers)).withAuth(adminAuth).
+			withSummary("Accounts, sorted by username"),
 		put("/api/admin/users/{id}", jsonRoute(200, a.updateUser)).withAuth(adminAuth).
 			withSummary("Change an account's role, status, home or quota").withFaults(fault.NotFound),
 		del("/api/admin/users/{id}", jsonRoute(200, a.deleteUser)).withAuth(adminAuth).

@@ -66,7 +66,8 @@ func TestSharedZipStopsWithShare(t *testing.T) {
 				}
 				if c.goes != bytes.Contains(got, []byte(after)) ||
 					c.goes != bytes.Contains(got, []byte("was there before")) {
-					t.Error("the zip contains files sent after the share ended, or omits files of a share that continues")
+					t.Error(
+						"the zip contains files sent after the share ended, or omits files of a share that continues")
 				}
 				if c.goes {
 					if archive, err := zip.NewReader(bytes.NewReader(got), int64(len(got))); err != nil ||

@@ -324,7 +324,8 @@ func TestShareTokensEndWithShare(t *testing.T) {
 				}
 			})
 		}
-		t.Run("a password given outside the share", func(t *testing.T) { // proofs in the unlock cookie do not count for shares
+		// proofs in the unlock cookie do not count for shares
+		t.Run("a password given outside the share", func(t *testing.T) {
 			folder := mkdir(admin.In(t), "/public", "given")
 			file := admin.In(t).Upload("/public/given", "a.txt", []byte(text))
 			address := shareDownload(visitor.In(t), shareEntry(admin.In(t), file))

@@ -275,7 +275,8 @@ func TestSharePasswordDoesNotCoverOthersPasswords(t *testing.T) {
 
 		// given when the share was made
 		setAccessPassword(admin, shelf, "of the folder")
-		wantStatus(t, "a file that bob may not see", bob.Post("/api/shares/", m{"fileId": file}), 403, "PASSWORD_REQUIRED")
+		wantStatus(t, "a file that bob may not see", bob.Post("/api/shares/", m{"fileId": file}), 403,
+			"PASSWORD_REQUIRED")
 		verifyPassword(bob, shelf, "of the folder").OK(200)
 		known := shareFile(bob, file, m{"password": "bob's"})
 		late := shareFile(bob, file)

@@ -108,7 +108,8 @@ func TestMalformedHTTP(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, _ = io.WriteString(connection, row.request) // the server may close the connection before it has read everything
+		// the server may close the connection before it has read everything
+		_, _ = io.WriteString(connection, row.request)
 		line, err := bufio.NewReader(connection).ReadString('\n')
 		if fields := strings.Fields(line); err != nil || len(fields) < 2 || fields[1] != row.want {
 			t.Errorf("%s: %q, %v, want %s", name, line, err, row.want)

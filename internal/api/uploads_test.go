@@ -122,8 +122,9 @@ func TestUploadSession(t *testing.T) {
 				// chunked, without a length
 				putRaw(alice.In(t), id, io.MultiReader(strings.NewReader(body))).Fails(422, "OPERATION_FAILED")
 			}
-			completeUpload(alice.In(t), id, "x").Fails(422, "OPERATION_FAILED")         // no bytes were kept
-			putRaw(alice.In(t), id, io.MultiReader(strings.NewReader("12345"))).OK(200) // chunked is accepted when it fits
+			completeUpload(alice.In(t), id, "x").Fails(422, "OPERATION_FAILED") // no bytes were kept
+			// chunked is accepted when it fits
+			putRaw(alice.In(t), id, io.MultiReader(strings.NewReader("12345"))).OK(200)
 			// a body that ends before its Content-Length
 			alice.In(t).Do(apptest.Request{Method: "PUT", Path: "/api/files/upload/raw/" + id,
 				Body: io.MultiReader(strings.NewReader("123")), Length: 5})

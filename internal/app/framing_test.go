@@ -104,7 +104,8 @@ func TestAmbiguousRequestFramingIsRefused(t *testing.T) {
 		"a folded Content-Length": {post + "Content-Length:\r\n 3\r\n\r\nabc", "400"},
 		"Transfer-Encoding folded into another": {post +
 			"Content-Length: 3\r\nX-Other: a\r\n Transfer-Encoding: chunked\r\n\r\nabc", "400"},
-		"Transfer-Encoding folded into another, no length": {post + "X-Other: a\r\n Transfer-Encoding: chunked\r\n\r\n" + abc,
+		"Transfer-Encoding folded into another, no length": {post +
+			"X-Other: a\r\n Transfer-Encoding: chunked\r\n\r\n" + abc,
 			"400"},
 		"a folded line": {post + "X-Other: a\r\n\tb\r\nContent-Length: 3\r\n\r\nabc", "400"},
 		"lines that end in LF alone": {

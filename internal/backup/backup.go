@@ -85,9 +85,10 @@ type Summary struct {
 	Copied, Added  int64  // objects that were new to the pool, and their bytes
 	Elsewhere      int64  // objects that are not on the local disk and only listed
 	Unhashed       int64  // objects without a SHA-256 to compare with
-	Wrong          int64  // objects, or the access log, that could not be read correctly and are missing from the backup
-	Pruned         int64  // objects removed from the pool
-	Spared         int64  // old snapshots kept because their databases are newer
+	// objects, or the access log, that could not be read correctly and are missing from the backup
+	Wrong  int64
+	Pruned int64 // objects removed from the pool
+	Spared int64 // old snapshots kept because their databases are newer
 }
 
 // Command is the name under which Run records its outcome, see db.LastOutcome.
@@ -255,7 +256,8 @@ func (r *backupRun) takeSnapshot(ctx context.Context) error {
 		return err
 	}
 	crash.Point("backup.described")
-	if err := r.hold.Renew(ctx); err != nil { // a successful renewal proves that no object of the snapshot was deleted before
+	// a successful renewal proves that no object of the snapshot was deleted before
+	if err := r.hold.Renew(ctx); err != nil {
 		return err
 	}
 	if err := r.dir.publish(r.summary.Snapshot); err != nil {

@@ -57,7 +57,8 @@ func (b *Body) Read(p []byte) (int, error) {
 		b.err = ErrSize{Want: b.announced, Got: b.count}
 	case b.count > b.limit:
 		b.err = fmt.Errorf("%w: more than %d bytes", ErrTooLarge, b.limit)
-	case err == io.EOF && b.count < b.announced: // compared with ==, since a wrapped io.EOF is a failure and not the end
+	case err == io.EOF &&
+		b.count < b.announced: // compared with ==, since a wrapped io.EOF is a failure and not the end
 		b.err = ErrSize{Want: b.announced, Got: b.count}
 	case err == io.EOF:
 		b.err = io.EOF

@@ -92,7 +92,8 @@ func TestConcurrentMovesMakeNoCycle(t *testing.T) {
 			}
 		}
 		if bytes, count := h.usage("ann"); bytes != h.sumFiles("size") || count != h.sumFiles("1") {
-			t.Errorf("%d bytes and %d files are charged, want %d and %d", bytes, count, h.sumFiles("size"), h.sumFiles("1"))
+			t.Errorf("%d bytes and %d files are charged, want %d and %d", bytes, count, h.sumFiles("size"),
+				h.sumFiles("1"))
 		}
 	})
 }

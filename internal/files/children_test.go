@@ -287,7 +287,8 @@ func TestChildrenChangedBetweenPages(t *testing.T) {
 			}
 			for _, name := range came {
 				if count[name] != 1 {
-					t.Errorf("%s was created behind the position of the reader and is returned %d times", name, count[name])
+					t.Errorf("%s was created behind the position of the reader and is returned %d times", name,
+						count[name])
 				}
 			}
 			for name, n := range count {

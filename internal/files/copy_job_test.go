@@ -246,7 +246,9 @@ func TestCopyRechecksPermissions(t *testing.T) {
 			"a copied entry may not be downloaded": {func(from, _ string) {
 				deny(from+"/a.txt", access.Set(access.Download))
 			}, "permission"},
-			"an entry not copied yet may not be read": {func(from, _ string) { deny(from+"/sub/z", access.Set(access.Read)) },
+			"an entry not copied yet may not be read": {func(from, _ string) {
+				deny(from+"/sub/z", access.Set(access.Read))
+			},
 				"permission"},
 			"a password on a copied entry": {func(from, _ string) { w.protectEntry(w.entryIDAt(from + "/a.txt")) },
 				"permission"},

@@ -459,7 +459,8 @@ func TestCopyAndPasswords(t *testing.T) {
 		if hash, id := password("/home/ann/to/whole"); hash != "above" || id != "p3" {
 			t.Errorf("the copy of the folder has the password %q (%q)", hash, id)
 		}
-		for _, p := range []string{"/home/ann/to/part", "/home/ann/to/file"} { // as if it were downloaded and uploaded there
+		// as if it were downloaded and uploaded there
+		for _, p := range []string{"/home/ann/to/part", "/home/ann/to/file"} {
 			if hash, id := password(p); hash != "" || id != "" {
 				t.Errorf("%s has the password %q (%q)", p, hash, id)
 			}

@@ -27,7 +27,8 @@ func TestConcurrentLocks(t *testing.T) {
 			var errs [2]error
 			for i, l := range []files.WriteLock{exclusiveLock, {Exclusive: true, Deep: true}} {
 				both.Go(func() {
-					on := []string{f.ID, dir.ID()}[(i*round)%2] // the second locks the file and the folder above it in turn
+					// the second locks the file and the folder above it in turn
+					on := []string{f.ID, dir.ID()}[(i*round)%2]
 					got[i], errs[i] = h.tree.Lock(t.Context(), viaKey(h.ann, fmt.Sprint("key", i)), on, l, time.Hour)
 				})
 			}

@@ -339,7 +339,8 @@ func TestLocksEndWhenEntryMovesOrIsDeleted(t *testing.T) {
 			two := h.mustLock("one", f.ID, sharedLock)
 			alone := h.mustUpload(h.ann, "/home/ann/alone "+what, "x")
 			three := h.mustLock("one", alone.ID, exclusiveLock)
-			beside := h.mustLock("two", h.ann.HomeID, sharedLock) // stays, whatever happens to the contents of the folder
+			// stays, whatever happens to the contents of the folder
+			beside := h.mustLock("two", h.ann.HomeID, sharedLock)
 			a := viaKey(h.ann, "one", one.Token, two.Token, three.Token)
 			if c.gone {
 				h.wantLocked(what+" with the folder locked", c.do(a, dir.ID), "/home/ann")

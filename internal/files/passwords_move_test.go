@@ -61,8 +61,9 @@ var movesOutOfPassword = []struct {
 	{"/home/ann/shut/deep", "/home/ann/free/deep", false, []string{"p1"}},
 	{"/home/ann/shut/deep", "/vault/deep", false, []string{"p1"}},
 	{"/home/ann/shut/deep/d", "/home/ann/free/d", false, []string{"p1"}},
-	{"/home/ann/shut/f", "/home/ann/other/f", false, []string{"p1", "p3"}},      // another password covers the target
-	{"/home/ann/shut/f", "/home/ann/shut/inner/f", false, []string{"p1", "p2"}}, // of nested passwords the nearest counts
+	{"/home/ann/shut/f", "/home/ann/other/f", false, []string{"p1", "p3"}}, // another password covers the target
+	// of nested passwords the nearest counts
+	{"/home/ann/shut/f", "/home/ann/shut/inner/f", false, []string{"p1", "p2"}},
 	{"/home/ann/shut/inner/g", "/home/ann/shut/g", false, []string{"p1", "p2"}},
 	{"/home/ann/shut/inner/g", "/home/ann/free/g", false, []string{"p2"}},
 	{"/home/ann/shut/inner/low", "/home/ann/free/low", false, []string{"p2"}},

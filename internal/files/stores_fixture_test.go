@@ -293,7 +293,8 @@ func (w *storesFixture) checkAccounting() {
 	w.t.Helper()
 	w.collect() // deletes the rows of deleted folders
 	if bytes, count := w.usage("ann"); bytes != w.sumFiles("size") || count != w.sumFiles("1") {
-		w.t.Errorf("%d bytes and %d files are charged, want %d and %d", bytes, count, w.sumFiles("size"), w.sumFiles("1"))
+		w.t.Errorf("%d bytes and %d files are charged, want %d and %d", bytes, count, w.sumFiles("size"),
+			w.sumFiles("1"))
 	}
 	w.checkFolderCounts()
 	w.checkObjects()

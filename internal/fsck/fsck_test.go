@@ -140,7 +140,8 @@ func TestCheckOfConsistentDataFindsNothing(t *testing.T) {
 		alice.Upload("/home/alice", "photo.jpg", []byte("another one"), apptest.M{"conflict": "replace"})
 		alice.Upload("/home/alice/gone", "a.txt", []byte("a"))
 		folder := s.text("SELECT id FROM entries WHERE name = 'gone'")
-		alice.Delete("/api/files/" + folder).OK(200) // the folder is below the graveyard: no longer in the quota, and not yet collected
+		// the folder is below the graveyard: no longer in the quota, and not yet collected
+		alice.Delete("/api/files/" + folder).OK(200)
 		alice.Post("/api/files/upload-session", apptest.M{"path": "/home/alice", "fileName": "b", "fileSize": 7}).
 			OK(200)
 		s.wantFindings(deep, "")

@@ -14,7 +14,9 @@ var pixelChunks = map[string]bool{"VP8X": true, "VP8 ": true, "VP8L": true, "ALP
 const (
 	riffHead  = 12
 	chunkHead = 8
-	alphaFlag = 0x10 // in the flags of VP8X: the picture has transparency; the other flags announce chunks that are removed
+	// in the flags of VP8X: the picture has transparency; the other flags announce
+	// chunks that are removed
+	alphaFlag = 0x10
 )
 
 // stripMetadata removes everything but the pixels from a WebP file. vipsthumbnail is told to write

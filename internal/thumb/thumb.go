@@ -77,7 +77,8 @@ func New(cfg Config) *Maker {
 	m := &Maker{
 		Config: cfg, vips: sync.OnceValue(cfg.Vips), cache: &cache{dir: cfg.Dir, now: cfg.Now, limit: maxBytes},
 		builds: map[key]*build{}, failed: map[string]time.Time{},
-		queue: newQueue(4 * cfg.Slots), slots: make(chan struct{}, cfg.Slots), // some requests fetch their picture while others decode
+		// some requests fetch their picture while others decode
+		queue: newQueue(4 * cfg.Slots), slots: make(chan struct{}, cfg.Slots),
 	}
 	m.ctx, m.cancel = context.WithCancel(context.Background())
 	return m

@@ -232,7 +232,8 @@ func TestWalkVisitsEveryObject(t *testing.T) {
 		mustPut(t, s, key, strings.Repeat("x", i))
 		want[key] = int64(i)
 	}
-	for _, name := range []string{"README", "tmp/00112233445566778899aabbccddeeff-0", "default/notes.txt"} { // names that are not keys
+	// names that are not keys
+	for _, name := range []string{"README", "tmp/00112233445566778899aabbccddeeff-0", "default/notes.txt"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte("foreign"), 0o600); err != nil {
 			t.Fatal(err)
 		}

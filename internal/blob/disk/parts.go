@@ -113,7 +113,9 @@ func (v *volume) begin(ctx context.Context, u blob.Upload) (done bool, err error
 	case err != nil && !errors.Is(err, blob.ErrNotFound):
 		return false, err
 	case p.journal != nil ||
-		size > 0: // a journal for other sizes or of another file; the data file is removed as well, since another call may be writing to it
+		// a journal for other sizes or of another file; the data file is removed as well, since
+		// another call may be writing to it
+		size > 0:
 		return false, removeUpload(p.dir, p.name)
 	}
 	if err := p.createJournal(u); err != nil {

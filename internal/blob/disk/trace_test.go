@@ -153,7 +153,8 @@ func readTrace(t *testing.T, path string) (calls []call) {
 	return calls
 }
 
-func TestPutSyncsFileThenNameThenDirectory(t *testing.T) { // abuse case C128, and the order of steps that durability requires
+// abuse case C128, and the order of steps that durability requires
+func TestPutSyncsFileThenNameThenDirectory(t *testing.T) {
 	t.Parallel()
 	for _, size := range []string{"20000", "1000000"} {
 		t.Run(size+"_bytes", func(t *testing.T) {

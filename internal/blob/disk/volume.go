@@ -18,9 +18,10 @@ type volume struct {
 	space     *freeSpace
 	refs      atomic.Int64
 
-	mu      sync.Mutex
-	dirs    map[string]*shardDir // those in use by a Put or Finish, by path below root
-	durable map[string]bool      // paths of directories whose own entry is durable; bounded by the number of shard directories
+	mu   sync.Mutex
+	dirs map[string]*shardDir // those in use by a Put or Finish, by path below root
+	// paths of directories whose own entry is durable; bounded by the number of shard directories
+	durable map[string]bool
 }
 
 func openVolume(dir, id string) (*volume, error) {

@@ -202,8 +202,9 @@ func TestBucketCheck(t *testing.T) {
 		code   string
 	}{
 		"wrong secret": {func(o *s3.Options) { o.SecretKey = "wrong" }, "SignatureDoesNotMatch"},
-		"wrong key":    {func(o *s3.Options) { o.AccessKey = "wrong" }, "XAdminUserNotFound"}, // the code of the test server
-		"no bucket":    {func(o *s3.Options) { o.Bucket = "nobody-has-this" }, "NoSuchBucket"},
+		// the code of the test server
+		"wrong key": {func(o *s3.Options) { o.AccessKey = "wrong" }, "XAdminUserNotFound"},
+		"no bucket": {func(o *s3.Options) { o.Bucket = "nobody-has-this" }, "NoSuchBucket"},
 	} {
 		if err := openBucket(t, b, c.change).Check(t.Context()); !errors.As(err, &refusal) || refusal.Code != c.code {
 			t.Errorf("%s: %v", name, err)

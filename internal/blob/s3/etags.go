@@ -89,7 +89,8 @@ func (s *Store) probeETags(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = s.abort(context.WithoutCancel(ctx), blob.Key(name), *id) }() // when this fails, the sweep removes the upload
+	// when this fails, the sweep removes the upload
+	defer func() { _ = s.abort(context.WithoutCancel(ctx), blob.Key(name), *id) }()
 	_, err = s.putPart(ctx, name, id, 1, body)
 	return err
 }

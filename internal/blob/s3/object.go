@@ -151,7 +151,8 @@ func (o *object) reopen() error {
 		want, length = "", o.size
 	}
 	switch sent := aws.ToString(got.ContentRange); {
-	case unquotedETag(aws.ToString(got.ETag)) == "": // without an ETag a later GET could not be compared, see objectInfo
+	case unquotedETag(
+		aws.ToString(got.ETag)) == "": // without an ETag a later GET could not be compared, see objectInfo
 		err = errWrongETag
 	case o.etag != "" && !sameETag(aws.ToString(got.ETag), o.etag):
 		err = errWrongETag

@@ -60,7 +60,8 @@ func TestReadGoesOnWhereTheServerBrokeOff(t *testing.T) {
 	p.inject("GET", func(r *http.Request, send func() (*http.Response, error)) (*http.Response, error) {
 		r.Header.Del("Range")
 		resp, err := send()
-		if err == nil && resp.StatusCode != http.StatusOK { // the changed request has no valid signature, which serves as well
+		// the changed request has no valid signature, which serves as well
+		if err == nil && resp.StatusCode != http.StatusOK {
 			resp.Body.Close()
 			return answerWith(200, "")(&http.Request{Method: "GET", URL: r.URL}, nil)
 		}

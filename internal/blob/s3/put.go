@@ -17,7 +17,8 @@ import (
 )
 
 const (
-	markName = "larder-put" // the metadata that identifies the object of one Put: 32 hexadecimal digits, called its mark
+	// the metadata that identifies the object of one Put: 32 hexadecimal digits, called its mark
+	markName = "larder-put"
 
 	maxObject   = 5 << 40   // bytes; the largest object on S3
 	firstBuffer = 256 << 10 // bytes; a body up to this length needs no more memory and nothing of the budget

@@ -68,7 +68,8 @@ func (s *Store) makeMultipart(ctx context.Context, name, mimeType, mark string,
 	done := false
 	defer func() { // also when a body panics
 		if !done {
-			_ = s.abort(context.WithoutCancel(ctx), blob.Key(name), *id) // a failure is not reported; the sweep removes the upload
+			// a failure is not reported; the sweep removes the upload
+			_ = s.abort(context.WithoutCancel(ctx), blob.Key(name), *id)
 		}
 	}()
 	parts, size, err := fill(id)

@@ -140,7 +140,8 @@ func Open(opts Options) (*Store, error) {
 		RequestChecksumCalculation: aws.RequestChecksumCalculationWhenRequired,
 		ResponseChecksumValidation: aws.ResponseChecksumValidationWhenRequired,
 
-		DisableS3ExpressSessionAuth: aws.Bool(true), // otherwise the name of a bucket can make the SDK send a call of its own
+		// otherwise the name of a bucket can make the SDK send a call of its own
+		DisableS3ExpressSessionAuth: aws.Bool(true),
 	}
 	presign, err := presigner(settings, opts.UploadDomain)
 	if err != nil {

@@ -35,7 +35,8 @@ func stream(ctx context.Context, body io.Reader,
 	)
 	go func() {
 		defer close(done)
-		answer, sendErr = send(ctx, struct{ io.Reader }{r}) // wrapped, since the SDK treats a pipe as a body of unknown length
+		// wrapped, since the SDK treats a pipe as a body of unknown length
+		answer, sendErr = send(ctx, struct{ io.Reader }{r})
 		r.CloseWithError(errAnswered)
 	}()
 	defer func() { // also when body panics

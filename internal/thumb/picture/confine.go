@@ -108,7 +108,9 @@ func execVips(program string, edge int, is kind, gray bool, in *os.File, listene
 		"vipsthumbnail", "stdin[fail_on=error]", "--size", side + "x" + side + ">", "--export-profile", "srgb",
 		"--output", ".webp[Q=80,strip,profile=none]",
 	}
-	if !gray { // colours without a profile are in sRGB; without this argument pure colours come out wrong, and with it gray fails
+	// colours without a profile are in sRGB; without this argument pure colours come out wrong, and
+	// with it gray fails
+	if !gray {
 		args = append(args, "--import-profile", "srgb")
 	}
 	// a picture that exceeds the memory is not written to a disk either

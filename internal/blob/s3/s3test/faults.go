@@ -42,9 +42,13 @@ type Fault string
 // The faults. Unless the comment says that the server carries out the call, the server receives
 // nothing of it, or only half of its body.
 const (
-	Refused      Fault = "refused"   // the connection is reset at once; Down refuses new connections instead
-	Reset        Fault = "reset"     // the connection is reset in the middle of the request's body, or of the answer's when the request has none
-	Slow         Fault = "slow"      // one byte every ByteInterval, of the request's body, or of the answer's when the request has none
+	Refused Fault = "refused" // the connection is reset at once; Down refuses new connections instead
+	// the connection is reset in the middle of the request's body, or of the answer's when
+	// the request has none
+	Reset Fault = "reset"
+	// one byte every ByteInterval, of the request's body, or of the answer's when
+	// the request has none
+	Slow         Fault = "slow"
 	TimedOut     Fault = "timed out" // the server carries out the call, and the answer is withheld for HoldTime
 	Internal     Fault = "500"       //
 	SlowDown     Fault = "503"       //
@@ -57,7 +61,8 @@ const (
 	// the server carries out the call, and the answer ends half-way through its body, or through
 	// its head when it has no body, with a clean close
 	Truncated Fault = "truncated"
-	WrongTag  Fault = "wrong tag" // the server carries out the call, and every ETag in the answer is replaced by another
+	// the server carries out the call, and every ETag in the answer is replaced by another
+	WrongTag Fault = "wrong tag"
 )
 
 // Faults lists all faults.
