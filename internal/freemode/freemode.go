@@ -134,7 +134,7 @@ func (s *Service) Begin(ctx context.Context, conn Connection, hours int64,
 	return session, secret.Text(plain), nil
 }
 
-// checkConnection checks a connection by the rules for providers, normalizes it to the stored form,
+// checkConnection checks a connection by the rules for providers, normalises it to the stored form,
 // and checks its endpoint against the policy of free mode. Fault: Invalid.
 func (s *Service) checkConnection(ctx context.Context, conn *Connection) error {
 	as := provider.Provider{

@@ -12,7 +12,7 @@ import (
 const maxKey = 1024
 
 // Key is the key of an object in a visitor's bucket, exactly as the bucket has it: neither
-// normalized nor decoded.
+// normalised nor decoded.
 type Key string
 
 // ParseKey reads a key. The key of an object that marks a folder ends in a slash. Faults: Invalid,
