@@ -163,14 +163,14 @@ func requiresPassword(ctx context.Context, found *files.FoundEntry, a access.Act
 	return len(visit.Passwords) > 0, err
 }
 
-// cleanTitle checks a title and normalizes it to NFC; a blank one becomes nil. Fault: Invalid.
+// cleanTitle checks a title and normalises it to NFC; a blank one becomes nil. Fault: Invalid.
 func cleanTitle(title *string) (*string, error) {
 	if title == nil {
 		return nil, nil
 	}
 	wrong := fault.Newf(fault.Invalid,
 		"title has at most %d characters, none of them control characters or text-direction overrides.", MaxTitle)
-	// checked first, to save the cost of normalizing: NFC shrinks no character by more than this
+	// checked first, to save the cost of normalising: NFC shrinks no character by more than this
 	if len(*title) > 20*MaxTitle || !utf8.ValidString(*title) {
 		return nil, wrong
 	}
