@@ -3,7 +3,7 @@
 //
 // Contents are stored without compression, since pictures, video and archives are compressed
 // already. Sizes and checksums follow the contents (data descriptors). The directory follows at the
-// end; only Finish writes it, so that programs recognize an unfinished archive as incomplete. Names
+// end; only Finish writes it, so that programs recognise an unfinished archive as incomplete. Names
 // are UTF-8. Values that exceed the old fields are in the Zip64 ones. Format: APPNOTE.TXT 6.3.10 of
 // PKWARE.
 package zipstream
