@@ -39,19 +39,23 @@ func garbageOf(q db.Querier, owner string) (bytes int64, err error) {
 	return bytes, nil
 }
 
-// makeOldestDue makes the oldest garbage of an account due now, so much that the rest is excess
-// bytes less. It reports whether any of it was not due before. Garbage that the collector has
-// claimed, or is about to claim, comes first and counts.
-func makeOldestDue(tx *db.Tx, owner string, excess, now int64) (bool, error) {
+// makeOldestDue makes the oldest garbage of an account due now, so much that the rest and beyond
+// bytes (the excess without garbage, mostly negative) are 0 or less. It reports whether any of it
+// was not due before. Garbage that the collector has claimed, or is about to claim, comes first and
+// counts. One statement sums and selects, since the collector deletes rows at the same time.
+func makeOldestDue(tx *db.Tx, owner string, beyond, now int64) (bool, error) {
 	n, err := tx.Exec(`
 		UPDATE garbage
 		SET after = $1
 		WHERE after > $2 AND (provider_id, key) IN (
 			SELECT provider_id, key
 			FROM (
-				SELECT provider_id, key, size, SUM(size) OVER (ORDER BY after, provider_id, key) AS upto
+				SELECT
+					provider_id, key, size,
+					SUM(size) OVER (ORDER BY after, provider_id, key) AS upto,
+					SUM(size) OVER () AS total
 				FROM garbage
 				WHERE owner_id = $3) g
-			WHERE upto - size < CAST($4 AS BIGINT))`, now, now, owner, excess)
+			WHERE upto - size < total + CAST($4 AS BIGINT))`, now, now, owner, beyond)
 	return n > 0, err
 }

@@ -147,11 +147,11 @@ func (r *Registry) trim(ctx context.Context, owner string) (found bool, err erro
 	}
 	r.garbageWatch.setRoom(owner, 0)
 	err = r.DB.Write(ctx, func(tx *db.Tx) error {
-		excess, err := r.excess(tx, owner)
-		if err != nil || excess <= 0 {
+		beyond, err := r.excessBesideGarbage(tx, owner)
+		if err != nil {
 			return err
 		}
-		found, err = makeOldestDue(tx, owner, excess, r.nowMs())
+		found, err = makeOldestDue(tx, owner, beyond, r.nowMs())
 		return err
 	})
 	if err != nil {
@@ -163,6 +163,16 @@ func (r *Registry) trim(ctx context.Context, owner string) (found bool, err erro
 // excess is the number of bytes by which an account exceeds its bound; a negative number is the
 // remaining room.
 func (r *Registry) excess(q db.Querier, owner string) (bytes int64, err error) {
+	bytes, err = r.excessBesideGarbage(q, owner)
+	if err != nil || bytes == -noBound {
+		return bytes, err
+	}
+	garbage, err := garbageOf(q, owner)
+	return bytes + garbage, err
+}
+
+// excessBesideGarbage is excess for an account without garbage: -noBound if it has no bound.
+func (r *Registry) excessBesideGarbage(q db.Querier, owner string) (bytes int64, err error) {
 	accounts, err := quota.StorageUses(q, []string{owner})
 	if err != nil {
 		return 0, err
@@ -171,11 +181,7 @@ func (r *Registry) excess(q db.Querier, owner string) (bytes int64, err error) {
 	if !there || !bounded(a) {
 		return -noBound, nil
 	}
-	garbage, err := garbageOf(q, owner)
-	if err != nil {
-		return 0, err
-	}
-	bytes = a.UsedOrReserved + garbage - 2*a.MaxStorage
+	bytes = a.UsedOrReserved - 2*a.MaxStorage
 	if r.Unreserved != nil {
 		more, err := r.Unreserved(q, owner)
 		if err != nil {
