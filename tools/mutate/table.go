@@ -283,7 +283,7 @@ var rights = []mutation{
 		`quota.CreditFolders(tx, s.owner, s.folders)`, `quota.CreditFolders(tx, s.owner, 0)`, files,
 		"^TestDeletedFoldersReleaseOwnersQuota$/^sqlite$"},
 	{"garbage-bound", "garbage of an account beyond the bound goes before its time", objectP + "/trim.go",
-		`bytes = a.UsedOrReserved + garbage - 2*a.MaxStorage`, `bytes = a.UsedOrReserved + garbage - 20*a.MaxStorage`,
+		`bytes = a.UsedOrReserved - 2*a.MaxStorage`, `bytes = a.UsedOrReserved - 20*a.MaxStorage`,
 		files, "^TestGarbageOfAnAccountIsBounded$/^sqlite$"},
 	{"garbage-owner", "garbage of one account makes none of another's due", objectP + "/sql_trim.go",
 		`WHERE owner_id = $3) g`, `WHERE owner_id = $3 OR size > 19) g`, files,
