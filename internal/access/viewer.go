@@ -266,16 +266,16 @@ func (v *Viewer) compileGlobs(folder *Target) (rest ShownEntries, globs []Glob) 
 }
 
 // appendGlobs appends the decisions of the rules in q. It returns the decision for all other names,
-// and whether a rule made it. no is the decision that a refusal stands for.
+// and whether a rule made it. denied is the decision that a refusing rule makes.
 func (v *Viewer) appendGlobs(globs *[]Glob, q ruleQueue, folder *Target,
-	no ShownEntries) (rest ShownEntries, done bool) {
+	denied ShownEntries) (rest ShownEntries, done bool) {
 	ip := v.Actor.address()
 	for r := q.next(); r != nil; r = q.next() {
 		if !r.Permissions.Has(Read) || r.MountID != "" && r.MountID != folder.MountID || !r.appliesFrom(ip) ||
 			r.needsPassword(&v.Actor) {
 			continue
 		}
-		verdict := no
+		verdict := denied
 		if r.allows() {
 			verdict = ShownAll
 		}
@@ -286,5 +286,5 @@ func (v *Viewer) appendGlobs(globs *[]Glob, q ruleQueue, folder *Target,
 			*globs = append(*globs, Glob{Names: h.globs, Files: verdict})
 		}
 	}
-	return no, false
+	return denied, false
 }

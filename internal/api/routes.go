@@ -355,9 +355,16 @@ func (r route) withFind(find func(*call) (*files.FoundEntry, error)) route {
 	r.find = find
 	return r
 }
+
+// asAddition marks a route that the specification does not have.
 func (r route) asAddition() route { r.addition = true; return r }
-func (r route) asProbe() route    { r.probe = true; return r }
+
+// asProbe marks a route that is called all the time and is not in the access log.
+func (r route) asProbe() route { r.probe = true; return r }
+
+// asReadOnly marks a request that changes nothing although it is not a GET.
 func (r route) asReadOnly() route { r.readOnly = true; return r }
+
 func (r route) asFreeMode() route { r.freeMode = true; return r }
 func (r route) withStatus(status int) route {
 	r.status = status

@@ -33,13 +33,15 @@ func (c *call) discard(s *spooledFile) {
 	s.in.buffered.End(c.ctx())
 }
 
-func (c *call) spoolPart(part *multipart.Part, name string, named bool) (*spooledFile, error) {
-	waited, err := c.a.Uploads.BeginBuffered(c.ctx(), c.actor)
+// spoolPart reads a file of a form that must wait for the rest of the form, such as a field `path`
+// behind it. Faults: those of BeginBuffered and of reading.
+func (c *call) spoolPart(part *multipart.Part, name string, isFileField bool) (*spooledFile, error) {
+	buffered, err := c.a.Uploads.BeginBuffered(c.ctx(), c.actor)
 	if err != nil {
 		return nil, err
 	}
-	s := &spooledFile{in: incomingFile{name: name, mimeType: part.Header.Get("Content-Type"), buffered: waited},
-		isFileField: named}
+	s := &spooledFile{in: incomingFile{name: name, mimeType: part.Header.Get("Content-Type"), buffered: buffered},
+		isFileField: isFileField}
 	if err := c.readPart(s, part); err != nil {
 		c.discard(s)
 		return nil, err

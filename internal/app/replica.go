@@ -55,7 +55,7 @@ func (a *App) leave(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTime)
 	defer cancel()
 	if err := a.DB.Leave(ctx, a.replica.ID); err != nil {
-		a.deps.Log.Warn("the row of this replica stays for some minutes", "error", err)
+		a.deps.Log.Warn("could not remove the row of this replica: it expires in some minutes", "error", err)
 	}
 }
 

@@ -14,8 +14,9 @@ import (
 // a slow store or database.
 type slowClientHandler struct {
 	next  http.Handler
-	grace time.Duration // longest wait of one read or write; a body may wait so long beyond what it has earned
-	rate  int64         // bytes a second that a request body must bring on average
+	// longest wait of one read or write; a request body may be late by this much against rate
+	grace time.Duration
+	rate  int64 // bytes a second that a request body must bring on average
 }
 
 // writeStepBytes is the number of bytes that must be sent within one grace.

@@ -122,7 +122,7 @@ func (c *usageCache) store(all Amount, by map[string]Amount, began, ended time.T
 }
 
 // count sums the references of objects, and subtracts the files that are deleted or staged. Those
-// are few, except for a while after a large folder was deleted; then a sample stands for all.
+// are few, except for a while after a large folder was deleted; then a sample is extrapolated.
 func (t *Tree) count(ctx context.Context, all Amount, used []string) (map[string]Amount, error) {
 	q := t.DB.Read(ctx)
 	by, err := sumReferenced(q, used)

@@ -141,7 +141,7 @@ func (s *Service) checkConnection(ctx context.Context, conn *Connection) error {
 		Name: "free mode", Type: conn.Type, Endpoint: conn.Endpoint, Region: conn.Region, Bucket: conn.Bucket,
 		AccessKeyID: conn.AccessKeyID, SecretKey: conn.SecretKey,
 	}
-	if as.Type == provider.BuiltIn { // nothing that a visitor sends reaches the built-in store
+	if as.Type == provider.BuiltIn { // in free mode this type means path style, too: the local disk is never used
 		as.Type = provider.PathStyle
 	}
 	if err := as.Check(); err != nil {

@@ -99,6 +99,6 @@ func (s *Service) sweepPlace(ctx context.Context, place provider.StoreLocation) 
 	if _, err := walk(func(old []leftover) error { return s.discard(ctx, place, old) }); err != nil {
 		return err
 	}
-	s.Log.Info("swept what nothing refers to", "place", place.ID, "objects", objects, "bytes", bytes)
+	s.Log.Info("deleted unreferenced objects", "place", place.ID, "objects", objects, "bytes", bytes)
 	return nil
 }

@@ -27,9 +27,9 @@ type Registration struct {
 // of a verification link where the site requires one. All of this is one transaction; when part of
 // it fails, nothing is left.
 //
-// While registration is closed a valid invite admits; where invites are required, every
-// registration needs one. Otherwise an invite code is ignored and keeps its uses. Faults: Invalid,
-// Forbidden, MailFailed, AlreadyExists, RateLimited, and those of BotCheck.
+// A valid invite is needed while registration is closed, and where the site requires invites.
+// Otherwise an invite code is ignored and keeps its uses. Faults: Invalid, Forbidden, MailFailed,
+// AlreadyExists, RateLimited, and those of BotCheck.
 func (s *Service) Register(ctx context.Context, r Registration) (account.User, error) {
 	n := NewUser{NewUser: r.Account}
 	n.Role, n.EmailVerified = access.User, false

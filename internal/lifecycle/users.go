@@ -137,10 +137,11 @@ func (s *Service) updateAccount(tx *db.Tx, user account.User, c UserUpdate) erro
 
 // setDefaultPath makes a path the default path of the user, and the folder there, which is made
 // when it is missing, the home. These never become a home: the folder for homes and those above it,
-// and a folder that contains another account's home or is in one, since two accounts would have
-// rights to the same entries (CVE-2026-62685). The former home stays a folder. The present default
-// path changes nothing: it may be the user's own choice, sent back in a form with everything else.
-// Fault: Invalid.
+// a folder that exists only because of mounts below it, and a folder that contains another
+// account's home or is in one, since two accounts would have rights to the same entries
+// (CVE-2026-62685). For these only the path is set. The former home stays a folder. The present
+// default path changes nothing: it may be the user's own choice, sent back in a form with
+// everything else. Fault: Invalid.
 func (s *Service) setDefaultPath(tx *db.Tx, user account.User, path vpath.Path) error {
 	if path.String() == user.DefaultPath {
 		return nil
@@ -153,11 +154,11 @@ func (s *Service) setDefaultPath(tx *db.Tx, user account.User, path vpath.Path) 
 		return err
 	}
 	if !place.Virtual {
-		shared, err := overlapsOtherHome(tx, user.ID, place)
+		overlaps, err := overlapsOtherHome(tx, user.ID, place)
 		if err != nil {
 			return err
 		}
-		if !shared {
+		if !overlaps {
 			id, err := s.cfg.Tree.CreateHome(tx, place, user.ID)
 			if err != nil {
 				return err

@@ -66,7 +66,8 @@ func (k *KeySource) shardFor(ctx context.Context, r *providerKeys, providerID st
 	return r.shard, nil
 }
 
-// NewKey returns a new key that is recorded nowhere.
+// NewKey returns a new key that is not on the garbage list. The caller records it before it stores
+// bytes; DiscardedKey returns one that is recorded.
 func (k *KeySource) NewKey(ctx context.Context, providerID string) (blob.Key, error) {
 	r := k.keysFor(providerID)
 	r.mu.Lock()

@@ -21,7 +21,7 @@ func insertHold(tx *db.Tx, name string, until int64) error {
 	return err
 }
 
-// renewHold reports false when the hold is not valid until least any more.
+// renewHold extends a hold. It reports false, and changes nothing, if the hold ends before least.
 func renewHold(tx *db.Tx, name string, until, least int64) (bool, error) {
 	n, err := tx.Exec("UPDATE versions SET value = $1 WHERE name = $2 AND value >= $3", until, name, least)
 	return n == 1, err

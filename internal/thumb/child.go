@@ -69,7 +69,7 @@ func (m *Maker) runDecoders(ctx context.Context, in, out *os.File, edge int) err
 // which is killed when ctx ends, an empty environment, and no files but in and out. It dies with
 // the server.
 func runChild(ctx context.Context, child, args []string, in, out *os.File) error {
-	runtime.LockOSThread() // to the kernel a child's parent is a thread
+	runtime.LockOSThread() // Pdeathsig fires when the thread that started the child ends
 	defer runtime.UnlockOSThread()
 	cmd := exec.CommandContext(ctx, child[0], append(slices.Clone(child[1:]), args...)...)
 	said := &outputHead{}

@@ -198,7 +198,7 @@ func incomplete(total int, parts []blob.Part) error {
 		names = append(names, strconv.Itoa(number))
 	}
 	if len(absent) == 0 {
-		// they have come in by now
+		// the missing parts arrived after the store's check: the client tries again
 		return fault.New(fault.Unverified, "Some parts of this upload have not come in yet.")
 	}
 	list := strings.Join(names, ", ")

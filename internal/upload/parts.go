@@ -159,7 +159,7 @@ func (s *Service) PutPart(ctx context.Context, a access.Actor, sessionID string,
 	} else {
 		err = s.recheckTakesBytes(s.db.Read(ctx), r)
 	}
-	if err != nil { // the collector has the part, or all parts
+	if err != nil { // the part is not acknowledged: it does not count, whether or not it is stored
 		return "", err
 	}
 	return part.ETag, nil

@@ -141,7 +141,7 @@ func (w *BufferedUpload) End(ctx context.Context) {
 	if w == nil {
 		return
 	}
-	defer w.releaseSlot() // after the row is gone, which counts as well
+	defer w.releaseSlot() // last: until it is deleted, the row counts against the limit, too
 	if w.row.id != "" {
 		w.service.cleanUpFailed(ctx, nil, w.row)
 	}

@@ -295,8 +295,8 @@ func expire(tx *db.Tx, id string, now int64) (row, error) {
 		RETURNING `+columns, id, now))
 }
 
-// expireKeepingParts is expire for a session whose parts are kept until then; reserved bytes stay
-// reserved for them. It reports whether the session was such.
+// expireKeepingParts expires a session and keeps its parts until a moment (ms); reserved bytes stay
+// reserved for them. It reports whether the session was pending and due.
 func expireKeepingParts(tx *db.Tx, id string, until, reserved, now int64) (bool, error) {
 	n, err := tx.Exec(`
 		UPDATE upload_sessions

@@ -136,9 +136,9 @@ func (s *Service) nowMs() int64 { return s.now().UnixMilli() }
 
 // discard makes a key garbage at once that would become garbage later, because of err, even when
 // the caller's context has ended. Only a fault, or errSessionChanged, proves that no file was made:
-// the answer to a commit may be lost, and the key is then that of a file. An unavailable store is
-// no proof either: it may finish what it was sent after the collector has found nothing and
-// forgotten the key. The key stays on the list for later then.
+// the answer to a commit may be lost, and the key is then that of a file. An unavailable store
+// proves nothing either: it may complete the upload later, when the collector no longer knows the
+// key. Then the key stays on the list for later.
 func (s *Service) discard(ctx context.Context, err error, providerID string, key blob.Key) {
 	if fault.KindOf(err) == fault.Internal && !errors.Is(err, errSessionChanged) ||
 		errors.Is(err, blob.ErrUnavailable) {
