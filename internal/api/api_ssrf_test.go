@@ -154,9 +154,6 @@ func TestNoRequestReachesPrivateAddress(t *testing.T) {
 // The test of a provider connects to no private address, whatever its record resolves to by now,
 // and reveals nothing about it (abuse cases C60, C65).
 func TestProviderTestReachesNoPrivateAddress(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a long test")
-	}
 	t.Parallel()
 	l := apptest.Start(t, "sqlite", allowStoreAddress)
 	l.Resolver.Set("store.example.org", allowedStoreAddress)

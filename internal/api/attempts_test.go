@@ -97,9 +97,6 @@ func newAttemptTargets(t *testing.T, l *apptest.Larder) []attemptTarget {
 // A target accepts twenty wrong answers from all addresses together. After that it accepts one
 // attempt a minute, also for the right password.
 func TestWrongPasswordsFromManyNetworks(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a long test")
-	}
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		for _, g := range newAttemptTargets(t, l) {
@@ -148,9 +145,6 @@ func TestWrongPasswordsFromManyNetworks(t *testing.T) {
 // Of fifty concurrent wrong answers, from fifty addresses and to all replicas, twenty are checked.
 // Right answers and refused ones do not count.
 func TestConcurrentWrongPasswordsFromManyNetworks(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a long test")
-	}
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		visitor := l.Client(t)

@@ -119,9 +119,6 @@ func TestCopy(t *testing.T) {
 
 // A job copies a folder of 5,000 entries in batches, so that other requests are served meanwhile.
 func TestCopyOfFiveThousandEntries(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a long test")
-	}
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		alice := l.User(t, "alice")

@@ -66,9 +66,6 @@ func flood(t *testing.T, n int, send func(i int) int) {
 // A client that has used up its sign-ins stays limited, even if it invents more names than the
 // limiter stores.
 func TestFloodKeepsLoginLimit(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a long test")
-	}
 	t.Parallel()
 	l := apptest.Start(t, "sqlite", withLimits(5, 600))
 	const ip = "203.0.113.1:1000"
@@ -107,9 +104,6 @@ func TestFloodKeepsLoginLimit(t *testing.T) {
 // An address that has used up its sign-ins stays limited, even when more addresses of two IPv6 /48
 // send requests than the limiter stores.
 func TestFloodFromNetworksKeepsLoginLimit(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a long test")
-	}
 	t.Parallel()
 	l := apptest.Start(t, "sqlite", withLimits(5, 600))
 	const ip = "203.0.113.1:1000"

@@ -60,9 +60,6 @@ func TestLinkTextsOfHostileNames(t *testing.T) {
 // Every printable character of ASCII, alone, twice and all together, parses in every format to the
 // right name and address.
 func TestLinkTextsParseToName(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a long test")
-	}
 	t.Parallel()
 	l := apptest.Start(t, "sqlite")
 	alice := l.User(t, "alice")

@@ -195,9 +195,6 @@ var conditionalHeaderSets = []conditionalHeaders{
 // caller, with a password on the file, on its folder, further above, or of a rule. No answer
 // reveals bytes, size or validators; with the password given, each does.
 func TestProtectedFiles(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a long test")
-	}
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) { newProtectedFixture(t, l).checkMatrix(t) })
 }

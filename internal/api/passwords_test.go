@@ -214,9 +214,6 @@ func TestInvalidProofCookies(t *testing.T) {
 
 // At most 32 passwords are remembered; the oldest are dropped first.
 func TestProofsAreBounded(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a long test")
-	}
 	t.Parallel()
 	l := apptest.Start(t, "sqlite")
 	admin, visitor := l.Admin(t), l.Client(t)

@@ -32,9 +32,6 @@ func startWithSearchableFiles(t *testing.T) *apptest.Larder {
 
 // Without an account, an address may make 20 searches a minute. Listings are not limited by that.
 func TestVisitorSearchRateLimit(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a long test")
-	}
 	t.Parallel()
 	l := startWithSearchableFiles(t)
 	visitor := l.Client(t)
@@ -63,9 +60,6 @@ func TestVisitorSearchRateLimit(t *testing.T) {
 // Of 600 concurrent searches from one address, 20 are accepted. Of one search from each of 100
 // addresses, all are.
 func TestVisitorSearchLoad(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a long test")
-	}
 	t.Parallel()
 	l := startWithSearchableFiles(t)
 	var all sync.WaitGroup

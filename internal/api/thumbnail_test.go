@@ -360,9 +360,6 @@ func TestThumbnailsAreDeletedWithFile(t *testing.T) {
 // there are none.
 func TestThumbnailSetting(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("short tests run without libvips")
-	}
 	if thumb.FindVips() == "" {
 		t.Fatal("there is no vipsthumbnail here; scripts/install-test-tools installs it")
 	}

@@ -13,7 +13,7 @@ import (
 // fine, a byte a minute is not. Only the time spent waiting for the client counts, and not that of
 // a slow store or database.
 type slowClientHandler struct {
-	next  http.Handler
+	next http.Handler
 	// longest wait of one read or write; a request body may be late by this much against rate
 	grace time.Duration
 	rate  int64 // bytes a second that a request body must bring on average

@@ -459,9 +459,6 @@ func (s *fixture) wait(what string, condition func() bool) {
 // A snapshot with an older schema is migrated: the frozen dump of each earlier version replaces the
 // database of the snapshot.
 func TestRestoreMigratesOlderSchemas(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a long test")
-	}
 	each(t, func(t *testing.T, s *fixture) {
 		s.mustBackUp()
 		newest, err := db.SchemaVersion()

@@ -116,9 +116,6 @@ func TestFailedTransactionFailsForAllItsCallers(t *testing.T) {
 }
 
 func TestLogIsEmptiedAlthoughReadersOverlap(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a long test")
-	}
 	t.Parallel()
 	cfg := dbtest.Config(t, "sqlite")
 	d, err := db.Open(t.Context(), cfg)

@@ -82,9 +82,6 @@ func (h *fixture) writeZip(archive *files.Archive) (names map[string]bool, grown
 // An archive may contain more files than a zip directory without zip64 can number, and memory use
 // stays flat. The test runs on one engine, because it does not measure the database.
 func TestArchiveOfManyFiles(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a long test")
-	}
 	h := newFixture(t, dbtest.Open(t, "sqlite"))
 	folder := h.createFolder(h.ann, "/home/ann/many")
 	h.addManyFiles(folder.ID, 66_000)

@@ -59,9 +59,6 @@ func memberNames(list []files.Member) (names []string) {
 // The members read page by page equal the listing of the folder, and each entry read alone equals
 // its entry in the listing. The test uses random trees with mounts, rules and passwords.
 func TestChildrenMatchListings(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a long test")
-	}
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := newFixture(t, d)

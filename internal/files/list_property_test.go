@@ -339,9 +339,6 @@ const seedCount = uint64(40)
 // Listings and searches return exactly the entries that a check of each entry allows, in one order
 // and with one total on all pages.
 func TestListMatchesPerEntryChecks(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a long test")
-	}
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := newFixture(t, d)
 		for seed := range seedCount {

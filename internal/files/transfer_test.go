@@ -734,9 +734,6 @@ func TestTwoReplicasHoldingOneMoveJob(t *testing.T) {
 // Abuse case C91: two replicas run moves of one tree to two targets, moves of trees into each
 // other, renames and uploads. The jobs end, nothing is lost, and no cycle results.
 func TestConcurrentMovesBetweenProviders(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a long test")
-	}
 	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		for round := range 6 {
 			base := fmt.Sprintf("/home/ann/r%d", round)

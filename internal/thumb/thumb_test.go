@@ -391,9 +391,6 @@ func TestChildEnvironment(t *testing.T) {
 // thumbnail contains only pixels.
 func TestVips(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("short tests run without libvips")
-	}
 	path := thumb.FindVips()
 	if path == "" {
 		t.Fatal("there is no vipsthumbnail here; scripts/install-test-tools installs it")

@@ -29,9 +29,6 @@ var (
 // answer with the naive implementation. Abuse case C34, and all others in which a user would see,
 // count or change what is not theirs.
 func TestRightsAgainstOracle(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a long test")
-	}
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		b := newOracle(t, l)

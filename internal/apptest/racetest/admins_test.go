@@ -24,9 +24,6 @@ type administrator struct {
 // Two administrators demote, disable and delete each other, or themselves, in parallel. One
 // administrator remains and restores the other (abuse case C54).
 func TestRacesOfAdministrators(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a long test")
-	}
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		w := &world{Larder: l, admin: l.Admin(t)}

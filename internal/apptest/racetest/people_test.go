@@ -13,9 +13,6 @@ import (
 )
 
 func TestRacesOfPeople(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a long test")
-	}
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		w := &world{Larder: l, admin: l.Admin(t), box: l.Mailbox(t)}

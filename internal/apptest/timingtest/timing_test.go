@@ -44,9 +44,6 @@ type timedRequest struct {
 
 // Abuse case C48.
 func TestAnswersTakeAsLong(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a long test")
-	}
 	pairs, timed := 3, false
 	if text := os.Getenv("LARDER_TEST_PAIRS"); text != "" {
 		n, err := strconv.Atoi(text)

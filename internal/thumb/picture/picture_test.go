@@ -307,9 +307,6 @@ func TestPixels(t *testing.T) {
 // Abuse case C104: decoding a picture uses at most 256 MiB. A camera's picture of 24 megapixels
 // needs far less.
 func TestMemory(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a long test")
-	}
 	camera := func() []byte {
 		frame := image.NewYCbCr(image.Rect(0, 0, 6000, 4000), image.YCbCrSubsampleRatio420)
 		for i := range frame.Y {

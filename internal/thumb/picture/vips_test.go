@@ -21,9 +21,6 @@ import (
 // vips returns the path of vipsthumbnail, which scripts/install-test-tools installs.
 func vips(t testing.TB) string {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("short tests run without libvips")
-	}
 	path := thumb.FindVips()
 	if path == "" {
 		t.Fatal("there is no vipsthumbnail here; scripts/install-test-tools installs it")
