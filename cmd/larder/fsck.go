@@ -13,7 +13,7 @@ import (
 // errFindings means that a command has found problems, which it has already printed.
 var errFindings = errors.New("not everything is as it should be")
 
-// runFsck prints a line for each problem, and a summary of what was checked.
+// runFsck prints a line for each problem, and a summary of the checks.
 func runFsck(ctx context.Context, args, environ []string, out, errs io.Writer) (err error) {
 	own := flag.NewFlagSet("fsck", flag.ContinueOnError)
 	deep := own.Bool("deep", false, "read every object and compare its SHA-256")
