@@ -191,11 +191,11 @@ func orNull(s string) *string {
 	return &s
 }
 
-// Restored ends every session in a database that comes from a backup: a session that was ended
+// AfterRestore ends every session in a database that comes from a backup: a session that was ended
 // after the backup would otherwise be valid again, and mailed tokens may have been used. The
 // session versions become at least the time of the restore (ms), since the original database may
 // have issued sessions under any of the following numbers.
-func Restored(tx *db.Tx, now int64) error {
+func AfterRestore(tx *db.Tx, now int64) error {
 	for _, table := range []string{"csrf_tokens", "mailed_tokens", "email_codes"} {
 		if _, err := tx.Exec("DELETE FROM " + table); err != nil {
 			return fmt.Errorf("empty %s: %w", table, err)

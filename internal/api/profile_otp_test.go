@@ -355,7 +355,7 @@ func TestRestoreDropsCodes(t *testing.T) {
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		box := l.Mailbox(t)
 		code := mailedCode(t, box, l.User(t, "alice"), "new@example.org")
-		inTransaction(t, l, func(tx *db.Tx) error { return account.Restored(tx, l.Clock.Now().UnixMilli()) })
+		inTransaction(t, l, func(tx *db.Tx) error { return account.AfterRestore(tx, l.Clock.Now().UnixMilli()) })
 		inTransaction(t, l, func(tx *db.Tx) error { return tx.BumpConfig() })
 		wantStatus(t, "after a restore", confirmCode(l.SignIn(t, "alice", "password of alice"), "new@example.org",
 			code), 400, "VALIDATION_ERROR")

@@ -276,7 +276,7 @@ func TestResetTokenExpires(t *testing.T) {
 				}
 			}},
 			{"a restored backup", false, func(t *testing.T, _, _ string) {
-				inTransaction(t, l, func(tx *db.Tx) error { return account.Restored(tx, l.Clock.Now().UnixMilli()) })
+				inTransaction(t, l, func(tx *db.Tx) error { return account.AfterRestore(tx, l.Clock.Now().UnixMilli()) })
 			}},
 		} {
 			name := fmt.Sprint("user_", i)

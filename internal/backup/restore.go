@@ -51,7 +51,7 @@ type RestoreOptions struct {
 	Progress   func(Progress)
 }
 
-// Restored is the result of a restore.
+// AfterRestore is the result of a restore.
 type Restored struct {
 	Manifest       Manifest
 	Snapshot       string
@@ -243,9 +243,9 @@ func (r *restore) loadDatabase(ctx context.Context) error {
 // that no backup holds.
 func resetRestored(tx *db.Tx, now, taken int64) error {
 	for _, change := range []func(tx *db.Tx) error{
-		object.AfterRestore, upload.AfterRestore, quota.AfterRestore, download.Restored, freemode.Restored,
-		fsck.Restored,
-		func(tx *db.Tx) error { return account.Restored(tx, now) },
+		object.AfterRestore, upload.AfterRestore, quota.AfterRestore, download.AfterRestore, freemode.AfterRestore,
+		fsck.AfterRestore,
+		func(tx *db.Tx) error { return account.AfterRestore(tx, now) },
 		func(tx *db.Tx) error { return job.AfterRestore(tx, now, account.MailJobTypes()) },
 		func(tx *db.Tx) error { return recordOrigin(tx, taken) },
 	} {

@@ -127,9 +127,9 @@ func deleteExpired(tx *db.Tx, now int64) error {
 	return err
 }
 
-// Restored deletes all download tokens in a database restored from a backup: a token that was used
-// after the backup would otherwise be valid again.
-func Restored(tx *db.Tx) error {
+// AfterRestore deletes all download tokens in a database restored from a backup: a token that was
+// used after the backup would otherwise be valid again.
+func AfterRestore(tx *db.Tx) error {
 	if _, err := tx.Exec("DELETE FROM download_tokens"); err != nil {
 		return fmt.Errorf("drop download tokens: %w", err)
 	}

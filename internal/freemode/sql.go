@@ -164,9 +164,9 @@ func (s *Service) Sweep(ctx context.Context) error {
 	})
 }
 
-// Restored deletes all sessions in a database restored from a backup: a session that was ended
+// AfterRestore deletes all sessions in a database restored from a backup: a session that was ended
 // after the backup would otherwise go on.
-func Restored(tx *db.Tx) error {
+func AfterRestore(tx *db.Tx) error {
 	if _, err := tx.Exec("DELETE FROM free_sessions"); err != nil {
 		return fmt.Errorf("drop free-mode sessions: %w", err)
 	}

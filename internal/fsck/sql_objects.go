@@ -110,9 +110,9 @@ func claimTurn(tx *db.Tx, name string, now, every, late int64) (bool, error) {
 	return false, err
 }
 
-// Restored deletes the recorded turns from a restored database, so that the interval before the
+// AfterRestore deletes the recorded turns from a restored database, so that the interval before the
 // first sweep begins again.
-func Restored(tx *db.Tx) error {
+func AfterRestore(tx *db.Tx) error {
 	if _, err := tx.Exec("DELETE FROM versions WHERE name LIKE 'swept %'"); err != nil {
 		return fmt.Errorf("forget when stores were swept: %w", err)
 	}
