@@ -272,7 +272,7 @@ func (l *larderSite) checkParts(t *testing.T) {
 	}
 }
 
-// wrongHeaders lists what is wrong with the headers of an answer.
+// wrongHeaders lists the faults in the headers of an answer.
 func wrongHeaders(r reply, file activeFile, out string) (wrong []string) {
 	expect := func(name, want string) {
 		if got := r.header.Get(name); got != want {

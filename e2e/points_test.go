@@ -125,7 +125,7 @@ func pointTrials(t *testing.T) int {
 	return n
 }
 
-// crashFixture is a site that is killed repeatedly, with what was acknowledged on it.
+// crashFixture is a site that is killed repeatedly, with the acknowledged operations on it.
 type crashFixture struct {
 	site   *site
 	admin  *client // the session survives restarts
@@ -307,8 +307,8 @@ func (p *process) readyOrDead(t *testing.T) bool {
 	}
 }
 
-// wantState compares everything below /uploads and the quota with what was acknowledged, and adopts
-// the state.
+// wantState compares everything below /uploads and the quota with the acknowledged state,
+// and adopts the state.
 func (w *crashFixture) wantState(t *testing.T, may map[string][]string) {
 	t.Helper()
 	seen := contents{}

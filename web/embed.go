@@ -12,7 +12,7 @@ import (
 //go:embed all:dist
 var dist embed.FS
 
-// Dist is what was built: index.html, and below assets files whose names hold a hash of their
+// Dist is the built page: index.html, and below assets files whose names hold a hash of their
 // content, with compressed copies (.br, .gz) beside those that get smaller. It holds no index.html
 // in a binary that was built without the web UI.
 func Dist() fs.FS {

@@ -63,7 +63,7 @@ func TestDAVRefreshRequiresUpdate(t *testing.T) {
 }
 
 // A property answer lists a limited number of the shared locks of others on a folder for each entry
-// in it. It lists all locks of the caller's key, because nobody else knows their tokens.
+// in it. It lists all locks of the caller's key, because no other client knows their tokens.
 func TestDAVLockDiscoveryLimit(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite")
@@ -165,7 +165,7 @@ func TestDAVRaces(t *testing.T) {
 	})
 }
 
-// A lock ends when its key expires, because nobody could unlock it or write through it any more.
+// A lock ends when its key expires, because no client could unlock it or write through it any more.
 func TestDAVLockEndsWithAKeyThatExpires(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite")

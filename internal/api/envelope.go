@@ -76,7 +76,7 @@ var codes = map[fault.Kind]struct {
 const internalMessage = "Something went wrong on the server. The time of this answer helps the administrator to find out what."
 
 // headOnly reports whether the request is a HEAD. A handler then makes nothing that a GET makes,
-// such as a token, since nobody would see it (abuse case C44). The answer has no Content-Length
+// such as a token, since no page shows it (abuse case C44). The answer has no Content-Length
 // then, since the length of the answer to a GET isn't known (RFC 9110, section 8.6).
 func (c *call) headOnly() bool {
 	c.omitBody = c.r.Method == http.MethodHead

@@ -328,7 +328,7 @@ func TestSharePasswordCoversOnlyFoldersAtCreation(t *testing.T) {
 	})
 }
 
-// A rule that lets the creator in only with a password lets nobody else in without it.
+// A rule that lets the creator in only with a password lets no other visitor in without it.
 func TestShareByARuleWithAPassword(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {

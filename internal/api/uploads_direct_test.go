@@ -409,8 +409,8 @@ func TestDirectUploadAvoidsPublicDomain(t *testing.T) {
 	}, apptest.ReachLoopback)
 }
 
-// A user has at most 100 usable addresses for bytes that are charged to nobody, whatever became of
-// the sessions (abuse case C96).
+// A user has at most 100 usable addresses for bytes that are charged to no account, whatever became
+// of the sessions (abuse case C96).
 func TestDirectUploadsHaveABound(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {

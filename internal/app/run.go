@@ -221,7 +221,7 @@ func (a *App) repeat(ctx context.Context, every time.Duration, name string, task
 }
 
 // Sweep runs every sweep once: the heartbeat, expired sessions and tokens, old jobs, and the rows,
-// objects and thumbnails of what was deleted.
+// objects and thumbnails of deleted files.
 func (a *App) Sweep(ctx context.Context) error {
 	return errors.Join(a.heartbeat(ctx), a.sweepAll(ctx), a.collect(ctx), a.sweepThumbs(ctx))
 }
@@ -266,7 +266,7 @@ func (a *App) trim(ctx context.Context) {
 	}
 }
 
-// collect deletes the rows and objects of what was deleted, until no more are due.
+// collect deletes the rows and objects of deleted entries, until no more are due.
 func (a *App) collect(ctx context.Context) error {
 	return errors.Join(a.Objects.TrimAll(ctx), a.collectDue(ctx))
 }

@@ -137,7 +137,7 @@ func (d *DB) Ping(ctx context.Context) error {
 // Dialect returns the engine.
 func (d *DB) Dialect() Dialect { return d.dialect }
 
-// Read returns a querier outside any transaction. Each call sees what was committed before it.
+// Read returns a querier outside any transaction. Each call sees all that was committed before it.
 func (d *DB) Read(ctx context.Context) Querier { return reader{ctx, d} }
 
 // MaxTries is how often a decision is repeated because its basis has changed meanwhile, before that

@@ -30,7 +30,7 @@ type objectCopy struct {
 
 // copyAndVerify copies the object and verifies the copy. The server copies it where one server has
 // both stores; otherwise this process reads and writes it. Info is complete in both cases. Errors:
-// errCopyDiffers or blob.ErrSize for a copy that is not what is recorded, blob.ErrNotFound when the
+// errCopyDiffers or blob.ErrSize for a copy that differs from the record, blob.ErrNotFound when the
 // source has no such object, object.ErrCollected when the collector has begun with the key.
 func (h *objectCopy) copyAndVerify(ctx context.Context) (blob.Info, error) {
 	info, err := h.copyOnServer(ctx)
@@ -92,7 +92,7 @@ func (h *objectCopy) copyOnServer(ctx context.Context) (info blob.Info, err erro
 // errCopyDiffers says that the content of a copy differs from its original.
 var errCopyDiffers = errors.New("the copy differs from what is recorded")
 
-// verify compares the bytes that were copied, and the report of the store, with what is recorded.
+// verify compares the bytes that were copied, and the report of the store, with the record.
 func (h *objectCopy) verify(ctx context.Context, copied blob.Info) error {
 	c, sum := h.file, hex.EncodeToString(copied.SHA256)
 	if copied.Size != c.size || len(copied.SHA256) == 0 || c.sha256 != "" && c.sha256 != sum {

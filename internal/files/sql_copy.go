@@ -201,7 +201,7 @@ func insertStaged(tx *db.Tx, s stagedCopy) error {
 	return nil
 }
 
-// countStaged adds to the counts of what was made for a copy.
+// countStaged adds to the counts of entries made for a copy.
 func countStaged(tx *db.Tx, jobID string, bytes, files int64) (s stagedCopy, found bool, err error) {
 	s, found, err = scanStaged(tx.QueryRow(`
 		UPDATE copies

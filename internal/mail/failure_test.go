@@ -210,7 +210,7 @@ func TestCancelledContextEndsSend(t *testing.T) {
 }
 
 // A closed port, a port of another service, an unknown name and an address that is not allowed get
-// the same message, so that nobody can explore a network by naming mail servers. The log contains
+// the same message, so that no user can explore a network by naming mail servers. The log contains
 // the reason.
 func TestNonMailServersGetOneSentence(t *testing.T) {
 	t.Parallel()

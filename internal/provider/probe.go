@@ -83,7 +83,7 @@ type probeRun struct {
 	shard     *blob.Shard
 	body      []byte
 
-	// the store has proven to be one: it returned what was written, or refused it in the S3
+	// the store has proven to be one: it returned the written bytes, or refused it in the S3
 	// protocol
 	isStore bool
 	key     blob.Key

@@ -62,7 +62,7 @@ func fill(r io.Reader, buf []byte) (n int, ended bool, err error) {
 	return n, false, nil
 }
 
-// storeFault translates an error of a store's Put: a body that broke off is not what was announced.
+// storeFault translates an error of a store's Put: a body that broke off is not the announced one.
 func storeFault(err error) error {
 	var broken blob.ErrReader
 	if errors.As(err, &broken) && fault.KindOf(err) == fault.Internal {

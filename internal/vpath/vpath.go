@@ -61,7 +61,7 @@ func FromSegments(segments []string) (Path, error) {
 	return Root.Append(names...)
 }
 
-// ParseName validates a name and puts it in NFC. Fault: Invalid, with a message that says what is
+// ParseName validates a name and puts it in NFC. Fault: Invalid, with a message that states what is
 // wrong.
 func ParseName(s string) (Name, error) {
 	if !utf8.ValidString(s) {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Samples that the rules are to find; they lie apart, so that whoever looks for skips and sleeps
+// Samples that the rules are to find; they lie apart, so that a search for skips and sleeps
 // in tests finds none.
 var (
 	//go:embed testdata/sleep.txt

@@ -27,7 +27,7 @@ var (
 
 // TestRightsAgainstOracle sends requests to every endpoint in random worlds and compares each
 // answer with the naive implementation. Abuse case C34, and all others in which a user would see,
-// count or change what is not theirs.
+// count or change rows of others.
 func TestRightsAgainstOracle(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
