@@ -169,11 +169,11 @@ func (s *Service) Resolve(ctx context.Context, token string, ip netip.Addr, give
 		return s.resolveShared(ctx, r, ip)
 	}
 	r.proof = append(r.proof, given...)
-	a, err := s.currentActor(ctx, r, ip)
+	found, err := s.tree.FindID(ctx, r.entryID)
 	if err != nil {
 		return Redemption{}, err
 	}
-	found, err := s.tree.FindID(ctx, r.entryID)
+	a, err := s.currentActor(ctx, r, ip, found.Version())
 	if err != nil {
 		return Redemption{}, err
 	}
@@ -205,17 +205,18 @@ func (s *Service) Resolve(ctx context.Context, token string, ip netip.Addr, give
 	return redemption, nil
 }
 
-// currentActor returns the actor that a token was issued to, with its present rights. Fault:
-// InvalidToken for an account that is not active, for a key that is revoked or expired, and when
+// currentActor returns the actor that a token was issued to, with its rights at a config version; 0
+// stands for the present one. Fault: InvalidToken for an account that is not active, for a key that is revoked or expired, and when
 // the session that issued the token has ended. The addresses from which a key may be used are not
 // checked: often another machine than the key's fetches the bytes.
-func (s *Service) currentActor(ctx context.Context, r row, ip netip.Addr) (access.Actor, error) {
+func (s *Service) currentActor(ctx context.Context, r row, ip netip.Addr, version int64) (a access.Actor, err error) {
 	if r.userID == "" {
-		return s.actorAt(ctx, r, ip, 0)
+		return s.actorAt(ctx, r, ip, version)
 	}
-	version, err := db.ConfigVersion(s.db.Read(ctx))
-	if err != nil {
-		return access.Actor{}, fmt.Errorf("read the config version: %w", err)
+	if version == 0 { // the entry is gone
+		if version, err = db.ConfigVersion(s.db.Read(ctx)); err != nil {
+			return access.Actor{}, fmt.Errorf("read the config version: %w", err)
+		}
 	}
 	if r.sessionVersions != nil {
 		user, err := s.accounts.Cached(ctx, version, r.userID)

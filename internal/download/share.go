@@ -105,9 +105,11 @@ type sharedContent struct {
 // needs a password that was not given, counts as missing; so does a folder in it. Faults: NotFound;
 // Forbidden and PasswordRequired for the share's own entry.
 func (s *Service) findShared(ctx context.Context, v share.Visit, entryID string) (p sharedContent, err error) {
-	found, err := s.tree.FindBelow(ctx, v.EntryID, entryID)
-	if err != nil {
-		return sharedContent{}, err
+	found := v.Found
+	if entryID != v.EntryID {
+		if found, err = s.tree.FindBelow(ctx, v.EntryID, entryID); err != nil {
+			return sharedContent{}, err
+		}
 	}
 	p.path, _ = found.Path()
 	switch {

@@ -92,7 +92,8 @@ type Visit struct {
 	// at the visitor's address, with the passwords that count as given; content and listings are
 	// judged as this actor
 	Creator access.Actor
-	Entry   files.Entry // as the creator sees it
+	Found   *files.FoundEntry // the shared entry
+	Entry   files.Entry       // as the creator sees it
 	Path    vpath.Path
 	// passwords that protect the visit, given or not: the share's own, and those of the file that
 	// the share's own does not replace

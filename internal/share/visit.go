@@ -91,7 +91,7 @@ func judge(ctx context.Context, found *files.FoundEntry, row Share, creator acce
 	if hasPassword && !slices.Contains(passwordIDs, row.PasswordID) {
 		visit.Authorized, creator.Unlocked = false, nil
 	}
-	visit.Creator, visit.Entry, visit.Path = creator, sharing.Entry, sharing.Entry.Path()
+	visit.Creator, visit.Found, visit.Entry, visit.Path = creator, found, sharing.Entry, sharing.Entry.Path()
 	if sharing.Download == access.Denied {
 		visit.AllowPreview, visit.AllowDownload = false, false
 	}
