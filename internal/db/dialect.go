@@ -19,6 +19,9 @@ const (
 	postgres Dialect = "postgres"
 )
 
+// SingleWriter reports whether the engine runs one writing transaction at a time.
+func (d Dialect) SingleWriter() bool { return d == sqlite }
+
 // ErrNoRows is returned by Row.Scan when a query for one row finds none.
 var ErrNoRows = sql.ErrNoRows
 

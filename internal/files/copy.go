@@ -63,11 +63,11 @@ func (t *Tree) copy(ctx context.Context, a access.Actor, id string, target vpath
 	}
 	var made job.Job
 	var measured *extent
-	err := t.writeLocked(ctx, how.Replace, func(tx *db.Tx) error {
+	err := t.writeUpgradable(ctx, func(tx *db.Tx, lock *treeLock) error {
 		if err := t.checkActive(tx, a); err != nil {
 			return err
 		}
-		c := copyOperation{moveOperation: moveOperation{Tree: t, tx: tx, actor: a, replace: how.Replace},
+		c := copyOperation{moveOperation: moveOperation{Tree: t, tx: tx, lock: lock, actor: a, replace: how.Replace},
 			shallow: how.Shallow}
 		if err := c.find(id, target, newName); err != nil {
 			return err
@@ -100,7 +100,7 @@ func (t *Tree) copy(ctx context.Context, a access.Actor, id string, target vpath
 	if err == nil && made.Status == job.Completed {
 		crash.Point("copy.committed")
 	}
-	return made, translateNameTaken(err)
+	return made, err
 }
 
 // copyOperation is one call of Copy, or the last decision of its job.
@@ -294,7 +294,7 @@ func (c *copyOperation) copyNow(found []sourceEntry, target vpath.Path) (job.Job
 			return job.Job{}, err
 		}
 		if !done {
-			return job.Job{}, targetExists()
+			return job.Job{}, c.takenMeanwhile()
 		}
 		shared.add(&r)
 	}
@@ -316,6 +316,9 @@ func (c *copyOperation) copyNow(found []sourceEntry, target vpath.Path) (job.Job
 
 // replaceContentByCopy gives the existing file at the target the content of the source.
 func (c *copyOperation) replaceContentByCopy(e extent, target vpath.Path) (job.Job, error) {
+	if err := quota.Lock(c.tx, c.existing.owner); err != nil {
+		return job.Job{}, err
+	}
 	shared := refIncrements{}
 	shared.add(&c.source.row)
 	if err := shared.apply(c.tx); err != nil {

@@ -178,8 +178,9 @@ func (x *copier) publish(ctx context.Context) error {
 	}
 	var measured *extent
 	done := x.copyPayload
-	err = x.writeLocked(ctx, x.payload.Over, func(tx *db.Tx) error {
-		c := copyOperation{moveOperation: moveOperation{Tree: x.Tree, tx: tx, actor: actor, replace: x.payload.Over}}
+	err = x.writeUpgradable(ctx, func(tx *db.Tx, lock *treeLock) error {
+		c := copyOperation{moveOperation: moveOperation{Tree: x.Tree, tx: tx, lock: lock, actor: actor,
+			replace: x.payload.Over}}
 		if err := c.find(x.copyPayload.Entry, target, x.copyPayload.Name); err != nil {
 			return err
 		}
@@ -205,10 +206,10 @@ func (x *copier) publish(ctx context.Context) error {
 		}
 		done = x.copyPayload
 		done.becomeMove(x.copyPayload.Copy, c.dest.mount.ProviderID)
-		return x.commitCopy(&c, done)
+		return c.translateTaken(x.commitCopy(&c, done))
 	})
 	if err != nil {
-		return translateNameTaken(err)
+		return err
 	}
 	x.copyPayload, x.payload = done, done.movePayload
 	crash.Point("copy.published")

@@ -57,16 +57,17 @@ func (t *Tree) Update(ctx context.Context, a access.Actor, id string, c Change) 
 	if err := c.check(); err != nil {
 		return Entry{}, err
 	}
-	folder, err := isFolder(t.DB.Read(ctx), id)
-	if err != nil {
-		return Entry{}, err
-	}
 	var updated Entry
 	var hash string
-	err = t.writeLocked(ctx, folder && (c.Name != nil || c.Password != nil), func(tx *db.Tx) error {
+	err := t.writeUpgradable(ctx, func(tx *db.Tx, lock *treeLock) error {
 		n, v, err := t.lookUpTx(tx, id)
 		if err != nil {
 			return err
+		}
+		if n.folder && (c.Name != nil || c.Password != nil) {
+			if err := lock.requireExclusive(); err != nil {
+				return err
+			}
 		}
 		if err := v.allow(a, n.facts(a), access.Update); err != nil {
 			return err

@@ -34,15 +34,11 @@ func (t *Tree) MoveWithOptions(ctx context.Context, a access.Actor, id string, t
 
 func (t *Tree) move(ctx context.Context, a access.Actor, id string, target vpath.Path, newName *vpath.Name,
 	how CopyMoveOptions) (job.Job, error) {
-	folder, err := isFolder(t.DB.Read(ctx), id)
-	if err != nil {
-		return job.Job{}, err
-	}
 	var made job.Job
 	var looked contentSearch
-	err = t.writeLocked(ctx, folder || how.Replace, func(tx *db.Tx) error {
-		m := moveOperation{Tree: t, tx: tx, actor: a, replace: how.Replace}
-		if err := m.find(id, target, newName); err != nil {
+	err := t.writeUpgradable(ctx, func(tx *db.Tx, lock *treeLock) error {
+		m := moveOperation{Tree: t, tx: tx, lock: lock, actor: a, replace: how.Replace}
+		if err := m.findToMove(id, target, newName); err != nil {
 			return err
 		}
 		if err := m.judge(target); err != nil {
@@ -60,7 +56,7 @@ func (t *Tree) move(ctx context.Context, a access.Actor, id string, target vpath
 			return err
 		}
 		if err := m.apply(); err != nil {
-			return err
+			return m.translateTaken(err)
 		}
 		now := t.nowMs()
 		made = job.Job{ID: t.IDs.UUID(), Type: MoveJob, OwnerID: a.UserID, Status: job.Completed, Progress: 100,
@@ -70,11 +66,8 @@ func (t *Tree) move(ctx context.Context, a access.Actor, id string, target vpath
 	if err == nil {
 		crash.Point("move.committed")
 	}
-	return made, translateNameTaken(err)
+	return made, err
 }
-
-// translateNameTaken returns a Conflict for the error of a name that is taken.
-func translateNameTaken(err error) error { return translateUnique(err, targetExists()) }
 
 func targetExists() error {
 	return fault.New(fault.Conflict, "A file or folder of this name lies there already.")
@@ -84,6 +77,7 @@ func targetExists() error {
 type moveOperation struct {
 	*Tree
 	tx       *db.Tx
+	lock     *treeLock
 	rules    *ruleset
 	actor    access.Actor
 	source   node
@@ -111,6 +105,14 @@ func (m *moveOperation) find(id string, target vpath.Path, newName *vpath.Name) 
 		m.name = *newName
 	}
 	return err
+}
+
+// findToMove is find for a move: a folder that changes its place needs the exclusive lock.
+func (m *moveOperation) findToMove(id string, target vpath.Path, newName *vpath.Name) error {
+	if err := m.find(id, target, newName); err != nil || !m.source.folder {
+		return err
+	}
+	return m.lock.requireExclusive()
 }
 
 // judge decides about permissions before it reports what exists.

@@ -35,14 +35,15 @@ type deletion struct {
 // delete is Delete; it also returns which other ids of a batch were in the folder.
 func (t *Tree) delete(ctx context.Context, a access.Actor, id string, others []string,
 	precondition Precondition) (gone deletion, err error) {
-	folder, err := isFolder(t.DB.Read(ctx), id)
-	if err != nil {
-		return deletion{}, err
-	}
-	err = t.writeLocked(ctx, folder, func(tx *db.Tx) error {
+	err = t.writeUpgradable(ctx, func(tx *db.Tx, lock *treeLock) error {
 		n, v, err := t.lookUpTx(tx, id)
 		if err != nil {
 			return err
+		}
+		if n.folder {
+			if err := lock.requireExclusive(); err != nil {
+				return err
+			}
 		}
 		facts := n.facts(a)
 		if err := v.allow(a, facts, access.Delete); err != nil {

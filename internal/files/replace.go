@@ -1,6 +1,8 @@
 package files
 
 import (
+	"slices"
+
 	"larder/internal/access"
 	"larder/internal/crash"
 	"larder/internal/fault"
@@ -41,6 +43,11 @@ func (m *moveOperation) judgeExisting() (err error) {
 			}
 		}
 		return m.checkUnlocked(m.tx, m.actor, there.trail)
+	}
+	if m.existing.folder {
+		if err := m.lock.requireExclusive(); err != nil {
+			return err
+		}
 	}
 	if err := m.rules.allow(m.actor, facts, access.Delete); err != nil {
 		return err
@@ -102,9 +109,39 @@ func (m *moveOperation) deleteExisting() (err error) {
 	return err
 }
 
+// takenMeanwhile returns the error for a name at which another transaction has created an entry
+// since judgeExisting found none. A replacement runs again and replaces that entry.
+func (m *moveOperation) takenMeanwhile() error {
+	if m.replace {
+		return retryTransaction()
+	}
+	return targetExists()
+}
+
+// translateTaken returns takenMeanwhile for the error of a name that is taken.
+func (m *moveOperation) translateTaken(err error) error {
+	return translateUnique(err, m.takenMeanwhile())
+}
+
+// lockQuotas locks the quotas of both owners, in an order that all transactions keep, before the
+// files: uploads lock them in this order too.
+func (m *moveOperation) lockQuotas() error {
+	owners := []string{m.source.owner, m.existing.owner}
+	slices.Sort(owners)
+	for _, owner := range slices.Compact(owners) {
+		if err := quota.Lock(m.tx, owner); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // replaceContentByMove gives the existing file the content of the source and deletes the source;
 // the reference to the object moves along.
 func (m *moveOperation) replaceContentByMove() error {
+	if err := m.lockQuotas(); err != nil {
+		return err
+	}
 	if err := m.copySourcePassword(m.existing.id); err != nil {
 		return err
 	}

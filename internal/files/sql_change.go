@@ -24,19 +24,6 @@ func retryTransaction() error {
 	return &db.RetryError{Prepare: func(context.Context) error { return nil }}
 }
 
-// isFolder reports whether an entry is a folder, which never changes. Fault: NotFound.
-func isFolder(q db.Querier, id string) (bool, error) {
-	var kind int
-	err := q.QueryRow("SELECT kind FROM entries WHERE id = $1", id).Scan(&kind)
-	if errors.Is(err, db.ErrNoRows) {
-		return false, noEntry()
-	}
-	if err != nil {
-		return false, fmt.Errorf("look up entry: %w", err)
-	}
-	return kind == folderKind, nil
-}
-
 // relocate gives an entry another parent and name, provided that it is still where r says. It
 // returns a db.ErrUnique when the name is taken.
 func (t *Tree) relocate(tx *db.Tx, r *row, parent string, name vpath.Name, updated int64) error {

@@ -138,7 +138,7 @@ type transfer struct {
 
 // copyThenMove copies the content of the entry and then gives it its new parent.
 func (x *transfer) copyThenMove(ctx context.Context) error {
-	err := x.inJudgedTx(ctx, false, func(m *moveOperation) error {
+	err := x.inJudgedTx(ctx, func(m *moveOperation) error {
 		x.payload.Provider = m.dest.mount.ProviderID
 		return nil
 	})
@@ -150,7 +150,7 @@ func (x *transfer) copyThenMove(ctx context.Context) error {
 	}
 	done := x.payload
 	done.Moved = true
-	err = x.inJudgedTx(ctx, true, func(m *moveOperation) error {
+	err = x.inJudgedTx(ctx, func(m *moveOperation) error {
 		if m.dest.mount.ProviderID != x.payload.Provider {
 			return errors.New("the target's provider is another one by now") // the next attempt goes to that provider
 		}
@@ -158,12 +158,12 @@ func (x *transfer) copyThenMove(ctx context.Context) error {
 			done.Entry = m.existing.id
 		}
 		if err := m.apply(); err != nil {
-			return err
+			return m.translateTaken(err)
 		}
 		return x.run.SavePayload(m.tx, done.encode())
 	})
 	if err != nil {
-		return translateNameTaken(err)
+		return err
 	}
 	x.payload = done
 	crash.Point("move.reparented")
@@ -200,7 +200,7 @@ func (x *transfer) copyRemaining(ctx context.Context) error {
 }
 
 // inJudgedTx runs fn inside a transaction that has decided about the move by the present rules.
-func (x *transfer) inJudgedTx(ctx context.Context, alone bool, fn func(m *moveOperation) error) error {
+func (x *transfer) inJudgedTx(ctx context.Context, fn func(m *moveOperation) error) error {
 	target, err := vpath.Parse(x.payload.Target)
 	if err != nil {
 		return err
@@ -209,9 +209,9 @@ func (x *transfer) inJudgedTx(ctx context.Context, alone bool, fn func(m *moveOp
 	if err != nil {
 		return err
 	}
-	return x.writeLocked(ctx, alone, func(tx *db.Tx) error {
-		m := moveOperation{Tree: x.Tree, tx: tx, actor: actor, replace: x.payload.Over}
-		if err := m.find(x.payload.Entry, target, x.payload.Name); err != nil {
+	return x.writeUpgradable(ctx, func(tx *db.Tx, lock *treeLock) error {
+		m := moveOperation{Tree: x.Tree, tx: tx, lock: lock, actor: actor, replace: x.payload.Over}
+		if err := m.findToMove(x.payload.Entry, target, x.payload.Name); err != nil {
 			return err
 		}
 		if m.rules.version != version {

@@ -14,7 +14,8 @@
 // inside a transaction.
 //
 // On PostgreSQL transactions that change single entries share a lock on the tree. Transactions that
-// move, rename or delete a folder hold it alone.
+// move, rename, replace or delete a folder hold it exclusively: they begin with the shared lock and
+// run again when they find a folder (writeUpgradable).
 //
 // Files refer to objects, which package object counts and collects. Specification: File endpoints,
 // Public path serving, Limits.
@@ -188,14 +189,40 @@ func (t *Tree) readConsistentTx(question versionedRead) (*ruleset, error) {
 // nowMs is the present time in milliseconds.
 func (t *Tree) nowMs() int64 { return t.Now().UnixMilli() }
 
-// writeLocked runs fn in a transaction that holds the lock of the tree, alone when a folder changes
-// its place.
-func (t *Tree) writeLocked(ctx context.Context, alone bool, fn func(tx *db.Tx) error) error {
+// writeLocked runs fn in a transaction that holds the lock of the tree, exclusively or shared.
+func (t *Tree) writeLocked(ctx context.Context, exclusive bool, fn func(tx *db.Tx) error) error {
 	return t.DB.Write(ctx, func(tx *db.Tx) error {
-		if err := tx.LockTree(alone); err != nil {
+		if err := tx.LockTree(exclusive); err != nil {
 			return fmt.Errorf("lock the tree: %w", err)
 		}
 		return fn(tx)
+	})
+}
+
+// treeLock is the lock of the tree that a transaction of writeUpgradable holds.
+type treeLock struct{ exclusive bool }
+
+// requireExclusive returns the error that runs the transaction again with the exclusive lock, and
+// nil when it holds that lock.
+func (l *treeLock) requireExclusive() error {
+	if l.exclusive {
+		return nil
+	}
+	return &db.RetryError{Prepare: func(context.Context) error {
+		l.exclusive = true
+		return nil
+	}}
+}
+
+// writeUpgradable is writeLocked for a change that needs the exclusive lock only when it finds a
+// folder: fn begins with the shared lock and asks for the exclusive one before it changes anything.
+func (t *Tree) writeUpgradable(ctx context.Context, fn func(tx *db.Tx, lock *treeLock) error) error {
+	lock := &treeLock{exclusive: t.DB.Dialect().SingleWriter()}
+	return t.DB.Write(ctx, func(tx *db.Tx) error {
+		if err := tx.LockTree(lock.exclusive); err != nil {
+			return fmt.Errorf("lock the tree: %w", err)
+		}
+		return fn(tx, lock)
 	})
 }
 

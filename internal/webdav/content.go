@@ -152,21 +152,21 @@ func forbiddenIfConflict(err error) error {
 
 // copyOrMove copies or moves the resource to the path in the Destination header.
 func (q *request) copyOrMove() error {
-	move := q.R.Method == "MOVE"
+	mode := transferMode{move: q.R.Method == "MOVE"}
 	to, err := q.destination()
 	if err != nil {
 		return err
 	}
-	overwrite, err := parseOverwrite(q.R.Header.Get("Overwrite"))
-	if err != nil {
+	if mode.overwrite, err = parseOverwrite(q.R.Header.Get("Overwrite")); err != nil {
 		return err
 	}
 	d, err := parseDepth(q.R.Header.Get("Depth"), depthInfinity)
 	if err != nil || d == depth1 {
 		return fault.New(fault.Invalid, "The Depth header is 0 or infinity here.")
 	}
+	mode.shallow = d == depth0
 	wanted := []access.Permission{access.Delete}
-	if !move {
+	if !mode.move {
 		wanted = []access.Permission{access.Read, access.Download}
 	}
 	var at *files.Resource
@@ -175,10 +175,10 @@ func (q *request) copyOrMove() error {
 			return err
 		}
 	}
-	if move && d != depthInfinity && at.IsFolder() {
+	if mode.move && mode.shallow && at.IsFolder() {
 		return fault.New(fault.Invalid, "A folder is moved with all that is in it: Depth is infinity.")
 	}
-	existed, err := q.checkDestination(to, overwrite)
+	existed, err := q.checkDestination(to, mode.overwrite)
 	if err != nil {
 		return err
 	}
@@ -186,7 +186,7 @@ func (q *request) copyOrMove() error {
 		return fault.New(fault.Forbidden,
 			"A file or folder cannot be moved or copied onto itself, into itself or onto a folder that contains it.")
 	}
-	if err := q.runTransfer(at.ID(), to, move, overwrite, d == depth0); err != nil {
+	if err := q.runTransfer(at.ID(), to, mode); err != nil {
 		return err
 	}
 	q.writeStatus(storedStatus(existed))
@@ -228,11 +228,10 @@ func (q *request) checkDestination(to vpath.Path, overwrite bool) (existed bool,
 }
 
 // runTransfer moves or copies an entry. When the domain starts a job for it, it waits for the job.
-func (q *request) runTransfer(id string, to vpath.Path, move, overwrite, shallow bool) error {
-	name, dir := to.Base(), to.Parent()
-	j, err := q.startTransfer(id, dir, name, move, overwrite, shallow)
-	if fault.Is(err, fault.Conflict) && !overwrite { // an entry may have appeared there since the check
-		if _, occupied := q.checkDestination(to, overwrite); occupied != nil {
+func (q *request) runTransfer(id string, to vpath.Path, mode transferMode) error {
+	j, err := q.startTransfer(id, to, mode)
+	if fault.Is(err, fault.Conflict) && !mode.overwrite { // an entry may have appeared there since the check
+		if _, occupied := q.checkDestination(to, false); occupied != nil {
 			return occupied
 		}
 	}

@@ -9,14 +9,20 @@ import (
 	"larder/internal/vpath"
 )
 
-// startTransfer starts to move or copy an entry into the folder dir under the given name.
-func (q *request) startTransfer(id string, dir vpath.Path, name vpath.Name, move, overwrite,
-	shallow bool) (job.Job, error) {
-	how := files.CopyMoveOptions{Replace: overwrite, Shallow: shallow, Precondition: q.recheckTarget}
-	if move {
-		return q.Tree.MoveWithOptions(q.ctx(), q.Actor, id, dir, name, how)
+// transferMode says how COPY or MOVE treats the entry and the destination.
+type transferMode struct {
+	move      bool // otherwise copy
+	overwrite bool // replace the entry at the destination
+	shallow   bool // copy a folder without its content
+}
+
+// startTransfer starts to move or copy an entry to a path.
+func (q *request) startTransfer(id string, to vpath.Path, mode transferMode) (job.Job, error) {
+	how := files.CopyMoveOptions{Replace: mode.overwrite, Shallow: mode.shallow, Precondition: q.recheckTarget}
+	if mode.move {
+		return q.Tree.MoveWithOptions(q.ctx(), q.Actor, id, to.Parent(), to.Base(), how)
 	}
-	return q.Tree.CopyWithOptions(q.ctx(), q.Actor, id, dir, name, how)
+	return q.Tree.CopyWithOptions(q.ctx(), q.Actor, id, to.Parent(), to.Base(), how)
 }
 
 // jobPollInterval is the time between two reads of a job that is not finished.
