@@ -47,12 +47,18 @@ func (s *failingStore) setHook(hook func(ctx context.Context, call int) error) (
 	return calls
 }
 
-// setUndeletable sets the keys that cannot be deleted from now on.
-func (s *failingStore) setUndeletable(keys map[blob.Key]bool) {
+// setUndeletable sets that the first n keys of addFailingStore cannot be deleted from now on.
+func (s *failingStore) setUndeletable(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.undeletable = keys
+	s.undeletable = map[blob.Key]bool{}
+	for i := range n {
+		s.undeletable[numberedKey(i)] = true
+	}
 }
+
+// numberedKey returns the key of number i.
+func numberedKey(i int) blob.Key { return blob.Key(fmt.Sprintf("ab/%032x", i)) }
 
 // addFailingStore wraps the vault's store in a failing store and adds n keys that are due before
 // all others.
@@ -69,7 +75,7 @@ func addFailingStore(w *fixture, n int) *failingStore {
 	})
 	w.write(func(tx *db.Tx) error {
 		for i := range n {
-			if err := object.Discard(tx, "vault", blob.Key(fmt.Sprintf("ab/%032x", i)), 1); err != nil {
+			if err := object.Discard(tx, "vault", numberedKey(i), 1); err != nil {
 				return err
 			}
 		}
@@ -177,11 +183,7 @@ func TestCollectorStopsWithTheService(t *testing.T) {
 func TestCollectorSkipsUndeletableObjects(t *testing.T) {
 	eachFixture(t, func(t *testing.T, w *fixture) {
 		s := addFailingStore(w, 40)
-		refused := map[blob.Key]bool{}
-		for i := range 3 {
-			refused[blob.Key(fmt.Sprintf("ab/%032x", i))] = true
-		}
-		s.setUndeletable(refused)
+		s.setUndeletable(3)
 		for range 10 {
 			w.collect()
 			w.advance(time.Minute)
@@ -189,7 +191,7 @@ func TestCollectorSkipsUndeletableObjects(t *testing.T) {
 		if n := w.countGarbage("vault"); n != 3 {
 			t.Errorf("%d keys are left, want the three that can't be deleted", n)
 		}
-		s.setUndeletable(nil)
+		s.setUndeletable(0)
 		w.advance(time.Minute)
 		w.collect()
 		if n := w.countGarbage("vault"); n != 0 {
@@ -203,11 +205,7 @@ func TestCollectorSkipsUndeletableObjects(t *testing.T) {
 func TestCollectorTriesNewKeysBeforeFailedKeys(t *testing.T) {
 	eachFixture(t, func(t *testing.T, w *fixture) {
 		s := addFailingStore(w, 600)
-		refused := map[blob.Key]bool{}
-		for i := range 600 {
-			refused[blob.Key(fmt.Sprintf("ab/%032x", i))] = true
-		}
-		s.setUndeletable(refused)
+		s.setUndeletable(600)
 		w.collect()
 		w.advance(time.Minute)
 		w.collect()

@@ -1,11 +1,9 @@
 package object_test
 
 import (
-	"fmt"
 	"testing"
 	"time"
 
-	"larder/internal/blob"
 	"larder/internal/db"
 	"larder/internal/object"
 	"larder/internal/provider"
@@ -22,7 +20,7 @@ func TestCollectorContinuesPastFailingStore(t *testing.T) {
 				return err
 			}
 			for i := range 500 {
-				if err := object.Discard(tx, "absent", blob.Key(fmt.Sprintf("ab/%032x", i)), 0); err != nil {
+				if err := object.Discard(tx, "absent", numberedKey(i), 0); err != nil {
 					return err
 				}
 			}
@@ -36,10 +34,7 @@ func TestCollectorContinuesPastFailingStore(t *testing.T) {
 		if n := w.countRows("garbage"); n != 500 {
 			t.Errorf("%d keys on the list, want the keys of the unreachable provider", n)
 		}
-		nextAttempt := func() (after int64) {
-			w.must(w.db.Read(t.Context()).QueryRow("SELECT MIN(after) FROM garbage").Scan(&after))
-			return after
-		}
+		nextAttempt := func() int64 { return w.queryInt("SELECT MIN(after) FROM garbage") }
 		first := nextAttempt()
 		w.collect() // within a minute: not retried
 		if nextAttempt() != first {

@@ -130,10 +130,9 @@ func TestHoldFromWrongClockIsIgnored(t *testing.T) {
 	})
 }
 
-func (w *fixture) countHolds() (n int) {
+func (w *fixture) countHolds() int64 {
 	w.t.Helper()
-	w.must(w.db.Read(w.t.Context()).QueryRow("SELECT count(*) FROM versions WHERE name LIKE 'backup %'").Scan(&n))
-	return n
+	return w.queryInt("SELECT count(*) FROM versions WHERE name LIKE 'backup %'")
 }
 
 // After a restore the database contains no garbage rows and no holds.

@@ -134,16 +134,21 @@ func (w *fixture) collect() {
 	}
 }
 
-// countRows counts the rows of a table.
-func (w *fixture) countRows(table string) (n int) {
+// queryInt returns the only value that a query selects.
+func (w *fixture) queryInt(query string, args ...any) (n int64) {
 	w.t.Helper()
-	w.must(w.db.Read(w.t.Context()).QueryRow("SELECT COUNT(*) FROM " + table).Scan(&n))
+	w.must(w.db.Read(w.t.Context()).QueryRow(query, args...).Scan(&n))
 	return n
 }
 
-// countGarbage counts the garbage rows of a provider.
-func (w *fixture) countGarbage(provider string) (n int) {
+// countRows counts the rows of a table.
+func (w *fixture) countRows(table string) int64 {
 	w.t.Helper()
-	w.must(w.db.Read(w.t.Context()).QueryRow("SELECT COUNT(*) FROM garbage WHERE provider_id = $1", provider).Scan(&n))
-	return n
+	return w.queryInt("SELECT COUNT(*) FROM " + table)
+}
+
+// countGarbage counts the garbage rows of a provider.
+func (w *fixture) countGarbage(provider string) int64 {
+	w.t.Helper()
+	return w.queryInt("SELECT COUNT(*) FROM garbage WHERE provider_id = $1", provider)
 }
