@@ -11,7 +11,6 @@ import (
 
 	"larder/internal/blob"
 	"larder/internal/blob/blobtest"
-	"larder/internal/db"
 	"larder/internal/fault"
 )
 
@@ -33,16 +32,8 @@ func (w *fixture) storePartDirectly(id string, number int, content string) {
 // makeUnrecorded changes a session to one that began before parts were recorded.
 func (w *fixture) makeUnrecorded(id string) {
 	w.t.Helper()
-	err := w.db.Write(ctx, func(tx *db.Tx) error {
-		_, err := tx.Exec("UPDATE upload_sessions SET parts_recorded = FALSE WHERE id = $1", id)
-		if err == nil {
-			_, err = tx.Exec("DELETE FROM upload_parts WHERE session_id = $1", id)
-		}
-		return err
-	})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	w.exec("UPDATE upload_sessions SET parts_recorded = FALSE WHERE id = $1", id)
+	w.exec("DELETE FROM upload_parts WHERE session_id = $1", id)
 }
 
 // halfZeroed is a part whose second half never came.

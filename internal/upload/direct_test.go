@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"sync"
 	"testing"
@@ -12,9 +11,7 @@ import (
 
 	"larder/internal/blob"
 	"larder/internal/blob/blobtest"
-	"larder/internal/db"
 	"larder/internal/fault"
-	"larder/internal/object"
 	"larder/internal/upload"
 )
 
@@ -106,7 +103,10 @@ func TestDirectUploadIsCopiedThroughTheService(t *testing.T) {
 		etag = straight(session.URL, "first")
 		then := func() { straight(session.URL, "other") } // this Put goes past the hook
 		w.up.WrapStores(func(inner blob.Store) blob.Store {
-			return hookBeforePut{inner.(signingStore), &then}
+			return struct {
+				hookedStore
+				blob.Presigner
+			}{hookedStore{inner, then}, inner.(signingStore)}
 		})
 		_, _, err = w.up.Complete(ctx, w.ann, session.ID, etag)
 		w.wantFault(err, fault.Unverified, "bytes that changed while they were copied")
@@ -121,18 +121,6 @@ func TestDirectUploadIsCopiedThroughTheService(t *testing.T) {
 	})
 }
 
-// hookBeforePut calls a function before each object is put.
-type hookBeforePut struct {
-	signingStore
-	then *func()
-}
-
-func (h hookBeforePut) Put(ctx context.Context, key blob.Key, body io.Reader, opts blob.PutOptions) (blob.Info, error) {
-	info, err := h.signingStore.Put(ctx, key, body, opts)
-	(*h.then)()
-	return info, err
-}
-
 // A key that a replica with a clock far ahead has collected is replaced by another one, unnoticed
 // by the client (abuse case C129).
 func TestDirectUploadGetsANewKeyWhenItsOwnWasCollected(t *testing.T) {
@@ -141,20 +129,9 @@ func TestDirectUploadGetsANewKeyWhenItsOwnWasCollected(t *testing.T) {
 		session := w.create(w.ann, file("f", 5))
 		etag := straight(session.URL, "12345")
 		w.put("notes a batch of keys", "x")
-		cfg := w.tree.Objects.Config
-		ahead := time.Duration(0)
-		cfg.Now = func() time.Time { return w.now().Add(ahead) }
-		ahead = 3 * time.Hour
-		if err := w.db.Write(ctx, func(tx *db.Tx) error { // all but the staging key
-			_, err := tx.Exec(
-				"UPDATE garbage SET after = after + 1000000000 WHERE key IN (SELECT object_key FROM upload_sessions)")
-			return err
-		}); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := object.New(cfg).Collect(ctx); err != nil {
-			t.Fatal(err)
-		}
+		// all but the staging key
+		w.exec("UPDATE garbage SET after = after + 1000000000 WHERE key IN (SELECT object_key FROM upload_sessions)")
+		w.collectWithClockAhead(3 * time.Hour)
 		if got := w.content(w.ann, w.complete(w.ann, session.ID, etag).ID); got != "12345" {
 			t.Errorf("read %q", got)
 		}

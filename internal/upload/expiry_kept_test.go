@@ -19,13 +19,6 @@ import (
 	"larder/internal/upload"
 )
 
-func (w *fixture) sweep() {
-	w.t.Helper()
-	if err := w.up.Sweep(ctx); err != nil {
-		w.t.Fatal(err)
-	}
-}
-
 // beginParts makes a session of 2500 bytes for the file f in ann's home, and sends those parts.
 func (w *fixture) beginParts(key string, numbers ...int) string {
 	w.t.Helper()
@@ -132,14 +125,6 @@ func TestKeptPartsAreTakenOverTheNextDay(t *testing.T) {
 			w.advance(48 * time.Hour)
 			w.wantOnlyFileObjects("in the end")
 		})
-	}
-}
-
-// collect runs the collector once.
-func (w *fixture) collect() {
-	w.t.Helper()
-	if _, err := w.tree.Collect(ctx); err != nil {
-		w.t.Fatal(err)
 	}
 }
 
@@ -413,10 +398,12 @@ func TestListOfSessions(t *testing.T) {
 	})
 }
 
+const secondProviderID = "00000000-0000-4000-8000-00000000000b"
+
 // secondProvider makes another local provider.
 func (w *fixture) secondProvider() (id string) {
 	w.t.Helper()
-	id = "00000000-0000-4000-8000-00000000000b"
+	id = secondProviderID
 	err := w.providers.Prepare("second", id)
 	if err == nil {
 		err = w.db.Write(ctx, func(tx *db.Tx) error {
@@ -428,17 +415,6 @@ func (w *fixture) secondProvider() (id string) {
 		w.t.Fatal(err)
 	}
 	return id
-}
-
-func (w *fixture) exec(query string, args ...any) {
-	w.t.Helper()
-	err := w.db.Write(ctx, func(tx *db.Tx) error {
-		_, err := tx.Exec(query, args...)
-		return errors.Join(err, tx.BumpConfig())
-	})
-	if err != nil {
-		w.t.Fatal(err)
-	}
 }
 
 // Abuse case C24: a session stays with the provider that it began on, whatever provider its mount
@@ -457,13 +433,11 @@ func TestSessionKeepsItsProvider(t *testing.T) {
 				t.Errorf("content %.40q …", got)
 			}
 		}
-		if n := w.queryInt("SELECT count(*) FROM objects WHERE provider_id <> $1", w.secondProviderID()); n != old+2 {
+		if n := w.queryInt("SELECT count(*) FROM objects WHERE provider_id <> $1", secondProviderID); n != old+2 {
 			t.Errorf("%d objects with the first provider, want %d", n, old+2)
 		}
 	})
 }
-
-func (w *fixture) secondProviderID() string { return "00000000-0000-4000-8000-00000000000b" }
 
 func TestKeptPartsOfAnotherProviderAreDropped(t *testing.T) {
 	eachInParts(t, func(t *testing.T, w *fixture) {
@@ -497,7 +471,7 @@ func TestASessionGoesOnUnderAnotherMountOfItsProvider(t *testing.T) {
 		}
 		err := w.db.Write(ctx, func(tx *db.Tx) error {
 			return w.mounts.Insert(tx, mount.Mount{
-				ID: w.secondProviderID(), ProviderID: providerID, RootID: root, Path: path("/"), Name: "Other",
+				ID: secondProviderID, ProviderID: providerID, RootID: root, Path: path("/"), Name: "Other",
 				SortBy: "name", SortOrder: "asc", Priority: 9,
 			}, w.clock.Load())
 		})
@@ -505,7 +479,7 @@ func TestASessionGoesOnUnderAnotherMountOfItsProvider(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.exec("DELETE FROM mounts WHERE id = $1", mountID)
-		if entry := w.complete(w.admin, id, etag); entry.MountID != w.secondProviderID() ||
+		if entry := w.complete(w.admin, id, etag); entry.MountID != secondProviderID ||
 			w.content(w.admin, entry.ID) != "hello" {
 			t.Errorf("got %+v", entry)
 		}

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -188,12 +189,15 @@ func (w *fixture) complete(a access.Actor, id, etag string) files.Entry {
 	return entry
 }
 
+// oneShot is an upload in one request to ann's home.
+func oneShot(name, content string, size int64) upload.OneShot {
+	return upload.OneShot{Dir: path("/home/ann"), Name: vpath.Name(name), Size: size, Body: strings.NewReader(content)}
+}
+
 // put uploads content in one request to ann's home.
 func (w *fixture) put(name, content string) files.Entry {
 	w.t.Helper()
-	result, err := w.up.Put(ctx, w.ann, upload.OneShot{
-		Dir: path("/home/ann"), Name: vpath.Name(name), Size: int64(len(content)), Body: strings.NewReader(content),
-	})
+	result, err := w.up.Put(ctx, w.ann, oneShot(name, content, int64(len(content))))
 	if err != nil {
 		w.t.Fatalf("put: %v", err)
 	}
@@ -238,6 +242,19 @@ func (w *fixture) reserved(a access.Actor) (storage, count int64) {
 	return storage, count
 }
 
+// exec executes a statement in a transaction of its own, which raises the config version as well.
+func (w *fixture) exec(query string, args ...any) {
+	w.t.Helper()
+	err := w.db.Write(ctx, func(tx *db.Tx) error {
+		_, err := tx.Exec(query, args...)
+		return errors.Join(err, tx.BumpConfig())
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// queryInt returns the only value that a query selects.
 func (w *fixture) queryInt(query string, args ...any) int64 {
 	w.t.Helper()
 	var n int64
@@ -251,6 +268,44 @@ func (w *fixture) wantFault(err error, kind fault.Kind, doing string) {
 	w.t.Helper()
 	if !fault.Is(err, kind) {
 		w.t.Errorf("%s: got %v, want fault %d", doing, err, kind)
+	}
+}
+
+// sweep runs the sweep of expired sessions.
+func (w *fixture) sweep() {
+	w.t.Helper()
+	if err := w.up.Sweep(ctx); err != nil {
+		w.t.Error(err) // not Fatal, since tests sweep in the background as well
+	}
+}
+
+// collect runs the collector until nothing is due.
+func (w *fixture) collect() {
+	w.t.Helper()
+	for {
+		more, err := w.tree.Collect(ctx)
+		if err != nil {
+			w.t.Error(err)
+		}
+		if !more || err != nil {
+			return
+		}
+	}
+}
+
+func (w *fixture) sweepAndCollect() {
+	w.t.Helper()
+	w.sweep()
+	w.collect()
+}
+
+// collectWithClockAhead runs the collector of a replica whose clock is ahead.
+func (w *fixture) collectWithClockAhead(by time.Duration) {
+	w.t.Helper()
+	cfg := w.tree.Objects.Config
+	cfg.Now = func() time.Time { return w.now().Add(by) }
+	if _, err := object.New(cfg).Collect(ctx); err != nil {
+		w.t.Error(err)
 	}
 }
 
@@ -313,30 +368,58 @@ func sha(content string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// parallel runs fn n times at once and counts the calls by the kind of their fault;
-// -1 stands for success.
+const noFault fault.Kind = -1
+
+// kindOf returns the kind of an error, or noFault.
+func kindOf(err error) fault.Kind {
+	if err == nil {
+		return noFault
+	}
+	return fault.KindOf(err)
+}
+
+// parallel runs fn n times at once and counts the calls by kindOf.
 func parallel(n int, fn func(i int) error) map[fault.Kind]int {
-	type outcome struct{ kind fault.Kind }
-	outcomes := make(chan outcome, n)
+	outcomes := make(chan fault.Kind, n)
 	start := make(chan struct{})
 	for i := range n {
 		go func() {
 			<-start
-			if err := fn(i); err != nil {
-				outcomes <- outcome{fault.KindOf(err)}
-				return
-			}
-			outcomes <- outcome{-1}
+			outcomes <- kindOf(fn(i))
 		}()
 	}
 	close(start)
 	counts := map[fault.Kind]int{}
 	for range n {
-		counts[(<-outcomes).kind]++
+		counts[<-outcomes]++
 	}
 	return counts
 }
 
 func (w *fixture) setLimits(a access.Actor, storage, count int64) error {
 	return w.db.Write(ctx, func(tx *db.Tx) error { return quota.SetLimits(tx, a.UserID, &storage, &count) })
+}
+
+// waitUntil waits until a condition holds.
+func waitUntil(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for deadline := time.After(time.Minute); !holds(); runtime.Gosched() {
+		select {
+		case <-deadline:
+			t.Fatalf("timeout; the condition does not hold: %s", what)
+		default:
+		}
+	}
+}
+
+// hookedStore is a store that calls then after each object that is put.
+type hookedStore struct {
+	blob.Store
+	then func()
+}
+
+func (h hookedStore) Put(ctx context.Context, key blob.Key, body io.Reader, opts blob.PutOptions) (blob.Info, error) {
+	info, err := h.Store.Put(ctx, key, body, opts)
+	h.then()
+	return info, err
 }

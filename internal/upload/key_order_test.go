@@ -9,7 +9,6 @@ import (
 
 	"larder/internal/blob"
 	"larder/internal/db"
-	"larder/internal/upload"
 )
 
 // Moving a provider to another bucket holds the tree alone and needs a garbage list without keys.
@@ -17,24 +16,16 @@ import (
 // bytes of an upload could go to the former bucket.
 func TestKeysAreNotedBeforeTheirStoreIsAskedFor(t *testing.T) {
 	each(t, func(t *testing.T, w *fixture) {
-		garbage := func() (n int) {
-			if err := w.db.Read(ctx).QueryRow("SELECT COUNT(*) FROM garbage").Scan(&n); err != nil {
-				t.Error(err)
-			}
-			return n
-		}
+		garbage := func() int64 { return w.queryInt("SELECT COUNT(*) FROM garbage") }
 		w.advance(31 * time.Minute) // older keys are not handed out any more
 		session := w.create(w.ann, file("by session", 5))
 		uploads := map[string]func() error{
 			"small": func() error {
-				_, err := w.up.Put(ctx, w.ann,
-					upload.OneShot{Dir: path("/home/ann"), Name: "small", Size: 5, Body: strings.NewReader("small")})
+				_, err := w.up.Put(ctx, w.ann, oneShot("small", "small", 5))
 				return err
 			},
 			"large": func() error {
-				body := strings.NewReader(strings.Repeat("x", 300<<10))
-				_, err := w.up.Put(ctx, w.ann,
-					upload.OneShot{Dir: path("/home/ann"), Name: "large", Size: 300 << 10, Body: body})
+				_, err := w.up.Put(ctx, w.ann, oneShot("large", strings.Repeat("x", 300<<10), 300<<10))
 				return err
 			},
 			"by session": func() error {
@@ -42,7 +33,7 @@ func TestKeysAreNotedBeforeTheirStoreIsAskedFor(t *testing.T) {
 				return err
 			},
 		}
-		var before int
+		var before int64
 		var asked atomic.Int64
 		w.up.WrapStores(func(inner blob.Store) blob.Store {
 			asked.Add(1)

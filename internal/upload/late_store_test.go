@@ -43,9 +43,7 @@ func TestObjectFinishedLateIsDeleted(t *testing.T) {
 		var finish []func() error
 		w.up.WrapStores(func(inner blob.Store) blob.Store { return lateStore{inner, &finish} })
 		for _, size := range []int{5, 300 << 10} {
-			body := strings.NewReader(strings.Repeat("x", size))
-			_, err := w.up.Put(ctx, w.ann, upload.OneShot{Dir: path("/home/ann"), Name: "f", Size: int64(size),
-				Body: body})
+			_, err := w.up.Put(ctx, w.ann, oneShot("f", strings.Repeat("x", size), int64(size)))
 			w.wantFault(err, fault.Unavailable, "a Put without an answer")
 		}
 		_, _, err := w.up.PutRaw(ctx, w.ann, session.ID, strings.NewReader("hello"), 5, "")
@@ -62,8 +60,7 @@ func TestObjectFinishedLateIsDeleted(t *testing.T) {
 		}
 		w.checkInvariants()
 		w.advance(3 * time.Hour)
-		w.sweep()
-		w.collect()
+		w.sweepAndCollect()
 		if now := len(w.storedKeys()); now != before {
 			t.Errorf("%d objects are stored, want %d", now, before)
 		}

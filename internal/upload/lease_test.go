@@ -3,7 +3,6 @@ package upload_test
 import (
 	"context"
 	"errors"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -98,18 +97,6 @@ func (w *fixture) completeAsync(ctx context.Context, id string) <-chan error {
 	return done
 }
 
-// until waits until a condition holds.
-func until(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	for deadline := time.After(time.Minute); !holds(); runtime.Gosched() {
-		select {
-		case <-deadline:
-			t.Fatalf("timeout; the condition does not hold: %s", what)
-		default:
-		}
-	}
-}
-
 // wantRetry fails the test unless err is a Conflict that passes by itself.
 func (w *fixture) wantRetry(err error, doing string) {
 	w.t.Helper()
@@ -125,7 +112,7 @@ func TestCompletionWaitsForTheOneBeforeIt(t *testing.T) {
 		id := w.beginParts("", 1, 2, 3)
 		state, release := w.assembleSlowly()
 		first := w.completeAsync(ctx, id)
-		until(t, "the store assembles", state.busy)
+		waitUntil(t, "the store assembles", state.busy)
 		entries, started := make(chan string, 19), sync.WaitGroup{}
 		started.Add(cap(entries))
 		for range cap(entries) {
@@ -164,14 +151,14 @@ func TestLongCompletionMakesOthersRetry(t *testing.T) {
 		w.up.SetLeaseWait(10 * time.Millisecond)
 		w.up.SetLeaseRenewal(time.Millisecond)
 		first := w.completeAsync(ctx, id)
-		until(t, "the store assembles", state.busy)
+		waitUntil(t, "the store assembles", state.busy)
 		for range 3 {
 			_, _, err := w.up.Complete(ctx, w.ann, id, "")
 			w.wantRetry(err, "another completion")
 			_, err = w.up.Parts(ctx, w.ann, id)
 			w.wantRetry(err, "asking for the parts")
 			w.advance(10 * time.Second) // less than the lease, which is renewed meanwhile
-			until(t, "the lease is renewed", func() bool {
+			waitUntil(t, "the lease is renewed", func() bool {
 				return w.queryInt("SELECT completing_until FROM upload_sessions WHERE id = $1",
 					id) == w.clock.Load()+15_000
 			})
@@ -302,7 +289,7 @@ func TestCompletionGoesOnWithoutItsClient(t *testing.T) {
 		state, release := w.assembleSlowly()
 		client, leaves := context.WithCancel(ctx)
 		first := w.completeAsync(client, id)
-		until(t, "the store assembles", state.busy)
+		waitUntil(t, "the store assembles", state.busy)
 		leaves()
 		second := w.completeAsync(ctx, id)
 		release()
@@ -322,13 +309,13 @@ func TestWaitingCompletionsAreLimited(t *testing.T) {
 		id := w.beginParts("", 1, 2, 3)
 		state, release := w.assembleSlowly()
 		first := w.completeAsync(ctx, id)
-		until(t, "the store assembles", state.busy)
+		waitUntil(t, "the store assembles", state.busy)
 		client, leave := context.WithCancel(ctx)
 		var waiting []<-chan error
 		for range 64 {
 			waiting = append(waiting, w.completeAsync(client, id))
 		}
-		until(t, "all wait", func() bool { return w.up.CompletionsWaiting() == len(waiting) })
+		waitUntil(t, "all wait", func() bool { return w.up.CompletionsWaiting() == len(waiting) })
 		_, _, err := w.up.Complete(ctx, w.ann, id, "")
 		w.wantFault(err, fault.RateLimited, "one more")
 		leave()
@@ -353,7 +340,7 @@ func TestAbortWhileACompletionIsUnderWay(t *testing.T) {
 		id := w.beginParts("", 1, 2, 3)
 		state, release := w.assembleSlowly()
 		first := w.completeAsync(ctx, id)
-		until(t, "the store assembles", state.busy)
+		waitUntil(t, "the store assembles", state.busy)
 		waiting := w.completeAsync(ctx, id)
 		if err := w.up.Abort(ctx, w.ann, id); err != nil {
 			t.Fatal(err)
@@ -382,7 +369,7 @@ func TestSessionThatIsBeingCompletedDoesNotExpire(t *testing.T) {
 			state, release := w.assembleSlowly()
 			w.advance(59 * time.Minute)
 			first := w.completeAsync(ctx, id)
-			until(t, "the store assembles", state.busy)
+			waitUntil(t, "the store assembles", state.busy)
 			w.advance(3 * time.Minute)
 			w.sweep()
 			w.wantReserved(w.ann, 2500, 1)

@@ -16,13 +16,7 @@ import (
 	"larder/internal/fault"
 	"larder/internal/files"
 	"larder/internal/upload"
-	"larder/internal/vpath"
 )
-
-// oneShot is an upload in one request to ann's home.
-func oneShot(name, content string, size int64) upload.OneShot {
-	return upload.OneShot{Dir: path("/home/ann"), Name: vpath.Name(name), Size: size, Body: strings.NewReader(content)}
-}
 
 // letterBytes is n bytes that are not all the same.
 func letterBytes(n int) string { return strings.Repeat("abcdefghijklmnopqrstuvwxyz012345", n/32+1)[:n] }

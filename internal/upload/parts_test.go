@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"larder/internal/access"
@@ -342,7 +343,7 @@ func TestInvalidPartsAreRefused(t *testing.T) {
 					c.announced)
 				w.wantFault(err, c.want, fmt.Sprintf("%+v", c))
 			}
-			_, err := w.up.PutPart(ctx, w.ann, id, 2, io.MultiReader(strings.NewReader("half"), brokenReader{}), -1)
+			_, err := w.up.PutPart(ctx, w.ann, id, 2, io.MultiReader(strings.NewReader("half"), iotest.ErrReader(io.ErrUnexpectedEOF)), -1)
 			w.wantFault(err, fault.Unverified, "a body that breaks off")
 			if before == "" {
 				w.wantParts(w.ann, id, nil, []int{1, 2, 3})

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"larder/internal/access"
@@ -100,22 +101,6 @@ func TestRandomSequencesKeepWhatWasAcknowledged(t *testing.T) {
 	})
 }
 
-// sweepAndCollect runs the sweep and the collector.
-func (w *fixture) sweepAndCollect() {
-	if err := w.up.Sweep(ctx); err != nil {
-		w.t.Error(err)
-	}
-	for {
-		more, err := w.tree.Collect(ctx)
-		if err != nil {
-			w.t.Error(err)
-		}
-		if !more || err != nil {
-			return
-		}
-	}
-}
-
 func (k *randomClient) step() {
 	name := fmt.Sprint("f", k.r.IntN(4))
 	if k.r.IntN(4) == 0 { // the next Put fails, of this client or another
@@ -182,17 +167,13 @@ func (k *randomClient) putOnce(name string, size int) {
 		Body: strings.NewReader(content)}
 	switch k.r.IntN(6) {
 	case 0:
-		o.Body = io.MultiReader(strings.NewReader(content[:size/2]), brokenReader{}) // the client disconnects
+		o.Body = io.MultiReader(strings.NewReader(content[:size/2]), iotest.ErrReader(io.ErrUnexpectedEOF)) // the client disconnects
 	case 1:
 		o.Size = -1
 	}
 	result, err := k.up.Put(ctx, k.actor, o)
 	k.record(name, content, result.File.ID, err)
 }
-
-type brokenReader struct{}
-
-func (brokenReader) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
 func (k *randomClient) session(name string) {
 	ctx, cancel := k.context()

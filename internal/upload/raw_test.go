@@ -305,13 +305,7 @@ func TestASessionStaysWithItsMountAndProvider(t *testing.T) {
 		}
 		_, _, err = w.up.Complete(ctx, w.admin, session.ID, etag)
 		w.wantFault(err, fault.Conflict, "the folder is in another mount now")
-		err = w.db.Write(ctx, func(tx *db.Tx) error {
-			_, err := tx.Exec("UPDATE mounts SET priority = -9, mount_path = '/elsewhere' WHERE id = $1", id)
-			return errors.Join(err, tx.BumpConfig())
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		w.exec("UPDATE mounts SET priority = -9, mount_path = '/elsewhere' WHERE id = $1", id)
 		entry := w.complete(w.admin, session.ID, etag)
 		if entry.MountID == id || w.content(w.admin, entry.ID) != "hello" {
 			t.Errorf("got %+v", entry)

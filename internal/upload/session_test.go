@@ -13,15 +13,6 @@ import (
 	"larder/internal/vpath"
 )
 
-const noFault fault.Kind = -1
-
-func kindOf(err error) fault.Kind {
-	if err == nil {
-		return noFault
-	}
-	return fault.KindOf(err)
-}
-
 // Abuse case C36 for the rows of somebody else.
 func TestEveryCallInEveryState(t *testing.T) {
 	type calls struct{ raw, complete, abort fault.Kind }

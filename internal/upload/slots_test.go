@@ -14,7 +14,6 @@ import (
 	"larder/internal/files"
 	"larder/internal/ident"
 	"larder/internal/upload"
-	"larder/internal/vpath"
 )
 
 // openUpload is an upload in one request whose body is being sent.
@@ -31,8 +30,9 @@ func (w *fixture) beginOneShot(up *upload.Service, name string, conflict files.C
 	reader, writer := io.Pipe()
 	u := &openUpload{t: w.t, body: writer, done: make(chan error, 1)}
 	go func() {
-		_, err := up.Put(ctx, w.ann, upload.OneShot{Dir: path("/home/ann"), Name: vpath.Name(name), Size: -1,
-			Conflict: conflict, Body: reader})
+		o := oneShot(name, "", -1)
+		o.Conflict, o.Body = conflict, reader
+		_, err := up.Put(ctx, w.ann, o)
 		_ = reader.CloseWithError(errors.New("refused"))
 		u.done <- err
 	}()

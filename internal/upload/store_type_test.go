@@ -8,7 +8,6 @@ import (
 
 	"larder/internal/blob"
 	"larder/internal/upload"
-	"larder/internal/vpath"
 )
 
 // typeRecordingStore is a store that records the types that it is given.
@@ -47,21 +46,15 @@ func TestStoreReceivesTheType(t *testing.T) {
 			{"nothing", "", png, "", "image/png", ""}, // known by the bytes only
 		} {
 			types = nil
-			n := upload.NewSession{Dir: path("/home/ann"), Name: vpath.Name(c.name), Size: int64(len(c.body)),
-				MimeType: c.claim}
+			n := file(c.name, int64(len(c.body)))
+			n.MimeType = c.claim
 			w.putRaw(w.ann, w.create(w.ann, n).ID, c.body)
-			for _, size := range []int64{int64(len(c.body)), -1} {
-				if _, err := w.up.Put(ctx, w.ann,
-					upload.OneShot{Dir: n.Dir, Name: n.Name, MimeType: c.claim, Size: size,
-						Body: strings.NewReader(c.body)}); err != nil {
+			for _, o := range []upload.OneShot{oneShot(c.name, c.body, int64(len(c.body))), oneShot(c.name, c.body, -1),
+				oneShot(c.name, c.body+strings.Repeat(" ", 300_000), -1)} {
+				o.MimeType = c.claim
+				if _, err := w.up.Put(ctx, w.ann, o); err != nil {
 					t.Fatal(err)
 				}
-			}
-			large := c.body + strings.Repeat(" ", 300_000)
-			if _, err := w.up.Put(ctx, w.ann,
-				upload.OneShot{Dir: n.Dir, Name: n.Name, MimeType: c.claim, Size: -1,
-					Body: strings.NewReader(large)}); err != nil {
-				t.Fatal(err)
 			}
 			n.PartCount = &two
 			w.create(w.ann, n)
