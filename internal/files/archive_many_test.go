@@ -21,15 +21,12 @@ import (
 func (h *fixture) addManyFiles(folder string, count int) {
 	h.t.Helper()
 	first := h.mustUpload(h.ann, "/home/ann/shared", "x")
-	h.write(func(tx *db.Tx) error {
-		_, err := tx.Exec(fmt.Sprintf(`
-			WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d)
-			INSERT INTO entries (id, parent_id, name, name_fold, kind, size, mime_type, owner_id, object_id, created_at, updated_at)
-			SELECT 'many' || n.i, CAST($1 AS TEXT), 'Photo ' || n.i, 'photo ' || n.i, 1, 1, 'text/plain', 'ann', e.object_id, 0, 0
-			FROM n CROSS JOIN entries e
-			WHERE e.id = $2`, count), folder, first.ID)
-		return err
-	})
+	h.exec(fmt.Sprintf(`
+		WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d)
+		INSERT INTO entries (id, parent_id, name, name_fold, kind, size, mime_type, owner_id, object_id, created_at, updated_at)
+		SELECT 'many' || n.i, CAST($1 AS TEXT), 'Photo ' || n.i, 'photo ' || n.i, 1, 1, 'text/plain', 'ann', e.object_id, 0, 0
+		FROM n CROSS JOIN entries e
+		WHERE e.id = $2`, count), folder, first.ID)
 }
 
 // writeZip writes a whole archive to a file. It returns the names in the archive and the largest
@@ -70,8 +67,8 @@ func (h *fixture) writeZip(archive *files.Archive) (names map[string]bool, grown
 	r, err := zip.NewReader(out, size)
 	h.must(err)
 	names = map[string]bool{}
-	for _, f := range r.File {
-		names[f.Name] = true
+	for _, member := range r.File {
+		names[member.Name] = true
 	}
 	if len(names) != len(r.File) {
 		h.t.Errorf("%d names of %d entries", len(names), len(r.File))
@@ -110,10 +107,7 @@ func TestArchivePages(t *testing.T) {
 				return err
 			})
 			h.addManyFiles(folder.ID, count)
-			h.write(func(tx *db.Tx) error {
-				_, err := tx.Exec("DELETE FROM entries WHERE name = 'shared'")
-				return err
-			})
+			h.exec("DELETE FROM entries WHERE name = 'shared'")
 			got := h.remainingEntries(h.mustArchive(h.ann, folder.ID))
 			slices.Sort(got)
 			if len(got) != 2*count || len(slices.Compact(got)) != 2*count {

@@ -37,13 +37,13 @@ func (h *fixture) setFolderRoom(user string, folders int64) {
 // countFolders returns the number of folders that a user's quota counts.
 func (h *fixture) countFolders(user string) int64 {
 	h.t.Helper()
-	return h.queryNumber("SELECT used_folders FROM quotas WHERE user_id = '" + user + "'")
+	return h.queryInt("SELECT used_folders FROM quotas WHERE user_id = $1", user)
 }
 
 // checkFolderCounts checks that each quota counts the folders of its user (abuse case C93).
 func (h *fixture) checkFolderCounts() {
 	h.t.Helper()
-	n := h.queryNumber(`
+	n := h.queryInt(`
 		WITH RECURSIVE apart (id) AS (
 			SELECT id FROM entries WHERE id IN ('graveyard', 'staging')
 			UNION ALL
@@ -152,7 +152,7 @@ func TestLargeCopiesReserveTheirFolders(t *testing.T) {
 		_, err := copyTo("refused")
 		w.wantFault("a copy of seven folders", err, fault.QuotaExceeded)
 		w.setFolderRoom("ann", 13)
-		reserved := func() int64 { return w.queryNumber("SELECT reserved_folders FROM quotas WHERE user_id = 'ann'") }
+		reserved := func() int64 { return w.queryInt("SELECT reserved_folders FROM quotas WHERE user_id = 'ann'") }
 		before := reserved()
 		_, err = copyTo("b")
 		w.must(err)
@@ -202,7 +202,7 @@ func TestParallelFoldersStopAtTheLimit(t *testing.T) {
 			})
 		}
 		busy.Wait()
-		if n := h.queryNumber(
+		if n := h.queryInt(
 			"SELECT COUNT(*) FROM entries WHERE kind = 0 AND name LIKE 'f%' AND owner_id = 'ann'"); n != 5 {
 			t.Errorf("%d folders were made, want 5", n)
 		}

@@ -98,14 +98,6 @@ func TestConcurrentMovesMakeNoCycle(t *testing.T) {
 	})
 }
 
-// sumFiles sums a column over all files.
-func (h *fixture) sumFiles(column string) (n int64) {
-	h.t.Helper()
-	h.must(h.db.Read(h.t.Context()).QueryRow("SELECT CAST(COALESCE(SUM(" + column +
-		"), 0) AS BIGINT) FROM entries WHERE kind = 1").Scan(&n))
-	return n
-}
-
 // While a folder is deleted, others upload into it. Each upload is deleted with the folder or
 // refused, and no account keeps a charge.
 func TestDeleteAgainstUploads(t *testing.T) {

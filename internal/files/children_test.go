@@ -151,11 +151,8 @@ func TestChildrenReturnETags(t *testing.T) {
 		}
 		for _, carried := range []bool{false, true} {
 			if carried {
-				h.write(func(tx *db.Tx) error {
-					_, err := tx.Exec(
-						"UPDATE objects SET content_id = 'before' WHERE id = (SELECT object_id FROM entries WHERE parent_id = $1 AND name = 'a')", dir.ID)
-					return err
-				})
+				h.exec(
+					"UPDATE objects SET content_id = 'before' WHERE id = (SELECT object_id FROM entries WHERE parent_id = $1 AND name = 'a')", dir.ID)
 			}
 			got, err := h.listChildrenWith(h.ann, "/home/ann/dir", files.MemberFields{ETags: true}, nil)
 			h.must(err)
@@ -179,7 +176,7 @@ func (h *fixture) insertMany(parent string, folders bool, names ...string) {
 	h.write(func(tx *db.Tx) error {
 		for _, name := range names {
 			l := treeEntry{id: h.ids.UUID(), parent: parent, name: name, owner: "ann", folder: folders}
-			if err := (&randomTree{fixture: h}).insert(tx, l); err != nil {
+			if err := h.insertEntry(tx, l); err != nil {
 				return err
 			}
 		}
@@ -248,10 +245,7 @@ func TestChildrenChangedBetweenPages(t *testing.T) {
 			drop := func(names ...string) {
 				for _, name := range names {
 					gone[name] = true
-					h.write(func(tx *db.Tx) error {
-						_, err := tx.Exec("DELETE FROM entries WHERE parent_id = $1 AND name = $2", dir.ID, name)
-						return err
-					})
+					h.exec("DELETE FROM entries WHERE parent_id = $1 AND name = $2", dir.ID, name)
 				}
 			}
 			var came []string
@@ -358,7 +352,7 @@ func TestResourceHidesExistenceWithoutRead(t *testing.T) {
 		h.mustUpload(h.bob, "/uploads/bobs", "x")
 		h.mustUpload(h.ann, "/home/ann/f", "x")
 		h.mustUpload(h.ann, "/home/ann/closed/f", "x")
-		h.protectEntry(h.mustResource(h.tree.ResourceAt(t.Context(), mustParsePath("/home/ann/closed"))).ID())
+		h.protectEntry(h.idAtPath("/home/ann/closed"))
 		h.mustUpload(h.admin, "/public/f", "x")
 		h.addRule(access.Rule{Pattern: "/home/ann/**", Effect: access.Allow, UserID: "bob",
 			Permissions: access.Set(access.Read)})

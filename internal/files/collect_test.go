@@ -13,18 +13,6 @@ import (
 	"larder/internal/files"
 )
 
-// isStored reports whether an object is in the store.
-func (h *fixture) isStored(key blob.Key) bool {
-	h.t.Helper()
-	store, err := h.reg.Store(h.t.Context(), "local")
-	h.must(err)
-	_, err = store.Stat(h.t.Context(), key)
-	if err != nil && !errors.Is(err, blob.ErrNotFound) {
-		h.t.Fatal(err)
-	}
-	return err == nil
-}
-
 func TestCollectorWaitsForGracePeriod(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := newFixture(t, d)
@@ -130,9 +118,7 @@ func TestCollectorDeletesLargeFoldersInBatches(t *testing.T) {
 
 // insertFile inserts a file of one byte with a link.
 func (h *fixture) insertFile(tx *db.Tx, id, parent, object string) error {
-	_, err := tx.Exec(`
-		INSERT INTO entries (id, parent_id, name, name_fold, kind, size, mime_type, owner_id, object_id, created_at, updated_at)
-		VALUES ($1, $2, $3, $4, 1, 1, '', 'ann', $5, 0, 0)`, id, parent, id, id, object)
+	err := h.insertEntry(tx, treeEntry{id: id, parent: parent, name: id, owner: "ann", size: 1, object: object})
 	if err != nil {
 		return err
 	}
@@ -157,10 +143,8 @@ func TestPutFailsAfterCollectorClaimsKey(t *testing.T) {
 			t.Errorf("due, but not claimed: %v", err)
 		}
 		s = h.storeContent("y")
-		h.write(func(tx *db.Tx) error { // the state after a crash between the claim and the deletion
-			_, err := tx.Exec("UPDATE garbage SET after = -1 WHERE key = $1", string(s.Key))
-			return err
-		})
+		// the state after a crash between the claim and the deletion
+		h.exec("UPDATE garbage SET after = -1 WHERE key = $1", string(s.Key))
 		_, err = h.putEntry(h.ann, place, s)
 		h.wantFault("begun with", err, fault.Conflict)
 		h.collect()

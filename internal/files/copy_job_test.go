@@ -40,7 +40,7 @@ func (w *storesFixture) startLargeCopy(a access.Actor, from, to string,
 	w.tree.SetCopyBatchSize(2)
 	g = w.uploadTree(from, content)
 	w.createFolder(w.ann, to)
-	j, err := w.requestCopy(a, w.entryIDAt(from), to, "copy")
+	j, err := w.requestCopy(a, w.idAtPath(from), to, "copy")
 	w.must(err)
 	if j.Status != "pending" {
 		w.t.Fatalf("the copy is no job: %+v", j)
@@ -56,7 +56,7 @@ func (w *storesFixture) checkCopyOf(folder string, g uploadedFiles) {
 			w.t.Errorf("%s/%s: %.20q, %v; want %.20q", folder, name, got, err, want)
 			continue
 		}
-		if w.entryIDAt(folder+"/"+name) == g.ids[name] {
+		if w.idAtPath(folder+"/"+name) == g.ids[name] {
 			w.t.Errorf("%s/%s is the original, not a copy", folder, name)
 		}
 	}
@@ -151,10 +151,10 @@ func TestCopyFollowsConcurrentChanges(t *testing.T) {
 		g := w.uploadTree("/home/ann/box", map[string]string{"a": "1", "b": "22", "c": "333", "d": "4444", "e": "e",
 			"gone/f": "f", "late/g": "g", "out/h": "h"})
 		w.createFolder(w.ann, "/home/ann/to")
-		j, err := w.requestCopy(w.ann, w.entryIDAt("/home/ann/box"), "/home/ann/to", "copy")
+		j, err := w.requestCopy(w.ann, w.idAtPath("/home/ann/box"), "/home/ann/to", "copy")
 		w.must(err)
 		remove := func(name string) {
-			_, _, err := w.tree.Delete(t.Context(), w.ann, w.entryIDAt("/home/ann/box/"+name))
+			_, _, err := w.tree.Delete(t.Context(), w.ann, w.idAtPath("/home/ann/box/"+name))
 			w.must(err)
 		}
 		w.runBeforeTransaction(2, func() { // a and b are copied
@@ -171,7 +171,7 @@ func TestCopyFollowsConcurrentChanges(t *testing.T) {
 			_, err = w.tree.Move(t.Context(), w.ann, g.ids["out/h"], mustParsePath("/home/ann"), nil)
 			w.must(err)
 			w.mustUpload(w.ann, "/home/ann/box/late/new", "new")
-			_, err = w.tree.Rename(t.Context(), w.ann, w.entryIDAt("/home/ann/box"), "renamed")
+			_, err = w.tree.Rename(t.Context(), w.ann, w.idAtPath("/home/ann/box"), "renamed")
 			w.must(err)
 		})
 		w.checkJobEnded(j.ID, "")
@@ -203,9 +203,9 @@ func TestCopySkipsFolderMovedOutOfSource(t *testing.T) {
 			if i == "moved" {
 				w.createFolder(w.ann, "/home/ann/away")
 			}
-			j, err := w.requestCopy(w.ann, w.entryIDAt("/home/ann/box"), to, "copy")
+			j, err := w.requestCopy(w.ann, w.idAtPath("/home/ann/box"), to, "copy")
 			w.must(err)
-			w.runBeforeTransaction(4, func() { leave(w.entryIDAt("/home/ann/box/sub")) })
+			w.runBeforeTransaction(4, func() { leave(w.idAtPath("/home/ann/box/sub")) })
 			w.checkJobEnded(j.ID, "")
 			found := strings.Join(w.contentsBelow(to+"/copy"), " ")
 			if !strings.HasPrefix(found, "sub/ sub/1=1") || strings.Contains(found, "5=") ||
@@ -213,7 +213,7 @@ func TestCopySkipsFolderMovedOutOfSource(t *testing.T) {
 				t.Errorf("%s: copied %q", i, found)
 			}
 			if i == "moved" {
-				_, err = w.tree.Move(t.Context(), w.ann, w.entryIDAt("/home/ann/away/sub"),
+				_, err = w.tree.Move(t.Context(), w.ann, w.idAtPath("/home/ann/away/sub"),
 					mustParsePath("/home/ann/box"), nil)
 				w.must(err)
 			} else {
@@ -250,12 +250,12 @@ func TestCopyRechecksPermissions(t *testing.T) {
 				deny(from+"/sub/z", access.Set(access.Read))
 			},
 				"permission"},
-			"a password on a copied entry": {func(from, _ string) { w.protectEntry(w.entryIDAt(from + "/a.txt")) },
+			"a password on a copied entry": {func(from, _ string) { w.protectEntry(w.idAtPath(from + "/a.txt")) },
 				"permission"},
 			"a password on an entry not copied yet": {func(from, _ string) {
-				w.protectEntry(w.entryIDAt(from + "/sub/deep"))
+				w.protectEntry(w.idAtPath(from + "/sub/deep"))
 			}, "permission"},
-			"a password on the source": {func(from, _ string) { w.protectEntry(w.entryIDAt(from)) },
+			"a password on the source": {func(from, _ string) { w.protectEntry(w.idAtPath(from)) },
 				"password"},
 			"a mount in the source": {func(from, _ string) { w.addMount(from + "/sub/disk") }, "mount"},
 			"the account is disabled": {func(string, string) {
@@ -263,11 +263,11 @@ func TestCopyRechecksPermissions(t *testing.T) {
 				w.write(func(tx *db.Tx) error { return tx.BumpConfig() })
 			}, "account"},
 			"the source is deleted": {func(from, _ string) {
-				_, _, err := w.tree.Delete(t.Context(), w.ann, w.entryIDAt(from))
+				_, _, err := w.tree.Delete(t.Context(), w.ann, w.idAtPath(from))
 				w.must(err)
 			}, "no such file"},
 			"the target is deleted": {func(_, to string) {
-				_, _, err := w.tree.Delete(t.Context(), w.ann, w.entryIDAt(to))
+				_, _, err := w.tree.Delete(t.Context(), w.ann, w.idAtPath(to))
 				w.must(err)
 			}, "target folder does not exist"},
 			"the name is taken": {func(_, to string) { w.mustUpload(w.ann, to+"/copy", "x") },
@@ -285,11 +285,11 @@ func TestCopyRechecksPermissions(t *testing.T) {
 				w.mustUpload(w.ann, from+"/z"+strings.Repeat("/d", 59)+"/x", "")
 			}, "levels"},
 			"the target is moved into the source": {func(from, to string) {
-				_, err := w.tree.Move(t.Context(), w.ann, w.entryIDAt(to), mustParsePath(from), nil)
+				_, err := w.tree.Move(t.Context(), w.ann, w.idAtPath(to), mustParsePath(from), nil)
 				w.must(err)
 			}, "target folder does not exist"},
 			"another folder has the place": {func(_, to string) {
-				_, err := w.tree.Rename(t.Context(), w.ann, w.entryIDAt(to), "away-"+mustParsePath(to).Base())
+				_, err := w.tree.Rename(t.Context(), w.ann, w.idAtPath(to), "away-"+mustParsePath(to).Base())
 				w.must(err)
 				w.createFolder(w.ann, to)
 			}, "moved or replaced"},
@@ -374,8 +374,7 @@ func TestCopyChecksAndReservesEachEntry(t *testing.T) {
 			if pieces++; pieces == 2 {
 				w.mustUpload(w.ann, "/home/ann/box4/sub/y", "123456")
 			}
-			var staged int64
-			w.must(w.db.Read(t.Context()).QueryRow("SELECT made_storage FROM copies").Scan(&staged))
+			staged := w.queryInt("SELECT made_storage FROM copies")
 			if bytes, _ := w.reserved("ann"); bytes != max(staged, 13) {
 				t.Errorf("%d bytes are recorded as copied, %d as reserved", staged, bytes)
 			}
@@ -439,7 +438,7 @@ func TestCopyByKeyNeedsTheKeyAtEachStep(t *testing.T) {
 			"another root": {ID: "pk", Permissions: rights, Root: mustParsePath("/home/ann/box")},
 			"no download":  {ID: "pk", Permissions: access.Set(access.Read | access.Write), Root: key.Root},
 		} {
-			j, err := w.requestCopy(byKey, w.entryIDAt("/home/ann/box"), "/home/ann/to", "copy")
+			j, err := w.requestCopy(byKey, w.idAtPath("/home/ann/box"), "/home/ann/to", "copy")
 			w.must(err)
 			good := key
 			w.runBeforeTransaction(2, func() { key = lesser })
@@ -447,7 +446,7 @@ func TestCopyByKeyNeedsTheKeyAtEachStep(t *testing.T) {
 			w.checkJobEnded(j.ID, "permission")
 			key = good
 		}
-		j, err := w.requestCopy(byKey, w.entryIDAt("/home/ann/box"), "/home/ann/to", "copy")
+		j, err := w.requestCopy(byKey, w.idAtPath("/home/ann/box"), "/home/ann/to", "copy")
 		w.must(err)
 		w.runJobs()
 		w.checkJobEnded(j.ID, "")
@@ -463,13 +462,10 @@ func TestCopyKeepsPasswordsGivenAtRequest(t *testing.T) {
 		g := w.uploadTree("/home/ann/vault/box", sampleFiles())
 		w.createFolder(w.ann, "/home/ann/to")
 		lock := func(password string) {
-			w.write(func(tx *db.Tx) error {
-				_, err := tx.Exec("UPDATE entries SET password_hash = 'hash', password_id = $1 WHERE id = $2", password,
-					w.entryIDAt("/home/ann/vault"))
-				return err
-			})
+			w.exec("UPDATE entries SET password_hash = 'hash', password_id = $1 WHERE id = $2", password,
+				w.idAtPath("/home/ann/vault"))
 		}
-		box := w.entryIDAt("/home/ann/vault/box")
+		box := w.idAtPath("/home/ann/vault/box")
 		lock("p1")
 		given := w.ann
 		given.Unlocked = []string{"p1"}
@@ -509,7 +505,7 @@ func TestCopyToAnotherProvider(t *testing.T) {
 				w.mustCopy(w.ann, single.ids["single"], "/home/ann/box", "shared") // one object for two files
 				g.content["shared"] = "alone"
 				bytes, count := w.usage("ann")
-				j, err := w.requestCopy(w.ann, w.entryIDAt("/home/ann/box"), "/vault")
+				j, err := w.requestCopy(w.ann, w.idAtPath("/home/ann/box"), "/vault")
 				w.must(err)
 				k, err := w.requestCopy(w.ann, single.ids["single"], "/vault")
 				w.must(err)
@@ -539,7 +535,7 @@ func TestCopyToAnotherProvider(t *testing.T) {
 				w.checkCopyOf("/vault/box", g)
 				w.checkReadableBelow(single, "/home/ann")
 				// The copy back shares no object with the entries there.
-				w.mustCopy(w.ann, w.entryIDAt("/vault/box"), "/home/ann", "back")
+				w.mustCopy(w.ann, w.idAtPath("/vault/box"), "/home/ann", "back")
 				w.checkCopyOf("/home/ann/back", g)
 				w.checkAccounting()
 			})
@@ -552,7 +548,7 @@ func TestCopyToAnotherProvider(t *testing.T) {
 func TestCopyKeepsOriginalObjectWhenTransferFails(t *testing.T) {
 	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		g := w.uploadTree("/home/ann/box", map[string]string{"a": "1", "b": "22"})
-		j, err := w.requestCopy(w.ann, w.entryIDAt("/home/ann/box"), "/vault")
+		j, err := w.requestCopy(w.ann, w.idAtPath("/home/ann/box"), "/vault")
 		w.must(err)
 		w.setHook(func(_ int, op, _ string) error {
 			if op == "stat" {
@@ -601,13 +597,13 @@ func TestCopyWaitsForAStore(t *testing.T) {
 func TestCopyBetweenProvidersInOneDirectory(t *testing.T) {
 	eachSize(t, func(t *testing.T, w *storesFixture, _ bool) {
 		g := w.uploadTree("/home/ann/box", sampleFiles())
-		w.mustCopy(w.ann, w.entryIDAt("/home/ann/box"), "/twin")
+		w.mustCopy(w.ann, w.idAtPath("/home/ann/box"), "/twin")
 		w.checkCopyOf("/twin/box", g)
 		if w.countObjects("twin") != len(g.content) || w.countObjects("local") != len(g.content) {
 			t.Errorf("%d objects in one, %d in the other", w.countObjects("twin"), w.countObjects("local"))
 		}
 		w.checkAccounting()
-		_, _, err := w.tree.Delete(t.Context(), w.ann, w.entryIDAt("/home/ann/box"))
+		_, _, err := w.tree.Delete(t.Context(), w.ann, w.idAtPath("/home/ann/box"))
 		w.must(err)
 		w.checkAccounting()
 		w.checkCopyOf("/twin/box", g)
@@ -623,7 +619,7 @@ func TestTwoReplicasHoldingOneCopyJob(t *testing.T) {
 		calls := 0
 		w.onOwner = func() {
 			if calls++; calls == 3 {
-				w.write(func(tx *db.Tx) error { _, err := tx.Exec("UPDATE jobs SET due = 0"); return err })
+				w.exec("UPDATE jobs SET due = 0")
 				w.runJobs() // the other replica finishes it
 			}
 		}

@@ -31,15 +31,6 @@ func (c *concurrentTest) start(what string, fn func() error, refusals ...fault.K
 	})
 }
 
-// runReplica runs jobs as a replica does, until none is due.
-func (c *concurrentTest) runReplica() error {
-	for r := c.newJobRunner(); ; {
-		if ran, err := r.RunNext(c.t.Context()); err != nil || !ran {
-			return err
-		}
-	}
-}
-
 // Abuse case C91, with copies: two replicas copy folders that are moved, renamed, deleted and
 // uploaded into, also into one another. Every request gets an answer, jobs end, quota and
 // references are exact, and each copy reads byte for byte like its original.
@@ -52,7 +43,7 @@ func TestCopiesAgainstConcurrentChanges(t *testing.T) {
 					base := fmt.Sprintf("/home/ann/r%d", round)
 					w.uploadTree(base+"/src",
 						map[string]string{"a": "1", "b": "22", "sub/c": "333", "sub/d": "4444", "sub/e/f": "55555"})
-					src, sub, f := w.entryIDAt(base+"/src"), w.entryIDAt(base+"/src/sub"), w.entryIDAt(base+"/src/b")
+					src, sub, f := w.idAtPath(base+"/src"), w.idAtPath(base+"/src/sub"), w.idAtPath(base+"/src/b")
 					to, away := w.createFolder(w.ann, base+"/to").ID, w.createFolder(w.ann, base+"/away").ID
 					place, err := w.tree.ResolveDestination(t.Context(), w.ann, mustParsePath(base+"/src/sub"), "up",
 						files.RenameNew)
@@ -79,7 +70,7 @@ func TestCopiesAgainstConcurrentChanges(t *testing.T) {
 						_, err := w.tree.Copy(t.Context(), w.ann, f, mustParsePath(base+"/to"), &name)
 						return err
 					}, fault.NotFound)
-					c.start("run", c.runReplica)
+					c.start("run", c.tryRunJobs)
 					c.start("move a part out",
 						func() error {
 							_, err := w.tree.Move(t.Context(), w.ann, sub, mustParsePath(base), nil)
@@ -102,15 +93,13 @@ func TestCopiesAgainstConcurrentChanges(t *testing.T) {
 						c.start("upload", func() error { _, err := w.putEntry(w.ann, p, stored[i]); return err },
 							fault.Conflict)
 					}
-					c.start("run", c.runReplica)
+					c.start("run", c.tryRunJobs)
 					c.wait.Wait()
 					for range 12 { // retries temporary failures
 						w.runJobs()
 						w.advance(10 * time.Minute)
 					}
-					var open int
-					w.must(w.db.Read(t.Context()).QueryRow(
-						"SELECT COUNT(*) FROM jobs WHERE status IN ('pending', 'running')").Scan(&open))
+					open := w.queryInt("SELECT COUNT(*) FROM jobs WHERE status IN ('pending', 'running')")
 					if open > 0 {
 						t.Errorf("round %d: %d jobs did not end", round, open)
 					}
@@ -131,7 +120,7 @@ func TestConcurrentCopiesToOneName(t *testing.T) {
 		w.mustUpload(w.ann, "/home/ann/box/a", "1")
 		w.mustUpload(w.ann, "/home/ann/box/b", "22")
 		w.createFolder(w.ann, "/home/ann/to")
-		box, f := w.entryIDAt("/home/ann/box"), w.mustUpload(w.ann, "/home/ann/f", "x").ID
+		box, f := w.idAtPath("/home/ann/box"), w.mustUpload(w.ann, "/home/ann/f", "x").ID
 		name := vpath.Name("name")
 		c := &concurrentTest{storesFixture: w}
 		for i := range 20 {
@@ -176,7 +165,7 @@ func TestConcurrentCopiesRespectQuota(t *testing.T) {
 	eachSize(t, func(t *testing.T, w *storesFixture, _ bool) {
 		w.mustUpload(w.admin, "/public/box/a", "12345")
 		w.mustUpload(w.admin, "/public/box/b", "67890")
-		box := w.entryIDAt("/public/box")
+		box := w.idAtPath("/public/box")
 		w.setQuota("ann", 39, 100) // room for three copies of ten bytes
 		c := &concurrentTest{storesFixture: w}
 		for i := range 12 {

@@ -34,12 +34,6 @@ func (w *storesFixture) mustCopy(a access.Actor, id, target string, newName ...v
 	w.runJobs()
 }
 
-// setQuota sets the quota of an account.
-func (w *storesFixture) setQuota(user string, bytes, count int64) {
-	w.t.Helper()
-	w.write(func(tx *db.Tx) error { return quota.SetLimits(tx, user, &bytes, &count) })
-}
-
 // reserved returns the bytes and files reserved for an account.
 func (w *storesFixture) reserved(user string) (bytes, count int64) {
 	w.t.Helper()
@@ -96,9 +90,7 @@ func (w *storesFixture) checkContents(folder string, want ...string) {
 // checkNothingStaged checks that no copy is under way and that nothing of one is left.
 func (w *storesFixture) checkNothingStaged() {
 	w.t.Helper()
-	var rows, records int
-	w.must(w.db.Read(w.t.Context()).QueryRow("SELECT COUNT(*) FROM entries WHERE parent_id = 'staging'").Scan(&rows))
-	w.must(w.db.Read(w.t.Context()).QueryRow("SELECT COUNT(*) FROM copies").Scan(&records))
+	rows, records := w.queryInt("SELECT COUNT(*) FROM entries WHERE parent_id = 'staging'"), w.countRows("copies")
 	if rows != 0 || records != 0 {
 		w.t.Errorf("left of copies: %d entries, %d records", rows, records)
 	}
@@ -106,23 +98,9 @@ func (w *storesFixture) checkNothingStaged() {
 
 func (w *storesFixture) entryAtPath(p string) files.Entry {
 	w.t.Helper()
-	e, _, err := w.tree.Details(w.t.Context(), w.admin, w.entryIDAt(p))
+	e, _, err := w.tree.Details(w.t.Context(), w.admin, w.idAtPath(p))
 	w.must(err)
 	return e
-}
-
-func (w *storesFixture) entryIDAt(p string) string {
-	w.t.Helper()
-	l, err := w.tree.List(w.t.Context(), w.admin,
-		files.ListQuery{Path: mustParsePath(p).Parent(), Page: 1, Limit: 1000})
-	w.must(err)
-	for _, e := range l.Items {
-		if e.Path() == mustParsePath(p) {
-			return e.ID
-		}
-	}
-	w.t.Fatalf("there is no %s", p)
-	return ""
 }
 
 // eachSize runs a test with copies in one transaction and with copies that a job makes in batches.
@@ -150,19 +128,16 @@ func TestCopy(t *testing.T) {
 		}
 		w.addRule(access.Rule{Pattern: "/uploads/box/**", Effect: access.Allow, UserID: "ann",
 			Permissions: access.Set(access.Read | access.Download)})
-		for id, color := range map[string]string{w.entryIDAt("/uploads/box"): "#112233",
-			w.entryIDAt("/uploads/box/sub/c"): "#445566"} {
-			w.write(func(tx *db.Tx) error {
-				_, err := tx.Exec(
-					"UPDATE entries SET custom_title = 'T', custom_color = $1, cover_url = 'https://x', icon_emoji = '🐈', manual_position = 7 WHERE id = $2", color, id)
-				return err
-			})
+		for id, color := range map[string]string{w.idAtPath("/uploads/box"): "#112233",
+			w.idAtPath("/uploads/box/sub/c"): "#445566"} {
+			w.exec(
+				"UPDATE entries SET custom_title = 'T', custom_color = $1, cover_url = 'https://x', icon_emoji = '🐈', manual_position = 7 WHERE id = $2", color, id)
 		}
-		link, err := w.tree.Link(t.Context(), w.admin, w.entryIDAt("/uploads/box/a.txt"))
+		link, err := w.tree.Link(t.Context(), w.admin, w.idAtPath("/uploads/box/a.txt"))
 		w.must(err)
 		w.advance(time.Hour)
 		originals, objects := w.countRows("entries"), w.countRows("objects")
-		j, err := w.requestCopy(w.ann, w.entryIDAt("/uploads/box"), "/home/ann", "mine")
+		j, err := w.requestCopy(w.ann, w.idAtPath("/uploads/box"), "/home/ann", "mine")
 		w.must(err)
 		if want := map[bool]string{false: "completed", true: "pending"}[jobs]; j.Type != "copy" || j.Status != want ||
 			w.job(j.ID).Status != want {
@@ -205,13 +180,13 @@ func TestCopy(t *testing.T) {
 			t.Errorf("the link leads to %+v, %v", c.Entry, err)
 		}
 		// Each of the two can be deleted without the other.
-		_, _, err = w.tree.Delete(t.Context(), w.admin, w.entryIDAt("/uploads/box"))
+		_, _, err = w.tree.Delete(t.Context(), w.admin, w.idAtPath("/uploads/box"))
 		w.must(err)
 		w.advance(2 * time.Hour)
 		w.collect()
 		w.checkContents("/home/ann/mine", want...)
 		w.checkNothingStaged()
-		_, _, err = w.tree.Delete(t.Context(), w.ann, w.entryIDAt("/home/ann/mine"))
+		_, _, err = w.tree.Delete(t.Context(), w.ann, w.idAtPath("/home/ann/mine"))
 		w.must(err)
 		w.checkUsage("when all is deleted", "ann", 0, 0, 0, 0)
 		w.checkAccounting()
@@ -228,7 +203,7 @@ func TestCopyOfAFile(t *testing.T) {
 		w.createFolder(w.ann, "/home/ann/to")
 		w.mustCopy(w.ann, f.ID, "/home/ann/to")
 		w.mustCopy(w.ann, f.ID, "/home/ann", "g")
-		w.mustCopy(w.ann, w.entryIDAt("/home/ann/g"), "/home/ann", "h")
+		w.mustCopy(w.ann, w.idAtPath("/home/ann/g"), "/home/ann", "h")
 		w.checkContents("/home/ann", "f=content", "g=content", "h=content", "to/", "to/f=content")
 		w.checkUsage("copied", "ann", 28, 4, 0, 0)
 		if n := w.countRows("objects"); n != 1 {
@@ -250,7 +225,7 @@ func TestCopyIsRefused(t *testing.T) {
 		w.mustUpload(w.ann, "/home/ann/box/a", "1")
 		w.mustUpload(w.ann, "/home/ann/box/sub/b", "22")
 		f := w.mustUpload(w.ann, "/home/ann/f", "x").ID
-		box := w.entryIDAt("/home/ann/box")
+		box := w.idAtPath("/home/ann/box")
 		w.mustUpload(w.ann, "/home/ann/to/box", "in the way")
 		w.mustUpload(w.ann, "/home/ann/to/f", "in the way")
 		w.createFolder(w.ann, "/home/ann/over")
@@ -285,7 +260,7 @@ func TestCopyIsRefused(t *testing.T) {
 			"a deleted entry":       {w.ann, "graveyard", "/home/ann", "g", fault.NotFound},
 			"what is being copied":  {w.admin, "staging", "/home/ann", "g", fault.NotFound},
 			"into the staging root": {w.admin, f, "/staging", "g", fault.NotFound},
-			"another's file": {w.ann, w.entryIDAt("/home/bob/f"), "/home/ann", "g",
+			"another's file": {w.ann, w.idAtPath("/home/bob/f"), "/home/ann", "g",
 				fault.Forbidden},
 			"seen, not to be downloaded":           {w.ann, seen, "/home/ann", "g", fault.Forbidden},
 			"to be downloaded, not seen":           {w.ann, blind, "/home/ann", "g", fault.Forbidden},
@@ -299,9 +274,9 @@ func TestCopyIsRefused(t *testing.T) {
 			"its own place, of a folder":           {w.ann, box, "/home/ann", "", fault.Conflict},
 			"into itself":                          {w.ann, box, "/home/ann/box", "", fault.Conflict},
 			"below itself":                         {w.ann, box, "/home/ann/box/sub", "x", fault.Conflict},
-			"a folder above a mount": {w.admin, w.entryIDAt("/home/ann/over"), "/home/ann", "x",
+			"a folder above a mount": {w.admin, w.idAtPath("/home/ann/over"), "/home/ann", "x",
 				fault.Conflict},
-			"the home of a mount":          {w.admin, w.entryIDAt("/home/ann"), "/public", "x", fault.Conflict},
+			"the home of a mount":          {w.admin, w.idAtPath("/home/ann"), "/public", "x", fault.Conflict},
 			"onto a mount":                 {w.admin, f, "/home/ann/over", "disk", fault.Conflict},
 			"all there is, without a name": {w.admin, w.root, "/public", "", fault.Invalid},
 			"a reserved name":              {w.admin, f, "/", "api", fault.Invalid},
@@ -363,25 +338,19 @@ func TestCopyOfFolderIsAllOrNothing(t *testing.T) {
 					Effect: access.Deny, UserID: "ann", Permissions: access.Set(access.Write)})
 			}, fault.Forbidden},
 			{"a part is hers, the rest is not", func(box string) {
-				w.write(func(tx *db.Tx) error {
-					_, err := tx.Exec("UPDATE entries SET owner_id = 'ann' WHERE id = $1 OR parent_id = $1",
-						w.entryIDAt(box))
-					return err
-				})
+				w.exec("UPDATE entries SET owner_id = 'ann' WHERE id = $1 OR parent_id = $1",
+					w.idAtPath(box))
 			}, fault.Forbidden},
 			{"all of it belongs to her", func(box string) {
-				w.write(func(tx *db.Tx) error {
-					_, err := tx.Exec("UPDATE entries SET owner_id = 'ann' WHERE id IN ($1, $2, $3, $4)",
-						w.entryIDAt(box), w.entryIDAt(box+"/a"), w.entryIDAt(box+"/sub"), w.entryIDAt(box+"/sub/b"))
-					return err
-				})
+				w.exec("UPDATE entries SET owner_id = 'ann' WHERE id IN ($1, $2, $3, $4)",
+					w.idAtPath(box), w.idAtPath(box+"/a"), w.idAtPath(box+"/sub"), w.idAtPath(box+"/sub/b"))
 			}, fault.Internal},
 			{"a file in it has a password", func(box string) {
 				reader(box, read|download)
-				w.protectEntry(w.entryIDAt(box + "/sub/b"))
+				w.protectEntry(w.idAtPath(box + "/sub/b"))
 			}, fault.Forbidden},
 			{"a folder in it has a password",
-				func(box string) { reader(box, read|download); w.protectEntry(w.entryIDAt(box + "/sub")) },
+				func(box string) { reader(box, read|download); w.protectEntry(w.idAtPath(box + "/sub")) },
 				fault.Forbidden},
 		} {
 			box := fmt.Sprintf("/uploads/box%d", i)
@@ -390,7 +359,7 @@ func TestCopyOfFolderIsAllOrNothing(t *testing.T) {
 			if i == 0 {
 				w.createFolder(w.ann, "/home/ann/to")
 			}
-			id := w.entryIDAt(box)
+			id := w.idAtPath(box)
 			c.prepare(box)
 			_, err := w.requestCopy(w.ann, id, "/home/ann/to")
 			if c.kind != fault.Internal {
@@ -412,16 +381,13 @@ func TestCopyAndPasswords(t *testing.T) {
 		f := w.mustUpload(w.ann, "/home/ann/f", "x").ID
 		w.mustUpload(w.ann, "/home/ann/box/a", "1")
 		w.mustUpload(w.ann, "/home/ann/box/sub/b", "22")
-		box, sub, b := w.entryIDAt("/home/ann/box"), w.entryIDAt("/home/ann/box/sub"), w.entryIDAt(
+		box, sub, b := w.idAtPath("/home/ann/box"), w.idAtPath("/home/ann/box/sub"), w.idAtPath(
 			"/home/ann/box/sub/b")
 		w.createFolder(w.ann, "/home/ann/to")
 		set := func(id, hash, password string) {
-			w.write(func(tx *db.Tx) error {
-				_, err := tx.Exec(
-					"UPDATE entries SET password_hash = NULLIF($1, ''), password_id = NULLIF($2, '') WHERE id = $3",
-					hash, password, id)
-				return err
-			})
+			w.exec(
+				"UPDATE entries SET password_hash = NULLIF($1, ''), password_id = NULLIF($2, '') WHERE id = $3",
+				hash, password, id)
 		}
 		with := func(ids ...string) access.Actor { a := w.ann; a.Unlocked = ids; return a }
 		key := w.ann
@@ -430,7 +396,7 @@ func TestCopyAndPasswords(t *testing.T) {
 		password := func(p string) (hash, id string) {
 			w.must(w.db.Read(t.Context()).QueryRow(
 				"SELECT COALESCE(password_hash, ''), COALESCE(password_id, '') FROM entries WHERE id = $1",
-				w.entryIDAt(p)).Scan(&hash, &id))
+				w.idAtPath(p)).Scan(&hash, &id))
 			return hash, id
 		}
 
@@ -491,7 +457,7 @@ func TestCopyIsChargedInFull(t *testing.T) {
 		w.mustUpload(w.admin, "/public/box/a", "12345")
 		w.mustUpload(w.admin, "/public/box/sub/b", "67890")
 		w.mustUpload(w.admin, "/public/box/sub/c", "")
-		box := w.entryIDAt("/public/box")
+		box := w.idAtPath("/public/box")
 		n := 0
 		try := func(bytes, count int64) error {
 			w.setQuota("ann", bytes, count)
@@ -574,7 +540,7 @@ func TestCopyRespectsDepthLimit(t *testing.T) {
 		deep := "/home/ann" + strings.Repeat("/d", 58) // 60 levels
 		w.mustUpload(w.ann, deep+"/x", "")
 		w.mustUpload(w.ann, deep+"/e/x", "")
-		box := w.entryIDAt("/home/ann/box")
+		box := w.idAtPath("/home/ann/box")
 		_, err := w.requestCopy(w.ann, box, deep+"/e")
 		w.wantFault("65 levels", err, fault.Invalid)
 		w.mustCopy(w.ann, box, deep)
@@ -589,7 +555,7 @@ func TestJobsUnderWayAreBounded(t *testing.T) {
 		w.tree.SetCopyBatchSize(1)
 		id := w.mustUpload(w.ann, "/home/ann/g", "x").ID
 		w.mustUpload(w.ann, "/home/ann/box/a", "1")
-		box := w.entryIDAt("/home/ann/box")
+		box := w.idAtPath("/home/ann/box")
 		for i := range 100 {
 			var err error
 			switch name := vpath.Name(fmt.Sprint(i)); i % 3 {

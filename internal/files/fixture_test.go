@@ -1,8 +1,11 @@
 package files_test
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"io"
 	"log/slog"
@@ -15,6 +18,7 @@ import (
 	"larder/internal/access"
 	"larder/internal/blob"
 	"larder/internal/db"
+	"larder/internal/db/dbtest"
 	"larder/internal/fault"
 	"larder/internal/files"
 	"larder/internal/ident"
@@ -134,6 +138,13 @@ func newFixture(t testing.TB, d *db.DB) *fixture {
 	return h
 }
 
+// eachFixture runs a test with a fixture on each engine.
+func eachFixture(t *testing.T, test func(t *testing.T, h *fixture)) {
+	t.Helper()
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) { test(t, newFixture(t, d)) })
+}
+
 func (h *fixture) must(err error) {
 	h.t.Helper()
 	if err != nil {
@@ -144,6 +155,22 @@ func (h *fixture) must(err error) {
 func (h *fixture) write(fn func(tx *db.Tx) error) {
 	h.t.Helper()
 	h.must(h.db.Write(h.t.Context(), fn))
+}
+
+// exec executes a statement in a transaction of its own.
+func (h *fixture) exec(query string, args ...any) {
+	h.t.Helper()
+	h.write(func(tx *db.Tx) error {
+		_, err := tx.Exec(query, args...)
+		return err
+	})
+}
+
+// queryInt returns the only value that a query selects.
+func (h *fixture) queryInt(query string, args ...any) (n int64) {
+	h.t.Helper()
+	h.must(h.db.Read(h.t.Context()).QueryRow("SELECT CAST(("+query+") AS BIGINT)", args...).Scan(&n))
+	return n
 }
 
 // addRule adds a rule and returns its id.
@@ -174,15 +201,21 @@ func (h *fixture) createFolder(a access.Actor, p string) files.Entry {
 	return e
 }
 
-// storeContent puts content into the store and its key on the garbage list, as an upload does
-// before the file exists.
+// storeContent is storeContentIn for the provider `local`.
 func (h *fixture) storeContent(content string) files.StoredObject {
 	h.t.Helper()
-	store, err := h.reg.Store(h.t.Context(), "local")
+	return h.storeContentIn("local", content)
+}
+
+// storeContentIn puts content into the store of a provider and its key on the garbage list, as an
+// upload does before the file exists.
+func (h *fixture) storeContentIn(providerID, content string) files.StoredObject {
+	h.t.Helper()
+	store, err := h.reg.Store(h.t.Context(), providerID)
 	h.must(err)
 	s := files.StoredObject{Key: blob.NewKey(h.ids, nil, ""), Size: int64(len(content)), MimeType: "text/plain"}
 	h.write(func(tx *db.Tx) error {
-		return object.Discard(tx, "local", s.Key, h.clock().Add(grace).UnixMilli())
+		return object.Discard(tx, providerID, s.Key, h.clock().Add(grace).UnixMilli())
 	})
 	info, err := store.Put(h.t.Context(), s.Key, strings.NewReader(content), blob.PutOptions{Size: s.Size})
 	h.must(err)
@@ -190,22 +223,17 @@ func (h *fixture) storeContent(content string) files.StoredObject {
 	return s
 }
 
-// upload uploads content and returns the entry or the fault.
+// upload uploads content to the provider of the destination, and returns the entry or the fault.
 func (h *fixture) upload(a access.Actor, p, content string, c files.Conflict) (files.Entry, error) {
 	h.t.Helper()
 	place, err := h.tree.ResolveDestination(h.t.Context(), a, mustParsePath(p).Parent(), mustParsePath(p).Base(), c)
 	if err != nil {
 		return files.Entry{}, err
 	}
-	return h.putEntry(a, place, h.storeContent(content))
-}
-
-func (h *fixture) putEntry(a access.Actor, p files.Destination, s files.StoredObject) (e files.Entry, err error) {
-	err = h.db.Write(h.t.Context(), func(tx *db.Tx) (err error) {
-		e, err = h.tree.Put(h.t.Context(), tx, a, p, s)
-		return err
-	})
-	return e, err
+	stored := h.storeContentIn(place.ProviderID, content)
+	sum := sha256.Sum256([]byte(content))
+	stored.SHA256 = hex.EncodeToString(sum[:])
+	return h.putEntry(a, place, stored)
 }
 
 // mustUpload uploads content and fails the test when that is refused.
@@ -214,6 +242,26 @@ func (h *fixture) mustUpload(a access.Actor, p, content string) files.Entry {
 	e, err := h.upload(a, p, content, files.Fail)
 	h.must(err)
 	return e
+}
+
+// mustUploadUnsummed is mustUpload for content whose checksum a job determines, as that of an
+// upload in parts.
+func (h *fixture) mustUploadUnsummed(a access.Actor, p, content string) files.Entry {
+	h.t.Helper()
+	place, err := h.tree.ResolveDestination(h.t.Context(), a, mustParsePath(p).Parent(), mustParsePath(p).Base(),
+		files.Fail)
+	h.must(err)
+	e, err := h.putEntry(a, place, h.storeContentIn(place.ProviderID, content))
+	h.must(err)
+	return e
+}
+
+func (h *fixture) putEntry(a access.Actor, p files.Destination, s files.StoredObject) (e files.Entry, err error) {
+	err = h.db.Write(h.t.Context(), func(tx *db.Tx) (err error) {
+		e, err = h.tree.Put(h.t.Context(), tx, a, p, s)
+		return err
+	})
+	return e, err
 }
 
 // readPath returns the content at a path as the actor gets it.
@@ -274,20 +322,110 @@ func (h *fixture) usage(user string) (bytes, count int64) {
 	return q.UsedStorage, q.UsedFiles
 }
 
-// protectEntry sets a password on an entry in the database.
+// addMount makes a mount of the fixture's provider and returns the id of its root.
+func (h *fixture) addMount(p string) (root string) {
+	h.t.Helper()
+	return h.addMountWithPriority(p, 0)
+}
+
+// addMountWithPriority makes a mount with a priority and returns the id of its root.
+func (h *fixture) addMountWithPriority(p string, priority int) (root string) {
+	h.t.Helper()
+	h.write(func(tx *db.Tx) (err error) {
+		if root, err = h.tree.InsertRoot(tx, "admin", "the name in the database"); err != nil {
+			return err
+		}
+		return mount.New(h.db).Insert(tx, mount.Mount{
+			ID: "mount of " + p, ProviderID: "local", RootID: root, Path: mustParsePath(p), Name: "M", SortBy: "name",
+			SortOrder: "desc", Priority: priority,
+		}, 0)
+	})
+	return root
+}
+
+// idAtPath returns the id of the entry at a path.
+func (h *fixture) idAtPath(p string) string {
+	h.t.Helper()
+	s, err := h.tree.ResourceAt(h.t.Context(), mustParsePath(p))
+	h.must(err)
+	if !s.Exists() {
+		h.t.Fatalf("there is no %s", p)
+	}
+	return s.ID()
+}
+
+// setQuota sets an account's quota: bytes and files.
+func (h *fixture) setQuota(user string, bytes, count int64) {
+	h.t.Helper()
+	h.write(func(tx *db.Tx) error { return quota.SetLimits(tx, user, &bytes, &count) })
+}
+
+// protectEntry sets a password on an entry as older versions did, without a password_id: the
+// password's id is that of the entry.
 func (h *fixture) protectEntry(id string) {
 	h.t.Helper()
-	h.write(func(tx *db.Tx) error {
-		_, err := tx.Exec("UPDATE entries SET password_hash = 'hash' WHERE id = $1", id)
-		return err
-	})
+	h.exec("UPDATE entries SET password_hash = 'hash' WHERE id = $1", id)
+}
+
+// setPassword sets a password on an entry.
+func (h *fixture) setPassword(id, password string) {
+	h.t.Helper()
+	h.exec(
+		"UPDATE entries SET password_hash = 'hash of ' || CAST($1 AS TEXT), password_id = $1 WHERE id = $2",
+		password, id)
+}
+
+// treeEntry is an entry as it was inserted.
+type treeEntry struct {
+	id, parent, name, owner string
+	folder, hasPassword     bool
+	size, updated           int64
+	position                *int64
+	object                  string // of a file; "" for "object", which is in no store
+}
+
+// insertEntry inserts the row of an entry, and nothing else: no object, no charge.
+func (h *fixture) insertEntry(tx *db.Tx, l treeEntry) error {
+	kind, object, hash := 1, any(cmp.Or(l.object, "object")), any(nil)
+	if l.folder {
+		kind, object = 0, nil
+	}
+	if l.hasPassword {
+		hash = "hash"
+	}
+	var parent any
+	if l.parent != "" {
+		parent = l.parent
+	}
+	_, err := tx.Exec(`
+		INSERT INTO entries (id, parent_id, name, name_fold, kind, size, mime_type, owner_id, object_id, manual_position, password_hash, created_at, updated_at)
+		VALUES ($1, $2, $3, $4, $5, $6, '', $7, $8, $9, $10, 0, $11)`,
+		l.id, parent, l.name, vpath.Fold(l.name), kind, l.size, l.owner, object, l.position, hash, l.updated)
+	return err
 }
 
 // countRows counts the rows of a table.
-func (h *fixture) countRows(table string) (n int) {
+func (h *fixture) countRows(table string) int {
 	h.t.Helper()
-	h.must(h.db.Read(h.t.Context()).QueryRow("SELECT COUNT(*) FROM " + table).Scan(&n))
-	return n
+	return int(h.queryInt("SELECT COUNT(*) FROM " + table))
+}
+
+// sumFiles sums a column over all files.
+func (h *fixture) sumFiles(column string) int64 {
+	h.t.Helper()
+	return h.queryInt("SELECT COALESCE(SUM(" + column + "), 0) FROM entries WHERE kind = 1")
+}
+
+// isStored reports whether an object is in the store.
+func (h *fixture) isStored(key blob.Key) bool {
+	h.t.Helper()
+	store, err := h.reg.Store(h.t.Context(), "local")
+	h.must(err)
+	_, err = store.Stat(h.t.Context(), key)
+	if err != nil && !errors.Is(err, blob.ErrNotFound) {
+		h.t.Fatal(err)
+	}
+	return err == nil
 }
 
 // collect runs the collector until nothing is due.
@@ -305,8 +443,8 @@ func (h *fixture) collect() {
 // wantFault checks that err is a fault of that kind.
 func (h *fixture) wantFault(what string, err error, kind fault.Kind) {
 	h.t.Helper()
-	var f *fault.Error
-	if !errors.As(err, &f) || f.Kind != kind {
+	var got *fault.Error
+	if !errors.As(err, &got) || got.Kind != kind {
 		h.t.Errorf("%s: got %v, want fault kind %d", what, err, kind)
 	}
 }

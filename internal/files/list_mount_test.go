@@ -11,24 +11,8 @@ import (
 	"larder/internal/db/dbtest"
 	"larder/internal/fault"
 	"larder/internal/files"
-	"larder/internal/mount"
 	"larder/internal/vpath"
 )
-
-// addMountOn makes a mount with a priority and returns the id of its root.
-func (h *fixture) addMountOn(p string, priority int) (root string) {
-	h.t.Helper()
-	h.write(func(tx *db.Tx) (err error) {
-		if root, err = h.tree.InsertRoot(tx, "admin", "the name in the database"); err != nil {
-			return err
-		}
-		return mount.New(h.db).Insert(tx, mount.Mount{
-			ID: "mount of " + p, ProviderID: "local", RootID: root, Path: mustParsePath(p), Name: "N", SortBy: "name",
-			SortOrder: "desc", Priority: priority,
-		}, 0)
-	})
-	return root
-}
 
 // searchPaths searches and returns the paths of the results.
 func (h *fixture) searchPaths(a access.Actor, q files.ListQuery) []string {
@@ -56,9 +40,9 @@ func TestMountsShowAsFolders(t *testing.T) {
 		h.mustUpload(h.admin, "/photos/2026/shadowed.jpg", "x")
 		under := h.mustUpload(h.admin, "/photos/note.txt", "a file that the second mount hides")
 		h.mustUpload(h.admin, "/photos/outer.jpg", "x")
-		root := h.addMountOn("/photos/2026", 0)
-		h.addMountOn("/photos/note.txt", 0)
-		h.addMountOn("/photos/hidden", -1) // the mount at the root covers it
+		root := h.addMount("/photos/2026")
+		h.addMount("/photos/note.txt")
+		h.addMountWithPriority("/photos/hidden", -1) // the mount at the root covers it
 		h.createFolder(h.admin, "/photos/2026/inner")
 		h.mustUpload(h.admin, "/photos/2026/inner/sun.jpg", "x")
 
@@ -144,8 +128,8 @@ func TestVirtualFolders(t *testing.T) {
 		if err != nil || empty.Total != 0 || empty.Mount != nil || empty.Folder != nil {
 			t.Errorf("the root with nothing mounted: %+v, %v", empty, err)
 		}
-		h.addMountOn("/data/a/photos", 0)
-		h.addMountOn("/data/Z", 0)
+		h.addMount("/data/a/photos")
+		h.addMount("/data/Z")
 		h.mustUpload(h.admin, "/data/a/photos/x.jpg", "x")
 
 		l, err := h.tree.List(t.Context(), h.admin, files.ListQuery{Path: mustParsePath("/data"), Page: 1, Limit: 9})
@@ -193,9 +177,9 @@ func TestVirtualFolders(t *testing.T) {
 func TestVirtualFoldersInAMount(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := newFixture(t, d)
-		h.addMountOn("/public/way/to/m", 0)
+		h.addMount("/public/way/to/m")
 		locked := h.createFolder(h.admin, "/public/locked")
-		h.addMountOn("/public/locked/way/m", 0)
+		h.addMount("/public/locked/way/m")
 		h.protectEntry(locked.ID)
 		for p, want := range map[string][]string{"/public": {"locked/", "way/"}, "/public/way": {"to/"},
 			"/public/way/to": {"m/"}} {
@@ -225,10 +209,10 @@ func TestVirtualFoldersInAMount(t *testing.T) {
 func TestListShowsMountOfHigherPriority(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := newFixture(t, d)
-		outer := h.addMountOn("/m", 5)
-		h.addMountOn("/m/inner", 4)
-		h.addMountOn("/m/n", 6)
-		twin := h.addMountOn("/m/n/twin", 6)
+		outer := h.addMountWithPriority("/m", 5)
+		h.addMountWithPriority("/m/inner", 4)
+		h.addMountWithPriority("/m/n", 6)
+		twin := h.addMountWithPriority("/m/n/twin", 6)
 		for root, name := range map[string]string{outer: "inner", twin: "in twin"} {
 			h.write(func(tx *db.Tx) error {
 				_, err := h.tree.InsertFolder(tx, root, vpath.Name(name), "admin")
@@ -259,7 +243,7 @@ func TestListOrderOfIndividuallyCheckedEntries(t *testing.T) {
 			h.mustUpload(h.admin, fmt.Sprintf("/public/x%d", i), strings.Repeat("x", 9-i))
 		}
 		for _, m := range []string{"/public/a", "/public/f3", "/public/f55", "/public/z"} {
-			h.addMountOn(m, 0)
+			h.addMount(m)
 		}
 		h.addRule(access.Rule{Pattern: "/public/f4/**", Effect: access.Deny, Role: access.User})
 		h.addRule(access.Rule{Pattern: "/public/x2", Effect: access.Deny, Role: access.User})

@@ -31,14 +31,6 @@ type randomTree struct {
 	passwords []string // ids of the rules' passwords, and one that belongs to no rule
 }
 
-// treeEntry is an entry as it was inserted.
-type treeEntry struct {
-	id, parent, name, owner string
-	folder, hasPassword     bool
-	size, updated           int64
-	position                *int64
-}
-
 // entryAtPath is an entry with its path.
 type entryAtPath struct {
 	treeEntry
@@ -71,7 +63,7 @@ func newRandomTree(h *fixture, seed uint64) *randomTree {
 			root := treeEntry{id: m.RootID, name: "Files", owner: w.pick("admin", "ann"), folder: true,
 				hasPassword: w.rand.IntN(5) == 0}
 			w.roots[root.id] = root
-			if err := w.insert(tx, root); err != nil {
+			if err := w.insertEntry(tx, root); err != nil {
 				return err
 			}
 			if err := w.fillFolder(tx, root.id, 0); err != nil {
@@ -172,7 +164,7 @@ func (w *randomTree) fillFolder(tx *db.Tx, parent string, depth int) error {
 			l.size = 0
 		}
 		w.entries[parent] = append(w.entries[parent], l)
-		if err := w.insert(tx, l); err != nil {
+		if err := w.insertEntry(tx, l); err != nil {
 			return err
 		}
 		if l.folder {
@@ -182,25 +174,6 @@ func (w *randomTree) fillFolder(tx *db.Tx, parent string, depth int) error {
 		}
 	}
 	return nil
-}
-
-func (w *randomTree) insert(tx *db.Tx, l treeEntry) error {
-	kind, object, hash := 1, any("object"), any(nil)
-	if l.folder {
-		kind, object = 0, nil
-	}
-	if l.hasPassword {
-		hash = "hash"
-	}
-	var parent any
-	if l.parent != "" {
-		parent = l.parent
-	}
-	_, err := tx.Exec(`
-		INSERT INTO entries (id, parent_id, name, name_fold, kind, size, mime_type, owner_id, object_id, manual_position, password_hash, created_at, updated_at)
-		VALUES ($1, $2, $3, $4, $5, $6, '', $7, $8, $9, $10, 0, $11)`,
-		l.id, parent, l.name, vpath.Fold(l.name), kind, l.size, l.owner, object, l.position, hash, l.updated)
-	return err
 }
 
 // reachable returns all entries that a path leads to, visible or not, with their facts for an

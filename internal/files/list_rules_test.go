@@ -98,10 +98,7 @@ func TestListByPatternsOfNames(t *testing.T) {
 			"é.raw", "é.gif"} {
 			h.mustUpload(h.admin, "/shots/"+name, "x")
 		}
-		h.write(func(tx *db.Tx) error {
-			_, err := tx.Exec("UPDATE entries SET owner_id = 'ann' WHERE name IN ('c.raw', 'f100%.txt')")
-			return err
-		})
+		h.exec("UPDATE entries SET owner_id = 'ann' WHERE name IN ('c.raw', 'f100%.txt')")
 		read := access.Set(access.Read)
 		h.addRule(access.Rule{Pattern: "/shots/**", Effect: access.Allow, Role: access.Guest,
 			Permissions: access.Set(access.Write)})

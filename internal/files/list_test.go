@@ -97,10 +97,7 @@ func TestListOrder(t *testing.T) {
 			h.advance(time.Second)
 			e := h.mustUpload(h.ann, dir+f.name, f.content)
 			if f.name == "c" || f.name == "b" { // positions 10 and 8, the others have none
-				h.write(func(tx *db.Tx) error {
-					_, err := tx.Exec("UPDATE entries SET manual_position = $1 WHERE id = $2", 8+i, e.ID)
-					return err
-				})
+				h.exec("UPDATE entries SET manual_position = $1 WHERE id = $2", 8+i, e.ID)
 			}
 		}
 		h.createFolder(h.ann, dir+"z")

@@ -41,9 +41,8 @@ func (h *fixture) newLockTree(n int) *lockTree {
 					"INSERT INTO objects (id, provider_id, key, size, etag, refs, created_at) VALUES ($1, 'local', $2, 1, '', 1, 0)", id, id)
 			}
 			if err == nil {
-				_, err = tx.Exec(`
-					INSERT INTO entries (id, parent_id, name, name_fold, kind, size, mime_type, owner_id, object_id, created_at, updated_at)
-					VALUES ($1, $2, $3, $3, 1, 1, '', 'ann', $1, 0, 0)`, id, s.ids[c.in], c.name)
+				err = h.insertEntry(tx, treeEntry{id: id, parent: s.ids[c.in], name: c.name, owner: "ann", size: 1,
+					object: id})
 			}
 		}
 		if err == nil {

@@ -153,17 +153,6 @@ func TestMoveJobIsRefusedByNewLocks(t *testing.T) {
 	})
 }
 
-// idAtPath returns the id of the entry at a path.
-func (w *storesFixture) idAtPath(p string) string {
-	w.t.Helper()
-	s, err := w.tree.ResourceAt(w.t.Context(), mustParsePath(p))
-	w.must(err)
-	if !s.Exists() {
-		w.t.Fatalf("there is no %s", p)
-	}
-	return s.ID()
-}
-
 // A lock on the target refuses a copy by a job, too. A lock on the source does not.
 func TestCopyJobIsRefusedByNewLocks(t *testing.T) {
 	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {

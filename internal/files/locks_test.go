@@ -8,18 +8,10 @@ import (
 
 	"larder/internal/access"
 	"larder/internal/db"
-	"larder/internal/db/dbtest"
 	"larder/internal/fault"
 	"larder/internal/files"
 	"larder/internal/vpath"
 )
-
-// eachFixture runs a test with a fixture on each engine.
-func eachFixture(t *testing.T, test func(t *testing.T, h *fixture)) {
-	t.Helper()
-	t.Parallel()
-	dbtest.Each(t, func(t *testing.T, d *db.DB) { test(t, newFixture(t, d)) })
-}
 
 // viaKey returns the actor through an API key that may do everything, with the given lock tokens.
 func viaKey(a access.Actor, key string, tokens ...string) access.Actor {

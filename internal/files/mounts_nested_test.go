@@ -9,22 +9,8 @@ import (
 	"larder/internal/db/dbtest"
 	"larder/internal/fault"
 	"larder/internal/files"
-	"larder/internal/mount"
 	"larder/internal/vpath"
 )
-
-// addMount makes a mount of the same provider and returns the id of its root.
-func (h *fixture) addMount(p string) (root string) {
-	h.t.Helper()
-	h.write(func(tx *db.Tx) (err error) {
-		if root, err = h.tree.InsertRoot(tx, "admin", "M"); err != nil {
-			return err
-		}
-		return mount.New(h.db).Insert(tx, mount.Mount{ID: h.ids.UUID(), ProviderID: "local", RootID: root,
-			Path: mustParsePath(p), Name: "M", SortBy: "name", SortOrder: "asc"}, 0)
-	})
-	return root
-}
 
 // A password on a folder covers the mounts below it, at any depth, for every operation.
 func TestPasswordCoversMountsBelow(t *testing.T) {

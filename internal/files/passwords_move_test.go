@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"larder/internal/access"
-	"larder/internal/db"
 	"larder/internal/fault"
 	"larder/internal/files"
 )
@@ -221,10 +220,7 @@ func TestMoveJobIsRefusedByNewPassword(t *testing.T) {
 		w.checkJobEnded(first.ID, "password")
 		w.idAtPath("/home/ann/box/begins")
 
-		w.write(func(tx *db.Tx) error {
-			_, err := tx.Exec("UPDATE entries SET password_hash = NULL, password_id = NULL WHERE id = $1", box)
-			return err
-		})
+		w.exec("UPDATE entries SET password_hash = NULL, password_id = NULL WHERE id = $1", box)
 		second := w.startMove(key, w.idAtPath("/home/ann/box/ends"), "/vault")
 		w.setHook(func(_ int, op, _ string) error {
 			if op == "stored" { // copied, not yet moved

@@ -7,7 +7,6 @@ import (
 
 	"larder/internal/access"
 	"larder/internal/blob"
-	"larder/internal/db"
 	"larder/internal/fault"
 	"larder/internal/files"
 	"larder/internal/job"
@@ -55,17 +54,6 @@ func (w *storesFixture) allowAllUsers(p string) {
 	w.t.Helper()
 	w.addRule(access.Rule{Pattern: p + "/**", Effect: access.Allow, Role: access.User})
 	w.createFolder(w.admin, p)
-}
-
-// setPassword sets a password on an entry.
-func (w *storesFixture) setPassword(id, password string) {
-	w.t.Helper()
-	w.write(func(tx *db.Tx) error {
-		_, err := tx.Exec(
-			"UPDATE entries SET password_hash = 'hash of ' || CAST($1 AS TEXT), password_id = $1 WHERE id = $2",
-			password, id)
-		return err
-	})
 }
 
 func (w *storesFixture) passwordOf(id string) (password string) {
@@ -125,9 +113,8 @@ func TestFileOverFile(t *testing.T) {
 				t.Errorf("the source's link: %v", err)
 			}
 		}
-		var garbage int
-		w.must(w.db.Read(t.Context()).QueryRow("SELECT COUNT(*) FROM garbage WHERE key = $1 AND after = $2", key,
-			w.clock().Add(grace).UnixMilli()).Scan(&garbage))
+		garbage := w.queryInt("SELECT COUNT(*) FROM garbage WHERE key = $1 AND after = $2", key,
+			w.clock().Add(grace).UnixMilli())
 		if objects := w.countRows("objects"); objects != 1 || garbage != 1 {
 			t.Errorf("%d objects, and %d garbage rows of the replaced object; want one of each", objects, garbage)
 		}

@@ -2,11 +2,8 @@ package files_test
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"io"
 	"log/slog"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -139,11 +136,14 @@ func (w *storesFixture) newJobRunner() *job.Runner {
 // runJobs runs jobs until none is due.
 func (w *storesFixture) runJobs() {
 	w.t.Helper()
+	w.must(w.tryRunJobs())
+}
+
+// tryRunJobs runs jobs as a replica does, until none is due.
+func (w *storesFixture) tryRunJobs() error {
 	for r := w.newJobRunner(); ; {
-		ran, err := r.RunNext(w.t.Context())
-		w.must(err)
-		if !ran {
-			return
+		if ran, err := r.RunNext(w.t.Context()); err != nil || !ran {
+			return err
 		}
 	}
 }
@@ -190,31 +190,6 @@ type uploadedFiles struct {
 	ids     map[string]string
 	links   map[string]string
 	etags   map[string]string
-}
-
-// upload uploads content to the provider of the destination.
-func (w *storesFixture) upload(a access.Actor, p, content string, c files.Conflict) (files.Entry, error) {
-	w.t.Helper()
-	place, err := w.tree.ResolveDestination(w.t.Context(), a, mustParsePath(p).Parent(), mustParsePath(p).Base(), c)
-	if err != nil {
-		return files.Entry{}, err
-	}
-	store, err := w.reg.Store(w.t.Context(), place.ProviderID)
-	w.must(err)
-	key, _, err := w.tree.Objects.Keys.DiscardedKey(w.t.Context(), place.ProviderID)
-	w.must(err)
-	_, err = store.Put(w.t.Context(), key, strings.NewReader(content), blob.PutOptions{Size: int64(len(content))})
-	w.must(err)
-	sum := sha256.Sum256([]byte(content))
-	return w.putEntry(a, place, files.StoredObject{Key: key, Size: int64(len(content)),
-		SHA256: hex.EncodeToString(sum[:]), MimeType: "text/plain"})
-}
-
-func (w *storesFixture) mustUpload(a access.Actor, p, content string) files.Entry {
-	w.t.Helper()
-	e, err := w.upload(a, p, content, files.Fail)
-	w.must(err)
-	return e
 }
 
 // uploadTree uploads files into a folder of ann's.
@@ -272,18 +247,10 @@ func (w *storesFixture) checkReadableBelow(g uploadedFiles, folder string, not .
 	}
 }
 
-// countGarbage counts what is on the list for a provider.
-func (w *storesFixture) countGarbage(provider string) (n int) {
-	w.t.Helper()
-	w.must(w.db.Read(w.t.Context()).QueryRow("SELECT COUNT(*) FROM garbage WHERE provider_id = $1", provider).Scan(&n))
-	return n
-}
-
 // countObjects counts the objects of a provider.
-func (w *storesFixture) countObjects(provider string) (n int) {
+func (w *storesFixture) countObjects(provider string) int {
 	w.t.Helper()
-	w.must(w.db.Read(w.t.Context()).QueryRow("SELECT COUNT(*) FROM objects WHERE provider_id = $1", provider).Scan(&n))
-	return n
+	return int(w.queryInt("SELECT COUNT(*) FROM objects WHERE provider_id = $1", provider))
 }
 
 // checkAccounting checks the charges, the reference counts, and that the objects of the database
@@ -304,10 +271,8 @@ func (w *storesFixture) checkAccounting() {
 func (w *storesFixture) checkObjects() {
 	w.t.Helper()
 	w.collect()
-	var wrong int
-	w.must(w.db.Read(w.t.Context()).QueryRow(`
-		SELECT COUNT(*) FROM objects o WHERE o.refs <> (SELECT COUNT(*) FROM entries e WHERE e.object_id = o.id)`).
-		Scan(&wrong))
+	wrong := w.queryInt(`
+		SELECT COUNT(*) FROM objects o WHERE o.refs <> (SELECT COUNT(*) FROM entries e WHERE e.object_id = o.id)`)
 	if wrong > 0 {
 		w.t.Errorf("%d objects have a wrong reference count", wrong)
 	}
@@ -354,16 +319,4 @@ func (w *storesFixture) checkObjects() {
 		}
 	}
 	w.must(objects.Err())
-}
-
-// folderID returns the id of a folder of ann's.
-func (w *storesFixture) folderID(p string) string {
-	w.t.Helper()
-	l, err := w.tree.List(w.t.Context(), w.ann, files.ListQuery{Path: mustParsePath(p).Parent(), Page: 1, Limit: 1000})
-	w.must(err)
-	i := slices.IndexFunc(l.Items, func(e files.Entry) bool { return e.Path() == mustParsePath(p) })
-	if i < 0 {
-		w.t.Fatalf("there is no %s", p)
-	}
-	return l.Items[i].ID
 }

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"larder/internal/blob"
-	"larder/internal/db"
 )
 
 // serverCopyFixture is a fixture whose stores belong to one server that copies between them.
@@ -65,27 +64,11 @@ func (c *copyingStore) overwrite(ctx context.Context, key blob.Key, content stri
 	c.fixture.must(err)
 }
 
-func (w *serverCopyFixture) exec(query string, args ...any) {
-	w.t.Helper()
-	w.must(w.db.Write(context.Background(), func(tx *db.Tx) error {
-		_, err := tx.Exec(query, args...)
-		return err
-	}))
-}
-
-func (w *serverCopyFixture) queryInt(query string, args ...any) (n int) {
-	w.t.Helper()
-	w.must(w.db.Read(context.Background()).QueryRow(query, args...).Scan(&n))
-	return n
-}
-
 // garbageDueAt returns the time (ms) from which a key of the vault may be collected. A negative
 // time is that of the next attempt.
-func (w *serverCopyFixture) garbageDueAt(key blob.Key) (after int64) {
+func (w *serverCopyFixture) garbageDueAt(key blob.Key) int64 {
 	w.t.Helper()
-	w.must(w.db.Read(context.Background()).QueryRow(
-		"SELECT after FROM garbage WHERE provider_id = 'vault' AND key = $1", string(key)).Scan(&after))
-	return after
+	return w.queryInt("SELECT after FROM garbage WHERE provider_id = 'vault' AND key = $1", string(key))
 }
 
 // waitUntil waits for a condition.
@@ -108,7 +91,7 @@ func TestServerCopyIsReadBack(t *testing.T) {
 		known, unknown := w.uploadTree("/home/ann/known", sampleFiles()), w.uploadTree("/home/ann/unknown",
 			sampleFiles())
 		w.exec("UPDATE objects SET sha256 = NULL WHERE id IN (SELECT object_id FROM entries WHERE parent_id = $1)",
-			w.folderID("/home/ann/unknown"))
+			w.idAtPath("/home/ann/unknown"))
 		for _, folder := range []string{"known", "unknown"} {
 			w.checkJobEnded(w.mustMoveToVault("/home/ann/"+folder), "")
 		}
@@ -147,7 +130,7 @@ func TestServerCopyIsReadBack(t *testing.T) {
 // mustMoveToVault moves a folder to the vault, runs the due jobs and returns the job.
 func (w *serverCopyFixture) mustMoveToVault(folder string) string {
 	w.t.Helper()
-	j := w.startMove(w.ann, w.folderID(folder), "/vault")
+	j := w.startMove(w.ann, w.idAtPath(folder), "/vault")
 	w.runJobs()
 	return j.ID
 }
@@ -174,7 +157,7 @@ func TestMoveStreamsWhenServerCannotCopy(t *testing.T) {
 			w.runJobs()
 			w.checkJobEnded(id, "")
 			w.checkReadableBelow(g, "/vault/box", "/home/ann/box")
-			_, err = w.tree.Move(t.Context(), w.ann, w.folderID("/vault/box"), mustParsePath("/home/ann"), nil)
+			_, err = w.tree.Move(t.Context(), w.ann, w.idAtPath("/vault/box"), mustParsePath("/home/ann"), nil)
 			w.must(err)
 			w.runJobs()
 			w.checkReadableBelow(g, "/home/ann/box", "/vault/box")
@@ -238,7 +221,7 @@ func TestCollectorKeepsKeyDuringServerCopy(t *testing.T) {
 func TestServerCopyStopsWithService(t *testing.T) {
 	eachServerCopyFixture(t, func(t *testing.T, w *serverCopyFixture) {
 		g := w.uploadTree("/home/ann/box", sampleFiles())
-		j := w.startMove(w.ann, w.folderID("/home/ann/box"), "/vault")
+		j := w.startMove(w.ann, w.idAtPath("/home/ann/box"), "/vault")
 		ctx, stop := context.WithCancel(t.Context())
 		made := 0
 		w.afterCopy = func(ctx context.Context, _ *copyingStore, _ blob.Key) {

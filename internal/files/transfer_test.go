@@ -30,9 +30,9 @@ func TestMoveBetweenProviders(t *testing.T) {
 		g := w.uploadTree("/home/ann/box", sampleFiles())
 		single := w.uploadTree("/home/ann", map[string]string{"single": "alone"})
 		// as for uploads in parts
-		w.write(func(tx *db.Tx) error { _, err := tx.Exec("UPDATE objects SET sha256 = NULL"); return err })
+		w.exec("UPDATE objects SET sha256 = NULL")
 		before, _ := w.usage("ann")
-		j := w.startMove(w.ann, w.folderID("/home/ann/box"), "/vault")
+		j := w.startMove(w.ann, w.idAtPath("/home/ann/box"), "/vault")
 		k := w.startMove(w.ann, single.ids["single"], "/vault")
 		w.checkReadableBelow(g, "/home/ann/box", "/vault/box")
 		stored := 0
@@ -69,9 +69,7 @@ func TestMoveBetweenProviders(t *testing.T) {
 		}
 		for _, content := range g.content {
 			sum := sha256.Sum256([]byte(content))
-			var n int
-			w.must(w.db.Read(t.Context()).QueryRow("SELECT COUNT(*) FROM objects WHERE sha256 = $1",
-				hex.EncodeToString(sum[:])).Scan(&n))
+			n := w.queryInt("SELECT COUNT(*) FROM objects WHERE sha256 = $1", hex.EncodeToString(sum[:]))
 			if n != 1 {
 				t.Errorf("%d objects have the checksum of %.10q", n, content)
 			}
@@ -91,22 +89,22 @@ func TestMoveWithNothingToCopyNeedsNoJob(t *testing.T) {
 	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		w.createFolder(w.ann, "/home/ann/empty")
 		w.createFolder(w.ann, "/home/ann/empty/inner")
-		done, err := w.tree.Move(t.Context(), w.ann, w.folderID("/home/ann/empty"), mustParsePath("/vault"), nil)
+		done, err := w.tree.Move(t.Context(), w.ann, w.idAtPath("/home/ann/empty"), mustParsePath("/vault"), nil)
 		w.must(err)
 		if done.Status != "completed" || w.job(done.ID).Status != "completed" {
 			t.Errorf("job %+v", done)
 		}
-		w.folderID("/vault/empty/inner")
+		w.idAtPath("/vault/empty/inner")
 
 		// A move that failed at the very end has copied everything. The second attempt copies
 		// nothing.
 		g := w.uploadTree("/home/ann/box", sampleFiles())
-		j := w.startMove(w.ann, w.folderID("/home/ann/box"), "/vault")
+		j := w.startMove(w.ann, w.idAtPath("/home/ann/box"), "/vault")
 		w.mustUpload(w.ann, "/vault/box", "in the way")
 		w.runJobs()
 		w.checkJobEnded(j.ID, "lies there already")
 		w.checkReadableBelow(g, "/home/ann/box")
-		done, err = w.tree.Move(t.Context(), w.ann, w.folderID("/home/ann/box"), mustParsePath("/vault/empty"), nil)
+		done, err = w.tree.Move(t.Context(), w.ann, w.idAtPath("/home/ann/box"), mustParsePath("/vault/empty"), nil)
 		w.must(err)
 		if done.Status != "completed" {
 			t.Errorf("job %+v", done)
@@ -156,7 +154,7 @@ func TestMoveResumesAfterStop(t *testing.T) {
 			for _, how := range []string{"failure", "stop"} {
 				name := fmt.Sprintf("%s-%d", how, stopped)
 				g := w.uploadTree(from+"/"+name, content)
-				j := w.startMove(w.ann, w.folderID(from+"/"+name), to)
+				j := w.startMove(w.ann, w.idAtPath(from+"/"+name), to)
 				ctx, stop := context.WithCancel(t.Context())
 				w.setHook(func(n int, op, _ string) error {
 					if n != stopped {
@@ -222,7 +220,7 @@ func TestMoveRejectsCorruptCopy(t *testing.T) {
 			n++
 			from := fmt.Sprintf("/home/ann/box%d", n)
 			g := w.uploadTree(from, map[string]string{"f": "content that matters"})
-			j := w.startMove(w.ann, w.folderID(from), "/vault")
+			j := w.startMove(w.ann, w.idAtPath(from), "/vault")
 			spoil()
 			w.runJobs()
 			w.setHook(nil)
@@ -275,8 +273,8 @@ func (w *storesFixture) countStored(id string) (n int) {
 // Content that was uploaded in parts gets its checksum from a job of its upload.
 func TestChecksumJobFillsInSHA256(t *testing.T) {
 	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
-		w.fixture.mustUpload(w.ann, "/home/ann/f", "abc")
-		gone := w.fixture.mustUpload(w.ann, "/home/ann/gone", "gone")
+		w.mustUploadUnsummed(w.ann, "/home/ann/f", "abc")
+		gone := w.mustUploadUnsummed(w.ann, "/home/ann/gone", "gone")
 		w.write(func(tx *db.Tx) error {
 			return job.Insert(tx, job.Spec{ID: "of nothing", Type: object.ChecksumJob, Payload: "absent"})
 		})
@@ -302,11 +300,10 @@ func TestChecksumJobFillsInSHA256(t *testing.T) {
 			t.Errorf("%d jobs are left", n)
 		}
 		// An object whose length differs from the recorded one gets no checksum.
-		w.fixture.mustUpload(w.ann, "/home/ann/short", "short")
+		w.mustUploadUnsummed(w.ann, "/home/ann/short", "short")
 		w.wrapObject = func(o blob.Object) blob.Object { return &truncatedObject{Object: o} }
 		w.runJobs()
-		var unknown int
-		w.must(w.db.Read(t.Context()).QueryRow("SELECT COUNT(*) FROM objects WHERE sha256 IS NULL").Scan(&unknown))
+		unknown := w.queryInt("SELECT COUNT(*) FROM objects WHERE sha256 IS NULL")
 		if unknown != 1 {
 			t.Errorf("%d objects are without a checksum", unknown)
 		}
@@ -317,12 +314,9 @@ func TestChecksumJobFillsInSHA256(t *testing.T) {
 // computed.
 func TestChecksumOfObjectMovedMeanwhile(t *testing.T) {
 	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
-		f := w.fixture.mustUpload(w.ann, "/home/ann/f", "abc")
+		f := w.mustUploadUnsummed(w.ann, "/home/ann/f", "abc")
 		j := w.startMove(w.ann, f.ID, "/vault")
-		w.write(func(tx *db.Tx) error {
-			_, err := tx.Exec("UPDATE jobs SET due = due + 60000 WHERE id = $1", j.ID)
-			return err
-		})
+		w.exec("UPDATE jobs SET due = due + 60000 WHERE id = $1", j.ID)
 		moved := false
 		w.setHook(func(_ int, op, _ string) error {
 			if op == "open" && !moved {
@@ -387,15 +381,15 @@ func TestMoveRechecksPermissionsAtTheEnd(t *testing.T) {
 				w.write(func(tx *db.Tx) error { return tx.BumpConfig() })
 			}, "account"},
 			"the target is deleted": {func(_, to string) {
-				_, _, err := w.tree.Delete(t.Context(), w.ann, w.folderID(to))
+				_, _, err := w.tree.Delete(t.Context(), w.ann, w.idAtPath(to))
 				w.must(err)
 			}, "target folder does not exist"},
 			"the target has another name": {func(_, to string) {
-				_, err := w.tree.Rename(t.Context(), w.ann, w.folderID(to), mustParsePath(to).Base()+"-elsewhere")
+				_, err := w.tree.Rename(t.Context(), w.ann, w.idAtPath(to), mustParsePath(to).Base()+"-elsewhere")
 				w.must(err)
 			}, "target folder does not exist"},
 			"another folder has the target's name": {func(_, to string) {
-				_, err := w.tree.Rename(t.Context(), w.ann, w.folderID(to), mustParsePath(to).Base()+"-elsewhere")
+				_, err := w.tree.Rename(t.Context(), w.ann, w.idAtPath(to), mustParsePath(to).Base()+"-elsewhere")
 				w.must(err)
 				w.createFolder(w.ann, to)
 			}, "moved or replaced"},
@@ -407,7 +401,7 @@ func TestMoveRechecksPermissionsAtTheEnd(t *testing.T) {
 			from, to := fmt.Sprintf("/home/ann/box%d", n), fmt.Sprintf("/vault/to%d", n)
 			w.createFolder(w.ann, to)
 			g := w.uploadTree(from, map[string]string{"a": "1", "sub/b": "22", "sub/c": "333"})
-			j := w.startMove(w.ann, w.folderID(from), to)
+			j := w.startMove(w.ann, w.idAtPath(from), to)
 			w.runDuringCopy(func() { c.change(from, to) })
 			t.Log(what)
 			w.checkJobEnded(j.ID, c.message)
@@ -434,19 +428,19 @@ func TestMoveByKeyNeedsTheKeyAtTheEnd(t *testing.T) {
 		byKey := w.ann
 		byKey.Key = key
 		g := w.uploadTree("/home/ann/box", sampleFiles())
-		j := w.startMove(byKey, w.folderID("/home/ann/box"), "/vault")
+		j := w.startMove(byKey, w.idAtPath("/home/ann/box"), "/vault")
 		w.runDuringCopy(func() { usable = false })
 		w.checkJobEnded(j.ID, "API key")
 		w.checkReadableBelow(g, "/home/ann/box", "/vault/box")
 		usable = true
 		w.mustUpload(w.ann, "/home/ann/box/new", "x")
-		j = w.startMove(byKey, w.folderID("/home/ann/box"), "/vault")
+		j = w.startMove(byKey, w.idAtPath("/home/ann/box"), "/vault")
 		key = &access.Key{ID: "pk", Permissions: access.Set(access.Read | access.Write | access.Delete),
 			Root: mustParsePath("/home")}
 		w.runJobs()
 		w.checkJobEnded(j.ID, "permission")
 		key = byKey.Key
-		j = w.startMove(byKey, w.folderID("/home/ann/box"), "/vault")
+		j = w.startMove(byKey, w.idAtPath("/home/ann/box"), "/vault")
 		w.runJobs()
 		w.checkJobEnded(j.ID, "")
 		w.checkReadableBelow(g, "/vault/box", "/home/ann/box")
@@ -460,7 +454,7 @@ func TestMoveFollowsConcurrentChanges(t *testing.T) {
 			"old/e": "55555"})
 		late := uploadedFiles{content: map[string]string{}, ids: map[string]string{}, links: map[string]string{},
 			etags: map[string]string{}}
-		j := w.startMove(w.ann, w.folderID("/home/ann/box"), "/vault")
+		j := w.startMove(w.ann, w.idAtPath("/home/ann/box"), "/vault")
 		w.runDuringCopy(func() { // a is copied, b is being copied
 			for _, name := range []string{"b", "c"} { // one copy under way, one still to come
 				_, _, err := w.tree.Delete(t.Context(), w.ann, g.ids[name])
@@ -470,11 +464,11 @@ func TestMoveFollowsConcurrentChanges(t *testing.T) {
 			_, err := w.upload(w.ann, "/home/ann/box/d", "replaced", files.Replace)
 			w.must(err)
 			g.content["d"], g.etags["d"] = "replaced", ""
-			_, err = w.tree.Rename(t.Context(), w.ann, w.folderID("/home/ann/box/old"), "A older")
+			_, err = w.tree.Rename(t.Context(), w.ann, w.idAtPath("/home/ann/box/old"), "A older")
 			w.must(err)
 			g.content["A older/e"], g.ids["A older/e"], g.links["A older/e"] = "55555", g.ids["old/e"], g.links["old/e"]
 			delete(g.content, "old/e")
-			_, err = w.tree.Rename(t.Context(), w.ann, w.folderID("/home/ann/box"), "case")
+			_, err = w.tree.Rename(t.Context(), w.ann, w.idAtPath("/home/ann/box"), "case")
 			w.must(err)
 			late = w.uploadTree("/home/ann/case", map[string]string{"A": "late", "new/late": "late too"})
 		})
@@ -494,7 +488,7 @@ func TestMoveCopiesLateFiles(t *testing.T) {
 	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		g := w.uploadTree("/home/ann/box", map[string]string{"a": "1", "z": "22"})
 		late := uploadedFiles{}
-		j := w.startMove(w.ann, w.folderID("/home/ann/box"), "/vault")
+		j := w.startMove(w.ann, w.idAtPath("/home/ann/box"), "/vault")
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
 		puts := 0
@@ -540,7 +534,7 @@ func TestMoveOfDeletedEntry(t *testing.T) {
 	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		for _, when := range []string{"before", "during"} {
 			w.uploadTree("/home/ann/box", sampleFiles())
-			id := w.folderID("/home/ann/box")
+			id := w.idAtPath("/home/ann/box")
 			j := w.startMove(w.ann, id, "/vault")
 			remove := func() {
 				_, _, err := w.tree.Delete(context.Background(), w.ann, id)
@@ -590,7 +584,7 @@ func TestMoveKeepsSharedObjectForOtherCopies(t *testing.T) {
 			return nil
 		})
 		g.etags["b"] = g.etags["a"] // the content is the same, so the ETag is the same in every store
-		j := w.startMove(w.ann, w.folderID("/home/ann/box"), "/vault")
+		j := w.startMove(w.ann, w.idAtPath("/home/ann/box"), "/vault")
 		w.runJobs()
 		w.checkJobEnded(j.ID, "")
 		w.checkReadableBelow(g, "/vault/box", "/home/ann/box")
@@ -600,10 +594,8 @@ func TestMoveKeepsSharedObjectForOtherCopies(t *testing.T) {
 		if w.countObjects("local") != 1 || w.countObjects("vault") != 2 {
 			t.Errorf("%d objects in the old provider, %d in the new", w.countObjects("local"), w.countObjects("vault"))
 		}
-		w.write(func(tx *db.Tx) error { // the two objects whose rows were deleted above belong to no entry
-			_, err := tx.Exec("DELETE FROM garbage WHERE after < 0")
-			return err
-		})
+		// the two objects whose rows were deleted above belong to no entry
+		w.exec("DELETE FROM garbage WHERE after < 0")
 		w.advance(3 * time.Hour)
 		w.collect()
 		w.checkReadableBelow(g, "/vault/box")
@@ -618,7 +610,7 @@ func TestMoveBetweenProvidersInOneDirectory(t *testing.T) {
 	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		g := w.uploadTree("/home/ann/box", sampleFiles())
 		for _, way := range [][2]string{{"/home/ann", "/twin"}, {"/twin", "/home/ann"}} {
-			j := w.startMove(w.ann, w.folderID(way[0]+"/box"), way[1])
+			j := w.startMove(w.ann, w.idAtPath(way[0]+"/box"), way[1])
 			w.runJobs()
 			w.checkJobEnded(j.ID, "")
 			w.checkReadableBelow(g, way[1]+"/box", way[0]+"/box")
@@ -637,13 +629,13 @@ func TestMoveNotesKeysBeforeOpeningStore(t *testing.T) {
 		asked := 0
 		w.tree.WrapStores(func(id string, s blob.Store) blob.Store {
 			if id == "vault" {
-				if asked++; w.countGarbage("vault") == 0 {
+				if asked++; w.queryInt("SELECT COUNT(*) FROM garbage WHERE provider_id = 'vault'") == 0 {
 					t.Error("the store of a copy is opened before a key is recorded")
 				}
 			}
 			return s
 		})
-		j := w.startMove(w.ann, w.folderID("/home/ann/box"), "/vault")
+		j := w.startMove(w.ann, w.idAtPath("/home/ann/box"), "/vault")
 		w.runJobs()
 		w.checkJobEnded(j.ID, "")
 		w.checkReadableBelow(g, "/vault/box", "/home/ann/box")
@@ -657,7 +649,7 @@ func TestMoveNotesKeysBeforeOpeningStore(t *testing.T) {
 func TestMoveWaitsForAStore(t *testing.T) {
 	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		g := w.uploadTree("/home/ann/box", sampleFiles())
-		j := w.startMove(w.ann, w.folderID("/home/ann/box"), "/vault")
+		j := w.startMove(w.ann, w.idAtPath("/home/ann/box"), "/vault")
 		end := w.clock().Add(time.Minute)
 		w.setHook(func(n int, op, provider string) error {
 			if n > 3 && provider == "vault" && w.clock().Before(end) {
@@ -710,12 +702,12 @@ func (s *slowObject) Read(p []byte) (int, error) {
 func TestTwoReplicasHoldingOneMoveJob(t *testing.T) {
 	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		g := w.uploadTree("/home/ann/box", sampleFiles())
-		j := w.startMove(w.ann, w.folderID("/home/ann/box"), "/vault")
+		j := w.startMove(w.ann, w.idAtPath("/home/ann/box"), "/vault")
 		taken := false
 		w.setHook(func(n int, op, _ string) error {
 			if op == "stored" && n > 5 && !taken {
 				taken = true
-				w.write(func(tx *db.Tx) error { _, err := tx.Exec("UPDATE jobs SET due = 0"); return err })
+				w.exec("UPDATE jobs SET due = 0")
 				w.runJobs() // the other replica finishes it
 			}
 			return nil
@@ -742,7 +734,7 @@ func TestConcurrentMovesBetweenProviders(t *testing.T) {
 			w.createFolder(w.ann, far)
 			inBase, inFar := fmt.Sprintf("%s/a%d", base, round), fmt.Sprintf("%s/b%d", far, round)
 			a, b := w.uploadTree(inBase, sampleFiles()), w.uploadTree(inFar, sampleFiles())
-			idA, idB, parent := w.folderID(inBase), w.folderID(inFar), w.folderID(far)
+			idA, idB, parent := w.idAtPath(inBase), w.idAtPath(inFar), w.idAtPath(far)
 			jobs := []string{
 				w.startMove(w.ann, idA, inFar).ID, w.startMove(w.ann, idB, inBase).ID, w.startMove(w.ann, idA, "/twin").
 					ID, w.startMove(w.ann, idA, far).ID,

@@ -15,12 +15,6 @@ import (
 	"larder/internal/quota"
 )
 
-// setStorageQuota sets a user's storage quota in bytes.
-func (h *fixture) setStorageQuota(user string, bytes int64) {
-	h.t.Helper()
-	h.write(func(tx *db.Tx) error { return quota.SetLimits(tx, user, &bytes, nil) })
-}
-
 // replaceTimes puts 19 bytes at a path that many times and returns the keys of all versions in
 // order.
 func (h *fixture) replaceTimes(p string, times int) (keys []blob.Key) {
@@ -64,7 +58,7 @@ func TestGarbageOfAnAccountIsBounded(t *testing.T) {
 		h := newFixture(t, d)
 		asked := 0
 		h.tree.Objects.TrimSoon = func() { asked++ }
-		h.setStorageQuota("ann", 20)
+		h.setQuota("ann", 20, quota.Unlimited)
 		keys := h.replaceTimes("/home/ann/f", 2)
 		if _, err := h.tree.Objects.Trim(t.Context()); err != nil {
 			t.Fatal(err)
@@ -94,7 +88,7 @@ func TestGarbageOfAnAccountIsBounded(t *testing.T) {
 		h.collect()
 		h.wantStored("with a byte reserved", keys, 8, 9)
 		h.write(func(tx *db.Tx) error { return quota.Release(tx, "ann", 1, 0) })
-		h.setStorageQuota("ann", 18)
+		h.setQuota("ann", 18, quota.Unlimited)
 		h.must(h.tree.Objects.TrimAll(t.Context()))
 		h.collect()
 		h.wantStored("with a lower limit", keys, 9)
@@ -102,7 +96,7 @@ func TestGarbageOfAnAccountIsBounded(t *testing.T) {
 			t.Errorf("%d keys stay on the list", n)
 		}
 
-		h.setStorageQuota("ann", quota.Unlimited)
+		h.setQuota("ann", quota.Unlimited, quota.Unlimited)
 		keys = h.replaceTimes("/home/ann/g", 5)
 		h.must(h.tree.Objects.TrimAll(t.Context()))
 		h.collect()
@@ -119,8 +113,8 @@ func TestGarbageIsBoundedByOwner(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := newFixture(t, d)
-		h.setStorageQuota("ann", 60)
-		h.setStorageQuota("bob", 20)
+		h.setQuota("ann", 60, quota.Unlimited)
+		h.setQuota("bob", 20, quota.Unlimited)
 		bobs := h.mustUpload(h.bob, "/home/bob/f", strings.Repeat("b", 20))
 		_, _, err := h.tree.Delete(t.Context(), h.bob, bobs.ID)
 		h.must(err)
@@ -142,7 +136,7 @@ func TestGarbageIsBoundedByOwner(t *testing.T) {
 		if got := len(h.storedNumbers(keys)); got != 6 { // 114 of 120 bytes
 			t.Errorf("%d objects of 19 bytes are left to an account of 60", got)
 		}
-		if n := h.queryNumber("SELECT count(*) FROM garbage WHERE owner_id = 'bob'"); n != 1 {
+		if n := h.queryInt("SELECT count(*) FROM garbage WHERE owner_id = 'bob'"); n != 1 {
 			t.Errorf("the other account has %d", n)
 		}
 	})
@@ -153,7 +147,7 @@ func TestGarbageLimitWaitsForBackup(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := newFixture(t, d)
-		h.setStorageQuota("ann", 20)
+		h.setQuota("ann", 20, quota.Unlimited)
 		hold, err := h.tree.Objects.Hold(t.Context())
 		h.must(err)
 		keys := h.replaceTimes("/home/ann/f", 4)
@@ -172,7 +166,7 @@ func TestTrimAgainstConcurrentReplacements(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := newFixture(t, d)
-		h.setStorageQuota("ann", 200)
+		h.setQuota("ann", 200, quota.Unlimited)
 		var busy, chores sync.WaitGroup
 		stop := make(chan struct{})
 		for range 2 {
@@ -211,15 +205,9 @@ func TestTrimAgainstConcurrentReplacements(t *testing.T) {
 		chores.Wait()
 		h.must(h.tree.Objects.TrimAll(t.Context()))
 		h.collect()
-		if n := h.queryNumber(
+		if n := h.queryInt(
 			"SELECT (SELECT used_storage FROM quotas WHERE user_id = 'ann') + (SELECT COALESCE(SUM(size), 0) FROM garbage)"); n > 400 || n < 380 {
 			t.Errorf("an account with a quota of 200 bytes has %d bytes of objects", n)
 		}
 	})
-}
-
-func (h *fixture) queryNumber(query string) (n int64) {
-	h.t.Helper()
-	h.must(h.db.Read(h.t.Context()).QueryRow("SELECT CAST((" + query + ") AS BIGINT)").Scan(&n))
-	return n
 }

@@ -57,10 +57,7 @@ func BenchmarkUsage(b *testing.B) {
 				})
 			}
 			measure("one provider", map[string]files.Amount{"local": {Files: 1_000_000}})
-			h.write(func(tx *db.Tx) error {
-				_, err := tx.Exec("UPDATE objects SET provider_id = 'other' WHERE id LIKE '%7'")
-				return err
-			})
+			h.exec("UPDATE objects SET provider_id = 'other' WHERE id LIKE '%7'")
 			measure("two providers", map[string]files.Amount{"local": {Files: 900_000}, "other": {Files: 100_000}})
 			if _, _, err := h.tree.Delete(b.Context(), h.ann, folders[0]); err != nil {
 				b.Fatal(err)

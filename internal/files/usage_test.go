@@ -53,7 +53,7 @@ func TestUsage(t *testing.T) {
 		w.must(err)
 		w.checkUsageReport("a file deleted", files.Amount{Files: 5, Bytes: 14},
 			by{"local": {Files: 2, Bytes: 6}, "vault": {Files: 3, Bytes: 8}})
-		_, _, err = w.tree.Delete(t.Context(), w.ann, w.entryIDAt("/vault/box"))
+		_, _, err = w.tree.Delete(t.Context(), w.ann, w.idAtPath("/vault/box"))
 		w.must(err)
 		after := by{"local": {Files: 2, Bytes: 6}, "vault": {Files: 1, Bytes: 5}}
 		w.checkUsageReport("a folder deleted", files.Amount{Files: 3, Bytes: 11}, after)
@@ -168,7 +168,7 @@ func TestUsageSamplesDeletedFiles(t *testing.T) {
 			"/home/ann/kept"} {
 			w.mustUpload(w.ann, p, "12")
 		}
-		_, _, err := w.tree.Delete(t.Context(), w.ann, w.entryIDAt("/home/ann/box"))
+		_, _, err := w.tree.Delete(t.Context(), w.ann, w.idAtPath("/home/ann/box"))
 		w.must(err)
 		for _, n := range []int64{1, 3, 4, 5} {
 			w.tree.SetSampleSize(n)
