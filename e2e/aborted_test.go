@@ -139,11 +139,7 @@ func TestStopInTheMiddleOfUploads(t *testing.T) {
 	address := strings.TrimPrefix(p.url, "http://")
 	sessions, conns := make([]string, uploads), make([]net.Conn, uploads)
 	for i := range uploads {
-		var session struct{ SessionID string }
-		admin.do(t, "POST", "/api/files/upload-session",
-			object{"path": "/uploads", "fileName": fmt.Sprintf("f%d", i), "fileSize": len(content)}).
-			data(t, 200, &session)
-		sessions[i] = session.SessionID
+		sessions[i] = admin.announce(t, "/uploads", fmt.Sprintf("f%d", i), int64(len(content)), nil).SessionID
 		conn, err := net.Dial("tcp", address)
 		if err != nil {
 			t.Fatal(err)

@@ -1,17 +1,13 @@
 package e2e
 
 import (
-	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
 	"net/http/httptest"
-	"net/http/httputil"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -88,10 +84,7 @@ func (f *proxiedSite) pass(t *testing.T, target string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.next = &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
-		r.SetURL(to)
-		r.Out.Host = r.In.Host
-	}}
+	f.next = newProxy(to)
 }
 
 // bareSite starts a file server without any protection: types as claimed or as http.FileServer
@@ -157,24 +150,14 @@ type (
 // browse shows the visits to the browser.
 func browse(t *testing.T, profiles ...profile) []profiled {
 	t.Helper()
-	oneBrowser <- struct{}{}
-	defer func() { <-oneBrowser }()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
-	defer cancel()
 	input, err := json.Marshal(map[string]any{"profiles": profiles})
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(ctx, "node", "active.mjs")
-	cmd.Dir = "browser"
-	var stdout, stderr bytes.Buffer
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(input), &stdout, &stderr
-	if err := cmd.Run(); err != nil {
-		t.Fatalf("node active.mjs: %v\n%s", err, &stderr)
-	}
 	var results []profiled
-	if err := json.Unmarshal(stdout.Bytes(), &results); err != nil || len(results) != len(profiles) {
-		t.Fatalf("active.mjs printed %q: %v", tail(stdout.String(), 500), err)
+	runScript(t, 10*time.Minute, input, &results, "active.mjs")
+	if len(results) != len(profiles) {
+		t.Fatalf("%d profiles were shown, want %d", len(results), len(profiles))
 	}
 	for i, p := range profiles {
 		if len(results[i].Visits) != len(p.Visits) {

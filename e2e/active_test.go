@@ -140,10 +140,9 @@ var waysIn = []string{"session", "form", "raw"}
 func storeActive(t *testing.T, f *proxiedSite, files []activeFile) *larderSite {
 	t.Helper()
 	l := &larderSite{front: f, admin: login(t, "admin", adminPassword, f.url), anyone: newClient(f.url), files: files}
-	var key struct{ Key struct{ FullToken string } }
-	l.admin.do(t, "POST", "/api/keys/", object{"name": "active", "permissions": []string{"read", "write"},
-		"protocols": []string{"api"}, "uploadPath": "/public", "publicLinks": "all"}).data(t, 201, &key)
-	withKey := withKey(key.Key.FullToken, f.url)
+	key := l.admin.createKey(t, object{"name": "active", "permissions": []string{"read", "write"},
+		"protocols": []string{"api"}, "uploadPath": "/public", "publicLinks": "all"})
+	withKey := withKey(key, f.url)
 	for _, file := range files {
 		by := map[string]placed{}
 		l.session(t, "/private", file)
@@ -167,9 +166,7 @@ func storeActive(t *testing.T, f *proxiedSite, files []activeFile) *larderSite {
 				withKey.do(t, "POST", "/api/upload", []byte(file.body), headers...).data(t, 200, &u)
 				at.id = u.FileID
 			}
-			var link struct{ Link struct{ URL string } }
-			l.admin.do(t, "POST", "/api/files/"+at.id+"/link", object{}).data(t, 200, &link)
-			at.link = link.Link.URL
+			at.link = l.admin.permanentLink(t, at.id)
 			at.path = f.url + dir + "/" + url.PathEscape(file.name)
 			at.private = f.url + "/private/" + url.PathEscape(file.name)
 			by[way] = at
@@ -182,21 +179,15 @@ func storeActive(t *testing.T, f *proxiedSite, files []activeFile) *larderSite {
 // session uploads a file by an upload session.
 func (l *larderSite) session(t *testing.T, dir string, file activeFile) (id string) {
 	t.Helper()
-	body := object{"path": dir, "fileName": file.name, "fileSize": len(file.body)}
+	claim := object{}
 	if file.claim != "" {
-		body["mimeType"] = file.claim
+		claim["mimeType"] = file.claim
 	}
-	var session struct{ SessionID string }
-	l.admin.do(t, "POST", "/api/files/upload-session", body).data(t, 200, &session)
-	var sent struct{ Etag string }
-	l.admin.do(t, "PUT", "/api/files/upload/raw/"+session.SessionID, []byte(file.body)).data(t, 200, &sent)
-	var done struct{ File entry }
-	l.admin.do(t, "POST", "/api/files/upload-complete", object{"sessionId": session.SessionID, "etag": sent.Etag}).
-		data(t, 200, &done)
-	if done.File.Name != file.name {
-		t.Fatalf("%s is stored as %s", file.name, done.File.Name)
+	stored := l.admin.upload(t, dir, file.name, []byte(file.body), claim)
+	if stored.Name != file.name {
+		t.Fatalf("%s is stored as %s", file.name, stored.Name)
 	}
-	return done.File.ID
+	return stored.ID
 }
 
 // fileNamed returns the file as a part of a form.
@@ -220,9 +211,7 @@ func (l *larderSite) address(t *testing.T, file int, in, out string) string {
 	case "embed":
 		return l.front.url + "/api/files/" + at.id + "/download"
 	}
-	var issued struct{ URL string }
-	l.admin.do(t, "GET", "/api/files/"+at.id+"/download", nil).data(t, 200, &issued)
-	return issued.URL
+	return l.admin.downloadAddress(t, "/api/files/"+at.id+"/download")
 }
 
 // checkHeaders checks the headers of every file, for each way of upload and of serving.

@@ -4,13 +4,11 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 
 	"larder/internal/db/dbtest"
@@ -201,22 +199,9 @@ func uploadFixedContent(t *testing.T, p *process) *fixedContent {
 		if i == 3 {
 			content = ""
 		}
-		var session struct{ SessionID string }
-		admin.do(t, "POST", "/api/files/upload-session",
-			object{"path": folder, "fileName": name, "fileSize": len(content)}).data(t, 200, &session)
-		var part struct{ Etag string }
-		admin.do(t, "PUT", "/api/files/upload/raw/"+session.SessionID, []byte(content)).data(t, 200, &part)
-		var made struct{ File entry }
-		admin.do(t, "POST", "/api/files/upload-complete", object{"sessionId": session.SessionID, "etag": part.Etag}).
-			data(t, 200, &made)
-		k.files[folder+"/"+name], k.ids[folder+"/"+name] = content, made.File.ID
-		var linked struct{ Link struct{ URL string } }
-		admin.do(t, "POST", "/api/files/"+made.File.ID+"/link", nil).data(t, 200, &linked)
-		u, err := url.Parse(linked.Link.URL)
-		if err != nil {
-			t.Fatal(err)
-		}
-		k.links[u.Path] = content
+		file := admin.upload(t, folder, name, []byte(content), nil)
+		k.files[folder+"/"+name], k.ids[folder+"/"+name] = content, file.ID
+		k.links[at(t, admin.permanentLink(t, file.ID))] = content
 	}
 	return k
 }
@@ -230,7 +215,7 @@ func (k *fixedContent) wantPresent(t *testing.T, p *process) {
 	}
 	admin := p.admin(t) // with the earlier password
 	for path, content := range k.files {
-		if body := admin.do(t, "GET", (&url.URL{Path: path}).EscapedPath(), nil).want(t, 200).
+		if body := admin.do(t, "GET", escaped(path), nil).want(t, 200).
 			body; string(body) != content {
 			t.Errorf("%s has %d bytes, want %d", path, len(body), len(content))
 		}
@@ -243,7 +228,7 @@ func (k *fixedContent) wantPresent(t *testing.T, p *process) {
 		}
 	}
 	for _, e := range admin.walk(t, "/uploads") { // each file that was being uploaded is complete
-		if body := admin.do(t, "GET", (&url.URL{Path: e.full()}).EscapedPath(), nil).want(t, 200).
+		if body := admin.do(t, "GET", escaped(e.full()), nil).want(t, 200).
 			body; int64(len(body)) != e.Size {
 			t.Errorf("%s is listed with %d bytes and has %d", e.full(), e.Size, len(body))
 		}
@@ -370,7 +355,7 @@ func (s *site) runUntilCrash(t *testing.T, point string, args ...string) {
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	err := cmd.Run()
-	if how, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); !ok || how.Signal() != syscall.SIGKILL {
+	if !wasKilled(cmd.ProcessState) {
 		t.Fatalf("larder %v was not killed at %s: %v\n%s", args, point, err, &out)
 	}
 }

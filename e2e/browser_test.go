@@ -32,31 +32,37 @@ func elsewhere(t *testing.T) (pageFor func(image string) string) {
 // oneBrowser prevents the tests from running several browsers in parallel.
 var oneBrowser = make(chan struct{}, 1)
 
+// runScript runs a script that controls a browser, and decodes the JSON that it prints into result.
+func runScript(t *testing.T, timeout time.Duration, input []byte, result any, script string, args ...string) {
+	t.Helper()
+	oneBrowser <- struct{}{}
+	defer func() { <-oneBrowser }()
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "node", append([]string{script}, args...)...)
+	cmd.Dir = "browser"
+	var stdout, stderr bytes.Buffer
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(input), &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("node %s: %v\n%s", script, err, &stderr)
+	}
+	if err := json.Unmarshal(stdout.Bytes(), result); err != nil {
+		t.Fatalf("%s printed %q: %v", script, tail(stdout.String(), 500), err)
+	}
+}
+
 // rendered opens a page of another site for each image, each in a fresh profile, and returns the
 // widths with which they rendered.
 func rendered(t *testing.T, pageFor func(image string) string, images ...string) []int {
 	t.Helper()
-	oneBrowser <- struct{}{}
-	defer func() { <-oneBrowser }()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	defer cancel()
-	args := []string{"render.mjs"}
+	var addresses []string
 	for _, image := range images {
-		args = append(args, pageFor(image))
-	}
-	cmd := exec.CommandContext(ctx, "node", args...)
-	cmd.Dir = "browser"
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err := cmd.Run(); err != nil {
-		t.Fatalf("node render.mjs: %v\n%s", err, &stderr)
+		addresses = append(addresses, pageFor(image))
 	}
 	var pages []struct {
 		Images []struct{ Width, Height int }
 	}
-	if err := json.Unmarshal(stdout.Bytes(), &pages); err != nil {
-		t.Fatalf("render.mjs printed %q: %v", stdout.String(), err)
-	}
+	runScript(t, 2*time.Minute, nil, &pages, "render.mjs", addresses...)
 	var widths []int
 	for i, page := range pages {
 		if len(page.Images) != 1 {

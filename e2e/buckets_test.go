@@ -23,13 +23,12 @@ func TestABucketNextToTheDisk(t *testing.T) {
 			bucket := s3test.New(t)
 			// objects at staging keys stay for an hour
 			id := s.provider(t, bucket, object{"pathPrefix": "larder", "uploadMode": "worker"})
-			s.mount(t, "/cloud", id)
+			s.admin.mount(t, "/cloud", id)
 			s.admin.do(t, "DELETE", "/api/admin/storage/providers/"+id, nil).fails(t, 409, "OPERATION_FAILED")
 			s.wantNoSecretsInLogs(t, bucket)
 			s.admin.do(t, "POST", "/api/admin/rules",
 				object{"pathPattern": "/cloud/**", "effect": "allow", "role": "user"}).want(t, 201)
-			s.admin.do(t, "POST", "/api/admin/users",
-				object{"username": "anna", "email": "anna@example.org", "password": "a long password"}).want(t, 201)
+			s.admin.createUser(t, "anna", "a long password", "user")
 			anna := login(t, "anna", "a long password", s.admin.bases...)
 
 			folder := anna.mkdir(t, "/cloud", "album")
@@ -107,9 +106,9 @@ func TestABucketWithForeignObjects(t *testing.T) {
 	s := newSetup(t, "sqlite", onDisk)
 	bucket := s3test.New(t)
 	foreign := foreignObjects(t, bucket)
-	s.mount(t, "/bare", s.provider(t, bucket, object{"uploadMode": "worker"}))
+	s.admin.mount(t, "/bare", s.provider(t, bucket, object{"uploadMode": "worker"}))
 	// below the names of foreign objects
-	s.mount(t, "/cloud", s.provider(t, bucket,
+	s.admin.mount(t, "/cloud", s.provider(t, bucket,
 		object{"name": "prefixed", "pathPrefix": "photos", "uploadMode": "worker"}))
 	for _, folder := range []string{"/bare", "/cloud"} {
 		if listed := s.admin.list(t, folder); len(listed) > 0 {

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"archive/zip"
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
@@ -264,6 +265,92 @@ func (c *client) mustRaw(t testing.TB, name, dir, mime string, body []byte) uplo
 		t.Fatalf("upload of %d bytes answered %s", len(body), r.body)
 	}
 	return u
+}
+
+// createKey creates an API key and returns its full token.
+func (c *client) createKey(t testing.TB, fields object) string {
+	t.Helper()
+	var made struct{ Key struct{ FullToken string } }
+	c.do(t, "POST", "/api/keys/", fields).data(t, 201, &made)
+	return made.Key.FullToken
+}
+
+// createUser creates an account with an address at example.org, and returns its id.
+func (c *client) createUser(t testing.TB, name, password, role string) string {
+	t.Helper()
+	var made struct{ User struct{ ID string } }
+	c.do(t, "POST", "/api/admin/users",
+		object{"username": name, "email": name + "@example.org", "password": password, "role": role}).
+		data(t, 201, &made)
+	return made.User.ID
+}
+
+// createProvider creates a provider and returns its id.
+func (c *client) createProvider(t testing.TB, fields object) string {
+	t.Helper()
+	var made struct{ Provider struct{ ID string } }
+	c.do(t, "POST", "/api/admin/storage/providers", fields).data(t, 201, &made)
+	return made.Provider.ID
+}
+
+// mount mounts a provider at a path.
+func (c *client) mount(t testing.TB, path, provider string) {
+	t.Helper()
+	c.do(t, "POST", "/api/admin/mounts",
+		object{"providerId": provider, "mountPath": path, "name": "mount of " + path[1:]}).want(t, 201)
+}
+
+// permanentLink creates the permanent link of a file and returns its address.
+func (c *client) permanentLink(t testing.TB, id string) string {
+	t.Helper()
+	var made struct{ Link struct{ URL string } }
+	c.do(t, "POST", "/api/files/"+id+"/link", nil).data(t, 200, &made)
+	return made.Link.URL
+}
+
+// share creates a share and returns its id.
+func (c *client) share(t testing.TB, fields object) string {
+	t.Helper()
+	var made struct{ Share struct{ ID, URL string } }
+	c.do(t, "POST", "/api/shares/", fields).data(t, 201, &made)
+	if !strings.HasSuffix(made.Share.URL, "/share/"+made.Share.ID) {
+		t.Errorf("the share lies at %s", made.Share.URL)
+	}
+	return made.Share.ID
+}
+
+// downloadAddress requests a download address, which can be used once.
+func (c *client) downloadAddress(t testing.TB, path string) string {
+	t.Helper()
+	var issued struct{ URL string }
+	c.do(t, "GET", path, nil).data(t, 200, &issued)
+	return issued.URL
+}
+
+// unzip returns the hashes of the files in an archive by name.
+func unzip(t testing.TB, archive []byte) map[string]string {
+	t.Helper()
+	z, err := zip.NewReader(bytes.NewReader(archive), int64(len(archive)))
+	if err != nil {
+		t.Fatalf("an archive of %d bytes: %v", len(archive), err)
+	}
+	hashes := map[string]string{}
+	for _, member := range z.File {
+		if strings.HasSuffix(member.Name, "/") {
+			continue
+		}
+		opened, err := member.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		content, err := io.ReadAll(opened)
+		opened.Close()
+		if err != nil {
+			t.Errorf("%s in the archive: %v", member.Name, err)
+		}
+		hashes[member.Name] = hash(content)
+	}
+	return hashes
 }
 
 // formPart is a part of a form. It is a file when it has its own disposition.

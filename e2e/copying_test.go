@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"testing"
-	"time"
 )
 
 // copyCommitted loses the answer to a copy that is done within the request. The copy stays.
@@ -29,21 +28,13 @@ func copying(t *testing.T, w *crashFixture) crashAttempt {
 	may := map[string][]string{}
 	for range 3 {
 		name, content := w.fresh(), w.content(small(w))
-		r, err := w.keyed.send("POST", "/api/upload", []byte(content), "X-File-Name", name, "X-Path",
-			"/uploads/"+source)
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.want(t, 200)
+		w.keyed.mustRaw(t, name, "/uploads/"+source, "application/x-crash", []byte(content))
 		w.kept["/uploads/"+source+"/"+name] = content
 		may["/uploads/"+target+"/"+name] = []string{content}
 	}
-	run := func() (reply, error) {
-		r, err := w.admin.send("POST", "/api/files/"+id+"/copy", object{"targetPath": "/uploads", "newName": target})
-		for deadline := time.Now().Add(patience); err == nil && r.status == 200 && time.Now().Before(deadline); {
-			r, err = w.admin.send("GET", "/api/files/jobs", nil) // until the job has reached the crash point
-		}
-		return r, err
+	run := func() (reply, error) { // until the job has reached the crash point
+		return w.untilDead(
+			w.admin.send("POST", "/api/files/"+id+"/copy", object{"targetPath": "/uploads", "newName": target}))
 	}
 	below := func(t *testing.T) (total int, id string) {
 		r := w.admin.do(t, "GET", "/api/files?limit=1&path=/uploads/"+target, nil)

@@ -5,14 +5,12 @@ import (
 	"encoding/base64"
 	"fmt"
 	"math/rand/v2"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -74,7 +72,7 @@ type crasher struct {
 	site    *site
 	random  *rand.Rand
 	token   string
-	drive   string // a key for WebDAV
+	drive   davKey
 	sent    *sent
 	ledgers []*ledger
 	drives  []*davLedger
@@ -162,7 +160,7 @@ func (c *crasher) connect(t *testing.T, p *process) {
 		l.client, l.keyed = admin, keyed
 	}
 	for _, d := range c.drives {
-		d.client = withDAV(c.drive, p.url)
+		d.client = c.drive.client(p.url)
 	}
 }
 
@@ -218,7 +216,7 @@ func (c *crasher) stream(p *process) (int64, []error) {
 	}
 	all.Wait()
 	<-dead
-	if how, ok := p.cmd.ProcessState.Sys().(syscall.WaitStatus); !ok || how.Signal() != syscall.SIGKILL {
+	if !wasKilled(p.cmd.ProcessState) {
 		faults.add(fmt.Errorf("the server ended by itself: %v", p.cmd.ProcessState))
 	}
 	return count.Load(), faults.errs
@@ -253,7 +251,7 @@ func (c *crasher) compare(t *testing.T, p *process, trial int) {
 				t.Errorf("trial %d: %s appeared", trial, folder.full())
 			}
 			for _, file := range admin.list(t, folder.full()) {
-				body := admin.do(t, "GET", (&url.URL{Path: file.full()}).EscapedPath(), nil).want(t, 200).body
+				body := admin.do(t, "GET", escaped(file.full()), nil).want(t, 200).body
 				if int64(len(body)) != file.Size {
 					t.Errorf("trial %d: %s is listed with %d bytes and has %d", trial, file.full(), file.Size,
 						len(body))

@@ -116,13 +116,11 @@ func (d *davLedger) fresh() string {
 }
 
 func (d *davLedger) put(path string) davOperation {
-	content := make([]byte, 1+d.random.IntN(30_000))
+	size := 1 + d.random.IntN(30_000)
 	if d.random.IntN(8) == 0 {
-		content = make([]byte, 300_000+d.random.IntN(1<<20))
+		size = 300_000 + d.random.IntN(1<<20)
 	}
-	for i := 0; i < len(content); i += 97 {
-		content[i] = byte(d.random.Uint32())
-	}
+	content := randomContent(d.random, size)
 	d.sent.add(hash(content))
 	is, existed := d.before[path]
 	is.hash, is.size = hash(content), int64(len(content))

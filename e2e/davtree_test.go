@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"encoding/base64"
 	"encoding/xml"
 	"fmt"
 	"net/url"
@@ -10,29 +9,18 @@ import (
 	"testing"
 )
 
-// driveKey creates a WebDAV key that may change everything below /uploads, and returns it as
-// id.secret.
-func driveKey(t testing.TB, admin *client) string {
+// driveKey creates a WebDAV key that may change everything below /uploads.
+func driveKey(t testing.TB, admin *client) davKey {
 	t.Helper()
-	var made struct{ Key struct{ FullToken string } }
-	admin.do(t, "POST", "/api/keys/", object{
+	id, secret, _ := strings.Cut(admin.createKey(t, object{
 		"name": "drive", "permissions": []string{"read", "write", "delete"}, "protocols": []string{"webdav"},
 		"uploadPath": "/uploads",
-	}).data(t, 201, &made)
-	return made.Key.FullToken
-}
-
-// withDAV returns a client that sends an API key like WebDAV programs: the id as the user, the
-// secret as the password.
-func withDAV(token string, bases ...string) *client {
-	c := newClient(bases...)
-	id, secret, _ := strings.Cut(token, ".")
-	c.header.Set("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(id+":"+secret)))
-	return c
+	}), ".")
+	return davKey{id, secret}
 }
 
 // dav returns the address of a path.
-func dav(path string) string { return "/webdav" + (&url.URL{Path: path}).EscapedPath() }
+func dav(path string) string { return "/webdav" + escaped(path) }
 
 // davResource is a resource as PROPFIND and GET show it.
 type davResource struct {

@@ -159,22 +159,22 @@ func (c *client) parts(t testing.TB, session uploadSession, size int64, content 
 	return done
 }
 
-// complete completes an upload and returns the file.
-func (c *client) complete(t testing.TB, completion object) entry {
+// complete completes an upload. It returns the file and whether it had been completed before.
+func (c *client) complete(t testing.TB, completion object) (file entry, already bool) {
 	t.Helper()
 	var done struct {
 		File             entry
 		AlreadyCompleted bool
 	}
 	c.do(t, "POST", "/api/files/upload-complete", completion).data(t, 200, &done)
-	return done.File
+	return done.File, done.AlreadyCompleted
 }
 
 // upload executes all three steps for a small file.
 func (c *client) upload(t testing.TB, dir, name string, content []byte, more object) entry {
 	t.Helper()
 	session := c.announce(t, dir, name, int64(len(content)), more)
-	file := c.complete(t, c.deliver(t, session, int64(len(content)), bytesOf(content), 2))
+	file, _ := c.complete(t, c.deliver(t, session, int64(len(content)), bytesOf(content), 2))
 	if file.Size != int64(len(content)) {
 		t.Fatalf("%d bytes became %+v", len(content), file)
 	}

@@ -1,10 +1,9 @@
 package e2e
 
 import (
-	"archive/zip"
 	"bytes"
 	"fmt"
-	"io"
+	"maps"
 	"strings"
 	"testing"
 )
@@ -18,9 +17,7 @@ func TestDownloadsEverywhere(t *testing.T) {
 		private := s.admin.upload(t, "/uploads", "a b.txt", content, nil)
 		s.admin.upload(t, "/public", oddName, content, nil)
 		empty := s.admin.upload(t, "/uploads", "empty.txt", nil, nil)
-		var linked struct{ Link struct{ URL string } }
-		s.admin.do(t, "POST", "/api/files/"+private.ID+"/link", nil).data(t, 200, &linked)
-		link := at(t, linked.Link.URL)
+		link := at(t, s.admin.permanentLink(t, private.ID))
 
 		visitor := s.visitor()
 		for _, door := range []struct {
@@ -79,9 +76,7 @@ func ranges(t *testing.T, c *client, path string, content []byte) {
 // gateway uses up a download address: a HEAD and answers without bytes do not, the first bytes do.
 func (s *setup) gateway(t *testing.T, file entry, content []byte) {
 	t.Helper()
-	var issued struct{ URL string }
-	s.admin.do(t, "GET", "/api/files/"+file.ID+"/download", nil).data(t, 200, &issued)
-	door, visitor := at(t, issued.URL), s.visitor()
+	door, visitor := at(t, s.admin.downloadAddress(t, "/api/files/"+file.ID+"/download")), s.visitor()
 	head := visitor.do(t, "HEAD", door, nil).want(t, 200)
 	visitor.do(t, "GET", door, nil, "If-None-Match", head.header.Get("ETag")).want(t, 304)
 	r := visitor.do(t, "GET", door, nil).want(t, 200)
@@ -95,20 +90,8 @@ func (s *setup) gateway(t *testing.T, file entry, content []byte) {
 func (s *setup) archive(t *testing.T, first, second entry, content []byte) {
 	t.Helper()
 	r := s.admin.do(t, "GET", "/api/files/zip?ids="+first.ID+","+second.ID, nil).want(t, 200)
-	z, err := zip.NewReader(bytes.NewReader(r.body), int64(len(r.body)))
-	if err != nil || len(z.File) != 2 {
-		t.Fatalf("an archive of %d bytes: %v", len(r.body), err)
-	}
-	for _, member := range z.File {
-		opened, err := member.Open()
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := io.ReadAll(opened)
-		opened.Close()
-		if want := map[string][]byte{first.Name: content, second.Name: nil}[member.Name]; err != nil ||
-			!bytes.Equal(got, want) {
-			t.Errorf("%s in the archive has %d bytes, want %d: %v", member.Name, len(got), len(want), err)
-		}
+	if got, want := unzip(t, r.body), map[string]string{first.Name: hash(content), second.Name: hash(nil)}; !maps.Equal(got,
+		want) {
+		t.Errorf("the archive holds %v, want %v", got, want)
 	}
 }

@@ -3,7 +3,6 @@ package e2e
 import (
 	"bufio"
 	"bytes"
-	"database/sql"
 	"errors"
 	"fmt"
 	"io"
@@ -97,13 +96,10 @@ func TestFaultsOfTheSystem(t *testing.T) {
 			}
 			a.wantFreed(t, m.failsCommits)
 
-			var session struct{ SessionID string }
-			begin := func() {
-				a.admin.do(t, "POST", "/api/files/upload-session", object{
-					"path": "/uploads", "fileName": "kept.bin", "fileSize": len(content), "conflict": "replace",
-				}).data(t, 200, &session)
+			begin := func() uploadSession {
+				return a.admin.announce(t, "/uploads", "kept.bin", int64(len(content)), object{"conflict": "replace"})
 			}
-			begin()
+			session := begin()
 			raw := "/api/files/upload/raw/" + session.SessionID
 			cookies := a.admin.headers(t)
 			during(func(between func()) reply { return a.halves(t, "PUT", raw, cookies, content, between) })
@@ -112,7 +108,7 @@ func TestFaultsOfTheSystem(t *testing.T) {
 			a.admin.do(t, "DELETE", "/api/files/upload/multipart/"+session.SessionID, nil).want(t, 200)
 			a.wantFreed(t, m.failsCommits)
 
-			begin()
+			session = begin()
 			raw = "/api/files/upload/raw/" + session.SessionID
 			a.admin.do(t, "PUT", raw, content).want(t, 200)
 			complete := func() reply {
@@ -179,11 +175,7 @@ func (a *faultFixture) wantHealthy(t *testing.T) {
 // committed, it is released within the hour.
 func (a *faultFixture) wantFreed(t *testing.T, later bool) {
 	t.Helper()
-	d, err := sql.Open("sqlite", "file:"+filepath.Join(a.dir, "larder.db")+
-		"?_pragma=busy_timeout(15000)&_pragma=query_only(1)")
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := a.sqlite(t)
 	defer d.Close()
 	var reserved, files, pending int64
 	if err := d.QueryRow("SELECT sum(reserved_storage), sum(reserved_files) FROM quotas").

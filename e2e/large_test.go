@@ -34,6 +34,13 @@ func newPattern(length int64) *pattern {
 	return &pattern{block: block, length: length}
 }
 
+// newPatternAt returns a range of a pattern.
+func newPatternAt(from, length int64) *pattern {
+	p := newPattern(from + length)
+	p.at = from
+	return p
+}
+
 // rest returns the rest of the current block.
 func (p *pattern) rest() []byte {
 	size := int64(len(p.block))
@@ -134,8 +141,7 @@ func (c *client) download(t *testing.T, path string, from, length int64) int64 {
 	if resp.StatusCode != http.StatusPartialContent {
 		t.Fatalf("status %s, want 206", resp.Status)
 	}
-	expected := newPattern(from + length)
-	expected.at = from
+	expected := newPatternAt(from, length)
 	n, err := io.CopyBuffer(struct{ io.Writer }{expected}, resp.Body, make([]byte, 1<<20))
 	if err != nil {
 		t.Fatal(err)

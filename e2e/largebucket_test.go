@@ -49,7 +49,8 @@ func TestLargeUploadToABucket(t *testing.T) {
 			s.admin.bases = []string{p.url}
 			begin, before := time.Now(), p.resetPeak(t)
 			session := s.admin.announce(t, "/uploads", "large.bin", size, nil)
-			file := s.admin.complete(t, s.admin.deliver(t, session, size, patternRange, 4))
+			file, _ := s.admin.complete(t, s.admin.deliver(t, session, size,
+				func(from, length int64) io.Reader { return newPatternAt(from, length) }, 4))
 			most, allowed := p.procStatus(t, "VmHWM"), throughMemory
 			if session.UploadMode == "presigned" {
 				allowed = besideMemory
@@ -75,13 +76,6 @@ func TestLargeUploadToABucket(t *testing.T) {
 			}
 		})
 	}
-}
-
-// patternRange returns a range of a pattern.
-func patternRange(from, length int64) io.Reader {
-	p := newPattern(from + length)
-	p.at = from
-	return p
 }
 
 // resetPeak resets VmHWM to the current memory, which it returns.

@@ -6,32 +6,9 @@ import (
 	"maps"
 	"strings"
 	"testing"
-	"time"
 )
 
 // The crash scenarios of accounts, mails and shares.
-
-// untilDead repeats a request until the process has died.
-func (w *crashFixture) untilDead(r reply, err error) (reply, error) {
-	for deadline := time.Now().Add(patience); err == nil && time.Now().Before(deadline); {
-		r, err = w.admin.send("GET", "/api/auth/me", nil)
-	}
-	return r, err
-}
-
-// until polls until condition holds.
-func until(t *testing.T, what string, condition func() bool) {
-	t.Helper()
-	deadline, tick := time.After(patience), time.NewTicker(20*time.Millisecond)
-	defer tick.Stop()
-	for !condition() {
-		select {
-		case <-tick.C:
-		case <-deadline:
-			t.Fatalf("not %s after %v", what, patience)
-		}
-	}
-}
 
 // visitor returns a client without an account for the current process.
 func (w *crashFixture) visitor() *client { return newClient(w.admin.bases...) }
@@ -51,7 +28,7 @@ func (w *crashFixture) createAccountWithFiles(t *testing.T, many bool) *accountW
 	t.Helper()
 	w.serial++
 	r := &accountWithFiles{name: fmt.Sprintf("ann%d", w.serial), content: w.content(small(w) % 5000), files: 5}
-	r.id = w.account(t, r.name)
+	r.id = w.admin.createUser(t, r.name, firstPassword, "user")
 	ann, home := login(t, r.name, firstPassword, w.admin.bases...), "/home/"+r.name
 	if many {
 		r.files = 30
@@ -75,24 +52,11 @@ func (w *crashFixture) createAccountWithFiles(t *testing.T, many bool) *accountW
 	if _, files := ann.usage(t); files != int64(r.files) {
 		t.Fatalf("%s has %d files, want %d", r.name, files, r.files)
 	}
-	var linked struct{ Link struct{ URL string } }
-	ann.do(t, "POST", "/api/files/"+r.file+"/link", nil).data(t, 200, &linked)
-	r.link = at(t, linked.Link.URL)
-	var made struct{ Share struct{ ID string } }
-	ann.do(t, "POST", "/api/shares/", object{"fileId": folder}).data(t, 201, &made)
-	r.share = made.Share.ID
+	r.link = at(t, ann.permanentLink(t, r.file))
+	r.share = ann.share(t, object{"fileId": folder})
 	r.keyed = withKey(w.site.key(t, r.name))
 	r.adminSize, r.adminOf = w.admin.usage(t)
 	return r
-}
-
-// account creates an account as the administrator.
-func (w *crashFixture) account(t *testing.T, name string) (id string) {
-	t.Helper()
-	var made struct{ User struct{ ID string } }
-	w.admin.do(t, "POST", "/api/admin/users",
-		object{"username": name, "email": name + "@example.org", "password": firstPassword}).data(t, 201, &made)
-	return made.User.ID
 }
 
 // leaving deletes an account; leavingMuch deletes one whose files are handed over by a job.
@@ -103,11 +67,7 @@ func (w *crashFixture) leaving(t *testing.T, many bool) crashAttempt {
 	t.Helper()
 	ann := w.createAccountWithFiles(t, many)
 	run := func() (reply, error) {
-		r, err := w.admin.send("DELETE", "/api/admin/users/"+ann.id, nil)
-		if err == nil && r.status == 200 {
-			return w.untilDead(r, err)
-		}
-		return r, err
+		return w.untilDead(w.admin.send("DELETE", "/api/admin/users/"+ann.id, nil))
 	}
 	first := func(t *testing.T) { // during the handover
 		w.gone(t, ann)
@@ -119,7 +79,7 @@ func (w *crashFixture) leaving(t *testing.T, many bool) crashAttempt {
 	again := func(t *testing.T) {
 		w.admin.do(t, "DELETE", "/api/admin/users/"+ann.id, nil).fails(t, 404, "NOT_FOUND")
 		w.gone(t, ann)
-		w.account(t, ann.name)
+		w.admin.createUser(t, ann.name, firstPassword, "user")
 		anew := login(t, ann.name, firstPassword, w.admin.bases...)
 		if lie := anew.list(t, "/home/"+ann.name); len(lie) != 0 {
 			t.Errorf("whoever has the name now has %d entries in their home", len(lie))
@@ -205,7 +165,7 @@ func forgetting(mails int) func(*testing.T, *crashFixture) crashAttempt {
 		p := w.configureMail(t)
 		w.serial++
 		name := fmt.Sprintf("ann%d", w.serial)
-		w.account(t, name)
+		w.admin.createUser(t, name, firstPassword, "user")
 		first := func(t *testing.T) {
 			var tokens []string
 			for range mails {
@@ -235,12 +195,8 @@ func forgetting(mails int) func(*testing.T, *crashFixture) crashAttempt {
 func redeeming(t *testing.T, w *crashFixture) crashAttempt {
 	content := w.content(small(w))
 	path, id := w.put(t, w.fresh(), content)
-	var made struct{ Share struct{ ID string } }
-	w.admin.do(t, "POST", "/api/shares/", object{"fileId": id, "maxDownloads": 1}).data(t, 201, &made)
-	share := "/api/shares/" + made.Share.ID
-	var issued struct{ URL string }
-	w.visitor().do(t, "GET", share+"/download", nil).data(t, 200, &issued)
-	door := at(t, issued.URL)
+	share := "/api/shares/" + w.admin.share(t, object{"fileId": id, "maxDownloads": 1})
+	door := at(t, w.visitor().downloadAddress(t, share+"/download"))
 	again := func(t *testing.T) {
 		w.visitor().do(t, "GET", door, nil).fails(t, 401, "INVALID_TOKEN")
 		w.visitor().do(t, "GET", share+"/download", nil).fails(t, 410, "SHARE_LIMIT_REACHED")
@@ -249,8 +205,7 @@ func redeeming(t *testing.T, w *crashFixture) crashAttempt {
 		if changed.Share.DownloadCount != 1 {
 			t.Errorf("%d downloads were counted, want 1", changed.Share.DownloadCount)
 		}
-		w.visitor().do(t, "GET", share+"/download", nil).data(t, 200, &issued)
-		w.visitor().reads(t, at(t, issued.URL), []byte(content))
+		w.visitor().reads(t, at(t, w.visitor().downloadAddress(t, share+"/download")), []byte(content))
 	}
 	return crashAttempt{
 		run:   func() (reply, error) { return w.visitor().send("GET", door, nil) },

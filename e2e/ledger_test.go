@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -115,11 +114,17 @@ func (l *ledger) content() []byte {
 	if l.random.IntN(8) == 0 {
 		size = 1<<20 + l.random.IntN(1<<20)
 	}
-	b := make([]byte, size)
-	for i := 0; i < len(b); i += 97 { // enough to differ everywhere
-		b[i] = byte(l.random.Uint32())
-	}
+	b := randomContent(l.random, size)
 	l.sent.add(hash(b))
+	return b
+}
+
+// randomContent returns bytes of which enough are random to differ everywhere.
+func randomContent(random *rand.Rand, size int) []byte {
+	b := make([]byte, size)
+	for i := 0; i < len(b); i += 61 {
+		b[i] = byte(random.Uint32())
+	}
 	return b
 }
 
@@ -243,7 +248,7 @@ func (l *ledger) readOne(random *rand.Rand) (acknowledged bool, err error) {
 		return true, nil
 	}
 	path := l.root + "/" + paths[random.IntN(len(paths))]
-	r, err := l.client.send("GET", (&url.URL{Path: path}).EscapedPath(), nil)
+	r, err := l.client.send("GET", escaped(path), nil)
 	switch {
 	case err != nil:
 		return false, nil

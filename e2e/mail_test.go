@@ -1,14 +1,12 @@
 package e2e
 
 import (
-	"io"
 	"net"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 
 	"larder/internal/apptest"
@@ -16,29 +14,23 @@ import (
 
 const smtpUser, smtpPassword = "larder", "canary-smtp-password-5"
 
-// mailServer is an SMTP server with STARTTLS and a password behind a listener that can be closed.
+// mailServer is an SMTP server with STARTTLS and a password behind a relay that can be cut.
 type mailServer struct {
 	*apptest.Mailbox
-	address string
-
-	mu          sync.Mutex // guards door and passed
-	listener    net.Listener
-	connections []net.Conn // connections through the listener
+	relay *relay
 }
 
 // newMailServer starts a server that ends with the test.
 func newMailServer(t *testing.T) *mailServer {
 	t.Helper()
-	p := &mailServer{Mailbox: apptest.NewMailbox(t, apptest.StartTLS, smtpUser, smtpPassword), address: freeAddress(t)}
-	p.open(t)
-	t.Cleanup(p.shut)
-	return p
+	box := apptest.NewMailbox(t, apptest.StartTLS, smtpUser, smtpPassword)
+	return &mailServer{box, newRelay(t, net.JoinHostPort(box.Host, strconv.Itoa(box.Port)))}
 }
 
 // settings returns the site settings for this mail server.
 func (p *mailServer) settings(t *testing.T) object {
 	t.Helper()
-	host, port, err := net.SplitHostPort(p.address)
+	host, port, err := net.SplitHostPort(p.relay.address)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,54 +43,6 @@ func (p *mailServer) settings(t *testing.T) object {
 		"smtpFromEmail": "larder@example.org",
 		"emailEnabled":  true,
 	}
-}
-
-func (p *mailServer) open(t *testing.T) {
-	t.Helper()
-	door, err := net.Listen("tcp", p.address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.mu.Lock()
-	p.listener = door
-	p.mu.Unlock()
-	go func() {
-		for {
-			outside, err := door.Accept()
-			if err != nil {
-				return // the listener is closed
-			}
-			go p.pass(outside)
-		}
-	}()
-}
-
-// pass connects a client with the mail server.
-func (p *mailServer) pass(outside net.Conn) {
-	inside, err := net.Dial("tcp", net.JoinHostPort(p.Host, strconv.Itoa(p.Port)))
-	if err != nil {
-		outside.Close()
-		return
-	}
-	p.mu.Lock()
-	p.connections = append(p.connections, outside, inside)
-	p.mu.Unlock()
-	go func() {
-		_, _ = io.Copy(inside, outside) // until either side ends
-		inside.Close()
-	}()
-	_, _ = io.Copy(outside, inside)
-	outside.Close()
-}
-
-func (p *mailServer) shut() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.listener.Close()
-	for _, c := range p.connections {
-		c.Close()
-	}
-	p.connections = nil
 }
 
 // mailRoots writes the root certificate of the mail server to a file, for the variable

@@ -68,12 +68,10 @@ func TestMovesEverywhere(t *testing.T) {
 	t.Parallel()
 	eachSetup(t, func(t *testing.T, s *setup) {
 		bucket := s3test.New(t)
-		s.mount(t, "/one", s.provider(t, bucket, object{"pathPrefix": "one"}))
-		s.mount(t, "/two", s.provider(t, bucket, object{"pathPrefix": "two/deeper"}))
-		var made struct{ Provider struct{ ID string } }
-		s.admin.do(t, "POST", "/api/admin/storage/providers",
-			object{"name": "cellar", "type": "store_a", "bucket": "cellar"}).data(t, 201, &made)
-		s.mount(t, "/cellar", made.Provider.ID)
+		s.admin.mount(t, "/one", s.provider(t, bucket, object{"pathPrefix": "one"}))
+		s.admin.mount(t, "/two", s.provider(t, bucket, object{"pathPrefix": "two/deeper"}))
+		s.admin.mount(t, "/cellar",
+			s.admin.createProvider(t, object{"name": "cellar", "type": "store_a", "bucket": "cellar"}))
 
 		id := s.admin.mkdir(t, "/uploads", "travels")
 		inner := s.admin.mkdir(t, "/uploads/travels", "in")
@@ -84,9 +82,7 @@ func TestMovesEverywhere(t *testing.T) {
 		s.admin.upload(t, "/uploads/travels", "empty", nil, nil)
 		s.admin.upload(t, "/uploads/travels/in", "last.bin", contents["/in/last.bin"], object{"partCount": 2})
 		used, files := s.admin.usage(t)
-		var linked struct{ Link struct{ URL string } }
-		s.admin.do(t, "POST", "/api/files/"+first.ID+"/link", nil).data(t, 200, &linked)
-		link := at(t, linked.Link.URL)
+		link := at(t, s.admin.permanentLink(t, first.ID))
 		etag := s.visitor().do(t, "HEAD", link, nil).want(t, 200).header.Get("ETag")
 
 		from := "/uploads"

@@ -26,9 +26,7 @@ type sender struct {
 // partBody returns a part of a pattern of largeUpload bytes.
 func partBody(number int) *pattern {
 	from := int64(number-1) * partBytes
-	body := newPattern(min(from+partBytes, largeUpload))
-	body.at = from
-	return body
+	return newPatternAt(from, min(partBytes, largeUpload-from))
 }
 
 func partSum(t testing.TB, number int) string {
@@ -90,15 +88,9 @@ func TestLargeUploadInParts(t *testing.T) {
 	s.keepPort(t)
 	p := s.start(t)
 	c := p.admin(t)
-	var session struct {
-		SessionID, UploadMode string
-		TotalParts            int
-	}
-	c.do(t, "POST", "/api/files/upload-session",
-		object{"path": "/uploads", "fileName": "parts.bin", "fileSize": largeUpload, "idempotencyKey": "two GiB"}).
-		data(t, 200, &session)
-	if session.TotalParts != 256 || session.UploadMode != "worker" {
-		t.Fatalf("%d parts by %s, want 256 by worker", session.TotalParts, session.UploadMode)
+	session := c.announce(t, "/uploads", "parts.bin", largeUpload, object{"idempotencyKey": "two GiB"})
+	if session.TotalParts == nil || *session.TotalParts != 256 || session.UploadMode != "worker" {
+		t.Fatalf("the session is %+v, want 256 parts by worker", session)
 	}
 	u := &sender{client: c, id: session.SessionID, sent: map[int]int{}, acknowledged: map[int]bool{}}
 	before := p.procStatus(t, "VmRSS")

@@ -1,9 +1,7 @@
 package e2e
 
 import (
-	"archive/zip"
 	"bytes"
-	"io"
 	"maps"
 	"net/url"
 	"path/filepath"
@@ -113,7 +111,7 @@ func (s *accountStory) registers(t *testing.T) {
 	ann := object{"username": "ann", "password": firstPassword, "email": "ann@example.org"}
 	visitor.do(t, "POST", "/api/auth/register", ann).fails(t, 400, "VALIDATION_ERROR")
 	ann["inviteCode"] = s.invite
-	s.post.shut()
+	s.post.relay.set(true)
 	var made struct {
 		User struct {
 			ID, Role      string
@@ -133,7 +131,7 @@ func (s *accountStory) registers(t *testing.T) {
 	s.ended = append(s.ended, s.restart(t)...)
 	credentials := object{"username": "ann", "password": firstPassword}
 	visitor.do(t, "POST", "/api/auth/login", credentials).fails(t, 403, "EMAIL_NOT_VERIFIED")
-	s.post.open(t)
+	s.post.relay.set(false)
 	s.verifies(t, "ann@example.org")
 	visitor.do(t, "POST", "/api/auth/login", object{"username": "ann", "password": wrongPassword}).
 		fails(t, 401, "INVALID_CREDENTIALS")
@@ -170,33 +168,19 @@ func (s *accountStory) uploads(t *testing.T) {
 		file := s.ann.upload(t, filepath.Dir("/home/ann/trip/"+path), filepath.Base(path), s.pictures[path], nil)
 		s.ids[path] = file.ID
 	}
-	var linked struct{ Link struct{ URL string } }
-	s.ann.do(t, "POST", "/api/files/"+s.ids["beach.jpg"]+"/link", nil).data(t, 200, &linked)
-	s.link = at(t, linked.Link.URL)
+	s.link = at(t, s.ann.permanentLink(t, s.ids["beach.jpg"]))
 	token := s.key(t, "ann")
 	s.secret("key", token)
 	s.keyed = withKey(token, s.admin.bases...)
 	s.opens(t, "session", "key", "link")
 }
 
-// share creates a share and returns its id.
-func (s *accountStory) share(t *testing.T, body object) string {
-	t.Helper()
-	var made struct{ Share struct{ ID, URL string } }
-	s.ann.do(t, "POST", "/api/shares/", body).data(t, 201, &made)
-	if !strings.HasSuffix(made.Share.URL, "/share/"+made.Share.ID) {
-		t.Errorf("the share lies at %s", made.Share.URL)
-	}
-	return made.Share.ID
-}
-
 // download requests a download address.
 func (s *accountStory) download(t *testing.T, c *client, path string) string {
 	t.Helper()
-	var issued struct{ URL string }
-	c.do(t, "GET", path, nil).data(t, 200, &issued)
-	s.secret("download token", issued.URL[strings.LastIndex(issued.URL, "/")+1:])
-	return at(t, issued.URL)
+	address := at(t, c.downloadAddress(t, path))
+	s.secret("download token", address[strings.LastIndex(address, "/")+1:])
+	return address
 }
 
 // listed returns the names in a folder of a share.
@@ -212,8 +196,8 @@ func listed(t *testing.T, c *client, share, path string) (names []string) {
 }
 
 func (s *accountStory) sharesWithVisitors(t *testing.T) {
-	s.shares["folder"] = s.share(t, object{"fileId": s.folder, "password": sharePassword, "maxDownloads": 1})
-	s.shares["file"] = s.share(t, object{"fileId": s.ids["beach.jpg"]})
+	s.shares["folder"] = s.ann.share(t, object{"fileId": s.folder, "password": sharePassword, "maxDownloads": 1})
+	s.shares["file"] = s.ann.share(t, object{"fileId": s.ids["beach.jpg"]})
 	address := "/api/shares/" + s.shares["folder"]
 	visitor := s.visitor()
 	var seen struct {
@@ -267,26 +251,7 @@ func (s *accountStory) sharesWithVisitors(t *testing.T) {
 // unpacks compares an archive with what was uploaded.
 func (s *accountStory) unpacks(t *testing.T, archive []byte) {
 	t.Helper()
-	z, err := zip.NewReader(bytes.NewReader(archive), int64(len(archive)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, want := map[string]string{}, map[string]string{}
-	for _, member := range z.File {
-		if strings.HasSuffix(member.Name, "/") {
-			continue
-		}
-		opened, err := member.Open()
-		if err != nil {
-			t.Fatal(err)
-		}
-		content, err := io.ReadAll(opened)
-		opened.Close()
-		if err != nil {
-			t.Errorf("%s in the archive: %v", member.Name, err)
-		}
-		got[member.Name] = hash(content)
-	}
+	got, want := unzip(t, archive), map[string]string{}
 	for path, content := range s.pictures {
 		want[path] = hash(content)
 	}

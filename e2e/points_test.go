@@ -5,7 +5,7 @@ import (
 	"io/fs"
 	"maps"
 	"math/rand/v2"
-	"net/url"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,7 +14,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -236,7 +235,7 @@ func newCrashFixture(t *testing.T, engine string, random *rand.Rand) *crashFixtu
 	}
 	p := w.site.start(t)
 	w.admin, w.keyed = p.admin(t), withKey(w.site.key(t, "admin"), p.url)
-	w.dav = withDAV(driveKey(t, w.admin), p.url)
+	w.dav = driveKey(t, w.admin).client(p.url)
 	p.kill()
 	return w
 }
@@ -258,7 +257,7 @@ func (w *crashFixture) try(t *testing.T, c crashPoint) {
 		}
 	}
 	doomed.ended(t)
-	if how, ok := doomed.cmd.ProcessState.Sys().(syscall.WaitStatus); !ok || how.Signal() != syscall.SIGKILL {
+	if !wasKilled(doomed.cmd.ProcessState) {
 		t.Fatalf("the server ended by itself: %v\n%s", doomed.cmd.ProcessState, doomed.stderr)
 	}
 
@@ -284,27 +283,26 @@ func (w *crashFixture) connect(p *process) {
 	}
 }
 
+// untilDead sends requests until the process has died. r and err are the answer to the request that
+// starts the work; an answer that refuses it is returned at once.
+func (w *crashFixture) untilDead(r reply, err error) (reply, error) {
+	for deadline := time.Now().Add(patience); err == nil && r.status < 300 && time.Now().Before(deadline); {
+		r, err = w.admin.send("GET", "/api/auth/me", nil)
+	}
+	return r, err
+}
+
 // readyOrDead waits until the server answers or has ended, and reports whether it answers.
 func (p *process) readyOrDead(t *testing.T) bool {
 	t.Helper()
-	deadline := time.After(patience)
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		select {
-		case <-p.exited:
+	return poll(t, p.exited, "ready or dead", func() bool {
+		m := servesLine.FindStringSubmatch(p.stdout.String())
+		if m == nil {
 			return false
-		case <-deadline:
-			t.Fatalf("neither ready nor dead after %v", patience)
-		case <-tick.C:
-			if m := servesLine.FindStringSubmatch(p.stdout.String()); m != nil {
-				p.url = m[1]
-				if p.probe("/api/public/health/ready") == 200 {
-					return true
-				}
-			}
 		}
-	}
+		p.url = m[1]
+		return p.probe("/api/public/health/ready") == http.StatusOK
+	})
 }
 
 // wantState compares everything below /uploads and the quota with the acknowledged state,
@@ -323,7 +321,7 @@ func (w *crashFixture) wantState(t *testing.T, may map[string][]string) {
 		if _, twice := seen[e.full()]; twice {
 			continue // a mount may appear as a folder of the mount around it
 		}
-		body := w.admin.do(t, "GET", (&url.URL{Path: e.full()}).EscapedPath(), nil).want(t, 200).body
+		body := w.admin.do(t, "GET", escaped(e.full()), nil).want(t, 200).body
 		seen[e.full()], size = string(body), size+int64(len(body))
 		if int64(len(body)) != e.Size {
 			t.Errorf("%s is listed with %d bytes and has %d", e.full(), e.Size, len(body))

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bytes"
+	"database/sql"
 	"errors"
 	"fmt"
 	"io"
@@ -159,18 +160,34 @@ func (p *process) ready(t testing.TB) {
 // await polls until condition holds, and fails when the process ends before that.
 func (p *process) await(t testing.TB, what string, condition func() bool) {
 	t.Helper()
+	if !poll(t, p.exited, what, condition) {
+		t.Fatalf("the server ended (%v) before it was %s\nstdout: %s\nstderr: %s", p.err, what, p.stdout, p.stderr)
+	}
+}
+
+// until polls until condition holds.
+func until(t testing.TB, what string, condition func() bool) {
+	t.Helper()
+	poll(t, nil, what, condition)
+}
+
+// poll polls until condition holds, and returns true, or until exited is closed, and returns false.
+// It fails when neither happens in time. exited may be nil.
+func poll(t testing.TB, exited <-chan struct{}, what string, condition func() bool) bool {
+	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	deadline := time.After(patience)
 	for !condition() {
 		select {
 		case <-tick.C:
-		case <-p.exited:
-			t.Fatalf("the server ended (%v) before it was %s\nstdout: %s\nstderr: %s", p.err, what, p.stdout, p.stderr)
+		case <-exited:
+			return false
 		case <-deadline:
 			t.Fatalf("not %s after %v", what, patience)
 		}
 	}
+	return true
 }
 
 // probe returns the status of a GET, 0 when there is no answer.
@@ -188,6 +205,12 @@ func (p *process) probe(path string) int {
 func (p *process) kill() {
 	p.cmd.Process.Kill() // fails when it has ended already
 	<-p.exited
+}
+
+// wasKilled reports whether a process ended by SIGKILL.
+func wasKilled(state *os.ProcessState) bool {
+	how, ok := state.Sys().(syscall.WaitStatus)
+	return ok && how.Signal() == syscall.SIGKILL
 }
 
 // terminate sends SIGTERM.
@@ -311,6 +334,16 @@ func tail(text string, n int) string {
 		return "…" + text[len(text)-n:]
 	}
 	return text
+}
+
+// sqlite opens the database of a site with SQLite. The caller closes it.
+func (s *site) sqlite(t testing.TB) *sql.DB {
+	t.Helper()
+	d, err := sql.Open("sqlite", "file:"+filepath.Join(s.dir, "larder.db")+"?_pragma=busy_timeout(15000)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
 }
 
 // procStatus returns a field of /proc/PID/status in bytes, such as VmRSS or VmHWM.

@@ -3,7 +3,11 @@ package e2e
 import (
 	"io"
 	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
 	"sync"
+	"sync/atomic"
 	"testing"
 )
 
@@ -89,4 +93,16 @@ func (r *relay) forget(conn net.Conn) {
 	defer r.mu.Unlock()
 	delete(r.conns, conn)
 	conn.Close()
+}
+
+// newProxy returns an HTTP proxy that forwards consecutive requests to the targets in turn. The Host
+// header stays, since it is part of signatures and addresses.
+func newProxy(targets ...*url.URL) *httputil.ReverseProxy {
+	var turn atomic.Int64
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.MaxIdleConnsPerHost = 64
+	return &httputil.ReverseProxy{Transport: transport, Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(targets[int(turn.Add(1))%len(targets)])
+		r.Out.Host = r.In.Host
+	}}
 }

@@ -64,7 +64,7 @@ func TestReplicas(t *testing.T) {
 			t.Errorf("after move %d the folder lists %d files", i+1, len(got))
 		}
 	}
-	admin.sessionUpload(t, "/inbox", "session.bin", []byte("through both replicas"))
+	admin.uploadTwice(t, "/inbox", "session.bin", []byte("through both replicas"))
 	if size, files := admin.usage(t); size != int64(6*len(picture)+21) || files != 7 {
 		t.Errorf("the quota says %d bytes in %d files, want %d in 7", size, files, 6*len(picture)+21)
 	}
@@ -104,9 +104,7 @@ func TestReplicasRedeemOnce(t *testing.T) {
 	admin := login(t, "admin", adminPassword, bases...)
 	id := withKey(s.key(t, "admin"), bases...).mustRaw(t, "once.bin", "", "application/x-once", []byte("once")).FileID
 	for round := range 10 {
-		var issued struct{ URL string }
-		admin.do(t, "GET", "/api/files/"+id+"/download", nil).data(t, 200, &issued)
-		path := issued.URL[len(s.env["LARDER_BASE_URL"]):]
+		path := admin.downloadAddress(t, "/api/files/"+id+"/download")[len(s.env["LARDER_BASE_URL"]):]
 		anonymous := newClient(bases...)
 		var given atomic.Int64
 		var all sync.WaitGroup
@@ -130,30 +128,16 @@ func TestReplicasRedeemOnce(t *testing.T) {
 	}
 }
 
-// sessionUpload uploads a file in the three steps of an upload session.
-func (c *client) sessionUpload(t testing.TB, dir, name string, content []byte) entry {
+// uploadTwice uploads a file by an upload session and completes the session twice.
+func (c *client) uploadTwice(t testing.TB, dir, name string, content []byte) {
 	t.Helper()
-	var session struct{ SessionID, UploadURL, UploadMode string }
-	c.do(t, "POST", "/api/files/upload-session", object{"path": dir, "fileName": name, "fileSize": len(content)}).
-		data(t, 200, &session)
-	var part struct {
-		Etag string
-		Size int64
+	size := int64(len(content))
+	completion := c.deliver(t, c.announce(t, dir, name, size, nil), size, bytesOf(content), 1)
+	file, already := c.complete(t, completion)
+	if already || file.Size != size {
+		t.Errorf("complete answers %+v, already completed: %v", file, already)
 	}
-	c.do(t, "PUT", "/api/files/upload/raw/"+session.SessionID, content).data(t, 200, &part)
-	var done struct {
-		File             entry
-		AlreadyCompleted bool
+	if again, already := c.complete(t, completion); !already || again.ID != file.ID {
+		t.Errorf("complete answers %+v the second time (already completed: %v), want the same file", again, already)
 	}
-	complete := object{"sessionId": session.SessionID, "etag": part.Etag}
-	c.do(t, "POST", "/api/files/upload-complete", complete).data(t, 200, &done)
-	if done.AlreadyCompleted || done.File.Size != int64(len(content)) {
-		t.Errorf("complete answers %+v", done)
-	}
-	id := done.File.ID
-	c.do(t, "POST", "/api/files/upload-complete", complete).data(t, 200, &done)
-	if !done.AlreadyCompleted || done.File.ID != id {
-		t.Errorf("complete answers %+v the second time, want alreadyCompleted and the same file", done)
-	}
-	return done.File
 }

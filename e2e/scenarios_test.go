@@ -3,7 +3,6 @@ package e2e
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"net/url"
 	"testing"
 	"time"
@@ -20,10 +19,7 @@ func small(w *crashFixture) int { return 1 + w.random.IntN(200_000) }
 func large(w *crashFixture) int { return 400_000 + w.random.IntN(3_000_000) }
 
 func (w *crashFixture) content(size int) string {
-	b := make([]byte, size)
-	for i := 0; i < len(b); i += 61 {
-		b[i] = byte(w.random.Uint32())
-	}
+	b := randomContent(w.random, size)
 	return fmt.Sprintf("%d %x", w.serial, w.random.Uint64()) + string(b)
 }
 
@@ -56,10 +52,7 @@ func (w *crashFixture) put(t *testing.T, name, content string) (path, id string)
 // begin creates an upload session.
 func (w *crashFixture) begin(t *testing.T, name, conflict string, size int) string {
 	t.Helper()
-	var session struct{ SessionID string }
-	w.admin.do(t, "POST", "/api/files/upload-session",
-		object{"path": "/uploads", "fileName": name, "fileSize": size, "conflict": conflict}).data(t, 200, &session)
-	return session.SessionID
+	return w.admin.announce(t, "/uploads", name, int64(size), object{"conflict": conflict}).SessionID
 }
 
 // raw sends the bytes of a session and returns their etag.
@@ -160,13 +153,9 @@ func announced(name, content string) object {
 
 func (w *crashFixture) beginParts(t *testing.T, name, content string) (session string) {
 	t.Helper()
-	var made struct {
-		SessionID  string
-		TotalParts int
-	}
-	w.admin.do(t, "POST", "/api/files/upload-session", announced(name, content)).data(t, 200, &made)
-	if made.TotalParts != 2 {
-		t.Fatalf("%d bytes are to come in %d parts, want 2", len(content), made.TotalParts)
+	made := w.admin.announce(t, "/uploads", name, int64(len(content)), announced(name, content))
+	if made.TotalParts == nil || *made.TotalParts != 2 {
+		t.Fatalf("%d bytes are to come as %+v, want 2 parts", len(content), made)
 	}
 	return made.SessionID
 }
@@ -356,10 +345,7 @@ func (w *crashFixture) mount(t *testing.T, path string, provider func() object) 
 	if r := w.admin.do(t, "GET", "/api/files?path="+path, nil); r.status != 404 {
 		return
 	}
-	var made struct{ Provider struct{ ID string } }
-	w.admin.do(t, "POST", "/api/admin/storage/providers", provider()).data(t, 201, &made)
-	w.admin.do(t, "POST", "/api/admin/mounts",
-		object{"providerId": made.Provider.ID, "mountPath": path, "name": "other"}).want(t, 201)
+	w.admin.mount(t, path, w.admin.createProvider(t, provider()))
 }
 
 // mountAll creates all mounts.
@@ -370,12 +356,8 @@ func (w *crashFixture) mountAll(t *testing.T) {
 			if w.bucket.Name == "" {
 				w.bucket = s3test.New(t)
 			}
-			fields := object{
-				"name": w.bucket.Name, "type": "store_b", "endpoint": w.bucket.Endpoint, "bucket": w.bucket.Name,
-				"accessKeyId":     w.bucket.AccessKey,
-				"secretAccessKey": w.bucket.SecretKey, "uploadMode": "worker",
-			}
-			maps.Copy(fields, more)
+			fields := bucketProvider(w.bucket, more)
+			fields["uploadMode"] = "worker"
 			return fields
 		}
 	}
@@ -404,20 +386,13 @@ func (w *crashFixture) moving(t *testing.T, from, to string) crashAttempt {
 	may, moved := map[string][]string{}, contents{}
 	for range 3 {
 		name, content := w.fresh(), w.content(small(w))
-		r, err := w.keyed.send("POST", "/api/upload", []byte(content), "X-File-Name", name, "X-Path", from+"/"+folder)
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.want(t, 200)
+		w.keyed.mustRaw(t, name, from+"/"+folder, "application/x-crash", []byte(content))
 		name = "/" + folder + "/" + name
 		may[from+name], may[to+name], moved[name] = []string{""}, []string{content}, content
 	}
-	run := func() (reply, error) {
-		r, err := w.admin.send("POST", "/api/files/"+id+"/move", object{"targetPath": to})
-		for deadline := time.Now().Add(patience); err == nil && r.status == 200 && time.Now().Before(deadline); {
-			r, err = w.admin.send("GET", "/api/files/jobs", nil) // until the job has reached the crash point
-		}
-		return r, err
+	run := func() (reply, error) { // until the job has reached the crash point
+		return w.untilDead(
+			w.admin.send("POST", "/api/files/"+id+"/move", object{"targetPath": to}))
 	}
 	first := func(t *testing.T) {
 		for name, content := range moved {

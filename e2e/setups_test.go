@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"maps"
 	"net/url"
 	"slices"
 	"testing"
@@ -110,23 +111,17 @@ func (s *setup) visitor() *client { return newClient(s.admin.bases...) }
 // provider creates a provider (store_b) for a bucket, with further fields, and returns its id.
 func (s *setup) provider(t testing.TB, bucket s3test.Bucket, more object) string {
 	t.Helper()
+	return s.admin.createProvider(t, bucketProvider(bucket, more))
+}
+
+// bucketProvider returns the fields of a provider (store_b) for a bucket, with further fields.
+func bucketProvider(bucket s3test.Bucket, more object) object {
 	fields := object{
 		"name": bucket.Name, "type": "store_b", "endpoint": bucket.Endpoint, "bucket": bucket.Name,
 		"accessKeyId": bucket.AccessKey, "secretAccessKey": bucket.SecretKey,
 	}
-	for name, value := range more {
-		fields[name] = value
-	}
-	var made struct{ Provider struct{ ID string } }
-	s.admin.do(t, "POST", "/api/admin/storage/providers", fields).data(t, 201, &made)
-	return made.Provider.ID
-}
-
-// mount creates a mount.
-func (s *setup) mount(t testing.TB, path, provider string) {
-	t.Helper()
-	s.admin.do(t, "POST", "/api/admin/mounts",
-		object{"providerId": provider, "mountPath": path, "name": "mount of " + path[1:]}).want(t, 201)
+	maps.Copy(fields, more)
+	return fields
 }
 
 // keysIn lists all keys of a bucket, bypassing the service.

@@ -1,13 +1,10 @@
 package e2e
 
 import (
-	"database/sql"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
-	"net/http/httputil"
 	"net/url"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -87,10 +84,7 @@ func (s *uiStage) calm(t *testing.T) {
 // and the clock of a separate process cannot be moved.
 func (s *uiStage) expire(t *testing.T) {
 	t.Helper()
-	d, err := sql.Open("sqlite", "file:"+filepath.Join(s.trouble.site.dir, "larder.db")+"?_pragma=busy_timeout(15000)")
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := s.trouble.site.sqlite(t)
 	defer d.Close()
 	if _, err := d.Exec("UPDATE upload_sessions SET expires_at = created_at WHERE status = 'pending'"); err != nil {
 		t.Fatal(err)
@@ -120,18 +114,11 @@ func (s *uiStage) stores(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		provider := object{
-			"name": name, "type": "store_b", "endpoint": bucket.Endpoint, "bucket": bucket.Name,
-			"accessKeyId":     bucket.AccessKey,
-			"secretAccessKey": bucket.SecretKey, "uploadMode": "presigned",
-		}
+		provider := bucketProvider(bucket, object{"name": name, "uploadMode": "presigned"})
 		if name == "mute" {
 			provider["uploadDomain"] = mute(t, bucket.Endpoint)
 		}
-		var made struct{ Provider struct{ ID string } }
-		admin.do(t, "POST", "/api/admin/storage/providers", provider).data(t, 201, &made)
-		admin.do(t, "POST", "/api/admin/mounts",
-			object{"providerId": made.Provider.ID, "mountPath": "/" + name, "name": name}).want(t, 201)
+		admin.mount(t, "/"+name, admin.createProvider(t, provider))
 	}
 }
 
@@ -142,16 +129,12 @@ func mute(t *testing.T, store string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewServer(&httputil.ReverseProxy{
-		Rewrite: func(r *httputil.ProxyRequest) {
-			r.SetURL(target)
-			r.Out.Host = r.In.Host // the signature covers it
-		},
-		ModifyResponse: func(answer *http.Response) error {
-			answer.Header.Del("Access-Control-Expose-Headers")
-			return nil
-		},
-	})
+	proxy := newProxy(target)
+	proxy.ModifyResponse = func(answer *http.Response) error {
+		answer.Header.Del("Access-Control-Expose-Headers")
+		return nil
+	}
+	server := httptest.NewServer(proxy)
 	t.Cleanup(server.Close)
 	return server.URL
 }

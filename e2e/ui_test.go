@@ -146,9 +146,7 @@ func createUsers(t *testing.T, p *process) {
 	t.Helper()
 	admin := p.admin(t)
 	for locale, name := range uiUsers {
-		admin.do(t, "POST", "/api/admin/users",
-			object{"username": name, "email": name + "@example.org", "password": adminPassword, "role": "admin"}).
-			want(t, 201)
+		admin.createUser(t, name, adminPassword, "admin")
 		login(t, name, adminPassword, p.url).do(t, "PUT", "/api/users/me/settings", object{"locale": locale}).
 			want(t, 200)
 	}
@@ -160,10 +158,9 @@ func furnish(t *testing.T, p *process) *client {
 	t.Helper()
 	admin := p.admin(t)
 	createUsers(t, p)
-	var key struct{ Key struct{ FullToken string } }
-	admin.do(t, "POST", "/api/keys/", object{"name": "ui", "permissions": []string{"write"},
-		"protocols": []string{"api"}, "uploadPath": "/"}).data(t, 201, &key)
-	keyed := withKey(key.Key.FullToken, p.url)
+	key := admin.createKey(t, object{"name": "ui", "permissions": []string{"write"}, "protocols": []string{"api"},
+		"uploadPath": "/"})
+	keyed := withKey(key, p.url)
 	keyed.mustRaw(t, "private.txt", "/home", "text/plain", []byte("for the administrator alone"))
 	for name, content := range hostileNames {
 		keyed.mustRaw(t, name, "/public/odd", "application/octet-stream", []byte(content))

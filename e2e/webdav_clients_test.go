@@ -293,7 +293,7 @@ func (w *davFixture) rclone(t *testing.T, parts, files int) {
 	}
 	r.run(t, noFolder, "directory not found", "lsf", "larder:tree")
 	if w.store == onDisk {
-		w.mount(t, "/cloud", w.provider(t, s3test.New(t), nil))
+		w.admin.mount(t, "/cloud", w.provider(t, s3test.New(t), nil))
 		r.run(t, 0, "", "move", "larder:other name/part 0/odd", "larder:cloud/odd")
 		r.run(t, 0, matching(len(oddNames())), "check", filepath.Join(r.source, "part 0/odd"), "larder:cloud/odd",
 			"--download")

@@ -305,8 +305,8 @@ func (w *davFixture) cutShort(t *testing.T) {
 			t.Errorf("%s has %d bytes and the ETag %s, want what was there", path, len(got.body),
 				got.header.Get("ETag"))
 		}
-		if s, f := me.usage(t); s != storage || f != files {
-			t.Errorf("%d bytes in %d files are charged, before it were %d in %d", s, f, storage, files)
+		if s, n := me.usage(t); s != storage || n != files {
+			t.Errorf("%d bytes in %d files are charged, before it were %d in %d", s, n, storage, files)
 		}
 	}
 }

@@ -5,16 +5,13 @@ import (
 	"encoding/base64"
 	"encoding/xml"
 	"errors"
-	"net/http"
 	"net/http/httptest"
-	"net/http/httputil"
 	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -70,8 +67,7 @@ func newDAVFixture(t *testing.T, engine, store string) *davFixture {
 		w.url = balancer(t, w.admin.bases)
 	}
 	for _, name := range []string{"anna", "berta"} {
-		w.admin.do(t, "POST", "/api/admin/users",
-			object{"username": name, "email": name + "@example.org", "password": "a long password"}).want(t, 201)
+		w.admin.createUser(t, name, "a long password", "user")
 	}
 	w.admin.mkdir(t, "/", "shared")
 	w.admin.do(t, "POST", "/api/admin/rules", object{"pathPattern": "/shared/**", "effect": "allow", "role": "user"}).
@@ -117,16 +113,7 @@ func balancer(t *testing.T, bases []string) string {
 		}
 		targets = append(targets, target)
 	}
-	var turn atomic.Int64
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.MaxIdleConnsPerHost = 64
-	server := httptest.NewServer(&httputil.ReverseProxy{
-		Transport: transport,
-		Rewrite: func(r *httputil.ProxyRequest) {
-			r.SetURL(targets[int(turn.Add(1))%len(targets)])
-			r.Out.Host = r.In.Host
-		},
-	})
+	server := httptest.NewServer(newProxy(targets...))
 	t.Cleanup(server.Close)
 	return server.URL
 }
