@@ -80,9 +80,9 @@ func (s *fixture) must(err error) {
 // check runs a check and returns one line per finding.
 func (s *fixture) check(o fsck.Options) (lines []string, sum fsck.Summary) {
 	s.t.Helper()
-	o.Report = func(f fsck.Finding) {
-		line := string(f.Kind) + " " + f.Text
-		if f.Repaired {
+	o.Report = func(finding fsck.Finding) {
+		line := string(finding.Kind) + " " + finding.Text
+		if finding.Repaired {
 			line += " mended"
 		}
 		lines = append(lines, line)
