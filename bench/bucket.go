@@ -57,9 +57,9 @@ func startBucket(ctx context.Context, dir string) (*bucket, error) {
 	return nil, errors.New("versitygw does not start")
 }
 
-func (s *bucket) stop() {
-	_ = s.cmd.Process.Kill() // fails when it has ended
-	_ = s.cmd.Wait()         // returns the error of the signal
+func (b *bucket) stop() {
+	_ = b.cmd.Process.Kill() // fails when it has ended
+	_ = b.cmd.Wait()         // returns the error of the signal
 }
 
 // bucketFile is the file that W2 reads from the bucket.

@@ -71,24 +71,24 @@ func (b *bench) measureLargeTree(ctx context.Context) (err error) {
 }
 
 // seed fills the home while no server runs.
-func (m *largeTree) seed(ctx context.Context) (err error) {
-	if m.seeder, err = m.site.seeder(ctx); err != nil {
+func (t *largeTree) seed(ctx context.Context) (err error) {
+	if t.seeder, err = t.site.seeder(ctx); err != nil {
 		return err
 	}
-	d := m.seeder
+	d := t.seeder
 	var home string
 	if err := d.queryOne(&home, "SELECT home_id FROM users WHERE username = $1", homeUser); err != nil {
 		return err
 	}
 	var deepest []string
 	err = d.transact(func() (err error) {
-		if m.flat, err = d.folder(home, "flat"); err != nil {
+		if t.flat, err = d.folder(home, "flat"); err != nil {
 			return err
 		}
-		if m.tree, err = d.folder(home, "tree"); err != nil {
+		if t.tree, err = d.folder(home, "tree"); err != nil {
 			return err
 		}
-		below, err := d.folder(m.tree, "below")
+		below, err := d.folder(t.tree, "below")
 		if err != nil {
 			return err
 		}
@@ -98,19 +98,19 @@ func (m *largeTree) seed(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := d.fill([]string{m.flat}, m.entries); err != nil {
+	if err := d.fill([]string{t.flat}, t.entries); err != nil {
 		return err
 	}
-	if err := d.fill(deepest, max(1, m.entries/len(deepest))); err != nil {
+	if err := d.fill(deepest, max(1, t.entries/len(deepest))); err != nil {
 		return err
 	}
 	return d.analyze()
 }
 
 // medianTime calls fn once per round and returns the median time in ms.
-func (m *largeTree) medianTime(fn func() error) (float64, error) {
+func (t *largeTree) medianTime(fn func() error) (float64, error) {
 	var all []float64
-	for range m.rounds {
+	for range t.rounds {
 		begin := time.Now()
 		if err := fn(); err != nil {
 			return 0, err
@@ -121,12 +121,12 @@ func (m *largeTree) medianTime(fn func() error) (float64, error) {
 }
 
 // list requests a page and checks the total.
-func (m *largeTree) list(ctx context.Context, query string, total int) error {
+func (t *largeTree) list(ctx context.Context, query string, total int) error {
 	var page struct {
 		Items      []struct{ Name string }
 		Pagination struct{ Total int }
 	}
-	if err := m.caller.call(ctx, "GET", "/api/files?limit=100&"+query, nil, &page); err != nil {
+	if err := t.caller.call(ctx, "GET", "/api/files?limit=100&"+query, nil, &page); err != nil {
 		return err
 	}
 	if page.Pagination.Total != total || len(page.Items) == 0 && total > 0 {
@@ -136,8 +136,8 @@ func (m *largeTree) list(ctx context.Context, query string, total int) error {
 }
 
 // read runs W9.
-func (m *largeTree) read(ctx context.Context) error {
-	n, last := m.entries, m.entries/100
+func (t *largeTree) read(ctx context.Context) error {
+	n, last := t.entries, t.entries/100
 	flat := "path=/home/" + homeUser + "/flat"
 	for _, q := range []struct {
 		name, query string
@@ -155,31 +155,31 @@ func (m *largeTree) read(ctx context.Context) error {
 		{"search in it, nearly all found", flat + "&search=jpg", n, 500},
 		{"search in the tree, few found", "path=/home/" + homeUser + "/tree&search=needle", n / 100_000, 500},
 	} {
-		took, err := m.medianTime(func() error { return m.list(ctx, q.query, q.total) })
+		took, err := t.medianTime(func() error { return t.list(ctx, q.query, q.total) })
 		if err != nil {
 			return err
 		}
-		m.recordLimit("W9", fmt.Sprintf("folder of %d: %s", n, q.name), took, q.goal, milliseconds)
+		t.recordLimit("W9", fmt.Sprintf("folder of %d: %s", n, q.name), took, q.goal, milliseconds)
 	}
-	if err := m.underRule(ctx, flat); err != nil {
+	if err := t.underRule(ctx, flat); err != nil {
 		return err
 	}
-	return m.depth(ctx)
+	return t.depth(ctx)
 }
 
 // underRule lists the folder under a rule on file names: once when the rule is new, and once more.
-func (m *largeTree) underRule(ctx context.Context, flat string) error {
-	admin, _, err := m.site.login(ctx, m.server)
+func (t *largeTree) underRule(ctx context.Context, flat string) error {
+	admin, _, err := t.site.login(ctx, t.server)
 	if err != nil {
 		return err
 	}
 	var hidden int
-	if err := m.seeder.queryOne(&hidden, "SELECT COUNT(*) FROM entries WHERE parent_id = $1 AND name LIKE '%7.jpg'",
-		m.flat); err != nil {
+	if err := t.seeder.queryOne(&hidden, "SELECT COUNT(*) FROM entries WHERE parent_id = $1 AND name LIKE '%7.jpg'",
+		t.flat); err != nil {
 		return err
 	}
 	var first, again []float64
-	for range m.rounds {
+	for range t.rounds {
 		var made struct{ Rule struct{ ID string } }
 		rule := map[string]any{"pathPattern": "/home/" + homeUser + "/flat/*7.jpg", "effect": "deny", "role": "user",
 			"permissions": []string{"read"}}
@@ -188,7 +188,7 @@ func (m *largeTree) underRule(ctx context.Context, flat string) error {
 		}
 		for _, times := range []*[]float64{&first, &again} {
 			begin := time.Now()
-			if err := m.list(ctx, flat+"&sort=name", m.entries-hidden); err != nil {
+			if err := t.list(ctx, flat+"&sort=name", t.entries-hidden); err != nil {
 				return err
 			}
 			*times = append(*times, inMilliseconds(time.Since(begin)))
@@ -197,60 +197,60 @@ func (m *largeTree) underRule(ctx context.Context, flat string) error {
 			return err
 		}
 	}
-	m.recordLimit("W9", fmt.Sprintf("folder of %d: first page where a new rule judges names", m.entries), median(first),
+	t.recordLimit("W9", fmt.Sprintf("folder of %d: first page where a new rule judges names", t.entries), median(first),
 		1500,
 		milliseconds)
-	m.recordLimit("W9", fmt.Sprintf("folder of %d: first page after that", m.entries), median(again), 100, milliseconds)
+	t.recordLimit("W9", fmt.Sprintf("folder of %d: first page after that", t.entries), median(again), 100, milliseconds)
 	return nil
 }
 
 // depth measures a path lookup at depth 8: the CPU time of a HEAD beyond that of a request without
 // a lookup.
-func (m *largeTree) depth(ctx context.Context) error {
+func (t *largeTree) depth(ctx context.Context) error {
 	content, err := picture()
 	if err != nil {
 		return err
 	}
 	const dir = "/home/" + homeUser + "/tree/below/4/4/4"
 	var made struct{ Path, Filename string }
-	err = newCaller(m.server).call(ctx, "POST", "/api/upload", content, &made, "Authorization", "Bearer "+m.token,
+	err = newCaller(t.server).call(ctx, "POST", "/api/upload", content, &made, "Authorization", "Bearer "+t.token,
 		"X-File-Name", "deep.jpg", "X-Path", "deep", "Content-Type", "image/jpeg")
 	if err != nil {
 		return err
 	}
-	if err := m.seeder.exec(`UPDATE entries SET parent_id = (
+	if err := t.seeder.exec(`UPDATE entries SET parent_id = (
 			SELECT d.id FROM entries b JOIN entries x ON x.parent_id = b.id AND x.name = '4' JOIN entries y ON y.parent_id = x.id AND y.name = '4'
 			JOIN entries d ON d.parent_id = y.id AND d.name = '4' WHERE b.parent_id = $1)
-		WHERE name = $2`, m.tree, made.Filename); err != nil {
+		WHERE name = $2`, t.tree, made.Filename); err != nil {
 		return err
 	}
 	head := request{method: "HEAD", path: (&url.URL{Path: dir + "/" + made.Filename}).EscapedPath(),
-		headers: []string{m.cookie}}
+		headers: []string{t.cookie}}
 	// collects the garbage of the listings before the measurement
-	if _, err := run(ctx, m.server, smallConnections, m.reads, same(head)); err != nil {
+	if _, err := run(ctx, t.server, smallConnections, t.reads, same(head)); err != nil {
 		return err
 	}
 	var beyond []float64
-	for range m.rounds {
-		idle, err := run(ctx, m.server, smallConnections, min(m.reads, 6000/m.rounds),
+	for range t.rounds {
+		idle, err := run(ctx, t.server, smallConnections, min(t.reads, 6000/t.rounds),
 			same(request{method: "HEAD", path: "/api/public/health/live"}))
 		if err != nil {
 			return err
 		}
-		found, err := run(ctx, m.server, smallConnections, m.reads, same(head))
+		found, err := run(ctx, t.server, smallConnections, t.reads, same(head))
 		if err != nil {
 			return err
 		}
 		beyond = append(beyond, float64(found.cpuPerRequest()-idle.cpuPerRequest())/1000)
 	}
-	m.recordLimit("W9", fmt.Sprintf("HEAD at depth 8 among %d: CPU beyond that of the liveness probe", 2*m.entries),
+	t.recordLimit("W9", fmt.Sprintf("HEAD at depth 8 among %d: CPU beyond that of the liveness probe", 2*t.entries),
 		median(beyond), 100, microseconds)
 	return nil
 }
 
 // write runs the second half of W6: it moves and deletes both trees while another client uploads.
-func (m *largeTree) write(ctx context.Context) error {
-	quiet, err := m.longestUpload(ctx, m.server, m.token, func() error {
+func (t *largeTree) write(ctx context.Context) error {
+	quiet, err := t.longestUpload(ctx, t.server, t.token, func() error {
 		select {
 		case <-ctx.Done():
 		case <-time.After(5 * time.Second):
@@ -260,31 +260,31 @@ func (m *largeTree) write(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	m.record("W6", "longest wait of an upload in 5 s with nothing beside it", milliseconds(quiet))
-	if err := m.caller.call(ctx, "POST", "/api/files/folder",
+	t.record("W6", "longest wait of an upload in 5 s with nothing beside it", milliseconds(quiet))
+	if err := t.caller.call(ctx, "POST", "/api/files/folder",
 		map[string]string{"path": "/home/" + homeUser, "name": "deeper"}, nil); err != nil {
 		return err
 	}
-	for _, f := range []struct{ name, id string }{{"folder", m.flat}, {"tree of 1,111 folders", m.tree}} {
-		if err := m.moveAndDelete(ctx, fmt.Sprintf("%s of %d", f.name, m.entries), f.id); err != nil {
+	for _, f := range []struct{ name, id string }{{"folder", t.flat}, {"tree of 1,111 folders", t.tree}} {
+		if err := t.moveAndDelete(ctx, fmt.Sprintf("%s of %d", f.name, t.entries), f.id); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (m *largeTree) moveAndDelete(ctx context.Context, name, id string) error {
+func (t *largeTree) moveAndDelete(ctx context.Context, name, id string) error {
 	var down, up []float64
 	var deletion float64
 	var collected float64
-	moving, err := m.longestUpload(ctx, m.server, m.token, func() error {
-		for range m.rounds {
+	moving, err := t.longestUpload(ctx, t.server, t.token, func() error {
+		for range t.rounds {
 			for _, way := range []struct {
 				target string
 				times  *[]float64
 			}{{"/deeper", &down}, {"", &up}} {
 				begin := time.Now()
-				if err := m.caller.call(ctx, "POST", "/api/files/"+id+"/move",
+				if err := t.caller.call(ctx, "POST", "/api/files/"+id+"/move",
 					map[string]string{"targetPath": "/home/" + homeUser + way.target}, nil); err != nil {
 					return err
 				}
@@ -296,9 +296,9 @@ func (m *largeTree) moveAndDelete(ctx context.Context, name, id string) error {
 	if err != nil {
 		return err
 	}
-	deleting, err := m.longestUpload(ctx, m.server, m.token, func() error {
+	deleting, err := t.longestUpload(ctx, t.server, t.token, func() error {
 		begin := time.Now()
-		if err := m.caller.call(ctx, "DELETE", "/api/files/"+id, nil, nil); err != nil {
+		if err := t.caller.call(ctx, "DELETE", "/api/files/"+id, nil, nil); err != nil {
 			return err
 		}
 		deletion = inMilliseconds(time.Since(begin))
@@ -307,35 +307,35 @@ func (m *largeTree) moveAndDelete(ctx context.Context, name, id string) error {
 	if err != nil {
 		return err
 	}
-	collecting, err := m.longestUpload(ctx, m.server, m.token, func() (err error) {
-		collected, err = m.collectionRate(ctx)
+	collecting, err := t.longestUpload(ctx, t.server, t.token, func() (err error) {
+		collected, err = t.collectionRate(ctx)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	per := float64(m.entries) / 1e6
-	m.recordLimit("W6", "MOVE of a "+name+", a level deeper", median(down), 10, milliseconds)
-	m.recordLimit("W6", "MOVE of a "+name+", a level up", median(up), 10, milliseconds)
-	m.recordLimit("W6", "longest wait of an upload beside that", moving, 1000*per, milliseconds)
-	m.record("W6", "DELETE of a "+name, milliseconds(deletion))
-	m.recordLimit("W6", "longest wait of an upload beside that", deleting, 1000*per, milliseconds)
-	m.record("W6", "rows of it collected", fmt.Sprintf("%.0f/s", collected))
-	m.recordLimit("W6", "longest wait of an upload beside that", collecting, 1000, milliseconds)
+	per := float64(t.entries) / 1e6
+	t.recordLimit("W6", "MOVE of a "+name+", a level deeper", median(down), 10, milliseconds)
+	t.recordLimit("W6", "MOVE of a "+name+", a level up", median(up), 10, milliseconds)
+	t.recordLimit("W6", "longest wait of an upload beside that", moving, 1000*per, milliseconds)
+	t.record("W6", "DELETE of a "+name, milliseconds(deletion))
+	t.recordLimit("W6", "longest wait of an upload beside that", deleting, 1000*per, milliseconds)
+	t.record("W6", "rows of it collected", fmt.Sprintf("%.0f/s", collected))
+	t.recordLimit("W6", "longest wait of an upload beside that", collecting, 1000, milliseconds)
 	return nil
 }
 
 // collectionRate waits until the deleted rows are collected, for at most a minute, and returns the
 // rows per second.
-func (m *largeTree) collectionRate(ctx context.Context) (perSecond float64, err error) {
+func (t *largeTree) collectionRate(ctx context.Context) (perSecond float64, err error) {
 	var before, after int
 	const rows = "SELECT COUNT(*) FROM entries"
-	if err := m.seeder.queryOne(&before, rows); err != nil {
+	if err := t.seeder.queryOne(&before, rows); err != nil {
 		return 0, err
 	}
 	begin := time.Now()
 	for time.Since(begin) < collectTimeout && ctx.Err() == nil {
-		if left, err := m.seeder.deletionPending(time.Now().Add(10 * time.Minute).UnixMilli()); err != nil || !left {
+		if left, err := t.seeder.deletionPending(time.Now().Add(10 * time.Minute).UnixMilli()); err != nil || !left {
 			if err != nil {
 				return 0, err
 			}
@@ -344,7 +344,7 @@ func (m *largeTree) collectionRate(ctx context.Context) (perSecond float64, err 
 		time.Sleep(200 * time.Millisecond)
 	}
 	took := time.Since(begin)
-	if err := m.seeder.queryOne(&after, rows); err != nil {
+	if err := t.seeder.queryOne(&after, rows); err != nil {
 		return 0, err
 	}
 	return float64(before-after) / took.Seconds(), ctx.Err()

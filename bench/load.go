@@ -172,11 +172,11 @@ func run(ctx context.Context, p *server, connections, n int, make func(i int) re
 		growth: max(0, peak-memory)}, nil
 }
 
-func (p *server) databaseCPU() (time.Duration, error) {
-	if p.database == nil {
+func (s *server) databaseCPU() (time.Duration, error) {
+	if s.database == nil {
 		return 0, nil
 	}
-	return p.database.cpu()
+	return s.database.cpu()
 }
 
 // errorList collects the first errors of several goroutines.

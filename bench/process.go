@@ -53,35 +53,35 @@ func (b *bench) newInstallation(ctx context.Context, name string) (s *installati
 	return s, err
 }
 
-func (s *installation) environ() []string {
+func (i *installation) environ() []string {
 	env := []string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + s.dir,
-		"LARDER_LISTEN=127.0.0.1:0", "LARDER_DATA_DIR=" + filepath.Join(s.dir, "data"),
-		"LARDER_ADMIN_PASSWORD=" + s.password,
+		"PATH=" + os.Getenv("PATH"), "HOME=" + i.dir,
+		"LARDER_LISTEN=127.0.0.1:0", "LARDER_DATA_DIR=" + filepath.Join(i.dir, "data"),
+		"LARDER_ADMIN_PASSWORD=" + i.password,
 		"LARDER_RATE_LIMIT_PER_MINUTE=10000", "LARDER_LOG_FORMAT=json", "LARDER_ALLOW_PRIVATE_ENDPOINTS=127.0.0.0/8",
-		"LARDER_GARBAGE_GRACE=" + s.grace.String(),
+		"LARDER_GARBAGE_GRACE=" + i.grace.String(),
 	}
-	if s.ops != "" {
-		env = append(env, "LARDER_OPS_LISTEN="+s.ops)
+	if i.ops != "" {
+		env = append(env, "LARDER_OPS_LISTEN="+i.ops)
 	}
-	if s.url != "" {
-		env = append(env, "LARDER_DATABASE_URL="+s.url,
+	if i.url != "" {
+		env = append(env, "LARDER_DATABASE_URL="+i.url,
 			"LARDER_SECRET_KEY="+base64.StdEncoding.EncodeToString(bodyBlock[:32]))
 	}
 	return env
 }
 
 // start runs the server, after the words of wrapper if any, and waits until it is ready.
-func (s *installation) start(ctx context.Context, wrapper ...string) (*server, error) {
-	if err := os.MkdirAll(s.dir, 0o700); err != nil {
+func (i *installation) start(ctx context.Context, wrapper ...string) (*server, error) {
+	if err := os.MkdirAll(i.dir, 0o700); err != nil {
 		return nil, err
 	}
-	words := append(append([]string{}, wrapper...), s.binary, "serve")
-	p, err := launch(ctx, s.environ(), words)
+	words := append(append([]string{}, wrapper...), i.binary, "serve")
+	p, err := launch(ctx, i.environ(), words)
 	if err != nil {
 		return nil, err
 	}
-	p.database = s.database
+	p.database = i.database
 	if err := p.awaitReady(ctx); err != nil {
 		p.stop()
 		return nil, err
@@ -90,10 +90,10 @@ func (s *installation) start(ctx context.Context, wrapper ...string) (*server, e
 }
 
 // awaitReady polls the readiness probe until it answers 200.
-func (p *server) awaitReady(ctx context.Context) error {
+func (s *server) awaitReady(ctx context.Context) error {
 	deadline := time.Now().Add(time.Minute)
 	for time.Now().Before(deadline) && ctx.Err() == nil {
-		resp, err := http.Get("http://" + p.address + "/api/public/health/ready")
+		resp, err := http.Get("http://" + s.address + "/api/public/health/ready")
 		if err == nil {
 			resp.Body.Close()
 			if resp.StatusCode == http.StatusOK {
@@ -102,21 +102,21 @@ func (p *server) awaitReady(ctx context.Context) error {
 		}
 		time.Sleep(time.Millisecond)
 	}
-	return fmt.Errorf("%s is not ready: %s", p.cmd.Path, tail(p.log.String()))
+	return fmt.Errorf("%s is not ready: %s", s.cmd.Path, tail(s.log.String()))
 }
 
 var fullToken = regexp.MustCompile(`pk_[0-9A-Za-z]{24}\.sk_[0-9A-Za-z]{48}`)
 
 // key creates an API key of an account with the command line.
-func (s *installation) key(ctx context.Context, username string) (string, error) {
-	return s.tool(ctx, fullToken, "key", "create", username, "--for", "curl", "--base-url", "http://larder.test")
+func (i *installation) key(ctx context.Context, username string) (string, error) {
+	return i.tool(ctx, fullToken, "key", "create", username, "--for", "curl", "--base-url", "http://larder.test")
 }
 
 var madeDAVKey = regexp.MustCompile(`(?s)user name (pk_\w+).*password +(sk_\w+)`)
 
 // davKey creates a WebDAV key with the command line and returns its Authorization header line.
-func (s *installation) davKey(ctx context.Context, username string) (string, error) {
-	made, err := s.tool(ctx, madeDAVKey, "key", "create", username, "--for", "webdav", "--base-url",
+func (i *installation) davKey(ctx context.Context, username string) (string, error) {
+	made, err := i.tool(ctx, madeDAVKey, "key", "create", username, "--for", "webdav", "--base-url",
 		"http://larder.test")
 	if err != nil {
 		return "", err
@@ -128,15 +128,15 @@ func (s *installation) davKey(ctx context.Context, username string) (string, err
 var madePassword = regexp.MustCompile(`with the password (\S+)`)
 
 // account creates a user with the command line and returns the password.
-func (s *installation) account(ctx context.Context, username string) (string, error) {
-	found, err := s.tool(ctx, madePassword, "admin", "create", username, "--role", "user")
+func (i *installation) account(ctx context.Context, username string) (string, error) {
+	found, err := i.tool(ctx, madePassword, "admin", "create", username, "--role", "user")
 	return strings.TrimPrefix(found, "with the password "), err
 }
 
 // tool runs the binary and returns the part of its output that matches wanted.
-func (s *installation) tool(ctx context.Context, wanted *regexp.Regexp, words ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, s.binary, words...)
-	cmd.Env = s.environ()
+func (i *installation) tool(ctx context.Context, wanted *regexp.Regexp, words ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, i.binary, words...)
+	cmd.Env = i.environ()
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("%s: %w: %s", strings.Join(words, " "), err, tail(string(out)))
@@ -189,13 +189,13 @@ func launch(ctx context.Context, env, words []string) (*server, error) {
 }
 
 // stop ends the process with SIGTERM. The end of the context kills a program that ignores it.
-func (p *server) stop() {
-	p.cmd.Process.Signal(syscall.SIGTERM) // fails when it has ended
-	p.cmd.Wait()                          // the reference ends by the signal
+func (s *server) stop() {
+	s.cmd.Process.Signal(syscall.SIGTERM) // fails when it has ended
+	s.cmd.Wait()                          // the reference ends by the signal
 }
 
 // cpu returns the CPU time of the process and its children.
-func (p *server) cpu() (time.Duration, error) { return cpuOf(p.cmd.Process.Pid) }
+func (s *server) cpu() (time.Duration, error) { return cpuOf(s.cmd.Process.Pid) }
 
 func cpuOf(pid int) (time.Duration, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
@@ -215,27 +215,27 @@ func cpuOf(pid int) (time.Duration, error) {
 }
 
 // memory returns VmRSS or VmHWM in bytes.
-func (p *server) memory(field string) (int64, error) {
-	text, err := os.ReadFile(p.proc("status"))
+func (s *server) memory(field string) (int64, error) {
+	text, err := os.ReadFile(s.proc("status"))
 	if err != nil {
 		return 0, err
 	}
 	m := regexp.MustCompile(`(?m)^` + field + `:\s+(\d+) kB`).FindSubmatch(text)
 	if m == nil {
-		return 0, fmt.Errorf("no %s for %s", field, p.cmd.Path)
+		return 0, fmt.Errorf("no %s for %s", field, s.cmd.Path)
 	}
 	n, err := strconv.ParseInt(string(m[1]), 10, 64)
 	return n << 10, err
 }
 
 // resetPeak resets VmHWM to the current memory.
-func (p *server) resetPeak() error { return os.WriteFile(p.proc("clear_refs"), []byte("5"), 0) }
+func (s *server) resetPeak() error { return os.WriteFile(s.proc("clear_refs"), []byte("5"), 0) }
 
-func (p *server) proc(file string) string {
-	return filepath.Join("/proc", strconv.Itoa(p.cmd.Process.Pid), file)
+func (s *server) proc(file string) string {
+	return filepath.Join("/proc", strconv.Itoa(s.cmd.Process.Pid), file)
 }
 
-func (p *server) dial() (net.Conn, error) { return net.Dial("tcp", p.address) }
+func (s *server) dial() (net.Conn, error) { return net.Dial("tcp", s.address) }
 
 func tail(text string) string {
 	if len(text) > 1000 {

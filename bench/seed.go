@@ -21,14 +21,14 @@ type seeder struct {
 	next      int       // number of the next entry
 }
 
-func (s *installation) seeder(ctx context.Context) (*seeder, error) {
+func (i *installation) seeder(ctx context.Context) (*seeder, error) {
 	d := &seeder{ctx: ctx, padFormat: "printf('%%0%[2]dd', %[1]s)", hexFormat: "printf('%%08x', %s)", next: 1}
 	var err error
-	if s.url != "" {
+	if i.url != "" {
 		d.padFormat, d.hexFormat = "lpad(CAST(%s AS TEXT), %d, '0')", "lpad(to_hex(%s), 8, '0')"
-		d.db, err = sql.Open("pgx", s.url)
+		d.db, err = sql.Open("pgx", i.url)
 	} else {
-		d.db, err = sql.Open("sqlite", "file:"+filepath.Join(s.dir, "data", "larder.db")+
+		d.db, err = sql.Open("sqlite", "file:"+filepath.Join(i.dir, "data", "larder.db")+
 			"?_pragma=busy_timeout(60000)&_pragma=cache_size(-200000)")
 	}
 	if err != nil {
@@ -38,44 +38,44 @@ func (s *installation) seeder(ctx context.Context) (*seeder, error) {
 	return d, err
 }
 
-func (d *seeder) close() error {
-	d.conn.Close()
-	return d.db.Close()
+func (s *seeder) close() error {
+	s.conn.Close()
+	return s.db.Close()
 }
 
 // exec runs a statement.
-func (d *seeder) exec(query string, args ...any) error {
-	if _, err := d.conn.ExecContext(d.ctx, query, args...); err != nil {
+func (s *seeder) exec(query string, args ...any) error {
+	if _, err := s.conn.ExecContext(s.ctx, query, args...); err != nil {
 		return fmt.Errorf("%w in %s", err, query)
 	}
 	return nil
 }
 
 // queryOne reads one value.
-func (d *seeder) queryOne(v any, query string, args ...any) error {
-	if err := d.conn.QueryRowContext(d.ctx, query, args...).Scan(v); err != nil {
+func (s *seeder) queryOne(v any, query string, args ...any) error {
+	if err := s.conn.QueryRowContext(s.ctx, query, args...).Scan(v); err != nil {
 		return fmt.Errorf("%w in %s", err, query)
 	}
 	return nil
 }
 
 // transact runs fn in a transaction.
-func (d *seeder) transact(fn func() error) error {
-	if err := d.exec("BEGIN"); err != nil {
+func (s *seeder) transact(fn func() error) error {
+	if err := s.exec("BEGIN"); err != nil {
 		return err
 	}
 	if err := fn(); err != nil {
-		d.exec("ROLLBACK")
+		s.exec("ROLLBACK")
 		return err
 	}
-	return d.exec("COMMIT")
+	return s.exec("COMMIT")
 }
 
 // folder inserts a folder with the owner of its parent and returns its id.
-func (d *seeder) folder(parent, name string) (id string, err error) {
-	id = fmt.Sprintf("f0000000-0000-4000-8000-%012d", d.next)
-	d.next++
-	return id, d.exec(`
+func (s *seeder) folder(parent, name string) (id string, err error) {
+	id = fmt.Sprintf("f0000000-0000-4000-8000-%012d", s.next)
+	s.next++
+	return id, s.exec(`
 		INSERT INTO entries (id, parent_id, name, name_fold, kind, size, mime_type, owner_id, created_at, updated_at)
 		SELECT $1, id, $2, $2, 0, 0, '', owner_id, created_at, created_at
 		FROM entries
@@ -84,13 +84,13 @@ func (d *seeder) folder(parent, name string) (id string, err error) {
 
 // tree inserts three levels of folders below parent, fan in each, and returns the ids of the
 // deepest.
-func (d *seeder) tree(parent string, fan int) (deepest []string, err error) {
+func (s *seeder) tree(parent string, fan int) (deepest []string, err error) {
 	level := []string{parent}
 	for range 3 {
 		var below []string
 		for _, folder := range level {
 			for i := range fan {
-				id, err := d.folder(folder, strconv.Itoa(i))
+				id, err := s.folder(folder, strconv.Itoa(i))
 				if err != nil {
 					return nil, err
 				}
@@ -105,26 +105,26 @@ func (d *seeder) tree(parent string, fan int) (deepest []string, err error) {
 // fill inserts `each` files into each of the folders; every 100,000th is named needle. The owner of
 // the folders gets an unlimited quota. The order of the ids is random, like that of uploads, and
 // the order of the names differs from it.
-func (d *seeder) fill(folders []string, each int) error {
-	return d.transact(func() error {
-		if err := d.exec("DROP TABLE IF EXISTS seed_folder"); err != nil {
+func (s *seeder) fill(folders []string, each int) error {
+	return s.transact(func() error {
+		if err := s.exec("DROP TABLE IF EXISTS seed_folder"); err != nil {
 			return err
 		}
-		if err := d.exec("CREATE TEMPORARY TABLE seed_folder (i BIGINT PRIMARY KEY, id TEXT NOT NULL)"); err != nil {
+		if err := s.exec("CREATE TEMPORARY TABLE seed_folder (i BIGINT PRIMARY KEY, id TEXT NOT NULL)"); err != nil {
 			return err
 		}
 		for i, id := range folders {
-			if err := d.exec("INSERT INTO seed_folder (i, id) VALUES ($1, $2)", i, id); err != nil {
+			if err := s.exec("INSERT INTO seed_folder (i, id) VALUES ($1, $2)", i, id); err != nil {
 				return err
 			}
 		}
-		if err := d.exec("DROP TABLE IF EXISTS seed"); err != nil {
+		if err := s.exec("DROP TABLE IF EXISTS seed"); err != nil {
 			return err
 		}
-		mixed := fmt.Sprintf(d.hexFormat, "n * 2654435761 % 4294967296")
-		first, count := d.next, len(folders)*each
-		d.next += count
-		err := d.exec(fmt.Sprintf(`
+		mixed := fmt.Sprintf(s.hexFormat, "n * 2654435761 % 4294967296")
+		first, count := s.next, len(folders)*each
+		s.next += count
+		err := s.exec(fmt.Sprintf(`
 			CREATE TEMPORARY TABLE seed AS
 			WITH RECURSIVE s (n) AS (
 				SELECT CAST(%d AS BIGINT)
@@ -133,12 +133,12 @@ func (d *seeder) fill(folders []string, each int) error {
 			)
 			SELECT n, (n - %d) / %d AS i, %s AS h, %s AS id FROM s`,
 			first, first+count-1, first, each, mixed,
-			mixed+" || '-0000-4000-8000-' || "+fmt.Sprintf(d.padFormat, "n", 12)))
+			mixed+" || '-0000-4000-8000-' || "+fmt.Sprintf(s.padFormat, "n", 12)))
 		if err != nil {
 			return err
 		}
-		key := fmt.Sprintf("h || %s", fmt.Sprintf(d.padFormat, "n", 24))
-		err = d.exec(`
+		key := fmt.Sprintf("h || %s", fmt.Sprintf(s.padFormat, "n", 24))
+		err = s.exec(`
 			INSERT INTO objects (id, provider_id, key, size, etag, refs, created_at)
 			SELECT ` + key + `, (SELECT MIN(id) FROM providers), substr(h, 1, 2) || '/' || ` + key +
 			`, 1000 + n % 100000, '', 1, 1790000000000 + n
@@ -146,7 +146,7 @@ func (d *seeder) fill(folders []string, each int) error {
 		if err != nil {
 			return err
 		}
-		err = d.exec(`
+		err = s.exec(`
 			INSERT INTO entries (id, parent_id, name, name_fold, kind, size, mime_type, owner_id, object_id, created_at, updated_at)
 			SELECT s.id, f.id, s.name, s.name, 1, s.size, 'image/jpeg', e.owner_id, s.object_id, s.at, s.at
 			FROM (
@@ -159,7 +159,7 @@ func (d *seeder) fill(folders []string, each int) error {
 		if err != nil {
 			return err
 		}
-		return d.exec(`
+		return s.exec(`
 			UPDATE quotas
 			SET max_storage = -1, max_files = -1, used_files = used_files + (SELECT COUNT(*) FROM seed),
 				used_storage = used_storage + (SELECT CAST(SUM(1000 + n % 100000) AS BIGINT) FROM seed)
@@ -168,17 +168,17 @@ func (d *seeder) fill(folders []string, each int) error {
 }
 
 // analyze gathers the statistics that PostgreSQL would otherwise gather in the background.
-func (d *seeder) analyze() error {
-	if d.hexFormat[0] == 'p' { // printf: SQLite
+func (s *seeder) analyze() error {
+	if s.hexFormat[0] == 'p' { // printf: SQLite
 		return nil
 	}
-	return d.exec("VACUUM ANALYZE")
+	return s.exec("VACUUM ANALYZE")
 }
 
 // deletionPending reports whether deleted data still exists: rows below the graveyard, or garbage
 // that is due.
-func (d *seeder) deletionPending(now int64) (left bool, err error) {
-	err = d.queryOne(&left, `
+func (s *seeder) deletionPending(now int64) (left bool, err error) {
+	err = s.queryOne(&left, `
 		SELECT EXISTS (SELECT 1 FROM entries WHERE parent_id = 'graveyard')
 			OR EXISTS (SELECT 1 FROM garbage WHERE after <= $1)`, now)
 	return left, err

@@ -95,8 +95,8 @@ func (c *caller) call(ctx context.Context, method, path string, body, v any, hea
 }
 
 // login signs in as the administrator. It also returns the session cookie as a header line.
-func (s *installation) login(ctx context.Context, p *server) (c *caller, cookie string, err error) {
-	return signIn(ctx, p, "admin", s.password)
+func (i *installation) login(ctx context.Context, p *server) (c *caller, cookie string, err error) {
+	return signIn(ctx, p, "admin", i.password)
 }
 
 func signIn(ctx context.Context, p *server, username, password string) (c *caller, cookie string, err error) {
@@ -122,12 +122,12 @@ func signIn(ctx context.Context, p *server, username, password string) (c *calle
 
 // uploadSmallFile uploads the small file for each way of reading: to a public path, and as a
 // private file with a permanent link.
-func (s *installation) uploadSmallFile(ctx context.Context, p *server, token string) (addresses, error) {
+func (i *installation) uploadSmallFile(ctx context.Context, p *server, token string) (addresses, error) {
 	content, err := picture()
 	if err != nil {
 		return addresses{}, err
 	}
-	c, cookie, err := s.login(ctx, p)
+	c, cookie, err := i.login(ctx, p)
 	if err != nil {
 		return addresses{}, err
 	}

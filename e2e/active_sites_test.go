@@ -41,12 +41,12 @@ func newProxiedSite(t *testing.T) *proxiedSite {
 	return f
 }
 
-func (f *proxiedSite) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (s *proxiedSite) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if rest, found := strings.CutPrefix(r.URL.Path, "/__canary/"); found {
 		file, origin, _ := strings.Cut(rest, "/")
-		f.mu.Lock()
-		f.heard[file] = append(f.heard[file], origin)
-		f.mu.Unlock()
+		s.mu.Lock()
+		s.heard[file] = append(s.heard[file], origin)
+		s.mu.Unlock()
 		w.Header().Set("Access-Control-Allow-Origin", "*")
 		w.Header().Set("Content-Type", "text/plain")
 		return
@@ -62,29 +62,29 @@ func (f *proxiedSite) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		fmt.Fprint(w, lastPage)
 	default:
-		f.next.ServeHTTP(w, r)
+		s.next.ServeHTTP(w, r)
 	}
 }
 
 // canaries returns those received so far.
-func (f *proxiedSite) canaries() map[string][]string {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return maps.Clone(f.heard)
+func (s *proxiedSite) canaries() map[string][]string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.heard)
 }
 
 // elsewhere returns the address of the test's pages on another host name of this machine, which is
 // another site.
-func (f *proxiedSite) elsewhere() string { return strings.Replace(f.url, "127.0.0.1", "localhost", 1) }
+func (s *proxiedSite) elsewhere() string { return strings.Replace(s.url, "127.0.0.1", "localhost", 1) }
 
 // pass makes the proxy forward all other requests to target.
-func (f *proxiedSite) pass(t *testing.T, target string) {
+func (s *proxiedSite) pass(t *testing.T, target string) {
 	t.Helper()
 	to, err := url.Parse(target)
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.next = newProxy(to)
+	s.next = newProxy(to)
 }
 
 // bareSite starts a file server without any protection: types as claimed or as http.FileServer

@@ -207,22 +207,22 @@ func uploadFixedContent(t *testing.T, p *process) *fixedContent {
 }
 
 // wantPresent checks all of it in a restored service.
-func (k *fixedContent) wantPresent(t *testing.T, p *process) {
+func (c *fixedContent) wantPresent(t *testing.T, p *process) {
 	t.Helper()
-	k.cookie.bases = []string{p.url}
-	if r := k.cookie.do(t, "GET", "/api/auth/me", nil); r.status != 401 {
+	c.cookie.bases = []string{p.url}
+	if r := c.cookie.do(t, "GET", "/api/auth/me", nil); r.status != 401 {
 		t.Errorf("an old session goes on: %d %s", r.status, r.body)
 	}
 	admin := p.admin(t) // with the earlier password
-	for path, content := range k.files {
+	for path, content := range c.files {
 		if body := admin.do(t, "GET", escaped(path), nil).want(t, 200).
 			body; string(body) != content {
 			t.Errorf("%s has %d bytes, want %d", path, len(body), len(content))
 		}
-		admin.do(t, "GET", "/api/files/"+k.ids[path], nil).want(t, 200)
+		admin.do(t, "GET", "/api/files/"+c.ids[path], nil).want(t, 200)
 	}
 	visitor := newClient(p.url)
-	for path, content := range k.links {
+	for path, content := range c.links {
 		if body := visitor.do(t, "GET", path, nil).want(t, 200).body; string(body) != content {
 			t.Errorf("a permanent link gives %d bytes, want %d", len(body), len(content))
 		}

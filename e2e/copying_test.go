@@ -73,17 +73,17 @@ func copying(t *testing.T, w *crashFixture) crashAttempt {
 }
 
 // makeTree creates more folders than a request copies, by copying.
-func (w *crashFixture) makeTree(t *testing.T, at string) {
+func (f *crashFixture) makeTree(t *testing.T, at string) {
 	t.Helper()
-	id := w.admin.mkdir(t, at, "1")
+	id := f.admin.mkdir(t, at, "1")
 	for n := 1; n <= 1000; n = 2*n + 1 {
-		name := w.fresh()
-		grown := w.admin.mkdir(t, at, name)
+		name := f.fresh()
+		grown := f.admin.mkdir(t, at, name)
 		for _, twin := range []string{"1", "2"} {
-			w.admin.do(t, "POST", "/api/files/"+id+"/copy", object{"targetPath": at + "/" + name, "newName": twin}).
+			f.admin.do(t, "POST", "/api/files/"+id+"/copy", object{"targetPath": at + "/" + name, "newName": twin}).
 				want(t, 200)
 		}
-		w.admin.do(t, "DELETE", "/api/files/"+id, nil).want(t, 200)
+		f.admin.do(t, "DELETE", "/api/files/"+id, nil).want(t, 200)
 		id = grown
 	}
 }

@@ -38,16 +38,16 @@ func davPut(size func(*crashFixture) int, over, committed bool) func(*testing.T,
 }
 
 // davPut uploads to a running process and records the content.
-func (w *crashFixture) davPut(t *testing.T, path, content string) {
+func (f *crashFixture) davPut(t *testing.T, path, content string) {
 	t.Helper()
-	w.dav.do(t, "PUT", dav(path), []byte(content)).want(t, 201)
-	w.kept[path] = content
+	f.dav.do(t, "PUT", dav(path), []byte(content)).want(t, 201)
+	f.kept[path] = content
 }
 
 // lock locks a resource and returns the token.
-func (w *crashFixture) lock(t *testing.T, path string) string {
+func (f *crashFixture) lock(t *testing.T, path string) string {
 	t.Helper()
-	return strings.Trim(w.dav.do(t, "LOCK", dav(path), []byte(lockIt)).lockToken(t, 200), "<>")
+	return strings.Trim(f.dav.do(t, "LOCK", dav(path), []byte(lockIt)).lockToken(t, 200), "<>")
 }
 
 func holding(path, token string) []string {
@@ -55,9 +55,9 @@ func holding(path, token string) []string {
 }
 
 // resourceAt returns the PROPFIND answer about a resource itself.
-func (w *crashFixture) resourceAt(t *testing.T, path string) davResource {
+func (f *crashFixture) resourceAt(t *testing.T, path string) davResource {
 	t.Helper()
-	is, told := w.dav.propfind(t, path)[path]
+	is, told := f.dav.propfind(t, path)[path]
 	if !told {
 		t.Errorf("PROPFIND %s does not tell of it", path)
 	}
@@ -187,9 +187,9 @@ func davLock(t *testing.T, w *crashFixture) crashAttempt {
 }
 
 // idOf returns the id of a file in /uploads.
-func (w *crashFixture) idOf(t *testing.T, path string) string {
+func (f *crashFixture) idOf(t *testing.T, path string) string {
 	t.Helper()
-	for _, e := range w.admin.list(t, "/uploads") {
+	for _, e := range f.admin.list(t, "/uploads") {
 		if e.full() == path {
 			return e.ID
 		}

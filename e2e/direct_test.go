@@ -11,9 +11,9 @@ import (
 const directMount = "/uploads/straight"
 
 // inBucket creates directMount unless it exists.
-func (w *crashFixture) inBucket(t *testing.T) {
+func (f *crashFixture) inBucket(t *testing.T) {
 	t.Helper()
-	w.mount(t, directMount, func() object {
+	f.mount(t, directMount, func() object {
 		return bucketProvider(s3test.New(t), object{"name": "straight"})
 	})
 }

@@ -163,19 +163,19 @@ func newFaultFixture(t *testing.T, separate bool) *faultFixture {
 }
 
 // wantHealthy fails the test unless the server is ready and shows the expected files.
-func (a *faultFixture) wantHealthy(t *testing.T) {
+func (f *faultFixture) wantHealthy(t *testing.T) {
 	t.Helper()
-	a.p.await(t, "ready", func() bool { return a.p.probe("/api/public/health/ready") == 200 })
-	if got := a.admin.do(t, "GET", "/uploads/kept.bin", nil).want(t, 200).body; string(got) != a.kept {
-		t.Errorf("what was stored before has %d bytes now, want %d", len(got), len(a.kept))
+	f.p.await(t, "ready", func() bool { return f.p.probe("/api/public/health/ready") == 200 })
+	if got := f.admin.do(t, "GET", "/uploads/kept.bin", nil).want(t, 200).body; string(got) != f.kept {
+		t.Errorf("what was stored before has %d bytes now, want %d", len(got), len(f.kept))
 	}
 }
 
 // wantFreed fails the test when a reservation remains. When even the release could not be
 // committed, it is released within the hour.
-func (a *faultFixture) wantFreed(t *testing.T, later bool) {
+func (f *faultFixture) wantFreed(t *testing.T, later bool) {
 	t.Helper()
-	d := a.sqlite(t)
+	d := f.sqlite(t)
 	defer d.Close()
 	var reserved, files, pending int64
 	if err := d.QueryRow("SELECT sum(reserved_storage), sum(reserved_files) FROM quotas").
@@ -192,11 +192,11 @@ func (a *faultFixture) wantFreed(t *testing.T, later bool) {
 }
 
 // temporary waits for the file to which the body in progress is written.
-func (a *faultFixture) temporary(t *testing.T) string {
+func (f *faultFixture) temporary(t *testing.T) string {
 	t.Helper()
 	path := ""
-	a.p.await(t, "writing to a temporary file", func() bool {
-		names, err := filepath.Glob(filepath.Join(a.root, "tmp", "*-*"))
+	f.p.await(t, "writing to a temporary file", func() bool {
+		names, err := filepath.Glob(filepath.Join(f.root, "tmp", "*-*"))
 		if err == nil && len(names) == 1 {
 			path = names[0]
 		}
@@ -222,10 +222,10 @@ func (c *client) headers(t *testing.T) http.Header {
 }
 
 // halves sends a request whose body pauses in the middle while between runs.
-func (a *faultFixture) halves(t *testing.T, method, path string, header http.Header, body []byte,
+func (f *faultFixture) halves(t *testing.T, method, path string, header http.Header, body []byte,
 	between func()) reply {
 	t.Helper()
-	address := strings.TrimPrefix(a.p.url, "http://")
+	address := strings.TrimPrefix(f.p.url, "http://")
 	conn, err := net.Dial("tcp", address)
 	if err != nil {
 		t.Fatal(err)

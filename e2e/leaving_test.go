@@ -11,7 +11,7 @@ import (
 // The crash scenarios of accounts, mails and shares.
 
 // visitor returns a client without an account for the current process.
-func (w *crashFixture) visitor() *client { return newClient(w.admin.bases...) }
+func (f *crashFixture) visitor() *client { return newClient(f.admin.bases...) }
 
 // accountWithFiles is an account with files that will be deleted. All files have the same content.
 type accountWithFiles struct {
@@ -24,12 +24,12 @@ type accountWithFiles struct {
 
 // createAccountWithFiles creates an account with some files; with many, more than a request hands
 // over.
-func (w *crashFixture) createAccountWithFiles(t *testing.T, many bool) *accountWithFiles {
+func (f *crashFixture) createAccountWithFiles(t *testing.T, many bool) *accountWithFiles {
 	t.Helper()
-	w.serial++
-	r := &accountWithFiles{name: fmt.Sprintf("ann%d", w.serial), content: w.content(small(w) % 5000), files: 5}
-	r.id = w.admin.createUser(t, r.name, firstPassword, "user")
-	ann, home := login(t, r.name, firstPassword, w.admin.bases...), "/home/"+r.name
+	f.serial++
+	r := &accountWithFiles{name: fmt.Sprintf("ann%d", f.serial), content: f.content(small(f) % 5000), files: 5}
+	r.id = f.admin.createUser(t, r.name, firstPassword, "user")
+	ann, home := login(t, r.name, firstPassword, f.admin.bases...), "/home/"+r.name
 	if many {
 		r.files = 30
 	}
@@ -54,8 +54,8 @@ func (w *crashFixture) createAccountWithFiles(t *testing.T, many bool) *accountW
 	}
 	r.link = at(t, ann.permanentLink(t, r.file))
 	r.share = ann.share(t, object{"fileId": folder})
-	r.keyed = withKey(w.site.key(t, r.name))
-	r.adminSize, r.adminOf = w.admin.usage(t)
+	r.keyed = withKey(f.site.key(t, r.name))
+	r.adminSize, r.adminOf = f.admin.usage(t)
 	return r
 }
 
@@ -63,31 +63,31 @@ func (w *crashFixture) createAccountWithFiles(t *testing.T, many bool) *accountW
 func leaving(t *testing.T, w *crashFixture) crashAttempt     { return w.leaving(t, false) }
 func leavingMuch(t *testing.T, w *crashFixture) crashAttempt { return w.leaving(t, true) }
 
-func (w *crashFixture) leaving(t *testing.T, many bool) crashAttempt {
+func (f *crashFixture) leaving(t *testing.T, many bool) crashAttempt {
 	t.Helper()
-	ann := w.createAccountWithFiles(t, many)
+	ann := f.createAccountWithFiles(t, many)
 	run := func() (reply, error) {
-		return w.untilDead(w.admin.send("DELETE", "/api/admin/users/"+ann.id, nil))
+		return f.untilDead(f.admin.send("DELETE", "/api/admin/users/"+ann.id, nil))
 	}
 	first := func(t *testing.T) { // during the handover
-		w.gone(t, ann)
+		f.gone(t, ann)
 		until(t, "all of "+ann.name+"'s with the administrator", func() bool {
-			size, files := w.admin.usage(t)
+			size, files := f.admin.usage(t)
 			return size == ann.adminSize+int64(ann.files*len(ann.content)) && files == ann.adminOf+int64(ann.files)
 		})
 	}
 	again := func(t *testing.T) {
-		w.admin.do(t, "DELETE", "/api/admin/users/"+ann.id, nil).fails(t, 404, "NOT_FOUND")
-		w.gone(t, ann)
-		w.admin.createUser(t, ann.name, firstPassword, "user")
-		anew := login(t, ann.name, firstPassword, w.admin.bases...)
+		f.admin.do(t, "DELETE", "/api/admin/users/"+ann.id, nil).fails(t, 404, "NOT_FOUND")
+		f.gone(t, ann)
+		f.admin.createUser(t, ann.name, firstPassword, "user")
+		anew := login(t, ann.name, firstPassword, f.admin.bases...)
 		if lie := anew.list(t, "/home/"+ann.name); len(lie) != 0 {
 			t.Errorf("whoever has the name now has %d entries in their home", len(lie))
 		}
 		anew.do(t, "GET", "/api/files/"+ann.file, nil).fails(t, 403, "FORBIDDEN")
-		for _, home := range w.admin.list(t, "/home") {
+		for _, home := range f.admin.list(t, "/home") {
 			if strings.HasPrefix(home.Name, ann.name+".deleted-") {
-				w.admin.do(t, "DELETE", "/api/files/"+home.ID, nil).want(t, 200)
+				f.admin.do(t, "DELETE", "/api/files/"+home.ID, nil).want(t, 200)
 			}
 		}
 	}
@@ -95,37 +95,37 @@ func (w *crashFixture) leaving(t *testing.T, many bool) crashAttempt {
 }
 
 // gone fails the test when anything of the account but its files remains.
-func (w *crashFixture) gone(t *testing.T, ann *accountWithFiles) {
+func (f *crashFixture) gone(t *testing.T, ann *accountWithFiles) {
 	t.Helper()
-	anybody := w.visitor()
+	anybody := f.visitor()
 	anybody.do(t, "POST", "/api/auth/login", object{"username": ann.name, "password": firstPassword}).
 		fails(t, 401, "INVALID_CREDENTIALS")
 	anybody.do(t, "GET", "/api/shares/"+ann.share, nil).fails(t, 410, "SHARE_REVOKED")
-	ann.keyed.bases = w.admin.bases
+	ann.keyed.bases = f.admin.bases
 	ann.keyed.do(t, "GET", "/api/files?path=/", nil).fails(t, 401, "INVALID_TOKEN")
 	anybody.reads(t, ann.link, []byte(ann.content))
-	if r := w.admin.do(t, "GET", "/api/files/"+ann.file, nil).want(t, 200); bytes.Contains(r.body, []byte(ann.id)) &&
+	if r := f.admin.do(t, "GET", "/api/files/"+ann.file, nil).want(t, 200); bytes.Contains(r.body, []byte(ann.id)) &&
 		ann.files < 1000 {
 		t.Errorf("a file is still theirs: %s", r.body)
 	}
 }
 
 // inherited returns the files in the homes of deleted accounts, which the administrator owns.
-func (w *crashFixture) inherited(t *testing.T) (size, files int64) {
+func (f *crashFixture) inherited(t *testing.T) (size, files int64) {
 	t.Helper()
-	for _, e := range w.admin.walk(t, "/home") {
+	for _, e := range f.admin.walk(t, "/home") {
 		size, files = size+e.Size, files+1
 	}
 	return size, files
 }
 
 // configureMail sets the test's mail server and opens the registration.
-func (w *crashFixture) configureMail(t *testing.T) *mailServer {
+func (f *crashFixture) configureMail(t *testing.T) *mailServer {
 	t.Helper()
 	p := newMailServer(t)
 	settings := p.settings(t)
 	maps.Copy(settings, object{"allowRegistration": true, "requireEmailVerification": true})
-	w.admin.do(t, "PATCH", "/api/admin/settings", settings).want(t, 200)
+	f.admin.do(t, "PATCH", "/api/admin/settings", settings).want(t, 200)
 	return p
 }
 

@@ -28,9 +28,9 @@ func newMailServer(t *testing.T) *mailServer {
 }
 
 // settings returns the site settings for this mail server.
-func (p *mailServer) settings(t *testing.T) object {
+func (s *mailServer) settings(t *testing.T) object {
 	t.Helper()
-	host, port, err := net.SplitHostPort(p.relay.address)
+	host, port, err := net.SplitHostPort(s.relay.address)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,10 +57,10 @@ func mailRoots(t *testing.T) string {
 }
 
 // mail waits for the next message to an address.
-func (p *mailServer) mail(t *testing.T, to string) apptest.Mail {
+func (s *mailServer) mail(t *testing.T, to string) apptest.Mail {
 	t.Helper()
-	until(t, "a mail to "+to, func() bool { return p.Len() > 0 })
-	m := p.Next(to)
+	until(t, "a mail to "+to, func() bool { return s.Len() > 0 })
+	m := s.Next(to)
 	if m.User != smtpUser || !m.TLS || m.From != "larder@example.org" {
 		t.Errorf("the mail %q came from %s as %q, over TLS: %v", m.Subject, m.From, m.User, m.TLS)
 	}

@@ -241,17 +241,17 @@ func newCrashFixture(t *testing.T, engine string, random *rand.Rand) *crashFixtu
 }
 
 // try makes the process die at a point and checks the state that it left.
-func (w *crashFixture) try(t *testing.T, c crashPoint) {
-	calm := w.site.start(t)
-	w.connect(calm)
-	a := c.scenario(t, w)
+func (f *crashFixture) try(t *testing.T, c crashPoint) {
+	calm := f.site.start(t)
+	f.connect(calm)
+	a := c.scenario(t, f)
 	calm.kill()
 
-	w.site.env["LARDER_CRASH_AT"] = c.point
-	doomed := w.site.launch(t)
-	delete(w.site.env, "LARDER_CRASH_AT")
+	f.site.env["LARDER_CRASH_AT"] = c.point
+	doomed := f.site.launch(t)
+	delete(f.site.env, "LARDER_CRASH_AT")
 	if doomed.readyOrDead(t) {
-		w.connect(doomed)
+		f.connect(doomed)
 		if r, err := a.run(); err == nil {
 			t.Fatalf("answered %d and did not crash: %s", r.status, r.body)
 		}
@@ -261,33 +261,33 @@ func (w *crashFixture) try(t *testing.T, c crashPoint) {
 		t.Fatalf("the server ended by itself: %v\n%s", doomed.cmd.ProcessState, doomed.stderr)
 	}
 
-	after := w.site.start(t)
-	w.connect(after)
-	w.site.fsck(t)
+	after := f.site.start(t)
+	f.connect(after)
+	f.site.fsck(t)
 	if a.first != nil {
 		a.first(t)
 	}
-	w.finishJobs(t, after)
-	w.wantState(t, a.may)
-	w.site.fsck(t)
+	f.finishJobs(t, after)
+	f.wantState(t, a.may)
+	f.site.fsck(t)
 	if a.again != nil {
 		a.again(t)
-		w.wantState(t, nil)
+		f.wantState(t, nil)
 	}
 	after.kill()
 }
 
-func (w *crashFixture) connect(p *process) {
-	for _, c := range []*client{w.admin, w.keyed, w.dav} {
+func (f *crashFixture) connect(p *process) {
+	for _, c := range []*client{f.admin, f.keyed, f.dav} {
 		c.bases = []string{p.url}
 	}
 }
 
 // untilDead sends requests until the process has died. r and err are the answer to the request that
 // starts the work; an answer that refuses it is returned at once.
-func (w *crashFixture) untilDead(r reply, err error) (reply, error) {
+func (f *crashFixture) untilDead(r reply, err error) (reply, error) {
 	for deadline := time.Now().Add(patience); err == nil && r.status < 300 && time.Now().Before(deadline); {
-		r, err = w.admin.send("GET", "/api/auth/me", nil)
+		r, err = f.admin.send("GET", "/api/auth/me", nil)
 	}
 	return r, err
 }
@@ -307,28 +307,28 @@ func (p *process) readyOrDead(t *testing.T) bool {
 
 // wantState compares everything below /uploads and the quota with the acknowledged state,
 // and adopts the state.
-func (w *crashFixture) wantState(t *testing.T, may map[string][]string) {
+func (f *crashFixture) wantState(t *testing.T, may map[string][]string) {
 	t.Helper()
 	seen := contents{}
 	var size int64
-	found := w.admin.walk(t, "/uploads")
+	found := f.admin.walk(t, "/uploads")
 	for _, mount := range []string{otherMount, bucketMount, besideMount} {
-		if w.admin.do(t, "GET", "/api/files?path="+mount, nil).status == 200 {
-			found = append(found, w.admin.walk(t, mount)...)
+		if f.admin.do(t, "GET", "/api/files?path="+mount, nil).status == 200 {
+			found = append(found, f.admin.walk(t, mount)...)
 		}
 	}
 	for _, e := range found {
 		if _, twice := seen[e.full()]; twice {
 			continue // a mount may appear as a folder of the mount around it
 		}
-		body := w.admin.do(t, "GET", escaped(e.full()), nil).want(t, 200).body
+		body := f.admin.do(t, "GET", escaped(e.full()), nil).want(t, 200).body
 		seen[e.full()], size = string(body), size+int64(len(body))
 		if int64(len(body)) != e.Size {
 			t.Errorf("%s is listed with %d bytes and has %d", e.full(), e.Size, len(body))
 		}
 	}
 	paths := map[string]bool{}
-	for _, known := range []map[string]string{w.kept, seen} {
+	for _, known := range []map[string]string{f.kept, seen} {
 		for path := range known {
 			paths[path] = true
 		}
@@ -339,17 +339,17 @@ func (w *crashFixture) wantState(t *testing.T, may map[string][]string) {
 	for path := range paths {
 		fits, named := may[path]
 		if !named {
-			fits = []string{w.kept[path]}
+			fits = []string{f.kept[path]}
 		}
 		if !slices.Contains(fits, seen[path]) && !strings.HasPrefix(path, loopFolder) {
 			t.Errorf("%s: hash %.8s of %d bytes, which is none of the %d that may lie there", path,
 				hash([]byte(seen[path])), len(seen[path]), len(fits))
 		}
 	}
-	w.kept = seen
-	more, files := w.inherited(t)
+	f.kept = seen
+	more, files := f.inherited(t)
 	size, files = size+more, files+int64(len(seen))
-	if used, usedFiles := w.admin.usage(t); used != size || usedFiles != files {
+	if used, usedFiles := f.admin.usage(t); used != size || usedFiles != files {
 		t.Errorf("the quota says %d bytes in %d files, the listings %d in %d", used, usedFiles, size, files)
 	}
 }

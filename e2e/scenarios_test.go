@@ -18,53 +18,53 @@ const loopFolder = "/uploads/loop"
 func small(w *crashFixture) int { return 1 + w.random.IntN(200_000) }
 func large(w *crashFixture) int { return 400_000 + w.random.IntN(3_000_000) }
 
-func (w *crashFixture) content(size int) string {
-	b := randomContent(w.random, size)
-	return fmt.Sprintf("%d %x", w.serial, w.random.Uint64()) + string(b)
+func (f *crashFixture) content(size int) string {
+	b := randomContent(f.random, size)
+	return fmt.Sprintf("%d %x", f.serial, f.random.Uint64()) + string(b)
 }
 
 // fresh returns an unused name.
-func (w *crashFixture) fresh() string {
-	w.serial++
-	return fmt.Sprintf("f%04d.bin", w.serial)
+func (f *crashFixture) fresh() string {
+	f.serial++
+	return fmt.Sprintf("f%04d.bin", f.serial)
 }
 
 // upload sends a file in one request; the answer contains its path.
-func (w *crashFixture) upload(name, content string) (reply, error) {
-	return w.keyed.send("POST", "/api/upload", []byte(content), "X-File-Name", name, "Content-Type",
+func (f *crashFixture) upload(name, content string) (reply, error) {
+	return f.keyed.send("POST", "/api/upload", []byte(content), "X-File-Name", name, "Content-Type",
 		"application/x-crash")
 }
 
 // put uploads a file to a running process and records it.
-func (w *crashFixture) put(t *testing.T, name, content string) (path, id string) {
+func (f *crashFixture) put(t *testing.T, name, content string) (path, id string) {
 	t.Helper()
-	r, err := w.upload(name, content)
+	r, err := f.upload(name, content)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var u uploaded
 	r.data(t, 200, &u)
 	path = u.Path + "/" + u.Filename
-	w.kept[path] = content
+	f.kept[path] = content
 	return path, u.FileID
 }
 
 // begin creates an upload session.
-func (w *crashFixture) begin(t *testing.T, name, conflict string, size int) string {
+func (f *crashFixture) begin(t *testing.T, name, conflict string, size int) string {
 	t.Helper()
-	return w.admin.announce(t, "/uploads", name, int64(size), object{"conflict": conflict}).SessionID
+	return f.admin.announce(t, "/uploads", name, int64(size), object{"conflict": conflict}).SessionID
 }
 
 // raw sends the bytes of a session and returns their etag.
-func (w *crashFixture) raw(t *testing.T, session, content string) string {
+func (f *crashFixture) raw(t *testing.T, session, content string) string {
 	t.Helper()
 	var sent struct{ Etag string }
-	w.admin.do(t, "PUT", "/api/files/upload/raw/"+session, []byte(content)).data(t, 200, &sent)
+	f.admin.do(t, "PUT", "/api/files/upload/raw/"+session, []byte(content)).data(t, 200, &sent)
 	return sent.Etag
 }
 
-func (w *crashFixture) complete(session, etag string) (reply, error) {
-	return w.admin.send("POST", "/api/files/upload-complete", object{"sessionId": session, "etag": etag})
+func (f *crashFixture) complete(session, etag string) (reply, error) {
+	return f.admin.send("POST", "/api/files/upload-complete", object{"sessionId": session, "etag": etag})
 }
 
 // putBeforeStored is an upload in one request before its commit: no file is created.
@@ -143,49 +143,49 @@ func replaceCommitted(t *testing.T, w *crashFixture) crashAttempt {
 const partSize = 8 << 20
 
 // inParts returns a file of two parts.
-func (w *crashFixture) inParts() (name, content string) {
-	return w.fresh(), w.content(partSize + small(w))
+func (f *crashFixture) inParts() (name, content string) {
+	return f.fresh(), f.content(partSize + small(f))
 }
 
 func announced(name, content string) object {
 	return object{"path": "/uploads", "fileName": name, "fileSize": len(content), "partCount": 2, "conflict": "fail"}
 }
 
-func (w *crashFixture) beginParts(t *testing.T, name, content string) (session string) {
+func (f *crashFixture) beginParts(t *testing.T, name, content string) (session string) {
 	t.Helper()
-	made := w.admin.announce(t, "/uploads", name, int64(len(content)), announced(name, content))
+	made := f.admin.announce(t, "/uploads", name, int64(len(content)), announced(name, content))
 	if made.TotalParts == nil || *made.TotalParts != 2 {
 		t.Fatalf("%d bytes are to come as %+v, want 2 parts", len(content), made)
 	}
 	return made.SessionID
 }
 
-func (w *crashFixture) part(session string, number int, content string) (reply, error) {
+func (f *crashFixture) part(session string, number int, content string) (reply, error) {
 	body := content[(number-1)*partSize : min(len(content), number*partSize)]
-	return w.admin.send("PUT", fmt.Sprintf("/api/files/upload/multipart/%s/part/%d", session, number), []byte(body))
+	return f.admin.send("PUT", fmt.Sprintf("/api/files/upload/multipart/%s/part/%d", session, number), []byte(body))
 }
 
-func (w *crashFixture) mustPart(t *testing.T, session string, number int, content string) {
+func (f *crashFixture) mustPart(t *testing.T, session string, number int, content string) {
 	t.Helper()
-	r, err := w.part(session, number, content)
+	r, err := f.part(session, number, content)
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.want(t, 200)
 }
 
-func (w *crashFixture) completeParts(session string) (reply, error) {
-	return w.admin.send("POST", "/api/files/upload-complete", object{"sessionId": session})
+func (f *crashFixture) completeParts(session string) (reply, error) {
+	return f.admin.send("POST", "/api/files/upload-complete", object{"sessionId": session})
 }
 
-func (w *crashFixture) mustCompleteParts(t *testing.T, session, name, content string) {
+func (f *crashFixture) mustCompleteParts(t *testing.T, session, name, content string) {
 	t.Helper()
-	r, err := w.completeParts(session)
+	r, err := f.completeParts(session)
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.want(t, 200)
-	w.kept["/uploads/"+name] = content
+	f.kept["/uploads/"+name] = content
 }
 
 // partsBegun loses the answer to the creation of a session.
@@ -232,12 +232,12 @@ func partsAcknowledged(t *testing.T, w *crashFixture) crashAttempt {
 }
 
 // ready returns a session with all parts.
-func (w *crashFixture) ready(t *testing.T) (session, name, content string) {
+func (f *crashFixture) ready(t *testing.T) (session, name, content string) {
 	t.Helper()
-	name, content = w.inParts()
-	session = w.beginParts(t, name, content)
-	w.mustPart(t, session, 1, content)
-	w.mustPart(t, session, 2, content)
+	name, content = f.inParts()
+	session = f.beginParts(t, name, content)
+	f.mustPart(t, session, 1, content)
+	f.mustPart(t, session, 2, content)
 	return session, name, content
 }
 
@@ -340,30 +340,30 @@ const (
 )
 
 // mount creates a provider with a mount, unless it exists.
-func (w *crashFixture) mount(t *testing.T, path string, provider func() object) {
+func (f *crashFixture) mount(t *testing.T, path string, provider func() object) {
 	t.Helper()
-	if r := w.admin.do(t, "GET", "/api/files?path="+path, nil); r.status != 404 {
+	if r := f.admin.do(t, "GET", "/api/files?path="+path, nil); r.status != 404 {
 		return
 	}
-	w.admin.mount(t, path, w.admin.createProvider(t, provider()))
+	f.admin.mount(t, path, f.admin.createProvider(t, provider()))
 }
 
 // mountAll creates all mounts.
-func (w *crashFixture) mountAll(t *testing.T) {
+func (f *crashFixture) mountAll(t *testing.T) {
 	t.Helper()
 	inBucket := func(more object) func() object {
 		return func() object {
-			if w.bucket.Name == "" {
-				w.bucket = s3test.New(t)
+			if f.bucket.Name == "" {
+				f.bucket = s3test.New(t)
 			}
-			fields := bucketProvider(w.bucket, more)
+			fields := bucketProvider(f.bucket, more)
 			fields["uploadMode"] = "worker"
 			return fields
 		}
 	}
-	w.mount(t, otherMount, func() object { return object{"name": "other", "type": "store_a", "bucket": "other"} })
-	w.mount(t, bucketMount, inBucket(nil))
-	w.mount(t, besideMount, inBucket(object{"pathPrefix": "be/side"}))
+	f.mount(t, otherMount, func() object { return object{"name": "other", "type": "store_a", "bucket": "other"} })
+	f.mount(t, bucketMount, inBucket(nil))
+	f.mount(t, besideMount, inBucket(object{"pathPrefix": "be/side"}))
 }
 
 // moving kills the service during a move of a folder to another provider. Each file is then at the
@@ -378,27 +378,27 @@ func movingInBucket(t *testing.T, w *crashFixture) crashAttempt {
 	return w.moving(t, bucketMount, besideMount)
 }
 
-func (w *crashFixture) moving(t *testing.T, from, to string) crashAttempt {
+func (f *crashFixture) moving(t *testing.T, from, to string) crashAttempt {
 	t.Helper()
-	w.mountAll(t)
-	folder := w.fresh()
-	id := w.admin.mkdir(t, from, folder)
+	f.mountAll(t)
+	folder := f.fresh()
+	id := f.admin.mkdir(t, from, folder)
 	may, moved := map[string][]string{}, contents{}
 	for range 3 {
-		name, content := w.fresh(), w.content(small(w))
-		w.keyed.mustRaw(t, name, from+"/"+folder, "application/x-crash", []byte(content))
+		name, content := f.fresh(), f.content(small(f))
+		f.keyed.mustRaw(t, name, from+"/"+folder, "application/x-crash", []byte(content))
 		name = "/" + folder + "/" + name
 		may[from+name], may[to+name], moved[name] = []string{""}, []string{content}, content
 	}
 	run := func() (reply, error) { // until the job has reached the crash point
-		return w.untilDead(
-			w.admin.send("POST", "/api/files/"+id+"/move", object{"targetPath": to}))
+		return f.untilDead(
+			f.admin.send("POST", "/api/files/"+id+"/move", object{"targetPath": to}))
 	}
 	first := func(t *testing.T) {
 		for name, content := range moved {
-			r := w.admin.do(t, "GET", from+name, nil)
+			r := f.admin.do(t, "GET", from+name, nil)
 			if r.status == 404 { // in this order, since the job may end in between
-				r = w.admin.do(t, "GET", to+name, nil)
+				r = f.admin.do(t, "GET", to+name, nil)
 			}
 			if r.status != 200 || string(r.body) != content {
 				t.Errorf("%s lies neither at its old nor at its new path: %d and %d bytes of %d", name, r.status,
@@ -411,11 +411,11 @@ func (w *crashFixture) moving(t *testing.T, from, to string) crashAttempt {
 
 // finishJobs waits for the jobs that were interrupted by a crash; they are resumed within 10
 // seconds.
-func (w *crashFixture) finishJobs(t *testing.T, p *process) {
+func (f *crashFixture) finishJobs(t *testing.T, p *process) {
 	t.Helper()
 	p.await(t, "done with all jobs", func() bool {
 		var list struct{ Jobs []struct{ Status string } }
-		w.admin.do(t, "GET", "/api/files/jobs", nil).data(t, 200, &list)
+		f.admin.do(t, "GET", "/api/files/jobs", nil).data(t, 200, &list)
 		for _, j := range list.Jobs {
 			if j.Status == "failed" {
 				t.Fatal("a job failed")

@@ -84,7 +84,7 @@ func TestThumbnails(t *testing.T) {
 type uniformImage struct{ width, height int }
 
 func (uniformImage) ColorModel() color.Model   { return color.GrayModel }
-func (f uniformImage) Bounds() image.Rectangle { return image.Rect(0, 0, f.width, f.height) }
+func (u uniformImage) Bounds() image.Rectangle { return image.Rect(0, 0, u.width, u.height) }
 func (uniformImage) At(int, int) color.Color   { return color.Gray{128} }
 
 // transparentImage is a uniformImage with four bytes per pixel.

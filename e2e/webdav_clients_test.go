@@ -74,9 +74,9 @@ func cadaver(t *testing.T, dir, folder, script string, said ...string) (out stri
 // cadaver runs all commands of the program on a file. The program forgets its locks when it ends,
 // so the second run of their owner has to discover them. In between another user can read the
 // locked file and not change it.
-func (w *davFixture) cadaver(t *testing.T) {
-	folder := w.url + "/webdav/shared/"
-	host := strings.TrimPrefix(w.url, "http://")
+func (f *davFixture) cadaver(t *testing.T) {
+	folder := f.url + "/webdav/shared/"
+	host := strings.TrimPrefix(f.url, "http://")
 	host, _, _ = strings.Cut(host, ":")
 	home := func(k davKey) string {
 		dir := t.TempDir()
@@ -84,7 +84,7 @@ func (w *davFixture) cadaver(t *testing.T) {
 		return dir
 	}
 	content, other := contentOf("cadaver", 12_345), contentOf("of somebody else", 777)
-	mine, theirs := home(w.adminKey), home(w.sharedKey)
+	mine, theirs := home(f.adminKey), home(f.sharedKey)
 	writeFile(t, content, mine, "local.bin")
 	writeFile(t, []byte("a line to read\n"), mine, "line.txt")
 	writeFile(t, other, theirs, "local.bin")
@@ -104,7 +104,7 @@ func (w *davFixture) cadaver(t *testing.T) {
 	if strings.Contains(out, "failed") {
 		t.Errorf("cadaver:\n%s", out)
 	}
-	if held := slices.Collect(maps.Keys(w.admin.below(t, "/shared/box", ""))); !slices.Equal(sorted(held),
+	if held := slices.Collect(maps.Keys(f.admin.below(t, "/shared/box", ""))); !slices.Equal(sorted(held),
 		[]string{"a.bin", "c.bin", "line.txt"}) {
 		t.Errorf("the folder holds %q", held)
 	}
@@ -127,7 +127,7 @@ func (w *davFixture) cadaver(t *testing.T) {
 	}
 	wantSameFile(t, []byte("a line to read\n"), mine, "back.txt")
 	wantSameFile(t, other, mine, "back.bin")
-	w.admin.do(t, "GET", "/api/files?path=/shared/box", nil).fails(t, 404, "NOT_FOUND")
+	f.admin.do(t, "GET", "/api/files?path=/shared/box", nil).fails(t, 404, "NOT_FOUND")
 }
 
 // wantSameFile compares the content of a file.
@@ -239,7 +239,7 @@ func (r *rclone) each(t *testing.T, want int, said, verb, folder string, more ..
 
 // rclone copies a tree of files, copies nothing the second time, moves the tree, also to another
 // store where there is one, and deletes it.
-func (w *davFixture) rclone(t *testing.T, parts, files int) {
+func (f *davFixture) rclone(t *testing.T, parts, files int) {
 	dir := t.TempDir()
 	r := &rclone{dir: dir, source: filepath.Join(dir, "source")}
 	contents := map[string][]byte{}
@@ -253,15 +253,15 @@ func (w *davFixture) rclone(t *testing.T, parts, files int) {
 	if len(contents) != parts*files {
 		t.Fatalf("%d files were made, want %d", len(contents), parts*files)
 	}
-	obscured, _ := program(t, dir, "", "rclone", "obscure", w.adminKey.password)
+	obscured, _ := program(t, dir, "", "rclone", "obscure", f.adminKey.password)
 	writeFile(t, fmt.Appendf(nil, "[larder]\ntype = webdav\nvendor = other\nurl = %s/webdav\nuser = %s\npass = %s\n",
-		w.url, w.adminKey.user, obscured), dir, "config")
+		f.url, f.adminKey.user, obscured), dir, "config")
 	const nothingTransferred, noFolder = 9, 3
 	matching := func(files int) string { return fmt.Sprintf(": %d matching files", files) }
 
 	r.run(t, 0, "", "mkdir", "larder:tree")
 	r.each(t, 0, "", "sync", "larder:tree", "--create-empty-src-dirs")
-	stored := w.admin.below(t, "/tree", "")
+	stored := f.admin.below(t, "/tree", "")
 	stays := 0
 	for path, e := range stored {
 		if content, sent := contents[path]; sent && e.Size == int64(len(content)) {
@@ -285,15 +285,15 @@ func (w *davFixture) rclone(t *testing.T, parts, files int) {
 
 	r.run(t, 0, "", "move", "larder:tree", "larder:other name")
 	r.run(t, 0, matching(parts*files), "check", r.source, "larder:other name")
-	moved := w.admin.below(t, "/other name", "")
+	moved := f.admin.below(t, "/other name", "")
 	for path, e := range stored {
 		if moved[path].ID != e.ID {
 			t.Errorf("%q is another entry after the move", path)
 		}
 	}
 	r.run(t, noFolder, "directory not found", "lsf", "larder:tree")
-	if w.store == onDisk {
-		w.admin.mount(t, "/cloud", w.provider(t, s3test.New(t), nil))
+	if f.store == onDisk {
+		f.admin.mount(t, "/cloud", f.provider(t, s3test.New(t), nil))
 		r.run(t, 0, "", "move", "larder:other name/part 0/odd", "larder:cloud/odd")
 		r.run(t, 0, matching(len(oddNames())), "check", filepath.Join(r.source, "part 0/odd"), "larder:cloud/odd",
 			"--download")
@@ -301,7 +301,7 @@ func (w *davFixture) rclone(t *testing.T, parts, files int) {
 	}
 	r.run(t, 0, "", "purge", "larder:other name")
 	r.run(t, noFolder, "directory not found", "lsf", "larder:other name")
-	for _, e := range w.admin.list(t, "/") {
+	for _, e := range f.admin.list(t, "/") {
 		if e.Name == "tree" || e.Name == "other name" {
 			t.Errorf("there is still %s", e.Name)
 		}

@@ -18,7 +18,7 @@ import (
 
 // davfs2 mounts a drive with an empty cache. It returns the directory and a function that waits for
 // all uploads and unmounts it.
-func (w *davFixture) davfs2(t *testing.T) (mounted string, unmount func()) {
+func (f *davFixture) davfs2(t *testing.T) (mounted string, unmount func()) {
 	t.Helper()
 	dir := t.TempDir()
 	mounted = filepath.Join(dir, "drive")
@@ -37,8 +37,8 @@ func (w *davFixture) davfs2(t *testing.T) (mounted string, unmount func()) {
 		os.Chmod(filepath.Dir(dir), 0o711)); err != nil {
 		t.Fatal(err)
 	}
-	address := w.url + "/webdav"
-	writeFile(t, fmt.Appendf(nil, "%s %s %s\n", address, w.adminKey.user, w.adminKey.password), dir, "secrets")
+	address := f.url + "/webdav"
+	writeFile(t, fmt.Appendf(nil, "%s %s %s\n", address, f.adminKey.user, f.adminKey.password), dir, "secrets")
 	// buf_size: Linux 6.18 reads folders in larger pages than davfs2 1.6 supports by default.
 	writeFile(t, fmt.Appendf(nil, "secrets %s/secrets\ncache_dir %s/cache\nask_auth 0\nbuf_size 1024\ndelay_upload 0\n",
 		dir, dir), dir, "davfs2.conf")

@@ -71,8 +71,8 @@ func (r reply) lockToken(t *testing.T, status int) string {
 
 // finder saves a picture like macOS: it creates an empty file, locks it, sends the content in
 // chunks, and repeats this for the file beside it.
-func (w *davFixture) finder(t *testing.T) {
-	c := w.bertaKey.client(w.url)
+func (f *davFixture) finder(t *testing.T) {
+	c := f.bertaKey.client(f.url)
 	c.header.Set("User-Agent", "WebDAVFS/3.0.0 (03008000) Darwin/23.6.0 (x86_64)")
 	const folder = "/webdav/home/berta/"
 	if dav := c.do(t, "OPTIONS", folder, nil).want(t, 200).
@@ -97,7 +97,7 @@ func (w *davFixture) finder(t *testing.T) {
 		c.do(t, "PROPFIND", path, []byte(finderFolder), "Content-Type", "text/xml", "Depth", "0").multi(t)
 		etag := c.do(t, "PUT", path, streamed(content), "If", held, "X-Expected-Entity-Length",
 			fmt.Sprint(len(content))).want(t, 204).header.Get("ETag")
-		w.admin.do(t, "PUT", w.stored(t, "/home/berta/Finder album", len(content)), object{"name": "taken.jpg"}).
+		f.admin.do(t, "PUT", f.stored(t, "/home/berta/Finder album", len(content)), object{"name": "taken.jpg"}).
 			fails(t, 409, "OPERATION_FAILED")
 		// repeated every few minutes while the file is open
 		c.do(t, "LOCK", path, nil, "If", held, "Timeout", "Second-600").want(t, 200)
@@ -121,7 +121,7 @@ func (w *davFixture) finder(t *testing.T) {
 		sorted(want)) {
 		t.Errorf("the folder lists %q, want %q", listed, want)
 	}
-	c.do(t, "MOVE", album+"a%CC%88.jpg", nil, "Destination", w.url+album+"b.jpg", "Overwrite", "F").want(t, 201)
+	c.do(t, "MOVE", album+"a%CC%88.jpg", nil, "Destination", f.url+album+"b.jpg", "Overwrite", "F").want(t, 201)
 	c.do(t, "DELETE", album, nil).want(t, 204)
 }
 
@@ -132,9 +132,9 @@ func sorted(names []string) []string {
 }
 
 // stored returns the address of the only file of this size in a folder.
-func (w *davFixture) stored(t *testing.T, folder string, size int) string {
+func (f *davFixture) stored(t *testing.T, folder string, size int) string {
 	t.Helper()
-	for _, e := range w.admin.list(t, folder) {
+	for _, e := range f.admin.list(t, folder) {
 		if e.Size == int64(size) {
 			return "/api/files/" + e.ID
 		}
@@ -144,8 +144,8 @@ func (w *davFixture) stored(t *testing.T, folder string, size int) string {
 }
 
 // windows saves a document like Explorer, which first asks for the options of the host's root.
-func (w *davFixture) windows(t *testing.T) {
-	nobody, c := newClient(w.url), w.bertaKey.client(w.url)
+func (f *davFixture) windows(t *testing.T) {
+	nobody, c := newClient(f.url), f.bertaKey.client(f.url)
 	for _, one := range []*client{nobody, c} {
 		one.header.Set("User-Agent", "Microsoft-WebDAV-MiniRedir/10.0.22631")
 		one.header.Set("Translate", "f")
@@ -197,15 +197,15 @@ func (w *davFixture) windows(t *testing.T) {
 }
 
 // curl uploads like users by hand.
-func (w *davFixture) curl(t *testing.T) {
-	dir, base := t.TempDir(), w.processes[0].url // a proxy in between would answer by itself
+func (f *davFixture) curl(t *testing.T) {
+	dir, base := t.TempDir(), f.processes[0].url // a proxy in between would answer by itself
 	folder := base + "/webdav/home/berta/curl/"
 	large := contentOf("two mebibytes and one", 2<<20+1)
 	writeFile(t, large, dir, "large.bin")
 	curl := func(stdin string, args ...string) string {
 		t.Helper()
 		out, code := program(t, dir, stdin, "curl",
-			append([]string{"-sS", "--fail-with-body", "-v", "-u", w.bertaKey.user + ":" + w.bertaKey.password},
+			append([]string{"-sS", "--fail-with-body", "-v", "-u", f.bertaKey.user + ":" + f.bertaKey.password},
 				args...)...)
 		if code != 0 {
 			t.Fatalf("curl %q: exit code %d\n%s", args, code, out)
@@ -236,7 +236,7 @@ func (w *davFixture) curl(t *testing.T) {
 	expect(curl("", "-X", "PROPFIND", folder), "< HTTP/1.1 207 ", "/webdav/home/berta/curl/</D:href>",
 		"/webdav/home/berta/curl/large.bin<", "/webdav/home/berta/curl/empty<")
 	// A refusal is sent before the body when the client waits for it.
-	out, code := program(t, dir, "", "curl", "-sS", "-v", "-u", w.bertaKey.user+":"+w.bertaKey.password,
+	out, code := program(t, dir, "", "curl", "-sS", "-v", "-u", f.bertaKey.user+":"+f.bertaKey.password,
 		"-T", "large.bin", "-H", "Expect: 100-continue", "--expect100-timeout", "60",
 		base+"/webdav/home/berta/nowhere/")
 	if code != 0 || !strings.Contains(out, "< HTTP/1.1 409 ") || strings.Contains(out, "100 Continue") {
@@ -247,10 +247,10 @@ func (w *davFixture) curl(t *testing.T) {
 
 // cutShort replaces a file with a body whose sender disconnects, with a length and in chunks. The
 // old content stays, and nothing is charged.
-func (w *davFixture) cutShort(t *testing.T) {
+func (f *davFixture) cutShort(t *testing.T) {
 	t.Helper()
-	p := w.processes[0]
-	c, me := w.bertaKey.client(p.url), login(t, "berta", "a long password", p.url)
+	p := f.processes[0]
+	c, me := f.bertaKey.client(p.url), login(t, "berta", "a long password", p.url)
 	content := contentOf("what was there before", 100_000)
 	for i, send := range []func(path string){
 		func(path string) {
@@ -266,9 +266,9 @@ func (w *davFixture) cutShort(t *testing.T) {
 		func(path string) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			cmd := exec.CommandContext(ctx, "curl", "-sS", "-v", "-u", w.bertaKey.user+":"+w.bertaKey.password, "-H",
+			cmd := exec.CommandContext(ctx, "curl", "-sS", "-v", "-u", f.bertaKey.user+":"+f.bertaKey.password, "-H",
 				"Expect:", "-T", "-", p.url+path)
-			cmd.Dir = filepath.Dir(w.dir)
+			cmd.Dir = filepath.Dir(f.dir)
 			said := newOutput()
 			cmd.Stderr = said
 			in, err := cmd.StdinPipe()
@@ -313,13 +313,13 @@ func (w *davFixture) cutShort(t *testing.T) {
 
 // locksLast checks that a lock of one replica is enforced by all replicas and survives a crash of
 // all of them.
-func (w *davFixture) locksLast(t *testing.T) {
+func (f *davFixture) locksLast(t *testing.T) {
 	t.Helper()
 	const path = "/webdav/shared/locked%20file"
 	content := contentOf("locked", 1000)
-	first, last := 0, len(w.processes)-1
-	mine := func(replica int) *client { return w.adminKey.client(w.processes[replica].url) }
-	theirs := func(replica int) *client { return w.sharedKey.client(w.processes[replica].url) }
+	first, last := 0, len(f.processes)-1
+	mine := func(replica int) *client { return f.adminKey.client(f.processes[replica].url) }
+	theirs := func(replica int) *client { return f.sharedKey.client(f.processes[replica].url) }
 	mine(first).do(t, "PUT", path, content).want(t, 201)
 	token := mine(first).do(t, "LOCK", path, []byte(finderLock), "Timeout", "Second-3000").lockToken(t, 200)
 	held := "(" + token + ")"
@@ -343,9 +343,9 @@ func (w *davFixture) locksLast(t *testing.T) {
 		}
 	}
 	shut(last)
-	for i, p := range w.processes {
+	for i, p := range f.processes {
 		p.kill()
-		w.processes[i] = p.site.start(t)
+		f.processes[i] = p.site.start(t)
 	}
 	shut(first)
 	mine(last).do(t, "LOCK", path, nil, "If", held).want(t, 200)

@@ -46,49 +46,49 @@ type trace struct {
 	seen       map[*rule]bool
 }
 
-func (n *trace) add(id string, matched bool, reason string) {
-	n.steps = append(n.steps, Step{RuleID: id, Matched: matched, Reason: reason})
+func (t *trace) add(id string, matched bool, reason string) {
+	t.steps = append(t.steps, Step{RuleID: id, Matched: matched, Reason: reason})
 }
 
 // note records a step without a rule.
-func (n *trace) note(reason string) {
-	if n != nil {
-		n.add("", true, reason)
+func (t *trace) note(reason string) {
+	if t != nil {
+		t.add("", true, reason)
 	}
 }
 
 // noteGrant records why an actor is allowed without a rule.
-func (n *trace) noteGrant(by string) {
-	if n == nil {
+func (t *trace) noteGrant(by string) {
+	if t == nil {
 		return
 	}
 	switch by {
 	case ByAdministrator:
-		n.note("No rule decides, and administrators may do everything.")
+		t.note("No rule decides, and administrators may do everything.")
 	case ByOwner:
-		n.note("No rule decides, and the caller is the owner.")
+		t.note("No rule decides, and the caller is the owner.")
 	case ByHome:
-		n.note("No rule decides, and it is in the caller's home.")
+		t.note("No rule decides, and it is in the caller's home.")
 	}
 }
 
 // noteRule records a rule that was evaluated.
-func (n *trace) noteRule(r *rule, f ruleFit) {
-	if n == nil {
+func (t *trace) noteRule(r *rule, f ruleFit) {
+	if t == nil {
 		return
 	}
-	n.seen[r] = true
-	n.add(r.ID, f == decides || f == passedOver, f.reason(r))
+	t.seen[r] = true
+	t.add(r.ID, f == decides || f == passedOver, f.reason(r))
 }
 
 // noteAfterDecision records a rule that comes after the one that decided.
-func (n *trace) noteAfterDecision(r *rule, f ruleFit) {
+func (t *trace) noteAfterDecision(r *rule, f ruleFit) {
 	if f == decides || f == passedOver {
-		n.seen[r] = true
-		n.add(r.ID, true, "It matches, but an earlier rule or ownership has decided.")
+		t.seen[r] = true
+		t.add(r.ID, true, "It matches, but an earlier rule or ownership has decided.")
 		return
 	}
-	n.noteRule(r, f)
+	t.noteRule(r, f)
 }
 
 // reason returns a sentence for the way in which r matched.

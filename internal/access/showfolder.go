@@ -66,36 +66,36 @@ func longerPath(a, b vpath.Path) vpath.Path {
 // anyVisible reports whether one set of rules, or ownership and home where the rules do not decide,
 // grants some of want at or below region. If a key has rules of its own, both sets must grant it:
 // the second set is evaluated where the first grants something.
-func (v *folderQuery) anyVisible(region vpath.Path, want Set, withKey bool) bool {
+func (fq *folderQuery) anyVisible(region vpath.Path, want Set, withKey bool) bool {
 	agreed := func(at vpath.Path, given Set) bool {
-		return given != 0 && (withKey || !v.policy.keyHasRules(v.actor) || v.anyVisible(at, given, true))
+		return given != 0 && (withKey || !fq.policy.keyHasRules(fq.actor) || fq.anyVisible(at, given, true))
 	}
-	own := v.policy.rulesOf(v.actor, withKey)
-	if v.anyGranted(own, ruleQueue{}, region, want, agreed) {
+	own := fq.policy.rulesOf(fq.actor, withKey)
+	if fq.anyGranted(own, ruleQueue{}, region, want, agreed) {
 		return true
 	}
 	switch {
-	case v.actor.UserID != "" && v.actor.Role == Admin:
-		if agreed(region, v.remaining(own, region, want)) {
+	case fq.actor.UserID != "" && fq.actor.Role == Admin:
+		if agreed(region, fq.remaining(own, region, want)) {
 			return true
 		}
-	case v.hasHome && v.actor.Role == User && (v.home.Within(region) || region.Within(v.home)):
-		at := longerPath(region, v.home)
-		if agreed(at, v.remaining(own, at, want)) {
+	case fq.hasHome && fq.actor.Role == User && (fq.home.Within(region) || region.Within(fq.home)):
+		at := longerPath(region, fq.home)
+		if agreed(at, fq.remaining(own, at, want)) {
 			return true
 		}
 	}
-	return v.anyGranted(v.policy.guestRules(v.actor), own, region, want, agreed)
+	return fq.anyGranted(fq.policy.guestRules(fq.actor), own, region, want, agreed)
 }
 
 // anyGranted reports whether an allow rule of q grants some of want at or below region, when the
 // rules of before are evaluated first. It calls agreed with the narrowest region that the rule's
 // pattern gives.
-func (v *folderQuery) anyGranted(q, before ruleQueue, region vpath.Path, want Set,
+func (fq *folderQuery) anyGranted(q, before ruleQueue, region vpath.Path, want Set,
 	agreed func(vpath.Path, Set) bool) bool {
 	all := q
 	for r := q.next(); r != nil; r = q.next() {
-		if !r.allows() || r.Permissions&want == 0 || !r.appliesFrom(v.ip) || r.needsPassword(v.actor) ||
+		if !r.allows() || r.Permissions&want == 0 || !r.appliesFrom(fq.ip) || r.needsPassword(fq.actor) ||
 			!r.pattern.MayMatchWithin(region) {
 			continue
 		}
@@ -103,14 +103,14 @@ func (v *folderQuery) anyGranted(q, before ruleQueue, region vpath.Path, want Se
 		if r.pattern.base.Within(region) {
 			at = r.pattern.base
 		}
-		at, there := v.policy.partInMount(at, r.MountID)
+		at, there := fq.policy.partInMount(at, r.MountID)
 		if !there || !r.pattern.MayMatchWithin(at) {
 			continue
 		}
-		earlier := v.deniedThroughout(before, nil, at, r)
-		given := r.Permissions & want &^ earlier &^ v.deniedThroughout(all, r, at, r)
+		earlier := fq.deniedThroughout(before, nil, at, r)
+		given := r.Permissions & want &^ earlier &^ fq.deniedThroughout(all, r, at, r)
 		// If a rule hides names, permission to download by name does not make them visible.
-		if !given.Has(Read) && (earlier | v.deniedThroughout(all, nil, at, r)).Has(Read) {
+		if !given.Has(Read) && (earlier | fq.deniedThroughout(all, nil, at, r)).Has(Read) {
 			given &^= Set(Download)
 		}
 		if agreed(at, given) {
@@ -124,9 +124,9 @@ func (v *folderQuery) anyGranted(q, before ruleQueue, region vpath.Path, want Se
 // otherwise do everything at and below path. The folder of the query itself does not count. It
 // descends by names that no rule contains: permissions denied to those at some depth are denied to
 // all names there.
-func (v *folderQuery) remaining(q ruleQueue, path vpath.Path, want Set) (left Set) {
-	list := v.denialsAt(q, path)
-	if path == v.folder {
+func (fq *folderQuery) remaining(q ruleQueue, path vpath.Path, want Set) (left Set) {
+	list := fq.denialsAt(q, path)
+	if path == fq.folder {
 		descendAll(list)
 	}
 	for range vpath.MaxDepth + 1 {
@@ -156,9 +156,9 @@ type denial struct {
 }
 
 // denialsAt returns the rules of q that deny the caller something at or below path, on any mount.
-func (v *folderQuery) denialsAt(q ruleQueue, path vpath.Path) (list []*denial) {
+func (fq *folderQuery) denialsAt(q ruleQueue, path vpath.Path) (list []*denial) {
 	for r := q.next(); r != nil; r = q.next() {
-		if !r.allows() && r.appliesFrom(v.ip) && v.policy.whollyInMount(path, r.MountID) &&
+		if !r.allows() && r.appliesFrom(fq.ip) && fq.policy.whollyInMount(path, r.MountID) &&
 			r.pattern.MayMatchWithin(path) {
 			list = append(list, &denial{r.Permissions, r.pattern.machine,
 				r.pattern.machine.statesAfter(matchText(path))})
@@ -180,10 +180,10 @@ func descendAll(list []*denial) (another bool) {
 // deniedThroughout returns the permissions that the rules of q before until (all rules for nil)
 // deny the caller at and below path as a whole, or, if given is not nil, on all paths that the
 // allow rule given matches.
-func (v *folderQuery) deniedThroughout(q ruleQueue, until *rule, path vpath.Path, given *rule) Set {
+func (fq *folderQuery) deniedThroughout(q ruleQueue, until *rule, path vpath.Path, given *rule) Set {
 	var out Set
 	for r := q.next(); r != nil && r != until; r = q.next() {
-		if r.allows() || !r.appliesFrom(v.ip) || !v.policy.whollyInMount(path, r.MountID) &&
+		if r.allows() || !r.appliesFrom(fq.ip) || !fq.policy.whollyInMount(path, r.MountID) &&
 			(given == nil || given.MountID != r.MountID) {
 			continue
 		}

@@ -162,10 +162,10 @@ func (v *Viewer) ListingFilter(folder Target) ListingFilter {
 }
 
 // addException adds the name in folder on the way to a path with a verdict of its own.
-func (in *ListingFilter) addException(folder, to vpath.Path) {
+func (f *ListingFilter) addException(folder, to vpath.Path) {
 	if names, below := to.RelativeTo(folder); below && len(names) > 0 {
-		in.Exceptions = append(in.Exceptions, names[0])
-		in.SameBelow = false
+		f.Exceptions = append(f.Exceptions, names[0])
+		f.SameBelow = false
 	}
 }
 
@@ -219,10 +219,10 @@ func (v *Viewer) addRules(sum *folderMatch, q ruleQueue, folder *Target, want Se
 	return false
 }
 
-func (h *folderMatch) add(other folderMatch) {
-	h.names = append(h.names, other.names...)
-	h.byWildcard = h.byWildcard || other.byWildcard
-	h.sameBelow = h.sameBelow && other.sameBelow
+func (m *folderMatch) add(other folderMatch) {
+	m.names = append(m.names, other.names...)
+	m.byWildcard = m.byWildcard || other.byWildcard
+	m.sameBelow = m.sameBelow && other.sameBelow
 }
 
 // showingMatch returns how the rules that can make a folder show match the names in folder. Rules

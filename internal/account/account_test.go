@@ -56,29 +56,29 @@ func newFixture(t *testing.T, d *db.DB) *fixture {
 	}
 }
 
-func (w *fixture) advance(d time.Duration) { w.now.Add(d.Milliseconds()) }
+func (f *fixture) advance(d time.Duration) { f.now.Add(d.Milliseconds()) }
 
-func (w *fixture) version() int64 {
-	w.t.Helper()
-	v, err := db.ConfigVersion(w.db.Read(context.Background()))
+func (f *fixture) version() int64 {
+	f.t.Helper()
+	v, err := db.ConfigVersion(f.db.Read(context.Background()))
 	if err != nil {
-		w.t.Fatal(err)
+		f.t.Fatal(err)
 	}
 	return v
 }
 
-func (w *fixture) mustWrite(fn func(tx *db.Tx) error) {
-	w.t.Helper()
-	if err := w.db.Write(context.Background(), fn); err != nil {
-		w.t.Fatal(err)
+func (f *fixture) mustWrite(fn func(tx *db.Tx) error) {
+	f.t.Helper()
+	if err := f.db.Write(context.Background(), fn); err != nil {
+		f.t.Fatal(err)
 	}
 }
 
-func (w *fixture) hash(password secret.Text) string {
-	w.t.Helper()
-	h, err := w.HashPassword(context.Background(), testSource, password)
+func (f *fixture) hash(password secret.Text) string {
+	f.t.Helper()
+	h, err := f.HashPassword(context.Background(), testSource, password)
 	if err != nil {
-		w.t.Fatal(err)
+		f.t.Fatal(err)
 	}
 	return h
 }
@@ -88,15 +88,15 @@ func (w *fixture) hash(password secret.Text) string {
 const cheapHash = "$argon2id$v=19$m=64,t=1,p=1$c29tZXNhbHQ$ZVrRXqxlLcWfcXCnMyv0m4Rpvh/bnCi7"
 
 // addUser creates a user with the password "password".
-func (w *fixture) addUser(name string, change ...func(n *account.NewUser)) account.User {
-	w.t.Helper()
+func (f *fixture) addUser(name string, change ...func(n *account.NewUser)) account.User {
+	f.t.Helper()
 	n := account.NewUser{Username: name, Email: name + "@example.org", Role: access.User, EmailVerified: true}
 	for _, c := range change {
 		c(&n)
 	}
 	var u account.User
-	w.mustWrite(func(tx *db.Tx) (err error) {
-		u, err = w.Insert(tx, n, cheapHash)
+	f.mustWrite(func(tx *db.Tx) (err error) {
+		u, err = f.Insert(tx, n, cheapHash)
 		return err
 	})
 	return u

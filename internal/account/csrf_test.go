@@ -13,20 +13,20 @@ import (
 	"larder/internal/fault"
 )
 
-func (w *fixture) session(u account.User) account.Session {
-	w.t.Helper()
-	_, s, err := w.Issue(u)
+func (f *fixture) session(u account.User) account.Session {
+	f.t.Helper()
+	_, s, err := f.Issue(u)
 	if err != nil {
-		w.t.Fatal(err)
+		f.t.Fatal(err)
 	}
 	return s
 }
 
-func (w *fixture) csrf(s account.Session) string {
-	w.t.Helper()
-	token, err := w.CSRF(context.Background(), s)
+func (f *fixture) csrf(s account.Session) string {
+	f.t.Helper()
+	token, err := f.CSRF(context.Background(), s)
 	if err != nil {
-		w.t.Fatal(err)
+		f.t.Fatal(err)
 	}
 	return token
 }

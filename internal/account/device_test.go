@@ -11,20 +11,20 @@ import (
 	"larder/internal/db/dbtest"
 )
 
-func (w *fixture) target(name, proofs string) string {
-	w.t.Helper()
-	target, err := w.LoginTarget(context.Background(), name, proofs)
+func (f *fixture) target(name, proofs string) string {
+	f.t.Helper()
+	target, err := f.LoginTarget(context.Background(), name, proofs)
 	if err != nil {
-		w.t.Fatal(err)
+		f.t.Fatal(err)
 	}
 	return target
 }
 
-func (w *fixture) rememberDevice(u account.User, proofs string) string {
-	w.t.Helper()
-	proofs, err := w.DeviceCookie(context.Background(), u, proofs)
+func (f *fixture) rememberDevice(u account.User, proofs string) string {
+	f.t.Helper()
+	proofs, err := f.DeviceCookie(context.Background(), u, proofs)
 	if err != nil {
-		w.t.Fatal(err)
+		f.t.Fatal(err)
 	}
 	return proofs
 }

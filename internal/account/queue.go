@@ -206,31 +206,31 @@ func (t *ticket) finish(err error) {
 }
 
 // find returns the queue of a source, nil for none.
-func (l *kindQueue) find(name string) *sourceQueue {
-	if i := slices.IndexFunc(l.sources, func(s *sourceQueue) bool { return s.name == name }); i >= 0 {
-		return l.sources[i]
+func (q *kindQueue) find(name string) *sourceQueue {
+	if i := slices.IndexFunc(q.sources, func(s *sourceQueue) bool { return s.name == name }); i >= 0 {
+		return q.sources[i]
 	}
 	return nil
 }
 
 // pop removes and returns the oldest ticket of the source whose turn it is. The source moves to the
 // end of the queue.
-func (l *kindQueue) pop() *ticket {
-	if len(l.sources) == 0 {
+func (q *kindQueue) pop() *ticket {
+	if len(q.sources) == 0 {
 		return nil
 	}
-	first := l.sources[0]
+	first := q.sources[0]
 	t := first.tickets[0]
-	l.remove(t)
+	q.remove(t)
 	if len(first.tickets) > 0 {
-		l.sources = append(l.sources[1:], first)
+		q.sources = append(q.sources[1:], first)
 	}
 	return t
 }
 
 // remove removes a ticket and reports whether it was in the queue.
-func (l *kindQueue) remove(t *ticket) bool {
-	own := l.find(t.source.name)
+func (q *kindQueue) remove(t *ticket) bool {
+	own := q.find(t.source.name)
 	if own == nil {
 		return false
 	}
@@ -240,9 +240,9 @@ func (l *kindQueue) remove(t *ticket) bool {
 	}
 	own.tickets = slices.Delete(own.tickets, i, i+1)
 	if len(own.tickets) == 0 {
-		l.sources = slices.DeleteFunc(l.sources, func(s *sourceQueue) bool { return s == own })
+		q.sources = slices.DeleteFunc(q.sources, func(s *sourceQueue) bool { return s == own })
 	}
-	l.waiting--
+	q.waiting--
 	return true
 }
 

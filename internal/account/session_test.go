@@ -21,26 +21,26 @@ import (
 
 const week = 7 * 24 * time.Hour
 
-func (w *fixture) issue(u account.User) string {
-	w.t.Helper()
-	token, _, err := w.Issue(u)
+func (f *fixture) issue(u account.User) string {
+	f.t.Helper()
+	token, _, err := f.Issue(u)
 	if err != nil {
-		w.t.Fatal(err)
+		f.t.Fatal(err)
 	}
 	return token
 }
 
 // authenticate checks a token as a request at the present time does.
-func (w *fixture) authenticate(token string) (account.Session, error) {
-	w.t.Helper()
-	return w.Authenticate(context.Background(), w.version(), token)
+func (f *fixture) authenticate(token string) (account.Session, error) {
+	f.t.Helper()
+	return f.Authenticate(context.Background(), f.version(), token)
 }
 
-func (w *fixture) user(id string) account.User {
-	w.t.Helper()
-	u, err := w.ByID(w.db.Read(context.Background()), id)
+func (f *fixture) user(id string) account.User {
+	f.t.Helper()
+	u, err := f.ByID(f.db.Read(context.Background()), id)
 	if err != nil {
-		w.t.Fatal(err)
+		f.t.Fatal(err)
 	}
 	return u
 }

@@ -19,23 +19,23 @@ func deleteUser(tx *db.Tx, id string) error {
 }
 
 // addResetToken stores a token as if it had been mailed.
-func (w *fixture) addResetToken(u account.User, token string) {
-	w.t.Helper()
-	w.mustWrite(func(tx *db.Tx) error {
+func (f *fixture) addResetToken(u account.User, token string) {
+	f.t.Helper()
+	f.mustWrite(func(tx *db.Tx) error {
 		_, err := tx.Exec(
 			"INSERT INTO mailed_tokens (hash, user_id, purpose, email_fold, expires_at, created_at) VALUES ($1, $2, 'reset', $3, $4, $5)",
-			fmt.Sprintf("%x", sha256.Sum256([]byte(token))), u.ID, strings.ToLower(u.Email), w.now.Load()+60000,
-			w.now.Load())
+			fmt.Sprintf("%x", sha256.Sum256([]byte(token))), u.ID, strings.ToLower(u.Email), f.now.Load()+60000,
+			f.now.Load())
 		return err
 	})
 }
 
 // csrfRows returns the number of stored CSRF tokens.
-func (w *fixture) csrfRows() int {
-	w.t.Helper()
+func (f *fixture) csrfRows() int {
+	f.t.Helper()
 	var n int
-	if err := w.db.Read(context.Background()).QueryRow("SELECT COUNT(*) FROM csrf_tokens").Scan(&n); err != nil {
-		w.t.Fatal(err)
+	if err := f.db.Read(context.Background()).QueryRow("SELECT COUNT(*) FROM csrf_tokens").Scan(&n); err != nil {
+		f.t.Fatal(err)
 	}
 	return n
 }

@@ -348,9 +348,9 @@ func (n nullable[T]) given() any { return n.value }
 type text string
 
 // UnmarshalJSON implements json.Unmarshaler.
-func (s *text) UnmarshalJSON(body []byte) error {
+func (t *text) UnmarshalJSON(body []byte) error {
 	if string(body) == "null" {
 		return &json.UnmarshalTypeError{Value: "null", Type: reflect.TypeFor[string]()}
 	}
-	return json.Unmarshal(body, (*string)(s))
+	return json.Unmarshal(body, (*string)(t))
 }

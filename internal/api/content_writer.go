@@ -35,98 +35,98 @@ type contentWriter struct {
 }
 
 // Seek implements io.Seeker. It does not access the store.
-func (g *contentWriter) Seek(offset int64, whence int) (int64, error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+func (w *contentWriter) Seek(offset int64, whence int) (int64, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	switch whence {
 	case io.SeekCurrent:
-		offset += g.offset
+		offset += w.offset
 	case io.SeekEnd:
-		offset += g.content.size
+		offset += w.content.size
 	}
 	if offset < 0 {
 		return 0, fmt.Errorf("seek in content: invalid offset %d", offset)
 	}
-	g.offset = offset
-	if g.object == nil {
+	w.offset = offset
+	if w.object == nil {
 		return offset, nil
 	}
-	return g.object.Seek(offset, io.SeekStart)
+	return w.object.Seek(offset, io.SeekStart)
 }
 
 // Read implements io.Reader for the opened part.
-func (g *contentWriter) Read(p []byte) (int, error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.object == nil {
+func (w *contentWriter) Read(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.object == nil {
 		return 0, errors.New("read content: it is not open")
 	}
-	n, err := g.object.Read(p)
-	g.offset += int64(n)
+	n, err := w.object.Read(p)
+	w.offset += int64(n)
 	return n, err
 }
 
-func (g *contentWriter) close() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.object != nil {
-		g.object.Close() // opened for reading: the error doesn't matter
-		g.object = nil
+func (w *contentWriter) close() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.object != nil {
+		w.object.Close() // opened for reading: the error doesn't matter
+		w.object = nil
 	}
 }
 
-func (g *contentWriter) WriteHeader(status int) {
+func (w *contentWriter) WriteHeader(status int) {
 	if status == http.StatusOK || status == http.StatusPartialContent {
-		address, err := g.openBody()
+		address, err := w.openBody()
 		if err != nil {
-			g.dropContentHeaders()
-			g.call.fail(err)
+			w.dropContentHeaders()
+			w.call.fail(err)
 			return
 		}
 		if address != "" {
-			g.dropContentHeaders()
-			g.redirect(address)
+			w.dropContentHeaders()
+			w.redirect(address)
 			return
 		}
 	}
 	if status == http.StatusRequestedRangeNotSatisfiable || status == http.StatusPreconditionFailed {
-		g.Header().Set("Cache-Control", "private, no-store")
+		w.Header().Set("Cache-Control", "private, no-store")
 	}
-	g.recorder.WriteHeader(status)
+	w.recorder.WriteHeader(status)
 }
 
 // openBody opens the part that the answer needs. It returns the address to redirect the client to
 // instead, "" for none.
-func (g *contentWriter) openBody() (address string, err error) {
-	ctx := g.call.ctx()
-	if g.call.r.Method != http.MethodGet { // a pre-signed address is for GET alone
-		return "", g.content.Check(ctx)
+func (w *contentWriter) openBody() (address string, err error) {
+	ctx := w.call.ctx()
+	if w.call.r.Method != http.MethodGet { // a pre-signed address is for GET alone
+		return "", w.content.Check(ctx)
 	}
-	if !g.call.isWebDAV { // many WebDAV clients don't follow redirects
-		if address, err = g.content.RedirectAddress(ctx, g.redirectTerms); err != nil {
+	if !w.call.isWebDAV { // many WebDAV clients don't follow redirects
+		if address, err = w.content.RedirectAddress(ctx, w.redirectTerms); err != nil {
 			return "", err
 		}
 	}
 	if address == "" {
-		length, err := strconv.ParseInt(g.Header().Get("Content-Length"), 10, 64)
-		if err != nil || length > g.content.size-g.offset { // several ranges
-			length = g.content.size - g.offset
+		length, err := strconv.ParseInt(w.Header().Get("Content-Length"), 10, 64)
+		if err != nil || length > w.content.size-w.offset { // several ranges
+			length = w.content.size - w.offset
 		}
-		if g.object, err = g.content.OpenRange(ctx, g.offset, length); err != nil {
+		if w.object, err = w.content.OpenRange(ctx, w.offset, length); err != nil {
 			return "", err
 		}
 	}
-	if g.beforeBody != nil {
-		err = g.beforeBody()
+	if w.beforeBody != nil {
+		err = w.beforeBody()
 	}
 	return address, err
 }
 
 // dropContentHeaders removes the headers that describe the content, and refuses further writes of
 // it.
-func (g *contentWriter) dropContentHeaders() {
-	g.closed = true
-	h := g.Header()
+func (w *contentWriter) dropContentHeaders() {
+	w.closed = true
+	h := w.Header()
 	for _, name := range []string{
 		"Content-Type", "Content-Length", "Content-Range", "Content-Disposition", "Content-Security-Policy", "ETag",
 		"Last-Modified", "Accept-Ranges", "Vary",
@@ -138,36 +138,36 @@ func (g *contentWriter) dropContentHeaders() {
 
 // redirect sends the client to the store's address of the content. The answer is never cached,
 // since the address is a secret in most cases.
-func (g *contentWriter) redirect(address string) {
-	h := g.Header()
+func (w *contentWriter) redirect(address string) {
+	h := w.Header()
 	h.Set("Location", address)
 	h.Set("Cache-Control", "no-store")
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("Content-Length", "0")
-	if g.public {
+	if w.public {
 		h.Set("Cross-Origin-Resource-Policy", "cross-origin")
 		allowAllOrigins(h)
 	}
-	g.recorder.WriteHeader(http.StatusFound)
+	w.recorder.WriteHeader(http.StatusFound)
 }
 
-func (g *contentWriter) Write(b []byte) (int, error) {
-	if g.closed {
+func (w *contentWriter) Write(b []byte) (int, error) {
+	if w.closed {
 		return 0, http.ErrBodyNotAllowed
 	}
-	return g.recorder.Write(b)
+	return w.recorder.Write(b)
 }
 
 // ReadFrom keeps sendfile possible: it passes on the file behind the content.
-func (g *contentWriter) ReadFrom(r io.Reader) (int64, error) {
-	if g.closed {
+func (w *contentWriter) ReadFrom(r io.Reader) (int64, error) {
+	if w.closed {
 		return 0, http.ErrBodyNotAllowed
 	}
-	if part, ok := r.(*io.LimitedReader); ok && part.R == io.Reader(g) {
-		part.R = g.object
-		if local, ok := g.object.(interface{ File() *os.File }); ok {
+	if part, ok := r.(*io.LimitedReader); ok && part.R == io.Reader(w) {
+		part.R = w.object
+		if local, ok := w.object.(interface{ File() *os.File }); ok {
 			part.R = local.File()
 		}
 	}
-	return g.recorder.ReadFrom(r)
+	return w.recorder.ReadFrom(r)
 }

@@ -137,9 +137,9 @@ func (visitorObject) RedirectAddress(context.Context, files.RedirectTerms) (stri
 	return "", nil
 }
 
-func (f visitorObject) OpenRange(_ context.Context, first, _ int64) (blob.Object, error) {
-	_, err := f.Seek(first, io.SeekStart)
-	return f.ForeignObject, err
+func (o visitorObject) OpenRange(_ context.Context, first, _ int64) (blob.Object, error) {
+	_, err := o.Seek(first, io.SeekStart)
+	return o.ForeignObject, err
 }
 
 var etagPattern = regexp.MustCompile(`^[!#-~]{1,200}$`)

@@ -132,19 +132,19 @@ func envelopeOf(data reflect.Type) any {
 
 // failures groups the error codes of a route by status: the faults of the handler and those of the
 // steps before it.
-func (rt *route) failures() map[int][]string {
-	kinds := append([]fault.Kind{}, rt.faults...)
+func (r *route) failures() map[int][]string {
+	kinds := append([]fault.Kind{}, r.faults...)
 	kinds = append(kinds, fault.RateLimited, fault.Internal)
-	switch rt.auth {
+	switch r.auth {
 	case sessionAuth, sessionOrKeyAuth, adminAuth:
 		kinds = append(kinds, fault.Unauthorized, fault.InvalidToken, fault.SessionRevoked, fault.RoleChanged,
 			fault.UserDisabled, fault.Forbidden)
-		if rt.method != http.MethodGet {
+		if r.method != http.MethodGet {
 			kinds = append(kinds, fault.InvalidCSRF)
 		}
 	case freeModeAuth:
 		kinds = append(kinds, fault.Unauthorized, fault.InvalidToken, fault.Forbidden)
-		if rt.method != http.MethodGet {
+		if r.method != http.MethodGet {
 			kinds = append(kinds, fault.InvalidCSRF)
 		}
 	case uploadKeyAuth:
@@ -152,10 +152,10 @@ func (rt *route) failures() map[int][]string {
 	case optionalAuth:
 		kinds = append(kinds, fault.Unauthorized, fault.InvalidToken)
 	}
-	if rt.input != nil && rt.input.NumField() > 0 {
+	if r.input != nil && r.input.NumField() > 0 {
 		kinds = append(kinds, fault.Invalid)
 	}
-	if rt.jsonBody {
+	if r.jsonBody {
 		kinds = append(kinds, fault.TooLarge)
 	}
 	byStatus := map[int][]string{}

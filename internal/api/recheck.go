@@ -18,10 +18,10 @@ type recheckedBody struct {
 
 // Read implements io.Reader. Faults at the end of the body: those of a key that is no longer valid,
 // Forbidden when its rights have changed.
-func (s *recheckedBody) Read(p []byte) (int, error) {
-	n, err := s.Reader.Read(p)
+func (b *recheckedBody) Read(p []byte) (int, error) {
+	n, err := b.Reader.Read(p)
 	if err == io.EOF {
-		if refusal := s.call.recheckCredential(); refusal != nil {
+		if refusal := b.call.recheckCredential(); refusal != nil {
 			err = refusal
 		}
 	}

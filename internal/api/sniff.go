@@ -31,8 +31,8 @@ type sniffer struct {
 // detected type rather than the declared type (abuse case C70). media is the type to serve. A file
 // whose declared type is never displayed is not shown, whatever its content, and text is shown as
 // text only if declared so or undeclared. Fault: Unavailable.
-func (m *sniffer) previewType(ctx context.Context, content files.Content) (media string, shown bool, err error) {
-	detected, err := m.typeOf(ctx, content)
+func (s *sniffer) previewType(ctx context.Context, content files.Content) (media string, shown bool, err error) {
+	detected, err := s.typeOf(ctx, content)
 	if err != nil {
 		return "", false, err
 	}
@@ -56,10 +56,10 @@ func (m *sniffer) previewType(ctx context.Context, content files.Content) (media
 
 // typeOf returns the detected type of a content. The type is text/plain for text that no browser
 // could interpret as a page or a program.
-func (m *sniffer) typeOf(ctx context.Context, content files.Content) (string, error) {
-	m.mu.Lock()
-	detected, known := m.types[content.ID]
-	m.mu.Unlock()
+func (s *sniffer) typeOf(ctx context.Context, content files.Content) (string, error) {
+	s.mu.Lock()
+	detected, known := s.types[content.ID]
+	s.mu.Unlock()
 	if known {
 		return detected, nil
 	}
@@ -68,12 +68,12 @@ func (m *sniffer) typeOf(ctx context.Context, content files.Content) (string, er
 		return "", err
 	}
 	detected = detectedType(mimetype.Detect(head))
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.types == nil || len(m.types) >= maxSniffed {
-		m.types = map[string]string{}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.types == nil || len(s.types) >= maxSniffed {
+		s.types = map[string]string{}
 	}
-	m.types[content.ID] = detected
+	s.types[content.ID] = detected
 	return detected, nil
 }
 

@@ -133,15 +133,15 @@ func noThumbnail() error { return fault.New(fault.NotFound, "There is no thumbna
 type thumbnailSource struct{ thumb.Thumbnail }
 
 // Check implements contentSource.
-func (m thumbnailSource) Check(context.Context) error { return nil }
+func (s thumbnailSource) Check(context.Context) error { return nil }
 
 // RedirectAddress implements contentSource; no store has the thumbnail.
-func (m thumbnailSource) RedirectAddress(context.Context, files.RedirectTerms) (string, error) {
+func (s thumbnailSource) RedirectAddress(context.Context, files.RedirectTerms) (string, error) {
 	return "", nil
 }
 
 // OpenRange implements contentSource.
-func (m thumbnailSource) OpenRange(_ context.Context, first, _ int64) (blob.Object, error) {
-	_, err := m.Seek(first, io.SeekStart)
-	return m.Thumbnail, err
+func (s thumbnailSource) OpenRange(_ context.Context, first, _ int64) (blob.Object, error) {
+	_, err := s.Seek(first, io.SeekStart)
+	return s.Thumbnail, err
 }

@@ -38,19 +38,19 @@ func newFixture(t *testing.T, d *db.DB) *fixture {
 }
 
 // replica returns a Service of another process on the same database.
-func (w *fixture) replica() *apikey.Service {
-	return apikey.New(w.db, ident.New(rand.Reader), w.time)
+func (f *fixture) replica() *apikey.Service {
+	return apikey.New(f.db, ident.New(rand.Reader), f.time)
 }
 
-func (w *fixture) time() time.Time { return time.UnixMilli(w.now.Load()) }
+func (f *fixture) time() time.Time { return time.UnixMilli(f.now.Load()) }
 
-func (w *fixture) advance(d time.Duration) { w.now.Add(d.Milliseconds()) }
+func (f *fixture) advance(d time.Duration) { f.now.Add(d.Milliseconds()) }
 
-func (w *fixture) version() int64 {
-	w.t.Helper()
-	v, err := db.ConfigVersion(w.db.Read(context.Background()))
+func (f *fixture) version() int64 {
+	f.t.Helper()
+	v, err := db.ConfigVersion(f.db.Read(context.Background()))
 	if err != nil {
-		w.t.Fatal(err)
+		f.t.Fatal(err)
 	}
 	return v
 }
@@ -65,21 +65,21 @@ func newKey(change ...func(n *apikey.NewKey)) apikey.NewKey {
 }
 
 // create creates a key and returns it with its whole token.
-func (w *fixture) create(user string, n apikey.NewKey) (apikey.Key, string) {
-	w.t.Helper()
-	k, half, err := w.Create(context.Background(), user, n)
+func (f *fixture) create(user string, n apikey.NewKey) (apikey.Key, string) {
+	f.t.Helper()
+	k, half, err := f.Create(context.Background(), user, n)
 	if err != nil {
-		w.t.Fatal(err)
+		f.t.Fatal(err)
 	}
 	return k, k.ID + "." + half.Reveal()
 }
 
 // list returns the keys of a user by id.
-func (w *fixture) list(user string) map[string]apikey.Key {
-	w.t.Helper()
-	keys, err := w.List(context.Background(), user)
+func (f *fixture) list(user string) map[string]apikey.Key {
+	f.t.Helper()
+	keys, err := f.List(context.Background(), user)
 	if err != nil {
-		w.t.Fatal(err)
+		f.t.Fatal(err)
 	}
 	byID := map[string]apikey.Key{}
 	for _, k := range keys {

@@ -22,26 +22,26 @@ func insertUsers(tx *db.Tx, names ...string) error {
 }
 
 // rowContains reports whether the row of a key contains text in any column.
-func (w *fixture) rowContains(id, text string) bool {
-	w.t.Helper()
+func (f *fixture) rowContains(id, text string) bool {
+	f.t.Helper()
 	var row string
-	err := w.db.Read(context.Background()).QueryRow(`
+	err := f.db.Read(context.Background()).QueryRow(`
 		SELECT id || ' ' || user_id || ' ' || name || ' ' || token_hash || ' ' || permissions || ' ' || protocols || ' ' || upload_path || ' ' || allowed_ips
 		FROM api_keys
 		WHERE id = $1`, id).Scan(&row)
 	if err != nil {
-		w.t.Fatal(err)
+		f.t.Fatal(err)
 	}
 	return strings.Contains(row, text)
 }
 
 // tokenHash returns the stored hash of a key's token.
-func (w *fixture) tokenHash(id string) string {
-	w.t.Helper()
+func (f *fixture) tokenHash(id string) string {
+	f.t.Helper()
 	var hash string
-	if err := w.db.Read(context.Background()).QueryRow("SELECT token_hash FROM api_keys WHERE id = $1", id).
+	if err := f.db.Read(context.Background()).QueryRow("SELECT token_hash FROM api_keys WHERE id = $1", id).
 		Scan(&hash); err != nil {
-		w.t.Fatal(err)
+		f.t.Fatal(err)
 	}
 	return hash
 }

@@ -14,11 +14,11 @@ import (
 // oneNameResolver is a resolver that knows one name.
 type oneNameResolver struct{ name, address string }
 
-func (m oneNameResolver) LookupNetIP(_ context.Context, _, host string) ([]netip.Addr, error) {
-	if host != m.name {
+func (r oneNameResolver) LookupNetIP(_ context.Context, _, host string) ([]netip.Addr, error) {
+	if host != r.name {
 		return nil, fmt.Errorf("no such host as %s", host)
 	}
-	return []netip.Addr{netip.MustParseAddr(m.address)}, nil
+	return []netip.Addr{netip.MustParseAddr(r.address)}, nil
 }
 
 func bind(t *testing.T, address string) net.Listener {

@@ -26,19 +26,19 @@ const writeStepBytes = 512 << 10
 var copyBuffers = sync.Pool{New: func() any { b := make([]byte, 256<<10); return &b }}
 
 // ServeHTTP implements http.Handler.
-func (p slowClientHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (h slowClientHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	conn := http.NewResponseController(w)
 	_ = conn.SetWriteDeadline(time.Time{}) // clears that of the previous request; not all writers have one
 	if r.Body != nil && r.Body != http.NoBody {
-		_ = conn.SetReadDeadline(time.Now().Add(p.grace)) // for an unread body, which the server reads at the end
-		body := &timedBody{ReadCloser: r.Body, slowClientHandler: p, conn: conn}
+		_ = conn.SetReadDeadline(time.Now().Add(h.grace)) // for an unread body, which the server reads at the end
+		body := &timedBody{ReadCloser: r.Body, slowClientHandler: h, conn: conn}
 		// a copy: the server looks at the body of its own request to see how much was left unread,
 		// and answers before the rest arrives
 		r = r.WithContext(r.Context())
 		r.Body = body
 	}
-	reply := &timedWriter{ResponseWriter: w, slowClientHandler: p, conn: conn}
-	p.next.ServeHTTP(reply, r)
+	reply := &timedWriter{ResponseWriter: w, slowClientHandler: h, conn: conn}
+	h.next.ServeHTTP(reply, r)
 	reply.extendDeadline() // for what the server sends after the handler
 }
 

@@ -15,23 +15,23 @@ type Resolver struct {
 }
 
 // Set sets the addresses of a name; without addresses the name does not exist.
-func (n *Resolver) Set(name string, addresses ...string) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.addresses == nil {
-		n.addresses = map[string][]netip.Addr{}
+func (r *Resolver) Set(name string, addresses ...string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.addresses == nil {
+		r.addresses = map[string][]netip.Addr{}
 	}
-	n.addresses[name] = nil
+	r.addresses[name] = nil
 	for _, address := range addresses {
-		n.addresses[name] = append(n.addresses[name], netip.MustParseAddr(address))
+		r.addresses[name] = append(r.addresses[name], netip.MustParseAddr(address))
 	}
 }
 
 // LookupNetIP implements egress.Resolver.
-func (n *Resolver) LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error) {
-	n.mu.Lock()
-	addrs, known := n.addresses[host]
-	n.mu.Unlock()
+func (r *Resolver) LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error) {
+	r.mu.Lock()
+	addrs, known := r.addresses[host]
+	r.mu.Unlock()
 	switch {
 	case !known:
 		return net.DefaultResolver.LookupNetIP(ctx, network, host)

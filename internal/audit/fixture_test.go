@@ -74,18 +74,18 @@ func newFixture(t *testing.T, engine string, change func(*audit.Config)) *fixtur
 }
 
 // open opens another handle on the database.
-func (w *fixture) open() *db.DB {
-	w.t.Helper()
-	d, err := db.Open(w.t.Context(), w.db)
+func (f *fixture) open() *db.DB {
+	f.t.Helper()
+	d, err := db.Open(f.t.Context(), f.db)
 	if err != nil {
-		w.t.Fatal(err)
+		f.t.Fatal(err)
 	}
-	w.t.Cleanup(func() { _ = d.Close() })
+	f.t.Cleanup(func() { _ = d.Close() })
 	return d
 }
 
-func (w *fixture) replica(d *db.DB, change func(*audit.Config)) *audit.Log {
-	cfg := audit.Config{DB: d, Now: w.clock, Log: slog.New(slog.NewTextHandler(w.logOutput, nil)),
+func (f *fixture) replica(d *db.DB, change func(*audit.Config)) *audit.Log {
+	cfg := audit.Config{DB: d, Now: f.clock, Log: slog.New(slog.NewTextHandler(f.logOutput, nil)),
 		Retention: 90 * 24 * time.Hour, MaxUnmerged: 1_000_000}
 	if change != nil {
 		change(&cfg)
@@ -93,42 +93,42 @@ func (w *fixture) replica(d *db.DB, change func(*audit.Config)) *audit.Log {
 	return audit.New(cfg)
 }
 
-func (w *fixture) clock() time.Time {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.now
+func (f *fixture) clock() time.Time {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.now
 }
 
-func (w *fixture) advance(d time.Duration) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.now = w.now.Add(d)
+func (f *fixture) advance(d time.Duration) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.now = f.now.Add(d)
 }
 
-func (w *fixture) flush() {
-	w.t.Helper()
-	if err := w.Flush(w.t.Context()); err != nil {
-		w.t.Fatal(err)
+func (f *fixture) flush() {
+	f.t.Helper()
+	if err := f.Flush(f.t.Context()); err != nil {
+		f.t.Fatal(err)
 	}
 }
 
 // allEntries returns all stored entries, newest first, and checks the total.
-func (w *fixture) allEntries() []audit.Entry {
-	w.t.Helper()
-	entries, total, err := w.List(w.t.Context(), audit.Query{Page: 1, Limit: 100_000})
+func (f *fixture) allEntries() []audit.Entry {
+	f.t.Helper()
+	entries, total, err := f.List(f.t.Context(), audit.Query{Page: 1, Limit: 100_000})
 	if err != nil || total != int64(len(entries)) {
-		w.t.Fatalf("%d entries of %d, %v", len(entries), total, err)
+		f.t.Fatalf("%d entries of %d, %v", len(entries), total, err)
 	}
 	return entries
 }
 
 // waitForEntries waits until n entries are stored.
-func (w *fixture) waitForEntries(n int64) {
-	w.t.Helper()
+func (f *fixture) waitForEntries(n int64) {
+	f.t.Helper()
 	for {
-		_, total, err := w.List(w.t.Context(), audit.Query{Page: 1, Limit: 1})
+		_, total, err := f.List(f.t.Context(), audit.Query{Page: 1, Limit: 1})
 		if err != nil {
-			w.t.Fatal(err)
+			f.t.Fatal(err)
 		}
 		if total >= n {
 			return
@@ -137,29 +137,29 @@ func (w *fixture) waitForEntries(n int64) {
 	}
 }
 
-func (w *fixture) paths() []string {
-	w.t.Helper()
+func (f *fixture) paths() []string {
+	f.t.Helper()
 	paths := []string{}
-	for _, e := range w.allEntries() {
+	for _, e := range f.allEntries() {
 		paths = append(paths, e.Path)
 	}
 	return paths
 }
 
-func (w *fixture) exec(statement string) {
-	w.t.Helper()
-	if err := w.DB.Write(w.t.Context(), func(tx *db.Tx) error {
+func (f *fixture) exec(statement string) {
+	f.t.Helper()
+	if err := f.DB.Write(f.t.Context(), func(tx *db.Tx) error {
 		_, err := tx.Exec(statement)
 		return err
 	}); err != nil {
-		w.t.Fatal(err)
+		f.t.Fatal(err)
 	}
 }
 
 // lockSize blocks every write until release.
-func (w *fixture) lockSize() (release func()) {
-	w.t.Helper()
-	d, held, end, ended := w.open(), make(chan struct{}), make(chan struct{}), make(chan error)
+func (f *fixture) lockSize() (release func()) {
+	f.t.Helper()
+	d, held, end, ended := f.open(), make(chan struct{}), make(chan struct{}), make(chan error)
 	go func() {
 		ended <- d.Write(context.Background(), func(tx *db.Tx) error {
 			if _, err := tx.Exec("UPDATE access_log_size SET size = size"); err != nil {
@@ -174,7 +174,7 @@ func (w *fixture) lockSize() (release func()) {
 	return func() {
 		close(end)
 		if err := <-ended; err != nil {
-			w.t.Error(err)
+			f.t.Error(err)
 		}
 	}
 }

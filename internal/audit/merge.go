@@ -23,7 +23,7 @@ type mergeKey struct {
 	status int
 }
 
-func (at mergeKey) end() int64 { return at.from + minute }
+func (k mergeKey) end() int64 { return k.from + minute }
 
 // minuteCounts counts the entries of the running minute. It is guarded by Log.mu.
 type minuteCounts struct {

@@ -16,9 +16,9 @@ func entryBy(user, ip string, action audit.Action) audit.Entry {
 }
 
 // sums returns the merged entries as sorted text, and the number of entries that were not merged.
-func (w *fixture) sums() (merged []string, alone int) {
-	w.t.Helper()
-	for _, e := range w.allEntries() {
+func (f *fixture) sums() (merged []string, alone int) {
+	f.t.Helper()
+	for _, e := range f.allEntries() {
 		if e.Path != "/…" {
 			alone++
 			continue
@@ -30,12 +30,12 @@ func (w *fixture) sums() (merged []string, alone int) {
 	return merged, alone
 }
 
-func (w *fixture) wantSums(what string, alone int, merged ...string) {
-	w.t.Helper()
-	got, n := w.sums()
+func (f *fixture) wantSums(what string, alone int, merged ...string) {
+	f.t.Helper()
+	got, n := f.sums()
 	slices.Sort(merged)
 	if n != alone || !slices.Equal(got, merged) {
-		w.t.Errorf("%s: %d not merged, want %d; merged\n%s\nwant\n%s", what, n, alone, strings.Join(got, "\n"),
+		f.t.Errorf("%s: %d not merged, want %d; merged\n%s\nwant\n%s", what, n, alone, strings.Join(got, "\n"),
 			strings.Join(merged, "\n"))
 	}
 }

@@ -14,7 +14,7 @@ type hourPath struct {
 	path string
 }
 
-func (at hourPath) end() int64 { return at.hour + hour }
+func (p hourPath) end() int64 { return p.hour + hour }
 
 // sum adds up requests that are not recorded one by one.
 type sum struct{ requests, bytes int64 }

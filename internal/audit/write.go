@@ -102,8 +102,8 @@ type writeBatch struct {
 	minutes map[int64]int64
 }
 
-func (p writeBatch) empty() bool {
-	return len(p.entries)+len(p.reads)+len(p.merged)+len(p.minutes) == 0
+func (b writeBatch) empty() bool {
+	return len(b.entries)+len(b.reads)+len(b.merged)+len(b.minutes) == 0
 }
 
 // nextBatch collects a batch. The entries stay in l.waiting until finishBatch, so that they count
@@ -139,14 +139,14 @@ func (l *Log) finishBatch(p writeBatch, written bool) {
 	}
 }
 
-func (p writeBatch) write(tx *db.Tx) error {
-	entries := append(append(publicReadEntries(p.reads), mergedEntries(p.merged)...), p.entries...)
+func (b writeBatch) write(tx *db.Tx) error {
+	entries := append(append(publicReadEntries(b.reads), mergedEntries(b.merged)...), b.entries...)
 	if len(entries) > 0 {
 		if err := insert(tx, entries); err != nil {
 			return fmt.Errorf("insert into the access log: %w", err)
 		}
 	}
-	if err := addMinutes(tx, p.minutes); err != nil {
+	if err := addMinutes(tx, b.minutes); err != nil {
 		return fmt.Errorf("count requests: %w", err)
 	}
 	return nil

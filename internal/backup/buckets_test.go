@@ -39,11 +39,11 @@ func eachBucketFixture(t *testing.T, test func(t *testing.T, s *bucketFixture)) 
 }
 
 // inBucket lists the keys in the bucket.
-func (s *bucketFixture) inBucket() (keys []string) {
-	s.t.Helper()
-	list, err := s.bucket.SDK(s.t).ListObjectsV2(s.t.Context(), &s3.ListObjectsV2Input{Bucket: &s.bucket.Name})
+func (f *bucketFixture) inBucket() (keys []string) {
+	f.t.Helper()
+	list, err := f.bucket.SDK(f.t).ListObjectsV2(f.t.Context(), &s3.ListObjectsV2Input{Bucket: &f.bucket.Name})
 	if err != nil {
-		s.t.Fatal(err)
+		f.t.Fatal(err)
 	}
 	for _, object := range list.Contents {
 		keys = append(keys, *object.Key)
@@ -52,18 +52,18 @@ func (s *bucketFixture) inBucket() (keys []string) {
 }
 
 // elsewhere returns the lines of elsewhere.jsonl in the newest snapshot.
-func (s *bucketFixture) elsewhere() (lines []map[string]any) {
-	s.t.Helper()
-	names := s.snapshots()
-	file, err := os.Open(filepath.Join(s.dir, "snapshots", names[len(names)-1], "elsewhere.jsonl"))
+func (f *bucketFixture) elsewhere() (lines []map[string]any) {
+	f.t.Helper()
+	names := f.snapshots()
+	file, err := os.Open(filepath.Join(f.dir, "snapshots", names[len(names)-1], "elsewhere.jsonl"))
 	if err != nil {
-		s.t.Fatal(err)
+		f.t.Fatal(err)
 	}
 	defer file.Close()
 	for text := bufio.NewScanner(file); text.Scan(); {
 		var line map[string]any
 		if err := json.Unmarshal(text.Bytes(), &line); err != nil {
-			s.t.Fatalf("%s: %v", text.Bytes(), err)
+			f.t.Fatalf("%s: %v", text.Bytes(), err)
 		}
 		lines = append(lines, line)
 	}

@@ -66,28 +66,28 @@ func each(t *testing.T, test func(t *testing.T, s *fixture)) {
 }
 
 // backUp makes a backup and returns its reports.
-func (s *fixture) backUp(change ...func(*backup.Options)) (sum backup.Summary, said []string, err error) {
-	o := backup.Options{Dir: s.dir, Keep: 1, Report: func(line string) { said = append(said, line) }}
+func (f *fixture) backUp(change ...func(*backup.Options)) (sum backup.Summary, said []string, err error) {
+	o := backup.Options{Dir: f.dir, Keep: 1, Report: func(line string) { said = append(said, line) }}
 	for _, fn := range change {
 		fn(&o)
 	}
-	sum, err = s.a.Backup(context.Background(), "test", o)
+	sum, err = f.a.Backup(context.Background(), "test", o)
 	return sum, said, err
 }
 
 // mustBackUp is backUp for a backup without problems.
-func (s *fixture) mustBackUp(change ...func(*backup.Options)) backup.Summary {
-	s.t.Helper()
-	sum, said, err := s.backUp(change...)
+func (f *fixture) mustBackUp(change ...func(*backup.Options)) backup.Summary {
+	f.t.Helper()
+	sum, said, err := f.backUp(change...)
 	if err != nil || len(said) > 0 || sum.Wrong > 0 {
-		s.t.Fatalf("backup: %+v, %q, %v", sum, said, err)
+		f.t.Fatalf("backup: %+v, %q, %v", sum, said, err)
 	}
 	return sum
 }
 
-func (s *fixture) exec(query string, args ...any) {
-	s.t.Helper()
-	exec(s.t, s.a.DB, query, args...)
+func (f *fixture) exec(query string, args ...any) {
+	f.t.Helper()
+	exec(f.t, f.a.DB, query, args...)
 }
 
 func exec(t *testing.T, d *db.DB, query string, args ...any) {
@@ -110,27 +110,27 @@ func fingerprintNumber(t *testing.T, d *db.DB, query string, args ...any) (n int
 }
 
 // object returns the key of a file's object.
-func (s *fixture) object(id string) (key string) {
-	s.t.Helper()
-	err := s.a.DB.Read(context.Background()).
+func (f *fixture) object(id string) (key string) {
+	f.t.Helper()
+	err := f.a.DB.Read(context.Background()).
 		QueryRow("SELECT o.key FROM objects o JOIN entries e ON e.object_id = o.id WHERE e.id = $1", id).Scan(&key)
 	if err != nil {
-		s.t.Fatal(err)
+		f.t.Fatal(err)
 	}
 	return key
 }
 
 // storedPath returns the path of an object in the service's store.
-func (s *fixture) storedPath(key string) string {
-	return filepath.Join(s.a.Config.ObjectDir, "default", key)
+func (f *fixture) storedPath(key string) string {
+	return filepath.Join(f.a.Config.ObjectDir, "default", key)
 }
 
 // poolContent returns the content of an object in the backup.
-func (s *fixture) poolContent(key string) string {
-	s.t.Helper()
-	found, err := filepath.Glob(filepath.Join(s.dir, "objects", "*", key))
+func (f *fixture) poolContent(key string) string {
+	f.t.Helper()
+	found, err := filepath.Glob(filepath.Join(f.dir, "objects", "*", key))
 	if err != nil || len(found) > 1 {
-		s.t.Fatal(found, err)
+		f.t.Fatal(found, err)
 	}
 	if len(found) == 0 {
 		return ""
@@ -138,11 +138,11 @@ func (s *fixture) poolContent(key string) string {
 	return found[0]
 }
 
-func (s *fixture) snapshots() []string {
-	s.t.Helper()
-	entries, err := os.ReadDir(filepath.Join(s.dir, "snapshots"))
+func (f *fixture) snapshots() []string {
+	f.t.Helper()
+	entries, err := os.ReadDir(filepath.Join(f.dir, "snapshots"))
 	if err != nil {
-		s.t.Fatal(err)
+		f.t.Fatal(err)
 	}
 	var names []string
 	for _, entry := range entries {
@@ -153,9 +153,9 @@ func (s *fixture) snapshots() []string {
 
 // emptyPlace returns the configuration of an empty destination on an engine, with the fixture's
 // master key.
-func (s *fixture) emptyPlace(t *testing.T, engine string) config.Config {
+func (f *fixture) emptyPlace(t *testing.T, engine string) config.Config {
 	t.Helper()
-	cfg := s.a.Config
+	cfg := f.a.Config
 	cfg.DataDir = filepath.Join(t.TempDir(), "data")
 	cfg.ObjectDir = filepath.Join(cfg.DataDir, "objects")
 	cfg.DatabaseURL = ""
@@ -178,10 +178,10 @@ func restore(cfg config.Config, dir string, change ...func(
 
 // restored restores the newest snapshot into an empty destination on an engine and starts the
 // service there.
-func (s *fixture) restored(t *testing.T, engine string, change ...func(*backup.RestoreOptions)) *apptest.Larder {
+func (f *fixture) restored(t *testing.T, engine string, change ...func(*backup.RestoreOptions)) *apptest.Larder {
 	t.Helper()
-	cfg := s.emptyPlace(t, engine)
-	if sum, said, err := restore(cfg, s.dir, change...); err != nil || sum.Wrong > 0 || len(said) > 0 {
+	cfg := f.emptyPlace(t, engine)
+	if sum, said, err := restore(cfg, f.dir, change...); err != nil || sum.Wrong > 0 || len(said) > 0 {
 		t.Fatalf("restore: %+v, %q, %v", sum, said, err)
 	}
 	return start(t, engine, cfg)

@@ -355,9 +355,9 @@ type contextReader struct {
 	from io.Reader
 }
 
-func (s contextReader) Read(p []byte) (int, error) {
-	if err := s.ctx.Err(); err != nil {
+func (r contextReader) Read(p []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
 		return 0, err
 	}
-	return s.from.Read(p)
+	return r.from.Read(p)
 }

@@ -111,8 +111,8 @@ type databaseState struct {
 	newest int64 // time of the newest change in ms
 }
 
-func (p databaseState) isBehind(other databaseState) bool {
-	return p.config < other.config || p.newest < other.newest-oldDatabaseAge.Milliseconds()
+func (s databaseState) isBehind(other databaseState) bool {
+	return s.config < other.config || s.newest < other.newest-oldDatabaseAge.Milliseconds()
 }
 
 // reportSpared reports a snapshot that was not removed.

@@ -134,22 +134,22 @@ func TestRestoreBringsTheKeyThatWasMade(t *testing.T) {
 }
 
 // manifest changes the manifest of the only snapshot.
-func (s *fixture) manifest(change func(m *backup.Manifest)) {
-	s.t.Helper()
-	path := filepath.Join(s.dir, "snapshots", s.snapshots()[0], "manifest.json")
+func (f *fixture) manifest(change func(m *backup.Manifest)) {
+	f.t.Helper()
+	path := filepath.Join(f.dir, "snapshots", f.snapshots()[0], "manifest.json")
 	text, err := os.ReadFile(path)
 	if err != nil {
-		s.t.Fatal(err)
+		f.t.Fatal(err)
 	}
 	var m backup.Manifest
 	if err := json.Unmarshal(text, &m); err != nil {
-		s.t.Fatal(err)
+		f.t.Fatal(err)
 	}
 	change(&m)
 	if text, err = json.Marshal(m); err != nil {
-		s.t.Fatal(err)
+		f.t.Fatal(err)
 	}
-	write(s.t, path, string(text))
+	write(f.t, path, string(text))
 }
 
 // A restore refuses unknown and damaged backups before it creates anything.
@@ -435,22 +435,22 @@ func TestRestoredServiceSendsNoMailsThatWaited(t *testing.T) {
 	})
 }
 
-func (s *fixture) parent(id string) (parent string) {
-	s.t.Helper()
-	if err := s.a.DB.Read(context.Background()).QueryRow("SELECT parent_id FROM entries WHERE id = $1", id).
+func (f *fixture) parent(id string) (parent string) {
+	f.t.Helper()
+	if err := f.a.DB.Read(context.Background()).QueryRow("SELECT parent_id FROM entries WHERE id = $1", id).
 		Scan(&parent); err != nil {
-		s.t.Fatal(err)
+		f.t.Fatal(err)
 	}
 	return parent
 }
 
-func (s *fixture) wait(what string, condition func() bool) {
-	s.t.Helper()
+func (f *fixture) wait(what string, condition func() bool) {
+	f.t.Helper()
 	deadline := time.After(30 * time.Second)
 	for !condition() {
 		select {
 		case <-deadline:
-			s.t.Fatalf("waited in vain until %s", what)
+			f.t.Fatalf("waited in vain until %s", what)
 		case <-time.After(5 * time.Millisecond):
 		}
 	}

@@ -38,11 +38,11 @@ type rawValue struct {
 }
 
 // describe returns the name and, unless it is a secret, the value.
-func (g rawValue) describe(s setting) string {
-	if s.secret || g.err != nil {
-		return g.name
+func (v rawValue) describe(s setting) string {
+	if s.secret || v.err != nil {
+		return v.name
 	}
-	return fmt.Sprintf("%s=%q", g.name, g.value)
+	return fmt.Sprintf("%s=%q", v.name, v.value)
 }
 
 // gather collects the effective value of each setting, by flag name, and the arguments that are not

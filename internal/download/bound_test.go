@@ -14,23 +14,23 @@ import (
 
 // storeTokens adds n tokens of a purpose. The first expires after lasting, each further one a
 // millisecond later.
-func (w *fixture) storeTokens(n int, name, userID, shareID, entryID, purpose string, lasting time.Duration) {
-	w.t.Helper()
+func (f *fixture) storeTokens(n int, name, userID, shareID, entryID, purpose string, lasting time.Duration) {
+	f.t.Helper()
 	const rows = `
 		WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < $1)
 		INSERT INTO download_tokens (hash, entry_id, user_id, share_id, purpose, object_id, expires_at)
 		SELECT CAST($2 AS TEXT) || i, CAST($3 AS TEXT), NULLIF(CAST($4 AS TEXT), ''), NULLIF(CAST($5 AS TEXT), ''), CAST($6 AS TEXT), 'o', CAST($7 AS BIGINT) + i FROM n`
-	if err := w.db.Write(ctx, func(tx *db.Tx) error {
-		_, err := tx.Exec(rows, n, name, entryID, userID, shareID, purpose, w.now().Add(lasting).UnixMilli())
+	if err := f.db.Write(ctx, func(tx *db.Tx) error {
+		_, err := tx.Exec(rows, n, name, entryID, userID, shareID, purpose, f.now().Add(lasting).UnixMilli())
 		return err
 	}); err != nil {
-		w.t.Fatal(err)
+		f.t.Fatal(err)
 	}
 }
 
 // countTokens counts the tokens whose hashes begin with name.
-func (w *fixture) countTokens(name string) int {
-	return w.count("SELECT count(*) FROM download_tokens WHERE hash LIKE $1", name+"%")
+func (f *fixture) countTokens(name string) int {
+	return f.count("SELECT count(*) FROM download_tokens WHERE hash LIKE $1", name+"%")
 }
 
 // An account has at most 1,000 valid tokens. Further ones end the oldest of that account only.

@@ -54,7 +54,7 @@ type fixture struct {
 	clock    atomic.Int64 // ms
 }
 
-func (w *fixture) now() time.Time { return time.UnixMilli(w.clock.Load()).UTC() }
+func (f *fixture) now() time.Time { return time.UnixMilli(f.clock.Load()).UTC() }
 
 func eachEngine(t *testing.T, test func(t *testing.T, w *fixture)) {
 	t.Helper()
@@ -116,59 +116,59 @@ func newWorld(t *testing.T, d *db.DB) *fixture {
 	return w
 }
 
-func (w *fixture) put(a access.Actor, dir, name string) files.Entry {
-	w.t.Helper()
+func (f *fixture) put(a access.Actor, dir, name string) files.Entry {
+	f.t.Helper()
 	at, err := vpath.Parse(dir)
 	if err != nil {
-		w.t.Fatal(err)
+		f.t.Fatal(err)
 	}
-	result, err := w.uploads.Put(ctx, a, upload.OneShot{Dir: at, Name: vpath.Name(name), Size: -1,
+	result, err := f.uploads.Put(ctx, a, upload.OneShot{Dir: at, Name: vpath.Name(name), Size: -1,
 		Body: strings.NewReader("hello")})
 	if err != nil {
-		w.t.Fatal(err)
+		f.t.Fatal(err)
 	}
 	return result.File
 }
 
-func (w *fixture) issue(a access.Actor, id string) string {
-	w.t.Helper()
-	token, expiresAt, err := w.tokens.Issue(ctx, a, nil, id, download.Save)
+func (f *fixture) issue(a access.Actor, id string) string {
+	f.t.Helper()
+	token, expiresAt, err := f.tokens.Issue(ctx, a, nil, id, download.Save)
 	if err != nil {
-		w.t.Fatal(err)
+		f.t.Fatal(err)
 	}
-	if got := expiresAt.Sub(w.now()); got != 900*time.Second {
-		w.t.Errorf("the token lasts %v", got)
+	if got := expiresAt.Sub(f.now()); got != 900*time.Second {
+		f.t.Errorf("the token lasts %v", got)
 	}
 	return token
 }
 
-func (w *fixture) resolve(token string) (download.Redemption, error) {
-	return w.tokens.Resolve(ctx, token, netip.MustParseAddr("203.0.113.7"))
+func (f *fixture) resolve(token string) (download.Redemption, error) {
+	return f.tokens.Resolve(ctx, token, netip.MustParseAddr("203.0.113.7"))
 }
 
-func (w *fixture) wantFault(err error, kind fault.Kind, doing string) {
-	w.t.Helper()
+func (f *fixture) wantFault(err error, kind fault.Kind, doing string) {
+	f.t.Helper()
 	if !fault.Is(err, kind) {
-		w.t.Errorf("%s: got %v, want fault %d", doing, err, kind)
+		f.t.Errorf("%s: got %v, want fault %d", doing, err, kind)
 	}
 }
 
 // requireUsable fails the test unless the token gives the bytes of the file.
-func (w *fixture) requireUsable(token, doing string) {
-	w.t.Helper()
-	redemption, err := w.resolve(token)
+func (f *fixture) requireUsable(token, doing string) {
+	f.t.Helper()
+	redemption, err := f.resolve(token)
 	if err != nil {
-		w.t.Errorf("%s: %v", doing, err)
+		f.t.Errorf("%s: %v", doing, err)
 		return
 	}
 	object, err := redemption.Content.Open(ctx)
 	if err != nil {
-		w.t.Fatal(err)
+		f.t.Fatal(err)
 	}
 	defer object.Close()
 	if content, err := io.ReadAll(object); err != nil || string(content) != "hello" ||
 		redemption.Purpose != download.Save {
-		w.t.Errorf("%s: %q, %v, %+v", doing, content, err, redemption)
+		f.t.Errorf("%s: %q, %v, %+v", doing, content, err, redemption)
 	}
 }
 
@@ -200,10 +200,10 @@ func TestTokenServesOnceAndForFifteenMinutes(t *testing.T) {
 	})
 }
 
-func (w *fixture) count(query string, args ...any) (n int) {
-	w.t.Helper()
-	if err := w.db.Read(ctx).QueryRow(query, args...).Scan(&n); err != nil {
-		w.t.Fatal(err)
+func (f *fixture) count(query string, args ...any) (n int) {
+	f.t.Helper()
+	if err := f.db.Read(ctx).QueryRow(query, args...).Scan(&n); err != nil {
+		f.t.Fatal(err)
 	}
 	return n
 }

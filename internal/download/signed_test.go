@@ -14,11 +14,11 @@ import (
 )
 
 // sign creates signed links and returns them.
-func (w *fixture) sign(a access.Actor, lifetime time.Duration, ids ...string) []download.SignedLink {
-	w.t.Helper()
-	links, err := w.tokens.Sign(ctx, a, ids, lifetime, nil)
+func (f *fixture) sign(a access.Actor, lifetime time.Duration, ids ...string) []download.SignedLink {
+	f.t.Helper()
+	links, err := f.tokens.Sign(ctx, a, ids, lifetime, nil)
 	if err != nil {
-		w.t.Fatal(err)
+		f.t.Fatal(err)
 	}
 	return links
 }

@@ -14,8 +14,8 @@ import (
 // fakeResolver answers look-ups from a table. Other names have a public address.
 type fakeResolver map[string][]string
 
-func (n fakeResolver) LookupNetIP(_ context.Context, _, host string) ([]netip.Addr, error) {
-	texts, known := n[strings.ToLower(host)]
+func (r fakeResolver) LookupNetIP(_ context.Context, _, host string) ([]netip.Addr, error) {
+	texts, known := r[strings.ToLower(host)]
 	switch {
 	case !known:
 		texts = []string{"8.8.8.8"}

@@ -47,22 +47,22 @@ func listen(t *testing.T, host string) *noVisitListener {
 	return c
 }
 
-func (c *noVisitListener) port() string {
-	_, port, _ := net.SplitHostPort(c.Addr().String())
+func (l *noVisitListener) port() string {
+	_, port, _ := net.SplitHostPort(l.Addr().String())
 	return port
 }
 
 // wantNoConnection fails the test if there was a connection. Connections are accepted in order, so
 // an earlier one would come before that of the check itself.
-func (c *noVisitListener) wantNoConnection(what string) {
-	c.t.Helper()
-	conn, err := net.Dial("tcp", c.Addr().String())
+func (l *noVisitListener) wantNoConnection(what string) {
+	l.t.Helper()
+	conn, err := net.Dial("tcp", l.Addr().String())
 	if err != nil {
-		c.t.Fatal(err)
+		l.t.Fatal(err)
 	}
 	defer conn.Close()
-	for came := <-c.accepted; came.String() != conn.LocalAddr().String(); came = <-c.accepted {
-		c.t.Errorf("%s: there was a connection to %s", what, c.Addr())
+	for came := <-l.accepted; came.String() != conn.LocalAddr().String(); came = <-l.accepted {
+		l.t.Errorf("%s: there was a connection to %s", what, l.Addr())
 	}
 }
 

@@ -18,10 +18,10 @@ import (
 )
 
 // addManyFiles inserts count files into a folder in one transaction. All share one object.
-func (h *fixture) addManyFiles(folder string, count int) {
-	h.t.Helper()
-	first := h.mustUpload(h.ann, "/home/ann/shared", "x")
-	h.exec(fmt.Sprintf(`
+func (f *fixture) addManyFiles(folder string, count int) {
+	f.t.Helper()
+	first := f.mustUpload(f.ann, "/home/ann/shared", "x")
+	f.exec(fmt.Sprintf(`
 		WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d)
 		INSERT INTO entries (id, parent_id, name, name_fold, kind, size, mime_type, owner_id, object_id, created_at, updated_at)
 		SELECT 'many' || n.i, CAST($1 AS TEXT), 'Photo ' || n.i, 'photo ' || n.i, 1, 1, 'text/plain', 'ann', e.object_id, 0, 0
@@ -31,12 +31,12 @@ func (h *fixture) addManyFiles(folder string, count int) {
 
 // writeZip writes a whole archive to a file. It returns the names in the archive and the largest
 // growth of the heap meanwhile, in bytes.
-func (h *fixture) writeZip(archive *files.Archive) (names map[string]bool, grown int64) {
-	h.t.Helper()
-	dir := h.t.TempDir()
+func (f *fixture) writeZip(archive *files.Archive) (names map[string]bool, grown int64) {
+	f.t.Helper()
+	dir := f.t.TempDir()
 	open := func() (*os.File, error) { return os.CreateTemp(dir, "") }
 	out, err := open()
-	h.must(err)
+	f.must(err)
 	defer out.Close()
 	w := zipstream.New(out, open)
 	defer w.Close()
@@ -48,30 +48,30 @@ func (h *fixture) writeZip(archive *files.Archive) (names map[string]bool, grown
 	}
 	before := heap()
 	for written := 1; ; written++ {
-		e, there, err := archive.Next(h.t.Context())
-		h.must(err)
+		e, there, err := archive.Next(f.t.Context())
+		f.must(err)
 		if !there {
 			break
 		}
 		body, err := w.File(e.Name, e.Modified)
-		h.must(err)
+		f.must(err)
 		_, err = io.Copy(body, e.Body)
-		h.must(errors.Join(err, e.Body.Close()))
+		f.must(errors.Join(err, e.Body.Close()))
 		if written%20_000 == 0 {
 			grown = max(grown, heap()-before)
 		}
 	}
-	h.must(w.Finish())
+	f.must(w.Finish())
 	size, err := out.Seek(0, io.SeekEnd)
-	h.must(err)
+	f.must(err)
 	r, err := zip.NewReader(out, size)
-	h.must(err)
+	f.must(err)
 	names = map[string]bool{}
 	for _, member := range r.File {
 		names[member.Name] = true
 	}
 	if len(names) != len(r.File) {
-		h.t.Errorf("%d names of %d entries", len(names), len(r.File))
+		f.t.Errorf("%d names of %d entries", len(names), len(r.File))
 	}
 	return names, grown
 }

@@ -25,18 +25,18 @@ func fixedActor(a access.Actor) func(context.Context, int64) (access.Actor, erro
 }
 
 // mustArchive begins an archive and fails the test when that is refused.
-func (h *fixture) mustArchive(a access.Actor, ids ...string) *files.Archive {
-	h.t.Helper()
-	archive, err := h.tree.Archive(h.t.Context(), files.ArchiveQuery{IDs: ids, ActorAt: fixedActor(a)})
-	h.must(err)
+func (f *fixture) mustArchive(a access.Actor, ids ...string) *files.Archive {
+	f.t.Helper()
+	archive, err := f.tree.Archive(f.t.Context(), files.ArchiveQuery{IDs: ids, ActorAt: fixedActor(a)})
+	f.must(err)
 	return archive
 }
 
 // nextEntry returns the next entry as `name=content`, or `name/`; "" at the end.
-func (h *fixture) nextEntry(archive *files.Archive) string {
-	h.t.Helper()
-	e, there, err := archive.Next(h.t.Context())
-	h.must(err)
+func (f *fixture) nextEntry(archive *files.Archive) string {
+	f.t.Helper()
+	e, there, err := archive.Next(f.t.Context())
+	f.must(err)
 	if !there {
 		return ""
 	}
@@ -44,15 +44,15 @@ func (h *fixture) nextEntry(archive *files.Archive) string {
 		return e.Name + "/"
 	}
 	content, err := io.ReadAll(e.Body)
-	h.must(err)
-	h.must(e.Body.Close())
+	f.must(err)
+	f.must(e.Body.Close())
 	return e.Name + "=" + string(content)
 }
 
-func (h *fixture) remainingEntries(archive *files.Archive) []string {
-	h.t.Helper()
+func (f *fixture) remainingEntries(archive *files.Archive) []string {
+	f.t.Helper()
 	all := []string{}
-	for e := h.nextEntry(archive); e != ""; e = h.nextEntry(archive) {
+	for e := f.nextEntry(archive); e != ""; e = f.nextEntry(archive) {
 		all = append(all, e)
 	}
 	return all
@@ -60,17 +60,17 @@ func (h *fixture) remainingEntries(archive *files.Archive) []string {
 
 // checkArchive compares the contents of an archive with the wanted list. The list is in the order
 // of the walk: files by name, then folders by name, then mounts.
-func (h *fixture) checkArchive(what string, archive *files.Archive, want ...string) {
-	h.t.Helper()
-	if got := h.remainingEntries(archive); !slices.Equal(got, want) {
-		h.t.Errorf("%s:\n got %q\nwant %q", what, got, want)
+func (f *fixture) checkArchive(what string, archive *files.Archive, want ...string) {
+	f.t.Helper()
+	if got := f.remainingEntries(archive); !slices.Equal(got, want) {
+		f.t.Errorf("%s:\n got %q\nwant %q", what, got, want)
 	}
 }
 
-func (h *fixture) checkArchiveRefused(what string, a access.Actor, ids ...string) {
-	h.t.Helper()
-	_, err := h.tree.Archive(h.t.Context(), files.ArchiveQuery{IDs: ids, ActorAt: fixedActor(a)})
-	h.wantFault(what, err, fault.NotFound)
+func (f *fixture) checkArchiveRefused(what string, a access.Actor, ids ...string) {
+	f.t.Helper()
+	_, err := f.tree.Archive(f.t.Context(), files.ArchiveQuery{IDs: ids, ActorAt: fixedActor(a)})
+	f.wantFault(what, err, fault.NotFound)
 }
 
 func TestArchiveOfFolders(t *testing.T) {
@@ -424,16 +424,16 @@ func TestArchiveOfDamagedContent(t *testing.T) {
 }
 
 // objectFilePath returns the path of an object's file on the disk.
-func (h *fixture) objectFilePath(key string) (found string) {
-	h.t.Helper()
-	h.must(filepath.WalkDir(h.objects, func(file string, _ os.DirEntry, err error) error {
+func (f *fixture) objectFilePath(key string) (found string) {
+	f.t.Helper()
+	f.must(filepath.WalkDir(f.objects, func(file string, _ os.DirEntry, err error) error {
 		if strings.HasSuffix(filepath.ToSlash(file), key) {
 			found = file
 		}
 		return err
 	}))
 	if found == "" {
-		h.t.Fatalf("no object %s", key)
+		f.t.Fatalf("no object %s", key)
 	}
 	return found
 }

@@ -79,8 +79,8 @@ func (t *Tree) CreateFolder(ctx context.Context, a access.Actor, parent vpath.Pa
 
 // immovable reports whether n must stay where it is: it is the root of a mount, or a folder that a
 // mount is below.
-func (v *ruleset) immovable(n *node) bool {
-	return n.id == n.mount.RootID || len(v.mounts.Below(n.path)) > 0
+func (rs *ruleset) immovable(n *node) bool {
+	return n.id == n.mount.RootID || len(rs.mounts.Below(n.path)) > 0
 }
 
 func immovableFault() error {
@@ -90,11 +90,11 @@ func immovableFault() error {
 
 // allowTree decides whether the actor may do something to n and to everything in it. For a file it
 // decides nothing. facts may be those of a path other than n's own. Fault: Forbidden.
-func (v *ruleset) allowTree(tx *db.Tx, a access.Actor, n *node, facts access.Target, p access.Permission) error {
+func (rs *ruleset) allowTree(tx *db.Tx, a access.Actor, n *node, facts access.Target, p access.Permission) error {
 	if !n.folder {
 		return nil
 	}
-	switch v.policy.DecideTree(a, facts, p) {
+	switch rs.policy.DecideTree(a, facts, p) {
 	case access.TreeAllowed:
 		if a.Role == access.Admin {
 			return nil

@@ -17,13 +17,13 @@ import (
 
 // setFolderRoom sets a user's quota so that the user may create that many more folders and have at
 // most 500 files.
-func (h *fixture) setFolderRoom(user string, folders int64) {
-	h.t.Helper()
+func (f *fixture) setFolderRoom(user string, folders int64) {
+	f.t.Helper()
 	var used, reserved int64
-	h.must(h.db.Read(h.t.Context()).QueryRow("SELECT used_folders, reserved_folders FROM quotas WHERE user_id = $1",
+	f.must(f.db.Read(f.t.Context()).QueryRow("SELECT used_folders, reserved_folders FROM quotas WHERE user_id = $1",
 		user).Scan(&used, &reserved))
 	count := int64(500)
-	h.write(func(tx *db.Tx) error {
+	f.write(func(tx *db.Tx) error {
 		if err := quota.SetLimits(tx, user, nil, &count); err != nil {
 			return err
 		}
@@ -35,15 +35,15 @@ func (h *fixture) setFolderRoom(user string, folders int64) {
 }
 
 // countFolders returns the number of folders that a user's quota counts.
-func (h *fixture) countFolders(user string) int64 {
-	h.t.Helper()
-	return h.queryInt("SELECT used_folders FROM quotas WHERE user_id = $1", user)
+func (f *fixture) countFolders(user string) int64 {
+	f.t.Helper()
+	return f.queryInt("SELECT used_folders FROM quotas WHERE user_id = $1", user)
 }
 
 // checkFolderCounts checks that each quota counts the folders of its user (abuse case C93).
-func (h *fixture) checkFolderCounts() {
-	h.t.Helper()
-	n := h.queryInt(`
+func (f *fixture) checkFolderCounts() {
+	f.t.Helper()
+	n := f.queryInt(`
 		WITH RECURSIVE apart (id) AS (
 			SELECT id FROM entries WHERE id IN ('graveyard', 'staging')
 			UNION ALL
@@ -52,7 +52,7 @@ func (h *fixture) checkFolderCounts() {
 		FROM quotas q
 		WHERE used_folders <> (SELECT COUNT(*) FROM entries e WHERE e.owner_id = q.user_id AND e.kind = 0 AND e.id NOT IN (SELECT id FROM apart))`)
 	if n != 0 {
-		h.t.Errorf("%d quotas have a wrong count of folders", n)
+		f.t.Errorf("%d quotas have a wrong count of folders", n)
 	}
 }
 

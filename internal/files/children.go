@@ -26,66 +26,66 @@ func (t *Tree) ResourceAt(ctx context.Context, p vpath.Path) (*Resource, error) 
 }
 
 // Exists reports whether the entry exists.
-func (s *Resource) Exists() bool { return s.node.exists() }
+func (r *Resource) Exists() bool { return r.node.exists() }
 
 // ID is the id of the entry, "" for none.
-func (s *Resource) ID() string {
-	if !s.node.exists() {
+func (r *Resource) ID() string {
+	if !r.node.exists() {
 		return ""
 	}
-	return s.node.id
+	return r.node.id
 }
 
 // ETag is the ETag of a file's content, "" for anything else.
-func (s *Resource) ETag() string {
-	if !s.node.exists() {
+func (r *Resource) ETag() string {
+	if !r.node.exists() {
 		return ""
 	}
-	return etag(s.node.content)
+	return etag(r.node.content)
 }
 
 // UpdatedAt is the time of the last change of the entry, in ms.
-func (s *Resource) UpdatedAt() int64 { return s.node.updated }
+func (r *Resource) UpdatedAt() int64 { return r.node.updated }
 
 // Virtual reports whether this is a folder that exists only because a mount is below it. The root
 // always exists.
-func (s *Resource) Virtual() bool {
-	at := s.node.requestedPath()
-	return !s.node.exists() && (at.IsRoot() || len(s.rules.mounts.Below(at)) > 0)
+func (r *Resource) Virtual() bool {
+	at := r.node.requestedPath()
+	return !r.node.exists() && (at.IsRoot() || len(r.rules.mounts.Below(at)) > 0)
 }
 
 // Authorize decides whether the actor may do something here. Only an actor who may learns that the
 // entry does not exist. Faults: Forbidden, PasswordRequired, NotFound.
-func (s *Resource) Authorize(a access.Actor, p access.Permission) error {
-	if err := s.rules.allow(a, s.node.target(a), p); err != nil {
+func (r *Resource) Authorize(a access.Actor, p access.Permission) error {
+	if err := r.rules.allow(a, r.node.target(a), p); err != nil {
 		return err
 	}
-	if !s.node.exists() && !s.Virtual() {
+	if !r.node.exists() && !r.Virtual() {
 		return noEntry()
 	}
 	return nil
 }
 
 // Locks returns the locks that cover the entry, or would cover it if it existed.
-func (s *Resource) Locks(ctx context.Context) ([]WriteLock, error) {
-	return s.tree.coveringLocks(ctx, &s.node)
+func (r *Resource) Locks(ctx context.Context) ([]WriteLock, error) {
+	return r.tree.coveringLocks(ctx, &r.node)
 }
 
 // CheckUnlocked refuses a new file here while a lock forbids it, so that no body is read in vain;
 // Put checks again. Fault: Locked.
-func (s *Resource) CheckUnlocked(ctx context.Context, a access.Actor) error {
-	if s.node.id == "" {
+func (r *Resource) CheckUnlocked(ctx context.Context, a access.Actor) error {
+	if r.node.id == "" {
 		return nil
 	}
-	there, err := locksOn(s.tree.DB.Read(ctx), trailIDs(s.node.trail), s.tree.nowMs())
+	there, err := locksOn(r.tree.DB.Read(ctx), trailIDs(r.node.trail), r.tree.nowMs())
 	if err != nil {
 		return err
 	}
-	l := blockingLock(a, s.node.trail, there)
+	l := blockingLock(a, r.node.trail, there)
 	if l == nil {
 		return nil
 	}
-	path, err := s.tree.PathOf(ctx, l.EntryID)
+	path, err := r.tree.PathOf(ctx, l.EntryID)
 	if err != nil && !fault.Is(err, fault.NotFound) {
 		return err
 	}
@@ -95,19 +95,19 @@ func (s *Resource) CheckUnlocked(ctx context.Context, a access.Actor) error {
 // EntryFor returns the entry as listings show it to an actor, without Permissions; a virtual folder
 // has no MountID. Faults: NotFound, Forbidden (whether or not the entry exists, where the actor may
 // not read), PasswordRequired.
-func (s *Resource) EntryFor(ctx context.Context, a access.Actor) (Entry, error) {
-	e, err := s.tree.viewerOf(ctx, s.rules, a)
+func (r *Resource) EntryFor(ctx context.Context, a access.Actor) (Entry, error) {
+	e, err := r.tree.viewerOf(ctx, r.rules, a)
 	if err != nil {
 		return Entry{}, err
 	}
-	facts := s.node.target(a)
-	onlyWay := s.Virtual()
+	facts := r.node.target(a)
+	onlyWay := r.Virtual()
 	if onlyWay {
-		facts = s.node.virtualTarget(a, s.node.requestedPath())
+		facts = r.node.virtualTarget(a, r.node.requestedPath())
 	}
 	// a missing entry is judged as a file; more folders than files are visible
-	if !e.Shows(facts, onlyWay || s.node.isFolder()) {
-		if err := s.rules.allow(a, facts, access.Read); err != nil {
+	if !e.Shows(facts, onlyWay || r.node.isFolder()) {
+		if err := r.rules.allow(a, facts, access.Read); err != nil {
 			return Entry{}, err
 		}
 		return Entry{}, forbidden()
@@ -116,10 +116,10 @@ func (s *Resource) EntryFor(ctx context.Context, a access.Actor) (Entry, error) 
 	case onlyWay:
 		seen := virtualEntry(facts)
 		return plainEntry(&seen.row, facts), nil
-	case !s.node.exists():
+	case !r.node.exists():
 		return Entry{}, noEntry()
 	}
-	return plainEntry(&s.node.row, facts), nil
+	return plainEntry(&r.node.row, facts), nil
 }
 
 // Member is an entry as a listing of its folder shows it. It has few fields since a folder may have
@@ -168,11 +168,11 @@ type MemberFields struct{ IDs, ETags bool }
 
 // Children returns a cursor at the beginning of the folder. Each page checks whether the actor may
 // list the folder.
-func (s *Resource) Children(ctx context.Context, a access.Actor, t MemberFields) (c *MemberCursor, err error) {
-	c = &MemberCursor{tree: s.tree, actor: a, id: s.ID(), path: s.node.requestedPath(), withIDs: t.IDs,
+func (r *Resource) Children(ctx context.Context, a access.Actor, t MemberFields) (c *MemberCursor, err error) {
+	c = &MemberCursor{tree: r.tree, actor: a, id: r.ID(), path: r.node.requestedPath(), withIDs: t.IDs,
 		next: childMounts}
 	if t.ETags {
-		c.etags, err = etagSourceNow(s.tree.DB.Read(ctx))
+		c.etags, err = etagSourceNow(r.tree.DB.Read(ctx))
 	}
 	return c, err
 }

@@ -16,31 +16,31 @@ import (
 )
 
 // listChildren reads all pages of a folder's members and calls between after each page.
-func (h *fixture) listChildren(a access.Actor, p string, between func()) (all []files.Member, err error) {
-	h.t.Helper()
-	return h.listChildrenWith(a, p, files.MemberFields{IDs: true}, between)
+func (f *fixture) listChildren(a access.Actor, p string, between func()) (all []files.Member, err error) {
+	f.t.Helper()
+	return f.listChildrenWith(a, p, files.MemberFields{IDs: true}, between)
 }
 
-func (h *fixture) listChildrenWith(a access.Actor, p string, what files.MemberFields,
+func (f *fixture) listChildrenWith(a access.Actor, p string, what files.MemberFields,
 	between func()) (all []files.Member, err error) {
-	h.t.Helper()
-	s, err := h.tree.ResourceAt(h.t.Context(), mustParsePath(p))
-	h.must(err)
-	c, err := s.Children(h.t.Context(), a, what)
-	h.must(err)
+	f.t.Helper()
+	s, err := f.tree.ResourceAt(f.t.Context(), mustParsePath(p))
+	f.must(err)
+	c, err := s.Children(f.t.Context(), a, what)
+	f.must(err)
 	for {
-		page, err := c.Next(h.t.Context())
+		page, err := c.Next(f.t.Context())
 		if err != nil {
 			return all, err
 		}
 		if len(page) == 0 {
-			if again, err := c.Next(h.t.Context()); err != nil || len(again) > 0 {
-				h.t.Errorf("%d more members after the end, %v", len(again), err)
+			if again, err := c.Next(f.t.Context()); err != nil || len(again) > 0 {
+				f.t.Errorf("%d more members after the end, %v", len(again), err)
 			}
 			return all, nil
 		}
 		if len(page) > 256 {
-			h.t.Errorf("a page of %d", len(page))
+			f.t.Errorf("a page of %d", len(page))
 		}
 		all = append(all, page...)
 		if between != nil {
@@ -74,21 +74,21 @@ func TestChildrenMatchListings(t *testing.T) {
 	})
 }
 
-func (w *randomTree) compareWithListings(t *testing.T, seed uint64) {
-	who := w.randomActor()
+func (rt *randomTree) compareWithListings(t *testing.T, seed uint64) {
+	who := rt.randomActor()
 	byID := func(list []files.Member) []files.Member {
 		return slices.SortedFunc(slices.Values(list), func(a, b files.Member) int { return cmp.Compare(a.ID, b.ID) })
 	}
 	for _, p := range who.paths {
 		e := who.visible[p]
-		s, err := w.tree.ResourceAt(t.Context(), p)
-		w.must(err)
+		s, err := rt.tree.ResourceAt(t.Context(), p)
+		rt.must(err)
 		if s.Virtual() != e.virtual || s.Exists() == e.virtual || s.Exists() && s.ID() != e.id {
 			t.Errorf("seed %d: %s: virtual %v, exists %v, id %q; it is %+v", seed, p, s.Virtual(), s.Exists(), s.ID(),
 				e)
 		}
 		saw, err := s.EntryFor(t.Context(), who.Actor)
-		if shows := w.visible(who.Actor, e, who.home, who.hasHome); shows != (err == nil) || !shows &&
+		if shows := rt.visible(who.Actor, e, who.home, who.hasHome); shows != (err == nil) || !shows &&
 			!fault.Is(err, fault.Forbidden) && !fault.Is(err, fault.PasswordRequired) {
 			t.Errorf("seed %d: %s is visible to %+v with key %+v: %v, but EntryFor returns %v", seed, p, who.Actor,
 				who.Key, shows, err)
@@ -98,8 +98,8 @@ func (w *randomTree) compareWithListings(t *testing.T, seed uint64) {
 		if !e.folder {
 			continue
 		}
-		l, listed := w.tree.List(t.Context(), who.Actor, files.ListQuery{Path: p, Page: 1, Limit: 100})
-		got, err := w.listChildren(who.Actor, p.String(), nil)
+		l, listed := rt.tree.List(t.Context(), who.Actor, files.ListQuery{Path: p, Page: 1, Limit: 100})
+		got, err := rt.listChildren(who.Actor, p.String(), nil)
 		if (err == nil) != (listed == nil) || err != nil && fault.KindOf(err) != fault.KindOf(listed) {
 			t.Errorf("seed %d: %s: listed with %v, read with %v", seed, p, listed, err)
 		}
@@ -115,10 +115,10 @@ func (w *randomTree) compareWithListings(t *testing.T, seed uint64) {
 			continue
 		}
 		// may omit ids, and nothing else
-		short, err := w.listChildrenWith(who.Actor, p.String(), files.MemberFields{}, nil)
-		w.must(err)
-		tagged, err := w.listChildrenWith(who.Actor, p.String(), files.MemberFields{IDs: true, ETags: true}, nil)
-		w.must(err)
+		short, err := rt.listChildrenWith(who.Actor, p.String(), files.MemberFields{}, nil)
+		rt.must(err)
+		tagged, err := rt.listChildrenWith(who.Actor, p.String(), files.MemberFields{IDs: true, ETags: true}, nil)
+		rt.must(err)
 		for i := range short {
 			m := got[i]
 			if short[i].ID == "" {
@@ -171,12 +171,12 @@ func TestChildrenReturnETags(t *testing.T) {
 }
 
 // insertMany inserts entries directly in a folder of ann's.
-func (h *fixture) insertMany(parent string, folders bool, names ...string) {
-	h.t.Helper()
-	h.write(func(tx *db.Tx) error {
+func (f *fixture) insertMany(parent string, folders bool, names ...string) {
+	f.t.Helper()
+	f.write(func(tx *db.Tx) error {
 		for _, name := range names {
-			l := treeEntry{id: h.ids.UUID(), parent: parent, name: name, owner: "ann", folder: folders}
-			if err := h.insertEntry(tx, l); err != nil {
+			l := treeEntry{id: f.ids.UUID(), parent: parent, name: name, owner: "ann", folder: folders}
+			if err := f.insertEntry(tx, l); err != nil {
 				return err
 			}
 		}
@@ -400,9 +400,9 @@ func TestResourceHidesExistenceWithoutRead(t *testing.T) {
 	})
 }
 
-func (h *fixture) mustResource(s *files.Resource, err error) *files.Resource {
-	h.t.Helper()
-	h.must(err)
+func (f *fixture) mustResource(s *files.Resource, err error) *files.Resource {
+	f.t.Helper()
+	f.must(err)
 	return s
 }
 

@@ -117,8 +117,8 @@ func TestCollectorDeletesLargeFoldersInBatches(t *testing.T) {
 }
 
 // insertFile inserts a file of one byte with a link.
-func (h *fixture) insertFile(tx *db.Tx, id, parent, object string) error {
-	err := h.insertEntry(tx, treeEntry{id: id, parent: parent, name: id, owner: "ann", size: 1, object: object})
+func (f *fixture) insertFile(tx *db.Tx, id, parent, object string) error {
+	err := f.insertEntry(tx, treeEntry{id: id, parent: parent, name: id, owner: "ann", size: 1, object: object})
 	if err != nil {
 		return err
 	}

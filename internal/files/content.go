@@ -218,33 +218,33 @@ func (t *Tree) handleOf(v *ruleset, n *node) contentHandle {
 	}
 }
 
-func (o contentHandle) open(ctx context.Context) (blob.Object, error) {
-	store, err := o.store(ctx)
+func (h contentHandle) open(ctx context.Context) (blob.Object, error) {
+	store, err := h.store(ctx)
 	if err != nil {
 		return nil, err
 	}
-	object, err := store.Open(ctx, o.key)
-	return object, o.storeFault(err)
+	object, err := store.Open(ctx, h.key)
+	return object, h.storeFault(err)
 }
 
 // OpenRange is Open for a reader of length bytes from offset first; the returned object is
 // positioned there. Fault: Unavailable, also when the store has the content in another size.
-func (o contentHandle) OpenRange(ctx context.Context, first, length int64) (blob.Object, error) {
-	store, err := o.store(ctx)
+func (h contentHandle) OpenRange(ctx context.Context, first, length int64) (blob.Object, error) {
+	store, err := h.store(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var object blob.Object
-	if ranger, ok := store.(blob.RangeOpener); ok && length > 0 && length < o.size {
-		object, err = ranger.OpenRange(ctx, o.key, o.size, first, length)
+	if ranger, ok := store.(blob.RangeOpener); ok && length > 0 && length < h.size {
+		object, err = ranger.OpenRange(ctx, h.key, h.size, first, length)
 	} else {
-		object, err = store.Open(ctx, o.key)
+		object, err = store.Open(ctx, h.key)
 	}
 	if err != nil {
-		return nil, o.storeFault(err)
+		return nil, h.storeFault(err)
 	}
-	if object.Size() != o.size {
-		err = o.sizeMismatch(object.Size())
+	if object.Size() != h.size {
+		err = h.sizeMismatch(object.Size())
 	} else {
 		_, err = object.Seek(first, io.SeekStart)
 	}
@@ -256,34 +256,34 @@ func (o contentHandle) OpenRange(ctx context.Context, first, length int64) (blob
 }
 
 // Check checks that the store has the content, without fetching it. Fault: Unavailable.
-func (o contentHandle) Check(ctx context.Context) error {
-	store, err := o.store(ctx)
+func (h contentHandle) Check(ctx context.Context) error {
+	store, err := h.store(ctx)
 	if err != nil {
 		return err
 	}
-	info, err := store.Stat(ctx, o.key)
-	if err == nil && info.Size != o.size {
-		err = o.sizeMismatch(info.Size)
+	info, err := store.Stat(ctx, h.key)
+	if err == nil && info.Size != h.size {
+		err = h.sizeMismatch(info.Size)
 	}
-	return o.storeFault(err)
+	return h.storeFault(err)
 }
 
-func (o contentHandle) store(ctx context.Context) (blob.Store, error) {
-	return o.tree.Providers.StoreAt(ctx, o.version, o.provider)
+func (h contentHandle) store(ctx context.Context) (blob.Store, error) {
+	return h.tree.Providers.StoreAt(ctx, h.version, h.provider)
 }
 
 // storeFault translates an error of the store. A missing object is a failure of the store, since
 // the file exists.
-func (o contentHandle) storeFault(err error) error {
+func (h contentHandle) storeFault(err error) error {
 	if errors.Is(err, blob.ErrNotFound) {
-		return unreadable(fmt.Errorf("open object %s of provider %s: %w", o.key, o.provider, err))
+		return unreadable(fmt.Errorf("open object %s of provider %s: %w", h.key, h.provider, err))
 	}
 	return provider.Fault(err)
 }
 
-func (o contentHandle) sizeMismatch(size int64) error {
-	return unreadable(fmt.Errorf("object %s of provider %s has %d bytes instead of %d", o.key, o.provider, size,
-		o.size))
+func (h contentHandle) sizeMismatch(size int64) error {
+	return unreadable(fmt.Errorf("object %s of provider %s has %d bytes instead of %d", h.key, h.provider, size,
+		h.size))
 }
 
 func unreadable(cause error) error {

@@ -43,11 +43,11 @@ type CopyMoveOptions struct {
 // checks nothing.
 type Precondition func(at vpath.Path, etag string) error
 
-func (s Precondition) check(n *node) error {
-	if s == nil {
+func (p Precondition) check(n *node) error {
+	if p == nil {
 		return nil
 	}
-	return s(n.path, etag(n.content))
+	return p(n.path, etag(n.content))
 }
 
 // CopyWithOptions is Copy with options.

@@ -40,10 +40,10 @@ type copyCursor struct {
 	Fold, Name   string // of the last one that was copied
 }
 
-func (s *copyCursor) last() sortKey { return sortKey{s.Fold, s.Name} }
+func (c *copyCursor) last() sortKey { return sortKey{c.Fold, c.Name} }
 
-func (x copyPayload) encode() string {
-	text, err := json.Marshal(x)
+func (p copyPayload) encode() string {
+	text, err := json.Marshal(p)
 	if err != nil {
 		panic(err) // strings, numbers and a bool
 	}
@@ -51,12 +51,12 @@ func (x copyPayload) encode() string {
 }
 
 // bytesLeft is the remaining work in bytes.
-func (x *copyPayload) bytesLeft() int64 { return max(x.Entries-x.Made, 0)*bytesPerEntry + x.Elsewhere }
+func (p *copyPayload) bytesLeft() int64 { return max(p.Entries-p.Made, 0)*bytesPerEntry + p.Elsewhere }
 
 // becomeMove turns the payload into the rest of a move: the copy is in its place, and its content
 // is still to be copied.
-func (x *copyPayload) becomeMove(copied, provider string) {
-	x.Entry, x.Moved, x.Provider, x.Way = copied, true, provider, nil
+func (p *copyPayload) becomeMove(copied, provider string) {
+	p.Entry, p.Moved, p.Provider, p.Way = copied, true, provider, nil
 }
 
 // RunCopy makes the copy of a large folder below the staging root, one piece in each transaction,
@@ -119,35 +119,35 @@ type copier struct {
 }
 
 // copyToStaging copies the content of the source, piece by piece.
-func (x *copier) copyToStaging(ctx context.Context) error {
-	x.run.SetRemaining(x.copyPayload.bytesLeft())
-	for len(x.copyPayload.Way) > 0 {
-		before := x.copyPayload.Made
-		if err := x.copyPiece(ctx); err != nil {
+func (cr *copier) copyToStaging(ctx context.Context) error {
+	cr.run.SetRemaining(cr.copyPayload.bytesLeft())
+	for len(cr.copyPayload.Way) > 0 {
+		before := cr.copyPayload.Made
+		if err := cr.copyPiece(ctx); err != nil {
 			return err
 		}
-		x.run.AddProgress((x.copyPayload.Made - before) * bytesPerEntry)
+		cr.run.AddProgress((cr.copyPayload.Made - before) * bytesPerEntry)
 		crash.Point("copy.staged")
 	}
 	return nil
 }
 
 // copyPiece copies the next entries, in one transaction.
-func (x *copier) copyPiece(ctx context.Context) error {
-	actor, version, err := x.actor(ctx)
+func (cr *copier) copyPiece(ctx context.Context) error {
+	actor, version, err := cr.actor(ctx)
 	if err != nil {
 		return err
 	}
 	var next copyPayload
-	err = x.writeLocked(ctx, false, func(tx *db.Tx) error {
-		next = x.copyPayload
-		next.Way = slices.Clone(x.copyPayload.Way)
-		b := copyBatch{copier: x, tx: tx, actor: actor, version: version, next: &next, increments: refIncrements{},
+	err = cr.writeLocked(ctx, false, func(tx *db.Tx) error {
+		next = cr.copyPayload
+		next.Way = slices.Clone(cr.copyPayload.Way)
+		b := copyBatch{copier: cr, tx: tx, actor: actor, version: version, next: &next, increments: refIncrements{},
 			copies: map[string]string{}}
 		if err := b.fill(); err != nil {
 			if b.outdated {
 				return &db.RetryError{Prepare: func(ctx context.Context) (err error) {
-					actor, version, err = x.actor(ctx)
+					actor, version, err = cr.actor(ctx)
 					return err
 				}}
 			}
@@ -158,35 +158,35 @@ func (x *copier) copyPiece(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	x.copyPayload = next
+	cr.copyPayload = next
 	return nil
 }
 
 // publish decides about the copy by the present rules, puts it in its place, and charges it.
-func (x *copier) publish(ctx context.Context) error {
-	target, err := vpath.Parse(x.copyPayload.Target)
+func (cr *copier) publish(ctx context.Context) error {
+	target, err := vpath.Parse(cr.copyPayload.Target)
 	if err != nil {
 		return err
 	}
-	height, err := heightOf(x.DB.Read(ctx), x.copyPayload.Copy) // the staged copy does not change any more
+	height, err := heightOf(cr.DB.Read(ctx), cr.copyPayload.Copy) // the staged copy does not change any more
 	if err != nil {
 		return err
 	}
-	actor, version, err := x.actor(ctx)
+	actor, version, err := cr.actor(ctx)
 	if err != nil {
 		return err
 	}
 	var measured *extent
-	done := x.copyPayload
-	err = x.writeUpgradable(ctx, func(tx *db.Tx, lock *treeLock) error {
-		c := copyOperation{moveOperation: moveOperation{Tree: x.Tree, tx: tx, lock: lock, actor: actor,
-			replace: x.payload.Over}}
-		if err := c.find(x.copyPayload.Entry, target, x.copyPayload.Name); err != nil {
+	done := cr.copyPayload
+	err = cr.writeUpgradable(ctx, func(tx *db.Tx, lock *treeLock) error {
+		c := copyOperation{moveOperation: moveOperation{Tree: cr.Tree, tx: tx, lock: lock, actor: actor,
+			replace: cr.payload.Over}}
+		if err := c.find(cr.copyPayload.Entry, target, cr.copyPayload.Name); err != nil {
 			return err
 		}
 		if c.rules.version != version {
 			return &db.RetryError{Prepare: func(ctx context.Context) (err error) {
-				actor, version, err = x.actor(ctx)
+				actor, version, err = cr.actor(ctx)
 				return err
 			}}
 		}
@@ -201,24 +201,24 @@ func (x *copier) publish(ctx context.Context) error {
 		if err := c.judgeContents(e); err != nil {
 			return err
 		}
-		if c.dest.id != x.copyPayload.Folder {
+		if c.dest.id != cr.copyPayload.Folder {
 			return fault.New(fault.Conflict, "The target folder has been moved or replaced meanwhile.")
 		}
-		done = x.copyPayload
-		done.becomeMove(x.copyPayload.Copy, c.dest.mount.ProviderID)
-		return c.translateTaken(x.commitCopy(&c, done))
+		done = cr.copyPayload
+		done.becomeMove(cr.copyPayload.Copy, c.dest.mount.ProviderID)
+		return c.translateTaken(cr.commitCopy(&c, done))
 	})
 	if err != nil {
 		return err
 	}
-	x.copyPayload, x.payload = done, done.movePayload
+	cr.copyPayload, cr.payload = done, done.movePayload
 	crash.Point("copy.published")
 	return nil
 }
 
 // commitCopy puts the copy in its place, turns its reservation into a charge, and records that.
-func (x *copier) commitCopy(c *copyOperation, done copyPayload) error {
-	s, found, err := endStaged(c.tx, x.run.ID)
+func (cr *copier) commitCopy(c *copyOperation, done copyPayload) error {
+	s, found, err := endStaged(c.tx, cr.run.ID)
 	if err != nil {
 		return err
 	}
@@ -229,7 +229,7 @@ func (x *copier) commitCopy(c *copyOperation, done copyPayload) error {
 		return err
 	}
 	at := row{id: s.entry, parent: staging, name: string(hiddenName(s.entry))}
-	if err := x.relocate(c.tx, &at, c.dest.id, c.name, x.nowMs()); err != nil {
+	if err := cr.relocate(c.tx, &at, c.dest.id, c.name, cr.nowMs()); err != nil {
 		return err
 	}
 	if err := quota.Release(c.tx, s.user, s.bytes, s.files); err != nil {
@@ -241,10 +241,10 @@ func (x *copier) commitCopy(c *copyOperation, done copyPayload) error {
 	if err := quota.ReleaseFolders(c.tx, s.user, s.folders); err != nil {
 		return err
 	}
-	if err := quota.ChargeFolders(c.tx, s.user, s.madeFolders(x.copyPayload.Made)); err != nil {
+	if err := quota.ChargeFolders(c.tx, s.user, s.madeFolders(cr.copyPayload.Made)); err != nil {
 		return err
 	}
-	return x.run.SavePayload(c.tx, done.encode())
+	return cr.run.SavePayload(c.tx, done.encode())
 }
 
 // madeFolders is the number of folders of a copy of which entries have been made beside the copied

@@ -17,47 +17,47 @@ import (
 
 // runBeforeTransaction calls do between two transactions of the running copy: before batch n,
 // counted from 1, or before the transaction after the last batch.
-func (w *storesFixture) runBeforeTransaction(n int, do func()) {
-	w.t.Helper()
+func (f *storesFixture) runBeforeTransaction(n int, do func()) {
+	f.t.Helper()
 	pieces := 0
-	w.onOwner = func() {
+	f.onOwner = func() {
 		if pieces++; pieces == n {
 			do()
 		}
 	}
-	w.runJobs()
-	w.onOwner = nil
+	f.runJobs()
+	f.onOwner = nil
 	if pieces < n {
-		w.t.Errorf("the copy took %d transactions", pieces)
+		f.t.Errorf("the copy took %d transactions", pieces)
 	}
 }
 
 // startLargeCopy uploads content into a folder of ann's and starts a copy to the folder `to`, two
 // entries in a transaction.
-func (w *storesFixture) startLargeCopy(a access.Actor, from, to string,
+func (f *storesFixture) startLargeCopy(a access.Actor, from, to string,
 	content map[string]string) (g uploadedFiles, jobID string) {
-	w.t.Helper()
-	w.tree.SetCopyBatchSize(2)
-	g = w.uploadTree(from, content)
-	w.createFolder(w.ann, to)
-	j, err := w.requestCopy(a, w.idAtPath(from), to, "copy")
-	w.must(err)
+	f.t.Helper()
+	f.tree.SetCopyBatchSize(2)
+	g = f.uploadTree(from, content)
+	f.createFolder(f.ann, to)
+	j, err := f.requestCopy(a, f.idAtPath(from), to, "copy")
+	f.must(err)
 	if j.Status != "pending" {
-		w.t.Fatalf("the copy is no job: %+v", j)
+		f.t.Fatalf("the copy is no job: %+v", j)
 	}
 	return g, j.ID
 }
 
 // checkCopyOf checks that a copy has the same contents as the uploaded files, under other ids.
-func (w *storesFixture) checkCopyOf(folder string, g uploadedFiles) {
-	w.t.Helper()
+func (f *storesFixture) checkCopyOf(folder string, g uploadedFiles) {
+	f.t.Helper()
 	for name, want := range g.content {
-		if got, err := w.readPath(w.ann, folder+"/"+name); err != nil || got != want {
-			w.t.Errorf("%s/%s: %.20q, %v; want %.20q", folder, name, got, err, want)
+		if got, err := f.readPath(f.ann, folder+"/"+name); err != nil || got != want {
+			f.t.Errorf("%s/%s: %.20q, %v; want %.20q", folder, name, got, err, want)
 			continue
 		}
-		if w.idAtPath(folder+"/"+name) == g.ids[name] {
-			w.t.Errorf("%s/%s is the original, not a copy", folder, name)
+		if f.idAtPath(folder+"/"+name) == g.ids[name] {
+			f.t.Errorf("%s/%s is the original, not a copy", folder, name)
 		}
 	}
 }
@@ -392,26 +392,26 @@ func TestCopyChecksAndReservesEachEntry(t *testing.T) {
 }
 
 // usedAndReserved returns the bytes that ann uses and has reserved, together.
-func (w *storesFixture) usedAndReserved() int64 {
-	bytes, _ := w.usage("ann")
-	reserved, _ := w.reserved("ann")
+func (f *storesFixture) usedAndReserved() int64 {
+	bytes, _ := f.usage("ann")
+	reserved, _ := f.reserved("ann")
 	return bytes + reserved
 }
 
-func (w *storesFixture) usedAndReservedFiles() int64 {
-	_, count := w.usage("ann")
-	_, reserved := w.reserved("ann")
+func (f *storesFixture) usedAndReservedFiles() int64 {
+	_, count := f.usage("ann")
+	_, reserved := f.reserved("ann")
 	return count + reserved
 }
 
 // countTransactions counts the transactions of a large copy, including the one that gives it its
 // path.
-func (w *storesFixture) countTransactions(jobID string) (n int) {
-	w.t.Helper()
-	w.onOwner = func() { n++ }
-	w.runJobs()
-	w.onOwner = nil
-	w.checkJobEnded(jobID, "")
+func (f *storesFixture) countTransactions(jobID string) (n int) {
+	f.t.Helper()
+	f.onOwner = func() { n++ }
+	f.runJobs()
+	f.onOwner = nil
+	f.checkJobEnded(jobID, "")
 	return n
 }
 

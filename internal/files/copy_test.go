@@ -17,50 +17,50 @@ import (
 )
 
 // requestCopy requests a copy.
-func (w *storesFixture) requestCopy(a access.Actor, id, target string, newName ...vpath.Name) (job.Job, error) {
-	w.t.Helper()
+func (f *storesFixture) requestCopy(a access.Actor, id, target string, newName ...vpath.Name) (job.Job, error) {
+	f.t.Helper()
 	var name *vpath.Name
 	if len(newName) > 0 {
 		name = &newName[0]
 	}
-	return w.tree.Copy(w.t.Context(), a, id, mustParsePath(target), name)
+	return f.tree.Copy(f.t.Context(), a, id, mustParsePath(target), name)
 }
 
 // mustCopy requests a copy, runs the due jobs, and fails the test when the copy is refused.
-func (w *storesFixture) mustCopy(a access.Actor, id, target string, newName ...vpath.Name) {
-	w.t.Helper()
-	_, err := w.requestCopy(a, id, target, newName...)
-	w.must(err)
-	w.runJobs()
+func (f *storesFixture) mustCopy(a access.Actor, id, target string, newName ...vpath.Name) {
+	f.t.Helper()
+	_, err := f.requestCopy(a, id, target, newName...)
+	f.must(err)
+	f.runJobs()
 }
 
 // reserved returns the bytes and files reserved for an account.
-func (w *storesFixture) reserved(user string) (bytes, count int64) {
-	w.t.Helper()
-	w.must(w.db.Read(w.t.Context()).QueryRow("SELECT reserved_storage, reserved_files FROM quotas WHERE user_id = $1",
+func (f *storesFixture) reserved(user string) (bytes, count int64) {
+	f.t.Helper()
+	f.must(f.db.Read(f.t.Context()).QueryRow("SELECT reserved_storage, reserved_files FROM quotas WHERE user_id = $1",
 		user).Scan(&bytes, &count))
 	return bytes, count
 }
 
 // checkUsage checks the bytes and files that an account uses and has reserved.
-func (w *storesFixture) checkUsage(when, user string, bytes, count, reserved, reservedCount int64) {
-	w.t.Helper()
-	gotBytes, gotCount := w.usage(user)
-	gotReserved, gotReservedCount := w.reserved(user)
+func (f *storesFixture) checkUsage(when, user string, bytes, count, reserved, reservedCount int64) {
+	f.t.Helper()
+	gotBytes, gotCount := f.usage(user)
+	gotReserved, gotReservedCount := f.reserved(user)
 	if gotBytes != bytes || gotCount != count || gotReserved != reserved || gotReservedCount != reservedCount {
-		w.t.Errorf("%s: %s has %d bytes in %d files, %d in %d reserved; want %d in %d, %d in %d", when, user,
+		f.t.Errorf("%s: %s has %d bytes in %d files, %d in %d reserved; want %d in %d, %d in %d", when, user,
 			gotBytes, gotCount, gotReserved, gotReservedCount, bytes, count, reserved, reservedCount)
 	}
 }
 
 // contentsBelow lists everything below a folder as an administrator sees it, with the content of
 // files: `path/` and `path=content`, sorted.
-func (w *storesFixture) contentsBelow(folder string) (found []string) {
-	w.t.Helper()
+func (f *storesFixture) contentsBelow(folder string) (found []string) {
+	f.t.Helper()
 	var walk func(at, below string)
 	walk = func(at, below string) {
-		l, err := w.tree.List(w.t.Context(), w.admin, files.ListQuery{Path: mustParsePath(at), Page: 1, Limit: 1000})
-		w.must(err)
+		l, err := f.tree.List(f.t.Context(), f.admin, files.ListQuery{Path: mustParsePath(at), Page: 1, Limit: 1000})
+		f.must(err)
 		for _, e := range l.Items {
 			name := below + e.Name
 			if e.Folder {
@@ -68,8 +68,8 @@ func (w *storesFixture) contentsBelow(folder string) (found []string) {
 				walk(at+"/"+e.Name, name+"/")
 				continue
 			}
-			content, err := w.readPath(w.admin, e.Path().String())
-			w.must(err)
+			content, err := f.readPath(f.admin, e.Path().String())
+			f.must(err)
 			found = append(found, name+"="+content)
 		}
 	}
@@ -79,27 +79,27 @@ func (w *storesFixture) contentsBelow(folder string) (found []string) {
 }
 
 // checkContents checks the contents of a folder.
-func (w *storesFixture) checkContents(folder string, want ...string) {
-	w.t.Helper()
+func (f *storesFixture) checkContents(folder string, want ...string) {
+	f.t.Helper()
 	slices.Sort(want)
-	if got := w.contentsBelow(folder); !slices.Equal(got, want) {
-		w.t.Errorf("below %s lie\n%.900q\nwant\n%.900q", folder, got, want)
+	if got := f.contentsBelow(folder); !slices.Equal(got, want) {
+		f.t.Errorf("below %s lie\n%.900q\nwant\n%.900q", folder, got, want)
 	}
 }
 
 // checkNothingStaged checks that no copy is under way and that nothing of one is left.
-func (w *storesFixture) checkNothingStaged() {
-	w.t.Helper()
-	rows, records := w.queryInt("SELECT COUNT(*) FROM entries WHERE parent_id = 'staging'"), w.countRows("copies")
+func (f *storesFixture) checkNothingStaged() {
+	f.t.Helper()
+	rows, records := f.queryInt("SELECT COUNT(*) FROM entries WHERE parent_id = 'staging'"), f.countRows("copies")
 	if rows != 0 || records != 0 {
-		w.t.Errorf("left of copies: %d entries, %d records", rows, records)
+		f.t.Errorf("left of copies: %d entries, %d records", rows, records)
 	}
 }
 
-func (w *storesFixture) entryAtPath(p string) files.Entry {
-	w.t.Helper()
-	e, _, err := w.tree.Details(w.t.Context(), w.admin, w.idAtPath(p))
-	w.must(err)
+func (f *storesFixture) entryAtPath(p string) files.Entry {
+	f.t.Helper()
+	e, _, err := f.tree.Details(f.t.Context(), f.admin, f.idAtPath(p))
+	f.must(err)
 	return e
 }
 
@@ -493,14 +493,14 @@ func TestCopyIsChargedInFull(t *testing.T) {
 }
 
 // checkChargesMatchOwnership checks that each account is charged for the entries that it owns.
-func (w *storesFixture) checkChargesMatchOwnership() {
-	w.t.Helper()
+func (f *storesFixture) checkChargesMatchOwnership() {
+	f.t.Helper()
 	for _, user := range []string{"admin", "ann", "bob"} {
 		var bytes, count int64
-		w.must(w.db.Read(w.t.Context()).QueryRow(
+		f.must(f.db.Read(f.t.Context()).QueryRow(
 			"SELECT CAST(COALESCE(SUM(size), 0) AS BIGINT), COUNT(*) FROM entries WHERE kind = 1 AND owner_id = $1",
 			user).Scan(&bytes, &count))
-		w.checkUsage("by the rows", user, bytes, count, 0, 0)
+		f.checkUsage("by the rows", user, bytes, count, 0, 0)
 	}
 }
 

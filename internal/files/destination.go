@@ -123,49 +123,49 @@ func checkNotReserved(path vpath.Path) error {
 
 // judgeDestination decides about a file at path, in the folder n with missing folders below it.
 // there is the entry that has its name, without id for none.
-func (v *ruleset) judgeDestination(a access.Actor, n *node, path vpath.Path, there *row, c Conflict) error {
+func (rs *ruleset) judgeDestination(a access.Actor, n *node, path vpath.Path, there *row, c Conflict) error {
 	made := n.path
 	for _, name := range n.missing {
 		made = made.Child(name)
-		if err := v.allow(a, n.newTarget(a, made), access.Write); err != nil {
+		if err := rs.allow(a, n.newTarget(a, made), access.Write); err != nil {
 			return err
 		}
 	}
 	if there.id != "" && !there.folder && c == Replace {
-		if err := v.allow(a, childTarget(n.facts(a), a, there), access.Update); err != nil {
+		if err := rs.allow(a, childTarget(n.facts(a), a, there), access.Update); err != nil {
 			return err
 		}
-		if v.occupied(n, path) {
+		if rs.occupied(n, path) {
 			return nameTaken()
 		}
 		return nil
 	}
-	if err := v.allow(a, n.newTarget(a, path), access.Write); err != nil {
+	if err := rs.allow(a, n.newTarget(a, path), access.Write); err != nil {
 		return err
 	}
-	if c != RenameNew && (there.id != "" || v.occupied(n, path)) {
+	if c != RenameNew && (there.id != "" || rs.occupied(n, path)) {
 		return nameTaken()
 	}
 	return nil
 }
 
 // covered reports whether a mount other than n's covers path.
-func (v *ruleset) covered(n *node, path vpath.Path) bool {
-	m, _ := v.mounts.Resolve(path)
+func (rs *ruleset) covered(n *node, path vpath.Path) bool {
+	m, _ := rs.mounts.Resolve(path)
 	return m.ID != n.mount.ID
 }
 
 // occupied reports whether path cannot be used for an entry in n's mount: another mount is there
 // or further below, so that the path is a folder, and the entry would be hidden.
-func (v *ruleset) occupied(n *node, path vpath.Path) bool {
-	return v.covered(n, path) || len(v.mounts.Below(path)) > 0
+func (rs *ruleset) occupied(n *node, path vpath.Path) bool {
+	return rs.covered(n, path) || len(rs.mounts.Below(path)) > 0
 }
 
 // destinationFolder looks up, inside a transaction, the folder of a Destination, and walks down
 // folders that were made meanwhile. Fault: Conflict.
-func (v *ruleset) destinationFolder(tx *db.Tx, p Destination) (n node, version int64, err error) {
-	n, version, err = v.findID(tx, p.BaseID)
-	if err != nil || version != v.version {
+func (rs *ruleset) destinationFolder(tx *db.Tx, p Destination) (n node, version int64, err error) {
+	n, version, err = rs.findID(tx, p.BaseID)
+	if err != nil || version != rs.version {
 		return n, version, err
 	}
 	// An upload stays in the provider that it began in (abuse case C24): the mount may have another

@@ -34,10 +34,10 @@ type Entry struct {
 func (e Entry) Path() vpath.Path { return e.path }
 
 // entry returns a row as an actor sees it; t holds the facts about it.
-func (v *ruleset) entry(a access.Actor, r *row, t access.Target) Entry {
+func (rs *ruleset) entry(a access.Actor, r *row, t access.Target) Entry {
 	e := plainEntry(r, t)
-	e.Public = v.public(t)
-	e.Permissions = v.policy.Allowed(a, t)
+	e.Public = rs.public(t)
+	e.Permissions = rs.policy.Allowed(a, t)
 	if t.MountID == "" { // a virtual folder can be listed, nothing else
 		e.Permissions &= access.Set(access.Read)
 	}
@@ -45,7 +45,7 @@ func (v *ruleset) entry(a access.Actor, r *row, t access.Target) Entry {
 }
 
 // public reports whether anybody may download the bytes.
-func (v *ruleset) public(t access.Target) bool { return t.Password == nil && v.policy.Public(t) }
+func (rs *ruleset) public(t access.Target) bool { return t.Password == nil && rs.policy.Public(t) }
 
 // plainEntry is entry without the fields that depend on the rules.
 func plainEntry(r *row, t access.Target) Entry {

@@ -53,16 +53,16 @@ type fixture struct {
 	onOwner  func()          // called when a job asks for the rights of its owner, outside of any transaction
 }
 
-func (h *fixture) clock() time.Time {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.now
+func (f *fixture) clock() time.Time {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.now
 }
 
-func (h *fixture) advance(d time.Duration) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.now = h.now.Add(d)
+func (f *fixture) advance(d time.Duration) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.now = f.now.Add(d)
 }
 
 func newFixture(t testing.TB, d *db.DB) *fixture {
@@ -145,43 +145,43 @@ func eachFixture(t *testing.T, test func(t *testing.T, h *fixture)) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) { test(t, newFixture(t, d)) })
 }
 
-func (h *fixture) must(err error) {
-	h.t.Helper()
+func (f *fixture) must(err error) {
+	f.t.Helper()
 	if err != nil {
-		h.t.Fatal(err)
+		f.t.Fatal(err)
 	}
 }
 
-func (h *fixture) write(fn func(tx *db.Tx) error) {
-	h.t.Helper()
-	h.must(h.db.Write(h.t.Context(), fn))
+func (f *fixture) write(fn func(tx *db.Tx) error) {
+	f.t.Helper()
+	f.must(f.db.Write(f.t.Context(), fn))
 }
 
 // exec executes a statement in a transaction of its own.
-func (h *fixture) exec(query string, args ...any) {
-	h.t.Helper()
-	h.write(func(tx *db.Tx) error {
+func (f *fixture) exec(query string, args ...any) {
+	f.t.Helper()
+	f.write(func(tx *db.Tx) error {
 		_, err := tx.Exec(query, args...)
 		return err
 	})
 }
 
 // queryInt returns the only value that a query selects.
-func (h *fixture) queryInt(query string, args ...any) (n int64) {
-	h.t.Helper()
-	h.must(h.db.Read(h.t.Context()).QueryRow("SELECT CAST(("+query+") AS BIGINT)", args...).Scan(&n))
+func (f *fixture) queryInt(query string, args ...any) (n int64) {
+	f.t.Helper()
+	f.must(f.db.Read(f.t.Context()).QueryRow("SELECT CAST(("+query+") AS BIGINT)", args...).Scan(&n))
 	return n
 }
 
 // addRule adds a rule and returns its id.
-func (h *fixture) addRule(r access.Rule) string {
-	h.t.Helper()
-	r.ID = h.ids.UUID()
+func (f *fixture) addRule(r access.Rule) string {
+	f.t.Helper()
+	r.ID = f.ids.UUID()
 	hash := ""
 	if r.RequirePassword {
 		hash = "hash"
 	}
-	h.write(func(tx *db.Tx) error { return h.rules.Insert(tx, access.StoredRule{Rule: r, PasswordHash: hash}) })
+	f.write(func(tx *db.Tx) error { return f.rules.Insert(tx, access.StoredRule{Rule: r, PasswordHash: hash}) })
 	return r.ID
 }
 
@@ -194,107 +194,107 @@ func mustParsePath(s string) vpath.Path {
 }
 
 // createFolder creates a folder and its missing parents as the actor.
-func (h *fixture) createFolder(a access.Actor, p string) files.Entry {
-	h.t.Helper()
-	e, err := h.tree.CreateFolder(h.t.Context(), a, mustParsePath(p).Parent(), mustParsePath(p).Base())
-	h.must(err)
+func (f *fixture) createFolder(a access.Actor, p string) files.Entry {
+	f.t.Helper()
+	e, err := f.tree.CreateFolder(f.t.Context(), a, mustParsePath(p).Parent(), mustParsePath(p).Base())
+	f.must(err)
 	return e
 }
 
 // storeContent is storeContentIn for the provider `local`.
-func (h *fixture) storeContent(content string) files.StoredObject {
-	h.t.Helper()
-	return h.storeContentIn("local", content)
+func (f *fixture) storeContent(content string) files.StoredObject {
+	f.t.Helper()
+	return f.storeContentIn("local", content)
 }
 
 // storeContentIn puts content into the store of a provider and its key on the garbage list, as an
 // upload does before the file exists.
-func (h *fixture) storeContentIn(providerID, content string) files.StoredObject {
-	h.t.Helper()
-	store, err := h.reg.Store(h.t.Context(), providerID)
-	h.must(err)
-	s := files.StoredObject{Key: blob.NewKey(h.ids, nil, ""), Size: int64(len(content)), MimeType: "text/plain"}
-	h.write(func(tx *db.Tx) error {
-		return object.Discard(tx, providerID, s.Key, h.clock().Add(grace).UnixMilli())
+func (f *fixture) storeContentIn(providerID, content string) files.StoredObject {
+	f.t.Helper()
+	store, err := f.reg.Store(f.t.Context(), providerID)
+	f.must(err)
+	s := files.StoredObject{Key: blob.NewKey(f.ids, nil, ""), Size: int64(len(content)), MimeType: "text/plain"}
+	f.write(func(tx *db.Tx) error {
+		return object.Discard(tx, providerID, s.Key, f.clock().Add(grace).UnixMilli())
 	})
-	info, err := store.Put(h.t.Context(), s.Key, strings.NewReader(content), blob.PutOptions{Size: s.Size})
-	h.must(err)
+	info, err := store.Put(f.t.Context(), s.Key, strings.NewReader(content), blob.PutOptions{Size: s.Size})
+	f.must(err)
 	s.ETag = info.ETag
 	return s
 }
 
 // upload uploads content to the provider of the destination, and returns the entry or the fault.
-func (h *fixture) upload(a access.Actor, p, content string, c files.Conflict) (files.Entry, error) {
-	h.t.Helper()
-	place, err := h.tree.ResolveDestination(h.t.Context(), a, mustParsePath(p).Parent(), mustParsePath(p).Base(), c)
+func (f *fixture) upload(a access.Actor, p, content string, c files.Conflict) (files.Entry, error) {
+	f.t.Helper()
+	place, err := f.tree.ResolveDestination(f.t.Context(), a, mustParsePath(p).Parent(), mustParsePath(p).Base(), c)
 	if err != nil {
 		return files.Entry{}, err
 	}
-	stored := h.storeContentIn(place.ProviderID, content)
+	stored := f.storeContentIn(place.ProviderID, content)
 	sum := sha256.Sum256([]byte(content))
 	stored.SHA256 = hex.EncodeToString(sum[:])
-	return h.putEntry(a, place, stored)
+	return f.putEntry(a, place, stored)
 }
 
 // mustUpload uploads content and fails the test when that is refused.
-func (h *fixture) mustUpload(a access.Actor, p, content string) files.Entry {
-	h.t.Helper()
-	e, err := h.upload(a, p, content, files.Fail)
-	h.must(err)
+func (f *fixture) mustUpload(a access.Actor, p, content string) files.Entry {
+	f.t.Helper()
+	e, err := f.upload(a, p, content, files.Fail)
+	f.must(err)
 	return e
 }
 
 // mustUploadUnsummed is mustUpload for content whose checksum a job determines, as that of an
 // upload in parts.
-func (h *fixture) mustUploadUnsummed(a access.Actor, p, content string) files.Entry {
-	h.t.Helper()
-	place, err := h.tree.ResolveDestination(h.t.Context(), a, mustParsePath(p).Parent(), mustParsePath(p).Base(),
+func (f *fixture) mustUploadUnsummed(a access.Actor, p, content string) files.Entry {
+	f.t.Helper()
+	place, err := f.tree.ResolveDestination(f.t.Context(), a, mustParsePath(p).Parent(), mustParsePath(p).Base(),
 		files.Fail)
-	h.must(err)
-	e, err := h.putEntry(a, place, h.storeContentIn(place.ProviderID, content))
-	h.must(err)
+	f.must(err)
+	e, err := f.putEntry(a, place, f.storeContentIn(place.ProviderID, content))
+	f.must(err)
 	return e
 }
 
-func (h *fixture) putEntry(a access.Actor, p files.Destination, s files.StoredObject) (e files.Entry, err error) {
-	err = h.db.Write(h.t.Context(), func(tx *db.Tx) (err error) {
-		e, err = h.tree.Put(h.t.Context(), tx, a, p, s)
+func (f *fixture) putEntry(a access.Actor, p files.Destination, s files.StoredObject) (e files.Entry, err error) {
+	err = f.db.Write(f.t.Context(), func(tx *db.Tx) (err error) {
+		e, err = f.tree.Put(f.t.Context(), tx, a, p, s)
 		return err
 	})
 	return e, err
 }
 
 // readPath returns the content at a path as the actor gets it.
-func (h *fixture) readPath(a access.Actor, p string) (string, error) {
-	h.t.Helper()
-	c, err := h.tree.ByPath(h.t.Context(), a, mustParsePath(p))
+func (f *fixture) readPath(a access.Actor, p string) (string, error) {
+	f.t.Helper()
+	c, err := f.tree.ByPath(f.t.Context(), a, mustParsePath(p))
 	if err != nil {
 		return "", err
 	}
-	return h.readContent(c), nil
+	return f.readContent(c), nil
 }
 
-func (h *fixture) readContent(c files.Content) string {
-	h.t.Helper()
-	o, err := c.Open(h.t.Context())
-	h.must(err)
+func (f *fixture) readContent(c files.Content) string {
+	f.t.Helper()
+	o, err := c.Open(f.t.Context())
+	f.must(err)
 	defer o.Close()
 	b, err := io.ReadAll(o)
-	h.must(err)
+	f.must(err)
 	return string(b)
 }
 
 // listNames lists a folder, or the results of a search below it, as `name` and `name/`.
-func (h *fixture) listNames(a access.Actor, q files.ListQuery) []string {
-	h.t.Helper()
+func (f *fixture) listNames(a access.Actor, q files.ListQuery) []string {
+	f.t.Helper()
 	if q.Page == 0 {
 		q.Page = 1
 	}
 	if q.Limit == 0 {
 		q.Limit = 100
 	}
-	l, err := h.tree.List(h.t.Context(), a, q)
-	h.must(err)
+	l, err := f.tree.List(f.t.Context(), a, q)
+	f.must(err)
 	names := []string{}
 	for _, e := range l.Items {
 		name := e.Name
@@ -304,38 +304,38 @@ func (h *fixture) listNames(a access.Actor, q files.ListQuery) []string {
 		names = append(names, name)
 	}
 	if q.Page == 1 && l.Total <= q.Limit && l.Total != len(names) {
-		h.t.Errorf("total %d, but %d items", l.Total, len(names))
+		f.t.Errorf("total %d, but %d items", l.Total, len(names))
 	}
 	return names
 }
 
-func (h *fixture) listFolder(a access.Actor, p string) []string {
-	h.t.Helper()
-	return h.listNames(a, files.ListQuery{Path: mustParsePath(p)})
+func (f *fixture) listFolder(a access.Actor, p string) []string {
+	f.t.Helper()
+	return f.listNames(a, files.ListQuery{Path: mustParsePath(p)})
 }
 
 // usage returns the bytes and files charged to an account.
-func (h *fixture) usage(user string) (bytes, count int64) {
-	h.t.Helper()
-	q, err := quota.Get(h.db.Read(h.t.Context()), user)
-	h.must(err)
+func (f *fixture) usage(user string) (bytes, count int64) {
+	f.t.Helper()
+	q, err := quota.Get(f.db.Read(f.t.Context()), user)
+	f.must(err)
 	return q.UsedStorage, q.UsedFiles
 }
 
 // addMount makes a mount of the fixture's provider and returns the id of its root.
-func (h *fixture) addMount(p string) (root string) {
-	h.t.Helper()
-	return h.addMountWithPriority(p, 0)
+func (f *fixture) addMount(p string) (root string) {
+	f.t.Helper()
+	return f.addMountWithPriority(p, 0)
 }
 
 // addMountWithPriority makes a mount with a priority and returns the id of its root.
-func (h *fixture) addMountWithPriority(p string, priority int) (root string) {
-	h.t.Helper()
-	h.write(func(tx *db.Tx) (err error) {
-		if root, err = h.tree.InsertRoot(tx, "admin", "the name in the database"); err != nil {
+func (f *fixture) addMountWithPriority(p string, priority int) (root string) {
+	f.t.Helper()
+	f.write(func(tx *db.Tx) (err error) {
+		if root, err = f.tree.InsertRoot(tx, "admin", "the name in the database"); err != nil {
 			return err
 		}
-		return mount.New(h.db).Insert(tx, mount.Mount{
+		return mount.New(f.db).Insert(tx, mount.Mount{
 			ID: "mount of " + p, ProviderID: "local", RootID: root, Path: mustParsePath(p), Name: "M", SortBy: "name",
 			SortOrder: "desc", Priority: priority,
 		}, 0)
@@ -344,33 +344,33 @@ func (h *fixture) addMountWithPriority(p string, priority int) (root string) {
 }
 
 // idAtPath returns the id of the entry at a path.
-func (h *fixture) idAtPath(p string) string {
-	h.t.Helper()
-	s, err := h.tree.ResourceAt(h.t.Context(), mustParsePath(p))
-	h.must(err)
+func (f *fixture) idAtPath(p string) string {
+	f.t.Helper()
+	s, err := f.tree.ResourceAt(f.t.Context(), mustParsePath(p))
+	f.must(err)
 	if !s.Exists() {
-		h.t.Fatalf("there is no %s", p)
+		f.t.Fatalf("there is no %s", p)
 	}
 	return s.ID()
 }
 
 // setQuota sets an account's quota: bytes and files.
-func (h *fixture) setQuota(user string, bytes, count int64) {
-	h.t.Helper()
-	h.write(func(tx *db.Tx) error { return quota.SetLimits(tx, user, &bytes, &count) })
+func (f *fixture) setQuota(user string, bytes, count int64) {
+	f.t.Helper()
+	f.write(func(tx *db.Tx) error { return quota.SetLimits(tx, user, &bytes, &count) })
 }
 
 // protectEntry sets a password on an entry as older versions did, without a password_id: the
 // password's id is that of the entry.
-func (h *fixture) protectEntry(id string) {
-	h.t.Helper()
-	h.exec("UPDATE entries SET password_hash = 'hash' WHERE id = $1", id)
+func (f *fixture) protectEntry(id string) {
+	f.t.Helper()
+	f.exec("UPDATE entries SET password_hash = 'hash' WHERE id = $1", id)
 }
 
 // setPassword sets a password on an entry.
-func (h *fixture) setPassword(id, password string) {
-	h.t.Helper()
-	h.exec(
+func (f *fixture) setPassword(id, password string) {
+	f.t.Helper()
+	f.exec(
 		"UPDATE entries SET password_hash = 'hash of ' || CAST($1 AS TEXT), password_id = $1 WHERE id = $2",
 		password, id)
 }
@@ -385,7 +385,7 @@ type treeEntry struct {
 }
 
 // insertEntry inserts the row of an entry, and nothing else: no object, no charge.
-func (h *fixture) insertEntry(tx *db.Tx, l treeEntry) error {
+func (f *fixture) insertEntry(tx *db.Tx, l treeEntry) error {
 	kind, object, hash := 1, any(cmp.Or(l.object, "object")), any(nil)
 	if l.folder {
 		kind, object = 0, nil
@@ -405,35 +405,35 @@ func (h *fixture) insertEntry(tx *db.Tx, l treeEntry) error {
 }
 
 // countRows counts the rows of a table.
-func (h *fixture) countRows(table string) int {
-	h.t.Helper()
-	return int(h.queryInt("SELECT COUNT(*) FROM " + table))
+func (f *fixture) countRows(table string) int {
+	f.t.Helper()
+	return int(f.queryInt("SELECT COUNT(*) FROM " + table))
 }
 
 // sumFiles sums a column over all files.
-func (h *fixture) sumFiles(column string) int64 {
-	h.t.Helper()
-	return h.queryInt("SELECT COALESCE(SUM(" + column + "), 0) FROM entries WHERE kind = 1")
+func (f *fixture) sumFiles(column string) int64 {
+	f.t.Helper()
+	return f.queryInt("SELECT COALESCE(SUM(" + column + "), 0) FROM entries WHERE kind = 1")
 }
 
 // isStored reports whether an object is in the store.
-func (h *fixture) isStored(key blob.Key) bool {
-	h.t.Helper()
-	store, err := h.reg.Store(h.t.Context(), "local")
-	h.must(err)
-	_, err = store.Stat(h.t.Context(), key)
+func (f *fixture) isStored(key blob.Key) bool {
+	f.t.Helper()
+	store, err := f.reg.Store(f.t.Context(), "local")
+	f.must(err)
+	_, err = store.Stat(f.t.Context(), key)
 	if err != nil && !errors.Is(err, blob.ErrNotFound) {
-		h.t.Fatal(err)
+		f.t.Fatal(err)
 	}
 	return err == nil
 }
 
 // collect runs the collector until nothing is due.
-func (h *fixture) collect() {
-	h.t.Helper()
+func (f *fixture) collect() {
+	f.t.Helper()
 	for {
-		more, err := h.tree.Collect(h.t.Context())
-		h.must(err)
+		more, err := f.tree.Collect(f.t.Context())
+		f.must(err)
 		if !more {
 			return
 		}
@@ -441,11 +441,11 @@ func (h *fixture) collect() {
 }
 
 // wantFault checks that err is a fault of that kind.
-func (h *fixture) wantFault(what string, err error, kind fault.Kind) {
-	h.t.Helper()
+func (f *fixture) wantFault(what string, err error, kind fault.Kind) {
+	f.t.Helper()
 	var got *fault.Error
 	if !errors.As(err, &got) || got.Kind != kind {
-		h.t.Errorf("%s: got %v, want fault kind %d", what, err, kind)
+		f.t.Errorf("%s: got %v, want fault kind %d", what, err, kind)
 	}
 }
 

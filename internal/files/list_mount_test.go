@@ -15,17 +15,17 @@ import (
 )
 
 // searchPaths searches and returns the paths of the results.
-func (h *fixture) searchPaths(a access.Actor, q files.ListQuery) []string {
-	h.t.Helper()
+func (f *fixture) searchPaths(a access.Actor, q files.ListQuery) []string {
+	f.t.Helper()
 	q.Page, q.Limit = 1, 100
-	l, err := h.tree.List(h.t.Context(), a, q)
-	h.must(err)
+	l, err := f.tree.List(f.t.Context(), a, q)
+	f.must(err)
 	found := []string{}
 	for _, e := range l.Items {
 		found = append(found, e.Path().String())
 	}
 	if l.Total != len(found) {
-		h.t.Errorf("total %d, but %d items", l.Total, len(found))
+		f.t.Errorf("total %d, but %d items", l.Total, len(found))
 	}
 	return found
 }

@@ -39,7 +39,7 @@ type entryAtPath struct {
 	virtual bool
 }
 
-func (w *randomTree) pick(choices ...string) string { return choices[w.rand.IntN(len(choices))] }
+func (rt *randomTree) pick(choices ...string) string { return choices[rt.rand.IntN(len(choices))] }
 
 var randomNames = []string{"a", "b", "ab", "B", "é", "x.jpg", "y.jpg", "100%", "a_b"}
 
@@ -118,12 +118,12 @@ func (l mountLookup) Below(p vpath.Path) map[string]vpath.Path {
 	return below
 }
 
-func (w *randomTree) rule(i int, mounts []mount.Mount) access.Rule {
-	r := access.Rule{ID: fmt.Sprintf("r%d", i), Effect: access.Effect(w.pick("allow", "allow", "deny")),
-		Priority: w.rand.IntN(2)}
-	r.Pattern = w.pick("/**", "/a/**", "/a", "/a/*", "/a/*.jpg", "/**/*.jpg", "/*/b/**", "/a/b/**", "/b/**", "/**/b/**",
+func (rt *randomTree) rule(i int, mounts []mount.Mount) access.Rule {
+	r := access.Rule{ID: fmt.Sprintf("r%d", i), Effect: access.Effect(rt.pick("allow", "allow", "deny")),
+		Priority: rt.rand.IntN(2)}
+	r.Pattern = rt.pick("/**", "/a/**", "/a", "/a/*", "/a/*.jpg", "/**/*.jpg", "/*/b/**", "/a/b/**", "/b/**", "/**/b/**",
 		"/home/**", "/home/a/**", "/a?", "/?/x*", "/a/b/m/**", "/é/**", "/é/b", "/ab/**/a")
-	switch w.rand.IntN(5) {
+	switch rt.rand.IntN(5) {
 	case 0:
 		r.UserID = "ann"
 	case 1:
@@ -134,41 +134,41 @@ func (w *randomTree) rule(i int, mounts []mount.Mount) access.Rule {
 		r.Role = access.User
 	}
 	r.Permissions = []access.Set{0, access.Set(access.Read), access.Set(access.Read | access.Download),
-		access.Set(access.Write), access.Set(access.Download)}[w.rand.IntN(5)]
-	if r.Effect == access.Allow && w.rand.IntN(6) == 0 {
+		access.Set(access.Write), access.Set(access.Download)}[rt.rand.IntN(5)]
+	if r.Effect == access.Allow && rt.rand.IntN(6) == 0 {
 		r.RequirePassword = true
 	}
-	if w.rand.IntN(6) == 0 {
-		r.AllowedIPs = []netip.Prefix{netip.MustParsePrefix(w.pick("192.0.2.0/24", "10.0.0.0/8"))}
+	if rt.rand.IntN(6) == 0 {
+		r.AllowedIPs = []netip.Prefix{netip.MustParsePrefix(rt.pick("192.0.2.0/24", "10.0.0.0/8"))}
 	}
-	if w.rand.IntN(5) == 0 {
-		r.MountID = mounts[w.rand.IntN(len(mounts))].ID
+	if rt.rand.IntN(5) == 0 {
+		r.MountID = mounts[rt.rand.IntN(len(mounts))].ID
 	}
 	return r
 }
 
 // fillFolder fills a folder.
-func (w *randomTree) fillFolder(tx *db.Tx, parent string, depth int) error {
-	for _, i := range w.rand.Perm(len(randomNames))[:w.rand.IntN(6)] {
+func (rt *randomTree) fillFolder(tx *db.Tx, parent string, depth int) error {
+	for _, i := range rt.rand.Perm(len(randomNames))[:rt.rand.IntN(6)] {
 		l := treeEntry{
 			id: fmt.Sprintf("%s.%d", parent, i), parent: parent, name: randomNames[i],
-			owner:  w.pick("admin", "ann", "bob", "ann"),
-			folder: w.rand.IntN(2) == 0 && depth < 3, size: int64(w.rand.IntN(3)), updated: int64(w.rand.IntN(3)),
-			hasPassword: w.rand.IntN(6) == 0,
+			owner:  rt.pick("admin", "ann", "bob", "ann"),
+			folder: rt.rand.IntN(2) == 0 && depth < 3, size: int64(rt.rand.IntN(3)), updated: int64(rt.rand.IntN(3)),
+			hasPassword: rt.rand.IntN(6) == 0,
 		}
-		if w.rand.IntN(2) == 0 {
-			position := int64(w.rand.IntN(3))
+		if rt.rand.IntN(2) == 0 {
+			position := int64(rt.rand.IntN(3))
 			l.position = &position
 		}
 		if l.folder {
 			l.size = 0
 		}
-		w.entries[parent] = append(w.entries[parent], l)
-		if err := w.insertEntry(tx, l); err != nil {
+		rt.entries[parent] = append(rt.entries[parent], l)
+		if err := rt.insertEntry(tx, l); err != nil {
 			return err
 		}
 		if l.folder {
-			if err := w.fillFolder(tx, l.id, depth+1); err != nil {
+			if err := rt.fillFolder(tx, l.id, depth+1); err != nil {
 				return err
 			}
 		}
@@ -178,7 +178,7 @@ func (w *randomTree) fillFolder(tx *db.Tx, parent string, depth int) error {
 
 // reachable returns all entries that a path leads to, visible or not, with their facts for an
 // actor.
-func (w *randomTree) reachable(a access.Actor) map[vpath.Path]entryAtPath {
+func (rt *randomTree) reachable(a access.Actor) map[vpath.Path]entryAtPath {
 	all := map[vpath.Path]entryAtPath{}
 	var down func(m mount.Mount, l treeEntry, p vpath.Path, above access.Target)
 	down = func(m mount.Mount, l treeEntry, p vpath.Path, above access.Target) {
@@ -187,19 +187,19 @@ func (w *randomTree) reachable(a access.Actor) map[vpath.Path]entryAtPath {
 		if l.hasPassword {
 			t.Password = &access.EntryPassword{ID: l.id, OwnerID: l.owner}
 		}
-		if top, _ := w.mounts.Resolve(p); top.ID == m.ID {
+		if top, _ := rt.mounts.Resolve(p); top.ID == m.ID {
 			all[p] = entryAtPath{treeEntry: l, path: p, target: t}
 		}
-		for _, child := range w.entries[l.id] {
+		for _, child := range rt.entries[l.id] {
 			down(m, child, p.Child(vpath.Name(child.name)), t)
 		}
 	}
 	var shown []mount.Mount
-	for id := range w.roots {
-		for _, m := range w.mounts.ByRoot(id) {
-			if top, _ := w.mounts.Resolve(m.Path); top.ID == m.ID {
+	for id := range rt.roots {
+		for _, m := range rt.mounts.ByRoot(id) {
+			if top, _ := rt.mounts.Resolve(m.Path); top.ID == m.ID {
 				shown = append(shown, m)
-				down(m, w.roots[id], m.Path, w.inherited(m, a))
+				down(m, rt.roots[id], m.Path, rt.inherited(m, a))
 			}
 		}
 	}
@@ -210,7 +210,7 @@ func (w *randomTree) reachable(a access.Actor) map[vpath.Path]entryAtPath {
 				for up := p; up != vpath.Root; { // the facts of the deepest existing folder
 					up = up.Parent()
 					if e, there := all[up]; there && !e.virtual {
-						if top, _ := w.mounts.Resolve(p); top.ID == e.target.MountID {
+						if top, _ := rt.mounts.Resolve(p); top.ID == e.target.MountID {
 							t.InHome, t.Password, t.PasswordAbove = e.target.InHome, e.target.Password, e.target.Password
 						}
 						break
@@ -229,24 +229,24 @@ func (w *randomTree) reachable(a access.Actor) map[vpath.Path]entryAtPath {
 
 // inherited returns the facts that a mount inherits from the folders above its path in the covering
 // mount: passwords and the home.
-func (w *randomTree) inherited(m mount.Mount, a access.Actor) (t access.Target) {
-	top, covered := w.mounts.Resolve(m.Path.Parent())
+func (rt *randomTree) inherited(m mount.Mount, a access.Actor) (t access.Target) {
+	top, covered := rt.mounts.Resolve(m.Path.Parent())
 	if m.Path.IsRoot() || !covered {
 		return access.Target{}
 	}
-	t = w.inherited(top, a)
+	t = rt.inherited(top, a)
 	names, _ := m.Path.Parent().RelativeTo(top.Path)
-	for l, there := w.roots[top.RootID], true; there; {
+	for l, there := rt.roots[top.RootID], true; there; {
 		t.InHome = t.InHome || l.id == a.HomeID
 		if l.hasPassword {
 			t.Password = &access.EntryPassword{ID: l.id, OwnerID: l.owner}
 		}
 		at := -1
 		if len(names) > 0 {
-			at = slices.IndexFunc(w.entries[l.id], func(c treeEntry) bool { return c.name == string(names[0]) })
+			at = slices.IndexFunc(rt.entries[l.id], func(c treeEntry) bool { return c.name == string(names[0]) })
 		}
 		if there = at >= 0; there {
-			l, names = w.entries[l.id][at], names[1:]
+			l, names = rt.entries[l.id][at], names[1:]
 		}
 	}
 	return t
@@ -258,12 +258,12 @@ func passwordMissing(a access.Actor, g *access.EntryPassword) bool {
 	return g != nil && !given && (a.UserID == "" || a.Role != access.Admin && a.UserID != g.OwnerID)
 }
 
-func (w *randomTree) visible(a access.Actor, e entryAtPath, home vpath.Path, hasHome bool) bool {
-	may := func(p access.Permission) bool { return w.policy.Decide(a, e.target, p).Outcome == access.Allowed }
+func (rt *randomTree) visible(a access.Actor, e entryAtPath, home vpath.Path, hasHome bool) bool {
+	may := func(p access.Permission) bool { return rt.policy.Decide(a, e.target, p).Outcome == access.Allowed }
 	if passwordMissing(a, e.target.PasswordAbove) {
 		return false
 	}
-	return may(access.Read) || e.folder && (may(access.Write) || w.policy.ShowsFolder(a, e.path, home, hasHome))
+	return may(access.Read) || e.folder && (may(access.Write) || rt.policy.ShowsFolder(a, e.path, home, hasHome))
 }
 
 // compareBy orders by the field, equal fields by name without case, then by name, and equal names
@@ -336,10 +336,10 @@ type viewer struct {
 }
 
 // randomActor picks an actor.
-func (w *randomTree) randomActor() (who viewer) {
-	a := []access.Actor{w.admin, w.ann, w.ann, w.bob, w.visitor}[w.rand.IntN(5)]
+func (rt *randomTree) randomActor() (who viewer) {
+	a := []access.Actor{rt.admin, rt.ann, rt.ann, rt.bob, rt.visitor}[rt.rand.IntN(5)]
 	a.HomeID = ""
-	all := w.reachable(a)
+	all := rt.reachable(a)
 	paths := slices.SortedFunc(func(yield func(vpath.Path) bool) {
 		for p := range all {
 			if !yield(p) {
@@ -349,27 +349,27 @@ func (w *randomTree) randomActor() (who viewer) {
 	}, func(a, b vpath.Path) int { return cmp.Compare(a.String(), b.String()) })
 	hasHome := false
 	var home vpath.Path
-	if a.UserID != "" && a.Role == access.User && w.rand.IntN(2) == 0 {
-		if e := all[paths[w.rand.IntN(len(paths))]]; e.folder && !e.virtual {
+	if a.UserID != "" && a.Role == access.User && rt.rand.IntN(2) == 0 {
+		if e := all[paths[rt.rand.IntN(len(paths))]]; e.folder && !e.virtual {
 			a.HomeID, home, hasHome = e.id, e.path, true
-			all = w.reachable(a)
+			all = rt.reachable(a)
 		}
 	}
-	if a.UserID != "" && w.rand.IntN(3) == 0 {
+	if a.UserID != "" && rt.rand.IntN(3) == 0 {
 		permissions := []access.Set{access.All, access.Set(access.Read | access.Download),
-			access.Set(access.Write)}[w.rand.IntN(3)]
+			access.Set(access.Write)}[rt.rand.IntN(3)]
 		a.Key = &access.Key{ID: "key", Permissions: permissions,
-			Root: mustParsePath(w.pick("/", "/a", "/a/b", "/home")), RootOnly: w.rand.IntN(2) == 0}
+			Root: mustParsePath(rt.pick("/", "/a", "/a/b", "/home")), RootOnly: rt.rand.IntN(2) == 0}
 	}
-	for range w.rand.IntN(4) {
-		a.Unlocked = append(a.Unlocked, all[paths[w.rand.IntN(len(paths))]].id,
-			w.passwords[w.rand.IntN(len(w.passwords))])
+	for range rt.rand.IntN(4) {
+		a.Unlocked = append(a.Unlocked, all[paths[rt.rand.IntN(len(paths))]].id,
+			rt.passwords[rt.rand.IntN(len(rt.passwords))])
 	}
 	return viewer{a, all, paths, home, hasHome}
 }
 
-func (w *randomTree) checkListings(t *testing.T, seed uint64) {
-	who := w.randomActor()
+func (rt *randomTree) checkListings(t *testing.T, seed uint64) {
+	who := rt.randomActor()
 	a, all, paths, home, hasHome := who.Actor, who.visible, who.paths, who.home, who.hasHome
 	for _, p := range paths {
 		folder := all[p]
@@ -377,13 +377,13 @@ func (w *randomTree) checkListings(t *testing.T, seed uint64) {
 			continue
 		}
 		q := files.ListQuery{
-			Path: p, Limit: 1 + w.rand.IntN(4), Sort: w.pick("name", "time", "size", "manual"),
-			Order: w.pick("", "asc", "desc"),
-			Type:  w.pick("", "", "file", "folder"), Search: w.pick("", "", "a", "A", "%", "é", "x.j", "_", "."),
+			Path: p, Limit: 1 + rt.rand.IntN(4), Sort: rt.pick("name", "time", "size", "manual"),
+			Order: rt.pick("", "asc", "desc"),
+			Type:  rt.pick("", "", "file", "folder"), Search: rt.pick("", "", "a", "A", "%", "é", "x.j", "_", "."),
 		}
 		in := folder
 		in.target = in.target.ForChildren()
-		enters := !passwordMissing(a, in.target.PasswordAbove) && (w.visible(a, in, home, hasHome))
+		enters := !passwordMissing(a, in.target.PasswordAbove) && (rt.visible(a, in, home, hasHome))
 		var want []entryAtPath
 		for _, e := range all {
 			below := e.path != p && e.path.Within(p)
@@ -392,14 +392,14 @@ func (w *randomTree) checkListings(t *testing.T, seed uint64) {
 			}
 			if below && (q.Type == "" || e.folder == (q.Type == "folder")) &&
 				strings.Contains(vpath.Fold(string(e.path.Base())), vpath.Fold(q.Search)) &&
-				w.visible(a, e, home, hasHome) {
+				rt.visible(a, e, home, hasHome) {
 				want = append(want, e)
 			}
 		}
 		slices.SortFunc(want, compareBy(q.Sort, q.Order == "desc"))
 		var got []string
 		for q.Page = 1; ; q.Page++ {
-			l, err := w.tree.List(t.Context(), a, q)
+			l, err := rt.tree.List(t.Context(), a, q)
 			if fault.Is(err, fault.PasswordRequired) || fault.Is(err, fault.Forbidden) {
 				if enters && !fault.Is(err, fault.PasswordRequired) {
 					t.Errorf("seed %d: %s: %v", seed, p, err)

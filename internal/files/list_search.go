@@ -242,21 +242,21 @@ type folderKey struct {
 const maxCachedFolders = 10000
 
 // targetOf returns the facts about the folder that m is in.
-func (k *folderCache) targetOf(m *match) listedFolder {
+func (c *folderCache) targetOf(m *match) listedFolder {
 	key := folderKey{m.start, m.parent}
-	if f, there := k.byKey[key]; there {
+	if f, there := c.byKey[key]; there {
 		return f
 	}
-	n := k.startFolders[m.start].node
+	n := c.startFolders[m.start].node
 	n.trail = append(n.trail[:len(n.trail):len(n.trail)], parseTrail(m.trail)...)
 	for _, name := range segments(m.path) {
 		n.path = n.path.Child(name)
 	}
 	n.row = row{id: m.parent, folder: true, owner: n.trail[len(n.trail)-1].owner}
-	f := listedFolder{id: n.id, facts: n.facts(k.Actor)}
-	if len(k.byKey) == maxCachedFolders {
-		clear(k.byKey)
+	f := listedFolder{id: n.id, facts: n.facts(c.Actor)}
+	if len(c.byKey) == maxCachedFolders {
+		clear(c.byKey)
 	}
-	k.byKey[key] = f
+	c.byKey[key] = f
 	return f
 }

@@ -22,26 +22,26 @@ type lockTree struct {
 	ids  map[string]string // by relative path; "" is the folder itself
 }
 
-func (h *fixture) newLockTree(n int) *lockTree {
-	h.t.Helper()
+func (f *fixture) newLockTree(n int) *lockTree {
+	f.t.Helper()
 	at := mustParsePath(fmt.Sprintf("/home/ann/scene%d", n))
-	s := &lockTree{h, at, map[string]string{}}
-	h.write(func(tx *db.Tx) (err error) {
-		s.ids[""], err = h.tree.InsertFolder(tx, h.ann.HomeID, at.Base(), "ann")
+	s := &lockTree{f, at, map[string]string{}}
+	f.write(func(tx *db.Tx) (err error) {
+		s.ids[""], err = f.tree.InsertFolder(tx, f.ann.HomeID, at.Base(), "ann")
 		for _, c := range []struct{ in, name string }{{"", "dir"}, {"dir", "sub"}, {"", "out"}} {
 			if err == nil {
-				s.ids[joinPath(c.in, c.name)], err = h.tree.InsertFolder(tx, s.ids[c.in], vpath.Name(c.name), "ann")
+				s.ids[joinPath(c.in, c.name)], err = f.tree.InsertFolder(tx, s.ids[c.in], vpath.Name(c.name), "ann")
 			}
 		}
 		for _, c := range []struct{ in, name string }{{"dir", "f"}, {"dir/sub", "g"}, {"out", "o"}} {
-			id := h.ids.UUID()
+			id := f.ids.UUID()
 			s.ids[joinPath(c.in, c.name)] = id
 			if err == nil {
 				_, err = tx.Exec(
 					"INSERT INTO objects (id, provider_id, key, size, etag, refs, created_at) VALUES ($1, 'local', $2, 1, '', 1, 0)", id, id)
 			}
 			if err == nil {
-				err = h.insertEntry(tx, treeEntry{id: id, parent: s.ids[c.in], name: c.name, owner: "ann", size: 1,
+				err = f.insertEntry(tx, treeEntry{id: id, parent: s.ids[c.in], name: c.name, owner: "ann", size: 1,
 					object: id})
 			}
 		}
@@ -62,40 +62,40 @@ func joinPath(in, name string) string {
 }
 
 // putFile puts a file there. The file needs no bytes.
-func (s *lockTree) putFile(a access.Actor, in string, name vpath.Name, c files.Conflict) error {
-	dir := s.root
+func (t *lockTree) putFile(a access.Actor, in string, name vpath.Name, c files.Conflict) error {
+	dir := t.root
 	for _, part := range mustParsePath("/" + in).Names() {
 		dir = dir.Child(part)
 	}
-	place, err := s.tree.ResolveDestination(s.t.Context(), a, dir, name, c)
+	place, err := t.tree.ResolveDestination(t.t.Context(), a, dir, name, c)
 	if err != nil {
 		return err
 	}
-	key, _, err := s.tree.Objects.Keys.DiscardedKey(s.t.Context(), place.ProviderID)
-	s.must(err)
-	_, err = s.putEntry(a, place, files.StoredObject{Key: key, Size: 2, SHA256: "sum", MimeType: "text/plain"})
+	key, _, err := t.tree.Objects.Keys.DiscardedKey(t.t.Context(), place.ProviderID)
+	t.must(err)
+	_, err = t.putEntry(a, place, files.StoredObject{Key: key, Size: 2, SHA256: "sum", MimeType: "text/plain"})
 	return err
 }
 
-func (s *lockTree) update(a access.Actor, what string, c files.Change) error {
-	_, err := s.tree.Update(s.t.Context(), a, s.ids[what], c)
+func (t *lockTree) update(a access.Actor, what string, c files.Change) error {
+	_, err := t.tree.Update(t.t.Context(), a, t.ids[what], c)
 	return err
 }
 
-func (s *lockTree) move(a access.Actor, what, to string) error {
-	_, err := s.tree.Move(s.t.Context(), a, s.ids[what], s.path(to), nil)
+func (t *lockTree) move(a access.Actor, what, to string) error {
+	_, err := t.tree.Move(t.t.Context(), a, t.ids[what], t.path(to), nil)
 	return err
 }
 
-func (s *lockTree) path(what string) vpath.Path { return mustParsePath(s.root.String() + "/" + what) }
+func (t *lockTree) path(what string) vpath.Path { return mustParsePath(t.root.String() + "/" + what) }
 
-func (s *lockTree) rename(a access.Actor, what string) error {
-	_, err := s.tree.Rename(s.t.Context(), a, s.ids[what], "new")
+func (t *lockTree) rename(a access.Actor, what string) error {
+	_, err := t.tree.Rename(t.t.Context(), a, t.ids[what], "new")
 	return err
 }
 
-func (s *lockTree) delete(a access.Actor, what string) error {
-	_, _, err := s.tree.Delete(s.t.Context(), a, s.ids[what])
+func (t *lockTree) delete(a access.Actor, what string) error {
+	_, _, err := t.tree.Delete(t.t.Context(), a, t.ids[what])
 	return err
 }
 
@@ -199,8 +199,8 @@ var changes = map[string]change{
 	}, []string{"dir"}, "dir/f"},
 }
 
-func (s *lockTree) setProperty(a access.Actor, what string) error {
-	return s.tree.SetProperties(s.t.Context(), a, s.ids[what],
+func (t *lockTree) setProperty(a access.Actor, what string) error {
+	return t.tree.SetProperties(t.t.Context(), a, t.ids[what],
 		[]files.PropertyChange{{Property: files.Property{Name: "n"}}})
 }
 

@@ -103,9 +103,9 @@ func TestLockAgainstChanges(t *testing.T) {
 }
 
 // allowKey registers the key `one` for the fixture's jobs and returns ann through that key.
-func (w *storesFixture) allowKey() access.Actor {
-	a := viaKey(w.ann, "one")
-	w.tree.Key = func(context.Context, int64, string, netip.Addr) (*access.Key, bool, error) { return a.Key, true, nil }
+func (f *storesFixture) allowKey() access.Actor {
+	a := viaKey(f.ann, "one")
+	f.tree.Key = func(context.Context, int64, string, netip.Addr) (*access.Key, bool, error) { return a.Key, true, nil }
 	return a
 }
 

@@ -21,10 +21,10 @@ func viaKey(a access.Actor, key string, tokens ...string) access.Actor {
 }
 
 // mustLock locks an entry of ann's for an hour, for a key.
-func (h *fixture) mustLock(key, id string, l files.WriteLock) files.WriteLock {
-	h.t.Helper()
-	made, err := h.tree.Lock(h.t.Context(), viaKey(h.ann, key), id, l, time.Hour)
-	h.must(err)
+func (f *fixture) mustLock(key, id string, l files.WriteLock) files.WriteLock {
+	f.t.Helper()
+	made, err := f.tree.Lock(f.t.Context(), viaKey(f.ann, key), id, l, time.Hour)
+	f.must(err)
 	return made
 }
 
@@ -35,11 +35,11 @@ var (
 )
 
 // wantLocked checks that err is the refusal because of the lock at that path.
-func (h *fixture) wantLocked(what string, err error, at string) {
-	h.t.Helper()
-	h.wantFault(what, err, fault.Locked)
+func (f *fixture) wantLocked(what string, err error, at string) {
+	f.t.Helper()
+	f.wantFault(what, err, fault.Locked)
 	if p, known := files.LockedAt(err); fault.Is(err, fault.Locked) && (!known || p.String() != at) {
-		h.t.Errorf("%s: the lock is at %s (%v), want %s", what, p, known, at)
+		f.t.Errorf("%s: the lock is at %s (%v), want %s", what, p, known, at)
 	}
 }
 
@@ -84,13 +84,13 @@ func TestLockReturnsItsProperties(t *testing.T) {
 }
 
 // locksOf returns the locks that cover an entry.
-func (h *fixture) locksOf(id string) ([]files.WriteLock, error) {
-	h.t.Helper()
-	at, err := h.tree.PathOf(h.t.Context(), id)
-	h.must(err)
-	s, err := h.tree.ResourceAt(h.t.Context(), at)
-	h.must(err)
-	return s.Locks(h.t.Context())
+func (f *fixture) locksOf(id string) ([]files.WriteLock, error) {
+	f.t.Helper()
+	at, err := f.tree.PathOf(f.t.Context(), id)
+	f.must(err)
+	s, err := f.tree.ResourceAt(f.t.Context(), at)
+	f.must(err)
+	return s.Locks(f.t.Context())
 }
 
 // Two locks are compatible when both are shared, or when neither covers what the other covers, in

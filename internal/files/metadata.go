@@ -108,7 +108,7 @@ func (t *Tree) Update(ctx context.Context, a access.Actor, id string, c Change) 
 }
 
 // judgeName decides about a new name for n. Faults: those of Update.
-func (v *ruleset) judgeName(tx *db.Tx, a access.Actor, n *node, name vpath.Name) error {
+func (rs *ruleset) judgeName(tx *db.Tx, a access.Actor, n *node, name vpath.Name) error {
 	before := n.facts(a)
 	path, err := n.path.Parent().Append(name)
 	if err != nil {
@@ -119,24 +119,24 @@ func (v *ruleset) judgeName(tx *db.Tx, a access.Actor, n *node, name vpath.Name)
 	}
 	after := before
 	after.Path = path
-	if err := v.allow(a, after, access.Update); err != nil {
+	if err := rs.allow(a, after, access.Update); err != nil {
 		return err
 	}
 	for _, facts := range []access.Target{before, after} {
-		if err := v.allowTree(tx, a, n, facts, access.Update); err != nil {
+		if err := rs.allowTree(tx, a, n, facts, access.Update); err != nil {
 			return err
 		}
 	}
-	if v.immovable(n) { // only actors who may rename it learn this
+	if rs.immovable(n) { // only actors who may rename it learn this
 		return immovableFault()
 	}
 	if string(name) == n.name {
 		return nil
 	}
-	if err := v.checkRulesKept(tx, a, n, before, after); err != nil {
+	if err := rs.checkRulesKept(tx, a, n, before, after); err != nil {
 		return err
 	}
-	if v.occupied(n, path) {
+	if rs.occupied(n, path) {
 		return nameTaken()
 	}
 	return nil

@@ -32,57 +32,57 @@ type objectCopy struct {
 // both stores; otherwise this process reads and writes it. Info is complete in both cases. Errors:
 // errCopyDiffers or blob.ErrSize for a copy that differs from the record, blob.ErrNotFound when the
 // source has no such object, object.ErrCollected when the collector has begun with the key.
-func (h *objectCopy) copyAndVerify(ctx context.Context) (blob.Info, error) {
-	info, err := h.copyOnServer(ctx)
+func (oc *objectCopy) copyAndVerify(ctx context.Context) (blob.Info, error) {
+	info, err := oc.copyOnServer(ctx)
 	if errors.Is(err, blob.ErrCopyUnsupported) {
-		info, err = h.stream(ctx)
+		info, err = oc.stream(ctx)
 	}
 	if err == nil {
-		err = h.verify(ctx, info)
+		err = oc.verify(ctx, info)
 	}
 	return info, err
 }
 
 // stream reads the object, hashes it, and writes it to the other store.
-func (h *objectCopy) stream(ctx context.Context) (blob.Info, error) {
-	object, err := h.fromStore.Open(ctx, h.file.Key)
+func (oc *objectCopy) stream(ctx context.Context) (blob.Info, error) {
+	object, err := oc.fromStore.Open(ctx, oc.file.Key)
 	if err != nil {
 		return blob.Info{}, fmt.Errorf("open what is to be copied: %w", err)
 	}
 	defer object.Close() // opened for reading
-	return h.toStore.Put(ctx, h.key, &postponingReader{ctx: ctx, copy: h, from: object},
-		blob.PutOptions{Size: h.file.size, MimeType: h.file.mimeType})
+	return oc.toStore.Put(ctx, oc.key, &postponingReader{ctx: ctx, copy: oc, from: object},
+		blob.PutOptions{Size: oc.file.size, MimeType: oc.file.mimeType})
 }
 
 // copyOnServer lets the server copy the object. This process has not seen those bytes, and a
 // server's report about its own copy proves little. So it reads the copy back and hashes it, which
 // is one transfer where streaming takes two. Error: blob.ErrCopyUnsupported when no server has both
 // stores.
-func (h *objectCopy) copyOnServer(ctx context.Context) (info blob.Info, err error) {
-	copier, can := h.toStore.(blob.Copier)
+func (oc *objectCopy) copyOnServer(ctx context.Context) (info blob.Info, err error) {
+	copier, can := oc.toStore.(blob.Copier)
 	if !can {
 		return blob.Info{}, fmt.Errorf("copy on the server: %w", blob.ErrCopyUnsupported)
 	}
-	err = h.whilePostponing(ctx, func(ctx context.Context) (err error) {
-		info, err = copier.CopyFrom(ctx, h.key, h.fromStore, h.file.Key, h.file.mimeType, "")
+	err = oc.whilePostponing(ctx, func(ctx context.Context) (err error) {
+		info, err = copier.CopyFrom(ctx, oc.key, oc.fromStore, oc.file.Key, oc.file.mimeType, "")
 		return err
 	})
 	if err != nil {
 		return blob.Info{}, err
 	}
-	object, err := h.toStore.Open(ctx, h.key)
+	object, err := oc.toStore.Open(ctx, oc.key)
 	if errors.Is(err, blob.ErrNotFound) {
 		return blob.Info{}, fmt.Errorf("%w: it cannot be found: %w", errCopyDiffers, err)
 	}
 	if err != nil {
 		return blob.Info{}, fmt.Errorf("read the copy back: %w", err)
 	}
-	defer object.Close()              // opened for reading
-	if object.Size() != h.file.size { // a copy of the wrong size need not be read
+	defer object.Close()               // opened for reading
+	if object.Size() != oc.file.size { // a copy of the wrong size need not be read
 		return blob.Info{Size: object.Size()}, nil // verify refuses it
 	}
 	sum := sha256.New()
-	if info.Size, err = io.Copy(sum, &postponingReader{ctx: ctx, copy: h, from: object}); err != nil {
+	if info.Size, err = io.Copy(sum, &postponingReader{ctx: ctx, copy: oc, from: object}); err != nil {
 		return blob.Info{}, fmt.Errorf("read the copy back: %w", err)
 	}
 	info.SHA256 = sum.Sum(nil)
@@ -93,13 +93,13 @@ func (h *objectCopy) copyOnServer(ctx context.Context) (info blob.Info, err erro
 var errCopyDiffers = errors.New("the copy differs from what is recorded")
 
 // verify compares the bytes that were copied, and the report of the store, with the record.
-func (h *objectCopy) verify(ctx context.Context, copied blob.Info) error {
-	c, sum := h.file, hex.EncodeToString(copied.SHA256)
+func (oc *objectCopy) verify(ctx context.Context, copied blob.Info) error {
+	c, sum := oc.file, hex.EncodeToString(copied.SHA256)
 	if copied.Size != c.size || len(copied.SHA256) == 0 || c.sha256 != "" && c.sha256 != sum {
 		return fmt.Errorf("%w: %d bytes with SHA-256 %q were copied, %d with %q are recorded", errCopyDiffers,
 			copied.Size, sum, c.size, c.sha256)
 	}
-	stored, err := h.toStore.Stat(ctx, h.key)
+	stored, err := oc.toStore.Stat(ctx, oc.key)
 	switch {
 	case errors.Is(err, blob.ErrNotFound):
 		return fmt.Errorf("%w: %w", errCopyDiffers, err)
@@ -141,7 +141,7 @@ func (p *postponingReader) Read(b []byte) (int, error) {
 
 // whilePostponing runs do and postpones the collection of the key meanwhile. It is for work that
 // reads nothing here, so that no reader does that. The context of do ends when the key is lost.
-func (h *objectCopy) whilePostponing(ctx context.Context, do func(ctx context.Context) error) error {
+func (oc *objectCopy) whilePostponing(ctx context.Context, do func(ctx context.Context) error) error {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	var watch sync.WaitGroup
@@ -154,7 +154,7 @@ func (h *objectCopy) whilePostponing(ctx context.Context, do func(ctx context.Co
 				return
 			case <-tick.C:
 			}
-			if err := h.postpone(ctx); err != nil {
+			if err := oc.postpone(ctx); err != nil {
 				end(err)
 			}
 		}
@@ -169,23 +169,23 @@ func (h *objectCopy) whilePostponing(ctx context.Context, do func(ctx context.Co
 }
 
 // postpone gives the key more time when half of its time is over.
-func (h *objectCopy) postpone(ctx context.Context) error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.nowMs() < h.due-(object.KeyLifetime/2).Milliseconds() {
+func (oc *objectCopy) postpone(ctx context.Context) error {
+	oc.mu.Lock()
+	defer oc.mu.Unlock()
+	if oc.nowMs() < oc.due-(object.KeyLifetime/2).Milliseconds() {
 		return nil
 	}
-	until := h.Now().Add(object.KeyLifetime).UnixMilli()
+	until := oc.Now().Add(object.KeyLifetime).UnixMilli()
 	var held bool
-	err := h.DB.Write(ctx, func(tx *db.Tx) (err error) {
-		held, err = object.Postpone(tx, h.payload.Provider, h.key, until)
+	err := oc.DB.Write(ctx, func(tx *db.Tx) (err error) {
+		held, err = object.Postpone(tx, oc.payload.Provider, oc.key, until)
 		return err
 	})
 	if err == nil && !held {
 		err = object.ErrCollected
 	}
 	if err == nil {
-		h.due = until
+		oc.due = until
 	}
 	return err
 }

@@ -143,7 +143,7 @@ func nearestProtected(trail []trailEntry) string {
 // only administrators may: otherwise the maker of a folder on the path to somebody else's mount
 // could lock that mount, and the owner of the folder that protects a mount could open it. An owner
 // cannot set a password over entries of others either, which would lock them out. Fault: Forbidden.
-func (v *ruleset) maySetPassword(tx *db.Tx, a access.Actor, n *node, sets bool) error {
+func (rs *ruleset) maySetPassword(tx *db.Tx, a access.Actor, n *node, sets bool) error {
 	switch {
 	case a.Key != nil:
 		return fault.New(fault.Forbidden, "API keys cannot set or remove passwords.")
@@ -151,7 +151,7 @@ func (v *ruleset) maySetPassword(tx *db.Tx, a access.Actor, n *node, sets bool) 
 		return nil
 	case a.UserID == "" || a.UserID != n.owner:
 		return fault.New(fault.Forbidden, "Only the owner and administrators can set or remove a password.")
-	case len(v.mounts.Below(n.path)) > 0:
+	case len(rs.mounts.Below(n.path)) > 0:
 		return fault.New(fault.Forbidden,
 			"Something is mounted below this folder. Only administrators can set or remove its password.")
 	case sets && n.folder:
@@ -168,12 +168,12 @@ func (v *ruleset) maySetPassword(tx *db.Tx, a access.Actor, n *node, sets bool) 
 // mayUncover decides who may take an entry out of the reach of a password, that of the nearest
 // entry on the trail that has one: an actor who has given it, or who may remove it, so never a key.
 // Fault: PasswordRequired.
-func (v *ruleset) mayUncover(tx *db.Tx, a access.Actor, trail []trailEntry) error {
-	n, _, err := v.findID(tx, nearestProtected(trail))
+func (rs *ruleset) mayUncover(tx *db.Tx, a access.Actor, trail []trailEntry) error {
+	n, _, err := rs.findID(tx, nearestProtected(trail))
 	if err != nil || a.HasUnlocked(n.password) {
 		return err
 	}
-	err = v.maySetPassword(tx, a, &n, false)
+	err = rs.maySetPassword(tx, a, &n, false)
 	if fault.Is(err, fault.Forbidden) {
 		return passwordNeeded()
 	}

@@ -14,35 +14,35 @@ import (
 
 // newProtectedHome gives ann a home with nested passwords and returns an API key of hers. bob may
 // do everything in the home and owns nothing.
-func (w *storesFixture) newProtectedHome() (key access.Actor) {
-	w.addRule(access.Rule{Pattern: "/home/ann/**", Effect: access.Allow, UserID: "bob"})
-	w.addRule(access.Rule{Pattern: "/vault/**", Effect: access.Allow, UserID: "bob"})
-	w.fillProtectedHome()
-	key = w.ann
+func (f *storesFixture) newProtectedHome() (key access.Actor) {
+	f.addRule(access.Rule{Pattern: "/home/ann/**", Effect: access.Allow, UserID: "bob"})
+	f.addRule(access.Rule{Pattern: "/vault/**", Effect: access.Allow, UserID: "bob"})
+	f.fillProtectedHome()
+	key = f.ann
 	key.Key, key.Unlocked = &access.Key{ID: "k", Permissions: access.All, Root: mustParsePath("/")}, []string{"p1",
 		"p2", "p3", "p4", "p5", "p6"}
 	return key
 }
 
 // fillProtectedHome fills the home of newProtectedHome.
-func (w *storesFixture) fillProtectedHome() {
+func (f *storesFixture) fillProtectedHome() {
 	for _, p := range []string{"free", "other", "shut", "shut/deep", "shut/inner", "shut/inner/low"} {
-		w.createFolder(w.ann, "/home/ann/"+p)
+		f.createFolder(f.ann, "/home/ann/"+p)
 	}
 	for _, p := range []string{"free/x", "free/own", "free/own2", "shut/f", "shut/own", "shut/deep/d", "shut/inner/g",
 		"shut/inner/low/h", "other/o"} {
-		w.mustUpload(w.ann, "/home/ann/"+p, p)
+		f.mustUpload(f.ann, "/home/ann/"+p, p)
 	}
 	for p, password := range map[string]string{"shut": "p1", "shut/inner": "p2", "other": "p3", "shut/own": "p4",
 		"free/own": "p5", "free/own2": "p6"} {
-		w.setPassword(w.idAtPath("/home/ann/"+p), password)
+		f.setPassword(f.idAtPath("/home/ann/"+p), password)
 	}
 }
 
 // moveTo moves the entry at a path to another path, over an existing entry if over is set.
-func (w *storesFixture) moveTo(a access.Actor, from, to string, over bool) error {
-	w.t.Helper()
-	_, err := w.tree.MoveWithOptions(w.t.Context(), a, w.idAtPath(from), mustParsePath(to).Parent(),
+func (f *storesFixture) moveTo(a access.Actor, from, to string, over bool) error {
+	f.t.Helper()
+	_, err := f.tree.MoveWithOptions(f.t.Context(), a, f.idAtPath(from), mustParsePath(to).Parent(),
 		mustParsePath(to).Base(), files.CopyMoveOptions{Replace: over})
 	return err
 }
@@ -172,17 +172,17 @@ func TestSessionsMoveOutOfProtectedFolderTheyMayUnlock(t *testing.T) {
 }
 
 // resetProtectedHome restores the home of newProtectedHome.
-func (w *storesFixture) resetProtectedHome() {
-	w.t.Helper()
+func (f *storesFixture) resetProtectedHome() {
+	f.t.Helper()
 	for _, top := range []string{"/home/ann", "/vault"} {
-		l, err := w.tree.List(w.t.Context(), w.admin, files.ListQuery{Path: mustParsePath(top), Page: 1, Limit: 100})
-		w.must(err)
+		l, err := f.tree.List(f.t.Context(), f.admin, files.ListQuery{Path: mustParsePath(top), Page: 1, Limit: 100})
+		f.must(err)
 		for _, e := range l.Items {
-			_, _, err := w.tree.Delete(w.t.Context(), w.admin, e.ID)
-			w.must(err)
+			_, _, err := f.tree.Delete(f.t.Context(), f.admin, e.ID)
+			f.must(err)
 		}
 	}
-	w.fillProtectedHome()
+	f.fillProtectedHome()
 }
 
 // An owner who may not remove a folder's password, because something is mounted below the folder,
@@ -238,16 +238,16 @@ func TestMoveJobIsRefusedByNewPassword(t *testing.T) {
 }
 
 // passwordsGiven returns the Unlocked value of an actor who has given a rule's password.
-func (w *storesFixture) passwordsGiven(rule string) []string {
-	w.t.Helper()
-	all, err := w.rules.All(w.t.Context())
-	w.must(err)
+func (f *storesFixture) passwordsGiven(rule string) []string {
+	f.t.Helper()
+	all, err := f.rules.All(f.t.Context())
+	f.must(err)
 	for _, r := range all {
 		if r.ID == rule {
 			return []string{cmp.Or(r.PasswordID, r.ID)}
 		}
 	}
-	w.t.Fatalf("there is no rule %s", rule)
+	f.t.Fatalf("there is no rule %s", rule)
 	return nil
 }
 

@@ -15,27 +15,27 @@ import (
 )
 
 // setProperty sets a property of an entry of ann's.
-func (h *fixture) setProperty(id, name, value string) {
-	h.t.Helper()
-	h.must(h.tree.SetProperties(h.t.Context(), h.ann, id,
+func (f *fixture) setProperty(id, name, value string) {
+	f.t.Helper()
+	f.must(f.tree.SetProperties(f.t.Context(), f.ann, id,
 		[]files.PropertyChange{{Property: files.Property{Namespace: "urn:n", Name: name, Value: value}}}))
 }
 
 // listProperties returns the properties of an entry as `name=value`.
-func (h *fixture) listProperties(id string) (list []string) {
-	h.t.Helper()
-	found, err := h.tree.Properties(h.t.Context(), []string{id})
-	h.must(err)
+func (f *fixture) listProperties(id string) (list []string) {
+	f.t.Helper()
+	found, err := f.tree.Properties(f.t.Context(), []string{id})
+	f.must(err)
 	for _, p := range found[id] {
 		list = append(list, p.Name+"="+p.Value)
 	}
 	return list
 }
 
-func (h *fixture) wantProperties(what, id string, want ...string) {
-	h.t.Helper()
-	if got := h.listProperties(id); !slices.Equal(got, want) {
-		h.t.Errorf("%s: properties %q, want %q", what, got, want)
+func (f *fixture) wantProperties(what, id string, want ...string) {
+	f.t.Helper()
+	if got := f.listProperties(id); !slices.Equal(got, want) {
+		f.t.Errorf("%s: properties %q, want %q", what, got, want)
 	}
 }
 

@@ -92,51 +92,51 @@ type putOperation struct {
 const maxTries = 20
 
 // putInto puts the file into n, or into the missing folders below it.
-func (w *putOperation) putInto(n *node) (Entry, error) {
+func (p *putOperation) putInto(n *node) (Entry, error) {
 	for range maxTries {
 		dir, err := n.requestedPath().Append() // the folder may have moved to where the path is too long
 		if err != nil {
 			return Entry{}, err
 		}
-		if w.rules.covered(n, dir) { // by a mount that is on a missing folder by now
+		if p.rules.covered(n, dir) { // by a mount that is on a missing folder by now
 			return Entry{}, fault.New(fault.Conflict,
 				"The folder that the file was meant for lies in another mount now.")
 		}
-		path, err := checkedNewPath(w.actor, dir, w.dest.Name)
+		path, err := checkedNewPath(p.actor, dir, p.dest.Name)
 		if err != nil {
 			return Entry{}, err
 		}
 		var there row
 		if len(n.missing) == 0 {
-			if there, err = childNamed(w.tx, n.id, w.dest.Name); err != nil {
+			if there, err = childNamed(p.tx, n.id, p.dest.Name); err != nil {
 				return Entry{}, err
 			}
 		}
-		if err := w.rules.judgeDestination(w.actor, n, path, &there, w.dest.Conflict); err != nil {
+		if err := p.rules.judgeDestination(p.actor, n, path, &there, p.dest.Conflict); err != nil {
 			return Entry{}, err
 		}
-		if err := w.checkPrecondition(&there); err != nil {
+		if err := p.checkPrecondition(&there); err != nil {
 			return Entry{}, err
 		}
-		if err := w.checkUnlocked(w.tx, w.actor, w.changedTrail(n, &there)); err != nil {
+		if err := p.checkUnlocked(p.tx, p.actor, p.changedTrail(n, &there)); err != nil {
 			return Entry{}, err
 		}
-		if err := w.makeMissingFolders(n); err != nil {
+		if err := p.makeMissingFolders(n); err != nil {
 			return Entry{}, err
 		}
-		name := w.dest.Name
+		name := p.dest.Name
 		switch {
-		case there.id != "" && !there.folder && w.dest.Conflict == Replace:
-			if e, done, err := w.replace(n, there); done || err != nil {
+		case there.id != "" && !there.folder && p.dest.Conflict == Replace:
+			if e, done, err := p.replace(n, there); done || err != nil {
 				return e, err
 			}
 			continue
-		case there.id != "" || w.rules.occupied(n, path):
-			if name, err = w.freeNumberedName(n); err != nil {
+		case there.id != "" || p.rules.occupied(n, path):
+			if name, err = p.freeNumberedName(n); err != nil {
 				return Entry{}, err
 			}
 		}
-		if e, done, err := w.insert(n, name); done || err != nil {
+		if e, done, err := p.insert(n, name); done || err != nil {
 			return e, err
 		}
 	}
@@ -145,39 +145,39 @@ func (w *putOperation) putInto(n *node) (Entry, error) {
 
 // checkPrecondition asks the caller whether the existing entry is the one that they expect. Fault:
 // Precondition.
-func (w *putOperation) checkPrecondition(there *row) error {
-	if w.dest.Precondition == nil {
+func (p *putOperation) checkPrecondition(there *row) error {
+	if p.dest.Precondition == nil {
 		return nil
 	}
-	return w.dest.Precondition(etag(there.content))
+	return p.dest.Precondition(etag(there.content))
 }
 
 // changedTrail is the trail to the entry that changes: the file whose content is replaced, or else
 // the folder that gets a new member.
-func (w *putOperation) changedTrail(n *node, there *row) []trailEntry {
-	if there.id != "" && !there.folder && w.dest.Conflict == Replace {
+func (p *putOperation) changedTrail(n *node, there *row) []trailEntry {
+	if there.id != "" && !there.folder && p.dest.Conflict == Replace {
 		return append(slices.Clip(n.trail), trailEntry{id: there.id})
 	}
 	return n.trail
 }
 
 // makeMissingFolders makes the missing folders below n, and moves n down to the last of them.
-func (w *putOperation) makeMissingFolders(n *node) error {
+func (p *putOperation) makeMissingFolders(n *node) error {
 	for len(n.missing) > 0 {
 		name := n.missing[0]
-		made := row{id: w.IDs.UUID(), parent: n.id, name: string(name), folder: true, owner: w.actor.UserID}
-		if err := quota.ChargeFolders(w.tx, made.owner, 1); err != nil {
+		made := row{id: p.IDs.UUID(), parent: n.id, name: string(name), folder: true, owner: p.actor.UserID}
+		if err := quota.ChargeFolders(p.tx, made.owner, 1); err != nil {
 			return err
 		}
-		done, err := w.insertEntry(w.tx, &made)
+		done, err := p.insertEntry(p.tx, &made)
 		if err != nil {
 			return err
 		}
 		if !done { // another transaction was faster
-			if err := quota.CreditFolders(w.tx, made.owner, 1); err != nil {
+			if err := quota.CreditFolders(p.tx, made.owner, 1); err != nil {
 				return err
 			}
-			if made, err = childNamed(w.tx, n.id, name); err != nil {
+			if made, err = childNamed(p.tx, n.id, name); err != nil {
 				return err
 			}
 			if !made.folder {
@@ -192,64 +192,64 @@ func (w *putOperation) makeMissingFolders(n *node) error {
 }
 
 // insert makes the new file, unless its name was taken meanwhile.
-func (w *putOperation) insert(n *node, name vpath.Name) (e Entry, done bool, err error) {
-	target := n.newTarget(w.actor, n.path.Child(name))
-	if name != w.dest.Name { // the numbered name may be denied where the requested one was not
-		if err := w.rules.allow(w.actor, target, access.Write); err != nil {
+func (p *putOperation) insert(n *node, name vpath.Name) (e Entry, done bool, err error) {
+	target := n.newTarget(p.actor, n.path.Child(name))
+	if name != p.dest.Name { // the numbered name may be denied where the requested one was not
+		if err := p.rules.allow(p.actor, target, access.Write); err != nil {
 			return Entry{}, false, err
 		}
 	}
-	r := row{id: w.IDs.UUID(), parent: n.id, name: string(name), size: w.stored.Size, mimeType: w.stored.MimeType,
-		owner: w.actor.UserID, object: w.object, content: w.object}
-	if done, err := w.insertEntry(w.tx, &r); !done || err != nil {
+	r := row{id: p.IDs.UUID(), parent: n.id, name: string(name), size: p.stored.Size, mimeType: p.stored.MimeType,
+		owner: p.actor.UserID, object: p.object, content: p.object}
+	if done, err := p.insertEntry(p.tx, &r); !done || err != nil {
 		return Entry{}, false, err
 	}
-	if err := quota.Charge(w.tx, r.owner, r.size, 1); err != nil {
+	if err := quota.Charge(p.tx, r.owner, r.size, 1); err != nil {
 		return Entry{}, false, err
 	}
-	w.Objects.NoteGrowth(w.tx, r.owner, r.size)
-	return w.rules.entry(w.actor, &r, childTarget(n.facts(w.actor), w.actor, &r)), true, nil
+	p.Objects.NoteGrowth(p.tx, r.owner, r.size)
+	return p.rules.entry(p.actor, &r, childTarget(n.facts(p.actor), p.actor, &r)), true, nil
 }
 
 // replace gives the existing file the new content, unless it has changed meanwhile. The owner is
 // charged the difference.
-func (w *putOperation) replace(n *node, there row) (e Entry, done bool, err error) {
-	if there.owner != w.actor.UserID { // else the quota row is locked already
-		if claimed, err := w.lockOwner(w.tx, &there); err != nil || !claimed {
+func (p *putOperation) replace(n *node, there row) (e Entry, done bool, err error) {
+	if there.owner != p.actor.UserID { // else the quota row is locked already
+		if claimed, err := p.lockOwner(p.tx, &there); err != nil || !claimed {
 			return Entry{}, false, err
 		}
 	}
 	r := there
-	r.size, r.mimeType, r.object, r.content, r.updated = w.stored.Size, w.stored.MimeType, w.object, w.object, w.nowMs()
-	changed, err := updateContent(w.tx, &r, &there)
+	r.size, r.mimeType, r.object, r.content, r.updated = p.stored.Size, p.stored.MimeType, p.object, p.object, p.nowMs()
+	changed, err := updateContent(p.tx, &r, &there)
 	if err != nil {
 		return Entry{}, false, err
 	}
 	if !changed {
 		return Entry{}, false, nil
 	}
-	if err := w.Objects.Release(w.tx, there.object, there.owner); err != nil {
+	if err := p.Objects.Release(p.tx, there.object, there.owner); err != nil {
 		return Entry{}, false, err
 	}
-	if err := quota.Charge(w.tx, r.owner, r.size-there.size, 0); err != nil {
+	if err := quota.Charge(p.tx, r.owner, r.size-there.size, 0); err != nil {
 		return Entry{}, false, err
 	}
-	w.tx.AfterCommit(func() { crash.Point("replace.committed") })
-	return w.rules.entry(w.actor, &r, childTarget(n.facts(w.actor), w.actor, &r)), true, nil
+	p.tx.AfterCommit(func() { crash.Point("replace.committed") })
+	return p.rules.entry(p.actor, &r, childTarget(n.facts(p.actor), p.actor, &r)), true, nil
 }
 
 // freeNumberedName returns a free name with a number: it doubles the number until one is free, and
 // then bisects down to the lowest free one. With gaps in the numbers the result need not be the
 // lowest of all, but the search stays cheap among thousands of files of one name.
-func (w *putOperation) freeNumberedName(n *node) (vpath.Name, error) {
+func (p *putOperation) freeNumberedName(n *node) (vpath.Name, error) {
 	// else concurrent uploads would try the same numbers again and again
-	if _, err := lockEntry(w.tx, n.id); err != nil {
+	if _, err := lockEntry(p.tx, n.id); err != nil {
 		return "", err
 	}
 	taken := func(number int) (bool, error) {
-		name := numbered(w.dest.Name, number)
-		r, err := childNamed(w.tx, n.id, name)
-		return r.id != "" || w.rules.occupied(n, n.path.Child(name)), err
+		name := numbered(p.dest.Name, number)
+		r, err := childNamed(p.tx, n.id, name)
+		return r.id != "" || p.rules.occupied(n, n.path.Child(name)), err
 	}
 	low, high := 0, 1 // low is taken
 	for {
@@ -274,7 +274,7 @@ func (w *putOperation) freeNumberedName(n *node) (vpath.Name, error) {
 			high = middle
 		}
 	}
-	return numbered(w.dest.Name, high), nil
+	return numbered(p.dest.Name, high), nil
 }
 
 // numbered puts a number before the extension of a name: `cat (1).jpg`. It shortens a stem that

@@ -22,12 +22,12 @@ type RedirectTerms struct {
 	HTTPSOnly  bool // only by https, since the page that asks came by https
 }
 
-func (o RedirectTerms) accepts(address string) bool {
-	return !o.HTTPSOnly || strings.HasPrefix(address, "https://")
+func (t RedirectTerms) accepts(address string) bool {
+	return !t.HTTPSOnly || strings.HasPrefix(address, "https://")
 }
 
-func (o RedirectTerms) getOptions(lasts time.Duration) blob.GetOptions {
-	return blob.GetOptions{TTL: lasts, ContentType: o.Type, Disposition: o.Disposition}
+func (t RedirectTerms) getOptions(lasts time.Duration) blob.GetOptions {
+	return blob.GetOptions{TTL: lasts, ContentType: t.Type, Disposition: t.Disposition}
 }
 
 // RedirectAddress returns the address to which a client that may have the content is redirected.
@@ -36,34 +36,34 @@ func (o RedirectTerms) getOptions(lasts time.Duration) blob.GetOptions {
 // which is always so unless the provider's flag redirect is on. It checks that the store has the
 // content, except for a publicDomain, which may answer while the store does not. Fault:
 // Unavailable.
-func (o contentHandle) RedirectAddress(ctx context.Context, terms RedirectTerms) (string, error) {
-	p, err := o.tree.Providers.ByIDAt(ctx, o.version, o.provider)
+func (h contentHandle) RedirectAddress(ctx context.Context, terms RedirectTerms) (string, error) {
+	p, err := h.tree.Providers.ByIDAt(ctx, h.version, h.provider)
 	if fault.Is(err, fault.NotFound) {
 		return "", nil // reported when the content is opened
 	}
 	if err != nil || !p.Redirect || !p.Presigns() {
 		return "", err
 	}
-	if address := p.PublicAddress(o.key); address != "" && o.guestReadable && terms.AnyHeaders &&
+	if address := p.PublicAddress(h.key); address != "" && h.guestReadable && terms.AnyHeaders &&
 		terms.accepts(address) {
 		return address, nil
 	}
-	address, err := o.presign(ctx, p, terms, redirectLifetime)
+	address, err := h.presign(ctx, p, terms, redirectLifetime)
 	if err != nil || address == "" {
 		return "", err
 	}
-	return address, o.Check(ctx)
+	return address, h.Check(ctx)
 }
 
 // presign returns an address signed by the store, "" when the store signs none on these terms. It
 // never shows the key of content that is not public where a publicDomain serves every key: access
 // that should end after minutes, or after one use, would not end.
-func (o contentHandle) presign(ctx context.Context, p provider.Provider, terms RedirectTerms,
+func (h contentHandle) presign(ctx context.Context, p provider.Provider, terms RedirectTerms,
 	lasts time.Duration) (string, error) {
-	if p.PublicDomain != "" && !o.guestReadable {
+	if p.PublicDomain != "" && !h.guestReadable {
 		return "", nil
 	}
-	store, err := o.store(ctx)
+	store, err := h.store(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -71,7 +71,7 @@ func (o contentHandle) presign(ctx context.Context, p provider.Provider, terms R
 	if !ok {
 		return "", nil
 	}
-	address, err := presigner.PresignGet(ctx, o.key, terms.getOptions(lasts))
+	address, err := presigner.PresignGet(ctx, h.key, terms.getOptions(lasts))
 	if err != nil || !terms.accepts(address) {
 		return "", provider.Fault(err)
 	}
@@ -92,23 +92,23 @@ func (t *Tree) Presigner() *Presigner { return &Presigner{tree: t, reachable: ma
 // over. It is "" where that is not possible or not allowed: the store signs no addresses, clients
 // cannot reach it, or a password or an address rule covers the file. Such an address cannot be
 // revoked.
-func (s *Presigner) Address(ctx context.Context, link CopyLink, terms RedirectTerms,
+func (ps *Presigner) Address(ctx context.Context, link CopyLink, terms RedirectTerms,
 	lasts time.Duration) (string, error) {
 	o := link.handle
 	if o.tree == nil || link.NeedsPassword || link.Entry.Folder {
 		return "", nil
 	}
-	p, err := s.tree.Providers.ByIDAt(ctx, o.version, o.provider)
+	p, err := ps.tree.Providers.ByIDAt(ctx, o.version, o.provider)
 	if fault.Is(err, fault.NotFound) {
 		return "", nil
 	}
 	if err != nil {
 		return "", err
 	}
-	reaches, known := s.reachable[o.provider]
+	reaches, known := ps.reachable[o.provider]
 	if !known {
-		reaches = s.tree.Providers.ReachableByClients(ctx, p)
-		s.reachable[o.provider] = reaches
+		reaches = ps.tree.Providers.ReachableByClients(ctx, p)
+		ps.reachable[o.provider] = reaches
 	}
 	if !reaches {
 		return "", nil

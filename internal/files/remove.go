@@ -86,11 +86,11 @@ func (t *Tree) delete(ctx context.Context, a access.Actor, id string, others []s
 
 // checkHomeStays refuses to delete the actor's own home, or a folder that contains it. Fault:
 // Conflict.
-func (v *ruleset) checkHomeStays(tx *db.Tx, a access.Actor, n *node) error {
+func (rs *ruleset) checkHomeStays(tx *db.Tx, a access.Actor, n *node) error {
 	if a.HomeID == "" || !n.folder {
 		return nil
 	}
-	home, _, err := v.findID(tx, a.HomeID)
+	home, _, err := rs.findID(tx, a.HomeID)
 	if err != nil || !home.within(n.id) {
 		return err
 	}

@@ -50,15 +50,15 @@ func eachOverwrite(t *testing.T, test func(t *testing.T, w *storesFixture, how o
 }
 
 // allowAllUsers lets every account do everything in a folder of the administrator's.
-func (w *storesFixture) allowAllUsers(p string) {
-	w.t.Helper()
-	w.addRule(access.Rule{Pattern: p + "/**", Effect: access.Allow, Role: access.User})
-	w.createFolder(w.admin, p)
+func (f *storesFixture) allowAllUsers(p string) {
+	f.t.Helper()
+	f.addRule(access.Rule{Pattern: p + "/**", Effect: access.Allow, Role: access.User})
+	f.createFolder(f.admin, p)
 }
 
-func (w *storesFixture) passwordOf(id string) (password string) {
-	w.t.Helper()
-	w.must(w.db.Read(w.t.Context()).QueryRow(
+func (f *storesFixture) passwordOf(id string) (password string) {
+	f.t.Helper()
+	f.must(f.db.Read(f.t.Context()).QueryRow(
 		"SELECT COALESCE(password_id, '') || COALESCE(' ' || password_hash, '') FROM entries WHERE id = $1", id).
 		Scan(&password))
 	return password

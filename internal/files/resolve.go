@@ -111,8 +111,8 @@ func childTarget(t access.Target, a access.Actor, r *row) access.Target {
 
 // find resolves a path to the deepest existing entry on it and the missing names. Without a mount
 // the node is empty.
-func (v *ruleset) find(q db.Querier, p vpath.Path) (n node, version int64, err error) {
-	m, found := v.mounts.Resolve(p)
+func (rs *ruleset) find(q db.Querier, p vpath.Path) (n node, version int64, err error) {
+	m, found := rs.mounts.Resolve(p)
 	if !found {
 		version, err = db.ConfigVersion(q)
 		return node{}, version, err
@@ -124,7 +124,7 @@ func (v *ruleset) find(q db.Querier, p vpath.Path) (n node, version int64, err e
 		n.path = n.path.Child(name)
 	}
 	if err == nil {
-		err = v.addOuterTrail(q, &n, &version)
+		err = rs.addOuterTrail(q, &n, &version)
 	}
 	return n, version, err
 }
@@ -133,15 +133,15 @@ func (v *ruleset) find(q db.Querier, p vpath.Path) (n node, version int64, err e
 // mount's path, in the mounts that cover it. So the password of a folder also covers mounts below
 // it, and a home includes them. It costs one query for each mount that is in another one; version
 // becomes the newest one read.
-func (v *ruleset) addOuterTrail(q db.Querier, n *node, version *int64) error {
+func (rs *ruleset) addOuterTrail(q db.Querier, n *node, version *int64) error {
 	if n.mount.Path.IsRoot() {
 		return nil
 	}
 	over := n.mount.Path.Parent()
-	if _, covered := v.mounts.Resolve(over); !covered {
+	if _, covered := rs.mounts.Resolve(over); !covered {
 		return nil
 	}
-	above, newest, err := v.find(q, over)
+	above, newest, err := rs.find(q, over)
 	if err != nil {
 		return err
 	}
@@ -151,30 +151,30 @@ func (v *ruleset) addOuterTrail(q db.Querier, n *node, version *int64) error {
 
 // findID looks up an entry by its id. The node does not exist when there is no such entry, or no
 // path leads to it.
-func (v *ruleset) findID(q db.Querier, id string) (n node, version int64, err error) {
-	return v.findUpwards(q, byEntry, id)
+func (rs *ruleset) findID(q db.Querier, id string) (n node, version int64, err error) {
+	return rs.findUpwards(q, byEntry, id)
 }
 
 // findByLink looks up the entry of a permanent link.
-func (v *ruleset) findByLink(q db.Querier, linkID string) (n node, version int64, err error) {
-	return v.findUpwards(q, byLink, linkID)
+func (rs *ruleset) findByLink(q db.Querier, linkID string) (n node, version int64, err error) {
+	return rs.findUpwards(q, byLink, linkID)
 }
 
 // findUpwards looks up an entry with its ancestors, and determines the mount and the path from
 // their root.
-func (v *ruleset) findUpwards(q db.Querier, start, id string) (node, int64, error) {
+func (rs *ruleset) findUpwards(q db.Querier, start, id string) (node, int64, error) {
 	c, err := climb(q, start, id)
 	if err != nil || c.id == "" {
-		return node{}, v.version, err
+		return node{}, rs.version, err
 	}
-	for _, m := range v.mounts.ByRoot(c.root) {
+	for _, m := range rs.mounts.ByRoot(c.root) {
 		path := m.Path
 		for _, name := range c.names {
 			path = path.Child(vpath.Name(name))
 		}
-		if top, _ := v.mounts.Resolve(path); top.ID == m.ID {
+		if top, _ := rs.mounts.Resolve(path); top.ID == m.ID {
 			n := node{row: c.row, mount: m, path: path, trail: c.trail}
-			err := v.addOuterTrail(q, &n, &c.version)
+			err := rs.addOuterTrail(q, &n, &c.version)
 			return n, c.version, err
 		}
 	}

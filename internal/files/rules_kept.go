@@ -20,7 +20,7 @@ func affectsVisibility(p access.Permission) bool { return p == access.Read || p 
 //
 // For a key it also checks the rights of the owner, who finds the entry at the new path; passwords
 // that were given do not count for a key. mayUncover handles passwords of entries.
-func (v *ruleset) checkRulesKept(tx *db.Tx, a access.Actor, n *node, from, to access.Target) error {
+func (rs *ruleset) checkRulesKept(tx *db.Tx, a access.Actor, n *node, from, to access.Target) error {
 	from.Password, from.PasswordAbove, to.Password, to.PasswordAbove = nil, nil, nil, nil
 	to.OwnerID = n.owner
 	owner := a
@@ -28,11 +28,11 @@ func (v *ruleset) checkRulesKept(tx *db.Tx, a access.Actor, n *node, from, to ac
 		owner.Key, owner.Unlocked = nil, nil
 	}
 	for _, p := range permissions {
-		if err := v.checkRuleKept(tx, owner, n, from, to, p); err != nil {
+		if err := rs.checkRuleKept(tx, owner, n, from, to, p); err != nil {
 			return err
 		}
 		if a.Key != nil && a.Key.Permissions.Has(p) {
-			if err := v.checkRuleKept(tx, a, n, from, to, p); err != nil {
+			if err := rs.checkRuleKept(tx, a, n, from, to, p); err != nil {
 				return err
 			}
 		}
@@ -57,9 +57,9 @@ func widens(before, after access.Verdict) bool {
 // not even by a rule's password, nor any permission that a rule withholds. In a folder the actor
 // needs permissions on everything, whatever the new path is like, since part of it can be like the
 // old one; and permissions that a rule withholds in it must stay withheld.
-func (v *ruleset) checkRuleKept(tx *db.Tx, a access.Actor, n *node, from, to access.Target, p access.Permission) error {
+func (rs *ruleset) checkRuleKept(tx *db.Tx, a access.Actor, n *node, from, to access.Target, p access.Permission) error {
 	if !n.folder {
-		before, after := v.policy.Decide(a, from, p), v.policy.Decide(a, to, p)
+		before, after := rs.policy.Decide(a, from, p), rs.policy.Decide(a, to, p)
 		switch {
 		case affectsVisibility(p) && widens(before, after) && before.Outcome == access.NeedsPassword:
 			return passwordNeeded()
@@ -71,12 +71,12 @@ func (v *ruleset) checkRuleKept(tx *db.Tx, a access.Actor, n *node, from, to acc
 		}
 		return nil
 	}
-	switch before := v.policy.DecideTree(a, from, p); {
+	switch before := rs.policy.DecideTree(a, from, p); {
 	case before == access.TreeAllowed:
 		return nil
 	case affectsVisibility(p) && before == access.TreeOwnOnly:
 		return forbidIfFound(tx, foreignBelow, n.id, a.UserID)
-	case before == access.TreeDenied && (affectsVisibility(p) || v.policy.DecideTree(a, to, p) != access.TreeDenied):
+	case before == access.TreeDenied && (affectsVisibility(p) || rs.policy.DecideTree(a, to, p) != access.TreeDenied):
 		return forbidden()
 	}
 	return nil

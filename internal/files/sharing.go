@@ -69,22 +69,22 @@ func (t *Tree) RequireShareableTx(tx *db.Tx, a access.Actor, id string) (SharePe
 	return v.checkShareable(a, &n)
 }
 
-func (v *ruleset) checkShareable(a access.Actor, n *node) (SharePermissions, error) {
-	if err := v.allow(a, n.facts(a), access.Read); err != nil {
+func (rs *ruleset) checkShareable(a access.Actor, n *node) (SharePermissions, error) {
+	if err := rs.allow(a, n.facts(a), access.Read); err != nil {
 		return SharePermissions{}, err
 	}
-	s := v.judgeSharing(a, n)
+	s := rs.judgeSharing(a, n)
 	if s.Denied() {
 		return SharePermissions{}, forbidden()
 	}
 	return s, nil
 }
 
-func (v *ruleset) judgeSharing(a access.Actor, n *node) SharePermissions {
+func (rs *ruleset) judgeSharing(a access.Actor, n *node) SharePermissions {
 	facts := n.facts(a)
-	outcome := func(p access.Permission) access.Outcome { return v.policy.Decide(a, facts, p).Outcome }
+	outcome := func(p access.Permission) access.Outcome { return rs.policy.Decide(a, facts, p).Outcome }
 	return SharePermissions{
-		Entry: v.entry(a, &n.row, facts), Password: facts.Password,
+		Entry: rs.entry(a, &n.row, facts), Password: facts.Password,
 		Read: outcome(access.Read), Share: outcome(access.Share), Download: outcome(access.Download),
 	}
 }

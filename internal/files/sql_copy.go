@@ -159,16 +159,16 @@ func copyPassword(tx *db.Tx, from, to string) error {
 // refIncrements counts the references to be added to each object.
 type refIncrements map[string]int64
 
-func (s refIncrements) add(r *row) {
+func (ri refIncrements) add(r *row) {
 	if !r.folder {
-		s[r.object]++
+		ri[r.object]++
 	}
 }
 
 // apply adds the references. When an object is gone, because its file was replaced or deleted since
 // it was read, the transaction runs again.
-func (s refIncrements) apply(tx *db.Tx) error {
-	all, err := object.AddReferences(tx, s)
+func (ri refIncrements) apply(tx *db.Tx) error {
+	all, err := object.AddReferences(tx, ri)
 	if err == nil && !all {
 		err = retryTransaction()
 	}

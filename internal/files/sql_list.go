@@ -69,20 +69,20 @@ type selection struct {
 }
 
 // where writes the conditions, for entries as e.
-func (c *selection) where(s *statement) {
-	fmt.Fprintf(s, "e.parent_id = %s AND e.kind = %d", s.arg(c.folder), c.kind)
+func (sel *selection) where(s *statement) {
+	fmt.Fprintf(s, "e.parent_id = %s AND e.kind = %d", s.arg(sel.folder), sel.kind)
 	switch {
-	case len(c.globs) > 0:
-		c.writeGlobs(s)
-	case c.visible == access.ShownOwn:
-		s.WriteString(" AND e.owner_id = " + s.arg(c.userID))
+	case len(sel.globs) > 0:
+		sel.writeGlobs(s)
+	case sel.visible == access.ShownOwn:
+		s.WriteString(" AND e.owner_id = " + s.arg(sel.userID))
 	}
-	if len(c.except) > 0 {
-		names := make([]string, len(c.except))
-		for i, name := range c.except {
+	if len(sel.except) > 0 {
+		names := make([]string, len(sel.except))
+		for i, name := range sel.except {
 			names[i] = string(name)
 		}
-		s.WriteString(" AND " + c.dialect.Position(s.arg(joinDelimited("/", names)), "'/' || e.name || '/'") + " = 0")
+		s.WriteString(" AND " + sel.dialect.Position(s.arg(joinDelimited("/", names)), "'/' || e.name || '/'") + " = 0")
 	}
 }
 
@@ -91,16 +91,16 @@ func (c *selection) where(s *statement) {
 const maxGlobs = 32
 
 // writeGlobs writes the conditions that depend on patterns of names.
-func (c *selection) writeGlobs(s *statement) {
+func (sel *selection) writeGlobs(s *statement) {
 	codes := map[access.ShownEntries]int{access.ShownOwn: 1, access.ShownAll: 2}
 	verdict := "CASE"
 	n, width := 0, 1
 	when := func(glob string, code int) {
 		n++
-		verdict += " WHEN " + c.dialect.Like("e.name", s.arg(c.dialect.GlobPattern(glob))) + " THEN CAST(" +
+		verdict += " WHEN " + sel.dialect.Like("e.name", s.arg(sel.dialect.GlobPattern(glob))) + " THEN CAST(" +
 			s.arg(code) + " AS INTEGER)"
 	}
-	for _, g := range c.globs {
+	for _, g := range sel.globs {
 		for _, name := range g.Names {
 			when(name, codes[g.Files])
 		}
@@ -111,16 +111,16 @@ func (c *selection) writeGlobs(s *statement) {
 	for n < width {
 		when("/", 0) // no name matches it
 	}
-	verdict += " ELSE CAST(" + s.arg(codes[c.visible]) + " AS INTEGER) END"
-	s.WriteString(" AND CASE " + verdict + " WHEN 2 THEN 1 WHEN 1 THEN CASE WHEN e.owner_id = " + s.arg(c.userID) +
+	verdict += " ELSE CAST(" + s.arg(codes[sel.visible]) + " AS INTEGER) END"
+	s.WriteString(" AND CASE " + verdict + " WHEN 2 THEN 1 WHEN 1 THEN CASE WHEN e.owner_id = " + s.arg(sel.userID) +
 		" THEN 1 ELSE 0 END ELSE 0 END = 1")
 }
 
 // count counts the selected entries.
-func (c *selection) count(q db.Querier) (n int64, err error) {
+func (sel *selection) count(q db.Querier) (n int64, err error) {
 	var s statement
 	s.WriteString("SELECT COUNT(*) FROM entries e WHERE ")
-	c.where(&s)
+	sel.where(&s)
 	if err = q.QueryRow(s.String(), s.args...).Scan(&n); err != nil {
 		return 0, fmt.Errorf("count a folder: %w", err)
 	}
@@ -129,10 +129,10 @@ func (c *selection) count(q db.Querier) (n int64, err error) {
 
 // window returns a window of the selected entries in order. It reads skipped rows from the index
 // only; with reverse it skips those after the window.
-func (c *selection) window(q db.Querier, o sortOrder, offset, limit int64, reverse bool) (found []row, err error) {
+func (sel *selection) window(q db.Querier, o sortOrder, offset, limit int64, reverse bool) (found []row, err error) {
 	var s statement
 	s.WriteString("SELECT " + listColumns + " FROM (SELECT e.name FROM entries e WHERE ")
-	c.where(&s)
+	sel.where(&s)
 	s.WriteString(" ORDER BY " + o.orderBy(reverse) + " LIMIT " + s.arg(limit) + " OFFSET " + s.arg(offset) + ") k")
 	s.WriteString(" CROSS JOIN entries e WHERE e.parent_id = $1 AND e.name = k.name ORDER BY " + o.orderBy(false))
 	err = eachRow(q, &s, func(r *row) { found = append(found, *r) })
@@ -140,10 +140,10 @@ func (c *selection) window(q db.Querier, o sortOrder, offset, limit int64, rever
 }
 
 // each calls found for all selected entries, in order.
-func (c *selection) each(q db.Querier, o sortOrder, found func(r *row)) error {
+func (sel *selection) each(q db.Querier, o sortOrder, found func(r *row)) error {
 	var s statement
 	s.WriteString("SELECT " + listColumns + " FROM entries e WHERE ")
-	c.where(&s)
+	sel.where(&s)
 	s.WriteString(" ORDER BY " + o.orderBy(false))
 	return eachRow(q, &s, found)
 }

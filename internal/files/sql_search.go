@@ -17,17 +17,17 @@ type searchQuery struct {
 
 // writeFolderWalk writes the walk down over folders as sub: each with its start folder, its code,
 // the path and trail in between, and whether a password hides its content from the actor.
-func (m *searchQuery) writeFolderWalk(s *statement) (me string) {
-	at := m.dialect.Position
-	me = s.arg(m.Actor.UserID)
-	unlocked := s.arg(joinDelimited(",", m.unlockedIDs()))
-	changes := "CAST(" + s.arg(joinDelimited(",", m.ownCodes)) + " AS TEXT)"
+func (sq *searchQuery) writeFolderWalk(s *statement) (me string) {
+	at := sq.dialect.Position
+	me = s.arg(sq.Actor.UserID)
+	unlocked := s.arg(joinDelimited(",", sq.unlockedIDs()))
+	changes := "CAST(" + s.arg(joinDelimited(",", sq.ownCodes)) + " AS TEXT)"
 	bars := 0
-	if m.passwordsApply() {
+	if sq.passwordsApply() {
 		bars = 1
 	}
 	s.WriteString("WITH RECURSIVE seeds (n, id, code, barred) AS (")
-	m.writeStarts(s)
+	sq.writeStarts(s)
 	key := "',' || e.id || '='"
 	s.WriteString(`),
 sub (seed, id, path, trail, code, barred) AS (
@@ -49,18 +49,18 @@ sub (seed, id, path, trail, code, barred) AS (
 }
 
 // writeStarts writes the start folders, filled up to a power of four, so that there are few texts.
-func (m *searchQuery) writeStarts(s *statement) {
+func (sq *searchQuery) writeStarts(s *statement) {
 	width := 1
-	for width < len(m.startFolders) {
+	for width < len(sq.startFolders) {
 		width *= 4
 	}
 	s.WriteString("VALUES ")
 	for i := range width {
 		var id, code string
 		barred := 0
-		if i < len(m.startFolders) {
-			id, code = m.startFolders[i].id, m.startFolders[i].code
-			if m.startFolders[i].needsPassword {
+		if i < len(sq.startFolders) {
+			id, code = sq.startFolders[i].id, sq.startFolders[i].code
+			if sq.startFolders[i].needsPassword {
 				barred = 1
 			}
 		}
@@ -73,25 +73,25 @@ func (m *searchQuery) writeStarts(s *statement) {
 }
 
 // where writes the conditions, for folders as s and entries in them as e.
-func (m *searchQuery) where(s *statement, me string) {
+func (sq *searchQuery) where(s *statement, me string) {
 	code := "substr(s.code, 1, 1)"
-	if m.kind == folderKind {
+	if sq.kind == folderKind {
 		code = "substr(s.code, 2, 1)"
 	}
-	fmt.Fprintf(s, "e.parent_id = s.id AND e.kind = %d AND s.barred = 0 AND %s > 0", m.kind,
-		m.dialect.Position("e.name_fold", s.arg(m.text)))
+	fmt.Fprintf(s, "e.parent_id = s.id AND e.kind = %d AND s.barred = 0 AND %s > 0", sq.kind,
+		sq.dialect.Position("e.name_fold", s.arg(sq.text)))
 	s.WriteString(" AND (" + code + " IN ('2', '?') OR " + code + " = '1' AND e.owner_id = " + me + ")")
-	if len(m.except) > 0 {
-		s.WriteString(" AND " + m.dialect.Position(s.arg(joinDelimited(",", m.except)), "',' || e.id || ','") + " = 0")
+	if len(sq.except) > 0 {
+		s.WriteString(" AND " + sq.dialect.Position(s.arg(joinDelimited(",", sq.except)), "',' || e.id || ','") + " = 0")
 	}
 }
 
 // count counts the matches.
-func (m *searchQuery) count(q db.Querier) (n int64, err error) {
+func (sq *searchQuery) count(q db.Querier) (n int64, err error) {
 	var s statement
-	me := m.writeFolderWalk(&s)
+	me := sq.writeFolderWalk(&s)
 	s.WriteString("\nSELECT COUNT(*) FROM sub s CROSS JOIN entries e WHERE ")
-	m.where(&s, me)
+	sq.where(&s, me)
 	if err = q.QueryRow(s.String(), s.args...).Scan(&n); err != nil {
 		return 0, fmt.Errorf("count what a search finds: %w", err)
 	}
@@ -100,29 +100,29 @@ func (m *searchQuery) count(q db.Querier) (n int64, err error) {
 
 // window calls found for a window of the matches, in order; with reverse it skips those after the
 // window. It searches names in the index, and reads only the rows of the window.
-func (m *searchQuery) window(q db.Querier, offset, limit int64, reverse bool, found func(match)) error {
+func (sq *searchQuery) window(q db.Querier, offset, limit int64, reverse bool, found func(match)) error {
 	var s statement
-	me := m.writeFolderWalk(&s)
+	me := sq.writeFolderWalk(&s)
 	s.WriteString(
 		",\npage (seed, folder, name) AS MATERIALIZED (SELECT s.seed, s.id, e.name FROM sub s CROSS JOIN entries e WHERE ")
-	m.where(&s, me)
+	sq.where(&s, me)
 	if limit != noLimit {
-		s.WriteString(" ORDER BY " + m.orderBy(reverse) + " LIMIT " + s.arg(limit) + " OFFSET " + s.arg(offset))
+		s.WriteString(" ORDER BY " + sq.orderBy(reverse) + " LIMIT " + s.arg(limit) + " OFFSET " + s.arg(offset))
 	}
 	s.WriteString(")\nSELECT s.seed, s.path, s.trail, " + listColumns +
 		" FROM page p JOIN sub s ON s.seed = p.seed AND s.id = p.folder" +
-		" JOIN entries e ON e.parent_id = p.folder AND e.name = p.name ORDER BY " + m.orderBy(false))
+		" JOIN entries e ON e.parent_id = p.folder AND e.name = p.name ORDER BY " + sq.orderBy(false))
 	return eachMatch(q, &s, found)
 }
 
 // orderBy is the order of the matches. It also distinguishes equal names in different folders, and
 // one folder that is mounted twice.
-func (m *searchQuery) orderBy(reverse bool) string {
+func (sq *searchQuery) orderBy(reverse bool) string {
 	tie := ""
 	if reverse {
 		tie = " DESC"
 	}
-	return m.order.orderBy(reverse) + ", e.parent_id" + tie + ", s.seed" + tie
+	return sq.order.orderBy(reverse) + ", e.parent_id" + tie + ", s.seed" + tie
 }
 
 func eachMatch(q db.Querier, s *statement, found func(match)) error {

@@ -117,69 +117,69 @@ func (h *hookedStore) Stat(ctx context.Context, key blob.Key) (blob.Info, error)
 }
 
 // setHook sets the hook of further store operations, which are counted from 1.
-func (w *storesFixture) setHook(hook func(n int, op, provider string) error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.calls, w.hook = 0, hook
+func (f *storesFixture) setHook(hook func(n int, op, provider string) error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.calls, f.hook = 0, hook
 }
 
 // newJobRunner returns a job runner like a replica's.
-func (w *storesFixture) newJobRunner() *job.Runner {
-	r := job.NewRunner(job.Config{DB: w.db, IDs: w.ids, Now: w.clock, Log: slog.New(slog.DiscardHandler)})
-	r.Handle(files.MoveJob, w.tree.RunMove)
-	r.Handle(files.CopyJob, w.tree.RunCopy)
-	r.OnFailure(files.CopyJob, func(tx *db.Tx, run *job.Run) error { return w.tree.DropCopy(tx, run.ID) })
-	r.Handle(object.ChecksumJob, w.tree.Objects.RunChecksum)
+func (f *storesFixture) newJobRunner() *job.Runner {
+	r := job.NewRunner(job.Config{DB: f.db, IDs: f.ids, Now: f.clock, Log: slog.New(slog.DiscardHandler)})
+	r.Handle(files.MoveJob, f.tree.RunMove)
+	r.Handle(files.CopyJob, f.tree.RunCopy)
+	r.OnFailure(files.CopyJob, func(tx *db.Tx, run *job.Run) error { return f.tree.DropCopy(tx, run.ID) })
+	r.Handle(object.ChecksumJob, f.tree.Objects.RunChecksum)
 	return r
 }
 
 // runJobs runs jobs until none is due.
-func (w *storesFixture) runJobs() {
-	w.t.Helper()
-	w.must(w.tryRunJobs())
+func (f *storesFixture) runJobs() {
+	f.t.Helper()
+	f.must(f.tryRunJobs())
 }
 
 // tryRunJobs runs jobs as a replica does, until none is due.
-func (w *storesFixture) tryRunJobs() error {
-	for r := w.newJobRunner(); ; {
-		if ran, err := r.RunNext(w.t.Context()); err != nil || !ran {
+func (f *storesFixture) tryRunJobs() error {
+	for r := f.newJobRunner(); ; {
+		if ran, err := r.RunNext(f.t.Context()); err != nil || !ran {
 			return err
 		}
 	}
 }
 
 // startMove requests a move that needs to copy content.
-func (w *storesFixture) startMove(a access.Actor, id, target string) job.Job {
-	w.t.Helper()
-	j, err := w.tree.Move(w.t.Context(), a, id, mustParsePath(target), nil)
-	w.must(err)
-	if j.Status != "pending" || w.job(j.ID).Status != "pending" {
-		w.t.Fatalf("the move is not a job: %+v", j)
+func (f *storesFixture) startMove(a access.Actor, id, target string) job.Job {
+	f.t.Helper()
+	j, err := f.tree.Move(f.t.Context(), a, id, mustParsePath(target), nil)
+	f.must(err)
+	if j.Status != "pending" || f.job(j.ID).Status != "pending" {
+		f.t.Fatalf("the move is not a job: %+v", j)
 	}
 	return j
 }
 
-func (w *storesFixture) job(id string) job.Job {
-	w.t.Helper()
-	j, err := job.ByID(w.db.Read(w.t.Context()), "ann", id)
-	w.must(err)
+func (f *storesFixture) job(id string) job.Job {
+	f.t.Helper()
+	j, err := job.ByID(f.db.Read(f.t.Context()), "ann", id)
+	f.must(err)
 	return j
 }
 
 // checkJobEnded checks how a job ended: completed if message is "", otherwise failed with an error
 // that contains message.
-func (w *storesFixture) checkJobEnded(id, message string) {
-	w.t.Helper()
-	j := w.job(id)
+func (f *storesFixture) checkJobEnded(id, message string) {
+	f.t.Helper()
+	j := f.job(id)
 	switch {
 	case message == "" && (j.Status != "completed" || j.Progress != 100 || j.ErrorMessage != nil):
-		w.t.Errorf("job %+v, want it completed", j)
+		f.t.Errorf("job %+v, want it completed", j)
 	case message != "" && (j.Status != "failed" || j.ErrorMessage == nil ||
 		!strings.Contains(*j.ErrorMessage, message)):
-		w.t.Errorf("job %+v, want it failed with %q", j, message)
+		f.t.Errorf("job %+v, want it failed with %q", j, message)
 	}
 	if j.Status == "failed" && j.ErrorMessage != nil {
-		w.t.Logf("failed with %q", *j.ErrorMessage)
+		f.t.Logf("failed with %q", *j.ErrorMessage)
 	}
 }
 
@@ -193,15 +193,15 @@ type uploadedFiles struct {
 }
 
 // uploadTree uploads files into a folder of ann's.
-func (w *storesFixture) uploadTree(folder string, content map[string]string) uploadedFiles {
-	w.t.Helper()
+func (f *storesFixture) uploadTree(folder string, content map[string]string) uploadedFiles {
+	f.t.Helper()
 	g := uploadedFiles{content, map[string]string{}, map[string]string{}, map[string]string{}}
 	for name, text := range content {
-		e := w.mustUpload(w.ann, folder+"/"+name, text)
-		link, err := w.tree.Link(w.t.Context(), w.ann, e.ID)
-		w.must(err)
-		c, err := w.tree.ByID(w.t.Context(), w.ann, e.ID)
-		w.must(err)
+		e := f.mustUpload(f.ann, folder+"/"+name, text)
+		link, err := f.tree.Link(f.t.Context(), f.ann, e.ID)
+		f.must(err)
+		c, err := f.tree.ByID(f.t.Context(), f.ann, e.ID)
+		f.must(err)
 		g.ids[name], g.links[name], g.etags[name] = e.ID, link.ID, c.ETag
 	}
 	return g
@@ -217,72 +217,72 @@ func sampleFiles() map[string]string {
 
 // checkReadableBelow checks that every file is readable by path, id and link, with its content and
 // its ETag, below one folder and not below the others.
-func (w *storesFixture) checkReadableBelow(g uploadedFiles, folder string, not ...string) {
-	w.t.Helper()
+func (f *storesFixture) checkReadableBelow(g uploadedFiles, folder string, not ...string) {
+	f.t.Helper()
 	for name, want := range g.content {
-		got, err := w.readPath(w.ann, folder+"/"+name)
+		got, err := f.readPath(f.ann, folder+"/"+name)
 		if err != nil || got != want {
-			w.t.Errorf("%s/%s: %.20q, %v; want %.20q", folder, name, got, err, want)
+			f.t.Errorf("%s/%s: %.20q, %v; want %.20q", folder, name, got, err, want)
 		}
 		for how, find := range map[string]func() (files.Content, error){
-			"id":   func() (files.Content, error) { return w.tree.ByID(w.t.Context(), w.ann, g.ids[name]) },
-			"link": func() (files.Content, error) { return w.tree.ByLink(w.t.Context(), g.links[name]) },
+			"id":   func() (files.Content, error) { return f.tree.ByID(f.t.Context(), f.ann, g.ids[name]) },
+			"link": func() (files.Content, error) { return f.tree.ByLink(f.t.Context(), g.links[name]) },
 		} {
 			c, err := find()
 			if err != nil {
-				w.t.Errorf("%s by %s: %v", name, how, err)
+				f.t.Errorf("%s by %s: %v", name, how, err)
 				continue
 			}
-			if got := w.readContent(c); got != want || c.Entry.Path().String() != folder+"/"+name ||
+			if got := f.readContent(c); got != want || c.Entry.Path().String() != folder+"/"+name ||
 				g.etags[name] != "" && c.ETag != g.etags[name] {
-				w.t.Errorf("%s by %s: %.20q at %s with ETag %s, want %.20q below %s with %s", name, how, got,
+				f.t.Errorf("%s by %s: %.20q at %s with ETag %s, want %.20q below %s with %s", name, how, got,
 					c.Entry.Path(), c.ETag, want, folder, g.etags[name])
 			}
 		}
 		for _, elsewhere := range not {
-			if _, err := w.readPath(w.ann, elsewhere+"/"+name); err == nil {
-				w.t.Errorf("%s is at %s as well", name, elsewhere)
+			if _, err := f.readPath(f.ann, elsewhere+"/"+name); err == nil {
+				f.t.Errorf("%s is at %s as well", name, elsewhere)
 			}
 		}
 	}
 }
 
 // countObjects counts the objects of a provider.
-func (w *storesFixture) countObjects(provider string) int {
-	w.t.Helper()
-	return int(w.queryInt("SELECT COUNT(*) FROM objects WHERE provider_id = $1", provider))
+func (f *storesFixture) countObjects(provider string) int {
+	f.t.Helper()
+	return int(f.queryInt("SELECT COUNT(*) FROM objects WHERE provider_id = $1", provider))
 }
 
 // checkAccounting checks the charges, the reference counts, and that the objects of the database
 // and of the stores are the same. It then checks that only referenced objects are left after the
 // grace period.
-func (w *storesFixture) checkAccounting() {
-	w.t.Helper()
-	w.collect() // deletes the rows of deleted folders
-	if bytes, count := w.usage("ann"); bytes != w.sumFiles("size") || count != w.sumFiles("1") {
-		w.t.Errorf("%d bytes and %d files are charged, want %d and %d", bytes, count, w.sumFiles("size"),
-			w.sumFiles("1"))
+func (f *storesFixture) checkAccounting() {
+	f.t.Helper()
+	f.collect() // deletes the rows of deleted folders
+	if bytes, count := f.usage("ann"); bytes != f.sumFiles("size") || count != f.sumFiles("1") {
+		f.t.Errorf("%d bytes and %d files are charged, want %d and %d", bytes, count, f.sumFiles("size"),
+			f.sumFiles("1"))
 	}
-	w.checkFolderCounts()
-	w.checkObjects()
+	f.checkFolderCounts()
+	f.checkObjects()
 }
 
 // checkObjects is checkAccounting without the charges.
-func (w *storesFixture) checkObjects() {
-	w.t.Helper()
-	w.collect()
-	wrong := w.queryInt(`
+func (f *storesFixture) checkObjects() {
+	f.t.Helper()
+	f.collect()
+	wrong := f.queryInt(`
 		SELECT COUNT(*) FROM objects o WHERE o.refs <> (SELECT COUNT(*) FROM entries e WHERE e.object_id = o.id)`)
 	if wrong > 0 {
-		w.t.Errorf("%d objects have a wrong reference count", wrong)
+		f.t.Errorf("%d objects have a wrong reference count", wrong)
 	}
 	unknown := func() (in []string) {
 		for bucket, ids := range map[string][2]string{"local": {"local", "twin"}, "vault": {"vault", "vault"}} {
-			store, err := w.reg.Store(w.t.Context(), bucket)
-			w.must(err)
-			w.must(store.(*disk.Store).Walk(w.t.Context(), func(key blob.Key, _ int64, _ time.Time) error {
+			store, err := f.reg.Store(f.t.Context(), bucket)
+			f.must(err)
+			f.must(store.(*disk.Store).Walk(f.t.Context(), func(key blob.Key, _ int64, _ time.Time) error {
 				var known bool
-				w.must(w.db.Read(w.t.Context()).QueryRow(`
+				f.must(f.db.Read(f.t.Context()).QueryRow(`
 					SELECT EXISTS (SELECT 1 FROM objects WHERE key = $1 AND provider_id IN ($2, $3))
 						OR EXISTS (SELECT 1 FROM garbage WHERE key = $1 AND provider_id IN ($2, $3))`, string(key),
 					ids[0], ids[1]).Scan(&known))
@@ -295,28 +295,28 @@ func (w *storesFixture) checkObjects() {
 		return in
 	}
 	if lost := unknown(); len(lost) > 0 {
-		w.t.Errorf("objects without a row: %q", lost)
+		f.t.Errorf("objects without a row: %q", lost)
 	}
-	w.advance(3 * time.Hour)
-	w.collect()
-	if n := w.countRows("garbage"); n != 0 {
-		w.t.Errorf("%d keys are still garbage", n)
+	f.advance(3 * time.Hour)
+	f.collect()
+	if n := f.countRows("garbage"); n != 0 {
+		f.t.Errorf("%d keys are still garbage", n)
 	}
 	if lost := unknown(); len(lost) > 0 {
-		w.t.Errorf("left after the grace period: %q", lost)
+		f.t.Errorf("left after the grace period: %q", lost)
 	}
-	objects, err := w.db.Read(w.t.Context()).Query("SELECT provider_id, key, size FROM objects")
-	w.must(err)
+	objects, err := f.db.Read(f.t.Context()).Query("SELECT provider_id, key, size FROM objects")
+	f.must(err)
 	defer objects.Close()
 	for objects.Next() {
 		var id, key string
 		var size int64
-		w.must(objects.Scan(&id, &key, &size))
-		store, err := w.reg.Store(w.t.Context(), id)
-		w.must(err)
-		if info, err := store.Stat(w.t.Context(), blob.Key(key)); err != nil || info.Size != size {
-			w.t.Errorf("object %s in %s: %+v, %v", key, id, info, err)
+		f.must(objects.Scan(&id, &key, &size))
+		store, err := f.reg.Store(f.t.Context(), id)
+		f.must(err)
+		if info, err := store.Stat(f.t.Context(), blob.Key(key)); err != nil || info.Size != size {
+			f.t.Errorf("object %s in %s: %+v, %v", key, id, info, err)
 		}
 	}
-	w.must(objects.Err())
+	f.must(objects.Err())
 }

@@ -94,8 +94,8 @@ func (m *moveOperation) queue(n job.Spec) (job.Job, error) {
 	return job.Job{ID: n.ID, Type: n.Type, OwnerID: n.OwnerID, Status: job.Pending, CreatedAt: n.CreatedAt}, err
 }
 
-func (o movePayload) encode() string {
-	text, err := json.Marshal(o)
+func (p movePayload) encode() string {
+	text, err := json.Marshal(p)
 	if err != nil {
 		panic(err) // strings and a bool
 	}
@@ -137,21 +137,21 @@ type transfer struct {
 }
 
 // copyThenMove copies the content of the entry and then gives it its new parent.
-func (x *transfer) copyThenMove(ctx context.Context) error {
-	err := x.inJudgedTx(ctx, func(m *moveOperation) error {
-		x.payload.Provider = m.dest.mount.ProviderID
+func (t *transfer) copyThenMove(ctx context.Context) error {
+	err := t.inJudgedTx(ctx, func(m *moveOperation) error {
+		t.payload.Provider = m.dest.mount.ProviderID
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	if err := x.copyAll(ctx); err != nil {
+	if err := t.copyAll(ctx); err != nil {
 		return err
 	}
-	done := x.payload
+	done := t.payload
 	done.Moved = true
-	err = x.inJudgedTx(ctx, func(m *moveOperation) error {
-		if m.dest.mount.ProviderID != x.payload.Provider {
+	err = t.inJudgedTx(ctx, func(m *moveOperation) error {
+		if m.dest.mount.ProviderID != t.payload.Provider {
 			return errors.New("the target's provider is another one by now") // the next attempt goes to that provider
 		}
 		if done.Entry = m.source.id; m.replacesContent() { // the entry that has the content then
@@ -160,39 +160,39 @@ func (x *transfer) copyThenMove(ctx context.Context) error {
 		if err := m.apply(); err != nil {
 			return m.translateTaken(err)
 		}
-		return x.run.SavePayload(m.tx, done.encode())
+		return t.run.SavePayload(m.tx, done.encode())
 	})
 	if err != nil {
 		return err
 	}
-	x.payload = done
+	t.payload = done
 	crash.Point("move.reparented")
 	return nil
 }
 
 // copyRemaining copies content that came into the entry after its folder was walked. It ends when
 // the entry was deleted, or moved to yet another provider, whose job does the same.
-func (x *transfer) copyRemaining(ctx context.Context) error {
+func (t *transfer) copyRemaining(ctx context.Context) error {
 	for range maxRounds {
-		n, _, err := x.lookUp(ctx, x.payload.Entry)
+		n, _, err := t.lookUp(ctx, t.payload.Entry)
 		switch {
 		case fault.Is(err, fault.NotFound):
 			return nil
 		case err != nil:
 			return err
-		case n.mount.ProviderID != x.payload.Provider:
+		case n.mount.ProviderID != t.payload.Provider:
 			return nil
 		}
-		left := n.provider != x.payload.Provider
+		left := n.provider != t.payload.Provider
 		if n.folder {
-			if left, err = anyForeignContent(x.DB.Read(ctx), n.id, x.payload.Provider); err != nil {
+			if left, err = anyForeignContent(t.DB.Read(ctx), n.id, t.payload.Provider); err != nil {
 				return err
 			}
 		}
 		if !left {
 			return nil
 		}
-		if err := x.copyAll(ctx); err != nil {
+		if err := t.copyAll(ctx); err != nil {
 			return err
 		}
 	}
@@ -200,30 +200,30 @@ func (x *transfer) copyRemaining(ctx context.Context) error {
 }
 
 // inJudgedTx runs fn inside a transaction that has decided about the move by the present rules.
-func (x *transfer) inJudgedTx(ctx context.Context, fn func(m *moveOperation) error) error {
-	target, err := vpath.Parse(x.payload.Target)
+func (t *transfer) inJudgedTx(ctx context.Context, fn func(m *moveOperation) error) error {
+	target, err := vpath.Parse(t.payload.Target)
 	if err != nil {
 		return err
 	}
-	actor, version, err := x.actor(ctx)
+	actor, version, err := t.actor(ctx)
 	if err != nil {
 		return err
 	}
-	return x.writeUpgradable(ctx, func(tx *db.Tx, lock *treeLock) error {
-		m := moveOperation{Tree: x.Tree, tx: tx, lock: lock, actor: actor, replace: x.payload.Over}
-		if err := m.findToMove(x.payload.Entry, target, x.payload.Name); err != nil {
+	return t.writeUpgradable(ctx, func(tx *db.Tx, lock *treeLock) error {
+		m := moveOperation{Tree: t.Tree, tx: tx, lock: lock, actor: actor, replace: t.payload.Over}
+		if err := m.findToMove(t.payload.Entry, target, t.payload.Name); err != nil {
 			return err
 		}
 		if m.rules.version != version {
 			return &db.RetryError{Prepare: func(ctx context.Context) (err error) {
-				actor, version, err = x.actor(ctx)
+				actor, version, err = t.actor(ctx)
 				return err
 			}}
 		}
 		if err := m.judge(target); err != nil {
 			return err
 		}
-		if m.dest.id != x.payload.Folder {
+		if m.dest.id != t.payload.Folder {
 			return fault.New(fault.Conflict, "The target folder has been moved or replaced meanwhile.")
 		}
 		return fn(&m)
@@ -232,26 +232,26 @@ func (x *transfer) inJudgedTx(ctx context.Context, fn func(m *moveOperation) err
 
 // actor returns the user who asked for the move, with their rights at a config version. Fault:
 // Forbidden.
-func (x *transfer) actor(ctx context.Context) (a access.Actor, version int64, err error) {
-	version, err = db.ConfigVersion(x.DB.Read(ctx))
+func (t *transfer) actor(ctx context.Context) (a access.Actor, version int64, err error) {
+	version, err = db.ConfigVersion(t.DB.Read(ctx))
 	if err != nil {
 		return access.Actor{}, 0, fmt.Errorf("read the config version: %w", err)
 	}
-	a, active, err := x.Owner(ctx, version, x.run.OwnerID)
+	a, active, err := t.Owner(ctx, version, t.run.OwnerID)
 	if err != nil {
 		return access.Actor{}, 0, err
 	}
 	if !active {
 		return access.Actor{}, 0, fault.New(fault.Forbidden, "The account that asked for this is not active any more.")
 	}
-	if a.IP, err = netip.ParseAddr(x.payload.IP); err != nil {
+	if a.IP, err = netip.ParseAddr(t.payload.IP); err != nil {
 		a.IP = netip.Addr{} // an address in no prefix
 	}
-	a.Unlocked, a.Locks = x.payload.Unlocked, x.payload.Locks
-	if x.payload.Key == "" {
+	a.Unlocked, a.Locks = t.payload.Unlocked, t.payload.Locks
+	if t.payload.Key == "" {
 		return a, version, nil
 	}
-	key, usable, err := x.Key(ctx, version, x.payload.Key, a.IP)
+	key, usable, err := t.Key(ctx, version, t.payload.Key, a.IP)
 	if err != nil {
 		return access.Actor{}, 0, err
 	}

@@ -17,24 +17,24 @@ import (
 const sourceFilesPerQuery = 200
 
 // copyAll copies the content of all files at or below the entry that is in another provider.
-func (x *transfer) copyAll(ctx context.Context) error {
+func (t *transfer) copyAll(ctx context.Context) error {
 	var left int64
-	err := x.eachForeign(ctx, func(c sourceFile) error {
+	err := t.eachForeign(ctx, func(c sourceFile) error {
 		left += c.size
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	x.run.SetRemaining(left)
-	return x.eachForeign(ctx, func(c sourceFile) error { return x.copyOne(ctx, c) })
+	t.run.SetRemaining(left)
+	return t.eachForeign(ctx, func(c sourceFile) error { return t.copyOne(ctx, c) })
 }
 
 // eachForeign calls each for every file at or below the entry whose content is in another
 // provider, folder by folder. It holds nothing but the path down to the current folder, so it may
 // miss files that others rename or move meanwhile, or meet them twice.
-func (x *transfer) eachForeign(ctx context.Context, each func(c sourceFile) error) error {
-	itself, err := foreignFile(x.DB.Read(ctx), x.payload.Entry, x.payload.Provider)
+func (t *transfer) eachForeign(ctx context.Context, each func(c sourceFile) error) error {
+	itself, err := foreignFile(t.DB.Read(ctx), t.payload.Entry, t.payload.Provider)
 	if err != nil {
 		return err
 	}
@@ -47,14 +47,14 @@ func (x *transfer) eachForeign(ctx context.Context, each func(c sourceFile) erro
 		folder string
 		last   sortKey // last folder that was walked
 	}
-	for way := []step{{folder: x.payload.Entry}}; len(way) > 0; {
+	for way := []step{{folder: t.payload.Entry}}; len(way) > 0; {
 		here := &way[len(way)-1]
 		if here.last == (sortKey{}) {
-			if err := x.eachForeignIn(ctx, here.folder, each); err != nil {
+			if err := t.eachForeignIn(ctx, here.folder, each); err != nil {
 				return err
 			}
 		}
-		next, at, err := folderAfter(x.DB.Read(ctx), here.folder, here.last)
+		next, at, err := folderAfter(t.DB.Read(ctx), here.folder, here.last)
 		if err != nil {
 			return err
 		}
@@ -68,10 +68,10 @@ func (x *transfer) eachForeign(ctx context.Context, each func(c sourceFile) erro
 	return nil
 }
 
-func (x *transfer) eachForeignIn(ctx context.Context, folder string, each func(c sourceFile) error) error {
+func (t *transfer) eachForeignIn(ctx context.Context, folder string, each func(c sourceFile) error) error {
 	var last sortKey
 	for {
-		found, err := foreignFilesIn(x.DB.Read(ctx), folder, x.payload.Provider, last, sourceFilesPerQuery)
+		found, err := foreignFilesIn(t.DB.Read(ctx), folder, t.payload.Provider, last, sourceFilesPerQuery)
 		if err != nil {
 			return err
 		}
@@ -89,52 +89,52 @@ func (x *transfer) eachForeignIn(ctx context.Context, folder string, each func(c
 
 // copyOne copies the content of one file to a key that is on the garbage list already, verifies the
 // copy, and switches the file over to it.
-func (x *transfer) copyOne(ctx context.Context, c sourceFile) error {
-	n, _, err := x.lookUp(ctx, c.id)
-	if fault.Is(err, fault.NotFound) || err == nil && !x.mustCopy(&n) {
+func (t *transfer) copyOne(ctx context.Context, c sourceFile) error {
+	n, _, err := t.lookUp(ctx, c.id)
+	if fault.Is(err, fault.NotFound) || err == nil && !t.mustCopy(&n) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	source, err := x.Objects.Store(ctx, c.Provider)
+	source, err := t.Objects.Store(ctx, c.Provider)
 	if err != nil {
 		return err
 	}
-	key, due, err := x.Objects.Keys.DiscardedKey(ctx, x.payload.Provider)
+	key, due, err := t.Objects.Keys.DiscardedKey(ctx, t.payload.Provider)
 	if err != nil {
 		return err
 	}
 	crash.Point("move.noted")
 	// after the key is on the garbage list, see object.KeySource
-	target, err := x.Objects.Store(ctx, x.payload.Provider)
+	target, err := t.Objects.Store(ctx, t.payload.Provider)
 	if err != nil {
 		return err
 	}
-	h := objectCopy{transfer: x, file: c, fromStore: source, toStore: target, key: key, due: due}
+	h := objectCopy{transfer: t, file: c, fromStore: source, toStore: target, key: key, due: due}
 	info, err := h.copyAndVerify(ctx)
 	var size blob.ErrSize
 	switch {
 	case errors.Is(err, object.ErrCollected):
-		x.Objects.Keys.ForgetKeys(x.payload.Provider)
+		t.Objects.Keys.ForgetKeys(t.payload.Provider)
 		return fmt.Errorf("copy object %s: %w", c.Key, err)
 	case errors.As(err, &size), errors.Is(err, errCopyDiffers):
-		x.discardCopy(ctx, key)
-		return fault.New(fault.Unverified, "The copy of a file differs from the stored file"+x.outcomeText()+
+		t.discardCopy(ctx, key)
+		return fault.New(fault.Unverified, "The copy of a file differs from the stored file"+t.outcomeText()+
 			" Tell the administrator.").
 			WithCause(fmt.Errorf("copy object %s of provider %s: %w", c.Key, c.Provider, err))
 	case errors.Is(err, blob.ErrNotFound):
-		return x.checkMissing(ctx, c, err)
+		return t.checkMissing(ctx, c, err)
 	case err != nil:
 		return fmt.Errorf("copy object %s: %w", c.Key, err)
 	}
 	crash.Point("move.copied")
-	err = x.switchOver(ctx, c, object.Record{
-		Location: object.Location{Provider: x.payload.Provider, Key: key}, Size: c.size,
+	err = t.switchOver(ctx, c, object.Record{
+		Location: object.Location{Provider: t.payload.Provider, Key: key}, Size: c.size,
 		SHA256: hex.EncodeToString(info.SHA256), ETag: info.ETag,
 	})
 	if errors.Is(err, object.ErrCollected) {
-		x.Objects.Keys.ForgetKeys(x.payload.Provider)
+		t.Objects.Keys.ForgetKeys(t.payload.Provider)
 	}
 	if err == nil {
 		crash.Point("move.switched")
@@ -143,8 +143,8 @@ func (x *transfer) copyOne(ctx context.Context, c sourceFile) error {
 }
 
 // outcomeText is the end of a sentence about an error that keeps a file from being copied.
-func (x *transfer) outcomeText() string {
-	if x.payload.Moved {
+func (t *transfer) outcomeText() string {
+	if t.payload.Moved {
 		return ", so it stays in the storage that it was in."
 	}
 	return ", so nothing was moved."
@@ -152,13 +152,13 @@ func (x *transfer) outcomeText() string {
 
 // checkMissing distinguishes an object that its store has lost from one that was replaced, deleted
 // or moved to another store since it was looked up. Fault: Unverified in the first case.
-func (x *transfer) checkMissing(ctx context.Context, c sourceFile, cause error) error {
-	now, err := foreignFile(x.DB.Read(ctx), c.id, x.payload.Provider)
+func (t *transfer) checkMissing(ctx context.Context, c sourceFile, cause error) error {
+	now, err := foreignFile(t.DB.Read(ctx), c.id, t.payload.Provider)
 	if err != nil {
 		return err
 	}
 	if len(now) == 1 && now[0].Location == c.Location {
-		return fault.New(fault.Unverified, "The content of a file cannot be read"+x.outcomeText()+
+		return fault.New(fault.Unverified, "The content of a file cannot be read"+t.outcomeText()+
 			" Tell the administrator.").
 			WithCause(fmt.Errorf("open object %s of provider %s: %w", c.Key, c.Provider, cause))
 	}
@@ -167,11 +167,11 @@ func (x *transfer) checkMissing(ctx context.Context, c sourceFile, cause error) 
 
 // discardCopy puts a copy that no file refers to on the garbage list, to be deleted soon. When that
 // fails, the collector deletes the copy when its key is due.
-func (x *transfer) discardCopy(ctx context.Context, key blob.Key) {
-	err := x.DB.Write(context.WithoutCancel(ctx),
-		func(tx *db.Tx) error { return object.Discard(tx, x.payload.Provider, key, x.nowMs()) })
+func (t *transfer) discardCopy(ctx context.Context, key blob.Key) {
+	err := t.DB.Write(context.WithoutCancel(ctx),
+		func(tx *db.Tx) error { return object.Discard(tx, t.payload.Provider, key, t.nowMs()) })
 	if err != nil {
-		x.Log.Warn("discard a copy", "key", key, "error", err)
+		t.Log.Warn("discard a copy", "key", key, "error", err)
 	}
 }
 
@@ -179,14 +179,14 @@ func (x *transfer) discardCopy(ctx context.Context, key blob.Key) {
 // the old object are not disturbed: it stays for the grace period. An object that other files share
 // stays theirs, and the file gets an object of its own. The copy becomes garbage when the file is
 // gone, has other content, or is in yet another provider.
-func (x *transfer) switchOver(ctx context.Context, c sourceFile, to object.Record) error {
-	return x.writeLocked(ctx, false, func(tx *db.Tx) error {
-		refs, owner, err := x.lockSource(tx, c)
+func (t *transfer) switchOver(ctx context.Context, c sourceFile, to object.Record) error {
+	return t.writeLocked(ctx, false, func(tx *db.Tx) error {
+		refs, owner, err := t.lockSource(tx, c)
 		if err != nil {
 			return err
 		}
 		if refs == 0 {
-			return object.Discard(tx, to.Provider, to.Key, x.nowMs())
+			return object.Discard(tx, to.Provider, to.Key, t.nowMs())
 		}
 		if err := object.Undiscard(tx, to.Provider, to.Key); errors.Is(err, object.ErrCollected) {
 			// not a fault: the next attempt draws another key
@@ -195,34 +195,34 @@ func (x *transfer) switchOver(ctx context.Context, c sourceFile, to object.Recor
 			return err
 		}
 		if refs > 1 {
-			err = x.splitObject(tx, c, to, owner)
+			err = t.splitObject(tx, c, to, owner)
 		} else if err = object.Relocate(tx, c.object, to); err == nil {
-			err = x.Objects.DiscardContent(tx, c.Location, c.size, owner)
+			err = t.Objects.DiscardContent(tx, c.Location, c.size, owner)
 		}
 		if err != nil {
 			return err
 		}
-		return x.run.RecordBytes(tx, c.size)
+		return t.run.RecordBytes(tx, c.size)
 	})
 }
 
 // mustCopy reports whether a file is to be copied: it is in the entry, and, once the entry has
 // been moved, in the provider that the job copies to.
-func (x *transfer) mustCopy(n *node) bool {
-	return n.within(x.payload.Entry) && (!x.payload.Moved || n.mount.ProviderID == x.payload.Provider)
+func (t *transfer) mustCopy(n *node) bool {
+	return n.within(t.payload.Entry) && (!t.payload.Moved || n.mount.ProviderID == t.payload.Provider)
 }
 
 // lockSource locks a file and its object until the transaction ends, and returns the number of
 // files that have the object and the owner of the file. It returns 0 when file or object have
 // changed since they were looked up, or the move does not concern them any more.
-func (x *transfer) lockSource(tx *db.Tx, c sourceFile) (refs int64, owner string, err error) {
-	n, _, err := x.lookUpTx(tx, c.id)
+func (t *transfer) lockSource(tx *db.Tx, c sourceFile) (refs int64, owner string, err error) {
+	n, _, err := t.lookUpTx(tx, c.id)
 	switch {
 	case fault.Is(err, fault.NotFound):
 		return 0, "", nil
 	case err != nil:
 		return 0, "", err
-	case !x.mustCopy(&n):
+	case !t.mustCopy(&n):
 		return 0, "", nil
 	}
 	if there, err := lockContent(tx, c.id, c.object); err != nil || !there {
@@ -236,8 +236,8 @@ func (x *transfer) lockSource(tx *db.Tx, c sourceFile) (refs int64, owner string
 }
 
 // splitObject gives a file an object of its own and removes its reference to the shared one.
-func (x *transfer) splitObject(tx *db.Tx, c sourceFile, to object.Record, owner string) error {
-	id, err := x.Objects.Insert(tx, to)
+func (t *transfer) splitObject(tx *db.Tx, c sourceFile, to object.Record, owner string) error {
+	id, err := t.Objects.Insert(tx, to)
 	if err != nil {
 		return err
 	}
@@ -247,5 +247,5 @@ func (x *transfer) splitObject(tx *db.Tx, c sourceFile, to object.Record, owner 
 	if err := setObject(tx, c.id, id); err != nil {
 		return err
 	}
-	return x.Objects.Release(tx, c.object, owner)
+	return t.Objects.Release(tx, c.object, owner)
 }

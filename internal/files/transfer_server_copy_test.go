@@ -66,19 +66,19 @@ func (c *copyingStore) overwrite(ctx context.Context, key blob.Key, content stri
 
 // garbageDueAt returns the time (ms) from which a key of the vault may be collected. A negative
 // time is that of the next attempt.
-func (w *serverCopyFixture) garbageDueAt(key blob.Key) int64 {
-	w.t.Helper()
-	return w.queryInt("SELECT after FROM garbage WHERE provider_id = 'vault' AND key = $1", string(key))
+func (f *serverCopyFixture) garbageDueAt(key blob.Key) int64 {
+	f.t.Helper()
+	return f.queryInt("SELECT after FROM garbage WHERE provider_id = 'vault' AND key = $1", string(key))
 }
 
 // waitUntil waits for a condition.
-func (w *serverCopyFixture) waitUntil(what string, met func() bool) {
-	w.t.Helper()
+func (f *serverCopyFixture) waitUntil(what string, met func() bool) {
+	f.t.Helper()
 	deadline := time.After(30 * time.Second)
 	for !met() {
 		select {
 		case <-deadline:
-			w.t.Fatalf("the condition did not hold in time: %s", what)
+			f.t.Fatalf("the condition did not hold in time: %s", what)
 		case <-time.After(5 * time.Millisecond):
 		}
 	}
@@ -128,10 +128,10 @@ func TestServerCopyIsReadBack(t *testing.T) {
 }
 
 // mustMoveToVault moves a folder to the vault, runs the due jobs and returns the job.
-func (w *serverCopyFixture) mustMoveToVault(folder string) string {
-	w.t.Helper()
-	j := w.startMove(w.ann, w.idAtPath(folder), "/vault")
-	w.runJobs()
+func (f *serverCopyFixture) mustMoveToVault(folder string) string {
+	f.t.Helper()
+	j := f.startMove(f.ann, f.idAtPath(folder), "/vault")
+	f.runJobs()
 	return j.ID
 }
 

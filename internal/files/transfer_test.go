@@ -240,8 +240,8 @@ func TestMoveRejectsCorruptCopy(t *testing.T) {
 // corruptObject is an object with one wrong bit, truncatedObject an object that ends early.
 type corruptObject struct{ blob.Object }
 
-func (f *corruptObject) Read(p []byte) (int, error) {
-	n, err := f.Object.Read(p)
+func (o *corruptObject) Read(p []byte) (int, error) {
+	n, err := o.Object.Read(p)
 	if n > 0 {
 		p[0] ^= 1
 	}
@@ -250,8 +250,8 @@ func (f *corruptObject) Read(p []byte) (int, error) {
 
 type truncatedObject struct{ blob.Object }
 
-func (c *truncatedObject) Read(p []byte) (int, error) {
-	n, err := c.Object.Read(p)
+func (o *truncatedObject) Read(p []byte) (int, error) {
+	n, err := o.Object.Read(p)
 	if err == nil {
 		return max(n-1, 0), io.EOF
 	}
@@ -259,14 +259,14 @@ func (c *truncatedObject) Read(p []byte) (int, error) {
 }
 
 // countStored counts the objects in a provider's store.
-func (w *storesFixture) countStored(id string) (n int) {
-	w.t.Helper()
-	store, err := w.reg.Store(w.t.Context(), id)
-	w.must(err)
+func (f *storesFixture) countStored(id string) (n int) {
+	f.t.Helper()
+	store, err := f.reg.Store(f.t.Context(), id)
+	f.must(err)
 	walker := store.(interface {
 		Walk(ctx context.Context, fn func(key blob.Key, size int64, written time.Time) error) error
 	})
-	w.must(walker.Walk(w.t.Context(), func(blob.Key, int64, time.Time) error { n++; return nil }))
+	f.must(walker.Walk(f.t.Context(), func(blob.Key, int64, time.Time) error { n++; return nil }))
 	return n
 }
 
@@ -342,10 +342,10 @@ func TestChecksumOfObjectMovedMeanwhile(t *testing.T) {
 }
 
 // runDuringCopy runs a job and calls do while the job copies its second object.
-func (w *storesFixture) runDuringCopy(do func()) {
-	w.t.Helper()
+func (f *storesFixture) runDuringCopy(do func()) {
+	f.t.Helper()
 	puts := 0
-	w.setHook(func(_ int, op, _ string) error {
+	f.setHook(func(_ int, op, _ string) error {
 		if op == "put" {
 			if puts++; puts == 2 {
 				do()
@@ -353,8 +353,8 @@ func (w *storesFixture) runDuringCopy(do func()) {
 		}
 		return nil
 	})
-	w.runJobs()
-	w.setHook(nil)
+	f.runJobs()
+	f.setHook(nil)
 }
 
 // Permissions and limits are checked again at the end of the copying. When the move is not allowed

@@ -122,15 +122,15 @@ func (t *Tree) rulesAt(ctx context.Context, version int64) (*ruleset, error) {
 type mountLookup struct{ table *mount.Table }
 
 // Covering implements access.Mounts.
-func (p mountLookup) Covering(path vpath.Path) string {
-	m, _ := p.table.Resolve(path)
+func (l mountLookup) Covering(path vpath.Path) string {
+	m, _ := l.table.Resolve(path)
 	return m.ID
 }
 
 // Below implements access.Mounts.
-func (p mountLookup) Below(path vpath.Path) map[string]vpath.Path {
+func (l mountLookup) Below(path vpath.Path) map[string]vpath.Path {
 	below := map[string]vpath.Path{}
-	for _, m := range p.table.Below(path) {
+	for _, m := range l.table.Below(path) {
 		below[m.ID] = m.Path
 	}
 	return below
@@ -227,8 +227,8 @@ func (t *Tree) writeUpgradable(ctx context.Context, fn func(tx *db.Tx, lock *tre
 }
 
 // allow checks one permission. Faults: Forbidden, PasswordRequired.
-func (v *ruleset) allow(a access.Actor, target access.Target, p access.Permission) error {
-	switch v.policy.Decide(a, target, p).Outcome {
+func (rs *ruleset) allow(a access.Actor, target access.Target, p access.Permission) error {
+	switch rs.policy.Decide(a, target, p).Outcome {
 	case access.Allowed:
 		return nil
 	case access.NeedsPassword:

@@ -17,36 +17,36 @@ import (
 
 // replaceTimes puts 19 bytes at a path that many times and returns the keys of all versions in
 // order.
-func (h *fixture) replaceTimes(p string, times int) (keys []blob.Key) {
-	h.t.Helper()
+func (f *fixture) replaceTimes(p string, times int) (keys []blob.Key) {
+	f.t.Helper()
 	for i := range times {
-		place, err := h.tree.ResolveDestination(h.t.Context(), h.ann, mustParsePath(p).Parent(),
+		place, err := f.tree.ResolveDestination(f.t.Context(), f.ann, mustParsePath(p).Parent(),
 			mustParsePath(p).Base(), files.Replace)
-		h.must(err)
-		s := h.storeContent(fmt.Sprintf("%019d", i))
-		_, err = h.putEntry(h.ann, place, s)
-		h.must(err)
+		f.must(err)
+		s := f.storeContent(fmt.Sprintf("%019d", i))
+		_, err = f.putEntry(f.ann, place, s)
+		f.must(err)
 		keys = append(keys, s.Key)
-		h.advance(time.Millisecond)
+		f.advance(time.Millisecond)
 	}
 	return keys
 }
 
 // storedNumbers returns the indexes of the keys that are still in the store.
-func (h *fixture) storedNumbers(keys []blob.Key) (numbers []int) {
-	h.t.Helper()
+func (f *fixture) storedNumbers(keys []blob.Key) (numbers []int) {
+	f.t.Helper()
 	for i, key := range keys {
-		if h.isStored(key) {
+		if f.isStored(key) {
 			numbers = append(numbers, i)
 		}
 	}
 	return numbers
 }
 
-func (h *fixture) wantStored(what string, keys []blob.Key, want ...int) {
-	h.t.Helper()
-	if got := h.storedNumbers(keys); fmt.Sprint(got) != fmt.Sprint(want) {
-		h.t.Errorf("%s: %v are left, want %v", what, got, want)
+func (f *fixture) wantStored(what string, keys []blob.Key, want ...int) {
+	f.t.Helper()
+	if got := f.storedNumbers(keys); fmt.Sprint(got) != fmt.Sprint(want) {
+		f.t.Errorf("%s: %v are left, want %v", what, got, want)
 	}
 }
 

@@ -11,13 +11,13 @@ import (
 )
 
 // checkUsageReport checks the totals of all files and the totals of each provider.
-func (w *storesFixture) checkUsageReport(what string, all files.Amount, want map[string]files.Amount) {
-	w.t.Helper()
-	got, by, err := w.tree.Usage(w.t.Context(), []string{"local", "vault", "twin", "nobody's"})
-	w.must(err)
+func (f *storesFixture) checkUsageReport(what string, all files.Amount, want map[string]files.Amount) {
+	f.t.Helper()
+	got, by, err := f.tree.Usage(f.t.Context(), []string{"local", "vault", "twin", "nobody's"})
+	f.must(err)
 	maps.DeleteFunc(by, func(_ string, a files.Amount) bool { return a == files.Amount{} })
 	if got != all || !maps.Equal(by, want) {
-		w.t.Errorf("%s: %v, %v; want %v, %v", what, got, by, all, want)
+		f.t.Errorf("%s: %v, %v; want %v, %v", what, got, by, all, want)
 	}
 }
 

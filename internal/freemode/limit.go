@@ -38,22 +38,22 @@ func newCallLimit() *operationLimit {
 }
 
 // tryAcquire takes a slot, which leave releases. Fault: RateLimited.
-func (g *operationLimit) tryAcquire(session, address string) (leave func(), err error) {
-	leave, err = g.limit.TryAcquire(g.sources(session, address)...)
+func (l *operationLimit) tryAcquire(session, address string) (leave func(), err error) {
+	leave, err = l.limit.TryAcquire(l.sources(session, address)...)
 	return leave, limitFault(err, session, address)
 }
 
 // acquire is tryAcquire that waits for a slot, up to callWait. Fault: RateLimited. Error: that of
 // ctx.
-func (g *operationLimit) acquire(ctx context.Context, session, address string) (leave func(), err error) {
-	leave, err = g.limit.Acquire(ctx, callWait, g.sources(session, address)...)
+func (l *operationLimit) acquire(ctx context.Context, session, address string) (leave func(), err error) {
+	leave, err = l.limit.Acquire(ctx, callWait, l.sources(session, address)...)
 	return leave, limitFault(err, session, address)
 }
 
 // sources returns the session and the address as separate sources, whose names cannot collide.
-func (g *operationLimit) sources(session, address string) []concurrency.Source {
-	return []concurrency.Source{{Name: "session:" + session, Max: g.perSession},
-		{Name: "address:" + address, Max: g.perAddress}}
+func (l *operationLimit) sources(session, address string) []concurrency.Source {
+	return []concurrency.Source{{Name: "session:" + session, Max: l.perSession},
+		{Name: "address:" + address, Max: l.perAddress}}
 }
 
 // limitFault turns a concurrency.LimitError into RateLimited.

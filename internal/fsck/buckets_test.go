@@ -43,21 +43,21 @@ func eachBucketFixture(t *testing.T, test func(t *testing.T, s *bucketFixture)) 
 	}, apptest.ReachLoopback)
 }
 
-func (s *bucketFixture) put(key, content string) {
-	s.t.Helper()
-	_, err := s.sdk.PutObject(s.t.Context(), &s3.PutObjectInput{Bucket: &s.bucket.Name, Key: &key,
+func (f *bucketFixture) put(key, content string) {
+	f.t.Helper()
+	_, err := f.sdk.PutObject(f.t.Context(), &s3.PutObjectInput{Bucket: &f.bucket.Name, Key: &key,
 		Body: strings.NewReader(content)})
-	s.must(err)
+	f.must(err)
 }
 
-func (s *bucketFixture) drop(key string) {
-	s.t.Helper()
-	_, err := s.sdk.DeleteObject(s.t.Context(), &s3.DeleteObjectInput{Bucket: &s.bucket.Name, Key: &key})
-	s.must(err)
+func (f *bucketFixture) drop(key string) {
+	f.t.Helper()
+	_, err := f.sdk.DeleteObject(f.t.Context(), &s3.DeleteObjectInput{Bucket: &f.bucket.Name, Key: &key})
+	f.must(err)
 }
 
-func (s *bucketFixture) has(key string) bool {
-	_, err := s.sdk.HeadObject(s.t.Context(), &s3.HeadObjectInput{Bucket: &s.bucket.Name, Key: &key})
+func (f *bucketFixture) has(key string) bool {
+	_, err := f.sdk.HeadObject(f.t.Context(), &s3.HeadObjectInput{Bucket: &f.bucket.Name, Key: &key})
 	return err == nil
 }
 

@@ -43,43 +43,43 @@ func each(t *testing.T, test func(t *testing.T, s *fixture)) {
 	})
 }
 
-func (s *fixture) exec(query string, args ...any) {
-	s.t.Helper()
-	err := s.l.Apps[0].DB.Write(context.Background(), func(tx *db.Tx) error {
+func (f *fixture) exec(query string, args ...any) {
+	f.t.Helper()
+	err := f.l.Apps[0].DB.Write(context.Background(), func(tx *db.Tx) error {
 		_, err := tx.Exec(query, args...)
 		return err
 	})
 	if err != nil {
-		s.t.Fatalf("%s: %v", query, err)
+		f.t.Fatalf("%s: %v", query, err)
 	}
 }
 
-func (s *fixture) text(query string, args ...any) (v string) {
-	s.t.Helper()
-	if err := s.l.Apps[0].DB.Read(context.Background()).QueryRow(query, args...).Scan(&v); err != nil {
-		s.t.Fatalf("%s: %v", query, err)
+func (f *fixture) text(query string, args ...any) (v string) {
+	f.t.Helper()
+	if err := f.l.Apps[0].DB.Read(context.Background()).QueryRow(query, args...).Scan(&v); err != nil {
+		f.t.Fatalf("%s: %v", query, err)
 	}
 	return v
 }
 
-func (s *fixture) number(query string, args ...any) (n int64) {
-	s.t.Helper()
-	if err := s.l.Apps[0].DB.Read(context.Background()).QueryRow(query, args...).Scan(&n); err != nil {
-		s.t.Fatalf("%s: %v", query, err)
+func (f *fixture) number(query string, args ...any) (n int64) {
+	f.t.Helper()
+	if err := f.l.Apps[0].DB.Read(context.Background()).QueryRow(query, args...).Scan(&n); err != nil {
+		f.t.Fatalf("%s: %v", query, err)
 	}
 	return n
 }
 
-func (s *fixture) must(err error) {
-	s.t.Helper()
+func (f *fixture) must(err error) {
+	f.t.Helper()
 	if err != nil {
-		s.t.Fatal(err)
+		f.t.Fatal(err)
 	}
 }
 
 // check runs a check and returns one line per finding.
-func (s *fixture) check(o fsck.Options) (lines []string, sum fsck.Summary) {
-	s.t.Helper()
+func (f *fixture) check(o fsck.Options) (lines []string, sum fsck.Summary) {
+	f.t.Helper()
 	o.Report = func(finding fsck.Finding) {
 		line := string(finding.Kind) + " " + finding.Text
 		if finding.Repaired {
@@ -87,25 +87,25 @@ func (s *fixture) check(o fsck.Options) (lines []string, sum fsck.Summary) {
 		}
 		lines = append(lines, line)
 	}
-	sum, err := s.l.Apps[0].Fsck.Check(context.Background(), o)
-	s.must(err)
+	sum, err := f.l.Apps[0].Fsck.Check(context.Background(), o)
+	f.must(err)
 	if int(sum.Findings) != len(lines) {
-		s.t.Errorf("%d findings told, %d counted", len(lines), sum.Findings)
+		f.t.Errorf("%d findings told, %d counted", len(lines), sum.Findings)
 	}
 	return lines, sum
 }
 
 // wantFindings fails the test unless a check reports exactly these kinds, each in a line that names
 // the subject.
-func (s *fixture) wantFindings(o fsck.Options, about string, kinds ...fsck.Kind) {
-	s.t.Helper()
-	lines, _ := s.check(o)
+func (f *fixture) wantFindings(o fsck.Options, about string, kinds ...fsck.Kind) {
+	f.t.Helper()
+	lines, _ := f.check(o)
 	var got, want []string
 	for _, line := range lines {
 		kind, _, _ := strings.Cut(line, " ")
 		got = append(got, kind)
 		if !strings.Contains(line, about) {
-			s.t.Errorf("%q does not name %q", line, about)
+			f.t.Errorf("%q does not name %q", line, about)
 		}
 	}
 	for _, kind := range kinds {
@@ -114,21 +114,21 @@ func (s *fixture) wantFindings(o fsck.Options, about string, kinds ...fsck.Kind)
 	slices.Sort(got)
 	slices.Sort(want)
 	if !slices.Equal(got, want) {
-		s.t.Errorf("found %q\nwant %q", lines, want)
+		f.t.Errorf("found %q\nwant %q", lines, want)
 	}
 }
 
 // file returns the path of an object on the disk.
-func (s *fixture) file(key string) string { return filepath.Join(s.objects, filepath.FromSlash(key)) }
+func (f *fixture) file(key string) string { return filepath.Join(f.objects, filepath.FromSlash(key)) }
 
 // putUnreferenced writes an unreferenced object of a given age.
-func (s *fixture) putUnreferenced(number int, age time.Duration) (key string) {
-	s.t.Helper()
+func (f *fixture) putUnreferenced(number int, age time.Duration) (key string) {
+	f.t.Helper()
 	key = fmt.Sprintf("ab/%032x", number)
-	s.must(os.MkdirAll(filepath.Dir(s.file(key)), 0o700))
-	s.must(os.WriteFile(s.file(key), []byte("stray"), 0o600))
-	written := s.l.Clock.Now().Add(-age)
-	s.must(os.Chtimes(s.file(key), written, written))
+	f.must(os.MkdirAll(filepath.Dir(f.file(key)), 0o700))
+	f.must(os.WriteFile(f.file(key), []byte("stray"), 0o600))
+	written := f.l.Clock.Now().Add(-age)
+	f.must(os.Chtimes(f.file(key), written, written))
 	return key
 }
 

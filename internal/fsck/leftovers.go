@@ -49,13 +49,13 @@ type listableArea struct {
 // mayOwn reports whether an object can belong to this service. A directory has a marker and holds
 // nothing else. A bucket may also hold objects of another service with names of the same form,
 // which must be below another prefix.
-func (g listableArea) mayOwn(key blob.Key) bool {
-	if !g.inBucket {
+func (a listableArea) mayOwn(key blob.Key) bool {
+	if !a.inBucket {
 		return true
 	}
 	dir, _ := key.Split()
 	above, _ := path.Split(dir)
-	return strings.TrimSuffix(above, "/") == g.prefix
+	return strings.TrimSuffix(above, "/") == a.prefix
 }
 
 // listableAreas returns the parts of a place whose stores work: the directory, which its providers

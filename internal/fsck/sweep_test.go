@@ -14,21 +14,21 @@ import (
 )
 
 // sweep runs Sweep and then the collector on every replica.
-func (s *fixture) sweep() {
-	s.t.Helper()
-	for _, a := range s.l.Apps {
-		s.must(a.Fsck.Sweep(context.Background()))
+func (f *fixture) sweep() {
+	f.t.Helper()
+	for _, a := range f.l.Apps {
+		f.must(a.Fsck.Sweep(context.Background()))
 	}
-	s.l.Sweep()
+	f.l.Sweep()
 }
 
-func (s *fixture) exists(key string) bool {
-	_, err := os.Stat(s.file(key))
+func (f *fixture) exists(key string) bool {
+	_, err := os.Stat(f.file(key))
 	return err == nil
 }
 
-func (s *fixture) garbage() int64 {
-	return s.number("SELECT count(*) FROM garbage WHERE key LIKE 'ab/%'")
+func (f *fixture) garbage() int64 {
+	return f.number("SELECT count(*) FROM garbage WHERE key LIKE 'ab/%'")
 }
 
 const day = 24 * time.Hour

@@ -45,27 +45,27 @@ func NewGCRA(limit int, period time.Duration, cost int) (GCRA, error) {
 // Level returns the level of a bucket that will be full at the time full (both in µs since 1970).
 // It is at most Burst, so a clock that was put back cannot make a bucket emptier than empty (abuse
 // case C129).
-func (s GCRA) Level(full, now int64) int64 { return min(max(full-now, 0), s.Burst) }
+func (g GCRA) Level(full, now int64) int64 { return min(max(full-now, 0), g.Burst) }
 
 // Take decides at a level. after is the level of the bucket afterwards.
-func (s GCRA) Take(level int64) (after int64, result Result) {
-	allowed := level+s.Increment <= s.Burst
-	if allowed && s.Cost != 0 {
-		level = max(level+s.Increment, 0)
+func (g GCRA) Take(level int64) (after int64, result Result) {
+	allowed := level+g.Increment <= g.Burst
+	if allowed && g.Cost != 0 {
+		level = max(level+g.Increment, 0)
 	}
-	return level, s.Result(level, allowed)
+	return level, g.Result(level, allowed)
 }
 
 // Result returns the Result of a decision. level is the level after it.
-func (s GCRA) Result(level int64, allowed bool) Result {
+func (g GCRA) Result(level int64, allowed bool) Result {
 	r := Result{
 		Allowed:   allowed,
-		Limit:     s.Limit,
-		Remaining: int((s.Burst - level) / s.Interval),
+		Limit:     g.Limit,
+		Remaining: int((g.Burst - level) / g.Interval),
 		Reset:     time.Duration(level) * time.Microsecond,
 	}
 	if !allowed {
-		r.RetryAfter = time.Duration(level+s.Increment-s.Burst) * time.Microsecond
+		r.RetryAfter = time.Duration(level+g.Increment-g.Burst) * time.Microsecond
 	}
 	return r
 }

@@ -180,13 +180,13 @@ var iterationsPattern = regexp.MustCompile(`,i=(\d+)`)
 type boundedSCRAM struct{ smtp.Auth }
 
 // Next implements smtp.Auth.
-func (m boundedSCRAM) Next(said []byte, more bool) ([]byte, error) {
+func (s boundedSCRAM) Next(said []byte, more bool) ([]byte, error) {
 	if asked := iterationsPattern.FindSubmatch(said); more && asked != nil {
 		if n, err := strconv.Atoi(string(asked[1])); err != nil || n > maxIterations {
 			return nil, permanentError("The mail server asks for too much work to sign in.")
 		}
 	}
-	return m.Auth.Next(said, more)
+	return s.Auth.Next(said, more)
 }
 
 // submit hands the message to the server.
@@ -234,11 +234,11 @@ type limitedConn struct {
 	left int
 }
 
-func (b *limitedConn) Read(p []byte) (int, error) {
-	if b.left <= 0 {
+func (c *limitedConn) Read(p []byte) (int, error) {
+	if c.left <= 0 {
 		return 0, errTooMuchData
 	}
-	n, err := b.Conn.Read(p[:min(len(p), b.left)])
-	b.left -= n
+	n, err := c.Conn.Read(p[:min(len(p), c.left)])
+	c.left -= n
 	return n, err
 }

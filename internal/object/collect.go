@@ -198,24 +198,24 @@ type pausedProviders struct {
 	until map[string]int64 // by provider: end of the pause, ms
 }
 
-func (r *pausedProviders) pause(provider string, ms int64) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.until == nil {
-		r.until = map[string]int64{}
+func (p *pausedProviders) pause(provider string, ms int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.until == nil {
+		p.until = map[string]int64{}
 	}
-	r.until[provider] = ms
+	p.until[provider] = ms
 }
 
 // list returns the providers that are paused at time ms. It drops an end that is too far in the
 // future: a clock that went back has left it behind.
-func (r *pausedProviders) list(ms int64) []string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+func (p *pausedProviders) list(ms int64) []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	var resting []string
-	for provider, end := range r.until {
+	for provider, end := range p.until {
 		if end <= ms || end > ms+retryAfter.Milliseconds() {
-			delete(r.until, provider)
+			delete(p.until, provider)
 			continue
 		}
 		resting = append(resting, provider)

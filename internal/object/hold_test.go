@@ -11,26 +11,26 @@ import (
 
 // deletedFile creates a file, deletes it, and returns a function that reports whether its bytes are
 // still stored.
-func (w *fixture) deletedFile(name string) (there func() bool) {
-	w.t.Helper()
-	o := w.storeContent("content of " + name)
-	w.write(func(tx *db.Tx) error {
+func (f *fixture) deletedFile(name string) (there func() bool) {
+	f.t.Helper()
+	o := f.storeContent("content of " + name)
+	f.write(func(tx *db.Tx) error {
 		if err := object.Undiscard(tx, o.Provider, o.Key); err != nil {
 			return err
 		}
-		id, err := w.objects.Insert(tx, o)
+		id, err := f.objects.Insert(tx, o)
 		if err != nil {
 			return err
 		}
-		return w.objects.Release(tx, id, "ann")
+		return f.objects.Release(tx, id, "ann")
 	})
-	return func() bool { return w.isStored(o.Key) }
+	return func() bool { return f.isStored(o.Key) }
 }
 
-func (w *fixture) acquireHold() *object.Hold {
-	w.t.Helper()
-	hold, err := w.objects.Hold(w.t.Context())
-	w.must(err)
+func (f *fixture) acquireHold() *object.Hold {
+	f.t.Helper()
+	hold, err := f.objects.Hold(f.t.Context())
+	f.must(err)
 	return hold
 }
 
@@ -130,9 +130,9 @@ func TestHoldFromWrongClockIsIgnored(t *testing.T) {
 	})
 }
 
-func (w *fixture) countHolds() int64 {
-	w.t.Helper()
-	return w.queryInt("SELECT count(*) FROM versions WHERE name LIKE 'backup %'")
+func (f *fixture) countHolds() int64 {
+	f.t.Helper()
+	return f.queryInt("SELECT count(*) FROM versions WHERE name LIKE 'backup %'")
 }
 
 // After a restore the database contains no garbage rows and no holds.

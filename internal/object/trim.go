@@ -34,49 +34,49 @@ type garbageWatch struct {
 }
 
 // add counts bytes that an account has added, and reports whether it is to be checked.
-func (c *garbageWatch) add(owner string, bytes int64) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	room, known := c.room[owner]
+func (w *garbageWatch) add(owner string, bytes int64) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	room, known := w.room[owner]
 	if known && (room == noBound || room >= bytes) {
 		if room != noBound {
-			c.room[owner] = room - bytes
+			w.room[owner] = room - bytes
 		}
 		return false
 	}
-	if c.due == nil {
-		c.due = map[string]bool{}
+	if w.due == nil {
+		w.due = map[string]bool{}
 	}
-	c.due[owner] = true
+	w.due[owner] = true
 	return true
 }
 
 // takeDue returns the accounts to be checked and forgets them.
-func (c *garbageWatch) takeDue() (owners []string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for owner := range c.due {
+func (w *garbageWatch) takeDue() (owners []string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for owner := range w.due {
 		owners = append(owners, owner)
 	}
-	c.due = nil
+	w.due = nil
 	return owners
 }
 
-func (c *garbageWatch) setRoom(owner string, bytes int64) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.room == nil {
-		c.room = map[string]int64{}
+func (w *garbageWatch) setRoom(owner string, bytes int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.room == nil {
+		w.room = map[string]int64{}
 	}
-	c.room[owner] = bytes
+	w.room[owner] = bytes
 }
 
 // forgetRoom makes every account be checked when it adds something: limits may have changed, and
 // other replicas may have made garbage.
-func (c *garbageWatch) forgetRoom() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.room = nil
+func (w *garbageWatch) forgetRoom() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.room = nil
 }
 
 // NoteGrowth counts bytes that an account has added, in files or as garbage, once tx is durable.

@@ -59,61 +59,61 @@ func newFixture(t testing.TB, d *db.DB) *fixture {
 	return w
 }
 
-func (w *fixture) clock() time.Time {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.now
+func (f *fixture) clock() time.Time {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.now
 }
 
-func (w *fixture) advance(d time.Duration) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.now = w.now.Add(d)
+func (f *fixture) advance(d time.Duration) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.now = f.now.Add(d)
 }
 
-func (w *fixture) must(err error) {
-	w.t.Helper()
+func (f *fixture) must(err error) {
+	f.t.Helper()
 	if err != nil {
-		w.t.Fatal(err)
+		f.t.Fatal(err)
 	}
 }
 
-func (w *fixture) write(fn func(tx *db.Tx) error) {
-	w.t.Helper()
-	w.must(w.db.Write(w.t.Context(), fn))
+func (f *fixture) write(fn func(tx *db.Tx) error) {
+	f.t.Helper()
+	f.must(f.db.Write(f.t.Context(), fn))
 }
 
 // storeContent puts content into the store and its key on the garbage list, as an upload does
 // before the file exists.
-func (w *fixture) storeContent(content string) object.Record {
-	w.t.Helper()
-	store, err := w.reg.Store(w.t.Context(), "local")
-	w.must(err)
-	o := object.Record{Location: object.Location{Provider: "local", Key: blob.NewKey(w.ids, nil, "")},
+func (f *fixture) storeContent(content string) object.Record {
+	f.t.Helper()
+	store, err := f.reg.Store(f.t.Context(), "local")
+	f.must(err)
+	o := object.Record{Location: object.Location{Provider: "local", Key: blob.NewKey(f.ids, nil, "")},
 		Size: int64(len(content))}
-	w.write(func(tx *db.Tx) error { return object.Discard(tx, "local", o.Key, w.clock().Add(grace).UnixMilli()) })
-	info, err := store.Put(w.t.Context(), o.Key, strings.NewReader(content), blob.PutOptions{Size: o.Size})
-	w.must(err)
+	f.write(func(tx *db.Tx) error { return object.Discard(tx, "local", o.Key, f.clock().Add(grace).UnixMilli()) })
+	info, err := store.Put(f.t.Context(), o.Key, strings.NewReader(content), blob.PutOptions{Size: o.Size})
+	f.must(err)
 	o.ETag = info.ETag
 	return o
 }
 
 // isStored reports whether an object is in the store.
-func (w *fixture) isStored(key blob.Key) bool {
-	w.t.Helper()
-	store, err := w.reg.Store(w.t.Context(), "local")
-	w.must(err)
-	_, err = store.Stat(w.t.Context(), key)
+func (f *fixture) isStored(key blob.Key) bool {
+	f.t.Helper()
+	store, err := f.reg.Store(f.t.Context(), "local")
+	f.must(err)
+	_, err = store.Stat(f.t.Context(), key)
 	if err != nil && !errors.Is(err, blob.ErrNotFound) {
-		w.t.Fatal(err)
+		f.t.Fatal(err)
 	}
 	return err == nil
 }
 
 // wrapStores wraps every store that the collector opens from now on.
-func (w *fixture) wrapStores(wrap func(providerID string, store blob.Store) blob.Store) {
-	inner := w.objects.Store
-	w.objects.Store = func(ctx context.Context, providerID string) (blob.Store, error) {
+func (f *fixture) wrapStores(wrap func(providerID string, store blob.Store) blob.Store) {
+	inner := f.objects.Store
+	f.objects.Store = func(ctx context.Context, providerID string) (blob.Store, error) {
 		store, err := inner(ctx, providerID)
 		if err != nil {
 			return nil, err
@@ -123,11 +123,11 @@ func (w *fixture) wrapStores(wrap func(providerID string, store blob.Store) blob
 }
 
 // collect runs the collector until nothing is due.
-func (w *fixture) collect() {
-	w.t.Helper()
+func (f *fixture) collect() {
+	f.t.Helper()
 	for {
-		more, err := w.objects.Collect(w.t.Context())
-		w.must(err)
+		more, err := f.objects.Collect(f.t.Context())
+		f.must(err)
 		if !more {
 			return
 		}
@@ -135,20 +135,20 @@ func (w *fixture) collect() {
 }
 
 // queryInt returns the only value that a query selects.
-func (w *fixture) queryInt(query string, args ...any) (n int64) {
-	w.t.Helper()
-	w.must(w.db.Read(w.t.Context()).QueryRow(query, args...).Scan(&n))
+func (f *fixture) queryInt(query string, args ...any) (n int64) {
+	f.t.Helper()
+	f.must(f.db.Read(f.t.Context()).QueryRow(query, args...).Scan(&n))
 	return n
 }
 
 // countRows counts the rows of a table.
-func (w *fixture) countRows(table string) int64 {
-	w.t.Helper()
-	return w.queryInt("SELECT COUNT(*) FROM " + table)
+func (f *fixture) countRows(table string) int64 {
+	f.t.Helper()
+	return f.queryInt("SELECT COUNT(*) FROM " + table)
 }
 
 // countGarbage counts the garbage rows of a provider.
-func (w *fixture) countGarbage(provider string) int64 {
-	w.t.Helper()
-	return w.queryInt("SELECT COUNT(*) FROM garbage WHERE provider_id = $1", provider)
+func (f *fixture) countGarbage(provider string) int64 {
+	f.t.Helper()
+	return f.queryInt("SELECT COUNT(*) FROM garbage WHERE provider_id = $1", provider)
 }

@@ -14,8 +14,8 @@ import (
 // fakeResolver is a resolver that knows a few names.
 type fakeResolver map[string]string
 
-func (n fakeResolver) LookupNetIP(_ context.Context, _, host string) ([]netip.Addr, error) {
-	addr, known := n[host]
+func (r fakeResolver) LookupNetIP(_ context.Context, _, host string) ([]netip.Addr, error) {
+	addr, known := r[host]
 	if !known {
 		return nil, &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}
 	}

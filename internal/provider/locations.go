@@ -14,9 +14,9 @@ type StoreLocation struct {
 
 // ProviderOf returns the provider that a key belongs to: the one with the longest matching prefix,
 // or the first provider if none matches.
-func (p StoreLocation) ProviderOf(key string) Provider {
-	owner, longest := p.Providers[0], -1
-	for _, candidate := range p.Providers {
+func (l StoreLocation) ProviderOf(key string) Provider {
+	owner, longest := l.Providers[0], -1
+	for _, candidate := range l.Providers {
 		prefix := candidate.PathPrefix
 		if prefix != "" && !strings.HasSuffix(prefix, "/") {
 			prefix += "/"
@@ -29,9 +29,9 @@ func (p StoreLocation) ProviderOf(key string) Provider {
 }
 
 // ProviderIDs returns the ids of the location's providers.
-func (p StoreLocation) ProviderIDs() []string {
-	ids := make([]string, len(p.Providers))
-	for i, provider := range p.Providers {
+func (l StoreLocation) ProviderIDs() []string {
+	ids := make([]string, len(l.Providers))
+	for i, provider := range l.Providers {
 		ids[i] = provider.ID
 	}
 	return ids

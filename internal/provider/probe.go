@@ -93,92 +93,92 @@ type probeRun struct {
 }
 
 // open opens a store for the probe, whose connections the probe can observe and end.
-func (t *probeRun) open(ctx context.Context) (err error) {
-	if t.shard, err = blob.NewShard(t.p.PathPrefix, t.r.cfg.Now); err != nil {
+func (p *probeRun) open(ctx context.Context) (err error) {
+	if p.shard, err = blob.NewShard(p.p.PathPrefix, p.r.cfg.Now); err != nil {
 		return fmt.Errorf("probe a store: %w", err)
 	}
-	if t.p.Type == BuiltIn {
-		if err := t.r.CheckStore(ctx, t.p); err != nil { // a hanging disk cannot be interrupted
+	if p.p.Type == BuiltIn {
+		if err := p.r.CheckStore(ctx, p.p); err != nil { // a hanging disk cannot be interrupted
 			return err
 		}
-		t.isStore = true
-		t.store, err = t.r.open(t.p)
+		p.isStore = true
+		p.store, err = p.r.open(p.p)
 		return err
 	}
-	if t.p.CredentialsUnreadable {
-		t.isStore = true
+	if p.p.CredentialsUnreadable {
+		p.isStore = true
 		return errLocked
 	}
-	t.transport = newProbeTransport(t.r.cfg.Egress, t.r.cfg.Now)
-	options := t.r.Options(t.p)
-	options.Client = t.transport.client()
-	t.store, err = s3.Open(options)
+	p.transport = newProbeTransport(p.r.cfg.Egress, p.r.cfg.Now)
+	options := p.r.Options(p.p)
+	options.Client = p.transport.client()
+	p.store, err = s3.Open(options)
 	return err
 }
 
 // run runs the steps. A step that depends on a failed one is left out, so it has no finding.
-func (t *probeRun) run(ctx context.Context) {
-	t.key = t.newKey()
+func (p *probeRun) run(ctx context.Context) {
+	p.key = p.newKey()
 	var readError error
-	if !t.step(ctx, "write", func(ctx context.Context) error {
-		if _, err := t.store.Put(ctx, t.key, bytes.NewReader(t.body), t.putOptions()); err != nil {
+	if !p.step(ctx, "write", func(ctx context.Context) error {
+		if _, err := p.store.Put(ctx, p.key, bytes.NewReader(p.body), p.putOptions()); err != nil {
 			return err
 		}
 		// only reading the object back distinguishes a store from a server that accepts everything
-		if readError = t.checkObject(ctx, t.key, 0); readError != nil && !isS3Error(readError) {
+		if readError = p.checkObject(ctx, p.key, 0); readError != nil && !isS3Error(readError) {
 			return readError
 		}
 		return nil
 	}) {
 		return
 	}
-	if t.found["read"] = t.finding("read", readError); readError == nil {
-		t.step(ctx, "range", func(ctx context.Context) error { return t.checkObject(ctx, t.key, int64(len(t.body)/3)) })
+	if p.found["read"] = p.finding("read", readError); readError == nil {
+		p.step(ctx, "range", func(ctx context.Context) error { return p.checkObject(ctx, p.key, int64(len(p.body)/3)) })
 	}
-	t.step(ctx, "multipart", t.multipart)
-	if t.transport != nil {
+	p.step(ctx, "multipart", p.multipart)
+	if p.transport != nil {
 		if readError == nil {
-			t.step(ctx, "copy", t.copy)
+			p.step(ctx, "copy", p.copy)
 		}
-		if t.step(ctx, "presign", t.presign) {
-			t.step(ctx, "cors", t.cors)
+		if p.step(ctx, "presign", p.presign) {
+			p.step(ctx, "cors", p.cors)
 		}
 	}
-	t.step(ctx, "delete", t.delete)
+	p.step(ctx, "delete", p.delete)
 }
 
 // step runs one step within its time limit and records the finding. Until the store has proven to
 // be one, a failed step takes the whole time limit, so that the time reveals nothing either. So
 // does presign, which uses a second address.
-func (t *probeRun) step(ctx context.Context, name string, do func(ctx context.Context) error) bool {
+func (p *probeRun) step(ctx context.Context, name string, do func(ctx context.Context) error) bool {
 	ctx, cancel := context.WithTimeout(ctx, stepTimeout)
 	defer cancel()
-	t.transport.setStep(ctx)
+	p.transport.setStep(ctx)
 	err := do(ctx)
-	t.isStore = t.isStore || err == nil || isS3Error(err)
-	if err != nil && (!t.isStore || name == "presign") {
+	p.isStore = p.isStore || err == nil || isS3Error(err)
+	if err != nil && (!p.isStore || name == "presign") {
 		<-ctx.Done()
 	}
-	t.found[name] = t.finding(name, err)
+	p.found[name] = p.finding(name, err)
 	return err == nil
 }
 
-func (t *probeRun) newKey() blob.Key {
-	key := blob.NewKey(t.r.cfg.IDs, t.shard, "check")
-	t.keys = append(t.keys, key)
+func (p *probeRun) newKey() blob.Key {
+	key := blob.NewKey(p.r.cfg.IDs, p.shard, "check")
+	p.keys = append(p.keys, key)
 	return key
 }
 
-func (t *probeRun) putOptions() blob.PutOptions {
-	return blob.PutOptions{Size: int64(len(t.body)), Max: int64(len(t.body))}
+func (p *probeRun) putOptions() blob.PutOptions {
+	return blob.PutOptions{Size: int64(len(p.body)), Max: int64(len(p.body))}
 }
 
 // errDiffers means that the store returned something else than was written.
 var errDiffers = errors.New("the store gives back something else than it was given")
 
 // checkObject checks that an object has the written content, from an offset on.
-func (t *probeRun) checkObject(ctx context.Context, key blob.Key, offset int64) error {
-	object, err := t.store.Open(ctx, key)
+func (p *probeRun) checkObject(ctx context.Context, key blob.Key, offset int64) error {
+	object, err := p.store.Open(ctx, key)
 	if err != nil {
 		return err
 	}
@@ -186,64 +186,64 @@ func (t *probeRun) checkObject(ctx context.Context, key blob.Key, offset int64) 
 	if _, err := object.Seek(offset, io.SeekStart); err != nil {
 		return err
 	}
-	return t.checkBody(object, offset)
+	return p.checkBody(object, offset)
 }
 
-func (t *probeRun) checkBody(from io.Reader, offset int64) error {
-	got, err := io.ReadAll(io.LimitReader(from, int64(len(t.body))+1))
-	if err == nil && !bytes.Equal(got, t.body[offset:]) {
+func (p *probeRun) checkBody(from io.Reader, offset int64) error {
+	got, err := io.ReadAll(io.LimitReader(from, int64(len(p.body))+1))
+	if err == nil && !bytes.Equal(got, p.body[offset:]) {
 		err = errDiffers
 	}
 	return err
 }
 
 // multipart uploads an object of one part. The last part may be small.
-func (t *probeRun) multipart(ctx context.Context) error {
-	key, size := t.newKey(), int64(len(t.body))
-	upload, err := t.store.Begin(ctx, key, size, size, "")
+func (p *probeRun) multipart(ctx context.Context) error {
+	key, size := p.newKey(), int64(len(p.body))
+	upload, err := p.store.Begin(ctx, key, size, size, "")
 	if err != nil {
 		return err
 	}
-	t.uploads = append(t.uploads, upload)
-	part, err := t.store.PutPart(ctx, upload, 1, bytes.NewReader(t.body))
+	p.uploads = append(p.uploads, upload)
+	part, err := p.store.PutPart(ctx, upload, 1, bytes.NewReader(p.body))
 	if err != nil {
 		return err
 	}
-	parts, err := t.store.Parts(ctx, upload)
+	parts, err := p.store.Parts(ctx, upload)
 	if err != nil {
 		return err
 	}
 	if len(parts) != 1 || parts[0].Size != size || strings.Trim(parts[0].ETag, `"`) != strings.Trim(part.ETag, `"`) {
 		return errDiffers
 	}
-	if _, err := t.store.Finish(ctx, upload, parts); err != nil {
+	if _, err := p.store.Finish(ctx, upload, parts); err != nil {
 		return err
 	}
-	t.uploads = nil
-	return t.checkObject(ctx, key, 0)
+	p.uploads = nil
+	return p.checkObject(ctx, key, 0)
 }
 
-func (t *probeRun) copy(ctx context.Context) error {
-	copier, ok := t.store.(blob.Copier)
+func (p *probeRun) copy(ctx context.Context) error {
+	copier, ok := p.store.(blob.Copier)
 	if !ok {
 		return blob.ErrCopyUnsupported
 	}
-	key := t.newKey()
-	if _, err := copier.CopyFrom(ctx, key, t.store, t.key, "", ""); err != nil {
+	key := p.newKey()
+	if _, err := copier.CopyFrom(ctx, key, p.store, p.key, "", ""); err != nil {
 		return err
 	}
-	return t.checkObject(ctx, key, 0)
+	return p.checkObject(ctx, key, 0)
 }
 
 // delete deletes the first object and checks that it is gone.
-func (t *probeRun) delete(ctx context.Context) error {
-	if err := t.store.Delete(ctx, t.key); err != nil {
+func (p *probeRun) delete(ctx context.Context) error {
+	if err := p.store.Delete(ctx, p.key); err != nil {
 		return err
 	}
-	_, err := t.store.Stat(ctx, t.key)
+	_, err := p.store.Stat(ctx, p.key)
 	switch {
 	case errors.Is(err, blob.ErrNotFound):
-		t.keys = t.keys[1:] // the first object
+		p.keys = p.keys[1:] // the first object
 		return nil
 	case err == nil:
 		return errDiffers
@@ -253,17 +253,17 @@ func (t *probeRun) delete(ctx context.Context) error {
 
 // cleanUp deletes what the steps have left, even if the request has ended. `larder fsck` finds
 // objects that it cannot delete.
-func (t *probeRun) cleanUp(ctx context.Context) {
+func (p *probeRun) cleanUp(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, cleanUpTimeout)
 	defer cancel()
-	t.transport.setStep(ctx)
-	for _, upload := range t.uploads {
-		_ = t.store.Abort(ctx, upload) // Delete tries again
+	p.transport.setStep(ctx)
+	for _, upload := range p.uploads {
+		_ = p.store.Abort(ctx, upload) // Delete tries again
 	}
-	for _, key := range t.keys {
-		_ = t.store.Delete(ctx, key)
+	for _, key := range p.keys {
+		_ = p.store.Delete(ctx, key)
 	}
-	if !t.isStore {
+	if !p.isStore {
 		<-ctx.Done()
 	}
 }

@@ -34,45 +34,45 @@ func newProbeTransport(policy *egress.Policy, now func() time.Time) *probeTransp
 	return &probeTransport{next: transport, now: now}
 }
 
-func (e *probeTransport) close() {
-	if e != nil {
-		e.next.CloseIdleConnections()
+func (t *probeTransport) close() {
+	if t != nil {
+		t.next.CloseIdleConnections()
 	}
 }
 
 // setStep sets the step that calls belong to from now on.
-func (e *probeTransport) setStep(ctx context.Context) {
-	if e != nil {
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		e.step = ctx
+func (t *probeTransport) setStep(ctx context.Context) {
+	if t != nil {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.step = ctx
 	}
 }
 
 // client returns a client with this transport. It does not follow redirects.
-func (e *probeTransport) client() *http.Client {
-	return &http.Client{Transport: e, CheckRedirect: func(*http.Request, []*http.Request) error {
+func (t *probeTransport) client() *http.Client {
+	return &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error {
 		return http.ErrUseLastResponse
 	}}
 }
 
 // RoundTrip implements http.RoundTripper. A store may detach its calls from the caller's context;
 // the calls still end with the step.
-func (e *probeTransport) RoundTrip(r *http.Request) (*http.Response, error) {
-	e.mu.Lock()
-	step := e.step
-	e.mu.Unlock()
+func (t *probeTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	t.mu.Lock()
+	step := t.step
+	t.mu.Unlock()
 	ctx, cancel := context.WithCancel(r.Context())
 	context.AfterFunc(step, cancel) // at the latest at the end of the step
-	answer, err := e.next.RoundTrip(r.WithContext(ctx))
+	answer, err := t.next.RoundTrip(r.WithContext(ctx))
 	if err != nil {
 		cancel()
 		return nil, err
 	}
 	if date, err := http.ParseTime(answer.Header.Get("Date")); err == nil {
-		e.mu.Lock()
-		e.skew, e.hasDate = e.now().Sub(date), true
-		e.mu.Unlock()
+		t.mu.Lock()
+		t.skew, t.hasDate = t.now().Sub(date), true
+		t.mu.Unlock()
 	}
 	answer.Body = boundedBody{io.LimitReader(answer.Body, maxProbeAnswer), answer.Body}
 	return answer, nil
@@ -90,12 +90,12 @@ const (
 )
 
 // clock returns the finding about the store's clock.
-func (e *probeTransport) clock() Finding {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	skew := e.skew.Abs()
+func (t *probeTransport) clock() Finding {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	skew := t.skew.Abs()
 	switch {
-	case !e.hasDate:
+	case !t.hasDate:
 		return Finding{"clock", true, "The store does not tell the time."}
 	case skew > maxSkew:
 		return Finding{"clock", false, clockMessage}
@@ -110,26 +110,26 @@ func (e *probeTransport) clock() Finding {
 const presignLifetime = time.Minute
 
 // presign puts and gets an object with presigned addresses like those for clients.
-func (t *probeRun) presign(ctx context.Context) error {
-	put, get, err := t.presignedURLs(ctx)
+func (p *probeRun) presign(ctx context.Context) error {
+	put, get, err := p.presignedURLs(ctx)
 	if err != nil {
 		return err
 	}
-	if _, err := t.send(ctx, http.MethodPut, put, nil); err != nil {
+	if _, err := p.send(ctx, http.MethodPut, put, nil); err != nil {
 		return err
 	}
-	_, err = t.send(ctx, http.MethodGet, get, nil)
+	_, err = p.send(ctx, http.MethodGet, get, nil)
 	return err
 }
 
 // presignedURLs returns presigned addresses to put and get an object of the probe.
-func (t *probeRun) presignedURLs(ctx context.Context) (put, get string, err error) {
-	signer, ok := t.store.(blob.Presigner)
+func (p *probeRun) presignedURLs(ctx context.Context) (put, get string, err error) {
+	signer, ok := p.store.(blob.Presigner)
 	if !ok {
 		return "", "", errors.New("the store signs no addresses")
 	}
-	key := t.newKey()
-	if put, err = signer.PresignPut(ctx, key, int64(len(t.body)), presignLifetime); err != nil {
+	key := p.newKey()
+	if put, err = signer.PresignPut(ctx, key, int64(len(p.body)), presignLifetime); err != nil {
 		return "", "", err
 	}
 	get, err = signer.PresignGet(ctx, key, blob.GetOptions{TTL: presignLifetime})
@@ -138,10 +138,10 @@ func (t *probeRun) presignedURLs(ctx context.Context) (put, get string, err erro
 
 // send sends a request like a browser and returns the header of the response. The response must be
 // successful, and the response to a GET must have the written content.
-func (t *probeRun) send(ctx context.Context, method, address string, header http.Header) (http.Header, error) {
+func (p *probeRun) send(ctx context.Context, method, address string, header http.Header) (http.Header, error) {
 	var body io.Reader
 	if method == http.MethodPut {
-		body = bytes.NewReader(t.body)
+		body = bytes.NewReader(p.body)
 	}
 	r, err := http.NewRequestWithContext(ctx, method, address, body)
 	if err != nil {
@@ -150,7 +150,7 @@ func (t *probeRun) send(ctx context.Context, method, address string, header http
 	for name, values := range header {
 		r.Header[name] = values
 	}
-	answer, err := t.transport.client().Do(r)
+	answer, err := p.transport.client().Do(r)
 	if err != nil {
 		return nil, errors.New("no answer") // the error would contain the address, which grants access to the object
 	}
@@ -159,7 +159,7 @@ func (t *probeRun) send(ctx context.Context, method, address string, header http
 		return nil, fmt.Errorf("status %d", answer.StatusCode)
 	}
 	if method == http.MethodGet {
-		return answer.Header, t.checkBody(answer.Body, 0)
+		return answer.Header, p.checkBody(answer.Body, 0)
 	}
 	return answer.Header, nil
 }
@@ -173,20 +173,20 @@ var (
 
 // cors sends the requests of a browser on a page of the site that uploads to the bucket and reads
 // from it.
-func (t *probeRun) cors(ctx context.Context) error {
-	put, get, err := t.presignedURLs(ctx)
+func (p *probeRun) cors(ctx context.Context) error {
+	put, get, err := p.presignedURLs(ctx)
 	if err != nil {
 		return err
 	}
 	requests := []struct{ method, address string }{{http.MethodPut, put}, {http.MethodGet, get}}
 	for _, request := range requests {
-		ask := http.Header{"Origin": {t.origin}, "Access-Control-Request-Method": {request.method}}
+		ask := http.Header{"Origin": {p.origin}, "Access-Control-Request-Method": {request.method}}
 		if request.method == http.MethodPut {
 			ask.Set("Access-Control-Request-Headers", "content-type")
 		}
-		answer, err := t.send(ctx, http.MethodOptions, request.address, ask)
+		answer, err := p.send(ctx, http.MethodOptions, request.address, ask)
 		switch {
-		case err != nil || !t.allowsOrigin(answer) ||
+		case err != nil || !p.allowsOrigin(answer) ||
 			!headerLists(answer, "Access-Control-Allow-Methods", request.method):
 			return errNoCORS
 		case request.method == http.MethodPut && !headerLists(answer, "Access-Control-Allow-Headers", "Content-Type"):
@@ -194,11 +194,11 @@ func (t *probeRun) cors(ctx context.Context) error {
 		}
 	}
 	for _, request := range requests {
-		answer, err := t.send(ctx, request.method, request.address, http.Header{"Origin": {t.origin}})
+		answer, err := p.send(ctx, request.method, request.address, http.Header{"Origin": {p.origin}})
 		switch {
 		case err != nil:
 			return err
-		case !t.allowsOrigin(answer):
+		case !p.allowsOrigin(answer):
 			return errNoCORS
 		case !headerLists(answer, "Access-Control-Expose-Headers", "ETag"):
 			return errNoETag
@@ -207,9 +207,9 @@ func (t *probeRun) cors(ctx context.Context) error {
 	return nil
 }
 
-func (t *probeRun) allowsOrigin(answer http.Header) bool {
+func (p *probeRun) allowsOrigin(answer http.Header) bool {
 	allowed := answer.Get("Access-Control-Allow-Origin")
-	return allowed == "*" || allowed == t.origin
+	return allowed == "*" || allowed == p.origin
 }
 
 // headerLists reports whether the list in a header contains a word or `*`.

@@ -82,7 +82,7 @@ func errorCode(err error) string {
 }
 
 // finding returns the finding of a step, with one of the fixed messages.
-func (t *probeRun) finding(name string, err error) Finding {
+func (p *probeRun) finding(name string, err error) Finding {
 	message, known := codeMessages[errorCode(err)]
 	switch {
 	case err == nil:
@@ -101,9 +101,9 @@ func (t *probeRun) finding(name string, err error) Finding {
 		message = fullMessage
 	case errors.Is(err, blob.ErrCopyUnsupported):
 		message = lacksMessage
-	case t.p.Type == BuiltIn:
+	case p.p.Type == BuiltIn:
 		message = diskMessage
-	case !t.isStore:
+	case !p.isStore:
 		message = notReachedMessage
 	case known:
 	default:
@@ -113,14 +113,14 @@ func (t *probeRun) finding(name string, err error) Finding {
 }
 
 // report returns the findings in order, including those of steps that were not run.
-func (t *probeRun) report() Report {
+func (p *probeRun) report() Report {
 	report := Report{Connected: true, Message: allWorksMessage}
 	names := essentialSteps
-	if t.p.Type != BuiltIn {
+	if p.p.Type != BuiltIn {
 		names = append(names[:len(names):len(names)], directSteps...)
 	}
 	for i, name := range names {
-		found, tried := t.found[name]
+		found, tried := p.found[name]
 		if !tried {
 			found = Finding{name, false, notTriedMessage}
 		}

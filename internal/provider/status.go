@@ -88,20 +88,20 @@ func (r *Registry) CheckStore(ctx context.Context, p Provider) error {
 	return r.startStatusCheck(p).wait(ctx)
 }
 
-func (l *statusCheck) status(p Provider, until context.Context) StoreStatus {
-	err := l.wait(until)
+func (c *statusCheck) status(p Provider, until context.Context) StoreStatus {
+	err := c.wait(until)
 	select {
-	case <-l.done:
-		return StoreStatus{Provider: p, Err: err, Latency: l.took, Free: l.free}
+	case <-c.done:
+		return StoreStatus{Provider: p, Err: err, Latency: c.took, Free: c.free}
 	default:
 		return StoreStatus{Provider: p, Err: err, Free: -1}
 	}
 }
 
-func (l *statusCheck) wait(ctx context.Context) error {
+func (c *statusCheck) wait(ctx context.Context) error {
 	select {
-	case <-l.done:
-		return l.err
+	case <-c.done:
+		return c.err
 	case <-ctx.Done():
 		return blob.Unavailable("ask a store", errNoAnswer)
 	}

@@ -45,9 +45,9 @@ type fixture struct {
 	clock    atomic.Int64 // ms
 }
 
-func (w *fixture) now() time.Time { return time.UnixMilli(w.clock.Load()).UTC() }
+func (f *fixture) now() time.Time { return time.UnixMilli(f.clock.Load()).UTC() }
 
-func (w *fixture) advance(d time.Duration) { w.clock.Add(d.Milliseconds()) }
+func (f *fixture) advance(d time.Duration) { f.clock.Add(d.Milliseconds()) }
 
 func eachEngine(t *testing.T, test func(t *testing.T, w *fixture)) {
 	t.Helper()
@@ -100,66 +100,66 @@ func newWorld(t *testing.T, d *db.DB) *fixture {
 	return w
 }
 
-func (w *fixture) user(life *lifecycle.Service, name string) access.Actor {
-	w.t.Helper()
+func (f *fixture) user(life *lifecycle.Service, name string) access.Actor {
+	f.t.Helper()
 	u, err := life.CreateUser(ctx, lifecycle.NewUser{NewUser: account.NewUser{
 		Username: name, Email: name + "@example.org", Password: "correct horse", Role: access.User, EmailVerified: true,
 		Locale: "en-US",
 	}})
 	if err != nil {
-		w.t.Fatal(err)
+		f.t.Fatal(err)
 	}
 	return access.Actor{UserID: u.ID, Role: u.Role, HomeID: u.HomeID}
 }
 
 // replica returns the service of another process on the same database.
-func (w *fixture) replica() *share.Service {
-	return share.New(share.Config{DB: w.db, Tree: w.tree, Accounts: w.accounts, IDs: w.ids, Now: w.now})
+func (f *fixture) replica() *share.Service {
+	return share.New(share.Config{DB: f.db, Tree: f.tree, Accounts: f.accounts, IDs: f.ids, Now: f.now})
 }
 
-func (w *fixture) put(a access.Actor, dir, name string) files.Entry {
-	w.t.Helper()
+func (f *fixture) put(a access.Actor, dir, name string) files.Entry {
+	f.t.Helper()
 	at, err := vpath.Parse(dir)
 	if err != nil {
-		w.t.Fatal(err)
+		f.t.Fatal(err)
 	}
-	result, err := w.uploads.Put(ctx, a, upload.OneShot{Dir: at, Name: vpath.Name(name), Size: -1,
+	result, err := f.uploads.Put(ctx, a, upload.OneShot{Dir: at, Name: vpath.Name(name), Size: -1,
 		Body: strings.NewReader("hello")})
 	if err != nil {
-		w.t.Fatal(err)
+		f.t.Fatal(err)
 	}
 	return result.File
 }
 
 // create shares ann's file.
-func (w *fixture) create(change ...func(d *share.Draft)) share.Item {
-	w.t.Helper()
-	d := share.Draft{EntryID: w.file.ID, AllowPreview: true, AllowDownload: true}
+func (f *fixture) create(change ...func(d *share.Draft)) share.Item {
+	f.t.Helper()
+	d := share.Draft{EntryID: f.file.ID, AllowPreview: true, AllowDownload: true}
 	for _, c := range change {
 		c(&d)
 	}
-	item, err := w.shares.Create(ctx, w.ann, d)
+	item, err := f.shares.Create(ctx, f.ann, d)
 	if err != nil {
-		w.t.Fatal(err)
+		f.t.Fatal(err)
 	}
 	return item
 }
 
-func (w *fixture) visit(id string, given ...string) (share.Visit, error) {
-	return w.shares.Visit(ctx, id, share.Visitor{IP: netip.MustParseAddr("203.0.113.7"), PasswordIDs: given})
+func (f *fixture) visit(id string, given ...string) (share.Visit, error) {
+	return f.shares.Visit(ctx, id, share.Visitor{IP: netip.MustParseAddr("203.0.113.7"), PasswordIDs: given})
 }
 
-func (w *fixture) wantFault(err error, kind fault.Kind, doing string) {
-	w.t.Helper()
+func (f *fixture) wantFault(err error, kind fault.Kind, doing string) {
+	f.t.Helper()
 	if !fault.Is(err, kind) {
-		w.t.Errorf("%s: got %v, want fault %d", doing, err, kind)
+		f.t.Errorf("%s: got %v, want fault %d", doing, err, kind)
 	}
 }
 
-func (w *fixture) count(query string, args ...any) (n int) {
-	w.t.Helper()
-	if err := w.db.Read(ctx).QueryRow(query, args...).Scan(&n); err != nil {
-		w.t.Fatal(err)
+func (f *fixture) count(query string, args ...any) (n int) {
+	f.t.Helper()
+	if err := f.db.Read(ctx).QueryRow(query, args...).Scan(&n); err != nil {
+		f.t.Fatal(err)
 	}
 	return n
 }

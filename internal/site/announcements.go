@@ -57,15 +57,15 @@ func NewAnnouncements(d *db.DB, ids *ident.Source, now func() time.Time) *Announ
 }
 
 // All lists all announcements, newest first, including expired ones.
-func (s *Announcements) All(ctx context.Context) ([]Announcement, error) {
-	return listAnnouncements(s.db.Read(ctx))
+func (an *Announcements) All(ctx context.Context) ([]Announcement, error) {
+	return listAnnouncements(an.db.Read(ctx))
 }
 
 // Active lists the newest 50 announcements that have not expired, under version, the config version
 // that the caller has just read.
-func (s *Announcements) Active(ctx context.Context, version int64) ([]Announcement, error) {
-	all, err := s.cached.Get(version, func() ([]Announcement, error) { return s.All(ctx) })
-	now := s.now().UnixMilli()
+func (an *Announcements) Active(ctx context.Context, version int64) ([]Announcement, error) {
+	all, err := an.cached.Get(version, func() ([]Announcement, error) { return an.All(ctx) })
+	now := an.now().UnixMilli()
 	var active []Announcement
 	for _, a := range all {
 		if (a.ExpiresAt == nil || now < *a.ExpiresAt) && len(active) < maxShown {
@@ -77,7 +77,7 @@ func (s *Announcements) Active(ctx context.Context, version int64) ([]Announceme
 
 // Create creates an announcement. The default level is info. Faults: Invalid, Conflict when there
 // are 200.
-func (s *Announcements) Create(ctx context.Context, n AnnouncementInput) (made Announcement, err error) {
+func (an *Announcements) Create(ctx context.Context, n AnnouncementInput) (made Announcement, err error) {
 	for _, field := range []**string{&n.Title, &n.Content} {
 		if *field == nil {
 			*field = new(string) // check refuses the empty text
@@ -90,12 +90,12 @@ func (s *Announcements) Create(ctx context.Context, n AnnouncementInput) (made A
 	if err := n.check(); err != nil {
 		return Announcement{}, err
 	}
-	now := s.now().UnixMilli()
+	now := an.now().UnixMilli()
 	made = Announcement{
-		ID: s.ids.UUID(), Title: *n.Title, Content: *n.Content, Level: *n.Level, ExpiresAt: n.expiry(now),
+		ID: an.ids.UUID(), Title: *n.Title, Content: *n.Content, Level: *n.Level, ExpiresAt: n.expiry(now),
 		CreatedAt: now, UpdatedAt: now,
 	}
-	err = s.db.Write(ctx, func(tx *db.Tx) error {
+	err = an.db.Write(ctx, func(tx *db.Tx) error {
 		if err := tx.BumpConfig(); err != nil { // first, so that other calls wait and then count this announcement
 			return err
 		}
@@ -110,12 +110,12 @@ func (s *Announcements) Create(ctx context.Context, n AnnouncementInput) (made A
 }
 
 // Change changes the given values of an announcement. Faults: Invalid, NotFound.
-func (s *Announcements) Change(ctx context.Context, id string, n AnnouncementInput) (changed Announcement, err error) {
+func (an *Announcements) Change(ctx context.Context, id string, n AnnouncementInput) (changed Announcement, err error) {
 	if err := n.check(); err != nil {
 		return Announcement{}, err
 	}
-	err = s.db.Write(ctx, func(tx *db.Tx) (err error) {
-		if changed, err = updateAnnouncement(tx, id, n, s.now().UnixMilli()); err != nil {
+	err = an.db.Write(ctx, func(tx *db.Tx) (err error) {
+		if changed, err = updateAnnouncement(tx, id, n, an.now().UnixMilli()); err != nil {
 			return err
 		}
 		return tx.BumpConfig()
@@ -124,8 +124,8 @@ func (s *Announcements) Change(ctx context.Context, id string, n AnnouncementInp
 }
 
 // Delete deletes an announcement. Fault: NotFound.
-func (s *Announcements) Delete(ctx context.Context, id string) error {
-	return s.db.Write(ctx, func(tx *db.Tx) error {
+func (an *Announcements) Delete(ctx context.Context, id string) error {
+	return an.db.Write(ctx, func(tx *db.Tx) error {
 		if err := deleteAnnouncement(tx, id); err != nil {
 			return err
 		}
@@ -136,26 +136,26 @@ func (s *Announcements) Delete(ctx context.Context, id string) error {
 func noAnnouncement() error { return fault.New(fault.NotFound, "There is no such announcement.") }
 
 // expiry returns the time of expiry (ms), nil for never.
-func (n AnnouncementInput) expiry(now int64) *int64 {
-	if n.ExpiresIn == nil {
+func (ai AnnouncementInput) expiry(now int64) *int64 {
+	if ai.ExpiresIn == nil {
 		return nil
 	}
-	at := now + *n.ExpiresIn*1000
+	at := now + *ai.ExpiresIn*1000
 	return &at
 }
 
 // check validates and normalises the given values. Fault: Invalid.
-func (n *AnnouncementInput) check() (err error) {
-	if n.Title, err = cleanText(n.Title, "title", maxAnnouncementTitle, ""); err != nil {
+func (ai *AnnouncementInput) check() (err error) {
+	if ai.Title, err = cleanText(ai.Title, "title", maxAnnouncementTitle, ""); err != nil {
 		return err
 	}
-	if n.Content, err = cleanText(n.Content, "content", maxContent, "\n\t"); err != nil {
+	if ai.Content, err = cleanText(ai.Content, "content", maxContent, "\n\t"); err != nil {
 		return err
 	}
-	if n.Level != nil && *n.Level != "info" && *n.Level != "warning" && *n.Level != "danger" {
+	if ai.Level != nil && *ai.Level != "info" && *ai.Level != "warning" && *ai.Level != "danger" {
 		return fault.New(fault.Invalid, "The level of an announcement is info, warning or danger.")
 	}
-	if in := n.ExpiresIn; in != nil && (*in < minLifetime || *in > maxLifetime) {
+	if in := ai.ExpiresIn; in != nil && (*in < minLifetime || *in > maxLifetime) {
 		return fault.Newf(fault.Invalid, "expiresIn is %d to %d seconds.", minLifetime, maxLifetime)
 	}
 	return nil

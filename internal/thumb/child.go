@@ -87,8 +87,8 @@ func runChild(ctx context.Context, child, args []string, in, out *os.File) error
 type outputHead struct{ bytes.Buffer }
 
 // Write implements io.Writer.
-func (s *outputHead) Write(p []byte) (int, error) {
-	s.Buffer.Write(p[:min(len(p), maxChildOutput-s.Len())])
+func (h *outputHead) Write(p []byte) (int, error) {
+	h.Buffer.Write(p[:min(len(p), maxChildOutput-h.Len())])
 	return len(p), nil
 }
 

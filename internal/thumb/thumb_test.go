@@ -44,18 +44,18 @@ func newFixture(t testing.TB, script string, change ...func(*thumb.Config)) *fix
 	return k
 }
 
-func (k *fixture) config(t testing.TB, script string, change ...func(*thumb.Config)) thumb.Config {
+func (f *fixture) config(t testing.TB, script string, change ...func(*thumb.Config)) thumb.Config {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	cfg := thumb.Config{
-		Dir: k.dir, Child: []string{"/bin/sh", "-c", "echo $$ >> " + k.count + "\n" + script, self},
+		Dir: f.dir, Child: []string{"/bin/sh", "-c", "echo $$ >> " + f.count + "\n" + script, self},
 		Vips:       func() string { return "" },
 		Spool:      func() (*os.File, error) { return os.CreateTemp(t.TempDir(), "spool") },
 		CheckSpace: func() error { return nil }, Slots: 2,
-		Now: func() time.Time { return time.Unix(0, k.clock.Load()) }, Log: slog.New(slog.DiscardHandler),
+		Now: func() time.Time { return time.Unix(0, f.clock.Load()) }, Log: slog.New(slog.DiscardHandler),
 	}
 	for _, fn := range change {
 		fn(&cfg)
@@ -67,18 +67,18 @@ func (k *fixture) config(t testing.TB, script string, change ...func(*thumb.Conf
 const childScript = `exec "$0" "$@"`
 
 // children returns the process ids of the started children.
-func (k *fixture) children(t testing.TB) []string {
+func (f *fixture) children(t testing.TB) []string {
 	t.Helper()
-	text, err := os.ReadFile(k.count)
+	text, err := os.ReadFile(f.count)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		t.Fatal(err)
 	}
 	return strings.Fields(string(text))
 }
 
-func (k *fixture) wantStarted(t testing.TB, want int) {
+func (f *fixture) wantStarted(t testing.TB, want int) {
 	t.Helper()
-	if got := len(k.children(t)); got != want {
+	if got := len(f.children(t)); got != want {
 		t.Errorf("%d children were started, want %d", got, want)
 	}
 }
@@ -89,7 +89,7 @@ type memoryObject struct{ *bytes.Reader }
 func (memoryObject) Close() error { return nil }
 
 // Size is that of all of it.
-func (p memoryObject) Size() int64 { return p.Reader.Size() }
+func (o memoryObject) Size() int64 { return o.Reader.Size() }
 
 func source(id string, content []byte) thumb.Source {
 	return thumb.Source{ID: id, Size: int64(len(content)),
@@ -99,9 +99,9 @@ func source(id string, content []byte) thumb.Source {
 var photo = thumbtest.JPEG(thumbtest.Quarters(640, 480))
 
 // get returns the bytes of a thumbnail.
-func (k *fixture) get(t testing.TB, from thumb.Source, edge int) (string, thumb.Thumbnail) {
+func (f *fixture) get(t testing.TB, from thumb.Source, edge int) (string, thumb.Thumbnail) {
 	t.Helper()
-	got, err := k.Get(t.Context(), "somebody", from, edge)
+	got, err := f.Get(t.Context(), "somebody", from, edge)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,9 +114,9 @@ func (k *fixture) get(t testing.TB, from thumb.Source, edge int) (string, thumb.
 }
 
 // wantNoThumbnail fails the test unless Get returns NotFound.
-func (k *fixture) wantNoThumbnail(t testing.TB, from thumb.Source, edge int) {
+func (f *fixture) wantNoThumbnail(t testing.TB, from thumb.Source, edge int) {
 	t.Helper()
-	if _, err := k.Get(t.Context(), "somebody", from, edge); !fault.Is(err, fault.NotFound) {
+	if _, err := f.Get(t.Context(), "somebody", from, edge); !fault.Is(err, fault.NotFound) {
 		t.Errorf("%v", err)
 	}
 }

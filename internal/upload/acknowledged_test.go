@@ -16,24 +16,24 @@ import (
 
 // storePartDirectly puts a part into the store without the service, like a part that a connection
 // cut off and that the server took for whole.
-func (w *fixture) storePartDirectly(id string, number int, content string) {
-	w.t.Helper()
+func (f *fixture) storePartDirectly(id string, number int, content string) {
+	f.t.Helper()
 	u := blob.Upload{PartSize: partLength}
-	err := w.db.Read(ctx).QueryRow("SELECT object_key, upload_id, file_size FROM upload_sessions WHERE id = $1", id).
+	err := f.db.Read(ctx).QueryRow("SELECT object_key, upload_id, file_size FROM upload_sessions WHERE id = $1", id).
 		Scan(&u.Key, &u.ID, &u.Size)
 	if err == nil {
-		_, err = w.store.PutPart(ctx, u, number, strings.NewReader(content))
+		_, err = f.store.PutPart(ctx, u, number, strings.NewReader(content))
 	}
 	if err != nil {
-		w.t.Fatal(err)
+		f.t.Fatal(err)
 	}
 }
 
 // makeUnrecorded changes a session to one that began before parts were recorded.
-func (w *fixture) makeUnrecorded(id string) {
-	w.t.Helper()
-	w.exec("UPDATE upload_sessions SET parts_recorded = FALSE WHERE id = $1", id)
-	w.exec("DELETE FROM upload_parts WHERE session_id = $1", id)
+func (f *fixture) makeUnrecorded(id string) {
+	f.t.Helper()
+	f.exec("UPDATE upload_sessions SET parts_recorded = FALSE WHERE id = $1", id)
+	f.exec("DELETE FROM upload_parts WHERE session_id = $1", id)
 }
 
 // halfZeroed is a part whose second half never came.
@@ -42,13 +42,13 @@ func halfZeroed(part string) string {
 }
 
 // wantMissing checks that a session does not complete and reports the missing parts.
-func (w *fixture) wantMissing(id, numbers string) {
-	w.t.Helper()
-	_, _, err := w.up.Complete(ctx, w.ann, id, "")
-	w.wantFault(err, fault.Unverified, "completing")
+func (f *fixture) wantMissing(id, numbers string) {
+	f.t.Helper()
+	_, _, err := f.up.Complete(ctx, f.ann, id, "")
+	f.wantFault(err, fault.Unverified, "completing")
 	if told := new(fault.Error); !errors.As(err, &told) ||
 		!strings.HasSuffix(told.Message, "come in yet: "+numbers+".") {
-		w.t.Errorf("got %v, want parts %s", err, numbers)
+		f.t.Errorf("got %v, want parts %s", err, numbers)
 	}
 }
 

@@ -10,12 +10,12 @@ import (
 )
 
 // collectAfterEachPut runs collectWithClockAhead after each object that is put. stop ends that.
-func (w *fixture) collectAfterEachPut(ahead time.Duration) (stop func()) {
+func (f *fixture) collectAfterEachPut(ahead time.Duration) (stop func()) {
 	running := true
-	w.up.WrapStores(func(inner blob.Store) blob.Store {
+	f.up.WrapStores(func(inner blob.Store) blob.Store {
 		return hookedStore{inner, func() {
 			if running {
-				w.collectWithClockAhead(ahead)
+				f.collectWithClockAhead(ahead)
 			}
 		}}
 	})

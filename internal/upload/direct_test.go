@@ -22,9 +22,9 @@ type signingStore struct {
 	tags *sync.Map // by key
 }
 
-func (a signingStore) Stat(ctx context.Context, key blob.Key) (blob.Info, error) {
-	info, err := a.FaultyStore.Stat(ctx, key)
-	if tag, sent := a.tags.Load(key); sent {
+func (s signingStore) Stat(ctx context.Context, key blob.Key) (blob.Info, error) {
+	info, err := s.FaultyStore.Stat(ctx, key)
+	if tag, sent := s.tags.Load(key); sent {
 		info.ETag = tag.(string)
 	}
 	return info, err
@@ -45,23 +45,23 @@ func (signingStore) PresignPart(_ context.Context, u blob.Upload, number int, la
 // signAddresses makes the store sign addresses from now on. It returns a function that sends
 // content to such an address, past the service, replacing what was sent before, and returns the
 // etag.
-func (w *fixture) signAddresses() (straight func(address, content string) (etag string)) {
+func (f *fixture) signAddresses() (straight func(address, content string) (etag string)) {
 	tags := &sync.Map{}
-	w.up.WrapStores(func(inner blob.Store) blob.Store {
+	f.up.WrapStores(func(inner blob.Store) blob.Store {
 		if failing, ok := inner.(*blobtest.FaultyStore); ok {
 			return signingStore{failing, tags}
 		}
 		return inner
 	})
 	return func(address, content string) string {
-		w.t.Helper()
+		f.t.Helper()
 		name, _, _ := strings.Cut(address, " ")
 		key, body := blob.Key(name), strings.NewReader(content)
-		if err := w.store.Delete(ctx, key); err != nil {
-			w.t.Fatal(err)
+		if err := f.store.Delete(ctx, key); err != nil {
+			f.t.Fatal(err)
 		}
-		if _, err := w.store.Put(ctx, key, body, blob.PutOptions{Size: body.Size()}); err != nil {
-			w.t.Fatal(err)
+		if _, err := f.store.Put(ctx, key, body, blob.PutOptions{Size: body.Size()}); err != nil {
+			f.t.Fatal(err)
 		}
 		etag := `"` + sha(content)[:32] + `"`
 		tags.Store(key, etag)

@@ -20,10 +20,10 @@ import (
 )
 
 // beginParts makes a session of 2500 bytes for the file f in ann's home, and sends those parts.
-func (w *fixture) beginParts(key string, numbers ...int) string {
-	w.t.Helper()
-	id := w.create(w.ann, inParts("f", 2500, key)).ID
-	w.putParts(w.ann, id, distinctBytes(2500), append([]int{}, numbers...)...)
+func (f *fixture) beginParts(key string, numbers ...int) string {
+	f.t.Helper()
+	id := f.create(f.ann, inParts("f", 2500, key)).ID
+	f.putParts(f.ann, id, distinctBytes(2500), append([]int{}, numbers...)...)
 	return id
 }
 
@@ -401,18 +401,18 @@ func TestListOfSessions(t *testing.T) {
 const secondProviderID = "00000000-0000-4000-8000-00000000000b"
 
 // secondProvider makes another local provider.
-func (w *fixture) secondProvider() (id string) {
-	w.t.Helper()
+func (f *fixture) secondProvider() (id string) {
+	f.t.Helper()
 	id = secondProviderID
-	err := w.providers.Prepare("second", id)
+	err := f.providers.Prepare("second", id)
 	if err == nil {
-		err = w.db.Write(ctx, func(tx *db.Tx) error {
-			return w.providers.Insert(tx, provider.Provider{ID: id, Name: "second", Type: "store_a", Bucket: "second",
+		err = f.db.Write(ctx, func(tx *db.Tx) error {
+			return f.providers.Insert(tx, provider.Provider{ID: id, Name: "second", Type: "store_a", Bucket: "second",
 				Marker: id})
 		})
 	}
 	if err != nil {
-		w.t.Fatal(err)
+		f.t.Fatal(err)
 	}
 	return id
 }

@@ -146,8 +146,8 @@ func newFixture(t *testing.T, d *db.DB) *fixture {
 	return w
 }
 
-func (w *fixture) now() time.Time           { return time.UnixMilli(w.clock.Add(w.clockStep.Load())).UTC() }
-func (w *fixture) advance(by time.Duration) { w.clock.Add(by.Milliseconds()) }
+func (f *fixture) now() time.Time           { return time.UnixMilli(f.clock.Add(f.clockStep.Load())).UTC() }
+func (f *fixture) advance(by time.Duration) { f.clock.Add(by.Milliseconds()) }
 
 func path(s string) vpath.Path {
 	p, err := vpath.Parse(s)
@@ -162,29 +162,29 @@ func file(name string, size int64) upload.NewSession {
 	return upload.NewSession{Dir: path("/home/ann"), Name: vpath.Name(name), Size: size}
 }
 
-func (w *fixture) create(a access.Actor, n upload.NewSession) upload.Session {
-	w.t.Helper()
-	session, err := w.up.Create(ctx, a, n)
+func (f *fixture) create(a access.Actor, n upload.NewSession) upload.Session {
+	f.t.Helper()
+	session, err := f.up.Create(ctx, a, n)
 	if err != nil {
-		w.t.Fatalf("create: %v", err)
+		f.t.Fatalf("create: %v", err)
 	}
 	return session
 }
 
-func (w *fixture) putRaw(a access.Actor, id, content string) string {
-	w.t.Helper()
-	etag, size, err := w.up.PutRaw(ctx, a, id, strings.NewReader(content), int64(len(content)), "")
+func (f *fixture) putRaw(a access.Actor, id, content string) string {
+	f.t.Helper()
+	etag, size, err := f.up.PutRaw(ctx, a, id, strings.NewReader(content), int64(len(content)), "")
 	if err != nil || size != int64(len(content)) {
-		w.t.Fatalf("raw: %d bytes, %v", size, err)
+		f.t.Fatalf("raw: %d bytes, %v", size, err)
 	}
 	return etag
 }
 
-func (w *fixture) complete(a access.Actor, id, etag string) files.Entry {
-	w.t.Helper()
-	entry, _, err := w.up.Complete(ctx, a, id, etag)
+func (f *fixture) complete(a access.Actor, id, etag string) files.Entry {
+	f.t.Helper()
+	entry, _, err := f.up.Complete(ctx, a, id, etag)
 	if err != nil {
-		w.t.Fatalf("complete: %v", err)
+		f.t.Fatalf("complete: %v", err)
 	}
 	return entry
 }
@@ -195,97 +195,97 @@ func oneShot(name, content string, size int64) upload.OneShot {
 }
 
 // put uploads content in one request to ann's home.
-func (w *fixture) put(name, content string) files.Entry {
-	w.t.Helper()
-	result, err := w.up.Put(ctx, w.ann, oneShot(name, content, int64(len(content))))
+func (f *fixture) put(name, content string) files.Entry {
+	f.t.Helper()
+	result, err := f.up.Put(ctx, f.ann, oneShot(name, content, int64(len(content))))
 	if err != nil {
-		w.t.Fatalf("put: %v", err)
+		f.t.Fatalf("put: %v", err)
 	}
 	return result.File
 }
 
 // content reads a file back as its owner.
-func (w *fixture) content(a access.Actor, id string) string {
-	w.t.Helper()
-	found, err := w.tree.ByID(ctx, a, id)
+func (f *fixture) content(a access.Actor, id string) string {
+	f.t.Helper()
+	found, err := f.tree.ByID(ctx, a, id)
 	if err != nil {
-		w.t.Fatalf("by id: %v", err)
+		f.t.Fatalf("by id: %v", err)
 	}
 	object, err := found.Open(ctx)
 	if err != nil {
-		w.t.Fatalf("open: %v", err)
+		f.t.Fatalf("open: %v", err)
 	}
 	defer object.Close()
 	all, err := io.ReadAll(object)
 	if err != nil {
-		w.t.Fatalf("read: %v", err)
+		f.t.Fatalf("read: %v", err)
 	}
 	return string(all)
 }
 
 // used reads the used amounts of the user's quota.
-func (w *fixture) used(a access.Actor) (storage, count int64) {
-	w.t.Helper()
-	q, err := quota.Get(w.db.Read(ctx), a.UserID)
+func (f *fixture) used(a access.Actor) (storage, count int64) {
+	f.t.Helper()
+	q, err := quota.Get(f.db.Read(ctx), a.UserID)
 	if err != nil {
-		w.t.Fatal(err)
+		f.t.Fatal(err)
 	}
 	return q.UsedStorage, q.UsedFiles
 }
 
-func (w *fixture) reserved(a access.Actor) (storage, count int64) {
-	w.t.Helper()
-	if err := w.db.Read(ctx).QueryRow("SELECT reserved_storage, reserved_files FROM quotas WHERE user_id = $1",
+func (f *fixture) reserved(a access.Actor) (storage, count int64) {
+	f.t.Helper()
+	if err := f.db.Read(ctx).QueryRow("SELECT reserved_storage, reserved_files FROM quotas WHERE user_id = $1",
 		a.UserID).Scan(&storage, &count); err != nil {
-		w.t.Fatal(err)
+		f.t.Fatal(err)
 	}
 	return storage, count
 }
 
 // exec executes a statement in a transaction of its own, which raises the config version as well.
-func (w *fixture) exec(query string, args ...any) {
-	w.t.Helper()
-	err := w.db.Write(ctx, func(tx *db.Tx) error {
+func (f *fixture) exec(query string, args ...any) {
+	f.t.Helper()
+	err := f.db.Write(ctx, func(tx *db.Tx) error {
 		_, err := tx.Exec(query, args...)
 		return errors.Join(err, tx.BumpConfig())
 	})
 	if err != nil {
-		w.t.Fatal(err)
+		f.t.Fatal(err)
 	}
 }
 
 // queryInt returns the only value that a query selects.
-func (w *fixture) queryInt(query string, args ...any) int64 {
-	w.t.Helper()
+func (f *fixture) queryInt(query string, args ...any) int64 {
+	f.t.Helper()
 	var n int64
-	if err := w.db.Read(ctx).QueryRow(query, args...).Scan(&n); err != nil {
-		w.t.Fatal(err)
+	if err := f.db.Read(ctx).QueryRow(query, args...).Scan(&n); err != nil {
+		f.t.Fatal(err)
 	}
 	return n
 }
 
-func (w *fixture) wantFault(err error, kind fault.Kind, doing string) {
-	w.t.Helper()
+func (f *fixture) wantFault(err error, kind fault.Kind, doing string) {
+	f.t.Helper()
 	if !fault.Is(err, kind) {
-		w.t.Errorf("%s: got %v, want fault %d", doing, err, kind)
+		f.t.Errorf("%s: got %v, want fault %d", doing, err, kind)
 	}
 }
 
 // sweep runs the sweep of expired sessions.
-func (w *fixture) sweep() {
-	w.t.Helper()
-	if err := w.up.Sweep(ctx); err != nil {
-		w.t.Error(err) // not Fatal, since tests sweep in the background as well
+func (f *fixture) sweep() {
+	f.t.Helper()
+	if err := f.up.Sweep(ctx); err != nil {
+		f.t.Error(err) // not Fatal, since tests sweep in the background as well
 	}
 }
 
 // collect runs the collector until nothing is due.
-func (w *fixture) collect() {
-	w.t.Helper()
+func (f *fixture) collect() {
+	f.t.Helper()
 	for {
-		more, err := w.tree.Collect(ctx)
+		more, err := f.tree.Collect(ctx)
 		if err != nil {
-			w.t.Error(err)
+			f.t.Error(err)
 		}
 		if !more || err != nil {
 			return
@@ -293,26 +293,26 @@ func (w *fixture) collect() {
 	}
 }
 
-func (w *fixture) sweepAndCollect() {
-	w.t.Helper()
-	w.sweep()
-	w.collect()
+func (f *fixture) sweepAndCollect() {
+	f.t.Helper()
+	f.sweep()
+	f.collect()
 }
 
 // collectWithClockAhead runs the collector of a replica whose clock is ahead.
-func (w *fixture) collectWithClockAhead(by time.Duration) {
-	w.t.Helper()
-	cfg := w.tree.Objects.Config
-	cfg.Now = func() time.Time { return w.now().Add(by) }
+func (f *fixture) collectWithClockAhead(by time.Duration) {
+	f.t.Helper()
+	cfg := f.tree.Objects.Config
+	cfg.Now = func() time.Time { return f.now().Add(by) }
 	if _, err := object.New(cfg).Collect(ctx); err != nil {
-		w.t.Error(err)
+		f.t.Error(err)
 	}
 }
 
 // storedKeys lists the keys of the objects on the disk.
-func (w *fixture) storedKeys() []string {
-	w.t.Helper()
-	root := filepath.Join(w.objects, "default")
+func (f *fixture) storedKeys() []string {
+	f.t.Helper()
+	root := filepath.Join(f.objects, "default")
 	var keys []string
 	err := filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
@@ -326,15 +326,15 @@ func (w *fixture) storedKeys() []string {
 		return err
 	})
 	if err != nil {
-		w.t.Fatal(err)
+		f.t.Fatal(err)
 	}
 	return keys
 }
 
 // checkInvariants checks abuse case C93, and that each object on the disk belongs to a file or is
 // on the garbage list.
-func (w *fixture) checkInvariants() {
-	w.t.Helper()
+func (f *fixture) checkInvariants() {
+	f.t.Helper()
 	for name, query := range map[string]string{
 		"used bytes":     "SELECT count(*) FROM quotas q WHERE used_storage <> (SELECT COALESCE(sum(size), 0) FROM entries WHERE owner_id = q.user_id AND kind = 1)",
 		"used files":     "SELECT count(*) FROM quotas q WHERE used_files <> (SELECT count(*) FROM entries WHERE owner_id = q.user_id AND kind = 1)",
@@ -344,20 +344,20 @@ func (w *fixture) checkInvariants() {
 		"parts":          "SELECT count(*) FROM upload_parts WHERE session_id NOT IN (SELECT id FROM upload_sessions)",
 		"live garbage":   "SELECT count(*) FROM garbage g JOIN objects o ON o.provider_id = g.provider_id AND o.key = g.key WHERE o.refs > 0",
 	} {
-		if n := w.queryInt(query); n != 0 {
-			w.t.Errorf("invariant of %s: broken in %d rows", name, n)
+		if n := f.queryInt(query); n != 0 {
+			f.t.Errorf("invariant of %s: broken in %d rows", name, n)
 		}
 	}
-	for _, key := range w.storedKeys() {
+	for _, key := range f.storedKeys() {
 		// parts are found by the key of the future object
 		if parts, inParts := strings.CutPrefix(key, "tmp/parts/"); inParts {
 			key = "%/" + strings.TrimSuffix(parts, "-journal")
 		}
-		known := w.queryInt(
+		known := f.queryInt(
 			"SELECT (SELECT count(*) FROM objects WHERE key = $1) + (SELECT count(*) FROM garbage WHERE key LIKE $1)",
 			key)
 		if known == 0 {
-			w.t.Errorf("neither a file nor the garbage list has the object %s", key)
+			f.t.Errorf("neither a file nor the garbage list has the object %s", key)
 		}
 	}
 }
@@ -396,8 +396,8 @@ func parallel(n int, fn func(i int) error) map[fault.Kind]int {
 	return counts
 }
 
-func (w *fixture) setLimits(a access.Actor, storage, count int64) error {
-	return w.db.Write(ctx, func(tx *db.Tx) error { return quota.SetLimits(tx, a.UserID, &storage, &count) })
+func (f *fixture) setLimits(a access.Actor, storage, count int64) error {
+	return f.db.Write(ctx, func(tx *db.Tx) error { return quota.SetLimits(tx, a.UserID, &storage, &count) })
 }
 
 // waitUntil waits until a condition holds.

@@ -81,28 +81,28 @@ func (s assemblingStore) Stat(ctx context.Context, key blob.Key) (blob.Info, err
 }
 
 // assembleSlowly makes the store assemble until release is called.
-func (w *fixture) assembleSlowly() (state *assembly, release func()) {
+func (f *fixture) assembleSlowly() (state *assembly, release func()) {
 	state = &assembly{release: make(chan struct{})}
-	w.up.WrapStores(func(inner blob.Store) blob.Store { return assemblingStore{inner, state} })
+	f.up.WrapStores(func(inner blob.Store) blob.Store { return assemblingStore{inner, state} })
 	return state, sync.OnceFunc(func() { close(state.release) })
 }
 
 // completeAsync completes a session in the background.
-func (w *fixture) completeAsync(ctx context.Context, id string) <-chan error {
+func (f *fixture) completeAsync(ctx context.Context, id string) <-chan error {
 	done := make(chan error, 1)
 	go func() {
-		_, _, err := w.up.Complete(ctx, w.ann, id, "")
+		_, _, err := f.up.Complete(ctx, f.ann, id, "")
 		done <- err
 	}()
 	return done
 }
 
 // wantRetry fails the test unless err is a Conflict that passes by itself.
-func (w *fixture) wantRetry(err error, doing string) {
-	w.t.Helper()
+func (f *fixture) wantRetry(err error, doing string) {
+	f.t.Helper()
 	var told *fault.Error
 	if !errors.As(err, &told) || told.Kind != fault.Conflict || told.RetryAfter <= 0 {
-		w.t.Errorf("%s: got %v, want a conflict with RetryAfter", doing, err)
+		f.t.Errorf("%s: got %v, want a conflict with RetryAfter", doing, err)
 	}
 }
 
@@ -189,15 +189,15 @@ func TestALeaseIsTakenOnce(t *testing.T) {
 }
 
 // leaveDeadLease leaves a session like a process that dies while it holds the lease.
-func (w *fixture) leaveDeadLease(id string) {
-	w.t.Helper()
-	w.setLease(id, w.clock.Load()+15_000)
+func (f *fixture) leaveDeadLease(id string) {
+	f.t.Helper()
+	f.setLease(id, f.clock.Load()+15_000)
 }
 
 // setLease gives the lease of a session to a process that does not exist.
-func (w *fixture) setLease(id string, ms int64) {
-	w.t.Helper()
-	w.exec("UPDATE upload_sessions SET completing_by = 'dead', completing_until = $1 WHERE id = $2", ms, id)
+func (f *fixture) setLease(id string, ms int64) {
+	f.t.Helper()
+	f.exec("UPDATE upload_sessions SET completing_by = 'dead', completing_until = $1 WHERE id = $2", ms, id)
 }
 
 // A process dies between the store's assembly and its commit: the next completion takes over when

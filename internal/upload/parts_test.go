@@ -51,63 +51,63 @@ func partOf(content string, number int) string {
 	return content[(number-1)*partLength : min(number*partLength, len(content))]
 }
 
-func (w *fixture) putPart(a access.Actor, id string, number int, content string) string {
-	w.t.Helper()
-	etag, err := w.up.PutPart(ctx, a, id, number, strings.NewReader(content), int64(len(content)))
+func (f *fixture) putPart(a access.Actor, id string, number int, content string) string {
+	f.t.Helper()
+	etag, err := f.up.PutPart(ctx, a, id, number, strings.NewReader(content), int64(len(content)))
 	if err != nil || etag == "" {
-		w.t.Fatalf("part %d: etag %q, %v", number, etag, err)
+		f.t.Fatalf("part %d: etag %q, %v", number, etag, err)
 	}
 	return etag
 }
 
 // putParts sends the parts with these numbers, or all of them.
-func (w *fixture) putParts(a access.Actor, id, content string, numbers ...int) {
-	w.t.Helper()
+func (f *fixture) putParts(a access.Actor, id, content string, numbers ...int) {
+	f.t.Helper()
 	if numbers == nil {
 		for n := 1; (n-1)*partLength < len(content); n++ {
 			numbers = append(numbers, n)
 		}
 	}
 	for _, n := range numbers {
-		w.putPart(a, id, n, partOf(content, n))
+		f.putPart(a, id, n, partOf(content, n))
 	}
 }
 
 // wantParts checks which parts are listed as received and which as missing.
-func (w *fixture) wantParts(a access.Actor, id string, received, missing []int) upload.Parts {
-	w.t.Helper()
-	parts, err := w.up.Parts(ctx, a, id)
+func (f *fixture) wantParts(a access.Actor, id string, received, missing []int) upload.Parts {
+	f.t.Helper()
+	parts, err := f.up.Parts(ctx, a, id)
 	var got []int
 	for _, p := range parts.Received {
 		got = append(got, p.Number)
 	}
 	if err != nil || !slices.Equal(got, received) || !slices.Equal(parts.Missing, missing) ||
 		parts.Total != len(received)+len(missing) || parts.Mode != "worker" {
-		w.t.Errorf("parts: %+v, %v", parts, err)
+		f.t.Errorf("parts: %+v, %v", parts, err)
 	}
 	return parts
 }
 
-func (w *fixture) wantReserved(a access.Actor, storage, count int64) {
-	w.t.Helper()
-	if s, n := w.reserved(a); s != storage || n != count {
-		w.t.Errorf("reserved %d bytes and %d files, want %d and %d", s, n, storage, count)
+func (f *fixture) wantReserved(a access.Actor, storage, count int64) {
+	f.t.Helper()
+	if s, n := f.reserved(a); s != storage || n != count {
+		f.t.Errorf("reserved %d bytes and %d files, want %d and %d", s, n, storage, count)
 	}
 }
 
-func (w *fixture) wantUsed(a access.Actor, storage, count int64) {
-	w.t.Helper()
-	if s, n := w.used(a); s != storage || n != count {
-		w.t.Errorf("used %d bytes and %d files, want %d and %d", s, n, storage, count)
+func (f *fixture) wantUsed(a access.Actor, storage, count int64) {
+	f.t.Helper()
+	if s, n := f.used(a); s != storage || n != count {
+		f.t.Errorf("used %d bytes and %d files, want %d and %d", s, n, storage, count)
 	}
 }
 
 // wantOnlyFileObjects runs the collector, and checks that the store has only the objects of files.
-func (w *fixture) wantOnlyFileObjects(when string) {
-	w.t.Helper()
-	w.sweepAndCollect()
-	if stored, known := w.storedKeys(), w.queryInt("SELECT count(*) FROM objects"); int64(len(stored)) != known {
-		w.t.Errorf("%s: the store holds %q, %d objects are known", when, stored, known)
+func (f *fixture) wantOnlyFileObjects(when string) {
+	f.t.Helper()
+	f.sweepAndCollect()
+	if stored, known := f.storedKeys(), f.queryInt("SELECT count(*) FROM objects"); int64(len(stored)) != known {
+		f.t.Errorf("%s: the store holds %q, %d objects are known", when, stored, known)
 	}
 }
 
@@ -449,8 +449,8 @@ func TestParallelSessionsInPartsNeverOvercommitTheQuota(t *testing.T) {
 }
 
 // partFiles lists the store's files of uploads in parts.
-func (w *fixture) partFiles() (found []string) {
-	for _, key := range w.storedKeys() {
+func (f *fixture) partFiles() (found []string) {
+	for _, key := range f.storedKeys() {
 		if strings.Contains(key, "tmp/parts/") {
 			found = append(found, key)
 		}

@@ -101,180 +101,180 @@ func TestRandomSequencesKeepWhatWasAcknowledged(t *testing.T) {
 	})
 }
 
-func (k *randomClient) step() {
-	name := fmt.Sprint("f", k.r.IntN(4))
-	if k.r.IntN(4) == 0 { // the next Put fails, of this client or another
+func (c *randomClient) step() {
+	name := fmt.Sprint("f", c.r.IntN(4))
+	if c.r.IntN(4) == 0 { // the next Put fails, of this client or another
 		op := []blobtest.Op{blobtest.Put, blobtest.Put, blobtest.Begin, blobtest.PutPart, blobtest.Parts,
-			blobtest.Finish}[k.r.IntN(6)]
-		k.store.QueueFaults(op, []blobtest.Fault{
+			blobtest.Finish}[c.r.IntN(6)]
+		c.store.QueueFaults(op, []blobtest.Fault{
 			{Err: blob.Unavailable("put", errors.New("down"))},
 			{Err: blob.Unavailable("put", errors.New("its answer was lost")), AnswerLost: true},
 			{Err: blob.NoSpace("put", errors.New("full")), FailAfter: 100},
-		}[k.r.IntN(3)])
+		}[c.r.IntN(3)])
 	}
-	switch k.r.IntN(11) {
+	switch c.r.IntN(11) {
 	case 0, 1, 2:
-		k.putOnce(name, 1+k.r.IntN(2000))
+		c.putOnce(name, 1+c.r.IntN(2000))
 	case 3:
-		k.putOnce(name, 256<<10+k.r.IntN(mebibyte))
+		c.putOnce(name, 256<<10+c.r.IntN(mebibyte))
 	case 4, 5:
-		k.session(name)
+		c.session(name)
 	case 6:
-		k.delete(name)
+		c.delete(name)
 	case 7:
-		k.move(name)
+		c.move(name)
 	case 8, 9, 10:
-		k.inParts(name)
+		c.inParts(name)
 	}
 }
 
-func (k *randomClient) content(size int) string {
-	unit := fmt.Sprintf("%016x", k.r.Uint64())
+func (c *randomClient) content(size int) string {
+	unit := fmt.Sprintf("%016x", c.r.Uint64())
 	return strings.Repeat(unit, size/len(unit)+1)[:size]
 }
 
 // context ends at a random time in one call of four.
-func (k *randomClient) context() (context.Context, context.CancelFunc) {
-	if k.r.IntN(4) > 0 {
+func (c *randomClient) context() (context.Context, context.CancelFunc) {
+	if c.r.IntN(4) > 0 {
 		return context.WithCancel(ctx)
 	}
-	return context.WithTimeout(ctx, time.Duration(k.r.IntN(20))*time.Millisecond)
+	return context.WithTimeout(ctx, time.Duration(c.r.IntN(20))*time.Millisecond)
 }
 
 // record records the possible outcomes of changing name to content. Only a fault proves that
 // nothing was changed.
-func (k *randomClient) record(name, content, id string, err error) {
+func (c *randomClient) record(name, content, id string, err error) {
 	switch {
 	case err == nil:
-		k.possible[name], k.ids[name] = []string{content}, id
+		c.possible[name], c.ids[name] = []string{content}, id
 	case fault.KindOf(err) == fault.Internal:
-		k.possible[name] = append(k.possibleNow(name), content)
+		c.possible[name] = append(c.possibleNow(name), content)
 	}
 }
 
-func (k *randomClient) possibleNow(name string) []string {
-	if may := k.possible[name]; may != nil {
+func (c *randomClient) possibleNow(name string) []string {
+	if may := c.possible[name]; may != nil {
 		return may
 	}
 	return []string{""}
 }
 
-func (k *randomClient) putOnce(name string, size int) {
-	ctx, cancel := k.context()
+func (c *randomClient) putOnce(name string, size int) {
+	ctx, cancel := c.context()
 	defer cancel()
-	content := k.content(size)
-	o := upload.OneShot{Dir: k.dir, Name: vpath.Name(name), Size: int64(size), Conflict: files.Replace,
+	content := c.content(size)
+	o := upload.OneShot{Dir: c.dir, Name: vpath.Name(name), Size: int64(size), Conflict: files.Replace,
 		Body: strings.NewReader(content)}
-	switch k.r.IntN(6) {
+	switch c.r.IntN(6) {
 	case 0:
 		o.Body = io.MultiReader(strings.NewReader(content[:size/2]), iotest.ErrReader(io.ErrUnexpectedEOF)) // the client disconnects
 	case 1:
 		o.Size = -1
 	}
-	result, err := k.up.Put(ctx, k.actor, o)
-	k.record(name, content, result.File.ID, err)
+	result, err := c.up.Put(ctx, c.actor, o)
+	c.record(name, content, result.File.ID, err)
 }
 
-func (k *randomClient) session(name string) {
-	ctx, cancel := k.context()
+func (c *randomClient) session(name string) {
+	ctx, cancel := c.context()
 	defer cancel()
-	content := k.content(1 + k.r.IntN(3000))
-	session, err := k.up.Create(ctx, k.actor,
-		upload.NewSession{Dir: k.dir, Name: vpath.Name(name), Size: int64(len(content)), Conflict: files.Replace})
+	content := c.content(1 + c.r.IntN(3000))
+	session, err := c.up.Create(ctx, c.actor,
+		upload.NewSession{Dir: c.dir, Name: vpath.Name(name), Size: int64(len(content)), Conflict: files.Replace})
 	if err != nil {
 		return
 	}
 	var etag string
-	for range 1 + k.r.IntN(2) {
-		if etag, _, err = k.up.PutRaw(ctx, k.actor, session.ID, strings.NewReader(content), -1, ""); err != nil &&
-			k.r.IntN(2) == 0 {
+	for range 1 + c.r.IntN(2) {
+		if etag, _, err = c.up.PutRaw(ctx, c.actor, session.ID, strings.NewReader(content), -1, ""); err != nil &&
+			c.r.IntN(2) == 0 {
 			return // left to the sweep
 		}
 	}
-	if k.r.IntN(3) == 0 {
-		_ = k.up.Abort(ctx, k.actor, session.ID) // also when it fails: the sweep does it then
+	if c.r.IntN(3) == 0 {
+		_ = c.up.Abort(ctx, c.actor, session.ID) // also when it fails: the sweep does it then
 		return
 	}
 	if err == nil {
-		file, _, err := k.up.Complete(ctx, k.actor, session.ID, etag)
-		k.record(name, content, file.ID, err)
+		file, _, err := c.up.Complete(ctx, c.actor, session.ID, etag)
+		c.record(name, content, file.ID, err)
 	}
 }
 
 // inParts sends a file in parts, in any order, some of them twice, or only some. Under an
 // idempotency key it continues the same content.
-func (k *randomClient) inParts(name string) {
-	ctx, cancel := k.context()
+func (c *randomClient) inParts(name string) {
+	ctx, cancel := c.context()
 	defer cancel()
-	n, content := inParts(name, int64(1+k.r.IntN(4000)), ""), ""
-	n.Dir, n.Conflict = k.dir, files.Replace
-	if variant := k.r.IntN(4); variant > 0 {
-		n.IdempotencyKey, n.Size = fmt.Sprint(k.dir, name, variant), int64(1300*variant)
+	n, content := inParts(name, int64(1+c.r.IntN(4000)), ""), ""
+	n.Dir, n.Conflict = c.dir, files.Replace
+	if variant := c.r.IntN(4); variant > 0 {
+		n.IdempotencyKey, n.Size = fmt.Sprint(c.dir, name, variant), int64(1300*variant)
 		content = strings.Repeat(fmt.Sprintf("%-40s", n.IdempotencyKey), 100)[:n.Size]
 	} else {
-		content = k.content(int(n.Size))
+		content = c.content(int(n.Size))
 	}
-	session, err := k.up.Create(ctx, k.actor, n)
+	session, err := c.up.Create(ctx, c.actor, n)
 	if err != nil || session.AlreadyCompleted {
 		return
 	}
 	total := int(*session.TotalParts)
-	for _, i := range append(k.r.Perm(total), k.r.IntN(total)) {
+	for _, i := range append(c.r.Perm(total), c.r.IntN(total)) {
 		// a part that fails is missing in the end
-		_, _ = k.up.PutPart(ctx, k.actor, session.ID, i+1, strings.NewReader(partOf(content, i+1)), -1)
-		if k.r.IntN(8) == 0 {
+		_, _ = c.up.PutPart(ctx, c.actor, session.ID, i+1, strings.NewReader(partOf(content, i+1)), -1)
+		if c.r.IntN(8) == 0 {
 			return // left to the sweep, or to the next session
 		}
 	}
-	if k.r.IntN(6) == 0 {
-		_ = k.up.Abort(ctx, k.actor, session.ID)
+	if c.r.IntN(6) == 0 {
+		_ = c.up.Abort(ctx, c.actor, session.ID)
 		return
 	}
-	file, already, err := k.up.Complete(ctx, k.actor, session.ID, "")
+	file, already, err := c.up.Complete(ctx, c.actor, session.ID, "")
 	if !already { // the content of a completed file may have changed since
-		k.record(name, content, file.ID, err)
+		c.record(name, content, file.ID, err)
 	}
 }
 
-func (k *randomClient) delete(name string) {
-	id := k.ids[name]
+func (c *randomClient) delete(name string) {
+	id := c.ids[name]
 	if id == "" {
 		return
 	}
-	ctx, cancel := k.context()
+	ctx, cancel := c.context()
 	defer cancel()
-	_, _, err := k.tree.Delete(ctx, k.actor, id)
-	k.record(name, "", "", err)
+	_, _, err := c.tree.Delete(ctx, c.actor, id)
+	c.record(name, "", "", err)
 }
 
 // move renames a file to another of the names.
-func (k *randomClient) move(name string) {
-	id, other := k.ids[name], vpath.Name(fmt.Sprint("f", k.r.IntN(4)))
+func (c *randomClient) move(name string) {
+	id, other := c.ids[name], vpath.Name(fmt.Sprint("f", c.r.IntN(4)))
 	if id == "" {
 		return
 	}
-	if _, err := k.tree.Move(ctx, k.actor, id, k.dir, &other); err == nil {
-		k.possible[string(other)], k.ids[string(other)] = k.possibleNow(name), id
-		k.possible[name], k.ids[name] = nil, ""
+	if _, err := c.tree.Move(ctx, c.actor, id, c.dir, &other); err == nil {
+		c.possible[string(other)], c.ids[string(other)] = c.possibleNow(name), id
+		c.possible[name], c.ids[name] = nil, ""
 	}
 }
 
 // check compares the files with the records, and makes uncertain records certain.
-func (k *randomClient) check() {
-	k.t.Helper()
+func (c *randomClient) check() {
+	c.t.Helper()
 	found := map[string]string{}
-	list, err := k.tree.List(ctx, k.actor, files.ListQuery{Path: k.dir, Page: 1, Limit: 100})
+	list, err := c.tree.List(ctx, c.actor, files.ListQuery{Path: c.dir, Page: 1, Limit: 100})
 	if err != nil && !fault.Is(err, fault.NotFound) {
-		k.t.Fatal(err)
+		c.t.Fatal(err)
 	}
 	for _, e := range list.Items {
-		found[e.Name] = k.fixture.content(k.actor, e.ID)
-		k.ids[e.Name] = e.ID
-		if k.possible[e.Name] == nil {
-			k.t.Errorf("%s: a file that should not be there", e.Name)
+		found[e.Name] = c.fixture.content(c.actor, e.ID)
+		c.ids[e.Name] = e.ID
+		if c.possible[e.Name] == nil {
+			c.t.Errorf("%s: a file that should not be there", e.Name)
 		}
 	}
-	for name, may := range k.possible {
+	for name, may := range c.possible {
 		if may == nil {
 			continue
 		}
@@ -283,11 +283,11 @@ func (k *randomClient) check() {
 			fits = fits || found[name] == content
 		}
 		if !fits {
-			k.t.Errorf("%s: %d bytes that are none of the %d it may have", name, len(found[name]), len(may))
+			c.t.Errorf("%s: %d bytes that are none of the %d it may have", name, len(found[name]), len(may))
 		}
-		k.possible[name] = []string{found[name]}
+		c.possible[name] = []string{found[name]}
 		if found[name] == "" {
-			k.ids[name] = ""
+			c.ids[name] = ""
 		}
 	}
 }

@@ -68,22 +68,22 @@ type reservingReader struct {
 	reserve           func(arrived int64) (granted int64, err error)
 }
 
-func (m *reservingReader) Read(p []byte) (int, error) {
+func (r *reservingReader) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
 	}
-	if m.arrived == m.reserved {
-		granted, err := m.reserve(m.arrived)
+	if r.arrived == r.reserved {
+		granted, err := r.reserve(r.arrived)
 		if err != nil {
 			return 0, err
 		}
-		m.reserved += granted
+		r.reserved += granted
 	}
-	full := m.arrived == m.reserved
+	full := r.arrived == r.reserved
 	// one byte beyond the room tells whether the body ends there
-	p = p[:min(int64(len(p)), max(m.reserved-m.arrived, 1))]
-	n, err := m.Reader.Read(p)
-	m.arrived += int64(n)
+	p = p[:min(int64(len(p)), max(r.reserved-r.arrived, 1))]
+	n, err := r.Reader.Read(p)
+	r.arrived += int64(n)
 	if full && n > 0 {
 		return 0, overQuota()
 	}

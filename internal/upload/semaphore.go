@@ -66,23 +66,23 @@ func (w *waiterLimit) enter(userID string) (leave func(), err error) {
 }
 
 // acquire returns when the caller is admitted; leave ends that. Error: that of ctx.
-func (t *userSemaphore) acquire(ctx context.Context, userID string) (leave func(), err error) {
-	t.mu.Lock()
-	if t.byUser == nil {
-		t.byUser = map[string]*userSlots{}
+func (s *userSemaphore) acquire(ctx context.Context, userID string) (leave func(), err error) {
+	s.mu.Lock()
+	if s.byUser == nil {
+		s.byUser = map[string]*userSlots{}
 	}
-	mine := t.byUser[userID]
+	mine := s.byUser[userID]
 	if mine == nil {
-		mine = &userSlots{slots: make(chan struct{}, cmp.Or(t.perUser, copiesPerUser))}
-		t.byUser[userID] = mine
+		mine = &userSlots{slots: make(chan struct{}, cmp.Or(s.perUser, copiesPerUser))}
+		s.byUser[userID] = mine
 	}
 	mine.callers++
-	t.mu.Unlock()
+	s.mu.Unlock()
 	gone := func() {
-		t.mu.Lock()
-		defer t.mu.Unlock()
+		s.mu.Lock()
+		defer s.mu.Unlock()
 		if mine.callers--; mine.callers == 0 {
-			delete(t.byUser, userID)
+			delete(s.byUser, userID)
 		}
 	}
 	left := func() { <-mine.slots; gone() }

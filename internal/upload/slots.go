@@ -83,10 +83,10 @@ func (s *Service) BeginBuffered(ctx context.Context, a access.Actor) (*BufferedU
 
 // Body wraps a body of unknown length: it reserves room in the quota before it returns bytes. Call
 // it once. Faults: QuotaExceeded, RateLimited; of reading also QuotaExceeded, UploadExpired.
-func (w *BufferedUpload) Body(ctx context.Context, body io.Reader) (io.Reader, error) {
-	s := w.service
+func (u *BufferedUpload) Body(ctx context.Context, body io.Reader) (io.Reader, error) {
+	s := u.service
 	now := s.now()
-	r := w.row
+	r := u.row
 	r.id, r.createdAt, r.expiresAt = s.ids.UUID(), now.UnixMilli(), now.Add(Lifetime).UnixMilli()
 	r.size, r.oneShot, r.files, r.dest = -1, true, 1, files.Destination{Dir: vpath.Root, Conflict: files.RenameNew}
 	err := s.db.Write(ctx, func(tx *db.Tx) error {
@@ -105,27 +105,27 @@ func (w *BufferedUpload) Body(ctx context.Context, body io.Reader) (io.Reader, e
 	if err != nil {
 		return nil, fmt.Errorf("reserve for an upload: %w", err)
 	}
-	w.row = r
-	alive := &guardedReader{r: body, guard: func() error { return s.renewOneShot(ctx, &w.row) }}
-	more := func(arrived int64) (int64, error) { return s.reserveMore(ctx, &w.row, arrived) }
-	return &reservingReader{Reader: alive, reserved: w.row.bytes, reserve: more}, nil
+	u.row = r
+	alive := &guardedReader{r: body, guard: func() error { return s.renewOneShot(ctx, &u.row) }}
+	more := func(arrived int64) (int64, error) { return s.reserveMore(ctx, &u.row, arrived) }
+	return &reservingReader{Reader: alive, reserved: u.row.bytes, reserve: more}, nil
 }
 
-// reserved is the reservation of w, which may be nil.
-func (w *BufferedUpload) reserved() (bytes, files int64) {
-	if w == nil {
+// reserved is the reservation of u, which may be nil.
+func (u *BufferedUpload) reserved() (bytes, files int64) {
+	if u == nil {
 		return 0, 0
 	}
-	return w.row.bytes, w.row.files
+	return u.row.bytes, u.row.files
 }
 
-// releaseForPut releases the reservation of w, in the transaction that reserves the same for Put. w
+// releaseForPut releases the reservation of u, in the transaction that reserves the same for Put. u
 // may be nil.
-func (w *BufferedUpload) releaseForPut(tx *db.Tx) error {
-	if w == nil || w.row.id == "" {
+func (u *BufferedUpload) releaseForPut(tx *db.Tx) error {
+	if u == nil || u.row.id == "" {
 		return nil
 	}
-	r := w.row
+	r := u.row
 	held, err := deleteOneShot(tx, &r)
 	if err == nil && !held {
 		err = leaseLapsed()
@@ -136,13 +136,13 @@ func (w *BufferedUpload) releaseForPut(tx *db.Tx) error {
 	return quota.Release(tx, r.userID, r.bytes, r.files)
 }
 
-// End releases what is left of w. w may be nil.
-func (w *BufferedUpload) End(ctx context.Context) {
-	if w == nil {
+// End releases what is left of u. u may be nil.
+func (u *BufferedUpload) End(ctx context.Context) {
+	if u == nil {
 		return
 	}
-	defer w.releaseSlot() // last: until it is deleted, the row counts against the limit, too
-	if w.row.id != "" {
-		w.service.cleanUpFailed(ctx, nil, w.row)
+	defer u.releaseSlot() // last: until it is deleted, the row counts against the limit, too
+	if u.row.id != "" {
+		u.service.cleanUpFailed(ctx, nil, u.row)
 	}
 }

@@ -25,14 +25,14 @@ type openUpload struct {
 
 // beginOneShot begins an upload of unknown length by up, and sends its first bytes; the caller
 // sends more.
-func (w *fixture) beginOneShot(up *upload.Service, name string, conflict files.Conflict, arrived int) *openUpload {
-	w.t.Helper()
+func (f *fixture) beginOneShot(up *upload.Service, name string, conflict files.Conflict, arrived int) *openUpload {
+	f.t.Helper()
 	reader, writer := io.Pipe()
-	u := &openUpload{t: w.t, body: writer, done: make(chan error, 1)}
+	u := &openUpload{t: f.t, body: writer, done: make(chan error, 1)}
 	go func() {
 		o := oneShot(name, "", -1)
 		o.Conflict, o.Body = conflict, reader
-		_, err := up.Put(ctx, w.ann, o)
+		_, err := up.Put(ctx, f.ann, o)
 		_ = reader.CloseWithError(errors.New("refused"))
 		u.done <- err
 	}()
@@ -57,9 +57,9 @@ func (u *openUpload) breakOff() error {
 }
 
 // replica is another process on the same database and store.
-func (w *fixture) replica() *upload.Service {
-	return upload.New(upload.Config{DB: w.db, Tree: w.tree, Objects: w.tree.Objects, Providers: w.providers,
-		IDs: ident.New(rand.Reader), Now: w.now, Log: slog.New(slog.DiscardHandler)})
+func (f *fixture) replica() *upload.Service {
+	return upload.New(upload.Config{DB: f.db, Tree: f.tree, Objects: f.tree.Objects, Providers: f.providers,
+		IDs: ident.New(rand.Reader), Now: f.now, Log: slog.New(slog.DiscardHandler)})
 }
 
 // An account has at most 16 uploads in one request at a time (docs/decisions.md, Quota).

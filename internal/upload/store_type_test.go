@@ -16,16 +16,16 @@ type typeRecordingStore struct {
 	types *[]string
 }
 
-func (h typeRecordingStore) Put(ctx context.Context, key blob.Key, body io.Reader,
+func (s typeRecordingStore) Put(ctx context.Context, key blob.Key, body io.Reader,
 	opts blob.PutOptions) (blob.Info, error) {
-	*h.types = append(*h.types, opts.MimeType)
-	return h.Store.Put(ctx, key, body, opts)
+	*s.types = append(*s.types, opts.MimeType)
+	return s.Store.Put(ctx, key, body, opts)
 }
 
-func (h typeRecordingStore) Begin(ctx context.Context, key blob.Key, size, partSize int64,
+func (s typeRecordingStore) Begin(ctx context.Context, key blob.Key, size, partSize int64,
 	mimeType string) (blob.Upload, error) {
-	*h.types = append(*h.types, mimeType)
-	return h.Store.Begin(ctx, key, size, partSize, mimeType)
+	*s.types = append(*s.types, mimeType)
+	return s.Store.Begin(ctx, key, size, partSize, mimeType)
 }
 
 // A store that serves its objects itself needs their types, as far as they are known before the

@@ -18,37 +18,37 @@ const tokenScheme = "urn:uuid:"
 // permission for the request gets the fault of the permission instead of Precondition, which would
 // tell whether the resource exists (RFC 9110, section 13.2.1). Faults: Invalid, Precondition,
 // Forbidden, PasswordRequired.
-func (q *request) checkIf() error {
-	lists, err := parseIf(q.R.Header.Get("If"))
+func (req *request) checkIf() error {
+	lists, err := parseIf(req.R.Header.Get("If"))
 	if err != nil {
 		return err
 	}
-	q.ifLists = lists
+	req.ifLists = lists
 	for _, token := range submittedTokens(lists) {
 		if id, ours := strings.CutPrefix(token, tokenScheme); ours {
-			q.Actor.Locks = append(q.Actor.Locks, id)
+			req.Actor.Locks = append(req.Actor.Locks, id)
 		}
 	}
 	if lists == nil {
 		return nil
 	}
-	return q.concealPrecondition(q.evaluateIf(nil))
+	return req.concealPrecondition(req.evaluateIf(nil))
 }
 
 // concealPrecondition returns the verdict on the conditions unchanged, except that it replaces
 // Precondition by the fault of the permission when the actor may not do what the request asks.
-func (q *request) concealPrecondition(verdict error) error {
+func (req *request) concealPrecondition(verdict error) error {
 	if !fault.Is(verdict, fault.Precondition) {
 		return verdict
 	}
-	at, err := q.resource()
+	at, err := req.resource()
 	if err != nil {
 		return err
 	}
 	var needed access.Permission
-	switch q.R.Method {
+	switch req.R.Method {
 	case "PROPFIND":
-		_, err = at.EntryFor(q.ctx(), q.Actor)
+		_, err = at.EntryFor(req.ctx(), req.Actor)
 	case http.MethodGet, http.MethodHead:
 		needed = access.Download
 	case "COPY":
@@ -61,7 +61,7 @@ func (q *request) concealPrecondition(verdict error) error {
 		}
 	}
 	if needed != 0 {
-		err = at.Authorize(q.Actor, needed)
+		err = at.Authorize(req.Actor, needed)
 	}
 	if err == nil || fault.Is(err, fault.NotFound) {
 		return verdict
@@ -71,33 +71,33 @@ func (q *request) concealPrecondition(verdict error) error {
 
 // recheckContent checks the conditions again at the moment when the content at the path is
 // replaced; etag is that of the present content, "" for none. Fault: Precondition.
-func (q *request) recheckContent(etag string) error {
-	changed := q.Now().UnixMilli()
-	if at, err := q.resource(); err != nil {
+func (req *request) recheckContent(etag string) error {
+	changed := req.Now().UnixMilli()
+	if at, err := req.resource(); err != nil {
 		return err
 	} else if at.ETag() == etag {
 		changed = at.UpdatedAt()
 	}
-	if err := q.checkConditions(etag, etag != "", changed); err != nil {
+	if err := req.checkConditions(etag, etag != "", changed); err != nil {
 		return err
 	}
-	if q.ifLists == nil {
+	if req.ifLists == nil {
 		return nil
 	}
-	return q.evaluateIf(&etag)
+	return req.evaluateIf(&etag)
 }
 
 // recheckTarget checks, at the moment when an entry is changed by its id, that the entry is still
 // at the path of the request, and checks the conditions again when its content has changed since.
 // Other requests may have moved or changed it meanwhile. Faults: those of recheckContent; 404.
-func (q *request) recheckTarget(at vpath.Path, etag string) error {
-	if at != q.Path {
+func (req *request) recheckTarget(at vpath.Path, etag string) error {
+	if at != req.Path {
 		return protocolError{status: http.StatusNotFound, message: "There is no such file or folder."}
 	}
-	if was, err := q.resource(); err != nil || was.ETag() == etag {
+	if was, err := req.resource(); err != nil || was.ETag() == etag {
 		return err
 	}
-	return q.recheckContent(etag)
+	return req.recheckContent(etag)
 }
 
 func preconditionFailed() error {
@@ -106,11 +106,11 @@ func preconditionFailed() error {
 
 // evaluateIf evaluates the If header. Unless etag is nil, it is the present ETag of the file at the
 // path. Fault: Precondition.
-func (q *request) evaluateIf(etag *string) error {
+func (req *request) evaluateIf(etag *string) error {
 	var broken error
 	state := map[string]*resourceState{}
-	if !anyListHolds(q.ifLists, func(resource string, c condition) bool {
-		s, err := q.stateOf(state, resource)
+	if !anyListHolds(req.ifLists, func(resource string, c condition) bool {
+		s, err := req.stateOf(state, resource)
 		if err != nil {
 			broken = err
 			return false
@@ -137,57 +137,57 @@ type resourceState struct {
 
 // stateOf returns the state of a resource, "" for the request's own, and remembers it in known. A
 // resource on another server, or with a malformed address, has an empty state.
-func (q *request) stateOf(known map[string]*resourceState, resource string) (*resourceState, error) {
+func (req *request) stateOf(known map[string]*resourceState, resource string) (*resourceState, error) {
 	if s := known[resource]; s != nil {
 		return s, nil
 	}
 	s := &resourceState{}
 	known[resource] = s
-	path := q.Path
+	path := req.Path
 	if resource != "" {
 		var err error
-		if path, _, err = parseDestination(resource, q.BaseURL, q.R.Host); err != nil {
+		if path, _, err = parseDestination(resource, req.BaseURL, req.R.Host); err != nil {
 			return s, nil
 		}
 	}
-	s.own = path == q.Path
-	at, err := q.resourceAt(path)
+	s.own = path == req.Path
+	at, err := req.resourceAt(path)
 	if err != nil {
 		return nil, err
 	}
 	s.etag = at.ETag()
-	locks, err := at.Locks(q.ctx())
+	locks, err := at.Locks(req.ctx())
 	if err != nil {
 		return nil, err
 	}
 	for _, l := range locks {
-		if q.Actor.Key != nil && l.KeyID == q.Actor.Key.ID {
+		if req.Actor.Key != nil && l.KeyID == req.Actor.Key.ID {
 			s.tokens = append(s.tokens, tokenScheme+l.Token)
 		}
 	}
 	return s, nil
 }
 
-func (q *request) resourceAt(path vpath.Path) (*files.Resource, error) {
-	if path == q.Path {
-		return q.resource()
+func (req *request) resourceAt(path vpath.Path) (*files.Resource, error) {
+	if path == req.Path {
+		return req.resource()
 	}
-	return q.Tree.ResourceAt(q.ctx(), path)
+	return req.Tree.ResourceAt(req.ctx(), path)
 }
 
 // checkConditions checks If-Match, or If-Unmodified-Since when there is no If-Match, and then
 // If-None-Match (RFC 9110, section 13.2.2). changed is the time of the resource's last change in
 // ms. Fault: Precondition.
-func (q *request) checkConditions(etag string, exists bool, changed int64) error {
-	if wanted := q.R.Header.Values("If-Match"); len(wanted) > 0 {
+func (req *request) checkConditions(etag string, exists bool, changed int64) error {
+	if wanted := req.R.Header.Values("If-Match"); len(wanted) > 0 {
 		if !listsETag(wanted, etag, exists, false) {
 			return preconditionFailed()
 		}
-	} else if since, err := http.ParseTime(q.R.Header.Get("If-Unmodified-Since")); err == nil && exists &&
+	} else if since, err := http.ParseTime(req.R.Header.Get("If-Unmodified-Since")); err == nil && exists &&
 		changed/1000 > since.Unix() {
 		return preconditionFailed()
 	}
-	if unwanted := q.R.Header.Values("If-None-Match"); len(unwanted) > 0 && listsETag(unwanted, etag, exists, true) {
+	if unwanted := req.R.Header.Values("If-None-Match"); len(unwanted) > 0 && listsETag(unwanted, etag, exists, true) {
 		return preconditionFailed()
 	}
 	return nil

@@ -21,7 +21,7 @@ type protocolError struct {
 	condition string
 }
 
-func (r protocolError) Error() string { return r.message }
+func (e protocolError) Error() string { return e.message }
 
 // statuses maps kinds of faults to HTTP statuses. A kind that is missing here is 500.
 var statuses = map[fault.Kind]int{

@@ -76,42 +76,42 @@ func liveProperty(name qname) liveSet {
 	return liveByName[name.local]
 }
 
-func (w *propertyPlan) includes(p liveSet) bool { return w.live&p != 0 }
+func (pp *propertyPlan) includes(p liveSet) bool { return pp.live&p != 0 }
 
 // needsDead reports whether the answer needs dead properties.
-func (w *propertyPlan) needsDead() bool { return w.kind != prop || len(w.deadNames) > 0 }
+func (pp *propertyPlan) needsDead() bool { return pp.kind != prop || len(pp.deadNames) > 0 }
 
 // writeMember writes the response for a member of the folder. deep are the locks of the folder that
 // also cover its members.
-func (a *multistatus) writeMember(m *files.Member, f entryDetails, deep []files.WriteLock) {
+func (ms *multistatus) writeMember(m *files.Member, f entryDetails, deep []files.WriteLock) {
 	locks := deep
 	if own := f.locks[m.ID]; len(own) > 0 {
 		for i := range own {
-			own[i].Path = a.Path.Child(vpath.Name(m.Name))
+			own[i].Path = ms.Path.Child(vpath.Name(m.Name))
 		}
 		locks = append(slices.Clip(deep), own...)
 	}
-	a.hrefBuf = appendSegment(append(a.hrefBuf[:0], a.parent...), m.Name)
+	ms.hrefBuf = appendSegment(append(ms.hrefBuf[:0], ms.parent...), m.Name)
 	if m.Folder {
-		a.hrefBuf = append(a.hrefBuf, '/')
+		ms.hrefBuf = append(ms.hrefBuf, '/')
 	}
-	a.writeResponse(string(a.hrefBuf), m, f, locks)
+	ms.writeResponse(string(ms.hrefBuf), m, f, locks)
 }
 
 // writeResponse writes the response for the entry at an address.
-func (a *multistatus) writeResponse(at string, m *files.Member, f entryDetails, locks []files.WriteLock) {
-	b := append(a.buf[:0], "<D:response><D:href>"...)
+func (ms *multistatus) writeResponse(at string, m *files.Member, f entryDetails, locks []files.WriteLock) {
+	b := append(ms.buf[:0], "<D:response><D:href>"...)
 	b = append(b, at...)
 	b = append(b, "</D:href>"...)
 	found := f.properties[m.ID]
-	if a.plan.kind == propname {
-		b = a.appendNames(b, m, found)
+	if ms.plan.kind == propname {
+		b = ms.appendNames(b, m, found)
 	} else {
-		b = a.appendValues(b, m, found, locks)
+		b = ms.appendValues(b, m, found, locks)
 	}
 	b = append(b, "</D:response>\n"...)
-	a.buf = b
-	_, _ = a.out.Write(b)
+	ms.buf = b
+	_, _ = ms.out.Write(b)
 }
 
 const (
@@ -121,7 +121,7 @@ const (
 )
 
 // liveProperties returns the live properties that an entry has.
-func (a *multistatus) liveProperties(e *files.Member) liveSet {
+func (ms *multistatus) liveProperties(e *files.Member) liveSet {
 	set := creationDate | displayName | lastModified | resourceType
 	if !e.Virtual {
 		set |= supportedLock | lockDiscovery
@@ -130,7 +130,7 @@ func (a *multistatus) liveProperties(e *files.Member) liveSet {
 	}
 	if e.Folder {
 		set |= quotaUsed
-		if a.quota != nil && a.quota.MaxStorage != quota.Unlimited {
+		if ms.quota != nil && ms.quota.MaxStorage != quota.Unlimited {
 			set |= quotaAvailable
 		}
 		return set
@@ -139,10 +139,10 @@ func (a *multistatus) liveProperties(e *files.Member) liveSet {
 }
 
 // appendNames appends the names of the properties that an entry has.
-func (a *multistatus) appendNames(b []byte, e *files.Member, dead []files.Property) []byte {
+func (ms *multistatus) appendNames(b []byte, e *files.Member, dead []files.Property) []byte {
 	b = append(b, propstatBegin...)
 	for _, name := range liveNames {
-		if liveByName[name]&a.liveProperties(e)&^notInAllprop != 0 {
+		if liveByName[name]&ms.liveProperties(e)&^notInAllprop != 0 {
 			b = append(append(append(b, "<D:"...), name...), "/>"...)
 		}
 	}
@@ -163,22 +163,22 @@ var liveNames = func() (names []string) {
 
 // appendValues appends the requested properties that the entry has, then the names of those that it
 // lacks.
-func (a *multistatus) appendValues(b []byte, e *files.Member, dead []files.Property, locks []files.WriteLock) []byte {
-	has := a.liveProperties(e)
+func (ms *multistatus) appendValues(b []byte, e *files.Member, dead []files.Property, locks []files.WriteLock) []byte {
+	has := ms.liveProperties(e)
 	b = append(b, propstatBegin...)
-	b = a.appendLive(b, e, a.plan.live&has, locks)
-	missing := a.plan.live &^ has
-	if a.plan.kind == allprop {
+	b = ms.appendLive(b, e, ms.plan.live&has, locks)
+	missing := ms.plan.live &^ has
+	if ms.plan.kind == allprop {
 		for i := range dead {
 			b = appendDead(b, &dead[i])
 		}
 		missing = 0
-		for _, name := range a.plan.props { // names in an include
+		for _, name := range ms.plan.props { // names in an include
 			missing |= liveProperty(name) &^ has
 		}
 	}
 	var none []qname
-	for _, name := range a.plan.deadNames {
+	for _, name := range ms.plan.deadNames {
 		i := slices.IndexFunc(dead, func(p files.Property) bool {
 			return p.Namespace == name.space &&
 				p.Name == name.local
@@ -186,7 +186,7 @@ func (a *multistatus) appendValues(b []byte, e *files.Member, dead []files.Prope
 		switch {
 		case i < 0:
 			none = append(none, name)
-		case a.plan.kind == prop:
+		case ms.plan.kind == prop:
 			b = appendDead(b, &dead[i])
 		}
 	}
@@ -209,7 +209,7 @@ func (a *multistatus) appendValues(b []byte, e *files.Member, dead []files.Prope
 }
 
 // appendLive appends the values of the live properties in set.
-func (a *multistatus) appendLive(b []byte, e *files.Member, set liveSet, locks []files.WriteLock) []byte {
+func (ms *multistatus) appendLive(b []byte, e *files.Member, set liveSet, locks []files.WriteLock) []byte {
 	if set&resourceType != 0 {
 		if e.Folder {
 			b = append(b, "<D:resourcetype><D:collection/></D:resourcetype>"...)
@@ -251,16 +251,16 @@ func (a *multistatus) appendLive(b []byte, e *files.Member, set liveSet, locks [
 		b = append(b, supportedLocks...)
 	}
 	if set&lockDiscovery != 0 {
-		b = a.appendLockDiscovery(b, locks)
+		b = ms.appendLockDiscovery(b, locks)
 	}
 	if set&quotaUsed != 0 {
 		b = append(b, "<D:quota-used-bytes>"...)
-		b = strconv.AppendInt(b, a.quota.UsedStorage, 10)
+		b = strconv.AppendInt(b, ms.quota.UsedStorage, 10)
 		b = append(b, "</D:quota-used-bytes>"...)
 	}
 	if set&quotaAvailable != 0 {
 		b = append(b, "<D:quota-available-bytes>"...)
-		b = strconv.AppendInt(b, max(a.quota.MaxStorage-a.quota.UsedStorage, 0), 10)
+		b = strconv.AppendInt(b, max(ms.quota.MaxStorage-ms.quota.UsedStorage, 0), 10)
 		b = append(b, "</D:quota-available-bytes>"...)
 	}
 	return b
@@ -278,12 +278,12 @@ const maxForeignLocks = 10
 
 // appendLockDiscovery appends the locks that cover an entry (RFC 4918, section 15.8). It shows the
 // token of a lock only to the key that created the lock (abuse case C110).
-func (q *request) appendLockDiscovery(b []byte, locks []files.WriteLock) []byte {
+func (req *request) appendLockDiscovery(b []byte, locks []files.WriteLock) []byte {
 	b = append(b, "<D:lockdiscovery>"...)
 	foreign := 0
 	for i := range locks {
 		l := &locks[i]
-		own := q.Actor.Key != nil && l.KeyID == q.Actor.Key.ID
+		own := req.Actor.Key != nil && l.KeyID == req.Actor.Key.ID
 		if !own {
 			foreign++
 		}
@@ -303,7 +303,7 @@ func (q *request) appendLockDiscovery(b []byte, locks []files.WriteLock) []byte 
 			b = append(append(append(b, "<D:owner>"...), l.Owner...), "</D:owner>"...)
 		}
 		b = append(b, "<D:timeout>Second-"...)
-		b = strconv.AppendInt(b, max((l.ExpiresAt-q.Now().UnixMilli())/1000, 0), 10)
+		b = strconv.AppendInt(b, max((l.ExpiresAt-req.Now().UnixMilli())/1000, 0), 10)
 		b = append(b, "</D:timeout>"...)
 		if own {
 			b = append(b, "<D:locktoken><D:href>"+tokenScheme+l.Token+"</D:href></D:locktoken>"...)

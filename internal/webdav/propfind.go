@@ -22,12 +22,12 @@ const detailsBatch = 32
 // propfind returns the properties of an entry, and with Depth 1 also those of its members. It
 // refuses Depth infinity, and takes a missing Depth for 1 (docs/webdav.md), since the answer for a
 // whole tree could be endless (abuse case C109).
-func (q *request) propfind() error {
+func (req *request) propfind() error {
 	// to a key without this permission a listing would show no names, but that the folder exists
-	if k := q.Actor.Key; k != nil && !k.Permissions.Has(access.Read) {
+	if k := req.Actor.Key; k != nil && !k.Permissions.Has(access.Read) {
 		return fault.New(fault.Forbidden, "The API key lacks the permission to read.")
 	}
-	d, err := parseDepth(q.R.Header.Get("Depth"), depth1)
+	d, err := parseDepth(req.R.Header.Get("Depth"), depth1)
 	if err != nil {
 		return err
 	}
@@ -35,7 +35,7 @@ func (q *request) propfind() error {
 		return protocolError{http.StatusForbidden, "Folders are listed one by one: send Depth 0 or 1.",
 			"propfind-finite-depth"}
 	}
-	tree, err := readXML(q.R.Body)
+	tree, err := readXML(req.R.Body)
 	if err != nil {
 		return err
 	}
@@ -46,28 +46,28 @@ func (q *request) propfind() error {
 	if len(asked.props) > maxProperties {
 		return fault.Newf(fault.Invalid, "A request can ask for at most %d properties.", maxProperties)
 	}
-	at, err := q.resource()
+	at, err := req.resource()
 	if err != nil {
 		return err
 	}
-	entry, err := at.EntryFor(q.ctx(), q.Actor)
+	entry, err := at.EntryFor(req.ctx(), req.Actor)
 	if err != nil {
 		return err
 	}
-	a := &multistatus{request: q, plan: planProperties(asked), parent: href(q.Path, true)}
-	if a.covering, err = at.Locks(q.ctx()); err != nil {
+	a := &multistatus{request: req, plan: planProperties(asked), parent: href(req.Path, true)}
+	if a.covering, err = at.Locks(req.ctx()); err != nil {
 		return err
 	}
-	if a.anyLocks, a.anyDead, err = q.Tree.HasLocksOrProperties(q.ctx()); err != nil {
+	if a.anyLocks, a.anyDead, err = req.Tree.HasLocksOrProperties(req.ctx()); err != nil {
 		return err
 	}
 	var children *files.MemberCursor
 	var page []files.Member
 	if entry.Folder && d == depth1 {
-		if children, err = at.Children(q.ctx(), q.Actor, a.memberFields()); err != nil {
+		if children, err = at.Children(req.ctx(), req.Actor, a.memberFields()); err != nil {
 			return err
 		}
-		if page, err = children.Next(q.ctx()); err != nil { // before the status is sent, which cannot be changed
+		if page, err = children.Next(req.ctx()); err != nil { // before the status is sent, which cannot be changed
 			return err
 		}
 	}
@@ -77,7 +77,7 @@ func (q *request) propfind() error {
 		return err
 	}
 	a.begin()
-	a.writeResponse(href(q.Path, entry.Folder), &self, facts, a.covering)
+	a.writeResponse(href(req.Path, entry.Folder), &self, facts, a.covering)
 	deep := deepLocks(a.covering)
 	for len(page) > 0 {
 		for some := range slices.Chunk(page, detailsBatch) {
@@ -91,7 +91,7 @@ func (q *request) propfind() error {
 		if err = a.flush(); err != nil {
 			break
 		}
-		if page, err = children.Next(q.ctx()); err != nil {
+		if page, err = children.Next(req.ctx()); err != nil {
 			break
 		}
 	}
@@ -99,9 +99,9 @@ func (q *request) propfind() error {
 }
 
 // memberFields returns which optional fields of the members the answer needs.
-func (a *multistatus) memberFields() files.MemberFields {
-	return files.MemberFields{IDs: a.anyDead && a.plan.needsDead() || a.anyLocks && a.plan.includes(lockDiscovery),
-		ETags: a.plan.includes(entityTag)}
+func (ms *multistatus) memberFields() files.MemberFields {
+	return files.MemberFields{IDs: ms.anyDead && ms.plan.needsDead() || ms.anyLocks && ms.plan.includes(lockDiscovery),
+		ETags: ms.plan.includes(entityTag)}
 }
 
 // deepLocks returns those locks of a folder that also cover its members.
@@ -132,37 +132,37 @@ type entryDetails struct {
 	locks      map[string][]files.WriteLock
 }
 
-func (a *multistatus) readDetails(page []files.Member) (f entryDetails, err error) {
+func (ms *multistatus) readDetails(page []files.Member) (f entryDetails, err error) {
 	ids := make([]string, len(page))
 	for i := range page {
 		ids[i] = page[i].ID
 	}
-	if a.anyDead && a.plan.needsDead() {
-		if f.properties, err = a.Tree.Properties(a.ctx(), ids); err != nil {
+	if ms.anyDead && ms.plan.needsDead() {
+		if f.properties, err = ms.Tree.Properties(ms.ctx(), ids); err != nil {
 			return entryDetails{}, err
 		}
 	}
-	if a.anyLocks && a.plan.includes(lockDiscovery) {
-		if f.locks, err = a.Tree.LocksOn(a.ctx(), ids); err != nil {
+	if ms.anyLocks && ms.plan.includes(lockDiscovery) {
+		if f.locks, err = ms.Tree.LocksOn(ms.ctx(), ids); err != nil {
 			return entryDetails{}, err
 		}
 	}
-	if a.quota == nil && (a.plan.includes(quotaAvailable | quotaUsed)) {
-		used, err := quota.Get(a.DB.Read(a.ctx()), a.Actor.UserID)
+	if ms.quota == nil && (ms.plan.includes(quotaAvailable | quotaUsed)) {
+		used, err := quota.Get(ms.DB.Read(ms.ctx()), ms.Actor.UserID)
 		if err != nil && !fault.Is(err, fault.NotFound) {
 			return entryDetails{}, err
 		}
-		a.quota = &used
+		ms.quota = &used
 	}
 	return f, nil
 }
 
 // begin sends the status and writes the start of the body.
-func (a *multistatus) begin() {
-	setXMLHeaders(a.W.Header())
-	a.W.WriteHeader(http.StatusMultiStatus)
-	a.out = bufio.NewWriterSize(a.W, 32<<10)
-	a.writeText(xmlHead + `<D:multistatus xmlns:D="DAV:">` + "\n")
+func (ms *multistatus) begin() {
+	setXMLHeaders(ms.W.Header())
+	ms.W.WriteHeader(http.StatusMultiStatus)
+	ms.out = bufio.NewWriterSize(ms.W, 32<<10)
+	ms.writeText(xmlHead + `<D:multistatus xmlns:D="DAV:">` + "\n")
 }
 
 // setXMLHeaders sets the headers of an XML response. They forbid browsers to run anything in it,
@@ -179,23 +179,23 @@ func setSandboxHeaders(h http.Header) {
 }
 
 // writeText appends to the response. flush returns the errors of earlier writes.
-func (a *multistatus) writeText(s string) { _, _ = a.out.WriteString(s) }
+func (ms *multistatus) writeText(s string) { _, _ = ms.out.WriteString(s) }
 
 // flush sends the buffered part of the response, so that the client sees the first entries before
 // the last ones are read.
-func (a *multistatus) flush() error {
-	if err := a.out.Flush(); err != nil {
+func (ms *multistatus) flush() error {
+	if err := ms.out.Flush(); err != nil {
 		return err
 	}
-	return http.NewResponseController(a.W).Flush()
+	return http.NewResponseController(ms.W).Flush()
 }
 
 // end completes the response. After an error it aborts the connection, so that the client cannot
 // take the response for complete.
-func (a *multistatus) end(err error) error {
+func (ms *multistatus) end(err error) error {
 	if err == nil {
-		a.writeText("</D:multistatus>\n")
-		err = a.out.Flush()
+		ms.writeText("</D:multistatus>\n")
+		err = ms.out.Flush()
 	}
 	if err != nil {
 		panic(http.ErrAbortHandler)

@@ -12,8 +12,8 @@ import (
 
 // proppatch sets and removes dead properties, all of them or none (RFC 4918, section 9.2). The
 // response gives the outcome of each property.
-func (q *request) proppatch() error {
-	tree, err := readXML(q.R.Body)
+func (req *request) proppatch() error {
+	tree, err := readXML(req.R.Body)
 	if err != nil {
 		return err
 	}
@@ -24,7 +24,7 @@ func (q *request) proppatch() error {
 	if len(updates) > maxProperties {
 		return fault.Newf(fault.Invalid, "At most %d properties are set at a time.", maxProperties)
 	}
-	at, err := q.checkedResource(access.Update)
+	at, err := req.checkedResource(access.Update)
 	if err != nil {
 		return err
 	}
@@ -39,16 +39,16 @@ func (q *request) proppatch() error {
 		}
 	}
 	if !protected {
-		err = q.Tree.SetProperties(q.ctx(), q.Actor, at.ID(), changes)
+		err = req.Tree.SetProperties(req.ctx(), req.Actor, at.ID(), changes)
 		if fault.Is(err, fault.QuotaExceeded) {
 			status = http.StatusInsufficientStorage
 		} else if err != nil {
 			return err
 		}
 	}
-	a := &multistatus{request: q}
+	a := &multistatus{request: req}
 	a.begin()
-	a.writeText("<D:response><D:href>" + href(q.Path, at.IsFolder()) + "</D:href>")
+	a.writeText("<D:response><D:href>" + href(req.Path, at.IsFolder()) + "</D:href>")
 	written := map[qname]bool{}
 	for _, u := range updates {
 		if written[u.name] {
@@ -69,16 +69,16 @@ func (q *request) proppatch() error {
 }
 
 // writePropstat writes the outcome of one property.
-func (a *multistatus) writePropstat(name qname, status int) {
-	a.writeText(propstatBegin + string(appendEmptyElement(nil, name)) + "</D:prop>" + statusLine(status))
+func (ms *multistatus) writePropstat(name qname, status int) {
+	ms.writeText(propstatBegin + string(appendEmptyElement(nil, name)) + "</D:prop>" + statusLine(status))
 	switch status {
 	case http.StatusForbidden:
-		a.writeText("<D:error><D:cannot-modify-protected-property/></D:error>")
+		ms.writeText("<D:error><D:cannot-modify-protected-property/></D:error>")
 	case http.StatusInsufficientStorage:
-		a.writeText(
+		ms.writeText(
 			"<D:responsedescription>There are too many properties, or they are too long.</D:responsedescription>")
 	}
-	a.writeText("</D:propstat>")
+	ms.writeText("</D:propstat>")
 }
 
 func statusLine(status int) string {
@@ -87,20 +87,20 @@ func statusLine(status int) string {
 
 // failedDependency sends a multistatus of two responses: the path that blocked the request with its
 // status, and the request's own path with 424 Failed Dependency.
-func (q *request) failedDependency(path string, status int, folder bool) error {
-	a := &multistatus{request: q, out: bufio.NewWriter(q.W)}
+func (req *request) failedDependency(path string, status int, folder bool) error {
+	a := &multistatus{request: req, out: bufio.NewWriter(req.W)}
 	a.begin()
 	a.writeText("<D:response><D:href>" + path + "</D:href>" + statusLine(status) + "</D:response>\n")
-	a.writeText("<D:response><D:href>" + href(q.Path, folder) + "</D:href>" + statusLine(http.StatusFailedDependency) +
+	a.writeText("<D:response><D:href>" + href(req.Path, folder) + "</D:href>" + statusLine(http.StatusFailedDependency) +
 		"</D:response>\n")
 	return a.end(nil)
 }
 
 // lockedBelow returns the address of the lock that caused err, and whether that lock is below the
 // request's path.
-func (q *request) lockedBelow(err error) (path string, below bool) {
+func (req *request) lockedBelow(err error) (path string, below bool) {
 	at, known := files.LockedAt(err)
-	if !known || at == q.Path || !at.Within(q.Path) {
+	if !known || at == req.Path || !at.Within(req.Path) {
 		return "", false
 	}
 	return href(at, false), true

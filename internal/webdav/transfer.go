@@ -17,12 +17,12 @@ type transferMode struct {
 }
 
 // startTransfer starts to move or copy an entry to a path.
-func (q *request) startTransfer(id string, to vpath.Path, mode transferMode) (job.Job, error) {
-	how := files.CopyMoveOptions{Replace: mode.overwrite, Shallow: mode.shallow, Precondition: q.recheckTarget}
+func (req *request) startTransfer(id string, to vpath.Path, mode transferMode) (job.Job, error) {
+	how := files.CopyMoveOptions{Replace: mode.overwrite, Shallow: mode.shallow, Precondition: req.recheckTarget}
 	if mode.move {
-		return q.Tree.MoveWithOptions(q.ctx(), q.Actor, id, to.Parent(), to.Base(), how)
+		return req.Tree.MoveWithOptions(req.ctx(), req.Actor, id, to.Parent(), to.Base(), how)
 	}
-	return q.Tree.CopyWithOptions(q.ctx(), q.Actor, id, to.Parent(), to.Base(), how)
+	return req.Tree.CopyWithOptions(req.ctx(), req.Actor, id, to.Parent(), to.Base(), how)
 }
 
 // jobPollInterval is the time between two reads of a job that is not finished.
@@ -30,7 +30,7 @@ const jobPollInterval = 200 * time.Millisecond
 
 // waitForJob waits until a job has ended or the client is gone. The job goes on without the client.
 // Fault: Unavailable when the job fails.
-func (q *request) waitForJob(j job.Job) (err error) {
+func (req *request) waitForJob(j job.Job) (err error) {
 	tick := time.NewTicker(jobPollInterval)
 	defer tick.Stop()
 	for j.Status != job.Completed {
@@ -42,11 +42,11 @@ func (q *request) waitForJob(j job.Job) (err error) {
 			return fault.New(fault.Unavailable, why)
 		}
 		select {
-		case <-q.ctx().Done():
-			return q.ctx().Err()
+		case <-req.ctx().Done():
+			return req.ctx().Err()
 		case <-tick.C:
 		}
-		if j, err = job.ByID(q.DB.Read(q.ctx()), j.OwnerID, j.ID); err != nil {
+		if j, err = job.ByID(req.DB.Read(req.ctx()), j.OwnerID, j.ID); err != nil {
 			return err
 		}
 	}

@@ -120,28 +120,28 @@ type request struct {
 	target  *files.Resource // resource at Path, looked up once; see resource
 }
 
-func (q *request) ctx() context.Context { return q.R.Context() }
+func (req *request) ctx() context.Context { return req.R.Context() }
 
 // resource returns the resource at the request's path, looked up at the first call.
-func (q *request) resource() (*files.Resource, error) {
-	if q.target != nil {
-		return q.target, nil
+func (req *request) resource() (*files.Resource, error) {
+	if req.target != nil {
+		return req.target, nil
 	}
-	at, err := q.Tree.ResourceAt(q.ctx(), q.Path)
+	at, err := req.Tree.ResourceAt(req.ctx(), req.Path)
 	if err == nil {
-		q.target = at
+		req.target = at
 	}
 	return at, err
 }
 
 // options answers OPTIONS. Windows looks for MS-Author-Via before it tries anything else.
-func (q *request) options() {
-	h := q.W.Header()
+func (req *request) options() {
+	h := req.W.Header()
 	h.Set("DAV", "1,2")
 	h.Set("MS-Author-Via", "DAV")
 	h.Set("Allow", strings.Join(methods, ", "))
 	h.Set("Content-Length", "0")
-	q.W.WriteHeader(http.StatusOK)
+	req.W.WriteHeader(http.StatusOK)
 }
 
 // checkedResource returns the resource at the path after three checks: the actor has the
@@ -149,27 +149,27 @@ func (q *request) options() {
 // HTTP conditions hold. The permission comes first, so that the conditions tell nothing to an actor
 // who may not know whether the resource exists. Faults: those of files.Resource.Authorize,
 // Forbidden, Precondition.
-func (q *request) checkedResource(p access.Permission) (*files.Resource, error) {
-	at, err := q.resource()
+func (req *request) checkedResource(p access.Permission) (*files.Resource, error) {
+	at, err := req.resource()
 	if err != nil {
 		return nil, err
 	}
-	if err := at.Authorize(q.Actor, p); err != nil {
+	if err := at.Authorize(req.Actor, p); err != nil {
 		return nil, err
 	}
 	if at.Virtual() {
 		return nil, fault.New(fault.Forbidden,
 			"This folder only leads to the mounts below it: it cannot be changed or copied.")
 	}
-	return at, q.checkConditions(at.ETag(), true, at.UpdatedAt())
+	return at, req.checkConditions(at.ETag(), true, at.UpdatedAt())
 }
 
 // writeStatus sends a status without a body.
-func (q *request) writeStatus(status int) {
+func (req *request) writeStatus(status int) {
 	if status == http.StatusCreated {
-		q.W.Header().Set("Content-Length", "0")
+		req.W.Header().Set("Content-Length", "0")
 	}
-	q.W.WriteHeader(status)
+	req.W.WriteHeader(status)
 }
 
 // storedStatus returns the status of a successful request that created a resource (201) or replaced

@@ -280,7 +280,7 @@ var outside = []mutation{
 		`s.VerifyPassword(ctx, source.login(), stored, password)`, `s.VerifyPassword(ctx, source, stored, password)`,
 		api, "^TestVisitorsDoNotDelayLogins$"},
 	{"hash-turns", "sources take turns at hashing", account + "/queue.go",
-		`l.sources = append(l.sources[1:], first)`, `l.sources[0] = first`, account, "^TestSourcesTakeTurnsAtHashing$"},
+		`q.sources = append(q.sources[1:], first)`, `q.sources[0] = first`, account, "^TestSourcesTakeTurnsAtHashing$"},
 	{"hash-source", "what an account asks for is not taken for a stranger's", api + "/limit.go",
 		`return account.AccountSource(c.user.ID)`, `return account.ByAddress(c.user.ID)`, api,
 		"^TestVisitorsDoNotDelayLogins$"},

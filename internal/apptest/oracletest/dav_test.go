@@ -31,9 +31,9 @@ func inDAV(a answer, words map[string]string) answer {
 }
 
 // byDAV returns the caller for WebDAV, nil for a caller without a key.
-func (b *oracle) byDAV(c caller) *caller {
-	if c.key == nil && len(b.w.keys) > 0 {
-		c.key = pick(b.d, b.w.keys)
+func (o *oracle) byDAV(c caller) *caller {
+	if c.key == nil && len(o.w.keys) > 0 {
+		c.key = pick(o.d, o.w.keys)
 	}
 	if c.key == nil {
 		return nil
@@ -42,7 +42,7 @@ func (b *oracle) byDAV(c caller) *caller {
 }
 
 // sendDAV sends a request with a key by Basic authentication.
-func (b *oracle) sendDAV(c *caller, method, at string, body any, header ...string) *apptest.Reply {
+func (o *oracle) sendDAV(c *caller, method, at string, body any, header ...string) *apptest.Reply {
 	h := http.Header{
 		"Authorization":   {"Basic " + base64.StdEncoding.EncodeToString([]byte(c.key.id+":"+c.key.secret))},
 		"X-Forwarded-For": {c.ip},
@@ -50,9 +50,9 @@ func (b *oracle) sendDAV(c *caller, method, at string, body any, header ...strin
 	for i := 0; i+1 < len(header); i += 2 {
 		h.Set(header[i], header[i+1])
 	}
-	reply := b.clients[""].Do(apptest.Request{Method: method, Path: "/webdav" + escape(at), Body: body, Header: h})
+	reply := o.clients[""].Do(apptest.Request{Method: method, Path: "/webdav" + escape(at), Body: body, Header: h})
 	if reply.Err != nil {
-		b.t.Fatalf("seed %d: %s %s: %v", b.seed, method, at, reply.Err)
+		o.t.Fatalf("seed %d: %s %s: %v", o.seed, method, at, reply.Err)
 	}
 	return reply
 }
@@ -60,26 +60,26 @@ func (b *oracle) sendDAV(c *caller, method, at string, body any, header ...strin
 func status(r *apptest.Reply) string { return fmt.Sprint(r.Status) }
 
 // askDAVList requests the properties of a path, with or without its children.
-func (b *oracle) askDAVList(by caller) {
-	c := b.byDAV(by)
+func (o *oracle) askDAVList(by caller) {
+	c := o.byDAV(by)
 	if c == nil {
 		return
 	}
-	at, depth := b.w.anyPath(b.d), pick(b.d, []string{"0", "1", "1"})
-	r := b.sendDAV(c, "PROPFIND", at, nil, "Depth", depth)
-	got, want := status(r), b.w.davList(*c, at, depth)
+	at, depth := o.w.anyPath(o.d), pick(o.d, []string{"0", "1", "1"})
+	r := o.sendDAV(c, "PROPFIND", at, nil, "Depth", depth)
+	got, want := status(r), o.w.davList(*c, at, depth)
 	if fine := slices.Contains(want, "207"); r.Status == 207 && fine {
-		all := []item{{path: at, folder: b.w.isFolder(at)}}
+		all := []item{{path: at, folder: o.w.isFolder(at)}}
 		if depth == "1" {
-			all = append(all, b.w.listing(*c, at, "")...)
+			all = append(all, o.w.listing(*c, at, "")...)
 		}
 		slices.SortFunc(all, byPath)
 		want = answer{write(all, all, len(all))}
-		items := b.hrefs(r)
+		items := o.hrefs(r)
 		slices.SortFunc(items, byPath)
 		got = write(items, all, len(items))
 	}
-	b.compare("dav list", *c, "PROPFIND "+at+" depth "+depth, got, want)
+	o.compare("dav list", *c, "PROPFIND "+at+" depth "+depth, got, want)
 }
 
 // davList is the expected answer to PROPFIND: like GET /api/files for a folder, and like the
@@ -107,7 +107,7 @@ func (w *world) davList(c caller, at, depth string) answer {
 }
 
 // hrefs returns the resources of a multistatus.
-func (b *oracle) hrefs(r *apptest.Reply) (items []item) {
+func (o *oracle) hrefs(r *apptest.Reply) (items []item) {
 	var m struct {
 		Responses []struct {
 			Href       string     `xml:"DAV: href"`
@@ -115,14 +115,14 @@ func (b *oracle) hrefs(r *apptest.Reply) (items []item) {
 		} `xml:"DAV: response"`
 	}
 	if err := xml.Unmarshal(r.Body, &m); err != nil {
-		b.t.Fatalf("seed %d: %v in %s", b.seed, err, r.Body)
+		o.t.Fatalf("seed %d: %v in %s", o.seed, err, r.Body)
 	}
 	for _, response := range m.Responses {
 		names := []string{}
 		for _, part := range strings.Split(strings.Trim(strings.TrimPrefix(response.Href, "/webdav"), "/"), "/") {
 			name, err := url.PathUnescape(part)
 			if err != nil {
-				b.t.Fatalf("seed %d: %s: %v", b.seed, response.Href, err)
+				o.t.Fatalf("seed %d: %s: %v", o.seed, response.Href, err)
 			}
 			if name != "" {
 				names = append(names, name)
@@ -133,60 +133,60 @@ func (b *oracle) hrefs(r *apptest.Reply) (items []item) {
 	return items
 }
 
-func (b *oracle) askDAVGet(by caller) {
-	c := b.byDAV(by)
+func (o *oracle) askDAVGet(by caller) {
+	c := o.byDAV(by)
 	if c == nil {
 		return
 	}
-	at := b.w.anyPath(b.d)
-	if e := b.file(); e != nil && b.d.chance(70) {
+	at := o.w.anyPath(o.d)
+	if e := o.file(); e != nil && o.d.chance(70) {
 		at = e.place()
 	}
 	words := map[string]string{notFound: "404"}
-	if b.w.isFolder(at) {
+	if o.w.isFolder(at) {
 		words[notFound] = "405"
 	}
-	want := inDAV(b.w.public(*c, at), words)
-	if b.w.covering(at) == nil {
+	want := inDAV(o.w.public(*c, at), words)
+	if o.w.covering(at) == nil {
 		want = append(want, "403")
 	}
-	b.compare("dav get", *c, "GET "+at, status(b.sendDAV(c, pick(b.d, []string{"GET", "HEAD"}), at, nil)), want)
+	o.compare("dav get", *c, "GET "+at, status(o.sendDAV(c, pick(o.d, []string{"GET", "HEAD"}), at, nil)), want)
 }
 
 // changeDAV is change for WebDAV.
-func (b *oracle) changeDAV(door string, c *caller, request string, r *apptest.Reply, want answer) {
-	b.compare(door, *c, request, status(r), want)
+func (o *oracle) changeDAV(door string, c *caller, request string, r *apptest.Reply, want answer) {
+	o.compare(door, *c, request, status(r), want)
 	if r.Status < 300 {
-		b.restore()
+		o.restore()
 	}
 }
 
-func (b *oracle) askDAVPut(by caller) {
-	c, dir, name := b.byDAV(by), b.folder(), b.freshName()
-	if b.d.chance(20) {
-		dir = b.w.anyPath(b.d)
+func (o *oracle) askDAVPut(by caller) {
+	c, dir, name := o.byDAV(by), o.folder(), o.freshName()
+	if o.d.chance(20) {
+		dir = o.w.anyPath(o.d)
 	}
 	at := child(dir, name)
-	if e := b.file(); e != nil && b.d.chance(30) {
+	if e := o.file(); e != nil && o.d.chance(30) {
 		at = e.place()
 		dir, name = parentOf(at), baseOf(at)
 	}
-	if c == nil || name == "" || b.homes(*c, at) {
+	if c == nil || name == "" || o.homes(*c, at) {
 		return
 	}
 	success := "201"
-	if b.w.at(at) != nil {
+	if o.w.at(at) != nil {
 		success = "204"
 	}
-	if on := b.w.at(dir); on == nil || !on.folder { // the JSON API would create it
+	if on := o.w.at(dir); on == nil || !on.folder { // the JSON API would create it
 		success = "409"
 	}
-	want := orNoParent(b.w, dir, inDAV(b.w.uploadSession(*c, dir, name, "replace"),
+	want := orNoParent(o.w, dir, inDAV(o.w.uploadSession(*c, dir, name, "replace"),
 		map[string]string{done: success, notFound: "409", taken: "405"}))
-	if b.w.isFolder(at) && b.w.has(*c, "write", at) == allow { // a folder is visible to callers that may write to it
+	if o.w.isFolder(at) && o.w.has(*c, "write", at) == allow { // a folder is visible to callers that may write to it
 		want = append(want, "405")
 	}
-	b.changeDAV("dav put", c, "PUT "+at, b.sendDAV(c, "PUT", at, "x"), want)
+	o.changeDAV("dav put", c, "PUT "+at, o.sendDAV(c, "PUT", at, "x"), want)
 }
 
 // orNoParent also allows the answer for a missing mount where a key can write nowhere, which the
@@ -198,61 +198,61 @@ func orNoParent(w *world, dir string, a answer) answer {
 	return a
 }
 
-func (b *oracle) askDAVFolder(by caller) {
-	c, dir, name := b.byDAV(by), b.folder(), b.freshName()
-	if b.d.chance(15) {
-		dir = b.w.anyPath(b.d)
+func (o *oracle) askDAVFolder(by caller) {
+	c, dir, name := o.byDAV(by), o.folder(), o.freshName()
+	if o.d.chance(15) {
+		dir = o.w.anyPath(o.d)
 	}
-	if c == nil || b.homes(*c, child(dir, name)) {
+	if c == nil || o.homes(*c, child(dir, name)) {
 		return
 	}
-	want := orNoParent(b.w, dir, inDAV(b.w.createFolder(*c, dir, name),
+	want := orNoParent(o.w, dir, inDAV(o.w.createFolder(*c, dir, name),
 		map[string]string{notFound: "409", taken: "405"}))
-	b.changeDAV("dav folder", c, "MKCOL "+child(dir, name), b.sendDAV(c, "MKCOL", child(dir, name), nil), want)
+	o.changeDAV("dav folder", c, "MKCOL "+child(dir, name), o.sendDAV(c, "MKCOL", child(dir, name), nil), want)
 }
 
 // davEntry picks an entry that has a path.
-func (b *oracle) davEntry() *entry {
+func (o *oracle) davEntry() *entry {
 	for range 20 {
-		if e := b.entry(); !b.w.hidden(e) {
+		if e := o.entry(); !o.w.hidden(e) {
 			return e
 		}
 	}
 	return nil
 }
 
-func (b *oracle) askDAVDelete(by caller) {
-	c, e := b.byDAV(by), b.davEntry()
+func (o *oracle) askDAVDelete(by caller) {
+	c, e := o.byDAV(by), o.davEntry()
 	if c == nil || e == nil {
 		return
 	}
-	want := inDAV(b.w.remove(*c, e), map[string]string{done: "204", conflict: "403"})
-	b.changeDAV("dav delete", c, "DELETE "+e.place(), b.sendDAV(c, "DELETE", e.place(), nil), want)
+	want := inDAV(o.w.remove(*c, e), map[string]string{done: "204", conflict: "403"})
+	o.changeDAV("dav delete", c, "DELETE "+e.place(), o.sendDAV(c, "DELETE", e.place(), nil), want)
 }
 
 // askDAVTransfer moves or copies to a free path.
-func (b *oracle) askDAVTransfer(by caller) {
-	c, e, folder, name := b.byDAV(by), b.davEntry(), b.folder(), b.freshName()
-	if b.d.chance(10) {
-		folder = b.w.anyPath(b.d)
+func (o *oracle) askDAVTransfer(by caller) {
+	c, e, folder, name := o.byDAV(by), o.davEntry(), o.folder(), o.freshName()
+	if o.d.chance(10) {
+		folder = o.w.anyPath(o.d)
 	}
 	to := child(folder, name)
-	if c == nil || e == nil || to == e.place() || b.homes(*c, to) {
+	if c == nil || e == nil || to == e.place() || o.homes(*c, to) {
 		return
 	}
-	method, want := "MOVE", b.w.move
-	if b.d.chance(50) {
-		method, want = "COPY", b.w.copy
+	method, want := "MOVE", o.w.move
+	if o.d.chance(50) {
+		method, want = "COPY", o.w.copy
 	}
 	words := inDAV(want(*c, e, folder, name), map[string]string{done: "201", conflict: "403 412", notFound: "409"})
 	if within(to, e.place()) { // distinguished from a missing folder
 		words = append(words, "403")
 	}
-	if b.w.at(to) != nil && slices.Contains(words, "412") && b.w.has(*c, "write", to) != allow {
+	if o.w.at(to) != nil && slices.Contains(words, "412") && o.w.has(*c, "write", to) != allow {
 		words = append(words, "403")
 	}
-	r := b.sendDAV(c, method, e.place(), nil, "Destination", "/webdav"+escape(to), "Overwrite", "F")
-	b.changeDAV("dav "+strings.ToLower(method), c, method+" "+e.place()+" to "+to, r, words)
+	r := o.sendDAV(c, method, e.place(), nil, "Destination", "/webdav"+escape(to), "Overwrite", "F")
+	o.changeDAV("dav "+strings.ToLower(method), c, method+" "+e.place()+" to "+to, r, words)
 }
 
 // copy is the expected answer to POST /api/files/{id}/copy.

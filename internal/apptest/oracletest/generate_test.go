@@ -22,7 +22,7 @@ var (
 // random makes worlds.
 type random struct{ *rand.Rand }
 
-func (d random) chance(percent int) bool { return d.IntN(100) < percent }
+func (r random) chance(percent int) bool { return r.IntN(100) < percent }
 
 func pick[T any](d random, from []T) T { return from[d.IntN(len(from))] }
 
@@ -39,8 +39,8 @@ func some[T any](d random, from []T) []T {
 	return few
 }
 
-func (d random) id() string {
-	return fmt.Sprintf("%08x-0000-4000-8000-%012x", d.Uint32(), d.Uint64()>>16)
+func (r random) id() string {
+	return fmt.Sprintf("%08x-0000-4000-8000-%012x", r.Uint32(), r.Uint64()>>16)
 }
 
 // newWorld makes a world of those accounts.

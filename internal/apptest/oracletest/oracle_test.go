@@ -83,46 +83,46 @@ func newOracle(t *testing.T, l *apptest.Larder) *oracle {
 }
 
 // world tests one world.
-func (b *oracle) world(seed uint64) {
-	b.seed, b.d = seed, random{rand.New(rand.NewPCG(seed, 0))}
-	b.w = newWorld(b.d, b.accounts)
-	if b.w.guests != b.guests {
-		b.guests = b.w.guests
-		b.l.ChangeSettings(b.t, func(s *site.Settings) { s.AllowGuestAccess = b.guests })
+func (o *oracle) world(seed uint64) {
+	o.seed, o.d = seed, random{rand.New(rand.NewPCG(seed, 0))}
+	o.w = newWorld(o.d, o.accounts)
+	if o.w.guests != o.guests {
+		o.guests = o.w.guests
+		o.l.ChangeSettings(o.t, func(s *site.Settings) { s.AllowGuestAccess = o.guests })
 	}
-	if err := b.w.put(context.Background(), b.l.Apps[0].DB, b.provider, b.object, b.now()); err != nil {
-		b.t.Fatalf("seed %d: %v\n%s", seed, err, b.w)
+	if err := o.w.put(context.Background(), o.l.Apps[0].DB, o.provider, o.object, o.now()); err != nil {
+		o.t.Fatalf("seed %d: %v\n%s", seed, err, o.w)
 	}
 	for range *probes {
-		b.probe()
+		o.probe()
 	}
 }
 
-func (b *oracle) now() int64 { return b.l.Clock.Now().UnixMilli() }
+func (o *oracle) now() int64 { return o.l.Clock.Now().UnixMilli() }
 
-func (b *oracle) restore() {
-	if err := b.w.restore(context.Background(), b.l.Apps[0].DB, b.object, b.now()); err != nil {
-		b.t.Fatalf("seed %d: %v", b.seed, err)
+func (o *oracle) restore() {
+	if err := o.w.restore(context.Background(), o.l.Apps[0].DB, o.object, o.now()); err != nil {
+		o.t.Fatalf("seed %d: %v", o.seed, err)
 	}
 }
 
 // caller picks the caller and the address.
-func (b *oracle) caller() caller {
-	c := caller{ip: pick(b.d, addresses)}
-	switch n := b.d.IntN(100); {
+func (o *oracle) caller() caller {
+	c := caller{ip: pick(o.d, addresses)}
+	switch n := o.d.IntN(100); {
 	case n < 14:
-	case n < 38 && len(b.w.keys) > 0:
-		c.key = pick(b.d, b.w.keys)
+	case n < 38 && len(o.w.keys) > 0:
+		c.key = pick(o.d, o.w.keys)
 		c.user = c.key.owner
 	default:
-		c.user = pick(b.d, b.w.users)
-		if c.user.role == "admin" && b.d.chance(60) { // administrators are allowed nearly everything
-			c.user = pick(b.d, b.w.users)
+		c.user = pick(o.d, o.w.users)
+		if c.user.role == "admin" && o.d.chance(60) { // administrators are allowed nearly everything
+			c.user = pick(o.d, o.w.users)
 		}
 	}
-	if ids := b.w.passwords(); len(ids) > 0 && b.d.chance(45) {
-		for range 1 + b.d.IntN(2) {
-			c.given = append(c.given, pick(b.d, ids))
+	if ids := o.w.passwords(); len(ids) > 0 && o.d.chance(45) {
+		for range 1 + o.d.IntN(2) {
+			c.given = append(c.given, pick(o.d, ids))
 		}
 	}
 	return c
@@ -144,36 +144,36 @@ func (w *world) passwords() (ids []string) {
 }
 
 // proofs returns the cookie value of a caller who has given passwords.
-func (b *oracle) proofs(c caller) string {
+func (o *oracle) proofs(c caller) string {
 	var items []string
 	for _, id := range c.given {
 		name := proofOf(id)
-		if slices.ContainsFunc(b.w.rules, func(r *rule) bool { return r.id == id }) {
+		if slices.ContainsFunc(o.w.rules, func(r *rule) bool { return r.id == id }) {
 			name = proofOfRule(id)
 		}
-		items = append(items, fmt.Sprintf("%d:%s", b.now()+1000, name))
+		items = append(items, fmt.Sprintf("%d:%s", o.now()+1000, name))
 	}
 	return strings.Join(items, ",")
 }
 
 // send sends a request as a caller.
-func (b *oracle) send(c caller, method, path string, body any) *apptest.Reply {
-	client := b.clients[""]
+func (o *oracle) send(c caller, method, path string, body any) *apptest.Reply {
+	client := o.clients[""]
 	switch {
 	case c.key != nil:
-		client = b.keys
+		client = o.keys
 		client.Header.Set("Authorization", "Bearer "+c.key.id+"."+c.key.secret)
 	case c.user != nil:
-		client = b.clients[c.user.name]
+		client = o.clients[c.user.name]
 	}
 	client.Header.Set("X-Forwarded-For", c.ip)
 	delete(client.Cookies, "unlocked")
 	if c.given != nil {
-		client.Cookies["unlocked"] = b.secrets.Sign("unlocked", []byte(b.proofs(c)))
+		client.Cookies["unlocked"] = o.secrets.Sign("unlocked", []byte(o.proofs(c)))
 	}
 	reply := client.Do(apptest.Request{Method: method, Path: path, Body: body})
 	if reply.Err != nil {
-		b.t.Fatalf("seed %d: %s %s: %v", b.seed, method, path, reply.Err)
+		o.t.Fatalf("seed %d: %s %s: %v", o.seed, method, path, reply.Err)
 	}
 	return reply
 }
@@ -189,18 +189,18 @@ func describeReply(r *apptest.Reply) string {
 }
 
 // compare records an answer and reports whether it is expected.
-func (b *oracle) compare(door string, c caller, request, got string, want answer) bool {
-	b.outcomes[door+": "+summary(got)]++
+func (o *oracle) compare(door string, c caller, request, got string, want answer) bool {
+	o.outcomes[door+": "+summary(got)]++
 	if slices.Contains(want, got) {
 		return true
 	}
 	class := fmt.Sprintf("%s: got %s, want %s", door, summary(got), summary(want[0]))
-	if b.differences[class]++; b.differences[class] <= *shown {
+	if o.differences[class]++; o.differences[class] <= *shown {
 		text := ""
-		if b.printed != b.seed {
-			text, b.printed = b.w.String(), b.seed
+		if o.printed != o.seed {
+			text, o.printed = o.w.String(), o.seed
 		}
-		b.t.Errorf("-args -seed %d -worlds 1: %s: %s\n  %s\n  got  %s\n  want %s\n%s", b.seed, door, c, request, got,
+		o.t.Errorf("-args -seed %d -worlds 1: %s: %s\n  %s\n  got  %s\n  want %s\n%s", o.seed, door, c, request, got,
 			strings.Join(want, " or "), text)
 	}
 	return false
@@ -215,12 +215,12 @@ func summary(outcome string) string {
 	return words
 }
 
-func (b *oracle) report() {
-	b.t.Helper()
-	for _, line := range slices.Sorted(maps.Keys(b.outcomes)) {
-		b.t.Logf("%6d %s", b.outcomes[line], line)
+func (o *oracle) report() {
+	o.t.Helper()
+	for _, line := range slices.Sorted(maps.Keys(o.outcomes)) {
+		o.t.Logf("%6d %s", o.outcomes[line], line)
 	}
-	for _, line := range slices.Sorted(maps.Keys(b.differences)) {
-		b.t.Errorf("%6d differences at %s", b.differences[line], line)
+	for _, line := range slices.Sorted(maps.Keys(o.differences)) {
+		o.t.Errorf("%6d differences at %s", o.differences[line], line)
 	}
 }

@@ -12,28 +12,28 @@ import (
 )
 
 // probe sends one random request.
-func (b *oracle) probe() {
+func (o *oracle) probe() {
 	weighted := []struct {
 		weight int
 		name   string
 		ask    func(c caller)
 	}{
-		{20, "list", b.askList}, {12, "search", b.askSearch}, {5, "details", b.askDetails},
-		{7, "download", b.askDownload}, {10, "public", b.askPublic},
-		{3, "link", b.askPermanent}, {3, "make link", b.askMakeLink}, {9, "explain", b.askExplain},
-		{6, "folder", b.askFolder}, {6, "upload", b.askUpload},
-		{6, "rename", b.askRename}, {8, "move", b.askMove}, {7, "delete", b.askDelete},
-		{5, "share", b.askShared},
-		{9, "dav list", b.askDAVList}, {5, "dav get", b.askDAVGet}, {6, "dav put", b.askDAVPut},
-		{4, "dav folder", b.askDAVFolder}, {4, "dav delete", b.askDAVDelete},
-		{9, "dav transfer", b.askDAVTransfer},
+		{20, "list", o.askList}, {12, "search", o.askSearch}, {5, "details", o.askDetails},
+		{7, "download", o.askDownload}, {10, "public", o.askPublic},
+		{3, "link", o.askPermanent}, {3, "make link", o.askMakeLink}, {9, "explain", o.askExplain},
+		{6, "folder", o.askFolder}, {6, "upload", o.askUpload},
+		{6, "rename", o.askRename}, {8, "move", o.askMove}, {7, "delete", o.askDelete},
+		{5, "share", o.askShared},
+		{9, "dav list", o.askDAVList}, {5, "dav get", o.askDAVGet}, {6, "dav put", o.askDAVPut},
+		{4, "dav folder", o.askDAVFolder}, {4, "dav delete", o.askDAVDelete},
+		{9, "dav transfer", o.askDAVTransfer},
 	}
-	c, n := b.caller(), b.d.IntN(144)
+	c, n := o.caller(), o.d.IntN(144)
 	for _, at := range weighted {
 		if n -= at.weight; n < 0 {
 			// the answer would only be that a sign-in is required
-			if c.user == nil && at.name != "public" && at.name != "explain" && b.d.chance(80) {
-				c.user = pick(b.d, b.w.users)
+			if c.user == nil && at.name != "public" && at.name != "explain" && o.d.chance(80) {
+				c.user = pick(o.d, o.w.users)
 			}
 			if *door == "" || *door == at.name {
 				at.ask(c)
@@ -43,12 +43,12 @@ func (b *oracle) probe() {
 	}
 }
 
-func (b *oracle) entry() *entry { return pick(b.d, b.w.entries) }
+func (o *oracle) entry() *entry { return pick(o.d, o.w.entries) }
 
 // file picks a file, nil in a world without files.
-func (b *oracle) file() *entry {
+func (o *oracle) file() *entry {
 	for range 20 {
-		if e := b.entry(); !e.folder {
+		if e := o.entry(); !e.folder {
 			return e
 		}
 	}
@@ -56,13 +56,13 @@ func (b *oracle) file() *entry {
 }
 
 // folder picks a path, mostly that of a folder.
-func (b *oracle) folder() string {
+func (o *oracle) folder() string {
 	for range 10 {
-		if at := pick(b.d, b.w.paths()); b.w.isFolder(at) {
+		if at := pick(o.d, o.w.paths()); o.w.isFolder(at) {
 			return at
 		}
 	}
-	return b.w.anyPath(b.d)
+	return o.w.anyPath(o.d)
 }
 
 type page struct {
@@ -74,10 +74,10 @@ type page struct {
 	}
 }
 
-func (b *oracle) items(r *apptest.Reply) (items []item, total int) {
+func (o *oracle) items(r *apptest.Reply) (items []item, total int) {
 	var p page
 	if err := json.Unmarshal(r.Body, &p); err != nil {
-		b.t.Fatalf("seed %d: %v in %s", b.seed, err, r.Body)
+		o.t.Fatalf("seed %d: %v in %s", o.seed, err, r.Body)
 	}
 	for _, i := range p.Data.Items {
 		items = append(items, item{path: child(i.Path, i.Name), folder: i.Type == "folder"})
@@ -105,44 +105,44 @@ func write(items, openOnes []item, total int) string {
 	return fmt.Sprintf("%s (%d)", strings.Join(words, "  "), total)
 }
 
-func (b *oracle) askList(c caller) {
-	folder, kind := b.folder(), ""
-	if b.d.chance(15) {
-		folder = b.w.anyPath(b.d)
+func (o *oracle) askList(c caller) {
+	folder, kind := o.folder(), ""
+	if o.d.chance(15) {
+		folder = o.w.anyPath(o.d)
 	}
-	if b.d.chance(20) {
-		kind = pick(b.d, []string{"file", "folder"})
+	if o.d.chance(20) {
+		kind = pick(o.d, []string{"file", "folder"})
 	}
 	query := url.Values{"path": {folder}, "sort": {"name"}, "limit": {"1000"}}
 	if kind != "" {
 		query.Set("type", kind)
 	}
-	want, fine := b.w.list(c, folder)
+	want, fine := o.w.list(c, folder)
 	var all []item
 	number, size := 1, 1000
 	if fine {
-		all = b.w.listing(c, folder, kind)
+		all = o.w.listing(c, folder, kind)
 		part := all
-		if b.d.chance(25) && len(all) > 1 && !slices.ContainsFunc(all, func(i item) bool { return i.open }) {
-			size = 1 + b.d.IntN(3)
-			number = 1 + b.d.IntN((len(all)+size-1)/size)
+		if o.d.chance(25) && len(all) > 1 && !slices.ContainsFunc(all, func(i item) bool { return i.open }) {
+			size = 1 + o.d.IntN(3)
+			number = 1 + o.d.IntN((len(all)+size-1)/size)
 			part = all[(number-1)*size : min(len(all), number*size)]
 			query.Set("limit", fmt.Sprint(size))
 			query.Set("page", fmt.Sprint(number))
 		}
 		want = append(answer{write(part, all, len(all))}, want...)
 	}
-	got := b.toldItems(b.send(c, "GET", "/api/files?"+query.Encode(), nil), all, false)
-	b.compare("list", c, fmt.Sprintf("GET /api/files of %s type %q limit %d page %d", folder, kind, size, number), got,
+	got := o.toldItems(o.send(c, "GET", "/api/files?"+query.Encode(), nil), all, false)
+	o.compare("list", c, fmt.Sprintf("GET /api/files of %s type %q limit %d page %d", folder, kind, size, number), got,
 		want)
 }
 
 // toldItems formats the items of an answer, sorted by path when their order is not tested.
-func (b *oracle) toldItems(r *apptest.Reply, openOnes []item, sorted bool) string {
+func (o *oracle) toldItems(r *apptest.Reply, openOnes []item, sorted bool) string {
 	if r.Status != 200 {
 		return describeReply(r)
 	}
-	items, total := b.items(r)
+	items, total := o.items(r)
 	if sorted {
 		slices.SortFunc(items, byPath)
 	}
@@ -151,41 +151,41 @@ func (b *oracle) toldItems(r *apptest.Reply, openOnes []item, sorted bool) strin
 
 func byPath(x, y item) int { return strings.Compare(x.path, y.path) }
 
-func (b *oracle) askSearch(c caller) {
-	folder, kind := b.folder(), ""
-	if b.d.chance(50) {
+func (o *oracle) askSearch(c caller) {
+	folder, kind := o.folder(), ""
+	if o.d.chance(50) {
 		folder = "/"
 	}
-	needle := pick(b.d, []string{"a", "b", "x", ".", "A", "É", "%", "_", "日", "x.JPG", "*", "1", "m", "n",
-		pick(b.d, names)})
-	if b.d.chance(20) {
-		kind = pick(b.d, []string{"file", "folder"})
+	needle := pick(o.d, []string{"a", "b", "x", ".", "A", "É", "%", "_", "日", "x.JPG", "*", "1", "m", "n",
+		pick(o.d, names)})
+	if o.d.chance(20) {
+		kind = pick(o.d, []string{"file", "folder"})
 	}
 	query := url.Values{"path": {folder}, "sort": {"name"}, "limit": {"1000"}, "search": {needle}}
 	if kind != "" {
 		query.Set("type", kind)
 	}
-	want, fine := b.w.list(c, folder)
+	want, fine := o.w.list(c, folder)
 	var all []item
 	if fine {
-		all = b.w.found(c, folder, kind, needle)
+		all = o.w.found(c, folder, kind, needle)
 		slices.SortFunc(all, byPath)
 		want = append(answer{write(all, all, len(all))}, want...)
 	}
-	got := b.toldItems(b.send(c, "GET", "/api/files?"+query.Encode(), nil), all, true)
-	b.compare("search", c, fmt.Sprintf("GET /api/files of %s type %q search %q", folder, kind, needle), got, want)
+	got := o.toldItems(o.send(c, "GET", "/api/files?"+query.Encode(), nil), all, true)
+	o.compare("search", c, fmt.Sprintf("GET /api/files of %s type %q search %q", folder, kind, needle), got, want)
 }
 
-func (b *oracle) askDetails(c caller) {
-	e := b.entry()
-	r := b.send(c, "GET", "/api/files/"+e.id, nil)
-	if !b.compare("details", c, "GET details of "+e.place(), describeReply(r), b.w.details(c, e)) || r.Status != 200 ||
-		b.w.guard(e.place()) != nil {
+func (o *oracle) askDetails(c caller) {
+	e := o.entry()
+	r := o.send(c, "GET", "/api/files/"+e.id, nil)
+	if !o.compare("details", c, "GET details of "+e.place(), describeReply(r), o.w.details(c, e)) || r.Status != 200 ||
+		o.w.guard(e.place()) != nil {
 		return
 	}
 	has := []string{}
 	for _, p := range allPermissions {
-		if b.w.has(c, p, e.place()) == allow {
+		if o.w.has(c, p, e.place()) == allow {
 			has = append(has, p)
 		}
 	}
@@ -194,43 +194,43 @@ func (b *oracle) askDetails(c caller) {
 	for _, p := range list {
 		got = append(got, fmt.Sprint(p))
 	}
-	b.compare("permissions", c, "permissions in details of "+e.place(), "200\t"+strings.Join(got, " "),
+	o.compare("permissions", c, "permissions in details of "+e.place(), "200\t"+strings.Join(got, " "),
 		answer{"200\t" + strings.Join(has, " ")})
 }
 
-func (b *oracle) askDownload(c caller) {
-	e := b.file()
+func (o *oracle) askDownload(c caller) {
+	e := o.file()
 	if e == nil {
 		return
 	}
-	want := b.w.download(c, e)
-	r := b.send(c, "GET", "/api/files/"+e.id+"/download", nil)
-	if !b.compare("download", c, "GET download of "+e.place(), describeReply(r), want) || r.Status != 200 {
+	want := o.w.download(c, e)
+	r := o.send(c, "GET", "/api/files/"+e.id+"/download", nil)
+	if !o.compare("download", c, "GET download of "+e.place(), describeReply(r), want) || r.Status != 200 {
 		return
 	}
-	b.compare("gateway", c, "GET gateway for "+e.place(),
-		describeReply(b.send(caller{ip: c.ip}, "GET", r.Text("url"), nil)),
+	o.compare("gateway", c, "GET gateway for "+e.place(),
+		describeReply(o.send(caller{ip: c.ip}, "GET", r.Text("url"), nil)),
 		answer{done})
 }
 
-func (b *oracle) askPublic(c caller) {
-	at := b.w.anyPath(b.d)
-	if e := b.file(); e != nil && b.d.chance(70) {
+func (o *oracle) askPublic(c caller) {
+	at := o.w.anyPath(o.d)
+	if e := o.file(); e != nil && o.d.chance(70) {
 		at = e.place()
 	}
 	if at == "/" {
 		return
 	}
-	method := pick(b.d, []string{"GET", "GET", "HEAD"})
-	got := describeReply(b.send(c, method, escape(at), nil))
-	want := slices.Clone(b.w.public(c, at))
+	method := pick(o.d, []string{"GET", "GET", "HEAD"})
+	got := describeReply(o.send(c, method, escape(at), nil))
+	want := slices.Clone(o.w.public(c, at))
 	if method == "HEAD" { // without a body there is no code
 		got, _, _ = strings.Cut(got, " ")
 		for i := range want {
 			want[i], _, _ = strings.Cut(want[i], " ")
 		}
 	}
-	b.compare("public", c, method+" "+at, got, want)
+	o.compare("public", c, method+" "+at, got, want)
 }
 
 func escape(at string) string {
@@ -241,66 +241,66 @@ func escape(at string) string {
 	return join(parts...)
 }
 
-func (b *oracle) askPermanent(c caller) {
+func (o *oracle) askPermanent(c caller) {
 	for range 10 {
-		if e := b.file(); e != nil && e.link != "" {
-			b.compare("link", c, "GET permanent link of "+e.place()+" of "+e.owner.name,
-				describeReply(b.send(caller{ip: c.ip}, "GET", "/api/i/"+e.link+".png", nil)), b.w.permanent(e))
+		if e := o.file(); e != nil && e.link != "" {
+			o.compare("link", c, "GET permanent link of "+e.place()+" of "+e.owner.name,
+				describeReply(o.send(caller{ip: c.ip}, "GET", "/api/i/"+e.link+".png", nil)), o.w.permanent(e))
 			return
 		}
 	}
 }
 
-func (b *oracle) askMakeLink(c caller) {
-	if e := b.file(); e != nil {
-		b.compare("make link", c, "POST link of "+e.place(),
-			describeReply(b.send(c, "POST", "/api/files/"+e.id+"/link", apptest.M{})), b.w.makeLink(c, e))
+func (o *oracle) askMakeLink(c caller) {
+	if e := o.file(); e != nil {
+		o.compare("make link", c, "POST link of "+e.place(),
+			describeReply(o.send(c, "POST", "/api/files/"+e.id+"/link", apptest.M{})), o.w.makeLink(c, e))
 	}
 }
 
-func (b *oracle) askShared(c caller) {
-	e := b.file()
+func (o *oracle) askShared(c caller) {
+	e := o.file()
 	if e == nil || c.user == nil {
 		return
 	}
 	c.key = nil
 	id := strings.ReplaceAll(e.id, "-", "")[:12]
-	if err := b.w.share(context.Background(), b.l.Apps[0].DB, id, e, c.user, b.now()); err != nil {
-		b.t.Fatalf("seed %d: %v", b.seed, err)
+	if err := o.w.share(context.Background(), o.l.Apps[0].DB, id, e, c.user, o.now()); err != nil {
+		o.t.Fatalf("seed %d: %v", o.seed, err)
 	}
-	visitor := b.clients[""]
+	visitor := o.clients[""]
 	if c.given != nil {
-		visitor.Cookies["share_auth_"+id] = b.secrets.Sign("share", []byte(id+";"+b.proofs(c)))
+		visitor.Cookies["share_auth_"+id] = o.secrets.Sign("share", []byte(id+";"+o.proofs(c)))
 	}
-	r := b.send(caller{ip: c.ip}, "GET", "/api/shares/"+id+"/download", nil)
+	r := o.send(caller{ip: c.ip}, "GET", "/api/shares/"+id+"/download", nil)
 	delete(visitor.Cookies, "share_auth_"+id)
-	if !b.compare("share", c, "GET download of a share of "+e.place()+" by "+c.user.name, describeReply(r),
-		b.w.shared(c, e)) ||
+	if !o.compare("share", c, "GET download of a share of "+e.place()+" by "+c.user.name, describeReply(r),
+		o.w.shared(c, e)) ||
 		r.Status != 200 {
 		return
 	}
-	b.compare("gateway", c, "GET gateway for the share of "+e.place(),
-		describeReply(b.send(caller{ip: c.ip}, "GET", r.Text("url"), nil)), answer{done})
+	o.compare("gateway", c, "GET gateway for the share of "+e.place(),
+		describeReply(o.send(caller{ip: c.ip}, "GET", r.Text("url"), nil)), answer{done})
 }
 
-func (b *oracle) askExplain(c caller) {
-	at, permission := b.w.anyPath(b.d), pick(b.d, allPermissions)
+func (o *oracle) askExplain(c caller) {
+	at, permission := o.w.anyPath(o.d), pick(o.d, allPermissions)
 	c.given = nil // the rule is about callers who have given no password
 	body := apptest.M{"path": at, "permission": permission, "ip": c.ip}
-	verdict, by := b.w.judge(caller{user: c.user, ip: c.ip}, permission, at, b.w.ownerAt(at))
+	verdict, by := o.w.judge(caller{user: c.user, ip: c.ip}, permission, at, o.w.ownerAt(at))
 	switch {
 	case c.key != nil:
 		body["apiKeyId"] = c.key.id
-		verdict, by = b.w.has(c, permission, at), ""
+		verdict, by = o.w.has(c, permission, at), ""
 	case c.user == nil:
 		body["anonymous"] = true
-	case b.d.chance(20):
+	case o.d.chance(20):
 		body["role"] = c.user.role
-		verdict, by = b.w.judge(caller{user: &user{role: c.user.role}, ip: c.ip}, permission, at, nil)
+		verdict, by = o.w.judge(caller{user: &user{role: c.user.role}, ip: c.ip}, permission, at, nil)
 	default:
 		body["userId"] = c.user.id
 	}
-	if verdict == allow && b.w.barred(c, permission, at, body["role"] != nil) {
+	if verdict == allow && o.w.barred(c, permission, at, body["role"] != nil) {
 		verdict = needsPassword
 	}
 	if verdict == needsPassword {
@@ -310,10 +310,10 @@ func (b *oracle) askExplain(c caller) {
 	if by != "" {
 		want[0] += "\t" + by
 	}
-	if b.w.covering(at) == nil {
+	if o.w.covering(at) == nil {
 		want = answer{notFound}
 	}
-	r := b.send(caller{user: b.w.users[0], ip: c.ip}, "POST", "/api/admin/rules/explain", body)
+	r := o.send(caller{user: o.w.users[0], ip: c.ip}, "POST", "/api/admin/rules/explain", body)
 	got := describeReply(r)
 	if r.Status == 200 {
 		got = fmt.Sprint("200 ", r.Value("allowed"), " ", r.Value("needsPassword"))
@@ -321,7 +321,7 @@ func (b *oracle) askExplain(c caller) {
 			got += "\t" + r.Text("decidedBy")
 		}
 	}
-	b.compare("explain", c, fmt.Sprint("explain ", permission, " ", at, " ", body), got, want)
+	o.compare("explain", c, fmt.Sprint("explain ", permission, " ", at, " ", body), got, want)
 }
 
 // barred reports whether the password of an entry prevents a permission. For reading only the
@@ -337,85 +337,85 @@ func (w *world) barred(c caller, permission, at string, stranger bool) bool {
 }
 
 // homes reports whether a path is the caller's home itself, where nothing can be created.
-func (b *oracle) homes(c caller, at string) bool {
+func (o *oracle) homes(c caller, at string) bool {
 	return c.user != nil && c.user.home != nil && c.user.home.place() == at
 }
 
 // change is compare for requests that may have changed the world, which it restores.
-func (b *oracle) change(door string, c caller, request string, r *apptest.Reply, want answer) {
-	b.compare(door, c, request, describeReply(r), want)
+func (o *oracle) change(door string, c caller, request string, r *apptest.Reply, want answer) {
+	o.compare(door, c, request, describeReply(r), want)
 	if r.Status < 300 {
-		b.restore()
+		o.restore()
 	}
 }
 
 // freshName returns a name for a new entry, sometimes an existing one.
-func (b *oracle) freshName() string {
-	if b.d.chance(35) {
-		return pick(b.d, names)
+func (o *oracle) freshName() string {
+	if o.d.chance(35) {
+		return pick(o.d, names)
 	}
-	return pick(b.d, []string{"new", "new.jpg", "x.txt", "新"})
+	return pick(o.d, []string{"new", "new.jpg", "x.txt", "新"})
 }
 
-func (b *oracle) askFolder(c caller) {
-	dir, name := b.folder(), b.freshName()
-	if b.d.chance(15) {
-		dir = b.w.anyPath(b.d)
+func (o *oracle) askFolder(c caller) {
+	dir, name := o.folder(), o.freshName()
+	if o.d.chance(15) {
+		dir = o.w.anyPath(o.d)
 	}
-	if b.homes(c, child(dir, name)) {
+	if o.homes(c, child(dir, name)) {
 		return
 	}
-	b.change("folder", c, fmt.Sprintf("POST folder %s in %s", name, dir),
-		b.send(c, "POST", "/api/files/folder", apptest.M{"path": dir, "name": name}), b.w.createFolder(c, dir, name))
+	o.change("folder", c, fmt.Sprintf("POST folder %s in %s", name, dir),
+		o.send(c, "POST", "/api/files/folder", apptest.M{"path": dir, "name": name}), o.w.createFolder(c, dir, name))
 }
 
-func (b *oracle) askUpload(c caller) {
-	dir, name, onConflict := b.folder(), b.freshName(), pick(b.d, []string{"rename", "replace", "fail"})
-	switch n := b.d.IntN(10); {
+func (o *oracle) askUpload(c caller) {
+	dir, name, onConflict := o.folder(), o.freshName(), pick(o.d, []string{"rename", "replace", "fail"})
+	switch n := o.d.IntN(10); {
 	case n < 2:
-		dir = b.w.anyPath(b.d)
+		dir = o.w.anyPath(o.d)
 	case n < 4:
 		dir = child(dir, "new")
 	}
-	if b.homes(c, child(dir, name)) {
+	if o.homes(c, child(dir, name)) {
 		return
 	}
-	r := b.send(c, "POST", "/api/files/upload-session",
+	r := o.send(c, "POST", "/api/files/upload-session",
 		apptest.M{"path": dir, "fileName": name, "fileSize": 1, "conflict": onConflict})
-	b.compare("upload", c, fmt.Sprintf("POST upload-session %s in %s %s", name, dir, onConflict), describeReply(r),
-		b.w.uploadSession(c, dir, name, onConflict))
+	o.compare("upload", c, fmt.Sprintf("POST upload-session %s in %s %s", name, dir, onConflict), describeReply(r),
+		o.w.uploadSession(c, dir, name, onConflict))
 }
 
-func (b *oracle) askRename(c caller) {
-	e, name := b.entry(), b.freshName()
-	if baseOf(e.place()) == name || b.homes(c, child(parentOf(e.place()), name)) {
+func (o *oracle) askRename(c caller) {
+	e, name := o.entry(), o.freshName()
+	if baseOf(e.place()) == name || o.homes(c, child(parentOf(e.place()), name)) {
 		return
 	}
-	b.change("rename", c, fmt.Sprintf("PUT name %s for %s", name, e.place()),
-		b.send(c, "PUT", "/api/files/"+e.id, apptest.M{"name": name}), b.w.rename(c, e, name))
+	o.change("rename", c, fmt.Sprintf("PUT name %s for %s", name, e.place()),
+		o.send(c, "PUT", "/api/files/"+e.id, apptest.M{"name": name}), o.w.rename(c, e, name))
 }
 
-func (b *oracle) askMove(c caller) {
-	e, folder, name := b.entry(), b.folder(), ""
-	if b.d.chance(10) {
-		folder = b.w.anyPath(b.d)
+func (o *oracle) askMove(c caller) {
+	e, folder, name := o.entry(), o.folder(), ""
+	if o.d.chance(10) {
+		folder = o.w.anyPath(o.d)
 	}
 	body := apptest.M{"targetPath": folder}
-	if b.d.chance(40) {
-		name = b.freshName()
+	if o.d.chance(40) {
+		name = o.freshName()
 		body["newName"] = name
 	}
 	if e.parent != nil && parentOf(e.place()) == folder && (name == "" || name == baseOf(e.place())) {
 		return // it exists
 	}
-	if b.homes(c, child(folder, name)) || b.homes(c, child(folder, baseOf(e.place()))) {
+	if o.homes(c, child(folder, name)) || o.homes(c, child(folder, baseOf(e.place()))) {
 		return
 	}
-	b.change("move", c, fmt.Sprintf("POST move %s to %s name %q", e.place(), folder, name),
-		b.send(c, "POST", "/api/files/"+e.id+"/move", body), b.w.move(c, e, folder, name))
+	o.change("move", c, fmt.Sprintf("POST move %s to %s name %q", e.place(), folder, name),
+		o.send(c, "POST", "/api/files/"+e.id+"/move", body), o.w.move(c, e, folder, name))
 }
 
-func (b *oracle) askDelete(c caller) {
-	e := b.entry()
-	b.change("delete", c, "DELETE "+e.place(), b.send(c, "DELETE", "/api/files/"+e.id, nil), b.w.remove(c, e))
+func (o *oracle) askDelete(c caller) {
+	e := o.entry()
+	o.change("delete", c, "DELETE "+e.place(), o.send(c, "DELETE", "/api/files/"+e.id, nil), o.w.remove(c, e))
 }

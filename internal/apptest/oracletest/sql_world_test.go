@@ -162,9 +162,9 @@ type script struct {
 	err error
 }
 
-func (x *script) do(statement string, args ...any) {
-	if x.err == nil {
-		_, x.err = x.tx.Exec(statement, args...)
+func (s *script) do(statement string, args ...any) {
+	if s.err == nil {
+		_, s.err = s.tx.Exec(statement, args...)
 	}
 }
 

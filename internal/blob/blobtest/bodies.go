@@ -130,8 +130,8 @@ func bodyWithHook(body []byte, n int, then func()) io.Reader {
 
 type hookReader struct{ hook func() }
 
-func (s *hookReader) Read([]byte) (int, error) {
-	s.hook()
+func (r *hookReader) Read([]byte) (int, error) {
+	r.hook()
 	return 0, io.EOF
 }
 

@@ -177,7 +177,7 @@ func TestCrashWhileAPartIsOverwritten(t *testing.T) {
 // hookReader is an empty reader that calls f.
 type hookReader func()
 
-func (f hookReader) Read([]byte) (int, error) { f(); return 0, io.EOF }
+func (r hookReader) Read([]byte) (int, error) { r(); return 0, io.EOF }
 
 func TestCrashWhileFinishing(t *testing.T) {
 	t.Parallel()
@@ -395,9 +395,9 @@ type signallingContext struct {
 	told chan struct{}
 }
 
-func (w signallingContext) Done() <-chan struct{} {
-	w.once.Do(func() { close(w.told) })
-	return w.Context.Done()
+func (c signallingContext) Done() <-chan struct{} {
+	c.once.Do(func() { close(c.told) })
+	return c.Context.Done()
 }
 
 func TestPartThatGetsItsLockTooLateChangesNothing(t *testing.T) {

@@ -80,9 +80,9 @@ func (s *Store) CopyFrom(ctx context.Context, key blob.Key, from blob.Store, sou
 }
 
 // checkUnchanged returns blob.ErrChanged when the source differs from its state before the copy.
-func (o copySource) checkUnchanged(ctx context.Context) error {
-	now, _, err := o.store.statName(ctx, o.name)
-	if err == nil && (!sameETag(now.ETag, o.ETag) || now.Size != o.Size) {
+func (s copySource) checkUnchanged(ctx context.Context) error {
+	now, _, err := s.store.statName(ctx, s.name)
+	if err == nil && (!sameETag(now.ETag, s.ETag) || now.Size != s.Size) {
 		err = fmt.Errorf("copy object: %w", blob.ErrChanged)
 	}
 	return err
@@ -133,7 +133,7 @@ var errNotCreated = errors.New("the object that the server says it made is not t
 
 // mapCopyError maps the error of a copy to blob.ErrNotFound when the server says that the source
 // does not exist, and to blob.ErrChanged when it says that the source has changed.
-func (o copySource) mapCopyError(err error) error {
+func (s copySource) mapCopyError(err error) error {
 	switch {
 	case err == nil:
 		return nil

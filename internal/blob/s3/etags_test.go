@@ -26,13 +26,13 @@ type etagTransport struct {
 
 var tagElement = regexp.MustCompile(`<ETag>(?:&#34;|&quot;|")?([^<&"]*)(?:&#34;|&quot;|")?</ETag>`)
 
-func (c etagTransport) RoundTrip(r *http.Request) (*http.Response, error) {
-	resp, err := c.inner.RoundTrip(r)
+func (t etagTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := t.inner.RoundTrip(r)
 	if err != nil {
 		return nil, err
 	}
 	if etag := resp.Header.Get("Etag"); etag != "" {
-		resp.Header.Set("Etag", c.change(unquotedETag(etag)))
+		resp.Header.Set("Etag", t.change(unquotedETag(etag)))
 	}
 	if !strings.Contains(resp.Header.Get("Content-Type"), "xml") {
 		return resp, nil
@@ -40,7 +40,7 @@ func (c etagTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	content, err := io.ReadAll(resp.Body)
 	resp.Body.Close()
 	content = tagElement.ReplaceAllFunc(content, func(element []byte) []byte {
-		return []byte("<ETag>" + c.change(string(tagElement.FindSubmatch(element)[1])) + "</ETag>")
+		return []byte("<ETag>" + t.change(string(tagElement.FindSubmatch(element)[1])) + "</ETag>")
 	})
 	resp.Body, resp.ContentLength = io.NopCloser(bytes.NewReader(content)), int64(len(content))
 	resp.Header.Del("Content-Length")

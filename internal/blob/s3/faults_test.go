@@ -57,45 +57,45 @@ func callName(r *http.Request) string {
 	return r.Method
 }
 
-func (p *faultTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+func (ft *faultTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	name := callName(r)
-	p.mu.Lock()
-	p.calls = append(p.calls, name)
+	ft.mu.Lock()
+	ft.calls = append(ft.calls, name)
 	var do faultFunc
-	if i := slices.IndexFunc(p.planned, func(s plannedFault) bool { return s.call == name }); i >= 0 {
-		do = p.planned[i].do
-		p.planned = slices.Delete(p.planned, i, i+1)
+	if i := slices.IndexFunc(ft.planned, func(s plannedFault) bool { return s.call == name }); i >= 0 {
+		do = ft.planned[i].do
+		ft.planned = slices.Delete(ft.planned, i, i+1)
 	}
-	p.mu.Unlock()
-	send := func() (*http.Response, error) { return p.inner.RoundTrip(r) }
+	ft.mu.Unlock()
+	send := func() (*http.Response, error) { return ft.inner.RoundTrip(r) }
 	if do == nil {
 		return send()
 	}
 	return do(r, send)
 }
 
-func (p *faultTransport) inject(call string, faults ...faultFunc) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+func (ft *faultTransport) inject(call string, faults ...faultFunc) {
+	ft.mu.Lock()
+	defer ft.mu.Unlock()
 	for _, do := range faults {
-		p.planned = append(p.planned, plannedFault{call, do})
+		ft.planned = append(ft.planned, plannedFault{call, do})
 	}
 }
 
 // clear removes the planned faults.
-func (p *faultTransport) clear() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.planned = nil
+func (ft *faultTransport) clear() {
+	ft.mu.Lock()
+	defer ft.mu.Unlock()
+	ft.planned = nil
 }
 
 // wantNoPending fails the test when a planned fault has not occurred.
-func (p *faultTransport) wantNoPending(t *testing.T) {
+func (ft *faultTransport) wantNoPending(t *testing.T) {
 	t.Helper()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if len(p.planned) > 0 {
-		t.Errorf("%q was not called; calls: %q", p.planned[0].call, p.calls)
+	ft.mu.Lock()
+	defer ft.mu.Unlock()
+	if len(ft.planned) > 0 {
+		t.Errorf("%q was not called; calls: %q", ft.planned[0].call, ft.calls)
 	}
 }
 

@@ -194,14 +194,14 @@ type requestBody struct {
 	last  int // bytes of the last read
 }
 
-func (o *requestBody) Read(p []byte) (int, error) {
-	o.watch.moved(o.last)
-	o.watch.setWaiting(false)
-	n, err := o.ReadCloser.Read(p)
-	o.last = n
-	o.watch.setWaiting(true)
+func (b *requestBody) Read(p []byte) (int, error) {
+	b.watch.moved(b.last)
+	b.watch.setWaiting(false)
+	n, err := b.ReadCloser.Read(p)
+	b.last = n
+	b.watch.setWaiting(true)
 	if err == io.EOF {
-		o.watch.sent()
+		b.watch.sent()
 	}
 	return n, err
 }
@@ -213,18 +213,18 @@ type answerBody struct {
 	watch *watchdog
 }
 
-func (i *answerBody) Read(p []byte) (int, error) {
-	i.watch.setWaiting(true)
-	n, err := i.ReadCloser.Read(p)
-	i.watch.setWaiting(false)
-	i.watch.moved(n)
-	if err != nil && err != io.EOF && context.Cause(i.ctx) == errTooSlow {
+func (b *answerBody) Read(p []byte) (int, error) {
+	b.watch.setWaiting(true)
+	n, err := b.ReadCloser.Read(p)
+	b.watch.setWaiting(false)
+	b.watch.moved(n)
+	if err != nil && err != io.EOF && context.Cause(b.ctx) == errTooSlow {
 		err = errTooSlow
 	}
 	return n, err
 }
 
-func (i *answerBody) Close() error {
-	defer i.watch.stop()
-	return i.ReadCloser.Close()
+func (b *answerBody) Close() error {
+	defer b.watch.stop()
+	return b.ReadCloser.Close()
 }

@@ -19,8 +19,8 @@ var _ blob.Presigner = (*Store)(nil)
 // fixedEndpoint resolves every call to one address, which is that of the bucket.
 type fixedEndpoint url.URL
 
-func (d fixedEndpoint) ResolveEndpoint(context.Context, sdk.EndpointParameters) (transport.Endpoint, error) {
-	return transport.Endpoint{URI: url.URL(d)}, nil
+func (e fixedEndpoint) ResolveEndpoint(context.Context, sdk.EndpointParameters) (transport.Endpoint, error) {
+	return transport.Endpoint{URI: url.URL(e)}, nil
 }
 
 // presigner returns the signer of addresses for clients. uploadDomain is the domain by which

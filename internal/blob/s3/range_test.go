@@ -18,9 +18,9 @@ type recordingTransport struct {
 	asked []string
 }
 
-func (w *recordingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
-	w.asked = append(w.asked, r.Method+" "+r.Header.Get("Range"))
-	return w.RoundTripper.RoundTrip(r)
+func (t *recordingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	t.asked = append(t.asked, r.Method+" "+r.Header.Get("Range"))
+	return t.RoundTripper.RoundTrip(r)
 }
 
 // OpenRange fetches only the range, allows reading beyond it, and never returns bytes of another

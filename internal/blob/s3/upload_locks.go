@@ -26,81 +26,81 @@ type uploadLock struct {
 
 func uploadLockName(key blob.Key, id string) string { return string(key) + "\n" + id }
 
-// enter adds a user to the lock of u and returns the lock with its name. The caller holds g.mu.
-func (g *uploadLocks) enter(u blob.Upload) (*uploadLock, string) {
+// enter adds a user to the lock of u and returns the lock with its name. The caller holds l.mu.
+func (l *uploadLocks) enter(u blob.Upload) (*uploadLock, string) {
 	name := uploadLockName(u.Key, u.ID)
-	at := g.uploads[name]
+	at := l.uploads[name]
 	if at == nil {
 		at = &uploadLock{parts: map[int]bool{}, changed: make(chan struct{})}
-		if g.uploads == nil {
-			g.uploads = map[string]*uploadLock{}
+		if l.uploads == nil {
+			l.uploads = map[string]*uploadLock{}
 		}
-		g.uploads[name] = at
+		l.uploads[name] = at
 	}
 	at.users++
 	return at, name
 }
 
 // leave applies the change, removes a user from the lock and wakes the waiters.
-func (g *uploadLocks) leave(at *uploadLock, name string, let func()) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+func (l *uploadLocks) leave(at *uploadLock, name string, let func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	let()
 	close(at.changed)
 	at.changed = make(chan struct{})
 	if at.users--; at.users == 0 {
-		delete(g.uploads, name)
+		delete(l.uploads, name)
 	}
 }
 
 // lockPart waits until no other call writes that part or finishes the upload. The caller has the
 // part until it calls leave.
-func (g *uploadLocks) lockPart(ctx context.Context, u blob.Upload, number int) (leave func(), err error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	at, name := g.enter(u)
+func (l *uploadLocks) lockPart(ctx context.Context, u blob.Upload, number int) (leave func(), err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	at, name := l.enter(u)
 	for at.finishing || at.parts[number] {
 		changed := at.changed
-		g.mu.Unlock()
+		l.mu.Unlock()
 		select {
 		case <-changed:
-			g.mu.Lock()
+			l.mu.Lock()
 		case <-ctx.Done():
-			g.leave(at, name, func() {})
-			g.mu.Lock()
+			l.leave(at, name, func() {})
+			l.mu.Lock()
 			return nil, fmt.Errorf("wait for part: %w", ctx.Err())
 		}
 	}
 	at.parts[number] = true
-	return func() { g.leave(at, name, func() { delete(at.parts, number) }) }, nil
+	return func() { l.leave(at, name, func() { delete(at.parts, number) }) }, nil
 }
 
 // tryLockAll locks all parts of an upload. It returns false when another call has one.
-func (g *uploadLocks) tryLockAll(u blob.Upload) (leave func(), ok bool) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	at, name := g.enter(u)
+func (l *uploadLocks) tryLockAll(u blob.Upload) (leave func(), ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	at, name := l.enter(u)
 	if at.finishing || len(at.parts) > 0 {
 		at.users-- // another user remains
 		return nil, false
 	}
 	at.finishing = true
-	return func() { g.leave(at, name, func() { at.finishing = false }) }, true
+	return func() { l.leave(at, name, func() { at.finishing = false }) }, true
 }
 
 // markAborted records the abort of an upload whose parts are being written in this process.
-func (g *uploadLocks) markAborted(key blob.Key, id string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if at := g.uploads[uploadLockName(key, id)]; at != nil {
+func (l *uploadLocks) markAborted(key blob.Key, id string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if at := l.uploads[uploadLockName(key, id)]; at != nil {
 		at.aborted = true
 	}
 }
 
 // isAborted reports whether markAborted was called while the lock was in use.
-func (g *uploadLocks) isAborted(u blob.Upload) bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	at := g.uploads[uploadLockName(u.Key, u.ID)]
+func (l *uploadLocks) isAborted(u blob.Upload) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	at := l.uploads[uploadLockName(u.Key, u.ID)]
 	return at != nil && at.aborted
 }

@@ -69,19 +69,19 @@ type suiteTest struct {
 	clock *Clock
 }
 
-func (b *suiteTest) take(key string, limit int, period time.Duration, cost int) kv.Result {
-	b.Helper()
-	r, err := b.store.Take(b.Context(), key, limit, period, cost)
+func (t *suiteTest) take(key string, limit int, period time.Duration, cost int) kv.Result {
+	t.Helper()
+	r, err := t.store.Take(t.Context(), key, limit, period, cost)
 	if err != nil {
-		b.Fatalf("Take: %v", err)
+		t.Fatalf("Take: %v", err)
 	}
 	return r
 }
 
-func (b *suiteTest) want(got, want kv.Result) {
-	b.Helper()
+func (t *suiteTest) want(got, want kv.Result) {
+	t.Helper()
 	if got != want {
-		b.Errorf("got  %+v\nwant %+v", got, want)
+		t.Errorf("got  %+v\nwant %+v", got, want)
 	}
 }
 

@@ -111,7 +111,7 @@ func runFakeVips() {
 
 // Attempt tries all attacks in this process, on the calling goroutine's thread. A success does no
 // damage.
-func (o Attacks) Attempt() map[string]string {
+func (at Attacks) Attempt() map[string]string {
 	runtime.LockOSThread()
 	outcome := map[string]string{}
 	note := func(name string, err error) {
@@ -131,15 +131,15 @@ func (o Attacks) Attempt() map[string]string {
 			note(name, errno)
 		}
 	}
-	parent, own := uintptr(o.Parent), uintptr(os.Getpid())
-	for _, path := range append(o.Read, "/etc/passwd", fmt.Sprintf("/proc/%d/environ", o.Parent),
-		fmt.Sprintf("/proc/%d/mem", o.Parent), fmt.Sprintf("/proc/%d/maps", o.Parent), "/proc/self/environ") {
+	parent, own := uintptr(at.Parent), uintptr(os.Getpid())
+	for _, path := range append(at.Read, "/etc/passwd", fmt.Sprintf("/proc/%d/environ", at.Parent),
+		fmt.Sprintf("/proc/%d/mem", at.Parent), fmt.Sprintf("/proc/%d/maps", at.Parent), "/proc/self/environ") {
 		note("read "+path, readByte(path))
 	}
-	for _, path := range append(o.List, "/", "/tmp", "/proc") {
+	for _, path := range append(at.List, "/", "/tmp", "/proc") {
 		note("list "+path, open(path, unix.O_RDONLY|unix.O_DIRECTORY))
 	}
-	for _, path := range o.Write {
+	for _, path := range at.Write {
 		note("create "+path, open(path+".new", unix.O_WRONLY|unix.O_CREAT))
 		note("change "+path, open(path, unix.O_RDWR))
 		note("truncate "+path, open(path, unix.O_RDONLY|unix.O_TRUNC))
@@ -157,10 +157,10 @@ func (o Attacks) Attempt() map[string]string {
 	call("owner of the picture", unix.SYS_FCHOWN, 0, 0, 0)
 	call("lock the picture", unix.SYS_FLOCK, 0, unix.LOCK_SH)
 
-	note("tcp", o.dial(unix.AF_INET, unix.SOCK_STREAM, &unix.SockaddrInet4{Port: o.TCP, Addr: [4]byte{127, 0, 0, 1}}))
-	note("udp", o.dial(unix.AF_INET, unix.SOCK_DGRAM, &unix.SockaddrInet4{Port: o.UDP, Addr: [4]byte{127, 0, 0, 1}}))
-	note("unix socket", o.dial(unix.AF_UNIX, unix.SOCK_STREAM, &unix.SockaddrUnix{Name: o.Unix}))
-	note("abstract socket", o.dial(unix.AF_UNIX, unix.SOCK_STREAM, &unix.SockaddrUnix{Name: o.Socket}))
+	note("tcp", at.dial(unix.AF_INET, unix.SOCK_STREAM, &unix.SockaddrInet4{Port: at.TCP, Addr: [4]byte{127, 0, 0, 1}}))
+	note("udp", at.dial(unix.AF_INET, unix.SOCK_DGRAM, &unix.SockaddrInet4{Port: at.UDP, Addr: [4]byte{127, 0, 0, 1}}))
+	note("unix socket", at.dial(unix.AF_UNIX, unix.SOCK_STREAM, &unix.SockaddrUnix{Name: at.Unix}))
+	note("abstract socket", at.dial(unix.AF_UNIX, unix.SOCK_STREAM, &unix.SockaddrUnix{Name: at.Socket}))
 	var pair [2]int32
 	call("socketpair", unix.SYS_SOCKETPAIR, unix.AF_UNIX, unix.SOCK_STREAM, 0, uintptr(unsafe.Pointer(&pair)))
 
@@ -238,7 +238,7 @@ func (o Attacks) Attempt() map[string]string {
 	}()
 	<-done
 
-	switch o.ForeignCall {
+	switch at.ForeignCall {
 	case "i386":
 		foreignCall()
 	case "x32":
@@ -279,7 +279,7 @@ func readByte(path string) error {
 	return err
 }
 
-func (o Attacks) dial(family, kind int, to unix.Sockaddr) error {
+func (at Attacks) dial(family, kind int, to unix.Sockaddr) error {
 	socket, err := unix.Socket(family, kind|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return err
