@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"net/http"
 	"os"
@@ -111,15 +112,18 @@ type crashAttempt struct {
 type contents map[string]string
 
 // pointTrials returns the number of trials of each point.
-func pointTrials(t *testing.T) int {
+func pointTrials(t *testing.T) int { return envNumber(t, "LARDER_TEST_TRIALS", 1, math.MaxInt) }
+
+// envNumber returns a number from the environment, from 1 to most.
+func envNumber(t *testing.T, name string, fallback, most int) int {
 	t.Helper()
-	text := os.Getenv("LARDER_TEST_TRIALS")
+	text := os.Getenv(name)
 	if text == "" {
-		return 1
+		return fallback
 	}
 	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 {
-		t.Fatalf("LARDER_TEST_TRIALS: %q is no number of trials", text)
+	if err != nil || n < 1 || n > most {
+		t.Fatalf("%s: %q is no number from 1 to %d", name, text, most)
 	}
 	return n
 }

@@ -1,12 +1,9 @@
 package e2e
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -225,35 +222,14 @@ func (c *client) headers(t *testing.T) http.Header {
 func (f *faultFixture) halves(t *testing.T, method, path string, header http.Header, body []byte,
 	between func()) reply {
 	t.Helper()
-	address := strings.TrimPrefix(f.p.url, "http://")
-	conn, err := net.Dial("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
+	half := len(body) / 2
 	var head bytes.Buffer
-	fmt.Fprintf(&head, "%s %s HTTP/1.1\r\nHost: %s\r\nContent-Length: %d\r\n", method, path, address, len(body))
+	fmt.Fprintf(&head, "%s %s HTTP/1.1\r\nHost: %s\r\nContent-Length: %d\r\n", method, path,
+		strings.TrimPrefix(f.p.url, "http://"), len(body))
 	header.Write(&head) // into memory
-	head.WriteString("\r\n")
-	head.Write(body[:len(body)/2])
-	if _, err := conn.Write(head.Bytes()); err != nil {
-		t.Fatal(err)
-	}
-	between()
-	sent := make(chan struct{})
-	go func() { // the answer may arrive before all is sent
-		defer close(sent)
-		conn.Write(body[len(body)/2:])
-	}()
-	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
-	if err != nil {
-		t.Fatalf("%s %s: %v", method, path, err)
-	}
-	defer resp.Body.Close()
-	text, _ := io.ReadAll(resp.Body)
-	conn.Close()
-	<-sent
-	return reply{status: resp.StatusCode, header: resp.Header, body: text}
+	fmt.Fprintf(&head, "\r\n%s", body[:half])
+	resp, text := f.p.exchangePaused(t, head.String(), between, string(body[half:]))
+	return reply{status: resp.StatusCode, header: resp.Header, body: []byte(text)}
 }
 
 var attached = regexp.MustCompile(`Process (\d+) attached`)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strconv"
 	"testing"
 	"time"
 
@@ -23,15 +22,7 @@ const (
 // which a soak sets.
 func largeBytes(t *testing.T) int64 {
 	t.Helper()
-	text := os.Getenv("LARDER_TEST_LARGE")
-	if text == "" {
-		return largeUpload
-	}
-	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || n < 1 || n > 20 {
-		t.Fatalf("LARDER_TEST_LARGE: %q is no number of GiB from 1 to 20", text)
-	}
-	return n * gibibyte
+	return int64(envNumber(t, "LARDER_TEST_LARGE", int(largeUpload/gibibyte), 20)) * gibibyte
 }
 
 // A large upload in parts to a bucket needs little memory of the server when it passes through it,

@@ -15,15 +15,25 @@ import (
 // exchange sends bytes unchanged and returns the first answer.
 func (p *process) exchange(t *testing.T, request string) (*http.Response, string) {
 	t.Helper()
+	return p.exchangePaused(t, "", func() {}, request)
+}
+
+// exchangePaused is exchange for a request of two pieces, between which pause runs.
+func (p *process) exchangePaused(t *testing.T, first string, pause func(), rest string) (*http.Response, string) {
+	t.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(p.url, "http://"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer conn.Close()
+	if _, err := io.WriteString(conn, first); err != nil {
+		t.Fatal(err)
+	}
+	pause()
 	sent := make(chan struct{})
 	go func() {
 		defer close(sent)
-		io.WriteString(conn, request) // an early answer may interrupt it
+		io.WriteString(conn, rest) // an early answer may interrupt it
 	}()
 	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if err != nil {
