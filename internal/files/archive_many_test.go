@@ -90,9 +90,7 @@ func TestArchiveOfManyFiles(t *testing.T) {
 
 // Each entry appears exactly once where a page of the walk ends and the next begins.
 func TestArchivePages(t *testing.T) {
-	t.Parallel()
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newFixture(t, d)
+	eachFixture(t, func(t *testing.T, h *fixture) {
 		folder := h.createFolder(h.ann, "/home/ann/many")
 		last := 0
 		for _, count := range []int{255, 256, 257, 512, 513} {

@@ -13,8 +13,6 @@ import (
 	"testing"
 
 	"larder/internal/access"
-	"larder/internal/db"
-	"larder/internal/db/dbtest"
 	"larder/internal/fault"
 	"larder/internal/files"
 )
@@ -74,9 +72,7 @@ func (f *fixture) checkArchiveRefused(what string, a access.Actor, ids ...string
 }
 
 func TestArchiveOfFolders(t *testing.T) {
-	t.Parallel()
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newFixture(t, d)
+	eachFixture(t, func(t *testing.T, h *fixture) {
 		trip := h.createFolder(h.ann, "/home/ann/trip")
 		h.mustUpload(h.ann, "/home/ann/trip/b.txt", "b")
 		h.mustUpload(h.ann, "/home/ann/trip/A.txt", "a")
@@ -149,9 +145,7 @@ func TestArchiveOfFolders(t *testing.T) {
 // The archive judges each entry like listings and downloads do. An entry that does not show is not
 // named in the archive.
 func TestArchiveOmitsUnreadableEntries(t *testing.T) {
-	t.Parallel()
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newFixture(t, d)
+	eachFixture(t, func(t *testing.T, h *fixture) {
 		album := h.createFolder(h.admin, "/public/album")
 		h.mustUpload(h.admin, "/public/album/a.txt", "a")
 		h.mustUpload(h.admin, "/public/album/b.key", "b")
@@ -241,9 +235,7 @@ func TestArchiveOmitsUnreadableEntries(t *testing.T) {
 // The archive contains the contents of a mount in place of the entries that the mount covers. It
 // also contains the virtual folders on the way to a mount.
 func TestArchiveIncludesMounts(t *testing.T) {
-	t.Parallel()
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newFixture(t, d)
+	eachFixture(t, func(t *testing.T, h *fixture) {
 		photos := h.createFolder(h.admin, "/photos")
 		for _, name := range []string{"2026", "2026/old", "real"} {
 			h.createFolder(h.admin, "/photos/"+name)
@@ -295,9 +287,7 @@ func TestArchiveIncludesMounts(t *testing.T) {
 
 // The tree and the rules change during a walk. The clock does not advance.
 func TestArchiveChecksEachEntryWhenReached(t *testing.T) {
-	t.Parallel()
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newFixture(t, d)
+	eachFixture(t, func(t *testing.T, h *fixture) {
 		base := h.createFolder(h.ann, "/home/ann/base")
 		var ids []string
 		for _, name := range []string{"1", "2", "3", "4", "5", "6", "7", "8", "9"} {
@@ -351,9 +341,7 @@ func TestArchiveChecksEachEntryWhenReached(t *testing.T) {
 // The walk loads the actor again when the config version has changed, and ends when the actor may
 // no longer read.
 func TestArchiveEndsWhenActorLosesAccess(t *testing.T) {
-	t.Parallel()
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newFixture(t, d)
+	eachFixture(t, func(t *testing.T, h *fixture) {
 		h.mustUpload(h.ann, "/home/ann/1", "1")
 		h.mustUpload(h.ann, "/home/ann/2", "2")
 		asked := map[int64]int{}
@@ -379,9 +367,7 @@ func TestArchiveEndsWhenActorLosesAccess(t *testing.T) {
 
 // Content that is missing or altered on the disk is never sent as if it were whole.
 func TestArchiveOfDamagedContent(t *testing.T) {
-	t.Parallel()
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newFixture(t, d)
+	eachFixture(t, func(t *testing.T, h *fixture) {
 		damage := map[string]func(file string) error{
 			"gone":    os.Remove,
 			"cut":     func(file string) error { return os.Truncate(file, 3) },
@@ -441,9 +427,7 @@ func (f *fixture) objectFilePath(key string) (found string) {
 // Both limits are tested on both sides of their edges. An archive that exceeds a limit is refused
 // before it begins.
 func TestArchiveBounds(t *testing.T) {
-	t.Parallel()
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newFixture(t, d)
+	eachFixture(t, func(t *testing.T, h *fixture) {
 		f := h.createFolder(h.ann, "/home/ann/f")
 		h.createFolder(h.ann, "/home/ann/f/sub")
 		h.mustUpload(h.ann, "/home/ann/f/1", "12345")
@@ -496,9 +480,7 @@ func TestArchiveBounds(t *testing.T) {
 // A file whose content disappears between the check and the opening is checked again. If it was
 // deleted, the archive omits it; if it was replaced, the archive has the new content.
 func TestArchiveOfFileDeletedBeforeOpen(t *testing.T) {
-	t.Parallel()
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newFixture(t, d)
+	eachFixture(t, func(t *testing.T, h *fixture) {
 		h.mustUpload(h.ann, "/home/ann/1", "1")
 		deleted := h.mustUpload(h.ann, "/home/ann/2", "2")
 		h.mustUpload(h.ann, "/home/ann/3", "3")

@@ -5,14 +5,11 @@ import (
 	"errors"
 	"testing"
 
-	"larder/internal/db"
-	"larder/internal/db/dbtest"
 	"larder/internal/files"
 )
 
 // A batch stops when its context is cancelled.
 func TestBatchStopsWhenContextIsCancelled(t *testing.T) {
-	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	asked := 0
 	outcomes, err := files.EachInBatch(ctx, []string{"a", "b", "c", "d"}, func(i int) files.Outcome {
@@ -24,8 +21,7 @@ func TestBatchStopsWhenContextIsCancelled(t *testing.T) {
 	if !errors.Is(err, context.Canceled) || asked != 2 || len(outcomes) != 1 {
 		t.Errorf("asked %d times, %d outcomes, %v", asked, len(outcomes), err)
 	}
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newFixture(t, d)
+	eachFixture(t, func(t *testing.T, h *fixture) {
 		h.mustUpload(h.ann, "/home/ann/a", "a")
 		b := h.mustUpload(h.ann, "/home/ann/b", "b")
 		if _, err := h.tree.DeleteEach(ctx, h.ann, []string{b.ID}); !errors.Is(err, context.Canceled) {
@@ -44,9 +40,7 @@ func TestBatchStopsWhenContextIsCancelled(t *testing.T) {
 // An entry inside a folder that the same batch has deleted before is reported as deleted, at any
 // depth. A batch may contain folders that lie in one another.
 func TestBatchDeletesNestedFolders(t *testing.T) {
-	t.Parallel()
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newFixture(t, d)
+	eachFixture(t, func(t *testing.T, h *fixture) {
 		var ids []string
 		for _, p := range []string{"/home/ann/x", "/home/ann/x/y", "/home/ann/x/y/z"} {
 			ids = append(ids, h.createFolder(h.ann, p).ID)

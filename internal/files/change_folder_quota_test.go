@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"larder/internal/db"
-	"larder/internal/db/dbtest"
 	"larder/internal/fault"
 	"larder/internal/files"
 	"larder/internal/job"
@@ -183,9 +182,7 @@ func TestLargeCopiesReserveTheirFolders(t *testing.T) {
 
 // Concurrent requests create as many folders as the quota allows.
 func TestParallelFoldersStopAtTheLimit(t *testing.T) {
-	t.Parallel()
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newFixture(t, d)
+	eachFixture(t, func(t *testing.T, h *fixture) {
 		h.setFolderRoom("ann", 5)
 		var busy sync.WaitGroup
 		for i := range 12 {

@@ -7,8 +7,6 @@ import (
 	"sync"
 	"testing"
 
-	"larder/internal/db"
-	"larder/internal/db/dbtest"
 	"larder/internal/fault"
 	"larder/internal/files"
 )
@@ -17,8 +15,7 @@ import (
 // concurrently. No cycle results, nothing is lost or charged twice, and every request gets an
 // answer.
 func TestConcurrentMovesMakeNoCycle(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newFixture(t, d)
+	eachFixture(t, func(t *testing.T, h *fixture) {
 		for round := range 12 {
 			base := fmt.Sprintf("/home/ann/r%d", round)
 			h.createFolder(h.ann, base)
@@ -101,8 +98,7 @@ func TestConcurrentMovesMakeNoCycle(t *testing.T) {
 // While a folder is deleted, others upload into it. Each upload is deleted with the folder or
 // refused, and no account keeps a charge.
 func TestDeleteAgainstUploads(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newFixture(t, d)
+	eachFixture(t, func(t *testing.T, h *fixture) {
 		dir := h.createFolder(h.ann, "/home/ann/dir")
 		place, err := h.tree.ResolveDestination(t.Context(), h.ann, mustParsePath("/home/ann/dir/sub"), "f",
 			files.RenameNew)
@@ -139,8 +135,7 @@ func TestDeleteAgainstUploads(t *testing.T) {
 
 // When many replace one file concurrently, the last content remains and its size is charged.
 func TestConcurrentReplacements(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newFixture(t, d)
+	eachFixture(t, func(t *testing.T, h *fixture) {
 		h.mustUpload(h.ann, "/home/ann/f", "x")
 		place, err := h.tree.ResolveDestination(t.Context(), h.ann, mustParsePath("/home/ann"), "f", files.Replace)
 		h.must(err)
@@ -167,8 +162,7 @@ func TestConcurrentReplacements(t *testing.T) {
 
 // A link to a file that is being deleted is refused, or deleted with the file.
 func TestLinkAgainstDelete(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newFixture(t, d)
+	eachFixture(t, func(t *testing.T, h *fixture) {
 		for i := range 60 {
 			f := h.mustUpload(h.ann, fmt.Sprintf("/home/ann/f%d", i), "x")
 			var both sync.WaitGroup

@@ -7,8 +7,6 @@ import (
 	"testing"
 
 	"larder/internal/access"
-	"larder/internal/db"
-	"larder/internal/db/dbtest"
 	"larder/internal/fault"
 	"larder/internal/files"
 	"larder/internal/job"
@@ -16,8 +14,7 @@ import (
 )
 
 func TestCreateFolderValidatesNames(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newFixture(t, d)
+	eachFixture(t, func(t *testing.T, h *fixture) {
 		home := mustParsePath("/home/ann")
 		nfc, nfd := mustParsePath("/home/ann/\u00e9"), mustParsePath("/home/ann/e\u0301")
 		h.createFolder(h.ann, nfc.String())
@@ -45,8 +42,7 @@ func TestCreateFolderValidatesNames(t *testing.T) {
 }
 
 func TestCreateFolder(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newFixture(t, d)
+	eachFixture(t, func(t *testing.T, h *fixture) {
 		e := h.createFolder(h.ann, "/home/ann/new")
 		if e.Name != "new" || e.Dir.String() != "/home/ann" || !e.Folder || e.Size != 0 || e.OwnerID != "ann" {
 			t.Errorf("made %+v", e)
@@ -75,8 +71,7 @@ func TestCreateFolder(t *testing.T) {
 
 // Abuse cases C25 and C26.
 func TestRename(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newFixture(t, d)
+	eachFixture(t, func(t *testing.T, h *fixture) {
 		dir := h.createFolder(h.ann, "/home/ann/dir")
 		f := h.mustUpload(h.ann, "/home/ann/dir/f.txt", "x")
 		h.mustUpload(h.ann, "/home/ann/taken", "x")
@@ -115,8 +110,7 @@ func TestRename(t *testing.T) {
 }
 
 func TestDeleteGivesQuotaBack(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newFixture(t, d)
+	eachFixture(t, func(t *testing.T, h *fixture) {
 		dir := h.createFolder(h.admin, "/uploads/dir")
 		h.mustUpload(h.ann, "/uploads/dir/a/b/one", "12345")
 		h.mustUpload(h.ann, "/uploads/dir/two", "123")
@@ -147,8 +141,7 @@ func TestDeleteGivesQuotaBack(t *testing.T) {
 // A change of a folder applies to the whole folder. An entry of another owner, or behind another
 // user's password, makes the change refused.
 func TestFolderChangeNeedsAllContents(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newFixture(t, d)
+	eachFixture(t, func(t *testing.T, h *fixture) {
 		dir := h.createFolder(h.ann, "/uploads/anns")
 		mixed := h.mustUpload(h.bob, "/uploads/anns/x/bobs", "1")
 		_, _, err := h.tree.Delete(t.Context(), h.ann, dir.ID)
@@ -192,8 +185,7 @@ func TestFolderChangeNeedsAllContents(t *testing.T) {
 }
 
 func TestMove(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newFixture(t, d)
+	eachFixture(t, func(t *testing.T, h *fixture) {
 		dir := h.createFolder(h.ann, "/home/ann/dir")
 		f := h.mustUpload(h.ann, "/home/ann/dir/f.txt", "x")
 		h.createFolder(h.ann, "/home/ann/to")
@@ -204,13 +196,13 @@ func TestMove(t *testing.T) {
 		if got, err := h.readPath(h.ann, "/home/ann/to/renamed/f.txt"); got != "x" || err != nil {
 			t.Errorf("at the new place: %q, %v", got, err)
 		}
-		stored, err := job.ByID(d.Read(t.Context()), "ann", j.ID)
+		stored, err := job.ByID(h.db.Read(t.Context()), "ann", j.ID)
 		h.must(err)
 		if stored.Status != "completed" || stored.Progress != 100 || stored.Type != "move" ||
 			stored.CompletedAt == nil {
 			t.Errorf("job: %+v", stored)
 		}
-		_, err = job.ByID(d.Read(t.Context()), "bob", j.ID)
+		_, err = job.ByID(h.db.Read(t.Context()), "bob", j.ID)
 		h.wantFault("another user's job", err, fault.NotFound)
 
 		h.addRule(access.Rule{Pattern: "/home/ann/closed/**", Effect: access.Deny, UserID: "ann",
@@ -245,8 +237,7 @@ func TestMove(t *testing.T) {
 }
 
 func TestMoveRespectsDepthLimit(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newFixture(t, d)
+	eachFixture(t, func(t *testing.T, h *fixture) {
 		dir := h.createFolder(h.ann, "/home/ann/d")
 		h.mustUpload(h.ann, "/home/ann/d/e/f", "x") // two levels below d
 		deep := "/home/ann" + strings.Repeat("/x", 60)

@@ -9,7 +9,6 @@ import (
 
 	"larder/internal/access"
 	"larder/internal/db"
-	"larder/internal/db/dbtest"
 	"larder/internal/fault"
 	"larder/internal/files"
 	"larder/internal/vpath"
@@ -59,9 +58,7 @@ func memberNames(list []files.Member) (names []string) {
 // The members read page by page equal the listing of the folder, and each entry read alone equals
 // its entry in the listing. The test uses random trees with mounts, rules and passwords.
 func TestChildrenMatchListings(t *testing.T) {
-	t.Parallel()
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newFixture(t, d)
+	eachFixture(t, func(t *testing.T, h *fixture) {
 		for seed := range seedCount {
 			w := newRandomTree(h, seed)
 			for range 2 {

@@ -8,14 +8,12 @@ import (
 
 	"larder/internal/blob"
 	"larder/internal/db"
-	"larder/internal/db/dbtest"
 	"larder/internal/fault"
 	"larder/internal/files"
 )
 
 func TestCollectorWaitsForGracePeriod(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newFixture(t, d)
+	eachFixture(t, func(t *testing.T, h *fixture) {
 		put := func(p string) (files.Entry, blob.Key) {
 			t.Helper()
 			place, err := h.tree.ResolveDestination(t.Context(), h.ann, mustParsePath(p).Parent(),
@@ -65,8 +63,7 @@ func TestCollectorWaitsForGracePeriod(t *testing.T) {
 }
 
 func TestCollectorDeletesLargeFoldersInBatches(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newFixture(t, d)
+	eachFixture(t, func(t *testing.T, h *fixture) {
 		before := h.countRows("entries")
 		dir := h.createFolder(h.ann, "/home/ann/big")
 		// Inserts 4,100 files with links that share 100 objects, and 300 folders, nested and side
@@ -128,8 +125,7 @@ func (f *fixture) insertFile(tx *db.Tx, id, parent, object string) error {
 
 // After the collector has claimed a key, no file can be made of it.
 func TestPutFailsAfterCollectorClaimsKey(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newFixture(t, d)
+	eachFixture(t, func(t *testing.T, h *fixture) {
 		place, err := h.tree.ResolveDestination(t.Context(), h.ann, mustParsePath("/home/ann"), "f", files.RenameNew)
 		h.must(err)
 		s := h.storeContent("x")
@@ -157,8 +153,7 @@ func TestPutFailsAfterCollectorClaimsKey(t *testing.T) {
 // Folders that reach the graveyard between two queries of the collector push others out of its
 // batch. The collector must keep those.
 func TestCollectorDeletesOnlyEmptyFolders(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newFixture(t, d)
+	eachFixture(t, func(t *testing.T, h *fixture) {
 		full, empty := h.createFolder(h.ann, "/home/ann/full"), h.createFolder(h.ann, "/home/ann/empty")
 		h.mustUpload(h.ann, "/home/ann/full/f", "x")
 		before := h.countRows("entries")

@@ -7,14 +7,12 @@ import (
 
 	"larder/internal/access"
 	"larder/internal/db"
-	"larder/internal/db/dbtest"
 	"larder/internal/fault"
 	"larder/internal/files"
 )
 
 func TestPublicPathServing(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newFixture(t, d)
+	eachFixture(t, func(t *testing.T, h *fixture) {
 		h.mustUpload(h.admin, "/public/a.txt", "public")
 		h.mustUpload(h.ann, "/home/ann/b.txt", "private")
 		locked := h.createFolder(h.admin, "/public/locked")
@@ -70,8 +68,7 @@ func TestPublicPathServing(t *testing.T) {
 
 // When a store has lost an object or cannot be reached, the fault is never NotFound.
 func TestUnopenableContentIsNotReportedMissing(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newFixture(t, d)
+	eachFixture(t, func(t *testing.T, h *fixture) {
 		place, err := h.tree.ResolveDestination(t.Context(), h.ann, mustParsePath("/home/ann"), "x", files.Fail)
 		h.must(err)
 		s := h.storeContent("x")
@@ -88,8 +85,7 @@ func TestUnopenableContentIsNotReportedMissing(t *testing.T) {
 }
 
 func TestPermanentLinks(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newFixture(t, d)
+	eachFixture(t, func(t *testing.T, h *fixture) {
 		f := h.mustUpload(h.ann, "/home/ann/Photo.JPEG", "bytes")
 		link, err := h.tree.Link(t.Context(), h.ann, f.ID)
 		h.must(err)
@@ -171,8 +167,7 @@ func TestPermanentLinks(t *testing.T) {
 }
 
 func TestLinkExtensions(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newFixture(t, d)
+	eachFixture(t, func(t *testing.T, h *fixture) {
 		for name, want := range map[string]string{
 			"noext": "txt", "strange.täst": "txt", "long.abcdefghijk": "txt", "a.tar.GZ": "gz", ".hidden": "hidden",
 			"dot.": "txt",
@@ -203,8 +198,7 @@ func TestLinkExtensions(t *testing.T) {
 }
 
 func TestPublishedPath(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newFixture(t, d)
+	eachFixture(t, func(t *testing.T, h *fixture) {
 		public, private := h.mustUpload(h.admin, "/public/a", "x"), h.mustUpload(h.ann, "/home/ann/a", "x")
 		p, err := h.tree.PublicAccess(t.Context(), public.ID)
 		h.must(err)

@@ -4,8 +4,6 @@ import (
 	"testing"
 
 	"larder/internal/access"
-	"larder/internal/db"
-	"larder/internal/db/dbtest"
 	"larder/internal/fault"
 	"larder/internal/files"
 )
@@ -13,8 +11,7 @@ import (
 // Each kind of link requires its own permission. A password hides the file's name only where it
 // hides the file in listings too.
 func TestCopyLinksCheckEachKindSeparately(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newFixture(t, d)
+	eachFixture(t, func(t *testing.T, h *fixture) {
 		dir := h.createFolder(h.admin, "/public/dir")
 		file := h.mustUpload(h.admin, "/public/f", "x")
 		inside := h.mustUpload(h.admin, "/public/dir/in", "x")
@@ -69,8 +66,7 @@ func TestCopyLinksCheckEachKindSeparately(t *testing.T) {
 // A public listing depends on the passwords given with the request and on no other right of the
 // caller.
 func TestListPublicIgnoresCallersRights(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newFixture(t, d)
+	eachFixture(t, func(t *testing.T, h *fixture) {
 		box := h.createFolder(h.admin, "/public/box")
 		h.mustUpload(h.admin, "/public/box/in", "x")
 		h.mustUpload(h.ann, "/home/ann/f", "x")

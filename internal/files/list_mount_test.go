@@ -8,7 +8,6 @@ import (
 
 	"larder/internal/access"
 	"larder/internal/db"
-	"larder/internal/db/dbtest"
 	"larder/internal/fault"
 	"larder/internal/files"
 	"larder/internal/vpath"
@@ -33,8 +32,7 @@ func (f *fixture) searchPaths(a access.Actor, q files.ListQuery) []string {
 // Abuse case C19: a mount appears in place of the entries that it covers, in listings, in searches
 // and by id.
 func TestMountsShowAsFolders(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newFixture(t, d)
+	eachFixture(t, func(t *testing.T, h *fixture) {
 		h.createFolder(h.admin, "/photos")
 		h.createFolder(h.admin, "/photos/2026")
 		h.mustUpload(h.admin, "/photos/2026/shadowed.jpg", "x")
@@ -116,8 +114,7 @@ func TestMountsShowAsFolders(t *testing.T) {
 
 // The folders above a mount exist although no entries of their names are stored.
 func TestVirtualFolders(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newFixture(t, d)
+	eachFixture(t, func(t *testing.T, h *fixture) {
 		h.write(func(tx *db.Tx) error { // no mount covers the root any more
 			if _, err := tx.Exec("DELETE FROM mounts"); err != nil {
 				return err
@@ -175,8 +172,7 @@ func TestVirtualFolders(t *testing.T) {
 // Where a mount covers the root, the folders on the way to another mount appear too, although they
 // are not stored. They are behind the passwords of the stored folders above them.
 func TestVirtualFoldersInAMount(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newFixture(t, d)
+	eachFixture(t, func(t *testing.T, h *fixture) {
 		h.addMount("/public/way/to/m")
 		locked := h.createFolder(h.admin, "/public/locked")
 		h.addMount("/public/locked/way/m")
@@ -207,8 +203,7 @@ func TestVirtualFoldersInAMount(t *testing.T) {
 
 // Of overlapping mounts, the mount with the higher priority appears, whichever path is longer.
 func TestListShowsMountOfHigherPriority(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newFixture(t, d)
+	eachFixture(t, func(t *testing.T, h *fixture) {
 		outer := h.addMountWithPriority("/m", 5)
 		h.addMountWithPriority("/m/inner", 4)
 		h.addMountWithPriority("/m/n", 6)
@@ -236,8 +231,7 @@ func TestListShowsMountOfHigherPriority(t *testing.T) {
 
 // Entries that are judged individually have the right position in every order, on every page.
 func TestListOrderOfIndividuallyCheckedEntries(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newFixture(t, d)
+	eachFixture(t, func(t *testing.T, h *fixture) {
 		for i := range 9 {
 			h.createFolder(h.admin, fmt.Sprintf("/public/f%d", i))
 			h.mustUpload(h.admin, fmt.Sprintf("/public/x%d", i), strings.Repeat("x", 9-i))

@@ -11,7 +11,6 @@ import (
 
 	"larder/internal/access"
 	"larder/internal/db"
-	"larder/internal/db/dbtest"
 	"larder/internal/fault"
 	"larder/internal/files"
 	"larder/internal/mount"
@@ -312,8 +311,7 @@ const seedCount = uint64(40)
 // Listings and searches return exactly the entries that a check of each entry allows, in one order
 // and with one total on all pages.
 func TestListMatchesPerEntryChecks(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newFixture(t, d)
+	eachFixture(t, func(t *testing.T, h *fixture) {
 		for seed := range seedCount {
 			w := newRandomTree(h, seed)
 			for range 6 {

@@ -9,7 +9,6 @@ import (
 
 	"larder/internal/access"
 	"larder/internal/db"
-	"larder/internal/db/dbtest"
 	"larder/internal/fault"
 	"larder/internal/files"
 	"larder/internal/vpath"
@@ -17,8 +16,7 @@ import (
 
 // Listings and searches show entries, and the folders that lead to them, by the rules alone.
 func TestListByRules(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newFixture(t, d)
+	eachFixture(t, func(t *testing.T, h *fixture) {
 		for _, p := range []string{"/wing", "/wing/read", "/wing/read/deep", "/wing/drop", "/wing/drop/box",
 			"/wing/way", "/wing/way/to", "/wing/way/to/it", "/wing/office", "/wing/closed"} {
 			h.createFolder(h.admin, p)
@@ -91,8 +89,7 @@ func TestListByRules(t *testing.T) {
 
 // Abuse case C28: patterns of file names are applied in order, and hidden entries are not counted.
 func TestListByPatternsOfNames(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newFixture(t, d)
+	eachFixture(t, func(t *testing.T, h *fixture) {
 		h.createFolder(h.admin, "/shots")
 		for _, name := range []string{"a.jpg", "b.JPG", "c.raw", "d.raw.jpg", "e_1.png", "ex1.png", "f100%.txt",
 			"é.raw", "é.gif"} {
@@ -146,8 +143,7 @@ const maxGlobs = 32
 
 // Abuse case C33: a pattern that is costly in other matchers is fast here.
 func TestListIsFastWithCostlyPatterns(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newFixture(t, d)
+	eachFixture(t, func(t *testing.T, h *fixture) {
 		for i := range 20 {
 			h.mustUpload(h.admin, "/public/"+strings.Repeat("a", 230+i), "x")
 		}
@@ -165,8 +161,7 @@ func TestListIsFastWithCostlyPatterns(t *testing.T) {
 
 // Abuse cases C7 and C8: rules and names are compared in NFC, with case.
 func TestListByNFCAndCase(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newFixture(t, d)
+	eachFixture(t, func(t *testing.T, h *fixture) {
 		h.mustUpload(h.admin, "/public/cafe\u0301/x.txt", "x")
 		h.mustUpload(h.admin, "/public/Secret/x.txt", "x")
 		h.mustUpload(h.admin, "/public/secret/y.txt", "x")
@@ -192,8 +187,7 @@ func TestListByNFCAndCase(t *testing.T) {
 // A password hides everything below it. Of nested passwords, the nearest counts, in listings and
 // searches alike.
 func TestListBehindPasswords(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newFixture(t, d)
+	eachFixture(t, func(t *testing.T, h *fixture) {
 		outer := h.createFolder(h.admin, "/public/outer")
 		inner := h.createFolder(h.admin, "/public/outer/inner")
 		h.createFolder(h.admin, "/public/outer/inner/deep")
@@ -241,8 +235,7 @@ func TestListBehindPasswords(t *testing.T) {
 
 // Abuse case C108: a search is limited.
 func TestSearchIsBounded(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newFixture(t, d)
+	eachFixture(t, func(t *testing.T, h *fixture) {
 		for _, search := range []string{strings.Repeat("x", 10<<10), strings.Repeat("é", 256), "\xff", "a\x00"} {
 			_, err := h.tree.List(t.Context(), h.ann, files.ListQuery{Search: search, Page: 1, Limit: 1})
 			h.wantFault("search", err, fault.Invalid)

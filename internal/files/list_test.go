@@ -8,15 +8,13 @@ import (
 
 	"larder/internal/access"
 	"larder/internal/db"
-	"larder/internal/db/dbtest"
 	"larder/internal/fault"
 	"larder/internal/files"
 	"larder/internal/vpath"
 )
 
 func TestListShowsOnlyReadableEntries(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newFixture(t, d)
+	eachFixture(t, func(t *testing.T, h *fixture) {
 		h.mustUpload(h.ann, "/uploads/ann.txt", "1")
 		h.mustUpload(h.bob, "/uploads/bob.txt", "2")
 		h.createFolder(h.bob, "/uploads/bobs")
@@ -62,8 +60,7 @@ func TestListShowsOnlyReadableEntries(t *testing.T) {
 
 // Abuse case C28: a denied entry is neither listed nor counted, in a listing or a search.
 func TestDeniedNamesAreAbsentAndNotCounted(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newFixture(t, d)
+	eachFixture(t, func(t *testing.T, h *fixture) {
 		h.addRule(access.Rule{Pattern: "/public/*.key", Effect: access.Deny, Role: access.User,
 			Permissions: access.Set(access.Read)})
 		for _, name := range []string{"a.key", "b.txt", "c.key", "d.txt"} {
@@ -90,8 +87,7 @@ func TestDeniedNamesAreAbsentAndNotCounted(t *testing.T) {
 }
 
 func TestListOrder(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newFixture(t, d)
+	eachFixture(t, func(t *testing.T, h *fixture) {
 		dir := "/home/ann/"
 		for i, f := range []struct{ name, content string }{{"b", "333"}, {"A", "22"}, {"c", "1"}, {"É", "22"}} {
 			h.advance(time.Second)
@@ -138,8 +134,7 @@ func TestListOrder(t *testing.T) {
 
 // Abuse case C18: names that are patterns in other systems are literal here.
 func TestWildcardsInNamesAreLiteral(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newFixture(t, d)
+	eachFixture(t, func(t *testing.T, h *fixture) {
 		dir := "/home/ann"
 		under := h.createFolder(h.ann, dir+"/a_b")
 		h.createFolder(h.ann, dir+"/axb")
@@ -165,8 +160,7 @@ func TestWildcardsInNamesAreLiteral(t *testing.T) {
 
 // A search includes folders that are not listed, and hides the entries behind a password.
 func TestSearchFindsOwnEntriesInHiddenFolders(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newFixture(t, d)
+	eachFixture(t, func(t *testing.T, h *fixture) {
 		hidden := h.createFolder(h.admin, "/hidden")
 		h.write(func(tx *db.Tx) error {
 			_, err := h.tree.InsertFolder(tx, hidden.ID, "mine-too", "ann")
@@ -200,8 +194,7 @@ func TestSearchFindsOwnEntriesInHiddenFolders(t *testing.T) {
 }
 
 func TestEntryDetails(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newFixture(t, d)
+	eachFixture(t, func(t *testing.T, h *fixture) {
 		f := h.mustUpload(h.ann, "/home/ann/x.txt", "abc")
 		e, m, err := h.tree.Details(t.Context(), h.ann, f.ID)
 		h.must(err)

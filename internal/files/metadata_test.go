@@ -3,16 +3,13 @@ package files_test
 import (
 	"testing"
 
-	"larder/internal/db"
-	"larder/internal/db/dbtest"
 	"larder/internal/fault"
 	"larder/internal/files"
 )
 
 // Update validates every request, whatever a transport has validated before.
 func TestUpdateValidatesPositions(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newFixture(t, d)
+	eachFixture(t, func(t *testing.T, h *fixture) {
 		f := h.mustUpload(h.ann, "/home/ann/f", "x")
 		at := func(position int64) (files.Entry, error) {
 			return h.tree.Update(t.Context(), h.ann, f.ID,

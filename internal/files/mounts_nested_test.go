@@ -6,7 +6,6 @@ import (
 
 	"larder/internal/access"
 	"larder/internal/db"
-	"larder/internal/db/dbtest"
 	"larder/internal/fault"
 	"larder/internal/files"
 	"larder/internal/vpath"
@@ -14,8 +13,7 @@ import (
 
 // A password on a folder covers the mounts below it, at any depth, for every operation.
 func TestPasswordCoversMountsBelow(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newFixture(t, d)
+	eachFixture(t, func(t *testing.T, h *fixture) {
 		vault := h.createFolder(h.admin, "/public/vault")
 		h.addMount("/public/vault/disk")
 		h.addMount("/public/vault/disk/more/deep") // `more` is only a part of the mount's path
@@ -51,8 +49,7 @@ func TestPasswordCoversMountsBelow(t *testing.T) {
 
 // The entries of a mount inside a home belong to the home.
 func TestHomeIncludesMountsBelow(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newFixture(t, d)
+	eachFixture(t, func(t *testing.T, h *fixture) {
 		h.addMount("/home/ann/disk")
 		f := h.mustUpload(h.admin, "/home/ann/disk/f", "x")
 		if got, err := h.readPath(h.ann, "/home/ann/disk/f"); got != "x" || err != nil {
@@ -68,8 +65,7 @@ func TestHomeIncludesMountsBelow(t *testing.T) {
 
 // An actor who may not write somewhere does not learn from the refusal that a mount is there.
 func TestRefusalsDoNotRevealMounts(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newFixture(t, d)
+	eachFixture(t, func(t *testing.T, h *fixture) {
 		h.createFolder(h.admin, "/top")
 		h.mustUpload(h.admin, "/top/plan", "a file in the way of the mount")
 		h.mustUpload(h.admin, "/top/other", "another file")
@@ -94,8 +90,7 @@ func TestRefusalsDoNotRevealMounts(t *testing.T) {
 
 // A new account gets no home that contains an existing mount. It gets a home with a number.
 func TestNewHomesAvoidExistingMounts(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newFixture(t, d)
+	eachFixture(t, func(t *testing.T, h *fixture) {
 		h.addMount("/home/carol")
 		h.addMount("/home/carol-2/disk")
 		h.mustUpload(h.admin, "/home/carol-2/disk/f", "x")
@@ -112,8 +107,7 @@ func TestNewHomesAvoidExistingMounts(t *testing.T) {
 
 // A virtual folder above a mount reserves its name. An entry of that name would hide the mount.
 func TestVirtualFolderNamesAreReserved(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newFixture(t, d)
+	eachFixture(t, func(t *testing.T, h *fixture) {
 		h.addMount("/home/ann/over/disk")
 		dir := h.createFolder(h.ann, "/home/ann/dir")
 		h.mustUpload(h.ann, "/home/ann/dir/disk", "would be hidden")
@@ -145,8 +139,7 @@ func TestVirtualFolderNamesAreReserved(t *testing.T) {
 
 // A rule for one mount reveals nothing in another mount, and a denial applies in its own mount.
 func TestMountRulesApplyToTheirMountOnly(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newFixture(t, d)
+	eachFixture(t, func(t *testing.T, h *fixture) {
 		h.addMount("/disk")
 		h.createFolder(h.admin, "/disk/plans")
 		h.createFolder(h.admin, "/top")

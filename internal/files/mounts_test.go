@@ -6,7 +6,6 @@ import (
 
 	"larder/internal/blob"
 	"larder/internal/db"
-	"larder/internal/db/dbtest"
 	"larder/internal/fault"
 	"larder/internal/files"
 	"larder/internal/object"
@@ -16,8 +15,7 @@ import (
 // An upload to a provider that was deleted meanwhile is never acknowledged, even if its mount
 // continues with another provider.
 func TestPutInADeletedProvider(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newFixture(t, d)
+	eachFixture(t, func(t *testing.T, h *fixture) {
 		place, err := h.tree.ResolveDestination(t.Context(), h.ann, mustParsePath("/home/ann"), "f", files.RenameNew)
 		h.must(err)
 		other, err := h.tree.ResolveDestination(t.Context(), h.ann, mustParsePath("/home/ann"), "g", files.RenameNew)
@@ -49,8 +47,7 @@ func TestPutInADeletedProvider(t *testing.T) {
 // Keys that were only recorded are released. A key that becomes used first, or is recorded
 // meanwhile, keeps the provider in use.
 func TestNotedKeysAreReleased(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newFixture(t, d)
+	eachFixture(t, func(t *testing.T, h *fixture) {
 		const key = blob.Key("ab/00112233445566778899aabbccddeeff")
 		release := func(keys []blob.Key) error {
 			return h.db.Write(t.Context(), func(tx *db.Tx) error { return object.ForgetKeys(tx, "local", keys) })

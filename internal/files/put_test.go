@@ -8,7 +8,6 @@ import (
 
 	"larder/internal/access"
 	"larder/internal/db"
-	"larder/internal/db/dbtest"
 	"larder/internal/fault"
 	"larder/internal/files"
 	"larder/internal/quota"
@@ -16,8 +15,7 @@ import (
 )
 
 func TestPutResolvesNameConflicts(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newFixture(t, d)
+	eachFixture(t, func(t *testing.T, h *fixture) {
 		first := h.mustUpload(h.ann, "/home/ann/cat.jpg", "one")
 		link, err := h.tree.Link(t.Context(), h.ann, first.ID)
 		h.must(err)
@@ -68,8 +66,7 @@ func TestPutResolvesNameConflicts(t *testing.T) {
 }
 
 func TestNumberedNamesStayValid(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newFixture(t, d)
+	eachFixture(t, func(t *testing.T, h *fixture) {
 		long := strings.Repeat("漢", 251)
 		for name, want := range map[string]string{
 			".profile":       ".profile (1)",
@@ -91,8 +88,7 @@ func TestNumberedNamesStayValid(t *testing.T) {
 }
 
 func TestManyFilesOfOneName(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newFixture(t, d)
+	eachFixture(t, func(t *testing.T, h *fixture) {
 		var wg sync.WaitGroup
 		var mu sync.Mutex
 		var got []string
@@ -130,8 +126,7 @@ func TestManyFilesOfOneName(t *testing.T) {
 
 // An upload stays bound to the id of the folder in which it began.
 func TestPutFollowsRenamedFolder(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newFixture(t, d)
+	eachFixture(t, func(t *testing.T, h *fixture) {
 		dir := h.createFolder(h.ann, "/home/ann/a")
 		place, err := h.tree.ResolveDestination(t.Context(), h.ann, mustParsePath("/home/ann/a/b"), "f.txt",
 			files.RenameNew)
@@ -163,8 +158,7 @@ func TestPutFollowsRenamedFolder(t *testing.T) {
 }
 
 func TestPlaceRefuses(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newFixture(t, d)
+	eachFixture(t, func(t *testing.T, h *fixture) {
 		h.mustUpload(h.ann, "/home/ann/file", "x")
 		deep := mustParsePath("/home/ann" + strings.Repeat("/d", 62))
 		for _, c := range []struct {
@@ -196,8 +190,7 @@ func TestPlaceRefuses(t *testing.T) {
 }
 
 func TestPutChargesTheQuota(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newFixture(t, d)
+	eachFixture(t, func(t *testing.T, h *fixture) {
 		most, count := int64(10), int64(2)
 		h.write(func(tx *db.Tx) error { return quota.SetLimits(tx, "ann", &most, &count) })
 		h.mustUpload(h.ann, "/home/ann/a", "12345678")

@@ -10,7 +10,6 @@ import (
 
 	"larder/internal/blob"
 	"larder/internal/db"
-	"larder/internal/db/dbtest"
 	"larder/internal/files"
 	"larder/internal/quota"
 )
@@ -53,9 +52,7 @@ func (f *fixture) wantStored(what string, keys []blob.Key, want ...int) {
 // docs/decisions.md, Quota: the bytes that an account uses, has reserved and has in garbage are at
 // most twice its quota. Beyond that, its oldest garbage becomes due immediately.
 func TestGarbageOfAnAccountIsBounded(t *testing.T) {
-	t.Parallel()
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newFixture(t, d)
+	eachFixture(t, func(t *testing.T, h *fixture) {
 		asked := 0
 		h.tree.Objects.TrimSoon = func() { asked++ }
 		h.setQuota("ann", 20, quota.Unlimited)
@@ -110,9 +107,7 @@ func TestGarbageOfAnAccountIsBounded(t *testing.T) {
 // Garbage of one account does not make garbage of another due. Files that are deleted with their
 // folder count too.
 func TestGarbageIsBoundedByOwner(t *testing.T) {
-	t.Parallel()
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newFixture(t, d)
+	eachFixture(t, func(t *testing.T, h *fixture) {
 		h.setQuota("ann", 60, quota.Unlimited)
 		h.setQuota("bob", 20, quota.Unlimited)
 		bobs := h.mustUpload(h.bob, "/home/bob/f", strings.Repeat("b", 20))
@@ -144,9 +139,7 @@ func TestGarbageIsBoundedByOwner(t *testing.T) {
 
 // The collector waits for a backup, also with garbage beyond the limit.
 func TestGarbageLimitWaitsForBackup(t *testing.T) {
-	t.Parallel()
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newFixture(t, d)
+	eachFixture(t, func(t *testing.T, h *fixture) {
 		h.setQuota("ann", 20, quota.Unlimited)
 		hold, err := h.tree.Objects.Hold(t.Context())
 		h.must(err)
@@ -163,9 +156,7 @@ func TestGarbageLimitWaitsForBackup(t *testing.T) {
 // Replacements, trims and collectors run concurrently. The content of files is kept, and the
 // garbage left is within the limit.
 func TestTrimAgainstConcurrentReplacements(t *testing.T) {
-	t.Parallel()
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		h := newFixture(t, d)
+	eachFixture(t, func(t *testing.T, h *fixture) {
 		h.setQuota("ann", 200, quota.Unlimited)
 		var busy, chores sync.WaitGroup
 		stop := make(chan struct{})
