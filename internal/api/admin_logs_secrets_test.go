@@ -33,7 +33,7 @@ func TestLogHoldsNoSecret(t *testing.T) {
 			"new user's password": "canary-user-password", "new key's name": "canary-key-name",
 			"share": shareEntry(alice, id),
 		}
-		addRule(admin, m{"pathPattern": "/vault/**", "effect": "allow", "role": "guest", "requirePassword": true,
+		addRule(admin, M{"pathPattern": "/vault/**", "effect": "allow", "role": "guest", "requirePassword": true,
 			"password": secrets["rule's password"]})
 		admin.Post("/api/admin/users", M{"username": "carol", "email": "carol@example.org",
 			"password": secrets["new user's password"]}).OK(201)

@@ -66,7 +66,7 @@ func TestAccessLogEntries(t *testing.T) {
 		}
 		linked := admin.Get("/api/files?path=/public&search=linked").OK(200).Text("items.0.id")
 		link := admin.Post("/api/files/"+linked+"/link", nil).OK(200).Text("link.url")
-		rule := addRule(admin, m{"pathPattern": "/nowhere/**", "effect": "deny", "role": "guest"})
+		rule := addRule(admin, M{"pathPattern": "/nowhere/**", "effect": "deny", "role": "guest"})
 		keyID, _, _ := strings.Cut(strings.TrimPrefix(key.Header.Get("Authorization"), "Bearer "), ".")
 		known := len(accessLogs(t, l, admin, ""))
 		var shared string

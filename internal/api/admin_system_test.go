@@ -50,16 +50,16 @@ func TestSystem(t *testing.T) {
 			wantFields(t, "a replica", value, "id", "version", "schemaVersion", "seenAt")
 			r := value.(map[string]any)
 			ids[r["id"]] = true
-			wantJSON(t, "a replica", m{"version": r["version"], "schemaVersion": r["schemaVersion"],
+			wantJSON(t, "a replica", M{"version": r["version"], "schemaVersion": r["schemaVersion"],
 				"seenAt": r["seenAt"]},
-				m{"version": "1.2.3-test", "schemaVersion": newest, "seenAt": l.Clock.Now().UnixMilli()})
+				M{"version": "1.2.3-test", "schemaVersion": newest, "seenAt": l.Clock.Now().UnixMilli()})
 		}
 		wantJSON(t, "their ids", len(ids), len(l.Apps))
 		wantJSON(t, "database", reply.Value("database"),
-			m{"engine": engine, "schemaVersion": newest, "reachable": true})
-		wantJSON(t, "jobs", reply.Value("jobs"), m{"pending": 0, "running": 0, "completed": 0, "failed": 0})
-		wantJSON(t, "garbage", reply.Value("garbage"), m{"objects": 0, "bytes": 0})
-		wantJSON(t, "caches", reply.Value("caches"), m{"thumbnails": m{"files": 0, "bytes": 0}})
+			M{"engine": engine, "schemaVersion": newest, "reachable": true})
+		wantJSON(t, "jobs", reply.Value("jobs"), M{"pending": 0, "running": 0, "completed": 0, "failed": 0})
+		wantJSON(t, "garbage", reply.Value("garbage"), M{"objects": 0, "bytes": 0})
+		wantJSON(t, "caches", reply.Value("caches"), M{"thumbnails": M{"files": 0, "bytes": 0}})
 		wantJSON(t, "the last backup", reply.Value("lastBackup"), nil)
 		wantJSON(t, "the last check", reply.Value("lastFsck"), nil)
 		wantJSON(t, "warnings", reply.Value("warnings"), []string{})
@@ -74,7 +74,7 @@ func TestSystem(t *testing.T) {
 		mkdir(alice, "/home/alice", "d")
 		moved, gone := alice.Upload("/home/alice", "a.txt", []byte("a")), alice.Upload("/home/alice", "b.txt",
 			[]byte("b"))
-		alice.Post("/api/files/"+moved+"/move", m{"targetPath": "/home/alice/d"}).OK(200)
+		alice.Post("/api/files/"+moved+"/move", M{"targetPath": "/home/alice/d"}).OK(200)
 		alice.Delete("/api/files/" + gone).OK(200)
 		l.Sweep()
 		if _, err := l.Apps[0].Fsck.Check(t.Context(),
@@ -87,10 +87,10 @@ func TestSystem(t *testing.T) {
 			t.Fatal(err)
 		}
 		reply = system()
-		wantJSON(t, "jobs", reply.Value("jobs"), m{"pending": 0, "running": 0, "completed": 1, "failed": 0})
-		wantJSON(t, "garbage", reply.Value("garbage"), m{"objects": 1, "bytes": 1})
-		wantJSON(t, "the last backup", reply.Value("lastBackup"), m{"endedAt": now, "problems": 0})
-		wantJSON(t, "the last check", reply.Value("lastFsck"), m{"endedAt": now, "problems": 0})
+		wantJSON(t, "jobs", reply.Value("jobs"), M{"pending": 0, "running": 0, "completed": 1, "failed": 0})
+		wantJSON(t, "garbage", reply.Value("garbage"), M{"objects": 1, "bytes": 1})
+		wantJSON(t, "the last backup", reply.Value("lastBackup"), M{"endedAt": now, "problems": 0})
+		wantJSON(t, "the last check", reply.Value("lastFsck"), M{"endedAt": now, "problems": 0})
 	})
 }
 

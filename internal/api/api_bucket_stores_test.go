@@ -31,7 +31,7 @@ func TestMoveIntoAStoreThatGoesDown(t *testing.T) {
 		h := newMoveFixture(t, l)
 		own, bucket := h.bucket(t, nil)
 		server := newStoreProxy(t, bucket)
-		target, _ := h.bucket(t, m{"endpoint": server.address})
+		target, _ := h.bucket(t, M{"endpoint": server.address})
 		onDisk := h.disk()
 		moved := h.newFolder(t, onDisk, smallFiles())
 		made := 0
@@ -104,7 +104,7 @@ func TestFolderChangesWhileItMovesToABucket(t *testing.T) {
 		h := newMoveFixture(t, l)
 		_, bucket := h.bucket(t, nil)
 		server := newStoreProxy(t, bucket)
-		target, _ := h.bucket(t, m{"endpoint": server.address})
+		target, _ := h.bucket(t, M{"endpoint": server.address})
 		onDisk := h.disk()
 		// hold makes the first stored object wait until do returns.
 		hold := func(do func()) {
@@ -131,7 +131,7 @@ func TestFolderChangesWhileItMovesToABucket(t *testing.T) {
 		moved := h.newFolder(t, onDisk, smallFiles())
 		alice := h.alice.Fork()
 		hold(func() {
-			alice.Put("/api/files/"+moved.id, m{"name": "crate"}).OK(200)
+			alice.Put("/api/files/"+moved.id, M{"name": "crate"}).OK(200)
 			alice.Delete("/api/files/" + moved.ids["one"]).OK(200)
 			moved.ids["late"] = alice.Upload("/home/alice/crate", "late", []byte("it arrived late"))
 		})
@@ -176,7 +176,7 @@ func TestCopyIntoABucket(t *testing.T) {
 		onDisk := h.disk()
 		moved := h.newFolder(t, onDisk, map[string]string{"one": "1", "sub/shared": pseudoRandom("shared", 6<<20)})
 		bytes, files := usedQuota(h.alice)
-		r := h.alice.Post("/api/files/"+moved.id+"/copy", m{"targetPath": target.path}).OK(200)
+		r := h.alice.Post("/api/files/"+moved.id+"/copy", M{"targetPath": target.path}).OK(200)
 		wantUsed(t, h.alice, 2*bytes, 2*files) // immediately
 		moved.checkJobEnded(t, r.Text("jobId"), "")
 		moved.checkLocation(t, onDisk)
@@ -209,7 +209,7 @@ func TestMountWithNewProvider(t *testing.T) {
 		alice := h.alice
 		old, kept := alice.Upload("/home/alice", "old", []byte("on the disk")), alice.Upload("/home/alice", "kept",
 			[]byte("stays there"))
-		bucket := l.RootOnS3(t, m{"uploadMode": "worker"})
+		bucket := l.RootOnS3(t, M{"uploadMode": "worker"})
 		alice.Upload("/home/alice", "new", []byte("in the bucket"))
 		count := func(disk, s3 int) {
 			t.Helper()
@@ -222,11 +222,11 @@ func TestMountWithNewProvider(t *testing.T) {
 		wantBody(t, alice.Get("/home/alice/old").OK(200), "on the disk")
 		wantBody(t, alice.Get("/home/alice/new").OK(200), "in the bucket")
 
-		if id := alice.Upload("/home/alice", "old", []byte("replaced"), m{"conflict": "replace"}); id != old {
+		if id := alice.Upload("/home/alice", "old", []byte("replaced"), M{"conflict": "replace"}); id != old {
 			t.Error("replaced under another id")
 		}
 		wantBody(t, alice.Get("/home/alice/old").OK(200), "replaced")
-		r := alice.Post("/api/files/"+kept+"/copy", m{"targetPath": "/home/alice", "newName": "copy"}).OK(200)
+		r := alice.Post("/api/files/"+kept+"/copy", M{"targetPath": "/home/alice", "newName": "copy"}).OK(200)
 		waitForJob(t, alice, r.Text("jobId"))
 		wantBody(t, alice.Get("/home/alice/copy").OK(200), "stays there")
 		h.sweepAfterGrace()
@@ -250,7 +250,7 @@ func TestBucketGarbageCollection(t *testing.T) {
 		h := newMoveFixture(t, l)
 		near, bucket := h.bucket(t, nil)
 		server := newStoreProxy(t, bucket)
-		far, there := h.bucket(t, m{"endpoint": server.address, "pathPrefix": "ours"})
+		far, there := h.bucket(t, M{"endpoint": server.address, "pathPrefix": "ours"})
 		foreign := []string{"holiday.jpg", "ours/ab/readme.txt", "theirs/ab/00112233445566778899aabbccddeeff",
 			"ab/00112233445566778899aabbccddeeff.png"}
 		for _, key := range foreign {
@@ -297,7 +297,7 @@ func TestStoreThatLostEverything(t *testing.T) {
 		h := newMoveFixture(t, l)
 		_, bucket := h.bucket(t, nil)
 		server := newStoreProxy(t, bucket)
-		in, _ := h.bucket(t, m{"endpoint": server.address})
+		in, _ := h.bucket(t, M{"endpoint": server.address})
 		moved := h.newFolder(t, in, smallFiles())
 		bytes, files := usedQuota(h.alice)
 		listed := listNames(h.alice, in.path+"/box")

@@ -25,9 +25,9 @@ func TestClockChanges(t *testing.T) {
 				token := alice.Get("/api/files/" + id + "/download").OK(200).Text("url")
 				token = strings.TrimPrefix(token, apptest.BaseURL)
 				open := alice.Post("/api/files/upload-session",
-					m{"path": home, "fileName": "later.txt", "fileSize": 5}).OK(200).Text("sessionId")
+					M{"path": home, "fileName": "later.txt", "fileSize": 5}).OK(200).Text("sessionId")
 				etag := putRaw(alice, open, "later").OK(200).Text("etag")
-				key := alice.Key(m{"uploadPath": home})
+				key := alice.Key(M{"uploadPath": home})
 				reader, writer := io.Pipe() // a body that is being sent while the clock is set
 				done := make(chan *apptest.Reply, 1)
 				go func() {
@@ -41,7 +41,7 @@ func TestClockChanges(t *testing.T) {
 					// the sign-in limit may take the new time for a burst, until one token is
 					// refilled
 					for range 2 * len(l.Apps) {
-						l.Client(t).Post("/api/auth/login", m{})
+						l.Client(t).Post("/api/auth/login", M{})
 					}
 					l.Clock.Advance(time.Minute)
 				}
@@ -63,7 +63,7 @@ func TestClockChanges(t *testing.T) {
 				}
 				check("after the clock was set")
 				l.Client(t).Get(token).Fails(401, "INVALID_TOKEN")
-				alice.Post("/api/files/folder", m{"path": home, "name": "a"}).
+				alice.Post("/api/files/folder", M{"path": home, "name": "a"}).
 					Fails(map[bool]int{true: 403, false: 401}[by > 0],
 						map[bool]string{true: "INVALID_CSRF", false: "INVALID_TOKEN"}[by > 0])
 

@@ -40,7 +40,7 @@ func TestAStoreThatIsDown(t *testing.T) {
 						w.dir), "bytes": putRaw(w.key, empty, faultContent),
 					"a part": sendPart(w, parts), "complete": completeUpload(w.key, whole, etag),
 					"complete parts": finishParts(w, parts),
-					"begin parts":    postUploadSession(w.key, w.dir, "more.bin", len(faultContent), m{"partCount": 2}),
+					"begin parts":    postUploadSession(w.key, w.dir, "more.bin", len(faultContent), M{"partCount": 2}),
 				} {
 					if r.Err != nil || r.Status < 500 {
 						t.Errorf("%s, while the store is down: %d %.200s (%v)", name, r.Status, r.Body, r.Err)

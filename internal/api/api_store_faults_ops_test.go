@@ -62,7 +62,7 @@ func putSessionBytes(t *testing.T, w *faultFixture) attempt {
 
 // newPartSession begins an upload session of one short part.
 func newPartSession(w *faultFixture) (id string) {
-	return newUploadSession(w.key, w.dir, "a.txt", len(faultContent), m{"partCount": 2})
+	return newUploadSession(w.key, w.dir, "a.txt", len(faultContent), M{"partCount": 2})
 }
 
 func sendPart(w *faultFixture, id string) *apptest.Reply {
@@ -70,7 +70,7 @@ func sendPart(w *faultFixture, id string) *apptest.Reply {
 }
 
 func finishParts(w *faultFixture, id string) *apptest.Reply {
-	return w.key.Post("/api/files/upload-complete", m{"sessionId": id})
+	return w.key.Post("/api/files/upload-complete", M{"sessionId": id})
 }
 
 func putOnePart(_ *testing.T, w *faultFixture) attempt {
@@ -170,7 +170,7 @@ func deleteSwept(t *testing.T, w *faultFixture) attempt {
 func moveBetween(t *testing.T, w *faultFixture) attempt {
 	id, job := uploadHealthy(w), ""
 	order := func() *apptest.Reply {
-		r := w.key.Post("/api/files/"+id+"/move", m{"targetPath": "/other"})
+		r := w.key.Post("/api/files/"+id+"/move", M{"targetPath": "/other"})
 		if r.Status == 200 {
 			job = r.Text("jobId")
 		}

@@ -36,7 +36,7 @@ func newAttemptTargets(t *testing.T, l *apptest.Larder) []attemptTarget {
 		}
 		return "wrong"
 	}
-	own := shareFile(admin, admin.Upload("/public", "shared.txt", []byte("x")), m{"password": "open sesame"})
+	own := shareFile(admin, admin.Upload("/public", "shared.txt", []byte("x")), M{"password": "open sesame"})
 	file := admin.Upload("/public", "file.txt", []byte("x"))
 	setAccessPassword(admin, file, "open sesame")
 	alone := admin.Upload("/public", "alone.txt", []byte("x"))
@@ -49,20 +49,20 @@ func newAttemptTargets(t *testing.T, l *apptest.Larder) []attemptTarget {
 	setAccessPassword(admin, folder, "open sesame")
 	mkdir(admin, "/uploads", "ruled")
 	admin.Upload("/uploads/ruled", "in.txt", []byte("x"))
-	admin.Post("/api/admin/rules", m{
+	admin.Post("/api/admin/rules", M{
 		"pathPattern": "/uploads/ruled/**", "effect": "allow", "role": "guest",
 		"permissions":     []string{"read", "download"},
 		"requirePassword": true, "password": "open sesame", "priority": 1000,
 	}).OK(201)
 	by := func(path func(n int) string) func(*apptest.Client, int, bool) *apptest.Reply {
 		return func(c *apptest.Client, n int, right bool) *apptest.Reply {
-			return c.Post("/api/public/unlock", m{"path": path(n), "password": word(right)}, fromNetwork(n)...)
+			return c.Post("/api/public/unlock", M{"path": path(n), "password": word(right)}, fromNetwork(n)...)
 		}
 	}
 	always := func(path string) func(int) string { return func(int) string { return path } }
 	share := func(id string) func(*apptest.Client, int, bool) *apptest.Reply {
 		return func(c *apptest.Client, n int, right bool) *apptest.Reply {
-			return c.Post("/api/shares/"+id+"/verify", m{"password": word(right)}, fromNetwork(n)...)
+			return c.Post("/api/shares/"+id+"/verify", M{"password": word(right)}, fromNetwork(n)...)
 		}
 	}
 	signIn := func(name string) func(*apptest.Client, int, bool) *apptest.Reply {
@@ -78,7 +78,7 @@ func newAttemptTargets(t *testing.T, l *apptest.Larder) []attemptTarget {
 		{"a share", "INVALID_PASSWORD", share(own)},
 		{"a share of a file with a password", "INVALID_PASSWORD", share(ofFile)},
 		{"a file by its id", "INVALID_PASSWORD", func(c *apptest.Client, n int, right bool) *apptest.Reply {
-			return admin.In(t).Post("/api/files/"+file+"/verify-password", m{"password": word(right)},
+			return admin.In(t).Post("/api/files/"+file+"/verify-password", M{"password": word(right)},
 				fromNetwork(n)...)
 		}},
 		{"a file by its path", "INVALID_PASSWORD", by(always("/public/alone.txt"))},
@@ -173,10 +173,10 @@ func TestWrongPasswordsCountPerTarget(t *testing.T) {
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		admin, visitor := l.Admin(t), l.Client(t)
 		file := admin.Upload("/public", "a.txt", []byte("x"))
-		one, two := shareFile(admin, file, m{"password": "open sesame"}), shareFile(admin, file,
-			m{"password": "open sesame"})
+		one, two := shareFile(admin, file, M{"password": "open sesame"}), shareFile(admin, file,
+			M{"password": "open sesame"})
 		try := func(id string, n int, password string) *apptest.Reply {
-			return visitor.Post("/api/shares/"+id+"/verify", m{"password": password}, fromNetwork(n)...)
+			return visitor.Post("/api/shares/"+id+"/verify", M{"password": password}, fromNetwork(n)...)
 		}
 		for i := range 20 {
 			wantStatus(t, "wrong", try(one, i, "x"), 401, "INVALID_PASSWORD")
@@ -184,12 +184,12 @@ func TestWrongPasswordsCountPerTarget(t *testing.T) {
 		wantStatus(t, "the 21st", try(one, 20, "open sesame"), 429, "RATE_LIMIT_EXCEEDED")
 		try(two, 21, "open sesame").OK(200)
 		wantStatus(t, "after the other share's", try(one, 22, "open sesame"), 429, "RATE_LIMIT_EXCEEDED")
-		admin.Patch("/api/shares/"+one, m{"password": "open sesame"}).OK(200)
+		admin.Patch("/api/shares/"+one, M{"password": "open sesame"}).OK(200)
 		try(one, 23, "open sesame").OK(200)
 
 		// a path that leads nowhere has no password: attempts there count by address only
 		for i := range 25 {
-			r := visitor.Post("/api/public/unlock", m{"path": "/nowhere", "password": "x"}, fromNetwork(i)...)
+			r := visitor.Post("/api/public/unlock", M{"path": "/nowhere", "password": "x"}, fromNetwork(i)...)
 			wantStatus(t, fmt.Sprint("nothing there ", i), r, 401, "INVALID_PASSWORD")
 		}
 	}, apptest.TrustLoopback)
@@ -200,17 +200,17 @@ func TestLimitedAddressDoesNotCountForTarget(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		admin, visitor := l.Admin(t), l.Client(t)
-		id := shareFile(admin, admin.Upload("/public", "a.txt", []byte("x")), m{"password": "open sesame"})
+		id := shareFile(admin, admin.Upload("/public", "a.txt", []byte("x")), M{"password": "open sesame"})
 		for range 100 {
-			visitor.Post("/api/shares/"+id+"/verify", m{"password": "x"}, fromNetwork(1)...)
+			visitor.Post("/api/shares/"+id+"/verify", M{"password": "x"}, fromNetwork(1)...)
 		}
 		if len(l.Apps) == 1 { // each replica counts addresses on its own
 			for i := range 10 {
-				r := visitor.Post("/api/shares/"+id+"/verify", m{"password": "x"}, fromNetwork(i+2)...)
+				r := visitor.Post("/api/shares/"+id+"/verify", M{"password": "x"}, fromNetwork(i+2)...)
 				wantStatus(t, fmt.Sprint("another address ", i), r, 401, "INVALID_PASSWORD")
 			}
 		}
-		r := visitor.Post("/api/shares/"+id+"/verify", m{"password": "open sesame"}, fromNetwork(99)...)
+		r := visitor.Post("/api/shares/"+id+"/verify", M{"password": "open sesame"}, fromNetwork(99)...)
 		wantStatus(t, "the target's are used up", r, 429, "RATE_LIMIT_EXCEEDED")
 	}, apptest.TrustLoopback)
 }
@@ -244,9 +244,9 @@ func TestWrongPasswordsSurviveARestart(t *testing.T) {
 	var same config.Config
 	l := apptest.Start(t, "postgres", apptest.TrustLoopback, func(cfg *config.Config) { same = *cfg })
 	admin := l.Admin(t)
-	id := shareFile(admin, admin.Upload("/public", "a.txt", []byte("x")), m{"password": "open sesame"})
+	id := shareFile(admin, admin.Upload("/public", "a.txt", []byte("x")), M{"password": "open sesame"})
 	for i := range 20 {
-		r := l.Client(t).Post("/api/shares/"+id+"/verify", m{"password": "x"}, fromNetwork(i)...)
+		r := l.Client(t).Post("/api/shares/"+id+"/verify", M{"password": "x"}, fromNetwork(i)...)
 		wantStatus(t, "wrong", r, 401, "INVALID_PASSWORD")
 		postLogin(l.Client(t), "admin", "wrong", fromNetwork(i)...)
 	}
@@ -254,7 +254,7 @@ func TestWrongPasswordsSurviveARestart(t *testing.T) {
 	again := apptest.Start(t, "postgres", func(cfg *config.Config) { *cfg = same })
 	again.Clock.Advance(l.Clock.Now().Sub(again.Clock.Now()))
 	for n := range 2 {
-		r := again.Client(t).Post("/api/shares/"+id+"/verify", m{"password": "open sesame"}, fromNetwork(40+n)...)
+		r := again.Client(t).Post("/api/shares/"+id+"/verify", M{"password": "open sesame"}, fromNetwork(40+n)...)
 		wantStatus(t, "the share", r, 429, "RATE_LIMIT_EXCEEDED")
 		checkSignInBlocked(t, "the account", again.Client(t), "admin", apptest.AdminPassword)
 	}
@@ -271,13 +271,13 @@ func TestWrongPasswordsCountInRedis(t *testing.T) {
 	file := admin.Upload("/public", "a.txt", []byte("x"))
 	judged := func(id string) (n int) {
 		for i := range 60 {
-			if l.Client(t).Post("/api/shares/"+id+"/verify", m{"password": "x"}, fromNetwork(i)...).Status == 401 {
+			if l.Client(t).Post("/api/shares/"+id+"/verify", M{"password": "x"}, fromNetwork(i)...).Status == 401 {
 				n++
 			}
 		}
 		return n
 	}
-	id := shareFile(admin, file, m{"password": "open sesame"})
+	id := shareFile(admin, file, M{"password": "open sesame"})
 	if n := judged(id); n != 20 {
 		t.Errorf("two replicas checked %d of 60 wrong answers, want 20", n)
 	}
@@ -285,10 +285,10 @@ func TestWrongPasswordsCountInRedis(t *testing.T) {
 		t.Errorf("%d counts are in the database beside Redis", n)
 	}
 	l.Clock.Advance(time.Minute)
-	r := l.Client(t).Post("/api/shares/"+id+"/verify", m{"password": "open sesame"}, fromNetwork(1000)...)
+	r := l.Client(t).Post("/api/shares/"+id+"/verify", M{"password": "open sesame"}, fromNetwork(1000)...)
 	wantStatus(t, "a minute later", r, 200, "")
 	server.Stop()
-	if n := judged(shareFile(admin, file, m{"password": "open sesame"})); n != 40 {
+	if n := judged(shareFile(admin, file, M{"password": "open sesame"})); n != 40 {
 		t.Errorf("without Redis, %d of 60 wrong answers were checked, want 20 by each replica", n)
 	}
 }
@@ -322,7 +322,7 @@ func TestRefusedPasswordsCountForNoOtherTarget(t *testing.T) {
 		mkdir(admin, "/uploads", "ruled")
 		file := admin.Upload("/uploads/ruled", "both.txt", []byte("x"))
 		admin.Upload("/uploads/ruled", "rule.txt", []byte("x"))
-		admin.Post("/api/admin/rules", m{
+		admin.Post("/api/admin/rules", M{
 			"pathPattern": "/uploads/ruled/**", "effect": "allow", "role": "guest",
 			"permissions":     []string{"read", "download"},
 			"requirePassword": true, "password": "of the rule", "priority": 1000,
@@ -331,7 +331,7 @@ func TestRefusedPasswordsCountForNoOtherTarget(t *testing.T) {
 		n := 0
 		try := func(name, password string) *apptest.Reply {
 			n++
-			return visitor.Post("/api/public/unlock", m{"path": "/uploads/ruled/" + name, "password": password},
+			return visitor.Post("/api/public/unlock", M{"path": "/uploads/ruled/" + name, "password": password},
 				fromNetwork(n)...)
 		}
 		for range 20 {
@@ -342,10 +342,10 @@ func TestRefusedPasswordsCountForNoOtherTarget(t *testing.T) {
 		}
 		link := shareFile(admin, file) // asks for the file's password only, because its creator needs none for the rule
 		for i := range 20 {
-			r := visitor.Post("/api/shares/"+link+"/verify", m{"password": "x"}, fromNetwork(500+i)...)
+			r := visitor.Post("/api/shares/"+link+"/verify", M{"password": "x"}, fromNetwork(500+i)...)
 			wantStatus(t, fmt.Sprint("wrong for the file ", i+1), r, 401, "INVALID_PASSWORD")
 		}
-		r := visitor.Post("/api/shares/"+link+"/verify", m{"password": "of the file"}, fromNetwork(600)...)
+		r := visitor.Post("/api/shares/"+link+"/verify", M{"password": "of the file"}, fromNetwork(600)...)
 		wantStatus(t, "the 21st", r, 429, "RATE_LIMIT_EXCEEDED")
 	}, apptest.TrustLoopback)
 }
@@ -356,7 +356,7 @@ func TestOwnerHasItsOwnPasswordLimit(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		alice, bob := l.User(t, "alice"), l.User(t, "bob")
-		rule := m{"pathPattern": "/home/alice/open/**", "effect": "allow", "role": "guest",
+		rule := M{"pathPattern": "/home/alice/open/**", "effect": "allow", "role": "guest",
 			"permissions": []string{"read", "download"}}
 		mkdir(alice, "/home/alice", "open")
 		addRule(l.Admin(t), rule)
@@ -365,7 +365,7 @@ func TestOwnerHasItsOwnPasswordLimit(t *testing.T) {
 		n := 0
 		give := func(c *apptest.Client, password string) *apptest.Reply {
 			n++
-			return c.Post("/api/files/"+file+"/verify-password", m{"password": password}, fromNetwork(n)...)
+			return c.Post("/api/files/"+file+"/verify-password", M{"password": password}, fromNetwork(n)...)
 		}
 		for range 20 {
 			wantStatus(t, "a stranger's guess", give(bob, "wrong"), 401, "INVALID_PASSWORD")
@@ -389,19 +389,19 @@ func TestOwnPasswordDoesNotFreeGuesses(t *testing.T) {
 	admin, alice := l.Admin(t), l.User(t, "alice")
 	mkdir(admin, "/uploads", "vault")
 	file := alice.Upload("/uploads/vault", "own.txt", []byte("x"))
-	addRule(admin, m{
+	addRule(admin, M{
 		"pathPattern": "/uploads/vault/**", "effect": "allow", "role": "user", "permissions": []string{"download"},
 		"requirePassword": true, "password": "1234", "priority": 1000,
 	})
-	addRule(admin, m{"pathPattern": "/uploads/vault/**", "effect": "deny", "role": "user",
+	addRule(admin, M{"pathPattern": "/uploads/vault/**", "effect": "deny", "role": "user",
 		"permissions": []string{"download"}, "priority": 900})
 	for i := range 20 {
 		guess := fmt.Sprint("guess ", i)
 		setAccessPassword(alice, file, guess)
-		r := alice.Post("/api/files/"+file+"/verify-password", m{"password": guess}, fromNetwork(i)...)
+		r := alice.Post("/api/files/"+file+"/verify-password", M{"password": guess}, fromNetwork(i)...)
 		wantStatus(t, guess, r, 403, "PASSWORD_REQUIRED")
 	}
 	setAccessPassword(alice, file, "1234")
-	r := alice.Post("/api/files/"+file+"/verify-password", m{"password": "1234"}, fromNetwork(20)...)
+	r := alice.Post("/api/files/"+file+"/verify-password", M{"password": "1234"}, fromNetwork(20)...)
 	wantStatus(t, "the 21st guess", r, 429, "RATE_LIMIT_EXCEEDED")
 }

@@ -11,7 +11,7 @@ import (
 
 // postBatch posts a batch of one action on ids, with a target path for a move.
 func postBatch(c *apptest.Client, action string, ids []string, target ...string) *apptest.Reply {
-	body := m{"action": action, "fileIds": ids}
+	body := M{"action": action, "fileIds": ids}
 	for _, path := range target {
 		body["targetPath"] = path
 	}
@@ -55,7 +55,7 @@ func TestBatchDelete(t *testing.T) {
 			mkdir(alice, home, "locked")
 			denied := alice.Upload(home+"/locked", "d.txt", []byte("d"))
 			shown := admin.Upload("/public", "shown.txt", []byte("x")) // may be read, not deleted
-			addRule(admin, m{"pathPattern": home + "/locked/**", "effect": "deny", "role": "user",
+			addRule(admin, M{"pathPattern": home + "/locked/**", "effect": "deny", "role": "user",
 				"permissions": []string{"delete"}})
 			long := strings.Repeat("x", 65)
 			r := postBatch(alice, "delete", []string{foreign, a, "none", a, denied, "", b, foreign, long, "none", b,
@@ -122,7 +122,7 @@ func TestBatchMove(t *testing.T) {
 			foreign := bob.Upload("/home/bob", "a-secret-name.txt", []byte("x"))
 			mkdir(alice, home, "locked")
 			denied := alice.Upload(home+"/locked", "d.txt", []byte("d"))
-			addRule(admin, m{"pathPattern": home + "/locked/**", "effect": "deny", "role": "user",
+			addRule(admin, M{"pathPattern": home + "/locked/**", "effect": "deny", "role": "user",
 				"permissions": []string{"delete"}})
 			top := admin.Get("/api/files/" + admin.Get("/api/files?path=/").OK(200).Text("folder.id")).OK(200).
 				Text("file.id")
@@ -265,7 +265,7 @@ func TestBatchByKeys(t *testing.T) {
 			{[]string{"read", "write"}, false, false},
 			{[]string{"read", "delete"}, true, false}, {[]string{"write", "delete"}, true, true},
 		} {
-			key := alice.Key(m{"uploadPath": home + "/in", "permissions": test.permissions})
+			key := alice.Key(M{"uploadPath": home + "/in", "permissions": test.permissions})
 			for action, may := range map[string]bool{"delete": test.delete, "move": test.move} {
 				what := fmt.Sprintf("%s with %v", action, test.permissions)
 				id := alice.Upload(home+"/in", action, []byte("x"))
@@ -283,9 +283,9 @@ func TestBatchByKeys(t *testing.T) {
 				alice.Delete("/api/files/" + id)
 			}
 		}
-		wantOutcomes(t, "out of the root", postBatch(alice.Key(m{"uploadPath": home + "/in/to"}), "move",
+		wantOutcomes(t, "out of the root", postBatch(alice.Key(M{"uploadPath": home + "/in/to"}), "move",
 			[]string{outside}, home+"/in/to"), []string{}, [2]string{outside, "FORBIDDEN"})
-		wantStatus(t, "a key for WebDAV", postBatch(alice.Key(m{"uploadPath": "/", "protocols": []string{"webdav"}}),
+		wantStatus(t, "a key for WebDAV", postBatch(alice.Key(M{"uploadPath": "/", "protocols": []string{"webdav"}}),
 			"delete", []string{outside}), 403, "FORBIDDEN")
 		wantStatus(t, "a visitor", postBatch(l.Client(t), "delete", []string{outside}), 401, "UNAUTHORIZED")
 		careless := alice.Fork()

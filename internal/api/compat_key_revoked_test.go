@@ -24,7 +24,7 @@ func TestUploadEndsWhenKeyIsRevoked(t *testing.T) {
 			return n
 		}
 		upload := func(name string, meanwhile func(keyID string)) *apptest.Reply {
-			made := alice.Post("/api/keys/", m{"name": name, "permissions": []string{"write"},
+			made := alice.Post("/api/keys/", M{"name": name, "permissions": []string{"write"},
 				"protocols": []string{"api"}, "uploadPath": home}).OK(201)
 			key := l.Client(t)
 			key.Header.Set("Authorization", "Bearer "+made.Text("key.fullToken"))
@@ -49,11 +49,11 @@ func TestUploadEndsWhenKeyIsRevoked(t *testing.T) {
 		}
 		upload("revoked", func(id string) { alice.Delete("/api/keys/" + id).OK(200) }).Fails(401, "INVALID_TOKEN")
 		upload("read-only", func(id string) {
-			alice.Patch("/api/keys/"+id, m{"permissions": []string{"read"}}).OK(200)
+			alice.Patch("/api/keys/"+id, M{"permissions": []string{"read"}}).OK(200)
 		}).Fails(403, "FORBIDDEN")
 		wantStrings(t, "nothing came of it", listNames(alice, home))
 		wantUsed(t, alice, 0, 0)
-		upload("kept", func(string) { mkdir(alice, home, "something else"); alice.Key(m{"name": "another"}) }).OK(200)
+		upload("kept", func(string) { mkdir(alice, home, "something else"); alice.Key(M{"name": "another"}) }).OK(200)
 		wantStrings(t, "home", listNames(alice, home), "something else", "kept")
 	})
 }

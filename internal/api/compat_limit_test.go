@@ -26,7 +26,7 @@ func TestOneRequestUploadLimit(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		alice, key := davHome(t, l, "alice")
-		images := alice.Key(m{"uploadPath": "/home/alice/img"})
+		images := alice.Key(M{"uploadPath": "/home/alice/img"})
 		large := strings.Repeat("x", 300<<10)
 		done := make(chan int, 16)
 		var bodies []*io.PipeWriter
@@ -76,8 +76,8 @@ func TestOneRequestUploadLimit(t *testing.T) {
 func TestWaitingFormsReserveQuota(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
-		alice := l.User(t, "alice", m{"maxStorage": 5 << 20})
-		key := alice.Key(m{"uploadPath": "/home/alice/img"})
+		alice := l.User(t, "alice", M{"maxStorage": 5 << 20})
+		key := alice.Key(M{"uploadPath": "/home/alice/img"})
 		whole, contentType := form(filePart("a.bin", strings.Repeat("x", 3<<20)), part{name: "path", body: "sub"})
 		body, writer := io.Pipe()
 		first := make(chan *apptest.Reply, 1)

@@ -70,7 +70,7 @@ func TestCompatibleUpload(t *testing.T) {
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		alice := l.User(t, "alice")
 		const root = "/home/alice/img"
-		key := alice.Key(m{"uploadPath": root})
+		key := alice.Key(M{"uploadPath": root})
 		token := strings.TrimPrefix(key.Header.Get("Authorization"), "Bearer ")
 		visitor := l.Client(t)
 
@@ -142,10 +142,10 @@ func TestCompatibleUpload(t *testing.T) {
 				send(visitor.In(t), "Authorization", bad).Fails(401, "INVALID_TOKEN")
 			}
 			send(visitor.In(t), "token", "junk").Fails(401, "INVALID_TOKEN")
-			send(alice.In(t).Key(m{"permissions": []string{"read", "delete"}})).Fails(403, "FORBIDDEN")
-			send(alice.In(t).Key(m{"protocols": []string{"webdav"}})).Fails(403, "FORBIDDEN")
-			send(alice.In(t).Key(m{"allowedIps": []string{"192.0.2.7"}})).Fails(403, "FORBIDDEN")
-			revoked := alice.In(t).Key(m{"name": "revoked"})
+			send(alice.In(t).Key(M{"permissions": []string{"read", "delete"}})).Fails(403, "FORBIDDEN")
+			send(alice.In(t).Key(M{"protocols": []string{"webdav"}})).Fails(403, "FORBIDDEN")
+			send(alice.In(t).Key(M{"allowedIps": []string{"192.0.2.7"}})).Fails(403, "FORBIDDEN")
+			revoked := alice.In(t).Key(M{"name": "revoked"})
 			id, _, _ := strings.Cut(strings.TrimPrefix(revoked.Header.Get("Authorization"), "Bearer "), ".")
 			alice.In(t).Delete("/api/keys/" + id).OK(200)
 			send(revoked).Fails(401, "INVALID_TOKEN")
@@ -296,7 +296,7 @@ func TestCompatibleUpload(t *testing.T) {
 		t.Run("placeholders", func(t *testing.T) {
 			now := l.Clock.Now().UTC()
 			day := fmt.Sprintf("%04d/%02d/%02d", now.Year(), now.Month(), now.Day())
-			key := alice.In(t).Key(m{"uploadPath": "/home/alice/{username}/{year}/{month}/{day}"})
+			key := alice.In(t).Key(M{"uploadPath": "/home/alice/{username}/{year}/{month}/{day}"})
 			r := key.Post("/api/upload", "x", "X-File-Name", "t.txt").OK(200)
 			if r.Text("path") != "/home/alice/alice/"+day {
 				t.Errorf("path %s", r.Text("path"))
@@ -370,7 +370,7 @@ func TestCompatibleUpload(t *testing.T) {
 				{nil, true, false, false, false}, {"images", true, false, false, false},
 				{"all", true, true, true, true}, {"none", false, false, false, false},
 			} {
-				body := m{"uploadPath": root}
+				body := M{"uploadPath": root}
 				if test.links != nil {
 					body["publicLinks"] = test.links
 				}
@@ -400,8 +400,8 @@ func TestCompatibleUploadLeavesNothing(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		const quota = 1 << 20
-		alice := l.User(t, "alice", m{"maxStorage": quota})
-		key := alice.Key(m{"uploadPath": "/home/alice/img"})
+		alice := l.User(t, "alice", M{"maxStorage": quota})
+		key := alice.Key(M{"uploadPath": "/home/alice/img"})
 		body, contentType := form(filePart("cut.bin", strings.Repeat("x", 600_000)))
 		for _, cut := range []int{len(body) - 4, len(body) / 2, 300, 10} {
 			r := key.Post("/api/upload", body[:cut], "Content-Type", contentType)
@@ -449,7 +449,7 @@ func TestCompatibleUploadLeavesNothing(t *testing.T) {
 				Header: map[string][]string{"X-File-Name": {"big.bin"}}})
 		}
 		announce(key, "POST", "/api/upload", quota+1).Fails(413, "QUOTA_EXCEEDED")
-		announce(l.Admin(t).Key(m{}), "POST", "/api/upload", 20<<30+1).Fails(413, "PAYLOAD_TOO_LARGE")
+		announce(l.Admin(t).Key(M{}), "POST", "/api/upload", 20<<30+1).Fails(413, "PAYLOAD_TOO_LARGE")
 		bob := l.User(t, "bob")
 		id := newUploadSession(bob, "/home/bob", "f", 5)
 		announce(bob, "PUT", "/api/files/upload/raw/"+id, 1<<20).Fails(422, "OPERATION_FAILED")

@@ -10,7 +10,7 @@ import (
 )
 
 func copyTo(c *apptest.Client, id, target string, newName ...string) *apptest.Reply {
-	body := m{"targetPath": target}
+	body := M{"targetPath": target}
 	for _, name := range newName {
 		body["newName"] = name
 	}
@@ -20,7 +20,7 @@ func copyTo(c *apptest.Client, id, target string, newName ...string) *apptest.Re
 func TestCopy(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
-		admin, alice, bob := l.Admin(t), l.User(t, "alice", m{"maxStorage": 20, "maxFiles": 5}), l.User(t, "bob")
+		admin, alice, bob := l.Admin(t), l.User(t, "alice", M{"maxStorage": 20, "maxFiles": 5}), l.User(t, "bob")
 		const home = "/home/alice"
 		mkdir(alice, home, "to")
 		box := mkdir(alice, home, "box")
@@ -53,10 +53,10 @@ func TestCopy(t *testing.T) {
 				copyTo(alice, id, home, bad).Fails(400, "VALIDATION_ERROR")
 			}
 			copyTo(alice, id, home+"/to/..").Fails(400, "VALIDATION_ERROR")
-			for _, body := range []m{{}, {"targetPath": nil}, {"targetPath": 5}, {"targetPath": home, "newName": 5}} {
+			for _, body := range []M{{}, {"targetPath": nil}, {"targetPath": 5}, {"targetPath": home, "newName": 5}} {
 				alice.Post("/api/files/"+id+"/copy", body).Fails(400, "VALIDATION_ERROR")
 			}
-			l.Client(t).Post("/api/files/"+id+"/copy", m{"targetPath": home}).Fails(401, "UNAUTHORIZED")
+			l.Client(t).Post("/api/files/"+id+"/copy", M{"targetPath": home}).Fails(401, "UNAUTHORIZED")
 			copyTo(bob.In(t), id, "/home/bob").Fails(403, "FORBIDDEN")
 			copyTo(alice, id, "/home/bob").Fails(403, "FORBIDDEN")
 			wantStrings(t, "to", listNames(alice, home+"/to"), "a.txt")
@@ -82,7 +82,7 @@ func TestCopy(t *testing.T) {
 				status      int
 			}{{[]string{"read", "write"}, 200}, {[]string{"read"}, 403}, {[]string{"write"}, 403},
 				{[]string{"delete"}, 403}, {[]string{"write", "delete"}, 403}} {
-				key := bob.Key(m{"uploadPath": "/home/bob/in", "permissions": c.permissions})
+				key := bob.Key(M{"uploadPath": "/home/bob/in", "permissions": c.permissions})
 				code := ""
 				if c.status == 403 {
 					code = "FORBIDDEN"
@@ -93,9 +93,9 @@ func TestCopy(t *testing.T) {
 					copyTo(key, f, "/home/bob/in", fmt.Sprint(len(c.permissions), c.status)), c.status, code)
 				wantStatus(t, "outside its root", copyTo(key, f, "/home/bob", "g"), 403, "FORBIDDEN")
 			}
-			confined := bob.Key(m{"uploadPath": "/home/bob/in", "rootOnly": true})
+			confined := bob.Key(M{"uploadPath": "/home/bob/in", "rootOnly": true})
 			copyTo(confined, f, "/home/bob/in", "h").Fails(403, "FORBIDDEN")
-			dav := bob.Key(m{"uploadPath": "/home/bob/in", "protocols": []string{"webdav"}})
+			dav := bob.Key(M{"uploadPath": "/home/bob/in", "protocols": []string{"webdav"}})
 			copyTo(dav, f, "/home/bob/in", "h").Fails(403, "FORBIDDEN")
 			wantStrings(t, "in", listNames(bob, "/home/bob/in"), "2 200")
 		})
@@ -103,14 +103,14 @@ func TestCopy(t *testing.T) {
 			bob, admin := bob.In(t), admin.In(t)
 			f := bob.Upload("/home/bob", "rules.txt", []byte("x"))
 			mkdir(bob, "/home/bob", "denied")
-			addRule(admin, m{"pathPattern": "/home/bob/denied/*.exe", "effect": "deny", "role": "user",
+			addRule(admin, M{"pathPattern": "/home/bob/denied/*.exe", "effect": "deny", "role": "user",
 				"permissions": []string{"write"}})
 			copyTo(bob, f, "/home/bob/denied", "a.exe").Fails(403, "FORBIDDEN")
 			copyTo(bob, f, "/home/bob/denied", "a.txt").OK(200)
 			folder := mkdir(bob, "/home/bob", "carry")
 			mkdir(bob, "/home/bob/carry", "hidden")
 			copyTo(bob, folder, "/home/bob", "carried").OK(200)
-			addRule(admin, m{"pathPattern": "/home/bob/carry/hidden/**", "effect": "deny", "role": "user",
+			addRule(admin, M{"pathPattern": "/home/bob/carry/hidden/**", "effect": "deny", "role": "user",
 				"permissions": []string{"download"}})
 			copyTo(bob, folder, "/home/bob", "again").Fails(403, "FORBIDDEN")
 		})

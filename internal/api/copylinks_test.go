@@ -52,7 +52,7 @@ func TestCopyLinks(t *testing.T) {
 			}
 			wantBody(t, alice.In(t).Get(copyLinks(alice.In(t), photo, "").OK(200).Text("formats.direct")).OK(200),
 				onePixel)
-			wantJSON(t, "by a key", copyLinks(alice.In(t).Key(m{}), photo, "").OK(200).Value("accessMode"),
+			wantJSON(t, "by a key", copyLinks(alice.In(t).Key(M{}), photo, "").OK(200).Value("accessMode"),
 				"public_path")
 			wantJSON(t, "what guests may have", copyLinks(bob.In(t), public, "").OK(200).Value("formats.direct"),
 				apptest.BaseURL+"/public/p.txt")
@@ -98,7 +98,7 @@ func TestCopyLinks(t *testing.T) {
 				copyLinks(bob.In(t), photo, query).Fails(403, "FORBIDDEN")
 				copyLinks(bob.In(t), folder, query).Fails(403, "FORBIDDEN")
 				copyLinks(visitor.In(t), public, query).Fails(401, "UNAUTHORIZED")
-				blind := alice.In(t).Key(m{"permissions": []string{"write", "delete"}})
+				blind := alice.In(t).Key(M{"permissions": []string{"write", "delete"}})
 				copyLinks(blind, photo, query).Fails(403, "FORBIDDEN")
 				// nor does it learn that there is no such file
 				copyLinks(blind, noSuchID, query).Fails(403, "FORBIDDEN")
@@ -117,7 +117,7 @@ func TestCopyLinks(t *testing.T) {
 			carol := l.User(t, "carol")
 			file := carol.Upload("/home/carol", "f.txt", []byte("carol's"))
 			deny := func(permission string) string {
-				return addRule(admin.In(t), m{"pathPattern": "/home/carol/**", "effect": "deny", "role": "user",
+				return addRule(admin.In(t), M{"pathPattern": "/home/carol/**", "effect": "deny", "role": "user",
 					"permissions": []string{permission}})
 			}
 			rule := deny("download")
@@ -196,9 +196,9 @@ func TestCopyLinksAndPasswords(t *testing.T) {
 
 		// Rules. Each case differs by what bob is denied without the rule.
 		t.Run("a rule with a password", func(t *testing.T) {
-			rule := m{"pathPattern": "/home/alice/**", "effect": "allow", "role": "user", "requirePassword": true,
+			rule := M{"pathPattern": "/home/alice/**", "effect": "allow", "role": "user", "requirePassword": true,
 				"password": "open sesame", "permissions": []string{"download"}}
-			read := addRule(admin, m{"pathPattern": "/home/alice/**", "effect": "allow", "role": "user",
+			read := addRule(admin, M{"pathPattern": "/home/alice/**", "effect": "allow", "role": "user",
 				"permissions": []string{"read"}})
 			copyLinks(bob, own, "?signed=true").Fails(403, "FORBIDDEN")
 			made := addRule(admin, rule)
@@ -217,26 +217,26 @@ func TestCopyLinksAndPasswords(t *testing.T) {
 		})
 		t.Run("a rule for addresses", func(t *testing.T) {
 			for _, c := range []struct {
-				rule   m
+				rule   M
 				opens  bool
 				signed bool
 			}{
 				// her own file anyway
-				{m{"effect": "allow", "role": "user", "allowedIps": []string{"127.0.0.0/8", "::1"}}, true, false},
+				{M{"effect": "allow", "role": "user", "allowedIps": []string{"127.0.0.0/8", "::1"}}, true, false},
 				// at this address only
-				{m{"effect": "deny", "role": "user", "allowedIps": []string{"127.0.0.0/8", "::1"}}, true, true},
+				{M{"effect": "deny", "role": "user", "allowedIps": []string{"127.0.0.0/8", "::1"}}, true, true},
 				// from this address a visitor, too
-				{m{"effect": "allow", "role": "guest", "allowedIps": []string{"127.0.0.0/8", "::1"}}, true, true},
+				{M{"effect": "allow", "role": "guest", "allowedIps": []string{"127.0.0.0/8", "::1"}}, true, true},
 				// from that address a visitor not
-				{m{"effect": "deny", "role": "guest", "allowedIps": []string{"198.51.100.7"}}, true, true},
+				{M{"effect": "deny", "role": "guest", "allowedIps": []string{"198.51.100.7"}}, true, true},
 				// not at this address: forbidden
-				{m{"effect": "deny", "role": "user", "allowedIps": []string{"198.51.100.7"}}, false, true},
+				{M{"effect": "deny", "role": "user", "allowedIps": []string{"198.51.100.7"}}, false, true},
 				// nor does it help her
-				{m{"effect": "allow", "role": "user", "allowedIps": []string{"198.51.100.7"}}, true, false},
+				{M{"effect": "allow", "role": "user", "allowedIps": []string{"198.51.100.7"}}, true, false},
 				// without a condition
-				{m{"effect": "deny", "role": "guest"}, true, false},
+				{M{"effect": "deny", "role": "guest"}, true, false},
 				// with the lowest priority
-				{m{"effect": "deny", "role": "user", "allowedIps": []string{"198.51.100.7"}, "priority": -1}, false,
+				{M{"effect": "deny", "role": "user", "allowedIps": []string{"198.51.100.7"}, "priority": -1}, false,
 					true},
 			} {
 				c.rule["pathPattern"], c.rule["permissions"] = "/home/alice/**", []string{"download"}
@@ -253,7 +253,7 @@ func TestCopyLinksAndPasswords(t *testing.T) {
 				admin.Delete("/api/admin/rules/" + made).OK(200)
 			}
 			link := signedLink(alice, own)
-			made := addRule(admin, m{"pathPattern": "/home/alice/**", "effect": "deny", "role": "user",
+			made := addRule(admin, M{"pathPattern": "/home/alice/**", "effect": "deny", "role": "user",
 				"allowedIps": []string{"198.51.100.7"}, "permissions": []string{"download"}})
 			visitor.Get(link).Fails(401, "INVALID_TOKEN") // the request comes from the wrong address
 			admin.Delete("/api/admin/rules/" + made).OK(200)
@@ -321,24 +321,24 @@ func TestSignedLink(t *testing.T) {
 			id := alice.Upload("/home/alice", "f.txt", []byte("one"))
 			address := signedLink(alice, id)
 			etag := visitor.Head(address).OK(200).Header.Get("ETag")
-			alice.Put("/api/files/"+id, m{"name": "g.txt"}).OK(200)
+			alice.Put("/api/files/"+id, M{"name": "g.txt"}).OK(200)
 			wantHeader(t, visitor.Get(address).OK(200), "Content-Disposition", `attachment; filename="g.txt"`)
 			mkdir(alice, "/home/alice", "sub")
-			alice.Post("/api/files/"+id+"/move", m{"targetPath": "/home/alice/sub"}).OK(200)
+			alice.Post("/api/files/"+id+"/move", M{"targetPath": "/home/alice/sub"}).OK(200)
 			wantBody(t, visitor.Get(address).OK(200), "one")
-			job := alice.Post("/api/files/"+id+"/move", m{"targetPath": "/vault", "newName": "f.txt"}).OK(200).
+			job := alice.Post("/api/files/"+id+"/move", M{"targetPath": "/vault", "newName": "f.txt"}).OK(200).
 				Text("jobId")
 			wantJSON(t, "the move", waitForJob(t, alice, job).Value("job.status"), "completed")
 			r := visitor.Get(address).OK(200) // from another provider
 			wantBody(t, r, "one")
 			wantHeader(t, r, "ETag", etag)
 
-			alice.Upload("/vault", "f.txt", []byte("two"), m{"conflict": "replace"})
+			alice.Upload("/vault", "f.txt", []byte("two"), M{"conflict": "replace"})
 			wantInvalidToken(t, address)
 			fresh := signedLink(alice, id)
 			wantBody(t, visitor.Get(fresh).OK(200), "two")
 			// equal bytes are stored as new content
-			alice.Upload("/vault", "f.txt", []byte("two"), m{"conflict": "replace"})
+			alice.Upload("/vault", "f.txt", []byte("two"), M{"conflict": "replace"})
 			wantInvalidToken(t, fresh)
 			fresh = signedLink(alice, id)
 			visitor.Get(fresh).OK(200)
@@ -349,13 +349,13 @@ func TestSignedLink(t *testing.T) {
 			carol := l.User(t, "carol")
 			id := carol.Upload("/home/carol", "f.txt", []byte("carol"))
 			address := signedLink(carol, id)
-			rule := addRule(admin.In(t), m{"pathPattern": "/home/carol/**", "effect": "deny", "role": "user",
+			rule := addRule(admin.In(t), M{"pathPattern": "/home/carol/**", "effect": "deny", "role": "user",
 				"permissions": []string{"download"}})
 			wantInvalidToken(t, address)
 			admin.In(t).Delete("/api/admin/rules/" + rule).OK(200)
 			wantBody(t, visitor.In(t).Get(address).OK(200), "carol")
 
-			key := carol.Key(m{"permissions": []string{"read"}})
+			key := carol.Key(M{"permissions": []string{"read"}})
 			byKey := signedLink(key, id)
 			wantBody(t, visitor.In(t).Get(byKey).OK(200), "carol")
 			token, _, _ := strings.Cut(strings.TrimPrefix(key.Header.Get("Authorization"), "Bearer "), ".")
@@ -415,10 +415,10 @@ func TestCopyManyLinks(t *testing.T) {
 		dir := mkdir(admin, "/public", "dir")
 		locked := admin.Upload("/public/dir", "behind a password.txt", []byte("locked"))
 		setAccessPassword(admin, dir, "open sesame")
-		many := func(c *apptest.Client, body m) *apptest.Reply { return c.Post("/api/files/copy-links", body) }
+		many := func(c *apptest.Client, body M) *apptest.Reply { return c.Post("/api/files/copy-links", body) }
 
 		for _, signed := range []bool{false, true} {
-			r := many(alice, m{"ids": []string{two, foreign, one, two, noSuchID, folder, locked, "", one},
+			r := many(alice, M{"ids": []string{two, foreign, one, two, noSuchID, folder, locked, "", one},
 				"signed": signed, "expiresIn": 61}).OK(200)
 			var ids []string
 			for _, item := range r.Value("items").([]any) {
@@ -466,15 +466,15 @@ func TestCopyManyLinks(t *testing.T) {
 			}
 			return list
 		}
-		if n := len(many(alice, m{"ids": append(ids(99), one)}).OK(200).Value("items").([]any)); n != 100 {
+		if n := len(many(alice, M{"ids": append(ids(99), one)}).OK(200).Value("items").([]any)); n != 100 {
 			t.Errorf("%d items of 100", n)
 		}
-		if n := len(many(alice, m{"ids": []string{one}}).OK(200).Value("items").([]any)); n != 1 {
+		if n := len(many(alice, M{"ids": []string{one}}).OK(200).Value("items").([]any)); n != 1 {
 			t.Errorf("%d items of 1", n)
 		}
-		many(alice, m{"ids": append(ids(99), one, two), "signed": true}).Fails(400, "VALIDATION_ERROR")
-		many(alice, m{"ids": slices.Repeat([]string{one}, 101)}).Fails(400, "VALIDATION_ERROR")
-		for _, body := range []m{
+		many(alice, M{"ids": append(ids(99), one, two), "signed": true}).Fails(400, "VALIDATION_ERROR")
+		many(alice, M{"ids": slices.Repeat([]string{one}, 101)}).Fails(400, "VALIDATION_ERROR")
+		for _, body := range []M{
 			{}, {"ids": []string{}}, {"ids": nil}, {"ids": one}, {"ids": []int{1}},
 			{"ids": []string{one}, "signed": "true"},
 			{"ids": []string{one}, "expiresIn": 59}, {"ids": []string{one}, "expiresIn": 604801},
@@ -484,14 +484,14 @@ func TestCopyManyLinks(t *testing.T) {
 		}
 		for _, lasts := range []int64{60, 604800} {
 			wantJSON(t, "expiresIn", many(alice,
-				m{"ids": []string{one}, "signed": true, "expiresIn": lasts}).OK(200).Int("items.0.expiresIn"), lasts)
+				M{"ids": []string{one}, "signed": true, "expiresIn": lasts}).OK(200).Int("items.0.expiresIn"), lasts)
 		}
-		many(visitor, m{"ids": []string{one}}).Fails(401, "UNAUTHORIZED")
-		many(alice.Key(m{}), m{"ids": []string{one}}).OK(200)
-		many(alice.Key(m{"permissions": []string{"write"}}), m{"ids": []string{one}}).Fails(403, "FORBIDDEN")
+		many(visitor, M{"ids": []string{one}}).Fails(401, "UNAUTHORIZED")
+		many(alice.Key(M{}), M{"ids": []string{one}}).OK(200)
+		many(alice.Key(M{"permissions": []string{"write"}}), M{"ids": []string{one}}).Fails(403, "FORBIDDEN")
 		forged := alice.Fork()
 		forged.CSRF = ""
-		many(forged, m{"ids": []string{one}}).Fails(403, "INVALID_CSRF")
+		many(forged, M{"ids": []string{one}}).Fails(403, "INVALID_CSRF")
 	})
 }
 
@@ -509,7 +509,7 @@ func TestAccessMode(t *testing.T) {
 		local := "/api/admin/storage/providers/" + admin.Get("/api/admin/storage/providers").OK(200).
 			Text("providers.0.id")
 		mode(alice, public, "private_gateway")
-		admin.Put(local, m{"publicDomain": "https://cdn.example"}).OK(200)
+		admin.Put(local, M{"publicDomain": "https://cdn.example"}).OK(200)
 		mode(alice, public, "public_cdn")
 		mode(admin, public, "public_cdn")
 		mode(alice, private, "private_gateway")
@@ -524,7 +524,7 @@ func TestAccessMode(t *testing.T) {
 		setGuestAccess(t, l, false)
 		mode(alice, public, "private_gateway")
 		setGuestAccess(t, l, true)
-		admin.Put(local, m{"publicDomain": ""}).OK(200)
+		admin.Put(local, M{"publicDomain": ""}).OK(200)
 		mode(alice, public, "private_gateway")
 	})
 }

@@ -42,7 +42,7 @@ func newAccountArtifacts(t *testing.T, l *apptest.Larder, admin *apptest.Client,
 	t.Helper()
 	h := &accountArtifacts{l: l, admin: admin, name: name, user: l.User(t, name), home: "/home/" + name}
 	h.id = userIDOf(t, admin, name)
-	h.key = h.user.Key(m{"uploadPath": h.home})
+	h.key = h.user.Key(M{"uploadPath": h.home})
 	file := h.user.Upload(h.home, "a.png", []byte(onePixel))
 	h.link = h.user.Post("/api/files/"+file+"/link", nil).OK(200).Text("link.url")
 	h.signed, h.downloadURL = signedLink(h.user, file), downloadURL(h.user, file)
@@ -50,7 +50,7 @@ func newAccountArtifacts(t *testing.T, l *apptest.Larder, admin *apptest.Client,
 	h.shareDownloadURL = l.Client(t).Get(h.shareURL + "/download").OK(200).Text("url")
 	h.sessions = map[string]string{
 		"raw":      newUploadSession(h.key, h.home, "raw", 1),
-		"part":     newUploadSession(h.key, h.home, "part", 1, m{"partCount": 2}),
+		"part":     newUploadSession(h.key, h.home, "part", 1, M{"partCount": 2}),
 		"complete": newUploadSession(h.key, h.home, "complete", 1),
 	}
 	h.etag = putRaw(h.key, h.sessions["complete"], []byte("x")).OK(200).Text("etag")
@@ -67,9 +67,9 @@ func newAccountArtifacts(t *testing.T, l *apptest.Larder, admin *apptest.Client,
 
 // requestJobs requests both jobs, which wait.
 func (h *accountArtifacts) requestJobs() {
-	h.moveJob = h.user.Post("/api/files/"+h.moved+"/move", m{"targetPath": "/vault", "newName": "moved of " + h.name}).
+	h.moveJob = h.user.Post("/api/files/"+h.moved+"/move", M{"targetPath": "/vault", "newName": "moved of " + h.name}).
 		OK(200).Text("jobId")
-	h.copyJob = h.user.Post("/api/files/"+h.copied+"/copy", m{"targetPath": h.home, "newName": "copy"}).OK(200).
+	h.copyJob = h.user.Post("/api/files/"+h.copied+"/copy", M{"targetPath": h.home, "newName": "copy"}).OK(200).
 		Text("jobId")
 }
 
@@ -249,7 +249,7 @@ func TestUploadFailsWhenAccountEndsMeanwhile(t *testing.T) {
 			t.Run(state, func(t *testing.T) {
 				name := "up_" + state
 				user := l.User(t, name)
-				id, key := userIDOf(t, admin, name), user.Key(m{"uploadPath": "/home/" + name})
+				id, key := userIDOf(t, admin, name), user.Key(M{"uploadPath": "/home/" + name})
 				keep := user.Upload("/home/"+name, "kept", []byte("1"))
 				body := &pausingBody{pieces: []string{strings.Repeat("x", 300<<10), "y"}, resume: make(chan struct{})}
 				done, key := make(chan *apptest.Reply), key.In(t)

@@ -13,7 +13,7 @@ func TestFolderQuota(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		alice, key := davHome(t, l, "alice", M{"maxFiles": 10})
-		images := alice.Key(m{"uploadPath": "/home/alice"})
+		images := alice.Key(M{"uploadPath": "/home/alice"})
 		box := mkdir(alice, "/home/alice", "box")
 		mkdir(alice, "/home/alice/box", "in")
 		// room for one more
@@ -28,8 +28,8 @@ func TestFolderQuota(t *testing.T) {
 			t.Errorf("one more: %s", r.Body)
 		}
 		wantDAVStatus(t, "a name that is taken", dav(key, "MKCOL", "/home/alice/last", nil), 405)
-		alice.Post("/api/files/folder", m{"path": "/home/alice", "name": "more"}).Fails(413, "QUOTA_EXCEEDED")
-		alice.Post("/api/files/folder", m{"path": "/home/alice", "name": "last"}).Fails(409, "ALREADY_EXISTS")
+		alice.Post("/api/files/folder", M{"path": "/home/alice", "name": "more"}).Fails(413, "QUOTA_EXCEEDED")
+		alice.Post("/api/files/folder", M{"path": "/home/alice", "name": "last"}).Fails(409, "ALREADY_EXISTS")
 		images.Post("/api/upload", "content", "X-File-Name", "f.txt", "X-Path", "new").Fails(413, "QUOTA_EXCEEDED")
 		id := newUploadSession(alice, "/home/alice/new", "f.txt", 7)
 		completeUpload(alice, id, putRaw(alice, id, "content").OK(200).Text("etag")).Fails(413, "QUOTA_EXCEEDED")
@@ -39,7 +39,7 @@ func TestFolderQuota(t *testing.T) {
 		completeUpload(alice, id, putRaw(alice, id, "content").OK(200).Text("etag")).OK(200)
 		mkdir(alice, "/home/alice", "more")
 		wantUsed(t, alice, 7, 1)
-		l.User(t, "carol", m{"maxFiles": 0}) // gets a home
+		l.User(t, "carol", M{"maxFiles": 0}) // gets a home
 		execAndRaiseVersion(t, l, "UPDATE quotas SET reserved_folders = 0 WHERE max_files = 10")
 		checkOwnershipAndCharges(t, l, "after refusals")
 	})

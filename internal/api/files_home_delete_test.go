@@ -15,8 +15,8 @@ func TestUserCannotDeleteOwnHome(t *testing.T) {
 		l.User(t, "bob")
 		me := alice.Get("/api/auth/me").OK(200).Text("user.id")
 		team := mkdir(admin, "/uploads", "team")
-		addRule(admin, m{"pathPattern": "/uploads/**", "effect": "allow", "userId": me})
-		admin.Put("/api/admin/users/"+me, m{"defaultPath": "/uploads/team/alice"}).OK(200)
+		addRule(admin, M{"pathPattern": "/uploads/**", "effect": "allow", "userId": me})
+		admin.Put("/api/admin/users/"+me, M{"defaultPath": "/uploads/team/alice"}).OK(200)
 		const home = "/uploads/team/alice"
 		id := entryIDOf(admin, "/uploads/team", "alice")
 		key, byDAV := alice.Key(M{"uploadPath": "/uploads"}), davKey(alice, M{"uploadPath": "/uploads"})
@@ -26,7 +26,7 @@ func TestUserCannotDeleteOwnHome(t *testing.T) {
 		for whose, c := range map[string]*apptest.Client{"a session": alice, "a key": key} {
 			for what, folder := range map[string]string{"the home": id, "a folder above": team} {
 				wantStatus(t, whose+", "+what, c.Delete("/api/files/"+folder), 409, "OPERATION_FAILED")
-				batch := c.Post("/api/files/batch", m{"action": "delete", "fileIds": []string{folder}}).OK(200)
+				batch := c.Post("/api/files/batch", M{"action": "delete", "fileIds": []string{folder}}).OK(200)
 				wantJSON(t, whose+", "+what+", in a batch", batch.Value("failed.0.code"), "OPERATION_FAILED")
 			}
 		}
@@ -42,7 +42,7 @@ func TestUserCannotDeleteOwnHome(t *testing.T) {
 		mkdir(alice, home, "sub")
 		wantStatus(t, "an entry in it, by WebDAV", dav(byDAV, "DELETE", home+"/sub", nil), 204, "")
 		wantStrings(t, "what is left", listNames(alice, home))
-		alice.Put("/api/files/"+id, m{"name": "renamed"}).OK(200)
+		alice.Put("/api/files/"+id, M{"name": "renamed"}).OK(200)
 		wantStatus(t, "under another name", alice.Delete("/api/files/"+id), 409, "OPERATION_FAILED")
 		admin.Delete("/api/files/" + entryIDOf(admin, "/home", "bob")).OK(200)
 	})

@@ -15,7 +15,7 @@ func TestPermanentLink(t *testing.T) {
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		admin, alice, bob, visitor := l.Admin(t), l.User(t, "alice"), l.User(t, "bob"), l.Client(t)
 		const home = "/home/alice"
-		link := func(c *apptest.Client, id string) *apptest.Reply { return c.Post("/api/files/"+id+"/link", m{}) }
+		link := func(c *apptest.Client, id string) *apptest.Reply { return c.Post("/api/files/"+id+"/link", M{}) }
 
 		t.Run("made, revoked, made again", func(t *testing.T) {
 			alice, visitor := alice.In(t), visitor.In(t)
@@ -90,16 +90,16 @@ func TestPermanentLink(t *testing.T) {
 			id := alice.Upload(home, "f.txt", []byte("one"))
 			address := link(alice, id).OK(200).Text("link.url")
 			first := visitor.Get(address).OK(200)
-			alice.Put("/api/files/"+id, m{"name": "g.md"}).OK(200)
+			alice.Put("/api/files/"+id, M{"name": "g.md"}).OK(200)
 			wantBody(t, visitor.Get(address).OK(200), "one")
 			// the extension stays as first issued
 			if again := link(alice, id).OK(200).Text("link.url"); again != address {
 				t.Errorf("now %s", again)
 			}
 			mkdir(alice, home, "moved")
-			alice.Post("/api/files/"+id+"/move", m{"targetPath": home + "/moved", "newName": "f.txt"}).OK(200)
+			alice.Post("/api/files/"+id+"/move", M{"targetPath": home + "/moved", "newName": "f.txt"}).OK(200)
 			wantBody(t, visitor.Get(address).OK(200), "one")
-			alice.Upload(home+"/moved", "f.txt", []byte("two"), m{"conflict": "replace"})
+			alice.Upload(home+"/moved", "f.txt", []byte("two"), M{"conflict": "replace"})
 			second := visitor.Get(address, "If-None-Match", first.Header.Get("ETag")).OK(200)
 			wantBody(t, second, "two")
 			if second.Header.Get("ETag") == first.Header.Get("ETag") {
@@ -116,7 +116,7 @@ func TestPermanentLink(t *testing.T) {
 				if name == "noext" || name == "odd.ex t" {
 					mimeType = "application/x-thing"
 				}
-				id := alice.In(t).Upload(home, name, []byte("\x00\x01\xff"), m{"mimeType": mimeType})
+				id := alice.In(t).Upload(home, name, []byte("\x00\x01\xff"), M{"mimeType": mimeType})
 				if address := link(alice.In(t), id).OK(200).Text("link.url"); !strings.HasSuffix(address, want) {
 					t.Errorf("%s: %s", name, address)
 				}
@@ -140,7 +140,7 @@ func TestPermanentLink(t *testing.T) {
 			}
 			checkLink("at first", true)
 			userID := alice.Get("/api/auth/me").OK(200).Text("user.id")
-			for what, rule := range map[string]m{
+			for what, rule := range map[string]M{
 				"owner may not share": {"effect": "deny", "userId": userID,
 					"permissions": []string{"share"}},
 				"owner may not download": {"effect": "deny", "role": "user",
@@ -158,11 +158,11 @@ func TestPermanentLink(t *testing.T) {
 				admin.Delete("/api/admin/rules/" + made).OK(200)
 				checkLink("after: "+what, true)
 			}
-			for what, first := range map[string]m{
+			for what, first := range map[string]M{
 				"a deny with addresses before an allow": {"effect": "deny", "allowedIps": []string{"198.51.100.7"}},
 				"a plain deny before an allow":          {"effect": "deny"},
 			} {
-				open := addRule(admin, m{"pathPattern": home + "/cond*", "effect": "allow", "role": "guest",
+				open := addRule(admin, M{"pathPattern": home + "/cond*", "effect": "allow", "role": "guest",
 					"permissions": []string{"download"}})
 				first["pathPattern"], first["role"], first["priority"] = home+"/cond*", "guest", 1
 				made := addRule(admin, first)
@@ -170,12 +170,12 @@ func TestPermanentLink(t *testing.T) {
 				admin.Delete("/api/admin/rules/" + made).OK(200)
 				admin.Delete("/api/admin/rules/" + open).OK(200)
 			}
-			made := addRule(admin, m{"pathPattern": home + "/**", "effect": "deny", "role": "user",
+			made := addRule(admin, M{"pathPattern": home + "/**", "effect": "deny", "role": "user",
 				"permissions": []string{"write", "update", "delete"}})
 			checkLink("owner may still share and download", true)
 			admin.Delete("/api/admin/rules/" + made).OK(200)
 			// the link itself publishes the file
-			made = addRule(admin, m{"pathPattern": home + "/**", "effect": "deny", "role": "guest"})
+			made = addRule(admin, M{"pathPattern": home + "/**", "effect": "deny", "role": "guest"})
 			checkLink("guests are denied the path", true)
 			admin.Delete("/api/admin/rules/" + made).OK(200)
 			setGuestAccess(t, l, false)

@@ -179,7 +179,7 @@ func TestListingShowsOnlyReadableEntries(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		admin, alice, bob := l.Admin(t), l.User(t, "alice"), l.User(t, "bob")
-		guest := l.User(t, "visitor", m{"role": "guest"})
+		guest := l.User(t, "visitor", M{"role": "guest"})
 		me := alice.Get("/api/auth/me").OK(200).Text("user.id")
 		for _, name := range []string{"internal", "club"} {
 			mkdir(admin, "/", name)
@@ -193,8 +193,8 @@ func TestListingShowsOnlyReadableEntries(t *testing.T) {
 		admin.Upload("/uploads", "plan of admin.txt", []byte("x"))
 		bob.Upload("/uploads", "bob.txt", []byte("x"))
 		alice.Upload("/uploads", "alice.txt", []byte("x"))
-		addRule(admin, m{"pathPattern": "/public/secret/**", "effect": "deny", "userId": me})
-		addRule(admin, m{"pathPattern": "/club/**", "effect": "allow", "role": "guest",
+		addRule(admin, M{"pathPattern": "/public/secret/**", "effect": "deny", "userId": me})
+		addRule(admin, M{"pathPattern": "/club/**", "effect": "allow", "role": "guest",
 			"permissions": []string{"read"}})
 
 		for _, test := range []struct {
@@ -314,9 +314,9 @@ func TestListingByKey(t *testing.T) {
 			mkdir(alice, "/home/alice", name)
 			alice.Upload("/home/alice/"+name, name+".txt", []byte("x"))
 		}
-		confined := alice.Key(m{"uploadPath": "/home/alice/in", "rootOnly": true})
-		free := alice.Key(m{"uploadPath": "/home/alice/in"})
-		blind := alice.Key(m{"uploadPath": "/home/alice/in", "permissions": []string{"write", "delete"}})
+		confined := alice.Key(M{"uploadPath": "/home/alice/in", "rootOnly": true})
+		free := alice.Key(M{"uploadPath": "/home/alice/in"})
+		blind := alice.Key(M{"uploadPath": "/home/alice/in", "permissions": []string{"write", "delete"}})
 
 		wantStrings(t, "root", listNames(confined, "/home/alice/in"), "in.txt")
 		wantStrings(t, "search from the root", listNames(confined, "/home/alice/in", "search", "txt"), "in.txt")
@@ -336,7 +336,7 @@ func TestOwnershipDoesNotRevealFolders(t *testing.T) {
 		admin, alice := l.Admin(t), l.User(t, "alice")
 		mkdir(admin, "/", "drop")
 		admin.Upload("/drop", "others.txt", []byte("x"))
-		open := addRule(admin, m{"pathPattern": "/drop/**", "effect": "allow", "role": "user",
+		open := addRule(admin, M{"pathPattern": "/drop/**", "effect": "allow", "role": "user",
 			"permissions": []string{"write"}})
 		id := alice.Upload("/drop", "mine.txt", []byte("mine"))
 		wantStrings(t, "while open", listNames(alice, "/"), "drop", "home", "public", "uploads")
@@ -356,14 +356,14 @@ func TestOwnershipDoesNotRevealFolders(t *testing.T) {
 			admin.Upload("/club", "top.txt", []byte("x"))
 			admin.Upload("/clubhouse", "near.txt", []byte("x"))
 			admin.Upload("/drop", "x1.txt", []byte("x"))
-			addRule(admin, m{"pathPattern": "/club/*", "effect": "allow", "role": "user",
+			addRule(admin, M{"pathPattern": "/club/*", "effect": "allow", "role": "user",
 				"permissions": []string{"read"}})
 			wantStrings(t, "club", listNames(alice, "/club"), "inner", "top.txt")
 			listFolder(alice, "/clubhouse").Fails(403, "FORBIDDEN")
 			wantStrings(t, "search", listNames(alice, "/", "search", "txt"), "mine.txt", "top.txt")
 			wantStrings(t, "inner", listNames(alice, "/club/inner"))
 			listFolder(alice, "/club/inner/deep").Fails(403, "FORBIDDEN")
-			addRule(admin, m{"pathPattern": "/drop/x?.txt", "effect": "allow", "role": "user",
+			addRule(admin, M{"pathPattern": "/drop/x?.txt", "effect": "allow", "role": "user",
 				"permissions": []string{"read"}})
 			wantStrings(t, "one character", listNames(alice, "/drop"), "mine.txt", "x1.txt")
 		})

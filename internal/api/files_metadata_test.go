@@ -15,10 +15,10 @@ func TestMetadata(t *testing.T) {
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		alice := l.User(t, "alice")
 		file, folder := alice.Upload("/home/alice", "a.txt", []byte("x")), mkdir(alice, "/home/alice", "dir")
-		full := m{"customTitle": "Holiday", "customColor": "#1a2B3c", "coverUrl": "/public/cover.png", "iconEmoji": "🏖",
+		full := M{"customTitle": "Holiday", "customColor": "#1a2B3c", "coverUrl": "/public/cover.png", "iconEmoji": "🏖",
 			"manualPosition": 7}
 		for _, id := range []string{file, folder} {
-			wantFields := func(what string, want m) {
+			wantFields := func(what string, want M) {
 				t.Helper()
 				for name, value := range want {
 					wantJSON(t, what+": "+name, alice.Get("/api/files/"+id).OK(200).Value("file."+name), value)
@@ -31,31 +31,31 @@ func TestMetadata(t *testing.T) {
 				}
 			}
 			wantFields("all at once", full)
-			alice.Put("/api/files/"+id, m{"customTitle": "Other"}).OK(200)
+			alice.Put("/api/files/"+id, M{"customTitle": "Other"}).OK(200)
 			wantFields("omitted fields stay",
-				m{"customTitle": "Other", "customColor": "#1a2B3c", "coverUrl": "/public/cover.png", "iconEmoji": "🏖",
+				M{"customTitle": "Other", "customColor": "#1a2B3c", "coverUrl": "/public/cover.png", "iconEmoji": "🏖",
 					"manualPosition": 7})
-			alice.Put("/api/files/"+id, m{"customColor": nil, "manualPosition": nil, "name": nil}).OK(200)
+			alice.Put("/api/files/"+id, M{"customColor": nil, "manualPosition": nil, "name": nil}).OK(200)
 			wantFields("null clears, but not a name",
-				m{"customTitle": "Other", "customColor": nil, "coverUrl": "/public/cover.png", "manualPosition": nil,
+				M{"customTitle": "Other", "customColor": nil, "coverUrl": "/public/cover.png", "manualPosition": nil,
 					"name": map[bool]string{true: "a.txt", false: "dir"}[id == file]})
-			alice.Put("/api/files/"+id, m{"customTitle": nil, "coverUrl": "", "iconEmoji": ""}).OK(200)
-			wantFields("empty clears too", m{"customTitle": nil, "coverUrl": nil, "iconEmoji": nil})
+			alice.Put("/api/files/"+id, M{"customTitle": nil, "coverUrl": "", "iconEmoji": ""}).OK(200)
+			wantFields("empty clears too", M{"customTitle": nil, "coverUrl": nil, "iconEmoji": nil})
 			alice.Put("/api/files/"+id, full).OK(200)
-			alice.Put("/api/files/"+id, m{"customTitle": "", "coverUrl": nil, "iconEmoji": nil}).OK(200)
+			alice.Put("/api/files/"+id, M{"customTitle": "", "coverUrl": nil, "iconEmoji": nil}).OK(200)
 			wantFields("the other way round",
-				m{"customTitle": nil, "coverUrl": nil, "iconEmoji": nil, "customColor": "#1a2B3c"})
+				M{"customTitle": nil, "coverUrl": nil, "iconEmoji": nil, "customColor": "#1a2B3c"})
 		}
 
 		// a name and the other fields together, or nothing at all
-		alice.Put("/api/files/"+file, m{"name": "b.txt", "customTitle": "T", "accessPassword": "open sesame"}).OK(200)
+		alice.Put("/api/files/"+file, M{"name": "b.txt", "customTitle": "T", "accessPassword": "open sesame"}).OK(200)
 		reply := alice.Get("/api/files/" + file).OK(200)
 		wantJSON(t, "name", reply.Value("file.name"), "b.txt")
 		wantJSON(t, "title", reply.Value("file.customTitle"), "T")
 		wantJSON(t, "hasPassword", reply.Value("hasPassword"), true)
-		alice.Put("/api/files/"+file, m{"name": "dir", "customTitle": "lost", "accessPassword": nil}).
+		alice.Put("/api/files/"+file, M{"name": "dir", "customTitle": "lost", "accessPassword": nil}).
 			Fails(409, "ALREADY_EXISTS")
-		alice.Put("/api/files/"+file, m{"name": "c.txt", "customColor": "red"}).Fails(400, "VALIDATION_ERROR")
+		alice.Put("/api/files/"+file, M{"name": "c.txt", "customColor": "red"}).Fails(400, "VALIDATION_ERROR")
 		reply = alice.Get("/api/files/" + file).OK(200)
 		wantJSON(t, "name after refusals", reply.Value("file.name"), "b.txt")
 		wantJSON(t, "title after refusals", reply.Value("file.customTitle"), "T")
@@ -63,7 +63,7 @@ func TestMetadata(t *testing.T) {
 
 		// updatedAt rises with every change and only then
 		last := alice.Get("/api/files/" + file).OK(200).Int("file.updatedAt")
-		for i, change := range []m{{"customTitle": "1"}, {"customTitle": nil}, {"manualPosition": 2}, {"name": "c.txt"},
+		for i, change := range []M{{"customTitle": "1"}, {"customTitle": nil}, {"manualPosition": 2}, {"name": "c.txt"},
 			{"accessPassword": "another one"}, {"accessPassword": nil}} {
 			now := alice.Put("/api/files/"+file, change).OK(200).Int("file.updatedAt")
 			if now <= last {
@@ -72,7 +72,7 @@ func TestMetadata(t *testing.T) {
 			last = now
 			l.Clock.Advance(time.Duration(i%2) * time.Second)
 		}
-		for _, change := range []m{{}, {"name": "c.txt"}, {"name": nil}} {
+		for _, change := range []M{{}, {"name": "c.txt"}, {"name": nil}} {
 			if now := alice.Put("/api/files/"+file, change).OK(200).Int("file.updatedAt"); now != last {
 				t.Errorf("%v: updatedAt %d after %d", change, now, last)
 			}
@@ -80,7 +80,7 @@ func TestMetadata(t *testing.T) {
 
 		// mounts and the seeded folders have metadata too
 		root := listFolder(l.Admin(t), "/").OK(200).Text("folder.id")
-		l.Admin(t).Put("/api/files/"+root, m{"customTitle": "All"}).OK(200)
+		l.Admin(t).Put("/api/files/"+root, M{"customTitle": "All"}).OK(200)
 		wantJSON(t, "title of the root", listFolder(l.Admin(t), "/").OK(200).Value("folder.customTitle"), "All")
 	})
 }
@@ -169,7 +169,7 @@ func TestMetadataLimits(t *testing.T) {
 		{"accessPassword", false, nil},
 	} {
 		what := c.field + " " + string(must(json.Marshal(c.value)))
-		r := alice.Put("/api/files/"+id, m{c.field: c.value})
+		r := alice.Put("/api/files/"+id, M{c.field: c.value})
 		if c.want == nil {
 			wantStatus(t, what, r, 400, "VALIDATION_ERROR")
 			continue
@@ -179,7 +179,7 @@ func TestMetadataLimits(t *testing.T) {
 	}
 	for _, password := range []string{"x", strings.Repeat("x", 128), strings.Repeat("🏖", 128)} {
 		setAccessPassword(alice, id, password)
-		alice.Post("/api/files/"+id+"/verify-password", m{"password": password}).OK(200)
+		alice.Post("/api/files/"+id+"/verify-password", M{"password": password}).OK(200)
 	}
 }
 
@@ -197,7 +197,7 @@ func TestWhoMayChangeMetadata(t *testing.T) {
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		admin, alice, bob := l.Admin(t), l.User(t, "alice"), l.User(t, "bob")
 		shared := mkdir(admin, "/uploads", "shared")
-		addRule(admin, m{"pathPattern": "/uploads/shared/**", "effect": "allow", "role": "user",
+		addRule(admin, M{"pathPattern": "/uploads/shared/**", "effect": "allow", "role": "user",
 			"permissions": []string{"read", "write", "update", "download"}})
 		file := alice.Upload("/uploads/shared", "a.txt", []byte("x"))
 		his := mkdir(bob, "/uploads/shared", "bobs")
@@ -206,15 +206,15 @@ func TestWhoMayChangeMetadata(t *testing.T) {
 		alice.Upload("/uploads/shared/bobs/deep", "hers.txt", []byte("x"))
 		alone := mkdir(bob, "/uploads/shared", "alone")
 		bob.Upload("/uploads/shared/alone", "his.txt", []byte("x"))
-		title, password := m{"customTitle": "T"}, m{"accessPassword": "open sesame"}
-		both := m{"customTitle": "both", "accessPassword": "open sesame"}
-		key := alice.Key(m{"uploadPath": "/uploads/shared"})
-		reader := alice.Key(m{"uploadPath": "/uploads/shared", "permissions": []string{"read"}})
+		title, password := M{"customTitle": "T"}, M{"accessPassword": "open sesame"}
+		both := M{"customTitle": "both", "accessPassword": "open sesame"}
+		key := alice.Key(M{"uploadPath": "/uploads/shared"})
+		reader := alice.Key(M{"uploadPath": "/uploads/shared", "permissions": []string{"read"}})
 		for _, c := range []struct {
 			what   string
 			who    *apptest.Client
 			id     string
-			change m
+			change M
 			status int
 			code   string
 		}{
@@ -222,7 +222,7 @@ func TestWhoMayChangeMetadata(t *testing.T) {
 			{"bob's title", bob, file, title, 200, ""},
 			{"bob's password", bob, file, password, 403, "FORBIDDEN"},
 			{"bob's both", bob, file, both, 403, "FORBIDDEN"},
-			{"bob removes a missing password", bob, file, m{"accessPassword": nil}, 403, "FORBIDDEN"},
+			{"bob removes a missing password", bob, file, M{"accessPassword": nil}, 403, "FORBIDDEN"},
 			{"the folder's title by alice", alice, shared, title, 200, ""},
 			{"the folder's password by alice", alice, shared, password, 403, "FORBIDDEN"},
 			{"a key that reads", reader, file, title, 403, "FORBIDDEN"},
@@ -230,11 +230,11 @@ func TestWhoMayChangeMetadata(t *testing.T) {
 			{"the owner's key", key, file, password, 403, "FORBIDDEN"},
 			{"the owner's password", alice, file, password, 200, ""},
 			{"bob's title once there is a password", bob, file, title, 403, "PASSWORD_REQUIRED"},
-			{"the owner's key removes it", key, file, m{"accessPassword": nil}, 403, "FORBIDDEN"},
+			{"the owner's key removes it", key, file, M{"accessPassword": nil}, 403, "FORBIDDEN"},
 			{"bob's folder with a file of alice's", bob, his, password, 403, "FORBIDDEN"},
 			{"its title", bob, his, title, 200, ""},
 			{"bob's folder with only his files", bob, alone, password, 200, ""},
-			{"an administrator removes it", admin, file, m{"accessPassword": nil}, 200, ""},
+			{"an administrator removes it", admin, file, M{"accessPassword": nil}, 200, ""},
 			{"an administrator's", admin, file, password, 200, ""},
 		} {
 			wantStatus(t, c.what, c.who.Put("/api/files/"+c.id, c.change), c.status, c.code)

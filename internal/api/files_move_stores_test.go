@@ -38,15 +38,15 @@ func (h *moveFixture) disk() location {
 }
 
 // bucket mounts a bucket in which everybody may do everything: a new one, or that of extra.
-func (h *moveFixture) bucket(t *testing.T, extra m) (location, s3test.Bucket) {
+func (h *moveFixture) bucket(t *testing.T, extra M) (location, s3test.Bucket) {
 	t.Helper()
 	h.serial++
-	path, fields := fmt.Sprintf("/bucket%d", h.serial), m{"uploadMode": "worker"}
+	path, fields := fmt.Sprintf("/bucket%d", h.serial), M{"uploadMode": "worker"}
 	for name, value := range extra {
 		fields[name] = value
 	}
 	_, bucket := h.l.S3Mount(t, path, fields)
-	addRule(h.admin, m{"pathPattern": path + "/**", "effect": "allow", "role": "user"})
+	addRule(h.admin, M{"pathPattern": path + "/**", "effect": "allow", "role": "user"})
 	if name, given := fields["bucket"].(string); given {
 		bucket.Name = name
 	}
@@ -101,10 +101,10 @@ func (h *moveFixture) newFolder(t *testing.T, in location, content map[string]st
 		if i := strings.LastIndexByte(name, '/'); i >= 0 {
 			dir, file = dir+"/"+name[:i], name[i+1:]
 		}
-		c.ids[name] = h.alice.Upload(dir, file, []byte(text), m{"mimeType": "application/x-test"})
+		c.ids[name] = h.alice.Upload(dir, file, []byte(text), M{"mimeType": "application/x-test"})
 	}
 	c.content["twin"] = c.content["sub/shared"]
-	h.alice.Post("/api/files/"+c.ids["sub/shared"]+"/copy", m{"targetPath": in.path + "/box", "newName": "twin"}).
+	h.alice.Post("/api/files/"+c.ids["sub/shared"]+"/copy", M{"targetPath": in.path + "/box", "newName": "twin"}).
 		OK(200)
 	for _, item := range listFolder(h.alice, in.path+"/box").OK(200).Value("items").([]any) {
 		if item := item.(map[string]any); item["name"] == "twin" {
@@ -115,7 +115,7 @@ func (h *moveFixture) newFolder(t *testing.T, in location, content map[string]st
 		c.bytes += int64(len(text))
 		if name == "locked" {
 			setAccessPassword(h.alice, c.ids[name], "open sesame")
-			c.links[name] = verifyPassword(h.alice, c.ids[name], "open sesame", m{"purpose": "preview"}).OK(200).
+			c.links[name] = verifyPassword(h.alice, c.ids[name], "open sesame", M{"purpose": "preview"}).OK(200).
 				Text("url")
 			continue
 		}
@@ -174,7 +174,7 @@ func (c *movedFolder) startReading(t *testing.T) (stop func() int) {
 
 // startMove starts to move the folder to a location.
 func (c *movedFolder) startMove(to location) (job string) {
-	r := c.fixture.alice.Post("/api/files/"+c.id+"/move", m{"targetPath": to.path}).OK(200)
+	r := c.fixture.alice.Post("/api/files/"+c.id+"/move", M{"targetPath": to.path}).OK(200)
 	return r.Text("jobId")
 }
 
@@ -223,17 +223,17 @@ func TestMoveBetweenStores(t *testing.T) {
 		h := newMoveFixture(t, l)
 		first := s3test.New(t)
 		server := newStoreProxy(t, first)
-		ours := func(more m) m {
+		ours := func(more M) M {
 			more["endpoint"] = server.address
 			return more
 		}
 		onDisk := h.disk()
-		plain, _ := h.bucket(t, ours(m{}))
-		other, bucket := h.bucket(t, ours(m{"pathPrefix": "some/where"}))
+		plain, _ := h.bucket(t, ours(M{}))
+		other, bucket := h.bucket(t, ours(M{"pathPrefix": "some/where"}))
 		// a key below this prefix could be the other provider's
-		beside, _ := h.bucket(t, ours(m{"bucket": bucket.Name, "pathPrefix": "some"}))
+		beside, _ := h.bucket(t, ours(M{"bucket": bucket.Name, "pathPrefix": "some"}))
 		// the same server at another address
-		apart, _ := h.bucket(t, m{})
+		apart, _ := h.bucket(t, M{})
 		for _, c := range []struct {
 			what     string
 			from, to location
@@ -298,8 +298,8 @@ func TestMoveIntoCorruptingStore(t *testing.T) {
 		h := newMoveFixture(t, l)
 		from, bucket := h.bucket(t, nil)
 		server := newStoreProxy(t, bucket)
-		source, _ := h.bucket(t, m{"endpoint": server.address})
-		target, there := h.bucket(t, m{"endpoint": server.address, "pathPrefix": "p"})
+		source, _ := h.bucket(t, M{"endpoint": server.address})
+		target, there := h.bucket(t, M{"endpoint": server.address, "pathPrefix": "p"})
 		sdk := there.SDK(t)
 		for what, from := range map[string]location{"streamed": from, "copied by the server": source} {
 			for lie, content := range map[string]string{"other bytes": "2", "fewer": "", "more": "11"} {

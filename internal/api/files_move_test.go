@@ -12,7 +12,7 @@ func TestMove(t *testing.T) {
 		admin, alice, bob := l.Admin(t), l.User(t, "alice"), l.User(t, "bob")
 		const home = "/home/alice"
 		move := func(c *apptest.Client, id, target string, newName ...string) *apptest.Reply {
-			body := m{"targetPath": target}
+			body := M{"targetPath": target}
 			for _, name := range newName {
 				body["newName"] = name
 			}
@@ -59,8 +59,8 @@ func TestMove(t *testing.T) {
 			for _, bad := range []string{"", ".", "..", "a/b", "../a", `a\b`, "a\x00", " a"} {
 				move(alice, id, home+"/n1", bad).Fails(400, "VALIDATION_ERROR")
 			}
-			alice.Post("/api/files/"+id+"/move", m{}).Fails(400, "VALIDATION_ERROR")
-			alice.Post("/api/files/"+id+"/move", m{"targetPath": nil}).Fails(400, "VALIDATION_ERROR")
+			alice.Post("/api/files/"+id+"/move", M{}).Fails(400, "VALIDATION_ERROR")
+			alice.Post("/api/files/"+id+"/move", M{"targetPath": nil}).Fails(400, "VALIDATION_ERROR")
 			move(alice, id, home+"/n1/..").Fails(400, "VALIDATION_ERROR")
 			move(alice, id, home+"/n1", "cafe\u0301").OK(200)
 			wantStrings(t, "composed", listNames(alice, home+"/n1"), "caf\u00e9")
@@ -92,15 +92,15 @@ func TestMove(t *testing.T) {
 			public := admin.In(t).Upload("/public", "p.txt", []byte("x"))
 			move(alice.In(t), public, home).Fails(403, "FORBIDDEN") // read and download only
 			mkdir(alice.In(t), home, "denied")
-			addRule(admin.In(t), m{"pathPattern": home + "/denied/*.exe", "effect": "deny", "role": "user",
+			addRule(admin.In(t), M{"pathPattern": home + "/denied/*.exe", "effect": "deny", "role": "user",
 				"permissions": []string{"write"}})
 			move(alice.In(t), mine, home+"/denied", "a.exe").Fails(403, "FORBIDDEN")
 			move(alice.In(t), mine, home+"/denied", "a.txt").OK(200)
-			addRule(admin.In(t), m{"pathPattern": home + "/denied/*.com", "effect": "deny", "role": "user"})
-			alice.In(t).Put("/api/files/"+mine, m{"name": "b.com"}).Fails(403, "FORBIDDEN")
-			alice.In(t).Post("/api/files/folder", m{"path": home + "/denied", "name": "c.exe"}).Fails(403, "FORBIDDEN")
+			addRule(admin.In(t), M{"pathPattern": home + "/denied/*.com", "effect": "deny", "role": "user"})
+			alice.In(t).Put("/api/files/"+mine, M{"name": "b.com"}).Fails(403, "FORBIDDEN")
+			alice.In(t).Post("/api/files/folder", M{"path": home + "/denied", "name": "c.exe"}).Fails(403, "FORBIDDEN")
 			alice.In(t).Post("/api/files/upload-session",
-				m{"path": home + "/denied", "fileName": "d.exe", "fileSize": 1}).Fails(403, "FORBIDDEN")
+				M{"path": home + "/denied", "fileName": "d.exe", "fileSize": 1}).Fails(403, "FORBIDDEN")
 			wantStrings(t, "unchanged", listNames(alice.In(t), home+"/denied"), "a.txt")
 			move(alice.In(t), mine, "/uploads").OK(200) // may write there and still owns it
 			wantBody(t, alice.In(t).Get("/uploads/a.txt").OK(200), "x")
@@ -109,10 +109,10 @@ func TestMove(t *testing.T) {
 		t.Run("a move must not avoid a deny rule", func(t *testing.T) { // abuse case C26
 			folder := mkdir(alice.In(t), home, "carry")
 			mkdir(alice.In(t), home+"/carry", "hidden")
-			addRule(admin.In(t), m{"pathPattern": home + "/carry/hidden/**", "effect": "deny", "role": "user"})
+			addRule(admin.In(t), M{"pathPattern": home + "/carry/hidden/**", "effect": "deny", "role": "user"})
 			move(alice.In(t), folder, home+"/to").Fails(403, "FORBIDDEN")
 			// and into the reach of a deny rule below the target
-			addRule(admin.In(t), m{"pathPattern": home + "/to/box/inner/**", "effect": "deny", "role": "user"})
+			addRule(admin.In(t), M{"pathPattern": home + "/to/box/inner/**", "effect": "deny", "role": "user"})
 			box := mkdir(alice.In(t), home, "box")
 			mkdir(alice.In(t), home+"/box", "inner")
 			move(alice.In(t), box, home+"/to").Fails(403, "FORBIDDEN")
@@ -132,27 +132,27 @@ func TestKeyChangePermissions(t *testing.T) {
 		}
 		inside := alice.Upload(home+"/in", "inside.txt", []byte("x"))
 		outside := alice.Upload(home+"/in-evil", "outside.txt", []byte("x"))
-		key := alice.Key(m{"uploadPath": home + "/in"})
+		key := alice.Key(M{"uploadPath": home + "/in"})
 		for _, dir := range []string{home, home + "/in-evil", home + "/inX", home + "/in-evil/sub", "/home", "/",
 			"/uploads"} {
-			key.Post("/api/files/folder", m{"path": dir, "name": "a"}).Fails(403, "FORBIDDEN")
-			key.Post("/api/files/upload-session", m{"path": dir, "fileName": "a", "fileSize": 1}).
+			key.Post("/api/files/folder", M{"path": dir, "name": "a"}).Fails(403, "FORBIDDEN")
+			key.Post("/api/files/upload-session", M{"path": dir, "fileName": "a", "fileSize": 1}).
 				Fails(403, "FORBIDDEN")
-			key.Post("/api/files/"+inside+"/move", m{"targetPath": dir}).Fails(403, "FORBIDDEN")
+			key.Post("/api/files/"+inside+"/move", M{"targetPath": dir}).Fails(403, "FORBIDDEN")
 		}
-		key.Post("/api/files/folder", m{"path": home, "name": "in2"}).Fails(403, "FORBIDDEN")
-		key.Put("/api/files/"+outside, m{"name": "b.txt"}).Fails(403, "FORBIDDEN")
+		key.Post("/api/files/folder", M{"path": home, "name": "in2"}).Fails(403, "FORBIDDEN")
+		key.Put("/api/files/"+outside, M{"name": "b.txt"}).Fails(403, "FORBIDDEN")
 		key.Delete("/api/files/"+outside).Fails(403, "FORBIDDEN")
-		key.Post("/api/files/"+outside+"/move", m{"targetPath": home + "/in"}).Fails(403, "FORBIDDEN")
+		key.Post("/api/files/"+outside+"/move", M{"targetPath": home + "/in"}).Fails(403, "FORBIDDEN")
 		key.Get("/api/files/" + outside).OK(200)
 
 		mkdir(key, home+"/in", "sub")
 		id := key.Upload(home+"/in", "new.txt", []byte("x"))
-		job := key.Post("/api/files/"+id+"/move", m{"targetPath": home + "/in/sub", "newName": "moved.txt"}).OK(200).
+		job := key.Post("/api/files/"+id+"/move", M{"targetPath": home + "/in/sub", "newName": "moved.txt"}).OK(200).
 			Text("jobId")
 		key.Get("/api/files/jobs/" + job).OK(200)
 		alice.Get("/api/files/jobs/" + job).OK(200)
-		key.Put("/api/files/"+id, m{"name": "again.txt"}).OK(200)
+		key.Put("/api/files/"+id, M{"name": "again.txt"}).OK(200)
 		key.Delete("/api/files/" + id).OK(200)
 
 		file := alice.Upload(home+"/in", "scopes.txt", []byte("x"))
@@ -160,13 +160,13 @@ func TestKeyChangePermissions(t *testing.T) {
 			"read":  func(k *apptest.Client) *apptest.Reply { return k.Get("/api/files/" + file) },
 			"bytes": func(k *apptest.Client) *apptest.Reply { return k.Get("/api/files/" + file + "/download") },
 			"write": func(k *apptest.Client) *apptest.Reply {
-				return k.Put("/api/files/"+file, m{"name": "scopes.txt"})
+				return k.Put("/api/files/"+file, M{"name": "scopes.txt"})
 			},
 			"move": func(k *apptest.Client) *apptest.Reply {
-				return k.Post("/api/files/"+file+"/move", m{"targetPath": home + "/in", "newName": "scopes.txt"})
+				return k.Post("/api/files/"+file+"/move", M{"targetPath": home + "/in", "newName": "scopes.txt"})
 			},
 			"gone": func(k *apptest.Client) *apptest.Reply { return k.Delete("/api/files/none") },
-			"link": func(k *apptest.Client) *apptest.Reply { return k.Post("/api/files/"+file+"/link", m{}) },
+			"link": func(k *apptest.Client) *apptest.Reply { return k.Post("/api/files/"+file+"/link", M{}) },
 		}
 		for _, test := range []struct {
 			permissions []string
@@ -179,7 +179,7 @@ func TestKeyChangePermissions(t *testing.T) {
 			{[]string{"delete"}, map[string]int{"read": 403, "bytes": 403, "write": 403, "move": 403, "gone": 404,
 				"link": 401}},
 		} {
-			k := alice.Key(m{"uploadPath": home + "/in", "permissions": test.permissions})
+			k := alice.Key(M{"uploadPath": home + "/in", "permissions": test.permissions})
 			for name, call := range calls {
 				if r := call(k); r.Status != test.want[name] {
 					t.Errorf("key that may %q: %s: status %d, want %d: %s", test.permissions, name, r.Status,
@@ -187,7 +187,7 @@ func TestKeyChangePermissions(t *testing.T) {
 				}
 			}
 		}
-		dav := alice.Key(m{"uploadPath": home + "/in", "protocols": []string{"webdav"}})
+		dav := alice.Key(M{"uploadPath": home + "/in", "protocols": []string{"webdav"}})
 		dav.Get("/api/files/"+file).Fails(403, "FORBIDDEN")
 		for _, path := range []string{"/api/keys", "/api/auth/me", "/api/auth/csrf-token"} {
 			key.Get(path).Fails(401, "UNAUTHORIZED")
@@ -204,9 +204,9 @@ func TestKeyWithoutAPermission(t *testing.T) {
 		alice := l.User(t, "alice")
 		const home = "/home/alice"
 		file := alice.Upload(home, "a.txt", []byte("x"))
-		full := alice.Key(m{"uploadPath": home})
+		full := alice.Key(M{"uploadPath": home})
 		keyWith := func(permission string) *apptest.Client {
-			return alice.Key(m{"uploadPath": home, "permissions": []string{permission}})
+			return alice.Key(M{"uploadPath": home, "permissions": []string{permission}})
 		}
 		reads, writes, deletes := keyWith("read"), keyWith("write"), keyWith("delete")
 		for what, test := range map[string]struct {
@@ -215,15 +215,15 @@ func TestKeyWithoutAPermission(t *testing.T) {
 			status int // for a key with all permissions
 		}{
 			"a folder with a name of two": {reads, func(c *apptest.Client) *apptest.Reply {
-				return c.Post("/api/files/folder", m{"path": home, "name": "a/b"})
+				return c.Post("/api/files/folder", M{"path": home, "name": "a/b"})
 			}, 400},
 			"a folder in a file": {reads, func(c *apptest.Client) *apptest.Reply {
-				return c.Post("/api/files/folder", m{"path": home + "/a.txt", "name": "b"})
+				return c.Post("/api/files/folder", M{"path": home + "/a.txt", "name": "b"})
 			}, 404},
 			"a change of nothing": {reads,
-				func(c *apptest.Client) *apptest.Reply { return c.Put("/api/files/"+file, m{}) }, 200},
+				func(c *apptest.Client) *apptest.Reply { return c.Put("/api/files/"+file, M{}) }, 200},
 			"a rename of a missing entry": {reads,
-				func(c *apptest.Client) *apptest.Reply { return c.Put("/api/files/none", m{"name": "b"}) }, 404},
+				func(c *apptest.Client) *apptest.Reply { return c.Put("/api/files/none", M{"name": "b"}) }, 404},
 			"a session for a name of two": {reads,
 				func(c *apptest.Client) *apptest.Reply { return postUploadSession(c, home, "a/b", 1) }, 400},
 			"the bytes of no session": {reads,
@@ -237,13 +237,13 @@ func TestKeyWithoutAPermission(t *testing.T) {
 			"the deletion of a missing entry": {writes,
 				func(c *apptest.Client) *apptest.Reply { return c.Delete("/api/files/none") }, 404},
 			"a move of a missing entry": {writes,
-				func(c *apptest.Client) *apptest.Reply { return c.Post("/api/files/none/move", m{"targetPath": home}) },
+				func(c *apptest.Client) *apptest.Reply { return c.Post("/api/files/none/move", M{"targetPath": home}) },
 				404},
 			"a move without the right to move": {deletes,
-				func(c *apptest.Client) *apptest.Reply { return c.Post("/api/files/none/move", m{"targetPath": home}) },
+				func(c *apptest.Client) *apptest.Reply { return c.Post("/api/files/none/move", M{"targetPath": home}) },
 				404},
 			"a move to a path that is none": {reads, func(c *apptest.Client) *apptest.Reply {
-				return c.Post("/api/files/"+file+"/move", m{"targetPath": "x/.."})
+				return c.Post("/api/files/"+file+"/move", M{"targetPath": "x/.."})
 			}, 400},
 			"the details of a missing entry": {writes,
 				func(c *apptest.Client) *apptest.Reply { return c.Get("/api/files/none") }, 404},

@@ -42,10 +42,10 @@ func TestConcurrentCreationOfOneName(t *testing.T) {
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		alice := l.User(t, "alice")
 		const home = "/home/alice"
-		key := alice.Key(m{"uploadPath": home})
+		key := alice.Key(M{"uploadPath": home})
 		t.Run("one folder", func(t *testing.T) { // abuse case C90
 			count := countStatuses(t, runConcurrently(t, alice, 20, func(c *apptest.Client, _ int) *apptest.Reply {
-				return c.Post("/api/files/folder", m{"path": home, "name": "one"})
+				return c.Post("/api/files/folder", M{"path": home, "name": "one"})
 			}))
 			if count[201] != 1 || count[409] != 19 {
 				t.Errorf("answers %v", count)
@@ -54,7 +54,7 @@ func TestConcurrentCreationOfOneName(t *testing.T) {
 		t.Run("a folder or files", func(t *testing.T) {
 			replies := runConcurrently(t, key, 20, func(c *apptest.Client, i int) *apptest.Reply {
 				if i%2 == 0 {
-					return c.Post("/api/files/folder", m{"path": home, "name": "both"})
+					return c.Post("/api/files/folder", M{"path": home, "name": "both"})
 				}
 				return c.Post("/api/upload", "x", "X-File-Name", "both")
 			})
@@ -82,7 +82,7 @@ func TestConcurrentCreationOfOneName(t *testing.T) {
 			var ready [10][2]string
 			for i := range ready {
 				body := bytes.Repeat([]byte{byte('a' + i)}, 10*(i+1))
-				id := newUploadSession(alice.In(t), home, "r.txt", len(body), m{"conflict": "replace"})
+				id := newUploadSession(alice.In(t), home, "r.txt", len(body), M{"conflict": "replace"})
 				ready[i] = [2]string{id, putRaw(alice.In(t), id, body).OK(200).Text("etag")}
 			}
 			count := countStatuses(t, runConcurrently(t, alice, len(ready),
@@ -132,13 +132,13 @@ func TestConcurrentMoves(t *testing.T) {
 			replies := runConcurrently(t, alice, 5, func(c *apptest.Client, i int) *apptest.Reply {
 				switch i {
 				case 0, 1:
-					return c.Post("/api/files/"+ids[i]+"/move", m{"targetPath": targets[i]})
+					return c.Post("/api/files/"+ids[i]+"/move", M{"targetPath": targets[i]})
 				case 2:
-					return c.Put("/api/files/"+ids[0], m{"name": a + " renamed"})
+					return c.Put("/api/files/"+ids[0], M{"name": a + " renamed"})
 				case 3:
 					return listFolder(c, home, "search", "in")
 				}
-				return c.Post("/api/files/folder", m{"path": home + "/" + b, "name": "new"})
+				return c.Post("/api/files/folder", M{"path": home + "/" + b, "name": "new"})
 			})
 			count := countStatuses(t, replies)
 			if moved := (replies[0].Status == 200); moved && replies[1].Status == 200 {

@@ -15,7 +15,7 @@ func TestCreateFolder(t *testing.T) {
 		admin, alice := l.Admin(t), l.User(t, "alice")
 		const home = "/home/alice"
 		create := func(c *apptest.Client, dir, name string) *apptest.Reply {
-			return c.Post("/api/files/folder", m{"path": dir, "name": name})
+			return c.Post("/api/files/folder", M{"path": dir, "name": name})
 		}
 		t.Run("answer", func(t *testing.T) {
 			r := create(alice.In(t), home, "photos").OK(201)
@@ -37,10 +37,10 @@ func TestCreateFolder(t *testing.T) {
 				create(alice.In(t), home, name).Fails(400, "VALIDATION_ERROR")
 			}
 			for _, body := range []any{
-				m{"path": home}, m{"name": "a"}, m{}, m{"path": home, "name": nil}, m{"path": nil, "name": "a"},
-				m{"path": home, "name": 7}, m{"path": []string{home}, "name": "a"},
-				m{"path": home + "/..", "name": "a"}, m{"path": "../" + home, "name": "a"},
-				m{"path": `\home\alice`, "name": "a"}, "[]", `"x"`, "{", `{"path":"/home/alice","name":"\ud800"}x`,
+				M{"path": home}, M{"name": "a"}, M{}, M{"path": home, "name": nil}, M{"path": nil, "name": "a"},
+				M{"path": home, "name": 7}, M{"path": []string{home}, "name": "a"},
+				M{"path": home + "/..", "name": "a"}, M{"path": "../" + home, "name": "a"},
+				M{"path": `\home\alice`, "name": "a"}, "[]", `"x"`, "{", `{"path":"/home/alice","name":"\ud800"}x`,
 			} {
 				alice.In(t).Post("/api/files/folder", body, "Content-Type", "application/json").
 					Fails(400, "VALIDATION_ERROR")
@@ -84,16 +84,16 @@ func TestCreateFolder(t *testing.T) {
 			for _, name := range []string{"api", "API", "Api", "webdav", "WebDAV", "share", "Share", "app", "APP",
 				"favicon.ico", "Favicon.ICO", "robots.txt", "Robots.txt"} {
 				create(admin.In(t), "/", name).Fails(400, "VALIDATION_ERROR")
-				admin.In(t).Post("/api/files/upload-session", m{"path": "/", "fileName": name, "fileSize": 1}).
+				admin.In(t).Post("/api/files/upload-session", M{"path": "/", "fileName": name, "fileSize": 1}).
 					Fails(400, "VALIDATION_ERROR")
-				admin.In(t).Post("/api/files/upload-session", m{"path": "/" + name, "fileName": "a", "fileSize": 1}).
+				admin.In(t).Post("/api/files/upload-session", M{"path": "/" + name, "fileName": "a", "fileSize": 1}).
 					Fails(400, "VALIDATION_ERROR")
 			}
 			id := mkdir(admin.In(t), "/", "plain")
-			admin.In(t).Put("/api/files/"+id, m{"name": "Share"}).Fails(400, "VALIDATION_ERROR")
+			admin.In(t).Put("/api/files/"+id, M{"name": "Share"}).Fails(400, "VALIDATION_ERROR")
 			inner := mkdir(admin.In(t), "/plain", "webdav")
-			admin.In(t).Post("/api/files/"+inner+"/move", m{"targetPath": "/"}).Fails(400, "VALIDATION_ERROR")
-			admin.In(t).Post("/api/files/"+inner+"/move", m{"targetPath": "/", "newName": "API"}).
+			admin.In(t).Post("/api/files/"+inner+"/move", M{"targetPath": "/"}).Fails(400, "VALIDATION_ERROR")
+			admin.In(t).Post("/api/files/"+inner+"/move", M{"targetPath": "/", "newName": "API"}).
 				Fails(400, "VALIDATION_ERROR")
 			mkdir(admin.In(t), "/", "apis")
 		})
@@ -113,12 +113,12 @@ func TestCreateFolder(t *testing.T) {
 			alice.In(t).Upload(dir, "file", []byte("x")) // level 64
 			create(alice.In(t), dir, "deepest").OK(201)  // level 64
 			create(alice.In(t), dir+"/deepest", "a").Fails(400, "VALIDATION_ERROR")
-			alice.In(t).Post("/api/files/upload-session", m{"path": dir + "/deepest", "fileName": "a", "fileSize": 1}).
+			alice.In(t).Post("/api/files/upload-session", M{"path": dir + "/deepest", "fileName": "a", "fileSize": 1}).
 				Fails(400, "VALIDATION_ERROR")
 			id := mkdir(alice.In(t), home, "moved")
 			mkdir(alice.In(t), home+"/moved", "below")
 			// moved would be on level 64 and its contents on level 65
-			alice.In(t).Post("/api/files/"+id+"/move", m{"targetPath": dir}).Fails(400, "VALIDATION_ERROR")
+			alice.In(t).Post("/api/files/"+id+"/move", M{"targetPath": dir}).Fails(400, "VALIDATION_ERROR")
 		})
 		t.Run("4096 bytes of path", func(t *testing.T) { // abuse case C11
 			dir := home + strings.Repeat("/"+strings.Repeat("语", 255), 5) // 11 + 5×766 = 3841 bytes
@@ -126,9 +126,9 @@ func TestCreateFolder(t *testing.T) {
 			create(alice.In(t), dir, strings.Repeat("a", 254)).OK(201)
 			create(alice.In(t), dir, strings.Repeat("b", 255)).Fails(400, "VALIDATION_ERROR")
 			alice.In(t).Post("/api/files/upload-session",
-				m{"path": dir, "fileName": strings.Repeat("b", 255), "fileSize": 1}).Fails(400, "VALIDATION_ERROR")
+				M{"path": dir, "fileName": strings.Repeat("b", 255), "fileSize": 1}).Fails(400, "VALIDATION_ERROR")
 			id := listFolder(alice.In(t), dir, "type", "folder").OK(200).Text("items.0.id")
-			alice.In(t).Put("/api/files/"+id, m{"name": strings.Repeat("b", 255)}).Fails(400, "VALIDATION_ERROR")
+			alice.In(t).Put("/api/files/"+id, M{"name": strings.Repeat("b", 255)}).Fails(400, "VALIDATION_ERROR")
 		})
 	})
 }
@@ -151,7 +151,7 @@ func TestDetailsRenameDelete(t *testing.T) {
 		const home = "/home/alice"
 		t.Run("details", func(t *testing.T) {
 			alice, bob := alice.In(t), bob.In(t)
-			id := alice.Upload(home, "a.png", []byte("not really"), m{"mimeType": "image/png"})
+			id := alice.Upload(home, "a.png", []byte("not really"), M{"mimeType": "image/png"})
 			r := alice.Get("/api/files/" + id).OK(200)
 			wantFieldsOf(t, r, "file", "id", "name", "path", "type", "size", "mimeType", "hasPassword", "createdAt",
 				"updatedAt")
@@ -174,7 +174,7 @@ func TestDetailsRenameDelete(t *testing.T) {
 		t.Run("read without download", func(t *testing.T) { // abuse case C29
 			mkdir(admin.In(t), "/", "look")
 			id := admin.In(t).Upload("/look", "a.txt", []byte("x"))
-			addRule(admin.In(t), m{"pathPattern": "/look/**", "effect": "allow", "role": "user",
+			addRule(admin.In(t), M{"pathPattern": "/look/**", "effect": "allow", "role": "user",
 				"permissions": []string{"read"}})
 			r := bob.In(t).Get("/api/files/" + id).OK(200)
 			if got := r.Value("permissions").([]any); len(got) != 1 || got[0] != "read" {
@@ -183,8 +183,8 @@ func TestDetailsRenameDelete(t *testing.T) {
 			bob.In(t).Get("/api/files/"+id+"/download").Fails(403, "FORBIDDEN")
 			bob.In(t).Get("/api/files/"+id+"/download", "Sec-Fetch-Dest", "image").Fails(403, "FORBIDDEN")
 			bob.In(t).Get("/look/a.txt").Fails(403, "FORBIDDEN")
-			bob.In(t).Post("/api/files/"+id+"/link", m{}).Fails(403, "FORBIDDEN")
-			bob.In(t).Put("/api/files/"+id, m{"name": "b.txt"}).Fails(403, "FORBIDDEN")
+			bob.In(t).Post("/api/files/"+id+"/link", M{}).Fails(403, "FORBIDDEN")
+			bob.In(t).Put("/api/files/"+id, M{"name": "b.txt"}).Fails(403, "FORBIDDEN")
 			bob.In(t).Delete("/api/files/"+id).Fails(403, "FORBIDDEN")
 		})
 		t.Run("rename", func(t *testing.T) {
@@ -193,7 +193,7 @@ func TestDetailsRenameDelete(t *testing.T) {
 			id := alice.Upload(home+"/rename", "old.txt", []byte("words"))
 			alice.Upload(home+"/rename", "other.txt", []byte("x"))
 			l.Clock.Advance(time.Second)
-			r := alice.Put("/api/files/"+id, m{"name": "ne\u0301w.txt"}).OK(200)
+			r := alice.Put("/api/files/"+id, M{"name": "ne\u0301w.txt"}).OK(200)
 			wantFieldsOf(t, r, "file", "id", "name", "path", "type", "size", "hasPassword", "updatedAt")
 			if r.Text("file.id") != id || r.Text("file.name") != "n\u00e9w.txt" ||
 				r.Text("file.path") != home+"/rename" || r.Int("file.updatedAt") != l.Clock.Now().UnixMilli() {
@@ -201,16 +201,16 @@ func TestDetailsRenameDelete(t *testing.T) {
 			}
 			wantBody(t, alice.Get("/home/alice/rename/n%C3%A9w.txt").OK(200), "words")
 			alice.Get("/home/alice/rename/old.txt").Fails(404, "NOT_FOUND")
-			alice.Put("/api/files/"+id, m{"name": "other.txt"}).Fails(409, "ALREADY_EXISTS")
-			alice.Put("/api/files/"+id, m{"name": "n\u00e9w.txt"}).OK(200)
-			alice.Put("/api/files/"+id, m{"name": "N\u00e9w.txt"}).OK(200)
+			alice.Put("/api/files/"+id, M{"name": "other.txt"}).Fails(409, "ALREADY_EXISTS")
+			alice.Put("/api/files/"+id, M{"name": "n\u00e9w.txt"}).OK(200)
+			alice.Put("/api/files/"+id, M{"name": "N\u00e9w.txt"}).OK(200)
 			for _, bad := range []any{"", ".", "..", "a/b", `a\b`, "a ", strings.Repeat("a", 256), 7, []string{"a"},
 				"a\x00"} {
-				alice.Put("/api/files/"+id, m{"name": bad}).Fails(400, "VALIDATION_ERROR")
+				alice.Put("/api/files/"+id, M{"name": bad}).Fails(400, "VALIDATION_ERROR")
 			}
-			alice.Put("/api/files/none", m{"name": "a"}).Fails(404, "NOT_FOUND")
-			bob.Put("/api/files/"+id, m{"name": "mine.txt"}).Fails(403, "FORBIDDEN")
-			if got := alice.Put("/api/files/"+id, m{}).OK(200).Text("file.name"); got != "N\u00e9w.txt" {
+			alice.Put("/api/files/none", M{"name": "a"}).Fails(404, "NOT_FOUND")
+			bob.Put("/api/files/"+id, M{"name": "mine.txt"}).Fails(403, "FORBIDDEN")
+			if got := alice.Put("/api/files/"+id, M{}).OK(200).Text("file.name"); got != "N\u00e9w.txt" {
 				t.Errorf("an empty change made it %q", got)
 			}
 		})
@@ -247,8 +247,8 @@ func TestDetailsRenameDelete(t *testing.T) {
 			if r := admin.In(t).Delete("/api/files/" + root); r.Status != 409 && r.Status != 403 {
 				t.Fatalf("deleting the root: %d %s", r.Status, r.Body)
 			}
-			admin.In(t).Put("/api/files/"+root, m{"name": "x"}).Fails(409, "OPERATION_FAILED")
-			admin.In(t).Post("/api/files/"+root+"/move", m{"targetPath": "/home"}).Fails(409, "OPERATION_FAILED")
+			admin.In(t).Put("/api/files/"+root, M{"name": "x"}).Fails(409, "OPERATION_FAILED")
+			admin.In(t).Post("/api/files/"+root+"/move", M{"targetPath": "/home"}).Fails(409, "OPERATION_FAILED")
 		})
 		t.Run("search after C18", func(t *testing.T) { // abuse case C18: wildcards of SQL in a deleted folder's name
 			alice := alice.In(t)
@@ -279,8 +279,8 @@ func TestFolderDeletionIsAllOrNothing(t *testing.T) {
 		wantRefused := func(t *testing.T, c *apptest.Client, folder string) {
 			t.Helper()
 			c.In(t).Delete("/api/files/"+folder).Fails(403, "FORBIDDEN")
-			c.In(t).Put("/api/files/"+folder, m{"name": "elsewhere"}).Fails(403, "FORBIDDEN")
-			c.In(t).Post("/api/files/"+folder+"/move", m{"targetPath": home, "newName": "elsewhere"}).
+			c.In(t).Put("/api/files/"+folder, M{"name": "elsewhere"}).Fails(403, "FORBIDDEN")
+			c.In(t).Post("/api/files/"+folder+"/move", M{"targetPath": home, "newName": "elsewhere"}).
 				Fails(403, "FORBIDDEN")
 		}
 		t.Run("a deny rule below", func(t *testing.T) {
@@ -288,17 +288,17 @@ func TestFolderDeletionIsAllOrNothing(t *testing.T) {
 			mkdir(alice.In(t), home+"/a", "b")
 			mkdir(alice.In(t), home+"/a/b", "locked")
 			alice.In(t).Upload(home+"/a/b", "free.txt", []byte("x"))
-			rule := addRule(admin.In(t), m{"pathPattern": home + "/a/b/locked/**", "effect": "deny", "userId": aliceID})
+			rule := addRule(admin.In(t), M{"pathPattern": home + "/a/b/locked/**", "effect": "deny", "userId": aliceID})
 			wantRefused(t, alice, folder)
 			wantStrings(t, "still there", listNames(alice.In(t), home+"/a/b"), "free.txt")
-			admin.In(t).Put("/api/files/"+folder, m{"name": "a2"}).OK(200) // an administrator may
-			admin.In(t).Put("/api/files/"+folder, m{"name": "a"}).OK(200)
+			admin.In(t).Put("/api/files/"+folder, M{"name": "a2"}).OK(200) // an administrator may
+			admin.In(t).Put("/api/files/"+folder, M{"name": "a"}).OK(200)
 			admin.In(t).Delete("/api/admin/rules/" + rule).OK(200)
-			alice.In(t).Put("/api/files/"+folder, m{"name": "elsewhere"}).OK(200)
+			alice.In(t).Put("/api/files/"+folder, M{"name": "elsewhere"}).OK(200)
 		})
 		t.Run("an address rule that can match below", func(t *testing.T) {
 			folder := mkdir(alice.In(t), home, "net")
-			rule := addRule(admin.In(t), m{"pathPattern": home + "/n*/**/x.txt", "effect": "deny", "role": "user",
+			rule := addRule(admin.In(t), M{"pathPattern": home + "/n*/**/x.txt", "effect": "deny", "role": "user",
 				"allowedIps": []string{"192.0.2.1"}})
 			wantRefused(t, alice, folder)
 			admin.In(t).Delete("/api/admin/rules/" + rule).OK(200)
@@ -309,12 +309,12 @@ func TestFolderDeletionIsAllOrNothing(t *testing.T) {
 			alice.In(t).Upload("/uploads/shared", "hers.txt", []byte("x"))
 			mine := bob.In(t).Upload("/uploads/shared", "his.txt", []byte("x"))
 			alice.In(t).Delete("/api/files/"+folder).Fails(403, "FORBIDDEN")
-			alice.In(t).Put("/api/files/"+folder, m{"name": "x"}).Fails(403, "FORBIDDEN")
+			alice.In(t).Put("/api/files/"+folder, M{"name": "x"}).Fails(403, "FORBIDDEN")
 			bob.In(t).Delete("/api/files/" + mine).OK(200)
 			alice.In(t).Delete("/api/files/" + folder).OK(200)
 		})
 		t.Run("entries of others in a home", func(t *testing.T) {
-			addRule(admin.In(t), m{"pathPattern": home + "/inbox/**", "effect": "allow",
+			addRule(admin.In(t), M{"pathPattern": home + "/inbox/**", "effect": "allow",
 				"userId": bob.In(t).Get("/api/auth/me").OK(200).Text("user.id"), "permissions": []string{"write"}})
 			folder := mkdir(alice.In(t), home, "inbox")
 			bob.In(t).Upload(home+"/inbox", "his.txt", []byte("12345"))

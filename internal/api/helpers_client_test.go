@@ -11,16 +11,13 @@ import (
 	"larder/internal/site"
 )
 
-// m is a JSON object in a request.
-type m = apptest.M
-
 // mkdir makes a folder and returns its id.
 func mkdir(c *apptest.Client, dir, name string) string {
-	return c.Post("/api/files/folder", m{"path": dir, "name": name}).OK(201).Text("file.id")
+	return c.Post("/api/files/folder", M{"path": dir, "name": name}).OK(201).Text("file.id")
 }
 
 // addRule makes a permission rule as the administrator and returns its id.
-func addRule(admin *apptest.Client, body m) string {
+func addRule(admin *apptest.Client, body M) string {
 	return admin.Post("/api/admin/rules", body).OK(201).Text("rule.id")
 }
 

@@ -40,7 +40,7 @@ func addVaultMount(t *testing.T, l *apptest.Larder) (dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	addRule(l.Admin(t), m{"pathPattern": "/vault/**", "effect": "allow", "role": "user"})
+	addRule(l.Admin(t), M{"pathPattern": "/vault/**", "effect": "allow", "role": "user"})
 	return filepath.Join(a.Config.ObjectDir, "vault")
 }
 
@@ -107,12 +107,12 @@ func TestMoveToAnotherProvider(t *testing.T) {
 				}
 			}
 		}
-		key := alice.Key(m{"uploadPath": "/"})
+		key := alice.Key(M{"uploadPath": "/"})
 		bytes, count := usedQuota(alice)
 		if err := os.Rename(dir, dir+"-away"); err != nil {
 			t.Fatal(err)
 		}
-		r := alice.Post("/api/files/"+box+"/move", m{"targetPath": "/vault", "newName": "crate"}).OK(200)
+		r := alice.Post("/api/files/"+box+"/move", M{"targetPath": "/vault", "newName": "crate"}).OK(200)
 		id := r.Text("jobId")
 		if r.Text("status") != "pending" {
 			t.Errorf("answered %s", r.Body)
@@ -154,7 +154,7 @@ func TestMoveToAnotherProvider(t *testing.T) {
 
 		// And back again, by a key, inside its upload root.
 		r = waitForJob(t, key, key.Post("/api/files/"+box+"/move",
-			m{"targetPath": home, "newName": "box"}).OK(200).Text("jobId"))
+			M{"targetPath": home, "newName": "box"}).OK(200).Text("jobId"))
 		if r.Text("job.status") != "completed" {
 			t.Errorf("job %s", r.Body)
 		}
@@ -177,20 +177,20 @@ func TestMoveFailsWhenActorLosesRights(t *testing.T) {
 			"the key has expired": func(*apptest.Client) { l.Clock.Advance(time.Hour) },
 			"the key may not delete": func(c *apptest.Client) {
 				id, _, _ := strings.Cut(strings.TrimPrefix(c.Header.Get("Authorization"), "Bearer "), ".")
-				alice.Patch("/api/keys/"+id, m{"permissions": []string{"read", "write"}}).OK(200)
+				alice.Patch("/api/keys/"+id, M{"permissions": []string{"read", "write"}}).OK(200)
 			},
 			"a rule forbids it": func(*apptest.Client) {
-				addRule(admin, m{"pathPattern": "/vault/**", "effect": "deny", "role": "user",
+				addRule(admin, M{"pathPattern": "/vault/**", "effect": "deny", "role": "user",
 					"permissions": []string{"write"}, "priority": 9})
 			},
 		} {
-			key := alice.Key(m{"uploadPath": "/", "expiresIn": 3600})
+			key := alice.Key(M{"uploadPath": "/", "expiresIn": 3600})
 			file := alice.Upload("/home/alice", name, []byte("mine"))
 			logged := len(l.Log.String())
 			if err := os.Rename(dir, dir+"-away"); err != nil {
 				t.Fatal(err)
 			}
-			id := key.Post("/api/files/"+file+"/move", m{"targetPath": "/vault"}).OK(200).Text("jobId")
+			id := key.Post("/api/files/"+file+"/move", M{"targetPath": "/vault"}).OK(200).Text("jobId")
 			for !strings.Contains(l.Log.String()[logged:], "a job is tried again later") {
 				<-time.After(5 * time.Millisecond)
 			}
@@ -240,7 +240,7 @@ func TestListOfJobs(t *testing.T) {
 			}
 			return strings.Join(ids, " ")
 		}
-		key := alice.Key(m{"uploadPath": "/uploads", "permissions": []string{"read"}})
+		key := alice.Key(M{"uploadPath": "/uploads", "permissions": []string{"read"}})
 		for _, c := range []*apptest.Client{alice, key} {
 			if got := list(c, ""); got != "failed completed running pending" {
 				t.Errorf("all: %s", got)

@@ -34,9 +34,9 @@ func TestKeysListProtectedLikeTheirOwner(t *testing.T) {
 		}
 		setAccessPassword(admin, outer, "the outer one")
 		setAccessPassword(admin, inner, "the inner one")
-		addRule(admin, m{"pathPattern": "/public/find-ruled/**", "effect": "allow", "role": "user",
+		addRule(admin, M{"pathPattern": "/public/find-ruled/**", "effect": "allow", "role": "user",
 			"requirePassword": true, "password": "the rule's", "priority": 10})
-		addRule(admin, m{"pathPattern": "/public/find-ruled/**", "effect": "deny", "role": "user", "priority": 9})
+		addRule(admin, M{"pathPattern": "/public/find-ruled/**", "effect": "deny", "role": "user", "priority": 9})
 
 		shut := []string{outer, inner, deep, ruled, files["find-outer.png"], files["find-inner.png"],
 			files["find-deep.png"], files["find-ruled.png"]}
@@ -58,7 +58,7 @@ func TestKeysListProtectedLikeTheirOwner(t *testing.T) {
 				return c.Get("/api/files/" + id + "/copy-links")
 			}
 			routes["links of "+id] = func(c *apptest.Client) *apptest.Reply {
-				return c.Post("/api/files/copy-links", m{"ids": []string{id}})
+				return c.Post("/api/files/copy-links", M{"ids": []string{id}})
 			}
 			routes["thumbnail of "+id] = func(c *apptest.Client) *apptest.Reply {
 				return c.Get("/api/files/" + id + "/thumbnail?size=160")
@@ -166,7 +166,7 @@ func TestKeysCannotMoveOutOfProtectedFolder(t *testing.T) {
 		mkdir(alice, home+"/shut", "deep")
 		file := alice.Upload(home+"/shut", "f.png", []byte("secret"))
 		other := alice.Upload(home, "other.png", []byte("other"))
-		link := alice.Post("/api/files/"+file+"/link", m{}).OK(200).Text("link.url")
+		link := alice.Post("/api/files/"+file+"/link", M{}).OK(200).Text("link.url")
 		setAccessPassword(alice, shut, "open sesame")
 		wantProtected := func(what, path string) {
 			t.Helper()
@@ -176,12 +176,12 @@ func TestKeysCannotMoveOutOfProtectedFolder(t *testing.T) {
 		}
 		wantProtected("at first", home+"/shut/f.png")
 
-		wantStatus(t, "a move", key.Post("/api/files/"+file+"/move", m{"targetPath": home}), 403, "PASSWORD_REQUIRED")
-		wantStatus(t, "a copy", key.Post("/api/files/"+file+"/copy", m{"targetPath": home}), 403, "PASSWORD_REQUIRED")
+		wantStatus(t, "a move", key.Post("/api/files/"+file+"/move", M{"targetPath": home}), 403, "PASSWORD_REQUIRED")
+		wantStatus(t, "a copy", key.Post("/api/files/"+file+"/copy", M{"targetPath": home}), 403, "PASSWORD_REQUIRED")
 		batch := key.Post("/api/files/batch",
-			m{"action": "move", "fileIds": []string{file, other}, "targetPath": home + "/shut/deep"}).OK(200)
+			M{"action": "move", "fileIds": []string{file, other}, "targetPath": home + "/shut/deep"}).OK(200)
 		wantJSON(t, "a batch within", batch.Value("succeeded"), []string{file, other})
-		batch = key.Post("/api/files/batch", m{"action": "move", "fileIds": []string{file, other}, "targetPath": home}).
+		batch = key.Post("/api/files/batch", M{"action": "move", "fileIds": []string{file, other}, "targetPath": home}).
 			OK(200)
 		wantJSON(t, "a batch", batch.Value("succeeded"), []string{})
 		wantJSON(t, "why", batch.Value("failed.0.code"), "PASSWORD_REQUIRED")
@@ -203,11 +203,11 @@ func TestKeysCannotMoveOutOfProtectedFolder(t *testing.T) {
 			"/webdav"+home+"/closed"), 201, "")
 		wantProtected("with its folder", home+"/closed/g.png")
 
-		alice.Post("/api/files/"+file+"/move", m{"targetPath": home}).OK(200)
+		alice.Post("/api/files/"+file+"/move", M{"targetPath": home}).OK(200)
 		wantBody(t, alice.Get(home+"/g.png").OK(200), "secret")
 		wantBody(t, l.Client(t).Get(link).OK(200), "secret")
 		wantStatus(t, "moved by alice", dav(byDAV, "GET", home+"/g.png", nil), 200, "")
-		alice.Post("/api/files/"+file+"/move", m{"targetPath": home + "/closed"}).OK(200)
+		alice.Post("/api/files/"+file+"/move", M{"targetPath": home + "/closed"}).OK(200)
 		wantProtected("and back", home+"/closed/g.png")
 	})
 }

@@ -77,8 +77,8 @@ func TestLinkTextsParseToName(t *testing.T) {
 	names = append(names, all)
 	var ids []string
 	for _, name := range names {
-		ids = append(ids, alice.Upload("/home/alice", name, []byte("x"), m{"mimeType": "text/plain"}),
-			alice.Upload("/home/alice", name+".png", []byte("x"), m{"mimeType": "image/png"}))
+		ids = append(ids, alice.Upload("/home/alice", name, []byte("x"), M{"mimeType": "text/plain"}),
+			alice.Upload("/home/alice", name+".png", []byte("x"), M{"mimeType": "image/png"}))
 	}
 	for i, id := range ids {
 		name, image := names[i/2], i%2 == 1

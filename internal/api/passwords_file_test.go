@@ -8,7 +8,7 @@ import (
 
 // setAccessPassword sets an access password on an entry; nil removes it.
 func setAccessPassword(c *apptest.Client, id string, password any) {
-	c.Put("/api/files/"+id, m{"accessPassword": password}).OK(200)
+	c.Put("/api/files/"+id, M{"accessPassword": password}).OK(200)
 }
 
 // Specification: File or folder entry (hasPassword); PASSWORD_REQUIRED of the download endpoint,
@@ -21,7 +21,7 @@ func TestFileWithAPassword(t *testing.T) {
 		public := admin.Upload("/public", "p.txt", []byte("everybody's"))
 		folder := mkdir(admin, "/public", "shut")
 		below := admin.Upload("/public/shut", "in.txt", []byte("below"))
-		link := alice.Post("/api/files/"+private+"/link", m{}).OK(200).Text("link.url")
+		link := alice.Post("/api/files/"+private+"/link", M{}).OK(200).Text("link.url")
 		address := func(c *apptest.Client, id string) string {
 			return c.Get("/api/files/" + id + "/download").OK(200).Text("url")
 		}
@@ -42,12 +42,12 @@ func TestFileWithAPassword(t *testing.T) {
 		}
 		wantHasPassword(true)
 		wantJSON(t, "hasPassword after a new name",
-			alice.Put("/api/files/"+private, m{"name": "b.txt"}).OK(200).Value("file.hasPassword"), true)
+			alice.Put("/api/files/"+private, M{"name": "b.txt"}).OK(200).Value("file.hasPassword"), true)
 		for what, r := range map[string]*apptest.Reply{
 			"the owner asks for an address": alice.Get("/api/files/" + private + "/download"),
 			"the owner's <img>":             alice.Get("/api/files/"+private+"/download", "Sec-Fetch-Dest", "image"),
 			"the owner at the path":         alice.Get("/home/alice/b.txt"),
-			"the owner's key":               alice.Key(m{}).Get("/api/files/" + private + "/download"),
+			"the owner's key":               alice.Key(M{}).Get("/api/files/" + private + "/download"),
 			"an administrator":              admin.Get("/api/files/" + private + "/download"),
 			"a token from before":           visitor.Get(waiting),
 			"a visitor at a public path":    visitor.Get("/public/p.txt"),

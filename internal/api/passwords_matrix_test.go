@@ -204,8 +204,8 @@ func TestProtectedFiles(t *testing.T) {
 func TestProtectedFilesInABucket(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
-		bucket := l.RootOnS3(t, m{"redirect": true, "uploadMode": "worker"})
-		setProvider(t, l.Admin(t), bucket, m{"publicDomain": makeBucketPublic(t, bucket)})
+		bucket := l.RootOnS3(t, M{"redirect": true, "uploadMode": "worker"})
+		setProvider(t, l.Admin(t), bucket, M{"publicDomain": makeBucketPublic(t, bucket)})
 		w := newProtectedFixture(t, l)
 		w.bucket = &bucket
 		w.checkMatrix(t)
@@ -270,16 +270,16 @@ func newProtectedFixture(t *testing.T, l *apptest.Larder) *protectedFixture {
 	admin, ann, bob := l.Admin(t), l.User(t, "ann"), l.User(t, "bob")
 	w := &protectedFixture{l: l, clients: map[string]*apptest.Client{
 		"visitor": l.Client(t), "bob": bob, "ann": ann, "admin": admin,
-		"ann's key": ann.Key(m{"uploadPath": "/home/ann", "publicLinks": "all"}), "bob's key": bob.Key(m{}),
+		"ann's key": ann.Key(M{"uploadPath": "/home/ann", "publicLinks": "all"}), "bob's key": bob.Key(M{}),
 	}}
 	id := func(c *apptest.Client) string { return c.Get("/api/auth/me").OK(200).Text("user.id") }
 	w.actors = map[string]access.Actor{
 		"visitor": {Role: access.Guest}, "bob": {UserID: id(bob), Role: access.User},
 		"ann": {UserID: id(ann), Role: access.User}, "admin": {UserID: id(admin), Role: access.Admin},
 	}
-	addRule(admin, m{"pathPattern": "/home/ann/**", "effect": "allow", "role": "guest",
+	addRule(admin, M{"pathPattern": "/home/ann/**", "effect": "allow", "role": "guest",
 		"permissions": []string{"read", "download"}})
-	addRule(admin, m{"pathPattern": "/home/ann/**", "effect": "allow", "userId": id(bob),
+	addRule(admin, M{"pathPattern": "/home/ann/**", "effect": "allow", "userId": id(bob),
 		"permissions": []string{"read", "download"}})
 	return w
 }
@@ -410,10 +410,10 @@ func (w *protectedFixture) setPassword(t *testing.T, g protectedFile) {
 	switch g.protection {
 	case "rule":
 		for _, role := range []string{"guest", "user", "admin"} {
-			rule := m{"pathPattern": upper + "/**", "effect": "allow", "role": role,
+			rule := M{"pathPattern": upper + "/**", "effect": "allow", "role": role,
 				"permissions": []string{"download"}, "requirePassword": true, "password": "open sesame", "priority": 10}
 			addRule(w.clients["admin"], rule)
-			addRule(w.clients["admin"], m{"pathPattern": upper + "/**", "effect": "deny", "role": role,
+			addRule(w.clients["admin"], M{"pathPattern": upper + "/**", "effect": "deny", "role": role,
 				"permissions": []string{"download"}, "priority": 5})
 		}
 		return

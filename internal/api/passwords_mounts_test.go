@@ -16,8 +16,8 @@ func TestSearchWithPasswords(t *testing.T) {
 		named := admin.Upload("/public", "find named.txt", []byte("x"))
 		shut := mkdir(admin, "/public", "find shut")
 		admin.Upload("/public/find shut", "find below.txt", []byte("x"))
-		addRule(admin, m{"pathPattern": "/public/find denied.txt", "effect": "deny", "role": "user"})
-		addRule(admin, m{"pathPattern": "/public/find named.txt", "effect": "allow", "role": "user",
+		addRule(admin, M{"pathPattern": "/public/find denied.txt", "effect": "deny", "role": "user"})
+		addRule(admin, M{"pathPattern": "/public/find named.txt", "effect": "allow", "role": "user",
 			"permissions": []string{"read", "share"}})
 		for _, id := range []string{denied, named, shut} {
 			setAccessPassword(admin, id, "open sesame")
@@ -37,7 +37,7 @@ func TestPasswordsAboveMounts(t *testing.T) {
 		admin, alice := l.Admin(t), l.User(t, "alice")
 		store := addProvider(admin, "team")
 		addMount(admin, store, "/uploads/team/photos")
-		addRule(admin, m{"pathPattern": "/uploads/team/photos/**", "effect": "allow", "role": "guest",
+		addRule(admin, M{"pathPattern": "/uploads/team/photos/**", "effect": "allow", "role": "guest",
 			"permissions": []string{"read", "download"}})
 		admin.Upload("/uploads/team/photos", "p.txt", []byte("everybody's"))
 		visitor := l.Client(t)
@@ -46,25 +46,25 @@ func TestPasswordsAboveMounts(t *testing.T) {
 			wantBody(t, visitor.Get("/uploads/team/photos/p.txt").OK(200), "everybody's")
 		}
 		team := mkdir(alice, "/uploads", "team") // with the name of the virtual folder
-		alice.Put("/api/files/"+team, m{"accessPassword": "mine now"}).Fails(403, "FORBIDDEN")
-		alice.Put("/api/files/"+team, m{"customTitle": "Team", "accessPassword": "mine now"}).Fails(403, "FORBIDDEN")
+		alice.Put("/api/files/"+team, M{"accessPassword": "mine now"}).Fails(403, "FORBIDDEN")
+		alice.Put("/api/files/"+team, M{"customTitle": "Team", "accessPassword": "mine now"}).Fails(403, "FORBIDDEN")
 		open("after alice's tries")
-		alice.Put("/api/files/"+team, m{"customTitle": "Team"}).OK(200)
+		alice.Put("/api/files/"+team, M{"customTitle": "Team"}).OK(200)
 
 		// nor by moving a folder with a password to the name
 		brought := mkdir(alice, "/uploads", "brought")
 		setAccessPassword(alice, brought, "mine now")
 		admin.Upload("/uploads/other", "p.txt", []byte("x"))
 		addMount(admin, store, "/uploads/club/disk")
-		alice.Put("/api/files/"+brought, m{"name": "club"}).Fails(409, "ALREADY_EXISTS")
-		admin.Post("/api/files/"+brought+"/move", m{"targetPath": "/uploads", "newName": "club"}).
+		alice.Put("/api/files/"+brought, M{"name": "club"}).Fails(409, "ALREADY_EXISTS")
+		admin.Post("/api/files/"+brought+"/move", M{"targetPath": "/uploads", "newName": "club"}).
 			Fails(409, "OPERATION_FAILED")
 
 		// an administrator may, and its owner does not open it then
 		setAccessPassword(admin, team, "the team's")
 		wantStatus(t, "below the administrator's", visitor.Get("/uploads/team/photos/p.txt"), 403, "PASSWORD_REQUIRED")
 		for _, password := range []any{nil, "mine now"} {
-			alice.Put("/api/files/"+team, m{"accessPassword": password}).Fails(403, "FORBIDDEN")
+			alice.Put("/api/files/"+team, M{"accessPassword": password}).Fails(403, "FORBIDDEN")
 		}
 		unlock(visitor, "/uploads/team", "the team's")
 		wantBody(t, visitor.Get(unlock(visitor, "/uploads/team/photos/p.txt",
@@ -76,9 +76,9 @@ func TestPasswordsAboveMounts(t *testing.T) {
 		own := mkdir(alice, "/home/alice", "own")
 		setAccessPassword(alice, own, "mine")
 		mounted := addMount(admin, store, "/home/alice/own/disk")
-		alice.Put("/api/files/"+own, m{"accessPassword": nil}).Fails(403, "FORBIDDEN")
+		alice.Put("/api/files/"+own, M{"accessPassword": nil}).Fails(403, "FORBIDDEN")
 		admin.Delete("/api/admin/mounts/" + mounted).OK(200)
-		alice.Put("/api/files/"+own, m{"accessPassword": nil}).OK(200)
+		alice.Put("/api/files/"+own, M{"accessPassword": nil}).OK(200)
 	})
 }
 
@@ -97,29 +97,29 @@ func TestMountsKeepPasswords(t *testing.T) {
 		path := "/public/over/vault/disk/a/deep/f.txt"
 		wantBody(t, visitor.Get(path).OK(200), "content")
 		setAccessPassword(admin, vault, "open sesame")
-		put := func(id string, body m) *apptest.Reply { return admin.Put("/api/admin/mounts/"+id, body) }
+		put := func(id string, body M) *apptest.Reply { return admin.Put("/api/admin/mounts/"+id, body) }
 		refused := func(what string, r *apptest.Reply) {
 			t.Helper()
 			wantStatus(t, what, r, 409, "OPERATION_FAILED")
 			wantStatus(t, "after: "+what, visitor.Get(path), 403, "PASSWORD_REQUIRED")
 		}
-		refused("out of the folder", put(deep, m{"mountPath": "/public/deep"}))
-		refused("the one over it, out of the folder", put(disk, m{"mountPath": "/public/disk", "priority": 3}))
-		refused("the parent folder, moved", put(over, m{"mountPath": "/elsewhere"}))
+		refused("out of the folder", put(deep, M{"mountPath": "/public/deep"}))
+		refused("the one over it, out of the folder", put(disk, M{"mountPath": "/public/disk", "priority": 3}))
+		refused("the parent folder, moved", put(over, M{"mountPath": "/elsewhere"}))
 		refused("the parent folder, deleted", admin.Delete("/api/admin/mounts/"+over))
 		refused("another over the folder", admin.Post("/api/admin/mounts",
-			m{"providerId": store, "mountPath": "/public/over/vault", "name": "m"}))
+			M{"providerId": store, "mountPath": "/public/over/vault", "name": "m"}))
 		refused("another over all of it", admin.Post("/api/admin/mounts",
-			m{"providerId": store, "mountPath": "/public/over", "name": "m", "priority": 5}))
+			M{"providerId": store, "mountPath": "/public/over", "name": "m", "priority": 5}))
 		// it covers a mount, whose entries keep their passwords
-		hiding := addMount(admin, store, "/public/over/vault/disk/a/deep", m{"priority": 7})
-		wantStatus(t, "a covered mount, moved", put(deep, m{"mountPath": "/public/deep"}), 409,
+		hiding := addMount(admin, store, "/public/over/vault/disk/a/deep", M{"priority": 7})
+		wantStatus(t, "a covered mount, moved", put(deep, M{"mountPath": "/public/deep"}), 409,
 			"OPERATION_FAILED")
 		admin.Delete("/api/admin/mounts/" + hiding).OK(200)
 
 		// changes without effect on passwords
-		put(disk, m{"priority": 3, "name": "other", "mountPath": "/public/over/vault/moved"}).OK(200)
-		put(disk, m{"priority": 0, "mountPath": "/public/over/vault/disk"}).OK(200)
+		put(disk, M{"priority": 3, "name": "other", "mountPath": "/public/over/vault/moved"}).OK(200)
+		put(disk, M{"priority": 0, "mountPath": "/public/over/vault/disk"}).OK(200)
 		admin.Delete("/api/admin/mounts/" + empty).OK(200)
 		addMount(admin, store, "/public/over/vault/empty")
 		addMount(admin, store, "/public/beside")
@@ -128,13 +128,13 @@ func TestMountsKeepPasswords(t *testing.T) {
 		// a password of the mount's root moves with it
 		root := listFolder(admin, "/public/over/vault/disk/a/deep").OK(200).Text("folder.id")
 		setAccessPassword(admin, root, "its own")
-		put(deep, m{"mountPath": "/public/deep"}).OK(200)
+		put(deep, M{"mountPath": "/public/deep"}).OK(200)
 		wantStatus(t, "elsewhere, with its own", visitor.Get("/public/deep/f.txt"), 403, "PASSWORD_REQUIRED")
 		setAccessPassword(admin, root, nil)
 		wantBody(t, visitor.Get("/public/deep/f.txt").OK(200), "content")
-		put(deep, m{"mountPath": "/public/over/vault/disk/a/deep"}).OK(200)
+		put(deep, M{"mountPath": "/public/over/vault/disk/a/deep"}).OK(200)
 		setAccessPassword(admin, vault, nil)
-		put(deep, m{"mountPath": "/public/deep"}).OK(200)
+		put(deep, M{"mountPath": "/public/deep"}).OK(200)
 		wantBody(t, visitor.Get("/public/deep/f.txt").OK(200), "content")
 	})
 }

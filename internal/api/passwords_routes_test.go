@@ -33,9 +33,9 @@ func TestPasswordOnEveryRoute(t *testing.T) {
 		setAccessPassword(admin, folder, "open sesame")
 		read := []string{"read", "download"}
 		for _, role := range []string{"guest", "user"} {
-			addRule(admin, m{"pathPattern": "/public/ruled/**", "effect": "allow", "role": role, "permissions": read,
+			addRule(admin, M{"pathPattern": "/public/ruled/**", "effect": "allow", "role": role, "permissions": read,
 				"requirePassword": true, "password": "the rule's", "priority": 10})
-			addRule(admin, m{"pathPattern": "/public/ruled/**", "effect": "deny", "role": role, "permissions": read,
+			addRule(admin, M{"pathPattern": "/public/ruled/**", "effect": "deny", "role": role, "permissions": read,
 				"priority": 9})
 		}
 		for id, path := range paths {
@@ -130,11 +130,11 @@ func TestNewPasswordEndsOldTokens(t *testing.T) {
 			case "folder":
 				set = func(password string) { setAccessPassword(admin, folder, password) }
 			case "rule":
-				addRule(admin, m{"pathPattern": dir + "/**", "effect": "deny", "role": "guest", "priority": 9})
-				rule := addRule(admin, m{"pathPattern": dir + "/**", "effect": "allow", "role": "guest",
+				addRule(admin, M{"pathPattern": dir + "/**", "effect": "deny", "role": "guest", "priority": 9})
+				rule := addRule(admin, M{"pathPattern": dir + "/**", "effect": "allow", "role": "guest",
 					"requirePassword": true, "password": "first", "priority": 10})
 				set = func(password string) {
-					admin.Put("/api/admin/rules/"+rule, m{"password": password}).OK(200)
+					admin.Put("/api/admin/rules/"+rule, M{"password": password}).OK(200)
 				}
 			}
 			set("the old one")
@@ -144,7 +144,7 @@ func TestNewPasswordEndsOldTokens(t *testing.T) {
 					tokens = append(tokens, unlock(visitor, c.path, "the old one").OK(200).Text("url"))
 				}
 				tokens = append(tokens, visitor.Post("/api/public/unlock",
-					m{"path": c.path, "password": "the old one", "purpose": "preview"}).OK(200).Text("url"))
+					M{"path": c.path, "password": "the old one", "purpose": "preview"}).OK(200).Text("url"))
 				return tokens
 			}
 			tokens := unlockTokens()
@@ -204,18 +204,18 @@ func TestPasswordStaysWithItsEntry(t *testing.T) {
 			visitor.Get(r.Text("url")).OK(200)
 		}
 		wantProtected("at first", "/public/f.txt", "/public/dir")
-		admin.Put("/api/files/"+file, m{"name": "g.txt"}).OK(200)
-		admin.Put("/api/files/"+folder, m{"name": "other"}).OK(200)
+		admin.Put("/api/files/"+file, M{"name": "g.txt"}).OK(200)
+		admin.Put("/api/files/"+folder, M{"name": "other"}).OK(200)
 		wantProtected("renamed", "/public/g.txt", "/public/other")
 		for _, id := range []string{file, folder} {
-			admin.Post("/api/files/"+id+"/move", m{"targetPath": "/public/to"}).OK(200)
+			admin.Post("/api/files/"+id+"/move", M{"targetPath": "/public/to"}).OK(200)
 		}
 		wantProtected("moved", "/public/to/g.txt", "/public/to/other")
-		wantJSON(t, "the same id", admin.Upload("/public/to", "g.txt", []byte("new"), m{"conflict": "replace"}), file)
+		wantJSON(t, "the same id", admin.Upload("/public/to", "g.txt", []byte("new"), M{"conflict": "replace"}), file)
 		wantProtected("replaced", "/public/to/g.txt", "/public/to/other")
 		for _, id := range []string{file, folder} {
 			waitForJob(t, admin, admin.Post("/api/files/"+id+"/move",
-				m{"targetPath": "/public/far"}).OK(200).Text("jobId"))
+				M{"targetPath": "/public/far"}).OK(200).Text("jobId"))
 		}
 		wantProtected("moved to another provider", "/public/far/g.txt", "/public/far/other")
 		r := unlock(l.Client(t), "/public/far/g.txt", "open sesame").OK(200)
@@ -231,12 +231,12 @@ func TestPasswordsOfRules(t *testing.T) {
 		folder := mkdir(admin, "/uploads", "ruled")
 		sub := mkdir(admin, "/uploads/ruled", "sub")
 		file := admin.Upload("/uploads/ruled/sub", "f.txt", []byte("content"))
-		addRule(admin, m{"pathPattern": "/uploads/ruled/**", "effect": "allow", "role": "user", "requirePassword": true,
+		addRule(admin, M{"pathPattern": "/uploads/ruled/**", "effect": "allow", "role": "user", "requirePassword": true,
 			"password": "the rule's", "priority": 2})
-		addRule(admin, m{"pathPattern": "/uploads/ruled/**", "effect": "deny", "role": "user", "priority": 1})
-		addRule(admin, m{"pathPattern": "/uploads/ruled/sub/f.txt", "effect": "deny", "role": "user",
+		addRule(admin, M{"pathPattern": "/uploads/ruled/**", "effect": "deny", "role": "user", "priority": 1})
+		addRule(admin, M{"pathPattern": "/uploads/ruled/sub/f.txt", "effect": "deny", "role": "user",
 			"permissions": []string{"delete"}, "priority": 3})
-		addRule(admin, m{"pathPattern": "/uploads/ruled/**", "effect": "allow", "role": "guest",
+		addRule(admin, M{"pathPattern": "/uploads/ruled/**", "effect": "allow", "role": "guest",
 			"permissions": []string{"download"}, "requirePassword": true, "password": "the guests'"})
 
 		wantStatus(t, "alice, by another", verifyPassword(alice, file, "x"), 401, "INVALID_PASSWORD")
@@ -253,12 +253,12 @@ func TestPasswordsOfRules(t *testing.T) {
 			"VALIDATION_ERROR")
 
 		// the folder's password opens it under every rule, for fifteen minutes
-		wantStatus(t, "a new name without", alice.Put("/api/files/"+file, m{"customTitle": "T"}), 403,
+		wantStatus(t, "a new name without", alice.Put("/api/files/"+file, M{"customTitle": "T"}), 403,
 			"PASSWORD_REQUIRED")
 		wantStatus(t, "a listing without", listFolder(alice, "/uploads/ruled"), 403, "PASSWORD_REQUIRED")
 		verifyPassword(alice, folder, "the rule's").OK(200)
 		wantStrings(t, "a listing", listNames(alice, "/uploads/ruled"), "sub")
-		alice.Put("/api/files/"+file, m{"customTitle": "T"}).OK(200)
+		alice.Put("/api/files/"+file, M{"customTitle": "T"}).OK(200)
 		wantStatus(t, "denied with the password too", alice.Delete("/api/files/"+file), 403, "FORBIDDEN")
 		wantBody(t, l.Client(t).Get(alice.Get("/api/files/"+file+"/download").OK(200).Text("url")).OK(200), "content")
 
@@ -292,15 +292,15 @@ func TestPasswordsOfRules(t *testing.T) {
 
 		// a folder with a password that is write-only for the caller
 		drop := mkdir(admin, "/uploads", "drop")
-		addRule(admin, m{"pathPattern": "/uploads/drop/**", "effect": "deny", "role": "user", "priority": 1})
-		addRule(admin, m{"pathPattern": "/uploads/drop/**", "effect": "allow", "role": "user",
+		addRule(admin, M{"pathPattern": "/uploads/drop/**", "effect": "deny", "role": "user", "priority": 1})
+		addRule(admin, M{"pathPattern": "/uploads/drop/**", "effect": "allow", "role": "user",
 			"permissions": []string{"write"}, "requirePassword": true, "password": "drop it", "priority": 2})
 		wantStatus(t, "an upload without", alice.Post("/api/files/upload-session",
-			m{"path": "/uploads/drop", "fileName": "a", "fileSize": 1}), 403, "PASSWORD_REQUIRED")
+			M{"path": "/uploads/drop", "fileName": "a", "fileSize": 1}), 403, "PASSWORD_REQUIRED")
 		unlock(alice, "/uploads/drop", "drop it").OK(200)
-		alice.Post("/api/files/upload-session", m{"path": "/uploads/drop", "fileName": "a", "fileSize": 1}).OK(200)
+		alice.Post("/api/files/upload-session", M{"path": "/uploads/drop", "fileName": "a", "fileSize": 1}).OK(200)
 		dave := l.User(t, "dave")
 		verifyPassword(dave, drop, "drop it").OK(200)
-		dave.Post("/api/files/upload-session", m{"path": "/uploads/drop", "fileName": "a", "fileSize": 1}).OK(200)
+		dave.Post("/api/files/upload-session", M{"path": "/uploads/drop", "fileName": "a", "fileSize": 1}).OK(200)
 	})
 }

@@ -14,8 +14,8 @@ import (
 )
 
 // verifyPassword gives the password of an entry.
-func verifyPassword(c *apptest.Client, id, password string, more ...m) *apptest.Reply {
-	body := m{"password": password}
+func verifyPassword(c *apptest.Client, id, password string, more ...M) *apptest.Reply {
+	body := M{"password": password}
 	for _, fields := range more {
 		for name, value := range fields {
 			body[name] = value
@@ -26,7 +26,7 @@ func verifyPassword(c *apptest.Client, id, password string, more ...m) *apptest.
 
 // unlock gives the password of a path.
 func unlock(c *apptest.Client, path, password string) *apptest.Reply {
-	return c.Post("/api/public/unlock", m{"path": path, "password": password})
+	return c.Post("/api/public/unlock", M{"path": path, "password": password})
 }
 
 // Specification: POST /api/files/{id}/verify-password.
@@ -55,7 +55,7 @@ func TestVerifyPasswordOfAFile(t *testing.T) {
 		wantStatus(t, "the plain address still", alice.Get("/api/files/"+file+"/download"), 403, "PASSWORD_REQUIRED")
 
 		// purpose: preview (addition)
-		address = verifyPassword(alice, file, "open sesame", m{"purpose": "preview"}).OK(200).Text("url")
+		address = verifyPassword(alice, file, "open sesame", M{"purpose": "preview"}).OK(200).Text("url")
 		for range 3 {
 			got := visitor.Get(address).OK(200)
 			wantBody(t, got, "alice's")
@@ -82,22 +82,22 @@ func TestVerifyPasswordOfAFile(t *testing.T) {
 			{"an administrator", verifyPassword(admin, file, "open sesame"), 200, ""},
 			{"an administrator, wrong", verifyPassword(admin, file, "x"), 401, "INVALID_PASSWORD"},
 			{"no such file", verifyPassword(alice, "absent", "open sesame"), 404, "NOT_FOUND"},
-			{"no such file, no password", alice.Post("/api/files/absent/verify-password", m{}), 404, "NOT_FOUND"},
+			{"no such file, no password", alice.Post("/api/files/absent/verify-password", M{}), 404, "NOT_FOUND"},
 			{"somebody else's", verifyPassword(bob, file, "open sesame"), 403, "FORBIDDEN"},
-			{"somebody else's, no password", bob.Post("/api/files/"+file+"/verify-password", m{}), 403, "FORBIDDEN"},
-			{"no password given", alice.Post("/api/files/"+file+"/verify-password", m{}), 400, "VALIDATION_ERROR"},
-			{"null given", alice.Post("/api/files/"+file+"/verify-password", m{"password": nil}), 400,
+			{"somebody else's, no password", bob.Post("/api/files/"+file+"/verify-password", M{}), 403, "FORBIDDEN"},
+			{"no password given", alice.Post("/api/files/"+file+"/verify-password", M{}), 400, "VALIDATION_ERROR"},
+			{"null given", alice.Post("/api/files/"+file+"/verify-password", M{"password": nil}), 400,
 				"VALIDATION_ERROR"},
 			{"nothing given", verifyPassword(alice, file, ""), 400, "VALIDATION_ERROR"},
 			{"128 characters", verifyPassword(alice, file, strings.Repeat("x", 128)), 401, "INVALID_PASSWORD"},
 			{"129 characters", verifyPassword(alice, file, strings.Repeat("x", 129)), 400, "VALIDATION_ERROR"},
-			{"a purpose that is none", verifyPassword(alice, file, "open sesame", m{"purpose": "share"}), 400,
+			{"a purpose that is none", verifyPassword(alice, file, "open sesame", M{"purpose": "share"}), 400,
 				"VALIDATION_ERROR"},
 			{"a file without one", verifyPassword(alice, open, "open sesame"), 400, "VALIDATION_ERROR"},
-			{"a file without one, none given", alice.Post("/api/files/"+open+"/verify-password", m{}), 400,
+			{"a file without one, none given", alice.Post("/api/files/"+open+"/verify-password", M{}), 400,
 				"VALIDATION_ERROR"},
-			{"a key", alice.Key(m{"uploadPath": "/home/alice"}).Post("/api/files/"+file+"/verify-password",
-				m{"password": "open sesame"}), 403, "FORBIDDEN"},
+			{"a key", alice.Key(M{"uploadPath": "/home/alice"}).Post("/api/files/"+file+"/verify-password",
+				M{"password": "open sesame"}), 403, "FORBIDDEN"},
 		} {
 			wantStatus(t, c.what, c.reply, c.status, c.code)
 		}
@@ -137,7 +137,7 @@ func TestVerifyPasswordOfAFolder(t *testing.T) {
 			"Cache-Control"), "private, no-store")
 
 		// not for others, and not for a key beside the cookie
-		key := alice.Key(m{"uploadPath": "/public"})
+		key := alice.Key(M{"uploadPath": "/public"})
 		key.Cookies[api.ProofCookie] = proof.Value
 		wantStatus(t, "a key with the cookie", key.Get("/api/files/"+below+"/download"), 403, "PASSWORD_REQUIRED")
 		wantStatus(t, "bob", listFolder(l.User(t, "bob"), dir), 403, "PASSWORD_REQUIRED")
@@ -244,7 +244,7 @@ func TestProofCookieOverHTTPS(t *testing.T) {
 		apptest.TrustLoopback)
 	admin := l.Client(t)
 	admin.Header.Set("X-Forwarded-Proto", "https")
-	admin.Post("/api/auth/login", m{"username": "admin", "password": apptest.AdminPassword}).OK(200)
+	admin.Post("/api/auth/login", M{"username": "admin", "password": apptest.AdminPassword}).OK(200)
 	admin.CSRF = admin.Get("/api/auth/csrf-token").OK(200).Text("token")
 	setAccessPassword(admin, mkdir(admin, "/public", "shut"), "open sesame")
 	if proof := onlyCookie(t, unlock(l.Client(t), "/public/shut", "open sesame").OK(200)); !proof.Secure {
@@ -273,7 +273,7 @@ func TestUnlock(t *testing.T) {
 		wantBody(t, visitor.Get(reply.Text("url")).OK(200), "everybody's")
 		wantStatus(t, "once", visitor.Get(reply.Text("url")), 401, "INVALID_TOKEN")
 		preview := visitor.Post("/api/public/unlock",
-			m{"path": "/public/a b.txt", "password": "open sesame", "purpose": "preview"}).OK(200).Text("url")
+			M{"path": "/public/a b.txt", "password": "open sesame", "purpose": "preview"}).OK(200).Text("url")
 		for range 2 {
 			wantBody(t, visitor.Get(preview).OK(200), "everybody's")
 		}
@@ -298,7 +298,7 @@ func TestUnlock(t *testing.T) {
 			"somebody's":             unlock(l.Client(t), "/home/alice/p.txt", "open sesame"),
 			"somebody's, by another": unlock(l.User(t, "bob"), "/home/alice/p.txt", "open sesame"),
 			"somebody's, by bad session": withCookie(l.Client(t), api.SessionCookie, "junk").
-				Post("/api/public/unlock", m{"path": "/home/alice/p.txt", "password": "open sesame"}),
+				Post("/api/public/unlock", M{"path": "/home/alice/p.txt", "password": "open sesame"}),
 			"a route of the service": unlock(l.Client(t), "/api/files", "open sesame"),
 		}
 		want := parseObject(t, refused["wrong"].Body)["error"]
@@ -309,7 +309,7 @@ func TestUnlock(t *testing.T) {
 				t.Errorf("%s: a cookie is set", what)
 			}
 		}
-		for what, body := range map[string]m{
+		for what, body := range map[string]M{
 			"no path": {"password": "x"}, "no password": {"path": "/public/a b.txt"},
 			"an empty one": {"path": "/public/a b.txt", "password": ""},
 			"relative":     {"path": "public", "password": "x"}, "dots": {"path": "/public/../x", "password": "x"},
@@ -326,11 +326,11 @@ func TestUnlock(t *testing.T) {
 		unlock(plain, "/home/alice/p.txt", "open sesame").OK(200)
 		for _, c := range []*apptest.Client{l.Client(t), alice} {
 			wantStatus(t, "across sites", c.Post("/api/public/unlock",
-				m{"path": "/public/a b.txt", "password": "open sesame"}, "Sec-Fetch-Site", "cross-site"), 403,
+				M{"path": "/public/a b.txt", "password": "open sesame"}, "Sec-Fetch-Site", "cross-site"), 403,
 				"FORBIDDEN")
 		}
-		wantStatus(t, "a key", alice.Key(m{}).Post("/api/public/unlock",
-			m{"path": "/public/a b.txt", "password": "open sesame"}), 403, "FORBIDDEN")
+		wantStatus(t, "a key", alice.Key(M{}).Post("/api/public/unlock",
+			M{"path": "/public/a b.txt", "password": "open sesame"}), 403, "FORBIDDEN")
 		setGuestAccess(t, l, false)
 		wantStatus(t, "while no guests are let in", unlock(l.Client(t), "/public/a b.txt", "open sesame"), 401,
 			"INVALID_PASSWORD")
@@ -415,7 +415,7 @@ func TestConcurrentWrongPasswords(t *testing.T) {
 	setAccessPassword(admin, shut, "open sesame")
 	alone := admin.Upload("/public", "alone.txt", []byte("x"))
 	setAccessPassword(admin, alone, "open sesame")
-	share := shareFile(admin, admin.Upload("/public", "shared.txt", []byte("x")), m{"password": "open sesame"})
+	share := shareFile(admin, admin.Upload("/public", "shared.txt", []byte("x")), M{"password": "open sesame"})
 	for what, try := range map[string]func(c *apptest.Client, i int, password string) *apptest.Reply{
 		"by id": func(_ *apptest.Client, _ int, password string) *apptest.Reply {
 			return verifyPassword(admin.In(t), alone, password)

@@ -31,9 +31,9 @@ func TestPublicListing(t *testing.T) {
 		alice.Upload("/home/alice", "a of alice.txt", []byte("hers"))
 		mkdir(admin, "/public", "shut")
 		admin.Upload("/public/shut", "a hidden.txt", []byte("hidden"))
-		addRule(admin, m{"pathPattern": "/public/shut/**", "effect": "deny", "role": "guest"})
+		addRule(admin, M{"pathPattern": "/public/shut/**", "effect": "deny", "role": "guest"})
 		owner := alice.Get("/api/auth/me").OK(200).Text("user.id")
-		key := alice.Key(m{})
+		key := alice.Key(M{})
 		stale := l.Client(t)
 		stale.Cookies["auth_token"] = "stale"
 		junk := l.Client(t)
@@ -81,7 +81,7 @@ func TestPublicListing(t *testing.T) {
 				"sub", "b.txt", "a.txt")
 			r := listPublic(c, "/public", "limit", "1", "page", "2").OK(200)
 			wantStrings(t, "page", r.Names("items"), "a.txt")
-			wantJSON(t, "pagination", r.Value("pagination"), m{"total": 3, "page": 2, "limit": 1, "pages": 3})
+			wantJSON(t, "pagination", r.Value("pagination"), M{"total": 3, "page": 2, "limit": 1, "pages": 3})
 			listPublic(c, "/public", "limit", "1000").OK(200)
 			for _, bad := range [][]string{
 				{"limit", "0"}, {"limit", "1001"}, {"page", "0"}, {"sort", "owner"}, {"order", "up"}, {"type", "link"},
@@ -123,7 +123,7 @@ func TestPublicListing(t *testing.T) {
 				true)
 			setAccessPassword(admin, box, nil)
 			wantStrings(t, "opened", listPublic(c, "/public/box").OK(200).Names("items"), "a boxed.txt")
-			rule := addRule(admin.In(t), m{"pathPattern": "/vip/**", "effect": "allow", "role": "guest",
+			rule := addRule(admin.In(t), M{"pathPattern": "/vip/**", "effect": "allow", "role": "guest",
 				"requirePassword": true, "password": "open sesame"})
 			mkdir(admin.In(t), "/", "vip")
 			for _, path := range []string{"/vip", "/vip/none"} {
@@ -137,7 +137,7 @@ func TestPublicListing(t *testing.T) {
 			c := visitor.In(t)
 			mkdir(admin.In(t), "/", "lan")
 			for address, opens := range map[string]bool{"127.0.0.0/8": true, "198.51.100.7": false} {
-				rule := addRule(admin.In(t), m{"pathPattern": "/lan/**", "effect": "allow", "role": "guest",
+				rule := addRule(admin.In(t), M{"pathPattern": "/lan/**", "effect": "allow", "role": "guest",
 					"allowedIps": []string{address, map[bool]string{true: "::1", false: "2001:db8::1"}[opens]}})
 				if r := listPublic(c, "/lan"); opens && r.Status != 200 || !opens && r.Status != 401 {
 					t.Errorf("from %s: %d", address, r.Status)

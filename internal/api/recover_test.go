@@ -498,7 +498,7 @@ func TestResetOfUnverifiedAccountRemovesOldAccess(t *testing.T) {
 					"INVALID_TOKEN")
 				wantStatus(t, row.name+", "+when+": share", visitShare(l.Client(t), share), 410, "SHARE_REVOKED")
 			}
-			key, share := user.Key(m{"uploadPath": "/home/" + row.name}), shareFile(user, file)
+			key, share := user.Key(M{"uploadPath": "/home/" + row.name}), shareFile(user, file)
 			checkAccess("before", key, share, true)
 			token := mailedResetToken(t, l, box, email)
 			wantStatus(t, "a password that can't be one", resetPassword(l.Client(t), token, "short"), 400,
@@ -509,7 +509,7 @@ func TestResetOfUnverifiedAccountRemovesOldAccess(t *testing.T) {
 
 			// from then on the address is verified
 			user = l.SignIn(t, row.name, "a new password")
-			key, share = user.Key(m{"uploadPath": "/home/" + row.name}), shareFile(user, file)
+			key, share = user.Key(M{"uploadPath": "/home/" + row.name}), shareFile(user, file)
 			resetPassword(l.Client(t), mailedResetToken(t, l, box, email), "another password").OK(200)
 			checkAccess("reset again", key, share, true)
 		}

@@ -26,7 +26,7 @@ func (c *countingFormBody) Read(p []byte) (int, error) {
 func TestWaitingFormStopsAtQuota(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
-		key := l.User(t, "alice", m{"maxStorage": 3 << 20}).Key(m{"permissions": []string{"write"}})
+		key := l.User(t, "alice", M{"maxStorage": 3 << 20}).Key(M{"permissions": []string{"write"}})
 		head := "--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.bin\"\r\n\r\n"
 		send := func(key *apptest.Client, size int64) (*apptest.Reply, int64) {
 			body := &countingFormBody{Reader: io.MultiReader(strings.NewReader(head),
@@ -45,7 +45,7 @@ func TestWaitingFormStopsAtQuota(t *testing.T) {
 		r, _ = send(key, 2<<20)
 		r.OK(200)
 
-		none := l.User(t, "bob", m{"maxFiles": 0}).Key(m{"permissions": []string{"write"}})
+		none := l.User(t, "bob", M{"maxFiles": 0}).Key(M{"permissions": []string{"write"}})
 		if r, taken = send(none, 64<<20); taken > 24<<20 {
 			t.Errorf("%d bytes were read before the answer %d", taken, r.Status)
 		}
@@ -103,7 +103,7 @@ func TestEmbedOfPublicFile(t *testing.T) {
 		// single-use addresses require the permission to download
 		bob.Get(address).Fails(403, "FORBIDDEN")
 		// a key is judged alone
-		bob.Key(m{"permissions": []string{"read"}}).Get(address, "Accept", "image/*").Fails(403, "FORBIDDEN")
+		bob.Key(M{"permissions": []string{"read"}}).Get(address, "Accept", "image/*").Fails(403, "FORBIDDEN")
 		wantHeader(t, alice.Get(address, "Sec-Fetch-Dest", "image").OK(200), "Cache-Control", "private, no-store")
 		alice.Delete("/api/files/" + id + "/link").OK(200)
 		bob.Get(address, "Sec-Fetch-Dest", "image").Fails(403, "FORBIDDEN")

@@ -98,7 +98,7 @@ func TestPathVectors(t *testing.T) {
 		mkdir(alice, home, "a")
 		mkdir(alice, home, "desk")
 		id := alice.Upload(home+"/desk", "file.txt", []byte("mine"))
-		key := alice.Key(m{"uploadPath": home + "/a"})
+		key := alice.Key(M{"uploadPath": home + "/a"})
 		share := shareEntry(alice, entryIDOf(alice, home, "desk"))
 		keys := 0
 		provider := admin.Get("/api/admin/storage/providers").OK(200).Text("providers.0.id")
@@ -381,7 +381,7 @@ func TestNULIsRefusedEverywhere(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		admin, alice := l.Admin(t), l.User(t, "alice")
-		for path, body := range map[string]m{
+		for path, body := range map[string]M{
 			"/api/auth/login": {"username": "ali\x00ce", "password": "x"},
 			"/api/files/upload-session": {"path": "/home/alice", "fileName": "a", "fileSize": 1,
 				"idempotencyKey": "\x00"},
@@ -391,9 +391,9 @@ func TestNULIsRefusedEverywhere(t *testing.T) {
 		} {
 			alice.Post(path, body).Fails(400, "VALIDATION_ERROR")
 		}
-		admin.Post("/api/admin/rules", m{"pathPattern": "/a/**", "effect": "allow", "userId": "\x00"}).
+		admin.Post("/api/admin/rules", M{"pathPattern": "/a/**", "effect": "allow", "userId": "\x00"}).
 			Fails(400, "VALIDATION_ERROR")
-		admin.Post("/api/admin/users", m{"username": "abc", "email": "a\x00@example.org", "password": "long enough"}).
+		admin.Post("/api/admin/users", M{"username": "abc", "email": "a\x00@example.org", "password": "long enough"}).
 			Fails(400, "VALIDATION_ERROR")
 		alice.Get("/api/files?search=%00").Fails(400, "VALIDATION_ERROR")
 		alice.Get("/api/files/jobs/%00").Fails(404, "NOT_FOUND")

@@ -32,7 +32,7 @@ func TestBytesFollowCurrentPermissions(t *testing.T) {
 				const missing = "/api/files/00000000-0000-4000-8000-000000000000/download"
 				// nor does the answer reveal whether the file exists
 				for _, first := range []string{path, missing, "/home/alice/none.png"} {
-					key := alice.Key(m{})
+					key := alice.Key(M{})
 					getFromBothReplicas(key, path, wantBytes)
 					token, _, _ := strings.Cut(strings.TrimPrefix(key.Header.Get("Authorization"), "Bearer "), ".")
 					alice.Delete("/api/keys/" + token).OK(200)
@@ -40,7 +40,7 @@ func TestBytesFollowCurrentPermissions(t *testing.T) {
 				}
 
 				getFromBothReplicas(alice, path, wantBytes)
-				deny := m{"pathPattern": "/home/alice/f.png", "effect": "deny", "role": "user",
+				deny := M{"pathPattern": "/home/alice/f.png", "effect": "deny", "role": "user",
 					"permissions": []string{"download"}}
 				rule := l.Admin(t).Post("/api/admin/rules", deny).OK(201).Text("rule.id")
 				getFromBothReplicas(alice, path, wantFailure(403, "FORBIDDEN"))
@@ -49,7 +49,7 @@ func TestBytesFollowCurrentPermissions(t *testing.T) {
 
 				other := l.SignIn(t, "alice", "password of alice")
 				getFromBothReplicas(other, path, wantBytes)
-				other.Fork().Post("/api/auth/logout", m{}).OK(200)
+				other.Fork().Post("/api/auth/logout", M{}).OK(200)
 				// on a public path, an ended session counts as no credential
 				ended := map[string]string{"by path": "UNAUTHORIZED", "by id": "SESSION_REVOKED"}[name]
 				getFromBothReplicas(other, path, wantFailure(401, ended))

@@ -153,18 +153,18 @@ func TestGateway(t *testing.T) {
 			carol := l.User(t, "carol")
 			file := carol.Upload("/home/carol", "f.txt", []byte("carol"))
 			address := downloadURL(carol, file)
-			rule := addRule(admin.In(t), m{"pathPattern": "/home/carol/**", "effect": "deny", "role": "user",
+			rule := addRule(admin.In(t), M{"pathPattern": "/home/carol/**", "effect": "deny", "role": "user",
 				"permissions": []string{"download"}})
 			visitor.In(t).Get(address).Fails(401, "INVALID_TOKEN")
 			admin.In(t).Delete("/api/admin/rules/" + rule).OK(200)
 			visitor.In(t).Get(address).OK(200) // it was not used up
 
 			address = downloadURL(carol, file)
-			carol.Put("/api/files/"+file, m{"name": "renamed.txt"}).OK(200)
+			carol.Put("/api/files/"+file, M{"name": "renamed.txt"}).OK(200)
 			wantHeader(t, visitor.In(t).Get(address).OK(200), "Content-Disposition",
 				`attachment; filename="renamed.txt"`)
 
-			key := carol.Key(m{})
+			key := carol.Key(M{})
 			address = downloadURL(key, file)
 			token, _, _ := strings.Cut(strings.TrimPrefix(key.Header.Get("Authorization"), "Bearer "), ".")
 			carol.Delete("/api/keys/" + token).OK(200)
@@ -202,7 +202,7 @@ func TestDownloadResponseByCaller(t *testing.T) {
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		admin, alice, visitor := l.Admin(t), l.User(t, "alice"), l.Client(t)
 		linked := alice.Upload("/home/alice", "linked.png", []byte(onePixel))
-		link := alice.Post("/api/files/"+linked+"/link", m{}).OK(200).Text("link.url")
+		link := alice.Post("/api/files/"+linked+"/link", M{}).OK(200).Text("link.url")
 		public := admin.Upload("/public", "open é.png", []byte(onePixel))
 		private := alice.Upload("/home/alice", "private.png", []byte(onePixel))
 		publicURL := apptest.BaseURL + "/public/open%20%C3%A9.png"
@@ -233,7 +233,7 @@ func TestDownloadResponseByCaller(t *testing.T) {
 				visitor.Get("/api/files/"+id+"/download", header...).Fails(401, "UNAUTHORIZED")
 			}
 		}
-		key := alice.Key(m{})
+		key := alice.Key(M{})
 		for _, c := range []*apptest.Client{alice, key} {
 			for _, header := range [][]string{nil, {"Accept", "*/*"}, {"Accept", "application/json"},
 				{"Accept", "text/html"}, {"Sec-Fetch-Dest", "document"}, {"Sec-Fetch-Dest", "empty", "Accept", "*/*"}} {

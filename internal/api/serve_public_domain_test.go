@@ -27,7 +27,7 @@ func makeBucketPublic(t *testing.T, bucket s3test.Bucket) (domain string) {
 }
 
 // setProvider changes the provider of a bucket.
-func setProvider(t *testing.T, admin *apptest.Client, bucket s3test.Bucket, change m) {
+func setProvider(t *testing.T, admin *apptest.Client, bucket s3test.Bucket, change M) {
 	t.Helper()
 	list := admin.Get(providersPath).OK(200)
 	for i, name := range list.Names("providers") {
@@ -43,15 +43,15 @@ func setProvider(t *testing.T, admin *apptest.Client, bucket s3test.Bucket, chan
 func TestPublicDomain(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
-		bucket := l.RootOnS3(t, m{"redirect": true, "uploadMode": "worker", "pathPrefix": "p"})
+		bucket := l.RootOnS3(t, M{"redirect": true, "uploadMode": "worker", "pathPrefix": "p"})
 		admin, alice, visitor := l.Admin(t), l.User(t, "alice"), l.Client(t)
 		domain := makeBucketPublic(t, bucket)
-		setProvider(t, admin, bucket, m{"publicDomain": domain + "/"})
+		setProvider(t, admin, bucket, M{"publicDomain": domain + "/"})
 
 		mkdir(admin, "/public", "dir")
 		photo := admin.Upload("/public/dir", "p.png", []byte(onePixel))
 		at := domain + "/" + onlyObject(t, bucket)
-		link := admin.Post("/api/files/"+photo+"/link", m{}).OK(200).Text("link.url")
+		link := admin.Post("/api/files/"+photo+"/link", M{}).OK(200).Text("link.url")
 		wantPublicDomain := func(what string, r *apptest.Reply) {
 			t.Helper()
 			wantJSON(t, what, redirectTarget(t, r), at)
@@ -99,17 +99,17 @@ func TestPublicDomain(t *testing.T) {
 				return func() { setAccessPassword(admin, dir, nil) }
 			},
 			"a rule's": func() func() {
-				return addGuestRules(admin, m{"effect": "allow", "requirePassword": true, "password": "open sesame"},
-					m{"effect": "deny"})
+				return addGuestRules(admin, M{"effect": "allow", "requirePassword": true, "password": "open sesame"},
+					M{"effect": "deny"})
 			},
 			"an address": func() func() {
-				return addGuestRules(admin, m{"effect": "deny", "allowedIps": []string{"198.51.100.7"}})
+				return addGuestRules(admin, M{"effect": "deny", "allowedIps": []string{"198.51.100.7"}})
 			},
 			"some allowed": func() func() {
-				return addGuestRules(admin, m{"effect": "allow", "allowedIps": []string{"127.0.0.0/8"}},
-					m{"effect": "deny"})
+				return addGuestRules(admin, M{"effect": "allow", "allowedIps": []string{"127.0.0.0/8"}},
+					M{"effect": "deny"})
 			},
-			"guests denied": func() func() { return addGuestRules(admin, m{"effect": "deny"}) },
+			"guests denied": func() func() { return addGuestRules(admin, M{"effect": "deny"}) },
 			"no guests": func() func() {
 				setGuestAccess(t, l, false)
 				return func() { setGuestAccess(t, l, true) }
@@ -137,7 +137,7 @@ func TestPublicDomain(t *testing.T) {
 		mode(private, "signed_redirect")
 		wantBody(t, alice.Get("/home/alice/a.png").OK(200), onePixel)
 		// the link can be revoked
-		wantBody(t, visitor.Get(alice.Post("/api/files/"+private+"/link", m{}).OK(200).Text("link.url")).OK(200),
+		wantBody(t, visitor.Get(alice.Post("/api/files/"+private+"/link", M{}).OK(200).Text("link.url")).OK(200),
 			onePixel)
 		wantBody(t, visitor.Get(downloadURL(alice, private)).OK(200), onePixel)
 		if signed := copyLinks(alice, private, "?signed=true").OK(200).
@@ -146,7 +146,7 @@ func TestPublicDomain(t *testing.T) {
 		}
 		mode(entryIDOf(admin, "/public", "dir"), "private_gateway")
 
-		setProvider(t, admin, bucket, m{"redirect": false})
+		setProvider(t, admin, bucket, M{"redirect": false})
 		mode(photo, "public_cdn")
 		wantBody(t, visitor.Get("/public/dir/p.png").OK(200), onePixel)
 	}, apptest.ReachLoopback)
@@ -154,7 +154,7 @@ func TestPublicDomain(t *testing.T) {
 
 // addGuestRules makes rules for guests below /public/dir, the first one first, and returns a
 // function that removes them.
-func addGuestRules(admin *apptest.Client, rules ...m) (remove func()) {
+func addGuestRules(admin *apptest.Client, rules ...M) (remove func()) {
 	var made []string
 	for i, rule := range rules {
 		rule["pathPattern"], rule["role"], rule["permissions"], rule["priority"] = "/public/dir/**", "guest", []string{
@@ -173,18 +173,18 @@ func addGuestRules(admin *apptest.Client, rules ...m) (remove func()) {
 func TestActiveContentFromTheStore(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
-		bucket := l.RootOnS3(t, m{"redirect": true, "uploadMode": "worker"})
+		bucket := l.RootOnS3(t, M{"redirect": true, "uploadMode": "worker"})
 		admin, visitor := l.Admin(t), l.Client(t)
 		domain := makeBucketPublic(t, bucket)
-		setProvider(t, admin, bucket, m{"publicDomain": domain})
+		setProvider(t, admin, bucket, M{"publicDomain": domain})
 		for name, kind := range map[string]string{
 			"a.html": "text/html", "a.xhtml": "application/xhtml+xml", "a.svg": "image/svg+xml",
 			"a.xml": "application/xml", "a.js": "text/javascript", "a.mht": "message/rfc822", "a.css": "text/css",
 			"a.png.html": "text/html", "a.rss": "application/rss+xml", "a.mp4": "video/x+xml",
 			"utf-7.html": "text/html; charset=utf-7", "a.css.gz": "application/gzip",
 		} {
-			id := admin.Upload("/public", name, []byte("<script>alert(1)</script>"), m{"mimeType": kind})
-			link := admin.Post("/api/files/"+id+"/link", m{}).OK(200).Text("link.url")
+			id := admin.Upload("/public", name, []byte("<script>alert(1)</script>"), M{"mimeType": kind})
+			link := admin.Post("/api/files/"+id+"/link", M{}).OK(200).Text("link.url")
 			direct := copyLinks(admin, id, "?signed=true").OK(200).Text("formats.direct")
 			checkPresigned(t, bucket, direct, 3600)
 			addresses := map[string]string{"signed link": direct}
@@ -220,7 +220,7 @@ func TestActiveContentFromTheStore(t *testing.T) {
 func TestSignedLinksOfAStore(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
-		bucket := l.RootOnS3(t, m{"uploadMode": "worker"})
+		bucket := l.RootOnS3(t, M{"uploadMode": "worker"})
 		admin, alice := l.Admin(t), l.User(t, "alice")
 		id := alice.Upload("/home/alice", "a b.png", []byte("first"))
 		gateway := func(what string, r *apptest.Reply, needsPassword bool) {
@@ -232,7 +232,7 @@ func TestSignedLinksOfAStore(t *testing.T) {
 			wantJSON(t, what+": needsPassword", r.Value("needsPassword"), needsPassword)
 		}
 		gateway("a store in the service's own network", copyLinks(alice, id, "?signed=true"), false)
-		setProvider(t, admin, bucket, m{"uploadDomain": bucket.Endpoint}) // now the provider says that clients reach it
+		setProvider(t, admin, bucket, M{"uploadDomain": bucket.Endpoint}) // now the provider says that clients reach it
 		wantJSON(t, "accessMode", alice.Get("/api/files/"+id).OK(200).Value("accessMode"), "signed_redirect")
 
 		for query, lasts := range map[string]int{"?signed=true": 3600, "?signed=true&expiresIn=60": 60,
@@ -283,18 +283,18 @@ func TestSignedLinksOfAStore(t *testing.T) {
 		setAccessPassword(alice, id, "open sesame")
 		gateway("behind a password", copyLinks(alice, id, "?signed=true"), true)
 		setAccessPassword(alice, id, nil)
-		rule := addRule(admin, m{"pathPattern": "/home/alice/**", "effect": "deny", "role": "guest",
+		rule := addRule(admin, M{"pathPattern": "/home/alice/**", "effect": "deny", "role": "guest",
 			"allowedIps": []string{"198.51.100.7"}, "permissions": []string{"download"}})
 		gateway("under a rule about addresses", copyLinks(alice, id, "?signed=true"), true)
 		admin.Delete("/api/admin/rules/" + rule).OK(200)
 		many := alice.Post("/api/files/copy-links",
-			m{"ids": []string{id, entryIDOf(alice, "/home", "alice")}, "signed": true, "expiresIn": 60}).OK(200)
+			M{"ids": []string{id, entryIDOf(alice, "/home", "alice")}, "signed": true, "expiresIn": 60}).OK(200)
 		checkPresigned(t, bucket, many.Text("items.0.formats.direct"), 60)
 		wantJSON(t, "a folder's", many.Value("items.1.formats.direct"), apptest.BaseURL+"/app/files/home/alice")
 
 		// The link ends with the object, which is deleted after the grace period of a replacement.
 		direct := copyLinks(alice, id, "?signed=true&expiresIn=604800").OK(200).Text("formats.direct")
-		alice.Upload("/home/alice", "a b.png", []byte("second"), m{"conflict": "replace"})
+		alice.Upload("/home/alice", "a b.png", []byte("second"), M{"conflict": "replace"})
 		if got := fetchAsBrowser(t, direct); got.body != "first" {
 			t.Errorf("just replaced: %d %q", got.status, got.body)
 		}

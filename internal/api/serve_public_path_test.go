@@ -24,7 +24,7 @@ func TestPublicPath(t *testing.T) {
 		admin.Upload("/public", "%2e%2e", []byte("literal"))
 		denied := alice.Get("/api/auth/me").OK(200).Text("user.id")
 		admin.Upload("/public", "verb\u00f6ten.txt", []byte("denied to alice"))
-		addRule(admin, m{"pathPattern": "/public/verb\u00f6ten.txt", "effect": "deny", "userId": denied})
+		addRule(admin, M{"pathPattern": "/public/verb\u00f6ten.txt", "effect": "deny", "userId": denied})
 
 		t.Run("headers", func(t *testing.T) {
 			for _, c := range []*apptest.Client{visitor.In(t), alice.In(t), admin.In(t)} { // for every caller
@@ -208,7 +208,7 @@ func TestPublicPath(t *testing.T) {
 			first := visitor.In(t).Get("/public/plain.txt").OK(200)
 			l.Clock.Advance(2 * time.Second)
 			admin := l.SignIn(t, "admin", apptest.AdminPassword)
-			admin.Upload("/public", "plain.txt", []byte("other"), m{"conflict": "replace"})
+			admin.Upload("/public", "plain.txt", []byte("other"), M{"conflict": "replace"})
 			r := visitor.In(t).Get("/public/plain.txt", "If-None-Match", first.Header.Get("ETag")).OK(200)
 			wantBody(t, r, "other")
 			wantBody(t, visitor.In(t).Get("/public/plain.txt", "If-Modified-Since",

@@ -102,10 +102,10 @@ func reverseProxy(to *url.URL) http.Handler {
 func TestBytesAreRedirectedToStore(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
-		bucket := l.RootOnS3(t, m{"redirect": true, "uploadMode": "worker", "pathPrefix": "larder/files"})
+		bucket := l.RootOnS3(t, M{"redirect": true, "uploadMode": "worker", "pathPrefix": "larder/files"})
 		admin, alice, visitor := l.Admin(t), l.User(t, "alice"), l.Client(t)
 		id := alice.Upload("/home/alice", "grün.png", []byte("0123456789"))
-		link := alice.Post("/api/files/"+id+"/link", m{}).OK(200).Text("link.url")
+		link := alice.Post("/api/files/"+id+"/link", M{}).OK(200).Text("link.url")
 		public := admin.Upload("/public", "p.txt", []byte("public"))
 		const shown, saved = `inline; filename="gr_n.png"; filename*=UTF-8''gr%C3%BCn.png`, `attachment; filename="gr_n.png"; filename*=UTF-8''gr%C3%BCn.png`
 
@@ -113,7 +113,7 @@ func TestBytesAreRedirectedToStore(t *testing.T) {
 			alice, visitor := alice.In(t), visitor.In(t)
 			setAccessPassword(alice, id, "open sesame")
 			preview := alice.Post("/api/files/"+id+"/verify-password",
-				m{"password": "open sesame", "purpose": "preview"}).OK(200).Text("url")
+				M{"password": "open sesame", "purpose": "preview"}).OK(200).Text("url")
 			setAccessPassword(alice, id, nil)
 			for name, route := range map[string]struct {
 				ask         func(header ...string) *apptest.Reply
@@ -275,10 +275,10 @@ func TestBytesAreRedirectedToStore(t *testing.T) {
 					path = providersPath + "/" + admin.Get(providersPath).Text(fmt.Sprintf("providers.%d.id", i))
 				}
 			}
-			admin.Put(path, m{"redirect": false}).OK(200)
+			admin.Put(path, M{"redirect": false}).OK(200)
 			wantBody(t, visitor.Get("/public/p.txt").OK(200), "public")
 			wantBody(t, visitor.Get(link).OK(200), "0123456789")
-			admin.Put(path, m{"redirect": true}).OK(200)
+			admin.Put(path, M{"redirect": true}).OK(200)
 			redirectTarget(t, visitor.Get("/public/p.txt"))
 		})
 	}, apptest.ReachLoopback)
@@ -303,7 +303,7 @@ func TestNoRedirectToFailingStore(t *testing.T) {
 		}))
 		defer between.Close()
 		for _, redirect := range []bool{true, false} {
-			bucket := l.RootOnS3(t, m{"redirect": redirect, "uploadMode": "worker", "endpoint": between.URL})
+			bucket := l.RootOnS3(t, M{"redirect": redirect, "uploadMode": "worker", "endpoint": between.URL})
 			alice := l.User(t, fmt.Sprint("alice_", redirect))
 			dir := "/home/" + fmt.Sprint("alice_", redirect)
 			id := alice.Upload(dir, "a.txt", []byte("hello"))
@@ -384,7 +384,7 @@ func TestOnlyRequestedRangeIsFetched(t *testing.T) {
 			proxy.ServeHTTP(w, r)
 		}))
 		defer between.Close()
-		l.RootOnS3(t, m{"uploadMode": "worker", "endpoint": between.URL})
+		l.RootOnS3(t, M{"uploadMode": "worker", "endpoint": between.URL})
 		admin, visitor := l.Admin(t), l.Client(t)
 		content := strings.Repeat("0123456789abcdef", 64<<10) // 1 MiB
 		admin.Upload("/public", "f.txt", []byte(content))
@@ -439,7 +439,7 @@ func TestOnlyRequestedRangeIsFetched(t *testing.T) {
 func TestHTTPSPagesAreNotRedirectedToHTTP(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
-		bucket := l.RootOnS3(t, m{"redirect": true, "uploadMode": "worker", "publicDomain": "http://cdn.example"})
+		bucket := l.RootOnS3(t, M{"redirect": true, "uploadMode": "worker", "publicDomain": "http://cdn.example"})
 		admin, visitor := l.Admin(t), l.Client(t)
 		id := admin.Upload("/public", "p.png", []byte(onePixel))
 		wantBody(t, visitor.Get("/public/p.png").OK(200), onePixel)
@@ -450,9 +450,9 @@ func TestHTTPSPagesAreNotRedirectedToHTTP(t *testing.T) {
 		for i, name := range admin.Get(providersPath).OK(200).Names("providers") {
 			if name == bucket.Name {
 				admin.Put(providersPath+"/"+admin.Get(providersPath).Text(fmt.Sprintf("providers.%d.id", i)),
-					m{"publicDomain": "cdn.example/"}).Fails(400, "VALIDATION_ERROR")
+					M{"publicDomain": "cdn.example/"}).Fails(400, "VALIDATION_ERROR")
 				admin.Put(providersPath+"/"+admin.Get(providersPath).Text(fmt.Sprintf("providers.%d.id", i)),
-					m{"publicDomain": "cdn.example"}).OK(200)
+					M{"publicDomain": "cdn.example"}).OK(200)
 			}
 		}
 		wantJSON(t, "a host alone", redirectTarget(t, visitor.Get("/public/p.png")),

@@ -14,7 +14,7 @@ func TestActiveContentDoesNotRun(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		admin, visitor := l.Admin(t), l.Client(t)
-		key := admin.Key(m{"uploadPath": "/public/c", "publicLinks": "all"})
+		key := admin.Key(M{"uploadPath": "/public/c", "publicLinks": "all"})
 		inline := map[string]string{ // type → sources that the policy must allow in addition to default-src 'none'
 			"image/png": "img-src 'self'", "image/jpeg": "img-src 'self'", "image/gif": "img-src 'self'",
 			"image/webp": "img-src 'self'", "image/avif": "img-src 'self'",
@@ -88,7 +88,7 @@ func TestActiveContentDoesNotRun(t *testing.T) {
 				"text/plain; charset=utf-7", "text/html\r\nSet-Cookie: a=b", "text/html\n\n<p>", "text/html\x00",
 				"image/png; " + strings.Repeat("x", 1024)} {
 				r := postUploadSession(admin.In(t), "/public/d", "x.unknown", 4,
-					m{"mimeType": mimeType, "conflict": "rename"})
+					M{"mimeType": mimeType, "conflict": "rename"})
 				if r.Status == 400 {
 					continue
 				}
@@ -110,9 +110,9 @@ func TestActiveContentDoesNotRun(t *testing.T) {
 		})
 		t.Run("length of a type", func(t *testing.T) { // abuse case C69
 			long := "x-type/" + strings.Repeat("a", 255-len("x-type/"))
-			postUploadSession(admin.In(t), "/public/d", "long", 4, m{"mimeType": long + "a"}).
+			postUploadSession(admin.In(t), "/public/d", "long", 4, M{"mimeType": long + "a"}).
 				Fails(400, "VALIDATION_ERROR")
-			admin.In(t).Upload("/public/d", "long", []byte("\x00\x01\x02\x03"), m{"mimeType": long})
+			admin.In(t).Upload("/public/d", "long", []byte("\x00\x01\x02\x03"), M{"mimeType": long})
 			wantHeader(t, visitor.In(t).Get("/public/d/long").OK(200), "Content-Type", long)
 			for what, claim := range map[string]string{"one too long": long + "a",
 				"a kilobyte": "text/html; charset=" + strings.Repeat("x", 1024)} {
@@ -132,7 +132,7 @@ func TestActiveContentDoesNotRun(t *testing.T) {
 		})
 		t.Run("no service worker", func(t *testing.T) { // abuse case C68
 			id := admin.In(t).Upload("/public", "sw.js", []byte("self"))
-			link := admin.In(t).Post("/api/files/"+id+"/link", m{}).OK(200).Text("link.url")
+			link := admin.In(t).Post("/api/files/"+id+"/link", M{}).OK(200).Text("link.url")
 			for _, path := range []string{"/public/sw.js", link, downloadURL(admin.In(t), id)} {
 				visitor.In(t).Get(path, "Service-Worker", "script").Fails(403, "FORBIDDEN")
 				visitor.In(t).Get(path, "Service-Worker", "script", "Sec-Fetch-Dest", "serviceworker").
@@ -166,7 +166,7 @@ func TestActiveContentDoesNotRun(t *testing.T) {
 				"👩‍🚀é.txt":        `inline; filename="____.txt"; filename*=UTF-8''%F0%9F%91%A9%E2%80%8D%F0%9F%9A%80%C3%A9.txt`,
 			} {
 				id := admin.In(t).Upload("/public/n", name, []byte("x"))
-				link := admin.In(t).Post("/api/files/"+id+"/link", m{}).OK(200).Text("link.url")
+				link := admin.In(t).Post("/api/files/"+id+"/link", M{}).OK(200).Text("link.url")
 				wantHeader(t, visitor.In(t).Get("/public/n/"+url.PathEscape(name)).OK(200), "Content-Disposition", want)
 				wantHeader(t, visitor.In(t).Get(link).OK(200), "Content-Disposition", want)
 				wantHeader(t, visitor.In(t).Get(downloadURL(admin.In(t), id)).OK(200), "Content-Disposition",

@@ -29,11 +29,11 @@ func TestDownloadTokensEndWithTheirSession(t *testing.T) {
 				"a file":     downloadAddress(c, file),
 				"a folder":   downloadAddress(c, mkdir(c, home, "d")),
 				"a password": verifyPassword(c, locked, "open sesame").OK(200).Text("url"),
-				"a preview":  verifyPassword(c, locked, "open sesame", m{"purpose": "preview"}).OK(200).Text("url"),
+				"a preview":  verifyPassword(c, locked, "open sesame", M{"purpose": "preview"}).OK(200).Text("url"),
 				"a path":     unlock(c, home+"/locked.txt", "open sesame").OK(200).Text("url"),
 			}
 			stays := map[string]string{
-				"a key":         downloadAddress(c.Key(m{"uploadPath": home}), file),
+				"a key":         downloadAddress(c.Key(M{"uploadPath": home}), file),
 				"a signed link": signedLink(c, file),
 			}
 			visitor.Head(ended["a preview"]).OK(200)
@@ -78,7 +78,7 @@ func TestJobsAreDeletedAfterThirtyDays(t *testing.T) {
 		alice := l.User(t, "alice")
 		file := alice.Upload("/home/alice", "f.txt", []byte("mine"))
 		mkdir(alice, "/home/alice", "d")
-		job := alice.Post("/api/files/"+file+"/move", m{"targetPath": "/home/alice/d"}).OK(200).Text("jobId")
+		job := alice.Post("/api/files/"+file+"/move", M{"targetPath": "/home/alice/d"}).OK(200).Text("jobId")
 		l.Clock.Advance(30*24*time.Hour - time.Minute)
 		l.Sweep()
 		alice = l.SignIn(t, "alice", "password of alice")

@@ -57,10 +57,10 @@ func TestSharedFolder(t *testing.T) {
 			r := listShare(visitor.In(t), share, "/").OK(200)
 			wantFields(t, "data", parseObject(t, r.Body)["data"], "items", "pagination")
 			wantHeader(t, r, "Cache-Control", "private, no-store")
-			wantJSON(t, "pagination", r.Value("pagination"), m{"total": 3, "page": 1, "limit": 100, "pages": 1})
+			wantJSON(t, "pagination", r.Value("pagination"), M{"total": 3, "page": 1, "limit": 100, "pages": 1})
 			now := l.Clock.Now().UnixMilli()
 			wantJSON(t, "a file", r.Value("items.1"),
-				m{"id": note, "name": "note.txt", "path": "/", "type": "file", "size": 4, "mimeType": "text/plain",
+				M{"id": note, "name": "note.txt", "path": "/", "type": "file", "size": 4, "mimeType": "text/plain",
 					"createdAt": now, "updatedAt": now})
 			wantFields(t, "a folder", r.Value("items.0"), "id", "name", "path", "type", "size", "createdAt",
 				"updatedAt")
@@ -115,7 +115,7 @@ func TestSharedFolder(t *testing.T) {
 			}
 		})
 		t.Run("bytes", func(t *testing.T) {
-			visitor, share := visitor.In(t), shareEntry(alice.In(t), trip, m{"maxDownloads": 3})
+			visitor, share := visitor.In(t), shareEntry(alice.In(t), trip, M{"maxDownloads": 3})
 			address := shareDownload(visitor, share)
 			visitor.Head(address).OK(200)
 			checkDownloadCount(t, visitor, share, 0)
@@ -141,15 +141,15 @@ func TestSharedFolder(t *testing.T) {
 			visitor := visitor.In(t)
 			leaves := alice.In(t).Upload(home+"/trip", "leaves.txt", []byte("leaves"))
 			address := shareDownload(visitor, share, "?file=", leaves)
-			alice.In(t).Post("/api/files/"+leaves+"/move", m{"targetPath": home}).OK(200)
+			alice.In(t).Post("/api/files/"+leaves+"/move", M{"targetPath": home}).OK(200)
 			visitor.Get(address).Fails(404, "NOT_FOUND")
 			visitor.Get("/api/shares/"+share+"/preview?file="+leaves).Fails(404, "NOT_FOUND")
-			alice.In(t).Post("/api/files/"+trip+"/move", m{"targetPath": home, "newName": "journey"}).OK(200)
+			alice.In(t).Post("/api/files/"+trip+"/move", M{"targetPath": home, "newName": "journey"}).OK(200)
 			wantStrings(t, "moved", shareNames(t, visitor, share, "/"), "day one/", "note.txt", "pixel.png")
-			alice.In(t).Post("/api/files/"+trip+"/move", m{"targetPath": home, "newName": "trip"}).OK(200)
+			alice.In(t).Post("/api/files/"+trip+"/move", M{"targetPath": home, "newName": "trip"}).OK(200)
 		})
 		t.Run("password", func(t *testing.T) {
-			share, guest := shareEntry(alice.In(t), trip, m{"password": "of the share"}), l.Client(t)
+			share, guest := shareEntry(alice.In(t), trip, M{"password": "of the share"}), l.Client(t)
 			listShare(guest, share, "/").Fails(401, "INVALID_PASSWORD")
 			listShare(guest, share, "/none").Fails(401, "INVALID_PASSWORD")
 			guest.Get("/api/shares/"+share+"/preview").Fails(401, "INVALID_PASSWORD")
@@ -163,7 +163,7 @@ func TestSharedFolder(t *testing.T) {
 			alice.In(t).Delete("/api/shares/" + share).OK(200)
 			listShare(visitor.In(t), share, "/").Fails(410, "SHARE_REVOKED")
 			listShare(visitor.In(t), "none", "/").Fails(404, "NOT_FOUND")
-			share = shareEntry(alice.In(t), trip, m{"expiresIn": 60, "allowDownload": false, "allowPreview": false})
+			share = shareEntry(alice.In(t), trip, M{"expiresIn": 60, "allowDownload": false, "allowPreview": false})
 			listShare(visitor.In(t), share, "/").OK(200)
 			l.Clock.Advance(time.Minute)
 			listShare(visitor.In(t), share, "/").Fails(410, "SHARE_EXPIRED")
@@ -171,7 +171,7 @@ func TestSharedFolder(t *testing.T) {
 		t.Run("of the root", func(t *testing.T) { // an administrator's share, with mounts
 			top := admin.In(t).Get("/api/files?path=/").OK(200).Text("folder.id")
 			store := admin.In(t).Get("/api/admin/storage/providers").OK(200).Text("providers.0.id")
-			admin.In(t).Post("/api/admin/mounts", m{"providerId": store, "mountPath": "/far/away", "name": "m"}).OK(201)
+			admin.In(t).Post("/api/admin/mounts", M{"providerId": store, "mountPath": "/far/away", "name": "m"}).OK(201)
 			admin.In(t).Upload("/far/away", "x.txt", []byte("far"))
 			share := shareEntry(admin.In(t), top)
 			wantStrings(t, "the root", shareNames(t, visitor, share, "/"), "far/", "home/", "public/", "uploads/")
@@ -235,35 +235,35 @@ func TestSharedFolderOmitsUnreadableEntries(t *testing.T) {
 		t.Run("passwords", func(t *testing.T) {
 			alice := alice.In(t)
 			token := shareDownload(visitor.In(t), share, "?file=", ids["a.txt"])
-			alice.Put("/api/files/"+ids["a.txt"], m{"accessPassword": "open sesame"}).OK(200)
-			alice.Put("/api/files/"+entryIDOf(alice, dir, "d"), m{"accessPassword": "open sesame"}).OK(200)
+			alice.Put("/api/files/"+ids["a.txt"], M{"accessPassword": "open sesame"}).OK(200)
+			alice.Put("/api/files/"+entryIDOf(alice, dir, "d"), M{"accessPassword": "open sesame"}).OK(200)
 			wantShared(t, share, "e/", "b.txt", "c.txt")
 			visitor.In(t).Get(token).Fails(404, "NOT_FOUND") // as if it were requested now
 			// the share's password replaces those above the folder, not those below
-			other := shareEntry(alice, folder, m{"password": "of the share"})
+			other := shareEntry(alice, folder, M{"password": "of the share"})
 			guest := l.Client(t)
 			unlockShare(guest, other, "of the share")
 			wantStrings(t, "with a password of its own", shareNames(t, guest, other, "/"), "e/", "b.txt", "c.txt")
-			alice.Put("/api/files/"+ids["a.txt"], m{"accessPassword": nil}).OK(200)
-			alice.Put("/api/files/"+entryIDOf(alice, dir, "d"), m{"accessPassword": nil}).OK(200)
+			alice.Put("/api/files/"+ids["a.txt"], M{"accessPassword": nil}).OK(200)
+			alice.Put("/api/files/"+entryIDOf(alice, dir, "d"), M{"accessPassword": nil}).OK(200)
 			wantShared(t, share, "d/", "e/", "a.txt", "b.txt", "c.txt")
 		})
 		t.Run("rules", func(t *testing.T) {
 			admin := admin.In(t)
 			for _, permission := range []string{"download", "read"} {
-				one := addRule(admin, m{"pathPattern": dir + "/b.*", "effect": "deny", "role": "user",
+				one := addRule(admin, M{"pathPattern": dir + "/b.*", "effect": "deny", "role": "user",
 					"permissions": []string{permission}})
 				// if no permission is named, all are denied
-				two := addRule(admin, m{"pathPattern": dir + "/e/**", "effect": "deny", "role": "user"})
+				two := addRule(admin, M{"pathPattern": dir + "/e/**", "effect": "deny", "role": "user"})
 				want := []string{"d/", "a.txt", "c.txt"}
 				wantShared(t, share, want...)
 				admin.Delete("/api/admin/rules/" + one).OK(200)
 				admin.Delete("/api/admin/rules/" + two).OK(200)
 			}
-			one := addRule(admin, m{"pathPattern": dir + "/c.txt", "effect": "allow", "role": "user",
+			one := addRule(admin, M{"pathPattern": dir + "/c.txt", "effect": "allow", "role": "user",
 				"permissions": []string{"download"}, "requirePassword": true, "password": "open sesame",
 				"priority": 10})
-			two := addRule(admin, m{"pathPattern": dir + "/c.txt", "effect": "deny", "role": "user",
+			two := addRule(admin, M{"pathPattern": dir + "/c.txt", "effect": "deny", "role": "user",
 				"permissions": []string{"download"}, "priority": 5})
 			wantShared(t, share, "d/", "e/", "a.txt", "b.txt")
 			admin.Delete("/api/admin/rules/" + one).OK(200)
@@ -273,7 +273,7 @@ func TestSharedFolderOmitsUnreadableEntries(t *testing.T) {
 		t.Run("entries of others", func(t *testing.T) { // bob sees and shares only his own entries in /uploads
 			alices := alice.In(t).Upload("/uploads", "alices.txt", []byte("of alice"))
 			bobs := bob.In(t).Upload("/uploads", "bobs.txt", []byte("of bob"))
-			addRule(admin.In(t), m{"pathPattern": "/uploads", "effect": "allow",
+			addRule(admin.In(t), M{"pathPattern": "/uploads", "effect": "allow",
 				"userId":      bob.In(t).Get("/api/auth/me").OK(200).Text("user.id"),
 				"permissions": []string{"read", "share", "download"}})
 			share := shareEntry(bob.In(t), entryIDOf(admin.In(t), "/", "uploads"))

@@ -32,7 +32,7 @@ func TestSharedZipStopsWithShare(t *testing.T) {
 		}{
 			{"nothing happens", true, func(*apptest.Client, string) {}},
 			{"another title", true, func(alice *apptest.Client, share string) {
-				alice.Patch("/api/shares/"+share, m{"title": "other", "maxDownloads": 1}).OK(200)
+				alice.Patch("/api/shares/"+share, M{"title": "other", "maxDownloads": 1}).OK(200)
 			}},
 			{"revoked", false, func(alice *apptest.Client, share string) {
 				alice.Delete("/api/shares/" + share).OK(200)
@@ -41,10 +41,10 @@ func TestSharedZipStopsWithShare(t *testing.T) {
 				func(_ *apptest.Client, share string) { admin.Delete("/api/admin/shares/" + share).OK(200) }},
 			{"expired", false, func(*apptest.Client, string) { l.Clock.Advance(time.Minute) }},
 			{"downloads switched off", false, func(alice *apptest.Client, share string) {
-				alice.Patch("/api/shares/"+share, m{"allowDownload": false}).OK(200)
+				alice.Patch("/api/shares/"+share, M{"allowDownload": false}).OK(200)
 			}},
 			{"another password", false, func(alice *apptest.Client, share string) {
-				alice.Patch("/api/shares/"+share, m{"password": "another"}).OK(200)
+				alice.Patch("/api/shares/"+share, M{"password": "another"}).OK(200)
 			}},
 			{"a password on the folder", false,
 				func(alice *apptest.Client, _ string) { setAccessPassword(alice, folder, "open sesame") }},
@@ -52,7 +52,7 @@ func TestSharedZipStopsWithShare(t *testing.T) {
 			serial++
 			t.Run(c.what, func(t *testing.T) {
 				alice, visitor := alice.In(t), visitor.In(t)
-				share := shareEntry(alice, folder, m{"expiresIn": 60})
+				share := shareEntry(alice, folder, M{"expiresIn": 60})
 				response := openStream(t, l, visitor, shareDownload(visitor, share))
 				if response.StatusCode != 200 {
 					t.Fatal(response.Status)

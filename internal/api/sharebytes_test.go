@@ -9,8 +9,8 @@ import (
 )
 
 // shareEntry shares an entry and returns the share's id.
-func shareEntry(c *apptest.Client, entry string, more ...m) string {
-	body := m{"fileId": entry}
+func shareEntry(c *apptest.Client, entry string, more ...M) string {
+	body := M{"fileId": entry}
 	for _, some := range more {
 		for name, value := range some {
 			body[name] = value
@@ -34,7 +34,7 @@ func checkDownloadCount(t *testing.T, c *apptest.Client, share string, want int6
 
 // unlockShare gives a share its password; the client keeps the cookie.
 func unlockShare(c *apptest.Client, share, password string) {
-	c.Post("/api/shares/"+share+"/verify", m{"password": password}).OK(200)
+	c.Post("/api/shares/"+share+"/verify", M{"password": password}).OK(200)
 }
 
 // Specification: Share endpoints, download; Download gateway.
@@ -63,7 +63,7 @@ func TestShareDownload(t *testing.T) {
 			visitor.In(t).Get(address).Fails(401, "INVALID_TOKEN")
 			checkDownloadCount(t, visitor, share, 1)
 			for what, c := range map[string]*apptest.Client{"a stale cookie": withCookie(l.Client(t), "auth_token",
-				"junk"), "the creator": alice.In(t), "a key": alice.In(t).Key(m{})} {
+				"junk"), "the creator": alice.In(t), "a key": alice.In(t).Key(M{})} {
 				wantStatus(t, what, c.Get("/api/shares/"+share+"/download"), 200, "")
 			}
 			wantBody(t, visitor.In(t).Get(shareDownload(visitor.In(t), share, "?file="+file)).OK(200), text)
@@ -82,18 +82,18 @@ func TestShareDownload(t *testing.T) {
 			}
 			wantBody(t, visitor.Get(shareDownload(visitor, share)).OK(200), text)
 			for what, c := range map[string]struct {
-				share  m
+				share  M
 				status int
-			}{"downloads are off": {m{"allowDownload": false}, 403}, "shut": {m{"password": "of the share"}, 401}} {
+			}{"downloads are off": {M{"allowDownload": false}, 403}, "shut": {M{"password": "of the share"}, 401}} {
 				wantStatus(t, what, visitor.Head("/api/shares/"+shareEntry(alice.In(t), file, c.share)+"/download"),
 					c.status, "")
 			}
-			once := shareEntry(alice.In(t), file, m{"maxDownloads": 1})
+			once := shareEntry(alice.In(t), file, M{"maxDownloads": 1})
 			visitor.Get(shareDownload(visitor, once)).OK(200)
 			wantStatus(t, "at the limit", visitor.Head("/api/shares/"+once+"/download"), 410, "")
 		})
 		t.Run("what counts", func(t *testing.T) {
-			share, visitor := shareEntry(alice.In(t), file, m{"maxDownloads": 2}), visitor.In(t)
+			share, visitor := shareEntry(alice.In(t), file, M{"maxDownloads": 2}), visitor.In(t)
 			address := shareDownload(visitor, share)
 			head := visitor.Head(address).OK(200)
 			wantHeader(t, head, "Content-Length", "10")
@@ -124,20 +124,20 @@ func TestShareDownload(t *testing.T) {
 			wantHeader(t, r, "ETag", "")
 			wantHeader(t, r, "Content-Disposition", "")
 			checkDownloadCount(t, visitor, share, 2)
-			alice.In(t).Patch("/api/shares/"+share, m{"maxDownloads": 3}).OK(200)
+			alice.In(t).Patch("/api/shares/"+share, M{"maxDownloads": 3}).OK(200)
 			wantBody(t, visitor.Get(spare).OK(200), text) // it was not used up
 			checkDownloadCount(t, visitor, share, 3)
 		})
 		t.Run("views do not count", func(t *testing.T) {
-			share := shareEntry(alice.In(t), file, m{"maxViews": 1})
+			share := shareEntry(alice.In(t), file, M{"maxViews": 1})
 			visitor.In(t).Get("/api/shares/" + share).OK(200)
 			visitor.In(t).Get("/api/shares/"+share).Fails(410, "SHARE_LIMIT_REACHED")
 			wantBody(t, visitor.In(t).Get(shareDownload(visitor.In(t), share)).OK(200), text)
 			wantBody(t, visitor.In(t).Get("/api/shares/"+share+"/preview").OK(200), text)
 		})
 		t.Run("password", func(t *testing.T) {
-			share := shareEntry(alice.In(t), file, m{"password": "of the share"})
-			guest, other := l.Client(t), shareEntry(alice.In(t), file, m{"password": "of the share"})
+			share := shareEntry(alice.In(t), file, M{"password": "of the share"})
+			guest, other := l.Client(t), shareEntry(alice.In(t), file, M{"password": "of the share"})
 			guest.Get("/api/shares/"+share+"/download").Fails(401, "INVALID_PASSWORD")
 			unlockShare(guest, other, "of the share")
 			guest.Cookies["share_auth_"+share] = guest.Cookies["share_auth_"+other] // abuse case C46
@@ -147,19 +147,19 @@ func TestShareDownload(t *testing.T) {
 			wantBody(t, visitor.In(t).Get(address).OK(200), text) // the token contains the proof
 			address = shareDownload(guest, share)
 			// abuse case C81: a new password, although its text is the same
-			alice.In(t).Patch("/api/shares/"+share, m{"password": "of the share"}).OK(200)
+			alice.In(t).Patch("/api/shares/"+share, M{"password": "of the share"}).OK(200)
 			visitor.In(t).Get(address).Fails(401, "INVALID_TOKEN")
 			guest.Get(address).Fails(401, "INVALID_TOKEN")
 			guest.Get("/api/shares/"+share+"/download").Fails(401, "INVALID_PASSWORD")
-			alice.In(t).Patch("/api/shares/"+share, m{"password": nil}).OK(200)
+			alice.In(t).Patch("/api/shares/"+share, M{"password": nil}).OK(200)
 			wantBody(t, visitor.In(t).Get(address).OK(200), text)
 		})
 		t.Run("order of refusals", func(t *testing.T) {
-			visitor, all := visitor.In(t), m{"allowDownload": false, "password": "of the share", "maxDownloads": 1}
+			visitor, all := visitor.In(t), M{"allowDownload": false, "password": "of the share", "maxDownloads": 1}
 			for _, id := range []string{"none", "abcdefghijkl", "%00", "%ff", strings.Repeat("x", 4000), file} {
 				visitor.Get("/api/shares/"+id+"/download").Fails(404, "NOT_FOUND")
 			}
-			ends := shareEntry(alice.In(t), file, all, m{"expiresIn": 60})
+			ends := shareEntry(alice.In(t), file, all, M{"expiresIn": 60})
 			gone := shareEntry(alice.In(t), file, all)
 			alice.In(t).Delete("/api/shares/" + gone).OK(200)
 			visitor.Get("/api/shares/"+gone+"/download").Fails(410, "SHARE_REVOKED")
@@ -170,7 +170,7 @@ func TestShareDownload(t *testing.T) {
 			guest := l.Client(t)
 			unlockShare(guest, off, "of the share")
 			guest.Get("/api/shares/"+off+"/download").Fails(410, "SHARE_LIMIT_REACHED")
-			brief := shareEntry(alice.In(t), file, m{"expiresIn": 60})
+			brief := shareEntry(alice.In(t), file, M{"expiresIn": 60})
 			address := shareDownload(visitor, brief)
 			l.Clock.Advance(time.Minute - time.Millisecond)
 			visitor.Head(address).OK(200)
@@ -236,7 +236,7 @@ func TestShareDownloadRaces(t *testing.T) {
 			checkDownloadCount(t, visitor, share, 1)
 		}
 		for _, limit := range []int{1, 7} {
-			share := shareEntry(alice, file, m{"maxDownloads": limit})
+			share := shareEntry(alice, file, M{"maxDownloads": limit})
 			var addresses []string
 			for range 50 {
 				addresses = append(addresses, shareDownload(visitor, share))
@@ -245,7 +245,7 @@ func TestShareDownloadRaces(t *testing.T) {
 				func(c *apptest.Client, i int) *apptest.Reply { return c.Get(addresses[i]) }), limit, 410)
 			checkDownloadCount(t, visitor, share, int64(limit))
 		}
-		share := shareEntry(alice, folder, m{"maxDownloads": 1})
+		share := shareEntry(alice, folder, M{"maxDownloads": 1})
 		one, two := shareDownload(visitor, share), shareDownload(visitor, share)
 		check(t, runConcurrently(t, visitor, 2,
 			func(c *apptest.Client, i int) *apptest.Reply { return c.Get([]string{one, two}[i]) }), 1, 410)
@@ -282,25 +282,25 @@ func TestShareTokensEndWithShare(t *testing.T) {
 				owner.Delete("/api/files/" + file).OK(200)
 			}, 404, "NOT_FOUND", nil},
 			"downloads switched off": {func(t *testing.T, owner *apptest.Client, _, _, share string) {
-				owner.Patch("/api/shares/"+share, m{"allowDownload": false}).OK(200)
+				owner.Patch("/api/shares/"+share, M{"allowDownload": false}).OK(200)
 			}, 401, "INVALID_TOKEN", func(t *testing.T, owner *apptest.Client, _, _, share string) {
-				owner.Patch("/api/shares/"+share, m{"allowDownload": true}).OK(200)
+				owner.Patch("/api/shares/"+share, M{"allowDownload": true}).OK(200)
 			}},
 			"no right to share": {func(t *testing.T, _ *apptest.Client, name, _, _ string) {
-				addRule(admin.In(t), m{"pathPattern": "/home/" + name + "/**", "effect": "deny", "role": "user",
+				addRule(admin.In(t), M{"pathPattern": "/home/" + name + "/**", "effect": "deny", "role": "user",
 					"permissions": []string{"share"}})
 			}, 401, "INVALID_TOKEN", nil},
 			"no right to download": {func(t *testing.T, _ *apptest.Client, name, _, _ string) {
-				addRule(admin.In(t), m{"pathPattern": "/home/" + name + "/**", "effect": "deny", "role": "user",
+				addRule(admin.In(t), M{"pathPattern": "/home/" + name + "/**", "effect": "deny", "role": "user",
 					"permissions": []string{"download"}})
 			}, 401, "INVALID_TOKEN", nil},
 			"a password on the file": {func(t *testing.T, owner *apptest.Client, _, file, _ string) {
-				owner.Put("/api/files/"+file, m{"accessPassword": "open sesame"}).OK(200)
+				owner.Put("/api/files/"+file, M{"accessPassword": "open sesame"}).OK(200)
 			}, 403, "PASSWORD_REQUIRED", func(t *testing.T, owner *apptest.Client, _, file, _ string) {
-				owner.Put("/api/files/"+file, m{"accessPassword": nil}).OK(200)
+				owner.Put("/api/files/"+file, M{"accessPassword": nil}).OK(200)
 			}},
 			"a password on the share": {func(t *testing.T, owner *apptest.Client, _, _, share string) {
-				owner.Patch("/api/shares/"+share, m{"password": "of the share"}).OK(200)
+				owner.Patch("/api/shares/"+share, M{"password": "of the share"}).OK(200)
 			}, 401, "INVALID_TOKEN", nil},
 		} {
 			serial++
@@ -341,7 +341,7 @@ func TestShareTokensEndWithShare(t *testing.T) {
 			file := owner.Upload("/home/mover", "data.txt", []byte(text))
 			address := shareDownload(visitor.In(t), shareEntry(owner, file))
 			mkdir(owner, "/home/mover", "there")
-			owner.Post("/api/files/"+file+"/move", m{"targetPath": "/home/mover/there", "newName": "other.txt"}).OK(200)
+			owner.Post("/api/files/"+file+"/move", M{"targetPath": "/home/mover/there", "newName": "other.txt"}).OK(200)
 			wantHeader(t, visitor.In(t).Get(address).OK(200), "Content-Disposition", `attachment; filename="other.txt"`)
 		})
 	})

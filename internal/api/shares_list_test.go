@@ -17,12 +17,12 @@ func TestListShares(t *testing.T) {
 		wantFields(t, "data", parseObject(t, empty.Body)["data"], "items", "pagination")
 		wantJSON(t, "items of nothing", empty.Value("items"), []string{})
 		wantJSON(t, "pagination of nothing", empty.Value("pagination"),
-			m{"total": 0, "page": 1, "limit": 20, "pages": 0})
+			M{"total": 0, "page": 1, "limit": 20, "pages": 0})
 
 		dir := mkdir(alice, "/home/alice", "pics")
 		file := alice.Upload("/home/alice/pics", "cat.png", []byte("meow"))
 		var ids []string
-		add := func(more m) string {
+		add := func(more M) string {
 			l.Clock.Advance(time.Second)
 			ids = append(ids, shareFile(alice, file, more))
 			return ids[len(ids)-1]
@@ -30,11 +30,11 @@ func TestListShares(t *testing.T) {
 		for range 3 {
 			add(nil)
 		}
-		ending := add(m{"expiresIn": 60, "title": "ends", "maxViews": 5, "maxDownloads": 6, "allowPreview": false,
+		ending := add(M{"expiresIn": 60, "title": "ends", "maxViews": 5, "maxDownloads": 6, "allowPreview": false,
 			"password": "x"})
 		gone := add(nil)
 		alice.Delete("/api/shares/" + gone).OK(200)
-		both := add(m{"expiresIn": 60})
+		both := add(M{"expiresIn": 60})
 		alice.Delete("/api/shares/" + both).OK(200)
 		shareFile(bob, bob.Upload("/home/bob", "b.txt", []byte("x")))
 		list := func(query string) *apptest.Reply { return alice.Get("/api/shares/" + query).OK(200) }
@@ -52,9 +52,9 @@ func TestListShares(t *testing.T) {
 		wantFields(t, "an item", item, "id", "url", "title", "file", "expiresAt", "viewCount", "downloadCount",
 			"maxViews", "maxDownloads", "allowPreview", "allowDownload",
 			"requiresPassword", "status", "createdAt", "hasPassword", "updatedAt") // the last two are additions
-		wantJSON(t, "the item", item, m{
+		wantJSON(t, "the item", item, M{
 			"id": ending, "url": "http://larder.test/share/" + ending, "title": "ends",
-			"file":      m{"id": file, "name": "cat.png", "path": "/home/alice/pics", "type": "file", "size": 4},
+			"file":      M{"id": file, "name": "cat.png", "path": "/home/alice/pics", "type": "file", "size": 4},
 			"expiresAt": created + 58000, "viewCount": 0, "downloadCount": 0, "maxViews": 5, "maxDownloads": 6,
 			"allowPreview": false, "allowDownload": true,
 			"requiresPassword": true, "hasPassword": true, "status": "active", "createdAt": created - 2000,
@@ -72,7 +72,7 @@ func TestListShares(t *testing.T) {
 		wantJSON(t, "status after both", list("?status=revoked").Value("items.0.status"), "revoked")
 		listed("a page", list("?page=2&limit=2"), 6, ending, ids[2])
 		wantJSON(t, "pagination", list("?page=2&limit=4").Value("pagination"),
-			m{"total": 6, "page": 2, "limit": 4, "pages": 2})
+			M{"total": 6, "page": 2, "limit": 4, "pages": 2})
 		listed("beyond the last page", list("?page=4&limit=2"), 6)
 		list("?limit=100")
 		for _, query := range []string{"?page=0", "?page=-1", "?page=x", "?limit=0", "?limit=101", "?limit=-1",
@@ -98,12 +98,12 @@ func TestListSharesOfUnreadableFiles(t *testing.T) {
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		admin, alice := l.Admin(t), l.User(t, "alice")
 		file := admin.Upload("/uploads", "a.txt", []byte("x"))
-		rule := addRule(admin, m{"pathPattern": "/uploads/**", "effect": "allow", "userId": callerID(alice),
+		rule := addRule(admin, M{"pathPattern": "/uploads/**", "effect": "allow", "userId": callerID(alice),
 			"permissions": []string{"read", "share", "download"}})
 		shareFile(alice, file)
 		wantJSON(t, "name", alice.Get("/api/shares/").OK(200).Value("items.0.file.name"), "a.txt")
 		admin.Delete("/api/admin/rules/" + rule).OK(200)
-		admin.Put("/api/files/"+file, m{"name": "secret.txt"}).OK(200)
+		admin.Put("/api/files/"+file, M{"name": "secret.txt"}).OK(200)
 		after := alice.Get("/api/shares/").OK(200)
 		wantJSON(t, "file", after.Value("items.0.file"), nil)
 		wantJSON(t, "title", after.Value("items.0.title"), "")
@@ -117,12 +117,12 @@ func TestAdminShares(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		admin, alice, bob := l.Admin(t), l.User(t, "alice"), l.User(t, "bob")
-		first := shareFile(alice, alice.Upload("/home/alice", "a.txt", []byte("x")), m{"password": "x", "maxViews": 5})
+		first := shareFile(alice, alice.Upload("/home/alice", "a.txt", []byte("x")), M{"password": "x", "maxViews": 5})
 		l.Clock.Advance(time.Second)
-		second := shareFile(bob, bob.Upload("/home/bob", "b.txt", []byte("xy")), m{"title": "bob's", "expiresIn": 60})
+		second := shareFile(bob, bob.Upload("/home/bob", "b.txt", []byte("xy")), M{"title": "bob's", "expiresIn": 60})
 		list := admin.Get("/api/admin/shares").OK(200)
 		wantFields(t, "data", parseObject(t, list.Body)["data"], "items", "pagination")
-		wantJSON(t, "pagination", list.Value("pagination"), m{"total": 2, "page": 1, "limit": 20, "pages": 1})
+		wantJSON(t, "pagination", list.Value("pagination"), M{"total": 2, "page": 1, "limit": 20, "pages": 1})
 		wantFields(t, "an item", list.Value("items.0"), "id", "title", "creatorId", "status",
 			// additions
 			"creatorName", "url", "file", "expiresAt", "viewCount", "downloadCount", "maxViews", "maxDownloads",
@@ -162,7 +162,7 @@ func TestSharesInTheLog(t *testing.T) {
 		alice := l.User(t, "alice")
 		id := shareFile(alice, alice.Upload("/home/alice", "a.txt", []byte("x")))
 		l.Clock.Advance(time.Second)
-		alice.Patch("/api/shares/"+id, m{"title": "x"}).OK(200)
+		alice.Patch("/api/shares/"+id, M{"title": "x"}).OK(200)
 		visitShare(l.Client(t), id).OK(200)
 		l.Clock.Advance(time.Second)
 		alice.Delete("/api/shares/" + id).OK(200)

@@ -14,7 +14,7 @@ import (
 
 // verifySharePassword gives a share its password.
 func verifySharePassword(c *apptest.Client, id, password string) *apptest.Reply {
-	return c.Post("/api/shares/"+id+"/verify", m{"password": password})
+	return c.Post("/api/shares/"+id+"/verify", M{"password": password})
 }
 
 // checkShareClosed fails the test unless the share reveals nothing of its file to the caller.
@@ -23,7 +23,7 @@ func checkShareClosed(t *testing.T, what string, c *apptest.Client, id, title st
 	r := visitShare(c, id)
 	wantStatus(t, what, r, 200, "")
 	wantFields(t, what, r.Value("share"), shareFields...)
-	for field, want := range (m{"title": title, "file": nil, "allowPreview": nil, "allowDownload": nil,
+	for field, want := range (M{"title": title, "file": nil, "allowPreview": nil, "allowDownload": nil,
 		"requiresPassword": true}) {
 		wantJSON(t, what+": "+field, r.Value("share."+field), want)
 	}
@@ -44,21 +44,21 @@ func TestSharePassword(t *testing.T) {
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		alice, visitor := l.User(t, "alice"), l.Client(t)
 		file := alice.Upload("/home/alice", "cat.png", []byte("meow"))
-		made := alice.Post("/api/shares/", m{"fileId": file, "password": "open sesame"}).OK(201)
+		made := alice.Post("/api/shares/", M{"fileId": file, "password": "open sesame"}).OK(201)
 		wantJSON(t, "passwordProtected", made.Value("share.passwordProtected"), true)
 		id := made.Text("share.id")
 		checkShareClosed(t, "before", visitor, id, "")
 		wantJSON(t, "views while it is shut", visitShare(visitor, id).Value("share.viewCount"), 0)
 		checkShareClosed(t, "one with a title", visitor,
-			shareFile(alice, file, m{"password": "open sesame", "title": "Cat"}), "Cat")
+			shareFile(alice, file, M{"password": "open sesame", "title": "Cat"}), "Cat")
 
 		wantStatus(t, "a wrong one", verifySharePassword(visitor, id, "open Sesame"), 401, "INVALID_PASSWORD")
 		wantStatus(t, "a long one", verifySharePassword(visitor, id, strings.Repeat("x", 129)), 400, "VALIDATION_ERROR")
 		wantStatus(t, "an empty one", verifySharePassword(visitor, id, ""), 400, "VALIDATION_ERROR")
-		wantStatus(t, "none", visitor.Post("/api/shares/"+id+"/verify", m{}), 400, "VALIDATION_ERROR")
-		wantStatus(t, "in the query", visitor.Post("/api/shares/"+id+"/verify?password=open+sesame", m{}), 400,
+		wantStatus(t, "none", visitor.Post("/api/shares/"+id+"/verify", M{}), 400, "VALIDATION_ERROR")
+		wantStatus(t, "in the query", visitor.Post("/api/shares/"+id+"/verify?password=open+sesame", M{}), 400,
 			"VALIDATION_ERROR")
-		wantStatus(t, "from across sites", visitor.Post("/api/shares/"+id+"/verify", m{"password": "open sesame"},
+		wantStatus(t, "from across sites", visitor.Post("/api/shares/"+id+"/verify", M{"password": "open sesame"},
 			"Sec-Fetch-Site", "cross-site"), 403, "FORBIDDEN")
 		wantStatus(t, "of no share", verifySharePassword(visitor, "abcdefghijkl", "open sesame"), 404, "NOT_FOUND")
 		wantStatus(t, "of a share without", verifySharePassword(visitor, shareFile(alice, file), "open sesame"), 400,
@@ -66,7 +66,7 @@ func TestSharePassword(t *testing.T) {
 		checkShareClosed(t, "after wrong ones", visitor, id, "")
 
 		right := verifySharePassword(visitor, id, "open sesame").OK(200)
-		wantJSON(t, "data", parseObject(t, right.Body)["data"], m{"authorized": true})
+		wantJSON(t, "data", parseObject(t, right.Body)["data"], M{"authorized": true})
 		c := onlyCookie(t, right)
 		if c.Name != "share_auth_"+id || c.Path != "/api/shares/"+id || !c.HttpOnly ||
 			c.SameSite != http.SameSiteStrictMode || c.MaxAge != 900 || c.Secure || c.Domain != "" {
@@ -92,8 +92,8 @@ func TestShareCookie(t *testing.T) {
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		alice := l.User(t, "alice")
 		file := alice.Upload("/home/alice", "a.txt", []byte("x"))
-		id, other := shareFile(alice, file, m{"password": "open sesame"}), shareFile(alice, file,
-			m{"password": "open sesame"})
+		id, other := shareFile(alice, file, M{"password": "open sesame"}), shareFile(alice, file,
+			M{"password": "open sesame"})
 		visitor := l.Client(t)
 		verifySharePassword(visitor, id, "open sesame").OK(200)
 		good := visitor.Cookies["share_auth_"+id]
@@ -112,10 +112,10 @@ func TestShareCookie(t *testing.T) {
 		}
 		checkShareClosed(t, "in the place of another cookie", withCookie(l.Client(t), api.ProofCookie, good), id, "")
 
-		for what, body := range map[string]m{"another password": {"password": "another"},
+		for what, body := range map[string]M{"another password": {"password": "another"},
 			"the same password, set anew": {"password": "open sesame"}} {
 			visitor := l.Client(t)
-			alice.Patch("/api/shares/"+other, m{"password": "before"}).OK(200)
+			alice.Patch("/api/shares/"+other, M{"password": "before"}).OK(200)
 			verifySharePassword(visitor, other, "before").OK(200)
 			checkShareOpen(t, what+", before", visitor, other)
 			alice.Patch("/api/shares/"+other, body).OK(200)
@@ -124,16 +124,16 @@ func TestShareCookie(t *testing.T) {
 			verifySharePassword(visitor, other, fmt.Sprint(body["password"])).OK(200)
 			checkShareOpen(t, what+", given", visitor, other)
 		}
-		alice.Patch("/api/shares/"+other, m{"title": "other"}).OK(200)
+		alice.Patch("/api/shares/"+other, M{"title": "other"}).OK(200)
 		wantJSON(t, "requiresPassword after another change",
 			alice.Get("/api/shares/").OK(200).Value("items.0.requiresPassword"), true)
 		wantJSON(t, "none any more", alice.Patch("/api/shares/"+other,
-			m{"password": nil}).OK(200).Value("share.requiresPassword"), false)
+			M{"password": nil}).OK(200).Value("share.requiresPassword"), false)
 		checkShareOpen(t, "without a password", l.Client(t), other)
 		alice.Delete("/api/shares/" + id).OK(200)
 		wantStatus(t, "revoked", visitShare(with(id, good), id), 410, "SHARE_REVOKED")
 
-		last := shareFile(alice, file, m{"password": "open sesame"})
+		last := shareFile(alice, file, M{"password": "open sesame"})
 		verifySharePassword(visitor, last, "open sesame").OK(200)
 		l.Clock.Advance(-2 * time.Hour) // the cookie would last longer than any does
 		checkShareClosed(t, "from the future", visitor, last, "")
@@ -145,7 +145,7 @@ func TestShareCookieOverHTTPS(t *testing.T) {
 	l := apptest.Start(t, "sqlite", func(cfg *config.Config) { cfg.BaseURL = "https://larder.test" },
 		apptest.TrustLoopback)
 	admin := l.Admin(t)
-	id := shareFile(admin, admin.Upload("/public", "a.txt", []byte("x")), m{"password": "open sesame"})
+	id := shareFile(admin, admin.Upload("/public", "a.txt", []byte("x")), M{"password": "open sesame"})
 	if c := onlyCookie(t, verifySharePassword(l.Client(t), id, "open sesame").OK(200)); !c.Secure {
 		t.Errorf("the cookie is %v", c)
 	}
@@ -158,8 +158,8 @@ func TestWrongSharePasswordsAreLimited(t *testing.T) {
 	l := apptest.Start(t, "sqlite") // replicas share counters only through Redis
 	admin, visitor := l.Admin(t), l.Client(t)
 	file := admin.Upload("/public", "a.txt", []byte("x"))
-	id, other := shareFile(admin, file, m{"password": "open sesame"}), shareFile(admin, file,
-		m{"password": "open sesame"})
+	id, other := shareFile(admin, file, M{"password": "open sesame"}), shareFile(admin, file,
+		M{"password": "open sesame"})
 	verifySharePassword(visitor, id, "open sesame").OK(200) // right ones do not count
 	for i := range 10 {
 		wantStatus(t, fmt.Sprint("wrong ", i), verifySharePassword(visitor, id, "x"), 401, "INVALID_PASSWORD")
@@ -186,11 +186,11 @@ func TestWrongSharePasswordsAreLimited(t *testing.T) {
 	l.Clock.Advance(time.Minute)
 	for i := range 60 {
 		if i%9 == 0 {
-			id = shareFile(admin, file, m{"password": "open sesame"})
+			id = shareFile(admin, file, M{"password": "open sesame"})
 		}
 		wantStatus(t, fmt.Sprint("anywhere ", i), verifySharePassword(visitor, id, "x"), 401, "INVALID_PASSWORD")
 	}
-	wantStatus(t, "the sixty-first", verifySharePassword(visitor, shareFile(admin, file, m{"password": "y"}), "y"), 429,
+	wantStatus(t, "the sixty-first", verifySharePassword(visitor, shareFile(admin, file, M{"password": "y"}), "y"), 429,
 		"RATE_LIMIT_EXCEEDED")
 }
 
@@ -205,7 +205,7 @@ func TestShareOfProtectedFile(t *testing.T) {
 		early := shareFile(alice, file)
 		checkShareOpen(t, "before there is a password", l.Client(t), early)
 		setAccessPassword(alice, file, "of the file")
-		made := alice.Post("/api/shares/", m{"fileId": file}).OK(201)
+		made := alice.Post("/api/shares/", M{"fileId": file}).OK(201)
 		wantJSON(t, "passwordProtected", made.Value("share.passwordProtected"), true)
 		wantJSON(t, "requiresPassword", alice.Get("/api/shares/").OK(200).Value("items.0.requiresPassword"), true)
 		for what, id := range map[string]string{"made before": early, "made since": made.Text("share.id")} {
@@ -238,8 +238,8 @@ func TestShareOfProtectedFile(t *testing.T) {
 
 		// the share's own password replaces it: alice and administrators may open the file to
 		// others
-		own := shareFile(alice, file, m{"password": "of the share"})
-		theirs := shareFile(admin, file, m{"password": "of the share"})
+		own := shareFile(alice, file, M{"password": "of the share"})
+		theirs := shareFile(admin, file, M{"password": "of the share"})
 		for what, id := range map[string]string{"the owner's": own, "an administrator's": theirs} {
 			visitor := l.Client(t)
 			wantStatus(t, what+": the folder's", verifySharePassword(visitor, id, "of the folder"), 401,
@@ -258,10 +258,10 @@ func TestSharePasswordDoesNotCoverOthersPasswords(t *testing.T) {
 		admin, bob := l.Admin(t), l.User(t, "bob")
 		shelf := mkdir(admin, "/uploads", "shelf")
 		file := admin.Upload("/uploads/shelf", "a.txt", []byte("x"))
-		addRule(admin, m{"pathPattern": "/uploads/**", "effect": "allow", "userId": callerID(bob),
+		addRule(admin, M{"pathPattern": "/uploads/**", "effect": "allow", "userId": callerID(bob),
 			"permissions": []string{"read", "share", "download"}})
 		setAccessPassword(admin, file, "of the file")
-		id := shareFile(bob, file, m{"password": "bob's"})
+		id := shareFile(bob, file, M{"password": "bob's"})
 		visitor := l.Client(t)
 		checkShareClosed(t, "before", visitor, id, "")
 		wantStatus(t, "bob's alone", verifySharePassword(visitor, id, "bob's"), 403, "PASSWORD_REQUIRED")
@@ -275,13 +275,13 @@ func TestSharePasswordDoesNotCoverOthersPasswords(t *testing.T) {
 
 		// given when the share was made
 		setAccessPassword(admin, shelf, "of the folder")
-		wantStatus(t, "a file that bob may not see", bob.Post("/api/shares/", m{"fileId": file}), 403,
+		wantStatus(t, "a file that bob may not see", bob.Post("/api/shares/", M{"fileId": file}), 403,
 			"PASSWORD_REQUIRED")
 		verifyPassword(bob, shelf, "of the folder").OK(200)
-		known := shareFile(bob, file, m{"password": "bob's"})
+		known := shareFile(bob, file, M{"password": "bob's"})
 		late := shareFile(bob, file)
 		wantJSON(t, "that a password is needed", bob.Patch("/api/shares/"+late,
-			m{"password": "bob's"}).OK(200).Value("share.requiresPassword"), true)
+			M{"password": "bob's"}).OK(200).Value("share.requiresPassword"), true)
 		for what, id := range map[string]string{"when it was made": known, "when its password was set": late} {
 			visitor := l.Client(t)
 			verifySharePassword(visitor, id, "bob's").OK(200)
@@ -306,18 +306,18 @@ func TestSharePasswordCoversOnlyFoldersAtCreation(t *testing.T) {
 		mkdir(admin, "/uploads", "open")
 		shut := mkdir(admin, "/uploads", "shut")
 		file := admin.Upload("/uploads/open", "a.txt", []byte("x"))
-		addRule(admin, m{"pathPattern": "/uploads/**", "effect": "allow", "userId": callerID(bob),
+		addRule(admin, M{"pathPattern": "/uploads/**", "effect": "allow", "userId": callerID(bob),
 			"permissions": []string{"read", "share", "download"}})
 		setAccessPassword(admin, shut, "of the folder")
 		verifyPassword(bob, shut, "of the folder").OK(200)
-		made, changed := shareFile(bob, file, m{"password": "bob's"}), shareFile(bob, file)
-		bob.Patch("/api/shares/"+changed, m{"password": "bob's"}).OK(200)
+		made, changed := shareFile(bob, file, M{"password": "bob's"}), shareFile(bob, file)
+		bob.Patch("/api/shares/"+changed, M{"password": "bob's"}).OK(200)
 		for what, id := range map[string]string{"when it was made": made, "when it was changed": changed} {
 			visitor := l.Client(t)
 			verifySharePassword(visitor, id, "bob's").OK(200)
 			checkShareOpen(t, "set "+what, visitor, id)
 		}
-		admin.Post("/api/files/"+file+"/move", m{"targetPath": "/uploads/shut"}).OK(200)
+		admin.Post("/api/files/"+file+"/move", M{"targetPath": "/uploads/shut"}).OK(200)
 		for what, id := range map[string]string{"when it was made": made, "when it was changed": changed} {
 			visitor := l.Client(t)
 			wantStatus(t, "set "+what, verifySharePassword(visitor, id, "bob's"), 403, "PASSWORD_REQUIRED")
@@ -335,11 +335,11 @@ func TestShareByARuleWithAPassword(t *testing.T) {
 		admin, bob := l.Admin(t), l.User(t, "bob")
 		file := admin.Upload("/uploads", "a.txt", []byte("x"))
 		me := callerID(bob)
-		addRule(admin, m{"pathPattern": "/uploads/**", "effect": "allow", "userId": me,
+		addRule(admin, M{"pathPattern": "/uploads/**", "effect": "allow", "userId": me,
 			"permissions": []string{"read", "share"}})
-		rule := addRule(admin, m{"pathPattern": "/uploads/**", "effect": "allow", "userId": me,
+		rule := addRule(admin, M{"pathPattern": "/uploads/**", "effect": "allow", "userId": me,
 			"permissions": []string{"download"}, "requirePassword": true, "password": "of the rule"})
-		addRule(admin, m{"pathPattern": "/uploads/**", "effect": "allow", "userId": me,
+		addRule(admin, M{"pathPattern": "/uploads/**", "effect": "allow", "userId": me,
 			"permissions": []string{"delete"}, "requirePassword": true, "password": "to delete"})
 		id := shareFile(bob, file)
 		visitor := l.Client(t)
@@ -349,7 +349,7 @@ func TestShareByARuleWithAPassword(t *testing.T) {
 		verifySharePassword(visitor, id, "of the rule").OK(200)
 		checkShareOpen(t, "with that of the rule", visitor, id)
 		wantJSON(t, "allowDownload", visitShare(visitor, id).Value("share.allowDownload"), true)
-		admin.Put("/api/admin/rules/"+rule, m{"password": "changed"}).OK(200)
+		admin.Put("/api/admin/rules/"+rule, M{"password": "changed"}).OK(200)
 		checkShareClosed(t, "once it has changed", visitor, id, "")
 	})
 }
@@ -360,11 +360,11 @@ func TestShareTellsNoSecrets(t *testing.T) {
 	l := apptest.Start(t, "sqlite")
 	admin := l.Admin(t)
 	file := admin.Upload("/public", "a.txt", []byte("x"))
-	made := admin.Post("/api/shares/", m{"fileId": file, "password": "a hidden word"}).OK(201)
+	made := admin.Post("/api/shares/", M{"fileId": file, "password": "a hidden word"}).OK(201)
 	id := made.Text("share.id")
 	answers := []*apptest.Reply{
 		made, admin.Get("/api/shares/"), admin.Get("/api/admin/shares"),
-		admin.Patch("/api/shares/"+id, m{"password": "a hidden word"}), visitShare(l.Client(t), id),
+		admin.Patch("/api/shares/"+id, M{"password": "a hidden word"}), visitShare(l.Client(t), id),
 		verifySharePassword(l.Client(t), id, "a hidden word"),
 	}
 	for _, r := range answers {

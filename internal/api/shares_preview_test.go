@@ -37,7 +37,7 @@ func TestSharePreview(t *testing.T) {
 			for media, head := range fileHeads {
 				for _, claim := range []string{media, "application/octet-stream"} {
 					id := alice.In(t).Upload("/home/alice/shown", "file", []byte(head+strings.Repeat("x", 9000)),
-						m{"mimeType": claim, "conflict": "rename"})
+						M{"mimeType": claim, "conflict": "rename"})
 					r := preview(t, id)
 					wantStatus(t, media+" as "+claim, r, 200, "")
 					if got, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";"); got != media {
@@ -84,7 +84,7 @@ func TestSharePreview(t *testing.T) {
 				"noise as nothing":        {"\x00\x01\x02\x03", "application/octet-stream"},
 			} {
 				id := alice.In(t).Upload("/home/alice/hidden", "x.png", []byte(c[0]),
-					m{"mimeType": c[1], "conflict": "rename"})
+					M{"mimeType": c[1], "conflict": "rename"})
 				share := shareEntry(alice.In(t), id)
 				for _, header := range [][]string{nil, {"Range", "bytes=0-3"}, {"If-None-Match", "*"}} {
 					r := visitor.In(t).Get("/api/shares/"+share+"/preview", header...)
@@ -99,7 +99,7 @@ func TestSharePreview(t *testing.T) {
 		t.Run("ranges and conditions", func(t *testing.T) {
 			video := fileHeads["video/mp4"] + strings.Repeat("0123456789", 1000)
 			at := "/api/shares/" + shareEntry(alice.In(t), alice.In(t).Upload("/home/alice", "v.mp4", []byte(video)),
-				m{"maxViews": 1, "maxDownloads": 1}) + "/preview"
+				M{"maxViews": 1, "maxDownloads": 1}) + "/preview"
 			visitor := visitor.In(t)
 			head := visitor.Head(at).OK(200)
 			wantHeader(t, head, "Content-Length", "10024")
@@ -126,7 +126,7 @@ func TestSharePreview(t *testing.T) {
 			id := alice.In(t).Upload("/home/alice", "r.png", []byte(onePixel))
 			at := "/api/shares/" + shareEntry(alice.In(t), id) + "/preview"
 			etag := visitor.In(t).Get(at).OK(200).Header.Get("ETag")
-			alice.In(t).Upload("/home/alice", "r.png", []byte("<html>"), m{"conflict": "replace"})
+			alice.In(t).Upload("/home/alice", "r.png", []byte("<html>"), M{"conflict": "replace"})
 			visitor.In(t).Get(at).Fails(403, "FORBIDDEN")
 			visitor.In(t).Get(at, "If-None-Match", etag).Fails(403, "FORBIDDEN")
 		})
@@ -136,32 +136,32 @@ func TestSharePreview(t *testing.T) {
 			for _, share := range []string{"none", "abcdefghijkl", "%00", "%ff", id} {
 				visitor.Get(at(share)).Fails(404, "NOT_FOUND")
 			}
-			all := m{"allowPreview": false, "password": "of the share"}
+			all := M{"allowPreview": false, "password": "of the share"}
 			revoked := shareEntry(alice.In(t), id, all)
 			alice.In(t).Delete("/api/shares/" + revoked).OK(200)
 			visitor.Get(at(revoked)).Fails(410, "SHARE_EXPIRED")
 			visitor.Get(at(shareEntry(alice.In(t), id, all))).Fails(403, "FORBIDDEN")
 			shut, guest := shareEntry(alice.In(t), id,
-				m{"password": "of the share", "allowDownload": false}), l.Client(t)
+				M{"password": "of the share", "allowDownload": false}), l.Client(t)
 			guest.Get(at(shut)).Fails(401, "INVALID_PASSWORD")
 			unlockShare(guest, shut, "of the share")
 			wantBody(t, guest.Get(at(shut)).OK(200), onePixel)
 			lost := shareEntry(alice.In(t), id)
-			deny := addRule(l.Admin(t), m{"pathPattern": "/home/alice/**", "effect": "deny", "role": "user",
+			deny := addRule(l.Admin(t), M{"pathPattern": "/home/alice/**", "effect": "deny", "role": "user",
 				"permissions": []string{"share"}})
 			visitor.Get(at(lost)).Fails(410, "SHARE_EXPIRED")
 			l.Admin(t).Delete("/api/admin/rules/" + deny).OK(200)
-			deny = addRule(l.Admin(t), m{"pathPattern": "/home/alice/**", "effect": "deny", "role": "user",
+			deny = addRule(l.Admin(t), M{"pathPattern": "/home/alice/**", "effect": "deny", "role": "user",
 				"permissions": []string{"download"}})
 			visitor.Get(at(lost)).Fails(403, "FORBIDDEN")
 			l.Admin(t).Delete("/api/admin/rules/" + deny).OK(200)
-			brief := shareEntry(alice.In(t), id, m{"expiresIn": 60})
+			brief := shareEntry(alice.In(t), id, M{"expiresIn": 60})
 			l.Clock.Advance(time.Minute - time.Millisecond)
 			visitor.Get(at(brief)).OK(200)
 			l.Clock.Advance(time.Millisecond)
 			visitor.Get(at(brief)).Fails(410, "SHARE_EXPIRED")
 			owner := l.SignIn(t, "alice", "password of alice")
-			owner.Put("/api/files/"+id, m{"accessPassword": "open sesame"}).OK(200)
+			owner.Put("/api/files/"+id, M{"accessPassword": "open sesame"}).OK(200)
 			visitor.Get(at(lost)).Fails(401, "INVALID_PASSWORD")
 			unlockShare(guest, lost, "open sesame")
 			wantBody(t, guest.Get(at(lost)).OK(200), onePixel)
@@ -176,9 +176,9 @@ func TestSharePreview(t *testing.T) {
 func TestShareBytesComeFromTheStore(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
-		var bucket s3test.Bucket = l.RootOnS3(t, m{"redirect": true, "uploadMode": "worker"})
+		var bucket s3test.Bucket = l.RootOnS3(t, M{"redirect": true, "uploadMode": "worker"})
 		alice, visitor := l.User(t, "alice"), l.Client(t)
-		share := shareEntry(alice, alice.Upload("/home/alice", "p.png", []byte(onePixel)), m{"maxDownloads": 1})
+		share := shareEntry(alice, alice.Upload("/home/alice", "p.png", []byte(onePixel)), M{"maxDownloads": 1})
 		address, spare := shareDownload(visitor, share), shareDownload(visitor, share)
 		for _, from := range []string{address, "/api/shares/" + share + "/preview"} {
 			to := redirectTarget(t, visitor.Get(from))

@@ -14,8 +14,8 @@ import (
 var shareID = regexp.MustCompile(`^[A-Za-z0-9]{12}$`)
 
 // shareFile shares a file and returns the share's id.
-func shareFile(c *apptest.Client, file string, more ...m) string {
-	body := m{"fileId": file}
+func shareFile(c *apptest.Client, file string, more ...M) string {
+	body := M{"fileId": file}
 	for _, fields := range more {
 		for name, value := range fields {
 			body[name] = value
@@ -40,7 +40,7 @@ func TestShare(t *testing.T) {
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		alice, visitor := l.User(t, "alice"), l.Client(t)
 		file := alice.Upload("/home/alice", "cat.png", []byte("meow"))
-		made := alice.Post("/api/shares/", m{"fileId": file}).OK(201)
+		made := alice.Post("/api/shares/", M{"fileId": file}).OK(201)
 		wantFields(t, "data", parseObject(t, made.Body)["data"], "share")
 		wantFields(t, "share", made.Value("share"), "id", "url", "expiresAt", "createdAt", "passwordProtected",
 			"allowPreview", "allowDownload")
@@ -49,7 +49,7 @@ func TestShare(t *testing.T) {
 			t.Errorf("the id is %s", id)
 		}
 		now := l.Clock.Now().UnixMilli()
-		for field, want := range (m{
+		for field, want := range (M{
 			"url": "http://larder.test/share/" + id, "expiresAt": nil, "createdAt": now, "passwordProtected": false,
 			"allowPreview": true, "allowDownload": true,
 		}) {
@@ -59,9 +59,9 @@ func TestShare(t *testing.T) {
 		first := visitShare(visitor, id).OK(200)
 		wantFields(t, "data of the visit", parseObject(t, first.Body)["data"], "share")
 		wantFields(t, "the visited share", first.Value("share"), shareFields...)
-		wantJSON(t, "share", first.Value("share"), m{
+		wantJSON(t, "share", first.Value("share"), M{
 			"id": id, "title": "cat.png", "creatorName": "alice",
-			"file": m{"id": file, "name": "cat.png", "path": "/", "type": "file", "size": 4,
+			"file": M{"id": file, "name": "cat.png", "path": "/", "type": "file", "size": 4,
 				"mimeType": "image/png"},
 			"allowPreview": true, "allowDownload": true, "expiresAt": nil, "requiresPassword": false, "viewCount": 1,
 			"maxViews": nil, "downloadCount": 0, "maxDownloads": nil,
@@ -70,30 +70,30 @@ func TestShare(t *testing.T) {
 		wantStatus(t, "HEAD", visitor.Head("/api/shares/"+id), 200, "")
 		for what, c := range map[string]*apptest.Client{
 			"a stale cookie": withCookie(l.Client(t), "auth_token", "junk"), "the creator": alice,
-			"a key": alice.Key(m{}),
+			"a key": alice.Key(M{}),
 		} {
 			wantStatus(t, what, visitShare(c, id), 200, "")
 		}
 		wantJSON(t, "views, HEAD not among them", visitShare(visitor, id).OK(200).Value("share.viewCount"), 6)
 
-		full := alice.Post("/api/shares", m{
+		full := alice.Post("/api/shares", M{
 			"fileId": file, "title": "  <b>Cat</b> ", "expiresIn": 60, "maxViews": 2, "maxDownloads": 7,
 			"allowPreview": false, "allowDownload": false,
 		}).OK(201)
 		wantJSON(t, "expiresAt", full.Value("share.expiresAt"), now+60000)
 		view := visitShare(visitor, full.Text("share.id")).OK(200)
-		for field, want := range (m{
+		for field, want := range (M{
 			"title": "  <b>Cat</b> ", "expiresAt": now + 60000, "maxViews": 2, "maxDownloads": 7, "allowPreview": false,
 			"allowDownload": false, "viewCount": 1,
 		}) {
 			wantJSON(t, field, view.Value("share."+field), want)
 		}
 		for _, blank := range []string{"", "  ", "\u3000"} {
-			unnamed := shareFile(alice, file, m{"title": blank})
+			unnamed := shareFile(alice, file, M{"title": blank})
 			wantJSON(t, "a blank title", visitShare(visitor, unnamed).OK(200).Value("share.title"), "cat.png")
-			alice.Patch("/api/shares/"+unnamed, m{"title": "Cat"}).OK(200)
+			alice.Patch("/api/shares/"+unnamed, M{"title": "Cat"}).OK(200)
 			wantJSON(t, "a title made blank",
-				alice.Patch("/api/shares/"+unnamed, m{"title": blank}).OK(200).Value("share.title"), "cat.png")
+				alice.Patch("/api/shares/"+unnamed, M{"title": blank}).OK(200).Value("share.title"), "cat.png")
 		}
 		wantStatus(t, "no such share", visitShare(visitor, "abcdefghijkl"), 404, "NOT_FOUND")
 		wantStatus(t, "a long id", visitShare(visitor, strings.Repeat("a", 5000)), 404, "NOT_FOUND")
@@ -101,7 +101,7 @@ func TestShare(t *testing.T) {
 		folder := mkdir(alice, "/home/alice", "trip")
 		view = visitShare(visitor, shareFile(alice, folder)).OK(200)
 		wantJSON(t, "a folder", view.Value("share.file"),
-			m{"id": folder, "name": "trip", "path": "/", "type": "folder", "size": 0})
+			M{"id": folder, "name": "trip", "path": "/", "type": "folder", "size": 0})
 	})
 }
 
@@ -151,16 +151,16 @@ func TestShareRefuses(t *testing.T) {
 		{"maxDownloads 1000000001", M{"maxDownloads": 1000000001}, 400},
 		{"allowPreview a string", M{"allowPreview": "true"}, 400},
 	} {
-		body := m{"fileId": file}
+		body := M{"fileId": file}
 		for name, value := range row.change {
 			body[name] = value
 		}
 		code := map[int]string{400: "VALIDATION_ERROR", 404: "NOT_FOUND"}[row.status]
 		wantStatus(t, row.name, alice.Post("/api/shares/", body), row.status, code)
 	}
-	wantStatus(t, "somebody else's file", bob.Post("/api/shares/", m{"fileId": file}), 403, "FORBIDDEN")
-	wantStatus(t, "a visitor", l.Client(t).Post("/api/shares/", m{"fileId": file}), 401, "UNAUTHORIZED")
-	wantStatus(t, "a key", alice.Key(m{}).Post("/api/shares/", m{"fileId": file}), 401, "UNAUTHORIZED")
+	wantStatus(t, "somebody else's file", bob.Post("/api/shares/", M{"fileId": file}), 403, "FORBIDDEN")
+	wantStatus(t, "a visitor", l.Client(t).Post("/api/shares/", M{"fileId": file}), 401, "UNAUTHORIZED")
+	wantStatus(t, "a key", alice.Key(M{}).Post("/api/shares/", M{"fileId": file}), 401, "UNAUTHORIZED")
 	wantJSON(t, "bob's shares", bob.Get("/api/shares/").OK(200).Value("items"), []string{})
 }
 
@@ -172,14 +172,14 @@ func TestShareEnds(t *testing.T) {
 		alice, admin, visitor := l.User(t, "alice"), l.Admin(t), l.Client(t)
 		file := alice.Upload("/home/alice", "a.txt", []byte("x"))
 		t.Run("expired", func(t *testing.T) {
-			id := shareFile(alice, file, m{"expiresIn": 60, "maxViews": 1})
+			id := shareFile(alice, file, M{"expiresIn": 60, "maxViews": 1})
 			visitShare(visitor, id).OK(200)
 			l.Clock.Advance(time.Minute - time.Millisecond)
 			wantStatus(t, "the limit", visitShare(visitor, id), 410, "SHARE_LIMIT_REACHED")
 			wantStatus(t, "the limit, by HEAD", visitor.Head("/api/shares/"+id), 410, "")
 			l.Clock.Advance(time.Millisecond)
 			wantStatus(t, "both", visitShare(visitor, id), 410, "SHARE_EXPIRED")
-			wantStatus(t, "verify", visitor.Post("/api/shares/"+id+"/verify", m{"password": "x"}), 410, "SHARE_EXPIRED")
+			wantStatus(t, "verify", visitor.Post("/api/shares/"+id+"/verify", M{"password": "x"}), 410, "SHARE_EXPIRED")
 			alice.Delete("/api/shares/" + id).OK(200)
 			wantStatus(t, "all three", visitShare(visitor, id), 410, "SHARE_REVOKED")
 		})
@@ -193,21 +193,21 @@ func TestShareEnds(t *testing.T) {
 				wantJSON(t, "data", parseObject(t, alice.Delete("/api/shares/"+id).OK(200).Body)["data"], nil)
 			}
 			wantStatus(t, "a view", visitShare(visitor, id), 410, "SHARE_REVOKED")
-			wantStatus(t, "verify", visitor.Post("/api/shares/"+id+"/verify", m{"password": "x"}), 410, "SHARE_REVOKED")
+			wantStatus(t, "verify", visitor.Post("/api/shares/"+id+"/verify", M{"password": "x"}), 410, "SHARE_REVOKED")
 			wantStatus(t, "no such share", alice.Delete("/api/shares/abcdefghijkl"), 404, "NOT_FOUND")
 		})
 		t.Run("renamed, moved, deleted", func(t *testing.T) {
 			file := alice.Upload("/home/alice", "b.txt", []byte("x"))
 			id := shareFile(alice, file)
-			alice.Put("/api/files/"+file, m{"name": "c.txt"}).OK(200)
+			alice.Put("/api/files/"+file, M{"name": "c.txt"}).OK(200)
 			mkdir(alice, "/home/alice", "deep")
-			alice.Post("/api/files/"+file+"/move", m{"targetPath": "/home/alice/deep"}).OK(200)
+			alice.Post("/api/files/"+file+"/move", M{"targetPath": "/home/alice/deep"}).OK(200)
 			view := visitShare(visitor, id).OK(200)
 			wantJSON(t, "name", view.Value("share.file.name"), "c.txt")
 			wantJSON(t, "path", view.Value("share.file.path"), "/") // abuse case C39
 			alice.Delete("/api/files/" + file).OK(200)
 			wantStatus(t, "deleted", visitShare(visitor, id), 404, "NOT_FOUND")
-			wantStatus(t, "deleted, and changed", alice.Patch("/api/shares/"+id, m{"title": "x"}), 404, "NOT_FOUND")
+			wantStatus(t, "deleted, and changed", alice.Patch("/api/shares/"+id, M{"title": "x"}), 404, "NOT_FOUND")
 			l.Sweep()
 			l.Sweep()
 			wantJSON(t, "its remaining data", queryCount(t, l, "SELECT COUNT(*) FROM shares WHERE id = $1", id), 0)
@@ -227,12 +227,12 @@ func TestShareEnds(t *testing.T) {
 		t.Run("right lost", func(t *testing.T) {
 			id := shareFile(alice, file)
 			for _, permission := range []string{"share", "read"} {
-				rule := addRule(admin, m{"pathPattern": "/home/alice/**", "effect": "deny", "userId": callerID(alice),
+				rule := addRule(admin, M{"pathPattern": "/home/alice/**", "effect": "deny", "userId": callerID(alice),
 					"permissions": []string{permission}})
 				wantStatus(t, "without "+permission, visitShare(visitor, id), 410, "SHARE_REVOKED")
-				wantStatus(t, "a new one without "+permission, alice.Post("/api/shares/", m{"fileId": file}), 403,
+				wantStatus(t, "a new one without "+permission, alice.Post("/api/shares/", M{"fileId": file}), 403,
 					"FORBIDDEN")
-				wantStatus(t, "changed without "+permission, alice.Patch("/api/shares/"+id, m{"title": "x"}), 403,
+				wantStatus(t, "changed without "+permission, alice.Patch("/api/shares/"+id, M{"title": "x"}), 403,
 					"FORBIDDEN")
 				admin.Delete("/api/admin/rules/" + rule).OK(200)
 				visitShare(visitor, id).OK(200)
@@ -248,16 +248,16 @@ func TestShareWithoutDownload(t *testing.T) {
 		admin, alice, visitor := l.Admin(t), l.User(t, "alice"), l.Client(t)
 		file := admin.Upload("/uploads", "a.png", []byte("x"))
 		me := callerID(alice)
-		addRule(admin, m{"pathPattern": "/uploads/**", "effect": "allow", "userId": me,
+		addRule(admin, M{"pathPattern": "/uploads/**", "effect": "allow", "userId": me,
 			"permissions": []string{"read", "share"}})
-		made := alice.Post("/api/shares/", m{"fileId": file, "allowDownload": true, "allowPreview": true}).OK(201)
+		made := alice.Post("/api/shares/", M{"fileId": file, "allowDownload": true, "allowPreview": true}).OK(201)
 		wantJSON(t, "allowDownload", made.Value("share.allowDownload"), false)
 		wantJSON(t, "allowPreview", made.Value("share.allowPreview"), false)
 		id := made.Text("share.id")
 		wantJSON(t, "allowDownload, set again",
-			alice.Patch("/api/shares/"+id, m{"allowDownload": true}).OK(200).Value("share.allowDownload"), false)
+			alice.Patch("/api/shares/"+id, M{"allowDownload": true}).OK(200).Value("share.allowDownload"), false)
 
-		more := addRule(admin, m{"pathPattern": "/uploads/**", "effect": "allow", "userId": me,
+		more := addRule(admin, M{"pathPattern": "/uploads/**", "effect": "allow", "userId": me,
 			"permissions": []string{"download"}})
 		both := shareFile(alice, file)
 		wantJSON(t, "with the right", visitShare(visitor, both).OK(200).Value("share.allowDownload"), true)
@@ -275,7 +275,7 @@ func TestShareChecksVisitorsAddress(t *testing.T) {
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		admin, alice := l.Admin(t), l.User(t, "alice")
 		file := admin.Upload("/uploads", "a.png", []byte("x"))
-		addRule(admin, m{"pathPattern": "/uploads/**", "effect": "allow", "userId": callerID(alice),
+		addRule(admin, M{"pathPattern": "/uploads/**", "effect": "allow", "userId": callerID(alice),
 			"permissions": []string{"read", "share", "download"},
 			"allowedIps":  []string{"127.0.0.0/8", "192.0.2.0/24"}})
 		id := shareFile(alice, file)
@@ -292,29 +292,29 @@ func TestChangeShare(t *testing.T) {
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		alice, visitor := l.User(t, "alice"), l.Client(t)
 		id := shareFile(alice, alice.Upload("/home/alice", "a.txt", []byte("x")),
-			m{"title": "mine", "expiresIn": 60, "maxViews": 1})
-		patch := func(body m) *apptest.Reply { return alice.Patch("/api/shares/"+id, body) }
+			M{"title": "mine", "expiresIn": 60, "maxViews": 1})
+		patch := func(body M) *apptest.Reply { return alice.Patch("/api/shares/"+id, body) }
 		listed := alice.Get("/api/shares/").OK(200).Value("items.0")
-		wantJSON(t, "an empty change", patch(m{}).OK(200).Value("share"), listed)
+		wantJSON(t, "an empty change", patch(M{}).OK(200).Value("share"), listed)
 		visitShare(visitor, id).OK(200)
 		wantStatus(t, "viewed", visitShare(visitor, id), 410, "SHARE_LIMIT_REACHED")
-		wantJSON(t, "maxViews", patch(m{"maxViews": 2}).OK(200).Value("share.maxViews"), 2)
+		wantJSON(t, "maxViews", patch(M{"maxViews": 2}).OK(200).Value("share.maxViews"), 2)
 		wantJSON(t, "viewed once more", visitShare(visitor, id).OK(200).Value("share.viewCount"), 2)
 		wantStatus(t, "viewed twice", visitShare(visitor, id), 410, "SHARE_LIMIT_REACHED")
 		l.Clock.Advance(2 * time.Minute)
 		wantStatus(t, "expired", visitShare(visitor, id), 410, "SHARE_EXPIRED")
-		wantJSON(t, "limits off", patch(m{"maxViews": nil, "maxDownloads": 3}).OK(200).Value("share.status"), "expired")
+		wantJSON(t, "limits off", patch(M{"maxViews": nil, "maxDownloads": 3}).OK(200).Value("share.status"), "expired")
 		wantStatus(t, "still expired", visitShare(visitor, id), 410, "SHARE_EXPIRED")
-		again := patch(m{"expiresIn": 60, "title": nil, "allowPreview": false}).OK(200)
+		again := patch(M{"expiresIn": 60, "title": nil, "allowPreview": false}).OK(200)
 		wantJSON(t, "status", again.Value("share.status"), "active")
 		wantJSON(t, "expiresAt", again.Value("share.expiresAt"), l.Clock.Now().UnixMilli()+60000)
 		view := visitShare(visitor, id).OK(200)
-		for field, want := range (m{"title": "a.txt", "maxViews": nil, "maxDownloads": 3, "allowPreview": false,
+		for field, want := range (M{"title": "a.txt", "maxViews": nil, "maxDownloads": 3, "allowPreview": false,
 			"allowDownload": true, "viewCount": 3}) {
 			wantJSON(t, field, view.Value("share."+field), want)
 		}
-		wantJSON(t, "no end", patch(m{"expiresIn": nil}).OK(200).Value("share.expiresAt"), nil)
-		for what, body := range map[string]m{
+		wantJSON(t, "no end", patch(M{"expiresIn": nil}).OK(200).Value("share.expiresAt"), nil)
+		for what, body := range map[string]M{
 			"an empty password": {"password": ""}, "129 characters": {"password": strings.Repeat("x", 129)},
 			"expiresIn 59": {"expiresIn": 59}, "expiresIn 0": {"expiresIn": 0},
 			"more than a year": {"expiresIn": 31536001}, "maxViews 0": {"maxViews": 0},
@@ -323,16 +323,16 @@ func TestChangeShare(t *testing.T) {
 		} {
 			wantStatus(t, what, patch(body), 400, "VALIDATION_ERROR")
 		}
-		for what, body := range map[string]m{"a year": {"expiresIn": 31536000},
+		for what, body := range map[string]M{"a year": {"expiresIn": 31536000},
 			"200 characters": {"title": strings.Repeat("x", 200)}, "maxViews 1000000000": {"maxViews": 1000000000}} {
 			wantStatus(t, what, patch(body), 200, "")
 		}
-		wantStatus(t, "somebody else's", l.User(t, "bob").Patch("/api/shares/"+id, m{"title": "bob's"}), 404,
+		wantStatus(t, "somebody else's", l.User(t, "bob").Patch("/api/shares/"+id, M{"title": "bob's"}), 404,
 			"NOT_FOUND")
-		wantStatus(t, "an administrator", l.Admin(t).Patch("/api/shares/"+id, m{"title": "the admin's"}), 404,
+		wantStatus(t, "an administrator", l.Admin(t).Patch("/api/shares/"+id, M{"title": "the admin's"}), 404,
 			"NOT_FOUND")
 		alice.Delete("/api/shares/" + id).OK(200)
-		wantStatus(t, "a revoked one", patch(m{"expiresIn": 3600}), 409, "OPERATION_FAILED")
+		wantStatus(t, "a revoked one", patch(M{"expiresIn": 3600}), 409, "OPERATION_FAILED")
 		wantStatus(t, "revoked for good", visitShare(visitor, id), 410, "SHARE_REVOKED")
 	})
 }
@@ -344,7 +344,7 @@ func TestShareRaces(t *testing.T) {
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		alice, visitor := l.User(t, "alice"), l.Client(t)
 		file := alice.Upload("/home/alice", "a.txt", []byte("x"))
-		id := shareFile(alice, file, m{"maxViews": 3})
+		id := shareFile(alice, file, M{"maxViews": 3})
 		replies := runConcurrently(t, visitor, 50,
 			func(c *apptest.Client, _ int) *apptest.Reply { return visitShare(c, id) })
 		got := countStatuses(t, replies)

@@ -22,7 +22,7 @@ func TestSharedFolderOmitsUnreadableFolders(t *testing.T) {
 		alice.Upload(trip, "note.txt", []byte("note"))
 		id := alice.Get("/api/auth/me").OK(200).Text("user.id")
 		deny := func(pattern string, permissions ...string) {
-			addRule(admin, m{"pathPattern": trip + pattern, "effect": "deny", "userId": id, "permissions": permissions})
+			addRule(admin, M{"pathPattern": trip + pattern, "effect": "deny", "userId": id, "permissions": permissions})
 		}
 		share := shareEntry(alice, shared)
 		wantStrings(t, "at first", shareNames(t, visitor, share, "/"), "drop/", "nothing/", "open/", "way/", "note.txt")

@@ -72,7 +72,7 @@ func TestThumbnail(t *testing.T) {
 			wantHeader(t, alice.In(t).Get(thumbnailPath(glass, "160")).OK(200), "Content-Type", "image/png")
 			wantStatus(t, "a worker", alice.In(t).Get(thumbnailPath(id, "160"), "Service-Worker", "script"), 403,
 				"FORBIDDEN")
-			alice.In(t).Post(thumbnailPath(id, "160"), m{}).Fails(405, "METHOD_NOT_ALLOWED")
+			alice.In(t).Post(thumbnailPath(id, "160"), M{}).Fails(405, "METHOD_NOT_ALLOWED")
 		})
 		t.Run("HEAD", func(t *testing.T) {
 			fresh := alice.In(t).Upload("/home/alice", "head.jpeg", photo)
@@ -93,7 +93,7 @@ func TestThumbnail(t *testing.T) {
 			}
 			alice.In(t).Get(thumbnailPath(id, "320"), "If-None-Match", etag).OK(200)
 			alice.In(t).Upload("/home/alice", "photo.of-it.jpeg", thumbtest.PNG(thumbtest.Quarters(320, 320)),
-				m{"conflict": "replace"})
+				M{"conflict": "replace"})
 			if got := thumbnailSize(t, alice.In(t).Get(thumbnailPath(id, "160"), "If-None-Match",
 				etag)); got != image.Pt(160, 160) {
 				t.Errorf("the thumbnail after a replacement: %v", got)
@@ -145,13 +145,13 @@ func TestThumbnailPermissions(t *testing.T) {
 		thumbnailSize(t, ended.Get(thumbnailPath(open, "160")))
 		ended.Get(thumbnailPath(id, "160")).Fails(401, "INVALID_TOKEN")
 		thumbnailSize(t, admin.Get(thumbnailPath(id, "160")))
-		thumbnailSize(t, alice.Key(m{"permissions": []string{"read"},
+		thumbnailSize(t, alice.Key(M{"permissions": []string{"read"},
 			"uploadPath": "/home/alice"}).Get(thumbnailPath(id, "160")))
-		alice.Key(m{"permissions": []string{"write"}, "uploadPath": "/home/alice"}).Get(thumbnailPath(id, "160")).
+		alice.Key(M{"permissions": []string{"write"}, "uploadPath": "/home/alice"}).Get(thumbnailPath(id, "160")).
 			Fails(403, "FORBIDDEN")
-		alice.Key(m{"protocols": []string{"webdav"}}).Get(thumbnailPath(id, "160")).Fails(403, "FORBIDDEN")
+		alice.Key(M{"protocols": []string{"webdav"}}).Get(thumbnailPath(id, "160")).Fails(403, "FORBIDDEN")
 
-		deny := addRule(admin, m{"pathPattern": "/home/alice/**", "effect": "deny", "role": "user",
+		deny := addRule(admin, M{"pathPattern": "/home/alice/**", "effect": "deny", "role": "user",
 			"permissions": []string{"download"}})
 		for range len(l.Apps) {
 			alice.Get(thumbnailPath(id, "160"), "If-None-Match", etag).Fails(403, "FORBIDDEN")
@@ -175,14 +175,14 @@ func TestThumbnailsAskForThePassword(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		admin, ann := l.Admin(t), l.User(t, "ann")
-		addRule(admin, m{"pathPattern": "/home/ann/**", "effect": "allow", "role": "guest",
+		addRule(admin, M{"pathPattern": "/home/ann/**", "effect": "allow", "role": "guest",
 			"permissions": []string{"read", "download"}})
-		addRule(admin, m{"pathPattern": "/home/ann/**", "effect": "allow", "role": "user",
+		addRule(admin, M{"pathPattern": "/home/ann/**", "effect": "allow", "role": "user",
 			"permissions": []string{"read", "download"}})
 		clients := map[string]*apptest.Client{"ann": ann, "bob": l.User(t, "bob"), "admin": admin,
-			"visitor": l.Client(t), "key": ann.Key(m{"uploadPath": "/home/ann"})}
+			"visitor": l.Client(t), "key": ann.Key(M{"uploadPath": "/home/ann"})}
 		id := ann.Upload("/home/ann/a/b", "photo.jpeg", photo)
-		link := ann.Post("/api/files/"+id+"/link", m{}).OK(200).Text("link.url") + "/thumbnail?size=160"
+		link := ann.Post("/api/files/"+id+"/link", M{}).OK(200).Text("link.url") + "/thumbnail?size=160"
 		share := shareEntry(ann, id)
 		routes := map[string]struct {
 			address string
@@ -204,7 +204,7 @@ func TestThumbnailsAskForThePassword(t *testing.T) {
 		}
 		for protected, at := range map[string]string{"file": id, "folder": entryIDOf(ann, "/home/ann/a", "b"),
 			"two above": entryIDOf(ann, "/home/ann", "a")} {
-			ann.Put("/api/files/"+at, m{"accessPassword": "open sesame"}).OK(200)
+			ann.Put("/api/files/"+at, M{"accessPassword": "open sesame"}).OK(200)
 			for name, d := range routes {
 				for who, client := range clients {
 					for _, etag := range etags {
@@ -227,12 +227,12 @@ func TestThumbnailsAskForThePassword(t *testing.T) {
 					}
 				}
 			}
-			ann.Put("/api/files/"+at, m{"accessPassword": nil}).OK(200)
+			ann.Put("/api/files/"+at, M{"accessPassword": nil}).OK(200)
 		}
-		ann.Put("/api/files/"+entryIDOf(ann, "/home/ann/a", "b"), m{"accessPassword": "open sesame"}).OK(200)
+		ann.Put("/api/files/"+entryIDOf(ann, "/home/ann/a", "b"), M{"accessPassword": "open sesame"}).OK(200)
 		bob := clients["bob"]
 		bob.Get(thumbnailPath(id, "160")).Fails(403, "PASSWORD_REQUIRED")
-		bob.Post("/api/public/unlock", m{"path": "/home/ann/a/b", "password": "open sesame"}).OK(200)
+		bob.Post("/api/public/unlock", M{"path": "/home/ann/a/b", "password": "open sesame"}).OK(200)
 		thumbnailSize(t, bob.Get(thumbnailPath(id, "160")))
 	})
 }
@@ -245,7 +245,7 @@ func TestShareThumbnail(t *testing.T) {
 		at := func(share, file string) string { return "/api/shares/" + share + "/thumbnail?size=320" + file }
 		id := alice.Upload("/home/alice/album", "photo.jpeg", photo)
 		other := alice.Upload("/home/alice", "other.jpeg", photo)
-		share := shareEntry(alice, id, m{"maxViews": 1, "maxDownloads": 1})
+		share := shareEntry(alice, id, M{"maxViews": 1, "maxDownloads": 1})
 		for range 3 {
 			r := visitor.Get(at(share, ""))
 			if got := thumbnailSize(t, r); got != image.Pt(240, 320) {
@@ -264,17 +264,17 @@ func TestShareThumbnail(t *testing.T) {
 		visitor.Get(at(album, "")).Fails(403, "FORBIDDEN")
 		visitor.Get(at(album, "&file="+other)).Fails(404, "NOT_FOUND")
 		visitor.Get(at(share, "&file="+other)).Fails(404, "NOT_FOUND")
-		visitor.Get(at(shareEntry(alice, id, m{"allowPreview": false}), "")).Fails(403, "FORBIDDEN")
-		shut := shareEntry(alice, id, m{"password": "of the share"})
+		visitor.Get(at(shareEntry(alice, id, M{"allowPreview": false}), "")).Fails(403, "FORBIDDEN")
+		shut := shareEntry(alice, id, M{"password": "of the share"})
 		visitor.Get(at(shut, "")).Fails(401, "INVALID_PASSWORD")
 		unlockShare(visitor, shut, "of the share")
 		thumbnailSize(t, visitor.Get(at(shut, "")))
 		for what, content := range map[string]string{"text": "words\n", "a page": "<!DOCTYPE html><p>"} {
-			file := alice.Upload("/home/alice", "x.png", []byte(content), m{"conflict": "rename"})
+			file := alice.Upload("/home/alice", "x.png", []byte(content), M{"conflict": "rename"})
 			wantStatus(t, what, visitor.Get(at(shareEntry(alice, file), "")), 404, "NOT_FOUND")
 		}
 		// it has no preview either
-		said := alice.Upload("/home/alice", "says.html", photo, m{"mimeType": "text/html"})
+		said := alice.Upload("/home/alice", "says.html", photo, M{"mimeType": "text/html"})
 		wantStatus(t, "a picture that says it is a page", visitor.Get(at(shareEntry(alice, said), "")), 404,
 			"NOT_FOUND")
 		gone := shareEntry(alice, id)
@@ -290,7 +290,7 @@ func TestLinkThumbnail(t *testing.T) {
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		alice, visitor := l.User(t, "alice"), l.Client(t)
 		id := alice.Upload("/home/alice", "photo.jpeg", photo)
-		link := alice.Post("/api/files/"+id+"/link", m{}).OK(200).Text("link.url")
+		link := alice.Post("/api/files/"+id+"/link", M{}).OK(200).Text("link.url")
 		for _, address := range []string{link, strings.TrimSuffix(link, ".jpeg"),
 			strings.TrimSuffix(link, ".jpeg") + ".webp"} {
 			r := visitor.Get(address + "/thumbnail?size=640")

@@ -119,8 +119,8 @@ func TestShellPolicyAllowsOnlyNeededOrigins(t *testing.T) {
 	l.ChangeSettings(t, func(s *site.Settings) { s.EnableCaptcha = false })
 	wantJSON(t, "scripts after it", policy()["script-src"], "")
 
-	provider := func(name string, more m) {
-		body := m{"name": name, "type": "store_b", "endpoint": "http://127.0.0.1:9", "bucket": name, "accessKeyId": "a",
+	provider := func(name string, more M) {
+		body := M{"name": name, "type": "store_b", "endpoint": "http://127.0.0.1:9", "bucket": name, "accessKeyId": "a",
 			"secretAccessKey": "b"}
 		for key, value := range more {
 			body[key] = value
@@ -128,10 +128,10 @@ func TestShellPolicyAllowsOnlyNeededOrigins(t *testing.T) {
 		admin.Post("/api/admin/storage/providers", body).OK(201)
 	}
 	provider("inner", nil) // only the service connects to it
-	provider("sealed", m{"uploadDomain": "https://up.example.org"})
+	provider("sealed", M{"uploadDomain": "https://up.example.org"})
 	wantJSON(t, "without a plain store", policy()["connect-src"], "'self' https:")
-	provider("domain", m{"uploadDomain": "http://up.example.org:9000", "publicDomain": "http://cdn.example.org/files"})
-	provider("redirect", m{"redirect": true})
+	provider("domain", M{"uploadDomain": "http://up.example.org:9000", "publicDomain": "http://cdn.example.org/files"})
+	provider("redirect", M{"redirect": true})
 	const plain = " http://127.0.0.1:9 http://cdn.example.org http://up.example.org:9000"
 	wantJSON(t, "connections to plain stores", policy()["connect-src"], "'self' https:"+plain)
 	wantJSON(t, "pictures from plain stores", policy()["img-src"], "'self' blob: data: https:"+plain)

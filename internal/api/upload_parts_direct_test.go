@@ -25,11 +25,11 @@ func partURL(t *testing.T, r *apptest.Reply, list string, number int64) string {
 func TestDirectUploadInParts(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
-		bucket := l.RootOnS3(t, m{"pathPrefix": "larder"})
+		bucket := l.RootOnS3(t, M{"pathPrefix": "larder"})
 		alice := l.User(t, "alice")
 		const home = "/home/alice"
 		first, last := twoPartContent()[:partLength], twoPartContent()[partLength:]
-		r := postUploadSession(alice, home, "a.bin", len(twoPartContent()), m{"partCount": 2, "idempotencyKey": "k"}).
+		r := postUploadSession(alice, home, "a.bin", len(twoPartContent()), M{"partCount": 2, "idempotencyKey": "k"}).
 			OK(200)
 		id := r.Text("sessionId")
 		if r.Text("uploadMode") != "presigned" || r.Text("uploadId") == "" || r.Int("totalParts") != 2 ||
@@ -66,10 +66,10 @@ func TestDirectUploadInParts(t *testing.T) {
 			parts.Int("parts.0.partNumber") != 2 || parts.Int("missingParts.0") != 1 {
 			t.Errorf("parts: %s", parts.Body)
 		}
-		alice.Post("/api/files/upload-complete", m{"sessionId": id}).Fails(422, "OPERATION_FAILED")
-		for _, bad := range []any{"x", 1, m{}, []any{1}, []any{"x"}, []m{{"partNumber": "1", "etag": "x"}},
-			[]m{{"partNumber": 1, "etag": 2}}, []m{{"partNumber": 1.5, "etag": "x"}}} {
-			alice.Post("/api/files/upload-complete", m{"sessionId": id, "parts": bad}).Fails(400, "VALIDATION_ERROR")
+		alice.Post("/api/files/upload-complete", M{"sessionId": id}).Fails(422, "OPERATION_FAILED")
+		for _, bad := range []any{"x", 1, M{}, []any{1}, []any{"x"}, []M{{"partNumber": "1", "etag": "x"}},
+			[]M{{"partNumber": 1, "etag": 2}}, []M{{"partNumber": 1.5, "etag": "x"}}} {
+			alice.Post("/api/files/upload-complete", M{"sessionId": id, "parts": bad}).Fails(400, "VALIDATION_ERROR")
 		}
 
 		// A renewal gives another hour, and addresses that last as long.
@@ -94,8 +94,8 @@ func TestDirectUploadInParts(t *testing.T) {
 
 		// The client's list of parts does not matter: forged, repeated, in any order, or too long.
 		done := alice.Post("/api/files/upload-complete",
-			m{"sessionId": id, "etag": "forged",
-				"parts": []m{{"partNumber": 9, "etag": "x"}, {"partNumber": 2, "etag": "x"},
+			M{"sessionId": id, "etag": "forged",
+				"parts": []M{{"partNumber": 9, "etag": "x"}, {"partNumber": 2, "etag": "x"},
 					{"partNumber": 2, "etag": "y"}}}).OK(200)
 		if got := alice.Get(home + "/a.bin").OK(200); !bytes.Equal(got.Body, twoPartContent()) {
 			t.Errorf("%d other bytes", len(got.Body))
@@ -124,8 +124,8 @@ func TestDirectUploadInPartsEnds(t *testing.T) {
 		bucket := l.RootOnS3(t)
 		alice := l.User(t, "alice")
 		const home = "/home/alice"
-		size, key := len(twoPartContent()), m{"partCount": 2, "idempotencyKey": "k"}
-		r := postUploadSession(alice, home, "a", size, m{"partCount": 2}).OK(200)
+		size, key := len(twoPartContent()), M{"partCount": 2, "idempotencyKey": "k"}
+		r := postUploadSession(alice, home, "a", size, M{"partCount": 2}).OK(200)
 		two := partURL(t, r, "parts", 2)
 		mustPutToAddress(t, two, twoPartContent()[partLength:])
 		wantReserved(t, l, int64(size), 1)
@@ -142,7 +142,7 @@ func TestDirectUploadInPartsEnds(t *testing.T) {
 		mustPutToAddress(t, partURL(t, r, "parts", 1), twoPartContent()[:partLength])
 		l.Clock.Advance(time.Hour)
 		alice.Get(multipartPath+r.Text("sessionId")+"/parts").Fails(410, "UPLOAD_SESSION_EXPIRED")
-		alice.Post("/api/files/upload-complete", m{"sessionId": r.Text("sessionId")}).
+		alice.Post("/api/files/upload-complete", M{"sessionId": r.Text("sessionId")}).
 			Fails(410, "UPLOAD_SESSION_EXPIRED")
 		l.Sweep()
 		wantReserved(t, l, partLength, 0)
@@ -159,13 +159,13 @@ func TestDirectUploadInPartsEnds(t *testing.T) {
 			t.Errorf("parts: %s", parts.Body)
 		}
 		mustPutToAddress(t, partURL(t, parts, "presignedParts", 2), twoPartContent()[partLength:])
-		alice.Post("/api/files/upload-complete", m{"sessionId": next.Text("sessionId")}).OK(200)
+		alice.Post("/api/files/upload-complete", M{"sessionId": next.Text("sessionId")}).OK(200)
 		if got := alice.Get(home + "/b").OK(200); !bytes.Equal(got.Body, twoPartContent()) {
 			t.Errorf("%d other bytes", len(got.Body))
 		}
 
 		// No client continues.
-		r = postUploadSession(alice, home, "c", size, m{"partCount": 2, "idempotencyKey": "c"}).OK(200)
+		r = postUploadSession(alice, home, "c", size, M{"partCount": 2, "idempotencyKey": "c"}).OK(200)
 		mustPutToAddress(t, partURL(t, r, "parts", 2), twoPartContent()[partLength:])
 		wantReserved(t, l, int64(size), 1)
 		l.Clock.Advance(time.Hour)

@@ -48,7 +48,7 @@ func wantMissing(t *testing.T, c *apptest.Client, id string, numbers string) {
 func TestPartReplacedByServer(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
-		bucket := l.RootOnS3(t, m{"uploadMode": "worker"})
+		bucket := l.RootOnS3(t, M{"uploadMode": "worker"})
 		alice := l.User(t, "alice")
 		first, last := string(twoPartContent()[:partLength]), string(twoPartContent()[partLength:])
 		id := newTwoPartSession(alice, "/home/alice", "a")

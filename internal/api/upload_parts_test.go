@@ -33,8 +33,8 @@ func putPart(c *apptest.Client, id string, number, body any) *apptest.Reply {
 }
 
 // newTwoPartSession begins a session for content.
-func newTwoPartSession(c *apptest.Client, dir, name string, extra ...m) string {
-	return newUploadSession(c, dir, name, len(twoPartContent()), append(extra, m{"partCount": 2})...)
+func newTwoPartSession(c *apptest.Client, dir, name string, extra ...M) string {
+	return newUploadSession(c, dir, name, len(twoPartContent()), append(extra, M{"partCount": 2})...)
 }
 
 func TestMultipartSession(t *testing.T) {
@@ -44,7 +44,7 @@ func TestMultipartSession(t *testing.T) {
 		const home = "/home/alice"
 		t.Run("answers", func(t *testing.T) {
 			alice := alice.In(t)
-			r := postUploadSession(alice, home, "a.bin", len(twoPartContent()), m{"partCount": 2000}).OK(200)
+			r := postUploadSession(alice, home, "a.bin", len(twoPartContent()), M{"partCount": 2000}).OK(200)
 			id := r.Text("sessionId")
 			if r.Text("uploadUrl") != apptest.BaseURL+multipartPath+id+"/part/" || r.Text("uploadMode") != "worker" ||
 				r.Int("totalParts") != 2 || r.Int("expiresIn") != 3600 {
@@ -65,7 +65,7 @@ func TestMultipartSession(t *testing.T) {
 			if !bytes.Contains(parts.Body, []byte(want)) {
 				t.Errorf("parts answers %s\nwant %s", parts.Body, want)
 			}
-			alice.Post("/api/files/upload-complete", m{"sessionId": id}).Fails(422, "OPERATION_FAILED")
+			alice.Post("/api/files/upload-complete", M{"sessionId": id}).Fails(422, "OPERATION_FAILED")
 			putPart(alice, id, 1, twoPartContent()[:partLength]).OK(200)
 			parts = alice.Get(multipartPath + id + "/parts").OK(200)
 			if parts.Int("completedCount") != 2 || !bytes.Contains(parts.Body, []byte(`"missingParts":[]`)) {
@@ -73,13 +73,13 @@ func TestMultipartSession(t *testing.T) {
 			}
 			// The client's list of parts does not matter.
 			done := alice.Post("/api/files/upload-complete",
-				m{"sessionId": id, "etag": "forged",
-					"parts": []m{{"partNumber": 2, "etag": "x"}, {"partNumber": 2, "etag": "y"}}}).OK(200)
+				M{"sessionId": id, "etag": "forged",
+					"parts": []M{{"partNumber": 2, "etag": "x"}, {"partNumber": 2, "etag": "y"}}}).OK(200)
 			wantFieldsOf(t, done, "file", "id", "name", "path", "size", "createdAt")
 			if got := alice.Get(home + "/a.bin").OK(200); !bytes.Equal(got.Body, twoPartContent()) {
 				t.Errorf("%d other bytes", len(got.Body))
 			}
-			again := alice.Post("/api/files/upload-complete", m{"sessionId": id}).OK(200)
+			again := alice.Post("/api/files/upload-complete", M{"sessionId": id}).OK(200)
 			if again.Value("alreadyCompleted") != true || again.Text("file.id") != done.Text("file.id") {
 				t.Errorf("again: %s", again.Body)
 			}
@@ -93,7 +93,7 @@ func TestMultipartSession(t *testing.T) {
 				parts string
 			}{{100 << 20, nil, "null"}, {100<<20 + 1, nil, "13"}, {10, 2, "1"}, {10, 1, "null"}, {0, 2, "null"},
 				{partLength, 7, "1"}, {partLength + 1, 2, "2"}} {
-				r := postUploadSession(alice, home, "s", c.size, m{"partCount": c.count}).OK(200)
+				r := postUploadSession(alice, home, "s", c.size, M{"partCount": c.count}).OK(200)
 				if !bytes.Contains(r.Body, []byte(`"totalParts":`+c.parts+`,`)) {
 					t.Errorf("%d bytes, partCount %v: %s", c.size, c.count, r.Body)
 				}
@@ -127,7 +127,7 @@ func TestMultipartSession(t *testing.T) {
 		})
 		t.Run("states", func(t *testing.T) {
 			alice := alice.In(t)
-			id := newUploadSession(alice, home, "f", 5, m{"partCount": 2})
+			id := newUploadSession(alice, home, "f", 5, M{"partCount": 2})
 			putRaw(alice, id, "12345").Fails(409, "OPERATION_FAILED")
 			for _, c := range []*apptest.Client{bob.In(t), l.Admin(t)} { // abuse case C36
 				putPart(c, id, 1, "12345").Fails(404, "NOT_FOUND")
@@ -149,9 +149,9 @@ func TestMultipartSession(t *testing.T) {
 		})
 		t.Run("lists", func(t *testing.T) {
 			carol := l.User(t, "carol")
-			key, reader := carol.Key(m{"uploadPath": "/home/carol"}), carol.Key(m{"permissions": []string{"read"},
+			key, reader := carol.Key(M{"uploadPath": "/home/carol"}), carol.Key(M{"permissions": []string{"read"},
 				"name": "reader"})
-			mine := newUploadSession(carol, "/home/carol", "mine", 5, m{"partCount": 2, "idempotencyKey": "k"})
+			mine := newUploadSession(carol, "/home/carol", "mine", 5, M{"partCount": 2, "idempotencyKey": "k"})
 			theirs := newUploadSession(key, "/home/carol", "the key's", 7)
 			putPart(carol, mine, 1, "12345").OK(200)
 			item := func(id, name string, size int, more string) string {
@@ -191,9 +191,9 @@ func TestMultipartSession(t *testing.T) {
 func TestMultipartSessionExpiryAndResume(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
-		alice := l.User(t, "alice", m{"maxStorage": len(twoPartContent()) + 10})
+		alice := l.User(t, "alice", M{"maxStorage": len(twoPartContent()) + 10})
 		const home = "/home/alice"
-		key := m{"idempotencyKey": "big"}
+		key := M{"idempotencyKey": "big"}
 		id := newTwoPartSession(alice, home, "big", key)
 		putPart(alice, id, 1, twoPartContent()[:partLength]).OK(200)
 		l.Clock.Advance(30 * time.Minute)
@@ -213,7 +213,7 @@ func TestMultipartSessionExpiryAndResume(t *testing.T) {
 			putPart(alice, id, 2, twoPartContent()[partLength:]).Fails(410, "UPLOAD_SESSION_EXPIRED")
 			alice.Get(multipartPath+id+"/parts").Fails(410, "UPLOAD_SESSION_EXPIRED")
 			alice.Post(multipartPath+id+"/renew", nil).Fails(410, "UPLOAD_SESSION_EXPIRED")
-			alice.Post("/api/files/upload-complete", m{"sessionId": id}).Fails(410, "UPLOAD_SESSION_EXPIRED")
+			alice.Post("/api/files/upload-complete", M{"sessionId": id}).Fails(410, "UPLOAD_SESSION_EXPIRED")
 			l.Sweep()
 		}
 		kept := alice.Get("/api/files/upload-sessions?status=expired").OK(200)
@@ -236,7 +236,7 @@ func TestMultipartSessionExpiryAndResume(t *testing.T) {
 			t.Errorf("parts: %s", parts.Body)
 		}
 		putPart(alice, next, 2, twoPartContent()[partLength:]).OK(200)
-		alice.Post("/api/files/upload-complete", m{"sessionId": next}).OK(200)
+		alice.Post("/api/files/upload-complete", M{"sessionId": next}).OK(200)
 		if got := alice.Get(home + "/big").OK(200); !bytes.Equal(got.Body, twoPartContent()) {
 			t.Errorf("%d other bytes", len(got.Body))
 		}

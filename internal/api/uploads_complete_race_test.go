@@ -15,7 +15,7 @@ import (
 // beginAndUpload makes a session with those fields and sends its bytes, directly to the store if
 // the session says so. It returns the session id and the etag that completes the session, "" for
 // parts.
-func beginAndUpload(t *testing.T, c *apptest.Client, dir, name string, content []byte, fields m) (id, etag string) {
+func beginAndUpload(t *testing.T, c *apptest.Client, dir, name string, content []byte, fields M) (id, etag string) {
 	t.Helper()
 	r := postUploadSession(c, dir, name, len(content), fields).OK(200)
 	id = r.Text("sessionId")
@@ -50,13 +50,13 @@ func TestUploadToABucketIsCompletedOnce(t *testing.T) {
 		bucket := l.RootOnS3(t)
 		for i, c := range []struct {
 			what   string
-			fields m
+			fields M
 			size   int
 		}{
-			{"parts, worker", m{"uploadMode": "worker", "partCount": 2}, size},
-			{"parts, presigned", m{"partCount": 2}, size},
-			{"one piece, worker", m{"uploadMode": "worker"}, 10},
-			{"one piece, presigned", m{}, 10},
+			{"parts, worker", M{"uploadMode": "worker", "partCount": 2}, size},
+			{"parts, presigned", M{"partCount": 2}, size},
+			{"one piece, worker", M{"uploadMode": "worker"}, 10},
+			{"one piece, presigned", M{}, 10},
 		} {
 			t.Run(c.what, func(t *testing.T) {
 				name := fmt.Sprint("user", i)
@@ -102,7 +102,7 @@ func TestCompletionWhileStoreAssembles(t *testing.T) {
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		bucket := l.RootOnS3(t)
 		alice := l.User(t, "alice")
-		r := postUploadSession(alice, "/home/alice", "f", 5, m{"partCount": 2}).OK(200)
+		r := postUploadSession(alice, "/home/alice", "f", 5, M{"partCount": 2}).OK(200)
 		id := r.Text("sessionId")
 		address := partURL(t, r, "parts", 1)
 		mustPutToAddress(t, address, []byte("12345"))

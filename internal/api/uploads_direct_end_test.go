@@ -43,11 +43,11 @@ func rootBehindProxy(t *testing.T, l *apptest.Larder) (*hookedProxy, s3test.Buck
 	t.Cleanup(server.Close)
 	d.url = server.URL
 	admin := l.Admin(t)
-	id := admin.Post("/api/admin/storage/providers", m{
+	id := admin.Post("/api/admin/storage/providers", M{
 		"name": bucket.Name, "type": "store_b", "endpoint": d.url, "bucket": bucket.Name,
 		"accessKeyId": bucket.AccessKey, "secretAccessKey": bucket.SecretKey,
 	}).OK(201).Text("provider.id")
-	admin.Put("/api/admin/mounts/"+admin.Get("/api/admin/mounts").OK(200).Text("mounts.0.id"), m{"providerId": id}).
+	admin.Put("/api/admin/mounts/"+admin.Get("/api/admin/mounts").OK(200).Text("mounts.0.id"), M{"providerId": id}).
 		OK(200)
 	return d, bucket
 }
@@ -269,18 +269,18 @@ func TestDirectUploadAbortedOrExpired(t *testing.T) {
 		wantBucketObjects(t, "swept", bucket, 0)
 
 		alice = l.SignIn(t, "alice", "password of alice")
-		many := func(n int, extra ...m) {
+		many := func(n int, extra ...M) {
 			t.Helper()
 			for i := range n {
 				abortUpload(alice, newUploadSession(alice, home, fmt.Sprint(i), 1, extra...)).OK(200)
 			}
 		}
 		many(99)
-		many(3, m{"uploadMode": "worker"})                        // these do not count
-		many(3, m{"partCount": 2})                                // nor do sessions whose addresses end immediately
+		many(3, M{"uploadMode": "worker"})                        // these do not count
+		many(3, M{"partCount": 2})                                // nor do sessions whose addresses end immediately
 		open := newUploadSession(alice, home, "the hundredth", 1) // an open session counts as well
 		postUploadSession(alice, home, "more", 1).Fails(409, "OPERATION_FAILED")
-		postUploadSession(alice, home, "more", 1, m{"partCount": 2}).Fails(409, "OPERATION_FAILED")
+		postUploadSession(alice, home, "more", 1, M{"partCount": 2}).Fails(409, "OPERATION_FAILED")
 		postUploadSession(l.User(t, "bob"), "/home/bob", "his", 1).OK(200)
 		putRaw(alice, open, "x").OK(200) // its address works nevertheless
 		abortUpload(alice, open).OK(200)
@@ -305,20 +305,20 @@ func TestDirectUploadWhileProvidersChange(t *testing.T) {
 		other, second := l.S3Provider(t)
 		admin := l.Admin(t)
 		id, _, etag := beginAndSend(t, admin, "/m", "pinned", "12345")
-		split := postUploadSession(admin, "/m", "parts", 5, m{"partCount": 2}).OK(200)
-		admin.Put("/api/admin/mounts/"+mount, m{"providerId": other}).OK(200)
+		split := postUploadSession(admin, "/m", "parts", 5, M{"partCount": 2}).OK(200)
+		admin.Put("/api/admin/mounts/"+mount, M{"providerId": other}).OK(200)
 		completeUpload(admin, id, etag).OK(200)
 		mustPutToAddress(t, partURL(t, split, "parts", 1), []byte("67890"))
-		admin.Post("/api/files/upload-complete", m{"sessionId": split.Text("sessionId")}).OK(200)
+		admin.Post("/api/files/upload-complete", M{"sessionId": split.Text("sessionId")}).OK(200)
 		wantBody(t, admin.Get("/m/pinned").OK(200), "12345")
 		wantBody(t, admin.Get("/m/parts").OK(200), "67890")
 		wantBucketObjects(t, "where it began", first, 3)
 		wantBucketObjects(t, "elsewhere", second, 0)
 
 		// A changed upload mode applies to later sessions only.
-		id, _, etag = beginAndSend(t, admin, "/m", "before", "12345", m{"idempotencyKey": "k"})
-		admin.Put("/api/admin/storage/providers/"+other, m{"uploadMode": "worker"}).OK(200)
-		if r := postUploadSession(admin, "/m", "before", 5, m{"idempotencyKey": "k"}).
+		id, _, etag = beginAndSend(t, admin, "/m", "before", "12345", M{"idempotencyKey": "k"})
+		admin.Put("/api/admin/storage/providers/"+other, M{"uploadMode": "worker"}).OK(200)
+		if r := postUploadSession(admin, "/m", "before", 5, M{"idempotencyKey": "k"}).
 			OK(200); r.Text("sessionId") != id || r.Text("uploadMode") != "presigned" {
 			t.Errorf("resumed: %s", r.Body)
 		}
@@ -328,8 +328,8 @@ func TestDirectUploadWhileProvidersChange(t *testing.T) {
 		completeUpload(admin, id, etag).OK(200)
 
 		// Without the mount the upload has no destination.
-		admin.Put("/api/admin/storage/providers/"+other, m{"uploadMode": "auto"}).OK(200)
-		gone := admin.Post("/api/admin/mounts", m{"providerId": other, "mountPath": "/gone", "name": "gone"}).OK(201).
+		admin.Put("/api/admin/storage/providers/"+other, M{"uploadMode": "auto"}).OK(200)
+		gone := admin.Post("/api/admin/mounts", M{"providerId": other, "mountPath": "/gone", "name": "gone"}).OK(201).
 			Text("mount.id")
 		id, _, etag = beginAndSend(t, admin, "/gone", "f", "12345")
 		admin.Delete("/api/admin/mounts/" + gone).OK(200)

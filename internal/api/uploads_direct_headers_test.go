@@ -26,7 +26,7 @@ func TestDirectUploadRefusesUnsignedHeaders(t *testing.T) {
 		}
 		source := bucket.Name + "/not%20ours/a%20secret%20%26%20more.txt"
 		whole := postUploadSession(alice, "/home/alice", "f.txt", 6).OK(200)
-		split := postUploadSession(alice, "/home/alice", "g.txt", 6, m{"partCount": 2}).OK(200)
+		split := postUploadSession(alice, "/home/alice", "g.txt", 6, M{"partCount": 2}).OK(200)
 		for _, address := range []string{whole.Text("uploadUrl"), partURL(t, split, "parts", 1)} {
 			for _, header := range [][]string{
 				{"X-Amz-Copy-Source", source}, {"X-Amz-Copy-Source", "/" + source},

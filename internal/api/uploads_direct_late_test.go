@@ -116,7 +116,7 @@ func TestDirectPartsArrivingLateAreDeleted(t *testing.T) {
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		proxy, bucket := rootBehindProxy(t, l)
 		alice := l.User(t, "alice")
-		r := postUploadSession(alice, "/home/alice", "f", 5, m{"partCount": 2}).OK(200)
+		r := postUploadSession(alice, "/home/alice", "f", 5, M{"partCount": 2}).OK(200)
 		address := partURL(t, r, "parts", 1)
 		abortUpload(alice, r.Text("sessionId")).OK(200)
 		l.Sweep()
@@ -157,11 +157,11 @@ func TestProviderDeletionIgnoresLateUploads(t *testing.T) {
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		provider, bucket := l.S3Provider(t)
 		admin := l.Admin(t)
-		mount := admin.Post("/api/admin/mounts", m{"providerId": provider, "mountPath": "/m", "name": "m"}).OK(201).
+		mount := admin.Post("/api/admin/mounts", M{"providerId": provider, "mountPath": "/m", "name": "m"}).OK(201).
 			Text("mount.id")
 		id, _, _ := beginAndSend(t, admin, "/m", "f", "12345")
 		abortUpload(admin, id).OK(200)
-		abortUpload(admin, newUploadSession(admin, "/m", "g", 5, m{"partCount": 2})).OK(200)
+		abortUpload(admin, newUploadSession(admin, "/m", "g", 5, M{"partCount": 2})).OK(200)
 		admin.Delete("/api/admin/mounts/" + mount).OK(200)
 		admin.Delete("/api/admin/storage/providers/"+provider).Fails(409, "OPERATION_FAILED")
 		l.Clock.Advance(2*time.Hour + 10*time.Minute)

@@ -134,7 +134,7 @@ func wantSessionReply(t *testing.T, r *apptest.Reply, want ...string) {
 }
 
 // beginAndSend begins a session for content and sends the content directly to the store.
-func beginAndSend(t *testing.T, c *apptest.Client, dir, name, content string, extra ...m) (id, address, etag string) {
+func beginAndSend(t *testing.T, c *apptest.Client, dir, name, content string, extra ...M) (id, address, etag string) {
 	t.Helper()
 	r := postUploadSession(c, dir, name, len(content), extra...).OK(200)
 	if r.Text("uploadMode") != "presigned" {
@@ -147,7 +147,7 @@ func beginAndSend(t *testing.T, c *apptest.Client, dir, name, content string, ex
 func TestDirectUpload(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
-		bucket := l.RootOnS3(t, m{"pathPrefix": "larder"})
+		bucket := l.RootOnS3(t, M{"pathPrefix": "larder"})
 		alice := l.User(t, "alice")
 		const home, text, other = "/home/alice", "straight to the store", "STRAIGHT TO THE STORE"
 		r := postUploadSession(alice, home, "a.txt", len(text)).OK(200)
@@ -269,7 +269,7 @@ func TestDirectUploadDetails(t *testing.T) {
 		alice := l.User(t, "alice")
 		const home = "/home/alice"
 		id, address, etag := beginAndSend(t, alice, home, "picture", string(onePixel),
-			m{"mimeType": "application/octet-stream"})
+			M{"mimeType": "application/octet-stream"})
 		done := completeUpload(alice, id, " W/"+strings.Trim(etag, `"`)+" ").OK(200)
 		wantHeader(t, alice.Get(home+"/picture").OK(200), "Content-Type", "image/png")
 		keys, _ := bucketContents(t, bucket)
@@ -283,19 +283,19 @@ func TestDirectUploadDetails(t *testing.T) {
 			}
 		}
 		id, _, etag = beginAndSend(t, alice, home, "picture", "a new one",
-			m{"conflict": "replace", "mimeType": "text/x-mine"})
+			M{"conflict": "replace", "mimeType": "text/x-mine"})
 		if r := completeUpload(alice, id, etag).OK(200); r.Text("file.id") != done.Text("file.id") {
 			t.Errorf("replaced: %s", r.Body)
 		}
 		wantBody(t, alice.Get(home+"/picture").OK(200), "a new one")
 		wantUsed(t, alice, 9, 1)
-		id, _, etag = beginAndSend(t, alice, home, "picture", "second", m{"conflict": "fail", "fileName": "other"})
+		id, _, etag = beginAndSend(t, alice, home, "picture", "second", M{"conflict": "fail", "fileName": "other"})
 		mkdir(alice, home, "other")
 		completeUpload(alice, id, etag).Fails(409, "ALREADY_EXISTS")
 		wantReserved(t, l, 6, 1)
 
 		// Keys with the protocol api get the same answers; other credentials get none.
-		key := alice.Key(m{"uploadPath": home})
+		key := alice.Key(M{"uploadPath": home})
 		id, _, etag = beginAndSend(t, key, home, "keyed", "by a key")
 		completeUpload(l.User(t, "bob"), id, etag).Fails(404, "NOT_FOUND")
 		if r := completeUpload(key, id, etag).OK(200); r.Text("file.name") != "keyed" {
@@ -309,25 +309,25 @@ func TestDirectUploadMode(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		for _, mode := range []string{"auto", "presigned", "worker"} {
-			l.S3Mount(t, "/"+mode, m{"uploadMode": mode})
+			l.S3Mount(t, "/"+mode, M{"uploadMode": mode})
 		}
 		admin := l.Admin(t)
 		for _, c := range []struct {
 			dir   string
 			size  int
-			extra m
+			extra M
 			mode  string
 		}{
 			{"/auto", 1, nil, "presigned"}, {"/presigned", 1, nil, "presigned"}, {"/worker", 1, nil, "worker"},
 			{"/uploads", 1, nil, "worker"},
 			{"/auto", 0, nil, "worker"}, {"/presigned", 0, nil, "worker"},
-			{"/presigned", 0, m{"partCount": 2}, "worker"},
-			{"/auto", 1, m{"uploadMode": "worker"}, "worker"}, {"/presigned", 1, m{"uploadMode": "worker"}, "worker"},
-			{"/auto", 1, m{"uploadMode": "auto"}, "presigned"}, {"/worker", 1, m{"uploadMode": "auto"}, "worker"},
-			{"/auto", 1, m{"uploadMode": nil}, "presigned"},
-			{"/auto", 1, m{"partCount": 2}, "presigned"},
-			{"/auto", 1, m{"partCount": 2, "uploadMode": "worker"}, "worker"},
-			{"/worker", 1, m{"partCount": 2}, "worker"},
+			{"/presigned", 0, M{"partCount": 2}, "worker"},
+			{"/auto", 1, M{"uploadMode": "worker"}, "worker"}, {"/presigned", 1, M{"uploadMode": "worker"}, "worker"},
+			{"/auto", 1, M{"uploadMode": "auto"}, "presigned"}, {"/worker", 1, M{"uploadMode": "auto"}, "worker"},
+			{"/auto", 1, M{"uploadMode": nil}, "presigned"},
+			{"/auto", 1, M{"partCount": 2}, "presigned"},
+			{"/auto", 1, M{"partCount": 2, "uploadMode": "worker"}, "worker"},
+			{"/worker", 1, M{"partCount": 2}, "worker"},
 			{"/auto", 100 << 20, nil, "presigned"}, {"/auto", 100<<20 + 1, nil, "presigned"},
 		} {
 			r := postUploadSession(admin, c.dir, "f", c.size, c.extra).OK(200)
@@ -352,7 +352,7 @@ func TestDirectUploadMode(t *testing.T) {
 			abortUpload(admin, r.Text("sessionId")).OK(200)
 		}
 		for _, mode := range []any{"presigned", "Worker", "", "direct", 1, true, []string{"worker"}} {
-			postUploadSession(admin, "/auto", "f", 1, m{"uploadMode": mode}).Fails(400, "VALIDATION_ERROR")
+			postUploadSession(admin, "/auto", "f", 1, M{"uploadMode": mode}).Fails(400, "VALIDATION_ERROR")
 		}
 	}, apptest.ReachLoopback)
 }
@@ -372,13 +372,13 @@ func TestDirectUploadsDoNotMixContent(t *testing.T) {
 			{"auto", "https://store.example.org", "presigned"}, {"auto", "store.example.org", "presigned"},
 		} {
 			bucket := s3test.New(t)
-			id := admin.Post("/api/admin/storage/providers", m{
+			id := admin.Post("/api/admin/storage/providers", M{
 				"name": bucket.Name, "type": "store_b", "endpoint": bucket.Endpoint, "bucket": bucket.Name,
 				"accessKeyId":     bucket.AccessKey,
 				"secretAccessKey": bucket.SecretKey, "uploadMode": c.mode, "uploadDomain": c.domain,
 			}).OK(201).Text("provider.id")
 			dir := fmt.Sprint("/m", i)
-			admin.Post("/api/admin/mounts", m{"providerId": id, "mountPath": dir, "name": "bucket"}).OK(201)
+			admin.Post("/api/admin/mounts", M{"providerId": id, "mountPath": dir, "name": "bucket"}).OK(201)
 			r := postUploadSession(admin, dir, "f", 1).OK(200)
 			if r.Text("uploadMode") != c.want {
 				t.Errorf("%+v: %s", c, r.Body)
@@ -397,12 +397,12 @@ func TestDirectUploadsDoNotMixContent(t *testing.T) {
 func TestDirectUploadAvoidsPublicDomain(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
-		l.S3Mount(t, "/shown", m{"uploadMode": "presigned", "publicDomain": "cdn.example.org"})
+		l.S3Mount(t, "/shown", M{"uploadMode": "presigned", "publicDomain": "cdn.example.org"})
 		admin := l.Admin(t)
 		if r := postUploadSession(admin, "/shown", "f.html", 5).OK(200); r.Text("uploadMode") != "worker" {
 			t.Errorf("in one piece: %s", r.Body)
 		}
-		if r := postUploadSession(admin, "/shown", "g.html", 9<<20, m{"partCount": 2}).
+		if r := postUploadSession(admin, "/shown", "g.html", 9<<20, M{"partCount": 2}).
 			OK(200); r.Text("uploadMode") != "presigned" {
 			t.Errorf("in parts: %s", r.Body)
 		}
@@ -461,9 +461,9 @@ func TestDirectUploadFallsBackToTheService(t *testing.T) {
 		// A repeated request with the same idempotency key and the mode of the service returns the
 		// same session with the service's address.
 		alice = l.SignIn(t, "alice", "password of alice")
-		again := m{"idempotencyKey": "k"}
+		again := M{"idempotencyKey": "k"}
 		r := postUploadSession(alice, home, "g", 5, again).OK(200)
-		through := postUploadSession(alice, home, "g", 5, again, m{"uploadMode": "worker"}).OK(200)
+		through := postUploadSession(alice, home, "g", 5, again, M{"uploadMode": "worker"}).OK(200)
 		if r.Text("uploadMode") != "presigned" || through.Text("sessionId") != r.Text("sessionId") ||
 			through.Text("uploadMode") != "worker" ||
 			through.Text("uploadUrl") != apptest.BaseURL+"/api/files/upload/raw/"+r.Text("sessionId") {

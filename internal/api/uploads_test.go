@@ -14,8 +14,8 @@ import (
 )
 
 // postUploadSession requests an upload session.
-func postUploadSession(c *apptest.Client, dir, name string, size any, extra ...m) *apptest.Reply {
-	body := m{"path": dir, "fileName": name, "fileSize": size}
+func postUploadSession(c *apptest.Client, dir, name string, size any, extra ...M) *apptest.Reply {
+	body := M{"path": dir, "fileName": name, "fileSize": size}
 	for _, more := range extra {
 		for field, value := range more {
 			body[field] = value
@@ -25,7 +25,7 @@ func postUploadSession(c *apptest.Client, dir, name string, size any, extra ...m
 }
 
 // newUploadSession begins an upload session and returns its id.
-func newUploadSession(c *apptest.Client, dir, name string, size int, extra ...m) string {
+func newUploadSession(c *apptest.Client, dir, name string, size int, extra ...M) string {
 	return postUploadSession(c, dir, name, size, extra...).OK(200).Text("sessionId")
 }
 
@@ -34,7 +34,7 @@ func putRaw(c *apptest.Client, id string, body any) *apptest.Reply {
 }
 
 func completeUpload(c *apptest.Client, id string, etag any) *apptest.Reply {
-	return c.Post("/api/files/upload-complete", m{"sessionId": id, "etag": etag})
+	return c.Post("/api/files/upload-complete", M{"sessionId": id, "etag": etag})
 }
 
 func abortUpload(c *apptest.Client, id string) *apptest.Reply {
@@ -81,7 +81,7 @@ func TestUploadSession(t *testing.T) {
 					`{"path":"`+home+`","fileName":"b.txt","fileSize":`+size+`}`, "Content-Type", "application/json").
 					Fails(400, "VALIDATION_ERROR")
 			}
-			for _, extra := range []m{
+			for _, extra := range []M{
 				{"partCount": 0}, {"partCount": -1}, {"partCount": 2561}, {"partCount": 1.5}, {"partCount": "2"},
 				{"conflict": "overwrite"}, {"conflict": 1}, {"idempotencyKey": 7},
 				{"mimeType": 7}, {"fileName": nil}, {"fileName": ""}, {"fileName": strings.Repeat("语", 256)},
@@ -92,7 +92,7 @@ func TestUploadSession(t *testing.T) {
 			}
 			wantUsed(t, alice.In(t), 5, 1)
 			// whatever the answer, no crash
-			postUploadSession(admin.In(t), "/uploads", "big", int64(20<<30), m{"partCount": 1})
+			postUploadSession(admin.In(t), "/uploads", "big", int64(20<<30), M{"partCount": 1})
 			for _, target := range []struct {
 				dir    string
 				status int
@@ -144,8 +144,8 @@ func TestUploadSession(t *testing.T) {
 			completeUpload(alice, id, "abc").Fails(422, "OPERATION_FAILED") // before the bytes have arrived
 			etag := putRaw(alice, id, "abc").OK(200).Text("etag")
 			completeUpload(alice, id, nil).Fails(400, "VALIDATION_ERROR")
-			alice.Post("/api/files/upload-complete", m{"sessionId": id}).Fails(400, "VALIDATION_ERROR")
-			alice.Post("/api/files/upload-complete", m{"etag": etag}).Fails(400, "VALIDATION_ERROR")
+			alice.Post("/api/files/upload-complete", M{"sessionId": id}).Fails(400, "VALIDATION_ERROR")
+			alice.Post("/api/files/upload-complete", M{"etag": etag}).Fails(400, "VALIDATION_ERROR")
 			completeUpload(alice, id, "").Fails(400, "VALIDATION_ERROR")
 			for range 3 { // abuse case C95
 				completeUpload(alice, id, "wrong").Fails(422, "OPERATION_FAILED")
@@ -190,10 +190,10 @@ func TestUploadSession(t *testing.T) {
 			alice.Upload(dir, "cat.jpg", []byte("0"))
 			mkdir(alice, dir, "box")
 			one := alice.Upload(dir, "cat.jpg", []byte("1"))
-			alice.Upload(dir, "cat.jpg", []byte("2"), m{"conflict": "rename"})
+			alice.Upload(dir, "cat.jpg", []byte("2"), M{"conflict": "rename"})
 			alice.Upload(dir, "box", []byte("3"))
-			postUploadSession(alice, dir, "cat.jpg", 1, m{"conflict": "fail"}).Fails(409, "ALREADY_EXISTS")
-			postUploadSession(alice, dir, "box", 1, m{"conflict": "replace"}).Fails(409, "ALREADY_EXISTS") // a folder
+			postUploadSession(alice, dir, "cat.jpg", 1, M{"conflict": "fail"}).Fails(409, "ALREADY_EXISTS")
+			postUploadSession(alice, dir, "box", 1, M{"conflict": "replace"}).Fails(409, "ALREADY_EXISTS") // a folder
 			wantStrings(t, "renamed", listNames(alice, dir, "type", "file"), "box (1)", "cat (1).jpg", "cat (2).jpg",
 				"cat.jpg", "cat.tar.gz")
 			r := alice.Get("/api/files/" + one).OK(200)
@@ -201,7 +201,7 @@ func TestUploadSession(t *testing.T) {
 				t.Errorf("named %s", r.Text("file.name"))
 			}
 			// permission is checked again at completion
-			id := newUploadSession(alice, dir, "late.txt", 1, m{"conflict": "fail"})
+			id := newUploadSession(alice, dir, "late.txt", 1, M{"conflict": "fail"})
 			etag := putRaw(alice, id, "x").OK(200).Text("etag")
 			alice.Upload(dir, "late.txt", []byte("y"))
 			completeUpload(alice, id, etag).Fails(409, "ALREADY_EXISTS")
@@ -212,7 +212,7 @@ func TestUploadSession(t *testing.T) {
 			before, files := usedQuota(alice)
 			old := alice.Upload(home, "r.txt", []byte(strings.Repeat("x", 100)))
 			tag := alice.Get("/home/alice/r.txt").OK(200).Header.Get("ETag")
-			id := newUploadSession(alice, home, "r.txt", 10, m{"conflict": "replace"})
+			id := newUploadSession(alice, home, "r.txt", 10, M{"conflict": "replace"})
 			putRaw(alice, id, "short").Fails(422, "OPERATION_FAILED")
 			wantBody(t, alice.Get("/home/alice/r.txt").OK(200), strings.Repeat("x", 100))
 			wantUsed(t, alice, before+100, files+1)
@@ -227,12 +227,12 @@ func TestUploadSession(t *testing.T) {
 			}
 			wantUsed(t, alice, before+10, files+1)
 			// requires update, charges the owner
-			addRule(admin.In(t), m{"pathPattern": home + "/r.txt", "effect": "allow",
+			addRule(admin.In(t), M{"pathPattern": home + "/r.txt", "effect": "allow",
 				"userId": bob.In(t).Get("/api/auth/me").OK(200).Text("user.id"), "permissions": []string{"write"}})
-			postUploadSession(bob.In(t), home, "r.txt", 4, m{"conflict": "replace"}).Fails(403, "FORBIDDEN")
-			addRule(admin.In(t), m{"pathPattern": home + "/r.txt", "effect": "allow",
+			postUploadSession(bob.In(t), home, "r.txt", 4, M{"conflict": "replace"}).Fails(403, "FORBIDDEN")
+			addRule(admin.In(t), M{"pathPattern": home + "/r.txt", "effect": "allow",
 				"userId": bob.In(t).Get("/api/auth/me").OK(200).Text("user.id"), "permissions": []string{"update"}})
-			if got := bob.In(t).Upload(home, "r.txt", []byte("bob!"), m{"conflict": "replace"}); got != old {
+			if got := bob.In(t).Upload(home, "r.txt", []byte("bob!"), M{"conflict": "replace"}); got != old {
 				t.Error("replacing made another id")
 			}
 			if owner := alice.Get("/api/files/" + old).OK(200).Text("file.ownerId"); owner != alice.Get("/api/auth/me").
@@ -254,7 +254,7 @@ func TestUploadSession(t *testing.T) {
 			base := mkdir(alice, home, "base")
 			id = newUploadSession(alice, home+"/base/more", "f.txt", 1)
 			etag = putRaw(alice, id, "x").OK(200).Text("etag")
-			alice.Put("/api/files/"+base, m{"name": "renamed"}).OK(200)
+			alice.Put("/api/files/"+base, M{"name": "renamed"}).OK(200)
 			if path := completeUpload(alice, id, etag).OK(200).Text("file.path"); path != home+"/renamed/more" {
 				t.Errorf("path %s", path)
 			}
@@ -263,7 +263,7 @@ func TestUploadSession(t *testing.T) {
 		t.Run("right lost before completion", func(t *testing.T) { // abuse case C31
 			id := newUploadSession(alice.In(t), home+"/lost", "f.txt", 1)
 			etag := putRaw(alice.In(t), id, "x").OK(200).Text("etag")
-			rule := addRule(admin.In(t), m{"pathPattern": home + "/lost/**", "effect": "deny", "role": "user"})
+			rule := addRule(admin.In(t), M{"pathPattern": home + "/lost/**", "effect": "deny", "role": "user"})
 			completeUpload(alice.In(t), id, etag).Fails(403, "FORBIDDEN")
 			admin.In(t).Delete("/api/admin/rules/" + rule).OK(200)
 			completeUpload(alice.In(t), id, etag).OK(200)
@@ -278,7 +278,7 @@ func TestUploadSession(t *testing.T) {
 				{"e.txt", "", "image/gif", "x", "image/gif"},
 			} {
 				id := newUploadSession(alice.In(t), home+"/types", test.name, len(test.body),
-					m{"mimeType": test.claimed})
+					M{"mimeType": test.claimed})
 				header := []string{}
 				if test.header != "" {
 					header = []string{"Content-Type", test.header}
@@ -331,7 +331,7 @@ func TestUploadSession(t *testing.T) {
 func TestUploadExpiry(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
-		l.User(t, "alice", m{"maxStorage": 10})
+		l.User(t, "alice", M{"maxStorage": 10})
 		alice := func() *apptest.Client { return l.SignIn(t, "alice", "password of alice") }
 		c := alice()
 		in, out, bare := newUploadSession(c, "/home/alice", "in", 2), newUploadSession(c, "/home/alice", "out",
@@ -359,9 +359,9 @@ func TestUploadExpiry(t *testing.T) {
 func TestUploadIdempotency(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
-		alice, bob := l.User(t, "alice", m{"maxStorage": 10}), l.User(t, "bob")
+		alice, bob := l.User(t, "alice", M{"maxStorage": 10}), l.User(t, "bob")
 		const home = "/home/alice"
-		key := m{"idempotencyKey": "k1"}
+		key := M{"idempotencyKey": "k1"}
 		first := newUploadSession(alice, home, "a", 6, key)
 		if again := newUploadSession(alice, home, "a", 6, key); again != first { // and nothing is reserved twice
 			t.Fatal("the pending session was not resumed")
@@ -380,9 +380,9 @@ func TestUploadIdempotency(t *testing.T) {
 		}
 		wantUsed(t, alice, 6, 1)
 		postUploadSession(alice, home, "a", 7, key).Fails(400, "VALIDATION_ERROR")
-		aborted := newUploadSession(alice, home, "c", 4, m{"idempotencyKey": "k2"})
+		aborted := newUploadSession(alice, home, "c", 4, M{"idempotencyKey": "k2"})
 		abortUpload(alice, aborted).OK(200)
-		if fresh := newUploadSession(alice, home, "c", 4, m{"idempotencyKey": "k2"}); fresh == aborted {
+		if fresh := newUploadSession(alice, home, "c", 4, M{"idempotencyKey": "k2"}); fresh == aborted {
 			t.Error("an aborted session was resumed")
 		} else {
 			abortUpload(alice, fresh).OK(200)
@@ -401,7 +401,7 @@ func TestUploadQuota(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		t.Run("bytes", func(t *testing.T) {
-			c := l.User(t, "bytes", m{"maxStorage": 10})
+			c := l.User(t, "bytes", M{"maxStorage": 10})
 			dir := "/home/bytes"
 			postUploadSession(c, dir, "a", 11).Fails(413, "QUOTA_EXCEEDED")
 			id := newUploadSession(c, dir, "a", 10)
@@ -411,13 +411,13 @@ func TestUploadQuota(t *testing.T) {
 			abortUpload(c, id).OK(200)
 			id = c.Upload(dir, "a", []byte("1234567890"))
 			postUploadSession(c, dir, "b", 1).Fails(413, "QUOTA_EXCEEDED")
-			postUploadSession(c, dir, "a", 11, m{"conflict": "replace"}).Fails(413, "QUOTA_EXCEEDED")
+			postUploadSession(c, dir, "a", 11, M{"conflict": "replace"}).Fails(413, "QUOTA_EXCEEDED")
 			c.Delete("/api/files/" + id).OK(200)
 			c.Upload(dir, "b", []byte("1234567890"))
 			wantUsed(t, c, 10, 1)
 		})
 		t.Run("files", func(t *testing.T) {
-			c := l.User(t, "counts", m{"maxFiles": 2})
+			c := l.User(t, "counts", M{"maxFiles": 2})
 			dir := "/home/counts"
 			for i := range 5 {
 				mkdir(c, dir, fmt.Sprint(i)) // folders are not counted
@@ -428,21 +428,21 @@ func TestUploadQuota(t *testing.T) {
 			postUploadSession(c, dir, "c", 0).Fails(413, "QUOTA_EXCEEDED")
 			completeUpload(c, id, putRaw(c, id, "x").OK(200).Text("etag")).OK(200)
 			postUploadSession(c, dir, "c", 1).Fails(413, "QUOTA_EXCEEDED")
-			c.Upload(dir, "b", []byte("y"), m{"conflict": "replace"}) // no additional file
+			c.Upload(dir, "b", []byte("y"), M{"conflict": "replace"}) // no additional file
 			wantUsed(t, c, 2, 2)
 		})
 		t.Run("unlimited and zero quota", func(t *testing.T) {
-			c := l.User(t, "much", m{"maxStorage": -1, "maxFiles": -1})
+			c := l.User(t, "much", M{"maxStorage": -1, "maxFiles": -1})
 			id := newUploadSession(c, "/home/much", "a", 100<<20)
 			abortUpload(c, id).OK(200)
 			c.Upload("/home/much", "a", []byte("x"))
-			c = l.User(t, "nothing", m{"maxStorage": 0})
+			c = l.User(t, "nothing", M{"maxStorage": 0})
 			postUploadSession(c, "/home/nothing", "a", 1).Fails(413, "QUOTA_EXCEEDED")
-			c = l.User(t, "nofiles", m{"maxFiles": 0})
+			c = l.User(t, "nofiles", M{"maxFiles": 0})
 			postUploadSession(c, "/home/nofiles", "a", 0).Fails(413, "QUOTA_EXCEEDED")
 		})
 		t.Run("concurrent sessions", func(t *testing.T) { // abuse case C88
-			c := l.User(t, "racer", m{"maxStorage": 100})
+			c := l.User(t, "racer", M{"maxStorage": 100})
 			var wait sync.WaitGroup
 			replies := make([]*apptest.Reply, 20)
 			for i := range replies {

@@ -133,7 +133,7 @@ func TestZip(t *testing.T) {
 			wantStrings(t, "an administrator", unzip(t, getZip(admin.In(t), foreign, one)), "b.txt=b", "cat.jpg=1")
 		})
 		t.Run("nothing left", func(t *testing.T) {
-			for _, c := range []*apptest.Client{alice.In(t), alice.In(t).Key(m{})} {
+			for _, c := range []*apptest.Client{alice.In(t), alice.In(t).Key(M{})} {
 				getZip(c, foreign).Fails(404, "NOT_FOUND")
 				getZip(c, "none", foreign).Fails(404, "NOT_FOUND")
 				c.Head("/api/files/zip?ids="+foreign).Fails(404, "NOT_FOUND")
@@ -157,10 +157,10 @@ func TestZip(t *testing.T) {
 		})
 		t.Run("who", func(t *testing.T) {
 			getZip(l.Client(t), folder).Fails(401, "UNAUTHORIZED")
-			wantStrings(t, "a key", unzip(t, getZip(alice.In(t).Key(m{"permissions": []string{"read"}}), folder)),
+			wantStrings(t, "a key", unzip(t, getZip(alice.In(t).Key(M{"permissions": []string{"read"}}), folder)),
 				all...)
-			getZip(alice.In(t).Key(m{"permissions": []string{"write"}}), folder).Fails(403, "FORBIDDEN")
-			getZip(alice.In(t).Key(m{"uploadPath": "/uploads", "rootOnly": true}), folder).Fails(404, "NOT_FOUND")
+			getZip(alice.In(t).Key(M{"permissions": []string{"write"}}), folder).Fails(403, "FORBIDDEN")
+			getZip(alice.In(t).Key(M{"uploadPath": "/uploads", "rootOnly": true}), folder).Fails(404, "NOT_FOUND")
 			for _, dest := range []string{"script", "style", "worker"} { // abuse case C68
 				alice.In(t).Get("/api/files/zip?ids="+folder, "Sec-Fetch-Dest", dest, "Sec-Fetch-Site", "same-origin").
 					Fails(403, "FORBIDDEN")
@@ -168,9 +168,9 @@ func TestZip(t *testing.T) {
 		})
 		t.Run("omitted entries", func(t *testing.T) {
 			rules := []string{
-				addRule(admin.In(t), m{"pathPattern": "/home/alice/*/*.jpg", "effect": "deny", "role": "user",
+				addRule(admin.In(t), M{"pathPattern": "/home/alice/*/*.jpg", "effect": "deny", "role": "user",
 					"permissions": []string{"download"}}),
-				addRule(admin.In(t), m{"pathPattern": "/home/alice/*/空/**", "effect": "deny", "role": "user",
+				addRule(admin.In(t), M{"pathPattern": "/home/alice/*/空/**", "effect": "deny", "role": "user",
 					"permissions": []string{"read", "write"}}),
 			}
 			wantStrings(t, "by rules", unzip(t, getZip(alice.In(t), folder)), "a.txt=a", "deep/", "deep/deeper/",
@@ -221,7 +221,7 @@ func TestGatewayServesFolderAsZip(t *testing.T) {
 		wantHeader(t, r, "Cache-Control", "private, no-store")
 		visitor.Get(address).Fails(401, "INVALID_TOKEN")
 		visitor.Head(address).Fails(401, "INVALID_TOKEN")
-		wantStrings(t, "of a key", unzip(t, visitor.Get(downloadURL(alice.Key(m{"permissions": []string{"read"}}),
+		wantStrings(t, "of a key", unzip(t, visitor.Get(downloadURL(alice.Key(M{"permissions": []string{"read"}}),
 			folder))), all...)
 
 		bob.Get("/api/files/"+folder+"/download").Fails(403, "FORBIDDEN")
@@ -232,7 +232,7 @@ func TestGatewayServesFolderAsZip(t *testing.T) {
 		// a folder cannot be embedded
 		alice.Get("/api/files/"+folder+"/download", "Sec-Fetch-Dest", "image").Fails(404, "NOT_FOUND")
 		setAccessPassword(admin, folder, "open sesame")
-		for _, c := range []*apptest.Client{alice, admin, alice.Key(m{})} {
+		for _, c := range []*apptest.Client{alice, admin, alice.Key(M{})} {
 			c.Get("/api/files/"+folder+"/download").Fails(403, "PASSWORD_REQUIRED")
 		}
 		setAccessPassword(admin, folder, nil)
@@ -259,18 +259,18 @@ func TestGatewayServesFolderAsZip(t *testing.T) {
 		})
 		t.Run("judged when it is redeemed", func(t *testing.T) { // abuse cases C31, C86
 			address := downloadURL(alice.In(t), folder)
-			rule := addRule(admin.In(t), m{"pathPattern": "/home/alice/**", "effect": "deny", "role": "user",
+			rule := addRule(admin.In(t), M{"pathPattern": "/home/alice/**", "effect": "deny", "role": "user",
 				"permissions": []string{"download"}})
 			visitor.In(t).Get(address).Fails(401, "INVALID_TOKEN")
 			visitor.In(t).Head(address).Fails(401, "INVALID_TOKEN")
 			admin.In(t).Delete("/api/admin/rules/" + rule).OK(200)
-			rule = addRule(admin.In(t), m{"pathPattern": "/home/alice/*/*.txt", "effect": "deny", "role": "user",
+			rule = addRule(admin.In(t), M{"pathPattern": "/home/alice/*/*.txt", "effect": "deny", "role": "user",
 				"permissions": []string{"download"}})
 			wantStrings(t, "denied meanwhile", unzip(t, visitor.In(t).Get(address)), "deep/", "deep/deeper/",
 				"deep/deeper/🦀.txt=crab", "照片.jpg=photo", "空/")
 			admin.In(t).Delete("/api/admin/rules/" + rule).OK(200)
 
-			key := alice.In(t).Key(m{})
+			key := alice.In(t).Key(M{})
 			address = downloadURL(key, folder)
 			token, _, _ := strings.Cut(strings.TrimPrefix(key.Header.Get("Authorization"), "Bearer "), ".")
 			alice.In(t).Delete("/api/keys/" + token).OK(200)
@@ -394,7 +394,7 @@ func TestZipLimitPerAccount(t *testing.T) {
 			alice.Upload("/home/alice/big", fmt.Sprint(i), make([]byte, 4<<20))
 		}
 		small, other := alice.Upload("/home/alice", "small", []byte("x")), bob.Upload("/home/bob", "small", []byte("x"))
-		path, key := "/api/files/zip?ids="+folder, alice.Key(m{})
+		path, key := "/api/files/zip?ids="+folder, alice.Key(M{})
 		third, redeem := downloadURL(alice, small), downloadURL(alice, folder)
 		thirdFolder := downloadURL(alice, folder)
 
