@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"larder/internal/apptest"
+	"larder/internal/blob/s3/s3test"
 	"larder/internal/site"
 )
 
@@ -22,7 +23,7 @@ func TestProvidersShareABucketOfAServer(t *testing.T) {
 				"accessKeyId": bucket.AccessKey, "secretAccessKey": bucket.SecretKey}).OK(201).Text("provider.id")
 		}
 		all := []string{first, more("a", bucket.Endpoint), more("a/more", bucket.Endpoint),
-			more("a", newInterceptingProxy(t, bucket, nil, nil))}
+			more("a", s3test.NewProxy(t, bucket).Endpoint)}
 		for i, id := range all {
 			addMount(admin, id, fmt.Sprint("/s", i))
 			admin.Upload(fmt.Sprint("/s", i), "f", []byte(fmt.Sprint("body ", i)))

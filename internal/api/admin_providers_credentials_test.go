@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"larder/internal/apptest"
+	"larder/internal/blob/s3/s3test"
 	"larder/internal/db"
 )
 
@@ -239,7 +240,7 @@ func TestProvidersInBucketsWithObjects(t *testing.T) {
 		}
 		wantStatus(t, "DELETE with a mount", admin.Delete(path), 409, "OPERATION_FAILED")
 		wantStatus(t, "DELETE of its mount, with a file", admin.Delete(mountsPath+"/"+mount), 409, "OPERATION_FAILED")
-		elsewhere := newInterceptingProxy(t, bucket, nil, nil)
+		elsewhere := s3test.NewProxy(t, bucket).Endpoint
 		wantJSON(t, "another name of the server",
 			admin.Put(path, M{"endpoint": elsewhere + "/"}).OK(200).Value("provider.endpoint"), elsewhere)
 		wantBody(t, admin.Get("/bucket/f").OK(200), "kept")

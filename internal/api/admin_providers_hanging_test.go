@@ -60,12 +60,13 @@ func TestStoresThatHang(t *testing.T) {
 		admin := l.Admin(t)
 		store := &countingStore{}
 		bucket := s3test.New(t)
-		address := newInterceptingProxy(t, bucket, store.intercept, nil)
+		proxy := s3test.NewProxy(t, bucket)
+		proxy.SetBefore(store.intercept)
 		t.Cleanup(func() { store.setHanging(false) })
 		l.Clock.Advance(time.Second) // makes the seeded provider the oldest
 		const many = 3
 		for i := range many {
-			admin.Post(providersPath, M{"name": fmt.Sprint("p", i), "type": "store_b", "endpoint": address,
+			admin.Post(providersPath, M{"name": fmt.Sprint("p", i), "type": "store_b", "endpoint": proxy.Endpoint,
 				"bucket": bucket.Name, "pathPrefix": fmt.Sprint("p", i),
 				"accessKeyId": bucket.AccessKey, "secretAccessKey": bucket.SecretKey}).OK(201)
 		}

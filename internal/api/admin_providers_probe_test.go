@@ -4,11 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"log"
 	"net/http"
-	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -117,32 +113,6 @@ func TestProviderTest(t *testing.T) {
 	}, apptest.ReachLoopback)
 }
 
-// newInterceptingProxy starts a proxy in front of the S3 server and returns its address. before may
-// answer a request itself, and after may change an answer.
-func newInterceptingProxy(t *testing.T, bucket s3test.Bucket, before func(w http.ResponseWriter, r *http.Request) bool,
-	after func(*http.Response) error) string {
-	t.Helper()
-	server, err := url.Parse(bucket.Endpoint)
-	if err != nil {
-		t.Fatal(err)
-	}
-	proxy := &httputil.ReverseProxy{
-		Rewrite: func(r *httputil.ProxyRequest) {
-			r.SetURL(server)
-			r.Out.Host = r.In.Host // the host is signed
-		},
-		ModifyResponse: after,
-		ErrorLog:       log.New(io.Discard, "", 0),
-	}
-	listener := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if before == nil || !before(w, r) {
-			proxy.ServeHTTP(w, r)
-		}
-	}))
-	t.Cleanup(listener.Close)
-	return listener.URL
-}
-
 // writeDenied answers like a store whose policy denies an operation.
 func writeDenied(w http.ResponseWriter) bool {
 	w.Header().Set("Content-Type", "application/xml")
@@ -192,9 +162,9 @@ func TestProviderTestThatFailsMidway(t *testing.T) {
 			bucket := s3test.New(t)
 			setCORS(t, bucket, types.CORSRule{AllowedOrigins: []string{"*"}, AllowedMethods: []string{"GET", "PUT"},
 				AllowedHeaders: []string{"*"}, ExposeHeaders: []string{"ETag"}})
-			address := newInterceptingProxy(t, bucket,
-				func(w http.ResponseWriter, r *http.Request) bool { return row.denied(r) && writeDenied(w) }, nil)
-			id := admin.Post(providersPath, M{"name": "front", "type": "store_b", "endpoint": address,
+			proxy := s3test.NewProxy(t, bucket)
+			proxy.SetBefore(func(w http.ResponseWriter, r *http.Request) bool { return row.denied(r) && writeDenied(w) })
+			id := admin.Post(providersPath, M{"name": "front", "type": "store_b", "endpoint": proxy.Endpoint,
 				"bucket":      bucket.Name,
 				"accessKeyId": bucket.AccessKey, "secretAccessKey": bucket.SecretKey}).OK(201).Text("provider.id")
 			l.Clock.SetToNow() // the store's clock continues
@@ -243,15 +213,15 @@ func TestProviderTestOfClientRequests(t *testing.T) {
 			bucket := s3test.New(t)
 			setCORS(t, bucket, types.CORSRule{AllowedOrigins: []string{apptest.BaseURL},
 				AllowedMethods: []string{"GET", "PUT"}, AllowedHeaders: []string{"*"}})
-			address := newInterceptingProxy(t, bucket, nil, func(answer *http.Response) error {
+			proxy := s3test.NewProxy(t, bucket)
+			proxy.SetAfter(func(answer *http.Response) {
 				answer.Header.Del(row.header)
 				if row.value != "" {
 					answer.Header.Set(row.header, row.value)
 				}
-				return nil
 			})
 			id := admin.Post(providersPath, M{"name": "front", "type": "store_b", "endpoint": bucket.Endpoint,
-				"uploadDomain": address, "bucket": bucket.Name,
+				"uploadDomain": proxy.Endpoint, "bucket": bucket.Name,
 				"accessKeyId": bucket.AccessKey, "secretAccessKey": bucket.SecretKey}).OK(201).Text("provider.id")
 			l.Clock.SetToNow() // the store's clock continues
 			reply, failed := testProvider(t, admin, id, 9)

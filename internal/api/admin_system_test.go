@@ -114,10 +114,11 @@ func TestSystemWithAStoreThatHangs(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		admin, store, bucket := l.Admin(t), &countingStore{}, s3test.New(t)
-		address := newInterceptingProxy(t, bucket, store.intercept, nil)
+		proxy := s3test.NewProxy(t, bucket)
+		proxy.SetBefore(store.intercept)
 		t.Cleanup(func() { store.setHanging(false) })
 		store.setHanging(true)
-		admin.Post(providersPath, M{"name": "far away", "type": "store_b", "endpoint": address, "bucket": bucket.Name,
+		admin.Post(providersPath, M{"name": "far away", "type": "store_b", "endpoint": proxy.Endpoint, "bucket": bucket.Name,
 			"accessKeyId": bucket.AccessKey, "secretAccessKey": bucket.SecretKey}).OK(201)
 		reply := admin.Get("/api/admin/system").OK(200)
 		for _, value := range reply.Value("stores").([]any) {

@@ -3,10 +3,12 @@ package api_test
 import (
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"larder/internal/apptest"
+	"larder/internal/blob/s3/s3test"
 )
 
 // waitUntil waits for a condition.
@@ -30,20 +32,14 @@ func TestMoveIntoAStoreThatGoesDown(t *testing.T) {
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		h := newMoveFixture(t, l)
 		own, bucket := h.bucket(t, nil)
-		server := newStoreProxy(t, bucket)
-		target, _ := h.bucket(t, M{"endpoint": server.address})
+		server := s3test.NewProxy(t, bucket)
+		target, _ := h.bucket(t, M{"endpoint": server.Endpoint})
 		onDisk := h.disk()
 		moved := h.newFolder(t, onDisk, smallFiles())
-		made := 0
-		server.set(func() {
-			server.onResponse = func(r *http.Request, status int) {
-				server.set(func() {
-					if r.Method == "PUT" && status == 200 {
-						if made++; made == 3 {
-							server.down = true
-						}
-					}
-				})
+		var stored atomic.Int32
+		server.SetAfter(func(answer *http.Response) {
+			if answer.Request.Method == "PUT" && answer.StatusCode == 200 && stored.Add(1) == 3 {
+				server.Down()
 			}
 		})
 		job := moved.startMove(target)
@@ -54,8 +50,8 @@ func TestMoveIntoAStoreThatGoesDown(t *testing.T) {
 		if n := copied(t); n < 2 || n > 3 { // the answer to the third was under way
 			t.Errorf("%d objects are copied", n)
 		}
-		server.set(func() { server.down, server.onResponse = false, nil })
-		server.takeCounts()
+		server.SetAfter(nil)
+		server.Restore()
 		l.Clock.Advance(time.Minute)
 		l.Apps[0].Jobs.Wake()
 		moved.checkJobEnded(t, job, "")
@@ -64,7 +60,7 @@ func TestMoveIntoAStoreThatGoesDown(t *testing.T) {
 
 		// The other direction, until the job gives up: while the store is down, only files that
 		// were copied before are readable.
-		server.set(func() { server.down = true })
+		server.Down()
 		job = moved.startMove(own)
 		for tries := 1; tries <= 12; tries++ {
 			waitUntil(t, "another try", func() bool {
@@ -83,7 +79,7 @@ func TestMoveIntoAStoreThatGoesDown(t *testing.T) {
 			}
 		}
 		moved.checkLocation(t, target)
-		server.set(func() { server.down = false })
+		server.Restore()
 		moved.checkJobEnded(t, moved.startMove(own), "")
 		moved.checkLocation(t, own)
 		delete(moved.links, "one (signed)")
@@ -103,25 +99,21 @@ func TestFolderChangesWhileItMovesToABucket(t *testing.T) {
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		h := newMoveFixture(t, l)
 		_, bucket := h.bucket(t, nil)
-		server := newStoreProxy(t, bucket)
-		target, _ := h.bucket(t, M{"endpoint": server.address})
+		server := s3test.NewProxy(t, bucket)
+		target, _ := h.bucket(t, M{"endpoint": server.Endpoint})
 		onDisk := h.disk()
 		// hold makes the first stored object wait until do returns.
 		hold := func(do func()) {
-			first := true
+			var held atomic.Bool
 			met, goOn := make(chan struct{}), make(chan struct{})
-			server.set(func() {
-				server.instead = func(_ http.ResponseWriter, r *http.Request) bool {
-					mine := false
-					server.set(func() { mine, first = first && r.Method == "PUT", first && r.Method != "PUT" })
-					if mine {
-						close(met)
-						<-goOn
-					}
-					return false
+			server.SetBefore(func(_ http.ResponseWriter, r *http.Request) bool {
+				if r.Method == "PUT" && held.CompareAndSwap(false, true) {
+					close(met)
+					<-goOn
 				}
+				return false
 			})
-			t.Cleanup(func() { server.set(func() { server.instead = nil }) })
+			t.Cleanup(func() { server.SetBefore(nil) })
 			go func() { // ends with the move or with the test
 				<-met
 				do()
@@ -249,8 +241,8 @@ func TestBucketGarbageCollection(t *testing.T) {
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		h := newMoveFixture(t, l)
 		near, bucket := h.bucket(t, nil)
-		server := newStoreProxy(t, bucket)
-		far, there := h.bucket(t, M{"endpoint": server.address, "pathPrefix": "ours"})
+		server := s3test.NewProxy(t, bucket)
+		far, there := h.bucket(t, M{"endpoint": server.Endpoint, "pathPrefix": "ours"})
 		foreign := []string{"holiday.jpg", "ours/ab/readme.txt", "theirs/ab/00112233445566778899aabbccddeeff",
 			"ab/00112233445566778899aabbccddeeff.png"}
 		for _, key := range foreign {
@@ -260,14 +252,14 @@ func TestBucketGarbageCollection(t *testing.T) {
 		for _, in := range []location{near, far, onDisk} {
 			h.alice.Delete("/api/files/" + h.newFolder(t, in, smallFiles()).id).OK(200)
 		}
-		server.set(func() { server.down = true })
+		server.Down()
 		h.sweepAfterGrace()
 		if near, far, disk := near.objects(t), far.objects(t), onDisk.objects(t); near != 0 || far != 5 || disk != 0 {
 			t.Errorf("left while a store is unreachable: %d in the other bucket, %d in its own, %d on the disk", near,
 				far,
 				disk)
 		}
-		server.set(func() { server.down = false })
+		server.Restore()
 		h.sweepAfterGrace()
 		if n := far.objects(t); n != 0 {
 			t.Errorf("%d objects are left after it is back", n)
@@ -296,8 +288,8 @@ func TestStoreThatLostEverything(t *testing.T) {
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		h := newMoveFixture(t, l)
 		_, bucket := h.bucket(t, nil)
-		server := newStoreProxy(t, bucket)
-		in, _ := h.bucket(t, M{"endpoint": server.address})
+		server := s3test.NewProxy(t, bucket)
+		in, _ := h.bucket(t, M{"endpoint": server.Endpoint})
 		moved := h.newFolder(t, in, smallFiles())
 		bytes, files := usedQuota(h.alice)
 		listed := listNames(h.alice, in.path+"/box")
@@ -311,7 +303,7 @@ func TestStoreThatLostEverything(t *testing.T) {
 			}
 			return true
 		}
-		server.set(func() { server.instead = answerNoSuchKey })
+		server.SetBefore(answerNoSuchKey)
 		for how, link := range moved.links {
 			wantStatus(t, how, l.Client(t).Get(link), 500, "INTERNAL_ERROR")
 		}
@@ -322,7 +314,7 @@ func TestStoreThatLostEverything(t *testing.T) {
 		wantStrings(t, "the folder", listNames(h.alice, in.path+"/box"), listed...)
 		wantUsed(t, h.alice, bytes, files)
 		moved.checkLocation(t, in)
-		server.set(func() { server.instead = nil })
+		server.SetBefore(nil)
 		delete(moved.links, "one (signed)")
 		delete(moved.links, "locked")
 		moved.checkLinks(t, l.Client(t))

@@ -222,9 +222,9 @@ func TestMoveBetweenStores(t *testing.T) {
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		h := newMoveFixture(t, l)
 		first := s3test.New(t)
-		server := newStoreProxy(t, first)
+		server := s3test.NewProxy(t, first)
 		ours := func(more M) M {
-			more["endpoint"] = server.address
+			more["endpoint"] = server.Endpoint
 			return more
 		}
 		onDisk := h.disk()
@@ -252,13 +252,19 @@ func TestMoveBetweenStores(t *testing.T) {
 				bytes, files := usedQuota(h.alice)
 				moved := h.newFolder(t, c.from, filesOfAllSizes())
 				mkdir(h.alice.In(t), c.from.path+"/box", "nothing")
-				server.takeCounts()
+				earlier, sent := len(server.Calls()), server.Sent()
 				stop := moved.startReading(t)
 				moved.checkJobEnded(t, moved.startMove(c.to), "")
 				if rounds := stop(); rounds == 0 {
 					t.Error("no read ran during the move")
 				}
-				sent, copies := server.takeCounts()
+				sent = server.Sent() - sent
+				copies := 0
+				for _, call := range server.Calls()[earlier:] {
+					if call == s3test.Copy {
+						copies++
+					}
+				}
 				if copies != c.copies || c.sent != (sent >= moved.bytes) {
 					t.Errorf("%d objects were copied by the server, %d bytes of %d sent to it", copies, sent,
 						moved.bytes)
@@ -297,9 +303,9 @@ func TestMoveIntoCorruptingStore(t *testing.T) {
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		h := newMoveFixture(t, l)
 		from, bucket := h.bucket(t, nil)
-		server := newStoreProxy(t, bucket)
-		source, _ := h.bucket(t, M{"endpoint": server.address})
-		target, there := h.bucket(t, M{"endpoint": server.address, "pathPrefix": "p"})
+		server := s3test.NewProxy(t, bucket)
+		source, _ := h.bucket(t, M{"endpoint": server.Endpoint})
+		target, there := h.bucket(t, M{"endpoint": server.Endpoint, "pathPrefix": "p"})
 		sdk := there.SDK(t)
 		for what, from := range map[string]location{"streamed": from, "copied by the server": source} {
 			for lie, content := range map[string]string{"other bytes": "2", "fewer": "", "more": "11"} {
@@ -309,19 +315,17 @@ func TestMoveIntoCorruptingStore(t *testing.T) {
 				}
 				moved := h.newFolder(t, from, smallFiles())
 				before := from.objects(t)
-				server.set(func() {
-					server.onResponse = func(r *http.Request, status int) {
-						// Each object of one byte is replaced before the service gets the answer.
-						if r.Method == "PUT" && status == 200 && strings.Contains(r.URL.Path, "/"+there.Name+"/") {
-							overwriteOneByteObject(t, sdk, there, strings.TrimPrefix(r.URL.Path, "/"+there.Name+"/"),
-								content)
-						}
+				server.SetAfter(func(answer *http.Response) {
+					// Each object of one byte is replaced before the service gets the answer.
+					key, inBucket := strings.CutPrefix(answer.Request.URL.Path, "/"+there.Name+"/")
+					if answer.Request.Method == "PUT" && answer.StatusCode == 200 && inBucket {
+						overwriteOneByteObject(t, sdk, there, key, content)
 					}
 				})
 				job := moved.startMove(target)
 				moved.checkJobEnded(t, job, "nothing was moved")
-				server.waitIdle()
-				server.set(func() { server.onResponse = nil })
+				server.WaitIdle()
+				server.SetAfter(nil)
 				t.Log(what, lie)
 				moved.checkLocation(t, from)
 				moved.checkLinks(t, l.Client(t))

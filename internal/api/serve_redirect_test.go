@@ -4,13 +4,10 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
-	"net/http/httputil"
 	"net/url"
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -87,14 +84,6 @@ func onlyObject(t *testing.T, bucket s3test.Bucket) string {
 		t.Fatalf("in the bucket: %+v, %v", list, err)
 	}
 	return *list.Contents[0].Key
-}
-
-// reverseProxy returns a proxy in front of a store. It keeps the Host header, which is signed.
-func reverseProxy(to *url.URL) http.Handler {
-	return &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
-		r.SetURL(to)
-		r.Out.Host = r.In.Host
-	}}
 }
 
 // With the provider's flag redirect, the store sends the bytes of every route, with the same type
@@ -289,21 +278,9 @@ func TestBytesAreRedirectedToStore(t *testing.T) {
 func TestNoRedirectToFailingStore(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
-		real, err := url.Parse(s3test.New(t).Endpoint)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var down atomic.Bool
-		proxy := reverseProxy(real)
-		between := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if down.Load() {
-				panic(http.ErrAbortHandler)
-			}
-			proxy.ServeHTTP(w, r)
-		}))
-		defer between.Close()
+		proxy := s3test.NewProxy(t, s3test.New(t))
 		for _, redirect := range []bool{true, false} {
-			bucket := l.RootOnS3(t, M{"redirect": redirect, "uploadMode": "worker", "endpoint": between.URL})
+			bucket := l.RootOnS3(t, M{"redirect": redirect, "uploadMode": "worker", "endpoint": proxy.Endpoint})
 			alice := l.User(t, fmt.Sprint("alice_", redirect))
 			dir := "/home/" + fmt.Sprint("alice_", redirect)
 			id := alice.Upload(dir, "a.txt", []byte("hello"))
@@ -353,12 +330,12 @@ func TestNoRedirectToFailingStore(t *testing.T) {
 				wantBody(t, alice.Get(token).OK(200), "hello")
 			}
 			token = downloadURL(alice, id)
-			down.Store(true)
+			proxy.Down()
 			wantServerError("a store that is down")
 			if r := alice.Get(dir+"/a.txt", "If-None-Match", "*"); r.Status != 304 {
 				t.Errorf("a request that needs no store: %d", r.Status)
 			}
-			down.Store(false)
+			proxy.Restore()
 			if r := alice.Get(token); r.Status >= 400 {
 				t.Errorf("after the store is back: %d", r.Status)
 			}
@@ -370,21 +347,15 @@ func TestNoRedirectToFailingStore(t *testing.T) {
 func TestOnlyRequestedRangeIsFetched(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
-		real, err := url.Parse(s3test.New(t).Endpoint)
-		if err != nil {
-			t.Fatal(err)
-		}
+		proxy, _ := rootBehindProxy(t, l, M{"uploadMode": "worker"})
 		var mu sync.Mutex
 		var asked []string
-		proxy := reverseProxy(real)
-		between := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		proxy.SetBefore(func(_ http.ResponseWriter, r *http.Request) bool {
 			mu.Lock()
+			defer mu.Unlock()
 			asked = append(asked, strings.TrimSpace(r.Method+" "+r.Header.Get("Range")))
-			mu.Unlock()
-			proxy.ServeHTTP(w, r)
-		}))
-		defer between.Close()
-		l.RootOnS3(t, M{"uploadMode": "worker", "endpoint": between.URL})
+			return false
+		})
 		admin, visitor := l.Admin(t), l.Client(t)
 		content := strings.Repeat("0123456789abcdef", 64<<10) // 1 MiB
 		admin.Upload("/public", "f.txt", []byte(content))

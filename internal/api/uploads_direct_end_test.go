@@ -3,11 +3,7 @@ package api_test
 import (
 	"fmt"
 	"net/http"
-	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -15,59 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"larder/internal/apptest"
-	"larder/internal/blob/s3/s3test"
 )
-
-// hookedProxy is a proxy in front of an S3 server, with a hook.
-type hookedProxy struct {
-	url   string
-	proxy *httputil.ReverseProxy
-
-	mu   sync.Mutex
-	hook func(w http.ResponseWriter, r *http.Request, pass func()) // nil passes every request
-}
-
-// rootBehindProxy makes a bucket behind a hooked proxy and mounts it as the root.
-func rootBehindProxy(t *testing.T, l *apptest.Larder) (*hookedProxy, s3test.Bucket) {
-	t.Helper()
-	bucket := s3test.New(t)
-	target, err := url.Parse(bucket.Endpoint)
-	if err != nil {
-		t.Fatal(err)
-	}
-	d := &hookedProxy{proxy: &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
-		r.SetURL(target)
-		r.Out.Host = r.In.Host // the host is signed
-	}}}
-	server := httptest.NewServer(d)
-	t.Cleanup(server.Close)
-	d.url = server.URL
-	admin := l.Admin(t)
-	id := admin.Post("/api/admin/storage/providers", M{
-		"name": bucket.Name, "type": "store_b", "endpoint": d.url, "bucket": bucket.Name,
-		"accessKeyId": bucket.AccessKey, "secretAccessKey": bucket.SecretKey,
-	}).OK(201).Text("provider.id")
-	admin.Put("/api/admin/mounts/"+admin.Get("/api/admin/mounts").OK(200).Text("mounts.0.id"), M{"providerId": id}).
-		OK(200)
-	return d, bucket
-}
-
-func (d *hookedProxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	d.mu.Lock()
-	hook := d.hook
-	d.mu.Unlock()
-	if hook == nil {
-		d.proxy.ServeHTTP(w, r)
-		return
-	}
-	hook(w, r, func() { d.proxy.ServeHTTP(w, r) })
-}
-
-func (d *hookedProxy) setHook(hook func(w http.ResponseWriter, r *http.Request, pass func())) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.hook = hook
-}
 
 func isCopy(r *http.Request) bool { return r.Header.Get("X-Amz-Copy-Source") != "" }
 
@@ -79,7 +23,6 @@ func TestDirectUploadWithFailingStore(t *testing.T) {
 		proxy, bucket := rootBehindProxy(t, l)
 		alice := l.User(t, "alice")
 		const home = "/home/alice"
-		down := func(w http.ResponseWriter, _ *http.Request, _ func()) { w.WriteHeader(http.StatusServiceUnavailable) }
 		fails := func(r *apptest.Reply) {
 			t.Helper()
 			if r.Status < 500 {
@@ -87,60 +30,57 @@ func TestDirectUploadWithFailingStore(t *testing.T) {
 			}
 		}
 		id, _, etag := beginAndSend(t, alice, home, "down", "12345")
-		for name, hook := range map[string]func(w http.ResponseWriter, r *http.Request, pass func()){
-			"down": down,
-			"no copies": func(w http.ResponseWriter, r *http.Request, pass func()) {
+		for name, hook := range map[string]func(w http.ResponseWriter, r *http.Request) bool{
+			"down": func(w http.ResponseWriter, _ *http.Request) bool {
+				w.WriteHeader(http.StatusServiceUnavailable)
+				return true
+			},
+			"no copies": func(w http.ResponseWriter, r *http.Request) bool {
 				if isCopy(r) {
 					w.WriteHeader(http.StatusServiceUnavailable)
-					return
 				}
-				pass()
+				return isCopy(r)
 			},
-			"200 with an error in it": func(w http.ResponseWriter, r *http.Request, pass func()) {
+			"200 with an error in it": func(w http.ResponseWriter, r *http.Request) bool {
 				if isCopy(r) {
 					fmt.Fprint(w,
 						`<?xml version="1.0" encoding="UTF-8"?><Error><Code>InternalError</Code><Message>no</Message></Error>`)
-					return
 				}
-				pass()
+				return isCopy(r)
 			},
 		} {
-			proxy.setHook(hook)
+			proxy.SetBefore(hook)
 			t.Log(name)
 			fails(completeUpload(alice, id, etag))
 			wantReserved(t, l, 5, 1)
 			wantUsed(t, alice, 0, 0)
 		}
-		proxy.setHook(nil)
+		proxy.SetBefore(nil)
 		completeUpload(alice, id, etag).OK(200)
 		wantBody(t, alice.Get(home+"/down").OK(200), "12345")
 
 		// The copy is made and its answer is lost: the store has a complete copy.
 		id, _, etag = beginAndSend(t, alice, home, "lost", "12345")
-		proxy.setHook(func(w http.ResponseWriter, r *http.Request, pass func()) {
-			pass2 := httptest.NewRecorder()
-			if !isCopy(r) {
-				pass()
-				return
+		proxy.SetAfter(func(answer *http.Response) {
+			if isCopy(answer.Request) {
+				answer.StatusCode, answer.Header, answer.Body = http.StatusInternalServerError, http.Header{}, http.NoBody
 			}
-			proxy.proxy.ServeHTTP(pass2, r)
-			w.WriteHeader(http.StatusInternalServerError)
 		})
 		if r := completeUpload(alice, id, etag); r.Status != 200 {
 			fails(r)
-			proxy.setHook(nil)
+			proxy.SetAfter(nil)
 			completeUpload(alice, id, etag).OK(200)
 		}
-		proxy.setHook(nil)
+		proxy.SetAfter(nil)
 		wantBody(t, alice.Get(home+"/lost").OK(200), "12345")
 
 		// Other bytes arrive after the check: before the second check by the copy, and afterwards.
 		id, address, etag := beginAndSend(t, alice, home, "changed", "first")
-		key := keyOfAddress(t, s3test.Bucket{Endpoint: proxy.url, Name: bucket.Name}, address)
+		key := keyOfAddress(t, bucket, address)
 		for _, late := range []bool{false, true} {
 			mustPutToAddress(t, address, []byte("first"))
 			var looks atomic.Int32
-			proxy.setHook(func(_ http.ResponseWriter, r *http.Request, pass func()) {
+			proxy.SetBefore(func(_ http.ResponseWriter, r *http.Request) bool {
 				if late && isCopy(r) || !late && r.Method == http.MethodHead && strings.HasSuffix(r.URL.Path, key) &&
 					looks.Add(1) == 2 {
 					if _, err := bucket.SDK(t).
@@ -150,10 +90,10 @@ func TestDirectUploadWithFailingStore(t *testing.T) {
 						t.Error(err)
 					}
 				}
-				pass()
+				return false
 			})
 			completeUpload(alice, id, etag).Fails(422, "OPERATION_FAILED")
-			proxy.setHook(nil)
+			proxy.SetBefore(nil)
 			completeUpload(alice, id, etag).Fails(422, "OPERATION_FAILED")
 			wantReserved(t, l, 5, 1)
 		}
@@ -163,23 +103,23 @@ func TestDirectUploadWithFailingStore(t *testing.T) {
 
 		// The bytes disappear before the check and after it.
 		id, address, etag = beginAndSend(t, alice, home, "gone", "12345")
-		key = keyOfAddress(t, s3test.Bucket{Endpoint: proxy.url, Name: bucket.Name}, address)
+		key = keyOfAddress(t, bucket, address)
 		remove := func() {
 			if _, err := bucket.SDK(t).DeleteObject(t.Context(),
 				&s3.DeleteObjectInput{Bucket: &bucket.Name, Key: &key}); err != nil {
 				t.Error(err)
 			}
 		}
-		proxy.setHook(func(_ http.ResponseWriter, r *http.Request, pass func()) {
+		proxy.SetBefore(func(_ http.ResponseWriter, r *http.Request) bool {
 			if isCopy(r) {
 				remove()
 			}
-			pass()
+			return false
 		})
 		if r := completeUpload(alice, id, etag); r.Status != 422 && r.Status < 500 {
 			t.Errorf("after the bytes disappeared: %d %s", r.Status, r.Body)
 		}
-		proxy.setHook(nil)
+		proxy.SetBefore(nil)
 		completeUpload(alice, id, etag).Fails(422, "OPERATION_FAILED")
 		// An object of another length, which our addresses do not permit.
 		if _, err := bucket.SDK(t).PutObject(t.Context(),

@@ -130,14 +130,14 @@ func TestDirectPartsArrivingLateAreDeleted(t *testing.T) {
 		}
 		checkFsckClean(t, l, "an object that arrived late")
 		var deleted, looked atomic.Int64
-		proxy.setHook(func(_ http.ResponseWriter, r *http.Request, pass func()) {
+		proxy.SetBefore(func(_ http.ResponseWriter, r *http.Request) bool {
 			switch object := strings.HasSuffix(r.URL.Path, key) && !r.URL.Query().Has("uploadId"); {
 			case object && r.Method == http.MethodDelete:
 				deleted.Add(1)
 			case object && r.Method == http.MethodHead:
 				looked.Add(1)
 			}
-			pass()
+			return false
 		})
 		l.Clock.Advance(time.Hour)
 		l.Sweep()

@@ -73,10 +73,10 @@ var Faults = []Fault{Refused, Reset, Slow, TimedOut, Internal, SlowDown, ErrorIn
 // Always makes InjectFault affect every call until Restore.
 const Always = -1
 
-// Proxy forwards calls to the server of a bucket from its own loopback address and injects faults.
-// It forwards the Host header unchanged, so that signatures for its address stay valid, including
-// pre-signed addresses. Without an injected fault it changes nothing. It is safe for concurrent
-// use.
+// Proxy forwards calls to the server of a bucket from its own loopback address, injects faults, and
+// calls the test's hooks. It forwards the Host header unchanged, so that signatures for its address
+// stay valid, including pre-signed addresses. Without an injected fault or a hook it changes
+// nothing. It is safe for concurrent use.
 type Proxy struct {
 	Endpoint     string        // http://127.0.0.1:port
 	ByteInterval time.Duration // between two bytes of a slow body, 1 s by default; set it before the first call
@@ -93,8 +93,13 @@ type Proxy struct {
 	listener net.Listener // of server
 	released chan struct{}
 	pending  []pendingFault
+	before   func(w http.ResponseWriter, r *http.Request) (answered bool)
+	after    func(answer *http.Response)
 	calls    []Operation
+	sent     int64 // bytes in the bodies of calls
 	injected int
+
+	forwarding sync.RWMutex // held for reading during each call that is forwarded without a fault
 }
 
 // pendingFault is a fault that has calls left to affect.
@@ -174,6 +179,38 @@ func (p *Proxy) Restore() {
 	p.serve(listener)
 }
 
+// SetBefore sets a function that is called with each call that has no fault, before it is
+// forwarded. The function returns true if it has answered the call; the server receives nothing
+// then. Nil removes the function.
+func (p *Proxy) SetBefore(hook func(w http.ResponseWriter, r *http.Request) (answered bool)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.before = hook
+}
+
+// SetAfter sets a function that is called with the server's answer to each call that has no fault,
+// before the client receives the answer. The function may change the answer. Nil removes the
+// function.
+func (p *Proxy) SetAfter(hook func(answer *http.Response)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.after = hook
+}
+
+// hooks returns the functions that SetBefore and SetAfter have set.
+func (p *Proxy) hooks() (before func(http.ResponseWriter, *http.Request) bool, after func(*http.Response)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.before, p.after
+}
+
+// WaitIdle waits until the server has answered all calls without a fault, including those of
+// clients that have disconnected.
+func (p *Proxy) WaitIdle() {
+	p.forwarding.Lock()
+	defer p.forwarding.Unlock()
+}
+
 // Injected returns the number of calls that had a fault.
 func (p *Proxy) Injected() int {
 	p.mu.Lock()
@@ -188,6 +225,13 @@ func (p *Proxy) Calls() []Operation {
 	return slices.Clone(p.calls)
 }
 
+// Sent returns the number of bytes in the bodies of all calls.
+func (p *Proxy) Sent() int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.sent
+}
+
 // releaseHeldCalls ends the waiting of the calls in progress. The caller holds p.mu.
 func (p *Proxy) releaseHeldCalls() {
 	close(p.released)
@@ -200,11 +244,13 @@ func (p *Proxy) serve(listener net.Listener) {
 	go p.server.Serve(listener) // until Down
 }
 
-// takeFault counts a call and returns its fault, "" for none.
-func (p *Proxy) takeFault(op Operation) (fault Fault, released <-chan struct{}) {
+// takeFault counts a call with a body of size bytes, negative if unknown, and returns its fault, ""
+// for none.
+func (p *Proxy) takeFault(op Operation, size int64) (fault Fault, released <-chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.calls = append(p.calls, op)
+	p.sent += max(size, 0)
 	i := slices.IndexFunc(p.pending, func(s pendingFault) bool { return s.op == Any || s.op == op })
 	if i < 0 {
 		return "", p.released

@@ -67,6 +67,25 @@ func TestProxyRefusesWhileDown(t *testing.T) {
 	}
 }
 
+func TestProxyHooks(t *testing.T) {
+	t.Parallel()
+	p := NewProxy(t, New(t))
+	p.SetBefore(func(w http.ResponseWriter, _ *http.Request) bool {
+		w.WriteHeader(http.StatusTeapot)
+		return true
+	})
+	p.SetAfter(func(*http.Response) { t.Error("called for a call that was not forwarded") })
+	if status, err := ask(t, p.Endpoint); status != http.StatusTeapot || err != nil {
+		t.Errorf("answered by the hook: %d, %v", status, err)
+	}
+	p.SetBefore(func(http.ResponseWriter, *http.Request) bool { return false })
+	p.SetAfter(func(answer *http.Response) { answer.StatusCode = http.StatusGone })
+	if status, err := ask(t, p.Endpoint); status != http.StatusGone || err != nil {
+		t.Errorf("changed by the hook: %d, %v", status, err)
+	}
+	p.WaitIdle()
+}
+
 func ask(t *testing.T, address string) (int, error) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, bytes.NewReader(nil))

@@ -2,6 +2,7 @@ package s3test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -22,7 +23,7 @@ type answer struct {
 // ServeHTTP forwards a call, or applies the injected fault.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	op := operation(r)
-	fault, released := p.takeFault(op)
+	fault, released := p.takeFault(op, r.ContentLength)
 	switch fault {
 	case "":
 		p.forward(w, r)
@@ -101,14 +102,24 @@ func cutOffset(r *http.Request, head, body []byte) int {
 	return len(head) + len(body)/2
 }
 
-// forward forwards a call and its answer unchanged.
+// forward forwards a call and its answer unchanged, except for what the hooks change.
 func (p *Proxy) forward(w http.ResponseWriter, r *http.Request) {
-	resp, err := p.transport.RoundTrip(p.outgoingRequest(r, r.Body))
+	if before, _ := p.hooks(); before != nil && before(w, r) {
+		return
+	}
+	p.forwarding.RLock()
+	defer p.forwarding.RUnlock()
+	// the server completes a call that has reached it, also when the client disconnects
+	out := p.outgoingRequest(r.WithContext(context.WithoutCancel(r.Context())), r.Body)
+	resp, err := p.transport.RoundTrip(out)
 	if err != nil {
 		closeConnection(w, false)
 		return
 	}
 	defer resp.Body.Close()
+	if _, after := p.hooks(); after != nil {
+		after(resp)
+	}
 	for name, values := range resp.Header {
 		w.Header()[name] = values
 	}
