@@ -121,7 +121,7 @@ func TestInviteCodeValidity(t *testing.T) {
 		admin := l.Admin(t)
 		at := 0
 		used := func(code string) int {
-			return queryCount(t, l, "SELECT CAST(COALESCE(SUM(used_count), 0) AS BIGINT) FROM invites WHERE code = $1",
+			return queryInt(t, l, "SELECT CAST(COALESCE(SUM(used_count), 0) AS BIGINT) FROM invites WHERE code = $1",
 				code)
 		}
 		for _, test := range []struct {
@@ -225,7 +225,7 @@ func TestInvitesEndWithTheirCreator(t *testing.T) {
 		}
 		admin.Delete("/api/admin/users/" + id).OK(200)
 		try("a deleted account's", 400)
-		if n := queryCount(t, l, "SELECT used_count FROM invites WHERE code = $1", code); n != 4 {
+		if n := queryInt(t, l, "SELECT used_count FROM invites WHERE code = $1", code); n != 4 {
 			t.Errorf("used %d times", n)
 		}
 	})

@@ -1,7 +1,6 @@
 package api_test
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -80,38 +79,4 @@ func TestLogHoldsNoSecret(t *testing.T) {
 			}
 		}
 	})
-}
-
-// dumpLog returns every value in the tables of the log.
-func dumpLog(t *testing.T, l *apptest.Larder) string {
-	t.Helper()
-	var all strings.Builder
-	for _, table := range []string{"access_log", "access_log_size", "request_minutes"} {
-		rows, err := l.AuditDB(t).Read(t.Context()).Query("SELECT * FROM " + table)
-		if err != nil {
-			t.Fatal(err)
-		}
-		columns, err := rows.Columns()
-		if err != nil {
-			t.Fatal(err)
-		}
-		for rows.Next() {
-			values := make([]any, len(columns))
-			for i := range values {
-				values[i] = new(any)
-			}
-			if err := rows.Scan(values...); err != nil {
-				t.Fatal(err)
-			}
-			for _, value := range values {
-				fmt.Fprintf(&all, "%v ", *value.(*any))
-			}
-			all.WriteString("\n")
-		}
-		if err := rows.Err(); err != nil {
-			t.Fatal(err)
-		}
-		rows.Close()
-	}
-	return all.String()
 }

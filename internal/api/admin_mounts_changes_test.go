@@ -191,7 +191,7 @@ func TestMountDeletion(t *testing.T) {
 		admin.Delete("/api/files/" + file).OK(200)
 		begun := newUploadSession(admin, "/m/one", "late", 5)
 		etag := putRaw(admin, begun, "hello").OK(200).Text("etag")
-		rows := queryCount(t, l, "SELECT COUNT(*) FROM entries")
+		rows := queryInt(t, l, "SELECT COUNT(*) FROM entries")
 		admin.Delete(mountsPath + "/" + id).OK(200)
 		for range 2 * len(l.Apps) {
 			wantStatus(t, "a folder in it", admin.Get("/api/files/"+inner), 404, "NOT_FOUND")
@@ -199,13 +199,13 @@ func TestMountDeletion(t *testing.T) {
 			wantStatus(t, "an upload that began there", completeUpload(admin, begun, etag), 409, "OPERATION_FAILED")
 		}
 		l.Sweep()
-		wantJSON(t, "rows", queryCount(t, l, "SELECT COUNT(*) FROM entries"), rows-3)
+		wantJSON(t, "rows", queryInt(t, l, "SELECT COUNT(*) FROM entries"), rows-3)
 		wantUsed(t, admin, 0, 0)
 
 		// its rules are deleted with it and cannot apply to another mount
-		wantJSON(t, "rules of the mount", queryCount(t, l, "SELECT COUNT(*) FROM rules WHERE id IN ($1, $2)", rule,
+		wantJSON(t, "rules of the mount", queryInt(t, l, "SELECT COUNT(*) FROM rules WHERE id IN ($1, $2)", rule,
 			allow), 0)
-		wantJSON(t, "other rules", queryCount(t, l, "SELECT COUNT(*) FROM rules WHERE id = $1", others), 1)
+		wantJSON(t, "other rules", queryInt(t, l, "SELECT COUNT(*) FROM rules WHERE id = $1", others), 1)
 		mkdir(admin, "/", "secret")
 		for range len(l.Apps) {
 			wantStatus(t, "a folder that the rule never allowed", alice.Get("/api/files?path=/secret"), 403,
@@ -288,12 +288,12 @@ func TestMountDeletionRacesUploads(t *testing.T) {
 		collectGarbage(l, admin)
 		l.Sweep()
 		wantUsed(t, admin, 0, 0)
-		wantJSON(t, "orphans", queryCount(t, l,
+		wantJSON(t, "orphans", queryInt(t, l,
 			"SELECT COUNT(*) FROM entries e WHERE e.parent_id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM entries p WHERE p.id = e.parent_id)"), 0)
 		wantJSON(t, "entries: the root of /, its three folders, the graveyard, the staging root",
-			queryCount(t, l, "SELECT COUNT(*) FROM entries"), 6)
-		wantJSON(t, "objects", queryCount(t, l, "SELECT COUNT(*) FROM objects"), 0)
-		wantJSON(t, "reserved", queryCount(t, l,
+			queryInt(t, l, "SELECT COUNT(*) FROM entries"), 6)
+		wantJSON(t, "objects", queryInt(t, l, "SELECT COUNT(*) FROM objects"), 0)
+		wantJSON(t, "reserved", queryInt(t, l,
 			"SELECT COALESCE(SUM(reserved_storage + reserved_files), 0) FROM quotas"), 0)
 		wantJSON(t, "in the store", len(bucketObjects(t, l, "default")), 0)
 	})

@@ -192,7 +192,7 @@ func TestMountsRefuse(t *testing.T) {
 	}
 	wantJSON(t, "mounts", len(admin.Get(mountsPath).OK(200).Names("mounts")), before+made)
 	wantJSON(t, "roots, the graveyard and the staging root",
-		queryCount(t, l, "SELECT COUNT(*) FROM entries WHERE parent_id IS NULL"), before+made+2)
+		queryInt(t, l, "SELECT COUNT(*) FROM entries WHERE parent_id IS NULL"), before+made+2)
 
 	id := addMount(admin, local, "/put")
 	for _, row := range rows {

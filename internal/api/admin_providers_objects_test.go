@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"larder/internal/apptest"
-	"larder/internal/db"
 )
 
 // putWithKey uploads a file in one request, below a key's root, and returns the id.
@@ -250,14 +249,4 @@ func TestMissingStoreDirectory(t *testing.T) { // abuse case C126
 		etag := putRaw(admin, begun, "hello").OK(200).Text("etag")
 		completeUpload(admin, begun, etag).OK(200)
 	})
-}
-
-// queryCount reads one number from the database.
-func queryCount(t *testing.T, l *apptest.Larder, query string, args ...any) (n int) {
-	t.Helper()
-	var q db.Querier = l.Apps[0].DB.Read(t.Context())
-	if err := q.QueryRow(query, args...).Scan(&n); err != nil {
-		t.Fatal(err)
-	}
-	return n
 }

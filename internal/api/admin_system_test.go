@@ -133,9 +133,8 @@ func TestSystemWithAStoreThatHangs(t *testing.T) {
 			t.Errorf("warnings: %s", w)
 		}
 		store.setHanging(false)
-		for systemWarnings(admin) != "[]" { // a check that still hangs fails first
-			<-time.After(time.Millisecond)
-		}
+		// a check that still hangs fails first
+		waitUntil(t, "no warning", func() bool { return systemWarnings(admin) == "[]" })
 	}, apptest.ReachLoopback)
 }
 

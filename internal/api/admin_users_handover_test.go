@@ -9,58 +9,7 @@ import (
 	"time"
 
 	"larder/internal/apptest"
-	"larder/internal/fsck"
 )
-
-// queryInt reads one number from the database.
-func queryInt(t *testing.T, l *apptest.Larder, query string, args ...any) (n int) {
-	t.Helper()
-	if err := l.Apps[0].DB.Read(t.Context()).QueryRow(query, args...).Scan(&n); err != nil {
-		t.Fatal(err)
-	}
-	return n
-}
-
-// checkOwnershipAndCharges checks that every row has an owner and that each account is charged for
-// what it owns (abuse case C93).
-func checkOwnershipAndCharges(t *testing.T, l *apptest.Larder, when string) {
-	t.Helper()
-	for what, query := range map[string]string{
-		"entries without an owner":       "SELECT count(*) FROM entries WHERE owner_id <> '' AND owner_id NOT IN (SELECT id FROM users) AND owner_id NOT IN (SELECT user_id FROM legacies)",
-		"quotas without an account":      "SELECT count(*) FROM quotas WHERE user_id NOT IN (SELECT id FROM users) AND user_id NOT IN (SELECT user_id FROM legacies)",
-		"users without a quota":          "SELECT count(*) FROM users WHERE id NOT IN (SELECT user_id FROM quotas)",
-		"active keys without an owner":   "SELECT count(*) FROM api_keys WHERE revoked_at IS NULL AND user_id NOT IN (SELECT id FROM users)",
-		"active shares without an owner": "SELECT count(*) FROM shares WHERE revoked_at IS NULL AND creator_id NOT IN (SELECT id FROM users)",
-		"open uploads without an owner":  "SELECT count(*) FROM upload_sessions WHERE (status = 'pending' OR kept_until IS NOT NULL) AND user_id NOT IN (SELECT id FROM users)",
-		"copies without an owner":        "SELECT count(*) FROM copies WHERE user_id NOT IN (SELECT id FROM users)",
-		"rules without a subject":        "SELECT count(*) FROM rules WHERE user_id NOT IN (SELECT id FROM users)",
-		"successors that do not exist":   "SELECT count(*) FROM legacies WHERE heir_id NOT IN (SELECT id FROM users)",
-		"homes that are not there":       "SELECT count(*) FROM users WHERE home_id IS NOT NULL AND home_id NOT IN (SELECT id FROM entries)",
-		"one home of two accounts":       "SELECT count(*) FROM users a JOIN users b ON a.home_id = b.home_id AND a.id < b.id",
-	} {
-		if n := queryInt(t, l, query); n != 0 {
-			t.Errorf("%s: %d %s", when, n, what)
-		}
-	}
-	_, err := l.Apps[0].Fsck.Check(t.Context(),
-		fsck.Options{Report: func(f fsck.Finding) { t.Errorf("%s: %s %s", when, f.Kind, f.Text) }})
-	if err != nil {
-		t.Error(err)
-	}
-}
-
-// waitForHandover waits until no deleted account owns anything.
-func waitForHandover(t *testing.T, l *apptest.Larder) {
-	t.Helper()
-	deadline := time.After(60 * time.Second)
-	for queryInt(t, l, "SELECT count(*) FROM legacies") > 0 {
-		select {
-		case <-deadline:
-			t.Fatal("not everything is handed over")
-		case <-time.After(5 * time.Millisecond):
-		}
-	}
-}
 
 func TestDeleteUser(t *testing.T) {
 	t.Parallel()

@@ -11,19 +11,6 @@ import (
 	"larder/internal/blob/s3/s3test"
 )
 
-// waitUntil waits for a condition.
-func waitUntil(t *testing.T, what string, met func() bool) {
-	t.Helper()
-	deadline := time.After(30 * time.Second)
-	for !met() {
-		select {
-		case <-deadline:
-			t.Fatalf("the condition did not hold in time: %s", what)
-		case <-time.After(5 * time.Millisecond):
-		}
-	}
-}
-
 // A store goes down during a move. Everything stays readable at its old path. The job waits,
 // continues when the store is back, and copies nothing twice. If the store stays down the job fails
 // with a sentence, and a second attempt completes.

@@ -30,7 +30,7 @@ func TestAStoreThatIsDown(t *testing.T) {
 			visitor, drive := w.l.Client(t), davKey(admin, M{"uploadPath": "/"})
 
 			w.proxy.Down()
-			rows := queryCount(t, w.l, "SELECT COUNT(*) FROM objects")
+			rows := queryInt(t, w.l, "SELECT COUNT(*) FROM objects")
 			for range 2 {
 				w.checkWorksWithoutBytes(t, file)
 				for name, r := range map[string]*apptest.Reply{
@@ -61,7 +61,7 @@ func TestAStoreThatIsDown(t *testing.T) {
 			w.key.Delete("/api/files/" + doomed).OK(200)
 			w.l.Clock.Advance(2 * time.Minute)
 			w.l.Sweep() // no store is there to delete from
-			wantJSON(t, "objects in the database", queryCount(t, w.l, "SELECT COUNT(*) FROM objects"), rows-1)
+			wantJSON(t, "objects in the database", queryInt(t, w.l, "SELECT COUNT(*) FROM objects"), rows-1)
 			w.checkProbesDegraded(t)
 
 			w.proxy.Restore()

@@ -216,11 +216,11 @@ type usageTotals struct{ Used, Files, Rows, Size, Objects int }
 func (w *faultFixture) accounts(t *testing.T) usageTotals {
 	t.Helper()
 	return usageTotals{
-		Used:    queryCount(t, w.l, "SELECT SUM(used_storage) FROM quotas"),
-		Files:   queryCount(t, w.l, "SELECT SUM(used_files) FROM quotas"),
-		Rows:    queryCount(t, w.l, "SELECT COUNT(*) FROM entries WHERE kind = 1"),
-		Size:    queryCount(t, w.l, "SELECT COALESCE(SUM(size), 0) FROM entries WHERE kind = 1"),
-		Objects: queryCount(t, w.l, "SELECT COUNT(*) FROM objects"),
+		Used:    queryInt(t, w.l, "SELECT SUM(used_storage) FROM quotas"),
+		Files:   queryInt(t, w.l, "SELECT SUM(used_files) FROM quotas"),
+		Rows:    queryInt(t, w.l, "SELECT COUNT(*) FROM entries WHERE kind = 1"),
+		Size:    queryInt(t, w.l, "SELECT COALESCE(SUM(size), 0) FROM entries WHERE kind = 1"),
+		Objects: queryInt(t, w.l, "SELECT COUNT(*) FROM objects"),
 	}
 }
 
@@ -231,8 +231,8 @@ func (w *faultFixture) checkAccounting(t *testing.T) {
 	b := w.accounts(t)
 	wantJSON(t, "the bytes charged", b.Used, b.Size)
 	wantJSON(t, "the files charged", b.Files, b.Rows)
-	wantJSON(t, "the bytes reserved", queryCount(t, w.l, "SELECT SUM(reserved_storage) FROM quotas"),
-		queryCount(t, w.l, "SELECT COALESCE(SUM(reserved_storage), 0) FROM upload_sessions WHERE status = 'pending'"))
+	wantJSON(t, "the bytes reserved", queryInt(t, w.l, "SELECT SUM(reserved_storage) FROM quotas"),
+		queryInt(t, w.l, "SELECT COALESCE(SUM(reserved_storage), 0) FROM upload_sessions WHERE status = 'pending'"))
 }
 
 // checkFolder compares the folder with its wanted contents.

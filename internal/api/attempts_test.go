@@ -281,7 +281,7 @@ func TestWrongPasswordsCountInRedis(t *testing.T) {
 	if n := judged(id); n != 20 {
 		t.Errorf("two replicas checked %d of 60 wrong answers, want 20", n)
 	}
-	if n := queryCount(t, l, "SELECT COUNT(*) FROM guesses"); n != 0 {
+	if n := queryInt(t, l, "SELECT COUNT(*) FROM guesses"); n != 0 {
 		t.Errorf("%d counts are in the database beside Redis", n)
 	}
 	l.Clock.Advance(time.Minute)
@@ -307,7 +307,7 @@ func TestExpiredCountsAreDeleted(t *testing.T) {
 	}{{0, 2}, {time.Minute, 1}, {2*time.Minute - time.Microsecond, 1}, {time.Microsecond, 0}} {
 		l.Clock.Advance(step.after)
 		l.Sweep()
-		if n := queryCount(t, l, "SELECT COUNT(*) FROM guesses"); n != step.rows {
+		if n := queryInt(t, l, "SELECT COUNT(*) FROM guesses"); n != step.rows {
 			t.Errorf("%d counts, want %d", n, step.rows)
 		}
 	}

@@ -1,7 +1,6 @@
 package api_test
 
 import (
-	"context"
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/sha256"
@@ -19,7 +18,6 @@ import (
 	"larder/internal/api"
 	"larder/internal/apptest"
 	"larder/internal/config"
-	"larder/internal/db"
 	"larder/internal/secret"
 )
 
@@ -229,21 +227,6 @@ func TestLogout(t *testing.T) {
 		wantStatus(t, "logout without a CSRF token", fresh.Fork().Post("/api/auth/logout", nil), 200, "")
 		wantStatus(t, "after it", fresh.Fork().Get("/api/auth/me"), 401, "SESSION_REVOKED")
 	})
-}
-
-// execAndRaiseVersion runs one statement and raises the config version, like every change of an
-// account.
-func execAndRaiseVersion(t *testing.T, l *apptest.Larder, statement string, args ...any) {
-	t.Helper()
-	err := l.Apps[0].DB.Write(context.Background(), func(tx *db.Tx) error {
-		if n, err := tx.Exec(statement, args...); err != nil || n == 0 {
-			t.Errorf("%s: %d rows, %v", statement, n, err)
-		}
-		return tx.BumpConfig()
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // The checks run in this order: signature and lifetime, account and session version, role version.

@@ -17,11 +17,7 @@ func TestUploadEndsWhenKeyIsRevoked(t *testing.T) {
 		alice := l.User(t, "alice")
 		const home = "/home/alice"
 		underWay := func() (n int) {
-			if err := l.Apps[0].DB.Read(t.Context()).QueryRow("SELECT COUNT(*) FROM upload_sessions WHERE one_shot").
-				Scan(&n); err != nil {
-				t.Fatal(err)
-			}
-			return n
+			return queryInt(t, l, "SELECT COUNT(*) FROM upload_sessions WHERE one_shot")
 		}
 		upload := func(name string, meanwhile func(keyID string)) *apptest.Reply {
 			made := alice.Post("/api/keys/", M{"name": name, "permissions": []string{"write"},

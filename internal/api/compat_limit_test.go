@@ -5,20 +5,9 @@ import (
 	"io"
 	"strings"
 	"testing"
-	"time"
 
 	"larder/internal/apptest"
 )
-
-// eventuallyHolds waits until a condition holds.
-func eventuallyHolds(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !holds(); <-time.After(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("%s: the condition did not hold within a minute", what)
-		}
-	}
-}
 
 // docs/decisions.md, Quota: an account has at most 16 uploads in one request at a time. The 17th is
 // told to wait, in the form of its protocol.
@@ -36,7 +25,7 @@ func TestOneRequestUploadLimit(t *testing.T) {
 			go func() { done <- dav(key.Fork(), "PUT", fmt.Sprint("/home/alice/f", i), body).Status }()
 			go func() { _, _ = io.WriteString(writer, large) }()
 		}
-		eventuallyHolds(t, "16 are under way",
+		waitUntil(t, "16 are under way",
 			func() bool { return queryInt(t, l, "SELECT COUNT(*) FROM upload_sessions WHERE one_shot") == 16 })
 
 		r := dav(key, "PUT", "/home/alice/more", large)
@@ -85,7 +74,7 @@ func TestWaitingFormsReserveQuota(t *testing.T) {
 		if _, err := io.WriteString(writer, whole[:len(whole)-200]); err != nil {
 			t.Fatal(err)
 		}
-		eventuallyHolds(t, "the first one's room", func() bool {
+		waitUntil(t, "the first one's room", func() bool {
 			return queryInt(t, l,
 				"SELECT COUNT(*) FROM quotas WHERE reserved_storage >= 3000000 AND reserved_files = 1") == 1
 		})
@@ -96,7 +85,7 @@ func TestWaitingFormsReserveQuota(t *testing.T) {
 		_ = writer.Close()
 		(<-first).OK(200)
 		wantUsed(t, alice, 3<<20, 1)
-		eventuallyHolds(t, "nothing stays reserved", func() bool {
+		waitUntil(t, "nothing stays reserved", func() bool {
 			return queryInt(t, l, "SELECT COUNT(*) FROM quotas WHERE reserved_storage <> 0 OR reserved_files <> 0") == 0
 		})
 	})
@@ -116,7 +105,7 @@ func TestReplacementsDoNotFillTheDisk(t *testing.T) {
 				t.Fatalf("replacement %d: %d %s", i, r.Status, r.Body)
 			}
 		}
-		eventuallyHolds(t, "the file and one before it",
+		waitUntil(t, "the file and one before it",
 			func() bool { return len(bucketObjects(t, l, "default")) <= before+2 })
 		wantBody(t, dav(key, "GET", "/home/alice/f.bin", nil).OK(200), strings.Repeat("9", quota*19/20))
 		wantUsed(t, alice, quota*19/20, 1)

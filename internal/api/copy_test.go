@@ -170,7 +170,7 @@ func TestCopyOfFiveThousandEntries(t *testing.T) {
 		}
 		const all = 2 * (folders*each + 1)
 		wantUsed(t, alice, 5*all, all)
-		wantJSON(t, "references", queryCount(t, l, "SELECT refs FROM objects"), all)
+		wantJSON(t, "references", queryInt(t, l, "SELECT refs FROM objects"), all)
 		wantBody(t, alice.Get(home+"/copy/folder7/623.txt").OK(200), "words")
 		wantJSON(t, "found", int(alice.Get("/api/files?path="+home+
 			"/copy&search=.txt&limit=1").OK(200).Int("pagination.total")), folders*each+1)
@@ -180,6 +180,6 @@ func TestCopyOfFiveThousandEntries(t *testing.T) {
 		}
 		l.Sweep()
 		wantUsed(t, alice, 0, 0)
-		wantJSON(t, "objects", queryCount(t, l, "SELECT COUNT(*) FROM objects"), 0)
+		wantJSON(t, "objects", queryInt(t, l, "SELECT COUNT(*) FROM objects"), 0)
 	})
 }

@@ -385,11 +385,11 @@ func TestSignedLinkLifetime(t *testing.T) {
 			l.Clock.Advance(time.Millisecond)
 			visitor.Get(address).Fails(401, "INVALID_TOKEN")
 			visitor.Head(address).Fails(401, "INVALID_TOKEN")
-			if n := queryCount(t, l, "SELECT COUNT(*) FROM download_tokens"); n != 1 {
+			if n := queryInt(t, l, "SELECT COUNT(*) FROM download_tokens"); n != 1 {
 				t.Errorf("%d tokens before the sweep", n)
 			}
 			l.Sweep()
-			if n := queryCount(t, l, "SELECT COUNT(*) FROM download_tokens"); n != 0 {
+			if n := queryInt(t, l, "SELECT COUNT(*) FROM download_tokens"); n != 0 {
 				t.Errorf("%d tokens after the sweep", n)
 			}
 		}

@@ -2,7 +2,6 @@ package api_test
 
 import (
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -94,27 +93,6 @@ func (h *accountArtifacts) addresses() map[string]string {
 	}
 }
 
-// waitForJob waits for the end of a job whose owner can no longer ask for it.
-func (h *accountArtifacts) waitForJob(t *testing.T, job string) (status, message string) {
-	t.Helper()
-	deadline := time.After(30 * time.Second)
-	for {
-		err := h.l.Apps[0].DB.Read(t.Context()).
-			QueryRow("SELECT status, COALESCE(error_message, '') FROM jobs WHERE id = $1", job).Scan(&status, &message)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if status == "completed" || status == "failed" {
-			return status, message
-		}
-		select {
-		case <-deadline:
-			t.Fatalf("the job %s is %s", job, status)
-		case <-time.After(5 * time.Millisecond):
-		}
-	}
-}
-
 // placeholderItems stands for all items of a request. The credential is checked before them.
 var placeholderItems = ownedItems{
 	name: "n", file: "x", job: "x", session: "x", etag: "x", key: "pk_x", rule: "x", multipart: "x", locked: "x",
@@ -145,7 +123,7 @@ func TestInactiveAccountStopsItsArtifacts(t *testing.T) {
 				h.checkStopped(t, state)
 				release()
 				for what, job := range map[string]string{"move": h.moveJob, "copy": h.copyJob} {
-					if status, message := h.waitForJob(t, job); status != "failed" ||
+					if status, message := waitForJobRow(t, h.l, job); status != "failed" ||
 						!strings.Contains(message, "not active any more") {
 						t.Errorf("the %s: %s %q", what, status, message)
 					}
@@ -257,14 +235,9 @@ func TestUploadFailsWhenAccountEndsMeanwhile(t *testing.T) {
 					done <- key.Do(apptest.Request{Method: "POST", Path: "/api/upload", Body: body, Length: 300<<10 + 1,
 						Header: http.Header{"X-File-Name": {"late"}}})
 				}()
-				for deadline := time.After(20 * time.Second); queryInt(t, l,
-					"SELECT count(*) FROM upload_sessions WHERE one_shot AND user_id = $1", id) == 0; {
-					select {
-					case <-deadline:
-						t.Fatal("the upload does not begin")
-					case <-time.After(2 * time.Millisecond):
-					}
-				}
+				waitUntil(t, "the upload has begun", func() bool {
+					return queryInt(t, l, "SELECT count(*) FROM upload_sessions WHERE one_shot AND user_id = $1", id) > 0
+				})
 				if state == "deleted" {
 					admin.In(t).Delete("/api/admin/users/" + id).OK(200)
 				} else {
@@ -280,24 +253,4 @@ func TestUploadFailsWhenAccountEndsMeanwhile(t *testing.T) {
 			})
 		}
 	})
-}
-
-// pausingBody is a body that pauses before its last piece until it is resumed.
-type pausingBody struct {
-	pieces []string
-	resume chan struct{}
-}
-
-func (p *pausingBody) Read(b []byte) (int, error) {
-	if len(p.pieces) == 1 {
-		<-p.resume
-	}
-	if len(p.pieces) == 0 {
-		return 0, io.EOF
-	}
-	n := copy(b, p.pieces[0])
-	if p.pieces[0] = p.pieces[0][n:]; p.pieces[0] == "" {
-		p.pieces = p.pieces[1:]
-	}
-	return n, nil
 }

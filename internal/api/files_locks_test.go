@@ -66,7 +66,7 @@ func TestWebDAVLockRefusesOtherChanges(t *testing.T) {
 			c.Get("/api/files/" + f + "/download").OK(200)
 		}
 		alice.Delete("/api/keys/" + key).OK(200)
-		if n := queryCount(t, l, "SELECT COUNT(*) FROM locks"); n != 0 {
+		if n := queryInt(t, l, "SELECT COUNT(*) FROM locks"); n != 0 {
 			t.Errorf("%d locks of a key that was revoked", n)
 		}
 		alice.Put("/api/files/"+f, M{"customTitle": "new"}).OK(200)
@@ -75,12 +75,12 @@ func TestWebDAVLockRefusesOtherChanges(t *testing.T) {
 		l.Clock.Advance(time.Hour)
 		alice.Put("/api/files/"+f, M{"customTitle": "newer"}).OK(200)
 		l.Sweep()
-		if n := queryCount(t, l, "SELECT COUNT(*) FROM locks"); n != 0 {
+		if n := queryInt(t, l, "SELECT COUNT(*) FROM locks"); n != 0 {
 			t.Errorf("%d expired locks", n)
 		}
 		locked(alice.Post("/api/keys/", newKey(nil)).OK(201).Text("key.id"), f)
 		l.Admin(t).Delete("/api/admin/users/" + user).OK(200)
-		if n := queryCount(t, l, "SELECT COUNT(*) FROM locks"); n != 0 {
+		if n := queryInt(t, l, "SELECT COUNT(*) FROM locks"); n != 0 {
 			t.Errorf("%d locks of a deleted account", n)
 		}
 	})

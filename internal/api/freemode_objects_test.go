@@ -215,14 +215,6 @@ func TestFreeModeUpload(t *testing.T) {
 	}, apptest.ReachLoopback)
 }
 
-// zeroBody is a body of zeros.
-type zeroBody struct{}
-
-func (zeroBody) Read(p []byte) (int, error) {
-	clear(p)
-	return len(p), nil
-}
-
 // A body of one GiB is accepted and one more byte is refused: immediately when the length is known,
 // otherwise while counting.
 func TestFreeModeUploadOfMoreThanAGiB(t *testing.T) {
@@ -261,7 +253,7 @@ func TestFreeModeUploadOfMoreThanAGiB(t *testing.T) {
 	if got := told(limit+2<<20, "Content-Type: "+kind, form); got != "413 PAYLOAD_TOO_LARGE" {
 		t.Errorf("a form: %s", got)
 	}
-	long := io.MultiReader(strings.NewReader(form), io.LimitReader(zeroBody{}, limit+1),
+	long := io.MultiReader(strings.NewReader(form), io.LimitReader(endlessBody(0), limit+1),
 		strings.NewReader("\r\n--b--\r\n"))
 	reply := c.Do(apptest.Request{Method: "POST", Path: "/api/free-mode/upload", Body: long,
 		Header: map[string][]string{"Content-Type": {kind}}})
@@ -440,9 +432,7 @@ func TestFreeModeConcurrentCallLimit(t *testing.T) {
 			running.Go(func() { call(client) })
 		}
 	}
-	for deadline := 0; inside.Load() < 2 && deadline < 10000; deadline++ {
-		c.Get("/api/free-mode/session").OK(200)
-	}
+	waitUntil(t, "two requests reach the store", func() bool { return inside.Load() >= 2 })
 	for range 50 { // gives the other requests time
 		c.Get("/api/free-mode/session").OK(200)
 		if n := inside.Load(); n != 2 {

@@ -1,7 +1,6 @@
 package api_test
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"net"
@@ -39,13 +38,9 @@ func openFreeSession(t testing.TB, l *apptest.Larder, b s3test.Bucket, extra ...
 }
 
 // countFreeSessions counts the rows of sessions.
-func countFreeSessions(t testing.TB, l *apptest.Larder) (n int) {
+func countFreeSessions(t testing.TB, l *apptest.Larder) int {
 	t.Helper()
-	if err := l.Apps[0].DB.Read(context.Background()).QueryRow("SELECT COUNT(*) FROM free_sessions").
-		Scan(&n); err != nil {
-		t.Fatal(err)
-	}
-	return n
+	return queryInt(t, l, "SELECT COUNT(*) FROM free_sessions")
 }
 
 func TestFreeModeSession(t *testing.T) {

@@ -1,8 +1,6 @@
 package api_test
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -42,28 +40,6 @@ func addVaultMount(t *testing.T, l *apptest.Larder) (dir string) {
 	}
 	addRule(l.Admin(t), M{"pathPattern": "/vault/**", "effect": "allow", "role": "user"})
 	return filepath.Join(a.Config.ObjectDir, "vault")
-}
-
-// waitForJob waits until a job has ended.
-func waitForJob(t *testing.T, c *apptest.Client, id string) *apptest.Reply {
-	t.Helper()
-	deadline, progress := time.After(30*time.Second), int64(0)
-	for {
-		r := c.Get("/api/files/jobs/" + id).OK(200)
-		if r.Int("job.progress") < progress {
-			t.Errorf("progress fell from %d to %d", progress, r.Int("job.progress"))
-		}
-		progress = r.Int("job.progress")
-		switch r.Text("job.status") {
-		case "completed", "failed":
-			return r
-		}
-		select {
-		case <-deadline:
-			t.Fatalf("a job does not end: %s", r.Body)
-		case <-time.After(5 * time.Millisecond):
-		}
-	}
 }
 
 // A folder moves to another provider whose store is unreachable at first. Until the store is back,
@@ -117,9 +93,8 @@ func TestMoveToAnotherProvider(t *testing.T) {
 		if r.Text("status") != "pending" {
 			t.Errorf("answered %s", r.Body)
 		}
-		for !strings.Contains(l.Log.String(), "a job is tried again later") {
-			<-time.After(5 * time.Millisecond)
-		}
+		waitUntil(t, "the job is tried again later",
+			func() bool { return strings.Contains(l.Log.String(), "a job is tried again later") })
 		if status := alice.Get("/api/files/jobs/" + id).OK(200).Text("job.status"); status != "pending" &&
 			status != "running" {
 			t.Errorf("status %s", status)
@@ -191,9 +166,8 @@ func TestMoveFailsWhenActorLosesRights(t *testing.T) {
 				t.Fatal(err)
 			}
 			id := key.Post("/api/files/"+file+"/move", M{"targetPath": "/vault"}).OK(200).Text("jobId")
-			for !strings.Contains(l.Log.String()[logged:], "a job is tried again later") {
-				<-time.After(5 * time.Millisecond)
-			}
+			waitUntil(t, "the job is tried again later",
+				func() bool { return strings.Contains(l.Log.String()[logged:], "a job is tried again later") })
 			if err := os.Rename(dir+"-away", dir); err != nil { // no job is due until the clock advances
 				t.Fatal(err)
 			}
@@ -280,22 +254,7 @@ func TestChecksumJob(t *testing.T) {
 		execAndRaiseVersion(t, l, "UPDATE objects SET sha256 = NULL")
 		execAndRaiseVersion(t, l,
 			"INSERT INTO jobs (id, type, owner_id, status, progress, created_at, payload) SELECT 'sum', 'checksum', '', 'pending', 0, 1, id FROM objects")
-		d, want := l.Apps[0].DB, sha256.Sum256(text)
-		deadline := time.After(30 * time.Second)
-		for rows := 1; rows > 0; {
-			if err := d.Read(t.Context()).QueryRow("SELECT COUNT(*) FROM jobs").Scan(&rows); err != nil {
-				t.Fatal(err)
-			}
-			select {
-			case <-deadline:
-				t.Fatal("the job does not end")
-			case <-time.After(5 * time.Millisecond):
-			}
-		}
-		var sum string
-		if err := d.Read(t.Context()).QueryRow("SELECT sha256 FROM objects").Scan(&sum); err != nil ||
-			sum != hex.EncodeToString(want[:]) {
-			t.Errorf("checksum %s, %v", sum, err)
-		}
+		waitUntil(t, "the end of the job", func() bool { return queryInt(t, l, "SELECT COUNT(*) FROM jobs") == 0 })
+		waitForChecksum(t, l, string(text))
 	})
 }

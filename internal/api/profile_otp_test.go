@@ -106,7 +106,7 @@ func TestChangeEmail(t *testing.T) {
 			"INVALID_CREDENTIALS")
 		wantStatus(t, "a link to the old address", resetPassword(l.Client(t), link, "a new password"), 400,
 			"VALIDATION_ERROR")
-		if n := queryCount(t, l, "SELECT COUNT(*) FROM mailed_tokens WHERE purpose = 'verify'"); n != 0 {
+		if n := queryInt(t, l, "SELECT COUNT(*) FROM mailed_tokens WHERE purpose = 'verify'"); n != 0 {
 			t.Error("the link that verifies the old address is still there")
 		}
 
@@ -151,7 +151,7 @@ func TestSendCodeRefuses(t *testing.T) {
 		for range 2 {
 			wantStatus(t, "a server that refuses", sendCode(alice, "refused@example.org"), 500, "MAIL_ERROR")
 		}
-		if n := queryCount(t, l, "SELECT COUNT(*) FROM email_codes WHERE used_at IS NULL"); n != 0 {
+		if n := queryInt(t, l, "SELECT COUNT(*) FROM email_codes WHERE used_at IS NULL"); n != 0 {
 			t.Errorf("%d codes count although their mails failed", n)
 		}
 		mailedCode(t, box, alice, "new@example.org")
@@ -233,7 +233,7 @@ func TestSendCodeLimit(t *testing.T) {
 		}
 		l.Clock.Advance(15 * time.Minute)
 		l.Sweep()
-		if n := queryCount(t, l, "SELECT COUNT(*) FROM email_codes"); n != 0 {
+		if n := queryInt(t, l, "SELECT COUNT(*) FROM email_codes"); n != 0 {
 			t.Errorf("%d codes are left", n)
 		}
 	})
@@ -256,7 +256,7 @@ func TestConcurrentSendCode(t *testing.T) {
 		}
 		wantThreeMails("ten of one user", runConcurrently(t, alice, 10,
 			func(c *apptest.Client, _ int) *apptest.Reply { return sendCode(c, "new@example.org") }))
-		if n := queryCount(t, l, "SELECT COUNT(*) FROM email_codes WHERE used_at IS NULL"); n != 1 {
+		if n := queryInt(t, l, "SELECT COUNT(*) FROM email_codes WHERE used_at IS NULL"); n != 1 {
 			t.Errorf("%d codes count", n)
 		}
 		wantThreeMails("ten of two users to one address",
@@ -376,7 +376,7 @@ func TestCodeGuessLimit(t *testing.T) {
 		if n[400] != 20 || n[429] != 30 {
 			t.Errorf("answers %v", n)
 		}
-		if n := queryCount(t, l, "SELECT attempts FROM email_codes"); n != 5 {
+		if n := queryInt(t, l, "SELECT attempts FROM email_codes"); n != 5 {
 			t.Errorf("%d were evaluated", n)
 		}
 		wantRetryAfter(t, "the right one", confirmCode(alice, "new@example.org", code), 3600)
@@ -400,7 +400,7 @@ func TestCodeGuessLimit(t *testing.T) {
 		wantRetryAfter(t, "the twenty-first", confirmCode(alice, "else@example.org", "000000"), 3600)
 		l.Clock.Advance(time.Hour)
 		l.Sweep()
-		if n := queryCount(t, l, "SELECT COUNT(*) FROM wrong_codes"); n != 0 {
+		if n := queryInt(t, l, "SELECT COUNT(*) FROM wrong_codes"); n != 0 {
 			t.Errorf("%d wrong codes are remembered", n)
 		}
 	})

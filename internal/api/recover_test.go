@@ -49,23 +49,6 @@ func mailedResetToken(t *testing.T, l *apptest.Larder, box *apptest.Mailbox, ema
 	return token
 }
 
-// waitForMails waits until no mail is queued.
-func waitForMails(t *testing.T, l *apptest.Larder) {
-	t.Helper()
-	waitUntil(t, "all mails are sent", func() bool {
-		return queryCount(t, l, "SELECT COUNT(*) FROM jobs WHERE type = 'reset-mail'") == 0
-	})
-}
-
-// inTransaction runs a change of the domain in a transaction, as a command or an administrator
-// would.
-func inTransaction(t *testing.T, l *apptest.Larder, do func(tx *db.Tx) error) {
-	t.Helper()
-	if err := l.Apps[0].DB.Write(context.Background(), do); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // Abuse case C48.
 func TestForgotPasswordTellsNothing(t *testing.T) {
 	t.Parallel()
@@ -123,7 +106,7 @@ func TestForgotPasswordTellsNothing(t *testing.T) {
 		if box.Len() != 0 {
 			t.Errorf("%d mails, although mail is off", box.Len())
 		}
-		if n := queryCount(t, l, "SELECT COUNT(*) FROM mailed_tokens"); n != 2 {
+		if n := queryInt(t, l, "SELECT COUNT(*) FROM mailed_tokens"); n != 2 {
 			t.Errorf("%d tokens, want the tokens of two mails", n)
 		}
 	})
@@ -360,7 +343,7 @@ func TestResetMailQueuedOncePerAddress(t *testing.T) {
 		box := l.Mailbox(t)
 		port := box.Port
 		l.ChangeSettings(t, func(s *site.Settings) { s.SMTPPort = 1 })
-		waiting := func() int { return queryCount(t, l, "SELECT COUNT(*) FROM jobs WHERE type = 'reset-mail'") }
+		waiting := func() int { return queryInt(t, l, "SELECT COUNT(*) FROM jobs WHERE type = 'reset-mail'") }
 		const people = 6
 		for n := range people {
 			name := fmt.Sprint("user", n)
@@ -373,7 +356,7 @@ func TestResetMailQueuedOncePerAddress(t *testing.T) {
 		}
 		tried := func(times int) func() bool {
 			return func() bool {
-				return queryCount(t, l, "SELECT COUNT(*) FROM jobs WHERE status = 'pending' AND attempts = $1",
+				return queryInt(t, l, "SELECT COUNT(*) FROM jobs WHERE status = 'pending' AND attempts = $1",
 					times) == waiting()
 			}
 		}
@@ -416,11 +399,11 @@ func TestResetMailIsRetried(t *testing.T) {
 		for i := range 4 {
 			waitUntil(t, "a try", func() bool {
 				return tries.Load() > int64(i) &&
-					queryCount(t, l,
+					queryInt(t, l,
 						"SELECT COUNT(*) FROM jobs WHERE type = 'reset-mail' AND status = 'pending' AND attempts = $1",
 						i+1) == 1
 			})
-			if n := queryCount(t, l, "SELECT COUNT(*) FROM mailed_tokens"); n != 0 {
+			if n := queryInt(t, l, "SELECT COUNT(*) FROM mailed_tokens"); n != 0 {
 				t.Errorf("%d tokens of mails that failed", n)
 			}
 			works.Store(i == 3)
@@ -445,7 +428,7 @@ func TestResetMailsRespectQueueLimit(t *testing.T) {
 		good := forgotPassword(l.Client(t), "alice@example.org").OK(200)
 		box.Next("alice@example.org")
 		waitUntil(t, "the job ends", func() bool {
-			return queryCount(t, l, "SELECT COUNT(*) FROM jobs WHERE type = 'reset-mail'") == 999
+			return queryInt(t, l, "SELECT COUNT(*) FROM jobs WHERE type = 'reset-mail'") == 999
 		})
 		execAndRaiseVersion(t, l,
 			"INSERT INTO jobs (id, type, owner_id, status, progress, created_at, payload, due) VALUES ('the last', 'reset-mail', '', 'running', 0, 0, 'nobody@example.org', 9000000000000)")
@@ -453,7 +436,7 @@ func TestResetMailsRespectQueueLimit(t *testing.T) {
 		l.ChangeSettings(t, func(s *site.Settings) { s.SMTPHost = "mail.invalid" })
 		full := forgotPassword(l.Client(t), "alice@example.org").OK(200)
 		wantJSON(t, "the answer", string(full.Body), string(good.Body))
-		if n := queryCount(t, l, "SELECT COUNT(*) FROM jobs WHERE type = 'reset-mail'"); n != 1000 {
+		if n := queryInt(t, l, "SELECT COUNT(*) FROM jobs WHERE type = 'reset-mail'"); n != 1000 {
 			t.Errorf("%d jobs", n)
 		}
 	})

@@ -34,7 +34,7 @@ func countRegistrationRows(t *testing.T, l *apptest.Larder) string {
 		"SELECT CAST(COALESCE(SUM(used_count), 0) AS BIGINT) FROM invites",
 		"SELECT COUNT(*) FROM jobs",
 	} {
-		all = append(all, fmt.Sprint(queryCount(t, l, query)))
+		all = append(all, fmt.Sprint(queryInt(t, l, query)))
 	}
 	return strings.Join(all, " ")
 }
@@ -63,7 +63,7 @@ func TestRegister(t *testing.T) {
 			M{"maxStorage": 10 << 30, "usedStorage": 0, "maxFiles": 100000, "usedFiles": 0})
 		wantJSON(t, "home", me.Value("user.defaultPath"), "/home/Ann")
 		ann.Upload("/home/Ann", "a.txt", []byte("x"))
-		if n := queryCount(t, l, "SELECT COUNT(*) FROM jobs WHERE type = 'verify-mail'"); n != 0 {
+		if n := queryInt(t, l, "SELECT COUNT(*) FROM jobs WHERE type = 'verify-mail'"); n != 0 {
 			t.Error("an unrequested mail was sent")
 		}
 
@@ -159,7 +159,7 @@ func TestRegisterFields(t *testing.T) {
 		wantJSON(t, "files", me.Value("quota.maxFiles"), 100000)
 		wantJSON(t, "path", me.Value("user.defaultPath"), "/home/mallory")
 		wantJSON(t, "locale", me.Value("user.locale"), "en-US")
-		if n := queryCount(t, l, "SELECT COUNT(*) FROM users WHERE role = 'admin'"); n != 1 {
+		if n := queryInt(t, l, "SELECT COUNT(*) FROM users WHERE role = 'admin'"); n != 1 {
 			t.Errorf("%d administrators", n)
 		}
 	})
@@ -179,7 +179,7 @@ func TestRegisteredLocale(t *testing.T) {
 		at++
 		name := fmt.Sprint("user", at)
 		register(l.Client(t), name, nil, "Accept-Language", accept).OK(201)
-		if n := queryCount(t, l, "SELECT COUNT(*) FROM users WHERE username = $1 AND locale = $2", name, want); n != 1 {
+		if n := queryInt(t, l, "SELECT COUNT(*) FROM users WHERE username = $1 AND locale = $2", name, want); n != 1 {
 			t.Errorf("%.60q does not make %s", accept, want)
 		}
 	}
@@ -238,7 +238,7 @@ func TestFailedRegistrationLeavesNothing(t *testing.T) {
 			}
 		}
 		register(l.Client(t), "ann", M{"inviteCode": code}).OK(201)
-		if n := queryCount(t, l, "SELECT COUNT(*) FROM entries WHERE name LIKE 'ann%'"); n != 1 {
+		if n := queryInt(t, l, "SELECT COUNT(*) FROM entries WHERE name LIKE 'ann%'"); n != 1 {
 			t.Errorf("%d homes", n)
 		}
 	})
@@ -259,7 +259,7 @@ func TestRegisterInParallel(t *testing.T) {
 			if got[201] != 1 || got[409] != n-1 {
 				t.Errorf("one name: %v", got)
 			}
-			if homes := queryCount(t, l, "SELECT COUNT(*) FROM entries WHERE LOWER(name) LIKE $1",
+			if homes := queryInt(t, l, "SELECT COUNT(*) FROM entries WHERE LOWER(name) LIKE $1",
 				name+"%"); homes != 1 {
 				t.Errorf("%d homes", homes)
 			}
@@ -282,14 +282,14 @@ func TestRegisterInParallel(t *testing.T) {
 				if got[201] != 1 || got[refusal] != n-1 {
 					t.Errorf("one invite, required %v: %v", required, got)
 				}
-				if used := queryCount(t, l, "SELECT used_count FROM invites WHERE code = $1", code); used != 1 {
+				if used := queryInt(t, l, "SELECT used_count FROM invites WHERE code = $1", code); used != 1 {
 					t.Errorf("it was used %d times", used)
 				}
 			}
 			allowRegistration(t, l)
 			l.ChangeSettings(t, func(s *site.Settings) { s.RequireInviteCode = false })
 		}
-		users, quotas := queryCount(t, l, "SELECT COUNT(*) FROM users"), queryCount(t, l, "SELECT COUNT(*) FROM quotas")
+		users, quotas := queryInt(t, l, "SELECT COUNT(*) FROM users"), queryInt(t, l, "SELECT COUNT(*) FROM quotas")
 		if users != 1+rounds*4 || quotas != users {
 			t.Errorf("%d users, %d quotas", users, quotas)
 		}

@@ -4,23 +4,10 @@ import (
 	"io"
 	"net/http"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"larder/internal/apptest"
 )
-
-// countingFormBody counts the bytes read from a form's body.
-type countingFormBody struct {
-	io.Reader
-	read atomic.Int64
-}
-
-func (c *countingFormBody) Read(p []byte) (int, error) {
-	n, err := c.Reader.Read(p)
-	c.read.Add(int64(n))
-	return n, err
-}
 
 // A form whose path may still follow waits on the service's disk, up to the quota of the account.
 func TestWaitingFormStopsAtQuota(t *testing.T) {
@@ -29,8 +16,8 @@ func TestWaitingFormStopsAtQuota(t *testing.T) {
 		key := l.User(t, "alice", M{"maxStorage": 3 << 20}).Key(M{"permissions": []string{"write"}})
 		head := "--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.bin\"\r\n\r\n"
 		send := func(key *apptest.Client, size int64) (*apptest.Reply, int64) {
-			body := &countingFormBody{Reader: io.MultiReader(strings.NewReader(head),
-				io.LimitReader(zeroReader{}, size), strings.NewReader("\r\n--b--\r\n"))}
+			body := &countingBody{Reader: io.MultiReader(strings.NewReader(head),
+				io.LimitReader(endlessBody(' '), size), strings.NewReader("\r\n--b--\r\n"))}
 			r := key.Do(apptest.Request{Method: "POST", Path: "/api/upload", Body: body,
 				Header: http.Header{"Content-Type": {"multipart/form-data; boundary=b"}}})
 			return r, body.read.Load()

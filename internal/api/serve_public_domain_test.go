@@ -272,11 +272,8 @@ func TestSignedLinksOfAStore(t *testing.T) {
 			t.Errorf("without redirect: %d", r.Status)
 		}
 
-		var tokens int
-		if err := l.Apps[0].DB.Read(t.Context()).QueryRow("SELECT COUNT(*) FROM download_tokens").
-			Scan(&tokens); err != nil || tokens != 1 {
-			t.Errorf("%d tokens, %v: want only that of the gateway's link; the others count towards no limit", tokens,
-				err)
+		if tokens := queryInt(t, l, "SELECT COUNT(*) FROM download_tokens"); tokens != 1 {
+			t.Errorf("%d tokens: want only that of the gateway's link; the others count towards no limit", tokens)
 		}
 
 		// The gateway serves files that need a check for each request.

@@ -352,5 +352,4 @@ func setStatus(t *testing.T, l *apptest.Larder, name, to string) {
 	t.Helper()
 	execAndRaiseVersion(t, l, "UPDATE users SET status = $1, session_version = session_version + 1 WHERE username = $2",
 		to, name)
-	execAndRaiseVersion(t, l, "UPDATE versions SET value = value + 1 WHERE name = 'config'")
 }

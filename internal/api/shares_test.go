@@ -210,7 +210,7 @@ func TestShareEnds(t *testing.T) {
 			wantStatus(t, "deleted, and changed", alice.Patch("/api/shares/"+id, M{"title": "x"}), 404, "NOT_FOUND")
 			l.Sweep()
 			l.Sweep()
-			wantJSON(t, "its remaining data", queryCount(t, l, "SELECT COUNT(*) FROM shares WHERE id = $1", id), 0)
+			wantJSON(t, "its remaining data", queryInt(t, l, "SELECT COUNT(*) FROM shares WHERE id = $1", id), 0)
 		})
 		for _, what := range []string{"disabled", "banned"} {
 			t.Run("creator "+what, func(t *testing.T) { // abuse case C86
@@ -368,7 +368,7 @@ func TestShareRaces(t *testing.T) {
 			return visitShare(c, id)
 		})
 		views := countStatuses(t, replies)[200] - 1
-		wantJSON(t, "viewCount after a revocation", queryCount(t, l, "SELECT view_count FROM shares WHERE id = $1", id),
+		wantJSON(t, "viewCount after a revocation", queryInt(t, l, "SELECT view_count FROM shares WHERE id = $1", id),
 			views)
 		wantStatus(t, "afterwards", visitShare(visitor, id), 410, "SHARE_REVOKED")
 	}, func(cfg *config.Config) { cfg.RateLimitEnabled = false })

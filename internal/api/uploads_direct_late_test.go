@@ -14,18 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"larder/internal/apptest"
-	"larder/internal/fsck"
 )
-
-// checkFsckClean fails the test when fsck finds anything.
-func checkFsckClean(t *testing.T, l *apptest.Larder, when string) {
-	t.Helper()
-	_, err := l.Apps[0].Fsck.Check(t.Context(),
-		fsck.Options{Report: func(f fsck.Finding) { t.Errorf("%s: %s: %s", when, f.Kind, f.Text) }})
-	if err != nil {
-		t.Errorf("%s: %v", when, err)
-	}
-}
 
 // startSlowPut starts to send content to an address and returns a function that sends the end of
 // it.
@@ -97,11 +86,8 @@ func TestDirectUploadArrivingLateIsDeleted(t *testing.T) {
 			l.Sweep()
 			wantBucketObjects(t, "later", bucket, 1)
 		}
-		number := 0
-		err := l.Apps[0].DB.Read(t.Context()).QueryRow("SELECT COUNT(*) FROM garbage WHERE late_from IS NOT NULL").
-			Scan(&number)
-		if err != nil || number != 0 {
-			t.Errorf("%d late keys are still listed after three days, %v", number, err)
+		if n := queryInt(t, l, "SELECT COUNT(*) FROM garbage WHERE late_from IS NOT NULL"); n != 0 {
+			t.Errorf("%d late keys are still listed after three days", n)
 		}
 		alice = l.SignIn(t, "alice", "password of alice")
 		wantBody(t, alice.Get(home+"/done").OK(200), "12345")
@@ -169,11 +155,8 @@ func TestProviderDeletionIgnoresLateUploads(t *testing.T) {
 		wantBucketObjects(t, "swept", bucket, 0)
 		admin = l.Admin(t)
 		admin.Delete("/api/admin/storage/providers/" + provider).OK(200)
-		number := 0
-		err := l.Apps[0].DB.Read(t.Context()).QueryRow("SELECT COUNT(*) FROM garbage WHERE provider_id = $1", provider).
-			Scan(&number)
-		if err != nil || number != 0 {
-			t.Errorf("%d keys are left, %v", number, err)
+		if n := queryInt(t, l, "SELECT COUNT(*) FROM garbage WHERE provider_id = $1", provider); n != 0 {
+			t.Errorf("%d keys are left", n)
 		}
 	}, apptest.ReachLoopback)
 }

@@ -2,8 +2,6 @@ package api_test
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"io"
 	"net/http"
@@ -234,30 +232,6 @@ func TestDirectUpload(t *testing.T) {
 		wantBucketObjects(t, "in the end", bucket, 0)
 		wantUsed(t, l.SignIn(t, "alice", "password of alice"), 0, 0)
 	}, apptest.ReachLoopback)
-}
-
-// waitForChecksum waits until the only object of files has the checksum of content.
-func waitForChecksum(t *testing.T, l *apptest.Larder, content string) {
-	t.Helper()
-	sum := sha256.Sum256([]byte(content))
-	deadline := time.After(30 * time.Second)
-	for {
-		var got *string
-		if err := l.Apps[0].DB.Read(t.Context()).QueryRow("SELECT sha256 FROM objects").Scan(&got); err != nil {
-			t.Fatal(err)
-		}
-		if got != nil {
-			if want := hex.EncodeToString(sum[:]); *got != want {
-				t.Errorf("checksum %s, want %s", *got, want)
-			}
-			return
-		}
-		select {
-		case <-deadline:
-			t.Fatal("no checksum is filled in")
-		case <-time.After(5 * time.Millisecond):
-		}
-	}
 }
 
 // The ETag may come back without quotes. The type is detected from the first bytes when no name or

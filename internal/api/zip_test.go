@@ -417,19 +417,13 @@ func TestZipLimitPerAccount(t *testing.T) {
 		wantStrings(t, "somebody else", unzip(t, getZip(bob, other)), "small=x")
 
 		stop()
-		deadline := time.After(20 * time.Second)
-		for {
+		waitUntil(t, "the place is free", func() bool {
 			r := getZip(alice, small)
-			if r.Status == 200 {
-				break
+			if r.Status != 200 {
+				r.Fails(429, "RATE_LIMIT_EXCEEDED")
 			}
-			r.Fails(429, "RATE_LIMIT_EXCEEDED")
-			select {
-			case <-deadline:
-				t.Fatal("the place is not freed")
-			case <-time.After(5 * time.Millisecond):
-			}
-		}
+			return r.Status == 200
+		})
 		l.Client(t).Head(thirdFolder).OK(200)
 		if r := l.Client(t).Get(thirdFolder); r.Status != 200 || r.Err != nil {
 			t.Errorf("%d %v", r.Status, r.Err)
