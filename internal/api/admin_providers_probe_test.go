@@ -1,7 +1,6 @@
 package api_test
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -50,21 +49,6 @@ func setCORS(t *testing.T, bucket s3test.Bucket, rule types.CORSRule) {
 	}
 }
 
-// checkBucketEmpty fails the test when the bucket contains an object or an unfinished multipart
-// upload.
-func checkBucketEmpty(t *testing.T, bucket s3test.Bucket) {
-	t.Helper()
-	list, err := bucket.SDK(t).ListObjectsV2(context.Background(), &sdk.ListObjectsV2Input{Bucket: &bucket.Name})
-	if err != nil || len(list.Contents) != 0 {
-		t.Errorf("in the bucket: %+v, %v", list, err)
-	}
-	uploads, err := bucket.SDK(t).ListMultipartUploads(context.Background(),
-		&sdk.ListMultipartUploadsInput{Bucket: &bucket.Name})
-	if err != nil || len(uploads.Uploads) != 0 {
-		t.Errorf("uploads in the bucket: %+v, %v", uploads, err)
-	}
-}
-
 // The test of a provider reports which operations work and leaves nothing in the store.
 func TestProviderTest(t *testing.T) {
 	t.Parallel()
@@ -83,7 +67,7 @@ func TestProviderTest(t *testing.T) {
 		reply, failed = testProvider(t, admin, id, 9)
 		wantJSON(t, "connected", reply.Value("connected"), true)
 		wantJSON(t, "without CORS rules", failed, "cors")
-		checkBucketEmpty(t, bucket)
+		wantBucketObjects(t, "in the end", bucket, 0)
 
 		all := types.CORSRule{AllowedOrigins: []string{apptest.BaseURL}, AllowedMethods: []string{"GET", "HEAD", "PUT"},
 			AllowedHeaders: []string{"*"}, ExposeHeaders: []string{"ETag"}}
@@ -92,7 +76,7 @@ func TestProviderTest(t *testing.T) {
 		reply, failed = testProvider(t, admin, id, 9)
 		wantJSON(t, "with CORS rules", failed, "")
 		wantJSON(t, "message", reply.Value("message"), "The store works.")
-		checkBucketEmpty(t, bucket)
+		wantBucketObjects(t, "in the end", bucket, 0)
 		for name, change := range map[string]func(*types.CORSRule){
 			"another origin": func(r *types.CORSRule) { r.AllowedOrigins = []string{"https://larder.test"} },
 			"no PUT":         func(r *types.CORSRule) { r.AllowedMethods = []string{"GET", "HEAD"} },
@@ -171,7 +155,7 @@ func TestProviderTestThatFailsMidway(t *testing.T) {
 			reply, failed := testProvider(t, admin, id, 9)
 			wantJSON(t, "failed", failed, row.failed)
 			wantJSON(t, "connected", reply.Value("connected"), row.connected)
-			checkBucketEmpty(t, bucket)
+			wantBucketObjects(t, "in the end", bucket, 0)
 		})
 	}
 }
@@ -233,7 +217,7 @@ func TestProviderTestOfClientRequests(t *testing.T) {
 					t.Errorf("%s: %s", step, message)
 				}
 			}
-			checkBucketEmpty(t, bucket)
+			wantBucketObjects(t, "in the end", bucket, 0)
 		})
 	}
 	t.Run("clock 6 minutes off", func(t *testing.T) {
@@ -267,7 +251,7 @@ func TestProviderTestOfClientRequests(t *testing.T) {
 		if took := time.Since(began); took < 5*time.Second {
 			t.Errorf("took %v", took)
 		}
-		checkBucketEmpty(t, bucket)
+		wantBucketObjects(t, "in the end", bucket, 0)
 	})
 }
 
@@ -307,5 +291,5 @@ func TestProviderTestTellsNoSecrets(t *testing.T) {
 		admin.Put(providersPath+"/"+id, M{"endpoint": bucket.Endpoint, "bucket": bucket.Name,
 			"accessKeyId": bucket.AccessKey, "secretAccessKey": bucket.SecretKey}).OK(200)
 	}
-	checkBucketEmpty(t, bucket)
+	wantBucketObjects(t, "in the end", bucket, 0)
 }

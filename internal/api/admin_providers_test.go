@@ -23,7 +23,6 @@ var providerFields = []string{
 const (
 	providersPath = "/api/admin/storage/providers"
 	mountsPath    = "/api/admin/mounts"
-	unknownID     = "00000000-0000-4000-8000-000000000000"
 )
 
 func newProvider(more M) M {
@@ -54,25 +53,6 @@ func addMount(admin *apptest.Client, provider, path string, more ...M) string {
 		}
 	}
 	return admin.Post(mountsPath, body).OK(201).Text("mount.id")
-}
-
-// bucketObjects lists the objects in a bucket of the built-in store by their paths below it.
-func bucketObjects(t *testing.T, l *apptest.Larder, bucket string) []string {
-	t.Helper()
-	root := filepath.Join(l.Apps[0].Config.ObjectDir, bucket)
-	var found []string
-	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
-		if err == nil && !entry.IsDir() && entry.Name() != ".larder-store" &&
-			!strings.HasPrefix(path, filepath.Join(root, "tmp")) {
-			below, _ := filepath.Rel(root, path)
-			found = append(found, below)
-		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return found
 }
 
 // collectGarbage lets the grace period pass and collects garbage. It gives c a new CSRF token.

@@ -116,7 +116,7 @@ func TestRules(t *testing.T) {
 		wantStatus(t, "a second subject", admin.Put("/api/admin/rules/"+id, M{"role": "guest"}), 400,
 			"VALIDATION_ERROR")
 		wantStatus(t, "PUT of nothing", admin.Put("/api/admin/rules/"+id, M{}), 200, "")
-		for _, none := range []string{"00000000-0000-4000-8000-000000000000", "x", "%27"} {
+		for _, none := range []string{unknownID, "x", "%27"} {
 			wantStatus(t, "PUT of an unknown id", admin.Put("/api/admin/rules/"+none, M{"priority": 1}), 404,
 				"NOT_FOUND")
 			wantStatus(t, "DELETE of an unknown id", admin.Delete("/api/admin/rules/"+none), 404, "NOT_FOUND")
@@ -131,7 +131,6 @@ func TestRulesRefuse(t *testing.T) {
 	l := apptest.Start(t, "sqlite")
 	admin := l.Admin(t)
 	me := admin.Get("/api/auth/me").OK(200).Text("user.id")
-	const unknown = "00000000-0000-4000-8000-000000000000"
 	for _, row := range []struct {
 		name   string
 		change M
@@ -144,9 +143,9 @@ func TestRulesRefuse(t *testing.T) {
 		{"three subjects", M{"userId": me, "apiKeyId": "pk_aaaaaaaaaaaaaaaaaaaaaaaa"}, 400},
 		{"role unknown", M{"role": "root"}, 400},
 		{"role a number", M{"role": 1}, 400},
-		{"unknown userId", M{"role": nil, "userId": unknown}, 400},
+		{"unknown userId", M{"role": nil, "userId": unknownID}, 400},
 		{"unknown apiKeyId", M{"role": nil, "apiKeyId": "pk_aaaaaaaaaaaaaaaaaaaaaaaa"}, 400},
-		{"unknown mountId", M{"mountId": unknown}, 400},
+		{"unknown mountId", M{"mountId": unknownID}, 400},
 		{"no pattern", M{"pathPattern": nil}, 400},
 		{"an empty pattern", M{"pathPattern": ""}, 400},
 		{"no leading slash", M{"pathPattern": "public/**"}, 400},

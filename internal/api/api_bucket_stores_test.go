@@ -233,7 +233,7 @@ func TestBucketGarbageCollection(t *testing.T) {
 		foreign := []string{"holiday.jpg", "ours/ab/readme.txt", "theirs/ab/00112233445566778899aabbccddeeff",
 			"ab/00112233445566778899aabbccddeeff.png"}
 		for _, key := range foreign {
-			putDirectly(t, there, key, "somebody else's")
+			putObject(t, there, key, "somebody else's")
 		}
 		onDisk := h.disk()
 		for _, in := range []location{near, far, onDisk} {
@@ -261,7 +261,7 @@ func TestBucketGarbageCollection(t *testing.T) {
 			l.Sweep()
 		}
 		for _, key := range foreign {
-			if text := getDirectly(t, there, key); text != "somebody else's" {
+			if text := getObject(t, there, key); text != "somebody else's" {
 				t.Errorf("%s: %q", key, text)
 			}
 		}

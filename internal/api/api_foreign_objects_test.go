@@ -53,7 +53,10 @@ func TestForeignObjectsAreKept(t *testing.T) {
 				l.Clock.Advance(2 * time.Hour)
 				l.Sweep()
 			}
-			have := keysInBucket(t, bucket)
+			have := map[string]bool{}
+			for _, key := range bucket.Keys(t) {
+				have[key] = true
+			}
 			for _, name := range foreign {
 				if !have[name] {
 					t.Errorf("%s was deleted", name)
@@ -103,20 +106,4 @@ func putForeign(t *testing.T, bucket s3test.Bucket, names []string) {
 		})
 	}
 	all.Wait()
-}
-
-func keysInBucket(t *testing.T, bucket s3test.Bucket) map[string]bool {
-	t.Helper()
-	names := map[string]bool{}
-	pages := s3.NewListObjectsV2Paginator(bucket.SDK(t), &s3.ListObjectsV2Input{Bucket: &bucket.Name})
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, o := range page.Contents {
-			names[*o.Key] = true
-		}
-	}
-	return names
 }

@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/s3"
-
 	"larder/internal/apptest"
 	"larder/internal/blob/s3/s3test"
 	"larder/internal/config"
@@ -260,23 +258,15 @@ func (w *faultFixture) checkNothingLeft(t *testing.T) {
 			w.key.Delete("/api/files/" + item.ID).OK(200)
 		}
 	}
-	sdk := w.bucket.SDK(t)
 	for deadline := time.Now().Add(recoveryTime); ; {
 		w.l.Clock.Advance(61 * time.Minute)
 		w.l.Sweep()
-		objects, err := sdk.ListObjectsV2(t.Context(), &s3.ListObjectsV2Input{Bucket: &w.bucket.Name})
-		if err != nil {
-			t.Fatal(err)
-		}
-		uploads, err := sdk.ListMultipartUploads(t.Context(), &s3.ListMultipartUploadsInput{Bucket: &w.bucket.Name})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(objects.Contents) == 0 && len(uploads.Uploads) == 0 {
+		keys, uploads := bucketContents(t, w.bucket)
+		if len(keys) == 0 && uploads == 0 {
 			break
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("%d objects and %d uploads stay in the bucket", len(objects.Contents), len(uploads.Uploads))
+			t.Fatalf("%d objects and %d uploads stay in the bucket", len(keys), uploads)
 		}
 	}
 	wantJSON(t, "charges without files", w.accounts(t), usageTotals{})

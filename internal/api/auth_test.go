@@ -382,5 +382,5 @@ func TestForgedTokens(t *testing.T) {
 		"SESSION_REVOKED")
 	wantStatus(t, "another role version", try(sign(jwt.SigningMethodHS256, key, M{"rv": 99})), 401, "ROLE_CHANGED")
 	wantStatus(t, "an unknown id", try(sign(jwt.SigningMethodHS256, key,
-		M{"sub": "00000000-0000-4000-8000-000000000000"})), 401, "SESSION_REVOKED")
+		M{"sub": unknownID})), 401, "SESSION_REVOKED")
 }

@@ -13,8 +13,6 @@ import (
 	"larder/internal/config"
 )
 
-const noSuchID = "00000000-0000-4000-8000-000000000000"
-
 func copyLinks(c *apptest.Client, id, query string) *apptest.Reply {
 	return c.Get("/api/files/" + id + "/copy-links" + query)
 }
@@ -93,7 +91,7 @@ func TestCopyLinks(t *testing.T) {
 		})
 		t.Run("refusals", func(t *testing.T) {
 			for _, query := range []string{"", "?signed=true"} {
-				copyLinks(alice.In(t), noSuchID, query).Fails(404, "NOT_FOUND")
+				copyLinks(alice.In(t), unknownID, query).Fails(404, "NOT_FOUND")
 				copyLinks(alice.In(t), "none", query).Fails(404, "NOT_FOUND")
 				copyLinks(bob.In(t), photo, query).Fails(403, "FORBIDDEN")
 				copyLinks(bob.In(t), folder, query).Fails(403, "FORBIDDEN")
@@ -101,7 +99,7 @@ func TestCopyLinks(t *testing.T) {
 				blind := alice.In(t).Key(M{"permissions": []string{"write", "delete"}})
 				copyLinks(blind, photo, query).Fails(403, "FORBIDDEN")
 				// nor does it learn that there is no such file
-				copyLinks(blind, noSuchID, query).Fails(403, "FORBIDDEN")
+				copyLinks(blind, unknownID, query).Fails(403, "FORBIDDEN")
 			}
 			for _, query := range []string{"expiresIn=59", "expiresIn=604801", "expiresIn=0", "expiresIn=-60",
 				"expiresIn=1e3", "expiresIn=99999999999999999999", "expiresIn=x"} {
@@ -418,13 +416,13 @@ func TestCopyManyLinks(t *testing.T) {
 		many := func(c *apptest.Client, body M) *apptest.Reply { return c.Post("/api/files/copy-links", body) }
 
 		for _, signed := range []bool{false, true} {
-			r := many(alice, M{"ids": []string{two, foreign, one, two, noSuchID, folder, locked, "", one},
+			r := many(alice, M{"ids": []string{two, foreign, one, two, unknownID, folder, locked, "", one},
 				"signed": signed, "expiresIn": 61}).OK(200)
 			var ids []string
 			for _, item := range r.Value("items").([]any) {
 				ids = append(ids, item.(map[string]any)["id"].(string))
 			}
-			wantStrings(t, "ids", ids, two, foreign, one, noSuchID, folder, locked, "")
+			wantStrings(t, "ids", ids, two, foreign, one, unknownID, folder, locked, "")
 			for i, code := range map[int]string{1: "FORBIDDEN", 3: "NOT_FOUND", 5: "PASSWORD_REQUIRED",
 				6: "NOT_FOUND"} {
 				item := fmt.Sprint("items.", i)

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
 	"larder/internal/apptest"
 	"larder/internal/blob/s3/s3test"
 )
@@ -340,4 +342,17 @@ func TestMoveIntoCorruptingStore(t *testing.T) {
 			}
 		}
 	}, apptest.ReachLoopback)
+}
+
+// overwriteOneByteObject replaces the content of an object of one byte, directly in the bucket.
+func overwriteOneByteObject(t *testing.T, sdk *s3.Client, b s3test.Bucket, key, content string) {
+	head, err := sdk.HeadObject(t.Context(), &s3.HeadObjectInput{Bucket: &b.Name, Key: &key})
+	if err != nil || head.ContentLength == nil || *head.ContentLength != 1 {
+		return
+	}
+	_, err = sdk.PutObject(t.Context(), &s3.PutObjectInput{Bucket: &b.Name, Key: &key, Body: strings.NewReader(content),
+		Metadata: head.Metadata})
+	if err != nil {
+		t.Errorf("replace an object: %v", err)
+	}
 }

@@ -164,7 +164,7 @@ func TestDetailsRenameDelete(t *testing.T) {
 				t.Errorf("permissions %v", permissions)
 			}
 			bob.Get("/api/files/"+id).Fails(403, "FORBIDDEN") // abuse case C36
-			for _, missing := range []string{"none", "00000000-0000-4000-8000-000000000000", strings.ToUpper(id) + "x",
+			for _, missing := range []string{"none", unknownID, strings.ToUpper(id) + "x",
 				url.PathEscape("../x"), "%00", "%ff", url.PathEscape("a b"), strings.Repeat("x", 5000)} {
 				alice.Get("/api/files/"+missing).Fails(404, "NOT_FOUND")
 			}

@@ -163,7 +163,7 @@ func FuzzMultipart(f *testing.F) {
 	f.Add("--b\r\nContent-Disposition: form-data; name=path\r\n\r\n/elsewhere\r\n--b\r\nContent-Disposition: form-data; name=f; filename=g\r\n\r\n\r\n--b--", "b", "")
 	f.Add("", "", "")
 	l := startFuzzed(f)
-	key := l.Admin(f).Key(apptest.M{"uploadPath": "/uploads/root"})
+	key := l.Admin(f).Key(M{"uploadPath": "/uploads/root"})
 	f.Fuzz(func(t *testing.T, body, boundary, path string) {
 		if !headerValue(boundary) || !headerValue(path) || len(body) > 64<<10 {
 			return
@@ -194,7 +194,7 @@ func FuzzMultipart(f *testing.F) {
 // causes a server error.
 func FuzzKeyToken(f *testing.F) {
 	l := startFuzzed(f)
-	key := l.Admin(f).Key(apptest.M{})
+	key := l.Admin(f).Key(M{})
 	good := key.Header.Get("Authorization")
 	token := strings.TrimPrefix(good, "Bearer ")
 	id, secret, _ := strings.Cut(token, ".")

@@ -98,3 +98,6 @@ func setGuestAccess(t *testing.T, l *apptest.Larder, on bool) {
 	t.Helper()
 	l.ChangeSettings(t, func(s *site.Settings) { s.AllowGuestAccess = on })
 }
+
+// unknownID is an id that nothing has.
+const unknownID = "00000000-0000-4000-8000-000000000000"

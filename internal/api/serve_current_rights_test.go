@@ -29,7 +29,7 @@ func TestBytesFollowCurrentPermissions(t *testing.T) {
 			"by id": "/api/files/" + id + "/download"} {
 			t.Run(name, func(t *testing.T) {
 				alice := l.SignIn(t, "alice", "password of alice") // the logout below ends every session
-				const missing = "/api/files/00000000-0000-4000-8000-000000000000/download"
+				const missing = "/api/files/" + unknownID + "/download"
 				// nor does the answer reveal whether the file exists
 				for _, first := range []string{path, missing, "/home/alice/none.png"} {
 					key := alice.Key(M{})

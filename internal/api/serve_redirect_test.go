@@ -76,16 +76,6 @@ func checkPresigned(t *testing.T, bucket s3test.Bucket, address string, seconds 
 	}
 }
 
-// onlyObject returns the key of the only object in a bucket.
-func onlyObject(t *testing.T, bucket s3test.Bucket) string {
-	t.Helper()
-	list, err := bucket.SDK(t).ListObjectsV2(t.Context(), &s3.ListObjectsV2Input{Bucket: &bucket.Name})
-	if err != nil || len(list.Contents) != 1 {
-		t.Fatalf("in the bucket: %+v, %v", list, err)
-	}
-	return *list.Contents[0].Key
-}
-
 // With the provider's flag redirect, the store sends the bytes of every route, with the same type
 // and disposition as the service.
 func TestBytesAreRedirectedToStore(t *testing.T) {
@@ -307,10 +297,7 @@ func TestNoRedirectToFailingStore(t *testing.T) {
 			wantServerError("an object that is lost")
 			// each replaces the one before
 			for text, want := range map[string]int{"hell": 500, "hello!": 500, "hello": 200} {
-				if _, err := sdk.PutObject(t.Context(),
-					&s3.PutObjectInput{Bucket: &bucket.Name, Key: &key, Body: strings.NewReader(text)}); err != nil {
-					t.Fatal(err)
-				}
+				putObject(t, bucket, key, text)
 				if r := alice.Head(dir + "/a.txt"); r.Status != want {
 					t.Errorf("an object with the content %q: %d, want %d", text, r.Status, want)
 				}
@@ -318,10 +305,7 @@ func TestNoRedirectToFailingStore(t *testing.T) {
 					t.Errorf("a part of an object with the content %q: %d", text, r.Status)
 				}
 			}
-			if _, err := sdk.PutObject(t.Context(),
-				&s3.PutObjectInput{Bucket: &bucket.Name, Key: &key, Body: strings.NewReader("hello")}); err != nil {
-				t.Fatal(err)
-			}
+			putObject(t, bucket, key, "hello")
 			if redirect {
 				if got := fetchAsBrowser(t, redirectTarget(t, alice.Get(token))); got.body != "hello" {
 					t.Errorf("%d %q", got.status, got.body)

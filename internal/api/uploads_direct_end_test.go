@@ -122,10 +122,7 @@ func TestDirectUploadWithFailingStore(t *testing.T) {
 		proxy.SetBefore(nil)
 		completeUpload(alice, id, etag).Fails(422, "OPERATION_FAILED")
 		// An object of another length, which our addresses do not permit.
-		if _, err := bucket.SDK(t).PutObject(t.Context(),
-			&s3.PutObjectInput{Bucket: &bucket.Name, Key: &key, Body: strings.NewReader("123456")}); err != nil {
-			t.Fatal(err)
-		}
+		putObject(t, bucket, key, "123456")
 		head, err := bucket.SDK(t).HeadObject(t.Context(), &s3.HeadObjectInput{Bucket: &bucket.Name, Key: &key})
 		if err != nil {
 			t.Fatal(err)

@@ -52,34 +52,6 @@ func mustPutToAddress(t *testing.T, address string, body []byte) (etag string) {
 	return etag
 }
 
-// bucketContents returns the keys of a bucket and the number of unfinished multipart uploads in it.
-func bucketContents(t *testing.T, bucket s3test.Bucket) (keys []string, unfinished int) {
-	t.Helper()
-	client := bucket.SDK(t)
-	list, err := client.ListObjectsV2(t.Context(), &s3.ListObjectsV2Input{Bucket: &bucket.Name})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, o := range list.Contents {
-		keys = append(keys, *o.Key)
-	}
-	uploads, err := client.ListMultipartUploads(t.Context(), &s3.ListMultipartUploadsInput{Bucket: &bucket.Name})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return keys, len(uploads.Uploads)
-}
-
-// wantBucketObjects fails the test unless a bucket has that many objects and no unfinished
-// multipart upload.
-func wantBucketObjects(t *testing.T, what string, bucket s3test.Bucket, objects int) {
-	t.Helper()
-	if keys, unfinished := bucketContents(t, bucket); len(keys) != objects || unfinished != 0 {
-		t.Errorf("%s: the bucket has %d objects and %d unfinished uploads, want %d and 0: %v", what, len(keys),
-			unfinished, objects, keys)
-	}
-}
-
 // keyOfAddress returns the key in a pre-signed address with the bucket in its path.
 func keyOfAddress(t *testing.T, bucket s3test.Bucket, address string) string {
 	t.Helper()

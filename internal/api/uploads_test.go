@@ -157,7 +157,7 @@ func TestUploadSession(t *testing.T) {
 				completeUpload(stranger, id, etag).Fails(404, "NOT_FOUND")
 				abortUpload(stranger, id).Fails(404, "NOT_FOUND")
 			}
-			for _, missing := range []string{"none", "%00", "00000000-0000-4000-8000-000000000000"} {
+			for _, missing := range []string{"none", "%00", unknownID} {
 				putRaw(alice, missing, "abc").Fails(404, "NOT_FOUND")
 				abortUpload(alice, missing).Fails(404, "NOT_FOUND")
 			}
