@@ -53,7 +53,7 @@ func TestAdminFiles(t *testing.T) {
 		expect("search=needle&limit=3&page=2", "/home/alice/Neu needle/NEEDLE 1%.jpg")
 		expect("search=needle&limit=3&page=3", "")
 
-		user := alice.Get("/api/auth/me").OK(200).Text("user.id")
+		user := callerID(alice)
 		wantJSON(t, "a file", admin.Get("/api/admin/files?search=1%25").OK(200).Value("items"), []any{M{
 			"id": id, "name": "NEEDLE 1%.jpg", "path": "/home/alice/Neu needle", "type": "file", "size": 5,
 			"mimeType": "image/jpeg", "hasPassword": false, "ownerId": user, "username": "alice",

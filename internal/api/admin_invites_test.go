@@ -35,7 +35,7 @@ func TestInvites(t *testing.T) {
 		wantJSON(t, "none yet", admin.Get(path).OK(200).Value("invites"), []any{})
 		now := l.Clock.Now().UnixMilli()
 		reply := admin.Post(path, M{}).OK(201)
-		wantFields(t, "data", parseObject(t, reply.Body)["data"], "invite")
+		wantFields(t, "data", reply.Object()["data"], "invite")
 		wantFields(t, "invite", reply.Value("invite"), "id", "code", "maxUses", "usedCount", "expiresAt", "note",
 			"createdAt")
 		first, _ := reply.Value("invite").(map[string]any)
@@ -86,7 +86,7 @@ func TestInvites(t *testing.T) {
 			wantStatus(t, name, admin.Post(path, body), 201, "")
 		}
 
-		if body := parseObject(t, admin.Delete(path+"/"+id).OK(200).Body); body["data"] != nil {
+		if body := admin.Delete(path + "/" + id).OK(200).Object(); body["data"] != nil {
 			t.Errorf("%v", body)
 		}
 		wantStatus(t, "again", admin.Delete(path+"/"+id), 404, "NOT_FOUND")
@@ -189,7 +189,7 @@ func TestInviteCodeValidity(t *testing.T) {
 			t.Errorf("%s", features.Body)
 		}
 		var keys []string
-		for name := range parseObject(t, l.Client(t).Get("/api/public/settings").OK(200).Body)["data"].(map[string]any) {
+		for name := range l.Client(t).Get("/api/public/settings").OK(200).Object()["data"].(map[string]any) {
 			keys = append(keys, name)
 		}
 		if slices.Contains(keys, "requireInviteCode") {

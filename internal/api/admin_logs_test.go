@@ -166,12 +166,12 @@ func TestAccessLogEntries(t *testing.T) {
 			{"no password", func() { alice.Put("/api/files/"+id, M{"accessPassword": nil}).OK(200) },
 				[]string{"alice share /home/alice/a.txt 0 200 1"}},
 			{"a share with a password", func() {
-				shared = alice.Post("/api/shares/", M{"fileId": id, "password": "open sesame"}).OK(201).Text("share.id")
+				shared = shareEntry(alice, id, M{"password": "open sesame"})
 			}, []string{"alice share /home/alice/a.txt 0 201 1"}},
 			{"a wrong password of it", func() {
-				alice.Post("/api/shares/"+shared+"/verify", M{"password": "canary 4"}).Fails(401, "INVALID_PASSWORD")
-				visitor.Post("/api/shares/"+shared+"/verify", M{"password": "canary 5"}).Fails(401, "INVALID_PASSWORD")
-				visitor.Post("/api/shares/"+shared+"/verify", M{"password": "open sesame"}).OK(200)
+				verifySharePassword(alice, shared, "canary 4").Fails(401, "INVALID_PASSWORD")
+				verifySharePassword(visitor, shared, "canary 5").Fails(401, "INVALID_PASSWORD")
+				verifySharePassword(visitor, shared, "open sesame").OK(200)
 			}, []string{"visitor share_download /home/alice/a.txt 0 401 1",
 				"visitor share_download /home/alice/a.txt 0 401 1"}},
 			{"a title", func() { alice.Put("/api/files/"+id, M{"customTitle": "x"}).OK(200) }, nil},
@@ -255,7 +255,7 @@ func TestLogsEndpoint(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		admin, alice := l.Admin(t), l.User(t, "alice")
-		aliceID := alice.Get("/api/auth/me").OK(200).Text("user.id")
+		aliceID := callerID(alice)
 		l.Clock.Advance(time.Minute)
 		began := l.Clock.Now().UnixMilli()
 		for i := range 3 {

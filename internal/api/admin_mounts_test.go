@@ -21,7 +21,7 @@ func TestMounts(t *testing.T) {
 		me := admin.Get("/api/auth/me").OK(200)
 		local := admin.Get(providersPath).OK(200).Text("providers.0.id")
 		seeded := admin.Get(mountsPath).OK(200)
-		wantFields(t, "data", parseObject(t, seeded.Body)["data"], "mounts")
+		wantFields(t, "data", seeded.Object()["data"], "mounts")
 		wantFields(t, "a mount", seeded.Value("mounts.0"), mountFields...)
 		for field, want := range (M{
 			"providerId": local, "providerName": "local", "mountPath": "/", "name": "Files", "sortBy": "name",
@@ -32,7 +32,7 @@ func TestMounts(t *testing.T) {
 		l.Clock.Advance(time.Second)
 		now := l.Clock.Now().UnixMilli()
 		plain := admin.Post(mountsPath, M{"providerId": local, "mountPath": "/plain", "name": "Plain"}).OK(201)
-		wantFields(t, "data", parseObject(t, plain.Body)["data"], "mount")
+		wantFields(t, "data", plain.Object()["data"], "mount")
 		wantFields(t, "mount", plain.Value("mount"), mountFields...)
 		for field, want := range (M{
 			"providerId": local, "providerName": "local", "mountPath": "/plain", "name": "Plain", "sortBy": "name",
@@ -88,7 +88,7 @@ func TestMounts(t *testing.T) {
 		changed := admin.Put(mountsPath+"/"+id,
 			M{"name": "N", "sortBy": "manual", "sortOrder": "asc", "priority": -1000000, "mountPath": "/c",
 				"providerId": local, "id": unknownID}).OK(200)
-		wantFields(t, "data of PUT", parseObject(t, changed.Body)["data"], "mount")
+		wantFields(t, "data of PUT", changed.Object()["data"], "mount")
 		for field, want := range (M{
 			"id": id, "providerId": local, "providerName": "local", "mountPath": "/c", "name": "N", "sortBy": "manual",
 			"sortOrder": "asc", "priority": -1000000, "hidden": true,
@@ -100,7 +100,7 @@ func TestMounts(t *testing.T) {
 		wantJSON(t, "PUT of null", admin.Put(mountsPath+"/"+id,
 			M{"name": nil, "mountPath": nil, "priority": nil, "providerId": nil}).OK(200).Value("mount.mountPath"),
 			"/c")
-		wantJSON(t, "data of DELETE", parseObject(t, admin.Delete(mountsPath+"/"+id).OK(200).Body)["data"], nil)
+		wantJSON(t, "data of DELETE", admin.Delete(mountsPath + "/" + id).OK(200).Object()["data"], nil)
 		for _, none := range []string{id, unknownID, "x", "%27"} {
 			wantStatus(t, "DELETE of an unknown id", admin.Delete(mountsPath+"/"+none), 404, "NOT_FOUND")
 			wantStatus(t, "PUT of an unknown id", admin.Put(mountsPath+"/"+none, M{"name": "x"}), 404, "NOT_FOUND")

@@ -221,7 +221,7 @@ func TestMissingStoreDirectory(t *testing.T) { // abuse case C126
 		}
 		for range 2 * len(l.Apps) {
 			ready := admin.Get("/api/public/health/ready")
-			if wantJSON(t, "ready", ready.Status, 503); parseObject(t, ready.Body)["detail"] == "" {
+			if wantJSON(t, "ready", ready.Status, 503); ready.Object()["detail"] == "" {
 				t.Error("no detail")
 			}
 			wantStatus(t, "its file", admin.Get("/lost/f"), 500, "INTERNAL_ERROR")

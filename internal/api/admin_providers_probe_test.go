@@ -23,7 +23,7 @@ var probeSteps = []string{"write", "read", "range", "delete", "multipart", "copy
 func testProvider(t *testing.T, admin *apptest.Client, id string, steps int) (reply *apptest.Reply, failed string) {
 	t.Helper()
 	reply = admin.Post(providersPath+"/"+id+"/test", nil).OK(200)
-	wantFields(t, "data", parseObject(t, reply.Body)["data"], "connected", "message", "checks")
+	wantFields(t, "data", reply.Object()["data"], "connected", "message", "checks")
 	wantStrings(t, "checks", reply.Names("checks"), probeSteps[:steps]...)
 	for i, name := range reply.Names("checks") {
 		check := fmt.Sprintf("checks.%d", i)

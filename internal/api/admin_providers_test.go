@@ -67,7 +67,7 @@ func TestStorageProviders(t *testing.T) {
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		admin := l.Admin(t)
 		seeded := admin.Get(providersPath).OK(200)
-		wantFields(t, "data", parseObject(t, seeded.Body)["data"], "providers")
+		wantFields(t, "data", seeded.Object()["data"], "providers")
 		wantFields(t, "a provider", seeded.Value("providers.0"), providerFields...)
 		for field, want := range (M{
 			"name": "local", "type": "store_a", "bucket": "default", "region": "auto", "endpoint": "",
@@ -80,7 +80,7 @@ func TestStorageProviders(t *testing.T) {
 		l.Clock.Advance(time.Second)
 		now := l.Clock.Now().UnixMilli()
 		plain := admin.Post(providersPath, newProvider(nil)).OK(201)
-		wantFields(t, "data", parseObject(t, plain.Body)["data"], "provider")
+		wantFields(t, "data", plain.Object()["data"], "provider")
 		wantFields(t, "provider", plain.Value("provider"), providerFields...)
 		for field, want := range (M{
 			"name": "Archive", "type": "store_a", "bucket": "archive", "region": "auto", "endpoint": "",
@@ -121,7 +121,7 @@ func TestStorageProviders(t *testing.T) {
 		path := providersPath + "/" + made.Text("provider.id")
 		changed := admin.Put(path, M{"name": "Other", "publicDomain": nil, "uploadDomain": "", "region": nil,
 			"uploadMode": "presigned", "redirect": false, "id": unknownID}).OK(200)
-		wantFields(t, "data of PUT", parseObject(t, changed.Body)["data"], "provider")
+		wantFields(t, "data of PUT", changed.Object()["data"], "provider")
 		for field, want := range (M{
 			"id": made.Text("provider.id"), "name": "Other", "type": "store_a", "bucket": "Full_1.a-b",
 			"publicDomain": "", "uploadDomain": "", "region": "auto", "pathPrefix": "a/b",
@@ -139,7 +139,7 @@ func TestStorageProviders(t *testing.T) {
 		wantJSON(t, "mountCount", admin.Put(providersPath+"/"+id, M{}).OK(200).Value("provider.mountCount"), 1)
 		wantStatus(t, "DELETE with a mount", admin.Delete(providersPath+"/"+id), 409, "OPERATION_FAILED")
 		admin.Delete(mountsPath + "/" + mount).OK(200)
-		wantJSON(t, "data of DELETE", parseObject(t, admin.Delete(providersPath+"/"+id).OK(200).Body)["data"], nil)
+		wantJSON(t, "data of DELETE", admin.Delete(providersPath + "/" + id).OK(200).Object()["data"], nil)
 		for _, none := range []string{id, unknownID, "x", "%27", "local"} {
 			wantStatus(t, "DELETE of an unknown id", admin.Delete(providersPath+"/"+none), 404, "NOT_FOUND")
 			wantStatus(t, "PUT of an unknown id", admin.Put(providersPath+"/"+none, M{"name": "x"}), 404, "NOT_FOUND")

@@ -27,12 +27,12 @@ func TestRules(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		admin, alice := l.Admin(t), l.User(t, "alice")
-		me := alice.Get("/api/auth/me").OK(200).Text("user.id")
+		me := callerID(alice)
 		key := alice.Post("/api/keys/", newKey(nil)).OK(201).Text("key.id")
 
 		// the rules that a first start makes
 		seeded := admin.Get("/api/admin/rules").OK(200)
-		wantFields(t, "data", parseObject(t, seeded.Body)["data"], "rules", "pagination")
+		wantFields(t, "data", seeded.Object()["data"], "rules", "pagination")
 		wantJSON(t, "pagination", seeded.Value("pagination"), M{"limit": 20, "page": 1, "pages": 1, "total": 3})
 		found := map[string]bool{}
 		for i := range 3 {
@@ -54,7 +54,7 @@ func TestRules(t *testing.T) {
 			"password": "open sesame", "allowedIps": []string{"10.0.0.0/8", "127.0.0.1", "::ffff:192.0.2.1"},
 			"priority": 7,
 		})).OK(201)
-		wantFields(t, "data", parseObject(t, full.Body)["data"], "rule")
+		wantFields(t, "data", full.Object()["data"], "rule")
 		wantFields(t, "rule", full.Value("rule"), ruleFields...)
 		now := l.Clock.Now().UnixMilli()
 		for field, want := range (M{
@@ -121,7 +121,7 @@ func TestRules(t *testing.T) {
 				"NOT_FOUND")
 			wantStatus(t, "DELETE of an unknown id", admin.Delete("/api/admin/rules/"+none), 404, "NOT_FOUND")
 		}
-		wantJSON(t, "data of DELETE", parseObject(t, admin.Delete("/api/admin/rules/"+id).OK(200).Body)["data"], nil)
+		wantJSON(t, "data of DELETE", admin.Delete("/api/admin/rules/" + id).OK(200).Object()["data"], nil)
 		wantStatus(t, "DELETE again", admin.Delete("/api/admin/rules/"+id), 404, "NOT_FOUND")
 	})
 }
@@ -130,7 +130,7 @@ func TestRulesRefuse(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite")
 	admin := l.Admin(t)
-	me := admin.Get("/api/auth/me").OK(200).Text("user.id")
+	me := callerID(admin)
 	for _, row := range []struct {
 		name   string
 		change M
@@ -219,8 +219,8 @@ func TestExplainRules(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		admin, alice := l.Admin(t), l.User(t, "alice")
-		me := alice.Get("/api/auth/me").OK(200).Text("user.id")
-		root := admin.Get("/api/auth/me").OK(200).Text("user.id")
+		me := callerID(alice)
+		root := callerID(admin)
 		key := alice.Post("/api/keys/", newKey(nil)).OK(201).Text("key.id")
 		admin.Post("/api/files/folder", M{"path": "/", "name": "office"}).OK(201)
 		rule := func(body M) string { return admin.Post("/api/admin/rules", body).OK(201).Text("rule.id") }
@@ -283,7 +283,7 @@ func TestExplainRules(t *testing.T) {
 			if reply.Status != 200 {
 				continue
 			}
-			wantFields(t, row.name, parseObject(t, reply.Body)["data"], "allowed", "needsPassword", "decidedBy",
+			wantFields(t, row.name, reply.Object()["data"], "allowed", "needsPassword", "decidedBy",
 				"trace")
 			wantJSON(t, row.name+": allowed", reply.Value("allowed"), row.allowed)
 			wantJSON(t, row.name+": needsPassword", reply.Value("needsPassword"), row.asks)

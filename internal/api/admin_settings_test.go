@@ -3,7 +3,6 @@ package api_test
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"net/netip"
@@ -41,7 +40,7 @@ func TestSettings(t *testing.T) {
 		want := defaultSettings()
 		see := func(what string, reply *apptest.Reply) {
 			t.Helper()
-			wantJSON(t, what, parseObject(t, reply.OK(200).Body)["data"], want)
+			wantJSON(t, what, reply.OK(200).Object()["data"], want)
 		}
 		see("defaults", admin.Get(settingsPath))
 		for _, change := range []M{
@@ -118,7 +117,7 @@ func TestBadSettings(t *testing.T) {
 		}
 		wantStatus(t, "no object", admin.Patch(settingsPath, "[]", "Content-Type", "application/json"), 400,
 			"VALIDATION_ERROR")
-		wantJSON(t, "afterwards", parseObject(t, admin.Get(settingsPath).OK(200).Body)["data"], defaultSettings())
+		wantJSON(t, "afterwards", admin.Get(settingsPath).OK(200).Object()["data"], defaultSettings())
 	})
 }
 
@@ -215,7 +214,7 @@ func TestConcurrentSettingsChanges(t *testing.T) {
 			all.Wait()
 			want := defaultSettings()
 			maps.Copy(want, changes)
-			wantJSON(t, fmt.Sprint("round ", round), parseObject(t, admin.Get(settingsPath).OK(200).Body)["data"], want)
+			wantJSON(t, fmt.Sprint("round ", round), admin.Get(settingsPath).OK(200).Object()["data"], want)
 		}
 	})
 }
@@ -299,7 +298,7 @@ func TestTestEmail(t *testing.T) {
 			t.Fatalf("%d messages were sent", box.Len())
 		}
 		reply := send("ann@example.org").OK(200)
-		wantFields(t, "data", parseObject(t, reply.Body)["data"], "message")
+		wantFields(t, "data", reply.Object()["data"], "message")
 		if got := box.Next("ann@example.org"); !strings.Contains(got.Text, "admin") ||
 			!strings.Contains(got.Subject, "Larder") {
 			t.Errorf("the message is %s: %s", got.Subject, got.Text)
@@ -351,8 +350,8 @@ func TestMailServerAddressIsRestricted(t *testing.T) {
 				wantStatus(t, host, reply, 500, "MAIL_ERROR")
 				wantStatus(t, host+", a code", sendCode(alice, "new@example.org"), 500, "MAIL_ERROR")
 				admin.Patch(settingsPath, M{"smtpPort": 1}).OK(200)
-				if closed := test(); failureMessage(t, reply) != failureMessage(t, closed) ||
-					!strings.Contains(failureMessage(t, reply), "LARDER_SMTP_ALLOW_PRIVATE") {
+				if closed := test(); errorMessage(t, reply) != errorMessage(t, closed) ||
+					!strings.Contains(errorMessage(t, reply), "LARDER_SMTP_ALLOW_PRIVATE") {
 					t.Errorf("%s gets the answer %s, a closed port gets %s", host, reply.Body, closed.Body)
 				}
 			}
@@ -364,14 +363,4 @@ func TestMailServerAddressIsRestricted(t *testing.T) {
 			}
 		})
 	}
-}
-
-// failureMessage returns the error message of a failure.
-func failureMessage(t *testing.T, r *apptest.Reply) string {
-	t.Helper()
-	var body struct{ Error struct{ Message string } }
-	if err := json.Unmarshal(r.Body, &body); err != nil {
-		t.Fatal(err)
-	}
-	return body.Error.Message
 }

@@ -33,7 +33,7 @@ func TestSystem(t *testing.T) {
 		system := func() *apptest.Reply { return admin.Get("/api/admin/system").OK(200) }
 
 		reply := system()
-		wantFields(t, "data", parseObject(t, reply.Body)["data"], "version", "replicas", "database", "stores", "jobs",
+		wantFields(t, "data", reply.Object()["data"], "version", "replicas", "database", "stores", "jobs",
 			"garbage", "caches", "lastBackup", "lastFsck", "warnings")
 		newest, err := db.SchemaVersion()
 		if err != nil {

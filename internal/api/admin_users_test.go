@@ -22,7 +22,7 @@ func TestCreateUser(t *testing.T) {
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		admin := l.Admin(t)
 		reply := admin.Post("/api/admin/users", newUser(nil)).OK(201)
-		wantFields(t, "data", parseObject(t, reply.Body)["data"], "user")
+		wantFields(t, "data", reply.Object()["data"], "user")
 		wantFields(t, "user", reply.Value("user"), "id", "username", "email", "emailVerified", "role", "status",
 			"displayName", "avatarUrl", "defaultPath", "locale", "theme", "quota", "createdAt", "updatedAt")
 		now := l.Clock.Now().UnixMilli()

@@ -9,19 +9,6 @@ import (
 	"larder/internal/apptest"
 )
 
-// userIDOf returns the id of an account, found by the administrator.
-func userIDOf(t *testing.T, admin *apptest.Client, name string) string {
-	t.Helper()
-	r := admin.Get("/api/admin/users?limit=100").OK(200)
-	for _, user := range r.Value("users").([]any) {
-		if user := user.(map[string]any); user["username"] == name {
-			return user["id"].(string)
-		}
-	}
-	t.Fatalf("no account %s in %s", name, r.Body)
-	return ""
-}
-
 // updateUser changes an account as the administrator.
 func updateUser(admin *apptest.Client, id string, body M) *apptest.Reply {
 	return admin.Put("/api/admin/users/"+id, body)
@@ -51,7 +38,7 @@ func TestListUsers(t *testing.T) {
 		alice.Upload("/home/alice", "a", []byte("1234"))
 
 		r := admin.Get("/api/admin/users").OK(200)
-		wantFields(t, "data", parseObject(t, r.Body)["data"], "users", "pagination")
+		wantFields(t, "data", r.Object()["data"], "users", "pagination")
 		wantStrings(t, "all, by name", usernames(r), "admin", "alice", "Bob_1", "bobx1", "carl", "dora")
 		wantJSON(t, "pagination", r.Value("pagination"), M{"page": 1, "limit": 20, "total": 6, "pages": 1})
 		wantFields(t, "user", r.Value("users.1"), "id", "username", "email", "emailVerified", "role", "status",
@@ -132,7 +119,7 @@ func TestUpdateUser(t *testing.T) {
 					map[int]string{400: "VALIDATION_ERROR"}[row.status])
 			}
 			r := updateUser(admin, id, M{}).OK(200)
-			wantFields(t, "data", parseObject(t, r.Body)["data"], "user")
+			wantFields(t, "data", r.Object()["data"], "user")
 			for field, want := range (M{"username": "alice", "email": "alice@example.org", "role": "user",
 				"status": "active", "defaultPath": "/home/alice",
 				"quota": M{"maxStorage": 10 << 20, "maxFiles": 100, "usedStorage": 0, "usedFiles": 0}}) {

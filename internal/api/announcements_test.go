@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"larder/internal/apptest"
-	"larder/internal/site"
 )
 
 func TestAnnouncements(t *testing.T) {
@@ -47,7 +46,7 @@ func TestAnnouncements(t *testing.T) {
 		public(shown(welcome), shown(record))
 
 		// the sign-in page shows them too
-		l.ChangeSettings(t, func(s *site.Settings) { s.AllowGuestAccess = false })
+		setAllowGuestAccess(t, l, false)
 		public(shown(welcome), shown(record))
 
 		l.Clock.Advance(58*time.Second + 999*time.Millisecond)

@@ -22,7 +22,7 @@ func TestClockChanges(t *testing.T) {
 			apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 				alice := l.User(t, "alice")
 				id := alice.Upload(home, "kept.txt", []byte("kept"))
-				token := alice.Get("/api/files/" + id + "/download").OK(200).Text("url")
+				token := downloadURL(alice, id)
 				token = strings.TrimPrefix(token, apptest.BaseURL)
 				open := alice.Post("/api/files/upload-session",
 					M{"path": home, "fileName": "later.txt", "fileSize": 5}).OK(200).Text("sessionId")
@@ -77,7 +77,7 @@ func TestClockChanges(t *testing.T) {
 					t.Errorf("the session under way: %d %s", r.Status, r.Body)
 				}
 				alice.Upload(home, "after.txt", []byte("after"))
-				fresh := strings.TrimPrefix(alice.Get("/api/files/"+id+"/download").OK(200).Text("url"),
+				fresh := strings.TrimPrefix(downloadURL(alice, id),
 					apptest.BaseURL)
 				if r := l.Client(t).Get(fresh).OK(200); string(r.Body) != "kept" {
 					t.Errorf("the file contains %q", r.Body)

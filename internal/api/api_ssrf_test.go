@@ -1,7 +1,6 @@
 package api_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"net"
 	"net/http"
@@ -83,13 +82,6 @@ var invalidEndpoints = []string{
 	"http://[fe80::1%25eth0]:PORT", "http://[::1%25lo]:PORT", "http://[::ffff:127.0.0.1%25lo]:PORT",
 }
 
-// errorMessage returns the message of an error.
-func errorMessage(r *apptest.Reply) string {
-	var envelope struct{ Error struct{ Message string } }
-	_ = json.Unmarshal(r.Body, &envelope)
-	return envelope.Error.Message
-}
-
 // No address that a user or administrator can configure makes the service connect to an address
 // that is not public (abuse cases C60, C61, C62, C64).
 func TestNoRequestReachesPrivateAddress(t *testing.T) {
@@ -135,7 +127,7 @@ func TestNoRequestReachesPrivateAddress(t *testing.T) {
 			endpoint := strings.ReplaceAll(target, "PORT", canary.Port)
 			reply := send(endpoint)
 			wantStatus(t, sink+" "+endpoint, reply, 400, "VALIDATION_ERROR")
-			sentence := errorMessage(reply)
+			sentence := errorMessage(t, reply)
 			if i == 0 || i == len(targets) {
 				told = sentence
 			}

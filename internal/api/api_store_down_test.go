@@ -22,7 +22,7 @@ func TestAStoreThatIsDown(t *testing.T) {
 			file, doomed := uploadHealthy(w), w.key.Upload(w.dir, "doomed.txt", []byte(faultContent))
 			admin := w.l.SignIn(t, "admin", apptest.AdminPassword)
 			link := admin.Post("/api/files/"+file+"/link", M{}).OK(200).Text("link.url")
-			gateway := w.key.Get("/api/files/" + file + "/download").OK(200).Text("url")
+			gateway := downloadURL(w.key, file)
 			whole := newUploadSession(w.key, w.dir, "whole.txt", len(faultContent))
 			etag := putRaw(w.key, whole, faultContent).OK(200).Text("etag")
 			empty, parts := newUploadSession(w.key, w.dir, "empty.txt", len(faultContent)), newPartSession(w)

@@ -119,7 +119,7 @@ func getPath(_ *testing.T, w *faultFixture) attempt {
 
 // getGateway uses up a download address only when bytes were sent.
 func getGateway(t *testing.T, w *faultFixture) attempt {
-	address := w.key.Get("/api/files/" + uploadHealthy(w) + "/download").OK(200).Text("url")
+	address := downloadURL(w.key, uploadHealthy(w))
 	opened := false
 	return attempt{
 		run: func() *apptest.Reply {

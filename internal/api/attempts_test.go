@@ -36,14 +36,14 @@ func newAttemptTargets(t *testing.T, l *apptest.Larder) []attemptTarget {
 		}
 		return "wrong"
 	}
-	own := shareFile(admin, admin.Upload("/public", "shared.txt", []byte("x")), M{"password": "open sesame"})
+	own := shareEntry(admin, admin.Upload("/public", "shared.txt", []byte("x")), M{"password": "open sesame"})
 	file := admin.Upload("/public", "file.txt", []byte("x"))
 	setAccessPassword(admin, file, "open sesame")
 	alone := admin.Upload("/public", "alone.txt", []byte("x"))
 	setAccessPassword(admin, alone, "open sesame")
 	other := admin.Upload("/public", "other.txt", []byte("x"))
 	setAccessPassword(admin, other, "open sesame")
-	ofFile := shareFile(admin, other)
+	ofFile := shareEntry(admin, other)
 	folder := mkdir(admin, "/public", "shut")
 	admin.Upload("/public/shut", "in.txt", []byte("x"))
 	setAccessPassword(admin, folder, "open sesame")
@@ -62,7 +62,7 @@ func newAttemptTargets(t *testing.T, l *apptest.Larder) []attemptTarget {
 	always := func(path string) func(int) string { return func(int) string { return path } }
 	share := func(id string) func(*apptest.Client, int, bool) *apptest.Reply {
 		return func(c *apptest.Client, n int, right bool) *apptest.Reply {
-			return c.Post("/api/shares/"+id+"/verify", M{"password": word(right)}, fromNetwork(n)...)
+			return verifySharePassword(c, id, word(right), fromNetwork(n)...)
 		}
 	}
 	signIn := func(name string) func(*apptest.Client, int, bool) *apptest.Reply {
@@ -173,10 +173,10 @@ func TestWrongPasswordsCountPerTarget(t *testing.T) {
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		admin, visitor := l.Admin(t), l.Client(t)
 		file := admin.Upload("/public", "a.txt", []byte("x"))
-		one, two := shareFile(admin, file, M{"password": "open sesame"}), shareFile(admin, file,
+		one, two := shareEntry(admin, file, M{"password": "open sesame"}), shareEntry(admin, file,
 			M{"password": "open sesame"})
 		try := func(id string, n int, password string) *apptest.Reply {
-			return visitor.Post("/api/shares/"+id+"/verify", M{"password": password}, fromNetwork(n)...)
+			return verifySharePassword(visitor, id, password, fromNetwork(n)...)
 		}
 		for i := range 20 {
 			wantStatus(t, "wrong", try(one, i, "x"), 401, "INVALID_PASSWORD")
@@ -200,17 +200,17 @@ func TestLimitedAddressDoesNotCountForTarget(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		admin, visitor := l.Admin(t), l.Client(t)
-		id := shareFile(admin, admin.Upload("/public", "a.txt", []byte("x")), M{"password": "open sesame"})
+		id := shareEntry(admin, admin.Upload("/public", "a.txt", []byte("x")), M{"password": "open sesame"})
 		for range 100 {
-			visitor.Post("/api/shares/"+id+"/verify", M{"password": "x"}, fromNetwork(1)...)
+			verifySharePassword(visitor, id, "x", fromNetwork(1)...)
 		}
 		if len(l.Apps) == 1 { // each replica counts addresses on its own
 			for i := range 10 {
-				r := visitor.Post("/api/shares/"+id+"/verify", M{"password": "x"}, fromNetwork(i+2)...)
+				r := verifySharePassword(visitor, id, "x", fromNetwork(i+2)...)
 				wantStatus(t, fmt.Sprint("another address ", i), r, 401, "INVALID_PASSWORD")
 			}
 		}
-		r := visitor.Post("/api/shares/"+id+"/verify", M{"password": "open sesame"}, fromNetwork(99)...)
+		r := verifySharePassword(visitor, id, "open sesame", fromNetwork(99)...)
 		wantStatus(t, "the target's are used up", r, 429, "RATE_LIMIT_EXCEEDED")
 	}, apptest.TrustLoopback)
 }
@@ -244,9 +244,9 @@ func TestWrongPasswordsSurviveARestart(t *testing.T) {
 	var same config.Config
 	l := apptest.Start(t, "postgres", apptest.TrustLoopback, func(cfg *config.Config) { same = *cfg })
 	admin := l.Admin(t)
-	id := shareFile(admin, admin.Upload("/public", "a.txt", []byte("x")), M{"password": "open sesame"})
+	id := shareEntry(admin, admin.Upload("/public", "a.txt", []byte("x")), M{"password": "open sesame"})
 	for i := range 20 {
-		r := l.Client(t).Post("/api/shares/"+id+"/verify", M{"password": "x"}, fromNetwork(i)...)
+		r := verifySharePassword(l.Client(t), id, "x", fromNetwork(i)...)
 		wantStatus(t, "wrong", r, 401, "INVALID_PASSWORD")
 		postLogin(l.Client(t), "admin", "wrong", fromNetwork(i)...)
 	}
@@ -254,7 +254,7 @@ func TestWrongPasswordsSurviveARestart(t *testing.T) {
 	again := apptest.Start(t, "postgres", func(cfg *config.Config) { *cfg = same })
 	again.Clock.Advance(l.Clock.Now().Sub(again.Clock.Now()))
 	for n := range 2 {
-		r := again.Client(t).Post("/api/shares/"+id+"/verify", M{"password": "open sesame"}, fromNetwork(40+n)...)
+		r := verifySharePassword(again.Client(t), id, "open sesame", fromNetwork(40+n)...)
 		wantStatus(t, "the share", r, 429, "RATE_LIMIT_EXCEEDED")
 		checkSignInBlocked(t, "the account", again.Client(t), "admin", apptest.AdminPassword)
 	}
@@ -271,13 +271,13 @@ func TestWrongPasswordsCountInRedis(t *testing.T) {
 	file := admin.Upload("/public", "a.txt", []byte("x"))
 	judged := func(id string) (n int) {
 		for i := range 60 {
-			if l.Client(t).Post("/api/shares/"+id+"/verify", M{"password": "x"}, fromNetwork(i)...).Status == 401 {
+			if verifySharePassword(l.Client(t), id, "x", fromNetwork(i)...).Status == 401 {
 				n++
 			}
 		}
 		return n
 	}
-	id := shareFile(admin, file, M{"password": "open sesame"})
+	id := shareEntry(admin, file, M{"password": "open sesame"})
 	if n := judged(id); n != 20 {
 		t.Errorf("two replicas checked %d of 60 wrong answers, want 20", n)
 	}
@@ -285,10 +285,10 @@ func TestWrongPasswordsCountInRedis(t *testing.T) {
 		t.Errorf("%d counts are in the database beside Redis", n)
 	}
 	l.Clock.Advance(time.Minute)
-	r := l.Client(t).Post("/api/shares/"+id+"/verify", M{"password": "open sesame"}, fromNetwork(1000)...)
+	r := verifySharePassword(l.Client(t), id, "open sesame", fromNetwork(1000)...)
 	wantStatus(t, "a minute later", r, 200, "")
 	server.Stop()
-	if n := judged(shareFile(admin, file, M{"password": "open sesame"})); n != 40 {
+	if n := judged(shareEntry(admin, file, M{"password": "open sesame"})); n != 40 {
 		t.Errorf("without Redis, %d of 60 wrong answers were checked, want 20 by each replica", n)
 	}
 }
@@ -340,12 +340,13 @@ func TestRefusedPasswordsCountForNoOtherTarget(t *testing.T) {
 		for range 30 {
 			wantStatus(t, "the rule's is used up", try("both.txt", "x"), 429, "RATE_LIMIT_EXCEEDED")
 		}
-		link := shareFile(admin, file) // asks for the file's password only, because its creator needs none for the rule
+		// asks for the file's password only, because its creator needs none for the rule
+		link := shareEntry(admin, file)
 		for i := range 20 {
-			r := visitor.Post("/api/shares/"+link+"/verify", M{"password": "x"}, fromNetwork(500+i)...)
+			r := verifySharePassword(visitor, link, "x", fromNetwork(500+i)...)
 			wantStatus(t, fmt.Sprint("wrong for the file ", i+1), r, 401, "INVALID_PASSWORD")
 		}
-		r := visitor.Post("/api/shares/"+link+"/verify", M{"password": "of the file"}, fromNetwork(600)...)
+		r := verifySharePassword(visitor, link, "of the file", fromNetwork(600)...)
 		wantStatus(t, "the 21st", r, 429, "RATE_LIMIT_EXCEEDED")
 	}, apptest.TrustLoopback)
 }

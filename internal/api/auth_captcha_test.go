@@ -77,7 +77,7 @@ func TestBotCheck(t *testing.T) {
 
 func checkBotCheck(t *testing.T, l *apptest.Larder, j *captchaServer) {
 	admin := l.Admin(t)
-	allowRegistration(t, l)
+	setAllowRegistration(t, l, true)
 	code := invite(admin, M{"maxUses": 100})
 	from := []string{"X-Forwarded-For", "203.0.113.7"}
 	signIn := func(name, password string, token any) *apptest.Reply {
@@ -114,7 +114,7 @@ func checkBotCheck(t *testing.T, l *apptest.Larder, j *captchaServer) {
 	wantJSON(t, "asked", j.takeRequests(), []string{want, want, want})
 
 	// a request that is refused anyway is refused before
-	l.ChangeSettings(t, func(s *site.Settings) { s.AllowRegistration = false })
+	setAllowRegistration(t, l, false)
 	wantStatus(t, "closed", register(l.Client(t), "ann", M{"captchaToken": "human"}), 403, "FORBIDDEN")
 	wantStatus(t, "invalid", register(l.Client(t), "ann",
 		M{"captchaToken": "human", "inviteCode": code, "password": "1234567"}), 400, "VALIDATION_ERROR")

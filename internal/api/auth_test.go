@@ -52,7 +52,7 @@ func TestLogin(t *testing.T) {
 		c := l.Client(t)
 		c.Cookies["auth_token"] = "set beforehand"
 		reply := postLogin(c, "Alice", password).OK(200)
-		data := parseObject(t, reply.Body)["data"]
+		data := reply.Object()["data"]
 		wantFields(t, "data", data, "user", "quota")
 		wantFields(t, "user", reply.Value("user"), loginFields...)
 		wantFields(t, "quota", reply.Value("quota"), quotaFields...)
@@ -81,7 +81,7 @@ func TestLogin(t *testing.T) {
 		}
 
 		me := c.Get("/api/auth/me").OK(200)
-		wantFields(t, "data of me", parseObject(t, me.Body)["data"], "user", "quota")
+		wantFields(t, "data of me", me.Object()["data"], "user", "quota")
 		wantFields(t, "user of me", me.Value("user"), meFields...)
 		wantFields(t, "quota of me", me.Value("quota"), quotaFields...)
 		wantJSON(t, "id of me", me.Value("user.id"), id)
@@ -198,7 +198,7 @@ func TestLogout(t *testing.T) {
 		stale := first.Fork()
 
 		reply := first.Post("/api/auth/logout", nil).OK(200)
-		wantJSON(t, "data", parseObject(t, reply.Body)["data"], nil)
+		wantJSON(t, "data", reply.Object()["data"], nil)
 		if set := onlyCookie(t, reply); set.Name != "auth_token" || set.MaxAge >= 0 || set.Value != "" ||
 			set.Path != "/" || !set.HttpOnly {
 			t.Errorf("logout sets %+v", set)

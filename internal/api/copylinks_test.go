@@ -36,7 +36,7 @@ func TestCopyLinks(t *testing.T) {
 		t.Run("the public path", func(t *testing.T) {
 			for _, query := range []string{"", "?signed=false", "?signed=", "?expiresIn=60", "?expiresIn=604800"} {
 				r := copyLinks(alice.In(t), photo, query).OK(200)
-				wantFields(t, "data", parseObject(t, r.Body)["data"], "formats", "accessMode", "needsPassword",
+				wantFields(t, "data", r.Object()["data"], "formats", "accessMode", "needsPassword",
 					"expiresIn")
 				wantFields(t, "formats", r.Value("formats"), "direct", "html", "markdown", "bbcode")
 				const address = apptest.BaseURL + "/home/alice/a%20b.png"
@@ -76,7 +76,7 @@ func TestCopyLinks(t *testing.T) {
 			for query, lasts := range map[string]int64{"?signed=true": 3600, "?signed=true&expiresIn=60": 60,
 				"?signed=true&expiresIn=604800": 604800} {
 				r := copyLinks(alice.In(t), photo, query).OK(200)
-				wantFields(t, "data", parseObject(t, r.Body)["data"], "formats", "accessMode", "needsPassword",
+				wantFields(t, "data", r.Object()["data"], "formats", "accessMode", "needsPassword",
 					"expiresIn")
 				direct := r.Text("formats.direct")
 				if !signedLinkPattern.MatchString(direct) {
@@ -519,9 +519,9 @@ func TestAccessMode(t *testing.T) {
 		mode(alice, public, "private_gateway")
 		setAccessPassword(admin, public, nil)
 		mode(alice, public, "public_cdn")
-		setGuestAccess(t, l, false)
+		setAllowGuestAccess(t, l, false)
 		mode(alice, public, "private_gateway")
-		setGuestAccess(t, l, true)
+		setAllowGuestAccess(t, l, true)
 		admin.Put(local, M{"publicDomain": ""}).OK(200)
 		mode(alice, public, "private_gateway")
 	})

@@ -21,7 +21,7 @@ func TestCSRFToken(t *testing.T) {
 		}
 		wantStatus(t, "before one was fetched", folder("a", ""), 403, "INVALID_CSRF")
 		reply := c.Get("/api/auth/csrf-token").OK(200)
-		wantFields(t, "data", parseObject(t, reply.Body)["data"], "token")
+		wantFields(t, "data", reply.Object()["data"], "token")
 		token := reply.Text("token")
 		if len(token) != 32 {
 			t.Errorf("a token of %d characters", len(token))

@@ -45,7 +45,7 @@ func newAccountArtifacts(t *testing.T, l *apptest.Larder, admin *apptest.Client,
 	file := h.user.Upload(h.home, "a.png", []byte(onePixel))
 	h.link = h.user.Post("/api/files/"+file+"/link", nil).OK(200).Text("link.url")
 	h.signed, h.downloadURL = signedLink(h.user, file), downloadURL(h.user, file)
-	h.shareURL = "/api/shares/" + h.user.Post("/api/shares/", M{"fileId": file}).OK(201).Text("share.id")
+	h.shareURL = "/api/shares/" + shareEntry(h.user, file)
 	h.shareDownloadURL = l.Client(t).Get(h.shareURL + "/download").OK(200).Text("url")
 	h.sessions = map[string]string{
 		"raw":      newUploadSession(h.key, h.home, "raw", 1),

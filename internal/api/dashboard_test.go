@@ -57,14 +57,14 @@ func TestDashboard(t *testing.T) {
 
 		l.FlushLog()
 		r := admin.In(t).Get("/api/admin/dashboard").OK(200)
-		wantFields(t, "data", parseObject(t, r.Body)["data"], "stats", "requests24h", "recentActivity")
-		userID := alice.Get("/api/auth/me").OK(200).Text("user.id")
+		wantFields(t, "data", r.Object()["data"], "stats", "requests24h", "recentActivity")
+		userID := callerID(alice)
 		newest, _ := r.Value("recentActivity.0").(map[string]any)
 		wantJSON(t, "the newest", M{"action": newest["action"], "path": newest["path"], "userId": newest["userId"],
 			"username": newest["username"], "statusCode": newest["statusCode"]},
 			M{"action": "folder", "path": "/home/alice/last", "userId": userID, "username": "alice", "statusCode": 201})
 		wantFields(t, "activity", newest, "action", "path", "userId", "username", "statusCode", "createdAt")
-		wantFields(t, "data", parseObject(t, admin.Get("/api/admin/stats").OK(200).Body)["data"], "users", "files",
+		wantFields(t, "data", admin.Get("/api/admin/stats").OK(200).Object()["data"], "users", "files",
 			"storage", "recentActivity")
 		for i := range 25 {
 			mkdir(admin, "/public", fmt.Sprint(i))

@@ -223,7 +223,7 @@ func TestDAVLimit(t *testing.T) {
 	l := apptest.Start(t, "sqlite")
 	alice, key := davHome(t, l, "alice")
 	another := davKey(alice, M{"uploadPath": "/home/alice"})
-	saveLimit(t, l, true, 1)
+	setRateLimit(t, l, true, 1)
 	for i := range 20 {
 		r := dav(key, []string{"PROPFIND", "GET", "PUT", "DELETE"}[i%4], "/home/alice/x", nil, "Depth", "0")
 		if r.Status == 429 {

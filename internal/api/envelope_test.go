@@ -26,7 +26,7 @@ func TestEnvelopes(t *testing.T) {
 	now := fmt.Sprint(l.Clock.Now().UnixMilli())
 
 	good := admin.Get("/api/keys/").OK(200)
-	top := parseObject(t, good.Body)
+	top := good.Object()
 	wantFields(t, "the success envelope", top, "success", "data", "timestamp")
 	wantJSON(t, "success", top["success"], true)
 	wantJSON(t, "timestamp", top["timestamp"], json.Number(now))
@@ -42,11 +42,11 @@ func TestEnvelopes(t *testing.T) {
 
 	id := admin.Post("/api/keys/", M{"name": "k", "permissions": []string{"read"}, "protocols": []string{"api"}}).
 		OK(201).Text("key.id")
-	null := parseObject(t, admin.Delete("/api/keys/"+id).OK(200).Body)
+	null := admin.Delete("/api/keys/" + id).OK(200).Object()
 	wantFields(t, "an envelope of nothing", null, "success", "data", "timestamp")
 	wantJSON(t, "data", null["data"], nil)
 
-	bad := parseObject(t, visitor.Get("/api/auth/me").Fails(401, "UNAUTHORIZED").Body)
+	bad := visitor.Get("/api/auth/me").Fails(401, "UNAUTHORIZED").Object()
 	wantFields(t, "the error envelope", bad, "success", "error", "timestamp")
 	wantFields(t, "error", bad["error"], "code", "message")
 	wantJSON(t, "success", bad["success"], false)
@@ -62,7 +62,7 @@ func TestErrorDetailsInDevelopment(t *testing.T) {
 			l := apptest.Start(t, "sqlite", func(cfg *config.Config) { cfg.Development = development })
 			reply := l.Client(t).Post("/api/auth/login", `{"username": `, "Content-Type", "application/json").
 				Fails(400, "VALIDATION_ERROR")
-			failure, _ := parseObject(t, reply.Body)["error"].(map[string]any)
+			failure, _ := reply.Object()["error"].(map[string]any)
 			details, given := failure["details"]
 			if given != development {
 				t.Fatalf("details given: %v in %s", given, reply.Body)
@@ -81,7 +81,7 @@ func TestHealthProbesAnswerBareObjects(t *testing.T) {
 		for _, path := range []string{"/api/public/health", "/api/public/health/live", "/api/public/health/ready"} {
 			reply := l.Client(t).Get(path)
 			wantStatus(t, path, reply, 200, "")
-			o := parseObject(t, reply.Body)
+			o := reply.Object()
 			wantFields(t, path, o, "service", "status", "ready", "detail")
 			wantJSON(t, path+" status", o["status"], "ok")
 			wantJSON(t, path+" ready", o["ready"], true)
@@ -135,7 +135,7 @@ func TestPanicIsInternalError(t *testing.T) {
 	if w.Code != 500 {
 		t.Fatalf("status %d", w.Code)
 	}
-	o := parseObject(t, w.Body.Bytes())
+	o := apptest.ParseObject(t, w.Body.Bytes())
 	wantFields(t, "the envelope", o, "success", "error", "timestamp")
 	wantFields(t, "error", o["error"], "code", "message")
 	if text := w.Body.String(); !strings.Contains(text, `"INTERNAL_ERROR"`) || strings.Contains(text, "goroutine") ||

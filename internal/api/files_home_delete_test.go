@@ -13,7 +13,7 @@ func TestUserCannotDeleteOwnHome(t *testing.T) {
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		admin, alice := l.Admin(t), l.User(t, "alice")
 		l.User(t, "bob")
-		me := alice.Get("/api/auth/me").OK(200).Text("user.id")
+		me := callerID(alice)
 		team := mkdir(admin, "/uploads", "team")
 		addRule(admin, M{"pathPattern": "/uploads/**", "effect": "allow", "userId": me})
 		admin.Put("/api/admin/users/"+me, M{"defaultPath": "/uploads/team/alice"}).OK(200)

@@ -139,7 +139,7 @@ func TestPermanentLink(t *testing.T) {
 				}
 			}
 			checkLink("at first", true)
-			userID := alice.Get("/api/auth/me").OK(200).Text("user.id")
+			userID := callerID(alice)
 			for what, rule := range map[string]M{
 				"owner may not share": {"effect": "deny", "userId": userID,
 					"permissions": []string{"share"}},
@@ -178,9 +178,9 @@ func TestPermanentLink(t *testing.T) {
 			made = addRule(admin, M{"pathPattern": home + "/**", "effect": "deny", "role": "guest"})
 			checkLink("guests are denied the path", true)
 			admin.Delete("/api/admin/rules/" + made).OK(200)
-			setGuestAccess(t, l, false)
+			setAllowGuestAccess(t, l, false)
 			checkLink("guest access off", false)
-			setGuestAccess(t, l, true)
+			setAllowGuestAccess(t, l, true)
 			checkLink("guest access on again", true)
 		})
 	})

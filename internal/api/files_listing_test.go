@@ -180,7 +180,7 @@ func TestListingShowsOnlyReadableEntries(t *testing.T) {
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		admin, alice, bob := l.Admin(t), l.User(t, "alice"), l.User(t, "bob")
 		guest := l.User(t, "visitor", M{"role": "guest"})
-		me := alice.Get("/api/auth/me").OK(200).Text("user.id")
+		me := callerID(alice)
 		for _, name := range []string{"internal", "club"} {
 			mkdir(admin, "/", name)
 		}
@@ -295,8 +295,8 @@ func TestListingShowsOnlyReadableEntries(t *testing.T) {
 			}
 		})
 		t.Run("guest fallback ends with guest access", func(t *testing.T) {
-			setGuestAccess(t, l, false)
-			defer setGuestAccess(t, l, true)
+			setAllowGuestAccess(t, l, false)
+			defer setAllowGuestAccess(t, l, true)
 			wantStrings(t, "root", listNames(alice.In(t), "/"), "home", "public", "uploads")
 			listFolder(alice.In(t), "/club").Fails(403, "FORBIDDEN")
 			wantStrings(t, "public by the rule for users", listNames(alice.In(t), "/public"), "open", "seen.txt")

@@ -274,7 +274,7 @@ func TestFolderDeletionIsAllOrNothing(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		admin, alice, bob := l.Admin(t), l.User(t, "alice"), l.User(t, "bob")
-		aliceID := alice.Get("/api/auth/me").OK(200).Text("user.id")
+		aliceID := callerID(alice)
 		const home = "/home/alice"
 		wantRefused := func(t *testing.T, c *apptest.Client, folder string) {
 			t.Helper()
@@ -315,7 +315,7 @@ func TestFolderDeletionIsAllOrNothing(t *testing.T) {
 		})
 		t.Run("entries of others in a home", func(t *testing.T) {
 			addRule(admin.In(t), M{"pathPattern": home + "/inbox/**", "effect": "allow",
-				"userId": bob.In(t).Get("/api/auth/me").OK(200).Text("user.id"), "permissions": []string{"write"}})
+				"userId": callerID(bob.In(t)), "permissions": []string{"write"}})
 			folder := mkdir(alice.In(t), home, "inbox")
 			bob.In(t).Upload(home+"/inbox", "his.txt", []byte("12345"))
 			wantUsed(t, bob.In(t), 5, 1)

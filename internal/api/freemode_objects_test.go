@@ -35,7 +35,7 @@ func TestFreeModeListing(t *testing.T) {
 		name := c.Get("/api/free-mode/session").OK(200).Text("user.username")
 		for _, path := range []string{"", "?path=", "?path=/", "?path=//./"} {
 			reply := c.Get("/api/free-mode/files" + path).OK(200)
-			data := parseObject(t, reply.Body)["data"].(map[string]any)
+			data := reply.Object()["data"].(map[string]any)
 			wantFields(t, "data", data, "items", "mount", "cursor", "hidden")
 			wantJSON(t, "mount", data["mount"],
 				M{"id": name, "name": bucket.Name, "sortBy": "name", "sortOrder": "asc", "mountPath": "/"})
@@ -122,7 +122,7 @@ func TestFreeModeUpload(t *testing.T) {
 			return c.Post("/api/free-mode/upload"+path, body, append(header, "X-File-Name", name)...)
 		}
 		reply := raw("?path=/photos/2024", "cat.png", "meow").OK(201)
-		data := parseObject(t, reply.Body)["data"]
+		data := reply.Object()["data"]
 		wantJSON(t, "data", data, M{"key": "photos/2024/cat.png", "size": 4})
 		if getObject(t, bucket, "photos/2024/cat.png") != "meow" {
 			t.Error("other bytes")
@@ -217,7 +217,7 @@ func TestFreeModeUploadOfMoreThanAGiB(t *testing.T) {
 		}
 		defer reply.Body.Close()
 		text, _ := io.ReadAll(reply.Body)
-		return fmt.Sprint(reply.StatusCode, " ", parseObject(t, text)["error"].(map[string]any)["code"])
+		return fmt.Sprint(reply.StatusCode, " ", apptest.ParseObject(t, text)["error"].(map[string]any)["code"])
 	}
 	if got := told(limit, "X-File-Name: cut", "x"); got != "422 OPERATION_FAILED" {
 		t.Errorf("a GiB: %s", got)
@@ -303,7 +303,7 @@ func TestFreeModeDownloadAndDelete(t *testing.T) {
 			}
 		}
 		reply := c.Delete("/api/free-mode/object?key=d%2Fx%20y.html").OK(200)
-		if parseObject(t, reply.Body)["data"] != nil {
+		if reply.Object()["data"] != nil {
 			t.Errorf("%s", reply.Body)
 		}
 		c.Delete("/api/free-mode/object?key=d%2Fx%20y.html").OK(200) // deleting an absent key succeeds

@@ -57,7 +57,7 @@ func TestFreeModeSession(t *testing.T) {
 				hours = 1
 			}
 			reply := c.Post("/api/free-mode/init", fields1).OK(201)
-			data := parseObject(t, reply.Body)["data"].(map[string]any)
+			data := reply.Object()["data"].(map[string]any)
 			wantFields(t, "data", data, "user", "expiresAt", "sessionHours", "provider", "csrfToken")
 			wantFields(t, "user", data["user"], "id", "username", "role", "defaultPath")
 			wantJSON(t, "provider", data["provider"], M{"type": kind, "bucket": bucket.Name})
@@ -77,7 +77,7 @@ func TestFreeModeSession(t *testing.T) {
 			}
 			for range 2 { // whichever replica answers
 				again := c.Get("/api/free-mode/session").OK(200)
-				wantJSON(t, "the session", parseObject(t, again.Body)["data"], data)
+				wantJSON(t, "the session", again.Object()["data"], data)
 				if again.Header.Get("Cache-Control") != "private, no-store" {
 					t.Errorf("Cache-Control %s", again.Header.Get("Cache-Control"))
 				}
@@ -199,7 +199,7 @@ func TestFreeModeReachesPublicAddressesOnly(t *testing.T) {
 	} {
 		reply := l.Client(t).Post("/api/free-mode/init", freeFields(bucket, M{"endpoint": endpoint})).
 			Fails(400, "VALIDATION_ERROR")
-		said := parseObject(t, reply.Body)["error"].(map[string]any)["message"].(string)
+		said := errorMessage(t, reply)
 		if message != "" && said != message {
 			t.Errorf("%s: %s", endpoint, said)
 		}
@@ -255,7 +255,7 @@ func TestFreeModeConnectionTest(t *testing.T) {
 			reply := visitor.Post("/api/free-mode/init", freeFields(bucket, c.change))
 			took := time.Since(began)
 			wantStatus(t, name, reply, 400, "OPERATION_FAILED")
-			if reply.Status != 400 || parseObject(t, reply.Body)["error"].(map[string]any)["message"] != c.want ||
+			if reply.Status != 400 || errorMessage(t, reply) != c.want ||
 				len(visitor.Cookies) != 0 {
 				t.Errorf("%s: %s", name, reply.Body)
 			}
@@ -422,7 +422,7 @@ func TestFreeModeLogout(t *testing.T) {
 		c := openFreeSession(t, l, bucket)
 		kept := c.Fork() // with a copy of the cookie
 		reply := c.Post("/api/free-mode/logout", nil).OK(200)
-		if parseObject(t, reply.Body)["data"] != nil ||
+		if reply.Object()["data"] != nil ||
 			reply.Header.Get("Set-Cookie") != "fm_token=; Path=/api/free-mode; Max-Age=0; HttpOnly; SameSite=Strict" {
 			t.Errorf("%s, cookie %s", reply.Body, reply.Header.Get("Set-Cookie"))
 		}

@@ -8,8 +8,10 @@ import (
 	"testing"
 
 	"larder/internal/apptest"
-	"larder/internal/site"
 )
+
+// unknownID is an id that nothing has.
+const unknownID = "00000000-0000-4000-8000-000000000000"
 
 // mkdir makes a folder and returns its id.
 func mkdir(c *apptest.Client, dir, name string) string {
@@ -57,20 +59,6 @@ func wantUsed(t *testing.T, c *apptest.Client, bytes, files int64) {
 	}
 }
 
-// wantFieldsOf fails the test unless the object at path below data has all these fields.
-func wantFieldsOf(t *testing.T, r *apptest.Reply, path string, want ...string) {
-	t.Helper()
-	object, ok := r.Value(path).(map[string]any)
-	if !ok {
-		t.Fatalf("no object at %s: %s", path, r.Body)
-	}
-	for _, name := range want {
-		if _, there := object[name]; !there {
-			t.Errorf("%s has no %s: %s", path, name, r.Body)
-		}
-	}
-}
-
 // wantHeader fails the test unless the answer has exactly that header, "" for none.
 func wantHeader(t *testing.T, r *apptest.Reply, name, want string) {
 	t.Helper()
@@ -93,11 +81,23 @@ func wantBody(t *testing.T, r *apptest.Reply, want string) {
 		len(want), same, r.Body[same:], want[same:])
 }
 
-// setGuestAccess sets the site setting allowGuestAccess.
-func setGuestAccess(t *testing.T, l *apptest.Larder, on bool) {
-	t.Helper()
-	l.ChangeSettings(t, func(s *site.Settings) { s.AllowGuestAccess = on })
+// downloadURL requests a single-use address of a file.
+func downloadURL(c *apptest.Client, id string) string {
+	return c.Get("/api/files/" + id + "/download").OK(200).Text("url")
 }
 
-// unknownID is an id that nothing has.
-const unknownID = "00000000-0000-4000-8000-000000000000"
+// callerID returns the id of the account that c is signed in with.
+func callerID(c *apptest.Client) string { return c.Get("/api/auth/me").OK(200).Text("user.id") }
+
+// userIDOf returns the id of the named account, which the administrator looks up.
+func userIDOf(t *testing.T, admin *apptest.Client, name string) string {
+	t.Helper()
+	r := admin.Get("/api/admin/users?limit=100").OK(200)
+	for _, user := range r.Value("users").([]any) {
+		if user := user.(map[string]any); user["username"] == name {
+			return user["id"].(string)
+		}
+	}
+	t.Fatalf("no account %s in %s", name, r.Body)
+	return ""
+}

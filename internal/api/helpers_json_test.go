@@ -14,18 +14,6 @@ import (
 // M is a JSON object.
 type M = apptest.M
 
-// parseObject parses a body as one JSON object; numbers are json.Number.
-func parseObject(t testing.TB, body []byte) map[string]any {
-	t.Helper()
-	var out map[string]any
-	decoder := json.NewDecoder(bytes.NewReader(body))
-	decoder.UseNumber()
-	if err := decoder.Decode(&out); err != nil {
-		t.Fatalf("%v in %s", err, body)
-	}
-	return out
-}
-
 // wantFields fails the test unless value is an object of exactly the named fields.
 func wantFields(t testing.TB, what string, value any, names ...string) {
 	t.Helper()
@@ -41,6 +29,21 @@ func wantFields(t testing.TB, what string, value any, names ...string) {
 	}
 }
 
+// wantFieldsOf fails the test unless the object at path below data has the named fields. It may
+// have more, unlike with wantFields.
+func wantFieldsOf(t *testing.T, r *apptest.Reply, path string, names ...string) {
+	t.Helper()
+	object, ok := r.Value(path).(map[string]any)
+	if !ok {
+		t.Fatalf("no object at %s: %s", path, r.Body)
+	}
+	for _, name := range names {
+		if _, there := object[name]; !there {
+			t.Errorf("%s has no %s: %s", path, name, r.Body)
+		}
+	}
+}
+
 // wantJSON fails the test unless two values have the same JSON.
 func wantJSON(t testing.TB, what string, have, want any) {
 	t.Helper()
@@ -51,8 +54,8 @@ func wantJSON(t testing.TB, what string, have, want any) {
 	}
 }
 
-// wantStatus fails the test without stopping it unless the answer has that status and, if code is
-// given, the error envelope with that code.
+// wantStatus fails the test unless the answer has that status and, if code is given, that error
+// code. The test goes on, while Reply.OK and Reply.Fails stop it.
 func wantStatus(t testing.TB, what string, r *apptest.Reply, want int, code string) {
 	t.Helper()
 	if r.Err != nil || r.Status != want {
@@ -65,4 +68,14 @@ func wantStatus(t testing.TB, what string, r *apptest.Reply, want int, code stri
 	if !strings.Contains(string(r.Body), `"code":"`+code+`"`) {
 		t.Errorf("%s: %.300s, want the code %s", what, r.Body, code)
 	}
+}
+
+// errorMessage returns the message of an error.
+func errorMessage(t testing.TB, r *apptest.Reply) string {
+	t.Helper()
+	var envelope struct{ Error struct{ Message string } }
+	if err := json.Unmarshal(r.Body, &envelope); err != nil {
+		t.Fatalf("%v in %s", err, r.Body)
+	}
+	return envelope.Error.Message
 }

@@ -200,7 +200,7 @@ func TestListOfJobs(t *testing.T) {
 		if got := alice.Get("/api/files/jobs").OK(200).Value("jobs"); fmt.Sprint(got) != "[]" {
 			t.Errorf("before: %v", got)
 		}
-		owner := alice.Get("/api/auth/me").OK(200).Text("user.id")
+		owner := callerID(alice)
 		for i, status := range []string{"pending", "running", "completed", "failed"} {
 			execAndRaiseVersion(t, l,
 				"INSERT INTO jobs (id, type, owner_id, status, progress, created_at) VALUES ($1, 'kept', $2, $3, 7, $4)", "j-"+status, owner, status, i)

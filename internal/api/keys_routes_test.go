@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"larder/internal/apptest"
-	"larder/internal/site"
 )
 
 // A key opens no route of accounts, keys, links, shares and administration, whatever its
@@ -283,7 +282,7 @@ func TestKeyRulesListApplicableRules(t *testing.T) {
 		}
 		wantJSON(t, "a user's", shown(alice), []string{"/of/ended/**", "/of/guest/**", "/of/user/**"})
 		wantJSON(t, "an administrator's", shown(boss), []string{"/of/admin/**", "/of/guest/**"})
-		l.ChangeSettings(t, func(s *site.Settings) { s.AllowGuestAccess = false })
+		setAllowGuestAccess(t, l, false)
 		wantJSON(t, "a user's without guests", shown(alice), []string{"/of/ended/**", "/of/user/**"})
 		wantJSON(t, "a guest's without guests", shown(l.User(t, "guesty", M{"role": "guest"})),
 			[]string{"/of/guest/**"})

@@ -25,7 +25,7 @@ func TestRulesOfAKeyAtEveryRoute(t *testing.T) {
 		key.Header.Set("Authorization", "Bearer "+created.Text("key.fullToken"))
 		begun := postUploadSession(key, home+"/secret", "begun.png", 1).OK(200).Text("sessionId")
 		etag := putRaw(key, begun, "x").OK(200).Text("etag")
-		address := key.Get("/api/files/" + secret + "/download").OK(200).Text("url")
+		address := downloadURL(key, secret)
 		rule := admin.Post("/api/admin/rules",
 			M{"pathPattern": home + "/secret/**", "effect": "deny", "apiKeyId": created.Text("key.id")}).OK(201).
 			Text("rule.id")

@@ -34,7 +34,7 @@ func TestCreateKey(t *testing.T) {
 		alice := l.User(t, "alice")
 		reply := alice.Post("/api/keys/", M{"name": "PicGo", "permissions": []string{"write", "read"},
 			"protocols": []string{"api", "webdav"}}).OK(201)
-		wantFields(t, "data", parseObject(t, reply.Body)["data"], "key", "configs")
+		wantFields(t, "data", reply.Object()["data"], "key", "configs")
 		wantFields(t, "key", reply.Value("key"), "id", "keyId", "secret", "fullToken", "name", "permissions",
 			"protocols", "uploadPath", "createdAt", "expiresAt",
 			"allowedIps", "publicLinks", "rootOnly") // additions
@@ -62,7 +62,7 @@ func TestCreateKey(t *testing.T) {
 		})
 
 		list := alice.Get("/api/keys/").OK(200)
-		wantFields(t, "data of the list", parseObject(t, list.Body)["data"], "keys")
+		wantFields(t, "data of the list", list.Object()["data"], "keys")
 		wantFields(t, "a listed key", list.Value("keys.0"), "id", "name", "keyId", "permissions", "protocols",
 			"uploadPath", "lastUsedAt", "expiresAt", "createdAt", "status",
 			"allowedIps", "publicLinks", "rootOnly") // additions
@@ -221,7 +221,7 @@ func TestKeyLifecycle(t *testing.T) {
 		patched := alice.Patch("/api/keys/"+id,
 			M{"expiresIn": nil, "name": "renamed", "permissions": []string{"write"},
 				"allowedIps": []string{"10.0.0.0/8", "127.0.0.1"}, "publicLinks": "all", "rootOnly": true}).OK(200)
-		wantFields(t, "data", parseObject(t, patched.Body)["data"], "key")
+		wantFields(t, "data", patched.Object()["data"], "key")
 		wantFields(t, "key", patched.Value("key"), "id", "name", "keyId", "permissions", "protocols", "uploadPath",
 			"lastUsedAt", "expiresAt", "createdAt", "status", "allowedIps", "publicLinks", "rootOnly")
 		for field, want := range (M{"id": id, "name": "renamed", "permissions": []string{"write"},
@@ -257,7 +257,7 @@ func TestKeyLifecycle(t *testing.T) {
 		}
 
 		for range 2 { // revoking twice succeeds
-			wantJSON(t, "data of DELETE", parseObject(t, alice.Delete("/api/keys/"+id).OK(200).Body)["data"], nil)
+			wantJSON(t, "data of DELETE", alice.Delete("/api/keys/" + id).OK(200).Object()["data"], nil)
 		}
 		wantJSON(t, "status", listed("status"), "revoked")
 		for range 2 {
@@ -320,8 +320,8 @@ func TestKeyRules(t *testing.T) {
 		admin, alice, bob := l.Admin(t), l.User(t, "alice"), l.User(t, "bob")
 		mine := alice.Post("/api/keys/", newKey(nil)).OK(201).Text("key.id")
 		foreign := bob.Post("/api/keys/", newKey(nil)).OK(201).Text("key.id")
-		me := alice.Get("/api/auth/me").OK(200).Text("user.id")
-		other := bob.Get("/api/auth/me").OK(200).Text("user.id")
+		me := callerID(alice)
+		other := callerID(bob)
 		want := map[string]bool{}
 		for i, subject := range []M{{"apiKeyId": mine}, {"userId": me}, {"apiKeyId": foreign}, {"userId": other}} {
 			body := M{"pathPattern": fmt.Sprintf("/rule%d/**", i), "effect": "allow", "requirePassword": true,
@@ -334,7 +334,7 @@ func TestKeyRules(t *testing.T) {
 		}
 		want["/public/**"], want["/uploads/**"] = true, true // the rules of the role user
 		reply := alice.Get("/api/keys/rules").OK(200)
-		wantFields(t, "data", parseObject(t, reply.Body)["data"], "rules")
+		wantFields(t, "data", reply.Object()["data"], "rules")
 		rules, _ := reply.Value("rules").([]any)
 		have := map[string]bool{}
 		for i, rule := range rules {

@@ -1,7 +1,6 @@
 package api_test
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -9,7 +8,6 @@ import (
 
 	"larder/internal/apptest"
 	"larder/internal/config"
-	"larder/internal/db"
 )
 
 // withLimits sets the two rate limits, in requests a minute.
@@ -147,25 +145,6 @@ func TestAuthLimitIgnoresForwardedHeaders(t *testing.T) {
 	}
 }
 
-// saveLimit changes the site settings as an administrator would.
-func saveLimit(t *testing.T, l *apptest.Larder, on bool, perMinute int) {
-	t.Helper()
-	a := l.Apps[0]
-	version, err := db.ConfigVersion(a.DB.Read(context.Background()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	settings, err := a.Site.Current(context.Background(), version)
-	if err != nil {
-		t.Fatal(err)
-	}
-	settings.RateLimitEnabled, settings.RateLimitRequestsPerMinute = on, perMinute
-	if err := a.DB.Write(context.Background(), func(tx *db.Tx) error { return a.Site.Save(tx, settings) }); err != nil {
-		t.Fatal(err)
-	}
-	l.Clock.Advance(time.Second)
-}
-
 func TestConfigurableLimit(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite", withLimits(10000, 40))
@@ -234,7 +213,7 @@ func TestConfigurableLimit(t *testing.T) {
 	wantLimitHeaders(t, "a compatible upload", reply, 800, 799)
 
 	// switched off
-	saveLimit(t, l, false, 40)
+	setRateLimit(t, l, false, 40)
 	for range 50 {
 		reply := alice.Get("/api/auth/me")
 		wantStatus(t, "limit off", reply, 200, "")
@@ -243,7 +222,7 @@ func TestConfigurableLimit(t *testing.T) {
 		}
 	}
 	wantLimitHeaders(t, "login stays limited", postLogin(l.Client(t), "alice", "password of alice"), 10000, 9999)
-	saveLimit(t, l, true, 1)
+	setRateLimit(t, l, true, 1)
 	l.Clock.Advance(2 * time.Minute)
 	wantLimitHeaders(t, "one a minute", bob.Get("/api/auth/me"), 1, 0)
 	wantStatus(t, "one a minute", bob.Get("/api/auth/me"), 429, "RATE_LIMIT_EXCEEDED")

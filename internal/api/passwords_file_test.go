@@ -22,10 +22,7 @@ func TestFileWithAPassword(t *testing.T) {
 		folder := mkdir(admin, "/public", "shut")
 		below := admin.Upload("/public/shut", "in.txt", []byte("below"))
 		link := alice.Post("/api/files/"+private+"/link", M{}).OK(200).Text("link.url")
-		address := func(c *apptest.Client, id string) string {
-			return c.Get("/api/files/" + id + "/download").OK(200).Text("url")
-		}
-		waiting := address(alice, private)
+		waiting := downloadURL(alice, private)
 		wantHasPassword := func(want bool) {
 			t.Helper()
 			details, item := alice.Get("/api/files/"+private).OK(200), listFolder(alice, "/home/alice").OK(200)

@@ -38,7 +38,7 @@ func TestVisitorsDoNotDelayLogins(t *testing.T) {
 	l := apptest.StartWithHashHook(t, "sqlite", h.wait)
 	alice := l.User(t, "alice")
 	id := alice.Upload("/home/alice", "a.txt", []byte("x"))
-	me := account.AccountSource(alice.Get("/api/auth/me").OK(200).Text("user.id"))
+	me := account.AccountSource(callerID(alice))
 	h.closed.Store(true)
 	var all sync.WaitGroup
 	for i := range 250 {
@@ -72,7 +72,7 @@ func TestOneAccountDoesNotDelayLogins(t *testing.T) {
 	l := apptest.StartWithHashHook(t, "sqlite", h.wait)
 	alice, bob := l.User(t, "alice"), l.User(t, "bob")
 	hers, his := alice.Upload("/home/alice", "a.txt", []byte("x")), bob.Upload("/home/bob", "b.txt", []byte("x"))
-	me := account.AccountSource(alice.Get("/api/auth/me").OK(200).Text("user.id"))
+	me := account.AccountSource(callerID(alice))
 	h.closed.Store(true)
 	var all sync.WaitGroup
 	var refused, done atomic.Int32

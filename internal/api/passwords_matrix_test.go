@@ -272,14 +272,13 @@ func newProtectedFixture(t *testing.T, l *apptest.Larder) *protectedFixture {
 		"visitor": l.Client(t), "bob": bob, "ann": ann, "admin": admin,
 		"ann's key": ann.Key(M{"uploadPath": "/home/ann", "publicLinks": "all"}), "bob's key": bob.Key(M{}),
 	}}
-	id := func(c *apptest.Client) string { return c.Get("/api/auth/me").OK(200).Text("user.id") }
 	w.actors = map[string]access.Actor{
-		"visitor": {Role: access.Guest}, "bob": {UserID: id(bob), Role: access.User},
-		"ann": {UserID: id(ann), Role: access.User}, "admin": {UserID: id(admin), Role: access.Admin},
+		"visitor": {Role: access.Guest}, "bob": {UserID: callerID(bob), Role: access.User},
+		"ann": {UserID: callerID(ann), Role: access.User}, "admin": {UserID: callerID(admin), Role: access.Admin},
 	}
 	addRule(admin, M{"pathPattern": "/home/ann/**", "effect": "allow", "role": "guest",
 		"permissions": []string{"read", "download"}})
-	addRule(admin, M{"pathPattern": "/home/ann/**", "effect": "allow", "userId": id(bob),
+	addRule(admin, M{"pathPattern": "/home/ann/**", "effect": "allow", "userId": callerID(bob),
 		"permissions": []string{"read", "download"}})
 	return w
 }

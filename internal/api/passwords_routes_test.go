@@ -26,7 +26,7 @@ func TestPasswordOnEveryRoute(t *testing.T) {
 		etags, tokens := map[string]string{}, map[string]string{}
 		for id, path := range paths {
 			etags[id] = l.Client(t).Get(path).OK(200).Header.Get("ETag")
-			tokens[id] = alice.Get("/api/files/" + id + "/download").OK(200).Text("url")
+			tokens[id] = downloadURL(alice, id)
 		}
 		modified := l.Client(t).Get("/public/own.txt").OK(200).Header.Get("Last-Modified")
 		setAccessPassword(admin, file, "open sesame")
@@ -260,7 +260,7 @@ func TestPasswordsOfRules(t *testing.T) {
 		wantStrings(t, "a listing", listNames(alice, "/uploads/ruled"), "sub")
 		alice.Put("/api/files/"+file, M{"customTitle": "T"}).OK(200)
 		wantStatus(t, "denied with the password too", alice.Delete("/api/files/"+file), 403, "FORBIDDEN")
-		wantBody(t, l.Client(t).Get(alice.Get("/api/files/"+file+"/download").OK(200).Text("url")).OK(200), "content")
+		wantBody(t, l.Client(t).Get(downloadURL(alice, file)).OK(200), "content")
 
 		// an entry and a rule have passwords: both are needed, one after the other
 		setAccessPassword(admin, sub, "the folder's")

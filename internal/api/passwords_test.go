@@ -39,7 +39,7 @@ func TestVerifyPasswordOfAFile(t *testing.T) {
 		setAccessPassword(alice, file, "open sesame")
 
 		reply := verifyPassword(alice, file, "open sesame").OK(200)
-		wantFields(t, "data", parseObject(t, reply.Body)["data"], "url", "expiresIn")
+		wantFields(t, "data", reply.Object()["data"], "url", "expiresIn")
 		wantJSON(t, "expiresIn", reply.Value("expiresIn"), 900)
 		address := reply.Text("url")
 		if !strings.HasPrefix(address, apptest.BaseURL+"/api/gateway/download/") ||
@@ -132,7 +132,7 @@ func TestVerifyPasswordOfAFolder(t *testing.T) {
 		wantStrings(t, "alice finds", listNames(alice, "/public", "search", "in."), "in.txt")
 		alice.Get(reply.Text("url")).OK(200)
 		wantBody(t, alice.Get("/public/shut%20&%20closed/inside/in.txt").OK(200), "below")
-		wantBody(t, alice.Get(alice.Get("/api/files/"+below+"/download").OK(200).Text("url")).OK(200), "below")
+		wantBody(t, alice.Get(downloadURL(alice, below)).OK(200), "below")
 		wantJSON(t, "not cached by proxies", alice.Get("/public/shut%20&%20closed/inside/in.txt").Header.Get(
 			"Cache-Control"), "private, no-store")
 
@@ -268,7 +268,7 @@ func TestUnlock(t *testing.T) {
 		setAccessPassword(alice, private, "open sesame")
 
 		reply := unlock(visitor, "/public/a b.txt", "open sesame").OK(200)
-		wantFields(t, "data", parseObject(t, reply.Body)["data"], "url", "expiresIn")
+		wantFields(t, "data", reply.Object()["data"], "url", "expiresIn")
 		wantJSON(t, "expiresIn", reply.Value("expiresIn"), 900)
 		wantBody(t, visitor.Get(reply.Text("url")).OK(200), "everybody's")
 		wantStatus(t, "once", visitor.Get(reply.Text("url")), 401, "INVALID_TOKEN")
@@ -301,10 +301,10 @@ func TestUnlock(t *testing.T) {
 				Post("/api/public/unlock", M{"path": "/home/alice/p.txt", "password": "open sesame"}),
 			"a route of the service": unlock(l.Client(t), "/api/files", "open sesame"),
 		}
-		want := parseObject(t, refused["wrong"].Body)["error"]
+		want := refused["wrong"].Object()["error"]
 		for what, r := range refused {
 			wantStatus(t, what, r, 401, "INVALID_PASSWORD")
-			wantJSON(t, what, parseObject(t, r.Body)["error"], want)
+			wantJSON(t, what, r.Object()["error"], want)
 			if r.Header.Get("Set-Cookie") != "" {
 				t.Errorf("%s: a cookie is set", what)
 			}
@@ -331,7 +331,7 @@ func TestUnlock(t *testing.T) {
 		}
 		wantStatus(t, "a key", alice.Key(M{}).Post("/api/public/unlock",
 			M{"path": "/public/a b.txt", "password": "open sesame"}), 403, "FORBIDDEN")
-		setGuestAccess(t, l, false)
+		setAllowGuestAccess(t, l, false)
 		wantStatus(t, "while no guests are let in", unlock(l.Client(t), "/public/a b.txt", "open sesame"), 401,
 			"INVALID_PASSWORD")
 	})
@@ -415,7 +415,7 @@ func TestConcurrentWrongPasswords(t *testing.T) {
 	setAccessPassword(admin, shut, "open sesame")
 	alone := admin.Upload("/public", "alone.txt", []byte("x"))
 	setAccessPassword(admin, alone, "open sesame")
-	share := shareFile(admin, admin.Upload("/public", "shared.txt", []byte("x")), M{"password": "open sesame"})
+	share := shareEntry(admin, admin.Upload("/public", "shared.txt", []byte("x")), M{"password": "open sesame"})
 	for what, try := range map[string]func(c *apptest.Client, i int, password string) *apptest.Reply{
 		"by id": func(_ *apptest.Client, _ int, password string) *apptest.Reply {
 			return verifyPassword(admin.In(t), alone, password)

@@ -66,7 +66,7 @@ func TestChangeEmail(t *testing.T) {
 		execAndRaiseVersion(t, l,
 			"INSERT INTO mailed_tokens (hash, user_id, purpose, email_fold, expires_at, created_at) SELECT 'h', id, 'verify', email_fold, 9000000000000, 0 FROM users WHERE username = 'alice'")
 		reply := sendCode(alice, "New@Example.org").OK(200)
-		wantJSON(t, "data", parseObject(t, reply.Body)["data"], M{"success": true, "expiresIn": 300})
+		wantJSON(t, "data", reply.Object()["data"], M{"success": true, "expiresIn": 300})
 		mail := box.Next("New@Example.org")
 		code := codePattern.FindString(mail.Text)
 		if strings.Contains(mail.Raw, "alice@example.org") {
@@ -92,7 +92,7 @@ func TestChangeEmail(t *testing.T) {
 		link := mailedResetToken(t, l, box, "alice@example.org")
 
 		done := confirmCode(alice, "new@example.org", code).OK(200)
-		wantJSON(t, "data", parseObject(t, done.Body)["data"], M{"success": true})
+		wantJSON(t, "data", done.Object()["data"], M{"success": true})
 		for range 2 { // both replicas; the session continues
 			mine := alice.Get(mySettingsPath).OK(200)
 			wantJSON(t, "email", mine.Value("profile.email"), "New@Example.org")

@@ -20,7 +20,7 @@ func TestMySettings(t *testing.T) {
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		alice := l.User(t, "Alice", M{"email": "Alice@Example.org", "maxStorage": 1000, "maxFiles": 7})
 		first := alice.Get(mySettingsPath).OK(200)
-		wantFields(t, "data", parseObject(t, first.Body)["data"], "profile", "appearance", "quota")
+		wantFields(t, "data", first.Object()["data"], "profile", "appearance", "quota")
 		wantJSON(t, "appearance", first.Value("appearance"),
 			M{"theme": "system", "accentColor": "#3b6cf6", "enableBlur": true})
 		wantJSON(t, "quota", first.Value("quota"),
@@ -47,7 +47,7 @@ func TestMySettings(t *testing.T) {
 			"username": "eve", "maxStorage": -1, "maxFiles": -1, "id": "x", "homeId": "x", "sessionVersion": 9,
 			"createdAt": 1,
 		}).OK(200)
-		wantFields(t, "data of a change", parseObject(t, done.Body)["data"], "message")
+		wantFields(t, "data of a change", done.Object()["data"], "message")
 		want["displayName"], want["avatarUrl"], want["locale"], want["defaultPath"] = "  \u00e9milie  ", "https://example.org/a.png?x=1#y", "zh-CN", "/home/Alice/photos"
 		for range 2 { // both replicas
 			second := alice.Get(mySettingsPath).OK(200)
@@ -172,7 +172,7 @@ func TestChangePassword(t *testing.T) {
 		wantStatus(t, "still signed in", other.Get("/api/auth/me"), 200, "")
 
 		done := changePassword(alice.Fork(), "password of alice", strings.Repeat("😀", 128)).OK(200)
-		wantFields(t, "data", parseObject(t, done.Body)["data"], "message")
+		wantFields(t, "data", done.Object()["data"], "message")
 		if set := onlyCookie(t, done); set.Name != "auth_token" || set.MaxAge >= 0 || set.Value != "" {
 			t.Errorf("the cookie is %+v", set)
 		}

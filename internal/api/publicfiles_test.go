@@ -32,7 +32,7 @@ func TestPublicListing(t *testing.T) {
 		mkdir(admin, "/public", "shut")
 		admin.Upload("/public/shut", "a hidden.txt", []byte("hidden"))
 		addRule(admin, M{"pathPattern": "/public/shut/**", "effect": "deny", "role": "guest"})
-		owner := alice.Get("/api/auth/me").OK(200).Text("user.id")
+		owner := callerID(alice)
 		key := alice.Key(M{})
 		stale := l.Client(t)
 		stale.Cookies["auth_token"] = "stale"
@@ -47,7 +47,7 @@ func TestPublicListing(t *testing.T) {
 				c := c.In(t)
 				r := listPublic(c, "/public").OK(200)
 				wantStrings(t, who, r.Names("items"), "sub", "a.txt", "b.txt")
-				wantFields(t, "data", parseObject(t, r.Body)["data"], "items", "pagination", "mount", "folder")
+				wantFields(t, "data", r.Object()["data"], "items", "pagination", "mount", "folder")
 				wantFields(t, "an item", r.Value("items.1"), "id", "name", "path", "type", "size", "mimeType",
 					"hasPassword", "customTitle", "customColor", "coverUrl", "iconEmoji",
 					"manualPosition", "public", "permissions", "createdAt", "updatedAt")
@@ -146,14 +146,14 @@ func TestPublicListing(t *testing.T) {
 			}
 		})
 		t.Run("without guests", func(t *testing.T) {
-			setGuestAccess(t, l, false)
+			setAllowGuestAccess(t, l, false)
 			for who, c := range everyone {
 				for _, path := range []string{"/", "/public", "/public/sub", "/public/none", "/home", "/none"} {
 					wantStatus(t, who+" at "+path, listPublic(c.In(t), path), 401, "UNAUTHORIZED")
 				}
 			}
 			listPublic(visitor.In(t), "/public/..").Fails(400, "VALIDATION_ERROR")
-			setGuestAccess(t, l, true)
+			setAllowGuestAccess(t, l, true)
 			listPublic(visitor.In(t), "/public").OK(200)
 		})
 	})
@@ -168,7 +168,7 @@ func TestPublicListingWithoutMount(t *testing.T) {
 		execAndRaiseVersion(t, l, "UPDATE mounts SET mount_path = '/only'")
 		listPublic(visitor, "/elsewhere").Fails(404, "NOT_FOUND")
 		listPublic(visitor, "/only").Fails(401, "UNAUTHORIZED")
-		setGuestAccess(t, l, false)
+		setAllowGuestAccess(t, l, false)
 		listPublic(visitor, "/elsewhere").Fails(401, "UNAUTHORIZED")
 	})
 }

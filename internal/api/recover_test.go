@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"regexp"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -29,23 +28,11 @@ func resetPassword(c *apptest.Client, token, password string) *apptest.Reply {
 	return c.Post("/api/auth/reset-password", M{"token": token, "password": password})
 }
 
-var mailLinkPattern = regexp.MustCompile(`(http\S*)[?&]token=([0-9A-Za-z_-]+)`)
-
-// resetLink returns the address in a mail without its token, and the token.
-func resetLink(t *testing.T, mail apptest.Mail) (address, token string) {
-	t.Helper()
-	found := mailLinkPattern.FindStringSubmatch(mail.Text)
-	if found == nil {
-		t.Fatalf("no link in %q", mail.Text)
-	}
-	return found[1], found[2]
-}
-
 // mailedResetToken requests a reset link and returns its token from the mail.
 func mailedResetToken(t *testing.T, l *apptest.Larder, box *apptest.Mailbox, email string) string {
 	t.Helper()
 	forgotPassword(l.Client(t), email).OK(200)
-	_, token := resetLink(t, box.Next(email))
+	_, token := mailLink(t, resetPath, box.Next(email))
 	return token
 }
 
@@ -63,7 +50,7 @@ func TestForgotPasswordTellsNothing(t *testing.T) {
 		for _, email := range []string{"alice@example.org", "ALICE@Example.org", "nobody@example.org",
 			"disabled@example.org", "banned@example.org", "alice@localhost"} {
 			r := forgotPassword(l.Client(t), email).OK(200)
-			wantFields(t, "data", parseObject(t, r.Body)["data"], "message")
+			wantFields(t, "data", r.Object()["data"], "message")
 			header := maps.Clone(r.Header)
 			for _, name := range []string{"Date", "Ratelimit-Remaining", "Ratelimit-Reset"} {
 				header.Del(name)
@@ -140,9 +127,7 @@ func TestResetLinkUsesBaseURL(t *testing.T) {
 		if strings.Contains(mail.Raw, "evil") {
 			t.Errorf("the mail is\n%s", mail.Raw)
 		}
-		if address, _ := resetLink(t, mail); !strings.HasPrefix(address, apptest.BaseURL+"/app/") {
-			t.Errorf("the link is %s", address)
-		}
+		mailLink(t, resetPath, mail)
 	})
 }
 
@@ -195,7 +180,7 @@ func TestResetPassword(t *testing.T) {
 		wantStatus(t, "still signed in", alice.Get("/api/auth/me"), 200, "")
 
 		done := resetPassword(l.Client(t), token, strings.Repeat("😀", 128)).OK(200) // 512 bytes
-		wantFields(t, "data", parseObject(t, done.Body)["data"], "message")
+		wantFields(t, "data", done.Object()["data"], "message")
 		if done.Header.Get("Set-Cookie") != "" {
 			t.Error("a reset opens a session")
 		}
@@ -263,7 +248,7 @@ func TestResetTokenExpires(t *testing.T) {
 			}},
 		} {
 			name := fmt.Sprint("user_", i)
-			id := l.User(t, name).Get("/api/auth/me").OK(200).Text("user.id")
+			id := callerID(l.User(t, name))
 			token := mailedResetToken(t, l, box, name+"@example.org")
 			waitForMails(t, l)
 			row.end(t, id, name+"@example.org")
@@ -320,7 +305,7 @@ func TestResetMailLimit(t *testing.T) {
 				t.Errorf("%s: %d mails, want %d", what, box.Len(), want)
 			}
 			for range box.Len() {
-				_, last = resetLink(t, box.Next("alice@example.org"))
+				_, last = mailLink(t, resetPath, box.Next("alice@example.org"))
 			}
 		}
 		ask("the first", 1, 1)
@@ -409,7 +394,7 @@ func TestResetMailIsRetried(t *testing.T) {
 			works.Store(i == 3)
 			l.Clock.Advance(5 * time.Second << i)
 		}
-		_, token := resetLink(t, box.Next("alice@example.org"))
+		_, token := mailLink(t, resetPath, box.Next("alice@example.org"))
 		waitForMails(t, l)
 		wantStatus(t, "the token", resetPassword(l.Client(t), token, "a new password"), 200, "")
 	})
@@ -481,7 +466,7 @@ func TestResetOfUnverifiedAccountRemovesOldAccess(t *testing.T) {
 					"INVALID_TOKEN")
 				wantStatus(t, row.name+", "+when+": share", visitShare(l.Client(t), share), 410, "SHARE_REVOKED")
 			}
-			key, share := user.Key(M{"uploadPath": "/home/" + row.name}), shareFile(user, file)
+			key, share := user.Key(M{"uploadPath": "/home/" + row.name}), shareEntry(user, file)
 			checkAccess("before", key, share, true)
 			token := mailedResetToken(t, l, box, email)
 			wantStatus(t, "a password that can't be one", resetPassword(l.Client(t), token, "short"), 400,
@@ -492,7 +477,7 @@ func TestResetOfUnverifiedAccountRemovesOldAccess(t *testing.T) {
 
 			// from then on the address is verified
 			user = l.SignIn(t, row.name, "a new password")
-			key, share = user.Key(M{"uploadPath": "/home/" + row.name}), shareFile(user, file)
+			key, share = user.Key(M{"uploadPath": "/home/" + row.name}), shareEntry(user, file)
 			resetPassword(l.Client(t), mailedResetToken(t, l, box, email), "another password").OK(200)
 			checkAccess("reset again", key, share, true)
 		}

@@ -19,11 +19,6 @@ func register(c *apptest.Client, name string, more M, header ...string) *apptest
 	return c.Post("/api/auth/register", body, header...)
 }
 
-func allowRegistration(t *testing.T, l *apptest.Larder) {
-	t.Helper()
-	l.ChangeSettings(t, func(s *site.Settings) { s.AllowRegistration = true })
-}
-
 // countRegistrationRows counts the rows that a registration makes: accounts, quotas, entries, uses
 // of invites, mails.
 func countRegistrationRows(t *testing.T, l *apptest.Larder) string {
@@ -43,11 +38,11 @@ func TestRegister(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		wantStatus(t, "by default", register(l.Client(t), "Ann", nil), 403, "FORBIDDEN")
-		allowRegistration(t, l)
+		setAllowRegistration(t, l, true)
 		c := l.Client(t)
 		reply := register(c, "Ann", M{"email": "Ann@Example.org", "captchaToken": "not looked at",
 			"inviteCode": "nor this"}).OK(201)
-		wantFields(t, "data", parseObject(t, reply.Body)["data"], "user", "message")
+		wantFields(t, "data", reply.Object()["data"], "user", "message")
 		user, _ := reply.Value("user").(map[string]any)
 		id := reply.Text("user.id")
 		delete(user, "id")
@@ -82,7 +77,7 @@ func TestRegister(t *testing.T) {
 		wantStatus(t, "bob", register(l.Client(t), "bob", nil), 201, "")
 
 		// closing registration takes effect immediately on every replica
-		l.ChangeSettings(t, func(s *site.Settings) { s.AllowRegistration = false })
+		setAllowRegistration(t, l, false)
 		for range 2 {
 			wantStatus(t, "closed again", register(l.Client(t), "eve", nil), 403, "FORBIDDEN")
 		}
@@ -92,7 +87,7 @@ func TestRegister(t *testing.T) {
 func TestRegisterFields(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
-		allowRegistration(t, l)
+		setAllowRegistration(t, l, true)
 		at, before := 0, countRegistrationRows(t, l)
 		post := func(change M) *apptest.Reply {
 			at++
@@ -168,7 +163,7 @@ func TestRegisterFields(t *testing.T) {
 func TestRegisteredLocale(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite")
-	allowRegistration(t, l)
+	setAllowRegistration(t, l, true)
 	at := 0
 	for accept, want := range map[string]string{
 		"": "en-US", "zh": "zh-CN", "zh-CN,zh;q=0.9,en;q=0.8": "zh-CN", "zh-TW": "zh-CN", "ZH-hans": "zh-CN",
@@ -202,7 +197,7 @@ func TestRegisterNeedsMailsForVerification(t *testing.T) {
 		}
 		l.ChangeSettings(t, func(s *site.Settings) { s.SMTPHost = box.Host })
 		register(l.Client(t), "ann", M{"inviteCode": code}).OK(201)
-		link, _ := linkInMail(t, box.Next("ann@example.org"))
+		link, _ := mailLink(t, verifyPath, box.Next("ann@example.org"))
 		l.Client(t).Get(link).OK(200)
 		l.SignIn(t, "ann", "password of ann")
 
@@ -215,7 +210,7 @@ func TestRegisterNeedsMailsForVerification(t *testing.T) {
 		wantStatus(t, "bob", postLogin(l.Client(t), "bob", "password of bob"), 403, "EMAIL_NOT_VERIFIED")
 		l.Admin(t)
 		l.Client(t).Post("/api/auth/resend-verification", M{"email": "bob@example.org"}).OK(200)
-		link, _ = linkInMail(t, box.Next("bob@example.org"))
+		link, _ = mailLink(t, verifyPath, box.Next("bob@example.org"))
 		l.Client(t).Get(link).OK(200)
 		l.SignIn(t, "bob", "password of bob")
 	})
@@ -247,7 +242,7 @@ func TestFailedRegistrationLeavesNothing(t *testing.T) {
 func TestRegisterInParallel(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
-		allowRegistration(t, l)
+		setAllowRegistration(t, l, true)
 		admin := l.Admin(t)
 		const n, rounds = 20, 2
 		for round := range rounds { // abuse case C51
@@ -286,7 +281,7 @@ func TestRegisterInParallel(t *testing.T) {
 					t.Errorf("it was used %d times", used)
 				}
 			}
-			allowRegistration(t, l)
+			setAllowRegistration(t, l, true)
 			l.ChangeSettings(t, func(s *site.Settings) { s.RequireInviteCode = false })
 		}
 		users, quotas := queryInt(t, l, "SELECT COUNT(*) FROM users"), queryInt(t, l, "SELECT COUNT(*) FROM quotas")
@@ -311,7 +306,7 @@ func TestRegistrationsInTheLog(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		admin := l.Admin(t)
-		allowRegistration(t, l)
+		setAllowRegistration(t, l, true)
 		id := register(l.Client(t), "ann", M{"inviteCode": "canary-code", "captchaToken": "canary-captcha"}).OK(201).
 			Text("user.id")
 		l.Clock.Advance(time.Second)
@@ -342,7 +337,7 @@ func TestRegistrationsInTheLog(t *testing.T) {
 func TestRegistrationIsUnderTheAuthLimit(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
-		allowRegistration(t, l)
+		setAllowRegistration(t, l, true)
 		link := "?token=" + strings.Repeat("x", 43)
 		at := 0
 		for _, ask := range []func(c *apptest.Client) *apptest.Reply{

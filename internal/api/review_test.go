@@ -135,7 +135,7 @@ func TestStoredFilesAreNotRunAsTheSite(t *testing.T) {
 		admin, c := l.Admin(t), l.Client(t)
 		id := admin.Upload("/public", "a.js", []byte("alert(1)"))
 		link := admin.Post("/api/files/"+id+"/link", nil).OK(200).Text("link.url")
-		token := admin.Get("/api/files/" + id + "/download").OK(200).Text("url")
+		token := downloadURL(admin, id)
 		for _, address := range []string{"/public/a.js", link, token} {
 			for _, dest := range []string{"script", "worker", "sharedworker", "serviceworker", "audioworklet",
 				"paintworklet", "style", "xslt"} {

@@ -10,7 +10,6 @@ import (
 	"larder/internal/api"
 	"larder/internal/apptest"
 	"larder/internal/blob/s3/s3test"
-	"larder/internal/site"
 )
 
 // The credentials that a route accepts (specification: Authentication, rule 5).
@@ -367,7 +366,7 @@ type matrixFixture struct {
 func newMatrixFixture(t *testing.T, l *apptest.Larder) *matrixFixture {
 	t.Helper()
 	w := &matrixFixture{t: t, admin: l.Admin(t), anonymous: l.Client(t)}
-	l.ChangeSettings(t, func(s *site.Settings) { s.AllowRegistration = true })
+	setAllowRegistration(t, l, true)
 	w.owner = l.User(t, "owner")
 	setVerificationToken(t, l, "owner", ownersVerificationToken, l.Clock.Now().Add(24*time.Hour))
 	key := func(c *apptest.Client, more M) *apptest.Client {
@@ -468,8 +467,8 @@ func (w *matrixFixture) newItems(name string) ownedItems {
 	f.invite = w.admin.Post("/api/admin/invites", M{}).OK(201).Text("invite.id")
 	f.announcement = w.admin.Post("/api/admin/announcements", M{"title": "t", "content": "c"}).OK(201).
 		Text("announcement.id")
-	f.gateway = w.owner.Get("/api/files/" + f.file + "/download").OK(200).Text("url")
-	f.share = w.owner.Post("/api/shares/", M{"fileId": f.file, "password": "open sesame"}).OK(201).Text("share.id")
+	f.gateway = downloadURL(w.owner, f.file)
+	f.share = shareEntry(w.owner, f.file, M{"password": "open sesame"})
 	f.link = w.owner.Post("/api/files/"+f.file+"/link", nil).OK(200).Text("link.url")
 	w.last = f
 	return f

@@ -9,11 +9,6 @@ import (
 	"larder/internal/apptest"
 )
 
-// downloadURL requests a single-use address of a file.
-func downloadURL(c *apptest.Client, id string) string {
-	return c.Get("/api/files/" + id + "/download").OK(200).Text("url")
-}
-
 func TestGateway(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {

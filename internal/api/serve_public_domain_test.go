@@ -111,8 +111,8 @@ func TestPublicDomain(t *testing.T) {
 			},
 			"guests denied": func() func() { return addGuestRules(admin, M{"effect": "deny"}) },
 			"no guests": func() func() {
-				setGuestAccess(t, l, false)
-				return func() { setGuestAccess(t, l, true) }
+				setAllowGuestAccess(t, l, false)
+				return func() { setAllowGuestAccess(t, l, true) }
 			},
 		} {
 			open := shut()

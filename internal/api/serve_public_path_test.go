@@ -22,7 +22,7 @@ func TestPublicPath(t *testing.T) {
 		admin.Upload("/public", "a..b.txt", []byte("dots"))
 		admin.Upload("/public", `a?b#c;d%20&+.png`, []byte("odd"))
 		admin.Upload("/public", "%2e%2e", []byte("literal"))
-		denied := alice.Get("/api/auth/me").OK(200).Text("user.id")
+		denied := callerID(alice)
 		admin.Upload("/public", "verb\u00f6ten.txt", []byte("denied to alice"))
 		addRule(admin, M{"pathPattern": "/public/verb\u00f6ten.txt", "effect": "deny", "userId": denied})
 
@@ -195,8 +195,8 @@ func TestPublicPath(t *testing.T) {
 			}
 		})
 		t.Run("guest access off", func(t *testing.T) {
-			setGuestAccess(t, l, false)
-			defer setGuestAccess(t, l, true)
+			setAllowGuestAccess(t, l, false)
+			defer setAllowGuestAccess(t, l, true)
 			for _, path := range []string{"/public/plain.txt", "/public/none.txt", "/public"} {
 				visitor.In(t).Get(path).Fails(401, "UNAUTHORIZED")
 			}

@@ -15,7 +15,7 @@ func TestDownloadTokensEndWithTheirSession(t *testing.T) {
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		admin, box, visitor := l.Admin(t), l.Mailbox(t), l.Client(t)
 		other := l.User(t, "other")
-		others := downloadAddress(other, other.Upload("/home/other", "f.txt", []byte("other's")))
+		others := downloadURL(other, other.Upload("/home/other", "f.txt", []byte("other's")))
 		public := admin.Upload("/public", "f.txt", []byte("public"))
 		setAccessPassword(admin, public, "open sesame")
 		visitors := unlock(visitor, "/public/f.txt", "open sesame").OK(200).Text("url")
@@ -26,14 +26,14 @@ func TestDownloadTokensEndWithTheirSession(t *testing.T) {
 			file, locked := c.Upload(home, "f.txt", []byte("mine")), c.Upload(home, "locked.txt", []byte("mine"))
 			setAccessPassword(c, locked, "open sesame")
 			ended := map[string]string{
-				"a file":     downloadAddress(c, file),
-				"a folder":   downloadAddress(c, mkdir(c, home, "d")),
+				"a file":     downloadURL(c, file),
+				"a folder":   downloadURL(c, mkdir(c, home, "d")),
 				"a password": verifyPassword(c, locked, "open sesame").OK(200).Text("url"),
 				"a preview":  verifyPassword(c, locked, "open sesame", M{"purpose": "preview"}).OK(200).Text("url"),
 				"a path":     unlock(c, home+"/locked.txt", "open sesame").OK(200).Text("url"),
 			}
 			stays := map[string]string{
-				"a key":         downloadAddress(c.Key(M{"uploadPath": home}), file),
+				"a key":         downloadURL(c.Key(M{"uploadPath": home}), file),
 				"a signed link": signedLink(c, file),
 			}
 			visitor.Head(ended["a preview"]).OK(200)
@@ -55,10 +55,6 @@ func TestDownloadTokensEndWithTheirSession(t *testing.T) {
 	})
 }
 
-func downloadAddress(c *apptest.Client, id string) (address string) {
-	return c.Get("/api/files/" + id + "/download").OK(200).Text("url")
-}
-
 // The account's next session issues working tokens.
 func TestNextSessionsTokensWork(t *testing.T) {
 	t.Parallel()
@@ -67,7 +63,7 @@ func TestNextSessionsTokensWork(t *testing.T) {
 		file := alice.Upload("/home/alice", "f.txt", []byte("mine"))
 		alice.Fork().Post("/api/auth/logout", nil).OK(200)
 		again := l.SignIn(t, "alice", "password of alice")
-		wantBody(t, l.Client(t).Get(downloadAddress(again, file)).OK(200), "mine")
+		wantBody(t, l.Client(t).Get(downloadURL(again, file)).OK(200), "mine")
 	})
 }
 

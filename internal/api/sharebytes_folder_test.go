@@ -2,7 +2,6 @@ package api_test
 
 import (
 	"fmt"
-	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -11,25 +10,6 @@ import (
 	"larder/internal/apptest"
 	"larder/internal/db"
 )
-
-// listShare lists a folder of a shared folder.
-func listShare(c *apptest.Client, share, path string, more ...string) *apptest.Reply {
-	return c.Get("/api/shares/" + share + "/files?path=" + url.QueryEscape(path) + strings.Join(more, ""))
-}
-
-// shareNames returns the names in a listing of a share, folders with a slash.
-func shareNames(t *testing.T, c *apptest.Client, share, path string, more ...string) []string {
-	t.Helper()
-	r := listShare(c.In(t), share, path, more...).OK(200)
-	list := []string{}
-	for i, name := range r.Names("items") {
-		if r.Text(fmt.Sprintf("items.%d.type", i)) == "folder" {
-			name += "/"
-		}
-		list = append(list, name)
-	}
-	return list
-}
 
 // docs/decisions.md, Shares: bytes and folders. A shared folder is listed and downloads as a zip or
 // one file at a time. No path leads out of it.
@@ -55,7 +35,7 @@ func TestSharedFolder(t *testing.T) {
 
 		t.Run("listing", func(t *testing.T) {
 			r := listShare(visitor.In(t), share, "/").OK(200)
-			wantFields(t, "data", parseObject(t, r.Body)["data"], "items", "pagination")
+			wantFields(t, "data", r.Object()["data"], "items", "pagination")
 			wantHeader(t, r, "Cache-Control", "private, no-store")
 			wantJSON(t, "pagination", r.Value("pagination"), M{"total": 3, "page": 1, "limit": 100, "pages": 1})
 			now := l.Clock.Now().UnixMilli()
@@ -154,7 +134,7 @@ func TestSharedFolder(t *testing.T) {
 			listShare(guest, share, "/none").Fails(401, "INVALID_PASSWORD")
 			guest.Get("/api/shares/"+share+"/preview").Fails(401, "INVALID_PASSWORD")
 			guest.Get("/api/shares/"+share+"/preview?file="+beside).Fails(401, "INVALID_PASSWORD")
-			unlockShare(guest, share, "of the share")
+			verifySharePassword(guest, share, "of the share").OK(200)
 			wantStrings(t, "with it", shareNames(t, guest, share, "/"), "day one/", "note.txt", "pixel.png")
 			wantStrings(t, "all of it", unzip(t, visitor.In(t).Get(shareDownload(guest, share))), all...)
 		})
@@ -242,7 +222,7 @@ func TestSharedFolderOmitsUnreadableEntries(t *testing.T) {
 			// the share's password replaces those above the folder, not those below
 			other := shareEntry(alice, folder, M{"password": "of the share"})
 			guest := l.Client(t)
-			unlockShare(guest, other, "of the share")
+			verifySharePassword(guest, other, "of the share").OK(200)
 			wantStrings(t, "with a password of its own", shareNames(t, guest, other, "/"), "e/", "b.txt", "c.txt")
 			alice.Put("/api/files/"+ids["a.txt"], M{"accessPassword": nil}).OK(200)
 			alice.Put("/api/files/"+entryIDOf(alice, dir, "d"), M{"accessPassword": nil}).OK(200)
@@ -274,7 +254,7 @@ func TestSharedFolderOmitsUnreadableEntries(t *testing.T) {
 			alices := alice.In(t).Upload("/uploads", "alices.txt", []byte("of alice"))
 			bobs := bob.In(t).Upload("/uploads", "bobs.txt", []byte("of bob"))
 			addRule(admin.In(t), M{"pathPattern": "/uploads", "effect": "allow",
-				"userId":      bob.In(t).Get("/api/auth/me").OK(200).Text("user.id"),
+				"userId":      callerID(bob.In(t)),
 				"permissions": []string{"read", "share", "download"}})
 			share := shareEntry(bob.In(t), entryIDOf(admin.In(t), "/", "uploads"))
 			wantStrings(t, "listed", shareNames(t, visitor, share, "/"), "bobs.txt")

@@ -8,33 +8,12 @@ import (
 	"larder/internal/apptest"
 )
 
-// shareEntry shares an entry and returns the share's id.
-func shareEntry(c *apptest.Client, entry string, more ...M) string {
-	body := M{"fileId": entry}
-	for _, some := range more {
-		for name, value := range some {
-			body[name] = value
-		}
-	}
-	return c.Post("/api/shares/", body).OK(201).Text("share.id")
-}
-
-// shareDownload requests a download address of a share.
-func shareDownload(c *apptest.Client, share string, query ...string) string {
-	return c.Get("/api/shares/" + share + "/download" + strings.Join(query, "")).OK(200).Text("url")
-}
-
 // checkDownloadCount checks the download count of a share.
 func checkDownloadCount(t *testing.T, c *apptest.Client, share string, want int64) {
 	t.Helper()
 	if got := c.In(t).Get("/api/shares/" + share).OK(200).Int("share.downloadCount"); got != want {
 		t.Errorf("%d downloads are counted, want %d", got, want)
 	}
-}
-
-// unlockShare gives a share its password; the client keeps the cookie.
-func unlockShare(c *apptest.Client, share, password string) {
-	c.Post("/api/shares/"+share+"/verify", M{"password": password}).OK(200)
 }
 
 // Specification: Share endpoints, download; Download gateway.
@@ -48,7 +27,7 @@ func TestShareDownload(t *testing.T) {
 		t.Run("answer", func(t *testing.T) {
 			share := shareEntry(alice.In(t), file)
 			r := visitor.In(t).Get("/api/shares/" + share + "/download").OK(200)
-			wantFields(t, "data", parseObject(t, r.Body)["data"], "url", "expiresIn")
+			wantFields(t, "data", r.Object()["data"], "url", "expiresIn")
 			if !strings.HasPrefix(r.Text("url"), apptest.BaseURL+"/api/gateway/download/") ||
 				r.Int("expiresIn") != 900 {
 				t.Errorf("got %s", r.Body)
@@ -139,10 +118,10 @@ func TestShareDownload(t *testing.T) {
 			share := shareEntry(alice.In(t), file, M{"password": "of the share"})
 			guest, other := l.Client(t), shareEntry(alice.In(t), file, M{"password": "of the share"})
 			guest.Get("/api/shares/"+share+"/download").Fails(401, "INVALID_PASSWORD")
-			unlockShare(guest, other, "of the share")
+			verifySharePassword(guest, other, "of the share").OK(200)
 			guest.Cookies["share_auth_"+share] = guest.Cookies["share_auth_"+other] // abuse case C46
 			guest.Get("/api/shares/"+share+"/download").Fails(401, "INVALID_PASSWORD")
-			unlockShare(guest, share, "of the share")
+			verifySharePassword(guest, share, "of the share").OK(200)
 			address := shareDownload(guest, share)
 			wantBody(t, visitor.In(t).Get(address).OK(200), text) // the token contains the proof
 			address = shareDownload(guest, share)
@@ -168,7 +147,7 @@ func TestShareDownload(t *testing.T) {
 			execAndRaiseVersion(t, l, "UPDATE shares SET allow_download = TRUE, download_count = 1 WHERE id = $1", off)
 			visitor.Get("/api/shares/"+off+"/download").Fails(401, "INVALID_PASSWORD")
 			guest := l.Client(t)
-			unlockShare(guest, off, "of the share")
+			verifySharePassword(guest, off, "of the share").OK(200)
 			guest.Get("/api/shares/"+off+"/download").Fails(410, "SHARE_LIMIT_REACHED")
 			brief := shareEntry(alice.In(t), file, M{"expiresIn": 60})
 			address := shareDownload(visitor, brief)

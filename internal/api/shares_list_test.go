@@ -14,7 +14,7 @@ func TestListShares(t *testing.T) {
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		alice, bob := l.User(t, "alice"), l.User(t, "bob")
 		empty := alice.Get("/api/shares/").OK(200)
-		wantFields(t, "data", parseObject(t, empty.Body)["data"], "items", "pagination")
+		wantFields(t, "data", empty.Object()["data"], "items", "pagination")
 		wantJSON(t, "items of nothing", empty.Value("items"), []string{})
 		wantJSON(t, "pagination of nothing", empty.Value("pagination"),
 			M{"total": 0, "page": 1, "limit": 20, "pages": 0})
@@ -24,7 +24,7 @@ func TestListShares(t *testing.T) {
 		var ids []string
 		add := func(more M) string {
 			l.Clock.Advance(time.Second)
-			ids = append(ids, shareFile(alice, file, more))
+			ids = append(ids, shareEntry(alice, file, more))
 			return ids[len(ids)-1]
 		}
 		for range 3 {
@@ -36,7 +36,7 @@ func TestListShares(t *testing.T) {
 		alice.Delete("/api/shares/" + gone).OK(200)
 		both := add(M{"expiresIn": 60})
 		alice.Delete("/api/shares/" + both).OK(200)
-		shareFile(bob, bob.Upload("/home/bob", "b.txt", []byte("x")))
+		shareEntry(bob, bob.Upload("/home/bob", "b.txt", []byte("x")))
 		list := func(query string) *apptest.Reply { return alice.Get("/api/shares/" + query).OK(200) }
 		listed := func(what string, r *apptest.Reply, total int, want ...string) {
 			t.Helper()
@@ -100,7 +100,7 @@ func TestListSharesOfUnreadableFiles(t *testing.T) {
 		file := admin.Upload("/uploads", "a.txt", []byte("x"))
 		rule := addRule(admin, M{"pathPattern": "/uploads/**", "effect": "allow", "userId": callerID(alice),
 			"permissions": []string{"read", "share", "download"}})
-		shareFile(alice, file)
+		shareEntry(alice, file)
 		wantJSON(t, "name", alice.Get("/api/shares/").OK(200).Value("items.0.file.name"), "a.txt")
 		admin.Delete("/api/admin/rules/" + rule).OK(200)
 		admin.Put("/api/files/"+file, M{"name": "secret.txt"}).OK(200)
@@ -117,11 +117,11 @@ func TestAdminShares(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		admin, alice, bob := l.Admin(t), l.User(t, "alice"), l.User(t, "bob")
-		first := shareFile(alice, alice.Upload("/home/alice", "a.txt", []byte("x")), M{"password": "x", "maxViews": 5})
+		first := shareEntry(alice, alice.Upload("/home/alice", "a.txt", []byte("x")), M{"password": "x", "maxViews": 5})
 		l.Clock.Advance(time.Second)
-		second := shareFile(bob, bob.Upload("/home/bob", "b.txt", []byte("xy")), M{"title": "bob's", "expiresIn": 60})
+		second := shareEntry(bob, bob.Upload("/home/bob", "b.txt", []byte("xy")), M{"title": "bob's", "expiresIn": 60})
 		list := admin.Get("/api/admin/shares").OK(200)
-		wantFields(t, "data", parseObject(t, list.Body)["data"], "items", "pagination")
+		wantFields(t, "data", list.Object()["data"], "items", "pagination")
 		wantJSON(t, "pagination", list.Value("pagination"), M{"total": 2, "page": 1, "limit": 20, "pages": 1})
 		wantFields(t, "an item", list.Value("items.0"), "id", "title", "creatorId", "status",
 			// additions
@@ -140,7 +140,7 @@ func TestAdminShares(t *testing.T) {
 		}
 
 		for range 2 {
-			wantJSON(t, "data", parseObject(t, admin.Delete("/api/admin/shares/"+first).OK(200).Body)["data"], nil)
+			wantJSON(t, "data", admin.Delete("/api/admin/shares/" + first).OK(200).Object()["data"], nil)
 		}
 		wantStatus(t, "no such share", admin.Delete("/api/admin/shares/abcdefghijkl"), 404, "NOT_FOUND")
 		wantStatus(t, "revoked", visitShare(l.Client(t), first), 410, "SHARE_REVOKED")
@@ -160,7 +160,7 @@ func TestSharesInTheLog(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		alice := l.User(t, "alice")
-		id := shareFile(alice, alice.Upload("/home/alice", "a.txt", []byte("x")))
+		id := shareEntry(alice, alice.Upload("/home/alice", "a.txt", []byte("x")))
 		l.Clock.Advance(time.Second)
 		alice.Patch("/api/shares/"+id, M{"title": "x"}).OK(200)
 		visitShare(l.Client(t), id).OK(200)

@@ -12,11 +12,6 @@ import (
 	"larder/internal/config"
 )
 
-// verifySharePassword gives a share its password.
-func verifySharePassword(c *apptest.Client, id, password string) *apptest.Reply {
-	return c.Post("/api/shares/"+id+"/verify", M{"password": password})
-}
-
 // checkShareClosed fails the test unless the share reveals nothing of its file to the caller.
 func checkShareClosed(t *testing.T, what string, c *apptest.Client, id, title string) {
 	t.Helper()
@@ -50,7 +45,7 @@ func TestSharePassword(t *testing.T) {
 		checkShareClosed(t, "before", visitor, id, "")
 		wantJSON(t, "views while it is shut", visitShare(visitor, id).Value("share.viewCount"), 0)
 		checkShareClosed(t, "one with a title", visitor,
-			shareFile(alice, file, M{"password": "open sesame", "title": "Cat"}), "Cat")
+			shareEntry(alice, file, M{"password": "open sesame", "title": "Cat"}), "Cat")
 
 		wantStatus(t, "a wrong one", verifySharePassword(visitor, id, "open Sesame"), 401, "INVALID_PASSWORD")
 		wantStatus(t, "a long one", verifySharePassword(visitor, id, strings.Repeat("x", 129)), 400, "VALIDATION_ERROR")
@@ -61,12 +56,12 @@ func TestSharePassword(t *testing.T) {
 		wantStatus(t, "from across sites", visitor.Post("/api/shares/"+id+"/verify", M{"password": "open sesame"},
 			"Sec-Fetch-Site", "cross-site"), 403, "FORBIDDEN")
 		wantStatus(t, "of no share", verifySharePassword(visitor, "abcdefghijkl", "open sesame"), 404, "NOT_FOUND")
-		wantStatus(t, "of a share without", verifySharePassword(visitor, shareFile(alice, file), "open sesame"), 400,
+		wantStatus(t, "of a share without", verifySharePassword(visitor, shareEntry(alice, file), "open sesame"), 400,
 			"VALIDATION_ERROR")
 		checkShareClosed(t, "after wrong ones", visitor, id, "")
 
 		right := verifySharePassword(visitor, id, "open sesame").OK(200)
-		wantJSON(t, "data", parseObject(t, right.Body)["data"], M{"authorized": true})
+		wantJSON(t, "data", right.Object()["data"], M{"authorized": true})
 		c := onlyCookie(t, right)
 		if c.Name != "share_auth_"+id || c.Path != "/api/shares/"+id || !c.HttpOnly ||
 			c.SameSite != http.SameSiteStrictMode || c.MaxAge != 900 || c.Secure || c.Domain != "" {
@@ -92,7 +87,7 @@ func TestShareCookie(t *testing.T) {
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		alice := l.User(t, "alice")
 		file := alice.Upload("/home/alice", "a.txt", []byte("x"))
-		id, other := shareFile(alice, file, M{"password": "open sesame"}), shareFile(alice, file,
+		id, other := shareEntry(alice, file, M{"password": "open sesame"}), shareEntry(alice, file,
 			M{"password": "open sesame"})
 		visitor := l.Client(t)
 		verifySharePassword(visitor, id, "open sesame").OK(200)
@@ -133,7 +128,7 @@ func TestShareCookie(t *testing.T) {
 		alice.Delete("/api/shares/" + id).OK(200)
 		wantStatus(t, "revoked", visitShare(with(id, good), id), 410, "SHARE_REVOKED")
 
-		last := shareFile(alice, file, M{"password": "open sesame"})
+		last := shareEntry(alice, file, M{"password": "open sesame"})
 		verifySharePassword(visitor, last, "open sesame").OK(200)
 		l.Clock.Advance(-2 * time.Hour) // the cookie would last longer than any does
 		checkShareClosed(t, "from the future", visitor, last, "")
@@ -145,7 +140,7 @@ func TestShareCookieOverHTTPS(t *testing.T) {
 	l := apptest.Start(t, "sqlite", func(cfg *config.Config) { cfg.BaseURL = "https://larder.test" },
 		apptest.TrustLoopback)
 	admin := l.Admin(t)
-	id := shareFile(admin, admin.Upload("/public", "a.txt", []byte("x")), M{"password": "open sesame"})
+	id := shareEntry(admin, admin.Upload("/public", "a.txt", []byte("x")), M{"password": "open sesame"})
 	if c := onlyCookie(t, verifySharePassword(l.Client(t), id, "open sesame").OK(200)); !c.Secure {
 		t.Errorf("the cookie is %v", c)
 	}
@@ -158,7 +153,7 @@ func TestWrongSharePasswordsAreLimited(t *testing.T) {
 	l := apptest.Start(t, "sqlite") // replicas share counters only through Redis
 	admin, visitor := l.Admin(t), l.Client(t)
 	file := admin.Upload("/public", "a.txt", []byte("x"))
-	id, other := shareFile(admin, file, M{"password": "open sesame"}), shareFile(admin, file,
+	id, other := shareEntry(admin, file, M{"password": "open sesame"}), shareEntry(admin, file,
 		M{"password": "open sesame"})
 	verifySharePassword(visitor, id, "open sesame").OK(200) // right ones do not count
 	for i := range 10 {
@@ -176,22 +171,22 @@ func TestWrongSharePasswordsAreLimited(t *testing.T) {
 
 	setAccessPassword(admin, file, "of the file") // many shares lead to one password
 	for i := range 5 {
-		first, second := shareFile(admin, file), shareFile(admin, file)
+		first, second := shareEntry(admin, file), shareEntry(admin, file)
 		wantStatus(t, fmt.Sprint("of the file ", i), verifySharePassword(visitor, first, "x"), 401, "INVALID_PASSWORD")
 		wantStatus(t, fmt.Sprint("of the file again ", i), verifySharePassword(visitor, second, "x"), 401,
 			"INVALID_PASSWORD")
 	}
-	wantStatus(t, "by another share", verifySharePassword(visitor, shareFile(admin, file), "of the file"), 429,
+	wantStatus(t, "by another share", verifySharePassword(visitor, shareEntry(admin, file), "of the file"), 429,
 		"RATE_LIMIT_EXCEEDED")
 	l.Clock.Advance(time.Minute)
 	for i := range 60 {
 		if i%9 == 0 {
-			id = shareFile(admin, file, M{"password": "open sesame"})
+			id = shareEntry(admin, file, M{"password": "open sesame"})
 		}
 		wantStatus(t, fmt.Sprint("anywhere ", i), verifySharePassword(visitor, id, "x"), 401, "INVALID_PASSWORD")
 	}
-	wantStatus(t, "the sixty-first", verifySharePassword(visitor, shareFile(admin, file, M{"password": "y"}), "y"), 429,
-		"RATE_LIMIT_EXCEEDED")
+	last := shareEntry(admin, file, M{"password": "y"})
+	wantStatus(t, "the sixty-first", verifySharePassword(visitor, last, "y"), 429, "RATE_LIMIT_EXCEEDED")
 }
 
 // Visitors of a share are asked for a password that protects its file, too. Abuse cases C80, C81,
@@ -202,7 +197,7 @@ func TestShareOfProtectedFile(t *testing.T) {
 		admin, alice := l.Admin(t), l.User(t, "alice")
 		mkdir(alice, "/home/alice", "deep")
 		file := alice.Upload("/home/alice/deep", "a.txt", []byte("x"))
-		early := shareFile(alice, file)
+		early := shareEntry(alice, file)
 		checkShareOpen(t, "before there is a password", l.Client(t), early)
 		setAccessPassword(alice, file, "of the file")
 		made := alice.Post("/api/shares/", M{"fileId": file}).OK(201)
@@ -238,8 +233,8 @@ func TestShareOfProtectedFile(t *testing.T) {
 
 		// the share's own password replaces it: alice and administrators may open the file to
 		// others
-		own := shareFile(alice, file, M{"password": "of the share"})
-		theirs := shareFile(admin, file, M{"password": "of the share"})
+		own := shareEntry(alice, file, M{"password": "of the share"})
+		theirs := shareEntry(admin, file, M{"password": "of the share"})
 		for what, id := range map[string]string{"the owner's": own, "an administrator's": theirs} {
 			visitor := l.Client(t)
 			wantStatus(t, what+": the folder's", verifySharePassword(visitor, id, "of the folder"), 401,
@@ -261,7 +256,7 @@ func TestSharePasswordDoesNotCoverOthersPasswords(t *testing.T) {
 		addRule(admin, M{"pathPattern": "/uploads/**", "effect": "allow", "userId": callerID(bob),
 			"permissions": []string{"read", "share", "download"}})
 		setAccessPassword(admin, file, "of the file")
-		id := shareFile(bob, file, M{"password": "bob's"})
+		id := shareEntry(bob, file, M{"password": "bob's"})
 		visitor := l.Client(t)
 		checkShareClosed(t, "before", visitor, id, "")
 		wantStatus(t, "bob's alone", verifySharePassword(visitor, id, "bob's"), 403, "PASSWORD_REQUIRED")
@@ -278,8 +273,8 @@ func TestSharePasswordDoesNotCoverOthersPasswords(t *testing.T) {
 		wantStatus(t, "a file that bob may not see", bob.Post("/api/shares/", M{"fileId": file}), 403,
 			"PASSWORD_REQUIRED")
 		verifyPassword(bob, shelf, "of the folder").OK(200)
-		known := shareFile(bob, file, M{"password": "bob's"})
-		late := shareFile(bob, file)
+		known := shareEntry(bob, file, M{"password": "bob's"})
+		late := shareEntry(bob, file)
 		wantJSON(t, "that a password is needed", bob.Patch("/api/shares/"+late,
 			M{"password": "bob's"}).OK(200).Value("share.requiresPassword"), true)
 		for what, id := range map[string]string{"when it was made": known, "when its password was set": late} {
@@ -310,7 +305,7 @@ func TestSharePasswordCoversOnlyFoldersAtCreation(t *testing.T) {
 			"permissions": []string{"read", "share", "download"}})
 		setAccessPassword(admin, shut, "of the folder")
 		verifyPassword(bob, shut, "of the folder").OK(200)
-		made, changed := shareFile(bob, file, M{"password": "bob's"}), shareFile(bob, file)
+		made, changed := shareEntry(bob, file, M{"password": "bob's"}), shareEntry(bob, file)
 		bob.Patch("/api/shares/"+changed, M{"password": "bob's"}).OK(200)
 		for what, id := range map[string]string{"when it was made": made, "when it was changed": changed} {
 			visitor := l.Client(t)
@@ -341,7 +336,7 @@ func TestShareByARuleWithAPassword(t *testing.T) {
 			"permissions": []string{"download"}, "requirePassword": true, "password": "of the rule"})
 		addRule(admin, M{"pathPattern": "/uploads/**", "effect": "allow", "userId": me,
 			"permissions": []string{"delete"}, "requirePassword": true, "password": "to delete"})
-		id := shareFile(bob, file)
+		id := shareEntry(bob, file)
 		visitor := l.Client(t)
 		checkShareClosed(t, "before", visitor, id, "")
 		wantStatus(t, "the password of a rule about another path", verifySharePassword(visitor, id, "to delete"), 401,

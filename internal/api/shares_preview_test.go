@@ -144,7 +144,7 @@ func TestSharePreview(t *testing.T) {
 			shut, guest := shareEntry(alice.In(t), id,
 				M{"password": "of the share", "allowDownload": false}), l.Client(t)
 			guest.Get(at(shut)).Fails(401, "INVALID_PASSWORD")
-			unlockShare(guest, shut, "of the share")
+			verifySharePassword(guest, shut, "of the share").OK(200)
 			wantBody(t, guest.Get(at(shut)).OK(200), onePixel)
 			lost := shareEntry(alice.In(t), id)
 			deny := addRule(l.Admin(t), M{"pathPattern": "/home/alice/**", "effect": "deny", "role": "user",
@@ -163,7 +163,7 @@ func TestSharePreview(t *testing.T) {
 			owner := l.SignIn(t, "alice", "password of alice")
 			owner.Put("/api/files/"+id, M{"accessPassword": "open sesame"}).OK(200)
 			visitor.Get(at(lost)).Fails(401, "INVALID_PASSWORD")
-			unlockShare(guest, lost, "open sesame")
+			verifySharePassword(guest, lost, "open sesame").OK(200)
 			wantBody(t, guest.Get(at(lost)).OK(200), onePixel)
 			owner.Delete("/api/files/" + id).OK(200)
 			visitor.Get(at(lost)).Fails(404, "NOT_FOUND")

@@ -13,22 +13,6 @@ import (
 
 var shareID = regexp.MustCompile(`^[A-Za-z0-9]{12}$`)
 
-// shareFile shares a file and returns the share's id.
-func shareFile(c *apptest.Client, file string, more ...M) string {
-	body := M{"fileId": file}
-	for _, fields := range more {
-		for name, value := range fields {
-			body[name] = value
-		}
-	}
-	return c.Post("/api/shares/", body).OK(201).Text("share.id")
-}
-
-// visitShare views a share.
-func visitShare(c *apptest.Client, id string) *apptest.Reply { return c.Get("/api/shares/" + id) }
-
-func callerID(c *apptest.Client) string { return c.Get("/api/auth/me").OK(200).Text("user.id") }
-
 var shareFields = []string{
 	"id", "title", "creatorName", "file", "allowPreview", "allowDownload", "expiresAt", "requiresPassword", "viewCount",
 	"maxViews", "downloadCount", "maxDownloads",
@@ -41,7 +25,7 @@ func TestShare(t *testing.T) {
 		alice, visitor := l.User(t, "alice"), l.Client(t)
 		file := alice.Upload("/home/alice", "cat.png", []byte("meow"))
 		made := alice.Post("/api/shares/", M{"fileId": file}).OK(201)
-		wantFields(t, "data", parseObject(t, made.Body)["data"], "share")
+		wantFields(t, "data", made.Object()["data"], "share")
 		wantFields(t, "share", made.Value("share"), "id", "url", "expiresAt", "createdAt", "passwordProtected",
 			"allowPreview", "allowDownload")
 		id := made.Text("share.id")
@@ -57,7 +41,7 @@ func TestShare(t *testing.T) {
 		}
 
 		first := visitShare(visitor, id).OK(200)
-		wantFields(t, "data of the visit", parseObject(t, first.Body)["data"], "share")
+		wantFields(t, "data of the visit", first.Object()["data"], "share")
 		wantFields(t, "the visited share", first.Value("share"), shareFields...)
 		wantJSON(t, "share", first.Value("share"), M{
 			"id": id, "title": "cat.png", "creatorName": "alice",
@@ -89,7 +73,7 @@ func TestShare(t *testing.T) {
 			wantJSON(t, field, view.Value("share."+field), want)
 		}
 		for _, blank := range []string{"", "  ", "\u3000"} {
-			unnamed := shareFile(alice, file, M{"title": blank})
+			unnamed := shareEntry(alice, file, M{"title": blank})
 			wantJSON(t, "a blank title", visitShare(visitor, unnamed).OK(200).Value("share.title"), "cat.png")
 			alice.Patch("/api/shares/"+unnamed, M{"title": "Cat"}).OK(200)
 			wantJSON(t, "a title made blank",
@@ -99,7 +83,7 @@ func TestShare(t *testing.T) {
 		wantStatus(t, "a long id", visitShare(visitor, strings.Repeat("a", 5000)), 404, "NOT_FOUND")
 
 		folder := mkdir(alice, "/home/alice", "trip")
-		view = visitShare(visitor, shareFile(alice, folder)).OK(200)
+		view = visitShare(visitor, shareEntry(alice, folder)).OK(200)
 		wantJSON(t, "a folder", view.Value("share.file"),
 			M{"id": folder, "name": "trip", "path": "/", "type": "folder", "size": 0})
 	})
@@ -172,33 +156,33 @@ func TestShareEnds(t *testing.T) {
 		alice, admin, visitor := l.User(t, "alice"), l.Admin(t), l.Client(t)
 		file := alice.Upload("/home/alice", "a.txt", []byte("x"))
 		t.Run("expired", func(t *testing.T) {
-			id := shareFile(alice, file, M{"expiresIn": 60, "maxViews": 1})
+			id := shareEntry(alice, file, M{"expiresIn": 60, "maxViews": 1})
 			visitShare(visitor, id).OK(200)
 			l.Clock.Advance(time.Minute - time.Millisecond)
 			wantStatus(t, "the limit", visitShare(visitor, id), 410, "SHARE_LIMIT_REACHED")
 			wantStatus(t, "the limit, by HEAD", visitor.Head("/api/shares/"+id), 410, "")
 			l.Clock.Advance(time.Millisecond)
 			wantStatus(t, "both", visitShare(visitor, id), 410, "SHARE_EXPIRED")
-			wantStatus(t, "verify", visitor.Post("/api/shares/"+id+"/verify", M{"password": "x"}), 410, "SHARE_EXPIRED")
+			wantStatus(t, "verify", verifySharePassword(visitor, id, "x"), 410, "SHARE_EXPIRED")
 			alice.Delete("/api/shares/" + id).OK(200)
 			wantStatus(t, "all three", visitShare(visitor, id), 410, "SHARE_REVOKED")
 		})
 		t.Run("revoked", func(t *testing.T) {
-			id := shareFile(alice, file)
+			id := shareEntry(alice, file)
 			wantStatus(t, "by another user", l.User(t, "bob").Delete("/api/shares/"+id), 404, "NOT_FOUND")
 			wantStatus(t, "by an administrator, as if it were theirs", admin.Delete("/api/shares/"+id), 404,
 				"NOT_FOUND")
 			visitShare(visitor, id).OK(200)
 			for range 2 {
-				wantJSON(t, "data", parseObject(t, alice.Delete("/api/shares/"+id).OK(200).Body)["data"], nil)
+				wantJSON(t, "data", alice.Delete("/api/shares/" + id).OK(200).Object()["data"], nil)
 			}
 			wantStatus(t, "a view", visitShare(visitor, id), 410, "SHARE_REVOKED")
-			wantStatus(t, "verify", visitor.Post("/api/shares/"+id+"/verify", M{"password": "x"}), 410, "SHARE_REVOKED")
+			wantStatus(t, "verify", verifySharePassword(visitor, id, "x"), 410, "SHARE_REVOKED")
 			wantStatus(t, "no such share", alice.Delete("/api/shares/abcdefghijkl"), 404, "NOT_FOUND")
 		})
 		t.Run("renamed, moved, deleted", func(t *testing.T) {
 			file := alice.Upload("/home/alice", "b.txt", []byte("x"))
-			id := shareFile(alice, file)
+			id := shareEntry(alice, file)
 			alice.Put("/api/files/"+file, M{"name": "c.txt"}).OK(200)
 			mkdir(alice, "/home/alice", "deep")
 			alice.Post("/api/files/"+file+"/move", M{"targetPath": "/home/alice/deep"}).OK(200)
@@ -216,7 +200,7 @@ func TestShareEnds(t *testing.T) {
 			t.Run("creator "+what, func(t *testing.T) { // abuse case C86
 				name := "eve" + what[:3]
 				eve := l.User(t, name)
-				id := shareFile(eve, eve.Upload("/home/"+name, "a.txt", []byte("x")))
+				id := shareEntry(eve, eve.Upload("/home/"+name, "a.txt", []byte("x")))
 				visitShare(visitor, id).OK(200)
 				execAndRaiseVersion(t, l, "UPDATE users SET status = $1 WHERE username = $2", what, name)
 				wantStatus(t, "a view", visitShare(visitor, id), 410, "SHARE_REVOKED")
@@ -225,7 +209,7 @@ func TestShareEnds(t *testing.T) {
 			})
 		}
 		t.Run("right lost", func(t *testing.T) {
-			id := shareFile(alice, file)
+			id := shareEntry(alice, file)
 			for _, permission := range []string{"share", "read"} {
 				rule := addRule(admin, M{"pathPattern": "/home/alice/**", "effect": "deny", "userId": callerID(alice),
 					"permissions": []string{permission}})
@@ -259,7 +243,7 @@ func TestShareWithoutDownload(t *testing.T) {
 
 		more := addRule(admin, M{"pathPattern": "/uploads/**", "effect": "allow", "userId": me,
 			"permissions": []string{"download"}})
-		both := shareFile(alice, file)
+		both := shareEntry(alice, file)
 		wantJSON(t, "with the right", visitShare(visitor, both).OK(200).Value("share.allowDownload"), true)
 		admin.Delete("/api/admin/rules/" + more).OK(200)
 		view := visitShare(visitor, both).OK(200)
@@ -278,7 +262,7 @@ func TestShareChecksVisitorsAddress(t *testing.T) {
 		addRule(admin, M{"pathPattern": "/uploads/**", "effect": "allow", "userId": callerID(alice),
 			"permissions": []string{"read", "share", "download"},
 			"allowedIps":  []string{"127.0.0.0/8", "192.0.2.0/24"}})
-		id := shareFile(alice, file)
+		id := shareEntry(alice, file)
 		from := func(ip string) *apptest.Reply { return l.Client(t).Get("/api/shares/"+id, "X-Forwarded-For", ip) }
 		wantStatus(t, "from inside", from("192.0.2.7"), 200, "")
 		wantStatus(t, "from outside", from("198.51.100.7"), 410, "SHARE_REVOKED")
@@ -291,7 +275,7 @@ func TestChangeShare(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		alice, visitor := l.User(t, "alice"), l.Client(t)
-		id := shareFile(alice, alice.Upload("/home/alice", "a.txt", []byte("x")),
+		id := shareEntry(alice, alice.Upload("/home/alice", "a.txt", []byte("x")),
 			M{"title": "mine", "expiresIn": 60, "maxViews": 1})
 		patch := func(body M) *apptest.Reply { return alice.Patch("/api/shares/"+id, body) }
 		listed := alice.Get("/api/shares/").OK(200).Value("items.0")
@@ -344,7 +328,7 @@ func TestShareRaces(t *testing.T) {
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		alice, visitor := l.User(t, "alice"), l.Client(t)
 		file := alice.Upload("/home/alice", "a.txt", []byte("x"))
-		id := shareFile(alice, file, M{"maxViews": 3})
+		id := shareEntry(alice, file, M{"maxViews": 3})
 		replies := runConcurrently(t, visitor, 50,
 			func(c *apptest.Client, _ int) *apptest.Reply { return visitShare(c, id) })
 		got := countStatuses(t, replies)
@@ -360,7 +344,7 @@ func TestShareRaces(t *testing.T) {
 		wantJSON(t, "the returned counts", counts, map[string]bool{"1": true, "2": true, "3": true})
 		wantJSON(t, "viewCount", alice.Get("/api/shares/").OK(200).Value("items.0.viewCount"), 3)
 
-		id = shareFile(alice, file)
+		id = shareEntry(alice, file)
 		replies = runConcurrently(t, visitor, 40, func(c *apptest.Client, i int) *apptest.Reply {
 			if i == 20 {
 				return alice.In(t).Delete("/api/shares/" + id)

@@ -20,7 +20,7 @@ func TestSharedFolderOmitsUnreadableFolders(t *testing.T) {
 		}
 		mkdir(alice, trip+"/open", "drop too")
 		alice.Upload(trip, "note.txt", []byte("note"))
-		id := alice.Get("/api/auth/me").OK(200).Text("user.id")
+		id := callerID(alice)
 		deny := func(pattern string, permissions ...string) {
 			addRule(admin, M{"pathPattern": trip + pattern, "effect": "deny", "userId": id, "permissions": permissions})
 		}

@@ -19,9 +19,9 @@ func TestPublicSettings(t *testing.T) {
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		for range 2 {
 			reply := l.Client(t).Get("/api/public/settings").OK(200)
-			wantFields(t, "data", parseObject(t, reply.Body)["data"], "siteTitle", "siteLogo", "siteFavicon",
+			wantFields(t, "data", reply.Object()["data"], "siteTitle", "siteLogo", "siteFavicon",
 				"allowGuestAccess", "allowRegistration", "requireEmailVerification")
-			wantJSON(t, "data", parseObject(t, reply.Body)["data"], M{
+			wantJSON(t, "data", reply.Object()["data"], M{
 				"siteTitle": "Larder", "siteLogo": "", "siteFavicon": "", "allowGuestAccess": true,
 				"allowRegistration": false, "requireEmailVerification": false,
 			})
@@ -36,7 +36,7 @@ func TestPublicFeatures(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite", func(cfg *config.Config) { cfg.CaptchaProvider = "turnstile" })
 	reply := l.Client(t).Get("/api/public/features").OK(200)
-	wantJSON(t, "data", parseObject(t, reply.Body)["data"], M{
+	wantJSON(t, "data", reply.Object()["data"], M{
 		"enableCaptcha": false, "captchaProvider": "turnstile", "captchaSiteKey": "", "inviteRequired": false,
 		"emailEnabled": false, "freeMode": true,
 	})

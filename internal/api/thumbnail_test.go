@@ -267,7 +267,7 @@ func TestShareThumbnail(t *testing.T) {
 		visitor.Get(at(shareEntry(alice, id, M{"allowPreview": false}), "")).Fails(403, "FORBIDDEN")
 		shut := shareEntry(alice, id, M{"password": "of the share"})
 		visitor.Get(at(shut, "")).Fails(401, "INVALID_PASSWORD")
-		unlockShare(visitor, shut, "of the share")
+		verifySharePassword(visitor, shut, "of the share").OK(200)
 		thumbnailSize(t, visitor.Get(at(shut, "")))
 		for what, content := range map[string]string{"text": "words\n", "a page": "<!DOCTYPE html><p>"} {
 			file := alice.Upload("/home/alice", "x.png", []byte(content), M{"conflict": "rename"})

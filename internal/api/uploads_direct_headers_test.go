@@ -20,10 +20,7 @@ func TestDirectUploadRefusesUnsignedHeaders(t *testing.T) {
 		bucket := l.RootOnS3(t)
 		alice := l.User(t, "alice")
 		client, foreign := bucket.SDK(t), "not ours/a secret & more.txt"
-		if _, err := client.PutObject(t.Context(),
-			&s3.PutObjectInput{Bucket: &bucket.Name, Key: &foreign, Body: strings.NewReader("secret")}); err != nil {
-			t.Fatal(err)
-		}
+		putObject(t, bucket, foreign, "secret")
 		source := bucket.Name + "/not%20ours/a%20secret%20%26%20more.txt"
 		whole := postUploadSession(alice, "/home/alice", "f.txt", 6).OK(200)
 		split := postUploadSession(alice, "/home/alice", "g.txt", 6, M{"partCount": 2}).OK(200)

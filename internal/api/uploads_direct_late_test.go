@@ -11,8 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/s3"
-
 	"larder/internal/apptest"
 )
 
@@ -108,12 +106,7 @@ func TestDirectPartsArrivingLateAreDeleted(t *testing.T) {
 		l.Sweep()
 		putToAddress(t, address, []byte("12345")) // with any answer of the store
 		key := keyOfAddress(t, bucket, address)
-		_, err := bucket.SDK(t).PutObject(t.Context(), &s3.PutObjectInput{
-			Bucket: &bucket.Name, Key: &key, Body: bytes.NewReader([]byte("12345")),
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		putObject(t, bucket, key, "12345")
 		checkFsckClean(t, l, "an object that arrived late")
 		var deleted, looked atomic.Int64
 		proxy.SetBefore(func(_ http.ResponseWriter, r *http.Request) bool {

@@ -228,10 +228,10 @@ func TestUploadSession(t *testing.T) {
 			wantUsed(t, alice, before+10, files+1)
 			// requires update, charges the owner
 			addRule(admin.In(t), M{"pathPattern": home + "/r.txt", "effect": "allow",
-				"userId": bob.In(t).Get("/api/auth/me").OK(200).Text("user.id"), "permissions": []string{"write"}})
+				"userId": callerID(bob.In(t)), "permissions": []string{"write"}})
 			postUploadSession(bob.In(t), home, "r.txt", 4, M{"conflict": "replace"}).Fails(403, "FORBIDDEN")
 			addRule(admin.In(t), M{"pathPattern": home + "/r.txt", "effect": "allow",
-				"userId": bob.In(t).Get("/api/auth/me").OK(200).Text("user.id"), "permissions": []string{"update"}})
+				"userId": callerID(bob.In(t)), "permissions": []string{"update"}})
 			if got := bob.In(t).Upload(home, "r.txt", []byte("bob!"), M{"conflict": "replace"}); got != old {
 				t.Error("replacing made another id")
 			}
@@ -322,7 +322,7 @@ func TestUploadSession(t *testing.T) {
 				t.Errorf("named %q", got)
 			}
 			wantBody(t, alice.In(t).Get("/home/alice/"+url.PathEscape(name)).OK(200), "round")
-			url := alice.In(t).Get("/api/files/" + id + "/download").OK(200).Text("url")
+			url := downloadURL(alice.In(t), id)
 			wantBody(t, l.Client(t).Get(url).OK(200), "round")
 		})
 	})

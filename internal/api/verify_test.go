@@ -22,26 +22,6 @@ func setVerificationToken(t *testing.T, l *apptest.Larder, username, token strin
 		hex.EncodeToString(sum[:]), username, end.UnixMilli())
 }
 
-// requireVerifiedEmail requires verified addresses and returns the mailbox of the site.
-func requireVerifiedEmail(t *testing.T, l *apptest.Larder) *apptest.Mailbox {
-	t.Helper()
-	box := l.Mailbox(t)
-	l.ChangeSettings(t, func(s *site.Settings) { s.AllowRegistration, s.RequireEmailVerification = true, true })
-	return box
-}
-
-// linkInMail returns the address of the link in a mail, and its token.
-func linkInMail(t *testing.T, m apptest.Mail) (address, token string) {
-	t.Helper()
-	const before = apptest.BaseURL + "/api/auth/verify-email?token="
-	_, rest, found := strings.Cut(m.Text, before)
-	token = strings.Fields(rest + " ")[0]
-	if !found || len(token) < 43 {
-		t.Fatalf("no link in %q", m.Text)
-	}
-	return before + token, token
-}
-
 func isVerified(t *testing.T, l *apptest.Larder, username string) bool {
 	t.Helper()
 	return queryInt(t, l, "SELECT COUNT(*) FROM users WHERE username = $1 AND email_verified", username) == 1
@@ -53,7 +33,7 @@ func TestVerificationLink(t *testing.T) {
 		box := requireVerifiedEmail(t, l)
 		reply := register(l.Client(t), "Ann", nil).OK(201)
 		wantJSON(t, "emailVerified", reply.Value("user.emailVerified"), false)
-		link, token := linkInMail(t, box.Next("ann@example.org"))
+		link, token := mailLink(t, verifyPath, box.Next("ann@example.org"))
 		if n := queryInt(t, l, "SELECT COUNT(*) FROM mailed_tokens WHERE hash = $1", token); n != 0 {
 			t.Error("the token itself is stored")
 		}
@@ -218,7 +198,7 @@ func TestResendVerification(t *testing.T) {
 		resend := func(email string) string {
 			t.Helper()
 			reply := l.Client(t).Post(path, M{"email": email}).OK(200)
-			wantFields(t, "data", parseObject(t, reply.Body)["data"], "message")
+			wantFields(t, "data", reply.Object()["data"], "message")
 			return reply.Text("message")
 		}
 		l.User(t, "verified")
@@ -231,7 +211,7 @@ func TestResendVerification(t *testing.T) {
 		}
 		box := requireVerifiedEmail(t, l)
 		register(l.Client(t), "Ann", nil).OK(201)
-		_, one := linkInMail(t, box.Next("ann@example.org"))
+		_, one := mailLink(t, verifyPath, box.Next("ann@example.org"))
 		for _, email := range []string{"nobody@example.org", "verified@example.org", "disabled@example.org",
 			"ANN@example.org", "ann@example.org", "ann@example.org", "ann@example.org"} {
 			if got := resend(email); got != first {
@@ -239,8 +219,8 @@ func TestResendVerification(t *testing.T) {
 			}
 			waitForMails(t, l)
 		}
-		_, two := linkInMail(t, box.Next("ann@example.org"))
-		_, three := linkInMail(t, box.Next("ann@example.org"))
+		_, two := mailLink(t, verifyPath, box.Next("ann@example.org"))
+		_, three := mailLink(t, verifyPath, box.Next("ann@example.org"))
 		if one == two || two == three || box.Len() != 0 {
 			t.Errorf("%d mails are left; the limit is three in 15 minutes", box.Len())
 		}
@@ -253,7 +233,7 @@ func TestResendVerification(t *testing.T) {
 		l.Clock.Advance(time.Millisecond)
 		resend("ann@example.org")
 		waitForMails(t, l)
-		_, four := linkInMail(t, box.Next("ann@example.org"))
+		_, four := mailLink(t, verifyPath, box.Next("ann@example.org"))
 		for _, token := range []string{one, four} { // one does not invalidate another
 			wantStatus(t, "any of them", l.Client(t).Get("/api/auth/verify?token="+token), 200, "")
 		}
@@ -327,7 +307,7 @@ func TestVerificationMailIsRetried(t *testing.T) {
 		}
 		l.ChangeSettings(t, func(s *site.Settings) { s.SMTPPort = port })
 		l.Clock.Advance(10 * time.Minute)
-		link, _ := linkInMail(t, box.Next("ann@example.org"))
+		link, _ := mailLink(t, verifyPath, box.Next("ann@example.org"))
 		l.Client(t).Get(link).OK(200)
 	})
 }

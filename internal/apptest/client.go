@@ -273,7 +273,7 @@ func (r *Reply) OK(status int) *Reply {
 	if r.Err != nil || r.Status != status {
 		r.t.Fatalf("%s: status %d, want %d: %s (%v)", r.request, r.Status, status, r.Body, r.Err)
 	}
-	if strings.HasPrefix(r.Header.Get("Content-Type"), "application/json") && r.object()["success"] != true {
+	if strings.HasPrefix(r.Header.Get("Content-Type"), "application/json") && r.Object()["success"] != true {
 		r.t.Fatalf("%s: no success envelope: %s", r.request, r.Body)
 	}
 	return r
@@ -288,7 +288,7 @@ func (r *Reply) Fails(status int, code string) *Reply {
 	if len(r.Body) == 0 && strings.HasPrefix(r.request, "HEAD ") {
 		return r
 	}
-	object := r.object()
+	object := r.Object()
 	failure, _ := object["error"].(map[string]any)
 	if object["success"] != false || failure["code"] != code || failure["message"] == "" || object["timestamp"] == nil {
 		r.t.Fatalf("%s: %s, want code %s", r.request, r.Body, code)
@@ -296,13 +296,20 @@ func (r *Reply) Fails(status int, code string) *Reply {
 	return r
 }
 
-func (r *Reply) object() map[string]any {
+// Object returns the body, which must be one JSON object. Numbers are json.Number.
+func (r *Reply) Object() map[string]any {
 	r.t.Helper()
+	return ParseObject(r.t, r.Body)
+}
+
+// ParseObject parses a body as one JSON object. Numbers are json.Number.
+func ParseObject(t testing.TB, body []byte) map[string]any {
+	t.Helper()
 	var object map[string]any
-	decoder := json.NewDecoder(bytes.NewReader(r.Body))
+	decoder := json.NewDecoder(bytes.NewReader(body))
 	decoder.UseNumber()
 	if err := decoder.Decode(&object); err != nil {
-		r.t.Fatalf("%s: %v in %s", r.request, err, r.Body)
+		t.Fatalf("%v in %s", err, body)
 	}
 	return object
 }
@@ -311,7 +318,7 @@ func (r *Reply) object() map[string]any {
 // json.Number; a number in the path is the index of an array.
 func (r *Reply) Value(path string) any {
 	r.t.Helper()
-	var value any = r.object()["data"]
+	var value any = r.Object()["data"]
 	for _, step := range strings.Split(path, ".") {
 		switch v := value.(type) {
 		case map[string]any:
