@@ -104,17 +104,6 @@ func TestProvidersWithObjects(t *testing.T) {
 	})
 }
 
-// entryIDOf returns the id of the entry of that name in a folder.
-func entryIDOf(c *apptest.Client, dir, name string) string {
-	list := listFolder(c, dir, "limit", "1000").OK(200)
-	for i, have := range list.Names("items") {
-		if have == name {
-			return list.Text(fmt.Sprintf("items.%d.id", i))
-		}
-	}
-	return ""
-}
-
 // An upload that is acknowledged while its provider changes its bucket, or is deleted, can be read.
 func TestProviderChangesAgainstUploads(t *testing.T) {
 	t.Parallel()

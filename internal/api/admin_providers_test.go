@@ -20,48 +20,6 @@ var providerFields = []string{
 	"mountCount", "status", "createdAt", "updatedAt",
 }
 
-const (
-	providersPath = "/api/admin/storage/providers"
-	mountsPath    = "/api/admin/mounts"
-)
-
-func newProvider(more M) M {
-	body := M{"name": "Archive", "type": "store_a", "bucket": "archive"}
-	for name, value := range more {
-		body[name] = value
-	}
-	return body
-}
-
-// addProvider makes a provider in the built-in store and returns its id.
-func addProvider(admin *apptest.Client, bucket string, more ...M) string {
-	body := newProvider(M{"name": bucket, "bucket": bucket})
-	for _, m := range more {
-		for name, value := range m {
-			body[name] = value
-		}
-	}
-	return admin.Post(providersPath, body).OK(201).Text("provider.id")
-}
-
-// addMount makes a mount and returns its id.
-func addMount(admin *apptest.Client, provider, path string, more ...M) string {
-	body := M{"providerId": provider, "mountPath": path, "name": "M"}
-	for _, m := range more {
-		for name, value := range m {
-			body[name] = value
-		}
-	}
-	return admin.Post(mountsPath, body).OK(201).Text("mount.id")
-}
-
-// collectGarbage lets the grace period pass and collects garbage. It gives c a new CSRF token.
-func collectGarbage(l *apptest.Larder, c *apptest.Client) {
-	l.Clock.Advance(61 * time.Minute)
-	l.Sweep()
-	c.CSRF = c.Get("/api/auth/csrf-token").OK(200).Text("token")
-}
-
 func TestStorageProviders(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
@@ -110,4 +111,11 @@ func keysBelow(t *testing.T, b s3test.Bucket, prefix string) (keys []string) {
 		}
 	}
 	return keys
+}
+
+// collectGarbage lets the grace period pass and collects garbage. It gives c a new CSRF token.
+func collectGarbage(l *apptest.Larder, c *apptest.Client) {
+	l.Clock.Advance(61 * time.Minute)
+	l.Sweep()
+	c.CSRF = c.Get("/api/auth/csrf-token").OK(200).Text("token")
 }

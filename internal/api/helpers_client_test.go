@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"bytes"
+	"fmt"
 	"net/url"
 	"slices"
 	"strings"
@@ -99,5 +100,16 @@ func userIDOf(t *testing.T, admin *apptest.Client, name string) string {
 		}
 	}
 	t.Fatalf("no account %s in %s", name, r.Body)
+	return ""
+}
+
+// entryIDOf returns the id of the entry of that name in a folder.
+func entryIDOf(c *apptest.Client, dir, name string) string {
+	list := listFolder(c, dir, "limit", "1000").OK(200)
+	for i, have := range list.Names("items") {
+		if have == name {
+			return list.Text(fmt.Sprintf("items.%d.id", i))
+		}
+	}
 	return ""
 }

@@ -9,38 +9,7 @@ import (
 	"time"
 
 	"larder/internal/apptest"
-	"larder/internal/db"
-	"larder/internal/mount"
-	"larder/internal/provider"
-	"larder/internal/vpath"
 )
-
-// addVaultMount makes a second provider, mounted at /vault, where everybody may do everything. It
-// returns the directory of its store.
-func addVaultMount(t *testing.T, l *apptest.Larder) (dir string) {
-	t.Helper()
-	a := l.Apps[0]
-	if err := a.Providers.Prepare("vault", "vault-marker"); err != nil {
-		t.Fatal(err)
-	}
-	err := a.DB.Write(t.Context(), func(tx *db.Tx) error {
-		if err := a.Providers.Insert(tx, provider.Provider{ID: "vault", Name: "vault", Type: provider.BuiltIn,
-			Bucket: "vault", Marker: "vault-marker"}); err != nil {
-			return err
-		}
-		root, err := a.Tree.InsertRoot(tx, "", "vault")
-		if err != nil {
-			return err
-		}
-		return a.Mounts.Insert(tx, mount.Mount{ID: "vault", ProviderID: "vault", RootID: root,
-			Path: vpath.Root.Child("vault"), Name: "vault", SortBy: "name", SortOrder: "asc"}, 0)
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	addRule(l.Admin(t), M{"pathPattern": "/vault/**", "effect": "allow", "role": "user"})
-	return filepath.Join(a.Config.ObjectDir, "vault")
-}
 
 // A folder moves to another provider whose store is unreachable at first. Until the store is back,
 // everything is readable at the old path, then at the new one.
